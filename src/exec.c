@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec.h"
+
+/* Layout of the working memory: the widest elements first. */
+size_t nbc_exec_memory(const struct nbc_sched *sched)
+{
+    size_t n = sched->nops, m = sched->nmsgs;
+    return m * (sizeof(nbc_handle) + sizeof(int32_t) + sizeof(int)) + 2 * n * sizeof(int32_t);
+}
+
+void nbc_exec_init(struct nbc_exec *e, const struct nbc_sched *sched,
+                   const struct nbc_transport *transport, void *self, void *memory)
+{
+    *e = (struct nbc_exec){.sched = sched, .transport = transport, .self = self};
+    e->handles = memory;
+    e->inflight = (int32_t *)(e->handles + sched->nmsgs);
+    e->done = e->inflight + sched->nmsgs;
+    e->waits = e->done + sched->nmsgs;
+    e->ready = e->waits + sched->nops;
+}
+
+/* One edge less to wait for, for n operations. */
+static void release(struct nbc_exec *e, const int32_t *succ, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (--e->waits[succ[i]] == 0)
+            e->ready[e->nready++] = succ[i];
+}
+
+static void finish(struct nbc_exec *e, const struct nbc_op *op)
+{
+    e->left--;
+    release(e, &e->sched->succ[op->succ + op->nsucc_issue], op->nsucc_done);
+}
+
+static uintptr_t address(const struct nbc_exec *e, struct nbc_ref r)
+{
+    return e->base[r.buf] + (uintptr_t)r.off;
+}
+
+/* Posts a message. */
+static int post(struct nbc_exec *e, int32_t id)
+{
+    const struct nbc_op *op = &e->sched->ops[id];
+    nbc_handle *h = &e->handles[e->ninflight];
+    int (*call)(void *, uintptr_t, int64_t, int, int, nbc_handle *) =
+        op->kind == NBC_OP_SEND ? e->transport->send : e->transport->recv;
+    int error = call(e->self, address(e, op->a), op->a.count, op->a.type, op->peer, h);
+    if (error)
+        return error;
+    e->inflight[e->ninflight++] = id;
+    release(e, &e->sched->succ[op->succ], op->nsucc_issue);
+    return 0;
+}
+
+static int compute(struct nbc_exec *e, const struct nbc_op *op)
+{
+    uintptr_t a = address(e, op->a), b = address(e, op->b);
+    if (op->kind == NBC_OP_COPY)
+        return e->transport->copy(e->self, a, op->a.count, op->a.type, b, op->b.count, op->b.type);
+    if (op->kind == NBC_OP_REDUCE)
+        return e->transport->reduce(e->self, a, b, address(e, op->c), op->a.count, op->a.type);
+    return 0;
+}
+
+static int issue(struct nbc_exec *e, int32_t id)
+{
+    const struct nbc_op *op = &e->sched->ops[id];
+    if (op->kind == NBC_OP_SEND || op->kind == NBC_OP_RECV)
+        return post(e, id);
+    int error = compute(e, op);
+    if (!error)
+        finish(e, op);
+    return error;
+}
+
+/* Issues what is ready, in the order it became so. After an error only the messages under way are
+ * left to be waited for. */
+static bool run(struct nbc_exec *e)
+{
+    for (int i = 0; i < e->nready && !e->error; i++)
+        e->error = issue(e, e->ready[i]);
+    e->nready = 0;
+    if (e->error)
+        e->left = e->ninflight;
+    return e->left == 0;
+}
+
+bool nbc_exec_start(struct nbc_exec *e)
+{
+    const struct nbc_sched *s = e->sched;
+    e->left = s->nops;
+    e->error = e->nready = e->ninflight = 0;
+    for (int32_t id = 0; id < s->nops; id++) {
+        e->waits[id] = s->ops[id].npre;
+        if (e->waits[id] == 0)
+            e->ready[e->nready++] = id;
+    }
+    return run(e);
+}
+
+/* Takes the completed handles out; done[] holds their operations afterwards. */
+static void remove_done(struct nbc_exec *e, int ndone)
+{
+    for (int i = ndone - 1; i >= 0; i--) {
+        int at = e->done[i], last = --e->ninflight;
+        e->done[i] = e->inflight[at];
+        e->inflight[at] = e->inflight[last];
+        e->handles[at] = e->handles[last];
+    }
+}
+
+bool nbc_exec_poll(struct nbc_exec *e)
+{
+    int ndone = 0;
+    int error = e->transport->poll(e->self, e->ninflight, e->handles, e->done, &ndone);
+    if (error && !e->error)
+        e->error = error;
+    remove_done(e, ndone);
+    for (int i = 0; i < ndone && !e->error; i++)
+        finish(e, &e->sched->ops[e->done[i]]);
+    return run(e);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEMP_ALIGN = 64 };
+
+struct edge {
+    nbc_id pre, op;
+    bool issue; /* satisfied when pre is posted */
+};
+
+/* What a schedule needs only while it is built. */
+struct nbc_build {
+    const struct nbc_shape *shape;
+    struct edge *edges;
+    int nedges, edges_room, ops_room;
+    nbc_id fence;      /* the last one, or NBC_NONE */
+    nbc_id since;      /* first operation behind it */
+    bool out_of_memory;
+};
+
+struct nbc_sched *nbc_sched_new(const struct nbc_shape *shape, int ops_hint)
+{
+    struct nbc_sched *s = calloc(1, sizeof *s);
+    struct nbc_build *b = calloc(1, sizeof *b);
+    if (!s || !b) {
+        free(s);
+        free(b);
+        return NULL;
+    }
+    b->ops_room = ops_hint > 4 ? ops_hint : 4;
+    b->edges_room = 2 * b->ops_room;
+    s->ops = malloc(b->ops_room * sizeof *s->ops);
+    b->edges = malloc(b->edges_room * sizeof *b->edges);
+    b->shape = shape;
+    b->fence = NBC_NONE;
+    b->out_of_memory = !s->ops || !b->edges;
+    s->build = b;
+    s->refs = 1;
+    return s;
+}
+
+/* Room for one more, doubling. */
+static bool grow(void **array, int n, int *room, size_t element)
+{
+    if (n < *room)
+        return true;
+    void *more = realloc(*array, 2 * (size_t)*room * element);
+    if (!more)
+        return false;
+    *array = more;
+    *room *= 2;
+    return true;
+}
+
+static void add_edge(struct nbc_sched *s, nbc_id pre, nbc_id op, bool issue)
+{
+    struct nbc_build *b = s->build;
+    if (b->out_of_memory)
+        return;
+    if (!grow((void **)&b->edges, b->nedges, &b->edges_room, sizeof *b->edges)) {
+        b->out_of_memory = true;
+        return;
+    }
+    b->edges[b->nedges++] = (struct edge){pre, op, issue};
+}
+
+static nbc_id emit(struct nbc_sched *s, struct nbc_op op, nbc_id after)
+{
+    struct nbc_build *b = s->build;
+    if (b->out_of_memory)
+        return NBC_NONE;
+    if (!grow((void **)&s->ops, s->nops, &b->ops_room, sizeof *s->ops)) {
+        b->out_of_memory = true;
+        return NBC_NONE;
+    }
+    nbc_id id = s->nops++;
+    s->ops[id] = op;
+    if (after != NBC_NONE)
+        add_edge(s, after, id, false);
+    if (after < b->fence)
+        add_edge(s, b->fence, id, false);
+    return id;
+}
+
+nbc_id nbc_send(struct nbc_sched *s, struct nbc_ref data, int peer, nbc_id after)
+{
+    s->nmsgs++;
+    return emit(s, (struct nbc_op){.kind = NBC_OP_SEND, .a = data, .peer = peer}, after);
+}
+
+nbc_id nbc_recv(struct nbc_sched *s, struct nbc_ref data, int peer, nbc_id after)
+{
+    s->nmsgs++;
+    return emit(s, (struct nbc_op){.kind = NBC_OP_RECV, .a = data, .peer = peer}, after);
+}
+
+nbc_id nbc_copy(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref src, nbc_id after)
+{
+    /* In-place calls name the same place on both sides: there is nothing to copy. */
+    if (nbc_same_place(dst, src) || nbc_ref_bytes(s->build->shape, dst) == 0)
+        return after;
+    return emit(s, (struct nbc_op){.kind = NBC_OP_COPY, .a = dst, .b = src, .peer = -1}, after);
+}
+
+nbc_id nbc_reduce(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref left,
+                  struct nbc_ref right, nbc_id after)
+{
+    struct nbc_op op = {.kind = NBC_OP_REDUCE, .a = dst, .b = left, .c = right, .peer = -1};
+    return emit(s, op, after);
+}
+
+struct nbc_ref nbc_combine(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_ref want,
+                           struct nbc_ref left, struct nbc_ref right, nbc_id after, nbc_id *done)
+{
+    struct nbc_ref dst = nbc_same_place(want, left) && !shape->commutative ? right : want;
+    *done = nbc_reduce(s, dst, left, right, after);
+    return dst;
+}
+
+nbc_id nbc_join(struct nbc_sched *s, nbc_id x, nbc_id y)
+{
+    if (x == y || y == NBC_NONE)
+        return x;
+    if (x == NBC_NONE)
+        return y;
+    nbc_id id = emit(s, (struct nbc_op){.kind = NBC_OP_JOIN, .peer = -1}, x);
+    nbc_after(s, id, y);
+    return id;
+}
+
+void nbc_after(struct nbc_sched *s, nbc_id op, nbc_id pre)
+{
+    if (pre != NBC_NONE && op != NBC_NONE && pre != op)
+        add_edge(s, pre, op, false);
+}
+
+void nbc_fence(struct nbc_sched *s)
+{
+    struct nbc_build *b = s->build;
+    if (s->nops == b->since)
+        return;
+    nbc_id first = b->since, id = emit(s, (struct nbc_op){.kind = NBC_OP_JOIN, .peer = -1}, NBC_NONE);
+    for (nbc_id pre = first; pre < id; pre++)
+        nbc_after(s, id, pre);
+    b->fence = id;
+    b->since = s->nops;
+}
+
+static int64_t take_temp(struct nbc_sched *s, int64_t bytes)
+{
+    int64_t off = s->temp_bytes;
+    s->temp_bytes += (bytes + TEMP_ALIGN - 1) / TEMP_ALIGN * TEMP_ALIGN;
+    return off;
+}
+
+struct nbc_ref nbc_temp_bytes(struct nbc_sched *s, int64_t n)
+{
+    return (struct nbc_ref){
+        .off = take_temp(s, n), .count = n, .type = NBC_TYPE_BYTE, .buf = NBC_BUF_TEMP};
+}
+
+struct nbc_ref nbc_temp_like(struct nbc_sched *s, struct nbc_ref like)
+{
+    int64_t low, high;
+    like.off = 0;
+    like.buf = NBC_BUF_TEMP;
+    nbc_ref_span(s->build->shape, like, &low, &high);
+    like.off = take_temp(s, high - low) - low;
+    return like;
+}
+
+/* The message emitted last to (or from) each peer: open addressing, keyed by peer and direction. */
+struct last {
+    int32_t key; /* peer * 2 + direction, + 1 so that 0 is free */
+    nbc_id op;
+};
+
+static struct last *last_of(struct last *table, uint32_t mask, int32_t key)
+{
+    uint32_t i = (uint32_t)key * 2654435761u & mask;
+    while (table[i].key && table[i].key != key)
+        i = (i + 1) & mask;
+    return &table[i];
+}
+
+/* Messages between two ranks match in the order they are posted, so posting must follow the order
+ * in which the builder emitted them, whatever completes first. */
+static bool order_messages(struct nbc_sched *s)
+{
+    uint32_t room = 4;
+    while (room < 2 * (uint32_t)s->nmsgs)
+        room *= 2;
+    struct last *table = calloc(room, sizeof *table);
+    if (!table)
+        return false;
+    for (nbc_id id = 0; id < s->nops; id++) {
+        const struct nbc_op *op = &s->ops[id];
+        if (op->kind != NBC_OP_SEND && op->kind != NBC_OP_RECV)
+            continue;
+        int32_t key = op->peer * 2 + (op->kind == NBC_OP_RECV) + 1;
+        struct last *l = last_of(table, room - 1, key);
+        if (l->key)
+            add_edge(s, l->op, id, true);
+        *l = (struct last){key, id};
+    }
+    free(table);
+    return !s->build->out_of_memory;
+}
+
+/* Successor lists from edges: count, place, fill; per operation the issue edges come first. */
+static bool link_edges(struct nbc_sched *s)
+{
+    const struct nbc_build *b = s->build;
+    s->nsucc = b->nedges;
+    s->succ = malloc((b->nedges + 1) * sizeof *s->succ);
+    if (!s->succ)
+        return false;
+    for (int i = 0; i < b->nedges; i++) {
+        struct edge e = b->edges[i];
+        s->ops[e.op].npre++;
+        if (e.issue)
+            s->ops[e.pre].nsucc_issue++;
+        else
+            s->ops[e.pre].nsucc_done++;
+    }
+    int32_t place = 0;
+    for (nbc_id id = 0; id < s->nops; id++) {
+        s->ops[id].succ = place;
+        place += s->ops[id].nsucc_issue + s->ops[id].nsucc_done;
+    }
+    /* succ moves on while filling issue edges, then done edges, and is set back at the end. */
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < b->nedges; i++)
+            if (b->edges[i].issue == (pass == 0))
+                s->succ[s->ops[b->edges[i].pre].succ++] = b->edges[i].op;
+    for (nbc_id id = 0; id < s->nops; id++)
+        s->ops[id].succ -= s->ops[id].nsucc_issue + s->ops[id].nsucc_done;
+    return true;
+}
+
+static void free_build(struct nbc_sched *s)
+{
+    if (s->build)
+        free(s->build->edges);
+    free(s->build);
+    s->build = NULL;
+}
+
+struct nbc_sched *nbc_sched_finish(struct nbc_sched *s)
+{
+    if (!s)
+        return NULL;
+    if (s->build->out_of_memory || !order_messages(s) || !link_edges(s)) {
+        nbc_sched_free(s);
+        return NULL;
+    }
+    free_build(s);
+    return s;
+}
+
+void nbc_sched_free(struct nbc_sched *s)
+{
+    if (!s)
+        return;
+    free_build(s);
+    free(s->ops);
+    free(s->succ);
+    free(s);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* A schedule: what one rank does in a collective, as a graph of operations.
+ *
+ * Nodes are sends, receives, copies and reductions; an edge says that one starts only after another
+ * is done. A schedule holds no addresses, handles, tags or communicators: it is a pure function of
+ * a shape, so it can be checked, printed, simulated, cached, shared and started any number of times.
+ *
+ * A builder calls nbc_sched_new, then the emitters in an order in which they could run one after
+ * the other, then nbc_sched_finish. Emitters never fail in the builder's hands: running out of
+ * memory is remembered and told by finish. An emitter returns the id of its operation, and takes
+ * the id of one it must wait for (NBC_NONE: none); nbc_after adds more.
+ *
+ * Messages of one schedule between the same two ranks match in the order in which the builder
+ * emitted them: finish adds what makes the executor post them in that order. */
+#ifndef NBC_SCHED_H
+#define NBC_SCHED_H
+
+#include <stdio.h>
+
+#include "block.h"
+
+typedef int32_t nbc_id;
+#define NBC_NONE ((nbc_id)-1)
+
+enum nbc_op_kind { NBC_OP_SEND, NBC_OP_RECV, NBC_OP_COPY, NBC_OP_REDUCE, NBC_OP_JOIN };
+
+struct nbc_op {
+    struct nbc_ref a;     /* SEND, RECV: the data; COPY, REDUCE: the destination */
+    struct nbc_ref b;     /* COPY: the source; REDUCE: the left operand */
+    struct nbc_ref c;     /* REDUCE: the right operand */
+    int32_t peer;         /* SEND, RECV */
+    int32_t kind;         /* enum nbc_op_kind */
+    int32_t npre;         /* number of edges that end here */
+    int32_t succ;         /* index in nbc_sched.succ of the first operation that waits for this */
+    int32_t nsucc_issue;  /* … that many wait only until this one is posted (message order), */
+    int32_t nsucc_done;   /* … and behind them that many until it is done */
+};
+
+struct nbc_sched {
+    struct nbc_op *ops;
+    int32_t *succ;
+    int32_t nops, nsucc;
+    int32_t nmsgs;        /* sends and receives */
+    int64_t temp_bytes;   /* size of the temporary buffer; it is aligned like malloc's */
+    int refs;             /* owners; whoever shares schedules keeps it under its own lock */
+    struct nbc_build *build; /* until finished */
+};
+
+/* An empty schedule, or NULL. ops_hint: how many operations to expect. */
+struct nbc_sched *nbc_sched_new(const struct nbc_shape *shape, int ops_hint);
+
+/* Emitters. Data without bytes is legal everywhere, except that its messages are still sent:
+ * a builder that wants none (both sides must agree) does not emit them. */
+nbc_id nbc_send(struct nbc_sched *s, struct nbc_ref data, int peer, nbc_id after);
+nbc_id nbc_recv(struct nbc_sched *s, struct nbc_ref data, int peer, nbc_id after);
+
+/* Returns `after` itself where there is nothing to copy: no bytes, or dst and src are one place. */
+nbc_id nbc_copy(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref src, nbc_id after);
+
+/* dst = left op right, element by element: counts and types are those of dst. In rank order when
+ * left comes from lower ranks. dst is another place than left and right, or right's, or, only for
+ * commutative operations, left's. */
+nbc_id nbc_reduce(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref left,
+                  struct nbc_ref right, nbc_id after);
+
+/* left op right in a place that the operand rules allow: in `want` where they do, else in that of
+ * right, which the caller gives up (a temporary that was received). Returns the place; *done is
+ * the id. The caller sees to it that nobody reads the place any more: nbc_after(*done, reader). */
+struct nbc_ref nbc_combine(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_ref want,
+                           struct nbc_ref left, struct nbc_ref right, nbc_id after, nbc_id *done);
+
+/* An id that is done when both are (NBC_NONE counts as done). */
+nbc_id nbc_join(struct nbc_sched *s, nbc_id x, nbc_id y);
+
+/* `op` waits for `pre` too. pre was emitted earlier, or is NBC_NONE. */
+void nbc_after(struct nbc_sched *s, nbc_id op, nbc_id pre);
+
+/* An id that is done when everything emitted since the last fence is: what is emitted from now on
+ * waits for it. For algorithms that think in rounds. */
+void nbc_fence(struct nbc_sched *s);
+
+/* Room in the temporary buffer: for n bytes (type BYTE), or for the elements of `like` laid out
+ * with their own type and extents. Never shared with another request for room. */
+struct nbc_ref nbc_temp_bytes(struct nbc_sched *s, int64_t n);
+struct nbc_ref nbc_temp_like(struct nbc_sched *s, struct nbc_ref like);
+
+/* Ends the building. Returns the schedule, or NULL (and frees it) when memory ran out on the way. */
+struct nbc_sched *nbc_sched_finish(struct nbc_sched *s);
+
+void nbc_sched_free(struct nbc_sched *s);
+
+/* Proves what can be proved of one rank's schedule: references inside the temporary buffer and the
+ * user's buffers as the shape has them, peers in range and not this rank itself, edges forward (so
+ * acyclic), operand rules of reductions, and no race: two operations that touch the same bytes, one
+ * of them writing, are ordered by the graph. Returns NULL, or what is wrong, written to text.
+ * Quadratic in the number of operations: for tests and for NBCSHIM_DEBUG. */
+const char *nbc_sched_check(const struct nbc_sched *s, const struct nbc_shape *shape, char *text,
+                            size_t size);
+
+/* One line an operation, stable: golden files are made of it. */
+void nbc_sched_print(const struct nbc_sched *s, FILE *out);
+
+#endif

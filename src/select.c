@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "select.h"
+
+#include <string.h>
+
+#define ALG(coll, name, needs, builder, purpose) nbc_builder nbc_##builder;
+#include "algs.def"
+#undef ALG
+
+const struct nbc_alg nbc_algs[] = {
+#define ALG(coll, name, needs, builder, purpose) {NBC_##coll, #name, needs, nbc_##builder, purpose},
+#include "algs.def"
+#undef ALG
+};
+
+const int nbc_nalgs = sizeof nbc_algs / sizeof *nbc_algs;
+
+const struct nbc_alg *nbc_alg_by_name(enum nbc_coll coll, const char *name)
+{
+    for (int i = 0; i < nbc_nalgs; i++)
+        if (nbc_algs[i].coll == coll && strcmp(nbc_algs[i].name, name) == 0)
+            return &nbc_algs[i];
+    return NULL;
+}
+
+bool nbc_alg_applies(const struct nbc_alg *alg, const struct nbc_shape *shape)
+{
+    unsigned lacks = 0;
+    if (!shape->commutative)
+        lacks |= NBC_COMMUTATIVE;
+    if (shape->size & (shape->size - 1))
+        lacks |= NBC_POW2;
+    if (shape->size % 2)
+        lacks |= NBC_EVEN;
+    if (!shape->nodes)
+        lacks |= NBC_NODES;
+    if (shape->size < 2)
+        lacks |= NBC_MULTI;
+    bool inter = shape->remote_size > 0;
+    return !(alg->needs & lacks) && inter == !!(alg->needs & NBC_INTER);
+}
+
+static bool matches(const struct nbc_rule *r, const struct nbc_shape *shape, int64_t bytes)
+{
+    if (r->coll != shape->coll || shape->size < r->min_size || shape->size > r->max_size)
+        return false;
+    if (bytes < 0)
+        return r->min_bytes == 0 && r->max_bytes == INT64_MAX;
+    return bytes >= r->min_bytes && bytes <= r->max_bytes;
+}
+
+static const struct nbc_rule *find_rule(const struct nbc_shape *shape,
+                                        const struct nbc_rules *rules)
+{
+    int64_t bytes = nbc_shape_bytes(shape);
+    for (int i = 0; rules && i < rules->nrules; i++) {
+        const struct nbc_rule *r = &rules->rule[i];
+        if (matches(r, shape, bytes) && nbc_alg_applies(r->alg, shape))
+            return r;
+    }
+    return NULL;
+}
+
+const struct nbc_alg *nbc_select(const struct nbc_shape *shape, const struct nbc_alg *override,
+                                 const struct nbc_rules *rules, int64_t *segment)
+{
+    *segment = 0;
+    if (override && override->coll == shape->coll && nbc_alg_applies(override, shape))
+        return override;
+    const struct nbc_rule *rule = find_rule(shape, rules);
+    if (rule) {
+        *segment = rule->segment;
+        return rule->alg;
+    }
+    const struct nbc_alg *alg = nbc_algs;
+    while (alg->coll != shape->coll || !nbc_alg_applies(alg, shape))
+        alg++;
+    return alg;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#include "topo.h"
+
+void nbc_knomial(int rank, int size, int k, struct nbc_knomial *tree)
+{
+    int64_t weight = 1; /* of the lowest nonzero digit; of a digit above all others at the root */
+    while (weight < size && rank / weight % k == 0)
+        weight *= k;
+    tree->parent = rank ? (int)(rank - rank / weight % k * weight) : -1;
+    tree->subtree = (int)(size - rank < weight ? size - rank : weight);
+    tree->nchild = 0;
+    for (weight /= k; weight >= 1; weight /= k)
+        for (int digit = 1; digit < k && rank + digit * weight < size; digit++)
+            tree->child[tree->nchild++] = (int)(rank + digit * weight);
+}
+
+struct nbc_fold nbc_fold(int rank, int size)
+{
+    struct nbc_fold f = {.pow2 = nbc_pow2_floor(size)};
+    f.rest = size - f.pow2;
+    f.takes = rank < 2 * f.rest && rank % 2 == 1;
+    if (rank >= 2 * f.rest)
+        f.virtual = rank - f.rest;
+    else
+        f.virtual = f.takes ? rank / 2 : -1;
+    return f;
+}
