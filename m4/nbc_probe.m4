@@ -1,0 +1,219 @@
+# What the MPI below is, has and lacks.
+#
+# Nothing here asks MPI_VERSION: an MPI may have functions of a later standard, or lack some of its
+# own. What counts is what links.
+
+# NBC_FIND_MPI
+# Sets MPICC, MPIEXEC, MPI_CPPFLAGS, MPI_LIBS, MPI_NEEDED and NBC_MPI_FLAVOR. The compiler wrapper is asked for
+# its flags instead of being used as the compiler, so that the parts that must not see <mpi.h> are
+# compiled without it and so that any CC works.
+AC_DEFUN([NBC_FIND_MPI], [
+AC_ARG_VAR([MPICC], [the MPI's C compiler wrapper, which chooses the MPI])
+AC_ARG_VAR([MPIEXEC], [the MPI's launcher, for the tests])
+AC_ARG_VAR([MPI_CPPFLAGS], [preprocessor flags for the MPI, instead of the wrapper's])
+AC_ARG_VAR([MPI_LIBS], [linker flags for the MPI, instead of the wrapper's])
+AS_IF([test -z "$MPICC"], [AC_CHECK_PROGS([MPICC], [mpicc.mpich mpicc mpicc.openmpi])])
+AS_IF([test -z "$MPICC" && test -z "$MPI_LIBS"],
+    [AC_MSG_ERROR([no MPI found; name its compiler wrapper: ./configure MPICC=/path/to/mpicc])])
+
+AC_MSG_CHECKING([for the flags of $MPICC])
+nbc_compile= nbc_link=
+# Open MPI's wrapper knows --showme, MPICH's kin -show; others at least -compile_info.
+AS_IF([nbc_out=`$MPICC --showme:compile 2>/dev/null`],
+        [nbc_compile=$nbc_out; nbc_link=`$MPICC --showme:link 2>/dev/null`],
+    [nbc_out=`$MPICC -show 2>/dev/null`],
+        [nbc_compile=$nbc_out; nbc_link=$nbc_out],
+    [nbc_out=`$MPICC -compile_info 2>/dev/null`],
+        [nbc_compile=$nbc_out; nbc_link=`$MPICC -link_info 2>/dev/null`])
+AS_IF([test -z "$MPI_CPPFLAGS"], [
+    for nbc_word in $nbc_compile; do
+        AS_CASE([$nbc_word], [-I* | -D* | -pthread], [MPI_CPPFLAGS="$MPI_CPPFLAGS $nbc_word"])
+    done])
+AS_IF([test -z "$MPI_LIBS"], [
+    for nbc_word in $nbc_link; do
+        AS_CASE([$nbc_word],
+            [-L* | -l* | -Wl,* | -pthread | *.a | *.so], [MPI_LIBS="$MPI_LIBS $nbc_word"])
+    done])
+AC_MSG_RESULT([$MPI_CPPFLAGS $MPI_LIBS])
+
+MPI_NEEDED="-Wl,--no-as-needed"
+for nbc_word in $MPI_LIBS; do
+    AS_CASE([$nbc_word], [-L* | -l*], [MPI_NEEDED="$MPI_NEEDED -Wl,$nbc_word"])
+done
+AC_SUBST([MPI_NEEDED])
+
+# The launcher that belongs to the wrapper: mpicc.x -> mpiexec.x, in the same directory if it has
+# one.
+AS_IF([test -z "$MPIEXEC"],
+    [MPIEXEC=`AS_ECHO(["$MPICC"]) | sed 's/ .*//; s,mpicc\([[^/]]*\)$,mpiexec\1,'`])
+
+nbc_save_CPPFLAGS=$CPPFLAGS nbc_save_LIBS=$LIBS
+CPPFLAGS="$CPPFLAGS $MPI_CPPFLAGS" LIBS="$MPI_LIBS $LIBS"
+AC_MSG_CHECKING([whether an MPI program compiles and links])
+AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>]], [[return MPI_Init(0, 0);]])],
+    [AC_MSG_RESULT([yes])],
+    [AC_MSG_RESULT([no])
+     AC_MSG_FAILURE([cannot build an MPI program; set MPICC, or MPI_CPPFLAGS and MPI_LIBS])])
+CPPFLAGS=$nbc_save_CPPFLAGS LIBS=$nbc_save_LIBS
+
+NBC_MPI_FAMILY
+])
+
+# NBC_MPI_FAMILY
+# Sets NBC_MPI_FLAVOR: which family the MPI is of. Only the tests use it, to know the options of its launcher.
+AC_DEFUN([NBC_MPI_FAMILY], [
+AC_MSG_CHECKING([for the family of the MPI])
+nbc_save_CPPFLAGS=$CPPFLAGS
+CPPFLAGS="$CPPFLAGS $MPI_CPPFLAGS"
+NBC_MPI_FLAVOR=other
+AC_PREPROC_IFELSE([AC_LANG_SOURCE([[
+#include <mpi.h>
+#ifndef OPEN_MPI
+#error
+#endif]])], [NBC_MPI_FLAVOR=openmpi],
+    [AC_PREPROC_IFELSE([AC_LANG_SOURCE([[
+#include <mpi.h>
+#if !defined(MPICH_VERSION) && !defined(MPICH2_VERSION) && !defined(MPICH)
+#error
+#endif]])], [NBC_MPI_FLAVOR=mpich])])
+CPPFLAGS=$nbc_save_CPPFLAGS
+AC_MSG_RESULT([$NBC_MPI_FLAVOR])
+AC_SUBST([NBC_MPI_FLAVOR])
+])
+
+# What is looked for: everything that came after MPI-2.2 and that nbcshim either calls when it is
+# there, wraps, or offers itself. A name here gives HAVE_MPI_NAME in config.h (in upper case) when
+# MPI_Name links. To add one, add a word.
+m4_define([NBC_MPI_NAMES], [
+    Ibarrier Ibcast Igather Igatherv Iscatter Iscatterv Iallgather Iallgatherv Ialltoall
+    Ialltoallv Ialltoallw Ireduce Iallreduce Ireduce_scatter_block Ireduce_scatter Iscan Iexscan
+    Neighbor_allgather Neighbor_allgatherv Neighbor_alltoall Neighbor_alltoallv Neighbor_alltoallw
+    Ineighbor_allgather Ineighbor_allgatherv Ineighbor_alltoall Ineighbor_alltoallv
+    Ineighbor_alltoallw
+    Barrier_init Bcast_init Gather_init Gatherv_init Scatter_init Scatterv_init Allgather_init
+    Allgatherv_init Alltoall_init Alltoallv_init Alltoallw_init Reduce_init Allreduce_init
+    Reduce_scatter_block_init Reduce_scatter_init Scan_init Exscan_init Neighbor_allgather_init
+    Neighbor_allgatherv_init Neighbor_alltoall_init Neighbor_alltoallv_init
+    Neighbor_alltoallw_init
+    Bcast_c Gather_c Gatherv_c Scatter_c Scatterv_c Allgather_c Allgatherv_c Alltoall_c
+    Alltoallv_c Alltoallw_c Reduce_c Allreduce_c Reduce_scatter_block_c Reduce_scatter_c Scan_c
+    Exscan_c Neighbor_allgather_c Neighbor_allgatherv_c Neighbor_alltoall_c Neighbor_alltoallv_c
+    Neighbor_alltoallw_c
+    Ibcast_c Igather_c Igatherv_c Iscatter_c Iscatterv_c Iallgather_c Iallgatherv_c Ialltoall_c
+    Ialltoallv_c Ialltoallw_c Ireduce_c Iallreduce_c Ireduce_scatter_block_c Ireduce_scatter_c
+    Iscan_c Iexscan_c Ineighbor_allgather_c Ineighbor_allgatherv_c Ineighbor_alltoall_c
+    Ineighbor_alltoallv_c Ineighbor_alltoallw_c
+    Bcast_init_c Gather_init_c Gatherv_init_c Scatter_init_c Scatterv_init_c Allgather_init_c
+    Allgatherv_init_c Alltoall_init_c Alltoallv_init_c Alltoallw_init_c Reduce_init_c
+    Allreduce_init_c Reduce_scatter_block_init_c Reduce_scatter_init_c Scan_init_c Exscan_init_c
+    Neighbor_allgather_init_c Neighbor_allgatherv_init_c Neighbor_alltoall_init_c
+    Neighbor_alltoallv_init_c Neighbor_alltoallw_init_c
+    Send_c Ssend_c Rsend_c Bsend_c Recv_c Isend_c Issend_c Irsend_c Ibsend_c Irecv_c Send_init_c
+    Ssend_init_c Rsend_init_c Bsend_init_c Recv_init_c Sendrecv_c Sendrecv_replace_c Mrecv_c
+    Imrecv_c Reduce_local_c Get_count_c Pack_c Unpack_c Pack_size_c Type_size_c Type_get_extent_c
+    Type_get_true_extent_c Type_contiguous_c Type_vector_c Type_indexed_c Type_create_hindexed_c
+    Type_create_hvector_c Type_create_struct_c Type_create_resized_c Type_get_envelope_c
+    Type_get_contents_c Op_create_c Win_create_c Win_allocate_c Put_c Get_c Accumulate_c Rput_c
+    Rget_c
+    Mprobe Improbe Mrecv Imrecv
+    Isendrecv Isendrecv_replace Isendrecv_c Isendrecv_replace_c
+    Comm_idup Comm_create_group Comm_split_type Comm_dup_with_info Comm_set_info Comm_get_info
+    Comm_idup_with_info
+    Comm_create_from_group Intercomm_create_from_groups Session_init Session_finalize
+    Group_from_session_pset Session_create_errhandler
+    Type_size_x Type_get_extent_x Type_get_true_extent_x Get_elements_x Status_set_elements_x
+    Type_create_hindexed_block
+    Get_library_version
+    Win_allocate Win_allocate_shared Win_create_dynamic Win_lock_all Win_unlock_all Win_flush
+    Win_flush_all Win_flush_local Win_flush_local_all Win_sync Rput Rget Raccumulate
+    Rget_accumulate Get_accumulate Fetch_and_op Compare_and_swap Win_set_info Win_get_info
+    Dist_graph_create Dist_graph_create_adjacent Dist_graph_neighbors Dist_graph_neighbors_count
+    Reduce_local Reduce_scatter_block Op_commutative Type_create_f90_real
+    Testany Testsome Waitsome Request_get_status Grequest_start
+    Comm_spawn Comm_spawn_multiple Comm_accept Comm_connect Comm_join Comm_get_parent Open_port
+    File_open File_close File_write_all File_iwrite File_set_view
+    File_iread_all File_iwrite_all File_iread_at_all File_iwrite_at_all
+    Pready Psend_init Precv_init Parrived
+    Request_get_status_any Request_get_status_some Request_get_status_all
+    Comm_attach_buffer Buffer_flush Buffer_iflush Session_attach_buffer
+    Remove_error_class Remove_error_code Remove_error_string
+    Info_get_string Info_create_env
+    T_init_thread T_cvar_get_num T_pvar_get_num
+    Status_f2f08 Status_c2f08
+    Aint_add Aint_diff
+    Keyval_create Attr_get Attr_put Errhandler_create Errhandler_get Errhandler_set Type_extent
+    Type_lb Type_ub Type_struct Type_hvector Type_hindexed Address
+])
+
+# NBC_PROBE_MPI
+# Defines HAVE_MPI_NAME for every name of NBC_MPI_NAMES that links, HAVE_MPI_COUNT and its like for
+# types, and NBC_CONST.
+AC_DEFUN([NBC_PROBE_MPI], [
+nbc_save_CPPFLAGS=$CPPFLAGS nbc_save_LIBS=$LIBS
+CPPFLAGS="$CPPFLAGS $MPI_CPPFLAGS" LIBS="$MPI_LIBS $LIBS"
+
+AC_CHECK_TYPES([MPI_Count, MPI_Message, MPI_Session], [], [], [[#include <mpi.h>]])
+
+AC_MSG_CHECKING([whether the MPI's prototypes have const])
+AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[
+#include <mpi.h>
+extern int MPI_Send(const void *, int, MPI_Datatype, int, int, MPI_Comm);]])],
+    [nbc_const=const], [nbc_const=])
+AS_IF([test -n "$nbc_const"], [AC_MSG_RESULT([yes])], [AC_MSG_RESULT([no])])
+AC_DEFINE_UNQUOTED([NBC_CONST], [$nbc_const],
+    [const where the MPI's prototypes of send buffers have it])
+
+# A link test for each of some 300 names takes half a minute, so all are linked together first: the
+# names that the linker calls undefined are dropped, and what is left must link. Where the linker's
+# messages cannot be read, each name is linked alone. nbc_links takes MPI names and succeeds when a
+# program that needs them all links; <mpi.h> is left out since it need not declare what the library
+# has.
+nbc_links ()
+{
+    {
+        for nbc_name in $[]*; do echo "int MPI_$nbc_name(void);"; done
+        echo "int (*const volatile nbc_table[[]])(void) = {"
+        for nbc_name in $[]*; do echo "MPI_$nbc_name,"; done
+        echo "}; int main(void) { return nbc_table[[0]] == 0; }"
+    } >conftest.$ac_ext
+    rm -f conftest$ac_exeext
+    eval "$ac_link" >conftest.err 2>&1 && test -s conftest$ac_exeext
+}
+
+nbc_probe ()
+{
+    nbc_found="$[]*"
+    while test -n "$nbc_found"; do
+        nbc_links $nbc_found && return
+        nbc_undefined=`sed -n '/undefined/s/.*[[^A-Za-z0-9_]]MPI_\([[A-Za-z0-9_]]*\).*/\1/p' conftest.err`
+        test -n "$nbc_undefined" || break
+        nbc_kept=
+        for nbc_name in $nbc_found; do
+            case " "`echo $nbc_undefined`" " in
+            *" $nbc_name "*) ;;
+            *) nbc_kept="$nbc_kept $nbc_name" ;;
+            esac
+        done
+        test "$nbc_kept" != "$nbc_found" || break
+        nbc_found=$nbc_kept
+    done
+    nbc_found=
+    for nbc_candidate in $[]*; do
+        nbc_links $nbc_candidate && nbc_found="$nbc_found $nbc_candidate"
+    done
+}
+
+AC_MSG_CHECKING([which functions the MPI has])
+nbc_probe m4_normalize(NBC_MPI_NAMES)
+rm -f conftest*
+m4_foreach_w([NBC_name], m4_defn([NBC_MPI_NAMES]),
+    [AH_TEMPLATE([HAVE_MPI_]m4_toupper(m4_defn([NBC_name])),
+        [Define to 1 if the MPI has MPI_]m4_defn([NBC_name])[.])])dnl
+for nbc_name in $nbc_found; do
+    nbc_upper=`AS_ECHO([$nbc_name]) | tr '[[a-z]]' '[[A-Z]]'`
+    AC_DEFINE_UNQUOTED([HAVE_MPI_$nbc_upper], [1])
+done
+AC_MSG_RESULT([`echo $nbc_found | wc -w` found])
+
+CPPFLAGS=$nbc_save_CPPFLAGS LIBS=$nbc_save_LIBS
+])
