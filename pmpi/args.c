@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+#include "args.h"
+
+#include <stdlib.h>
+
+#include "topology.h"
+
+/* Which sides the standard reads on this rank. */
+struct significant {
+    bool send, recv;
+};
+
+static bool is_rooted(enum nbc_coll coll)
+{
+    switch (coll) {
+    case NBC_BCAST:
+    case NBC_GATHER:
+    case NBC_GATHERV:
+    case NBC_SCATTER:
+    case NBC_SCATTERV:
+    case NBC_REDUCE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_neighbor(enum nbc_coll coll)
+{
+    return coll >= NBC_NEIGHBOR_ALLGATHER;
+}
+
+/* The data flows from all to the root, or from the root to all. */
+static bool flows_to_root(enum nbc_coll coll)
+{
+    return coll == NBC_GATHER || coll == NBC_GATHERV || coll == NBC_REDUCE;
+}
+
+static struct significant significant(const struct nbc_shape *s)
+{
+    if (s->coll == NBC_BARRIER || s->root == NBC_ROOT_IDLE)
+        return (struct significant){false, false};
+    if (!is_rooted(s->coll))
+        return (struct significant){true, true};
+    if (s->coll == NBC_BCAST)
+        return (struct significant){false, true};
+    bool inter = s->remote_size > 0;
+    bool root = inter ? s->root == NBC_ROOT_HERE : s->root == s->rank;
+    struct significant both = {!inter || !root, root};
+    if (!flows_to_root(s->coll))
+        both = (struct significant){root, !inter || !root};
+    return both;
+}
+
+/* MPI-4.1 7.2.3: roots of intercommunicators. */
+static int bind_root(const struct nbc_call *call, struct nbc_shape *s)
+{
+    s->root = 0;
+    if (!is_rooted(call->coll))
+        return MPI_SUCCESS;
+    s->root = call->root;
+    if (s->remote_size && call->root == MPI_ROOT)
+        s->root = NBC_ROOT_HERE;
+    else if (s->remote_size && call->root == MPI_PROC_NULL)
+        s->root = NBC_ROOT_IDLE;
+    else if (call->root < 0 || call->root >= (s->remote_size ? s->remote_size : s->size))
+        return MPI_ERR_ROOT;
+    return MPI_SUCCESS;
+}
+
+/* Where MPI_IN_PLACE may stand: the recv buffer of a scatter's root, the send buffer of a gather's
+ * or reduce's root and of every rank elsewhere. */
+static int bind_in_place(const struct nbc_call *call, struct nbc_shape *s)
+{
+    bool send = call->send.buf == MPI_IN_PLACE, recv = call->recv.buf == MPI_IN_PLACE;
+    if (!send && !recv)
+        return MPI_SUCCESS;
+    struct significant both = significant(s);
+    send = send && both.send;
+    recv = recv && both.recv;
+    bool scatter = s->coll == NBC_SCATTER || s->coll == NBC_SCATTERV;
+    if (!send && !recv)
+        return MPI_SUCCESS;
+    if (s->remote_size || is_neighbor(s->coll) || s->coll == NBC_BCAST)
+        return MPI_ERR_BUFFER;
+    if (scatter ? send || s->root != s->rank : recv)
+        return MPI_ERR_BUFFER;
+    if (flows_to_root(s->coll) && s->root != s->rank)
+        return MPI_ERR_BUFFER;
+    s->in_place = true;
+    return MPI_SUCCESS;
+}
+
+static int peers(const struct nbc_shape *s, bool send)
+{
+    if (is_neighbor(s->coll))
+        return send ? s->neighbors->outdegree : s->neighbors->indegree;
+    if (s->coll == NBC_REDUCE_SCATTER)
+        return s->size;
+    return s->remote_size ? s->remote_size : s->size;
+}
+
+static int check_counts(const struct nbc_args *a, int n, bool displs)
+{
+    if (!a->counts.width)
+        return a->count < 0 ? MPI_ERR_COUNT : MPI_SUCCESS;
+    if (n > 0 && (!a->counts.data || (displs && !a->displs.data)))
+        return MPI_ERR_ARG;
+    for (int i = 0; i < n; i++)
+        if (nbc_ints_at(a->counts, i) < 0)
+            return MPI_ERR_COUNT;
+    return MPI_SUCCESS;
+}
+
+static int bind_type(struct nbc_bound *b, int slot, MPI_Datatype type)
+{
+    struct nbc_datatype *t = nbc_datatype_find(type);
+    if (!t)
+        return MPI_ERR_TYPE;
+    b->types[slot] = t;
+    ((struct nbc_type *)b->shape.types)[slot] = t->layout;
+    return MPI_SUCCESS;
+}
+
+static bool has_data(const struct nbc_args *a, int n)
+{
+    if (!a->counts.width)
+        return a->count > 0;
+    for (int i = 0; i < n; i++)
+        if (nbc_ints_at(a->counts, i) > 0)
+            return true;
+    return false;
+}
+
+/* NULL is MPI_BOTTOM in the MPIs we know; with a predefined type there is nothing there. */
+static int check_buffer(const struct nbc_args *a, const struct nbc_datatype *t, int n)
+{
+    return !a->buf && t->named && !a->types && has_data(a, n) ? MPI_ERR_BUFFER : MPI_SUCCESS;
+}
+
+static int bind_side(struct nbc_bound *b, const struct nbc_args *a, bool send)
+{
+    struct nbc_shape *s = &b->shape;
+    struct nbc_side *side = send ? &s->send : &s->recv;
+    int n = peers(s, send), error = check_counts(a, n, s->coll != NBC_REDUCE_SCATTER);
+    if (error)
+        return error;
+    side->count = a->count;
+    side->counts = a->counts;
+    side->displs = a->displs;
+    side->displs_implied = a->counts.data && !a->displs.data;
+    if (!a->types) {
+        error = bind_type(b, side->type, a->type);
+        return error ? error : check_buffer(a, b->types[side->type], n);
+    }
+    side->peer_types = side->displs_bytes = true;
+    side->type = NBC_TYPE_FIRST_PEER + (send ? 0 : peers(s, true));
+    for (int i = 0; i < n && !error; i++)
+        error = bind_type(b, side->type + i, a->types[i]);
+    return error;
+}
+
+/* Arrays of layouts and entries by slot, all MPI_BYTE at first. */
+static int make_slots(const struct nbc_call *call, struct nbc_bound *b)
+{
+    struct nbc_shape *s = &b->shape;
+    struct nbc_type *layouts = b->few_layouts;
+    s->ntypes = NBC_TYPE_FIRST_PEER;
+    b->types = b->few_types;
+    if (call->send.types || call->recv.types) {
+        s->ntypes += peers(s, true) + peers(s, false);
+        b->many = malloc(s->ntypes * (sizeof *layouts + sizeof *b->types));
+        if (!b->many)
+            return MPI_ERR_NO_MEM;
+        layouts = b->many;
+        b->types = (struct nbc_datatype **)(layouts + s->ntypes);
+    }
+    s->types = layouts;
+    int error = MPI_SUCCESS;
+    for (int i = 0; i < s->ntypes && !error; i++)
+        error = bind_type(b, i, MPI_BYTE);
+    s->send.type = NBC_TYPE_SEND;
+    s->recv.type = NBC_TYPE_RECV;
+    return error;
+}
+
+static int bind_neighbors(struct nbc_context *c, struct nbc_shape *s)
+{
+    int error;
+    if (!is_neighbor(s->coll))
+        return MPI_SUCCESS;
+    if (!c->topology)
+        c->topology = nbc_topology_new(c->user, &error);
+    if (!c->topology)
+        return error;
+    s->neighbors = &c->topology->neighbors;
+    return MPI_SUCCESS;
+}
+
+static int bind_op(const struct nbc_call *call, struct nbc_bound *b)
+{
+    if (!nbc_coll_reduces(call->coll))
+        return MPI_SUCCESS;
+    b->reducer = nbc_operator_find(call->op);
+    if (!b->reducer)
+        return MPI_ERR_OP;
+    b->shape.commutative = b->reducer->commutative;
+    return MPI_SUCCESS;
+}
+
+/* One datatype serves both sides; of reduce_scatter the receive count is this rank's. */
+static void bind_reduction(const struct nbc_call *call, struct nbc_bound *b)
+{
+    struct nbc_shape *s = &b->shape;
+    int from = call->coll == NBC_REDUCE && !significant(s).send ? NBC_TYPE_RECV : NBC_TYPE_SEND;
+    int to = from == NBC_TYPE_SEND ? NBC_TYPE_RECV : NBC_TYPE_SEND;
+    b->types[to] = b->types[from];
+    b->few_layouts[to] = b->few_layouts[from];
+    struct nbc_side *f = from == NBC_TYPE_SEND ? &s->send : &s->recv;
+    struct nbc_side *t = from == NBC_TYPE_SEND ? &s->recv : &s->send;
+    t->count = f->count;
+    if (call->coll == NBC_REDUCE_SCATTER)
+        s->recv.count = nbc_ints_at(s->send.counts, s->rank);
+}
+
+/* The same buffer on both sides, without MPI_IN_PLACE. */
+static bool aliased(const struct nbc_call *call, struct significant both)
+{
+    return both.send && both.recv && call->send.buf && call->send.buf == call->recv.buf &&
+           call->send.buf != MPI_IN_PLACE && !call->send.types && call->send.count > 0 &&
+           call->recv.count > 0;
+}
+
+static int bind_data(const struct nbc_call *call, struct nbc_bound *b)
+{
+    struct nbc_shape *s = &b->shape;
+    struct significant both = significant(s);
+    bool scatter = s->coll == NBC_SCATTER || s->coll == NBC_SCATTERV;
+    bool reduces = nbc_coll_reduces(s->coll);
+    int error = MPI_SUCCESS;
+    if (aliased(call, both))
+        return MPI_ERR_BUFFER;
+    /* The side that is in place has no arguments of its own, but for reductions. */
+    if (both.send && (!s->in_place || scatter || reduces))
+        error = bind_side(b, &call->send, true);
+    if (!error && both.recv && (!s->in_place || !scatter) && (!reduces || !both.send))
+        error = bind_side(b, &call->recv, false);
+    if (!error && reduces && s->root != NBC_ROOT_IDLE)
+        bind_reduction(call, b);
+    if (!error && reduces && both.recv && !call->recv.buf)
+        error = check_buffer(&call->recv, b->types[NBC_TYPE_RECV], peers(s, false));
+    b->base[NBC_BUF_SEND] = (uintptr_t)call->send.buf;
+    b->base[NBC_BUF_RECV] = (uintptr_t)call->recv.buf;
+    return error;
+}
+
+int nbc_args_bind(const struct nbc_call *call, struct nbc_context *context, struct nbc_bound *b)
+{
+    struct nbc_shape *s = &b->shape;
+    b->reducer = NULL;
+    b->many = NULL;
+    *s = (struct nbc_shape){
+        .coll = call->coll,
+        .rank = context->rank,
+        .size = context->size,
+        .remote_size = context->remote_size,
+    };
+    if (s->remote_size && (s->coll == NBC_SCAN || s->coll == NBC_EXSCAN))
+        return MPI_ERR_COMM;
+    int error = bind_root(call, s);
+    if (!error)
+        error = bind_neighbors(context, s);
+    if (!error)
+        error = bind_in_place(call, s);
+    if (!error)
+        error = bind_op(call, b);
+    if (!error)
+        error = make_slots(call, b);
+    if (!error)
+        error = bind_data(call, b);
+    if (error)
+        nbc_args_unbind(b);
+    return error;
+}
+
+void nbc_args_unbind(struct nbc_bound *b)
+{
+    free(b->many);
+    b->many = NULL;
+}

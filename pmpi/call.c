@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+#include "call.h"
+
+#include <string.h>
+
+#include "args.h"
+#include "cache.h"
+#include "env.h"
+#include "lock.h"
+#include "progress.h"
+#include "stats.h"
+#include "tags.h"
+
+int nbc_raise(MPI_Comm comm, int error)
+{
+    if (comm == MPI_COMM_NULL)
+        comm = MPI_COMM_WORLD;
+    NEXT(Comm_call_errhandler)(comm, error);
+    return error;
+}
+
+/* What a call with such a shape runs: its schedule (one owner more), and the algorithm's name. */
+static struct nbc_sched *find_schedule(struct nbc_context *c, struct nbc_shape *shape,
+                                       const struct nbc_alg **alg)
+{
+    const struct nbc_alg *override = nbc_settings.algorithm[shape->coll];
+    struct nbc_cache_key key;
+    shape->segment = nbc_settings.segment_size;
+    bool keep = nbc_cache_key(shape, override, &key);
+    const struct nbc_cached *cached = keep ? nbc_cache_find(c->cache, &key) : NULL;
+    if (cached) {
+        *alg = cached->alg;
+        cached->sched->refs++;
+        return cached->sched;
+    }
+    int64_t segment;
+    *alg = nbc_select(shape, override, &nbc_default_rules, &segment);
+    if (!shape->segment)
+        shape->segment = segment;
+    struct nbc_sched *sched = (*alg)->build(shape);
+    if (sched && keep)
+        nbc_cache_keep(&c->cache, &key, sched, *alg);
+    return sched;
+}
+
+/* Everything but addresses and tag. The temporary buffer comes first: it wants the alignment. */
+static int lay_out(struct nbc_request *r, const struct nbc_bound *b)
+{
+    size_t temp = (r->sched->temp_bytes + 63) / 64 * 64;
+    size_t exec = (nbc_exec_memory(r->sched) + 7) / 8 * 8;
+    size_t types = b->shape.ntypes * sizeof *r->types;
+    if (!nbc_request_reserve(r, temp + exec + types))
+        return MPI_ERR_NO_MEM;
+    char *memory = r->memory;
+    nbc_exec_init(&r->exec, r->sched, &nbc_mpi_transport, r, memory + temp);
+    r->types = (struct nbc_datatype **)(memory + temp + exec);
+    memcpy(r->types, b->types, types);
+    r->ntypes = b->shape.ntypes;
+    r->exec.base[NBC_BUF_SEND] = b->base[NBC_BUF_SEND];
+    r->exec.base[NBC_BUF_RECV] = b->base[NBC_BUF_RECV];
+    r->exec.base[NBC_BUF_TEMP] = (uintptr_t)memory;
+    return MPI_SUCCESS;
+}
+
+static void hold(struct nbc_request *r, struct nbc_context *c, struct nbc_operator *reducer)
+{
+    for (int i = 0; i < r->ntypes; i++)
+        nbc_datatype_hold(r->types[i]);
+    r->reducer = reducer;
+    if (reducer)
+        nbc_operator_hold(reducer);
+    r->op = reducer ? reducer->handle : MPI_OP_NULL;
+    r->context = c;
+    nbc_context_hold(c);
+    r->comm = c->hidden;
+    r->cursor = 0;
+}
+
+static int set_up(struct nbc_context *c, struct nbc_bound *b, struct nbc_request **out)
+{
+    const struct nbc_alg *alg;
+    struct nbc_request *r = nbc_request_new();
+    if (!r)
+        return MPI_ERR_NO_MEM;
+    r->coll = b->shape.coll;
+    r->sched = find_schedule(c, &b->shape, &alg);
+    int error = r->sched ? lay_out(r, b) : MPI_ERR_NO_MEM;
+    if (error) {
+        nbc_request_free(r);
+        return error;
+    }
+    hold(r, c, b->reducer);
+    nbc_stats_count(alg, nbc_shape_bytes(&b->shape));
+    *out = r;
+    return MPI_SUCCESS;
+}
+
+static int make(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out)
+{
+    struct nbc_bound b;
+    int error = nbc_args_bind(call, c, &b);
+    if (error)
+        return error;
+    error = set_up(c, &b, out);
+    nbc_args_unbind(&b);
+    return error;
+}
+
+/* Starts a nonblocking operation. It takes its number, hence its tag, even where the operation
+ * cannot be set up for want of memory: the other ranks count this call too. */
+static int start(const struct nbc_call *call, struct nbc_request **out)
+{
+    struct nbc_request *r;
+    struct nbc_context *c = nbc_context_find(call->comm);
+    if (!c)
+        return MPI_ERR_COMM;
+    int error = make(call, c, &r);
+    if (error && error != MPI_ERR_NO_MEM)
+        return error;
+    int64_t seq = c->next_seq++;
+    if (error)
+        return error;
+    r->persistent = false;
+    r->seq = seq;
+    r->tag = (int)(seq % nbc_tag_ring);
+    nbc_progress_start(r);
+    *out = r;
+    return MPI_SUCCESS;
+}
+
+int nbc_call_start(const struct nbc_call *call, MPI_Request *request)
+{
+    struct nbc_request *r;
+    nbc_lock();
+    int error = request ? start(call, &r) : MPI_ERR_ARG;
+    if (!error)
+        *request = r->handle;
+    nbc_unlock();
+    return error ? nbc_raise(call->comm, error) : MPI_SUCCESS;
+}
+
+/* The AND of a set over the local group, or the remote one, by an operation of our own, so that
+ * all else goes on meanwhile: a rank that comes late may first have to complete something. */
+static int and_over(MPI_Comm comm, const uint64_t *mine, uint64_t *all, int words)
+{
+    const struct nbc_call call = {
+        .coll = NBC_ALLREDUCE,
+        .comm = comm,
+        .send = {.buf = mine, .count = words, .type = MPI_UNSIGNED_LONG_LONG},
+        .recv = {.buf = all, .count = words, .type = MPI_UNSIGNED_LONG_LONG},
+        .op = MPI_BAND,
+    };
+    struct nbc_request *r;
+    int error = start(&call, &r), spins = 0;
+    if (error)
+        return error;
+    while (r->state == NBC_ACTIVE) {
+        nbc_progress(r);
+        nbc_unlock();
+        nbc_pause(&spins);
+        nbc_lock();
+    }
+    error = r->error;
+    nbc_request_free(r);
+    return error;
+}
+
+static int agree(struct nbc_context *c)
+{
+    enum { MOST = 65536 / NBC_TAG_WORD };
+    uint64_t mine[MOST], all[MOST];
+    int words = nbc_tags_words(c->tags);
+    nbc_tags_offer(c->tags, mine);
+    int error = and_over(c->user, mine, all, words);
+    if (error)
+        return error;
+    if (c->remote_size) {
+        /* `all` is the remote group's; from there comes back what the local group offered. */
+        uint64_t local[MOST];
+        error = and_over(c->user, all, local, words);
+        if (error)
+            return error;
+        for (int i = 0; i < words; i++)
+            all[i] &= local[i];
+    }
+    nbc_tags_agree(c->tags, all);
+    return MPI_SUCCESS;
+}
+
+/* The same tag on every rank. */
+static int take_tag(struct nbc_context *c, int *tag)
+{
+    if (!c->tags)
+        c->tags = nbc_tags_new(nbc_tag_ring, nbc_tag_ub - nbc_tag_ring + 1);
+    if (!c->tags)
+        return MPI_ERR_NO_MEM;
+    *tag = nbc_tags_take(c->tags);
+    if (*tag >= 0)
+        return MPI_SUCCESS;
+    int error = agree(c);
+    if (error)
+        return error;
+    *tag = nbc_tags_take(c->tags);
+    return *tag >= 0 ? MPI_SUCCESS : MPI_ERR_OTHER;
+}
+
+static int init(const struct nbc_call *call, struct nbc_request **out)
+{
+    struct nbc_context *c = nbc_context_find(call->comm);
+    if (!c)
+        return MPI_ERR_COMM;
+    int error = make(call, c, out), tag;
+    if (error)
+        return error;
+    error = take_tag(c, &tag);
+    if (error) {
+        nbc_request_free(*out);
+        return error;
+    }
+    (*out)->persistent = true;
+    (*out)->tag = tag;
+    return MPI_SUCCESS;
+}
+
+int nbc_call_init(const struct nbc_call *call, MPI_Request *request)
+{
+    struct nbc_request *r;
+    nbc_lock();
+    int error = request ? init(call, &r) : MPI_ERR_ARG;
+    if (!error)
+        *request = r->handle;
+    nbc_unlock();
+    return error ? nbc_raise(call->comm, error) : MPI_SUCCESS;
+}

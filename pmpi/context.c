@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include "context.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "cache.h"
+#include "init.h"
+#include "lock.h"
+#include "nbcshim.h"
+#include "tags.h"
+#include "topology.h"
+
+int nbc_tag_ub, nbc_tag_ring;
+int nbcshim_icoll_max_outstanding = MPI_KEYVAL_INVALID;
+
+static struct nbc_context *contexts; /* by handle of the user's communicator; under the lock */
+
+static void destroy(struct nbc_context *c)
+{
+    NEXT(Comm_free)(&c->hidden);
+    nbc_tags_free(c->tags);
+    nbc_topology_free(c->topology);
+    nbc_cache_free(c->cache);
+    free(c);
+}
+
+void nbc_context_hold(struct nbc_context *c)
+{
+    c->uses++;
+}
+
+void nbc_context_release(struct nbc_context *c)
+{
+    if (--c->uses == 0 && c->user == MPI_COMM_NULL)
+        destroy(c);
+}
+
+/* The user's communicator is being freed. The attribute tells, whoever frees it, and after the
+ * user's own attributes: those were set later and are deleted first. */
+static int on_free(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    (void)comm, (void)keyval, (void)extra;
+    struct nbc_context *c = value;
+    bool was_inside = nbc_inside;
+    if (!was_inside)
+        nbc_lock();
+    HASH_DEL(contexts, c);
+    c->user = MPI_COMM_NULL;
+    if (c->uses == 0)
+        destroy(c);
+    if (!was_inside)
+        nbc_unlock();
+    if (comm == MPI_COMM_SELF)
+        nbc_shutdown();
+    return MPI_SUCCESS;
+}
+
+void nbc_context_cleanup(void)
+{
+    struct nbc_context *c, *later;
+    HASH_ITER(hh, contexts, c, later)
+        NEXT(Comm_delete_attr)(c->user, nbcshim_icoll_max_outstanding);
+    NEXT(Comm_free_keyval)(&nbcshim_icoll_max_outstanding);
+}
+
+/* Half of the tags serve nonblocking operations in turn, the other half persistent ones, but of
+ * those no more than anyone holds at once. */
+enum { PERSISTENT_TAGS = 65536 };
+
+int nbc_context_setup(int tag_ub)
+{
+    nbc_tag_ub = tag_ub;
+    nbc_tag_ring = tag_ub / 2 + 1;
+    if (tag_ub - nbc_tag_ring >= PERSISTENT_TAGS)
+        nbc_tag_ring = tag_ub - PERSISTENT_TAGS + 1;
+    return NEXT(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, on_free, &nbcshim_icoll_max_outstanding,
+                                    NULL);
+}
+
+static int fill(struct nbc_context *c)
+{
+    int inter;
+    NEXT(Comm_rank)(c->user, &c->rank);
+    NEXT(Comm_size)(c->user, &c->size);
+    NEXT(Comm_test_inter)(c->user, &inter);
+    if (inter)
+        NEXT(Comm_remote_size)(c->user, &c->remote_size);
+    c->max_outstanding = INT_MAX;
+    int error = NEXT(Comm_set_errhandler)(c->hidden, MPI_ERRORS_RETURN);
+    return error ? error : NEXT(Comm_set_attr)(c->user, nbcshim_icoll_max_outstanding, c);
+}
+
+int nbc_context_adopt(MPI_Comm comm, MPI_Comm hidden)
+{
+    struct nbc_context *c = calloc(1, sizeof *c);
+    if (!c)
+        return MPI_ERR_NO_MEM;
+    c->user = comm;
+    c->hidden = hidden;
+    int error = fill(c);
+    if (error) {
+        free(c);
+        return error;
+    }
+    nbc_lock();
+    HASH_ADD(hh, contexts, user, sizeof comm, c);
+    nbc_unlock();
+    return MPI_SUCCESS;
+}
+
+/* MPI_Comm_create does not run the user's attribute callbacks, as MPI_Comm_dup would. */
+static int duplicate(MPI_Comm comm, MPI_Comm *hidden)
+{
+    MPI_Group group;
+    int error = NEXT(Comm_group)(comm, &group);
+    if (error)
+        return error;
+    error = NEXT(Comm_create)(comm, group, hidden);
+    NEXT(Group_free)(&group);
+    return error;
+}
+
+int nbc_context_attach(MPI_Comm comm)
+{
+    MPI_Comm hidden;
+    if (comm == MPI_COMM_NULL)
+        return MPI_SUCCESS;
+    int error = duplicate(comm, &hidden);
+    if (error)
+        return error;
+    error = nbc_context_adopt(comm, hidden);
+    if (error)
+        NEXT(Comm_free)(&hidden);
+    return error;
+}
+
+struct nbc_context *nbc_context_find(MPI_Comm comm)
+{
+    struct nbc_context *c;
+    HASH_FIND(hh, contexts, &comm, sizeof comm, c);
+    return c;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* What the shim knows of a communicator: the hidden duplicate that carries its messages, and the
+ * tags in use there. All under the lock of lock.h. */
+#ifndef NBC_CONTEXT_H
+#define NBC_CONTEXT_H
+
+#include "next.h"
+#include "table.h"
+
+#include "coll.h"
+
+struct nbc_request;
+
+struct nbc_context {
+    int max_outstanding; /* first: the attribute MPI_ICOLL_MAX_OUTSTANDING points at the context */
+    MPI_Comm user;       /* MPI_COMM_NULL once freed */
+    MPI_Comm hidden;
+    int rank, size;
+    int remote_size;         /* 0: intracommunicator */
+    int64_t next_seq;        /* of nonblocking operations: counts calls, the same on every rank */
+    struct nbc_request *pending; /* nonblocking operations not yet complete, oldest first */
+    struct nbc_request *deferred; /* the oldest of them that has not been started, or NULL */
+    struct nbc_tags *tags;   /* persistent tags: tags.h */
+    struct nbc_topology *topology; /* neighbor lists, made when first asked for */
+    struct nbc_cache *cache;       /* schedules of earlier calls */
+    int uses; /* operations that may still communicate here: active ones, persistent ones */
+    UT_hash_handle hh;
+};
+
+/* Makes the keyval and divides the tags 0 … tag_ub. Before the first attach. Returns an MPI error
+ * code. */
+int nbc_context_setup(int tag_ub);
+
+/* Gives a communicator just made its context. Collective over it. comm may be MPI_COMM_NULL.
+ * Returns an MPI error code. */
+int nbc_context_attach(MPI_Comm comm);
+
+/* The same where the duplicate exists already (nonblocking constructors): takes `hidden` over. */
+int nbc_context_adopt(MPI_Comm comm, MPI_Comm hidden);
+
+/* The context of a communicator, NULL for none (a null or invalid handle). */
+struct nbc_context *nbc_context_find(MPI_Comm comm);
+
+/* An operation begins, or ends, to need the context: it lives on after MPI_Comm_free until then. */
+void nbc_context_hold(struct nbc_context *c);
+void nbc_context_release(struct nbc_context *c);
+
+/* Forgets all communicators, at finalize. */
+void nbc_context_cleanup(void);
+
+/* Tags 0 … nbc_tag_ring − 1 serve nonblocking operations in turn, nbc_tag_ring … nbc_tag_ub
+ * persistent ones. Set by nbc_context_setup. */
+extern int nbc_tag_ub, nbc_tag_ring;
+
+#endif

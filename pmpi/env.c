@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+#include "env.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct nbc_settings nbc_settings;
+
+extern char **environ;
+
+static bool parse_mode(const char *value, void *out)
+{
+    static const char *const words[] = {"auto", "on", "off"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(value, words[i]) == 0) {
+            *(enum nbc_mode *)out = i;
+            return true;
+        }
+    return false;
+}
+
+static bool parse_switch(const char *value, void *out)
+{
+    if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
+        return false;
+    *(bool *)out = *value == '1';
+    return true;
+}
+
+/* A positive number, with K, M or G for powers of 1024. */
+static bool parse_size(const char *value, void *out)
+{
+    static const char units[] = "KMG";
+    char *end;
+    long long n = strtoll(value, &end, 10);
+    const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    if (end == value || n <= 0 || (*end && (!unit || end[1])))
+        return false;
+    for (int i = 0; unit && i <= unit - units; i++) {
+        if (n > LLONG_MAX / 1024)
+            return false;
+        n *= 1024;
+    }
+    *(int64_t *)out = n;
+    return true;
+}
+
+static bool parse_tag_ub(const char *value, void *out)
+{
+    int64_t n;
+    if (!parse_size(value, &n) || n < 3 || n > INT_MAX)
+        return false;
+    *(int64_t *)out = n;
+    return true;
+}
+
+static const struct variable {
+    const char *name;
+    bool (*parse)(const char *value, void *out);
+    void *out;
+    const char *accepts;
+} variables[] = {
+    {"NBCSHIM", parse_mode, &nbc_settings.mode, "auto, on or off"},
+    {"NBCSHIM_STATS", parse_switch, &nbc_settings.stats, "0 or 1"},
+    {"NBCSHIM_SEGMENT_SIZE", parse_size, &nbc_settings.segment_size,
+     "a number of bytes above 0, with K, M or G"},
+    {"NBCSHIM_TAG_UB", parse_tag_ub, &nbc_settings.tag_ub, "a number from 3 to 2147483647"},
+};
+
+static const char algorithm_prefix[] = "NBCSHIM_ALGORITHM_";
+
+static void complain(const char *name, const char *value, const char *accepts)
+{
+    fprintf(stderr, "nbcshim: %s=%s ignored: accepted is %s\n", name, value, accepts);
+}
+
+static void complain_algorithm(const char *name, const char *value, enum nbc_coll coll)
+{
+    fprintf(stderr, "nbcshim: %s=%s ignored: accepted is", name, value);
+    for (int i = 0, n = 0; i < nbc_nalgs; i++)
+        if (nbc_algs[i].coll == coll)
+            fprintf(stderr, "%s %s", n++ ? "," : "", nbc_algs[i].name);
+    fprintf(stderr, "\n");
+}
+
+static void read_algorithm(const char *name, const char *value, bool warn)
+{
+    char coll_name[32];
+    size_t i = 0;
+    for (const char *p = name + sizeof algorithm_prefix - 1; *p && i < sizeof coll_name - 1; p++)
+        coll_name[i++] = (char)tolower((unsigned char)*p);
+    coll_name[i] = '\0';
+    enum nbc_coll coll = nbc_coll_by_name(coll_name);
+    if (coll == NBC_NCOLLS) {
+        if (warn)
+            complain(name, value, "the name of a collective behind NBCSHIM_ALGORITHM_");
+        return;
+    }
+    nbc_settings.algorithm[coll] = nbc_alg_by_name(coll, value);
+    if (!nbc_settings.algorithm[coll] && warn)
+        complain_algorithm(name, value, coll);
+}
+
+static void read_variable(const char *name, const char *value, bool warn)
+{
+    if (strncmp(name, algorithm_prefix, sizeof algorithm_prefix - 1) == 0) {
+        read_algorithm(name, value, warn);
+        return;
+    }
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const struct variable *v = &variables[i];
+        if (strcmp(name, v->name) != 0)
+            continue;
+        if (!v->parse(value, v->out) && warn)
+            complain(name, value, v->accepts);
+        return;
+    }
+    if (warn)
+        fprintf(stderr, "nbcshim: %s=%s ignored: there is no such variable\n", name, value);
+}
+
+void nbc_env_read(bool warn)
+{
+    static const char prefix[] = "NBCSHIM";
+    for (char **e = environ; e && *e; e++) {
+        const char *equals = strchr(*e, '=');
+        char name[128];
+        if (strncmp(*e, prefix, sizeof prefix - 1) != 0 || !equals)
+            continue;
+        char next = (*e)[sizeof prefix - 1];
+        if ((next != '=' && next != '_') || equals - *e >= (ptrdiff_t)sizeof name)
+            continue;
+        memcpy(name, *e, equals - *e);
+        name[equals - *e] = '\0';
+        read_variable(name, equals + 1, warn);
+    }
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* The NBCSHIM_… variables. Read once at init, read only afterwards. */
+#ifndef NBC_ENV_H
+#define NBC_ENV_H
+
+#include "select.h"
+
+enum nbc_mode { NBC_MODE_AUTO, NBC_MODE_ON, NBC_MODE_OFF };
+
+struct nbc_settings {
+    enum nbc_mode mode;                             /* NBCSHIM */
+    const struct nbc_alg *algorithm[NBC_NCOLLS];    /* NBCSHIM_ALGORITHM_… */
+    int64_t segment_size;                           /* NBCSHIM_SEGMENT_SIZE, 0: none */
+    int64_t tag_ub;                                 /* NBCSHIM_TAG_UB, 0: none */
+    bool stats;                                     /* NBCSHIM_STATS */
+};
+
+extern struct nbc_settings nbc_settings;
+
+/* Reads the environment. Variables that are unknown or malformed are ignored, with one line each on
+ * standard error where warn is true. */
+void nbc_env_read(bool warn);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "init.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "call.h"
+#include "complete.h"
+#include "context.h"
+#include "detect.h"
+#include "env.h"
+#include "export.h"
+#include "lock.h"
+#include "nbcshim.h"
+#include "request.h"
+#include "stats.h"
+
+bool nbc_on;
+
+int nbcshim_version(void)
+{
+    return NBCSHIM_VERSION;
+}
+
+int nbc_off_error(MPI_Comm comm, const char *name)
+{
+    static bool told; /* a second line would do no harm */
+    if (!told)
+        fprintf(stderr,
+                "nbcshim: MPI_%s: this MPI lacks it, and nbcshim stands aside because no loaded "
+                "object referred to such a function at MPI_Init, or because of NBCSHIM=off; "
+                "NBCSHIM=on turns it on\n",
+                name);
+    told = true;
+    return nbc_raise(comm, MPI_ERR_OTHER);
+}
+
+/* One answer for all ranks. */
+static int decide(bool *on)
+{
+    int mine = nbc_settings.mode == NBC_MODE_ON ||
+               (nbc_settings.mode == NBC_MODE_AUTO && nbc_program_wants_us());
+    int any, error = NEXT(Allreduce)(&mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    *on = any;
+    return error;
+}
+
+static int tag_limit(void)
+{
+    int *attribute, flag, limit = 32767; /* what the standard promises */
+    NEXT(Comm_get_attr)(MPI_COMM_WORLD, MPI_TAG_UB, &attribute, &flag);
+    if (flag)
+        limit = *attribute;
+    if (nbc_settings.tag_ub && nbc_settings.tag_ub < limit)
+        limit = (int)nbc_settings.tag_ub;
+    return limit;
+}
+
+static int take_over(void)
+{
+    int level;
+    NEXT(Query_thread)(&level);
+    nbc_threaded = level == MPI_THREAD_MULTIPLE;
+    nbc_complete_setup();
+    int error = nbc_context_setup(tag_limit());
+    if (!error)
+        error = nbc_context_attach(MPI_COMM_SELF);
+    return error ? error : nbc_context_attach(MPI_COMM_WORLD);
+}
+
+static int start_up(void)
+{
+    int rank;
+    NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
+    nbc_env_read(rank == 0);
+    int error = decide(&nbc_on);
+    if (!error && nbc_on)
+        error = take_over();
+    return error ? nbc_raise(MPI_COMM_WORLD, error) : MPI_SUCCESS;
+}
+
+void nbc_shutdown(void)
+{
+    int rank;
+    NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
+    if (nbc_settings.stats && rank == 0)
+        nbc_stats_print();
+    nbc_on = false;
+    nbc_context_cleanup();
+    nbc_request_cleanup();
+}
+
+EXPORT(int, Init, (int *argc, char ***argv), (argc, argv))
+{
+    nbc_next_resolve();
+    int error = NEXT(Init)(argc, argv);
+    return error ? error : start_up();
+}
+
+EXPORT(int, Init_thread, (int *argc, char ***argv, int required, int *provided),
+       (argc, argv, required, provided))
+{
+    nbc_next_resolve();
+    int error = NEXT(Init_thread)(argc, argv, required, provided);
+    return error ? error : start_up();
+}

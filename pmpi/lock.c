@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#include "lock.h"
+
+#include <pthread.h>
+
+bool nbc_threaded;
+_Thread_local bool nbc_inside __attribute__((tls_model("initial-exec")));
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+void nbc_lock_slow(void)
+{
+    pthread_mutex_lock(&mutex);
+}
+
+void nbc_unlock_slow(void)
+{
+    pthread_mutex_unlock(&mutex);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* One lock guards all state of this layer. It is taken only where the program may call MPI from
+ * several threads, or a progress thread runs. Whoever holds it may call the MPI below, but never
+ * runs code of the user except reduction operators, and never waits. */
+#ifndef NBC_LOCK_H
+#define NBC_LOCK_H
+
+#include <stdbool.h>
+
+/* Set at init, before a second thread can be here. */
+extern bool nbc_threaded;
+
+/* True in a thread that holds the lock: MPI libraries call their own PMPI_Wait and others, which
+ * are ours then; such a call from below must pass straight on. */
+extern _Thread_local bool nbc_inside __attribute__((tls_model("initial-exec")));
+
+void nbc_lock_slow(void);
+void nbc_unlock_slow(void);
+
+static inline void nbc_lock(void)
+{
+    if (nbc_threaded)
+        nbc_lock_slow();
+    nbc_inside = true;
+}
+
+static inline void nbc_unlock(void)
+{
+    nbc_inside = false;
+    if (nbc_threaded)
+        nbc_unlock_slow();
+}
+
+#endif

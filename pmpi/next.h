@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* The layer below: every MPI call that the shim makes goes through NEXT().
+ *
+ * In the shared object that is a table filled by dlsym(RTLD_NEXT, "PMPI_…"): the shim exports
+ * PMPI_ names itself, so a plain PMPI_Wait would come back to it. In the static library, which
+ * exports no PMPI_ name, it is the plain PMPI_ call. */
+#ifndef NBC_NEXT_H
+#define NBC_NEXT_H
+
+#include "config.h"
+
+#include <mpi.h>
+
+#ifdef PIC
+struct nbc_next {
+#define FN(name) __typeof__(MPI_##name) *name;
+#include "next.def"
+#undef FN
+};
+
+/* Written once, before the first call below (nbc_next_resolve), and read only afterwards. */
+extern struct nbc_next nbc_next;
+
+#define NEXT(name) (nbc_next.name)
+#else
+#define NEXT(name) PMPI_##name
+#endif
+
+/* Fills the table; any number of times. Called by each function through which a program can enter
+ * MPI for the first time. */
+void nbc_next_resolve(void);
+
+/* A function of the MPI below by its name without prefix ("Iallreduce"), NULL where it has none.
+ * For those that the shim replaces and calls itself only to stand aside. NULL in the static
+ * library. */
+void (*nbc_next_find(const char *name))(void);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include "progress.h"
+
+#include <sched.h>
+#include <utlist.h>
+
+#include "lock.h"
+
+int nbc_nactive;
+
+/* Operations under way, oldest first, and the next of them to be looked at. Under the lock. */
+static struct nbc_request *active, *cursor;
+
+/* How many others a call that waits for one operation moves on. */
+enum { WINDOW = 8 };
+
+static void count_active(int change)
+{
+    __atomic_store_n(&nbc_nactive, nbc_nactive + change, __ATOMIC_RELAXED);
+}
+
+static void complete(struct nbc_request *r)
+{
+    if (cursor == r)
+        cursor = r->next;
+    DL_DELETE(active, r);
+    count_active(-1);
+    r->error = r->exec.error;
+    r->state = NBC_COMPLETE;
+    if (!r->persistent)
+        DL_DELETE2(r->context->pending, r, older, newer);
+}
+
+static void begin(struct nbc_request *r)
+{
+    if (nbc_exec_start(&r->exec))
+        complete(r);
+}
+
+/* Nonblocking operations take tags in turn. One whose tag may still be in use waits until all that
+ * are a whole turn older are complete here. That is safe: messages of the two cannot be confused,
+ * since those of the older one are all posted before, on both sides; and it cannot deadlock, since
+ * the older one depends only on calls that every rank makes before this one. */
+static bool tag_is_free(const struct nbc_request *r)
+{
+    return r->seq - r->context->pending->seq < nbc_tag_ring;
+}
+
+static void start_deferred(struct nbc_context *c)
+{
+    while (c->deferred && tag_is_free(c->deferred)) {
+        struct nbc_request *r = c->deferred;
+        c->deferred = r->newer;
+        begin(r);
+    }
+}
+
+static bool is_deferred(const struct nbc_request *r)
+{
+    const struct nbc_request *first = r->context->deferred;
+    return !r->persistent && first && r->seq >= first->seq;
+}
+
+void nbc_progress_start(struct nbc_request *r)
+{
+    struct nbc_context *c = r->context;
+    r->state = NBC_ACTIVE;
+    DL_APPEND(active, r);
+    count_active(1);
+    if (r->persistent) {
+        begin(r);
+        return;
+    }
+    DL_APPEND2(c->pending, r, older, newer);
+    if (!c->deferred)
+        c->deferred = r;
+    start_deferred(c);
+}
+
+/* Nothing of r may be touched afterwards but its state: it has not been told to the program. */
+static void poll_one(struct nbc_request *r)
+{
+    if (is_deferred(r) || !nbc_exec_poll(&r->exec))
+        return;
+    complete(r);
+    if (r->context->deferred)
+        start_deferred(r->context);
+}
+
+void nbc_progress(struct nbc_request *r)
+{
+    if (r && r->state == NBC_ACTIVE)
+        poll_one(r);
+    for (int i = 0; i < WINDOW && active; i++) {
+        struct nbc_request *other = cursor ? cursor : active;
+        cursor = other->next;
+        if (other == r && !other->next && other == active)
+            return; /* the only one, polled above */
+        if (other != r)
+            poll_one(other);
+        if (!cursor)
+            return; /* once round is enough */
+    }
+}
+
+void nbc_progress_all(void)
+{
+    nbc_lock();
+    nbc_progress(NULL);
+    nbc_unlock();
+}
+
+void nbc_pause(int *spins)
+{
+    /* Short waits are common and must not pay for a system call. */
+    if (++*spins > 64)
+        sched_yield();
+}

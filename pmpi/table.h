@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* uthash, set up for tables keyed by MPI handles: integers or pointers, spread by one multiplication. */
+#ifndef NBC_TABLE_H
+#define NBC_TABLE_H
+
+#include <stdint.h>
+#include <string.h>
+
+static inline uint32_t nbc_hash_handle(const void *key, size_t length)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, key, length < sizeof bits ? length : sizeof bits);
+    return (uint32_t)((bits * UINT64_C(0x9E3779B97F4A7C15)) >> 32);
+}
+
+#define HASH_FUNCTION(key, length, hash) ((hash) = nbc_hash_handle(key, length))
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/* The executor's transport over the MPI below. `self` is the request. */
+#include "transport.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "request.h"
+
+/* nbc_handle and MPI_Request may differ in width; one is kept in the other's bits. */
+static void store(nbc_handle *h, MPI_Request request)
+{
+    *h = 0;
+    memcpy(h, &request, sizeof request);
+}
+
+static MPI_Request load(const nbc_handle *h)
+{
+    MPI_Request request;
+    memcpy(&request, h, sizeof request);
+    return request;
+}
+
+/* Counts above INT_MAX travel as one element of a type that stands for them all: whole chunks,
+ * and what is left. */
+enum { CHUNK = 1 << 30 };
+
+static int make_large(int64_t count, MPI_Datatype type, MPI_Datatype *large)
+{
+    MPI_Aint lb, extent, displs[2] = {0, 0};
+    MPI_Datatype parts[2] = {MPI_DATATYPE_NULL, type};
+    int lengths[2] = {(int)(count / CHUNK), (int)(count % CHUNK)};
+    int error = NEXT(Type_contiguous)(CHUNK, type, &parts[0]);
+    if (error)
+        return error;
+    NEXT(Type_get_extent)(type, &lb, &extent);
+    displs[1] = (MPI_Aint)lengths[0] * CHUNK * extent;
+    error = NEXT(Type_create_struct)(2, lengths, displs, parts, large);
+    NEXT(Type_free)(&parts[0]);
+    return error ? error : NEXT(Type_commit)(large);
+}
+
+static int post_large(const struct nbc_request *r, bool sends, void *addr, int64_t count,
+                      MPI_Datatype type, int peer, MPI_Request *request)
+{
+    MPI_Datatype large;
+    int error = make_large(count, type, &large);
+    if (error)
+        return error;
+    error = sends ? NEXT(Isend)(addr, 1, large, peer, r->tag, r->comm, request)
+                  : NEXT(Irecv)(addr, 1, large, peer, r->tag, r->comm, request);
+    NEXT(Type_free)(&large);
+    return error;
+}
+
+static int send(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
+{
+    const struct nbc_request *r = self;
+    MPI_Request request;
+    int error = count <= INT_MAX ? NEXT(Isend)((void *)addr, (int)count, r->types[type]->handle, peer,
+                                               r->tag, r->comm, &request)
+                                 : post_large(r, true, (void *)addr, count, r->types[type]->handle, peer,
+                                              &request);
+    if (!error)
+        store(h, request);
+    return error;
+}
+
+static int receive(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
+{
+    const struct nbc_request *r = self;
+    MPI_Request request;
+    int error = count <= INT_MAX ? NEXT(Irecv)((void *)addr, (int)count, r->types[type]->handle, peer,
+                                               r->tag, r->comm, &request)
+                                 : post_large(r, false, (void *)addr, count, r->types[type]->handle, peer,
+                                              &request);
+    if (!error)
+        store(h, request);
+    return error;
+}
+
+static int poll_single(nbc_handle *h, int *done, int *ndone)
+{
+    MPI_Request request = load(h);
+    int flag = 0;
+    int error = NEXT(Test)(&request, &flag, MPI_STATUS_IGNORE);
+    if (error)
+        flag = 1; /* a failed request is gone, like a completed one */
+    done[0] = 0;
+    *ndone = flag;
+    return error;
+}
+
+/* So many messages of one operation are tested in one call. */
+enum { BATCH = 32 };
+
+static int compare(const void *x, const void *y)
+{
+    return *(const int *)x - *(const int *)y;
+}
+
+static int first_error(int error, const MPI_Status *statuses, int n)
+{
+    for (int i = 0; error == MPI_ERR_IN_STATUS && i < n; i++)
+        if (statuses[i].MPI_ERROR != MPI_SUCCESS)
+            error = statuses[i].MPI_ERROR;
+    return error;
+}
+
+static int poll_batch(nbc_handle *h, int n, int *done, int *ndone)
+{
+    MPI_Request batch[BATCH];
+    MPI_Status statuses[BATCH];
+    for (int i = 0; i < n; i++)
+        batch[i] = load(&h[i]);
+    int outcount;
+    int error = NEXT(Testsome)(n, batch, &outcount, done, statuses);
+    if (outcount == MPI_UNDEFINED)
+        outcount = 0;
+    *ndone = outcount;
+    return first_error(error, statuses, outcount);
+}
+
+static int poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
+{
+    struct nbc_request *r = self;
+    if (n == 1)
+        return poll_single(h, done, ndone);
+    int first = 0;
+    if (n > BATCH) { /* a part of them, another one each time */
+        first = r->cursor < n ? r->cursor : 0;
+        r->cursor = first + BATCH;
+        n = n - first < BATCH ? n - first : BATCH;
+    }
+    int error = poll_batch(h + first, n, done, ndone);
+    if (*ndone > 1)
+        qsort(done, *ndone, sizeof *done, compare); /* the standard names no order */
+    for (int i = 0; i < *ndone; i++)
+        done[i] += first;
+    return error;
+}
+
+static const struct nbc_type *layout(const struct nbc_request *r, int type)
+{
+    return &r->types[type]->layout;
+}
+
+/* MPI_Pack and MPI_Unpack take int positions: large data goes in pieces of whole elements. */
+static int64_t piece_of(int64_t size)
+{
+    return size ? (CHUNK + size - 1) / size : INT_MAX;
+}
+
+static int pack(const struct nbc_request *r, char *bytes, const char *from, int64_t count, int type)
+{
+    const struct nbc_type *t = layout(r, type);
+    int64_t piece = piece_of(t->size);
+    for (int64_t i = 0; i < count; i += piece) {
+        int n = (int)(count - i < piece ? count - i : piece), position = 0;
+        int error = NEXT(Pack)((void *)(uintptr_t)((uintptr_t)from + i * t->extent), n,
+                               r->types[type]->handle, bytes + i * t->size, (int)(n * t->size), &position,
+                               r->comm);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+static int unpack(const struct nbc_request *r, char *to, int64_t count, int type, const char *bytes)
+{
+    const struct nbc_type *t = layout(r, type);
+    int64_t piece = piece_of(t->size);
+    for (int64_t i = 0; i < count; i += piece) {
+        int n = (int)(count - i < piece ? count - i : piece), position = 0;
+        int error = NEXT(Unpack)((void *)(uintptr_t)(bytes + i * t->size), (int)(n * t->size),
+                                 &position, (void *)((uintptr_t)to + i * t->extent), n,
+                                 r->types[type]->handle, r->comm);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+static int copy(void *self, uintptr_t dst, int64_t dcount, int dtype, uintptr_t src, int64_t scount,
+                int stype)
+{
+    const struct nbc_request *r = self;
+    const struct nbc_type *d = layout(r, dtype), *s = layout(r, stype);
+    int64_t n = scount * s->size;
+    if (n != dcount * d->size)
+        return MPI_ERR_TRUNCATE;
+    if (d->packed && s->packed) {
+        memcpy((void *)dst, (void *)src, n);
+        return 0;
+    }
+    if (d->packed)
+        return pack(r, (char *)dst, (char *)src, scount, stype);
+    if (s->packed)
+        return unpack(r, (char *)dst, dcount, dtype, (char *)src);
+    char *bytes = malloc(n);
+    if (!bytes)
+        return MPI_ERR_NO_MEM;
+    int error = pack(r, bytes, (char *)src, scount, stype);
+    if (!error)
+        error = unpack(r, (char *)dst, dcount, dtype, bytes);
+    free(bytes);
+    return error;
+}
+
+/* inout = in op inout. */
+static int reduce_local(const struct nbc_request *r, uintptr_t in, uintptr_t inout, int64_t count,
+                        int type)
+{
+    int64_t extent = layout(r, type)->extent;
+    for (int64_t i = 0; i < count; i += CHUNK) {
+        int n = (int)(count - i < CHUNK ? count - i : CHUNK);
+        int error = NEXT(Reduce_local)((void *)(in + i * extent), (void *)(inout + i * extent), n,
+                                       r->types[type]->handle, r->op);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+static int reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t right, int64_t count,
+                  int type)
+{
+    const struct nbc_request *r = self;
+    if (dst == left && dst != right)
+        return reduce_local(r, right, dst, count, type); /* commutative, or it would not be asked */
+    if (dst != right) {
+        int error = copy(self, dst, count, type, right, count, type);
+        if (error)
+            return error;
+    }
+    return reduce_local(r, left, dst, count, type);
+}
+
+const struct nbc_transport nbc_mpi_transport = {
+    .send = send,
+    .recv = receive,
+    .poll = poll,
+    .copy = copy,
+    .reduce = reduce,
+};

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include "types.h"
+
+#include <stdlib.h>
+
+#include "export.h"
+#include "lock.h"
+
+static struct nbc_datatype *datatypes; /* under the lock, like operators */
+static struct nbc_operator *operators;
+
+static int64_t type_size(MPI_Datatype type)
+{
+#ifdef HAVE_MPI_TYPE_SIZE_X
+    MPI_Count size;
+    NEXT(Type_size_x)(type, &size);
+#else
+    int size;
+    NEXT(Type_size)(type, &size);
+#endif
+    return size;
+}
+
+static void type_extents(MPI_Datatype type, struct nbc_type *layout)
+{
+#if defined(HAVE_MPI_TYPE_GET_EXTENT_X) && defined(HAVE_MPI_TYPE_GET_TRUE_EXTENT_X)
+    MPI_Count lb, extent, true_lb, true_extent;
+    NEXT(Type_get_extent_x)(type, &lb, &extent);
+    NEXT(Type_get_true_extent_x)(type, &true_lb, &true_extent);
+#else
+    MPI_Aint lb, extent, true_lb, true_extent;
+    NEXT(Type_get_extent)(type, &lb, &extent);
+    NEXT(Type_get_true_extent)(type, &true_lb, &true_extent);
+#endif
+    layout->extent = extent;
+    layout->true_lb = true_lb;
+    layout->true_extent = true_extent;
+}
+
+static bool is_named(MPI_Datatype type)
+{
+    int ints, addresses, types, combiner;
+    NEXT(Type_get_envelope)(type, &ints, &addresses, &types, &combiner);
+    return combiner == MPI_COMBINER_NAMED;
+}
+
+/* Whether elements lie in memory in the order of the type map, without gaps. Size and extent alone
+ * do not tell: a struct may list its members backwards. So only what is certain counts: predefined
+ * types, and duplicates and contiguous runs of such. */
+static bool is_packed(MPI_Datatype type, const struct nbc_type *layout)
+{
+    if (layout->size != layout->extent || layout->true_lb != 0 ||
+        layout->true_extent != layout->size)
+        return false;
+    int ints, addresses, types, combiner;
+    NEXT(Type_get_envelope)(type, &ints, &addresses, &types, &combiner);
+    if (combiner == MPI_COMBINER_NAMED)
+        return true;
+    if ((combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_CONTIGUOUS) || ints > 1)
+        return false;
+    int count;
+    MPI_Aint address;
+    MPI_Datatype base;
+    NEXT(Type_get_contents)(type, ints, addresses, types, &count, &address, &base);
+    struct nbc_type below = {.size = type_size(base)};
+    type_extents(base, &below);
+    bool packed = is_packed(base, &below);
+    if (!is_named(base))
+        NEXT(Type_free)(&base);
+    return packed;
+}
+
+struct nbc_datatype *nbc_datatype_find(MPI_Datatype type)
+{
+    struct nbc_datatype *t;
+    HASH_FIND(hh, datatypes, &type, sizeof type, t);
+    if (t || type == MPI_DATATYPE_NULL)
+        return t;
+    t = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    t->handle = type;
+    t->named = is_named(type);
+    t->layout.size = type_size(type);
+    type_extents(type, &t->layout);
+    t->layout.packed = is_packed(type, &t->layout);
+    HASH_ADD(hh, datatypes, handle, sizeof type, t);
+    return t;
+}
+
+static void forget_datatype(struct nbc_datatype *t)
+{
+    HASH_DEL(datatypes, t);
+    free(t);
+}
+
+void nbc_datatype_release(struct nbc_datatype *t)
+{
+    if (--t->uses > 0 || !t->freed)
+        return;
+    MPI_Datatype type = t->handle;
+    forget_datatype(t);
+    NEXT(Type_free)(&type);
+}
+
+struct nbc_operator *nbc_operator_find(MPI_Op op)
+{
+    struct nbc_operator *o;
+    HASH_FIND(hh, operators, &op, sizeof op, o);
+    if (o || op == MPI_OP_NULL)
+        return o;
+    int commutative;
+    o = calloc(1, sizeof *o);
+    if (!o)
+        return NULL;
+    NEXT(Op_commutative)(op, &commutative);
+    o->handle = op;
+    o->commutative = commutative;
+    HASH_ADD(hh, operators, handle, sizeof op, o);
+    return o;
+}
+
+static void forget_operator(struct nbc_operator *o)
+{
+    HASH_DEL(operators, o);
+    free(o);
+}
+
+void nbc_operator_release(struct nbc_operator *o)
+{
+    if (--o->uses > 0 || !o->freed)
+        return;
+    MPI_Op op = o->handle;
+    forget_operator(o);
+    NEXT(Op_free)(&op);
+}
+
+/* Returns true when the object is in use: it is freed later, and the handle is null already. */
+static bool put_off_datatype(MPI_Datatype *type)
+{
+    struct nbc_datatype *t;
+    HASH_FIND(hh, datatypes, type, sizeof *type, t);
+    if (!t || t->named)
+        return false;
+    if (t->uses == 0) {
+        forget_datatype(t);
+        return false;
+    }
+    t->freed = true;
+    *type = MPI_DATATYPE_NULL;
+    return true;
+}
+
+static bool put_off_operator(MPI_Op *op)
+{
+    struct nbc_operator *o;
+    HASH_FIND(hh, operators, op, sizeof *op, o);
+    if (!o)
+        return false;
+    if (o->uses == 0) {
+        forget_operator(o);
+        return false;
+    }
+    o->freed = true;
+    *op = MPI_OP_NULL;
+    return true;
+}
+
+EXPORT(int, Type_free, (MPI_Datatype *type), (type))
+{
+    if (nbc_inside || !datatypes)
+        return NEXT(Type_free)(type);
+    nbc_lock();
+    bool later = put_off_datatype(type);
+    nbc_unlock();
+    return later ? MPI_SUCCESS : NEXT(Type_free)(type);
+}
+
+EXPORT(int, Op_free, (MPI_Op *op), (op))
+{
+    if (nbc_inside || !operators)
+        return NEXT(Op_free)(op);
+    nbc_lock();
+    bool later = put_off_operator(op);
+    nbc_unlock();
+    return later ? MPI_SUCCESS : NEXT(Op_free)(op);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* Datatypes and reduction operators that the shim has met. A program may free either right after
+ * a call, while operations still need them: then the handle is set to null as the standard wants,
+ * and the object itself is freed with its last operation. (A duplicate would not do: operators of
+ * the user are called with the datatype's handle, and may know it.) All under the lock. */
+#ifndef NBC_TYPES_H
+#define NBC_TYPES_H
+
+#include "next.h"
+#include "table.h"
+
+#include "coll.h"
+
+struct nbc_datatype {
+    MPI_Datatype handle;
+    struct nbc_type layout;
+    int uses;   /* operations that hold it */
+    bool named; /* predefined: never freed */
+    bool freed; /* by the user; ends with the last use */
+    UT_hash_handle hh;
+};
+
+struct nbc_operator {
+    MPI_Op handle;
+    int uses;
+    bool commutative;
+    bool freed;
+    UT_hash_handle hh;
+};
+
+/* Entry of a handle, made when first met. NULL: null handle, or out of memory. */
+struct nbc_datatype *nbc_datatype_find(MPI_Datatype type);
+struct nbc_operator *nbc_operator_find(MPI_Op op);
+
+static inline void nbc_datatype_hold(struct nbc_datatype *t)
+{
+    t->uses++;
+}
+
+void nbc_datatype_release(struct nbc_datatype *t);
+
+static inline void nbc_operator_hold(struct nbc_operator *o)
+{
+    o->uses++;
+}
+
+void nbc_operator_release(struct nbc_operator *o);
+
+#endif

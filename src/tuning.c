@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#include <limits.h>
+
+#include "select.h"
+
+/* Places in nbc_algs. */
+enum {
+#define ALG(coll, name, needs, builder, purpose) AT_##coll##_##name,
+#include "algs.def"
+#undef ALG
+    NALGS
+};
+
+#define MANY INT64_MAX
+#define RULE(coll, min_size, max_size, min_bytes, max_bytes, name, segment)                        \
+    {NBC_##coll,                                                                                   \
+     min_size,                                                                                     \
+     (max_size) > INT_MAX ? INT_MAX : (int)(max_size),                                             \
+     min_bytes,                                                                                    \
+     max_bytes,                                                                                    \
+     &nbc_algs[AT_##coll##_##name],                                                                \
+     segment},
+
+static const struct nbc_rule rules[] = {
+#include "tuning.def"
+    {0}
+};
+
+const struct nbc_rules nbc_default_rules = {rules, sizeof rules / sizeof *rules - 1};
