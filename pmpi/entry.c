@@ -32,24 +32,22 @@
         return make(&call, request);                                                               \
     }
 
-#define JOIN(name, suffix) name##suffix
-
-#define BOTH(immediate, persistent, COLL, params, args, ...)                                       \
-    ENTRY(immediate, COLL, nbc_call_start, (params, MPI_Request *request), (args, request),        \
+#define COLLECTIVE(immediate, persistent, COLL, params, args, ...)                                 \
+    ENTRY(NAME(immediate), COLL, nbc_call_start, (params, MPI_Request *request), (args, request),  \
           __VA_ARGS__)                                                                             \
-    ENTRY(persistent, COLL, nbc_call_init, (params, MPI_Info info, MPI_Request *request),          \
+    ENTRY(NAME(persistent), COLL, nbc_call_init, (params, MPI_Info info, MPI_Request *request),    \
           (args, info, request), .info = info, __VA_ARGS__)
 
+#define NAME(name) name
 #define C int
 #define D int
-#define COLLECTIVE BOTH
 #include "collectives.def"
-#undef COLLECTIVE
+#undef NAME
 #undef C
 #undef D
 
 #define LARGE
+#define NAME(name) name##_c
 #define C MPI_Count
 #define D MPI_Aint
-#define COLLECTIVE(immediate, persistent, ...) BOTH(JOIN(immediate, _c), JOIN(persistent, _c), __VA_ARGS__)
 #include "collectives.def"

@@ -67,7 +67,7 @@ void nbc_request_free(struct nbc_request *r)
         nbc_datatype_release(r->types[i]);
     r->ntypes = 0;
     if (r->reducer)
-        nbc_reducerrelease(r->reducer);
+        nbc_operator_release(r->reducer);
     r->reducer = NULL;
     if (r->sched && --r->sched->refs == 0)
         nbc_sched_free(r->sched);
