@@ -156,14 +156,6 @@ static int output_blocks(const struct nbc_shape *s)
     }
 }
 
-/* Whether block i of the output is this rank's own contribution, which is there already. */
-static bool already_there(const struct nbc_shape *s, int i)
-{
-    bool gathers = s->coll >= NBC_GATHER && s->coll <= NBC_GATHERV;
-    bool allgathers = s->coll >= NBC_ALLGATHER && s->coll <= NBC_ALLGATHERV;
-    return s->in_place && (gathers || allgathers) && i == s->rank;
-}
-
 static void add_block(const struct nbc_shape *shape, struct region *region, struct nbc_ref r)
 {
     struct block b = {.ref = r};
@@ -198,8 +190,7 @@ static bool find_regions(struct checker *c)
             continue;
         struct nbc_ref r = nbc_recv_block(s, i);
         add_block(s, &c->region[READ_RECV], r);
-        if (!already_there(s, i))
-            add_block(s, &c->region[WRITE_RECV], r);
+        add_block(s, &c->region[WRITE_RECV], r);
     }
     for (int use = 0; use < NUSES; use++)
         qsort(c->region[use].blocks, (size_t)c->region[use].nblocks, sizeof(struct block),
@@ -240,11 +231,30 @@ static int find_block(const struct nbc_shape *s, const struct region *region, st
     return NO_BLOCK;
 }
 
+/* Whether every element of the reference is one of some block: several blocks may be moved at once
+ * where they lie one behind the other. */
+static bool made_of_blocks(const struct nbc_shape *s, const struct region *region, struct nbc_ref r)
+{
+    int64_t extent = s->types[r.type].extent;
+    for (int i = 0; i < region->nblocks && r.count > 0;) {
+        struct nbc_ref block = region->blocks[i++].ref;
+        int64_t first = extent ? (r.off - block.off) / extent : 0;
+        if (!on_one_grid(s->types, r, block) || first < 0 || first >= block.count)
+            continue;
+        r.count -= block.count - first;
+        r.off += (block.count - first) * extent;
+        i = 0;
+    }
+    return r.count <= 0;
+}
+
 /* NULL where [low, high) is covered by blocks, none of which has gaps that the reference hits. */
 static const char *outside(const struct checker *c, const struct region *region,
                            const struct access *a)
 {
     const struct nbc_type *types = c->shape->types;
+    if (made_of_blocks(c->shape, region, a->ref))
+        return NULL;
     int64_t covered = a->low;
     bool gaps = false;
     for (int i = 0; i < region->nblocks && region->blocks[i].low <= covered; i++) {
