@@ -44,6 +44,9 @@ struct nbc_knomial {
 
 void nbc_knomial(int rank, int size, int k, struct nbc_knomial *tree);
 
+/* Ranks in the subtree of a rank, for asking about another one than oneself. */
+int nbc_knomial_subtree(int rank, int size, int k);
+
 /* Folding size ranks onto a power of two, for hypercube algorithms. Of the first 2·(size − pow2)
  * ranks the even ones hand their data to the odd one above and wait; the others get consecutive
  * numbers 0 … pow2−1 in rank order, so that non-commutative operations stay in order. */
