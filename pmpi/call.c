@@ -6,6 +6,7 @@
 #include "args.h"
 #include "cache.h"
 #include "env.h"
+#include "init.h"
 #include "lock.h"
 #include "progress.h"
 #include "stats.h"
@@ -139,6 +140,44 @@ int nbc_call_start(const struct nbc_call *call, MPI_Request *request)
     return error ? nbc_raise(call->comm, error) : MPI_SUCCESS;
 }
 
+/* Ends with the operation complete, or failed to start. */
+static int run(const struct nbc_call *call)
+{
+    struct nbc_request *r;
+    int error = start(call, &r), spins = 0;
+    if (error)
+        return error;
+    while (r->state == NBC_ACTIVE) {
+        nbc_progress(r);
+        if (r->state != NBC_ACTIVE)
+            break;
+        nbc_unlock();
+        nbc_pause(&spins);
+        nbc_lock();
+    }
+    error = r->error;
+    nbc_request_free(r);
+    return error;
+}
+
+int nbc_call_wait(const struct nbc_call *call)
+{
+    nbc_lock();
+    int error = run(call);
+    nbc_unlock();
+    return error ? nbc_raise(call->comm, error) : MPI_SUCCESS;
+}
+
+bool nbc_takes_blocking(MPI_Comm comm)
+{
+    if (!nbc_on || nbc_inside || nbc_settings.blocking == NBC_BLOCKING_NATIVE)
+        return false;
+    nbc_lock();
+    bool known = nbc_context_find(comm) != NULL;
+    nbc_unlock();
+    return known;
+}
+
 /* The AND of a set over the local group, or the remote one, by an operation of our own, so that
  * all else goes on meanwhile: a rank that comes late may first have to complete something. */
 static int and_over(MPI_Comm comm, const uint64_t *mine, uint64_t *all, int words)
@@ -150,19 +189,7 @@ static int and_over(MPI_Comm comm, const uint64_t *mine, uint64_t *all, int word
         .recv = {.buf = all, .count = words, .type = MPI_UNSIGNED_LONG_LONG},
         .op = MPI_BAND,
     };
-    struct nbc_request *r;
-    int error = start(&call, &r), spins = 0;
-    if (error)
-        return error;
-    while (r->state == NBC_ACTIVE) {
-        nbc_progress(r);
-        nbc_unlock();
-        nbc_pause(&spins);
-        nbc_lock();
-    }
-    error = r->error;
-    nbc_request_free(r);
-    return error;
+    return run(&call);
 }
 
 static int agree(struct nbc_context *c)

@@ -34,6 +34,12 @@ int nbc_call_start(const struct nbc_call *call, MPI_Request *request);
 /* MPI_…_init: sets up an inactive persistent operation. Collective. MPI-4.1 sections 7.13, 8.10. */
 int nbc_call_init(const struct nbc_call *call, MPI_Request *request);
 
+/* The blocking form: started, waited for, forgotten. */
+int nbc_call_wait(const struct nbc_call *call);
+
+/* Whether blocking collectives on this communicator are ours: the same on all its ranks. */
+bool nbc_takes_blocking(MPI_Comm comm);
+
 /* Raises an error on the handler of a communicator, MPI_COMM_WORLD's where that is none, and
  * returns it. Not under the lock. */
 int nbc_raise(MPI_Comm comm, int error);

@@ -11,15 +11,35 @@ struct nbc_settings nbc_settings;
 
 extern char **environ;
 
-static bool parse_mode(const char *value, void *out)
+/* The place of a word in a list that NULL ends. */
+static bool parse_word(const char *value, const char *const words[], int *place)
 {
-    static const char *const words[] = {"auto", "on", "off"};
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; words[i]; i++)
         if (strcmp(value, words[i]) == 0) {
-            *(enum nbc_mode *)out = i;
+            *place = i;
             return true;
         }
     return false;
+}
+
+static bool parse_mode(const char *value, void *out)
+{
+    static const char *const words[] = {"auto", "on", "off", NULL};
+    int place;
+    if (!parse_word(value, words, &place))
+        return false;
+    *(enum nbc_mode *)out = place;
+    return true;
+}
+
+static bool parse_blocking(const char *value, void *out)
+{
+    static const char *const words[] = {"own", "native", NULL};
+    int place;
+    if (!parse_word(value, words, &place))
+        return false;
+    *(enum nbc_blocking *)out = place;
+    return true;
 }
 
 static bool parse_switch(const char *value, void *out)
@@ -64,6 +84,7 @@ static const struct variable {
     const char *accepts;
 } variables[] = {
     {"NBCSHIM", parse_mode, &nbc_settings.mode, "auto, on or off"},
+    {"NBCSHIM_BLOCKING", parse_blocking, &nbc_settings.blocking, "own or native"},
     {"NBCSHIM_STATS", parse_switch, &nbc_settings.stats, "0 or 1"},
     {"NBCSHIM_SEGMENT_SIZE", parse_size, &nbc_settings.segment_size,
      "a number of bytes above 0, with K, M or G"},
