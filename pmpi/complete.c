@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* MPI_Wait, MPI_Test and MPI_Request_get_status. MPI-4.1 sections 3.7.3, 3.7.6. */
+#include "complete.h"
+
+#include "call.h"
+#include "export.h"
+
+MPI_Status nbc_empty_status;
+
+void nbc_complete_setup(void)
+{
+    MPI_Request null = MPI_REQUEST_NULL;
+    int flag;
+    NEXT(Test)(&null, &flag, &nbc_empty_status);
+    nbc_empty_status.MPI_ERROR = MPI_SUCCESS;
+}
+
+/* Calls for one request do not touch MPI_ERROR. */
+static void set_status(MPI_Status *status)
+{
+    if (status == MPI_STATUS_IGNORE)
+        return;
+    int error = status->MPI_ERROR;
+    *status = nbc_empty_status;
+    status->MPI_ERROR = error;
+}
+
+int nbc_end(struct nbc_request *r, MPI_Request *request)
+{
+    int error = r->error;
+    if (r->persistent) {
+        r->state = NBC_INACTIVE;
+        return error;
+    }
+    nbc_request_free(r);
+    *request = MPI_REQUEST_NULL;
+    return error;
+}
+
+int nbc_conclude(struct nbc_request *r, MPI_Request *request, MPI_Status *status)
+{
+    MPI_Comm comm = r->context->user;
+    int error = nbc_end(r, request);
+    nbc_unlock();
+    set_status(status);
+    return error ? nbc_raise(comm, error) : MPI_SUCCESS;
+}
+
+static int wait_other(MPI_Request *request, MPI_Status *status)
+{
+    int spins = 0;
+    while (nbc_must_poll()) {
+        int flag = 0, error = NEXT(Test)(request, &flag, status);
+        if (error || flag)
+            return error;
+        nbc_progress_all();
+        nbc_pause(&spins);
+    }
+    return NEXT(Wait)(request, status);
+}
+
+static int wait_one(MPI_Request *request, MPI_Status *status)
+{
+    int spins = 0;
+    nbc_lock();
+    struct nbc_request *r = nbc_request_find(*request);
+    if (!r || r->state == NBC_INACTIVE) {
+        nbc_unlock();
+        return wait_other(request, status);
+    }
+    for (;;) {
+        if (r->state == NBC_ACTIVE)
+            nbc_progress(r);
+        if (r->state == NBC_COMPLETE)
+            return nbc_conclude(r, request, status);
+        nbc_unlock();
+        nbc_pause(&spins);
+        nbc_lock();
+    }
+}
+
+EXPORT(int, Wait, (MPI_Request * request, MPI_Status *status), (request, status))
+{
+    if (!nbc_any_live() || nbc_inside || !request)
+        return NEXT(Wait)(request, status);
+    return wait_one(request, status);
+}
+
+static int test_one(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    nbc_lock();
+    struct nbc_request *r = nbc_request_find(*request);
+    nbc_progress(r);
+    if (r && r->state == NBC_COMPLETE) {
+        *flag = 1;
+        return nbc_conclude(r, request, status);
+    }
+    bool active = r && r->state == NBC_ACTIVE;
+    nbc_unlock();
+    if (!active)
+        return NEXT(Test)(request, flag, status);
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+EXPORT(int, Test, (MPI_Request * request, int *flag, MPI_Status *status), (request, flag, status))
+{
+    if (!nbc_any_live() || nbc_inside || !request || !flag)
+        return NEXT(Test)(request, flag, status);
+    return test_one(request, flag, status);
+}
+
+static int status_of_one(MPI_Request request, int *flag, MPI_Status *status)
+{
+    nbc_lock();
+    struct nbc_request *r = nbc_request_find(request);
+    nbc_progress(r);
+    bool active = r && r->state == NBC_ACTIVE;
+    nbc_unlock();
+    if (!active) /* a complete one of ours is inactive below: the empty status, as it should be */
+        return NEXT(Request_get_status)(request, flag, status);
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+EXPORT(int, Request_get_status, (MPI_Request request, int *flag, MPI_Status *status),
+       (request, flag, status))
+{
+    if (!nbc_any_live() || nbc_inside || !flag)
+        return NEXT(Request_get_status)(request, flag, status);
+    return status_of_one(request, flag, status);
+}

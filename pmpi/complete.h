@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* What the completion calls share. */
+#ifndef NBC_COMPLETE_H
+#define NBC_COMPLETE_H
+
+#include "lock.h"
+#include "progress.h"
+#include "request.h"
+
+/* The empty status as the MPI below writes it, with MPI_ERROR = MPI_SUCCESS. Complete collectives
+ * have it too. Written at init, read only afterwards. */
+extern MPI_Status nbc_empty_status;
+
+/* To be called once at init, before the first request exists. */
+void nbc_complete_setup(void);
+
+/* The program is being told that r is complete: r is inactive or gone afterwards, and *request
+ * null. Returns its error. Under the lock. */
+int nbc_end(struct nbc_request *r, MPI_Request *request);
+
+/* The same as the last act of a call for one request. Called with the lock, returns without it. */
+int nbc_conclude(struct nbc_request *r, MPI_Request *request, MPI_Status *status);
+
+/* A wait may be handed to the MPI below only while we have nothing to do meanwhile; with threads,
+ * another one may give us something at any time. */
+static inline bool nbc_must_poll(void)
+{
+    return nbc_any_active() || nbc_threaded;
+}
+
+#endif

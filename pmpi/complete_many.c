@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/* The completion calls for several requests, in which ours may be mixed with others. MPI-4.1
+ * section 3.7.5.
+ *
+ * What is not ours is left to the test calls below, on the array as it is (see pick.h), and never
+ * under the lock: they may run callbacks and error handlers of the program. What is ours needs the
+ * lock, but nobody waits while holding it. */
+#include "call.h"
+#include "complete.h"
+#include "export.h"
+#include "pick.h"
+
+static int out_of_memory(void)
+{
+    return nbc_raise(MPI_COMM_NULL, MPI_ERR_NO_MEM);
+}
+
+/* --- any --- */
+
+/* The arguments of a call for several requests, and what is known of them. */
+struct array {
+    int n;
+    MPI_Request *requests;
+    struct nbc_pick ours; /* active or complete */
+    unsigned turn;        /* what comes first this time */
+};
+
+/* Changes with each call and each poll, so that nothing comes always first. Under the lock. */
+static unsigned turn;
+
+static bool array_begin(struct array *a, int n, MPI_Request *requests)
+{
+    a->n = n;
+    a->requests = requests;
+    nbc_lock();
+    bool ok = nbc_pick(&a->ours, n, requests, false);
+    a->turn = turn++;
+    nbc_unlock();
+    if (!ok)
+        nbc_pick_end(&a->ours);
+    return ok;
+}
+
+static void array_end(struct array *a)
+{
+    nbc_pick_end(&a->ours);
+}
+
+/* Moves on one of ours, a different one each time, and the operations of the process. */
+static int move_on(const struct array *a)
+{
+    int first = a->ours.n ? (int)(a->turn / 2 % (unsigned)a->ours.n) : 0;
+    nbc_progress(a->ours.n ? a->ours.list[first].r : NULL);
+    return first;
+}
+
+/* Completes one of ours if it can; then *error is the result of the call. */
+static bool any_ours(const struct array *a, int *index, MPI_Status *status, int *error)
+{
+    nbc_lock();
+    const struct nbc_pick *ours = &a->ours;
+    int at = move_on(a);
+    for (int i = 0; i < ours->n; i++) {
+        const struct nbc_picked *p = &ours->list[at];
+        if (p->r->state == NBC_COMPLETE) {
+            *index = p->index;
+            *error = nbc_conclude(p->r, &a->requests[p->index], status);
+            return true;
+        }
+        at = at + 1 < ours->n ? at + 1 : 0;
+    }
+    nbc_unlock();
+    return false;
+}
+
+static bool any_other(const struct array *a, int *index, MPI_Status *status, int *error)
+{
+    if (a->ours.n && !a->ours.others)
+        return false;
+    int flag = 0;
+    *error = NEXT(Testany)(a->n, a->requests, index, &flag, status);
+    if (*error || !flag)
+        return *error;
+    return *index != MPI_UNDEFINED || !a->ours.n; /* undefined: none of the others is active */
+}
+
+static bool any_round(struct array *a, int *index, MPI_Status *status, int *error)
+{
+    bool first = a->turn++ % 2;
+    return (first && any_ours(a, index, status, error)) || any_other(a, index, status, error) ||
+           (!first && any_ours(a, index, status, error));
+}
+
+static int wait_any(int n, MPI_Request *requests, int *index, MPI_Status *status)
+{
+    struct array a;
+    int error, spins = 0;
+    if (!array_begin(&a, n, requests))
+        return out_of_memory();
+    while (a.ours.n || nbc_must_poll()) {
+        if (any_round(&a, index, status, &error)) {
+            array_end(&a);
+            return error;
+        }
+        nbc_pause(&spins);
+    }
+    return NEXT(Waitany)(n, requests, index, status);
+}
+
+EXPORT(int, Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status),
+       (count, requests, index, status))
+{
+    if (!nbc_any_live() || nbc_inside || count <= 0 || !requests || !index)
+        return NEXT(Waitany)(count, requests, index, status);
+    return wait_any(count, requests, index, status);
+}
+
+static int test_any(int n, MPI_Request *requests, int *index, int *flag, MPI_Status *status)
+{
+    struct array a;
+    int error;
+    if (!array_begin(&a, n, requests))
+        return out_of_memory();
+    *flag = any_round(&a, index, status, &error);
+    array_end(&a);
+    if (*flag)
+        return error;
+    *index = MPI_UNDEFINED;
+    return MPI_SUCCESS;
+}
+
+EXPORT(int, Testany, (int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status),
+       (count, requests, index, flag, status))
+{
+    if (!nbc_any_live() || nbc_inside || count <= 0 || !requests || !index || !flag)
+        return NEXT(Testany)(count, requests, index, flag, status);
+    return test_any(count, requests, index, flag, status);
+}
+
+/* --- what calls with an array of statuses tell --- */
+
+struct report {
+    MPI_Status *statuses;
+    int error;     /* MPI_ERR_IN_STATUS, or MPI_SUCCESS so far */
+    MPI_Comm comm; /* where it is to be raised */
+};
+
+static bool is_in_status(int error)
+{
+    int class = error;
+    if (error != MPI_ERR_IN_STATUS)
+        NEXT(Error_class)(error, &class);
+    return class == MPI_ERR_IN_STATUS;
+}
+
+/* Tells of one operation of ours in statuses[at]. told: so many statuses are valid already; their
+ * MPI_ERROR begins to count with the first error. (The standard has MPI_ERROR untouched where the
+ * call succeeds. We write MPI_SUCCESS then: both MPIs do, and programs that read it exist.) */
+static void tell(struct report *report, const struct nbc_picked *p, MPI_Request *requests, int at,
+                 int told)
+{
+    bool ignored = report->statuses == MPI_STATUSES_IGNORE;
+    MPI_Comm comm = p->r->context->user;
+    int error = p->r->state == NBC_ACTIVE ? MPI_ERR_PENDING : nbc_end(p->r, &requests[p->index]);
+    if (error && !report->error) {
+        report->error = MPI_ERR_IN_STATUS;
+        report->comm = comm;
+        for (int i = 0; i < told && !ignored; i++)
+            report->statuses[i].MPI_ERROR = MPI_SUCCESS;
+    }
+    if (ignored)
+        return;
+    report->statuses[at] = nbc_empty_status;
+    report->statuses[at].MPI_ERROR = error;
+}
+
+/* An error of the MPI below has been raised there. */
+static int raise_report(const struct report *report, int error)
+{
+    return error || !report->error ? error : nbc_raise(report->comm, report->error);
+}
+
+/* --- some --- */
+
+/* Completes all of ours that it can; count: so many others are in indices and statuses already.
+ * Returns the sum. */
+static int some_ours(const struct array *a, struct report *report, int *indices, int count)
+{
+    nbc_lock();
+    move_on(a);
+    for (int i = 0; i < a->ours.n; i++) {
+        const struct nbc_picked *p = &a->ours.list[i];
+        if (p->r->state != NBC_COMPLETE)
+            continue;
+        indices[count] = p->index;
+        tell(report, p, a->requests, count, count);
+        count++;
+    }
+    nbc_unlock();
+    return count;
+}
+
+/* Returns true when the call is over: something was completed, or nothing is active, or an error
+ * came up, which *error tells. */
+static bool some_round(struct array *a, int *outcount, int *indices, MPI_Status *statuses,
+                       int *error)
+{
+    *outcount = 0;
+    *error = MPI_SUCCESS;
+    if (!a->ours.n || a->ours.others)
+        *error = NEXT(Testsome)(a->n, a->requests, outcount, indices, statuses);
+    if (*error && !is_in_status(*error))
+        return true;
+    if (*outcount == MPI_UNDEFINED) { /* none of the others is active */
+        if (!a->ours.n)
+            return true;
+        *outcount = 0;
+    }
+    struct report report = {.statuses = statuses, .error = *error};
+    a->turn += 2;
+    *outcount = some_ours(a, &report, indices, *outcount);
+    *error = raise_report(&report, *error);
+    return *outcount > 0;
+}
+
+static int wait_some(int n, MPI_Request *requests, int *outcount, int *indices,
+                     MPI_Status *statuses)
+{
+    struct array a;
+    int error, spins = 0;
+    if (!array_begin(&a, n, requests))
+        return out_of_memory();
+    while (a.ours.n || nbc_must_poll()) {
+        if (some_round(&a, outcount, indices, statuses, &error)) {
+            array_end(&a);
+            return error;
+        }
+        nbc_pause(&spins);
+    }
+    return NEXT(Waitsome)(n, requests, outcount, indices, statuses);
+}
+
+EXPORT(int, Waitsome,
+       (int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
+       (incount, requests, outcount, indices, statuses))
+{
+    if (!nbc_any_live() || nbc_inside || incount <= 0 || !requests || !outcount || !indices)
+        return NEXT(Waitsome)(incount, requests, outcount, indices, statuses);
+    return wait_some(incount, requests, outcount, indices, statuses);
+}
+
+static int test_some(int n, MPI_Request *requests, int *outcount, int *indices,
+                     MPI_Status *statuses)
+{
+    struct array a;
+    int error;
+    if (!array_begin(&a, n, requests))
+        return out_of_memory();
+    some_round(&a, outcount, indices, statuses, &error);
+    array_end(&a);
+    return error;
+}
+
+EXPORT(int, Testsome,
+       (int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
+       (incount, requests, outcount, indices, statuses))
+{
+    if (!nbc_any_live() || nbc_inside || incount <= 0 || !requests || !outcount || !indices)
+        return NEXT(Testsome)(incount, requests, outcount, indices, statuses);
+    return test_some(incount, requests, outcount, indices, statuses);
+}
+
+/* --- all --- */
+
+/* Moves on the first of ours that is not complete. *first: all before it are; the caller's, zero at
+ * the beginning. Returns true when all are. */
+static bool all_ours(const struct array *a, int *first)
+{
+    const struct nbc_pick *ours = &a->ours;
+    nbc_lock();
+    while (*first < ours->n && ours->list[*first].r->state == NBC_COMPLETE)
+        ++*first;
+    if (*first < ours->n)
+        nbc_progress(ours->list[*first].r);
+    else if (ours->others)
+        nbc_progress(NULL); /* for as long as the others take */
+    while (*first < ours->n && ours->list[*first].r->state == NBC_COMPLETE)
+        ++*first;
+    nbc_unlock();
+    return *first == ours->n;
+}
+
+/* The last act: the others are complete, or the MPI below reports errors, and then some of ours may
+ * not be. */
+static int all_end(struct array *a, MPI_Status *statuses, int error)
+{
+    if (error && !is_in_status(error)) {
+        array_end(a);
+        return error;
+    }
+    struct report report = {.statuses = statuses, .error = error};
+    bool unwritten = !a->ours.others && a->ours.n < a->n; /* of null and inactive requests */
+    for (int i = 0; unwritten && i < a->n && statuses != MPI_STATUSES_IGNORE; i++)
+        statuses[i] = nbc_empty_status;
+    nbc_lock();
+    for (int i = 0; i < a->ours.n; i++)
+        tell(&report, &a->ours.list[i], a->requests, a->ours.list[i].index, a->n);
+    nbc_unlock();
+    array_end(a);
+    return raise_report(&report, error);
+}
+
+static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
+{
+    struct array a;
+    int error = MPI_SUCCESS, first = 0, spins = 0;
+    if (!array_begin(&a, n, requests))
+        return out_of_memory();
+    if (!a.ours.n && !nbc_must_poll())
+        return NEXT(Waitall)(n, requests, statuses);
+    int others_done = a.ours.others == 0;
+    for (;;) {
+        if (!others_done)
+            error = NEXT(Testall)(n, requests, &others_done, statuses);
+        if (error)
+            break;
+        int before = first;
+        bool ours_done = all_ours(&a, &first);
+        if (first > before)
+            spins = 0;
+        if (ours_done && others_done)
+            break;
+        if (ours_done && !nbc_must_poll()) {
+            error = NEXT(Waitall)(n, requests, statuses);
+            break;
+        }
+        nbc_pause(&spins);
+    }
+    return all_end(&a, statuses, error);
+}
+
+EXPORT(int, Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]),
+       (count, requests, statuses))
+{
+    if (!nbc_any_live() || nbc_inside || count <= 0 || !requests)
+        return NEXT(Waitall)(count, requests, statuses);
+    return wait_all(count, requests, statuses);
+}
+
+/* Gives the MPI below a chance to move on one of the others without completing it. */
+static int nudge(const struct array *a)
+{
+    int flag;
+    if (!a->ours.others)
+        return MPI_SUCCESS;
+    return NEXT(Request_get_status)(a->requests[a->turn % (unsigned)a->n], &flag,
+                                    MPI_STATUS_IGNORE);
+}
+
+static int test_all(int n, MPI_Request *requests, int *flag, MPI_Status *statuses)
+{
+    struct array a;
+    int error = MPI_SUCCESS, first = 0;
+    if (!array_begin(&a, n, requests))
+        return out_of_memory();
+    *flag = all_ours(&a, &first);
+    if (!*flag)
+        error = nudge(&a);
+    else if (a.ours.others)
+        error = NEXT(Testall)(n, requests, flag, statuses);
+    if (*flag || error)
+        return all_end(&a, statuses, error);
+    array_end(&a);
+    return MPI_SUCCESS;
+}
+
+EXPORT(int, Testall, (int count, MPI_Request requests[], int *flag, MPI_Status statuses[]),
+       (count, requests, flag, statuses))
+{
+    if (!nbc_any_live() || nbc_inside || count <= 0 || !requests || !flag)
+        return NEXT(Testall)(count, requests, flag, statuses);
+    return test_all(count, requests, flag, statuses);
+}
