@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+#include "bytes.h"
+#include "select.h"
+#include "topo.h"
+
+/* All builders here serve allgather and allgatherv. The bytes of every block are the same on all
+ * ranks by the standard's matching rules; where a block lies is each rank's own affair. A message
+ * of several blocks is their bytes in the order of ranks, whatever either side's layout. Messages
+ * without data are not sent, which both sides know. */
+
+static int64_t bytes_of(const struct nbc_shape *shape, int first, int n)
+{
+    if (!shape->recv.counts.data)
+        return n * nbc_ref_bytes(shape, nbc_recv_block(shape, first));
+    int64_t count = 0;
+    for (int i = 0; i < n; i++)
+        count += nbc_ints_at(shape->recv.counts, first + i);
+    return count * shape->types[shape->recv.type].size;
+}
+
+/* Whether n blocks lie one behind the other in the receive buffer; then *all is set to them. */
+static bool adjacent(const struct nbc_shape *shape, int first, int n, struct nbc_ref *all)
+{
+    int64_t extent = shape->types[shape->recv.type].extent;
+    *all = nbc_recv_block(shape, first);
+    if (!shape->recv.counts.data) {
+        all->count *= n;
+        return true;
+    }
+    for (int i = 1; i < n; i++) {
+        struct nbc_ref b = nbc_recv_block(shape, first + i);
+        if (b.count == 0)
+            continue; /* its displacement means nothing */
+        if (all->count == 0)
+            all->off = b.off;
+        else if (b.off != all->off + all->count * extent)
+            return false;
+        all->count += b.count;
+    }
+    return true;
+}
+
+static nbc_id keep_own(struct nbc_sched *s, const struct nbc_shape *shape)
+{
+    return nbc_copy(s, nbc_recv_block(shape, shape->rank), nbc_send_block(shape, 0), NBC_NONE);
+}
+
+/* Operations that are done when the data gathered so far is there. */
+struct have {
+    nbc_id id[34];
+    int n;
+};
+
+static void have_add(struct have *h, nbc_id id)
+{
+    h->id[h->n++] = id;
+}
+
+static void after_all(struct nbc_sched *s, nbc_id op, const struct have *h)
+{
+    for (int i = 0; i < h->n; i++)
+        nbc_after(s, op, h->id[i]);
+}
+
+/* Copies n blocks, held as bytes, to the receive buffer: at once where they lie together there. */
+static void deliver(struct nbc_sched *s, const struct nbc_shape *shape, int first, int n,
+                    struct nbc_ref bytes, const struct have *after)
+{
+    struct nbc_ref all;
+    if (bytes.count == 0)
+        return;
+    if (adjacent(shape, first, n, &all)) {
+        after_all(s, nbc_copy(s, all, bytes, NBC_NONE), after);
+        return;
+    }
+    int64_t off = 0;
+    for (int i = 0; i < n; i++) {
+        struct nbc_ref block = nbc_recv_block(shape, first + i);
+        int64_t size = nbc_ref_bytes(shape, block);
+        after_all(s, nbc_copy(s, block, nbc_byte_range(bytes, off, size), NBC_NONE), after);
+        off += size;
+    }
+}
+
+/* Where messages of several blocks come from and go to: the receive buffer itself when the blocks
+ * lie in it without gaps in the order of ranks, else all blocks as bytes in temporary room. */
+struct area {
+    const struct nbc_shape *shape;
+    struct nbc_sched *s;
+    bool direct;
+    struct nbc_ref temp;
+};
+
+static struct area area_new(struct nbc_sched *s, const struct nbc_shape *shape)
+{
+    struct area a = {.shape = shape, .s = s};
+    struct nbc_ref all;
+    a.direct = adjacent(shape, 0, shape->size, &all);
+    if (!a.direct)
+        a.temp = nbc_temp_bytes(s, bytes_of(shape, 0, shape->size));
+    return a;
+}
+
+static struct nbc_ref area_blocks(const struct area *a, int first, int n)
+{
+    struct nbc_ref all;
+    if (!a->direct)
+        return nbc_byte_range(a->temp, bytes_of(a->shape, 0, first), bytes_of(a->shape, first, n));
+    adjacent(a->shape, first, n, &all);
+    return all;
+}
+
+static void area_send(const struct area *a, int first, int n, int peer, const struct have *after)
+{
+    struct nbc_ref data = area_blocks(a, first, n);
+    if (nbc_ref_bytes(a->shape, data) > 0)
+        after_all(a->s, nbc_send(a->s, data, peer, NBC_NONE), after);
+}
+
+/* Receives n blocks and sees to it that they get to the receive buffer. */
+static nbc_id area_recv(const struct area *a, int first, int n, int peer, nbc_id after)
+{
+    struct nbc_ref data = area_blocks(a, first, n);
+    if (nbc_ref_bytes(a->shape, data) == 0)
+        return NBC_NONE;
+    nbc_id got = nbc_recv(a->s, data, peer, after);
+    if (!a->direct)
+        deliver(a->s, a->shape, first, n, data, &(struct have){{got}, 1});
+    return got;
+}
+
+/* Puts this rank's block where the area's messages find it, and into the receive buffer. */
+static nbc_id area_own(const struct area *a)
+{
+    nbc_id kept = keep_own(a->s, a->shape);
+    if (a->direct)
+        return kept;
+    return nbc_copy(a->s, area_blocks(a, a->shape->rank, 1), nbc_send_block(a->shape, 0), NBC_NONE);
+}
+
+static nbc_id send_own(struct nbc_sched *s, const struct nbc_shape *shape, int peer)
+{
+    struct nbc_ref mine = nbc_send_block(shape, 0);
+    return nbc_ref_bytes(shape, mine) > 0 ? nbc_send(s, mine, peer, NBC_NONE) : NBC_NONE;
+}
+
+/* First real rank that a virtual rank, or its partner that folded onto it, stands for. */
+static int first_of(const struct nbc_fold *f, int virtual)
+{
+    return virtual < f->rest ? 2 * virtual : virtual + f->rest;
+}
+
+/* A rank that hands over: its block goes up, everything comes back. */
+static void hand_over(struct area *a)
+{
+    int rank = a->shape->rank;
+    nbc_id sent = send_own(a->s, a->shape, rank + 1);
+    /* Everything includes its own block: in place, that is what is being sent. */
+    area_recv(a, 0, a->shape->size, rank + 1, a->shape->in_place ? sent : NBC_NONE);
+}
+
+/* Round `bit` of recursive doubling: gives what the group has, gets what the partner's has. */
+static void double_group(const struct area *a, const struct nbc_fold *f, int bit, struct have *have)
+{
+    int mine = f->virtual & -bit, theirs = mine ^ bit;
+    int low = first_of(f, mine), n = first_of(f, mine + bit) - low;
+    int low2 = first_of(f, theirs), n2 = first_of(f, theirs + bit) - low2;
+    int partner = nbc_unfold(f, f->virtual ^ bit);
+    if (n > 1) {
+        area_send(a, low, n, partner, have);
+        have_add(have, area_recv(a, low2, n2, partner, NBC_NONE));
+        return;
+    }
+    /* First round: this rank's block goes out before it is copied to its place. */
+    send_own(a->s, a->shape, partner);
+    have_add(have, area_recv(a, low2, n2, partner, NBC_NONE));
+    have_add(have, area_own(a));
+}
+
+/* Recursive doubling. In round k ranks that differ in bit k exchange the 2^k blocks that their
+ * group has by now. When P is not a power of two, ranks beyond it first hand their block to a
+ * neighbor, which at the end hands everything back; the groups stay contiguous ranges of ranks.
+ *
+ *   rank   0       1       2       3
+ *   k = 0  0 ↔ 1 A, B      2 ↔ 3 C, D
+ *   k = 1  0 ↔ 2 AB, CD    1 ↔ 3 AB, CD
+ *
+ * Cost: log₂P α + (P − 1) nβ, n bytes a block; otherwise ⌊log₂P⌋ α + 2α + 2 (P − 1) nβ. For
+ * small and medium blocks and powers of two. Thakur, Rabenseifner, Gropp, "Optimization of
+ * collective communication operations in MPICH", 2005. */
+struct nbc_sched *nbc_allgather_recursive_doubling(const struct nbc_shape *shape)
+{
+    int pow2 = nbc_pow2_floor(shape->size);
+    struct nbc_fold fold = nbc_fold(shape->rank, shape->size);
+    struct nbc_sched *s = nbc_sched_new(shape, 2 * nbc_log2_ceil(shape->size) + 4);
+    if (!s)
+        return NULL;
+    struct area a = area_new(s, shape);
+    struct have have = {.n = 0};
+    if (fold.virtual < 0) {
+        hand_over(&a);
+        return nbc_sched_finish(s);
+    }
+    if (fold.takes)
+        have_add(&have, area_recv(&a, shape->rank - 1, 1, shape->rank - 1, NBC_NONE));
+    if (fold.takes || pow2 == 1)
+        have_add(&have, area_own(&a));
+    for (int bit = 1; bit < pow2; bit *= 2)
+        double_group(&a, &fold, bit, &have);
+    if (fold.takes)
+        area_send(&a, 0, shape->size, shape->rank - 1, &have);
+    return nbc_sched_finish(s);
+}
+
+/* Bytes of n blocks from this rank's own on, counted round. */
+static int64_t rotated_bytes(const struct nbc_shape *shape, int n)
+{
+    int above = shape->size - shape->rank;
+    if (n <= above)
+        return bytes_of(shape, shape->rank, n);
+    return bytes_of(shape, shape->rank, above) + bytes_of(shape, 0, n - above);
+}
+
+/* Bruck. A rank keeps the blocks from its own on, counted round, in temporary room. In round k it
+ * sends the 2^k it has to the rank 2^k below and gets as many from the one 2^k above, in the last
+ * round only those that are missing; then they are turned to their places.
+ *
+ *   rank    0     1     2     3
+ *   n = 1   AB    BC    CD    DA      from 1, 2, 3, 0
+ *   n = 2   ABCD  BCDA  CDAB  DABC    from 2, 3, 0, 1
+ *
+ * Cost: ⌈log₂P⌉ α + (P − 1) nβ, any P, and each rank copies P blocks twice. For small blocks where
+ * P is no power of two. Bruck et al., "Efficient algorithms for all-to-all communications in
+ * multiport message-passing systems", 1997. */
+struct nbc_sched *nbc_allgather_bruck(const struct nbc_shape *shape)
+{
+    int rank = shape->rank, size = shape->size, above = size - rank;
+    struct nbc_sched *s = nbc_sched_new(shape, 2 * nbc_log2_ceil(size) + 5);
+    if (!s)
+        return NULL;
+    int64_t own = bytes_of(shape, rank, 1), held = own;
+    struct nbc_ref all = nbc_temp_bytes(s, rotated_bytes(shape, size));
+    struct have have = {.n = 0};
+    for (int n = 1; n < size; n *= 2) {
+        int count = n < size - n ? n : size - n, below = nbc_relative(rank, n, size);
+        int64_t out = count == n ? held : rotated_bytes(shape, count);
+        int64_t more = rotated_bytes(shape, n + count) - held;
+        struct nbc_ref give = nbc_byte_range(all, 0, out), get = nbc_byte_range(all, held, more);
+        if (n == 1)
+            send_own(s, shape, below);
+        else if (out > 0)
+            after_all(s, nbc_send(s, give, below, NBC_NONE), &have);
+        if (more > 0)
+            have_add(&have, nbc_recv(s, get, (rank + n) % size, NBC_NONE));
+        if (n == 1 && size > 2) /* after the first messages, which need no copy */
+            have_add(&have, nbc_copy(s, give, nbc_send_block(shape, 0), NBC_NONE));
+        held += more;
+    }
+    int64_t upper = rotated_bytes(shape, above);
+    keep_own(s, shape);
+    if (above > 1)
+        deliver(s, shape, rank + 1, above - 1, nbc_byte_range(all, own, upper - own), &have);
+    if (rank > 0)
+        deliver(s, shape, 0, rank, nbc_byte_range(all, upper, all.count - upper), &have);
+    return nbc_sched_finish(s);
+}
+
+/* Ring. Every rank sends its block to the right and passes on what comes from the left, as it
+ * comes. Blocks go straight to their places.
+ *
+ *   0 → 1 A, D, C    1 → 2 B, A, D    2 → 3 C, B, A    3 → 0 D, C, B
+ *
+ * Cost: (P − 1) (α + nβ), any P, only neighbors talk. For large blocks. Chan, Heimlich,
+ * Purkayastha, van de Geijn, "Collective communication: theory, practice, and experience", 2007. */
+struct nbc_sched *nbc_allgather_ring(const struct nbc_shape *shape)
+{
+    int rank = shape->rank, size = shape->size;
+    int left = nbc_relative(rank, 1, size), right = (rank + 1) % size;
+    struct nbc_sched *s = nbc_sched_new(shape, 2 * size);
+    if (!s)
+        return NULL;
+    struct nbc_window in = {0};
+    struct nbc_ref data = nbc_send_block(shape, 0);
+    nbc_id there = NBC_NONE;
+    for (int i = 1; i < size; i++) {
+        if (nbc_ref_bytes(shape, data) > 0)
+            nbc_send(s, data, right, there);
+        data = nbc_recv_block(shape, nbc_relative(rank, i, size));
+        if (nbc_ref_bytes(shape, data) == 0)
+            continue;
+        there = nbc_recv(s, data, left, NBC_NONE);
+        nbc_window_add(s, &in, there);
+    }
+    keep_own(s, shape);
+    return nbc_sched_finish(s);
+}
+
+/* Linear: every rank sends its block to every other, starting with the one above itself so that
+ * they do not all fall upon the same one.
+ *
+ *   rank   0       1       2       3
+ *   sends  1, 2, 3 2, 3, 0 3, 0, 1 0, 1, 2
+ *
+ * Cost: α + 2 (P − 2) o + (P − 1) nβ, any P. For a few ranks. */
+struct nbc_sched *nbc_allgather_linear(const struct nbc_shape *shape)
+{
+    int rank = shape->rank, size = shape->size;
+    struct nbc_sched *s = nbc_sched_new(shape, 2 * size);
+    if (!s)
+        return NULL;
+    for (int i = 1; i < size; i++)
+        send_own(s, shape, (rank + i) % size);
+    for (int i = 1; i < size; i++) {
+        int peer = nbc_relative(rank, i, size);
+        struct nbc_ref theirs = nbc_recv_block(shape, peer);
+        if (nbc_ref_bytes(shape, theirs) > 0)
+            nbc_recv(s, theirs, peer, NBC_NONE);
+    }
+    keep_own(s, shape);
+    return nbc_sched_finish(s);
+}
+
+/* The two blocks of a pair of ranks, as one message. */
+struct pair {
+    struct nbc_ref data;
+    bool direct; /* in the receive buffer */
+};
+
+static struct pair pair_of(struct nbc_sched *s, const struct nbc_shape *shape, int p)
+{
+    struct pair pair;
+    pair.direct = adjacent(shape, 2 * p, 2, &pair.data);
+    if (!pair.direct)
+        pair.data = nbc_temp_bytes(s, bytes_of(shape, 2 * p, 2));
+    return pair;
+}
+
+/* This rank's own pair: its block and that of its mate, which comes straight to its place. */
+static struct pair own_pair(struct nbc_sched *s, const struct nbc_shape *shape, struct have *have)
+{
+    int rank = shape->rank, mate = rank ^ 1;
+    struct nbc_ref theirs = nbc_recv_block(shape, mate);
+    struct pair pair = pair_of(s, shape, rank / 2);
+    nbc_id got = NBC_NONE;
+    send_own(s, shape, mate);
+    if (nbc_ref_bytes(shape, theirs) > 0)
+        got = nbc_recv(s, theirs, mate, NBC_NONE);
+    nbc_id kept = keep_own(s, shape);
+    if (!pair.direct && shape->size > 2) {
+        int64_t low = bytes_of(shape, rank & ~1, 1), high = bytes_of(shape, rank | 1, 1);
+        struct nbc_ref part[2] = {nbc_byte_range(pair.data, 0, low),
+                                  nbc_byte_range(pair.data, low, high)};
+        got = nbc_copy(s, part[mate & 1], theirs, got);
+        kept = nbc_copy(s, part[rank & 1], nbc_send_block(shape, 0), NBC_NONE);
+    }
+    have_add(have, got);
+    have_add(have, kept);
+    return pair;
+}
+
+/* Neighbor exchange. Ranks 2p and 2p + 1 first exchange their blocks; then every rank exchanges in
+ * turn with its neighbor outside and inside the pair, and sends the pair of blocks it got last.
+ *
+ *   rank   0       1       2       3
+ *   first  0 ↔ 1 A, B      2 ↔ 3 C, D
+ *   then   1 ↔ 2 AB, CD    3 ↔ 0 CD, AB
+ *
+ * Cost: P/2 α + (P − 1) nβ, even P: half the rounds of a ring. For medium and large blocks. Chen,
+ * Zhang, Zhang, Yuan, "Performance evaluation of allgather algorithms on terascale Linux cluster
+ * with fast Ethernet", 2005. */
+struct nbc_sched *nbc_allgather_neighbor_exchange(const struct nbc_shape *shape)
+{
+    int rank = shape->rank, size = shape->size, npairs = size / 2;
+    bool even = rank % 2 == 0;
+    struct nbc_sched *s = nbc_sched_new(shape, size + 4);
+    if (!s)
+        return NULL;
+    struct have have = {.n = 0};
+    struct pair last = own_pair(s, shape, &have);
+    for (int i = 1; i < npairs; i++) {
+        /* Pairs come in turn from below and above, from ever farther; an odd rank sees it mirrored.
+         */
+        bool outside = i % 2 == 1, below = outside == even;
+        int far = (i + 1) / 2 % npairs;
+        int p = below ? nbc_relative(rank / 2, far, npairs) : (rank / 2 + far) % npairs;
+        int peer = below ? nbc_relative(rank, 1, size) : (rank + 1) % size;
+        if (nbc_ref_bytes(shape, last.data) > 0)
+            after_all(s, nbc_send(s, last.data, peer, NBC_NONE), &have);
+        last = pair_of(s, shape, p);
+        if (nbc_ref_bytes(shape, last.data) == 0)
+            continue;
+        have = (struct have){{nbc_recv(s, last.data, peer, NBC_NONE)}, 1};
+        if (!last.direct)
+            deliver(s, shape, 2 * p, 2, last.data, &have);
+    }
+    return nbc_sched_finish(s);
+}

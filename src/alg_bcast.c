@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+#include "bytes.h"
+#include "select.h"
+#include "topo.h"
+
+/* Where a rank stands in a tree. */
+struct place {
+    int parent; /* −1: the root */
+    int nchild;
+    const int *child;
+};
+
+/* The whole vector at once: as soon as it has come it goes to all children. */
+static struct nbc_sched *whole(const struct nbc_shape *shape, struct place at)
+{
+    struct nbc_sched *s = nbc_sched_new(shape, at.nchild + 1);
+    struct nbc_ref data = nbc_recv_block(shape, 0);
+    if (!s || nbc_ref_bytes(shape, data) == 0)
+        return nbc_sched_finish(s);
+    nbc_id got = at.parent < 0 ? NBC_NONE : nbc_recv(s, data, at.parent, NBC_NONE);
+    for (int i = 0; i < at.nchild; i++)
+        nbc_send(s, data, at.child[i], got);
+    return nbc_sched_finish(s);
+}
+
+enum { MAX_PIPELINE_CHILDREN = 2 };
+
+/* In segments: each goes on as soon as it has come, while the next ones are on their way. */
+static struct nbc_sched *pipelined(const struct nbc_shape *shape, struct place at)
+{
+    int64_t bytes = nbc_shape_bytes(shape), segment = nbc_segment_bytes(shape, bytes);
+    if (bytes <= segment || shape->size == 1)
+        return whole(shape, at);
+    int nsegments = (int)((bytes + segment - 1) / segment);
+    struct nbc_sched *s = nbc_sched_new(shape, nsegments * (at.nchild + 2));
+    if (!s)
+        return NULL;
+    struct nbc_bytes data = nbc_bytes_of(s, shape, nbc_recv_block(shape, 0));
+    struct nbc_window in = {0}, out[MAX_PIPELINE_CHILDREN] = {0};
+    for (int64_t first = 0, end; first < bytes; first = end) {
+        end = bytes - first > segment ? first + segment : bytes;
+        struct nbc_ref piece = nbc_byte_range(data.raw, first, end - first);
+        nbc_id there;
+        if (at.parent < 0) {
+            there = nbc_bytes_pack(s, &data, end);
+        } else {
+            there = nbc_recv(s, piece, at.parent, NBC_NONE);
+            nbc_window_add(s, &in, there);
+        }
+        for (int i = 0; i < at.nchild; i++)
+            nbc_window_add(s, &out[i], nbc_send(s, piece, at.child[i], there));
+        if (at.parent >= 0)
+            nbc_bytes_unpack(s, &data, end, there);
+    }
+    return nbc_sched_finish(s);
+}
+
+static struct nbc_sched *along_knomial(const struct nbc_shape *shape, int radix)
+{
+    struct nbc_knomial tree;
+    int root = shape->root, size = shape->size;
+    nbc_knomial(nbc_relative(shape->rank, root, size), size, radix, &tree);
+    for (int i = 0; i < tree.nchild; i++)
+        tree.child[i] = nbc_absolute(tree.child[i], root, size);
+    int parent = tree.parent < 0 ? -1 : nbc_absolute(tree.parent, root, size);
+    return whole(shape, (struct place){parent, tree.nchild, tree.child});
+}
+
+/* Binomial tree. The root sends to the rank half-way round, then each of the two serves its half
+ * in the same manner; the farthest goes first because it has most left to do.
+ *
+ *   0 → 2, 1
+ *   2 → 3
+ *
+ * Cost: ⌈log₂P⌉ (α + nβ). For small vectors, and for 2 ranks. Thakur, Rabenseifner, Gropp,
+ * "Optimization of collective communication operations in MPICH", 2005. */
+struct nbc_sched *nbc_bcast_binomial(const struct nbc_shape *shape)
+{
+    return along_knomial(shape, 2);
+}
+
+/* 4-nomial tree: as binomial with up to three children a level, which gives half the depth.
+ *
+ *   0 → 1, 2, 3
+ *
+ * Cost: ⌈log₄P⌉ (α + 2o + 3nβ), o the time the sender is busy with a message. For small vectors
+ * where o is much less than α. Bar-Noy, Kipnis, "Designing broadcasting algorithms in the postal
+ * model for message-passing systems", 1992. */
+struct nbc_sched *nbc_bcast_knomial4(const struct nbc_shape *shape)
+{
+    return along_knomial(shape, 4);
+}
+
+/* Linear: the root sends to every rank.
+ *
+ *   0 → 1, 2, 3
+ *
+ * Cost: α + (P − 2) o + (P − 1) nβ. For a few ranks, and where ranks come so late that any
+ * forwarding would wait for them. */
+struct nbc_sched *nbc_bcast_linear(const struct nbc_shape *shape)
+{
+    int root = shape->root, size = shape->size;
+    if (shape->rank != root)
+        return whole(shape, (struct place){root, 0, NULL});
+    struct nbc_sched *s = nbc_sched_new(shape, size);
+    struct nbc_ref data = nbc_recv_block(shape, 0);
+    if (!s || nbc_ref_bytes(shape, data) == 0)
+        return nbc_sched_finish(s);
+    for (int i = 1; i < size; i++)
+        nbc_send(s, data, nbc_absolute(i, root, size), NBC_NONE);
+    return nbc_sched_finish(s);
+}
+
+/* Pipelined chain. The vector travels from rank to rank in segments of b bytes, each one forwarded
+ * as soon as it is there: every link is busy all the time.
+ *
+ *   0 → 1 → 2 → 3        time    1    2    3    4
+ *                        0 → 1   a    b    c
+ *                        1 → 2        a    b    c
+ *                        2 → 3             a    b …
+ *
+ * Cost: (P − 2 + n/b) (α + bβ). For large vectors on few ranks. Watts, van de Geijn, "A pipelined
+ * broadcast for multidimensional meshes", 1995. */
+struct nbc_sched *nbc_bcast_chain(const struct nbc_shape *shape)
+{
+    int root = shape->root, size = shape->size;
+    int me = nbc_relative(shape->rank, root, size);
+    int next = nbc_absolute((me + 1) % size, root, size);
+    int parent = me ? nbc_absolute(me - 1, root, size) : -1;
+    return pipelined(shape, (struct place){parent, me + 1 < size, &next});
+}
+
+/* Pipelined binary tree: as the chain, but rank r (counted from the root) feeds 2r + 1 and 2r + 2.
+ *
+ *   0 → 1, 2
+ *   1 → 3
+ *
+ * Cost: (2 log₂P + 2n/b) (α + bβ): twice the traffic of a chain at the inner ranks, much less to
+ * wait for its start. For medium vectors on many ranks. Pješivac-Grbović et al., "Performance
+ * analysis of MPI collective operations", 2007. */
+struct nbc_sched *nbc_bcast_binary_tree(const struct nbc_shape *shape)
+{
+    int root = shape->root, size = shape->size;
+    int64_t me = nbc_relative(shape->rank, root, size);
+    int child[2], nchild = 0;
+    for (int64_t c = 2 * me + 1; c <= 2 * me + 2 && c < size; c++)
+        child[nchild++] = nbc_absolute((int)c, root, size);
+    int parent = me ? nbc_absolute((int)(me - 1) / 2, root, size) : -1;
+    return pipelined(shape, (struct place){parent, nchild, child});
+}
+
+/* What the two scatter + allgather broadcasts share. The vector is cut into P nearly equal chunks
+ * of bytes; ranks are counted from the root. The scatter leaves rank r with the chunks of its
+ * binomial subtree, more than its own: what a rank holds is not sent to it again. */
+struct spread {
+    const struct nbc_shape *shape;
+    struct nbc_sched *s;
+    struct nbc_bytes data;
+    int64_t bytes;
+    int me, size;
+    nbc_id scattered; /* chunks of the subtree are here */
+    nbc_id complete;  /* everything received so far is; kept only when there is unpacking to do */
+};
+
+static struct nbc_ref chunks(const struct spread *b, int first, int n)
+{
+    int64_t low = nbc_part_start(b->bytes, b->size, first);
+    return nbc_byte_range(b->data.raw, low, nbc_part_start(b->bytes, b->size, first + n) - low);
+}
+
+/* Chunks may be empty when bytes are fewer than ranks; both sides know. */
+static nbc_id recv_chunks(struct spread *b, int first, int n, int peer)
+{
+    struct nbc_ref data = chunks(b, first, n);
+    if (data.count == 0)
+        return NBC_NONE;
+    nbc_id got = nbc_recv(b->s, data, nbc_absolute(peer, b->shape->root, b->size), NBC_NONE);
+    if (!b->data.direct)
+        b->complete = nbc_join(b->s, b->complete, got);
+    return got;
+}
+
+static nbc_id send_chunks(struct spread *b, int first, int n, int peer, nbc_id after)
+{
+    struct nbc_ref data = chunks(b, first, n);
+    if (data.count == 0)
+        return NBC_NONE;
+    return nbc_send(b->s, data, nbc_absolute(peer, b->shape->root, b->size), after);
+}
+
+static void scatter_chunks(struct spread *b)
+{
+    struct nbc_knomial tree;
+    nbc_knomial(b->me, b->size, 2, &tree);
+    if (b->me == 0)
+        b->scattered = nbc_bytes_pack(b->s, &b->data, b->bytes);
+    else
+        b->scattered = recv_chunks(b, b->me, tree.subtree, tree.parent);
+    for (int i = 0; i < tree.nchild; i++) {
+        int child = tree.child[i];
+        send_chunks(b, child, nbc_knomial_subtree(child, b->size, 2), child, b->scattered);
+    }
+}
+
+static bool spread_begin(struct spread *b, const struct nbc_shape *shape, int ops)
+{
+    struct nbc_sched *s = nbc_sched_new(shape, ops);
+    *b = (struct spread){.shape = shape, .s = s, .size = shape->size, .complete = NBC_NONE};
+    b->bytes = nbc_shape_bytes(shape);
+    if (!s || b->bytes == 0 || b->size == 1)
+        return false;
+    b->me = nbc_relative(shape->rank, shape->root, shape->size);
+    b->data = nbc_bytes_of(s, shape, nbc_recv_block(shape, 0));
+    scatter_chunks(b);
+    return true;
+}
+
+static struct nbc_sched *spread_end(struct spread *b)
+{
+    if (b->me > 0)
+        nbc_bytes_unpack(b->s, &b->data, b->bytes, b->complete);
+    return nbc_sched_finish(b->s);
+}
+
+/* Whether the scatter leaves a rank with a chunk. */
+static bool holds(const struct spread *b, int rank, int chunk)
+{
+    return chunk >= rank && chunk - rank < nbc_knomial_subtree(rank, b->size, 2);
+}
+
+/* Scatter + allgather, ring. A binomial scatter, then chunks go round: every rank passes on to its
+ * right what it got from its left, unless the right has it from the scatter.
+ *
+ *   after the scatter  0 ABCD     1 .B..    2 ..CD       3 ...D
+ *   the ring           0 → 1 ADC  1 → 2 BA  2 → 3 CBA    3 → 0 nothing
+ *
+ * Cost: (⌈log₂P⌉ + P − 1) α + 2 (P − 1)/P nβ. For large vectors. Barnett et al.,
+ * "Interprocessor collective communication library (InterCom)", 1994; leaving out what the scatter
+ * gave: Zhou et al., "A bandwidth-saving optimization for MPI broadcast collective operation",
+ * 2015. */
+struct nbc_sched *nbc_bcast_scatter_allgather(const struct nbc_shape *shape)
+{
+    struct spread b;
+    if (!spread_begin(&b, shape, 2 * shape->size + 32))
+        return spread_end(&b);
+    struct nbc_window in = {0};
+    int me = b.me, size = b.size, left = (me + size - 1) % size, right = (me + 1) % size;
+    nbc_id there = b.scattered; /* chunk out is here */
+    for (int i = 0; i < size - 1; i++) {
+        int out = nbc_relative(me, i, size), next = nbc_relative(me, i + 1, size);
+        if (!holds(&b, right, out))
+            send_chunks(&b, out, 1, right, there);
+        there = b.scattered;
+        if (holds(&b, me, next))
+            continue;
+        there = recv_chunks(&b, next, 1, left);
+        if (there != NBC_NONE)
+            nbc_window_add(b.s, &in, there);
+    }
+    return spread_end(&b);
+}
+
+/* Scatter + allgather, recursive doubling. After the scatter, in round k ranks that differ in bit k
+ * exchange the 2^k chunks of their group, unless the scatter gave them.
+ *
+ *   after the scatter  0 ABCD    1 .B..    2 ..CD   3 ...D
+ *   k = 0              0 → 1 A   2 → 3 C
+ *   k = 1              0 → 2 AB  1 ↔ 3 AB, CD
+ *
+ * Cost: 2 log₂P α + 2 (P − 1)/P nβ, powers of two. For medium vectors. Thakur,
+ * Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005. */
+struct nbc_sched *nbc_bcast_scatter_doubling(const struct nbc_shape *shape)
+{
+    struct spread b;
+    if (!spread_begin(&b, shape, 3 * nbc_log2_ceil(shape->size) + 2))
+        return spread_end(&b);
+    nbc_id got[31];
+    int ngot = 0;
+    for (int bit = 1; bit < b.size; bit *= 2) {
+        int partner = b.me ^ bit, mine = b.me & -bit, theirs = partner & -bit;
+        int before = ngot;
+        if (!holds(&b, b.me, theirs))
+            got[ngot++] = recv_chunks(&b, theirs, bit, partner);
+        if (holds(&b, partner, mine))
+            continue;
+        nbc_id sent = send_chunks(&b, mine, bit, partner, b.scattered);
+        for (int i = 0; i < before; i++)
+            nbc_after(b.s, sent, got[i]);
+    }
+    return spread_end(&b);
+}

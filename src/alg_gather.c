@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#include "bytes.h"
+#include "select.h"
+#include "topo.h"
+
+/* Gather along a k-nomial tree. Ranks are counted from the root, so that a subtree is a contiguous
+ * range of blocks; inner ranks collect theirs as bytes and send it on in one message. */
+struct collect {
+    const struct nbc_shape *shape;
+    struct nbc_sched *s;
+    struct nbc_knomial tree;
+    int64_t each; /* bytes of a block */
+    int radix;
+};
+
+static int subtree(const struct collect *g, int child)
+{
+    return nbc_knomial_subtree(child, g->shape->size, g->radix);
+}
+
+/* The blocks of neighbors in rank order are neighbors in the root's buffer: it receives them as
+ * they are. Only a subtree that goes past the last rank arrives in temporary room. */
+static void collect_child(struct collect *g, int child)
+{
+    const struct nbc_shape *shape = g->shape;
+    int n = subtree(g, child), first = nbc_absolute(child, shape->root, shape->size);
+    struct nbc_ref blocks = nbc_recv_block(shape, first);
+    int64_t count = blocks.count;
+    if (n <= shape->size - first) {
+        blocks.count = n * count;
+        nbc_recv(g->s, blocks, first, NBC_NONE);
+        return;
+    }
+    int above = shape->size - first; /* so many up to the last rank; the others from rank 0 on */
+    struct nbc_ref bytes = nbc_temp_bytes(g->s, n * g->each);
+    nbc_id got = nbc_recv(g->s, bytes, first, NBC_NONE);
+    blocks.count = above * count;
+    nbc_copy(g->s, blocks, nbc_byte_range(bytes, 0, above * g->each), got);
+    blocks = nbc_recv_block(shape, 0);
+    blocks.count = (n - above) * count;
+    nbc_copy(g->s, blocks, nbc_byte_range(bytes, above * g->each, (n - above) * g->each), got);
+}
+
+static void collect_at_root(struct collect *g)
+{
+    for (int i = 0; i < g->tree.nchild; i++)
+        collect_child(g, g->tree.child[i]);
+    nbc_copy(g->s, nbc_recv_block(g->shape, g->shape->rank), nbc_send_block(g->shape, 0), NBC_NONE);
+}
+
+static void hand_up(struct collect *g)
+{
+    const struct nbc_shape *shape = g->shape;
+    const struct nbc_knomial *tree = &g->tree;
+    int me = nbc_relative(shape->rank, shape->root, shape->size);
+    int parent = nbc_absolute(tree->parent, shape->root, shape->size);
+    struct nbc_ref mine = nbc_send_block(shape, 0);
+    if (tree->subtree == 1) {
+        nbc_send(g->s, mine, parent, NBC_NONE);
+        return;
+    }
+    struct nbc_ref all = nbc_temp_bytes(g->s, tree->subtree * g->each);
+    nbc_id got[sizeof tree->child / sizeof *tree->child];
+    for (int i = 0; i < tree->nchild; i++) {
+        int child = tree->child[i];
+        struct nbc_ref part =
+            nbc_byte_range(all, (child - me) * g->each, subtree(g, child) * g->each);
+        int peer = nbc_absolute(child, shape->root, shape->size);
+        got[i] = nbc_recv(g->s, part, peer, NBC_NONE);
+    }
+    nbc_id copied = nbc_copy(g->s, nbc_byte_range(all, 0, g->each), mine, NBC_NONE);
+    nbc_id sent = nbc_send(g->s, all, parent, copied);
+    for (int i = 0; i < tree->nchild; i++)
+        nbc_after(g->s, sent, got[i]);
+}
+
+static struct nbc_sched *along_knomial(const struct nbc_shape *shape, int radix)
+{
+    struct collect g = {.shape = shape, .each = nbc_shape_bytes(shape), .radix = radix};
+    int me = nbc_relative(shape->rank, shape->root, shape->size);
+    nbc_knomial(me, shape->size, radix, &g.tree);
+    g.s = nbc_sched_new(shape, g.tree.nchild + 3);
+    if (!g.s || g.each == 0)
+        return nbc_sched_finish(g.s);
+    if (me == 0)
+        collect_at_root(&g);
+    else
+        hand_up(&g);
+    return nbc_sched_finish(g.s);
+}
+
+/* Binomial tree: a broadcast backwards; every rank waits for its subtree, then sends it up.
+ *
+ *   1 → 0 B    3 → 2 D
+ *   2 → 0 CD
+ *
+ * Cost: ⌈log₂P⌉ α + (P − 1) nβ, n bytes a block; inner ranks copy their block. For small blocks.
+ * Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH",
+ * 2005. */
+struct nbc_sched *nbc_gather_binomial(const struct nbc_shape *shape)
+{
+    return along_knomial(shape, 2);
+}
+
+/* 4-nomial tree: as binomial with half the depth and up to three children a level.
+ *
+ *   1 → 0 B    2 → 0 C    3 → 0 D
+ *
+ * Cost: ⌈log₄P⌉ (α + 2o) + (P − 1) nβ, o the time to take in a message that has come. For small
+ * blocks where o is much less than α. Bar-Noy, Kipnis, "Designing broadcasting algorithms in the
+ * postal model for message-passing systems", 1992. */
+struct nbc_sched *nbc_gather_knomial4(const struct nbc_shape *shape)
+{
+    return along_knomial(shape, 4);
+}
+
+/* Every rank sends its block to the root, which takes them in the order of ranks from its own on.
+ * Serves gather and gatherv: blocks without data are not sent, which both sides know. */
+static struct nbc_sched *straight(const struct nbc_shape *shape, bool windowed)
+{
+    int rank = shape->rank, root = shape->root, size = shape->size;
+    struct nbc_sched *s = nbc_sched_new(shape, rank == root ? size : 1);
+    if (!s)
+        return NULL;
+    struct nbc_ref mine = nbc_send_block(shape, 0);
+    if (rank != root) {
+        if (nbc_ref_bytes(shape, mine) > 0)
+            nbc_send(s, mine, root, NBC_NONE);
+        return nbc_sched_finish(s);
+    }
+    struct nbc_window in = {0};
+    for (int i = 1; i < size; i++) {
+        int peer = nbc_absolute(i, root, size);
+        struct nbc_ref theirs = nbc_recv_block(shape, peer);
+        if (nbc_ref_bytes(shape, theirs) == 0)
+            continue;
+        nbc_id got = nbc_recv(s, theirs, peer, NBC_NONE);
+        if (windowed)
+            nbc_window_add(s, &in, got);
+    }
+    nbc_copy(s, nbc_recv_block(shape, rank), mine, NBC_NONE);
+    return nbc_sched_finish(s);
+}
+
+/* Linear: all receives posted at once, every block goes straight to its place.
+ *
+ *   1 → 0 B    2 → 0 C    3 → 0 D
+ *
+ * Cost: α + (P − 2) o + (P − 1) nβ. For few ranks and for blocks that no rank should handle twice.
+ * The only choice for gatherv, windowed or not: there none but the root knows the counts, so no
+ * rank could make room for a subtree. */
+struct nbc_sched *nbc_gather_linear(const struct nbc_shape *shape)
+{
+    return straight(shape, false);
+}
+
+/* Linear with a window: as linear, but the root has only so many receives posted at a time. Blocks
+ * too large to be sent before they are asked for then come a few at a time.
+ *
+ *   1 → 0 B    2 → 0 C    (window of two)
+ *   3 → 0 D
+ *
+ * Cost: P/w α + (P − 1) nβ for a window of w. For large blocks on many ranks, where all at once
+ * would flood the root. */
+struct nbc_sched *nbc_gather_windowed(const struct nbc_shape *shape)
+{
+    return straight(shape, true);
+}

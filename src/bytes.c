@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "bytes.h"
+
+enum { DEFAULT_SEGMENT = 64 * 1024, MAX_SEGMENTS = 1024 };
+
+struct nbc_bytes nbc_bytes_of(struct nbc_sched *s, const struct nbc_shape *shape,
+                              struct nbc_ref user)
+{
+    const struct nbc_type *t = &shape->types[user.type];
+    int64_t bytes = nbc_ref_bytes(shape, user);
+    struct nbc_bytes v = {.shape = shape, .user = user, .direct = t->packed, .last = NBC_NONE};
+    if (!v.direct) {
+        v.raw = nbc_temp_bytes(s, bytes);
+        return v;
+    }
+    v.raw = user;
+    v.raw.off += t->true_lb;
+    v.raw.type = NBC_TYPE_BYTE;
+    v.raw.count = bytes;
+    return v;
+}
+
+nbc_id nbc_bytes_pack(struct nbc_sched *s, struct nbc_bytes *v, int64_t end)
+{
+    int64_t size = v->shape->types[v->user.type].size;
+    if (v->direct || size == 0)
+        return v->last;
+    int64_t n = (end + size - 1) / size - v->moved;
+    if (n <= 0)
+        return v->last;
+    struct nbc_ref from = nbc_ref_part(v->shape, v->user, v->moved, n);
+    v->last = nbc_copy(s, nbc_byte_range(v->raw, v->moved * size, n * size), from, v->last);
+    v->moved += n;
+    return v->last;
+}
+
+void nbc_bytes_unpack(struct nbc_sched *s, struct nbc_bytes *v, int64_t end, nbc_id arrived)
+{
+    int64_t size = v->shape->types[v->user.type].size;
+    if (v->direct || size == 0)
+        return;
+    int64_t n = end / size - v->moved;
+    if (n <= 0) { /* the element is longer than what has come of it */
+        v->last = nbc_join(s, v->last, arrived);
+        return;
+    }
+    struct nbc_ref to = nbc_ref_part(v->shape, v->user, v->moved, n);
+    nbc_id copied = nbc_copy(s, to, nbc_byte_range(v->raw, v->moved * size, n * size), arrived);
+    nbc_after(s, copied, v->last);
+    v->moved += n;
+    v->last = end % size ? arrived : NBC_NONE;
+}
+
+int64_t nbc_segment_bytes(const struct nbc_shape *shape, int64_t bytes)
+{
+    int64_t want = shape->segment > 0 ? shape->segment : DEFAULT_SEGMENT;
+    int64_t least = (bytes + MAX_SEGMENTS - 1) / MAX_SEGMENTS;
+    return want > least ? want : least;
+}
+
+void nbc_window_add(struct nbc_sched *s, struct nbc_window *w, nbc_id message)
+{
+    nbc_id *slot = &w->recent[w->n % NBC_WINDOW];
+    if (w->n++ >= NBC_WINDOW)
+        nbc_after(s, message, *slot);
+    *slot = message;
+}
