@@ -48,15 +48,42 @@ bool nbc_coll_reduces(enum nbc_coll coll)
     return coll >= NBC_REDUCE && coll <= NBC_EXSCAN;
 }
 
-static int64_t mean_block(const struct nbc_shape *s, const struct nbc_side *side)
+static int64_t side_bytes(const struct nbc_shape *s, const struct nbc_side *side)
+{
+    return side->count * s->types[side->type].size;
+}
+
+/* Bytes of the blocks of a side that has an array of counts, one for each rank of the group. */
+static int64_t sum_bytes(const struct nbc_shape *s, const struct nbc_side *side)
 {
     int64_t sum = 0;
     for (int i = 0; i < s->size; i++)
         sum += nbc_ints_at(side->counts, i);
-    return sum * s->types[side->type].size / s->size;
+    return sum * s->types[side->type].size;
 }
 
-int64_t nbc_shape_bytes(const struct nbc_shape *s)
+/* Both groups must come to the same number. */
+static int64_t inter_bytes(const struct nbc_shape *s)
+{
+    int ranks = s->size + s->remote_size;
+    switch (s->coll) {
+    case NBC_BARRIER:
+        return 0;
+    case NBC_ALLGATHER:
+    case NBC_ALLTOALL:
+        return (side_bytes(s, &s->send) + side_bytes(s, &s->recv)) / 2;
+    case NBC_ALLREDUCE:
+        return side_bytes(s, &s->recv);
+    case NBC_REDUCE_SCATTER_BLOCK:
+        return 2 * s->size * side_bytes(s, &s->recv) / ranks;
+    case NBC_REDUCE_SCATTER:
+        return 2 * sum_bytes(s, &s->send) / ranks;
+    default:
+        return -1;
+    }
+}
+
+static int64_t intra_bytes(const struct nbc_shape *s)
 {
     switch (s->coll) {
     case NBC_BARRIER:
@@ -66,25 +93,26 @@ int64_t nbc_shape_bytes(const struct nbc_shape *s)
     case NBC_ALLTOALL:
     case NBC_ALLREDUCE:
     case NBC_REDUCE_SCATTER_BLOCK:
-        return s->recv.count * s->types[s->recv.type].size;
+        return side_bytes(s, &s->recv);
     case NBC_REDUCE:
     case NBC_SCAN:
     case NBC_EXSCAN:
-        return s->send.count * s->types[s->send.type].size;
-    case NBC_GATHER: {
+        return side_bytes(s, &s->send);
+    case NBC_GATHER:
         /* In place only the receive side counts, elsewhere only the send side is significant. */
-        const struct nbc_side *side = s->in_place ? &s->recv : &s->send;
-        return side->count * s->types[side->type].size;
-    }
-    case NBC_SCATTER: {
-        const struct nbc_side *side = s->in_place ? &s->send : &s->recv;
-        return side->count * s->types[side->type].size;
-    }
+        return side_bytes(s, s->in_place ? &s->recv : &s->send);
+    case NBC_SCATTER:
+        return side_bytes(s, s->in_place ? &s->send : &s->recv);
     case NBC_ALLGATHERV:
-        return s->remote_size ? -1 : mean_block(s, &s->recv);
+        return sum_bytes(s, &s->recv) / s->size;
     case NBC_REDUCE_SCATTER:
-        return s->remote_size ? -1 : mean_block(s, &s->send);
+        return sum_bytes(s, &s->send) / s->size;
     default:
         return -1;
     }
+}
+
+int64_t nbc_shape_bytes(const struct nbc_shape *s)
+{
+    return s->remote_size ? inter_bytes(s) : intra_bytes(s);
 }

@@ -121,7 +121,9 @@ enum { NBC_ROOT_HERE = -3, NBC_ROOT_IDLE = -4 };
 /* Bytes that describe the call for selection: the same on every rank by the standard's matching
  * rules, or -1 where no rank knows them of the others (alltoallv/w, gatherv, scatterv, neighbors).
  * bcast, reductions: whole vector; gather, scatter, alltoall, allgather: one block; allgatherv and
- * reduce_scatter: mean block (rounded down). */
+ * reduce_scatter: mean block (rounded down). Intercommunicators: the ranks of the root's group know
+ * nothing of rooted ones; allgather, alltoall: mean of both directions; reduce_scatter_block and
+ * reduce_scatter: mean block over both groups. */
 int64_t nbc_shape_bytes(const struct nbc_shape *s);
 
 #endif

@@ -3,10 +3,6 @@
 
 #include <string.h>
 
-#define ALG(coll, name, needs, builder, purpose) nbc_builder nbc_##builder;
-#include "algs.def"
-#undef ALG
-
 const struct nbc_alg nbc_algs[] = {
 #define ALG(coll, name, needs, builder, purpose) {NBC_##coll, #name, needs, nbc_##builder, purpose},
 #include "algs.def"
@@ -23,18 +19,25 @@ const struct nbc_alg *nbc_alg_by_name(enum nbc_coll coll, const char *name)
     return NULL;
 }
 
+/* The same on both sides of an intercommunicator. */
+static int ranks(const struct nbc_shape *shape)
+{
+    return shape->size + shape->remote_size;
+}
+
 bool nbc_alg_applies(const struct nbc_alg *alg, const struct nbc_shape *shape)
 {
     unsigned lacks = 0;
+    int n = ranks(shape);
     if (!shape->commutative)
         lacks |= NBC_COMMUTATIVE;
-    if (shape->size & (shape->size - 1))
+    if (n & (n - 1))
         lacks |= NBC_POW2;
-    if (shape->size % 2)
+    if (n % 2)
         lacks |= NBC_EVEN;
     if (!shape->nodes)
         lacks |= NBC_NODES;
-    if (shape->size < 2)
+    if (n < 2)
         lacks |= NBC_MULTI;
     bool inter = shape->remote_size > 0;
     return !(alg->needs & lacks) && inter == !!(alg->needs & NBC_INTER);
@@ -42,7 +45,8 @@ bool nbc_alg_applies(const struct nbc_alg *alg, const struct nbc_shape *shape)
 
 static bool matches(const struct nbc_rule *r, const struct nbc_shape *shape, int64_t bytes)
 {
-    if (r->coll != shape->coll || shape->size < r->min_size || shape->size > r->max_size)
+    int n = ranks(shape);
+    if (r->coll != shape->coll || n < r->min_size || n > r->max_size)
         return false;
     if (bytes < 0)
         return r->min_bytes == 0 && r->max_bytes == INT64_MAX;

@@ -12,7 +12,8 @@ enum nbc_needs {
     NBC_COMMUTATIVE = 1 << 0, /* the operation */
     NBC_POW2 = 1 << 1,        /* number of ranks is a power of two */
     NBC_EVEN = 1 << 2,        /* number of ranks is even */
-    NBC_INTER = 1 << 3,       /* intercommunicators only (without it: intracommunicators only) */
+    NBC_INTER = 1 << 3,       /* intercommunicators only (without it: intracommunicators only); */
+                              /* there the number of ranks is that of both groups together */
     NBC_NODES = 1 << 4,       /* a node map with more than one node */
     NBC_MULTI = 1 << 5        /* more than one rank */
 };
@@ -27,6 +28,11 @@ struct nbc_alg {
     const char *purpose;
 };
 
+/* The builders of all rows. */
+#define ALG(coll, name, needs, builder, purpose) nbc_builder nbc_##builder;
+#include "algs.def"
+#undef ALG
+
 /* All rows of algs.def, in its order: rows of one collective are neighbors. */
 extern const struct nbc_alg nbc_algs[];
 extern const int nbc_nalgs;
@@ -37,8 +43,9 @@ const struct nbc_alg *nbc_alg_by_name(enum nbc_coll coll, const char *name);
 /* Whether its needs are met. */
 bool nbc_alg_applies(const struct nbc_alg *alg, const struct nbc_shape *shape);
 
-/* One line of a tuning table: for size in [min_size, max_size] and shape bytes in [min_bytes,
- * max_bytes] (calls whose bytes are not known match only rules from 0 to INT64_MAX). */
+/* One line of a tuning table: for a number of ranks (of an intercommunicator: of both groups
+ * together) in [min_size, max_size] and shape bytes in [min_bytes, max_bytes] (calls whose bytes
+ * are not known match only rules from 0 to INT64_MAX). */
 struct nbc_rule {
     enum nbc_coll coll;
     int min_size, max_size;
