@@ -3,6 +3,7 @@
 #include "next.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #ifdef PIC
 #include <dlfcn.h>
