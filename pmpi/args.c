@@ -176,12 +176,18 @@ static int make_slots(const struct nbc_call *call, struct nbc_bound *b)
         b->types = (struct nbc_datatype **)(layouts + s->ntypes);
     }
     s->types = layouts;
-    int error = MPI_SUCCESS;
-    for (int i = 0; i < s->ntypes && !error; i++)
-        error = bind_type(b, i, MPI_BYTE);
+    struct nbc_datatype *byte = nbc_datatype_find(MPI_BYTE);
+    if (!byte) {
+        nbc_args_unbind(b);
+        return MPI_ERR_NO_MEM;
+    }
+    for (int i = 0; i < s->ntypes; i++) {
+        b->types[i] = byte;
+        layouts[i] = byte->layout;
+    }
     s->send.type = NBC_TYPE_SEND;
     s->recv.type = NBC_TYPE_RECV;
-    return error;
+    return MPI_SUCCESS;
 }
 
 static int bind_neighbors(struct nbc_context *c, struct nbc_shape *s)
@@ -249,8 +255,8 @@ static int bind_data(const struct nbc_call *call, struct nbc_bound *b)
         bind_reduction(call, b);
     if (!error && reduces && both.recv && !call->recv.buf)
         error = check_buffer(&call->recv, b->types[NBC_TYPE_RECV], peers(s, false));
-    b->base[NBC_BUF_SEND] = (uintptr_t)call->send.buf;
-    b->base[NBC_BUF_RECV] = (uintptr_t)call->recv.buf;
+    b->reads_send = both.send && s->send.count > 0 && b->types[NBC_TYPE_SEND]->named;
+    b->reads_recv = both.recv && s->recv.count > 0 && b->types[NBC_TYPE_RECV]->named;
     return error;
 }
 

@@ -13,7 +13,7 @@ struct nbc_bound {
     struct nbc_shape shape;
     struct nbc_datatype **types; /* by slot */
     struct nbc_operator *reducer;
-    uintptr_t base[NBC_NBUFS]; /* of SEND and RECV */
+    bool reads_send, reads_recv; /* without arrays: data of a predefined type must be there */
 
     /* Room for both when there are no per-peer types. */
     struct nbc_type few_layouts[NBC_TYPE_FIRST_PEER];

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "args.h"
-#include "cache.h"
 #include "env.h"
 #include "init.h"
 #include "lock.h"
+#include "plan.h"
 #include "progress.h"
 #include "stats.h"
 #include "tags.h"
@@ -20,90 +20,120 @@ int nbc_raise(MPI_Comm comm, int error)
     return error;
 }
 
-/* What a call with such a shape runs: its schedule (one owner more), and the algorithm's name. */
-static struct nbc_sched *find_schedule(struct nbc_context *c, struct nbc_shape *shape,
-                                       const struct nbc_alg **alg)
-{
-    const struct nbc_alg *override = nbc_settings.algorithm[shape->coll];
-    struct nbc_cache_key key;
-    shape->segment = nbc_settings.segment_size;
-    bool keep = nbc_cache_key(shape, override, &key);
-    const struct nbc_cached *cached = keep ? nbc_cache_find(c->cache, &key) : NULL;
-    if (cached) {
-        *alg = cached->alg;
-        cached->sched->refs++;
-        return cached->sched;
-    }
-    int64_t segment;
-    *alg = nbc_select(shape, override, &nbc_default_rules, &segment);
-    if (!shape->segment)
-        shape->segment = segment;
-    struct nbc_sched *sched = (*alg)->build(shape);
-    if (sched && keep)
-        nbc_cache_keep(&c->cache, &key, sched, *alg);
-    return sched;
-}
-
-/* Everything but addresses and tag. The temporary buffer comes first: it wants the alignment. */
-static int lay_out(struct nbc_request *r, const struct nbc_bound *b)
+/* Where working memory and types lie. The temporary buffer comes first: it wants the alignment. */
+static int lay_out(struct nbc_request *r, struct nbc_datatype **types, int ntypes)
 {
     size_t temp = (r->sched->temp_bytes + 63) / 64 * 64;
     size_t exec = (nbc_exec_memory(r->sched) + 7) / 8 * 8;
-    size_t types = b->shape.ntypes * sizeof *r->types;
-    if (!nbc_request_reserve(r, temp + exec + types))
+    size_t list = ntypes * sizeof *types;
+    if (!nbc_request_reserve(r, temp + exec + list))
         return MPI_ERR_NO_MEM;
     char *memory = r->memory;
     nbc_exec_init(&r->exec, r->sched, &nbc_mpi_transport, r, memory + temp);
-    r->types = (struct nbc_datatype **)(memory + temp + exec);
-    memcpy(r->types, b->types, types);
-    r->ntypes = b->shape.ntypes;
-    r->exec.base[NBC_BUF_SEND] = b->base[NBC_BUF_SEND];
-    r->exec.base[NBC_BUF_RECV] = b->base[NBC_BUF_RECV];
     r->exec.base[NBC_BUF_TEMP] = (uintptr_t)memory;
+    r->types = (struct nbc_datatype **)(memory + temp + exec);
+    memcpy(r->types, types, list);
+    r->ntypes = ntypes;
     return MPI_SUCCESS;
 }
 
-static void hold(struct nbc_request *r, struct nbc_context *c, struct nbc_operator *reducer)
+/* A request with this schedule (takes its owner over), for this plan or for none. */
+static int equip(struct nbc_sched *sched, struct nbc_plan *plan, struct nbc_datatype **types,
+                 int ntypes, struct nbc_request **out)
+{
+    struct nbc_request *r = nbc_request_new();
+    if (!r) {
+        if (--sched->refs == 0)
+            nbc_sched_free(sched);
+        return MPI_ERR_NO_MEM;
+    }
+    r->sched = sched;
+    r->plan = plan;
+    if (plan)
+        plan->refs++;
+    int error = lay_out(r, types, ntypes);
+    if (error)
+        nbc_request_free(r);
+    else
+        *out = r;
+    return error;
+}
+
+/* What the operation needs until it is freed, and where its data is. */
+static void bind(struct nbc_request *r, const struct nbc_call *call, struct nbc_context *c,
+                 struct nbc_operator *reducer)
 {
     for (int i = 0; i < r->ntypes; i++)
         nbc_datatype_hold(r->types[i]);
     r->reducer = reducer;
-    if (reducer)
+    r->op = MPI_OP_NULL;
+    if (reducer) {
         nbc_operator_hold(reducer);
-    r->op = reducer ? reducer->handle : MPI_OP_NULL;
+        r->op = reducer->handle;
+    }
     r->context = c;
     nbc_context_hold(c);
+    r->coll = call->coll;
     r->comm = c->hidden;
     r->cursor = 0;
+    r->exec.base[NBC_BUF_SEND] = (uintptr_t)call->send.buf;
+    r->exec.base[NBC_BUF_RECV] = (uintptr_t)call->recv.buf;
 }
 
-static int set_up(struct nbc_context *c, struct nbc_bound *b, struct nbc_request **out)
+/* Sets up from a plan. */
+static int follow(struct nbc_plan *plan, struct nbc_request **out)
 {
-    const struct nbc_alg *alg;
-    struct nbc_request *r = nbc_request_new();
-    if (!r)
-        return MPI_ERR_NO_MEM;
-    r->coll = b->shape.coll;
-    r->sched = find_schedule(c, &b->shape, &alg);
-    int error = r->sched ? lay_out(r, b) : MPI_ERR_NO_MEM;
-    if (error) {
-        nbc_request_free(r);
-        return error;
+    *out = nbc_plan_take(plan);
+    if (*out) {
+        plan->refs++;
+        return MPI_SUCCESS;
     }
-    hold(r, c, b->reducer);
-    nbc_stats_count(alg, nbc_shape_bytes(&b->shape));
-    *out = r;
-    return MPI_SUCCESS;
+    plan->sched->refs++;
+    return equip(plan->sched, plan, plan->types, NBC_TYPE_FIRST_PEER, out);
 }
 
-static int make(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out)
+/* Works out what a plan would have told, and keeps it. */
+static int work_out(const struct nbc_call *call, struct nbc_context *c,
+                    const struct nbc_alg *override, int64_t segment, struct nbc_request **out,
+                    struct nbc_operator **reducer)
 {
     struct nbc_bound b;
     int error = nbc_args_bind(call, c, &b);
     if (error)
         return error;
-    error = set_up(c, &b, out);
+    const struct nbc_alg *alg = nbc_select(&b.shape, override, &nbc_default_rules,
+                                           &b.shape.segment);
+    if (segment)
+        b.shape.segment = segment;
+    struct nbc_sched *sched = alg->build(&b.shape);
+    if (sched) {
+        struct nbc_plan *plan =
+            nbc_plan_keep(&c->plans, call, &b, sched, alg, override, segment);
+        error = equip(sched, plan, b.types, b.shape.ntypes, out);
+        nbc_stats_count(alg, nbc_shape_bytes(&b.shape));
+    }
+    *reducer = b.reducer;
     nbc_args_unbind(&b);
+    return sched ? error : MPI_ERR_NO_MEM;
+}
+
+/* Sets the operation of a call up, but for its tag. */
+static int make(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out)
+{
+    const struct nbc_alg *override = nbc_settings.algorithm[call->coll];
+    int64_t segment = nbc_settings.segment_size;
+    struct nbc_plan *plan = nbc_plan_find(c->plans, call, override, segment);
+    struct nbc_operator *reducer;
+    int error;
+    if (plan) {
+        error = follow(plan, out);
+        reducer = plan->reducer;
+        nbc_stats_count(plan->alg, plan->bytes);
+    } else {
+        error = work_out(call, c, override, segment, out, &reducer);
+    }
+    if (!error)
+        bind(*out, call, c, reducer);
     return error;
 }
 

@@ -4,10 +4,10 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "cache.h"
 #include "init.h"
 #include "lock.h"
 #include "nbcshim.h"
+#include "plan.h"
 #include "tags.h"
 #include "topology.h"
 
@@ -16,12 +16,14 @@ int nbcshim_icoll_max_outstanding = MPI_KEYVAL_INVALID;
 
 static struct nbc_context *contexts; /* by handle of the user's communicator; under the lock */
 
+static struct nbc_context *last; /* the one found last; under the lock */
+
 static void destroy(struct nbc_context *c)
 {
     NEXT(Comm_free)(&c->hidden);
     nbc_tags_free(c->tags);
     nbc_topology_free(c->topology);
-    nbc_cache_free(c->cache);
+    nbc_plans_free(c->plans);
     free(c);
 }
 
@@ -46,6 +48,7 @@ static int on_free(MPI_Comm comm, int keyval, void *value, void *extra)
     if (!was_inside)
         nbc_lock();
     HASH_DEL(contexts, c);
+    last = NULL;
     c->user = MPI_COMM_NULL;
     if (c->uses == 0)
         destroy(c);
@@ -137,7 +140,11 @@ int nbc_context_attach(MPI_Comm comm)
 
 struct nbc_context *nbc_context_find(MPI_Comm comm)
 {
-    struct nbc_context *c;
+    struct nbc_context *c = last;
+    if (c && c->user == comm)
+        return c;
     HASH_FIND(hh, contexts, &comm, sizeof comm, c);
+    if (c)
+        last = c;
     return c;
 }

@@ -22,7 +22,7 @@ struct nbc_context {
     struct nbc_request *deferred; /* the oldest of them that has not been started, or NULL */
     struct nbc_tags *tags;   /* persistent tags: tags.h */
     struct nbc_topology *topology; /* neighbor lists, made when first asked for */
-    struct nbc_cache *cache;       /* schedules of earlier calls */
+    struct nbc_plans *plans;       /* of earlier calls */
     int uses; /* operations that may still communicate here: active ones, persistent ones */
     UT_hash_handle hh;
 };

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "plan.h"
 #include "tags.h"
 
 int nbc_live;
@@ -31,6 +32,13 @@ static struct nbc_request *make(void)
     return r;
 }
 
+void nbc_request_revive(struct nbc_request *r)
+{
+    r->state = NBC_INACTIVE;
+    r->prev = r->next = NULL;
+    __atomic_store_n(&nbc_live, nbc_live + 1, __ATOMIC_RELAXED);
+}
+
 struct nbc_request *nbc_request_new(void)
 {
     struct nbc_request *r = pool;
@@ -38,9 +46,7 @@ struct nbc_request *nbc_request_new(void)
         pool = r->next;
     else if (!(r = make()))
         return NULL;
-    r->state = NBC_INACTIVE;
-    r->prev = r->next = NULL;
-    __atomic_store_n(&nbc_live, nbc_live + 1, __ATOMIC_RELAXED);
+    nbc_request_revive(r);
     return r;
 }
 
@@ -61,32 +67,49 @@ bool nbc_request_reserve(struct nbc_request *r, size_t size)
 /* Memory above this is given back instead of being kept with an idle request. */
 enum { KEEP = 16384 };
 
-void nbc_request_free(struct nbc_request *r)
+void nbc_request_strip(struct nbc_request *r)
 {
-    for (int i = 0; i < r->ntypes; i++)
-        nbc_datatype_release(r->types[i]);
-    r->ntypes = 0;
-    if (r->reducer)
-        nbc_operator_release(r->reducer);
-    r->reducer = NULL;
     if (r->sched && --r->sched->refs == 0)
         nbc_sched_free(r->sched);
     r->sched = NULL;
-    if (r->persistent)
-        nbc_tags_give(r->context->tags, r->tag);
-    r->persistent = false;
-    if (r->context)
-        nbc_context_release(r->context);
-    r->context = NULL;
+    r->plan = NULL;
+    r->ntypes = 0;
     if (r->room > KEEP) {
         free(r->memory);
         r->memory = NULL;
         r->room = 0;
     }
-    r->state = NBC_IDLE;
     r->next = pool;
     pool = r;
+}
+
+static void let_go(struct nbc_request *r)
+{
+    for (int i = 0; i < r->ntypes; i++)
+        nbc_datatype_release(r->types[i]);
+    if (r->reducer)
+        nbc_operator_release(r->reducer);
+    if (r->persistent)
+        nbc_tags_give(r->context->tags, r->tag);
+    r->reducer = NULL;
+    r->persistent = false;
+}
+
+void nbc_request_free(struct nbc_request *r)
+{
+    struct nbc_context *context = r->context;
+    struct nbc_plan *plan = r->plan;
+    if (context)
+        let_go(r);
+    r->context = NULL;
+    r->state = NBC_IDLE;
     __atomic_store_n(&nbc_live, nbc_live - 1, __ATOMIC_RELAXED);
+    if (!plan || !nbc_plan_give(plan, r))
+        nbc_request_strip(r);
+    if (plan)
+        nbc_plan_release(plan);
+    if (context)
+        nbc_context_release(context); /* may end it, and its plans */
 }
 
 void nbc_request_cleanup(void)

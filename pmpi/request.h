@@ -39,7 +39,8 @@ struct nbc_request {
     int cursor; /* of polls over many messages */
 
     struct nbc_exec exec;
-    struct nbc_sched *sched; /* owned (shared with the cache) */
+    struct nbc_sched *sched; /* one owner of it */
+    struct nbc_plan *plan;   /* whose schedule and layout it keeps while idle; or NULL */
     struct nbc_context *context;
     struct nbc_operator *reducer; /* held, or NULL */
     enum nbc_coll coll;
@@ -71,9 +72,13 @@ struct nbc_request *nbc_request_new(void);
 /* Working memory of at least `size` bytes in r->memory, aligned to 64; false when there is none. */
 bool nbc_request_reserve(struct nbc_request *r, size_t size);
 
-/* Gives up what the operation holds (schedule, types, operator, context) and puts it into the pool.
- * It is complete or inactive, or was never started. */
+/* Gives up what the operation holds (types, operator, context, tag). It goes back to its plan, as it
+ * is, or to the pool. It is complete or inactive, or was never started. Not to be touched after. */
 void nbc_request_free(struct nbc_request *r);
+
+/* For plans: an idle request comes to life, or loses its schedule and goes to the pool. */
+void nbc_request_revive(struct nbc_request *r);
+void nbc_request_strip(struct nbc_request *r);
 
 /* Frees all idle ones, at finalize. */
 void nbc_request_cleanup(void);

@@ -6,6 +6,8 @@
 #include "export.h"
 #include "lock.h"
 
+uint64_t nbc_types_generation;
+
 static struct nbc_datatype *datatypes; /* under the lock, like operators */
 static struct nbc_operator *operators;
 
@@ -91,6 +93,7 @@ struct nbc_datatype *nbc_datatype_find(MPI_Datatype type)
 static void forget_datatype(struct nbc_datatype *t)
 {
     HASH_DEL(datatypes, t);
+    nbc_types_generation++;
     free(t);
 }
 
@@ -123,6 +126,7 @@ struct nbc_operator *nbc_operator_find(MPI_Op op)
 static void forget_operator(struct nbc_operator *o)
 {
     HASH_DEL(operators, o);
+    nbc_types_generation++;
     free(o);
 }
 

@@ -28,6 +28,9 @@ struct nbc_operator {
     UT_hash_handle hh;
 };
 
+/* Grows whenever an entry goes: what was worked out from handles before may be wrong then. */
+extern uint64_t nbc_types_generation;
+
 /* Entry of a handle, made when first met. NULL: null handle, or out of memory. */
 struct nbc_datatype *nbc_datatype_find(MPI_Datatype type);
 struct nbc_operator *nbc_operator_find(MPI_Op op);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+#include "plan.h"
+
+#include <stdlib.h>
+
+enum {
+    SLOTS = 64,     /* plans of a communicator */
+    MAX_OPS = 1024, /* larger schedules are not kept: memory per communicator stays small */
+    MAX_IDLE = 8    /* idle requests of a plan */
+};
+
+struct nbc_plans {
+    struct nbc_plan *slot[SLOTS];
+};
+
+static void make_key(const struct nbc_call *call, const struct nbc_alg *override, int64_t segment,
+                     struct nbc_plan_key *k)
+{
+    k->send_count = call->send.count;
+    k->recv_count = call->recv.count;
+    k->send_type = call->send.type;
+    k->recv_type = call->recv.type;
+    k->op = call->op;
+    k->override = override;
+    k->segment = segment;
+    k->coll = call->coll;
+    k->root = call->root;
+    k->send_in_place = call->send.buf == MPI_IN_PLACE;
+    k->recv_in_place = call->recv.buf == MPI_IN_PLACE;
+}
+
+static bool same(const struct nbc_plan_key *x, const struct nbc_plan_key *y)
+{
+    return x->coll == y->coll && x->send_count == y->send_count && x->recv_count == y->recv_count &&
+           x->send_type == y->send_type && x->recv_type == y->recv_type && x->op == y->op &&
+           x->root == y->root && x->override == y->override && x->segment == y->segment &&
+           x->send_in_place == y->send_in_place && x->recv_in_place == y->recv_in_place;
+}
+
+static unsigned slot_of(const struct nbc_plan_key *k)
+{
+    uint64_t mix = (uint64_t)k->coll * 7 + (uint64_t)k->root * 131 +
+                   (uint64_t)k->send_count * 31 + (uint64_t)k->recv_count * 37 +
+                   (uint64_t)(uintptr_t)k->recv_type + (uint64_t)(uintptr_t)k->op;
+    return (unsigned)(mix * UINT64_C(0x9E3779B97F4A7C15) >> 58) % SLOTS;
+}
+
+void nbc_plan_release(struct nbc_plan *plan)
+{
+    if (--plan->refs > 0)
+        return;
+    if (--plan->sched->refs == 0)
+        nbc_sched_free(plan->sched);
+    free(plan);
+}
+
+/* Takes a plan out of the table. */
+static void retire(struct nbc_plan **slot)
+{
+    struct nbc_plan *plan = *slot;
+    *slot = NULL;
+    while (plan->idle) {
+        struct nbc_request *r = plan->idle;
+        plan->idle = r->next;
+        nbc_request_strip(r);
+    }
+    plan->nidle = MAX_IDLE; /* takes none back */
+    nbc_plan_release(plan);
+}
+
+static bool suits(const struct nbc_plan *p, const struct nbc_call *call)
+{
+    const void *send = call->send.buf, *recv = call->recv.buf;
+    return !(p->needs_send && !send) && !(p->needs_recv && !recv) &&
+           !(p->needs_send && p->needs_recv && send == recv);
+}
+
+struct nbc_plan *nbc_plan_find(struct nbc_plans *plans, const struct nbc_call *call,
+                               const struct nbc_alg *override, int64_t segment)
+{
+    struct nbc_plan_key key;
+    if (!plans || call->send.counts.width || call->recv.counts.width)
+        return NULL;
+    make_key(call, override, segment, &key);
+    struct nbc_plan **slot = &plans->slot[slot_of(&key)];
+    if (!*slot || !same(&(*slot)->key, &key))
+        return NULL;
+    if ((*slot)->generation != nbc_types_generation) {
+        retire(slot);
+        return NULL;
+    }
+    return suits(*slot, call) ? *slot : NULL;
+}
+
+struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *call,
+                               const struct nbc_bound *b, struct nbc_sched *sched,
+                               const struct nbc_alg *alg, const struct nbc_alg *override,
+                               int64_t segment)
+{
+    if (call->send.counts.width || call->recv.counts.width || sched->nops > MAX_OPS)
+        return NULL;
+    if (!*plans)
+        *plans = calloc(1, sizeof **plans);
+    struct nbc_plan *p = *plans ? calloc(1, sizeof *p) : NULL;
+    if (!p)
+        return NULL;
+    make_key(call, override, segment, &p->key);
+    struct nbc_plan **slot = &(*plans)->slot[slot_of(&p->key)];
+    if (*slot)
+        retire(slot);
+    p->sched = sched;
+    sched->refs++;
+    p->alg = alg;
+    p->reducer = b->reducer;
+    for (int i = 0; i < NBC_TYPE_FIRST_PEER; i++)
+        p->types[i] = b->types[i];
+    p->bytes = nbc_shape_bytes(&b->shape);
+    p->generation = nbc_types_generation;
+    p->needs_send = b->reads_send;
+    p->needs_recv = b->reads_recv;
+    p->refs = 1;
+    return *slot = p;
+}
+
+struct nbc_request *nbc_plan_take(struct nbc_plan *plan)
+{
+    struct nbc_request *r = plan->idle;
+    if (!r)
+        return NULL;
+    plan->idle = r->next;
+    plan->nidle--;
+    nbc_request_revive(r);
+    return r;
+}
+
+bool nbc_plan_give(struct nbc_plan *plan, struct nbc_request *r)
+{
+    if (plan->nidle >= MAX_IDLE)
+        return false;
+    r->next = plan->idle;
+    plan->idle = r;
+    plan->nidle++;
+    return true;
+}
+
+void nbc_plans_free(struct nbc_plans *plans)
+{
+    if (!plans)
+        return;
+    for (int i = 0; i < SLOTS; i++)
+        if (plans->slot[i])
+            retire(&plans->slot[i]);
+    free(plans);
+}

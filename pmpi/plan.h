@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* Plans: what was worked out for an earlier call (checks passed, types and operator found, algorithm
+ * chosen, schedule built), kept with its communicator and found again by the arguments. Programs
+ * repeat few calls many times; a call that finds its plan, and an idle request set up for it, has
+ * nothing left to do but to bind its buffers and start. Under the lock.
+ *
+ * Calls with arrays have no plan. A plan dies when any datatype or operator is freed (handles may
+ * come back with another meaning), which nbc_types_generation tells. */
+#ifndef NBC_PLAN_H
+#define NBC_PLAN_H
+
+#include "args.h"
+#include "request.h"
+
+struct nbc_plan_key {
+    int64_t send_count, recv_count;
+    MPI_Datatype send_type, recv_type;
+    MPI_Op op;
+    const struct nbc_alg *override;
+    int64_t segment;
+    int coll, root;
+    bool send_in_place, recv_in_place;
+};
+
+struct nbc_plan {
+    struct nbc_plan_key key;
+    struct nbc_sched *sched; /* one owner */
+    const struct nbc_alg *alg;
+    struct nbc_operator *reducer;
+    struct nbc_datatype *types[NBC_TYPE_FIRST_PEER];
+    int64_t bytes;           /* nbc_shape_bytes */
+    uint64_t generation;     /* of the types it was made with */
+    bool needs_send, needs_recv; /* these buffers may not be NULL nor, both, the same */
+    struct nbc_request *idle; /* set up for this plan, linked by next */
+    int nidle;
+    int refs; /* its place in the table, and requests under way */
+};
+
+struct nbc_plans;
+
+/* The plan for a call, NULL when there is none or its buffers want a closer look. */
+struct nbc_plan *nbc_plan_find(struct nbc_plans *plans, const struct nbc_call *call,
+                               const struct nbc_alg *override, int64_t segment);
+
+/* Makes and keeps the plan of a call that was bound and whose schedule was built (one owner more).
+ * NULL: not a kind that is kept, or no memory. Makes *plans when NULL. */
+struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *call,
+                               const struct nbc_bound *b, struct nbc_sched *sched,
+                               const struct nbc_alg *alg, const struct nbc_alg *override,
+                               int64_t segment);
+
+/* An idle request set up for the plan, or NULL. Its state is INACTIVE then. */
+struct nbc_request *nbc_plan_take(struct nbc_plan *plan);
+
+/* Gives a request that is done with back to its plan. False: the plan is gone or has enough. */
+bool nbc_plan_give(struct nbc_plan *plan, struct nbc_request *r);
+
+void nbc_plan_release(struct nbc_plan *plan);
+
+void nbc_plans_free(struct nbc_plans *plans);
+
+#endif
