@@ -79,11 +79,10 @@ struct nbc_sched *nbc_barrier_tree(const struct nbc_shape *shape)
         for (int i = 0; i < tree.nchild; i++)
             nbc_after(s, sent, heard[i]);
         released = nbc_recv(s, nothing, tree.parent, NBC_NONE);
+    } else {
+        nbc_fence(s);
     }
-    for (int i = 0; i < tree.nchild; i++) {
-        nbc_id sent = nbc_send(s, nothing, tree.child[i], released);
-        for (int j = 0; tree.parent < 0 && j < tree.nchild; j++)
-            nbc_after(s, sent, heard[j]);
-    }
+    for (int i = 0; i < tree.nchild; i++)
+        nbc_send(s, nothing, tree.child[i], released);
     return nbc_sched_finish(s);
 }
