@@ -5,6 +5,7 @@
 
 #include "args.h"
 #include "env.h"
+#include "hints.h"
 #include "init.h"
 #include "lock.h"
 #include "plan.h"
@@ -117,11 +118,36 @@ static int work_out(const struct nbc_call *call, struct nbc_context *c,
     return sched ? error : MPI_ERR_NO_MEM;
 }
 
+static void prefer(const struct nbc_hints *hints, enum nbc_coll coll,
+                   const struct nbc_alg **override, int64_t *segment)
+{
+    if (!*override)
+        *override = hints->algorithm[coll];
+    if (!*segment)
+        *segment = hints->segment_size;
+}
+
+/* The environment goes before the info of the call, that before the communicator's. */
+static void overrides(const struct nbc_call *call, const struct nbc_context *c,
+                      const struct nbc_alg **override, int64_t *segment)
+{
+    *override = nbc_settings.algorithm[call->coll];
+    *segment = nbc_settings.segment_size;
+    if (call->has_info) {
+        struct nbc_hints hints = {0};
+        nbc_hints_read(call->info, &hints);
+        prefer(&hints, call->coll, override, segment);
+    }
+    if (c->hints)
+        prefer(c->hints, call->coll, override, segment);
+}
+
 /* Sets the operation of a call up, but for its tag. */
 static int make(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out)
 {
-    const struct nbc_alg *override = nbc_settings.algorithm[call->coll];
-    int64_t segment = nbc_settings.segment_size;
+    const struct nbc_alg *override;
+    int64_t segment;
+    overrides(call, c, &override, &segment);
     struct nbc_plan *plan = nbc_plan_find(c->plans, call, override, segment);
     struct nbc_operator *reducer;
     int error;

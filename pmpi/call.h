@@ -24,7 +24,8 @@ struct nbc_call {
     struct nbc_args send, recv; /* bcast: recv; reductions: count and type in send and recv both */
     int root;
     MPI_Op op;
-    MPI_Info info; /* persistent ones */
+    MPI_Info info; /* persistent ones: */
+    bool has_info;
 };
 
 /* MPI_I…: starts the operation. Local. Sets *request only on success. Returns MPI_SUCCESS, or an

@@ -4,6 +4,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "export.h"
+#include "hints.h"
 #include "init.h"
 #include "lock.h"
 #include "nbcshim.h"
@@ -24,6 +26,7 @@ static void destroy(struct nbc_context *c)
     nbc_tags_free(c->tags);
     nbc_topology_free(c->topology);
     nbc_plans_free(c->plans);
+    free(c->hints);
     free(c);
 }
 
@@ -148,3 +151,24 @@ struct nbc_context *nbc_context_find(MPI_Comm comm)
         last = c;
     return c;
 }
+
+int nbc_context_hint(MPI_Comm comm, MPI_Info info)
+{
+    int error = MPI_SUCCESS;
+    nbc_lock();
+    struct nbc_context *c = nbc_context_find(comm);
+    if (c && !c->hints && !(c->hints = calloc(1, sizeof *c->hints)))
+        error = MPI_ERR_NO_MEM;
+    else if (c)
+        nbc_hints_read(info, c->hints);
+    nbc_unlock();
+    return error;
+}
+
+#ifdef HAVE_MPI_COMM_SET_INFO
+EXPORT(int, Comm_set_info, (MPI_Comm comm, MPI_Info info), (comm, info))
+{
+    int error = NEXT(Comm_set_info)(comm, info);
+    return error || !nbc_on || nbc_inside ? error : nbc_context_hint(comm, info);
+}
+#endif

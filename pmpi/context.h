@@ -9,6 +9,7 @@
 
 #include "coll.h"
 
+struct nbc_hints;
 struct nbc_request;
 
 struct nbc_context {
@@ -23,6 +24,7 @@ struct nbc_context {
     struct nbc_tags *tags;   /* persistent tags: tags.h */
     struct nbc_topology *topology; /* neighbor lists, made when first asked for */
     struct nbc_plans *plans;       /* of earlier calls */
+    struct nbc_hints *hints; /* from its info, or NULL */
     int uses; /* operations that may still communicate here: active ones, persistent ones */
     UT_hash_handle hh;
 };
@@ -40,6 +42,9 @@ int nbc_context_adopt(MPI_Comm comm, MPI_Comm hidden);
 
 /* The context of a communicator, NULL for none (a null or invalid handle). */
 struct nbc_context *nbc_context_find(MPI_Comm comm);
+
+/* Takes the hints of an info set on a communicator. Returns an MPI error code. */
+int nbc_context_hint(MPI_Comm comm, MPI_Info info);
 
 /* An operation begins, or ends, to need the context: it lives on after MPI_Comm_free until then. */
 void nbc_context_hold(struct nbc_context *c);

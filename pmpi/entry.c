@@ -55,7 +55,7 @@
     ENTRY(NAME(immediate), nbc_call_start, (params, MPI_Request *request), (args, request), COLL,  \
           __VA_ARGS__)                                                                             \
     ENTRY(NAME(persistent), nbc_call_init, (params, MPI_Info info, MPI_Request *request),          \
-          (args, info, request), COLL, .info = info, __VA_ARGS__)
+          (args, info, request), COLL, .info = info, .has_info = true, __VA_ARGS__)
 
 #define NAME(name) name
 #define C int

@@ -50,8 +50,7 @@ static bool parse_switch(const char *value, void *out)
     return true;
 }
 
-/* A positive number, with K, M or G for powers of 1024. */
-static bool parse_size(const char *value, void *out)
+bool nbc_env_parse_size(const char *value, int64_t *size)
 {
     static const char units[] = "KMG";
     char *end;
@@ -64,14 +63,19 @@ static bool parse_size(const char *value, void *out)
             return false;
         n *= 1024;
     }
-    *(int64_t *)out = n;
+    *size = n;
     return true;
+}
+
+static bool parse_size(const char *value, void *out)
+{
+    return nbc_env_parse_size(value, out);
 }
 
 static bool parse_tag_ub(const char *value, void *out)
 {
     int64_t n;
-    if (!parse_size(value, &n) || n < 3 || n > INT_MAX)
+    if (!nbc_env_parse_size(value, &n) || n < 3 || n > INT_MAX)
         return false;
     *(int64_t *)out = n;
     return true;

@@ -24,4 +24,7 @@ extern struct nbc_settings nbc_settings;
  * standard error where warn is true. */
 void nbc_env_read(bool warn);
 
+/* A number of bytes above 0, with K, M or G for powers of 1024. */
+bool nbc_env_parse_size(const char *value, int64_t *size);
+
 #endif
