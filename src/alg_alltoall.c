@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: MIT */
+/* Every rank has a block for every peer: alltoall, alltoallv, alltoallw; and, but for Bruck's, the
+ * same between the two groups of an intercommunicator, where an allgather is the case in which
+ * all the blocks that a rank sends are one. In the v and w forms a rank knows the sizes of its own
+ * blocks alone, so nothing but the number of ranks may decide who talks to whom when. The two ends
+ * of a message agree on its bytes, so both leave it out when there are none. */
+#include "bytes.h"
+#include "select.h"
+#include "topo.h"
+
+#include <stdlib.h>
+
+/* Steps in which every rank meets every peer once. */
+static int nsteps(const struct nbc_shape *shape)
+{
+    return shape->remote_size > shape->size ? shape->remote_size : shape->size;
+}
+
+/* Whom this rank sends to and hears from in a step; -1: nobody. */
+struct step {
+    int to, from;
+};
+
+static int peer_or_none(const struct nbc_shape *shape, int peer)
+{
+    if (shape->remote_size)
+        return peer < shape->remote_size ? peer : -1;
+    return peer == shape->rank ? -1 : peer;
+}
+
+/* In each step every rank sends to one peer and hears from one, so no rank is overrun. On a power
+ * of two both are the same, which the links of a network can use best. In place they have to be the
+ * same: what comes in overwrites what went out. */
+static struct step step_at(const struct nbc_shape *shape, int k)
+{
+    int rank = shape->rank, n = nsteps(shape);
+    struct step step = {nbc_absolute(k, rank, n), nbc_relative(rank, k, n)};
+    if (!shape->remote_size && (n & (n - 1)) == 0)
+        step.to = step.from = rank ^ k;
+    else if (shape->in_place)
+        step.to = step.from = nbc_relative(k, rank, n);
+    step.to = peer_or_none(shape, step.to);
+    step.from = peer_or_none(shape, step.from);
+    return step;
+}
+
+static bool something(const struct nbc_shape *shape, struct nbc_ref r)
+{
+    return nbc_ref_bytes(shape, r) > 0;
+}
+
+static nbc_id send_block(struct nbc_sched *s, const struct nbc_shape *shape, int to, nbc_id after)
+{
+    struct nbc_ref block = nbc_send_block(shape, to);
+    return something(shape, block) ? nbc_send(s, block, to, after) : NBC_NONE;
+}
+
+static nbc_id recv_block(struct nbc_sched *s, const struct nbc_shape *shape, int from, nbc_id after)
+{
+    struct nbc_ref block = nbc_recv_block(shape, from);
+    return something(shape, block) ? nbc_recv(s, block, from, after) : NBC_NONE;
+}
+
+/* The block to itself. Last in the schedule, so that it is copied with the messages under way. */
+static void copy_own(struct nbc_sched *s, const struct nbc_shape *shape)
+{
+    int rank = shape->rank;
+    if (!shape->remote_size && !shape->in_place)
+        nbc_copy(s, nbc_recv_block(shape, rank), nbc_send_block(shape, rank), NBC_NONE);
+}
+
+/* alltoall: all that an in-place call sends, packed in temporary memory by one copy. */
+static struct nbc_ref set_all_aside(struct nbc_sched *s, const struct nbc_shape *shape,
+                                    nbc_id *done)
+{
+    struct nbc_ref all = nbc_send_block(shape, 0);
+    all.count *= shape->size;
+    struct nbc_ref aside = nbc_temp_bytes(s, nbc_ref_bytes(shape, all));
+    *done = nbc_copy(s, aside, all, NBC_NONE);
+    return aside;
+}
+
+/* In place: `out`, a packed copy of the block that peer sends and gets, is sent; what comes in may
+ * overwrite the block once it is copied. */
+static void swap(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_ref out, int peer,
+                 nbc_id copied)
+{
+    recv_block(s, shape, peer, copied);
+    nbc_send(s, out, peer, copied);
+}
+
+static struct nbc_sched *linear_in_place(const struct nbc_shape *shape)
+{
+    struct nbc_sched *s = nbc_sched_new(shape, 3 * shape->size);
+    if (!s)
+        return NULL;
+    nbc_id copied;
+    struct nbc_ref all = {0};
+    if (shape->coll == NBC_ALLTOALL)
+        all = set_all_aside(s, shape, &copied);
+    for (int k = 0; k < shape->size; k++) {
+        int peer = step_at(shape, k).to;
+        if (peer < 0 || !something(shape, nbc_send_block(shape, peer)))
+            continue;
+        struct nbc_ref block = nbc_send_block(shape, peer);
+        int64_t bytes = nbc_ref_bytes(shape, block);
+        if (shape->coll == NBC_ALLTOALL) {
+            swap(s, shape, nbc_byte_range(all, peer * bytes, bytes), peer, copied);
+            continue;
+        }
+        struct nbc_ref aside = nbc_temp_bytes(s, bytes);
+        copied = nbc_copy(s, aside, block, NBC_NONE);
+        swap(s, shape, aside, peer, copied);
+    }
+    return nbc_sched_finish(s);
+}
+
+/* Linear: all receives, then all sends, each rank starting with the peer above it, so that no rank
+ * is everybody's first.
+ *
+ *   rank   0         1         2         3
+ *          →1 →2 →3  →2 →3 →0  →3 →0 →1  →0 →1 →2
+ *
+ * Cost: α + (P−1) (o + nβ), with n the bytes of a block and o the time to post a message. No
+ * temporary memory; in place a packed copy of all that is sent. For few ranks, and for small blocks
+ * until (P−1) o is more than the rounds of Bruck's. Thakur, Rabenseifner, Gropp, "Optimization of
+ * collective communication operations in MPICH", 2005. */
+struct nbc_sched *nbc_alltoall_linear(const struct nbc_shape *shape)
+{
+    if (shape->in_place)
+        return linear_in_place(shape);
+    int n = nsteps(shape);
+    struct nbc_sched *s = nbc_sched_new(shape, 2 * n + 1);
+    if (!s)
+        return NULL;
+    for (int k = 0; k < n; k++) {
+        int from = step_at(shape, k).from;
+        if (from >= 0)
+            recv_block(s, shape, from, NBC_NONE);
+    }
+    for (int k = 0; k < n; k++) {
+        int to = step_at(shape, k).to;
+        if (to >= 0)
+            send_block(s, shape, to, NBC_NONE);
+    }
+    copy_own(s, shape);
+    return nbc_sched_finish(s);
+}
+
+enum { WINDOW = 8, LOCKSTEP = 2 };
+
+/* In-place exchanges of bounded memory: blocks on their way out wait in a ring of slots. */
+struct slots {
+    struct nbc_ref room[WINDOW];
+    nbc_id copied[WINDOW];
+};
+
+static void make_slots(struct nbc_sched *s, const struct nbc_shape *shape, struct slots *slots,
+                       int n)
+{
+    int64_t most = 0;
+    for (int i = 0; shape->in_place && i < shape->size; i++) {
+        int64_t bytes = nbc_ref_bytes(shape, nbc_send_block(shape, i));
+        if (i != shape->rank && bytes > most)
+            most = bytes;
+    }
+    for (int i = 0; shape->in_place && i < n && i < shape->size; i++)
+        slots->room[i] = nbc_temp_bytes(s, most);
+}
+
+/* Posts the receive of a step as soon as `after` is done. In place the block is first copied to the
+ * slot, when that is `empty`. */
+static nbc_id open_step(struct nbc_sched *s, const struct nbc_shape *shape, struct slots *slots,
+                        int slot, struct step step, nbc_id after, nbc_id empty)
+{
+    if (step.from < 0 || !something(shape, nbc_recv_block(shape, step.from)))
+        return NBC_NONE;
+    if (!shape->in_place)
+        return recv_block(s, shape, step.from, after);
+    struct nbc_ref block = nbc_send_block(shape, step.to);
+    struct nbc_ref out = nbc_byte_range(slots->room[slot], 0, nbc_ref_bytes(shape, block));
+    slots->copied[slot] = nbc_copy(s, out, block, empty);
+    nbc_id heard = recv_block(s, shape, step.from, slots->copied[slot]);
+    nbc_after(s, heard, after);
+    return heard;
+}
+
+static nbc_id send_step(struct nbc_sched *s, const struct nbc_shape *shape,
+                        const struct slots *slots, int slot, struct step step, nbc_id after)
+{
+    if (step.to < 0 || !something(shape, nbc_send_block(shape, step.to)))
+        return NBC_NONE;
+    if (!shape->in_place)
+        return send_block(s, shape, step.to, after);
+    int64_t bytes = nbc_ref_bytes(shape, nbc_send_block(shape, step.to));
+    nbc_id sent = nbc_send(s, nbc_byte_range(slots->room[slot], 0, bytes), step.to, after);
+    nbc_after(s, sent, slots->copied[slot]);
+    return sent;
+}
+
+/* Linear, throttled: as linear, but with at most WINDOW messages under way in either direction. The
+ * next is posted when the one WINDOW before it is done: edges, not rounds, so a slow peer holds up
+ * one message in WINDOW.
+ *
+ *   rank 0, WINDOW = 2:   recv 3, recv 2, send 1, send 2
+ *                         recv 1 when recv 3 is done, send 3 when send 1 is done
+ *
+ * Step k's messages wait for those of earlier steps alone, on all ranks: no cycle of waits.
+ * Cost: α + (P−1) (o + nβ), but with no more than WINDOW P messages crowding the network and the
+ * receivers' queues, and each poll looking at 2 WINDOW of them. In place: WINDOW blocks of
+ * temporary memory. For many ranks. Thakur, Rabenseifner, Gropp, 2005 (the tuned "irregular"
+ * algorithm of section 7). */
+struct nbc_sched *nbc_alltoall_throttled(const struct nbc_shape *shape)
+{
+    int n = nsteps(shape);
+    struct nbc_sched *s = nbc_sched_new(shape, (shape->in_place ? 3 : 2) * n + 1);
+    if (!s)
+        return NULL;
+    struct slots slots;
+    make_slots(s, shape, &slots, WINDOW);
+    nbc_id heard[WINDOW], sent[WINDOW];
+    for (int i = 0; i < WINDOW; i++)
+        heard[i] = sent[i] = NBC_NONE;
+    /* A step without a message leaves its place in the window to the one before it there. */
+    for (int k = 0; k < n + WINDOW; k++) {
+        int at = k % WINDOW, to_send = k - WINDOW;
+        if (to_send >= 0) {
+            nbc_id id = send_step(s, shape, &slots, at, step_at(shape, to_send), sent[at]);
+            sent[at] = id == NBC_NONE ? sent[at] : id;
+        }
+        if (k < n) {
+            nbc_id id = open_step(s, shape, &slots, at, step_at(shape, k), heard[at], sent[at]);
+            heard[at] = id == NBC_NONE ? heard[at] : id;
+        }
+    }
+    copy_own(s, shape);
+    return nbc_sched_finish(s);
+}
+
+/* Pairwise: one exchange at a time, each step with other partners, every rank sending to one and
+ * hearing from one. P a power of two: partner rank XOR k; else to rank + k, from rank − k; in place
+ * with the rank that is k − rank.
+ *
+ *   rank   0     1     2     3
+ *   k = 1  ↔1    ↔0    ↔3    ↔2
+ *   k = 2  ↔2    ↔3    ↔0    ↔1
+ *   k = 3  ↔3    ↔2    ↔1    ↔0
+ *
+ * The receive of a step is posted one step ahead, so that its sender never waits for it.
+ * Cost: (P−1) (α + nβ). No temporary memory; in place two blocks. For large blocks, where messages
+ * that share a link or a cache only slow one another down. Thakur, Rabenseifner, Gropp, 2005. */
+struct nbc_sched *nbc_alltoall_pairwise(const struct nbc_shape *shape)
+{
+    int n = nsteps(shape);
+    struct nbc_sched *s = nbc_sched_new(shape, (shape->in_place ? 3 : 2) * n + 1);
+    if (!s)
+        return NULL;
+    struct slots slots;
+    make_slots(s, shape, &slots, LOCKSTEP);
+    nbc_id heard = NBC_NONE, sent = NBC_NONE; /* the last of each before this step */
+    struct step step = step_at(shape, 0);
+    nbc_id coming = open_step(s, shape, &slots, 0, step, heard, sent);
+    for (int k = 0; k < n; k++) {
+        struct step next = k + 1 < n ? step_at(shape, k + 1) : (struct step){-1, -1};
+        nbc_id ahead = open_step(s, shape, &slots, (k + 1) % LOCKSTEP, next, heard, sent);
+        nbc_id id = send_step(s, shape, &slots, k % LOCKSTEP, step, sent);
+        if (id != NBC_NONE) {
+            nbc_after(s, id, heard);
+            sent = id;
+        }
+        heard = coming == NBC_NONE ? heard : coming;
+        coming = ahead;
+        step = next;
+    }
+    copy_own(s, shape);
+    return nbc_sched_finish(s);
+}
+
+/* --- Bruck's --- */
+
+enum { MAX_MESSAGES = 48 }; /* radix 2: at most 31; radix 4: 3 each at 16 weights */
+
+/* One message: the blocks with digit d at weight w, highest number first. */
+struct message {
+    int64_t weight;
+    int digit;
+    nbc_id heard; /* its receive */
+    int64_t off;  /* where that puts it; −1: all of it where it belongs */
+};
+
+/* Where a block lies on its way. */
+struct held {
+    int64_t off;  /* packed, in temporary memory */
+    nbc_id heard; /* by this receive; NBC_NONE: in the input */
+};
+
+struct bruck {
+    struct nbc_sched *s;
+    const struct nbc_shape *shape;
+    int radix;
+    int64_t bytes;        /* of a block */
+    struct nbc_ref input; /* in place: the packed copy of what is sent */
+    nbc_id copied;        /* when that is there */
+    struct message messages[MAX_MESSAGES];
+    int nmessages;
+    struct held *held; /* by number of block */
+};
+
+/* Blocks base … base + weight − 1 (as far as there are so many) are one group of a message. */
+static int64_t first_group(const struct bruck *b, const struct message *m)
+{
+    int64_t low = m->digit * m->weight, span = m->weight * b->radix;
+    return (b->shape->size - 1 - low) / span * span + low;
+}
+
+static int64_t group_end(const struct bruck *b, const struct message *m, int64_t base)
+{
+    int64_t end = base + m->weight, size = b->shape->size;
+    return end < size ? end : size;
+}
+
+static int64_t count_blocks(const struct bruck *b, const struct message *m)
+{
+    int64_t span = m->weight * b->radix, base = first_group(b, m);
+    int64_t groups = base / span; /* the full ones below */
+    return groups * m->weight + group_end(b, m, base) - base;
+}
+
+/* n blocks received, from peer `first` on. */
+static struct nbc_ref recv_range(const struct bruck *b, int first, int64_t n)
+{
+    struct nbc_ref range = nbc_recv_block(b->shape, first);
+    range.count *= n;
+    return range;
+}
+
+/* The blocks that arrive for good are the last of a message: digit · weight and those above it, of
+ * peers below this rank; they are in the order of the user's buffer, once around at most. */
+static void deliver(struct bruck *b, const struct message *m, int64_t first, int64_t n)
+{
+    int size = b->shape->size;
+    int64_t end = m->digit * m->weight + n;
+    int peer = nbc_relative(b->shape->rank, (int)(end - 1), size);
+    struct nbc_ref raw = {m->off + first * b->bytes, n * b->bytes, NBC_TYPE_BYTE, NBC_BUF_TEMP};
+    int64_t straight = n < size - peer ? n : size - peer;
+    struct nbc_ref high = nbc_byte_range(raw, 0, straight * b->bytes);
+    struct nbc_ref low = nbc_byte_range(raw, straight * b->bytes, (n - straight) * b->bytes);
+    nbc_id id = nbc_copy(b->s, recv_range(b, peer, straight), high, m->heard);
+    nbc_after(b->s, id, b->copied);
+    if (straight < n) {
+        id = nbc_copy(b->s, recv_range(b, 0, n - straight), low, m->heard);
+        nbc_after(b->s, id, b->copied);
+    }
+}
+
+static void receive(struct bruck *b, struct message *m)
+{
+    int size = b->shape->size;
+    int from = nbc_relative(b->shape->rank, (int)(m->digit * m->weight), size);
+    int64_t n = count_blocks(b, m);
+    int64_t last = m->digit * m->weight, final = group_end(b, m, last) - last;
+    int lowest = nbc_relative(b->shape->rank, (int)(last + final - 1), size);
+    if (n == final && lowest + n <= size) {
+        m->off = -1;
+        m->heard = nbc_recv(b->s, recv_range(b, lowest, n), from, b->copied);
+        return;
+    }
+    struct nbc_ref raw = nbc_temp_bytes(b->s, n * b->bytes);
+    m->off = raw.off;
+    m->heard = nbc_recv(b->s, raw, from, NBC_NONE);
+    deliver(b, m, n - final, final);
+}
+
+/* `n` blocks that lie together, from number i downwards. */
+static struct nbc_ref held_ref(const struct bruck *b, int64_t i, int64_t n)
+{
+    struct held h = b->held[i];
+    if (h.heard != NBC_NONE)
+        return (struct nbc_ref){h.off, n * b->bytes, NBC_TYPE_BYTE, NBC_BUF_TEMP};
+    int to = nbc_absolute((int)i, b->shape->rank, b->shape->size);
+    if (b->shape->in_place)
+        return nbc_byte_range(b->input, to * b->bytes, n * b->bytes);
+    return nbc_send_block(b->shape, to);
+}
+
+static nbc_id held_since(const struct bruck *b, int64_t i)
+{
+    return b->held[i].heard == NBC_NONE ? b->copied : b->held[i].heard;
+}
+
+/* How many blocks from number i downwards, above `low`, lie behind one another. */
+static int64_t run_length(const struct bruck *b, int64_t i, int64_t low)
+{
+    const struct held *h = b->held;
+    int64_t n = 1;
+    while (h[i].heard != NBC_NONE && i - n >= low && h[i - n].heard == h[i].heard &&
+           h[i - n].off == h[i].off + n * b->bytes)
+        n++;
+    return n;
+}
+
+static void pack_and_send(struct bruck *b, const struct message *m)
+{
+    int to = nbc_absolute((int)(m->digit * m->weight), b->shape->rank, b->shape->size);
+    int64_t n = count_blocks(b, m), base = first_group(b, m), packed = 0;
+    if (n == 1) {
+        nbc_send(b->s, held_ref(b, base, 1), to, held_since(b, base));
+        return;
+    }
+    struct nbc_ref raw = nbc_temp_bytes(b->s, n * b->bytes);
+    nbc_id first = b->s->nops;
+    for (; base >= 0; base -= m->weight * b->radix)
+        for (int64_t i = group_end(b, m, base) - 1, run; i >= base; i -= run) {
+            run = run_length(b, i, base);
+            struct nbc_ref place = nbc_byte_range(raw, packed * b->bytes, run * b->bytes);
+            nbc_copy(b->s, place, held_ref(b, i, run), held_since(b, i));
+            packed += run;
+        }
+    nbc_id sent = nbc_send(b->s, raw, to, NBC_NONE);
+    for (nbc_id id = first; id < sent; id++)
+        nbc_after(b->s, sent, id);
+}
+
+/* The blocks of a message have moved on: they lie where it was received. */
+static void note_moved(struct bruck *b, const struct message *m)
+{
+    int64_t off = m->off;
+    for (int64_t base = first_group(b, m); base >= 0; base -= m->weight * b->radix)
+        for (int64_t i = group_end(b, m, base) - 1; i >= base; i--, off += b->bytes)
+            b->held[i] = (struct held){off, m->heard};
+}
+
+static void emit_bruck(struct bruck *b)
+{
+    for (int64_t w = 1; w < b->shape->size; w *= b->radix)
+        for (int d = 1; d < b->radix && d * w < b->shape->size; d++)
+            b->messages[b->nmessages++] = (struct message){.weight = w, .digit = d};
+    for (int i = 0; i < b->nmessages; i++)
+        receive(b, &b->messages[i]);
+    for (int i = 0, end; i < b->nmessages; i = end) {
+        for (end = i; end < b->nmessages && b->messages[end].weight == b->messages[i].weight; end++)
+            pack_and_send(b, &b->messages[end]);
+        for (int k = i; k < end; k++)
+            note_moved(b, &b->messages[k]);
+    }
+    copy_own(b->s, b->shape);
+}
+
+/* Bruck's, radix k: block i is the one for rank + i. Written in base k, its number says its way:
+ * for every digit d ≠ 0 at weight w = k^j it moves on by d · w ranks, together with all blocks that
+ * have that digit there.
+ *
+ *   rank 0 of 4, k = 2:   w = 1: sends blocks 1, 3 to 1    has from 3: its 1 (arrived), its 3
+ *                         w = 2: sends block 2 and 3's block 3 to 2
+ *
+ * No rotation before or after: a block is packed from the user's buffer into its first message,
+ * from message to message, and from the last one to the user's buffer. Messages hold their blocks
+ * highest number first: what arrives for good then lies as in the user's buffer and goes there in
+ * one piece or two, and the message of the last weight is received there directly, where it does
+ * not wrap around. Bruck, Ho, Kipnis, Upfal, Weathersby, "Efficient algorithms for all-to-all
+ * communications in multiport message-passing systems", 1997. */
+static struct nbc_sched *bruck(const struct nbc_shape *shape, int radix)
+{
+    int size = shape->size;
+    struct bruck b = {.shape = shape, .radix = radix, .copied = NBC_NONE};
+    b.bytes = nbc_ref_bytes(shape, nbc_recv_block(shape, 0));
+    b.s = nbc_sched_new(shape, b.bytes ? 4 * size : 1);
+    b.held = malloc(size * sizeof *b.held);
+    if (!b.s || !b.held) {
+        free(b.held);
+        nbc_sched_free(b.s);
+        return NULL;
+    }
+    for (int i = 0; i < size; i++)
+        b.held[i] = (struct held){-1, NBC_NONE};
+    if (shape->in_place && b.bytes && size > 1)
+        b.input = set_all_aside(b.s, shape, &b.copied);
+    if (b.bytes)
+        emit_bruck(&b);
+    free(b.held);
+    return nbc_sched_finish(b.s);
+}
+
+/* Radix 2: fewest messages.
+ * Cost: ⌈log₂P⌉ α + ½ P ⌈log₂P⌉ nβ, twice that in bytes of temporary memory. For small blocks on
+ * many ranks. */
+struct nbc_sched *nbc_alltoall_bruck(const struct nbc_shape *shape)
+{
+    return bruck(shape, 2);
+}
+
+/* Radix 4: half the rounds of radix 2, three messages at once in each.
+ * Cost: ⌈log₄P⌉ (α + 2o) + ¾ P ⌈log₄P⌉ nβ, twice that in bytes of temporary memory. Where messages
+ * are cheap to send but slow to arrive, or blocks are not so small. */
+struct nbc_sched *nbc_alltoall_bruck4(const struct nbc_shape *shape)
+{
+    return bruck(shape, 4);
+}

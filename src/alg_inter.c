@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: MIT */
+/* Intercommunicators: two groups, and every message goes from one to the other; peers are ranks of
+ * the remote group. Two ranks of one group can only talk by way of a rank of the other, and that
+ * one has to know how much is coming.
+ *
+ * In the heads below L and R are the numbers of ranks of the local and the remote group, n is bytes
+ * (of a block, of a reduction's vector), o the time to post a message. The pictures have the groups
+ * a0 a1 and b0 b1. Allgather and alltoall are in alg_alltoall.c. After Silva, Silva, "Implementing
+ * MPI-2 extended collective operations", 1999. */
+#include "select.h"
+#include "topo.h"
+
+static bool something(const struct nbc_shape *shape, struct nbc_ref r)
+{
+    return nbc_ref_bytes(shape, r) > 0;
+}
+
+/* The i-th remote rank to talk to: not all ranks begin with the same one. */
+static int spread(const struct nbc_shape *shape, int i)
+{
+    return (int)(((int64_t)shape->rank + i) % shape->remote_size);
+}
+
+/* --- one root --- */
+
+/* Of the root's group only the root knows the size of the data, for the arguments of the others
+ * (MPI_PROC_NULL) count for nothing. So they cannot pass anything on, and the ranks of the remote
+ * group cannot reach one another without them. What is left is the root talking to each of them. */
+
+/* Broadcast, linear.
+ *
+ *   root a0   →b0 →b1
+ *
+ * Cost: α + R (o + nβ). */
+struct nbc_sched *nbc_bcast_inter_linear(const struct nbc_shape *shape)
+{
+    bool here = shape->root == NBC_ROOT_HERE;
+    struct nbc_sched *s = nbc_sched_new(shape, here ? shape->remote_size : 1);
+    if (!s || shape->root == NBC_ROOT_IDLE || !something(shape, nbc_recv_block(shape, 0)))
+        return nbc_sched_finish(s);
+    if (!here)
+        nbc_recv(s, nbc_recv_block(shape, 0), shape->root, NBC_NONE);
+    for (int i = 0; here && i < shape->remote_size; i++)
+        nbc_send(s, nbc_send_block(shape, 0), i, NBC_NONE);
+    return nbc_sched_finish(s);
+}
+
+/* Gather(v), linear: every remote rank sends its block to the root.
+ *
+ *   root a0   ←b0 ←b1
+ *
+ * Cost: α + R (o + nβ). */
+struct nbc_sched *nbc_gather_inter_linear(const struct nbc_shape *shape)
+{
+    bool here = shape->root == NBC_ROOT_HERE;
+    struct nbc_sched *s = nbc_sched_new(shape, here ? shape->remote_size : 1);
+    if (!s || shape->root == NBC_ROOT_IDLE)
+        return nbc_sched_finish(s);
+    if (!here && something(shape, nbc_send_block(shape, 0)))
+        nbc_send(s, nbc_send_block(shape, 0), shape->root, NBC_NONE);
+    for (int i = 0; here && i < shape->remote_size; i++)
+        if (something(shape, nbc_recv_block(shape, i)))
+            nbc_recv(s, nbc_recv_block(shape, i), i, NBC_NONE);
+    return nbc_sched_finish(s);
+}
+
+/* Scatter(v), linear: the root sends every remote rank its block.
+ *
+ *   root a0   →b0 →b1
+ *
+ * Cost: α + R (o + nβ). */
+struct nbc_sched *nbc_scatter_inter_linear(const struct nbc_shape *shape)
+{
+    bool here = shape->root == NBC_ROOT_HERE;
+    struct nbc_sched *s = nbc_sched_new(shape, here ? shape->remote_size : 1);
+    if (!s || shape->root == NBC_ROOT_IDLE)
+        return nbc_sched_finish(s);
+    if (!here && something(shape, nbc_recv_block(shape, 0)))
+        nbc_recv(s, nbc_recv_block(shape, 0), shape->root, NBC_NONE);
+    for (int i = 0; here && i < shape->remote_size; i++)
+        if (something(shape, nbc_send_block(shape, i)))
+            nbc_send(s, nbc_send_block(shape, i), i, NBC_NONE);
+    return nbc_sched_finish(s);
+}
+
+/* --- reductions, linear --- */
+
+enum { WINDOW = 8 };
+
+/* Vectors that remote ranks send, to be reduced here in rank order. */
+struct fold {
+    int first, n;          /* remote ranks */
+    struct nbc_ref vector; /* what each sends is like this; */
+    int64_t at;            /* of that, the elements from here on are wanted, */
+    struct nbc_ref result; /* reduced, in this place */
+    bool whole;            /* all of them are: the last vector is received in that place */
+};
+
+/* Each partial result takes the place of the vector that came into it last, so the order of the
+ * operands is that of the ranks, whatever the operation, and nothing is copied. At most WINDOW
+ * vectors are held: one more is received when one has been reduced. Returns an id that is done when
+ * the result is there. */
+static nbc_id fold(struct nbc_sched *s, const struct nbc_shape *shape, const struct fold *f)
+{
+    struct nbc_ref slot[WINDOW], left = f->result;
+    nbc_id empty[WINDOW], ready = NBC_NONE;
+    int nslots = f->whole ? f->n - 1 : f->n;
+    for (int i = 0; i < WINDOW && i < nslots; i++) {
+        slot[i] = nbc_temp_like(s, f->vector);
+        empty[i] = NBC_NONE;
+    }
+    for (int j = 0; j < f->n; j++) {
+        bool last = j == f->n - 1, straight = last && f->whole;
+        struct nbc_ref in = straight ? f->result : slot[j % WINDOW];
+        nbc_id heard = nbc_recv(s, in, f->first + j, straight ? NBC_NONE : empty[j % WINDOW]);
+        struct nbc_ref right = nbc_ref_part(shape, in, f->at, f->result.count);
+        if (j > 0) {
+            nbc_id reduced = nbc_reduce(s, last ? f->result : right, left, right, heard);
+            nbc_after(s, reduced, ready);
+            empty[(j - 1) % WINDOW] = ready = reduced;
+        } else {
+            ready = last ? nbc_copy(s, f->result, right, heard) : heard;
+        }
+        left = right;
+    }
+    return ready;
+}
+
+static struct fold fold_all(const struct nbc_shape *shape, struct nbc_ref result)
+{
+    return (struct fold){0, shape->remote_size, result, 0, result, true};
+}
+
+static void send_to_all(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_ref data)
+{
+    for (int i = 0; i < shape->remote_size; i++)
+        nbc_send(s, data, spread(shape, i), NBC_NONE);
+}
+
+/* Reduce, linear: every remote rank sends its vector to the root.
+ *
+ *   root a0   ←b0 ←b1, b0 + b1
+ *
+ * Cost: α + R (o + nβ + nγ). Temporary memory: min(R − 1, WINDOW) vectors. */
+struct nbc_sched *nbc_reduce_inter_linear(const struct nbc_shape *shape)
+{
+    bool here = shape->root == NBC_ROOT_HERE;
+    struct nbc_sched *s = nbc_sched_new(shape, here ? 2 * shape->remote_size : 1);
+    if (!s || shape->root == NBC_ROOT_IDLE)
+        return nbc_sched_finish(s);
+    if (!here && something(shape, nbc_send_block(shape, 0)))
+        nbc_send(s, nbc_send_block(shape, 0), shape->root, NBC_NONE);
+    if (here && something(shape, nbc_recv_block(shape, 0))) {
+        struct fold all = fold_all(shape, nbc_recv_block(shape, 0));
+        fold(s, shape, &all);
+    }
+    return nbc_sched_finish(s);
+}
+
+/* Allreduce, linear: every rank sends its vector to all remote ranks; each reduces what it gets.
+ *
+ *   a0   →b0 →b1, b0 + b1        a1   →b1 →b0, b0 + b1        and the other way round
+ *
+ * Cost: α + R (2o + nβ + nγ). Temporary memory: min(R − 1, WINDOW) vectors. For small vectors and
+ * small groups. */
+struct nbc_sched *nbc_allreduce_inter_linear(const struct nbc_shape *shape)
+{
+    struct nbc_sched *s = nbc_sched_new(shape, 3 * shape->remote_size);
+    if (!s || !something(shape, nbc_send_block(shape, 0)))
+        return nbc_sched_finish(s);
+    struct fold all = fold_all(shape, nbc_recv_block(shape, 0));
+    fold(s, shape, &all);
+    send_to_all(s, shape, nbc_send_block(shape, 0));
+    return nbc_sched_finish(s);
+}
+
+/* Elements of a reduce_scatter's vector that belong to lower ranks of this group. */
+static int64_t elements_before(const struct nbc_shape *shape, int rank)
+{
+    const struct nbc_side *side = &shape->send;
+    if (!side->counts.data)
+        return side->count * rank;
+    int64_t elements = 0;
+    for (int i = 0; i < rank; i++)
+        elements += nbc_ints_at(side->counts, i);
+    return elements;
+}
+
+/* The vector that this rank gives to a reduce_scatter. Both groups have the same number of elements
+ * in it, but neither knows how the other one cuts it. */
+static struct nbc_ref whole_vector(const struct nbc_shape *shape)
+{
+    struct nbc_ref all = nbc_send_block(shape, 0);
+    all.count = elements_before(shape, shape->size);
+    return all;
+}
+
+/* Reduce_scatter, linear: as allreduce; every rank reduces only the elements that it keeps.
+ *
+ *   a0   →b0 →b1, b0 + b1 for a0        a1   →b1 →b0, b0 + b1 for a1        and the other way round
+ *
+ * Cost: α + R (2o + nβ + nγ/L). Temporary memory: min(R, WINDOW) vectors. For small vectors and
+ * small groups. */
+struct nbc_sched *nbc_reduce_scatter_inter_linear(const struct nbc_shape *shape)
+{
+    struct nbc_ref mine = whole_vector(shape), result = nbc_recv_block(shape, 0), vector = result;
+    struct nbc_sched *s = nbc_sched_new(shape, 3 * shape->remote_size);
+    if (!s || !something(shape, mine))
+        return nbc_sched_finish(s);
+    vector.count = mine.count;
+    struct fold part = {
+        0, shape->remote_size, vector, elements_before(shape, shape->rank), result, false};
+    fold(s, shape, &part);
+    send_to_all(s, shape, mine);
+    return nbc_sched_finish(s);
+}
+
+/* Reduce_scatter_block, linear: here the number of elements tells the remote group's blocks too, so
+ * each remote rank is sent its block of the vector alone.
+ *
+ *   a0   block 0→b0, block 1→b1, b0 + b1 for a0        and so on
+ *
+ * Cost: α + R (2o + nβ/L + nγ/L), bytes as few as can be. Temporary memory: min(R − 1, WINDOW)
+ * blocks. For all sizes. */
+struct nbc_sched *nbc_reduce_scatter_block_inter_linear(const struct nbc_shape *shape)
+{
+    struct nbc_ref mine = whole_vector(shape);
+    struct nbc_sched *s = nbc_sched_new(shape, 3 * shape->remote_size);
+    if (!s || !something(shape, mine))
+        return nbc_sched_finish(s);
+    struct fold all = fold_all(shape, nbc_recv_block(shape, 0));
+    fold(s, shape, &all);
+    for (int i = 0; i < shape->remote_size; i++) {
+        int to = spread(shape, i);
+        nbc_send(s, nbc_ref_split(shape, mine, shape->remote_size, to), to, NBC_NONE);
+    }
+    return nbc_sched_finish(s);
+}
+
+/* --- reductions of long vectors --- */
+
+struct bounce {
+    struct nbc_ref mine;   /* the vector that this rank gives */
+    struct nbc_ref all;    /* where the remote group's is reduced; */
+    struct nbc_ref result; /* its elements from `at` on are wanted here, which may be that place */
+    int64_t at;
+};
+
+/* Part k of the result is there: keeps what this rank wants of it. */
+static void keep(struct nbc_sched *s, const struct nbc_shape *shape, const struct bounce *b, int k,
+                 nbc_id ready)
+{
+    int64_t from = nbc_part_start(b->all.count, shape->size, k);
+    int64_t to = nbc_part_start(b->all.count, shape->size, k + 1);
+    int64_t end = b->at + b->result.count;
+    from = from > b->at ? from : b->at;
+    to = to < end ? to : end;
+    if (from < to)
+        nbc_copy(s, nbc_ref_part(shape, b->result, from - b->at, to - from),
+                 nbc_ref_part(shape, b->all, from, to - from), ready);
+}
+
+/* Rank k reduces part k of the remote vectors. The remote rank k mod R takes it from there to the
+ * other ranks of this group, as this rank does for the parts of remote ranks k = rank mod L.
+ * Between two ranks there pass, in this order: a part to be reduced, a part to be passed on, and
+ * parts passed on, lowest first. */
+static void bounce(struct nbc_sched *s, const struct nbc_shape *shape, const struct bounce *b)
+{
+    int rank = shape->rank, size = shape->size, remote = shape->remote_size;
+    struct nbc_ref part = nbc_ref_split(shape, b->all, size, rank);
+    nbc_id reduced = NBC_NONE;
+    if (something(shape, part)) {
+        struct fold all = fold_all(shape, part);
+        reduced = fold(s, shape, &all);
+        keep(s, shape, b, rank, reduced);
+    }
+    for (int i = 0; i < remote; i++) {
+        int to = spread(shape, i);
+        struct nbc_ref theirs = nbc_ref_split(shape, b->mine, remote, to);
+        if (something(shape, theirs))
+            nbc_send(s, theirs, to, NBC_NONE);
+    }
+    if (something(shape, part) && size > 1)
+        nbc_send(s, part, rank % remote, reduced);
+    for (int k = rank; k < remote; k += size) {
+        struct nbc_ref theirs = nbc_ref_split(shape, b->mine, remote, k);
+        if (remote == 1 || !something(shape, theirs))
+            continue;
+        struct nbc_ref passing = nbc_temp_like(s, theirs);
+        nbc_id heard = nbc_recv(s, passing, k, NBC_NONE);
+        for (int i = 0; i < remote; i++)
+            if (i != k)
+                nbc_send(s, passing, i, heard);
+    }
+    for (int k = 0; k < size; k++) {
+        struct nbc_ref other = nbc_ref_split(shape, b->all, size, k);
+        if (k != rank && something(shape, other))
+            keep(s, shape, b, k, nbc_recv(s, other, k % remote, NBC_NONE));
+    }
+}
+
+/* Allreduce, bounced: a reduce_scatter of the remote vectors over this group, then an allgather of
+ * its parts, each by way of one remote rank.
+ *
+ *   a0   half 0→b0, half 1→b1   half 0 of b0 + b1   →b0→a1
+ *   a1   half 0→b0, half 1→b1   half 1 of b0 + b1   →b1→a0        and the other way round
+ *
+ * Cost: about 3α + (R + L + max(L, R)) o + (R/L + 1 + L/R) nβ + (R/L) nγ, where linear moves R nβ.
+ * Temporary memory: min(R − 1, WINDOW) / L + R / L² vectors. For long vectors. */
+struct nbc_sched *nbc_allreduce_inter_bounce(const struct nbc_shape *shape)
+{
+    struct nbc_ref mine = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
+    struct nbc_sched *s = nbc_sched_new(shape, 3 * (shape->size + shape->remote_size));
+    if (!s)
+        return NULL;
+    struct bounce b = {mine, result, result, 0};
+    bounce(s, shape, &b);
+    return nbc_sched_finish(s);
+}
+
+/* Reduce_scatter, bounced: the same, and every rank keeps its elements of the result. It cannot
+ * come to each rank directly: whoever brings it would have to know how this group cuts the vector.
+ *
+ *   picture and cost as for allreduce; one vector more of temporary memory. For long vectors. */
+struct nbc_sched *nbc_reduce_scatter_inter_bounce(const struct nbc_shape *shape)
+{
+    struct nbc_ref mine = whole_vector(shape), result = nbc_recv_block(shape, 0), all = result;
+    struct nbc_sched *s = nbc_sched_new(shape, 4 * (shape->size + shape->remote_size));
+    if (!s)
+        return NULL;
+    all.count = mine.count;
+    struct bounce b = {mine, nbc_temp_like(s, all), result, elements_before(shape, shape->rank)};
+    bounce(s, shape, &b);
+    return nbc_sched_finish(s);
+}
+
+/* --- teams: logarithmic algorithms --- */
+
+/* Both groups are cut into the same number of nearly equal runs of ranks. Run t of either group
+ * form team t, and the first rank of either run leads it: two leaders, one on either side. What a
+ * run contributes goes to the other run's leader; the leaders tell each other; then both know all
+ * of their team, and two leaders of any two teams on different sides can do what the two teams have
+ * to do. Last, the leaders bring the result to the other run. */
+struct teams {
+    int count, team; /* how many; this rank's */
+    bool leads;
+    int leader;       /* of the team, on the remote side: its first rank there */
+    int ours, theirs; /* ranks of the team here and there */
+    bool tell, told; /* the other leader needs to hear, and to say, what its own side's, and this */
+                     /* one's, run has contributed */
+};
+
+/* The leader of team t on the remote side. */
+static int leader_of(const struct nbc_shape *shape, int count, int t)
+{
+    return (int)nbc_part_start(shape->remote_size, count, t);
+}
+
+static struct teams teams(const struct nbc_shape *shape, int count)
+{
+    int each = shape->size / count, rest = shape->size % count, big = rest * (each + 1);
+    int rank = shape->rank;
+    struct teams t = {.count = count};
+    t.team = rank < big ? rank / (each + 1) : rest + (rank - big) / each;
+    t.leads = rank == nbc_part_start(shape->size, count, t.team);
+    t.leader = leader_of(shape, count, t.team);
+    t.ours = each + (t.team < rest);
+    t.theirs = leader_of(shape, count, t.team + 1) - t.leader;
+    t.tell = t.theirs > 1 && count > 1;
+    t.told = t.ours > 1 && count > 1;
+    return t;
+}
+
+static int smaller_group(const struct nbc_shape *shape)
+{
+    return shape->size < shape->remote_size ? shape->size : shape->remote_size;
+}
+
+/* Barrier, linear: everybody signals to all remote ranks. A rank leaves when all of the remote
+ * group have entered.
+ *
+ *   a0   →b0 →b1        a1   →b1 →b0        and the other way round
+ *
+ * Cost: α + 2R o. For small groups. */
+struct nbc_sched *nbc_barrier_inter_linear(const struct nbc_shape *shape)
+{
+    struct nbc_sched *s = nbc_sched_new(shape, 2 * shape->remote_size);
+    if (!s)
+        return NULL;
+    struct nbc_ref nothing = nbc_temp_bytes(s, 0);
+    for (int i = 0; i < shape->remote_size; i++)
+        nbc_recv(s, nothing, i, NBC_NONE);
+    send_to_all(s, shape, nothing);
+    return nbc_sched_finish(s);
+}
+
+/* Barrier, dissemination over min(L, R) teams: in round k a leader signals the one on the other
+ * side of the team 2^k above. It has then heard from 2^(k+1) whole teams.
+ *
+ *   a0 ↔ b0, a1 ↔ b1;   k = 0: a0→b1, a1→b0, b0→a1, b1→a0
+ *
+ * Cost: (1 + ⌈log₂ min(L, R)⌉) α, and where a team has more ranks than two 2α + (L/R or R/L) o
+ * more. For large groups. Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization",
+ * 1988. */
+struct nbc_sched *nbc_barrier_inter_dissemination(const struct nbc_shape *shape)
+{
+    struct teams t = teams(shape, smaller_group(shape));
+    int rounds = nbc_log2_ceil(t.count);
+    struct nbc_sched *s = nbc_sched_new(shape, 2 * rounds + 3 * t.theirs + 4);
+    if (!s)
+        return NULL;
+    struct nbc_ref nothing = nbc_temp_bytes(s, 0);
+    nbc_id all = NBC_NONE, told = NBC_NONE, heard[31];
+    if (!t.leads) {
+        nbc_recv(s, nothing, t.leader, NBC_NONE);
+        nbc_send(s, nothing, t.leader, NBC_NONE);
+        return nbc_sched_finish(s);
+    }
+    for (int i = 0; i < t.theirs; i++)
+        all = nbc_join(s, all, nbc_recv(s, nothing, t.leader + i, NBC_NONE));
+    if (t.told)
+        told = nbc_recv(s, nothing, t.leader, NBC_NONE);
+    for (int k = 0; k < rounds; k++) {
+        int below = nbc_relative(t.team, 1 << k, t.count);
+        heard[k] = nbc_recv(s, nothing, leader_of(shape, t.count, below), NBC_NONE);
+    }
+    nbc_send(s, nothing, t.leader, NBC_NONE);
+    if (t.tell)
+        nbc_send(s, nothing, t.leader, all);
+    all = nbc_join(s, all, told);
+    for (int k = 0; k < rounds; k++) {
+        int above = nbc_absolute(1 << k, t.team, t.count);
+        nbc_send(s, nothing, leader_of(shape, t.count, above), all);
+        all = nbc_join(s, all, heard[k]);
+    }
+    for (int i = 1; i < t.theirs; i++)
+        nbc_send(s, nothing, t.leader + i, all);
+    return nbc_sched_finish(s);
+}
+
+/* What a leader knows: two vectors, one behind the other where they are to be sent. */
+struct partial {
+    struct nbc_ref both;
+    struct nbc_ref ours, theirs; /* reductions of the local runs' and of the remote ones' vectors */
+    nbc_id ours_ready, theirs_ready;
+};
+
+static void make_room(struct nbc_sched *s, const struct nbc_shape *shape, struct partial *p)
+{
+    struct nbc_ref like = nbc_recv_block(shape, 0);
+    like.count *= 2;
+    p->both = nbc_temp_like(s, like);
+    p->ours = nbc_ref_split(shape, p->both, 2, 0);
+    p->theirs = nbc_ref_split(shape, p->both, 2, 1);
+    p->ours_ready = p->theirs_ready = NBC_NONE;
+}
+
+/* A leader's part in its team. With more teams to come the result is left in p->both. */
+static void reduce_team(struct nbc_sched *s, const struct nbc_shape *shape, const struct teams *t,
+                        struct partial *p)
+{
+    struct nbc_ref mine = nbc_send_block(shape, 0);
+    make_room(s, shape, p);
+    if (t->count == 1)
+        p->theirs = nbc_recv_block(shape, 0);
+    struct fold run = {t->leader, t->theirs, p->theirs, 0, p->theirs, true};
+    p->theirs_ready = fold(s, shape, &run);
+    if (t->told)
+        p->ours_ready = nbc_recv(s, p->ours, t->leader, NBC_NONE);
+    nbc_send(s, mine, t->leader, NBC_NONE);
+    if (t->tell)
+        nbc_send(s, p->theirs, t->leader, p->theirs_ready);
+    if (t->ours == 1 && t->count > 1)
+        p->ours_ready = nbc_copy(s, p->ours, mine, NBC_NONE);
+    else if (t->ours == 1)
+        p->ours = mine;
+}
+
+static nbc_id reduce_in_order(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref mine,
+                              struct nbc_ref other, bool mine_left, nbc_id ready, nbc_id heard)
+{
+    nbc_id done =
+        mine_left ? nbc_reduce(s, dst, mine, other, heard) : nbc_reduce(s, dst, other, mine, heard);
+    nbc_after(s, done, ready);
+    return done;
+}
+
+/* Two teams become one. The other leader's remote ranks are this one's own. */
+static void merge_teams(struct nbc_sched *s, const struct nbc_shape *shape, const struct teams *t,
+                        int bit, struct partial *p)
+{
+    int peer = leader_of(shape, t->count, t->team ^ bit);
+    bool last = 2 * bit == t->count, mine_left = !(t->team & bit);
+    struct partial in, next;
+    make_room(s, shape, &in);
+    make_room(s, shape, &next);
+    if (last)
+        next.theirs = nbc_recv_block(shape, 0);
+    nbc_id heard = nbc_recv(s, in.both, peer, NBC_NONE);
+    nbc_id sent = nbc_send(s, p->both, peer, p->ours_ready);
+    nbc_after(s, sent, p->theirs_ready);
+    next.theirs_ready =
+        reduce_in_order(s, next.theirs, p->theirs, in.ours, mine_left, p->theirs_ready, heard);
+    if (!last || t->theirs > 1)
+        next.ours_ready =
+            reduce_in_order(s, next.ours, p->ours, in.theirs, mine_left, p->ours_ready, heard);
+    *p = next;
+}
+
+/* Allreduce, recursive doubling over teams, the largest power of two of them that there can be: in
+ * each round the leaders of two teams exchange, across the groups, what they know of both groups.
+ *
+ *   a0 ↔ b0, a1 ↔ b1;   a0 ↔ b1, a1 ↔ b0, twice the vector
+ *
+ * Teams are runs of ranks and the lower one is the left operand: rank order, the same bits
+ * everywhere. Cost: (1 + log₂T) (α + 2nβ + 2nγ) with T teams, and where a team has more ranks than
+ * two 2 (α + nβ) + max(L, R) / T (o + nβ + nγ) more. Temporary memory: 4 log₂T + 2 + WINDOW
+ * vectors. For small vectors and large groups. After Thakur, Rabenseifner, Gropp, "Optimization of
+ * collective communication operations in MPICH", 2005. */
+struct nbc_sched *nbc_allreduce_inter_recursive_doubling(const struct nbc_shape *shape)
+{
+    struct teams t = teams(shape, nbc_pow2_floor(smaller_group(shape)));
+    struct nbc_sched *s = nbc_sched_new(shape, 4 * nbc_log2_ceil(t.count) + 3 * t.theirs + 4);
+    if (!s || !something(shape, nbc_send_block(shape, 0)))
+        return nbc_sched_finish(s);
+    if (!t.leads) {
+        nbc_recv(s, nbc_recv_block(shape, 0), t.leader, NBC_NONE);
+        nbc_send(s, nbc_send_block(shape, 0), t.leader, NBC_NONE);
+        return nbc_sched_finish(s);
+    }
+    struct partial p;
+    reduce_team(s, shape, &t, &p);
+    for (int bit = 1; bit < t.count; bit *= 2)
+        merge_teams(s, shape, &t, bit, &p);
+    for (int i = 1; i < t.theirs; i++)
+        nbc_send(s, p.ours, t.leader + i, p.ours_ready);
+    return nbc_sched_finish(s);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* The neighborhood collectives. Every edge of the topology is a message of its own kind: the k-th
+ * block goes to destinations[k], the k-th comes from sources[k], and a rank knows its own edges
+ * alone. Neighbors that do not exist (MPI_PROC_NULL) get nothing and leave their block untouched.
+ * The two ends of an edge agree on its bytes, so both leave it out when there are none.
+ *
+ * Several edges may join the same two processes, and the order of the lists on either side tells
+ * which end belongs to which: the k-th edge to a process is its k-th edge from here. Not so on a
+ * Cartesian topology, where the standard defines the exchange by MPI_Cart_shift: what goes to the
+ * negative neighbor arrives there from the positive one. Both are one process when a periodic
+ * dimension has 1 or 2 ranks:
+ *
+ *   sends      to −1, to +1                  to −1 is the other's from +1,
+ *   receives   from −1, from +1              to +1 is the other's from −1
+ *
+ * so the receiving side takes the edges of each dimension in the order +1, −1. */
+#include "bytes.h"
+#include "select.h"
+#include "topo.h"
+
+#include <stdlib.h>
+
+/* The number of the source that is i-th in the order that matches the senders'. */
+static int source_at(const struct nbc_neighbors *n, int i)
+{
+    return n->cartesian ? i ^ 1 : i;
+}
+
+static bool something(const struct nbc_shape *shape, struct nbc_ref r)
+{
+    return nbc_ref_bytes(shape, r) > 0;
+}
+
+/* Edges from a rank to itself: the k-th that goes out is the k-th that comes in. */
+static void copy_self(struct nbc_sched *s, const struct nbc_shape *shape)
+{
+    const struct nbc_neighbors *n = shape->neighbors;
+    int in = 0;
+    for (int out = 0; out < n->outdegree; out++) {
+        if (n->destinations[out] != shape->rank)
+            continue;
+        while (in < n->indegree && n->sources[source_at(n, in)] != shape->rank)
+            in++;
+        if (in == n->indegree)
+            return;
+        struct nbc_ref dst = nbc_recv_block(shape, source_at(n, in++));
+        nbc_copy(s, dst, nbc_send_block(shape, out), NBC_NONE);
+    }
+}
+
+/* Linear: all receives, then all sends, in the order of the lists.
+ *
+ *   ring of 4:   rank   0      1      2      3
+ *                       ↔3 ↔1  ↔0 ↔2  ↔1 ↔3  ↔2 ↔0
+ *
+ * Cost: α + d (o + nβ), with d edges and o the time to post a message. No temporary memory. For
+ * every topology in which no two edges join the same processes. Hoefler, Träff, "Sparse collective
+ * operations for MPI", 2009. */
+struct nbc_sched *nbc_neighbor_linear(const struct nbc_shape *shape)
+{
+    const struct nbc_neighbors *n = shape->neighbors;
+    struct nbc_sched *s = nbc_sched_new(shape, n->indegree + n->outdegree);
+    if (!s)
+        return NULL;
+    for (int i = 0; i < n->indegree; i++) {
+        int at = source_at(n, i), from = n->sources[at];
+        if (from >= 0 && from != shape->rank && something(shape, nbc_recv_block(shape, at)))
+            nbc_recv(s, nbc_recv_block(shape, at), from, NBC_NONE);
+    }
+    for (int i = 0; i < n->outdegree; i++) {
+        int to = n->destinations[i];
+        if (to >= 0 && to != shape->rank && something(shape, nbc_send_block(shape, i)))
+            nbc_send(s, nbc_send_block(shape, i), to, NBC_NONE);
+    }
+    copy_self(s, shape);
+    return nbc_sched_finish(s);
+}
+
+/* One end of an edge with data, to (or from) another rank. */
+struct edge {
+    int peer;
+    int order;            /* among the edges of this side, as the other side has them too */
+    struct nbc_ref block; /* here */
+};
+
+static int compare(const void *x, const void *y)
+{
+    const struct edge *a = x, *b = y;
+    if (a->peer != b->peer)
+        return a->peer < b->peer ? -1 : 1;
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+/* The edges of one side, grouped by peer. Returns how many. */
+static int list_sources(const struct nbc_shape *shape, struct edge *edges)
+{
+    const struct nbc_neighbors *n = shape->neighbors;
+    int count = 0;
+    for (int i = 0; i < n->indegree; i++) {
+        int at = source_at(n, i), from = n->sources[at];
+        struct nbc_ref block = nbc_recv_block(shape, at);
+        if (from >= 0 && from != shape->rank && something(shape, block))
+            edges[count++] = (struct edge){from, i, block};
+    }
+    qsort(edges, count, sizeof *edges, compare);
+    return count;
+}
+
+static int list_destinations(const struct nbc_shape *shape, struct edge *edges)
+{
+    const struct nbc_neighbors *n = shape->neighbors;
+    int count = 0;
+    for (int i = 0; i < n->outdegree; i++) {
+        int to = n->destinations[i];
+        struct nbc_ref block = nbc_send_block(shape, i);
+        if (to >= 0 && to != shape->rank && something(shape, block))
+            edges[count++] = (struct edge){to, i, block};
+    }
+    qsort(edges, count, sizeof *edges, compare);
+    return count;
+}
+
+static int group_size(const struct edge *edges, int n)
+{
+    int size = 1;
+    while (size < n && edges[size].peer == edges[0].peer)
+        size++;
+    return size;
+}
+
+static int64_t group_bytes(const struct nbc_shape *shape, const struct edge *edges, int n)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < n; i++)
+        bytes += nbc_ref_bytes(shape, edges[i].block);
+    return bytes;
+}
+
+/* Of an allgather all edges to one peer carry the same block. */
+static bool same_block(const struct nbc_shape *shape)
+{
+    return shape->coll == NBC_NEIGHBOR_ALLGATHER || shape->coll == NBC_NEIGHBOR_ALLGATHERV;
+}
+
+static void receive_group(struct nbc_sched *s, const struct nbc_shape *shape,
+                          const struct edge *edges, int n)
+{
+    if (n == 1 || same_block(shape)) {
+        nbc_id heard = nbc_recv(s, edges[0].block, edges[0].peer, NBC_NONE);
+        for (int i = 1; i < n; i++)
+            nbc_copy(s, edges[i].block, edges[0].block, heard);
+        return;
+    }
+    struct nbc_ref raw = nbc_temp_bytes(s, group_bytes(shape, edges, n));
+    nbc_id heard = nbc_recv(s, raw, edges[0].peer, NBC_NONE);
+    int64_t at = 0;
+    for (int i = 0; i < n; i++) {
+        int64_t bytes = nbc_ref_bytes(shape, edges[i].block);
+        nbc_copy(s, edges[i].block, nbc_byte_range(raw, at, bytes), heard);
+        at += bytes;
+    }
+}
+
+static void send_group(struct nbc_sched *s, const struct nbc_shape *shape, const struct edge *edges,
+                       int n)
+{
+    if (n == 1 || same_block(shape)) {
+        nbc_send(s, edges[0].block, edges[0].peer, NBC_NONE);
+        return;
+    }
+    struct nbc_ref raw = nbc_temp_bytes(s, group_bytes(shape, edges, n));
+    nbc_id first = s->nops;
+    int64_t at = 0;
+    for (int i = 0; i < n; i++) {
+        int64_t bytes = nbc_ref_bytes(shape, edges[i].block);
+        nbc_copy(s, nbc_byte_range(raw, at, bytes), edges[i].block, NBC_NONE);
+        at += bytes;
+    }
+    nbc_id sent = nbc_send(s, raw, edges[0].peer, NBC_NONE);
+    for (nbc_id id = first; id < sent; id++)
+        nbc_after(s, sent, id);
+}
+
+/* Combined: all edges between the same two ranks travel as one message, their blocks packed in the
+ * order of the edges; of an allgather the one block travels once and is copied to its places.
+ *
+ *   torus of 2 × 2, rank 0:   linear    to 1, 1, 2, 2
+ *                             combined  to 1 (two blocks), 2 (two blocks)
+ *
+ * Cost: α + m (o + nβ) with m peers instead of d edges, and a copy of the combined blocks on either
+ * side, which are the temporary memory. For small blocks on a topology with several edges between
+ * the same ranks. */
+struct nbc_sched *nbc_neighbor_combined(const struct nbc_shape *shape)
+{
+    const struct nbc_neighbors *n = shape->neighbors;
+    int most = n->indegree > n->outdegree ? n->indegree : n->outdegree;
+    struct nbc_sched *s = nbc_sched_new(shape, 2 * (n->indegree + n->outdegree));
+    struct edge *edges = malloc((most + 1) * sizeof *edges);
+    if (!s || !edges) {
+        free(edges);
+        nbc_sched_free(s);
+        return NULL;
+    }
+    int count = list_sources(shape, edges);
+    for (int i = 0, size; i < count; i += size) {
+        size = group_size(edges + i, count - i);
+        receive_group(s, shape, edges + i, size);
+    }
+    count = list_destinations(shape, edges);
+    for (int i = 0, size; i < count; i += size) {
+        size = group_size(edges + i, count - i);
+        send_group(s, shape, edges + i, size);
+    }
+    free(edges);
+    copy_self(s, shape);
+    return nbc_sched_finish(s);
+}
