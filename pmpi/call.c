@@ -170,7 +170,7 @@ static int start(const struct nbc_call *call, struct nbc_request **out)
     struct nbc_request *r;
     struct nbc_context *c = nbc_context_find(call->comm);
     if (!c)
-        return MPI_ERR_COMM;
+        return NBC_NOT_OURS;
     int error = make(call, c, &r);
     if (error && error != MPI_ERR_NO_MEM)
         return error;
@@ -185,15 +185,22 @@ static int start(const struct nbc_call *call, struct nbc_request **out)
     return MPI_SUCCESS;
 }
 
+static int raised(const struct nbc_call *call, int error)
+{
+    return error && error != NBC_NOT_OURS ? nbc_raise(call->comm, error) : error;
+}
+
 int nbc_call_start(const struct nbc_call *call, MPI_Request *request)
 {
     struct nbc_request *r;
+    if (__builtin_expect(!nbc_on, 0))
+        return NBC_NOT_OURS;
     nbc_lock();
     int error = request ? start(call, &r) : MPI_ERR_ARG;
     if (!error)
         *request = r->handle;
     nbc_unlock();
-    return error ? nbc_raise(call->comm, error) : MPI_SUCCESS;
+    return raised(call, error);
 }
 
 /* Ends with the operation complete, or failed to start. */
@@ -218,20 +225,12 @@ static int run(const struct nbc_call *call)
 
 int nbc_call_wait(const struct nbc_call *call)
 {
+    if (!nbc_on || nbc_inside || nbc_settings.blocking == NBC_BLOCKING_NATIVE)
+        return NBC_NOT_OURS;
     nbc_lock();
     int error = run(call);
     nbc_unlock();
-    return error ? nbc_raise(call->comm, error) : MPI_SUCCESS;
-}
-
-bool nbc_takes_blocking(MPI_Comm comm)
-{
-    if (!nbc_on || nbc_inside || nbc_settings.blocking == NBC_BLOCKING_NATIVE)
-        return false;
-    nbc_lock();
-    bool known = nbc_context_find(comm) != NULL;
-    nbc_unlock();
-    return known;
+    return raised(call, error);
 }
 
 /* The AND of a set over the local group, or the remote one, by an operation of our own, so that
@@ -291,7 +290,7 @@ static int init(const struct nbc_call *call, struct nbc_request **out)
 {
     struct nbc_context *c = nbc_context_find(call->comm);
     if (!c)
-        return MPI_ERR_COMM;
+        return NBC_NOT_OURS;
     int error = make(call, c, out), tag;
     if (error)
         return error;
@@ -308,10 +307,12 @@ static int init(const struct nbc_call *call, struct nbc_request **out)
 int nbc_call_init(const struct nbc_call *call, MPI_Request *request)
 {
     struct nbc_request *r;
+    if (!nbc_on)
+        return NBC_NOT_OURS;
     nbc_lock();
     int error = request ? init(call, &r) : MPI_ERR_ARG;
     if (!error)
         *request = r->handle;
     nbc_unlock();
-    return error ? nbc_raise(call->comm, error) : MPI_SUCCESS;
+    return raised(call, error);
 }

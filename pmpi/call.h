@@ -28,6 +28,11 @@ struct nbc_call {
     bool has_info;
 };
 
+/* What the calls below return, having done nothing, where the call is to go to the MPI's own
+ * function: the shim stands aside, or does not know the communicator (made by the MPI for itself, or
+ * no communicator at all). The same on all ranks of the communicator. */
+enum { NBC_NOT_OURS = -1 };
+
 /* MPI_I…: starts the operation. Local. Sets *request only on success. Returns MPI_SUCCESS, or an
  * error after raising it on the communicator's error handler. MPI-4.1 sections 7.12, 8.9. */
 int nbc_call_start(const struct nbc_call *call, MPI_Request *request);
@@ -35,11 +40,9 @@ int nbc_call_start(const struct nbc_call *call, MPI_Request *request);
 /* MPI_…_init: sets up an inactive persistent operation. Collective. MPI-4.1 sections 7.13, 8.10. */
 int nbc_call_init(const struct nbc_call *call, MPI_Request *request);
 
-/* The blocking form: started, waited for, forgotten. */
+/* The blocking form: started, waited for, forgotten. A blocking collective is ours too, so that a
+ * rank that waits in it goes on forwarding what it has started before. */
 int nbc_call_wait(const struct nbc_call *call);
-
-/* Whether blocking collectives on this communicator are ours: the same on all its ranks. */
-bool nbc_takes_blocking(MPI_Comm comm);
 
 /* Raises an error on the handler of a communicator, MPI_COMM_WORLD's where that is none, and
  * returns it. Not under the lock. */

@@ -20,14 +20,32 @@ static struct nbc_context *contexts; /* by handle of the user's communicator; un
 
 static struct nbc_context *last; /* the one found last; under the lock */
 
-static void destroy(struct nbc_context *c)
+/* Contexts that nobody needs any more. Their communicators are freed without our lock: the MPI may
+ * hold locks of its own around attribute callbacks, and take the two in the other order. */
+static struct nbc_context *doomed; /* linked by next; under the lock */
+
+static void doom(struct nbc_context *c)
 {
-    NEXT(Comm_free)(&c->hidden);
-    nbc_tags_free(c->tags);
-    nbc_topology_free(c->topology);
     nbc_plans_free(c->plans);
-    free(c->hints);
-    free(c);
+    c->plans = NULL;
+    c->next = doomed;
+    doomed = c;
+}
+
+void nbc_context_bury(void)
+{
+    nbc_lock();
+    struct nbc_context *c = doomed, *next;
+    doomed = NULL;
+    nbc_unlock();
+    for (; c; c = next) {
+        next = c->next;
+        NEXT(Comm_free)(&c->hidden);
+        nbc_tags_free(c->tags);
+        nbc_topology_free(c->topology);
+        free(c->hints);
+        free(c);
+    }
 }
 
 void nbc_context_hold(struct nbc_context *c)
@@ -38,7 +56,7 @@ void nbc_context_hold(struct nbc_context *c)
 void nbc_context_release(struct nbc_context *c)
 {
     if (--c->uses == 0 && c->user == MPI_COMM_NULL)
-        destroy(c);
+        doom(c);
 }
 
 /* The user's communicator is being freed. The attribute tells, whoever frees it, and after the
@@ -54,9 +72,11 @@ static int on_free(MPI_Comm comm, int keyval, void *value, void *extra)
     last = NULL;
     c->user = MPI_COMM_NULL;
     if (c->uses == 0)
-        destroy(c);
-    if (!was_inside)
+        doom(c);
+    if (!was_inside) {
         nbc_unlock();
+        nbc_context_bury();
+    }
     if (comm == MPI_COMM_SELF)
         nbc_shutdown();
     return MPI_SUCCESS;
@@ -67,6 +87,7 @@ void nbc_context_cleanup(void)
     struct nbc_context *c, *later;
     HASH_ITER(hh, contexts, c, later)
         NEXT(Comm_delete_attr)(c->user, nbcshim_icoll_max_outstanding);
+    nbc_context_bury();
     NEXT(Comm_free_keyval)(&nbcshim_icoll_max_outstanding);
 }
 
@@ -132,6 +153,7 @@ int nbc_context_attach(MPI_Comm comm)
     MPI_Comm hidden;
     if (comm == MPI_COMM_NULL)
         return MPI_SUCCESS;
+    nbc_context_bury();
     int error = duplicate(comm, &hidden);
     if (error)
         return error;

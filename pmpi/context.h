@@ -26,8 +26,12 @@ struct nbc_context {
     struct nbc_plans *plans;       /* of earlier calls */
     struct nbc_hints *hints; /* from its info, or NULL */
     int uses; /* operations that may still communicate here: active ones, persistent ones */
+    struct nbc_context *next; /* among those that wait for nbc_context_bury */
     UT_hash_handle hh;
 };
+
+/* Frees what contexts held that ended under the lock. Not under the lock. */
+void nbc_context_bury(void);
 
 /* Makes the keyval and divides the tags 0 … tag_ub. Before the first attach. Returns an MPI error
  * code. */

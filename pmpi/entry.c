@@ -18,44 +18,32 @@
 #define TYPES(side, b, n, d, t)                                                                    \
     .side = {.buf = b, .counts = VIEW(n), .displs = VIEW(d), .types = t}
 
-#define FILL(COLL, ...) {.coll = NBC_##COLL, .comm = comm, __VA_ARGS__}
-
-/* While the shim stands aside, and for communicators it does not know (an MPI's own, made below
- * us), a call goes to the MPI's function, if there is one. */
+/* A call that is not ours goes to the MPI's function, if there is one. */
 #define BELOW(name, params, args)                                                                  \
     do {                                                                                           \
         static int(*native) params;                                                                \
         if (!native)                                                                               \
             native = (int(*) params)nbc_next_find(#name);                                          \
-        return native ? native args : nbc_off_error(comm, #name);                                  \
+        return native ? native args : nbc_lacks(comm, #name);                                  \
     } while (0)
 
-#define ENTRY(name, make, params, args, ...)                                                       \
+#define ENTRY(name, COLL, params, args, make, ...)                                                 \
     EXPORT(int, name, params, args)                                                                \
     {                                                                                              \
-        if (__builtin_expect(!nbc_on, 0))                                                          \
+        const struct nbc_call call = {.coll = NBC_##COLL, .comm = comm, __VA_ARGS__};              \
+        int error = make;                                                                          \
+        if (__builtin_expect(error == NBC_NOT_OURS, 0))                                            \
             BELOW(name, params, args);                                                             \
-        const struct nbc_call call = FILL(__VA_ARGS__);                                            \
-        return make(&call, request);                                                               \
-    }
-
-/* A blocking collective is ours too, so that a rank that waits in it goes on forwarding what it
- * has started before. Which way is taken must be the same on all ranks. */
-#define BLOCKING_ENTRY(name, params, args, ...)                                                    \
-    EXPORT(int, name, params, args)                                                                \
-    {                                                                                              \
-        if (!nbc_takes_blocking(comm))                                                             \
-            BELOW(name, params, args);                                                             \
-        const struct nbc_call call = FILL(__VA_ARGS__);                                            \
-        return nbc_call_wait(&call);                                                               \
+        return error;                                                                              \
     }
 
 #define COLLECTIVE(blocking, immediate, persistent, COLL, params, args, ...)                       \
-    BLOCKING_ENTRY(NAME(blocking), (params), (args), COLL, __VA_ARGS__)                            \
-    ENTRY(NAME(immediate), nbc_call_start, (params, MPI_Request *request), (args, request), COLL,  \
-          __VA_ARGS__)                                                                             \
-    ENTRY(NAME(persistent), nbc_call_init, (params, MPI_Info info, MPI_Request *request),          \
-          (args, info, request), COLL, .info = info, .has_info = true, __VA_ARGS__)
+    ENTRY(NAME(blocking), COLL, (params), (args), nbc_call_wait(&call), __VA_ARGS__)               \
+    ENTRY(NAME(immediate), COLL, (params, MPI_Request *request), (args, request),                  \
+          nbc_call_start(&call, request), __VA_ARGS__)                                             \
+    ENTRY(NAME(persistent), COLL, (params, MPI_Info info, MPI_Request *request),                   \
+          (args, info, request), nbc_call_init(&call, request), .info = info, .has_info = true,    \
+          __VA_ARGS__)
 
 #define NAME(name) name
 #define C int

@@ -22,8 +22,10 @@ int nbcshim_version(void)
     return NBCSHIM_VERSION;
 }
 
-int nbc_off_error(MPI_Comm comm, const char *name)
+int nbc_lacks(MPI_Comm comm, const char *name)
 {
+    if (nbc_on) /* of no communicator we know */
+        return nbc_raise(MPI_COMM_NULL, MPI_ERR_COMM);
     static bool told; /* a second line would do no harm */
     if (!told)
         fprintf(stderr,

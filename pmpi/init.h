@@ -12,9 +12,9 @@
  * communicator has a context. */
 extern bool nbc_on;
 
-/* Error for a collective that neither the MPI has nor the shim, standing aside, provides. Says on
- * standard error how to change that, once. */
-int nbc_off_error(MPI_Comm comm, const char *name);
+/* Error for a collective that is not ours here and that the MPI lacks. Where the reason is that the
+ * shim stands aside it says on standard error, once, how to change that. */
+int nbc_lacks(MPI_Comm comm, const char *name);
 
 /* MPI is about to end: called while MPI_COMM_SELF's attributes are deleted, when the attributes of
  * the program are gone already and all of MPI still works. */
