@@ -38,9 +38,8 @@ static int lay_out(struct nbc_request *r, struct nbc_datatype **types, int ntype
     return MPI_SUCCESS;
 }
 
-/* A request with this schedule (takes its owner over), for this plan or for none. */
-static int equip(struct nbc_sched *sched, struct nbc_plan *plan, struct nbc_datatype **types,
-                 int ntypes, struct nbc_request **out)
+int nbc_call_equip(struct nbc_sched *sched, struct nbc_plan *plan, struct nbc_datatype **types,
+                   int ntypes, struct nbc_request **out)
 {
     struct nbc_request *r = nbc_request_new();
     if (!r) {
@@ -60,9 +59,8 @@ static int equip(struct nbc_sched *sched, struct nbc_plan *plan, struct nbc_data
     return error;
 }
 
-/* What the operation needs until it is freed, and where its data is. */
-static void bind(struct nbc_request *r, const struct nbc_call *call, struct nbc_context *c,
-                 struct nbc_operator *reducer)
+void nbc_call_bind(struct nbc_request *r, const struct nbc_call *call, struct nbc_context *c,
+                   struct nbc_operator *reducer)
 {
     for (int i = 0; i < r->ntypes; i++)
         nbc_datatype_hold(r->types[i]);
@@ -90,7 +88,7 @@ static int follow(struct nbc_plan *plan, struct nbc_request **out)
         return MPI_SUCCESS;
     }
     plan->sched->refs++;
-    return equip(plan->sched, plan, plan->types, NBC_TYPE_FIRST_PEER, out);
+    return nbc_call_equip(plan->sched, plan, plan->types, NBC_TYPE_FIRST_PEER, out);
 }
 
 /* Works out what a plan would have told, and keeps it. */
@@ -110,7 +108,7 @@ static int work_out(const struct nbc_call *call, struct nbc_context *c,
     if (sched) {
         struct nbc_plan *plan =
             nbc_plan_keep(&c->plans, call, &b, sched, alg, override, segment);
-        error = equip(sched, plan, b.types, b.shape.ntypes, out);
+        error = nbc_call_equip(sched, plan, b.types, b.shape.ntypes, out);
         nbc_stats_count(alg, nbc_shape_bytes(&b.shape));
     }
     *reducer = b.reducer;
@@ -159,7 +157,7 @@ static int make(const struct nbc_call *call, struct nbc_context *c, struct nbc_r
         error = work_out(call, c, override, segment, out, &reducer);
     }
     if (!error)
-        bind(*out, call, c, reducer);
+        nbc_call_bind(*out, call, c, reducer);
     return error;
 }
 
@@ -171,6 +169,8 @@ static int start(const struct nbc_call *call, struct nbc_request **out)
     struct nbc_context *c = nbc_context_find(call->comm);
     if (!c)
         return NBC_NOT_OURS;
+    if (c->lost)
+        return MPI_ERR_OTHER;
     int error = make(call, c, &r);
     if (error && error != MPI_ERR_NO_MEM)
         return error;
@@ -291,6 +291,8 @@ static int init(const struct nbc_call *call, struct nbc_request **out)
     struct nbc_context *c = nbc_context_find(call->comm);
     if (!c)
         return NBC_NOT_OURS;
+    if (c->lost)
+        return MPI_ERR_OTHER;
     int error = make(call, c, out), tag;
     if (error)
         return error;

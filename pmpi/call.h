@@ -44,6 +44,22 @@ int nbc_call_init(const struct nbc_call *call, MPI_Request *request);
  * rank that waits in it goes on forwarding what it has started before. */
 int nbc_call_wait(const struct nbc_call *call);
 
+struct nbc_context;
+struct nbc_datatype;
+struct nbc_operator;
+struct nbc_plan;
+struct nbc_request;
+struct nbc_sched;
+
+/* A request with this schedule (takes its owner over, also on failure) and working memory, for this
+ * plan or for none. Under the lock, as the next. Returns an MPI error code. */
+int nbc_call_equip(struct nbc_sched *sched, struct nbc_plan *plan, struct nbc_datatype **types,
+                   int ntypes, struct nbc_request **out);
+
+/* Makes it hold what the operation needs until it is freed, and know where its data is. */
+void nbc_call_bind(struct nbc_request *r, const struct nbc_call *call, struct nbc_context *c,
+                   struct nbc_operator *reducer);
+
 /* Raises an error on the handler of a communicator, MPI_COMM_WORLD's where that is none, and
  * returns it. Not under the lock. */
 int nbc_raise(MPI_Comm comm, int error);

@@ -25,7 +25,8 @@ struct nbc_context {
     struct nbc_topology *topology; /* neighbor lists, made when first asked for */
     struct nbc_plans *plans;       /* of earlier calls */
     struct nbc_hints *hints; /* from its info, or NULL */
-    int uses; /* operations that may still communicate here: active ones, persistent ones */
+    bool lost; /* messages of a failed operation may reach later ones: nothing starts any more */
+    int uses;  /* operations that may still communicate here: active ones, persistent ones */
     struct nbc_context *next; /* among those that wait for nbc_context_bury */
     UT_hash_handle hh;
 };

@@ -5,6 +5,7 @@
 #include <utlist.h>
 
 #include "lock.h"
+#include "orphan.h"
 
 int nbc_nactive;
 
@@ -19,16 +20,57 @@ static void count_active(int change)
     __atomic_store_n(&nbc_nactive, nbc_nactive + change, __ATOMIC_RELAXED);
 }
 
-static void complete(struct nbc_request *r)
+static void leave(struct nbc_request *r)
 {
     if (cursor == r)
         cursor = r->next;
     DL_DELETE(active, r);
     count_active(-1);
+}
+
+static void enter(struct nbc_request *r)
+{
+    r->state = NBC_ACTIVE;
+    DL_APPEND(active, r);
+    count_active(1);
+}
+
+static void complete(struct nbc_request *r);
+
+/* The orphan takes the place of a failed operation, and its tag. Where there can be none the
+ * communicator is lost: a later operation might be given the messages of this one. */
+static bool leave_orphan(struct nbc_request *r)
+{
+    int error;
+    struct nbc_request *orphan = nbc_orphan_new(r, &error);
+    if (error)
+        r->context->lost = true;
+    if (!orphan)
+        return false;
+    if (r->persistent)
+        r->tag = -1;
+    else
+        DL_REPLACE_ELEM2(r->context->pending, r, orphan, older, newer);
+    enter(orphan);
+    if (nbc_exec_start(&orphan->exec))
+        complete(orphan); /* it failed too, or it would have to wait */
+    return true;
+}
+
+/* Returns with r complete, or gone if it is an orphan. */
+static void complete(struct nbc_request *r)
+{
+    struct nbc_context *c = r->context;
+    leave(r);
     r->error = r->exec.error;
     r->state = NBC_COMPLETE;
-    if (!r->persistent)
-        DL_DELETE2(r->context->pending, r, older, newer);
+    if (r->orphan && r->error)
+        c->lost = true;
+    bool replaced = r->error && !r->orphan && leave_orphan(r);
+    if (!r->persistent && !replaced)
+        DL_DELETE2(c->pending, r, older, newer);
+    if (r->orphan)
+        nbc_request_free(r);
 }
 
 static void begin(struct nbc_request *r)
@@ -64,9 +106,12 @@ static bool is_deferred(const struct nbc_request *r)
 void nbc_progress_start(struct nbc_request *r)
 {
     struct nbc_context *c = r->context;
-    r->state = NBC_ACTIVE;
-    DL_APPEND(active, r);
-    count_active(1);
+    if (r->persistent && r->tag < 0) {
+        r->error = MPI_ERR_OTHER; /* its last run failed, and its tag is not free yet */
+        r->state = NBC_COMPLETE;
+        return;
+    }
+    enter(r);
     if (r->persistent) {
         begin(r);
         return;
@@ -80,11 +125,12 @@ void nbc_progress_start(struct nbc_request *r)
 /* Nothing of r may be touched afterwards but its state: it has not been told to the program. */
 static void poll_one(struct nbc_request *r)
 {
+    struct nbc_context *c = r->context;
     if (is_deferred(r) || !nbc_exec_poll(&r->exec))
         return;
     complete(r);
-    if (r->context->deferred)
-        start_deferred(r->context);
+    if (c->deferred)
+        start_deferred(c);
 }
 
 void nbc_progress(struct nbc_request *r)

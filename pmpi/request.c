@@ -89,10 +89,10 @@ static void let_go(struct nbc_request *r)
         nbc_datatype_release(r->types[i]);
     if (r->reducer)
         nbc_operator_release(r->reducer);
-    if (r->persistent)
+    if (r->persistent && r->tag >= 0)
         nbc_tags_give(r->context->tags, r->tag);
     r->reducer = NULL;
-    r->persistent = false;
+    r->persistent = r->orphan = false;
 }
 
 void nbc_request_free(struct nbc_request *r)

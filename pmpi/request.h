@@ -28,11 +28,12 @@ struct nbc_request {
     MPI_Request handle;
     enum nbc_state state;
     bool persistent;
-    int error; /* of a complete operation */
+    bool orphan; /* receives what a failed operation still owes; nobody waits for it (orphan.h) */
+    int error;   /* of a complete operation */
 
     /* What the transport wants to know. */
     MPI_Comm comm; /* the hidden one */
-    int tag;
+    int tag; /* −1: a failed persistent operation has lost it to its orphan */
     MPI_Op op;
     struct nbc_datatype **types; /* by slot; held */
     int ntypes;

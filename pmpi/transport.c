@@ -141,6 +141,23 @@ static int poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
     return error;
 }
 
+static bool drop(void *self, nbc_handle h, bool is_send)
+{
+    (void)self;
+    MPI_Request request = load(&h);
+    MPI_Status status;
+    int cancelled = 0;
+    if (is_send) {
+        NEXT(Request_free)(&request);
+        return false;
+    }
+    /* A cancelled receive completes, by itself or with its message: the wait is local. */
+    if (NEXT(Cancel)(&request) || NEXT(Wait)(&request, &status))
+        return false;
+    NEXT(Test_cancelled)(&status, &cancelled);
+    return !cancelled;
+}
+
 static const struct nbc_type *layout(const struct nbc_request *r, int type)
 {
     return &r->types[type]->layout;
@@ -241,6 +258,7 @@ const struct nbc_transport nbc_mpi_transport = {
     .send = send,
     .recv = receive,
     .poll = poll,
+    .drop = drop,
     .copy = copy,
     .reduce = reduce,
 };

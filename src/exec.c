@@ -27,9 +27,12 @@ static void release(struct nbc_exec *e, const int32_t *succ, int n)
             e->ready[e->nready++] = succ[i];
 }
 
+enum { DONE = -1 }; /* in waits[] */
+
 static void finish(struct nbc_exec *e, const struct nbc_op *op)
 {
     e->left--;
+    e->waits[op - e->sched->ops] = DONE;
     release(e, &e->sched->succ[op->succ + op->nsucc_issue], op->nsucc_done);
 }
 
@@ -74,15 +77,32 @@ static int issue(struct nbc_exec *e, int32_t id)
     return error;
 }
 
-/* Issues what is ready, in the order it became so. After an error only the messages under way are
- * left to be waited for. */
+/* After an error nothing goes on: others may wait for what this rank will never send, so waiting for
+ * them could last forever. */
+static void give_up(struct nbc_exec *e)
+{
+    for (int i = 0; i < e->ninflight; i++) {
+        int32_t id = e->inflight[i];
+        bool is_send = e->sched->ops[id].kind == NBC_OP_SEND;
+        if (e->transport->drop(e->self, e->handles[i], is_send))
+            e->waits[id] = DONE;
+    }
+    e->ninflight = e->left = 0;
+}
+
+bool nbc_exec_owes(const struct nbc_exec *e, int32_t id)
+{
+    return e->sched->ops[id].kind == NBC_OP_RECV && e->waits[id] != DONE;
+}
+
+/* Issues what is ready, in the order it became so. */
 static bool run(struct nbc_exec *e)
 {
     for (int i = 0; i < e->nready && !e->error; i++)
         e->error = issue(e, e->ready[i]);
     e->nready = 0;
     if (e->error)
-        e->left = e->ninflight;
+        give_up(e);
     return e->left == 0;
 }
 
@@ -117,7 +137,7 @@ bool nbc_exec_poll(struct nbc_exec *e)
     if (error && !e->error)
         e->error = error;
     remove_done(e, ndone);
-    for (int i = 0; i < ndone && !e->error; i++)
+    for (int i = 0; i < ndone; i++)
         finish(e, &e->sched->ops[e->done[i]]);
     return run(e);
 }

@@ -34,8 +34,12 @@ void nbc_exec_init(struct nbc_exec *e, const struct nbc_sched *sched,
 bool nbc_exec_start(struct nbc_exec *e);
 
 /* Moves on what can be moved on, once. Returns true when the run is complete: then e->error is its
- * result. After an error nothing more is issued; the run is complete when the messages under way
- * are. */
+ * result. After an error nothing more is issued, what is under way is given up, and the run is
+ * complete at once. */
 bool nbc_exec_poll(struct nbc_exec *e);
+
+/* After a failed run: whether this operation is a receive whose message may still arrive. Whoever
+ * reuses the tag must first have received it. */
+bool nbc_exec_owes(const struct nbc_exec *e, int32_t id);
 
 #endif

@@ -4,6 +4,7 @@
 #ifndef NBC_TRANSPORT_H
 #define NBC_TRANSPORT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* One pending send or receive. Holds an MPI_Request of either kind, integer or pointer. */
@@ -21,6 +22,11 @@ struct nbc_transport {
      * to *ndone; a handle reported is gone. An error of a message is returned after its handle is
      * reported like the others. */
     int (*poll)(void *self, int n, nbc_handle *h, int *done, int *ndone);
+
+    /* Gives a message under way up: an operation has failed. A send is left to end by itself. Returns
+     * true when a receive turns out to have its message already; otherwise nothing will be written
+     * to its buffer any more, and its message is still to come. The handle is gone. */
+    bool (*drop)(void *self, nbc_handle h, bool is_send);
 
     /* Both sides hold the same number of bytes, in possibly different types and counts. They do not
      * overlap. Done on return. */

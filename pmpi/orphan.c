@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#include "orphan.h"
+
+#include "call.h"
+
+/* Messages between two ranks match in order, so the receives must be posted in that of the failed
+ * schedule, which is the order of its operations. */
+static struct nbc_sched *owed(const struct nbc_request *failed)
+{
+    const struct nbc_sched *old = failed->sched;
+    const struct nbc_type byte = {1, 1, 0, 1, true};
+    const struct nbc_shape shape = {.coll = failed->coll, .types = &byte, .ntypes = 1};
+    struct nbc_sched *s = nbc_sched_new(&shape, old->nmsgs);
+    for (int32_t id = 0; s && id < old->nops; id++) {
+        if (!nbc_exec_owes(&failed->exec, id))
+            continue;
+        const struct nbc_op *op = &old->ops[id];
+        int64_t bytes = op->a.count * failed->types[op->a.type]->layout.size;
+        nbc_recv(s, nbc_temp_bytes(s, bytes), op->peer, NBC_NONE);
+    }
+    return nbc_sched_finish(s);
+}
+
+struct nbc_request *nbc_orphan_new(const struct nbc_request *failed, int *error)
+{
+    struct nbc_sched *sched = owed(failed);
+    struct nbc_request *r;
+    *error = sched ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    if (!sched)
+        return NULL;
+    if (sched->nops == 0) {
+        nbc_sched_free(sched);
+        return NULL;
+    }
+    const struct nbc_call call = {.coll = failed->coll};
+    *error = nbc_call_equip(sched, NULL, failed->types, 1, &r);
+    if (*error)
+        return NULL;
+    nbc_call_bind(r, &call, failed->context, NULL);
+    r->orphan = true;
+    r->persistent = failed->persistent;
+    r->tag = failed->tag;
+    r->seq = failed->seq;
+    return r;
+}
