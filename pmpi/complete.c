@@ -15,8 +15,7 @@ void nbc_complete_setup(void)
     nbc_empty_status.MPI_ERROR = MPI_SUCCESS;
 }
 
-/* Calls for one request do not touch MPI_ERROR. */
-static void set_status(MPI_Status *status)
+void nbc_set_status(MPI_Status *status)
 {
     if (status == MPI_STATUS_IGNORE)
         return;
@@ -42,7 +41,7 @@ int nbc_conclude(struct nbc_request *r, MPI_Request *request, MPI_Status *status
     MPI_Comm comm = r->context->user;
     int error = nbc_end(r, request);
     nbc_unlock();
-    set_status(status);
+    nbc_set_status(status);
     return error ? nbc_raise(comm, error) : MPI_SUCCESS;
 }
 

@@ -14,6 +14,9 @@ extern MPI_Status nbc_empty_status;
 /* To be called once at init, before the first request exists. */
 void nbc_complete_setup(void);
 
+/* Writes it as calls for one request do, which leave MPI_ERROR alone. */
+void nbc_set_status(MPI_Status *status);
+
 /* The program is being told that r is complete: r is inactive or gone afterwards, and *request
  * null. Returns its error. Under the lock. */
 int nbc_end(struct nbc_request *r, MPI_Request *request);

@@ -79,9 +79,12 @@ static bool any_other(const struct array *a, int *index, MPI_Status *status, int
         return false;
     int flag = 0;
     *error = NEXT(Testany)(a->n, a->requests, index, &flag, status);
-    if (*error || !flag)
-        return *error;
-    return *index != MPI_UNDEFINED || !a->ours.n; /* undefined: none of the others is active */
+    if (*error || !flag || *index != MPI_UNDEFINED)
+        return *error || flag;
+    if (a->ours.n)
+        return false;       /* none of the others is active */
+    nbc_set_status(status); /* MPICH 4.0.2 leaves it as it was */
+    return true;
 }
 
 static bool any_round(struct array *a, int *index, MPI_Status *status, int *error)
