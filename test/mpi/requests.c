@@ -1,0 +1,883 @@
+/* SPDX-License-Identifier: MIT */
+/* The rules of requests, one by one: MPI-4.1 sections 3.7.3 to 3.7.6, 3.9, 7.12, 7.13. Random mixes
+ * are in requests_mix.c. */
+#include "util.h"
+
+#include <string.h>
+
+#ifndef NBC_TEST_LINKED
+#pragma weak MPI_Allreduce_init
+#pragma weak MPI_Barrier_init
+#endif
+
+#define CHECK(condition) EXPECT(condition, "%s:%d: %s", __func__, __LINE__, #condition)
+
+enum { UNTOUCHED = 77, GATE = 900, DATA = 901 };
+
+static MPI_Comm comm; /* where the collectives run; WORLD carries the messages */
+
+/* --- what was raised ---------------------------------------------------------------------------*/
+
+static int nraised, raised_class;
+static MPI_Comm raised_on;
+
+/* C11 has no prototype for "...", MPI has: more arguments may follow. */
+static void note_error(MPI_Comm *on, int *code, ...)
+{
+    nraised++;
+    raised_on = *on;
+    MPI_Error_class(*code, &raised_class);
+}
+
+/* One error of that class was raised since the last call of this, on that communicator. */
+static bool raised(int class, MPI_Comm on)
+{
+    bool right = nraised == 1 && raised_class == class && raised_on == on;
+    nraised = 0;
+    return right;
+}
+
+/* The same where the MPI may have raised its own before: MPICH 4.0.2 raises whatever a completion
+ * call finds on WORLD, also for the messages below an operation. */
+static bool raised_last(int class, MPI_Comm on)
+{
+    nraised = nraised > 0;
+    return raised(class, on);
+}
+
+static int class_of(int code)
+{
+    int class;
+    MPI_Error_class(code, &class);
+    return class;
+}
+
+static void note_errors(MPI_Comm on)
+{
+    MPI_Errhandler handler;
+    MPI_Comm_create_errhandler(note_error, &handler);
+    MPI_Comm_set_errhandler(on, handler);
+    MPI_Errhandler_free(&handler);
+}
+
+/* --- statuses ----------------------------------------------------------------------------------*/
+
+static void spoil(MPI_Status *s, int n)
+{
+    memset(s, 0x55, n * sizeof *s);
+    for (int i = 0; i < n; i++)
+        s[i].MPI_ERROR = UNTOUCHED;
+}
+
+static bool is_empty(const MPI_Status *s)
+{
+    int cancelled, count;
+    MPI_Test_cancelled(s, &cancelled);
+    MPI_Get_count(s, MPI_INT, &count);
+    return s->MPI_SOURCE == MPI_ANY_SOURCE && s->MPI_TAG == MPI_ANY_TAG && !cancelled && count == 0;
+}
+
+static bool is_message(const MPI_Status *s, int source, int tag)
+{
+    int count;
+    MPI_Get_count(s, MPI_INT, &count);
+    return s->MPI_SOURCE == source && s->MPI_TAG == tag && count == 1;
+}
+
+/* --- operations that are surely pending --------------------------------------------------------*/
+
+/* The last rank keeps out of the collectives of the others until each of them has opened the gate.
+ * All ranks call gate_wait before theirs, all but the last gate_open. */
+static bool is_late(void)
+{
+    return test_rank == test_size - 1;
+}
+
+static void gate_wait(void)
+{
+    for (int i = 0; is_late() && i < test_size - 1; i++)
+        MPI_Recv(NULL, 0, MPI_INT, i, GATE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void gate_open(void)
+{
+    if (!is_late())
+        MPI_Send(NULL, 0, MPI_INT, test_size - 1, GATE, MPI_COMM_WORLD);
+}
+
+static int right(void)
+{
+    return (test_rank + 1) % test_size;
+}
+
+static int left(void)
+{
+    return (test_rank + test_size - 1) % test_size;
+}
+
+static int sum_of_ranks(void)
+{
+    return test_size * (test_size - 1) / 2;
+}
+
+/* A nonblocking sum and a persistent one. */
+static int one_in, one_out;
+
+static MPI_Request sum_start(void)
+{
+    MPI_Request r;
+    one_in = test_rank;
+    one_out = -1;
+    MPI_Iallreduce(&one_in, &one_out, 1, MPI_INT, MPI_SUM, comm, &r);
+    return r;
+}
+
+static MPI_Request sum_init(void)
+{
+    MPI_Request r;
+    one_in = test_rank;
+    one_out = -1;
+    MPI_Allreduce_init(&one_in, &one_out, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &r);
+    return r;
+}
+
+/* --- null and inactive requests ----------------------------------------------------------------*/
+
+static void single_inactive(MPI_Request r)
+{
+    MPI_Request before = r;
+    MPI_Status s;
+    int flag = 0;
+
+    spoil(&s, 1);
+    CHECK(MPI_Wait(&r, &s) == MPI_SUCCESS && is_empty(&s));
+    spoil(&s, 1);
+    CHECK(MPI_Test(&r, &flag, &s) == MPI_SUCCESS && flag && is_empty(&s));
+    spoil(&s, 1);
+    flag = 0;
+    CHECK(MPI_Request_get_status(r, &flag, &s) == MPI_SUCCESS && flag && is_empty(&s));
+    CHECK(MPI_Wait(&r, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(r == before);
+}
+
+static void array_inactive(int n, MPI_Request *r)
+{
+    MPI_Status s[8];
+    int index = 0, flag = 0, count = 0, indices[8];
+
+    spoil(s, n);
+    CHECK(MPI_Waitany(n, r, &index, s) == MPI_SUCCESS && index == MPI_UNDEFINED && is_empty(s));
+    spoil(s, n);
+    index = 0;
+    CHECK(MPI_Testany(n, r, &index, &flag, s) == MPI_SUCCESS && flag && index == MPI_UNDEFINED &&
+          is_empty(s));
+    CHECK(MPI_Waitsome(n, r, &count, indices, s) == MPI_SUCCESS && count == MPI_UNDEFINED);
+    count = 0;
+    CHECK(MPI_Testsome(n, r, &count, indices, s) == MPI_SUCCESS && count == MPI_UNDEFINED);
+    spoil(s, n);
+    CHECK(MPI_Waitall(n, r, s) == MPI_SUCCESS);
+    for (int i = 0; i < n; i++)
+        CHECK(is_empty(&s[i]));
+    spoil(s, n);
+    flag = 0;
+    CHECK(MPI_Testall(n, r, &flag, s) == MPI_SUCCESS && flag);
+    for (int i = 0; i < n; i++)
+        CHECK(is_empty(&s[i]));
+    CHECK(MPI_Waitall(n, r, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+}
+
+static void inactive_requests(void)
+{
+    MPI_Request ours = sum_init(), native, pending = MPI_REQUEST_NULL;
+    int x, late = test_size > 1 && !is_late();
+    MPI_Recv_init(&x, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, &native);
+    MPI_Request all[4] = {MPI_REQUEST_NULL, ours, native, ours};
+
+    /* At first nothing is under way, then something of ours. */
+    for (int i = 0; i < 2; i++) {
+        single_inactive(MPI_REQUEST_NULL);
+        single_inactive(ours);
+        single_inactive(native);
+        array_inactive(3, all);
+        array_inactive(1, all);
+        array_inactive(2, all);
+        CHECK(all[0] == MPI_REQUEST_NULL && all[1] == ours && all[2] == native);
+        if (i == 0 && late)
+            MPI_Ibarrier(comm, &pending);
+    }
+    if (late)
+        gate_open();
+    else if (test_size > 1) {
+        gate_wait();
+        MPI_Ibarrier(comm, &pending);
+    }
+    MPI_Wait(&pending, MPI_STATUS_IGNORE);
+    MPI_Request_free(&native);
+    CHECK(MPI_Request_free(&ours) == MPI_SUCCESS && ours == MPI_REQUEST_NULL);
+    CHECK(one_out == -1); /* init computes nothing */
+    CHECK(nraised == 0);
+}
+
+/* --- one request -------------------------------------------------------------------------------*/
+
+static void single_completion(void)
+{
+    MPI_Status s;
+    int flag = 0;
+    MPI_Request r = sum_start();
+
+    spoil(&s, 1);
+    CHECK(MPI_Wait(&r, &s) == MPI_SUCCESS);
+    CHECK(r == MPI_REQUEST_NULL && is_empty(&s) && s.MPI_ERROR == UNTOUCHED);
+    CHECK(one_out == sum_of_ranks());
+
+    r = sum_start();
+    spoil(&s, 1);
+    while (!flag)
+        CHECK(MPI_Test(&r, &flag, &s) == MPI_SUCCESS);
+    CHECK(r == MPI_REQUEST_NULL && is_empty(&s) && s.MPI_ERROR == UNTOUCHED);
+    CHECK(one_out == sum_of_ranks());
+
+    r = sum_start();
+    CHECK(MPI_Wait(&r, MPI_STATUS_IGNORE) == MPI_SUCCESS && r == MPI_REQUEST_NULL);
+}
+
+static void persistent_completion(void)
+{
+    MPI_Request r = sum_init(), handle = r;
+    MPI_Status s;
+
+    for (int i = 1; i <= 5; i++) {
+        int flag = 0;
+        one_in = i * test_rank;
+        one_out = -1;
+        CHECK(MPI_Start(&r) == MPI_SUCCESS);
+        spoil(&s, 1);
+        if (i % 2)
+            CHECK(MPI_Wait(&r, &s) == MPI_SUCCESS);
+        while (i % 2 == 0 && !flag)
+            CHECK(MPI_Test(&r, &flag, &s) == MPI_SUCCESS);
+        CHECK(r == handle && is_empty(&s) && s.MPI_ERROR == UNTOUCHED);
+        CHECK(one_out == i * sum_of_ranks());
+        single_inactive(r);
+    }
+    CHECK(MPI_Request_free(&r) == MPI_SUCCESS && r == MPI_REQUEST_NULL);
+}
+
+/* Polls by MPI_Request_get_status alone: it must move the operation on, and leave the request. */
+static void poll_status(MPI_Request r)
+{
+    MPI_Status s;
+    int flag = 0;
+    spoil(&s, 1);
+    while (!flag)
+        CHECK(MPI_Request_get_status(r, &flag, &s) == MPI_SUCCESS);
+    CHECK(is_empty(&s) && s.MPI_ERROR == UNTOUCHED);
+}
+
+static void get_status(void)
+{
+    MPI_Request r, p = sum_init();
+    int flag = 1;
+
+    gate_wait();
+    r = sum_start();
+    if (test_size > 1 && !is_late()) {
+        CHECK(MPI_Request_get_status(r, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && !flag);
+        CHECK(MPI_Test(&r, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && !flag);
+    }
+    gate_open();
+    poll_status(r);
+    CHECK(one_out == sum_of_ranks());
+    flag = 0;
+    CHECK(MPI_Test(&r, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && flag && r == MPI_REQUEST_NULL);
+
+    /* Complete but not told: a persistent one cannot be started or freed yet. */
+    MPI_Start(&p);
+    poll_status(p);
+    CHECK(class_of(MPI_Start(&p)) == MPI_ERR_REQUEST && raised(MPI_ERR_REQUEST, comm));
+    CHECK(class_of(MPI_Request_free(&p)) == MPI_ERR_REQUEST && raised(MPI_ERR_REQUEST, comm));
+    CHECK(MPI_Wait(&p, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(MPI_Request_free(&p) == MPI_SUCCESS && p == MPI_REQUEST_NULL);
+}
+
+/* --- what is forbidden -------------------------------------------------------------------------*/
+
+static void refuse_all(MPI_Request *r, MPI_Comm on)
+{
+    MPI_Request before = *r;
+    CHECK(class_of(MPI_Request_free(r)) == MPI_ERR_REQUEST && raised(MPI_ERR_REQUEST, on));
+    CHECK(class_of(MPI_Cancel(r)) == MPI_ERR_REQUEST && raised(MPI_ERR_REQUEST, on));
+    CHECK(class_of(MPI_Start(r)) == MPI_ERR_REQUEST && raised(MPI_ERR_REQUEST, on));
+    CHECK(class_of(MPI_Startall(1, r)) == MPI_ERR_REQUEST && raised(MPI_ERR_REQUEST, on));
+    CHECK(*r == before);
+}
+
+/* On one rank operations are complete at once: the same must be refused. */
+static void misuse(void)
+{
+    MPI_Request r, p = sum_init(), handle = p;
+    MPI_Comm copy, freed;
+
+    CHECK(class_of(MPI_Cancel(&p)) == MPI_ERR_REQUEST && raised(MPI_ERR_REQUEST, comm));
+    CHECK(p == handle);
+    gate_wait();
+    MPI_Start(&p);
+    refuse_all(&p, comm);
+    gate_open();
+    CHECK(MPI_Wait(&p, MPI_STATUS_IGNORE) == MPI_SUCCESS && one_out == sum_of_ranks());
+    CHECK(MPI_Request_free(&p) == MPI_SUCCESS);
+
+    gate_wait();
+    r = sum_start();
+    refuse_all(&r, comm);
+    gate_open();
+    CHECK(MPI_Wait(&r, MPI_STATUS_IGNORE) == MPI_SUCCESS && one_out == sum_of_ranks());
+
+    /* The communicator's own handler while it exists, then that of WORLD. */
+    MPI_Comm_dup(comm, &copy);
+    note_errors(copy);
+    freed = copy;
+    gate_wait();
+    MPI_Ibarrier(copy, &r);
+    refuse_all(&r, copy);
+    MPI_Comm_free(&freed);
+    refuse_all(&r, MPI_COMM_WORLD);
+    gate_open();
+    CHECK(MPI_Wait(&r, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+}
+
+/* --- MPI_Startall ------------------------------------------------------------------------------*/
+
+struct four {
+    MPI_Request r[4]; /* sum, receive, send, barrier */
+    int from_left, to_right;
+};
+
+static void four_init(struct four *f)
+{
+    f->r[0] = sum_init();
+    MPI_Recv_init(&f->from_left, 1, MPI_INT, left(), DATA, MPI_COMM_WORLD, &f->r[1]);
+    MPI_Send_init(&f->to_right, 1, MPI_INT, right(), DATA, MPI_COMM_WORLD, &f->r[2]);
+    MPI_Barrier_init(comm, MPI_INFO_NULL, &f->r[3]);
+}
+
+static void four_run(struct four *f, int factor)
+{
+    MPI_Status s[4];
+    f->from_left = one_out = -1;
+    f->to_right = one_in = factor * test_rank;
+    spoil(s, 4);
+    CHECK(MPI_Startall(4, f->r) == MPI_SUCCESS);
+    CHECK(MPI_Waitall(4, f->r, s) == MPI_SUCCESS);
+    CHECK(one_out == factor * sum_of_ranks() && f->from_left == factor * left());
+    CHECK(is_empty(&s[0]) && is_message(&s[1], left(), DATA) && is_empty(&s[3]));
+    for (int i = 0; i < 4; i++)
+        CHECK(f->r[i] != MPI_REQUEST_NULL);
+}
+
+/* With a bad entry among them nothing is started: all are as inactive as before. */
+static void four_bad(struct four *f, MPI_Request bad, int class, MPI_Comm on)
+{
+    for (int at = 0; at < 5; at++) {
+        MPI_Request r[5], before[5];
+        MPI_Status s[4];
+        int flag = 0;
+        for (int i = 0; i < 5; i++)
+            before[i] = r[i] = i == at ? bad : f->r[i - (i > at)];
+        CHECK(class_of(MPI_Startall(5, r)) == class);
+        CHECK(raised(class, on));
+        CHECK(memcmp(r, before, sizeof r) == 0);
+        CHECK(MPI_Testall(4, f->r, &flag, s) == MPI_SUCCESS && flag);
+        for (int i = 0; flag && i < 4; i++)
+            CHECK(is_empty(&s[i]));
+    }
+}
+
+static void startall(void)
+{
+    struct four f;
+    MPI_Request p, r;
+    four_init(&f);
+    for (int i = 1; i <= 5; i++)
+        four_run(&f, i);
+
+    MPI_Barrier_init(comm, MPI_INFO_NULL, &p);
+    gate_wait();
+    MPI_Start(&p);
+    four_bad(&f, p, MPI_ERR_REQUEST, comm);
+    gate_open();
+    MPI_Wait(&p, MPI_STATUS_IGNORE);
+    gate_wait();
+    MPI_Ibarrier(comm, &r);
+    four_bad(&f, r, MPI_ERR_REQUEST, comm);
+    gate_open();
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    four_bad(&f, f.r[3], MPI_ERR_REQUEST, comm); /* twice the same */
+    four_bad(&f, MPI_REQUEST_NULL, MPI_ERR_REQUEST, MPI_COMM_WORLD);
+
+    four_run(&f, 6);
+    MPI_Request_free(&p);
+    for (int i = 0; i < 4; i++)
+        CHECK(MPI_Request_free(&f.r[i]) == MPI_SUCCESS);
+}
+
+/* --- all, any and some of a mix ----------------------------------------------------------------*/
+
+static int query(void *state, MPI_Status *s)
+{
+    MPI_Status_set_elements(s, MPI_INT, 1);
+    MPI_Status_set_cancelled(s, 0);
+    s->MPI_SOURCE = *(int *)state;
+    s->MPI_TAG = DATA;
+    return MPI_SUCCESS;
+}
+
+static int release(void *state)
+{
+    *(int *)state = -2;
+    return MPI_SUCCESS;
+}
+
+static int cancel(void *state, int complete)
+{
+    (void)state, (void)complete;
+    return MPI_SUCCESS;
+}
+
+/* A sum, a receive, null, a barrier, a send, an inactive one of ours, a generalized request. */
+enum { SUM, RECEIVE, NONE, BARRIER, SEND, INACTIVE, GENERAL, MIX };
+
+struct mix {
+    MPI_Request r[MIX];
+    int from_left, general;
+};
+
+static void mix_start(struct mix *m)
+{
+    m->from_left = -1;
+    m->general = test_rank;
+    m->r[INACTIVE] = sum_init();
+    m->r[SUM] = sum_start();
+    MPI_Irecv(&m->from_left, 1, MPI_INT, left(), DATA, MPI_COMM_WORLD, &m->r[RECEIVE]);
+    m->r[NONE] = MPI_REQUEST_NULL;
+    MPI_Ibarrier(comm, &m->r[BARRIER]);
+    MPI_Isend(&one_in, 1, MPI_INT, right(), DATA, MPI_COMM_WORLD, &m->r[SEND]);
+    MPI_Grequest_start(query, release, cancel, &m->general, &m->r[GENERAL]);
+    MPI_Grequest_complete(m->r[GENERAL]);
+}
+
+static bool mix_counts(int i)
+{
+    return i != NONE && i != INACTIVE;
+}
+
+static void mix_status(const MPI_Status *s, int i)
+{
+    if (i == RECEIVE)
+        CHECK(is_message(s, left(), DATA));
+    else if (i == GENERAL)
+        CHECK(is_message(s, test_rank, DATA));
+    else if (i != SEND)
+        CHECK(is_empty(s));
+}
+
+static void mix_end(struct mix *m)
+{
+    CHECK(one_out == sum_of_ranks() && m->from_left == left() && m->general == -2);
+    for (int i = 0; i < MIX; i++)
+        CHECK((m->r[i] == MPI_REQUEST_NULL) == (i != INACTIVE));
+    CHECK(MPI_Request_free(&m->r[INACTIVE]) == MPI_SUCCESS);
+}
+
+static void mixed_all(bool tests)
+{
+    struct mix m;
+    MPI_Status s[MIX];
+    int flag = 0;
+    mix_start(&m);
+    spoil(s, MIX);
+    if (!tests)
+        CHECK(MPI_Waitall(MIX, m.r, s) == MPI_SUCCESS);
+    while (tests && !flag)
+        CHECK(MPI_Testall(MIX, m.r, &flag, s) == MPI_SUCCESS);
+    for (int i = 0; i < MIX; i++)
+        mix_status(&s[i], i);
+    mix_end(&m);
+}
+
+static void mixed_any(bool tests)
+{
+    struct mix m;
+    MPI_Status s;
+    bool seen[MIX] = {false};
+    mix_start(&m);
+    for (int left_over = 5; left_over > 0; left_over--) {
+        int index = -1, flag = 0;
+        spoil(&s, 1);
+        if (!tests)
+            CHECK(MPI_Waitany(MIX, m.r, &index, &s) == MPI_SUCCESS);
+        while (tests && !flag) {
+            CHECK(MPI_Testany(MIX, m.r, &index, &flag, &s) == MPI_SUCCESS);
+            CHECK(flag || index == MPI_UNDEFINED);
+        }
+        CHECK(index >= 0 && index < MIX && mix_counts(index) && !seen[index]);
+        if (index < 0 || index >= MIX)
+            return;
+        seen[index] = true;
+        CHECK(m.r[index] == MPI_REQUEST_NULL && s.MPI_ERROR == UNTOUCHED);
+        mix_status(&s, index);
+    }
+    array_inactive(MIX, m.r);
+    mix_end(&m);
+}
+
+static void mixed_some(bool tests)
+{
+    struct mix m;
+    MPI_Status s[MIX];
+    int left_over = 5, indices[MIX];
+    bool seen[MIX] = {false};
+    mix_start(&m);
+    while (left_over > 0) {
+        int count = -1;
+        spoil(s, MIX);
+        if (tests)
+            CHECK(MPI_Testsome(MIX, m.r, &count, indices, s) == MPI_SUCCESS && count >= 0);
+        else
+            CHECK(MPI_Waitsome(MIX, m.r, &count, indices, s) == MPI_SUCCESS && count > 0);
+        CHECK(count <= left_over);
+        if (count < 0 || count > left_over)
+            return;
+        for (int i = 0; i < count; i++) {
+            int at = indices[i];
+            CHECK(at >= 0 && at < MIX && mix_counts(at) && !seen[at]);
+            seen[at] = true;
+            CHECK(m.r[at] == MPI_REQUEST_NULL);
+            mix_status(&s[i], at);
+        }
+        left_over -= count;
+    }
+    array_inactive(MIX, m.r);
+    mix_end(&m);
+}
+
+static void mixes(void)
+{
+    for (int i = 0; i < 2; i++) {
+        mixed_all(i);
+        mixed_any(i);
+        mixed_some(i);
+    }
+    struct mix m; /* and without statuses */
+    mix_start(&m);
+    CHECK(MPI_Waitall(MIX, m.r, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    mix_end(&m);
+    CHECK(nraised == 0);
+}
+
+/* MPI_Testall touches nothing while one is missing, whosever it is. */
+static void testall_is_atomic(void)
+{
+    MPI_Request r[2], before[2];
+    int flag = 1, x = -1;
+    bool early = test_size > 1 && !is_late();
+
+    /* The message is there, the barrier is not. */
+    gate_wait();
+    MPI_Irecv(&x, 1, MPI_INT, test_rank, DATA, MPI_COMM_WORLD, &r[0]);
+    MPI_Send(&test_rank, 1, MPI_INT, test_rank, DATA, MPI_COMM_WORLD);
+    MPI_Ibarrier(comm, &r[1]);
+    memcpy(before, r, sizeof r);
+    for (int i = 0; early && i < 100; i++) {
+        CHECK(MPI_Testall(2, r, &flag, MPI_STATUSES_IGNORE) == MPI_SUCCESS && !flag);
+        CHECK(memcmp(r, before, sizeof r) == 0);
+    }
+    gate_open();
+    CHECK(MPI_Waitall(2, r, MPI_STATUSES_IGNORE) == MPI_SUCCESS && x == test_rank);
+
+    /* The barrier is complete, the message is not there. */
+    MPI_Irecv(&x, 1, MPI_INT, test_rank, DATA, MPI_COMM_WORLD, &r[0]);
+    MPI_Ibarrier(comm, &r[1]);
+    poll_status(r[1]);
+    memcpy(before, r, sizeof r);
+    for (int i = 0; i < 100; i++) {
+        CHECK(MPI_Testall(2, r, &flag, MPI_STATUSES_IGNORE) == MPI_SUCCESS && !flag);
+        CHECK(memcmp(r, before, sizeof r) == 0);
+    }
+    MPI_Send(&test_rank, 1, MPI_INT, test_rank, DATA, MPI_COMM_WORLD);
+    for (flag = 0; !flag;)
+        CHECK(MPI_Testall(2, r, &flag, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    CHECK(r[0] == MPI_REQUEST_NULL && r[1] == MPI_REQUEST_NULL);
+}
+
+/* While all are ready all the time, each must be chosen now and then. */
+static void nobody_starves(bool tests)
+{
+    enum { N = 5, ROUNDS = 50 };
+    MPI_Request r[N];
+    int chosen[N] = {0}, in[N], flag, index;
+    for (int i = 0; i < N; i++)
+        r[i] = MPI_REQUEST_NULL;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < N; i++) {
+            if (r[i] != MPI_REQUEST_NULL)
+                continue;
+            if (i % 2)
+                MPI_Ibarrier(MPI_COMM_SELF, &r[i]);
+            else {
+                MPI_Irecv(&in[i], 1, MPI_INT, test_rank, i, MPI_COMM_WORLD, &r[i]);
+                MPI_Send(&test_rank, 1, MPI_INT, test_rank, i, MPI_COMM_WORLD);
+            }
+        }
+        if (!tests)
+            MPI_Waitany(N, r, &index, MPI_STATUS_IGNORE);
+        for (flag = 0; tests && !flag;)
+            MPI_Testany(N, r, &index, &flag, MPI_STATUS_IGNORE);
+        chosen[index]++;
+    }
+    /* Which of the messages is chosen is the MPI's affair. */
+    CHECK(chosen[1] >= ROUNDS / 10 && chosen[3] >= ROUNDS / 10);
+    CHECK(chosen[0] + chosen[2] + chosen[4] >= ROUNDS / 5);
+    CHECK(MPI_Waitall(N, r, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+}
+
+/* --- operations that fail ----------------------------------------------------------------------*/
+
+/* A sum for which odd ranks send more than even ones expect: it fails there. (Wrong, and that is
+ * the point: there is no other way to make an operation fail.) */
+static int two_in[2], two_out[2];
+
+static void fail_start(MPI_Comm pair, MPI_Request *r)
+{
+    MPI_Iallreduce(two_in, two_out, 1 + test_rank % 2, MPI_INT, MPI_SUM, pair, r);
+}
+
+static void failing_single(MPI_Comm pair)
+{
+    bool fails = test_rank % 2 == 0;
+    MPI_Request r;
+    MPI_Status s;
+    int code, flag = 0;
+
+    fail_start(pair, &r);
+    code = MPI_Wait(&r, &s);
+    CHECK(class_of(code) == (fails ? MPI_ERR_TRUNCATE : MPI_SUCCESS) && r == MPI_REQUEST_NULL);
+    CHECK(!fails || raised_last(MPI_ERR_TRUNCATE, pair));
+
+    fail_start(pair, &r);
+    for (code = 0; !flag && !code;)
+        code = MPI_Test(&r, &flag, &s);
+    CHECK(class_of(code) == (fails ? MPI_ERR_TRUNCATE : MPI_SUCCESS) && r == MPI_REQUEST_NULL);
+    CHECK(!fails || raised_last(MPI_ERR_TRUNCATE, pair));
+
+    /* A persistent one is inactive afterwards, like one that succeeds. */
+    MPI_Allreduce_init(two_in, two_out, 1 + test_rank % 2, MPI_INT, MPI_SUM, pair, MPI_INFO_NULL,
+                       &r);
+    for (int i = 0; i < 2; i++) {
+        int index = -1;
+        CHECK(MPI_Start(&r) == MPI_SUCCESS);
+        code = MPI_Waitany(1, &r, &index, &s);
+        CHECK(class_of(code) == (fails ? MPI_ERR_TRUNCATE : MPI_SUCCESS) && index == 0);
+        CHECK(!fails || raised_last(MPI_ERR_TRUNCATE, pair));
+        single_inactive(r);
+    }
+    CHECK(MPI_Request_free(&r) == MPI_SUCCESS && r == MPI_REQUEST_NULL);
+}
+
+/* A sum that fails, one that does not, and a message. */
+static void failing_start(MPI_Comm pair, MPI_Request *r, int *x)
+{
+    MPI_Ibarrier(pair, &r[0]);
+    fail_start(pair, &r[1]);
+    MPI_Irecv(x, 1, MPI_INT, test_rank, DATA, MPI_COMM_WORLD, &r[2]);
+    MPI_Send(&test_rank, 1, MPI_INT, test_rank, DATA, MPI_COMM_WORLD);
+}
+
+static void failing_statuses(int code, bool fails, const MPI_Status *s, MPI_Comm pair)
+{
+    CHECK(class_of(code) == (fails ? MPI_ERR_IN_STATUS : MPI_SUCCESS));
+    if (!fails)
+        return;
+    CHECK(raised_last(MPI_ERR_IN_STATUS, pair));
+    CHECK(s[0].MPI_ERROR == MPI_SUCCESS && s[2].MPI_ERROR == MPI_SUCCESS);
+    CHECK(class_of(s[1].MPI_ERROR) == MPI_ERR_TRUNCATE);
+    CHECK(is_empty(&s[0]) && is_message(&s[2], test_rank, DATA));
+}
+
+static void failing_all(MPI_Comm pair, bool tests)
+{
+    MPI_Request r[3];
+    MPI_Status s[3];
+    int x = 0, flag = 0, code = 0;
+    failing_start(pair, r, &x);
+    spoil(s, 3);
+    if (!tests)
+        code = MPI_Waitall(3, r, s);
+    while (tests && !flag && !code)
+        code = MPI_Testall(3, r, &flag, s);
+    failing_statuses(code, test_rank % 2 == 0, s, pair);
+    for (int i = 0; i < 3; i++)
+        CHECK(r[i] == MPI_REQUEST_NULL);
+}
+
+static void failing_some(MPI_Comm pair, bool tests)
+{
+    MPI_Request r[3];
+    MPI_Status s[3];
+    int x = 0, total = 0;
+    failing_start(pair, r, &x);
+    while (total < 3) {
+        int count = -1, indices[3], code, bad = -1;
+        spoil(s, 3);
+        code =
+            tests ? MPI_Testsome(3, r, &count, indices, s) : MPI_Waitsome(3, r, &count, indices, s);
+        CHECK(count >= 0 && total + count <= 3);
+        if (count < 0)
+            return;
+        total += count;
+        for (int i = 0; i < count; i++)
+            if (indices[i] == 1 && test_rank % 2 == 0)
+                bad = i;
+        CHECK(class_of(code) == (bad >= 0 ? MPI_ERR_IN_STATUS : MPI_SUCCESS));
+        CHECK(bad < 0 || raised_last(MPI_ERR_IN_STATUS, pair));
+        for (int i = 0; bad >= 0 && i < count; i++)
+            CHECK(class_of(s[i].MPI_ERROR) == (i == bad ? MPI_ERR_TRUNCATE : MPI_SUCCESS));
+    }
+}
+
+/* A message that fails, while one of ours is pending and another one complete. */
+static void failing_message(MPI_Comm pair)
+{
+    int two[2] = {0}, x;
+    MPI_Request r[3];
+    if (test_rank == 1) { /* the late one */
+        MPI_Send(two, 2, MPI_INT, 0, DATA, MPI_COMM_WORLD);
+        MPI_Recv(NULL, 0, MPI_INT, 0, GATE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Ibarrier(pair, &r[0]);
+        MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+        return;
+    }
+    MPI_Status s[3];
+    spoil(s, 3);
+    MPI_Ibarrier(pair, &r[0]);
+    MPI_Irecv(&x, 1, MPI_INT, 1, DATA, MPI_COMM_WORLD, &r[1]);
+    MPI_Ibarrier(MPI_COMM_SELF, &r[2]);
+    CHECK(class_of(MPI_Waitall(3, r, s)) == MPI_ERR_IN_STATUS);
+    CHECK(nraised == 1); /* once, by the MPI below and in its way */
+    nraised = 0;
+    CHECK(class_of(s[0].MPI_ERROR) == MPI_ERR_PENDING && r[0] != MPI_REQUEST_NULL);
+    CHECK(class_of(s[1].MPI_ERROR) == MPI_ERR_TRUNCATE && r[1] == MPI_REQUEST_NULL);
+    CHECK(s[2].MPI_ERROR == MPI_SUCCESS && r[2] == MPI_REQUEST_NULL);
+    MPI_Send(NULL, 0, MPI_INT, 1, GATE, MPI_COMM_WORLD);
+    CHECK(MPI_Wait(&r[0], MPI_STATUS_IGNORE) == MPI_SUCCESS);
+}
+
+static void failures(void)
+{
+    MPI_Comm pair;
+    MPI_Comm_split(comm, test_rank / 2, 0, &pair);
+    note_errors(pair);
+    if (test_rank / 2 < test_size / 2) {
+        failing_single(pair);
+        for (int i = 0; i < 2; i++) {
+            failing_all(pair, i);
+            failing_some(pair, i);
+        }
+        if (test_rank < 2)
+            failing_message(pair);
+    }
+    MPI_Comm_free(&pair);
+}
+
+/* --- progress ----------------------------------------------------------------------------------*/
+
+/* Rank 0 has started a sum and waits for a message, which comes only after the sum is complete
+ * elsewhere: for that rank 0 must forward its part while it waits. The sum has several rounds from
+ * 3 ranks on, and none of it can have happened before rank 0 waits. */
+static void wait_for_message(int how)
+{
+    MPI_Request r[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    MPI_Status s[2];
+    int x, index = 0, indices[2], flag = 0, count = 0;
+    MPI_Irecv(&x, 1, MPI_INT, test_size - 1, DATA, MPI_COMM_WORLD, &r[1]);
+    switch (how) {
+    case 0:
+        MPI_Wait(&r[1], s);
+        break;
+    case 1:
+        MPI_Waitall(2, r, s);
+        break;
+    case 2:
+        MPI_Waitany(2, r, &index, s);
+        break;
+    case 3:
+        MPI_Waitsome(2, r, &count, indices, s);
+        break;
+    case 4:
+        while (!flag)
+            MPI_Test(&r[1], &flag, s);
+        break;
+    case 5:
+        while (!flag)
+            MPI_Testall(2, r, &flag, s);
+        break;
+    case 6:
+        while (!flag)
+            MPI_Testany(2, r, &index, &flag, s);
+        break;
+    case 7:
+        while (count == 0)
+            MPI_Testsome(2, r, &count, indices, s);
+        break;
+    case 8:
+        while (!flag)
+            MPI_Request_get_status(r[1], &flag, s);
+        MPI_Wait(&r[1], s);
+        break;
+    }
+    CHECK(r[1] == MPI_REQUEST_NULL && x == how);
+}
+
+static void waiting_moves_ours_on(void)
+{
+    enum { WAYS = 9 };
+    if (test_size < 2)
+        return;
+    for (int how = 0; how < WAYS; how++) {
+        MPI_Request r;
+        if (test_rank > 0)
+            MPI_Recv(NULL, 0, MPI_INT, 0, GATE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        r = sum_start();
+        for (int i = 1; test_rank == 0 && i < test_size; i++)
+            MPI_Send(NULL, 0, MPI_INT, i, GATE, MPI_COMM_WORLD);
+        if (test_rank == 0)
+            wait_for_message(how);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        CHECK(one_out == sum_of_ranks());
+        if (is_late())
+            MPI_Send(&how, 1, MPI_INT, 0, DATA, MPI_COMM_WORLD);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    test_init(&argc, &argv);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    note_errors(comm);
+    note_errors(MPI_COMM_WORLD);
+    inactive_requests();
+    single_completion();
+    persistent_completion();
+    get_status();
+    misuse();
+    startall();
+    mixes();
+    testall_is_atomic();
+    nobody_starves(false);
+    nobody_starves(true);
+    failures();
+    waiting_moves_ours_on();
+    MPI_Comm_free(&comm);
+    return test_done();
+}
