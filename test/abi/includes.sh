@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Who includes whom: src only src, and never <mpi.h>; pmpi also src and include; nothing else
+# includes pmpi.
+
+. "$(dirname "$0")/../lib.sh"
+cd "$srcdir" || exit 1
+
+# The directory where a quoted include is found.
+home() # name including-directory
+{
+    local directory
+    for directory in "$2" src pmpi include test/mpi/common; do
+        if [ -f "$directory/$1" ]; then
+            echo "$directory"
+            return
+        fi
+    done
+    echo "?"
+}
+
+# check_directory DIRECTORY ALLOWED...: every quoted include of DIRECTORY lies in an ALLOWED one.
+check_directory()
+{
+    local directory=$1 file name at status=0
+    shift
+    for file in "$directory"/*.[ch] "$directory"/*.def; do
+        [ -f "$file" ] || continue
+        for name in $(sed -n 's/^ *# *include *"\([^"]*\)".*/\1/p' "$file"); do
+            [ "$name" = config.h ] && at=config.h || at=$(home "$name" "$directory")
+            case " $* " in
+            *" $at "*) ;;
+            *)
+                comment "$file includes $name of $at"
+                status=1
+                ;;
+            esac
+        done
+    done
+    result $status "$directory includes only from: $*"
+}
+
+check_directory src src
+check_directory pmpi pmpi src include config.h
+check_directory include include
+check_directory test/unit test/unit src
+check_directory test/mpi test/mpi test/mpi/common include config.h
+check_directory test/mpi/common test/mpi/common include config.h
+
+found=$(grep -nE '# *include *[<"]mpi\.h' src/*)
+[ -z "$found" ]
+result $? "src does not include mpi.h"
+[ -z "$found" ] || comment "$found"
+
+found=$(grep -nwE 'P?MPI_[A-Z][a-z]\w*\(' src/*.[ch] | grep -vE '^\S+\s*(/\*|\*|//)')
+[ -z "$found" ]
+result $? "src calls no MPI function"
+[ -z "$found" ] || comment "$found"
+
+finish

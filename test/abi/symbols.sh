@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# What the libraries define and what they need of others.
+
+. "$(dirname "$0")/../lib.sh"
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+export LC_ALL=C
+
+archive=.libs/libnbcshim.a
+nm -D --defined-only "$library" | sed 's/.* //; s/@.*//' | sort -u >"$scratch/exported"
+nm -D --undefined-only "$library" | sed 's/.* //; s/@.*//' | sort -u >"$scratch/needed"
+grep -v '^#' "$srcdir/test/abi/mpi22.txt" >"$scratch/mpi22"
+
+# nothing NAME < LINES: passes when there are no lines.
+nothing()
+{
+    local lines
+    lines=$(cat)
+    [ -z "$lines" ]
+    result $? "$1"
+    [ -z "$lines" ] || comment "$lines"
+}
+
+# Every function that the header declares, MPI_ and PMPI_.
+header_functions()
+{
+    echo '#include <nbcshim.h>' | $CC -E -I"$srcdir/include" $MPI_CPPFLAGS - |
+        awk '/^# [0-9]+ "/ { ours = /nbcshim\.h"/ } ours' |
+        grep -oE '\<(P?MPIX?_[A-Z][a-z]\w*|nbcshim_\w+) *\(' | tr -d ' (' | sort -u
+}
+
+header_functions >"$scratch/header"
+[ "$(grep -c '^MPI_' "$scratch/header")" -ge 86 ]
+result $? "the header declares at least 86 collectives"
+
+nothing "every function of the header is exported" \
+    < <(comm -13 "$scratch/exported" "$scratch/header")
+
+nothing "nothing else is exported but MPI's names and nbcshim_" \
+    < <(grep -vE '^(P?MPI|MPIX)_[A-Z][a-z]|^p?mpix?_|^nbcshim_' "$scratch/exported")
+
+nothing "every MPI_ name has its PMPI_ name" \
+    < <(sed -n 's/^MPI_/PMPI_/p' "$scratch/exported" | comm -23 - "$scratch/exported")
+nothing "every PMPI_ name has its MPI_ name" \
+    < <(sed -n 's/^PMPI_/MPI_/p' "$scratch/exported" | comm -23 - "$scratch/exported")
+
+# The shim reaches the MPI's functions by dlsym, so those of next.def count as needed too; what it
+# uses only where the MPI has it stands between #ifdef and #endif there.
+{
+    sed 's/^PMPI_/MPI_/' "$scratch/needed" | grep '^MPI_'
+    sed '/^# *if/,/^# *endif/d' "$srcdir/pmpi/next.def" | sed -n 's/^ *FN(\(\w*\)).*/MPI_\1/p'
+} | sort -u >"$scratch/mpi-needed"
+[ -s "$scratch/mpi-needed" ]
+result $? "the shared library needs something of an MPI"
+nothing "all that the shared library needs of an MPI is in MPI-2.2" \
+    < <(comm -23 "$scratch/mpi-needed" "$scratch/mpi22")
+nothing "nothing private of an MPI is needed but the objects behind its handle constants" \
+    < <(grep -E '^(MPIR|MPID|MPL|ompi|opal|orte|mca|OMPI|OPAL)' "$scratch/needed" |
+        grep -vE '^ompi_mpi_(comm|group|op|info|request|file|win|errors|message|datatype)?_?\w*$|^ompi_request_null')
+
+needed_libraries()
+{
+    objdump -p "$1" | awk '$1 == "NEEDED" { print $2 }'
+}
+needed_libraries "$library" | grep -qE '^lib[a-z]*mpi[a-z]*\.so'
+result $? "the MPI's library is needed by the shared library itself"
+
+nm --defined-only "$archive" 2>/dev/null | awk '$2 ~ /[A-Z]/ { print $3 }' | sort -u \
+    >"$scratch/static"
+nothing "the static library defines no PMPI_ name" \
+    < <(grep '^PMPI_' "$scratch/static")
+nothing "all global names of the static library begin with MPI_, nbcshim_ or nbc_" \
+    < <(grep -vE '^(MPIX?_[A-Z][a-z]|mpix?_|nbcshim_|nbc_)' "$scratch/static" |
+        grep -vE '^(__asan|__odr_asan|__tsan|__gcov|__start_|__stop_|\.)')
+nothing "the static library has every function of the shared one" \
+    < <(grep '^MPI_' "$scratch/exported" | comm -23 - "$scratch/static")
+
+finish

@@ -1,0 +1,157 @@
+# For the test scripts (bash), which run in the build tree: results in TAP, and MPI programs under
+# guard.
+
+srcdir=${srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)}
+if [ ! -f test/settings ]; then
+    echo "run this in the build tree" >&2
+    exit 2
+fi
+. ./test/settings
+
+library=$PWD/.libs/libnbcshim.so
+cases=0
+failures=0
+
+# result STATUS NAME: one line of TAP; STATUS 0 is success.
+result()
+{
+    cases=$((cases + 1))
+    if [ "$1" = 0 ]; then
+        echo "ok $cases - $2"
+    else
+        failures=$((failures + 1))
+        echo "not ok $cases - $2"
+    fi
+}
+
+# expect NAME COMMAND...: the command succeeds. Its output is shown only when it does not.
+expect()
+{
+    local name=$1 output status
+    shift
+    output=$("$@" 2>&1)
+    status=$?
+    result $status "$name"
+    [ $status = 0 ] || comment "$output"
+}
+
+comment()
+{
+    printf '%s\n' "$1" | sed 's/^/# /'
+}
+
+# The closing lines, and the exit status of the script.
+finish()
+{
+    echo "1..$cases"
+    echo "# $((cases - failures)) passed, $failures failed"
+    [ $cases -gt 0 ] && [ $failures = 0 ]
+}
+
+# --- MPI programs ---------------------------------------------------------------------------------
+
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+cores=$(nproc)
+
+# What must be preloaded before our library: a sanitized one needs the sanitizer's runtime first.
+# gcc has it as a library; clang puts it into the program.
+sanitizer_runtime()
+{
+    local name file
+    case $SANITIZE in
+    *address*) name=libasan.so ;;
+    *thread*) name=libtsan.so ;;
+    *) return ;;
+    esac
+    file=$($CC -print-file-name=$name)
+    case $file in
+    /*) echo "$file" ;;
+    esac
+}
+
+# mpi_command RANKS PRELOAD VARIABLES COMMAND...: sets the array launch to the command line that
+# runs COMMAND on that many ranks. PRELOAD is for the ranks, not for the launcher. VARIABLES:
+# NAME=VALUE words.
+mpi_command()
+{
+    local ranks=$1 preload=$2 variables=$3 setting
+    shift 3
+    # Idle ranks of MPICH spin for their whole time slice: a barrier of 4 ranks on 2 cores takes
+    # 15 ms, and 33 µs when they yield.
+    if [ "$ranks" -gt "$cores" ] && [ "$MPI_FLAVOR" = mpich ]; then
+        preload="$preload $PWD/test/mpi/.libs/yield.so"
+    fi
+    set -f
+    set -- $(for setting in $variables; do echo "$setting"; done) -- "$@"
+    set +f
+    preload=$(echo $preload)
+    [ -z "$preload" ] || set -- "LD_PRELOAD=${preload// /:}" "$@"
+    launch=($MPIEXEC)
+    if [ "$MPI_FLAVOR" = openmpi ]; then
+        launch+=(--oversubscribe --bind-to none)
+        [ "$ranks" -le "$cores" ] || launch+=(--mca mpi_yield_when_idle 1)
+    fi
+    while [ "$1" != -- ]; do
+        case $MPI_FLAVOR in
+        openmpi) launch+=(-x "$1") ;;
+        *) launch+=(-genv "${1%%=*}" "${1#*=}") ;;
+        esac
+        shift
+    done
+    shift
+    launch+=(-n "$ranks" "$@")
+}
+
+# The processes that belong to a guarded command, however deep below it: they inherit its mark.
+marked()
+{
+    local file
+    for file in $(grep -lsa "NBC_TEST_MARK=$1" /proc/[0-9]*/environ 2>/dev/null); do
+        file=${file#/proc/}
+        echo "${file%/environ}"
+    done
+}
+
+stacks()
+{
+    local pid
+    command -v gdb >/dev/null || return
+    for pid in $(marked "$1"); do
+        case $(readlink "/proc/$pid/exe") in
+        "$PWD"/*)
+            echo "--- stacks of process $pid"
+            timeout 30 gdb -batch -nx -p "$pid" -ex 'thread apply all backtrace 25' 2>&1 |
+                grep -E '^(#|Thread)'
+            ;;
+        esac
+    done
+}
+
+# guarded SECONDS LOG COMMAND...: runs it with its output in LOG. When it takes too long, the stacks
+# of the programs of this tree that it started are put into LOG and all are ended; the status is 124.
+guarded()
+{
+    local limit=$1 log=$2 mark=$$.$RANDOM$RANDOM pid timer status
+    shift 2
+    : >"$log"
+    NBC_TEST_MARK=$mark "$@" </dev/null >>"$log" 2>&1 &
+    pid=$!
+    sleep "$limit" &
+    timer=$!
+    wait -n $pid $timer
+    if kill -0 $timer 2>/dev/null; then
+        kill $timer
+        wait $timer 2>/dev/null
+        wait $pid
+        return $?
+    fi
+    {
+        echo "still running after $limit seconds"
+        stacks $mark
+    } >>"$log" 2>&1
+    kill $pid
+    sleep 1
+    kill -KILL $(marked $mark) 2>/dev/null
+    wait $pid 2>/dev/null
+    return 124
+}

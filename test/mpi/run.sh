@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Runs the MPI test programs of tests.list on the MPI of this build tree, one case a line.
+#
+# A program passes when it exits with 0. Each is run
+#   preload  linked with the MPI alone, our library given to the ranks by LD_PRELOAD
+#   link     linked with the shared library
+#   static   linked with the static one
+#
+# NBC_TESTS=REGEX runs only the cases whose line matches; NBC_SOAK=1 gives ten times the time.
+
+. "$(dirname "$0")/../lib.sh"
+
+list=$srcdir/test/mpi/tests.list
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+hung=0
+
+run_case() # mode program ranks variables seconds arguments...
+{
+    local mode=$1 program=$2 ranks=$3 variables=$4 limit=$5
+    shift 5
+    local name="$program${*:+ $*}, $ranks ranks, $mode${variables:+, $variables}"
+    local log=$scratch/log preload='' status
+    [[ $name =~ ${NBC_TESTS:-.} ]] || return
+    [ "$mode" != preload ] || preload="$(sanitizer_runtime) $library"
+    mpi_command "$ranks" "$preload" "$variables" "$PWD/test/mpi/$program.$mode" "$@"
+    guarded "$limit" "$log" "${launch[@]}"
+    status=$?
+    result "$status" "$name"
+    [ $status = 0 ] && return
+    comment "status $status: ${launch[*]}"
+    comment "$(head -c 20000 "$log")"
+    [ $status != 124 ] || hung=$((hung + 1))
+    if [ $hung = 5 ]; then
+        echo "Bail out! five cases hung, the rest is not run"
+        exit 1
+    fi
+}
+
+run_line() # program words...
+{
+    local program=$1 ranks='' variables='' modes="preload link" limit=60 word n mode
+    local arguments=()
+    shift
+    for word; do
+        case $word in
+        all) ranks="$ranks 1 2 3 4 5 7 8" ;;
+        [0-9]*) ranks="$ranks $word" ;;
+        env=*) variables="$variables ${word#env=}" ;;
+        arg=*) arguments+=("${word#arg=}") ;;
+        timeout=*) limit=${word#timeout=} ;;
+        mode=both) ;;
+        mode=all) modes="preload link static" ;;
+        mode=*) modes=$(echo "${word#mode=}" | tr , ' ') ;;
+        *)
+            result 1 "tests.list: $program: what is '$word'?"
+            return
+            ;;
+        esac
+    done
+    [ -z "$NBC_SOAK" ] || limit=$((limit * 10))
+    for mode in $modes; do
+        for n in $ranks; do
+            run_case "$mode" "$program" "$n" "${variables# }" "$limit" "${arguments[@]}"
+        done
+    done
+}
+
+# A program that no line runs is a test that cannot fail.
+for program in test/mpi/*.preload; do
+    program=$(basename "$program" .preload)
+    grep -q "^$program " "$list" || result 1 "tests.list has a line for $program"
+done
+
+while read -r line <&3; do
+    case $line in
+    '' | '#'*) ;;
+    *)
+        set -f
+        run_line $line
+        set +f
+        ;;
+    esac
+done 3<"$list"
+
+finish

@@ -1,0 +1,202 @@
+#!/usr/bin/env bash
+# nbcrun: what command it makes of a command. The launchers and the MPI libraries are stand-ins made
+# here, but for the last test, which runs the real launcher.
+
+. "$(dirname "$0")/../lib.sh"
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+unset LD_PRELOAD
+for name in ${!NBCSHIM_*}; do
+    unset "$name"
+done
+
+# --- stand-ins ------------------------------------------------------------------------------------
+
+# Two MPI libraries; for each a nbcshim and a program.
+make_mpi() # name soname
+{
+    local libs=$scratch/$1/mpi
+    mkdir -p "$libs" "$scratch/$1/lib" "$scratch/$1/bin"
+    echo 'int MPI_Init(void); int MPI_Init(void) { return 0; }' >"$scratch/mpi.c"
+    echo 'int MPI_Init(void); int main(void) { return MPI_Init(); }' >"$scratch/app.c"
+    echo 'int MPI_Init(void); int nbcshim_version(void); int nbcshim_version(void)
+        { return MPI_Init(); }' >"$scratch/shim.c"
+    $CC -shared -fPIC -Wl,-soname,"$2" -o "$libs/$2" "$scratch/mpi.c" &&
+        $CC -o "$scratch/$1/app" "$scratch/app.c" "$libs/$2" -Wl,-rpath,"$libs" &&
+        $CC -shared -fPIC -o "$scratch/$1/lib/libnbcshim.so" "$scratch/shim.c" "$libs/$2" \
+            -Wl,-rpath,"$libs" &&
+        cp tools/nbcrun "$scratch/$1/bin/nbcrun"
+}
+
+# A launcher that shows its arguments one a line, and what it is preloaded with itself.
+make_launcher() # file version-text
+{
+    cat >"$1" <<END
+#!/bin/sh
+if [ "\$1" = --version ]; then echo "$2"; exit 0; fi
+echo "launcher preloads '\$LD_PRELOAD'"
+printf "%s\\\\n" "\$@"
+exit 7
+END
+    chmod +x "$1"
+}
+
+mkdir "$scratch/hydra" "$scratch/ompi" "$scratch/other" "$scratch/slurm"
+make_mpi a libmpich.so.99 && make_mpi b libmpi.so.99
+result $? "stand-ins compile"
+make_launcher "$scratch/hydra/mpiexec" "HYDRA build details: Version: 9"
+make_launcher "$scratch/hydra/mpirun.mine" "HYDRA build details: Version: 9"
+make_launcher "$scratch/ompi/mpiexec" "mpiexec (OpenRTE) 9"
+make_launcher "$scratch/ompi/mpirun" "mpirun (Open MPI) 9"
+make_launcher "$scratch/other/mpiexec" "something else"
+make_launcher "$scratch/slurm/srun" "slurm 9"
+make_launcher "$scratch/slurm/mylaunch" "?"
+
+echo 'int nothing;' >"$scratch/nothing.c"
+other=$scratch/nothing.so
+$CC -shared -fPIC -o "$other" "$scratch/nothing.c"
+
+nbcrun=$scratch/a/bin/nbcrun
+shim=$scratch/a/lib/libnbcshim.so
+app=$scratch/a/app
+hydra=$scratch/hydra/mpiexec
+ompi=$scratch/ompi/mpiexec
+srun=$scratch/slurm/srun
+nbcrun_b=$scratch/b/bin/nbcrun
+shim_b=$scratch/b/lib/libnbcshim.so
+app_b=$scratch/b/app
+
+# --- checks ---------------------------------------------------------------------------------------
+
+# prints NAME TEXT COMMAND...: the command's output is exactly TEXT.
+prints()
+{
+    local name=$1 text=$2 output
+    shift 2
+    output=$("$@" 2>&1)
+    [ "$output" = "$text" ]
+    result $? "$name"
+    [ "$output" = "$text" ] || comment "expected: $text"$'\n'"got:      $output"
+}
+
+# refuses NAME PATTERN COMMAND...: the command exits with 2 and one line that matches.
+refuses()
+{
+    local name=$1 pattern=$2 output status
+    shift 2
+    output=$("$@" 2>&1)
+    status=$?
+    [ $status = 2 ] && [[ $output == $pattern ]] && [ "$(wc -l <<<"$output")" = 1 ]
+    status=$?
+    result $status "$name"
+    [ $status = 0 ] || comment "$output"
+}
+
+prints "hydra: -genv before the launcher's options" \
+    "$hydra -genv LD_PRELOAD $shim -n 4 $app x" "$nbcrun" --print "$hydra" -n 4 "$app" x
+prints "hydra: recognized by another name" \
+    "$scratch/hydra/mpirun.mine -genv LD_PRELOAD $shim $app" \
+    "$nbcrun" --print "$scratch/hydra/mpirun.mine" "$app"
+prints "Open MPI: -x" \
+    "$ompi -x LD_PRELOAD=$shim_b -n 4 $app_b x" "$nbcrun_b" --print "$ompi" -n 4 "$app_b" x
+prints "srun: --export" \
+    "$srun --export=ALL,LD_PRELOAD=$shim -n 4 $app" "$nbcrun" --print "$srun" -n 4 "$app"
+prints "no launcher: the program itself" \
+    "env LD_PRELOAD=$shim $app x" "$nbcrun" --print "$app" x
+prints "--launcher names the kind of a wrapper" \
+    "$scratch/slurm/mylaunch -genv LD_PRELOAD $shim $app" \
+    "$nbcrun" --launcher=hydra --print "$scratch/slurm/mylaunch" "$app"
+prints "--library is preloaded" \
+    "env LD_PRELOAD=$shim_b $app_b" \
+    "$nbcrun" --library="$shim_b" --print "$app_b"
+
+prints "the launcher is not preloaded, arguments stay whole" \
+    "launcher preloads ''
+-genv
+LD_PRELOAD
+$shim
+-n
+2
+$app
+two words
+*
+it's" "$nbcrun" "$hydra" -n 2 "$app" "two words" '*' "it's"
+"$nbcrun" "$hydra" "$app" >/dev/null
+[ $? = 7 ]
+result $? "the exit status is the launcher's"
+
+prints "an LD_PRELOAD of the environment comes after ours" \
+    "$hydra -genv LD_PRELOAD $shim:$other $app" env LD_PRELOAD="$other" "$nbcrun" --print "$hydra" \
+    "$app"
+prints "hydra: an LD_PRELOAD of the command line is kept, after ours" \
+    "$hydra -n 2 -genv LD_PRELOAD $shim:$other $app" \
+    "$nbcrun" --print "$hydra" -n 2 -genv LD_PRELOAD "$other" "$app"
+prints "hydra: and that of one program too" \
+    "$hydra -genv LD_PRELOAD $shim -env LD_PRELOAD $shim:$other $app : $app" \
+    "$nbcrun" --print "$hydra" -env LD_PRELOAD "$other" "$app" : "$app"
+prints "Open MPI: an LD_PRELOAD of the command line is kept, after ours" \
+    "$ompi -n 2 -x LD_PRELOAD=$shim_b:$other $app_b" \
+    "$nbcrun_b" --print "$ompi" -n 2 -x LD_PRELOAD="$other" "$app_b"
+prints "srun: an LD_PRELOAD of the command line is kept, after ours" \
+    "$srun --export=ALL,A=1,LD_PRELOAD=$shim:$other $app" \
+    "$nbcrun" --print "$srun" --export=ALL,LD_PRELOAD=$other,A=1 "$app"
+prints "Open MPI: every program of several gets it" \
+    "$ompi -x LD_PRELOAD=$shim_b $app_b : -x LD_PRELOAD=$shim_b $app_b" \
+    "$nbcrun_b" --print "$ompi" "$app_b" : "$app_b"
+prints "the program's own arguments are not touched" \
+    "$ompi -x LD_PRELOAD=$shim_b $app_b -x LD_PRELOAD=$other" \
+    "$nbcrun_b" --print "$ompi" "$app_b" -x LD_PRELOAD="$other"
+
+export NBCSHIM_STATS=1 NBCSHIM_SEGMENT_SIZE=4096
+prints "Open MPI: NBCSHIM_ variables are passed on" \
+    "$ompi -x NBCSHIM_SEGMENT_SIZE -x NBCSHIM_STATS -x LD_PRELOAD=$shim_b $app_b" \
+    bash -c "$nbcrun_b --print $ompi $app_b | sed 's/-x NBCSHIM_STATS -x NBCSHIM_SEGMENT_SIZE/-x NBCSHIM_SEGMENT_SIZE -x NBCSHIM_STATS/'"
+prints "Open MPI: but not those that the command line sets" \
+    "$ompi -x NBCSHIM_STATS -x LD_PRELOAD=$shim_b -x NBCSHIM_SEGMENT_SIZE=1 $app_b" \
+    "$nbcrun_b" --print "$ompi" -x NBCSHIM_SEGMENT_SIZE=1 "$app_b"
+unset NBCSHIM_SEGMENT_SIZE
+prints "srun: NBCSHIM_ variables are passed on where not all are" \
+    "$srun --export=A,LD_PRELOAD=$shim,NBCSHIM_STATS $app" \
+    "$nbcrun" --print "$srun" --export=A "$app"
+prints "srun: also where none are, written as two words" \
+    "$srun --export LD_PRELOAD=$shim,NBCSHIM_STATS $app" \
+    "$nbcrun" --print "$srun" --export NONE "$app"
+unset NBCSHIM_STATS
+
+refuses "a program of another MPI: both names" "*libmpi.so.99*libmpich.so.99*" \
+    "$nbcrun" "$hydra" -n 2 "$app_b"
+refuses "the other way round" "*libmpich.so.99*libmpi.so.99*" \
+    "$nbcrun_b" "$ompi" -n 2 "$app"
+refuses "a program behind a tool" "*libmpi.so.99*libmpich.so.99*" \
+    "$nbcrun" "$hydra" -n 2 env A=1 "$app_b"
+refuses "a program found on PATH" "*libmpi.so.99*libmpich.so.99*" \
+    env PATH="$scratch/b:$PATH" "$nbcrun" "$hydra" -n 2 app
+refuses "no command" "*no command*" "$nbcrun"
+refuses "unknown option" "*--nonsense*" "$nbcrun" --nonsense "$app"
+refuses "unknown kind of launcher" "*cannot tell what kind*" "$nbcrun" "$scratch/other/mpiexec" "$app"
+refuses "command that does not exist" "*no such command*" "$nbcrun" "$scratch/nothing"
+refuses "library that does not exist" "*cannot read*" "$nbcrun" --library=/nonexistent.so "$app"
+mkdir -p "$scratch/empty/bin" && cp tools/nbcrun "$scratch/empty/bin"
+refuses "no library beside it" "*no libnbcshim.so*" "$scratch/empty/bin/nbcrun" "$app"
+
+ln -s "$nbcrun" "$scratch/link"
+prints "called through a link, it finds its library" \
+    "env LD_PRELOAD=$shim $app" "$scratch/link" --print "$app"
+mkdir -p "$scratch/multi/bin" "$scratch/multi/lib/some-triplet"
+cp tools/nbcrun "$scratch/multi/bin"
+cp "$shim" "$scratch/multi/lib/some-triplet"
+prints "the library in a directory of its architecture" \
+    "env LD_PRELOAD=$scratch/multi/lib/some-triplet/libnbcshim.so $app" \
+    "$scratch/multi/bin/nbcrun" --print "$app"
+prints "--version" "nbcrun (nbcshim) $VERSION" "$nbcrun" --version
+expect "--help" bash -c "$nbcrun --help | grep -q '^Usage: nbcrun'"
+
+# The real launcher, with a library that does nothing.
+mpi_command 2 "" "" sh -c 'echo "rank: $LD_PRELOAD"'
+output=$(guarded 30 "$scratch/log" "$nbcrun" --library="$other" "${launch[@]}" && cat "$scratch/log")
+[ "$(grep -c "^rank: $other$" <<<"$output")" = 2 ]
+status=$?
+result $status "the ranks of the real launcher are preloaded"
+[ $status = 0 ] || comment "$(cat "$scratch/log")"
+
+finish
