@@ -27,14 +27,15 @@ void nbc_knomial(int rank, int size, int k, struct nbc_knomial *tree)
             tree->child[tree->nchild++] = (int)(rank + digit * weight);
 }
 
-struct nbc_fold nbc_fold(int rank, int size)
+struct nbc_fold nbc_fold_onto(int rank, int size, int onto, int keep)
 {
-    struct nbc_fold f = {.pow2 = nbc_pow2_floor(size)};
-    f.rest = size - f.pow2;
-    f.takes = rank < 2 * f.rest && rank % 2 == 1;
-    if (rank >= 2 * f.rest)
+    struct nbc_fold f = {.onto = onto, .rest = size - onto, .partner = -1, .keep = keep};
+    if (rank >= 2 * f.rest) {
         f.virtual = rank - f.rest;
-    else
-        f.virtual = f.takes ? rank / 2 : -1;
+        return f;
+    }
+    f.partner = rank ^ 1;
+    f.takes = nbc_unfold(&f, rank / 2) == rank;
+    f.virtual = f.takes ? rank / 2 : -1;
     return f;
 }

@@ -47,22 +47,35 @@ void nbc_knomial(int rank, int size, int k, struct nbc_knomial *tree);
 /* Ranks in the subtree of a rank, for asking about another one than oneself. */
 int nbc_knomial_subtree(int rank, int size, int k);
 
-/* Folding size ranks onto a power of two, for hypercube algorithms. Of the first 2·(size − pow2)
- * ranks the even ones hand their data to the odd one above and wait; the others get consecutive
- * numbers 0 … pow2−1 in rank order, so that non-commutative operations stay in order. */
+/* Folding size ranks onto fewer, for algorithms that want a power of two (or another number that
+ * divides well). The first 2·rest ranks form pairs (0,1), (2,3), …: the even one hands its data to
+ * the odd one and waits, or, where it is `keep` (a root), the odd one to the even. Those left get
+ * consecutive numbers 0 … onto−1 in rank order, so that non-commutative operations stay in order.
+ */
 struct nbc_fold {
-    int pow2;
-    int rest;    /* size − pow2 */
-    int virtual; /* number among the pow2, or −1: this rank hands over to rank + 1 */
-    bool takes;  /* this rank takes over for rank − 1 */
+    int onto;
+    int rest;    /* size − onto */
+    int virtual; /* number among the `onto`, or −1: this rank hands over to its partner */
+    int partner; /* the other one of the pair, or −1 */
+    bool takes;  /* this rank takes over for its partner */
+    int keep;
 };
 
-struct nbc_fold nbc_fold(int rank, int size);
+/* size/2 ≤ onto ≤ size; keep = −1: none in particular. */
+struct nbc_fold nbc_fold_onto(int rank, int size, int onto, int keep);
+
+/* Onto the largest power of two. */
+static inline struct nbc_fold nbc_fold(int rank, int size)
+{
+    return nbc_fold_onto(rank, size, nbc_pow2_floor(size), -1);
+}
 
 /* The real rank of a virtual one. */
 static inline int nbc_unfold(const struct nbc_fold *f, int virtual)
 {
-    return virtual < f->rest ? 2 * virtual + 1 : virtual + f->rest;
+    if (virtual >= f->rest)
+        return virtual + f->rest;
+    return f->keep == 2 * virtual ? f->keep : 2 * virtual + 1;
 }
 
 #endif
