@@ -366,7 +366,8 @@ static bool check_reduce(struct checker *c, nbc_id id, struct nbc_op op)
         return false;
     if (op.a.type != s->send.type && op.a.type != s->recv.type)
         return fail(c, "operation %d reduces a type that is not the call's", (int)id);
-    if (nbc_same_place(op.a, op.b) && !s->commutative)
+    bool data = nbc_ref_bytes(s, op.a) > 0; /* places without any may be one */
+    if (data && nbc_same_place(op.a, op.b) && !s->commutative)
         return fail(c, "operation %d: result in the place of the left operand", (int)id);
     return true;
 }
