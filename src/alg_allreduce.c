@@ -1,6 +1,40 @@
 /* SPDX-License-Identifier: MIT */
+#include "bytes.h"
+#include "reduction.h"
 #include "select.h"
-#include "topo.h"
+
+#include <stdlib.h>
+
+enum { MAX_ROUNDS = 32 };
+
+/* A rank that folded away: its vector goes to its partner, the result comes back. */
+static void hand_over(struct nbc_sched *s, const struct nbc_shape *shape, int partner)
+{
+    nbc_id sent = nbc_send(s, nbc_send_block(shape, 0), partner, NBC_NONE);
+    nbc_recv(s, nbc_recv_block(shape, 0), partner, shape->in_place ? sent : NBC_NONE);
+}
+
+/* The exchange in rounds of the radices given; their product is the number of ranks it is done on,
+ * the others fold onto these. */
+static struct nbc_sched *exchange(const struct nbc_shape *shape, int onto, const int *radix,
+                                  int nrounds)
+{
+    struct nbc_fold fold = nbc_fold_onto(shape->rank, shape->size, onto, -1);
+    struct nbc_sched *s = nbc_sched_new(shape, 3 * nrounds + 4);
+    struct nbc_ref result = nbc_recv_block(shape, 0);
+    if (!s || nbc_ref_bytes(shape, result) == 0)
+        return nbc_sched_finish(s);
+    if (fold.virtual < 0) {
+        hand_over(s, shape, fold.partner);
+        return nbc_sched_finish(s);
+    }
+    struct nbc_exchange x = {shape, &fold, radix, nrounds, result};
+    struct nbc_acc acc = nbc_acc_input(shape);
+    nbc_exchange(s, &x, &acc);
+    if (fold.takes)
+        nbc_send(s, result, fold.partner, acc.ready);
+    return nbc_sched_finish(s);
+}
 
 /* Recursive doubling. Ranks beyond a power of two first fold onto a neighbor; then in round k
  * virtual ranks that differ in bit k exchange their whole partial results and both reduce them;
@@ -8,48 +42,322 @@
  * and the lower one is the left operand: rank order, the same bits everywhere.
  *
  *   rank   0      1      2      3
- *   k = 0  0↔1           2↔3
- *   k = 1  0↔2, 1↔3
+ *   k = 0  0 ↔ 1         2 ↔ 3
+ *   k = 1  0 ↔ 2, 1 ↔ 3
  *
- * Cost: log₂P (α + nβ + nγ), with 2 (α + nβ) + nγ more when P is not a power of two. For small
- * vectors. Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in
- * MPICH", 2005. */
+ * Cost: log₂P (α + nβ + nγ), with 2 (α + nβ) + nγ more when P is not a power of two. Temporary:
+ * log₂P vectors as long as these are 128 KiB together, else two. For small vectors. Thakur,
+ * Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005. */
 struct nbc_sched *nbc_allreduce_recursive_doubling(const struct nbc_shape *shape)
 {
+    static const int radix[MAX_ROUNDS] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2,
+                                          2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
+    int onto = nbc_pow2_floor(shape->size);
+    return exchange(shape, onto, radix, nbc_log2_ceil(onto));
+}
+
+/* Factors of n, each of them 4, 2, 3, 5 or 7, or 0 if it has others. */
+static int factors(int n, int *factor)
+{
+    static const int usable[] = {4, 2, 3, 5, 7};
+    int count = 0;
+    for (int i = 0; i < 5; i++)
+        for (; n % usable[i] == 0; n /= usable[i])
+            factor[count++] = usable[i];
+    return n == 1 ? count : 0;
+}
+
+/* Recursive multiplying: recursive doubling in which groups of four exchange all with all, which
+ * halves the rounds; where P asks for it groups of 2, 3, 5 or 7, so that ranks fold away only when
+ * P has a larger prime factor, and then as few as possible.
+ *
+ *   rank   0            1            2            3
+ *   t = 0  → 1, 2, 3    → 2, 3, 0    → 3, 0, 1    → 0, 1, 2
+ *
+ * Cost: log₄P (α + 4o + 3nβ + 3nγ) for powers of four, o the time a processor is busy with a
+ * message. Temporary: all that arrives as long as it is 128 KiB together, else as many vectors as
+ * the largest group has ranks. For the smallest vectors. Ruefenacht, Bull, Booth, "Generalisation
+ * of recursive doubling for AllReduce", 2017. */
+struct nbc_sched *nbc_allreduce_recursive_multiplying(const struct nbc_shape *shape)
+{
+    int radix[MAX_ROUNDS], onto = shape->size, nrounds = 0;
+    while (onto > 1 && (nrounds = factors(onto, radix)) == 0)
+        onto--;
+    return exchange(shape, onto, radix, nrounds);
+}
+
+/* One round: every rank sends its vector to every other and reduces all of them.
+ *
+ *   rank   0            1            2            3
+ *          → 1, 2, 3    → 2, 3, 0    → 3, 0, 1    → 0, 1, 2
+ *
+ * Cost: α + 2 (P − 2) o + (P − 1) (nβ + nγ). Temporary: P − 2 vectors, P − 1 in place. For the
+ * smallest vectors on a few ranks, above all where ranks share processors and every round is a
+ * change of process. Recursive multiplying with one round; the same paper. */
+struct nbc_sched *nbc_allreduce_one_round(const struct nbc_shape *shape)
+{
+    return exchange(shape, shape->size, &shape->size, shape->size > 1);
+}
+
+static int64_t equal_part(const void *layout, int part)
+{
+    const struct nbc_halving *h = layout;
+    const struct nbc_shape *shape = h->shape;
+    return nbc_part_start(shape->recv.count, h->fold->onto, part);
+}
+
+/* Recursive halving backwards: every rank's parts double in each step until it has all. */
+static void collect(struct nbc_sched *s, const struct nbc_halving *h, const struct nbc_acc *acc)
+{
+    nbc_id heard[MAX_ROUNDS];
+    const struct nbc_fold *fold = h->fold;
+    int part = h->part, have = 1, nheard = 0;
+    for (int k = h->nrounds - 1; k >= 0; k--, have *= 2) {
+        int partner = nbc_unfold(fold, fold->virtual ^ 1 << k);
+        bool upper = fold->virtual & 1 << k;
+        nbc_id sent = nbc_send(s, nbc_parts(h, h->home, part, have), partner, acc->ready);
+        for (int i = 0; i < nheard; i++)
+            nbc_after(s, sent, heard[i]);
+        int other = upper ? part - have : part + have;
+        heard[nheard++] = nbc_recv(s, nbc_parts(h, h->home, other, have), partner, h->sent[k]);
+        part = upper ? other : part;
+    }
+    if (!fold->takes)
+        return;
+    nbc_id sent = nbc_send(s, h->home, fold->partner, acc->ready);
+    for (int i = 0; i < nheard; i++)
+        nbc_after(s, sent, heard[i]);
+}
+
+/* Rabenseifner's algorithm: reduce-scatter, then allgather. In round k ranks that differ in bit k
+ * each reduce one half of what they still share; then the rounds run backwards and the parts are
+ * put together. Distances double while vectors halve, so partial results cover contiguous ranges
+ * of ranks and the order of ranks is kept. Ranks beyond a power of two fold onto a neighbor.
+ *
+ *   rank   0         1         2         3          parts AB are the lower half, CD the upper
+ *   k = 0  0 ↔ 1 CD, AB        2 ↔ 3 CD, AB
+ *   k = 1  0 ↔ 2 B, A   1 ↔ 3 D, C                  then 0 has A, 1 has C, 2 has B, 3 has D
+ *          0 ↔ 2 A, B   1 ↔ 3 C, D
+ *          0 ↔ 1 AB, CD        2 ↔ 3 AB, CD
+ *
+ * Cost: 2 log₂P α + (P − 1)/P (2nβ + nγ), with 2 (α + nβ) + nγ more when P is not a power of two.
+ * Temporary: half a vector; in place, and for non-commutative operations, one; one more for
+ * these when P is not a power of two. For large vectors. Rabenseifner, "Optimization of collective
+ * reduction operations", 2004. */
+struct nbc_sched *nbc_allreduce_rabenseifner(const struct nbc_shape *shape)
+{
     struct nbc_fold fold = nbc_fold(shape->rank, shape->size);
-    struct nbc_sched *s = nbc_sched_new(shape, 3 * nbc_log2_ceil(shape->size) + 4);
-    if (!s)
-        return NULL;
-    struct nbc_ref mine = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
+    struct nbc_sched *s = nbc_sched_new(shape, 6 * nbc_log2_ceil(shape->size) + 4);
+    struct nbc_ref result = nbc_recv_block(shape, 0);
+    if (!s || nbc_ref_bytes(shape, result) == 0)
+        return nbc_sched_finish(s);
     if (fold.virtual < 0) {
-        nbc_id sent = nbc_send(s, mine, shape->rank + 1, NBC_NONE);
-        nbc_recv(s, result, shape->rank + 1, sent);
+        hand_over(s, shape, fold.partner);
         return nbc_sched_finish(s);
     }
-    nbc_id ready = NBC_NONE, reading = NBC_NONE; /* result has been written; is being sent */
-    if (fold.takes) {
-        struct nbc_ref theirs = nbc_temp_like(s, result);
-        nbc_id heard = nbc_recv(s, theirs, shape->rank - 1, NBC_NONE);
-        mine = nbc_combine(s, shape, result, theirs, mine, heard, &ready);
-    }
-    for (int bit = 1; bit < fold.pow2; bit *= 2) {
-        int partner = nbc_unfold(&fold, fold.virtual ^ bit);
-        bool mine_left = !(fold.virtual & bit);
-        struct nbc_ref theirs = nbc_temp_like(s, result);
-        nbc_id heard = nbc_recv(s, theirs, partner, NBC_NONE);
-        nbc_id sent = nbc_send(s, mine, partner, ready);
-        nbc_id before = ready;
-        if (nbc_same_place(mine, result))
-            reading = sent;
-        mine = mine_left ? nbc_combine(s, shape, result, mine, theirs, heard, &ready)
-                         : nbc_combine(s, shape, result, theirs, mine, heard, &ready);
-        nbc_after(s, ready, before);
-        if (nbc_same_place(mine, result))
-            nbc_after(s, ready, reading);
-    }
-    if (!nbc_same_place(mine, result))
-        nbc_copy(s, result, mine, nbc_join(s, ready, reading));
+    struct nbc_acc acc = nbc_acc_input(shape);
     if (fold.takes)
-        nbc_send(s, mine, shape->rank - 1, ready);
+        nbc_take_over(s, shape, &fold, &acc, &result);
+    struct nbc_halving h = {.shape = shape, .fold = &fold, .first = equal_part, .home = result};
+    h.layout = &h;
+    nbc_halve(s, &h, &acc);
+    nbc_own(s, &acc, nbc_parts(&h, result, h.part, 1));
+    collect(s, &h, &acc);
+    return nbc_sched_finish(s);
+}
+
+/* The i-th part of the g-th piece of a vector. */
+struct grid {
+    const struct nbc_shape *shape;
+    int pieces, parts;
+};
+
+static struct nbc_ref cell(const struct grid *grid, struct nbc_ref vector, int g, int i)
+{
+    struct nbc_ref piece = nbc_ref_split(grid->shape, vector, grid->pieces, g);
+    return nbc_ref_split(grid->shape, piece, grid->parts, i);
+}
+
+/* First step of two_rounds: sent[i] is set to the send of part i. */
+static void reduce_piece(struct nbc_sched *s, const struct grid *grid, struct nbc_room *room, int g,
+                         struct nbc_acc *acc, nbc_id *sent)
+{
+    const struct nbc_shape *shape = grid->shape;
+    struct nbc_ref input = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
+    for (int i = 1; i < shape->size; i++) {
+        int peer = (shape->rank + i) % shape->size;
+        sent[peer] = nbc_send(s, cell(grid, input, g, peer), peer, NBC_NONE);
+    }
+    *acc = nbc_acc_input(shape);
+    acc->at = cell(grid, input, g, shape->rank);
+    nbc_reduce_from_all(s, shape, room, acc, cell(grid, result, g, shape->rank));
+}
+
+/* Second step. */
+static void spread_piece(struct nbc_sched *s, const struct grid *grid, int g,
+                         const struct nbc_acc *acc, const nbc_id *sent)
+{
+    const struct nbc_shape *shape = grid->shape;
+    struct nbc_ref result = nbc_recv_block(shape, 0);
+    for (int i = 1; i < shape->size; i++)
+        nbc_send(s, acc->at, (shape->rank + i) % shape->size, acc->ready);
+    for (int i = 1; i < shape->size; i++) {
+        int peer = nbc_relative(shape->rank, i, shape->size);
+        nbc_recv(s, cell(grid, result, g, peer), peer, shape->in_place ? sent[peer] : NBC_NONE);
+    }
+}
+
+/* Two rounds: every rank gets one part of all vectors, reduces it, and sends the result to all.
+ * Large vectors go in pieces: the next piece is being reduced while this one is being spread, and
+ * what arrives is reduced while it is in the cache.
+ *
+ *   rank   0               1               2               3
+ *          B→1, C→2, D→3   C→2, D→3, A→0   D→3, A→0, B→1   A→0, B→1, C→2
+ *          A→1, 2, 3       B→2, 3, 0       C→3, 0, 1       D→0, 1, 2
+ *
+ * Cost: 2 (α + 2 (P − 2) o) + (P − 1)/P (2nβ + nγ), any P. Temporary: what arrives of a part, at
+ * most 8 of them from 128 KiB on. For medium and large vectors on a few ranks. The first round is
+ * the pairwise exchange of Thakur, Rabenseifner, Gropp, "Optimization of collective communication
+ * operations in MPICH", 2005, with all partners at once. */
+struct nbc_sched *nbc_allreduce_two_rounds(const struct nbc_shape *shape)
+{
+    int size = shape->size;
+    struct nbc_ref result = nbc_recv_block(shape, 0);
+    struct grid grid = {shape, 1, size};
+    grid.pieces = nbc_pieces(shape, result, result.count / size);
+    struct nbc_sched *s = nbc_sched_new(shape, 5 * size * grid.pieces);
+    nbc_id *sent = malloc(2 * (size_t)size * sizeof *sent);
+    if (!s || !sent) {
+        free(sent);
+        nbc_sched_free(s);
+        return NULL;
+    }
+    struct nbc_room room =
+        nbc_room_new(shape, cell(&grid, result, 0, 0), (int64_t)size * grid.pieces, NBC_ROOM_LIMIT);
+    struct nbc_acc acc[2];
+    for (int g = 0; g <= grid.pieces && nbc_ref_bytes(shape, result) > 0; g++) {
+        if (g < grid.pieces)
+            reduce_piece(s, &grid, &room, g, &acc[g % 2], sent + g % 2 * size);
+        if (g > 0)
+            spread_piece(s, &grid, g - 1, &acc[(g - 1) % 2], sent + (g - 1) % 2 * size);
+    }
+    free(sent);
+    return nbc_sched_finish(s);
+}
+
+/* What a rank of the ring does with one cell in each step. */
+struct ring {
+    struct nbc_sched *s;
+    struct grid grid;
+    struct nbc_room room;
+    struct nbc_window in, out;
+    nbc_id *reader; /* in place: per cell, the one that reads the input there */
+};
+
+static void pass_on(struct ring *ring, struct nbc_ref data, nbc_id ready, nbc_id *sent)
+{
+    const struct nbc_shape *shape = ring->grid.shape;
+    *sent = nbc_send(ring->s, data, (shape->rank + 1) % shape->size, ready);
+    nbc_window_add(ring->s, &ring->out, *sent);
+}
+
+/* Steps 0 … P − 2: a partial result comes from the left, this rank's vector is added, it goes on.
+ */
+static void reduce_cell(struct ring *ring, int step, int g, int part)
+{
+    const struct nbc_shape *shape = ring->grid.shape;
+    bool last = step == shape->size - 2;
+    int left = nbc_relative(shape->rank, 1, shape->size);
+    struct nbc_acc acc = nbc_acc_input(shape);
+    struct nbc_ref place = cell(&ring->grid, nbc_recv_block(shape, 0), g, part);
+    acc.at = cell(&ring->grid, acc.at, g, part);
+    nbc_id free = NBC_NONE, sent;
+    if (!last || shape->in_place)
+        place = nbc_room_take(ring->s, &ring->room, place.count, &free);
+    nbc_id heard = nbc_recv(ring->s, place, left, free);
+    nbc_window_add(ring->s, &ring->in, heard);
+    if (last && shape->in_place)
+        nbc_prepend(ring->s, &acc, place, heard);
+    else
+        nbc_append(ring->s, &acc, place, heard);
+    ring->reader[part * ring->grid.pieces + g] = acc.ready;
+    pass_on(ring, acc.at, acc.ready, &sent);
+    nbc_room_give(&ring->room, place, last && shape->in_place ? acc.ready : sent);
+}
+
+/* Steps P − 1 … 2P − 3: a result comes from the left, it goes on. */
+static void spread_cell(struct ring *ring, int step, int g, int part)
+{
+    const struct nbc_shape *shape = ring->grid.shape;
+    struct nbc_ref place = cell(&ring->grid, nbc_recv_block(shape, 0), g, part);
+    nbc_id sent, reader = ring->reader[part * ring->grid.pieces + g];
+    nbc_id heard = nbc_recv(ring->s, place, nbc_relative(shape->rank, 1, shape->size),
+                            shape->in_place ? reader : NBC_NONE);
+    nbc_window_add(ring->s, &ring->in, heard);
+    if (step < 2 * shape->size - 3)
+        pass_on(ring, place, heard, &sent);
+}
+
+/* So many pieces of a part follow each other round the ring before the next ones start. Fewer than
+ * there is room for: a rank that can take no more waits for its neighbor to take what it holds, and
+ * must not wait for itself all round. */
+enum { BATCH = NBC_ROOM_LIMIT / 2 };
+
+/* Pieces first … end − 1 of all parts. */
+static void go_round(struct ring *ring, int first, int end)
+{
+    const struct nbc_shape *shape = ring->grid.shape;
+    struct nbc_ref input = nbc_send_block(shape, 0);
+    int rank = shape->rank, size = shape->size, pieces = ring->grid.pieces;
+    for (int g = first; g < end; g++)
+        pass_on(ring, cell(&ring->grid, input, g, rank), NBC_NONE,
+                &ring->reader[rank * pieces + g]);
+    for (int step = 0; step < 2 * (size - 1); step++) {
+        int part = nbc_relative(rank, (step + 1) % size, size);
+        for (int g = first; g < end; g++) {
+            if (step < size - 1)
+                reduce_cell(ring, step, g, part);
+            else
+                spread_cell(ring, step, g, part);
+        }
+    }
+}
+
+/* Ring. The vector has P parts; the sum of part i starts at rank i and gathers what the others have
+ * on its way once round, then goes round once more to be kept by all. Large parts go in pieces,
+ * each of which moves on its own: a piece is reduced while the next one is on its way, and in the
+ * cache.
+ *
+ *   rank      0       1       2       3
+ *   0 → 1     A0
+ *   step 0            A01             the same at once with B from 1, C from 2, D from 3
+ *   step 1                    A012
+ *   step 2                            A0123
+ *   step 3    A                       then A goes on to 1 and 2
+ *
+ * Cost: 2 (P − 1) α + (P − 1)/P (2nβ + nγ), any P, commutative operations; only neighbors talk.
+ * Temporary: what arrives of a part in each step, at most 8 pieces from 128 KiB on. For the
+ * largest vectors. Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
+ * workstations", 2009. */
+struct nbc_sched *nbc_allreduce_ring(const struct nbc_shape *shape)
+{
+    int size = shape->size;
+    struct nbc_ref result = nbc_recv_block(shape, 0);
+    int pieces = nbc_pieces(shape, result, result.count / size);
+    struct nbc_sched *s = nbc_sched_new(shape, 5 * size * pieces);
+    struct ring ring = {.s = s, .grid = {shape, pieces, size}};
+    ring.reader = malloc((size_t)size * pieces * sizeof *ring.reader);
+    if (!s || !ring.reader) {
+        free(ring.reader);
+        nbc_sched_free(s);
+        return NULL;
+    }
+    ring.room =
+        nbc_room_new(shape, cell(&ring.grid, result, 0, 0), (int64_t)size * pieces, NBC_ROOM_LIMIT);
+    if (size == 1)
+        nbc_copy(s, result, nbc_send_block(shape, 0), NBC_NONE);
+    for (int g = 0; g < pieces && size > 1 && nbc_ref_bytes(shape, result) > 0; g += BATCH)
+        go_round(&ring, g, g + BATCH < pieces ? g + BATCH : pieces);
+    free(ring.reader);
     return nbc_sched_finish(s);
 }

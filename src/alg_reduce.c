@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+#include "bytes.h"
+#include "reduction.h"
+#include "select.h"
+
+/* Where the result goes: only the root has a place for it. */
+static bool here(const struct nbc_shape *shape)
+{
+    return shape->rank == shape->root;
+}
+
+/* A rank in a tree in which every subtree is a contiguous range of ranks, counted round where the
+ * operation is commutative. Each list goes from the nearest child to the farthest. */
+struct node {
+    int parent; /* −1: the root */
+    int nbelow, nabove;
+    int below[120], above[120]; /* children whose ranks are lower, and higher */
+};
+
+/* Children of a rank in the k-nomial tree of nbc_knomial, ascending. */
+static int children(int rank, int size, int k, int *child)
+{
+    int n = 0;
+    for (int64_t weight = 1; weight < size && rank % (weight * k) == 0; weight *= k)
+        for (int digit = 1; digit < k && rank + digit * weight < size; digit++)
+            child[n++] = (int)(rank + digit * weight);
+    return n;
+}
+
+/* The k-nomial tree on the ranks counted round from the root. */
+static void round_tree(const struct nbc_shape *shape, int k, struct node *node)
+{
+    int root = shape->root, size = shape->size, relative = nbc_relative(shape->rank, root, size);
+    struct nbc_knomial tree;
+    nbc_knomial(relative, size, k, &tree);
+    node->parent = tree.parent < 0 ? -1 : nbc_absolute(tree.parent, root, size);
+    node->nbelow = 0;
+    node->nabove = children(relative, size, k, node->above);
+    for (int i = 0; i < node->nabove; i++)
+        node->above[i] = nbc_absolute(node->above[i], root, size);
+}
+
+/* Two k-nomial trees that share their root: one on the ranks above it, and one, mirrored, on those
+ * below. Rank order is kept for any root and no tree is deeper than one on all ranks. */
+static void ordered_tree(const struct nbc_shape *shape, int k, struct node *node)
+{
+    int rank = shape->rank, root = shape->root, size = shape->size;
+    struct nbc_knomial tree;
+    node->parent = -1;
+    node->nabove = node->nbelow = 0;
+    if (rank >= root) {
+        nbc_knomial(rank - root, size - root, k, &tree);
+        node->parent = tree.parent < 0 ? -1 : root + tree.parent;
+        node->nabove = children(rank - root, size - root, k, node->above);
+        for (int i = 0; i < node->nabove; i++)
+            node->above[i] += root;
+    }
+    if (rank <= root) {
+        nbc_knomial(root - rank, root + 1, k, &tree);
+        node->parent = tree.parent < 0 ? -1 : root - tree.parent;
+        node->nbelow = children(root - rank, root + 1, k, node->below);
+        for (int i = 0; i < node->nbelow; i++)
+            node->below[i] = root - node->below[i];
+    }
+}
+
+/* A vector, or a piece of it, on its way up: what this rank has, what room there is. */
+struct climb {
+    struct nbc_sched *s;
+    const struct nbc_shape *shape;
+    struct nbc_room *room;
+    struct nbc_acc acc;
+    struct nbc_ref result; /* at the root */
+};
+
+/* Room in which acc can stay; at the root that is where the result goes. */
+static struct nbc_ref lasting(struct climb *c, nbc_id *free)
+{
+    *free = NBC_NONE;
+    if (here(c->shape) && !c->shape->in_place)
+        return c->result;
+    return nbc_room_take(c->s, c->room, c->acc.at.count, free);
+}
+
+/* Combines acc with what a child sends. stays: acc will not move again. Returns the receive. */
+static nbc_id combine(struct climb *c, int child, bool below, bool stays)
+{
+    nbc_id free = NBC_NONE;
+    struct nbc_acc *acc = &c->acc, before = c->acc;
+    bool appends = nbc_appends(c->shape, acc, below);
+    if (!appends && !acc->ours) {
+        struct nbc_ref place = lasting(c, &free);
+        acc->ready = nbc_join(c->s, acc->ready, free);
+        nbc_own(c->s, acc, place);
+    }
+    struct nbc_ref theirs =
+        appends && stays ? lasting(c, &free) : nbc_room_take(c->s, c->room, acc->at.count, &free);
+    nbc_id heard = nbc_recv(c->s, theirs, child, free);
+    nbc_merge(c->s, c->shape, acc, theirs, heard, below);
+    nbc_room_give(c->room, appends ? before.at : theirs, acc->ready);
+    return heard;
+}
+
+/* Hands acc to the parent, or keeps it. Returns the send. */
+static nbc_id deliver(struct climb *c, int parent)
+{
+    nbc_id sent = NBC_NONE;
+    if (parent >= 0)
+        sent = nbc_send(c->s, c->acc.at, parent, c->acc.ready);
+    struct nbc_ref at = c->acc.at;
+    if (parent < 0)
+        nbc_own(c->s, &c->acc, c->result);
+    nbc_room_give(c->room, at, parent < 0 ? c->acc.ready : sent);
+    return sent;
+}
+
+/* The whole vector up a k-nomial tree. */
+static struct nbc_sched *along_knomial(const struct nbc_shape *shape, int k)
+{
+    struct node node;
+    if (shape->commutative)
+        round_tree(shape, k, &node);
+    else
+        ordered_tree(shape, k, &node);
+    int nchild = node.nabove + node.nbelow;
+    struct nbc_sched *s = nbc_sched_new(shape, 2 * nchild + 2);
+    struct nbc_acc input = nbc_acc_input(shape);
+    if (!s || nbc_ref_bytes(shape, input.at) == 0)
+        return nbc_sched_finish(s);
+    struct nbc_room room = nbc_room_new(shape, input.at, nchild, NBC_ROOM_LIMIT / 2);
+    struct climb c = {s, shape, &room, input, nbc_recv_block(shape, 0)};
+    for (int i = 0; i < node.nabove || i < node.nbelow; i++) {
+        if (i < node.nabove)
+            combine(&c, node.above[i], false, shape->commutative ? i == 0 : i == node.nabove - 1);
+        if (i < node.nbelow)
+            combine(&c, node.below[i], true, true);
+    }
+    deliver(&c, node.parent);
+    return nbc_sched_finish(s);
+}
+
+/* Binomial tree. A rank combines its vector with those of its children, nearest first since they
+ * have least to wait for, and sends the result to its parent. Commutative operations use the tree
+ * on ranks counted round from the root. Others use two trees that share the root, one on the ranks
+ * above and one, mirrored, on those below it: rank order without a detour over rank 0.
+ *
+ *   root 0:  0 ← 1, 2    2 ← 3
+ *   root 2, in order:  2 ← 1, 0    2 ← 3
+ *
+ * Cost: ⌈log₂P⌉ (α + nβ + nγ); in order the root has up to twice as many children. Temporary: one
+ * vector a child as long as these are 128 KiB together, else 4. For small vectors. Thakur,
+ * Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005. */
+struct nbc_sched *nbc_reduce_binomial(const struct nbc_shape *shape)
+{
+    return along_knomial(shape, 2);
+}
+
+/* 4-nomial tree: as binomial with up to three children a level, which gives half the depth.
+ *
+ *   0 ← 1, 2, 3
+ *
+ * Cost: ⌈log₄P⌉ (α + 2o + 3nβ + 3nγ), o the time a processor is busy with a message. Temporary: as
+ * binomial. For the smallest vectors where o is much less than α. Bar-Noy, Kipnis, "Designing
+ * broadcasting algorithms in the postal model for message-passing systems", 1992, run backwards. */
+struct nbc_sched *nbc_reduce_knomial4(const struct nbc_shape *shape)
+{
+    return along_knomial(shape, 4);
+}
+
+/* Linear: all send to the root, which combines. It starts with the rank below itself, counted
+ * round; where order matters it combines the ranks below and those above each for themselves, then
+ * both.
+ *
+ *   0 ← 1, 2, 3
+ *
+ * Cost: α + (P − 2) o + (P − 1) (nβ + nγ). Temporary at the root: P − 1 vectors as long as these
+ * are 128 KiB together, else 8. For a few ranks: no rank but the root waits for another. */
+struct nbc_sched *nbc_reduce_linear(const struct nbc_shape *shape)
+{
+    struct nbc_sched *s = nbc_sched_new(shape, here(shape) ? 2 * shape->size : 1);
+    struct nbc_acc acc = nbc_acc_input(shape);
+    if (!s || nbc_ref_bytes(shape, acc.at) == 0)
+        return nbc_sched_finish(s);
+    if (!here(shape)) {
+        nbc_send(s, acc.at, shape->root, NBC_NONE);
+        return nbc_sched_finish(s);
+    }
+    struct nbc_room room = nbc_room_new(shape, acc.at, shape->size, NBC_ROOM_LIMIT);
+    nbc_reduce_from_all(s, shape, &room, &acc, nbc_recv_block(shape, 0));
+    return nbc_sched_finish(s);
+}
+
+/* A rank's neighbors in a chain; −1: none. */
+struct links {
+    int parent, below, above;
+};
+
+static struct links link_up(const struct nbc_shape *shape)
+{
+    int rank = shape->rank, root = shape->root, size = shape->size;
+    int next = (rank + 1) % size, previous = nbc_relative(rank, 1, size);
+    if (shape->commutative) /* counted round: everything comes from above */
+        return (struct links){rank == root ? -1 : previous, -1, next == root ? -1 : next};
+    struct links l = {-1, -1, -1};
+    if (rank != root)
+        l.parent = rank > root ? previous : next;
+    if (rank >= root && rank < size - 1)
+        l.above = next;
+    if (rank <= root && rank > 0)
+        l.below = previous;
+    return l;
+}
+
+/* Pipelined chain: the vector goes from the far end to the root in pieces; a rank combines each
+ * with its own and passes it on while the next one is on its way, and while it is in the cache.
+ * Where order matters two chains end at the root, one from each side.
+ *
+ *   root 0:  3 → 2 → 1 → 0
+ *   root 2, in order:  0 → 1 → 2 ← 3
+ *
+ * Cost, S pieces: (P − 2 + S) (α + (n/S)(β + γ)), so the time of a long vector hardly depends on P;
+ * in order twice that for a root in the middle. Temporary: 8 pieces. For large vectors. Chan,
+ * Heimlich, Purkayastha, van de Geijn, "Collective communication: theory, practice, and
+ * experience", 2007. */
+struct nbc_sched *nbc_reduce_chain(const struct nbc_shape *shape)
+{
+    struct nbc_ref input = nbc_send_block(shape, 0);
+    struct links l = link_up(shape);
+    int pieces = nbc_pieces(shape, input, input.count);
+    struct nbc_sched *s = nbc_sched_new(shape, 4 * pieces);
+    if (!s || nbc_ref_bytes(shape, input) == 0)
+        return nbc_sched_finish(s);
+    struct nbc_room room =
+        nbc_room_new(shape, nbc_ref_split(shape, input, pieces, 0), 2LL * pieces, NBC_ROOM_LIMIT);
+    struct nbc_window in[2] = {0}, out = {0};
+    for (int g = 0; g < pieces; g++) {
+        struct climb c = {s, shape, &room, nbc_acc_input(shape), nbc_recv_block(shape, 0)};
+        c.acc.at = nbc_ref_split(shape, input, pieces, g);
+        if (here(shape))
+            c.result = nbc_ref_split(shape, c.result, pieces, g);
+        if (l.above >= 0)
+            nbc_window_add(s, &in[0], combine(&c, l.above, false, true));
+        if (l.below >= 0)
+            nbc_window_add(s, &in[1], combine(&c, l.below, true, true));
+        nbc_id sent = deliver(&c, l.parent);
+        if (sent != NBC_NONE)
+            nbc_window_add(s, &out, sent);
+    }
+    return nbc_sched_finish(s);
+}
+
+static int64_t equal_part(const void *layout, int part)
+{
+    const struct nbc_halving *h = layout;
+    return nbc_part_start(nbc_send_block(h->shape, 0).count, h->fold->onto, part);
+}
+
+/* Recursive halving backwards, but towards the root: in each round half of the ranks hand over all
+ * they have and are done. */
+static void gather(struct nbc_sched *s, const struct nbc_halving *h, const struct nbc_acc *acc,
+                   int root)
+{
+    nbc_id heard[32];
+    const struct nbc_fold *fold = h->fold;
+    int part = h->part, have = 1, nheard = 0;
+    for (int k = h->nrounds - 1; k >= 0; k--, have *= 2) {
+        int bit = 1 << k, partner = nbc_unfold(fold, fold->virtual ^ bit);
+        if ((fold->virtual ^ root) & bit) {
+            nbc_id sent = nbc_send(s, nbc_parts(h, h->home, part, have), partner, acc->ready);
+            for (int i = 0; i < nheard; i++)
+                nbc_after(s, sent, heard[i]);
+            return;
+        }
+        int other = fold->virtual & bit ? part - have : part + have;
+        heard[nheard++] = nbc_recv(s, nbc_parts(h, h->home, other, have), partner, h->sent[k]);
+        part = other < part ? other : part;
+    }
+}
+
+/* Rabenseifner's algorithm: reduce-scatter by vector halving with distance doubling, then gather.
+ * Partial results cover contiguous ranges of ranks, so the order of ranks is kept. Ranks beyond a
+ * power of two fold onto a neighbor, the root never does.
+ *
+ *   rank   0         1         2         3          parts AB are the lower half, CD the upper
+ *   k = 0  0 ↔ 1 CD, AB        2 ↔ 3 CD, AB
+ *   k = 1  0 ↔ 2 B, A   1 ↔ 3 D, C                  then 0 has A, 1 has C, 2 has B, 3 has D
+ *          0 ← 2 B      1 ← 3 D
+ *          0 ← 1 CD                                 root 0
+ *
+ * Cost: 2 log₂P α + (P − 1)/P (2nβ + nγ), with α + nβ + nγ more when P is not a power of two.
+ * Temporary: one vector, half a one at the root; half a one more for non-commutative operations,
+ * and one or two for a rank that another folds onto. For large vectors on many ranks. Rabenseifner,
+ * "Optimization of collective reduction operations", 2004. */
+struct nbc_sched *nbc_reduce_rabenseifner(const struct nbc_shape *shape)
+{
+    struct nbc_fold fold =
+        nbc_fold_onto(shape->rank, shape->size, nbc_pow2_floor(shape->size), shape->root);
+    struct nbc_fold at_root =
+        nbc_fold_onto(shape->root, shape->size, nbc_pow2_floor(shape->size), shape->root);
+    struct nbc_sched *s = nbc_sched_new(shape, 5 * nbc_log2_ceil(shape->size) + 4);
+    struct nbc_acc acc = nbc_acc_input(shape);
+    if (!s || nbc_ref_bytes(shape, acc.at) == 0)
+        return nbc_sched_finish(s);
+    if (fold.virtual < 0) {
+        nbc_send(s, acc.at, fold.partner, NBC_NONE);
+        return nbc_sched_finish(s);
+    }
+    struct nbc_halving h = {.shape = shape, .fold = &fold, .first = equal_part};
+    h.layout = &h;
+    if (here(shape))
+        h.home = nbc_recv_block(shape, 0);
+    else
+        nbc_halving_home(s, &h, acc.at);
+    if (fold.takes)
+        nbc_take_over(s, shape, &fold, &acc, NULL);
+    nbc_halve(s, &h, &acc);
+    nbc_own(s, &acc, nbc_parts(&h, h.home, h.part, 1));
+    gather(s, &h, &acc, at_root.virtual);
+    return nbc_sched_finish(s);
+}

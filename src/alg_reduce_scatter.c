@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: MIT */
+#include "bytes.h"
+#include "reduction.h"
+#include "select.h"
+
+#include <stdlib.h>
+
+/* The vector as blocks, one a rank, and where this rank's result goes. In place the input lies in
+ * the receive buffer and the result at its start, so that writing it comes after all reading. */
+struct blocks {
+    struct nbc_sched *s;
+    const struct nbc_shape *shape;
+    struct nbc_ref input, result;
+    int64_t each;   /* elements of a block, where all have as many */
+    int64_t *start; /* else: first element of each block, and the end */
+};
+
+static int64_t first_of(const struct blocks *b, int rank)
+{
+    return b->start ? b->start[rank] : rank * b->each;
+}
+
+/* n blocks of a vector. */
+static struct nbc_ref blocks_at(const struct blocks *b, struct nbc_ref vector, int rank, int n)
+{
+    int64_t first = first_of(b, rank);
+    return nbc_ref_part(b->shape, vector, first, first_of(b, rank + n) - first);
+}
+
+static struct nbc_ref block(const struct blocks *b, int rank)
+{
+    return blocks_at(b, b->input, rank, 1);
+}
+
+static bool open_blocks(struct blocks *b, struct nbc_sched *s, const struct nbc_shape *shape)
+{
+    int size = shape->size;
+    *b = (struct blocks){.s = s, .shape = shape, .each = shape->send.count};
+    if (shape->send.counts.data) {
+        b->start = malloc((size + 1) * sizeof *b->start);
+        if (!b->start)
+            return false;
+        b->start[0] = 0;
+        for (int i = 0; i < size; i++)
+            b->start[i + 1] = b->start[i] + nbc_ints_at(shape->send.counts, i);
+    }
+    b->input = nbc_ref_part(shape, nbc_send_block(shape, 0), 0, first_of(b, size));
+    b->result = nbc_recv_block(shape, 0);
+    b->result.count = block(b, shape->rank).count;
+    return true;
+}
+
+/* What all algorithms here begin and end with. */
+static struct nbc_sched *build(const struct nbc_shape *shape, int ops_hint,
+                               void (*emit)(struct blocks *b))
+{
+    struct blocks b;
+    struct nbc_sched *s = nbc_sched_new(shape, ops_hint);
+    if (!s)
+        return NULL;
+    if (!open_blocks(&b, s, shape)) {
+        nbc_sched_free(s);
+        return NULL;
+    }
+    if (shape->size == 1)
+        nbc_copy(s, b.result, b.input, NBC_NONE);
+    else if (nbc_ref_bytes(shape, b.input) > 0)
+        emit(&b);
+    free(b.start);
+    return nbc_sched_finish(s);
+}
+
+/* This rank's input, which must live on: in place too, it is where the result does not go. */
+static struct nbc_acc whole(const struct blocks *b)
+{
+    return (struct nbc_acc){b->input, NBC_NONE, NBC_NONE, false};
+}
+
+/* Room for the result while it grows. */
+static struct nbc_ref result_room(const struct blocks *b)
+{
+    return b->shape->in_place ? nbc_temp_like(b->s, b->result) : b->result;
+}
+
+/* Puts the result where it belongs. input_sent: done when sending the input is. */
+static void keep(const struct blocks *b, struct nbc_ref from, nbc_id ready, nbc_id input_sent)
+{
+    if (nbc_ref_bytes(b->shape, b->result) == 0 || nbc_same_place(b->result, from))
+        return;
+    nbc_id copied = nbc_copy(b->s, b->result, from, ready);
+    if (b->shape->in_place)
+        nbc_after(b->s, copied, input_sent);
+}
+
+/* In place: one id for many sends of the input. */
+static nbc_id also(const struct blocks *b, nbc_id all, nbc_id sent)
+{
+    return b->shape->in_place ? nbc_join(b->s, all, sent) : NBC_NONE;
+}
+
+static void emit_pairwise(struct blocks *b)
+{
+    int rank = b->shape->rank, size = b->shape->size;
+    struct nbc_window out = {0};
+    struct nbc_acc acc = whole(b);
+    nbc_id all_sent = NBC_NONE;
+    for (int i = 1; i < size; i++) {
+        int peer = (rank + i) % size;
+        if (nbc_ref_bytes(b->shape, block(b, peer)) == 0)
+            continue;
+        nbc_id sent = nbc_send(b->s, block(b, peer), peer, NBC_NONE);
+        nbc_window_add(b->s, &out, sent);
+        all_sent = also(b, all_sent, sent);
+    }
+    acc.at = block(b, rank);
+    if (nbc_ref_bytes(b->shape, acc.at) == 0)
+        return;
+    struct nbc_room room = nbc_room_new(b->shape, b->result, size, NBC_ROOM_LIMIT);
+    nbc_reduce_from_all(b->s, b->shape, &room, &acc, result_room(b));
+    keep(b, acc.at, acc.ready, all_sent);
+}
+
+/* Pairwise exchange: every rank sends each other one its block, and reduces what it gets of its
+ * own, the nearest below first. No rank touches data of others; where order matters it combines
+ * what comes from below and from above each for itself, then both.
+ *
+ *   rank   0               1               2               3
+ *          B→1, C→2, D→3   C→2, D→3, A→0   D→3, A→0, B→1   A→0, B→1, C→2
+ *
+ * Cost: α + 2 (P − 2) o + (P − 1)/P (nβ + nγ), any P. Temporary: P − 1 blocks as long as these are
+ * 128 KiB together, else 8. For large blocks, and for small ones on a few ranks. Thakur,
+ * Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005. */
+struct nbc_sched *nbc_reduce_scatter_pairwise(const struct nbc_shape *shape)
+{
+    return build(shape, 4 * shape->size, emit_pairwise);
+}
+
+/* First real rank that a virtual rank, with the partner that folded onto it, stands for. */
+static int first_rank(const struct nbc_fold *f, int virtual)
+{
+    return virtual < f->rest ? 2 * virtual : virtual + f->rest;
+}
+
+/* Blocks of n virtual ranks, those of their partners included. */
+static struct nbc_ref virtual_blocks(const struct blocks *b, const struct nbc_fold *f,
+                                     struct nbc_ref vector, int virtual, int n)
+{
+    int first = first_rank(f, virtual);
+    return blocks_at(b, vector, first, first_rank(f, virtual + n) - first);
+}
+
+/* A rank that folds away: its vector goes to its partner, from `from` comes its result. */
+static void hand_over(struct blocks *b, int partner, int from)
+{
+    nbc_id sent = nbc_send(b->s, b->input, partner, NBC_NONE);
+    if (nbc_ref_bytes(b->shape, b->result) > 0)
+        nbc_recv(b->s, b->result, from, b->shape->in_place ? sent : NBC_NONE);
+}
+
+/* acc: the blocks of this virtual rank, reduced. */
+static void hand_out(struct blocks *b, const struct nbc_fold *fold, const struct nbc_acc *acc,
+                     nbc_id input_sent)
+{
+    int first = first_rank(fold, fold->virtual);
+    struct nbc_ref vector = nbc_ref_part(b->shape, acc->at, -first_of(b, first), b->input.count);
+    if (fold->takes && nbc_ref_bytes(b->shape, block(b, fold->partner)) > 0)
+        nbc_send(b->s, blocks_at(b, vector, fold->partner, 1), fold->partner, acc->ready);
+    keep(b, blocks_at(b, vector, b->shape->rank, 1), acc->ready, input_sent);
+}
+
+static void emit_halving(struct blocks *b)
+{
+    struct nbc_fold fold = nbc_fold(b->shape->rank, b->shape->size);
+    if (fold.virtual < 0) {
+        hand_over(b, fold.partner, fold.partner);
+        return;
+    }
+    struct nbc_acc acc = whole(b);
+    nbc_id input_sent = NBC_NONE;
+    if (fold.takes)
+        nbc_take_over(b->s, b->shape, &fold, &acc, NULL);
+    struct nbc_ref vector = acc.at;
+    for (int half = fold.onto / 2; half > 0; half /= 2) {
+        bool direct = half == 1 && !fold.takes && !b->shape->in_place;
+        int partner = nbc_unfold(&fold, fold.virtual ^ half), mine = fold.virtual & -half;
+        struct nbc_ref give = virtual_blocks(b, &fold, vector, mine ^ half, half);
+        nbc_id sent = nbc_send(b->s, give, partner, acc.ready);
+        if (!acc.ours)
+            input_sent = sent;
+        acc.at = virtual_blocks(b, &fold, vector, mine, half);
+        struct nbc_ref theirs = direct ? b->result : nbc_temp_like(b->s, acc.at);
+        nbc_id heard = nbc_recv(b->s, theirs, partner, NBC_NONE);
+        if (direct)
+            nbc_append(b->s, &acc, theirs, heard);
+        else
+            nbc_merge(b->s, b->shape, &acc, theirs, heard, false);
+        int64_t first = first_of(b, first_rank(&fold, mine));
+        vector = nbc_ref_part(b->shape, acc.at, -first, vector.count);
+    }
+    hand_out(b, &fold, &acc, input_sent);
+}
+
+/* Recursive halving. Ranks half the distance apart each time send each other the half of what they
+ * still share that is not on their own side, and reduce the other half; at the end that is their
+ * own block. Ranks beyond a power of two fold onto a neighbor, which reduces the blocks of both.
+ *
+ *   rank   0         1         2         3
+ *          0 ↔ 2 CD, AB        1 ↔ 3 CD, AB
+ *          0 ↔ 1 B, A          2 ↔ 3 D, C
+ *
+ * Cost: log₂P α + (P − 1)/P (nβ + nγ), with α + nβ + nγ and a block more when P is not a power of
+ * two; commutative operations. Temporary: less than one vector, two for a rank that another folds
+ * onto. For small and medium vectors. Thakur, Rabenseifner, Gropp, "Optimization of collective
+ * communication operations in MPICH", 2005. */
+struct nbc_sched *nbc_reduce_scatter_recursive_halving(const struct nbc_shape *shape)
+{
+    return build(shape, 3 * nbc_log2_ceil(shape->size) + 6, emit_halving);
+}
+
+static void emit_doubling(struct blocks *b)
+{
+    int radix[32], nrounds = 0;
+    struct nbc_fold fold = nbc_fold(b->shape->rank, b->shape->size);
+    if (fold.virtual < 0) {
+        hand_over(b, fold.partner, fold.partner);
+        return;
+    }
+    while (1 << nrounds < fold.onto)
+        radix[nrounds++] = 2;
+    struct nbc_acc acc = whole(b);
+    struct nbc_exchange x = {b->shape, &fold, radix, nrounds, nbc_temp_like(b->s, b->input)};
+    nbc_id input_sent = nbc_exchange(b->s, &x, &acc);
+    acc.at = virtual_blocks(b, &fold, acc.at, fold.virtual, 1);
+    hand_out(b, &fold, &acc, input_sent);
+}
+
+/* Recursive doubling: everybody reduces everything, as in allreduce, and keeps its block.
+ *
+ *   rank   0         1         2         3
+ *          0 ↔ 1 ABCD          2 ↔ 3 ABCD
+ *          0 ↔ 2 ABCD, 1 ↔ 3 ABCD
+ *
+ * Cost: log₂P (α + nβ + nγ), with α + nβ + nγ and a block more when P is not a power of two. Keeps
+ * rank order with the fewest rounds. Temporary: 1 + log₂P vectors as long as these are 128 KiB
+ * together, else three. For small vectors and non-commutative operations. Thakur, Rabenseifner,
+ * Gropp, "Optimization of collective communication operations in MPICH", 2005. */
+struct nbc_sched *nbc_reduce_scatter_recursive_doubling(const struct nbc_shape *shape)
+{
+    return build(shape, 3 * nbc_log2_ceil(shape->size) + 6, emit_doubling);
+}
+
+/* Layout of the blocks as parts of a halving: one a virtual rank. */
+struct parts {
+    const struct blocks *b;
+    const struct nbc_fold *fold;
+};
+
+static int64_t part_start(const void *layout, int part)
+{
+    const struct parts *p = layout;
+    return first_of(p->b, first_rank(p->fold, part));
+}
+
+/* The virtual rank that has part `part` after a halving: its bits reversed. */
+static int holder(int part, int nbits)
+{
+    int v = 0;
+    for (int i = 0; i < nbits; i++)
+        v |= (part >> i & 1) << (nbits - 1 - i);
+    return v;
+}
+
+/* Of the blocks of virtual rank `part` this rank keeps its own and sends the others. */
+static void distribute(struct blocks *b, const struct nbc_fold *fold, int part,
+                       const struct nbc_acc *acc, nbc_id input_sent)
+{
+    int first = first_rank(fold, part), end = first_rank(fold, part + 1);
+    struct nbc_ref vector = nbc_ref_part(b->shape, acc->at, -first_of(b, first), b->input.count);
+    for (int to = first; to < end; to++) {
+        struct nbc_ref data = blocks_at(b, vector, to, 1);
+        if (to == b->shape->rank)
+            keep(b, data, acc->ready, input_sent);
+        else if (nbc_ref_bytes(b->shape, data) > 0)
+            nbc_send(b->s, data, to, acc->ready);
+    }
+}
+
+static void emit_butterfly(struct blocks *b)
+{
+    int rank = b->shape->rank;
+    struct nbc_fold fold = nbc_fold(rank, b->shape->size);
+    /* The rank that will have our block: that of our virtual rank, or of the one we fold onto. */
+    int virtual = fold.virtual < 0 ? rank / 2 : fold.virtual;
+    int from = nbc_unfold(&fold, holder(virtual, nbc_log2_ceil(fold.onto)));
+    if (fold.virtual < 0) {
+        hand_over(b, fold.partner, from);
+        return;
+    }
+    struct nbc_acc acc = whole(b);
+    struct parts parts = {b, &fold};
+    struct nbc_halving h = {
+        .shape = b->shape, .fold = &fold, .first = part_start, .layout = &parts};
+    nbc_halving_home(b->s, &h, b->input);
+    if (fold.takes)
+        nbc_take_over(b->s, b->shape, &fold, &acc, NULL);
+    bool sends_input = !acc.ours && fold.onto > 1;
+    nbc_halve(b->s, &h, &acc);
+    nbc_id input_sent = sends_input ? h.sent[0] : NBC_NONE;
+    distribute(b, &fold, h.part, &acc, input_sent);
+    if (from == rank || nbc_ref_bytes(b->shape, b->result) == 0)
+        return;
+    bool late = b->shape->in_place; /* the result goes where the input was */
+    nbc_id heard = nbc_recv(b->s, b->result, from, late ? acc.ready : NBC_NONE);
+    if (late)
+        nbc_after(b->s, heard, input_sent);
+}
+
+/* Butterfly: vector halving with distance doubling, which keeps the order of ranks but leaves the
+ * blocks in bit-reversed order; then each goes to its owner. Ranks beyond a power of two fold onto
+ * a neighbor.
+ *
+ *   rank   0         1         2         3
+ *   k = 0  0 ↔ 1 CD, AB        2 ↔ 3 CD, AB
+ *   k = 1  0 ↔ 2 B, A   1 ↔ 3 D, C                  now 0 has A, 1 has C, 2 has B, 3 has D
+ *          1 ↔ 2 C, B
+ *
+ * Cost: (1 + log₂P) α + (P − 1)/P (nβ + nγ) and a block, with α + nβ + nγ more when P is not a
+ * power of two. Temporary: one vector, half a one more for non-commutative operations; one or two
+ * more for a rank that another folds onto. For medium vectors and non-commutative operations.
+ * Träff, "An improved algorithm for (non-commutative) reduce-scatter with an application", 2005. */
+struct nbc_sched *nbc_reduce_scatter_butterfly(const struct nbc_shape *shape)
+{
+    return build(shape, 3 * nbc_log2_ceil(shape->size) + 8, emit_butterfly);
+}
+
+/* So many pieces of a block follow each other round the ring before the next ones start. Fewer than
+ * there is room for: a rank that can take no more waits for its neighbor to take what it holds, and
+ * must not wait for itself all round. */
+enum { BATCH = NBC_ROOM_LIMIT / 2 };
+
+/* What a rank of the ring needs for one piece after another. */
+struct ring {
+    struct blocks *b;
+    struct nbc_room room;
+    struct nbc_window in, out;
+};
+
+static nbc_id pass_on(struct ring *ring, struct nbc_ref data, nbc_id ready)
+{
+    const struct nbc_shape *shape = ring->b->shape;
+    nbc_id sent = nbc_send(ring->b->s, data, (shape->rank + 1) % shape->size, ready);
+    nbc_window_add(ring->b->s, &ring->out, sent);
+    return sent;
+}
+
+/* A partial result comes from the left, this rank's input is added, it goes on or, as the last one
+ * does, stays in `kept`. */
+static nbc_id ring_step(struct ring *ring, struct nbc_ref input, const struct nbc_ref *kept)
+{
+    struct blocks *b = ring->b;
+    struct nbc_acc acc = {input, NBC_NONE, NBC_NONE, false};
+    nbc_id free = NBC_NONE;
+    struct nbc_ref place = kept ? *kept : nbc_room_take(b->s, &ring->room, input.count, &free);
+    int left = nbc_relative(b->shape->rank, 1, b->shape->size);
+    nbc_id heard = nbc_recv(b->s, place, left, free);
+    nbc_window_add(b->s, &ring->in, heard);
+    nbc_append(b->s, &acc, place, heard);
+    if (!kept)
+        nbc_room_give(&ring->room, place, pass_on(ring, place, acc.ready));
+    return acc.ready;
+}
+
+/* The largest block decides how long a piece is. */
+static struct nbc_ref largest_block(const struct blocks *b)
+{
+    struct nbc_ref most = block(b, 0);
+    for (int i = 1; b->start && i < b->shape->size; i++)
+        if (block(b, i).count > most.count)
+            most = block(b, i);
+    return most;
+}
+
+static int pieces_of(struct nbc_ref data, struct nbc_ref piece)
+{
+    return piece.count ? (int)((data.count + piece.count - 1) / piece.count) : 0;
+}
+
+static struct nbc_ref piece_at(const struct blocks *b, struct nbc_ref data, struct nbc_ref piece,
+                               int g)
+{
+    int64_t first = g * piece.count, left = data.count - first;
+    return nbc_ref_part(b->shape, data, first, left < piece.count ? left : piece.count);
+}
+
+/* One batch of pieces all the way round. Returns, in place, what is done when all that reads the
+ * input, or writes what is kept, is. */
+static nbc_id go_round(struct ring *ring, struct nbc_ref piece, struct nbc_ref kept, int first)
+{
+    struct blocks *b = ring->b;
+    int size = b->shape->size;
+    nbc_id all = NBC_NONE;
+    for (int step = 1; step <= size; step++) {
+        struct nbc_ref data = block(b, nbc_relative(b->shape->rank, step % size, size));
+        int end = pieces_of(data, piece) < first + BATCH ? pieces_of(data, piece) : first + BATCH;
+        for (int g = first; g < end; g++) {
+            struct nbc_ref input = piece_at(b, data, piece, g), last = piece_at(b, kept, piece, g);
+            all = also(b, all,
+                       step == 1 ? pass_on(ring, input, NBC_NONE)
+                                 : ring_step(ring, input, step == size ? &last : NULL));
+        }
+    }
+    return all;
+}
+
+static void emit_ring(struct blocks *b)
+{
+    struct nbc_ref most = largest_block(b), kept = result_room(b);
+    int pieces = nbc_pieces(b->shape, most, most.count);
+    struct nbc_ref piece = nbc_ref_split(b->shape, most, pieces, 0);
+    struct ring ring = {.b = b};
+    ring.room = nbc_room_new(b->shape, piece, (int64_t)b->shape->size * pieces, NBC_ROOM_LIMIT);
+    nbc_id all = NBC_NONE;
+    for (int first = 0; first < pieces; first += BATCH)
+        all = also(b, all, go_round(&ring, piece, kept, first));
+    keep(b, kept, all, NBC_NONE);
+}
+
+/* Ring. The sum of block i starts at the rank above i and gathers what the others have on its way
+ * to rank i. Large blocks go in pieces, each of which moves on its own: a piece is reduced while
+ * the next one is on its way, and in the cache.
+ *
+ *   rank   0       1       2       3
+ *          D0      A1      B2      C3      to the right, there
+ *          C30     D01     A12     B23     to the right, there
+ *          B230    C301    D012    A123    to the right, there 0 has all of A, 1 of B, ...
+ *
+ * Cost: (P − 1) α + (P − 1)/P (nβ + nγ), any P, commutative operations; only neighbors talk.
+ * Temporary: what arrives in each step, at most 8 pieces from 128 KiB on; in place one block more.
+ * For the largest blocks. Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
+ * workstations", 2009. */
+struct nbc_sched *nbc_reduce_scatter_ring(const struct nbc_shape *shape)
+{
+    return build(shape, 4 * shape->size, emit_ring);
+}

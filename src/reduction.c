@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+#include "reduction.h"
+
+#include "bytes.h"
+
+struct nbc_acc nbc_acc_input(const struct nbc_shape *shape)
+{
+    return (struct nbc_acc){nbc_send_block(shape, 0), NBC_NONE, NBC_NONE, shape->in_place};
+}
+
+nbc_id nbc_acc_send(struct nbc_sched *s, struct nbc_acc *acc, int peer)
+{
+    nbc_id sent = nbc_send(s, acc->at, peer, acc->ready);
+    if (acc->ours)
+        acc->read = nbc_join(s, acc->read, sent);
+    return sent;
+}
+
+void nbc_prepend(struct nbc_sched *s, struct nbc_acc *acc, struct nbc_ref left, nbc_id heard)
+{
+    nbc_id done = nbc_reduce(s, acc->at, left, acc->at, heard);
+    nbc_after(s, done, acc->read != NBC_NONE ? acc->read : acc->ready);
+    acc->ready = done;
+    acc->read = NBC_NONE;
+}
+
+void nbc_append(struct nbc_sched *s, struct nbc_acc *acc, struct nbc_ref right, nbc_id heard)
+{
+    nbc_id done = nbc_reduce(s, right, acc->at, right, heard);
+    nbc_after(s, done, acc->ready);
+    *acc = (struct nbc_acc){right, done, NBC_NONE, true};
+}
+
+void nbc_own(struct nbc_sched *s, struct nbc_acc *acc, struct nbc_ref place)
+{
+    *acc = (struct nbc_acc){place, nbc_copy(s, place, acc->at, acc->ready), NBC_NONE, true};
+}
+
+void nbc_merge(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_acc *acc,
+               struct nbc_ref theirs, nbc_id heard, bool theirs_left)
+{
+    if (nbc_appends(shape, acc, theirs_left))
+        nbc_append(s, acc, theirs, heard);
+    else
+        nbc_prepend(s, acc, theirs, heard);
+}
+
+void nbc_take_over(struct nbc_sched *s, const struct nbc_shape *shape, const struct nbc_fold *fold,
+                   struct nbc_acc *acc, const struct nbc_ref *place)
+{
+    bool theirs_left = fold->partner < shape->rank, appends = nbc_appends(shape, acc, theirs_left);
+    bool moves = !acc->ours; /* where what comes goes, or to a place for our own */
+    struct nbc_ref home = moves && place ? *place : nbc_temp_like(s, acc->at);
+    struct nbc_ref theirs = appends || !moves ? home : nbc_temp_like(s, acc->at);
+    nbc_id heard = nbc_recv(s, theirs, fold->partner, NBC_NONE);
+    if (moves && !appends)
+        nbc_own(s, acc, home);
+    nbc_merge(s, shape, acc, theirs, heard, theirs_left);
+}
+
+/* Bytes up to which every vector that arrives has a place of its own. */
+enum { SMALL = 128 * 1024 };
+
+struct nbc_room nbc_room_new(const struct nbc_shape *shape, struct nbc_ref like, int64_t expected,
+                             int limit)
+{
+    bool shared = expected > limit && nbc_ref_bytes(shape, like) > SMALL / expected;
+    return (struct nbc_room){.like = like, .shared = shared, .left = limit};
+}
+
+struct nbc_ref nbc_room_take(struct nbc_sched *s, struct nbc_room *room, int64_t count,
+                             nbc_id *free)
+{
+    struct nbc_ref place;
+    *free = NBC_NONE;
+    if (!room->shared || room->left > 0) {
+        room->left -= room->shared;
+        place = nbc_temp_like(s, room->like);
+    } else {
+        place = room->free[room->first];
+        *free = room->until[room->first];
+        room->first = (room->first + 1) % NBC_ROOM_LIMIT;
+        room->nfree--;
+    }
+    place.count = count;
+    return place;
+}
+
+void nbc_room_give(struct nbc_room *room, struct nbc_ref place, nbc_id last)
+{
+    if (!room->shared || place.buf != NBC_BUF_TEMP)
+        return;
+    int i = (room->first + room->nfree++) % NBC_ROOM_LIMIT;
+    room->free[i] = place;
+    room->until[i] = last;
+}
+
+struct nbc_ref nbc_room_recv(struct nbc_sched *s, struct nbc_room *room, int64_t count, int peer,
+                             nbc_id *heard)
+{
+    nbc_id free;
+    struct nbc_ref place = nbc_room_take(s, room, count, &free);
+    *heard = nbc_recv(s, place, peer, free);
+    return place;
+}
+
+void nbc_prepend_ranks(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
+                       struct nbc_acc *acc, int first, int n)
+{
+    for (int i = 0; i < n; i++) {
+        nbc_id heard;
+        int peer = nbc_relative(first, i, shape->size);
+        struct nbc_ref theirs = nbc_room_recv(s, room, acc->at.count, peer, &heard);
+        nbc_prepend(s, acc, theirs, heard);
+        nbc_room_give(room, theirs, acc->ready);
+    }
+}
+
+/* The first one to come makes acc ours; then the order does not matter. */
+static void reduce_round(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
+                         struct nbc_acc *acc, struct nbc_ref place)
+{
+    int below = nbc_relative(shape->rank, 1, shape->size), n = shape->size - 1;
+    if (!acc->ours) {
+        nbc_append(s, acc, place, nbc_recv(s, place, below, NBC_NONE));
+        below = nbc_relative(below, 1, shape->size);
+        n--;
+    }
+    nbc_prepend_ranks(s, shape, room, acc, below, n);
+}
+
+/* Ranks below are prepended to what is here, ranks above to the highest one; last the two meet. */
+static void reduce_ordered(struct nbc_sched *s, const struct nbc_shape *shape,
+                           struct nbc_room *room, struct nbc_acc *acc, struct nbc_ref place)
+{
+    int rank = shape->rank, above = shape->size - 1 - rank;
+    nbc_id free = NBC_NONE;
+    if (rank > 0 && !acc->ours) {
+        struct nbc_ref mine = above ? nbc_room_take(s, room, place.count, &free) : place;
+        acc->ready = nbc_join(s, acc->ready, free);
+        nbc_own(s, acc, mine);
+    }
+    nbc_prepend_ranks(s, shape, room, acc, rank - 1, rank);
+    if (above == 0)
+        return;
+    bool taken = nbc_same_place(acc->at, place);
+    struct nbc_acc high = {place, NBC_NONE, NBC_NONE, true};
+    if (taken)
+        high.at = nbc_room_take(s, room, place.count, &free);
+    high.ready = nbc_recv(s, high.at, shape->size - 1, free);
+    nbc_prepend_ranks(s, shape, room, &high, shape->size - 2, above - 1);
+    struct nbc_ref low = acc->at;
+    nbc_append(s, acc, high.at, high.ready);
+    nbc_room_give(room, low, acc->ready);
+    if (taken) {
+        nbc_own(s, acc, place);
+        nbc_room_give(room, high.at, acc->ready);
+    }
+}
+
+void nbc_reduce_from_all(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
+                         struct nbc_acc *acc, struct nbc_ref place)
+{
+    if (shape->size == 1)
+        nbc_own(s, acc, place);
+    else if (shape->commutative)
+        reduce_round(s, shape, room, acc, place);
+    else
+        reduce_ordered(s, shape, room, acc, place);
+}
+
+int nbc_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int64_t count)
+{
+    int64_t size = shape->types[vector.type].size, bytes = count * size;
+    int64_t segment = nbc_segment_bytes(shape, bytes);
+    int64_t n = (bytes + segment - 1) / segment;
+    if (n > count)
+        n = count;
+    return n > 1 ? (int)n : 1;
+}
+
+/* The state of an exchange. */
+struct rounds {
+    const struct nbc_exchange *x;
+    struct nbc_room room;
+    int last_move; /* the last round in which the partial result goes to a place where one arrives:
+                    */
+                   /* there it comes to the final place; −1: none, or that is not free */
+    bool in_place;
+    struct nbc_ref input;
+    nbc_id input_sent;
+};
+
+static int digit_of(const struct nbc_exchange *x, int64_t weight, int t)
+{
+    return (int)(x->fold->virtual / weight % x->radix[t]);
+}
+
+static struct rounds begin(const struct nbc_exchange *x, const struct nbc_acc *acc)
+{
+    struct rounds r = {.x = x, .last_move = -1, .input = acc->at, .input_sent = NBC_NONE};
+    r.in_place = nbc_same_place(acc->at, x->result);
+    int most = 2, expected = 1;
+    int64_t weight = 1;
+    for (int t = 0; t < x->nrounds; weight *= x->radix[t++]) {
+        expected += x->radix[t] - 1;
+        if (x->radix[t] > most)
+            most = x->radix[t];
+        if (!r.in_place && digit_of(x, weight, t) < x->radix[t] - 1)
+            r.last_move = t;
+    }
+    if (most > NBC_ROOM_LIMIT)
+        expected = most = 0; /* one place for each, however large */
+    r.room = nbc_room_new(x->shape, x->result, expected, most);
+    return r;
+}
+
+/* A place in which the partial result can stay from round t on. */
+static struct nbc_ref stay(struct nbc_sched *s, struct rounds *r, int t)
+{
+    nbc_id free;
+    if (!r->in_place && r->last_move < t)
+        return r->x->result;
+    return nbc_room_take(s, &r->room, r->x->result.count, &free); /* the first one is free */
+}
+
+static void take_over(struct nbc_sched *s, struct rounds *r, struct nbc_acc *acc)
+{
+    const struct nbc_exchange *x = r->x;
+    bool theirs_left = x->fold->partner < x->shape->rank;
+    bool appends = nbc_appends(x->shape, acc, theirs_left);
+    if (!appends && !acc->ours)
+        nbc_own(s, acc, stay(s, r, 0));
+    nbc_id free = NBC_NONE;
+    struct nbc_ref theirs =
+        appends ? stay(s, r, 0) : nbc_room_take(s, &r->room, acc->at.count, &free);
+    nbc_id heard = nbc_recv(s, theirs, x->fold->partner, free);
+    nbc_merge(s, x->shape, acc, theirs, heard, theirs_left);
+    if (!appends)
+        nbc_room_give(&r->room, theirs, acc->ready);
+}
+
+/* One round. All members evaluate m₀ op (m₁ op (m₂ op …)): the highest one's vector is where the
+ * result grows. */
+static void exchange_round(struct nbc_sched *s, struct rounds *r, struct nbc_acc *acc, int t,
+                           int64_t weight)
+{
+    const struct nbc_exchange *x = r->x;
+    int radix = x->radix[t], digit = digit_of(x, weight, t);
+    int64_t base = x->fold->virtual - digit * weight;
+    bool highest = digit == radix - 1;
+    struct nbc_acc mine = *acc;
+    bool overwritten = mine.ours && (highest || r->room.shared);
+    for (int i = 1; i < radix; i++) {
+        int peer = nbc_unfold(x->fold, (int)(base + (digit + i) % radix * weight));
+        nbc_id sent = nbc_send(s, mine.at, peer, mine.ready);
+        if (overwritten || x->shape->in_place)
+            mine.read = nbc_join(s, mine.read, sent);
+    }
+    if (nbc_same_place(mine.at, r->input))
+        r->input_sent = mine.read;
+    struct nbc_acc high = mine;
+    if (!highest) {
+        nbc_id free = NBC_NONE;
+        int peer = nbc_unfold(x->fold, (int)(base + (radix - 1) * weight));
+        high.at =
+            t == r->last_move ? x->result : nbc_room_take(s, &r->room, x->result.count, &free);
+        high = (struct nbc_acc){high.at, nbc_recv(s, high.at, peer, free), NBC_NONE, true};
+    } else if (!high.ours) {
+        nbc_own(s, &high, stay(s, r, t));
+    }
+    for (int i = radix - 2; i >= 0; i--) {
+        nbc_id heard = mine.ready;
+        struct nbc_ref theirs = mine.at;
+        if (i != digit)
+            theirs = nbc_room_recv(s, &r->room, x->result.count,
+                                   nbc_unfold(x->fold, (int)(base + i * weight)), &heard);
+        nbc_prepend(s, &high, theirs, heard);
+        if (r->room.shared)
+            nbc_room_give(&r->room, theirs,
+                          i == digit ? nbc_join(s, high.ready, mine.read) : high.ready);
+    }
+    *acc = high;
+}
+
+nbc_id nbc_exchange(struct nbc_sched *s, const struct nbc_exchange *x, struct nbc_acc *acc)
+{
+    struct rounds r = begin(x, acc);
+    if (x->fold->takes)
+        take_over(s, &r, acc);
+    int64_t weight = 1;
+    for (int t = 0; t < x->nrounds; weight *= x->radix[t++])
+        exchange_round(s, &r, acc, t, weight);
+    if (!nbc_same_place(acc->at, x->result)) {
+        nbc_id copied = nbc_copy(s, x->result, acc->at, acc->ready);
+        nbc_after(s, copied, r.input_sent);
+        *acc = (struct nbc_acc){x->result, copied, NBC_NONE, true};
+    }
+    return r.input_sent;
+}
+
+struct nbc_ref nbc_parts(const struct nbc_halving *h, struct nbc_ref vector, int part, int n)
+{
+    int64_t first = h->first(h->layout, part);
+    return nbc_ref_part(h->shape, vector, first, h->first(h->layout, part + n) - first);
+}
+
+/* Combines the half that this rank keeps with what its partner has of it. */
+static void keep_half(struct nbc_sched *s, struct nbc_halving *h, struct nbc_acc *half,
+                      struct nbc_ref home, int partner)
+{
+    bool theirs_left = partner < h->shape->rank;
+    bool appends = nbc_appends(h->shape, half, theirs_left);
+    struct nbc_ref theirs = appends && !half->ours ? home : nbc_temp_like(s, half->at);
+    nbc_id heard = nbc_recv(s, theirs, partner, NBC_NONE);
+    if (!appends && !half->ours)
+        nbc_own(s, half, home);
+    nbc_merge(s, h->shape, half, theirs, heard, theirs_left);
+}
+
+void nbc_halving_home(struct nbc_sched *s, struct nbc_halving *h, struct nbc_ref like)
+{
+    int have = h->fold->onto > 1 ? h->fold->onto / 2 : 1;
+    int part = h->fold->virtual & 1 ? have : 0;
+    struct nbc_ref kept = nbc_temp_like(s, nbc_parts(h, like, part, have));
+    h->home = nbc_ref_part(h->shape, kept, -h->first(h->layout, part), like.count);
+}
+
+void nbc_halve(struct nbc_sched *s, struct nbc_halving *h, struct nbc_acc *acc)
+{
+    const struct nbc_fold *fold = h->fold;
+    int have = fold->onto;
+    struct nbc_ref vector = acc->at; /* its part 0, whether we still have that or not */
+    h->part = h->nrounds = 0;
+    for (int bit = 1; bit < fold->onto; bit *= 2) {
+        have /= 2;
+        bool upper = fold->virtual & bit;
+        int partner = nbc_unfold(fold, fold->virtual ^ bit);
+        int keep = h->part + (upper ? have : 0), give = h->part + (upper ? 0 : have);
+        nbc_id sent = nbc_send(s, nbc_parts(h, vector, give, have), partner, acc->ready);
+        h->sent[h->nrounds++] = sent;
+        acc->at = nbc_parts(h, vector, keep, have);
+        keep_half(s, h, acc, nbc_parts(h, h->home, keep, have), partner);
+        vector = nbc_ref_part(h->shape, acc->at, -h->first(h->layout, keep), vector.count);
+        h->part = keep;
+    }
+    if (fold->onto == 1)
+        acc->at = nbc_parts(h, vector, 0, 1);
+}
