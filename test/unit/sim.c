@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: MIT */
+#include "sim.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- random numbers -----------------------------------------------------------------------------
+ */
+
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 30;
+    x *= UINT64_C(0xbf58476d1ce4e5b9);
+    x ^= x >> 27;
+    x *= UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+uint64_t rng_next(struct rng *r)
+{
+    r->state += UINT64_C(0x9e3779b97f4a7c15);
+    return mix(r->state);
+}
+
+int64_t rng_below(struct rng *r, int64_t n)
+{
+    return (int64_t)(rng_next(r) % (uint64_t)n);
+}
+
+uint64_t hash3(uint64_t x, uint64_t y, uint64_t z)
+{
+    return mix(mix(mix(x + UINT64_C(0x9e3779b97f4a7c15)) + y + 1) + z + 1);
+}
+
+/* --- datatypes ----------------------------------------------------------------------------------
+ */
+
+struct layout layout_make(int unit, int natoms, const int64_t *at, int64_t extent)
+{
+    struct layout l = {.unit = unit, .natoms = natoms};
+    int64_t low = 0, high = 0;
+    bool dense = true;
+    for (int i = 0; i < natoms; i++) {
+        l.at[i] = at[i];
+        if (i == 0 || at[i] < low)
+            low = at[i];
+        if (i == 0 || at[i] + unit > high)
+            high = at[i] + unit;
+        dense = dense && at[i] == at[0] + (int64_t)i * unit;
+    }
+    l.type = (struct nbc_type){
+        .size = (int64_t)natoms * unit,
+        .extent = extent,
+        .true_lb = low,
+        .true_extent = high - low,
+        .packed = dense && extent == (int64_t)natoms * unit,
+    };
+    return l;
+}
+
+void layout_pack(const struct layout *l, const void *element, int64_t count, void *out)
+{
+    const char *from = element;
+    char *to = out;
+    if (count * l->type.size == 0)
+        return;
+    if (l->type.packed) {
+        memcpy(to, from + l->type.true_lb, (size_t)(count * l->type.size));
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        for (int k = 0; k < l->natoms; k++, to += l->unit)
+            memcpy(to, from + i * l->type.extent + l->at[k], (size_t)l->unit);
+}
+
+void layout_unpack(const struct layout *l, void *element, int64_t count, const void *in)
+{
+    char *to = element;
+    const char *from = in;
+    if (count * l->type.size == 0)
+        return;
+    if (l->type.packed) {
+        memcpy(to + l->type.true_lb, from, (size_t)(count * l->type.size));
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        for (int k = 0; k < l->natoms; k++, from += l->unit)
+            memcpy(to + i * l->type.extent + l->at[k], from, (size_t)l->unit);
+}
+
+/* What a network may leave in a buffer that it has not filled yet. */
+static void spoil(const struct layout *l, char *element, int64_t count)
+{
+    if (count * l->type.size == 0)
+        return;
+    if (l->type.packed) {
+        memset(element + l->type.true_lb, 0xdb, (size_t)(count * l->type.size));
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        for (int k = 0; k < l->natoms; k++)
+            memset(element + i * l->type.extent + l->at[k], 0xdb, (size_t)l->unit);
+}
+
+/* --- messages -----------------------------------------------------------------------------------
+ */
+
+struct end {
+    char *addr;
+    int64_t count, bytes;
+    const struct layout *layout;
+    int64_t due; /* round in which it completes */
+};
+
+enum side { SEND, RECV };
+
+/* Made by whichever end is posted first. A handle is its address plus the side. */
+struct message {
+    struct end end[2];
+    bool posted[2], reported[2];
+    bool moved;
+    char *eager;          /* data of an eager send */
+    struct message *next; /* unmatched, in the same channel */
+    struct sim_rank *receiver;
+    int from;
+};
+
+/* Unmatched messages from one rank to another in one operation, in posted order: sends or
+ * receives, never both. */
+struct channel {
+    struct message *head, *tail;
+};
+
+struct sim_op {
+    struct sim *sim;
+    struct sim_rank *ranks;
+    int size, remote_size;
+    struct sim_op *next;
+};
+
+struct sim {
+    struct sim_config config;
+    struct rng rng;
+    struct sim_op *ops;
+    struct sim_rank **order;
+    int nranks, nlive, nwaiting; /* ranks: all, running, to be started (again) */
+    int64_t round;
+    int64_t nmessages; /* alive */
+    int64_t ntimers;   /* ends that will complete by themselves */
+    int64_t ncompleted;
+    int calls;
+    bool failed;
+    char text[400];
+};
+
+static void complain(struct sim *sim, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The first complaint counts. */
+static void complain(struct sim *sim, const char *format, ...)
+{
+    if (sim->text[0])
+        return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sim->text, sizeof sim->text, format, args);
+    va_end(args);
+}
+
+static struct sim_rank *peer_of(const struct sim_rank *r, int peer)
+{
+    struct sim_op *op = r->op;
+    if (!op->remote_size)
+        return &op->ranks[peer];
+    return &op->ranks[peer + (r->group ? 0 : op->size)];
+}
+
+static int64_t later(struct sim *sim)
+{
+    sim->ntimers++;
+    return sim->round + (sim->config.jitter ? rng_below(&sim->rng, sim->config.jitter + 1) : 0);
+}
+
+/* Whether this call is the one that fails. */
+static bool inject(struct sim_rank *r, const char *call)
+{
+    struct sim *sim = r->op->sim;
+    if (r->told)
+        complain(sim, "rank %d calls %s after an error", r->local, call);
+    if (++sim->calls != sim->config.fail_at)
+        return false;
+    sim->failed = r->told = true;
+    return true;
+}
+
+static void matched(struct sim *sim, struct message *m)
+{
+    if (m->end[SEND].bytes != m->end[RECV].bytes)
+        complain(sim, "rank %d sends %" PRId64 " bytes to rank %d, which wants %" PRId64, m->from,
+                 m->end[SEND].bytes, m->receiver->local, m->end[RECV].bytes);
+    m->end[RECV].due = later(sim);
+    if (!m->eager && !m->reported[SEND])
+        m->end[SEND].due = later(sim);
+}
+
+static void move_data(struct message *m)
+{
+    if (m->moved || m->end[SEND].bytes != m->end[RECV].bytes)
+        return;
+    m->moved = true;
+    if (m->end[SEND].bytes == 0)
+        return;
+    char *data = m->eager ? m->eager : malloc((size_t)m->end[SEND].bytes);
+    if (!m->eager)
+        layout_pack(m->end[SEND].layout, m->end[SEND].addr, m->end[SEND].count, data);
+    layout_unpack(m->end[RECV].layout, m->end[RECV].addr, m->end[RECV].count, data);
+    if (!m->eager)
+        free(data);
+}
+
+static void free_message(struct sim *sim, struct message *m)
+{
+    sim->nmessages--;
+    free(m->eager);
+    free(m);
+}
+
+static void buffer_eager(struct sim *sim, struct message *m)
+{
+    const struct end *e = &m->end[SEND];
+    m->eager = malloc((size_t)e->bytes + 1);
+    layout_pack(e->layout, e->addr, e->count, m->eager);
+    m->end[SEND].due = later(sim);
+}
+
+static int post(struct sim_rank *r, enum side side, struct end end, int peer, nbc_handle *h)
+{
+    struct sim *sim = r->op->sim;
+    int npeers = r->op->remote_size ? (r->group ? r->op->size : r->op->remote_size) : r->op->size;
+    if (peer < 0 || peer >= npeers) {
+        complain(sim, "rank %d has no peer %d", r->local, peer);
+        return 99;
+    }
+    struct sim_rank *receiver = side == RECV ? r : peer_of(r, peer);
+    int from = side == RECV ? peer : r->local;
+    struct channel *c = &receiver->from[from];
+    struct message *m = c->head;
+    if (m && !m->posted[side]) {
+        c->head = m->next;
+    } else {
+        m = calloc(1, sizeof *m);
+        m->end[SEND].due = m->end[RECV].due = INT64_MAX;
+        m->receiver = receiver;
+        m->from = from;
+        *(c->head ? &c->tail->next : &c->head) = m;
+        c->tail = m;
+        sim->nmessages++;
+    }
+    m->posted[side] = true;
+    end.due = INT64_MAX;
+    m->end[side] = end;
+    if (side == SEND && !sim->config.rendezvous)
+        buffer_eager(sim, m);
+    if (m->posted[SEND] && m->posted[RECV])
+        matched(sim, m);
+    *h = (nbc_handle)m | side;
+    return 0;
+}
+
+/* --- the transport ------------------------------------------------------------------------------
+ */
+
+static struct end make_end(const struct sim_rank *r, uintptr_t addr, int64_t count, int type)
+{
+    const struct layout *l = &r->layouts[type];
+    return (struct end){
+        .addr = (char *)addr, .count = count, .bytes = count * l->type.size, .layout = l};
+}
+
+static int sim_send(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
+{
+    if (inject(self, "send"))
+        return 71;
+    return post(self, SEND, make_end(self, addr, count, type), peer, h);
+}
+
+static int sim_recv(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
+{
+    struct sim_rank *r = self;
+    if (inject(r, "recv"))
+        return 72;
+    spoil(&r->layouts[type], (char *)addr, count);
+    return post(r, RECV, make_end(r, addr, count, type), peer, h);
+}
+
+static int sim_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
+{
+    struct sim_rank *r = self;
+    struct sim *sim = r->op->sim;
+    *ndone = 0;
+    for (int i = 0; i < n; i++) {
+        struct message *m = (struct message *)(h[i] & ~(nbc_handle)1);
+        enum side side = h[i] & 1;
+        if (m->end[side].due > sim->round)
+            continue;
+        if (m->posted[SEND] && m->posted[RECV])
+            move_data(m);
+        done[(*ndone)++] = i;
+        m->reported[side] = true;
+        sim->ntimers--;
+        sim->ncompleted++;
+        if (m->reported[SEND] && m->reported[RECV])
+            free_message(sim, m);
+    }
+    if (*ndone && !r->told && inject(r, "poll"))
+        return 73;
+    return 0;
+}
+
+static void take_out(struct channel *c, struct message *m)
+{
+    struct message **at = &c->head;
+    c->tail = NULL;
+    while (*at != m) {
+        c->tail = *at;
+        at = &(*at)->next;
+    }
+    *at = m->next;
+    while (*at) {
+        c->tail = *at;
+        at = &(*at)->next;
+    }
+}
+
+/* A receive that is matched has its message; one that is not is cancelled. */
+static bool sim_drop(void *self, nbc_handle h, bool is_send)
+{
+    struct sim_rank *r = self;
+    struct sim *sim = r->op->sim;
+    struct message *m = (struct message *)(h & ~(nbc_handle)1);
+    enum side side = h & 1;
+    bool matched_already = m->posted[SEND] && m->posted[RECV];
+    if (is_send != (side == SEND))
+        complain(sim, "rank %d drops a message of the wrong kind", r->local);
+    if (m->end[side].due != INT64_MAX)
+        sim->ntimers--;
+    m->reported[side] = true;
+    if (matched_already)
+        move_data(m);
+    if (side == RECV && !matched_already) {
+        take_out(&r->from[m->from], m);
+        free_message(sim, m);
+    } else if (m->reported[SEND] && m->reported[RECV]) {
+        free_message(sim, m);
+    }
+    return side == RECV && matched_already;
+}
+
+static int sim_copy(void *self, uintptr_t dst, int64_t dcount, int dtype, uintptr_t src,
+                    int64_t scount, int stype)
+{
+    struct sim_rank *r = self;
+    struct end from = make_end(r, src, scount, stype), to = make_end(r, dst, dcount, dtype);
+    if (inject(r, "copy"))
+        return 74;
+    if (from.bytes != to.bytes)
+        complain(r->op->sim, "rank %d copies %" PRId64 " bytes to %" PRId64, r->local, from.bytes,
+                 to.bytes);
+    else if (from.bytes > 0) {
+        char *data = malloc((size_t)from.bytes);
+        layout_pack(from.layout, from.addr, scount, data);
+        layout_unpack(to.layout, to.addr, dcount, data);
+        free(data);
+    }
+    return 0;
+}
+
+static int sim_reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t right, int64_t count,
+                      int type)
+{
+    struct sim_rank *r = self;
+    const struct layout *l = &r->layouts[type];
+    if (inject(r, "reduce"))
+        return 75;
+    for (int64_t i = 0; i < count; i++)
+        for (int k = 0; k < l->natoms; k++) {
+            uintptr_t at = (uintptr_t)(i * l->type.extent + l->at[k]);
+            r->reduce((void *)(dst + at), (void *)(left + at), (void *)(right + at));
+        }
+    return 0;
+}
+
+static const struct nbc_transport transport = {
+    .send = sim_send,
+    .recv = sim_recv,
+    .poll = sim_poll,
+    .drop = sim_drop,
+    .copy = sim_copy,
+    .reduce = sim_reduce,
+};
+
+/* --- the machine --------------------------------------------------------------------------------
+ */
+
+struct sim *sim_new(const struct sim_config *config)
+{
+    struct sim *sim = calloc(1, sizeof *sim);
+    sim->config = *config;
+    sim->rng.state = config->seed;
+    return sim;
+}
+
+static int64_t start_round(struct sim *sim)
+{
+    return sim->round + (sim->config.delay ? rng_below(&sim->rng, sim->config.delay + 1) : 0);
+}
+
+void sim_add(struct sim *sim, struct sim_rank *ranks, int size, int remote_size)
+{
+    struct sim_op *op = calloc(1, sizeof *op);
+    int n = size + remote_size;
+    *op = (struct sim_op){sim, ranks, size, remote_size, sim->ops};
+    sim->ops = op;
+    sim->order = realloc(sim->order, (size_t)(sim->nranks + n) * sizeof *sim->order);
+    for (int i = 0; i < n; i++) {
+        struct sim_rank *r = &ranks[i];
+        r->op = op;
+        r->group = i >= size;
+        r->local = r->group ? i - size : i;
+        r->run = 0;
+        r->live = r->told = false;
+        r->start = start_round(sim);
+        r->from = calloc((size_t)(size > remote_size ? size : remote_size), sizeof *r->from);
+        r->temp = malloc((size_t)r->sched->temp_bytes + 1);
+        r->memory = malloc(nbc_exec_memory(r->sched) + 1);
+        nbc_exec_init(&r->exec, r->sched, &transport, r, r->memory);
+        r->exec.base[NBC_BUF_SEND] = (uintptr_t)r->send;
+        r->exec.base[NBC_BUF_RECV] = (uintptr_t)r->recv;
+        r->exec.base[NBC_BUF_TEMP] = (uintptr_t)r->temp;
+        sim->order[sim->nranks++] = r;
+        sim->nwaiting++;
+    }
+}
+
+/* A run is complete: on to the next, or to rest. */
+static void end_run(struct sim *sim, struct sim_rank *r)
+{
+    r->live = false;
+    sim->nlive--;
+    if (r->exec.ninflight)
+        complain(sim, "rank %d is complete with messages under way", r->local);
+    if (r->told != (r->exec.error != 0))
+        complain(sim, "rank %d ends with error %d", r->local, r->exec.error);
+    if (r->finished && !r->told)
+        r->finished(r, r->run);
+    r->run++;
+    if (r->told || r->run >= r->runs)
+        return;
+    r->start = start_round(sim);
+    sim->nwaiting++;
+}
+
+static void step(struct sim *sim, struct sim_rank *r)
+{
+    if (r->live) {
+        if (nbc_exec_poll(&r->exec))
+            end_run(sim, r);
+        return;
+    }
+    if (r->run >= (r->runs ? r->runs : 1) || r->told || r->start > sim->round)
+        return;
+    memset(r->temp, 0x5a, (size_t)r->sched->temp_bytes);
+    r->live = true;
+    sim->nwaiting--;
+    sim->nlive++;
+    sim->ncompleted++;
+    if (nbc_exec_start(&r->exec))
+        end_run(sim, r);
+}
+
+static void shuffle(struct sim *sim)
+{
+    for (int i = sim->nranks - 1; i > 0; i--) {
+        int j = (int)rng_below(&sim->rng, i + 1);
+        struct sim_rank *r = sim->order[i];
+        sim->order[i] = sim->order[j];
+        sim->order[j] = r;
+    }
+}
+
+/* Names one message that a stuck rank waits for. */
+static void complain_deadlock(struct sim *sim)
+{
+    for (int i = 0; i < sim->nranks; i++) {
+        const struct sim_rank *r = sim->order[i];
+        if (!r->live)
+            continue;
+        const struct nbc_exec *e = &r->exec;
+        if (e->ninflight == 0) {
+            complain(sim, "deadlock: rank %d has nothing to wait for", r->local);
+            return;
+        }
+        const struct nbc_op *op = &r->sched->ops[e->inflight[0]];
+        complain(sim, "deadlock: rank %d of %d, run %d, waits for operation %d (%s rank %d)",
+                 r->local, r->op->size, r->run, (int)e->inflight[0],
+                 op->kind == NBC_OP_SEND ? "send to" : "receive from", (int)op->peer);
+        return;
+    }
+}
+
+static void complain_leftover(struct sim *sim)
+{
+    for (int i = 0; i < sim->nranks; i++) {
+        const struct sim_rank *r = sim->order[i];
+        for (int from = 0;
+             from < (r->group || !r->op->remote_size ? r->op->size : r->op->remote_size); from++)
+            if (r->from[from].head)
+                complain(sim, "rank %d never receives a message from rank %d", r->local, from);
+    }
+}
+
+const char *sim_run(struct sim *sim)
+{
+    while ((sim->nlive || sim->nwaiting) && !sim->text[0]) {
+        int64_t before = sim->ncompleted;
+        shuffle(sim);
+        for (int i = 0; i < sim->nranks; i++)
+            step(sim, sim->order[i]);
+        sim->round++;
+        if (sim->ncompleted != before || sim->ntimers || sim->nwaiting)
+            continue;
+        if (!sim->failed && sim->nlive)
+            complain_deadlock(sim);
+        break; /* after an error the others wait in vain */
+    }
+    if (sim->nmessages && !sim->failed)
+        complain_leftover(sim);
+    return sim->text[0] ? sim->text : NULL;
+}
+
+bool sim_failed(const struct sim *sim)
+{
+    return sim->failed;
+}
+
+/* Messages under way are known to the ranks that wait for them, the others to the channels. */
+static void free_messages(struct sim *sim, struct sim_rank *r)
+{
+    for (int i = 0; i < r->exec.ninflight; i++) {
+        struct message *m = (struct message *)(r->exec.handles[i] & ~(nbc_handle)1);
+        enum side side = r->exec.handles[i] & 1;
+        m->reported[side] = true;
+        if (m->reported[!side] && m->posted[!side])
+            free_message(sim, m);
+    }
+}
+
+static void free_channels(struct sim *sim, struct sim_rank *r, int n)
+{
+    for (int from = 0; from < n; from++)
+        for (struct message *m = r->from[from].head, *next; m; m = next) {
+            next = m->next;
+            free_message(sim, m);
+        }
+    free(r->from);
+}
+
+void sim_free(struct sim *sim)
+{
+    for (int i = 0; i < sim->nranks; i++)
+        free_messages(sim, sim->order[i]);
+    for (int i = 0; i < sim->nranks; i++) {
+        struct sim_rank *r = sim->order[i];
+        int size = r->op->size, remote = r->op->remote_size;
+        free_channels(sim, r, size > remote ? size : remote);
+        free(r->temp);
+        free(r->memory);
+    }
+    for (struct sim_op *op = sim->ops, *next; op; op = next) {
+        next = op->next;
+        free(op);
+    }
+    free(sim->order);
+    free(sim);
+}

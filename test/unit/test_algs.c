@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* Every algorithm of algs.def, over every kind of call that it applies to.
+ *
+ * Nothing here names an algorithm: whoever adds a row has it tested. For a row, calls of all sizes
+ * from 1 to 33 ranks and a few larger ones are made up (roots, counts, in place, commutative or
+ * not, layouts, graphs, node maps, intercommunicators, eager or rendezvous messages), the
+ * schedules of all ranks are built and checked (nbc_sched_check), run on a simulated network
+ * (sim.h), and every byte of the buffers is compared with the definition of the collective
+ * (cases.h). The choice is the same in every run. NBC_SOAK=1 in the environment tries all.
+ *
+ * While writing an algorithm:
+ *
+ *   test_algs allreduce             all algorithms of a collective
+ *   test_algs allreduce:ring        one algorithm
+ *   test_algs allreduce:ring P=5    with one or more things fixed; for an intercommunicator P=3
+ *                                   remote=2; layout=gap; op=affine; … (see case_print)
+ *   test_algs all                   everything
+ *
+ * stops at the first failure with the schedules of all ranks (smaller calls come first) and a line
+ * that names the case. That line, given as arguments, runs the one case again. A group of two
+ * numbers in a schedule: "4 recv temp+64 3*t2 from 1, after 0": operation 4 receives 3 elements of
+ * type slot 2 from rank 1 to byte 64 of the temporary buffer when operation 0 is done. */
+#include <check.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cases.h"
+#include "unit.h"
+
+static const int more_sizes[] = {64, 100, 128, 255, 256, 257};
+enum { SMALL_SIZES = 33, NSIZES = SMALL_SIZES + sizeof more_sizes / sizeof *more_sizes };
+
+static int size_of(int i)
+{
+    return i < SMALL_SIZES ? i + 1 : more_sizes[i - SMALL_SIZES];
+}
+
+/* --- calls --------------------------------------------------------------------------------------
+ */
+
+static int64_t a_count(int i, int size)
+{
+    const int64_t counts[] = {1, 0, size, size - 1, size + 1, 37};
+    return counts[i];
+}
+
+enum { NCOUNTS = 6, NSEGMENTS = 3, NROOTS = 8 };
+
+static int a_root(int i, int size)
+{
+    const int roots[] = {0, size - 1, 1, size / 2};
+    return size <= NROOTS ? i % size : roots[i % 4];
+}
+
+/* 12: less than an element may have, no multiple of any. */
+static const int64_t segments[NSEGMENTS] = {0, 12, 200};
+
+/* Whether large vectors would be too much: the ones with a block for every rank grow with P². */
+static bool large(const struct test_case *c)
+{
+    return c->size + c->remote > SMALL_SIZES && c->alg->coll >= NBC_ALLGATHER;
+}
+
+/* The i-th of the calls on so many ranks: digits of i for the dimensions. */
+static struct test_case nth_case(const struct nbc_alg *alg, int size, uint64_t i)
+{
+    struct test_case c = {.alg = alg, .size = size, .runs = 1, .seed = i};
+    c.root = a_root((int)(i % NROOTS), size);
+    i /= NROOTS;
+    c.count = a_count((int)(i % NCOUNTS), size);
+    i /= NCOUNTS;
+    c.op = (int)(i % NOPS);
+    i /= NOPS;
+    c.in_place = i % 2;
+    i /= 2;
+    c.layout = (int)(i % NLAYOUTS);
+    i /= NLAYOUTS;
+    c.rendezvous = i % 2;
+    i /= 2;
+    c.graph = (int)(i % NGRAPHS);
+    i /= NGRAPHS;
+    c.segment = segments[i % NSEGMENTS];
+    i /= NSEGMENTS;
+    c.nodes = alg->needs & NBC_NODES ? 2 + (int)(i % 4) : 0;
+    i /= 4;
+    if (alg->needs & NBC_INTER) { /* 1 × n, n × 1, uneven, even */
+        const int remotes[] = {1, size, size + 3, (size + 1) / 2};
+        c.remote = remotes[i % 4];
+    }
+    c.runs = 1 + (int)(c.seed % 5 == 0);
+    if (large(&c) && c.count > 3)
+        c.count = 3;
+    case_normalize(&c);
+    return c;
+}
+
+static const uint64_t ncases =
+    (uint64_t)NROOTS * NCOUNTS * NOPS * 2 * NLAYOUTS * 2 * NGRAPHS * NSEGMENTS * 4 * 4;
+
+static bool soak(void)
+{
+    const char *s = getenv("NBC_SOAK");
+    return s && *s && strcmp(s, "0") != 0;
+}
+
+/* What the command line fixes: key=value words. */
+struct fixed {
+    int nwords;
+    char **words;
+};
+
+struct tally {
+    int cases;
+    char failure[1200];
+};
+
+/* One case; false when it fails. */
+static bool try_case(struct test_case *c, const struct fixed *fixed, struct tally *t)
+{
+    char name[500], text[600];
+    bool applied;
+    case_parse(c, fixed->nwords, fixed->words);
+    case_normalize(c);
+    const char *wrong = case_run(c, text, sizeof text, &applied);
+    t->cases += applied;
+    if (!wrong)
+        return true;
+    case_print(c, name, sizeof name);
+    snprintf(t->failure, sizeof t->failure, "%s\n    %s", name, wrong);
+    return false;
+}
+
+/* How many of the calls to try on so many ranks. */
+static int sample(int size)
+{
+    return size <= 4 ? 60 : size <= 9 ? 30 : size <= SMALL_SIZES ? 10 : 2;
+}
+
+static bool try_size(const struct nbc_alg *alg, int size, const struct fixed *fixed,
+                     struct tally *t)
+{
+    if (soak() && size <= SMALL_SIZES) {
+        /* All roots, counts, ops, in place, layouts and modes; the rest by the case's number. */
+        for (uint64_t i = 0; i < (uint64_t)NROOTS * NCOUNTS * NOPS * 2 * NLAYOUTS * 2; i++) {
+            uint64_t period = (uint64_t)NROOTS * NCOUNTS * NOPS * 2 * NLAYOUTS * 2;
+            struct test_case c = nth_case(alg, size, i + period * (hash3(i, 1, 2) % 288));
+            if (!try_case(&c, fixed, t))
+                return false;
+        }
+        return true;
+    }
+    for (int i = 0; i < sample(size) * (soak() ? 20 : 1); i++) {
+        struct test_case c = nth_case(
+            alg, size, hash3((uint64_t)(alg - nbc_algs), (uint64_t)size, (uint64_t)i) % ncases);
+        if (!try_case(&c, fixed, t))
+            return false;
+    }
+    return true;
+}
+
+static bool try_alg(const struct nbc_alg *alg, const struct fixed *fixed, struct tally *t)
+{
+    for (int i = 0; i < NSIZES; i++)
+        if (!try_size(alg, size_of(i), fixed, t))
+            return false;
+    return true;
+}
+
+/* --- the command line ---------------------------------------------------------------------------
+ */
+
+static void print_schedules(const char *line, struct test_case c)
+{
+    (void)line;
+    struct world *w = world_new(&c);
+    if (world_applies(w))
+        world_build(w);
+    for (int id = 0; id < w->n; id++) /* a defect found on one rank stops the building */
+        if (!w->party[id].sched)
+            w->party[id].sched = c.alg->build(&w->party[id].shape);
+    world_print(w, stdout);
+    world_free(w);
+}
+
+/* A word sets the whole case when "seed" is among them: replay. */
+static bool whole_case(const struct fixed *fixed)
+{
+    for (int i = 0; i < fixed->nwords; i++)
+        if (strncmp(fixed->words[i], "seed=", 5) == 0)
+            return true;
+    return false;
+}
+
+static bool run_alg(const struct nbc_alg *alg, const struct fixed *fixed)
+{
+    struct tally t = {0};
+    struct test_case c = {.alg = alg, .size = 4, .count = 1, .runs = 1};
+    bool good = whole_case(fixed) ? try_case(&c, fixed, &t) : try_alg(alg, fixed, &t);
+    if (good) {
+        printf("ok     %s:%s, %d cases\n", nbc_coll_name(alg->coll), alg->name, t.cases);
+        return t.cases > 0 || (alg->needs & NBC_NODES);
+    }
+    if (!whole_case(fixed)) { /* the case's own line has it all */
+        char line[1200], *words[20];
+        int n = 0;
+        snprintf(line, sizeof line, "%s", t.failure);
+        *strchr(line, '\n') = 0;
+        strtok(line, " ");
+        while (n < 20 && (words[n] = strtok(NULL, " ")))
+            n++;
+        case_parse(&c, n, words);
+    }
+    print_schedules(t.failure, c);
+    printf("FAILED %s\n", t.failure);
+    return false;
+}
+
+static int run_command(int argc, char **argv)
+{
+    char coll[64], *colon;
+    struct fixed fixed = {argc - 2, argv + 2};
+    struct test_case dummy = {.alg = nbc_algs};
+    const char *bad = case_parse(&dummy, fixed.nwords, fixed.words);
+    bool any = false;
+    snprintf(coll, sizeof coll, "%s", argv[1]);
+    if ((colon = strchr(coll, ':')))
+        *colon++ = 0;
+    if (bad) {
+        fprintf(stderr, "test_algs: what is %s?\n", bad);
+        return 2;
+    }
+    for (int i = 0; i < nbc_nalgs; i++) {
+        const struct nbc_alg *alg = &nbc_algs[i];
+        if (strcmp(coll, "all") != 0 && strcmp(coll, nbc_coll_name(alg->coll)) != 0)
+            continue;
+        if (colon && strcmp(colon, alg->name) != 0)
+            continue;
+        any = true;
+        if (!run_alg(alg, &fixed))
+            return 1;
+    }
+    if (!any)
+        fprintf(stderr, "test_algs: no algorithm %s\n", argv[1]);
+    return any ? 0 : 2;
+}
+
+/* --- the suite ----------------------------------------------------------------------------------
+ */
+
+START_TEST(every_case)
+{
+    const struct nbc_alg *alg = &nbc_algs[_i];
+    struct tally t = {0};
+    const struct fixed fixed = {0};
+    ck_assert_msg(try_alg(alg, &fixed, &t), "%s", t.failure);
+    ck_assert_msg(t.cases > 0, "%s:%s applies to no call", nbc_coll_name(alg->coll), alg->name);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (argc > 1)
+        return run_command(argc, argv);
+    Suite *suite = suite_create("algorithms");
+    TCase *tc = tcase_create("every row of algs.def");
+    tcase_set_timeout(tc, 0);
+    tcase_add_loop_test(tc, every_case, 0, nbc_nalgs);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
