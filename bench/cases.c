@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include "cases.h"
+
+#include <stdlib.h>
+
+static bool is_neighbor(enum nbc_coll coll)
+{
+    return coll >= NBC_NEIGHBOR_ALLGATHER;
+}
+
+bool operands_make(struct operands *o, enum nbc_coll coll, MPI_Comm comm, int count)
+{
+    *o = (struct operands){.coll = coll, .comm = comm, .count = count};
+    MPI_Comm_rank(comm, &o->rank);
+    MPI_Comm_size(comm, &o->size);
+    int blocks = is_neighbor(coll) ? 2 : o->size;
+    size_t doubles = (size_t)blocks * count + 1;
+    o->send = malloc(doubles * sizeof *o->send);
+    o->recv = calloc(doubles, sizeof *o->recv);
+    o->counts = malloc(blocks * sizeof *o->counts);
+    o->displs = malloc(blocks * sizeof *o->displs);
+    o->byte_displs = malloc(blocks * sizeof *o->byte_displs);
+    o->wide_displs = malloc(blocks * sizeof *o->wide_displs);
+    o->types = malloc(blocks * sizeof *o->types);
+    if (!o->send || !o->recv || !o->counts || !o->displs || !o->byte_displs || !o->wide_displs ||
+        !o->types)
+        return false;
+    for (size_t i = 0; i < doubles; i++)
+        o->send[i] = (double)(i % 7);
+    for (int i = 0; i < blocks; i++) {
+        o->counts[i] = count;
+        o->displs[i] = i * count;
+        o->byte_displs[i] = i * count * (int)sizeof(double);
+        o->wide_displs[i] = (MPI_Aint)i * count * (MPI_Aint)sizeof(double);
+        o->types[i] = MPI_DOUBLE;
+    }
+    return true;
+}
+
+void operands_free(struct operands *o)
+{
+    free(o->send);
+    free(o->recv);
+    free(o->counts);
+    free(o->displs);
+    free(o->byte_displs);
+    free(o->wide_displs);
+    free(o->types);
+}
+
+/* One row per collective: its arguments up to the communicator. */
+#define BLOCKS o->send, o->count, MPI_DOUBLE, o->recv, o->count, MPI_DOUBLE
+#define TO_MANY o->send, o->count, MPI_DOUBLE, o->recv, o->counts, o->displs, MPI_DOUBLE
+#define FROM_MANY o->send, o->counts, o->displs, MPI_DOUBLE, o->recv, o->count, MPI_DOUBLE
+#define MANY o->send, o->counts, o->displs, MPI_DOUBLE, o->recv, o->counts, o->displs, MPI_DOUBLE
+#define TYPES(displs) o->send, o->counts, displs, o->types, o->recv, o->counts, displs, o->types
+#define VECTOR o->send, o->recv, o->count, MPI_DOUBLE, MPI_SUM
+
+#define COLLECTIVES(ROW)                                                                           \
+    ROW(BCAST, Ibcast, Bcast_init, o->recv, o->count, MPI_DOUBLE, 0)                               \
+    ROW(GATHER, Igather, Gather_init, BLOCKS, 0)                                                   \
+    ROW(GATHERV, Igatherv, Gatherv_init, TO_MANY, 0)                                               \
+    ROW(SCATTER, Iscatter, Scatter_init, BLOCKS, 0)                                                \
+    ROW(SCATTERV, Iscatterv, Scatterv_init, FROM_MANY, 0)                                          \
+    ROW(ALLGATHER, Iallgather, Allgather_init, BLOCKS)                                             \
+    ROW(ALLGATHERV, Iallgatherv, Allgatherv_init, TO_MANY)                                         \
+    ROW(ALLTOALL, Ialltoall, Alltoall_init, BLOCKS)                                                \
+    ROW(ALLTOALLV, Ialltoallv, Alltoallv_init, MANY)                                               \
+    ROW(ALLTOALLW, Ialltoallw, Alltoallw_init, TYPES(o->byte_displs))                              \
+    ROW(REDUCE, Ireduce, Reduce_init, VECTOR, 0)                                                   \
+    ROW(ALLREDUCE, Iallreduce, Allreduce_init, VECTOR)                                             \
+    ROW(REDUCE_SCATTER_BLOCK, Ireduce_scatter_block, Reduce_scatter_block_init, VECTOR)            \
+    ROW(REDUCE_SCATTER, Ireduce_scatter, Reduce_scatter_init, o->send, o->recv, o->counts,         \
+        MPI_DOUBLE, MPI_SUM)                                                                       \
+    ROW(SCAN, Iscan, Scan_init, VECTOR)                                                            \
+    ROW(EXSCAN, Iexscan, Exscan_init, VECTOR)                                                      \
+    ROW(NEIGHBOR_ALLGATHER, Ineighbor_allgather, Neighbor_allgather_init, BLOCKS)                  \
+    ROW(NEIGHBOR_ALLGATHERV, Ineighbor_allgatherv, Neighbor_allgatherv_init, TO_MANY)              \
+    ROW(NEIGHBOR_ALLTOALL, Ineighbor_alltoall, Neighbor_alltoall_init, BLOCKS)                     \
+    ROW(NEIGHBOR_ALLTOALLV, Ineighbor_alltoallv, Neighbor_alltoallv_init, MANY)                    \
+    ROW(NEIGHBOR_ALLTOALLW, Ineighbor_alltoallw, Neighbor_alltoallw_init, TYPES(o->wide_displs))
+
+bool case_start(const struct calls *c, const struct operands *o, MPI_Request *r)
+{
+    switch (o->coll) {
+    case NBC_BARRIER:
+        return c->Ibarrier && !c->Ibarrier(o->comm, r);
+#define ROW(COLL, start, init, ...)                                                                \
+    case NBC_##COLL:                                                                               \
+        return c->start && !c->start(__VA_ARGS__, o->comm, r);
+        COLLECTIVES(ROW)
+#undef ROW
+    default:
+        return false;
+    }
+}
+
+bool case_init(const struct calls *c, const struct operands *o, MPI_Request *r)
+{
+    switch (o->coll) {
+    case NBC_BARRIER:
+        return c->Barrier_init && !c->Barrier_init(o->comm, MPI_INFO_NULL, r);
+#define ROW(COLL, start, init, ...)                                                                \
+    case NBC_##COLL:                                                                               \
+        return c->init && !c->init(__VA_ARGS__, o->comm, MPI_INFO_NULL, r);
+        COLLECTIVES(ROW)
+#undef ROW
+    default:
+        return false;
+    }
+}

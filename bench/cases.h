@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* One call of a collective to be measured. */
+#ifndef NBC_BENCH_CASES_H
+#define NBC_BENCH_CASES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "coll.h"
+#include "native.h"
+
+struct operands {
+    enum nbc_coll coll;
+    MPI_Comm comm; /* with a ring topology for neighborhoods */
+    int rank, size;
+    int count; /* doubles in a block, or in the vector of bcast and reductions */
+    double *send, *recv;
+    int *counts, *displs;      /* of `count` each, one per rank */
+    int *byte_displs;          /* in bytes */
+    MPI_Aint *wide_displs;     /* in bytes */
+    MPI_Datatype *types;
+};
+
+/* Buffers and arrays for blocks of that many doubles. False without memory. */
+bool operands_make(struct operands *o, enum nbc_coll coll, MPI_Comm comm, int count);
+void operands_free(struct operands *o);
+
+/* Starts the collective, nonblocking, or makes its persistent request. False: the side lacks it. */
+bool case_start(const struct calls *c, const struct operands *o, MPI_Request *r);
+bool case_init(const struct calls *c, const struct operands *o, MPI_Request *r);
+
+#endif
