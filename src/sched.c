@@ -112,14 +112,6 @@ nbc_id nbc_reduce(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref left,
     return emit(s, op, after);
 }
 
-struct nbc_ref nbc_combine(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_ref want,
-                           struct nbc_ref left, struct nbc_ref right, nbc_id after, nbc_id *done)
-{
-    struct nbc_ref dst = nbc_same_place(want, left) && !shape->commutative ? right : want;
-    *done = nbc_reduce(s, dst, left, right, after);
-    return dst;
-}
-
 nbc_id nbc_join(struct nbc_sched *s, nbc_id x, nbc_id y)
 {
     if (x == y || y == NBC_NONE)

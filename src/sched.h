@@ -63,12 +63,6 @@ nbc_id nbc_copy(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref src, nbc
 nbc_id nbc_reduce(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref left,
                   struct nbc_ref right, nbc_id after);
 
-/* left op right in a place that the operand rules allow: in `want` where they do, else in that of
- * right, which the caller gives up (a temporary that was received). Returns the place; *done is
- * the id. The caller sees to it that nobody reads the place any more: nbc_after(*done, reader). */
-struct nbc_ref nbc_combine(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_ref want,
-                           struct nbc_ref left, struct nbc_ref right, nbc_id after, nbc_id *done);
-
 /* An id that is done when both are (NBC_NONE counts as done). */
 nbc_id nbc_join(struct nbc_sched *s, nbc_id x, nbc_id y);
 
