@@ -438,9 +438,9 @@ struct nbc_sched *nbc_barrier_inter_dissemination(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* What a leader knows: two vectors, one behind the other where they are to be sent. */
+/* What a leader knows. Two vectors in two messages: one behind the other they could not lie, for
+ * elements of a type may reach far beyond its extent, into those of another vector. */
 struct partial {
-    struct nbc_ref both;
     struct nbc_ref ours, theirs; /* reductions of the local runs' and of the remote ones' vectors */
     nbc_id ours_ready, theirs_ready;
 };
@@ -448,14 +448,12 @@ struct partial {
 static void make_room(struct nbc_sched *s, const struct nbc_shape *shape, struct partial *p)
 {
     struct nbc_ref like = nbc_recv_block(shape, 0);
-    like.count *= 2;
-    p->both = nbc_temp_like(s, like);
-    p->ours = nbc_ref_split(shape, p->both, 2, 0);
-    p->theirs = nbc_ref_split(shape, p->both, 2, 1);
+    p->ours = nbc_temp_like(s, like);
+    p->theirs = nbc_temp_like(s, like);
     p->ours_ready = p->theirs_ready = NBC_NONE;
 }
 
-/* A leader's part in its team. With more teams to come the result is left in p->both. */
+/* A leader's part in its team. */
 static void reduce_team(struct nbc_sched *s, const struct nbc_shape *shape, const struct teams *t,
                         struct partial *p)
 {
@@ -470,9 +468,7 @@ static void reduce_team(struct nbc_sched *s, const struct nbc_shape *shape, cons
     nbc_send(s, mine, t->leader, NBC_NONE);
     if (t->tell)
         nbc_send(s, p->theirs, t->leader, p->theirs_ready);
-    if (t->ours == 1 && t->count > 1)
-        p->ours_ready = nbc_copy(s, p->ours, mine, NBC_NONE);
-    else if (t->ours == 1)
+    if (t->ours == 1)
         p->ours = mine;
 }
 
@@ -496,14 +492,15 @@ static void merge_teams(struct nbc_sched *s, const struct nbc_shape *shape, cons
     make_room(s, shape, &next);
     if (last)
         next.theirs = nbc_recv_block(shape, 0);
-    nbc_id heard = nbc_recv(s, in.both, peer, NBC_NONE);
-    nbc_id sent = nbc_send(s, p->both, peer, p->ours_ready);
-    nbc_after(s, sent, p->theirs_ready);
+    nbc_id heard_ours = nbc_recv(s, in.ours, peer, NBC_NONE);
+    nbc_id heard_theirs = nbc_recv(s, in.theirs, peer, NBC_NONE);
+    nbc_send(s, p->ours, peer, p->ours_ready);
+    nbc_send(s, p->theirs, peer, p->theirs_ready);
     next.theirs_ready =
-        reduce_in_order(s, next.theirs, p->theirs, in.ours, mine_left, p->theirs_ready, heard);
+        reduce_in_order(s, next.theirs, p->theirs, in.ours, mine_left, p->theirs_ready, heard_ours);
     if (!last || t->theirs > 1)
-        next.ours_ready =
-            reduce_in_order(s, next.ours, p->ours, in.theirs, mine_left, p->ours_ready, heard);
+        next.ours_ready = reduce_in_order(s, next.ours, p->ours, in.theirs, mine_left,
+                                          p->ours_ready, heard_theirs);
     *p = next;
 }
 
@@ -513,8 +510,8 @@ static void merge_teams(struct nbc_sched *s, const struct nbc_shape *shape, cons
  *   a0 ↔ b0, a1 ↔ b1;   a0 ↔ b1, a1 ↔ b0, twice the vector
  *
  * Teams are runs of ranks and the lower one is the left operand: rank order, the same bits
- * everywhere. Cost: (1 + log₂T) (α + 2nβ + 2nγ) with T teams, and where a team has more ranks than
- * two 2 (α + nβ) + max(L, R) / T (o + nβ + nγ) more. Temporary memory: 4 log₂T + 2 + WINDOW
+ * everywhere. Cost: (1 + log₂T) (α + o + 2nβ + 2nγ) with T teams, and where a team has more ranks
+ * than two 2 (α + nβ) + max(L, R) / T (o + nβ + nγ) more. Temporary memory: 4 log₂T + 2 + WINDOW
  * vectors. For small vectors and large groups. After Thakur, Rabenseifner, Gropp, "Optimization of
  * collective communication operations in MPICH", 2005. */
 struct nbc_sched *nbc_allreduce_inter_recursive_doubling(const struct nbc_shape *shape)
