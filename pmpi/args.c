@@ -255,6 +255,8 @@ static int bind_data(const struct nbc_call *call, struct nbc_bound *b)
         bind_reduction(call, b);
     if (!error && reduces && both.recv && !call->recv.buf)
         error = check_buffer(&call->recv, b->types[NBC_TYPE_RECV], peers(s, false));
+    if (!error && b->reducer && s->root != NBC_ROOT_IDLE)
+        error = nbc_operator_check(b->reducer, b->types[NBC_TYPE_RECV]);
     b->reads_send = both.send && s->send.count > 0 && b->types[NBC_TYPE_SEND]->named;
     b->reads_recv = both.recv && s->recv.count > 0 && b->types[NBC_TYPE_RECV]->named;
     return error;

@@ -106,6 +106,52 @@ void nbc_datatype_release(struct nbc_datatype *t)
     NEXT(Type_free)(&type);
 }
 
+static bool is_named_op(MPI_Op op)
+{
+    const MPI_Op named[] = {MPI_MAX, MPI_MIN,  MPI_SUM, MPI_PROD,   MPI_LAND,   MPI_BAND,   MPI_LOR,
+                            MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE};
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+        if (op == named[i])
+            return true;
+    return false;
+}
+
+/* The MPI is asked, by one reduction of zeros. Its errors must not reach the program's handlers:
+ * they are raised on either of these communicators. */
+static bool works_on(MPI_Op op, const struct nbc_datatype *t)
+{
+    MPI_Comm comms[] = {MPI_COMM_WORLD, MPI_COMM_SELF};
+    MPI_Errhandler handlers[2];
+    int64_t low = t->layout.true_lb;
+    char *in = calloc(2, t->layout.true_extent + 64);
+    if (!in)
+        return true;
+    for (int i = 0; i < 2; i++) {
+        NEXT(Comm_get_errhandler)(comms[i], &handlers[i]);
+        NEXT(Comm_set_errhandler)(comms[i], MPI_ERRORS_RETURN);
+    }
+    char *inout = in + (t->layout.true_extent + 63) / 64 * 64;
+    int error = NEXT(Reduce_local)((void *)((uintptr_t)in - low), (void *)((uintptr_t)inout - low),
+                                   1, t->handle, op);
+    for (int i = 0; i < 2; i++) {
+        NEXT(Comm_set_errhandler)(comms[i], handlers[i]);
+        NEXT(Errhandler_free)(&handlers[i]);
+    }
+    free(in);
+    return !error;
+}
+
+int nbc_operator_check(struct nbc_operator *o, const struct nbc_datatype *t)
+{
+    if (!o->named || o->checked == t->handle)
+        return MPI_SUCCESS;
+    if (!works_on(o->handle, t))
+        return MPI_ERR_OP;
+    if (t->named)
+        o->checked = t->handle;
+    return MPI_SUCCESS;
+}
+
 struct nbc_operator *nbc_operator_find(MPI_Op op)
 {
     struct nbc_operator *o;
@@ -119,6 +165,8 @@ struct nbc_operator *nbc_operator_find(MPI_Op op)
     NEXT(Op_commutative)(op, &commutative);
     o->handle = op;
     o->commutative = commutative;
+    o->named = is_named_op(op);
+    o->checked = MPI_DATATYPE_NULL;
     HASH_ADD(hh, operators, handle, sizeof op, o);
     return o;
 }
@@ -159,7 +207,7 @@ static bool put_off_operator(MPI_Op *op)
 {
     struct nbc_operator *o;
     HASH_FIND(hh, operators, op, sizeof *op, o);
-    if (!o)
+    if (!o || o->named)
         return false;
     if (o->uses == 0) {
         forget_operator(o);

@@ -24,7 +24,9 @@ struct nbc_operator {
     MPI_Op handle;
     int uses;
     bool commutative;
+    bool named; /* predefined */
     bool freed;
+    MPI_Datatype checked; /* the type it was last found to work on */
     UT_hash_handle hh;
 };
 
@@ -48,5 +50,9 @@ static inline void nbc_operator_hold(struct nbc_operator *o)
 }
 
 void nbc_operator_release(struct nbc_operator *o);
+
+/* Whether the MPI lets the operator work on the datatype: MPI_SUCCESS, or MPI_ERR_OP. Anything goes
+ * with operators of the user. */
+int nbc_operator_check(struct nbc_operator *o, const struct nbc_datatype *t);
 
 #endif
