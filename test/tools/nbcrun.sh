@@ -6,7 +6,7 @@
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 unset LD_PRELOAD
-for name in ${!NBCSHIM_*}; do
+for name in ${!NBCSHIM*}; do
     unset "$name"
 done
 
@@ -162,6 +162,12 @@ prints "srun: also where none are, written as two words" \
     "$srun --export LD_PRELOAD=$shim,NBCSHIM_STATS $app" \
     "$nbcrun" --print "$srun" --export NONE "$app"
 unset NBCSHIM_STATS
+prints "Open MPI: NBCSHIM itself too" \
+    "$ompi -x NBCSHIM -x LD_PRELOAD=$shim_b $app_b" \
+    env NBCSHIM=on "$nbcrun_b" --print "$ompi" "$app_b"
+prints "Open MPI: but not where the command line sets it" \
+    "$ompi -x LD_PRELOAD=$shim_b -x NBCSHIM=off $app_b" \
+    env NBCSHIM=on "$nbcrun_b" --print "$ompi" -x NBCSHIM=off "$app_b"
 
 refuses "a program of another MPI: both names" "*libmpi.so.99*libmpich.so.99*" \
     "$nbcrun" "$hydra" -n 2 "$app_b"
