@@ -45,7 +45,7 @@ int nbc_conclude(struct nbc_request *r, MPI_Request *request, MPI_Status *status
     return error ? nbc_raise(comm, error) : MPI_SUCCESS;
 }
 
-static int wait_other(MPI_Request *request, MPI_Status *status)
+int nbc_wait_other(MPI_Request *request, MPI_Status *status)
 {
     int spins = 0;
     while (nbc_must_poll()) {
@@ -65,7 +65,7 @@ static int wait_one(MPI_Request *request, MPI_Status *status)
     struct nbc_request *r = nbc_request_find(*request);
     if (!r || r->state == NBC_INACTIVE) {
         nbc_unlock();
-        return wait_other(request, status);
+        return nbc_wait_other(request, status);
     }
     for (;;) {
         if (r->state == NBC_ACTIVE)

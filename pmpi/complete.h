@@ -24,6 +24,9 @@ int nbc_end(struct nbc_request *r, MPI_Request *request);
 /* The same as the last act of a call for one request. Called with the lock, returns without it. */
 int nbc_conclude(struct nbc_request *r, MPI_Request *request, MPI_Status *status);
 
+/* MPI_Wait on a request of the MPI below, moving ours on meanwhile. Not under the lock. */
+int nbc_wait_other(MPI_Request *request, MPI_Status *status);
+
 /* A wait may be handed to the MPI below only while we have nothing to do meanwhile; with threads,
  * another one may give us something at any time. */
 static inline bool nbc_must_poll(void)

@@ -151,6 +151,8 @@ void nbc_progress(struct nbc_request *r)
 
 void nbc_progress_all(void)
 {
+    if (!nbc_any_active())
+        return;
     nbc_lock();
     nbc_progress(NULL);
     nbc_unlock();
