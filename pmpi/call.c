@@ -66,7 +66,9 @@ void nbc_call_bind(struct nbc_request *r, const struct nbc_call *call, struct nb
         nbc_datatype_hold(r->types[i]);
     r->reducer = reducer;
     r->op = MPI_OP_NULL;
+    r->kernel = NULL;
     if (reducer) {
+        r->kernel = nbc_kernel_find(reducer->arith, r->types[NBC_TYPE_RECV]->number);
         nbc_operator_hold(reducer);
         r->op = reducer->handle;
     }

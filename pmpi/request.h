@@ -35,6 +35,7 @@ struct nbc_request {
     MPI_Comm comm; /* the hidden one */
     int tag; /* −1: a failed persistent operation has lost it to its orphan */
     MPI_Op op;
+    nbc_kernel *kernel; /* instead of op, where there is one */
     struct nbc_datatype **types; /* by slot; held */
     int ntypes;
     int cursor; /* of polls over many messages */

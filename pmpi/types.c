@@ -72,6 +72,71 @@ static bool is_packed(MPI_Datatype type, const struct nbc_type *layout)
     return packed;
 }
 
+/* Integers are told apart by size and sign. */
+#define INTEGER(type) ((type)-1 < (type)1 ? signed_number(sizeof(type)) : unsigned_number(sizeof(type)))
+
+static enum nbc_number signed_number(size_t size)
+{
+    return size == 1   ? NBC_NUMBER_I8
+           : size == 2 ? NBC_NUMBER_I16
+           : size == 4 ? NBC_NUMBER_I32
+                       : NBC_NUMBER_I64;
+}
+
+static enum nbc_number unsigned_number(size_t size)
+{
+    return signed_number(size) + 1;
+}
+
+static enum nbc_number number_of(MPI_Datatype type)
+{
+    const struct {
+        MPI_Datatype type;
+        enum nbc_number number;
+    } known[] = {
+        {MPI_DOUBLE, NBC_NUMBER_F64},
+        {MPI_FLOAT, NBC_NUMBER_F32},
+        {MPI_SIGNED_CHAR, INTEGER(signed char)},
+        {MPI_UNSIGNED_CHAR, INTEGER(unsigned char)},
+        {MPI_SHORT, INTEGER(short)},
+        {MPI_UNSIGNED_SHORT, INTEGER(unsigned short)},
+        {MPI_INT, INTEGER(int)},
+        {MPI_UNSIGNED, INTEGER(unsigned)},
+        {MPI_LONG, INTEGER(long)},
+        {MPI_UNSIGNED_LONG, INTEGER(unsigned long)},
+        {MPI_LONG_LONG, INTEGER(long long)},
+        {MPI_UNSIGNED_LONG_LONG, INTEGER(unsigned long long)},
+        {MPI_INT8_T, NBC_NUMBER_I8},
+        {MPI_UINT8_T, NBC_NUMBER_U8},
+        {MPI_INT16_T, NBC_NUMBER_I16},
+        {MPI_UINT16_T, NBC_NUMBER_U16},
+        {MPI_INT32_T, NBC_NUMBER_I32},
+        {MPI_UINT32_T, NBC_NUMBER_U32},
+        {MPI_INT64_T, NBC_NUMBER_I64},
+        {MPI_UINT64_T, NBC_NUMBER_U64},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].type == type)
+            return known[i].number;
+    return NBC_NUMBER_NONE;
+}
+
+static enum nbc_arith arith_of(MPI_Op op)
+{
+    const struct {
+        MPI_Op op;
+        enum nbc_arith arith;
+    } known[] = {
+        {MPI_SUM, NBC_ARITH_SUM}, {MPI_PROD, NBC_ARITH_PROD}, {MPI_MAX, NBC_ARITH_MAX},
+        {MPI_MIN, NBC_ARITH_MIN}, {MPI_BAND, NBC_ARITH_AND},  {MPI_BOR, NBC_ARITH_OR},
+        {MPI_BXOR, NBC_ARITH_XOR},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].op == op)
+            return known[i].arith;
+    return NBC_ARITH_NONE;
+}
+
 struct nbc_datatype *nbc_datatype_find(MPI_Datatype type)
 {
     struct nbc_datatype *t;
@@ -83,6 +148,7 @@ struct nbc_datatype *nbc_datatype_find(MPI_Datatype type)
         return NULL;
     t->handle = type;
     t->named = is_named(type);
+    t->number = number_of(type);
     t->layout.size = type_size(type);
     type_extents(type, &t->layout);
     t->layout.packed = is_packed(type, &t->layout);
@@ -166,6 +232,7 @@ struct nbc_operator *nbc_operator_find(MPI_Op op)
     o->handle = op;
     o->commutative = commutative;
     o->named = is_named_op(op);
+    o->arith = arith_of(op);
     o->checked = MPI_DATATYPE_NULL;
     HASH_ADD(hh, operators, handle, sizeof op, o);
     return o;

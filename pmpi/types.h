@@ -10,12 +10,14 @@
 #include "table.h"
 
 #include "coll.h"
+#include "kernel.h"
 
 struct nbc_datatype {
     MPI_Datatype handle;
     struct nbc_type layout;
     int uses;   /* operations that hold it */
     bool named; /* predefined: never freed */
+    enum nbc_number number; /* for the kernels: what it is, if it is one of theirs */
     bool freed; /* by the user; ends with the last use */
     UT_hash_handle hh;
 };
@@ -25,6 +27,7 @@ struct nbc_operator {
     int uses;
     bool commutative;
     bool named; /* predefined */
+    enum nbc_arith arith; /* for the kernels */
     bool freed;
     MPI_Datatype checked; /* the type it was last found to work on */
     UT_hash_handle hh;
