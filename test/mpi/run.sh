@@ -15,11 +15,11 @@ scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 hung=0
 
-run_case() # mode program ranks variables seconds arguments...
+run_case() # mode program ranks variables seconds label arguments...
 {
-    local mode=$1 program=$2 ranks=$3 variables=$4 limit=$5
-    shift 5
-    local name="$program${*:+ $*}, $ranks ranks, $mode${variables:+, $variables}"
+    local mode=$1 program=$2 ranks=$3 variables=$4 limit=$5 label=$6
+    shift 6
+    local name="$program${*:+ $*}, $ranks ranks, $mode${label:+, $label}"
     local log=$scratch/log preload='' status
     [[ $name =~ ${NBC_TESTS:-.} ]] || return
     [ "$mode" != preload ] || preload="$(sanitizer_runtime) $library"
@@ -37,10 +37,30 @@ run_case() # mode program ranks variables seconds arguments...
     fi
 }
 
+# Settings that force algorithms, one line of NAME=VALUE words each: the k-th line has the k-th
+# algorithm of every collective of intracommunicators, so that all lines together have them all.
+forced_algorithms()
+{
+    awk -F '[(, ]+' '
+        /^ALG\(/ && !/NBC_INTER/ {
+            name[$2, count[$2]++] = $3
+            if (count[$2] > lines)
+                lines = count[$2]
+        }
+        END {
+            for (k = 0; k < lines; k++) {
+                line = ""
+                for (c in count)
+                    line = line " NBCSHIM_ALGORITHM_" c "=" name[c, k % count[c]]
+                print line
+            }
+        }' "$srcdir/src/algs.def"
+}
+
 run_line() # program words...
 {
     local program=$1 ranks='' variables='' modes="preload link" limit=60 word n mode
-    local arguments=()
+    local arguments=() forced=() k
     shift
     for word; do
         case $word in
@@ -48,6 +68,7 @@ run_line() # program words...
         [0-9]*) ranks="$ranks $word" ;;
         env=*) variables="$variables ${word#env=}" ;;
         arg=*) arguments+=("${word#arg=}") ;;
+        algorithms) mapfile -t forced < <(forced_algorithms) ;;
         timeout=*) limit=${word#timeout=} ;;
         mode=both) ;;
         mode=all) modes="preload link static" ;;
@@ -61,7 +82,14 @@ run_line() # program words...
     [ -z "$NBC_SOAK" ] || limit=$((limit * 10))
     for mode in $modes; do
         for n in $ranks; do
-            run_case "$mode" "$program" "$n" "${variables# }" "$limit" "${arguments[@]}"
+            if [ ${#forced[@]} = 0 ]; then
+                run_case "$mode" "$program" "$n" "${variables# }" "$limit" "${variables# }" \
+                    "${arguments[@]}"
+            fi
+            for k in "${!forced[@]}"; do
+                run_case "$mode" "$program" "$n" "$variables ${forced[k]}" "$limit" \
+                    "algorithms $((k + 1)) of ${#forced[@]}" "${arguments[@]}"
+            done
         done
     done
 }

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* Every collective in every form, one after the other: all roots, sizes from nothing to large, in
+ * place, all operators, predefined and derived types, on the world and on parts of it.
+ *
+ *     collectives [NAME…]     only those; so that each algorithm can be forced through all of it */
+#include "cases.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_BATCH = 24 };
+
+static const int sizes[] = {0, 1, 7, 60, 1000};
+enum { NSIZES = sizeof sizes / sizeof *sizes, LARGE = 70000 };
+
+/* Cases that run at the same time: few waits for many operations. */
+struct batch {
+    enum mode mode;
+    int n;
+    struct spec spec[MAX_BATCH];
+};
+
+static void run_batch(struct batch *b)
+{
+    struct testcase *c[MAX_BATCH];
+    MPI_Request request[MAX_BATCH];
+    MPI_Status status[MAX_BATCH];
+    int rounds = b->mode == PERSISTENT ? 3 : 1;
+
+    for (int i = 0; i < b->n; i++) {
+        c[i] = case_new(&b->spec[i]);
+        case_fill(c[i], 0);
+        case_expect(c[i], case_call(c[i], b->mode, MPI_INFO_NULL, &request[i]), "call");
+        case_drop(c[i]);
+    }
+    for (int round = 0; round < rounds; round++) {
+        for (int i = 0; i < b->n && b->mode == PERSISTENT; i++) {
+            case_fill(c[i], round);
+            MPI_Start(&request[i]);
+        }
+        bool failed = MPI_Waitall(b->n, request, status) != MPI_SUCCESS;
+        for (int i = 0; i < b->n; i++) {
+            case_expect(c[i], failed ? status[i].MPI_ERROR : MPI_SUCCESS, "MPI_Waitall");
+            case_check(c[i], b->mode == PERSISTENT ? "persistent" : "nonblocking");
+        }
+    }
+    for (int i = 0; i < b->n; i++) {
+        if (b->mode == PERSISTENT)
+            MPI_Request_free(&request[i]);
+        case_delete(c[i]);
+    }
+    b->n = 0;
+}
+
+static void add(struct batch *b, const struct spec *spec)
+{
+    b->spec[b->n++] = *spec;
+    if (b->n == MAX_BATCH)
+        run_batch(b);
+}
+
+/* The blocking collective gives the same: the definition by which all are checked is the MPI's too.
+ * Only with plain arguments, because the MPIs' own have bugs: MPICH 4.0.2 ignores the displacement
+ * in MPI_Allgatherv on one rank, crashes in MPI_Reduce in place with pair types, and truncates
+ * these in MPI_Gather. On few processors not for each case, since each is a wait. */
+static void run_blocking(struct spec spec, int *counter)
+{
+    spec.in_place = false;
+    spec.style.plain = true;
+    if (spec.style.kind->piece[1].length > 0 && !spec.op)
+        spec.style.kind = &kinds[KIND_INT];
+    if (*counter % (test_crowded() ? 8 : 1) == 0)
+        case_run(&spec, BLOCKING);
+    ++*counter;
+}
+
+static struct spec make_spec(enum coll coll, const struct group *g, int serial, int root, int count)
+{
+    struct spec s = spec_random(coll, g, mix_in(test_seed, serial), 1);
+
+    s.root = root;
+    if (coll_reduces(coll)) {
+        s.op = &opdefs[serial % NOPS];
+        s.style.kind = &kinds[s.op->kind];
+    }
+    s.style.fine = serial % 2 == 0;
+    s.count = s.style.fine ? count : (count + SEXTET - 1) / SEXTET;
+    s.style.plain = serial % 5 == 0;
+    return s;
+}
+
+/* Elements of a large block: of all blocks together where there is one per rank. */
+static int large(enum coll coll, int size)
+{
+    bool one = coll == BCAST || coll == REDUCE || coll == ALLREDUCE || coll >= SCAN;
+
+    return one || test_soak ? LARGE : LARGE / size;
+}
+
+static void sweep(enum coll coll, const struct group *g, enum mode mode)
+{
+    struct batch batch = {.mode = mode};
+    bool in_place = coll != BARRIER && coll != BCAST && coll < NINTRA;
+    int repeat = coll_rooted(coll) ? 1 : 3, serial = g->size * 1000, blocking = 0;
+
+    for (int root = 0; root < (coll_rooted(coll) ? g->size : repeat); root++)
+        for (int i = 0; i < NSIZES; i++)
+            for (int k = 0; k < 1 + in_place; k++) {
+                struct spec s =
+                    make_spec(coll, g, serial++, coll_rooted(coll) ? root : 0, sizes[i]);
+                s.in_place = k > 0;
+                add(&batch, &s);
+                if (mode == NONBLOCKING)
+                    run_blocking(s, &blocking);
+            }
+    run_batch(&batch);
+    for (int k = 0; k < 4 && coll != BARRIER; k++) {
+        struct spec s = make_spec(coll, g, serial++, (k * 5) % g->size, large(coll, g->size));
+        s.in_place = in_place && k % 2 == 1;
+        add(&batch, &s);
+    }
+    run_batch(&batch);
+}
+
+/* Sums of numbers that do not add up exactly: all ranks have the same bits. */
+static void same_bits(const struct group *g)
+{
+    enum { N = 3000 };
+    static double in[N], out[N], first[N];
+    struct rng rng = rng_private(7);
+
+    for (int n = 1; n <= N; n *= 5) {
+        MPI_Request r;
+        for (int i = 0; i < n; i++)
+            in[i] = 1.0 / (1 + rng_below(&rng, 1000000));
+        MPI_Iallreduce(in, out, n, MPI_DOUBLE, MPI_SUM, g->comm, &r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        memcpy(first, out, sizeof out);
+        MPI_Bcast(first, n, MPI_DOUBLE, 0, g->comm);
+        EXPECT(memcmp(first, out, (size_t)n * sizeof *out) == 0,
+               "allreduce of %d doubles: another result than on rank 0", n);
+    }
+}
+
+static void run_group(const struct group *g, const bool *wanted)
+{
+    MPI_Comm_set_errhandler(g->comm, MPI_ERRORS_RETURN);
+    for (int i = 0; i < NINTRA; i++) {
+        if (!wanted[i])
+            continue;
+        test_place("nonblocking %s on %d ranks", coll_name((enum coll)i), g->size);
+        sweep((enum coll)i, g, NONBLOCKING);
+        test_place("persistent %s on %d ranks", coll_name((enum coll)i), g->size);
+        if (test_has_persistent())
+            sweep((enum coll)i, g, PERSISTENT);
+    }
+    test_place("same_bits");
+    if (wanted[ALLREDUCE])
+        same_bits(g);
+}
+
+/* The world in two parts, with ranks in reverse order. */
+static struct group *split(void)
+{
+    int first = test_size / 2 + 1;
+    MPI_Comm part;
+
+    MPI_Comm_split(MPI_COMM_WORLD, test_rank < first, test_size - test_rank, &part);
+    return group_new(part);
+}
+
+int main(int argc, char **argv)
+{
+    bool wanted[NCOLLS] = {false};
+    struct group *world, *part;
+
+    test_init(&argc, &argv);
+    kinds_init();
+    for (int i = 0; i < NINTRA; i++)
+        wanted[i] = argc == 1;
+    for (int i = 1; i < argc; i++) {
+        enum coll coll = coll_by_name(argv[i]);
+        EXPECT(coll < NINTRA, "no collective '%s'", argv[i]);
+        wanted[coll % NCOLLS] = true;
+    }
+    world = group_new(MPI_COMM_WORLD);
+    run_group(world, wanted);
+    if (test_size > 2) {
+        part = split();
+        run_group(part, wanted);
+        group_delete(part);
+    }
+    group_delete(world);
+    kinds_finish();
+    return test_done();
+}

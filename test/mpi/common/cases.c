@@ -1,0 +1,798 @@
+/* SPDX-License-Identifier: MIT */
+#include "cases.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* What an MPI may lack. All of it is there with nbcshim; natively only what the MPI has. */
+#ifndef NBC_TEST_LINKED
+#pragma weak MPI_Barrier_init
+#pragma weak MPI_Bcast_init
+#pragma weak MPI_Gather_init
+#pragma weak MPI_Gatherv_init
+#pragma weak MPI_Scatter_init
+#pragma weak MPI_Scatterv_init
+#pragma weak MPI_Allgather_init
+#pragma weak MPI_Allgatherv_init
+#pragma weak MPI_Alltoall_init
+#pragma weak MPI_Alltoallv_init
+#pragma weak MPI_Alltoallw_init
+#pragma weak MPI_Reduce_init
+#pragma weak MPI_Allreduce_init
+#pragma weak MPI_Reduce_scatter_block_init
+#pragma weak MPI_Reduce_scatter_init
+#pragma weak MPI_Scan_init
+#pragma weak MPI_Exscan_init
+#pragma weak MPI_Neighbor_allgather_init
+#pragma weak MPI_Neighbor_allgatherv_init
+#pragma weak MPI_Neighbor_alltoall_init
+#pragma weak MPI_Neighbor_alltoallv_init
+#pragma weak MPI_Neighbor_alltoallw_init
+#endif
+
+struct testcase {
+    struct spec spec;
+    struct rng own;
+    struct side send, recv;
+    int *counts; /* reduce_scatter: elements for each rank */
+    MPI_Op op;
+    int round;
+    bool in_place; /* this rank passes MPI_IN_PLACE */
+};
+
+/* --- what the collectives are ------------------------------------------------------------------*/
+
+static const char *const names[NCOLLS] = {
+    "barrier",
+    "bcast",
+    "gather",
+    "gatherv",
+    "scatter",
+    "scatterv",
+    "allgather",
+    "allgatherv",
+    "alltoall",
+    "alltoallv",
+    "alltoallw",
+    "reduce",
+    "allreduce",
+    "reduce_scatter_block",
+    "reduce_scatter",
+    "scan",
+    "exscan",
+    "neighbor_allgather",
+    "neighbor_allgatherv",
+    "neighbor_alltoall",
+    "neighbor_alltoallv",
+    "neighbor_alltoallw",
+};
+
+const char *coll_name(enum coll coll)
+{
+    return names[coll];
+}
+
+enum coll coll_by_name(const char *name)
+{
+    int i = 0;
+
+    while (i < NCOLLS && strcasecmp(names[i], name) != 0)
+        i++;
+    return (enum coll)i;
+}
+
+bool coll_rooted(enum coll coll)
+{
+    return (coll >= BCAST && coll <= SCATTERV) || coll == REDUCE;
+}
+
+bool coll_reduces(enum coll coll)
+{
+    return coll >= REDUCE && coll <= EXSCAN;
+}
+
+/* The blocks may differ in size. */
+static bool uneven(enum coll coll)
+{
+    switch (coll) {
+    case GATHERV:
+    case SCATTERV:
+    case ALLGATHERV:
+    case ALLTOALLV:
+    case ALLTOALLW:
+    case REDUCE_SCATTER:
+    case NEIGHBOR_ALLGATHERV:
+    case NEIGHBOR_ALLTOALLV:
+    case NEIGHBOR_ALLTOALLW:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool alltoall(enum coll coll)
+{
+    return coll >= ALLTOALL && coll <= ALLTOALLW;
+}
+
+static bool scatters(enum coll coll)
+{
+    return coll == SCATTER || coll == SCATTERV;
+}
+
+static bool reduce_scatters(enum coll coll)
+{
+    return coll == REDUCE_SCATTER || coll == REDUCE_SCATTER_BLOCK;
+}
+
+static enum placing send_placing(enum coll coll)
+{
+    if (coll == ALLTOALLW || coll == NEIGHBOR_ALLTOALLW)
+        return TYPED;
+    return coll == SCATTERV || coll == ALLTOALLV || coll == NEIGHBOR_ALLTOALLV ? SPREAD : DENSE;
+}
+
+static enum placing recv_placing(enum coll coll)
+{
+    if (coll == ALLTOALLW || coll == NEIGHBOR_ALLTOALLW)
+        return TYPED;
+    return coll == GATHERV || coll == ALLGATHERV || coll == ALLTOALLV ||
+                   coll == NEIGHBOR_ALLGATHERV || coll == NEIGHBOR_ALLTOALLV
+               ? SPREAD
+               : DENSE;
+}
+
+/* --- groups and specs --------------------------------------------------------------------------*/
+
+struct group *group_new(MPI_Comm comm)
+{
+    struct group *g = test_alloc(sizeof *g);
+
+    g->comm = comm;
+    MPI_Comm_rank(comm, &g->rank);
+    MPI_Comm_size(comm, &g->size);
+    g->topology = topology_of(comm);
+    return g;
+}
+
+void group_delete(struct group *g)
+{
+    if (g->comm != MPI_COMM_WORLD && g->comm != MPI_COMM_NULL)
+        MPI_Comm_free(&g->comm);
+    topology_free(g->topology);
+    free(g);
+}
+
+struct spec spec_random(enum coll coll, const struct group *group, uint64_t seed, int max_count)
+{
+    struct rng rng = {mix_in(seed, 1)};
+    struct spec s = {.coll = coll, .group = group, .seed = seed};
+
+    s.root = rng_below(&rng, group->size);
+    s.style.kind = &kinds[rng_below(&rng, NKINDS)];
+    if (coll_reduces(coll)) {
+        s.op = &opdefs[rng_below(&rng, NOPS)];
+        s.style.kind = &kinds[s.op->kind];
+    }
+    s.count = rng_chance(&rng, 10) ? 0 : rng_below(&rng, max_count + 1);
+    s.style.fine = rng_chance(&rng, 50);
+    if (!s.style.fine)
+        s.count = (s.count + SEXTET - 1) / SEXTET;
+    s.style.plain = rng_chance(&rng, 20);
+    s.in_place = coll != BARRIER && coll != BCAST && coll < NINTRA && rng_chance(&rng, 30);
+    return s;
+}
+
+/* --- data --------------------------------------------------------------------------------------*/
+
+/* Data elements that go from src to dst over an edge. */
+static int64_t units_of(const struct spec *s, int src, int dst, int tag)
+{
+    int64_t count = s->count;
+
+    if (uneven(s->coll) && count > 0) {
+        /* In place, alltoallv and alltoallw need the same count in both directions. */
+        bool swap = s->in_place && dst != ANYONE && dst < src;
+        uint64_t h = mix_in(mix_in(mix_in(s->seed, swap ? dst : src), swap ? src : dst), tag);
+        count = h % 4 == 0 ? 0 : (int64_t)(h / 4 % (uint64_t)(2 * count + 1));
+    }
+    return count * (s->style.fine ? 1 : SEXTET);
+}
+
+/* Stream of the data of a block; a data element is made from it and its index. */
+static uint64_t block_key(const struct testcase *c, int src, int dst, int tag)
+{
+    uint64_t key = mix_in(mix_in(c->spec.seed, c->round), src);
+
+    return mix_in(mix_in(key, dst), tag);
+}
+
+static void datum(const struct testcase *c, uint64_t key, int64_t unit, void *element)
+{
+    c->spec.style.kind->fill(element, mix64(key + (uint64_t)unit));
+}
+
+/* --- the blocks of each collective -------------------------------------------------------------*/
+
+static void add_send(struct testcase *c, int dst, int tag)
+{
+    int me = c->spec.group->rank;
+
+    side_add(&c->send, me, dst, tag, units_of(&c->spec, me, dst, tag));
+}
+
+static void add_recv(struct testcase *c, int src, int dst, int tag)
+{
+    side_add(&c->recv, src, dst, tag, units_of(&c->spec, src, dst, tag))->nobody =
+        src == MPI_PROC_NULL;
+}
+
+static void send_blocks(struct testcase *c)
+{
+    const struct spec *s = &c->spec;
+    const struct group *g = s->group;
+    bool root = g->rank == s->root;
+
+    switch (s->coll) {
+    case BARRIER:
+        break;
+    case BCAST:
+        if (root)
+            add_send(c, ANYONE, 0);
+        break;
+    case SCATTER:
+    case SCATTERV:
+        for (int i = 0; root && i < g->size; i++)
+            add_send(c, i, 0);
+        break;
+    case ALLTOALL:
+    case ALLTOALLV:
+    case ALLTOALLW:
+        for (int i = 0; i < g->size; i++)
+            add_send(c, i, 0);
+        break;
+    case NEIGHBOR_ALLTOALL:
+    case NEIGHBOR_ALLTOALLV:
+    case NEIGHBOR_ALLTOALLW:
+        for (int i = 0; i < g->topology->out.n; i++)
+            add_send(c, g->topology->out.peer[i], g->topology->out.tag[i]);
+        break;
+    default:
+        add_send(c, ANYONE, 0);
+        break;
+    }
+}
+
+static void recv_blocks(struct testcase *c)
+{
+    const struct spec *s = &c->spec;
+    const struct group *g = s->group;
+    bool root = g->rank == s->root;
+
+    switch (s->coll) {
+    case BARRIER:
+        break;
+    case BCAST:
+        if (!root)
+            add_recv(c, s->root, ANYONE, 0);
+        break;
+    case GATHER:
+    case GATHERV:
+        for (int i = 0; root && i < g->size; i++)
+            add_recv(c, i, ANYONE, 0);
+        break;
+    case SCATTER:
+    case SCATTERV:
+        add_recv(c, s->root, g->rank, 0);
+        break;
+    case ALLGATHER:
+    case ALLGATHERV:
+        for (int i = 0; i < g->size; i++)
+            add_recv(c, i, ANYONE, 0);
+        break;
+    case ALLTOALL:
+    case ALLTOALLV:
+    case ALLTOALLW:
+        for (int i = 0; i < g->size; i++)
+            add_recv(c, i, g->rank, 0);
+        break;
+    case NEIGHBOR_ALLGATHER:
+    case NEIGHBOR_ALLGATHERV:
+        for (int i = 0; i < g->topology->in.n; i++)
+            add_recv(c, g->topology->in.peer[i], ANYONE, 0);
+        break;
+    default:
+        for (int i = 0; i < g->topology->in.n; i++)
+            add_recv(c, g->topology->in.peer[i], g->rank, g->topology->in.tag[i]);
+        break;
+    }
+}
+
+/* --- making a case -----------------------------------------------------------------------------*/
+
+static void make_movement(struct testcase *c)
+{
+    const struct spec *s = &c->spec;
+    bool arguments = s->coll >= NINTRA; /* also on a rank without neighbors */
+    int64_t units = s->count * (s->style.fine ? 1 : SEXTET);
+
+    if (!c->in_place || scatters(s->coll))
+        send_blocks(c);
+    if (!c->in_place || !scatters(s->coll))
+        recv_blocks(c);
+    if (c->send.n > 0 || arguments)
+        side_make(&c->send, &s->style, send_placing(s->coll), units, &c->own);
+    if (c->recv.n > 0 || arguments)
+        side_make(&c->recv, &s->style, recv_placing(s->coll), units, &c->own);
+    if (s->coll == NEIGHBOR_ALLTOALLW && rng_chance(&c->own, 20)) {
+        side_use_addresses(&c->send);
+        side_use_addresses(&c->recv);
+    }
+}
+
+/* Data elements of a reduction that come before the share of `rank` in reduce_scatter. */
+static int64_t units_before(const struct spec *s, int rank)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < rank; i++)
+        sum += units_of(s, i, ANYONE, 0);
+    return sum;
+}
+
+/* Data elements that each rank puts in, and that this rank gets out. */
+static int64_t units_in(const struct spec *s)
+{
+    return reduce_scatters(s->coll) ? units_before(s, s->group->size)
+                                    : units_of(s, s->group->rank, ANYONE, 0);
+}
+
+static int64_t units_out(const struct spec *s)
+{
+    return units_of(s, s->group->rank, ANYONE, 0);
+}
+
+static void make_counts(struct testcase *c, const struct layout *layout)
+{
+    int size = c->spec.group->size;
+
+    c->counts = test_alloc((size_t)size * sizeof *c->counts);
+    for (int i = 0; i < size; i++)
+        c->counts[i] = (int)(units_of(&c->spec, i, ANYONE, 0) / layout->units);
+}
+
+/* The type is the same on all ranks, so it is drawn from a generator that they share; only the
+ * user's operators take others than the predefined ones. With absolute addresses there can be one
+ * buffer only. */
+static void make_reduction(struct testcase *c)
+{
+    const struct spec *s = &c->spec;
+    int me = s->group->rank;
+    struct rng shared = {mix_in(s->seed, 3)};
+    struct style style = s->style;
+    struct side *first = c->in_place ? &c->recv : &c->send;
+    const struct layout *layout;
+
+    if (!s->op->user)
+        style.plain = true;
+    if (!c->in_place)
+        side_add(&c->send, me, ANYONE, 0, units_in(s));
+    if (s->coll != REDUCE || me == s->root)
+        side_add(&c->recv, me, ANYONE, 0, c->in_place ? units_in(s) : units_out(s));
+    if (s->in_place && !style.plain && !reduce_scatters(s->coll) && side_absolute_fits(first) &&
+        rng_chance(&shared, 25)) {
+        side_make_absolute(first, &style, &c->own);
+        return;
+    }
+    layout = side_draw_layout(first, &style, &shared, units_in(s));
+    if (c->send.n > 0)
+        side_make_with(&c->send, layout);
+    if (c->recv.n > 0)
+        side_make_with(&c->recv, layout);
+    make_counts(c, layout);
+}
+
+/* Arguments that don't count on this rank are wrong sometimes. */
+static void spoil(struct testcase *c, struct side *s)
+{
+    if (s->used || !rng_chance(&c->own, 50))
+        return;
+    s->count = -1;
+    s->type = MPI_DATATYPE_NULL;
+}
+
+struct testcase *case_new(const struct spec *spec)
+{
+    struct testcase *c = test_alloc(sizeof *c);
+
+    *c = (struct testcase){.spec = *spec, .op = MPI_OP_NULL};
+    c->own = (struct rng){mix_in(mix_in(spec->seed, 2), test_rank)};
+    c->in_place = spec->in_place && (!coll_rooted(spec->coll) || spec->root == spec->group->rank);
+    c->send.type = c->recv.type = MPI_BYTE;
+    if (coll_reduces(spec->coll)) {
+        make_reduction(c);
+        c->op = op_make(spec->op);
+    } else {
+        make_movement(c);
+        spoil(c, &c->send);
+        spoil(c, &c->recv);
+    }
+    return c;
+}
+
+/* --- contents ----------------------------------------------------------------------------------*/
+
+static void fill_pattern(const struct testcase *c, struct side *s)
+{
+    for (size_t i = 0; i < s->size; i++)
+        s->memory[i] = (unsigned char)(0xA5 + 7 * i + (size_t)c->round);
+}
+
+static void fill_block(const struct testcase *c, struct side *s, const struct block *b,
+                       uint64_t key)
+{
+    const struct kind *kind = c->spec.style.kind;
+    unsigned char element[KIND_MAX_SIZE];
+
+    for (int64_t i = 0; i < b->units; i++) {
+        datum(c, key, i, element);
+        kind_copy(kind, side_at(s, s->memory, b, i), element);
+    }
+}
+
+/* In place, the receive buffer holds what this rank sends. */
+static void fill_in_place(struct testcase *c)
+{
+    int me = c->spec.group->rank;
+
+    for (int i = 0; i < c->recv.n; i++) {
+        const struct block *b = &c->recv.block[i];
+        if (alltoall(c->spec.coll))
+            fill_block(c, &c->recv, b, block_key(c, me, b->src, 0));
+        else if (b->src == me)
+            fill_block(c, &c->recv, b, block_key(c, me, ANYONE, 0));
+    }
+}
+
+void case_fill(struct testcase *c, int round)
+{
+    c->round = round;
+    fill_pattern(c, &c->send);
+    fill_pattern(c, &c->recv);
+    for (int i = 0; i < c->send.n; i++) {
+        const struct block *b = &c->send.block[i];
+        fill_block(c, &c->send, b, block_key(c, b->src, b->dst, b->tag));
+    }
+    if (c->in_place)
+        fill_in_place(c);
+    if (c->send.used)
+        memcpy(c->send.filled, c->send.memory, c->send.size);
+    if (c->recv.used)
+        memcpy(c->recv.filled, c->recv.memory, c->recv.size);
+}
+
+static const char *mode_name(enum mode mode)
+{
+    static const char *const text[] = {"blocking", "nonblocking", "persistent"};
+    return text[mode];
+}
+
+static void describe(const struct testcase *c, char *text, size_t size)
+{
+    const struct spec *s = &c->spec;
+    const struct group *g = s->group;
+    char op[40] = "";
+
+    if (coll_reduces(s->coll))
+        snprintf(op, sizeof op, ", %s", s->op->name);
+    snprintf(text, size, "%s on %d ranks, here %d, root %d, count %d%s of %s%s%s, round %d",
+             coll_name(s->coll), g->size, g->rank, s->root, s->count, s->style.fine ? "" : " * 6",
+             s->style.kind->name, op, s->in_place ? ", in place" : "", c->round);
+}
+
+/* --- the call ----------------------------------------------------------------------------------*/
+
+#define CALL(Name, name, ...)                                  \
+    (mode == BLOCKING      ? MPI_##Name(__VA_ARGS__)           \
+     : mode == NONBLOCKING ? MPI_I##name(__VA_ARGS__, request) \
+                           : MPI_##Name##_init(__VA_ARGS__, info, request))
+
+static int call_rooted(struct testcase *c, enum mode mode, MPI_Info info, MPI_Request *request)
+{
+    const struct side *s = &c->send, *r = &c->recv;
+    const struct side *either = s->used ? s : r;
+    void *sendbuf = c->in_place && !scatters(c->spec.coll) ? MPI_IN_PLACE : s->buf;
+    void *recvbuf = c->in_place && scatters(c->spec.coll) ? MPI_IN_PLACE : r->buf;
+    int root = c->spec.root;
+    MPI_Comm comm = c->spec.group->comm;
+
+    switch (c->spec.coll) {
+    case BCAST:
+        return CALL(Bcast, bcast, either->buf, either->count, either->type, root, comm);
+    case GATHER:
+        return CALL(Gather, gather, sendbuf, s->count, s->type, recvbuf, r->count, r->type, root,
+                    comm);
+    case GATHERV:
+        return CALL(Gatherv, gatherv, sendbuf, s->count, s->type, recvbuf, r->counts, r->displs,
+                    r->type, root, comm);
+    case SCATTER:
+        return CALL(Scatter, scatter, sendbuf, s->count, s->type, recvbuf, r->count, r->type, root,
+                    comm);
+    case SCATTERV:
+        return CALL(Scatterv, scatterv, sendbuf, s->counts, s->displs, s->type, recvbuf, r->count,
+                    r->type, root, comm);
+    default:
+        return CALL(Reduce, reduce, sendbuf, recvbuf, either->count, either->type, c->op, root,
+                    comm);
+    }
+}
+
+static int call_reduction(struct testcase *c, enum mode mode, MPI_Info info, MPI_Request *request)
+{
+    const struct side *s = &c->send, *r = &c->recv;
+    int count = s->used ? s->count : r->count;
+    MPI_Datatype type = s->used ? s->type : r->type;
+    void *sendbuf = c->in_place ? MPI_IN_PLACE : s->buf;
+    MPI_Comm comm = c->spec.group->comm;
+
+    switch (c->spec.coll) {
+    case ALLREDUCE:
+        return CALL(Allreduce, allreduce, sendbuf, r->buf, count, type, c->op, comm);
+    case REDUCE_SCATTER_BLOCK:
+        return CALL(Reduce_scatter_block, reduce_scatter_block, sendbuf, r->buf, c->counts[0], type,
+                    c->op, comm);
+    case REDUCE_SCATTER:
+        return CALL(Reduce_scatter, reduce_scatter, sendbuf, r->buf, c->counts, type, c->op, comm);
+    case SCAN:
+        return CALL(Scan, scan, sendbuf, r->buf, count, type, c->op, comm);
+    default:
+        return CALL(Exscan, exscan, sendbuf, r->buf, count, type, c->op, comm);
+    }
+}
+
+static int call_all(struct testcase *c, enum mode mode, MPI_Info info, MPI_Request *request)
+{
+    const struct side *s = &c->send, *r = &c->recv;
+    void *sendbuf = c->in_place ? MPI_IN_PLACE : s->buf;
+    MPI_Comm comm = c->spec.group->comm;
+
+    switch (c->spec.coll) {
+    case BARRIER:
+        return CALL(Barrier, barrier, comm);
+    case ALLGATHER:
+        return CALL(Allgather, allgather, sendbuf, s->count, s->type, r->buf, r->count, r->type,
+                    comm);
+    case ALLGATHERV:
+        return CALL(Allgatherv, allgatherv, sendbuf, s->count, s->type, r->buf, r->counts,
+                    r->displs, r->type, comm);
+    case ALLTOALL:
+        return CALL(Alltoall, alltoall, sendbuf, s->count, s->type, r->buf, r->count, r->type,
+                    comm);
+    case ALLTOALLV:
+        return CALL(Alltoallv, alltoallv, sendbuf, s->counts, s->displs, s->type, r->buf, r->counts,
+                    r->displs, r->type, comm);
+    default:
+        return CALL(Alltoallw, alltoallw, sendbuf, s->counts, s->displs, s->types, r->buf,
+                    r->counts, r->displs, r->types, comm);
+    }
+}
+
+static int call_neighbors(struct testcase *c, enum mode mode, MPI_Info info, MPI_Request *request)
+{
+    const struct side *s = &c->send, *r = &c->recv;
+    MPI_Comm comm = c->spec.group->comm;
+
+    switch (c->spec.coll) {
+    case NEIGHBOR_ALLGATHER:
+        return CALL(Neighbor_allgather, neighbor_allgather, s->buf, s->count, s->type, r->buf,
+                    r->count, r->type, comm);
+    case NEIGHBOR_ALLGATHERV:
+        return CALL(Neighbor_allgatherv, neighbor_allgatherv, s->buf, s->count, s->type, r->buf,
+                    r->counts, r->displs, r->type, comm);
+    case NEIGHBOR_ALLTOALL:
+        return CALL(Neighbor_alltoall, neighbor_alltoall, s->buf, s->count, s->type, r->buf,
+                    r->count, r->type, comm);
+    case NEIGHBOR_ALLTOALLV:
+        return CALL(Neighbor_alltoallv, neighbor_alltoallv, s->buf, s->counts, s->displs, s->type,
+                    r->buf, r->counts, r->displs, r->type, comm);
+    default:
+        return CALL(Neighbor_alltoallw, neighbor_alltoallw, s->buf, s->counts, s->byte_displs,
+                    s->types, r->buf, r->counts, r->byte_displs, r->types, comm);
+    }
+}
+
+int case_call(struct testcase *c, enum mode mode, MPI_Info info, MPI_Request *request)
+{
+    char text[200];
+
+    describe(c, text, sizeof text);
+    test_place("%s %s", mode_name(mode), text);
+    if (c->spec.coll >= NINTRA)
+        return call_neighbors(c, mode, info, request);
+    if (coll_rooted(c->spec.coll))
+        return call_rooted(c, mode, info, request);
+    if (coll_reduces(c->spec.coll))
+        return call_reduction(c, mode, info, request);
+    return call_all(c, mode, info, request);
+}
+
+void case_drop(struct testcase *c)
+{
+    if (test_native)
+        return;
+    side_drop(&c->send);
+    side_drop(&c->recv);
+    if (c->counts)
+        memset(c->counts, 0x55, (size_t)c->spec.group->size * sizeof *c->counts);
+    if (c->op != MPI_OP_NULL && c->spec.op->user)
+        MPI_Op_free(&c->op);
+    c->op = MPI_OP_NULL;
+}
+
+/* --- the check ---------------------------------------------------------------------------------*/
+
+/* Input of ranks first to last, reduced in the order of ranks: data elements from `start` on. */
+static unsigned char *reduce_inputs(const struct testcase *c, int first, int last, int64_t start,
+                                    int64_t n)
+{
+    size_t size = (size_t)c->spec.style.kind->size;
+    unsigned char *result = test_alloc((size_t)n * size);
+    unsigned char next[KIND_MAX_SIZE];
+    uint64_t *key = test_alloc((size_t)(last - first + 1) * sizeof *key);
+
+    for (int i = first; i <= last; i++)
+        key[i - first] = block_key(c, i, ANYONE, 0);
+    for (int64_t u = 0; u < n; u++) {
+        unsigned char *left = result + (size_t)u * size;
+        memset(left, 0, size);
+        datum(c, key[0], start + u, left);
+        for (int i = first + 1; i <= last; i++) {
+            memset(next, 0, sizeof next);
+            datum(c, key[i - first], start + u, next);
+            c->spec.op->apply(left, next);
+            memcpy(left, next, size);
+        }
+    }
+    free(key);
+    return result;
+}
+
+/* What a reduction leaves open: gaps of pair types, what is behind the result in reduce_scatter in
+ * place, the buffer of rank 0 in exscan. So these bytes are taken as they are. */
+static void expect_reduction(const struct testcase *c, unsigned char *expected)
+{
+    const struct spec *s = &c->spec;
+    const struct side *r = &c->recv;
+    const struct block *b = &r->block[0];
+    int me = s->group->rank, size = s->group->size;
+    int first = 0, last = s->coll == SCAN ? me : s->coll == EXSCAN ? me - 1 : size - 1;
+    int64_t n = units_out(s);
+    unsigned char *result;
+
+    for (int64_t i = 0; i < b->units; i++)
+        memcpy(side_at(r, expected, b, i), side_at(r, r->memory, b, i),
+               (size_t)s->style.kind->size);
+    if (last < first)
+        return;
+    result = reduce_inputs(c, first, last, reduce_scatters(s->coll) ? units_before(s, me) : 0, n);
+    for (int64_t i = 0; i < n; i++)
+        kind_copy(s->style.kind, side_at(r, expected, b, i),
+                  result + (size_t)i * (size_t)s->style.kind->size);
+    free(result);
+}
+
+static void expect_movement(const struct testcase *c, unsigned char *expected)
+{
+    const struct side *r = &c->recv;
+    unsigned char element[KIND_MAX_SIZE];
+
+    for (int i = 0; i < r->n; i++) {
+        const struct block *b = &r->block[i];
+        uint64_t key = block_key(c, b->src, b->dst, b->tag);
+        for (int64_t u = 0; u < b->units && !b->nobody; u++) {
+            datum(c, key, u, element);
+            kind_copy(c->spec.style.kind, side_at(r, expected, b, u), element);
+        }
+    }
+}
+
+/* What the byte at `at` belongs to. */
+static void locate(const struct side *s, const unsigned char *at, char *text, size_t size)
+{
+    for (int i = 0; i < s->n; i++) {
+        const struct block *b = &s->block[i];
+        for (int64_t u = 0; u < b->units; u++) {
+            const unsigned char *unit = side_at(s, s->memory, b, u);
+            if (at < unit || at >= unit + b->layout->kind->size)
+                continue;
+            snprintf(text, size, "block %d of %d, element %lld of %lld (%s of %d)", i, s->n,
+                     (long long)u, (long long)b->units, form_name(b->layout->form),
+                     b->layout->units);
+            return;
+        }
+    }
+    snprintf(text, size, "a gap, or outside of all blocks");
+}
+
+static void compare(const struct testcase *c, const struct side *s, const unsigned char *expected,
+                    const char *name, const char *what)
+{
+    char text[200], place[120];
+    size_t i = 0, wrong = 0;
+
+    if (memcmp(s->memory, expected, s->size) == 0)
+        return;
+    while (s->memory[i] == expected[i])
+        i++;
+    for (size_t j = i; j < s->size; j++)
+        wrong += s->memory[j] != expected[j];
+    describe(c, text, sizeof text);
+    locate(s, s->memory + i, place, sizeof place);
+    test_fail("%s: %s: %s buffer wrong in %zu bytes, first in %s: %02x, not %02x (before: %02x)",
+              what, text, name, wrong, place, s->memory[i], expected[i], s->filled[i]);
+}
+
+void case_check(struct testcase *c, const char *what)
+{
+    unsigned char *expected;
+
+    if (c->send.used)
+        compare(c, &c->send, c->send.filled, "send", what);
+    if (!c->recv.used)
+        return;
+    expected = test_alloc(c->recv.size);
+    memcpy(expected, c->recv.filled, c->recv.size);
+    if (coll_reduces(c->spec.coll))
+        expect_reduction(c, expected);
+    else
+        expect_movement(c, expected);
+    compare(c, &c->recv, expected, "receive", what);
+    free(expected);
+}
+
+void case_delete(struct testcase *c)
+{
+    if (c->op != MPI_OP_NULL && c->spec.op->user)
+        MPI_Op_free(&c->op);
+    side_delete(&c->send);
+    side_delete(&c->recv);
+    free(c->counts);
+    free(c);
+}
+
+void case_expect(struct testcase *c, int code, const char *what)
+{
+    char text[200], error[MPI_MAX_ERROR_STRING];
+    int length;
+
+    if (code == MPI_SUCCESS)
+        return;
+    describe(c, text, sizeof text);
+    MPI_Error_string(code, error, &length);
+    test_fail("%s: %s: %s", what, text, error);
+}
+
+void case_run(const struct spec *spec, enum mode mode)
+{
+    struct testcase *c = case_new(spec);
+    MPI_Request request = MPI_REQUEST_NULL;
+    int rounds = mode == PERSISTENT ? 3 : 1;
+
+    case_fill(c, 0);
+    case_expect(c, case_call(c, mode, MPI_INFO_NULL, &request), mode_name(mode));
+    if (mode != BLOCKING)
+        case_drop(c);
+    for (int i = 0; i < rounds; i++) {
+        if (mode == PERSISTENT) {
+            case_fill(c, i);
+            MPI_Start(&request);
+        }
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        case_check(c, mode_name(mode));
+    }
+    if (mode == PERSISTENT)
+        MPI_Request_free(&request);
+    case_delete(c);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* Kinds of data elements, and the reduction operators that fit each. */
+#ifndef NBC_TEST_KINDS_H
+#define NBC_TEST_KINDS_H
+
+#include "util.h"
+
+enum { KIND_MAX_SIZE = 16 };
+
+/* Where an element has data: pair types may have gaps, which nobody may rely on. */
+struct piece {
+    int offset, length;
+};
+
+struct kind {
+    const char *name;
+    MPI_Datatype type;
+    int size; /* bytes from one to the next */
+    struct piece piece[2];
+    void (*fill)(void *element, uint64_t random);
+};
+
+enum {
+    KIND_BYTE,
+    KIND_SHORT,
+    KIND_INT,
+    KIND_UNSIGNED,
+    KIND_LONG_LONG,
+    KIND_DOUBLE,
+    KIND_2INT,
+    KIND_DOUBLE_INT,
+    KIND_SHORT_INT,
+    KIND_MATRIX, /* 2 × 2 unsigned, modulo a prime; a derived type */
+    NKINDS
+};
+
+extern struct kind kinds[NKINDS];
+
+struct opdef {
+    const char *name;
+    int kind;
+    bool commutative;
+    bool user; /* made with MPI_Op_create: works on derived types too */
+    void (*apply)(const void *left, void *right); /* right = left op right, one element */
+    MPI_Op predefined;
+    MPI_User_function *function;
+};
+
+enum { NOPS = 15 };
+
+/* The first ones are predefined, the others the user's. */
+extern struct opdef opdefs[NOPS];
+
+/* After MPI_Init; and before MPI_Finalize. */
+void kinds_init(void);
+void kinds_finish(void);
+
+/* A fresh handle for a user operator (to be freed), or the predefined one. */
+MPI_Op op_make(const struct opdef *op);
+
+/* Copies what counts of an element. */
+void kind_copy(const struct kind *kind, void *to, const void *from);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+#include "util.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef NBC_TEST_LINKED
+#pragma weak MPI_Barrier_init
+#endif
+
+enum { MAX_REPORTS = 20 };
+
+uint64_t test_seed = 1;
+bool test_soak, test_native;
+int test_rank, test_size;
+
+static const char *program = "?";
+static int failures;
+static char place[200] = "the beginning";
+
+static bool env_on(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value && strcmp(value, "0") != 0;
+}
+
+static void read_settings(int *argc, char **argv)
+{
+    const char *slash = strrchr(argv[0], '/');
+    const char *seed = getenv("NBC_SEED");
+    int kept = 1;
+
+    program = slash ? slash + 1 : argv[0];
+    if (seed && *seed)
+        test_seed = strtoull(seed, NULL, 0);
+    for (int i = 1; i < *argc; i++) {
+        if (strncmp(argv[i], "--seed=", 7) == 0)
+            test_seed = strtoull(argv[i] + 7, NULL, 0);
+        else
+            argv[kept++] = argv[i];
+    }
+    *argc = kept;
+    argv[kept] = NULL;
+    test_soak = env_on("NBC_SOAK");
+    test_native = env_on("NBC_TEST_NATIVE");
+}
+
+static bool shim_is_here(void)
+{
+#ifdef NBC_TEST_LINKED
+    return nbcshim_version() == NBCSHIM_VERSION;
+#else
+    return nbcshim_version && nbcshim_version() == NBCSHIM_VERSION;
+#endif
+}
+
+/* A hung rank says where it is; whoever started the test then ends it. */
+static void on_alarm(int signal)
+{
+    char text[300];
+    int length = snprintf(text, sizeof text, "%s: rank %d of %d hangs in: %s\n", program, test_rank,
+                          test_size, place);
+
+    (void)signal;
+    if (write(STDERR_FILENO, text, (size_t)length) < 0)
+        _exit(3);
+}
+
+static void set_alarm(void)
+{
+    const char *seconds = getenv("NBC_TEST_ALARM");
+
+    if (!seconds)
+        return;
+    signal(SIGALRM, on_alarm);
+    alarm((unsigned)atoi(seconds));
+}
+
+static void after_init(int *argc, char **argv)
+{
+    read_settings(argc, argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &test_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &test_size);
+    if (!test_native && !shim_is_here()) {
+        fprintf(stderr, "%s: nbcshim is not in this process (NBC_TEST_NATIVE=1 to do without)\n",
+                program);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    set_alarm();
+}
+
+void test_init(int *argc, char ***argv)
+{
+    MPI_Init(argc, argv);
+    after_init(argc, *argv);
+}
+
+int test_init_thread(int *argc, char ***argv, int required)
+{
+    int provided;
+
+    MPI_Init_thread(argc, argv, required, &provided);
+    after_init(argc, *argv);
+    return provided;
+}
+
+int test_done(void)
+{
+    int all = failures;
+
+    /* Over point-to-point, which is not what is tested here. */
+    if (test_rank > 0)
+        MPI_Send(&failures, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    for (int i = 1; test_rank == 0 && i < test_size; i++) {
+        int theirs;
+        MPI_Recv(&theirs, 1, MPI_INT, i, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        all += theirs;
+    }
+    if (all > 0)
+        fprintf(stderr, "%s: %d failures, %d ranks, seed %" PRIu64 "\n", program, all, test_size,
+                test_seed);
+    else if (test_rank == 0)
+        printf("ok %d ranks\n", test_size);
+    fflush(stdout);
+    MPI_Finalize();
+    return all > 0;
+}
+
+void test_fail(const char *format, ...)
+{
+    char text[800];
+    va_list args;
+
+    if (++failures > MAX_REPORTS)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(stderr, "%s: seed %" PRIu64 ", rank %d of %d: %s\n", program, test_seed, test_rank,
+            test_size, text);
+    if (failures == MAX_REPORTS)
+        fprintf(stderr, "%s: rank %d: further failures are only counted\n", program, test_rank);
+}
+
+void test_place(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(place, sizeof place, format, args);
+    va_end(args);
+}
+
+int test_failures(void)
+{
+    return failures;
+}
+
+int test_scale(int small, int soak)
+{
+    return test_soak ? soak : small;
+}
+
+bool test_crowded(void)
+{
+    return test_size > sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+bool test_has_persistent(void)
+{
+#ifdef NBC_TEST_LINKED
+    return !test_native;
+#else
+    return MPI_Barrier_init != NULL && !test_native;
+#endif
+}
+
+void *test_alloc(size_t size)
+{
+    void *p = malloc(size > 0 ? size : 1);
+
+    if (!p) {
+        fprintf(stderr, "%s: rank %d: no memory for %zu bytes\n", program, test_rank, size);
+        abort();
+    }
+    return p;
+}
+
+struct rng rng_shared(int64_t stream)
+{
+    return (struct rng){mix_in(test_seed, stream)};
+}
+
+struct rng rng_private(int64_t stream)
+{
+    return (struct rng){mix_in(mix_in(test_seed, stream), test_rank + 1)};
+}
+
+void rng_shuffle(struct rng *r, int *a, int n)
+{
+    for (int i = n - 1; i > 0; i--) {
+        int j = rng_below(r, i + 1), kept = a[i];
+        a[i] = a[j];
+        a[j] = kept;
+    }
+}

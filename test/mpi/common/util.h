@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* What every MPI test program needs: start and end, random numbers, failures, the size of the run.
+ *
+ * Variables: NBC_SEED (also the argument --seed=N) repeats a run; NBC_SOAK=1 makes it long;
+ * NBC_TEST_NATIVE=1 runs a program against the MPI's own collectives, without nbcshim, and leaves
+ * out what only nbcshim promises. Without it a program fails where nbcshim isn't there: a preload
+ * that has no effect must not pass. */
+#ifndef NBC_TEST_UTIL_H
+#define NBC_TEST_UTIL_H
+
+#include <nbcshim.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* gcc takes MPI_UNWEIGHTED, MPI_STATUSES_IGNORE and their like for arrays, too short ones. */
+#if defined __GNUC__ && !defined __clang__
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+#pragma GCC diagnostic ignored "-Wstringop-overread"
+#endif
+
+/* The same programs run preloaded, where the executable is linked with the MPI alone: what that MPI
+ * may lack is referenced weakly. */
+#ifndef NBC_TEST_LINKED
+#pragma weak nbcshim_version
+#pragma weak nbcshim_icoll_max_outstanding
+#endif
+
+extern uint64_t test_seed;
+extern bool test_soak, test_native;
+extern int test_rank, test_size; /* in MPI_COMM_WORLD */
+
+/* MPI_Init, seed and variables. Removes --seed=N from the arguments. */
+void test_init(int *argc, char ***argv);
+
+/* The same with MPI_Init_thread; returns what is provided. */
+int test_init_thread(int *argc, char ***argv, int required);
+
+/* Finalizes MPI and returns the exit status: 0 when no rank has failed. */
+int test_done(void);
+
+/* Reports a failure with seed and rank; the program goes on. */
+void test_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Failures of this rank so far. */
+int test_failures(void);
+
+#define EXPECT(condition, ...)      \
+    do {                            \
+        if (!(condition))           \
+            test_fail(__VA_ARGS__); \
+    } while (0)
+
+/* Notes what is being done, for the report of a rank that hangs (NBC_TEST_ALARM seconds). */
+void test_place(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* small, or its long form under NBC_SOAK. */
+int test_scale(int small, int soak);
+
+/* True where ranks outnumber processors: then each wait costs a time slice. */
+bool test_crowded(void);
+
+/* Whether the persistent collectives can be called: with nbcshim. The MPIs' own are missing or
+ * wrong. */
+bool test_has_persistent(void);
+
+/* Never NULL. */
+void *test_alloc(size_t size);
+
+/* Random numbers: the same sequence from the same seed on every machine. */
+struct rng {
+    uint64_t state;
+};
+
+static inline uint64_t mix64(uint64_t x)
+{
+    x += UINT64_C(0x9E3779B97F4A7C15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return x ^ (x >> 31);
+}
+
+/* One number from several, for seeds. */
+static inline uint64_t mix_in(uint64_t hash, int64_t value)
+{
+    return mix64(hash ^ mix64((uint64_t)value));
+}
+
+static inline uint64_t rng_next(struct rng *r)
+{
+    return mix64(r->state++);
+}
+
+static inline int rng_below(struct rng *r, int bound)
+{
+    return (int)(rng_next(r) % (uint64_t)bound);
+}
+
+static inline bool rng_chance(struct rng *r, int percent)
+{
+    return rng_below(r, 100) < percent;
+}
+
+/* A generator that is the same on all ranks, and one of this rank's own. */
+struct rng rng_shared(int64_t stream);
+struct rng rng_private(int64_t stream);
+
+/* Shuffles n ints. */
+void rng_shuffle(struct rng *r, int *a, int n);
+
+#endif
