@@ -350,6 +350,11 @@ struct teams {
                      /* one's, run has contributed */
 };
 
+static int run_length(int ranks, int count, int t)
+{
+    return (int)(nbc_part_start(ranks, count, t + 1) - nbc_part_start(ranks, count, t));
+}
+
 /* The leader of team t on the remote side. */
 static int leader_of(const struct nbc_shape *shape, int count, int t)
 {
@@ -364,8 +369,8 @@ static struct teams teams(const struct nbc_shape *shape, int count)
     t.team = rank < big ? rank / (each + 1) : rest + (rank - big) / each;
     t.leads = rank == nbc_part_start(shape->size, count, t.team);
     t.leader = leader_of(shape, count, t.team);
-    t.ours = each + (t.team < rest);
-    t.theirs = leader_of(shape, count, t.team + 1) - t.leader;
+    t.ours = run_length(shape->size, count, t.team);
+    t.theirs = run_length(shape->remote_size, count, t.team);
     t.tell = t.theirs > 1 && count > 1;
     t.told = t.ours > 1 && count > 1;
     return t;
@@ -438,82 +443,83 @@ struct nbc_sched *nbc_barrier_inter_dissemination(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* What a leader knows. Two vectors in two messages: one behind the other they could not lie, for
- * elements of a type may reach far beyond its extent, into those of another vector. */
+/* What a leader knows: the reductions of the local runs' and of the remote runs' vectors. They
+ * travel as two messages; one behind the other they could not lie, for elements of a type may reach
+ * far beyond its extent, into those of another vector. */
 struct partial {
-    struct nbc_ref ours, theirs; /* reductions of the local runs' and of the remote ones' vectors */
+    struct nbc_ref ours, theirs;
     nbc_id ours_ready, theirs_ready;
 };
 
-static void make_room(struct nbc_sched *s, const struct nbc_shape *shape, struct partial *p)
+static struct partial make_room(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     struct nbc_ref like = nbc_recv_block(shape, 0);
-    p->ours = nbc_temp_like(s, like);
-    p->theirs = nbc_temp_like(s, like);
-    p->ours_ready = p->theirs_ready = NBC_NONE;
+    struct nbc_ref ours = nbc_temp_like(s, like), theirs = nbc_temp_like(s, like);
+    return (struct partial){ours, theirs, NBC_NONE, NBC_NONE};
 }
 
-/* A leader's part in its team. */
-static void reduce_team(struct nbc_sched *s, const struct nbc_shape *shape, const struct teams *t,
-                        struct partial *p)
+/* A leader's part in its team. With one team only it is all. */
+static struct partial reduce_team(struct nbc_sched *s, const struct nbc_shape *shape,
+                                  const struct teams *t)
 {
-    struct nbc_ref mine = nbc_send_block(shape, 0);
-    make_room(s, shape, p);
-    if (t->count == 1)
-        p->theirs = nbc_recv_block(shape, 0);
-    struct fold run = {t->leader, t->theirs, p->theirs, 0, p->theirs, true};
-    p->theirs_ready = fold(s, shape, &run);
-    if (t->told)
-        p->ours_ready = nbc_recv(s, p->ours, t->leader, NBC_NONE);
+    struct nbc_ref mine = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
+    struct partial p = {mine, result, NBC_NONE, NBC_NONE};
+    if (t->count > 1)
+        p.theirs = nbc_temp_like(s, result);
+    struct fold run = {t->leader, t->theirs, p.theirs, 0, p.theirs, true};
+    p.theirs_ready = fold(s, shape, &run);
+    if (t->told) {
+        p.ours = nbc_temp_like(s, result);
+        p.ours_ready = nbc_recv(s, p.ours, t->leader, NBC_NONE);
+    }
     nbc_send(s, mine, t->leader, NBC_NONE);
     if (t->tell)
-        nbc_send(s, p->theirs, t->leader, p->theirs_ready);
-    if (t->ours == 1)
-        p->ours = mine;
+        nbc_send(s, p.theirs, t->leader, p.theirs_ready);
+    return p;
 }
 
-static nbc_id reduce_in_order(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref mine,
-                              struct nbc_ref other, bool mine_left, nbc_id ready, nbc_id heard)
+/* dst = mine with the vector that `peer` sends, received in `in`; the lower team is on the left. */
+static nbc_id merge(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref mine, nbc_id ready,
+                    struct nbc_ref in, int peer, bool mine_left)
 {
+    nbc_id heard = nbc_recv(s, in, peer, NBC_NONE);
     nbc_id done =
-        mine_left ? nbc_reduce(s, dst, mine, other, heard) : nbc_reduce(s, dst, other, mine, heard);
+        mine_left ? nbc_reduce(s, dst, mine, in, heard) : nbc_reduce(s, dst, in, mine, heard);
     nbc_after(s, done, ready);
     return done;
 }
 
-/* Two teams become one. The other leader's remote ranks are this one's own. */
-static void merge_teams(struct nbc_sched *s, const struct nbc_shape *shape, const struct teams *t,
-                        int bit, struct partial *p)
+/* This rank's team and the one whose number differs in `bit` become one. What is theirs here is
+ * ours there. In the last round a leader that has nobody to bring the result to needs to hear
+ * nothing more of its own side. */
+static struct partial merge_teams(struct nbc_sched *s, const struct nbc_shape *shape,
+                                  const struct teams *t, int bit, const struct partial *p)
 {
-    int peer = leader_of(shape, t->count, t->team ^ bit);
+    int other = t->team ^ bit, peer = leader_of(shape, t->count, other);
     bool last = 2 * bit == t->count, mine_left = !(t->team & bit);
-    struct partial in, next;
-    make_room(s, shape, &in);
-    make_room(s, shape, &next);
+    struct partial in = make_room(s, shape), next = make_room(s, shape);
     if (last)
         next.theirs = nbc_recv_block(shape, 0);
-    nbc_id heard_ours = nbc_recv(s, in.ours, peer, NBC_NONE);
-    nbc_id heard_theirs = nbc_recv(s, in.theirs, peer, NBC_NONE);
-    nbc_send(s, p->ours, peer, p->ours_ready);
-    nbc_send(s, p->theirs, peer, p->theirs_ready);
     next.theirs_ready =
-        reduce_in_order(s, next.theirs, p->theirs, in.ours, mine_left, p->theirs_ready, heard_ours);
+        merge(s, next.theirs, p->theirs, p->theirs_ready, in.theirs, peer, mine_left);
     if (!last || t->theirs > 1)
-        next.ours_ready = reduce_in_order(s, next.ours, p->ours, in.theirs, mine_left,
-                                          p->ours_ready, heard_theirs);
-    *p = next;
+        next.ours_ready = merge(s, next.ours, p->ours, p->ours_ready, in.ours, peer, mine_left);
+    nbc_send(s, p->ours, peer, p->ours_ready);
+    if (!last || run_length(shape->size, t->count, other) > 1)
+        nbc_send(s, p->theirs, peer, p->theirs_ready);
+    return next;
 }
 
 /* Allreduce, recursive doubling over teams, the largest power of two of them that there can be: in
  * each round the leaders of two teams exchange, across the groups, what they know of both groups.
  *
- *   a0 ↔ b0, a1 ↔ b1;   a0 ↔ b1, a1 ↔ b0, twice the vector
+ *   a0 ↔ b0, a1 ↔ b1;   a0 ↔ b1, a1 ↔ b0
  *
  * Teams are runs of ranks and the lower one is the left operand: rank order, the same bits
- * everywhere. Cost: (1 + log₂T) (α + o + 2nβ + 2nγ) with T teams, and where a team has more ranks
- * than two 2 (α + nβ) + max(L, R) / T (o + nβ + nγ) more. Temporary memory: 4 log₂T + 2 + WINDOW
- * vectors. For small vectors and large groups. After Thakur, Rabenseifner, Gropp, "Optimization of
- * collective communication operations in MPICH", 2005. */
+ * everywhere. Cost: α + nβ + log₂T (α + o + 2nβ + 2nγ) with T teams, and where a team has more
+ * ranks than two 2 (α + nβ) + max(L, R) / T (o + nβ + nγ) more. Temporary memory: 4 log₂T + 2 +
+ * WINDOW vectors. For small vectors and large groups. After Thakur, Rabenseifner, Gropp,
+ * "Optimization of collective communication operations in MPICH", 2005. */
 struct nbc_sched *nbc_allreduce_inter_recursive_doubling(const struct nbc_shape *shape)
 {
     struct teams t = teams(shape, nbc_pow2_floor(smaller_group(shape)));
@@ -525,10 +531,9 @@ struct nbc_sched *nbc_allreduce_inter_recursive_doubling(const struct nbc_shape 
         nbc_send(s, nbc_send_block(shape, 0), t.leader, NBC_NONE);
         return nbc_sched_finish(s);
     }
-    struct partial p;
-    reduce_team(s, shape, &t, &p);
+    struct partial p = reduce_team(s, shape, &t);
     for (int bit = 1; bit < t.count; bit *= 2)
-        merge_teams(s, shape, &t, bit, &p);
+        p = merge_teams(s, shape, &t, bit, &p);
     for (int i = 1; i < t.theirs; i++)
         nbc_send(s, p.ours, t.leader + i, p.ours_ready);
     return nbc_sched_finish(s);
