@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Who includes whom: src only src, and never <mpi.h>; pmpi also src and include; nothing else
-# includes pmpi.
+# includes pmpi. And all files are listed.
 
 . "$(dirname "$0")/../lib.sh"
 cd "$srcdir" || exit 1
@@ -55,5 +55,20 @@ found=$(grep -nwE 'P?MPI_[A-Z][a-z]\w*\(' src/*.[ch] | grep -vE '^\S+\s*(/\*|\*|
 [ -z "$found" ]
 result $? "src calls no MPI function"
 [ -z "$found" ] || comment "$found"
+
+# What is not listed is not in the distribution, and a program or source not listed is never built.
+unlisted=
+for file in src/* pmpi/* include/* test/unit/* test/mpi/*.[ch] test/mpi/common/* test/abi/* \
+    test/tools/*; do
+    case $file in
+    test/mpi/*) name=$(basename "$file" | sed 's/\..*//') ;;
+    test/unit/*.c) name=${file%.c} ;;
+    *) name=$file ;;
+    esac
+    grep -qwF -- "$name" Makefile.am || unlisted="$unlisted $file"
+done
+[ -z "$unlisted" ]
+result $? "every source file is listed in Makefile.am"
+[ -z "$unlisted" ] || comment "not listed:$unlisted"
 
 finish
