@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct nbc_settings nbc_settings;
+struct nbc_settings nbc_settings = {.progress_cpu = -1};
 
 extern char **environ;
 
@@ -22,25 +22,21 @@ static bool parse_word(const char *value, const char *const words[], int *place)
     return false;
 }
 
-static bool parse_mode(const char *value, void *out)
-{
-    static const char *const words[] = {"auto", "on", "off", NULL};
-    int place;
-    if (!parse_word(value, words, &place))
-        return false;
-    *(enum nbc_mode *)out = place;
-    return true;
-}
+/* The settings that are one of several words are enumerations, numbered in the order of the words. */
+#define WORDS(name, ...)                                                                           \
+    static bool name(const char *value, void *out)                                                 \
+    {                                                                                              \
+        static const char *const words[] = {__VA_ARGS__, NULL};                                    \
+        int place;                                                                                 \
+        if (!parse_word(value, words, &place))                                                     \
+            return false;                                                                          \
+        memcpy(out, &place, sizeof place);                                                         \
+        return true;                                                                               \
+    }
 
-static bool parse_blocking(const char *value, void *out)
-{
-    static const char *const words[] = {"own", "native", NULL};
-    int place;
-    if (!parse_word(value, words, &place))
-        return false;
-    *(enum nbc_blocking *)out = place;
-    return true;
-}
+WORDS(parse_mode, "auto", "on", "off")
+WORDS(parse_blocking, "own", "native")
+WORDS(parse_progress, "calls", "thread")
 
 static bool parse_switch(const char *value, void *out)
 {
@@ -81,6 +77,16 @@ static bool parse_tag_ub(const char *value, void *out)
     return true;
 }
 
+static bool parse_cpu(const char *value, void *out)
+{
+    char *end;
+    long n = strtol(value, &end, 10);
+    if (end == value || *end || n < 0 || n >= 1024)
+        return false;
+    *(int64_t *)out = n;
+    return true;
+}
+
 static const struct variable {
     const char *name;
     bool (*parse)(const char *value, void *out);
@@ -89,6 +95,8 @@ static const struct variable {
 } variables[] = {
     {"NBCSHIM", parse_mode, &nbc_settings.mode, "auto, on or off"},
     {"NBCSHIM_BLOCKING", parse_blocking, &nbc_settings.blocking, "own or native"},
+    {"NBCSHIM_PROGRESS", parse_progress, &nbc_settings.progress, "calls or thread"},
+    {"NBCSHIM_PROGRESS_CPU", parse_cpu, &nbc_settings.progress_cpu, "the number of a processor"},
     {"NBCSHIM_STATS", parse_switch, &nbc_settings.stats, "0 or 1"},
     {"NBCSHIM_SEGMENT_SIZE", parse_size, &nbc_settings.segment_size,
      "a number of bytes above 0, with K, M or G"},

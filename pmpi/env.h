@@ -9,12 +9,16 @@ enum nbc_mode { NBC_MODE_AUTO, NBC_MODE_ON, NBC_MODE_OFF };
 
 enum nbc_blocking { NBC_BLOCKING_OWN, NBC_BLOCKING_NATIVE };
 
+enum nbc_progress_kind { NBC_PROGRESS_CALLS, NBC_PROGRESS_THREAD };
+
 struct nbc_settings {
     enum nbc_mode mode;                             /* NBCSHIM */
     enum nbc_blocking blocking;                     /* NBCSHIM_BLOCKING */
     const struct nbc_alg *algorithm[NBC_NCOLLS];    /* NBCSHIM_ALGORITHM_… */
     int64_t segment_size;                           /* NBCSHIM_SEGMENT_SIZE, 0: none */
     int64_t tag_ub;                                 /* NBCSHIM_TAG_UB, 0: none */
+    enum nbc_progress_kind progress;                /* NBCSHIM_PROGRESS */
+    int64_t progress_cpu;                           /* NBCSHIM_PROGRESS_CPU, −1: none */
     bool stats;                                     /* NBCSHIM_STATS */
 };
 

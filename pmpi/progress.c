@@ -4,8 +4,10 @@
 #include <sched.h>
 #include <utlist.h>
 
+#include "env.h"
 #include "lock.h"
 #include "orphan.h"
+#include "thread.h"
 
 int nbc_nactive;
 
@@ -33,6 +35,8 @@ static void enter(struct nbc_request *r)
     r->state = NBC_ACTIVE;
     DL_APPEND(active, r);
     count_active(1);
+    if (nbc_settings.progress == NBC_PROGRESS_THREAD)
+        nbc_thread_wake();
 }
 
 static void complete(struct nbc_request *r);
@@ -158,8 +162,12 @@ void nbc_progress_all(void)
     nbc_unlock();
 }
 
+unsigned nbc_pauses;
+
 void nbc_pause(int *spins)
 {
+    if (nbc_threaded)
+        __atomic_fetch_add(&nbc_pauses, 1, __ATOMIC_RELAXED);
     /* Short waits are common and must not pay for a system call. */
     if (++*spins > 64)
         sched_yield();

@@ -23,6 +23,10 @@ void nbc_progress(struct nbc_request *r);
 /* The same from outside the lock, for callers that wait for something of their own. */
 void nbc_progress_all(void);
 
+/* Grows while a thread waits: it polls then, and a progress thread need not. May be read without
+ * the lock. */
+extern unsigned nbc_pauses;
+
 /* To be called between two polls by whoever waits, without the lock: gives the processor away when
  * waiting gets long. spins: the caller's counter, zero at first. */
 void nbc_pause(int *spins);
