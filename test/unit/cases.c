@@ -215,7 +215,7 @@ static int64_t scattered_units(const struct world *w, int group, int local)
         return c->remote ? c->count * group_size(w, !group) : c->count;
     if (!c->remote)
         return some_units(c, 0, (uint64_t)local);
-    int64_t n = c->count * c->size * c->remote, parts = group_size(w, group);
+    int64_t n = c->count * (c->size + c->remote), parts = group_size(w, group);
     int64_t skew = local + 1 < parts ? 0 : n % 3; /* the last one has a little more */
     n -= n % 3;
     return nbc_part_start(n, (int)parts, local + 1) - nbc_part_start(n, (int)parts, local) + skew;
@@ -622,7 +622,7 @@ static void make_rubbish(struct party *p, enum side s)
 {
     struct nbc_side *side = s == OUT ? &p->shape.send : &p->shape.recv;
     side->count = 1000003;
-    if (!side->peer_types)
+    if (!per_peer_types(p->shape.coll))
         set_type(p, side->type, layout_make(1, 3, (const int64_t[]){5, 1, 3}, 7));
 }
 

@@ -56,10 +56,21 @@ static int a_root(int i, int size)
 /* 12: less than an element may have, no multiple of any. */
 static const int64_t segments[NSEGMENTS] = {0, 12, 200};
 
-/* Whether large vectors would be too much: the ones with a block for every rank grow with P². */
-static bool large(const struct test_case *c)
+/* Keeps the work of one case in bounds where data grow with P², or with P³. */
+static void limit(struct test_case *c)
 {
-    return c->size + c->remote > SMALL_SIZES && c->alg->coll >= NBC_ALLGATHER;
+    enum nbc_coll coll = c->alg->coll;
+    bool scatters = coll == NBC_REDUCE_SCATTER || coll == NBC_REDUCE_SCATTER_BLOCK;
+    int64_t most = 1000;
+    if (scatters && c->remote) {
+        if (c->size > SMALL_SIZES)
+            c->remote = 1 + c->remote % 4;
+        most = 4000 / ((int64_t)c->size * c->remote);
+    } else if (c->size + c->remote > SMALL_SIZES && coll >= NBC_ALLGATHER) {
+        most = 3;
+    }
+    if (c->count > most)
+        c->count = most > 1 ? most : 1;
 }
 
 /* The i-th of the calls on so many ranks: digits of i for the dimensions. */
@@ -89,8 +100,7 @@ static struct test_case nth_case(const struct nbc_alg *alg, int size, uint64_t i
         c.remote = remotes[i % 4];
     }
     c.runs = 1 + (int)(c.seed % 5 == 0);
-    if (large(&c) && c.count > 3)
-        c.count = 3;
+    limit(&c);
     case_normalize(&c);
     return c;
 }
