@@ -82,6 +82,14 @@ static void deliver(struct nbc_sched *s, const struct nbc_shape *shape, int firs
     }
 }
 
+/* The same, when a message of n blocks may be received right there: if another rank's blocks are
+ * not adjacent it sends them as bytes. (Those of allgather are, everywhere.) */
+static bool direct(const struct nbc_shape *shape, int first, int n, struct nbc_ref *all)
+{
+    bool may_be_bytes = shape->recv.counts.data && !shape->types[shape->recv.type].packed;
+    return !may_be_bytes && adjacent(shape, first, n, all);
+}
+
 /* Where messages of several blocks come from and go to: the receive buffer itself when the blocks
  * lie in it without gaps in the order of ranks, else all blocks as bytes in temporary room. */
 struct area {
@@ -95,7 +103,7 @@ static struct area area_new(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     struct area a = {.shape = shape, .s = s};
     struct nbc_ref all;
-    a.direct = adjacent(shape, 0, shape->size, &all);
+    a.direct = direct(shape, 0, shape->size, &all);
     if (!a.direct)
         a.temp = nbc_temp_bytes(s, bytes_of(shape, 0, shape->size));
     return a;
@@ -329,7 +337,7 @@ struct pair {
 static struct pair pair_of(struct nbc_sched *s, const struct nbc_shape *shape, int p)
 {
     struct pair pair;
-    pair.direct = adjacent(shape, 2 * p, 2, &pair.data);
+    pair.direct = direct(shape, 2 * p, 2, &pair.data);
     if (!pair.direct)
         pair.data = nbc_temp_bytes(s, bytes_of(shape, 2 * p, 2));
     return pair;

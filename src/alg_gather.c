@@ -19,24 +19,24 @@ static int subtree(const struct collect *g, int child)
 }
 
 /* The blocks of neighbors in rank order are neighbors in the root's buffer: it receives them as
- * they are. Only a subtree that goes past the last rank arrives in temporary room. */
+ * they are. Only a subtree that goes past the last rank arrives in temporary room, or one whose
+ * bytes are not the elements' as they lie. */
 static void collect_child(struct collect *g, int child)
 {
     const struct nbc_shape *shape = g->shape;
     int n = subtree(g, child), first = nbc_absolute(child, shape->root, shape->size);
     struct nbc_ref blocks = nbc_recv_block(shape, first);
     int64_t count = blocks.count;
-    if (n <= shape->size - first) {
-        blocks.count = n * count;
+    int above = n <= shape->size - first ? n : shape->size - first; /* up to the last rank */
+    blocks.count = above * count;
+    if (n == 1 || (n == above && shape->types[blocks.type].packed)) {
         nbc_recv(g->s, blocks, first, NBC_NONE);
         return;
     }
-    int above = shape->size - first; /* so many up to the last rank; the others from rank 0 on */
     struct nbc_ref bytes = nbc_temp_bytes(g->s, n * g->each);
     nbc_id got = nbc_recv(g->s, bytes, first, NBC_NONE);
-    blocks.count = above * count;
     nbc_copy(g->s, blocks, nbc_byte_range(bytes, 0, above * g->each), got);
-    blocks = nbc_recv_block(shape, 0);
+    blocks = nbc_recv_block(shape, 0); /* the others from rank 0 on */
     blocks.count = (n - above) * count;
     nbc_copy(g->s, blocks, nbc_byte_range(bytes, above * g->each, (n - above) * g->each), got);
 }

@@ -54,7 +54,8 @@ static void hand_down(struct deal *d)
     int me = nbc_relative(shape->rank, shape->root, shape->size);
     int parent = nbc_absolute(d->tree.parent, shape->root, shape->size);
     struct nbc_ref mine = nbc_recv_block(shape, 0);
-    if (d->tree.subtree == 1) {
+    bool as_bytes = d->tree.parent > 0; /* the root sends a single block as it is */
+    if (d->tree.subtree == 1 && (!as_bytes || shape->types[mine.type].packed)) {
         nbc_recv(d->s, mine, parent, NBC_NONE);
         return;
     }

@@ -50,7 +50,11 @@ struct nbc_sched {
 struct nbc_sched *nbc_sched_new(const struct nbc_shape *shape, int ops_hint);
 
 /* Emitters. Data without bytes is legal everywhere, except that its messages are still sent:
- * a builder that wants none (both sides must agree) does not emit them. */
+ * a builder that wants none (both sides must agree) does not emit them.
+ *
+ * What may have been sent as bytes is received as bytes, or as elements of a packed type: a message
+ * may arrive in parts that end within an element, and MPICH 4.0.2 then fails to place them
+ * ("message truncated"). What is sent as elements may be received either way. */
 nbc_id nbc_send(struct nbc_sched *s, struct nbc_ref data, int peer, nbc_id after);
 nbc_id nbc_recv(struct nbc_sched *s, struct nbc_ref data, int peer, nbc_id after);
 
