@@ -169,30 +169,78 @@ static int64_t piece_of(int64_t size)
     return size ? (CHUNK + size - 1) / size : INT_MAX;
 }
 
-static int pack(const struct nbc_request *r, char *bytes, const char *from, int64_t count, int type)
+/* Elements at MPI_BOTTOM: MPICH refuses a null buffer in MPI_Pack and MPI_Unpack, so one element of
+ * a type with other displacements stands for them, counted from where their data begins. Sets *made
+ * when there is such a type, which the caller frees. */
+static int leave_bottom(const struct nbc_type *t, uintptr_t *addr, int *n, MPI_Datatype *type,
+                        bool *made)
+{
+    MPI_Aint displ = (MPI_Aint)-t->true_lb;
+    MPI_Datatype given = *type;
+    *made = false;
+    if (*addr)
+        return MPI_SUCCESS;
+    int error = NEXT(Type_create_struct)(1, n, &displ, &given, type);
+    if (error)
+        return error;
+    *addr = (uintptr_t)t->true_lb;
+    *n = 1;
+    *made = true;
+    return NEXT(Type_commit)(type);
+}
+
+static int pack_piece(const struct nbc_request *r, char *bytes, int size, uintptr_t from, int n,
+                      int type)
+{
+    MPI_Datatype handle = r->types[type]->handle;
+    int position = 0;
+    bool made;
+    int error = leave_bottom(layout(r, type), &from, &n, &handle, &made);
+    if (!error)
+        error = NEXT(Pack)((void *)from, n, handle, bytes, size, &position, r->comm);
+    if (made)
+        NEXT(Type_free)(&handle);
+    return error;
+}
+
+static int unpack_piece(const struct nbc_request *r, uintptr_t to, int n, int type,
+                        const char *bytes, int size)
+{
+    MPI_Datatype handle = r->types[type]->handle;
+    int position = 0;
+    bool made;
+    int error = leave_bottom(layout(r, type), &to, &n, &handle, &made);
+    if (!error)
+        error = NEXT(Unpack)((void *)(uintptr_t)bytes, size, &position, (void *)to, n, handle,
+                             r->comm);
+    if (made)
+        NEXT(Type_free)(&handle);
+    return error;
+}
+
+static int pack(const struct nbc_request *r, char *bytes, uintptr_t from, int64_t count, int type)
 {
     const struct nbc_type *t = layout(r, type);
     int64_t piece = piece_of(t->size);
     for (int64_t i = 0; i < count; i += piece) {
-        int n = (int)(count - i < piece ? count - i : piece), position = 0;
-        int error = NEXT(Pack)((void *)(uintptr_t)((uintptr_t)from + i * t->extent), n,
-                               r->types[type]->handle, bytes + i * t->size, (int)(n * t->size), &position,
-                               r->comm);
+        int n = (int)(count - i < piece ? count - i : piece);
+        int error = pack_piece(r, bytes + i * t->size, (int)(n * t->size), from + i * t->extent, n,
+                               type);
         if (error)
             return error;
     }
     return 0;
 }
 
-static int unpack(const struct nbc_request *r, char *to, int64_t count, int type, const char *bytes)
+static int unpack(const struct nbc_request *r, uintptr_t to, int64_t count, int type,
+                  const char *bytes)
 {
     const struct nbc_type *t = layout(r, type);
     int64_t piece = piece_of(t->size);
     for (int64_t i = 0; i < count; i += piece) {
-        int n = (int)(count - i < piece ? count - i : piece), position = 0;
-        int error = NEXT(Unpack)((void *)(uintptr_t)(bytes + i * t->size), (int)(n * t->size),
-                                 &position, (void *)((uintptr_t)to + i * t->extent), n,
-                                 r->types[type]->handle, r->comm);
+        int n = (int)(count - i < piece ? count - i : piece);
+        int error = unpack_piece(r, to + i * t->extent, n, type, bytes + i * t->size,
+                                 (int)(n * t->size));
         if (error)
             return error;
     }
@@ -207,20 +255,22 @@ static int copy(void *self, uintptr_t dst, int64_t dcount, int dtype, uintptr_t 
     int64_t n = scount * s->size;
     if (n != dcount * d->size)
         return MPI_ERR_TRUNCATE;
+    if (n == 0)
+        return 0;
     if (d->packed && s->packed) {
         memcpy((void *)dst, (void *)src, n);
         return 0;
     }
     if (d->packed)
-        return pack(r, (char *)dst, (char *)src, scount, stype);
+        return pack(r, (char *)dst, src, scount, stype);
     if (s->packed)
-        return unpack(r, (char *)dst, dcount, dtype, (char *)src);
+        return unpack(r, dst, dcount, dtype, (char *)src);
     char *bytes = malloc(n);
     if (!bytes)
         return MPI_ERR_NO_MEM;
-    int error = pack(r, bytes, (char *)src, scount, stype);
+    int error = pack(r, bytes, src, scount, stype);
     if (!error)
-        error = unpack(r, (char *)dst, dcount, dtype, bytes);
+        error = unpack(r, dst, dcount, dtype, bytes);
     free(bytes);
     return error;
 }
