@@ -200,6 +200,11 @@ static void matched(struct sim *sim, struct message *m)
     if (m->end[SEND].bytes != m->end[RECV].bytes)
         complain(sim, "rank %d sends %" PRId64 " bytes to rank %d, which wants %" PRId64, m->from,
                  m->end[SEND].bytes, m->receiver->local, m->end[RECV].bytes);
+    /* See nbc_send. Only the type of bytes has a unit of 1. */
+    const struct nbc_type *received = &m->end[RECV].layout->type;
+    if (m->end[SEND].layout->unit == 1 && !received->packed && m->end[SEND].bytes > 0)
+        complain(sim, "rank %d sends bytes, which rank %d receives as elements with gaps", m->from,
+                 m->receiver->local);
     m->end[RECV].due = later(sim);
     if (!m->eager && !m->reported[SEND])
         m->end[SEND].due = later(sim);
