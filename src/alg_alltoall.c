@@ -69,24 +69,33 @@ static void copy_own(struct nbc_sched *s, const struct nbc_shape *shape)
         nbc_copy(s, nbc_recv_block(shape, rank), nbc_send_block(shape, rank), NBC_NONE);
 }
 
-/* alltoall: all that an in-place call sends, packed in temporary memory by one copy. */
-static struct nbc_ref set_all_aside(struct nbc_sched *s, const struct nbc_shape *shape,
-                                    nbc_id *done)
+/* In place the block that goes to a peer and the one that comes from it are one: what comes in
+ * waits as bytes in `room` until both are done. */
+struct swap {
+    struct nbc_ref room;
+    nbc_id heard;   /* the receive there */
+    nbc_id emptied; /* the copy out of there */
+};
+
+static nbc_id swap_recv(struct nbc_sched *s, const struct nbc_shape *shape, struct swap *swap,
+                        int peer, nbc_id after)
 {
-    struct nbc_ref all = nbc_send_block(shape, 0);
-    all.count *= shape->size;
-    struct nbc_ref aside = nbc_temp_bytes(s, nbc_ref_bytes(shape, all));
-    *done = nbc_copy(s, aside, all, NBC_NONE);
-    return aside;
+    int64_t bytes = nbc_ref_bytes(shape, nbc_recv_block(shape, peer));
+    struct nbc_ref in = nbc_byte_range(swap->room, 0, bytes);
+    swap->heard = nbc_recv(s, in, peer, after);
+    nbc_after(s, swap->heard, swap->emptied);
+    return swap->heard;
 }
 
-/* In place: `out`, a packed copy of the block that peer sends and gets, is sent; what comes in may
- * overwrite the block once it is copied. */
-static void swap(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_ref out, int peer,
-                 nbc_id copied)
+static nbc_id swap_send(struct nbc_sched *s, const struct nbc_shape *shape, struct swap *swap,
+                        int peer, nbc_id after)
 {
-    recv_block(s, shape, peer, copied);
-    nbc_send(s, out, peer, copied);
+    struct nbc_ref block = nbc_recv_block(shape, peer);
+    struct nbc_ref in = nbc_byte_range(swap->room, 0, nbc_ref_bytes(shape, block));
+    nbc_id sent = nbc_send(s, block, peer, after);
+    swap->emptied = nbc_copy(s, block, in, swap->heard);
+    nbc_after(s, swap->emptied, sent);
+    return sent;
 }
 
 static struct nbc_sched *linear_in_place(const struct nbc_shape *shape)
@@ -94,23 +103,14 @@ static struct nbc_sched *linear_in_place(const struct nbc_shape *shape)
     struct nbc_sched *s = nbc_sched_new(shape, 3 * shape->size);
     if (!s)
         return NULL;
-    nbc_id copied;
-    struct nbc_ref all = {0};
-    if (shape->coll == NBC_ALLTOALL)
-        all = set_all_aside(s, shape, &copied);
     for (int k = 0; k < shape->size; k++) {
         int peer = step_at(shape, k).to;
-        if (peer < 0 || !something(shape, nbc_send_block(shape, peer)))
+        if (peer < 0 || !something(shape, nbc_recv_block(shape, peer)))
             continue;
-        struct nbc_ref block = nbc_send_block(shape, peer);
-        int64_t bytes = nbc_ref_bytes(shape, block);
-        if (shape->coll == NBC_ALLTOALL) {
-            swap(s, shape, nbc_byte_range(all, peer * bytes, bytes), peer, copied);
-            continue;
-        }
-        struct nbc_ref aside = nbc_temp_bytes(s, bytes);
-        copied = nbc_copy(s, aside, block, NBC_NONE);
-        swap(s, shape, aside, peer, copied);
+        struct swap swap = {.emptied = NBC_NONE};
+        swap.room = nbc_temp_bytes(s, nbc_ref_bytes(shape, nbc_recv_block(shape, peer)));
+        swap_recv(s, shape, &swap, peer, NBC_NONE);
+        swap_send(s, shape, &swap, peer, NBC_NONE);
     }
     return nbc_sched_finish(s);
 }
@@ -122,7 +122,7 @@ static struct nbc_sched *linear_in_place(const struct nbc_shape *shape)
  *          →1 →2 →3  →2 →3 →0  →3 →0 →1  →0 →1 →2
  *
  * Cost: α + (P−1) (o + nβ), with n the bytes of a block and o the time to post a message. No
- * temporary memory; in place a packed copy of all that is sent. For few ranks, and for small blocks
+ * temporary memory; in place room for all that comes in. For few ranks, and for small blocks
  * until (P−1) o is more than the rounds of Bruck's. Thakur, Rabenseifner, Gropp, "Optimization of
  * collective communication operations in MPICH", 2005. */
 struct nbc_sched *nbc_alltoall_linear(const struct nbc_shape *shape)
@@ -149,53 +149,41 @@ struct nbc_sched *nbc_alltoall_linear(const struct nbc_shape *shape)
 
 enum { WINDOW = 8, LOCKSTEP = 2 };
 
-/* In-place exchanges of bounded memory: blocks on their way out wait in a ring of slots. */
-struct slots {
-    struct nbc_ref room[WINDOW];
-    nbc_id copied[WINDOW];
-};
-
-static void make_slots(struct nbc_sched *s, const struct nbc_shape *shape, struct slots *slots,
+/* Exchanges in place have bounded memory: step k uses swaps[k mod n]. */
+static void make_swaps(struct nbc_sched *s, const struct nbc_shape *shape, struct swap *swaps,
                        int n)
 {
     int64_t most = 0;
     for (int i = 0; shape->in_place && i < shape->size; i++) {
-        int64_t bytes = nbc_ref_bytes(shape, nbc_send_block(shape, i));
+        int64_t bytes = nbc_ref_bytes(shape, nbc_recv_block(shape, i));
         if (i != shape->rank && bytes > most)
             most = bytes;
     }
-    for (int i = 0; shape->in_place && i < n && i < shape->size; i++)
-        slots->room[i] = nbc_temp_bytes(s, most);
+    for (int i = 0; i < n; i++) {
+        swaps[i].heard = swaps[i].emptied = NBC_NONE;
+        if (shape->in_place && i < shape->size)
+            swaps[i].room = nbc_temp_bytes(s, most);
+    }
 }
 
-/* Posts the receive of a step as soon as `after` is done. In place the block is first copied to the
- * slot, when that is `empty`. */
-static nbc_id open_step(struct nbc_sched *s, const struct nbc_shape *shape, struct slots *slots,
-                        int slot, struct step step, nbc_id after, nbc_id empty)
+static nbc_id recv_step(struct nbc_sched *s, const struct nbc_shape *shape, struct swap *swap,
+                        struct step step, nbc_id after)
 {
     if (step.from < 0 || !something(shape, nbc_recv_block(shape, step.from)))
         return NBC_NONE;
-    if (!shape->in_place)
-        return recv_block(s, shape, step.from, after);
-    struct nbc_ref block = nbc_send_block(shape, step.to);
-    struct nbc_ref out = nbc_byte_range(slots->room[slot], 0, nbc_ref_bytes(shape, block));
-    slots->copied[slot] = nbc_copy(s, out, block, empty);
-    nbc_id heard = recv_block(s, shape, step.from, slots->copied[slot]);
-    nbc_after(s, heard, after);
-    return heard;
+    if (shape->in_place)
+        return swap_recv(s, shape, swap, step.from, after);
+    return recv_block(s, shape, step.from, after);
 }
 
-static nbc_id send_step(struct nbc_sched *s, const struct nbc_shape *shape,
-                        const struct slots *slots, int slot, struct step step, nbc_id after)
+static nbc_id send_step(struct nbc_sched *s, const struct nbc_shape *shape, struct swap *swap,
+                        struct step step, nbc_id after)
 {
     if (step.to < 0 || !something(shape, nbc_send_block(shape, step.to)))
         return NBC_NONE;
-    if (!shape->in_place)
-        return send_block(s, shape, step.to, after);
-    int64_t bytes = nbc_ref_bytes(shape, nbc_send_block(shape, step.to));
-    nbc_id sent = nbc_send(s, nbc_byte_range(slots->room[slot], 0, bytes), step.to, after);
-    nbc_after(s, sent, slots->copied[slot]);
-    return sent;
+    if (shape->in_place)
+        return swap_send(s, shape, swap, step.to, after);
+    return send_block(s, shape, step.to, after);
 }
 
 /* Linear, throttled: as linear, but with at most WINDOW messages under way in either direction. The
@@ -216,8 +204,8 @@ struct nbc_sched *nbc_alltoall_throttled(const struct nbc_shape *shape)
     struct nbc_sched *s = nbc_sched_new(shape, (shape->in_place ? 3 : 2) * n + 1);
     if (!s)
         return NULL;
-    struct slots slots;
-    make_slots(s, shape, &slots, WINDOW);
+    struct swap swaps[WINDOW];
+    make_swaps(s, shape, swaps, WINDOW);
     nbc_id heard[WINDOW], sent[WINDOW];
     for (int i = 0; i < WINDOW; i++)
         heard[i] = sent[i] = NBC_NONE;
@@ -225,11 +213,11 @@ struct nbc_sched *nbc_alltoall_throttled(const struct nbc_shape *shape)
     for (int k = 0; k < n + WINDOW; k++) {
         int at = k % WINDOW, to_send = k - WINDOW;
         if (to_send >= 0) {
-            nbc_id id = send_step(s, shape, &slots, at, step_at(shape, to_send), sent[at]);
+            nbc_id id = send_step(s, shape, &swaps[at], step_at(shape, to_send), sent[at]);
             sent[at] = id == NBC_NONE ? sent[at] : id;
         }
         if (k < n) {
-            nbc_id id = open_step(s, shape, &slots, at, step_at(shape, k), heard[at], sent[at]);
+            nbc_id id = recv_step(s, shape, &swaps[at], step_at(shape, k), heard[at]);
             heard[at] = id == NBC_NONE ? heard[at] : id;
         }
     }
@@ -255,15 +243,15 @@ struct nbc_sched *nbc_alltoall_pairwise(const struct nbc_shape *shape)
     struct nbc_sched *s = nbc_sched_new(shape, (shape->in_place ? 3 : 2) * n + 1);
     if (!s)
         return NULL;
-    struct slots slots;
-    make_slots(s, shape, &slots, LOCKSTEP);
+    struct swap swaps[LOCKSTEP];
+    make_swaps(s, shape, swaps, LOCKSTEP);
     nbc_id heard = NBC_NONE, sent = NBC_NONE; /* the last of each before this step */
     struct step step = step_at(shape, 0);
-    nbc_id coming = open_step(s, shape, &slots, 0, step, heard, sent);
+    nbc_id coming = recv_step(s, shape, &swaps[0], step, heard);
     for (int k = 0; k < n; k++) {
         struct step next = k + 1 < n ? step_at(shape, k + 1) : (struct step){-1, -1};
-        nbc_id ahead = open_step(s, shape, &slots, (k + 1) % LOCKSTEP, next, heard, sent);
-        nbc_id id = send_step(s, shape, &slots, k % LOCKSTEP, step, sent);
+        nbc_id ahead = recv_step(s, shape, &swaps[(k + 1) % LOCKSTEP], next, heard);
+        nbc_id id = send_step(s, shape, &swaps[k % LOCKSTEP], step, sent);
         if (id != NBC_NONE) {
             nbc_after(s, id, heard);
             sent = id;
@@ -279,6 +267,17 @@ struct nbc_sched *nbc_alltoall_pairwise(const struct nbc_shape *shape)
 /* --- Bruck's --- */
 
 enum { MAX_MESSAGES = 48 }; /* radix 2: at most 31; radix 4: 3 each at 16 weights */
+
+/* All that an in-place call sends, packed in temporary memory by one copy. */
+static struct nbc_ref set_all_aside(struct nbc_sched *s, const struct nbc_shape *shape,
+                                    nbc_id *done)
+{
+    struct nbc_ref all = nbc_recv_block(shape, 0);
+    all.count *= shape->size;
+    struct nbc_ref aside = nbc_temp_bytes(s, nbc_ref_bytes(shape, all));
+    *done = nbc_copy(s, aside, all, NBC_NONE);
+    return aside;
+}
 
 /* One message: the blocks with digit d at weight w, highest number first. */
 struct message {
@@ -353,6 +352,14 @@ static void deliver(struct bruck *b, const struct message *m, int64_t first, int
     }
 }
 
+/* Whether a message of n blocks may be received as the user's elements: see nbc_recv. One block
+ * alone has not been packed by anybody, except in place. */
+static bool as_elements(const struct bruck *b, int64_t n)
+{
+    const struct nbc_shape *shape = b->shape;
+    return shape->types[shape->recv.type].packed || (n == 1 && !shape->in_place);
+}
+
 static void receive(struct bruck *b, struct message *m)
 {
     int size = b->shape->size;
@@ -360,7 +367,7 @@ static void receive(struct bruck *b, struct message *m)
     int64_t n = count_blocks(b, m);
     int64_t last = m->digit * m->weight, final = group_end(b, m, last) - last;
     int lowest = nbc_relative(b->shape->rank, (int)(last + final - 1), size);
-    if (n == final && lowest + n <= size) {
+    if (n == final && lowest + n <= size && as_elements(b, n)) {
         m->off = -1;
         m->heard = nbc_recv(b->s, recv_range(b, lowest, n), from, b->copied);
         return;
