@@ -88,15 +88,13 @@ static nbc_id combine(struct climb *c, int child, bool below, bool stays)
     nbc_id free = NBC_NONE;
     struct nbc_acc *acc = &c->acc, before = c->acc;
     bool appends = nbc_appends(c->shape, acc, below);
-    if (!appends && !acc->ours) {
-        struct nbc_ref place = lasting(c, &free);
-        acc->ready = nbc_join(c->s, acc->ready, free);
-        nbc_own(c->s, acc, place);
-    }
     struct nbc_ref theirs =
         appends && stays ? lasting(c, &free) : nbc_room_take(c->s, c->room, acc->at.count, &free);
     nbc_id heard = nbc_recv(c->s, theirs, child, free);
-    nbc_merge(c->s, c->shape, acc, theirs, heard, below);
+    free = NBC_NONE;
+    struct nbc_ref place = appends || acc->ours ? acc->at : lasting(c, &free);
+    nbc_merge(c->s, c->shape, acc, theirs, heard, below, place);
+    nbc_after(c->s, acc->ready, free);
     nbc_room_give(c->room, appends ? before.at : theirs, acc->ready);
     return heard;
 }

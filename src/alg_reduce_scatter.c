@@ -193,7 +193,7 @@ static void emit_halving(struct blocks *b)
         if (direct)
             nbc_append(b->s, &acc, theirs, heard);
         else
-            nbc_merge(b->s, b->shape, &acc, theirs, heard, false);
+            nbc_merge(b->s, b->shape, &acc, theirs, heard, false, theirs);
         int64_t first = first_of(b, first_rank(&fold, mine));
         vector = nbc_ref_part(b->shape, acc.at, -first, vector.count);
     }

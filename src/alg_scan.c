@@ -20,9 +20,10 @@ static nbc_id scan_in(struct nbc_sched *s, const struct nbc_shape *shape, struct
         return heard;
     }
     struct nbc_ref theirs = nbc_room_recv(s, room, place.count, peer, &heard);
-    if (!acc->ours)
-        nbc_own(s, acc, place);
-    nbc_prepend(s, acc, theirs, heard);
+    if (acc->ours)
+        nbc_prepend(s, acc, theirs, heard);
+    else
+        nbc_prepend_to(s, acc, place, theirs, heard);
     nbc_room_give(room, theirs, acc->ready);
     return heard;
 }
@@ -75,9 +76,10 @@ static void exscan_doubling(struct nbc_sched *s, const struct nbc_shape *shape,
             theirs = nbc_room_recv(s, room, result.at.count, (int)(rank - d), &heard);
         nbc_id used = NBC_NONE;
         if (rank + 2 * d < size) {
-            if (!sum.ours)
-                nbc_own(s, &sum, nbc_temp_like(s, result.at));
-            nbc_prepend(s, &sum, theirs, heard);
+            if (sum.ours)
+                nbc_prepend(s, &sum, theirs, heard);
+            else
+                nbc_prepend_to(s, &sum, nbc_temp_like(s, result.at), theirs, heard);
             used = sum.ready;
         }
         if (d == 1) {
@@ -138,7 +140,7 @@ static void scan_all(struct nbc_sched *s, const struct nbc_shape *shape, struct 
     } else {
         scan_in(s, shape, room, &acc, result, rank - 1);
     }
-    nbc_prepend_ranks(s, shape, room, &acc, rank - 2, rank - 1);
+    nbc_prepend_ranks(s, shape, room, &acc, result, rank - 2, rank - 1);
 }
 
 /* One round: every rank sends its vector to all above and reduces all that come from below.
@@ -186,25 +188,36 @@ static void scan_piece(struct chain *c, struct nbc_acc *acc, struct nbc_ref resu
         pass_on(c, acc);
 }
 
-/* What comes is the result; with this rank's piece at its end it goes on. */
+/* What comes is the result; with this rank's piece at its end it goes on. In place that piece must
+ * make way first. */
 static void exscan_piece(struct chain *c, struct nbc_acc *acc, struct nbc_ref result)
 {
     int rank = c->shape->rank;
-    bool last = rank == c->shape->size - 1;
-    if (rank > 0) {
-        if (!last) {
-            nbc_id free;
-            struct nbc_ref place = nbc_room_take(c->s, &c->room, result.count, &free);
-            acc->ready = nbc_join(c->s, acc->ready, free);
-            nbc_own(c->s, acc, place);
-        }
-        nbc_id heard = nbc_recv(c->s, result, rank - 1, c->shape->in_place ? acc->ready : NBC_NONE);
-        nbc_window_add(c->s, &c->in, heard);
+    bool last = rank == c->shape->size - 1, late = c->shape->in_place && !last;
+    if (rank == 0) {
         if (!last)
-            nbc_prepend(c->s, acc, result, heard);
+            pass_on(c, acc);
+        return;
     }
+    nbc_id free = NBC_NONE;
+    struct nbc_ref place = result;
     if (!last)
-        nbc_room_give(&c->room, acc->at, pass_on(c, acc));
+        place = nbc_room_take(c->s, &c->room, result.count, &free);
+    if (late) {
+        acc->ready = free;
+        nbc_own(c->s, acc, place);
+    }
+    nbc_id heard = nbc_recv(c->s, result, rank - 1, late ? acc->ready : NBC_NONE);
+    nbc_window_add(c->s, &c->in, heard);
+    if (last)
+        return;
+    if (late) {
+        nbc_prepend(c->s, acc, result, heard);
+    } else {
+        nbc_prepend_to(c->s, acc, place, result, heard);
+        nbc_after(c->s, acc->ready, free);
+    }
+    nbc_room_give(&c->room, place, pass_on(c, acc));
 }
 
 /* Pipelined chain: pieces of the result go up from rank to rank; each adds its own and passes it on

@@ -31,31 +31,39 @@ void nbc_append(struct nbc_sched *s, struct nbc_acc *acc, struct nbc_ref right, 
     *acc = (struct nbc_acc){right, done, NBC_NONE, true};
 }
 
+void nbc_prepend_to(struct nbc_sched *s, struct nbc_acc *acc, struct nbc_ref place,
+                    struct nbc_ref left, nbc_id heard)
+{
+    nbc_id done = nbc_reduce(s, place, left, acc->at, heard);
+    nbc_after(s, done, acc->ready);
+    *acc = (struct nbc_acc){place, done, NBC_NONE, true};
+}
+
 void nbc_own(struct nbc_sched *s, struct nbc_acc *acc, struct nbc_ref place)
 {
     *acc = (struct nbc_acc){place, nbc_copy(s, place, acc->at, acc->ready), NBC_NONE, true};
 }
 
 void nbc_merge(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_acc *acc,
-               struct nbc_ref theirs, nbc_id heard, bool theirs_left)
+               struct nbc_ref theirs, nbc_id heard, bool theirs_left, struct nbc_ref place)
 {
     if (nbc_appends(shape, acc, theirs_left))
         nbc_append(s, acc, theirs, heard);
-    else
+    else if (acc->ours)
         nbc_prepend(s, acc, theirs, heard);
+    else
+        nbc_prepend_to(s, acc, place, theirs, heard);
 }
 
 void nbc_take_over(struct nbc_sched *s, const struct nbc_shape *shape, const struct nbc_fold *fold,
                    struct nbc_acc *acc, const struct nbc_ref *place)
 {
     bool theirs_left = fold->partner < shape->rank, appends = nbc_appends(shape, acc, theirs_left);
-    bool moves = !acc->ours; /* where what comes goes, or to a place for our own */
+    bool moves = !acc->ours;
     struct nbc_ref home = moves && place ? *place : nbc_temp_like(s, acc->at);
     struct nbc_ref theirs = appends || !moves ? home : nbc_temp_like(s, acc->at);
     nbc_id heard = nbc_recv(s, theirs, fold->partner, NBC_NONE);
-    if (moves && !appends)
-        nbc_own(s, acc, home);
-    nbc_merge(s, shape, acc, theirs, heard, theirs_left);
+    nbc_merge(s, shape, acc, theirs, heard, theirs_left, home);
 }
 
 /* Bytes up to which every vector that arrives has a place of its own. */
@@ -105,13 +113,16 @@ struct nbc_ref nbc_room_recv(struct nbc_sched *s, struct nbc_room *room, int64_t
 }
 
 void nbc_prepend_ranks(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
-                       struct nbc_acc *acc, int first, int n)
+                       struct nbc_acc *acc, struct nbc_ref place, int first, int n)
 {
     for (int i = 0; i < n; i++) {
         nbc_id heard;
         int peer = nbc_relative(first, i, shape->size);
-        struct nbc_ref theirs = nbc_room_recv(s, room, acc->at.count, peer, &heard);
-        nbc_prepend(s, acc, theirs, heard);
+        struct nbc_ref theirs = nbc_room_recv(s, room, place.count, peer, &heard);
+        if (acc->ours)
+            nbc_prepend(s, acc, theirs, heard);
+        else
+            nbc_prepend_to(s, acc, place, theirs, heard);
         nbc_room_give(room, theirs, acc->ready);
     }
 }
@@ -126,7 +137,7 @@ static void reduce_round(struct nbc_sched *s, const struct nbc_shape *shape, str
         below = nbc_relative(below, 1, shape->size);
         n--;
     }
-    nbc_prepend_ranks(s, shape, room, acc, below, n);
+    nbc_prepend_ranks(s, shape, room, acc, place, below, n);
 }
 
 /* Ranks below are prepended to what is here, ranks above to the highest one; last the two meet. */
@@ -135,12 +146,12 @@ static void reduce_ordered(struct nbc_sched *s, const struct nbc_shape *shape,
 {
     int rank = shape->rank, above = shape->size - 1 - rank;
     nbc_id free = NBC_NONE;
-    if (rank > 0 && !acc->ours) {
-        struct nbc_ref mine = above ? nbc_room_take(s, room, place.count, &free) : place;
+    struct nbc_ref mine = place;
+    if (rank > 0 && above > 0 && !acc->ours) {
+        mine = nbc_room_take(s, room, place.count, &free);
         acc->ready = nbc_join(s, acc->ready, free);
-        nbc_own(s, acc, mine);
     }
-    nbc_prepend_ranks(s, shape, room, acc, rank - 1, rank);
+    nbc_prepend_ranks(s, shape, room, acc, mine, rank - 1, rank);
     if (above == 0)
         return;
     bool taken = nbc_same_place(acc->at, place);
@@ -148,7 +159,7 @@ static void reduce_ordered(struct nbc_sched *s, const struct nbc_shape *shape,
     if (taken)
         high.at = nbc_room_take(s, room, place.count, &free);
     high.ready = nbc_recv(s, high.at, shape->size - 1, free);
-    nbc_prepend_ranks(s, shape, room, &high, shape->size - 2, above - 1);
+    nbc_prepend_ranks(s, shape, room, &high, high.at, shape->size - 2, above - 1);
     struct nbc_ref low = acc->at;
     nbc_append(s, acc, high.at, high.ready);
     nbc_room_give(room, low, acc->ready);
@@ -221,7 +232,7 @@ static struct nbc_ref stay(struct nbc_sched *s, struct rounds *r, int t)
     nbc_id free;
     if (!r->in_place && r->last_move < t)
         return r->x->result;
-    return nbc_room_take(s, &r->room, r->x->result.count, &free); /* the first one is free */
+    return nbc_room_take(s, &r->room, r->x->result.count, &free); /* the first ones are free */
 }
 
 static void take_over(struct nbc_sched *s, struct rounds *r, struct nbc_acc *acc)
@@ -229,13 +240,13 @@ static void take_over(struct nbc_sched *s, struct rounds *r, struct nbc_acc *acc
     const struct nbc_exchange *x = r->x;
     bool theirs_left = x->fold->partner < x->shape->rank;
     bool appends = nbc_appends(x->shape, acc, theirs_left);
-    if (!appends && !acc->ours)
-        nbc_own(s, acc, stay(s, r, 0));
     nbc_id free = NBC_NONE;
-    struct nbc_ref theirs =
-        appends ? stay(s, r, 0) : nbc_room_take(s, &r->room, acc->at.count, &free);
+    struct nbc_ref home = acc->ours ? acc->at : stay(s, r, 0), theirs = home;
+    bool direct = appends && !acc->ours;
+    if (!direct)
+        theirs = nbc_room_take(s, &r->room, acc->at.count, &free);
     nbc_id heard = nbc_recv(s, theirs, x->fold->partner, free);
-    nbc_merge(s, x->shape, acc, theirs, heard, theirs_left);
+    nbc_merge(s, x->shape, acc, theirs, heard, theirs_left, home);
     if (!appends)
         nbc_room_give(&r->room, theirs, acc->ready);
 }
@@ -266,8 +277,6 @@ static void exchange_round(struct nbc_sched *s, struct rounds *r, struct nbc_acc
         high.at =
             t == r->last_move ? x->result : nbc_room_take(s, &r->room, x->result.count, &free);
         high = (struct nbc_acc){high.at, nbc_recv(s, high.at, peer, free), NBC_NONE, true};
-    } else if (!high.ours) {
-        nbc_own(s, &high, stay(s, r, t));
     }
     for (int i = radix - 2; i >= 0; i--) {
         nbc_id heard = mine.ready;
@@ -275,7 +284,10 @@ static void exchange_round(struct nbc_sched *s, struct rounds *r, struct nbc_acc
         if (i != digit)
             theirs = nbc_room_recv(s, &r->room, x->result.count,
                                    nbc_unfold(x->fold, (int)(base + i * weight)), &heard);
-        nbc_prepend(s, &high, theirs, heard);
+        if (high.ours)
+            nbc_prepend(s, &high, theirs, heard);
+        else
+            nbc_prepend_to(s, &high, stay(s, r, t), theirs, heard);
         if (r->room.shared)
             nbc_room_give(&r->room, theirs,
                           i == digit ? nbc_join(s, high.ready, mine.read) : high.ready);
@@ -313,9 +325,7 @@ static void keep_half(struct nbc_sched *s, struct nbc_halving *h, struct nbc_acc
     bool appends = nbc_appends(h->shape, half, theirs_left);
     struct nbc_ref theirs = appends && !half->ours ? home : nbc_temp_like(s, half->at);
     nbc_id heard = nbc_recv(s, theirs, partner, NBC_NONE);
-    if (!appends && !half->ours)
-        nbc_own(s, half, home);
-    nbc_merge(s, h->shape, half, theirs, heard, theirs_left);
+    nbc_merge(s, h->shape, half, theirs, heard, theirs_left, home);
 }
 
 void nbc_halving_home(struct nbc_sched *s, struct nbc_halving *h, struct nbc_ref like)

@@ -32,6 +32,10 @@ void nbc_prepend(struct nbc_sched *s, struct nbc_acc *acc, struct nbc_ref left, 
 /* acc = acc op right, where right is: a place that the caller gives up. */
 void nbc_append(struct nbc_sched *s, struct nbc_acc *acc, struct nbc_ref right, nbc_id heard);
 
+/* acc = left op acc, in `place`, another one than theirs. */
+void nbc_prepend_to(struct nbc_sched *s, struct nbc_acc *acc, struct nbc_ref place,
+                    struct nbc_ref left, nbc_id heard);
+
 /* Moves acc to `place`, where it may be overwritten. */
 void nbc_own(struct nbc_sched *s, struct nbc_acc *acc, struct nbc_ref place);
 
@@ -43,10 +47,11 @@ static inline bool nbc_appends(const struct nbc_shape *shape, const struct nbc_a
 }
 
 /* Combines acc with `theirs`, in rank order unless the operation is commutative; then in whatever
- * order needs no copy: acc stays where it is once it is ours. Where it does not append, acc must be
- * ours. To be used only where no other rank combines the same operands. */
+ * order needs no copy: acc stays where it is once it is ours. Where it neither appends nor is acc
+ * ours, the result goes to `place`. To be used only where no other rank combines the same operands.
+ */
 void nbc_merge(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_acc *acc,
-               struct nbc_ref theirs, nbc_id heard, bool theirs_left);
+               struct nbc_ref theirs, nbc_id heard, bool theirs_left, struct nbc_ref place);
 
 /* Receives the vector of the rank that folded onto this one and combines it with acc; the result is
  * ours. It is in *place, which is free, if acc was not ours; NULL: somewhere temporary. */
@@ -82,9 +87,10 @@ void nbc_room_give(struct nbc_room *room, struct nbc_ref place, nbc_id last);
 struct nbc_ref nbc_room_recv(struct nbc_sched *s, struct nbc_room *room, int64_t count, int peer,
                              nbc_id *heard);
 
-/* Receives from `n` ranks, first, first − 1, …, counted round, and prepends what came. */
+/* Receives from `n` ranks, first, first − 1, …, counted round, and prepends what came. An acc that
+ * is not ours moves to `place`. */
 void nbc_prepend_ranks(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
-                       struct nbc_acc *acc, int first, int n);
+                       struct nbc_acc *acc, struct nbc_ref place, int first, int n);
 
 /* Receives a vector from every other rank, from the one below on, counted round, and combines
  * all of them with acc. The result is in `place`, which may be where acc is and is else free. */
