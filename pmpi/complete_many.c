@@ -8,6 +8,7 @@
 #include "call.h"
 #include "complete.h"
 #include "export.h"
+#include "never.h"
 #include "pick.h"
 
 static int out_of_memory(void)
@@ -350,14 +351,23 @@ EXPORT(int, Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]),
     return wait_all(count, requests, statuses);
 }
 
-/* Gives the MPI below a chance to move on one of the others without completing it. */
-static int nudge(const struct array *a)
+/* While one of ours is pending nothing may be completed, but the others must move on: MPICH has
+ * requests that only completion calls for them move on, as those of collective file operations. */
+static int poll_others(const struct array *a, int pending, MPI_Status *statuses)
 {
+    MPI_Request *place = &a->requests[a->ours.list[pending].index], ours = *place;
     int flag;
     if (!a->ours.others)
         return MPI_SUCCESS;
-    return NEXT(Request_get_status)(a->requests[a->turn % (unsigned)a->n], &flag,
-                                    MPI_STATUS_IGNORE);
+    nbc_lock();
+    MPI_Request never = nbc_never();
+    nbc_unlock();
+    if (never == MPI_REQUEST_NULL)
+        return MPI_SUCCESS;
+    *place = never;
+    int error = NEXT(Testall)(a->n, a->requests, &flag, statuses);
+    *place = ours;
+    return error;
 }
 
 static int test_all(int n, MPI_Request *requests, int *flag, MPI_Status *statuses)
@@ -368,7 +378,7 @@ static int test_all(int n, MPI_Request *requests, int *flag, MPI_Status *statuse
         return out_of_memory();
     *flag = all_ours(&a, &first);
     if (!*flag)
-        error = nudge(&a);
+        error = poll_others(&a, first, statuses);
     else if (a.ours.others)
         error = NEXT(Testall)(n, requests, flag, statuses);
     if (*flag || error)

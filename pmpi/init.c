@@ -12,6 +12,7 @@
 #include "export.h"
 #include "lock.h"
 #include "nbcshim.h"
+#include "never.h"
 #include "request.h"
 #include "stats.h"
 
@@ -88,6 +89,7 @@ void nbc_shutdown(void)
     if (nbc_settings.stats && rank == 0)
         nbc_stats_print();
     nbc_on = false;
+    nbc_never_cleanup();
     nbc_context_cleanup();
     nbc_request_cleanup();
 }
