@@ -3,6 +3,7 @@
  * are in requests_mix.c. */
 #include "util.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #ifndef NBC_TEST_LINKED
@@ -422,6 +423,36 @@ static void startall(void)
         CHECK(MPI_Request_free(&f.r[i]) == MPI_SUCCESS);
 }
 
+/* A buffered send is complete before its message has left. Where the MPI (Open MPI does) gives the
+ * next start another handle, the program must see that one: the old one dies with its message.
+ * (What such messages of Open MPI 4.1.4 contain is wrong without nbcshim too.) */
+static void startall_may_change_handles(void)
+{
+    enum { STARTS = 2, BIG = 100000 };
+    int *big = calloc(BIG, sizeof *big);
+    int room = STARTS * (BIG * (int)sizeof *big + MPI_BSEND_OVERHEAD);
+    void *buffer = test_alloc(room);
+    MPI_Request r[2];
+    MPI_Buffer_attach(buffer, room);
+    MPI_Bsend_init(big, BIG, MPI_INT, right(), DATA, MPI_COMM_WORLD, &r[0]);
+    r[1] = sum_init();
+    for (int round = 0; test_size > 1 && round < 3; round++) {
+        for (int i = 0; i < STARTS; i++) {
+            CHECK(MPI_Startall(2, r) == MPI_SUCCESS);
+            CHECK(MPI_Waitall(2, r, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+            CHECK(one_out == sum_of_ranks());
+        }
+        for (int i = 0; i < STARTS; i++)
+            MPI_Recv(big, BIG, MPI_INT, left(), DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    for (int i = 0; i < 2; i++)
+        CHECK(MPI_Request_free(&r[i]) == MPI_SUCCESS);
+    MPI_Buffer_detach(&buffer, &room);
+    free(buffer);
+    free(big);
+}
+
 /* --- all, any and some of a mix ----------------------------------------------------------------*/
 
 static int query(void *state, MPI_Status *s)
@@ -611,6 +642,65 @@ static void testall_is_atomic(void)
     CHECK(r[0] == MPI_REQUEST_NULL && r[1] == MPI_REQUEST_NULL);
 }
 
+#ifdef MPICH_NUMVERSION
+/* MPICH's generalized requests may be moved on by a function of the program, which is called by
+ * completion calls for them. It must be called while MPI_Testall waits for one of ours. */
+struct polled {
+    MPI_Request r;
+    int entry; /* what query and release want: one int */
+};
+
+static int poll_once(void *state, MPI_Status *s)
+{
+    struct polled *p = state;
+    (void)s; /* may be MPI_STATUS_IGNORE here */
+    if (p->entry < 0) {
+        p->entry = test_rank;
+        gate_open();
+        MPI_Grequest_complete(p->r);
+    }
+    return MPI_SUCCESS;
+}
+
+static int wait_never(int n, void **states, double timeout, MPI_Status *s)
+{
+    (void)n, (void)states, (void)timeout, (void)s;
+    return MPI_ERR_OTHER;
+}
+
+static int query_polled(void *state, MPI_Status *s)
+{
+    return query(&((struct polled *)state)->entry, s);
+}
+
+static int release_polled(void *state)
+{
+    return release(&((struct polled *)state)->entry);
+}
+
+static void testall_polls_the_others(void)
+{
+    struct polled p = {.entry = -1};
+    MPI_Request r[2] = {MPI_REQUEST_NULL};
+    int flag = 0;
+    if (test_size == 1)
+        return;
+    gate_wait();
+    if (!is_late()) {
+        MPIX_Grequest_start(query_polled, release_polled, cancel, poll_once, wait_never, &p, &p.r);
+        r[0] = p.r;
+    }
+    MPI_Ibarrier(comm, &r[1]);
+    while (!flag)
+        CHECK(MPI_Testall(2, r, &flag, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    CHECK(r[0] == MPI_REQUEST_NULL && r[1] == MPI_REQUEST_NULL);
+}
+#else
+static void testall_polls_the_others(void)
+{
+}
+#endif
+
 /* While all are ready all the time, each must be chosen now and then. */
 static void nobody_starves(bool tests)
 {
@@ -792,8 +882,8 @@ static void failures(void)
 
 /* --- progress ----------------------------------------------------------------------------------*/
 
-/* Rank 0 has started a sum and waits for a message, which comes only after the sum is complete
- * elsewhere: for that rank 0 must forward its part while it waits. The sum has several rounds from
+/* Rank 0 has started a sum and waits for a message, which comes only after the sum is complete on
+ * all others: for that rank 0 must forward its part while it waits. The sum has several rounds from
  * 3 ranks on, and none of it can have happened before rank 0 waits. */
 static void wait_for_message(int how)
 {
@@ -855,13 +945,17 @@ static void waiting_moves_ours_on(void)
             wait_for_message(how);
         MPI_Wait(&r, MPI_STATUS_IGNORE);
         CHECK(one_out == sum_of_ranks());
-        if (is_late())
-            MPI_Send(&how, 1, MPI_INT, 0, DATA, MPI_COMM_WORLD);
+        if (test_rank > 1)
+            MPI_Recv(NULL, 0, MPI_INT, left(), DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (test_rank > 0)
+            MPI_Send(&how, is_late(), MPI_INT, right(), DATA, MPI_COMM_WORLD);
     }
 }
 
 int main(int argc, char **argv)
 {
+    /* Of several rounds from 3 ranks on: waiting_moves_ours_on needs that. */
+    setenv("NBCSHIM_ALGORITHM_ALLREDUCE", "recursive_doubling", 1);
     test_init(&argc, &argv);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     note_errors(comm);
@@ -872,8 +966,10 @@ int main(int argc, char **argv)
     get_status();
     misuse();
     startall();
+    startall_may_change_handles();
     mixes();
     testall_is_atomic();
+    testall_polls_the_others();
     nobody_starves(false);
     nobody_starves(true);
     failures();
