@@ -115,11 +115,10 @@ static struct nbc_sched *linear_in_place(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* Linear: all receives, then all sends, each rank starting with the peer above it, so that no rank
- * is everybody's first.
+/* Linear: all receives, then all sends, in an order in which no rank is everybody's first.
  *
  *   rank   0         1         2         3
- *          →1 →2 →3  →2 →3 →0  →3 →0 →1  →0 →1 →2
+ *          →1 →2 →3  →0 →3 →2  →3 →0 →1  →2 →1 →0
  *
  * Cost: α + (P−1) (o + nβ), with n the bytes of a block and o the time to post a message. No
  * temporary memory; in place room for all that comes in. For few ranks, and for small blocks
