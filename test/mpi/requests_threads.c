@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* Several threads of a rank that start, wait for and free requests at once: on communicators of
+ * their own, on one that they share, and each other's. */
+#include "util.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+#ifndef NBC_TEST_LINKED
+#pragma weak MPI_Allreduce_init
+#endif
+
+enum { THREADS = 4, SLICE = 8 };
+
+#define CHECK(condition)                          \
+    do {                                          \
+        if (!(condition))                         \
+            fail(__func__, __LINE__, #condition); \
+    } while (0)
+
+static void fail(const char *function, int line, const char *what)
+{
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&mutex);
+    test_fail("%s:%d: %s", function, line, what);
+    pthread_mutex_unlock(&mutex);
+}
+
+static int rounds;
+
+struct worker {
+    pthread_t thread;
+    int id;
+    MPI_Comm comm;         /* its own */
+    MPI_Request *requests; /* of the shared communicator: its slice */
+    int in[SLICE], out[SLICE];
+};
+
+static struct worker workers[THREADS];
+
+static void run(int n, void *(*work)(void *))
+{
+    for (int i = 0; i < n; i++)
+        pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+    for (int i = 0; i < n; i++)
+        pthread_join(workers[i].thread, NULL);
+}
+
+static int sum_of(int value)
+{
+    return test_size * value + test_size * (test_size - 1) / 2;
+}
+
+static int left(void)
+{
+    return (test_rank + test_size - 1) % test_size;
+}
+
+static int right(void)
+{
+    return (test_rank + 1) % test_size;
+}
+
+/* --- each on a communicator of its own ---------------------------------------------------------*/
+
+/* Completes n requests by a call that depends on `how`. */
+static void complete(int how, int n, MPI_Request *r)
+{
+    int flag = 0, index, count, indices[SLICE];
+    switch (how % 8) {
+    case 0:
+        CHECK(MPI_Waitall(n, r, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+        break;
+    case 1:
+        while (!flag)
+            CHECK(MPI_Testall(n, r, &flag, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+        break;
+    case 2:
+        for (int i = 0; i < n; i++)
+            CHECK(MPI_Waitany(n, r, &index, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+        break;
+    case 3:
+        for (int i = 0; i < n; i += flag)
+            CHECK(MPI_Testany(n, r, &index, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+        break;
+    case 4:
+        for (int i = 0; i < n; i += count)
+            CHECK(MPI_Waitsome(n, r, &count, indices, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+        break;
+    case 5:
+        for (int i = 0; i < n; i += count)
+            CHECK(MPI_Testsome(n, r, &count, indices, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+        break;
+    case 6:
+        for (int i = n - 1; i >= 0; i--)
+            CHECK(MPI_Wait(&r[i], MPI_STATUS_IGNORE) == MPI_SUCCESS);
+        break;
+    case 7:
+        for (int i = 0; i < n; i++)
+            for (flag = 0; !flag;)
+                CHECK(MPI_Test(&r[i], &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+        break;
+    }
+}
+
+static void *on_own_comm(void *arg)
+{
+    struct worker *w = arg;
+    MPI_Request r[4], persistent;
+    int in, out, from_left;
+    MPI_Allreduce_init(&w->in[0], &w->out[0], 1, MPI_INT, MPI_SUM, w->comm, MPI_INFO_NULL,
+                       &persistent);
+    for (int i = 0; i < rounds; i++) {
+        int value = 1000 * w->id + i;
+        in = w->in[0] = value + test_rank;
+        out = w->out[0] = from_left = -1;
+        CHECK(MPI_Start(&persistent) == MPI_SUCCESS);
+        MPI_Irecv(&from_left, 1, MPI_INT, left(), i, w->comm, &r[0]);
+        MPI_Iallreduce(&in, &out, 1, MPI_INT, MPI_SUM, w->comm, &r[1]);
+        MPI_Isend(&in, 1, MPI_INT, right(), i, w->comm, &r[2]);
+        r[3] = persistent;
+        complete(i, 4, r);
+        CHECK(out == sum_of(value) && w->out[0] == sum_of(value));
+        CHECK(from_left == value + left());
+        CHECK(r[0] == MPI_REQUEST_NULL && r[1] == MPI_REQUEST_NULL && r[2] == MPI_REQUEST_NULL);
+        CHECK(r[3] == persistent);
+    }
+    CHECK(MPI_Request_free(&persistent) == MPI_SUCCESS);
+    return NULL;
+}
+
+/* --- one array, each thread waits for its slice ------------------------------------------------*/
+
+static int slice_round;
+
+static void *on_slice(void *arg)
+{
+    struct worker *w = arg;
+    complete(slice_round + w->id, SLICE, w->requests);
+    return NULL;
+}
+
+static void slices(int n, MPI_Comm comm)
+{
+    MPI_Request r[THREADS * SLICE];
+    for (slice_round = 0; slice_round < rounds / 5; slice_round++) {
+        for (int i = 0; i < n * SLICE; i++) {
+            struct worker *w = &workers[i / SLICE];
+            int *in = &w->in[i % SLICE], *out = &w->out[i % SLICE];
+            *in = slice_round + i + test_rank;
+            *out = -1;
+            w->requests = &r[i / SLICE * SLICE];
+            if (i % 3) {
+                MPI_Iallreduce(in, out, 1, MPI_INT, MPI_SUM, comm, &r[i]);
+                continue;
+            }
+            MPI_Irecv(out, 1, MPI_INT, left(), i, comm, &r[i]);
+            MPI_Send(in, 1, MPI_INT, right(), i, comm);
+        }
+        run(n, on_slice);
+        for (int i = 0; i < n * SLICE; i++) {
+            CHECK(r[i] == MPI_REQUEST_NULL);
+            int wanted = i % 3 ? sum_of(slice_round + i) : slice_round + i + left();
+            CHECK(workers[i / SLICE].out[i % SLICE] == wanted);
+        }
+    }
+}
+
+/* --- started by one thread, completed by the next, freed by a third ----------------------------*/
+
+static MPI_Request handed[THREADS];
+
+static void *start_one(void *arg)
+{
+    struct worker *w = arg;
+    w->in[0] = slice_round + w->id + test_rank;
+    w->out[0] = -1;
+    CHECK(MPI_Start(&handed[w->id]) == MPI_SUCCESS);
+    return NULL;
+}
+
+static void *wait_one(void *arg)
+{
+    struct worker *w = arg;
+    complete(6 + slice_round % 2, 1, &handed[w->id]);
+    CHECK(w->out[0] == sum_of(slice_round + w->id));
+    return NULL;
+}
+
+static void *free_one(void *arg)
+{
+    struct worker *w = arg;
+    CHECK(MPI_Request_free(&handed[w->id]) == MPI_SUCCESS && handed[w->id] == MPI_REQUEST_NULL);
+    return NULL;
+}
+
+static void handing_over(int n, MPI_Comm comm)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Allreduce_init(&workers[i].in[0], &workers[i].out[0], 1, MPI_INT, MPI_SUM, comm,
+                           MPI_INFO_NULL, &handed[i]);
+    for (slice_round = 0; slice_round < rounds / 5; slice_round++) {
+        run(n, start_one);
+        run(n, wait_one);
+    }
+    run(n, free_one);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Comm comm;
+    if (test_init_thread(&argc, &argv, MPI_THREAD_MULTIPLE) < MPI_THREAD_MULTIPLE) {
+        if (test_rank == 0)
+            printf("this MPI has no MPI_THREAD_MULTIPLE: nothing to test\n");
+        return test_done();
+    }
+    rounds = test_scale(test_crowded() ? 50 : 200, 5000);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    for (int n = 2; n <= THREADS; n++) {
+        for (int i = 0; i < n; i++) {
+            workers[i].id = i;
+            MPI_Comm_dup(comm, &workers[i].comm);
+        }
+        run(n, on_own_comm);
+        slices(n, comm);
+        handing_over(n, comm);
+        for (int i = 0; i < n; i++)
+            MPI_Comm_free(&workers[i].comm);
+    }
+    MPI_Comm_free(&comm);
+    return test_done();
+}
