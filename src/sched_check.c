@@ -31,10 +31,11 @@ struct block {
     struct nbc_ref ref;
 };
 
-/* The blocks that may be used in one way. */
+/* The blocks that may be used in one way, by lowest byte; and the runs of bytes without gaps that
+ * they make together. */
 struct region {
-    struct block *blocks;
-    int nblocks;
+    struct block *blocks, *runs;
+    int nblocks, nruns;
 };
 
 enum use { READ_SEND, READ_RECV, WRITE_RECV, NUSES };
@@ -170,13 +171,41 @@ static int compare_blocks(const void *x, const void *y)
     return (a->low > b->low) - (a->low < b->low);
 }
 
+static void find_runs(const struct nbc_shape *shape, struct region *region)
+{
+    for (int i = 0; i < region->nblocks; i++) {
+        const struct block *b = &region->blocks[i];
+        struct block *last = region->nruns ? &region->runs[region->nruns - 1] : NULL;
+        if (!shape->types[b->ref.type].packed)
+            continue;
+        if (!last || b->low > last->high)
+            region->runs[region->nruns++] = *b;
+        else if (b->high > last->high)
+            last->high = b->high;
+    }
+}
+
+static bool in_a_run(const struct region *region, int64_t low, int64_t high)
+{
+    int first = 0, n = region->nruns; /* the last run that begins at or before low is among these */
+    while (n > 1) {
+        int half = n / 2;
+        if (region->runs[first + half].low <= low)
+            first += half;
+        n -= half;
+    }
+    return n && region->runs[first].low <= low && high <= region->runs[first].high;
+}
+
 static bool find_regions(struct checker *c)
 {
     const struct nbc_shape *s = c->shape;
     int nin = input_blocks(s), nout = output_blocks(s);
     for (int use = 0; use < NUSES; use++) {
-        c->region[use].blocks = malloc((size_t)(nin + nout + 1) * sizeof(struct block));
-        if (!c->region[use].blocks)
+        size_t room = (size_t)(nin + nout + 1) * sizeof(struct block);
+        c->region[use].blocks = malloc(room);
+        c->region[use].runs = malloc(room);
+        if (!c->region[use].blocks || !c->region[use].runs)
             return fail(c, "out of memory");
     }
     for (int i = 0; i < nin; i++) {
@@ -192,9 +221,11 @@ static bool find_regions(struct checker *c)
         add_block(s, &c->region[READ_RECV], r);
         add_block(s, &c->region[WRITE_RECV], r);
     }
-    for (int use = 0; use < NUSES; use++)
+    for (int use = 0; use < NUSES; use++) {
         qsort(c->region[use].blocks, (size_t)c->region[use].nblocks, sizeof(struct block),
               compare_blocks);
+        find_runs(s, &c->region[use]);
+    }
     return true;
 }
 
@@ -248,30 +279,13 @@ static bool made_of_blocks(const struct nbc_shape *s, const struct region *regio
     return r.count <= 0;
 }
 
-/* NULL where [low, high) is covered by blocks, none of which has gaps that the reference hits. */
+/* NULL where all that the reference touches belongs to blocks, else what is wrong. */
 static const char *outside(const struct checker *c, const struct region *region,
                            const struct access *a)
 {
-    const struct nbc_type *types = c->shape->types;
-    if (made_of_blocks(c->shape, region, a->ref))
-        return NULL;
-    int64_t covered = a->low;
-    bool gaps = false;
-    for (int i = 0; i < region->nblocks && region->blocks[i].low <= covered; i++) {
-        const struct block *b = &region->blocks[i];
-        if (b->high <= a->low)
-            continue;
-        if (b->low < a->high && !types[b->ref.type].packed &&
-            !same_layout(&types[b->ref.type], &types[a->ref.type]))
-            gaps = true;
-        if (b->high > covered)
-            covered = b->high;
-    }
-    if (covered < a->high)
-        return "leaves the bytes of the call";
-    /* Blocks of different types may lie in each other's gaps. */
-    return gaps && find_block(c->shape, region, a->ref) == NO_BLOCK ? "hits the gaps of a block"
-                                                                    : NULL;
+    if (c->shape->types[a->ref.type].packed)
+        return in_a_run(region, a->low, a->high) ? NULL : "leaves the bytes of the call";
+    return made_of_blocks(c->shape, region, a->ref) ? NULL : "not elements of the call";
 }
 
 /* --- single operations --------------------------------------------------------------------------
@@ -581,8 +595,10 @@ const char *nbc_sched_check(const struct nbc_sched *s, const struct nbc_shape *s
 {
     struct checker c = {.s = s, .shape = shape, .text = text, .size = size};
     bool good = check_all(&c);
-    for (int use = 0; use < NUSES; use++)
+    for (int use = 0; use < NUSES; use++) {
         free(c.region[use].blocks);
+        free(c.region[use].runs);
+    }
     free(c.accesses);
     free(c.last);
     free(c.starts_before);

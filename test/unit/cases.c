@@ -148,6 +148,11 @@ static int group_of(const struct world *w, int id)
     return id >= w->c.size;
 }
 
+static const char *group_name(const struct world *w, int id)
+{
+    return group_of(w, id) ? " of the second group" : "";
+}
+
 static int local_of(const struct world *w, int id)
 {
     return group_of(w, id) ? id - w->c.size : id;
@@ -919,7 +924,7 @@ static void compare(struct world *w, struct party *p, int run)
             i++;
         if (i < buf->size)
             complain(w, "rank %d%s, run %d: byte %" PRId64 " of the %s buffer is wrong",
-                     p->shape.rank, p->id >= w->c.size ? " of the second group" : "", run,
+                     p->shape.rank, group_name(w, p->id), run,
                      (int64_t)(buf->memory + i - buf->base), names[b]);
     }
 }
@@ -1004,15 +1009,24 @@ bool world_applies(struct world *w)
 
 const char *world_build(struct world *w)
 {
-    char text[400];
     for (int id = 0; id < w->n && !w->text[0]; id++) {
         struct party *p = &w->party[id];
         p->sched = w->c.alg->build(&p->shape);
-        const char *wrong = p->sched ? nbc_sched_check(p->sched, &p->shape, text, sizeof text)
-                                     : "there is no schedule";
+        if (!p->sched)
+            complain(w, "rank %d%s: there is no schedule", p->shape.rank, group_name(w, id));
+        w->messages += p->sched ? p->sched->nmsgs : 0;
+    }
+    return w->text[0] ? w->text : NULL;
+}
+
+const char *world_check(struct world *w)
+{
+    char text[400];
+    for (int id = 0; id < w->n && !w->text[0]; id++) {
+        struct party *p = &w->party[id];
+        const char *wrong = nbc_sched_check(p->sched, &p->shape, text, sizeof text);
         if (wrong)
-            complain(w, "rank %d%s: %s", p->shape.rank,
-                     id >= w->c.size ? " of the second group" : "", wrong);
+            complain(w, "rank %d%s: %s", p->shape.rank, group_name(w, id), wrong);
     }
     return w->text[0] ? w->text : NULL;
 }
@@ -1052,8 +1066,7 @@ void world_print(const struct world *w, FILE *out)
 {
     for (int id = 0; id < w->n; id++) {
         const struct party *p = &w->party[id];
-        fprintf(out, "--- rank %d%s: ", p->shape.rank,
-                group_of(w, id) ? " of the second group" : "");
+        fprintf(out, "--- rank %d%s: ", p->shape.rank, group_name(w, id));
         if (p->sched)
             nbc_sched_print(p->sched, out);
         else
@@ -1084,30 +1097,33 @@ void world_free(struct world *w)
     free(w);
 }
 
-const char *case_run(const struct test_case *c, char *text, size_t size, bool *applied)
+static const char *simulate(struct world *w)
+{
+    const struct sim_config config = {
+        .seed = w->c.seed,
+        .rendezvous = w->c.rendezvous,
+        .jitter = (int)(w->c.seed % 4),
+        .delay = w->c.seed % 3 ? 0 : 5,
+    };
+    struct sim *sim = sim_new(&config);
+    world_start(w, sim);
+    const char *stuck = sim_run(sim);
+    if (!world_result(w) && stuck)
+        complain(w, "%s", stuck);
+    sim_free(sim);
+    return w->text[0] ? w->text : NULL;
+}
+
+enum outcome case_run(const struct test_case *c, int64_t most_messages, char *text, size_t size)
 {
     struct world *w = world_new(c);
-    struct sim_config config = {
-        .seed = c->seed,
-        .rendezvous = c->rendezvous,
-        .jitter = (int)(c->seed % 4),
-        .delay = c->seed % 3 ? 0 : 5,
-    };
-    *applied = world_applies(w);
-    const char *wrong = w->text[0] ? w->text : *applied ? world_build(w) : NULL;
-    if (*applied && !wrong) {
-        struct sim *sim = sim_new(&config);
-        world_start(w, sim);
-        const char *stuck = sim_run(sim);
-        wrong = world_result(w);
-        if (!wrong)
-            wrong = stuck;
-        if (wrong)
-            snprintf(text, size, "%s", wrong);
-        sim_free(sim);
-    } else if (wrong) {
-        snprintf(text, size, "%s", wrong);
-    }
+    enum outcome outcome = WENT_WELL;
+    bool applies = world_applies(w);
+    if (!w->text[0] && (!applies || (!world_build(w) && w->messages > most_messages)))
+        outcome = NOT_RUN;
+    else if (w->text[0] || world_check(w) || simulate(w))
+        outcome = FAILED;
+    snprintf(text, size, "%s", w->text);
     world_free(w);
-    return wrong ? text : NULL;
+    return outcome;
 }

@@ -78,6 +78,7 @@ struct world {
     int **edges;      /* sources, destinations of each rank */
     uint64_t *folded; /* reductions: per run and rank, over its group up to it */
     int64_t total;    /* atoms in the vector that is reduced */
+    int64_t messages; /* sends and receives of all ranks */
     char text[600];   /* the first thing that went wrong */
 };
 
@@ -87,8 +88,9 @@ struct world *world_new(const struct test_case *c);
 /* Whether the algorithm takes this call. The same on every rank, or text is set. */
 bool world_applies(struct world *w);
 
-/* Builds and checks the schedules of all ranks. NULL, or what is wrong. */
+/* Builds the schedules of all ranks; checks them. NULL, or what is wrong. */
 const char *world_build(struct world *w);
+const char *world_check(struct world *w);
 
 /* Puts the operation into a simulation; after sim_run, world_result says whether it went well. */
 void world_start(struct world *w, struct sim *sim);
@@ -99,7 +101,10 @@ void world_free(struct world *w);
 /* The schedules of all ranks, for people. */
 void world_print(const struct world *w, FILE *out);
 
-/* All of the above. NULL where it went well or the algorithm does not apply. */
-const char *case_run(const struct test_case *c, char *text, size_t size, bool *applied);
+/* All of the above. Not run are calls that the algorithm does not apply to, and those that take
+ * more sends and receives than this, over all ranks. */
+enum outcome { WENT_WELL, NOT_RUN, FAILED };
+
+enum outcome case_run(const struct test_case *c, int64_t most_messages, char *text, size_t size);
 
 #endif
