@@ -11,13 +11,15 @@
 
 #include <mpi.h>
 
-#ifdef PIC
+/* Also in the static build, which has no use for it: libtool compiles each file twice, shared first,
+ * and the list of included files that make goes by is that of the second time. */
 struct nbc_next {
 #define FN(name) __typeof__(MPI_##name) *name;
 #include "next.def"
 #undef FN
 };
 
+#ifdef PIC
 /* Written once, before the first call below (nbc_next_resolve), and read only afterwards. */
 extern struct nbc_next nbc_next;
 
