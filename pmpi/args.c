@@ -125,7 +125,7 @@ static int bind_type(struct nbc_bound *b, int slot, MPI_Datatype type)
 static bool has_data(const struct nbc_args *a, int n)
 {
     if (!a->counts.width)
-        return a->count > 0;
+        return n > 0 && a->count > 0;
     for (int i = 0; i < n; i++)
         if (nbc_ints_at(a->counts, i) > 0)
             return true;
@@ -253,7 +253,8 @@ static int bind_data(const struct nbc_call *call, struct nbc_bound *b)
         error = bind_side(b, &call->recv, false);
     if (!error && reduces && s->root != NBC_ROOT_IDLE)
         bind_reduction(call, b);
-    if (!error && reduces && both.recv && !call->recv.buf)
+    bool unused = s->coll == NBC_EXSCAN && s->rank == 0; /* MPI-4.1 6.11.2: not significant */
+    if (!error && reduces && both.recv && !call->recv.buf && !unused)
         error = check_buffer(&call->recv, b->types[NBC_TYPE_RECV], peers(s, false));
     if (!error && b->reducer && s->root != NBC_ROOT_IDLE)
         error = nbc_operator_check(b->reducer, b->types[NBC_TYPE_RECV]);
