@@ -56,7 +56,7 @@ nothing "all that the shared library needs of an MPI is in MPI-2.2" \
     < <(comm -23 "$scratch/mpi-needed" "$scratch/mpi22")
 nothing "nothing private of an MPI is needed but the objects behind its handle constants" \
     < <(grep -E '^(MPIR|MPID|MPL|ompi|opal|orte|mca|OMPI|OPAL)' "$scratch/needed" |
-        grep -vE '^ompi_mpi_(comm|group|op|info|request|file|win|errors|message|datatype)?_?\w*$|^ompi_request_null')
+        grep -vE '^ompi_(mpi_\w+|request_null)$|^OMPI_C_MPI_\w+_FN$')
 
 needed_libraries()
 {
