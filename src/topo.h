@@ -15,7 +15,7 @@ static inline int nbc_relative(int rank, int root, int size)
 
 static inline int nbc_absolute(int relative, int root, int size)
 {
-    return relative < size - root ? relative + root : relative + root - size;
+    return relative < size - root ? relative + root : relative - (size - root);
 }
 
 /* Largest power of two that is ≤ n, for n ≥ 1. */
