@@ -405,28 +405,11 @@ static void spoil(struct testcase *c, struct side *s)
     s->type = MPI_DATATYPE_NULL;
 }
 
-/* MPICH 4.0.2 truncates messages of more than 8 KiB that leave as bytes and arrive with a datatype
- * whose members differ in size, as MPI_SHORT_INT's do: in its own MPI_Gather too. */
-static void avoid_truncation(struct spec *s)
-{
-#ifdef MPICH_VERSION
-    const struct piece *piece = s->style.kind->piece;
-    int64_t blocks = 2 * (s->coll >= NINTRA ? 1 : s->group->size);
-    int64_t bytes = blocks * s->count * SEXTET * s->style.kind->size;
-
-    if (!s->op && piece[1].length > 0 && bytes > 8000)
-        s->style.kind = &kinds[KIND_2INT];
-#else
-    (void)s;
-#endif
-}
-
 struct testcase *case_new(const struct spec *spec)
 {
     struct testcase *c = test_alloc(sizeof *c);
 
     *c = (struct testcase){.spec = *spec, .op = MPI_OP_NULL};
-    avoid_truncation(&c->spec);
     c->own = (struct rng){mix_in(mix_in(spec->seed, 2), test_rank)};
     c->in_place = spec->in_place && (!coll_rooted(spec->coll) || spec->root == spec->group->rank);
     c->send.type = c->recv.type = MPI_BYTE;
