@@ -6,6 +6,13 @@
 #include <check.h>
 #include <stdlib.h>
 
+/* For loops that check a lot: Check's own assertions do I/O even when they hold. */
+#define need(condition)                     \
+    do {                                    \
+        if (!(condition))                   \
+            ck_abort_msg("%s", #condition); \
+    } while (0)
+
 /* Runs a suite in this process, so that sanitizers and debuggers see it. */
 static inline int run_suite(Suite *suite)
 {

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of the collectives, and the number of bytes that selection goes by. */
+#include <string.h>
+
+#include "coll.h"
+#include "unit.h"
+
+START_TEST(names_lead_back)
+{
+    for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++) {
+        const char *name = nbc_coll_name(coll);
+        ck_assert_int_eq(nbc_coll_by_name(name), coll);
+        for (const char *c = name; *c; c++)
+            ck_assert((*c >= 'a' && *c <= 'z') || *c == '_');
+    }
+    ck_assert_int_eq(NBC_NCOLLS, 22);
+    ck_assert_int_eq(nbc_coll_by_name("allreduces"), NBC_NCOLLS);
+    ck_assert_int_eq(nbc_coll_by_name(""), NBC_NCOLLS);
+}
+END_TEST
+
+START_TEST(reducing_collectives_are_told_by_their_names)
+{
+    int n = 0;
+    for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++) {
+        const char *name = nbc_coll_name(coll);
+        bool reduces = strstr(name, "reduce") || strstr(name, "scan");
+        ck_assert_msg(nbc_coll_reduces(coll) == reduces, "%s", name);
+        n += reduces;
+    }
+    ck_assert_int_eq(n, 6);
+}
+END_TEST
+
+static const struct nbc_type types[] = {
+    {1, 1, 0, 1, true}, {4, 8, 0, 4, false}, {10, 10, 0, 10, true}};
+static const int32_t counts[] = {3, 0, 7, 1, 6};
+static const int64_t wide_counts[] = {3, 0, 7, 1, 6};
+
+static struct nbc_shape shape_of(enum nbc_coll coll)
+{
+    return (struct nbc_shape){
+        .coll = coll,
+        .size = 5,
+        .types = types,
+        .ntypes = 3,
+        .send = {.count = 6, .type = NBC_TYPE_SEND},
+        .recv = {.count = 9, .type = NBC_TYPE_RECV},
+    };
+}
+
+static int64_t bytes_of(enum nbc_coll coll)
+{
+    struct nbc_shape s = shape_of(coll);
+    return nbc_shape_bytes(&s);
+}
+
+START_TEST(bytes_of_whole_vectors_and_single_blocks)
+{
+    ck_assert_int_eq(bytes_of(NBC_BARRIER), 0);
+    ck_assert_int_eq(bytes_of(NBC_BCAST), 90);
+    ck_assert_int_eq(bytes_of(NBC_GATHER), 24);
+    ck_assert_int_eq(bytes_of(NBC_SCATTER), 90);
+    ck_assert_int_eq(bytes_of(NBC_ALLGATHER), 90);
+    ck_assert_int_eq(bytes_of(NBC_ALLTOALL), 90);
+    ck_assert_int_eq(bytes_of(NBC_REDUCE), 24);
+    ck_assert_int_eq(bytes_of(NBC_ALLREDUCE), 90);
+    ck_assert_int_eq(bytes_of(NBC_REDUCE_SCATTER_BLOCK), 90);
+    ck_assert_int_eq(bytes_of(NBC_SCAN), 24);
+    ck_assert_int_eq(bytes_of(NBC_EXSCAN), 24);
+    struct nbc_shape s = shape_of(NBC_GATHER);
+    s.in_place = true;
+    ck_assert_int_eq(nbc_shape_bytes(&s), 90);
+    s.coll = NBC_SCATTER;
+    ck_assert_int_eq(nbc_shape_bytes(&s), 24);
+}
+END_TEST
+
+START_TEST(bytes_of_uneven_blocks_are_their_mean)
+{
+    struct nbc_shape s = shape_of(NBC_ALLGATHERV);
+    s.recv.counts = (struct nbc_ints){counts, 4};
+    ck_assert_int_eq(nbc_shape_bytes(&s), 17 * 10 / 5);
+    s.recv.counts = (struct nbc_ints){wide_counts, 8};
+    ck_assert_int_eq(nbc_shape_bytes(&s), 17 * 10 / 5);
+    s = shape_of(NBC_REDUCE_SCATTER);
+    s.send.counts = (struct nbc_ints){counts, 4};
+    ck_assert_int_eq(nbc_shape_bytes(&s), 17 * 4 / 5);
+}
+END_TEST
+
+START_TEST(bytes_that_no_rank_knows)
+{
+    const enum nbc_coll colls[] = {
+        NBC_GATHERV,           NBC_SCATTERV,           NBC_ALLTOALLV,
+        NBC_ALLTOALLW,         NBC_NEIGHBOR_ALLGATHER, NBC_NEIGHBOR_ALLGATHERV,
+        NBC_NEIGHBOR_ALLTOALL, NBC_NEIGHBOR_ALLTOALLV, NBC_NEIGHBOR_ALLTOALLW};
+    for (size_t i = 0; i < sizeof colls / sizeof *colls; i++)
+        ck_assert_int_eq(bytes_of(colls[i]), -1);
+}
+END_TEST
+
+START_TEST(bytes_above_32_bits)
+{
+    struct nbc_shape s = shape_of(NBC_BCAST);
+    s.recv.count = INT64_C(1) << 33;
+    ck_assert_int_eq(nbc_shape_bytes(&s), 10 * (INT64_C(1) << 33));
+    s = shape_of(NBC_REDUCE_SCATTER);
+    const int32_t many[] = {2000000000, 2000000000, 2000000000, 2000000000, 2000000000};
+    s.send.counts = (struct nbc_ints){many, 4};
+    ck_assert_int_eq(nbc_shape_bytes(&s), INT64_C(8000000000));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("coll");
+    TCase *tc = tcase_create("coll");
+    tcase_add_test(tc, names_lead_back);
+    tcase_add_test(tc, reducing_collectives_are_told_by_their_names);
+    tcase_add_test(tc, bytes_of_whole_vectors_and_single_blocks);
+    tcase_add_test(tc, bytes_of_uneven_blocks_are_their_mean);
+    tcase_add_test(tc, bytes_that_no_rank_knows);
+    tcase_add_test(tc, bytes_above_32_bits);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* Arithmetic on ranks: trees are trees, folds are one to one. */
+#include <limits.h>
+#include <string.h>
+
+#include "topo.h"
+#include "unit.h"
+
+enum { MOST = 300 };
+
+START_TEST(relative_and_absolute_are_inverse)
+{
+    for (int size = 1; size <= 40; size++)
+        for (int root = 0; root < size; root++)
+            for (int rank = 0; rank < size; rank++) {
+                int relative = nbc_relative(rank, root, size);
+                need(relative == (rank - root + size) % size);
+                need(nbc_absolute(relative, root, size) == rank);
+            }
+    need(nbc_absolute(INT_MAX - 2, INT_MAX - 1, INT_MAX) == INT_MAX - 3);
+}
+END_TEST
+
+START_TEST(powers_of_two)
+{
+    for (int n = 1; n < 5000; n++) {
+        int floor = nbc_pow2_floor(n), up = nbc_log2_ceil(n);
+        need(floor <= n && 2 * floor > n && (floor & (floor - 1)) == 0);
+        need(1 << up >= n && (up == 0 || 1 << (up - 1) < n));
+    }
+    need(nbc_pow2_floor(INT_MAX) == 1 << 30);
+    need(nbc_log2_ceil(INT_MAX) == 31);
+}
+END_TEST
+
+static const int radixes[] = {2, 3, 4, 5, 7, 8, 11, 16};
+enum { NRADIXES = sizeof radixes / sizeof *radixes };
+
+/* The subtree of a rank is the rank and then the subtrees of its children, smallest first. */
+static void check_tree_at(int rank, int size, int k)
+{
+    struct nbc_knomial tree, child;
+    nbc_knomial(rank, size, k, &tree);
+    int covered = rank + 1, before = INT_MAX;
+    for (int i = 0; i < tree.nchild; i++) {
+        need(tree.child[i] > rank && tree.child[i] < size);
+        nbc_knomial(tree.child[i], size, k, &child);
+        if (!(child.parent == rank))
+            ck_abort_msg("size %d, k %d: child %d of %d has parent %d", size, k, tree.child[i],
+                         rank, child.parent);
+        /* largest first; the end of the ranks may have cut one short */
+        need(child.subtree <= before || tree.child[i - 1] + before == size);
+        before = child.subtree;
+    }
+    for (int i = tree.nchild - 1; i >= 0; i--) { /* children of one level ascend: look them up */
+        int next = -1;
+        for (int j = 0; j < tree.nchild; j++)
+            if (tree.child[j] == covered)
+                next = j;
+        if (!(next >= 0))
+            ck_abort_msg("size %d, k %d: nobody covers rank %d below %d", size, k, covered, rank);
+        covered += nbc_knomial_subtree(tree.child[next], size, k);
+    }
+    need(covered == rank + tree.subtree);
+    need(tree.subtree == nbc_knomial_subtree(rank, size, k));
+}
+
+START_TEST(knomial_is_a_tree_of_contiguous_subtrees)
+{
+    int k = radixes[_i];
+    for (int size = 1; size <= MOST; size++) {
+        int nchildren = 0;
+        for (int rank = 0; rank < size; rank++) {
+            struct nbc_knomial tree;
+            nbc_knomial(rank, size, k, &tree);
+            need(rank ? tree.parent >= 0 && tree.parent < rank : tree.parent == -1);
+            nchildren += tree.nchild;
+            check_tree_at(rank, size, k);
+        }
+        need(nchildren == size - 1);
+    }
+}
+END_TEST
+
+START_TEST(knomial_depth_is_logarithmic)
+{
+    int k = radixes[_i];
+    for (int size = 1; size <= MOST; size++) {
+        int levels = 0;
+        for (int64_t reach = 1; reach < size; reach *= k)
+            levels++;
+        for (int rank = 0; rank < size; rank++) {
+            struct nbc_knomial tree;
+            int depth = 0;
+            for (int at = rank; at != 0; at = tree.parent, depth++)
+                nbc_knomial(at, size, k, &tree);
+            need(depth <= levels);
+        }
+    }
+}
+END_TEST
+
+START_TEST(knomial_of_the_largest_size)
+{
+    struct nbc_knomial tree;
+    for (int k = 2; k <= 16; k++) {
+        nbc_knomial(0, INT_MAX, k, &tree);
+        need(tree.subtree == INT_MAX);
+        need(tree.nchild <= (int)(sizeof tree.child / sizeof *tree.child));
+        for (int i = 0; i < tree.nchild; i++)
+            need(tree.child[i] > 0);
+        nbc_knomial(INT_MAX - 1, INT_MAX, k, &tree);
+        need(tree.parent >= 0 && tree.parent < INT_MAX - 1);
+    }
+}
+END_TEST
+
+static void check_fold(int size, int onto, int keep)
+{
+    int next = 0;
+    for (int rank = 0; rank < size; rank++) {
+        struct nbc_fold f = nbc_fold_onto(rank, size, onto, keep);
+        need(f.onto == onto && f.rest == size - onto);
+        if (rank == keep)
+            need(f.virtual >= 0);
+        if (f.virtual >= 0) {
+            need(f.virtual == next); /* in rank order, none left out */
+            need(nbc_unfold(&f, f.virtual) == rank);
+            next++;
+        }
+        need(f.takes == (f.virtual >= 0 && f.partner >= 0));
+        if (f.partner < 0) {
+            need(rank >= 2 * f.rest);
+            continue;
+        }
+        struct nbc_fold other = nbc_fold_onto(f.partner, size, onto, keep);
+        need(f.partner == (rank ^ 1));
+        need(other.partner == rank);
+        need(other.takes != f.takes);
+    }
+    need(next == onto);
+}
+
+START_TEST(folds_are_one_to_one_and_keep_order)
+{
+    for (int size = 1; size <= 64; size++)
+        for (int onto = (size + 1) / 2; onto <= size; onto++)
+            for (int keep = -1; keep < size; keep++)
+                check_fold(size, onto, keep);
+    for (int size = 1; size <= MOST; size++)
+        for (int rank = 0; rank < size; rank++)
+            need(nbc_fold(rank, size).onto == nbc_pow2_floor(size));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("topo");
+    TCase *tc = tcase_create("topo");
+    tcase_set_timeout(tc, 0);
+    tcase_add_test(tc, relative_and_absolute_are_inverse);
+    tcase_add_test(tc, powers_of_two);
+    tcase_add_loop_test(tc, knomial_is_a_tree_of_contiguous_subtrees, 0, NRADIXES);
+    tcase_add_loop_test(tc, knomial_depth_is_logarithmic, 0, NRADIXES);
+    tcase_add_test(tc, knomial_of_the_largest_size);
+    tcase_add_test(tc, folds_are_one_to_one_and_keep_order);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
