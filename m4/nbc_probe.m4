@@ -113,7 +113,8 @@ m4_define([NBC_MPI_NAMES], [
     Imrecv_c Reduce_local_c Get_count_c Pack_c Unpack_c Pack_size_c Type_size_c Type_get_extent_c
     Type_get_true_extent_c Type_contiguous_c Type_vector_c Type_indexed_c Type_create_hindexed_c
     Type_create_hvector_c Type_create_struct_c Type_create_resized_c Type_get_envelope_c
-    Type_get_contents_c Op_create_c Win_create_c Win_allocate_c Put_c Get_c Accumulate_c Rput_c
+    Type_get_contents_c Op_create_c Win_create_c Win_allocate_c
+    Win_allocate_shared_c Put_c Get_c Accumulate_c Rput_c
     Rget_c
     Mprobe Improbe Mrecv Imrecv
     Isendrecv Isendrecv_replace Isendrecv_c Isendrecv_replace_c
@@ -131,7 +132,7 @@ m4_define([NBC_MPI_NAMES], [
     Reduce_local Reduce_scatter_block Op_commutative Type_create_f90_real
     Testany Testsome Waitsome Request_get_status Grequest_start
     Comm_spawn Comm_spawn_multiple Comm_accept Comm_connect Comm_join Comm_get_parent Open_port
-    File_open File_close File_write_all File_iwrite File_set_view
+    File_open File_close File_write_all File_iwrite File_set_view File_read_all_c
     File_iread_all File_iwrite_all File_iread_at_all File_iwrite_at_all
     Pready Psend_init Precv_init Parrived
     Request_get_status_any Request_get_status_some Request_get_status_all

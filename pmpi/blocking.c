@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "blocking.h"
 #include "call.h"
 #include "complete.h"
 #include "export.h"
@@ -53,15 +54,6 @@ EXPORT(int, Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status),
     return must_replace() ? probe(source, tag, comm, status)
                           : NEXT(Probe)(source, tag, comm, status);
 }
-
-/* Calls that programs make in a loop until something comes. */
-#define LOOPED(name, params, args)           \
-    EXPORT(int, name, params, args)          \
-    {                                        \
-        if (nbc_any_active() && !nbc_inside) \
-            nbc_progress_all();              \
-        return NEXT(name) args;              \
-    }
 
 LOOPED(Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status),
        (source, tag, comm, flag, status))

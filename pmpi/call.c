@@ -205,21 +205,27 @@ int nbc_call_start(const struct nbc_call *call, MPI_Request *request)
     return raised(call, error);
 }
 
-/* Ends with the operation complete, or failed to start. */
-static int run(const struct nbc_call *call)
+void nbc_call_await(struct nbc_request *r)
 {
-    struct nbc_request *r;
-    int error = start(call, &r), spins = 0;
-    if (error)
-        return error;
+    int spins = 0;
     while (r->state == NBC_ACTIVE) {
         nbc_progress(r);
         if (r->state != NBC_ACTIVE)
-            break;
+            return;
         nbc_unlock();
         nbc_pause(&spins);
         nbc_lock();
     }
+}
+
+/* Ends with the operation complete, or failed to start. */
+static int run(const struct nbc_call *call)
+{
+    struct nbc_request *r;
+    int error = start(call, &r);
+    if (error)
+        return error;
+    nbc_call_await(r);
     error = r->error;
     nbc_request_free(r);
     return error;
@@ -229,6 +235,11 @@ int nbc_call_wait(const struct nbc_call *call)
 {
     if (!nbc_on || nbc_inside || nbc_settings.blocking == NBC_BLOCKING_NATIVE)
         return NBC_NOT_OURS;
+    return nbc_call_run(call);
+}
+
+int nbc_call_run(const struct nbc_call *call)
+{
     nbc_lock();
     int error = run(call);
     nbc_unlock();

@@ -44,6 +44,9 @@ int nbc_call_init(const struct nbc_call *call, MPI_Request *request);
  * rank that waits in it goes on forwarding what it has started before. */
 int nbc_call_wait(const struct nbc_call *call);
 
+/* The same for the shim's own ends, whatever NBCSHIM_BLOCKING says of the program's. */
+int nbc_call_run(const struct nbc_call *call);
+
 struct nbc_context;
 struct nbc_datatype;
 struct nbc_operator;
@@ -59,6 +62,9 @@ int nbc_call_equip(struct nbc_sched *sched, struct nbc_plan *plan, struct nbc_da
 /* Makes it hold what the operation needs until it is freed, and know where its data is. */
 void nbc_call_bind(struct nbc_request *r, const struct nbc_call *call, struct nbc_context *c,
                    struct nbc_operator *reducer);
+
+/* Returns when r is complete. Under the lock, which it lets go between polls. */
+void nbc_call_await(struct nbc_request *r);
 
 /* Raises an error on the handler of a communicator, MPI_COMM_WORLD's where that is none, and
  * returns it. Not under the lock. */

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Every function that makes a communicator: right after it, where a collective call is legal, the
- * new one gets its context. */
-#include "context.h"
-#include "export.h"
+ * new one gets its context. One made from a communicator that we do not know is not known either,
+ * on any rank. */
+#include <stdlib.h>
+
 #include "call.h"
+#include "context.h"
+#include "env.h"
+#include "export.h"
 #include "init.h"
 #include "lock.h"
+#include "rendezvous.h"
+#include "token.h"
 
 static int attach(MPI_Comm parent, MPI_Comm comm)
 {
@@ -13,11 +19,15 @@ static int attach(MPI_Comm parent, MPI_Comm comm)
     return error ? nbc_raise(parent, error) : MPI_SUCCESS;
 }
 
-#define CONSTRUCTOR(name, params, args, parent, made)                                              \
-    EXPORT(int, name, params, args)                                                                \
-    {                                                                                              \
-        int error = NEXT(name) args;                                                               \
-        return error || !nbc_on || nbc_inside ? error : attach(parent, made);                      \
+#define CONSTRUCTOR(name, params, args, parent, made) \
+    EXPORT(int, name, params, args)                   \
+    {                                                 \
+        if (!nbc_knows(parent))                       \
+            return NEXT(name) args;                   \
+        int error = nbc_rendezvous(parent);           \
+        if (!error)                                   \
+            error = NEXT(name) args;                  \
+        return error ? error : attach(parent, made);  \
     }
 
 CONSTRUCTOR(Comm_dup, (MPI_Comm comm, MPI_Comm *newcomm), (comm, newcomm), comm, *newcomm)
@@ -56,11 +66,6 @@ CONSTRUCTOR(Dist_graph_create_adjacent,
              reorder, newcomm),
             comm, *newcomm)
 
-CONSTRUCTOR(Intercomm_create,
-            (MPI_Comm local, int local_leader, MPI_Comm peer, int remote_leader, int tag,
-             MPI_Comm *newcomm),
-            (local, local_leader, peer, remote_leader, tag, newcomm), local, *newcomm)
-
 CONSTRUCTOR(Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm *newcomm), (comm, high, newcomm),
             comm, *newcomm)
 
@@ -74,7 +79,131 @@ CONSTRUCTOR(Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, M
             (comm, type, key, info, newcomm), comm, *newcomm)
 #endif
 
+/* --- those that not all ranks of a communicator call ----------------------------------------- */
+
+static struct nbc_context *context_of(MPI_Comm comm)
+{
+    if (!nbc_knows(comm))
+        return NULL;
+    nbc_lock();
+    struct nbc_context *c = nbc_context_find(comm);
+    nbc_unlock();
+    return c;
+}
+
 #ifdef HAVE_MPI_COMM_CREATE_GROUP
-CONSTRUCTOR(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm),
-            (comm, group, tag, newcomm), comm, *newcomm)
+/* The tag tells from each other calls of several threads for groups that overlap. */
+static int gather_group(struct nbc_context *c, MPI_Group group, int tag)
+{
+    int n, me;
+    NEXT(Group_size)(group, &n);
+    NEXT(Group_rank)(group, &me);
+    if (me == MPI_UNDEFINED)
+        return MPI_SUCCESS; /* the MPI has something to say about it */
+    int *ranks = nbc_ranks_of(group, n, c->hidden);
+    if (!ranks)
+        return MPI_ERR_NO_MEM;
+    const struct nbc_token token = {.kind = NBC_TOKEN_GROUP, .number = tag};
+    int error = nbc_token_barrier(c, ranks, n, me, token);
+    free(ranks);
+    return error;
+}
+
+EXPORT(int, Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm),
+       (comm, group, tag, newcomm))
+{
+    struct nbc_context *c = context_of(comm);
+    if (!c)
+        return NEXT(Comm_create_group)(comm, group, tag, newcomm);
+    bool gather = group != MPI_GROUP_NULL && nbc_settings.blocking == NBC_BLOCKING_OWN;
+    int error = gather ? gather_group(c, group, tag) : MPI_SUCCESS;
+    if (error)
+        return nbc_raise(comm, error);
+    error = NEXT(Comm_create_group)(comm, group, tag, newcomm);
+    return error ? error : attach(comm, *newcomm);
+}
 #endif
+
+/* The two leaders meet in a communicator where each is one of many. Both say whether their group is
+ * known; *both: it is. Where the peer communicator is not known nobody asks. */
+static int meet_leader(MPI_Comm peer, int remote_leader, int tag, bool known, int *both)
+{
+    struct nbc_context *c = context_of(peer);
+    *both = 0;
+    if (!c || remote_leader < 0 || remote_leader >= (c->remote_size ? c->remote_size : c->size))
+        return MPI_SUCCESS;
+    struct nbc_token token = {.kind = NBC_TOKEN_LEADER, .number = tag, .value = known};
+    int error = nbc_token_send(c, remote_leader, token);
+    if (!error)
+        error = nbc_token_wait(c, remote_leader, &token);
+    *both = known && token.value;
+    return error;
+}
+
+/* All of both groups are in the call afterwards: the leader tells only when its own group is here
+ * and the other leader has told. */
+static int gather_both(MPI_Comm local, int leader, MPI_Comm peer, int remote_leader, int tag,
+                       int *both)
+{
+    int rank, size;
+    NEXT(Comm_size)(local, &size);
+    if (leader < 0 || leader >= size)
+        return MPI_SUCCESS; /* the MPI has something to say about it */
+    int error = nbc_rendezvous(local);
+    if (error)
+        return error;
+    NEXT(Comm_rank)(local, &rank);
+    if (rank == leader)
+        error = meet_leader(peer, remote_leader, tag, true, both);
+    if (error)
+        return nbc_raise(local, error);
+    const struct nbc_call tell = {
+        .coll = NBC_BCAST,
+        .comm = local,
+        .root = leader,
+        .recv = {.buf = both, .count = 1, .type = MPI_INT},
+    };
+    return nbc_call_run(&tell);
+}
+
+/* This group is not known, but the other one may be, and asks. */
+static int decline(MPI_Comm local, int leader, MPI_Comm peer, int remote_leader, int tag)
+{
+    int rank, both;
+    if (!nbc_on || nbc_inside || NEXT(Comm_rank)(local, &rank) || rank != leader)
+        return MPI_SUCCESS;
+    int error = meet_leader(peer, remote_leader, tag, false, &both);
+    return error ? nbc_raise(local, error) : MPI_SUCCESS;
+}
+
+EXPORT(int, Intercomm_create,
+       (MPI_Comm local, int local_leader, MPI_Comm peer, int remote_leader, int tag,
+        MPI_Comm *newcomm),
+       (local, local_leader, peer, remote_leader, tag, newcomm))
+{
+    int both = 0;
+    int error = nbc_knows(local) ? gather_both(local, local_leader, peer, remote_leader, tag, &both)
+                                 : decline(local, local_leader, peer, remote_leader, tag);
+    if (!error)
+        error = NEXT(Intercomm_create)(local, local_leader, peer, remote_leader, tag, newcomm);
+    return error || !both ? error : attach(local, *newcomm);
+}
+
+/* --- the end of one -------------------------------------------------------------------------- */
+
+/* Comm_free is local on the MPIs we know. Comm_disconnect waits, and the hidden duplicate must be
+ * disconnected too, or the processes stay connected. */
+EXPORT(int, Comm_disconnect, (MPI_Comm * comm), (comm))
+{
+    if (!comm || !nbc_knows(*comm))
+        return NEXT(Comm_disconnect)(comm);
+    MPI_Comm before = *comm;
+    int error = nbc_rendezvous(before);
+    if (error)
+        return error;
+    nbc_context_disconnect(before, true);
+    error = NEXT(Comm_disconnect)(comm);
+    if (error)
+        nbc_context_disconnect(before, false);
+    return error;
+}

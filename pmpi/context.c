@@ -11,9 +11,10 @@
 #include "nbcshim.h"
 #include "plan.h"
 #include "tags.h"
+#include "token.h"
 #include "topology.h"
 
-int nbc_tag_ub, nbc_tag_ring;
+int nbc_tag_ub, nbc_tag_ring, nbc_tag_token;
 int nbcshim_icoll_max_outstanding = MPI_KEYVAL_INVALID;
 
 static struct nbc_context *contexts; /* by handle of the user's communicator; under the lock */
@@ -40,7 +41,11 @@ void nbc_context_bury(void)
     nbc_unlock();
     for (; c; c = next) {
         next = c->next;
-        NEXT(Comm_free)(&c->hidden);
+        if (c->disconnect)
+            NEXT(Comm_disconnect)(&c->hidden);
+        else
+            NEXT(Comm_free)(&c->hidden);
+        nbc_token_forget(c->mail);
         nbc_tags_free(c->tags);
         nbc_topology_free(c->topology);
         free(c->hints);
@@ -73,6 +78,8 @@ static int on_free(MPI_Comm comm, int keyval, void *value, void *extra)
     c->user = MPI_COMM_NULL;
     if (c->uses == 0)
         doom(c);
+    else
+        c->disconnect = false; /* later it would be a collective call out of place */
     if (!was_inside) {
         nbc_unlock();
         nbc_context_bury();
@@ -98,6 +105,7 @@ enum { PERSISTENT_TAGS = 65536 };
 int nbc_context_setup(int tag_ub)
 {
     nbc_tag_ub = tag_ub;
+    nbc_tag_token = tag_ub + 1;
     nbc_tag_ring = tag_ub / 2 + 1;
     if (tag_ub - nbc_tag_ring >= PERSISTENT_TAGS)
         nbc_tag_ring = tag_ub - PERSISTENT_TAGS + 1;
@@ -172,6 +180,15 @@ struct nbc_context *nbc_context_find(MPI_Comm comm)
     if (c)
         last = c;
     return c;
+}
+
+void nbc_context_disconnect(MPI_Comm comm, bool begins)
+{
+    nbc_lock();
+    struct nbc_context *c = nbc_context_find(comm);
+    if (c)
+        c->disconnect = begins;
+    nbc_unlock();
 }
 
 int nbc_context_hint(MPI_Comm comm, MPI_Info info)

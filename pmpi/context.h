@@ -10,6 +10,7 @@
 #include "coll.h"
 
 struct nbc_hints;
+struct nbc_mail;
 struct nbc_request;
 
 struct nbc_context {
@@ -25,6 +26,8 @@ struct nbc_context {
     struct nbc_topology *topology; /* neighbor lists, made when first asked for */
     struct nbc_plans *plans;       /* of earlier calls */
     struct nbc_hints *hints; /* from its info, or NULL */
+    struct nbc_mail *mail;   /* tokens that have come: token.h */
+    bool disconnect; /* ends by MPI_Comm_disconnect */
     bool lost; /* messages of a failed operation may reach later ones: nothing starts any more */
     int uses;  /* operations that may still communicate here: active ones, persistent ones */
     struct nbc_context *next; /* among those that wait for nbc_context_bury */
@@ -34,7 +37,7 @@ struct nbc_context {
 /* Frees what contexts held that ended under the lock. Not under the lock. */
 void nbc_context_bury(void);
 
-/* Makes the keyval and divides the tags 0 … tag_ub. Before the first attach. Returns an MPI error
+/* Makes the keyval and divides the tags 0 … tag_ub + 1. Before the first attach. Returns an MPI error
  * code. */
 int nbc_context_setup(int tag_ub);
 
@@ -51,6 +54,9 @@ struct nbc_context *nbc_context_find(MPI_Comm comm);
 /* Takes the hints of an info set on a communicator. Returns an MPI error code. */
 int nbc_context_hint(MPI_Comm comm, MPI_Info info);
 
+/* Tells that MPI_Comm_disconnect is about to end the communicator, or (false) that it has not. */
+void nbc_context_disconnect(MPI_Comm comm, bool begins);
+
 /* An operation begins, or ends, to need the context: it lives on after MPI_Comm_free until then. */
 void nbc_context_hold(struct nbc_context *c);
 void nbc_context_release(struct nbc_context *c);
@@ -59,7 +65,7 @@ void nbc_context_release(struct nbc_context *c);
 void nbc_context_cleanup(void);
 
 /* Tags 0 … nbc_tag_ring − 1 serve nonblocking operations in turn, nbc_tag_ring … nbc_tag_ub
- * persistent ones. Set by nbc_context_setup. */
-extern int nbc_tag_ub, nbc_tag_ring;
+ * persistent ones, nbc_tag_token tokens. Set by nbc_context_setup. */
+extern int nbc_tag_ub, nbc_tag_ring, nbc_tag_token;
 
 #endif

@@ -15,6 +15,7 @@
 #include "never.h"
 #include "request.h"
 #include "stats.h"
+#include "token.h"
 
 bool nbc_on;
 
@@ -48,12 +49,14 @@ static int decide(bool *on)
     return error;
 }
 
+/* The last tag for operations; one more is for tokens. */
 static int tag_limit(void)
 {
     int *attribute, flag, limit = 32767; /* what the standard promises */
     NEXT(Comm_get_attr)(MPI_COMM_WORLD, MPI_TAG_UB, &attribute, &flag);
     if (flag)
         limit = *attribute;
+    limit--;
     if (nbc_settings.tag_ub && nbc_settings.tag_ub < limit)
         limit = (int)nbc_settings.tag_ub;
     return limit;
@@ -90,6 +93,7 @@ void nbc_shutdown(void)
         nbc_stats_print();
     nbc_on = false;
     nbc_never_cleanup();
+    nbc_token_cleanup();
     nbc_context_cleanup();
     nbc_request_cleanup();
 }

@@ -32,11 +32,21 @@ static struct nbc_request *make(void)
     return r;
 }
 
+static void count_live(int change)
+{
+    __atomic_store_n(&nbc_live, nbc_live + change, __ATOMIC_RELAXED);
+}
+
+void nbc_request_hide(bool hide)
+{
+    count_live(hide ? -1 : 1);
+}
+
 void nbc_request_revive(struct nbc_request *r)
 {
     r->state = NBC_INACTIVE;
     r->prev = r->next = NULL;
-    __atomic_store_n(&nbc_live, nbc_live + 1, __ATOMIC_RELAXED);
+    count_live(1);
 }
 
 struct nbc_request *nbc_request_new(void)
@@ -103,7 +113,7 @@ void nbc_request_free(struct nbc_request *r)
         let_go(r);
     r->context = NULL;
     r->state = NBC_IDLE;
-    __atomic_store_n(&nbc_live, nbc_live - 1, __ATOMIC_RELAXED);
+    count_live(-1);
     if (!plan || !nbc_plan_give(plan, r))
         nbc_request_strip(r);
     if (plan)

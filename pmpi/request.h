@@ -78,6 +78,10 @@ bool nbc_request_reserve(struct nbc_request *r, size_t size);
  * is, or to the pool. It is complete or inactive, or was never started. Not to be touched after. */
 void nbc_request_free(struct nbc_request *r);
 
+/* Takes a request that the program does not know of out of nbc_live, or, before its end, puts it
+ * back. */
+void nbc_request_hide(bool hide);
+
 /* For plans: an idle request comes to life, or loses its schedule and goes to the pool. */
 void nbc_request_revive(struct nbc_request *r);
 void nbc_request_strip(struct nbc_request *r);

@@ -45,6 +45,7 @@ static void complete(const char *name)
 static void run(const struct blocked *b)
 {
     test_place("%s", b->name);
+    MPI_Comm_dup(MPI_COMM_WORLD, &blocked_comm);
     if (test_rank == 0) {
         start();
         b->block();
@@ -57,6 +58,7 @@ static void run(const struct blocked *b)
         (b->release ? b->release : b->block)();
     }
     MPI_Barrier(blocked_comm);
+    MPI_Comm_free(&blocked_comm);
 }
 
 static bool is_named(const char *name, char **names)
@@ -72,7 +74,6 @@ void blocked_run(const struct blocked *cases, int n, char **names)
     int nrun = 0;
     MPI_Comm_dup(MPI_COMM_WORLD, &collectives.comm);
     MPI_Comm_split(MPI_COMM_WORLD, test_rank > 0, 0, &collectives.others);
-    MPI_Comm_dup(MPI_COMM_WORLD, &blocked_comm);
     for (int i = 0; i < n; i++)
         if (is_named(cases[i].name, names)) {
             run(&cases[i]);
@@ -81,5 +82,4 @@ void blocked_run(const struct blocked *cases, int n, char **names)
     EXPECT(nrun > 0, "no such case");
     MPI_Comm_free(&collectives.comm);
     MPI_Comm_free(&collectives.others);
-    MPI_Comm_free(&blocked_comm);
 }

@@ -14,7 +14,9 @@ struct blocked {
     void (*release)(void); /* what the others do then; NULL: the same */
 };
 
-/* A communicator of all, for the calls; the collectives have their own. */
+/* A communicator of all, for the calls, another one in each case; the collectives have their own.
+ * (One that has seen some twenty constructors makes Open MPI 4.1.4 hang in the next
+ * MPI_Dist_graph_create, natively too: it gives the tags of that to others by then.) */
 extern MPI_Comm blocked_comm;
 
 /* Runs the cases, or those named in the arguments of the program. */

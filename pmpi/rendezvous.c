@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include "rendezvous.h"
+
+#include <stdlib.h>
+
+#include "call.h"
+#include "env.h"
+#include "init.h"
+#include "lock.h"
+#include "progress.h"
+
+bool nbc_knows(MPI_Comm comm)
+{
+    if (!nbc_on || nbc_inside)
+        return false;
+    nbc_lock();
+    bool known = nbc_context_find(comm) != NULL;
+    nbc_unlock();
+    return known;
+}
+
+static bool is_inter(MPI_Comm comm)
+{
+    nbc_lock();
+    const struct nbc_context *c = nbc_context_find(comm);
+    bool inter = c && c->remote_size > 0;
+    nbc_unlock();
+    return inter;
+}
+
+int nbc_rendezvous(MPI_Comm comm)
+{
+    const struct nbc_call call = {.coll = NBC_BARRIER, .comm = comm};
+    int error = nbc_call_wait(&call);
+    /* Between two groups one barrier tells that the remote group is here; the second tells that it
+     * knows as much of this one. */
+    if (!error && is_inter(comm))
+        error = nbc_call_wait(&call);
+    return error == NBC_NOT_OURS ? MPI_SUCCESS : error;
+}
+
+struct nbc_gate {
+    uint64_t key;
+    enum nbc_gate_kind kind;
+    struct nbc_request *barrier;
+    int number;
+    UT_hash_handle hh;
+};
+
+static struct nbc_gate *gates[NBC_GATE_KINDS]; /* under the lock */
+
+uint64_t nbc_gate_key(const void *handle, size_t size)
+{
+    uint64_t key = 0;
+    memcpy(&key, handle, size < sizeof key ? size : sizeof key);
+    return key;
+}
+
+static void add(struct nbc_gate *gate)
+{
+    HASH_ADD(hh, gates[gate->kind], key, sizeof gate->key, gate);
+}
+
+int nbc_gate_new(enum nbc_gate_kind kind, uint64_t key, MPI_Comm comm)
+{
+    const struct nbc_call call = {.coll = NBC_BARRIER, .comm = comm};
+    MPI_Request handle;
+    if (nbc_settings.blocking == NBC_BLOCKING_NATIVE)
+        return MPI_SUCCESS;
+    int error = nbc_call_init(&call, &handle);
+    if (error)
+        return error == NBC_NOT_OURS ? MPI_SUCCESS : error;
+    struct nbc_gate *gate = malloc(sizeof *gate);
+    if (!gate)
+        return nbc_raise(comm, MPI_ERR_NO_MEM);
+    nbc_lock();
+    *gate = (struct nbc_gate){.key = key, .kind = kind, .barrier = nbc_request_find(handle)};
+    gate->number = gate->barrier->tag;
+    nbc_request_hide(true);
+    add(gate);
+    nbc_unlock();
+    return MPI_SUCCESS;
+}
+
+struct nbc_gate *nbc_gate_find(enum nbc_gate_kind kind, uint64_t key)
+{
+    struct nbc_gate *gate;
+    if (!nbc_on || nbc_inside)
+        return NULL;
+    nbc_lock();
+    HASH_FIND(hh, gates[kind], &key, sizeof key, gate);
+    nbc_unlock();
+    return gate;
+}
+
+int nbc_gate_pass(struct nbc_gate *gate)
+{
+    if (!gate)
+        return MPI_SUCCESS;
+    struct nbc_request *r = gate->barrier;
+    nbc_lock();
+    nbc_progress_start(r);
+    nbc_call_await(r);
+    int error = r->error;
+    r->state = NBC_INACTIVE;
+    nbc_unlock();
+    return error;
+}
+
+void nbc_gate_remove(struct nbc_gate *gate)
+{
+    if (!gate)
+        return;
+    nbc_lock();
+    HASH_DEL(gates[gate->kind], gate);
+    nbc_unlock();
+}
+
+void nbc_gate_restore(struct nbc_gate *gate)
+{
+    if (!gate)
+        return;
+    nbc_lock();
+    add(gate);
+    nbc_unlock();
+}
+
+void nbc_gate_free(struct nbc_gate *gate)
+{
+    if (!gate)
+        return;
+    nbc_lock();
+    nbc_request_hide(false);
+    nbc_request_free(gate->barrier);
+    nbc_unlock();
+    nbc_context_bury();
+    free(gate);
+}
+
+struct nbc_context *nbc_gate_context(const struct nbc_gate *gate)
+{
+    return gate->barrier->context;
+}
+
+int nbc_gate_number(const struct nbc_gate *gate)
+{
+    return gate->number;
+}

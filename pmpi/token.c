@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+#include "token.h"
+
+#include <stdlib.h>
+#include <utlist.h>
+
+#include "lock.h"
+#include "progress.h"
+
+enum { INTS = sizeof(struct nbc_token) / sizeof(int) };
+
+/* A token that has come and that nobody has waited for yet. In the order of arrival. */
+struct nbc_mail {
+    struct nbc_token token;
+    int source;
+    struct nbc_mail *prev, *next;
+};
+
+/* One on its way: the memory that it is sent from. */
+struct outgoing {
+    struct nbc_token token;
+    MPI_Request request;
+    struct outgoing *next;
+};
+
+static struct outgoing *outgoing; /* under the lock */
+
+static void reap(void)
+{
+    struct outgoing *o, *later;
+    LL_FOREACH_SAFE(outgoing, o, later)
+    {
+        int flag = 0;
+        if (NEXT(Test)(&o->request, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && !flag)
+            continue;
+        LL_DELETE(outgoing, o);
+        free(o);
+    }
+}
+
+static int post(struct nbc_context *c, int peer, struct nbc_token token)
+{
+    struct outgoing *o = malloc(sizeof *o);
+    if (!o)
+        return MPI_ERR_NO_MEM;
+    o->token = token;
+    int error = NEXT(Isend)(&o->token, INTS, MPI_INT, peer, nbc_tag_token, c->hidden, &o->request);
+    if (error)
+        free(o);
+    else
+        LL_PREPEND(outgoing, o);
+    return error;
+}
+
+int nbc_token_send(struct nbc_context *c, int peer, struct nbc_token token)
+{
+    nbc_lock();
+    reap();
+    int error = post(c, peer, token);
+    nbc_unlock();
+    return error;
+}
+
+/* Takes in what has come from a rank. */
+static int collect(struct nbc_context *c, int source)
+{
+    for (;;) {
+        int flag = 0;
+        int error = NEXT(Iprobe)(source, nbc_tag_token, c->hidden, &flag, MPI_STATUS_IGNORE);
+        if (error || !flag)
+            return error;
+        struct nbc_mail *mail = malloc(sizeof *mail);
+        if (!mail)
+            return MPI_ERR_NO_MEM;
+        mail->source = source;
+        error = NEXT(Recv)(&mail->token, INTS, MPI_INT, source, nbc_tag_token, c->hidden,
+                           MPI_STATUS_IGNORE);
+        if (error) {
+            free(mail);
+            return error;
+        }
+        DL_APPEND(c->mail, mail);
+    }
+}
+
+static bool take(struct nbc_context *c, int source, struct nbc_token *token)
+{
+    struct nbc_mail *mail;
+    DL_FOREACH(c->mail, mail)
+    {
+        if (mail->source != source || mail->token.kind != token->kind ||
+            mail->token.number != token->number)
+            continue;
+        *token = mail->token;
+        DL_DELETE(c->mail, mail);
+        free(mail);
+        return true;
+    }
+    return false;
+}
+
+int nbc_token_wait(struct nbc_context *c, int source, struct nbc_token *token)
+{
+    int spins = 0;
+    for (;;) {
+        nbc_lock();
+        int error = collect(c, source);
+        bool came = take(c, source, token);
+        if (!came)
+            nbc_progress(NULL);
+        nbc_unlock();
+        if (came || error)
+            return came ? MPI_SUCCESS : error;
+        nbc_pause(&spins);
+    }
+}
+
+/* Dissemination, as in src/alg_barrier.c. */
+int nbc_token_barrier(struct nbc_context *c, const int *ranks, int n, int me,
+                      struct nbc_token token)
+{
+    int error = MPI_SUCCESS;
+    for (int64_t step = 1; step < n && !error; step *= 2) {
+        error = nbc_token_send(c, ranks[(me + step) % n], token);
+        if (!error)
+            error = nbc_token_wait(c, ranks[(me - step + n) % n], &token);
+    }
+    return error;
+}
+
+int *nbc_ranks_of(MPI_Group group, int n, MPI_Comm comm)
+{
+    MPI_Group all;
+    int *from = malloc(2 * ((size_t)n + 1) * sizeof *from), *to = from + n;
+    if (!from || NEXT(Comm_group)(comm, &all)) {
+        free(from);
+        return NULL;
+    }
+    for (int i = 0; i < n; i++)
+        from[i] = i;
+    int error = NEXT(Group_translate_ranks)(group, n, from, all, to);
+    NEXT(Group_free)(&all);
+    memmove(from, to, n * sizeof *from);
+    if (!error)
+        return from;
+    free(from);
+    return NULL;
+}
+
+void nbc_token_forget(struct nbc_mail *mail)
+{
+    struct nbc_mail *m, *later;
+    DL_FOREACH_SAFE(mail, m, later)
+    free(m);
+}
+
+void nbc_token_cleanup(void)
+{
+    nbc_lock();
+    reap();
+    nbc_unlock();
+}

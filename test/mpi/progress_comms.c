@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* Progress of collectives while rank 0 is blocked in a constructor of communicators:
+ * common/blocked.h. */
+#include "blocked.h"
+#include "config.h"
+
+/* The new communicator works, and so do nonblocking collectives on it. */
+static void use(MPI_Comm *comm)
+{
+    MPI_Request request;
+    int one = 1, sum = 0, size, remote, inter;
+    MPI_Comm_size(*comm, &size);
+    MPI_Comm_test_inter(*comm, &inter);
+    if (inter) {
+        MPI_Comm_remote_size(*comm, &remote);
+        size = remote;
+    }
+    OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, *comm, &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    EXPECT(sum == size, "sum %d of %d", sum, size);
+    OK(MPI_Comm_free(comm));
+}
+
+static void duplicate(void)
+{
+    MPI_Comm comm;
+    OK(MPI_Comm_dup(blocked_comm, &comm));
+    use(&comm);
+}
+
+#ifdef HAVE_MPI_COMM_DUP_WITH_INFO
+static void dup_with_info(void)
+{
+    MPI_Comm comm;
+    OK(MPI_Comm_dup_with_info(blocked_comm, MPI_INFO_NULL, &comm));
+    use(&comm);
+}
+#endif
+
+static void create(void)
+{
+    MPI_Comm comm;
+    MPI_Group group;
+    MPI_Comm_group(blocked_comm, &group);
+    OK(MPI_Comm_create(blocked_comm, group, &comm));
+    MPI_Group_free(&group);
+    use(&comm);
+}
+
+static void split(void)
+{
+    MPI_Comm comm;
+    OK(MPI_Comm_split(blocked_comm, test_rank % 2, -test_rank, &comm));
+    use(&comm);
+}
+
+#ifdef HAVE_MPI_COMM_SPLIT_TYPE
+static void split_type(void)
+{
+    MPI_Comm comm;
+    OK(MPI_Comm_split_type(blocked_comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm));
+    use(&comm);
+}
+#endif
+
+static void cart_create(void)
+{
+    MPI_Comm comm, rows;
+    int periodic = 1, keep = 1;
+    OK(MPI_Cart_create(blocked_comm, 1, &test_size, &periodic, 0, &comm));
+    OK(MPI_Cart_sub(comm, &keep, &rows));
+    use(&rows);
+    use(&comm);
+}
+
+static MPI_Comm cart = MPI_COMM_NULL; /* made before the collectives start */
+
+static void cart_sub(void)
+{
+    MPI_Comm comm;
+    int keep = 1;
+    OK(MPI_Cart_sub(cart, &keep, &comm));
+    use(&comm);
+}
+
+static void graph_create(void)
+{
+    MPI_Comm comm;
+    int index[2] = {1, 2}, edges[2] = {1, 0};
+    OK(MPI_Graph_create(blocked_comm, 2, index, edges, 0, &comm));
+    if (comm != MPI_COMM_NULL)
+        use(&comm);
+}
+
+static void dist_graph_create(void)
+{
+    MPI_Comm comm;
+    int source = test_rank, degree = 1, next = (test_rank + 1) % test_size;
+    OK(MPI_Dist_graph_create(blocked_comm, 1, &source, &degree, &next, MPI_UNWEIGHTED,
+                             MPI_INFO_NULL, 0, &comm));
+    use(&comm);
+}
+
+static void dist_graph_create_adjacent(void)
+{
+    MPI_Comm comm;
+    int next = (test_rank + 1) % test_size, last = (test_rank + test_size - 1) % test_size;
+    OK(MPI_Dist_graph_create_adjacent(blocked_comm, 1, &last, MPI_UNWEIGHTED, 1, &next,
+                                      MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm));
+    use(&comm);
+}
+
+#ifdef HAVE_MPI_COMM_CREATE_GROUP
+/* The last rank is not in it, and does nothing. */
+static void create_group(void)
+{
+    MPI_Comm comm;
+    MPI_Group all, group;
+    int last = test_size - 1;
+    if (test_rank == last)
+        return;
+    MPI_Comm_group(blocked_comm, &all);
+    MPI_Group_excl(all, 1, &last, &group);
+    OK(MPI_Comm_create_group(blocked_comm, group, 5, &comm));
+    MPI_Group_free(&group);
+    MPI_Group_free(&all);
+    use(&comm);
+}
+#endif
+
+static MPI_Comm halves = MPI_COMM_NULL; /* {0, 2, …} and {1, 3, …} */
+static MPI_Comm inter = MPI_COMM_NULL;  /* between them */
+
+/* Rank 0 waits for the other leader. */
+static void intercomm_create_leader(void)
+{
+    MPI_Comm comm;
+    OK(MPI_Intercomm_create(halves, 0, blocked_comm, 1 - test_rank % 2, 7, &comm));
+    use(&comm);
+}
+
+/* Rank 0 waits for its own leader. */
+static void intercomm_create_member(void)
+{
+    MPI_Comm comm;
+    int even = test_rank % 2 == 0;
+    OK(MPI_Intercomm_create(halves, even ? 1 : 0, blocked_comm, even ? 1 : 2, 8, &comm));
+    use(&comm);
+}
+
+static void intercomm_merge(void)
+{
+    MPI_Comm comm;
+    OK(MPI_Intercomm_merge(inter, test_rank % 2, &comm));
+    use(&comm);
+}
+
+static void intercomm_dup(void)
+{
+    MPI_Comm comm;
+    OK(MPI_Comm_dup(inter, &comm));
+    use(&comm);
+}
+
+static MPI_Comm to_disconnect = MPI_COMM_NULL;
+
+static void disconnect(void)
+{
+    OK(MPI_Comm_disconnect(&to_disconnect));
+    EXPECT(to_disconnect == MPI_COMM_NULL, "not null");
+}
+
+static const struct blocked cases[] = {
+    {"dup", duplicate, NULL},
+#ifdef HAVE_MPI_COMM_DUP_WITH_INFO
+    {"dup_with_info", dup_with_info, NULL},
+#endif
+    {"create", create, NULL},
+    {"split", split, NULL},
+#ifdef HAVE_MPI_COMM_SPLIT_TYPE
+    {"split_type", split_type, NULL},
+#endif
+    {"cart_create", cart_create, NULL},
+    {"cart_sub", cart_sub, NULL},
+    {"graph_create", graph_create, NULL},
+    {"dist_graph_create", dist_graph_create, NULL},
+    {"dist_graph_create_adjacent", dist_graph_create_adjacent, NULL},
+#ifdef HAVE_MPI_COMM_CREATE_GROUP
+    {"create_group", create_group, NULL},
+#endif
+    {"intercomm_create_leader", intercomm_create_leader, NULL},
+    {"intercomm_create_member", intercomm_create_member, NULL},
+    {"intercomm_merge", intercomm_merge, NULL},
+    {"intercomm_dup", intercomm_dup, NULL},
+    {"disconnect", disconnect, NULL},
+};
+
+int main(int argc, char **argv)
+{
+    int periodic = 1;
+    test_init(&argc, &argv);
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &test_size, &periodic, 0, &cart);
+    MPI_Comm_split(MPI_COMM_WORLD, test_rank % 2, 0, &halves);
+    MPI_Intercomm_create(halves, 0, MPI_COMM_WORLD, 1 - test_rank % 2, 3, &inter);
+    MPI_Comm_dup(MPI_COMM_WORLD, &to_disconnect);
+    blocked_run(cases, sizeof cases / sizeof *cases, argv + 1);
+    MPI_Comm_free(&cart);
+    MPI_Comm_free(&halves);
+    MPI_Comm_free(&inter);
+    if (to_disconnect != MPI_COMM_NULL)
+        MPI_Comm_free(&to_disconnect);
+    return test_done();
+}

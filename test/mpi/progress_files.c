@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* Progress of collectives while rank 0 is blocked in a call on files: common/blocked.h. */
+#include "blocked.h"
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { MODE = MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE };
+
+static char name[64];
+static MPI_File file;
+static MPI_File spare; /* Open MPI 4.1.4 cannot write collectively to a preallocated file */
+
+static void open_file(void)
+{
+    MPI_File another;
+    char another_name[80];
+    snprintf(another_name, sizeof another_name, "%s.open", name);
+    OK(MPI_File_open(blocked_comm, another_name, MODE, MPI_INFO_NULL, &another));
+    OK(MPI_File_close(&another));
+}
+
+static MPI_File to_close;
+static int closed;
+
+static void close_file(void)
+{
+    OK(MPI_File_close(&to_close));
+    closed = 1;
+}
+
+static void set_size(void)
+{
+    OK(MPI_File_set_size(file, 4096));
+}
+
+static void preallocate(void)
+{
+    OK(MPI_File_preallocate(spare, 8192));
+}
+
+static void set_view(void)
+{
+    char native[] = "native";
+    OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, native, MPI_INFO_NULL));
+}
+
+static void sync_file(void)
+{
+    OK(MPI_File_sync(file));
+}
+
+/* What rank `rank` writes at its place. */
+static int data(int rank)
+{
+    return 1000 + rank;
+}
+
+static void check(int value)
+{
+    EXPECT(value == data(test_rank), "read %d", value);
+}
+
+static void at_all(void)
+{
+    int out = data(test_rank), in = -1;
+    MPI_Status status;
+    OK(MPI_File_write_at_all(file, test_rank, &out, 1, MPI_INT, &status));
+    OK(MPI_File_read_at_all(file, test_rank, &in, 1, MPI_INT, &status));
+    check(in);
+}
+
+static void all(void)
+{
+    int out = data(test_rank), in = -1;
+    MPI_Status status;
+    MPI_File_seek(file, test_rank, MPI_SEEK_SET);
+    OK(MPI_File_write_all(file, &out, 1, MPI_INT, &status));
+    MPI_File_seek(file, test_rank, MPI_SEEK_SET);
+    OK(MPI_File_read_all(file, &in, 1, MPI_INT, &status));
+    check(in);
+}
+
+static void split_collective(void)
+{
+    int out = data(test_rank), in = -1;
+    MPI_Status status;
+    OK(MPI_File_write_at_all_begin(file, test_rank, &out, 1, MPI_INT));
+    OK(MPI_File_write_at_all_end(file, &out, &status));
+    OK(MPI_File_read_at_all_begin(file, test_rank, &in, 1, MPI_INT));
+    OK(MPI_File_read_at_all_end(file, &in, &status));
+    check(in);
+}
+
+static void ordered(void)
+{
+    int out = data(test_rank), in = -1;
+    MPI_Status status;
+    OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
+    OK(MPI_File_write_ordered(file, &out, 1, MPI_INT, &status));
+    OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
+    OK(MPI_File_read_ordered(file, &in, 1, MPI_INT, &status));
+    check(in);
+}
+
+#ifdef HAVE_MPI_FILE_READ_ALL_C
+static void at_all_c(void)
+{
+    int out = data(test_rank), in = -1;
+    MPI_Status status;
+    OK(MPI_File_write_at_all_c(file, test_rank, &out, 1, MPI_INT, &status));
+    OK(MPI_File_read_at_all_c(file, test_rank, &in, 1, MPI_INT, &status));
+    check(in);
+}
+#endif
+
+static const struct blocked cases[] = {
+    {"open", open_file, NULL},    {"set_view", set_view, NULL},
+    {"set_size", set_size, NULL}, {"preallocate", preallocate, NULL},
+    {"sync", sync_file, NULL},    {"at_all", at_all, NULL},
+    {"all", all, NULL},           {"split_collective", split_collective, NULL},
+    {"ordered", ordered, NULL},
+#ifdef HAVE_MPI_FILE_READ_ALL_C
+    {"at_all_c", at_all_c, NULL},
+#endif
+    {"close", close_file, NULL},
+};
+
+static MPI_File opened(MPI_Comm comm, const char *suffix)
+{
+    MPI_File made;
+    char path[80], native[] = "native";
+    snprintf(path, sizeof path, "%s.%s", name, suffix);
+    OK(MPI_File_open(comm, path, MODE, MPI_INFO_NULL, &made));
+    MPI_File_set_view(made, 0, MPI_INT, MPI_INT, native, MPI_INFO_NULL);
+    return made;
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Comm comm;
+    test_init(&argc, &argv);
+    /* One name for all, in the directory where the tests run. */
+    snprintf(name, sizeof name, "progress_files.%d", (int)getpid());
+    MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
+    /* Files outlive their communicators. */
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    file = opened(comm, "data");
+    spare = opened(comm, "spare");
+    to_close = opened(comm, "close");
+    MPI_Comm_free(&comm);
+    blocked_run(cases, sizeof cases / sizeof *cases, argv + 1);
+    if (!closed)
+        MPI_File_close(&to_close);
+    MPI_File_close(&spare);
+    MPI_File_close(&file);
+    return test_done();
+}

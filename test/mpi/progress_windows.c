@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* Progress of collectives while rank 0 is blocked in a call on windows: common/blocked.h. */
+#include "blocked.h"
+#include "config.h"
+
+static int memory[8];
+static MPI_Win win; /* of `memory` */
+
+/* --- collective calls ------------------------------------------------------------------------- */
+
+static void create(void)
+{
+    MPI_Win made;
+    int value = -1;
+    OK(MPI_Win_create(&value, sizeof value, sizeof value, MPI_INFO_NULL, blocked_comm, &made));
+    OK(MPI_Win_free(&made));
+}
+
+#ifdef HAVE_MPI_WIN_ALLOCATE
+static void allocate(void)
+{
+    MPI_Win made;
+    int *base;
+    OK(MPI_Win_allocate(sizeof *base, sizeof *base, MPI_INFO_NULL, blocked_comm, &base, &made));
+    OK(MPI_Win_free(&made));
+}
+#endif
+
+#ifdef HAVE_MPI_WIN_ALLOCATE_SHARED
+static void allocate_shared(void)
+{
+    MPI_Win made;
+    int *base;
+    OK(MPI_Win_allocate_shared(sizeof *base, sizeof *base, MPI_INFO_NULL, blocked_comm, &base,
+                               &made));
+    OK(MPI_Win_free(&made));
+}
+#endif
+
+#ifdef HAVE_MPI_WIN_CREATE_DYNAMIC
+static void create_dynamic(void)
+{
+    MPI_Win made;
+    OK(MPI_Win_create_dynamic(MPI_INFO_NULL, blocked_comm, &made));
+    OK(MPI_Win_free(&made));
+}
+#endif
+
+static void fence(void)
+{
+    int value = 10 + test_rank;
+    memory[test_rank] = value;
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Put(&value, 1, MPI_INT, (test_rank + 1) % test_size, test_rank, 1, MPI_INT, win));
+    OK(MPI_Win_fence(0, win));
+    int last = (test_rank + test_size - 1) % test_size;
+    EXPECT(memory[last] == 10 + last, "[%d] = %d", last, memory[last]);
+}
+
+static MPI_Win to_free;
+static int freed;
+
+static void free_it(void)
+{
+    OK(MPI_Win_free(&to_free));
+    freed = 1;
+}
+
+/* A fence and a collective may come in either order, since they are calls on different objects. */
+static void fence_first(void)
+{
+    MPI_Request request;
+    if (test_rank % 2)
+        OK(MPI_Win_fence(0, win));
+    OK(MPI_Ibarrier(blocked_comm, &request));
+    if (test_rank % 2 == 0)
+        OK(MPI_Win_fence(0, win));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+}
+
+/* --- post, start, complete, wait ----------------------------------------------------------------
+ */
+
+/* A group of one rank, or of all but rank 0. */
+static MPI_Group group_of(int rank)
+{
+    MPI_Group all, group;
+    int zero = 0;
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    if (rank >= 0)
+        MPI_Group_incl(all, 1, &rank, &group);
+    else
+        MPI_Group_excl(all, 1, &zero, &group);
+    MPI_Group_free(&all);
+    return group;
+}
+
+/* Rank 0 puts to all others, which post late. */
+static void start(void)
+{
+    MPI_Group group = group_of(-1);
+    int value = 77;
+    OK(MPI_Win_start(group, 0, win));
+    for (int to = 1; to < test_size; to++)
+        OK(MPI_Put(&value, 1, MPI_INT, to, 0, 1, MPI_INT, win));
+    OK(MPI_Win_complete(win));
+    MPI_Group_free(&group);
+}
+
+static void post_late(void)
+{
+    MPI_Group group = group_of(0);
+    memory[0] = 0;
+    OK(MPI_Win_post(group, 0, win));
+    OK(MPI_Win_wait(win));
+    EXPECT(memory[0] == 77, "%d", memory[0]);
+    MPI_Group_free(&group);
+}
+
+/* Rank 0 is the target, and waits for all others. */
+static void wait(void)
+{
+    MPI_Group group = group_of(-1);
+    OK(MPI_Win_post(group, 0, win));
+    OK(MPI_Win_wait(win));
+    for (int from = 1; from < test_size; from++)
+        EXPECT(memory[from] == 88 + from, "[%d] = %d", from, memory[from]);
+    MPI_Group_free(&group);
+}
+
+static void test(void)
+{
+    MPI_Group group = group_of(-1);
+    int flag = 0;
+    OK(MPI_Win_post(group, 0, win));
+    while (!flag)
+        OK(MPI_Win_test(win, &flag));
+    MPI_Group_free(&group);
+}
+
+static void start_late(void)
+{
+    MPI_Group group = group_of(0);
+    int value = 88 + test_rank;
+    OK(MPI_Win_start(group, 0, win));
+    OK(MPI_Put(&value, 1, MPI_INT, 0, test_rank, 1, MPI_INT, win));
+    OK(MPI_Win_complete(win));
+    MPI_Group_free(&group);
+}
+
+/* --- loops over one-sided calls ------------------------------------------------------------------
+ */
+
+#ifdef HAVE_MPI_FETCH_AND_OP
+/* Rank 0 looks at its own memory until another rank has written there. */
+static void flush(void)
+{
+    int seen = 0, none = 0;
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+    while (seen != 99) {
+        OK(MPI_Fetch_and_op(&none, &seen, MPI_INT, 0, 7, MPI_NO_OP, win));
+        OK(MPI_Win_flush(0, win));
+    }
+    OK(MPI_Win_unlock(0, win));
+}
+
+static void relock(void)
+{
+    int seen = 0, none = 0;
+    while (seen != 99) {
+        OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+        OK(MPI_Fetch_and_op(&none, &seen, MPI_INT, 0, 7, MPI_NO_OP, win));
+        OK(MPI_Win_unlock(0, win));
+    }
+}
+
+static void write_it(void)
+{
+    int value = 99, before;
+    if (test_rank != 1)
+        return;
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+    OK(MPI_Fetch_and_op(&value, &before, MPI_INT, 0, 7, MPI_REPLACE, win));
+    OK(MPI_Win_unlock(0, win));
+}
+#endif
+
+static const struct blocked cases[] = {
+    {"create", create, NULL},
+#ifdef HAVE_MPI_WIN_ALLOCATE
+    {"allocate", allocate, NULL},
+#endif
+#ifdef HAVE_MPI_WIN_ALLOCATE_SHARED
+    {"allocate_shared", allocate_shared, NULL},
+#endif
+#ifdef HAVE_MPI_WIN_CREATE_DYNAMIC
+    {"create_dynamic", create_dynamic, NULL},
+#endif
+    {"fence", fence, NULL},
+    {"fence_first", fence_first, NULL},
+    {"start", start, post_late},
+    {"wait", wait, start_late},
+    {"test", test, start_late},
+#ifdef HAVE_MPI_FETCH_AND_OP
+    {"flush", flush, write_it},
+    {"relock", relock, write_it},
+#endif
+    {"free", free_it, NULL},
+};
+
+int main(int argc, char **argv)
+{
+    static int other;
+    MPI_Comm comm;
+    test_init(&argc, &argv);
+    /* Windows outlive their communicators. */
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Win_create(memory, sizeof memory, sizeof *memory, MPI_INFO_NULL, comm, &win);
+    MPI_Win_create(&other, sizeof other, sizeof other, MPI_INFO_NULL, comm, &to_free);
+    MPI_Comm_free(&comm);
+    blocked_run(cases, sizeof cases / sizeof *cases, argv + 1);
+    if (!freed)
+        MPI_Win_free(&to_free);
+    MPI_Win_free(&win);
+    return test_done();
+}
