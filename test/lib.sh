@@ -79,7 +79,7 @@ mpi_command()
     # Idle ranks of MPICH spin for their whole time slice: a barrier of 4 ranks on 2 cores takes
     # 15 ms, and 33 µs when they yield.
     if [ "$ranks" -gt "$cores" ] && [ "$MPI_FLAVOR" = mpich ]; then
-        preload="$preload $PWD/test/mpi/.libs/yield.so"
+        preload="${preload:-$(sanitizer_runtime)} $PWD/test/mpi/.libs/yield.so"
     fi
     set -f
     set -- $(for setting in $variables; do echo "$setting"; done) -- "$@"
