@@ -198,8 +198,22 @@ static int exchange(struct data out, int dest, int sendtag, struct data in, int 
     return received ? received : error;
 }
 
-/* A copy of the data as MPI_PACKED, which any type matches. The caller frees its buffer. */
-static int pack(struct data d, MPI_Comm comm, struct data *copy)
+/* The same data, not at MPI_BOTTOM. Sets *made when d->type is new then, for the caller to free. */
+static int move_off_bottom(struct data *d, bool *made)
+{
+    struct nbc_type layout;
+    uintptr_t addr = (uintptr_t)d->buf;
+    int n = (int)d->count;
+    *made = false;
+    if (addr || d->count == 0 || d->count > INT_MAX || !find_layout(d->type, &layout))
+        return MPI_SUCCESS;
+    int error = nbc_leave_bottom(&layout, &addr, &n, &d->type, made);
+    *d = DATA(addr, n, d->type);
+    return error;
+}
+
+/* Sets the buffer and the number of bytes of *copy. */
+static int pack_into(struct data d, MPI_Comm comm, struct data *copy)
 {
 #ifdef HAVE_MPI_PACK_C
     MPI_Count size, position = 0;
@@ -210,7 +224,7 @@ static int pack(struct data d, MPI_Comm comm, struct data *copy)
 #endif
     if (error)
         return error;
-    *copy = DATA(malloc((size_t)size + 1), 0, MPI_PACKED);
+    copy->buf = malloc((size_t)size + 1);
     if (!copy->buf)
         return nbc_raise(comm, MPI_ERR_NO_MEM);
 #ifdef HAVE_MPI_PACK_C
@@ -219,8 +233,18 @@ static int pack(struct data d, MPI_Comm comm, struct data *copy)
     error = NEXT(Pack)(d.buf, (int)d.count, d.type, copy->buf, size, &position, comm);
 #endif
     copy->count = position;
-    if (error)
-        free(copy->buf);
+    return error;
+}
+
+/* A copy of the data as MPI_PACKED, which any type matches. The caller frees its buffer. */
+static int pack(struct data d, MPI_Comm comm, struct data *copy)
+{
+    bool made;
+    *copy = DATA(NULL, 0, MPI_PACKED);
+    int error = move_off_bottom(&d, &made);
+    error = error ? nbc_raise(comm, error) : pack_into(d, comm, copy);
+    if (made)
+        NEXT(Type_free)(&d.type);
     return error;
 }
 
@@ -229,9 +253,8 @@ static int replace(struct data d, int dest, int sendtag, int source, int recvtag
 {
     struct data copy;
     int error = pack(d, comm, &copy);
-    if (error)
-        return error;
-    error = exchange(copy, dest, sendtag, d, source, recvtag, comm, status);
+    if (!error)
+        error = exchange(copy, dest, sendtag, d, source, recvtag, comm, status);
     free(copy.buf);
     return error;
 }

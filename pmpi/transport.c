@@ -169,33 +169,13 @@ static int64_t piece_of(int64_t size)
     return size ? (CHUNK + size - 1) / size : INT_MAX;
 }
 
-/* Elements at MPI_BOTTOM: MPICH refuses a null buffer in MPI_Pack and MPI_Unpack, so one element of
- * a type with other displacements stands for them, counted from where their data begins. Sets *made
- * when there is such a type, which the caller frees. */
-static int leave_bottom(const struct nbc_type *t, uintptr_t *addr, int *n, MPI_Datatype *type,
-                        bool *made)
-{
-    MPI_Aint displ = (MPI_Aint)-t->true_lb;
-    MPI_Datatype given = *type;
-    *made = false;
-    if (*addr)
-        return MPI_SUCCESS;
-    int error = NEXT(Type_create_struct)(1, n, &displ, &given, type);
-    if (error)
-        return error;
-    *addr = (uintptr_t)t->true_lb;
-    *n = 1;
-    *made = true;
-    return NEXT(Type_commit)(type);
-}
-
 static int pack_piece(const struct nbc_request *r, char *bytes, int size, uintptr_t from, int n,
                       int type)
 {
     MPI_Datatype handle = r->types[type]->handle;
     int position = 0;
     bool made;
-    int error = leave_bottom(layout(r, type), &from, &n, &handle, &made);
+    int error = nbc_leave_bottom(layout(r, type), &from, &n, &handle, &made);
     if (!error)
         error = NEXT(Pack)((void *)from, n, handle, bytes, size, &position, r->comm);
     if (made)
@@ -209,7 +189,7 @@ static int unpack_piece(const struct nbc_request *r, uintptr_t to, int n, int ty
     MPI_Datatype handle = r->types[type]->handle;
     int position = 0;
     bool made;
-    int error = leave_bottom(layout(r, type), &to, &n, &handle, &made);
+    int error = nbc_leave_bottom(layout(r, type), &to, &n, &handle, &made);
     if (!error)
         error = NEXT(Unpack)((void *)(uintptr_t)bytes, size, &position, (void *)to, n, handle,
                              r->comm);

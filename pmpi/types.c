@@ -304,3 +304,20 @@ EXPORT(int, Op_free, (MPI_Op *op), (op))
     nbc_unlock();
     return later ? MPI_SUCCESS : NEXT(Op_free)(op);
 }
+
+int nbc_leave_bottom(const struct nbc_type *t, uintptr_t *addr, int *n, MPI_Datatype *type,
+                     bool *made)
+{
+    MPI_Aint displ = (MPI_Aint)-t->true_lb;
+    MPI_Datatype given = *type;
+    *made = false;
+    if (*addr)
+        return MPI_SUCCESS;
+    int error = NEXT(Type_create_struct)(1, n, &displ, &given, type);
+    if (error)
+        return error;
+    *addr = (uintptr_t)t->true_lb;
+    *n = 1;
+    *made = true;
+    return NEXT(Type_commit)(type);
+}

@@ -58,4 +58,10 @@ void nbc_operator_release(struct nbc_operator *o);
  * with operators of the user. */
 int nbc_operator_check(struct nbc_operator *o, const struct nbc_datatype *t);
 
+/* Elements at MPI_BOTTOM: MPICH refuses a null buffer in MPI_Pack and MPI_Unpack, so one element of
+ * a type with other displacements stands for them, counted from where their data begins. Sets *made
+ * when there is such a type, which the caller frees. */
+int nbc_leave_bottom(const struct nbc_type *t, uintptr_t *addr, int *n, MPI_Datatype *type,
+                     bool *made);
+
 #endif

@@ -148,6 +148,24 @@ static void sendrecv_replace(void)
     MPI_Type_free(&sparse);
 }
 
+/* The data is where the addresses in the type say. */
+static void sendrecv_replace_bottom(void)
+{
+    static int first, second;
+    const int lengths[2] = {1, 1};
+    const MPI_Datatype types[2] = {MPI_INT, MPI_INT};
+    MPI_Aint places[2];
+    MPI_Datatype both;
+    MPI_Get_address(&first, &places[0]);
+    MPI_Get_address(&second, &places[1]);
+    MPI_Type_create_struct(2, lengths, places, types, &both);
+    MPI_Type_commit(&both);
+    first = 1, second = 2;
+    OK(MPI_Sendrecv_replace(MPI_BOTTOM, 1, both, 1, TAG, 1, BACK, blocked_comm, MPI_STATUS_IGNORE));
+    EXPECT(first == 3 && second == 4, "received %d %d", first, second);
+    MPI_Type_free(&both);
+}
+
 static void replace_it(void)
 {
     int out[2] = {3, 4}, in[2] = {-1, -1};
@@ -334,6 +352,7 @@ static const struct blocked cases[] = {
     {"sendrecv_receives", sendrecv_receives, send_it},
     {"sendrecv_sends", sendrecv_sends, take_large},
     {"sendrecv_replace", sendrecv_replace, replace_it},
+    {"sendrecv_replace_bottom", sendrecv_replace_bottom, replace_it},
 #ifdef HAVE_MPI_SEND_C
     {"recv_c", recv_c, send_it},
     {"send_c", send_c, take_large},
