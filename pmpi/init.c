@@ -15,6 +15,7 @@
 #include "never.h"
 #include "request.h"
 #include "stats.h"
+#include "thread.h"
 #include "token.h"
 
 bool nbc_on;
@@ -62,11 +63,25 @@ static int tag_limit(void)
     return limit;
 }
 
+/* The thread calls the MPI besides those of the program. */
+static void start_thread(int level)
+{
+    const char *why = level < MPI_THREAD_MULTIPLE ? "this MPI gives no MPI_THREAD_MULTIPLE"
+                                                  : "the system gives no thread";
+    if (nbc_settings.progress != NBC_PROGRESS_THREAD)
+        return;
+    if (level == MPI_THREAD_MULTIPLE && nbc_thread_start())
+        return;
+    nbc_settings.progress = NBC_PROGRESS_CALLS;
+    fprintf(stderr, "nbcshim: NBCSHIM_PROGRESS=thread refused: %s\n", why);
+}
+
 static int take_over(void)
 {
     int level;
     NEXT(Query_thread)(&level);
     nbc_threaded = level == MPI_THREAD_MULTIPLE;
+    start_thread(level);
     nbc_complete_setup();
     int error = nbc_context_setup(tag_limit());
     if (!error)
@@ -78,7 +93,8 @@ static int start_up(void)
 {
     int rank;
     NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
-    nbc_env_read(rank == 0);
+    if (rank == 0)
+        nbc_env_read(true); /* read before; now that one rank can be chosen, it complains */
     int error = decide(&nbc_on);
     if (!error && nbc_on)
         error = take_over();
@@ -98,9 +114,30 @@ void nbc_shutdown(void)
     nbc_request_cleanup();
 }
 
+/* A progress thread needs MPI_THREAD_MULTIPLE. The program is told of no more than it asked for, or
+ * would have had. */
+static int init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    int raised = required;
+    nbc_next_resolve();
+    nbc_env_read(false);
+    if (nbc_settings.progress == NBC_PROGRESS_THREAD)
+        raised = MPI_THREAD_MULTIPLE;
+    int error = NEXT(Init_thread)(argc, argv, raised, provided);
+    if (error)
+        return error;
+    if (raised != required && *provided > required)
+        *provided = required;
+    return start_up();
+}
+
 EXPORT(int, Init, (int *argc, char ***argv), (argc, argv))
 {
+    int provided;
     nbc_next_resolve();
+    nbc_env_read(false);
+    if (nbc_settings.progress == NBC_PROGRESS_THREAD)
+        return init_thread(argc, argv, MPI_THREAD_SINGLE, &provided);
     int error = NEXT(Init)(argc, argv);
     return error ? error : start_up();
 }
@@ -108,7 +145,11 @@ EXPORT(int, Init, (int *argc, char ***argv), (argc, argv))
 EXPORT(int, Init_thread, (int *argc, char ***argv, int required, int *provided),
        (argc, argv, required, provided))
 {
-    nbc_next_resolve();
-    int error = NEXT(Init_thread)(argc, argv, required, provided);
-    return error ? error : start_up();
+    return init_thread(argc, argv, required, provided);
+}
+
+EXPORT(int, Finalize, (void), ())
+{
+    nbc_thread_stop(); /* it could be inside the MPI while that is taken down */
+    return NEXT(Finalize)();
 }
