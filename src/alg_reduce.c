@@ -224,7 +224,7 @@ struct nbc_sched *nbc_reduce_chain(const struct nbc_shape *shape)
 {
     struct nbc_ref input = nbc_send_block(shape, 0);
     struct links l = link_up(shape);
-    int pieces = nbc_pieces(shape, input, input.count);
+    int pieces = nbc_chain_pieces(shape, input);
     struct nbc_sched *s = nbc_sched_new(shape, 4 * pieces);
     if (!s || nbc_ref_bytes(shape, input) == 0)
         return nbc_sched_finish(s);

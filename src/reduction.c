@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "reduction.h"
 
-#include "bytes.h"
-
 struct nbc_acc nbc_acc_input(const struct nbc_shape *shape)
 {
     return (struct nbc_acc){nbc_send_block(shape, 0), NBC_NONE, NBC_NONE, shape->in_place};
@@ -180,14 +178,38 @@ void nbc_reduce_from_all(struct nbc_sched *s, const struct nbc_shape *shape, str
         reduce_ordered(s, shape, room, acc, place);
 }
 
-int nbc_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int64_t count)
+/* Beyond this a piece no longer stays in a cache while it is reduced; below, a message costs more
+ * than that saves. */
+enum { SEGMENT = 256 * 1024, MAX_PIECES = 1024 };
+
+static int cut(const struct nbc_shape *shape, struct nbc_ref vector, int64_t count, int64_t segment)
 {
-    int64_t size = shape->types[vector.type].size, bytes = count * size;
-    int64_t segment = nbc_segment_bytes(shape, bytes);
+    int64_t bytes = count * shape->types[vector.type].size;
     int64_t n = (bytes + segment - 1) / segment;
+    if (n > MAX_PIECES) /* the schedule of a huge vector stays small */
+        n = MAX_PIECES;
     if (n > count)
         n = count;
     return n > 1 ? (int)n : 1;
+}
+
+int nbc_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int64_t count)
+{
+    return cut(shape, vector, count, shape->segment > 0 ? shape->segment : SEGMENT);
+}
+
+/* Bytes that are sent and reduced in the time that one more message costs. */
+enum { MESSAGE_BYTES = 20 * 1024 };
+
+int nbc_chain_pieces(const struct nbc_shape *shape, struct nbc_ref vector)
+{
+    int64_t bytes = nbc_ref_bytes(shape, vector), segment = SEGMENT;
+    int64_t hops = shape->size - 2;
+    if (shape->segment > 0)
+        return nbc_pieces(shape, vector, vector.count);
+    while (hops > 0 && segment > 4096 && segment * segment > bytes / hops * MESSAGE_BYTES)
+        segment /= 2;
+    return cut(shape, vector, vector.count, segment);
 }
 
 /* The state of an exchange. */
