@@ -21,7 +21,7 @@ enum {
     NLAYOUTS
 };
 
-enum { SUM, AFFINE, HASH, NOPS }; /* HASH commutes but is not associative, like floating point */
+enum { SUM, AFFINE, HASH, NOPS }; /* HASH: what floating point does to bits */
 
 struct test_case {
     const struct nbc_alg *alg;
