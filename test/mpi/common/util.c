@@ -9,10 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifndef NBC_TEST_LINKED
-#pragma weak MPI_Barrier_init
-#endif
-
 enum { MAX_REPORTS = 20 };
 
 uint64_t test_seed = 1;
