@@ -775,6 +775,7 @@ static uint64_t *folded(const struct world *w, int id, int run)
 static void fold(struct world *w)
 {
     w->total = vector_atoms(w, 0);
+    free(w->folded);
     w->folded = malloc((size_t)(w->c.runs * w->n * w->total + 1) * sizeof *w->folded);
     for (int run = 0; run < w->c.runs; run++)
         for (int id = 0; id < w->n; id++)
@@ -861,6 +862,8 @@ static void make_buffers(struct world *w, struct party *p)
         widen(p, nbc_recv_block(&p->shape, i), low, high);
     for (int b = 0; b < 2; b++) {
         struct buffer *buf = &p->buffer[b];
+        free(buf->memory); /* of an earlier simulation */
+        free(buf->wanted);
         buf->size = (size_t)(high[b] - low[b] + 2 * MARGIN);
         buf->memory = malloc(buf->size);
         buf->wanted = malloc(buf->size);

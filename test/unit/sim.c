@@ -417,9 +417,11 @@ struct sim *sim_new(const struct sim_config *config)
     return sim;
 }
 
+/* A few ranks come very late: when all others have done what they can. */
 static int64_t start_round(struct sim *sim)
 {
-    return sim->round + (sim->config.delay ? rng_below(&sim->rng, sim->config.delay + 1) : 0);
+    int64_t late = sim->config.delay ? rng_below(&sim->rng, sim->config.delay + 1) : 0;
+    return sim->round + (late && rng_below(&sim->rng, 8) == 0 ? 10 * late : late);
 }
 
 void sim_add(struct sim *sim, struct sim_rank *ranks, int size, int remote_size)

@@ -50,7 +50,7 @@ struct sim_config {
     uint64_t seed;
     bool rendezvous; /* a send completes only when it is matched */
     int jitter;      /* a message completes up to so many rounds late */
-    int delay;       /* a rank starts up to so many rounds late */
+    int delay;       /* a rank starts up to so many rounds late, some ten times that */
     int fail_at;     /* the so-many-th call of the transport returns an error; 0: none */
 };
 

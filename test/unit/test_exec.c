@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT */
+/* The executor over a transport that does as it is told and writes down every call. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cases.h"
+#include "unit.h"
+
+/* --- a transport --------------------------------------------------------------------------------
+ */
+
+enum { MOST = 64 };
+
+struct fake {
+    char log[2000];      /* "s3 r1 c d5": send to 3, receive from 1, copy, reduce; d: drop */
+    nbc_handle next;     /* handles are 1, 2, 3, … in posted order */
+    bool complete[MOST]; /* by handle: to be reported by the next poll */
+    bool alive[MOST];    /* by handle */
+    bool arrived;        /* what drop says of receives */
+    int fail_send, fail_recv, fail_copy, fail_reduce, fail_poll; /* errors to return */
+    uintptr_t addr[MOST];                                        /* by handle */
+    uintptr_t last[3]; /* addresses of the last copy or reduction */
+};
+
+static void note(struct fake *f, char what, int number)
+{
+    size_t n = strlen(f->log);
+    if (number < 0)
+        snprintf(f->log + n, sizeof f->log - n, "%c ", what);
+    else
+        snprintf(f->log + n, sizeof f->log - n, "%c%d ", what, number);
+}
+
+static int fake_post(struct fake *f, char what, uintptr_t addr, int peer, nbc_handle *h, int error)
+{
+    note(f, what, peer);
+    if (error)
+        return error;
+    *h = ++f->next;
+    f->addr[*h] = addr;
+    f->alive[*h] = true;
+    return 0;
+}
+
+static int fake_send(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
+{
+    struct fake *f = self;
+    (void)count, (void)type;
+    return fake_post(f, 's', addr, peer, h, f->fail_send);
+}
+
+static int fake_recv(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
+{
+    struct fake *f = self;
+    (void)count, (void)type;
+    return fake_post(f, 'r', addr, peer, h, f->fail_recv);
+}
+
+static int fake_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
+{
+    struct fake *f = self;
+    *ndone = 0;
+    for (int i = 0; i < n; i++) {
+        ck_assert_msg(f->alive[h[i]], "polled a handle that is gone");
+        if (!f->complete[h[i]])
+            continue;
+        f->alive[h[i]] = false;
+        done[(*ndone)++] = i;
+    }
+    return *ndone ? f->fail_poll : 0;
+}
+
+static bool fake_drop(void *self, nbc_handle h, bool is_send)
+{
+    struct fake *f = self;
+    note(f, is_send ? 'S' : 'R', (int)h);
+    ck_assert_msg(f->alive[h], "dropped a handle that is gone");
+    f->alive[h] = false;
+    return f->arrived && !is_send;
+}
+
+static int fake_copy(void *self, uintptr_t dst, int64_t dcount, int dtype, uintptr_t src,
+                     int64_t scount, int stype)
+{
+    struct fake *f = self;
+    (void)dcount, (void)dtype, (void)scount, (void)stype;
+    note(f, 'c', -1);
+    f->last[0] = dst;
+    f->last[1] = src;
+    return f->fail_copy;
+}
+
+static int fake_reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t right, int64_t count,
+                       int type)
+{
+    struct fake *f = self;
+    (void)count, (void)type;
+    note(f, '+', -1);
+    f->last[0] = dst;
+    f->last[1] = left;
+    f->last[2] = right;
+    return f->fail_reduce;
+}
+
+static const struct nbc_transport transport = {
+    .send = fake_send,
+    .recv = fake_recv,
+    .poll = fake_poll,
+    .drop = fake_drop,
+    .copy = fake_copy,
+    .reduce = fake_reduce,
+};
+
+/* --- a schedule ---------------------------------------------------------------------------------
+ */
+
+static const struct nbc_type types[] = {{1, 1, 0, 1, true}, {8, 8, 0, 8, true}, {8, 8, 0, 8, true}};
+
+static const struct nbc_shape shape = {
+    .coll = NBC_ALLREDUCE,
+    .rank = 1,
+    .size = 4,
+    .commutative = true,
+    .types = types,
+    .ntypes = 3,
+    .send = {.count = 3, .type = NBC_TYPE_SEND},
+    .recv = {.count = 3, .type = NBC_TYPE_RECV},
+};
+
+static struct nbc_ref ref(int buf, int64_t off)
+{
+    return (struct nbc_ref){.off = off, .count = 1, .type = NBC_TYPE_SEND, .buf = buf};
+}
+
+struct run {
+    struct fake fake;
+    struct nbc_sched *sched;
+    struct nbc_exec exec;
+    void *memory;
+};
+
+/* Binds a finished schedule to a fresh transport. */
+static void bind(struct run *r, struct nbc_sched *s)
+{
+    memset(&r->fake, 0, sizeof r->fake);
+    r->sched = nbc_sched_finish(s);
+    r->memory = malloc(nbc_exec_memory(r->sched));
+    nbc_exec_init(&r->exec, r->sched, &transport, &r->fake, r->memory);
+    r->exec.base[NBC_BUF_SEND] = 1000;
+    r->exec.base[NBC_BUF_RECV] = 2000;
+    r->exec.base[NBC_BUF_TEMP] = 3000;
+}
+
+static void unbind(struct run *r)
+{
+    nbc_sched_free(r->sched);
+    free(r->memory);
+}
+
+static void expect_log(struct run *r, const char *log)
+{
+    ck_assert_str_eq(r->fake.log, log);
+    r->fake.log[0] = 0;
+}
+
+/* Receives from 0 and 2, adds both to a copy of the input, sends the sum to 3 and, posted behind
+ * it, something else. */
+static struct nbc_sched *sum_of_three(void)
+{
+    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    nbc_id from0 = nbc_recv(s, ref(NBC_BUF_TEMP, 0), 0, NBC_NONE);
+    nbc_id from2 = nbc_recv(s, ref(NBC_BUF_TEMP, 8), 2, NBC_NONE);
+    nbc_id copied = nbc_copy(s, ref(NBC_BUF_RECV, 0), ref(NBC_BUF_SEND, 0), NBC_NONE);
+    nbc_id one = nbc_reduce(s, ref(NBC_BUF_RECV, 0), ref(NBC_BUF_TEMP, 0), ref(NBC_BUF_RECV, 0),
+                            nbc_join(s, copied, from0));
+    nbc_id two =
+        nbc_reduce(s, ref(NBC_BUF_RECV, 0), ref(NBC_BUF_TEMP, 8), ref(NBC_BUF_RECV, 0), one);
+    nbc_after(s, two, from2);
+    nbc_send(s, ref(NBC_BUF_RECV, 0), 3, two);
+    nbc_send(s, ref(NBC_BUF_SEND, 8), 3, NBC_NONE);
+    return s;
+}
+
+/* --- what it must do ----------------------------------------------------------------------------
+ */
+
+START_TEST(nothing_to_do_is_done_at_the_start)
+{
+    struct run r;
+    bind(&r, nbc_sched_new(&shape, 0));
+    ck_assert(nbc_exec_start(&r.exec));
+    ck_assert_int_eq(r.exec.error, 0);
+    expect_log(&r, "");
+    unbind(&r);
+}
+END_TEST
+
+START_TEST(local_work_is_done_at_the_start)
+{
+    struct run r;
+    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    nbc_id copied = nbc_copy(s, ref(NBC_BUF_RECV, 8), ref(NBC_BUF_SEND, 16), NBC_NONE);
+    nbc_reduce(s, ref(NBC_BUF_RECV, 0), ref(NBC_BUF_SEND, 0), ref(NBC_BUF_TEMP, 24), copied);
+    bind(&r, s);
+    ck_assert(nbc_exec_start(&r.exec));
+    ck_assert_int_eq(r.exec.error, 0);
+    expect_log(&r, "c + ");
+    ck_assert_uint_eq(r.fake.last[0], 2000);
+    ck_assert_uint_eq(r.fake.last[1], 1000);
+    ck_assert_uint_eq(r.fake.last[2], 3024);
+    unbind(&r);
+}
+END_TEST
+
+static void run_sum(struct run *r)
+{
+    struct fake *f = &r->fake;
+    f->next = 0;
+    memset(f->complete, 0, sizeof f->complete);
+    ck_assert(!nbc_exec_start(&r->exec));
+    expect_log(r, "r0 r2 c ");
+    ck_assert(!nbc_exec_poll(&r->exec));
+    expect_log(r, "");
+    f->complete[2] = true; /* the later one first */
+    ck_assert(!nbc_exec_poll(&r->exec));
+    expect_log(r, "");
+    f->complete[1] = true;
+    ck_assert(!nbc_exec_poll(&r->exec));
+    expect_log(r,
+               "+ + s3 s3 "); /* the second send is posted behind the first, not when it is done */
+    f->complete[4] = true;
+    ck_assert(!nbc_exec_poll(&r->exec));
+    f->complete[3] = true;
+    ck_assert(nbc_exec_poll(&r->exec));
+    expect_log(r, "");
+    ck_assert_int_eq(r->exec.error, 0);
+    ck_assert_uint_eq(f->addr[1], 3000);
+    ck_assert_uint_eq(f->addr[2], 3008);
+    ck_assert_uint_eq(f->addr[3], 2000);
+    ck_assert_uint_eq(f->addr[4], 1008);
+}
+
+START_TEST(operations_start_when_what_they_wait_for_is_done)
+{
+    struct run r;
+    bind(&r, sum_of_three());
+    run_sum(&r);
+    unbind(&r);
+}
+END_TEST
+
+START_TEST(a_finished_run_can_be_started_again)
+{
+    struct run r;
+    bind(&r, sum_of_three());
+    for (int i = 0; i < 3; i++)
+        run_sum(&r);
+    unbind(&r);
+}
+END_TEST
+
+START_TEST(two_runs_of_one_schedule_do_not_meet)
+{
+    struct run r, other;
+    bind(&r, sum_of_three());
+    memset(&other.fake, 0, sizeof other.fake);
+    other.memory = malloc(nbc_exec_memory(r.sched));
+    nbc_exec_init(&other.exec, r.sched, &transport, &other.fake, other.memory);
+    ck_assert(!nbc_exec_start(&other.exec));
+    run_sum(&r);
+    ck_assert(!nbc_exec_poll(&other.exec));
+    expect_log(&other, "r0 r2 c ");
+    free(other.memory);
+    unbind(&r);
+}
+END_TEST
+
+START_TEST(everything_complete_at_the_first_poll)
+{
+    struct run r;
+    bind(&r, sum_of_three());
+    memset(r.fake.complete, 1, sizeof r.fake.complete);
+    ck_assert(!nbc_exec_start(&r.exec));
+    ck_assert(!nbc_exec_poll(&r.exec));
+    ck_assert(nbc_exec_poll(&r.exec));
+    expect_log(&r, "r0 r2 c + + s3 s3 ");
+    unbind(&r);
+}
+END_TEST
+
+/* Many messages that complete in an arbitrary order, several in a poll. */
+START_TEST(completions_in_any_order)
+{
+    struct rng rng = {99};
+    for (int round = 0; round < 200; round++) {
+        struct run r;
+        struct nbc_sched *s = nbc_sched_new(&shape, 0);
+        int n = 1 + (int)rng_below(&rng, 20), sends = 0;
+        for (int i = 0; i < n; i++) {
+            nbc_id got = nbc_recv(s, ref(NBC_BUF_TEMP, 8 * i), i % 4, NBC_NONE);
+            nbc_send(s, ref(NBC_BUF_TEMP, 8 * i), i % 4, got);
+        }
+        bind(&r, s);
+        bool complete = nbc_exec_start(&r.exec);
+        for (int polls = 0; !complete; polls++) {
+            for (nbc_handle h = 1; h <= r.fake.next; h++)
+                r.fake.complete[h] = rng_below(&rng, 3) == 0;
+            complete = nbc_exec_poll(&r.exec);
+            ck_assert_int_lt(polls, 1000);
+        }
+        for (const char *c = r.fake.log; *c; c++)
+            sends += *c == 's';
+        ck_assert_int_eq(sends, n);
+        for (nbc_handle h = 1; h <= r.fake.next; h++)
+            ck_assert(!r.fake.alive[h]);
+        unbind(&r);
+    }
+}
+END_TEST
+
+/* --- errors -------------------------------------------------------------------------------------
+ */
+
+START_TEST(an_error_of_a_receive_at_the_start)
+{
+    struct run r;
+    bind(&r, sum_of_three());
+    r.fake.fail_recv = 17;
+    ck_assert(nbc_exec_start(&r.exec));
+    ck_assert_int_eq(r.exec.error, 17);
+    expect_log(&r, "r0 "); /* nothing more is issued */
+    unbind(&r);
+}
+END_TEST
+
+START_TEST(an_error_of_a_copy_gives_up_what_is_under_way)
+{
+    struct run r;
+    bind(&r, sum_of_three());
+    r.fake.fail_copy = 18;
+    ck_assert(nbc_exec_start(&r.exec));
+    ck_assert_int_eq(r.exec.error, 18);
+    expect_log(&r, "r0 r2 c R1 R2 ");
+    ck_assert(nbc_exec_owes(&r.exec, 0) && nbc_exec_owes(&r.exec, 1));
+    ck_assert(!nbc_exec_owes(&r.exec, 2) && !nbc_exec_owes(&r.exec, 6)); /* no receives */
+    unbind(&r);
+}
+END_TEST
+
+START_TEST(a_receive_that_had_its_message_owes_nothing)
+{
+    struct run r;
+    bind(&r, sum_of_three());
+    r.fake.fail_copy = 18;
+    r.fake.arrived = true;
+    ck_assert(nbc_exec_start(&r.exec));
+    ck_assert(!nbc_exec_owes(&r.exec, 0) && !nbc_exec_owes(&r.exec, 1));
+    unbind(&r);
+}
+END_TEST
+
+START_TEST(an_error_of_a_reduction_or_a_send_later_on)
+{
+    for (int what = 0; what < 2; what++) {
+        struct run r;
+        bind(&r, sum_of_three());
+        ck_assert(!nbc_exec_start(&r.exec));
+        r.fake.complete[1] = r.fake.complete[2] = true;
+        if (what)
+            r.fake.fail_send = 19;
+        else
+            r.fake.fail_reduce = 19;
+        ck_assert(nbc_exec_poll(&r.exec));
+        ck_assert_int_eq(r.exec.error, 19);
+        expect_log(&r, what ? "r0 r2 c + + s3 " : "r0 r2 c + ");
+        ck_assert(!nbc_exec_owes(&r.exec, 0) && !nbc_exec_owes(&r.exec, 1));
+        unbind(&r);
+    }
+}
+END_TEST
+
+START_TEST(an_error_of_a_message_ends_the_run)
+{
+    struct run r;
+    bind(&r, sum_of_three());
+    ck_assert(!nbc_exec_start(&r.exec));
+    r.fake.complete[1] = true;
+    r.fake.fail_poll = 20;
+    ck_assert(nbc_exec_poll(&r.exec));
+    ck_assert_int_eq(r.exec.error, 20);
+    expect_log(&r, "r0 r2 c R2 ");
+    ck_assert(!nbc_exec_owes(&r.exec, 0) && nbc_exec_owes(&r.exec, 1));
+    unbind(&r);
+}
+END_TEST
+
+START_TEST(a_failed_run_can_be_started_again)
+{
+    struct run r;
+    bind(&r, sum_of_three());
+    r.fake.fail_copy = 18;
+    ck_assert(nbc_exec_start(&r.exec));
+    r.fake.fail_copy = 0;
+    r.fake.log[0] = 0;
+    run_sum(&r);
+    unbind(&r);
+}
+END_TEST
+
+/* The n-th call of the transport fails, for every n, somewhere among the ranks of a real algorithm:
+ * that rank must end with the error, and call nothing any more (the simulation watches). */
+START_TEST(any_call_may_fail)
+{
+    const struct nbc_alg *alg = &nbc_algs[_i];
+    struct test_case c = {.alg = alg,
+                          .size = 4,
+                          .remote = alg->needs & NBC_INTER ? 2 : 0,
+                          .count = 3,
+                          .layout = GAP,
+                          .graph = 4,
+                          .segment = 24,
+                          .nodes = 2,
+                          .runs = 2,
+                          .seed = 1};
+    case_normalize(&c);
+    bool failed = true;
+    for (int call = 1; failed; call++) {
+        struct world *w = world_new(&c);
+        ck_assert_msg(!world_build(w), "%s", w->text);
+        struct sim_config config = {.seed = (uint64_t)call,
+                                    .rendezvous = call % 2,
+                                    .jitter = 2,
+                                    .delay = 2,
+                                    .fail_at = call};
+        struct sim *sim = sim_new(&config);
+        world_start(w, sim);
+        const char *wrong = sim_run(sim);
+        failed = sim_failed(sim);
+        int told = 0;
+        for (int id = 0; id < w->n; id++)
+            told += w->ranks[id].exec.error != 0;
+        ck_assert_msg(!wrong, "%s:%s, call %d: %s", nbc_coll_name(alg->coll), alg->name, call,
+                      wrong);
+        ck_assert_int_eq(told, failed);
+        ck_assert_msg(!world_result(w), "%s", w->text); /* who ends well ends right */
+        sim_free(sim);
+        world_free(w);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("exec");
+    TCase *tc = tcase_create("exec");
+    tcase_set_timeout(tc, 0);
+    tcase_add_test(tc, nothing_to_do_is_done_at_the_start);
+    tcase_add_test(tc, local_work_is_done_at_the_start);
+    tcase_add_test(tc, operations_start_when_what_they_wait_for_is_done);
+    tcase_add_test(tc, a_finished_run_can_be_started_again);
+    tcase_add_test(tc, two_runs_of_one_schedule_do_not_meet);
+    tcase_add_test(tc, everything_complete_at_the_first_poll);
+    tcase_add_test(tc, completions_in_any_order);
+    tcase_add_test(tc, an_error_of_a_receive_at_the_start);
+    tcase_add_test(tc, an_error_of_a_copy_gives_up_what_is_under_way);
+    tcase_add_test(tc, a_receive_that_had_its_message_owes_nothing);
+    tcase_add_test(tc, an_error_of_a_reduction_or_a_send_later_on);
+    tcase_add_test(tc, an_error_of_a_message_ends_the_run);
+    tcase_add_test(tc, a_failed_run_can_be_started_again);
+    tcase_add_loop_test(tc, any_call_may_fail, 0, nbc_nalgs);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}

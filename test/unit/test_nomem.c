@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory runs out: at the first allocation, at the second, …, in every builder and in the check.
+ * Linked so that the allocation functions called here and in the library are the ones below. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cases.h"
+#include "unit.h"
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+
+static int countdown; /* 1: the next allocation fails, and those after it; 0: none does */
+static int failures;
+
+static bool fails(void)
+{
+    if (countdown == 0)
+        return false;
+    if (countdown > 1) {
+        countdown--;
+        return false;
+    }
+    failures++;
+    return true;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+    return fails() ? NULL : __real_realloc(p, size);
+}
+
+static struct test_case case_of(const struct nbc_alg *alg)
+{
+    struct test_case c = {.alg = alg,
+                          .size = 8,
+                          .root = 1,
+                          .remote = alg->needs & NBC_INTER ? 8 : 0,
+                          .count = 7,
+                          .layout = GAP,
+                          .graph = 4,
+                          .nodes = alg->needs & NBC_NODES ? 2 : 0,
+                          .segment = 16,
+                          .seed = 8};
+    case_normalize(&c);
+    return c;
+}
+
+START_TEST(a_builder_without_memory_gives_no_schedule)
+{
+    struct test_case c = case_of(&nbc_algs[_i]);
+    struct world *w = world_new(&c);
+    for (int id = 0; id < w->n; id++) {
+        const struct nbc_shape *shape = &w->party[id].shape;
+        struct nbc_sched *s = NULL;
+        for (int n = 1; !s; n++) {
+            ck_assert_int_lt(n, 1000);
+            countdown = n;
+            failures = 0;
+            s = c.alg->build(shape);
+            countdown = 0;
+            ck_assert_msg(!s == (failures > 0), "rank %d, allocation %d: %s", id, n,
+                          s ? "a schedule that lacks something" : "no schedule for no reason");
+        }
+        nbc_sched_free(s);
+    }
+    world_free(w);
+}
+END_TEST
+
+START_TEST(a_check_without_memory_says_so)
+{
+    struct test_case c = case_of(&nbc_algs[_i]);
+    struct world *w = world_new(&c);
+    ck_assert(!world_build(w));
+    bool checked = false;
+    for (int n = 1; !checked; n++) {
+        char text[200];
+        ck_assert_int_lt(n, 1000);
+        countdown = n;
+        failures = 0;
+        const char *wrong =
+            nbc_sched_check(w->party[0].sched, &w->party[0].shape, text, sizeof text);
+        countdown = 0;
+        checked = failures == 0;
+        ck_assert_msg(checked ? !wrong : wrong && strcmp(wrong, "out of memory") == 0,
+                      "allocation %d: %s", n, wrong ? wrong : "fine");
+    }
+    world_free(w);
+}
+END_TEST
+
+/* Growing arrays: a schedule of thousands of operations from a hint of none. */
+START_TEST(long_schedules_without_memory)
+{
+    static const struct nbc_type types[] = {
+        {1, 1, 0, 1, true}, {8, 8, 0, 8, true}, {8, 8, 0, 8, true}};
+    const struct nbc_shape shape = {
+        .coll = NBC_BARRIER, .size = 4, .rank = 1, .types = types, .ntypes = 3};
+    struct nbc_sched *s = NULL;
+    for (int n = 1; !s; n++) {
+        countdown = n;
+        failures = 0;
+        s = nbc_sched_new(&shape, 0);
+        if (!s)
+            continue;
+        struct nbc_ref nothing = nbc_temp_bytes(s, 0);
+        for (int i = 0; i < 1000; i++) {
+            nbc_id got = nbc_recv(s, nothing, 0, NBC_NONE);
+            nbc_after(s, nbc_send(s, nothing, 2, got), nbc_join(s, got, i));
+            nbc_fence(s);
+        }
+        s = nbc_sched_finish(s);
+        countdown = 0;
+        ck_assert(!s == (failures > 0));
+    }
+    ck_assert_int_ge(s->nops, 3000);
+    nbc_sched_free(s);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("no memory");
+    TCase *tc = tcase_create("no memory");
+    tcase_set_timeout(tc, 0);
+    tcase_add_loop_test(tc, a_builder_without_memory_gives_no_schedule, 0, nbc_nalgs);
+    tcase_add_loop_test(tc, a_check_without_memory_says_so, 0, nbc_nalgs);
+    tcase_add_test(tc, long_schedules_without_memory);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}

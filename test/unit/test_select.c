@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* Which algorithm runs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cases.h"
+#include "unit.h"
+
+static const struct nbc_type types[] = {{1, 1, 0, 1, true}, {8, 8, 0, 8, true}, {8, 8, 0, 8, true}};
+
+static struct nbc_shape shape_of(enum nbc_coll coll, int size, int64_t count)
+{
+    return (struct nbc_shape){
+        .coll = coll,
+        .size = size,
+        .commutative = true,
+        .types = types,
+        .ntypes = 3,
+        .send = {.count = count, .type = NBC_TYPE_SEND},
+        .recv = {.count = count, .type = NBC_TYPE_RECV},
+    };
+}
+
+/* The n-th row of a collective (for one group, or for two), or NULL. */
+static const struct nbc_alg *row(enum nbc_coll coll, bool inter, int n)
+{
+    for (int i = 0; i < nbc_nalgs; i++)
+        if (nbc_algs[i].coll == coll && !!(nbc_algs[i].needs & NBC_INTER) == inter && n-- == 0)
+            return &nbc_algs[i];
+    return NULL;
+}
+
+START_TEST(rows_stand_together_and_have_names_of_their_own)
+{
+    bool seen[NBC_NCOLLS] = {0};
+    for (int i = 0; i < nbc_nalgs; i++) {
+        const struct nbc_alg *alg = &nbc_algs[i];
+        bool same = i > 0 && nbc_algs[i - 1].coll == alg->coll;
+        ck_assert_msg(same || !seen[alg->coll], "rows of %s are apart", nbc_coll_name(alg->coll));
+        seen[alg->coll] = true;
+        ck_assert_ptr_eq(nbc_alg_by_name(alg->coll, alg->name), alg);
+        ck_assert(alg->build && alg->purpose[0]);
+    }
+    for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++) {
+        ck_assert_msg(seen[coll], "no row for %s", nbc_coll_name(coll));
+        ck_assert_ptr_null(nbc_alg_by_name(coll, "no such algorithm"));
+    }
+    ck_assert_ptr_null(nbc_alg_by_name(NBC_BARRIER, row(NBC_BCAST, false, 0)->name));
+}
+END_TEST
+
+START_TEST(needs_are_met)
+{
+    const struct {
+        unsigned needs;
+        int size, remote;
+        bool commutative, nodes, applies;
+    } table[] = {
+        {NBC_ANY, 1, 0, false, false, true},
+        {NBC_ANY, 5, 3, true, false, false}, /* not for two groups */
+        {NBC_INTER, 5, 3, false, false, true},
+        {NBC_INTER, 5, 0, true, true, false},
+        {NBC_COMMUTATIVE, 5, 0, true, false, true},
+        {NBC_COMMUTATIVE, 5, 0, false, false, false},
+        {NBC_POW2, 1, 0, false, false, true},
+        {NBC_POW2, 6, 0, false, false, false},
+        {NBC_POW2, 64, 0, false, false, true},
+        {NBC_POW2 | NBC_INTER, 5, 3, false, false, true}, /* both groups together */
+        {NBC_POW2 | NBC_INTER, 4, 2, false, false, false},
+        {NBC_EVEN, 6, 0, false, false, true},
+        {NBC_EVEN, 7, 0, false, false, false},
+        {NBC_MULTI, 1, 0, false, false, false},
+        {NBC_MULTI, 2, 0, false, false, true},
+        {NBC_NODES, 6, 0, false, false, false},
+        {NBC_NODES, 6, 0, false, true, true},
+        {NBC_NODES | NBC_COMMUTATIVE, 6, 0, false, true, false},
+        {NBC_EVEN | NBC_COMMUTATIVE, 6, 0, true, false, true},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const int node_of[64] = {0, 1};
+        const struct nbc_nodes nodes = {node_of, 2};
+        const struct nbc_alg alg = {.needs = table[i].needs};
+        struct nbc_shape s = shape_of(NBC_ALLREDUCE, table[i].size, 1);
+        s.remote_size = table[i].remote;
+        s.commutative = table[i].commutative;
+        s.nodes = table[i].nodes ? &nodes : NULL;
+        ck_assert_msg(nbc_alg_applies(&alg, &s) == table[i].applies, "line %d", (int)i);
+    }
+}
+END_TEST
+
+START_TEST(an_override_wins_where_it_applies)
+{
+    struct nbc_shape s = shape_of(NBC_BCAST, 6, 100);
+    int64_t segment = 5;
+    const struct nbc_alg *last = row(NBC_BCAST, false, 0);
+    for (int i = 0; row(NBC_BCAST, false, i); i++)
+        if (nbc_alg_applies(row(NBC_BCAST, false, i), &s))
+            last = row(NBC_BCAST, false, i);
+    const struct nbc_rule rule = {.coll = NBC_BCAST,
+                                  .max_size = 100,
+                                  .max_bytes = 1000,
+                                  .alg = row(NBC_BCAST, false, 0),
+                                  .segment = 77};
+    const struct nbc_rules rules = {&rule, 1};
+    ck_assert_ptr_eq(nbc_select(&s, last, &rules, &segment), last);
+    ck_assert_int_eq(segment, 0);
+    /* of another collective, and for two groups */
+    ck_assert_ptr_eq(nbc_select(&s, row(NBC_BARRIER, false, 0), &rules, &segment), rule.alg);
+    ck_assert_int_eq(segment, 77);
+    ck_assert_ptr_eq(nbc_select(&s, row(NBC_BCAST, true, 0), &rules, &segment), rule.alg);
+}
+END_TEST
+
+START_TEST(without_rules_the_first_row_that_applies)
+{
+    int64_t segment = 5;
+    for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++) {
+        struct nbc_shape s = shape_of(coll, 6, 1);
+        int i = 0;
+        while (!nbc_alg_applies(row(coll, false, i), &s))
+            i++;
+        const struct nbc_rules none = {NULL, 0};
+        s.recv.counts = s.send.counts = (struct nbc_ints){(const int32_t[6]){0}, 4};
+        ck_assert_ptr_eq(nbc_select(&s, NULL, NULL, &segment), row(coll, false, i));
+        ck_assert_int_eq(segment, 0);
+        ck_assert_ptr_eq(nbc_select(&s, NULL, &none, &segment), row(coll, false, i));
+    }
+}
+END_TEST
+
+START_TEST(rules_match_ranks_and_bytes)
+{
+    const struct nbc_alg *a = row(NBC_BCAST, false, 1), *b = row(NBC_BCAST, false, 2);
+    const struct nbc_rule rule[] = {
+        {NBC_ALLREDUCE, 0, 1000, 0, INT64_MAX, row(NBC_ALLREDUCE, false, 1), 0},
+        {NBC_BCAST, 3, 5, 80, 160, a, 11},
+        {NBC_BCAST, 5, 8, 160, 800, b, 22},
+    };
+    const struct nbc_rules rules = {rule, 3};
+    const struct {
+        int size;
+        int64_t count;
+        const struct nbc_alg *alg;
+        int64_t segment;
+    } table[] = {
+        {2, 15, NULL, 0}, {3, 15, a, 11},    {5, 10, a, 11},    {5, 9, NULL, 0},
+        {5, 20, a, 11},   {5, 21, b, 22},    {6, 20, b, 22},    {6, 19, NULL, 0},
+        {8, 100, b, 22},  {9, 100, NULL, 0}, {8, 101, NULL, 0},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct nbc_shape s = shape_of(NBC_BCAST, table[i].size, table[i].count);
+        int64_t segment = -1;
+        const struct nbc_alg *alg = nbc_select(&s, NULL, &rules, &segment);
+        ck_assert_ptr_eq(alg, table[i].alg ? table[i].alg : nbc_select(&s, NULL, NULL, &segment));
+        if (table[i].alg)
+            ck_assert_int_eq(segment, table[i].segment);
+    }
+}
+END_TEST
+
+START_TEST(rules_yield_to_preconditions)
+{
+    struct nbc_alg needy = *row(NBC_ALLREDUCE, false, 0);
+    needy.needs = NBC_COMMUTATIVE;
+    const struct nbc_rule rule[] = {
+        {NBC_ALLREDUCE, 0, 100, 0, INT64_MAX, &needy, 11},
+        {NBC_ALLREDUCE, 0, 100, 0, INT64_MAX, row(NBC_ALLREDUCE, false, 0), 22}};
+    const struct nbc_rules rules = {rule, 2};
+    struct nbc_shape s = shape_of(NBC_ALLREDUCE, 6, 1);
+    int64_t segment;
+    ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), &needy);
+    s.commutative = false;
+    ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), rule[1].alg);
+    ck_assert_int_eq(segment, 22);
+    s.remote_size = 6;
+    ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), row(NBC_ALLREDUCE, true, 0));
+    ck_assert_int_eq(segment, 0);
+}
+END_TEST
+
+START_TEST(unknown_bytes_match_only_rules_for_all_bytes)
+{
+    struct nbc_shape s = shape_of(NBC_GATHERV, 6, 1);
+    const struct nbc_alg *first = row(NBC_GATHERV, false, 0), *other = row(NBC_GATHERV, false, 1);
+    struct nbc_rule rule = {NBC_GATHERV, 0, 100, 0, INT64_MAX, other, 0};
+    const struct nbc_rules rules = {&rule, 1};
+    int64_t segment;
+    ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), other);
+    rule.min_bytes = 1;
+    ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), first);
+    rule.min_bytes = 0;
+    rule.max_bytes = INT64_MAX - 1;
+    ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), first);
+}
+END_TEST
+
+/* Every collective has a row that applies to every call it can be made with. */
+START_TEST(there_is_always_an_algorithm)
+{
+    enum nbc_coll coll = (enum nbc_coll)_i;
+    for (int size = 1; size <= 40; size++)
+        for (int remote = 0; remote <= 9; remote++)
+            for (int commutative = 0; commutative < 2; commutative++) {
+                struct nbc_shape s = shape_of(coll, size, 1);
+                bool any = false;
+                s.remote_size = remote;
+                s.commutative = commutative;
+                for (int i = 0; i < nbc_nalgs; i++)
+                    any |= nbc_algs[i].coll == coll && nbc_alg_applies(&nbc_algs[i], &s);
+                bool defined = !remote || (coll != NBC_SCAN && coll != NBC_EXSCAN &&
+                                           coll < NBC_NEIGHBOR_ALLGATHER);
+                ck_assert_msg(any == defined, "%s on %d and %d ranks", nbc_coll_name(coll), size,
+                              remote);
+            }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("select");
+    TCase *tc = tcase_create("select");
+    tcase_set_timeout(tc, 0);
+    tcase_add_test(tc, rows_stand_together_and_have_names_of_their_own);
+    tcase_add_test(tc, needs_are_met);
+    tcase_add_test(tc, an_override_wins_where_it_applies);
+    tcase_add_test(tc, without_rules_the_first_row_that_applies);
+    tcase_add_test(tc, rules_match_ranks_and_bytes);
+    tcase_add_test(tc, rules_yield_to_preconditions);
+    tcase_add_test(tc, unknown_bytes_match_only_rules_for_all_bytes);
+    tcase_add_loop_test(tc, there_is_always_an_algorithm, 0, NBC_NCOLLS);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
