@@ -116,6 +116,8 @@ void nbc_progress_start(struct nbc_request *r)
         return;
     }
     enter(r);
+    if (r->poll)
+        return;
     if (r->persistent) {
         begin(r);
         return;
@@ -130,6 +132,13 @@ void nbc_progress_start(struct nbc_request *r)
 static void poll_one(struct nbc_request *r)
 {
     struct nbc_context *c = r->context;
+    if (r->poll) {
+        if (!r->poll(r))
+            return;
+        leave(r);
+        r->state = NBC_COMPLETE;
+        return;
+    }
     if (is_deferred(r) || !nbc_exec_poll(&r->exec))
         return;
     complete(r);

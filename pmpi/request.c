@@ -112,6 +112,7 @@ void nbc_request_free(struct nbc_request *r)
     if (context)
         let_go(r);
     r->context = NULL;
+    r->poll = NULL;
     r->state = NBC_IDLE;
     count_live(-1);
     if (!plan || !nbc_plan_give(plan, r))

@@ -31,6 +31,10 @@ struct nbc_request {
     bool orphan; /* receives what a failed operation still owes; nobody waits for it (orphan.h) */
     int error;   /* of a complete operation */
 
+    /* For what is no collective of ours (idup.c): moves it on instead of exec, true when it is
+     * complete; error is set then. Under the lock, which it may let go meanwhile. */
+    bool (*poll)(struct nbc_request *r);
+
     /* What the transport wants to know. */
     MPI_Comm comm; /* the hidden one */
     int tag; /* −1: a failed persistent operation has lost it to its orphan */

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* MPI_Comm_idup: MPI-4.1 section 7.4.2. It is local, so the hidden duplicate is made like the
+ * program's, by an MPI_Comm_idup of the parent's hidden one. The request is ours, and complete when
+ * both are: only then may a collective be started on the new communicator, and its context is
+ * there. */
+#include "next.h"
+
+#ifdef HAVE_MPI_COMM_IDUP
+#include "call.h"
+#include "export.h"
+#include "lock.h"
+#include "progress.h"
+#include "rendezvous.h"
+
+/* In the working memory of the request. */
+struct idup {
+    MPI_Comm *user; /* the program's variable */
+    MPI_Comm hidden;
+    MPI_Request request[2];
+    bool adopting; /* a thread is past both requests */
+};
+
+/* Attributes are not for our lock: Open MPI calls back, and so to us, with its own lock held. */
+static int adopt(const struct idup *d)
+{
+    nbc_unlock();
+    int error = nbc_context_adopt(*d->user, d->hidden);
+    nbc_lock();
+    return error;
+}
+
+static bool poll(struct nbc_request *r)
+{
+    struct idup *d = r->memory;
+    MPI_Status ignored[2];
+    int flag = 0;
+    if (d->adopting)
+        return false;
+    int error = NEXT(Testall)(2, d->request, &flag, ignored);
+    if (!error && !flag)
+        return false;
+    d->adopting = true;
+    if (!error)
+        error = adopt(d);
+    r->error = error;
+    return true;
+}
+
+/* The request of a call, before anything is under way. */
+static int prepare(MPI_Comm comm, MPI_Comm *newcomm, struct nbc_request **out)
+{
+    struct nbc_request *r = nbc_request_new();
+    if (!r)
+        return MPI_ERR_NO_MEM;
+    if (!nbc_request_reserve(r, sizeof(struct idup))) {
+        nbc_request_free(r);
+        return MPI_ERR_NO_MEM;
+    }
+    *(struct idup *)r->memory = (struct idup){.user = newcomm};
+    r->context = nbc_context_find(comm);
+    nbc_context_hold(r->context);
+    r->poll = poll;
+    *out = r;
+    return MPI_SUCCESS;
+}
+
+static int begin(MPI_Comm comm, MPI_Comm *newcomm, struct nbc_request **r)
+{
+    nbc_lock();
+    int error = prepare(comm, newcomm, r);
+    nbc_unlock();
+    return error ? nbc_raise(comm, error) : MPI_SUCCESS;
+}
+
+/* error: what the native call returned, having raised it. */
+static int end(MPI_Comm comm, struct nbc_request *r, int error, MPI_Request *request)
+{
+    struct idup *d = r->memory;
+    bool ours = !error;
+    nbc_lock();
+    if (ours)
+        error = NEXT(Comm_idup)(r->context->hidden, &d->hidden, &d->request[1]);
+    if (error) {
+        nbc_request_free(r);
+    } else {
+        nbc_progress_start(r);
+        *request = r->handle;
+    }
+    nbc_unlock();
+    return error && ours ? nbc_raise(comm, error) : error;
+}
+
+/* The native call runs the program's attribute callbacks: not under the lock. */
+#define IDUP(name, params, args, native)                 \
+    EXPORT(int, name, params, args)                      \
+    {                                                    \
+        struct nbc_request *r = NULL;                    \
+        if (!newcomm || !request || !nbc_knows(comm))    \
+            return NEXT(name) args;                      \
+        int error = begin(comm, newcomm, &r);            \
+        if (!r)                                          \
+            return error;                                \
+        struct idup *d = r->memory;                      \
+        return end(comm, r, NEXT(name) native, request); \
+    }
+
+IDUP(Comm_idup, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request), (comm, newcomm, request),
+     (comm, newcomm, &d->request[0]))
+
+#ifdef HAVE_MPI_COMM_IDUP_WITH_INFO
+IDUP(Comm_idup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request),
+     (comm, info, newcomm, request), (comm, info, newcomm, &d->request[0]))
+#endif
+#endif
