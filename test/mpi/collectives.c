@@ -3,61 +3,13 @@
  * place, all operators, predefined and derived types, on the world and on parts of it.
  *
  *     collectives [NAME…]     only those; so that each algorithm can be forced through all of it */
-#include "cases.h"
+#include "batch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_BATCH = 24 };
-
 static const int sizes[] = {0, 1, 7, 60, 1000};
 enum { NSIZES = sizeof sizes / sizeof *sizes, LARGE = 70000 };
-
-/* Cases that run at the same time: few waits for many operations. */
-struct batch {
-    enum mode mode;
-    int n;
-    struct spec spec[MAX_BATCH];
-};
-
-static void run_batch(struct batch *b)
-{
-    struct testcase *c[MAX_BATCH];
-    MPI_Request request[MAX_BATCH];
-    MPI_Status status[MAX_BATCH];
-    int rounds = b->mode == PERSISTENT ? 3 : 1;
-
-    for (int i = 0; i < b->n; i++) {
-        c[i] = case_new(&b->spec[i]);
-        case_fill(c[i], 0);
-        case_expect(c[i], case_call(c[i], b->mode, MPI_INFO_NULL, &request[i]), "call");
-        case_drop(c[i]);
-    }
-    for (int round = 0; round < rounds; round++) {
-        for (int i = 0; i < b->n && b->mode == PERSISTENT; i++) {
-            case_fill(c[i], round);
-            MPI_Start(&request[i]);
-        }
-        bool failed = MPI_Waitall(b->n, request, status) != MPI_SUCCESS;
-        for (int i = 0; i < b->n; i++) {
-            case_expect(c[i], failed ? status[i].MPI_ERROR : MPI_SUCCESS, "MPI_Waitall");
-            case_check(c[i], b->mode == PERSISTENT ? "persistent" : "nonblocking");
-        }
-    }
-    for (int i = 0; i < b->n; i++) {
-        if (b->mode == PERSISTENT)
-            MPI_Request_free(&request[i]);
-        case_delete(c[i]);
-    }
-    b->n = 0;
-}
-
-static void add(struct batch *b, const struct spec *spec)
-{
-    b->spec[b->n++] = *spec;
-    if (b->n == MAX_BATCH)
-        run_batch(b);
-}
 
 /* The blocking collective gives the same: the definition by which all are checked is the MPI's too.
  * Only with plain arguments, because the MPIs' own have bugs: MPICH 4.0.2 ignores the displacement
@@ -109,17 +61,17 @@ static void sweep(enum coll coll, const struct group *g, enum mode mode)
                 struct spec s =
                     make_spec(coll, g, serial++, coll_rooted(coll) ? root : 0, sizes[i]);
                 s.in_place = k > 0;
-                add(&batch, &s);
+                batch_add(&batch, &s);
                 if (mode == NONBLOCKING)
                     run_blocking(s, &blocking);
             }
-    run_batch(&batch);
+    batch_run(&batch);
     for (int k = 0; k < 4 && coll != BARRIER; k++) {
         struct spec s = make_spec(coll, g, serial++, (k * 5) % g->size, large(coll, g->size));
         s.in_place = in_place && k % 2 == 1;
-        add(&batch, &s);
+        batch_add(&batch, &s);
     }
-    run_batch(&batch);
+    batch_run(&batch);
 }
 
 /* Sums of numbers that do not add up exactly: all ranks have the same bits. */

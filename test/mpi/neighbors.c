@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* The neighborhood collectives on all sorts of topologies. Which block goes where is first
+ * established by plain messages, as the standard defines it, and not by what an MPI's own
+ * neighborhood collectives do: some are wrong where a process is its neighbor's neighbor twice. */
+#include "batch.h"
+
+#include <stdio.h>
+
+static const int sizes[] = {0, 1, 7, 500};
+enum { NSIZES = sizeof sizes / sizeof *sizes };
+
+static int topologies;
+
+static void sweep(const struct group *g, enum mode mode, int serial)
+{
+    struct batch batch = {.mode = mode};
+
+    for (int coll = NINTRA; coll < NCOLLS; coll++)
+        for (int i = 0; i < NSIZES; i++) {
+            uint64_t seed = mix_in(mix_in(test_seed, serial), coll * NSIZES + i);
+            struct spec s = spec_random((enum coll)coll, g, seed, 1);
+            s.style.fine = (coll + i + serial) % 2 == 0;
+            s.count = s.style.fine ? sizes[i] : (sizes[i] + SEXTET - 1) / SEXTET;
+            batch_add(&batch, &s);
+        }
+    batch_run(&batch);
+}
+
+/* All collectives on a communicator, which is freed. */
+static void run(MPI_Comm comm, const char *what)
+{
+    struct group *g;
+
+    topologies++; /* on every rank: seeds come from it */
+    if (comm == MPI_COMM_NULL)
+        return;
+    test_place("%s", what);
+    g = group_new(comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    topology_verify(g->topology, comm);
+    sweep(g, NONBLOCKING, topologies);
+    if (test_has_persistent())
+        sweep(g, PERSISTENT, topologies);
+    group_delete(g);
+}
+
+static void cartesian(int ndims, int a, int b, int c, int periodic)
+{
+    int dims[] = {a, b, c}, periods[] = {periodic & 1, periodic >> 1 & 1, periodic >> 2 & 1};
+    int n = a * (ndims > 1 ? b : 1) * (ndims > 2 ? c : 1);
+    char what[80];
+    MPI_Comm comm;
+
+    if (n > test_size || n < 1)
+        return;
+    snprintf(what, sizeof what, "Cartesian, %d dimensions: %d %d %d, periodic %d", ndims, a, b, c,
+             periodic);
+    MPI_Cart_create(MPI_COMM_WORLD, ndims, dims, periods, 0, &comm);
+    run(comm, what);
+}
+
+/* Rows and columns of a grid, whose neighbors are others than the grid's. */
+static void cartesian_parts(void)
+{
+    int dims[] = {0, 0}, periods[] = {1, 0};
+    MPI_Comm grid, part;
+
+    MPI_Dims_create(test_size, 2, dims);
+    MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &grid);
+    for (int d = 0; d < 2; d++) {
+        int remain[] = {d == 0, d == 1};
+        MPI_Cart_sub(grid, remain, &part);
+        run(part, "MPI_Cart_sub");
+    }
+    MPI_Comm_dup(grid, &part);
+    run(part, "MPI_Comm_dup of a grid");
+    MPI_Comm_free(&grid);
+}
+
+/* Three edges to the next rank, one to itself, and rank 0 receives from all besides. */
+static void multigraph(void)
+{
+    int next = (test_rank + 1) % test_size, before = (test_rank - 1 + test_size) % test_size;
+    int in[64] = {before, test_rank, before, before}, out[] = {next, next, test_rank, next, 0};
+    int nin = 4;
+    MPI_Comm comm;
+
+    for (int i = 0; i < test_size && test_rank == 0 && nin < 64; i++)
+        in[nin++] = i;
+    if (test_size > 60)
+        return;
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, nin, in, MPI_UNWEIGHTED, 5, out, MPI_UNWEIGHTED,
+                                   MPI_INFO_NULL, 0, &comm);
+    run(comm, "multigraph");
+}
+
+/* One direction only: the first sends to all others, who have nobody to send to. */
+static void one_way(void)
+{
+    int source = 0, others[64], n = test_size < 64 ? test_size - 1 : 63;
+    bool receives = test_rank > 0 && test_rank <= n;
+    MPI_Comm comm;
+
+    for (int i = 0; i < n; i++)
+        others[i] = i + 1;
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, receives, &source, MPI_UNWEIGHTED,
+                                   test_rank == 0 ? n : 0, others, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+                                   &comm);
+    run(comm, "one way");
+}
+
+static void nobody(void)
+{
+    int none = 0;
+    MPI_Comm comm;
+
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 0, &none, MPI_UNWEIGHTED, 0, &none,
+                                   MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+    run(comm, "no neighbors at all");
+}
+
+int main(int argc, char **argv)
+{
+    struct rng rng;
+
+    test_init(&argc, &argv);
+    kinds_init();
+    rng = rng_shared(1);
+    for (int periodic = 0; periodic < 2; periodic++) {
+        cartesian(1, 1, 0, 0, periodic);
+        cartesian(1, 2, 0, 0, periodic);
+        cartesian(1, test_size, 0, 0, periodic);
+    }
+    for (int periodic = 0; periodic < 4; periodic++) {
+        cartesian(2, 2, test_size / 2, 0, periodic);
+        cartesian(2, test_size, 1, 0, periodic);
+    }
+    cartesian(3, 2, 2, 2, 7);
+    cartesian(3, 1, 2, test_size / 2, 5);
+    cartesian_parts();
+    multigraph();
+    one_way();
+    nobody();
+    for (int i = 0; i < test_scale(8, 400); i++)
+        run(topology_make(MPI_COMM_WORLD, (enum topology_kind)(i % NTOPOLOGIES), &rng), "random");
+    kinds_finish();
+    return test_done();
+}
