@@ -273,9 +273,6 @@ int main(int argc, char **argv)
     if (argc > 1)
         return run_command(argc, argv);
     Suite *suite = suite_create("algorithms");
-    TCase *tc = tcase_create("every row of algs.def");
-    tcase_set_timeout(tc, 0);
-    tcase_add_loop_test(tc, every_case, 0, nbc_nalgs);
-    suite_add_tcase(suite, tc);
+    add_for_each_row(suite, every_case);
     return run_suite(suite);
 }

@@ -467,7 +467,7 @@ int main(void)
     tcase_add_test(tc, an_error_of_a_reduction_or_a_send_later_on);
     tcase_add_test(tc, an_error_of_a_message_ends_the_run);
     tcase_add_test(tc, a_failed_run_can_be_started_again);
-    tcase_add_loop_test(tc, any_call_may_fail, 0, nbc_nalgs);
     suite_add_tcase(suite, tc);
+    add_for_each_row(suite, any_call_may_fail);
     return run_suite(suite);
 }

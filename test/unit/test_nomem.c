@@ -138,9 +138,9 @@ int main(void)
     Suite *suite = suite_create("no memory");
     TCase *tc = tcase_create("no memory");
     tcase_set_timeout(tc, 0);
-    tcase_add_loop_test(tc, a_builder_without_memory_gives_no_schedule, 0, nbc_nalgs);
-    tcase_add_loop_test(tc, a_check_without_memory_says_so, 0, nbc_nalgs);
     tcase_add_test(tc, long_schedules_without_memory);
     suite_add_tcase(suite, tc);
+    add_for_each_row(suite, a_check_without_memory_says_so);
+    add_for_each_row(suite, a_builder_without_memory_gives_no_schedule);
     return run_suite(suite);
 }

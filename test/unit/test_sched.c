@@ -636,7 +636,7 @@ int main(void)
     tcase_add_test(tc, check_wants_copies_of_one_size);
     tcase_add_test(tc, check_wants_slots_counts_and_buffers_that_exist);
     tcase_add_test(tc, check_finds_broken_graphs);
-    tcase_add_loop_test(tc, a_schedule_that_passes_the_check_runs_right, 0, nbc_nalgs);
     suite_add_tcase(suite, tc);
+    add_for_each_row(suite, a_schedule_that_passes_the_check_runs_right);
     return run_suite(suite);
 }

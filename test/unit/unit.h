@@ -13,6 +13,21 @@
             ck_abort_msg("%s", #condition); \
     } while (0)
 
+/* A test case for every algorithm, named "allreduce:ring"; the test finds its row in _i. Check
+ * keeps the names' addresses. */
+#define add_for_each_row(suite, test)                                                           \
+    do {                                                                                        \
+        static char names[500][80];                                                             \
+        for (int row = 0; row < nbc_nalgs && row < 500; row++) {                                \
+            snprintf(names[row], sizeof names[row], "%s:%s", nbc_coll_name(nbc_algs[row].coll), \
+                     nbc_algs[row].name);                                                       \
+            TCase *tcase = tcase_create(names[row]);                                            \
+            tcase_set_timeout(tcase, 0);                                                        \
+            tcase_add_loop_test(tcase, test, row, row + 1);                                     \
+            suite_add_tcase(suite, tcase);                                                      \
+        }                                                                                       \
+    } while (0)
+
 /* Runs a suite in this process, so that sanitizers and debuggers see it. */
 static inline int run_suite(Suite *suite)
 {
