@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* Bad arguments: the error class of the standard, through the communicator's error handler, with
+ * nothing sent and the request untouched. Only one rank makes the bad call, so that whatever it
+ * would send, or count as a call, shows in the good one that follows on all. */
+#include "util.h"
+
+#include <stdio.h>
+
+enum { N = 4 };
+
+static int in[64 * N], out[64 * N];
+static int counts[64], displs[64], negative[64];
+static MPI_Datatype types[64], no_types[64];
+static MPI_Datatype derived;
+
+/* The call under test: nonblocking, or persistent. */
+struct way {
+    bool persistent;
+    MPI_Comm comm;
+    MPI_Request *request;
+};
+
+#define CALL(Name, name, ...)                                                           \
+    (w->persistent ? MPI_##Name##_init(__VA_ARGS__, w->comm, MPI_INFO_NULL, w->request) \
+                   : MPI_I##name(__VA_ARGS__, w->comm, w->request))
+
+#define BAD(function, Name, name, ...)        \
+    static int function(struct way *w)        \
+    {                                         \
+        return CALL(Name, name, __VA_ARGS__); \
+    }
+
+BAD(bcast_count, Bcast, bcast, out, -1, MPI_INT, 0)
+BAD(bcast_type, Bcast, bcast, out, 1, MPI_DATATYPE_NULL, 0)
+BAD(bcast_root_low, Bcast, bcast, out, 1, MPI_INT, -7)
+BAD(bcast_root_high, Bcast, bcast, out, 1, MPI_INT, test_size)
+BAD(bcast_null, Bcast, bcast, NULL, 1, MPI_INT, 0)
+BAD(bcast_in_place, Bcast, bcast, MPI_IN_PLACE, 1, MPI_INT, 0)
+BAD(gather_count, Gather, gather, in, -1, MPI_INT, out, 1, MPI_INT, 0)
+BAD(gather_recvcount, Gather, gather, in, 1, MPI_INT, out, -1, MPI_INT, 0)
+BAD(gather_type, Gather, gather, in, 1, MPI_INT, out, 1, MPI_DATATYPE_NULL, 0)
+BAD(gather_root, Gather, gather, in, 1, MPI_INT, out, 1, MPI_INT, -1)
+BAD(gather_place, Gather, gather, in, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, 0)
+BAD(gather_same, Gather, gather, out, 1, MPI_INT, out, 1, MPI_INT, 0)
+BAD(gatherv_counts, Gatherv, gatherv, in, 1, MPI_INT, out, negative, displs, MPI_INT, 0)
+BAD(gatherv_null, Gatherv, gatherv, in, 1, MPI_INT, out, NULL, displs, MPI_INT, 0)
+BAD(scatter_count, Scatter, scatter, in, -2, MPI_INT, out, 1, MPI_INT, 0)
+BAD(scatterv_counts, Scatterv, scatterv, in, negative, displs, MPI_INT, out, 1, MPI_INT, 0)
+BAD(scatter_place, Scatter, scatter, MPI_IN_PLACE, 1, MPI_INT, out, 1, MPI_INT, 0)
+BAD(allgather_type, Allgather, allgather, in, 1, MPI_DATATYPE_NULL, out, 1, MPI_INT)
+BAD(allgather_null, Allgather, allgather, NULL, 1, MPI_INT, out, 1, MPI_INT)
+BAD(allgatherv_counts, Allgatherv, allgatherv, in, 1, MPI_INT, out, negative, displs, MPI_INT)
+BAD(alltoall_count, Alltoall, alltoall, in, 1, MPI_INT, out, -1, MPI_INT)
+BAD(alltoallv_counts, Alltoallv, alltoallv, in, counts, displs, MPI_INT, out, negative, displs,
+    MPI_INT)
+BAD(alltoallv_null, Alltoallv, alltoallv, in, NULL, displs, MPI_INT, out, counts, displs, MPI_INT)
+BAD(alltoallw_type, Alltoallw, alltoallw, in, counts, displs, no_types, out, counts, displs, types)
+BAD(reduce_op, Reduce, reduce, in, out, 1, MPI_INT, MPI_OP_NULL, 0)
+BAD(reduce_root, Reduce, reduce, in, out, 1, MPI_INT, MPI_SUM, test_size + 3)
+BAD(allreduce_count, Allreduce, allreduce, in, out, -1, MPI_INT, MPI_SUM)
+BAD(allreduce_derived, Allreduce, allreduce, in, out, 1, derived, MPI_SUM)
+BAD(allreduce_maxloc, Allreduce, allreduce, in, out, 1, MPI_INT, MPI_MAXLOC)
+BAD(allreduce_band, Allreduce, allreduce, in, out, 1, MPI_DOUBLE, MPI_BAND)
+BAD(allreduce_place, Allreduce, allreduce, in, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM)
+BAD(allreduce_same, Allreduce, allreduce, in, in, 1, MPI_INT, MPI_SUM)
+BAD(reduce_scatter_counts, Reduce_scatter, reduce_scatter, in, out, negative, MPI_INT, MPI_SUM)
+BAD(reduce_scatter_block_type, Reduce_scatter_block, reduce_scatter_block, in, out, 1,
+    MPI_DATATYPE_NULL, MPI_SUM)
+BAD(scan_op, Scan, scan, in, out, 1, MPI_INT, MPI_OP_NULL)
+BAD(exscan_count, Exscan, exscan, in, out, -1, MPI_INT, MPI_SUM)
+BAD(neighbor_allgather, Neighbor_allgather, neighbor_allgather, in, 1, MPI_INT, out, 1, MPI_INT)
+BAD(neighbor_alltoallv, Neighbor_alltoallv, neighbor_alltoallv, in, counts, displs, MPI_INT, out,
+    counts, displs, MPI_INT)
+
+#define CASE(function, class)      \
+    {                              \
+        function, #function, class \
+    }
+static const struct {
+    int (*call)(struct way *w);
+    const char *name;
+    int class;
+} cases[] = {
+    CASE(bcast_count, MPI_ERR_COUNT),
+    CASE(bcast_type, MPI_ERR_TYPE),
+    CASE(bcast_root_low, MPI_ERR_ROOT),
+    CASE(bcast_root_high, MPI_ERR_ROOT),
+    CASE(bcast_null, MPI_ERR_BUFFER),
+    CASE(bcast_in_place, MPI_ERR_BUFFER),
+    CASE(gather_count, MPI_ERR_COUNT),
+    CASE(gather_recvcount, MPI_ERR_COUNT),
+    CASE(gather_type, MPI_ERR_TYPE),
+    CASE(gather_root, MPI_ERR_ROOT),
+    CASE(gather_place, MPI_ERR_BUFFER),
+    CASE(gather_same, MPI_ERR_BUFFER),
+    CASE(gatherv_counts, MPI_ERR_COUNT),
+    CASE(gatherv_null, MPI_ERR_ARG),
+    CASE(scatter_count, MPI_ERR_COUNT),
+    CASE(scatterv_counts, MPI_ERR_COUNT),
+    CASE(scatter_place, MPI_ERR_BUFFER),
+    CASE(allgather_type, MPI_ERR_TYPE),
+    CASE(allgather_null, MPI_ERR_BUFFER),
+    CASE(allgatherv_counts, MPI_ERR_COUNT),
+    CASE(alltoall_count, MPI_ERR_COUNT),
+    CASE(alltoallv_counts, MPI_ERR_COUNT),
+    CASE(alltoallv_null, MPI_ERR_ARG),
+    CASE(alltoallw_type, MPI_ERR_TYPE),
+    CASE(reduce_op, MPI_ERR_OP),
+    CASE(reduce_root, MPI_ERR_ROOT),
+    CASE(allreduce_count, MPI_ERR_COUNT),
+    CASE(allreduce_derived, MPI_ERR_OP),
+    CASE(allreduce_maxloc, MPI_ERR_OP),
+    CASE(allreduce_band, MPI_ERR_OP),
+    CASE(allreduce_place, MPI_ERR_BUFFER),
+    CASE(allreduce_same, MPI_ERR_BUFFER),
+    CASE(reduce_scatter_counts, MPI_ERR_COUNT),
+    CASE(reduce_scatter_block_type, MPI_ERR_TYPE),
+    CASE(scan_op, MPI_ERR_OP),
+    CASE(exscan_count, MPI_ERR_COUNT),
+    CASE(neighbor_allgather, MPI_ERR_TOPOLOGY),
+    CASE(neighbor_alltoallv, MPI_ERR_TOPOLOGY),
+};
+enum { NCASES = sizeof cases / sizeof *cases };
+
+/* --- error handlers ----------------------------------------------------------------------------*/
+
+static int handler_calls, handler_class;
+static MPI_Comm handler_comm;
+
+static void on_error(MPI_Comm *comm, int *code, ...)
+{
+    handler_calls++;
+    handler_comm = *comm;
+    MPI_Error_class(*code, &handler_class);
+}
+
+static int class_of(int code)
+{
+    int class = MPI_SUCCESS;
+
+    MPI_Error_class(code, &class);
+    return class;
+}
+
+static const char *way_name(const struct way *w)
+{
+    return w->persistent ? "persistent" : "nonblocking";
+}
+
+/* The bad call, and what the program sees of it. `raises`: the communicator whose handler counts.
+ */
+static void bad_call(int (*call)(struct way *), const char *name, int class, struct way *w,
+                     MPI_Comm raises)
+{
+    MPI_Request untouched, given;
+    int code;
+
+    /* Some request that is not null. */
+    MPI_Recv_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &untouched);
+    given = untouched;
+    w->request = &given;
+    handler_calls = 0;
+    code = call(w);
+    EXPECT(class_of(code) == class, "%s %s returned class %d, not %d", way_name(w), name,
+           class_of(code), class);
+    EXPECT(given == untouched, "%s %s has set the request", way_name(w), name);
+    if (raises != MPI_COMM_NULL)
+        EXPECT(handler_calls == 1 && handler_comm == raises && handler_class == class,
+               "%s %s: the handler was called %d times, with class %d, %s communicator",
+               way_name(w), name, handler_calls, handler_class,
+               handler_comm == raises ? "the right" : "another");
+    MPI_Request_free(&untouched);
+}
+
+/* All ranks, all kinds: would be out of step if the bad call had left anything behind. */
+static void good_calls(const struct way *w, const char *name)
+{
+    MPI_Request r[2];
+    int rank = test_rank, sum = -1, values[64];
+
+    MPI_Iallreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, w->comm, &r[0]);
+    MPI_Iallgather(&rank, 1, MPI_INT, values, 1, MPI_INT, w->comm, &r[1]);
+    MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+    EXPECT(sum == test_size * (test_size - 1) / 2, "after %s: sum %d", name, sum);
+    for (int i = 0; i < test_size; i++)
+        EXPECT(values[i] == i, "after %s: %d from rank %d", name, values[i], i);
+}
+
+static void run_all(struct way *w, MPI_Comm raises)
+{
+    for (int i = 0; i < NCASES; i++) {
+        test_place("%s %s", way_name(w), cases[i].name);
+        /* Rank 0, since it is the root of the rooted ones: only there all arguments count. */
+        if (test_rank == 0)
+            bad_call(cases[i].call, cases[i].name, cases[i].class, w, raises);
+        if (i % 4 == 3)
+            good_calls(w, cases[i].name);
+    }
+    good_calls(w, "all");
+}
+
+/* No communicator, no handler of its own: that of MPI_COMM_WORLD. */
+static void null_communicator(bool persistent)
+{
+    struct way w = {persistent, MPI_COMM_NULL, NULL};
+    MPI_Errhandler before;
+
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    bad_call(bcast_count, "bcast on no communicator", MPI_ERR_COMM, &w, MPI_COMM_NULL);
+    bad_call(allreduce_count, "allreduce on no communicator", MPI_ERR_COMM, &w, MPI_COMM_NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
+    MPI_Errhandler_free(&before);
+}
+
+static int scan_call(struct way *w)
+{
+    return CALL(Scan, scan, in, out, 1, MPI_INT, MPI_SUM);
+}
+
+/* Between two groups there is no order of ranks, so no scan. */
+static void intercommunicator(bool persistent)
+{
+    int side = test_rank % 2;
+    MPI_Comm half, inter;
+    struct way w;
+
+    if (test_size < 2)
+        return;
+    MPI_Comm_split(MPI_COMM_WORLD, side, test_rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - side, 5, &inter);
+    MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
+    w = (struct way){persistent, inter, NULL};
+    bad_call(scan_call, "scan on an intercommunicator", MPI_ERR_COMM, &w, MPI_COMM_NULL);
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&half);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Comm returning, counting;
+    MPI_Errhandler handler;
+    struct way w;
+
+    test_init(&argc, &argv);
+    for (int i = 0; i < 64; i++) {
+        counts[i] = 1;
+        displs[i] = i;
+        negative[i] = i == 0 ? -1 : 1;
+        types[i] = MPI_INT;
+        no_types[i] = MPI_DATATYPE_NULL;
+    }
+    MPI_Type_contiguous(2, MPI_INT, &derived);
+    MPI_Type_commit(&derived);
+    MPI_Comm_dup(MPI_COMM_WORLD, &returning);
+    MPI_Comm_dup(MPI_COMM_WORLD, &counting);
+    MPI_Comm_set_errhandler(returning, MPI_ERRORS_RETURN);
+    MPI_Comm_create_errhandler((MPI_Comm_errhandler_function *)on_error, &handler);
+    MPI_Comm_set_errhandler(counting, handler);
+    MPI_Errhandler_free(&handler);
+    for (int persistent = 0; persistent < 1 + test_has_persistent(); persistent++) {
+        w = (struct way){persistent > 0, returning, NULL};
+        run_all(&w, MPI_COMM_NULL);
+        w = (struct way){persistent > 0, counting, NULL};
+        run_all(&w, counting);
+        null_communicator(persistent > 0);
+        intercommunicator(persistent > 0);
+    }
+    MPI_Comm_free(&returning);
+    MPI_Comm_free(&counting);
+    MPI_Type_free(&derived);
+    return test_done();
+}
