@@ -160,6 +160,7 @@ struct nbc_ref nbc_temp_like(struct nbc_sched *s, struct nbc_ref like)
     like.off = 0;
     like.buf = NBC_BUF_TEMP;
     nbc_ref_span(s->build->shape, like, &low, &high);
+    low -= low & (TEMP_ALIGN - 1); /* members of elements stay aligned as the type has them */
     like.off = take_temp(s, high - low) - low;
     return like;
 }
