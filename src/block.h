@@ -21,7 +21,10 @@ static inline bool nbc_same_place(struct nbc_ref x, struct nbc_ref y)
 
 /* The block this rank sends to peer i (broadcast and reductions: i = 0, the whole vector, except
  * the reduce_scatter family: the part that ends at rank i). Where the call is in place the data is
- * found in the receive buffer, as the standard says for the collective. */
+ * found in the receive buffer, as the standard says for the collective. Of an intercommunicator
+ * peers are ranks of the remote group; but the parts of a reduce_scatter are those of the local
+ * group, as its arguments are: the blocks 0 … size − 1 together are what the remote group reduces,
+ * which cuts it in its own way. */
 struct nbc_ref nbc_send_block(const struct nbc_shape *s, int i);
 
 /* The block this rank receives from peer i. */
