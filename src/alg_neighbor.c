@@ -53,9 +53,9 @@ static void copy_self(struct nbc_sched *s, const struct nbc_shape *shape)
  *   ring of 4:   rank   0      1      2      3
  *                       ↔3 ↔1  ↔0 ↔2  ↔1 ↔3  ↔2 ↔0
  *
- * Cost: α + d (o + nβ), with d edges and o the time to post a message. No temporary memory. For
- * every topology in which no two edges join the same processes. Hoefler, Träff, "Sparse collective
- * operations for MPI", 2009. */
+ * Cost: α + d (o + nβ), with d edges and o the time to post a message. No temporary memory. Chosen
+ * unless the other one is asked for: no rank knows whether others have several edges to one peer.
+ * Hoefler, Träff, "Sparse collective operations for MPI", 2009. */
 struct nbc_sched *nbc_neighbor_linear(const struct nbc_shape *shape)
 {
     const struct nbc_neighbors *n = shape->neighbors;
