@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct nbc_settings nbc_settings = {.progress_cpu = -1};
+struct nbc_settings nbc_settings = {.dynamic = true, .progress_cpu = -1};
 
 extern char **environ;
 
@@ -95,6 +95,7 @@ static const struct variable {
 } variables[] = {
     {"NBCSHIM", parse_mode, &nbc_settings.mode, "auto, on or off"},
     {"NBCSHIM_BLOCKING", parse_blocking, &nbc_settings.blocking, "own or native"},
+    {"NBCSHIM_DYNAMIC", parse_switch, &nbc_settings.dynamic, "0 or 1"},
     {"NBCSHIM_PROGRESS", parse_progress, &nbc_settings.progress, "calls or thread"},
     {"NBCSHIM_PROGRESS_CPU", parse_cpu, &nbc_settings.progress_cpu, "the number of a processor"},
     {"NBCSHIM_STATS", parse_switch, &nbc_settings.stats, "0 or 1"},

@@ -19,6 +19,7 @@ struct nbc_settings {
     int64_t tag_ub;                                 /* NBCSHIM_TAG_UB, 0: none */
     enum nbc_progress_kind progress;                /* NBCSHIM_PROGRESS */
     int64_t progress_cpu;                           /* NBCSHIM_PROGRESS_CPU, −1: none */
+    bool dynamic;                                   /* NBCSHIM_DYNAMIC */
     bool stats;                                     /* NBCSHIM_STATS */
 };
 

@@ -8,6 +8,7 @@
 #include "complete.h"
 #include "context.h"
 #include "detect.h"
+#include "dynamic.h"
 #include "env.h"
 #include "export.h"
 #include "lock.h"
@@ -40,14 +41,18 @@ int nbc_lacks(MPI_Comm comm, const char *name)
     return nbc_raise(comm, MPI_ERR_OTHER);
 }
 
-/* One answer for all ranks. */
+/* One answer for all ranks: whether the shim takes over, and who does the blocking calls. */
 static int decide(bool *on)
 {
-    int mine = nbc_settings.mode == NBC_MODE_ON ||
-               (nbc_settings.mode == NBC_MODE_AUTO && nbc_program_wants_us());
-    int any, error = NEXT(Allreduce)(&mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    *on = any;
-    return error;
+    bool wants = nbc_settings.mode == NBC_MODE_ON ||
+                 (nbc_settings.mode == NBC_MODE_AUTO && nbc_program_wants_us());
+    int mine[2] = {wants, nbc_settings.blocking}, any[2];
+    int error = NEXT(Allreduce)(mine, any, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (error)
+        return error;
+    *on = any[0];
+    nbc_settings.blocking = any[1];
+    return MPI_SUCCESS;
 }
 
 /* The last tag for operations; one more is for tokens. */
@@ -98,7 +103,7 @@ static int start_up(void)
     int error = decide(&nbc_on);
     if (!error && nbc_on)
         error = take_over();
-    return error ? nbc_raise(MPI_COMM_WORLD, error) : MPI_SUCCESS;
+    return error ? nbc_raise(MPI_COMM_WORLD, error) : nbc_dynamic_meet_parent();
 }
 
 void nbc_shutdown(void)

@@ -209,6 +209,17 @@ static void sendrecv_replace_c(void)
 }
 #endif
 
+/* Only the progress thread helps here: doc/progress.md. */
+static void detach(void)
+{
+    void *buffer;
+    int size = LARGE + MPI_BSEND_OVERHEAD;
+    MPI_Buffer_attach(test_alloc((size_t)size), size);
+    OK(MPI_Bsend(large, LARGE, MPI_CHAR, 1, TAG, blocked_comm));
+    OK(MPI_Buffer_detach(&buffer, &size));
+    free(buffer);
+}
+
 /* --- completion of requests that are not ours
  * ---------------------------------------------------*/
 
@@ -338,42 +349,43 @@ static void alltoall(void)
 }
 
 static const struct blocked cases[] = {
-    {"recv", recv, send_it},
-    {"recv_any", recv_any, send_it},
-    {"recv_large", recv_large, send_large},
-    {"probe", probe, send_it},
-    {"iprobe", iprobe, send_it},
+    {"recv", recv, send_it, NULL, false},
+    {"recv_any", recv_any, send_it, NULL, false},
+    {"recv_large", recv_large, send_large, NULL, false},
+    {"probe", probe, send_it, NULL, false},
+    {"iprobe", iprobe, send_it, NULL, false},
 #ifdef HAVE_MPI_IMPROBE
-    {"mprobe", mprobe, send_it},
-    {"improbe", improbe, send_it},
+    {"mprobe", mprobe, send_it, NULL, false},
+    {"improbe", improbe, send_it, NULL, false},
 #endif
-    {"send", send, take_large},
-    {"ssend", ssend, take_large},
-    {"sendrecv_receives", sendrecv_receives, send_it},
-    {"sendrecv_sends", sendrecv_sends, take_large},
-    {"sendrecv_replace", sendrecv_replace, replace_it},
-    {"sendrecv_replace_bottom", sendrecv_replace_bottom, replace_it},
+    {"send", send, take_large, NULL, false},
+    {"ssend", ssend, take_large, NULL, false},
+    {"sendrecv_receives", sendrecv_receives, send_it, NULL, false},
+    {"sendrecv_sends", sendrecv_sends, take_large, NULL, false},
+    {"sendrecv_replace", sendrecv_replace, replace_it, NULL, false},
+    {"sendrecv_replace_bottom", sendrecv_replace_bottom, replace_it, NULL, false},
 #ifdef HAVE_MPI_SEND_C
-    {"recv_c", recv_c, send_it},
-    {"send_c", send_c, take_large},
-    {"ssend_c", ssend_c, take_large},
-    {"sendrecv_c", sendrecv_c, send_it},
-    {"sendrecv_replace_c", sendrecv_replace_c, replace_it},
+    {"recv_c", recv_c, send_it, NULL, false},
+    {"send_c", send_c, take_large, NULL, false},
+    {"ssend_c", ssend_c, take_large, NULL, false},
+    {"sendrecv_c", sendrecv_c, send_it, NULL, false},
+    {"sendrecv_replace_c", sendrecv_replace_c, replace_it, NULL, false},
 #endif
-    {"wait", wait, send_it},
-    {"waitall", waitall, send_it},
-    {"waitany", waitany, send_it},
-    {"waitsome", waitsome, send_it},
-    {"test", test, send_it},
-    {"testall", testall, send_it},
-    {"testany", testany, send_it},
-    {"testsome", testsome, send_it},
-    {"get_status", get_status, send_it},
-    {"barrier", barrier, NULL},
-    {"bcast", bcast, NULL},
-    {"reduce", reduce, NULL},
-    {"allreduce", allreduce, NULL},
-    {"alltoall", alltoall, NULL},
+    {"detach", detach, take_large, NULL, true},
+    {"wait", wait, send_it, NULL, false},
+    {"waitall", waitall, send_it, NULL, false},
+    {"waitany", waitany, send_it, NULL, false},
+    {"waitsome", waitsome, send_it, NULL, false},
+    {"test", test, send_it, NULL, false},
+    {"testall", testall, send_it, NULL, false},
+    {"testany", testany, send_it, NULL, false},
+    {"testsome", testsome, send_it, NULL, false},
+    {"get_status", get_status, send_it, NULL, false},
+    {"barrier", barrier, NULL, NULL, false},
+    {"bcast", bcast, NULL, NULL, false},
+    {"reduce", reduce, NULL, NULL, false},
+    {"allreduce", allreduce, NULL, NULL, false},
+    {"alltoall", alltoall, NULL, NULL, false},
 };
 
 int main(int argc, char **argv)

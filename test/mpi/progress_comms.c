@@ -171,28 +171,28 @@ static void disconnect(void)
 }
 
 static const struct blocked cases[] = {
-    {"dup", duplicate, NULL},
+    {"dup", duplicate, NULL, NULL, false},
 #ifdef HAVE_MPI_COMM_DUP_WITH_INFO
-    {"dup_with_info", dup_with_info, NULL},
+    {"dup_with_info", dup_with_info, NULL, NULL, false},
 #endif
-    {"create", create, NULL},
-    {"split", split, NULL},
+    {"create", create, NULL, NULL, false},
+    {"split", split, NULL, NULL, false},
 #ifdef HAVE_MPI_COMM_SPLIT_TYPE
-    {"split_type", split_type, NULL},
+    {"split_type", split_type, NULL, NULL, false},
 #endif
-    {"cart_create", cart_create, NULL},
-    {"cart_sub", cart_sub, NULL},
-    {"graph_create", graph_create, NULL},
-    {"dist_graph_create", dist_graph_create, NULL},
-    {"dist_graph_create_adjacent", dist_graph_create_adjacent, NULL},
+    {"cart_create", cart_create, NULL, NULL, false},
+    {"cart_sub", cart_sub, NULL, NULL, false},
+    {"graph_create", graph_create, NULL, NULL, false},
+    {"dist_graph_create", dist_graph_create, NULL, NULL, false},
+    {"dist_graph_create_adjacent", dist_graph_create_adjacent, NULL, NULL, false},
 #ifdef HAVE_MPI_COMM_CREATE_GROUP
-    {"create_group", create_group, NULL},
+    {"create_group", create_group, NULL, NULL, false},
 #endif
-    {"intercomm_create_leader", intercomm_create_leader, NULL},
-    {"intercomm_create_member", intercomm_create_member, NULL},
-    {"intercomm_merge", intercomm_merge, NULL},
-    {"intercomm_dup", intercomm_dup, NULL},
-    {"disconnect", disconnect, NULL},
+    {"intercomm_create_leader", intercomm_create_leader, NULL, NULL, false},
+    {"intercomm_create_member", intercomm_create_member, NULL, NULL, false},
+    {"intercomm_merge", intercomm_merge, NULL, NULL, false},
+    {"intercomm_dup", intercomm_dup, NULL, NULL, false},
+    {"disconnect", disconnect, NULL, NULL, false},
 };
 
 int main(int argc, char **argv)

@@ -117,15 +117,19 @@ static void at_all_c(void)
 #endif
 
 static const struct blocked cases[] = {
-    {"open", open_file, NULL},    {"set_view", set_view, NULL},
-    {"set_size", set_size, NULL}, {"preallocate", preallocate, NULL},
-    {"sync", sync_file, NULL},    {"at_all", at_all, NULL},
-    {"all", all, NULL},           {"split_collective", split_collective, NULL},
-    {"ordered", ordered, NULL},
+    {"open", open_file, NULL, NULL, false},
+    {"set_view", set_view, NULL, NULL, false},
+    {"set_size", set_size, NULL, NULL, false},
+    {"preallocate", preallocate, NULL, NULL, false},
+    {"sync", sync_file, NULL, NULL, false},
+    {"at_all", at_all, NULL, NULL, false},
+    {"all", all, NULL, NULL, false},
+    {"split_collective", split_collective, NULL, NULL, false},
+    {"ordered", ordered, NULL, NULL, false},
 #ifdef HAVE_MPI_FILE_READ_ALL_C
-    {"at_all_c", at_all_c, NULL},
+    {"at_all_c", at_all_c, NULL, NULL, false},
 #endif
-    {"close", close_file, NULL},
+    {"close", close_file, NULL, NULL, false},
 };
 
 static MPI_File opened(MPI_Comm comm, const char *suffix)

@@ -185,27 +185,55 @@ static void write_it(void)
 }
 #endif
 
+/* --- a contended lock: only the progress thread helps (doc/progress.md) ------------------------
+ */
+
+/* Rank 1 has the last rank's memory when rank 0 asks for it. */
+static void hold_lock(void)
+{
+    int value = 5;
+    if (test_rank == 1) {
+        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, test_size - 1, 0, win));
+        OK(MPI_Put(&value, 1, MPI_INT, test_size - 1, 6, 1, MPI_INT, win));
+        OK(MPI_Win_flush(test_size - 1, win));
+    }
+    MPI_Barrier(blocked_comm);
+}
+
+static void lock(void)
+{
+    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, test_size - 1, 0, win));
+    OK(MPI_Win_unlock(test_size - 1, win));
+}
+
+static void unlock(void)
+{
+    if (test_rank == 1)
+        OK(MPI_Win_unlock(test_size - 1, win));
+}
+
 static const struct blocked cases[] = {
-    {"create", create, NULL},
+    {"create", create, NULL, NULL, false},
 #ifdef HAVE_MPI_WIN_ALLOCATE
-    {"allocate", allocate, NULL},
+    {"allocate", allocate, NULL, NULL, false},
 #endif
 #ifdef HAVE_MPI_WIN_ALLOCATE_SHARED
-    {"allocate_shared", allocate_shared, NULL},
+    {"allocate_shared", allocate_shared, NULL, NULL, false},
 #endif
 #ifdef HAVE_MPI_WIN_CREATE_DYNAMIC
-    {"create_dynamic", create_dynamic, NULL},
+    {"create_dynamic", create_dynamic, NULL, NULL, false},
 #endif
-    {"fence", fence, NULL},
-    {"fence_first", fence_first, NULL},
-    {"start", start, post_late},
-    {"wait", wait, start_late},
-    {"test", test, start_late},
+    {"fence", fence, NULL, NULL, false},
+    {"fence_first", fence_first, NULL, NULL, false},
+    {"start", start, post_late, NULL, false},
+    {"wait", wait, start_late, NULL, false},
+    {"test", test, start_late, NULL, false},
 #ifdef HAVE_MPI_FETCH_AND_OP
-    {"flush", flush, write_it},
-    {"relock", relock, write_it},
+    {"flush", flush, write_it, NULL, false},
+    {"relock", relock, write_it, NULL, false},
 #endif
-    {"free", free_it, NULL},
+    {"lock", lock, unlock, hold_lock, true},
+    {"free", free_it, NULL, NULL, false},
 };
 
 int main(int argc, char **argv)

@@ -46,6 +46,8 @@ static void run(const struct blocked *b)
 {
     test_place("%s", b->name);
     MPI_Comm_dup(MPI_COMM_WORLD, &blocked_comm);
+    if (b->prepare)
+        b->prepare();
     if (test_rank == 0) {
         start();
         b->block();
@@ -61,12 +63,12 @@ static void run(const struct blocked *b)
     MPI_Comm_free(&blocked_comm);
 }
 
-static bool is_named(const char *name, char **names)
+static bool is_wanted(const struct blocked *b, char **names)
 {
     for (int i = 0; names[i]; i++)
-        if (strcmp(names[i], name) == 0)
+        if (strcmp(names[i], b->name) == 0)
             return true;
-    return !names[0];
+    return !names[0] && !b->named_only;
 }
 
 void blocked_run(const struct blocked *cases, int n, char **names)
@@ -75,7 +77,7 @@ void blocked_run(const struct blocked *cases, int n, char **names)
     MPI_Comm_dup(MPI_COMM_WORLD, &collectives.comm);
     MPI_Comm_split(MPI_COMM_WORLD, test_rank > 0, 0, &collectives.others);
     for (int i = 0; i < n; i++)
-        if (is_named(cases[i].name, names)) {
+        if (is_wanted(&cases[i], names)) {
             run(&cases[i]);
             nrun++;
         }

@@ -12,6 +12,8 @@ struct blocked {
     const char *name;
     void (*block)(void);   /* what rank 0 calls */
     void (*release)(void); /* what the others do then; NULL: the same */
+    void (*prepare)(void); /* what all do before, or NULL */
+    bool named_only;       /* runs only where it is named */
 };
 
 /* A communicator of all, for the calls, another one in each case; the collectives have their own.

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes that are started apart and meet: collectives between them, and of both together, are
+ * ours on both sides; a rank that waits in MPI_Comm_spawn takes part in what it has started.
+ *
+ * Debian's MPICH 4.0.2 can neither spawn nor connect. */
+#include "blocked.h"
+#include "config.h"
+
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { CHILDREN = 2 };
+
+static char *program_name;
+
+/* A communicator is ours when it has the attribute. */
+static void expect_ours(MPI_Comm comm, const char *which)
+{
+    int *outstanding = NULL, flag = 0;
+    if (test_native)
+        return;
+    OK(MPI_Comm_get_attr(comm, MPI_ICOLL_MAX_OUTSTANDING, &outstanding, &flag));
+    EXPECT(flag && *outstanding >= 32767, "%s: not ours", which);
+}
+
+static void add_up(MPI_Comm comm, int expected, const char *which)
+{
+    MPI_Request request[2];
+    int one = 1, sum = 0;
+    OK(MPI_Ibarrier(comm, &request[0]));
+    OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request[1]));
+    OK(MPI_Waitall(2, request, MPI_STATUSES_IGNORE));
+    EXPECT(sum == expected, "%s: sum %d, not %d", which, sum, expected);
+}
+
+/* The same calls on both sides. */
+static void use(MPI_Comm *inter, int high)
+{
+    MPI_Comm both;
+    int here, there;
+    MPI_Comm_size(*inter, &here);
+    MPI_Comm_remote_size(*inter, &there);
+    expect_ours(*inter, "between them");
+    add_up(*inter, there, "between them");
+    OK(MPI_Intercomm_merge(*inter, high, &both));
+    expect_ours(both, "together");
+    add_up(both, here + there, "together");
+    OK(MPI_Comm_free(&both));
+    OK(MPI_Comm_disconnect(inter));
+}
+
+static void spawn(void)
+{
+    MPI_Comm inter;
+    OK(MPI_Comm_spawn(program_name, MPI_ARGV_NULL, CHILDREN, MPI_INFO_NULL, 0, blocked_comm, &inter,
+                      MPI_ERRCODES_IGNORE));
+    use(&inter, 0);
+}
+
+static void spawn_multiple(void)
+{
+    MPI_Comm inter;
+    char *commands[2] = {program_name, program_name};
+    int counts[2] = {1, 1};
+    MPI_Info infos[2] = {MPI_INFO_NULL, MPI_INFO_NULL};
+    OK(MPI_Comm_spawn_multiple(2, commands, MPI_ARGVS_NULL, counts, infos, 0, blocked_comm, &inter,
+                               MPI_ERRCODES_IGNORE));
+    use(&inter, 0);
+}
+
+static void accept_and_connect(void)
+{
+    MPI_Comm half, inter;
+    char port[MPI_MAX_PORT_NAME] = "";
+    int low = test_rank < test_size / 2;
+    OK(MPI_Comm_split(blocked_comm, low, 0, &half));
+    if (test_rank == 0)
+        OK(MPI_Open_port(MPI_INFO_NULL, port));
+    OK(MPI_Bcast(port, sizeof port, MPI_CHAR, 0, blocked_comm));
+    if (low)
+        OK(MPI_Comm_accept(port, MPI_INFO_NULL, 0, half, &inter));
+    else
+        OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, half, &inter));
+    use(&inter, low);
+    if (test_rank == 0)
+        OK(MPI_Close_port(port));
+    OK(MPI_Comm_free(&half));
+}
+
+/* A connection between ranks 0 and 1. */
+static int connection(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t length = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM, 0), connected = fd;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (test_rank == 0) {
+        EXPECT(bind(fd, (struct sockaddr *)&address, length) == 0 && listen(fd, 1) == 0 &&
+                   getsockname(fd, (struct sockaddr *)&address, &length) == 0,
+               "no socket");
+        OK(MPI_Send(&address.sin_port, sizeof address.sin_port, MPI_BYTE, 1, 4, MPI_COMM_WORLD));
+        connected = accept(fd, NULL, NULL);
+        close(fd);
+    } else {
+        OK(MPI_Recv(&address.sin_port, sizeof address.sin_port, MPI_BYTE, 0, 4, MPI_COMM_WORLD,
+                    MPI_STATUS_IGNORE));
+        EXPECT(connect(fd, (struct sockaddr *)&address, length) == 0, "no connection");
+    }
+    return connected;
+}
+
+static void join(void)
+{
+    MPI_Comm inter;
+    test_place("join");
+    if (test_rank > 1 || test_size < 2)
+        return;
+    int fd = connection();
+    OK(MPI_Comm_join(fd, &inter));
+    close(fd);
+    use(&inter, test_rank);
+}
+
+static const struct blocked cases[] = {
+    {"spawn", spawn, NULL, NULL, false},
+    {"spawn_multiple", spawn_multiple, NULL, NULL, false},
+    {"accept_and_connect", accept_and_connect, NULL, NULL, false},
+};
+
+int main(int argc, char **argv)
+{
+    MPI_Comm parent;
+    program_name = argv[0];
+    test_init(&argc, &argv);
+    MPI_Comm_get_parent(&parent);
+    if (parent != MPI_COMM_NULL) {
+        use(&parent, 1);
+        return test_done();
+    }
+#ifdef OPEN_MPI
+    blocked_run(cases, sizeof cases / sizeof *cases, argv + 1);
+    join();
+#else
+    (void)cases, (void)join;
+#endif
+    return test_done();
+}
