@@ -127,9 +127,10 @@ static void emit_pairwise(struct blocks *b)
  *   rank   0               1               2               3
  *          B→1, C→2, D→3   C→2, D→3, A→0   D→3, A→0, B→1   A→0, B→1, C→2
  *
- * Cost: α + 2 (P − 2) o + (P − 1)/P (nβ + nγ), any P. Temporary: P − 1 blocks as long as these are
- * 128 KiB together, else 8. For large blocks, and for small ones on a few ranks. Thakur,
- * Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005. */
+ * Cost: P/8 α + 2 (P − 2) o + (P − 1)/P (nβ + nγ), any P: at most 8 sends are under way. Temporary:
+ * P − 1 blocks as long as these are 128 KiB together, else 8. For large blocks, and for small ones
+ * on a few ranks. Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations
+ * in MPICH", 2005. */
 struct nbc_sched *nbc_reduce_scatter_pairwise(const struct nbc_shape *shape)
 {
     return build(shape, 4 * shape->size, emit_pairwise);
