@@ -207,6 +207,8 @@ static bool uneven(enum nbc_coll coll)
 static int64_t some_units(const struct test_case *c, uint64_t x, uint64_t y)
 {
     uint64_t h = hash3(c->seed, x, y);
+    if (c->even)
+        return c->count;
     if (c->count == 0 || h % 4 == 0)
         return 0;
     return (int64_t)(h / 4 % (2 * (uint64_t)c->count + 1));

@@ -34,6 +34,7 @@ struct test_case {
     int graph;       /* neighborhoods: 0 … NGRAPHS − 1, see cases.c */
     int nodes;       /* of a node map; 0: none */
     int64_t segment; /* bytes */
+    bool even;       /* blocks that could be uneven are not */
     bool rendezvous;
     int runs; /* how often the operation is started */
     uint64_t seed;
