@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* What a program may free at once after the call, while operations are pending: communicator,
+ * datatypes, operator, info; and their handles taken again by other objects right away. Then cycles
+ * of dup, collectives and free, and operations by the thousand, with memory that does not grow. */
+#include "cases.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { PENDING = 12 };
+
+/* Pages of this process that are in memory, in KiB. */
+static long resident(void)
+{
+    long total = 0, pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+
+    if (!f)
+        return 0;
+    if (fscanf(f, "%ld %ld", &total, &pages) != 2)
+        pages = 0;
+    fclose(f);
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* Objects of the kind that have just been freed take over their handles, if the MPI gives them out
+ * again. The types are of another layout, the operator is another. */
+struct usurpers {
+    MPI_Datatype type[4];
+    MPI_Op op[2];
+    MPI_Comm comm;
+};
+
+static void other_op(void *a, void *b, int *n, MPI_Datatype *type)
+{
+    (void)a;
+    (void)b;
+    (void)n;
+    (void)type;
+    test_fail("an operator was called that nobody has passed to a collective");
+}
+
+static void usurp(struct usurpers *u)
+{
+    for (int i = 0; i < 4; i++) {
+        MPI_Type_vector(3, 1, 5 + i, MPI_DOUBLE, &u->type[i]);
+        MPI_Type_commit(&u->type[i]);
+    }
+    for (int i = 0; i < 2; i++)
+        MPI_Op_create(other_op, 1, &u->op[i]);
+    MPI_Comm_dup(MPI_COMM_WORLD, &u->comm);
+}
+
+static void usurpers_free(struct usurpers *u)
+{
+    for (int i = 0; i < 4; i++)
+        MPI_Type_free(&u->type[i]);
+    for (int i = 0; i < 2; i++)
+        MPI_Op_free(&u->op[i]);
+    MPI_Comm_free(&u->comm);
+}
+
+/* Several operations on a communicator of their own, everything freed, others made, then completed;
+ * persistent ones also between starts. */
+static void freed_while_pending(enum mode mode, int serial)
+{
+    struct rng rng = rng_shared(serial);
+    struct group g = {.comm = MPI_COMM_NULL};
+    struct testcase *c[PENDING];
+    MPI_Request request[PENDING];
+    struct usurpers u;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &g.comm);
+    g.rank = test_rank;
+    g.size = test_size;
+    for (int i = 0; i < PENDING; i++) {
+        struct spec s = spec_random((enum coll)rng_below(&rng, NINTRA), &g, rng_next(&rng),
+                                    i % 4 == 0 ? 3000 : 30);
+        MPI_Info info;
+        MPI_Info_create(&info);
+        c[i] = case_new(&s);
+        case_fill(c[i], 0);
+        case_expect(c[i], case_call(c[i], mode, info, &request[i]), "call");
+        case_drop(c[i]);
+        MPI_Info_free(&info);
+    }
+    MPI_Comm_free(&g.comm);
+    usurp(&u);
+    for (int round = 0; round < (mode == PERSISTENT ? 3 : 1); round++) {
+        if (mode == PERSISTENT) {
+            for (int i = 0; i < PENDING; i++)
+                case_fill(c[i], round);
+            MPI_Startall(PENDING, request);
+        }
+        if (round == 1) { /* once more, between starts */
+            usurpers_free(&u);
+            usurp(&u);
+        }
+        MPI_Waitall(PENDING, request, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < PENDING; i++)
+            case_check(c[i], "after everything was freed");
+    }
+    for (int i = 0; i < PENDING; i++) {
+        if (mode == PERSISTENT)
+            MPI_Request_free(&request[i]);
+        case_delete(c[i]);
+    }
+    usurpers_free(&u);
+}
+
+/* A communicator is made, used in all ways, and freed, with a request still pending. */
+static void cycle(int i)
+{
+    MPI_Comm comm;
+    MPI_Request r[3];
+    int in = test_rank + i, sum = -1, sums = -1;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Iallreduce(&in, &sum, 1, MPI_INT, MPI_SUM, comm, &r[0]);
+    MPI_Ibarrier(comm, &r[1]);
+    r[2] = MPI_REQUEST_NULL;
+    if (test_has_persistent()) {
+        MPI_Allreduce_init(&in, &sums, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &r[2]);
+        MPI_Start(&r[2]);
+    }
+    MPI_Comm_free(&comm);
+    MPI_Waitall(3, r, MPI_STATUSES_IGNORE);
+    if (r[2] != MPI_REQUEST_NULL)
+        MPI_Request_free(&r[2]);
+    else
+        sums = sum;
+    EXPECT(sum == test_size * i + test_size * (test_size - 1) / 2 && sums == sum,
+           "cycle %d: sums %d and %d", i, sum, sums);
+}
+
+static void operation(int i)
+{
+    static int values[64];
+    MPI_Datatype type;
+    MPI_Request r;
+    int in[4] = {test_rank, i, 0, 0};
+
+    MPI_Type_vector(2, 1, 1 + i % 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    if (i % 3 == 0)
+        MPI_Ibcast(in, 1, type, i % test_size, MPI_COMM_WORLD, &r);
+    else if (i % 3 == 1)
+        MPI_Iallgather(in, 1, MPI_INT, values, 1, MPI_INT, MPI_COMM_WORLD, &r);
+    else
+        MPI_Iallreduce(in, values, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &r);
+    MPI_Type_free(&type);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+}
+
+/* After a first part that fills every pool, the rest must not need more. */
+static void flat(void (*step)(int), int n, const char *what)
+{
+    long before = 0, after;
+
+    for (int i = 0; i < n; i++) {
+        if (i == n / 4)
+            before = resident();
+        if (i % 64 == 0)
+            test_place("%s %d", what, i);
+        step(i);
+    }
+    after = resident();
+    if (test_rank == 0)
+        printf("%d x %s: %ld KiB, then %ld KiB\n", n, what, before, after);
+    EXPECT(after - before < 1024 + before / 50, "%d x %s: memory has grown from %ld to %ld KiB", n,
+           what, before, after);
+}
+
+int main(int argc, char **argv)
+{
+    test_init(&argc, &argv);
+    kinds_init();
+    if (!test_native) /* either MPI crashes on types freed early */
+        for (int i = 0; i < test_scale(test_crowded() ? 10 : 30, 1000); i++) {
+            test_place("freed_while_pending %d", i);
+            freed_while_pending(NONBLOCKING, 2 * i);
+            if (test_has_persistent())
+                freed_while_pending(PERSISTENT, 2 * i + 1);
+        }
+    flat(cycle, test_scale(test_crowded() ? 300 : 3000, 50000), "dup, collectives, free");
+    flat(operation, test_scale(test_crowded() ? 2000 : 30000, 1000000), "collective");
+    kinds_finish();
+    return test_done();
+}

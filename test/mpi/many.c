@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* Many operations outstanding on one communicator, completed in random order, and the time of one
+ * against that of few; more operations than there are tags; the attribute that tells how many there
+ * may be. With NBCSHIM_TAG_UB=32767 the ring of tags wraps several times, also around old
+ * operations that are still pending. */
+#include "util.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static MPI_Request *request;
+static int *in, *out, *order;
+
+static void start(int i, int value)
+{
+    in[i] = value;
+    out[i] = -1;
+    if (i % 3 == 2)
+        MPI_Ibarrier(MPI_COMM_WORLD, &request[i]);
+    else
+        MPI_Iallreduce(&in[i], &out[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request[i]);
+}
+
+static bool right(int i, int value)
+{
+    return i % 3 == 2 || out[i] == value * test_size + test_size * (test_size - 1) / 2;
+}
+
+/* Starts n, completes each by a call of its own, in random order. Returns seconds per operation. */
+static double outstanding(int n, struct rng *own)
+{
+    double begin;
+    int wrong = 0;
+
+    for (int i = 0; i < n; i++)
+        order[i] = i;
+    rng_shuffle(own, order, n);
+    begin = MPI_Wtime();
+    for (int i = 0; i < n; i++)
+        start(i, i + test_rank);
+    for (int i = 0; i < n; i++)
+        MPI_Wait(&request[order[i]], MPI_STATUS_IGNORE);
+    begin = MPI_Wtime() - begin;
+    for (int i = 0; i < n; i++)
+        wrong += !right(i, i);
+    EXPECT(wrong == 0, "%d of %d outstanding operations are wrong", wrong, n);
+    return begin / n;
+}
+
+/* The same number of operations as `n` at once, but only `few` outstanding. */
+static double in_groups(int n, int few, struct rng *own)
+{
+    double sum = 0;
+
+    for (int i = 0; i < n; i += few)
+        sum += outstanding(few, own);
+    return sum / (n / few);
+}
+
+/* Rank 0 keeps the last ones from completing anywhere: it comes late to the oldest, and others go
+ * on to start as many as there are tags and more. */
+static void wrap(int n)
+{
+    MPI_Request late;
+    int token = 0, wrong = 0;
+
+    if (test_rank == 0 && test_size > 1)
+        MPI_Irecv(&token, 1, MPI_INT, test_size - 1, 9, MPI_COMM_WORLD, &late);
+    for (int i = 0; i < n; i++) {
+        start(i, i + test_rank);
+        if (test_rank == 0 && test_size > 1 && i == 0) /* the others start theirs meanwhile */
+            MPI_Wait(&late, MPI_STATUS_IGNORE);
+        if (test_rank == test_size - 1 && test_size > 1 && i == n / 2)
+            MPI_Send(&token, 1, MPI_INT, 0, 9, MPI_COMM_WORLD);
+    }
+    MPI_Waitall(n, request, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < n; i++)
+        wrong += !right(i, i);
+    EXPECT(wrong == 0, "%d of %d operations are wrong after the tags have wrapped", wrong, n);
+}
+
+static void attribute(void)
+{
+    MPI_Comm comm;
+    int *value, flag, smallest, greatest;
+
+    if (test_native)
+        return;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -test_rank, &comm);
+    for (int i = 0; i < 3; i++) {
+        MPI_Comm asked = i == 0 ? MPI_COMM_WORLD : i == 1 ? MPI_COMM_SELF : comm;
+        MPI_Comm_get_attr(asked, MPI_ICOLL_MAX_OUTSTANDING, &value, &flag);
+        EXPECT(flag && *value >= 32767, "MPI_ICOLL_MAX_OUTSTANDING: %d", flag ? *value : -1);
+        smallest = greatest = flag ? *value : -1;
+        MPI_Allreduce(MPI_IN_PLACE, &smallest, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+        MPI_Allreduce(MPI_IN_PLACE, &greatest, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        EXPECT(smallest == greatest, "MPI_ICOLL_MAX_OUTSTANDING: %d on one rank, %d on another",
+               smallest, greatest);
+    }
+    MPI_Comm_free(&comm);
+}
+
+/* Open MPI 4 walks over a list of all its unfinished sends in each poll. */
+static int how_many(void)
+{
+#ifdef OPEN_MPI
+    return test_scale(8000, 40000);
+#else
+    return test_scale(test_crowded() ? 8000 : 40000, 100000);
+#endif
+}
+
+int main(int argc, char **argv)
+{
+    int n, few = 100;
+    struct rng own;
+    double a, b;
+
+    test_init(&argc, &argv);
+    own = rng_private(1);
+    n = how_many();
+    request = test_alloc((size_t)n * sizeof(MPI_Request));
+    in = test_alloc((size_t)n * sizeof *in);
+    out = test_alloc((size_t)n * sizeof *out);
+    order = test_alloc((size_t)n * sizeof *order);
+    attribute();
+    test_place("%d at a time", few);
+    in_groups(1000, few, &own);
+    a = in_groups(n, few, &own);
+    test_place("%d outstanding", n);
+    outstanding(n, &own); /* the first time, memory grows */
+    b = outstanding(n, &own);
+    if (test_rank == 0)
+        printf("%.2f us each with %d outstanding, %.2f us with %d\n", a * 1e6, few, b * 1e6, n);
+    test_place("wrap");
+    wrap(n);
+    wrap(n);
+    free(request);
+    free(in);
+    free(out);
+    free(order);
+    return test_done();
+}
