@@ -16,7 +16,7 @@
 int nbc_raise(MPI_Comm comm, int error)
 {
     if (comm == MPI_COMM_NULL)
-        comm = nbc_world ? MPI_COMM_WORLD : nbc_home;
+        comm = MPI_COMM_WORLD;
     NEXT(Comm_call_errhandler)(comm, error);
     return error;
 }

@@ -10,7 +10,6 @@
 #include "lock.h"
 #include "nbcshim.h"
 #include "plan.h"
-#include "sessions.h"
 #include "tags.h"
 #include "token.h"
 #include "topology.h"
@@ -85,8 +84,8 @@ static int on_free(MPI_Comm comm, int keyval, void *value, void *extra)
         nbc_unlock();
         nbc_context_bury();
     }
-    if (nbc_world && comm == MPI_COMM_SELF)
-        nbc_sessions_end_world();
+    if (comm == MPI_COMM_SELF)
+        nbc_shutdown();
     return MPI_SUCCESS;
 }
 
