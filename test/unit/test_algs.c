@@ -150,26 +150,55 @@ static int sample(int size)
     return size <= 4 ? 60 : size <= 9 ? 30 : size <= SMALL_SIZES ? 10 : 2;
 }
 
-static bool try_size(const struct nbc_alg *alg, int size, const struct fixed *fixed,
+/* Roots, counts, ops, in place, layouts and modes; what is behind them goes by the case's number.
+ */
+static const uint64_t period = (uint64_t)NROOTS * NCOUNTS * NOPS * 2 * NLAYOUTS * 2;
+
+/* Whether the i-th case is what its digits say, and not the same as an earlier one: a broadcast has
+ * no op, and three ranks have no eight roots. */
+static bool is_new(const struct test_case *c, uint64_t i)
+{
+    int root = (int)(i % NROOTS), roots = c->size <= NROOTS ? c->size : 4;
+    bool new = root < roots &&a_root(root, c->size) == c->root;
+    i /= NROOTS;
+    new = new &&a_count((int)(i % NCOUNTS), c->size) == c->count;
+    i /= NCOUNTS;
+    new = new && (int)(i % NOPS) == c->op;
+    i /= NOPS;
+    new = new &&i % 2 == c->in_place;
+    i /= 2;
+    return new && (int)(i % NLAYOUTS) == c->layout;
+}
+
+static bool try_all(const struct nbc_alg *alg, int size, const struct fixed *fixed, struct tally *t)
+{
+    for (uint64_t i = 0; i < period; i++) {
+        struct test_case c = nth_case(alg, size, i + period * (hash3(i, 1, 2) % (ncases / period)));
+        if (is_new(&c, i) && !try_case(&c, fixed, t))
+            return false;
+    }
+    return true;
+}
+
+static bool try_some(const struct nbc_alg *alg, int size, int n, const struct fixed *fixed,
                      struct tally *t)
 {
-    if (soak() && size <= SMALL_SIZES) {
-        /* All roots, counts, ops, in place, layouts and modes; the rest by the case's number. */
-        for (uint64_t i = 0; i < (uint64_t)NROOTS * NCOUNTS * NOPS * 2 * NLAYOUTS * 2; i++) {
-            uint64_t period = (uint64_t)NROOTS * NCOUNTS * NOPS * 2 * NLAYOUTS * 2;
-            struct test_case c = nth_case(alg, size, i + period * (hash3(i, 1, 2) % 288));
-            if (!try_case(&c, fixed, t))
-                return false;
-        }
-        return true;
-    }
-    for (int i = 0; i < sample(size) * (soak() ? 20 : 1); i++) {
-        struct test_case c = nth_case(
-            alg, size, hash3((uint64_t)(alg - nbc_algs), (uint64_t)size, (uint64_t)i) % ncases);
+    uint64_t row = (uint64_t)(alg - nbc_algs);
+    for (int i = 0; i < n; i++) {
+        struct test_case c = nth_case(alg, size, hash3(row, (uint64_t)size, (uint64_t)i) % ncases);
         if (!try_case(&c, fixed, t))
             return false;
     }
     return true;
+}
+
+static bool try_size(const struct nbc_alg *alg, int size, const struct fixed *fixed,
+                     struct tally *t)
+{
+    if (!soak())
+        return try_some(alg, size, sample(size), fixed, t);
+    return size <= SMALL_SIZES ? try_all(alg, size, fixed, t)
+                               : try_some(alg, size, 20 * sample(size), fixed, t);
 }
 
 static bool try_alg(const struct nbc_alg *alg, const struct fixed *fixed, struct tally *t)
