@@ -73,7 +73,8 @@ static bool advance(int id)
         struct when *w = &clocks[id][op];
         changed |= later(&w->done, w->start);
         if (w->mate) {
-            changed |= later(&w->done, 1 + w->start) | later(&w->done, 1 + w->mate->start);
+            changed |= later(&w->done, 1 + w->start);
+            changed |= later(&w->done, 1 + w->mate->start);
             changed |= w->before && later(&w->done, 1 + w->before->done);
         }
         const struct nbc_op *o = &s->ops[op];
