@@ -52,6 +52,23 @@ extern int nbcshim_icoll_max_outstanding;
 /* Version at run time, as NBCSHIM_VERSION. Any time, any thread. */
 int nbcshim_version(void);
 
+/* What nbcshim knows of itself; nbcinfo prints it. Any time, any thread, also without MPI_Init. */
+
+/* A variable of the environment. value: what the environment has, or NULL; accepted: whether that is
+ * a value it takes. The strings are not to be freed. */
+struct nbcshim_variable {
+    char name[64];
+    const char *accepts, *fallback, *meaning, *value;
+    int accepted;
+};
+
+/* Describes the variable of that index, from 0 on. 0 where there is none any more, else 1. */
+int nbcshim_variable(int index, struct nbcshim_variable *variable);
+
+/* The name of the MPI function of that index, from 0 on, that nbcshim defines, and whether the MPI
+ * below has it too. NULL where there is none any more; the static library knows of none. */
+const char *nbcshim_function(int index, int *below);
+
 /* No rank completes before every rank has started. 7.12.1. */
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request);
 int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nbcshim.h"
+
 struct nbc_settings nbc_settings = {.dynamic = true, .progress_cpu = -1};
 
 extern char **environ;
@@ -22,16 +24,17 @@ static bool parse_word(const char *value, const char *const words[], int *place)
     return false;
 }
 
-/* The settings that are one of several words are enumerations, numbered in the order of the words. */
-#define WORDS(name, ...)                                                                           \
-    static bool name(const char *value, void *out)                                                 \
-    {                                                                                              \
-        static const char *const words[] = {__VA_ARGS__, NULL};                                    \
-        int place;                                                                                 \
-        if (!parse_word(value, words, &place))                                                     \
-            return false;                                                                          \
-        memcpy(out, &place, sizeof place);                                                         \
-        return true;                                                                               \
+/* The settings that are one of several words are enumerations, numbered in the order of the words.
+ */
+#define WORDS(name, ...)                                        \
+    static bool name(const char *value, void *out)              \
+    {                                                           \
+        static const char *const words[] = {__VA_ARGS__, NULL}; \
+        int place;                                              \
+        if (!parse_word(value, words, &place))                  \
+            return false;                                       \
+        memcpy(out, &place, sizeof place);                      \
+        return true;                                            \
     }
 
 WORDS(parse_mode, "auto", "on", "off")
@@ -87,22 +90,33 @@ static bool parse_cpu(const char *value, void *out)
     return true;
 }
 
+/* What each variable is: nbcinfo shows it, and the guide's list is checked against it. */
 static const struct variable {
     const char *name;
     bool (*parse)(const char *value, void *out);
     void *out;
-    const char *accepts;
+    const char *accepts, *fallback, *meaning;
 } variables[] = {
-    {"NBCSHIM", parse_mode, &nbc_settings.mode, "auto, on or off"},
-    {"NBCSHIM_BLOCKING", parse_blocking, &nbc_settings.blocking, "own or native"},
-    {"NBCSHIM_DYNAMIC", parse_switch, &nbc_settings.dynamic, "0 or 1"},
-    {"NBCSHIM_PROGRESS", parse_progress, &nbc_settings.progress, "calls or thread"},
-    {"NBCSHIM_PROGRESS_CPU", parse_cpu, &nbc_settings.progress_cpu, "the number of a processor"},
-    {"NBCSHIM_STATS", parse_switch, &nbc_settings.stats, "0 or 1"},
+    {"NBCSHIM", parse_mode, &nbc_settings.mode, "auto, on or off", "auto",
+     "whether nbcshim takes over; auto: if the program refers to such a function"},
+    {"NBCSHIM_BLOCKING", parse_blocking, &nbc_settings.blocking, "own or native", "own",
+     "who does the blocking collectives"},
+    {"NBCSHIM_DYNAMIC", parse_switch, &nbc_settings.dynamic, "0 or 1", "1",
+     "whether communicators between jobs are nbcshim's too"},
+    {"NBCSHIM_PROGRESS", parse_progress, &nbc_settings.progress, "calls or thread", "calls",
+     "what moves operations on while the program computes"},
+    {"NBCSHIM_PROGRESS_CPU", parse_cpu, &nbc_settings.progress_cpu, "the number of a processor",
+     "any", "where the progress thread runs"},
+    {"NBCSHIM_STATS", parse_switch, &nbc_settings.stats, "0 or 1", "0",
+     "rank 0 prints at the end which collectives ran, by which algorithm"},
     {"NBCSHIM_SEGMENT_SIZE", parse_size, &nbc_settings.segment_size,
-     "a number of bytes above 0, with K, M or G"},
-    {"NBCSHIM_TAG_UB", parse_tag_ub, &nbc_settings.tag_ub, "a number from 3 to 2147483647"},
+     "a number of bytes above 0, with K, M or G", "the algorithm's own",
+     "what pipelined algorithms move at a time"},
+    {"NBCSHIM_TAG_UB", parse_tag_ub, &nbc_settings.tag_ub, "a number from 3 to 2147483647",
+     "the MPI's", "use no tags above this one"},
 };
+
+enum { NVARIABLES = sizeof variables / sizeof *variables };
 
 static const char algorithm_prefix[] = "NBCSHIM_ALGORITHM_";
 
@@ -144,7 +158,7 @@ static void read_variable(const char *name, const char *value, bool warn)
         read_algorithm(name, value, warn);
         return;
     }
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+    for (int i = 0; i < NVARIABLES; i++) {
         const struct variable *v = &variables[i];
         if (strcmp(name, v->name) != 0)
             continue;
@@ -171,4 +185,42 @@ void nbc_env_read(bool warn)
         name[equals - *e] = '\0';
         read_variable(name, equals + 1, warn);
     }
+}
+
+/* One of the NBCSHIM_ALGORITHM_… variables. */
+static void tell_algorithm(enum nbc_coll coll, struct nbcshim_variable *v)
+{
+    const char *name = nbc_coll_name(coll);
+    size_t n = sizeof algorithm_prefix - 1;
+    memcpy(v->name, algorithm_prefix, n);
+    for (; *name && n < sizeof v->name - 1; n++)
+        v->name[n] = (char)toupper((unsigned char)*name++);
+    v->name[n] = '\0';
+    v->accepts = "the name of an algorithm";
+    v->fallback = "by the tuning rules";
+    v->meaning = "the algorithm of this collective, where it applies";
+    v->value = getenv(v->name);
+    v->accepted = v->value && nbc_alg_by_name(coll, v->value);
+}
+
+static void tell(const struct variable *from, struct nbcshim_variable *v)
+{
+    _Alignas(16) char room[64]; /* parsed aside: nothing is set here */
+    snprintf(v->name, sizeof v->name, "%s", from->name);
+    v->accepts = from->accepts;
+    v->fallback = from->fallback;
+    v->meaning = from->meaning;
+    v->value = getenv(from->name);
+    v->accepted = v->value && from->parse(v->value, room);
+}
+
+int nbcshim_variable(int index, struct nbcshim_variable *variable)
+{
+    if (index < 0 || index >= NVARIABLES + NBC_NCOLLS)
+        return 0;
+    if (index < NVARIABLES)
+        tell(&variables[index], variable);
+    else
+        tell_algorithm(index - NVARIABLES, variable);
+    return 1;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "export.h"
+#include "nbcshim.h"
 
 struct nbc_next nbc_next;
 
@@ -55,6 +56,15 @@ static void find_tools(void)
     }
 }
 
+const char *nbcshim_function(int index, int *below)
+{
+    if (index < 0 || index >= __stop_nbc_tools - __start_nbc_tools)
+        return NULL;
+    const char *name = __start_nbc_tools[index].name;
+    *below = nbc_next_find(name) != NULL;
+    return name;
+}
+
 void nbc_next_resolve(void)
 {
     if (NEXT(Init))
@@ -65,6 +75,15 @@ void nbc_next_resolve(void)
     find_tools();
 }
 #else
+#include "nbcshim.h"
+
+const char *nbcshim_function(int index, int *below)
+{
+    (void)index;
+    (void)below;
+    return NULL;
+}
+
 void (*nbc_next_find(const char *name))(void)
 {
     (void)name;

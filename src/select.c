@@ -53,8 +53,7 @@ static bool matches(const struct nbc_rule *r, const struct nbc_shape *shape, int
     return bytes >= r->min_bytes && bytes <= r->max_bytes;
 }
 
-static const struct nbc_rule *find_rule(const struct nbc_shape *shape,
-                                        const struct nbc_rules *rules)
+const struct nbc_rule *nbc_rule_find(const struct nbc_shape *shape, const struct nbc_rules *rules)
 {
     int64_t bytes = nbc_shape_bytes(shape);
     for (int i = 0; rules && i < rules->nrules; i++) {
@@ -71,7 +70,7 @@ const struct nbc_alg *nbc_select(const struct nbc_shape *shape, const struct nbc
     *segment = 0;
     if (override && override->coll == shape->coll && nbc_alg_applies(override, shape))
         return override;
-    const struct nbc_rule *rule = find_rule(shape, rules);
+    const struct nbc_rule *rule = nbc_rule_find(shape, rules);
     if (rule) {
         *segment = rule->segment;
         return rule->alg;

@@ -62,6 +62,9 @@ struct nbc_rules {
 /* The built-in tuning table. */
 extern const struct nbc_rules nbc_default_rules;
 
+/* The first rule that matches and whose algorithm applies, or NULL. rules may be NULL. */
+const struct nbc_rule *nbc_rule_find(const struct nbc_shape *shape, const struct nbc_rules *rules);
+
 /* The algorithm for a call: `override` where it applies (may be NULL), else the first rule that
  * matches and whose algorithm applies, else the first row that applies. Never NULL: every
  * collective has a row that applies to every call it can be made with. *segment is set to the
