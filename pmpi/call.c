@@ -13,14 +13,6 @@
 #include "stats.h"
 #include "tags.h"
 
-int nbc_raise(MPI_Comm comm, int error)
-{
-    if (comm == MPI_COMM_NULL)
-        comm = MPI_COMM_WORLD;
-    NEXT(Comm_call_errhandler)(comm, error);
-    return error;
-}
-
 /* Where working memory and types lie. The temporary buffer comes first: it wants the alignment. */
 static int lay_out(struct nbc_request *r, struct nbc_datatype **types, int ntypes)
 {

@@ -6,6 +6,7 @@
 #include "next.h"
 
 #include "coll.h"
+#include "raise.h"
 #include "transport.h"
 
 /* One side of a call as the program gave it. */
@@ -65,10 +66,6 @@ void nbc_call_bind(struct nbc_request *r, const struct nbc_call *call, struct nb
 
 /* Returns when r is complete. Under the lock, which it lets go between polls. */
 void nbc_call_await(struct nbc_request *r);
-
-/* Raises an error on the handler of a communicator, MPI_COMM_WORLD's where that is none, and
- * returns it. Not under the lock. */
-int nbc_raise(MPI_Comm comm, int error);
 
 extern const struct nbc_transport nbc_mpi_transport;
 

@@ -70,21 +70,35 @@ static int start_others(const struct nbc_pick *p, int n, MPI_Request *requests)
     return error;
 }
 
-/* Marks what is to be started, so that a request that comes twice is found. Returns the first that
- * cannot be started, and then leaves all as it was. */
-static struct nbc_request *claim(const struct nbc_pick *p)
+/* Marks what is to be started, so that a request that comes twice is found. Returns the place in p
+ * of the first that cannot be started, and then leaves all as it was; p->n if all can. */
+static int claim(const struct nbc_pick *p)
 {
-    for (int i = 0; i < p->n; i++) {
-        struct nbc_request *r = p->list[i].r;
-        if (can_start(r)) {
-            r->state = NBC_ACTIVE;
-            continue;
-        }
-        while (i-- > 0)
-            p->list[i].r->state = NBC_INACTIVE;
-        return r;
-    }
-    return NULL;
+    int n = 0;
+    while (n < p->n && can_start(p->list[n].r))
+        p->list[n++].r->state = NBC_ACTIVE;
+    for (int i = 0; n < p->n && i < n; i++)
+        p->list[i].r->state = NBC_INACTIVE;
+    return n;
+}
+
+static const char *why_not(const struct nbc_request *r)
+{
+    if (!r->persistent)
+        return "a nonblocking collective operation, not a persistent one";
+    return r->state == NBC_INACTIVE ? "there twice" : "a collective operation that is active";
+}
+
+/* Like refuse, for entry `bad` of p, which ends. */
+static int refuse_entry(struct nbc_pick *p, int bad)
+{
+    const struct nbc_request *r = p->list[bad].r;
+    MPI_Comm comm = r->context->user;
+    const char *why = why_not(r);
+    int entry = p->list[bad].index;
+    nbc_pick_end(p);
+    nbc_unlock();
+    return nbc_raise_entry(comm, "MPI_Startall", entry, why);
 }
 
 static void start_claimed(const struct nbc_pick *p, bool start)
@@ -106,11 +120,9 @@ static int start_all(int n, MPI_Request *requests)
         nbc_unlock();
         return nbc_raise(MPI_COMM_NULL, MPI_ERR_NO_MEM);
     }
-    const struct nbc_request *bad = claim(&p);
-    if (bad) {
-        nbc_pick_end(&p);
-        return refuse(bad);
-    }
+    int bad = claim(&p);
+    if (bad < p.n)
+        return refuse_entry(&p, bad);
     nbc_unlock();
     int error = start_others(&p, n, requests);
     start_claimed(&p, !error);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#include "raise.h"
+
+#include <stdio.h>
+
+#include "export.h"
+#include "lock.h"
+
+int nbc_raise(MPI_Comm comm, int error)
+{
+    if (comm == MPI_COMM_NULL)
+        comm = MPI_COMM_WORLD;
+    NEXT(Comm_call_errhandler)(comm, error);
+    return error;
+}
+
+/* The error class below whose string names a bad entry; MPI_SUCCESS until one is needed. Written
+ * under the lock, read without. It is a class since MPICH 4.0.2 garbles the strings of codes that
+ * are added to predefined classes. */
+static int entry_class = MPI_SUCCESS;
+
+static int describe(const char *function, int entry, const char *why)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int class = entry_class;
+    if (class == MPI_SUCCESS && NEXT(Add_error_class)(&class))
+        return MPI_ERR_REQUEST;
+    snprintf(text, sizeof text, "%s: entry %d of the array of requests is %s", function, entry,
+             why);
+    NEXT(Add_error_string)(class, text);
+    __atomic_store_n(&entry_class, class, __ATOMIC_RELAXED);
+    return class;
+}
+
+int nbc_raise_entry(MPI_Comm comm, const char *function, int entry, const char *why)
+{
+    nbc_lock();
+    int error = describe(function, entry, why);
+    nbc_unlock();
+    return nbc_raise(comm, error);
+}
+
+/* To the program our class is MPI_ERR_REQUEST. */
+EXPORT(int, Error_class, (int errorcode, int *errorclass), (errorcode, errorclass))
+{
+    int error = NEXT(Error_class)(errorcode, errorclass);
+    int ours = __atomic_load_n(&entry_class, __ATOMIC_RELAXED);
+    if (!error && ours != MPI_SUCCESS && *errorclass == ours)
+        *errorclass = MPI_ERR_REQUEST;
+    return error;
+}
