@@ -47,11 +47,19 @@ static void array_end(struct array *a)
     nbc_pick_end(&a->ours);
 }
 
-/* Moves on one of ours, a different one each time, and the operations of the process. */
+/* Moves on one of ours, a different one each time, and the operations of the process; for as long
+ * as some complete, since looking through a long array for few of them costs more than that. Under
+ * the lock. Returns the place in the list that comes first this time. */
 static int move_on(const struct array *a)
 {
-    int first = a->ours.n ? (int)(a->turn / 2 % (unsigned)a->ours.n) : 0;
-    nbc_progress(a->ours.n ? a->ours.list[first].r : NULL);
+    int first = a->ours.n ? (int)(a->turn / 2 % (unsigned)a->ours.n) : 0, before;
+    struct nbc_request *r = a->ours.n ? a->ours.list[first].r : NULL;
+    int limit = a->ours.n;
+    do {
+        before = nbc_nactive;
+        nbc_progress(r);
+        limit -= before - nbc_nactive;
+    } while (nbc_nactive < before && limit > 0);
     return first;
 }
 
@@ -95,10 +103,40 @@ static bool any_round(struct array *a, int *index, MPI_Status *status, int *erro
            (!first && any_ours(a, index, status, error));
 }
 
+/* A long array is not looked through for each of its operations: takes one of ours that is complete
+ * already, from a different place on each time. Every now and then the others have a chance. */
+static bool any_at_hand(int n, MPI_Request *requests, int *index, MPI_Status *status, int *error)
+{
+    enum { LONG = 32, OTHERS_TURN = 16 };
+    if (n < LONG)
+        return false;
+    nbc_lock();
+    unsigned start = turn;
+    if (start % OTHERS_TURN == 0) {
+        nbc_unlock();
+        return false; /* array_begin takes this turn, an even one: the others are first */
+    }
+    turn++;
+    for (int i = 0; i < n; i++) {
+        int at = (int)((start + (unsigned)i) % (unsigned)n);
+        struct nbc_request *r =
+            requests[at] == MPI_REQUEST_NULL ? NULL : nbc_request_find(requests[at]);
+        if (!r || r->state != NBC_COMPLETE)
+            continue;
+        *index = at;
+        *error = nbc_conclude(r, &requests[at], status);
+        return true;
+    }
+    nbc_unlock();
+    return false;
+}
+
 static int wait_any(int n, MPI_Request *requests, int *index, MPI_Status *status)
 {
     struct array a;
     int error, spins = 0;
+    if (any_at_hand(n, requests, index, status, &error))
+        return error;
     if (!array_begin(&a, n, requests))
         return out_of_memory();
     while (a.ours.n || nbc_must_poll()) {
@@ -123,6 +161,9 @@ static int test_any(int n, MPI_Request *requests, int *index, int *flag, MPI_Sta
 {
     struct array a;
     int error;
+    *flag = any_at_hand(n, requests, index, status, &error);
+    if (*flag)
+        return error;
     if (!array_begin(&a, n, requests))
         return out_of_memory();
     *flag = any_round(&a, index, status, &error);
