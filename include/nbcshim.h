@@ -31,14 +31,30 @@ extern "C" {
 #endif
 
 /* Version of nbcshim: major * 10000 + minor * 100 + patch. */
-#define NBCSHIM_VERSION 100
+#define NBCSHIM_VERSION_MAJOR 0
+#define NBCSHIM_VERSION_MINOR 1
+#define NBCSHIM_VERSION_PATCH 0
+#define NBCSHIM_VERSION \
+    (NBCSHIM_VERSION_MAJOR * 10000 + NBCSHIM_VERSION_MINOR * 100 + NBCSHIM_VERSION_PATCH)
 
-/* What there is, for programs that guard by MPI_VERSION, which tells of the MPI below only. */
+/* What there is, for programs that guard by MPI_VERSION, which tells of the MPI below only: all
+ * forms of the collectives that each names, also the blocking ones that the MPI may lack. */
 #define NBCSHIM_HAVE_NONBLOCKING_COLLECTIVES 1
 #define NBCSHIM_HAVE_PERSISTENT_COLLECTIVES 1
 #define NBCSHIM_HAVE_NEIGHBORHOOD_COLLECTIVES 1
 #define NBCSHIM_HAVE_LARGE_COUNT_COLLECTIVES 1
 
+/* MPI_VERSION tells of the MPI below. A program that uses nothing of a later one but these
+ * collectives, and asks for MPI_VERSION >= 3 or 4 first, may have it say 4.0: define
+ * NBCSHIM_CLAIM_MPI_VERSION before the inclusion. MPI_Get_version tells the truth. */
+#ifdef NBCSHIM_CLAIM_MPI_VERSION
+#undef MPI_VERSION
+#undef MPI_SUBVERSION
+#define MPI_VERSION 4
+#define MPI_SUBVERSION 0
+#endif
+
+/* An MPI before MPI-3.0 has none. There is then no datatype MPI_COUNT either. */
 #ifndef MPI_COUNT
 typedef long long MPI_Count;
 #endif
@@ -370,6 +386,125 @@ int MPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcount
                                   void *recvbuf, const MPI_Count recvcounts[],
                                   const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
                                   MPI_Comm comm, MPI_Info info, MPI_Request *request);
+
+/* Blocking neighborhood collectives, which an MPI before MPI-3.0 lacks. 8.6. */
+int MPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                           int recvcount, MPI_Datatype recvtype, MPI_Comm comm);
+int MPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                            void *recvbuf, const int recvcounts[], const int displs[],
+                            MPI_Datatype recvtype, MPI_Comm comm);
+int MPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                          int recvcount, MPI_Datatype recvtype, MPI_Comm comm);
+int MPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[],
+                           MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
+                           const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm);
+int MPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[],
+                           const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[],
+                           const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm);
+
+/* Blocking collectives of large counts, which an MPI before MPI-4.0 lacks. 6.4 … 6.11, 8.6. */
+int MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm);
+int MPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                 MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm);
+int MPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                  const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
+                  int root, MPI_Comm comm);
+int MPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                  MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm);
+int MPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[],
+                   MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                   int root, MPI_Comm comm);
+int MPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                    MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm);
+int MPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                     const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
+                     MPI_Comm comm);
+int MPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                   MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm);
+int MPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                    MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[],
+                    const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm);
+int MPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                    const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[],
+                    const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm);
+int MPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
+                 MPI_Op op, int root, MPI_Comm comm);
+int MPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
+                    MPI_Op op, MPI_Comm comm);
+int MPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount,
+                               MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
+int MPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[],
+                         MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
+int MPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
+               MPI_Op op, MPI_Comm comm);
+int MPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
+                 MPI_Op op, MPI_Comm comm);
+int MPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                             void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                             MPI_Comm comm);
+int MPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                              void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[],
+                              MPI_Datatype recvtype, MPI_Comm comm);
+int MPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                            void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                            MPI_Comm comm);
+int MPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
+                             const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf,
+                             const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+                             MPI_Datatype recvtype, MPI_Comm comm);
+int MPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
+                             const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+                             void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+                             const MPI_Datatype recvtypes[], MPI_Comm comm);
+
+/* The same functions by their profiling names, and the persistent ones (int counts) by those of
+ * Open MPI 4's <mpi-ext.h>, which may be included before or behind. The static library has no
+ * profiling names. */
+#ifdef __GNUC__
+#define NBCSHIM_NAMES(name, nonblocking)                        \
+    extern __typeof__(MPI_##nonblocking) PMPI_##nonblocking;    \
+    extern __typeof__(MPI_##name##_init) PMPI_##name##_init;    \
+    extern __typeof__(MPI_##name##_init) MPIX_##name##_init;    \
+    extern __typeof__(MPI_##name##_init) PMPIX_##name##_init;
+#define NBCSHIM_LARGE_NAMES(name, nonblocking)                      \
+    extern __typeof__(MPI_##name##_c) PMPI_##name##_c;              \
+    extern __typeof__(MPI_##nonblocking##_c) PMPI_##nonblocking##_c; \
+    extern __typeof__(MPI_##name##_init_c) PMPI_##name##_init_c;
+#define NBCSHIM_ALL_NAMES(name, nonblocking) \
+    NBCSHIM_NAMES(name, nonblocking)         \
+    NBCSHIM_LARGE_NAMES(name, nonblocking)
+NBCSHIM_NAMES(Barrier, Ibarrier)
+NBCSHIM_ALL_NAMES(Bcast, Ibcast)
+NBCSHIM_ALL_NAMES(Gather, Igather)
+NBCSHIM_ALL_NAMES(Gatherv, Igatherv)
+NBCSHIM_ALL_NAMES(Scatter, Iscatter)
+NBCSHIM_ALL_NAMES(Scatterv, Iscatterv)
+NBCSHIM_ALL_NAMES(Allgather, Iallgather)
+NBCSHIM_ALL_NAMES(Allgatherv, Iallgatherv)
+NBCSHIM_ALL_NAMES(Alltoall, Ialltoall)
+NBCSHIM_ALL_NAMES(Alltoallv, Ialltoallv)
+NBCSHIM_ALL_NAMES(Alltoallw, Ialltoallw)
+NBCSHIM_ALL_NAMES(Reduce, Ireduce)
+NBCSHIM_ALL_NAMES(Allreduce, Iallreduce)
+NBCSHIM_ALL_NAMES(Reduce_scatter_block, Ireduce_scatter_block)
+NBCSHIM_ALL_NAMES(Reduce_scatter, Ireduce_scatter)
+NBCSHIM_ALL_NAMES(Scan, Iscan)
+NBCSHIM_ALL_NAMES(Exscan, Iexscan)
+NBCSHIM_ALL_NAMES(Neighbor_allgather, Ineighbor_allgather)
+NBCSHIM_ALL_NAMES(Neighbor_allgatherv, Ineighbor_allgatherv)
+NBCSHIM_ALL_NAMES(Neighbor_alltoall, Ineighbor_alltoall)
+NBCSHIM_ALL_NAMES(Neighbor_alltoallv, Ineighbor_alltoallv)
+NBCSHIM_ALL_NAMES(Neighbor_alltoallw, Ineighbor_alltoallw)
+extern __typeof__(MPI_Neighbor_allgather) PMPI_Neighbor_allgather;
+extern __typeof__(MPI_Neighbor_allgatherv) PMPI_Neighbor_allgatherv;
+extern __typeof__(MPI_Neighbor_alltoall) PMPI_Neighbor_alltoall;
+extern __typeof__(MPI_Neighbor_alltoallv) PMPI_Neighbor_alltoallv;
+extern __typeof__(MPI_Neighbor_alltoallw) PMPI_Neighbor_alltoallw;
+#undef NBCSHIM_NAMES
+#undef NBCSHIM_LARGE_NAMES
+#undef NBCSHIM_ALL_NAMES
+#endif
+
 #ifdef __cplusplus
 }
 #endif

@@ -37,24 +37,77 @@
         return error;                                                                              \
     }
 
-#define COLLECTIVE(blocking, immediate, persistent, COLL, params, args, ...)                       \
-    ENTRY(NAME(blocking), COLL, (params), (args), nbc_call_wait(&call), __VA_ARGS__)               \
+#define BLOCKING(blocking, COLL, params, args, ...)                                                \
+    ENTRY(NAME(blocking), COLL, (params), (args), nbc_call_wait(&call), __VA_ARGS__)
+
+#define IMMEDIATE(immediate, COLL, params, args, ...)                                              \
     ENTRY(NAME(immediate), COLL, (params, MPI_Request *request), (args, request),                  \
-          nbc_call_start(&call, request), __VA_ARGS__)                                             \
+          nbc_call_start(&call, request), __VA_ARGS__)
+
+#define PERSISTENT(persistent, COLL, params, args, ...)                                            \
     ENTRY(NAME(persistent), COLL, (params, MPI_Info info, MPI_Request *request),                   \
           (args, info, request), nbc_call_init(&call, request), .info = info, .has_info = true,    \
           __VA_ARGS__)
 
+/* Open MPI 4 has the persistent ones under these names, in an extension (mpi-ext.h). */
+#ifdef PIC
+#define EXTENSION_TWIN(name, params, args)                                                         \
+    int PMPIX_##name params                                                                        \
+    {                                                                                              \
+        return work_##name args;                                                                   \
+    }
+#else
+#define EXTENSION_TWIN(name, params, args)
+#endif
+#define EXTENSION(name, params, args)                                                              \
+    int MPIX_##name params                                                                         \
+    {                                                                                              \
+        return MPI_##name args;                                                                    \
+    }                                                                                              \
+    EXTENSION_TWIN(name, params, args)
+#define EXTENSION_OF(persistent, params, args)                                                     \
+    EXTENSION(persistent, (params, MPI_Info info, MPI_Request *request), (args, info, request))
+
+/* --- int: the blocking forms of MPI-2.2, whose prototypes may lack const ---------------------- */
+
 #define NAME(name) name
 #define C int
 #define D int
+#define CONST NBC_CONST
+#define COLLECTIVE(blocking, immediate, persistent, COLL, params, args, ...)                       \
+    BLOCKING(blocking, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)
+#define NEIGHBORHOOD(...)
+#include "collectives.def"
+#undef CONST
+#undef COLLECTIVE
+#undef NEIGHBORHOOD
+
+/* --- int: the others -------------------------------------------------------------------------- */
+
+#define CONST const
+#define COLLECTIVE(blocking, immediate, persistent, COLL, params, args, ...)                       \
+    IMMEDIATE(immediate, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)                            \
+    PERSISTENT(persistent, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)                          \
+    EXTENSION_OF(persistent, PARAMS(params), ARGS(args))
+#define NEIGHBORHOOD(blocking, immediate, persistent, COLL, params, args, ...)                     \
+    BLOCKING(blocking, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)                              \
+    COLLECTIVE(blocking, immediate, persistent, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)
 #include "collectives.def"
 #undef NAME
 #undef C
 #undef D
+#undef COLLECTIVE
+#undef NEIGHBORHOOD
+
+/* --- MPI_Count -------------------------------------------------------------------------------- */
 
 #define LARGE
 #define NAME(name) name##_c
 #define C MPI_Count
 #define D MPI_Aint
+#define COLLECTIVE(blocking, immediate, persistent, COLL, params, args, ...)                       \
+    BLOCKING(blocking, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)                              \
+    IMMEDIATE(immediate, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)                            \
+    PERSISTENT(persistent, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)
+#define NEIGHBORHOOD COLLECTIVE
 #include "collectives.def"

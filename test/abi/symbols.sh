@@ -26,23 +26,30 @@ header_functions()
 {
     echo '#include <nbcshim.h>' | $CC -E -I"$srcdir/include" $MPI_CPPFLAGS - |
         awk '/^# [0-9]+ "/ { ours = /nbcshim\.h"/ } ours' |
-        grep -oE '\<(P?MPIX?_[A-Z][a-z]\w*|nbcshim_\w+) *\(' | tr -d ' (' | sort -u
+        grep -oE '\<(P?MPIX?_[A-Z][a-z]\w*|nbcshim_\w+)( *\(|;)' | tr -d ' (;' | sort -u
 }
 
 header_functions >"$scratch/header"
-[ "$(grep -c '^MPI_' "$scratch/header")" -ge 86 ]
-result $? "the header declares at least 86 collectives"
+[ "$(grep -c '^MPI_' "$scratch/header")" -ge 112 ]
+result $? "the header declares at least 112 collectives"
 
 nothing "every function of the header is exported" \
     < <(comm -13 "$scratch/exported" "$scratch/header")
 
 nothing "nothing else is exported but MPI's names and nbcshim_" \
-    < <(grep -vE '^(P?MPI|MPIX)_[A-Z][a-z]|^p?mpix?_|^nbcshim_' "$scratch/exported")
+    < <(grep -vE '^P?MPIX?_[A-Z][a-z]|^p?mpix?_|^nbcshim_' "$scratch/exported")
 
 nothing "every MPI_ name has its PMPI_ name" \
     < <(sed -n 's/^MPI_/PMPI_/p' "$scratch/exported" | comm -23 - "$scratch/exported")
 nothing "every PMPI_ name has its MPI_ name" \
     < <(sed -n 's/^PMPI_/MPI_/p' "$scratch/exported" | comm -23 - "$scratch/exported")
+
+sed -nE 's/^(COLLECTIVE|NEIGHBORHOOD)\(/ /p' "$srcdir/pmpi/collectives.def" |
+    awk -F '[ ,]+' '{ print "MPIX_" $4; print "PMPIX_" $4 }' | sort -u >"$scratch/extension"
+[ "$(grep -c '^MPIX_' "$scratch/extension")" = 22 ]
+result $? "22 persistent collectives have a name of the extension"
+nothing "they are exported by it, as MPIX_ and as PMPIX_" \
+    < <(comm -13 "$scratch/exported" "$scratch/extension")
 
 # The shim reaches the MPI's functions by dlsym, so those of next.def count as needed too; what it
 # uses only where the MPI has it stands between #ifdef and #endif there.
