@@ -214,7 +214,8 @@ for nbc_name in $nbc_found; do
     nbc_upper=`AS_ECHO([$nbc_name]) | tr '[[a-z]]' '[[A-Z]]'`
     AC_DEFINE_UNQUOTED([HAVE_MPI_$nbc_upper], [1])
 done
-AC_MSG_RESULT([`echo $nbc_found | wc -w` found])
+nbc_number=`echo $nbc_found | wc -w`
+AC_MSG_RESULT([$nbc_number found])
 
 CPPFLAGS=$nbc_save_CPPFLAGS LIBS=$nbc_save_LIBS
 ])
