@@ -14,22 +14,31 @@ int nbc_raise(MPI_Comm comm, int error)
     return error;
 }
 
-/* The error class below whose string names a bad entry; MPI_SUCCESS until one is needed. Written
- * under the lock, read without. It is a class since MPICH 4.0.2 garbles the strings of codes that
- * are added to predefined classes. */
-static int entry_class = MPI_SUCCESS;
+/* The error below whose string names a bad entry, and its class; MPI_SUCCESS until one is needed.
+ * Written under the lock, the class read without. Both are added: MPICH 4.0.2 garbles the strings
+ * of codes of predefined classes, and Open MPI 4.1.4 does not know an added class for an error. */
+static int entry_class = MPI_SUCCESS, entry_code;
+
+static bool entry_setup(void)
+{
+    int class;
+    if (entry_class != MPI_SUCCESS)
+        return true;
+    if (NEXT(Add_error_class)(&class) || NEXT(Add_error_code)(class, &entry_code))
+        return false;
+    __atomic_store_n(&entry_class, class, __ATOMIC_RELAXED);
+    return true;
+}
 
 static int describe(const char *function, int entry, const char *why)
 {
     char text[MPI_MAX_ERROR_STRING];
-    int class = entry_class;
-    if (class == MPI_SUCCESS && NEXT(Add_error_class)(&class))
+    if (!entry_setup())
         return MPI_ERR_REQUEST;
     snprintf(text, sizeof text, "%s: entry %d of the array of requests is %s", function, entry,
              why);
-    NEXT(Add_error_string)(class, text);
-    __atomic_store_n(&entry_class, class, __ATOMIC_RELAXED);
-    return class;
+    NEXT(Add_error_string)(entry_code, text);
+    return entry_code;
 }
 
 int nbc_raise_entry(MPI_Comm comm, const char *function, int entry, const char *why)
