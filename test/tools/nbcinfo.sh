@@ -1,0 +1,176 @@
+#!/usr/bin/env bash
+# nbcinfo: what it says is what the library, its tables and the environment say.
+
+. "$(dirname "$0")/../lib.sh"
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+for name in ${!NBCSHIM*}; do
+    unset "$name"
+done
+nbcinfo=$PWD/tools/nbcinfo
+
+# says NAME PATTERN ARGUMENT...: nbcinfo's output matches.
+says()
+{
+    local name=$1 pattern=$2 output status
+    shift 2
+    output=$("$nbcinfo" "$@" 2>&1) && grep -qE -- "$pattern" <<<"$output"
+    status=$?
+    result $status "$name"
+    [ $status = 0 ] || comment "$output"
+}
+
+# refuses NAME PATTERN ARGUMENT...: it exits with 2 and says why on standard error.
+refuses()
+{
+    local name=$1 pattern=$2 output status
+    shift 2
+    output=$("$nbcinfo" "$@" 2>&1 >/dev/null)
+    [ $? = 2 ] && grep -qE -- "$pattern" <<<"$output"
+    status=$?
+    result $status "$name"
+    [ $status = 0 ] || comment "$output"
+}
+
+says "it runs alone and tells its version" "^nbcshim +${VERSION//./\\.}\$"
+says "and the MPI that it finds" '^found +(MPICH|Open MPI|.*MPI)'
+says "--version" "^nbcinfo \(nbcshim\) ${VERSION//./\\.}\$" --version
+says "--help" '^Usage: nbcinfo' --help
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+json() # NAME ARGUMENT... <<< python that checks d
+{
+    local name=$1
+    shift
+    "$nbcinfo" "$@" --json >"$scratch/json" || echo broken >"$scratch/json"
+    cat >"$scratch/check.py"
+    expect "$name" python3 -c "import json, sys
+d = json.load(open('$scratch/json'))
+exec(open('$scratch/check.py').read())"
+}
+
+if command -v python3 >/dev/null; then
+    "$nbcinfo" --json >"$scratch/all"
+    expect "--json is JSON" python3 -m json.tool "$scratch/all"
+    json "it has every row of the tables" <<END
+algs = $(grep -c '^ALG(' "$srcdir/src/algs.def")
+rules = $(grep -c '^RULE(' "$srcdir/src/tuning.def")
+assert algs > 80 and len(d['algorithms']) == algs, len(d['algorithms'])
+assert rules > 10 and len(d['rules']) == rules, len(d['rules'])
+END
+    # What configure found by linking, nbcinfo finds in the MPI that is there.
+    json "functions that the MPI lacks are those that configure did not find" <<END
+import re
+probed = set(re.findall(r'\b[A-Z][a-z]\w*', re.search(r'NBC_MPI_NAMES\], \[(.*?)\]\)',
+    open('$srcdir/m4/nbc_probe.m4').read(), re.S).group(1)))
+has = set(re.findall(r'^#define HAVE_MPI_(\w+) 1', open('config.h').read(), re.M))
+seen = 0
+for f in d['functions']:
+    name = f['name'][4:]
+    if name in probed:
+        seen += 1
+        assert f['mpi_has'] == (name.upper() in has), f
+assert seen >= 86, seen
+END
+    export NBCSHIM_PROGRESS=thread NBCSHIM_STATS=perhaps NBCSHIM_ALGORITHM_BCAST=chain
+    export NBCSHIM_ALGORITHM_SCAN='no"such\'
+    json "variables: value, origin, what is not taken" <<'END'
+v = {x['name']: x for x in d['variables']}
+assert v['NBCSHIM_PROGRESS']['value'] == 'thread', v['NBCSHIM_PROGRESS']
+assert v['NBCSHIM_PROGRESS']['origin'] == 'environment'
+assert v['NBCSHIM_STATS']['origin'] == 'not taken', v['NBCSHIM_STATS']
+assert v['NBCSHIM_STATS']['environment'] == 'perhaps'
+assert v['NBCSHIM_STATS']['value'] == v['NBCSHIM_STATS']['default'] == '0'
+assert v['NBCSHIM_ALGORITHM_BCAST']['value'] == 'chain'
+assert v['NBCSHIM_ALGORITHM_SCAN']['environment'] == 'no"such\\'
+assert v['NBCSHIM_BLOCKING']['origin'] == 'default'
+assert len([n for n in v if n.startswith('NBCSHIM_ALGORITHM_')]) == 22
+END
+    unset NBCSHIM_PROGRESS NBCSHIM_STATS NBCSHIM_ALGORITHM_BCAST NBCSHIM_ALGORITHM_SCAN
+    json "--choose as JSON" --choose allreduce --ranks 64 --bytes 8K <<'END'
+assert d['collective'] == 'allreduce' and d['ranks'] == 64 and d['bytes'] == 8192, d
+assert any(a in d['algorithm'] for a in ('doubling', 'multiplying', 'rabenseifner', 'round', 'ring'))
+assert d['why']
+END
+    json "--schedule as JSON" --schedule barrier:dissemination --ranks 8 <<'END'
+assert (d['rounds'], d['messages'], d['bytes']) == (3, 24, 0), d
+END
+else
+    echo "ok $((cases += 1)) - JSON # SKIP no python3"
+fi
+
+# --- choosing -------------------------------------------------------------------------------------
+
+says "--choose: a tuning rule" '^rabenseifner: tuning rule [0-9]+: ranks 3 or more' \
+    --choose reduce --ranks 16 --bytes 1M
+says "--choose: no rule" '^binomial: no tuning rule matches' --choose reduce --ranks 16 --bytes 8
+export NBCSHIM_ALGORITHM_REDUCE=chain NBCSHIM_ALGORITHM_ALLREDUCE=ring
+says "--choose: the environment asks" '^chain: NBCSHIM_ALGORITHM_REDUCE asks for it' \
+    --choose reduce --ranks 16 --bytes 1M
+says "--choose: what the environment asks for does not apply" \
+    '^rabenseifner: NBCSHIM_ALGORITHM_ALLREDUCE asks for ring, which needs a commutative operator; tun' \
+    --choose allreduce --ranks 16 --bytes 512K --ordered
+unset NBCSHIM_ALGORITHM_REDUCE NBCSHIM_ALGORITHM_ALLREDUCE
+says "--choose: between groups" '^inter_' --choose bcast --ranks 3 --remote 2
+refuses "--choose: no such collective" 'no such collective' --choose nothing
+
+# --- schedules ------------------------------------------------------------------------------------
+
+says "a ring's rounds, messages and bytes" \
+    '^allreduce:ring, 4 ranks: 6 rounds, 24 messages, 6291456 bytes, at most 1572864 from one rank' \
+    --schedule allreduce:ring --ranks 4 --bytes 1M
+says "what a rank does" '^ *[0-9]+ reduce ' --schedule allreduce:ring --ranks 4 --bytes 1M --rank 2
+[ "$("$nbcinfo" --schedule allreduce:ring --ranks 4 --rank 2 | grep -c '^rank ')" = 1 ]
+result $? "one rank only"
+
+# Every send is met, whatever the number of ranks: nbcinfo says so where one is not.
+bad=
+while read -r coll alg; do
+    for ranks in 1 2 5; do
+        output=$("$nbcinfo" --schedule "$coll:$alg" --ranks $ranks --bytes 24 --dot 2>&1) ||
+            [[ $output == *"does not apply"* ]] || bad="$bad $coll:$alg,$ranks: $output"
+    done
+done < <("$nbcinfo" --algorithms | awk '/^  / { print $1, $2 }')
+[ -z "$bad" ]
+result $? "every algorithm can be drawn"
+[ -z "$bad" ] || comment "$bad"
+
+# Arrows that are messages, one for each.
+count=$("$nbcinfo" --schedule alltoall:pairwise --ranks 5 --bytes 64 --dot | grep -c 'penwidth=1.4')
+[ "$count" = 20 ]
+result $? "a picture has an arrow for each message"
+if command -v dot >/dev/null; then
+    "$nbcinfo" --schedule bcast:binomial --ranks 4 --svg >"$scratch/svg"
+    grep -q '^</svg>' "$scratch/svg" && [ "$(grep -c '>recv from' "$scratch/svg")" = 3 ]
+    result $? "--svg draws"
+else
+    echo "ok $((cases += 1)) - --svg # SKIP no dot"
+fi
+mkdir "$scratch/bin"
+printf '#!/bin/sh\nexit 127\n' >"$scratch/bin/dot"
+chmod +x "$scratch/bin/dot"
+PATH=$scratch/bin:$PATH refuses "--svg without Graphviz" 'dot failed' \
+    --schedule bcast:binomial --svg
+
+refuses "a schedule without algorithm" 'collective:algorithm' --schedule bcast
+refuses "no such algorithm" 'no such algorithm' --schedule bcast:nothing
+refuses "an algorithm that does not apply" 'even number of ranks' \
+    --schedule allgather:neighbor_exchange --ranks 3
+refuses "a number out of its range" 'out of its range' --choose bcast --ranks 0
+refuses "an unknown option" 'nbcinfo --help' --nonsense
+refuses "an argument" 'not an option' nonsense
+
+# --- documents ------------------------------------------------------------------------------------
+
+"$srcdir/doc/algorithms.sh" "$nbcinfo" >"$scratch/algorithms.md"
+expect "doc/algorithms.md is what nbcinfo says (else: make algorithms)" \
+    diff "$srcdir/doc/algorithms.md" "$scratch/algorithms.md"
+"$nbcinfo" --variables | awk '/^  NBCSHIM/ { print $1 }' | sort -u >"$scratch/known"
+for file in doc/guide.md doc/nbcshim.7; do
+    sed -n 's/^| `\(NBCSHIM[A-Z_<>]*\)` .*/\1/p; s/^\.It Ev \(NBCSHIM[A-Z_]*\).*/\1/p' \
+        "$srcdir/$file" | sed 's/_$/_<COLLECTIVE>/' | sort -u >"$scratch/told"
+    expect "$file tells of every variable and of no other" diff "$scratch/known" "$scratch/told"
+done
+
+finish

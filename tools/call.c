@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#include "call.h"
+
+#include <stdlib.h>
+
+static bool is_neighbor(enum nbc_coll coll)
+{
+    return coll >= NBC_NEIGHBOR_ALLGATHER;
+}
+
+static bool has_root(enum nbc_coll coll)
+{
+    return coll == NBC_REDUCE || (coll >= NBC_BCAST && coll <= NBC_SCATTERV);
+}
+
+/* Which sides of a collective have an array of counts, and whether it has displacements too. */
+struct arrays {
+    bool send, recv, displs;
+};
+
+static struct arrays arrays_of(enum nbc_coll coll)
+{
+    switch (coll) {
+    case NBC_SCATTERV:
+        return (struct arrays){.send = true, .displs = true};
+    case NBC_GATHERV:
+    case NBC_ALLGATHERV:
+    case NBC_NEIGHBOR_ALLGATHERV:
+        return (struct arrays){.recv = true, .displs = true};
+    case NBC_ALLTOALLV:
+    case NBC_ALLTOALLW:
+    case NBC_NEIGHBOR_ALLTOALLV:
+    case NBC_NEIGHBOR_ALLTOALLW:
+        return (struct arrays){.send = true, .recv = true, .displs = true};
+    case NBC_REDUCE_SCATTER:
+        return (struct arrays){.send = true};
+    default:
+        return (struct arrays){0};
+    }
+}
+
+static bool has_peer_types(enum nbc_coll coll)
+{
+    return coll == NBC_ALLTOALLW || coll == NBC_NEIGHBOR_ALLTOALLW;
+}
+
+static int root_of(const struct tool_call *call, int id)
+{
+    if (!has_root(call->coll) || !call->remote_size || id >= call->size)
+        return 0;
+    return id == 0 ? NBC_ROOT_HERE : NBC_ROOT_IDLE;
+}
+
+static int peers(const struct nbc_shape *s)
+{
+    if (is_neighbor(s->coll))
+        return 2;
+    return s->remote_size && s->coll != NBC_REDUCE_SCATTER ? s->remote_size : s->size;
+}
+
+/* Elements of 8 bytes where that divides, else single bytes. */
+static int64_t element(int64_t bytes)
+{
+    return bytes % 8 ? 1 : 8;
+}
+
+static bool make_types(struct tool_rank *r, int64_t size)
+{
+    struct nbc_shape *s = &r->shape;
+    s->ntypes = NBC_TYPE_FIRST_PEER + (has_peer_types(s->coll) ? 2 * peers(s) : 0);
+    r->types = malloc((size_t)s->ntypes * sizeof *r->types);
+    for (int i = 0; r->types && i < s->ntypes; i++) {
+        int64_t n = i == NBC_TYPE_BYTE ? 1 : size;
+        r->types[i] = (struct nbc_type){.size = n, .extent = n, .true_extent = n, .packed = true};
+    }
+    s->types = r->types;
+    return r->types;
+}
+
+static bool make_arrays(struct tool_rank *r, int64_t count, int64_t unit)
+{
+    int n = peers(&r->shape);
+    r->counts = malloc((size_t)n * sizeof *r->counts);
+    r->displs = malloc((size_t)n * sizeof *r->displs);
+    if (!r->counts || !r->displs)
+        return false;
+    for (int i = 0; i < n; i++) {
+        r->counts[i] = count;
+        r->displs[i] = i * count * unit;
+    }
+    return true;
+}
+
+static void make_side(struct tool_rank *r, struct nbc_side *side, bool array, bool displs)
+{
+    if (!array)
+        return;
+    side->counts = (struct nbc_ints){r->counts, 8};
+    if (displs)
+        side->displs = (struct nbc_ints){r->displs, 8};
+    side->displs_implied = !displs;
+}
+
+/* Of a reduce_scatter between groups each group cuts the whole vector for itself; it is the size of
+ * both groups times the block here, so that both cuts come out even. */
+static int64_t count_of(const struct nbc_shape *s, int64_t count)
+{
+    bool cut = s->coll == NBC_REDUCE_SCATTER || s->coll == NBC_REDUCE_SCATTER_BLOCK;
+    return s->remote_size && cut ? count * s->remote_size : count;
+}
+
+bool tool_rank_make(struct tool_rank *r, const struct tool_call *call, int id)
+{
+    bool second = id >= call->size;
+    int64_t size = element(call->bytes);
+    *r = (struct tool_rank){.shape = {
+                                .coll = call->coll,
+                                .rank = second ? id - call->size : id,
+                                .size = second ? call->remote_size : call->size,
+                                .remote_size = second ? call->size : call->remote_size,
+                                .root = root_of(call, id),
+                                .commutative = nbc_coll_reduces(call->coll) && !call->ordered,
+                                .segment = call->segment,
+                            }};
+    struct nbc_shape *s = &r->shape;
+    struct arrays arrays = arrays_of(call->coll);
+    int64_t count = call->coll == NBC_BARRIER ? 0 : count_of(s, call->bytes / size);
+    bool w = has_peer_types(call->coll);
+    if (!make_types(r, size) || !make_arrays(r, count, w ? size : 1)) {
+        tool_rank_free(r);
+        return false;
+    }
+    s->send = (struct nbc_side){.count = count, .type = NBC_TYPE_SEND};
+    s->recv = (struct nbc_side){.count = count, .type = NBC_TYPE_RECV};
+    make_side(r, &s->send, arrays.send, arrays.displs);
+    make_side(r, &s->recv, arrays.recv, arrays.displs);
+    if (w) {
+        s->send.peer_types = s->send.displs_bytes = true;
+        s->recv.peer_types = s->recv.displs_bytes = true;
+        s->send.type = NBC_TYPE_FIRST_PEER;
+        s->recv.type = NBC_TYPE_FIRST_PEER + peers(s);
+    }
+    if (is_neighbor(call->coll)) {
+        r->around[0] = (id + call->size - 1) % call->size;
+        r->around[1] = (id + 1) % call->size;
+        r->neighbors = (struct nbc_neighbors){r->around, r->around, 2, 2, true};
+        s->neighbors = &r->neighbors;
+    }
+    return true;
+}
+
+void tool_rank_free(struct tool_rank *r)
+{
+    if (r->sched)
+        nbc_sched_free(r->sched);
+    free(r->types);
+    free(r->counts);
+    free(r->displs);
+    *r = (struct tool_rank){0};
+}
+
+struct tool_rank *tool_ranks_make(const struct tool_call *call, const struct nbc_alg *alg)
+{
+    int n = tool_call_ranks(call);
+    struct tool_rank *ranks = calloc((size_t)n, sizeof *ranks);
+    for (int id = 0; ranks && id < n; id++) {
+        /* The neighbors and the arrays of a shape lie in the rank itself, which does not move. */
+        if (tool_rank_make(&ranks[id], call, id))
+            ranks[id].sched = alg->build(&ranks[id].shape);
+        if (!ranks[id].sched) {
+            tool_ranks_free(ranks, call);
+            return NULL;
+        }
+    }
+    return ranks;
+}
+
+void tool_ranks_free(struct tool_rank *ranks, const struct tool_call *call)
+{
+    for (int id = 0; ranks && id < tool_call_ranks(call); id++)
+        tool_rank_free(&ranks[id]);
+    free(ranks);
+}
+
+int tool_peer(const struct tool_call *call, int id, int peer)
+{
+    return call->remote_size && id < call->size ? call->size + peer : peer;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Lists of rows of named fields, as columns to read or as JSON. */
+#ifndef NBC_TOOLS_EMIT_H
+#define NBC_TOOLS_EMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct emit {
+    FILE *out;
+    bool json;
+    bool again; /* a comma is due before the next thing */
+};
+
+void emit_begin(struct emit *e);
+void emit_end(struct emit *e);
+
+/* A list of rows, under a heading; without rows to come it may be a single row (emit_row alone). */
+void emit_list(struct emit *e, const char *name, const char *heading);
+void emit_list_end(struct emit *e);
+void emit_row(struct emit *e, const char *name);
+void emit_row_end(struct emit *e);
+
+/* Fields of a row. width: of the column, when read as text; below 0: in JSON only. */
+void emit_string(struct emit *e, const char *name, int width, const char *value);
+void emit_number(struct emit *e, const char *name, int width, int64_t value);
+void emit_bool(struct emit *e, const char *name, int width, bool value);
+
+/* A string with what JSON needs escaped, in quotes. */
+void emit_quoted(FILE *out, const char *value);
+
+#endif

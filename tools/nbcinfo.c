@@ -1,0 +1,606 @@
+/* SPDX-License-Identifier: MIT */
+/* nbcinfo: what this installation is, would do, and how. Runs alone, without a launcher; it never
+ * calls MPI_Init. */
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <dlfcn.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "nbcshim.h"
+
+#include "call.h"
+#include "emit.h"
+#include "picture.h"
+
+enum section {
+    ABOUT = 1,
+    FUNCTIONS = 2,
+    VARIABLES = 4,
+    ALGORITHMS = 8,
+    RULES = 16,
+    EVERYTHING = ABOUT | FUNCTIONS | VARIABLES | ALGORITHMS | RULES
+};
+
+static struct options {
+    int sections;
+    bool json, dot, svg;
+    const char *choose, *schedule;
+    struct tool_call call;
+    int only; /* rank; −1: all */
+} options = {.call = {.size = 4, .bytes = 1024}, .only = -1};
+
+static int fail(const char *what, const char *why)
+{
+    fprintf(stderr, "nbcinfo: %s%s%s\n", what, why ? ": " : "", why ? why : "");
+    return 2;
+}
+
+/* --- what there is
+ * ------------------------------------------------------------------------------*/
+
+#define TEXT(x) #x
+#define NUMBER(x) TEXT(x)
+
+static const char built_for[] =
+#if defined(OMPI_MAJOR_VERSION)
+    "Open MPI " NUMBER(OMPI_MAJOR_VERSION) "." NUMBER(OMPI_MINOR_VERSION) "." NUMBER(
+        OMPI_RELEASE_VERSION)
+#elif defined(MVAPICH2_VERSION)
+    "MVAPICH2 " MVAPICH2_VERSION
+#elif defined(MPICH_VERSION)
+    "MPICH " MPICH_VERSION
+#elif defined(MPICH2_VERSION)
+    "MPICH2 " MPICH2_VERSION
+#else
+    "an MPI"
+#endif
+        ", which calls itself MPI-" NUMBER(MPI_VERSION) "." NUMBER(MPI_SUBVERSION);
+
+/* MPI_Get_library_version came with MPI-3; it may be called at any time. */
+static void library_version(char *text, size_t size)
+{
+    int (*ask)(char *, int *);
+    void *object = dlsym(RTLD_DEFAULT, "MPI_Get_library_version");
+    char answer[16384] = ""; /* twice what any MPI needs */
+    int length;
+    snprintf(text, size, "unknown (it has no MPI_Get_library_version)");
+    memcpy(&ask, &object, sizeof ask);
+    if (!object || ask(answer, &length))
+        return;
+    char *c = answer;
+    for (; *c && *c != '\n'; c++)
+        if (*c == '\t')
+            *c = ' ';
+    *c = '\0';
+    snprintf(text, size, "%s", answer);
+}
+
+/* The file that a function of the MPI is found in. */
+static const char *library_file(void)
+{
+    Dl_info info;
+    void *object = dlsym(RTLD_DEFAULT, "MPI_Get_processor_name");
+    return object && dladdr(object, &info) ? info.dli_fname : "unknown";
+}
+
+static void about(struct emit *e)
+{
+    char version[32], found[256];
+    int n = nbcshim_version();
+    snprintf(version, sizeof version, "%d.%d.%d", n / 10000, n / 100 % 100, n % 100);
+    library_version(found, sizeof found);
+    const struct {
+        const char *name, *label, *value;
+    } rows[] = {
+        {"version", "nbcshim", version},
+        {"built_for", "built for", built_for},
+        {"found", "found", found},
+        {"found_in", "in", library_file()},
+    };
+    if (e->json)
+        emit_row(e, "about");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (e->json)
+            emit_string(e, rows[i].name, 0, rows[i].value);
+        else
+            fprintf(e->out, "%-10s %s\n", rows[i].label, rows[i].value);
+    if (e->json)
+        emit_row_end(e);
+    e->again = true;
+}
+
+/* Names of the functions that the MPI has, or lacks, in lines of a width to read. */
+static void print_names(FILE *out, bool has)
+{
+    const char *name;
+    int below, column = 0;
+    for (int i = 0; (name = nbcshim_function(i, &below)); i++) {
+        if (!!below != has)
+            continue;
+        if (column + strlen(name) > 92) {
+            fputc('\n', out);
+            column = 0;
+        }
+        column += fprintf(out, "%s%s", column ? " " : "  ", name);
+    }
+    fprintf(out, "%s", column ? "\n" : "");
+}
+
+static void functions(struct emit *e)
+{
+    const char *name;
+    int below, has = 0, lacks = 0;
+    for (int i = 0; nbcshim_function(i, &below); i++)
+        below ? has++ : lacks++;
+    if (!e->json) {
+        fprintf(e->out, "\n%d MPI functions that this MPI lacks and nbcshim adds (MPI_...):\n",
+                lacks);
+        print_names(e->out, false);
+        fprintf(e->out, "\n%d that it has and nbcshim takes over, or looks into on their way:\n",
+                has);
+        print_names(e->out, true);
+        return;
+    }
+    emit_list(e, "functions", "");
+    for (int i = 0; (name = nbcshim_function(i, &below)); i++) {
+        char full[80];
+        snprintf(full, sizeof full, "MPI_%s", name);
+        emit_row(e, NULL);
+        emit_string(e, "name", 0, full);
+        emit_bool(e, "mpi_has", 0, below);
+        emit_row_end(e);
+    }
+    emit_list_end(e);
+}
+
+static void variables(struct emit *e)
+{
+    struct nbcshim_variable v;
+    emit_list(e, "variables", "Variables of the environment: value, where it is from, meaning");
+    for (int i = 0; nbcshim_variable(i, &v); i++) {
+        bool algorithm = strncmp(v.name, "NBCSHIM_ALGORITHM_", 18) == 0;
+        if (!e->json && algorithm && !v.value)
+            continue;
+        emit_row(e, NULL);
+        emit_string(e, "name", 24, v.name);
+        emit_string(e, "value", 18, v.accepted ? v.value : v.fallback);
+        emit_string(e, "origin", 11,
+                    v.accepted ? "environment"
+                    : v.value  ? "not taken"
+                               : "default");
+        emit_string(e, "environment", -1, v.value);
+        emit_string(e, "default", -1, v.fallback);
+        emit_string(e, "accepts", -1, v.accepts);
+        emit_string(e, "meaning", 0, v.meaning);
+        if (!e->json && v.value && !v.accepted)
+            fprintf(e->out, " (%s is none of: %s)", v.value, v.accepts);
+        emit_row_end(e);
+    }
+    emit_list_end(e);
+    if (!e->json)
+        fprintf(e->out,
+                "  NBCSHIM_ALGORITHM_<COLLECTIVE> forces an algorithm; those set are shown\n");
+}
+
+static const struct {
+    unsigned need;
+    const char *word;
+} needs_words[] = {
+    {NBC_COMMUTATIVE, "a commutative operator"},
+    {NBC_POW2, "a power of two of ranks"},
+    {NBC_EVEN, "an even number of ranks"},
+    {NBC_INTER, "an intercommunicator"},
+    {NBC_NODES, "several nodes"},
+    {NBC_MULTI, "several ranks"},
+};
+
+static const char *needs_text(unsigned needs, char *text, size_t size)
+{
+    size_t n = 0;
+    *text = '\0';
+    for (size_t i = 0; i < sizeof needs_words / sizeof *needs_words; i++)
+        if (needs & needs_words[i].need && n < size)
+            n += (size_t)snprintf(text + n, size - n, "%s%s", n ? ", " : "", needs_words[i].word);
+    return *text ? text : "nothing";
+}
+
+static void algorithms(struct emit *e)
+{
+    char needs[256];
+    emit_list(e, "algorithms", "Algorithms: what they are for, what they need");
+    for (int i = 0; i < nbc_nalgs; i++) {
+        const struct nbc_alg *a = &nbc_algs[i];
+        emit_row(e, NULL);
+        emit_string(e, "collective", 22, nbc_coll_name(a->coll));
+        emit_string(e, "name", 24, a->name);
+        emit_string(e, "purpose", 56, a->purpose);
+        emit_string(e, "needs", 0, needs_text(a->needs, needs, sizeof needs));
+        emit_row_end(e);
+    }
+    emit_list_end(e);
+}
+
+static void range(char *text, size_t size, int64_t least, int64_t most, int64_t limit)
+{
+    if (most >= limit)
+        snprintf(text, size, "%" PRId64 " or more", least);
+    else
+        snprintf(text, size, "%" PRId64 " to %" PRId64, least, most);
+}
+
+static void rules(struct emit *e)
+{
+    char ranks[64], bytes[64];
+    emit_list(e, "rules",
+              "Tuning rules: the first that matches and whose algorithm applies decides");
+    for (int i = 0; i < nbc_default_rules.nrules; i++) {
+        const struct nbc_rule *r = &nbc_default_rules.rule[i];
+        range(ranks, sizeof ranks, r->min_size, r->max_size, INT_MAX);
+        range(bytes, sizeof bytes, r->min_bytes, r->max_bytes, INT64_MAX);
+        emit_row(e, NULL);
+        emit_string(e, "collective", 22, nbc_coll_name(r->coll));
+        if (!e->json)
+            fprintf(e->out, "ranks %-12s bytes %-18s ", ranks, bytes);
+        emit_number(e, "min_ranks", -1, r->min_size);
+        emit_number(e, "max_ranks", -1, r->max_size);
+        emit_number(e, "min_bytes", -1, r->min_bytes);
+        emit_number(e, "max_bytes", -1, r->max_bytes);
+        emit_string(e, "algorithm", 0, r->alg->name);
+        emit_number(e, "segment", -1, r->segment);
+        if (!e->json && r->segment)
+            fprintf(e->out, ", segments of %" PRId64 " bytes", r->segment);
+        emit_row_end(e);
+    }
+    emit_list_end(e);
+}
+
+static int show(struct emit *e)
+{
+    static const struct {
+        int section;
+        void (*print)(struct emit *);
+    } table[] = {{ABOUT, about},
+                 {FUNCTIONS, functions},
+                 {VARIABLES, variables},
+                 {ALGORITHMS, algorithms},
+                 {RULES, rules}};
+    emit_begin(e);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (options.sections & table[i].section)
+            table[i].print(e);
+    emit_end(e);
+    return 0;
+}
+
+/* --- which algorithm would run
+ * ------------------------------------------------------------------*/
+
+static bool variable_of(enum nbc_coll coll, struct nbcshim_variable *v)
+{
+    char name[64] = "NBCSHIM_ALGORITHM_";
+    size_t n = strlen(name);
+    for (const char *c = nbc_coll_name(coll); *c && n < sizeof name - 1; c++)
+        name[n++] = (char)toupper((unsigned char)*c);
+    name[n] = '\0';
+    for (int i = 0; nbcshim_variable(i, v); i++)
+        if (strcmp(v->name, name) == 0)
+            return v->value != NULL;
+    return false;
+}
+
+/* Why an algorithm was chosen, or not the one that the environment asks for. */
+static void explain(const struct nbc_shape *shape, const struct nbc_alg *override,
+                    const char *asked, char *text, size_t size)
+{
+    char needs[256], ranks[64], bytes[64];
+    size_t n = 0;
+    if (override && nbc_alg_applies(override, shape)) {
+        snprintf(text, size, "%s asks for it", asked);
+        return;
+    }
+    if (override)
+        n = (size_t)snprintf(text, size, "%s asks for %s, which needs %s; ", asked, override->name,
+                             needs_text(override->needs, needs, sizeof needs));
+    const struct nbc_rule *rule = nbc_rule_find(shape, &nbc_default_rules);
+    if (!rule) {
+        snprintf(text + n, size - n, "no tuning rule matches, and it is the first that applies");
+        return;
+    }
+    range(ranks, sizeof ranks, rule->min_size, rule->max_size, INT_MAX);
+    range(bytes, sizeof bytes, rule->min_bytes, rule->max_bytes, INT64_MAX);
+    snprintf(text + n, size - n, "tuning rule %d: ranks %s, bytes %s",
+             (int)(rule - nbc_default_rules.rule) + 1, ranks, bytes);
+}
+
+static int choose(struct emit *e)
+{
+    struct tool_rank rank;
+    struct nbcshim_variable v;
+    const struct nbc_alg *override = NULL;
+    char why[512];
+    int64_t segment;
+    options.call.coll = nbc_coll_by_name(options.choose);
+    if (options.call.coll == NBC_NCOLLS)
+        return fail(options.choose, "there is no such collective");
+    if (!tool_rank_make(&rank, &options.call, 0))
+        return fail("no memory", NULL);
+    if (variable_of(options.call.coll, &v) && v.accepted)
+        override = nbc_alg_by_name(options.call.coll, v.value);
+    const struct nbc_alg *alg = nbc_select(&rank.shape, override, &nbc_default_rules, &segment);
+    explain(&rank.shape, override, v.name, why, sizeof why);
+    if (!e->json) {
+        fprintf(e->out, "%s: %s\n", alg->name, why);
+    } else {
+        emit_begin(e);
+        emit_string(e, "collective", 0, options.choose);
+        emit_number(e, "ranks", 0, tool_call_ranks(&options.call));
+        emit_number(e, "bytes", 0, nbc_shape_bytes(&rank.shape));
+        emit_string(e, "algorithm", 0, alg->name);
+        emit_number(e, "segment", 0, segment);
+        emit_string(e, "why", 0, why);
+        emit_end(e);
+    }
+    tool_rank_free(&rank);
+    return 0;
+}
+
+/* --- schedules
+ * ----------------------------------------------------------------------------------*/
+
+static void print_schedules(const struct picture *p, const char *title)
+{
+    printf("%s: %d rounds, %d messages, %" PRId64 " bytes, at most %" PRId64 " from one rank\n",
+           title, p->rounds, p->messages, p->bytes, p->most);
+    for (int id = 0; id < p->nranks; id++) {
+        if (options.only >= 0 && options.only != id)
+            continue;
+        printf("\nrank %d: ", id);
+        nbc_sched_print(p->ranks[id].sched, stdout);
+    }
+}
+
+static int draw(const struct picture *p, const char *title)
+{
+    if (!options.svg) {
+        picture_dot(p, title, stdout);
+        return 0;
+    }
+    fflush(stdout);
+    FILE *dot = popen("dot -Tsvg", "w");
+    if (!dot)
+        return fail("cannot start Graphviz's dot", NULL);
+    picture_dot(p, title, dot);
+    return pclose(dot) ? fail("Graphviz's dot failed; is it installed?", NULL) : 0;
+}
+
+static void print_costs(const struct picture *p, const struct nbc_alg *alg)
+{
+    struct emit e = {.out = stdout, .json = true};
+    emit_begin(&e);
+    emit_string(&e, "collective", 0, nbc_coll_name(alg->coll));
+    emit_string(&e, "algorithm", 0, alg->name);
+    emit_number(&e, "ranks", 0, p->nranks);
+    emit_number(&e, "rounds", 0, p->rounds);
+    emit_number(&e, "messages", 0, p->messages);
+    emit_number(&e, "bytes", 0, p->bytes);
+    emit_number(&e, "most_bytes", 0, p->most);
+    emit_end(&e);
+}
+
+static int present(const struct tool_rank *ranks, const struct nbc_alg *alg)
+{
+    struct picture p;
+    char title[128];
+    const char *wrong = picture_make(&p, &options.call, ranks);
+    if (wrong)
+        return fail("a mistake in the schedules", wrong);
+    snprintf(title, sizeof title, "%s:%s, %d ranks", nbc_coll_name(alg->coll), alg->name, p.nranks);
+    int status = 0;
+    if (options.json)
+        print_costs(&p, alg);
+    else if (options.dot || options.svg)
+        status = draw(&p, title);
+    else
+        print_schedules(&p, title);
+    picture_free(&p);
+    return status;
+}
+
+static int schedule(void)
+{
+    enum { MOST_RANKS = 1024 };
+    char name[128];
+    struct nbc_shape *shape;
+    snprintf(name, sizeof name, "%s", options.schedule);
+    char *colon = strchr(name, ':');
+    if (!colon)
+        return fail(name, "collective:algorithm is wanted");
+    *colon = '\0';
+    options.call.coll = nbc_coll_by_name(name);
+    if (options.call.coll == NBC_NCOLLS)
+        return fail(name, "there is no such collective");
+    const struct nbc_alg *alg = nbc_alg_by_name(options.call.coll, colon + 1);
+    if (!alg)
+        return fail(colon + 1, "this collective has no such algorithm; see nbcinfo --algorithms");
+    if (tool_call_ranks(&options.call) > MOST_RANKS)
+        return fail("--ranks", "1024 at most for a schedule");
+    if ((alg->needs & NBC_INTER) && !options.call.remote_size)
+        options.call.remote_size = options.call.size;
+    struct tool_rank first;
+    if (!tool_rank_make(&first, &options.call, 0))
+        return fail("no memory", NULL);
+    shape = &first.shape;
+    bool applies = nbc_alg_applies(alg, shape);
+    tool_rank_free(&first);
+    char needs[256];
+    if (!applies)
+        return fail("this algorithm does not apply here: it needs",
+                    needs_text(alg->needs, needs, sizeof needs));
+    struct tool_rank *ranks = tool_ranks_make(&options.call, alg);
+    if (!ranks)
+        return fail("no memory", NULL);
+    int status = present(ranks, alg);
+    tool_ranks_free(ranks, &options.call);
+    return status;
+}
+
+/* --- the command line
+ * ---------------------------------------------------------------------------*/
+
+static const char usage[] =
+    "Usage: nbcinfo [OPTION]...\n"
+    "Shows what this nbcshim is and would do. Needs no launcher.\n"
+    "\n"
+    "  --functions    MPI functions that the MPI lacks, and those taken over\n"
+    "  --variables    variables of the environment\n"
+    "  --algorithms   algorithms of all collectives\n"
+    "  --rules        the tuning rules in force\n"
+    "  --all          all of this\n"
+    "  --json         the same, or what follows, as JSON\n"
+    "\n"
+    "  --choose COLLECTIVE               which algorithm would run, and why\n"
+    "  --schedule COLLECTIVE:ALGORITHM   what each rank does in it\n"
+    "    --ranks N        ranks (4)\n"
+    "    --remote N       ranks of the other group of an intercommunicator\n"
+    "    --bytes N        bytes of the vector or of a block, with K, M, G (1024)\n"
+    "    --segment N      bytes that a pipelined algorithm moves at a time\n"
+    "    --ordered        the operator is not commutative\n"
+    "    --rank N         show this rank only\n"
+    "    --dot, --svg     draw it: in Graphviz's language, or through its dot\n"
+    "\n"
+    "  --help, --version\n";
+
+/* A number with K, M or G behind it. */
+static bool read_number(const char *word, int64_t most, int64_t *number)
+{
+    static const char units[] = "KMG";
+    char *end;
+    long long n = strtoll(word, &end, 10);
+    const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    if (end == word || n < 0 || (*end && (!unit || end[1])))
+        return false;
+    for (int i = 0; unit && i <= unit - units; i++) {
+        if (n > LLONG_MAX / 1024)
+            return false;
+        n *= 1024;
+    }
+    *number = n;
+    return n <= most;
+}
+
+static bool read_int(const char *word, int least, int *number)
+{
+    int64_t n;
+    if (!read_number(word, INT_MAX / 2, &n) || n < least)
+        return false;
+    *number = (int)n;
+    return true;
+}
+
+static bool read_option(int option)
+{
+    struct tool_call *call = &options.call;
+    switch (option) {
+    case 'c':
+        options.choose = optarg;
+        return true;
+    case 's':
+        options.schedule = optarg;
+        return true;
+    case 'n':
+        return read_int(optarg, 1, &call->size);
+    case 'm':
+        return read_int(optarg, 1, &call->remote_size);
+    case 'r':
+        return read_int(optarg, 0, &options.only);
+    case 'b':
+        return read_number(optarg, INT64_MAX >> 24, &call->bytes);
+    case 'g':
+        return read_number(optarg, INT64_MAX >> 24, &call->segment);
+    default:
+        return option == 0;
+    }
+}
+
+enum word { WORD_JSON, WORD_DOT, WORD_SVG, WORD_ORDERED, WORD_HELP, WORD_VERSION, NWORDS };
+
+static const struct option *long_options(int *section, int *word)
+{
+    static struct option longs[] = {
+        {"functions", 0, NULL, FUNCTIONS},
+        {"variables", 0, NULL, VARIABLES},
+        {"algorithms", 0, NULL, ALGORITHMS},
+        {"rules", 0, NULL, RULES},
+        {"all", 0, NULL, EVERYTHING},
+        {"json", 0, NULL, WORD_JSON},
+        {"dot", 0, NULL, WORD_DOT},
+        {"svg", 0, NULL, WORD_SVG},
+        {"ordered", 0, NULL, WORD_ORDERED},
+        {"help", 0, NULL, WORD_HELP},
+        {"version", 0, NULL, WORD_VERSION},
+        {"choose", 1, NULL, 'c'},
+        {"schedule", 1, NULL, 's'},
+        {"ranks", 1, NULL, 'n'},
+        {"remote", 1, NULL, 'm'},
+        {"rank", 1, NULL, 'r'},
+        {"bytes", 1, NULL, 'b'},
+        {"segment", 1, NULL, 'g'},
+        {0},
+    };
+    for (int i = 0; i < 5; i++)
+        longs[i].flag = section;
+    for (int i = 5; i < 5 + NWORDS; i++)
+        longs[i].flag = word;
+    return longs;
+}
+
+/* −1 to go on, else the exit status. */
+static int read_options(int argc, char **argv)
+{
+    int option, section = 0, word = NWORDS;
+    bool given[NWORDS + 1] = {0};
+    const struct option *longs = long_options(&section, &word);
+    while ((option = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+        if (!read_option(option)) {
+            fprintf(stderr, "%snbcinfo --help shows the options\n",
+                    option == '?' ? "" : "nbcinfo: a number is out of its range; ");
+            return 2;
+        }
+        options.sections |= section;
+        given[word] = true;
+        section = 0;
+        word = NWORDS;
+    }
+    options.json = given[WORD_JSON];
+    options.dot = given[WORD_DOT];
+    options.svg = given[WORD_SVG];
+    options.call.ordered = given[WORD_ORDERED];
+    if (given[WORD_HELP])
+        return fputs(usage, stdout) < 0;
+    if (given[WORD_VERSION])
+        return printf("nbcinfo (nbcshim) %s\n", PACKAGE_VERSION) < 0;
+    if (optind < argc)
+        return fail(argv[optind], "not an option; nbcinfo --help shows them");
+    if (!options.sections)
+        options.sections = options.json ? EVERYTHING : ABOUT | VARIABLES;
+    options.sections |= ABOUT;
+    return -1;
+}
+
+int main(int argc, char **argv)
+{
+    int status = read_options(argc, argv);
+    struct emit e = {.out = stdout, .json = options.json};
+    if (status >= 0)
+        return status;
+    if (options.choose)
+        return choose(&e);
+    if (options.schedule)
+        return schedule();
+    return show(&e);
+}
