@@ -17,6 +17,8 @@ unsigned ucp_worker_progress(void *worker)
     unsigned events;
     if (!below) {
         void *address = dlsym(RTLD_NEXT, "ucp_worker_progress");
+        if (!address) /* the MPI was loaded for somebody alone */
+            address = dlsym(dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD), "ucp_worker_progress");
         memcpy(&below, &address, sizeof below);
     }
     events = below(worker);

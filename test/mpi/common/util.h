@@ -32,30 +32,43 @@
 /* The same programs run preloaded, where the executable is linked with the MPI alone: what that MPI
  * may lack is referenced weakly. */
 #ifndef NBC_TEST_LINKED
+#define WEAK(name) _Pragma(#name)
+#define WEAK_FORMS(name, nonblocking)  \
+    WEAK(weak MPI_##nonblocking)       \
+    WEAK(weak MPI_##name##_init)       \
+    WEAK(weak MPI_##name##_c)          \
+    WEAK(weak MPI_##nonblocking##_c)   \
+    WEAK(weak MPI_##name##_init_c)     \
+    WEAK(weak MPIX_##name##_init)
 #pragma weak nbcshim_version
 #pragma weak nbcshim_icoll_max_outstanding
-#pragma weak MPI_Barrier_init
-#pragma weak MPI_Bcast_init
-#pragma weak MPI_Gather_init
-#pragma weak MPI_Gatherv_init
-#pragma weak MPI_Scatter_init
-#pragma weak MPI_Scatterv_init
-#pragma weak MPI_Allgather_init
-#pragma weak MPI_Allgatherv_init
-#pragma weak MPI_Alltoall_init
-#pragma weak MPI_Alltoallv_init
-#pragma weak MPI_Alltoallw_init
-#pragma weak MPI_Reduce_init
-#pragma weak MPI_Allreduce_init
-#pragma weak MPI_Reduce_scatter_block_init
-#pragma weak MPI_Reduce_scatter_init
-#pragma weak MPI_Scan_init
-#pragma weak MPI_Exscan_init
-#pragma weak MPI_Neighbor_allgather_init
-#pragma weak MPI_Neighbor_allgatherv_init
-#pragma weak MPI_Neighbor_alltoall_init
-#pragma weak MPI_Neighbor_alltoallv_init
-#pragma weak MPI_Neighbor_alltoallw_init
+WEAK_FORMS(Barrier, Ibarrier)
+WEAK_FORMS(Bcast, Ibcast)
+WEAK_FORMS(Gather, Igather)
+WEAK_FORMS(Gatherv, Igatherv)
+WEAK_FORMS(Scatter, Iscatter)
+WEAK_FORMS(Scatterv, Iscatterv)
+WEAK_FORMS(Allgather, Iallgather)
+WEAK_FORMS(Allgatherv, Iallgatherv)
+WEAK_FORMS(Alltoall, Ialltoall)
+WEAK_FORMS(Alltoallv, Ialltoallv)
+WEAK_FORMS(Alltoallw, Ialltoallw)
+WEAK_FORMS(Reduce, Ireduce)
+WEAK_FORMS(Allreduce, Iallreduce)
+WEAK_FORMS(Reduce_scatter_block, Ireduce_scatter_block)
+WEAK_FORMS(Reduce_scatter, Ireduce_scatter)
+WEAK_FORMS(Scan, Iscan)
+WEAK_FORMS(Exscan, Iexscan)
+WEAK_FORMS(Neighbor_allgather, Ineighbor_allgather)
+WEAK_FORMS(Neighbor_allgatherv, Ineighbor_allgatherv)
+WEAK_FORMS(Neighbor_alltoall, Ineighbor_alltoall)
+WEAK_FORMS(Neighbor_alltoallv, Ineighbor_alltoallv)
+WEAK_FORMS(Neighbor_alltoallw, Ineighbor_alltoallw)
+#pragma weak MPI_Neighbor_allgather
+#pragma weak MPI_Neighbor_allgatherv
+#pragma weak MPI_Neighbor_alltoall
+#pragma weak MPI_Neighbor_alltoallv
+#pragma weak MPI_Neighbor_alltoallw
 #endif
 
 extern uint64_t test_seed;
