@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include "calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char call_too_large[] = "too large";
+
+/* --- arguments
+ * ----------------------------------------------------------------------------------*/
+
+/* Which sides of the collective come with counts and displacements. */
+static const struct {
+    bool send, recv;
+} counted[NBC_NCOLLS] = {
+    [NBC_GATHERV] = {false, true},
+    [NBC_SCATTERV] = {true, false},
+    [NBC_ALLGATHERV] = {false, true},
+    [NBC_ALLTOALLV] = {true, true},
+    [NBC_ALLTOALLW] = {true, true},
+    [NBC_REDUCE_SCATTER] = {true, false},
+    [NBC_NEIGHBOR_ALLGATHERV] = {false, true},
+    [NBC_NEIGHBOR_ALLTOALLV] = {true, true},
+    [NBC_NEIGHBOR_ALLTOALLW] = {true, true},
+};
+
+static bool make_counts(struct arguments *a, int64_t count)
+{
+    size_t n = (size_t)a->call.size + 2;
+    a->counts = malloc(n * sizeof *a->counts);
+    a->displs = malloc(n * sizeof *a->displs);
+    if (!a->counts || !a->displs)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        a->counts[i] = count;
+        a->displs[i] = (int64_t)i * count;
+    }
+    return true;
+}
+
+static void use_counts(const struct arguments *a, struct nbc_side *side)
+{
+    side->counts = (struct nbc_ints){a->counts, sizeof *a->counts};
+    if (a->call.coll == NBC_REDUCE_SCATTER)
+        side->displs_implied = true;
+    else
+        side->displs = (struct nbc_ints){a->displs, sizeof *a->displs};
+}
+
+bool arguments_make(struct arguments *a, const struct call *call)
+{
+    int64_t size = call->bytes % 8 ? 1 : 8; /* numbers where they fit */
+    *a = (struct arguments){.call = *call};
+    for (int i = 0; i < NBC_TYPE_FIRST_PEER; i++)
+        a->types[i] = (struct nbc_type){size, size, 0, size, true};
+    a->types[NBC_TYPE_BYTE] = (struct nbc_type){1, 1, 0, 1, true};
+    a->send = (struct nbc_side){.type = NBC_TYPE_SEND, .count = call->bytes / size};
+    a->recv = (struct nbc_side){.type = NBC_TYPE_RECV, .count = call->bytes / size};
+    if (counted[call->coll].send || counted[call->coll].recv) {
+        if (!make_counts(a, call->bytes / size)) {
+            arguments_free(a);
+            return false;
+        }
+        if (counted[call->coll].send)
+            use_counts(a, &a->send);
+        if (counted[call->coll].recv)
+            use_counts(a, &a->recv);
+    }
+    return true;
+}
+
+void arguments_free(struct arguments *a)
+{
+    free(a->counts);
+    free(a->displs);
+    a->counts = a->displs = NULL;
+}
+
+void arguments_shape(const struct arguments *a, int rank, struct own *own)
+{
+    int size = a->call.size;
+    own->around[0] = (rank + size - 1) % size;
+    own->around[1] = (rank + 1) % size;
+    own->neighbors = (struct nbc_neighbors){own->around, own->around, 2, 2, true};
+    own->shape = (struct nbc_shape){.coll = a->call.coll,
+                                    .rank = rank,
+                                    .size = size,
+                                    .root = a->call.root,
+                                    .commutative = true,
+                                    .send = a->send,
+                                    .recv = a->recv,
+                                    .types = a->types,
+                                    .ntypes = NBC_TYPE_FIRST_PEER,
+                                    .neighbors = &own->neighbors,
+                                    .nodes = a->has_nodes ? &a->nodes : NULL,
+                                    .segment = a->call.segment};
+}
+
+const struct nbc_alg *call_choice(const struct arguments *a, int64_t *segment)
+{
+    struct own own;
+    arguments_shape(a, 0, &own);
+    return nbc_select(&own.shape, NULL, &nbc_default_rules, segment);
+}
+
+/* --- programs
+ * -----------------------------------------------------------------------------------*/
+
+static struct nbc_sched *build(const struct arguments *a, const struct nbc_alg *alg, int rank,
+                               struct own *own)
+{
+    arguments_shape(a, rank, own);
+    return alg->build(&own->shape);
+}
+
+/* What a rank sends and hears, in its order, and the bytes it works on, as one number. */
+static uint64_t fingerprint(const struct nbc_sched *s, const struct own *own,
+                            enum symmetry symmetry)
+{
+    uint64_t print = 14695981039346656037u;
+    int64_t worked = 0;
+    int size = own->shape.size, rank = own->shape.rank;
+    for (int i = 0; i < s->nops; i++) {
+        const struct nbc_op *op = &s->ops[i];
+        int64_t bytes = op->kind == NBC_OP_JOIN ? 0 : nbc_ref_bytes(&own->shape, op->a);
+        if (op->kind != NBC_OP_SEND && op->kind != NBC_OP_RECV) {
+            worked += op->kind == NBC_OP_REDUCE ? bytes * 3 : bytes;
+            continue;
+        }
+        int away = op->kind == NBC_OP_SEND ? op->peer - rank : rank - op->peer;
+        int class = symmetry == CUBE ? op->peer ^ rank : (away + size) % size;
+        uint64_t words[] = {(uint64_t)op->kind, (uint64_t)bytes, (uint64_t) class};
+        for (int w = 0; w < 3; w++)
+            print = (print ^ words[w]) * 1099511628211u;
+    }
+    return (print ^ (uint64_t)worked) * 1099511628211u;
+}
+
+/* Whether these ranks do the same. Local work may be cut up in other ways. */
+static bool alike(const struct arguments *a, const struct nbc_alg *alg, enum symmetry symmetry)
+{
+    int size = a->call.size;
+    const int sample[] = {0, size - 1, 1, size / 2, size / 3, size / 2 + 1, size * 2L / 3 | 1};
+    uint64_t first = 0;
+    for (size_t i = 0; i < sizeof sample / sizeof *sample; i++) {
+        struct own own;
+        struct nbc_sched *s = build(a, alg, sample[i] % size, &own);
+        if (!s)
+            return false;
+        uint64_t print = fingerprint(s, &own, symmetry);
+        nbc_sched_free(s);
+        if (i == 0)
+            first = print;
+        else if (print != first)
+            return false;
+    }
+    return true;
+}
+
+static enum symmetry symmetry_of(const struct arguments *a, const struct nbc_alg *alg)
+{
+    int size = a->call.size;
+    if (a->call.ppn > 1 && a->call.ppn < size)
+        return NONE;
+    if (size < 3)
+        return NONE;
+    if (alike(a, alg, ROTATION))
+        return ROTATION;
+    return (size & (size - 1)) == 0 && alike(a, alg, CUBE) ? CUBE : NONE;
+}
+
+static bool add_rank(struct program *p, const struct arguments *a, const struct nbc_alg *alg,
+                     int rank)
+{
+    struct own own;
+    struct nbc_sched *s = build(a, alg, rank, &own);
+    bool good = s && program_add(p, s, &own.shape);
+    nbc_sched_free(s);
+    return good;
+}
+
+/* The largest of a few ranks' schedules. */
+static int64_t guess_ops(const struct arguments *a, const struct nbc_alg *alg)
+{
+    int size = a->call.size, sample[] = {1 % size, size / 2, size - 1};
+    int64_t most = 0;
+    for (int i = 0; i < 3; i++) {
+        struct own own;
+        struct nbc_sched *s = build(a, alg, sample[i], &own);
+        most = s && s->nops > most ? s->nops : most;
+        nbc_sched_free(s);
+    }
+    return most;
+}
+
+struct program *call_program(const struct arguments *a, const struct nbc_alg *alg,
+                             const struct limits *limits, const char **wrong)
+{
+    int size = a->call.size;
+    enum symmetry symmetry = limits->no_symmetry ? NONE : symmetry_of(a, alg);
+    int nranks = symmetry == NONE ? size : 1;
+    *wrong = call_too_large;
+    if (limits->ops && guess_ops(a, alg) * nranks > limits->ops)
+        return NULL;
+    struct program *p = program_new(size, symmetry);
+    *wrong = p ? NULL : "no memory";
+    /* Where one stands for all, it is one without the seam between the last rank and the first. */
+    for (int i = 0; p && i < nranks && !*wrong; i++)
+        if (!add_rank(p, a, alg, symmetry == NONE ? i : size / 2))
+            *wrong = "no memory";
+    if (p && !*wrong)
+        *wrong = program_match(p);
+    if (!*wrong)
+        return p;
+    program_free(p);
+    return NULL;
+}

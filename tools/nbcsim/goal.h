@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef NBCSIM_GOAL_H
+#define NBCSIM_GOAL_H
+
+#include "engine.h"
+
+/* Writes a program as text in the language GOAL, which LogGOPSim's txt2bin reads: Hoefler,
+ * Siebert, Lumsdaine, "Group operation assembly language - a flexible way to express collective
+ * communication", 2009; Hoefler, Schneider, Lumsdaine, "LogGOPSim", 2010. One rank after the other:
+ * the program must have been made without symmetry. */
+void goal_write(const struct program *p, const struct network *net, FILE *out);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "list.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool read_number(const char **text, int64_t *number)
+{
+    static const char units[] = "KMG";
+    char *end;
+    long long n = strtoll(*text, &end, 10);
+    if (end == *text || n < 0)
+        return false;
+    const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    for (int i = 0; unit && i <= unit - units; i++) {
+        if (n > INT64_MAX / 1024)
+            return false;
+        n *= 1024;
+    }
+    *text = end + (unit != NULL);
+    *number = n;
+    return true;
+}
+
+static bool add(struct list *list, int64_t number)
+{
+    if (list->n == LIST_MOST)
+        return false;
+    list->at[list->n++] = number;
+    return true;
+}
+
+static bool add_range(struct list *list, int64_t from, int64_t to, int64_t factor)
+{
+    if (factor < 2 || from < 1)
+        return false;
+    for (int64_t i = from; i <= to; i *= factor) {
+        if (!add(list, i))
+            return false;
+        if (i > to / factor)
+            break;
+    }
+    return true;
+}
+
+bool list_read(struct list *list, const char *text)
+{
+    for (;; text++) {
+        int64_t from, to, factor = 2;
+        if (!read_number(&text, &from))
+            return false;
+        if (strncmp(text, "..", 2) == 0) {
+            text += 2;
+            if (!read_number(&text, &to))
+                return false;
+            if (*text == ':' && (text++, !read_number(&text, &factor)))
+                return false;
+            if (!add_range(list, from, to, factor))
+                return false;
+        } else if (!add(list, from)) {
+            return false;
+        }
+        if (*text != ',')
+            return *text == '\0';
+    }
+}
+
+static int ascending(const void *x, const void *y)
+{
+    const int64_t *a = x, *b = y;
+    return *a < *b ? -1 : *a > *b;
+}
+
+void list_sort(struct list *list)
+{
+    int n = 0;
+    qsort(list->at, (size_t)list->n, sizeof *list->at, ascending);
+    for (int i = 0; i < list->n; i++)
+        if (i == 0 || list->at[i] != list->at[n - 1])
+            list->at[n++] = list->at[i];
+    list->n = n;
+}

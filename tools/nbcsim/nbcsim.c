@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: MIT */
+/* nbcsim: what the collectives would cost on a machine that is not at hand. The builders make the
+ * schedules of all ranks; the LogGP model runs them. See doc/nbcsim.1 and doc/scaling.md. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "buildcost.h"
+#include "goal.h"
+#include "list.h"
+#include "report.h"
+
+struct options {
+    struct network net;
+    struct list ranks, bytes;
+    int root;
+    int64_t segment;
+    struct limits limits;
+    const struct format *format;
+    bool path, build_cost;
+    const char *goal, *plot;
+    FILE *data; /* what is plotted */
+};
+
+static const char usage[] =
+    "usage: nbcsim [options] COLLECTIVE[:ALGORITHM]... | all\n"
+    "  -n, --ranks LIST      numbers of ranks: 3,8,2..64 (doubling), 8..4096:8 (times 8)\n"
+    "  -b, --bytes LIST      bytes of a vector or block, with K, M, G\n"
+    "      --network NAME    one that --networks shows, or a file (nbctune --loggp writes one)\n"
+    "      --networks        shows the networks that nbcsim knows\n"
+    "      --set KEY=VALUE   changes a parameter of the network\n"
+    "      --ppn N           ranks on a node\n"
+    "      --noise X         times are longer by this share in the mean; --seed N\n"
+    "      --root R, --segment BYTES\n"
+    "      --path            what lies on the critical path\n"
+    "      --json            machine readable\n"
+    "      --plot FILE       a picture (.png, .svg or .pdf), by gnuplot\n"
+    "      --regret          only calls for which the rules choose badly, and a summary\n"
+    "      --goal FILE       the schedules of one call as input for LogGOPSim\n"
+    "      --build-cost      what building and starting a schedule costs in this process\n"
+    "      --limit N         leave out what takes more operations than that, over all ranks\n"
+    "      --every-rank      do not let one rank stand for all where all do the same\n";
+
+/* --- one call
+ * -----------------------------------------------------------------------------------*/
+
+static bool simulate(const struct options *o, const struct arguments *a, struct entry *e)
+{
+    const char *wrong;
+    struct program *p = call_program(a, e->alg, &o->limits, &wrong);
+    if (p)
+        wrong = program_run(p, &o->net, o->path, &e->result);
+    program_free(p);
+    if (!wrong)
+        return true;
+    if (wrong != call_too_large) {
+        fprintf(stderr, "nbcsim: %s:%s, %d ranks: %s\n", nbc_coll_name(a->call.coll), e->alg->name,
+                a->call.size, wrong);
+        exit(1);
+    }
+    return false;
+}
+
+static struct call make_call(const struct options *o, enum nbc_coll coll, int size, int64_t bytes)
+{
+    return (struct call){.coll = coll,
+                         .size = size,
+                         .root = o->root < size ? o->root : 0,
+                         .bytes = coll == NBC_BARRIER ? 0 : bytes,
+                         .segment = o->segment,
+                         .ppn = o->net.ppn};
+}
+
+static void no_memory(void)
+{
+    fprintf(stderr, "nbcsim: no memory\n");
+    exit(1);
+}
+
+/* A call by all its algorithms, or by one. `least`: per row, times on fewer ranks. */
+static void run_cell(const struct options *o, const struct call *call, const struct nbc_alg *only,
+                     double *least, struct cell *cell)
+{
+    struct arguments a;
+    struct own own;
+    int64_t segment;
+    if (!arguments_make(&a, call))
+        no_memory();
+    arguments_shape(&a, 0, &own);
+    const struct nbc_alg *chosen = call_choice(&a, &segment);
+    *cell = (struct cell){.call = *call, .bounds = call_bounds(call, &o->net)};
+    for (int i = 0; i < nbc_nalgs && cell->n < MOST_ALGS; i++) {
+        const struct nbc_alg *alg = &nbc_algs[i];
+        if (alg->coll != call->coll || (only && alg != only) || !nbc_alg_applies(alg, &own.shape))
+            continue;
+        struct entry *e = &cell->entry[cell->n++];
+        *e = (struct entry){.alg = alg, .chosen = alg == chosen, .least = least[i]};
+        a.call.segment = alg == chosen && !call->segment ? segment : call->segment;
+        e->simulated = simulate(o, &a, e);
+        if (e->simulated)
+            least[i] = e->result.time;
+    }
+    arguments_free(&a);
+}
+
+static void write_goal(const struct options *o, const struct call *call, const struct nbc_alg *alg)
+{
+    struct arguments a;
+    const char *wrong = "no memory";
+    const struct limits every = {.no_symmetry = true};
+    FILE *out = strcmp(o->goal, "-") == 0 ? stdout : fopen(o->goal, "w");
+    if (!out) {
+        perror(o->goal);
+        exit(1);
+    }
+    if (!arguments_make(&a, call))
+        no_memory();
+    if (!alg)
+        alg = call_choice(&a, &a.call.segment);
+    struct program *p = call_program(&a, alg, &every, &wrong);
+    if (!p) {
+        fprintf(stderr, "nbcsim: %s\n", wrong);
+        exit(1);
+    }
+    goal_write(p, &o->net, out);
+    program_free(p);
+    arguments_free(&a);
+    if (out != stdout)
+        fclose(out);
+}
+
+/* --- all of them
+ * --------------------------------------------------------------------------------*/
+
+static void show_progress(const struct call *call)
+{
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r%-22s %9d ranks %12" PRId64 " bytes\033[K", nbc_coll_name(call->coll),
+                call->size, call->bytes);
+}
+
+/* Ranks ascend innermost, so that what becomes too large was measured before. */
+static void run_collective(const struct options *o, enum nbc_coll coll, const struct nbc_alg *only,
+                           struct report *report)
+{
+    double *least = malloc((size_t)nbc_nalgs * sizeof *least);
+    if (!least)
+        no_memory();
+    for (int b = 0; b < (coll == NBC_BARRIER ? 1 : o->bytes.n); b++) {
+        for (int i = 0; i < nbc_nalgs; i++)
+            least[i] = 0;
+        for (int i = 0; i < o->ranks.n; i++) {
+            struct cell cell;
+            struct call call = make_call(o, coll, (int)o->ranks.at[i], o->bytes.at[b]);
+            show_progress(&call);
+            run_cell(o, &call, only, least, &cell);
+            if (cell.n > 0)
+                o->format->cell(report, &cell);
+            fflush(report->out);
+        }
+    }
+    free(least);
+}
+
+static void run_build_cost(const struct options *o, enum nbc_coll coll, const struct nbc_alg *only)
+{
+    for (int b = 0; b < (coll == NBC_BARRIER ? 1 : o->bytes.n); b++)
+        for (int i = 0; i < o->ranks.n; i++)
+            for (int k = 0; k < nbc_nalgs; k++) {
+                const struct nbc_alg *alg = &nbc_algs[k];
+                struct call call = make_call(o, coll, (int)o->ranks.at[i], o->bytes.at[b]);
+                struct arguments a;
+                struct own own;
+                if (alg->coll != coll || (only && alg != only) || !arguments_make(&a, &call))
+                    continue;
+                arguments_shape(&a, 0, &own);
+                bool applies = nbc_alg_applies(alg, &own.shape);
+                arguments_free(&a);
+                if (applies)
+                    buildcost_line(&call, alg, stdout);
+            }
+}
+
+/* "allreduce:ring", "allreduce", "all". Returns the first collective and the one behind the last.
+ */
+static bool parse_what(const char *text, int *first, int *end, const struct nbc_alg **only)
+{
+    char coll[64];
+    const char *colon = strchr(text, ':');
+    *only = NULL;
+    *first = 0;
+    *end = NBC_NCOLLS;
+    if (strcmp(text, "all") == 0)
+        return true;
+    snprintf(coll, sizeof coll, "%.*s", (int)(colon ? colon - text : (long)strlen(text)), text);
+    *first = nbc_coll_by_name(coll);
+    *end = *first + 1;
+    if (*first == NBC_NCOLLS)
+        return false;
+    if (colon)
+        *only = nbc_alg_by_name((enum nbc_coll) * first, colon + 1);
+    return !colon || *only;
+}
+
+static void run_all(const struct options *o, struct report *report, int n, char **what)
+{
+    for (int i = 0; i < n; i++) {
+        int first, end;
+        const struct nbc_alg *only;
+        parse_what(what[i], &first, &end, &only);
+        for (int coll = first; coll < end; coll++) {
+            struct call call =
+                make_call(o, (enum nbc_coll)coll, (int)o->ranks.at[0], o->bytes.at[0]);
+            if (o->goal)
+                write_goal(o, &call, only);
+            else if (o->build_cost)
+                run_build_cost(o, (enum nbc_coll)coll, only);
+            else
+                run_collective(o, (enum nbc_coll)coll, only, report);
+        }
+    }
+}
+
+/* --- a picture
+ * ----------------------------------------------------------------------------------*/
+
+static void add_words(char *to, size_t size, const char *text, const char *word)
+{
+    if (!strstr(to, word))
+        snprintf(to + strlen(to), size - strlen(to), "%s%s", text, word);
+}
+
+/* One page a collective would be a multiplot: one collective, time against what varies. */
+static bool draw(const struct options *o)
+{
+    bool by_ranks = o->ranks.n > 1;
+    char line[256], names[2048] = "";
+    const char *dot = strrchr(o->plot, '.');
+    const char *kind = dot ? dot + 1 : "png";
+    rewind(o->data);
+    char *data = NULL;
+    size_t size = 0;
+    FILE *copy = open_memstream(&data, &size);
+    while (copy && fgets(line, sizeof line, o->data)) {
+        char coll[64], name[64];
+        fputs(line, copy);
+        if (sscanf(line, "%63s %63s", coll, name) == 2) {
+            char word[80];
+            snprintf(word, sizeof word, "%s;", name);
+            add_words(names, sizeof names, "", word);
+        }
+    }
+    if (copy)
+        fclose(copy);
+    FILE *gnuplot = data ? popen("gnuplot", "w") : NULL;
+    if (!gnuplot) {
+        free(data);
+        return false;
+    }
+    fprintf(gnuplot, "set terminal %s size 900,600\nset output '%s'\n",
+            strcmp(kind, "pdf") == 0   ? "pdfcairo"
+            : strcmp(kind, "svg") == 0 ? "svg"
+                                       : "pngcairo",
+            o->plot);
+    fprintf(gnuplot,
+            "$d << EOD\n%sEOD\nset logscale xy\nset grid\nset key left top\n"
+            "set xlabel '%s'\nset ylabel 'microseconds'\nset title '%s'\nplot ",
+            data, by_ranks ? "ranks" : "bytes", o->net.name);
+    int column = by_ranks ? 3 : 4;
+    for (char *name = strtok(names, ";"); name; name = strtok(NULL, ";"))
+        fprintf(gnuplot,
+                "$d using (strcol(2) eq '%s' ? $%d : NaN):5 with lines title '%s' noenhanced,",
+                name, column, name);
+    fprintf(gnuplot, "$d using ($6 ? $%d : NaN):5 with points pt 7 title 'chosen'\n", column);
+    free(data);
+    return pclose(gnuplot) == 0;
+}
+
+/* --- options
+ * ------------------------------------------------------------------------------------*/
+
+enum {
+    OPT_NETWORK = 256,
+    OPT_NETWORKS,
+    OPT_SET,
+    OPT_SEED,
+    OPT_ROOT,
+    OPT_SEGMENT,
+    OPT_PATH,
+    OPT_JSON,
+    OPT_PLOT,
+    OPT_REGRET,
+    OPT_GOAL,
+    OPT_BUILD_COST,
+    OPT_LIMIT,
+    OPT_EVERY_RANK,
+    OPT_PPN,
+    OPT_NOISE,
+    OPT_HELP
+};
+
+static const struct option long_options[] = {
+    {"ranks", required_argument, NULL, 'n'},
+    {"bytes", required_argument, NULL, 'b'},
+    {"network", required_argument, NULL, OPT_NETWORK},
+    {"networks", no_argument, NULL, OPT_NETWORKS},
+    {"set", required_argument, NULL, OPT_SET},
+    {"ppn", required_argument, NULL, OPT_PPN},
+    {"noise", required_argument, NULL, OPT_NOISE},
+    {"seed", required_argument, NULL, OPT_SEED},
+    {"root", required_argument, NULL, OPT_ROOT},
+    {"segment", required_argument, NULL, OPT_SEGMENT},
+    {"path", no_argument, NULL, OPT_PATH},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"plot", required_argument, NULL, OPT_PLOT},
+    {"regret", no_argument, NULL, OPT_REGRET},
+    {"goal", required_argument, NULL, OPT_GOAL},
+    {"build-cost", no_argument, NULL, OPT_BUILD_COST},
+    {"limit", required_argument, NULL, OPT_LIMIT},
+    {"every-rank", no_argument, NULL, OPT_EVERY_RANK},
+    {"help", no_argument, NULL, OPT_HELP},
+    {0},
+};
+
+/* One number that is no less than `least`. */
+static bool one_number(const char *text, int64_t least, int64_t most, int64_t *number)
+{
+    struct list list = {0};
+    if (!list_read(&list, text) || list.n != 1 || list.at[0] < least || list.at[0] > most)
+        return false;
+    *number = list.at[0];
+    return true;
+}
+
+static bool set_key(struct network *net, const char *key, const char *value)
+{
+    char line[128];
+    snprintf(line, sizeof line, "%s=%s", key, value);
+    return network_set(net, line);
+}
+
+static bool take_option(struct options *o, int option, const char *value)
+{
+    int64_t n = 0;
+    bool good = true;
+    switch (option) {
+    case 'n':
+        return list_read(&o->ranks, value);
+    case 'b':
+        return list_read(&o->bytes, value);
+    case OPT_NETWORK:
+        return network_read(&o->net, value);
+    case OPT_SET:
+        return network_set(&o->net, value);
+    case OPT_PPN:
+        return set_key(&o->net, "ppn", value);
+    case OPT_NOISE:
+        return set_key(&o->net, "noise", value);
+    case OPT_SEED:
+        good = one_number(value, 0, INT64_MAX, &n);
+        o->net.seed = (uint64_t)n;
+        return good;
+    case OPT_ROOT:
+        good = one_number(value, 0, INT32_MAX, &n);
+        o->root = (int)n;
+        return good;
+    case OPT_SEGMENT:
+        return one_number(value, 1, INT64_MAX, &o->segment);
+    case OPT_LIMIT:
+        return one_number(value, 1, INT64_MAX, &o->limits.ops);
+    case OPT_PATH:
+        o->path = true;
+        return true;
+    case OPT_JSON:
+        o->format = &format_json;
+        return true;
+    case OPT_REGRET:
+        o->format = &format_regret;
+        return true;
+    case OPT_PLOT:
+        o->format = &format_plot;
+        o->plot = value;
+        return true;
+    case OPT_GOAL:
+        o->goal = value;
+        return true;
+    case OPT_BUILD_COST:
+        o->build_cost = true;
+        return true;
+    case OPT_EVERY_RANK:
+        o->limits.no_symmetry = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int refuse(const char *what, const char *value)
+{
+    fprintf(stderr, "nbcsim: not understood: %s %s\n%s", what, value, usage);
+    return 2;
+}
+
+/* 0: go on; else the exit status + 1. */
+static int read_options(struct options *o, int argc, char **argv)
+{
+    int option, place = 0;
+    while ((option = getopt_long(argc, argv, "n:b:h", long_options, &place)) != -1) {
+        if (option == OPT_HELP || option == 'h') {
+            fputs(usage, stdout);
+            return 1;
+        }
+        if (option == OPT_NETWORKS) {
+            network_list(stdout);
+            return 1;
+        }
+        if (!take_option(o, option, optarg))
+            return 1 + refuse(argv[optind - 1], "");
+    }
+    for (int i = optind; i < argc; i++) {
+        int first, end;
+        const struct nbc_alg *only;
+        if (!parse_what(argv[i], &first, &end, &only))
+            return 1 + refuse("no collective or algorithm", argv[i]);
+    }
+    return optind == argc ? 1 + refuse("which collective?", "") : 0;
+}
+
+static const char *contradiction(const struct options *o, int nwhat)
+{
+    for (int i = 0; i < o->ranks.n; i++)
+        if (o->ranks.at[i] < 1 || o->ranks.at[i] > 1 << 24)
+            return "numbers of ranks are from 1 to 16777216";
+    if (o->goal && (nwhat > 1 || o->ranks.n > 1 || o->bytes.n > 1))
+        return "--goal writes one call";
+    if (o->plot && (nwhat > 1 || (o->ranks.n > 1 && o->bytes.n > 1)))
+        return "--plot draws one collective against ranks or against bytes";
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {.format = &format_table, .limits = {.ops = 50000000}};
+    network_read(&o.net, "infiniband");
+    int status = read_options(&o, argc, argv);
+    if (status)
+        return status - 1;
+    if (o.ranks.n == 0)
+        list_read(&o.ranks, o.build_cost ? "1048576" : "64");
+    if (o.bytes.n == 0)
+        list_read(&o.bytes, "8");
+    list_sort(&o.ranks);
+    list_sort(&o.bytes);
+    const char *wrong = contradiction(&o, argc - optind);
+    if (wrong)
+        return refuse(wrong, "");
+    if (o.plot && !(o.data = tmpfile())) {
+        perror("nbcsim");
+        return 1;
+    }
+    struct report report = {.out = o.data ? o.data : stdout, .net = &o.net, .path = o.path};
+    bool reports = !o.goal && !o.build_cost;
+    if (o.build_cost)
+        buildcost_head(stdout);
+    if (reports)
+        o.format->begin(&report);
+    run_all(&o, &report, argc - optind, argv + optind);
+    if (isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+    if (reports)
+        o.format->end(&report);
+    if (o.plot && !draw(&o)) {
+        fprintf(stderr, "nbcsim: gnuplot cannot draw it\n");
+        return 1;
+    }
+    return 0;
+}

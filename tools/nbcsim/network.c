@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include "network.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct origin {
+    struct network net;
+    const char *from;
+} known[] = {
+    {{.name = "infiniband",
+      .between = {2500e-9, 1500e-9, 1000e-9, 6e-9},
+      .within = {300e-9, 150e-9, 100e-9, 0.2e-9},
+      .reduce = 0.25e-9,
+      .copy = 0.1e-9,
+      .eager = 65535},
+     "the default parameters of LogGOPSim: Hoefler, Schneider, Lumsdaine, \"LogGOPSim - simulating "
+     "large-scale applications in the LogGOPS model\", 2010"},
+    {{.name = "slingshot",
+      .between = {3700e-9, 200e-9, 5e-9, 0.04e-9},
+      .within = {300e-9, 150e-9, 100e-9, 0.04e-9},
+      .reduce = 0.1e-9,
+      .copy = 0.04e-9,
+      .eager = INT64_MAX},
+     "the Alps system in Shen et al., \"ATLAHS: an application-centric network simulator toolchain "
+     "for AI, HPC, and distributed storage\", 2025"},
+};
+
+enum { NKNOWN = sizeof known / sizeof *known };
+
+/* Keys of a file. Times are nanoseconds there. */
+static const struct key {
+    const char *name;
+    size_t at;
+    enum { NANOSECONDS, PLAIN, BYTES, SMALL, TRUTH } kind;
+    const char *meaning;
+} keys[] = {
+    {"L", offsetof(struct network, between.L), NANOSECONDS, "latency between nodes"},
+    {"o", offsetof(struct network, between.o), NANOSECONDS, "overhead of a message at either end"},
+    {"g", offsetof(struct network, between.g), NANOSECONDS, "gap between messages"},
+    {"G", offsetof(struct network, between.G), NANOSECONDS, "per byte"},
+    {"within.L", offsetof(struct network, within.L), NANOSECONDS, "the same within a node"},
+    {"within.o", offsetof(struct network, within.o), NANOSECONDS, NULL},
+    {"within.g", offsetof(struct network, within.g), NANOSECONDS, NULL},
+    {"within.G", offsetof(struct network, within.G), NANOSECONDS, NULL},
+    {"reduce", offsetof(struct network, reduce), NANOSECONDS, "per byte reduced"},
+    {"copy", offsetof(struct network, copy), NANOSECONDS, "per byte copied"},
+    {"noise", offsetof(struct network, noise), PLAIN, "mean share by which times are longer"},
+    {"eager", offsetof(struct network, eager), BYTES, "longer messages wait for their receive"},
+    {"ppn", offsetof(struct network, ppn), SMALL, "ranks on a node"},
+    {"own_ports", offsetof(struct network, own_ports), TRUTH, "1: no rank shares its port"},
+};
+
+enum { NKEYS = sizeof keys / sizeof *keys };
+
+static bool set_value(struct network *net, const struct key *key, const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+    void *place = (char *)net + key->at;
+    while (isspace((unsigned char)*end))
+        end++;
+    if (end == text || *end || !(value >= 0))
+        return false;
+    switch (key->kind) {
+    case NANOSECONDS:
+        *(double *)place = value * 1e-9;
+        return isfinite(value);
+    case PLAIN:
+        *(double *)place = value;
+        return isfinite(value);
+    case BYTES:
+        *(int64_t *)place = value < 9e18 ? (int64_t)value : INT64_MAX;
+        return true;
+    case SMALL:
+        *(int *)place = value < 1e9 ? (int)value : 0;
+        return *(int *)place > 0;
+    case TRUTH:
+        *(bool *)place = value != 0;
+        return true;
+    }
+    return false;
+}
+
+bool network_set(struct network *net, const char *line)
+{
+    const char *equals = strchr(line, '=');
+    size_t n;
+    if (!equals)
+        return false;
+    for (n = (size_t)(equals - line); n > 0 && isspace((unsigned char)line[n - 1]);)
+        n--;
+    for (int i = 0; i < NKEYS; i++)
+        if (strlen(keys[i].name) == n && strncmp(keys[i].name, line, n) == 0)
+            return set_value(net, &keys[i], equals + 1);
+    return false;
+}
+
+static bool read_file(struct network *net, const char *path, FILE *in)
+{
+    char line[256];
+    bool good = true;
+    for (int number = 1; good && fgets(line, sizeof line, in); number++) {
+        char *text = line;
+        line[strcspn(line, "#\n")] = 0;
+        while (isspace((unsigned char)*text))
+            text++;
+        if (!*text)
+            continue;
+        good = network_set(net, text);
+        if (!good)
+            fprintf(stderr, "%s:%d: not understood: %s\n", path, number, text);
+    }
+    return good;
+}
+
+bool network_read(struct network *net, const char *name_or_file)
+{
+    *net = (struct network){.eager = INT64_MAX, .ppn = 1};
+    for (int i = 0; i < NKNOWN; i++)
+        if (strcmp(known[i].net.name, name_or_file) == 0) {
+            *net = known[i].net;
+            net->ppn = 1;
+            return true;
+        }
+    FILE *in = fopen(name_or_file, "r");
+    if (!in) {
+        fprintf(stderr, "%s: neither a network (nbcsim --networks) nor a file\n", name_or_file);
+        return false;
+    }
+    snprintf(net->name, sizeof net->name, "%s", name_or_file);
+    bool good = read_file(net, name_or_file, in);
+    fclose(in);
+    return good;
+}
+
+void network_write(const struct network *net, FILE *out)
+{
+    for (int i = 0; i < NKEYS; i++) {
+        const void *place = (const char *)net + keys[i].at;
+        fprintf(out, "%s = ", keys[i].name);
+        switch (keys[i].kind) {
+        case NANOSECONDS:
+            fprintf(out, "%.6g", *(const double *)place * 1e9);
+            break;
+        case PLAIN:
+            fprintf(out, "%.6g", *(const double *)place);
+            break;
+        case BYTES:
+            fprintf(out, "%.19g", (double)*(const int64_t *)place);
+            break;
+        case SMALL:
+            fprintf(out, "%d", *(const int *)place);
+            break;
+        case TRUTH:
+            fprintf(out, "%d", *(const bool *)place);
+            break;
+        }
+        bool time = keys[i].kind == NANOSECONDS;
+        fprintf(out, keys[i].meaning ? "\t# %s%s\n" : "\n", keys[i].meaning, time ? ", ns" : "");
+    }
+}
+
+void network_list(FILE *out)
+{
+    for (int i = 0; i < NKNOWN; i++) {
+        fprintf(out, "# %s: %s\n", known[i].net.name, known[i].from);
+        struct network net = known[i].net;
+        net.ppn = 1;
+        network_write(&net, out);
+    }
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+double cell_best(const struct cell *cell)
+{
+    double best = 0;
+    for (int i = 0; i < cell->n; i++) {
+        const struct entry *e = &cell->entry[i];
+        if (e->simulated && (best == 0 || e->result.time < best))
+            best = e->result.time;
+    }
+    return best;
+}
+
+const struct nbc_alg *cell_best_alg(const struct cell *cell)
+{
+    const struct entry *best = NULL;
+    for (int i = 0; i < cell->n; i++) {
+        const struct entry *e = &cell->entry[i];
+        if (e->simulated && (!best || e->result.time < best->result.time))
+            best = e;
+    }
+    return best ? best->alg : NULL;
+}
+
+double cell_chosen(const struct cell *cell)
+{
+    for (int i = 0; i < cell->n; i++)
+        if (cell->entry[i].chosen && cell->entry[i].simulated)
+            return cell->entry[i].result.time;
+    return 0;
+}
+
+double cell_regret(const struct cell *cell)
+{
+    double best = cell_best(cell), chosen = cell_chosen(cell);
+    if (chosen == 0)
+        return -1;
+    for (int i = 0; i < cell->n; i++)
+        if (!cell->entry[i].simulated && cell->entry[i].least < best)
+            return -1; /* it might be better */
+    return best > 0 ? chosen / best - 1 : 0;
+}
+
+static void nothing(struct report *r)
+{
+    (void)r;
+}
+
+/* --- a table
+ * ------------------------------------------------------------------------------------*/
+
+static void table_begin(struct report *r)
+{
+    const struct link *l[2] = {&r->net->between, &r->net->within};
+    const char *where[2] = {"between nodes", "within nodes "};
+    for (int i = 0; i < 2; i++)
+        fprintf(r->out, "%s  L %.0f  o %.0f  g %.0f ns  G %.3f ns/B\n", where[i], l[i]->L * 1e9,
+                l[i]->o * 1e9, l[i]->g * 1e9, l[i]->G * 1e9);
+    fprintf(r->out, "%s, %d on a node, reduce %.3f, copy %.3f ns/B\n", r->net->name, r->net->ppn,
+            r->net->reduce * 1e9, r->net->copy * 1e9);
+}
+
+static void table_row(struct report *r, const struct cell *cell, const struct entry *e)
+{
+    const struct result *x = &e->result;
+    double bound = bounds_most(&cell->bounds);
+    fprintf(r->out, "%c %-23s", e->chosen ? '*' : ' ', e->alg->name);
+    if (!e->simulated) {
+        fprintf(r->out, e->least > 0 ? " more than %.2f us\n" : " too large\n", e->least * 1e6);
+        return;
+    }
+    fprintf(r->out, " %12.2f %7.2f %7.2f %12" PRId64 " %15" PRId64 " %12" PRId64 " %12" PRId64,
+            x->time * 1e6, x->time / cell_best(cell), bound > 0 ? x->time / bound : 1, x->messages,
+            x->bytes, x->most_bytes, x->temp);
+    if (r->path)
+        fprintf(r->out, " %6" PRId64 " %12" PRId64 " %12" PRId64 " %12" PRId64 " %10.2f",
+                x->path.messages, x->path.bytes, x->path.reduced, x->path.copied, x->waited * 1e6);
+    fprintf(r->out, "\n");
+}
+
+static void table_cell(struct report *r, const struct cell *cell)
+{
+    const struct bounds *b = &cell->bounds;
+    fprintf(r->out, "\n%s, %d ranks, %" PRId64 " bytes\n", nbc_coll_name(cell->call.coll),
+            cell->call.size, cell->call.bytes);
+    fprintf(r->out, "no less than: latency %.2f, bytes %.2f, reductions %.2f us", b->latency * 1e6,
+            b->bytes * 1e6, b->work * 1e6);
+    fprintf(r->out, "; rounds of one message %.2f us\n", b->rounds * 1e6);
+    fprintf(r->out, "  %-23s %12s %7s %7s %12s %15s %12s %12s", "algorithm", "us", "/best",
+            "/bound", "messages", "bytes", "of one rank", "temporary");
+    if (r->path)
+        fprintf(r->out, " %6s %12s %12s %12s %10s", "path:", "bytes", "reduced", "copied",
+                "waited");
+    fprintf(r->out, "\n");
+    for (int i = 0; i < cell->n; i++)
+        table_row(r, cell, &cell->entry[i]);
+}
+
+const struct format format_table = {table_begin, table_cell, nothing};
+
+/* --- JSON
+ * ---------------------------------------------------------------------------------------*/
+
+static void json_begin(struct report *r)
+{
+    const struct network *n = r->net;
+    const struct link *l[2] = {&n->between, &n->within};
+    const char *where[2] = {"between", "within"};
+    fprintf(r->out, "{\n\"network\": {\"name\": \"%s\", \"ppn\": %d, ", n->name, n->ppn);
+    for (int i = 0; i < 2; i++)
+        fprintf(r->out, "\"%s\": {\"L\": %.9g, \"o\": %.9g, \"g\": %.9g, \"G\": %.9g}, ", where[i],
+                l[i]->L, l[i]->o, l[i]->g, l[i]->G);
+    fprintf(r->out, "\"reduce\": %.9g, \"copy\": %.9g, \"noise\": %.9g},\n\"cells\": [", n->reduce,
+            n->copy, n->noise);
+}
+
+static void json_entry(struct report *r, const struct entry *e, bool first)
+{
+    const struct result *x = &e->result;
+    fprintf(r->out, "%s\n    {\"name\": \"%s\", \"chosen\": %s", first ? "" : ",", e->alg->name,
+            e->chosen ? "true" : "false");
+    if (!e->simulated) {
+        fprintf(r->out, ", \"more_than\": %.9g}", e->least);
+        return;
+    }
+    fprintf(r->out,
+            ", \"seconds\": %.9g, \"messages\": %" PRId64 ", \"bytes\": %" PRId64
+            ", \"rank_bytes\": %" PRId64 ", \"temporary\": %" PRId64,
+            x->time, x->messages, x->bytes, x->most_bytes, x->temp);
+    if (r->path)
+        fprintf(r->out,
+                ", \"path\": {\"messages\": %" PRId64 ", \"bytes\": %" PRId64
+                ", \"reduced\": %" PRId64 ", \"copied\": %" PRId64 ", \"waited\": %.9g}",
+                x->path.messages, x->path.bytes, x->path.reduced, x->path.copied, x->waited);
+    fprintf(r->out, "}");
+}
+
+static void json_cell(struct report *r, const struct cell *cell)
+{
+    const struct bounds *b = &cell->bounds;
+    fprintf(r->out, "%s\n  {\"collective\": \"%s\", \"ranks\": %d, \"bytes\": %" PRId64,
+            r->cells++ ? "," : "", nbc_coll_name(cell->call.coll), cell->call.size,
+            cell->call.bytes);
+    fprintf(r->out,
+            ", \"bounds\": {\"latency\": %.9g, \"bytes\": %.9g, \"work\": %.9g, \"rounds\": %.9g},"
+            "\n   \"algorithms\": [",
+            b->latency, b->bytes, b->work, b->rounds);
+    for (int i = 0; i < cell->n; i++)
+        json_entry(r, &cell->entry[i], i == 0);
+    fprintf(r->out, "]}");
+}
+
+static void json_end(struct report *r)
+{
+    fprintf(r->out, "\n]\n}\n");
+}
+
+const struct format format_json = {json_begin, json_cell, json_end};
+
+/* --- where the rules choose badly
+ * ---------------------------------------------------------------*/
+
+static void regret_begin(struct report *r)
+{
+    fprintf(r->out, "%-22s %8s %12s %-23s %12s %-23s %12s %8s\n", "collective", "ranks", "bytes",
+            "chosen", "us", "best", "us", "worse");
+}
+
+enum { TOLERATED = 10 }; /* per cent */
+
+static void regret_cell(struct report *r, const struct cell *cell)
+{
+    double regret = cell_regret(cell);
+    const struct nbc_alg *chosen = NULL, *best = cell_best_alg(cell);
+    r->cells++;
+    for (int i = 0; i < cell->n; i++)
+        if (cell->entry[i].chosen)
+            chosen = cell->entry[i].alg;
+    if (regret >= 0) {
+        r->judged++;
+        r->log_sum += log1p(regret);
+        r->worst = regret > r->worst ? regret : r->worst;
+    } else {
+        r->unknown++;
+    }
+    bool over = regret > TOLERATED / 100.0;
+    r->over += over;
+    if (regret >= 0 && !over)
+        return;
+    fprintf(r->out, "%-22s %8d %12" PRId64 " %-23s %12.2f %-23s %12.2f",
+            nbc_coll_name(cell->call.coll), cell->call.size, cell->call.bytes,
+            chosen ? chosen->name : "?", cell_chosen(cell) * 1e6, best ? best->name : "?",
+            cell_best(cell) * 1e6);
+    if (over)
+        fprintf(r->out, " %7.0f%%\n", 100 * regret);
+    else
+        fprintf(r->out, " %8s\n", "?");
+}
+
+static void regret_end(struct report *r)
+{
+    fprintf(r->out,
+            "%" PRId64 " calls, %" PRId64 " judged: %" PRId64 " more than %d%% worse than the best,"
+            " worst %.0f%%, mean %.1f%%; %" PRId64 " not known\n",
+            r->cells, r->judged, r->over, TOLERATED, 100 * r->worst,
+            r->judged ? 100 * expm1(r->log_sum / (double)r->judged) : 0.0, r->unknown);
+}
+
+const struct format format_regret = {regret_begin, regret_cell, regret_end};
+
+/* --- input for gnuplot
+ * --------------------------------------------------------------------------*/
+
+/* Data lines: collective, algorithm, ranks, bytes, microseconds, whether chosen. */
+static void plot_cell(struct report *r, const struct cell *cell)
+{
+    for (int i = 0; i < cell->n; i++) {
+        const struct entry *e = &cell->entry[i];
+        if (e->simulated)
+            fprintf(r->out, "%s %s %d %" PRId64 " %.6g %d\n", nbc_coll_name(cell->call.coll),
+                    e->alg->name, cell->call.size, cell->call.bytes, e->result.time * 1e6,
+                    e->chosen);
+    }
+}
+
+const struct format format_plot = {nothing, plot_cell, nothing};
