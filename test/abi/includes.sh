@@ -59,7 +59,7 @@ result $? "src calls no MPI function"
 # What is not listed is not in the distribution, and a program or source not listed is never built.
 unlisted=
 for file in src/* pmpi/* include/* test/unit/* test/mpi/*.[ch] test/mpi/common/* test/abi/* \
-    test/tools/*; do
+    test/mpi22/* test/tools/*; do
     case $file in
     test/mpi/*) name=$(basename "$file" | sed 's/\..*//') ;;
     test/unit/*.c) name=${file%.c} ;;

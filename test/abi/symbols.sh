@@ -25,7 +25,7 @@ nothing()
 header_functions()
 {
     echo '#include <nbcshim.h>' | $CC -E -I"$srcdir/include" $MPI_CPPFLAGS - |
-        awk '/^# [0-9]+ "/ { ours = /nbcshim\.h"/ } ours' |
+        awk '/^# [0-9]+ "/ { ours = /nbcshim\.h"/ } ours && !/^typedef/' |
         grep -oE '\<(P?MPIX?_[A-Z][a-z]\w*|nbcshim_\w+)( *\(|;)' | tr -d ' (;' | sort -u
 }
 
@@ -69,7 +69,7 @@ needed_libraries()
 {
     objdump -p "$1" | awk '$1 == "NEEDED" { print $2 }'
 }
-needed_libraries "$library" | grep -qE '^lib[a-z]*mpi[a-z]*\.so'
+needed_libraries "$library" | grep -qE '^lib[a-z]*mpi[a-z0-9]*\.so'
 result $? "the MPI's library is needed by the shared library itself"
 
 nm --defined-only "$archive" 2>/dev/null | awk '$2 ~ /[A-Z]/ { print $3 }' | sort -u \
