@@ -94,8 +94,7 @@ static bool refers(const struct symbols *s)
     return false;
 }
 
-/* Libraries of the MPI define PMPI_Init or Fortran's pmpi_init_ or are named after the MPI. */
-static bool is_mpi(const char *path)
+bool nbc_is_mpi(const char *path)
 {
     const char *base = strrchr(path, '/');
     base = base ? base + 1 : path;
@@ -115,7 +114,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *wanted)
         if (p->p_type == PT_LOAD && (uintptr_t)&anchor - start < p->p_memsz)
             return 0;
     }
-    if (!is_mpi(info->dlpi_name) && find_symbols(info, &s) && refers(&s))
+    if (!nbc_is_mpi(info->dlpi_name) && find_symbols(info, &s) && refers(&s))
         *(bool *)wanted = true;
     return *(bool *)wanted;
 }

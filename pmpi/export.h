@@ -9,27 +9,50 @@
 #ifndef NBC_EXPORT_H
 #define NBC_EXPORT_H
 
+#include <stdbool.h>
+
 #include "next.h"
 
 #ifdef PIC
-/* One per exported function, gathered by the linker into an array for nbc_next_resolve, which
- * fills the slot where a tool defines the function. */
+/* One per exported function. The linker gathers pointers to them (rows themselves a compiler may
+ * align, and leave gaps) into an array for nbc_next_resolve, which fills the slots where a tool behind us defines the function: the second one only if another tool,
+ * in front of us, does so too. */
 struct nbc_tool {
     const char *name;
-    void (**slot)(void);
+    void (**behind)(void);
+    bool *between;
 };
+
+/* Whether the PMPI_ call from this address is one of the program's, which a tool in front of us has
+ * passed on. Others are the MPI's own, and those of the tool behind us. */
+bool nbc_next_passed_on(void (*behind)(void), const void *caller);
+
+/* Not a tail call: our frame tells PMPI_X that the tool was called from here. */
+#define NBC_STAY __asm__ volatile("")
 
 #define EXPORT(type, name, params, args)                                                           \
     static type work_##name params;                                                                \
     static type(*tool_##name) params;                                                              \
-    static const struct nbc_tool entry_##name                                                      \
-        __attribute__((used, section("nbc_tools"))) = {#name, (void (**)(void)) & tool_##name};    \
+    static bool between_##name;                                                                    \
+    static const struct nbc_tool row_##name = {                                                    \
+        #name, (void (**)(void)) & tool_##name, &between_##name};                                  \
+    static const struct nbc_tool *const entry_##name                                               \
+        __attribute__((used, section("nbc_tools"))) = &row_##name;                                 \
+    static type hand_##name params                                                                 \
+    {                                                                                              \
+        type result = tool_##name args;                                                            \
+        NBC_STAY;                                                                                  \
+        return result;                                                                             \
+    }                                                                                              \
     type MPI_##name params                                                                         \
     {                                                                                              \
-        return __builtin_expect(!!tool_##name, 0) ? tool_##name args : work_##name args;           \
+        return __builtin_expect(!!tool_##name, 0) ? hand_##name args : work_##name args;           \
     }                                                                                              \
     type PMPI_##name params                                                                        \
     {                                                                                              \
+        if (__builtin_expect(between_##name, 0) &&                                                 \
+            nbc_next_passed_on((void (*)(void))tool_##name, __builtin_return_address(0)))          \
+            return hand_##name args;                                                               \
         return work_##name args;                                                                   \
     }                                                                                              \
     static type work_##name params

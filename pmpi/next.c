@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "detect.h"
 #include "export.h"
 #include "nbcshim.h"
 
@@ -33,36 +34,59 @@ function *nbc_next_find(const char *name)
     return find("PMPI_", name);
 }
 
+static const void *data_address(function *f)
+{
+    const void *address;
+    memcpy(&address, &f, sizeof address);
+    return address;
+}
+
+/* Where the object begins that holds an address; NULL for none. */
+static const void *object_of(const void *address)
+{
+    Dl_info info;
+    return address && dladdr(address, &info) ? info.dli_fbase : NULL;
+}
+
 /* A tool behind us: MPI_X and PMPI_X of the next object are in different objects. */
 static bool is_tool(function *below, function *pmpi)
 {
-    Dl_info a, b;
-    void *address;
-    memcpy(&address, &below, sizeof address);
-    if (!below || !dladdr(address, &a))
-        return false;
-    memcpy(&address, &pmpi, sizeof address);
-    return !pmpi || !dladdr(address, &b) || a.dli_fbase != b.dli_fbase;
+    const void *object = object_of(data_address(below));
+    return object && object != object_of(data_address(pmpi));
 }
 
-extern const struct nbc_tool __start_nbc_tools[], __stop_nbc_tools[];
+/* A tool in front of us: the program's calls go there. */
+static bool has_front(const char *name)
+{
+    char symbol[64];
+    snprintf(symbol, sizeof symbol, "MPI_%s", name);
+    const void *object = object_of(dlsym(RTLD_DEFAULT, symbol));
+    return object && object != object_of(&nbc_next);
+}
+
+extern const struct nbc_tool *const __start_nbc_tools[], *const __stop_nbc_tools[];
 
 static void find_tools(void)
 {
-    for (const struct nbc_tool *t = __start_nbc_tools; t < __stop_nbc_tools; t++) {
+    for (const struct nbc_tool *const *p = __start_nbc_tools; p < __stop_nbc_tools; p++) {
+        const struct nbc_tool *t = *p;
         function *below = find("MPI_", t->name);
-        if (is_tool(below, find("PMPI_", t->name)))
-            *t->slot = below;
+        if (!is_tool(below, find("PMPI_", t->name)))
+            continue;
+        *t->behind = below;
+        *t->between = has_front(t->name);
     }
 }
 
-const char *nbcshim_function(int index, int *below)
+/* A tool that ends with the call may have left its caller's address, so the tool in front cannot be
+ * told by its own: whoever is neither the tool behind, nor us calling that one, nor the MPI. */
+bool nbc_next_passed_on(function *behind, const void *caller)
 {
-    if (index < 0 || index >= __stop_nbc_tools - __start_nbc_tools)
-        return NULL;
-    const char *name = __start_nbc_tools[index].name;
-    *below = nbc_next_find(name) != NULL;
-    return name;
+    Dl_info info;
+    if (!dladdr(caller, &info))
+        return false;
+    return info.dli_fbase != object_of(&nbc_next) &&
+           info.dli_fbase != object_of(data_address(behind)) && !nbc_is_mpi(info.dli_fname);
 }
 
 void nbc_next_resolve(void)
