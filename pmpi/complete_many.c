@@ -52,14 +52,13 @@ static void array_end(struct array *a)
  * the lock. Returns the place in the list that comes first this time. */
 static int move_on(const struct array *a)
 {
-    int first = a->ours.n ? (int)(a->turn / 2 % (unsigned)a->ours.n) : 0, before;
+    int first = a->ours.n ? (int)(a->turn / 2 % (unsigned)a->ours.n) : 0;
     struct nbc_request *r = a->ours.n ? a->ours.list[first].r : NULL;
-    int limit = a->ours.n;
+    unsigned begin = nbc_ncompleted, before;
     do {
-        before = nbc_nactive;
+        before = nbc_ncompleted;
         nbc_progress(r);
-        limit -= before - nbc_nactive;
-    } while (nbc_nactive < before && limit > 0);
+    } while (nbc_ncompleted != before && nbc_ncompleted - begin < (unsigned)a->ours.n);
     return first;
 }
 

@@ -22,6 +22,7 @@ struct nbc_context {
     int64_t next_seq;        /* of nonblocking operations: counts calls, the same on every rank */
     struct nbc_request *pending; /* nonblocking operations not yet complete, oldest first */
     struct nbc_request *deferred; /* the oldest of them that has not been started, or NULL */
+    int nstarted;                 /* so many of them are under way, orphans not counted */
     struct nbc_tags *tags;   /* persistent tags: tags.h */
     struct nbc_topology *topology; /* neighbor lists, made when first asked for */
     struct nbc_plans *plans;       /* of earlier calls */

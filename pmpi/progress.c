@@ -10,6 +10,7 @@
 #include "thread.h"
 
 int nbc_nactive;
+unsigned nbc_ncompleted;
 
 /* Operations under way, oldest first, and the next of them to be looked at. Under the lock. */
 static struct nbc_request *active, *cursor;
@@ -66,11 +67,13 @@ static void complete(struct nbc_request *r)
 {
     struct nbc_context *c = r->context;
     leave(r);
+    nbc_ncompleted++;
     r->error = r->exec.error;
     r->state = NBC_COMPLETE;
     if (r->orphan && r->error)
         c->lost = true;
     bool replaced = r->error && !r->orphan && leave_orphan(r);
+    c->nstarted -= !r->persistent && !r->orphan;
     if (!r->persistent && !replaced)
         DL_DELETE2(c->pending, r, older, newer);
     if (r->orphan)
@@ -79,24 +82,35 @@ static void complete(struct nbc_request *r)
 
 static void begin(struct nbc_request *r)
 {
+    enter(r);
     if (nbc_exec_start(&r->exec))
         complete(r);
 }
 
+/* How many nonblocking operations of a communicator are under way at once. The MPI below gets slow
+ * with the number of messages it holds: Open MPI 4 walks over all its unfinished sends in each
+ * poll, and both search the messages that came early one by one. */
+enum { STARTED_MOST = 256 };
+
 /* Nonblocking operations take tags in turn. One whose tag may still be in use waits until all that
- * are a whole turn older are complete here. That is safe: messages of the two cannot be confused,
- * since those of the older one are all posted before, on both sides; and it cannot deadlock, since
- * the older one depends only on calls that every rank makes before this one. */
-static bool tag_is_free(const struct nbc_request *r)
+ * are a whole turn older are complete here: messages of the two cannot be confused, since those of
+ * the older one are all posted before, on both sides.
+ *
+ * Neither this nor the limit above can deadlock: they are started in order, so the oldest that is
+ * not complete everywhere is under way on every rank that has called it, and it depends only on
+ * calls that every rank makes before any newer one. */
+static bool can_begin(const struct nbc_request *r)
 {
-    return r->seq - r->context->pending->seq < nbc_tag_ring;
+    const struct nbc_context *c = r->context;
+    return c->nstarted < STARTED_MOST && r->seq - c->pending->seq < nbc_tag_ring;
 }
 
 static void start_deferred(struct nbc_context *c)
 {
-    while (c->deferred && tag_is_free(c->deferred)) {
+    while (c->deferred && can_begin(c->deferred)) {
         struct nbc_request *r = c->deferred;
         c->deferred = r->newer;
+        c->nstarted++;
         begin(r);
     }
 }
@@ -115,13 +129,15 @@ void nbc_progress_start(struct nbc_request *r)
         r->state = NBC_COMPLETE;
         return;
     }
-    enter(r);
-    if (r->poll)
+    if (r->poll) {
+        enter(r);
         return;
+    }
     if (r->persistent) {
         begin(r);
         return;
     }
+    r->state = NBC_ACTIVE;
     DL_APPEND2(c->pending, r, older, newer);
     if (!c->deferred)
         c->deferred = r;
@@ -139,7 +155,9 @@ static void poll_one(struct nbc_request *r)
         r->state = NBC_COMPLETE;
         return;
     }
-    if (is_deferred(r) || !nbc_exec_poll(&r->exec))
+    if (is_deferred(r))
+        r = c->pending; /* it waits for this one */
+    if (!nbc_exec_poll(&r->exec))
         return;
     complete(r);
     if (c->deferred)
@@ -150,13 +168,15 @@ void nbc_progress(struct nbc_request *r)
 {
     if (r && r->state == NBC_ACTIVE)
         poll_one(r);
-    for (int i = 0; i < WINDOW && active; i++) {
+    for (int idle = 0; idle < WINDOW && active;) {
         struct nbc_request *other = cursor ? cursor : active;
+        unsigned before = nbc_ncompleted;
         cursor = other->next;
         if (other == r && !other->next && other == active)
             return; /* the only one, polled above */
         if (other != r)
             poll_one(other);
+        idle += nbc_ncompleted == before;
         if (!cursor)
             return; /* once round is enough */
     }

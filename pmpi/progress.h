@@ -5,8 +5,12 @@
 
 #include "request.h"
 
-/* Operations under way; may be read without the lock. */
+/* Operations under way (deferred ones not counted: there are others then); may be read without the
+ * lock. */
 extern int nbc_nactive;
+
+/* How many have completed so far. Under the lock. */
+extern unsigned nbc_ncompleted;
 
 static inline bool nbc_any_active(void)
 {

@@ -100,14 +100,9 @@ static void attribute(void)
     MPI_Comm_free(&comm);
 }
 
-/* Open MPI 4 walks over a list of all its unfinished sends in each poll. */
 static int how_many(void)
 {
-#ifdef OPEN_MPI
-    return test_scale(8000, 40000);
-#else
     return test_scale(test_crowded() ? 8000 : 40000, 100000);
-#endif
 }
 
 int main(int argc, char **argv)
