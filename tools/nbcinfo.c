@@ -7,6 +7,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -371,6 +372,7 @@ static int draw(const struct picture *p, const char *title)
         return 0;
     }
     fflush(stdout);
+    signal(SIGPIPE, SIG_IGN); /* where there is no dot, writing to it fails */
     FILE *dot = popen("dot -Tsvg", "w");
     if (!dot)
         return fail("cannot start Graphviz's dot", NULL);
