@@ -67,6 +67,7 @@ void nbc_call_bind(struct nbc_request *r, const struct nbc_call *call, struct nb
     r->context = c;
     nbc_context_hold(c);
     r->coll = call->coll;
+    r->alg = NULL;
     r->comm = c->hidden;
     r->cursor = 0;
     r->exec.base[NBC_BUF_SEND] = (uintptr_t)call->send.buf;
@@ -88,7 +89,7 @@ static int follow(struct nbc_plan *plan, struct nbc_request **out)
 /* Works out what a plan would have told, and keeps it. */
 static int work_out(const struct nbc_call *call, struct nbc_context *c,
                     const struct nbc_alg *override, int64_t segment, struct nbc_request **out,
-                    struct nbc_operator **reducer)
+                    struct nbc_operator **reducer, const struct nbc_alg **chosen)
 {
     struct nbc_bound b;
     int error = nbc_args_bind(call, c, &b);
@@ -96,6 +97,7 @@ static int work_out(const struct nbc_call *call, struct nbc_context *c,
         return error;
     const struct nbc_alg *alg = nbc_select(&b.shape, override, &nbc_default_rules,
                                            &b.shape.segment);
+    *chosen = alg;
     if (segment)
         b.shape.segment = segment;
     struct nbc_sched *sched = alg->build(&b.shape);
@@ -141,17 +143,21 @@ static int make(const struct nbc_call *call, struct nbc_context *c, struct nbc_r
     int64_t segment;
     overrides(call, c, &override, &segment);
     struct nbc_plan *plan = nbc_plan_find(c->plans, call, override, segment);
+    const struct nbc_alg *alg;
     struct nbc_operator *reducer;
     int error;
     if (plan) {
         error = follow(plan, out);
         reducer = plan->reducer;
-        nbc_stats_count(plan->alg, plan->bytes);
+        alg = plan->alg;
+        nbc_stats_count(alg, plan->bytes);
     } else {
-        error = work_out(call, c, override, segment, out, &reducer);
+        error = work_out(call, c, override, segment, out, &reducer, &alg);
     }
-    if (!error)
+    if (!error) {
         nbc_call_bind(*out, call, c, reducer);
+        (*out)->alg = alg;
+    }
     return error;
 }
 

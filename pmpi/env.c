@@ -80,6 +80,16 @@ static bool parse_tag_ub(const char *value, void *out)
     return true;
 }
 
+static bool parse_seconds(const char *value, void *out)
+{
+    char *end;
+    long n = strtol(value, &end, 10);
+    if (end == value || *end || n < 1 || n > 1000000)
+        return false;
+    *(int64_t *)out = n;
+    return true;
+}
+
 static bool parse_cpu(const char *value, void *out)
 {
     char *end;
@@ -112,6 +122,8 @@ static const struct variable {
     {"NBCSHIM_SEGMENT_SIZE", parse_size, &nbc_settings.segment_size,
      "a number of bytes above 0, with K, M or G", "the algorithm's own",
      "what pipelined algorithms move at a time"},
+    {"NBCSHIM_TIMEOUT", parse_seconds, &nbc_settings.timeout, "a number of seconds up to 1000000",
+     "none", "tell of operations that are pending for longer, and what they wait for"},
     {"NBCSHIM_TAG_UB", parse_tag_ub, &nbc_settings.tag_ub, "a number from 3 to 2147483647",
      "the MPI's", "use no tags above this one"},
 };

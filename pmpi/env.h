@@ -20,6 +20,7 @@ struct nbc_settings {
     enum nbc_progress_kind progress;                /* NBCSHIM_PROGRESS */
     int64_t progress_cpu;                           /* NBCSHIM_PROGRESS_CPU, −1: none */
     bool dynamic;                                   /* NBCSHIM_DYNAMIC */
+    int64_t timeout;                                /* NBCSHIM_TIMEOUT in seconds, 0: none */
     bool stats;                                     /* NBCSHIM_STATS */
 };
 

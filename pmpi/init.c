@@ -18,6 +18,7 @@
 #include "stats.h"
 #include "thread.h"
 #include "token.h"
+#include "watch.h"
 
 bool nbc_on;
 
@@ -86,6 +87,7 @@ static int take_over(void)
     int level;
     NEXT(Query_thread)(&level);
     nbc_threaded = level == MPI_THREAD_MULTIPLE;
+    nbc_watch_setup(level);
     start_thread(level);
     nbc_complete_setup();
     int error = nbc_context_setup(tag_limit());
@@ -125,6 +127,7 @@ static int init_thread(int *argc, char ***argv, int required, int *provided)
 {
     int raised = required;
     nbc_next_resolve();
+    nbc_watch_before();
     nbc_env_read(false);
     if (nbc_settings.progress == NBC_PROGRESS_THREAD)
         raised = MPI_THREAD_MULTIPLE;
@@ -140,6 +143,7 @@ EXPORT(int, Init, (int *argc, char ***argv), (argc, argv))
 {
     int provided;
     nbc_next_resolve();
+    nbc_watch_before();
     nbc_env_read(false);
     if (nbc_settings.progress == NBC_PROGRESS_THREAD)
         return init_thread(argc, argv, MPI_THREAD_SINGLE, &provided);
@@ -155,6 +159,7 @@ EXPORT(int, Init_thread, (int *argc, char ***argv, int required, int *provided),
 
 EXPORT(int, Finalize, (void), ())
 {
+    nbc_watch_stop();
     nbc_thread_stop(); /* it could be inside the MPI while that is taken down */
     return NEXT(Finalize)();
 }

@@ -13,6 +13,11 @@ void nbc_lock_slow(void)
     pthread_mutex_lock(&mutex);
 }
 
+bool nbc_try_lock(void)
+{
+    return pthread_mutex_trylock(&mutex) == 0;
+}
+
 void nbc_unlock_slow(void)
 {
     pthread_mutex_unlock(&mutex);

@@ -17,15 +17,20 @@ extern _Thread_local bool nbc_inside __attribute__((tls_model("initial-exec")));
 void nbc_lock_slow(void);
 void nbc_unlock_slow(void);
 
+/* Takes the mutex if it is free, without nbc_inside: for signal handlers. */
+bool nbc_try_lock(void);
+
 static inline void nbc_lock(void)
 {
     if (nbc_threaded)
         nbc_lock_slow();
     nbc_inside = true;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a signal handler looks at it */
 }
 
 static inline void nbc_unlock(void)
 {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     nbc_inside = false;
     if (nbc_threaded)
         nbc_unlock_slow();

@@ -8,6 +8,7 @@
 #include "lock.h"
 #include "orphan.h"
 #include "thread.h"
+#include "watch.h"
 
 int nbc_nactive;
 unsigned nbc_ncompleted;
@@ -121,8 +122,21 @@ static bool is_deferred(const struct nbc_request *r)
     return !r->persistent && first && r->seq >= first->seq;
 }
 
+struct nbc_request *nbc_progress_first(void)
+{
+    return active;
+}
+
+static void stamp(struct nbc_request *r)
+{
+    r->started = nbc_now();
+    r->told = false;
+}
+
 void nbc_progress_start(struct nbc_request *r)
 {
+    if (__builtin_expect(nbc_stamped, 0))
+        stamp(r);
     struct nbc_context *c = r->context;
     if (r->persistent && r->tag < 0) {
         r->error = MPI_ERR_OTHER; /* its last run failed, and its tag is not free yet */
@@ -195,6 +209,7 @@ unsigned nbc_pauses;
 
 void nbc_pause(int *spins)
 {
+    nbc_watch_poll();
     if (nbc_threaded)
         __atomic_fetch_add(&nbc_pauses, 1, __ATOMIC_RELAXED);
     /* Short waits are common and must not pay for a system call. */

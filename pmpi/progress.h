@@ -17,6 +17,9 @@ static inline bool nbc_any_active(void)
     return __builtin_expect(__atomic_load_n(&nbc_nactive, __ATOMIC_RELAXED) != 0, 0);
 }
 
+/* The oldest operation under way; the others follow by next. Under the lock. */
+struct nbc_request *nbc_progress_first(void);
+
 /* Starts (or defers) an operation that is set up. Its state is ACTIVE or COMPLETE afterwards. */
 void nbc_progress_start(struct nbc_request *r);
 

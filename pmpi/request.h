@@ -50,6 +50,9 @@ struct nbc_request {
     struct nbc_context *context;
     struct nbc_operator *reducer; /* held, or NULL */
     enum nbc_coll coll;
+    const struct nbc_alg *alg; /* NULL: not by an algorithm of the table */
+    int64_t started;           /* nbc_now, where nbc_stamped */
+    bool told;                 /* that it is late */
     int64_t seq; /* nonblocking: number of the call on its communicator */
 
     void *memory; /* working memory of exec, types, temporary buffer; grows, is recycled */

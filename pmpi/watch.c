@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "watch.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "env.h"
+#include "init.h"
+#include "lock.h"
+#include "progress.h"
+
+bool nbc_stamped;
+volatile sig_atomic_t nbc_dump_asked;
+
+/* Written at init. */
+static int world_rank, thread_level;
+static pthread_t init_thread;
+static bool signal_is_free;
+static struct sigaction mpi_action;
+
+/* The watching thread; `stop` under `mutex`. */
+static pthread_t thread;
+static bool running, stop;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wake;
+
+int64_t nbc_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* --- lines: written by a signal handler too, so without stdio
+ * ------------------------------------*/
+
+struct line {
+    char text[512];
+    size_t n;
+};
+
+static void put(struct line *l, const char *word)
+{
+    while (*word && l->n < sizeof l->text - 1)
+        l->text[l->n++] = *word++;
+}
+
+static void put_number(struct line *l, int64_t number)
+{
+    char digits[24];
+    size_t n = sizeof digits - 1;
+    digits[n] = '\0';
+    do
+        digits[--n] = (char)('0' + number % 10);
+    while (number /= 10);
+    put(l, digits + n);
+}
+
+static void put_line(struct line *l)
+{
+    l->text[l->n++] = '\n';
+    if (write(STDERR_FILENO, l->text, l->n) < 0)
+        return; /* nobody to tell */
+}
+
+/* --- what an operation waits for
+ * ----------------------------------------------------------------*/
+
+/* How many messages of this rank follow one another up to each operation, that one included.
+ * Operations come in an order in which they could happen. Under the lock. */
+enum { MOST_OPS = 65536 };
+static uint16_t rounds[MOST_OPS];
+
+static bool is_message(const struct nbc_op *op)
+{
+    return op->kind == NBC_OP_SEND || op->kind == NBC_OP_RECV;
+}
+
+/* The number of rounds; 0: too long to tell. */
+static int count_rounds(const struct nbc_sched *s)
+{
+    int most = 0;
+    if (s->nops > MOST_OPS)
+        return 0;
+    memset(rounds, 0, (size_t)s->nops * sizeof *rounds);
+    for (int32_t id = 0; id < s->nops; id++) {
+        const struct nbc_op *op = &s->ops[id];
+        rounds[id] = (uint16_t)(rounds[id] + is_message(op));
+        if (rounds[id] > most)
+            most = rounds[id];
+        const int32_t *next = &s->succ[op->succ + op->nsucc_issue];
+        for (int i = 0; i < op->nsucc_done; i++)
+            if (rounds[next[i]] < rounds[id])
+                rounds[next[i]] = rounds[id];
+    }
+    return most;
+}
+
+static int current_round(const struct nbc_exec *e)
+{
+    int least = UINT16_MAX;
+    for (int i = 0; i < e->ninflight; i++)
+        if (rounds[e->inflight[i]] < least)
+            least = rounds[e->inflight[i]];
+    return least;
+}
+
+/* The peers of the messages of a kind that this round still waits for. */
+static void put_peers(struct line *l, const struct nbc_exec *e, int round, int kind,
+                      const char *before, const char *behind)
+{
+    enum { MOST = 12 };
+    int n = 0;
+    for (int i = 0; i < e->ninflight; i++) {
+        const struct nbc_op *op = &e->sched->ops[e->inflight[i]];
+        if (op->kind != kind || (round && rounds[e->inflight[i]] != round))
+            continue;
+        if (n == 0)
+            put(l, before);
+        if (n < MOST) {
+            put(l, n ? ", " : " ");
+            put_number(l, op->peer);
+        }
+        n++;
+    }
+    if (n > MOST) {
+        put(l, " and ");
+        put_number(l, n - MOST);
+        put(l, " more");
+    }
+    if (n)
+        put(l, behind);
+}
+
+static void put_waits(struct line *l, const struct nbc_request *r)
+{
+    const struct nbc_exec *e = &r->exec;
+    int all = count_rounds(e->sched), round = all && e->ninflight ? current_round(e) : 0;
+    if (round) {
+        put(l, ", round ");
+        put_number(l, round);
+        put(l, " of ");
+        put_number(l, all);
+    }
+    put(l, r->context->remote_size ? ": of the other group, waits for" : ": waits for");
+    size_t before = l->n;
+    put_peers(l, e, round, NBC_OP_RECV, " a message of rank", ";");
+    put_peers(l, e, round, NBC_OP_SEND, " rank", " to receive;");
+    if (l->n > before)
+        l->n--;
+    else
+        put(l, " its turn on this rank");
+}
+
+static void put_comm(struct line *l, const struct nbc_context *c)
+{
+    if (c->user == MPI_COMM_WORLD)
+        put(l, "MPI_COMM_WORLD");
+    else if (c->user == MPI_COMM_NULL)
+        put(l, "a freed communicator");
+    else
+        put(l, "a communicator");
+    put(l, " (rank ");
+    put_number(l, c->rank);
+    put(l, " of ");
+    put_number(l, c->size);
+    put(l, ")");
+}
+
+static void put_head(struct line *l)
+{
+    l->n = 0;
+    put(l, "nbcshim: rank ");
+    put_number(l, world_rank);
+    put(l, ": ");
+}
+
+static void put_age(struct line *l, const struct nbc_request *r, int64_t now)
+{
+    if (!nbc_stamped)
+        return;
+    int64_t tenths = (now - r->started) / 100000000;
+    put(l, ", pending for ");
+    put_number(l, tenths / 10);
+    put(l, ".");
+    put_number(l, tenths % 10);
+    put(l, " s");
+}
+
+static void show(const struct nbc_request *r, int64_t now)
+{
+    struct line l;
+    put_head(&l);
+    if (r->poll) {
+        put(&l, "a communicator is being duplicated");
+        put_age(&l, r, now);
+        put_line(&l);
+        return;
+    }
+    put(&l, r->persistent ? "persistent " : "");
+    put(&l, nbc_coll_name(r->coll));
+    if (r->alg) {
+        put(&l, ":");
+        put(&l, r->alg->name);
+    }
+    put(&l, ", number ");
+    put_number(&l, r->persistent ? r->tag - nbc_tag_ring + 1 : r->seq + 1);
+    put(&l, " of ");
+    put_comm(&l, r->context);
+    put_age(&l, r, now);
+    put_waits(&l, r);
+    put_line(&l);
+}
+
+/* --- on demand
+ * ----------------------------------------------------------------------------------*/
+
+static void show_nothing(void)
+{
+    struct line l;
+    const struct nbc_context *world = nbc_context_find(MPI_COMM_WORLD);
+    put_head(&l);
+    put(&l, "nothing is pending; nonblocking collectives of MPI_COMM_WORLD called so far: ");
+    put_number(&l, world ? world->next_seq : 0);
+    put_line(&l);
+}
+
+static void show_all(void)
+{
+    int n = 0;
+    int64_t now = nbc_now();
+    for (const struct nbc_request *r = nbc_progress_first(); r; r = r->next) {
+        if (r->orphan)
+            continue;
+        show(r, now);
+        n++;
+    }
+    if (n == 0)
+        show_nothing();
+}
+
+void nbc_watch_dump(void)
+{
+    nbc_lock();
+    if (nbc_dump_asked)
+        show_all();
+    nbc_dump_asked = 0;
+    nbc_unlock();
+}
+
+/* Whether this thread may look now: not while it, or another one, changes what it would look at.
+ * Where it may not, the flag stays set, and whoever waits next shows it. */
+static bool may_look(void)
+{
+    if (nbc_inside)
+        return false;
+    if (nbc_threaded)
+        return nbc_try_lock();
+    if (thread_level == MPI_THREAD_SERIALIZED)
+        return false;
+    if (pthread_equal(pthread_self(), init_thread))
+        return true;
+    pthread_kill(init_thread, SIGUSR1); /* the only one that calls MPI */
+    return false;
+}
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    int saved = errno;
+    nbc_dump_asked = 1;
+    if (may_look()) {
+        nbc_inside = true;
+        show_all();
+        nbc_dump_asked = 0;
+        nbc_inside = false;
+        if (nbc_threaded)
+            nbc_unlock_slow();
+    }
+    if (mpi_action.sa_flags & SA_SIGINFO)
+        mpi_action.sa_sigaction(number, info, context);
+    else if (mpi_action.sa_handler != SIG_DFL && mpi_action.sa_handler != SIG_IGN)
+        mpi_action.sa_handler(number);
+    errno = saved;
+}
+
+void nbc_watch_before(void)
+{
+    struct sigaction now;
+    signal_is_free = !sigaction(SIGUSR1, NULL, &now) && now.sa_handler == SIG_DFL;
+}
+
+/* A program that has a use for the signal keeps it. An MPI that has one (MPICH's launcher tells it
+ * of failed processes so) gets it too. */
+static void take_signal(void)
+{
+    struct sigaction action;
+    if (!signal_is_free || sigaction(SIGUSR1, NULL, &mpi_action))
+        return;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = on_signal;
+    action.sa_flags = SA_RESTART | SA_SIGINFO;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGUSR1, &action, NULL);
+}
+
+static void leave_signal(void)
+{
+    struct sigaction old;
+    if (!sigaction(SIGUSR1, NULL, &old) && old.sa_flags & SA_SIGINFO &&
+        old.sa_sigaction == on_signal)
+        sigaction(SIGUSR1, &mpi_action, NULL);
+}
+
+/* --- by time
+ * ------------------------------------------------------------------------------------*/
+
+/* Each operation is told of once. */
+static void show_late(void)
+{
+    int64_t now = nbc_now();
+    nbc_lock();
+    for (struct nbc_request *r = nbc_progress_first(); r; r = r->next) {
+        if (r->orphan || r->told || now - r->started < nbc_settings.timeout * 1000000000)
+            continue;
+        show(r, now);
+        r->told = true;
+    }
+    nbc_unlock();
+}
+
+static void *watch(void *unused)
+{
+    struct timespec until;
+    (void)unused;
+    pthread_mutex_lock(&mutex);
+    while (!stop) {
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += 250000000;
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_sec++;
+            until.tv_nsec -= 1000000000;
+        }
+        pthread_cond_timedwait(&wake, &mutex, &until);
+        pthread_mutex_unlock(&mutex);
+        show_late();
+        pthread_mutex_lock(&mutex);
+    }
+    pthread_mutex_unlock(&mutex);
+    return NULL;
+}
+
+/* Signals are for the threads of the program. */
+static bool start_thread(void)
+{
+    sigset_t all, old;
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&wake, &clock);
+    pthread_condattr_destroy(&clock);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    stop = false;
+    bool ok = pthread_create(&thread, NULL, watch, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return ok;
+}
+
+void nbc_watch_setup(int level)
+{
+    NEXT(Comm_rank)(MPI_COMM_WORLD, &world_rank);
+    thread_level = level;
+    init_thread = pthread_self();
+    if (nbc_settings.timeout) {
+        nbc_stamped = nbc_threaded = true;
+        running = start_thread();
+    }
+    take_signal();
+}
+
+void nbc_watch_stop(void)
+{
+    if (!nbc_on)
+        return;
+    leave_signal();
+    if (!running)
+        return;
+    pthread_mutex_lock(&mutex);
+    stop = true;
+    pthread_cond_signal(&wake);
+    pthread_mutex_unlock(&mutex);
+    pthread_join(thread, NULL);
+    running = false;
+}
