@@ -120,15 +120,75 @@ static enum placing recv_placing(enum coll coll)
 
 /* --- groups and specs --------------------------------------------------------------------------*/
 
+/* The group whose first process is the lower one in the world comes first. */
+static void number_groups(struct group *g)
+{
+    MPI_Group world, local, remote;
+    int zero = 0, here, there;
+
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Comm_group(g->comm, &local);
+    MPI_Comm_remote_group(g->comm, &remote);
+    MPI_Group_translate_ranks(local, 1, &zero, world, &here);
+    MPI_Group_translate_ranks(remote, 1, &zero, world, &there);
+    g->first = here < there ? 0 : g->remote;
+    g->first_peer = here < there ? g->size : 0;
+    MPI_Group_free(&world);
+    MPI_Group_free(&local);
+    MPI_Group_free(&remote);
+}
+
 struct group *group_new(MPI_Comm comm)
 {
     struct group *g = test_alloc(sizeof *g);
+    int inter;
 
-    g->comm = comm;
+    *g = (struct group){.comm = comm};
     MPI_Comm_rank(comm, &g->rank);
     MPI_Comm_size(comm, &g->size);
-    g->topology = topology_of(comm);
+    MPI_Comm_test_inter(comm, &inter);
+    if (inter) {
+        MPI_Comm_remote_size(comm, &g->remote);
+        number_groups(g);
+    } else {
+        g->topology = topology_of(comm);
+    }
     return g;
+}
+
+int group_total(const struct group *g)
+{
+    return g->size + g->remote;
+}
+
+static int number_here(const struct group *g)
+{
+    return g->first + g->rank;
+}
+
+static int number_of_peers(const struct group *g)
+{
+    return g->remote ? g->remote : g->size;
+}
+
+static bool is_root(const struct spec *s)
+{
+    return s->root == number_here(s->group);
+}
+
+/* Gives to the root or takes from it: all ranks, or those of the other group. */
+static bool is_leaf(const struct spec *s)
+{
+    int root = s->root - s->group->first_peer;
+
+    return root >= 0 && root < number_of_peers(s->group);
+}
+
+static int root_argument(const struct spec *s)
+{
+    if (is_leaf(s))
+        return s->root - s->group->first_peer;
+    return is_root(s) ? MPI_ROOT : MPI_PROC_NULL;
 }
 
 void group_delete(struct group *g)
@@ -144,7 +204,7 @@ struct spec spec_random(enum coll coll, const struct group *group, uint64_t seed
     struct rng rng = {mix_in(seed, 1)};
     struct spec s = {.coll = coll, .group = group, .seed = seed};
 
-    s.root = rng_below(&rng, group->size);
+    s.root = rng_below(&rng, group_total(group));
     s.style.kind = &kinds[rng_below(&rng, NKINDS)];
     if (coll_reduces(coll)) {
         s.op = &opdefs[rng_below(&rng, NOPS)];
@@ -156,6 +216,7 @@ struct spec spec_random(enum coll coll, const struct group *group, uint64_t seed
         s.count = (s.count + SEXTET - 1) / SEXTET;
     s.style.plain = rng_chance(&rng, 20);
     s.in_place = coll != BARRIER && coll != BCAST && coll < NINTRA && rng_chance(&rng, 30);
+    s.in_place = s.in_place && group->remote == 0;
     return s;
 }
 
@@ -192,7 +253,7 @@ static void datum(const struct testcase *c, uint64_t key, int64_t unit, void *el
 
 static void add_send(struct testcase *c, int dst, int tag)
 {
-    int me = c->spec.group->rank;
+    int me = number_here(c->spec.group);
 
     side_add(&c->send, me, dst, tag, units_of(&c->spec, me, dst, tag));
 }
@@ -207,25 +268,25 @@ static void send_blocks(struct testcase *c)
 {
     const struct spec *s = &c->spec;
     const struct group *g = s->group;
-    bool root = g->rank == s->root;
+    int peers = number_of_peers(g);
 
     switch (s->coll) {
     case BARRIER:
         break;
     case BCAST:
-        if (root)
+        if (is_root(s))
             add_send(c, ANYONE, 0);
         break;
     case SCATTER:
     case SCATTERV:
-        for (int i = 0; root && i < g->size; i++)
-            add_send(c, i, 0);
+        for (int i = 0; is_root(s) && i < peers; i++)
+            add_send(c, g->first_peer + i, 0);
         break;
     case ALLTOALL:
     case ALLTOALLV:
     case ALLTOALLW:
-        for (int i = 0; i < g->size; i++)
-            add_send(c, i, 0);
+        for (int i = 0; i < peers; i++)
+            add_send(c, g->first_peer + i, 0);
         break;
     case NEIGHBOR_ALLTOALL:
     case NEIGHBOR_ALLTOALLV:
@@ -234,7 +295,8 @@ static void send_blocks(struct testcase *c)
             add_send(c, g->topology->out.peer[i], g->topology->out.tag[i]);
         break;
     default:
-        add_send(c, ANYONE, 0);
+        if (!coll_rooted(s->coll) || is_leaf(s))
+            add_send(c, ANYONE, 0);
         break;
     }
 }
@@ -243,34 +305,35 @@ static void recv_blocks(struct testcase *c)
 {
     const struct spec *s = &c->spec;
     const struct group *g = s->group;
-    bool root = g->rank == s->root;
+    int peers = number_of_peers(g);
 
     switch (s->coll) {
     case BARRIER:
         break;
     case BCAST:
-        if (!root)
+        if (is_leaf(s) && !is_root(s))
             add_recv(c, s->root, ANYONE, 0);
         break;
     case GATHER:
     case GATHERV:
-        for (int i = 0; root && i < g->size; i++)
-            add_recv(c, i, ANYONE, 0);
+        for (int i = 0; is_root(s) && i < peers; i++)
+            add_recv(c, g->first_peer + i, ANYONE, 0);
         break;
     case SCATTER:
     case SCATTERV:
-        add_recv(c, s->root, g->rank, 0);
+        if (is_leaf(s))
+            add_recv(c, s->root, number_here(g), 0);
         break;
     case ALLGATHER:
     case ALLGATHERV:
-        for (int i = 0; i < g->size; i++)
-            add_recv(c, i, ANYONE, 0);
+        for (int i = 0; i < peers; i++)
+            add_recv(c, g->first_peer + i, ANYONE, 0);
         break;
     case ALLTOALL:
     case ALLTOALLV:
     case ALLTOALLW:
-        for (int i = 0; i < g->size; i++)
-            add_recv(c, i, g->rank, 0);
+        for (int i = 0; i < peers; i++)
+            add_recv(c, g->first_peer + i, number_here(g), 0);
         break;
     case NEIGHBOR_ALLGATHER:
     case NEIGHBOR_ALLGATHERV:
@@ -306,26 +369,38 @@ static void make_movement(struct testcase *c)
     }
 }
 
-/* Data elements of a reduction that come before the share of `rank` in reduce_scatter. */
+/* Data elements of a reduction that come before the share of `rank` in reduce_scatter. The groups
+ * of an intercommunicator each cut the same number of them. */
 static int64_t units_before(const struct spec *s, int rank)
 {
-    int64_t sum = 0;
+    const struct group *g = s->group;
+    int64_t step = s->style.fine ? 1 : SEXTET, sum = 0;
 
+    if (g->remote && s->coll == REDUCE_SCATTER)
+        return (int64_t)s->count * g->remote * rank * rank / g->size * step;
+    if (g->remote)
+        return (int64_t)s->count * g->remote * rank * step;
     for (int i = 0; i < rank; i++)
         sum += units_of(s, i, ANYONE, 0);
     return sum;
+}
+
+static int64_t units_share(const struct spec *s, int rank)
+{
+    return units_before(s, rank + 1) - units_before(s, rank);
 }
 
 /* Data elements that each rank puts in, and that this rank gets out. */
 static int64_t units_in(const struct spec *s)
 {
     return reduce_scatters(s->coll) ? units_before(s, s->group->size)
-                                    : units_of(s, s->group->rank, ANYONE, 0);
+                                    : units_of(s, number_here(s->group), ANYONE, 0);
 }
 
 static int64_t units_out(const struct spec *s)
 {
-    return units_of(s, s->group->rank, ANYONE, 0);
+    return reduce_scatters(s->coll) ? units_share(s, s->group->rank)
+                                    : units_of(s, number_here(s->group), ANYONE, 0);
 }
 
 static void make_counts(struct testcase *c, const struct layout *layout)
@@ -334,7 +409,7 @@ static void make_counts(struct testcase *c, const struct layout *layout)
 
     c->counts = test_alloc((size_t)size * sizeof *c->counts);
     for (int i = 0; i < size; i++)
-        c->counts[i] = (int)(units_of(&c->spec, i, ANYONE, 0) / layout->units);
+        c->counts[i] = (int)(units_share(&c->spec, i) / layout->units);
 }
 
 /* The type is the same on all ranks, so it is drawn from a generator that they share; only the
@@ -343,7 +418,7 @@ static void make_counts(struct testcase *c, const struct layout *layout)
 static void make_reduction(struct testcase *c)
 {
     const struct spec *s = &c->spec;
-    int me = s->group->rank;
+    int me = number_here(s->group);
     struct rng shared = {mix_in(s->seed, 3)};
     struct style style = s->style;
     struct side *first = c->in_place ? &c->recv : &c->send;
@@ -351,9 +426,9 @@ static void make_reduction(struct testcase *c)
 
     if (!s->op->user)
         style.plain = true;
-    if (!c->in_place)
+    if (!c->in_place && (s->coll != REDUCE || is_leaf(s)))
         side_add(&c->send, me, ANYONE, 0, units_in(s));
-    if (s->coll != REDUCE || me == s->root)
+    if (s->coll != REDUCE || is_root(s))
         side_add(&c->recv, me, ANYONE, 0, c->in_place ? units_in(s) : units_out(s));
     if (s->in_place && !style.plain && !reduce_scatters(s->coll) && side_absolute_fits(first) &&
         rng_chance(&shared, 25)) {
@@ -365,7 +440,8 @@ static void make_reduction(struct testcase *c)
         side_make_with(&c->send, layout);
     if (c->recv.n > 0)
         side_make_with(&c->recv, layout);
-    make_counts(c, layout);
+    if (reduce_scatters(s->coll))
+        make_counts(c, layout);
     if (s->coll == EXSCAN && me == 0 && !c->in_place && rng_chance(&c->own, 50))
         c->recv.buf = NULL; /* not significant there */
 }
@@ -385,7 +461,7 @@ struct testcase *case_new(const struct spec *spec)
 
     *c = (struct testcase){.spec = *spec, .op = MPI_OP_NULL};
     c->own = (struct rng){mix_in(mix_in(spec->seed, 2), test_rank)};
-    c->in_place = spec->in_place && (!coll_rooted(spec->coll) || spec->root == spec->group->rank);
+    c->in_place = spec->in_place && (!coll_rooted(spec->coll) || is_root(spec));
     c->send.type = c->recv.type = MPI_BYTE;
     if (coll_reduces(spec->coll)) {
         make_reduction(c);
@@ -463,9 +539,10 @@ static void describe(const struct testcase *c, char *text, size_t size)
 
     if (coll_reduces(s->coll))
         snprintf(op, sizeof op, ", %s", s->op->name);
-    snprintf(text, size, "%s on %d ranks, here %d, root %d, count %d%s of %s%s%s, round %d",
-             coll_name(s->coll), g->size, g->rank, s->root, s->count, s->style.fine ? "" : " * 6",
-             s->style.kind->name, op, s->in_place ? ", in place" : "", c->round);
+    snprintf(text, size, "%s on %d + %d ranks, here %d, root %d, count %d%s of %s%s%s, round %d",
+             coll_name(s->coll), g->size, g->remote, number_here(g), s->root, s->count,
+             s->style.fine ? "" : " * 6", s->style.kind->name, op, s->in_place ? ", in place" : "",
+             c->round);
 }
 
 /* --- the call ----------------------------------------------------------------------------------*/
@@ -481,7 +558,7 @@ static int call_rooted(struct testcase *c, enum mode mode, MPI_Info info, MPI_Re
     const struct side *either = s->used ? s : r;
     void *sendbuf = c->in_place && !scatters(c->spec.coll) ? MPI_IN_PLACE : s->buf;
     void *recvbuf = c->in_place && scatters(c->spec.coll) ? MPI_IN_PLACE : r->buf;
-    int root = c->spec.root;
+    int root = root_argument(&c->spec);
     MPI_Comm comm = c->spec.group->comm;
 
     switch (c->spec.coll) {
@@ -619,7 +696,7 @@ static unsigned char *reduce_inputs(const struct testcase *c, int first, int las
     uint64_t *key = test_alloc((size_t)(last - first + 1) * sizeof *key);
 
     for (int i = first; i <= last; i++)
-        key[i - first] = block_key(c, i, ANYONE, 0);
+        key[i - first] = block_key(c, c->spec.group->first_peer + i, ANYONE, 0);
     for (int64_t u = 0; u < n; u++) {
         unsigned char *left = result + (size_t)u * size;
         memset(left, 0, size);
@@ -642,8 +719,8 @@ static void expect_reduction(const struct testcase *c, unsigned char *expected)
     const struct spec *s = &c->spec;
     const struct side *r = &c->recv;
     const struct block *b = &r->block[0];
-    int me = s->group->rank, size = s->group->size;
-    int first = 0, last = s->coll == SCAN ? me : s->coll == EXSCAN ? me - 1 : size - 1;
+    int me = s->group->rank, peers = number_of_peers(s->group);
+    int first = 0, last = s->coll == SCAN ? me : s->coll == EXSCAN ? me - 1 : peers - 1;
     int64_t n = units_out(s);
     unsigned char *result;
 

@@ -43,21 +43,25 @@ enum coll coll_by_name(const char *name); /* NCOLLS: none */
 bool coll_rooted(enum coll coll);
 bool coll_reduces(enum coll coll);
 
-/* A communicator and what the cases need of it. */
+/* A communicator and what the cases need of it. Its processes have numbers: their ranks; of an
+ * intercommunicator those of one group first, then those of the other. */
 struct group {
     MPI_Comm comm;
     int rank, size;
+    int remote;                /* size of the other group of an intercommunicator, or 0 */
+    int first, first_peer;     /* numbers of the first process here, and of the first to talk to */
     struct topology *topology; /* or NULL */
 };
 
 struct group *group_new(MPI_Comm comm);
-void group_delete(struct group *g); /* frees the communicator too, but for MPI_COMM_WORLD */
+int group_total(const struct group *g); /* processes in both groups */
+void group_delete(struct group *g);     /* frees the communicator too, but for MPI_COMM_WORLD */
 
 /* What is the same on all ranks of a call. */
 struct spec {
     enum coll coll;
     const struct group *group;
-    int root;
+    int root; /* its number */
     struct style style;
     const struct opdef *op; /* reductions; its kind is the style's */
     int count;              /* of a block; the v and w ones have up to twice as many */
