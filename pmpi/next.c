@@ -89,6 +89,15 @@ bool nbc_next_passed_on(function *behind, const void *caller)
            info.dli_fbase != object_of(data_address(behind)) && !nbc_is_mpi(info.dli_fname);
 }
 
+const char *nbcshim_function(int index, int *below)
+{
+    if (index < 0 || index >= __stop_nbc_tools - __start_nbc_tools)
+        return NULL;
+    const char *name = __start_nbc_tools[index]->name;
+    *below = nbc_next_find(name) != NULL;
+    return name;
+}
+
 void nbc_next_resolve(void)
 {
     if (NEXT(Init))
