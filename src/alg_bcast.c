@@ -25,10 +25,11 @@ static struct nbc_sched *whole(const struct nbc_shape *shape, struct place at)
 
 enum { MAX_PIPELINE_CHILDREN = 2 };
 
-/* In segments: each goes on as soon as it has come, while the next ones are on their way. */
-static struct nbc_sched *pipelined(const struct nbc_shape *shape, struct place at)
+/* In segments: each goes on as soon as it has come, while the next ones are on their way. `hops`:
+ * from the root to the last rank. */
+static struct nbc_sched *pipelined(const struct nbc_shape *shape, struct place at, int hops)
 {
-    int64_t bytes = nbc_shape_bytes(shape), segment = nbc_segment_bytes(shape, bytes);
+    int64_t bytes = nbc_shape_bytes(shape), segment = nbc_pipeline_bytes(shape, bytes, hops);
     if (bytes <= segment || shape->size == 1)
         return whole(shape, at);
     int nsegments = (int)((bytes + segment - 1) / segment);
@@ -127,7 +128,7 @@ struct nbc_sched *nbc_bcast_chain(const struct nbc_shape *shape)
     int me = nbc_relative(shape->rank, root, size);
     int next = nbc_absolute((me + 1) % size, root, size);
     int parent = me ? nbc_absolute(me - 1, root, size) : -1;
-    return pipelined(shape, (struct place){parent, me + 1 < size, &next});
+    return pipelined(shape, (struct place){parent, me + 1 < size, &next}, size - 1);
 }
 
 /* Pipelined binary tree: as the chain, but rank r (counted from the root) feeds 2r + 1 and 2r + 2.
@@ -146,7 +147,7 @@ struct nbc_sched *nbc_bcast_binary_tree(const struct nbc_shape *shape)
     for (int64_t c = 2 * me + 1; c <= 2 * me + 2 && c < size; c++)
         child[nchild++] = nbc_absolute((int)c, root, size);
     int parent = me ? nbc_absolute((int)(me - 1) / 2, root, size) : -1;
-    return pipelined(shape, (struct place){parent, nchild, child});
+    return pipelined(shape, (struct place){parent, nchild, child}, nbc_log2_ceil(size + 1) - 1);
 }
 
 /* What the two scatter + allgather broadcasts share. The vector is cut into P nearly equal chunks

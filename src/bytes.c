@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "bytes.h"
 
-enum { DEFAULT_SEGMENT = 64 * 1024, MAX_SEGMENTS = 1024 };
+/* MESSAGE_BYTES: sent in the time that one more message costs. */
+enum {
+    DEFAULT_SEGMENT = 64 * 1024,
+    LEAST_SEGMENT = 4096,
+    MAX_SEGMENTS = 1024,
+    MESSAGE_BYTES = 20 * 1024
+};
 
 struct nbc_bytes nbc_bytes_of(struct nbc_sched *s, const struct nbc_shape *shape,
                               struct nbc_ref user)
@@ -56,6 +62,18 @@ int64_t nbc_segment_bytes(const struct nbc_shape *shape, int64_t bytes)
     int64_t want = shape->segment > 0 ? shape->segment : DEFAULT_SEGMENT;
     int64_t least = (bytes + MAX_SEGMENTS - 1) / MAX_SEGMENTS;
     return want > least ? want : least;
+}
+
+int64_t nbc_pipeline_bytes(const struct nbc_shape *shape, int64_t bytes, int hops)
+{
+    int64_t segment = DEFAULT_SEGMENT;
+    if (shape->segment > 0)
+        return nbc_segment_bytes(shape, bytes);
+    while (hops > 0 && segment > LEAST_SEGMENT &&
+           segment * segment > bytes / hops * MESSAGE_BYTES)
+        segment /= 2;
+    int64_t least = (bytes + MAX_SEGMENTS - 1) / MAX_SEGMENTS;
+    return segment > least ? segment : least;
 }
 
 void nbc_window_add(struct nbc_sched *s, struct nbc_window *w, nbc_id message)

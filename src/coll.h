@@ -92,11 +92,15 @@ struct nbc_neighbors {
     bool cartesian; /* per dimension: negative, positive neighbor */
 };
 
-/* Which node each rank is on, for hierarchical algorithms. Node numbers are dense and ordered by
+/* Which node each rank is on, for hierarchical algorithms: nodes.h. Nodes are numbered by their
  * lowest rank. Absent (NULL in the shape) when all ranks share a node or none do. */
 struct nbc_nodes {
-    const int *node_of; /* size entries */
-    int nnodes;
+    int size, nnodes;
+    int block;          /* > 0: node r holds ranks r · block and on, and there are no arrays */
+    bool ordered;       /* each node holds a range of ranks */
+    const int *node_of; /* by rank */
+    const int *member;  /* node by node, ascending … */
+    const int *first;   /* … from here, by node; first[nnodes] = size */
 };
 
 /* A call, without handles or addresses. Everything a builder may depend on. */

@@ -123,6 +123,21 @@ nbc_id nbc_join(struct nbc_sched *s, nbc_id x, nbc_id y)
     return id;
 }
 
+nbc_id nbc_join_of(struct nbc_sched *s, const nbc_id *ids, int n)
+{
+    if (n == 1)
+        return ids[0];
+    nbc_id id = emit(s, (struct nbc_op){.kind = NBC_OP_JOIN, .peer = -1}, NBC_NONE);
+    for (int i = 0; i < n; i++)
+        nbc_after(s, id, ids[i]);
+    return id;
+}
+
+void nbc_sched_fail(struct nbc_sched *s)
+{
+    s->build->out_of_memory = true;
+}
+
 void nbc_after(struct nbc_sched *s, nbc_id op, nbc_id pre)
 {
     if (pre != NBC_NONE && op != NBC_NONE && pre != op)
@@ -234,6 +249,16 @@ static bool link_edges(struct nbc_sched *s)
     return true;
 }
 
+/* Gives back what emitting took in advance: schedules are kept. */
+static bool shrink(struct nbc_sched *s)
+{
+    if (s->nops == s->build->ops_room)
+        return true;
+    struct nbc_op *less = realloc(s->ops, (s->nops ? s->nops : 1) * sizeof *s->ops);
+    s->ops = less ? less : s->ops;
+    return less;
+}
+
 static void free_build(struct nbc_sched *s)
 {
     if (s->build)
@@ -246,7 +271,7 @@ struct nbc_sched *nbc_sched_finish(struct nbc_sched *s)
 {
     if (!s)
         return NULL;
-    if (s->build->out_of_memory || !order_messages(s) || !link_edges(s)) {
+    if (s->build->out_of_memory || !order_messages(s) || !link_edges(s) || !shrink(s)) {
         nbc_sched_free(s);
         return NULL;
     }

@@ -70,6 +70,9 @@ nbc_id nbc_reduce(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref left,
 /* An id that is done when both are (NBC_NONE counts as done). */
 nbc_id nbc_join(struct nbc_sched *s, nbc_id x, nbc_id y);
 
+/* The same for n of them; for none, one that others may be added to. */
+nbc_id nbc_join_of(struct nbc_sched *s, const nbc_id *ids, int n);
+
 /* `op` waits for `pre` too. pre was emitted earlier, or is NBC_NONE. */
 void nbc_after(struct nbc_sched *s, nbc_id op, nbc_id pre);
 
@@ -81,6 +84,9 @@ void nbc_fence(struct nbc_sched *s);
  * with their own type and extents. Never shared with another request for room. */
 struct nbc_ref nbc_temp_bytes(struct nbc_sched *s, int64_t n);
 struct nbc_ref nbc_temp_like(struct nbc_sched *s, struct nbc_ref like);
+
+/* A builder ran out of memory of its own: finish will say so. */
+void nbc_sched_fail(struct nbc_sched *s);
 
 /* Ends the building. Returns the schedule, or NULL (and frees it) when memory ran out on the way. */
 struct nbc_sched *nbc_sched_finish(struct nbc_sched *s);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "nodes.h"
+
 const struct nbc_alg nbc_algs[] = {
 #define ALG(coll, name, needs, builder, purpose) {NBC_##coll, #name, needs, nbc_##builder, purpose},
 #include "algs.def"
@@ -37,6 +39,8 @@ bool nbc_alg_applies(const struct nbc_alg *alg, const struct nbc_shape *shape)
         lacks |= NBC_EVEN;
     if (!shape->nodes)
         lacks |= NBC_NODES;
+    if (!shape->nodes || !nbc_nodes_equal(shape->nodes))
+        lacks |= NBC_EQUAL;
     if (n < 2)
         lacks |= NBC_MULTI;
     bool inter = shape->remote_size > 0;

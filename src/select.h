@@ -15,7 +15,8 @@ enum nbc_needs {
     NBC_INTER = 1 << 3,       /* intercommunicators only (without it: intracommunicators only); */
                               /* there the number of ranks is that of both groups together */
     NBC_NODES = 1 << 4,       /* a node map with more than one node */
-    NBC_MULTI = 1 << 5        /* more than one rank */
+    NBC_MULTI = 1 << 5,       /* more than one rank */
+    NBC_EQUAL = 1 << 6        /* a node map with equal blocks of neighboring ranks */
 };
 
 typedef struct nbc_sched *nbc_builder(const struct nbc_shape *shape);

@@ -663,7 +663,7 @@ static void make_shape(struct world *w, int id)
         .send.type = per_peer_types(coll) ? NBC_TYPE_FIRST_PEER : NBC_TYPE_SEND,
         .recv.type = per_peer_types(coll) ? NBC_TYPE_FIRST_PEER + nout : NBC_TYPE_RECV,
     };
-    if (w->node_of)
+    if (w->nodes.nnodes)
         p->shape.nodes = &w->nodes;
     for (int slot = 0; slot < nslots; slot++)
         set_type(p, slot, layout_make(1, 1, (const int64_t[]){0}, 1));
@@ -691,6 +691,12 @@ static void make_nodes(struct world *w)
     int n = w->c.size, nodes = w->c.nodes;
     if (nodes < 2 || nodes > n)
         return;
+    if (w->c.alg->needs & NBC_EQUAL) {
+        while (n % nodes)
+            nodes++;
+        w->nodes = nbc_nodes_blocks(n, n / nodes);
+        return;
+    }
     w->node_of = malloc((size_t)n * sizeof *w->node_of);
     for (int i = 0; i < n; i++) {
         int spread = w->c.seed % 2 ? i : (int)((int64_t)i * nodes / n);
@@ -702,7 +708,8 @@ static void make_nodes(struct world *w)
         else
             w->node_of[i] = (int)(hash3(w->c.seed, 5, (uint64_t)i) % (uint64_t)seen);
     }
-    w->nodes = (struct nbc_nodes){w->node_of, nodes};
+    if (!nbc_nodes_make(&w->nodes, w->node_of, n))
+        abort();
 }
 
 /* --- buffers and results ------------------------------------------------------------------------
@@ -1107,6 +1114,7 @@ void world_free(struct world *w)
     free(w->edges);
     free(w->folded);
     free(w->node_of);
+    nbc_nodes_free(&w->nodes);
     free(w->ranks);
     free(w->party);
     free(w);

@@ -4,6 +4,7 @@
 #ifndef NBC_TEST_CASES_H
 #define NBC_TEST_CASES_H
 
+#include "nodes.h"
 #include "select.h"
 #include "sim.h"
 

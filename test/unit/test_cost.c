@@ -330,6 +330,14 @@ static int64_t chain_rounds(const struct at *a)
     return a->P > 1 ? a->P - 2 + pieces(a) : 0;
 }
 
+/* Broadcasts cut what is longer than this in pieces of their own choice. */
+enum { UNCUT = 4096 };
+
+static int64_t bcast_chain_rounds(const struct at *a)
+{
+    return a->segment || a->n <= UNCUT ? chain_rounds(a) : UNKNOWN;
+}
+
 static int64_t chain_messages(const struct at *a)
 {
     return (a->P - 1) * pieces(a);
@@ -345,6 +353,11 @@ static int64_t own_chain_messages(const struct at *a)
     return a->segment ? chain_messages(a) : UNKNOWN;
 }
 
+static int64_t bcast_chain_messages(const struct at *a)
+{
+    return a->segment || a->n <= UNCUT ? chain_messages(a) : UNKNOWN;
+}
+
 static int64_t once_n(const struct at *a)
 {
     return a->P > 1 ? a->n : 0;
@@ -352,6 +365,8 @@ static int64_t once_n(const struct at *a)
 
 static int64_t binary_tree_rounds(const struct at *a)
 {
+    if (!a->segment && a->n > UNCUT)
+        return UNKNOWN;
     return a->P > 1 ? 2 * log2P(a) + 2 * pieces(a) : 0;
 }
 
@@ -640,6 +655,84 @@ static int64_t pairs_n(const struct at *a)
     return pairs(a) * a->n;
 }
 
+/* Two nodes: what goes within them, and one exchange or message between them. The parts are those
+ * of small calls: trees within. */
+static int64_t within_nodes(const struct at *a)
+{
+    return a->P - 2;
+}
+
+static int64_t barrier_nodes_messages(const struct at *a)
+{
+    return 2 * within_nodes(a) + 2;
+}
+
+static int64_t nodes_rounds(const struct at *a)
+{
+    return 1 + log2P(a);
+}
+
+static int64_t twice_nodes_rounds(const struct at *a)
+{
+    return 1 + 2 * log2P(a);
+}
+
+static int64_t allreduce_nodes_bytes(const struct at *a)
+{
+    return (2 * within_nodes(a) + 2) * a->n;
+}
+
+/* reduce_scatter, one exchange, allgather: of parts of a node's ranks. */
+static int64_t split_bytes(const struct at *a)
+{
+    int64_t p = nbc_node_size(&a->w->nodes, 0);
+    bool folds = p & (p - 1), halves = a->w->nodes.nnodes == 2;
+    return folds || !halves ? UNKNOWN : a->P * (2 * (p - 1) * a->n / p + a->n / p);
+}
+
+static int64_t split_rounds(const struct at *a)
+{
+    return 2 + 4 * log2P(a) + a->P;
+}
+
+/* The gathers of blocks, the exchange of what nodes have, the broadcasts of everything. */
+static int64_t allgather_nodes_bytes(const struct at *a)
+{
+    int64_t blocks = 0;
+    for (int node = 0; node < 2; node++)
+        blocks += subtrees(nbc_node_size(&a->w->nodes, node), 2);
+    return (blocks + a->P + within_nodes(a) * a->P) * a->n;
+}
+
+static int64_t unknown(const struct at *a)
+{
+    (void)a;
+    return UNKNOWN;
+}
+
+static int64_t gather_nodes_most(const struct at *a)
+{
+    return (log2P(a) + 2) * a->P * a->n;
+}
+
+/* By the linear algorithm, which small numbers of ranks have; both steps move every block. */
+static int64_t alltoall_nodes_messages(const struct at *a)
+{
+    int64_t N = a->w->nodes.nnodes, p = a->P / N;
+    return N >= 16 || p >= 16 ? UNKNOWN : a->P * (p - 1 + N - 1);
+}
+
+static int64_t alltoall_nodes_bytes(const struct at *a)
+{
+    int64_t N = a->w->nodes.nnodes, p = a->P / N;
+    return N >= 16 || p >= 16 ? UNKNOWN : a->P * ((p - 1) * N + (N - 1) * p) * a->n;
+}
+
+static int64_t alltoall_nodes_most(const struct at *a)
+{
+    return 4 * a->P * log2P(a) * a->n;
+}
+
 /* neighborhoods */
 static int64_t count_edges(const struct at *a, bool combined)
 {
@@ -842,6 +935,7 @@ static const struct row {
     {nbc_barrier_dissemination, ALWAYS, log2P, P_log2P, zero, zero},
     {nbc_barrier_dissemination4, ALWAYS, log4P, dissemination4_messages, zero, zero},
     {nbc_barrier_tree, POWERS_OF_4, twice_log4P, twice_P_1, zero, zero},
+    {nbc_barrier_nodes, BOUND, twice_nodes_rounds, barrier_nodes_messages, zero, zero},
     {nbc_barrier_inter_linear, ALWAYS, one, twice_PR, zero, zero},
     {nbc_barrier_inter_dissemination, BOUND, inter_dissemination_rounds,
      inter_dissemination_messages, zero, zero},
@@ -849,8 +943,10 @@ static const struct row {
     {nbc_bcast_binomial, POWERS_OF_2, log2P, P_1, P_1_n, log2P_n},
     {nbc_bcast_knomial4, POWERS_OF_4, log4P, P_1, P_1_n, children4_n},
     {nbc_bcast_linear, ALWAYS, one, P_1, P_1_n, P_1_n},
-    {nbc_bcast_chain, ALWAYS, chain_rounds, chain_messages, P_1_n, once_n},
-    {nbc_bcast_binary_tree, BOUND, binary_tree_rounds, chain_messages, P_1_n, binary_tree_most},
+    {nbc_bcast_nodes, BOUND, nodes_rounds, P_1, P_1_n, P_1_n},
+    {nbc_bcast_chain, ALWAYS, bcast_chain_rounds, bcast_chain_messages, P_1_n, once_n},
+    {nbc_bcast_binary_tree, BOUND, binary_tree_rounds, bcast_chain_messages, P_1_n,
+     binary_tree_most},
     {nbc_bcast_scatter_allgather, BOUND, log2P_and_P_1, scatter_allgather_messages, P_1_n,
      twice_P_1_by_P_n},
     {nbc_bcast_scatter_doubling, BOUND, twice_log2P, P_log2P, P_1_n, twice_P_1_by_P_n},
@@ -875,6 +971,11 @@ static const struct row {
     {nbc_allgather_linear, ALWAYS, one, PP_1, PP_1_n, P_1_n},
     {nbc_allgather_neighbor_exchange, ALWAYS, half_P, P_half_P, PP_1_n, P_1_n},
 
+    {nbc_allgather_nodes, BOUND, twice_nodes_rounds, barrier_nodes_messages, allgather_nodes_bytes,
+     gather_nodes_most},
+    {nbc_alltoall_nodes, BOUND, twice_nodes_rounds, alltoall_nodes_messages, alltoall_nodes_bytes,
+     alltoall_nodes_most},
+
     {nbc_alltoall_linear, ALWAYS, one, PP_1, PP_1_n, P_1_n},
     {nbc_alltoall_throttled, BOUND, in_windows, PP_1, PP_1_n, P_1_n},
     {nbc_alltoall_pairwise, BOUND, P_1, PP_1, PP_1_n, P_1_n},
@@ -887,6 +988,7 @@ static const struct row {
     {nbc_reduce_chain, ALWAYS, own_chain_rounds, own_chain_messages, P_1_n, once_n},
     {nbc_reduce_rabenseifner, POWERS_OF_2, reduce_rabenseifner_rounds, reduce_rabenseifner_messages,
      reduce_rabenseifner_bytes, reduce_rabenseifner_most},
+    {nbc_reduce_nodes, BOUND, nodes_rounds, P_1, P_1_n, P_1_n},
     {nbc_reduce_inter_linear, ALWAYS, reduce_inter_rounds, R, R_n, R_n},
 
     {nbc_allreduce_recursive_doubling, POWERS_OF_2, folded_rounds, folded_messages,
@@ -899,6 +1001,9 @@ static const struct row {
     {nbc_allreduce_two_rounds, ALWAYS, two_rounds, twice_PP_1_pieces, twice_P_1_n,
      twice_P_1_by_P_n},
     {nbc_allreduce_ring, BOUND, ring_rounds, twice_PP_1_pieces, twice_P_1_n, twice_P_1_by_P_n},
+    {nbc_allreduce_nodes, BOUND, twice_nodes_rounds, barrier_nodes_messages, allreduce_nodes_bytes,
+     twice_P_1_n},
+    {nbc_allreduce_nodes_split, BOUND, split_rounds, unknown, split_bytes, twice_P_1_n},
     {nbc_allreduce_inter_linear, BOUND, fold_rounds, twice_PR, twice_PR_n, larger_n},
     {nbc_allreduce_inter_recursive_doubling, BOUND, inter_doubling_rounds, inter_doubling_messages,
      inter_doubling_bytes, inter_doubling_most},

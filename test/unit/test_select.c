@@ -74,11 +74,13 @@ START_TEST(needs_are_met)
         {NBC_NODES, 6, 0, false, false, false},
         {NBC_NODES, 6, 0, false, true, true},
         {NBC_NODES | NBC_COMMUTATIVE, 6, 0, false, true, false},
+        {NBC_NODES | NBC_EQUAL, 6, 0, false, true, true}, /* nodes of three */
+        {NBC_NODES | NBC_EQUAL, 7, 0, false, true, false},
+        {NBC_NODES | NBC_EQUAL, 6, 0, false, false, false},
         {NBC_EVEN | NBC_COMMUTATIVE, 6, 0, true, false, true},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        const int node_of[64] = {0, 1};
-        const struct nbc_nodes nodes = {node_of, 2};
+        const struct nbc_nodes nodes = nbc_nodes_blocks(table[i].size, 3);
         const struct nbc_alg alg = {.needs = table[i].needs};
         struct nbc_shape s = shape_of(NBC_ALLREDUCE, table[i].size, 1);
         s.remote_size = table[i].remote;

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: MIT */
+/* Collectives for ranks that share nodes: what can stay within a node does, what must go between
+ * nodes goes once. Each is made of parts (part.h) that the rules build in the way that suits their
+ * number of ranks: within a node, and across nodes among one rank of each.
+ *
+ * The idea is that of Kielmann, Hofman, Bal, Plaat, Bhoedjang, "MagPIe: MPI's collective
+ * communication operations for clustered wide area systems", 1999, and for nodes of Karonis et al.,
+ * "Exploiting hierarchy in parallel computer networks to optimize collective operation
+ * performance", 2000. */
+#include <stdlib.h>
+
+#include "bytes.h"
+#include "nodes.h"
+#include "part.h"
+#include "select.h"
+#include "topo.h"
+
+/* --- who takes part
+ * -----------------------------------------------------------------------------*/
+
+/* Ranks of one node; or one of each node: the `index`-th, or the root on its own. */
+struct crew {
+    const struct nbc_nodes *nodes;
+    int node;  /* −1: across nodes */
+    int index; /* across: which of each node */
+    int root;  /* −1: none stands for its node out of turn */
+};
+
+static int leader(const struct crew *c, int node)
+{
+    if (c->root >= 0 && nbc_node_of(c->nodes, c->root) == node)
+        return c->root;
+    return nbc_node_member(c->nodes, node, c->index);
+}
+
+static int crew_member(const void *group, int i)
+{
+    const struct crew *c = group;
+    return c->node < 0 ? leader(c, i) : nbc_node_member(c->nodes, c->node, i);
+}
+
+/* What all of these algorithms ask first. */
+struct stand {
+    const struct nbc_shape *shape;
+    struct nbc_sched *s;
+    int node, index, here; /* this rank's node, its place there, how many are there */
+    bool leads;
+    struct crew within, across;
+};
+
+static struct stand stand_of(const struct nbc_shape *shape, struct nbc_sched *s, int root)
+{
+    const struct nbc_nodes *nodes = shape->nodes;
+    struct stand st = {.shape = shape, .s = s, .node = nbc_node_of(nodes, shape->rank)};
+    st.index = nbc_node_index(nodes, shape->rank);
+    st.here = nbc_node_size(nodes, st.node);
+    st.within = (struct crew){nodes, st.node, 0, root};
+    st.across = (struct crew){nodes, -1, 0, root};
+    st.leads = leader(&st.across, st.node) == shape->rank;
+    return st;
+}
+
+/* The node's leader stands at the part's root. */
+static struct nbc_part part_within(const struct stand *st, enum nbc_coll coll)
+{
+    int lead = nbc_node_index(st->shape->nodes, leader(&st->across, st->node));
+    return (struct nbc_part){.coll = coll,
+                             .rank = st->index,
+                             .size = st->here,
+                             .root = lead,
+                             .member = crew_member,
+                             .group = &st->within};
+}
+
+static struct nbc_part part_across(const struct stand *st, enum nbc_coll coll)
+{
+    int root = st->across.root < 0 ? 0 : nbc_node_of(st->shape->nodes, st->across.root);
+    return (struct nbc_part){.coll = coll,
+                             .rank = st->node,
+                             .size = st->shape->nodes->nnodes,
+                             .root = root,
+                             .member = crew_member,
+                             .group = &st->across};
+}
+
+static nbc_id run(const struct stand *st, const struct nbc_part *part, nbc_id after)
+{
+    return nbc_part(st->s, st->shape, part, after);
+}
+
+/* --- barrier
+ * ------------------------------------------------------------------------------------*/
+
+/* Node by node: ranks report to their leader along a 4-nomial tree, leaders have a barrier, the
+ * release goes back down.
+ *
+ *   nodes 01, 23:   1 → 0    3 → 2
+ *                   0 ↔ 2
+ *                   0 → 1    2 → 3
+ *
+ * Cost: 2 ⌈log₄p⌉ α within a node of p ranks, a barrier of one rank a node across. Where messages
+ * between nodes take much longer than within. Karonis et al., 2000. */
+struct nbc_sched *nbc_barrier_nodes(const struct nbc_shape *shape)
+{
+    struct nbc_sched *s = nbc_sched_new(shape, 16);
+    if (!s)
+        return NULL;
+    struct stand st = stand_of(shape, s, -1);
+    struct nbc_knomial tree;
+    nbc_knomial(st.index, st.here, 4, &tree);
+    struct nbc_ref nothing = nbc_temp_bytes(s, 0);
+    nbc_id heard[sizeof tree.child / sizeof *tree.child], released;
+    for (int i = 0; i < tree.nchild; i++)
+        heard[i] = nbc_recv(s, nothing, crew_member(&st.within, tree.child[i]), NBC_NONE);
+    nbc_id all = tree.nchild ? nbc_join_of(s, heard, tree.nchild) : NBC_NONE;
+    if (st.leads) {
+        struct nbc_part across = part_across(&st, NBC_BARRIER);
+        released = run(&st, &across, all);
+    } else {
+        int parent = crew_member(&st.within, tree.parent);
+        nbc_send(s, nothing, parent, all);
+        released = nbc_recv(s, nothing, parent, NBC_NONE);
+    }
+    for (int i = 0; i < tree.nchild; i++)
+        nbc_send(s, nothing, crew_member(&st.within, tree.child[i]), released);
+    return nbc_sched_finish(s);
+}
+
+/* --- bcast
+ * --------------------------------------------------------------------------------------*/
+
+/* Of a vector of bytes, the same on all ranks: nobody else writes to it before it is there. */
+static nbc_id spread(const struct stand *st, struct nbc_ref data, nbc_id after)
+{
+    nbc_id there = after;
+    if (st->leads) {
+        struct nbc_part across = part_across(st, NBC_BCAST);
+        across.recv = data;
+        there = run(st, &across, there);
+    }
+    struct nbc_part within = part_within(st, NBC_BCAST);
+    within.recv = data;
+    return run(st, &within, there);
+}
+
+/* Node by node: a broadcast among one rank of each node, the root for its own, then one in each
+ * node.
+ *
+ *   nodes 01, 23, root 0:   0 → 2
+ *                           0 → 1    2 → 3
+ *
+ * Cost: a broadcast on N nodes and one on p ranks; between nodes n bytes come in once a node. Where
+ * ranks share nodes, and their ports. Karonis et al., 2000. */
+struct nbc_sched *nbc_bcast_nodes(const struct nbc_shape *shape)
+{
+    struct nbc_sched *s = nbc_sched_new(shape, 16);
+    struct nbc_ref vector = nbc_recv_block(shape, 0);
+    int64_t bytes = nbc_ref_bytes(shape, vector);
+    if (!s || bytes == 0)
+        return nbc_sched_finish(s);
+    struct stand st = stand_of(shape, s, shape->root);
+    bool root = shape->rank == shape->root;
+    struct nbc_bytes data = nbc_bytes_of(s, shape, vector);
+    nbc_id packed = root ? nbc_bytes_pack(s, &data, bytes) : NBC_NONE;
+    nbc_id there = spread(&st, data.raw, packed);
+    if (!root)
+        nbc_bytes_unpack(s, &data, bytes, there);
+    return nbc_sched_finish(s);
+}
+
+/* --- reductions
+ * ---------------------------------------------------------------------------------*/
+
+/* The sum of a node's vectors comes to its leader: to `result` there. Returns when it is there. */
+static nbc_id reduce_within(const struct stand *st, struct nbc_ref input, struct nbc_ref result,
+                            bool in_place)
+{
+    struct nbc_part within = part_within(st, NBC_REDUCE);
+    within.send = input;
+    within.recv = result;
+    within.in_place = in_place;
+    return run(st, &within, NBC_NONE);
+}
+
+/* Node by node: a reduction to one rank of each node, the root for its own, then one among these.
+ *
+ *   nodes 01, 23, root 0:   1 → 0    3 → 2
+ *                           2 → 0
+ *
+ * Cost: a reduction on p ranks and one on N nodes; between nodes n bytes go out once a node.
+ * Commutative operations: the root's node need not be the first. Temporary: one vector at leaders,
+ * and what the parts take. Where ranks share nodes, and their ports. Karonis et al., 2000. */
+struct nbc_sched *nbc_reduce_nodes(const struct nbc_shape *shape)
+{
+    struct nbc_sched *s = nbc_sched_new(shape, 16);
+    struct nbc_ref input = nbc_send_block(shape, 0);
+    if (!s || nbc_ref_bytes(shape, input) == 0)
+        return nbc_sched_finish(s);
+    struct stand st = stand_of(shape, s, shape->root);
+    bool root = shape->rank == shape->root, alone = st.here == 1;
+    struct nbc_ref sum = root ? nbc_recv_block(shape, 0) : input;
+    if (st.leads && !root && !alone)
+        sum = nbc_temp_like(s, input);
+    nbc_id there = NBC_NONE;
+    if (!alone)
+        there = reduce_within(&st, input, sum, root && shape->in_place);
+    if (!st.leads)
+        return nbc_sched_finish(s);
+    struct nbc_part across = part_across(&st, NBC_REDUCE);
+    across.send = root && alone ? input : sum;
+    across.recv = sum;
+    across.in_place = root && (!alone || shape->in_place);
+    run(&st, &across, there);
+    return nbc_sched_finish(s);
+}
+
+/* Node by node: a reduction to one rank of each node, an allreduce among these, a broadcast in each
+ * node.
+ *
+ *   nodes 01, 23:   1 → 0    3 → 2
+ *                   0 ↔ 2
+ *                   0 → 1    2 → 3
+ *
+ * Cost: a reduction and a broadcast on p ranks and an allreduce on N nodes. Commutative
+ * operations. Temporary: what the parts take. For small vectors where ranks share nodes. Karonis
+ * et al., 2000. */
+struct nbc_sched *nbc_allreduce_nodes(const struct nbc_shape *shape)
+{
+    struct nbc_sched *s = nbc_sched_new(shape, 16);
+    struct nbc_ref input = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
+    if (!s || nbc_ref_bytes(shape, input) == 0)
+        return nbc_sched_finish(s);
+    struct stand st = stand_of(shape, s, -1);
+    bool alone = st.here == 1;
+    nbc_id there = NBC_NONE;
+    if (!alone)
+        there = reduce_within(&st, input, result, st.leads && shape->in_place);
+    if (st.leads) {
+        struct nbc_part across = part_across(&st, NBC_ALLREDUCE);
+        across.send = alone ? input : result;
+        across.recv = result;
+        across.in_place = !alone || shape->in_place;
+        there = run(&st, &across, there);
+    }
+    struct nbc_part within = part_within(&st, NBC_BCAST);
+    within.recv = result;
+    within.early = !shape->in_place && !st.leads;
+    run(&st, &within, there);
+    return nbc_sched_finish(s);
+}
+
+/* Counts and displacements of n nearly equal parts of a vector. */
+static int64_t *cut(int64_t count, int n)
+{
+    int64_t *counts = malloc(2 * (size_t)n * sizeof *counts);
+    for (int i = 0; counts && i < n; i++) {
+        counts[n + i] = nbc_part_start(count, n, i);
+        counts[i] = nbc_part_start(count, n, i + 1) - counts[n + i];
+    }
+    return counts;
+}
+
+/* The steps of nodes_split, on the parts in `counts`. */
+static void emit_split(const struct stand *st, const int64_t *counts)
+{
+    const struct nbc_shape *shape = st->shape;
+    struct nbc_ref input = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
+    struct nbc_ref mine =
+        nbc_ref_part(shape, result, counts[st->here + st->index], counts[st->index]);
+    struct nbc_ref home = shape->in_place ? nbc_temp_like(st->s, mine) : mine;
+    struct nbc_ints sizes = {counts, sizeof *counts}, starts = {counts + st->here, sizeof *counts};
+
+    struct nbc_part scatter = part_within(st, NBC_REDUCE_SCATTER);
+    scatter.send = input;
+    scatter.recv = home;
+    scatter.counts = sizes;
+    nbc_id there = run(st, &scatter, NBC_NONE);
+
+    struct nbc_part across = part_across(st, NBC_ALLREDUCE);
+    across.send = across.recv = home;
+    across.in_place = true;
+    there = run(st, &across, there);
+    if (shape->in_place)
+        there = nbc_copy(st->s, mine, home, there);
+
+    struct nbc_part gather = part_within(st, NBC_ALLGATHERV);
+    gather.send = gather.recv = result;
+    gather.in_place = true;
+    gather.counts = sizes;
+    gather.displs = starts;
+    run(st, &gather, there);
+}
+
+/* Node by node, all ranks at work: a reduce_scatter in each node, for each of its p parts an
+ * allreduce among the ranks that have it, an allgather in each node.
+ *
+ *   nodes 01, 23, parts A, B:   0 ↔ 1 B, A    2 ↔ 3 B, A
+ *                               0 ↔ 2 A       1 ↔ 3 B
+ *                               0 ↔ 1 A, B    2 ↔ 3 A, B
+ *
+ * Cost: within a node those two of n bytes on p ranks, across allreduces of n/p bytes on N nodes, p
+ * at once: what leaves a node is as in `nodes`, but no rank sends or reduces all of it. Commutative
+ * operations, nodes of equal size. Temporary: in place one part, and what the parts take. For large
+ * vectors where ranks share nodes. Bayatpour et al., "Scalable reduction collectives with data
+ * partitioning-based multi-leader design", 2017. */
+struct nbc_sched *nbc_allreduce_nodes_split(const struct nbc_shape *shape)
+{
+    struct nbc_sched *s = nbc_sched_new(shape, 16);
+    struct nbc_ref input = nbc_send_block(shape, 0);
+    if (!s || nbc_ref_bytes(shape, input) == 0)
+        return nbc_sched_finish(s);
+    struct stand st = stand_of(shape, s, -1);
+    st.across.index = st.index; /* ranks at the same place of their nodes */
+    int64_t *counts = cut(input.count, st.here);
+    if (counts)
+        emit_split(&st, counts);
+    else
+        nbc_sched_fail(s);
+    free(counts);
+    return nbc_sched_finish(s);
+}
+
+/* --- allgather
+ * ----------------------------------------------------------------------------------*/
+
+/* All blocks as bytes, node by node: where they belong if that can be, else in temporary room. */
+struct region {
+    struct nbc_ref bytes;
+    int64_t each;
+    bool direct;
+};
+
+static struct region region_of(const struct stand *st)
+{
+    const struct nbc_shape *shape = st->shape;
+    const struct nbc_type *type = &shape->types[shape->recv.type];
+    struct nbc_ref block = nbc_recv_block(shape, 0);
+    struct region r = {.each = nbc_ref_bytes(shape, block)};
+    r.direct = type->packed && nbc_nodes_ordered(shape->nodes);
+    if (!r.direct) {
+        r.bytes = nbc_temp_bytes(st->s, r.each * shape->size);
+        return r;
+    }
+    r.bytes =
+        (struct nbc_ref){block.off + type->true_lb, r.each * shape->size, NBC_TYPE_BYTE, block.buf};
+    return r;
+}
+
+/* From node order to the places of ranks: runs of ranks are copied at once. */
+static void deliver(const struct stand *st, const struct region *r, nbc_id there)
+{
+    const struct nbc_shape *shape = st->shape;
+    const struct nbc_nodes *nodes = shape->nodes;
+    int from = 0;
+    for (int node = 0; node < nodes->nnodes; node++)
+        for (int i = 0, n; i < nbc_node_size(nodes, node); i += n, from += n) {
+            int rank = nbc_node_member(nodes, node, i);
+            for (n = 1; i + n < nbc_node_size(nodes, node) &&
+                        nbc_node_member(nodes, node, i + n) == rank + n;)
+                n++;
+            struct nbc_ref blocks = nbc_recv_block(shape, rank);
+            blocks.count *= n;
+            nbc_copy(st->s, blocks, nbc_byte_range(r->bytes, from * r->each, n * r->each), there);
+        }
+}
+
+/* counts: room for two numbers a node. */
+static nbc_id gather_all(const struct stand *st, const struct region *r, int64_t *counts)
+{
+    const struct nbc_shape *shape = st->shape;
+    const struct nbc_nodes *nodes = shape->nodes;
+    int64_t start = nbc_node_start(nodes, st->node) * r->each;
+    struct nbc_part within = part_within(st, NBC_GATHER);
+    within.send = nbc_send_block(shape, 0);
+    within.recv = nbc_byte_range(r->bytes, start, r->each);
+    within.in_place = st->leads && shape->in_place && r->direct;
+    nbc_id there = run(st, &within, NBC_NONE);
+    if (!st->leads)
+        return there;
+    int n = nodes->nnodes;
+    for (int i = 0; i < n; i++) {
+        counts[i] = nbc_node_size(nodes, i) * r->each;
+        counts[n + i] = nbc_node_start(nodes, i) * r->each;
+    }
+    struct nbc_part across = part_across(st, NBC_ALLGATHERV);
+    across.send = across.recv = r->bytes;
+    across.in_place = true;
+    across.counts = (struct nbc_ints){counts, sizeof *counts};
+    across.displs = (struct nbc_ints){counts + n, sizeof *counts};
+    return run(st, &across, there);
+}
+
+/* Node by node: blocks are gathered at one rank of each node, these exchange them, a broadcast in
+ * each node.
+ *
+ *   nodes 01, 23:   1 → 0 B       3 → 2 D
+ *                   0 ↔ 2 AB, CD
+ *                   0 → 1 ABCD    2 → 3 ABCD
+ *
+ * Cost: a gather of n bytes and a broadcast of Pn on p ranks, and an allgather of pn on N nodes.
+ * Temporary: all blocks where they are not packed, or ranks not in the order of nodes. For small
+ * blocks where ranks share nodes. Karonis et al., 2000. */
+struct nbc_sched *nbc_allgather_nodes(const struct nbc_shape *shape)
+{
+    struct nbc_sched *s = nbc_sched_new(shape, 16);
+    if (!s || nbc_ref_bytes(shape, nbc_recv_block(shape, 0)) == 0)
+        return nbc_sched_finish(s);
+    struct stand st = stand_of(shape, s, -1);
+    struct region r = region_of(&st);
+    int64_t *counts = malloc(2 * (size_t)shape->nodes->nnodes * sizeof *counts);
+    if (counts) {
+        nbc_id there = gather_all(&st, &r, counts);
+        struct nbc_part within = part_within(&st, NBC_BCAST);
+        within.recv = r.bytes;
+        there = run(&st, &within, there);
+        if (!r.direct)
+            deliver(&st, &r, there);
+    } else {
+        nbc_sched_fail(s);
+    }
+    free(counts);
+    return nbc_sched_finish(s);
+}
+
+/* --- alltoall
+ * -----------------------------------------------------------------------------------*/
+
+/* A grid of blocks: rows × columns. to[c][r] = from[r][c], by copies of single blocks. */
+static nbc_id turn(struct nbc_sched *s, struct nbc_ref to, struct nbc_ref from, int rows,
+                   int columns, int64_t each, nbc_id after)
+{
+    for (int r = 0; r < rows; r++)
+        for (int c = 0; c < columns; c++)
+            nbc_copy(s, nbc_byte_range(to, ((int64_t)c * rows + r) * each, each),
+                     nbc_byte_range(from, ((int64_t)r * columns + c) * each, each), after);
+    nbc_id *ids = malloc((size_t)rows * columns * sizeof *ids);
+    int n = 0;
+    for (nbc_id id = s->nops - rows * columns; ids && id < s->nops; id++)
+        ids[n++] = id;
+    if (!ids)
+        nbc_sched_fail(s);
+    nbc_id done = nbc_join_of(s, ids, n);
+    free(ids);
+    return done;
+}
+
+/* The bytes of all blocks of a side, from peer 0 on; packed first where they are not. */
+static struct nbc_ref all_bytes(struct nbc_sched *s, const struct nbc_shape *shape, bool send,
+                                int64_t bytes, nbc_id *there)
+{
+    struct nbc_ref all = send ? nbc_send_block(shape, 0) : nbc_recv_block(shape, 0);
+    const struct nbc_type *type = &shape->types[all.type];
+    *there = NBC_NONE;
+    if (type->packed)
+        return (struct nbc_ref){all.off + type->true_lb, bytes, NBC_TYPE_BYTE, all.buf};
+    struct nbc_ref room = nbc_temp_bytes(s, bytes);
+    all.count *= shape->size;
+    if (send)
+        *there = nbc_copy(s, room, all, NBC_NONE);
+    return room;
+}
+
+/* In two steps, nodes of p ranks, N of them: within a node the j-th rank gets what all its ranks
+ * send to the j-th ranks of all nodes; then the j-th ranks exchange, p blocks at a time.
+ *
+ *   nodes 01, 23, 0 sends AabB …:   0 → 1 what 0 has for 1 and 3
+ *                                   0 → 2 what 0 and 1 have for 2
+ *
+ * Cost: alltoalls of N n bytes on p ranks and of p n bytes on N: N + p messages a rank instead of
+ * N p, for twice the bytes and two copies. Nodes of equal size. Temporary: four times all blocks;
+ * in place, and for data with gaps, up to two times more. For small blocks where ranks share nodes.
+ * The two dimensions of a mesh: Bokhari, Berryman, "Complete exchange on a circuit switched mesh",
+ * 1992. */
+struct nbc_sched *nbc_alltoall_nodes(const struct nbc_shape *shape)
+{
+    struct nbc_sched *s = nbc_sched_new(shape, 2 * shape->size + 32);
+    int64_t each = nbc_ref_bytes(shape, nbc_recv_block(shape, 0)), bytes = each * shape->size;
+    if (!s || each == 0)
+        return nbc_sched_finish(s);
+    struct stand st = stand_of(shape, s, -1);
+    int N = shape->nodes->nnodes, p = st.here;
+    st.across.index = st.index;
+    nbc_id there;
+    struct nbc_ref input = all_bytes(s, shape, true, bytes, &there);
+    struct nbc_ref by_place = nbc_temp_bytes(s, bytes), mine = nbc_temp_bytes(s, bytes);
+    struct nbc_ref by_node = nbc_temp_bytes(s, bytes);
+    there = turn(s, by_place, input, N, p, each, there);
+
+    struct nbc_part within = part_within(&st, NBC_ALLTOALL);
+    within.send = nbc_byte_range(by_place, 0, N * each);
+    within.recv = nbc_byte_range(mine, 0, N * each);
+    there = turn(s, by_node, mine, p, N, each, run(&st, &within, there));
+
+    nbc_id none;
+    struct nbc_ref output = all_bytes(s, shape, false, bytes, &none);
+    struct nbc_part across = part_across(&st, NBC_ALLTOALL);
+    across.send = nbc_byte_range(by_node, 0, p * each);
+    across.recv = nbc_byte_range(output, 0, p * each);
+    there = run(&st, &across, there);
+    if (output.buf == NBC_BUF_TEMP) {
+        struct nbc_ref all = nbc_recv_block(shape, 0);
+        all.count *= shape->size;
+        nbc_copy(s, all, output, there);
+    }
+    return nbc_sched_finish(s);
+}
