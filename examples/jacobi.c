@@ -2,7 +2,7 @@
 /* Solves -Δu = f on the unit square, u = 0 on its border, by Jacobi's method, with persistent
  * collectives of MPI-4: set up once, started in every step.
  *
- *     mpicc -O2 jacobi.c -lnbcshim -o jacobi
+ *     nbcc -O2 jacobi.c -o jacobi -lm       (or mpicc -O2 jacobi.c -o jacobi -lnbcshim -lm)
  *     mpiexec -n 4 ./jacobi [N [STEPS]]
  *
  * Open MPI 4.1 has neither MPI_Neighbor_alltoallw_init nor MPI_Allreduce_init: there it links with

@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# nbcc, installed: what it tells, what it compiles and links, and an application's configure with it.
+
+. "$(dirname "$0")/../lib.sh"
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+export LC_ALL=C
+unset CPPFLAGS CFLAGS LDFLAGS LIBS
+
+# --- an installation ------------------------------------------------------------------------------
+
+install()
+{
+    make install-libLTLIBRARIES install-includeHEADERS install-pkgincludeHEADERS \
+        install-binSCRIPTS prefix="$scratch/installed"
+}
+
+expect "nbcc can be installed" install
+mv "$scratch/installed" "$scratch/moved"
+nbcc=$scratch/moved/bin/nbcc
+include=$scratch/moved/include
+lib=$scratch/moved/lib
+[ -f "$lib/libnbcshim.so" ] || lib=$(dirname "$(find "$scratch/moved" -name libnbcshim.so)")
+
+# tells NAME PATTERN... -- ARGUMENT...: nbcc prints one line that has all patterns, in their order.
+tells()
+{
+    local name=$1 pattern='*' output
+    shift
+    while [ "$1" != -- ]; do
+        pattern="$pattern$1*"
+        shift
+    done
+    shift
+    output=$("$nbcc" "$@" 2>&1)
+    [[ $output == $pattern ]]
+    set -- $? "$output"
+    result "$1" "$name"
+    [ "$1" = 0 ] || comment "$2"
+}
+
+show=-show question=-compile_info answer=-link_info
+[ "$MPI_FLAVOR" != openmpi ] || show=--showme question=--showme:compile answer=--showme:link
+tells "$show: ours before the MPI's" "-I$include/nbcshim" -lnbcshim a.c -lnbcshim -lmpi -- $show a.c
+tells "$show -c: no library" "-I$include/nbcshim" "a.c" -- $show -c a.c
+tells "$show alone: all flags" "-I$include" "-L$lib" -lnbcshim -- $show
+tells "$question" "-I$include/nbcshim" -I -- $question
+tells "$answer" "-L$lib" -lnbcshim -lmpi -- $answer
+tells "--nbcc-version" "$VERSION" -- --nbcc-version
+tells "a compiler's own question goes through" "[0-9]" -- -dumpversion
+! "$nbcc" $show -c a.c | grep -q -- -lnbcshim
+result $? "$show -c: no library of ours"
+
+# --- programs -------------------------------------------------------------------------------------
+
+cat >"$scratch/program.c" <<'END'
+#include <mpi.h>
+#ifdef TWICE
+#include <nbcshim.h>
+#include <mpi.h>
+#endif
+int main(int argc, char **argv)
+{
+    MPI_Request request;
+    MPI_Init(&argc, &argv);
+    MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Request_free(&request);
+    MPI_Finalize();
+    return nbcshim_version() != NBCSHIM_VERSION;
+}
+END
+
+# The first library of a program that defines MPI functions is ours.
+ours_is_first()
+{
+    objdump -p "$1" | awk '$1 == "NEEDED" { print $2 }' | grep -E 'nbcshim|mpi' | head -n 1 |
+        grep nbcshim
+}
+
+run() # program ranks
+{
+    mpi_command "$2" "$(sanitizer_runtime)" "" $1
+    guarded 60 "$scratch/log" "${launch[@]}" || { cat "$scratch/log"; return 1; }
+}
+
+cd "$scratch" || exit 1
+build=$OLDPWD
+flags="-Wall -Werror=implicit-function-declaration"
+expect "compiles and links at once" "$nbcc" $flags -o at-once program.c
+expect "compiles" "$nbcc" $flags -c -o program.o program.c
+expect "links" "$nbcc" -o apart program.o
+expect "preprocesses" bash -c "$nbcc -E program.c | grep -q MPI_Iallreduce_c"
+expect "compiles a program that includes all headers twice" "$nbcc" $flags -DTWICE -o twice program.c
+expect "links where the program names the MPI's library first" \
+    "$nbcc" -o named $MPI_LIBS program.o
+expect "links with -Wl,--as-needed" "$nbcc" -Wl,--as-needed -o needed program.o
+cd "$build" || exit 1
+for program in at-once apart twice named needed; do
+    expect "$program: nbcshim comes before the MPI" ours_is_first "$scratch/$program"
+done
+expect "a program built at once runs on 2 ranks" run "$scratch/at-once" 2
+expect "one that names the MPI's library first runs on 2 ranks" run "$scratch/named" 2
+
+expect "compiles examples/jacobi.c as its head says" \
+    "$nbcc" -O1 "$srcdir/examples/jacobi.c" -o "$scratch/jacobi" -lm
+expect "which runs on 2 ranks" run "$scratch/jacobi 48 60" 2
+
+# --- an application's configure -------------------------------------------------------------------
+
+# A configure runs what it has linked, which a library with a sanitizer in it does not allow.
+if command -v autoconf >/dev/null && [ "$SANITIZE" = no ]; then
+    mkdir "$scratch/app"
+    cp "$srcdir"/examples/autoconf/* "$scratch/app"
+    application() # CC=compiler
+    (
+        cd "$scratch/app" && autoreconf -f -i && ./configure "$1" && make clean all
+    )
+    expect "examples/autoconf builds with CC=nbcc" application CC="$nbcc"
+    for name in MPI_IALLREDUCE MPI_ALLREDUCE_INIT MPI_NEIGHBOR_ALLTOALLW_INIT MPI_BCAST_C; do
+        grep -q "^#define HAVE_$name 1" "$scratch/app/config.h"
+        result $? "its configure finds $name"
+    done
+    grep -q '^#define HAVE_DECL_MPI_ALLREDUCE_INIT 1' "$scratch/app/config.h"
+    result $? "and the declaration of MPI_Allreduce_init in <mpi.h>"
+    expect "it runs on 3 ranks" run "$scratch/app/residual" 3
+    grep -q '^persistent: 55$' "$scratch/log"
+    result $? "with persistent collectives"
+    if [ "$MPI_FLAVOR" = openmpi ]; then
+        expect "it builds with the MPI's wrapper too" application CC="$MPICC"
+        expect "and runs on 3 ranks" run "$scratch/app/residual" 3
+        grep -q '^blocking: 55$' "$scratch/log"
+        result $? "but without persistent collectives, which the MPI lacks"
+    fi
+else
+    comment "no autoconf, or a sanitized library: examples/autoconf is left out"
+fi
+finish
