@@ -43,7 +43,7 @@ show=-show question=-compile_info answer=-link_info
 [ "$MPI_FLAVOR" != openmpi ] || show=--showme question=--showme:compile answer=--showme:link
 tells "$show: ours before the MPI's" "-I$include/nbcshim" -lnbcshim a.c -lnbcshim -lmpi -- $show a.c
 tells "$show -c: no library" "-I$include/nbcshim" "a.c" -- $show -c a.c
-tells "$show alone: all flags" "-I$include" "-L$lib" -lnbcshim -- $show
+tells "$show alone: all flags" "-I$include" "-L$lib" -lnbcshim -I -lmpi -- $show
 tells "$question" "-I$include/nbcshim" -I -- $question
 tells "$answer" "-L$lib" -lnbcshim -lmpi -- $answer
 tells "--nbcc-version" "$VERSION" -- --nbcc-version
