@@ -10,6 +10,7 @@
 #include "lock.h"
 #include "nbcshim.h"
 #include "plan.h"
+#include "sessions.h"
 #include "tags.h"
 #include "token.h"
 #include "topology.h"
@@ -84,8 +85,8 @@ static int on_free(MPI_Comm comm, int keyval, void *value, void *extra)
         nbc_unlock();
         nbc_context_bury();
     }
-    if (comm == MPI_COMM_SELF)
-        nbc_shutdown();
+    if (nbc_world && comm == MPI_COMM_SELF)
+        nbc_sessions_end_world();
     return MPI_SUCCESS;
 }
 

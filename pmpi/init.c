@@ -20,7 +20,11 @@
 #include "token.h"
 #include "watch.h"
 
-bool nbc_on;
+bool nbc_on, nbc_world;
+MPI_Comm nbc_home;
+
+static bool leads;     /* prints the statistics */
+static bool is_set_up; /* what serves all communicators is set up */
 
 int nbcshim_version(void)
 {
@@ -42,12 +46,16 @@ int nbc_lacks(MPI_Comm comm, const char *name)
     return nbc_raise(comm, MPI_ERR_OTHER);
 }
 
+bool nbc_wanted(void)
+{
+    return nbc_settings.mode == NBC_MODE_ON ||
+           (nbc_settings.mode == NBC_MODE_AUTO && nbc_program_wants_us());
+}
+
 /* One answer for all ranks: whether the shim takes over, and who does the blocking calls. */
 static int decide(bool *on)
 {
-    bool wants = nbc_settings.mode == NBC_MODE_ON ||
-                 (nbc_settings.mode == NBC_MODE_AUTO && nbc_program_wants_us());
-    int mine[2] = {wants, nbc_settings.blocking}, any[2];
+    int mine[2] = {nbc_on || nbc_wanted(), nbc_settings.blocking}, any[2];
     int error = NEXT(Allreduce)(mine, any, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (error)
         return error;
@@ -57,10 +65,10 @@ static int decide(bool *on)
 }
 
 /* The last tag for operations; one more is for tokens. */
-static int tag_limit(void)
+static int tag_limit(MPI_Comm comm)
 {
     int *attribute, flag, limit = 32767; /* what the standard promises */
-    NEXT(Comm_get_attr)(MPI_COMM_WORLD, MPI_TAG_UB, &attribute, &flag);
+    NEXT(Comm_get_attr)(comm, MPI_TAG_UB, &attribute, &flag);
     if (flag)
         limit = *attribute;
     limit--;
@@ -82,15 +90,25 @@ static void start_thread(int level)
     fprintf(stderr, "nbcshim: NBCSHIM_PROGRESS=thread refused: %s\n", why);
 }
 
-static int take_over(void)
+int nbc_set_up(MPI_Comm comm, MPI_Comm home, bool lead)
 {
     int level;
+    if (is_set_up)
+        return MPI_SUCCESS;
+    is_set_up = true;
+    nbc_home = home;
+    leads = lead;
     NEXT(Query_thread)(&level);
     nbc_threaded = level == MPI_THREAD_MULTIPLE;
     nbc_watch_setup(level);
     start_thread(level);
     nbc_complete_setup();
-    int error = nbc_context_setup(tag_limit());
+    return nbc_context_setup(tag_limit(comm));
+}
+
+static int take_world(bool lead)
+{
+    int error = nbc_set_up(MPI_COMM_WORLD, MPI_COMM_SELF, lead);
     if (!error)
         error = nbc_context_attach(MPI_COMM_SELF);
     return error ? error : nbc_context_attach(MPI_COMM_WORLD);
@@ -99,26 +117,26 @@ static int take_over(void)
 static int start_up(void)
 {
     int rank;
+    nbc_world = true;
     NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
     if (rank == 0)
         nbc_env_read(true); /* read before; now that one rank can be chosen, it complains */
     int error = decide(&nbc_on);
     if (!error && nbc_on)
-        error = take_over();
+        error = take_world(rank == 0);
     return error ? nbc_raise(MPI_COMM_WORLD, error) : nbc_dynamic_meet_parent();
 }
 
 void nbc_shutdown(void)
 {
-    int rank;
-    NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
-    if (nbc_settings.stats && rank == 0)
+    if (nbc_settings.stats && leads)
         nbc_stats_print();
     nbc_on = false;
     nbc_never_cleanup();
     nbc_token_cleanup();
     nbc_context_cleanup();
     nbc_request_cleanup();
+    is_set_up = false;
 }
 
 /* A progress thread needs MPI_THREAD_MULTIPLE. The program is told of no more than it asked for, or

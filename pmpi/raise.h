@@ -5,8 +5,8 @@
 
 #include <mpi.h>
 
-/* Calls the error handler of comm (of MPI_COMM_WORLD for MPI_COMM_NULL) and returns error. Without
- * the lock: handlers are code of the program. */
+/* Calls the error handler of comm (for MPI_COMM_NULL: of MPI_COMM_WORLD, or of nbc_home where there
+ * is none) and returns error. Without the lock: handlers are code of the program. */
 int nbc_raise(MPI_Comm comm, int error);
 
 /* Raises MPI_ERR_REQUEST for entry `entry` (from 0) of the array that `function` was given; `why`

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "init.h"
 #include "plan.h"
 #include "tags.h"
 
@@ -23,7 +24,7 @@ static struct nbc_request *make(void)
     struct nbc_request *r = calloc(1, sizeof *r);
     if (!r)
         return NULL;
-    int error = NEXT(Recv_init)(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &r->handle);
+    int error = NEXT(Recv_init)(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, nbc_home, &r->handle);
     if (error) {
         free(r);
         return NULL;

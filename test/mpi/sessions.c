@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* Programs that open sessions, without MPI_Init (argument "only", the default) or beside it:
+ * "before" and "behind" say where the sessions end, before MPI_Finalize or behind it. (MPICH 4.0.2
+ * crashes in a program of one rank without MPI_Init, natively too.) */
+#include "config.h"
+#include "util.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef HAVE_MPI_SESSION_INIT
+static int failures;
+
+#define CHECK(condition)                                                      \
+    do {                                                                      \
+        if (!(condition)) {                                                   \
+            failures++;                                                       \
+            fprintf(stderr, "sessions: line %d: %s\n", __LINE__, #condition); \
+        }                                                                     \
+    } while (0)
+#define OK(call) CHECK((call) == MPI_SUCCESS)
+
+static void use(MPI_Comm comm, int expected)
+{
+    MPI_Request request[2];
+    int *outstanding = NULL, flag = 0, one = 1, sum = 0;
+    OK(MPI_Comm_get_attr(comm, MPI_ICOLL_MAX_OUTSTANDING, &outstanding, &flag));
+    CHECK(flag && *outstanding >= 32767);
+    OK(MPI_Ibarrier(comm, &request[0]));
+    OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request[1]));
+    OK(MPI_Waitall(2, request, MPI_STATUSES_IGNORE));
+    CHECK(sum == expected);
+}
+
+/* Collectives on a communicator of all, on one made from it, and between two groups. */
+static int use_session(MPI_Session session, const char *tag, int *size)
+{
+    MPI_Group world, one;
+    MPI_Comm all, copy, inter;
+    int rank, n, zero = 0;
+    OK(MPI_Group_from_session_pset(session, "mpi://WORLD", &world));
+    OK(MPI_Comm_create_from_group(world, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &all));
+    MPI_Comm_rank(all, &rank);
+    MPI_Comm_size(all, &n);
+    use(all, n);
+    OK(MPI_Comm_dup(all, &copy));
+    use(copy, n);
+    OK(MPI_Comm_free(&copy));
+    if (n > 1) {
+        MPI_Group rest;
+        char name[64];
+        snprintf(name, sizeof name, "%s-inter", tag);
+        OK(MPI_Group_incl(world, 1, &zero, &one));
+        OK(MPI_Group_excl(world, 1, &zero, &rest));
+        OK(MPI_Intercomm_create_from_groups(rank ? rest : one, 0, rank ? one : rest, 0, name,
+                                            MPI_INFO_NULL, MPI_ERRORS_RETURN, &inter));
+        use(inter, rank ? 1 : n - 1);
+        OK(MPI_Comm_free(&inter));
+        OK(MPI_Group_free(&one));
+        OK(MPI_Group_free(&rest));
+    }
+    OK(MPI_Comm_free(&all));
+    OK(MPI_Group_free(&world));
+    *size = n;
+    return rank;
+}
+
+static int run(const char *way)
+{
+    MPI_Session first, second;
+    int n, rank, only = strcmp(way, "only") == 0, before = strcmp(way, "before") == 0;
+    if (!only)
+        OK(MPI_Init(NULL, NULL));
+    OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &first));
+    OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &second));
+    if (!only)
+        use(MPI_COMM_WORLD, (MPI_Comm_size(MPI_COMM_WORLD, &n), n));
+    rank = use_session(first, "first", &n);
+    OK(MPI_Session_finalize(&first));
+    if (!only && !before)
+        OK(MPI_Finalize());
+    use_session(second, "second", &n);
+    OK(MPI_Session_finalize(&second));
+    if (before)
+        OK(MPI_Finalize());
+    if (rank == 0)
+        printf("ok %d ranks\n", n);
+    return failures > 0;
+}
+
+int main(int argc, char **argv)
+{
+    return run(argc > 1 ? argv[1] : "only");
+}
+#else
+int main(int argc, char **argv)
+{
+    test_init(&argc, &argv);
+    return test_done();
+}
+#endif
