@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "nodemap.h"
 #include "topology.h"
 
 /* Which sides the standard reads on this rank. */
@@ -279,6 +280,8 @@ int nbc_args_bind(const struct nbc_call *call, struct nbc_context *context, stru
     int error = bind_root(call, s);
     if (!error)
         error = bind_neighbors(context, s);
+    if (!error)
+        error = nbc_nodemap_of(context, s->coll, &s->nodes);
     if (!error)
         error = bind_in_place(call, s);
     if (!error)

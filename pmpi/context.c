@@ -9,6 +9,7 @@
 #include "init.h"
 #include "lock.h"
 #include "nbcshim.h"
+#include "nodemap.h"
 #include "plan.h"
 #include "sessions.h"
 #include "tags.h"
@@ -49,6 +50,7 @@ void nbc_context_bury(void)
         nbc_token_forget(c->mail);
         nbc_tags_free(c->tags);
         nbc_topology_free(c->topology);
+        nbc_nodemap_free(c->nodes);
         free(c->hints);
         free(c);
     }

@@ -26,6 +26,7 @@ struct nbc_context {
     struct nbc_tags *tags;   /* persistent tags: tags.h */
     struct nbc_topology *topology; /* neighbor lists, made when first asked for */
     struct nbc_plans *plans;       /* of earlier calls */
+    struct nbc_nodes *nodes;       /* made when first asked for: nodemap.h */
     struct nbc_hints *hints; /* from its info, or NULL */
     struct nbc_mail *mail;   /* tokens that have come: token.h */
     bool disconnect; /* ends by MPI_Comm_disconnect */

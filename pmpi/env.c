@@ -90,6 +90,11 @@ static bool parse_seconds(const char *value, void *out)
     return true;
 }
 
+static bool parse_ranks(const char *value, void *out)
+{
+    return parse_seconds(value, out);
+}
+
 static bool parse_cpu(const char *value, void *out)
 {
     char *end;
@@ -113,6 +118,8 @@ static const struct variable {
      "who does the blocking collectives"},
     {"NBCSHIM_DYNAMIC", parse_switch, &nbc_settings.dynamic, "0 or 1", "1",
      "whether communicators between jobs are nbcshim's too"},
+    {"NBCSHIM_NODES", parse_ranks, &nbc_settings.nodes, "a number of ranks up to 1000000",
+     "what the MPI says", "as if so many ranks, in the order of MPI_COMM_WORLD, shared each node"},
     {"NBCSHIM_PROGRESS", parse_progress, &nbc_settings.progress, "calls or thread", "calls",
      "what moves operations on while the program computes"},
     {"NBCSHIM_PROGRESS_CPU", parse_cpu, &nbc_settings.progress_cpu, "the number of a processor",

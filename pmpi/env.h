@@ -21,6 +21,7 @@ struct nbc_settings {
     int64_t progress_cpu;                           /* NBCSHIM_PROGRESS_CPU, −1: none */
     bool dynamic;                                   /* NBCSHIM_DYNAMIC */
     int64_t timeout;                                /* NBCSHIM_TIMEOUT in seconds, 0: none */
+    int64_t nodes;                                  /* NBCSHIM_NODES, 0: ask the MPI */
     bool stats;                                     /* NBCSHIM_STATS */
 };
 

@@ -14,6 +14,7 @@
 #include "lock.h"
 #include "nbcshim.h"
 #include "never.h"
+#include "nodemap.h"
 #include "request.h"
 #include "stats.h"
 #include "thread.h"
@@ -110,6 +111,8 @@ static int take_world(bool lead)
 {
     int error = nbc_set_up(MPI_COMM_WORLD, MPI_COMM_SELF, lead);
     if (!error)
+        error = nbc_nodemap_setup();
+    if (!error)
         error = nbc_context_attach(MPI_COMM_SELF);
     return error ? error : nbc_context_attach(MPI_COMM_WORLD);
 }
@@ -135,6 +138,7 @@ void nbc_shutdown(void)
     nbc_never_cleanup();
     nbc_token_cleanup();
     nbc_context_cleanup();
+    nbc_nodemap_cleanup();
     nbc_request_cleanup();
     is_set_up = false;
 }
