@@ -12,6 +12,7 @@
 #include "progress.h"
 #include "stats.h"
 #include "tags.h"
+#include "trace.h"
 
 /* Where working memory and types lie. The temporary buffer comes first: it wants the alignment. */
 static int lay_out(struct nbc_request *r, struct nbc_datatype **types, int ntypes)
@@ -22,7 +23,8 @@ static int lay_out(struct nbc_request *r, struct nbc_datatype **types, int ntype
     if (!nbc_request_reserve(r, temp + exec + list))
         return MPI_ERR_NO_MEM;
     char *memory = r->memory;
-    nbc_exec_init(&r->exec, r->sched, &nbc_mpi_transport, r, memory + temp);
+    const struct nbc_transport *transport = nbc_tracing ? &nbc_traced_transport : &nbc_mpi_transport;
+    nbc_exec_init(&r->exec, r->sched, transport, r, memory + temp);
     r->exec.base[NBC_BUF_TEMP] = (uintptr_t)memory;
     r->types = (struct nbc_datatype **)(memory + temp + exec);
     memcpy(r->types, types, list);

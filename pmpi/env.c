@@ -9,7 +9,7 @@
 
 #include "nbcshim.h"
 
-struct nbc_settings nbc_settings = {.dynamic = true, .progress_cpu = -1};
+struct nbc_settings nbc_settings = {.dynamic = true, .progress_cpu = -1, .trace_events = 100000};
 
 extern char **environ;
 
@@ -80,6 +80,31 @@ static bool parse_tag_ub(const char *value, void *out)
     return true;
 }
 
+static bool parse_file(const char *value, void *out)
+{
+    *(const char **)out = *value ? value : NULL;
+    return true;
+}
+
+static bool parse_stats(const char *value, void *out)
+{
+    static const char suffix[] = ".json";
+    size_t n = strlen(value);
+    bool known = strcmp(value, "0") == 0 || strcmp(value, "1") == 0;
+    if (!known && (n < sizeof suffix || strcmp(value + n - sizeof suffix + 1, suffix) != 0))
+        return false;
+    return parse_file(*value == '0' && !value[1] ? "" : value, out);
+}
+
+static bool parse_events(const char *value, void *out)
+{
+    int64_t n;
+    if (!nbc_env_parse_size(value, &n) || n > 16 << 20)
+        return false;
+    *(int64_t *)out = n;
+    return true;
+}
+
 static bool parse_seconds(const char *value, void *out)
 {
     char *end;
@@ -124,13 +149,17 @@ static const struct variable {
      "what moves operations on while the program computes"},
     {"NBCSHIM_PROGRESS_CPU", parse_cpu, &nbc_settings.progress_cpu, "the number of a processor",
      "any", "where the progress thread runs"},
-    {"NBCSHIM_STATS", parse_switch, &nbc_settings.stats, "0 or 1", "0",
-     "rank 0 prints at the end which collectives ran, by which algorithm"},
+    {"NBCSHIM_STATS", parse_stats, &nbc_settings.stats, "0, 1 or a file's name that ends in .json",
+     "0", "rank 0 tells at the end which collectives ran, by which algorithm, for how long"},
     {"NBCSHIM_SEGMENT_SIZE", parse_size, &nbc_settings.segment_size,
      "a number of bytes above 0, with K, M or G", "the algorithm's own",
      "what pipelined algorithms move at a time"},
     {"NBCSHIM_TIMEOUT", parse_seconds, &nbc_settings.timeout, "a number of seconds up to 1000000",
      "none", "tell of operations that are pending for longer, and what they wait for"},
+    {"NBCSHIM_TRACE", parse_file, &nbc_settings.trace, "a file's name", "none",
+     "what each rank did when, for about://tracing or Perfetto"},
+    {"NBCSHIM_TRACE_EVENTS", parse_events, &nbc_settings.trace_events, "a number up to 16M",
+     "100000", "how many events of each rank a trace keeps"},
     {"NBCSHIM_TAG_UB", parse_tag_ub, &nbc_settings.tag_ub, "a number from 3 to 2147483647",
      "the MPI's", "use no tags above this one"},
 };

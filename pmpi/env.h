@@ -22,7 +22,9 @@ struct nbc_settings {
     bool dynamic;                                   /* NBCSHIM_DYNAMIC */
     int64_t timeout;                                /* NBCSHIM_TIMEOUT in seconds, 0: none */
     int64_t nodes;                                  /* NBCSHIM_NODES, 0: ask the MPI */
-    bool stats;                                     /* NBCSHIM_STATS */
+    const char *stats;                              /* NBCSHIM_STATS: "1", a file, or NULL */
+    const char *trace;                              /* NBCSHIM_TRACE: a file, or NULL */
+    int64_t trace_events;                           /* NBCSHIM_TRACE_EVENTS */
 };
 
 extern struct nbc_settings nbc_settings;

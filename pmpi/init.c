@@ -19,6 +19,7 @@
 #include "stats.h"
 #include "thread.h"
 #include "token.h"
+#include "trace.h"
 #include "watch.h"
 
 bool nbc_on, nbc_world;
@@ -102,6 +103,7 @@ int nbc_set_up(MPI_Comm comm, MPI_Comm home, bool lead)
     NEXT(Query_thread)(&level);
     nbc_threaded = level == MPI_THREAD_MULTIPLE;
     nbc_watch_setup(level);
+    nbc_trace_setup();
     start_thread(level);
     nbc_complete_setup();
     return nbc_context_setup(tag_limit(comm));
@@ -134,6 +136,7 @@ void nbc_shutdown(void)
 {
     if (nbc_settings.stats && leads)
         nbc_stats_print();
+    nbc_trace_write();
     nbc_on = false;
     nbc_never_cleanup();
     nbc_token_cleanup();

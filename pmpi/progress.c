@@ -7,7 +7,9 @@
 #include "env.h"
 #include "lock.h"
 #include "orphan.h"
+#include "stats.h"
 #include "thread.h"
+#include "trace.h"
 #include "watch.h"
 
 int nbc_nactive;
@@ -63,12 +65,28 @@ static bool leave_orphan(struct nbc_request *r)
     return true;
 }
 
+/* Nanoseconds that threads of the program have spent waiting, where nbc_stamped. */
+static int64_t waited;
+
+static void measure(const struct nbc_request *r)
+{
+    int64_t now = __atomic_load_n(&waited, __ATOMIC_RELAXED);
+    if (r->orphan)
+        return;
+    if (r->alg)
+        nbc_stats_complete(r->alg, nbc_now() - r->started, now - r->waited_before);
+    if (nbc_tracing)
+        nbc_trace_end(r);
+}
+
 /* Returns with r complete, or gone if it is an orphan. */
 static void complete(struct nbc_request *r)
 {
     struct nbc_context *c = r->context;
     leave(r);
     nbc_ncompleted++;
+    if (__builtin_expect(nbc_stamped, 0))
+        measure(r);
     r->error = r->exec.error;
     r->state = NBC_COMPLETE;
     if (r->orphan && r->error)
@@ -127,16 +145,8 @@ struct nbc_request *nbc_progress_first(void)
     return active;
 }
 
-static void stamp(struct nbc_request *r)
+static void start(struct nbc_request *r)
 {
-    r->started = nbc_now();
-    r->told = false;
-}
-
-void nbc_progress_start(struct nbc_request *r)
-{
-    if (__builtin_expect(nbc_stamped, 0))
-        stamp(r);
     struct nbc_context *c = r->context;
     if (r->persistent && r->tag < 0) {
         r->error = MPI_ERR_OTHER; /* its last run failed, and its tag is not free yet */
@@ -156,6 +166,28 @@ void nbc_progress_start(struct nbc_request *r)
     if (!c->deferred)
         c->deferred = r;
     start_deferred(c);
+}
+
+/* The same for NBCSHIM_TRACE, NBCSHIM_STATS and NBCSHIM_TIMEOUT. */
+static void start_stamped(struct nbc_request *r)
+{
+    r->started = nbc_now();
+    r->told = false;
+    r->waited_before = __atomic_load_n(&waited, __ATOMIC_RELAXED);
+    if (nbc_tracing)
+        nbc_trace_begin(r);
+    int64_t begin = r->started;
+    start(r);
+    if (nbc_tracing)
+        nbc_trace_inside(begin, 0, true);
+}
+
+void nbc_progress_start(struct nbc_request *r)
+{
+    if (__builtin_expect(nbc_stamped, 0))
+        start_stamped(r);
+    else
+        start(r);
 }
 
 /* Nothing of r may be touched afterwards but its state: it has not been told to the program. */
@@ -178,7 +210,7 @@ static void poll_one(struct nbc_request *r)
         start_deferred(c);
 }
 
-void nbc_progress(struct nbc_request *r)
+static void progress(struct nbc_request *r)
 {
     if (r && r->state == NBC_ACTIVE)
         poll_one(r);
@@ -196,6 +228,21 @@ void nbc_progress(struct nbc_request *r)
     }
 }
 
+static void progress_traced(struct nbc_request *r)
+{
+    int64_t begin = nbc_now(), seen = nbc_trace_seen();
+    progress(r);
+    nbc_trace_inside(begin, seen, false);
+}
+
+void nbc_progress(struct nbc_request *r)
+{
+    if (__builtin_expect(nbc_tracing, 0))
+        progress_traced(r);
+    else
+        progress(r);
+}
+
 void nbc_progress_all(void)
 {
     if (!nbc_any_active())
@@ -207,9 +254,21 @@ void nbc_progress_all(void)
 
 unsigned nbc_pauses;
 
+/* The time from one pause of a loop to the next is time that the program waits. */
+static void count_waiting(bool first)
+{
+    static _Thread_local int64_t last;
+    int64_t now = nbc_now();
+    if (!first)
+        __atomic_fetch_add(&waited, now - last, __ATOMIC_RELAXED);
+    last = now;
+}
+
 void nbc_pause(int *spins)
 {
     nbc_watch_poll();
+    if (__builtin_expect(nbc_stamped, 0))
+        count_waiting(*spins == 0);
     if (nbc_threaded)
         __atomic_fetch_add(&nbc_pauses, 1, __ATOMIC_RELAXED);
     /* Short waits are common and must not pay for a system call. */

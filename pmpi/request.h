@@ -53,6 +53,8 @@ struct nbc_request {
     const struct nbc_alg *alg; /* NULL: not by an algorithm of the table */
     int64_t started;           /* nbc_now, where nbc_stamped */
     bool told;                 /* that it is late */
+    int64_t waited_before;     /* nbc_waited at its start, where nbc_stamped */
+    int32_t trace_id, last_peer; /* for trace.c */
     int64_t seq; /* nonblocking: number of the call on its communicator */
 
     void *memory; /* working memory of exec, types, temporary buffer; grows, is recycled */

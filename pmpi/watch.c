@@ -375,6 +375,7 @@ void nbc_watch_setup(int level)
     NEXT(Comm_rank)(MPI_COMM_WORLD, &world_rank);
     thread_level = level;
     init_thread = pthread_self();
+    nbc_stamped = nbc_settings.stats;
     if (nbc_settings.timeout) {
         nbc_stamped = nbc_threaded = true;
         running = start_thread();

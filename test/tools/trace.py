@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""Checks a trace of traced_run.c, written by NBCSHIM_TRACE: python3 trace.py FILE RANKS."""
+import collections
+import json
+import sys
+
+RANKS = int(sys.argv[2])
+ROUNDS = 20
+EPSILON = 0.002  # microseconds: times are written with three digits
+
+events = json.load(open(sys.argv[1]))["traceEvents"]
+names = {e["pid"]: e["args"] for e in events if e["name"] == "process_name"}
+assert sorted(names) == list(range(RANKS)), names
+assert all(n["dropped"] == 0 and n["inside_us"] > 0 for n in names.values()), names
+
+# Asynchronous spans: each begins once and ends once, not before.
+spans = {}
+for e in events:
+    if e["ph"] == "b":
+        key = e["cat"], e["id"]
+        assert key not in spans, e
+        spans[key] = [e, None]
+for e in events:
+    if e["ph"] == "e":
+        span = spans[e["cat"], e["id"]]
+        assert span[1] is None and span[0]["ts"] <= e["ts"], e
+        span[1] = e
+assert all(end for _, end in spans.values())
+
+operations = {}
+for (category, _), (begin, end) in spans.items():
+    if category == "operation":
+        operations[begin["args"]["operation"]] = begin, end
+per_rank = collections.Counter(b["pid"] for b, _ in operations.values())
+assert all(per_rank[r] >= 2 + 2 * ROUNDS for r in range(RANKS)), per_rank
+kinds = collections.Counter(b["name"] for b, _ in operations.values())
+assert kinds["allreduce:ring"] == 2 * ROUNDS * RANKS, kinds
+
+# A message lies within its operation, and what is sent is received.
+traffic = collections.Counter()
+seen = 0
+for (category, _), (begin, end) in spans.items():
+    if category != "message":
+        continue
+    seen += 1
+    first, last = operations[begin["args"]["operation"]]
+    assert first["pid"] == begin["pid"]
+    assert first["ts"] - EPSILON <= begin["ts"] and end["ts"] <= last["ts"] + EPSILON, begin
+    peer, size = begin["args"]["peer"], begin["args"]["bytes"]
+    assert 0 <= peer < RANKS and peer != begin["pid"], begin
+    if begin["name"].startswith("send"):
+        traffic[begin["pid"], peer, size] += 1
+    else:
+        traffic[peer, begin["pid"], size] -= 1
+assert seen > 0 and not any(traffic.values()), traffic
+# A ring of 4 ranks: 6 messages out and 6 in.
+assert seen >= 2 * ROUNDS * RANKS * 12, seen
+
+# Slices of one thread nest: one that begins within another ends within it.
+slices = collections.defaultdict(list)
+for e in events:
+    if e["ph"] == "X":
+        slices[e["pid"], e["tid"]].append((e["ts"], -e["dur"], e["name"]))
+assert len(slices) == RANKS
+for (pid, tid), row in slices.items():
+    open_until = []
+    for begin, minus, name in sorted(row):
+        end = begin - minus
+        while open_until and open_until[-1] <= begin + EPSILON:
+            open_until.pop()
+        assert not open_until or end <= open_until[-1] + EPSILON, (pid, name, begin, end)
+        open_until.append(end)
+    counted = collections.Counter(name for _, _, name in row)
+    assert counted["reduce"] >= 2 * ROUNDS * 3, counted
+    assert counted["start"] >= 2 + 2 * ROUNDS and counted["progress"] > 0, counted
+
+# Rank 3 was late to the barrier: in the end the others had to wait for it, some by way of others.
+# (Communicators have barriers too.)
+took = collections.defaultdict(dict)
+last = collections.defaultdict(dict)
+for begin, end in operations.values():
+    if begin["name"] == "barrier:dissemination":
+        took[begin["args"]["number"]][begin["pid"]] = end["ts"] - begin["ts"]
+        last[begin["args"]["number"]][begin["pid"]] = begin["args"]["waited_for"]
+late = max(took, key=lambda number: took[number][0])
+assert all(took[late][r] > 150000 > took[late][3] for r in range(3)), took
+assert 3 in (last[late][0], last[late][2]), last[late]

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# NBCSHIM_TRACE and the file of NBCSHIM_STATS are JSON, and what they say is what the program of
+# traced_run.c does.
+
+. "$(dirname "$0")/../lib.sh"
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+
+if ! command -v python3 >/dev/null; then
+    echo "1..0 # SKIP no python3"
+    exit 0
+fi
+
+expect "the program compiles" $CC -std=gnu11 $MPI_CPPFLAGS "$srcdir/test/tools/traced_run.c" \
+    -o "$scratch/run" $MPI_LIBS
+
+run() # NAME VARIABLES
+{
+    local status
+    mpi_command 4 "$(sanitizer_runtime) $library" "NBCSHIM_ALGORITHM_ALLREDUCE=ring $2" "$scratch/run"
+    guarded 60 "$scratch/log" "${launch[@]}"
+    status=$?
+    result $status "$1: the program ends well"
+    [ $status = 0 ] || comment "$(cat "$scratch/log")"
+}
+
+# check NAME FILE <<< python that looks at d
+check()
+{
+    cat >"$scratch/check.py"
+    expect "$1" python3 -c "import json
+d = json.load(open('$2'))
+exec(open('$scratch/check.py').read())"
+}
+
+for progress in calls thread; do
+    run "NBCSHIM_TRACE, progress by $progress" \
+        "NBCSHIM_PROGRESS=$progress NBCSHIM_TRACE=$scratch/trace.$progress"
+    expect "the trace with progress by $progress is right" \
+        python3 "$srcdir/test/tools/trace.py" "$scratch/trace.$progress" 4
+done
+
+run "a trace that gets full" "NBCSHIM_TRACE=$scratch/full NBCSHIM_TRACE_EVENTS=50"
+check "it has as many events as it may, and counts the others" "$scratch/full" <<'END'
+for name in (e['args'] for e in d['traceEvents'] if e['name'] == 'process_name'):
+    assert name['events'] == 50 and name['dropped'] > 400, name
+END
+
+run "a trace that cannot be written" "NBCSHIM_TRACE=$scratch/nothing/there"
+grep -q "^nbcshim: NBCSHIM_TRACE: cannot write $scratch/nothing/there" "$scratch/log"
+result $? "a trace that cannot be written: rank 0 says so"
+
+run "NBCSHIM_STATS" "NBCSHIM_STATS=$scratch/stats.json"
+check "NBCSHIM_STATS: calls, times, overlap" "$scratch/stats.json" <<'END'
+rows = {(r['collective'], r['algorithm']): r for r in d}
+for r in d:
+    assert r['completed'] == r['calls'] == sum(r['histogram_ns'].values()), r
+    assert all(int(c) & (int(c) - 1) == 0 for c in r['histogram_ns']), r
+ring = rows['allreduce', 'ring']
+assert ring['calls'] == 40 and ring['bytes'] == 40 * 4096 * 8, ring
+[barrier] = [r for r in d if r['collective'] == 'barrier']
+assert barrier['seconds'] > 0.15 and barrier['overlap'] < 0.3, barrier
+[bcast] = [r for r in d if r['collective'] == 'bcast']
+# Rank 0 is the root: its part ends at once where the messages are sent eagerly, or, since nothing is
+# polled meanwhile, when it has computed.
+assert bcast['overlap'] > 0.8, bcast
+END
+
+run "NBCSHIM_STATS=1" NBCSHIM_STATS=1
+grep -qE '^nbcshim: allreduce +ring +40 +1310720 +[0-9.]+ +[0-9]+%' "$scratch/log"
+result $? "NBCSHIM_STATS=1: a table"
+
+finish
