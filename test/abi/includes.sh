@@ -9,7 +9,7 @@ cd "$srcdir" || exit 1
 home() # name including-directory
 {
     local directory
-    for directory in "$2" src pmpi include test/mpi/common; do
+    for directory in "$2" src pmpi include test/mpi/common tools/nbcsim; do
         if [ -f "$directory/$1" ]; then
             echo "$directory"
             return
@@ -42,7 +42,8 @@ check_directory()
 check_directory src src
 check_directory pmpi pmpi src include config.h
 check_directory include include
-check_directory test/unit test/unit src
+check_directory test/unit test/unit src tools/nbcsim
+check_directory tools/nbcsim tools/nbcsim src
 check_directory test/mpi test/mpi test/mpi/common include config.h
 check_directory test/mpi/common test/mpi/common include config.h
 
@@ -59,7 +60,7 @@ result $? "src calls no MPI function"
 # What is not listed is not in the distribution, and a program or source not listed is never built.
 unlisted=
 for file in src/* pmpi/* include/* test/unit/* test/mpi/*.[ch] test/mpi/common/* test/abi/* \
-    test/mpi22/* test/tools/*; do
+    test/mpi22/* test/tools/* tools/nbcsim/*; do
     case $file in
     test/mpi/*) name=$(basename "$file" | sed 's/\..*//') ;;
     test/unit/*.c) name=${file%.c} ;;
