@@ -11,6 +11,7 @@ struct testcase {
     struct rng own;
     struct side send, recv;
     int *counts; /* reduce_scatter: elements for each rank */
+    MPI_Count *large_counts;
     MPI_Op op;
     int round;
     bool in_place; /* this rank passes MPI_IN_PLACE */
@@ -217,6 +218,7 @@ struct spec spec_random(enum coll coll, const struct group *group, uint64_t seed
     s.style.plain = rng_chance(&rng, 20);
     s.in_place = coll != BARRIER && coll != BCAST && coll < NINTRA && rng_chance(&rng, 30);
     s.in_place = s.in_place && group->remote == 0;
+    s.large = rng_chance(&rng, 25) && !test_native;
     return s;
 }
 
@@ -408,8 +410,9 @@ static void make_counts(struct testcase *c, const struct layout *layout)
     int size = c->spec.group->size;
 
     c->counts = test_alloc((size_t)size * sizeof *c->counts);
+    c->large_counts = test_alloc((size_t)size * sizeof *c->large_counts);
     for (int i = 0; i < size; i++)
-        c->counts[i] = (int)(units_share(&c->spec, i) / layout->units);
+        c->large_counts[i] = c->counts[i] = (int)(units_share(&c->spec, i) / layout->units);
 }
 
 /* The type is the same on all ranks, so it is drawn from a generator that they share; only the
@@ -539,122 +542,29 @@ static void describe(const struct testcase *c, char *text, size_t size)
 
     if (coll_reduces(s->coll))
         snprintf(op, sizeof op, ", %s", s->op->name);
-    snprintf(text, size, "%s on %d + %d ranks, here %d, root %d, count %d%s of %s%s%s, round %d",
-             coll_name(s->coll), g->size, g->remote, number_here(g), s->root, s->count,
-             s->style.fine ? "" : " * 6", s->style.kind->name, op, s->in_place ? ", in place" : "",
-             c->round);
+    snprintf(text, size, "%s%s on %d + %d ranks, here %d, root %d, count %d%s of %s%s%s, round %d",
+             coll_name(s->coll), s->large ? "_c" : "", g->size, g->remote, number_here(g), s->root,
+             s->count, s->style.fine ? "" : " * 6", s->style.kind->name, op,
+             s->in_place ? ", in place" : "", c->round);
 }
 
 /* --- the call ----------------------------------------------------------------------------------*/
 
-#define CALL(Name, name, ...)                                  \
-    (mode == BLOCKING      ? MPI_##Name(__VA_ARGS__)           \
-     : mode == NONBLOCKING ? MPI_I##name(__VA_ARGS__, request) \
-                           : MPI_##Name##_init(__VA_ARGS__, info, request))
+#define FORM(name) name
+#define SUFFIX
+#define COUNTS(of) (of)->counts
+#define DISPLS(of) (of)->displs
+#include "calls.def"
+#undef FORM
+#undef SUFFIX
+#undef COUNTS
+#undef DISPLS
 
-static int call_rooted(struct testcase *c, enum mode mode, MPI_Info info, MPI_Request *request)
-{
-    const struct side *s = &c->send, *r = &c->recv;
-    const struct side *either = s->used ? s : r;
-    void *sendbuf = c->in_place && !scatters(c->spec.coll) ? MPI_IN_PLACE : s->buf;
-    void *recvbuf = c->in_place && scatters(c->spec.coll) ? MPI_IN_PLACE : r->buf;
-    int root = root_argument(&c->spec);
-    MPI_Comm comm = c->spec.group->comm;
-
-    switch (c->spec.coll) {
-    case BCAST:
-        return CALL(Bcast, bcast, either->buf, either->count, either->type, root, comm);
-    case GATHER:
-        return CALL(Gather, gather, sendbuf, s->count, s->type, recvbuf, r->count, r->type, root,
-                    comm);
-    case GATHERV:
-        return CALL(Gatherv, gatherv, sendbuf, s->count, s->type, recvbuf, r->counts, r->displs,
-                    r->type, root, comm);
-    case SCATTER:
-        return CALL(Scatter, scatter, sendbuf, s->count, s->type, recvbuf, r->count, r->type, root,
-                    comm);
-    case SCATTERV:
-        return CALL(Scatterv, scatterv, sendbuf, s->counts, s->displs, s->type, recvbuf, r->count,
-                    r->type, root, comm);
-    default:
-        return CALL(Reduce, reduce, sendbuf, recvbuf, either->count, either->type, c->op, root,
-                    comm);
-    }
-}
-
-static int call_reduction(struct testcase *c, enum mode mode, MPI_Info info, MPI_Request *request)
-{
-    const struct side *s = &c->send, *r = &c->recv;
-    int count = s->used ? s->count : r->count;
-    MPI_Datatype type = s->used ? s->type : r->type;
-    void *sendbuf = c->in_place ? MPI_IN_PLACE : s->buf;
-    MPI_Comm comm = c->spec.group->comm;
-
-    switch (c->spec.coll) {
-    case ALLREDUCE:
-        return CALL(Allreduce, allreduce, sendbuf, r->buf, count, type, c->op, comm);
-    case REDUCE_SCATTER_BLOCK:
-        return CALL(Reduce_scatter_block, reduce_scatter_block, sendbuf, r->buf, c->counts[0], type,
-                    c->op, comm);
-    case REDUCE_SCATTER:
-        return CALL(Reduce_scatter, reduce_scatter, sendbuf, r->buf, c->counts, type, c->op, comm);
-    case SCAN:
-        return CALL(Scan, scan, sendbuf, r->buf, count, type, c->op, comm);
-    default:
-        return CALL(Exscan, exscan, sendbuf, r->buf, count, type, c->op, comm);
-    }
-}
-
-static int call_all(struct testcase *c, enum mode mode, MPI_Info info, MPI_Request *request)
-{
-    const struct side *s = &c->send, *r = &c->recv;
-    void *sendbuf = c->in_place ? MPI_IN_PLACE : s->buf;
-    MPI_Comm comm = c->spec.group->comm;
-
-    switch (c->spec.coll) {
-    case BARRIER:
-        return CALL(Barrier, barrier, comm);
-    case ALLGATHER:
-        return CALL(Allgather, allgather, sendbuf, s->count, s->type, r->buf, r->count, r->type,
-                    comm);
-    case ALLGATHERV:
-        return CALL(Allgatherv, allgatherv, sendbuf, s->count, s->type, r->buf, r->counts,
-                    r->displs, r->type, comm);
-    case ALLTOALL:
-        return CALL(Alltoall, alltoall, sendbuf, s->count, s->type, r->buf, r->count, r->type,
-                    comm);
-    case ALLTOALLV:
-        return CALL(Alltoallv, alltoallv, sendbuf, s->counts, s->displs, s->type, r->buf, r->counts,
-                    r->displs, r->type, comm);
-    default:
-        return CALL(Alltoallw, alltoallw, sendbuf, s->counts, s->displs, s->types, r->buf,
-                    r->counts, r->displs, r->types, comm);
-    }
-}
-
-static int call_neighbors(struct testcase *c, enum mode mode, MPI_Info info, MPI_Request *request)
-{
-    const struct side *s = &c->send, *r = &c->recv;
-    MPI_Comm comm = c->spec.group->comm;
-
-    switch (c->spec.coll) {
-    case NEIGHBOR_ALLGATHER:
-        return CALL(Neighbor_allgather, neighbor_allgather, s->buf, s->count, s->type, r->buf,
-                    r->count, r->type, comm);
-    case NEIGHBOR_ALLGATHERV:
-        return CALL(Neighbor_allgatherv, neighbor_allgatherv, s->buf, s->count, s->type, r->buf,
-                    r->counts, r->displs, r->type, comm);
-    case NEIGHBOR_ALLTOALL:
-        return CALL(Neighbor_alltoall, neighbor_alltoall, s->buf, s->count, s->type, r->buf,
-                    r->count, r->type, comm);
-    case NEIGHBOR_ALLTOALLV:
-        return CALL(Neighbor_alltoallv, neighbor_alltoallv, s->buf, s->counts, s->displs, s->type,
-                    r->buf, r->counts, r->displs, r->type, comm);
-    default:
-        return CALL(Neighbor_alltoallw, neighbor_alltoallw, s->buf, s->counts, s->byte_displs,
-                    s->types, r->buf, r->counts, r->byte_displs, r->types, comm);
-    }
-}
+#define FORM(name) name##_large
+#define SUFFIX _c
+#define COUNTS(of) (of)->large_counts
+#define DISPLS(of) (of)->byte_displs
+#include "calls.def"
 
 int case_call(struct testcase *c, enum mode mode, MPI_Info info, MPI_Request *request)
 {
@@ -662,13 +572,14 @@ int case_call(struct testcase *c, enum mode mode, MPI_Info info, MPI_Request *re
 
     describe(c, text, sizeof text);
     test_place("%s %s", mode_name(mode), text);
+    bool large = c->spec.large;
     if (c->spec.coll >= NINTRA)
-        return call_neighbors(c, mode, info, request);
+        return (large ? call_neighbors_large : call_neighbors)(c, mode, info, request);
     if (coll_rooted(c->spec.coll))
-        return call_rooted(c, mode, info, request);
+        return (large ? call_rooted_large : call_rooted)(c, mode, info, request);
     if (coll_reduces(c->spec.coll))
-        return call_reduction(c, mode, info, request);
-    return call_all(c, mode, info, request);
+        return (large ? call_reduction_large : call_reduction)(c, mode, info, request);
+    return (large ? call_all_large : call_all)(c, mode, info, request);
 }
 
 void case_drop(struct testcase *c)
@@ -677,8 +588,10 @@ void case_drop(struct testcase *c)
         return;
     side_drop(&c->send);
     side_drop(&c->recv);
-    if (c->counts)
+    if (c->counts) {
         memset(c->counts, 0x55, (size_t)c->spec.group->size * sizeof *c->counts);
+        memset(c->large_counts, 0x55, (size_t)c->spec.group->size * sizeof *c->large_counts);
+    }
     if (c->op != MPI_OP_NULL && c->spec.op->user)
         MPI_Op_free(&c->op);
     c->op = MPI_OP_NULL;
@@ -812,6 +725,7 @@ void case_delete(struct testcase *c)
     side_delete(&c->send);
     side_delete(&c->recv);
     free(c->counts);
+    free(c->large_counts);
     free(c);
 }
 

@@ -66,6 +66,7 @@ struct spec {
     const struct opdef *op; /* reductions; its kind is the style's */
     int count;              /* of a block; the v and w ones have up to twice as many */
     bool in_place;
+    bool large; /* the forms with MPI_Count */
     uint64_t seed;
 };
 

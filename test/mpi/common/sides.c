@@ -145,11 +145,13 @@ static void make_arguments(struct side *s)
 
     s->counts = test_alloc(n * sizeof *s->counts);
     s->displs = test_alloc(n * sizeof *s->displs);
+    s->large_counts = test_alloc(n * sizeof *s->large_counts);
     s->byte_displs = test_alloc(n * sizeof *s->byte_displs);
     s->types = test_alloc(n * sizeof *s->types);
     for (int i = 0; i < s->n; i++) {
         const struct block *b = &s->block[i];
         s->counts[i] = (int)b->elements;
+        s->large_counts[i] = b->elements;
         s->displs[i] = (int)b->displ;
         s->byte_displs[i] = b->displ;
         s->types[i] = b->layout->type;
@@ -257,7 +259,7 @@ void side_drop(struct side *s)
         layout_free_type(s->owned[i]);
     for (int i = 0; i < s->n && s->used; i++) {
         s->counts[i] = s->displs[i] = -77;
-        s->byte_displs[i] = -77;
+        s->large_counts[i] = s->byte_displs[i] = -77;
         s->types[i] = MPI_DATATYPE_NULL;
     }
 }
@@ -271,6 +273,7 @@ void side_delete(struct side *s)
     free(s->filled);
     free(s->counts);
     free(s->displs);
+    free(s->large_counts);
     free(s->byte_displs);
     free(s->types);
 }

@@ -51,7 +51,8 @@ struct side {
     int count;
     MPI_Datatype type;
     int *counts, *displs;
-    MPI_Aint *byte_displs;
+    MPI_Count *large_counts;
+    MPI_Aint *byte_displs; /* also what displs are in calls with large counts */
     MPI_Datatype *types;
 
     struct layout *owned[MAX_LAYOUTS];
