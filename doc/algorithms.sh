@@ -37,6 +37,7 @@ row() # collective algorithm purpose needs
     costs=$("$nbcinfo" --schedule "$1:$2" $ranks --bytes 64K --json | tr -d '\n') || exit 1
     mean=$(awk -v most="$(field most_bytes)" 'BEGIN { printf "%.4g", most / 65536 }')
     [ "$1" != barrier ] || mean=-
+    [ -n "$(field rounds)" ] || exit 1
     name="\`$2\`"
     [[ " "$(echo $pictures)" " != *" $1:$2 "* ]] || name="[\`$2\`](pictures/$1-$2.svg)"
     echo "| $name | $3 | $4 | $(field rounds) | $(field messages) | $mean |"
@@ -57,7 +58,7 @@ papers and the costs as formulas stand at the heads of the functions in `src/alg
 
 Columns: *rounds* is the number of messages that follow one another on the longest path, *messages*
 is their number over all ranks, *sends* is what the rank that sends most sends, in vectors (bcast,
-reductions) or blocks (others). All for 8 ranks (between groups: 4 and 4) and 64 KiB; a pipelined
+reductions) or blocks (others). All for 8 ranks (between groups: 4 and 4; nodes: two of 4) and 64 KiB; a pipelined
 algorithm has more messages the longer the vector. Which one runs when: `nbcinfo --rules`, and
 `nbcinfo --choose allreduce --ranks 64 --bytes 8192`.
 END

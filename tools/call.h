@@ -11,6 +11,7 @@ struct tool_call {
     int size, remote_size; /* ranks of the group, and of the other group of an intercommunicator */
     int64_t bytes;         /* bcast, reductions: of the vector; others: of a block */
     int64_t segment;       /* 0: the algorithm's own */
+    int per_node;          /* so many ranks of the group share a node; 0: all */
     bool ordered;          /* the operator is not commutative */
 };
 
@@ -21,6 +22,8 @@ struct tool_rank {
     struct nbc_type *types;
     int64_t *counts, *displs;
     struct nbc_neighbors neighbors;
+    struct nbc_nodes nodes;
+    int *node_of;
     int around[2];
 };
 

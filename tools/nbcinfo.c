@@ -433,6 +433,8 @@ static int schedule(void)
         return fail("--ranks", "1024 at most for a schedule");
     if ((alg->needs & NBC_INTER) && !options.call.remote_size)
         options.call.remote_size = options.call.size;
+    if ((alg->needs & NBC_NODES) && !options.call.per_node)
+        options.call.per_node = (options.call.size + 1) / 2;
     struct tool_rank first;
     if (!tool_rank_make(&first, &options.call, 0))
         return fail("no memory", NULL);
@@ -469,6 +471,7 @@ static const char usage[] =
     "  --schedule COLLECTIVE:ALGORITHM   what each rank does in it\n"
     "    --ranks N        ranks (4)\n"
     "    --remote N       ranks of the other group of an intercommunicator\n"
+    "    --per-node N     ranks that share a node, in their order\n"
     "    --bytes N        bytes of the vector or of a block, with K, M, G (1024)\n"
     "    --segment N      bytes that a pipelined algorithm moves at a time\n"
     "    --ordered        the operator is not commutative\n"
@@ -518,6 +521,8 @@ static bool read_option(int option)
         return read_int(optarg, 1, &call->size);
     case 'm':
         return read_int(optarg, 1, &call->remote_size);
+    case 'p':
+        return read_int(optarg, 1, &call->per_node);
     case 'r':
         return read_int(optarg, 0, &options.only);
     case 'b':
@@ -549,6 +554,7 @@ static const struct option *long_options(int *section, int *word)
         {"schedule", 1, NULL, 's'},
         {"ranks", 1, NULL, 'n'},
         {"remote", 1, NULL, 'm'},
+        {"per-node", 1, NULL, 'p'},
         {"rank", 1, NULL, 'r'},
         {"bytes", 1, NULL, 'b'},
         {"segment", 1, NULL, 'g'},
