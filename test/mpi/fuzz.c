@@ -284,16 +284,21 @@ static void do_constructor(const struct line *line, struct comm *c)
     comm_add(line, result);
 }
 
-/* Open MPI 4.1.4 crashes when a persistent message is started whose communicator has been freed. */
-static void drop_messages(const struct comm *c)
+/* Open MPI 4.1.4 crashes when a persistent message is started whose communicator has been freed,
+ * and loses messages that are pending on a freed intercommunicator whose context id was in use
+ * before. */
+static void complete_messages(const struct comm *c)
 {
     for (int i = 0; i < pool->n; i++) {
         const struct item *item = pool->item[i];
-        if (!item || item->comm != c || !item->persistent || item->testcase)
+        if (!item || item->comm != c || item->testcase)
+            continue;
+        if (!item->persistent && !c->group->remote)
             continue;
         while (pool->active[i])
             pool_complete(pool, &own, true, finished);
-        drop_item(i);
+        if (pool->item[i])
+            drop_item(i);
     }
 }
 
@@ -302,7 +307,7 @@ static void do_free(const struct line *line, struct comm *c)
     (void)line;
     if (c->id == 0)
         return;
-    drop_messages(c);
+    complete_messages(c);
     c->live = false;
     if (c->group->comm != MPI_COMM_NULL)
         MPI_Comm_free(&c->group->comm);
