@@ -109,17 +109,14 @@ static int64_t count_of(const struct nbc_shape *s, int64_t count)
     return s->remote_size && cut ? count * s->remote_size : count;
 }
 
-static bool make_nodes(struct tool_rank *r, int per_node)
+static void make_nodes(struct tool_rank *r, int per_node)
 {
     int size = r->shape.size;
-    if (per_node <= 0 || per_node >= size || per_node == 1 || r->shape.remote_size)
-        return true; /* all ranks share a node, or none do */
-    r->node_of = malloc((size_t)size * sizeof *r->node_of);
-    for (int i = 0; r->node_of && i < size; i++)
-        r->node_of[i] = i / per_node;
-    r->nodes = (struct nbc_nodes){r->node_of, (size + per_node - 1) / per_node};
+    if (per_node <= 1 || per_node >= size || r->shape.remote_size)
+        return; /* all ranks share a node, or none do */
+    int n = (size + per_node - 1) / per_node;
+    r->nodes = (struct nbc_nodes){.size = size, .nnodes = n, .block = per_node, .ordered = true};
     r->shape.nodes = &r->nodes;
-    return r->node_of;
 }
 
 bool tool_rank_make(struct tool_rank *r, const struct tool_call *call, int id)
@@ -139,11 +136,11 @@ bool tool_rank_make(struct tool_rank *r, const struct tool_call *call, int id)
     struct arrays arrays = arrays_of(call->coll);
     int64_t count = call->coll == NBC_BARRIER ? 0 : count_of(s, call->bytes / size);
     bool w = has_peer_types(call->coll);
-    if (!make_types(r, size) || !make_arrays(r, count, w ? size : 1) ||
-        !make_nodes(r, call->per_node)) {
+    if (!make_types(r, size) || !make_arrays(r, count, w ? size : 1)) {
         tool_rank_free(r);
         return false;
     }
+    make_nodes(r, call->per_node);
     s->send = (struct nbc_side){.count = count, .type = NBC_TYPE_SEND};
     s->recv = (struct nbc_side){.count = count, .type = NBC_TYPE_RECV};
     make_side(r, &s->send, arrays.send, arrays.displs);
@@ -170,7 +167,6 @@ void tool_rank_free(struct tool_rank *r)
     free(r->types);
     free(r->counts);
     free(r->displs);
-    free(r->node_of);
     *r = (struct tool_rank){0};
 }
 

@@ -23,7 +23,6 @@ struct tool_rank {
     int64_t *counts, *displs;
     struct nbc_neighbors neighbors;
     struct nbc_nodes nodes;
-    int *node_of;
     int around[2];
 };
 
