@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# The examples that compare themselves with their blocking form: ordinary MPI programs, run on the
+# MPI alone and under nbcshim, right in both, and with the times they took. How large a gain is
+# depends on the machine; that there are two times and that they make that gain does not.
+
+. "$(dirname "$0")/../lib.sh"
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+
+# run NAME PRELOAD RANKS ARGUMENT...
+run()
+{
+    local name=$1 preload=$2 ranks=$3 with="alone" status
+    shift 3
+    [ -z "$preload" ] || with="under nbcshim"
+    mpi_command "$ranks" "$preload" "" "$scratch/$name" "$@"
+    guarded 60 "$scratch/log" "${launch[@]}" && ! grep -q WRONG "$scratch/log" &&
+        awk '/^blocking [0-9.]+ us, nonblocking [0-9.]+ us, gain -?[0-9]+ %$/ {
+                 gain = 100 * (1 - $5 / $2)
+                 found = $2 > 0 && $5 > 0 && gain - $8 < 2 && $8 - gain < 2
+             }
+             END { exit !found }' "$scratch/log"
+    status=$?
+    result $status "$name, $ranks ranks, $with"
+    [ $status = 0 ] || comment "$(cat "$scratch/log")"
+}
+
+# (gcc takes MPICH's MPI_STATUSES_IGNORE for an array of no elements.)
+for name in nbx double_buffer fft2d; do
+    expect "$name compiles without warnings" $CC -std=gnu11 -O2 -Wall -Wextra -Wshadow -Werror \
+        -Wno-stringop-overflow \
+        $MPI_CPPFLAGS "$srcdir/examples/$name.c" -o "$scratch/$name" $MPI_LIBS -lm
+done
+for ranks in 1 2 4; do
+    run nbx "$(sanitizer_runtime) $library" $ranks 3 50
+    run double_buffer "$(sanitizer_runtime) $library" $ranks 20 20000
+    run fft2d "$(sanitizer_runtime) $library" $ranks 128
+done
+run nbx "$(sanitizer_runtime) $library" 3 9 50
+run nbx "" 4 3 50
+run double_buffer "" 4 20 20000
+run fft2d "" 4 128
+
+# What they say of a wrong argument.
+mpi_command 1 "" "" "$scratch/fft2d" 100
+! guarded 60 "$scratch/log" "${launch[@]}"
+result $? "fft2d refuses what is no power of two"
+
+finish
