@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "check.h"
 #include "env.h"
 #include "hints.h"
 #include "init.h"
@@ -107,7 +108,8 @@ static int work_out(const struct nbc_call *call, struct nbc_context *c,
         struct nbc_plan *plan =
             nbc_plan_keep(&c->plans, call, &b, sched, alg, override, segment);
         error = nbc_call_equip(sched, plan, b.types, b.shape.ntypes, out);
-        nbc_stats_count(alg, nbc_shape_bytes(&b.shape));
+        if (call->purpose != NBC_FOR_CHECK)
+            nbc_stats_count(alg, nbc_shape_bytes(&b.shape));
     }
     *reducer = b.reducer;
     nbc_args_unbind(&b);
@@ -124,8 +126,8 @@ static void prefer(const struct nbc_hints *hints, enum nbc_coll coll,
 }
 
 /* The environment goes before the info of the call, that before the communicator's. */
-static void overrides(const struct nbc_call *call, const struct nbc_context *c,
-                      const struct nbc_alg **override, int64_t *segment)
+void nbc_call_overrides(const struct nbc_call *call, const struct nbc_context *c,
+                        const struct nbc_alg **override, int64_t *segment)
 {
     *override = nbc_settings.algorithm[call->coll];
     *segment = nbc_settings.segment_size;
@@ -143,7 +145,7 @@ static int make(const struct nbc_call *call, struct nbc_context *c, struct nbc_r
 {
     const struct nbc_alg *override;
     int64_t segment;
-    overrides(call, c, &override, &segment);
+    nbc_call_overrides(call, c, &override, &segment);
     struct nbc_plan *plan = nbc_plan_find(c->plans, call, override, segment);
     const struct nbc_alg *alg;
     struct nbc_operator *reducer;
@@ -164,27 +166,45 @@ static int make(const struct nbc_call *call, struct nbc_context *c, struct nbc_r
 }
 
 /* Starts a nonblocking operation. It takes its number, hence its tag, even where the operation
- * cannot be set up for want of memory: the other ranks count this call too. */
-static int start(const struct nbc_call *call, struct nbc_request **out)
+ * cannot be set up for want of memory: the other ranks count this call too. What is checked is
+ * `told`, NULL for nothing. */
+static int launch(const struct nbc_call *call, struct nbc_context *c, const struct nbc_call *told,
+                  enum nbc_kind kind, struct nbc_request **out)
 {
     struct nbc_request *r;
-    struct nbc_context *c = nbc_context_find(call->comm);
-    if (!c)
-        return NBC_NOT_OURS;
-    if (c->lost)
-        return MPI_ERR_OTHER;
     int error = make(call, c, &r);
     if (error && error != MPI_ERR_NO_MEM)
         return error;
     int64_t seq = c->next_seq++;
     if (error)
         return error;
+    if (__builtin_expect(nbc_settings.check && told, 0))
+        error = nbc_check_new(c, told, kind, seq, &r->check);
+    if (error) {
+        nbc_request_free(r);
+        return error;
+    }
     r->persistent = false;
     r->seq = seq;
-    r->tag = (int)(seq % nbc_tag_ring);
+    r->tag = c->first_tag + (int)(seq % nbc_tag_ring);
     nbc_progress_start(r);
     *out = r;
     return MPI_SUCCESS;
+}
+
+int nbc_call_launch(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out)
+{
+    return launch(call, c, NULL, NBC_KIND_NONBLOCKING, out);
+}
+
+static int start(const struct nbc_call *call, enum nbc_kind kind, struct nbc_request **out)
+{
+    struct nbc_context *c = nbc_context_find(call->comm);
+    if (!c)
+        return NBC_NOT_OURS;
+    if (c->lost)
+        return MPI_ERR_OTHER;
+    return launch(call, c, call, kind, out);
 }
 
 static int raised(const struct nbc_call *call, int error)
@@ -198,7 +218,7 @@ int nbc_call_start(const struct nbc_call *call, MPI_Request *request)
     if (__builtin_expect(!nbc_on, 0))
         return NBC_NOT_OURS;
     nbc_lock();
-    int error = request ? start(call, &r) : MPI_ERR_ARG;
+    int error = request ? start(call, NBC_KIND_NONBLOCKING, &r) : MPI_ERR_ARG;
     if (!error)
         *request = r->handle;
     nbc_unlock();
@@ -222,7 +242,7 @@ void nbc_call_await(struct nbc_request *r)
 static int run(const struct nbc_call *call)
 {
     struct nbc_request *r;
-    int error = start(call, &r);
+    int error = start(call, NBC_KIND_BLOCKING, &r);
     if (error)
         return error;
     nbc_call_await(r);
@@ -252,6 +272,7 @@ static int and_over(MPI_Comm comm, const uint64_t *mine, uint64_t *all, int word
 {
     const struct nbc_call call = {
         .coll = NBC_ALLREDUCE,
+        .purpose = NBC_FOR_TAGS,
         .comm = comm,
         .send = {.buf = mine, .count = words, .type = MPI_UNSIGNED_LONG_LONG},
         .recv = {.buf = all, .count = words, .type = MPI_UNSIGNED_LONG_LONG},
@@ -299,6 +320,20 @@ static int take_tag(struct nbc_context *c, int *tag)
     return *tag >= 0 ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
+/* An init call may wait for other ranks: for a barrier that starts when the check has passed. */
+static int check_init(const struct nbc_call *call, struct nbc_context *c)
+{
+    const struct nbc_call barrier = {.coll = NBC_BARRIER, .comm = call->comm};
+    struct nbc_request *r;
+    int error = launch(&barrier, c, call, NBC_KIND_PERSISTENT, &r);
+    if (error)
+        return error;
+    nbc_call_await(r);
+    error = r->error;
+    nbc_request_free(r);
+    return error;
+}
+
 static int init(const struct nbc_call *call, struct nbc_request **out)
 {
     struct nbc_context *c = nbc_context_find(call->comm);
@@ -309,7 +344,10 @@ static int init(const struct nbc_call *call, struct nbc_request **out)
     int error = make(call, c, out), tag;
     if (error)
         return error;
-    error = take_tag(c, &tag);
+    if (nbc_settings.check)
+        error = check_init(call, c);
+    if (!error)
+        error = take_tag(c, &tag);
     if (error) {
         nbc_request_free(*out);
         return error;

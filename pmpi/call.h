@@ -18,9 +18,22 @@ struct nbc_args {
     const MPI_Datatype *types; /* the w collectives: one per peer, and displs in bytes */
 };
 
+/* The three forms of a collective. */
+enum nbc_kind { NBC_KIND_BLOCKING, NBC_KIND_NONBLOCKING, NBC_KIND_PERSISTENT, NBC_NKINDS };
+
+/* What a call is made for: the program's own, or ours, which NBCSHIM_CHECK compares with them. */
+enum nbc_purpose {
+    NBC_FOR_PROGRAM,
+    NBC_FOR_OTHERS, /* before collective functions that are not ours */
+    NBC_FOR_TAGS,   /* to find free tags */
+    NBC_FOR_FINALIZE,
+    NBC_FOR_CHECK /* itself */
+};
+
 /* A call of any of the 22. What a collective does not have stays zero. */
 struct nbc_call {
     enum nbc_coll coll;
+    enum nbc_purpose purpose;
     MPI_Comm comm;
     struct nbc_args send, recv; /* bcast: recv; reductions: count and type in send and recv both */
     int root;
@@ -48,6 +61,7 @@ int nbc_call_wait(const struct nbc_call *call);
 /* The same for the shim's own ends, whatever NBCSHIM_BLOCKING says of the program's. */
 int nbc_call_run(const struct nbc_call *call);
 
+struct nbc_alg;
 struct nbc_context;
 struct nbc_datatype;
 struct nbc_operator;
@@ -63,6 +77,15 @@ int nbc_call_equip(struct nbc_sched *sched, struct nbc_plan *plan, struct nbc_da
 /* Makes it hold what the operation needs until it is freed, and know where its data is. */
 void nbc_call_bind(struct nbc_request *r, const struct nbc_call *call, struct nbc_context *c,
                    struct nbc_operator *reducer);
+
+/* What the environment, the call's info and the communicator's say of algorithm and segment size:
+ * NULL, and 0, for nothing. */
+void nbc_call_overrides(const struct nbc_call *call, const struct nbc_context *c,
+                        const struct nbc_alg **override, int64_t *segment);
+
+/* Starts a nonblocking operation in a context, unchecked. Under the lock. Returns an MPI error
+ * code. */
+int nbc_call_launch(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out);
 
 /* Returns when r is complete. Under the lock, which it lets go between polls. */
 void nbc_call_await(struct nbc_request *r);

@@ -159,6 +159,7 @@ static int gather_both(MPI_Comm local, int leader, MPI_Comm peer, int remote_lea
         return nbc_raise(local, error);
     const struct nbc_call tell = {
         .coll = NBC_BCAST,
+        .purpose = NBC_FOR_OTHERS,
         .comm = local,
         .root = leader,
         .recv = {.buf = both, .count = 1, .type = MPI_INT},

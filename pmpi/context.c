@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "check.h"
 #include "export.h"
 #include "hints.h"
 #include "init.h"
@@ -31,6 +32,7 @@ static void doom(struct nbc_context *c)
 {
     nbc_plans_free(c->plans);
     c->plans = NULL;
+    nbc_check_forget(c);
     c->next = doomed;
     doomed = c;
 }

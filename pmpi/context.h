@@ -28,6 +28,9 @@ struct nbc_context {
     struct nbc_plans *plans;       /* of earlier calls */
     struct nbc_nodes *nodes;       /* made when first asked for: nodemap.h */
     struct nbc_hints *hints; /* from its info, or NULL */
+    struct nbc_context *guards;    /* of the checks of its calls, or NULL: check.h */
+    struct nbc_context *guarded;   /* of a guard: whose calls it checks */
+    int first_tag;                 /* of its nonblocking operations */
     struct nbc_mail *mail;   /* tokens that have come: token.h */
     bool disconnect; /* ends by MPI_Comm_disconnect */
     bool lost; /* messages of a failed operation may reach later ones: nothing starts any more */
@@ -67,7 +70,7 @@ void nbc_context_release(struct nbc_context *c);
 void nbc_context_cleanup(void);
 
 /* Tags 0 … nbc_tag_ring − 1 serve nonblocking operations in turn, nbc_tag_ring … nbc_tag_ub
- * persistent ones, nbc_tag_token tokens. Set by nbc_context_setup. */
+ * persistent ones, nbc_tag_token tokens, those behind it checks. Set by nbc_context_setup. */
 extern int nbc_tag_ub, nbc_tag_ring, nbc_tag_token;
 
 #endif

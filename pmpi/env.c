@@ -141,6 +141,8 @@ static const struct variable {
      "whether nbcshim takes over; auto: if the program refers to such a function"},
     {"NBCSHIM_BLOCKING", parse_blocking, &nbc_settings.blocking, "own or native", "own",
      "who does the blocking collectives"},
+    {"NBCSHIM_CHECK", parse_switch, &nbc_settings.check, "0 or 1", "0",
+     "whether it is checked that all ranks make the same collective calls"},
     {"NBCSHIM_DYNAMIC", parse_switch, &nbc_settings.dynamic, "0 or 1", "1",
      "whether communicators between jobs are nbcshim's too"},
     {"NBCSHIM_NODES", parse_ranks, &nbc_settings.nodes, "a number of ranks up to 1000000",

@@ -22,6 +22,7 @@ struct nbc_settings {
     bool dynamic;                                   /* NBCSHIM_DYNAMIC */
     int64_t timeout;                                /* NBCSHIM_TIMEOUT in seconds, 0: none */
     int64_t nodes;                                  /* NBCSHIM_NODES, 0: ask the MPI */
+    bool check;                                     /* NBCSHIM_CHECK */
     const char *stats;                              /* NBCSHIM_STATS: "1", a file, or NULL */
     const char *trace;                              /* NBCSHIM_TRACE: a file, or NULL */
     int64_t trace_events;                           /* NBCSHIM_TRACE_EVENTS */

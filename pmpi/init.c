@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "call.h"
+#include "check.h"
 #include "complete.h"
 #include "context.h"
 #include "detect.h"
@@ -54,15 +55,17 @@ bool nbc_wanted(void)
            (nbc_settings.mode == NBC_MODE_AUTO && nbc_program_wants_us());
 }
 
-/* One answer for all ranks: whether the shim takes over, and who does the blocking calls. */
+/* One answer for all ranks: whether the shim takes over, who does the blocking calls, and whether
+ * calls are checked. */
 static int decide(bool *on)
 {
-    int mine[2] = {nbc_on || nbc_wanted(), nbc_settings.blocking}, any[2];
-    int error = NEXT(Allreduce)(mine, any, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    int mine[3] = {nbc_on || nbc_wanted(), nbc_settings.blocking, nbc_settings.check}, any[3];
+    int error = NEXT(Allreduce)(mine, any, 3, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (error)
         return error;
     *on = any[0];
     nbc_settings.blocking = any[1];
+    nbc_settings.check = any[2];
     return MPI_SUCCESS;
 }
 
@@ -74,6 +77,8 @@ static int tag_limit(MPI_Comm comm)
     if (flag)
         limit = *attribute;
     limit--;
+    if (nbc_settings.check)
+        limit = nbc_check_tag_limit(limit + 1);
     if (nbc_settings.tag_ub && nbc_settings.tag_ub < limit)
         limit = (int)nbc_settings.tag_ub;
     return limit;
@@ -106,7 +111,8 @@ int nbc_set_up(MPI_Comm comm, MPI_Comm home, bool lead)
     nbc_trace_setup();
     start_thread(level);
     nbc_complete_setup();
-    return nbc_context_setup(tag_limit(comm));
+    int error = nbc_settings.check ? nbc_check_setup() : MPI_SUCCESS;
+    return error ? error : nbc_context_setup(tag_limit(comm));
 }
 
 static int take_world(bool lead)
@@ -142,6 +148,7 @@ void nbc_shutdown(void)
     nbc_token_cleanup();
     nbc_context_cleanup();
     nbc_nodemap_cleanup();
+    nbc_check_cleanup();
     nbc_request_cleanup();
     is_set_up = false;
 }
@@ -182,8 +189,27 @@ EXPORT(int, Init_thread, (int *argc, char ***argv, int required, int *provided),
     return init_thread(argc, argv, required, provided);
 }
 
+/* A rank that has left calls out comes here while others wait for it. They get an error each time,
+ * until they finalize too. */
+static void check_finalize(void)
+{
+    bool again = nbc_on && nbc_world && nbc_settings.check;
+    const struct nbc_call barrier = {
+        .coll = NBC_BARRIER,
+        .purpose = NBC_FOR_FINALIZE,
+        .comm = MPI_COMM_WORLD,
+    };
+    while (again) {
+        int error = nbc_call_run(&barrier);
+        nbc_lock();
+        again = error && nbc_error_is(NBC_ERROR_MISMATCH, error);
+        nbc_unlock();
+    }
+}
+
 EXPORT(int, Finalize, (void), ())
 {
+    check_finalize();
     nbc_watch_stop();
     nbc_thread_stop(); /* it could be inside the MPI while that is taken down */
     return NEXT(Finalize)();

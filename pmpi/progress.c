@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <utlist.h>
 
+#include "check.h"
 #include "env.h"
 #include "lock.h"
 #include "orphan.h"
@@ -124,11 +125,28 @@ static bool can_begin(const struct nbc_request *r)
     return c->nstarted < STARTED_MOST && r->seq - c->pending->seq < nbc_tag_ring;
 }
 
+/* It ends without having begun. */
+static void refuse(struct nbc_request *r, int error)
+{
+    nbc_ncompleted++;
+    r->error = error;
+    r->state = NBC_COMPLETE;
+    DL_DELETE2(r->context->pending, r, older, newer);
+}
+
 static void start_deferred(struct nbc_context *c)
 {
     while (c->deferred && can_begin(c->deferred)) {
         struct nbc_request *r = c->deferred;
+        int error = MPI_SUCCESS;
+        if (r->check && !nbc_check_over(r->check, &error))
+            return;
+        r->check = NULL;
         c->deferred = r->newer;
+        if (error) {
+            refuse(r, error);
+            continue;
+        }
         c->nstarted++;
         begin(r);
     }
@@ -168,6 +186,17 @@ static void start(struct nbc_request *r)
     start_deferred(c);
 }
 
+/* What has to be moved on for r: of a deferred one the oldest of its context, or that one's check. */
+static struct nbc_request *awaited(struct nbc_request *r)
+{
+    while (is_deferred(r)) {
+        r = r->context->pending;
+        if (is_deferred(r))
+            r = nbc_check_request(r->check);
+    }
+    return r;
+}
+
 /* The same for NBCSHIM_TRACE, NBCSHIM_STATS and NBCSHIM_TIMEOUT. */
 static void start_stamped(struct nbc_request *r)
 {
@@ -201,13 +230,15 @@ static void poll_one(struct nbc_request *r)
         r->state = NBC_COMPLETE;
         return;
     }
-    if (is_deferred(r))
-        r = c->pending; /* it waits for this one */
+    r = awaited(r);
+    c = r->context;
     if (!nbc_exec_poll(&r->exec))
         return;
     complete(r);
     if (c->deferred)
         start_deferred(c);
+    if (c->guarded && c->guarded->deferred)
+        start_deferred(c->guarded);
 }
 
 static void progress(struct nbc_request *r)

@@ -15,47 +15,63 @@ int nbc_raise(MPI_Comm comm, int error)
     return error;
 }
 
-/* The error below whose string names a bad entry, and its class; MPI_SUCCESS until one is needed.
- * Written under the lock, the class read without. Both are added: MPICH 4.0.2 garbles the strings
- * of codes of predefined classes, and Open MPI 4.1.4 does not know an added class for an error. */
-static int entry_class = MPI_SUCCESS, entry_code;
+/* Codes whose strings are ours, and their classes; MPI_SUCCESS until one is needed. Written under
+ * the lock, classes read without. Both are added: MPICH 4.0.2 garbles the strings of codes of
+ * predefined classes, and Open MPI 4.1.4 does not know an added class for an error. */
+static struct own {
+    const int shown; /* the class as the program sees it */
+    int class, code;
+} own[NBC_NERRORS] = {
+    [NBC_ERROR_ENTRY] = {.shown = MPI_ERR_REQUEST, .class = MPI_SUCCESS},
+    [NBC_ERROR_MISMATCH] = {.shown = MPI_ERR_OTHER, .class = MPI_SUCCESS},
+};
 
-static bool entry_setup(void)
+static bool set_up(struct own *o)
 {
     int class;
-    if (entry_class != MPI_SUCCESS)
+    if (o->class != MPI_SUCCESS)
         return true;
-    if (NEXT(Add_error_class)(&class) || NEXT(Add_error_code)(class, &entry_code))
+    if (NEXT(Add_error_class)(&class) || NEXT(Add_error_code)(class, &o->code))
         return false;
-    __atomic_store_n(&entry_class, class, __ATOMIC_RELAXED);
+    __atomic_store_n(&o->class, class, __ATOMIC_RELAXED);
     return true;
 }
 
-static int describe(const char *function, int entry, const char *why)
+int nbc_error_text(enum nbc_error which, const char *text)
 {
-    char text[MPI_MAX_ERROR_STRING];
-    if (!entry_setup())
-        return MPI_ERR_REQUEST;
-    snprintf(text, sizeof text, "%s: entry %d of the array of requests is %s", function, entry,
-             why);
-    NEXT(Add_error_string)(entry_code, text);
-    return entry_code;
+    struct own *o = &own[which];
+    if (!set_up(o))
+        return o->shown;
+    /* The const cast is for MPI-2.2, whose prototype lacks the word. */
+    NEXT(Add_error_string)(o->code, (char *)text);
+    return o->code;
+}
+
+bool nbc_error_is(enum nbc_error which, int error)
+{
+    const struct own *o = &own[which];
+    return o->class != MPI_SUCCESS ? error == o->code : error == o->shown;
 }
 
 int nbc_raise_entry(MPI_Comm comm, const char *function, int entry, const char *why)
 {
+    char text[MPI_MAX_ERROR_STRING];
+    snprintf(text, sizeof text, "%s: entry %d of the array of requests is %s", function, entry,
+             why);
     nbc_lock();
-    int error = describe(function, entry, why);
+    int error = nbc_error_text(NBC_ERROR_ENTRY, text);
     nbc_unlock();
     return nbc_raise(comm, error);
 }
 
-/* To the program our class is MPI_ERR_REQUEST. */
+/* To the program our classes are the standard's. */
 EXPORT(int, Error_class, (int errorcode, int *errorclass), (errorcode, errorclass))
 {
     int error = NEXT(Error_class)(errorcode, errorclass);
-    int ours = __atomic_load_n(&entry_class, __ATOMIC_RELAXED);
-    if (!error && ours != MPI_SUCCESS && *errorclass == ours)
-        *errorclass = MPI_ERR_REQUEST;
+    for (int i = 0; i < NBC_NERRORS && !error; i++) {
+        int ours = __atomic_load_n(&own[i].class, __ATOMIC_RELAXED);
+        if (ours != MPI_SUCCESS && *errorclass == ours)
+            *errorclass = own[i].shown;
+    }
     return error;
 }

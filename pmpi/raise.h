@@ -4,14 +4,28 @@
 #define NBC_RAISE_H
 
 #include <mpi.h>
+#include <stdbool.h>
 
 /* Calls the error handler of comm (for MPI_COMM_NULL: of MPI_COMM_WORLD, or of nbc_home where there
  * is none) and returns error. Without the lock: handlers are code of the program. */
 int nbc_raise(MPI_Comm comm, int error);
 
+/* Errors that have a text of their own. */
+enum nbc_error {
+    NBC_ERROR_ENTRY,    /* MPI_ERR_REQUEST: an entry of an array of requests */
+    NBC_ERROR_MISMATCH, /* MPI_ERR_OTHER: ranks made different calls */
+    NBC_NERRORS
+};
+
+/* The code of such an error, of which MPI_Error_string tells the text, until the next of its kind.
+ * Under the lock. */
+int nbc_error_text(enum nbc_error which, const char *text);
+
+/* Whether an error is such a code. Under the lock. */
+bool nbc_error_is(enum nbc_error which, int error);
+
 /* Raises MPI_ERR_REQUEST for entry `entry` (from 0) of the array that `function` was given; `why`
- * says what is wrong with it. MPI_Error_string of the code returned tells all three, until the next
- * such error. Without the lock. */
+ * says what is wrong with it. Without the lock. */
 int nbc_raise_entry(MPI_Comm comm, const char *function, int entry, const char *why);
 
 #endif

@@ -44,6 +44,8 @@ struct nbc_request {
     int ntypes;
     int cursor; /* of polls over many messages */
 
+    struct nbc_check *check; /* that must pass before it starts, or NULL */
+
     struct nbc_exec exec;
     struct nbc_sched *sched; /* one owner of it */
     struct nbc_plan *plan;   /* whose schedule and layout it keeps while idle; or NULL */

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT */
+/* NBCSHIM_CHECK=1: ranks whose calls do not belong together all get an error that says so, none
+ * hangs, and the next calls on the communicator work. One rank, the last of MPI_COMM_WORLD, makes
+ * another call than the others. With the argument finalize it leaves a call out instead. */
+#include "util.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 64 };
+
+static bool odd; /* this rank makes the other call */
+static int in[MOST], out[MOST], counts[MOST], displs[MOST], ones[MOST];
+
+/* Each scenario makes one call, as this rank makes it, and completes it. Returns its error. */
+typedef int scenario(MPI_Comm comm);
+
+static int finish(int error, MPI_Request *request)
+{
+    return error ? error : MPI_Wait(request, MPI_STATUS_IGNORE);
+}
+
+static int collective(MPI_Comm comm)
+{
+    MPI_Request request;
+    return finish(odd ? MPI_Iallreduce(in, out, 1, MPI_INT, MPI_SUM, comm, &request)
+                      : MPI_Ibarrier(comm, &request),
+                  &request);
+}
+
+static int both_blocking(MPI_Comm comm)
+{
+    return odd ? MPI_Bcast(in, 1, MPI_INT, 0, comm) : MPI_Barrier(comm);
+}
+
+static int blocking(MPI_Comm comm)
+{
+    MPI_Request request;
+    return odd ? MPI_Barrier(comm) : finish(MPI_Ibarrier(comm, &request), &request);
+}
+
+static int persistent(MPI_Comm comm)
+{
+    MPI_Request request;
+    return odd ? MPI_Barrier_init(comm, MPI_INFO_NULL, &request)
+               : finish(MPI_Ibarrier(comm, &request), &request);
+}
+
+static int two_persistent(MPI_Comm comm)
+{
+    MPI_Request request;
+    return odd ? MPI_Bcast_init(in, 1, MPI_INT, 0, comm, MPI_INFO_NULL, &request)
+               : MPI_Barrier_init(comm, MPI_INFO_NULL, &request);
+}
+
+static int constructor(MPI_Comm comm)
+{
+    MPI_Request request;
+    MPI_Comm made;
+    return odd ? MPI_Comm_dup(comm, &made) : finish(MPI_Ibarrier(comm, &request), &request);
+}
+
+static int root(MPI_Comm comm)
+{
+    MPI_Request request;
+    return finish(MPI_Ibcast(in, 1, MPI_INT, odd, comm, &request), &request);
+}
+
+static int operator(MPI_Comm comm)
+{
+    MPI_Request request;
+    return finish(MPI_Iallreduce(in, out, 1, MPI_INT, odd ? MPI_MAX : MPI_SUM, comm, &request),
+                  &request);
+}
+
+static void add(void *left, void *right, int *n, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < *n; i++)
+        ((int *)right)[i] += ((int *)left)[i];
+}
+
+static int user_operator(MPI_Comm comm)
+{
+    MPI_Request request;
+    MPI_Op op;
+    MPI_Op_create(add, !odd, &op);
+    int error = MPI_Ireduce(in, out, 1, MPI_INT, op, 0, comm, &request);
+    MPI_Op_free(&op);
+    return finish(error, &request);
+}
+
+static int bcast_size(MPI_Comm comm)
+{
+    MPI_Request request;
+    return finish(MPI_Ibcast(in, 1 + odd, MPI_INT, 0, comm, &request), &request);
+}
+
+static int bcast_less(MPI_Comm comm)
+{
+    MPI_Request request;
+    return finish(MPI_Ibcast(in, 2 - odd, MPI_INT, 0, comm, &request), &request);
+}
+
+static int gather_size(MPI_Comm comm)
+{
+    MPI_Request request;
+    return finish(MPI_Igather(in, 2 - odd, MPI_INT, out, 2, MPI_INT, 0, comm, &request), &request);
+}
+
+static int scatter_size(MPI_Comm comm)
+{
+    MPI_Request request;
+    return finish(MPI_Iscatter(in, 1, MPI_INT, out, 1 + odd, MPI_INT, 0, comm, &request), &request);
+}
+
+static int allgather_size(MPI_Comm comm)
+{
+    MPI_Request request;
+    return finish(MPI_Iallgather(in, 1 + odd, MPI_INT, out, 1 + odd, MPI_INT, comm, &request),
+                  &request);
+}
+
+static int alltoall_type(MPI_Comm comm)
+{
+    MPI_Request request;
+    MPI_Datatype type = odd ? MPI_SHORT : MPI_INT;
+    return finish(MPI_Ialltoall(in, 1, type, out, 1, type, comm, &request), &request);
+}
+
+static int allreduce_size(MPI_Comm comm)
+{
+    MPI_Request request;
+    return finish(MPI_Iallreduce(in, out, 2 - odd, MPI_INT, MPI_SUM, comm, &request), &request);
+}
+
+static int persistent_size(MPI_Comm comm)
+{
+    MPI_Request request;
+    return MPI_Allreduce_init(in, out, 2 - odd, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request);
+}
+
+static int blocking_size(MPI_Comm comm)
+{
+    return MPI_Allreduce(in, out, 2 - odd, MPI_INT, MPI_SUM, comm);
+}
+
+static int scattered_counts(MPI_Comm comm)
+{
+    MPI_Request request;
+    memcpy(counts, ones, sizeof counts);
+    counts[0] += odd; /* another array of the same sum */
+    counts[1] -= odd;
+    return finish(MPI_Ireduce_scatter(in, out, counts, MPI_INT, MPI_SUM, comm, &request), &request);
+}
+
+static int gatherv_size(MPI_Comm comm)
+{
+    MPI_Request request;
+    return finish(MPI_Igatherv(in, 1 + odd, MPI_INT, out, ones, displs, MPI_INT, 0, comm, &request),
+                  &request);
+}
+
+static int allgatherv_size(MPI_Comm comm)
+{
+    MPI_Request request;
+    return finish(MPI_Iallgatherv(in, 1 + odd, MPI_INT, out, ones, displs, MPI_INT, comm, &request),
+                  &request);
+}
+
+static int alltoallv_pair(MPI_Comm comm)
+{
+    MPI_Request request;
+    memcpy(counts, ones, sizeof counts);
+    counts[0] += odd;
+    return finish(
+        MPI_Ialltoallv(in, counts, displs, MPI_INT, out, ones, displs, MPI_INT, comm, &request),
+        &request);
+}
+
+/* What is too much for one is missing for another. */
+static int alltoallv_pairs(MPI_Comm comm)
+{
+    MPI_Request request;
+    memcpy(counts, ones, sizeof counts);
+    counts[0] += odd;
+    counts[1] -= odd;
+    return finish(
+        MPI_Ialltoallv(in, counts, displs, MPI_INT, out, ones, displs, MPI_INT, comm, &request),
+        &request);
+}
+
+static int neighbor_size(MPI_Comm comm)
+{
+    MPI_Request request;
+    int two[2] = {1, 1 + odd};
+    return finish(MPI_Ineighbor_alltoallv(in, two, displs, MPI_INT, out, ones, displs, MPI_INT,
+                                          comm, &request),
+                  &request);
+}
+
+static int hint(MPI_Comm comm)
+{
+    MPI_Request request;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    if (odd)
+        MPI_Info_set(info, "nbcshim_algorithm", "ring");
+    int error = MPI_Allreduce_init(in, out, 8, MPI_INT, MPI_SUM, comm, info, &request);
+    MPI_Info_free(&info);
+    return error;
+}
+
+/* On an intercommunicator; rank 0 of the lower group is the root. */
+
+static bool low;
+
+static int root_here(int rank)
+{
+    return low ? (rank == 0 ? MPI_ROOT : MPI_PROC_NULL) : 0;
+}
+
+static int inter_collective(MPI_Comm comm)
+{
+    return collective(comm);
+}
+
+static int inter_root(MPI_Comm comm)
+{
+    MPI_Request request;
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    /* The odd rank is of the upper group. */
+    return finish(MPI_Ibcast(in, 1, MPI_INT, odd ? 1 : root_here(rank), comm, &request), &request);
+}
+
+static int inter_no_root(MPI_Comm comm)
+{
+    MPI_Request request;
+    return finish(MPI_Ibcast(in, 1, MPI_INT, low ? MPI_PROC_NULL : 0, comm, &request), &request);
+}
+
+static int inter_two_sides(MPI_Comm comm)
+{
+    MPI_Request request;
+    return finish(MPI_Ibcast(in, 1, MPI_INT, 0, comm, &request), &request);
+}
+
+static int inter_size(MPI_Comm comm)
+{
+    MPI_Request request;
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    return finish(MPI_Ibcast(in, low ? 1 : 2, MPI_INT, root_here(rank), comm, &request), &request);
+}
+
+static int inter_alltoallv(MPI_Comm comm)
+{
+    return alltoallv_pair(comm);
+}
+
+enum where { PLAIN, RING, INTER };
+
+static const struct row {
+    const char *name;
+    scenario *run;
+    const char *says[2]; /* MPI_Error_string holds both; the second may depend on the group */
+    enum where where;
+    int least; /* ranks */
+} rows[] = {
+    {"collective", collective, {"MPI_Ibarrier", "MPI_Iallreduce"}, PLAIN, 2},
+    {"both blocking", both_blocking, {"calls MPI_Barrier", "calls MPI_Bcast"}, PLAIN, 2},
+    {"blocking", blocking, {"MPI_Ibarrier", "MPI_Barrier"}, PLAIN, 2},
+    {"persistent", persistent, {"MPI_Ibarrier", "MPI_Barrier_init"}, PLAIN, 2},
+    {"two persistent", two_persistent, {"MPI_Barrier_init", "MPI_Bcast_init"}, PLAIN, 2},
+    {"constructor", constructor, {"MPI_Ibarrier", "another collective function"}, PLAIN, 2},
+    {"root", root, {"gives root 0", "gives root 1"}, PLAIN, 2},
+    {"operator", operator, {"MPI_SUM", "MPI_MAX"}, PLAIN, 2},
+    {"user operator", user_operator, {"a commutative one of its own", "one of its own"}, PLAIN, 2},
+    {"bcast size", bcast_size, {"MPI_Ibcast", "expects 8 bytes"}, PLAIN, 2},
+    {"bcast of less", bcast_less, {"MPI_Ibcast", "expects 4 bytes"}, PLAIN, 2},
+    {"gather size", gather_size, {"MPI_Igather", "sends 4 bytes"}, PLAIN, 2},
+    {"scatter size", scatter_size, {"MPI_Iscatter", "expects 8 bytes"}, PLAIN, 2},
+    {"allgather size", allgather_size, {"MPI_Iallgather", "sends 8 bytes"}, PLAIN, 2},
+    {"alltoall type", alltoall_type, {"MPI_Ialltoall", "sends 2 bytes"}, PLAIN, 2},
+    {"allreduce size", allreduce_size, {"sends 8 bytes", "sends 4 bytes"}, PLAIN, 2},
+    {"persistent size", persistent_size, {"MPI_Allreduce_init", "sends 4 bytes"}, PLAIN, 2},
+    {"blocking size", blocking_size, {"MPI_Allreduce:", "sends 4 bytes"}, PLAIN, 2},
+    {"counts", scattered_counts, {"MPI_Ireduce_scatter", "different counts"}, PLAIN, 2},
+    {"gatherv size", gatherv_size, {"sends rank 0 4 bytes more than", ""}, PLAIN, 2},
+    {"allgatherv size", allgatherv_size, {"several pairs of ranks", ""}, PLAIN, 2},
+    {"alltoallv, one pair", alltoallv_pair, {"sends rank 0 4 bytes more than", ""}, PLAIN, 2},
+    {"alltoallv, two pairs", alltoallv_pairs, {"several pairs of ranks", ""}, PLAIN, 2},
+    {"neighbor size", neighbor_size, {"MPI_Ineighbor_alltoallv", "sends rank 0 4"}, RING, 3},
+    {"hint", hint, {"MPI_Allreduce_init", "uses algorithm ring"}, PLAIN, 3},
+    {"collective", inter_collective, {"MPI_Ibarrier", "MPI_Iallreduce"}, INTER, 2},
+    {"root", inter_root, {"gives root 0", "gives root 1"}, INTER, 4},
+    {"no root", inter_no_root, {"no rank gives MPI_ROOT", ""}, INTER, 2},
+    {"two sides", inter_two_sides, {"has the root in the other group", ""}, INTER, 2},
+    {"size", inter_size, {"4 bytes", "8 bytes"}, INTER, 2},
+    {"alltoallv", inter_alltoallv, {"4 bytes more than", ""}, INTER, 2},
+};
+
+static MPI_Comm make(enum where where)
+{
+    static const char *const names[] = {"plain", "ring", "inter"};
+    MPI_Comm comm, half;
+    int periodic = 1;
+    if (where == PLAIN)
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    else if (where == RING)
+        MPI_Cart_create(MPI_COMM_WORLD, 1, &test_size, &periodic, 0, &comm);
+    else {
+        MPI_Comm_split(MPI_COMM_WORLD, low, 0, &half);
+        MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, low ? test_size / 2 : 0, 0, &comm);
+        MPI_Comm_free(&half);
+    }
+    MPI_Comm_set_name(comm, names[where]);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    return comm;
+}
+
+static void expect_told(const struct row *row, int error)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length, class = MPI_SUCCESS;
+    EXPECT(error != MPI_SUCCESS, "%s: no error", row->name);
+    if (!error)
+        return;
+    MPI_Error_class(error, &class);
+    EXPECT(class == MPI_ERR_OTHER, "%s: class %d", row->name, class);
+    MPI_Error_string(error, text, &length);
+    for (int i = 0; i < 2; i++)
+        EXPECT(strstr(text, row->says[i]), "%s: no '%s' in '%s'", row->name, row->says[i], text);
+    EXPECT(strstr(text, row->where == PLAIN  ? "plain of"
+                        : row->where == RING ? "ring of"
+                                             : "inter of"),
+           "%s: no communicator in '%s'", row->name, text);
+}
+
+/* The communicator goes on as if nothing had happened. */
+static void expect_working(const struct row *row, MPI_Comm comm)
+{
+    MPI_Request request[2];
+    int one = 1, sum = 0, ranks = test_size;
+    int error = MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request[0]);
+    EXPECT(!error, "%s: then an allreduce fails", row->name);
+    error = MPI_Allreduce_init(in, out, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request[1]);
+    EXPECT(!error, "%s: then an init fails", row->name);
+    MPI_Start(&request[1]);
+    error = MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
+    EXPECT(!error, "%s: then they do not complete", row->name);
+    MPI_Request_free(&request[1]);
+    if (row->where == INTER)
+        MPI_Comm_remote_size(comm, &ranks);
+    EXPECT(sum == ranks, "%s: then the sum is %d", row->name, sum);
+}
+
+static void run(const struct row *row)
+{
+    if (test_size < row->least)
+        return;
+    test_place("%s", row->name);
+    MPI_Comm comm = make(row->where);
+    expect_told(row, row->run(comm));
+    expect_working(row, comm);
+    MPI_Comm_free(&comm);
+}
+
+/* Many at once, of which one is wrong, completed out of order. */
+static void run_many(void)
+{
+    enum { N = 40 };
+    MPI_Request request[N];
+    MPI_Comm comm = make(PLAIN);
+    int one = 1, sum[N];
+    test_place("many at once");
+    for (int i = 0; i < N; i++)
+        MPI_Iallreduce(&one, &sum[i], 1, MPI_INT, odd && i == 7 ? MPI_MAX : MPI_SUM, comm,
+                       &request[i]);
+    for (int i = N - 1; i >= 0; i--) {
+        int error = MPI_Wait(&request[i], MPI_STATUS_IGNORE);
+        EXPECT(!error == (i != 7), "many: number %d gives error %d", i, error);
+        EXPECT(i == 7 || sum[i] == test_size, "many: number %d gives %d", i, sum[i]);
+    }
+    MPI_Comm_free(&comm);
+}
+
+/* The last rank leaves an MPI_Barrier out. */
+static int leave_out(void)
+{
+    int error = MPI_SUCCESS;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (!odd)
+        error = MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT(odd == !error, "a call left out: error %d", error);
+    int failed = test_failures() > 0;
+    MPI_Finalize();
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    test_init(&argc, &argv);
+    odd = test_size > 1 && test_rank == test_size - 1;
+    low = test_rank < test_size / 2;
+    for (int i = 0; i < MOST; i++) {
+        ones[i] = 1;
+        displs[i] = i;
+    }
+    if (argc > 1 && strcmp(argv[1], "finalize") == 0)
+        return leave_out();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        run(&rows[i]);
+    if (test_size > 1)
+        run_many();
+    return test_done();
+}

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# examples/mismatch.c as its head says: with NBCSHIM_CHECK=1 it ends, and is told why.
+
+. "$(dirname "$0")/../lib.sh"
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+
+compile()
+{
+    $CC -std=gnu11 $MPI_CPPFLAGS "$srcdir/examples/mismatch.c" -o "$scratch/mismatch" $MPI_LIBS
+}
+expect "mismatch compiles" compile
+
+mpi_command 3 "$(sanitizer_runtime) $library" NBCSHIM_CHECK=1 "$scratch/mismatch"
+guarded 60 "$scratch/log" "${launch[@]}"
+status=$?
+[ $status != 0 ] && [ $status != 124 ]
+result $? "it ends with an error (status $status)"
+grep -q 'collective call 1 on MPI_COMM_WORLD of 3 ranks: MPI_Ibcast: rank . gives root ., rank . gives' \
+    "$scratch/log"
+status=$?
+result $status "which names the call, the communicator, the ranks and their roots"
+[ $status = 0 ] || comment "$(cat "$scratch/log")"
+finish
