@@ -27,7 +27,8 @@ static int ranks(const struct nbc_shape *shape)
     return shape->size + shape->remote_size;
 }
 
-bool nbc_alg_applies(const struct nbc_alg *alg, const struct nbc_shape *shape)
+/* The needs that a call does not meet; NBC_INTER is none of them. */
+static unsigned lacking(const struct nbc_shape *shape)
 {
     unsigned lacks = 0;
     int n = ranks(shape);
@@ -43,14 +44,21 @@ bool nbc_alg_applies(const struct nbc_alg *alg, const struct nbc_shape *shape)
         lacks |= NBC_EQUAL;
     if (n < 2)
         lacks |= NBC_MULTI;
+    return lacks;
+}
+
+bool nbc_alg_applies(const struct nbc_alg *alg, const struct nbc_shape *shape)
+{
     bool inter = shape->remote_size > 0;
-    return !(alg->needs & lacks) && inter == !!(alg->needs & NBC_INTER);
+    return !(alg->needs & lacking(shape)) && inter == !!(alg->needs & NBC_INTER);
 }
 
 static bool matches(const struct nbc_rule *r, const struct nbc_shape *shape, int64_t bytes)
 {
     int n = ranks(shape);
     if (r->coll != shape->coll || n < r->min_size || n > r->max_size)
+        return false;
+    if (r->needs & lacking(shape))
         return false;
     if (bytes < 0)
         return r->min_bytes == 0 && r->max_bytes == INT64_MAX;

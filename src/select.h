@@ -53,6 +53,7 @@ struct nbc_rule {
     int64_t min_bytes, max_bytes;
     const struct nbc_alg *alg;
     int64_t segment; /* 0: the algorithm's own choice */
+    unsigned needs;  /* of the call, besides those of the algorithm */
 };
 
 struct nbc_rules {

@@ -135,9 +135,9 @@ START_TEST(rules_match_ranks_and_bytes)
 {
     const struct nbc_alg *a = row(NBC_BCAST, false, 1), *b = row(NBC_BCAST, false, 2);
     const struct nbc_rule rule[] = {
-        {NBC_ALLREDUCE, 0, 1000, 0, INT64_MAX, row(NBC_ALLREDUCE, false, 1), 0},
-        {NBC_BCAST, 3, 5, 80, 160, a, 11},
-        {NBC_BCAST, 5, 8, 160, 800, b, 22},
+        {NBC_ALLREDUCE, 0, 1000, 0, INT64_MAX, row(NBC_ALLREDUCE, false, 1), 0, NBC_ANY},
+        {NBC_BCAST, 3, 5, 80, 160, a, 11, NBC_ANY},
+        {NBC_BCAST, 5, 8, 160, 800, b, 22, NBC_ANY},
     };
     const struct nbc_rules rules = {rule, 3};
     const struct {
@@ -166,8 +166,8 @@ START_TEST(rules_yield_to_preconditions)
     struct nbc_alg needy = *row(NBC_ALLREDUCE, false, 0);
     needy.needs = NBC_COMMUTATIVE;
     const struct nbc_rule rule[] = {
-        {NBC_ALLREDUCE, 0, 100, 0, INT64_MAX, &needy, 11},
-        {NBC_ALLREDUCE, 0, 100, 0, INT64_MAX, row(NBC_ALLREDUCE, false, 0), 22}};
+        {NBC_ALLREDUCE, 0, 100, 0, INT64_MAX, &needy, 11, NBC_ANY},
+        {NBC_ALLREDUCE, 0, 100, 0, INT64_MAX, row(NBC_ALLREDUCE, false, 0), 22, NBC_ANY}};
     const struct nbc_rules rules = {rule, 2};
     struct nbc_shape s = shape_of(NBC_ALLREDUCE, 6, 1);
     int64_t segment;
@@ -181,11 +181,29 @@ START_TEST(rules_yield_to_preconditions)
 }
 END_TEST
 
+START_TEST(rules_have_needs_of_their_own)
+{
+    const struct nbc_alg *any = row(NBC_ALLREDUCE, false, 1);
+    struct nbc_rule rule = {NBC_ALLREDUCE, 0, 100, 0, INT64_MAX, any, 11, NBC_POW2 | NBC_NODES};
+    const struct nbc_rules rules = {&rule, 1};
+    const struct nbc_nodes nodes = nbc_nodes_blocks(8, 2);
+    struct nbc_shape s = shape_of(NBC_ALLREDUCE, 8, 1);
+    int64_t segment;
+    ck_assert_int_eq(any->needs, NBC_ANY);
+    ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), row(NBC_ALLREDUCE, false, 0));
+    s.nodes = &nodes;
+    ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), any);
+    ck_assert_int_eq(segment, 11);
+    s.size = 6;
+    ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), row(NBC_ALLREDUCE, false, 0));
+}
+END_TEST
+
 START_TEST(unknown_bytes_match_only_rules_for_all_bytes)
 {
     struct nbc_shape s = shape_of(NBC_GATHERV, 6, 1);
     const struct nbc_alg *first = row(NBC_GATHERV, false, 0), *other = row(NBC_GATHERV, false, 1);
-    struct nbc_rule rule = {NBC_GATHERV, 0, 100, 0, INT64_MAX, other, 0};
+    struct nbc_rule rule = {NBC_GATHERV, 0, 100, 0, INT64_MAX, other, 0, NBC_ANY};
     const struct nbc_rules rules = {&rule, 1};
     int64_t segment;
     ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), other);
@@ -229,6 +247,7 @@ int main(void)
     tcase_add_test(tc, without_rules_the_first_row_that_applies);
     tcase_add_test(tc, rules_match_ranks_and_bytes);
     tcase_add_test(tc, rules_yield_to_preconditions);
+    tcase_add_test(tc, rules_have_needs_of_their_own);
     tcase_add_test(tc, unknown_bytes_match_only_rules_for_all_bytes);
     tcase_add_loop_test(tc, there_is_always_an_algorithm, 0, NBC_NCOLLS);
     suite_add_tcase(suite, tc);

@@ -2,7 +2,6 @@
 #include "calls.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 const char call_too_large[] = "too large";
 
@@ -51,6 +50,9 @@ bool arguments_make(struct arguments *a, const struct call *call)
 {
     int64_t size = call->bytes % 8 ? 1 : 8; /* numbers where they fit */
     *a = (struct arguments){.call = *call};
+    a->has_nodes = call->ppn > 1 && call->ppn < call->size;
+    if (a->has_nodes)
+        a->nodes = nbc_nodes_blocks(call->size, call->ppn);
     for (int i = 0; i < NBC_TYPE_FIRST_PEER; i++)
         a->types[i] = (struct nbc_type){size, size, 0, size, true};
     a->types[NBC_TYPE_BYTE] = (struct nbc_type){1, 1, 0, 1, true};
@@ -179,18 +181,21 @@ static bool add_rank(struct program *p, const struct arguments *a, const struct 
     return good;
 }
 
-/* The largest of a few ranks' schedules. */
+/* Operations of all ranks: the root's, and those of others as some have them in the mean. */
 static int64_t guess_ops(const struct arguments *a, const struct nbc_alg *alg)
 {
-    int size = a->call.size, sample[] = {1 % size, size / 2, size - 1};
-    int64_t most = 0;
-    for (int i = 0; i < 3; i++) {
+    enum { SAMPLE = 32 };
+    int64_t size = a->call.size, sum = 0, roots = 0;
+    for (int i = 0; i <= SAMPLE; i++) {
         struct own own;
-        struct nbc_sched *s = build(a, alg, sample[i], &own);
-        most = s && s->nops > most ? s->nops : most;
+        int64_t rank = i < SAMPLE ? (i * 2654435761LL + 1) % size : a->call.root;
+        struct nbc_sched *s = build(a, alg, (int)rank, &own);
+        int64_t nops = s ? s->nops : 0;
         nbc_sched_free(s);
+        sum += i < SAMPLE ? nops : 0;
+        roots = nops;
     }
-    return most;
+    return roots + sum * size / SAMPLE;
 }
 
 struct program *call_program(const struct arguments *a, const struct nbc_alg *alg,
@@ -200,7 +205,7 @@ struct program *call_program(const struct arguments *a, const struct nbc_alg *al
     enum symmetry symmetry = limits->no_symmetry ? NONE : symmetry_of(a, alg);
     int nranks = symmetry == NONE ? size : 1;
     *wrong = call_too_large;
-    if (limits->ops && guess_ops(a, alg) * nranks > limits->ops)
+    if (limits->ops && guess_ops(a, alg) * nranks / size > limits->ops)
         return NULL;
     struct program *p = program_new(size, symmetry);
     *wrong = p ? NULL : "no memory";

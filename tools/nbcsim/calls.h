@@ -5,6 +5,7 @@
 #define NBCSIM_CALLS_H
 
 #include "engine.h"
+#include "nodes.h"
 #include "select.h"
 
 struct call {

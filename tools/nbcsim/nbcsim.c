@@ -273,7 +273,7 @@ static bool draw(const struct options *o)
         fprintf(gnuplot,
                 "$d using (strcol(2) eq '%s' ? $%d : NaN):5 with lines title '%s' noenhanced,",
                 name, column, name);
-    fprintf(gnuplot, "$d using ($6 ? $%d : NaN):5 with points pt 7 title 'chosen'\n", column);
+    fprintf(gnuplot, "$d using ($6 > 0 ? $%d : NaN):5 with points pt 7 title 'chosen'\n", column);
     free(data);
     return pclose(gnuplot) == 0;
 }

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# nbcsim as people call it, and nbctune --loggp, whose output it reads.
+
+. "$(dirname "$0")/../lib.sh"
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+sim=tools/nbcsim/nbcsim
+
+# shows NAME PATTERN COMMAND...: the command succeeds and says that.
+shows()
+{
+    local name=$1 pattern=$2 output status
+    shift 2
+    output=$("$@" 2>&1)
+    status=$?
+    [ $status = 0 ] && grep -qE -- "$pattern" <<<"$output"
+    result $? "$name"
+    [ $status = 0 ] || comment "status $status"
+    grep -qE -- "$pattern" <<<"$output" || comment "$output"
+}
+
+# refuses NAME PATTERN COMMAND...: status 2, and a line that says why.
+refuses()
+{
+    local name=$1 pattern=$2 output status
+    shift 2
+    output=$("$@" 2>&1 >/dev/null)
+    status=$?
+    [ $status = 2 ] && grep -qE -- "$pattern" <<<"$output"
+    result $? "$name"
+    grep -qE -- "$pattern" <<<"$output" || comment "status $status: $output"
+}
+
+# L 2500, o 1500, G 6 ns: 5500 + 7 × 6 a message, three of them
+shows "a binomial broadcast of 8 bytes on 8 ranks" 'binomial +16\.63 ' \
+    $sim -n 8 -b 8 --network infiniband bcast:binomial
+shows "a parameter changed" 'binomial +9\.13 ' $sim -n 8 -b 8 --set L=0 bcast:binomial
+shows "the chosen one is marked" '^\* ' $sim -n 8 -b 8 allreduce
+shows "a large run of one rank for all" 'ring ' $sim -n 65536 -b 64K allgather:ring
+shows "JSON" '"name": "ring", "chosen": (true|false), "seconds": ' $sim -n 8 --json allgather
+shows "regret" '^[0-9]+ calls, [0-9]+ judged' $sim -n 2..16 -b 8,64K --regret bcast
+shows "the critical path" 'waited' $sim -n 8 --path bcast
+shows "nodes" '^. nodes +[0-9]' $sim -n 16 --ppn 4 bcast
+shows "the cost of building" 'binomial ' $sim --build-cost -n 1024 bcast:binomial
+shows "GOAL" '^l1: send 8b to ' $sim -n 4 --goal - bcast:binomial
+shows "networks" 'slingshot' $sim --networks
+refuses "a collective that is none" 'allredeuce' $sim allredeuce
+refuses "an algorithm that is none" 'bcast:ring' $sim bcast:ring
+refuses "a network that is none" 'neither a network' $sim --network nowhere bcast
+refuses "a list that is none" '' $sim -n 4,x bcast
+refuses "two calls for --goal" 'one call' $sim -n 4,8 --goal - bcast
+if command -v gnuplot >/dev/null; then
+    expect "a picture" $sim -n 2..64 --plot "$scratch/x.svg" bcast
+    grep -q '<svg' "$scratch/x.svg"
+    result $? "it is there"
+fi
+
+mpi_command 2 '' '' "$PWD/tools/nbctune" --loggp
+guarded 120 "$scratch/machine" "${launch[@]}"
+result $? "nbctune --loggp"
+for key in L o g G within.L reduce copy ppn; do
+    grep -qE "^$key = [0-9.e+-]+$" "$scratch/machine"
+    result $? "it tells $key"
+done
+shows "nbcsim reads what it wrote" 'binomial ' $sim -n 2 --network "$scratch/machine" bcast:binomial
+
+finish

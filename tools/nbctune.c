@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* nbctune --loggp: measures the LogGP parameters of this MPI and machine, for nbcsim. Rank 0
+ * measures with a rank on its own node, and with one on another node if there is one.
+ *
+ * The method is that of Hoefler, Lichei, Rehm, "Low-overhead LogGP parameter assessment for modern
+ * interconnection networks", 2007: from the time of n ping-pongs in a row with a pause of the
+ * sender between its messages follow o, g and G without flooding the network. PRTT(n, d, s) is the
+ * time from the first of n messages of s bytes, d apart, to the answer to the last:
+ *
+ *   PRTT(1, 0, s) = 2 (L + 2o + (s − 1) G)
+ *   PRTT(n, 0, s) = PRTT(1, 0, s) + (n − 1) G_all,   G_all = g + (s − 1) G
+ *   PRTT(n, d, s) = PRTT(1, 0, s) + (n − 1) (o + d)  for d > G_all */
+#include <mpi.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRAIN = 16, REPEATS = 40, LEAST_REPEATS = 10, WARM_UP = 3, TAG = 1 };
+
+static const int sizes[] = {1, 64, 512, 4096, 16384, 65536, 262144, 1048576};
+enum { NSIZES = sizeof sizes / sizeof *sizes };
+
+static char *data;
+
+static void pause_for(double seconds)
+{
+    double until = MPI_Wtime() + seconds;
+    while (seconds > 0 && MPI_Wtime() < until)
+        ;
+}
+
+/* One PRTT(n, d, s), at rank 0; the peer answers the last message. */
+static double train_once(int peer, bool first, int n, double d, int bytes)
+{
+    double from = MPI_Wtime();
+    for (int i = 0; i < n; i++) {
+        if (first) {
+            if (i > 0)
+                pause_for(d);
+            MPI_Send(data, bytes, MPI_CHAR, peer, TAG, MPI_COMM_WORLD);
+        } else {
+            MPI_Recv(data, bytes, MPI_CHAR, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+    }
+    if (first)
+        MPI_Recv(data, bytes, MPI_CHAR, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    else
+        MPI_Send(data, bytes, MPI_CHAR, peer, TAG, MPI_COMM_WORLD);
+    return MPI_Wtime() - from;
+}
+
+/* The least of several: all that disturbs makes it longer. */
+static double train(int peer, bool first, int n, double d, int bytes)
+{
+    double least = 0;
+    int repeats = bytes > 65536 ? LEAST_REPEATS : REPEATS;
+    for (int i = -WARM_UP; i < repeats; i++) {
+        double time = train_once(peer, first, n, d, bytes);
+        if (i == 0 || (i > 0 && time < least))
+            least = time;
+    }
+    return least;
+}
+
+struct loggp {
+    double L, o, g, G; /* seconds */
+};
+
+/* Slope and intercept of G_all over s − 1, each point weighted by 1/y so that small ones count. */
+static void fit(const double *x, const double *y, int n, double *slope, double *intercept)
+{
+    double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0;
+    for (int i = 0; i < n; i++) {
+        double weight = 1 / (y[i] * y[i]);
+        w += weight;
+        wx += weight * x[i];
+        wy += weight * y[i];
+        wxx += weight * x[i] * x[i];
+        wxy += weight * x[i] * y[i];
+    }
+    *slope = (w * wxy - wx * wy) / (w * wxx - wx * wx);
+    *intercept = (wy - *slope * wx) / w;
+}
+
+static double at_least(double value, double least)
+{
+    return value > least ? value : least;
+}
+
+/* All parameters between the caller and its peer. The second of the two helps, and gets what the
+ * first has found. */
+static struct loggp measure(int peer, bool first)
+{
+    struct loggp p;
+    double x[NSIZES], y[NSIZES], ping = 0;
+    for (int i = 0; i < NSIZES; i++) {
+        double one = train(peer, first, 1, 0, sizes[i]);
+        double many = train(peer, first, TRAIN, 0, sizes[i]);
+        x[i] = sizes[i] - 1;
+        y[i] = at_least((many - one) / (TRAIN - 1), 1e-9);
+        if (i == 0)
+            ping = one;
+    }
+    fit(x, y, NSIZES, &p.G, &p.g);
+    p.G = at_least(p.G, 0);
+    p.g = at_least(p.g, 0);
+    double pause = 2 * ping; /* longer than any gap */
+    double spaced = train(peer, first, TRAIN, pause, 1);
+    p.o = at_least((spaced - ping) / (TRAIN - 1) - pause, 1e-9);
+    p.L = at_least(ping / 2 - 2 * p.o, 0);
+    return p;
+}
+
+/* --- the processor
+ * ------------------------------------------------------------------------------*/
+
+enum { WORK = 262144 };
+
+static double per_byte(bool reduces)
+{
+    static double from[WORK / sizeof(double)], to[WORK / sizeof(double)];
+    double least = 0;
+    int n = WORK / sizeof(double);
+    for (int i = 0; i < n; i++)
+        from[i] = to[i] = 1;
+    for (int i = 0; i < LEAST_REPEATS; i++) {
+        double begin = MPI_Wtime();
+        if (reduces)
+            MPI_Reduce_local(from, to, n, MPI_DOUBLE, MPI_SUM);
+        else
+            memcpy(to, from, sizeof to);
+        double time = MPI_Wtime() - begin;
+        if (i == 0 || time < least)
+            least = time;
+        from[i] = to[n - 1 - i]; /* what was done is used */
+    }
+    return least / WORK;
+}
+
+/* --- who is where
+ * -------------------------------------------------------------------------------*/
+
+static bool same_name(int rank, int other)
+{
+    char names[2][MPI_MAX_PROCESSOR_NAME + 1] = {"", ""};
+    int length;
+    MPI_Get_processor_name(names[0], &length);
+    memcpy(names[1], names[0], sizeof names[0]);
+    MPI_Bcast(names[1], sizeof names[1], MPI_CHAR, other, MPI_COMM_WORLD);
+    int same = strcmp(names[0], names[1]) == 0;
+    MPI_Bcast(&same, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    (void)rank;
+    return same;
+}
+
+static void print(const char *prefix, const struct loggp *p)
+{
+    printf("%sL = %.6g\n%so = %.6g\n%sg = %.6g\n%sG = %.6g\n", prefix, p->L * 1e9, prefix,
+           p->o * 1e9, prefix, p->g * 1e9, prefix, p->G * 1e9);
+}
+
+/* Between ranks 0 and `other`; the others wait. */
+static struct loggp measure_pair(int rank, int other)
+{
+    struct loggp p = {0};
+    if (rank == 0)
+        p = measure(other, true);
+    else if (rank == other)
+        p = measure(0, false);
+    MPI_Barrier(MPI_COMM_WORLD);
+    return p;
+}
+
+/* The ranks that have this rank's processor name, from rank 0's point of view. */
+static int ranks_on_node(int rank, int size)
+{
+    int count = 0;
+    for (int other = 0; other < size; other++)
+        count += same_name(rank, other);
+    return count;
+}
+
+static int loggp(int rank, int size)
+{
+    int ppn = ranks_on_node(rank, size), away = -1, near = -1;
+    for (int other = size - 1; other > 0; other--) {
+        if (same_name(rank, other))
+            near = other;
+        else
+            away = other;
+    }
+    struct loggp within = {0}, between = {0};
+    if (near > 0)
+        within = measure_pair(rank, near);
+    if (away > 0)
+        between = measure_pair(rank, away);
+    if (rank > 0)
+        return 0;
+    if (near < 0)
+        within = between;
+    if (away < 0) {
+        printf("# all ranks were on one node: what is between nodes is what is within\n");
+        between = within;
+    }
+    print("", &between);
+    print("within.", &within);
+    printf("reduce = %.6g\ncopy = %.6g\n", per_byte(true) * 1e9, per_byte(false) * 1e9);
+    printf("ppn = %d\n", away < 0 ? 1 : ppn);
+    return 0;
+}
+
+static const struct mode {
+    const char *option;
+    int (*run)(int rank, int size);
+    int least_ranks;
+    const char *meaning;
+} modes[] = {
+    {"--loggp", loggp, 2,
+     "measure the parameters of the LogGP model, as nbcsim --network reads them"},
+};
+
+enum { NMODES = sizeof modes / sizeof *modes };
+
+static int explain(FILE *out)
+{
+    fprintf(out, "usage: mpiexec -n RANKS nbctune MODE\n");
+    for (int i = 0; i < NMODES; i++)
+        fprintf(out, "  %-10s %s (%d ranks or more)\n", modes[i].option, modes[i].meaning,
+                modes[i].least_ranks);
+    return out == stderr ? 2 : 0;
+}
+
+static int run(int argc, char **argv, int rank, int size)
+{
+    bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
+    for (int i = 0; i < NMODES && argc == 2; i++) {
+        if (strcmp(argv[1], modes[i].option) != 0)
+            continue;
+        if (size >= modes[i].least_ranks)
+            return modes[i].run(rank, size);
+        if (rank == 0)
+            fprintf(stderr, "nbctune: %s wants %d ranks\n", argv[1], modes[i].least_ranks);
+        return 2;
+    }
+    if (rank > 0)
+        return help ? 0 : 2;
+    return explain(help ? stdout : stderr);
+}
+
+int main(int argc, char **argv)
+{
+    int rank, size;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    data = calloc(1, (size_t)sizes[NSIZES - 1]);
+    int status = 1;
+    if (data)
+        status = run(argc, argv, rank, size);
+    else
+        fprintf(stderr, "nbctune: no memory\n");
+    free(data);
+    MPI_Finalize();
+    return status;
+}
