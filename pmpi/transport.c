@@ -41,15 +41,23 @@ static int make_large(int64_t count, MPI_Datatype type, MPI_Datatype *large)
     return error ? error : NEXT(Type_commit)(large);
 }
 
-static int post_large(const struct nbc_request *r, bool sends, void *addr, int64_t count,
-                      MPI_Datatype type, int peer, MPI_Request *request)
+static int post(bool sends, void *addr, int n, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+                MPI_Request *request)
 {
+    return sends ? NEXT(Isend)(addr, n, type, peer, tag, comm, request)
+                 : NEXT(Irecv)(addr, n, type, peer, tag, comm, request);
+}
+
+static int post_any(bool sends, void *addr, int64_t count, MPI_Datatype type, int peer, int tag,
+                    MPI_Comm comm, MPI_Request *request)
+{
+    if (count <= INT_MAX)
+        return post(sends, addr, (int)count, type, peer, tag, comm, request);
     MPI_Datatype large;
     int error = make_large(count, type, &large);
     if (error)
         return error;
-    error = sends ? NEXT(Isend)(addr, 1, large, peer, r->tag, r->comm, request)
-                  : NEXT(Irecv)(addr, 1, large, peer, r->tag, r->comm, request);
+    error = post(sends, addr, 1, large, peer, tag, comm, request);
     NEXT(Type_free)(&large);
     return error;
 }
@@ -58,10 +66,8 @@ static int send(void *self, uintptr_t addr, int64_t count, int type, int peer, n
 {
     const struct nbc_request *r = self;
     MPI_Request request;
-    int error = count <= INT_MAX ? NEXT(Isend)((void *)addr, (int)count, r->types[type]->handle, peer,
-                                               r->tag, r->comm, &request)
-                                 : post_large(r, true, (void *)addr, count, r->types[type]->handle, peer,
-                                              &request);
+    int error = post_any(true, (void *)addr, count, r->types[type]->handle, peer, r->tag, r->comm,
+                         &request);
     if (!error)
         store(h, request);
     return error;
@@ -71,10 +77,8 @@ static int receive(void *self, uintptr_t addr, int64_t count, int type, int peer
 {
     const struct nbc_request *r = self;
     MPI_Request request;
-    int error = count <= INT_MAX ? NEXT(Irecv)((void *)addr, (int)count, r->types[type]->handle, peer,
-                                               r->tag, r->comm, &request)
-                                 : post_large(r, false, (void *)addr, count, r->types[type]->handle, peer,
-                                              &request);
+    int error = post_any(false, (void *)addr, count, r->types[type]->handle, peer, r->tag, r->comm,
+                         &request);
     if (!error)
         store(h, request);
     return error;
@@ -227,6 +231,33 @@ static int unpack(const struct nbc_request *r, uintptr_t to, int64_t count, int 
     return 0;
 }
 
+/* One element of more bytes than MPI_Pack counts goes as a message to ourselves: an operation has no
+ * others to its own rank. An intercommunicator has no way to that rank. */
+static int copy_by_message(const struct nbc_request *r, uintptr_t dst, int64_t dcount, int dtype,
+                           uintptr_t src, int64_t scount, int stype)
+{
+    const struct nbc_context *c = r->context;
+    if (c->remote_size)
+        c = nbc_context_find(MPI_COMM_SELF);
+    if (!c)
+        return MPI_ERR_OTHER;
+    MPI_Request request[2];
+    MPI_Status statuses[2];
+    int error = post_any(false, (void *)dst, dcount, r->types[dtype]->handle, c->rank, r->tag,
+                         c->hidden, &request[0]);
+    if (error)
+        return error;
+    error = post_any(true, (void *)src, scount, r->types[stype]->handle, c->rank, r->tag, c->hidden,
+                     &request[1]);
+    if (!error) {
+        error = NEXT(Waitall)(2, request, statuses);
+        return first_error(error, statuses, 2);
+    }
+    NEXT(Cancel)(&request[0]);
+    NEXT(Wait)(&request[0], MPI_STATUS_IGNORE);
+    return error;
+}
+
 static int copy(void *self, uintptr_t dst, int64_t dcount, int dtype, uintptr_t src, int64_t scount,
                 int stype)
 {
@@ -241,6 +272,8 @@ static int copy(void *self, uintptr_t dst, int64_t dcount, int dtype, uintptr_t 
         memcpy((void *)dst, (void *)src, n);
         return 0;
     }
+    if ((!d->packed && d->size > INT_MAX) || (!s->packed && s->size > INT_MAX))
+        return copy_by_message(r, dst, dcount, dtype, src, scount, stype);
     if (d->packed)
         return pack(r, (char *)dst, src, scount, stype);
     if (s->packed)
