@@ -33,37 +33,39 @@
  * may lack is referenced weakly. */
 #ifndef NBC_TEST_LINKED
 #define WEAK(name) _Pragma(#name)
-#define WEAK_FORMS(name, nonblocking)  \
-    WEAK(weak MPI_##nonblocking)       \
-    WEAK(weak MPI_##name##_init)       \
-    WEAK(weak MPI_##name##_c)          \
-    WEAK(weak MPI_##nonblocking##_c)   \
-    WEAK(weak MPI_##name##_init_c)     \
+#define WEAK_FORMS(name, nonblocking) \
+    WEAK(weak MPI_##nonblocking)      \
+    WEAK(weak MPI_##name##_init)      \
     WEAK(weak MPIX_##name##_init)
+#define WEAK_ALL(name, nonblocking)  \
+    WEAK_FORMS(name, nonblocking)    \
+    WEAK(weak MPI_##name##_c)        \
+    WEAK(weak MPI_##nonblocking##_c) \
+    WEAK(weak MPI_##name##_init_c)
 #pragma weak nbcshim_version
 #pragma weak nbcshim_icoll_max_outstanding
 WEAK_FORMS(Barrier, Ibarrier)
-WEAK_FORMS(Bcast, Ibcast)
-WEAK_FORMS(Gather, Igather)
-WEAK_FORMS(Gatherv, Igatherv)
-WEAK_FORMS(Scatter, Iscatter)
-WEAK_FORMS(Scatterv, Iscatterv)
-WEAK_FORMS(Allgather, Iallgather)
-WEAK_FORMS(Allgatherv, Iallgatherv)
-WEAK_FORMS(Alltoall, Ialltoall)
-WEAK_FORMS(Alltoallv, Ialltoallv)
-WEAK_FORMS(Alltoallw, Ialltoallw)
-WEAK_FORMS(Reduce, Ireduce)
-WEAK_FORMS(Allreduce, Iallreduce)
-WEAK_FORMS(Reduce_scatter_block, Ireduce_scatter_block)
-WEAK_FORMS(Reduce_scatter, Ireduce_scatter)
-WEAK_FORMS(Scan, Iscan)
-WEAK_FORMS(Exscan, Iexscan)
-WEAK_FORMS(Neighbor_allgather, Ineighbor_allgather)
-WEAK_FORMS(Neighbor_allgatherv, Ineighbor_allgatherv)
-WEAK_FORMS(Neighbor_alltoall, Ineighbor_alltoall)
-WEAK_FORMS(Neighbor_alltoallv, Ineighbor_alltoallv)
-WEAK_FORMS(Neighbor_alltoallw, Ineighbor_alltoallw)
+WEAK_ALL(Bcast, Ibcast)
+WEAK_ALL(Gather, Igather)
+WEAK_ALL(Gatherv, Igatherv)
+WEAK_ALL(Scatter, Iscatter)
+WEAK_ALL(Scatterv, Iscatterv)
+WEAK_ALL(Allgather, Iallgather)
+WEAK_ALL(Allgatherv, Iallgatherv)
+WEAK_ALL(Alltoall, Ialltoall)
+WEAK_ALL(Alltoallv, Ialltoallv)
+WEAK_ALL(Alltoallw, Ialltoallw)
+WEAK_ALL(Reduce, Ireduce)
+WEAK_ALL(Allreduce, Iallreduce)
+WEAK_ALL(Reduce_scatter_block, Ireduce_scatter_block)
+WEAK_ALL(Reduce_scatter, Ireduce_scatter)
+WEAK_ALL(Scan, Iscan)
+WEAK_ALL(Exscan, Iexscan)
+WEAK_ALL(Neighbor_allgather, Ineighbor_allgather)
+WEAK_ALL(Neighbor_allgatherv, Ineighbor_allgatherv)
+WEAK_ALL(Neighbor_alltoall, Ineighbor_alltoall)
+WEAK_ALL(Neighbor_alltoallv, Ineighbor_alltoallv)
+WEAK_ALL(Neighbor_alltoallw, Ineighbor_alltoallw)
 #pragma weak MPI_Neighbor_allgather
 #pragma weak MPI_Neighbor_allgatherv
 #pragma weak MPI_Neighbor_alltoall
