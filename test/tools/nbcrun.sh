@@ -194,6 +194,23 @@ cp "$shim" "$scratch/multi/lib/some-triplet"
 prints "the library in a directory of its architecture" \
     "env LD_PRELOAD=$scratch/multi/lib/some-triplet/libnbcshim.so $app" \
     "$scratch/multi/bin/nbcrun" --print "$app"
+# One prefix, two MPIs.
+side=$scratch/side
+mkdir -p "$side/bin" "$side/lib/nbcshim/a" "$side/lib/nbcshim/b"
+cp tools/nbcrun "$side/bin"
+cp "$shim" "$side/lib/nbcshim/a"
+cp "$shim_b" "$side/lib/nbcshim/b"
+prints "side by side: the library for the program's MPI" \
+    "env LD_PRELOAD=$side/lib/nbcshim/a/libnbcshim.so $app" "$side/bin/nbcrun" --print "$app"
+prints "side by side: that of another program" \
+    "$ompi -x LD_PRELOAD=$side/lib/nbcshim/b/libnbcshim.so -n 2 $app_b" \
+    "$side/bin/nbcrun" --print "$ompi" -n 2 "$app_b"
+refuses "side by side: nothing tells which MPI" "*cannot tell for which MPI*" \
+    "$side/bin/nbcrun" --print sh -c true
+rm "$side/lib/nbcshim/b/libnbcshim.so"
+refuses "side by side: no library for the program's MPI" "*there is no nbcshim*" \
+    "$side/bin/nbcrun" --print "$app_b"
+
 prints "--version" "nbcrun (nbcshim) $VERSION" "$nbcrun" --version
 expect "--help" bash -c "$nbcrun --help | grep -q '^Usage: nbcrun'"
 
