@@ -45,7 +45,7 @@ check_directory include include
 check_directory test/unit test/unit src tools/nbcsim
 check_directory tools/nbcsim tools/nbcsim src
 check_directory test/mpi test/mpi test/mpi/common include config.h
-check_directory test/mpi/common test/mpi/common include config.h
+check_directory test/mpi/common test/mpi/common include src config.h
 
 found=$(grep -nE '# *include *[<"]mpi\.h' src/*)
 [ -z "$found" ]

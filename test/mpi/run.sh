@@ -6,7 +6,8 @@
 #   link     linked with the shared library
 #   static   linked with the static one
 #
-# NBC_TESTS=REGEX runs only the cases whose line matches; NBC_SOAK=1 gives ten times the time.
+# NBC_TESTS=REGEX runs only the cases whose line matches; NBC_SOAK=1 gives ten times the time;
+# NBC_UNDER=COMMAND runs the programs under that, valgrind for example.
 
 . "$(dirname "$0")/../lib.sh"
 
@@ -23,7 +24,7 @@ run_case() # mode program ranks variables seconds label arguments...
     local log=$scratch/log preload='' status
     [[ $name =~ ${NBC_TESTS:-.} ]] || return
     [ "$mode" != preload ] || preload="$(sanitizer_runtime) $library"
-    mpi_command "$ranks" "$preload" "$variables" "$PWD/test/mpi/$program.$mode" "$@"
+    mpi_command "$ranks" "$preload" "$variables" $NBC_UNDER "$PWD/test/mpi/$program.$mode" "$@"
     guarded "$limit" "$log" "${launch[@]}"
     status=$?
     result "$status" "$name"
