@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# make install: what lies where, the installed library and programs work, and every command of README
+# runs; make uninstall takes all away. Documents: man pages have no mistakes, links lead somewhere.
+
+. "$(dirname "$0")/../lib.sh"
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+for name in ${!NBCSHIM*}; do
+    unset "$name"
+done
+prefix=$scratch/prefix
+
+# --- documents ------------------------------------------------------------------------------------
+
+if command -v mandoc >/dev/null; then
+    for page in "$srcdir"/doc/*.[1-8]; do
+        # Pages of the MPI, and those of another section, need not be there.
+        output=$(mandoc -T lint -W warning "$page" 2>&1)
+        [ -z "$output" ]
+        result $? "$(basename "$page") has no mistakes"
+        [ -z "$output" ] || comment "$output"
+    done
+else
+    echo "ok $((cases += 1)) - man pages # SKIP no mandoc"
+fi
+
+dead=
+for page in "$srcdir"/doc/*.md; do
+    for link in $(grep -o '](\([^)#:]*\)' "$page" | sed 's/](//'); do
+        case $link in
+        http* | pictures/*) ;; # make doc-pictures
+        *) [ -e "$srcdir/doc/$link" ] || dead="$dead $(basename "$page"):$link" ;;
+        esac
+    done
+done
+for file in $(grep -oE '\b(doc|examples|test|src|include)/[a-z0-9_/.]+\.(md|c|h|sh|in)\b' "$srcdir/README"); do
+    [ -e "$srcdir/$file" ] || dead="$dead README:$file"
+done
+[ -z "$dead" ]
+result $? "links of documents lead somewhere"
+[ -z "$dead" ] || comment "dead:$dead"
+
+# --- installing -----------------------------------------------------------------------------------
+
+# With the directories given to make: libtool links again for them, and the test needs no configure.
+directories="prefix=$prefix exec_prefix=$prefix libdir=$prefix/lib"
+unset MAKEFLAGS MFLAGS MAKELEVEL
+expect "make install" ${MAKE:-make} install $directories
+for file in bin/nbcrun bin/nbcinfo bin/nbcbench include/nbcshim.h lib/libnbcshim.so.0 lib/libnbcshim.a \
+    lib/pkgconfig/nbcshim.pc lib/modulefiles/nbcshim share/man/man1/nbcrun.1 share/man/man1/nbcinfo.1 \
+    share/man/man1/nbcbench.1 share/man/man7/nbcshim.7; do
+    expect "$file is installed" test -e "$prefix/$file"
+done
+[ "$(objdump -p "$prefix/lib/libnbcshim.so" | awk '$1 == "SONAME" { print $2 }')" = libnbcshim.so.0 ]
+result $? "the SONAME is libnbcshim.so.0"
+! grep -n '@' "$prefix/lib/modulefiles/nbcshim"
+result $? "the module file has its directories"
+
+# --- the commands of README -----------------------------------------------------------------------
+
+# Stand-ins under the names that README uses: the MPI of this tree, with what a test run needs.
+mkdir "$scratch/bin" "$scratch/work"
+mpi_command 2 "" "" true
+cat >"$scratch/bin/mpiexec" <<END
+#!/bin/sh
+[ "\$1" != --version ] || exec ${launch[0]} --version
+exec ${launch[@]:0:${#launch[@]}-3} "\$@"
+END
+printf '#!/bin/sh\nexec %s "$@"\n' "$MPICC" >"$scratch/bin/mpicc"
+# nbcshim.pc names the prefix of configure.
+printf '#!/bin/sh\nexec %s --define-variable=prefix=%s "$@"\n' "$(command -v pkg-config)" "$prefix" \
+    >"$scratch/bin/pkg-config"
+chmod +x "$scratch"/bin/*
+cat >"$scratch/work/app.c" <<'END'
+#include <nbcshim.h>
+int main(int argc, char **argv)
+{
+    int one = 1, sum = 0, size;
+    MPI_Request request;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Allreduce_init(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Request_free(&request);
+    MPI_Finalize();
+    return sum != size;
+}
+END
+export PATH=$scratch/bin:$prefix/bin:$PATH
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
+
+# Lines that are commands: indented, with an explanation behind two blanks or more at most.
+commands()
+{
+    sed -nE 's/^ {4,}//; s/ {2,}.*//
+        /^([A-Z_]+=[^ ]+ )*(nbcrun|nbcc|nbcinfo|nbcbench|mpicc|mpiexec|make|man|\.\/configure|\.\/quickstart)( |$)/p' \
+        "$srcdir/README" | sort -u
+}
+
+run_command()
+{
+    case $1 in
+    ./quickstart) bash -n "$srcdir/quickstart" ;;
+    ./quickstart\ *) grep -q "^${1#* })" "$srcdir/quickstart" ;;
+    ./configure*)
+        command -v mpicc.openmpi >/dev/null || return 0
+        (mkdir -p "$scratch/configure" && cd "$scratch/configure" &&
+            $(cd "$srcdir" && pwd)/configure -q --no-create --enable-option-checking=fatal ${1#* })
+        ;;
+    make\ install) ;; # done above
+    man\ *)
+        for page in $(echo "${1#man }" | tr , ' '); do
+            ls "$prefix"/share/man/man?/"$page".? || return 1
+        done
+        ;;
+    *) (cd "$scratch/work" && guarded 60 "$scratch/log" bash -c "$1") ;;
+    esac
+}
+
+expect "a program is linked with the installed library" bash -c \
+    "cd '$scratch/work' && mpicc app.c -o app \$(pkg-config --cflags --libs nbcshim)"
+count=0
+while read -r line <&3; do
+    count=$((count + 1))
+    run_command "$line" >"$scratch/output" 2>&1
+    status=$?
+    result $status "README: $line"
+    [ $status = 0 ] || comment "$(cat "$scratch/output" "$scratch/log" 2>/dev/null)"
+done 3< <(commands)
+[ $count -ge 15 ]
+result $? "README has commands: $count"
+expect "the trace that README speaks of has been written" test -s "$scratch/work/trace.json"
+
+# --- uninstalling ---------------------------------------------------------------------------------
+
+expect "make uninstall" ${MAKE:-make} uninstall $directories
+left=$(find "$prefix" -type f -o -type l)
+[ -z "$left" ]
+result $? "make uninstall leaves nothing"
+[ -z "$left" ] || comment "$left"
+
+finish
