@@ -469,10 +469,18 @@ static void end_run(struct sim *sim, struct sim_rank *r)
     sim->nwaiting++;
 }
 
+static void count_crowd(struct sim_rank *r)
+{
+    if (r->exec.ninflight > r->crowd)
+        r->crowd = r->exec.ninflight;
+}
+
 static void step(struct sim *sim, struct sim_rank *r)
 {
     if (r->live) {
-        if (nbc_exec_poll(&r->exec))
+        bool complete = nbc_exec_poll(&r->exec);
+        count_crowd(r);
+        if (complete)
             end_run(sim, r);
         return;
     }
@@ -483,7 +491,9 @@ static void step(struct sim *sim, struct sim_rank *r)
     sim->nwaiting--;
     sim->nlive++;
     sim->ncompleted++;
-    if (nbc_exec_start(&r->exec))
+    bool complete = nbc_exec_start(&r->exec);
+    count_crowd(r);
+    if (complete)
         end_run(sim, r);
 }
 

@@ -75,6 +75,7 @@ struct sim_rank {
     int64_t start;        /* round */
     int run;
     bool live, told; /* started and not complete; has been handed an error */
+    int crowd;       /* most messages that were under way at once */
     int local, group;
 };
 

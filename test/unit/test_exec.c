@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bytes.h"
 #include "cases.h"
 #include "unit.h"
 
@@ -449,6 +450,56 @@ START_TEST(any_call_may_fail)
 }
 END_TEST
 
+/* --- windows --- */
+
+/* Algorithms that hold their messages back: how many a rank has under way at once, at most. */
+static const struct window {
+    enum nbc_coll coll;
+    const char *name;
+    int most;
+} windows[] = {
+    {NBC_GATHER, "windowed", NBC_WINDOW},
+    {NBC_GATHERV, "windowed", NBC_WINDOW},
+    {NBC_SCATTER, "windowed", NBC_WINDOW},
+    {NBC_SCATTERV, "windowed", NBC_WINDOW},
+    {NBC_ALLTOALL, "throttled", 2 * NBC_WINDOW},
+    {NBC_ALLTOALLV, "throttled", 2 * NBC_WINDOW},
+    {NBC_ALLTOALLW, "throttled", 2 * NBC_WINDOW},
+    {NBC_ALLTOALL, "pairwise", 3}, /* the receive of the next step is posted */
+    {NBC_ALLTOALLV, "pairwise", 3},
+    {NBC_ALLTOALLW, "pairwise", 3},
+};
+
+START_TEST(a_window_holds_messages_back)
+{
+    const struct window *window = &windows[_i];
+    struct test_case c = {.alg = nbc_alg_by_name(window->coll, window->name),
+                          .size = 40,
+                          .count = 1,
+                          .even = true,
+                          .seed = 3};
+    need(c.alg);
+    for (int in_place = 0; in_place < 2; in_place++) {
+        c.in_place = in_place;
+        case_normalize(&c);
+        struct world *w = world_new(&c);
+        ck_assert_msg(!world_build(w), "%s", w->text);
+        struct sim_config config = {.seed = 7, .rendezvous = true, .jitter = 3};
+        struct sim *sim = sim_new(&config);
+        world_start(w, sim);
+        const char *wrong = sim_run(sim);
+        ck_assert_msg(!wrong, "%s", wrong);
+        int crowd = 0;
+        for (int id = 0; id < w->n; id++)
+            crowd = w->ranks[id].crowd > crowd ? w->ranks[id].crowd : crowd;
+        ck_assert_msg(crowd <= window->most, "%s:%s has %d messages under way, not %d",
+                      nbc_coll_name(window->coll), window->name, crowd, window->most);
+        sim_free(sim);
+        world_free(w);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("exec");
@@ -467,6 +518,7 @@ int main(void)
     tcase_add_test(tc, an_error_of_a_reduction_or_a_send_later_on);
     tcase_add_test(tc, an_error_of_a_message_ends_the_run);
     tcase_add_test(tc, a_failed_run_can_be_started_again);
+    tcase_add_loop_test(tc, a_window_holds_messages_back, 0, sizeof windows / sizeof *windows);
     suite_add_tcase(suite, tc);
     add_for_each_row(suite, any_call_may_fail);
     return run_suite(suite);
