@@ -7,7 +7,7 @@ scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 tools=$srcdir/test/tools
 ranks=3
-calls="Allreduce_init 1 Barrier 1 Comm_dup 1 Comm_free 1 Iallreduce 4 Ibarrier 2 Isend 1 Recv 1"
+calls="Allreduce_init 1 Barrier 1 Comm_dup 1 Comm_free 1 Finalize 1 Iallreduce 4 Ibarrier 2 Isend 1 Recv 1"
 calls="$calls Request_free 1 Start 4 Wait 8 Waitall 1"
 
 compile() # arguments...

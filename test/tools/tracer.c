@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A tool as profilers are: it defines MPI_ functions, counts their calls, and calls PMPI_. At
- * MPI_Finalize every rank adds one line to the file that TRACER_LOG names (launchers mix the lines
- * of several ranks up), which TRACER begins:
+/* A tool as profilers are: it defines MPI_ functions, counts their calls, and calls PMPI_. At its
+ * end every rank that has made such calls adds one line to the file that TRACER_LOG names
+ * (launchers mix the lines of several ranks up), which TRACER begins:
  *
  *     tracer rank 0: Allreduce_init 2 Comm_dup 1 ...
  *
@@ -35,19 +35,30 @@ static const char *const names[] = {
 };
 
 static int counts[NTRACED]; /* of a single-threaded program */
+static int rank = -1;
+
+static void called(enum traced function)
+{
+    counts[function]++;
+    if (rank < 0)
+        PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+}
 
 #define TRACED(name, params, args) \
     int MPI_##name params          \
     {                              \
-        counts[COUNT_##name]++;    \
+        called(COUNT_##name);      \
         return PMPI_##name args;   \
     }
 #include "tracer.def"
 #undef TRACED
 
-static void print(int rank)
+/* Not in MPI_Finalize: some Fortran bindings call PMPI_Finalize. */
+static void __attribute__((destructor)) print(void)
 {
     char line[1000];
+    if (rank < 0)
+        return;
     int n = snprintf(line, sizeof line, TRACER " rank %d:", rank);
     for (int i = 0; i < NTRACED; i++)
         if (counts[i] > 0)
@@ -58,12 +69,4 @@ static void print(int rank)
     if (file < 0 || write(file, line, n) != n)
         perror("TRACER_LOG");
     close(file);
-}
-
-int MPI_Finalize(void)
-{
-    int rank;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    print(rank);
-    return PMPI_Finalize();
 }

@@ -1,0 +1,115 @@
+# Which collectives the MPI's Fortran binding lacks.
+
+# The names of pmpi/fortran.def.
+m4_define([NBC_FORTRAN_NAMES], [
+    ibarrier ibcast igather igatherv iscatter iscatterv iallgather iallgatherv ialltoall
+    ialltoallv ialltoallw ireduce iallreduce ireduce_scatter_block ireduce_scatter iscan iexscan
+    ineighbor_allgather ineighbor_allgatherv ineighbor_alltoall ineighbor_alltoallv
+    ineighbor_alltoallw
+    barrier_init bcast_init gather_init gatherv_init scatter_init scatterv_init allgather_init
+    allgatherv_init alltoall_init alltoallv_init alltoallw_init reduce_init allreduce_init
+    reduce_scatter_block_init reduce_scatter_init scan_init exscan_init neighbor_allgather_init
+    neighbor_allgatherv_init neighbor_alltoall_init neighbor_alltoallv_init
+    neighbor_alltoallw_init
+])
+
+# NBC_PROBE_FORTRAN
+# Sets MPIFC and NBC_FORTRAN_LACKS, and defines NBC_FORTRAN, and NBC_FORTRAN_NAME as 1 or 0 for every
+# name. Nothing of it is needed: without a Fortran compiler for this MPI there are no entry points
+# and no modules. HAVE_FORTRAN, HAVE_FORTRAN_F08 tell the makefile.
+AC_DEFUN([NBC_PROBE_FORTRAN], [
+AC_ARG_VAR([MPIFC], [the MPI's Fortran compiler wrapper; no: leave Fortran out])
+AS_IF([test -z "$MPIFC"],
+    [MPIFC=`AS_ECHO(["$MPICC"]) | sed 's/ .*//; s,mpicc\([[^/]]*\)$,mpifort\1,'`])
+
+# Fortran wants no config header in front, so that these programs are compiled by hand.
+nbc_fortran_links ()
+{
+    rm -f conftest conftest.f90
+    cat >conftest.f90
+    $MPIFC conftest.f90 -o conftest $LIBS >conftest.err 2>&1 && test -s conftest
+}
+
+# The same as nbc_probe of nbc_probe.m4, in Fortran: how the compiler spells names is its own affair.
+nbc_fortran_calls ()
+{
+    {
+        echo "program nbc"
+        for nbc_name in $[]*; do echo "external :: mpi_$nbc_name"; done
+        for nbc_name in $[]*; do echo "call mpi_$nbc_name()"; done
+        echo "end program"
+    } | nbc_fortran_links
+}
+
+nbc_probe_fortran ()
+{
+    nbc_found="$[]*"
+    while test -n "$nbc_found"; do
+        nbc_fortran_calls $nbc_found && return
+        nbc_undefined=`tr '[[A-Z]]' '[[a-z]]' <conftest.err |
+            sed -n '/undefined/s/.*[[^a-z0-9_]]mpi_\([[a-z0-9_]]*[[a-z0-9]]\).*/\1/p'`
+        nbc_kept=
+        for nbc_name in $nbc_found; do
+            case " "`echo $nbc_undefined`" " in
+            *" $nbc_name "*) ;;
+            *) nbc_kept="$nbc_kept $nbc_name" ;;
+            esac
+        done
+        test "$nbc_kept" != "$nbc_found" || break
+        nbc_found=$nbc_kept
+    done
+    nbc_found=
+    for nbc_candidate in $[]*; do
+        nbc_fortran_calls $nbc_candidate && nbc_found="$nbc_found $nbc_candidate"
+    done
+}
+
+nbc_save_CPPFLAGS=$CPPFLAGS
+CPPFLAGS="$CPPFLAGS $MPI_CPPFLAGS"
+AC_MSG_CHECKING([for the MPI's Fortran compiler])
+nbc_fortran=no
+AS_IF([test "$MPIFC" != no && AS_ECHO(["program nbc
+include 'mpif.h'
+integer :: error
+call mpi_init(error)
+end program"]) | nbc_fortran_links],
+    [AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>]],
+        [[char same[sizeof(MPI_Fint) == sizeof(int) ? 1 : -1]; (void)same;]])],
+        [nbc_fortran=yes])])
+CPPFLAGS=$nbc_save_CPPFLAGS
+AS_IF([test $nbc_fortran = yes], [AC_MSG_RESULT([$MPIFC])], [AC_MSG_RESULT([none]); MPIFC=no])
+
+nbc_f08=no
+NBC_FORTRAN_LACKS=
+AS_IF([test $nbc_fortran = yes], [
+    AS_ECHO(["program nbc
+use mpi_f08
+type(MPI_Comm) :: comm
+comm = MPI_COMM_WORLD
+end program"]) | nbc_fortran_links && nbc_f08=yes
+    AC_MSG_CHECKING([which functions its Fortran binding lacks])
+    nbc_probe_fortran m4_normalize(NBC_FORTRAN_NAMES)
+    for nbc_name in m4_normalize(NBC_FORTRAN_NAMES); do
+        case " $nbc_found " in
+        *" $nbc_name "*) ;;
+        *) NBC_FORTRAN_LACKS="$NBC_FORTRAN_LACKS $nbc_name" ;;
+        esac
+    done
+    AC_MSG_RESULT([`echo $NBC_FORTRAN_LACKS | wc -w`])
+    AS_IF([test -n "$NBC_FORTRAN_LACKS"],
+        [AC_DEFINE([NBC_FORTRAN], [1], [Define to 1 where the MPI's Fortran binding lacks any.])])])
+m4_foreach_w([NBC_name], m4_defn([NBC_FORTRAN_NAMES]),
+    [AH_TEMPLATE([NBC_FORTRAN_]m4_toupper(m4_defn([NBC_name])),
+        [1 if the MPI's Fortran binding lacks mpi_]m4_defn([NBC_name])[, else 0.])])dnl
+for nbc_name in m4_normalize(NBC_FORTRAN_NAMES); do
+    nbc_upper=`AS_ECHO([$nbc_name]) | tr '[[a-z]]' '[[A-Z]]'`
+    case " $NBC_FORTRAN_LACKS " in
+    *" $nbc_name "*) AC_DEFINE_UNQUOTED([NBC_FORTRAN_$nbc_upper], [1]) ;;
+    *) AC_DEFINE_UNQUOTED([NBC_FORTRAN_$nbc_upper], [0]) ;;
+    esac
+done
+rm -f conftest*
+AC_SUBST([NBC_FORTRAN_LACKS])
+AM_CONDITIONAL([HAVE_FORTRAN], [test $nbc_fortran = yes])
+AM_CONDITIONAL([HAVE_FORTRAN_F08], [test $nbc_f08 = yes])
+])

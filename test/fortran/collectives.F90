@@ -1,0 +1,369 @@
+! SPDX-License-Identifier: MIT
+! Every collective, nonblocking and persistent, from Fortran, with results that are checked.
+!
+! BINDING: 1 for mpif.h, 2 for the module mpi, 3 for mpi_f08. MODULE: use nbcshim's module too.
+! NO_NONBLOCKING, NO_PERSISTENT leave out what the MPI's binding does not have.
+#if BINDING == 3
+#define HANDLE(name) type(name)
+#define IERR
+#else
+#define HANDLE(name) integer
+#define IERR , error
+#endif
+
+module setting
+#if BINDING == 2
+  use mpi
+#elif BINDING == 3
+  use mpi_f08
+#endif
+#if defined(MODULE) && BINDING == 3
+  use nbcshim_f08
+#elif defined(MODULE)
+  use nbcshim
+#endif
+  implicit none
+#if BINDING == 1
+  include 'mpif.h'
+#endif
+  integer, parameter :: most = 64
+  integer :: rank, size, error, failures = 0
+  integer :: left, right
+  HANDLE(MPI_Comm) :: comm, ring
+
+contains
+
+  subroutine expect(good, what)
+    logical, intent(in) :: good
+    character(*), intent(in) :: what
+    if (.not. good) then
+      failures = failures + 1
+      print '(a,i0,a,a)', 'rank ', rank, ': wrong: ', what
+    end if
+  end subroutine
+
+  ! What rank "from" has for rank "to".
+  elemental integer function item(from, to)
+    integer, intent(in) :: from, to
+    item = 1000 * from + to + 1
+  end function
+
+  subroutine prepare()
+    HANDLE(MPI_Comm) :: world
+    world = MPI_COMM_WORLD
+    call MPI_Comm_rank(world, rank IERR)
+    call MPI_Comm_size(world, size IERR)
+    call MPI_Comm_dup(world, comm IERR)
+    left = modulo(rank - 1, size)
+    right = modulo(rank + 1, size)
+#if BINDING == 3
+    ! MPICH 4.0.2's MPI_Ineighbor_alltoallw of mpi_f08 takes every topology for such a one.
+    call MPI_Dist_graph_create_adjacent(world, 2, [left, right], MPI_UNWEIGHTED, 2, &
+        [left, right], MPI_UNWEIGHTED, MPI_INFO_NULL, .false., ring IERR)
+#else
+    call MPI_Cart_create(world, 1, [size], [.true.], .false., ring IERR)
+#endif
+  end subroutine
+end module
+
+! The collectives one by one: start(collective) sets the request up; nonblocking if form is 1.
+module calls
+  use setting
+  implicit none
+  integer, asynchronous :: in(most), out(most)
+  integer :: counts(most), displs(most), totals(most)
+  integer(MPI_ADDRESS_KIND) :: bytes(most)
+  HANDLE(MPI_Datatype) :: types(most)
+  character(30) :: name
+
+contains
+
+  subroutine inputs()
+    integer :: i
+    in = 0
+    out = -1
+    in(1:size) = item(rank, [(i, i = 0, size - 1)])
+    counts = 1
+    displs = [(i - 1, i = 1, most)]
+    bytes = 4 * displs
+    types = MPI_INTEGER
+  end subroutine
+
+  logical function is_there(form)
+    integer, intent(in) :: form
+    is_there = .true.
+#ifdef NO_NONBLOCKING
+    if (form == 1) is_there = .false.
+#endif
+#ifdef NO_PERSISTENT
+    if (form == 2) is_there = .false.
+#endif
+  end function
+
+  subroutine start(which, form, request)
+    integer, intent(in) :: which, form
+    HANDLE(MPI_Request), intent(inout) :: request
+    ! Gone when this returns: the arrays of a call may be.
+    integer :: ones(most), places(most), in_bytes(most)
+    HANDLE(MPI_Datatype) :: kinds(most)
+    ones = counts
+    places = displs
+    in_bytes = 4 * displs
+    kinds = types
+    if (form == 1) then
+#ifndef NO_NONBLOCKING
+      select case (which)
+      case (1); name = 'ibarrier'
+        call MPI_Ibarrier(comm, request IERR)
+      case (2); name = 'ibcast'
+        call MPI_Ibcast(in, size, MPI_INTEGER, size - 1, comm, request IERR)
+      case (3); name = 'igather'
+        call MPI_Igather(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, 0, comm, request IERR)
+      case (4); name = 'igatherv'
+        call MPI_Igatherv(in, 1, MPI_INTEGER, out, ones, places, MPI_INTEGER, 0, comm, &
+            request IERR)
+      case (5); name = 'iscatter'
+        call MPI_Iscatter(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, 0, comm, request IERR)
+      case (6); name = 'iscatterv'
+        call MPI_Iscatterv(in, ones, places, MPI_INTEGER, out, 1, MPI_INTEGER, 0, comm, &
+            request IERR)
+      case (7); name = 'iallgather'
+        call MPI_Iallgather(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, comm, request IERR)
+      case (8); name = 'iallgatherv'
+        call MPI_Iallgatherv(in, 1, MPI_INTEGER, out, ones, places, MPI_INTEGER, comm, request IERR)
+      case (9); name = 'ialltoall'
+        call MPI_Ialltoall(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, comm, request IERR)
+      case (10); name = 'ialltoallv'
+        call MPI_Ialltoallv(in, ones, places, MPI_INTEGER, out, ones, places, MPI_INTEGER, comm, &
+            request IERR)
+      case (11); name = 'ialltoallw'
+        call MPI_Ialltoallw(in, ones, in_bytes, kinds, out, ones, in_bytes, kinds, comm, &
+            request IERR)
+      case (12); name = 'ireduce'
+        call MPI_Ireduce(in, out, size, MPI_INTEGER, MPI_SUM, 0, comm, request IERR)
+      case (13); name = 'iallreduce'
+        call MPI_Iallreduce(in, out, size, MPI_INTEGER, MPI_SUM, comm, request IERR)
+      case (14); name = 'ireduce_scatter_block'
+        call MPI_Ireduce_scatter_block(in, out, 1, MPI_INTEGER, MPI_SUM, comm, request IERR)
+      case (15); name = 'ireduce_scatter'
+        call MPI_Ireduce_scatter(in, out, ones, MPI_INTEGER, MPI_SUM, comm, request IERR)
+      case (16); name = 'iscan'
+        call MPI_Iscan(in, out, size, MPI_INTEGER, MPI_SUM, comm, request IERR)
+      case (17); name = 'iexscan'
+        call MPI_Iexscan(in, out, size, MPI_INTEGER, MPI_SUM, comm, request IERR)
+      case (18); name = 'ineighbor_allgather'
+        call MPI_Ineighbor_allgather(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, ring, request IERR)
+      case (19); name = 'ineighbor_allgatherv'
+        call MPI_Ineighbor_allgatherv(in, 1, MPI_INTEGER, out, ones, places, MPI_INTEGER, ring, &
+            request IERR)
+      case (20); name = 'ineighbor_alltoall'
+        call MPI_Ineighbor_alltoall(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, ring, request IERR)
+      case (21); name = 'ineighbor_alltoallv'
+        call MPI_Ineighbor_alltoallv(in, ones, places, MPI_INTEGER, out, ones, places, &
+            MPI_INTEGER, ring, request IERR)
+      case (22); name = 'ineighbor_alltoallw'
+        call MPI_Ineighbor_alltoallw(in, ones, bytes, kinds, out, ones, bytes, kinds, ring, &
+            request IERR)
+      case (23); name = 'iallreduce in place'
+        call MPI_Iallreduce(MPI_IN_PLACE, in, size, MPI_INTEGER, MPI_SUM, comm, request IERR)
+      case (24); name = 'ialltoallw in place'
+        call MPI_Ialltoallw(MPI_IN_PLACE, ones, in_bytes, kinds, in, ones, in_bytes, kinds, comm, &
+            request IERR)
+      case (25); name = 'ibcast at MPI_BOTTOM'
+        call MPI_Ibcast(MPI_BOTTOM, 1, kinds(most), size - 1, comm, request IERR)
+      end select
+#endif
+    else
+#ifndef NO_PERSISTENT
+      select case (which)
+      case (1); name = 'barrier_init'
+        call MPI_Barrier_init(comm, MPI_INFO_NULL, request IERR)
+      case (2); name = 'bcast_init'
+        call MPI_Bcast_init(in, size, MPI_INTEGER, size - 1, comm, MPI_INFO_NULL, request IERR)
+      case (3); name = 'gather_init'
+        call MPI_Gather_init(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, 0, comm, MPI_INFO_NULL, &
+            request IERR)
+      case (4); name = 'gatherv_init'
+        call MPI_Gatherv_init(in, 1, MPI_INTEGER, out, ones, places, MPI_INTEGER, 0, comm, &
+            MPI_INFO_NULL, request IERR)
+      case (5); name = 'scatter_init'
+        call MPI_Scatter_init(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, 0, comm, MPI_INFO_NULL, &
+            request IERR)
+      case (6); name = 'scatterv_init'
+        call MPI_Scatterv_init(in, ones, places, MPI_INTEGER, out, 1, MPI_INTEGER, 0, comm, &
+            MPI_INFO_NULL, request IERR)
+      case (7); name = 'allgather_init'
+        call MPI_Allgather_init(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, comm, MPI_INFO_NULL, &
+            request IERR)
+      case (8); name = 'allgatherv_init'
+        call MPI_Allgatherv_init(in, 1, MPI_INTEGER, out, ones, places, MPI_INTEGER, comm, &
+            MPI_INFO_NULL, request IERR)
+      case (9); name = 'alltoall_init'
+        call MPI_Alltoall_init(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, comm, MPI_INFO_NULL, &
+            request IERR)
+      case (10); name = 'alltoallv_init'
+        call MPI_Alltoallv_init(in, ones, places, MPI_INTEGER, out, ones, places, MPI_INTEGER, &
+            comm, MPI_INFO_NULL, request IERR)
+      case (11); name = 'alltoallw_init'
+        call MPI_Alltoallw_init(in, ones, in_bytes, kinds, out, ones, in_bytes, kinds, comm, &
+            MPI_INFO_NULL, request IERR)
+      case (12); name = 'reduce_init'
+        call MPI_Reduce_init(in, out, size, MPI_INTEGER, MPI_SUM, 0, comm, MPI_INFO_NULL, &
+            request IERR)
+      case (13); name = 'allreduce_init'
+        call MPI_Allreduce_init(in, out, size, MPI_INTEGER, MPI_SUM, comm, MPI_INFO_NULL, &
+            request IERR)
+      case (14); name = 'reduce_scatter_block_init'
+        call MPI_Reduce_scatter_block_init(in, out, 1, MPI_INTEGER, MPI_SUM, comm, MPI_INFO_NULL, &
+            request IERR)
+      case (15); name = 'reduce_scatter_init'
+        call MPI_Reduce_scatter_init(in, out, ones, MPI_INTEGER, MPI_SUM, comm, MPI_INFO_NULL, &
+            request IERR)
+      case (16); name = 'scan_init'
+        call MPI_Scan_init(in, out, size, MPI_INTEGER, MPI_SUM, comm, MPI_INFO_NULL, request IERR)
+      case (17); name = 'exscan_init'
+        call MPI_Exscan_init(in, out, size, MPI_INTEGER, MPI_SUM, comm, MPI_INFO_NULL, request IERR)
+      case (18); name = 'neighbor_allgather_init'
+        call MPI_Neighbor_allgather_init(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, ring, &
+            MPI_INFO_NULL, request IERR)
+      case (19); name = 'neighbor_allgatherv_init'
+        call MPI_Neighbor_allgatherv_init(in, 1, MPI_INTEGER, out, ones, places, MPI_INTEGER, &
+            ring, MPI_INFO_NULL, request IERR)
+      case (20); name = 'neighbor_alltoall_init'
+        call MPI_Neighbor_alltoall_init(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, ring, &
+            MPI_INFO_NULL, request IERR)
+      case (21); name = 'neighbor_alltoallv_init'
+        call MPI_Neighbor_alltoallv_init(in, ones, places, MPI_INTEGER, out, ones, places, &
+            MPI_INTEGER, ring, MPI_INFO_NULL, request IERR)
+      case (22); name = 'neighbor_alltoallw_init'
+        call MPI_Neighbor_alltoallw_init(in, ones, bytes, kinds, out, ones, bytes, kinds, ring, &
+            MPI_INFO_NULL, request IERR)
+      case (23); name = 'allreduce_init in place'
+        call MPI_Allreduce_init(MPI_IN_PLACE, in, size, MPI_INTEGER, MPI_SUM, comm, &
+            MPI_INFO_NULL, request IERR)
+      case (24); name = 'alltoallw_init in place'
+        call MPI_Alltoallw_init(MPI_IN_PLACE, ones, in_bytes, kinds, in, ones, in_bytes, kinds, &
+            comm, MPI_INFO_NULL, request IERR)
+      case (25); name = 'bcast_init at MPI_BOTTOM'
+        call MPI_Bcast_init(MPI_BOTTOM, 1, kinds(most), size - 1, comm, MPI_INFO_NULL, request IERR)
+      end select
+#endif
+    end if
+    ones = -1
+    places = -1
+    in_bytes = -1
+    kinds = MPI_DATATYPE_NULL
+  end subroutine
+
+  subroutine check(which)
+    integer, intent(in) :: which
+    integer :: i, to, sums(0:size - 1), below(0:size - 1)
+    logical :: good
+    sums = [(sum(item([(i, i = 0, size - 1)], to)), to = 0, size - 1)]
+    below = [(sum(item([(i, i = 0, rank - 1)], to)), to = 0, size - 1)]
+    good = .true.
+    select case (which)
+    case (2, 25)
+      good = get(in) == size .and. equal(in, item(size - 1, [(i, i = 0, size - 1)]))
+    case (3, 4)
+      if (rank == 0) good = equal(out, item([(i, i = 0, size - 1)], 0))
+    case (5, 6)
+      good = out(1) == item(0, rank)
+    case (7, 8)
+      good = equal(out, item([(i, i = 0, size - 1)], 0))
+    case (9, 10, 11)
+      good = equal(out, item([(i, i = 0, size - 1)], rank))
+    case (24)
+      good = equal(in, item([(i, i = 0, size - 1)], rank))
+    case (12)
+      if (rank == 0) good = equal(out, sums)
+    case (13)
+      good = equal(out, sums)
+    case (23)
+      good = equal(in, sums)
+    case (14, 15)
+      good = out(1) == sums(rank)
+    case (16)
+      good = equal(out, below + item(rank, [(i, i = 0, size - 1)]))
+    case (17)
+      if (rank > 0) good = equal(out, below)
+    case (18, 19)
+      good = out(1) == item(left, 0) .and. out(2) == item(right, 0)
+    case (20:22)
+      ! The neighbor on the left has sent its second block, that on the right its first.
+      if (size > 2) good = out(1) == item(left, 1) .and. out(2) == item(right, 0)
+    end select
+    call expect(good, name)
+  end subroutine
+
+  integer function get(array)
+    integer, intent(in) :: array(:)
+    get = count(array /= 0)
+  end function
+
+  logical function equal(array, expected)
+    integer, intent(in) :: array(:), expected(:)
+    equal = all(array(1:ubound(expected, 1)) == expected)
+  end function
+end module
+
+program collectives
+  use calls
+  implicit none
+  HANDLE(MPI_Request) :: request, two(2)
+  integer :: which, form, again
+  integer(MPI_ADDRESS_KIND) :: address(1)
+  integer, asynchronous :: others(2)
+#if BINDING == 3
+  type(MPI_Status) :: status
+#else
+  integer :: status(MPI_STATUS_SIZE)
+#endif
+  HANDLE(MPI_Datatype) :: absolute
+  integer :: total
+
+  call MPI_Init(error)
+  call prepare()
+  call MPI_Get_address(in, address(1) IERR)
+  call MPI_Type_create_hindexed(1, [size], address, MPI_INTEGER, absolute IERR)
+  call MPI_Type_commit(absolute IERR)
+  do form = 1, 2
+    if (.not. is_there(form)) cycle
+    do which = 1, 25
+      ! Open MPI 4.1.4's Fortran binding converts as many types of neighbors as there are ranks.
+      if (which == 22 .and. form == 1 .and. size == 1) cycle
+      call inputs()
+      types(most) = absolute
+      call start(which, form, request)
+      if (form == 1) then
+        call MPI_Wait(request, MPI_STATUS_IGNORE IERR)
+        call check(which)
+        call expect(request == MPI_REQUEST_NULL, 'request after wait')
+        cycle
+      end if
+      do again = 1, 2
+        call inputs()
+        call MPI_Start(request IERR)
+        call MPI_Wait(request, status IERR)
+        call check(which)
+      end do
+      call MPI_Request_free(request IERR)
+    end do
+  end do
+
+#ifndef NO_NONBLOCKING
+  ! Two at once, without statuses.
+  others = rank
+  call MPI_Ibarrier(comm, two(1) IERR)
+  call MPI_Iallreduce(MPI_IN_PLACE, others, 2, MPI_INTEGER, MPI_MAX, comm, two(2) IERR)
+  call MPI_Waitall(2, two, MPI_STATUSES_IGNORE IERR)
+  call expect(all(others == size - 1), 'waitall')
+#endif
+  call MPI_Type_free(absolute IERR)
+  call MPI_Comm_free(ring IERR)
+  call MPI_Comm_free(comm IERR)
+  call MPI_Reduce(failures, total, 1, MPI_INTEGER, MPI_SUM, 0, MPI_COMM_WORLD IERR)
+  if (rank == 0 .and. total == 0) print '(a)', 'all right'
+  call MPI_Finalize(error)
+  if (failures > 0) stop 1
+end program
