@@ -56,6 +56,12 @@ cores=$(nproc)
 # The MPIs leave memory behind at exit, in modules that they have unloaded by then.
 export ASAN_OPTIONS=detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
 
+# The hooks of UCX in the allocation of memory run where a thread ends, when the thread sanitizer has
+# ended it already.
+case $SANITIZE in
+*thread*) export UCX_MEM_MMAP_HOOK_MODE=none UCX_MEM_EVENTS=no ;;
+esac
+
 # What must be preloaded before our library: a sanitized one needs the sanitizer's runtime first.
 # gcc has it as a library; clang puts it into the program.
 sanitizer_runtime()

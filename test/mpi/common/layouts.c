@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "layouts.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
-static struct layout *known; /* newest first */
+/* Newest first. Operators look into it, on the progress thread too. */
+static struct layout *known;
+static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static struct layout *own[NKINDS];
 static int nown;
 
@@ -22,10 +26,18 @@ static struct layout *layout_alloc(const struct kind *kind, enum form form, int 
     l->offset = test_alloc((size_t)units * sizeof *l->offset);
     for (int i = 0; i < units; i++)
         l->offset[i] = (MPI_Aint)i * kind->size;
-    l->type = l->handle = kind->type;
+    l->type = kind->type;
+    return l;
+}
+
+/* The layout is complete. */
+static void make_known(struct layout *l)
+{
+    l->handle = l->type;
+    pthread_mutex_lock(&known_lock);
     l->next = known;
     known = l;
-    return l;
+    pthread_mutex_unlock(&known_lock);
 }
 
 static void contiguous(struct layout *l)
@@ -133,7 +145,7 @@ struct layout *layout_new(const struct kind *kind, enum form form, int units, in
     if (!l->predefined)
         MPI_Type_commit(&l->type);
     MPI_Type_get_extent(l->type, &l->lb, &l->extent);
-    l->handle = l->type;
+    make_known(l);
     return l;
 }
 
@@ -150,7 +162,7 @@ struct layout *layout_absolute(const struct kind *kind, int units, const MPI_Ain
     free(length);
     MPI_Type_commit(&l->type);
     MPI_Type_get_extent(l->type, &l->lb, &l->extent);
-    l->handle = l->type;
+    make_known(l);
     return l;
 }
 
@@ -165,19 +177,25 @@ void layout_delete(struct layout *layout)
     struct layout **link = &known;
 
     layout_free_type(layout);
+    pthread_mutex_lock(&known_lock);
     while (*link != layout)
         link = &(*link)->next;
     *link = layout->next;
+    pthread_mutex_unlock(&known_lock);
     free(layout->offset);
     free(layout);
 }
 
 const struct layout *layout_find(MPI_Datatype handle)
 {
-    for (const struct layout *l = known; l; l = l->next)
-        if (l->handle == handle)
-            return l;
-    return NULL;
+    const struct layout *l;
+
+    pthread_mutex_lock(&known_lock);
+    l = known;
+    while (l && l->handle != handle)
+        l = l->next;
+    pthread_mutex_unlock(&known_lock);
+    return l;
 }
 
 void layout_register_kind(const struct kind *kind)
