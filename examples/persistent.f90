@@ -2,7 +2,7 @@
 ! A persistent reduction from Fortran, started again and again. Open MPI 4.1 has none; nbcshim's
 ! module has what the MPI's own lacks. To build it, with nbcshim installed in PREFIX:
 !
-!     mpifort -I PREFIX/include persistent.f90 -L PREFIX/lib -Wl,--no-as-needed -lnbcshim \
+!     mpifort -I PREFIX/lib/fortran persistent.f90 -L PREFIX/lib -Wl,--no-as-needed -lnbcshim \
 !         -Wl,-rpath,PREFIX/lib
 program persistent
   use mpi_f08
