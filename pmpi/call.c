@@ -14,6 +14,7 @@
 #include "stats.h"
 #include "tags.h"
 #include "trace.h"
+#include "tuning.h"
 
 /* Where working memory and types lie. The temporary buffer comes first: it wants the alignment. */
 static int lay_out(struct nbc_request *r, struct nbc_datatype **types, int ntypes)
@@ -98,7 +99,7 @@ static int work_out(const struct nbc_call *call, struct nbc_context *c,
     int error = nbc_args_bind(call, c, &b);
     if (error)
         return error;
-    const struct nbc_alg *alg = nbc_select(&b.shape, override, &nbc_default_rules,
+    const struct nbc_alg *alg = nbc_select(&b.shape, override, nbc_tuning,
                                            &b.shape.segment);
     *chosen = alg;
     if (segment)

@@ -26,6 +26,7 @@ struct nbc_settings {
     const char *stats;                              /* NBCSHIM_STATS: "1", a file, or NULL */
     const char *trace;                              /* NBCSHIM_TRACE: a file, or NULL */
     int64_t trace_events;                           /* NBCSHIM_TRACE_EVENTS */
+    const char *tuning;                             /* NBCSHIM_TUNING, NULL: none */
 };
 
 extern struct nbc_settings nbc_settings;

@@ -16,11 +16,13 @@
 #include "nbcshim.h"
 #include "never.h"
 #include "nodemap.h"
+#include "quirks.h"
 #include "request.h"
 #include "stats.h"
 #include "thread.h"
 #include "token.h"
 #include "trace.h"
+#include "tuning.h"
 #include "watch.h"
 
 bool nbc_on, nbc_world;
@@ -55,17 +57,20 @@ bool nbc_wanted(void)
            (nbc_settings.mode == NBC_MODE_AUTO && nbc_program_wants_us());
 }
 
-/* One answer for all ranks: whether the shim takes over, who does the blocking calls, and whether
- * calls are checked. */
-static int decide(bool *on)
+/* One answer for all ranks: whether the shim takes over, who does the blocking calls, whether calls
+ * are checked, and by which rules algorithms are chosen. */
+static int decide(bool first, bool *on)
 {
-    int mine[3] = {nbc_on || nbc_wanted(), nbc_settings.blocking, nbc_settings.check}, any[3];
-    int error = NEXT(Allreduce)(mine, any, 3, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    int rules = nbc_rules_hash(nbc_tuning), any[5];
+    int mine[5] = {nbc_on || nbc_wanted(), nbc_settings.blocking, nbc_settings.check, rules, -rules};
+    int error = NEXT(Allreduce)(mine, any, 5, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (error)
         return error;
     *on = any[0];
     nbc_settings.blocking = any[1];
     nbc_settings.check = any[2];
+    if (any[3] != -any[4]) /* the greatest and the smallest hash */
+        nbc_tuning_drop(first);
     return MPI_SUCCESS;
 }
 
@@ -132,7 +137,8 @@ static int start_up(void)
     NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
     if (rank == 0)
         nbc_env_read(true); /* read before; now that one rank can be chosen, it complains */
-    int error = decide(&nbc_on);
+    nbc_tuning_read(rank == 0);
+    int error = decide(rank == 0, &nbc_on);
     if (!error && nbc_on)
         error = take_world(rank == 0);
     return error ? nbc_raise(MPI_COMM_WORLD, error) : nbc_dynamic_meet_parent();
@@ -153,14 +159,21 @@ void nbc_shutdown(void)
     is_set_up = false;
 }
 
+/* What comes before the MPI's own init. */
+static void before_init(void)
+{
+    nbc_next_resolve();
+    nbc_watch_before();
+    nbc_env_read(false);
+    if (nbc_wanted())
+        nbc_quirks_before_init();
+}
+
 /* A progress thread needs MPI_THREAD_MULTIPLE. The program is told of no more than it asked for, or
  * would have had. */
 static int init_thread(int *argc, char ***argv, int required, int *provided)
 {
     int raised = required;
-    nbc_next_resolve();
-    nbc_watch_before();
-    nbc_env_read(false);
     if (nbc_settings.progress == NBC_PROGRESS_THREAD)
         raised = MPI_THREAD_MULTIPLE;
     int error = NEXT(Init_thread)(argc, argv, raised, provided);
@@ -174,9 +187,7 @@ static int init_thread(int *argc, char ***argv, int required, int *provided)
 EXPORT(int, Init, (int *argc, char ***argv), (argc, argv))
 {
     int provided;
-    nbc_next_resolve();
-    nbc_watch_before();
-    nbc_env_read(false);
+    before_init();
     if (nbc_settings.progress == NBC_PROGRESS_THREAD)
         return init_thread(argc, argv, MPI_THREAD_SINGLE, &provided);
     int error = NEXT(Init)(argc, argv);
@@ -186,6 +197,7 @@ EXPORT(int, Init, (int *argc, char ***argv), (argc, argv))
 EXPORT(int, Init_thread, (int *argc, char ***argv, int required, int *provided),
        (argc, argv, required, provided))
 {
+    before_init();
     return init_thread(argc, argv, required, provided);
 }
 

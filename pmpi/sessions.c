@@ -11,6 +11,7 @@
 #include "lock.h"
 #include "nbcshim.h"
 #include "thread.h"
+#include "tuning.h"
 
 #ifdef HAVE_MPI_SESSION_INIT
 /* Sessions may be opened and communicators made by several threads before nbc_threaded is known, so
@@ -54,6 +55,7 @@ static int take_over(MPI_Comm comm)
         error = open_home(&home, &lead);
         if (lead)
             nbc_env_read(true); /* read before; now that one rank can be chosen, it complains */
+        nbc_tuning_read(lead);
         if (!error)
             error = nbc_set_up(comm, home, lead);
         nbc_on = !error;

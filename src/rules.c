@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+#include "rules.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NWORDS = 5 };
+
+/* The words of a line, cut out of a copy of it. */
+struct line {
+    char text[256];
+    char *word[NWORDS + 1];
+    int n;
+};
+
+__attribute__((format(printf, 2, 3))) static bool wrong(struct nbc_rules_error *error,
+                                                        const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(error->what, sizeof error->what, format, args);
+    va_end(args);
+    return false;
+}
+
+/* --- words ------------------------------------------------------------------------------------*/
+
+static bool cut(struct line *l, const char *text, size_t length, struct nbc_rules_error *error)
+{
+    const char *comment = memchr(text, '#', length);
+    if (comment)
+        length = (size_t)(comment - text);
+    l->n = 0;
+    if (length >= sizeof l->text)
+        return wrong(error, "the line is too long");
+    memcpy(l->text, text, length);
+    l->text[length] = '\0';
+    char *rest = l->text;
+    for (char *w; (w = strtok_r(rest, " \t\r", &rest)) && l->n <= NWORDS;)
+        l->word[l->n++] = w;
+    if (l->n != 0 && l->n != NWORDS - 1 && l->n != NWORDS)
+        return wrong(error, "collective, ranks, bytes, algorithm and perhaps a segment size are "
+                            "expected");
+    return true;
+}
+
+/* The number that *p begins with, which is moved behind it. */
+static bool number(const char **p, int64_t *n)
+{
+    static const char units[] = "KMG";
+    if (!isdigit((unsigned char)**p))
+        return false;
+    for (*n = 0; isdigit((unsigned char)**p); ++*p) {
+        if (*n > (INT64_MAX - 9) / 10)
+            return false;
+        *n = *n * 10 + (**p - '0');
+    }
+    const char *unit = **p ? strchr(units, toupper((unsigned char)**p)) : NULL;
+    for (int i = 0; unit && i <= unit - units; i++) {
+        if (*n > INT64_MAX / 1024)
+            return false;
+        *n *= 1024;
+    }
+    *p += unit != NULL;
+    return true;
+}
+
+static bool range(const char *word, int64_t *least, int64_t *most)
+{
+    *least = 0;
+    *most = INT64_MAX;
+    if (strcmp(word, "*") == 0)
+        return true;
+    if (!number(&word, least))
+        return false;
+    *most = *least;
+    if (*word == '\0')
+        return true;
+    *most = INT64_MAX;
+    if (*word++ != '-')
+        return false;
+    return *word == '\0' || (number(&word, most) && *word == '\0' && *least <= *most);
+}
+
+static bool read_rule(const struct line *l, struct nbc_rule *rule, struct nbc_rules_error *error)
+{
+    int64_t least, most, segment = 0;
+    enum nbc_coll coll = nbc_coll_by_name(l->word[0]);
+    if (coll == NBC_NCOLLS)
+        return wrong(error, "there is no collective %.40s", l->word[0]);
+    if (!range(l->word[1], &least, &most))
+        return wrong(error, "%.40s is no range of ranks", l->word[1]);
+    rule->coll = coll;
+    rule->min_size = least > INT_MAX ? INT_MAX : (int)least;
+    rule->max_size = most > INT_MAX ? INT_MAX : (int)most;
+    if (!range(l->word[2], &rule->min_bytes, &rule->max_bytes))
+        return wrong(error, "%.40s is no range of bytes", l->word[2]);
+    rule->alg = nbc_alg_by_name(coll, l->word[3]);
+    if (!rule->alg)
+        return wrong(error, "%.40s has no algorithm %.40s", l->word[0], l->word[3]);
+    const char *last = l->n == NWORDS ? l->word[4] : NULL;
+    if (last && (!number(&last, &segment) || *last || segment == 0))
+        return wrong(error, "%.40s is no segment size", l->word[4]);
+    rule->segment = segment;
+    return true;
+}
+
+/* --- texts ------------------------------------------------------------------------------------*/
+
+static struct nbc_rules *make(size_t room)
+{
+    struct nbc_rules *rules = malloc(sizeof *rules + room * sizeof *rules->rule);
+    if (!rules)
+        return NULL;
+    rules->rule = (struct nbc_rule *)(rules + 1);
+    rules->nrules = 0;
+    return rules;
+}
+
+static size_t count_lines(const char *text)
+{
+    size_t n = 1;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+struct nbc_rules *nbc_rules_parse(const char *text, const struct nbc_rules *then,
+                                  struct nbc_rules_error *error)
+{
+    int nthen = then ? then->nrules : 0;
+    struct nbc_rules *rules = make(count_lines(text) + (size_t)nthen);
+    *error = (struct nbc_rules_error){0, "no memory"};
+    if (!rules)
+        return NULL;
+    struct nbc_rule *all = (struct nbc_rule *)(rules + 1);
+    for (int line = 1; *text; line++) {
+        size_t length = strcspn(text, "\n");
+        struct line l;
+        bool good =
+            cut(&l, text, length, error) && (l.n == 0 || read_rule(&l, &all[rules->nrules], error));
+        if (!good) {
+            error->line = line;
+            nbc_rules_free(rules);
+            return NULL;
+        }
+        rules->nrules += l.n > 0;
+        text += length + (text[length] == '\n');
+    }
+    for (int i = 0; i < nthen; i++)
+        all[rules->nrules++] = then->rule[i];
+    return rules;
+}
+
+void nbc_rules_free(struct nbc_rules *rules)
+{
+    free(rules);
+}
+
+static void print_range(FILE *out, int width, int64_t least, int64_t most, int64_t limit)
+{
+    char text[64];
+    if (least == 0 && most >= limit)
+        snprintf(text, sizeof text, "*");
+    else if (most >= limit)
+        snprintf(text, sizeof text, "%" PRId64 "-", least);
+    else if (least == most)
+        snprintf(text, sizeof text, "%" PRId64, least);
+    else
+        snprintf(text, sizeof text, "%" PRId64 "-%" PRId64, least, most);
+    fprintf(out, " %-*s", width, text);
+}
+
+void nbc_rule_print(FILE *out, const struct nbc_rule *rule)
+{
+    fprintf(out, "%-20s", nbc_coll_name(rule->coll));
+    print_range(out, 8, rule->min_size, rule->max_size, INT_MAX);
+    print_range(out, 18, rule->min_bytes, rule->max_bytes, INT64_MAX);
+    fprintf(out, " %s", rule->alg->name);
+    if (rule->segment)
+        fprintf(out, " %" PRId64, rule->segment);
+    fprintf(out, "\n");
+}
+
+/* FNV-1a over what counts in each rule. */
+int nbc_rules_hash(const struct nbc_rules *rules)
+{
+    uint64_t h = UINT64_C(14695981039346656037);
+    for (int i = 0; i < rules->nrules; i++) {
+        const struct nbc_rule *r = &rules->rule[i];
+        const int64_t words[] = {r->coll,      r->min_size,       r->max_size, r->min_bytes,
+                                 r->max_bytes, r->alg - nbc_algs, r->segment};
+        for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+            h = (h ^ (uint64_t)words[w]) * UINT64_C(1099511628211);
+    }
+    return (int)(h >> 33);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* Tuning rules as text. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rules.h"
+#include "unit.h"
+
+static struct nbc_rules *parse(const char *text)
+{
+    struct nbc_rules_error error;
+    struct nbc_rules *rules = nbc_rules_parse(text, NULL, &error);
+    ck_assert_msg(rules, "line %d: %s", error.line, error.what);
+    return rules;
+}
+
+static void check_rule(const struct nbc_rule *r, enum nbc_coll coll, int min_size, int max_size,
+                       int64_t min_bytes, int64_t max_bytes, const char *alg, int64_t segment)
+{
+    ck_assert_int_eq(r->coll, coll);
+    ck_assert_int_eq(r->min_size, min_size);
+    ck_assert_int_eq(r->max_size, max_size);
+    ck_assert_int_eq(r->min_bytes, min_bytes);
+    ck_assert_int_eq(r->max_bytes, max_bytes);
+    ck_assert_ptr_eq(r->alg, nbc_alg_by_name(coll, alg));
+    ck_assert_int_eq(r->segment, segment);
+}
+
+START_TEST(lines_become_rules)
+{
+    struct nbc_rules *r = parse("# measured\n"
+                                "\n"
+                                "allreduce 2-4 0-64k recursive_doubling\n"
+                                "\tbcast   8-  1M-   chain 32K  # comment\r\n"
+                                "alltoall * * pairwise\n"
+                                "barrier 3 * tree");
+    ck_assert_int_eq(r->nrules, 4);
+    check_rule(&r->rule[0], NBC_ALLREDUCE, 2, 4, 0, 65536, "recursive_doubling", 0);
+    check_rule(&r->rule[1], NBC_BCAST, 8, INT_MAX, 1 << 20, INT64_MAX, "chain", 32768);
+    check_rule(&r->rule[2], NBC_ALLTOALL, 0, INT_MAX, 0, INT64_MAX, "pairwise", 0);
+    check_rule(&r->rule[3], NBC_BARRIER, 3, 3, 0, INT64_MAX, "tree", 0);
+    nbc_rules_free(r);
+    r = parse("");
+    ck_assert_int_eq(r->nrules, 0);
+    nbc_rules_free(r);
+}
+END_TEST
+
+START_TEST(others_come_behind)
+{
+    struct nbc_rules_error error;
+    struct nbc_rules *r = nbc_rules_parse("bcast * * linear\n", &nbc_default_rules, &error);
+    ck_assert_ptr_nonnull(r);
+    ck_assert_int_eq(r->nrules, nbc_default_rules.nrules + 1);
+    ck_assert_str_eq(r->rule[0].alg->name, "linear");
+    ck_assert_mem_eq(&r->rule[1], nbc_default_rules.rule,
+                     nbc_default_rules.nrules * sizeof *r->rule);
+    nbc_rules_free(r);
+}
+END_TEST
+
+START_TEST(what_is_no_rule_is_told)
+{
+    static const struct {
+        const char *text;
+        int line;
+        const char *what;
+    } table[] = {
+        {"bcast 1 2\n", 1, "expected"},
+        {"bcast 1 2 linear 3 4\n", 1, "expected"},
+        {"bcast * * linear\nbroadcast * * linear\n", 2, "no collective broadcast"},
+        {"\n\nbcast 4-2 * linear\n", 3, "4-2 is no range of ranks"},
+        {"bcast -4 * linear\n", 1, "-4 is no range of ranks"},
+        {"bcast 4x * linear\n", 1, "4x is no range of ranks"},
+        {"bcast * 1-2-3 linear\n", 1, "1-2-3 is no range of bytes"},
+        {"bcast * 99999999999999999999 linear\n", 1, "is no range of bytes"},
+        {"bcast * 9999999999999G linear\n", 1, "is no range of bytes"},
+        {"bcast * * ring\n", 1, "bcast has no algorithm ring"},
+        {"bcast * * chain 0\n", 1, "0 is no segment size"},
+        {"bcast * * chain big\n", 1, "big is no segment size"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct nbc_rules_error error;
+        ck_assert_ptr_null(nbc_rules_parse(table[i].text, NULL, &error));
+        ck_assert_int_eq(error.line, table[i].line);
+        ck_assert_msg(strstr(error.what, table[i].what), "%s", error.what);
+    }
+}
+END_TEST
+
+START_TEST(a_long_line_is_refused)
+{
+    struct nbc_rules_error error;
+    char text[1000];
+    memset(text, ' ', sizeof text);
+    memcpy(text + sizeof text - 20, "bcast * * linear\n", 18);
+    ck_assert_ptr_null(nbc_rules_parse(text, NULL, &error));
+    ck_assert_int_eq(error.line, 1);
+    memset(text, '#', sizeof text - 20); /* a comment may be as long as it likes */
+    text[sizeof text - 20] = '\0';
+    struct nbc_rules *r = parse(text);
+    ck_assert_int_eq(r->nrules, 0);
+    nbc_rules_free(r);
+}
+END_TEST
+
+/* Printed and read again, the built-in rules are the same; any change changes the hash. */
+START_TEST(printed_rules_can_be_read)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    for (int i = 0; i < nbc_default_rules.nrules; i++)
+        nbc_rule_print(out, &nbc_default_rules.rule[i]);
+    fclose(out);
+    struct nbc_rules *r = parse(text);
+    ck_assert_int_eq(r->nrules, nbc_default_rules.nrules);
+    int same = nbc_rules_hash(&nbc_default_rules), segment = 0;
+    ck_assert_int_ge(same, 0);
+    ck_assert_int_eq(nbc_rules_hash(r), same);
+    for (int i = 0; i < r->nrules; i++)
+        segment += r->rule[i].segment > 0;
+    ck_assert_int_gt(segment, 0);
+    nbc_rules_free(r);
+    text[0] = 'x'; /* the first collective has another name now, or none */
+    struct nbc_rules_error error;
+    ck_assert_ptr_null(nbc_rules_parse(text, NULL, &error));
+    struct nbc_rules *less = parse(strchr(text, '\n'));
+    ck_assert_int_ne(nbc_rules_hash(less), same);
+    nbc_rules_free(less);
+    free(text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("rules");
+    TCase *tc = tcase_create("rules");
+    tcase_add_test(tc, lines_become_rules);
+    tcase_add_test(tc, others_come_behind);
+    tcase_add_test(tc, what_is_no_rule_is_told);
+    tcase_add_test(tc, a_long_line_is_refused);
+    tcase_add_test(tc, printed_rules_can_be_read);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
