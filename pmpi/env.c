@@ -120,14 +120,6 @@ static bool parse_ranks(const char *value, void *out)
     return parse_seconds(value, out);
 }
 
-static bool parse_path(const char *value, void *out)
-{
-    if (!*value)
-        return false;
-    *(const char **)out = value;
-    return true;
-}
-
 static bool parse_cpu(const char *value, void *out)
 {
     char *end;
@@ -172,7 +164,7 @@ static const struct variable {
      "100000", "how many events of each rank a trace keeps"},
     {"NBCSHIM_TAG_UB", parse_tag_ub, &nbc_settings.tag_ub, "a number from 3 to 2147483647",
      "the MPI's", "use no tags above this one"},
-    {"NBCSHIM_TUNING", parse_path, &nbc_settings.tuning, "the name of a file", "the built-in rules",
+    {"NBCSHIM_TUNING", parse_file, &nbc_settings.tuning, "a file's name", "the built-in rules",
      "rules for the choice of algorithms, before the built-in ones: nbctune(1)"},
 };
 

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NWORDS = 5 };
+enum { LEAST_WORDS = 4, MOST_WORDS = 8 };
 
 /* The words of a line, cut out of a copy of it. */
 struct line {
     char text[256];
-    char *word[NWORDS + 1];
+    char *word[MOST_WORDS + 1];
     int n;
 };
 
@@ -40,9 +40,9 @@ static bool cut(struct line *l, const char *text, size_t length, struct nbc_rule
     memcpy(l->text, text, length);
     l->text[length] = '\0';
     char *rest = l->text;
-    for (char *w; (w = strtok_r(rest, " \t\r", &rest)) && l->n <= NWORDS;)
+    for (char *w; (w = strtok_r(rest, " \t\r", &rest)) && l->n <= MOST_WORDS;)
         l->word[l->n++] = w;
-    if (l->n != 0 && l->n != NWORDS - 1 && l->n != NWORDS)
+    if (l->n != 0 && (l->n < LEAST_WORDS || l->n > MOST_WORDS))
         return wrong(error, "collective, ranks, bytes, algorithm and perhaps a segment size are "
                             "expected");
     return true;
@@ -86,15 +86,49 @@ static bool range(const char *word, int64_t *least, int64_t *most)
     return *word == '\0' || (number(&word, most) && *word == '\0' && *least <= *most);
 }
 
+static const struct {
+    unsigned need;
+    const char *word;
+} needs[] = {{NBC_COMMUTATIVE, "commutative"},
+             {NBC_POW2, "pow2"},
+             {NBC_EVEN, "even"},
+             {NBC_NODES, "nodes"},
+             {NBC_EQUAL, "equal"}};
+
+enum { NNEEDS = sizeof needs / sizeof *needs };
+
+static bool need(const char *word, unsigned *which)
+{
+    for (int i = 0; i < NNEEDS; i++)
+        if (strcmp(word, needs[i].word) == 0) {
+            *which |= needs[i].need;
+            return true;
+        }
+    return false;
+}
+
+/* A word behind the algorithm. */
+static bool read_more(const char *word, struct nbc_rule *rule, struct nbc_rules_error *error)
+{
+    const char *end = word;
+    int64_t segment;
+    if (need(word, &rule->needs))
+        return true;
+    if (!number(&end, &segment) || *end || segment == 0 || rule->segment)
+        return wrong(error, "%.40s is no segment size, nor what a rule may be for", word);
+    rule->segment = segment;
+    return true;
+}
+
 static bool read_rule(const struct line *l, struct nbc_rule *rule, struct nbc_rules_error *error)
 {
-    int64_t least, most, segment = 0;
+    int64_t least, most;
     enum nbc_coll coll = nbc_coll_by_name(l->word[0]);
     if (coll == NBC_NCOLLS)
         return wrong(error, "there is no collective %.40s", l->word[0]);
     if (!range(l->word[1], &least, &most))
         return wrong(error, "%.40s is no range of ranks", l->word[1]);
-    rule->coll = coll;
+    *rule = (struct nbc_rule){.coll = coll};
     rule->min_size = least > INT_MAX ? INT_MAX : (int)least;
     rule->max_size = most > INT_MAX ? INT_MAX : (int)most;
     if (!range(l->word[2], &rule->min_bytes, &rule->max_bytes))
@@ -102,10 +136,9 @@ static bool read_rule(const struct line *l, struct nbc_rule *rule, struct nbc_ru
     rule->alg = nbc_alg_by_name(coll, l->word[3]);
     if (!rule->alg)
         return wrong(error, "%.40s has no algorithm %.40s", l->word[0], l->word[3]);
-    const char *last = l->n == NWORDS ? l->word[4] : NULL;
-    if (last && (!number(&last, &segment) || *last || segment == 0))
-        return wrong(error, "%.40s is no segment size", l->word[4]);
-    rule->segment = segment;
+    for (int i = LEAST_WORDS; i < l->n; i++)
+        if (!read_more(l->word[i], rule, error))
+            return false;
     return true;
 }
 
@@ -183,6 +216,9 @@ void nbc_rule_print(FILE *out, const struct nbc_rule *rule)
     fprintf(out, " %s", rule->alg->name);
     if (rule->segment)
         fprintf(out, " %" PRId64, rule->segment);
+    for (int i = 0; i < NNEEDS; i++)
+        if (rule->needs & needs[i].need)
+            fprintf(out, " %s", needs[i].word);
     fprintf(out, "\n");
 }
 
@@ -193,7 +229,7 @@ int nbc_rules_hash(const struct nbc_rules *rules)
     for (int i = 0; i < rules->nrules; i++) {
         const struct nbc_rule *r = &rules->rule[i];
         const int64_t words[] = {r->coll,      r->min_size,       r->max_size, r->min_bytes,
-                                 r->max_bytes, r->alg - nbc_algs, r->segment};
+                                 r->max_bytes, r->alg - nbc_algs, r->segment,  r->needs};
         for (size_t w = 0; w < sizeof words / sizeof *words; w++)
             h = (h ^ (uint64_t)words[w]) * UINT64_C(1099511628211);
     }

@@ -41,6 +41,11 @@ START_TEST(lines_become_rules)
     check_rule(&r->rule[2], NBC_ALLTOALL, 0, INT_MAX, 0, INT64_MAX, "pairwise", 0);
     check_rule(&r->rule[3], NBC_BARRIER, 3, 3, 0, INT64_MAX, "tree", 0);
     nbc_rules_free(r);
+    r = parse("bcast * * chain 1K nodes equal\nbcast * * linear");
+    ck_assert_int_eq(r->rule[0].segment, 1024);
+    ck_assert_uint_eq(r->rule[0].needs, NBC_NODES | NBC_EQUAL);
+    ck_assert_uint_eq(r->rule[1].needs, 0);
+    nbc_rules_free(r);
     r = parse("");
     ck_assert_int_eq(r->nrules, 0);
     nbc_rules_free(r);
@@ -68,7 +73,8 @@ START_TEST(what_is_no_rule_is_told)
         const char *what;
     } table[] = {
         {"bcast 1 2\n", 1, "expected"},
-        {"bcast 1 2 linear 3 4\n", 1, "expected"},
+        {"bcast 1 2 linear 3 nodes even equal pow2\n", 1, "expected"},
+        {"bcast 1 2 linear 3 4\n", 1, "4 is no segment size"},
         {"bcast * * linear\nbroadcast * * linear\n", 2, "no collective broadcast"},
         {"\n\nbcast 4-2 * linear\n", 3, "4-2 is no range of ranks"},
         {"bcast -4 * linear\n", 1, "-4 is no range of ranks"},
