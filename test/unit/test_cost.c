@@ -655,8 +655,13 @@ static int64_t pairs_n(const struct at *a)
     return pairs(a) * a->n;
 }
 
-/* Two nodes: what goes within them, and one exchange or message between them. The parts are those
- * of small calls: trees within. */
+/* Two nodes: what goes within them, and one exchange or message between them. The parts are trees
+ * as long as there are few ranks, then what the rules say, which is not for the heads to tell. */
+static bool few(const struct at *a)
+{
+    return a->P <= 16;
+}
+
 static int64_t within_nodes(const struct at *a)
 {
     return a->P - 2;
@@ -664,22 +669,32 @@ static int64_t within_nodes(const struct at *a)
 
 static int64_t barrier_nodes_messages(const struct at *a)
 {
-    return 2 * within_nodes(a) + 2;
+    return few(a) ? 2 * within_nodes(a) + 2 : UNKNOWN;
+}
+
+static int64_t tree_nodes_messages(const struct at *a)
+{
+    return few(a) ? a->P - 1 : UNKNOWN;
+}
+
+static int64_t tree_nodes_bytes(const struct at *a)
+{
+    return few(a) ? P_1_n(a) : UNKNOWN;
 }
 
 static int64_t nodes_rounds(const struct at *a)
 {
-    return 1 + log2P(a);
+    return few(a) ? 1 + log2P(a) : UNKNOWN;
 }
 
 static int64_t twice_nodes_rounds(const struct at *a)
 {
-    return 1 + 2 * log2P(a);
+    return few(a) ? 1 + 2 * log2P(a) : UNKNOWN;
 }
 
 static int64_t allreduce_nodes_bytes(const struct at *a)
 {
-    return (2 * within_nodes(a) + 2) * a->n;
+    return few(a) ? (2 * within_nodes(a) + 2) * a->n : UNKNOWN;
 }
 
 /* reduce_scatter, one exchange, allgather: of parts of a node's ranks. */
@@ -699,9 +714,9 @@ static int64_t split_rounds(const struct at *a)
 static int64_t allgather_nodes_bytes(const struct at *a)
 {
     int64_t blocks = 0;
-    for (int node = 0; node < 2; node++)
+    for (int node = 0; node < 2 && few(a); node++)
         blocks += subtrees(nbc_node_size(&a->w->nodes, node), 2);
-    return (blocks + a->P + within_nodes(a) * a->P) * a->n;
+    return few(a) ? (blocks + a->P + within_nodes(a) * a->P) * a->n : UNKNOWN;
 }
 
 static int64_t unknown(const struct at *a)
@@ -712,7 +727,7 @@ static int64_t unknown(const struct at *a)
 
 static int64_t gather_nodes_most(const struct at *a)
 {
-    return (log2P(a) + 2) * a->P * a->n;
+    return few(a) ? (log2P(a) + 2) * a->P * a->n : UNKNOWN;
 }
 
 /* By the linear algorithm, which small numbers of ranks have; both steps move every block. */
@@ -943,7 +958,7 @@ static const struct row {
     {nbc_bcast_binomial, POWERS_OF_2, log2P, P_1, P_1_n, log2P_n},
     {nbc_bcast_knomial4, POWERS_OF_4, log4P, P_1, P_1_n, children4_n},
     {nbc_bcast_linear, ALWAYS, one, P_1, P_1_n, P_1_n},
-    {nbc_bcast_nodes, BOUND, nodes_rounds, P_1, P_1_n, P_1_n},
+    {nbc_bcast_nodes, BOUND, nodes_rounds, tree_nodes_messages, P_1_n, P_1_n},
     {nbc_bcast_chain, ALWAYS, bcast_chain_rounds, bcast_chain_messages, P_1_n, once_n},
     {nbc_bcast_binary_tree, BOUND, binary_tree_rounds, bcast_chain_messages, P_1_n,
      binary_tree_most},
@@ -988,7 +1003,7 @@ static const struct row {
     {nbc_reduce_chain, ALWAYS, own_chain_rounds, own_chain_messages, P_1_n, once_n},
     {nbc_reduce_rabenseifner, POWERS_OF_2, reduce_rabenseifner_rounds, reduce_rabenseifner_messages,
      reduce_rabenseifner_bytes, reduce_rabenseifner_most},
-    {nbc_reduce_nodes, BOUND, nodes_rounds, P_1, P_1_n, P_1_n},
+    {nbc_reduce_nodes, BOUND, nodes_rounds, tree_nodes_messages, tree_nodes_bytes, twice_P_1_n},
     {nbc_reduce_inter_linear, ALWAYS, reduce_inter_rounds, R, R_n, R_n},
 
     {nbc_allreduce_recursive_doubling, POWERS_OF_2, folded_rounds, folded_messages,
