@@ -60,6 +60,28 @@ static uint32_t count(const struct symbols *s)
     return first;
 }
 
+#ifdef HAVE_MPI_BCAST_C
+enum { LACKS_LARGE = 0 };
+#else
+enum { LACKS_LARGE = 1 };
+#endif
+#ifdef HAVE_MPI_NEIGHBOR_ALLGATHER
+enum { LACKS_NEIGHBORHOODS = 0 };
+#else
+enum { LACKS_NEIGHBORHOODS = 1 };
+#endif
+
+/* A blocking collective that the MPI lacks, by what stands behind the collective in its name:
+ * _c, and Fortran's underscores. */
+static bool is_lacking(enum nbc_coll coll, const char *end)
+{
+    bool large = strncmp(end, "_c", 2) == 0;
+    end += large ? 2 : 0;
+    if (end[strspn(end, "_")] != '\0')
+        return false;
+    return large ? LACKS_LARGE : LACKS_NEIGHBORHOODS && coll >= NBC_NEIGHBOR_ALLGATHER;
+}
+
 /* MPI_Iallreduce, PMPI_Allreduce_init_c, mpi_iallreduce_, mpi_allreduce_init_f08_ … */
 static bool is_ours(const char *name)
 {
@@ -79,7 +101,8 @@ static bool is_ours(const char *name)
         size_t length = strlen(coll);
         if (*rest == 'i' && strncmp(rest + 1, coll, length) == 0)
             return true;
-        if (strncmp(rest, coll, length) == 0 && strncmp(rest + length, "_init", 5) == 0)
+        if (strncmp(rest, coll, length) == 0 &&
+            (strncmp(rest + length, "_init", 5) == 0 || is_lacking(c, rest + length)))
             return true;
     }
     return false;

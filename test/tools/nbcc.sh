@@ -72,6 +72,31 @@ int main(int argc, char **argv)
 }
 END
 
+# Nothing but blocking collectives, which not every MPI has.
+cat >"$scratch/blocking.c" <<'END'
+#include <mpi.h>
+int main(int argc, char **argv)
+{
+    MPI_Count one = 1;
+    int rank, size, sum = -1;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+#ifdef NEIGHBORHOODS
+    int periodic = 1, got[2];
+    MPI_Comm ring;
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &ring);
+    MPI_Neighbor_allgather(&rank, (int)one, MPI_INT, got, 1, MPI_INT, ring);
+    MPI_Comm_free(&ring);
+    sum = got[0] + got[1] == 2 * (1 - rank) && size == 2 ? 1 : -1;
+#else
+    MPI_Allreduce_c(&rank, &sum, one, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+#endif
+    MPI_Finalize();
+    return sum != size * (size - 1) / 2;
+}
+END
+
 # The first library of a program that defines MPI functions is ours.
 ours_is_first()
 {
@@ -103,6 +128,12 @@ done
 expect "a program built at once runs on 2 ranks" run "$scratch/at-once" 2
 expect "one that names the MPI's library first runs on 2 ranks" run "$scratch/named" 2
 
+expect "compiles a program of MPI_Allreduce_c alone" \
+    "$nbcc" $flags "$scratch/blocking.c" -o "$scratch/blocking"
+expect "which runs on 2 ranks" run "$scratch/blocking" 2
+expect "compiles a program of MPI_Neighbor_allgather alone" \
+    "$nbcc" $flags -DNEIGHBORHOODS "$scratch/blocking.c" -o "$scratch/blocking"
+expect "which runs on 2 ranks" run "$scratch/blocking" 2
 expect "compiles examples/jacobi.c as its head says" \
     "$nbcc" -O1 "$srcdir/examples/jacobi.c" -o "$scratch/jacobi" -lm
 expect "which runs on 2 ranks" run "$scratch/jacobi 48 60" 2
