@@ -198,6 +198,7 @@ static const struct {
     {NBC_INTER, "an intercommunicator"},
     {NBC_NODES, "several nodes"},
     {NBC_MULTI, "several ranks"},
+    {NBC_EQUAL, "nodes with equal blocks of ranks"},
 };
 
 static const char *needs_text(unsigned needs, char *text, size_t size)
@@ -236,7 +237,7 @@ static void range(char *text, size_t size, int64_t least, int64_t most, int64_t 
 
 static void rules(struct emit *e)
 {
-    char ranks[64], bytes[64];
+    char ranks[64], bytes[64], needs[256];
     emit_list(e, "rules",
               "Tuning rules: the first that matches and whose algorithm applies decides");
     for (int i = 0; i < nbc_default_rules.nrules; i++) {
@@ -253,6 +254,9 @@ static void rules(struct emit *e)
         emit_number(e, "max_bytes", -1, r->max_bytes);
         emit_string(e, "algorithm", 0, r->alg->name);
         emit_number(e, "segment", -1, r->segment);
+        emit_string(e, "needs", -1, needs_text(r->needs, needs, sizeof needs));
+        if (!e->json && r->needs)
+            fprintf(e->out, ", only with %s", needs_text(r->needs, needs, sizeof needs));
         if (!e->json && r->segment)
             fprintf(e->out, ", segments of %" PRId64 " bytes", r->segment);
         emit_row_end(e);
