@@ -167,6 +167,12 @@ APPLY(affine_compose, uint32_t, compose(a, b))
 /* The left operand: associative, as far from commutative as can be. */
 APPLY(int_left, int, ((void)b, a))
 
+/* Offsets of types of absolute addresses are relative to what no pointer points at. */
+static void *place_of(void *base, MPI_Aint offset)
+{
+    return (void *)((uintptr_t)base + (uintptr_t)offset);
+}
+
 /* The functions that MPI calls: find the layout behind the datatype handle, which must be the very
  * handle that the program passed, and walk over its elements. */
 static void reduce_elements(void (*apply)(const void *, void *), void *in, void *inout, int n,
@@ -178,11 +184,11 @@ static void reduce_elements(void (*apply)(const void *, void *), void *in, void 
         test_fail("an operator was called with a datatype handle that nobody passed in");
         return;
     }
-    for (int i = 0; i < n; i++) {
-        char *left = (char *)in + i * layout->extent, *right = (char *)inout + i * layout->extent;
-        for (int j = 0; j < layout->units; j++)
-            apply(left + layout->offset[j], right + layout->offset[j]);
-    }
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < layout->units; j++) {
+            MPI_Aint at = i * layout->extent + layout->offset[j];
+            apply(place_of(in, at), place_of(inout, at));
+        }
 }
 
 #define FUNCTION(name, apply)                                           \
