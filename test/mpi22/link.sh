@@ -56,8 +56,8 @@ END
 
 compile() # flags...
 {
-    $CC -std=gnu11 -Werror=implicit-function-declaration -I"$srcdir/include" $MPI_CPPFLAGS "$scratch/program.c" \
-        -o "$scratch/program" "$@" $MPI_LIBS
+    $CC -std=gnu11 -Werror=implicit-function-declaration -I"$srcdir/include" $MPI_CPPFLAGS \
+        "$scratch/program.c" -o "$scratch/program" "$@" $MPI_LIBS
 }
 
 run() # ranks
@@ -78,7 +78,8 @@ expect "the stand-in has the functions of MPI-2.2 and no others" \
 ! grep -qE 'const (void|int)|MPI_Count|MPI_Message|MPI_Iallreduce' "$standin/include/mpi.h"
 result $? "nor has its header what is newer"
 
-! compile 2>"$scratch/errors" && grep -q 'undefined reference to .MPI_Iallreduce' "$scratch/errors" &&
+! compile 2>"$scratch/errors" &&
+    grep -q 'undefined reference to .MPI_Iallreduce' "$scratch/errors" &&
     grep -q 'undefined reference to .MPI_Allreduce_init' "$scratch/errors"
 result $? "a program of MPI_Iallreduce and MPI_Allreduce_init does not link without nbcshim"
 expect "it links with it" compile -L.libs -lnbcshim -Wl,-rpath,"$PWD/.libs"
