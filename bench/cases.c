@@ -10,7 +10,7 @@ static bool is_neighbor(enum nbc_coll coll)
 
 bool operands_make(struct operands *o, enum nbc_coll coll, MPI_Comm comm, int count)
 {
-    *o = (struct operands){.coll = coll, .comm = comm, .count = count};
+    *o = (struct operands){.coll = coll, .comm = comm, .count = count, .info = MPI_INFO_NULL};
     MPI_Comm_rank(comm, &o->rank);
     MPI_Comm_size(comm, &o->size);
     int blocks = is_neighbor(coll) ? 2 : o->size;
@@ -99,10 +99,10 @@ bool case_init(const struct calls *c, const struct operands *o, MPI_Request *r)
 {
     switch (o->coll) {
     case NBC_BARRIER:
-        return c->Barrier_init && !c->Barrier_init(o->comm, MPI_INFO_NULL, r);
+        return c->Barrier_init && !c->Barrier_init(o->comm, o->info, r);
 #define ROW(COLL, start, init, ...)                                                                \
     case NBC_##COLL:                                                                               \
-        return c->init && !c->init(__VA_ARGS__, o->comm, MPI_INFO_NULL, r);
+        return c->init && !c->init(__VA_ARGS__, o->comm, o->info, r);
         COLLECTIVES(ROW)
 #undef ROW
     default:

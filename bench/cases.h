@@ -19,6 +19,7 @@ struct operands {
     int *byte_displs;          /* in bytes */
     MPI_Aint *wide_displs;     /* in bytes */
     MPI_Datatype *types;
+    MPI_Info info; /* of persistent requests */
 };
 
 /* Buffers and arrays for blocks of that many doubles. False without memory. */

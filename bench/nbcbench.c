@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "model.h"
+#include "plot.h"
+#include "sweep.h"
 
 enum variant { SHIM, NATIVE, ROUNDS, SHIM_PERSISTENT, NATIVE_PERSISTENT, NVARIANTS };
 
@@ -24,7 +26,8 @@ static struct options {
     int64_t sizes[64];
     int nsizes;
     int samples;
-    bool native_persistent;
+    bool native_persistent, all_algorithms;
+    const char *plot;
     FILE *json;
 } options = {.samples = 31};
 
@@ -37,7 +40,8 @@ static int compare(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* --- one variant of one cell --------------------------------------------------------------------*/
+/* --- one variant of one cell
+ * --------------------------------------------------------------------*/
 
 struct runner {
     enum variant variant;
@@ -107,7 +111,8 @@ static double sample(struct runner *r, int calls)
     return slowest;
 }
 
-/* --- one cell -----------------------------------------------------------------------------------*/
+/* --- one cell
+ * -----------------------------------------------------------------------------------*/
 
 struct cell {
     enum nbc_coll coll;
@@ -116,6 +121,8 @@ struct cell {
     double median[NVARIANTS], low[NVARIANTS], high[NVARIANTS]; /* quartiles */
     double floor;
     const char *algorithm;
+    struct contender contender[SWEEP_MOST]; /* with --all-algorithms */
+    int ncontenders;
 };
 
 /* As many calls as last a millisecond, the same on all ranks. */
@@ -166,7 +173,8 @@ static const char *algorithm_of(const struct operands *o)
     return nbc_select(&m.shape, NULL, &nbc_default_rules, &segment)->name;
 }
 
-/* --- the wire -----------------------------------------------------------------------------------*/
+/* --- the wire
+ * -----------------------------------------------------------------------------------*/
 
 static double half_round_trip(int64_t bytes, char *data, int turns)
 {
@@ -204,7 +212,8 @@ static void measure_wire(struct wire *w)
     free(data);
 }
 
-/* --- output -------------------------------------------------------------------------------------*/
+/* --- output
+ * -------------------------------------------------------------------------------------*/
 
 static void print_head(const char *library)
 {
@@ -232,7 +241,30 @@ static void print_cell(const struct cell *c)
     printf(" %9.2f %6.2f", c->median[SHIM_PERSISTENT] * 1e6,
            c->median[SHIM_PERSISTENT] / c->median[SHIM]);
     printf(" %9.2f  %s\n", c->floor * 1e6, c->algorithm);
+    for (int i = 0; i < c->ncontenders; i++)
+        printf("    %-22s %9.2f\n", c->contender[i].alg->name, c->contender[i].median * 1e6);
     fflush(stdout);
+}
+
+static void plot_cell(const struct cell *c)
+{
+    for (int v = 0; v < NVARIANTS; v++)
+        if (c->have[v])
+            plot_add(c->coll, variant_names[v], c->bytes, c->median[v]);
+    for (int i = 0; i < c->ncontenders; i++)
+        plot_add(c->coll, c->contender[i].alg->name, c->bytes, c->contender[i].median);
+    plot_add(c->coll, "floor", c->bytes, c->floor);
+}
+
+static void json_contenders(const struct cell *c)
+{
+    if (!c->ncontenders)
+        return;
+    fprintf(options.json, ", \"algorithms\": {");
+    for (int i = 0; i < c->ncontenders; i++)
+        fprintf(options.json, "%s\"%s\": %.4g", i ? ", " : "", c->contender[i].alg->name,
+                c->contender[i].median);
+    fprintf(options.json, "}");
 }
 
 static void json_cell(const struct cell *c, bool first)
@@ -244,6 +276,7 @@ static void json_cell(const struct cell *c, bool first)
         if (c->have[v])
             fprintf(options.json, ", \"%s\": {\"median\": %.4g, \"low\": %.4g, \"high\": %.4g}",
                     variant_names[v], c->median[v], c->low[v], c->high[v]);
+    json_contenders(c);
     fprintf(options.json, "}");
 }
 
@@ -273,7 +306,8 @@ static double mean_root(const struct mean *m)
     return low;
 }
 
-/* --- the run ------------------------------------------------------------------------------------*/
+/* --- the run
+ * ------------------------------------------------------------------------------------*/
 
 static bool measure_cell(enum nbc_coll coll, int64_t bytes, const struct wire *wire,
                          struct cell *cell)
@@ -286,35 +320,53 @@ static bool measure_cell(enum nbc_coll coll, int64_t bytes, const struct wire *w
         cell->algorithm = algorithm_of(&o);
         cell->floor = critical_path(&o, wire);
         measure(cell, &o);
+        if (options.all_algorithms)
+            cell->ncontenders = sweep(&o, options.samples, cell->contender);
     }
     operands_free(&o);
     return all;
+}
+
+static void tell(const struct cell *cell, bool first)
+{
+    print_cell(cell);
+    if (options.json)
+        json_cell(cell, first);
+    if (options.plot)
+        plot_cell(cell);
 }
 
 static void run(const char *library)
 {
     struct wire wire;
     struct mean mean = {0};
+    bool first = true;
     measure_wire(&wire);
     if (rank == 0)
         print_head(library);
     for (int coll = 0; coll < NBC_NCOLLS; coll++) {
-        for (int i = 0; options.coll[coll] && i < options.nsizes; i++) {
+        int nsizes = coll == NBC_BARRIER ? 1 : options.nsizes;
+        for (int i = 0; options.coll[coll] && i < nsizes; i++) {
             struct cell cell;
             int64_t bytes = coll == NBC_BARRIER ? 0 : options.sizes[i];
             if (!measure_cell(coll, bytes, &wire, &cell) || rank != 0)
                 continue;
-            print_cell(&cell);
-            if (options.json)
-                json_cell(&cell, mean.n == 0);
+            tell(&cell, first);
+            first = false;
             if (cell.have[NATIVE])
                 mean_add(&mean, cell.median[SHIM] / cell.median[NATIVE]);
-            if (coll == NBC_BARRIER)
-                break;
         }
     }
     if (rank == 0 && mean.n)
         printf("# geometric mean of shim / native over %d cells: %.3f\n", mean.n, mean_root(&mean));
+}
+
+/* False where there should be pictures and are none. */
+static bool draw(void)
+{
+    char title[64];
+    snprintf(title, sizeof title, "%d ranks", size);
+    return rank != 0 || !options.plot || plot_draw(options.plot, title);
 }
 
 static const char usage[] =
@@ -325,6 +377,8 @@ static const char usage[] =
     "  -s, --sizes LIST         bytes with commas, multiples of 8 (default: 8 … 4194304)\n"
     "  -n, --samples N          samples per variant and cell (default 31)\n"
     "  -p, --native-persistent  measure the MPI's own persistent collectives too\n"
+    "  -a, --all-algorithms     measure every algorithm that applies, as persistent operations\n"
+    "  -g, --plot DIRECTORY     draw time against size, and the ratio to native, by gnuplot\n"
     "  -j, --json FILE          write the figures there\n"
     "  -h, --help\n"
     "Columns: ratio is shim over the column before it, for persist persist over shim; floor is\n"
@@ -361,9 +415,15 @@ static bool read_sizes(char *list)
 
 static bool read_options(int argc, char **argv)
 {
-    static const struct option longs[] = {
-        {"collectives", 1, 0, 'c'}, {"sizes", 1, 0, 's'}, {"samples", 1, 0, 'n'},
-        {"native-persistent", 0, 0, 'p'}, {"json", 1, 0, 'j'}, {"help", 0, 0, 'h'}, {0}};
+    static const struct option longs[] = {{"collectives", 1, 0, 'c'},
+                                          {"sizes", 1, 0, 's'},
+                                          {"samples", 1, 0, 'n'},
+                                          {"native-persistent", 0, 0, 'p'},
+                                          {"all-algorithms", 0, 0, 'a'},
+                                          {"plot", 1, 0, 'g'},
+                                          {"json", 1, 0, 'j'},
+                                          {"help", 0, 0, 'h'},
+                                          {0}};
     bool ok = true;
     int option;
     for (int c = 0; c <= NBC_EXSCAN; c++)
@@ -371,7 +431,7 @@ static bool read_options(int argc, char **argv)
     for (int64_t bytes = 8; bytes <= 4 << 20; bytes *= 8)
         options.sizes[options.nsizes++] = bytes;
     options.sizes[options.nsizes++] = 4 << 20;
-    while (ok && (option = getopt_long(argc, argv, "c:s:n:pj:h", longs, NULL)) != -1) {
+    while (ok && (option = getopt_long(argc, argv, "c:s:n:pag:j:h", longs, NULL)) != -1) {
         if (option == 'c')
             ok = read_collectives(optarg);
         else if (option == 's')
@@ -380,6 +440,10 @@ static bool read_options(int argc, char **argv)
             ok = (options.samples = atoi(optarg)) >= 1 && options.samples <= MAX_SAMPLES;
         else if (option == 'p')
             options.native_persistent = true;
+        else if (option == 'a')
+            options.all_algorithms = true;
+        else if (option == 'g')
+            options.plot = optarg;
         else if (option == 'j')
             ok = rank != 0 || (options.json = fopen(optarg, "w"));
         else
@@ -404,8 +468,10 @@ int main(int argc, char **argv)
     ok = ok && library;
     if (ok && options.json)
         fprintf(options.json, "[");
-    if (ok)
+    if (ok) {
         run(library);
+        ok = draw();
+    }
     if (options.json) {
         fprintf(options.json, "\n]\n");
         fclose(options.json);

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tune.h"
+
 enum { TRAIN = 16, REPEATS = 40, LEAST_REPEATS = 10, WARM_UP = 3, TAG = 1 };
 
 static const int sizes[] = {1, 64, 512, 4096, 16384, 65536, 262144, 1048576};
@@ -219,6 +221,8 @@ static const struct mode {
 } modes[] = {
     {"--loggp", loggp, 2,
      "measure the parameters of the LogGP model, as nbcsim --network reads them"},
+    {"--rules", tune_rules, 2,
+     "measure every algorithm and write rules for this number of ranks, as NBCSHIM_TUNING reads them"},
 };
 
 enum { NMODES = sizeof modes / sizeof *modes };

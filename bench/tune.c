@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include "tune.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "rules.h"
+#include "sweep.h"
+
+/* Another algorithm must be better by this factor to take over: noise would make a rule of every
+ * size. */
+static const double gain = 0.95;
+
+enum { SAMPLES = 15, NSIZES = 9 };
+
+static const int64_t sizes[NSIZES] = {8, 64, 512, 4096, 16384, 65536, 262144, 1048576, 4194304};
+
+/* One collective: what was measured at each size. The contenders are the same at all sizes. */
+struct course {
+    enum nbc_coll coll;
+    int nsizes, n;
+    int64_t bytes[NSIZES];
+    struct contender at[NSIZES][SWEEP_MOST];
+};
+
+static bool measure(struct course *c, MPI_Comm comm)
+{
+    c->nsizes = 0;
+    for (int i = 0; i < NSIZES; i++) {
+        struct operands o;
+        int ok = operands_make(&o, c->coll, comm, (int)(sizes[i] / 8)), all;
+        PMPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, comm);
+        if (all) {
+            c->n = sweep(&o, SAMPLES, c->at[i]);
+            c->bytes[i] = sweep_bytes(&o);
+            c->nsizes = i + 1;
+        }
+        operands_free(&o);
+        if (!all || c->coll == NBC_BARRIER)
+            break;
+    }
+    return c->nsizes > 0 && c->n > 0;
+}
+
+static int best(const struct contender *at, int n, int favorite)
+{
+    for (int i = 0; i < n; i++)
+        if (at[i].median < at[favorite].median * gain)
+            favorite = i;
+    return favorite;
+}
+
+/* The one whose worst loss over all sizes against the best is least: for calls of which no rank
+ * knows how large they are. */
+static int safest(const struct course *c)
+{
+    double least = 0;
+    int which = 0;
+    for (int i = 0; i < c->n; i++) {
+        double worst = 0;
+        for (int s = 0; s < c->nsizes; s++) {
+            double loss = c->at[s][i].median / c->at[s][best(c->at[s], c->n, i)].median;
+            worst = loss > worst ? loss : worst;
+        }
+        if (i > 0 && worst >= least * gain)
+            continue;
+        least = worst;
+        which = i;
+    }
+    return which;
+}
+
+static int64_t between(int64_t a, int64_t b)
+{
+    int64_t mean = a + 1; /* geometric, of powers of two and their likes */
+    while (mean * mean < a * b)
+        mean += mean / 8 + 1;
+    return mean < b ? mean : b;
+}
+
+static void print_rules(const struct course *c, int size)
+{
+    struct nbc_rule rule = {
+        .coll = c->coll, .min_size = size, .max_size = size, .max_bytes = INT64_MAX};
+    if (c->bytes[0] < 0 || c->nsizes == 1) {
+        rule.alg = c->at[0][safest(c)].alg;
+        nbc_rule_print(stdout, &rule);
+        return;
+    }
+    int now = best(c->at[0], c->n, 0);
+    for (int s = 1; s < c->nsizes; s++) {
+        int next = best(c->at[s], c->n, now);
+        if (next == now)
+            continue;
+        rule.alg = c->at[0][now].alg;
+        rule.max_bytes = between(c->bytes[s - 1], c->bytes[s]) - 1;
+        nbc_rule_print(stdout, &rule);
+        rule.min_bytes = rule.max_bytes + 1;
+        now = next;
+    }
+    rule.alg = c->at[0][now].alg;
+    rule.max_bytes = INT64_MAX;
+    nbc_rule_print(stdout, &rule);
+}
+
+static void print_figures(const struct course *c)
+{
+    for (int s = 0; s < c->nsizes; s++) {
+        printf("# %s %lld bytes, us:", nbc_coll_name(c->coll), (long long)c->bytes[s]);
+        for (int i = 0; i < c->n; i++)
+            printf(" %s %.2f", c->at[s][i].alg->name, c->at[s][i].median * 1e6);
+        printf("\n");
+    }
+}
+
+int tune_rules(int rank, int size)
+{
+    int ring = 1;
+    MPI_Comm comm;
+    if (!calls_load()) {
+        if (rank == 0)
+            fprintf(stderr, "nbctune: the MPI's own library was not found in this process\n");
+        return 1;
+    }
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &ring, 0, &comm);
+    if (rank == 0)
+        printf("# Measured by nbctune --rules on %d ranks; for NBCSHIM_TUNING.\n", size);
+    for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++) {
+        static struct course course;
+        course.coll = coll;
+        if (!measure(&course, comm) || rank != 0)
+            continue;
+        print_figures(&course);
+        print_rules(&course, size);
+        fflush(stdout);
+    }
+    MPI_Comm_free(&comm);
+    return 0;
+}
