@@ -9,6 +9,7 @@ for name in ${!NBCSHIM*}; do
     unset "$name"
 done
 prefix=$scratch/prefix
+source=$(cd "$srcdir" && pwd) || exit 1
 
 # --- documents ------------------------------------------------------------------------------------
 
@@ -106,7 +107,7 @@ run_command()
     ./configure*)
         command -v mpicc.openmpi >/dev/null || return 0
         (mkdir -p "$scratch/configure" && cd "$scratch/configure" &&
-            $(cd "$srcdir" && pwd)/configure -q --no-create --enable-option-checking=fatal ${1#* })
+            "$source"/configure -q --no-create --enable-option-checking=fatal ${1#* })
         ;;
     make\ install) ;; # done above
     man\ *)
