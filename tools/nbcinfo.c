@@ -17,6 +17,7 @@
 #include "call.h"
 #include "emit.h"
 #include "picture.h"
+#include "rules.h"
 
 enum section {
     ABOUT = 1,
@@ -235,13 +236,47 @@ static void range(char *text, size_t size, int64_t least, int64_t most, int64_t 
         snprintf(text, size, "%" PRId64 " to %" PRId64, least, most);
 }
 
+/* The rules of the file that NBCSHIM_TUNING names, with the built-in ones behind them; NULL where
+ * it cannot be read, which makes the library do without it too. */
+static struct nbc_rules *read_rules(const char *name)
+{
+    struct nbc_rules_error error;
+    struct nbc_rules *rules = NULL;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *in = fopen(name, "r");
+    /* Up to the first null character, of which a text has none: all of it. */
+    if (in && getdelim(&text, &size, '\0', in) >= 0)
+        rules = nbc_rules_parse(text, &nbc_default_rules, &error);
+    if (!rules)
+        fprintf(stderr,
+                "nbcinfo: NBCSHIM_TUNING=%s cannot be read or is no tuning file: the "
+                "built-in rules are in force\n",
+                name);
+    free(text);
+    if (in)
+        fclose(in);
+    return rules;
+}
+
+static const struct nbc_rules *in_force(void)
+{
+    static const struct nbc_rules *found;
+    const char *name = getenv("NBCSHIM_TUNING");
+    if (!found && name && *name)
+        found = read_rules(name);
+    if (!found)
+        found = &nbc_default_rules;
+    return found;
+}
+
 static void rules(struct emit *e)
 {
     char ranks[64], bytes[64], needs[256];
     emit_list(e, "rules",
               "Tuning rules: the first that matches and whose algorithm applies decides");
-    for (int i = 0; i < nbc_default_rules.nrules; i++) {
-        const struct nbc_rule *r = &nbc_default_rules.rule[i];
+    for (int i = 0; i < in_force()->nrules; i++) {
+        const struct nbc_rule *r = &in_force()->rule[i];
         range(ranks, sizeof ranks, r->min_size, r->max_size, INT_MAX);
         range(bytes, sizeof bytes, r->min_bytes, r->max_bytes, INT64_MAX);
         emit_row(e, NULL);
@@ -311,7 +346,7 @@ static void explain(const struct nbc_shape *shape, const struct nbc_alg *overrid
     if (override)
         n = (size_t)snprintf(text, size, "%s asks for %s, which needs %s; ", asked, override->name,
                              needs_text(override->needs, needs, sizeof needs));
-    const struct nbc_rule *rule = nbc_rule_find(shape, &nbc_default_rules);
+    const struct nbc_rule *rule = nbc_rule_find(shape, in_force());
     if (!rule) {
         snprintf(text + n, size - n, "no tuning rule matches, and it is the first that applies");
         return;
@@ -319,7 +354,7 @@ static void explain(const struct nbc_shape *shape, const struct nbc_alg *overrid
     range(ranks, sizeof ranks, rule->min_size, rule->max_size, INT_MAX);
     range(bytes, sizeof bytes, rule->min_bytes, rule->max_bytes, INT64_MAX);
     snprintf(text + n, size - n, "tuning rule %d: ranks %s, bytes %s",
-             (int)(rule - nbc_default_rules.rule) + 1, ranks, bytes);
+             (int)(rule - in_force()->rule) + 1, ranks, bytes);
 }
 
 static int choose(struct emit *e)
@@ -336,7 +371,7 @@ static int choose(struct emit *e)
         return fail("no memory", NULL);
     if (variable_of(options.call.coll, &v) && v.accepted)
         override = nbc_alg_by_name(options.call.coll, v.value);
-    const struct nbc_alg *alg = nbc_select(&rank.shape, override, &nbc_default_rules, &segment);
+    const struct nbc_alg *alg = nbc_select(&rank.shape, override, in_force(), &segment);
     explain(&rank.shape, override, v.name, why, sizeof why);
     if (!e->json) {
         fprintf(e->out, "%s: %s\n", alg->name, why);

@@ -112,6 +112,13 @@ says "--choose: what the environment asks for does not apply" \
     '^rabenseifner: NBCSHIM_ALGORITHM_ALLREDUCE asks for ring, which needs a commutative operator; tun' \
     --choose allreduce --ranks 16 --bytes 512K --ordered
 unset NBCSHIM_ALGORITHM_REDUCE NBCSHIM_ALGORITHM_ALLREDUCE
+echo 'reduce 16 * linear' >"$scratch/tuning"
+NBCSHIM_TUNING=$scratch/tuning says "--choose: a rule of the user's own file" \
+    '^linear: tuning rule 1: ranks 16 to 16' --choose reduce --ranks 16 --bytes 1M
+NBCSHIM_TUNING=$scratch/tuning says "--rules: those in force" \
+    '^  reduce +ranks 16 to 16 .* linear' --rules
+NBCSHIM_TUNING=$scratch/nothing says "--choose: a tuning file that is not there" \
+    'built-in rules are in force' --choose reduce --ranks 16
 says "--choose: between groups" '^inter_' --choose bcast --ranks 3 --remote 2
 refuses "--choose: no such collective" 'no such collective' --choose nothing
 
