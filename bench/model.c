@@ -70,7 +70,78 @@ struct nbc_sched *model_schedule(const struct operands *o, int rank, const struc
     return alg->build(&m.shape);
 }
 
-/* --- rounds -------------------------------------------------------------------------------------*/
+/* --- all ranks' graphs at once
+ * --------------------------------------------------------------------*/
+
+/* When each operation can start and end, relaxed until nothing changes; the unit is the user's. */
+struct graph {
+    struct nbc_sched **sched;
+    double **start, **end;
+    int size;
+};
+
+/* The k-th send from one rank to another matches the k-th receive: finds that send. */
+static int matching_send(const struct nbc_sched *from, int to, int k)
+{
+    for (int id = 0; id < from->nops; id++)
+        if (from->ops[id].kind == NBC_OP_SEND && from->ops[id].peer == to && k-- == 0)
+            return id;
+    return -1;
+}
+
+/* Of a receive; NULL if there is none. */
+static double *start_of_send(const struct graph *g, int rank, int id)
+{
+    const struct nbc_sched *s = g->sched[rank];
+    int peer = s->ops[id].peer, k = 0;
+    for (int i = 0; i < id; i++)
+        k += s->ops[i].kind == NBC_OP_RECV && s->ops[i].peer == peer;
+    int sent = matching_send(g->sched[peer], rank, k);
+    return sent < 0 ? NULL : &g->start[peer][sent];
+}
+
+static void graph_free(struct graph *g)
+{
+    for (int r = 0; r < g->size; r++) {
+        if (g->sched)
+            nbc_sched_free(g->sched[r]);
+        if (g->start)
+            free(g->start[r]);
+        if (g->end)
+            free(g->end[r]);
+    }
+    free(g->sched);
+    free(g->start);
+    free(g->end);
+}
+
+static bool graph_make(struct graph *g, const struct operands *o)
+{
+    *g = (struct graph){.size = o->size};
+    g->sched = calloc(g->size, sizeof *g->sched);
+    g->start = calloc(g->size, sizeof *g->start);
+    g->end = calloc(g->size, sizeof *g->end);
+    bool ok = g->sched && g->start && g->end;
+    for (int r = 0; ok && r < g->size; r++) {
+        g->sched[r] = model_schedule(o, r, NULL);
+        ok = g->sched[r] && (g->start[r] = calloc(g->sched[r]->nops + 1, sizeof(double))) &&
+             (g->end[r] = calloc(g->sched[r]->nops + 1, sizeof(double)));
+    }
+    if (!ok)
+        graph_free(g);
+    return ok;
+}
+
+static bool raise_to(double *value, double least)
+{
+    bool less = *value < least;
+    if (less)
+        *value = least;
+    return less;
+}
+
+/* --- rounds
+ * -------------------------------------------------------------------------------------*/
 
 struct rounds {
     struct nbc_sched *sched;
@@ -81,21 +152,58 @@ struct rounds {
     MPI_Request *requests;
 };
 
-/* Depth of every operation: one more than the deepest it waits for. Edges lead forward. */
-static int *depths(const struct nbc_sched *s, int *ndepths)
+/* The round of every operation is its start: one more than those that it waits for. A message is
+ * sent and received in the same round, or two ranks could each wait for what the other does later.
+ */
+static bool deepen(struct graph *g, int rank)
 {
-    int *depth = calloc(s->nops + 1, sizeof *depth);
-    *ndepths = 0;
-    for (int id = 0; depth && id < s->nops; id++) {
+    const struct nbc_sched *s = g->sched[rank];
+    bool changed = false;
+    for (int id = 0; id < s->nops; id++) {
         const struct nbc_op *op = &s->ops[id];
-        for (int i = 0; i < op->nsucc_issue + op->nsucc_done; i++) {
-            int next = s->succ[op->succ + i], least = depth[id] + (i >= op->nsucc_issue);
-            if (depth[next] < least)
-                depth[next] = least;
-        }
+        double *own = &g->start[rank][id], *sent = NULL;
+        if (op->kind == NBC_OP_RECV)
+            sent = start_of_send(g, rank, id);
+        if (sent)
+            changed |= raise_to(own, *sent) | raise_to(sent, *own);
+        for (int i = 0; i < op->nsucc_issue + op->nsucc_done; i++)
+            changed |=
+                raise_to(&g->start[rank][s->succ[op->succ + i]], *own + (i >= op->nsucc_issue));
+    }
+    return changed;
+}
+
+/* False where no rounds exist: each would come behind another. */
+static bool find_rounds(struct graph *g)
+{
+    int turns = 2;
+    for (int r = 0; r < g->size; r++)
+        turns += g->sched[r]->nops;
+    for (bool changed = true; changed; turns--) {
+        if (turns == 0)
+            return false;
+        changed = false;
+        for (int r = 0; r < g->size; r++)
+            changed |= deepen(g, r);
+    }
+    return true;
+}
+
+/* Rounds of this rank's operations; NULL where there are none, or no memory. */
+static int *depths(const struct operands *o, int *ndepths)
+{
+    struct graph g;
+    *ndepths = 0;
+    if (!graph_make(&g, o))
+        return NULL;
+    int n = g.sched[o->rank]->nops;
+    int *depth = find_rounds(&g) ? malloc((n + 1) * sizeof *depth) : NULL;
+    for (int id = 0; depth && id < n; id++) {
+        depth[id] = (int)g.start[o->rank][id];
         if (depth[id] + 1 > *ndepths)
             *ndepths = depth[id] + 1;
     }
+    graph_free(&g);
     return depth;
 }
 
@@ -107,7 +215,7 @@ struct rounds *rounds_new(const struct operands *o, MPI_Comm comm)
     r->comm = comm;
     r->sched = model_schedule(o, o->rank, NULL);
     if (r->sched) {
-        r->depth = depths(r->sched, &r->ndepths);
+        r->depth = depths(o, &r->ndepths);
         r->temp = malloc(r->sched->temp_bytes + 1);
         r->requests = malloc((r->sched->nmsgs + 1) * sizeof *r->requests);
     }
@@ -187,7 +295,8 @@ void rounds_run(struct rounds *r, const struct operands *o)
     }
 }
 
-/* --- the floor ----------------------------------------------------------------------------------*/
+/* --- the floor
+ * ----------------------------------------------------------------------------------*/
 
 double wire_time(const struct wire *w, int64_t bytes)
 {
@@ -203,30 +312,10 @@ double wire_time(const struct wire *w, int64_t bytes)
     return w->point[i - 1].seconds + share * (w->point[i].seconds - w->point[i - 1].seconds);
 }
 
-/* All ranks' graphs at once: when each operation can start, relaxed until nothing changes. */
-struct graph {
-    struct nbc_sched **sched;
-    double **start, **end;
-    int size;
-};
-
-/* The k-th send from one rank to another matches the k-th receive: finds that send. */
-static int matching_send(const struct nbc_sched *from, int to, int k)
-{
-    for (int id = 0; id < from->nops; id++)
-        if (from->ops[id].kind == NBC_OP_SEND && from->ops[id].peer == to && k-- == 0)
-            return id;
-    return -1;
-}
-
 static double arrival(const struct graph *g, const struct wire *w, int rank, int id)
 {
-    const struct nbc_sched *s = g->sched[rank];
-    int peer = s->ops[id].peer, k = 0;
-    for (int i = 0; i < id; i++)
-        k += s->ops[i].kind == NBC_OP_RECV && s->ops[i].peer == peer;
-    int sent = matching_send(g->sched[peer], rank, k);
-    return sent < 0 ? 0 : g->start[peer][sent] + wire_time(w, (int64_t)bytes_of(s->ops[id].a));
+    const double *sent = start_of_send(g, rank, id);
+    return sent ? *sent + wire_time(w, (int64_t)bytes_of(g->sched[rank]->ops[id].a)) : 0;
 }
 
 static bool relax(struct graph *g, const struct wire *w, int rank)
@@ -236,56 +325,29 @@ static bool relax(struct graph *g, const struct wire *w, int rank)
     for (int id = 0; id < s->nops; id++) {
         const struct nbc_op *op = &s->ops[id];
         double end = g->start[rank][id];
-        if (op->kind == NBC_OP_RECV) {
-            double there = arrival(g, w, rank, id);
-            end = there > end ? there : end;
-        }
-        if (end > g->end[rank][id]) {
-            g->end[rank][id] = end;
-            changed = true;
-        }
-        for (int i = op->nsucc_issue; i < op->nsucc_issue + op->nsucc_done; i++) {
-            double *start = &g->start[rank][s->succ[op->succ + i]];
-            if (*start < end) {
-                *start = end;
-                changed = true;
-            }
-        }
+        if (op->kind == NBC_OP_RECV)
+            raise_to(&end, arrival(g, w, rank, id));
+        changed |= raise_to(&g->end[rank][id], end);
+        for (int i = op->nsucc_issue; i < op->nsucc_issue + op->nsucc_done; i++)
+            changed |= raise_to(&g->start[rank][s->succ[op->succ + i]], end);
     }
     return changed;
 }
 
 double critical_path(const struct operands *o, const struct wire *w)
 {
-    struct graph g = {.size = o->size};
+    struct graph g;
     double longest = 0;
-    g.sched = calloc(g.size, sizeof *g.sched);
-    g.start = calloc(g.size, sizeof *g.start);
-    g.end = calloc(g.size, sizeof *g.end);
-    bool ok = g.sched && g.start && g.end;
-    for (int r = 0; ok && r < g.size; r++) {
-        g.sched[r] = model_schedule(o, r, NULL);
-        ok = g.sched[r] && (g.start[r] = calloc(g.sched[r]->nops + 1, sizeof(double))) &&
-             (g.end[r] = calloc(g.sched[r]->nops + 1, sizeof(double)));
-    }
-    for (bool changed = ok; changed;) {
+    if (!graph_make(&g, o))
+        return 0;
+    for (bool changed = true; changed;) {
         changed = false;
         for (int r = 0; r < g.size; r++)
             changed |= relax(&g, w, r);
     }
-    for (int r = 0; ok && r < g.size; r++)
+    for (int r = 0; r < g.size; r++)
         for (int id = 0; id < g.sched[r]->nops; id++)
-            longest = g.end[r][id] > longest ? g.end[r][id] : longest;
-    for (int r = 0; r < g.size; r++) {
-        if (g.sched)
-            nbc_sched_free(g.sched[r]);
-        if (g.start)
-            free(g.start[r]);
-        if (g.end)
-            free(g.end[r]);
-    }
-    free(g.sched);
-    free(g.start);
-    free(g.end);
+            raise_to(&longest, g.end[r][id]);
+    graph_free(&g);
     return longest;
 }
