@@ -92,7 +92,7 @@ static int bind_in_place(const struct nbc_call *call, struct nbc_shape *s)
     return MPI_SUCCESS;
 }
 
-static int peers(const struct nbc_shape *s, bool send)
+int nbc_args_peers(const struct nbc_shape *s, bool send)
 {
     if (is_neighbor(s->coll))
         return send ? s->neighbors->outdegree : s->neighbors->indegree;
@@ -143,7 +143,7 @@ static int bind_side(struct nbc_bound *b, const struct nbc_args *a, bool send)
 {
     struct nbc_shape *s = &b->shape;
     struct nbc_side *side = send ? &s->send : &s->recv;
-    int n = peers(s, send), error = check_counts(a, n, s->coll != NBC_REDUCE_SCATTER);
+    int n = nbc_args_peers(s, send), error = check_counts(a, n, s->coll != NBC_REDUCE_SCATTER);
     if (error)
         return error;
     side->count = a->count;
@@ -155,7 +155,7 @@ static int bind_side(struct nbc_bound *b, const struct nbc_args *a, bool send)
         return error ? error : check_buffer(a, b->types[side->type], n);
     }
     side->peer_types = side->displs_bytes = true;
-    side->type = NBC_TYPE_FIRST_PEER + (send ? 0 : peers(s, true));
+    side->type = NBC_TYPE_FIRST_PEER + (send ? 0 : nbc_args_peers(s, true));
     for (int i = 0; i < n && !error; i++)
         error = bind_type(b, side->type + i, a->types[i]);
     return error;
@@ -169,7 +169,7 @@ static int make_slots(const struct nbc_call *call, struct nbc_bound *b)
     s->ntypes = NBC_TYPE_FIRST_PEER;
     b->types = b->few_types;
     if (call->send.types || call->recv.types) {
-        s->ntypes += peers(s, true) + peers(s, false);
+        s->ntypes += nbc_args_peers(s, true) + nbc_args_peers(s, false);
         b->many = malloc(s->ntypes * (sizeof *layouts + sizeof *b->types));
         if (!b->many)
             return MPI_ERR_NO_MEM;
@@ -256,7 +256,7 @@ static int bind_data(const struct nbc_call *call, struct nbc_bound *b)
         bind_reduction(call, b);
     bool unused = s->coll == NBC_EXSCAN && s->rank == 0; /* MPI-4.1 6.11.2: not significant */
     if (!error && reduces && both.recv && !call->recv.buf && !unused)
-        error = check_buffer(&call->recv, b->types[NBC_TYPE_RECV], peers(s, false));
+        error = check_buffer(&call->recv, b->types[NBC_TYPE_RECV], nbc_args_peers(s, false));
     if (!error && b->reducer && s->root != NBC_ROOT_IDLE)
         error = nbc_operator_check(b->reducer, b->types[NBC_TYPE_RECV]);
     b->reads_send = both.send && s->send.count > 0 && b->types[NBC_TYPE_SEND]->named;

@@ -24,6 +24,9 @@ struct nbc_bound {
 /* Fills *b. Under the lock. Returns MPI_SUCCESS or the class of what is wrong with the call. */
 int nbc_args_bind(const struct nbc_call *call, struct nbc_context *context, struct nbc_bound *b);
 
+/* How many blocks a side has, hence entries its arrays have where it is significant. */
+int nbc_args_peers(const struct nbc_shape *s, bool send);
+
 /* Frees what bind allocated. */
 void nbc_args_unbind(struct nbc_bound *b);
 

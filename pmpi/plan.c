@@ -2,11 +2,13 @@
 #include "plan.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
-    SLOTS = 64,     /* plans of a communicator */
-    MAX_OPS = 1024, /* larger schedules are not kept: memory per communicator stays small */
-    MAX_IDLE = 8    /* idle requests of a plan */
+    SLOTS = 64,         /* plans of a communicator */
+    MAX_OPS = 1024,     /* larger schedules are not kept: memory per communicator stays small */
+    MAX_ENTRIES = 2048, /* of arrays, for the same reason */
+    MAX_IDLE = 8        /* idle requests of a plan */
 };
 
 struct nbc_plans {
@@ -37,11 +39,74 @@ static bool same(const struct nbc_plan_key *x, const struct nbc_plan_key *y)
            x->send_in_place == y->send_in_place && x->recv_in_place == y->recv_in_place;
 }
 
-static unsigned slot_of(const struct nbc_plan_key *k)
+static bool has_arrays(const struct nbc_call *call)
 {
-    uint64_t mix = (uint64_t)k->coll * 7 + (uint64_t)k->root * 131 +
-                   (uint64_t)k->send_count * 31 + (uint64_t)k->recv_count * 37 +
-                   (uint64_t)(uintptr_t)k->recv_type + (uint64_t)(uintptr_t)k->op;
+    return call->send.counts.width || call->recv.counts.width;
+}
+
+/* --- arrays ------------------------------------------------------------------------------------*/
+
+static bool equal(struct nbc_ints kept, struct nbc_ints given, int n)
+{
+    if (!kept.width)
+        return true;
+    return given.data && given.width == kept.width &&
+           memcmp(kept.data, given.data, (size_t)n * (size_t)kept.width) == 0;
+}
+
+static bool same_arrays(const struct nbc_plan_arrays *kept, const struct nbc_args *given)
+{
+    return equal(kept->counts, given->counts, kept->n) &&
+           equal(kept->displs, given->displs, kept->n);
+}
+
+static struct nbc_ints copy(struct nbc_ints from, int n, char **room)
+{
+    if (!from.width)
+        return from;
+    size_t bytes = (size_t)n * (size_t)from.width;
+    struct nbc_ints to = {memcpy(*room, from.data, bytes), from.width};
+    *room += bytes;
+    return to;
+}
+
+static struct nbc_plan_arrays copy_side(const struct nbc_shape *s, bool send, char **room)
+{
+    const struct nbc_side *side = send ? &s->send : &s->recv;
+    const struct nbc_ints none = {NULL, 0};
+    int n = side->counts.width ? nbc_args_peers(s, send) : 0;
+    bool displs = n > 0 && side->displs.data;
+    return (struct nbc_plan_arrays){.n = n,
+                                    .counts = copy(n ? side->counts : none, n, room),
+                                    .displs = copy(displs ? side->displs : none, n, room)};
+}
+
+/* The widest entries for every block of both sides are room enough. */
+static bool keep_arrays(struct nbc_plan *p, const struct nbc_shape *s)
+{
+    size_t entries = (size_t)nbc_args_peers(s, true) + (size_t)nbc_args_peers(s, false);
+    if (entries > MAX_ENTRIES)
+        return false;
+    char *room = p->arrays = malloc(2 * entries * sizeof(int64_t) + 1);
+    if (!room)
+        return false;
+    p->send = copy_side(s, true, &room);
+    p->recv = copy_side(s, false, &room);
+    /* What arrays say of buffers is looked at anew where one is NULL. */
+    p->needs_send |= p->send.n > 0;
+    p->needs_recv |= p->recv.n > 0;
+    return true;
+}
+
+/* --- the table ---------------------------------------------------------------------------------*/
+
+/* Where arrays lie tells calls apart whose arrays differ; it is no part of the key. */
+static unsigned slot_of(const struct nbc_plan_key *k, const struct nbc_call *call)
+{
+    uint64_t mix = (uint64_t)k->coll * 7 + (uint64_t)k->root * 131 + (uint64_t)k->send_count * 31 +
+                   (uint64_t)k->recv_count * 37 + (uint64_t)(uintptr_t)k->recv_type +
+                   (uint64_t)(uintptr_t)k->op + (uint64_t)(uintptr_t)call->send.counts.data * 3 +
+                   (uint64_t)(uintptr_t)call->recv.counts.data * 5;
     return (unsigned)(mix * UINT64_C(0x9E3779B97F4A7C15) >> 58) % SLOTS;
 }
 
@@ -51,6 +116,7 @@ void nbc_plan_release(struct nbc_plan *plan)
         return;
     if (--plan->sched->refs == 0)
         nbc_sched_free(plan->sched);
+    free(plan->arrays);
     free(plan);
 }
 
@@ -79,11 +145,14 @@ struct nbc_plan *nbc_plan_find(struct nbc_plans *plans, const struct nbc_call *c
                                const struct nbc_alg *override, int64_t segment)
 {
     struct nbc_plan_key key;
-    if (!plans || call->send.counts.width || call->recv.counts.width)
+    if (!plans || call->send.types || call->recv.types)
         return NULL;
     make_key(call, override, segment, &key);
-    struct nbc_plan **slot = &plans->slot[slot_of(&key)];
+    struct nbc_plan **slot = &plans->slot[slot_of(&key, call)];
     if (!*slot || !same(&(*slot)->key, &key))
+        return NULL;
+    if ((*slot)->arrays &&
+        !(same_arrays(&(*slot)->send, &call->send) && same_arrays(&(*slot)->recv, &call->recv)))
         return NULL;
     if ((*slot)->generation != nbc_types_generation) {
         retire(slot);
@@ -97,15 +166,21 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
                                const struct nbc_alg *alg, const struct nbc_alg *override,
                                int64_t segment)
 {
-    if (call->send.counts.width || call->recv.counts.width || sched->nops > MAX_OPS)
+    if (call->send.types || call->recv.types || sched->nops > MAX_OPS)
         return NULL;
     if (!*plans)
         *plans = calloc(1, sizeof **plans);
     struct nbc_plan *p = *plans ? calloc(1, sizeof *p) : NULL;
     if (!p)
         return NULL;
+    p->needs_send = b->reads_send;
+    p->needs_recv = b->reads_recv;
+    if (has_arrays(call) && !keep_arrays(p, &b->shape)) {
+        free(p);
+        return NULL;
+    }
     make_key(call, override, segment, &p->key);
-    struct nbc_plan **slot = &(*plans)->slot[slot_of(&p->key)];
+    struct nbc_plan **slot = &(*plans)->slot[slot_of(&p->key, call)];
     if (*slot)
         retire(slot);
     p->sched = sched;
@@ -116,8 +191,6 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
         p->types[i] = b->types[i];
     p->bytes = nbc_shape_bytes(&b->shape);
     p->generation = nbc_types_generation;
-    p->needs_send = b->reads_send;
-    p->needs_recv = b->reads_recv;
     p->refs = 1;
     return *slot = p;
 }

@@ -4,7 +4,8 @@
  * repeat few calls many times; a call that finds its plan, and an idle request set up for it, has
  * nothing left to do but to bind its buffers and start. Under the lock.
  *
- * Calls with arrays have no plan. A plan dies when any datatype or operator is freed (handles may
+ * Arrays of counts and displacements are compared whole. Calls with an array of types have no plan.
+ * A plan dies when any datatype or operator is freed (handles may
  * come back with another meaning), which nbc_types_generation tells. */
 #ifndef NBC_PLAN_H
 #define NBC_PLAN_H
@@ -22,8 +23,16 @@ struct nbc_plan_key {
     bool send_in_place, recv_in_place;
 };
 
+/* Copies of the arrays of one side, as far as they are significant. */
+struct nbc_plan_arrays {
+    int n;
+    struct nbc_ints counts, displs; /* width 0: none */
+};
+
 struct nbc_plan {
     struct nbc_plan_key key;
+    struct nbc_plan_arrays send, recv;
+    void *arrays; /* where they lie */
     struct nbc_sched *sched; /* one owner */
     const struct nbc_alg *alg;
     struct nbc_operator *reducer;

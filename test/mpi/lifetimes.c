@@ -172,6 +172,47 @@ static void flat(void (*step)(int), int n, const char *what)
            what, before, after);
 }
 
+/* The same arguments again and again, but for what is in the arrays: right after the call, and from
+ * call to call. Rank r sends to rank p as many numbers as the round, r and p say, all of them 1000
+ * r + p, where the round's displacements say. */
+static void arrays_change(int rounds)
+{
+    enum { MOST = 4 };
+    int n = test_size, *send = test_alloc(2 * MOST * n * sizeof *send);
+    int *recv = test_alloc(2 * MOST * n * sizeof *recv),
+        *counts = test_alloc(4 * n * sizeof *counts);
+    int *sdispls = counts + n, *rcounts = counts + 2 * n, *rdispls = counts + 3 * n;
+
+    for (int round = 0; round < rounds; round++) {
+        MPI_Request request;
+        int wrong = 0, gap = round / 3 % 2, step = MOST + gap;
+        for (int i = 0; i < 2 * MOST * n; i++)
+            recv[i] = -1;
+        for (int p = 0; p < n; p++) {
+            counts[p] = (round / 2 + test_rank + 2 * p) % MOST;
+            rcounts[p] = (round / 2 + p + 2 * test_rank) % MOST;
+            sdispls[p] = (n - 1 - p) * MOST;
+            rdispls[p] = p * step;
+            for (int i = 0; i < counts[p]; i++)
+                send[sdispls[p] + i] = 1000 * test_rank + p;
+        }
+        MPI_Ialltoallv(send, counts, sdispls, MPI_INT, recv, rcounts, rdispls, MPI_INT,
+                       MPI_COMM_WORLD, &request);
+        for (int i = 0; i < 4 * n; i++)
+            counts[i] = -1;
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        for (int p = 0; p < n; p++)
+            for (int i = 0; i < step; i++) {
+                bool there = i < (round / 2 + p + 2 * test_rank) % MOST;
+                wrong += recv[p * step + i] != (there ? 1000 * p + test_rank : -1);
+            }
+        EXPECT(wrong == 0, "%d numbers wrong in round %d", wrong, round);
+    }
+    free(send);
+    free(recv);
+    free(counts);
+}
+
 int main(int argc, char **argv)
 {
     test_init(&argc, &argv);
@@ -183,6 +224,7 @@ int main(int argc, char **argv)
             if (test_has_persistent())
                 freed_while_pending(PERSISTENT, 2 * i + 1);
         }
+    arrays_change(60);
     flat(cycle, test_scale(test_crowded() ? 300 : 3000, 50000), "dup, collectives, free");
     flat(operation, test_scale(test_crowded() ? 2000 : 30000, 1000000), "collective");
     kinds_finish();
