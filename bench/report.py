@@ -84,7 +84,7 @@ def section(directory, mpi, ranks):
         print(f" Over the floor, 8 bytes: {mean(floors):.2f}.", end="")
     print("\n")
     losses(cells)
-    print(f"![ratio to native](pictures/performance-{mpi}-{ranks}.svg)\n")
+    print(f"![ratio to native](performance/{mpi}-{ranks}.svg)\n")
 
 
 def main():
