@@ -164,8 +164,10 @@ static bool deepen(struct graph *g, int rank)
         double *own = &g->start[rank][id], *sent = NULL;
         if (op->kind == NBC_OP_RECV)
             sent = start_of_send(g, rank, id);
-        if (sent)
-            changed |= raise_to(own, *sent) | raise_to(sent, *own);
+        if (sent) {
+            changed |= raise_to(own, *sent);
+            changed |= raise_to(sent, *own);
+        }
         for (int i = 0; i < op->nsucc_issue + op->nsucc_done; i++)
             changed |=
                 raise_to(&g->start[rank][s->succ[op->succ + i]], *own + (i >= op->nsucc_issue));
