@@ -252,27 +252,28 @@ static size_t bytes_of(struct nbc_ref ref)
 
 static void reduce(const struct rounds *r, const struct operands *o, const struct nbc_op *op)
 {
-    char *dst = place(r, o, op->a), *left = place(r, o, op->b), *right = place(r, o, op->c);
+    char *dst = place(r, o, nbc_op_a(op)), *left = place(r, o, nbc_op_b(op)),
+         *right = place(r, o, nbc_op_c(op));
     char *other = dst == left ? right : left;
     if (dst != left && dst != right)
-        memcpy(dst, right, bytes_of(op->a));
-    MPI_Reduce_local(other, dst, (int)op->a.count, MPI_DOUBLE, MPI_SUM);
+        memcpy(dst, right, bytes_of(nbc_op_a(op)));
+    MPI_Reduce_local(other, dst, (int)op->count, MPI_DOUBLE, MPI_SUM);
 }
 
 /* Posts an operation, or does it; returns how many requests that made. */
 static int perform(struct rounds *r, const struct operands *o, const struct nbc_op *op, int n)
 {
-    MPI_Datatype type = op->a.type == NBC_TYPE_BYTE ? MPI_BYTE : MPI_DOUBLE;
-    char *data = place(r, o, op->a);
+    MPI_Datatype type = op->type == NBC_TYPE_BYTE ? MPI_BYTE : MPI_DOUBLE;
+    char *data = place(r, o, nbc_op_a(op));
     switch (op->kind) {
     case NBC_OP_SEND:
-        native.Isend(data, (int)op->a.count, type, op->peer, 0, r->comm, &r->requests[n]);
+        native.Isend(data, (int)op->count, type, op->peer, 0, r->comm, &r->requests[n]);
         return 1;
     case NBC_OP_RECV:
-        native.Irecv(data, (int)op->a.count, type, op->peer, 0, r->comm, &r->requests[n]);
+        native.Irecv(data, (int)op->count, type, op->peer, 0, r->comm, &r->requests[n]);
         return 1;
     case NBC_OP_COPY:
-        memcpy(data, place(r, o, op->b), bytes_of(op->a));
+        memcpy(data, place(r, o, nbc_op_b(op)), bytes_of(nbc_op_a(op)));
         return 0;
     case NBC_OP_REDUCE:
         reduce(r, o, op);
@@ -317,7 +318,7 @@ double wire_time(const struct wire *w, int64_t bytes)
 static double arrival(const struct graph *g, const struct wire *w, int rank, int id)
 {
     const double *sent = start_of_send(g, rank, id);
-    return sent ? *sent + wire_time(w, (int64_t)bytes_of(g->sched[rank]->ops[id].a)) : 0;
+    return sent ? *sent + wire_time(w, (int64_t)bytes_of(nbc_op_a(&g->sched[rank]->ops[id]))) : 0;
 }
 
 static bool relax(struct graph *g, const struct wire *w, int rank)

@@ -15,7 +15,7 @@ static struct nbc_sched *owed(const struct nbc_request *failed)
         if (!nbc_exec_owes(&failed->exec, id))
             continue;
         const struct nbc_op *op = &old->ops[id];
-        int64_t bytes = op->a.count * failed->types[op->a.type]->layout.size;
+        int64_t bytes = op->count * failed->types[op->type]->layout.size;
         nbc_recv(s, nbc_temp_bytes(s, bytes), op->peer, NBC_NONE);
     }
     return nbc_sched_finish(s);

@@ -29,16 +29,17 @@ static void release(struct nbc_exec *e, const int32_t *succ, int n)
 
 enum { DONE = -1 }; /* in waits[] */
 
-static void finish(struct nbc_exec *e, const struct nbc_op *op)
+static void finish(struct nbc_exec *e, int32_t id)
 {
+    const struct nbc_op *op = &e->sched->ops[id];
     e->left--;
-    e->waits[op - e->sched->ops] = DONE;
+    e->waits[id] = DONE;
     release(e, &e->sched->succ[op->succ + op->nsucc_issue], op->nsucc_done);
 }
 
-static uintptr_t address(const struct nbc_exec *e, struct nbc_ref r)
+static uintptr_t address(const struct nbc_exec *e, int buf, int64_t off)
 {
-    return e->base[r.buf] + (uintptr_t)r.off;
+    return e->base[buf] + (uintptr_t)off;
 }
 
 /* Posts a message. */
@@ -48,7 +49,7 @@ static int post(struct nbc_exec *e, int32_t id)
     nbc_handle *h = &e->handles[e->ninflight];
     int (*call)(void *, uintptr_t, int64_t, int, int, nbc_handle *) =
         op->kind == NBC_OP_SEND ? e->transport->send : e->transport->recv;
-    int error = call(e->self, address(e, op->a), op->a.count, op->a.type, op->peer, h);
+    int error = call(e->self, address(e, op->buf, op->off), op->count, op->type, op->peer, h);
     if (error)
         return error;
     e->inflight[e->ninflight++] = id;
@@ -56,14 +57,14 @@ static int post(struct nbc_exec *e, int32_t id)
     return 0;
 }
 
+/* A copy or a reduction. */
 static int compute(struct nbc_exec *e, const struct nbc_op *op)
 {
-    uintptr_t a = address(e, op->a), b = address(e, op->b);
+    uintptr_t a = address(e, op->buf, op->off), b = address(e, op->b_buf, op->b_off);
     if (op->kind == NBC_OP_COPY)
-        return e->transport->copy(e->self, a, op->a.count, op->a.type, b, op->b.count, op->b.type);
-    if (op->kind == NBC_OP_REDUCE)
-        return e->transport->reduce(e->self, a, b, address(e, op->c), op->a.count, op->a.type);
-    return 0;
+        return e->transport->copy(e->self, a, op->count, op->type, b, op->b_count, op->b_type);
+    uintptr_t c = address(e, op->c_buf, op->c_off);
+    return e->transport->reduce(e->self, a, b, c, op->count, op->type);
 }
 
 static int issue(struct nbc_exec *e, int32_t id)
@@ -71,9 +72,9 @@ static int issue(struct nbc_exec *e, int32_t id)
     const struct nbc_op *op = &e->sched->ops[id];
     if (op->kind == NBC_OP_SEND || op->kind == NBC_OP_RECV)
         return post(e, id);
-    int error = compute(e, op);
+    int error = op->kind == NBC_OP_JOIN ? 0 : compute(e, op);
     if (!error)
-        finish(e, op);
+        finish(e, id);
     return error;
 }
 
@@ -138,6 +139,6 @@ bool nbc_exec_poll(struct nbc_exec *e)
         e->error = error;
     remove_done(e, ndone);
     for (int i = 0; i < ndone; i++)
-        finish(e, &e->sched->ops[e->done[i]]);
+        finish(e, e->done[i]);
     return run(e);
 }

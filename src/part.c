@@ -25,16 +25,17 @@ static struct nbc_ref moved(struct nbc_ref r, const struct nbc_part *part, int64
 static nbc_id emit(struct nbc_sched *s, const struct nbc_part *part, const struct nbc_op *op,
                    int64_t temp, nbc_id after)
 {
-    struct nbc_ref a = moved(op->a, part, temp);
+    struct nbc_ref a = moved(nbc_op_a(op), part, temp);
     switch (op->kind) {
     case NBC_OP_SEND:
         return nbc_send(s, a, part->member(part->group, op->peer), after);
     case NBC_OP_RECV:
         return nbc_recv(s, a, part->member(part->group, op->peer), part->early ? NBC_NONE : after);
     case NBC_OP_COPY:
-        return nbc_copy(s, a, moved(op->b, part, temp), after);
+        return nbc_copy(s, a, moved(nbc_op_b(op), part, temp), after);
     case NBC_OP_REDUCE:
-        return nbc_reduce(s, a, moved(op->b, part, temp), moved(op->c, part, temp), after);
+        return nbc_reduce(s, a, moved(nbc_op_b(op), part, temp), moved(nbc_op_c(op), part, temp),
+                          after);
     default:;
         nbc_id join = nbc_join_of(s, NULL, 0);
         nbc_after(s, join, after);

@@ -85,16 +85,32 @@ static nbc_id emit(struct nbc_sched *s, struct nbc_op op, nbc_id after)
     return id;
 }
 
+static struct nbc_op op_on(enum nbc_op_kind kind, struct nbc_ref a)
+{
+    return (struct nbc_op){.kind = (uint8_t)kind,
+                           .off = a.off,
+                           .count = a.count,
+                           .type = a.type,
+                           .buf = (uint8_t)a.buf};
+}
+
+static nbc_id message(struct nbc_sched *s, enum nbc_op_kind kind, struct nbc_ref data, int peer,
+                      nbc_id after)
+{
+    struct nbc_op op = op_on(kind, data);
+    op.peer = peer;
+    s->nmsgs++;
+    return emit(s, op, after);
+}
+
 nbc_id nbc_send(struct nbc_sched *s, struct nbc_ref data, int peer, nbc_id after)
 {
-    s->nmsgs++;
-    return emit(s, (struct nbc_op){.kind = NBC_OP_SEND, .a = data, .peer = peer}, after);
+    return message(s, NBC_OP_SEND, data, peer, after);
 }
 
 nbc_id nbc_recv(struct nbc_sched *s, struct nbc_ref data, int peer, nbc_id after)
 {
-    s->nmsgs++;
-    return emit(s, (struct nbc_op){.kind = NBC_OP_RECV, .a = data, .peer = peer}, after);
+    return message(s, NBC_OP_RECV, data, peer, after);
 }
 
 nbc_id nbc_copy(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref src, nbc_id after)
@@ -102,13 +118,23 @@ nbc_id nbc_copy(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref src, nbc
     /* In-place calls name the same place on both sides: there is nothing to copy. */
     if (nbc_same_place(dst, src) || nbc_ref_bytes(s->build->shape, dst) == 0)
         return after;
-    return emit(s, (struct nbc_op){.kind = NBC_OP_COPY, .a = dst, .b = src, .peer = -1}, after);
+    struct nbc_op op = op_on(NBC_OP_COPY, dst);
+    op.b_off = src.off;
+    op.b_count = src.count;
+    op.b_type = src.type;
+    op.b_buf = (uint8_t)src.buf & 7;
+    return emit(s, op, after);
 }
 
 nbc_id nbc_reduce(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref left,
                   struct nbc_ref right, nbc_id after)
 {
-    struct nbc_op op = {.kind = NBC_OP_REDUCE, .a = dst, .b = left, .c = right, .peer = -1};
+    struct nbc_op op = op_on(NBC_OP_REDUCE, dst);
+    op.b_off = left.off;
+    op.b_buf = (uint8_t)left.buf & 7;
+    op.c_off = right.off;
+    op.c_buf = (uint8_t)right.buf & 7;
+    op.uneven = ((left.count ^ dst.count) | (right.count ^ dst.count)) != 0;
     return emit(s, op, after);
 }
 
@@ -118,7 +144,7 @@ nbc_id nbc_join(struct nbc_sched *s, nbc_id x, nbc_id y)
         return x;
     if (x == NBC_NONE)
         return y;
-    nbc_id id = emit(s, (struct nbc_op){.kind = NBC_OP_JOIN, .peer = -1}, x);
+    nbc_id id = emit(s, (struct nbc_op){.kind = NBC_OP_JOIN}, x);
     nbc_after(s, id, y);
     return id;
 }
@@ -127,7 +153,7 @@ nbc_id nbc_join_of(struct nbc_sched *s, const nbc_id *ids, int n)
 {
     if (n == 1)
         return ids[0];
-    nbc_id id = emit(s, (struct nbc_op){.kind = NBC_OP_JOIN, .peer = -1}, NBC_NONE);
+    nbc_id id = emit(s, (struct nbc_op){.kind = NBC_OP_JOIN}, NBC_NONE);
     for (int i = 0; i < n; i++)
         nbc_after(s, id, ids[i]);
     return id;
@@ -149,7 +175,7 @@ void nbc_fence(struct nbc_sched *s)
     struct nbc_build *b = s->build;
     if (s->nops == b->since)
         return;
-    nbc_id first = b->since, id = emit(s, (struct nbc_op){.kind = NBC_OP_JOIN, .peer = -1}, NBC_NONE);
+    nbc_id first = b->since, id = emit(s, (struct nbc_op){.kind = NBC_OP_JOIN}, NBC_NONE);
     for (nbc_id pre = first; pre < id; pre++)
         nbc_after(s, id, pre);
     b->fence = id;

@@ -24,17 +24,49 @@ typedef int32_t nbc_id;
 
 enum nbc_op_kind { NBC_OP_SEND, NBC_OP_RECV, NBC_OP_COPY, NBC_OP_REDUCE, NBC_OP_JOIN };
 
+/* Small, since schedules are kept: up to three places (nbc_op_a and its like), without what these
+ * have in common. */
 struct nbc_op {
-    struct nbc_ref a;     /* SEND, RECV: the data; COPY, REDUCE: the destination */
-    struct nbc_ref b;     /* COPY: the source; REDUCE: the left operand */
-    struct nbc_ref c;     /* REDUCE: the right operand */
-    int32_t peer;         /* SEND, RECV */
-    int32_t kind;         /* enum nbc_op_kind */
-    int32_t npre;         /* number of edges that end here */
-    int32_t succ;         /* index in nbc_sched.succ of the first operation that waits for this */
-    int32_t nsucc_issue;  /* … that many wait only until this one is posted (message order), */
-    int32_t nsucc_done;   /* … and behind them that many until it is done */
+    int64_t off, count; /* of a */
+    int64_t b_off;
+    union {
+        int64_t c_off;   /* REDUCE */
+        int64_t b_count; /* COPY */
+    };
+    int32_t type; /* of a */
+    union {
+        int32_t peer;   /* SEND, RECV */
+        int32_t b_type; /* COPY */
+    };
+    int32_t npre;        /* number of edges that end here */
+    int32_t succ;        /* index in nbc_sched.succ of the first operation that waits for this */
+    int32_t nsucc_done;  /* so many wait until this one is done; before them in the list */
+    uint8_t nsucc_issue; /* one, or none, waits only until this one is posted (message order) */
+    uint8_t kind;        /* enum nbc_op_kind */
+    uint8_t buf;         /* of a */
+    uint8_t b_buf : 3, c_buf : 3;
+    uint8_t uneven : 1; /* REDUCE: a builder's mistake: counts of the three differ */
 };
+
+/* SEND, RECV: the data; COPY, REDUCE: the destination. */
+static inline struct nbc_ref nbc_op_a(const struct nbc_op *op)
+{
+    return (struct nbc_ref){op->off, op->count, op->type, op->buf};
+}
+
+/* COPY: the source; REDUCE: the left operand. */
+static inline struct nbc_ref nbc_op_b(const struct nbc_op *op)
+{
+    bool copy = op->kind == NBC_OP_COPY;
+    return (struct nbc_ref){op->b_off, copy ? op->b_count : op->count, copy ? op->b_type : op->type,
+                            op->b_buf};
+}
+
+/* REDUCE: the right operand. */
+static inline struct nbc_ref nbc_op_c(const struct nbc_op *op)
+{
+    return (struct nbc_ref){op->c_off, op->count, op->type, op->c_buf};
+}
 
 struct nbc_sched {
     struct nbc_op *ops;

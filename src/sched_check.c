@@ -350,38 +350,29 @@ static bool check_peer(struct checker *c, nbc_id id, const struct nbc_op *op)
 
 static bool check_copy(struct checker *c, nbc_id id, const struct nbc_op *op)
 {
-    if (!add_access(c, id, op->a, true) || !add_access(c, id, op->b, false))
+    struct nbc_ref dst = nbc_op_a(op), src = nbc_op_b(op);
+    if (!add_access(c, id, dst, true) || !add_access(c, id, src, false))
         return false;
-    if (nbc_ref_bytes(c->shape, op->a) != nbc_ref_bytes(c->shape, op->b))
-        return fail(c, "operation %d copies %" PRId64 " bytes to a place of %" PRId64, (int)id,
-                    nbc_ref_bytes(c->shape, op->b), nbc_ref_bytes(c->shape, op->a));
-    return true;
+    int64_t room = nbc_ref_bytes(c->shape, dst), bytes = nbc_ref_bytes(c->shape, src);
+    return room == bytes || fail(c, "operation %d copies %" PRId64 " bytes to a place of %" PRId64,
+                                 (int)id, bytes, room);
 }
 
-static bool check_operand(struct checker *c, nbc_id id, struct nbc_ref dst, struct nbc_ref *operand,
-                          const char *name)
+static bool check_reduce(struct checker *c, nbc_id id, const struct nbc_op *op)
 {
-    const struct nbc_type *types = c->shape->types;
-    if (operand->type < 0 || operand->type >= c->shape->ntypes)
-        return fail(c, "operation %d: no type slot %d", (int)id, (int)operand->type);
-    if (!same_layout(&types[dst.type], &types[operand->type]) || dst.count != operand->count)
-        return fail(c, "operation %d: %s operand and result differ in count or type", (int)id,
-                    name);
-    return add_access(c, id, *operand, false);
-}
-
-static bool check_reduce(struct checker *c, nbc_id id, struct nbc_op op)
-{
+    struct nbc_ref dst = nbc_op_a(op), left = nbc_op_b(op), right = nbc_op_c(op);
     const struct nbc_shape *s = c->shape;
     if (!nbc_coll_reduces(s->coll))
         return fail(c, "operation %d reduces in a collective that has no op", (int)id);
-    if (!add_access(c, id, op.a, true) || !check_operand(c, id, op.a, &op.b, "left") ||
-        !check_operand(c, id, op.a, &op.c, "right"))
+    if (op->uneven)
+        return fail(c, "operation %d: an operand and the result differ in count", (int)id);
+    if (!add_access(c, id, dst, true) || !add_access(c, id, left, false) ||
+        !add_access(c, id, right, false))
         return false;
-    if (op.a.type != s->send.type && op.a.type != s->recv.type)
+    if (dst.type != s->send.type && dst.type != s->recv.type)
         return fail(c, "operation %d reduces a type that is not the call's", (int)id);
-    bool data = nbc_ref_bytes(s, op.a) > 0; /* places without any may be one */
-    if (data && nbc_same_place(op.a, op.b) && !s->commutative)
+    bool data = nbc_ref_bytes(s, dst) > 0; /* places without any may be one */
+    if (data && nbc_same_place(dst, left) && !s->commutative)
         return fail(c, "operation %d: result in the place of the left operand", (int)id);
     return true;
 }
@@ -392,11 +383,11 @@ static bool check_op(struct checker *c, nbc_id id)
     switch (op->kind) {
     case NBC_OP_SEND:
     case NBC_OP_RECV:
-        return check_peer(c, id, op) && add_access(c, id, op->a, op->kind == NBC_OP_RECV);
+        return check_peer(c, id, op) && add_access(c, id, nbc_op_a(op), op->kind == NBC_OP_RECV);
     case NBC_OP_COPY:
         return check_copy(c, id, op);
     case NBC_OP_REDUCE:
-        return check_reduce(c, id, *op);
+        return check_reduce(c, id, op);
     case NBC_OP_JOIN:
         return true;
     default:

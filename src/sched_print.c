@@ -22,22 +22,22 @@ static void print_op(FILE *out, const struct nbc_op *op)
     fprintf(out, "%s", kinds[op->kind]);
     switch (op->kind) {
     case NBC_OP_SEND:
-        print_ref(out, op->a);
+        print_ref(out, nbc_op_a(op));
         fprintf(out, " to %d", (int)op->peer);
         break;
     case NBC_OP_RECV:
-        print_ref(out, op->a);
+        print_ref(out, nbc_op_a(op));
         fprintf(out, " from %d", (int)op->peer);
         break;
     case NBC_OP_COPY:
-        print_ref(out, op->a);
+        print_ref(out, nbc_op_a(op));
         fprintf(out, " <-");
-        print_ref(out, op->b);
+        print_ref(out, nbc_op_b(op));
         break;
     case NBC_OP_REDUCE:
-        print_ref(out, op->a);
-        fprintf(out, " <- %s%+" PRId64 " op %s%+" PRId64, bufs[op->b.buf], op->b.off,
-                bufs[op->c.buf], op->c.off);
+        print_ref(out, nbc_op_a(op));
+        fprintf(out, " <- %s%+" PRId64 " op %s%+" PRId64, bufs[op->b_buf], op->b_off,
+                bufs[op->c_buf], op->c_off);
         break;
     }
 }

@@ -118,7 +118,7 @@ static void sum_up(struct picture *p)
             if (op_at(p, i)->kind != NBC_OP_SEND)
                 continue;
             p->messages++;
-            sent += nbc_ref_bytes(&p->ranks[rank].shape, op_at(p, i)->a);
+            sent += nbc_ref_bytes(&p->ranks[rank].shape, nbc_op_a(op_at(p, i)));
         }
         p->bytes += sent;
         if (sent > p->most)
@@ -209,7 +209,7 @@ static void dot_node(const struct picture *p, int i, double x, FILE *out)
         fprintf(out, " from %d", peer_of(p, i));
     if (op->kind != NBC_OP_JOIN) {
         fprintf(out, "\\n");
-        print_bytes(out, nbc_ref_bytes(&p->ranks[p->rank[i]].shape, op->a));
+        print_bytes(out, nbc_ref_bytes(&p->ranks[p->rank[i]].shape, nbc_op_a(op)));
     }
     fprintf(out, "\"%s];\n", op->kind == NBC_OP_JOIN ? ", shape=point, width=0.06" : "");
 }

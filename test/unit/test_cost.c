@@ -116,7 +116,7 @@ static struct cost count(struct world *w)
             bool sends = o->kind == NBC_OP_SEND;
             c.messages += sends;
             if (sends || o->kind == NBC_OP_RECV)
-                bytes[sends] += nbc_ref_bytes(&p->shape, o->a);
+                bytes[sends] += nbc_ref_bytes(&p->shape, nbc_op_a(o));
         }
         c.bytes += bytes[1];
         for (int i = 0; i < 2; i++)

@@ -442,7 +442,7 @@ START_TEST(check_wants_operands_in_their_places)
     expect(s, &shape, "overwrites its operand");
     s = nbc_sched_new(&shape, 0);
     nbc_reduce(s, in_recv(0, 2), from_send(0, 3), in_recv(0, 2), NBC_NONE);
-    expect(s, &shape, "left operand and result differ");
+    expect(s, &shape, "operand and the result differ");
     s = nbc_sched_new(&shape, 0);
     nbc_reduce(s, ref(NBC_BUF_RECV, 0, 8, NBC_TYPE_BYTE), ref(NBC_BUF_SEND, 0, 8, NBC_TYPE_BYTE),
                ref(NBC_BUF_RECV, 0, 8, NBC_TYPE_BYTE), NBC_NONE);

@@ -124,7 +124,7 @@ static uint64_t fingerprint(const struct nbc_sched *s, const struct own *own,
     int size = own->shape.size, rank = own->shape.rank;
     for (int i = 0; i < s->nops; i++) {
         const struct nbc_op *op = &s->ops[i];
-        int64_t bytes = op->kind == NBC_OP_JOIN ? 0 : nbc_ref_bytes(&own->shape, op->a);
+        int64_t bytes = op->kind == NBC_OP_JOIN ? 0 : nbc_ref_bytes(&own->shape, nbc_op_a(op));
         if (op->kind != NBC_OP_SEND && op->kind != NBC_OP_RECV) {
             worked += op->kind == NBC_OP_REDUCE ? bytes * 3 : bytes;
             continue;

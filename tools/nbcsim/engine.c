@@ -114,13 +114,14 @@ bool program_add(struct program *p, const struct nbc_sched *s, const struct nbc_
     for (int i = 0; i < s->nops; i++) {
         const struct nbc_op *from = &s->ops[i];
         bool message = from->kind == NBC_OP_SEND || from->kind == NBC_OP_RECV;
-        to[i] = (struct op){.bytes = from->kind == NBC_OP_JOIN ? 0 : nbc_ref_bytes(shape, from->a),
-                            .peer = message ? class_of(p, from, shape->rank) : -1,
-                            .mate = -1,
-                            .succ = (uint32_t)from->succ,
-                            .kind = (uint32_t)from->kind & 7,
-                            .issues = from->nsucc_issue > 0,
-                            .nsucc = (uint32_t)(from->nsucc_issue + from->nsucc_done) & 0x3ffffff};
+        to[i] = (struct op){
+            .bytes = from->kind == NBC_OP_JOIN ? 0 : nbc_ref_bytes(shape, nbc_op_a(from)),
+            .peer = message ? class_of(p, from, shape->rank) : -1,
+            .mate = -1,
+            .succ = (uint32_t)from->succ,
+            .kind = (uint32_t)from->kind & 7,
+            .issues = from->nsucc_issue > 0,
+            .nsucc = (uint32_t)(from->nsucc_issue + from->nsucc_done) & 0x3ffffff};
     }
     memcpy(p->succ + p->nsucc, s->succ, (size_t)s->nsucc * sizeof *s->succ);
     p->rank[p->nranks++] =
