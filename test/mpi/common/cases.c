@@ -458,6 +458,17 @@ static void spoil(struct testcase *c, struct side *s)
     s->type = MPI_DATATYPE_NULL;
 }
 
+/* Half of the buffers have one. */
+static void draw_walls(struct testcase *c)
+{
+    struct rng rng = {mix_in(mix_in(c->spec.seed, 4), test_rank)};
+
+    for (int i = 0; i < 2; i++) {
+        int draw = rng_below(&rng, 2 * (NWALLS - 1));
+        *(i ? &c->send.wall : &c->recv.wall) = draw < NWALLS ? (enum wall)draw : NO_WALL;
+    }
+}
+
 struct testcase *case_new(const struct spec *spec)
 {
     struct testcase *c = test_alloc(sizeof *c);
@@ -466,6 +477,7 @@ struct testcase *case_new(const struct spec *spec)
     c->own = (struct rng){mix_in(mix_in(spec->seed, 2), test_rank)};
     c->in_place = spec->in_place && (!coll_rooted(spec->coll) || is_root(spec));
     c->send.type = c->recv.type = MPI_BYTE;
+    draw_walls(c);
     if (coll_reduces(spec->coll)) {
         make_reduction(c);
         c->op = op_make(spec->op);
@@ -514,6 +526,7 @@ static void fill_in_place(struct testcase *c)
 void case_fill(struct testcase *c, int round)
 {
     c->round = round;
+    side_protect(&c->send, true);
     fill_pattern(c, &c->send);
     fill_pattern(c, &c->recv);
     for (int i = 0; i < c->send.n; i++) {
@@ -526,6 +539,7 @@ void case_fill(struct testcase *c, int round)
         memcpy(c->send.filled, c->send.memory, c->send.size);
     if (c->recv.used)
         memcpy(c->recv.filled, c->recv.memory, c->recv.size);
+    side_protect(&c->send, false);
 }
 
 static const char *mode_name(enum mode mode)
@@ -698,6 +712,14 @@ static void compare(const struct testcase *c, const struct side *s, const unsign
     locate(s, s->memory + i, place, sizeof place);
     test_fail("%s: %s: %s buffer wrong in %zu bytes, first in %s: %02x, not %02x (before: %02x)",
               what, text, name, wrong, place, s->memory[i], expected[i], s->filled[i]);
+}
+
+void case_untouched(struct testcase *c, const char *what)
+{
+    if (c->send.used)
+        compare(c, &c->send, c->send.filled, "send", what);
+    if (c->recv.used)
+        compare(c, &c->recv, c->recv.filled, "receive", what);
 }
 
 void case_check(struct testcase *c, const char *what)

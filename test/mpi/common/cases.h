@@ -97,6 +97,9 @@ void case_drop(struct testcase *c);
 /* Compares after completion. `what` goes into the message. */
 void case_check(struct testcase *c, const char *what);
 
+/* That nothing has been written since it was filled. */
+void case_untouched(struct testcase *c, const char *what);
+
 void case_delete(struct testcase *c);
 
 /* Fills, calls, completes with MPI_Wait and checks. */

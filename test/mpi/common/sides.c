@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum {
     GUARD = 64,      /* bytes before and behind each buffer */
@@ -114,12 +116,45 @@ static void place_typed(struct side *s, const struct style *style, struct rng *r
     }
 }
 
+static size_t guard_before(const struct side *s)
+{
+    return s->wall == WALL_BEFORE ? 0 : GUARD;
+}
+
+static size_t guard_behind(const struct side *s)
+{
+    return s->wall == WALL_BEHIND ? 0 : GUARD;
+}
+
+/* Whole pages, the first or the last of which is the wall. */
+static unsigned char *walled(struct side *s, size_t size)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), inside = (size + page - 1) / page * page;
+    bool behind = s->wall == WALL_BEHIND;
+
+    s->pages_size = inside + page;
+    s->pages =
+        mmap(NULL, s->pages_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert(s->pages != MAP_FAILED);
+    mprotect(s->pages + (behind ? inside : 0), page, PROT_NONE);
+    return s->pages + (behind ? inside - size : page);
+}
+
 static void set_memory(struct side *s, size_t size)
 {
     s->used = true;
     s->size = size;
-    s->memory = test_alloc(size);
+    s->memory = s->wall ? walled(s, size) : test_alloc(size);
     s->filled = test_alloc(size);
+}
+
+void side_protect(struct side *s, bool writable)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    if (s->pages)
+        mprotect(s->pages + (s->wall == WALL_BEHIND ? 0 : page), s->pages_size - page,
+                 PROT_READ | (writable ? PROT_WRITE : 0));
 }
 
 /* Memory for all blocks. */
@@ -134,8 +169,8 @@ static void allocate(struct side *s)
         low = first < low ? first : low;
         high = last > high ? last : high;
     }
-    set_memory(s, (size_t)(high - low) + 2 * GUARD);
-    s->base = s->memory + GUARD - low;
+    set_memory(s, guard_before(s) + (size_t)(high - low) + guard_behind(s));
+    s->base = s->memory + guard_before(s) - low;
     s->buf = s->base;
 }
 
@@ -208,7 +243,7 @@ bool side_absolute_fits(const struct side *s)
 void side_make_absolute(struct side *s, const struct style *style, struct rng *rng)
 {
     int64_t total = side_units(s), n = 0;
-    MPI_Aint at = GUARD, start;
+    MPI_Aint at = (MPI_Aint)guard_before(s), start;
     MPI_Aint *offset = test_alloc((size_t)total * sizeof *offset);
 
     for (int64_t i = 0; i < total; i++) {
@@ -216,7 +251,7 @@ void side_make_absolute(struct side *s, const struct style *style, struct rng *r
         offset[i] = at;
         at += style->kind->size;
     }
-    set_memory(s, (size_t)at + GUARD);
+    set_memory(s, (size_t)at + guard_behind(s));
     MPI_Get_address(s->memory, &start);
     for (int64_t i = 0; i < total; i++)
         offset[i] += start;
@@ -269,7 +304,10 @@ void side_delete(struct side *s)
     for (int i = 0; i < s->nowned; i++)
         layout_delete(s->owned[i]);
     free(s->block);
-    free(s->memory);
+    if (s->pages)
+        munmap(s->pages, s->pages_size);
+    else
+        free(s->memory);
     free(s->filled);
     free(s->counts);
     free(s->displs);

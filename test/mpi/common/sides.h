@@ -32,6 +32,10 @@ struct block {
     MPI_Aint displ;   /* the same as the call has it */
 };
 
+/* Memory that ends, or begins, where the data does, at a page that nobody can even read. What is
+ * sent from such memory can only be read until it is filled again. */
+enum wall { NO_WALL, WALL_BEHIND, WALL_BEFORE, NWALLS };
+
 enum placing {
     DENSE,  /* one block behind the other, one type */
     SPREAD, /* displacements in extents, one type */
@@ -40,10 +44,13 @@ enum placing {
 
 struct side {
     bool used; /* this rank has such a buffer */
+    enum wall wall;
     int n;
     struct block *block;
     unsigned char *memory, *filled; /* now, and as it was before the call */
     size_t size;
+    unsigned char *pages; /* of a side with a wall */
+    size_t pages_size;
     unsigned char *base; /* what origins are relative to; NULL for absolute addresses */
 
     /* Arguments. */
@@ -86,6 +93,9 @@ void side_use_addresses(struct side *s);
 /* Address of a data element of a block within the memory, or in a copy of it. */
 unsigned char *side_at(const struct side *s, unsigned char *memory, const struct block *b,
                        int64_t unit);
+
+/* Where there is a wall: allows or forbids writing. */
+void side_protect(struct side *s, bool writable);
 
 /* Frees the datatypes and makes the argument arrays useless. */
 void side_drop(struct side *s);

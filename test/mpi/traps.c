@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: MIT */
+/* What other implementations have fallen into, and no other test here holds: each case is named
+ * after what it breaks. doc/testing.md has the whole list. */
+#include "cases.h"
+#include "predefined.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef NBC_TEST_LINKED
+#pragma weak MPI_Allreduce_init
+#pragma weak MPI_Barrier_init
+#pragma weak MPI_Bcast_init
+#endif
+
+#define CHECK(condition) EXPECT(condition, "%s:%d: %s", __func__, __LINE__, #condition)
+
+static int sum_of_ranks(void)
+{
+    return test_size * (test_size - 1) / 2;
+}
+
+static MPI_Request sum_start(MPI_Comm comm, const int *in, int *out)
+{
+    MPI_Request r;
+    MPI_Iallreduce(in, out, 1, MPI_INT, MPI_SUM, comm, &r);
+    return r;
+}
+
+static MPI_Request sum_init(MPI_Comm comm, const int *in, int *out)
+{
+    MPI_Request r;
+    MPI_Allreduce_init(in, out, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &r);
+    return r;
+}
+
+static void wait(MPI_Request *r)
+{
+    CHECK(MPI_Wait(r, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+}
+
+/* --- persistence ------------------------------------------------------------------------------ */
+
+/* Copies or reductions of the local part at init: MPICH 4.0.2, Open MPI of old. What init reads is
+ * rubbish, and what it writes would show. */
+static void data_moves_at_init(void)
+{
+    struct group *world = group_new(MPI_COMM_WORLD);
+    for (int i = 0; i < NINTRA && test_has_persistent(); i++)
+        for (int k = 0; k < 8; k++) {
+            struct spec s = spec_random((enum coll)i, world, mix_in(test_seed, 8 * i + k), 50);
+            struct testcase *c = case_new(&s);
+            MPI_Request r;
+            case_fill(c, 0);
+            case_expect(c, case_call(c, PERSISTENT, MPI_INFO_NULL, &r), "init");
+            MPI_Barrier(MPI_COMM_WORLD);
+            case_untouched(c, "after init");
+            case_fill(c, 1);
+            MPI_Start(&r);
+            wait(&r);
+            case_check(c, "started after another content");
+            MPI_Request_free(&r);
+            case_delete(c);
+        }
+    group_delete(world);
+}
+
+/* The tag of a persistent operation is given to another one, persistent or not, while the first is
+ * held: with few tags (NBCSHIM_TAG_UB), nonblocking ones go around their ring many times, and
+ * persistent ones come and go, in another order on each rank. */
+static void tags_are_given_twice(void)
+{
+    enum { HELD = 12, ROUNDS = 40 };
+    int in[HELD], out[HELD], order[HELD], x = 1, sum;
+    MPI_Request held[HELD], r;
+    struct rng own = rng_private(1);
+    for (int i = 0; i < HELD; i++) {
+        order[i] = i;
+        held[i] = sum_init(MPI_COMM_WORLD, &in[i], &out[i]);
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        rng_shuffle(&own, order, HELD);
+        for (int i = 0; i < HELD; i++) {
+            in[order[i]] = 100 * round + order[i] + test_rank;
+            MPI_Start(&held[order[i]]);
+        }
+        for (int i = 0; i < 5; i++) {
+            r = sum_start(MPI_COMM_WORLD, &x, &sum);
+            wait(&r);
+            CHECK(sum == test_size);
+        }
+        CHECK(MPI_Waitall(HELD, held, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+        for (int i = 0; i < HELD; i++)
+            CHECK(out[i] == test_size * (100 * round + i) + sum_of_ranks());
+        int renewed = round * 5 % HELD;
+        MPI_Request_free(&held[renewed]);
+        held[renewed] = sum_init(MPI_COMM_WORLD, &in[renewed], &out[renewed]);
+    }
+    for (int i = 0; i < HELD; i++)
+        MPI_Request_free(&held[i]);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+/* Handles that are no handles of the MPI do not come back from Fortran's numbers. */
+static void handle_is_lost_in_conversion(void)
+{
+    int x = test_rank, sum = -1;
+    MPI_Request r = sum_start(MPI_COMM_WORLD, &x, &sum),
+                again = MPI_Request_f2c(MPI_Request_c2f(r));
+    CHECK(again == r);
+    wait(&again);
+    CHECK(sum == sum_of_ranks() && again == MPI_REQUEST_NULL);
+
+    MPI_Request persistent = sum_init(MPI_COMM_WORLD, &x, &sum);
+    MPI_Fint number = MPI_Request_c2f(persistent);
+    for (int i = 0; i < 3; i++) {
+        sum = -1;
+        again = MPI_Request_f2c(number);
+        CHECK(again == persistent);
+        MPI_Start(&again);
+        wait(&again);
+        CHECK(sum == sum_of_ranks());
+    }
+    MPI_Request_free(&again);
+}
+
+/* The program's own requests look like those that stand for operations: persistent, with nobody. */
+static void requests_are_taken_for_ours(void)
+{
+    enum { N = 40 };
+    MPI_Request theirs[N], r;
+    int x = test_rank, sum;
+    for (int i = 0; i < N; i++) {
+        r = sum_start(MPI_COMM_WORLD, &x, &sum);
+        MPI_Recv_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &theirs[i]);
+        CHECK(r != theirs[i]);
+        MPI_Start(&theirs[i]);
+        wait(&r); /* its handle goes back to the pool */
+        CHECK(sum == sum_of_ranks());
+        MPI_Request before = theirs[i];
+        wait(&theirs[i]);
+        CHECK(theirs[i] == before);
+        if (i % 3 == 0) {
+            MPI_Request_free(&theirs[i]);
+            MPI_Recv_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &theirs[i]);
+        }
+    }
+    for (int i = 0; i < N; i++)
+        MPI_Request_free(&theirs[i]);
+}
+
+/* Arrays of nothing, most by null pointers (Open MPI's MPI_Startall takes none), while something is
+ * pending and while nothing is. */
+static void empty_arrays_are_read(void)
+{
+    int x = test_rank, sum, flag, index, count;
+    for (int i = 0; i < 2; i++) {
+        MPI_Request r = i ? sum_start(MPI_COMM_WORLD, &x, &sum) : MPI_REQUEST_NULL;
+        CHECK(MPI_Waitall(0, NULL, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+        CHECK(MPI_Testall(0, NULL, &flag, MPI_STATUSES_IGNORE) == MPI_SUCCESS && flag);
+        CHECK(MPI_Waitany(0, NULL, &index, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+        CHECK(index == MPI_UNDEFINED);
+        index = 0;
+        CHECK(MPI_Testany(0, NULL, &index, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+        CHECK(flag && index == MPI_UNDEFINED);
+        CHECK(MPI_Waitsome(0, NULL, &count, NULL, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+        CHECK(count == MPI_UNDEFINED);
+        count = 0;
+        CHECK(MPI_Testsome(0, NULL, &count, NULL, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+        CHECK(count == MPI_UNDEFINED);
+        CHECK(MPI_Startall(0, &r) == MPI_SUCCESS);
+        wait(&r);
+    }
+}
+
+static MPI_Request other;
+static int handled;
+
+static void finish_other(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm, (void)code;
+    MPI_Comm copy;
+    handled++;
+    MPI_Wait(&other, MPI_STATUS_IGNORE);
+    MPI_Comm_dup(MPI_COMM_SELF, &copy);
+    MPI_Comm_free(&copy);
+}
+
+/* An error handler may use MPI: a lock that is held around it hangs, a list that is being walked
+ * breaks. */
+static void error_handler_uses_mpi(void)
+{
+    MPI_Comm comm;
+    MPI_Errhandler handler;
+    MPI_Request r = MPI_REQUEST_NULL;
+    int x = test_rank, sum = -1;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_create_errhandler(finish_other, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Errhandler_free(&handler);
+    handled = 0;
+    for (int i = 0; i < 3; i++) {
+        sum = -1;
+        other = sum_start(comm, &x, &sum);
+        if (i == 0)
+            MPI_Ibcast(&x, -1, MPI_INT, 0, comm, &r);
+        else if (i == 1)
+            MPI_Cancel(&other);
+        else {
+            MPI_Request again = other;
+            MPI_Start(&again);
+        }
+        CHECK(handled == i + 1 && other == MPI_REQUEST_NULL && sum == sum_of_ranks());
+    }
+    MPI_Comm_free(&comm);
+}
+
+/* --- communicators ---------------------------------------------------------------------------- */
+
+static int copied, deleted;
+
+static int on_copy(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag)
+{
+    (void)comm, (void)key, (void)extra;
+    copied++;
+    *(void **)out = in;
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+
+static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)value, (void)extra;
+    deleted++;
+    return MPI_SUCCESS;
+}
+
+/* A hidden duplicate made by MPI_Comm_dup has the program's attributes copied, and deleted, once
+ * more. */
+static void attributes_are_copied_twice(void)
+{
+    MPI_Comm first, comm;
+    MPI_Request r;
+    int key, x = test_rank, sum, *value, flag;
+    copied = deleted = 0;
+    MPI_Comm_dup(MPI_COMM_WORLD, &first);
+    MPI_Comm_create_keyval(on_copy, on_delete, &key, NULL);
+    MPI_Comm_set_attr(first, key, &key);
+    MPI_Comm_dup(first, &comm);
+    CHECK(copied == 1 && deleted == 0);
+    MPI_Comm_get_attr(comm, key, &value, &flag);
+    CHECK(flag && value == &key);
+    r = sum_start(comm, &x, &sum);
+    MPI_Comm_free(&comm);
+    wait(&r);
+    CHECK(sum == sum_of_ranks());
+    MPI_Comm_split(first, 0, 0, &comm);
+    MPI_Comm_get_attr(comm, key, &value, &flag);
+    CHECK(copied == 1 && !flag);
+    MPI_Comm_free(&comm);
+    MPI_Comm_free(&first);
+    MPI_Comm_free_keyval(&key);
+    CHECK(copied == 1 && deleted == 2);
+}
+
+/* Each two neighbors of a ring have a communicator; each rank starts on its two in another order.
+ * MPI-4.1, section 6.12: nonblocking collectives resolve what would deadlock with blocking ones. */
+static void overlapping_communicators_deadlock(void)
+{
+    MPI_Comm to_left = MPI_COMM_NULL, to_right = MPI_COMM_NULL;
+    MPI_Request r[2];
+    int one = 1, sums[2] = {-1, -1};
+    if (test_size < 3)
+        return;
+    for (int i = 0; i < test_size; i++) {
+        bool is_left = test_rank == i, is_right = test_rank == (i + 1) % test_size;
+        MPI_Comm pair;
+        MPI_Comm_split(MPI_COMM_WORLD, is_left || is_right ? 0 : MPI_UNDEFINED, 0, &pair);
+        if (is_left)
+            to_right = pair;
+        if (is_right)
+            to_left = pair;
+    }
+    for (int i = 0; i < 20; i++) {
+        r[0] = sum_start(i % 2 ? to_left : to_right, &one, &sums[0]);
+        r[1] = sum_start(i % 2 ? to_right : to_left, &one, &sums[1]);
+        wait(&r[i / 2 % 2]);
+        wait(&r[1 - i / 2 % 2]);
+        CHECK(sums[0] == 2 && sums[1] == 2);
+    }
+    MPI_Comm_free(&to_left);
+    MPI_Comm_free(&to_right);
+}
+
+/* MPI_Comm_disconnect waits for what is pending; the request lives on. */
+static void disconnect_drops_what_is_pending(void)
+{
+    enum { BIG = 100000 };
+    int *data = test_alloc(BIG * sizeof *data), x = test_rank, sum = -1, wrong = 0;
+    MPI_Comm comm;
+    MPI_Request r[2];
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    for (int i = 0; i < BIG; i++)
+        data[i] = test_rank == 0 ? i : -1;
+    MPI_Ibcast(data, BIG, MPI_INT, 0, comm, &r[0]);
+    r[1] = sum_start(comm, &x, &sum);
+    CHECK(MPI_Comm_disconnect(&comm) == MPI_SUCCESS && comm == MPI_COMM_NULL);
+    CHECK(MPI_Waitall(2, r, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    for (int i = 0; i < BIG; i++)
+        wrong += data[i] != i;
+    CHECK(sum == sum_of_ranks() && wrong == 0);
+    free(data);
+}
+
+/* A communicator of some ranks alone is made by them alone: the others wait for a message that they
+ * get afterwards. */
+static void constructor_wants_all_ranks(void)
+{
+#if MPI_VERSION >= 3
+    MPI_Group world, half;
+    MPI_Comm comm;
+    MPI_Request r;
+    int n = (test_size + 1) / 2, one = 1, sum = -1, range[1][3] = {{0, n - 1, 1}};
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_range_incl(world, 1, range, &half);
+    if (test_rank < n) {
+        MPI_Comm_create_group(MPI_COMM_WORLD, half, 1, &comm);
+        r = sum_start(comm, &one, &sum);
+        wait(&r);
+        CHECK(sum == n);
+        MPI_Comm_free(&comm);
+        for (int to = n; test_rank == 0 && to < test_size; to++)
+            MPI_Send(&one, 1, MPI_INT, to, 2, MPI_COMM_WORLD);
+    } else {
+        MPI_Recv(&one, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPI_Group_free(&world);
+    MPI_Group_free(&half);
+#endif
+}
+
+/* --- data ------------------------------------------------------------------------------------- */
+
+/* A barrier that some rank has not entered is complete nowhere. */
+static void barrier_completes_early(bool persistent)
+{
+    int flag;
+    for (int late = 0; late < test_size && test_size > 1; late++) {
+        MPI_Request r = MPI_REQUEST_NULL;
+        if (persistent)
+            MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &r);
+        for (int i = 0; test_rank == late && i < test_size; i++)
+            if (i != late)
+                MPI_Recv(NULL, 0, MPI_INT, i, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (persistent)
+            MPI_Start(&r);
+        else
+            MPI_Ibarrier(MPI_COMM_WORLD, &r);
+        for (int i = 0; test_rank != late && i < 50; i++) {
+            MPI_Request_get_status(r, &flag, MPI_STATUS_IGNORE);
+            CHECK(!flag);
+        }
+        if (test_rank != late)
+            MPI_Send(NULL, 0, MPI_INT, late, 3, MPI_COMM_WORLD);
+        wait(&r);
+        if (persistent)
+            MPI_Request_free(&r);
+    }
+}
+
+/* Nothing is described as no elements on one side and as elements of no size on the other; counts
+ * and types of the two sides differ all the same. */
+static void nothing_differs_by_side(void)
+{
+    MPI_Datatype empty;
+    MPI_Request r[4];
+    bool odd = test_rank % 2;
+    int in[2] = {7, 8}, out[2] = {1, 2};
+    MPI_Type_contiguous(0, MPI_INT, &empty);
+    MPI_Type_commit(&empty);
+    MPI_Ibcast(odd ? in : NULL, odd ? 5 : 0, odd ? empty : MPI_INT, 0, MPI_COMM_WORLD, &r[0]);
+    MPI_Igather(odd ? in : NULL, odd ? 3 : 0, odd ? empty : MPI_DOUBLE, out, 9, empty, 0,
+                MPI_COMM_WORLD, &r[1]);
+    MPI_Iallgather(in, odd ? 0 : 4, odd ? MPI_INT : empty, out, odd ? 6 : 0, odd ? empty : MPI_INT,
+                   MPI_COMM_WORLD, &r[2]);
+    MPI_Ialltoall(in, odd ? 2 : 0, odd ? empty : MPI_BYTE, out, odd ? 0 : 3, odd ? MPI_INT : empty,
+                  MPI_COMM_WORLD, &r[3]);
+    CHECK(MPI_Waitall(4, r, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    CHECK(in[0] == 7 && in[1] == 8 && out[0] == 1 && out[1] == 2);
+    MPI_Type_free(&empty);
+}
+
+/* The same bytes are sent to all, and by several operations at once; they lie in memory that can
+ * only be read elsewhere (common/sides.h). */
+static void send_buffers_are_taken_for_private(void)
+{
+    enum { OPS = 6 };
+    int *counts = test_alloc((size_t)test_size * sizeof *counts);
+    int *zeros = calloc((size_t)test_size, sizeof *zeros);
+    int *places = test_alloc((size_t)test_size * sizeof *places);
+    int *got = test_alloc((size_t)test_size * 2 * OPS * sizeof *got);
+    int mine[2] = {test_rank, -test_rank};
+    MPI_Request r[OPS];
+    for (int i = 0; i < test_size; i++) {
+        counts[i] = 2;
+        places[i] = 2 * i;
+    }
+    for (int i = 0; i < OPS; i++) {
+        int *to = got + i * test_size * 2;
+        if (i % 2)
+            MPI_Iallgather(mine, 2, MPI_INT, to, 2, MPI_INT, MPI_COMM_WORLD, &r[i]);
+        else
+            MPI_Ialltoallv(mine, counts, zeros, MPI_INT, to, counts, places, MPI_INT,
+                           MPI_COMM_WORLD, &r[i]);
+    }
+    CHECK(MPI_Waitall(OPS, r, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    for (int i = 0; i < OPS * test_size; i++)
+        CHECK(got[2 * i] == i % test_size && got[2 * i + 1] == -(i % test_size));
+    free(counts);
+    free(zeros);
+    free(places);
+    free(got);
+}
+
+/* The receive buffer of a reduction counts at the root alone: elsewhere it may be anything, also
+ * the send buffer. */
+static void receive_buffer_is_used_elsewhere(void)
+{
+    enum { N = 5000 };
+    static double in[N], out[N];
+    MPI_Request r[2];
+    for (int root = 0; root < test_size; root++) {
+        for (int i = 0; i < N; i++)
+            in[i] = test_rank + i;
+        MPI_Ireduce(in, test_rank == root ? out : in, N, MPI_DOUBLE, MPI_SUM, root, MPI_COMM_WORLD,
+                    &r[0]);
+        MPI_Igather(in, 1, MPI_DOUBLE, test_rank == root ? &out[N - test_size] : in, 1, MPI_DOUBLE,
+                    root, MPI_COMM_WORLD, &r[1]);
+        wait(&r[1]);
+        wait(&r[0]);
+        for (int i = 0; i < N; i++)
+            CHECK(in[i] == test_rank + i);
+        for (int i = 0; test_rank == root && i < N - test_size; i++)
+            CHECK(out[i] == sum_of_ranks() + (double)test_size * i);
+    }
+}
+
+/* Kernels of our own, and what there is none for: each operator on each type that it is defined
+ * for, against MPI_Reduce_local in the order of ranks. */
+static void operator_is_wrong_on_a_type(void)
+{
+    enum { N = 19 };
+    for (int o = 0; o < npredefined_ops; o++)
+        for (int t = 0; t < npredefined_types; t++) {
+            const struct predefined_op *op = &predefined_ops[o];
+            const struct predefined_type *type = &predefined_types[t];
+            char left[N * PREDEFINED_SIZE], right[N * PREDEFINED_SIZE], out[N * PREDEFINED_SIZE];
+            MPI_Request r;
+            if (!(op->on & type->class))
+                continue;
+            test_place("%s on %s", op->name, type->name);
+            predefined_fill(type, left, N, 0);
+            for (int rank = 1; rank < test_size; rank++) {
+                predefined_fill(type, right, N, rank);
+                MPI_Reduce_local(left, right, N, type->handle, op->handle);
+                memcpy(left, right, sizeof left);
+            }
+            predefined_fill(type, right, N, test_rank);
+            MPI_Iallreduce(right, out, N, type->handle, op->handle, MPI_COMM_WORLD, &r);
+            wait(&r);
+            EXPECT(predefined_same(type, left, out, N), "%s on %s", op->name, type->name);
+        }
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+/* MPI_Finalize deletes the attributes of MPI_COMM_SELF while all of MPI still works. */
+static int use_mpi_at_the_end(MPI_Comm comm, int key, void *value, void *extra)
+{
+    int x = test_rank, sum = -1, finalized = 1;
+    MPI_Request r;
+    MPI_Comm copy;
+    (void)comm, (void)key, (void)value, (void)extra;
+    MPI_Finalized(&finalized);
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    r = sum_start(copy, &x, &sum);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    MPI_Comm_free(&copy);
+    if (finalized || sum != sum_of_ranks()) {
+        fprintf(stderr, "traps: rank %d: no collective from a callback in MPI_Finalize\n",
+                test_rank);
+        abort();
+    }
+    return MPI_SUCCESS;
+}
+
+/* And what the program has never freed does no harm. */
+static void leave_things_behind(void)
+{
+    static int x, sum;
+    static MPI_Request r;
+    MPI_Comm comm;
+    int key;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    if (test_has_persistent()) {
+        r = sum_init(comm, &x, &sum);
+        MPI_Start(&r);
+        wait(&r);
+    }
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, use_mpi_at_the_end, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+    MPI_Comm_free_keyval(&key);
+}
+
+#define PLACE(call) (test_place(#call), call)
+
+int main(int argc, char **argv)
+{
+    test_init(&argc, &argv);
+    kinds_init();
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (test_has_persistent()) {
+        PLACE(data_moves_at_init());
+        PLACE(tags_are_given_twice());
+        PLACE(handle_is_lost_in_conversion());
+        PLACE(barrier_completes_early(true));
+    }
+    PLACE(requests_are_taken_for_ours());
+    PLACE(empty_arrays_are_read());
+    PLACE(error_handler_uses_mpi());
+    PLACE(attributes_are_copied_twice());
+    PLACE(overlapping_communicators_deadlock());
+    PLACE(disconnect_drops_what_is_pending());
+    PLACE(constructor_wants_all_ranks());
+    PLACE(barrier_completes_early(false));
+    PLACE(nothing_differs_by_side());
+    PLACE(send_buffers_are_taken_for_private());
+    PLACE(receive_buffer_is_used_elsewhere());
+    PLACE(operator_is_wrong_on_a_type());
+    leave_things_behind();
+    kinds_finish();
+    return test_done();
+}
