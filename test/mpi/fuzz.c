@@ -9,6 +9,7 @@
  * spoils the results of that collective's persistent operations at their second start, so that the
  * test of test/fuzz has something to find. */
 #include "completion.h"
+#include "config.h"
 #include "messages.h"
 #include "program.h"
 
@@ -166,14 +167,48 @@ static void comm_add(const struct line *line, MPI_Comm comm)
     comms = c;
 }
 
+/* What an MPI-2.2 lacks, or the nearest that it has. */
+
 static MPI_Comm idup(MPI_Comm comm)
 {
-    MPI_Request request;
     MPI_Comm result;
 
+#ifdef HAVE_MPI_COMM_IDUP
+    MPI_Request request;
     MPI_Comm_idup(comm, &result, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
+#else
+    MPI_Comm_dup(comm, &result);
+#endif
     return result;
+}
+
+static bool has_create_group(void)
+{
+#ifdef HAVE_MPI_COMM_CREATE_GROUP
+    return true;
+#else
+    return false;
+#endif
+}
+
+/* Not collective over comm. */
+static void create_group(MPI_Comm comm, MPI_Group group, MPI_Comm *result)
+{
+#ifdef HAVE_MPI_COMM_CREATE_GROUP
+    MPI_Comm_create_group(comm, group, 5, result);
+#else
+    (void)comm, (void)group, (void)result;
+#endif
+}
+
+static void set_info(MPI_Comm comm, MPI_Info info)
+{
+#ifdef HAVE_MPI_COMM_SET_INFO
+    MPI_Comm_set_info(comm, info);
+#else
+    (void)comm, (void)info;
+#endif
 }
 
 static MPI_Comm split(const struct group *g, struct rng *r)
@@ -194,7 +229,7 @@ static MPI_Comm split(const struct group *g, struct rng *r)
 static MPI_Comm create(const struct group *g, struct rng *r)
 {
     int *ranks = test_alloc((size_t)g->size * sizeof *ranks), n = 1 + rng_below(r, g->size);
-    bool among_them = rng_chance(r, 50) && !g->topology, member = false;
+    bool among_them = rng_chance(r, 50) && !g->topology && has_create_group(), member = false;
     MPI_Group all, some;
     MPI_Comm result = MPI_COMM_NULL;
 
@@ -208,7 +243,7 @@ static MPI_Comm create(const struct group *g, struct rng *r)
     if (!among_them)
         MPI_Comm_create(g->comm, some, &result);
     else if (member)
-        MPI_Comm_create_group(g->comm, some, 5, &result);
+        create_group(g->comm, some, &result);
     MPI_Group_free(&all);
     MPI_Group_free(&some);
     free(ranks);
@@ -331,7 +366,7 @@ static void do_hint(const struct line *line, struct comm *c)
 {
     MPI_Info info = make_info(line);
 
-    MPI_Comm_set_info(c->group->comm, info);
+    set_info(c->group->comm, info);
     MPI_Info_free(&info);
 }
 

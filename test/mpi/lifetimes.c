@@ -134,6 +134,8 @@ static void cycle(int i)
            "cycle %d: sums %d and %d", i, sum, sums);
 }
 
+/* No vector: MPICH 4.0.2 itself loses 64 bytes with each, in every other process (as addresses are
+ * drawn). */
 static void operation(int i)
 {
     static int values[64];
@@ -141,7 +143,7 @@ static void operation(int i)
     MPI_Request r;
     int in[4] = {test_rank, i, 0, 0};
 
-    MPI_Type_vector(2, 1, 1 + i % 2, MPI_INT, &type);
+    MPI_Type_contiguous(1 + i % 3, MPI_INT, &type);
     MPI_Type_commit(&type);
     if (i % 3 == 0)
         MPI_Ibcast(in, 1, type, i % test_size, MPI_COMM_WORLD, &r);
