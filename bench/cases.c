@@ -8,13 +8,23 @@ static bool is_neighbor(enum nbc_coll coll)
     return coll >= NBC_NEIGHBOR_ALLGATHER;
 }
 
+static int blocks_of(const struct operands *o)
+{
+    return is_neighbor(o->coll) ? 2 : o->size;
+}
+
+size_t operands_doubles(const struct operands *o)
+{
+    return (size_t)blocks_of(o) * o->count + 1;
+}
+
 bool operands_make(struct operands *o, enum nbc_coll coll, MPI_Comm comm, int count)
 {
     *o = (struct operands){.coll = coll, .comm = comm, .count = count, .info = MPI_INFO_NULL};
     MPI_Comm_rank(comm, &o->rank);
     MPI_Comm_size(comm, &o->size);
-    int blocks = is_neighbor(coll) ? 2 : o->size;
-    size_t doubles = (size_t)blocks * count + 1;
+    int blocks = blocks_of(o);
+    size_t doubles = operands_doubles(o);
     o->send = malloc(doubles * sizeof *o->send);
     o->recv = calloc(doubles, sizeof *o->recv);
     o->counts = malloc(blocks * sizeof *o->counts);

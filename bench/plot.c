@@ -6,132 +6,106 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct figure {
-    enum nbc_coll coll;
-    const char *series;
-    int64_t bytes;
-    double seconds;
+struct point {
+    char picture[32], series[64];
+    double x, y;
 };
 
-static struct figure *figures;
-static int nfigures, room;
+static struct point *points;
+static int npoints, room;
 
-void plot_add(enum nbc_coll coll, const char *series, int64_t bytes, double seconds)
+/* What is no collective's picture has axes of its own. */
+static const struct axes {
+    const char *picture, *title, *x, *y;
+    const char *scale; /* logarithmic axes */
+    const char *also;  /* drawn besides */
+} special[] = {{"ratio", "nbcshim / native", "bytes", "ratio", "xy", ", 1 with lines dt 2 notitle"},
+               {"overlap", "overlap", "bytes", "percent", "x", ""},
+               {"outstanding", "outstanding operations", "operations",
+                "microseconds for one of them", "xy", ""}},
+  usual = {NULL, NULL, "bytes", "microseconds", "xy", ""};
+
+void plot_add(const char *picture, const char *series, double x, double y)
 {
-    if (nfigures == room) {
+    if (npoints == room) {
         int more = room ? 2 * room : 256;
-        struct figure *f = realloc(figures, more * sizeof *f);
-        if (!f)
+        struct point *p = realloc(points, more * sizeof *p);
+        if (!p)
             return;
-        figures = f;
+        points = p;
         room = more;
     }
-    figures[nfigures++] = (struct figure){coll, series, bytes, seconds};
+    struct point *p = &points[npoints++];
+    *p = (struct point){.x = x, .y = y};
+    snprintf(p->picture, sizeof p->picture, "%s", picture);
+    snprintf(p->series, sizeof p->series, "%s", series);
 }
 
-static const struct figure *find(enum nbc_coll coll, const char *series, int64_t bytes)
+static const struct axes *axes_of(const char *picture)
 {
-    for (int i = 0; i < nfigures; i++)
-        if (figures[i].coll == coll && strcmp(figures[i].series, series) == 0 &&
-            (bytes < 0 || figures[i].bytes == bytes))
-            return &figures[i];
-    return NULL;
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        if (strcmp(special[i].picture, picture) == 0)
+            return &special[i];
+    return &usual;
 }
 
-/* The first figure of each series of a collective stands for the series. */
-static bool is_first(const struct figure *f)
+static bool is_in(const struct point *p, const char *picture, const char *series)
 {
-    return find(f->coll, f->series, -1) == f;
+    return strcmp(p->picture, picture) == 0 && (!series || strcmp(p->series, series) == 0);
 }
 
-static void head(FILE *out, const char *directory, const char *name, const char *title,
-                 const char *axis)
+/* Whether no point before it is of its picture, or of its series there. */
+static bool is_first(int i, bool of_series)
 {
+    for (int k = 0; k < i; k++)
+        if (is_in(&points[k], points[i].picture, of_series ? points[i].series : NULL))
+            return false;
+    return true;
+}
+
+static void write_head(FILE *out, const char *directory, const char *picture, const char *title)
+{
+    const struct axes *a = axes_of(picture);
     fprintf(out,
-            "set terminal svg size 720,480 background rgb 'white'\nset output '%s/%s.svg'\n"
-            "set title '%s' noenhanced\nset logscale xy\nset grid\nset key left top noenhanced\n"
-            "set xlabel 'bytes'\nset ylabel '%s'\nset format x '10^{%%L}'\nplot ",
-            directory, name, title, axis);
+            "reset\nset terminal svg size 720,480 background rgb 'white'\n"
+            "set output '%s/%s.svg'\nset title '%s, %s' noenhanced\nset logscale %s\nset grid\n"
+            "set key left top noenhanced\nset xlabel '%s'\nset ylabel '%s'\n"
+            "set format x '10^{%%L}'\n",
+            directory, picture, a->title ? a->title : picture, title, a->scale, a->x, a->y);
 }
 
 /* The data blocks follow their plot command, in its order. */
-static void draw_times(FILE *out, enum nbc_coll coll)
+static void write_series(FILE *out, const char *picture)
 {
-    for (int pass = 0; pass < 2; pass++) {
-        for (int i = 0, n = 0; i < nfigures; i++) {
-            const struct figure *f = &figures[i];
-            if (f->coll != coll || !is_first(f))
-                continue;
-            if (pass == 0) {
-                fprintf(out, "%s'-' title '%s' with linespoints", n++ ? ", " : "", f->series);
-                continue;
-            }
-            for (int k = i; k < nfigures; k++)
-                if (figures[k].coll == coll && strcmp(figures[k].series, f->series) == 0)
-                    fprintf(out, "%lld %g\n", (long long)figures[k].bytes,
-                            figures[k].seconds * 1e6);
-            fprintf(out, "e\n");
+    const char *between = "plot ";
+    for (int i = 0; i < npoints; i++)
+        if (is_in(&points[i], picture, NULL) && is_first(i, true)) {
+            fprintf(out, "%s'-' title '%s' with linespoints", between, points[i].series);
+            between = ", ";
         }
-        if (pass == 0)
-            fprintf(out, "\n");
+    fprintf(out, "%s\n", axes_of(picture)->also);
+    for (int i = 0; i < npoints; i++) {
+        if (!is_in(&points[i], picture, NULL) || !is_first(i, true))
+            continue;
+        for (int k = i; k < npoints; k++)
+            if (is_in(&points[k], picture, points[i].series))
+                fprintf(out, "%.9g %.6g\n", points[k].x, points[k].y);
+        fprintf(out, "e\n");
     }
-}
-
-static void draw_ratios(FILE *out)
-{
-    for (int pass = 0; pass < 2; pass++) {
-        int n = 0;
-        for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++) {
-            if (!find(coll, "native", -1) || coll == NBC_BARRIER)
-                continue;
-            if (pass == 0)
-                fprintf(out, "%s'-' title '%s' with linespoints", n++ ? ", " : "",
-                        nbc_coll_name(coll));
-            for (int i = 0; pass == 1 && i < nfigures; i++) {
-                const struct figure *f = &figures[i];
-                const struct figure *other = find(coll, "native", f->bytes);
-                if (f->coll == coll && strcmp(f->series, "shim") == 0 && other)
-                    fprintf(out, "%lld %g\n", (long long)f->bytes, f->seconds / other->seconds);
-            }
-            if (pass == 1)
-                fprintf(out, "e\n");
-        }
-        if (pass == 0)
-            fprintf(out, "%s1 with lines dashtype 2 notitle\n", n ? ", " : "");
-    }
-}
-
-static bool has_ratios(void)
-{
-    for (int i = 0; i < nfigures; i++)
-        if (figures[i].coll != NBC_BARRIER && strcmp(figures[i].series, "native") == 0)
-            return true;
-    return false;
 }
 
 bool plot_draw(const char *directory, const char *title)
 {
     FILE *out = popen("gnuplot", "w");
-    char text[256];
     if (!out) {
         perror("nbcbench: gnuplot");
         return false;
     }
-    for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++) {
-        bool any = false;
-        for (int i = 0; i < nfigures; i++)
-            any |= figures[i].coll == coll && coll != NBC_BARRIER;
-        if (!any)
-            continue;
-        snprintf(text, sizeof text, "%s, %s", nbc_coll_name(coll), title);
-        head(out, directory, nbc_coll_name(coll), text, "microseconds");
-        draw_times(out, coll);
-    }
-    if (has_ratios()) {
-        snprintf(text, sizeof text, "nbcshim / native, %s", title);
-        head(out, directory, "ratio", text, "ratio");
-        draw_ratios(out);
-    }
+    for (int i = 0; i < npoints; i++)
+        if (is_first(i, false)) {
+            write_head(out, directory, points[i].picture, title);
+            write_series(out, points[i].picture);
+        }
     if (pclose(out) == 0)
         return true;
     fprintf(stderr, "nbcbench: gnuplot failed\n");

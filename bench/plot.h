@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Pictures of what was measured, drawn by gnuplot: one per collective, time against size. */
+/* Pictures of what was measured, drawn by gnuplot. */
 #ifndef NBC_BENCH_PLOT_H
 #define NBC_BENCH_PLOT_H
 
 #include <stdbool.h>
 
-#include "coll.h"
+/* One point of a series in a picture: "ratio", "overlap", "outstanding", or a collective's name, of
+ * which the picture shows microseconds against bytes. */
+void plot_add(const char *picture, const char *series, double x, double y);
 
-/* One figure. Names of series and of collectives must outlive the plot. */
-void plot_add(enum nbc_coll coll, const char *series, int64_t bytes, double seconds);
-
-/* Writes DIRECTORY/<collective>.svg, each with all series of that collective, and
- * DIRECTORY/ratio.svg: the series "shim" over "native", all collectives. False, after a line on
- * standard error, where gnuplot cannot be run. */
+/* Writes DIRECTORY/<picture>.svg for each. False, after a line on standard error, where gnuplot
+ * cannot be run. */
 bool plot_draw(const char *directory, const char *title);
 
 #endif

@@ -13,9 +13,9 @@ struct contender {
     double median; /* seconds from start to completion, of the slowest rank */
 };
 
-/* Measures all of them in turns, as persistent operations of the shim, `samples` of each. Collective
- * over o->comm; the same on every rank. Returns how many there are, the rows of algs.def in their
- * order. */
+/* Measures all of them in turns, as persistent operations of the shim, `samples` of each.
+ * Collective over o->comm; the same on every rank. Returns how many there are, the rows of algs.def
+ * in their order. */
 int sweep(struct operands *o, int samples, struct contender contenders[SWEEP_MOST]);
 
 /* The bytes by which rules choose, −1 where no rank knows those of the others. */

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* What each call of an operation's life takes by itself. */
+#include "bench.h"
+
+/* INIT and AGAIN make a persistent operation, the first of its kind and one like an earlier one.
+ * WAIT follows START at once, so most of it is the operation; DONE waits for one that is complete.
+ */
+enum part { INIT, AGAIN, FREE, START, WAIT, DONE, NPARTS };
+
+static const char *const part_names[NPARTS] = {"init", "again", "free", "start", "wait", "done"};
+
+static const enum variant measured[] = {SHIM, NATIVE, SHIM_PERSISTENT, NATIVE_PERSISTENT};
+
+enum { NMEASURED = sizeof measured / sizeof *measured, BATCH = 16 };
+
+static struct {
+    bool have;
+    struct runner runner;
+    double sample[NPARTS][MAX_SAMPLES];
+} variants[NMEASURED];
+
+static double clock_cost; /* of one reading */
+
+static double since(double start)
+{
+    return MPI_Wtime() - start - clock_cost;
+}
+
+static void measure_clock(void)
+{
+    enum { TURNS = 10, READINGS = 10000 };
+    for (int turn = 0; turn < TURNS; turn++) {
+        double start = MPI_Wtime();
+        for (int i = 1; i < READINGS; i++)
+            MPI_Wtime();
+        double each = (MPI_Wtime() - start) / READINGS;
+        clock_cost = turn == 0 || each < clock_cost ? each : clock_cost;
+    }
+}
+
+/* The end of a datatype that the shim has used makes it forget what it has worked out. */
+static void make_forget(const struct operands *o)
+{
+    MPI_Datatype type;
+    MPI_Request request;
+    MPI_Type_contiguous(1, MPI_DOUBLE, &type);
+    MPI_Type_commit(&type);
+    shim.Bcast_init(o->recv, 1, type, 0, o->comm, MPI_INFO_NULL, &request);
+    shim.Request_free(&request);
+    MPI_Type_free(&type);
+}
+
+static double time_init(const struct runner *r, MPI_Request *made, bool anew)
+{
+    double total = 0;
+    for (int i = 0; i < BATCH; i++) {
+        if (anew)
+            make_forget(r->o);
+        double start = MPI_Wtime();
+        case_init(r->calls, r->o, &made[i]);
+        total += since(start);
+    }
+    return total / BATCH;
+}
+
+static double time_free(const struct runner *r, MPI_Request *made)
+{
+    double start = MPI_Wtime();
+    for (int i = 0; i < BATCH; i++)
+        r->calls->Request_free(&made[i]);
+    return since(start) / BATCH;
+}
+
+static void time_making(const struct runner *r, double *part)
+{
+    MPI_Request made[BATCH];
+    part[INIT] = time_init(r, made, true);
+    part[FREE] = time_free(r, made);
+    part[AGAIN] = time_init(r, made, false);
+    time_free(r, made);
+}
+
+static void time_running(struct runner *r, int calls, double *part)
+{
+    for (int i = 0; i < calls; i++) {
+        double start = MPI_Wtime();
+        runner_start(r);
+        part[START] += since(start) / calls;
+        start = MPI_Wtime();
+        runner_wait(r);
+        part[WAIT] += since(start) / calls;
+    }
+    for (int i = 0; i < calls; i++) {
+        int flag = 0;
+        runner_start(r);
+        while (!flag)
+            r->calls->Request_get_status(r->request, &flag, MPI_STATUS_IGNORE);
+        double start = MPI_Wtime();
+        runner_wait(r);
+        part[DONE] += since(start) / calls;
+    }
+}
+
+static void take_sample(int v, int i, int calls)
+{
+    struct runner *r = &variants[v].runner;
+    double part[NPARTS] = {0};
+    native.Barrier(r->o->comm);
+    if (variant_is_persistent(r->variant))
+        time_making(r, part);
+    time_running(r, calls, part);
+    of_slowest(r->o->comm, part, NPARTS);
+    for (int p = 0; p < NPARTS; p++)
+        variants[v].sample[p][i] = part[p];
+}
+
+static void tell(struct bench *b, const struct operands *o, int v)
+{
+    const char *name = variant_names[measured[v]];
+    struct quartiles q[NPARTS];
+    int first = variant_is_persistent(measured[v]) ? INIT : START;
+    for (int p = first; p < NPARTS; p++)
+        q[p] = quartiles_of(variants[v].sample[p], b->samples);
+    printf("%-22s %9lld %-17s", nbc_coll_name(o->coll), (long long)cell_bytes(o), name);
+    for (int p = 0; p < NPARTS; p++)
+        print_time(p >= first, q[p].median);
+    printf("\n");
+    fflush(stdout);
+    if (!json_begin(b, "calls", o))
+        return;
+    fprintf(b->json, ", \"variant\": \"%s\"", name);
+    for (int p = first; p < NPARTS; p++)
+        json_quartiles(b, part_names[p], q[p]);
+    json_end(b);
+}
+
+static void measure_cell(struct bench *b, struct operands *o)
+{
+    int calls = 0;
+    for (int v = 0; v < NMEASURED; v++) {
+        struct runner *r = &variants[v].runner;
+        variants[v].have = (measured[v] != NATIVE_PERSISTENT || b->native_persistent) &&
+                           runner_make(r, measured[v], o);
+        if (variants[v].have && !calls)
+            calls = runner_calibrate(r, 5e-4);
+    }
+    for (int i = 0; i < b->samples; i++)
+        for (int v = 0; v < NMEASURED; v++)
+            if (variants[v].have)
+                take_sample(v, i, calls);
+    for (int v = 0; v < NMEASURED; v++) {
+        if (variants[v].have && b->rank == 0)
+            tell(b, o, v);
+        runner_free(&variants[v].runner);
+    }
+}
+
+void measure_calls(struct bench *b)
+{
+    measure_clock();
+    if (b->rank == 0) {
+        printf("%-22s %9s %-17s", "collective", "bytes", "variant");
+        for (int p = 0; p < NPARTS; p++)
+            printf(" %9s", part_names[p]);
+        printf("\n");
+    }
+    for_each_cell(b, measure_cell);
+}

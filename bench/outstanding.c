@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* Many operations at once: the time and the memory that each of them takes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+
+#include "bench.h"
+#include "plot.h"
+
+#ifdef HAVE_MALLINFO2
+#include <malloc.h>
+#endif
+
+static const int numbers[] = {100, 1000, 10000, 40000};
+
+static const enum variant measured[] = {SHIM, NATIVE};
+
+enum {
+    NNUMBERS = sizeof numbers / sizeof *numbers,
+    NMEASURED = sizeof measured / sizeof *measured
+};
+
+/* A variant is not taken to where one sample would last longer. */
+static const double longest = 8;
+
+/* What the buffers of all operations of one sample may take. */
+static const double most_memory = 1 << 30;
+
+/* gcc takes MPICH's MPI_STATUSES_IGNORE for an array of no elements and warns of it. */
+static MPI_Status *volatile no_statuses = MPI_STATUSES_IGNORE;
+
+static struct variety {
+    struct runner runner;
+    bool have[NNUMBERS];
+    double seconds[NNUMBERS]; /* of the first run */
+    double memory[NNUMBERS];  /* bytes for each operation; 0: not known */
+    int most;                 /* operations so far */
+    double kept;              /* bytes that it has allocated so far and not given back */
+    double sample[NNUMBERS][MAX_SAMPLES];
+} varieties[NMEASURED];
+
+/* --- operations --------------------------------------------------------------------------------*/
+
+/* Each operation has a receive buffer of its own. */
+struct crowd {
+    struct operands one;
+    int room;      /* for so many */
+    size_t stride; /* doubles */
+    double *buffers;
+    MPI_Request *requests;
+};
+
+static bool crowd_make(struct crowd *c, const struct operands *o)
+{
+    *c = (struct crowd){.one = *o, .stride = operands_doubles(o)};
+    for (int i = 0; i < NNUMBERS; i++)
+        if ((double)numbers[i] * (double)(c->stride * sizeof *c->buffers) <= most_memory)
+            c->room = numbers[i];
+    size_t bytes = c->room * c->stride * sizeof *c->buffers;
+    c->buffers = malloc(bytes + 1);
+    c->requests = malloc((c->room + 1) * sizeof *c->requests);
+    if (!c->buffers || !c->requests)
+        return false;
+    memset(c->buffers, 0, bytes);
+    return true;
+}
+
+static void crowd_free(struct crowd *c)
+{
+    free(c->buffers);
+    free(c->requests);
+}
+
+/* Bytes that malloc has given out. */
+static double heap(void)
+{
+#ifdef HAVE_MALLINFO2
+    struct mallinfo2 all = mallinfo2();
+    return (double)all.uordblks + (double)all.hblkhd;
+#else
+    return 0;
+#endif
+}
+
+/* Seconds for each of n; *peak: the heap when all were started. */
+static double run(struct crowd *c, const struct calls *calls, int n, double *peak)
+{
+    native.Barrier(c->one.comm);
+    double start = MPI_Wtime();
+    for (int i = 0; i < n; i++) {
+        c->one.recv = c->buffers + i * c->stride;
+        case_start(calls, &c->one, &c->requests[i]);
+    }
+    if (peak)
+        *peak = heap();
+    calls->Waitall(n, c->requests, no_statuses);
+    return (MPI_Wtime() - start) / n;
+}
+
+/* The first run of so many. Memory: what was allocated since the first operation of this variant,
+ * also for earlier collectives, as far as it was kept; of the rank that needs most. What was kept
+ * for more operations than these says nothing of them. */
+static void try(struct variety *v, int at, struct crowd *c)
+{
+    double before = heap(), peak;
+    double seconds = numbers[at] * run(c, v->runner.calls, numbers[at], &peak);
+    double figures[] = {seconds, (peak - before + v->kept) / numbers[at]};
+    v->kept += heap() - before;
+    of_slowest(c->one.comm, figures, 2);
+    v->seconds[at] = figures[0];
+    v->memory[at] = numbers[at] >= v->most ? figures[1] : 0;
+    v->most = numbers[at] > v->most ? numbers[at] : v->most;
+}
+
+/* Whether one run of so many is short enough. Time may grow with the square of the number. */
+static bool is_short(const struct variety *v, int at)
+{
+    if (at == 0)
+        return true;
+    double factor = (double)numbers[at] / numbers[at - 1];
+    return v->have[at - 1] && v->seconds[at - 1] * factor * factor < longest;
+}
+
+/* As many runs as make 10,000 operations. */
+static double sample(struct variety *v, int at, struct crowd *c)
+{
+    int runs = numbers[at] < 10000 ? 10000 / numbers[at] : 1;
+    double each = 0;
+    for (int i = 0; i < runs; i++)
+        each += run(c, v->runner.calls, numbers[at], NULL) / runs;
+    of_slowest(c->one.comm, &each, 1);
+    return each;
+}
+
+/* --- telling -----------------------------------------------------------------------------------*/
+
+static void tell_variant(struct bench *b, const struct operands *o, int v, int at)
+{
+    const char *name = variant_names[measured[v]];
+    struct quartiles q = quartiles_of(varieties[v].sample[at], b->samples);
+    char series[64];
+    print_time(true, q.median);
+    if (varieties[v].memory[at] > 0)
+        printf(" %9.0f", varieties[v].memory[at]);
+    else
+        printf(" %9s", "-");
+    snprintf(series, sizeof series, "%s, %lld bytes, %s", nbc_coll_name(o->coll),
+             (long long)cell_bytes(o), name);
+    plot_add("outstanding", series, numbers[at], q.median * 1e6);
+    if (!json_begin(b, "outstanding", o))
+        return;
+    fprintf(b->json, ", \"variant\": \"%s\", \"outstanding\": %d", name, numbers[at]);
+    json_quartiles(b, "each", q);
+    if (varieties[v].memory[at] > 0)
+        fprintf(b->json, ", \"memory\": %.1f", varieties[v].memory[at]);
+    json_end(b);
+}
+
+static void tell(struct bench *b, const struct operands *o, int at)
+{
+    printf("%-22s %9lld %11d", nbc_coll_name(o->coll), (long long)cell_bytes(o), numbers[at]);
+    for (int v = 0; v < NMEASURED; v++) {
+        if (varieties[v].have[at])
+            tell_variant(b, o, v, at);
+        else
+            printf(" %9s %9s", "-", "-");
+    }
+    printf("\n");
+    fflush(stdout);
+}
+
+/* --- a cell ------------------------------------------------------------------------------------*/
+
+static void try_all(struct crowd *c)
+{
+    for (int v = 0; v < NMEASURED; v++)
+        for (int at = 0; at < NNUMBERS; at++) {
+            bool is_made = at == 0 ? runner_make(&varieties[v].runner, measured[v], &c->one)
+                                   : varieties[v].have[at - 1];
+            varieties[v].have[at] =
+                is_made && numbers[at] <= c->room && is_short(&varieties[v], at);
+            if (varieties[v].have[at])
+                try(&varieties[v], at, c);
+        }
+}
+
+static void sample_all(const struct bench *b, struct crowd *c)
+{
+    for (int i = 0; i < b->samples; i++)
+        for (int at = 0; at < NNUMBERS; at++)
+            for (int v = 0; v < NMEASURED; v++)
+                if (varieties[v].have[at])
+                    varieties[v].sample[at][i] = sample(&varieties[v], at, c);
+}
+
+static void measure_cell(struct bench *b, struct operands *o)
+{
+    struct crowd c;
+    int ok = crowd_make(&c, o), all;
+    PMPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, b->comm);
+    if (all) {
+        try_all(&c);
+        sample_all(b, &c);
+    }
+    for (int at = 0; all && b->rank == 0 && at < NNUMBERS; at++)
+        if (numbers[at] <= c.room)
+            tell(b, o, at);
+    crowd_free(&c);
+}
+
+void measure_outstanding(struct bench *b)
+{
+    if (b->rank == 0)
+        printf("%-22s %9s %11s %9s %9s %9s %9s\n", "collective", "bytes", "outstanding", "shim",
+               "memory", "native", "memory");
+    for_each_cell(b, measure_cell);
+}

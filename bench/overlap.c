@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* How much of an operation's time hides behind computation (Lawry, Wilson, Maccabe, Brightwell,
+ * "COMB", Cluster 2002, and the OSU benchmarks): with a computation that by itself lasts about as
+ * long as the operation by itself, it is
+ *
+ *     1 − (time of both at once − time of the computation) / time of the operation
+ *
+ * 1 where the operation costs no time beside the computation, 0 where they come one after the
+ * other, below 0 where they disturb each other. */
+#define _GNU_SOURCE
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "bench.h"
+#include "plot.h"
+
+/* A computation is interrupted by so many tests, where there are any. */
+enum { TESTS = 32 };
+
+enum phase { ALONE, COMPUTE, PLAIN, TESTED, NPHASES };
+
+static const char *const phase_names[NPHASES] = {"alone", "compute", "total", "total_tests"};
+
+static const enum variant measured[] = {SHIM, NATIVE};
+
+enum { NMEASURED = sizeof measured / sizeof *measured };
+
+static struct {
+    bool have;
+    struct runner runner;
+    double seconds; /* that a computation should last */
+    double sample[NPHASES][MAX_SAMPLES];
+} variants[NMEASURED];
+
+/* --- the computation ---------------------------------------------------------------------------*/
+
+static double turns_per_second;
+static volatile double sink;
+
+/* A fixed amount of work, not of time: a processor that does something else meanwhile shows. */
+static void work(double turns)
+{
+    double x = sink;
+    for (long i = 0; i < (long)turns; i++)
+        x = x * 0.999999 + 1e-6;
+    sink = x;
+}
+
+static void measure_work(const struct bench *b)
+{
+    const double turns = 1e6;
+    double best = 0;
+    for (int i = 0; i < 9; i++) {
+        double start = MPI_Wtime();
+        work(turns);
+        double took = MPI_Wtime() - start;
+        best = i == 0 || took < best ? took : best;
+    }
+    of_slowest(b->comm, &best, 1);
+    turns_per_second = turns / best;
+}
+
+/* As if an accelerator computed: the processor is free. */
+static void rest(double seconds)
+{
+    time_t whole = (time_t)seconds;
+    clock_nanosleep(CLOCK_MONOTONIC, 0,
+                    &(struct timespec){whole, (long)((seconds - (double)whole) * 1e9)}, NULL);
+}
+
+/* Tests r on the way, unless it is NULL. */
+static void compute(double seconds, struct runner *r)
+{
+    for (int i = 0; i < TESTS; i++) {
+        work(seconds * turns_per_second / TESTS);
+        if (r)
+            runner_test(r);
+    }
+}
+
+/* --- samples -----------------------------------------------------------------------------------*/
+
+static double sample(const struct bench *b, int v, enum phase phase, int calls)
+{
+    struct runner *r = &variants[v].runner;
+    native.Barrier(b->comm);
+    double start = MPI_Wtime();
+    for (int i = 0; i < calls; i++) {
+        if (phase != COMPUTE)
+            runner_start(r);
+        if (phase != ALONE && b->idle)
+            rest(variants[v].seconds);
+        else if (phase != ALONE)
+            compute(variants[v].seconds, phase == TESTED ? r : NULL);
+        if (phase != COMPUTE)
+            runner_wait(r);
+    }
+    double each = (MPI_Wtime() - start) / calls;
+    of_slowest(b->comm, &each, 1);
+    return each;
+}
+
+static double share_hidden(const struct quartiles *q, enum phase total)
+{
+    return 1 - (q[total].median - q[COMPUTE].median) / q[ALONE].median;
+}
+
+/* Of an idle computation there is none with tests: waking up to test is no rest. */
+static int last_phase(const struct bench *b)
+{
+    return b->idle ? PLAIN : TESTED;
+}
+
+static void plot(const struct operands *o, const char *name, const char *how, double share)
+{
+    char series[64];
+    snprintf(series, sizeof series, "%s, %s%s", nbc_coll_name(o->coll), name, how);
+    if (o->coll != NBC_BARRIER)
+        plot_add("overlap", series, (double)cell_bytes(o), 100 * share);
+}
+
+static void json_cell(struct bench *b, const struct operands *o, const char *name,
+                      const struct quartiles *q)
+{
+    if (!json_begin(b, "overlap", o))
+        return;
+    fprintf(b->json, ", \"variant\": \"%s\", \"progress\": \"%s\", \"idle\": %s", name, b->progress,
+            b->idle ? "true" : "false");
+    for (int p = 0; p <= last_phase(b); p++) {
+        json_quartiles(b, phase_names[p], q[p]);
+        if (p >= PLAIN)
+            fprintf(b->json, ", \"overlap%s\": %.4g", p == TESTED ? "_tests" : "",
+                    share_hidden(q, p));
+    }
+    json_end(b);
+}
+
+static void tell(struct bench *b, const struct operands *o, int v)
+{
+    const char *name = variant_names[measured[v]];
+    struct quartiles q[NPHASES];
+    printf("%-22s %9lld %-9s", nbc_coll_name(o->coll), (long long)cell_bytes(o), name);
+    for (int p = 0; p <= last_phase(b); p++) {
+        q[p] = quartiles_of(variants[v].sample[p], b->samples);
+        print_time(true, q[p].median);
+        if (p < PLAIN)
+            continue;
+        printf(" %7.0f%%", 100 * share_hidden(q, p));
+        plot(o, name, p == TESTED ? ", tests" : "", share_hidden(q, p));
+    }
+    printf("\n");
+    fflush(stdout);
+    json_cell(b, o, name, q);
+}
+
+static void measure_cell(struct bench *b, struct operands *o)
+{
+    int calls = 0;
+    for (int v = 0; v < NMEASURED; v++) {
+        struct runner *r = &variants[v].runner;
+        variants[v].have = runner_make(r, measured[v], o);
+        if (!variants[v].have)
+            continue;
+        calls = calls ? calls : runner_calibrate(r, 2e-3);
+        for (int i = 0; i < 5; i++)
+            r->sample[i] = runner_sample(r, calls);
+        variants[v].seconds = quartiles_of(r->sample, 5).median;
+    }
+    for (int i = 0; i < b->samples; i++)
+        for (int v = 0; v < NMEASURED; v++)
+            for (int p = 0; variants[v].have && p <= last_phase(b); p++)
+                variants[v].sample[p][i] = sample(b, v, p, calls);
+    for (int v = 0; v < NMEASURED; v++) {
+        if (variants[v].have && b->rank == 0)
+            tell(b, o, v);
+        runner_free(&variants[v].runner);
+    }
+}
+
+void measure_overlap(struct bench *b)
+{
+    prctl(PR_SET_TIMERSLACK, 1UL); /* sleeps are as long as asked for */
+    measure_work(b);
+    if (b->rank == 0)
+        printf("%-22s %9s %-9s %9s %9s %9s %8s %9s %8s\n", "collective", "bytes", "variant",
+               "alone", "compute", "together", "overlap", "tests", "overlap");
+    for_each_cell(b, measure_cell);
+}

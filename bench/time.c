@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* Start and wait at once: all variants, the floor, and on request all algorithms. */
+#include <stdlib.h>
+
+#include "bench.h"
+#include "model.h"
+#include "plot.h"
+#include "sweep.h"
+
+struct cell {
+    const struct operands *o;
+    bool have[NVARIANTS];
+    struct quartiles took[NVARIANTS];
+    double floor;
+    const char *algorithm;
+    struct contender contender[SWEEP_MOST]; /* with --all-algorithms */
+    int ncontenders;
+};
+
+static struct wire wire;
+
+/* Geometric mean over cells without a logarithm to link: products of ratios, kept in range. */
+static struct mean {
+    double product;
+    int n;
+} mean;
+
+static void mean_add(double ratio)
+{
+    mean.product *= ratio;
+    mean.n++;
+}
+
+static double mean_root(void)
+{
+    double low = 0, high = mean.product > 1 ? mean.product : 1;
+    for (int i = 0; i < 200; i++) {
+        double x = (low + high) / 2, power = 1;
+        for (int k = 0; k < mean.n; k++)
+            power *= x;
+        *(power < mean.product ? &low : &high) = x;
+    }
+    return low;
+}
+
+/* --- measuring ---------------------------------------------------------------------------------*/
+
+static void sample_all(const struct bench *b, struct cell *cell)
+{
+    static struct runner runners[NVARIANTS];
+    int calls = 0;
+    for (int v = 0; v < NVARIANTS; v++) {
+        if (v == NATIVE_PERSISTENT && !b->native_persistent)
+            continue;
+        cell->have[v] = runner_make(&runners[v], v, cell->o);
+        if (cell->have[v] && !calls)
+            calls = runner_calibrate(&runners[v], 1e-3);
+    }
+    for (int i = 0; i < b->samples; i++)
+        for (int v = 0; v < NVARIANTS; v++)
+            if (cell->have[v])
+                runners[v].sample[i] = runner_sample(&runners[v], calls);
+    for (int v = 0; v < NVARIANTS; v++) {
+        if (cell->have[v])
+            cell->took[v] = quartiles_of(runners[v].sample, b->samples);
+        runner_free(&runners[v]);
+    }
+}
+
+static const char *algorithm_of(const struct operands *o)
+{
+    struct modelled m;
+    int64_t segment;
+    model_shape(o, o->rank, &m);
+    return nbc_select(&m.shape, NULL, &nbc_default_rules, &segment)->name;
+}
+
+static double half_round_trip(const struct bench *b, int64_t bytes, char *data, int turns)
+{
+    MPI_Request r;
+    int other = b->rank ^ 1;
+    native.Barrier(b->comm);
+    double start = MPI_Wtime();
+    for (int i = 0; i < turns && b->rank < 2; i++)
+        for (int half = 0; half < 2; half++) {
+            if (half == b->rank)
+                native.Isend(data, (int)bytes, MPI_BYTE, other, 1, b->comm, &r);
+            else
+                native.Irecv(data, (int)bytes, MPI_BYTE, other, 1, b->comm, &r);
+            native.Wait(&r, MPI_STATUS_IGNORE);
+        }
+    return (MPI_Wtime() - start) / turns / 2;
+}
+
+/* Between ranks 0 and 1, medians. */
+static void measure_wire(const struct bench *b)
+{
+    char *data = calloc(1, 8 << 20);
+    wire.n = 0;
+    for (int64_t bytes = 8; b->size > 1 && data && bytes <= 8 << 20; bytes *= 8) {
+        double samples[15];
+        int turns = bytes < 65536 ? 200 : 10;
+        for (int i = 0; i < 15; i++)
+            samples[i] = half_round_trip(b, bytes, data, turns);
+        double seconds = quartiles_of(samples, 15).median;
+        PMPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, b->comm);
+        wire.point[wire.n].bytes = bytes;
+        wire.point[wire.n++].seconds = seconds;
+    }
+    free(data);
+}
+
+/* --- telling -----------------------------------------------------------------------------------*/
+
+static void print_other(const struct cell *c, enum variant v)
+{
+    print_time(c->have[v], c->took[v].median);
+    if (c->have[v])
+        printf(" %6.2f", c->took[SHIM].median / c->took[v].median);
+    else
+        printf(" %6s", "-");
+}
+
+static void print_cell(const struct cell *c)
+{
+    struct quartiles shim_took = c->took[SHIM];
+    printf("%-22s %9lld", nbc_coll_name(c->o->coll), (long long)cell_bytes(c->o));
+    print_time(true, shim_took.median);
+    printf(" %7.1f", 50 * (shim_took.high - shim_took.low) / shim_took.median);
+    print_other(c, NATIVE);
+    print_other(c, ROUNDS);
+    print_time(true, c->took[SHIM_PERSISTENT].median);
+    printf(" %6.2f", c->took[SHIM_PERSISTENT].median / shim_took.median);
+    print_time(true, c->floor);
+    printf("  %s\n", c->algorithm);
+    for (int i = 0; i < c->ncontenders; i++)
+        printf("    %-22s %9.2f\n", c->contender[i].alg->name, c->contender[i].median * 1e6);
+    fflush(stdout);
+}
+
+static void plot_cell(const struct cell *c)
+{
+    const char *name = nbc_coll_name(c->o->coll);
+    double bytes = (double)cell_bytes(c->o);
+    if (c->o->coll == NBC_BARRIER)
+        return;
+    for (int v = 0; v < NVARIANTS; v++)
+        if (c->have[v])
+            plot_add(name, variant_names[v], bytes, c->took[v].median * 1e6);
+    for (int i = 0; i < c->ncontenders; i++)
+        plot_add(name, c->contender[i].alg->name, bytes, c->contender[i].median * 1e6);
+    plot_add(name, "floor", bytes, c->floor * 1e6);
+    if (c->have[NATIVE])
+        plot_add("ratio", name, bytes, c->took[SHIM].median / c->took[NATIVE].median);
+}
+
+static void json_cell(struct bench *b, const struct cell *c)
+{
+    if (!json_begin(b, "time", c->o))
+        return;
+    fprintf(b->json, ", \"algorithm\": \"%s\", \"floor\": %.4g", c->algorithm, c->floor);
+    for (int v = 0; v < NVARIANTS; v++)
+        if (c->have[v])
+            json_quartiles(b, variant_names[v], c->took[v]);
+    for (int i = 0; i < c->ncontenders; i++)
+        fprintf(b->json, "%s\"%s\": %.4g", i ? ", " : ", \"algorithms\": {",
+                c->contender[i].alg->name, c->contender[i].median);
+    if (c->ncontenders)
+        fprintf(b->json, "}");
+    json_end(b);
+}
+
+static void measure_cell(struct bench *b, struct operands *o)
+{
+    struct cell cell = {.o = o, .algorithm = algorithm_of(o), .floor = critical_path(o, &wire)};
+    sample_all(b, &cell);
+    if (b->all_algorithms)
+        cell.ncontenders = sweep(o, b->samples, cell.contender);
+    if (b->rank != 0)
+        return;
+    print_cell(&cell);
+    json_cell(b, &cell);
+    plot_cell(&cell);
+    if (cell.have[NATIVE])
+        mean_add(cell.took[SHIM].median / cell.took[NATIVE].median);
+}
+
+void measure_time(struct bench *b)
+{
+    mean = (struct mean){.product = 1};
+    measure_wire(b);
+    if (b->rank == 0)
+        printf("%-22s %9s %9s %7s %9s %6s %9s %6s %9s %6s %9s  %s\n", "collective", "bytes", "shim",
+               "+-%", "native", "ratio", "rounds", "ratio", "persist", "ratio", "floor",
+               "algorithm");
+    for_each_cell(b, measure_cell);
+    if (b->rank == 0 && mean.n)
+        printf("# geometric mean of shim / native over %d cells: %.3f\n", mean.n, mean_root());
+}

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""Whether nbcbench's figures make sense: measure.py MEASURE FILE. Run by measure.sh."""
+import json
+import sys
+
+
+def times(row, *names):
+    for name in names:
+        q = row[name]
+        assert q["low"] <= q["median"] <= q["high"], row
+    return [row[name]["median"] for name in names]
+
+
+def time(rows, kinds):
+    assert [(r["collective"], r["bytes"]) for r in rows] == [
+        ("barrier", 0), ("bcast", 8), ("bcast", 4096), ("allreduce", 8), ("allreduce", 4096),
+        ("neighbor_alltoall", 8), ("neighbor_alltoall", 4096)], rows
+    for row in rows:
+        assert row["algorithm"] in row["algorithms"], row
+        assert all(t > 0 for t in times(row, "shim", "native", "rounds", "shim_persistent")), row
+
+
+def calls(rows, kinds):
+    assert {("barrier", 0, "shim"), ("allreduce", 64, "native"),
+            ("allreduce", 64, "shim_persistent")} <= kinds, kinds
+    for row in rows:
+        assert all(t > 0 for t in times(row, "start", "wait")), row
+        times(row, "done")  # less than a reading of the clock, now and then
+        if row["variant"] == "shim_persistent":
+            assert all(t > 0 for t in times(row, "init", "again", "free")), row
+
+
+def overlap(rows, kinds):
+    assert kinds == {(c, 4096, v) for c in ("bcast", "alltoall") for v in ("shim", "native")}, kinds
+    for row in rows:
+        assert row["progress"] == "calls", row
+        assert row["idle"] == ("overlap_tests" not in row), row
+        for share, total in (("overlap", "total"), ("overlap_tests", "total_tests")):
+            if share in row:
+                alone, compute, both = times(row, "alone", "compute", total)
+                assert alone > 0 and compute > 0, row
+                told = 1 - (both - compute) / alone
+                assert abs(row[share] - told) <= 0.01 * (1 + abs(told) + both / alone), row
+
+
+def outstanding(rows, kinds):
+    ours = [r for r in rows if r["variant"] == "shim"]
+    assert [r["outstanding"] for r in ours] == [100, 1000, 10000, 40000], rows
+    assert ("allreduce", 8, "native") in kinds, kinds
+    for row in rows:
+        assert all(t > 0 for t in times(row, "each")), row
+    if "memory" in ours[-1]:
+        assert 8 < ours[-1]["memory"] <= 1024, ours[-1]
+
+
+def main():
+    measure = sys.argv[1]
+    with open(sys.argv[2]) as f:
+        rows = json.load(f)
+    for row in rows:
+        assert row["measure"] == measure and row["ranks"] == 2, row
+    globals()[measure](rows, {(r["collective"], r["bytes"], r.get("variant")) for r in rows})
+
+
+main()
