@@ -6,8 +6,8 @@
 #   link     linked with the shared library
 #   static   linked with the static one
 #
-# NBC_TESTS=REGEX runs only the cases whose line matches; NBC_SOAK=1 gives ten times the time;
-# NBC_UNDER=COMMAND runs the programs under that, valgrind for example.
+# NBC_TESTS=REGEX runs only the cases whose line matches; NBC_SOAK=1, or a fraction, gives ten times
+# the time; NBC_UNDER=COMMAND runs the programs under that, valgrind for example.
 
 . "$(dirname "$0")/../lib.sh"
 

@@ -6,7 +6,8 @@
  * not, layouts, graphs, node maps, intercommunicators, eager or rendezvous messages), the
  * schedules of all ranks are built and checked (nbc_sched_check), run on a simulated network
  * (sim.h), and every byte of the buffers is compared with the definition of the collective
- * (cases.h). The choice is the same in every run. NBC_SOAK=1 in the environment tries all.
+ * (cases.h). The choice is the same in every run. NBC_SOAK=1 in the environment tries all, 0.1 a
+ * tenth.
  *
  * While writing an algorithm:
  *
@@ -108,10 +109,10 @@ static struct test_case nth_case(const struct nbc_alg *alg, int size, uint64_t i
 static const uint64_t ncases =
     (uint64_t)NROOTS * NCOUNTS * NOPS * 2 * NLAYOUTS * 2 * NGRAPHS * NSEGMENTS * 4 * 4;
 
-static bool soak(void)
+static double soak(void)
 {
     const char *s = getenv("NBC_SOAK");
-    return s && *s && strcmp(s, "0") != 0;
+    return s ? atof(s) : 0;
 }
 
 /* What the command line fixes: key=value words. */
@@ -134,7 +135,7 @@ static bool try_case(struct test_case *c, const struct fixed *fixed, struct tall
     char name[500], text[600];
     case_parse(c, fixed->nwords, fixed->words);
     case_normalize(c);
-    bool many = c->size + c->remote > 2 * SMALL_SIZES + 3 && !soak();
+    bool many = c->size + c->remote > 2 * SMALL_SIZES + 3 && soak() == 0;
     enum outcome outcome = case_run(c, many ? MOST_MESSAGES : INT64_MAX, text, sizeof text);
     t->cases += outcome == WENT_WELL;
     if (outcome != FAILED)
@@ -172,7 +173,10 @@ static bool is_new(const struct test_case *c, uint64_t i)
 
 static bool try_all(const struct nbc_alg *alg, int size, const struct fixed *fixed, struct tally *t)
 {
+    uint64_t row = (uint64_t)(alg - nbc_algs), thousandths = (uint64_t)(soak() * 1000);
     for (uint64_t i = 0; i < period; i++) {
+        if (hash3(i, row, (uint64_t)size) % 1000 >= thousandths)
+            continue;
         struct test_case c = nth_case(alg, size, i + period * (hash3(i, 1, 2) % (ncases / period)));
         if (is_new(&c, i) && !try_case(&c, fixed, t))
             return false;
@@ -195,10 +199,10 @@ static bool try_some(const struct nbc_alg *alg, int size, int n, const struct fi
 static bool try_size(const struct nbc_alg *alg, int size, const struct fixed *fixed,
                      struct tally *t)
 {
-    if (!soak())
-        return try_some(alg, size, sample(size), fixed, t);
-    return size <= SMALL_SIZES ? try_all(alg, size, fixed, t)
-                               : try_some(alg, size, 20 * sample(size), fixed, t);
+    int some = sample(size);
+    if (soak() > 0 && size <= SMALL_SIZES)
+        return try_all(alg, size, fixed, t) && try_some(alg, size, some, fixed, t);
+    return try_some(alg, size, some + (int)(soak() * 19 * some), fixed, t);
 }
 
 static bool try_alg(const struct nbc_alg *alg, const struct fixed *fixed, struct tally *t)

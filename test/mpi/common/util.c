@@ -13,6 +13,7 @@ enum { MAX_REPORTS = 20 };
 
 uint64_t test_seed = 1;
 bool test_soak, test_native;
+static double soak_share;
 int test_rank, test_size;
 
 static const char *program = "?";
@@ -42,7 +43,8 @@ static void read_settings(int *argc, char **argv)
     }
     *argc = kept;
     argv[kept] = NULL;
-    test_soak = env_on("NBC_SOAK");
+    soak_share = getenv("NBC_SOAK") ? atof(getenv("NBC_SOAK")) : 0;
+    test_soak = soak_share > 0;
     test_native = env_on("NBC_TEST_NATIVE");
 }
 
@@ -159,7 +161,7 @@ int test_failures(void)
 
 int test_scale(int small, int soak)
 {
-    return test_soak ? soak : small;
+    return small + (int)(soak_share * (soak - small));
 }
 
 bool test_crowded(void)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What every MPI test program needs: start and end, random numbers, failures, the size of the run.
  *
- * Variables: NBC_SEED (also the argument --seed=N) repeats a run; NBC_SOAK=1 makes it long;
- * NBC_TEST_NATIVE=1 runs a program against the MPI's own collectives, without nbcshim, and leaves
- * out what only nbcshim promises. Without it a program fails where nbcshim isn't there: a preload
- * that has no effect must not pass. */
+ * Variables: NBC_SEED (also the argument --seed=N) repeats a run; NBC_SOAK=1 makes it long, 0.1 by
+ * a tenth of that; NBC_TEST_NATIVE=1 runs a program against the MPI's own collectives, without
+ * nbcshim, and leaves out what only nbcshim promises. Without it a program fails where nbcshim
+ * isn't there: a preload that has no effect must not pass. */
 #ifndef NBC_TEST_UTIL_H
 #define NBC_TEST_UTIL_H
 
@@ -101,7 +101,7 @@ int test_failures(void);
 /* Notes what is being done, for the report of a rank that hangs (NBC_TEST_ALARM seconds). */
 void test_place(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* small, or its long form under NBC_SOAK. */
+/* small, or its long form under NBC_SOAK, or what lies between. */
 int test_scale(int small, int soak);
 
 /* True where ranks outnumber processors: then each wait costs a time slice. */
