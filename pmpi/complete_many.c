@@ -37,8 +37,6 @@ static bool array_begin(struct array *a, int n, MPI_Request *requests)
     bool ok = nbc_pick(&a->ours, n, requests, false);
     a->turn = turn++;
     nbc_unlock();
-    if (!ok)
-        nbc_pick_end(&a->ours);
     return ok;
 }
 

@@ -23,7 +23,7 @@ struct nbc_pick {
 
 /* Finds what is ours: all of it, or only what is active or complete. Under the lock; the list stays
  * valid without it, since no other thread may end a request that this one is about to. Returns
- * false when memory ran out. */
+ * false when memory ran out; then there is nothing to end. */
 bool nbc_pick(struct nbc_pick *p, int n, const MPI_Request *requests, bool inactive_too);
 
 void nbc_pick_end(struct nbc_pick *p);

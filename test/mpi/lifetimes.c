@@ -155,6 +155,52 @@ static void operation(int i)
     MPI_Wait(&r, MPI_STATUS_IGNORE);
 }
 
+/* What is kept of a call for the next one like it goes, since a type goes, while operations that
+ * came of it are pending. */
+static void forgotten(int i)
+{
+    int sums[2] = {-1, -1}, in = i + test_rank, from[4] = {0}, to[4];
+    MPI_Datatype type;
+    MPI_Request r[3];
+
+    MPI_Type_contiguous(2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    MPI_Iallreduce(&in, &sums[0], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r[0]);
+    MPI_Igather(from, 1, type, to, 1, type, 0, MPI_COMM_SELF, &r[1]);
+    MPI_Wait(&r[1], MPI_STATUS_IGNORE);
+    MPI_Type_free(&type);
+    MPI_Iallreduce(&in, &sums[1], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r[1]);
+    MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+    EXPECT(sums[0] == sums[1], "sums %d and %d", sums[0], sums[1]);
+}
+
+/* Arrays too long for the stack, completed in all ways. */
+static void long_array(int i)
+{
+    enum { LONG = 40 };
+    MPI_Request r[LONG];
+    int index, flag = 0, n, indices[LONG];
+
+    for (int k = 0; k < LONG; k++)
+        MPI_Ibarrier(MPI_COMM_WORLD, &r[k]);
+    MPI_Testany(LONG, r, &index, &flag, MPI_STATUS_IGNORE);
+    MPI_Testsome(LONG, r, &n, indices, MPI_STATUSES_IGNORE);
+    MPI_Testall(LONG, r, &flag, MPI_STATUSES_IGNORE);
+    if (i % 3 == 0)
+        MPI_Waitany(LONG, r, &index, MPI_STATUS_IGNORE);
+    if (i % 3 == 1)
+        MPI_Waitsome(LONG, r, &n, indices, MPI_STATUSES_IGNORE);
+    MPI_Waitall(LONG, r, MPI_STATUSES_IGNORE);
+    for (int k = 0; k < LONG && test_has_persistent(); k++)
+        MPI_Barrier_init(MPI_COMM_SELF, MPI_INFO_NULL, &r[k]);
+    if (!test_has_persistent())
+        return;
+    MPI_Startall(LONG, r);
+    MPI_Waitall(LONG, r, MPI_STATUSES_IGNORE);
+    for (int k = 0; k < LONG; k++)
+        MPI_Request_free(&r[k]);
+}
+
 /* After a first part that fills every pool, the rest must not need more. */
 static void flat(void (*step)(int), int n, const char *what)
 {
@@ -229,6 +275,8 @@ int main(int argc, char **argv)
     arrays_change(60);
     flat(cycle, test_scale(test_crowded() ? 300 : 3000, 50000), "dup, collectives, free");
     flat(operation, test_scale(test_crowded() ? 2000 : 30000, 1000000), "collective");
+    flat(long_array, test_scale(test_crowded() ? 300 : 3000, 30000), "40 at once");
+    flat(forgotten, test_scale(test_crowded() ? 1500 : 15000, 30000), "collective and freed type");
     kinds_finish();
     return test_done();
 }

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+#include "rules.h"
+
+#include <string.h>
+
+MPI_Comm comm;
+int one_in, one_out;
+
+/* --- what was raised ---------------------------------------------------------------------------*/
+
+int nraised;
+static int raised_class;
+static MPI_Comm raised_on;
+
+/* C11 has no prototype for "...", MPI has: more arguments may follow. */
+static void note_error(MPI_Comm *on, int *code, ...)
+{
+    nraised++;
+    raised_on = *on;
+    MPI_Error_class(*code, &raised_class);
+}
+
+bool raised(int class, MPI_Comm on)
+{
+    bool as_it_should = nraised == 1 && raised_class == class && raised_on == on;
+    nraised = 0;
+    return as_it_should;
+}
+
+bool raised_last(int class, MPI_Comm on)
+{
+    nraised = nraised > 0;
+    return raised(class, on);
+}
+
+int class_of(int code)
+{
+    int class;
+    MPI_Error_class(code, &class);
+    return class;
+}
+
+void note_errors(MPI_Comm on)
+{
+    MPI_Errhandler handler;
+    MPI_Comm_create_errhandler(note_error, &handler);
+    MPI_Comm_set_errhandler(on, handler);
+    MPI_Errhandler_free(&handler);
+}
+
+/* --- statuses ----------------------------------------------------------------------------------*/
+
+void spoil(MPI_Status *s, int n)
+{
+    memset(s, 0x55, n * sizeof *s);
+    for (int i = 0; i < n; i++)
+        s[i].MPI_ERROR = UNTOUCHED;
+}
+
+bool is_empty(const MPI_Status *s)
+{
+    int cancelled, count;
+    MPI_Test_cancelled(s, &cancelled);
+    MPI_Get_count(s, MPI_INT, &count);
+    return s->MPI_SOURCE == MPI_ANY_SOURCE && s->MPI_TAG == MPI_ANY_TAG && !cancelled && count == 0;
+}
+
+bool is_message(const MPI_Status *s, int source, int tag)
+{
+    int count;
+    MPI_Get_count(s, MPI_INT, &count);
+    return s->MPI_SOURCE == source && s->MPI_TAG == tag && count == 1;
+}
+
+/* --- operations that are surely pending --------------------------------------------------------*/
+
+bool is_late(void)
+{
+    return test_rank == test_size - 1;
+}
+
+void gate_wait(void)
+{
+    for (int i = 0; is_late() && i < test_size - 1; i++)
+        MPI_Recv(NULL, 0, MPI_INT, i, GATE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+void gate_open(void)
+{
+    if (!is_late())
+        MPI_Send(NULL, 0, MPI_INT, test_size - 1, GATE, MPI_COMM_WORLD);
+}
+
+int right(void)
+{
+    return (test_rank + 1) % test_size;
+}
+
+int left(void)
+{
+    return (test_rank + test_size - 1) % test_size;
+}
+
+int sum_of_ranks(void)
+{
+    return test_size * (test_size - 1) / 2;
+}
+
+MPI_Request sum_start(void)
+{
+    MPI_Request r;
+    one_in = test_rank;
+    one_out = -1;
+    MPI_Iallreduce(&one_in, &one_out, 1, MPI_INT, MPI_SUM, comm, &r);
+    return r;
+}
+
+MPI_Request sum_init(void)
+{
+    MPI_Request r;
+    one_in = test_rank;
+    one_out = -1;
+    MPI_Allreduce_init(&one_in, &one_out, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &r);
+    return r;
+}
+
+/* --- requests that are not active --------------------------------------------------------------*/
+
+void single_inactive(MPI_Request r)
+{
+    MPI_Request before = r;
+    MPI_Status s;
+    int flag = 0;
+
+    spoil(&s, 1);
+    CHECK(MPI_Wait(&r, &s) == MPI_SUCCESS && is_empty(&s));
+    spoil(&s, 1);
+    CHECK(MPI_Test(&r, &flag, &s) == MPI_SUCCESS && flag && is_empty(&s));
+    spoil(&s, 1);
+    flag = 0;
+    CHECK(MPI_Request_get_status(r, &flag, &s) == MPI_SUCCESS && flag && is_empty(&s));
+    CHECK(MPI_Wait(&r, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(r == before);
+}
+
+void array_inactive(int n, MPI_Request *r)
+{
+    MPI_Status s[8];
+    int index = 0, flag = 0, count = 0, indices[8];
+
+    spoil(s, n);
+    CHECK(MPI_Waitany(n, r, &index, s) == MPI_SUCCESS && index == MPI_UNDEFINED && is_empty(s));
+    spoil(s, n);
+    index = 0;
+    CHECK(MPI_Testany(n, r, &index, &flag, s) == MPI_SUCCESS && flag && index == MPI_UNDEFINED &&
+          is_empty(s));
+    CHECK(MPI_Waitsome(n, r, &count, indices, s) == MPI_SUCCESS && count == MPI_UNDEFINED);
+    count = 0;
+    CHECK(MPI_Testsome(n, r, &count, indices, s) == MPI_SUCCESS && count == MPI_UNDEFINED);
+    spoil(s, n);
+    CHECK(MPI_Waitall(n, r, s) == MPI_SUCCESS);
+    for (int i = 0; i < n; i++)
+        CHECK(is_empty(&s[i]));
+    spoil(s, n);
+    flag = 0;
+    CHECK(MPI_Testall(n, r, &flag, s) == MPI_SUCCESS && flag);
+    for (int i = 0; i < n; i++)
+        CHECK(is_empty(&s[i]));
+    CHECK(MPI_Waitall(n, r, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+}
+
+void poll_status(MPI_Request r)
+{
+    MPI_Status s;
+    int flag = 0;
+    spoil(&s, 1);
+    while (!flag)
+        CHECK(MPI_Request_get_status(r, &flag, &s) == MPI_SUCCESS);
+    CHECK(is_empty(&s) && s.MPI_ERROR == UNTOUCHED);
+}

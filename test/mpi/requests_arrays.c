@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: MIT */
+/* The rules of arrays of requests: all, any and some of a mix, operations that fail, and progress
+ * in completion calls for something else. MPI-4.1 sections 3.7.5, 3.7.6. */
+#include "rules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- all, any and some of a mix ----------------------------------------------------------------*/
+
+static int query(void *state, MPI_Status *s)
+{
+    MPI_Status_set_elements(s, MPI_INT, 1);
+    MPI_Status_set_cancelled(s, 0);
+    s->MPI_SOURCE = *(int *)state;
+    s->MPI_TAG = DATA;
+    return MPI_SUCCESS;
+}
+
+static int release(void *state)
+{
+    *(int *)state = -2;
+    return MPI_SUCCESS;
+}
+
+static int cancel(void *state, int complete)
+{
+    (void)state, (void)complete;
+    return MPI_SUCCESS;
+}
+
+/* A sum, a receive, null, a barrier, a send, an inactive one of ours, a generalized request. */
+enum { SUM, RECEIVE, NONE, BARRIER, SEND, INACTIVE, GENERAL, MIX };
+
+struct mix {
+    MPI_Request r[MIX];
+    int from_left, general;
+};
+
+static void mix_start(struct mix *m)
+{
+    m->from_left = -1;
+    m->general = test_rank;
+    m->r[INACTIVE] = sum_init();
+    m->r[SUM] = sum_start();
+    MPI_Irecv(&m->from_left, 1, MPI_INT, left(), DATA, MPI_COMM_WORLD, &m->r[RECEIVE]);
+    m->r[NONE] = MPI_REQUEST_NULL;
+    MPI_Ibarrier(comm, &m->r[BARRIER]);
+    MPI_Isend(&one_in, 1, MPI_INT, right(), DATA, MPI_COMM_WORLD, &m->r[SEND]);
+    MPI_Grequest_start(query, release, cancel, &m->general, &m->r[GENERAL]);
+    MPI_Grequest_complete(m->r[GENERAL]);
+}
+
+static bool mix_counts(int i)
+{
+    return i != NONE && i != INACTIVE;
+}
+
+static void mix_status(const MPI_Status *s, int i)
+{
+    if (i == RECEIVE)
+        CHECK(is_message(s, left(), DATA));
+    else if (i == GENERAL)
+        CHECK(is_message(s, test_rank, DATA));
+    else if (i != SEND)
+        CHECK(is_empty(s));
+}
+
+static void mix_end(struct mix *m)
+{
+    CHECK(one_out == sum_of_ranks() && m->from_left == left() && m->general == -2);
+    for (int i = 0; i < MIX; i++)
+        CHECK((m->r[i] == MPI_REQUEST_NULL) == (i != INACTIVE));
+    CHECK(MPI_Request_free(&m->r[INACTIVE]) == MPI_SUCCESS);
+}
+
+static void mixed_all(bool tests)
+{
+    struct mix m;
+    MPI_Status s[MIX];
+    int flag = 0;
+    mix_start(&m);
+    spoil(s, MIX);
+    if (!tests)
+        CHECK(MPI_Waitall(MIX, m.r, s) == MPI_SUCCESS);
+    while (tests && !flag)
+        CHECK(MPI_Testall(MIX, m.r, &flag, s) == MPI_SUCCESS);
+    for (int i = 0; i < MIX; i++)
+        mix_status(&s[i], i);
+    mix_end(&m);
+}
+
+static void mixed_any(bool tests)
+{
+    struct mix m;
+    MPI_Status s;
+    bool seen[MIX] = {false};
+    mix_start(&m);
+    for (int left_over = 5; left_over > 0; left_over--) {
+        int index = -1, flag = 0;
+        spoil(&s, 1);
+        if (!tests)
+            CHECK(MPI_Waitany(MIX, m.r, &index, &s) == MPI_SUCCESS);
+        while (tests && !flag) {
+            CHECK(MPI_Testany(MIX, m.r, &index, &flag, &s) == MPI_SUCCESS);
+            CHECK(flag || index == MPI_UNDEFINED);
+        }
+        CHECK(index >= 0 && index < MIX && mix_counts(index) && !seen[index]);
+        if (index < 0 || index >= MIX)
+            return;
+        seen[index] = true;
+        CHECK(m.r[index] == MPI_REQUEST_NULL && s.MPI_ERROR == UNTOUCHED);
+        mix_status(&s, index);
+    }
+    array_inactive(MIX, m.r);
+    mix_end(&m);
+}
+
+static void mixed_some(bool tests)
+{
+    struct mix m;
+    MPI_Status s[MIX];
+    int left_over = 5, indices[MIX];
+    bool seen[MIX] = {false};
+    mix_start(&m);
+    while (left_over > 0) {
+        int count = -1;
+        spoil(s, MIX);
+        if (tests)
+            CHECK(MPI_Testsome(MIX, m.r, &count, indices, s) == MPI_SUCCESS && count >= 0);
+        else
+            CHECK(MPI_Waitsome(MIX, m.r, &count, indices, s) == MPI_SUCCESS && count > 0);
+        CHECK(count <= left_over);
+        if (count < 0 || count > left_over)
+            return;
+        for (int i = 0; i < count; i++) {
+            int at = indices[i];
+            CHECK(at >= 0 && at < MIX && mix_counts(at) && !seen[at]);
+            seen[at] = true;
+            CHECK(m.r[at] == MPI_REQUEST_NULL);
+            mix_status(&s[i], at);
+        }
+        left_over -= count;
+    }
+    array_inactive(MIX, m.r);
+    mix_end(&m);
+}
+
+static void mixes(void)
+{
+    for (int i = 0; i < 2; i++) {
+        mixed_all(i);
+        mixed_any(i);
+        mixed_some(i);
+    }
+    struct mix m; /* and without statuses */
+    mix_start(&m);
+    CHECK(MPI_Waitall(MIX, m.r, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    mix_end(&m);
+    CHECK(nraised == 0);
+}
+
+/* MPI_Testall touches nothing while one is missing, whosever it is. */
+static void testall_is_atomic(void)
+{
+    MPI_Request r[2], before[2];
+    int flag = 1, x = -1;
+    bool early = test_size > 1 && !is_late();
+
+    /* The message is there, the barrier is not. */
+    gate_wait();
+    MPI_Irecv(&x, 1, MPI_INT, test_rank, DATA, MPI_COMM_WORLD, &r[0]);
+    MPI_Send(&test_rank, 1, MPI_INT, test_rank, DATA, MPI_COMM_WORLD);
+    MPI_Ibarrier(comm, &r[1]);
+    memcpy(before, r, sizeof r);
+    for (int i = 0; early && i < 100; i++) {
+        CHECK(MPI_Testall(2, r, &flag, MPI_STATUSES_IGNORE) == MPI_SUCCESS && !flag);
+        CHECK(memcmp(r, before, sizeof r) == 0);
+    }
+    gate_open();
+    CHECK(MPI_Waitall(2, r, MPI_STATUSES_IGNORE) == MPI_SUCCESS && x == test_rank);
+
+    /* The barrier is complete, the message is not there. */
+    MPI_Irecv(&x, 1, MPI_INT, test_rank, DATA, MPI_COMM_WORLD, &r[0]);
+    MPI_Ibarrier(comm, &r[1]);
+    poll_status(r[1]);
+    memcpy(before, r, sizeof r);
+    for (int i = 0; i < 100; i++) {
+        CHECK(MPI_Testall(2, r, &flag, MPI_STATUSES_IGNORE) == MPI_SUCCESS && !flag);
+        CHECK(memcmp(r, before, sizeof r) == 0);
+    }
+    MPI_Send(&test_rank, 1, MPI_INT, test_rank, DATA, MPI_COMM_WORLD);
+    for (flag = 0; !flag;)
+        CHECK(MPI_Testall(2, r, &flag, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    CHECK(r[0] == MPI_REQUEST_NULL && r[1] == MPI_REQUEST_NULL);
+}
+
+#ifdef MPICH_NUMVERSION
+/* MPICH's generalized requests may be moved on by a function of the program, which is called by
+ * completion calls for them. It must be called while MPI_Testall waits for one of ours. */
+struct polled {
+    MPI_Request r;
+    int entry; /* what query and release want: one int */
+};
+
+static int poll_once(void *state, MPI_Status *s)
+{
+    struct polled *p = state;
+    (void)s; /* may be MPI_STATUS_IGNORE here */
+    if (p->entry < 0) {
+        p->entry = test_rank;
+        gate_open();
+        MPI_Grequest_complete(p->r);
+    }
+    return MPI_SUCCESS;
+}
+
+static int wait_never(int n, void **states, double timeout, MPI_Status *s)
+{
+    (void)n, (void)states, (void)timeout, (void)s;
+    return MPI_ERR_OTHER;
+}
+
+static int query_polled(void *state, MPI_Status *s)
+{
+    return query(&((struct polled *)state)->entry, s);
+}
+
+static int release_polled(void *state)
+{
+    return release(&((struct polled *)state)->entry);
+}
+
+static void testall_polls_the_others(void)
+{
+    struct polled p = {.entry = -1};
+    MPI_Request r[2] = {MPI_REQUEST_NULL};
+    int flag = 0;
+    if (test_size == 1)
+        return;
+    gate_wait();
+    if (!is_late()) {
+        MPIX_Grequest_start(query_polled, release_polled, cancel, poll_once, wait_never, &p, &p.r);
+        r[0] = p.r;
+    }
+    MPI_Ibarrier(comm, &r[1]);
+    while (!flag)
+        CHECK(MPI_Testall(2, r, &flag, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    CHECK(r[0] == MPI_REQUEST_NULL && r[1] == MPI_REQUEST_NULL);
+}
+#else
+static void testall_polls_the_others(void)
+{
+}
+#endif
+
+/* While all are ready all the time, each must be chosen now and then. Which of the messages is the
+ * MPI's affair. */
+static void nobody_starves(bool tests, int n)
+{
+    enum { MOST = 45 };
+    MPI_Request r[MOST];
+    int chosen[MOST] = {0}, in[MOST], rounds = 20 * n, messages = 0;
+    for (int i = 0; i < n; i++)
+        r[i] = MPI_REQUEST_NULL;
+    for (int round = 0; round < rounds; round++) {
+        int index = 0, flag = 0;
+        for (int i = 0; i < n; i++) {
+            if (r[i] != MPI_REQUEST_NULL)
+                continue;
+            if (i % 2)
+                MPI_Ibarrier(MPI_COMM_SELF, &r[i]);
+            else {
+                MPI_Irecv(&in[i], 1, MPI_INT, test_rank, i, MPI_COMM_WORLD, &r[i]);
+                MPI_Send(&test_rank, 1, MPI_INT, test_rank, i, MPI_COMM_WORLD);
+            }
+        }
+        if (!tests)
+            MPI_Waitany(n, r, &index, MPI_STATUS_IGNORE);
+        while (tests && !flag)
+            MPI_Testany(n, r, &index, &flag, MPI_STATUS_IGNORE);
+        CHECK(index >= 0 && index < n);
+        chosen[index]++;
+    }
+    for (int i = 0; i < n; i++) {
+        CHECK(i % 2 == 0 || chosen[i] > 0);
+        messages += i % 2 ? 0 : chosen[i];
+    }
+    CHECK(messages >= rounds / 32);
+    CHECK(MPI_Waitall(n, r, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+}
+
+/* --- operations that fail ----------------------------------------------------------------------*/
+
+/* A sum for which odd ranks send more than even ones expect: it fails there. (Wrong, and that is
+ * the point: there is no other way to make an operation fail.) */
+static int two_in[2], two_out[2];
+
+static void fail_start(MPI_Comm pair, MPI_Request *r)
+{
+    MPI_Iallreduce(two_in, two_out, 1 + test_rank % 2, MPI_INT, MPI_SUM, pair, r);
+}
+
+static void failing_single(MPI_Comm pair)
+{
+    bool fails = test_rank % 2 == 0;
+    MPI_Request r;
+    MPI_Status s;
+    int code, flag = 0;
+
+    fail_start(pair, &r);
+    code = MPI_Wait(&r, &s);
+    CHECK(class_of(code) == (fails ? MPI_ERR_TRUNCATE : MPI_SUCCESS) && r == MPI_REQUEST_NULL);
+    CHECK(!fails || raised_last(MPI_ERR_TRUNCATE, pair));
+
+    fail_start(pair, &r);
+    for (code = 0; !flag && !code;)
+        code = MPI_Test(&r, &flag, &s);
+    CHECK(class_of(code) == (fails ? MPI_ERR_TRUNCATE : MPI_SUCCESS) && r == MPI_REQUEST_NULL);
+    CHECK(!fails || raised_last(MPI_ERR_TRUNCATE, pair));
+
+    /* A persistent one is inactive afterwards, like one that succeeds. */
+    MPI_Allreduce_init(two_in, two_out, 1 + test_rank % 2, MPI_INT, MPI_SUM, pair, MPI_INFO_NULL,
+                       &r);
+    for (int i = 0; i < 2; i++) {
+        int index = -1;
+        CHECK(MPI_Start(&r) == MPI_SUCCESS);
+        code = MPI_Waitany(1, &r, &index, &s);
+        CHECK(class_of(code) == (fails ? MPI_ERR_TRUNCATE : MPI_SUCCESS) && index == 0);
+        CHECK(!fails || raised_last(MPI_ERR_TRUNCATE, pair));
+        single_inactive(r);
+    }
+    CHECK(MPI_Request_free(&r) == MPI_SUCCESS && r == MPI_REQUEST_NULL);
+}
+
+/* A sum that fails, one that does not, and a message. */
+static void failing_start(MPI_Comm pair, MPI_Request *r, int *x)
+{
+    MPI_Ibarrier(pair, &r[0]);
+    fail_start(pair, &r[1]);
+    MPI_Irecv(x, 1, MPI_INT, test_rank, DATA, MPI_COMM_WORLD, &r[2]);
+    MPI_Send(&test_rank, 1, MPI_INT, test_rank, DATA, MPI_COMM_WORLD);
+}
+
+static void failing_statuses(int code, bool fails, const MPI_Status *s, MPI_Comm pair)
+{
+    CHECK(class_of(code) == (fails ? MPI_ERR_IN_STATUS : MPI_SUCCESS));
+    if (!fails)
+        return;
+    CHECK(raised_last(MPI_ERR_IN_STATUS, pair));
+    CHECK(s[0].MPI_ERROR == MPI_SUCCESS && s[2].MPI_ERROR == MPI_SUCCESS);
+    CHECK(class_of(s[1].MPI_ERROR) == MPI_ERR_TRUNCATE);
+    CHECK(is_empty(&s[0]) && is_message(&s[2], test_rank, DATA));
+}
+
+static void failing_all(MPI_Comm pair, bool tests)
+{
+    MPI_Request r[3];
+    MPI_Status s[3];
+    int x = 0, flag = 0, code = 0;
+    failing_start(pair, r, &x);
+    spoil(s, 3);
+    if (!tests)
+        code = MPI_Waitall(3, r, s);
+    while (tests && !flag && !code)
+        code = MPI_Testall(3, r, &flag, s);
+    failing_statuses(code, test_rank % 2 == 0, s, pair);
+    for (int i = 0; i < 3; i++)
+        CHECK(r[i] == MPI_REQUEST_NULL);
+}
+
+static void failing_some(MPI_Comm pair, bool tests)
+{
+    MPI_Request r[3];
+    MPI_Status s[3];
+    int x = 0, total = 0;
+    failing_start(pair, r, &x);
+    while (total < 3) {
+        int count = -1, indices[3], code, bad = -1;
+        spoil(s, 3);
+        code =
+            tests ? MPI_Testsome(3, r, &count, indices, s) : MPI_Waitsome(3, r, &count, indices, s);
+        CHECK(count >= 0 && total + count <= 3);
+        if (count < 0)
+            return;
+        total += count;
+        for (int i = 0; i < count; i++)
+            if (indices[i] == 1 && test_rank % 2 == 0)
+                bad = i;
+        CHECK(class_of(code) == (bad >= 0 ? MPI_ERR_IN_STATUS : MPI_SUCCESS));
+        CHECK(bad < 0 || raised_last(MPI_ERR_IN_STATUS, pair));
+        for (int i = 0; bad >= 0 && i < count; i++)
+            CHECK(class_of(s[i].MPI_ERROR) == (i == bad ? MPI_ERR_TRUNCATE : MPI_SUCCESS));
+    }
+}
+
+/* A message that fails, while one of ours is pending and another one complete. */
+static void failing_message(MPI_Comm pair)
+{
+    int two[2] = {0}, x;
+    MPI_Request r[3];
+    if (test_rank == 1) { /* the late one */
+        MPI_Send(two, 2, MPI_INT, 0, DATA, MPI_COMM_WORLD);
+        MPI_Recv(NULL, 0, MPI_INT, 0, GATE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Ibarrier(pair, &r[0]);
+        MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+        return;
+    }
+    MPI_Status s[3];
+    spoil(s, 3);
+    MPI_Ibarrier(pair, &r[0]);
+    MPI_Irecv(&x, 1, MPI_INT, 1, DATA, MPI_COMM_WORLD, &r[1]);
+    MPI_Ibarrier(MPI_COMM_SELF, &r[2]);
+    CHECK(class_of(MPI_Waitall(3, r, s)) == MPI_ERR_IN_STATUS);
+    CHECK(nraised == 1); /* once, by the MPI below and in its way */
+    nraised = 0;
+    CHECK(class_of(s[0].MPI_ERROR) == MPI_ERR_PENDING && r[0] != MPI_REQUEST_NULL);
+    CHECK(class_of(s[1].MPI_ERROR) == MPI_ERR_TRUNCATE && r[1] == MPI_REQUEST_NULL);
+    CHECK(s[2].MPI_ERROR == MPI_SUCCESS && r[2] == MPI_REQUEST_NULL);
+    MPI_Send(NULL, 0, MPI_INT, 1, GATE, MPI_COMM_WORLD);
+    CHECK(MPI_Wait(&r[0], MPI_STATUS_IGNORE) == MPI_SUCCESS);
+}
+
+static void failures(void)
+{
+    MPI_Comm pair;
+    MPI_Comm_split(comm, test_rank / 2, 0, &pair);
+    note_errors(pair);
+    if (test_rank / 2 < test_size / 2) {
+        failing_single(pair);
+        for (int i = 0; i < 2; i++) {
+            failing_all(pair, i);
+            failing_some(pair, i);
+        }
+        if (test_rank < 2)
+            failing_message(pair);
+    }
+    MPI_Comm_free(&pair);
+}
+
+/* --- progress ----------------------------------------------------------------------------------*/
+
+/* Rank 0 has started a sum and waits for a message, which comes only after the sum is complete on
+ * all others: for that rank 0 must forward its part while it waits. The sum has several rounds from
+ * 3 ranks on, and none of it can have happened before rank 0 waits. */
+static void wait_for_message(int how)
+{
+    MPI_Request r[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    MPI_Status s[2];
+    int x, index = 0, indices[2], flag = 0, count = 0;
+    MPI_Irecv(&x, 1, MPI_INT, test_size - 1, DATA, MPI_COMM_WORLD, &r[1]);
+    switch (how) {
+    case 0:
+        MPI_Wait(&r[1], s);
+        break;
+    case 1:
+        MPI_Waitall(2, r, s);
+        break;
+    case 2:
+        MPI_Waitany(2, r, &index, s);
+        break;
+    case 3:
+        MPI_Waitsome(2, r, &count, indices, s);
+        break;
+    case 4:
+        while (!flag)
+            MPI_Test(&r[1], &flag, s);
+        break;
+    case 5:
+        while (!flag)
+            MPI_Testall(2, r, &flag, s);
+        break;
+    case 6:
+        while (!flag)
+            MPI_Testany(2, r, &index, &flag, s);
+        break;
+    case 7:
+        while (count == 0)
+            MPI_Testsome(2, r, &count, indices, s);
+        break;
+    case 8:
+        while (!flag)
+            MPI_Request_get_status(r[1], &flag, s);
+        MPI_Wait(&r[1], s);
+        break;
+    }
+    CHECK(r[1] == MPI_REQUEST_NULL && x == how);
+}
+
+static void waiting_moves_ours_on(void)
+{
+    enum { WAYS = 9 };
+    if (test_size < 2)
+        return;
+    for (int how = 0; how < WAYS; how++) {
+        MPI_Request r;
+        if (test_rank > 0)
+            MPI_Recv(NULL, 0, MPI_INT, 0, GATE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        r = sum_start();
+        for (int i = 1; test_rank == 0 && i < test_size; i++)
+            MPI_Send(NULL, 0, MPI_INT, i, GATE, MPI_COMM_WORLD);
+        if (test_rank == 0)
+            wait_for_message(how);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        CHECK(one_out == sum_of_ranks());
+        if (test_rank > 1)
+            MPI_Recv(NULL, 0, MPI_INT, left(), DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (test_rank > 0)
+            MPI_Send(&how, is_late(), MPI_INT, right(), DATA, MPI_COMM_WORLD);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    /* Of several rounds from 3 ranks on: waiting_moves_ours_on needs that. */
+    setenv("NBCSHIM_ALGORITHM_ALLREDUCE", "recursive_doubling", 1);
+    test_init(&argc, &argv);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    note_errors(comm);
+    note_errors(MPI_COMM_WORLD);
+    mixes();
+    testall_is_atomic();
+    testall_polls_the_others();
+    for (int i = 0; i < 2; i++) {
+        nobody_starves(i, 5);
+        nobody_starves(i, 45);
+    }
+    failures();
+    waiting_moves_ours_on();
+    MPI_Comm_free(&comm);
+    return test_done();
+}
