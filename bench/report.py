@@ -66,9 +66,13 @@ def losses(cells):
     print()
 
 
+def load(directory, name):
+    with open(f"{directory}/{name}.json") as f:
+        return json.load(f)
+
+
 def section(directory, mpi, ranks):
-    with open(f"{directory}/{mpi}-{ranks}.json") as f:
-        cells = json.load(f)
+    cells = load(directory, f"{mpi}-{ranks}")
     native = [r for c in cells if (r := ratio(c, "shim", "native"))]
     rounds = [r for c in cells if (r := ratio(c, "shim", "rounds"))]
     small = [r for c in cells if c["bytes"] <= 1024
@@ -87,21 +91,102 @@ def section(directory, mpi, ranks):
     print(f"![ratio to native](performance/{mpi}-{ranks}.svg)\n")
 
 
+def time(row, name):
+    return f"{row[name]['median'] * 1e6:.2f}" if name in row else ""
+
+
+def calls(directory, mpi):
+    rows = load(directory, f"{mpi}-calls")
+    find = {(r["collective"], r["variant"]): r for r in rows}
+    print(f"### {mpi}\n")
+    print("| collective | init | again | free | `MPI_Start` | wait | `MPI_I...` | wait | native "
+          "`MPI_I...` | wait |")
+    print("|---|" + "---|" * 9)
+    for coll in dict.fromkeys(r["collective"] for r in rows):
+        persistent, ours, native = (find.get((coll, v), {})
+                                    for v in ("shim_persistent", "shim", "native"))
+        figures = [time(persistent, n) for n in ("init", "again", "free", "start", "wait")]
+        figures += [time(row, n) for row in (ours, native) for n in ("start", "wait")]
+        print(f"| {coll} | " + " | ".join(figures) + " |")
+    print()
+
+
+def outstanding(directory, mpi):
+    rows = load(directory, f"{mpi}-outstanding")
+    print(f"### {mpi}\n")
+    print("| collective | outstanding | us each | bytes each | native us each | native bytes |")
+    print("|---|" + "---|" * 5)
+    find = {(r["collective"], r["outstanding"], r["variant"]): r for r in rows}
+    for coll, n in dict.fromkeys(k[:2] for k in find):
+        figures = []
+        for row in (find.get((coll, n, v), {}) for v in ("shim", "native")):
+            figures += [time(row, "each"), f"{row['memory']:.0f}" if "memory" in row else ""]
+        print(f"| {coll} | {n} | " + " | ".join(figures) + " |")
+    print()
+    for coll in dict.fromkeys(k[0] for k in find):
+        most, least = (find[coll, n, "shim"]["each"]["median"] for n in (40000, 100))
+        print(f"{coll}: 40,000 outstanding take {most / least:.2f} times as long each as 100.\n")
+
+
+def overlap(directory, mpi):
+    shares = {}
+    for progress in "calls", "thread":
+        for kind in "overlap", "idle":
+            for r in load(directory, f"{mpi}-{kind}-{progress}"):
+                row = shares.setdefault((r["collective"], r["bytes"]), {})
+                for share in "overlap", "overlap_tests":
+                    row[r["variant"], progress, kind, share] = r.get(share)
+    columns = [("native", "calls", "overlap", "overlap"), ("shim", "calls", "overlap", "overlap"),
+               ("native", "calls", "overlap", "overlap_tests"),
+               ("shim", "calls", "overlap", "overlap_tests"),
+               ("shim", "thread", "overlap", "overlap"), ("native", "calls", "idle", "overlap"),
+               ("shim", "calls", "idle", "overlap"), ("shim", "thread", "idle", "overlap")]
+    print(f"### {mpi}\n")
+    print("| collective | bytes | native | nbcshim | native, tests | nbcshim, tests | nbcshim, thread "
+          "| idle: native | idle: nbcshim | idle: nbcshim, thread |")
+    print("|---|" + "---|" * 9)
+    for (coll, size), row in shares.items():
+        figures = [f"{100 * row[c]:.0f}%" for c in columns]
+        print(f"| {coll} | {name_of(size)} | " + " | ".join(figures) + " |")
+    print()
+
+
+CHAPTERS = (
+    ("Each call by itself", "Microseconds, 8 bytes, 2 ranks. *init* makes a persistent operation, the "
+     "first of its kind, *again* one like an earlier one; a wait follows its start at once, so most "
+     "of it is the operation.", calls),
+    ("Many outstanding operations", "8 bytes, 2 ranks: as many are started, then all waited for. "
+     "Bytes are what the heap grew by for each, the MPI's part included, where no more had been "
+     "outstanding before.", outstanding),
+    ("Overlap", "1 - (together - computation) / operation, for a computation that lasts as long as "
+     "the operation by itself (COMB, OSU). 2 ranks compute on all there is of 2 processors, so "
+     "whatever moves data takes time from the computation; *idle* ones sleep instead, as when an "
+     "accelerator computes. *tests*: 32 calls of `MPI_Test` on the way; *thread*: "
+     "`NBCSHIM_PROGRESS=thread`.", overlap),
+)
+
+
 def main():
     directory, samples, remarks = sys.argv[1:4]
     with open(f"{directory}/load") as f:
         before, after = f.read().split("\n")[:2]
     print("# Performance\n")
-    print("Written by `bench/compare` from one run; every figure is from that run.\n")
+    print("Up to *Remarks* written by `bench/compare` from one run; every figure there is from that "
+          "run.\n")
     print(f"Machine: {processor()}, {os.cpu_count()} processors. MPIs: "
           f"{first_line(['mpichversion'])}; {first_line(['ompi_info', '--version'])}. Load averages "
           f"before: {before}; after: {after}. Medians of {samples} samples per variant and cell, all "
           "variants in turns in one process; a sample is the mean of as many calls as last a "
           "millisecond. Ratios below 1 mean that nbcshim is faster. With more ranks than processors "
           "the system's scheduler is measured as much as the collectives.\n")
+    print("## Start and wait\n")
     for mpi in ("mpich", "openmpi"):
         for ranks in (2, 4, 8):
             section(directory, mpi, ranks)
+    for title, about, write in CHAPTERS:
+        print(f"## {title}\n\n{about}\n")
+        for mpi in ("mpich", "openmpi"):
+            write(directory, mpi)
     if os.path.exists(remarks):
         with open(remarks) as f:
             print(f.read(), end="")
