@@ -16,105 +16,57 @@
 #include "trace.h"
 #include "tuning.h"
 
-/* Where working memory and types lie. The temporary buffer comes first: it wants the alignment. */
-static int lay_out(struct nbc_request *r, struct nbc_datatype **types, int ntypes)
-{
-    size_t temp = (r->sched->temp_bytes + 63) / 64 * 64;
-    size_t exec = (nbc_exec_memory(r->sched) + 7) / 8 * 8;
-    size_t list = ntypes * sizeof *types;
-    if (!nbc_request_reserve(r, temp + exec + list))
-        return MPI_ERR_NO_MEM;
-    char *memory = r->memory;
-    const struct nbc_transport *transport = nbc_tracing ? &nbc_traced_transport : &nbc_mpi_transport;
-    nbc_exec_init(&r->exec, r->sched, transport, r, memory + temp);
-    r->exec.base[NBC_BUF_TEMP] = (uintptr_t)memory;
-    r->types = (struct nbc_datatype **)(memory + temp + exec);
-    memcpy(r->types, types, list);
-    r->ntypes = ntypes;
-    return MPI_SUCCESS;
-}
-
-int nbc_call_equip(struct nbc_sched *sched, struct nbc_plan *plan, struct nbc_datatype **types,
-                   int ntypes, struct nbc_request **out)
+/* A request for what its plan says, or, where there is none, its run. */
+static int equip(struct nbc_plan *plan, struct nbc_sched *sched,
+                 const struct nbc_holdings *holdings, struct nbc_request **out)
 {
     struct nbc_request *r = nbc_request_new();
-    if (!r) {
-        if (--sched->refs == 0)
-            nbc_sched_free(sched);
+    if (!r)
         return MPI_ERR_NO_MEM;
-    }
-    r->sched = sched;
     r->plan = plan;
     if (plan)
         plan->refs++;
-    int error = lay_out(r, types, ntypes);
-    if (error)
-        nbc_request_free(r);
     else
-        *out = r;
-    return error;
+        r->run = nbc_run_new(sched, holdings);
+    if (!plan && !r->run) {
+        nbc_request_free(r);
+        return MPI_ERR_NO_MEM;
+    }
+    *out = r;
+    return MPI_SUCCESS;
 }
 
-void nbc_call_bind(struct nbc_request *r, const struct nbc_call *call, struct nbc_context *c,
-                   struct nbc_operator *reducer)
+int nbc_call_equip(struct nbc_sched *sched, const struct nbc_holdings *holdings,
+                   struct nbc_request **out)
 {
-    for (int i = 0; i < r->ntypes; i++)
-        nbc_datatype_hold(r->types[i]);
-    r->reducer = reducer;
-    r->op = MPI_OP_NULL;
-    r->kernel = NULL;
-    if (reducer) {
-        r->kernel = nbc_kernel_find(reducer->arith, r->types[NBC_TYPE_RECV]->number);
-        nbc_operator_hold(reducer);
-        r->op = reducer->handle;
-    }
-    r->context = c;
-    nbc_context_hold(c);
-    r->coll = call->coll;
-    r->alg = NULL;
-    r->comm = c->hidden;
-    r->cursor = 0;
-    r->exec.base[NBC_BUF_SEND] = (uintptr_t)call->send.buf;
-    r->exec.base[NBC_BUF_RECV] = (uintptr_t)call->recv.buf;
-}
-
-/* Sets up from a plan. */
-static int follow(struct nbc_plan *plan, struct nbc_request **out)
-{
-    *out = nbc_plan_take(plan);
-    if (*out) {
-        plan->refs++;
-        return MPI_SUCCESS;
-    }
-    plan->sched->refs++;
-    return nbc_call_equip(plan->sched, plan, plan->types, NBC_TYPE_FIRST_PEER, out);
+    return equip(NULL, sched, holdings, out);
 }
 
 /* Works out what a plan would have told, and keeps it. */
 static int work_out(const struct nbc_call *call, struct nbc_context *c,
                     const struct nbc_alg *override, int64_t segment, struct nbc_request **out,
-                    struct nbc_operator **reducer, const struct nbc_alg **chosen)
+                    const struct nbc_alg **chosen)
 {
     struct nbc_bound b;
     int error = nbc_args_bind(call, c, &b);
     if (error)
         return error;
-    const struct nbc_alg *alg = nbc_select(&b.shape, override, nbc_tuning,
-                                           &b.shape.segment);
+    const struct nbc_alg *alg = nbc_select(&b.shape, override, nbc_tuning, &b.shape.segment);
     *chosen = alg;
     if (segment)
         b.shape.segment = segment;
     struct nbc_sched *sched = alg->build(&b.shape);
+    error = MPI_ERR_NO_MEM;
     if (sched) {
-        struct nbc_plan *plan =
-            nbc_plan_keep(&c->plans, call, &b, sched, alg, override, segment);
-        error = nbc_call_equip(sched, plan, b.types, b.shape.ntypes, out);
+        const struct nbc_holdings holdings = {b.types, b.shape.ntypes, b.reducer};
+        struct nbc_plan *plan = nbc_plan_keep(&c->plans, call, &b, sched, alg, override, segment);
+        error = equip(plan, sched, &holdings, out);
+        nbc_sched_release(sched);
         if (call->purpose != NBC_FOR_CHECK)
             nbc_stats_count(alg, nbc_shape_bytes(&b.shape));
     }
-    *reducer = b.reducer;
     nbc_args_unbind(&b);
-    return sched ? error : MPI_ERR_NO_MEM;
+    return error;
 }
 
 static void prefer(const struct nbc_hints *hints, enum nbc_coll coll,
@@ -149,21 +101,23 @@ static int make(const struct nbc_call *call, struct nbc_context *c, struct nbc_r
     nbc_call_overrides(call, c, &override, &segment);
     struct nbc_plan *plan = nbc_plan_find(c->plans, call, override, segment);
     const struct nbc_alg *alg;
-    struct nbc_operator *reducer;
     int error;
     if (plan) {
-        error = follow(plan, out);
-        reducer = plan->reducer;
         alg = plan->alg;
         nbc_stats_count(alg, plan->bytes);
+        error = equip(plan, NULL, NULL, out);
     } else {
-        error = work_out(call, c, override, segment, out, &reducer, &alg);
+        error = work_out(call, c, override, segment, out, &alg);
     }
-    if (!error) {
-        nbc_call_bind(*out, call, c, reducer);
-        (*out)->alg = alg;
-    }
-    return error;
+    if (error)
+        return error;
+    struct nbc_request *r = *out;
+    r->coll = (uint8_t)call->coll;
+    r->alg = alg;
+    r->send = call->send.buf;
+    r->recv = call->recv.buf;
+    nbc_request_hold(r, c);
+    return MPI_SUCCESS;
 }
 
 /* Starts a nonblocking operation. It takes its number, hence its tag, even where the operation
@@ -347,6 +301,8 @@ static int init(const struct nbc_call *call, struct nbc_request **out)
         return error;
     if (nbc_settings.check)
         error = check_init(call, c);
+    if (!error && !nbc_request_ready(*out))
+        error = MPI_ERR_NO_MEM;
     if (!error)
         error = take_tag(c, &tag);
     if (error) {

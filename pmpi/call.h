@@ -63,20 +63,14 @@ int nbc_call_run(const struct nbc_call *call);
 
 struct nbc_alg;
 struct nbc_context;
-struct nbc_datatype;
-struct nbc_operator;
-struct nbc_plan;
+struct nbc_holdings;
 struct nbc_request;
 struct nbc_sched;
 
-/* A request with this schedule (takes its owner over, also on failure) and working memory, for this
- * plan or for none. Under the lock, as the next. Returns an MPI error code. */
-int nbc_call_equip(struct nbc_sched *sched, struct nbc_plan *plan, struct nbc_datatype **types,
-                   int ntypes, struct nbc_request **out);
-
-/* Makes it hold what the operation needs until it is freed, and know where its data is. */
-void nbc_call_bind(struct nbc_request *r, const struct nbc_call *call, struct nbc_context *c,
-                   struct nbc_operator *reducer);
+/* A request with a run of this schedule, without a plan. Under the lock, as the next. Returns an MPI
+ * error code. */
+int nbc_call_equip(struct nbc_sched *sched, const struct nbc_holdings *holdings,
+                   struct nbc_request **out);
 
 /* What the environment, the call's info and the communicator's say of algorithm and segment size:
  * NULL, and 0, for nothing. */

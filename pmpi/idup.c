@@ -12,7 +12,7 @@
 #include "progress.h"
 #include "rendezvous.h"
 
-/* In the working memory of the request. */
+/* In the memory of the run. */
 struct idup {
     MPI_Comm *user; /* the program's variable */
     MPI_Comm hidden;
@@ -29,9 +29,9 @@ static int adopt(const struct idup *d)
     return error;
 }
 
-static bool poll(struct nbc_request *r)
+static bool poll(struct nbc_run *run, int *failure)
 {
-    struct idup *d = r->memory;
+    struct idup *d = run->memory;
     MPI_Status ignored[2];
     int flag = 0;
     if (d->adopting)
@@ -42,7 +42,7 @@ static bool poll(struct nbc_request *r)
     d->adopting = true;
     if (!error)
         error = adopt(d);
-    r->error = error;
+    *failure = error;
     return true;
 }
 
@@ -52,14 +52,14 @@ static int prepare(MPI_Comm comm, MPI_Comm *newcomm, struct nbc_request **out)
     struct nbc_request *r = nbc_request_new();
     if (!r)
         return MPI_ERR_NO_MEM;
-    if (!nbc_request_reserve(r, sizeof(struct idup))) {
+    r->run = nbc_run_plain(sizeof(struct idup), poll);
+    if (!r->run) {
         nbc_request_free(r);
         return MPI_ERR_NO_MEM;
     }
-    *(struct idup *)r->memory = (struct idup){.user = newcomm};
+    *(struct idup *)r->run->memory = (struct idup){.user = newcomm};
     r->context = nbc_context_find(comm);
     nbc_context_hold(r->context);
-    r->poll = poll;
     *out = r;
     return MPI_SUCCESS;
 }
@@ -75,7 +75,7 @@ static int begin(MPI_Comm comm, MPI_Comm *newcomm, struct nbc_request **r)
 /* error: what the native call returned, having raised it. */
 static int end(MPI_Comm comm, struct nbc_request *r, int error, MPI_Request *request)
 {
-    struct idup *d = r->memory;
+    struct idup *d = r->run->memory;
     bool ours = !error;
     nbc_lock();
     if (ours)
@@ -100,7 +100,7 @@ static int end(MPI_Comm comm, struct nbc_request *r, int error, MPI_Request *req
         int error = begin(comm, newcomm, &r);            \
         if (!r)                                          \
             return error;                                \
-        struct idup *d = r->memory;                      \
+        struct idup *d = r->run->memory;                 \
         return end(comm, r, NEXT(name) native, request); \
     }
 

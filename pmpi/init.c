@@ -156,6 +156,7 @@ void nbc_shutdown(void)
     nbc_nodemap_cleanup();
     nbc_check_cleanup();
     nbc_request_cleanup();
+    nbc_run_cleanup();
     is_set_up = false;
 }
 

@@ -7,15 +7,16 @@
  * schedule, which is the order of its operations. */
 static struct nbc_sched *owed(const struct nbc_request *failed)
 {
-    const struct nbc_sched *old = failed->sched;
+    const struct nbc_run *run = failed->run;
+    const struct nbc_sched *old = run->sched;
     const struct nbc_type byte = {1, 1, 0, 1, true};
     const struct nbc_shape shape = {.coll = failed->coll, .types = &byte, .ntypes = 1};
     struct nbc_sched *s = nbc_sched_new(&shape, old->nmsgs);
     for (int32_t id = 0; s && id < old->nops; id++) {
-        if (!nbc_exec_owes(&failed->exec, id))
+        if (!nbc_exec_owes(&run->exec, id))
             continue;
         const struct nbc_op *op = &old->ops[id];
-        int64_t bytes = op->count * failed->types[op->type]->layout.size;
+        int64_t bytes = op->count * run->holdings.types[op->type]->layout.size;
         nbc_recv(s, nbc_temp_bytes(s, bytes), op->peer, NBC_NONE);
     }
     return nbc_sched_finish(s);
@@ -32,11 +33,15 @@ struct nbc_request *nbc_orphan_new(const struct nbc_request *failed, int *error)
         nbc_sched_free(sched);
         return NULL;
     }
-    const struct nbc_call call = {.coll = failed->coll};
-    *error = nbc_call_equip(sched, NULL, failed->types, 1, &r);
+    const struct nbc_holdings bytes = {failed->run->holdings.types, 1, NULL};
+    *error = nbc_call_equip(sched, &bytes, &r);
+    nbc_sched_release(sched);
     if (*error)
         return NULL;
-    nbc_call_bind(r, &call, failed->context, NULL);
+    nbc_request_hold(r, failed->context);
+    r->coll = failed->coll;
+    r->alg = NULL;
+    r->send = r->recv = NULL;
     r->orphan = true;
     r->persistent = failed->persistent;
     r->tag = failed->tag;

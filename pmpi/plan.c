@@ -8,7 +8,7 @@ enum {
     SLOTS = 64,         /* plans of a communicator */
     MAX_OPS = 1024,     /* larger schedules are not kept: memory per communicator stays small */
     MAX_ENTRIES = 2048, /* of arrays, for the same reason */
-    MAX_IDLE = 8        /* idle requests of a plan */
+    MAX_IDLE = 32       /* idle runs of a plan */
 };
 
 struct nbc_plans {
@@ -114,8 +114,7 @@ void nbc_plan_release(struct nbc_plan *plan)
 {
     if (--plan->refs > 0)
         return;
-    if (--plan->sched->refs == 0)
-        nbc_sched_free(plan->sched);
+    nbc_sched_release(plan->sched);
     free(plan->arrays);
     free(plan);
 }
@@ -126,9 +125,9 @@ static void retire(struct nbc_plan **slot)
     struct nbc_plan *plan = *slot;
     *slot = NULL;
     while (plan->idle) {
-        struct nbc_request *r = plan->idle;
-        plan->idle = r->next;
-        nbc_request_strip(r);
+        struct nbc_run *run = plan->idle;
+        plan->idle = run->next;
+        nbc_run_free(run);
     }
     plan->nidle = MAX_IDLE; /* takes none back */
     nbc_plan_release(plan);
@@ -186,34 +185,34 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
     p->sched = sched;
     sched->refs++;
     p->alg = alg;
-    p->reducer = b->reducer;
     for (int i = 0; i < NBC_TYPE_FIRST_PEER; i++)
         p->types[i] = b->types[i];
+    p->holdings = (struct nbc_holdings){p->types, NBC_TYPE_FIRST_PEER, b->reducer};
     p->bytes = nbc_shape_bytes(&b->shape);
     p->generation = nbc_types_generation;
     p->refs = 1;
     return *slot = p;
 }
 
-struct nbc_request *nbc_plan_take(struct nbc_plan *plan)
+struct nbc_run *nbc_plan_take(struct nbc_plan *plan)
 {
-    struct nbc_request *r = plan->idle;
-    if (!r)
-        return NULL;
-    plan->idle = r->next;
+    struct nbc_run *run = plan->idle;
+    if (!run)
+        return nbc_run_new(plan->sched, &plan->holdings);
+    plan->idle = run->next;
     plan->nidle--;
-    nbc_request_revive(r);
-    return r;
+    return run;
 }
 
-bool nbc_plan_give(struct nbc_plan *plan, struct nbc_request *r)
+void nbc_plan_give(struct nbc_plan *plan, struct nbc_run *run)
 {
-    if (plan->nidle >= MAX_IDLE)
-        return false;
-    r->next = plan->idle;
-    plan->idle = r;
+    if (plan->nidle >= MAX_IDLE) {
+        nbc_run_free(run);
+        return;
+    }
+    run->next = plan->idle;
+    plan->idle = run;
     plan->nidle++;
-    return true;
 }
 
 void nbc_plans_free(struct nbc_plans *plans)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Plans: what was worked out for an earlier call (checks passed, types and operator found, algorithm
  * chosen, schedule built), kept with its communicator and found again by the arguments. Programs
- * repeat few calls many times; a call that finds its plan, and an idle request set up for it, has
+ * repeat few calls many times; a call that finds its plan, and an idle run set up for it, has
  * nothing left to do but to bind its buffers and start. Under the lock.
  *
  * Arrays of counts and displacements are compared whole. Calls with an array of types have no plan.
@@ -11,7 +11,7 @@
 #define NBC_PLAN_H
 
 #include "args.h"
-#include "request.h"
+#include "run.h"
 
 struct nbc_plan_key {
     int64_t send_count, recv_count;
@@ -35,14 +35,14 @@ struct nbc_plan {
     void *arrays; /* where they lie */
     struct nbc_sched *sched; /* one owner */
     const struct nbc_alg *alg;
-    struct nbc_operator *reducer;
+    struct nbc_holdings holdings;
     struct nbc_datatype *types[NBC_TYPE_FIRST_PEER];
     int64_t bytes;           /* nbc_shape_bytes */
     uint64_t generation;     /* of the types it was made with */
     bool needs_send, needs_recv; /* these buffers may not be NULL nor, both, the same */
-    struct nbc_request *idle; /* set up for this plan, linked by next */
+    struct nbc_run *idle; /* set up for this plan, linked by next */
     int nidle;
-    int refs; /* its place in the table, and requests under way */
+    int refs; /* its place in the table, and requests that are made by it */
 };
 
 struct nbc_plans;
@@ -58,11 +58,11 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
                                const struct nbc_alg *alg, const struct nbc_alg *override,
                                int64_t segment);
 
-/* An idle request set up for the plan, or NULL. Its state is INACTIVE then. */
-struct nbc_request *nbc_plan_take(struct nbc_plan *plan);
+/* A run set up for the plan; NULL when memory ran out. */
+struct nbc_run *nbc_plan_take(struct nbc_plan *plan);
 
-/* Gives a request that is done with back to its plan. False: the plan is gone or has enough. */
-bool nbc_plan_give(struct nbc_plan *plan, struct nbc_request *r);
+/* Gives back a run that is over. */
+void nbc_plan_give(struct nbc_plan *plan, struct nbc_run *run);
 
 void nbc_plan_release(struct nbc_plan *plan);
 

@@ -17,7 +17,7 @@ int nbc_nactive;
 unsigned nbc_ncompleted;
 
 /* Operations under way, oldest first, and the next of them to be looked at. Under the lock. */
-static struct nbc_request *active, *cursor;
+static struct nbc_run *active, *cursor;
 
 /* How many others a call that waits for one operation moves on. */
 enum { WINDOW = 8 };
@@ -27,24 +27,26 @@ static void count_active(int change)
     __atomic_store_n(&nbc_nactive, nbc_nactive + change, __ATOMIC_RELAXED);
 }
 
-static void leave(struct nbc_request *r)
+static void leave(struct nbc_run *run)
 {
-    if (cursor == r)
-        cursor = r->next;
-    DL_DELETE(active, r);
+    if (cursor == run)
+        cursor = run->next;
+    DL_DELETE(active, run);
     count_active(-1);
 }
 
 static void enter(struct nbc_request *r)
 {
+    struct nbc_run *run = r->run;
     r->state = NBC_ACTIVE;
-    DL_APPEND(active, r);
+    run->request = r;
+    DL_APPEND(active, run);
     count_active(1);
     if (nbc_settings.progress == NBC_PROGRESS_THREAD)
         nbc_thread_wake();
 }
 
-static void complete(struct nbc_request *r);
+static void begin(struct nbc_request *r);
 
 /* The orphan takes the place of a failed operation, and its tag. Where there can be none the
  * communicator is lost: a later operation might be given the messages of this one. */
@@ -60,9 +62,7 @@ static bool leave_orphan(struct nbc_request *r)
         r->tag = -1;
     else
         DL_REPLACE_ELEM2(r->context->pending, r, orphan, older, newer);
-    enter(orphan);
-    if (nbc_exec_start(&orphan->exec))
-        complete(orphan); /* it failed too, or it would have to wait */
+    begin(orphan);
     return true;
 }
 
@@ -84,11 +84,11 @@ static void measure(const struct nbc_request *r)
 static void complete(struct nbc_request *r)
 {
     struct nbc_context *c = r->context;
-    leave(r);
+    leave(r->run);
     nbc_ncompleted++;
     if (__builtin_expect(nbc_stamped, 0))
         measure(r);
-    r->error = r->exec.error;
+    r->error = r->run->exec.error;
     r->state = NBC_COMPLETE;
     if (r->orphan && r->error)
         c->lost = true;
@@ -98,12 +98,21 @@ static void complete(struct nbc_request *r)
         DL_DELETE2(c->pending, r, older, newer);
     if (r->orphan)
         nbc_request_free(r);
+    else if (r->plan && !r->persistent)
+        nbc_request_drop_run(r);
 }
 
+/* It has its run. */
 static void begin(struct nbc_request *r)
 {
+    struct nbc_run *run = r->run;
     enter(r);
-    if (nbc_exec_start(&r->exec))
+    run->comm = r->context->hidden;
+    run->tag = r->tag;
+    run->cursor = 0;
+    run->exec.base[NBC_BUF_SEND] = (uintptr_t)r->send;
+    run->exec.base[NBC_BUF_RECV] = (uintptr_t)r->recv;
+    if (nbc_exec_start(&run->exec))
         complete(r);
 }
 
@@ -134,6 +143,13 @@ static void refuse(struct nbc_request *r, int error)
     DL_DELETE2(r->context->pending, r, older, newer);
 }
 
+/* Those that were held back have left the cache. */
+static void prefetch(const struct nbc_request *r)
+{
+    __builtin_prefetch(&r->state, 1);
+    __builtin_prefetch(&r->seq, 1);
+}
+
 static void start_deferred(struct nbc_context *c)
 {
     while (c->deferred && can_begin(c->deferred)) {
@@ -143,6 +159,12 @@ static void start_deferred(struct nbc_context *c)
             return;
         r->check = NULL;
         c->deferred = r->newer;
+        if (c->deferred)
+            prefetch(c->deferred);
+        if (!error && !nbc_request_ready(r)) {
+            c->lost = true; /* the others send it what a later one might receive */
+            error = MPI_ERR_NO_MEM;
+        }
         if (error) {
             refuse(r, error);
             continue;
@@ -158,7 +180,7 @@ static bool is_deferred(const struct nbc_request *r)
     return !r->persistent && first && r->seq >= first->seq;
 }
 
-struct nbc_request *nbc_progress_first(void)
+struct nbc_run *nbc_progress_first(void)
 {
     return active;
 }
@@ -171,7 +193,7 @@ static void start(struct nbc_request *r)
         r->state = NBC_COMPLETE;
         return;
     }
-    if (r->poll) {
+    if (r->run && r->run->poll) {
         enter(r);
         return;
     }
@@ -186,7 +208,8 @@ static void start(struct nbc_request *r)
     start_deferred(c);
 }
 
-/* What has to be moved on for r: of a deferred one the oldest of its context, or that one's check. */
+/* What has to be moved on for r: of a deferred one the oldest of its context, or that one's check.
+ */
 static struct nbc_request *awaited(struct nbc_request *r)
 {
     while (is_deferred(r)) {
@@ -222,17 +245,16 @@ void nbc_progress_start(struct nbc_request *r)
 /* Nothing of r may be touched afterwards but its state: it has not been told to the program. */
 static void poll_one(struct nbc_request *r)
 {
-    struct nbc_context *c = r->context;
-    if (r->poll) {
-        if (!r->poll(r))
+    if (r->run && r->run->poll) {
+        if (!r->run->poll(r->run, &r->error))
             return;
-        leave(r);
+        leave(r->run);
         r->state = NBC_COMPLETE;
         return;
     }
     r = awaited(r);
-    c = r->context;
-    if (!nbc_exec_poll(&r->exec))
+    struct nbc_context *c = r->context;
+    if (!nbc_exec_poll(&r->run->exec))
         return;
     complete(r);
     if (c->deferred)
@@ -246,13 +268,13 @@ static void progress(struct nbc_request *r)
     if (r && r->state == NBC_ACTIVE)
         poll_one(r);
     for (int idle = 0; idle < WINDOW && active;) {
-        struct nbc_request *other = cursor ? cursor : active;
+        struct nbc_run *other = cursor ? cursor : active;
         unsigned before = nbc_ncompleted;
         cursor = other->next;
-        if (other == r && !other->next && other == active)
+        if (other->request == r && !other->next && other == active)
             return; /* the only one, polled above */
-        if (other != r)
-            poll_one(other);
+        if (other->request != r)
+            poll_one(other->request);
         idle += nbc_ncompleted == before;
         if (!cursor)
             return; /* once round is enough */

@@ -18,7 +18,7 @@ static inline bool nbc_any_active(void)
 }
 
 /* The oldest operation under way; the others follow by next. Under the lock. */
-struct nbc_request *nbc_progress_first(void);
+struct nbc_run *nbc_progress_first(void);
 
 /* Starts (or defers) an operation that is set up. Its state is ACTIVE or COMPLETE afterwards. */
 void nbc_progress_start(struct nbc_request *r);

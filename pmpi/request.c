@@ -2,34 +2,82 @@
 #include "request.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
+#include "handles.h"
 #include "init.h"
 #include "plan.h"
 #include "tags.h"
 
 int nbc_live;
 
-static struct nbc_request *requests; /* all, by handle; under the lock, like pool */
-static struct nbc_request *pool;     /* idle ones, linked by next */
+/* They are made many at a time, each time twice as many, and never freed before the end. Large
+ * slabs are huge pages: look-ups in random order would miss the table of small ones each time. */
+enum { SMALLEST = 16384, LARGEST = 4 << 20, HUGE_PAGE = 2 << 20 };
+
+struct slab {
+    struct slab *older;
+    int size, used;
+    struct nbc_request list[];
+};
+
+/* Under the lock. */
+static struct nbc_request **pool; /* idle ones, the last to be taken first; room for all */
+static int npool, nmade;
+static struct slab *slabs;           /* the newest */
+static size_t slab_bytes = SMALLEST; /* of the next */
 
 struct nbc_request *nbc_request_find(MPI_Request handle)
 {
-    struct nbc_request *r;
-    HASH_FIND(hh, requests, &handle, sizeof handle, r);
+    struct nbc_request *r = nbc_handles_find(handle);
     return r && r->state != NBC_IDLE ? r : NULL;
+}
+
+static struct slab *slab_new(void)
+{
+    bool huge = slab_bytes >= HUGE_PAGE;
+    struct slab *slab = aligned_alloc(huge ? HUGE_PAGE : _Alignof(struct slab), slab_bytes);
+    if (!slab)
+        return NULL;
+    if (huge)
+        madvise(slab, slab_bytes, MADV_HUGEPAGE);
+    slab->used = 0;
+    slab->size = (int)((slab_bytes - sizeof *slab) / sizeof slab->list[0]);
+    return slab;
+}
+
+static bool grow(void)
+{
+    struct slab *slab = slab_new();
+    if (!slab)
+        return false;
+    struct nbc_request **wider = realloc(pool, (size_t)(nmade + slab->size) * sizeof *pool);
+    if (!wider) {
+        free(slab);
+        return false;
+    }
+    pool = wider;
+    slab->older = slabs;
+    slabs = slab;
+    if (slab_bytes < LARGEST)
+        slab_bytes *= 2;
+    return true;
 }
 
 static struct nbc_request *make(void)
 {
-    struct nbc_request *r = calloc(1, sizeof *r);
-    if (!r)
+    if (!slabs || slabs->used == slabs->size)
+        if (!grow())
+            return NULL;
+    struct nbc_request *r = &slabs->list[slabs->used];
+    if (NEXT(Recv_init)(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, nbc_home, &r->handle))
         return NULL;
-    int error = NEXT(Recv_init)(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, nbc_home, &r->handle);
-    if (error) {
-        free(r);
+    if (!nbc_handles_add(r->handle, r)) {
+        NEXT(Request_free)(&r->handle);
         return NULL;
     }
-    HASH_ADD(hh, requests, handle, sizeof r->handle, r);
+    slabs->used++;
+    nmade++;
     return r;
 }
 
@@ -43,95 +91,113 @@ void nbc_request_hide(bool hide)
     count_live(hide ? -1 : 1);
 }
 
-void nbc_request_revive(struct nbc_request *r)
+/* Those that were last used long ago are no longer in the cache when their turn comes. */
+static void prefetch(int i)
 {
-    r->state = NBC_INACTIVE;
-    r->prev = r->next = NULL;
-    count_live(1);
+    if (i < 0)
+        return;
+    __builtin_prefetch(&pool[i]->state, 1);
+    __builtin_prefetch(&pool[i]->seq, 1);
+}
+
+static struct nbc_request *take(void)
+{
+    enum { AHEAD = 4 };
+    if (npool == 0)
+        return make();
+    prefetch(npool - AHEAD);
+    return pool[--npool];
 }
 
 struct nbc_request *nbc_request_new(void)
 {
-    struct nbc_request *r = pool;
-    if (r)
-        pool = r->next;
-    else if (!(r = make()))
+    struct nbc_request *r = take();
+    if (!r)
         return NULL;
-    nbc_request_revive(r);
+    r->state = NBC_INACTIVE;
+    r->persistent = r->orphan = false;
+    r->context = NULL;
+    r->plan = NULL;
+    r->run = NULL;
+    r->check = NULL;
+    count_live(1);
     return r;
 }
 
-bool nbc_request_reserve(struct nbc_request *r, size_t size)
+static const struct nbc_holdings *holdings(const struct nbc_request *r)
 {
-    if (size <= r->room)
-        return true;
-    size = (size + 63) / 64 * 64;
-    void *more = aligned_alloc(64, size);
-    if (!more)
-        return false;
-    free(r->memory);
-    r->memory = more;
-    r->room = size;
-    return true;
+    return r->plan ? &r->plan->holdings : &r->run->holdings;
 }
 
-/* Memory above this is given back instead of being kept with an idle request. */
-enum { KEEP = 16384 };
-
-void nbc_request_strip(struct nbc_request *r)
+void nbc_request_hold(struct nbc_request *r, struct nbc_context *c)
 {
-    if (r->sched && --r->sched->refs == 0)
-        nbc_sched_free(r->sched);
-    r->sched = NULL;
-    r->plan = NULL;
-    r->ntypes = 0;
-    if (r->room > KEEP) {
-        free(r->memory);
-        r->memory = NULL;
-        r->room = 0;
-    }
-    r->next = pool;
-    pool = r;
+    const struct nbc_holdings *h = holdings(r);
+    for (int i = 0; i < h->ntypes; i++)
+        nbc_datatype_hold(h->types[i]);
+    if (h->reducer)
+        nbc_operator_hold(h->reducer);
+    r->context = c;
+    nbc_context_hold(c);
 }
 
-static void let_go(struct nbc_request *r)
+static void let_go(const struct nbc_request *r)
 {
-    for (int i = 0; i < r->ntypes; i++)
-        nbc_datatype_release(r->types[i]);
-    if (r->reducer)
-        nbc_operator_release(r->reducer);
+    const struct nbc_holdings *h = holdings(r);
+    for (int i = 0; i < h->ntypes; i++)
+        nbc_datatype_release(h->types[i]);
+    if (h->reducer)
+        nbc_operator_release(h->reducer);
     if (r->persistent && r->tag >= 0)
         nbc_tags_give(r->context->tags, r->tag);
-    r->reducer = NULL;
-    r->persistent = r->orphan = false;
+}
+
+bool nbc_request_ready(struct nbc_request *r)
+{
+    if (!r->run)
+        r->run = nbc_plan_take(r->plan);
+    return r->run;
+}
+
+void nbc_request_drop_run(struct nbc_request *r)
+{
+    if (r->plan)
+        nbc_plan_give(r->plan, r->run);
+    else
+        nbc_run_free(r->run);
+    r->run = NULL;
 }
 
 void nbc_request_free(struct nbc_request *r)
 {
     struct nbc_context *context = r->context;
-    struct nbc_plan *plan = r->plan;
     if (context)
         let_go(r);
-    r->context = NULL;
-    r->poll = NULL;
+    if (r->run)
+        nbc_request_drop_run(r);
+    if (r->plan)
+        nbc_plan_release(r->plan);
     r->state = NBC_IDLE;
+    pool[npool++] = r;
     count_live(-1);
-    if (!plan || !nbc_plan_give(plan, r))
-        nbc_request_strip(r);
-    if (plan)
-        nbc_plan_release(plan);
     if (context)
         nbc_context_release(context); /* may end it, and its plans */
 }
 
+/* Before a later session all of this may begin anew; a request that the program still has then is
+ * left alone. */
 void nbc_request_cleanup(void)
 {
-    while (pool) {
-        struct nbc_request *r = pool;
-        pool = r->next;
-        HASH_DEL(requests, r);
-        NEXT(Request_free)(&r->handle);
-        free(r->memory);
-        free(r);
+    for (int i = 0; i < npool; i++)
+        NEXT(Request_free)(&pool[i]->handle);
+    while (slabs && npool == nmade) {
+        struct slab *slab = slabs;
+        slabs = slab->older;
+        free(slab);
     }
+    free(pool);
+    pool = NULL;
+    slabs = NULL;
+    npool = nmade = 0;
+    slab_bytes = SMALLEST;
+    nbc_handles_clear();
 }

@@ -11,10 +11,8 @@
 #define NBC_REQUEST_H
 
 #include "context.h"
-#include "next.h"
-#include "types.h"
+#include "run.h"
 
-#include "exec.h"
 #include "select.h"
 
 enum nbc_state {
@@ -24,47 +22,29 @@ enum nbc_state {
     NBC_COMPLETE  /* done, not yet told to the program */
 };
 
+/* Two lines of cache, of which completion touches the first only: with tens of thousands of
+ * operations outstanding, each is in main memory. */
 struct nbc_request {
-    MPI_Request handle;
+    _Alignas(64) MPI_Request handle;
     enum nbc_state state;
+    int error; /* of a complete operation */
+    int tag;   /* −1: a failed persistent operation has lost it to its orphan */
     bool persistent;
     bool orphan; /* receives what a failed operation still owes; nobody waits for it (orphan.h) */
-    int error;   /* of a complete operation */
-
-    /* For what is no collective of ours (idup.c): moves it on instead of exec, true when it is
-     * complete; error is set then. Under the lock, which it may let go meanwhile. */
-    bool (*poll)(struct nbc_request *r);
-
-    /* What the transport wants to know. */
-    MPI_Comm comm; /* the hidden one */
-    int tag; /* −1: a failed persistent operation has lost it to its orphan */
-    MPI_Op op;
-    nbc_kernel *kernel; /* instead of op, where there is one */
-    struct nbc_datatype **types; /* by slot; held */
-    int ntypes;
-    int cursor; /* of polls over many messages */
-
-    struct nbc_check *check; /* that must pass before it starts, or NULL */
-
-    struct nbc_exec exec;
-    struct nbc_sched *sched; /* one owner of it */
-    struct nbc_plan *plan;   /* whose schedule and layout it keeps while idle; or NULL */
+    bool told;   /* that it is late */
+    uint8_t coll; /* enum nbc_coll */
     struct nbc_context *context;
-    struct nbc_operator *reducer; /* held, or NULL */
-    enum nbc_coll coll;
+    struct nbc_plan *plan; /* by which it was made, or NULL */
+    struct nbc_run *run;   /* while under way; always, when persistent or without a plan */
+    struct nbc_request *older, *newer; /* pending nonblocking ones of the context, by seq */
+
+    int64_t seq; /* nonblocking: number of the call on its communicator */
+    const void *send, *recv;
     const struct nbc_alg *alg; /* NULL: not by an algorithm of the table */
+    struct nbc_check *check;   /* that must pass before it starts, or NULL */
     int64_t started;           /* nbc_now, where nbc_stamped */
-    bool told;                 /* that it is late */
     int64_t waited_before;     /* nbc_waited at its start, where nbc_stamped */
     int32_t trace_id, last_peer; /* for trace.c */
-    int64_t seq; /* nonblocking: number of the call on its communicator */
-
-    void *memory; /* working memory of exec, types, temporary buffer; grows, is recycled */
-    size_t room;
-
-    struct nbc_request *prev, *next; /* active operations of the process (progress.c); the pool */
-    struct nbc_request *older, *newer; /* pending nonblocking ones of the context, by seq */
-    UT_hash_handle hh;
 };
 
 /* Requests in the hands of the program, active or not; read by each wrapped call to tell whether
@@ -79,23 +59,27 @@ static inline bool nbc_any_live(void)
 /* The object of a handle, NULL when it is none of ours. */
 struct nbc_request *nbc_request_find(MPI_Request handle);
 
-/* An object from the pool, or a new one; NULL when memory (or the MPI's requests) ran out. */
+/* An object from the pool, or a new one, inactive and empty; NULL when memory (or the MPI's requests)
+ * ran out. */
 struct nbc_request *nbc_request_new(void);
 
-/* Working memory of at least `size` bytes in r->memory, aligned to 64; false when there is none. */
-bool nbc_request_reserve(struct nbc_request *r, size_t size);
+/* Makes it keep what the operation needs until it is freed: context, types, operator. Its plan, or
+ * its run, is set. */
+void nbc_request_hold(struct nbc_request *r, struct nbc_context *c);
 
-/* Gives up what the operation holds (types, operator, context, tag). It goes back to its plan, as it
- * is, or to the pool. It is complete or inactive, or was never started. Not to be touched after. */
+/* Gives up what the operation keeps, its run and its tag, and goes to the pool. It is complete or
+ * inactive, or was never started. Not to be touched after. */
 void nbc_request_free(struct nbc_request *r);
+
+/* Gives it a run if it has none; false when memory ran out. */
+bool nbc_request_ready(struct nbc_request *r);
+
+/* Its run is over and goes back to the plan, or ends. */
+void nbc_request_drop_run(struct nbc_request *r);
 
 /* Takes a request that the program does not know of out of nbc_live, or, before its end, puts it
  * back. */
 void nbc_request_hide(bool hide);
-
-/* For plans: an idle request comes to life, or loses its schedule and goes to the pool. */
-void nbc_request_revive(struct nbc_request *r);
-void nbc_request_strip(struct nbc_request *r);
 
 /* Frees all idle ones, at finalize. */
 void nbc_request_cleanup(void);

@@ -114,12 +114,12 @@ static void message_free(struct message *m)
     spare = m;
 }
 
-static int world_rank(const struct nbc_request *r, int peer)
+static int world_rank(const struct nbc_run *run, int peer)
 {
     MPI_Group group;
     int rank = -1;
-    if (r->context->remote_size ? NEXT(Comm_remote_group)(r->comm, &group)
-                                : NEXT(Comm_group)(r->comm, &group))
+    if (run->request->context->remote_size ? NEXT(Comm_remote_group)(run->comm, &group)
+                                : NEXT(Comm_group)(run->comm, &group))
         return -1;
     NEXT(Group_translate_ranks)(group, 1, &peer, world, &rank);
     NEXT(Group_free)(&group);
@@ -129,13 +129,13 @@ static int world_rank(const struct nbc_request *r, int peer)
 static int post(void *self, bool sends, uintptr_t addr, int64_t count, int type, int peer,
                 nbc_handle *h)
 {
-    struct nbc_request *r = self;
+    struct nbc_run *run = self;
     struct message *m = message_new();
     if (!m)
         return MPI_ERR_NO_MEM;
     const struct nbc_transport *t = &nbc_mpi_transport;
-    *m = (struct message){.begin = nbc_now(), .sends = sends, .peer = world_rank(r, peer)};
-    m->bytes = count * r->types[type]->layout.size;
+    *m = (struct message){.begin = nbc_now(), .sends = sends, .peer = world_rank(run, peer)};
+    m->bytes = count * run->holdings.types[type]->layout.size;
     int error = (sends ? t->send : t->recv)(self, addr, count, type, peer, &m->below);
     if (error)
         message_free(m);
@@ -178,7 +178,7 @@ static int poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
         below[i] = ((struct message *)h[i])->below;
     int error = nbc_mpi_transport.poll(self, n, below, done, ndone);
     for (int i = 0; i < *ndone; i++)
-        message_done(self, (struct message *)h[done[i]]);
+        message_done(((struct nbc_run *)self)->request, (struct message *)h[done[i]]);
     if (below != few)
         free(below);
     return error;
@@ -204,20 +204,20 @@ static void computed(const struct nbc_request *r, enum kind kind, int64_t begin,
 static int copy(void *self, uintptr_t dst, int64_t dcount, int dtype, uintptr_t src, int64_t scount,
                 int stype)
 {
-    const struct nbc_request *r = self;
+    const struct nbc_run *run = self;
     int64_t begin = nbc_now();
     int error = nbc_mpi_transport.copy(self, dst, dcount, dtype, src, scount, stype);
-    computed(r, COPY, begin, dcount * r->types[dtype]->layout.size);
+    computed(run->request, COPY, begin, dcount * run->holdings.types[dtype]->layout.size);
     return error;
 }
 
 static int reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t right, int64_t count,
                   int type)
 {
-    const struct nbc_request *r = self;
+    const struct nbc_run *run = self;
     int64_t begin = nbc_now();
     int error = nbc_mpi_transport.reduce(self, dst, left, right, count, type);
-    computed(r, REDUCE, begin, count * r->types[type]->layout.size);
+    computed(run->request, REDUCE, begin, count * run->holdings.types[type]->layout.size);
     return error;
 }
 

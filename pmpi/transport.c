@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The executor's transport over the MPI below. `self` is the request. */
+/* The executor's transport over the MPI below. `self` is the run. */
 #include "transport.h"
 
 #include <limits.h>
@@ -64,10 +64,10 @@ static int post_any(bool sends, void *addr, int64_t count, MPI_Datatype type, in
 
 static int send(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
 {
-    const struct nbc_request *r = self;
+    const struct nbc_run *r = self;
     MPI_Request request;
-    int error = post_any(true, (void *)addr, count, r->types[type]->handle, peer, r->tag, r->comm,
-                         &request);
+    int error = post_any(true, (void *)addr, count, r->holdings.types[type]->handle, peer, r->tag,
+                         r->comm, &request);
     if (!error)
         store(h, request);
     return error;
@@ -75,10 +75,10 @@ static int send(void *self, uintptr_t addr, int64_t count, int type, int peer, n
 
 static int receive(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
 {
-    const struct nbc_request *r = self;
+    const struct nbc_run *r = self;
     MPI_Request request;
-    int error = post_any(false, (void *)addr, count, r->types[type]->handle, peer, r->tag, r->comm,
-                         &request);
+    int error = post_any(false, (void *)addr, count, r->holdings.types[type]->handle, peer, r->tag,
+                         r->comm, &request);
     if (!error)
         store(h, request);
     return error;
@@ -128,7 +128,7 @@ static int poll_batch(nbc_handle *h, int n, int *done, int *ndone)
 
 static int poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
 {
-    struct nbc_request *r = self;
+    struct nbc_run *r = self;
     if (n == 1)
         return poll_single(h, done, ndone);
     int first = 0;
@@ -162,9 +162,9 @@ static bool drop(void *self, nbc_handle h, bool is_send)
     return !cancelled;
 }
 
-static const struct nbc_type *layout(const struct nbc_request *r, int type)
+static const struct nbc_type *layout(const struct nbc_run *r, int type)
 {
-    return &r->types[type]->layout;
+    return &r->holdings.types[type]->layout;
 }
 
 /* MPI_Pack and MPI_Unpack take int positions: large data goes in pieces of whole elements. */
@@ -173,10 +173,10 @@ static int64_t piece_of(int64_t size)
     return size ? (CHUNK + size - 1) / size : INT_MAX;
 }
 
-static int pack_piece(const struct nbc_request *r, char *bytes, int size, uintptr_t from, int n,
+static int pack_piece(const struct nbc_run *r, char *bytes, int size, uintptr_t from, int n,
                       int type)
 {
-    MPI_Datatype handle = r->types[type]->handle;
+    MPI_Datatype handle = r->holdings.types[type]->handle;
     int position = 0;
     bool made;
     int error = nbc_leave_bottom(layout(r, type), &from, &n, &handle, &made);
@@ -187,68 +187,67 @@ static int pack_piece(const struct nbc_request *r, char *bytes, int size, uintpt
     return error;
 }
 
-static int unpack_piece(const struct nbc_request *r, uintptr_t to, int n, int type,
-                        const char *bytes, int size)
+static int unpack_piece(const struct nbc_run *r, uintptr_t to, int n, int type, const char *bytes,
+                        int size)
 {
-    MPI_Datatype handle = r->types[type]->handle;
+    MPI_Datatype handle = r->holdings.types[type]->handle;
     int position = 0;
     bool made;
     int error = nbc_leave_bottom(layout(r, type), &to, &n, &handle, &made);
     if (!error)
-        error = NEXT(Unpack)((void *)(uintptr_t)bytes, size, &position, (void *)to, n, handle,
-                             r->comm);
+        error =
+            NEXT(Unpack)((void *)(uintptr_t)bytes, size, &position, (void *)to, n, handle, r->comm);
     if (made)
         NEXT(Type_free)(&handle);
     return error;
 }
 
-static int pack(const struct nbc_request *r, char *bytes, uintptr_t from, int64_t count, int type)
+static int pack(const struct nbc_run *r, char *bytes, uintptr_t from, int64_t count, int type)
 {
     const struct nbc_type *t = layout(r, type);
     int64_t piece = piece_of(t->size);
     for (int64_t i = 0; i < count; i += piece) {
         int n = (int)(count - i < piece ? count - i : piece);
-        int error = pack_piece(r, bytes + i * t->size, (int)(n * t->size), from + i * t->extent, n,
-                               type);
+        int error =
+            pack_piece(r, bytes + i * t->size, (int)(n * t->size), from + i * t->extent, n, type);
         if (error)
             return error;
     }
     return 0;
 }
 
-static int unpack(const struct nbc_request *r, uintptr_t to, int64_t count, int type,
-                  const char *bytes)
+static int unpack(const struct nbc_run *r, uintptr_t to, int64_t count, int type, const char *bytes)
 {
     const struct nbc_type *t = layout(r, type);
     int64_t piece = piece_of(t->size);
     for (int64_t i = 0; i < count; i += piece) {
         int n = (int)(count - i < piece ? count - i : piece);
-        int error = unpack_piece(r, to + i * t->extent, n, type, bytes + i * t->size,
-                                 (int)(n * t->size));
+        int error =
+            unpack_piece(r, to + i * t->extent, n, type, bytes + i * t->size, (int)(n * t->size));
         if (error)
             return error;
     }
     return 0;
 }
 
-/* One element of more bytes than MPI_Pack counts goes as a message to ourselves: an operation has no
- * others to its own rank. An intercommunicator has no way to that rank. */
-static int copy_by_message(const struct nbc_request *r, uintptr_t dst, int64_t dcount, int dtype,
+/* One element of more bytes than MPI_Pack counts goes as a message to ourselves: an operation has
+ * no others to its own rank. An intercommunicator has no way to that rank. */
+static int copy_by_message(const struct nbc_run *r, uintptr_t dst, int64_t dcount, int dtype,
                            uintptr_t src, int64_t scount, int stype)
 {
-    const struct nbc_context *c = r->context;
+    const struct nbc_context *c = r->request->context;
     if (c->remote_size)
         c = nbc_context_find(MPI_COMM_SELF);
     if (!c)
         return MPI_ERR_OTHER;
     MPI_Request request[2];
     MPI_Status statuses[2];
-    int error = post_any(false, (void *)dst, dcount, r->types[dtype]->handle, c->rank, r->tag,
-                         c->hidden, &request[0]);
+    int error = post_any(false, (void *)dst, dcount, r->holdings.types[dtype]->handle, c->rank,
+                         r->tag, c->hidden, &request[0]);
     if (error)
         return error;
-    error = post_any(true, (void *)src, scount, r->types[stype]->handle, c->rank, r->tag, c->hidden,
-                     &request[1]);
+    error = post_any(true, (void *)src, scount, r->holdings.types[stype]->handle, c->rank, r->tag,
+                     c->hidden, &request[1]);
     if (!error) {
         error = NEXT(Waitall)(2, request, statuses);
         return first_error(error, statuses, 2);
@@ -261,7 +260,7 @@ static int copy_by_message(const struct nbc_request *r, uintptr_t dst, int64_t d
 static int copy(void *self, uintptr_t dst, int64_t dcount, int dtype, uintptr_t src, int64_t scount,
                 int stype)
 {
-    const struct nbc_request *r = self;
+    const struct nbc_run *r = self;
     const struct nbc_type *d = layout(r, dtype), *s = layout(r, stype);
     int64_t n = scount * s->size;
     if (n != dcount * d->size)
@@ -289,14 +288,15 @@ static int copy(void *self, uintptr_t dst, int64_t dcount, int dtype, uintptr_t 
 }
 
 /* inout = in op inout. */
-static int reduce_local(const struct nbc_request *r, uintptr_t in, uintptr_t inout, int64_t count,
+static int reduce_local(const struct nbc_run *r, uintptr_t in, uintptr_t inout, int64_t count,
                         int type)
 {
     int64_t extent = layout(r, type)->extent;
     for (int64_t i = 0; i < count; i += CHUNK) {
         int n = (int)(count - i < CHUNK ? count - i : CHUNK);
-        int error = NEXT(Reduce_local)((void *)(in + i * extent), (void *)(inout + i * extent), n,
-                                       r->types[type]->handle, r->op);
+        int error =
+            NEXT(Reduce_local)((void *)(in + i * extent), (void *)(inout + i * extent), n,
+                               r->holdings.types[type]->handle, r->holdings.reducer->handle);
         if (error)
             return error;
     }
@@ -306,7 +306,7 @@ static int reduce_local(const struct nbc_request *r, uintptr_t in, uintptr_t ino
 static int reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t right, int64_t count,
                   int type)
 {
-    const struct nbc_request *r = self;
+    const struct nbc_run *r = self;
     if (r->kernel) {
         r->kernel((void *)dst, (void *)left, (void *)right, count);
         return MPI_SUCCESS;

@@ -138,7 +138,7 @@ static void put_peers(struct line *l, const struct nbc_exec *e, int round, int k
 
 static void put_waits(struct line *l, const struct nbc_request *r)
 {
-    const struct nbc_exec *e = &r->exec;
+    const struct nbc_exec *e = &r->run->exec;
     int all = count_rounds(e->sched), round = all && e->ninflight ? current_round(e) : 0;
     if (round) {
         put(l, ", round ");
@@ -195,7 +195,7 @@ static void show(const struct nbc_request *r, int64_t now)
 {
     struct line l;
     put_head(&l);
-    if (r->poll) {
+    if (r->run->poll) {
         put(&l, "a communicator is being duplicated");
         put_age(&l, r, now);
         put_line(&l);
@@ -229,14 +229,31 @@ static void show_nothing(void)
     put_line(&l);
 }
 
+/* Told once for each communicator, behind the oldest of its operations. */
+static void show_held_back(const struct nbc_request *r)
+{
+    const struct nbc_context *c = r->context;
+    struct line l;
+    if (r != c->pending || !c->deferred)
+        return;
+    put_head(&l);
+    put_number(&l, c->next_seq - c->deferred->seq);
+    put(&l, " more of ");
+    put_comm(&l, c);
+    put(&l, " wait for their turn");
+    put_line(&l);
+}
+
 static void show_all(void)
 {
     int n = 0;
     int64_t now = nbc_now();
-    for (const struct nbc_request *r = nbc_progress_first(); r; r = r->next) {
+    for (const struct nbc_run *run = nbc_progress_first(); run; run = run->next) {
+        const struct nbc_request *r = run->request;
         if (r->orphan)
             continue;
         show(r, now);
+        show_held_back(r);
         n++;
     }
     if (n == 0)
@@ -323,7 +340,8 @@ static void show_late(void)
 {
     int64_t now = nbc_now();
     nbc_lock();
-    for (struct nbc_request *r = nbc_progress_first(); r; r = r->next) {
+    for (struct nbc_run *run = nbc_progress_first(); run; run = run->next) {
+        struct nbc_request *r = run->request;
         if (r->orphan || r->told || now - r->started < nbc_settings.timeout * 1000000000)
             continue;
         show(r, now);

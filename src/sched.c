@@ -314,3 +314,9 @@ void nbc_sched_free(struct nbc_sched *s)
     free(s->succ);
     free(s);
 }
+
+void nbc_sched_release(struct nbc_sched *s)
+{
+    if (--s->refs == 0)
+        nbc_sched_free(s);
+}

@@ -125,6 +125,9 @@ struct nbc_sched *nbc_sched_finish(struct nbc_sched *s);
 
 void nbc_sched_free(struct nbc_sched *s);
 
+/* One owner less; with the last it is freed. */
+void nbc_sched_release(struct nbc_sched *s);
+
 /* Proves what can be proved of one rank's schedule: references inside the temporary buffer and the
  * user's buffers as the shape has them, peers in range and not this rank itself, edges forward (so
  * acyclic), operand rules of reductions, and no race: two operations that touch the same bytes, one

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#include "run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "call.h"
+#include "trace.h"
+
+enum {
+    LINE = 64,
+    HEAD = (sizeof(struct nbc_run) + LINE - 1) / LINE * LINE,
+    KEEP = 16384, /* larger ones are not kept */
+    MOST = 256    /* nor more than so many */
+};
+
+static struct nbc_run *pool; /* linked by next; under the lock */
+static int npool;
+
+static size_t round_up(size_t size)
+{
+    return (size + LINE - 1) / LINE * LINE;
+}
+
+static struct nbc_run *take(void)
+{
+    struct nbc_run *run = pool;
+    if (run) {
+        pool = run->next;
+        npool--;
+    }
+    return run;
+}
+
+static struct nbc_run *make(size_t size)
+{
+    struct nbc_run *run = take();
+    if (run && run->room >= size)
+        return run;
+    free(run);
+    run = aligned_alloc(LINE, HEAD + round_up(size));
+    if (!run)
+        return NULL;
+    run->memory = (char *)run + HEAD;
+    run->room = round_up(size);
+    return run;
+}
+
+/* The temporary buffer comes first: it wants the alignment. */
+struct nbc_run *nbc_run_new(struct nbc_sched *sched, const struct nbc_holdings *holdings)
+{
+    size_t temp = round_up(sched->temp_bytes), exec = (nbc_exec_memory(sched) + 7) / 8 * 8;
+    size_t list = holdings->ntypes * sizeof *holdings->types;
+    struct nbc_run *run = make(temp + exec + list);
+    if (!run)
+        return NULL;
+    const struct nbc_transport *transport =
+        nbc_tracing ? &nbc_traced_transport : &nbc_mpi_transport;
+    char *memory = run->memory;
+    nbc_exec_init(&run->exec, sched, transport, run, memory + temp);
+    run->exec.base[NBC_BUF_TEMP] = (uintptr_t)memory;
+    run->sched = sched;
+    sched->refs++;
+    run->holdings = *holdings;
+    run->holdings.types = memcpy(memory + temp + exec, holdings->types, list);
+    run->kernel = NULL;
+    if (holdings->reducer)
+        run->kernel =
+            nbc_kernel_find(holdings->reducer->arith, holdings->types[NBC_TYPE_RECV]->number);
+    run->poll = NULL;
+    return run;
+}
+
+struct nbc_run *nbc_run_plain(size_t size, bool (*poll)(struct nbc_run *run, int *error))
+{
+    struct nbc_run *run = make(size);
+    if (!run)
+        return NULL;
+    run->sched = NULL;
+    run->holdings = (struct nbc_holdings){0};
+    run->poll = poll;
+    return run;
+}
+
+void nbc_run_free(struct nbc_run *run)
+{
+    if (run->sched)
+        nbc_sched_release(run->sched);
+    if (run->room > KEEP || npool == MOST) {
+        free(run);
+        return;
+    }
+    run->next = pool;
+    pool = run;
+    npool++;
+}
+
+void nbc_run_cleanup(void)
+{
+    for (struct nbc_run *run; (run = take());)
+        free(run);
+}
