@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "bytes.h"
+#include "circle.h"
 #include "reduction.h"
 #include "select.h"
 
@@ -242,6 +243,45 @@ struct nbc_sched *nbc_allreduce_two_rounds(const struct nbc_shape *shape)
             spread_piece(s, &grid, g - 1, &acc[(g - 1) % 2], sent + (g - 1) % 2 * size);
     }
     free(sent);
+    return nbc_sched_finish(s);
+}
+
+static int64_t circle_part(const void *layout, int part)
+{
+    const struct nbc_shape *shape = layout;
+    return nbc_part_start(nbc_send_block(shape, 0).count, shape->size, part);
+}
+
+/* Circulant: reduce-scatter and allgather in as many rounds as Rabenseifner's algorithm, but on any
+ * number of ranks: nobody folds. A rank counts the parts from its own, r; as long as s of them are
+ * left, those from h = ⌈s/2⌉ on go to rank r + h, which adds them to its own first ones. The
+ * allgather goes the same way back.
+ *
+ *   rank     0            1            2            3 (D in front, then A, B, C)
+ *   s = 4    CD → 2       DA → 3       AB → 0       BC → 1
+ *   s = 2    B → 1        C → 2        D → 3        A → 0
+ *            A → 3        B → 0        C → 1        D → 2
+ *            AB → 2       BC → 3       CD → 0       DA → 1
+ *
+ * Cost: 2 ⌈log₂P⌉ α + (P − 1)/P (2nβ + nγ), any P, commutative operations; parts that go over the
+ * last one to the first are two messages. Temporary: half a vector, in place one. For medium and
+ * large vectors on ranks that are no power of two. Träff, "Optimal, non-pipelined reduce-scatter
+ * and allreduce algorithms", 2024. */
+struct nbc_sched *nbc_allreduce_circulant(const struct nbc_shape *shape)
+{
+    struct nbc_sched *s = nbc_sched_new(shape, 10 * nbc_log2_ceil(shape->size) + 4);
+    struct nbc_ref result = nbc_recv_block(shape, 0);
+    if (!s || nbc_ref_bytes(shape, result) == 0)
+        return nbc_sched_finish(s);
+    struct nbc_circle circle = {.shape = shape,
+                                .first = circle_part,
+                                .layout = shape,
+                                .input = nbc_send_block(shape, 0),
+                                .home = result};
+    if (shape->size == 1)
+        nbc_copy(s, result, circle.input, NBC_NONE);
+    else
+        nbc_circle_gather(s, &circle, nbc_circle_reduce(s, &circle));
     return nbc_sched_finish(s);
 }
 

@@ -25,32 +25,40 @@ static struct nbc_sched *whole(const struct nbc_shape *shape, struct place at)
 
 enum { MAX_PIPELINE_CHILDREN = 2 };
 
-/* In segments: each goes on as soon as it has come, while the next ones are on their way. `hops`:
- * from the root to the last rank. */
-static struct nbc_sched *pipelined(const struct nbc_shape *shape, struct place at, int hops)
+/* A place in a pipeline, and the messages of it. */
+struct pipe {
+    struct place at;
+    struct nbc_window in, out[MAX_PIPELINE_CHILDREN];
+};
+
+/* In segments, which take turns with the pipes: each goes on as soon as it has come, while the next
+ * ones are on their way. `hops`: from the root to the last rank. */
+static struct nbc_sched *pipelined(const struct nbc_shape *shape, struct pipe *pipes, int npipes,
+                                   int hops)
 {
     int64_t bytes = nbc_shape_bytes(shape), segment = nbc_pipeline_bytes(shape, bytes, hops);
     if (bytes <= segment || shape->size == 1)
-        return whole(shape, at);
+        return whole(shape, pipes->at);
     int nsegments = (int)((bytes + segment - 1) / segment);
-    struct nbc_sched *s = nbc_sched_new(shape, nsegments * (at.nchild + 2));
+    struct nbc_sched *s = nbc_sched_new(shape, nsegments * (pipes->at.nchild + 2));
     if (!s)
         return NULL;
     struct nbc_bytes data = nbc_bytes_of(s, shape, nbc_recv_block(shape, 0));
-    struct nbc_window in = {0}, out[MAX_PIPELINE_CHILDREN] = {0};
-    for (int64_t first = 0, end; first < bytes; first = end) {
-        end = bytes - first > segment ? first + segment : bytes;
+    for (int g = 0; g < nsegments; g++) {
+        int64_t first = g * segment, end = g + 1 < nsegments ? first + segment : bytes;
         struct nbc_ref piece = nbc_byte_range(data.raw, first, end - first);
+        struct pipe *pipe = &pipes[g % npipes];
+        const struct place *at = &pipe->at;
         nbc_id there;
-        if (at.parent < 0) {
+        if (at->parent < 0) {
             there = nbc_bytes_pack(s, &data, end);
         } else {
-            there = nbc_recv(s, piece, at.parent, NBC_NONE);
-            nbc_window_add(s, &in, there);
+            there = nbc_recv(s, piece, at->parent, NBC_NONE);
+            nbc_window_add(s, &pipe->in, there);
         }
-        for (int i = 0; i < at.nchild; i++)
-            nbc_window_add(s, &out[i], nbc_send(s, piece, at.child[i], there));
-        if (at.parent >= 0)
+        for (int i = 0; i < at->nchild; i++)
+            nbc_window_add(s, &pipe->out[i], nbc_send(s, piece, at->child[i], there));
+        if (at->parent >= 0)
             nbc_bytes_unpack(s, &data, end, there);
     }
     return nbc_sched_finish(s);
@@ -128,7 +136,8 @@ struct nbc_sched *nbc_bcast_chain(const struct nbc_shape *shape)
     int me = nbc_relative(shape->rank, root, size);
     int next = nbc_absolute((me + 1) % size, root, size);
     int parent = me ? nbc_absolute(me - 1, root, size) : -1;
-    return pipelined(shape, (struct place){parent, me + 1 < size, &next}, size - 1);
+    struct pipe pipe = {.at = {parent, me + 1 < size, &next}};
+    return pipelined(shape, &pipe, 1, size - 1);
 }
 
 /* Pipelined binary tree: as the chain, but rank r (counted from the root) feeds 2r + 1 and 2r + 2.
@@ -147,7 +156,33 @@ struct nbc_sched *nbc_bcast_binary_tree(const struct nbc_shape *shape)
     for (int64_t c = 2 * me + 1; c <= 2 * me + 2 && c < size; c++)
         child[nchild++] = nbc_absolute((int)c, root, size);
     int parent = me ? nbc_absolute((int)(me - 1) / 2, root, size) : -1;
-    return pipelined(shape, (struct place){parent, nchild, child}, nbc_log2_ceil(size + 1) - 1);
+    struct pipe pipe = {.at = {parent, nchild, child}};
+    return pipelined(shape, &pipe, 1, nbc_log2_ceil(size + 1) - 1);
+}
+
+/* Two trees (nbc_two_tree) on the ranks beside the root: every other segment goes down the first
+ * one, the rest down the second one. A rank that has children in one has none in the other, so that
+ * it sends no more than it receives.
+ *
+ *   first    0 → 2    2 → 1, 3
+ *   second   0 → 3    3 → 2, 1
+ *
+ * Cost: (2 log₂P + n/b) (α + bβ). For large vectors on many ranks. Sanders, Speck, Träff,
+ * "Two-tree algorithms for full bandwidth broadcast, reduction and scan", 2009. */
+struct nbc_sched *nbc_bcast_two_tree(const struct nbc_shape *shape)
+{
+    int root = shape->root, size = shape->size, me = nbc_relative(shape->rank, root, size);
+    struct nbc_branch branch[NBC_TREES];
+    struct pipe pipes[NBC_TREES] = {{.at = {.parent = -1}}, {.at = {.parent = -1}}};
+    for (int t = 0; t < NBC_TREES && size > 1; t++) {
+        struct nbc_branch *b = &branch[t];
+        *b = nbc_two_tree_below(me, size, t);
+        for (int i = 0; i < b->nchild; i++)
+            b->child[i] = nbc_absolute(b->child[i], root, size);
+        int parent = me > 0 ? nbc_absolute(b->parent, root, size) : -1;
+        pipes[t].at = (struct place){parent, b->nchild, b->child};
+    }
+    return pipelined(shape, pipes, NBC_TREES, 2 * nbc_log2_ceil(size));
 }
 
 /* What the two scatter + allgather broadcasts share. The vector is cut into P nearly equal chunks

@@ -224,7 +224,7 @@ struct nbc_sched *nbc_reduce_chain(const struct nbc_shape *shape)
 {
     struct nbc_ref input = nbc_send_block(shape, 0);
     struct links l = link_up(shape);
-    int pieces = nbc_chain_pieces(shape, input);
+    int pieces = nbc_pipeline_pieces(shape, input, shape->size - 2);
     struct nbc_sched *s = nbc_sched_new(shape, 4 * pieces);
     if (!s || nbc_ref_bytes(shape, input) == 0)
         return nbc_sched_finish(s);
@@ -243,6 +243,45 @@ struct nbc_sched *nbc_reduce_chain(const struct nbc_shape *shape)
         nbc_id sent = deliver(&c, l.parent);
         if (sent != NBC_NONE)
             nbc_window_add(s, &out, sent);
+    }
+    return nbc_sched_finish(s);
+}
+
+/* Two trees (nbc_two_tree) on the ranks beside the root: every other piece goes up the first one,
+ * the rest up the second one. A rank that has children in one has none in the other, so that it
+ * receives no more than it sends.
+ *
+ *   first    2 ← 1, 3    0 ← 2
+ *   second   3 ← 2, 1    0 ← 3
+ *
+ * Cost, S pieces: (2 log₂P + S) (α + (n/S)(β + γ)), commutative operations. Temporary: 8 pieces.
+ * For large vectors on many ranks. Sanders, Speck, Träff, "Two-tree algorithms for full bandwidth
+ * broadcast, reduction and scan", 2009. */
+struct nbc_sched *nbc_reduce_two_tree(const struct nbc_shape *shape)
+{
+    int root = shape->root, size = shape->size, me = nbc_relative(shape->rank, root, size);
+    struct nbc_ref input = nbc_send_block(shape, 0);
+    int pieces = nbc_pipeline_pieces(shape, input, 2 * nbc_log2_ceil(size));
+    struct nbc_sched *s = nbc_sched_new(shape, 4 * pieces);
+    if (!s || nbc_ref_bytes(shape, input) == 0)
+        return nbc_sched_finish(s);
+    struct nbc_room room =
+        nbc_room_new(shape, nbc_ref_split(shape, input, pieces, 0), 2LL * pieces, NBC_ROOM_LIMIT);
+    struct nbc_window in[NBC_TREES][2] = {0}, out[NBC_TREES] = {0};
+    for (int g = 0; g < pieces; g++) {
+        int t = g % NBC_TREES;
+        struct nbc_branch at = nbc_two_tree_below(me, size, t);
+        struct climb c = {s, shape, &room, nbc_acc_input(shape), nbc_recv_block(shape, 0)};
+        c.acc.at = nbc_ref_split(shape, input, pieces, g);
+        if (here(shape))
+            c.result = nbc_ref_split(shape, c.result, pieces, g);
+        for (int i = 0; i < at.nchild; i++) {
+            int child = nbc_absolute(at.child[i], root, size);
+            nbc_window_add(s, &in[t][i], combine(&c, child, false, i == 0));
+        }
+        nbc_id sent = deliver(&c, me > 0 ? nbc_absolute(at.parent, root, size) : -1);
+        if (sent != NBC_NONE)
+            nbc_window_add(s, &out[t], sent);
     }
     return nbc_sched_finish(s);
 }

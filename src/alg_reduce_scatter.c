@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "bytes.h"
+#include "circle.h"
 #include "reduction.h"
 #include "select.h"
 
@@ -96,6 +97,39 @@ static void keep(const struct blocks *b, struct nbc_ref from, nbc_id ready, nbc_
 static nbc_id also(const struct blocks *b, nbc_id all, nbc_id sent)
 {
     return b->shape->in_place ? nbc_join(b->s, all, sent) : NBC_NONE;
+}
+
+static int64_t circle_part(const void *layout, int part)
+{
+    return first_of(layout, part);
+}
+
+static void emit_circulant(struct blocks *b)
+{
+    struct nbc_circle circle = {.shape = b->shape,
+                                .first = circle_part,
+                                .layout = b,
+                                .input = b->input,
+                                .home = nbc_temp_like(b->s, b->input)};
+    nbc_id ready = nbc_circle_reduce(b->s, &circle);
+    keep(b, blocks_at(b, circle.home, b->shape->rank, 1), ready, circle.sent[0]);
+}
+
+/* Circulant: ⌈log₂P⌉ rounds on any number of ranks. A rank counts the blocks from its own, r; as
+ * long as s of them are left, those from h = ⌈s/2⌉ on go to rank r + h, which adds them to its own
+ * first ones.
+ *
+ *   rank     0            1            2            3
+ *   s = 4    CD → 2       DA → 3       AB → 0       BC → 1
+ *   s = 2    B → 1        C → 2        D → 3        A → 0
+ *
+ * Cost: ⌈log₂P⌉ α + (P − 1)/P (nβ + nγ), any P, commutative operations; blocks that go over the
+ * last one to the first are two messages. Temporary: one and a half vectors. For medium vectors on
+ * ranks that are no power of two. Träff, "Optimal, non-pipelined reduce-scatter and allreduce
+ * algorithms", 2024. */
+struct nbc_sched *nbc_reduce_scatter_circulant(const struct nbc_shape *shape)
+{
+    return build(shape, 6 * nbc_log2_ceil(shape->size) + 4, emit_circulant);
 }
 
 static void emit_pairwise(struct blocks *b)

@@ -231,7 +231,7 @@ static void exscan_piece(struct chain *c, struct nbc_acc *acc, struct nbc_ref re
 struct nbc_sched *nbc_scan_chain(const struct nbc_shape *shape)
 {
     struct nbc_ref input = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
-    int pieces = nbc_chain_pieces(shape, input);
+    int pieces = nbc_pipeline_pieces(shape, input, shape->size - 2);
     struct chain c = {.s = nbc_sched_new(shape, 4 * pieces), .shape = shape};
     if (!c.s || nbc_ref_bytes(shape, input) == 0)
         return nbc_sched_finish(c.s);

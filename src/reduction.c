@@ -201,10 +201,9 @@ int nbc_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int64_t cou
 /* Bytes that are sent and reduced in the time that one more message costs. */
 enum { MESSAGE_BYTES = 20 * 1024 };
 
-int nbc_chain_pieces(const struct nbc_shape *shape, struct nbc_ref vector)
+int nbc_pipeline_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int hops)
 {
     int64_t bytes = nbc_ref_bytes(shape, vector), segment = SEGMENT;
-    int64_t hops = shape->size - 2;
     if (shape->segment > 0)
         return nbc_pieces(shape, vector, vector.count);
     while (hops > 0 && segment > 4096 && segment * segment > bytes / hops * MESSAGE_BYTES)

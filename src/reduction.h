@@ -101,9 +101,9 @@ void nbc_reduce_from_all(struct nbc_sched *s, const struct nbc_shape *shape, str
  * least 1. Where the shape does not say how long they are, they are as long as the caches like. */
 int nbc_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int64_t count);
 
-/* The same for a chain through all ranks. With S pieces of n bytes it takes (P − 2 + S) times the
- * cost m + n/S of one, which is least where the length n/S of a piece is √(nm/(P − 2)). */
-int nbc_chain_pieces(const struct nbc_shape *shape, struct nbc_ref vector);
+/* The same for a pipeline `hops` messages long. With S pieces of n bytes it takes (hops + S) times
+ * the cost m + n/S of one, which is least where the length n/S of a piece is √(nm/hops). */
+int nbc_pipeline_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int hops);
 
 /* The exchange in rounds behind recursive doubling and multiplying: virtual ranks are numbers whose
  * digit t counts to radix[t]; in round t those that differ only in it all exchange what they have,

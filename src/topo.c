@@ -27,6 +27,55 @@ void nbc_knomial(int rank, int size, int k, struct nbc_knomial *tree)
             tree->child[tree->nchild++] = (int)(rank + digit * weight);
 }
 
+/* The number of a node of the second tree in the first, or back. */
+static int other_tree(int node, int size, bool back)
+{
+    if (size % 2 == 0)
+        return size + 1 - node;
+    return back ? node % size + 1 : (node + size - 2) % size + 1;
+}
+
+/* A node whose lowest bit is b has the children node ± b/2. Where the upper one is larger than
+ * size, the one that heads what there is of its subtree takes its place. */
+static struct nbc_branch in_order(int node, int size)
+{
+    struct nbc_branch at = {0};
+    int bit = node & -node;
+    if (node != nbc_pow2_floor(size)) {
+        at.parent = node;
+        for (int b = bit; at.parent == node || at.parent > size; b *= 2)
+            at.parent = (at.parent ^ b) | 2 * b;
+    }
+    if (bit > 1)
+        at.child[at.nchild++] = node - bit / 2;
+    for (int b = bit / 2; b >= 1; b /= 2)
+        if (node + b <= size) {
+            at.child[at.nchild++] = node + b;
+            break;
+        }
+    return at;
+}
+
+struct nbc_branch nbc_two_tree(int node, int size, int tree)
+{
+    if (tree == 0)
+        return in_order(node, size);
+    struct nbc_branch at = in_order(other_tree(node, size, false), size);
+    if (at.parent)
+        at.parent = other_tree(at.parent, size, true);
+    for (int i = 0; i < at.nchild; i++)
+        at.child[i] = other_tree(at.child[i], size, true);
+    return at;
+}
+
+struct nbc_branch nbc_two_tree_below(int rank, int size, int tree)
+{
+    if (rank > 0)
+        return nbc_two_tree(rank, size - 1, tree);
+    int head = size > 1 ? nbc_pow2_floor(size - 1) : 0;
+    return (struct nbc_branch){-1, size > 1, {tree == 0 ? head : other_tree(head, size - 1, true)}};
+}
+
 struct nbc_fold nbc_fold_onto(int rank, int size, int onto, int keep)
 {
     struct nbc_fold f = {.onto = onto, .rest = size - onto, .partner = -1, .keep = keep};

@@ -47,6 +47,28 @@ void nbc_knomial(int rank, int size, int k, struct nbc_knomial *tree);
 /* Ranks in the subtree of a rank, for asking about another one than oneself. */
 int nbc_knomial_subtree(int rank, int size, int k);
 
+/* Two binary trees on the nodes 1 … size, none of which has children in both: so a rank that sends
+ * half of its data down each sends as much as it receives. The first one is in order: the parent of
+ * an odd number is even. The second one is the same for the nodes counted from the other end, or,
+ * where size is odd, from the next one.
+ *
+ *   size 5:  4 → 2, 5   2 → 1, 3        2 → 4, 1   4 → 5, 3
+ *
+ * Sanders, Speck, Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan",
+ * 2009. */
+enum { NBC_TREES = 2 };
+
+struct nbc_branch {
+    int parent; /* 0 at the root */
+    int nchild;
+    int child[2];
+};
+
+struct nbc_branch nbc_two_tree(int node, int size, int tree);
+
+/* The same on the ranks 1 … size − 1, and rank 0 above both. */
+struct nbc_branch nbc_two_tree_below(int rank, int size, int tree);
+
 /* Folding size ranks onto fewer, for algorithms that want a power of two (or another number that
  * divides well). The first 2·rest ranks form pairs (0,1), (2,3), …: the even one hands its data to
  * the odd one and waits, or, where it is `keep` (a root), the odd one to the even. Those left get

@@ -375,6 +375,18 @@ static int64_t binary_tree_most(const struct at *a)
     return (a->P > 2 ? 2 : a->P - 1) * a->n;
 }
 
+static int64_t two_tree_rounds(const struct at *a)
+{
+    return a->segment && a->P > 1 ? 2 * log2P(a) + pieces(a) : UNKNOWN;
+}
+
+/* Half of the pieces twice; what is not cut goes along one tree alone. */
+static int64_t two_tree_most(const struct at *a)
+{
+    bool cut = a->segment && a->n > a->segment;
+    return cut ? a->n + a->segment : binary_tree_most(a);
+}
+
 /* scatter and allgather */
 static int64_t log2P_and_P_1(const struct at *a)
 {
@@ -566,6 +578,24 @@ static int64_t two_rounds(const struct at *a)
 static int64_t ring_rounds(const struct at *a)
 {
     return a->P > 1 ? 2 * (a->P - 1) * part_pieces(a) : 0;
+}
+
+/* One a rank and round, and one more where what it sends goes over the last part: in a round that
+ * sends m parts that is so for m − 1 ranks. */
+static int64_t circle_messages(const struct at *a)
+{
+    return a->P * log2P(a) + a->P - 1 - log2P(a);
+}
+
+/* … and the two pieces of such a message are posted one after the other. */
+static int64_t twice_circle_rounds(const struct at *a)
+{
+    return 4 * log2P(a);
+}
+
+static int64_t twice_circle_messages(const struct at *a)
+{
+    return 2 * circle_messages(a);
 }
 
 /* reduce_scatter; n: the whole vector */
@@ -962,6 +992,7 @@ static const struct row {
     {nbc_bcast_chain, ALWAYS, bcast_chain_rounds, bcast_chain_messages, P_1_n, once_n},
     {nbc_bcast_binary_tree, BOUND, binary_tree_rounds, bcast_chain_messages, P_1_n,
      binary_tree_most},
+    {nbc_bcast_two_tree, BOUND, two_tree_rounds, bcast_chain_messages, P_1_n, two_tree_most},
     {nbc_bcast_scatter_allgather, BOUND, log2P_and_P_1, scatter_allgather_messages, P_1_n,
      twice_P_1_by_P_n},
     {nbc_bcast_scatter_doubling, BOUND, twice_log2P, P_log2P, P_1_n, twice_P_1_by_P_n},
@@ -1001,6 +1032,7 @@ static const struct row {
     {nbc_reduce_knomial4, POWERS_OF_4, log4P, P_1, P_1_n, children4_n},
     {nbc_reduce_linear, ALWAYS, in_room, P_1, P_1_n, P_1_n},
     {nbc_reduce_chain, ALWAYS, own_chain_rounds, own_chain_messages, P_1_n, once_n},
+    {nbc_reduce_two_tree, BOUND, two_tree_rounds, own_chain_messages, P_1_n, two_tree_most},
     {nbc_reduce_rabenseifner, POWERS_OF_2, reduce_rabenseifner_rounds, reduce_rabenseifner_messages,
      reduce_rabenseifner_bytes, reduce_rabenseifner_most},
     {nbc_reduce_nodes, BOUND, nodes_rounds, tree_nodes_messages, tree_nodes_bytes, twice_P_1_n},
@@ -1015,6 +1047,8 @@ static const struct row {
      allreduce_rabenseifner_messages, allreduce_rabenseifner_bytes, reduce_rabenseifner_most},
     {nbc_allreduce_two_rounds, ALWAYS, two_rounds, twice_PP_1_pieces, twice_P_1_n,
      twice_P_1_by_P_n},
+    {nbc_allreduce_circulant, BOUND, twice_circle_rounds, twice_circle_messages, twice_P_1_n,
+     twice_P_1_by_P_n},
     {nbc_allreduce_ring, BOUND, ring_rounds, twice_PP_1_pieces, twice_P_1_n, twice_P_1_by_P_n},
     {nbc_allreduce_nodes, BOUND, twice_nodes_rounds, barrier_nodes_messages, allreduce_nodes_bytes,
      twice_P_1_n},
@@ -1027,6 +1061,7 @@ static const struct row {
     {nbc_reduce_scatter_pairwise, ALWAYS, in_windows, PP_1, P_1_n, P_1_by_P_n},
     {nbc_reduce_scatter_recursive_halving, POWERS_OF_2, folded_rounds, folded_messages,
      halving_bytes, halving_most},
+    {nbc_reduce_scatter_circulant, BOUND, twice_log2P, circle_messages, P_1_n, P_1_by_P_n},
     {nbc_reduce_scatter_recursive_doubling, POWERS_OF_2, folded_rounds, folded_messages,
      scatter_doubling_bytes, scatter_doubling_most},
     {nbc_reduce_scatter_butterfly, POWERS_OF_2, butterfly_rounds, butterfly_messages,

@@ -115,6 +115,52 @@ START_TEST(knomial_of_the_largest_size)
 }
 END_TEST
 
+/* Everyone is its children's parent, one node has none, and nobody has children in both trees. */
+static void check_trees(int size)
+{
+    for (int tree = 0; tree < NBC_TREES; tree++) {
+        int children = 0;
+        for (int node = 1; node <= size; node++) {
+            struct nbc_branch at = nbc_two_tree(node, size, tree);
+            children += at.nchild;
+            for (int i = 0; i < at.nchild; i++) {
+                need(at.child[i] >= 1 && at.child[i] <= size);
+                need(nbc_two_tree(at.child[i], size, tree).parent == node);
+            }
+            if (tree > 0 && at.nchild)
+                need(nbc_two_tree(node, size, 0).nchild == 0);
+        }
+        need(children == size - 1);
+    }
+}
+
+static int depth_of(int node, int size, int tree)
+{
+    int depth = 0;
+    while ((node = nbc_two_tree(node, size, tree).parent) > 0)
+        depth++;
+    return depth;
+}
+
+START_TEST(two_trees_share_no_inner_nodes)
+{
+    for (int size = 1; size <= 130; size++) {
+        check_trees(size);
+        for (int tree = 0; tree < NBC_TREES; tree++) {
+            struct nbc_branch top = nbc_two_tree_below(0, size + 1, tree);
+            need(top.parent == -1 && top.nchild == 1);
+            need(nbc_two_tree_below(top.child[0], size + 1, tree).parent == 0);
+            for (int node = 1; node <= size; node++)
+                need(depth_of(node, size, tree) <= nbc_log2_ceil(size + 1) - 1);
+        }
+    }
+    need(nbc_two_tree_below(0, 1, 0).nchild == 0);
+    for (int tree = 0; tree < NBC_TREES; tree++)
+        for (int node = INT_MAX - 4; node < INT_MAX; node++)
+            need(depth_of(node, INT_MAX - 1, tree) <= 30);
+}
+END_TEST
+
 static void check_fold(int size, int onto, int keep)
 {
     int next = 0;
@@ -163,6 +209,7 @@ int main(void)
     tcase_add_loop_test(tc, knomial_is_a_tree_of_contiguous_subtrees, 0, NRADIXES);
     tcase_add_loop_test(tc, knomial_depth_is_logarithmic, 0, NRADIXES);
     tcase_add_test(tc, knomial_of_the_largest_size);
+    tcase_add_test(tc, two_trees_share_no_inner_nodes);
     tcase_add_test(tc, folds_are_one_to_one_and_keep_order);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
