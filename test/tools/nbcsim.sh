@@ -39,6 +39,16 @@ shows "the chosen one is marked" '^\* ' $sim -n 8 -b 8 allreduce
 shows "a large run of one rank for all" 'ring ' $sim -n 65536 -b 64K allgather:ring
 shows "JSON" '"name": "ring", "chosen": (true|false), "seconds": ' $sim -n 8 --json allgather
 shows "regret" '^[0-9]+ calls, [0-9]+ judged' $sim -n 2..16 -b 8,64K --regret bcast
+shows "an estimate of what is too large" 'chain +about [0-9]' \
+    $sim -n 16..1024 -b 1M --limit 40K --estimate bcast:chain
+$sim --rules --limit 20K -n 2..32,3..24 -b 8..512K:8 barrier bcast allgather >"$scratch/rules"
+result $? "--rules"
+shows "rules from a file decide" ': 0 more than 10% worse' \
+    $sim --tuning "$scratch/rules" --limit 20K -n 2..32,3..24 -b 8..512K:8 --regret bcast
+grep -q '^allgather .* pow2$' "$scratch/rules"
+result $? "they tell powers of two from others"
+echo 'bcast 2 8 ring' >"$scratch/bad"
+refuses "rules that are none" 'bad:1: bcast has no algorithm ring' $sim --tuning "$scratch/bad" bcast
 shows "the critical path" 'waited' $sim -n 8 --path bcast
 shows "nodes" '^. nodes +[0-9]' $sim -n 16 --ppn 4 bcast
 shows "the cost of building" 'binomial ' $sim --build-cost -n 1024 bcast:binomial

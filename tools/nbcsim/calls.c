@@ -98,11 +98,12 @@ void arguments_shape(const struct arguments *a, int rank, struct own *own)
                                     .segment = a->call.segment};
 }
 
-const struct nbc_alg *call_choice(const struct arguments *a, int64_t *segment)
+const struct nbc_alg *call_choice(const struct arguments *a, const struct nbc_rules *rules,
+                                  int64_t *segment)
 {
     struct own own;
     arguments_shape(a, 0, &own);
-    return nbc_select(&own.shape, NULL, &nbc_default_rules, segment);
+    return nbc_select(&own.shape, NULL, rules, segment);
 }
 
 /* --- programs
@@ -184,7 +185,7 @@ static bool add_rank(struct program *p, const struct arguments *a, const struct 
 /* Operations of all ranks: the root's, and those of others as some have them in the mean. */
 static int64_t guess_ops(const struct arguments *a, const struct nbc_alg *alg)
 {
-    enum { SAMPLE = 32 };
+    enum { SAMPLE = 8 };
     int64_t size = a->call.size, sum = 0, roots = 0;
     for (int i = 0; i <= SAMPLE; i++) {
         struct own own;

@@ -39,7 +39,8 @@ struct own {
 void arguments_shape(const struct arguments *a, int rank, struct own *own);
 
 /* The algorithm that the rules choose, and its segment. */
-const struct nbc_alg *call_choice(const struct arguments *a, int64_t *segment);
+const struct nbc_alg *call_choice(const struct arguments *a, const struct nbc_rules *rules,
+                                  int64_t *segment);
 
 /* What a call by an algorithm may come to. */
 struct limits {

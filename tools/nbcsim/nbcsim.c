@@ -7,10 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "advice.h"
 #include "buildcost.h"
+#include "cells.h"
 #include "goal.h"
-#include "list.h"
-#include "report.h"
+#include "rules.h"
 
 struct options {
     struct network net;
@@ -19,7 +20,8 @@ struct options {
     int64_t segment;
     struct limits limits;
     const struct format *format;
-    bool path, build_cost;
+    const struct nbc_rules *rules;
+    bool path, build_cost, advice, estimate;
     const char *goal, *plot;
     FILE *data; /* what is plotted */
 };
@@ -38,6 +40,9 @@ static const char usage[] =
     "      --json            machine readable\n"
     "      --plot FILE       a picture (.png, .svg or .pdf), by gnuplot\n"
     "      --regret          only calls for which the rules choose badly, and a summary\n"
+    "      --tuning FILE     rules before the built-in ones, as for NBCSHIM_TUNING\n"
+    "      --rules           rules for this network, as for NBCSHIM_TUNING\n"
+    "      --estimate        guess the time of what is left out from fewer ranks\n"
     "      --goal FILE       the schedules of one call as input for LogGOPSim\n"
     "      --build-cost      what building and starting a schedule costs in this process\n"
     "      --limit N         leave out what takes more operations than that, over all ranks\n"
@@ -45,23 +50,6 @@ static const char usage[] =
 
 /* --- one call
  * -----------------------------------------------------------------------------------*/
-
-static bool simulate(const struct options *o, const struct arguments *a, struct entry *e)
-{
-    const char *wrong;
-    struct program *p = call_program(a, e->alg, &o->limits, &wrong);
-    if (p)
-        wrong = program_run(p, &o->net, o->path, &e->result);
-    program_free(p);
-    if (!wrong)
-        return true;
-    if (wrong != call_too_large) {
-        fprintf(stderr, "nbcsim: %s:%s, %d ranks: %s\n", nbc_coll_name(a->call.coll), e->alg->name,
-                a->call.size, wrong);
-        exit(1);
-    }
-    return false;
-}
 
 static struct call make_call(const struct options *o, enum nbc_coll coll, int size, int64_t bytes)
 {
@@ -79,32 +67,6 @@ static void no_memory(void)
     exit(1);
 }
 
-/* A call by all its algorithms, or by one. `least`: per row, times on fewer ranks. */
-static void run_cell(const struct options *o, const struct call *call, const struct nbc_alg *only,
-                     double *least, struct cell *cell)
-{
-    struct arguments a;
-    struct own own;
-    int64_t segment;
-    if (!arguments_make(&a, call))
-        no_memory();
-    arguments_shape(&a, 0, &own);
-    const struct nbc_alg *chosen = call_choice(&a, &segment);
-    *cell = (struct cell){.call = *call, .bounds = call_bounds(call, &o->net)};
-    for (int i = 0; i < nbc_nalgs && cell->n < MOST_ALGS; i++) {
-        const struct nbc_alg *alg = &nbc_algs[i];
-        if (alg->coll != call->coll || (only && alg != only) || !nbc_alg_applies(alg, &own.shape))
-            continue;
-        struct entry *e = &cell->entry[cell->n++];
-        *e = (struct entry){.alg = alg, .chosen = alg == chosen, .least = least[i]};
-        a.call.segment = alg == chosen && !call->segment ? segment : call->segment;
-        e->simulated = simulate(o, &a, e);
-        if (e->simulated)
-            least[i] = e->result.time;
-    }
-    arguments_free(&a);
-}
-
 static void write_goal(const struct options *o, const struct call *call, const struct nbc_alg *alg)
 {
     struct arguments a;
@@ -118,7 +80,7 @@ static void write_goal(const struct options *o, const struct call *call, const s
     if (!arguments_make(&a, call))
         no_memory();
     if (!alg)
-        alg = call_choice(&a, &a.call.segment);
+        alg = call_choice(&a, o->rules, &a.call.segment);
     struct program *p = call_program(&a, alg, &every, &wrong);
     if (!p) {
         fprintf(stderr, "nbcsim: %s\n", wrong);
@@ -141,27 +103,64 @@ static void show_progress(const struct call *call)
                 call->size, call->bytes);
 }
 
+static struct runner make_runner(const struct options *o)
+{
+    struct runner r = {.net = &o->net,
+                       .rules = o->rules,
+                       .limits = o->limits,
+                       .path = o->path,
+                       .estimate = o->estimate};
+    if (!runner_begin(&r))
+        no_memory();
+    return r;
+}
+
+static void must(const char *wrong, const struct call *call)
+{
+    if (!wrong)
+        return;
+    fprintf(stderr, "nbcsim: %s on %d ranks: %s\n", nbc_coll_name(call->coll), call->size, wrong);
+    exit(1);
+}
+
 /* Ranks ascend innermost, so that what becomes too large was measured before. */
 static void run_collective(const struct options *o, enum nbc_coll coll, const struct nbc_alg *only,
                            struct report *report)
 {
-    double *least = malloc((size_t)nbc_nalgs * sizeof *least);
-    if (!least)
-        no_memory();
+    struct runner runner = make_runner(o);
     for (int b = 0; b < (coll == NBC_BARRIER ? 1 : o->bytes.n); b++) {
-        for (int i = 0; i < nbc_nalgs; i++)
-            least[i] = 0;
+        runner_forget(&runner);
         for (int i = 0; i < o->ranks.n; i++) {
             struct cell cell;
             struct call call = make_call(o, coll, (int)o->ranks.at[i], o->bytes.at[b]);
             show_progress(&call);
-            run_cell(o, &call, only, least, &cell);
+            must(runner_cell(&runner, &call, only, &cell), &call);
             if (cell.n > 0)
                 o->format->cell(report, &cell);
             fflush(report->out);
         }
     }
-    free(least);
+    runner_end(&runner);
+}
+
+/* The same cells, for rules to be made of. */
+static void run_advice(const struct options *o, enum nbc_coll coll)
+{
+    struct runner runner = make_runner(o);
+    struct advice *advice = advice_new(coll, &o->ranks, &o->bytes);
+    if (!advice)
+        no_memory();
+    for (int b = 0; b < (coll == NBC_BARRIER ? 1 : o->bytes.n); b++) {
+        runner_forget(&runner);
+        for (int i = 0; i < o->ranks.n; i++) {
+            struct call call = make_call(o, coll, (int)o->ranks.at[i], o->bytes.at[b]);
+            show_progress(&call);
+            must(runner_cell(&runner, &call, NULL, advice_cell(advice, i, b)), &call);
+        }
+    }
+    advice_print(advice, stdout);
+    advice_free(advice);
+    runner_end(&runner);
 }
 
 static void run_build_cost(const struct options *o, enum nbc_coll coll, const struct nbc_alg *only)
@@ -215,6 +214,8 @@ static void run_all(const struct options *o, struct report *report, int n, char 
                 make_call(o, (enum nbc_coll)coll, (int)o->ranks.at[0], o->bytes.at[0]);
             if (o->goal)
                 write_goal(o, &call, only);
+            else if (o->advice)
+                run_advice(o, (enum nbc_coll)coll);
             else if (o->build_cost)
                 run_build_cost(o, (enum nbc_coll)coll, only);
             else
@@ -292,6 +293,9 @@ enum {
     OPT_JSON,
     OPT_PLOT,
     OPT_REGRET,
+    OPT_TUNING,
+    OPT_RULES,
+    OPT_ESTIMATE,
     OPT_GOAL,
     OPT_BUILD_COST,
     OPT_LIMIT,
@@ -316,6 +320,9 @@ static const struct option long_options[] = {
     {"json", no_argument, NULL, OPT_JSON},
     {"plot", required_argument, NULL, OPT_PLOT},
     {"regret", no_argument, NULL, OPT_REGRET},
+    {"tuning", required_argument, NULL, OPT_TUNING},
+    {"rules", no_argument, NULL, OPT_RULES},
+    {"estimate", no_argument, NULL, OPT_ESTIMATE},
     {"goal", required_argument, NULL, OPT_GOAL},
     {"build-cost", no_argument, NULL, OPT_BUILD_COST},
     {"limit", required_argument, NULL, OPT_LIMIT},
@@ -339,6 +346,24 @@ static bool set_key(struct network *net, const char *key, const char *value)
     char line[128];
     snprintf(line, sizeof line, "%s=%s", key, value);
     return network_set(net, line);
+}
+
+static bool read_rules(struct options *o, const char *path)
+{
+    struct nbc_rules_error error;
+    char *text = NULL;
+    size_t room = 0;
+    FILE *in = fopen(path, "r");
+    bool good = in && getdelim(&text, &room, '\0', in) >= 0;
+    if (in)
+        fclose(in);
+    o->rules = good ? nbc_rules_parse(text, &nbc_default_rules, &error) : NULL;
+    free(text);
+    if (!good)
+        perror(path);
+    else if (!o->rules)
+        fprintf(stderr, "%s:%d: %s\n", path, error.line, error.what);
+    return o->rules;
 }
 
 static bool take_option(struct options *o, int option, const char *value)
@@ -378,6 +403,14 @@ static bool take_option(struct options *o, int option, const char *value)
         return true;
     case OPT_REGRET:
         o->format = &format_regret;
+        return true;
+    case OPT_TUNING:
+        return read_rules(o, value);
+    case OPT_RULES:
+        o->advice = o->estimate = true;
+        return true;
+    case OPT_ESTIMATE:
+        o->estimate = true;
         return true;
     case OPT_PLOT:
         o->format = &format_plot;
@@ -440,17 +473,21 @@ static const char *contradiction(const struct options *o, int nwhat)
     return NULL;
 }
 
+/* For what rules are made of: powers of two, and others. */
+#define RULE_RANKS "2..64,256..65536:4,3..48,96..24576:4"
+
 int main(int argc, char **argv)
 {
-    struct options o = {.format = &format_table, .limits = {.ops = 50000000}};
+    struct options o = {
+        .format = &format_table, .rules = &nbc_default_rules, .limits = {.ops = 50000000}};
     network_read(&o.net, "infiniband");
     int status = read_options(&o, argc, argv);
     if (status)
         return status - 1;
     if (o.ranks.n == 0)
-        list_read(&o.ranks, o.build_cost ? "1048576" : "64");
+        list_read(&o.ranks, o.build_cost ? "1048576" : o.advice ? RULE_RANKS : "64");
     if (o.bytes.n == 0)
-        list_read(&o.bytes, "8");
+        list_read(&o.bytes, o.advice ? "8..64M:8,64M" : "8");
     list_sort(&o.ranks);
     list_sort(&o.bytes);
     const char *wrong = contradiction(&o, argc - optind);
@@ -461,7 +498,7 @@ int main(int argc, char **argv)
         return 1;
     }
     struct report report = {.out = o.data ? o.data : stdout, .net = &o.net, .path = o.path};
-    bool reports = !o.goal && !o.build_cost;
+    bool reports = !o.goal && !o.build_cost && !o.advice;
     if (o.build_cost)
         buildcost_head(stdout);
     if (reports)

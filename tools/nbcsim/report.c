@@ -10,7 +10,7 @@ double cell_best(const struct cell *cell)
     double best = 0;
     for (int i = 0; i < cell->n; i++) {
         const struct entry *e = &cell->entry[i];
-        if (e->simulated && (best == 0 || e->result.time < best))
+        if (e->result.time > 0 && (best == 0 || e->result.time < best))
             best = e->result.time;
     }
     return best;
@@ -21,7 +21,7 @@ const struct nbc_alg *cell_best_alg(const struct cell *cell)
     const struct entry *best = NULL;
     for (int i = 0; i < cell->n; i++) {
         const struct entry *e = &cell->entry[i];
-        if (e->simulated && (!best || e->result.time < best->result.time))
+        if (e->result.time > 0 && (!best || e->result.time < best->result.time))
             best = e;
     }
     return best ? best->alg : NULL;
@@ -30,7 +30,7 @@ const struct nbc_alg *cell_best_alg(const struct cell *cell)
 double cell_chosen(const struct cell *cell)
 {
     for (int i = 0; i < cell->n; i++)
-        if (cell->entry[i].chosen && cell->entry[i].simulated)
+        if (cell->entry[i].chosen)
             return cell->entry[i].result.time;
     return 0;
 }
@@ -41,7 +41,7 @@ double cell_regret(const struct cell *cell)
     if (chosen == 0)
         return -1;
     for (int i = 0; i < cell->n; i++)
-        if (!cell->entry[i].simulated && cell->entry[i].least < best)
+        if (cell->entry[i].result.time == 0 && cell->entry[i].least < best)
             return -1; /* it might be better */
     return best > 0 ? chosen / best - 1 : 0;
 }
@@ -71,7 +71,12 @@ static void table_row(struct report *r, const struct cell *cell, const struct en
     double bound = bounds_most(&cell->bounds);
     fprintf(r->out, "%c %-23s", e->chosen ? '*' : ' ', e->alg->name);
     if (!e->simulated) {
-        fprintf(r->out, e->least > 0 ? " more than %.2f us\n" : " too large\n", e->least * 1e6);
+        bool estimate = x->time > 0;
+        fprintf(r->out,
+                estimate       ? " about %.2f us\n"
+                : e->least > 0 ? " more than %.2f us\n"
+                               : " too large\n",
+                (estimate ? x->time : e->least) * 1e6);
         return;
     }
     fprintf(r->out, " %12.2f %7.2f %7.2f %12" PRId64 " %15" PRId64 " %12" PRId64 " %12" PRId64,
@@ -125,7 +130,10 @@ static void json_entry(struct report *r, const struct entry *e, bool first)
     fprintf(r->out, "%s\n    {\"name\": \"%s\", \"chosen\": %s", first ? "" : ",", e->alg->name,
             e->chosen ? "true" : "false");
     if (!e->simulated) {
-        fprintf(r->out, ", \"more_than\": %.9g}", e->least);
+        fprintf(r->out, ", \"more_than\": %.9g", e->least);
+        if (x->time > 0)
+            fprintf(r->out, ", \"estimate\": %.9g", x->time);
+        fprintf(r->out, "}");
         return;
     }
     fprintf(r->out,
@@ -178,11 +186,17 @@ static void regret_cell(struct report *r, const struct cell *cell)
     double regret = cell_regret(cell);
     const struct nbc_alg *chosen = NULL, *best = cell_best_alg(cell);
     r->cells++;
-    for (int i = 0; i < cell->n; i++)
-        if (cell->entry[i].chosen)
-            chosen = cell->entry[i].alg;
+    bool estimated = false;
+    for (int i = 0; i < cell->n; i++) {
+        const struct entry *e = &cell->entry[i];
+        if (e->chosen)
+            chosen = e->alg;
+        if (e->chosen || e->alg == best)
+            estimated |= !e->simulated;
+    }
     if (regret >= 0) {
         r->judged++;
+        r->estimated += estimated;
         r->log_sum += log1p(regret);
         r->worst = regret > r->worst ? regret : r->worst;
     } else {
@@ -197,7 +211,7 @@ static void regret_cell(struct report *r, const struct cell *cell)
             chosen ? chosen->name : "?", cell_chosen(cell) * 1e6, best ? best->name : "?",
             cell_best(cell) * 1e6);
     if (over)
-        fprintf(r->out, " %7.0f%%\n", 100 * regret);
+        fprintf(r->out, " %7.0f%%%s\n", 100 * regret, estimated ? " estimated" : "");
     else
         fprintf(r->out, " %8s\n", "?");
 }
@@ -206,9 +220,10 @@ static void regret_end(struct report *r)
 {
     fprintf(r->out,
             "%" PRId64 " calls, %" PRId64 " judged: %" PRId64 " more than %d%% worse than the best,"
-            " worst %.0f%%, mean %.1f%%; %" PRId64 " not known\n",
+            " worst %.0f%%, mean %.1f%%; %" PRId64 " estimated, %" PRId64 " not known\n",
             r->cells, r->judged, r->over, TOLERATED, 100 * r->worst,
-            r->judged ? 100 * expm1(r->log_sum / (double)r->judged) : 0.0, r->unknown);
+            r->judged ? 100 * expm1(r->log_sum / (double)r->judged) : 0.0, r->estimated,
+            r->unknown);
 }
 
 const struct format format_regret = {regret_begin, regret_cell, regret_end};

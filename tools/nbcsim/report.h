@@ -11,7 +11,8 @@ struct entry {
     const struct nbc_alg *alg;
     bool simulated;
     bool chosen;
-    struct result result;
+    struct result
+        result;   /* not simulated: its time is an estimate, or 0, and nothing else is there */
     double least; /* not simulated: its time on fewer ranks, which is less; 0: unknown */
 };
 
@@ -22,7 +23,7 @@ struct cell {
     struct entry entry[MOST_ALGS];
 };
 
-/* Time of the best algorithm; of the chosen one, or 0 where that was not simulated. */
+/* Time of the best algorithm; of the chosen one, or 0 where that is not known. */
 double cell_best(const struct cell *cell);
 double cell_chosen(const struct cell *cell);
 const struct nbc_alg *cell_best_alg(const struct cell *cell);
@@ -35,7 +36,7 @@ struct report {
     FILE *out;
     const struct network *net;
     bool path;
-    int64_t cells, judged, over, unknown; /* regret */
+    int64_t cells, judged, over, estimated, unknown; /* regret */
     double worst, log_sum;
 };
 

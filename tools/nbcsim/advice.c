@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+#include "advice.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rules.h"
+
+/* How much worse than the best an algorithm may be, to stand for several calls. */
+static const double tolerance = 0.04;
+
+struct advice {
+    enum nbc_coll coll;
+    const struct list *ranks, *bytes;
+    int nbytes;
+    struct cell *cells; /* by ranks, then bytes */
+};
+
+struct advice *advice_new(enum nbc_coll coll, const struct list *ranks, const struct list *bytes)
+{
+    struct advice *a = calloc(1, sizeof *a);
+    if (!a)
+        return NULL;
+    a->coll = coll;
+    a->ranks = ranks;
+    a->bytes = bytes;
+    a->nbytes = coll == NBC_BARRIER ? 1 : bytes->n;
+    a->cells = calloc((size_t)ranks->n * (size_t)a->nbytes, sizeof *a->cells);
+    if (a->cells)
+        return a;
+    free(a);
+    return NULL;
+}
+
+void advice_free(struct advice *a)
+{
+    if (a)
+        free(a->cells);
+    free(a);
+}
+
+struct cell *advice_cell(struct advice *a, int i, int b)
+{
+    return &a->cells[i * a->nbytes + b];
+}
+
+static const struct cell *cell_at(const struct advice *a, int i, int b)
+{
+    return &a->cells[i * a->nbytes + b];
+}
+
+/* --- columns of calls on one number of ranks: powers of two, or the others
+ * -----------------------*/
+
+struct columns {
+    const struct advice *a;
+    bool powers;
+    int n;
+    int at[LIST_MOST]; /* in the list of ranks */
+};
+
+static struct columns columns_of(const struct advice *a, bool powers)
+{
+    struct columns c = {.a = a, .powers = powers};
+    for (int i = 0; i < a->ranks->n; i++)
+        if (((a->ranks->at[i] & (a->ranks->at[i] - 1)) == 0) == powers)
+            c.at[c.n++] = i;
+    return c;
+}
+
+static int ranks_of(const struct columns *c, int i)
+{
+    return (int)c->a->ranks->at[c->at[i]];
+}
+
+/* Algorithms as a set: the k-th row of the collective is bit k. */
+typedef uint64_t algs;
+
+static const struct nbc_alg *first_row(enum nbc_coll coll)
+{
+    const struct nbc_alg *alg = nbc_algs;
+    while (alg->coll != coll)
+        alg++;
+    return alg;
+}
+
+/* By how much one is worse than the best; a lot where that is not known. */
+static double regret_of(const struct cell *cell, const struct nbc_alg *alg)
+{
+    for (int i = 0; i < cell->n; i++)
+        if (cell->entry[i].alg == alg && cell->entry[i].result.time > 0)
+            return cell->entry[i].result.time / cell_best(cell) - 1;
+    return 1e9;
+}
+
+/* Those that are good enough. */
+static algs good_ones(const struct cell *cell)
+{
+    const struct nbc_alg *first = first_row(cell->call.coll);
+    algs good = 0;
+    for (int i = 0; i < cell->n; i++)
+        if (regret_of(cell, cell->entry[i].alg) <= tolerance)
+            good |= UINT64_C(1) << (cell->entry[i].alg - first);
+    return good;
+}
+
+/* --- rules -------------------------------------------------------------------------------------*/
+
+/* Columns i … end − 1 and bytes from … to − 1. */
+struct block {
+    int i, end, from, to;
+};
+
+static double sum_of_regrets(const struct columns *c, struct block b, const struct nbc_alg *alg)
+{
+    double sum = 0;
+    for (int i = b.i; i < b.end; i++)
+        for (int k = b.from; k < b.to; k++)
+            sum += regret_of(cell_at(c->a, c->at[i], k), alg);
+    return sum;
+}
+
+/* The best for a block, of a set, of those that ask for no more than `needs`. */
+static const struct nbc_alg *best_for(const struct columns *c, struct block b, algs set,
+                                      unsigned needs)
+{
+    const struct nbc_alg *first = first_row(c->a->coll), *best = NULL;
+    double least = 0;
+    for (const struct nbc_alg *alg = first; alg < nbc_algs + nbc_nalgs && alg->coll == first->coll;
+         alg++) {
+        if (!(set >> (alg - first) & 1) || alg->needs & ~needs)
+            continue;
+        double sum = sum_of_regrets(c, b, alg);
+        if (!best || sum < least) {
+            best = alg;
+            least = sum;
+        }
+    }
+    return best;
+}
+
+/* Half-way between two, as they grow. */
+static int64_t between(int64_t x, int64_t y)
+{
+    return (int64_t)sqrt((double)x * (double)y);
+}
+
+/* From the first number to the last, whose neighbors these are; 0: none. */
+static void range(int64_t before, int64_t first, int64_t last, int64_t behind, int64_t *min,
+                  int64_t *max, bool exact)
+{
+    *min = !before ? 0 : exact ? first : between(before, first) + 1;
+    *max = !behind ? INT64_MAX : exact ? behind - 1 : between(last, behind);
+}
+
+static double time_of(const struct columns *c, int i, int b, const struct nbc_alg *alg)
+{
+    const struct cell *cell = cell_at(c->a, c->at[i], b);
+    return (1 + regret_of(cell, alg)) * cell_best(cell);
+}
+
+/* The bytes between those at b and at b + 1 where `next` becomes faster than `alg`, in the middle
+ * of the columns: in between both grow in proportion. */
+static int64_t crossing(const struct columns *c, int i, int end, int b, const struct nbc_alg *alg,
+                        const struct nbc_alg *next)
+{
+    int middle = (i + end) / 2;
+    int64_t from = c->a->bytes->at[b], to = c->a->bytes->at[b + 1];
+    double early = time_of(c, middle, b, next) - time_of(c, middle, b, alg);
+    double late = time_of(c, middle, b + 1, alg) - time_of(c, middle, b + 1, next);
+    if (early <= 0 || late <= 0 || early > 1e6 || late > 1e6)
+        return between(from, to);
+    return from + (int64_t)((double)(to - from) * early / (early + late));
+}
+
+/* For calls of the block with these bytes. */
+static void print_block(const struct columns *c, struct block b, int64_t min_bytes,
+                        int64_t max_bytes, const struct nbc_alg *alg, FILE *out)
+{
+    int64_t min, max;
+    struct nbc_rule rule = {
+        .coll = c->a->coll, .min_bytes = min_bytes, .max_bytes = max_bytes, .alg = alg};
+    range(b.i ? ranks_of(c, b.i - 1) : 0, ranks_of(c, b.i), ranks_of(c, b.end - 1),
+          b.end < c->n ? ranks_of(c, b.end) : 0, &min, &max, c->powers);
+    rule.min_size = (int)min;
+    rule.max_size = max < INT_MAX ? (int)max : INT_MAX;
+    rule.needs = c->powers ? NBC_POW2 : NBC_ANY;
+    unsigned has = c->powers ? NBC_POW2 | NBC_EVEN : NBC_ANY;
+    nbc_rule_print(out, &rule);
+    if (!(rule.alg->needs & ~has))
+        return;
+    rule.alg = best_for(c, b, ~UINT64_C(0), has); /* for calls that it does not apply to */
+    if (rule.alg)
+        nbc_rule_print(out, &rule);
+}
+
+/* Runs of bytes for which one algorithm will do, as long as they can be. */
+static void print_group(const struct columns *c, int i, int end, const algs *good, FILE *out)
+{
+    struct block block[LIST_MOST];
+    const struct nbc_alg *alg[LIST_MOST];
+    int n = 0;
+    for (int from = 0, to; from < c->a->nbytes; from = to, n++) {
+        algs set = good[from];
+        for (to = from + 1; to < c->a->nbytes && (set & good[to]); to++)
+            set &= good[to];
+        block[n] = (struct block){i, end, from, to};
+        alg[n] = best_for(c, block[n], set, ~0u);
+    }
+    for (int64_t k = 0, min = 0, max; k < n; k++, min = max + 1) {
+        max = k + 1 < n ? crossing(c, i, end, block[k].to - 1, alg[k], alg[k + 1]) : INT64_MAX;
+        print_block(c, block[k], min, max, alg[k], out);
+        if (max == INT64_MAX)
+            return;
+    }
+}
+
+/* Takes a column in. False: then nothing would be left for some bytes. */
+static bool join(const struct columns *c, int i, algs *good)
+{
+    algs both[LIST_MOST];
+    for (int b = 0; b < c->a->nbytes; b++) {
+        both[b] = good[b] & good_ones(cell_at(c->a, c->at[i], b));
+        if (!both[b])
+            return false;
+    }
+    memcpy(good, both, (size_t)c->a->nbytes * sizeof *good);
+    return true;
+}
+
+static void print_columns(const struct columns *c, FILE *out)
+{
+    algs good[LIST_MOST];
+    for (int i = 0, end; i < c->n; i = end) {
+        memset(good, -1, sizeof good);
+        for (end = i; end < c->n && join(c, end, good); end++)
+            ;
+        if (end == i)
+            return; /* nothing applies, or nothing is known */
+        print_group(c, i, end, good, out);
+    }
+}
+
+void advice_print(const struct advice *a, FILE *out)
+{
+    struct arguments arguments;
+    struct own own;
+    if (!arguments_make(&arguments, &cell_at(a, 0, 0)->call))
+        return;
+    arguments_shape(&arguments, 0, &own);
+    bool known = nbc_shape_bytes(&own.shape) >= 0;
+    arguments_free(&arguments);
+    for (int powers = 1; known && powers >= 0; powers--) {
+        struct columns c = columns_of(a, powers);
+        print_columns(&c, out);
+    }
+}
