@@ -413,7 +413,7 @@ static void blame(struct run *r, int rank, int op, int on_rank, int on_op)
 static double work(struct run *r, int rank, int op, double time)
 {
     bool busy = r->cpu[rank] > r->now;
-    if (busy)
+    if (busy && r->cause)
         blame(r, rank, op, r->last[rank].peer, r->last[rank].op);
     r->cpu[rank] = (busy ? r->cpu[rank] : r->now) + stretched(r, time);
     if (r->cause)
