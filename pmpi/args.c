@@ -6,12 +6,7 @@
 #include "nodemap.h"
 #include "topology.h"
 
-/* Which sides the standard reads on this rank. */
-struct significant {
-    bool send, recv;
-};
-
-static bool is_rooted(enum nbc_coll coll)
+bool nbc_args_rooted(enum nbc_coll coll)
 {
     switch (coll) {
     case NBC_BCAST:
@@ -31,33 +26,34 @@ static bool is_neighbor(enum nbc_coll coll)
     return coll >= NBC_NEIGHBOR_ALLGATHER;
 }
 
-/* The data flows from all to the root, or from the root to all. */
-static bool flows_to_root(enum nbc_coll coll)
+bool nbc_args_to_root(enum nbc_coll coll)
 {
     return coll == NBC_GATHER || coll == NBC_GATHERV || coll == NBC_REDUCE;
 }
 
-static struct significant significant(const struct nbc_shape *s)
+bool nbc_args_is_root(const struct nbc_shape *s)
+{
+    return s->remote_size ? s->root == NBC_ROOT_HERE : s->root == s->rank;
+}
+
+struct nbc_significant nbc_args_significant(const struct nbc_shape *s)
 {
     if (s->coll == NBC_BARRIER || s->root == NBC_ROOT_IDLE)
-        return (struct significant){false, false};
-    if (!is_rooted(s->coll))
-        return (struct significant){true, true};
+        return (struct nbc_significant){false, false};
+    if (!nbc_args_rooted(s->coll))
+        return (struct nbc_significant){true, true};
     if (s->coll == NBC_BCAST)
-        return (struct significant){false, true};
-    bool inter = s->remote_size > 0;
-    bool root = inter ? s->root == NBC_ROOT_HERE : s->root == s->rank;
-    struct significant both = {!inter || !root, root};
-    if (!flows_to_root(s->coll))
-        both = (struct significant){root, !inter || !root};
-    return both;
+        return (struct nbc_significant){false, true};
+    bool root = nbc_args_is_root(s), leaf = !root || s->remote_size == 0;
+    return nbc_args_to_root(s->coll) ? (struct nbc_significant){leaf, root}
+                                     : (struct nbc_significant){root, leaf};
 }
 
 /* MPI-4.1 7.2.3: roots of intercommunicators. */
 static int bind_root(const struct nbc_call *call, struct nbc_shape *s)
 {
     s->root = 0;
-    if (!is_rooted(call->coll))
+    if (!nbc_args_rooted(call->coll))
         return MPI_SUCCESS;
     s->root = call->root;
     if (s->remote_size && call->root == MPI_ROOT)
@@ -76,7 +72,7 @@ static int bind_in_place(const struct nbc_call *call, struct nbc_shape *s)
     bool send = call->send.buf == MPI_IN_PLACE, recv = call->recv.buf == MPI_IN_PLACE;
     if (!send && !recv)
         return MPI_SUCCESS;
-    struct significant both = significant(s);
+    struct nbc_significant both = nbc_args_significant(s);
     send = send && both.send;
     recv = recv && both.recv;
     bool scatter = s->coll == NBC_SCATTER || s->coll == NBC_SCATTERV;
@@ -86,7 +82,7 @@ static int bind_in_place(const struct nbc_call *call, struct nbc_shape *s)
         return MPI_ERR_BUFFER;
     if (scatter ? send || s->root != s->rank : recv)
         return MPI_ERR_BUFFER;
-    if (flows_to_root(s->coll) && s->root != s->rank)
+    if (nbc_args_to_root(s->coll) && s->root != s->rank)
         return MPI_ERR_BUFFER;
     s->in_place = true;
     return MPI_SUCCESS;
@@ -219,7 +215,8 @@ static int bind_op(const struct nbc_call *call, struct nbc_bound *b)
 static void bind_reduction(const struct nbc_call *call, struct nbc_bound *b)
 {
     struct nbc_shape *s = &b->shape;
-    int from = call->coll == NBC_REDUCE && !significant(s).send ? NBC_TYPE_RECV : NBC_TYPE_SEND;
+    int from =
+        call->coll == NBC_REDUCE && !nbc_args_significant(s).send ? NBC_TYPE_RECV : NBC_TYPE_SEND;
     int to = from == NBC_TYPE_SEND ? NBC_TYPE_RECV : NBC_TYPE_SEND;
     b->types[to] = b->types[from];
     b->few_layouts[to] = b->few_layouts[from];
@@ -231,7 +228,7 @@ static void bind_reduction(const struct nbc_call *call, struct nbc_bound *b)
 }
 
 /* The same buffer on both sides, without MPI_IN_PLACE. */
-static bool aliased(const struct nbc_call *call, struct significant both)
+static bool aliased(const struct nbc_call *call, struct nbc_significant both)
 {
     return both.send && both.recv && call->send.buf && call->send.buf == call->recv.buf &&
            call->send.buf != MPI_IN_PLACE && !call->send.types && call->send.count > 0 &&
@@ -241,7 +238,7 @@ static bool aliased(const struct nbc_call *call, struct significant both)
 static int bind_data(const struct nbc_call *call, struct nbc_bound *b)
 {
     struct nbc_shape *s = &b->shape;
-    struct significant both = significant(s);
+    struct nbc_significant both = nbc_args_significant(s);
     bool scatter = s->coll == NBC_SCATTER || s->coll == NBC_SCATTERV;
     bool reduces = nbc_coll_reduces(s->coll);
     int error = MPI_SUCCESS;

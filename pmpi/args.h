@@ -24,6 +24,20 @@ struct nbc_bound {
 /* Fills *b. Under the lock. Returns MPI_SUCCESS or the class of what is wrong with the call. */
 int nbc_args_bind(const struct nbc_call *call, struct nbc_context *context, struct nbc_bound *b);
 
+/* Whether the collective has a root, and then whether the data flows to it, not from it. */
+bool nbc_args_rooted(enum nbc_coll coll);
+bool nbc_args_to_root(enum nbc_coll coll);
+
+/* Whether this rank is the root of a rooted collective. */
+bool nbc_args_is_root(const struct nbc_shape *s);
+
+/* Which sides the standard reads on this rank. */
+struct nbc_significant {
+    bool send, recv;
+};
+
+struct nbc_significant nbc_args_significant(const struct nbc_shape *s);
+
 /* How many blocks a side has, hence entries its arrays have where it is significant. */
 int nbc_args_peers(const struct nbc_shape *s, bool send);
 

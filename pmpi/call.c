@@ -42,6 +42,15 @@ int nbc_call_equip(struct nbc_sched *sched, const struct nbc_holdings *holdings,
     return equip(NULL, sched, holdings, out);
 }
 
+const struct nbc_alg *nbc_call_choose(struct nbc_shape *s, const struct nbc_alg *override,
+                                      int64_t segment)
+{
+    const struct nbc_alg *alg = nbc_select(s, override, nbc_tuning, &s->segment);
+    if (segment)
+        s->segment = segment;
+    return alg;
+}
+
 /* Works out what a plan would have told, and keeps it. */
 static int work_out(const struct nbc_call *call, struct nbc_context *c,
                     const struct nbc_alg *override, int64_t segment, struct nbc_request **out,
@@ -51,10 +60,7 @@ static int work_out(const struct nbc_call *call, struct nbc_context *c,
     int error = nbc_args_bind(call, c, &b);
     if (error)
         return error;
-    const struct nbc_alg *alg = nbc_select(&b.shape, override, nbc_tuning, &b.shape.segment);
-    *chosen = alg;
-    if (segment)
-        b.shape.segment = segment;
+    const struct nbc_alg *alg = *chosen = nbc_call_choose(&b.shape, override, segment);
     struct nbc_sched *sched = alg->build(&b.shape);
     error = MPI_ERR_NO_MEM;
     if (sched) {
@@ -193,17 +199,21 @@ void nbc_call_await(struct nbc_request *r)
     }
 }
 
+/* Waits for an operation of which the program has no request; returns its error. */
+static int finish(struct nbc_request *r)
+{
+    nbc_call_await(r);
+    int error = r->error;
+    nbc_request_free(r);
+    return error;
+}
+
 /* Ends with the operation complete, or failed to start. */
 static int run(const struct nbc_call *call)
 {
     struct nbc_request *r;
     int error = start(call, NBC_KIND_BLOCKING, &r);
-    if (error)
-        return error;
-    nbc_call_await(r);
-    error = r->error;
-    nbc_request_free(r);
-    return error;
+    return error ? error : finish(r);
 }
 
 int nbc_call_wait(const struct nbc_call *call)
@@ -281,12 +291,7 @@ static int check_init(const struct nbc_call *call, struct nbc_context *c)
     const struct nbc_call barrier = {.coll = NBC_BARRIER, .comm = call->comm};
     struct nbc_request *r;
     int error = launch(&barrier, c, call, NBC_KIND_PERSISTENT, &r);
-    if (error)
-        return error;
-    nbc_call_await(r);
-    error = r->error;
-    nbc_request_free(r);
-    return error;
+    return error ? error : finish(r);
 }
 
 static int init(const struct nbc_call *call, struct nbc_request **out)

@@ -77,6 +77,10 @@ int nbc_call_equip(struct nbc_sched *sched, const struct nbc_holdings *holdings,
 void nbc_call_overrides(const struct nbc_call *call, const struct nbc_context *c,
                         const struct nbc_alg **override, int64_t *segment);
 
+/* The algorithm for a shape with these, by the rules in force, and its segment size in the shape. */
+const struct nbc_alg *nbc_call_choose(struct nbc_shape *s, const struct nbc_alg *override,
+                                      int64_t segment);
+
 /* Starts a nonblocking operation in a context, unchecked. Under the lock. Returns an MPI error
  * code. */
 int nbc_call_launch(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out);

@@ -59,39 +59,14 @@ static void say(struct account *a, int fact, int64_t value, int rank)
 
 /* --- of one call ------------------------------------------------------------------------------ */
 
-static bool is_rooted(enum nbc_coll coll)
+/* Which way data flows; the standard reads one side of a broadcast on every rank. */
+static struct nbc_significant flows(const struct nbc_shape *s)
 {
-    return (coll >= NBC_BCAST && coll <= NBC_SCATTERV) || coll == NBC_REDUCE;
-}
-
-static bool flows_to_root(enum nbc_coll coll)
-{
-    return coll == NBC_GATHER || coll == NBC_GATHERV || coll == NBC_REDUCE;
-}
-
-static bool is_root(const struct nbc_shape *s)
-{
-    return s->remote_size ? s->root == NBC_ROOT_HERE : s->root == s->rank;
-}
-
-static bool sends(const struct nbc_shape *s)
-{
-    if (s->coll == NBC_BARRIER || s->root == NBC_ROOT_IDLE)
-        return false;
-    if (!is_rooted(s->coll))
-        return true;
-    return flows_to_root(s->coll) ? !s->remote_size || !is_root(s) : is_root(s);
-}
-
-static bool receives(const struct nbc_shape *s)
-{
-    if (s->coll == NBC_BARRIER || s->root == NBC_ROOT_IDLE)
-        return false;
-    if (!is_rooted(s->coll))
-        return true;
-    if (flows_to_root(s->coll))
-        return is_root(s);
-    return !is_root(s) || (!s->remote_size && s->coll != NBC_BCAST);
+    struct nbc_significant both = nbc_args_significant(s);
+    if (s->coll != NBC_BCAST || !both.recv)
+        return both;
+    bool root = nbc_args_is_root(s);
+    return (struct nbc_significant){root, !root};
 }
 
 /* Every pair of ranks has a size of its own. */
@@ -116,28 +91,24 @@ static void add(uint64_t sum[NSUMS], uint64_t bytes, uint64_t sender, uint64_t r
     sum[MIXED] += bytes * weight(sender, receiver);
 }
 
+/* All it sends goes to the root, or all it gets comes from there. */
+static bool is_with_root(const struct nbc_shape *s, bool out)
+{
+    return nbc_args_rooted(s->coll) && out == nbc_args_to_root(s->coll);
+}
+
 /* The k-th rank that this one sends to (or receives from), negative for none. */
 static int peer(const struct nbc_shape *s, int k, bool out)
 {
     if (s->neighbors)
         return out ? s->neighbors->destinations[k] : s->neighbors->sources[k];
-    if (is_rooted(s->coll) && out == flows_to_root(s->coll))
-        return s->root;
-    return k;
-}
-
-static int peers(const struct nbc_shape *s, bool out)
-{
-    if (s->neighbors)
-        return out ? s->neighbors->outdegree : s->neighbors->indegree;
-    if (is_rooted(s->coll) && out == flows_to_root(s->coll))
-        return 1;
-    return s->remote_size ? s->remote_size : s->size;
+    return is_with_root(s, out) ? s->root : k;
 }
 
 static void add_pairs(struct account *a, const struct nbc_shape *s, bool out)
 {
-    for (int k = 0; k < peers(s, out); k++) {
+    int n = is_with_root(s, out) ? 1 : nbc_args_peers(s, out);
+    for (int k = 0; k < n; k++) {
         int other = peer(s, k, out);
         struct nbc_ref block = out ? nbc_send_block(s, k) : nbc_recv_block(s, k);
         uint64_t bytes = (uint64_t)nbc_ref_bytes(s, block);
@@ -164,23 +135,24 @@ static void tell_scattered(struct account *a, const struct nbc_shape *s)
 static void tell_sizes(struct account *a, const struct nbc_shape *s)
 {
     bool paired = is_paired(s->coll);
+    struct nbc_significant flow = flows(s);
     if (s->coll == NBC_REDUCE_SCATTER || s->coll == NBC_REDUCE_SCATTER_BLOCK) {
         tell_scattered(a, s);
         return;
     }
-    if (paired && sends(s))
+    if (paired && flow.send)
         add_pairs(a, s, true);
-    else if (sends(s))
+    else if (flow.send)
         say(a, FACT_OUT, nbc_ref_bytes(s, nbc_send_block(s, 0)), s->rank);
-    if (paired && receives(s))
+    if (paired && flow.recv)
         add_pairs(a, s, false);
-    else if (receives(s))
+    else if (flow.recv)
         say(a, FACT_IN, nbc_ref_bytes(s, nbc_recv_block(s, 0)), s->rank);
 }
 
 static void tell_root(struct account *a, const struct nbc_shape *s)
 {
-    if (!is_rooted(s->coll))
+    if (!nbc_args_rooted(s->coll))
         return;
     bool here = s->root == NBC_ROOT_HERE;
     if (s->remote_size)
@@ -207,9 +179,9 @@ static void tell_algorithm(struct account *a, const struct nbc_call *call,
     const struct nbc_alg *override;
     int64_t segment;
     nbc_call_overrides(call, c, &override, &segment);
-    const struct nbc_alg *alg = nbc_select(s, override, &nbc_default_rules, &s->segment);
+    const struct nbc_alg *alg = nbc_call_choose(s, override, segment);
     say(a, FACT_ALG, alg - nbc_algs, s->rank);
-    say(a, FACT_SEGMENT, segment ? segment : s->segment, s->rank);
+    say(a, FACT_SEGMENT, s->segment, s->rank);
 }
 
 static int64_t call_number(const struct nbc_call *call, enum nbc_kind kind)

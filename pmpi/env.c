@@ -66,20 +66,6 @@ bool nbc_env_parse_size(const char *value, int64_t *size)
     return true;
 }
 
-static bool parse_size(const char *value, void *out)
-{
-    return nbc_env_parse_size(value, out);
-}
-
-static bool parse_tag_ub(const char *value, void *out)
-{
-    int64_t n;
-    if (!nbc_env_parse_size(value, &n) || n < 3 || n > INT_MAX)
-        return false;
-    *(int64_t *)out = n;
-    return true;
-}
-
 static bool parse_file(const char *value, void *out)
 {
     *(const char **)out = *value ? value : NULL;
@@ -96,39 +82,35 @@ static bool parse_stats(const char *value, void *out)
     return parse_file(*value == '0' && !value[1] ? "" : value, out);
 }
 
-static bool parse_events(const char *value, void *out)
+static bool parse_plain(const char *value, int64_t *number)
+{
+    char *end;
+    *number = strtoll(value, &end, 10);
+    return end != value && !*end;
+}
+
+/* From least to most, with K, M or G where it is a size. */
+static bool parse_number(const char *value, bool size, int64_t least, int64_t most, int64_t *out)
 {
     int64_t n;
-    if (!nbc_env_parse_size(value, &n) || n > 16 << 20)
+    bool ok = size ? nbc_env_parse_size(value, &n) : parse_plain(value, &n);
+    if (!ok || n < least || n > most)
         return false;
-    *(int64_t *)out = n;
+    *out = n;
     return true;
 }
 
-static bool parse_seconds(const char *value, void *out)
-{
-    char *end;
-    long n = strtol(value, &end, 10);
-    if (end == value || *end || n < 1 || n > 1000000)
-        return false;
-    *(int64_t *)out = n;
-    return true;
-}
+#define NUMBER(name, size, least, most)                     \
+    static bool name(const char *value, void *out)          \
+    {                                                       \
+        return parse_number(value, size, least, most, out); \
+    }
 
-static bool parse_ranks(const char *value, void *out)
-{
-    return parse_seconds(value, out);
-}
-
-static bool parse_cpu(const char *value, void *out)
-{
-    char *end;
-    long n = strtol(value, &end, 10);
-    if (end == value || *end || n < 0 || n >= 1024)
-        return false;
-    *(int64_t *)out = n;
-    return true;
-}
+NUMBER(parse_size, true, 1, INT64_MAX)
+NUMBER(parse_tag_ub, true, 3, INT_MAX)
+NUMBER(parse_events, true, 1, 16 << 20)
+NUMBER(parse_million, false, 1, 1000000)
+NUMBER(parse_cpu, false, 0, 1023)
 
 /* What each variable is: nbcinfo shows it, and the guide's list is checked against it. */
 static const struct variable {
@@ -145,7 +127,7 @@ static const struct variable {
      "whether it is checked that all ranks make the same collective calls"},
     {"NBCSHIM_DYNAMIC", parse_switch, &nbc_settings.dynamic, "0 or 1", "1",
      "whether communicators between jobs are nbcshim's too"},
-    {"NBCSHIM_NODES", parse_ranks, &nbc_settings.nodes, "a number of ranks up to 1000000",
+    {"NBCSHIM_NODES", parse_million, &nbc_settings.nodes, "a number of ranks up to 1000000",
      "what the MPI says", "as if so many ranks, in the order of MPI_COMM_WORLD, shared each node"},
     {"NBCSHIM_PROGRESS", parse_progress, &nbc_settings.progress, "calls or thread", "calls",
      "what moves operations on while the program computes"},
@@ -156,7 +138,7 @@ static const struct variable {
     {"NBCSHIM_SEGMENT_SIZE", parse_size, &nbc_settings.segment_size,
      "a number of bytes above 0, with K, M or G", "the algorithm's own",
      "what pipelined algorithms move at a time"},
-    {"NBCSHIM_TIMEOUT", parse_seconds, &nbc_settings.timeout, "a number of seconds up to 1000000",
+    {"NBCSHIM_TIMEOUT", parse_million, &nbc_settings.timeout, "a number of seconds up to 1000000",
      "none", "tell of operations that are pending for longer, and what they wait for"},
     {"NBCSHIM_TRACE", parse_file, &nbc_settings.trace, "a file's name", "none",
      "what each rank did when, for about://tracing or Perfetto"},

@@ -71,4 +71,41 @@ run "$scratch/good" "$scratch/differ"
 told "different rules" 1 '^nbcshim: NBCSHIM_TUNING=.* ignored: the ranks have read different rules$'
 told "the built-in ones on all" 0 '^nbcshim: barrier +tree '
 
+# NBCSHIM_CHECK knows them: rank 1 is told the algorithm that the rules give the others, or another.
+# checked ALGORITHM: its status is that of the run.
+checked()
+{
+    printf '#!/bin/sh\ncase ${PMI_RANK:-$OMPI_COMM_WORLD_RANK} in\n' >"$scratch/told"
+    printf '1) export NBCSHIM_ALGORITHM_BARRIER=%s ;;\nesac\nexec %s\n' "$1" "$scratch/barrier" \
+        >>"$scratch/told"
+    chmod +x "$scratch/told"
+    mpi_command 3 "$(sanitizer_runtime) $library" "NBCSHIM_CHECK=1 NBCSHIM_TUNING=$scratch/good" \
+        "$scratch/told"
+    guarded 60 "$scratch/log" "${launch[@]}"
+}
+
+cat >"$scratch/barrier.c" <<'END'
+#include <mpi.h>
+int main(int argc, char **argv)
+{
+    MPI_Request request;
+    MPI_Init(&argc, &argv);
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Finalize();
+    return 0;
+}
+END
+expect "a program with a barrier compiles" $CC $MPI_CPPFLAGS "$scratch/barrier.c" \
+    -o "$scratch/barrier" $MPI_LIBS
+checked tree
+result $? "NBCSHIM_CHECK: the same algorithm by a rule and by a variable"
+told "no complaint of the check" 0 'ranks disagree'
+checked dissemination
+status=$?
+[ $status != 0 ] && [ $status != 124 ]
+result $? "NBCSHIM_CHECK: another algorithm than by the rule ends the program (status $status)"
+grep -qE 'MPI_Ibarrier: rank . uses algorithm (tree|dissemination), rank . uses' "$scratch/log"
+result $? "which says so"
+
 finish
