@@ -189,7 +189,7 @@ static void start(struct nbc_request *r)
 {
     struct nbc_context *c = r->context;
     if (r->persistent && r->tag < 0) {
-        r->error = MPI_ERR_OTHER; /* its last run failed, and its tag is not free yet */
+        r->error = MPI_ERR_OTHER; /* it failed, and its orphan has its tag */
         r->state = NBC_COMPLETE;
         return;
     }

@@ -421,6 +421,75 @@ static void failing_message(MPI_Comm pair)
     CHECK(MPI_Wait(&r[0], MPI_STATUS_IGNORE) == MPI_SUCCESS);
 }
 
+/* A gather that fails at its root, since rank 1 sends too much, before rank 2 has called. What rank
+ * 2 sends later is taken for nothing else, and nobody waits for it who need not. */
+static int gather_well(MPI_Comm three, int *out)
+{
+    static int in[2];
+    MPI_Request r;
+    in[0] = in[1] = 10 + test_rank;
+    MPI_Igather(in, 1, MPI_INT, out, 1, MPI_INT, 0, three, &r);
+    return class_of(MPI_Wait(&r, MPI_STATUS_IGNORE));
+}
+
+static void failing_before_others_call(MPI_Comm three)
+{
+    int in[2] = {0}, out[3] = {-1, -1, -1};
+    MPI_Request r;
+    if (test_rank == 2)
+        MPI_Recv(NULL, 0, MPI_INT, 0, GATE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Igather(in, 1 + (test_rank == 1), MPI_INT, out, 1, MPI_INT, 0, three, &r);
+    int class = class_of(MPI_Wait(&r, MPI_STATUS_IGNORE));
+    CHECK(class == (test_rank == 0 ? MPI_ERR_TRUNCATE : MPI_SUCCESS) && r == MPI_REQUEST_NULL);
+    CHECK(test_rank > 0 || raised_last(MPI_ERR_TRUNCATE, three));
+    if (test_rank == 0)
+        MPI_Send(NULL, 0, MPI_INT, 2, GATE, MPI_COMM_WORLD);
+    for (int i = 0; i < 3; i++) {
+        CHECK(gather_well(three, out) == MPI_SUCCESS);
+        for (int k = 0; test_rank == 0 && k < 3; k++)
+            CHECK(out[k] == 10 + k);
+    }
+}
+
+/* A persistent one has lost its tag to what is still to come, and cannot be started again; once
+ * that has come the tag serves others. */
+static void failing_persistent_before_others_call(MPI_Comm three)
+{
+    int in[2] = {0}, out[3];
+    MPI_Request r;
+    MPI_Gather_init(in, 1 + (test_rank == 1), MPI_INT, out, 1, MPI_INT, 0, three, MPI_INFO_NULL,
+                    &r);
+    if (test_rank == 2)
+        MPI_Recv(NULL, 0, MPI_INT, 0, GATE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CHECK(MPI_Start(&r) == MPI_SUCCESS);
+    int class = class_of(MPI_Wait(&r, MPI_STATUS_IGNORE));
+    CHECK(class == (test_rank == 0 ? MPI_ERR_TRUNCATE : MPI_SUCCESS));
+    nraised = 0;
+    for (int i = 0; test_rank == 0 && i < 2; i++) {
+        CHECK(MPI_Start(&r) == MPI_SUCCESS);
+        CHECK(class_of(MPI_Wait(&r, MPI_STATUS_IGNORE)) == MPI_ERR_OTHER);
+        CHECK(raised(MPI_ERR_OTHER, three));
+    }
+    if (test_rank == 0)
+        MPI_Send(NULL, 0, MPI_INT, 2, GATE, MPI_COMM_WORLD);
+    CHECK(MPI_Request_free(&r) == MPI_SUCCESS);
+}
+
+static void failures_before_others_call(void)
+{
+    MPI_Comm three;
+    MPI_Comm_split(comm, test_rank < 3 ? 0 : MPI_UNDEFINED, 0, &three);
+    if (three == MPI_COMM_NULL)
+        return;
+    note_errors(three);
+    if (test_size >= 3) {
+        failing_before_others_call(three);
+        failing_persistent_before_others_call(three);
+        failing_before_others_call(three);
+    }
+    MPI_Comm_free(&three);
+}
+
 static void failures(void)
 {
     MPI_Comm pair;
@@ -514,6 +583,8 @@ int main(int argc, char **argv)
 {
     /* Of several rounds from 3 ranks on: waiting_moves_ours_on needs that. */
     setenv("NBCSHIM_ALGORITHM_ALLREDUCE", "recursive_doubling", 1);
+    /* The root receives from all: failures_before_others_call. */
+    setenv("NBCSHIM_ALGORITHM_GATHER", "linear", 1);
     test_init(&argc, &argv);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     note_errors(comm);
@@ -526,6 +597,7 @@ int main(int argc, char **argv)
         nobody_starves(i, 45);
     }
     failures();
+    failures_before_others_call();
     waiting_moves_ours_on();
     MPI_Comm_free(&comm);
     return test_done();
