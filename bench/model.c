@@ -70,8 +70,7 @@ struct nbc_sched *model_schedule(const struct operands *o, int rank, const struc
     return alg->build(&m.shape);
 }
 
-/* --- all ranks' graphs at once
- * --------------------------------------------------------------------*/
+/* --- all ranks' graphs at once ---------------------------------------------------------------- */
 
 /* When each operation can start and end, relaxed until nothing changes; the unit is the user's. */
 struct graph {
@@ -140,8 +139,7 @@ static bool raise_to(double *value, double least)
     return less;
 }
 
-/* --- rounds
- * -------------------------------------------------------------------------------------*/
+/* --- rounds ----------------------------------------------------------------------------------- */
 
 struct rounds {
     struct nbc_sched *sched;
@@ -298,8 +296,7 @@ void rounds_run(struct rounds *r, const struct operands *o)
     }
 }
 
-/* --- the floor
- * ----------------------------------------------------------------------------------*/
+/* --- the floor -------------------------------------------------------------------------------- */
 
 double wire_time(const struct wire *w, int64_t bytes)
 {

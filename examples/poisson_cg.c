@@ -119,8 +119,7 @@ static void fill(const struct domain *d, double *field, double (*value)(double, 
             field[at(d, i, j)] = value((d->first[X] + i) * d->h, (d->first[Y] + j) * d->h);
 }
 
-/* --- the matrix ----------------------------------------------------------------------------------
- */
+/* --- the matrix ------------------------------------------------------------------------------- */
 
 /* Sends the outermost points of a field to the neighbors and receives theirs. A message's tag is
  * the side that it leaves by. */
@@ -169,8 +168,7 @@ static void apply(const struct domain *d, double *f, double *out)
         stencil(d, f, out, sx, sx, 2, sy - 1);
 }
 
-/* --- vectors -------------------------------------------------------------------------------------
- */
+/* --- vectors ---------------------------------------------------------------------------------- */
 
 static double dot(const struct domain *d, const double *a, const double *b)
 {
@@ -197,8 +195,7 @@ static void add_scaled(const struct domain *d, double *a, const double *b, doubl
             a[at(d, i, j)] += factor * b[at(d, i, j)];
 }
 
-/* --- the solver ----------------------------------------------------------------------------------
- */
+/* --- the solver ------------------------------------------------------------------------------- */
 
 struct vectors {
     double *r, *w, *v; /* residual; A r; A w */
@@ -275,8 +272,7 @@ static double residual(const struct domain *d, double *x, const double *b)
     return sqrt(sum[0] / sum[1]);
 }
 
-/* --- the answer ----------------------------------------------------------------------------------
- */
+/* --- the answer ------------------------------------------------------------------------------- */
 
 /* How many points each rank holds, and where they begin in the gathered solution. */
 static void layout(const struct domain *d, int *count, int *start)

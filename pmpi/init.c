@@ -58,12 +58,15 @@ bool nbc_wanted(void)
 }
 
 /* One answer for all ranks: whether the shim takes over, who does the blocking calls, whether calls
- * are checked, and by which rules algorithms are chosen. */
+ * are checked, by which rules algorithms are chosen, and whether there is a trace. */
 static int decide(bool first, bool *on)
 {
-    int rules = nbc_rules_hash(nbc_tuning), any[5];
-    int mine[5] = {nbc_on || nbc_wanted(), nbc_settings.blocking, nbc_settings.check, rules, -rules};
-    int error = NEXT(Allreduce)(mine, any, 5, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    enum { ANSWERS = 6 };
+    int rules = nbc_rules_hash(nbc_tuning), any[ANSWERS];
+    int mine[ANSWERS] = {
+        nbc_on || nbc_wanted(), nbc_settings.blocking, nbc_settings.check, rules, -rules,
+        !nbc_settings.trace};
+    int error = NEXT(Allreduce)(mine, any, ANSWERS, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (error)
         return error;
     *on = any[0];
@@ -71,6 +74,8 @@ static int decide(bool first, bool *on)
     nbc_settings.check = any[2];
     if (any[3] != -any[4]) /* the greatest and the smallest hash */
         nbc_tuning_drop(first);
+    if (any[5])
+        nbc_settings.trace = NULL;
     return MPI_SUCCESS;
 }
 
@@ -102,6 +107,16 @@ static void start_thread(int level)
     fprintf(stderr, "nbcshim: NBCSHIM_PROGRESS=thread refused: %s\n", why);
 }
 
+/* Without MPI_Init there are no ranks to gather one from. */
+static void start_trace(bool lead)
+{
+    if (nbc_settings.trace && nbc_world)
+        nbc_trace_setup();
+    else if (nbc_settings.trace && lead)
+        fprintf(stderr, "nbcshim: NBCSHIM_TRACE ignored: a communicator of a session came before "
+                        "MPI_Init\n");
+}
+
 int nbc_set_up(MPI_Comm comm, MPI_Comm home, bool lead)
 {
     int level;
@@ -113,7 +128,7 @@ int nbc_set_up(MPI_Comm comm, MPI_Comm home, bool lead)
     NEXT(Query_thread)(&level);
     nbc_threaded = level == MPI_THREAD_MULTIPLE;
     nbc_watch_setup(level);
-    nbc_trace_setup();
+    start_trace(lead);
     start_thread(level);
     nbc_complete_setup();
     int error = nbc_settings.check ? nbc_check_setup() : MPI_SUCCESS;

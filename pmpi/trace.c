@@ -49,8 +49,7 @@ static struct event *add(enum kind kind, int64_t begin, int64_t end)
     return e;
 }
 
-/* --- operations
- * ---------------------------------------------------------------------------------*/
+/* --- operations ------------------------------------------------------------------------------- */
 
 void nbc_trace_begin(struct nbc_request *r)
 {
@@ -84,8 +83,7 @@ void nbc_trace_inside(int64_t begin, int64_t seen_before, bool always)
         add(always ? START : PROGRESS, begin, end);
 }
 
-/* --- messages and reductions
- * --------------------------------------------------------------------*/
+/* --- messages and reductions ------------------------------------------------------------------ */
 
 /* A message under way: what the executor takes for its handle is the address of this. */
 struct message {
@@ -119,7 +117,7 @@ static int world_rank(const struct nbc_run *run, int peer)
     MPI_Group group;
     int rank = -1;
     if (run->request->context->remote_size ? NEXT(Comm_remote_group)(run->comm, &group)
-                                : NEXT(Comm_group)(run->comm, &group))
+                                           : NEXT(Comm_group)(run->comm, &group))
         return -1;
     NEXT(Group_translate_ranks)(group, 1, &peer, world, &rank);
     NEXT(Group_free)(&group);
@@ -230,8 +228,7 @@ const struct nbc_transport nbc_traced_transport = {
     .reduce = reduce,
 };
 
-/* --- clocks
- * -------------------------------------------------------------------------------------*/
+/* --- clocks ----------------------------------------------------------------------------------- */
 
 enum { PINGS = 10 };
 
@@ -261,14 +258,21 @@ static void ask(void)
     }
 }
 
+/* No memory on one rank: no trace at all. */
+static bool has_room(void)
+{
+    events = malloc((size_t)nbc_settings.trace_events * sizeof *events);
+    int mine = events != NULL, all = 0;
+    NEXT(Allreduce)(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return all;
+}
+
 void nbc_trace_setup(void)
 {
-    int rank, size, mine, all;
-    events = nbc_settings.trace ? malloc((size_t)nbc_settings.trace_events * sizeof *events) : NULL;
-    mine = events != NULL;
-    NEXT(Allreduce)(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (!all || NEXT(Comm_dup)(MPI_COMM_WORLD, &side)) {
+    int rank, size;
+    if (!has_room() || NEXT(Comm_dup)(MPI_COMM_WORLD, &side)) {
         free(events);
+        events = NULL;
         return;
     }
     NEXT(Comm_rank)(side, &rank);
@@ -281,8 +285,7 @@ void nbc_trace_setup(void)
     nbc_tracing = nbc_stamped = true;
 }
 
-/* --- the file
- * -----------------------------------------------------------------------------------*/
+/* --- the file --------------------------------------------------------------------------------- */
 
 struct summary {
     int64_t nevents, dropped, inside, offset;
@@ -362,22 +365,27 @@ static void put_rank(FILE *out, int rank, const struct summary *s, const struct 
             put_slice(out, &list[i], rank, start - s->offset);
 }
 
+/* What another rank has kept. */
+static void fetch(int rank, struct summary *s, struct event *list)
+{
+    NEXT(Recv)(s, sizeof *s, MPI_BYTE, rank, 0, side, MPI_STATUS_IGNORE);
+    if (!list)
+        s->nevents = 0;
+    NEXT(Send)(s, 0, MPI_BYTE, rank, s->nevents ? 1 : 2, side);
+    if (!s->nevents)
+        return;
+    int bytes = (int)(s->nevents * (int64_t)sizeof *list);
+    NEXT(Recv)(list, bytes, MPI_BYTE, rank, 0, side, MPI_STATUS_IGNORE);
+}
+
 /* The events of one rank after the other: rank 0 never holds more than two ranks' together. */
 static void collect(FILE *out, int size, const struct summary *mine, int64_t start)
 {
     struct event *list = malloc((size_t)nbc_settings.trace_events * sizeof *list);
     for (int rank = 0; rank < size; rank++) {
         struct summary s = *mine;
-        if (rank) {
-            NEXT(Recv)(&s, sizeof s, MPI_BYTE, rank, 0, side, MPI_STATUS_IGNORE);
-            if (!list)
-                s.nevents = 0;
-            NEXT(Send)(&s, 0, MPI_BYTE, rank, s.nevents ? 1 : 2, side);
-        }
-        if (rank && s.nevents)
-            NEXT(Recv)
-        (list, (int)(s.nevents * (int64_t)sizeof *list), MPI_BYTE, rank, 0, side,
-         MPI_STATUS_IGNORE);
+        if (rank)
+            fetch(rank, &s, list);
         if (out)
             put_rank(out, rank, &s, rank ? list : events, start);
     }
@@ -424,6 +432,7 @@ void nbc_trace_write(void)
     NEXT(Group_free)(&world);
     NEXT(Comm_free)(&side);
     free(events);
+    events = NULL;
     nbc_tracing = false;
     while (spare) {
         struct message *m = spare;

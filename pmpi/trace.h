@@ -14,7 +14,8 @@ extern bool nbc_tracing;
 
 extern const struct nbc_transport nbc_traced_transport;
 
-/* At init and at finalize; collective over MPI_COMM_WORLD, the file is rank 0's. */
+/* At init, where all ranks have the variable, and at finalize; collective over MPI_COMM_WORLD, the
+ * file is rank 0's. */
 void nbc_trace_setup(void);
 void nbc_trace_write(void);
 

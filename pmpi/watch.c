@@ -35,8 +35,7 @@ int64_t nbc_now(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* --- lines: written by a signal handler too, so without stdio
- * ------------------------------------*/
+/* --- lines: written by a signal handler too, so without stdio --------------------------------- */
 
 struct line {
     char text[512];
@@ -67,8 +66,7 @@ static void put_line(struct line *l)
         return; /* nobody to tell */
 }
 
-/* --- what an operation waits for
- * ----------------------------------------------------------------*/
+/* --- what an operation waits for -------------------------------------------------------------- */
 
 /* How many messages of this rank follow one another up to each operation, that one included.
  * Operations come in an order in which they could happen. Under the lock. */
@@ -216,8 +214,7 @@ static void show(const struct nbc_request *r, int64_t now)
     put_line(&l);
 }
 
-/* --- on demand
- * ----------------------------------------------------------------------------------*/
+/* --- on demand -------------------------------------------------------------------------------- */
 
 static void show_nothing(void)
 {
@@ -332,8 +329,7 @@ static void leave_signal(void)
         sigaction(SIGUSR1, &mpi_action, NULL);
 }
 
-/* --- by time
- * ------------------------------------------------------------------------------------*/
+/* --- by time ---------------------------------------------------------------------------------- */
 
 /* Each operation is told of once. */
 static void show_late(void)

@@ -15,8 +15,7 @@
 #include "select.h"
 #include "topo.h"
 
-/* --- who takes part
- * -----------------------------------------------------------------------------*/
+/* --- who takes part --------------------------------------------------------------------------- */
 
 /* Ranks of one node; or one of each node: the `index`-th, or the root on its own. */
 struct crew {
@@ -88,8 +87,7 @@ static nbc_id run(const struct stand *st, const struct nbc_part *part, nbc_id af
     return nbc_part(st->s, st->shape, part, after);
 }
 
-/* --- barrier
- * ------------------------------------------------------------------------------------*/
+/* --- barrier ---------------------------------------------------------------------------------- */
 
 /* Node by node: ranks report to their leader along a 4-nomial tree, leaders have a barrier, the
  * release goes back down.
@@ -126,8 +124,7 @@ struct nbc_sched *nbc_barrier_nodes(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* --- bcast
- * --------------------------------------------------------------------------------------*/
+/* --- bcast ------------------------------------------------------------------------------------ */
 
 /* Of a vector of bytes, the same on all ranks: nobody else writes to it before it is there. */
 static nbc_id spread(const struct stand *st, struct nbc_ref data, nbc_id after)
@@ -168,8 +165,7 @@ struct nbc_sched *nbc_bcast_nodes(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* --- reductions
- * ---------------------------------------------------------------------------------*/
+/* --- reductions ------------------------------------------------------------------------------- */
 
 /* The sum of a node's vectors comes to its leader: to `result` there. Returns when it is there. */
 static nbc_id reduce_within(const struct stand *st, struct nbc_ref input, struct nbc_ref result,
@@ -320,8 +316,7 @@ struct nbc_sched *nbc_allreduce_nodes_split(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* --- allgather
- * ----------------------------------------------------------------------------------*/
+/* --- allgather -------------------------------------------------------------------------------- */
 
 /* All blocks as bytes, node by node: where they belong if that can be, else in temporary room. */
 struct region {
@@ -422,8 +417,7 @@ struct nbc_sched *nbc_allgather_nodes(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* --- alltoall
- * -----------------------------------------------------------------------------------*/
+/* --- alltoall --------------------------------------------------------------------------------- */
 
 /* A grid of blocks: rows × columns. to[c][r] = from[r][c], by copies of single blocks. */
 static nbc_id turn(struct nbc_sched *s, struct nbc_ref to, struct nbc_ref from, int rows,

@@ -37,7 +37,7 @@ static int number(const int *where, int size, int *node_of)
     for (int i = 0; i < size; i++)
         list[i] = (struct named){where[i], i, 0};
     qsort(list, (size_t)size, sizeof *list, by_name);
-    for (int i = 0; i < size; i++) /* for now: the lowest rank */
+    for (int i = 0; i < size; i++) /* its lowest rank stands for a node until nodes have numbers */
         list[i].node =
             i > 0 && list[i].where == list[i - 1].where ? list[i - 1].node : list[i].rank;
     qsort(list, (size_t)size, sizeof *list, by_rank);

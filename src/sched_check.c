@@ -64,8 +64,7 @@ static bool fail(struct checker *c, const char *format, ...)
     return false;
 }
 
-/* --- what the call lets a rank touch ------------------------------------------------------------
- */
+/* --- what the call lets a rank touch ---------------------------------------------------------- */
 
 static int peers(const struct nbc_shape *s)
 {
@@ -288,8 +287,7 @@ static const char *outside(const struct checker *c, const struct region *region,
     return made_of_blocks(c->shape, region, a->ref) ? NULL : "not elements of the call";
 }
 
-/* --- single operations --------------------------------------------------------------------------
- */
+/* --- single operations ------------------------------------------------------------------------ */
 
 static bool check_access(struct checker *c, const struct access *a)
 {
@@ -395,8 +393,7 @@ static bool check_op(struct checker *c, nbc_id id)
     }
 }
 
-/* --- the graph ----------------------------------------------------------------------------------
- */
+/* --- the graph -------------------------------------------------------------------------------- */
 
 static bool check_edges(struct checker *c)
 {
@@ -496,8 +493,7 @@ static bool check_message_order(struct checker *c)
     return true;
 }
 
-/* --- races --------------------------------------------------------------------------------------
- */
+/* --- races ------------------------------------------------------------------------------------ */
 
 static bool share_element(const struct nbc_type *t, struct nbc_ref x, struct nbc_ref y)
 {

@@ -42,8 +42,7 @@ static int fail(const char *what, const char *why)
     return 2;
 }
 
-/* --- what there is
- * ------------------------------------------------------------------------------*/
+/* --- what there is ---------------------------------------------------------------------------- */
 
 #define TEXT(x) #x
 #define NUMBER(x) TEXT(x)
@@ -317,8 +316,7 @@ static int show(struct emit *e)
     return 0;
 }
 
-/* --- which algorithm would run
- * ------------------------------------------------------------------*/
+/* --- which algorithm would run ---------------------------------------------------------------- */
 
 static bool variable_of(enum nbc_coll coll, struct nbcshim_variable *v)
 {
@@ -389,8 +387,7 @@ static int choose(struct emit *e)
     return 0;
 }
 
-/* --- schedules
- * ----------------------------------------------------------------------------------*/
+/* --- schedules -------------------------------------------------------------------------------- */
 
 static void print_schedules(const struct picture *p, const char *title)
 {
@@ -492,8 +489,7 @@ static int schedule(void)
     return status;
 }
 
-/* --- the command line
- * ---------------------------------------------------------------------------*/
+/* --- the command line ------------------------------------------------------------------------- */
 
 static const char usage[] =
     "Usage: nbcinfo [OPTION]...\n"

@@ -115,8 +115,7 @@ static struct loggp measure(int peer, bool first)
     return p;
 }
 
-/* --- the processor
- * ------------------------------------------------------------------------------*/
+/* --- the processor ---------------------------------------------------------------------------- */
 
 enum { WORK = 262144 };
 
@@ -141,8 +140,7 @@ static double per_byte(bool reduces)
     return least / WORK;
 }
 
-/* --- who is where
- * -------------------------------------------------------------------------------*/
+/* --- who is where ----------------------------------------------------------------------------- */
 
 static bool same_name(int rank, int other)
 {

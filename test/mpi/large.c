@@ -46,8 +46,7 @@ static void done_persistent(MPI_Request *request)
     MPI_Request_free(request);
 }
 
-/* --- elements without data
- * ----------------------------------------------------------------------*/
+/* --- elements without data -------------------------------------------------------------------- */
 
 static void see_elements(void *in, void *inout, int *n, MPI_Datatype *type)
 {
@@ -378,8 +377,7 @@ static void big(void)
     free(types);
 }
 
-/* --- memory of its own, for a soak
- * ---------------------------------------------------------------*/
+/* --- memory of its own, for a soak ------------------------------------------------------------ */
 
 static void huge_bcast(void)
 {

@@ -33,8 +33,7 @@ static void take_large(void)
         MPI_Recv(large, LARGE, MPI_CHAR, 0, TAG, blocked_comm, MPI_STATUS_IGNORE);
 }
 
-/* --- receiving and probing
- * ----------------------------------------------------------------------*/
+/* --- receiving and probing -------------------------------------------------------------------- */
 
 static void recv(void)
 {
@@ -220,8 +219,7 @@ static void detach(void)
     free(buffer);
 }
 
-/* --- completion of requests that are not ours
- * ---------------------------------------------------*/
+/* --- completion of requests that are not ours ------------------------------------------------- */
 
 static int value;
 
@@ -309,8 +307,7 @@ static void get_status(void)
     EXPECT(value == 42, "received %d", value);
 }
 
-/* --- blocking collectives
- * -----------------------------------------------------------------------*/
+/* --- blocking collectives --------------------------------------------------------------------- */
 
 static void barrier(void)
 {

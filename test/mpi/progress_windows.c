@@ -78,8 +78,7 @@ static void fence_first(void)
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
 }
 
-/* --- post, start, complete, wait ----------------------------------------------------------------
- */
+/* --- post, start, complete, wait -------------------------------------------------------------- */
 
 /* A group of one rank, or of all but rank 0. */
 static MPI_Group group_of(int rank)
@@ -148,8 +147,7 @@ static void start_late(void)
     MPI_Group_free(&group);
 }
 
-/* --- loops over one-sided calls ------------------------------------------------------------------
- */
+/* --- loops over one-sided calls --------------------------------------------------------------- */
 
 #ifdef HAVE_MPI_FETCH_AND_OP
 /* Rank 0 looks at its own memory until another rank has written there. */
@@ -185,8 +183,7 @@ static void write_it(void)
 }
 #endif
 
-/* --- a contended lock: only the progress thread helps (doc/progress.md) ------------------------
- */
+/* --- a contended lock: only the progress thread helps (doc/progress.md) ----------------------- */
 
 #ifdef HAVE_MPI_WIN_FLUSH
 /* Rank 1 has the last rank's memory when rank 0 asks for it: not before a flush is that sure. */

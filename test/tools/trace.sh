@@ -70,4 +70,13 @@ run "NBCSHIM_STATS=1" NBCSHIM_STATS=1
 grep -qE '^nbcshim: allreduce +ring +40 +1310720 +[0-9.]+ +[0-9]+%' "$scratch/log"
 result $? "NBCSHIM_STATS=1: a table"
 
+if grep -q 'define HAVE_MPI_SESSION_INIT 1' config.h; then
+    mpi_command 2 "$(sanitizer_runtime) $library" "NBCSHIM_TRACE=$scratch/none" \
+        "$PWD/test/mpi/sessions.preload"
+    guarded 60 "$scratch/log" "${launch[@]}"
+    result $? "a program of sessions alone ends well"
+    grep -q '^nbcshim: NBCSHIM_TRACE ignored' "$scratch/log"
+    result $? "which has no trace, as it is told"
+fi
+
 finish

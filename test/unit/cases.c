@@ -19,8 +19,7 @@ static void complain(struct world *w, const char *format, ...)
     va_end(args);
 }
 
-/* --- a case as text -----------------------------------------------------------------------------
- */
+/* --- a case as text --------------------------------------------------------------------------- */
 
 static const char *const layout_names[] = {"plain",    "pair",    "gap",   "scrambled", "column",
                                            "backward", "shifted", "empty", "mixed"};
@@ -127,8 +126,7 @@ void case_normalize(struct test_case *c)
         c->runs = 1;
 }
 
-/* --- who takes part, and with how much ----------------------------------------------------------
- */
+/* --- who takes part, and with how much -------------------------------------------------------- */
 
 /* Atoms of a unit, the smallest amount a block can have. In a mixed call it can be cut into
  * elements of one, two and three atoms. */
@@ -371,8 +369,7 @@ static int64_t in_units(const struct world *w, int id, int i)
     return from < 0 ? w->c.count : units(w, from, number);
 }
 
-/* --- neighborhoods ------------------------------------------------------------------------------
- */
+/* --- neighborhoods ---------------------------------------------------------------------------- */
 
 enum graph { RING, GRID, TORUS, CUBE, MULTIGRAPH, SPARSE };
 
@@ -451,8 +448,7 @@ static void make_graph(struct world *w, struct rng *rng)
     free(degree);
 }
 
-/* --- arguments ----------------------------------------------------------------------------------
- */
+/* --- arguments -------------------------------------------------------------------------------- */
 
 enum side { OUT, IN };
 
@@ -712,8 +708,7 @@ static void make_nodes(struct world *w)
         abort();
 }
 
-/* --- buffers and results ------------------------------------------------------------------------
- */
+/* --- buffers and results ---------------------------------------------------------------------- */
 
 static uint64_t affine(uint64_t x)
 {
@@ -983,8 +978,7 @@ static void finished(struct sim_rank *r, int run)
         fill(p, run + 1);
 }
 
-/* --- a case from start to end -------------------------------------------------------------------
- */
+/* --- a case from start to end ----------------------------------------------------------------- */
 
 struct world *world_new(const struct test_case *c)
 {

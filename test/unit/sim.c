@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- random numbers -----------------------------------------------------------------------------
- */
+/* --- random numbers --------------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t x)
 {
@@ -34,8 +33,7 @@ uint64_t hash3(uint64_t x, uint64_t y, uint64_t z)
     return mix(mix(mix(x + UINT64_C(0x9e3779b97f4a7c15)) + y + 1) + z + 1);
 }
 
-/* --- datatypes ----------------------------------------------------------------------------------
- */
+/* --- datatypes -------------------------------------------------------------------------------- */
 
 struct layout layout_make(int unit, int natoms, const int64_t *at, int64_t extent)
 {
@@ -104,8 +102,7 @@ static void spoil(const struct layout *l, char *element, int64_t count)
             memset(element + i * l->type.extent + l->at[k], 0xdb, (size_t)l->unit);
 }
 
-/* --- messages -----------------------------------------------------------------------------------
- */
+/* --- messages --------------------------------------------------------------------------------- */
 
 struct end {
     char *addr;
@@ -274,8 +271,7 @@ static int post(struct sim_rank *r, enum side side, struct end end, int peer, nb
     return 0;
 }
 
-/* --- the transport ------------------------------------------------------------------------------
- */
+/* --- the transport ---------------------------------------------------------------------------- */
 
 static struct end make_end(const struct sim_rank *r, uintptr_t addr, int64_t count, int type)
 {
@@ -406,8 +402,7 @@ static const struct nbc_transport transport = {
     .reduce = sim_reduce,
 };
 
-/* --- the machine --------------------------------------------------------------------------------
- */
+/* --- the machine ------------------------------------------------------------------------------ */
 
 struct sim *sim_new(const struct sim_config *config)
 {

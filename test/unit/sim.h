@@ -8,8 +8,7 @@
 
 #include "exec.h"
 
-/* --- random numbers -----------------------------------------------------------------------------
- */
+/* --- random numbers --------------------------------------------------------------------------- */
 
 struct rng {
     uint64_t state;
@@ -23,8 +22,7 @@ int64_t rng_below(struct rng *r, int64_t n);
 /* A number that depends on the arguments alone. */
 uint64_t hash3(uint64_t x, uint64_t y, uint64_t z);
 
-/* --- datatypes ----------------------------------------------------------------------------------
- */
+/* --- datatypes -------------------------------------------------------------------------------- */
 
 enum { ATOM = 8, MAX_ATOMS = 4 };
 
@@ -43,8 +41,7 @@ struct layout layout_make(int unit, int natoms, const int64_t *at, int64_t exten
 void layout_pack(const struct layout *l, const void *element, int64_t count, void *out);
 void layout_unpack(const struct layout *l, void *element, int64_t count, const void *in);
 
-/* --- the machine --------------------------------------------------------------------------------
- */
+/* --- the machine ------------------------------------------------------------------------------ */
 
 struct sim_config {
     uint64_t seed;

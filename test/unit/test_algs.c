@@ -37,8 +37,7 @@ static int size_of(int i)
     return i < SMALL_SIZES ? i + 1 : more_sizes[i - SMALL_SIZES];
 }
 
-/* --- calls --------------------------------------------------------------------------------------
- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 static int64_t a_count(int i, int size)
 {
@@ -213,8 +212,7 @@ static bool try_alg(const struct nbc_alg *alg, const struct fixed *fixed, struct
     return true;
 }
 
-/* --- the command line ---------------------------------------------------------------------------
- */
+/* --- the command line ------------------------------------------------------------------------- */
 
 static void print_schedules(struct test_case c)
 {
@@ -287,8 +285,7 @@ static int run_command(int argc, char **argv)
     return any ? 0 : 2;
 }
 
-/* --- the suite ----------------------------------------------------------------------------------
- */
+/* --- the suite -------------------------------------------------------------------------------- */
 
 START_TEST(every_case)
 {

@@ -10,8 +10,7 @@
 #include "topo.h"
 #include "unit.h"
 
-/* --- counting -----------------------------------------------------------------------------------
- */
+/* --- counting --------------------------------------------------------------------------------- */
 
 struct cost {
     int64_t rounds, messages, bytes, most;
@@ -129,8 +128,7 @@ static struct cost count(struct world *w)
     return c;
 }
 
-/* --- words of the formulas ----------------------------------------------------------------------
- */
+/* --- words of the formulas -------------------------------------------------------------------- */
 
 struct at {
     int64_t P, R; /* ranks; of the remote group */
@@ -240,8 +238,7 @@ static int64_t smaller(const struct at *a)
     return a->P < a->R ? a->P : a->R;
 }
 
-/* --- the formulas -------------------------------------------------------------------------------
- */
+/* --- the formulas ----------------------------------------------------------------------------- */
 
 enum { WINDOW = 8 };
 
@@ -969,8 +966,7 @@ static int64_t twice_vector_by_blocks(const struct at *a)
     return (a->P + a->R) * a->n;
 }
 
-/* --- the table ----------------------------------------------------------------------------------
- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 static const struct row {
     nbc_builder *build;
@@ -1099,8 +1095,7 @@ static const struct row *row_of(const struct nbc_alg *alg)
     return NULL;
 }
 
-/* --- the comparison -----------------------------------------------------------------------------
- */
+/* --- the comparison --------------------------------------------------------------------------- */
 
 static void compare(const char *name, const char *what, int64_t counted, int64_t wanted, bool exact)
 {

@@ -6,8 +6,7 @@
 #include "cases.h"
 #include "unit.h"
 
-/* --- a call to build for ------------------------------------------------------------------------
- */
+/* --- a call to build for ---------------------------------------------------------------------- */
 
 /* Data of 8 in 8 bytes; 8 in 16; a column: 16 in elements that lie 8 apart. */
 static const struct nbc_type plain = {8, 8, 0, 8, true};
@@ -48,8 +47,7 @@ static struct nbc_ref in_recv(int64_t off, int64_t count)
     return ref(NBC_BUF_RECV, off, count, NBC_TYPE_RECV);
 }
 
-/* --- what the emitters make ---------------------------------------------------------------------
- */
+/* --- what the emitters make ------------------------------------------------------------------- */
 
 /* Number of done (or issue) edges from x to y. */
 static int edges(const struct nbc_sched *s, nbc_id x, nbc_id y, bool issue)
@@ -215,8 +213,7 @@ START_TEST(printed_line_by_line)
 }
 END_TEST
 
-/* --- defects that the check finds ---------------------------------------------------------------
- */
+/* --- defects that the check finds ------------------------------------------------------------- */
 
 /* Finishes the schedule and expects a complaint with these words in it; NULL: none. */
 static void expect(struct nbc_sched *s, const struct nbc_shape *shape, const char *words)
@@ -523,8 +520,7 @@ START_TEST(check_finds_broken_graphs)
 }
 END_TEST
 
-/* --- the check against the simulation -----------------------------------------------------------
- */
+/* --- the check against the simulation --------------------------------------------------------- */
 
 /* Takes the done edge number i of an operation out of the graph. */
 static void drop_edge(struct nbc_sched *s, nbc_id id, int32_t i)

@@ -51,8 +51,7 @@ static const struct cell *cell_at(const struct advice *a, int i, int b)
     return &a->cells[i * a->nbytes + b];
 }
 
-/* --- columns of calls on one number of ranks: powers of two, or the others
- * -----------------------*/
+/* --- columns of calls on one number of ranks: powers of two, or the others -------------------- */
 
 struct columns {
     const struct advice *a;

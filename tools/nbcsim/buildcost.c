@@ -14,8 +14,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* --- a transport on which nothing ever arrives
- * --------------------------------------------------*/
+/* --- a transport on which nothing ever arrives ------------------------------------------------ */
 
 static int post(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
 {
@@ -53,8 +52,7 @@ static int reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t right, in
 
 static const struct nbc_transport idle = {post, post, poll_none, drop, copy, reduce};
 
-/* --- measuring
- * ----------------------------------------------------------------------------------*/
+/* --- measuring -------------------------------------------------------------------------------- */
 
 static int compare(const void *x, const void *y)
 {

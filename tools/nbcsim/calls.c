@@ -5,8 +5,7 @@
 
 const char call_too_large[] = "too large";
 
-/* --- arguments
- * ----------------------------------------------------------------------------------*/
+/* --- arguments -------------------------------------------------------------------------------- */
 
 /* Which sides of the collective come with counts and displacements. */
 static const struct {
@@ -106,8 +105,7 @@ const struct nbc_alg *call_choice(const struct arguments *a, const struct nbc_ru
     return nbc_select(&own.shape, NULL, rules, segment);
 }
 
-/* --- programs
- * -----------------------------------------------------------------------------------*/
+/* --- programs --------------------------------------------------------------------------------- */
 
 static struct nbc_sched *build(const struct arguments *a, const struct nbc_alg *alg, int rank,
                                struct own *own)

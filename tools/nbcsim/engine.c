@@ -143,8 +143,7 @@ static int peer_of(const struct program *p, const struct op *op)
     return p->symmetry == NONE ? op->peer : 0;
 }
 
-/* --- matching
- * -----------------------------------------------------------------------------------*/
+/* --- matching --------------------------------------------------------------------------------- */
 
 struct index {
     int32_t peer, op;
@@ -271,8 +270,7 @@ const char *program_match(struct program *p)
     return wrong;
 }
 
-/* --- events
- * -------------------------------------------------------------------------------------*/
+/* --- events ----------------------------------------------------------------------------------- */
 
 enum what {
     INJECT, /* a send has its turn with the processor behind it, and may go out */
@@ -703,8 +701,7 @@ const char *program_run(struct program *p, const struct network *net, bool path,
     return wrong;
 }
 
-/* --- for those who write programs out
- * -----------------------------------------------------------*/
+/* --- for those who write programs out --------------------------------------------------------- */
 
 int program_steps(const struct program *p, int rank)
 {

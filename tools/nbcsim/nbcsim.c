@@ -48,8 +48,7 @@ static const char usage[] =
     "      --limit N         leave out what takes more operations than that, over all ranks\n"
     "      --every-rank      do not let one rank stand for all where all do the same\n";
 
-/* --- one call
- * -----------------------------------------------------------------------------------*/
+/* --- one call --------------------------------------------------------------------------------- */
 
 static struct call make_call(const struct options *o, enum nbc_coll coll, int size, int64_t bytes)
 {
@@ -93,8 +92,7 @@ static void write_goal(const struct options *o, const struct call *call, const s
         fclose(out);
 }
 
-/* --- all of them
- * --------------------------------------------------------------------------------*/
+/* --- all of them ------------------------------------------------------------------------------ */
 
 static void show_progress(const struct call *call)
 {
@@ -224,8 +222,7 @@ static void run_all(const struct options *o, struct report *report, int n, char 
     }
 }
 
-/* --- a picture
- * ----------------------------------------------------------------------------------*/
+/* --- a picture -------------------------------------------------------------------------------- */
 
 static void add_words(char *to, size_t size, const char *text, const char *word)
 {
@@ -279,8 +276,7 @@ static bool draw(const struct options *o)
     return pclose(gnuplot) == 0;
 }
 
-/* --- options
- * ------------------------------------------------------------------------------------*/
+/* --- options ---------------------------------------------------------------------------------- */
 
 enum {
     OPT_NETWORK = 256,

@@ -51,8 +51,7 @@ static void nothing(struct report *r)
     (void)r;
 }
 
-/* --- a table
- * ------------------------------------------------------------------------------------*/
+/* --- a table ---------------------------------------------------------------------------------- */
 
 static void table_begin(struct report *r)
 {
@@ -108,8 +107,7 @@ static void table_cell(struct report *r, const struct cell *cell)
 
 const struct format format_table = {table_begin, table_cell, nothing};
 
-/* --- JSON
- * ---------------------------------------------------------------------------------------*/
+/* --- JSON ------------------------------------------------------------------------------------- */
 
 static void json_begin(struct report *r)
 {
@@ -170,8 +168,7 @@ static void json_end(struct report *r)
 
 const struct format format_json = {json_begin, json_cell, json_end};
 
-/* --- where the rules choose badly
- * ---------------------------------------------------------------*/
+/* --- where the rules choose badly ------------------------------------------------------------- */
 
 static void regret_begin(struct report *r)
 {
@@ -228,8 +225,7 @@ static void regret_end(struct report *r)
 
 const struct format format_regret = {regret_begin, regret_cell, regret_end};
 
-/* --- input for gnuplot
- * --------------------------------------------------------------------------*/
+/* --- input for gnuplot ------------------------------------------------------------------------ */
 
 /* Data lines: collective, algorithm, ranks, bytes, microseconds, whether chosen. */
 static void plot_cell(struct report *r, const struct cell *cell)
