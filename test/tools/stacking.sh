@@ -107,7 +107,7 @@ expect "linked: tool in the program" link_program within "$scratch/inside.o" $sh
 sees "linked: tool in the program" within "" inside
 
 expect "the static library links" link_program static -DLINKED -L"$PWD/.libs" \
-    -l:libnbcshim.a
+    -l:libnbcshim.a $NBC_LDFLAGS
 sees "the static library" static ""
 
 # A tool in such a program would stand beside nbcshim, not above it: it calls PMPI_X, which is the

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# A variable that is unknown, or has a value that it cannot have, is told of in one line, by one rank,
+# and changes nothing; a good one is not told of.
+
+. "$(dirname "$0")/../lib.sh"
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+
+# run VARIABLES: a program on two ranks passes.
+run()
+{
+    local status
+    mpi_command 2 "$(sanitizer_runtime) $library" "$1" "$PWD/test/mpi/extension.preload"
+    guarded 60 "$scratch/log" "${launch[@]}"
+    status=$?
+    result $status "$1: right results"
+    [ $status = 0 ] || comment "$(head -c 20000 "$scratch/log")"
+}
+
+told() # VARIABLE END-OF-LINE
+{
+    local lines
+    lines=$(grep '^nbcshim:' "$scratch/log")
+    [ "$lines" = "nbcshim: $1 ignored: $2" ]
+    result $? "$1: told of, once"
+    [ "$lines" = "nbcshim: $1 ignored: $2" ] || comment "$lines"
+}
+
+refused() # VARIABLE ACCEPTED
+{
+    run "$1"
+    told "$1" "accepted is $2"
+}
+
+refused NBCSHIM=perhaps "auto, on or off"
+refused NBCSHIM_BLOCKING=mine "own or native"
+refused NBCSHIM_CHECK=2 "0 or 1"
+refused NBCSHIM_DYNAMIC=no "0 or 1"
+refused NBCSHIM_NODES=0 "a number of ranks up to 1000000"
+refused NBCSHIM_NODES=1000001 "a number of ranks up to 1000000"
+refused NBCSHIM_PROGRESS=sometimes "calls or thread"
+refused NBCSHIM_PROGRESS_CPU=-1 "the number of a processor"
+refused NBCSHIM_STATS=file "0, 1 or a file's name that ends in .json"
+for value in 0 -5 12X 12KB K 99999999999999999999G 9223372036854775807K; do
+    refused NBCSHIM_SEGMENT_SIZE=$value "a number of bytes above 0, with K, M or G"
+done
+refused NBCSHIM_TIMEOUT=1s "a number of seconds up to 1000000"
+refused NBCSHIM_TRACE_EVENTS=17M "a number up to 16M"
+refused NBCSHIM_TAG_UB=2 "a number from 3 to 2147483647"
+refused NBCSHIM_ALGORITHM_SCAN=fastest "$(awk -F '[(, ]+' \
+    '$1 == "ALG" && $2 == "SCAN" { all = all (all ? ", " : "") $3 } END { print all }' \
+    "$srcdir/src/algs.def")"
+refused NBCSHIM_ALGORITHM_SHOUT=ring "the name of a collective behind NBCSHIM_ALGORITHM_"
+run NBCSHIM_COLOUR=red
+told NBCSHIM_COLOUR=red "there is no such variable"
+
+for good in NBCSHIM_SEGMENT_SIZE=4k NBCSHIM_SEGMENT_SIZE=1G NBCSHIM_TAG_UB=60 NBCSHIM_PROGRESS_CPU=0 \
+    "NBCSHIM_PROGRESS=thread NBCSHIM_PROGRESS_CPU=0" NBCSHIM_ALGORITHM_BCAST=chain NBCSHIM_NODES=1; do
+    run "$good"
+    ! grep -q '^nbcshim:' "$scratch/log"
+    result $? "$good: not told of"
+done
+
+finish
