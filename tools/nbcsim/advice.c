@@ -18,6 +18,19 @@ struct advice {
     struct cell *cells; /* by ranks, then bytes */
 };
 
+bool advice_possible(enum nbc_coll coll)
+{
+    const struct call call = {.coll = coll, .size = 2, .bytes = 8, .ppn = 1};
+    struct arguments a;
+    struct own own;
+    if (!arguments_make(&a, &call))
+        return false;
+    arguments_shape(&a, 0, &own);
+    bool known = nbc_shape_bytes(&own.shape) >= 0;
+    arguments_free(&a);
+    return known;
+}
+
 struct advice *advice_new(enum nbc_coll coll, const struct list *ranks, const struct list *bytes)
 {
     struct advice *a = calloc(1, sizeof *a);
@@ -244,14 +257,7 @@ static void print_columns(const struct columns *c, FILE *out)
 
 void advice_print(const struct advice *a, FILE *out)
 {
-    struct arguments arguments;
-    struct own own;
-    if (!arguments_make(&arguments, &cell_at(a, 0, 0)->call))
-        return;
-    arguments_shape(&arguments, 0, &own);
-    bool known = nbc_shape_bytes(&own.shape) >= 0;
-    arguments_free(&arguments);
-    for (int powers = 1; known && powers >= 0; powers--) {
+    for (int powers = 1; powers >= 0; powers--) {
         struct columns c = columns_of(a, powers);
         print_columns(&c, out);
     }

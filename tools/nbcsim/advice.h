@@ -9,13 +9,17 @@
 
 struct advice;
 
+/* Not for collectives whose bytes no rank knows of the others: rules cannot tell such calls apart.
+ */
+bool advice_possible(enum nbc_coll coll);
+
 /* For these numbers of ranks and bytes, both ascending. NULL: no memory. */
 struct advice *advice_new(enum nbc_coll coll, const struct list *ranks, const struct list *bytes);
 
 /* Where to put the simulations of the i-th number of ranks and the b-th of bytes. */
 struct cell *advice_cell(struct advice *a, int i, int b);
 
-/* Rules in the form of rules.h; none for collectives whose bytes no rank knows of the others. */
+/* Rules in the form of rules.h. */
 void advice_print(const struct advice *a, FILE *out);
 
 void advice_free(struct advice *a);

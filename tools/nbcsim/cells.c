@@ -62,6 +62,9 @@ static bool data_for_all(enum nbc_coll coll)
             coll == NBC_REDUCE_SCATTER_BLOCK);
 }
 
+/* Ranks; the bytes are enough for each to have its part. */
+enum { FEW = 256, MANY = 512 };
+
 static double time_of_small(const struct runner *r, struct call call, const struct nbc_alg *alg,
                             int size)
 {
@@ -70,7 +73,7 @@ static double time_of_small(const struct runner *r, struct call call, const stru
     struct arguments a;
     call.size = size;
     call.root = 0;
-    call.bytes = call.coll == NBC_BARRIER ? 0 : 8 * size;
+    call.bytes = call.coll == NBC_BARRIER ? 0 : 8 * MANY;
     if (!arguments_make(&a, &call))
         return 0;
     simulate(&all, &a, &e);
@@ -78,16 +81,16 @@ static double time_of_small(const struct runner *r, struct call call, const stru
     return e.result.time;
 }
 
-/* How an algorithm's time grows with the ranks, whatever the bytes: that of 8 P bytes tells. */
+/* How an algorithm's time grows with the ranks, whatever the bytes: a few tell. */
 static const struct growth *growth_of(struct runner *r, const struct call *call,
                                       const struct nbc_alg *alg)
 {
     struct growth *g = &r->growth[alg - nbc_algs];
     if (g->known)
         return g;
-    double few = time_of_small(r, *call, alg, 256), many = time_of_small(r, *call, alg, 512);
+    double few = time_of_small(r, *call, alg, FEW), many = time_of_small(r, *call, alg, MANY);
     bool linear = many > 1.4 * few;
-    *g = (struct growth){true, linear ? (many - few) / 256 : 0, linear ? 0 : many - few};
+    *g = (struct growth){true, linear ? (many - few) / (MANY - FEW) : 0, linear ? 0 : many - few};
     return g;
 }
 
@@ -140,7 +143,7 @@ static int64_t longest_message(const struct arguments *a, const struct nbc_alg *
 }
 
 /* Segments of the two short runs from which a long one is estimated. */
-static const int64_t segments[2] = {64, 128};
+static const int64_t segments[2] = {48, 96};
 
 /* A pipeline takes as long for each segment more, once it is filled: so two of its runs with a few
  * segments of the same length tell how long it takes with many. */

@@ -212,6 +212,8 @@ static void run_all(const struct options *o, struct report *report, int n, char 
                 make_call(o, (enum nbc_coll)coll, (int)o->ranks.at[0], o->bytes.at[0]);
             if (o->goal)
                 write_goal(o, &call, only);
+            else if (o->advice && !advice_possible((enum nbc_coll)coll))
+                continue;
             else if (o->advice)
                 run_advice(o, (enum nbc_coll)coll);
             else if (o->build_cost)
@@ -470,7 +472,7 @@ static const char *contradiction(const struct options *o, int nwhat)
 }
 
 /* For what rules are made of: powers of two, and others. */
-#define RULE_RANKS "2..64,256..65536:4,3..48,96..24576:4"
+#define RULE_RANKS "2..64,256..4096:4,3..48,96..6144:4"
 
 int main(int argc, char **argv)
 {
