@@ -56,6 +56,9 @@ static bool equal(struct nbc_ints kept, struct nbc_ints given, int n)
 
 static bool same_arrays(const struct nbc_plan_arrays *kept, const struct nbc_args *given)
 {
+    size_t bytes = (size_t)kept->n * sizeof *given->types;
+    if (kept->types && (!given->types || memcmp(kept->types, given->types, bytes) != 0))
+        return false;
     return equal(kept->counts, given->counts, kept->n) &&
            equal(kept->displs, given->displs, kept->n);
 }
@@ -70,28 +73,39 @@ static struct nbc_ints copy(struct nbc_ints from, int n, char **room)
     return to;
 }
 
-static struct nbc_plan_arrays copy_side(const struct nbc_shape *s, bool send, char **room)
+static const void *copy_types(const MPI_Datatype *from, int n, char **room)
+{
+    size_t bytes = (size_t)n * sizeof *from;
+    const void *to = memcpy(*room, from, bytes);
+    *room += bytes;
+    return to;
+}
+
+static struct nbc_plan_arrays copy_side(const struct nbc_shape *s, const struct nbc_args *args,
+                                        bool send, char **room)
 {
     const struct nbc_side *side = send ? &s->send : &s->recv;
     const struct nbc_ints none = {NULL, 0};
     int n = side->counts.width ? nbc_args_peers(s, send) : 0;
     bool displs = n > 0 && side->displs.data;
-    return (struct nbc_plan_arrays){.n = n,
-                                    .counts = copy(n ? side->counts : none, n, room),
-                                    .displs = copy(displs ? side->displs : none, n, room)};
+    return (struct nbc_plan_arrays){
+        .n = n,
+        .types = n && side->peer_types ? copy_types(args->types, n, room) : NULL,
+        .counts = copy(n ? side->counts : none, n, room),
+        .displs = copy(displs ? side->displs : none, n, room)};
 }
 
 /* The widest entries for every block of both sides are room enough. */
-static bool keep_arrays(struct nbc_plan *p, const struct nbc_shape *s)
+static bool keep_arrays(struct nbc_plan *p, const struct nbc_shape *s, const struct nbc_call *call)
 {
     size_t entries = (size_t)nbc_args_peers(s, true) + (size_t)nbc_args_peers(s, false);
     if (entries > MAX_ENTRIES)
         return false;
-    char *room = p->arrays = malloc(2 * entries * sizeof(int64_t) + 1);
+    char *room = p->arrays = malloc(3 * entries * sizeof(int64_t) + 1);
     if (!room)
         return false;
-    p->send = copy_side(s, true, &room);
-    p->recv = copy_side(s, false, &room);
+    p->send = copy_side(s, &call->send, true, &room);
+    p->recv = copy_side(s, &call->recv, false, &room);
     /* What arrays say of buffers is looked at anew where one is NULL. */
     p->needs_send |= p->send.n > 0;
     p->needs_recv |= p->recv.n > 0;
@@ -144,7 +158,7 @@ struct nbc_plan *nbc_plan_find(struct nbc_plans *plans, const struct nbc_call *c
                                const struct nbc_alg *override, int64_t segment)
 {
     struct nbc_plan_key key;
-    if (!plans || call->send.types || call->recv.types)
+    if (!plans)
         return NULL;
     make_key(call, override, segment, &key);
     struct nbc_plan **slot = &plans->slot[slot_of(&key, call)];
@@ -165,16 +179,17 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
                                const struct nbc_alg *alg, const struct nbc_alg *override,
                                int64_t segment)
 {
-    if (call->send.types || call->recv.types || sched->nops > MAX_OPS)
+    int ntypes = b->shape.ntypes;
+    if (sched->nops > MAX_OPS)
         return NULL;
     if (!*plans)
         *plans = calloc(1, sizeof **plans);
-    struct nbc_plan *p = *plans ? calloc(1, sizeof *p) : NULL;
+    struct nbc_plan *p = *plans ? calloc(1, sizeof *p + (size_t)ntypes * sizeof *p->types) : NULL;
     if (!p)
         return NULL;
     p->needs_send = b->reads_send;
     p->needs_recv = b->reads_recv;
-    if (has_arrays(call) && !keep_arrays(p, &b->shape)) {
+    if (has_arrays(call) && !keep_arrays(p, &b->shape, call)) {
         free(p);
         return NULL;
     }
@@ -185,9 +200,8 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
     p->sched = sched;
     sched->refs++;
     p->alg = alg;
-    for (int i = 0; i < NBC_TYPE_FIRST_PEER; i++)
-        p->types[i] = b->types[i];
-    p->holdings = (struct nbc_holdings){p->types, NBC_TYPE_FIRST_PEER, b->reducer};
+    memcpy(p->types, b->types, (size_t)ntypes * sizeof *p->types);
+    p->holdings = (struct nbc_holdings){p->types, ntypes, b->reducer};
     p->bytes = nbc_shape_bytes(&b->shape);
     p->generation = nbc_types_generation;
     p->refs = 1;

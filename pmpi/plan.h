@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans: what was worked out for an earlier call (checks passed, types and operator found, algorithm
- * chosen, schedule built), kept with its communicator and found again by the arguments. Programs
- * repeat few calls many times; a call that finds its plan, and an idle run set up for it, has
- * nothing left to do but to bind its buffers and start. Under the lock.
+/* Plans: what was worked out for an earlier call (checks passed, types and operator found,
+ * algorithm chosen, schedule built), kept with its communicator and found again by the arguments.
+ * Programs repeat few calls many times; a call that finds its plan, and an idle run set up for it,
+ * has nothing left to do but to bind its buffers and start. Under the lock.
  *
- * Arrays of counts and displacements are compared whole. Calls with an array of types have no plan.
- * A plan dies when any datatype or operator is freed (handles may
- * come back with another meaning), which nbc_types_generation tells. */
+ * Arrays of counts, displacements and types are compared whole. A plan dies when any datatype or
+ * operator is freed (handles may come back with another meaning), which nbc_types_generation
+ * tells. */
 #ifndef NBC_PLAN_H
 #define NBC_PLAN_H
 
@@ -27,22 +27,23 @@ struct nbc_plan_key {
 struct nbc_plan_arrays {
     int n;
     struct nbc_ints counts, displs; /* width 0: none */
+    const void *types;              /* handles; NULL: none */
 };
 
 struct nbc_plan {
     struct nbc_plan_key key;
     struct nbc_plan_arrays send, recv;
-    void *arrays; /* where they lie */
+    void *arrays;            /* where they lie */
     struct nbc_sched *sched; /* one owner */
     const struct nbc_alg *alg;
     struct nbc_holdings holdings;
-    struct nbc_datatype *types[NBC_TYPE_FIRST_PEER];
-    int64_t bytes;           /* nbc_shape_bytes */
-    uint64_t generation;     /* of the types it was made with */
+    int64_t bytes;               /* nbc_shape_bytes */
+    uint64_t generation;         /* of the types it was made with */
     bool needs_send, needs_recv; /* these buffers may not be NULL nor, both, the same */
-    struct nbc_run *idle; /* set up for this plan, linked by next */
+    struct nbc_run *idle;        /* set up for this plan, linked by next */
     int nidle;
-    int refs; /* its place in the table, and requests that are made by it */
+    int refs;                     /* its place in the table, and requests that are made by it */
+    struct nbc_datatype *types[]; /* the holdings' */
 };
 
 struct nbc_plans;

@@ -261,6 +261,71 @@ static void arrays_change(int rounds)
     free(counts);
 }
 
+/* Two numbers, side by side or with one between; `swapped` makes the two in the other order, so
+ * that each may get the handle that the other had. */
+static void make_pairs(MPI_Datatype pair[3], bool swapped)
+{
+    pair[0] = MPI_2INT;
+    for (int i = 0; i < 2; i++) {
+        int gapped = swapped != (i == 1);
+        if (gapped)
+            MPI_Type_vector(2, 1, 2, MPI_INT, &pair[2]);
+        else
+            MPI_Type_contiguous(2, MPI_INT, &pair[1]);
+        MPI_Type_commit(&pair[gapped ? 2 : 1]);
+    }
+}
+
+/* The same for arrays of types: their entries change, and so does what the handles mean. */
+static void types_change(int rounds)
+{
+    enum { ROOM = 3 };
+    int n = test_size, *send = test_alloc(ROOM * n * sizeof *send);
+    int *recv = test_alloc(ROOM * n * sizeof *recv), *ones = test_alloc(2 * n * sizeof *ones);
+    int *displs = ones + n;
+    MPI_Datatype *types = test_alloc(2 * n * sizeof *types), pair[3];
+
+    for (int p = 0; p < n; p++) {
+        ones[p] = 1;
+        displs[p] = (int)sizeof(int) * ROOM * p;
+    }
+    for (int round = 0; round < rounds; round++) {
+        MPI_Request request;
+        int wrong = 0;
+        if (round % 4 == 0)
+            make_pairs(pair, round / 4 % 2);
+        for (int p = 0; p < n; p++) {
+            types[p] = pair[(round / 2 + p) % 3];
+            types[n + p] = pair[(round / 2 + p + test_rank) % 3];
+            for (int i = 0; i < ROOM; i++) {
+                bool second = i == (types[p] == pair[2] ? 2 : 1);
+                send[ROOM * p + i] = i == 0 || second ? 1000 * test_rank + 2 * p + second : -2;
+                recv[ROOM * p + i] = -1;
+            }
+        }
+        MPI_Ialltoallw(send, ones, displs, types, recv, ones, displs, types + n, MPI_COMM_WORLD,
+                       &request);
+        if (round % 4 == 3)
+            for (int i = 1; i < 3; i++)
+                MPI_Type_free(&pair[i]);
+        for (int p = 0; p < 2 * n; p++)
+            types[p] = MPI_DATATYPE_NULL;
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        for (int p = 0; p < n; p++) {
+            int second = (round / 2 + p + test_rank) % 3 == 2 ? 2 : 1;
+            for (int i = 0; i < ROOM; i++) {
+                int value = 1000 * p + 2 * test_rank + (i == second);
+                wrong += recv[ROOM * p + i] != (i == 0 || i == second ? value : -1);
+            }
+        }
+        EXPECT(wrong == 0, "%d numbers wrong in round %d", wrong, round);
+    }
+    free(send);
+    free(recv);
+    free(ones);
+    free(types);
+}
+
 int main(int argc, char **argv)
 {
     test_init(&argc, &argv);
@@ -273,6 +338,7 @@ int main(int argc, char **argv)
                 freed_while_pending(PERSISTENT, 2 * i + 1);
         }
     arrays_change(60);
+    types_change(64);
     flat(cycle, test_scale(test_crowded() ? 300 : 3000, 50000), "dup, collectives, free");
     flat(operation, test_scale(test_crowded() ? 2000 : 30000, 1000000), "collective");
     flat(long_array, test_scale(test_crowded() ? 300 : 3000, 30000), "40 at once");
