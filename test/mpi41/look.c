@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* MPI_Request_get_status_any, _some and _all on an array of a collective that is pending, a
+ * receive, an inactive persistent collective and nothing: they tell what is complete, and end
+ * nothing. */
+#include <mpi.h>
+#include <stdio.h>
+
+enum { BARRIER, NONE, RECEIVE, PERSISTENT, N };
+
+static int failures;
+
+#define EXPECT(cond)                                      \
+    do {                                                  \
+        if (!(cond)) {                                    \
+            printf("line %d: not %s\n", __LINE__, #cond); \
+            failures++;                                   \
+        }                                                 \
+    } while (0)
+
+static MPI_Request requests[N];
+
+static int is_empty(const MPI_Status *s)
+{
+    int count = -1;
+    MPI_Get_count(s, MPI_BYTE, &count);
+    return s->MPI_SOURCE == MPI_ANY_SOURCE && s->MPI_TAG == MPI_ANY_TAG && count == 0;
+}
+
+static void scribble(MPI_Status *s, int n)
+{
+    for (int i = 0; i < n; i++)
+        s[i].MPI_SOURCE = s[i].MPI_TAG = 77;
+}
+
+static void nothing_complete(void)
+{
+    int index = 7, flag = 7, outcount = 7, indices[N];
+    MPI_Request_get_status_any(N, requests, &index, &flag, MPI_STATUS_IGNORE);
+    EXPECT(!flag);
+    MPI_Request_get_status_some(N, requests, &outcount, indices, MPI_STATUSES_IGNORE);
+    EXPECT(outcount == 0);
+    flag = 7;
+    MPI_Request_get_status_all(N, requests, &flag, MPI_STATUSES_IGNORE);
+    EXPECT(!flag);
+}
+
+/* Polls by these calls alone: they must move the barrier on. */
+static void barrier_completes(void)
+{
+    int index, flag = 0, outcount, indices[N];
+    MPI_Status s[N];
+    scribble(s, N);
+    while (!flag)
+        MPI_Request_get_status_any(N, requests, &index, &flag, s);
+    EXPECT(index == BARRIER && is_empty(s));
+    scribble(s, N);
+    MPI_Request_get_status_some(N, requests, &outcount, indices, s);
+    EXPECT(outcount == 1 && indices[0] == BARRIER && is_empty(s) && s[1].MPI_TAG == 77);
+    MPI_Request_get_status_all(N, requests, &flag, s);
+    EXPECT(!flag);
+}
+
+static void both_complete(void)
+{
+    int index, flag, outcount = 0, indices[N], seen = 0;
+    MPI_Status s[N];
+    while (outcount != 2)
+        MPI_Request_get_status_some(N, requests, &outcount, indices, s);
+    for (int i = 0; i < 2; i++) {
+        seen |= 1 << indices[i];
+        EXPECT(indices[i] == BARRIER ? is_empty(&s[i]) : s[i].MPI_SOURCE == 1 && s[i].MPI_TAG == 5);
+    }
+    EXPECT(seen == (1 << BARRIER | 1 << RECEIVE));
+    MPI_Request_get_status_any(N, requests, &index, &flag, MPI_STATUS_IGNORE);
+    EXPECT(flag && (index == BARRIER || index == RECEIVE));
+    scribble(s, N);
+    MPI_Request_get_status_all(N, requests, &flag, s);
+    EXPECT(flag && s[RECEIVE].MPI_TAG == 5);
+    EXPECT(is_empty(&s[BARRIER]) && is_empty(&s[NONE]) && is_empty(&s[PERSISTENT]));
+}
+
+static void none_active(void)
+{
+    int index, flag, outcount, indices[N];
+    MPI_Status s[N];
+    MPI_Request_get_status_any(N, requests, &index, &flag, s);
+    EXPECT(flag && index == MPI_UNDEFINED && is_empty(s));
+    MPI_Request_get_status_some(N, requests, &outcount, indices, s);
+    EXPECT(outcount == MPI_UNDEFINED);
+    MPI_Request_get_status_all(N, requests, &flag, s);
+    EXPECT(flag && is_empty(&s[BARRIER]) && is_empty(&s[RECEIVE]));
+}
+
+int main(int argc, char **argv)
+{
+    int rank, got = 0, sent = 42;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    requests[NONE] = requests[RECEIVE] = MPI_REQUEST_NULL;
+    MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &requests[PERSISTENT]);
+    if (rank == 0) {
+        MPI_Irecv(&got, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, &requests[RECEIVE]);
+        MPI_Ibarrier(MPI_COMM_WORLD, &requests[BARRIER]);
+        nothing_complete();
+        MPI_Send(NULL, 0, MPI_INT, 1, 6, MPI_COMM_WORLD);
+        barrier_completes();
+        MPI_Send(NULL, 0, MPI_INT, 1, 6, MPI_COMM_WORLD);
+        both_complete();
+        EXPECT(got == sent);
+    } else {
+        MPI_Recv(NULL, 0, MPI_INT, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Ibarrier(MPI_COMM_WORLD, &requests[BARRIER]);
+        MPI_Recv(NULL, 0, MPI_INT, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(&sent, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
+    }
+    MPI_Waitall(N, requests, MPI_STATUSES_IGNORE);
+    EXPECT(requests[BARRIER] == MPI_REQUEST_NULL && requests[PERSISTENT] != MPI_REQUEST_NULL);
+    none_active();
+    MPI_Request_free(&requests[PERSISTENT]);
+    MPI_Finalize();
+    return failures > 0;
+}
