@@ -17,6 +17,7 @@ bool runner_begin(struct runner *r)
 void runner_forget(struct runner *r)
 {
     memset(r->past, 0, (size_t)nbc_nalgs * CLASSES * sizeof *r->past);
+    memset(r->growth, 0, (size_t)nbc_nalgs * sizeof *r->growth);
 }
 
 void runner_end(struct runner *r)
@@ -62,7 +63,7 @@ static bool data_for_all(enum nbc_coll coll)
             coll == NBC_REDUCE_SCATTER_BLOCK);
 }
 
-/* Ranks; the bytes are enough for each to have its part. */
+/* Ranks. */
 enum { FEW = 256, MANY = 512 };
 
 static double time_of_small(const struct runner *r, struct call call, const struct nbc_alg *alg,
@@ -73,7 +74,7 @@ static double time_of_small(const struct runner *r, struct call call, const stru
     struct arguments a;
     call.size = size;
     call.root = 0;
-    call.bytes = call.coll == NBC_BARRIER ? 0 : 8 * MANY;
+    call.bytes = call.bytes < 8 * MANY ? call.bytes : 8 * MANY;
     if (!arguments_make(&a, &call))
         return 0;
     simulate(&all, &a, &e);
@@ -81,7 +82,7 @@ static double time_of_small(const struct runner *r, struct call call, const stru
     return e.result.time;
 }
 
-/* How an algorithm's time grows with the ranks, whatever the bytes: a few tell. */
+/* How an algorithm's time grows at least with the ranks: calls with few bytes tell. */
 static const struct growth *growth_of(struct runner *r, const struct call *call,
                                       const struct nbc_alg *alg)
 {

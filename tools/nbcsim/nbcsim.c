@@ -485,7 +485,7 @@ int main(int argc, char **argv)
     if (o.ranks.n == 0)
         list_read(&o.ranks, o.build_cost ? "1048576" : o.advice ? RULE_RANKS : "64");
     if (o.bytes.n == 0)
-        list_read(&o.bytes, o.advice ? "8..64M:8,64M" : "8");
+        list_read(&o.bytes, o.advice ? "8..64M:4,64M" : "8");
     list_sort(&o.ranks);
     list_sort(&o.bytes);
     const char *wrong = contradiction(&o, argc - optind);
