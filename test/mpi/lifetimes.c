@@ -201,6 +201,31 @@ static void long_array(int i)
         MPI_Request_free(&r[k]);
 }
 
+/* Calls that are refused; on a communicator that returns errors. */
+static MPI_Comm returning;
+
+static void refused(int i)
+{
+    enum { LONG = 40 };
+    MPI_Request r[LONG];
+    MPI_Datatype none = MPI_DATATYPE_NULL;
+    int zero = 0, done;
+
+    (void)i;
+    done = MPI_Ialltoallw(NULL, &zero, &zero, &none, NULL, &zero, &zero, &none, returning, &r[0]);
+    EXPECT(done != MPI_SUCCESS, "a null datatype was taken");
+    if (!test_has_persistent())
+        return;
+    for (int k = 0; k < LONG; k++)
+        MPI_Barrier_init(returning, MPI_INFO_NULL, &r[k]);
+    MPI_Request last = r[LONG - 1];
+    r[LONG - 1] = r[0];
+    EXPECT(MPI_Startall(LONG, r) != MPI_SUCCESS, "the same request was started twice");
+    r[LONG - 1] = last;
+    for (int k = 0; k < LONG; k++)
+        MPI_Request_free(&r[k]);
+}
+
 /* After a first part that fills every pool, the rest must not need more. */
 static void flat(void (*step)(int), int n, const char *what)
 {
@@ -343,6 +368,10 @@ int main(int argc, char **argv)
     flat(operation, test_scale(test_crowded() ? 2000 : 30000, 1000000), "collective");
     flat(long_array, test_scale(test_crowded() ? 300 : 3000, 30000), "40 at once");
     flat(forgotten, test_scale(test_crowded() ? 1500 : 15000, 30000), "collective and freed type");
+    MPI_Comm_dup(MPI_COMM_SELF, &returning);
+    MPI_Comm_set_errhandler(returning, MPI_ERRORS_RETURN);
+    flat(refused, test_scale(test_crowded() ? 500 : 5000, 30000), "refused calls");
+    MPI_Comm_free(&returning);
     kinds_finish();
     return test_done();
 }

@@ -145,7 +145,7 @@ void single_inactive(MPI_Request r)
 
 void array_inactive(int n, MPI_Request *r)
 {
-    MPI_Status s[8];
+    MPI_Status s[8], behind;
     int index = 0, flag = 0, count = 0, indices[8];
 
     spoil(s, n);
@@ -157,7 +157,8 @@ void array_inactive(int n, MPI_Request *r)
     CHECK(MPI_Waitsome(n, r, &count, indices, s) == MPI_SUCCESS && count == MPI_UNDEFINED);
     count = 0;
     CHECK(MPI_Testsome(n, r, &count, indices, s) == MPI_SUCCESS && count == MPI_UNDEFINED);
-    spoil(s, n);
+    spoil(s, n + 1);
+    behind = s[n];
     CHECK(MPI_Waitall(n, r, s) == MPI_SUCCESS);
     for (int i = 0; i < n; i++)
         CHECK(is_empty(&s[i]));
@@ -167,6 +168,7 @@ void array_inactive(int n, MPI_Request *r)
     for (int i = 0; i < n; i++)
         CHECK(is_empty(&s[i]));
     CHECK(MPI_Waitall(n, r, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    CHECK(memcmp(&s[n], &behind, sizeof behind) == 0);
 }
 
 void poll_status(MPI_Request r)
