@@ -1,30 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "bytes.h"
+#include "rooted.h"
 #include "select.h"
-#include "topo.h"
 
-/* Gather along a k-nomial tree. Ranks are counted from the root, so that a subtree is a contiguous
- * range of blocks; inner ranks collect theirs as bytes and send it on in one message. */
-struct collect {
-    const struct nbc_shape *shape;
-    struct nbc_sched *s;
-    struct nbc_knomial tree;
-    int64_t each; /* bytes of a block */
-    int radix;
-};
-
-static int subtree(const struct collect *g, int child)
-{
-    return nbc_knomial_subtree(child, g->shape->size, g->radix);
-}
+/* Gather along a k-nomial tree: inner ranks collect the blocks of their subtree as bytes and send
+ * them on in one message. */
 
 /* The blocks of neighbors in rank order are neighbors in the root's buffer: it receives them as
  * they are. Only a subtree that goes past the last rank arrives in temporary room, or one whose
  * bytes are not the elements' as they lie. */
-static void collect_child(struct collect *g, int child)
+static void collect_child(struct nbc_rooted *g, int child)
 {
     const struct nbc_shape *shape = g->shape;
-    int n = subtree(g, child), first = nbc_absolute(child, shape->root, shape->size);
+    int n = nbc_rooted_subtree(g, child), first = nbc_absolute(child, shape->root, shape->size);
     struct nbc_ref blocks = nbc_recv_block(shape, first);
     int64_t count = blocks.count;
     int above = n <= shape->size - first ? n : shape->size - first; /* up to the last rank */
@@ -41,14 +29,14 @@ static void collect_child(struct collect *g, int child)
     nbc_copy(g->s, blocks, nbc_byte_range(bytes, above * g->each, (n - above) * g->each), got);
 }
 
-static void collect_at_root(struct collect *g)
+static void collect_at_root(struct nbc_rooted *g)
 {
     for (int i = 0; i < g->tree.nchild; i++)
         collect_child(g, g->tree.child[i]);
     nbc_copy(g->s, nbc_recv_block(g->shape, g->shape->rank), nbc_send_block(g->shape, 0), NBC_NONE);
 }
 
-static void hand_up(struct collect *g)
+static void hand_up(struct nbc_rooted *g)
 {
     const struct nbc_shape *shape = g->shape;
     const struct nbc_knomial *tree = &g->tree;
@@ -64,7 +52,7 @@ static void hand_up(struct collect *g)
     for (int i = 0; i < tree->nchild; i++) {
         int child = tree->child[i];
         struct nbc_ref part =
-            nbc_byte_range(all, (child - me) * g->each, subtree(g, child) * g->each);
+            nbc_byte_range(all, (child - me) * g->each, nbc_rooted_subtree(g, child) * g->each);
         int peer = nbc_absolute(child, shape->root, shape->size);
         got[i] = nbc_recv(g->s, part, peer, NBC_NONE);
     }
@@ -72,21 +60,6 @@ static void hand_up(struct collect *g)
     nbc_id sent = nbc_send(g->s, all, parent, copied);
     for (int i = 0; i < tree->nchild; i++)
         nbc_after(g->s, sent, got[i]);
-}
-
-static struct nbc_sched *along_knomial(const struct nbc_shape *shape, int radix)
-{
-    struct collect g = {.shape = shape, .each = nbc_shape_bytes(shape), .radix = radix};
-    int me = nbc_relative(shape->rank, shape->root, shape->size);
-    nbc_knomial(me, shape->size, radix, &g.tree);
-    g.s = nbc_sched_new(shape, g.tree.nchild + 3);
-    if (!g.s || g.each == 0)
-        return nbc_sched_finish(g.s);
-    if (me == 0)
-        collect_at_root(&g);
-    else
-        hand_up(&g);
-    return nbc_sched_finish(g.s);
 }
 
 /* Binomial tree: a broadcast backwards; every rank waits for its subtree, then sends it up.
@@ -99,7 +72,7 @@ static struct nbc_sched *along_knomial(const struct nbc_shape *shape, int radix)
  * 2005. */
 struct nbc_sched *nbc_gather_binomial(const struct nbc_shape *shape)
 {
-    return along_knomial(shape, 2);
+    return nbc_rooted_knomial(shape, 2, collect_at_root, hand_up);
 }
 
 /* 4-nomial tree: as binomial with half the depth and up to three children a level.
@@ -111,35 +84,7 @@ struct nbc_sched *nbc_gather_binomial(const struct nbc_shape *shape)
  * postal model for message-passing systems", 1992. */
 struct nbc_sched *nbc_gather_knomial4(const struct nbc_shape *shape)
 {
-    return along_knomial(shape, 4);
-}
-
-/* Every rank sends its block to the root, which takes them in the order of ranks from its own on.
- * Serves gather and gatherv: blocks without data are not sent, which both sides know. */
-static struct nbc_sched *straight(const struct nbc_shape *shape, bool windowed)
-{
-    int rank = shape->rank, root = shape->root, size = shape->size;
-    struct nbc_sched *s = nbc_sched_new(shape, rank == root ? size : 1);
-    if (!s)
-        return NULL;
-    struct nbc_ref mine = nbc_send_block(shape, 0);
-    if (rank != root) {
-        if (nbc_ref_bytes(shape, mine) > 0)
-            nbc_send(s, mine, root, NBC_NONE);
-        return nbc_sched_finish(s);
-    }
-    struct nbc_window in = {0};
-    for (int i = 1; i < size; i++) {
-        int peer = nbc_absolute(i, root, size);
-        struct nbc_ref theirs = nbc_recv_block(shape, peer);
-        if (nbc_ref_bytes(shape, theirs) == 0)
-            continue;
-        nbc_id got = nbc_recv(s, theirs, peer, NBC_NONE);
-        if (windowed)
-            nbc_window_add(s, &in, got);
-    }
-    nbc_copy(s, nbc_recv_block(shape, rank), mine, NBC_NONE);
-    return nbc_sched_finish(s);
+    return nbc_rooted_knomial(shape, 4, collect_at_root, hand_up);
 }
 
 /* Linear: all receives posted at once, every block goes straight to its place.
@@ -151,7 +96,7 @@ static struct nbc_sched *straight(const struct nbc_shape *shape, bool windowed)
  * rank could make room for a subtree. */
 struct nbc_sched *nbc_gather_linear(const struct nbc_shape *shape)
 {
-    return straight(shape, false);
+    return nbc_rooted_straight(shape, false);
 }
 
 /* Linear with a window: as linear, but the root has only so many receives posted at a time. Blocks
@@ -164,5 +109,5 @@ struct nbc_sched *nbc_gather_linear(const struct nbc_shape *shape)
  * would flood the root. */
 struct nbc_sched *nbc_gather_windowed(const struct nbc_shape *shape)
 {
-    return straight(shape, true);
+    return nbc_rooted_straight(shape, true);
 }

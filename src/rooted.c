@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "rooted.h"
+
+#include "bytes.h"
+
+int nbc_rooted_subtree(const struct nbc_rooted *r, int child)
+{
+    return nbc_knomial_subtree(child, r->shape->size, r->radix);
+}
+
+struct nbc_sched *nbc_rooted_knomial(const struct nbc_shape *shape, int radix,
+                                     void (*at_root)(struct nbc_rooted *r),
+                                     void (*elsewhere)(struct nbc_rooted *r))
+{
+    struct nbc_rooted r = {.shape = shape, .each = nbc_shape_bytes(shape), .radix = radix};
+    int me = nbc_relative(shape->rank, shape->root, shape->size);
+    nbc_knomial(me, shape->size, radix, &r.tree);
+    r.s = nbc_sched_new(shape, r.tree.nchild + 3);
+    if (!r.s || r.each == 0)
+        return nbc_sched_finish(r.s);
+    (me == 0 ? at_root : elsewhere)(&r);
+    return nbc_sched_finish(r.s);
+}
+
+/* A message of this block, in the collective's direction, where there is data. */
+static nbc_id move(struct nbc_sched *s, const struct nbc_shape *shape, bool in, int block, int peer)
+{
+    struct nbc_ref ref = in ? nbc_recv_block(shape, block) : nbc_send_block(shape, block);
+    if (nbc_ref_bytes(shape, ref) == 0)
+        return NBC_NONE;
+    return in ? nbc_recv(s, ref, peer, NBC_NONE) : nbc_send(s, ref, peer, NBC_NONE);
+}
+
+struct nbc_sched *nbc_rooted_straight(const struct nbc_shape *shape, bool windowed)
+{
+    int rank = shape->rank, root = shape->root, size = shape->size;
+    bool gathers = shape->coll == NBC_GATHER || shape->coll == NBC_GATHERV;
+    struct nbc_sched *s = nbc_sched_new(shape, rank == root ? size : 1);
+    if (!s)
+        return NULL;
+    if (rank != root) {
+        move(s, shape, !gathers, 0, root);
+        return nbc_sched_finish(s);
+    }
+    struct nbc_window window = {0};
+    for (int i = 1; i < size; i++) {
+        int peer = nbc_absolute(i, root, size);
+        nbc_id moved = move(s, shape, gathers, peer, peer);
+        if (windowed && moved != NBC_NONE)
+            nbc_window_add(s, &window, moved);
+    }
+    nbc_copy(s, nbc_recv_block(shape, gathers ? rank : 0),
+             nbc_send_block(shape, gathers ? 0 : rank), NBC_NONE);
+    return nbc_sched_finish(s);
+}
