@@ -13,18 +13,10 @@ static bool exclusive(const struct nbc_shape *shape)
 static nbc_id scan_in(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
                       struct nbc_acc *acc, struct nbc_ref place, int peer)
 {
-    nbc_id heard;
-    if (shape->commutative && !acc->ours) {
-        heard = nbc_recv(s, place, peer, NBC_NONE);
-        nbc_append(s, acc, place, heard);
-        return heard;
-    }
-    struct nbc_ref theirs = nbc_room_recv(s, room, place.count, peer, &heard);
-    if (acc->ours)
-        nbc_prepend(s, acc, theirs, heard);
-    else
-        nbc_prepend_to(s, acc, place, theirs, heard);
-    nbc_room_give(room, theirs, acc->ready);
+    if (!shape->commutative || acc->ours)
+        return nbc_prepend_rank(s, room, acc, place, peer);
+    nbc_id heard = nbc_recv(s, place, peer, NBC_NONE);
+    nbc_append(s, acc, place, heard);
     return heard;
 }
 

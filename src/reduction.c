@@ -110,19 +110,24 @@ struct nbc_ref nbc_room_recv(struct nbc_sched *s, struct nbc_room *room, int64_t
     return place;
 }
 
+nbc_id nbc_prepend_rank(struct nbc_sched *s, struct nbc_room *room, struct nbc_acc *acc,
+                        struct nbc_ref place, int peer)
+{
+    nbc_id heard;
+    struct nbc_ref theirs = nbc_room_recv(s, room, place.count, peer, &heard);
+    if (acc->ours)
+        nbc_prepend(s, acc, theirs, heard);
+    else
+        nbc_prepend_to(s, acc, place, theirs, heard);
+    nbc_room_give(room, theirs, acc->ready);
+    return heard;
+}
+
 void nbc_prepend_ranks(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
                        struct nbc_acc *acc, struct nbc_ref place, int first, int n)
 {
-    for (int i = 0; i < n; i++) {
-        nbc_id heard;
-        int peer = nbc_relative(first, i, shape->size);
-        struct nbc_ref theirs = nbc_room_recv(s, room, place.count, peer, &heard);
-        if (acc->ours)
-            nbc_prepend(s, acc, theirs, heard);
-        else
-            nbc_prepend_to(s, acc, place, theirs, heard);
-        nbc_room_give(room, theirs, acc->ready);
-    }
+    for (int i = 0; i < n; i++)
+        nbc_prepend_rank(s, room, acc, place, nbc_relative(first, i, shape->size));
 }
 
 /* The first one to come makes acc ours; then the order does not matter. */

@@ -87,8 +87,12 @@ void nbc_room_give(struct nbc_room *room, struct nbc_ref place, nbc_id last);
 struct nbc_ref nbc_room_recv(struct nbc_sched *s, struct nbc_room *room, int64_t count, int peer,
                              nbc_id *heard);
 
-/* Receives from `n` ranks, first, first − 1, …, counted round, and prepends what came. An acc that
- * is not ours moves to `place`. */
+/* Receives from a rank and prepends what came. An acc that is not ours moves to `place`. Returns
+ * the receive. */
+nbc_id nbc_prepend_rank(struct nbc_sched *s, struct nbc_room *room, struct nbc_acc *acc,
+                        struct nbc_ref place, int peer);
+
+/* The same with `n` ranks, first, first − 1, …, counted round. */
 void nbc_prepend_ranks(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
                        struct nbc_acc *acc, struct nbc_ref place, int first, int n);
 
