@@ -159,8 +159,8 @@ CHAPTERS = (
      "Bytes are what the heap grew by for each, the MPI's part included, where no more had been "
      "outstanding before.", outstanding),
     ("Overlap", "1 - (together - computation) / operation, for a computation that lasts as long as "
-     "the operation by itself (COMB, OSU). 2 ranks compute on all there is of 2 processors, so "
-     "whatever moves data takes time from the computation; *idle* ones sleep instead, as when an "
+     "the operation by itself (COMB, OSU). 2 ranks; where these are all the processors, whatever "
+     "moves data takes time from the computation; *idle* ones sleep instead, as when an "
      "accelerator computes. *tests*: 32 calls of `MPI_Test` on the way; *thread*: "
      "`NBCSHIM_PROGRESS=thread`.", overlap),
 )

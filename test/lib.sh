@@ -12,6 +12,19 @@ library=$PWD/.libs/libnbcshim.so
 cases=0
 failures=0
 
+# A directory of the script's own.
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+
+# What the user has set for nbcshim is not for the script.
+forget_settings()
+{
+    local name
+    for name in ${!NBCSHIM*}; do
+        unset "$name"
+    done
+}
+
 # result STATUS NAME: one line of TAP; STATUS 0 is success.
 result()
 {
@@ -38,6 +51,15 @@ expect()
 comment()
 {
     printf '%s\n' "$1" | sed 's/^/# /'
+}
+
+# json_says NAME FILE <<< python: it finds d, what the file has, as it should be.
+json_says()
+{
+    cat >"$scratch/check.py"
+    expect "$1" python3 -c "import json, sys
+d = json.load(open('$2'))
+exec(open('$scratch/check.py').read())"
 }
 
 # The closing lines, and the exit status of the script.
@@ -163,4 +185,24 @@ guarded()
     kill -KILL $(marked $mark) 2>/dev/null
     wait $pid 2>/dev/null
     return 124
+}
+
+# ends_well NAME SECONDS: what mpi_command has set does. Its output is in $scratch/log.
+ends_well()
+{
+    local status
+    guarded "$2" "$scratch/log" "${launch[@]}"
+    status=$?
+    result $status "$1"
+    [ $status = 0 ] || comment "$(head -c 20000 "$scratch/log")"
+}
+
+# log_has NUMBER NAME PATTERN: so many lines of it match.
+log_has()
+{
+    local found
+    found=$(grep -cE "$3" "$scratch/log")
+    [ "$found" = "$1" ]
+    result $? "$2"
+    [ "$found" = "$1" ] || comment "$found lines: $(head -c 20000 "$scratch/log")"
 }

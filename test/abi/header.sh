@@ -3,8 +3,6 @@
 # first, and its declarations agree with those of mpi.h.
 
 . "$(dirname "$0")/../lib.sh"
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 
 compile() # name compiler... : what is on standard input
 {

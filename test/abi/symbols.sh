@@ -2,8 +2,6 @@
 # What the libraries define and what they need of others.
 
 . "$(dirname "$0")/../lib.sh"
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 export LC_ALL=C
 
 archive=.libs/libnbcshim.a

@@ -3,8 +3,6 @@
 # binding has, linked with the modules for what it lacks, and with all entry points ours.
 
 . "$(dirname "$0")/../lib.sh"
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 
 if [ "$MPIFC" = no ]; then
     echo "1..0 # SKIP no Fortran compiler for this MPI"

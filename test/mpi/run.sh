@@ -12,8 +12,6 @@
 . "$(dirname "$0")/../lib.sh"
 
 list=$srcdir/test/mpi/tests.list
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 hung=0
 
 run_case() # mode program ranks variables seconds label arguments...

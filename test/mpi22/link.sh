@@ -3,8 +3,6 @@
 # does not link on it alone, but with nbcshim.
 
 . "$(dirname "$0")/../lib.sh"
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 export LC_ALL=C
 
 cat >"$scratch/program.c" <<'END'

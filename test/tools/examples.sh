@@ -4,8 +4,6 @@
 # depends on the machine; that there are two times and that they make that gain does not.
 
 . "$(dirname "$0")/../lib.sh"
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 
 # run NAME PRELOAD RANKS ARGUMENT...
 run()

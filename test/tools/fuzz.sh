@@ -4,9 +4,6 @@
 
 . "$(dirname "$0")/../lib.sh"
 
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-
 cat >"$scratch/program" <<'END'
 # anything
 dup id=1 wild=1 seed=1

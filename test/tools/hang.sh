@@ -3,34 +3,19 @@
 # of four ranks is late; the others wait, compute, or are blocked below nbcshim.
 
 . "$(dirname "$0")/../lib.sh"
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 
 expect "the program compiles" $CC -std=gnu11 $MPI_CPPFLAGS "$srcdir/test/tools/hang.c" \
     -o "$scratch/hang" $MPI_LIBS
 
-# run NAME VARIABLES ARGUMENT...: the program ends well; what the ranks say is in $scratch/log.
+# run NAME VARIABLES ARGUMENT...: the program ends well.
 run()
 {
-    local name=$1 variables=$2 status
+    local name=$1 variables=$2
     shift 2
     mpi_command 4 "$(sanitizer_runtime) $library" \
         "NBCSHIM_BLOCKING=native NBCSHIM_ALGORITHM_ALLREDUCE=one_round $variables" \
         "$scratch/hang" "$@"
-    guarded 60 "$scratch/log" "${launch[@]}"
-    status=$?
-    result $status "$name: the program ends well"
-    [ $status = 0 ] || comment "$(cat "$scratch/log")"
-}
-
-# count NUMBER NAME PATTERN: so many lines match.
-count()
-{
-    local found
-    found=$(grep -cE "$3" "$scratch/log")
-    [ "$found" = "$1" ]
-    result $? "$2"
-    [ "$found" = "$1" ] || comment "$found lines: $(cat "$scratch/log")"
+    ends_well "$name: the program ends well" 60
 }
 
 pending='allreduce:one_round, number 2 of MPI_COMM_WORLD'
@@ -38,26 +23,26 @@ waits='round 1 of 1: waits for a message of rank 3\b'
 
 run "NBCSHIM_TIMEOUT" NBCSHIM_TIMEOUT=1
 for rank in 0 1 2; do
-    count 1 "NBCSHIM_TIMEOUT: rank $rank says once what it waits for" \
+    log_has 1 "NBCSHIM_TIMEOUT: rank $rank says once what it waits for" \
         "^nbcshim: rank $rank: $pending \(rank $rank of 4\), pending for 1\.[0-9] s, $waits"
 done
-count 0 "NBCSHIM_TIMEOUT: the late rank has nothing to say" 'nbcshim: rank 3:'
+log_has 0 "NBCSHIM_TIMEOUT: the late rank has nothing to say" 'nbcshim: rank 3:'
 
 run "NBCSHIM_TIMEOUT that is not reached" NBCSHIM_TIMEOUT=30
-count 0 "NBCSHIM_TIMEOUT: nobody says anything" 'nbcshim:'
+log_has 0 "NBCSHIM_TIMEOUT: nobody says anything" 'nbcshim:'
 
 run "SIGUSR1" "" signal
 for rank in 0 1 2; do
-    count 1 "SIGUSR1: rank $rank says what it waits for" \
+    log_has 1 "SIGUSR1: rank $rank says what it waits for" \
         "^nbcshim: rank $rank: $pending \(rank $rank of 4\), $waits"
 done
-count 1 "SIGUSR1: the late rank has called one operation only" \
+log_has 1 "SIGUSR1: the late rank has called one operation only" \
     '^nbcshim: rank 3: nothing is pending; nonblocking .* MPI_COMM_WORLD called so far: 1$'
 
 run "SIGUSR1 while the lock is in use" NBCSHIM_TIMEOUT=30 signal
-count 3 "SIGUSR1: three ranks say what they wait for" "^nbcshim: rank [012]: $pending .*$waits"
+log_has 3 "SIGUSR1: three ranks say what they wait for" "^nbcshim: rank [012]: $pending .*$waits"
 
 run "a program that nbcshim stands aside of" NBCSHIM=off
-count 0 "NBCSHIM=off: nobody says anything" '^nbcshim:'
+log_has 0 "NBCSHIM=off: nobody says anything" '^nbcshim:'
 
 finish

@@ -3,11 +3,7 @@
 # runs; make uninstall takes all away. Documents: man pages have no mistakes, links lead somewhere.
 
 . "$(dirname "$0")/../lib.sh"
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-for name in ${!NBCSHIM*}; do
-    unset "$name"
-done
+forget_settings
 prefix=$scratch/prefix
 source=$(cd "$srcdir" && pwd) || exit 1
 

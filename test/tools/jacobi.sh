@@ -4,9 +4,6 @@
 
 . "$(dirname "$0")/../lib.sh"
 
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-
 compile() # flags...
 {
     $CC -std=gnu11 -I"$srcdir/include" $MPI_CPPFLAGS "$srcdir/examples/jacobi.c" \

@@ -2,8 +2,6 @@
 # examples/mismatch.c as its head says: with NBCSHIM_CHECK=1 it ends, and is told why.
 
 . "$(dirname "$0")/../lib.sh"
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 
 compile()
 {

@@ -3,9 +3,6 @@
 # and not with it. The suite is a small one made here.
 
 . "$(dirname "$0")/../lib.sh"
-
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 suite=$scratch/suite
 mkdir -p "$suite"/{coll/deep,errors/coll,comm}
 

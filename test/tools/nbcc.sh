@@ -2,8 +2,6 @@
 # nbcc, installed: what it tells, what it compiles and links, and an application's configure with it.
 
 . "$(dirname "$0")/../lib.sh"
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 export LC_ALL=C
 unset CPPFLAGS CFLAGS LDFLAGS LIBS
 

@@ -2,11 +2,7 @@
 # nbcinfo: what it says is what the library, its tables and the environment say.
 
 . "$(dirname "$0")/../lib.sh"
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-for name in ${!NBCSHIM*}; do
-    unset "$name"
-done
+forget_settings
 nbcinfo=$PWD/tools/nbcinfo
 
 # says NAME PATTERN ARGUMENT...: nbcinfo's output matches.
@@ -44,10 +40,7 @@ json() # NAME ARGUMENT... <<< python that checks d
     local name=$1
     shift
     "$nbcinfo" "$@" --json >"$scratch/json" || echo broken >"$scratch/json"
-    cat >"$scratch/check.py"
-    expect "$name" python3 -c "import json, sys
-d = json.load(open('$scratch/json'))
-exec(open('$scratch/check.py').read())"
+    json_says "$name" "$scratch/json"
 }
 
 if command -v python3 >/dev/null; then

@@ -3,12 +3,8 @@
 # here, but for the last test, which runs the real launcher.
 
 . "$(dirname "$0")/../lib.sh"
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 unset LD_PRELOAD
-for name in ${!NBCSHIM*}; do
-    unset "$name"
-done
+forget_settings
 
 # --- stand-ins ------------------------------------------------------------------------------------
 

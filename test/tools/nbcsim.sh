@@ -2,8 +2,6 @@
 # nbcsim as people call it, and nbctune --loggp, whose output it reads.
 
 . "$(dirname "$0")/../lib.sh"
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 sim=tools/nbcsim/nbcsim
 
 # shows NAME PATTERN COMMAND...: the command succeeds and says that.

@@ -3,8 +3,6 @@
 # once, and none that nbcshim or the MPI makes.
 
 . "$(dirname "$0")/../lib.sh"
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 tools=$srcdir/test/tools
 ranks=3
 calls="Allreduce_init 1 Barrier 1 Comm_dup 1 Comm_free 1 Finalize 1 Iallreduce 4 Ibarrier 2 Isend 1 Recv 1"
@@ -50,14 +48,11 @@ second()
 # sees NAME PROGRAM PRELOAD TOOL [SECOND]: runs it; both have seen every call once.
 sees()
 {
-    local name=$1 program=$2 preload=$3 tool status view=expected
+    local name=$1 program=$2 preload=$3 tool view=expected
     shift 3
     rm -f "$scratch/seen"
     mpi_command $ranks "$(sanitizer_runtime) $preload" "TRACER_LOG=$scratch/seen" "$scratch/$program"
-    guarded 60 "$scratch/log" "${launch[@]}"
-    status=$?
-    result $status "$name: runs"
-    [ $status = 0 ] || comment "$(cat "$scratch/log")"
+    ends_well "$name: runs" 60
     for tool; do
         diff <($view "$tool") <(grep "^$tool rank" "$scratch/seen" | sort) >"$scratch/diff"
         result $? "$name: $tool sees each call once"

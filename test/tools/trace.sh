@@ -3,8 +3,6 @@
 # traced_run.c does.
 
 . "$(dirname "$0")/../lib.sh"
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 
 if ! command -v python3 >/dev/null; then
     echo "1..0 # SKIP no python3"
@@ -16,21 +14,8 @@ expect "the program compiles" $CC -std=gnu11 $MPI_CPPFLAGS "$srcdir/test/tools/t
 
 run() # NAME VARIABLES
 {
-    local status
     mpi_command 4 "$(sanitizer_runtime) $library" "NBCSHIM_ALGORITHM_ALLREDUCE=ring $2" "$scratch/run"
-    guarded 60 "$scratch/log" "${launch[@]}"
-    status=$?
-    result $status "$1: the program ends well"
-    [ $status = 0 ] || comment "$(cat "$scratch/log")"
-}
-
-# check NAME FILE <<< python that looks at d
-check()
-{
-    cat >"$scratch/check.py"
-    expect "$1" python3 -c "import json
-d = json.load(open('$2'))
-exec(open('$scratch/check.py').read())"
+    ends_well "$1: the program ends well" 60
 }
 
 for progress in calls thread; do
@@ -41,17 +26,17 @@ for progress in calls thread; do
 done
 
 run "a trace that gets full" "NBCSHIM_TRACE=$scratch/full NBCSHIM_TRACE_EVENTS=50"
-check "it has as many events as it may, and counts the others" "$scratch/full" <<'END'
+json_says "it has as many events as it may, and counts the others" "$scratch/full" <<'END'
 for name in (e['args'] for e in d['traceEvents'] if e['name'] == 'process_name'):
     assert name['events'] == 50 and name['dropped'] > 400, name
 END
 
 run "a trace that cannot be written" "NBCSHIM_TRACE=$scratch/nothing/there"
-grep -q "^nbcshim: NBCSHIM_TRACE: cannot write $scratch/nothing/there" "$scratch/log"
-result $? "a trace that cannot be written: rank 0 says so"
+log_has 1 "a trace that cannot be written: rank 0 says so" \
+    "^nbcshim: NBCSHIM_TRACE: cannot write $scratch/nothing/there"
 
 run "NBCSHIM_STATS" "NBCSHIM_STATS=$scratch/stats.json"
-check "NBCSHIM_STATS: calls, times, overlap" "$scratch/stats.json" <<'END'
+json_says "NBCSHIM_STATS: calls, times, overlap" "$scratch/stats.json" <<'END'
 rows = {(r['collective'], r['algorithm']): r for r in d}
 for r in d:
     assert r['completed'] == r['calls'] == sum(r['histogram_ns'].values()), r
@@ -67,16 +52,13 @@ assert bcast['overlap'] > 0.8, bcast
 END
 
 run "NBCSHIM_STATS=1" NBCSHIM_STATS=1
-grep -qE '^nbcshim: allreduce +ring +40 +1310720 +[0-9.]+ +[0-9]+%' "$scratch/log"
-result $? "NBCSHIM_STATS=1: a table"
+log_has 1 "NBCSHIM_STATS=1: a table" '^nbcshim: allreduce +ring +40 +1310720 +[0-9.]+ +[0-9]+%'
 
 if grep -q 'define HAVE_MPI_SESSION_INIT 1' config.h; then
     mpi_command 2 "$(sanitizer_runtime) $library" "NBCSHIM_TRACE=$scratch/none" \
         "$PWD/test/mpi/sessions.preload"
-    guarded 60 "$scratch/log" "${launch[@]}"
-    result $? "a program of sessions alone ends well"
-    grep -q '^nbcshim: NBCSHIM_TRACE ignored' "$scratch/log"
-    result $? "which has no trace, as it is told"
+    ends_well "a program of sessions alone ends well" 60
+    log_has 1 "which has no trace, as it is told" '^nbcshim: NBCSHIM_TRACE ignored'
 fi
 
 finish

@@ -2,29 +2,14 @@
 # NBCSHIM_TUNING: a file's rules decide, before the built-in ones; a bad file is told of and not used.
 
 . "$(dirname "$0")/../lib.sh"
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 
-# run FILE COMMAND...: the collectives test passes; what it says is in $scratch/log.
+# run FILE COMMAND...: the collectives test passes.
 run()
 {
-    local status file=$1
+    local file=$1
     shift
     mpi_command 3 "$(sanitizer_runtime) $library" "NBCSHIM_STATS=1 NBCSHIM_TUNING=$file" "$@"
-    guarded 120 "$scratch/log" "${launch[@]}"
-    status=$?
-    result $status "$(basename "$file"): right results"
-    [ $status = 0 ] || comment "$(head -c 20000 "$scratch/log")"
-}
-
-# told NAME NUMBER PATTERN: so many lines of the log match.
-told()
-{
-    local found
-    found=$(grep -cE "$3" "$scratch/log")
-    [ "$found" = "$2" ]
-    result $? "$1"
-    [ "$found" = "$2" ] || comment "$found lines: $(grep '^nbcshim:' "$scratch/log")"
+    ends_well "$(basename "$file"): right results" 120
 }
 
 program=$PWD/test/mpi/collectives.preload
@@ -37,25 +22,25 @@ allreduce  1-3  0-1G   ring           64
 alltoall   *    *      pairwise
 END
 run "$scratch/good" "$program"
-told "a rule for this number of ranks" 1 '^nbcshim: barrier +tree '
-told "a rule for these bytes" 1 '^nbcshim: allreduce +ring '
-told "where its algorithm does not apply, another" 1 '^nbcshim: allreduce +(recursive_doubling|two_rounds) '
-told "a rule for all" 1 '^nbcshim: alltoall +pairwise '
-told "no complaint" 0 'NBCSHIM_TUNING'
+log_has 1 "a rule for this number of ranks" '^nbcshim: barrier +tree '
+log_has 1 "a rule for these bytes" '^nbcshim: allreduce +ring '
+log_has 1 "where its algorithm does not apply, another" '^nbcshim: allreduce +(recursive_doubling|two_rounds) '
+log_has 1 "a rule for all" '^nbcshim: alltoall +pairwise '
+log_has 0 "no complaint" 'NBCSHIM_TUNING'
 
 printf 'barrier * * tree\n\nbarrier * * fir\n' >"$scratch/bad"
 run "$scratch/bad" "$program"
-told "the bad line" 1 '^nbcshim: NBCSHIM_TUNING=.*/bad ignored: line 3: barrier has no algorithm fir$'
-told "one complaint" 1 'NBCSHIM_TUNING'
-told "none of its rules" 0 '^nbcshim: barrier +tree '
+log_has 1 "the bad line" '^nbcshim: NBCSHIM_TUNING=.*/bad ignored: line 3: barrier has no algorithm fir$'
+log_has 1 "one complaint" 'NBCSHIM_TUNING'
+log_has 0 "none of its rules" '^nbcshim: barrier +tree '
 
 run "$scratch/missing" "$program"
-told "no file" 1 '^nbcshim: NBCSHIM_TUNING=.*/missing ignored: No such file or directory$'
+log_has 1 "no file" '^nbcshim: NBCSHIM_TUNING=.*/missing ignored: No such file or directory$'
 run "$scratch" "$program"
-told "no text" 1 '^nbcshim: NBCSHIM_TUNING=.* ignored: Is a directory$'
+log_has 1 "no text" '^nbcshim: NBCSHIM_TUNING=.* ignored: Is a directory$'
 : >"$scratch/empty"
 run "$scratch/empty" "$program"
-told "no rules, no complaint" 0 'NBCSHIM_TUNING'
+log_has 0 "no rules, no complaint" 'NBCSHIM_TUNING'
 
 # On rank 1 another file.
 cat >"$scratch/differ" <<END
@@ -68,8 +53,8 @@ exec $program
 END
 chmod +x "$scratch/differ"
 run "$scratch/good" "$scratch/differ"
-told "different rules" 1 '^nbcshim: NBCSHIM_TUNING=.* ignored: the ranks have read different rules$'
-told "the built-in ones on all" 0 '^nbcshim: barrier +tree '
+log_has 1 "different rules" '^nbcshim: NBCSHIM_TUNING=.* ignored: the ranks have read different rules$'
+log_has 0 "the built-in ones on all" '^nbcshim: barrier +tree '
 
 # NBCSHIM_CHECK knows them: rank 1 is told the algorithm that the rules give the others, or another.
 # checked ALGORITHM: its status is that of the run.
@@ -100,12 +85,12 @@ expect "a program with a barrier compiles" $CC $MPI_CPPFLAGS "$scratch/barrier.c
     -o "$scratch/barrier" $MPI_LIBS
 checked tree
 result $? "NBCSHIM_CHECK: the same algorithm by a rule and by a variable"
-told "no complaint of the check" 0 'ranks disagree'
+log_has 0 "no complaint of the check" 'ranks disagree'
 checked dissemination
 status=$?
 [ $status != 0 ] && [ $status != 124 ]
 result $? "NBCSHIM_CHECK: another algorithm than by the rule ends the program (status $status)"
-grep -qE 'MPI_Ibarrier: rank . uses algorithm (tree|dissemination), rank . uses' "$scratch/log"
-result $? "which says so"
+log_has 1 "which says so" \
+    '^nbcshim: .* MPI_Ibarrier: rank . uses algorithm (tree|dissemination), rank . uses'
 
 finish
