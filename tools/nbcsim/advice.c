@@ -182,8 +182,12 @@ static int64_t crossing(const struct columns *c, int i, int end, int b, const st
     int64_t from = c->a->bytes->at[b], to = c->a->bytes->at[b + 1];
     double early = time_of(c, middle, b, next) - time_of(c, middle, b, alg);
     double late = time_of(c, middle, b + 1, alg) - time_of(c, middle, b + 1, next);
-    if (early <= 0 || late <= 0 || early > 1e6 || late > 1e6)
+    if (early > 1e6 || late > 1e6 || (early <= 0 && late <= 0))
         return between(from, to);
+    if (early <= 0)
+        return from;
+    if (late <= 0)
+        return to - 1;
     return from + (int64_t)((double)(to - from) * early / (early + late));
 }
 
@@ -199,7 +203,9 @@ static void print_block(const struct columns *c, struct block b, int64_t min_byt
     rule.min_size = (int)min;
     rule.max_size = max < INT_MAX ? (int)max : INT_MAX;
     rule.needs = c->powers ? NBC_POW2 : NBC_ANY;
-    unsigned has = c->powers ? NBC_POW2 | NBC_EVEN : NBC_ANY;
+    if (cell_at(c->a, 0, 0)->call.ppn > 1)
+        rule.needs |= NBC_NODES;
+    unsigned has = rule.needs | (c->powers ? NBC_EVEN : NBC_ANY);
     nbc_rule_print(out, &rule);
     if (!(rule.alg->needs & ~has))
         return;
