@@ -12,6 +12,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 list=$srcdir/test/mpi/tests.list
+ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=1
 hung=0
 
 run_case() # mode program ranks variables seconds label arguments...
@@ -25,6 +26,7 @@ run_case() # mode program ranks variables seconds label arguments...
     mpi_command "$ranks" "$preload" "$variables" $NBC_UNDER "$PWD/test/mpi/$program.$mode" "$@"
     guarded "$limit" "$log" "${launch[@]}"
     status=$?
+    [ $status != 0 ] || [ -z "$(own_leaks "$log")" ] || status=leaks
     result "$status" "$name"
     [ $status = 0 ] && return
     comment "status $status: ${launch[*]}"
