@@ -195,6 +195,27 @@ static bool try_some(const struct nbc_alg *alg, int size, int n, const struct fi
     return true;
 }
 
+/* Reductions of vectors so large that temporary memory is used again (nbc_room in reduction.h). */
+static bool try_large(const struct nbc_alg *alg, int size, const struct fixed *fixed,
+                      struct tally *t)
+{
+    enum { LARGE = 20000 };
+    uint64_t row = (uint64_t)(alg - nbc_algs);
+    int n = 2 + (int)(soak() * 20);
+    if (!nbc_coll_reduces(alg->coll) || (size != 3 && size != 5 && size != 8))
+        return true;
+    for (int i = 0; i < n; i++) {
+        struct test_case c =
+            nth_case(alg, size, hash3(row, (uint64_t)size, 1000 + (uint64_t)i) % ncases);
+        bool scatters = alg->coll == NBC_REDUCE_SCATTER || alg->coll == NBC_REDUCE_SCATTER_BLOCK;
+        c.count = scatters ? LARGE / (size + c.remote) : LARGE;
+        c.segment = i % 2 ? 0 : 2000;
+        if (!try_case(&c, fixed, t))
+            return false;
+    }
+    return true;
+}
+
 static bool try_size(const struct nbc_alg *alg, int size, const struct fixed *fixed,
                      struct tally *t)
 {
@@ -207,7 +228,7 @@ static bool try_size(const struct nbc_alg *alg, int size, const struct fixed *fi
 static bool try_alg(const struct nbc_alg *alg, const struct fixed *fixed, struct tally *t)
 {
     for (int i = 0; i < NSIZES; i++)
-        if (!try_size(alg, size_of(i), fixed, t))
+        if (!try_size(alg, size_of(i), fixed, t) || !try_large(alg, size_of(i), fixed, t))
             return false;
     return true;
 }
