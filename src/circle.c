@@ -64,7 +64,7 @@ static nbc_id add_arc(struct nbc_sched *s, const struct nbc_circle *c, int n, in
         nbc_after(s, added, ready);
         all = nbc_join(s, all, added);
     }
-    return nbc_join(s, all, ready);
+    return all != NBC_NONE ? all : ready;
 }
 
 /* The part in the middle, of an odd number, takes no part in the first round. */
