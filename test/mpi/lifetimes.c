@@ -189,7 +189,7 @@ static void forgotten(int i)
 /* Arrays too long for the stack, completed in all ways. */
 static void long_array(int i)
 {
-    enum { LONG = 40 };
+    enum { LONG = 200 };
     MPI_Request r[LONG];
     int index, flag = 0, n, indices[LONG];
 
@@ -378,7 +378,7 @@ int main(int argc, char **argv)
     types_change(64);
     flat(cycle, test_scale(test_crowded() ? 300 : 3000, 50000), "dup, collectives, free");
     flat(operation, test_scale(test_crowded() ? 2000 : 30000, 1000000), "collective");
-    flat(long_array, test_scale(test_crowded() ? 300 : 3000, 30000), "40 at once");
+    flat(long_array, test_scale(test_crowded() ? 300 : 3000, 30000), "200 at once");
     flat(forgotten, test_scale(test_crowded() ? 1500 : 15000, 30000), "collective and freed type");
     MPI_Comm_dup(MPI_COMM_SELF, &returning);
     MPI_Comm_set_errhandler(returning, MPI_ERRORS_RETURN);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The rules of arrays of requests: all, any and some of a mix, operations that fail, and progress
  * in completion calls for something else. MPI-4.1 sections 3.7.5, 3.7.6. */
-#include "rules.h"
+#include "observe.h"
 
 #include <stdlib.h>
 #include <string.h>

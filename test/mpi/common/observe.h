@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the tests of the rules of requests share: which errors were raised, what statuses say, and
  * operations that are surely pending. */
-#ifndef NBC_TEST_RULES_H
-#define NBC_TEST_RULES_H
+#ifndef NBC_TEST_OBSERVE_H
+#define NBC_TEST_OBSERVE_H
 
 #include "util.h"
 

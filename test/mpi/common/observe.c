@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rules.h"
+#include "observe.h"
 
 #include <string.h>
 
