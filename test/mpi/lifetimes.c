@@ -10,19 +10,7 @@
 
 enum { PENDING = 12 };
 
-/* The address sanitizer keeps freed memory for a while. */
-#ifdef __SANITIZE_ADDRESS__
-#define KEEPS_FREED 1
-#elif defined __has_feature
-#if __has_feature(address_sanitizer)
-#define KEEPS_FREED 1
-#endif
-#endif
-#ifndef KEEPS_FREED
-#define KEEPS_FREED 0
-#endif
-
-/* Pages of this process that are in memory, in KiB; 0: nobody can tell. */
+/* Pages of this process that are in memory, in KiB. */
 static long resident(void)
 {
     long total = 0, pages = 0;
@@ -30,7 +18,7 @@ static long resident(void)
 
     if (!f)
         return 0;
-    if (KEEPS_FREED || fscanf(f, "%ld %ld", &total, &pages) != 2)
+    if (fscanf(f, "%ld %ld", &total, &pages) != 2)
         pages = 0;
     fclose(f);
     return pages * (sysconf(_SC_PAGESIZE) / 1024);
