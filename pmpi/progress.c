@@ -119,7 +119,7 @@ static void begin(struct nbc_request *r)
 /* How many nonblocking operations of a communicator are under way at once. The MPI below gets slow
  * with the number of messages it holds: Open MPI 4 walks over all its unfinished sends in each
  * poll, and both search the messages that came early one by one. */
-enum { STARTED_MOST = 256 };
+enum { STARTED_MOST = 64 };
 
 /* Nonblocking operations take tags in turn. One whose tag may still be in use waits until all that
  * are a whole turn older are complete here: messages of the two cannot be confused, since those of
@@ -185,6 +185,8 @@ struct nbc_run *nbc_progress_first(void)
     return active;
 }
 
+static void poll_one(struct nbc_request *r);
+
 static void start(struct nbc_request *r)
 {
     struct nbc_context *c = r->context;
@@ -206,6 +208,10 @@ static void start(struct nbc_request *r)
     if (!c->deferred)
         c->deferred = r;
     start_deferred(c);
+    /* The program may call nothing else for long: make room. (Guards are called from
+     * start_deferred, which must not come to the same context again.) */
+    if (c->deferred && !c->guarded)
+        poll_one(c->pending);
 }
 
 /* What has to be moved on for r: of a deferred one the oldest of its context, or that one's check.
