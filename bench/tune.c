@@ -2,6 +2,7 @@
 #include "tune.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "rules.h"
@@ -42,6 +43,20 @@ static bool measure(struct course *c, MPI_Comm comm)
     return c->nsizes > 0 && c->n > 0;
 }
 
+/* Whether all ranks share a node, as far as its name and NBCSHIM_NODES tell. */
+static bool local(MPI_Comm comm, int size)
+{
+    char mine[MPI_MAX_PROCESSOR_NAME + 1] = "", first[MPI_MAX_PROCESSOR_NAME + 1];
+    int length, same, all;
+    const char *declared = getenv("NBCSHIM_NODES");
+    MPI_Get_processor_name(mine, &length);
+    memcpy(first, mine, sizeof first);
+    PMPI_Bcast(first, sizeof first, MPI_CHAR, 0, comm);
+    same = declared ? atoi(declared) >= size : strcmp(mine, first) == 0;
+    PMPI_Allreduce(&same, &all, 1, MPI_INT, MPI_MIN, comm);
+    return all;
+}
+
 static int best(const struct contender *at, int n, int favorite)
 {
     for (int i = 0; i < n; i++)
@@ -78,10 +93,13 @@ static int64_t between(int64_t a, int64_t b)
     return mean < b ? mean : b;
 }
 
-static void print_rules(const struct course *c, int size)
+static void print_rules(const struct course *c, int size, unsigned needs)
 {
-    struct nbc_rule rule = {
-        .coll = c->coll, .min_size = size, .max_size = size, .max_bytes = INT64_MAX};
+    struct nbc_rule rule = {.coll = c->coll,
+                            .min_size = size,
+                            .max_size = size,
+                            .max_bytes = INT64_MAX,
+                            .needs = needs};
     if (c->bytes[0] < 0 || c->nsizes == 1) {
         rule.alg = c->at[0][safest(c)].alg;
         nbc_rule_print(stdout, &rule);
@@ -123,6 +141,7 @@ int tune_rules(int rank, int size)
         return 1;
     }
     MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &ring, 0, &comm);
+    unsigned needs = local(comm, size) ? NBC_LOCAL : NBC_SPREAD;
     if (rank == 0)
         printf("# Measured by nbctune --rules on %d ranks; for NBCSHIM_TUNING.\n", size);
     for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++) {
@@ -131,7 +150,7 @@ int tune_rules(int rank, int size)
         if (!measure(&course, comm) || rank != 0)
             continue;
         print_figures(&course);
-        print_rules(&course, size);
+        print_rules(&course, size, needs);
         fflush(stdout);
     }
     MPI_Comm_free(&comm);

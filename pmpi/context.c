@@ -127,7 +127,9 @@ static int fill(struct nbc_context *c)
     if (inter)
         NEXT(Comm_remote_size)(c->user, &c->remote_size);
     c->max_outstanding = INT_MAX;
-    int error = NEXT(Comm_set_errhandler)(c->hidden, MPI_ERRORS_RETURN);
+    int error = nbc_nodemap_place(c);
+    if (!error)
+        error = NEXT(Comm_set_errhandler)(c->hidden, MPI_ERRORS_RETURN);
     return error ? error : NEXT(Comm_set_attr)(c->user, nbcshim_icoll_max_outstanding, c);
 }
 

@@ -18,21 +18,22 @@ struct nbc_context {
     MPI_Comm user;       /* MPI_COMM_NULL once freed */
     MPI_Comm hidden;
     int rank, size;
-    int remote_size;         /* 0: intracommunicator */
-    int64_t next_seq;        /* of nonblocking operations: counts calls, the same on every rank */
-    struct nbc_request *pending; /* nonblocking operations not yet complete, oldest first */
-    struct nbc_request *deferred; /* the oldest of them that has not been started, or NULL */
-    int nstarted;                 /* so many of them are under way, orphans not counted */
-    struct nbc_tags *tags;   /* persistent tags: tags.h */
+    int remote_size;  /* 0: intracommunicator */
+    int64_t next_seq; /* of nonblocking operations: counts calls, the same on every rank */
+    struct nbc_request *pending;   /* nonblocking operations not yet complete, oldest first */
+    struct nbc_request *deferred;  /* the oldest of them that has not been started, or NULL */
+    int nstarted;                  /* so many of them are under way, orphans not counted */
+    struct nbc_tags *tags;         /* persistent tags: tags.h */
     struct nbc_topology *topology; /* neighbor lists, made when first asked for */
     struct nbc_plans *plans;       /* of earlier calls */
     struct nbc_nodes *nodes;       /* made when first asked for: nodemap.h */
-    struct nbc_hints *hints; /* from its info, or NULL */
+    bool local, mixed;             /* all ranks share a node; some may: nodemap.h */
+    struct nbc_hints *hints;       /* from its info, or NULL */
     struct nbc_context *guards;    /* of the checks of its calls, or NULL: check.h */
     struct nbc_context *guarded;   /* of a guard: whose calls it checks */
     int first_tag;                 /* of its nonblocking operations */
-    struct nbc_mail *mail;   /* tokens that have come: token.h */
-    bool disconnect; /* ends by MPI_Comm_disconnect */
+    struct nbc_mail *mail;         /* tokens that have come: token.h */
+    bool disconnect;               /* ends by MPI_Comm_disconnect */
     bool lost; /* messages of a failed operation may reach later ones: nothing starts any more */
     int uses;  /* operations that may still communicate here: active ones, persistent ones */
     struct nbc_context *next; /* among those that wait for nbc_context_bury */
@@ -42,8 +43,8 @@ struct nbc_context {
 /* Frees what contexts held that ended under the lock. Not under the lock. */
 void nbc_context_bury(void);
 
-/* Makes the keyval and divides the tags 0 … tag_ub + 1. Before the first attach. Returns an MPI error
- * code. */
+/* Makes the keyval and divides the tags 0 … tag_ub + 1. Before the first attach. Returns an MPI
+ * error code. */
 int nbc_context_setup(int tag_ub);
 
 /* Gives a communicator just made its context. Collective over it. comm may be MPI_COMM_NULL.

@@ -8,22 +8,21 @@
 #include "nodes.h"
 
 static struct {
-    bool known;             /* some processes share a node, not all do */
+    int fullest;            /* ranks on the node that has most; 0: nothing is known */
     struct nbc_nodes nodes; /* of MPI_COMM_WORLD */
     MPI_Group group;
     bool useful[NBC_NCOLLS]; /* an algorithm of the collective wants to know */
 } world;
 
-/* A number for this process's node, and whether the answer is the same for all: then there is
- * nothing to know. */
+/* A number for this process's node, and how many ranks are on the emptiest and on the fullest one,
+ * 0 where that is not known: then the numbers of all need not be compared. */
 struct here {
-    int node;
-    bool trivial;
+    int node, least, most;
 };
 
 #ifdef HAVE_MPI_COMM_SPLIT_TYPE
 /* By memory that can be shared: the node is called by the lowest rank on it. */
-static int ask(int rank, int size, struct here *here)
+static int ask(int rank, struct here *here)
 {
     MPI_Comm node;
     int error =
@@ -39,22 +38,25 @@ static int ask(int rank, int size, struct here *here)
     mine[1] = -local;
     if (!error)
         error = NEXT(Allreduce)(mine, most, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    here->trivial = !error && (most[0] == 1 || -most[1] == size);
-    return error;
+    if (error)
+        return error;
+    here->most = most[0];
+    here->least = -most[1];
+    return MPI_SUCCESS;
 }
 #else
 /* By the processor's name: the node is called by the lowest rank with this one's. */
-static int ask(int rank, int size, struct here *here)
+static int ask(int rank, struct here *here)
 {
     enum { LENGTH = MPI_MAX_PROCESSOR_NAME + 1 };
+    int length, size;
+    NEXT(Comm_size)(MPI_COMM_WORLD, &size);
     char name[LENGTH] = "", *names = malloc((size_t)size * LENGTH);
-    int length;
     if (!names)
         return MPI_ERR_NO_MEM;
     NEXT(Get_processor_name)(name, &length);
     int error = NEXT(Allgather)(name, LENGTH, MPI_CHAR, names, LENGTH, MPI_CHAR, MPI_COMM_WORLD);
-    here->node = rank;
-    here->trivial = false;
+    *here = (struct here){.node = rank};
     for (int i = rank - 1; i >= 0 && !error; i--)
         if (strcmp(name, names + (size_t)i * LENGTH) == 0)
             here->node = i;
@@ -67,9 +69,13 @@ static int ask(int rank, int size, struct here *here)
 static int find(int rank, int size)
 {
     struct here here;
-    int error = ask(rank, size, &here);
-    if (error || here.trivial)
+    int error = ask(rank, &here);
+    if (error)
         return error;
+    if (here.most == 1 || here.least == size) {
+        world.nodes = nbc_nodes_blocks(size, here.most);
+        return MPI_SUCCESS;
+    }
     int *where = malloc((size_t)size * sizeof *where);
     if (!where)
         return MPI_ERR_NO_MEM;
@@ -92,53 +98,101 @@ int nbc_nodemap_setup(void)
         error = find(rank, size);
     if (error)
         return error;
-    world.known = world.nodes.nnodes > 1 && world.nodes.nnodes < size;
+    for (int i = 0; i < world.nodes.nnodes; i++) {
+        int here = nbc_node_size(&world.nodes, i);
+        world.fullest = here > world.fullest ? here : world.fullest;
+    }
     for (int i = 0; i < nbc_nalgs; i++)
         world.useful[nbc_algs[i].coll] |= (nbc_algs[i].needs & NBC_NODES) != 0;
-    return world.known ? NEXT(Comm_group)(MPI_COMM_WORLD, &world.group) : MPI_SUCCESS;
+    return NEXT(Comm_group)(MPI_COMM_WORLD, &world.group);
 }
 
 void nbc_nodemap_cleanup(void)
 {
-    if (world.known)
+    if (world.fullest)
         NEXT(Group_free)(&world.group);
-    world.known = false;
+    world.fullest = 0;
     nbc_nodes_free(&world.nodes);
 }
 
-/* where[i] is the node of rank i; false for processes that are not of MPI_COMM_WORLD, or an error.
- */
-static bool locate(const struct nbc_context *c, int *ranks, int *where)
+/* The nodes of n ranks from `first` on; false where one is no process of MPI_COMM_WORLD, or an
+ * error. At most BATCH. */
+enum { BATCH = 64 };
+
+static bool locate(MPI_Group group, int first, int n, int *where)
 {
-    MPI_Group group;
-    for (int i = 0; i < c->size; i++)
-        ranks[i] = i;
-    if (NEXT(Comm_group)(c->hidden, &group))
+    int ranks[BATCH];
+    for (int i = 0; i < n; i++)
+        ranks[i] = first + i;
+    if (NEXT(Group_translate_ranks)(group, n, ranks, world.group, where))
         return false;
-    int error = NEXT(Group_translate_ranks)(group, c->size, ranks, world.group, where);
-    NEXT(Group_free)(&group);
-    for (int i = 0; i < c->size && !error; i++) {
+    for (int i = 0; i < n; i++) {
         if (where[i] == MPI_UNDEFINED)
             return false;
         where[i] = nbc_node_of(&world.nodes, where[i]);
     }
-    return !error;
+    return true;
+}
+
+static bool share_node(MPI_Group group, int size)
+{
+    int where[BATCH], node = -1;
+    for (int first = 0; first < size; first += BATCH) {
+        int n = size - first < BATCH ? size - first : BATCH;
+        if (!locate(group, first, n, where))
+            return false;
+        for (int i = 0; i < n; i++) {
+            if (node >= 0 && where[i] != node)
+                return false;
+            node = where[i];
+        }
+    }
+    return true;
+}
+
+int nbc_nodemap_place(struct nbc_context *c)
+{
+    MPI_Group group;
+    c->local = !c->remote_size && c->size == 1;
+    c->mixed = !c->remote_size && world.fullest > 1 && world.nodes.nnodes > 1;
+    if (c->local || c->remote_size || c->size > world.fullest)
+        return MPI_SUCCESS;
+    int error = NEXT(Comm_group)(c->hidden, &group);
+    if (error)
+        return error;
+    c->local = share_node(group, c->size);
+    NEXT(Group_free)(&group);
+    return MPI_SUCCESS;
+}
+
+/* Of each rank of the communicator, to where[]. */
+static bool locate_all(const struct nbc_context *c, int *where)
+{
+    MPI_Group group;
+    bool good = true;
+    if (NEXT(Comm_group)(c->hidden, &group))
+        return false;
+    for (int first = 0; first < c->size && good; first += BATCH)
+        good =
+            locate(group, first, c->size - first < BATCH ? c->size - first : BATCH, where + first);
+    NEXT(Group_free)(&group);
+    return good;
 }
 
 /* Of no use: an empty map. NULL: no memory, here alone: the call must fail. */
 static struct nbc_nodes *make(const struct nbc_context *c)
 {
     struct nbc_nodes *map = calloc(1, sizeof *map);
-    int *ranks = malloc(2 * (size_t)c->size * sizeof *ranks);
-    bool good = map && ranks;
-    if (good && locate(c, ranks, ranks + c->size))
-        good = nbc_nodes_make(map, ranks + c->size, c->size);
-    free(ranks);
+    int *where = malloc((size_t)c->size * sizeof *where);
+    bool good = map && where;
+    if (good && locate_all(c, where))
+        good = nbc_nodes_make(map, where, c->size);
+    free(where);
     if (!good) {
         free(map);
         return NULL;
     }
-    if (map->nnodes == 1 || map->nnodes == c->size) {
+    if (map->nnodes == c->size) {
         nbc_nodes_free(map);
         map->nnodes = 0;
     }
@@ -148,7 +202,7 @@ static struct nbc_nodes *make(const struct nbc_context *c)
 int nbc_nodemap_of(struct nbc_context *c, enum nbc_coll coll, const struct nbc_nodes **map)
 {
     *map = NULL;
-    if (!world.known || !world.useful[coll] || c->remote_size)
+    if (!c->mixed || c->local || !world.useful[coll])
         return MPI_SUCCESS;
     if (!c->nodes)
         c->nodes = make(c);

@@ -67,6 +67,7 @@ static struct nbc_part part_within(const struct stand *st, enum nbc_coll coll)
                              .rank = st->index,
                              .size = st->here,
                              .root = lead,
+                             .local = true,
                              .member = crew_member,
                              .group = &st->within};
 }

@@ -108,15 +108,16 @@ struct nbc_shape {
     enum nbc_coll coll;
     int rank, size;  /* in the local group */
     int remote_size; /* 0: intracommunicator */
-    int root;        /* rooted collectives: rank; for intercommunicators rank in the root's group, */
-                     /* or NBC_ROOT_HERE, NBC_ROOT_IDLE (MPI_ROOT, MPI_PROC_NULL) */
-    bool in_place;   /* this rank passed MPI_IN_PLACE */
+    int root;      /* rooted collectives: rank; for intercommunicators rank in the root's group, */
+                   /* or NBC_ROOT_HERE, NBC_ROOT_IDLE (MPI_ROOT, MPI_PROC_NULL) */
+    bool in_place; /* this rank passed MPI_IN_PLACE */
     bool commutative;
     struct nbc_side send, recv;
     const struct nbc_type *types; /* by slot */
     int ntypes;
     const struct nbc_neighbors *neighbors;
     const struct nbc_nodes *nodes;
+    bool local;      /* all ranks are known to share a node; never between two groups */
     int64_t segment; /* bytes a pipelined algorithm moves at a time; 0: its own choice */
 };
 

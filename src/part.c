@@ -78,6 +78,7 @@ static struct nbc_shape shape_of(const struct nbc_shape *shape, const struct nbc
                             .root = part->root,
                             .in_place = part->in_place,
                             .commutative = shape->commutative,
+                            .local = part->local,
                             .types = shape->types,
                             .ntypes = shape->ntypes,
                             .segment = shape->segment};

@@ -14,6 +14,7 @@ struct nbc_part {
     bool in_place;
     struct nbc_ref send, recv;      /* what the part has for its buffers: a block, or the vector */
     struct nbc_ints counts, displs; /* of the side that has them */
+    bool local;                     /* all of them share a node */
     bool early; /* its receives need not wait for `after`, only its other operations */
 };
 

@@ -93,7 +93,9 @@ static const struct {
              {NBC_POW2, "pow2"},
              {NBC_EVEN, "even"},
              {NBC_NODES, "nodes"},
-             {NBC_EQUAL, "equal"}};
+             {NBC_EQUAL, "equal"},
+             {NBC_LOCAL, "local"},
+             {NBC_SPREAD, "spread"}};
 
 enum { NNEEDS = sizeof needs / sizeof *needs };
 

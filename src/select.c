@@ -44,6 +44,7 @@ static unsigned lacking(const struct nbc_shape *shape)
         lacks |= NBC_EQUAL;
     if (n < 2)
         lacks |= NBC_MULTI;
+    lacks |= shape->local ? NBC_SPREAD : NBC_LOCAL;
     return lacks;
 }
 

@@ -16,7 +16,9 @@ enum nbc_needs {
                               /* there the number of ranks is that of both groups together */
     NBC_NODES = 1 << 4,       /* a node map with more than one node */
     NBC_MULTI = 1 << 5,       /* more than one rank */
-    NBC_EQUAL = 1 << 6        /* a node map with equal blocks of neighboring ranks */
+    NBC_EQUAL = 1 << 6,       /* a node map with equal blocks of neighboring ranks */
+    NBC_LOCAL = 1 << 7,       /* all ranks share a node */
+    NBC_SPREAD = 1 << 8       /* not all of them do, or it is not known */
 };
 
 typedef struct nbc_sched *nbc_builder(const struct nbc_shape *shape);

@@ -112,6 +112,7 @@ static int64_t count_of(const struct nbc_shape *s, int64_t count)
 static void make_nodes(struct tool_rank *r, int per_node)
 {
     int size = r->shape.size;
+    r->shape.local = !r->shape.remote_size && (!per_node || per_node >= size);
     if (per_node <= 1 || per_node >= size || r->shape.remote_size)
         return; /* all ranks share a node, or none do */
     int n = (size + per_node - 1) / per_node;

@@ -199,6 +199,8 @@ static const struct {
     {NBC_NODES, "several nodes"},
     {NBC_MULTI, "several ranks"},
     {NBC_EQUAL, "nodes with equal blocks of ranks"},
+    {NBC_LOCAL, "all ranks on one node"},
+    {NBC_SPREAD, "ranks on several nodes"},
 };
 
 static const char *needs_text(unsigned needs, char *text, size_t size)

@@ -43,7 +43,7 @@ $sim --rules --limit 20K -n 2..32,3..24 -b 8..512K:8 barrier bcast allgather >"$
 result $? "--rules"
 shows "rules from a file decide" ': 0 more than 10% worse' \
     $sim --tuning "$scratch/rules" --limit 20K -n 2..32,3..24 -b 8..512K:8 --regret bcast
-grep -q '^allgather .* pow2$' "$scratch/rules"
+grep -q '^allgather .* pow2 spread$' "$scratch/rules"
 result $? "they tell powers of two from others"
 echo 'bcast 2 8 ring' >"$scratch/bad"
 refuses "rules that are none" 'bad:1: bcast has no algorithm ring' $sim --tuning "$scratch/bad" bcast

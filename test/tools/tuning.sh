@@ -3,12 +3,13 @@
 
 . "$(dirname "$0")/../lib.sh"
 
-# run FILE COMMAND...: the collectives test passes.
+# run FILE COMMAND...: the collectives test passes, with $setting.
+setting=
 run()
 {
     local file=$1
     shift
-    mpi_command 3 "$(sanitizer_runtime) $library" "NBCSHIM_STATS=1 NBCSHIM_TUNING=$file" "$@"
+    mpi_command 3 "$(sanitizer_runtime) $library" "NBCSHIM_STATS=1 NBCSHIM_TUNING=$file $setting" "$@"
     ends_well "$(basename "$file"): right results" 120
 }
 
@@ -41,6 +42,23 @@ log_has 1 "no text" '^nbcshim: NBCSHIM_TUNING=.* ignored: Is a directory$'
 : >"$scratch/empty"
 run "$scratch/empty" "$program"
 log_has 0 "no rules, no complaint" 'NBCSHIM_TUNING'
+
+# Ranks on one node, as here, and ranks that are said to be on two; MPI_COMM_SELF is on one.
+cat >"$scratch/places" <<'END'
+barrier    *    *      tree            local
+barrier    *    *      dissemination4  spread
+bcast      2-   *      chain           local
+bcast      2-   *      linear          spread
+END
+run "$scratch/places" "$program"
+log_has 1 "ranks on one node" '^nbcshim: bcast +chain '
+log_has 0 "no others" '^nbcshim: (bcast +linear|barrier +dissemination4) '
+setting=NBCSHIM_NODES=2 run "$scratch/places" "$program"
+log_has 1 "ranks on two nodes" '^nbcshim: bcast +linear '
+log_has 1 "parts of them on one" '^nbcshim: barrier +tree '
+setting=NBCSHIM_NODES=1 run "$scratch/places" "$program"
+log_has 1 "each on its own" '^nbcshim: barrier +dissemination4 '
+log_has 0 "not together" '^nbcshim: bcast +chain '
 
 # On rank 1 another file.
 cat >"$scratch/differ" <<END

@@ -196,6 +196,13 @@ START_TEST(rules_have_needs_of_their_own)
     ck_assert_int_eq(segment, 11);
     s.size = 6;
     ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), row(NBC_ALLREDUCE, false, 0));
+    for (int local = 0; local < 2; local++) {
+        s.local = local;
+        rule.needs = NBC_LOCAL;
+        ck_assert_int_eq(nbc_rule_find(&s, &rules) == &rule, local);
+        rule.needs = NBC_SPREAD;
+        ck_assert_int_eq(nbc_rule_find(&s, &rules) == &rule, !local);
+    }
 }
 END_TEST
 

@@ -203,8 +203,7 @@ static void print_block(const struct columns *c, struct block b, int64_t min_byt
     rule.min_size = (int)min;
     rule.max_size = max < INT_MAX ? (int)max : INT_MAX;
     rule.needs = c->powers ? NBC_POW2 : NBC_ANY;
-    if (cell_at(c->a, 0, 0)->call.ppn > 1)
-        rule.needs |= NBC_NODES;
+    rule.needs |= cell_at(c->a, 0, 0)->call.ppn > 1 ? NBC_NODES : NBC_SPREAD;
     unsigned has = rule.needs | (c->powers ? NBC_EVEN : NBC_ANY);
     nbc_rule_print(out, &rule);
     if (!(rule.alg->needs & ~has))

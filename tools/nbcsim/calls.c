@@ -94,6 +94,7 @@ void arguments_shape(const struct arguments *a, int rank, struct own *own)
                                     .ntypes = NBC_TYPE_FIRST_PEER,
                                     .neighbors = &own->neighbors,
                                     .nodes = a->has_nodes ? &a->nodes : NULL,
+                                    .local = size <= a->call.ppn,
                                     .segment = a->call.segment};
 }
 
