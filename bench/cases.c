@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+#include "nbcshim.h"
+#include "select.h"
+
 static bool is_neighbor(enum nbc_coll coll)
 {
     return coll >= NBC_NEIGHBOR_ALLGATHER;
@@ -118,4 +121,18 @@ bool case_init(const struct calls *c, const struct operands *o, MPI_Request *r)
     default:
         return false;
     }
+}
+
+void operands_ask(struct operands *o)
+{
+    MPI_Request r;
+    long long segment;
+    if (!case_init(&shim, o, &r))
+        return;
+    const char *name = nbcshim_algorithm(r, &segment);
+    if (name) {
+        o->alg = nbc_alg_by_name(o->coll, name);
+        o->segment = segment;
+    }
+    shim.Request_free(&r);
 }

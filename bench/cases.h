@@ -9,6 +9,8 @@
 #include "coll.h"
 #include "native.h"
 
+struct nbc_alg;
+
 struct operands {
     enum nbc_coll coll;
     MPI_Comm comm; /* with a ring topology for neighborhoods */
@@ -19,12 +21,17 @@ struct operands {
     int *byte_displs;      /* in bytes */
     MPI_Aint *wide_displs; /* in bytes */
     MPI_Datatype *types;
-    MPI_Info info; /* of persistent requests */
+    MPI_Info info;             /* of persistent requests */
+    const struct nbc_alg *alg; /* what the shim runs, and its segment size */
+    int64_t segment;
 };
 
 /* Buffers and arrays for blocks of that many doubles. False without memory. */
 bool operands_make(struct operands *o, enum nbc_coll coll, MPI_Comm comm, int count);
 void operands_free(struct operands *o);
+
+/* Finds out which algorithm the shim runs for them. */
+void operands_ask(struct operands *o);
 
 /* How many a buffer has room for: enough for the larger side. */
 size_t operands_doubles(const struct operands *o);

@@ -60,13 +60,15 @@ void model_shape(const struct operands *o, int rank, struct modelled *m)
     fill_side(o, false, &m->shape.recv);
 }
 
-struct nbc_sched *model_schedule(const struct operands *o, int rank, const struct nbc_alg *alg)
+struct nbc_sched *model_schedule(const struct operands *o, int rank)
 {
     struct modelled m;
     model_shape(o, rank, &m);
-    int64_t segment;
-    alg = nbc_select(&m.shape, alg, &nbc_default_rules, &segment);
-    m.shape.segment = segment;
+    const struct nbc_alg *alg = o->alg;
+    if (alg && nbc_alg_applies(alg, &m.shape))
+        m.shape.segment = o->segment;
+    else /* one for a node map, which only the library has: the one that would do without */
+        alg = nbc_select(&m.shape, NULL, &nbc_default_rules, &m.shape.segment);
     return alg->build(&m.shape);
 }
 
@@ -122,7 +124,7 @@ static bool graph_make(struct graph *g, const struct operands *o)
     g->end = calloc(g->size, sizeof *g->end);
     bool ok = g->sched && g->start && g->end;
     for (int r = 0; ok && r < g->size; r++) {
-        g->sched[r] = model_schedule(o, r, NULL);
+        g->sched[r] = model_schedule(o, r);
         ok = g->sched[r] && (g->start[r] = calloc(g->sched[r]->nops + 1, sizeof(double))) &&
              (g->end[r] = calloc(g->sched[r]->nops + 1, sizeof(double)));
     }
@@ -213,7 +215,7 @@ struct rounds *rounds_new(const struct operands *o, MPI_Comm comm)
     if (!r)
         return NULL;
     r->comm = comm;
-    r->sched = model_schedule(o, o->rank, NULL);
+    r->sched = model_schedule(o, o->rank);
     if (r->sched) {
         r->depth = depths(o, &r->ndepths);
         r->temp = malloc(r->sched->temp_bytes + 1);

@@ -18,8 +18,8 @@ struct modelled {
 
 void model_shape(const struct operands *o, int rank, struct modelled *m);
 
-/* The schedule the shim runs for them by its rules, or that of `alg`. */
-struct nbc_sched *model_schedule(const struct operands *o, int rank, const struct nbc_alg *alg);
+/* The schedule the shim runs for them (operands_ask). */
+struct nbc_sched *model_schedule(const struct operands *o, int rank);
 
 /* Rounds: all operations of one depth of the graph are posted at once, MPI_Testall over an array
  * rebuilt for each round tells when it is over (Hoefler, Lumsdaine, Rehm, "Implementation and

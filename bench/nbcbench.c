@@ -43,8 +43,10 @@ static void try_cell(struct bench *b, enum nbc_coll coll, int64_t bytes,
     struct operands o;
     int ok = operands_make(&o, coll, b->comm, (int)(bytes / 8)), all;
     PMPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, b->comm);
-    if (all)
+    if (all) {
+        operands_ask(&o);
         measure(b, &o);
+    }
     operands_free(&o);
 }
 

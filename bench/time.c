@@ -67,14 +67,6 @@ static void sample_all(const struct bench *b, struct cell *cell)
     }
 }
 
-static const char *algorithm_of(const struct operands *o)
-{
-    struct modelled m;
-    int64_t segment;
-    model_shape(o, o->rank, &m);
-    return nbc_select(&m.shape, NULL, &nbc_default_rules, &segment)->name;
-}
-
 static double half_round_trip(const struct bench *b, int64_t bytes, char *data, int turns)
 {
     MPI_Request r;
@@ -172,7 +164,8 @@ static void json_cell(struct bench *b, const struct cell *c)
 
 static void measure_cell(struct bench *b, struct operands *o)
 {
-    struct cell cell = {.o = o, .algorithm = algorithm_of(o), .floor = critical_path(o, &wire)};
+    struct cell cell = {
+        .o = o, .algorithm = o->alg ? o->alg->name : "-", .floor = critical_path(o, &wire)};
     sample_all(b, &cell);
     if (b->all_algorithms)
         cell.ncontenders = sweep(o, b->samples, cell.contender);

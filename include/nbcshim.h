@@ -85,6 +85,12 @@ int nbcshim_variable(int index, struct nbcshim_variable *variable);
  * below has it too. NULL where there is none any more; the static library knows of none. */
 const char *nbcshim_function(int index, int *below);
 
+/* The algorithm of an operation that is under way or persistent: a name as nbcinfo --algorithms has
+ * it; NULL where the request is not nbcshim's, or its collective took no algorithm of the table.
+ * *segment, unless segment is NULL: the bytes that a pipelined one was told to move at a time, 0 for
+ * its own choice. Local. */
+const char *nbcshim_algorithm(MPI_Request request, long long *segment);
+
 /* No rank completes before every rank has started. 7.12.1. */
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request);
 int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request);

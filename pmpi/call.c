@@ -331,3 +331,20 @@ int nbc_call_init(const struct nbc_call *call, MPI_Request *request)
     nbc_unlock();
     return raised(call, error);
 }
+
+const char *nbcshim_algorithm(MPI_Request request, long long *segment)
+{
+    const char *name = NULL;
+    if (!nbc_any_live())
+        return NULL;
+    nbc_lock();
+    const struct nbc_request *r = nbc_request_find(request);
+    const struct nbc_sched *s = r && r->plan ? r->plan->sched : r && r->run ? r->run->sched : NULL;
+    if (s && r->alg) {
+        name = r->alg->name;
+        if (segment)
+            *segment = s->segment;
+    }
+    nbc_unlock();
+    return name;
+}

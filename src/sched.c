@@ -35,6 +35,7 @@ struct nbc_sched *nbc_sched_new(const struct nbc_shape *shape, int ops_hint)
     s->ops = malloc(b->ops_room * sizeof *s->ops);
     b->edges = malloc(b->edges_room * sizeof *b->edges);
     b->shape = shape;
+    s->segment = shape->segment;
     b->fence = NBC_NONE;
     b->out_of_memory = !s->ops || !b->edges;
     s->build = b;

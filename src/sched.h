@@ -73,6 +73,7 @@ struct nbc_sched {
     int32_t *succ;
     int32_t nops, nsucc;
     int32_t nmsgs;        /* sends and receives */
+    int64_t segment;      /* of the shape it was made for */
     int64_t temp_bytes;   /* size of the temporary buffer; it is aligned like malloc's */
     int refs;             /* owners; whoever shares schedules keeps it under its own lock */
     struct nbc_build *build; /* until finished */

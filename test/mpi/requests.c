@@ -275,6 +275,48 @@ static void startall_may_change_handles(void)
     free(big);
 }
 
+static void expect_algorithm(MPI_Request r, const char *name, long long segment, const char *when)
+{
+    long long told = -1;
+    const char *known = nbcshim_algorithm(r, &told);
+    EXPECT(known && strcmp(known, name) == 0 && told == segment,
+           "%s: the algorithm is %s with %lld, not %s with %lld", when, known ? known : "unknown",
+           told, name, segment);
+    EXPECT(nbcshim_algorithm(r, NULL) == known, "%s: another without a segment", when);
+}
+
+/* The hints name an algorithm that no rule names for so few bytes. */
+static void algorithm_of_a_request(void)
+{
+    int data[4] = {0}, flag = 0;
+    long long segment = -1;
+    MPI_Request r, collective, plain;
+    MPI_Info info;
+    if (test_native)
+        return;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "nbcshim_algorithm", "chain");
+    MPI_Info_set(info, "nbcshim_segment_size", "4");
+    MPI_Bcast_init(data, 4, MPI_INT, 0, comm, info, &r);
+    MPI_Info_free(&info);
+    expect_algorithm(r, "chain", 4, "inactive");
+    MPI_Start(&r);
+    expect_algorithm(r, "chain", 4, "active");
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    MPI_Recv_init(data, 1, MPI_INT, 0, 0, comm, &plain);
+    EXPECT(!nbcshim_algorithm(plain, &segment) && segment == -1, "that of a receive");
+    EXPECT(!nbcshim_algorithm(MPI_REQUEST_NULL, &segment) && segment == -1, "that of none");
+    MPI_Request_free(&plain);
+    MPI_Ibcast(data, 4, MPI_INT, 0, comm, &collective);
+    const char *name = nbcshim_algorithm(collective, &segment);
+    EXPECT(name && strcmp(name, "chain") != 0 && segment == 0, "by the rules: %s",
+           name ? name : "unknown");
+    while (!flag)
+        MPI_Request_get_status(collective, &flag, MPI_STATUS_IGNORE);
+    MPI_Wait(&collective, MPI_STATUS_IGNORE);
+    MPI_Request_free(&r);
+}
+
 int main(int argc, char **argv)
 {
     test_init(&argc, &argv);
@@ -288,6 +330,7 @@ int main(int argc, char **argv)
     misuse();
     startall();
     startall_may_change_handles();
+    algorithm_of_a_request();
     MPI_Comm_free(&comm);
     return test_done();
 }

@@ -43,6 +43,7 @@
     WEAK(weak MPI_##nonblocking##_c) \
     WEAK(weak MPI_##name##_init_c)
 #pragma weak nbcshim_version
+#pragma weak nbcshim_algorithm
 #pragma weak nbcshim_icoll_max_outstanding
 WEAK_FORMS(Barrier, Ibarrier)
 WEAK_ALL(Bcast, Ibcast)
