@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
 #include "bytes.h"
 #include "reduction.h"
 #include "select.h"
@@ -238,4 +240,200 @@ struct nbc_sched *nbc_scan_chain(const struct nbc_shape *shape)
             scan_piece(&c, &acc, to);
     }
     return nbc_sched_finish(c.s);
+}
+
+/* What a rank sends and hears in one tree: a stream of pieces each. */
+enum stream { FROM_BELOW, FROM_ABOVE, FROM_PARENT, TO_BELOW, TO_ABOVE, TO_PARENT, STREAMS };
+
+struct trees {
+    struct nbc_sched *s;
+    const struct nbc_shape *shape;
+    struct nbc_room room;
+    struct nbc_inner at[NBC_TREES];
+    struct nbc_window window[NBC_TREES][STREAMS];
+};
+
+/* A piece, on its way up and down one tree. */
+struct piece {
+    struct nbc_inner at;
+    struct nbc_window *window; /* by stream */
+    struct nbc_acc acc;        /* of this rank; scan: and of what is known of the ranks below */
+    struct nbc_acc before;     /* exscan: … of the ranks below alone, in the result's place */
+};
+
+static nbc_id send_piece(struct trees *w, struct piece *p, enum stream to, struct nbc_ref what,
+                         nbc_id ready)
+{
+    int peer = to == TO_BELOW ? p->at.below : to == TO_ABOVE ? p->at.above : p->at.parent;
+    nbc_id sent = nbc_send(w->s, what, peer, ready);
+    nbc_window_add(w->s, &p->window[to], sent);
+    return sent;
+}
+
+/* Hands the parent what the subtree has. Returns what is done when acc is not read any more. */
+static nbc_id send_subtree(struct trees *w, struct piece *p, const struct nbc_acc *acc)
+{
+    if (p->at.above < 0)
+        return send_piece(w, p, TO_PARENT, acc->at, acc->ready);
+    struct nbc_acc all = *acc;
+    nbc_id heard;
+    struct nbc_ref theirs = nbc_room_recv(w->s, &w->room, acc->at.count, p->at.above, &heard);
+    nbc_window_add(w->s, &p->window[FROM_ABOVE], heard);
+    nbc_append(w->s, &all, theirs, heard);
+    nbc_room_give(&w->room, theirs, send_piece(w, p, TO_PARENT, all.at, all.ready));
+    return all.ready;
+}
+
+/* What all ranks below the subtree have: for those on the lower side, and in front of acc. */
+static void take_lower(struct trees *w, struct piece *p, struct nbc_acc *acc)
+{
+    nbc_id heard;
+    struct nbc_ref theirs = nbc_room_recv(w->s, &w->room, acc->at.count, p->at.parent, &heard);
+    nbc_window_add(w->s, &p->window[FROM_PARENT], heard);
+    nbc_id sent = send_piece(w, p, TO_BELOW, theirs, heard);
+    nbc_prepend(w->s, acc, theirs, heard);
+    nbc_room_give(&w->room, theirs, nbc_join(w->s, sent, acc->ready));
+}
+
+static void scan_up(struct trees *w, struct piece *p)
+{
+    struct nbc_ref result = p->before.at;
+    if (p->at.below >= 0)
+        nbc_window_add(w->s, &p->window[FROM_BELOW],
+                       scan_in(w->s, w->shape, &w->room, &p->acc, result, p->at.below));
+    if (p->at.high)
+        p->acc.read = send_subtree(w, p, &p->acc);
+}
+
+static void scan_down(struct trees *w, struct piece *p)
+{
+    struct nbc_ref result = p->before.at;
+    if (p->at.low && p->at.below >= 0)
+        take_lower(w, p, &p->acc);
+    else if (p->at.low)
+        nbc_window_add(w->s, &p->window[FROM_PARENT],
+                       scan_in(w->s, w->shape, &w->room, &p->acc, result, p->at.parent));
+    else if (p->at.below < 0)
+        nbc_copy(w->s, result, p->acc.at, NBC_NONE);
+    if (p->at.above >= 0)
+        send_piece(w, p, TO_ABOVE, p->acc.at, p->acc.ready);
+}
+
+/* What the ranks below have, with this rank's own piece behind it, somewhere temporary. */
+static struct nbc_acc with_own(struct trees *w, struct piece *p)
+{
+    nbc_id free;
+    struct nbc_acc sum = p->acc;
+    struct nbc_ref place = nbc_room_take(w->s, &w->room, sum.at.count, &free);
+    nbc_prepend_to(w->s, &sum, place, p->before.at, p->before.ready);
+    nbc_after(w->s, sum.ready, free);
+    p->before.read = sum.ready;
+    return sum;
+}
+
+static void exscan_up(struct trees *w, struct piece *p)
+{
+    struct nbc_acc sum = p->acc;
+    bool below = p->at.below >= 0;
+    if (below) {
+        p->before.ready = nbc_recv(w->s, p->before.at, p->at.below, p->before.ready);
+        nbc_window_add(w->s, &p->window[FROM_BELOW], p->before.ready);
+    }
+    if (!p->at.high)
+        return;
+    if (below)
+        sum = with_own(w, p);
+    nbc_id used = send_subtree(w, p, &sum);
+    if (below)
+        nbc_room_give(&w->room, sum.at, used);
+}
+
+static void exscan_down(struct trees *w, struct piece *p)
+{
+    bool below = p->at.below >= 0;
+    if (p->at.low && below) {
+        take_lower(w, p, &p->before);
+    } else if (p->at.low) {
+        p->before.ready = nbc_recv(w->s, p->before.at, p->at.parent, p->before.ready);
+        nbc_window_add(w->s, &p->window[FROM_PARENT], p->before.ready);
+    }
+    if (p->at.above < 0)
+        return;
+    if (!p->at.low && !below) {
+        send_piece(w, p, TO_ABOVE, p->acc.at, p->acc.ready);
+        return;
+    }
+    struct nbc_acc sum = with_own(w, p);
+    nbc_room_give(&w->room, sum.at, send_piece(w, p, TO_ABOVE, sum.at, sum.ready));
+}
+
+/* In place the result of an exscan comes where the input is, which is kept elsewhere as long as
+ * other ranks want it. */
+static struct piece piece_of(struct trees *w, int g, int pieces, struct nbc_ref kept)
+{
+    const struct nbc_shape *shape = w->shape;
+    struct piece p = {.at = w->at[g % NBC_TREES], .window = w->window[g % NBC_TREES]};
+    struct nbc_ref result = nbc_ref_split(shape, nbc_recv_block(shape, 0), pieces, g);
+    p.acc = nbc_acc_input(shape);
+    p.acc.at = nbc_ref_split(shape, p.acc.at, pieces, g);
+    p.before = (struct nbc_acc){result, NBC_NONE, NBC_NONE, true};
+    if (kept.count > 0) {
+        nbc_own(w->s, &p.acc, nbc_ref_split(shape, kept, pieces, g));
+        p.before.ready = p.acc.ready;
+    }
+    return p;
+}
+
+/* Pieces that go up before the first one comes down: about as many as there are on the way. Two
+ * ranks that are neighbors in both trees send each other pieces up and pieces down, which must not
+ * wait for each other. */
+static void along_trees(struct trees *w, struct piece *piece, int pieces, int hops)
+{
+    bool inclusive = !exclusive(w->shape);
+    int lag = hops < pieces ? hops : pieces;
+    struct nbc_ref kept = {.count = 0};
+    if (!inclusive && w->shape->in_place && w->shape->rank > 0 &&
+        w->shape->rank < w->shape->size - 1)
+        kept = nbc_temp_like(w->s, nbc_send_block(w->shape, 0));
+    for (int g = 0; g < pieces + lag; g++) {
+        if (g < pieces) {
+            piece[g] = piece_of(w, g, pieces, kept);
+            (inclusive ? scan_up : exscan_up)(w, &piece[g]);
+        }
+        if (g >= lag)
+            (inclusive ? scan_down : exscan_down)(w, &piece[g - lag]);
+    }
+}
+
+/* Two trees (nbc_two_tree_inner) in which every subtree is a range of ranks. Every other piece
+ * uses the first one, the rest the second one. A piece goes up: a rank puts what the lower half of
+ * its subtree has in front of its own, what the upper half has behind that, and hands all of it to
+ * its parent. Then it comes down: a rank hears what all ranks below its subtree have, passes that
+ * on to the lower half, puts it in front of its own, and passes that on to the upper half. A rank
+ * that has children in one tree has none in the other.
+ *
+ *   first    up  1 ← 0, 2   3 ← 1     down  1 → 2
+ *   second   up  2 ← 1                down  0 → 2   2 → 1, 3
+ *
+ * Cost, S pieces: (4 log₂P + S) (α + 2 (n/S)(β + γ)). Temporary: 8 pieces; exscan in place one
+ * vector more. For large vectors on many ranks. Sanders, Speck, Träff, "Two-tree algorithms for
+ * full bandwidth broadcast, reduction and scan", 2009. */
+struct nbc_sched *nbc_scan_two_tree(const struct nbc_shape *shape)
+{
+    struct nbc_ref input = nbc_send_block(shape, 0);
+    int hops = 4 * nbc_log2_ceil(shape->size), pieces = nbc_pipeline_pieces(shape, input, hops);
+    struct trees w = {.s = nbc_sched_new(shape, 6 * pieces + 2), .shape = shape};
+    if (!w.s || nbc_ref_bytes(shape, input) == 0)
+        return nbc_sched_finish(w.s);
+    w.room =
+        nbc_room_new(shape, nbc_ref_split(shape, input, pieces, 0), 3LL * pieces, NBC_ROOM_LIMIT);
+    for (int t = 0; t < NBC_TREES; t++)
+        w.at[t] = nbc_two_tree_inner(shape->rank, shape->size, t);
+    struct piece *piece = malloc((size_t)pieces * sizeof *piece);
+    if (piece)
+        along_trees(&w, piece, pieces, hops);
+    else
+        nbc_sched_fail(w.s);
+    free(piece);
+    return nbc_sched_finish(w.s);
 }

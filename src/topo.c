@@ -76,6 +76,33 @@ struct nbc_branch nbc_two_tree_below(int rank, int size, int tree)
     return (struct nbc_branch){-1, size > 1, {tree == 0 ? head : other_tree(head, size - 1, true)}};
 }
 
+/* The last of an odd number of ranks: both roots are below it. */
+static struct nbc_inner above_both(int even, int tree)
+{
+    int head = even ? nbc_pow2_floor(even) : 0;
+    int below = even && tree ? other_tree(head, even, true) : head;
+    return (struct nbc_inner){.parent = -1, .below = below - 1, .above = -1};
+}
+
+struct nbc_inner nbc_two_tree_inner(int rank, int size, int tree)
+{
+    int even = size - size % 2;
+    if (rank == even)
+        return above_both(even, tree);
+    struct nbc_branch b = nbc_two_tree(rank + 1, even, tree);
+    struct nbc_inner at = {.parent = b.parent - 1, .below = -1, .above = -1};
+    if (b.parent == 0 && even < size)
+        at.parent = even;
+    for (int i = 0; i < b.nchild; i++)
+        *(b.child[i] <= rank ? &at.below : &at.above) = b.child[i] - 1;
+    /* In its own tree a node whose lowest bit is b heads the nodes around it, less than b away. */
+    int node = tree ? other_tree(rank + 1, even, false) : rank + 1, bit = node & -node;
+    bool first = node == bit, last = node - 1 >= even - bit;
+    at.low = !(tree ? last : first);
+    at.high = even < size || !(tree ? first : last);
+    return at;
+}
+
 struct nbc_fold nbc_fold_onto(int rank, int size, int onto, int keep)
 {
     struct nbc_fold f = {.onto = onto, .rest = size - onto, .partner = -1, .keep = keep};

@@ -69,6 +69,16 @@ struct nbc_branch nbc_two_tree(int node, int size, int tree);
 /* The same on the ranks 1 … size − 1, and rank 0 above both. */
 struct nbc_branch nbc_two_tree_below(int rank, int size, int tree);
 
+/* The same on the ranks 0 … size − 1, counted from either end, so that every subtree is a range of
+ * ranks: for reductions in rank order. Where size is odd the last rank stands above both. */
+struct nbc_inner {
+    int parent;       /* −1: the root */
+    int below, above; /* the children, heads of the ranks next to this one; −1: none */
+    bool low, high;   /* there are ranks below the subtree, or above it */
+};
+
+struct nbc_inner nbc_two_tree_inner(int rank, int size, int tree);
+
 /* Folding size ranks onto fewer, for algorithms that want a power of two (or another number that
  * divides well). The first 2·rest ranks form pairs (0,1), (2,3), …: the even one hands its data to
  * the odd one and waits, or, where it is `keep` (a root), the odd one to the even. Those left get

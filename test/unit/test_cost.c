@@ -672,6 +672,46 @@ static int64_t scan_doubling_bytes(const struct at *a)
     return scan_doubling_messages(a) * a->n;
 }
 
+/* For a piece every rank sends up whose subtree is not at the end, and every rank hears whose is
+ * not at the beginning. */
+static int64_t scan_tree_messages(const struct at *a, int tree)
+{
+    int64_t messages = 0;
+    for (int rank = 0; rank < a->P; rank++) {
+        struct nbc_inner at = nbc_two_tree_inner(rank, (int)a->P, tree);
+        messages += at.low + at.high;
+    }
+    return messages;
+}
+
+static int64_t scan_trees_messages(const struct at *a)
+{
+    int64_t second = pieces(a) / 2;
+    return (pieces(a) - second) * scan_tree_messages(a, 0) + second * scan_tree_messages(a, 1);
+}
+
+static int64_t own_scan_trees_messages(const struct at *a)
+{
+    return a->segment ? scan_trees_messages(a) : UNKNOWN;
+}
+
+static int64_t own_scan_trees_bytes(const struct at *a)
+{
+    return a->segment ? scan_trees_messages(a) * (a->n / pieces(a)) : UNKNOWN;
+}
+
+static int64_t scan_trees_rounds(const struct at *a)
+{
+    return a->segment && a->P > 1 ? 4 * log2P(a) + 2 * pieces(a) : UNKNOWN;
+}
+
+/* Half of the pieces thrice, the others once; what is not cut goes along one tree alone. */
+static int64_t scan_trees_most(const struct at *a)
+{
+    bool cut = a->segment && a->n > a->segment;
+    return cut ? 2 * a->n + a->segment : 3 * a->n;
+}
+
 static int64_t pairs(const struct at *a)
 {
     return a->P * (a->P - 1) / 2;
@@ -1073,6 +1113,8 @@ static const struct row {
      log2P_n},
     {nbc_scan_one_round, ALWAYS, in_room, pairs, pairs_n, P_1_n},
     {nbc_scan_chain, ALWAYS, own_chain_rounds, own_chain_messages, P_1_n, once_n},
+    {nbc_scan_two_tree, BOUND, scan_trees_rounds, own_scan_trees_messages, own_scan_trees_bytes,
+     scan_trees_most},
 
     {nbc_neighbor_linear, BOUND, degree, edges, edges_n, degree_n},
     {nbc_neighbor_combined, BOUND, any_edge, edge_pairs, combined_bytes, degree_n},

@@ -134,6 +134,49 @@ static void check_trees(int size)
     }
 }
 
+/* Follows the links down; returns where the ranks of the subtree end. They begin with `from`. */
+static int check_range(int rank, int from, int size, int tree)
+{
+    struct nbc_inner at = nbc_two_tree_inner(rank, size, tree);
+    int end = rank + 1;
+    need(at.low == (from > 0));
+    if (at.below >= 0) {
+        need(nbc_two_tree_inner(at.below, size, tree).parent == rank);
+        need(check_range(at.below, from, size, tree) == rank);
+    } else {
+        need(rank == from);
+    }
+    if (at.above >= 0) {
+        need(nbc_two_tree_inner(at.above, size, tree).parent == rank);
+        end = check_range(at.above, rank + 1, size, tree);
+    }
+    need(at.high == (end < size));
+    return end;
+}
+
+START_TEST(two_trees_of_ranges_of_ranks)
+{
+    for (int size = 1; size <= 130; size++)
+        for (int tree = 0; tree < NBC_TREES; tree++) {
+            int roots = 0;
+            for (int rank = 0; rank < size; rank++) {
+                struct nbc_inner at = nbc_two_tree_inner(rank, size, tree);
+                if (at.parent < 0) {
+                    need(check_range(rank, 0, size, tree) == size);
+                    roots++;
+                }
+                struct nbc_inner other = nbc_two_tree_inner(rank, size, !tree);
+                bool last = size % 2 && rank == size - 1;
+                need(last || (at.below < 0 && at.above < 0) ||
+                     (other.below < 0 && other.above < 0));
+            }
+            need(roots == 1);
+        }
+    struct nbc_inner at = nbc_two_tree_inner(INT_MAX - 1, INT_MAX, 0);
+    need(at.parent == -1 && at.below == (1 << 30) - 1);
+}
+END_TEST
+
 static int depth_of(int node, int size, int tree)
 {
     int depth = 0;
@@ -210,6 +253,7 @@ int main(void)
     tcase_add_loop_test(tc, knomial_depth_is_logarithmic, 0, NRADIXES);
     tcase_add_test(tc, knomial_of_the_largest_size);
     tcase_add_test(tc, two_trees_share_no_inner_nodes);
+    tcase_add_test(tc, two_trees_of_ranges_of_ranks);
     tcase_add_test(tc, folds_are_one_to_one_and_keep_order);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
