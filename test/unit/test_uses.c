@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* What each algorithm uses over a fixed set of calls (messages, copies, reductions, operations that
+ * wait for others, temporary memory) is what uses.def says. A wrong result is for test_algs to
+ * find; here it shows when a right one costs more, or less, than it did: copies of what need not
+ * be copied, waiting for what need not be waited for, messages without data. Where a change is
+ * meant, and for a new algorithm:
+ *
+ *   test_uses --print >.../test/unit/uses.def */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cases.h"
+#include "unit.h"
+
+struct uses {
+    int64_t messages, sent; /* sent, copied, reduced: bytes */
+    int64_t copies, copied;
+    int64_t reductions, reduced;
+    int64_t waits, temp;
+};
+
+#define USES(coll, name, ...) {#coll ":" #name, {__VA_ARGS__}},
+static const struct {
+    const char *name;
+    struct uses uses;
+} table[] = {
+#include "uses.def"
+};
+
+/* --- counting --------------------------------------------------------------------------------- */
+
+static void add_op(struct uses *u, const struct nbc_shape *shape, const struct nbc_op *op)
+{
+    int64_t bytes = op->kind == NBC_OP_JOIN ? 0 : nbc_ref_bytes(shape, nbc_op_a(op));
+    u->messages += op->kind == NBC_OP_SEND;
+    u->sent += op->kind == NBC_OP_SEND ? bytes : 0;
+    u->copies += op->kind == NBC_OP_COPY;
+    u->copied += op->kind == NBC_OP_COPY ? bytes : 0;
+    u->reductions += op->kind == NBC_OP_REDUCE;
+    u->reduced += op->kind == NBC_OP_REDUCE ? bytes : 0;
+}
+
+/* Calls that are others under a second name are left out. */
+static void add_call(struct uses *u, const struct test_case *asked)
+{
+    struct test_case c = *asked;
+    case_normalize(&c);
+    if (c.root != asked->root || c.in_place != asked->in_place || c.op != asked->op)
+        return;
+    struct world *w = world_new(&c);
+    if (world_applies(w)) {
+        need(!world_build(w));
+        for (int id = 0; id < w->n; id++) {
+            const struct nbc_sched *s = w->party[id].sched;
+            u->waits += s->nsucc;
+            u->temp += s->temp_bytes;
+            for (nbc_id op = 0; op < s->nops; op++)
+                add_op(u, &w->party[id].shape, &s->ops[op]);
+        }
+    }
+    world_free(w);
+}
+
+/* Few ranks and many, in place or not, empty, even and uneven, packed and with gaps. */
+static void add_small(struct uses *u, const struct nbc_alg *alg)
+{
+    static const int sizes[] = {1, 2, 3, 4, 5, 8, 9, 16}, counts[] = {0, 1, 9};
+    for (unsigned i = 0; i < 8 * 3 * 32; i++) {
+        unsigned bits = i % 32;
+        int size = sizes[i / 32 % 8];
+        struct test_case c = {.alg = alg, .size = size, .runs = 1, .seed = i};
+        c.count = counts[i / 32 / 8];
+        c.in_place = bits & 1;
+        c.layout = bits & 2 ? GAP : PLAIN;
+        c.root = bits & 4 ? size / 2 : 0;
+        c.segment = bits & 8 ? 24 : 0;
+        c.even = bits & 16;
+        c.op = c.even; /* an operation that commutes, one that does not */
+        c.graph = (int)(i % NGRAPHS);
+        c.nodes = alg->needs & NBC_NODES ? 2 + (int)(bits & 1) : 0;
+        c.remote = alg->needs & NBC_INTER ? 1 + (int)(i * 7 % 11) : 0;
+        add_call(u, &c);
+    }
+}
+
+/* Vectors that go in pieces, and use temporary memory again. */
+static void add_large(struct uses *u, const struct nbc_alg *alg)
+{
+    bool scatters = alg->coll == NBC_REDUCE_SCATTER || alg->coll == NBC_REDUCE_SCATTER_BLOCK;
+    if (alg->coll != NBC_BCAST && !nbc_coll_reduces(alg->coll))
+        return;
+    for (int size = 3; size <= 8; size++)
+        for (int bits = 0; bits < 8; bits++) {
+            struct test_case c = {.alg = alg, .size = size, .runs = 1, .seed = 7, .even = true};
+            c.remote = alg->needs & NBC_INTER ? size : 0;
+            c.nodes = alg->needs & NBC_NODES ? 2 : 0;
+            c.count = scatters ? 20000 / (size + c.remote) : 20000;
+            c.in_place = bits & 1;
+            c.op = bits >> 1 & 1;
+            c.segment = bits & 4 ? 2000 : 0;
+            add_call(u, &c);
+        }
+}
+
+static struct uses uses_of(const struct nbc_alg *alg)
+{
+    struct uses u = {0};
+    add_small(&u, alg);
+    add_large(&u, alg);
+    return u;
+}
+
+/* --- comparison ------------------------------------------------------------------------------- */
+
+static void print_line(const struct nbc_alg *alg, const struct uses *u, char *line, size_t size)
+{
+    snprintf(line, size,
+             "USES(%s, %s, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
+             ", %" PRId64 ", %" PRId64 ", %" PRId64 ")",
+             nbc_coll_name(alg->coll), alg->name, u->messages, u->sent, u->copies, u->copied,
+             u->reductions, u->reduced, u->waits, u->temp);
+}
+
+static void print_all(void)
+{
+    printf(
+        "/* SPDX-License-Identifier: MIT */\n"
+        "/* Written by test_uses --print. Messages and bytes in them, copies and bytes, reductions"
+        " and\n * bytes, edges, bytes of temporary memory: sums over the calls of test_uses.c. */\n"
+        "/* clang-format off */\n");
+    for (int row = 0; row < nbc_nalgs; row++) {
+        char line[400];
+        struct uses u = uses_of(&nbc_algs[row]);
+        print_line(&nbc_algs[row], &u, line, sizeof line);
+        puts(line);
+    }
+}
+
+START_TEST(every_algorithm_uses_what_it_did)
+{
+    const struct nbc_alg *alg = &nbc_algs[_i];
+    char name[80], now[400], before[400] = "no such line";
+    struct uses u = uses_of(alg);
+    print_line(alg, &u, now, sizeof now);
+    snprintf(name, sizeof name, "%s:%s", nbc_coll_name(alg->coll), alg->name);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(table[i].name, name) == 0)
+            print_line(alg, &table[i].uses, before, sizeof before);
+    ck_assert_msg(strcmp(now, before) == 0, "uses.def: %s\nnow:      %s", before, now);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "--print") == 0) {
+        print_all();
+        return 0;
+    }
+    Suite *suite = suite_create("uses");
+    add_for_each_row(suite, every_algorithm_uses_what_it_did);
+    return run_suite(suite);
+}
