@@ -11,7 +11,7 @@
 static int64_t bytes_of(const struct nbc_shape *shape, int first, int n)
 {
     if (!shape->recv.counts.data)
-        return n * nbc_ref_bytes(shape, nbc_recv_block(shape, first));
+        return n * nbc_ref_bytes(shape, nbc_recv_block(shape, 0)); /* they are all as large */
     int64_t count = 0;
     for (int i = 0; i < n; i++)
         count += nbc_ints_at(shape->recv.counts, first + i);
@@ -266,10 +266,8 @@ struct nbc_sched *nbc_allgather_bruck(const struct nbc_shape *shape)
     }
     int64_t upper = rotated_bytes(shape, above);
     keep_own(s, shape);
-    if (above > 1)
-        deliver(s, shape, rank + 1, above - 1, nbc_byte_range(all, own, upper - own), &have);
-    if (rank > 0)
-        deliver(s, shape, 0, rank, nbc_byte_range(all, upper, all.count - upper), &have);
+    deliver(s, shape, rank + 1, above - 1, nbc_byte_range(all, own, upper - own), &have);
+    deliver(s, shape, 0, rank, nbc_byte_range(all, upper, all.count - upper), &have);
     return nbc_sched_finish(s);
 }
 

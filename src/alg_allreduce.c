@@ -97,7 +97,7 @@ struct nbc_sched *nbc_allreduce_recursive_multiplying(const struct nbc_shape *sh
  * change of process. Recursive multiplying with one round; the same paper. */
 struct nbc_sched *nbc_allreduce_one_round(const struct nbc_shape *shape)
 {
-    return exchange(shape, shape->size, &shape->size, shape->size > 1);
+    return exchange(shape, shape->size, &shape->size, 1);
 }
 
 static int64_t equal_part(const void *layout, int part)
