@@ -118,6 +118,30 @@ static void ssend(void)
     OK(MPI_Ssend(large, 1, MPI_CHAR, 1, TAG, blocked_comm));
 }
 
+/* A ready send has its receive posted before. */
+static MPI_Request ready;
+
+static void expect_large(void)
+{
+    large[LARGE - 1] = test_rank == 0 ? 'r' : 0;
+    if (test_rank == 1)
+        MPI_Irecv(large, LARGE, MPI_CHAR, 0, TAG, blocked_comm, &ready);
+    MPI_Barrier(blocked_comm);
+}
+
+static void rsend(void)
+{
+    OK(MPI_Rsend(large, LARGE, MPI_CHAR, 1, TAG, blocked_comm));
+}
+
+static void have_large(void)
+{
+    if (test_rank != 1)
+        return;
+    OK(MPI_Wait(&ready, MPI_STATUS_IGNORE));
+    EXPECT(large[LARGE - 1] == 'r', "received");
+}
+
 static void sendrecv_receives(void)
 {
     int value = -1;
@@ -190,6 +214,11 @@ static void send_c(void)
 static void ssend_c(void)
 {
     OK(MPI_Ssend_c(large, 1, MPI_CHAR, 1, TAG, blocked_comm));
+}
+
+static void rsend_c(void)
+{
+    OK(MPI_Rsend_c(large, LARGE, MPI_CHAR, 1, TAG, blocked_comm));
 }
 
 static void sendrecv_c(void)
@@ -307,6 +336,35 @@ static void get_status(void)
     EXPECT(value == 42, "received %d", value);
 }
 
+#ifdef HAVE_MPI_PARRIVED
+static void parrived(void)
+{
+    MPI_Request request;
+    int flag = 0;
+    value = -1;
+    OK(MPI_Precv_init(&value, 1, 1, MPI_INT, 1, TAG, blocked_comm, MPI_INFO_NULL, &request));
+    OK(MPI_Start(&request));
+    while (!flag)
+        OK(MPI_Parrived(request, 0, &flag));
+    EXPECT(value == 42, "received %d", value);
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Request_free(&request));
+}
+
+static void send_partition(void)
+{
+    MPI_Request request;
+    value = 42;
+    if (test_rank != 1)
+        return;
+    OK(MPI_Psend_init(&value, 1, 1, MPI_INT, 0, TAG, blocked_comm, MPI_INFO_NULL, &request));
+    OK(MPI_Start(&request));
+    OK(MPI_Pready(0, request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Request_free(&request));
+}
+#endif
+
 /* --- blocking collectives --------------------------------------------------------------------- */
 
 static void barrier(void)
@@ -357,6 +415,7 @@ static const struct blocked cases[] = {
 #endif
     {"send", send, take_large, NULL, false},
     {"ssend", ssend, take_large, NULL, false},
+    {"rsend", rsend, have_large, expect_large, false},
     {"sendrecv_receives", sendrecv_receives, send_it, NULL, false},
     {"sendrecv_sends", sendrecv_sends, take_large, NULL, false},
     {"sendrecv_replace", sendrecv_replace, replace_it, NULL, false},
@@ -365,6 +424,7 @@ static const struct blocked cases[] = {
     {"recv_c", recv_c, send_it, NULL, false},
     {"send_c", send_c, take_large, NULL, false},
     {"ssend_c", ssend_c, take_large, NULL, false},
+    {"rsend_c", rsend_c, have_large, expect_large, false},
     {"sendrecv_c", sendrecv_c, send_it, NULL, false},
     {"sendrecv_replace_c", sendrecv_replace_c, replace_it, NULL, false},
 #endif
@@ -378,6 +438,9 @@ static const struct blocked cases[] = {
     {"testany", testany, send_it, NULL, false},
     {"testsome", testsome, send_it, NULL, false},
     {"get_status", get_status, send_it, NULL, false},
+#ifdef HAVE_MPI_PARRIVED
+    {"parrived", parrived, send_partition, NULL, false},
+#endif
     {"barrier", barrier, NULL, NULL, false},
     {"bcast", bcast, NULL, NULL, false},
     {"reduce", reduce, NULL, NULL, false},

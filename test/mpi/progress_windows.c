@@ -150,26 +150,81 @@ static void start_late(void)
 /* --- loops over one-sided calls --------------------------------------------------------------- */
 
 #ifdef HAVE_MPI_FETCH_AND_OP
-/* Rank 0 looks at its own memory until another rank has written there. */
-static void flush(void)
+typedef int on_window(MPI_Win window);
+
+static int lock_own(MPI_Win window)
+{
+    return MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window);
+}
+
+static int unlock_own(MPI_Win window)
+{
+    return MPI_Win_unlock(0, window);
+}
+
+static int flush_own(MPI_Win window)
+{
+    return MPI_Win_flush(0, window);
+}
+
+static int flush_local_own(MPI_Win window)
+{
+    return MPI_Win_flush_local(0, window);
+}
+
+static int lock_every(MPI_Win window)
+{
+    return MPI_Win_lock_all(0, window);
+}
+
+/* Rank 0 looks at its own memory until another rank has written there: after each look it flushes,
+ * or, for NULL, unlocks and locks. */
+static void look(on_window *open, on_window *flush, on_window *close)
 {
     int seen = 0, none = 0;
-    OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+    OK(open(win));
     while (seen != 99) {
         OK(MPI_Fetch_and_op(&none, &seen, MPI_INT, 0, 7, MPI_NO_OP, win));
-        OK(MPI_Win_flush(0, win));
+        OK((flush ? flush : close)(win));
+        if (!flush)
+            OK(open(win));
     }
-    OK(MPI_Win_unlock(0, win));
+    OK(close(win));
+}
+
+static void flush(void)
+{
+    look(lock_own, flush_own, unlock_own);
+}
+
+static void flush_local(void)
+{
+    look(lock_own, flush_local_own, unlock_own);
 }
 
 static void relock(void)
 {
-    int seen = 0, none = 0;
-    while (seen != 99) {
-        OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
-        OK(MPI_Fetch_and_op(&none, &seen, MPI_INT, 0, 7, MPI_NO_OP, win));
-        OK(MPI_Win_unlock(0, win));
-    }
+    look(lock_own, NULL, unlock_own);
+}
+
+static void flush_all(void)
+{
+    look(lock_every, MPI_Win_flush_all, MPI_Win_unlock_all);
+}
+
+static void flush_local_all(void)
+{
+    look(lock_every, MPI_Win_flush_local_all, MPI_Win_unlock_all);
+}
+
+static void relock_all(void)
+{
+    look(lock_every, NULL, MPI_Win_unlock_all);
+}
+
+static void clear_it(void)
+{
+    memory[7] = 0;
 }
 
 static void write_it(void)
@@ -180,6 +235,44 @@ static void write_it(void)
     OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
     OK(MPI_Fetch_and_op(&value, &before, MPI_INT, 0, 7, MPI_REPLACE, win));
     OK(MPI_Win_unlock(0, win));
+}
+#endif
+
+#if defined HAVE_MPI_WIN_SYNC && defined HAVE_MPI_WIN_ALLOCATE_SHARED
+/* The same with memory that the others write to as to their own. */
+static MPI_Win shared;
+static volatile int *seen; /* rank 0's */
+
+static void share(void)
+{
+    MPI_Aint bytes;
+    int unit;
+    void *own, *first;
+    OK(MPI_Win_allocate_shared(test_rank == 0 ? sizeof *seen : 0, sizeof *seen, MPI_INFO_NULL,
+                               blocked_comm, &own, &shared));
+    OK(MPI_Win_shared_query(shared, 0, &bytes, &unit, &first));
+    OK(MPI_Win_lock_all(0, shared));
+    seen = first;
+    if (test_rank == 0)
+        *seen = 0;
+    MPI_Barrier(blocked_comm);
+}
+
+static void sync_until_written(void)
+{
+    while (*seen != 99)
+        OK(MPI_Win_sync(shared));
+    OK(MPI_Win_unlock_all(shared));
+    OK(MPI_Win_free(&shared));
+}
+
+static void write_shared(void)
+{
+    if (test_rank == 1)
+        *seen = 99;
+    OK(MPI_Win_sync(shared));
+    OK(MPI_Win_unlock_all(shared));
+    OK(MPI_Win_free(&shared));
 }
 #endif
 
@@ -228,8 +321,15 @@ static const struct blocked cases[] = {
     {"wait", wait, start_late, NULL, false},
     {"test", test, start_late, NULL, false},
 #ifdef HAVE_MPI_FETCH_AND_OP
-    {"flush", flush, write_it, NULL, false},
-    {"relock", relock, write_it, NULL, false},
+    {"flush", flush, write_it, clear_it, false},
+    {"flush_local", flush_local, write_it, clear_it, false},
+    {"relock", relock, write_it, clear_it, false},
+    {"flush_all", flush_all, write_it, clear_it, false},
+    {"flush_local_all", flush_local_all, write_it, clear_it, false},
+    {"relock_all", relock_all, write_it, clear_it, false},
+#endif
+#if defined HAVE_MPI_WIN_SYNC && defined HAVE_MPI_WIN_ALLOCATE_SHARED
+    {"sync", sync_until_written, write_shared, share, false},
 #endif
 #ifdef HAVE_MPI_WIN_FLUSH
     {"lock", lock, unlock, hold_lock, true},
