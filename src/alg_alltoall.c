@@ -394,12 +394,13 @@ static nbc_id held_since(const struct bruck *b, int64_t i)
     return b->held[i].heard == NBC_NONE ? b->copied : b->held[i].heard;
 }
 
-/* How many blocks from number i downwards, above `low`, lie behind one another. */
-static int64_t run_length(const struct bruck *b, int64_t i, int64_t low)
+/* How many blocks from number i downwards lie behind one another. Those that a message takes along
+ * end with one that has not moved yet. */
+static int64_t run_length(const struct bruck *b, int64_t i)
 {
     const struct held *h = b->held;
     int64_t n = 1;
-    while (h[i].heard != NBC_NONE && i - n >= low && h[i - n].heard == h[i].heard &&
+    while (h[i].heard != NBC_NONE && h[i - n].heard == h[i].heard &&
            h[i - n].off == h[i].off + n * b->bytes)
         n++;
     return n;
@@ -417,7 +418,7 @@ static void pack_and_send(struct bruck *b, const struct message *m)
     nbc_id first = b->s->nops;
     for (; base >= 0; base -= m->weight * b->radix)
         for (int64_t i = group_end(b, m, base) - 1, run; i >= base; i -= run) {
-            run = run_length(b, i, base);
+            run = run_length(b, i);
             struct nbc_ref place = nbc_byte_range(raw, packed * b->bytes, run * b->bytes);
             nbc_copy(b->s, place, held_ref(b, i, run), held_since(b, i));
             packed += run;

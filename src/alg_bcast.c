@@ -174,7 +174,7 @@ struct nbc_sched *nbc_bcast_two_tree(const struct nbc_shape *shape)
     int root = shape->root, size = shape->size, me = nbc_relative(shape->rank, root, size);
     struct nbc_branch branch[NBC_TREES];
     struct pipe pipes[NBC_TREES] = {{.at = {.parent = -1}}, {.at = {.parent = -1}}};
-    for (int t = 0; t < NBC_TREES && size > 1; t++) {
+    for (int t = 0; t < NBC_TREES; t++) {
         struct nbc_branch *b = &branch[t];
         *b = nbc_two_tree_below(me, size, t);
         for (int i = 0; i < b->nchild; i++)
