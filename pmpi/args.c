@@ -272,6 +272,7 @@ int nbc_args_bind(const struct nbc_call *call, struct nbc_context *context, stru
         .size = context->size,
         .remote_size = context->remote_size,
         .local = context->local,
+        .crowded = context->crowded,
     };
     if (s->remote_size && (s->coll == NBC_SCAN || s->coll == NBC_EXSCAN))
         return MPI_ERR_COMM;

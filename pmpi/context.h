@@ -27,7 +27,8 @@ struct nbc_context {
     struct nbc_topology *topology; /* neighbor lists, made when first asked for */
     struct nbc_plans *plans;       /* of earlier calls */
     struct nbc_nodes *nodes;       /* made when first asked for: nodemap.h */
-    bool local, mixed;             /* all ranks share a node; some may: nodemap.h */
+    bool local, crowded;           /* as those of a shape: nodemap.h */
+    bool mixed;                    /* some ranks may share nodes */
     struct nbc_hints *hints;       /* from its info, or NULL */
     struct nbc_context *guards;    /* of the checks of its calls, or NULL: check.h */
     struct nbc_context *guarded;   /* of a guard: whose calls it checks */

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "env.h"
 #include "nodes.h"
@@ -11,6 +12,7 @@ static struct {
     int fullest;            /* ranks on the node that has most; 0: nothing is known */
     struct nbc_nodes nodes; /* of MPI_COMM_WORLD */
     MPI_Group group;
+    bool crowded;            /* more ranks are on a node than processors */
     bool useful[NBC_NCOLLS]; /* an algorithm of the collective wants to know */
 } world;
 
@@ -86,6 +88,16 @@ static int find(int rank, int size)
     return error;
 }
 
+static int find_crowd(int rank)
+{
+    int here = nbc_node_size(&world.nodes, nbc_node_of(&world.nodes, rank)), any;
+    int mine = here > sysconf(_SC_NPROCESSORS_ONLN);
+    int error = NEXT(Allreduce)(&mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (!error)
+        world.crowded = any;
+    return error;
+}
+
 int nbc_nodemap_setup(void)
 {
     int rank, size, declared, mine = (int)nbc_settings.nodes;
@@ -104,7 +116,8 @@ int nbc_nodemap_setup(void)
     }
     for (int i = 0; i < nbc_nalgs; i++)
         world.useful[nbc_algs[i].coll] |= (nbc_algs[i].needs & NBC_NODES) != 0;
-    return NEXT(Comm_group)(MPI_COMM_WORLD, &world.group);
+    error = find_crowd(rank);
+    return error ? error : NEXT(Comm_group)(MPI_COMM_WORLD, &world.group);
 }
 
 void nbc_nodemap_cleanup(void)
@@ -154,6 +167,7 @@ int nbc_nodemap_place(struct nbc_context *c)
 {
     MPI_Group group;
     c->local = !c->remote_size && c->size == 1;
+    c->crowded = false;
     c->mixed = !c->remote_size && world.fullest > 1 && world.nodes.nnodes > 1;
     if (c->local || c->remote_size || c->size > world.fullest)
         return MPI_SUCCESS;
@@ -161,6 +175,7 @@ int nbc_nodemap_place(struct nbc_context *c)
     if (error)
         return error;
     c->local = share_node(group, c->size);
+    c->crowded = c->local && world.crowded;
     NEXT(Group_free)(&group);
     return MPI_SUCCESS;
 }

@@ -12,7 +12,7 @@
 int nbc_nodemap_setup(void);
 void nbc_nodemap_cleanup(void);
 
-/* Sets local and mixed of a communicator that is being made. That is the moment when all its
+/* Sets local, crowded and mixed of a communicator that is being made. That is the moment when all its
  * processes know equally much: later some may have begun, or ended, MPI_COMM_WORLD, and others not.
  * Returns an MPI error code. */
 int nbc_nodemap_place(struct nbc_context *c);

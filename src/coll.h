@@ -118,6 +118,7 @@ struct nbc_shape {
     const struct nbc_neighbors *neighbors;
     const struct nbc_nodes *nodes;
     bool local;      /* all ranks are known to share a node; never between two groups */
+    bool crowded;    /* and it has fewer processors than ranks in all */
     int64_t segment; /* bytes a pipelined algorithm moves at a time; 0: its own choice */
 };
 

@@ -79,6 +79,7 @@ static struct nbc_shape shape_of(const struct nbc_shape *shape, const struct nbc
                             .in_place = part->in_place,
                             .commutative = shape->commutative,
                             .local = part->local,
+                            .crowded = part->local && shape->crowded,
                             .types = shape->types,
                             .ntypes = shape->ntypes,
                             .segment = shape->segment};

@@ -95,7 +95,8 @@ static const struct {
              {NBC_NODES, "nodes"},
              {NBC_EQUAL, "equal"},
              {NBC_LOCAL, "local"},
-             {NBC_SPREAD, "spread"}};
+             {NBC_SPREAD, "spread"},
+             {NBC_CROWDED, "crowded"}};
 
 enum { NNEEDS = sizeof needs / sizeof *needs };
 

@@ -45,6 +45,8 @@ static unsigned lacking(const struct nbc_shape *shape)
     if (n < 2)
         lacks |= NBC_MULTI;
     lacks |= shape->local ? NBC_SPREAD : NBC_LOCAL;
+    if (!shape->crowded)
+        lacks |= NBC_CROWDED;
     return lacks;
 }
 

@@ -18,7 +18,8 @@ enum nbc_needs {
     NBC_MULTI = 1 << 5,       /* more than one rank */
     NBC_EQUAL = 1 << 6,       /* a node map with equal blocks of neighboring ranks */
     NBC_LOCAL = 1 << 7,       /* all ranks share a node */
-    NBC_SPREAD = 1 << 8       /* not all of them do, or it is not known */
+    NBC_SPREAD = 1 << 8,      /* not all of them do, or it is not known */
+    NBC_CROWDED = 1 << 9      /* they do, and it has fewer processors than ranks in all */
 };
 
 typedef struct nbc_sched *nbc_builder(const struct nbc_shape *shape);

@@ -201,6 +201,7 @@ static const struct {
     {NBC_EQUAL, "nodes with equal blocks of ranks"},
     {NBC_LOCAL, "all ranks on one node"},
     {NBC_SPREAD, "ranks on several nodes"},
+    {NBC_CROWDED, "more ranks than processors"},
 };
 
 static const char *needs_text(unsigned needs, char *text, size_t size)
@@ -509,6 +510,7 @@ static const char usage[] =
     "    --ranks N        ranks (4)\n"
     "    --remote N       ranks of the other group of an intercommunicator\n"
     "    --per-node N     ranks that share a node, in their order\n"
+    "    --crowded        they share one that has fewer processors\n"
     "    --bytes N        bytes of the vector or of a block, with K, M, G (1024)\n"
     "    --segment N      bytes that a pipelined algorithm moves at a time\n"
     "    --ordered        the operator is not commutative\n"
@@ -571,7 +573,16 @@ static bool read_option(int option)
     }
 }
 
-enum word { WORD_JSON, WORD_DOT, WORD_SVG, WORD_ORDERED, WORD_HELP, WORD_VERSION, NWORDS };
+enum word {
+    WORD_JSON,
+    WORD_DOT,
+    WORD_SVG,
+    WORD_ORDERED,
+    WORD_CROWDED,
+    WORD_HELP,
+    WORD_VERSION,
+    NWORDS
+};
 
 static const struct option *long_options(int *section, int *word)
 {
@@ -585,6 +596,7 @@ static const struct option *long_options(int *section, int *word)
         {"dot", 0, NULL, WORD_DOT},
         {"svg", 0, NULL, WORD_SVG},
         {"ordered", 0, NULL, WORD_ORDERED},
+        {"crowded", 0, NULL, WORD_CROWDED},
         {"help", 0, NULL, WORD_HELP},
         {"version", 0, NULL, WORD_VERSION},
         {"choose", 1, NULL, 'c'},
@@ -625,6 +637,7 @@ static int read_options(int argc, char **argv)
     options.dot = given[WORD_DOT];
     options.svg = given[WORD_SVG];
     options.call.ordered = given[WORD_ORDERED];
+    options.call.crowded = given[WORD_CROWDED];
     if (given[WORD_HELP])
         return fputs(usage, stdout) < 0;
     if (given[WORD_VERSION])

@@ -42,12 +42,13 @@ START_TEST(lines_become_rules)
     check_rule(&r->rule[3], NBC_BARRIER, 3, 3, 0, INT64_MAX, "tree", 0);
     nbc_rules_free(r);
     r = parse("bcast * * chain 1K nodes equal\nbcast * * linear\nbcast * * linear local\n"
-              "bcast * * linear spread pow2");
+              "bcast * * linear spread pow2\nbcast * * linear crowded");
     ck_assert_int_eq(r->rule[0].segment, 1024);
     ck_assert_uint_eq(r->rule[0].needs, NBC_NODES | NBC_EQUAL);
     ck_assert_uint_eq(r->rule[1].needs, 0);
     ck_assert_uint_eq(r->rule[2].needs, NBC_LOCAL);
     ck_assert_uint_eq(r->rule[3].needs, NBC_SPREAD | NBC_POW2);
+    ck_assert_uint_eq(r->rule[4].needs, NBC_CROWDED);
     nbc_rules_free(r);
     r = parse("");
     ck_assert_int_eq(r->nrules, 0);

@@ -202,6 +202,10 @@ START_TEST(rules_have_needs_of_their_own)
         ck_assert_int_eq(nbc_rule_find(&s, &rules) == &rule, local);
         rule.needs = NBC_SPREAD;
         ck_assert_int_eq(nbc_rule_find(&s, &rules) == &rule, !local);
+        rule.needs = NBC_CROWDED;
+        ck_assert_ptr_null(nbc_rule_find(&s, &rules));
+        s.crowded = local;
+        ck_assert_int_eq(nbc_rule_find(&s, &rules) == &rule, local);
     }
 }
 END_TEST
