@@ -3,7 +3,7 @@
 #include "formulas.h"
 #include "topo.h"
 
-/* --- nodes ------------------------------------------------------------------------------------ */
+/* --- nodes, and by way of rank 0 -------------------------------------------------------------- */
 
 /* Two nodes: what goes within them, and one exchange or message between them. The parts are trees
  * as long as there are few ranks, then what the rules say, which is not for the heads to tell. */
@@ -40,6 +40,37 @@ static int64_t nodes_rounds(const struct at *a)
 static int64_t twice_nodes_rounds(const struct at *a)
 {
     return few(a) ? 1 + 2 * log2P(a) : UNKNOWN;
+}
+
+/* By way of rank 0, the parts chosen as for ranks that are spread: the gather is linear. */
+static int64_t rooted_rounds(const struct at *a)
+{
+    return few(a) ? 2 * log2P(a) : UNKNOWN;
+}
+
+static int64_t rooted_messages(const struct at *a)
+{
+    return few(a) ? 2 * (a->P - 1) : UNKNOWN;
+}
+
+static int64_t allreduce_rooted_bytes(const struct at *a)
+{
+    return few(a) ? 2 * P_1_n(a) : UNKNOWN;
+}
+
+static int64_t allreduce_rooted_most(const struct at *a)
+{
+    return few(a) ? P_1_n(a) : UNKNOWN;
+}
+
+static int64_t allgather_rooted_bytes(const struct at *a)
+{
+    return few(a) ? (a->P + 1) * P_1_n(a) : UNKNOWN;
+}
+
+static int64_t allgather_rooted_most(const struct at *a)
+{
+    return few(a) ? a->P * P_1_n(a) : UNKNOWN;
 }
 
 static int64_t allreduce_nodes_bytes(const struct at *a)
@@ -306,11 +337,15 @@ static int64_t twice_vector_by_blocks(const struct at *a)
 static const struct row table[] = {
     {nbc_barrier_nodes, BOUND, twice_nodes_rounds, barrier_nodes_messages, zero, zero},
     {nbc_bcast_nodes, BOUND, nodes_rounds, tree_nodes_messages, P_1_n, P_1_n},
+    {nbc_allgather_rooted, BOUND, rooted_rounds, rooted_messages, allgather_rooted_bytes,
+     allgather_rooted_most},
     {nbc_allgather_nodes, BOUND, twice_nodes_rounds, barrier_nodes_messages, allgather_nodes_bytes,
      gather_nodes_most},
     {nbc_alltoall_nodes, BOUND, twice_nodes_rounds, alltoall_nodes_messages, alltoall_nodes_bytes,
      alltoall_nodes_most},
     {nbc_reduce_nodes, BOUND, nodes_rounds, tree_nodes_messages, tree_nodes_bytes, twice_P_1_n},
+    {nbc_allreduce_rooted, BOUND, rooted_rounds, rooted_messages, allreduce_rooted_bytes,
+     allreduce_rooted_most},
     {nbc_allreduce_nodes, BOUND, twice_nodes_rounds, barrier_nodes_messages, allreduce_nodes_bytes,
      twice_P_1_n},
     {nbc_allreduce_nodes_split, BOUND, split_rounds, unknown, split_bytes, twice_P_1_n},
