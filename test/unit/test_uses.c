@@ -12,6 +12,10 @@
 #include "cases.h"
 #include "unit.h"
 
+/* Not those of tuning.def: what is made of other algorithms takes the first ones that apply, whatever
+ * is measured and put there. */
+const struct nbc_rules nbc_default_rules = {NULL, 0};
+
 struct uses {
     int64_t messages, sent; /* sent, copied, reduced: bytes */
     int64_t copies, copied;
