@@ -45,6 +45,9 @@ shows "rules from a file decide" ': 0 more than 10% worse' \
     $sim --tuning "$scratch/rules" --limit 20K -n 2..32,3..24 -b 8..512K:8 --regret bcast
 grep -q '^allgather .* pow2 spread$' "$scratch/rules"
 result $? "they tell powers of two from others"
+$sim --rules --ppn 4 --limit 20K -n 2..32 -b 8 barrier >"$scratch/places"
+grep -q ' local$' "$scratch/places" && grep -q ' nodes$' "$scratch/places"
+result $? "and ranks on one node from ranks on several"
 echo 'bcast 2 8 ring' >"$scratch/bad"
 refuses "rules that are none" 'bad:1: bcast has no algorithm ring' $sim --tuning "$scratch/bad" bcast
 shows "the critical path" 'waited' $sim -n 8 --path bcast

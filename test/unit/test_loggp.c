@@ -194,6 +194,7 @@ static int symmetric(enum nbc_coll coll, const char *name, int size, int64_t byt
 START_TEST(symmetry_is_seen)
 {
     ck_assert(symmetric(NBC_ALLGATHER, "ring", 100, 8));
+    ck_assert(symmetric(NBC_ALLGATHER, "neighbor_exchange", 100, 8));
     ck_assert(symmetric(NBC_ALLTOALL, "pairwise", 128, 8));
     ck_assert(symmetric(NBC_ALLTOALL, "linear", 100, 8));
     ck_assert(symmetric(NBC_ALLREDUCE, "ring", 100, 80000));

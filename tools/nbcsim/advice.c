@@ -64,21 +64,26 @@ static const struct cell *cell_at(const struct advice *a, int i, int b)
     return &a->cells[i * a->nbytes + b];
 }
 
-/* --- columns of calls on one number of ranks: powers of two, or the others -------------------- */
+/* --- columns of calls on one number of ranks ---------------------------------------------------
+ */
 
+/* Powers of two, or the others; all ranks on one node, or not. */
 struct columns {
     const struct advice *a;
-    bool powers;
+    bool powers, local;
     int n;
     int at[LIST_MOST]; /* in the list of ranks */
 };
 
-static struct columns columns_of(const struct advice *a, bool powers)
+static struct columns columns_of(const struct advice *a, bool powers, bool local)
 {
-    struct columns c = {.a = a, .powers = powers};
-    for (int i = 0; i < a->ranks->n; i++)
-        if (((a->ranks->at[i] & (a->ranks->at[i] - 1)) == 0) == powers)
+    struct columns c = {.a = a, .powers = powers, .local = local};
+    for (int i = 0; i < a->ranks->n; i++) {
+        int64_t ranks = a->ranks->at[i];
+        if (((ranks & (ranks - 1)) == 0) == powers &&
+            (ranks <= cell_at(a, i, 0)->call.ppn) == local)
             c.at[c.n++] = i;
+    }
     return c;
 }
 
@@ -203,7 +208,7 @@ static void print_block(const struct columns *c, struct block b, int64_t min_byt
     rule.min_size = (int)min;
     rule.max_size = max < INT_MAX ? (int)max : INT_MAX;
     rule.needs = c->powers ? NBC_POW2 : NBC_ANY;
-    rule.needs |= cell_at(c->a, 0, 0)->call.ppn > 1 ? NBC_NODES : NBC_SPREAD;
+    rule.needs |= c->local ? NBC_LOCAL : cell_at(c->a, 0, 0)->call.ppn > 1 ? NBC_NODES : NBC_SPREAD;
     unsigned has = rule.needs | (c->powers ? NBC_EVEN : NBC_ANY);
     nbc_rule_print(out, &rule);
     if (!(rule.alg->needs & ~has))
@@ -262,8 +267,9 @@ static void print_columns(const struct columns *c, FILE *out)
 
 void advice_print(const struct advice *a, FILE *out)
 {
-    for (int powers = 1; powers >= 0; powers--) {
-        struct columns c = columns_of(a, powers);
-        print_columns(&c, out);
-    }
+    for (int local = 1; local >= 0; local--)
+        for (int powers = 1; powers >= 0; powers--) {
+            struct columns c = columns_of(a, powers, local);
+            print_columns(&c, out);
+        }
 }

@@ -129,8 +129,7 @@ static uint64_t fingerprint(const struct nbc_sched *s, const struct own *own,
             worked += op->kind == NBC_OP_REDUCE ? bytes * 3 : bytes;
             continue;
         }
-        int away = op->kind == NBC_OP_SEND ? op->peer - rank : rank - op->peer;
-        int class = symmetry == CUBE ? op->peer ^ rank : (away + size) % size;
+        int class = symmetry_class(symmetry, size, rank, op->peer, op->kind == NBC_OP_SEND);
         uint64_t words[] = {(uint64_t)op->kind, (uint64_t)bytes, (uint64_t) class};
         for (int w = 0; w < 3; w++)
             print = (print ^ words[w]) * 1099511628211u;
@@ -168,6 +167,8 @@ static enum symmetry symmetry_of(const struct arguments *a, const struct nbc_alg
         return NONE;
     if (alike(a, alg, ROTATION))
         return ROTATION;
+    if (size % 2 == 0 && alike(a, alg, MIRROR))
+        return MIRROR;
     return (size & (size - 1)) == 0 && alike(a, alg, CUBE) ? CUBE : NONE;
 }
 

@@ -92,16 +92,19 @@ static bool is_message(const struct op *op)
     return op->kind == NBC_OP_SEND || op->kind == NBC_OP_RECV;
 }
 
-static int32_t class_of(const struct program *p, const struct nbc_op *op, int rank)
+int symmetry_class(enum symmetry symmetry, int size, int rank, int peer, bool sends)
 {
-    switch (p->symmetry) {
+    switch (symmetry) {
     case ROTATION:
-        return op->kind == NBC_OP_SEND ? (op->peer - rank + p->size) % p->size
-                                       : (rank - op->peer + p->size) % p->size;
+        return (sends ? peer - rank + size : rank - peer + size) % size;
+    case MIRROR:
+        if ((peer - rank) % 2 == 0)
+            return -1 - rank; /* the ends would not agree: no rank is like another */
+        return (rank % 2 == 0 ? peer - rank + size : rank - peer + size) % size;
     case CUBE:
-        return op->peer ^ rank;
+        return peer ^ rank;
     default:
-        return op->peer;
+        return peer;
     }
 }
 
@@ -116,7 +119,9 @@ bool program_add(struct program *p, const struct nbc_sched *s, const struct nbc_
         bool message = from->kind == NBC_OP_SEND || from->kind == NBC_OP_RECV;
         to[i] = (struct op){
             .bytes = from->kind == NBC_OP_JOIN ? 0 : nbc_ref_bytes(shape, nbc_op_a(from)),
-            .peer = message ? class_of(p, from, shape->rank) : -1,
+            .peer = message ? symmetry_class(p->symmetry, p->size, shape->rank, from->peer,
+                                             from->kind == NBC_OP_SEND)
+                            : -1,
             .mate = -1,
             .succ = (uint32_t)from->succ,
             .kind = (uint32_t)from->kind & 7,

@@ -12,8 +12,12 @@
 #include "sched.h"
 
 /* All ranks do the same, but for whom they talk to: then one of them stands for all. Peers are told
- * by their distance (ring-like algorithms) or by exclusive or (cube-like ones). */
-enum symmetry { NONE, ROTATION, CUBE };
+ * by their distance (ring-like algorithms), by the distance that odd ranks count the other way
+ * (neighbor exchange), or by exclusive or (cube-like ones). */
+enum symmetry { NONE, ROTATION, MIRROR, CUBE };
+
+/* The number that stands for this peer of a rank, the same on both sides of a message. */
+int symmetry_class(enum symmetry symmetry, int size, int rank, int peer, bool sends);
 
 struct program;
 
