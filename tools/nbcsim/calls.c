@@ -115,61 +115,77 @@ static struct nbc_sched *build(const struct arguments *a, const struct nbc_alg *
     return alg->build(&own->shape);
 }
 
-/* What a rank sends and hears, in its order, and the bytes it works on, as one number. */
-static uint64_t fingerprint(const struct nbc_sched *s, const struct own *own,
-                            enum symmetry symmetry)
+/* What a rank does. */
+struct doings {
+    uint64_t messages; /* what it sends and hears, in its order, as one number */
+    int64_t reduced, copied;
+};
+
+static struct doings doings_of(const struct nbc_sched *s, const struct own *own,
+                               enum symmetry symmetry)
 {
-    uint64_t print = 14695981039346656037u;
-    int64_t worked = 0;
-    int size = own->shape.size, rank = own->shape.rank;
+    struct doings d = {.messages = 14695981039346656037u};
     for (int i = 0; i < s->nops; i++) {
         const struct nbc_op *op = &s->ops[i];
         int64_t bytes = op->kind == NBC_OP_JOIN ? 0 : nbc_ref_bytes(&own->shape, nbc_op_a(op));
         if (op->kind != NBC_OP_SEND && op->kind != NBC_OP_RECV) {
-            worked += op->kind == NBC_OP_REDUCE ? bytes * 3 : bytes;
+            *(op->kind == NBC_OP_REDUCE ? &d.reduced : &d.copied) += bytes;
             continue;
         }
-        int class = symmetry_class(symmetry, size, rank, op->peer, op->kind == NBC_OP_SEND);
+        int class = symmetry_class(symmetry, own->shape.size, own->shape.rank, op->peer,
+                                   op->kind == NBC_OP_SEND);
         uint64_t words[] = {(uint64_t)op->kind, (uint64_t)bytes, (uint64_t) class};
         for (int w = 0; w < 3; w++)
-            print = (print ^ words[w]) * 1099511628211u;
+            d.messages = (d.messages ^ words[w]) * 1099511628211u;
     }
-    return (print ^ (uint64_t)worked) * 1099511628211u;
+    return d;
 }
 
-/* Whether these ranks do the same. Local work may be cut up in other ways. */
-static bool alike(const struct arguments *a, const struct nbc_alg *alg, enum symmetry symmetry)
+/* One rank may copy more than another, where it has the seam between the last rank and the first.
+ */
+static bool nearly(int64_t x, int64_t y)
 {
-    int size = a->call.size;
-    const int sample[] = {0, size - 1, 1, size / 2, size / 3, size / 2 + 1, size * 2L / 3 | 1};
-    uint64_t first = 0;
+    return (x > y ? x - y : y - x) <= (x > y ? x : y) / 12;
+}
+
+/* A rank that stands for all, the busiest of a sample, or -1: they do not do the same. */
+static int one_for_all(const struct arguments *a, const struct nbc_alg *alg, enum symmetry symmetry)
+{
+    int size = a->call.size, busiest = -1;
+    const int sample[] = {size / 2, 0, size - 1, 1, size / 3, size / 2 + 1, size * 2L / 3 | 1};
+    struct doings most = {0};
     for (size_t i = 0; i < sizeof sample / sizeof *sample; i++) {
         struct own own;
         struct nbc_sched *s = build(a, alg, sample[i] % size, &own);
         if (!s)
-            return false;
-        uint64_t print = fingerprint(s, &own, symmetry);
+            return -1;
+        struct doings d = doings_of(s, &own, symmetry);
         nbc_sched_free(s);
-        if (i == 0)
-            first = print;
-        else if (print != first)
-            return false;
+        if (i > 0 && (d.messages != most.messages || d.reduced != most.reduced ||
+                      !nearly(d.copied, most.copied)))
+            return -1;
+        if (i == 0 || d.copied > most.copied) {
+            most = d;
+            busiest = sample[i] % size;
+        }
     }
-    return true;
+    return busiest;
 }
 
-static enum symmetry symmetry_of(const struct arguments *a, const struct nbc_alg *alg)
+/* Sets the rank that stands for all. */
+static enum symmetry symmetry_of(const struct arguments *a, const struct nbc_alg *alg, int *rank)
 {
     int size = a->call.size;
     if (a->call.ppn > 1 && a->call.ppn < size)
         return NONE;
     if (size < 3)
         return NONE;
-    if (alike(a, alg, ROTATION))
+    if ((*rank = one_for_all(a, alg, ROTATION)) >= 0)
         return ROTATION;
-    if (size % 2 == 0 && alike(a, alg, MIRROR))
+    if (size % 2 == 0 && (*rank = one_for_all(a, alg, MIRROR)) >= 0)
         return MIRROR;
-    return (size & (size - 1)) == 0 && alike(a, alg, CUBE) ? CUBE : NONE;
+    bool power = (size & (size - 1)) == 0;
+    return power && (*rank = one_for_all(a, alg, CUBE)) >= 0 ? CUBE : NONE;
 }
 
 static bool add_rank(struct program *p, const struct arguments *a, const struct nbc_alg *alg,
@@ -202,17 +218,16 @@ static int64_t guess_ops(const struct arguments *a, const struct nbc_alg *alg)
 struct program *call_program(const struct arguments *a, const struct nbc_alg *alg,
                              const struct limits *limits, const char **wrong)
 {
-    int size = a->call.size;
-    enum symmetry symmetry = limits->no_symmetry ? NONE : symmetry_of(a, alg);
+    int size = a->call.size, stands = 0;
+    enum symmetry symmetry = limits->no_symmetry ? NONE : symmetry_of(a, alg, &stands);
     int nranks = symmetry == NONE ? size : 1;
     *wrong = call_too_large;
     if (limits->ops && guess_ops(a, alg) * nranks / size > limits->ops)
         return NULL;
     struct program *p = program_new(size, symmetry);
     *wrong = p ? NULL : "no memory";
-    /* Where one stands for all, it is one without the seam between the last rank and the first. */
     for (int i = 0; p && i < nranks && !*wrong; i++)
-        if (!add_rank(p, a, alg, symmetry == NONE ? i : size / 2))
+        if (!add_rank(p, a, alg, symmetry == NONE ? i : stands))
             *wrong = "no memory";
     if (p && !*wrong)
         *wrong = program_match(p);
