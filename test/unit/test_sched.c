@@ -373,6 +373,19 @@ START_TEST(check_wants_neighbors)
 }
 END_TEST
 
+/* The program's mistake; nothing is copied to where there is no block. */
+START_TEST(an_edge_to_oneself_wants_its_other_end)
+{
+    const int sources[] = {2}, destinations[] = {1}; /* of the sources, none is in the list */
+    const struct nbc_neighbors neighbors = {sources, destinations, 0, 1, false};
+    struct nbc_shape shape = shape_of(NBC_NEIGHBOR_ALLTOALL);
+    shape.neighbors = &neighbors;
+    struct nbc_sched *s = nbc_neighbor_linear(&shape);
+    ck_assert_int_eq(s->nops, 0);
+    nbc_sched_free(s);
+}
+END_TEST
+
 START_TEST(check_finds_races)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
@@ -626,6 +639,7 @@ int main(void)
     tcase_add_test(tc, check_lets_columns_interleave);
     tcase_add_test(tc, check_wants_peers_that_exist);
     tcase_add_test(tc, check_wants_neighbors);
+    tcase_add_test(tc, an_edge_to_oneself_wants_its_other_end);
     tcase_add_test(tc, check_finds_races);
     tcase_add_test(tc, check_knows_that_message_order_is_no_order_of_data);
     tcase_add_test(tc, check_wants_operands_in_their_places);

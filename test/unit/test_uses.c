@@ -12,8 +12,8 @@
 #include "cases.h"
 #include "unit.h"
 
-/* Not those of tuning.def: what is made of other algorithms takes the first ones that apply, whatever
- * is measured and put there. */
+/* Not those of tuning.def: what is made of other algorithms takes the first ones that apply,
+ * whatever is measured and put there. */
 const struct nbc_rules nbc_default_rules = {NULL, 0};
 
 struct uses {
@@ -93,8 +93,8 @@ static void add_large(struct uses *u, const struct nbc_alg *alg)
     bool scatters = alg->coll == NBC_REDUCE_SCATTER || alg->coll == NBC_REDUCE_SCATTER_BLOCK;
     if (alg->coll != NBC_BCAST && !nbc_coll_reduces(alg->coll))
         return;
-    for (int size = 3; size <= 8; size++)
-        for (int bits = 0; bits < 8; bits++) {
+    for (int size = 3; size <= 16; size += size == 8 ? 8 : 1)
+        for (int bits = 0; bits < 16; bits++) {
             struct test_case c = {.alg = alg, .size = size, .runs = 1, .seed = 7, .even = true};
             c.remote = alg->needs & NBC_INTER ? size : 0;
             c.nodes = alg->needs & NBC_NODES ? 2 : 0;
@@ -102,6 +102,7 @@ static void add_large(struct uses *u, const struct nbc_alg *alg)
             c.in_place = bits & 1;
             c.op = bits >> 1 & 1;
             c.segment = bits & 4 ? 2000 : 0;
+            c.root = bits & 8 ? size / 2 : 0;
             add_call(u, &c);
         }
 }
