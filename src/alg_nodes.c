@@ -204,7 +204,7 @@ struct nbc_sched *nbc_reduce_nodes(const struct nbc_shape *shape)
     if (!st.leads)
         return nbc_sched_finish(s);
     struct nbc_part across = part_across(&st, NBC_REDUCE);
-    across.send = root && alone ? input : sum;
+    across.send = root ? input : sum;
     across.recv = sum;
     across.in_place = root && (!alone || shape->in_place);
     run(&st, &across, there);
