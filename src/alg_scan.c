@@ -313,7 +313,7 @@ static void scan_down(struct trees *w, struct piece *p)
     else if (p->at.low)
         nbc_window_add(w->s, &p->window[FROM_PARENT],
                        scan_in(w->s, w->shape, &w->room, &p->acc, result, p->at.parent));
-    else if (p->at.below < 0)
+    else
         nbc_copy(w->s, result, p->acc.at, NBC_NONE);
     if (p->at.above >= 0)
         send_piece(w, p, TO_ABOVE, p->acc.at, p->acc.ready);
