@@ -17,8 +17,8 @@ static const struct origin {
       .reduce = 0.25e-9,
       .copy = 0.1e-9,
       .eager = 65535},
-     "the default parameters of LogGOPSim: Hoefler, Schneider, Lumsdaine, \"LogGOPSim - simulating "
-     "large-scale applications in the LogGOPS model\", 2010"},
+     "the defaults of the program LogGOPSim: Hoefler, Schneider, Lumsdaine, \"LogGOPSim: simulating "
+     "large-scale applications in the LogGOPS model\", 2010, doi:10.1145/1851476.1851564"},
     {{.name = "slingshot",
       .between = {3700e-9, 200e-9, 5e-9, 0.04e-9},
       .within = {300e-9, 150e-9, 100e-9, 0.04e-9},
@@ -26,7 +26,7 @@ static const struct origin {
       .copy = 0.04e-9,
       .eager = INT64_MAX},
      "the Alps system in Shen et al., \"ATLAHS: an application-centric network simulator toolchain "
-     "for AI, HPC, and distributed storage\", 2025"},
+     "for AI, HPC, and distributed storage\", 2025, arXiv:2505.08936"},
 };
 
 enum { NKNOWN = sizeof known / sizeof *known };

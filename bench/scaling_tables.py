@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""Writes what bench/scaling found: scaling_tables.py DIRECTORY DOCUMENT puts the tables of the rules
+made for a network and of the built-in ones between two comments each of the document."""
+import re
+import sys
+
+NETWORKS = ("infiniband", "slingshot")
+COLLECTIVES = ("barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall", "gather", "scatter",
+               "reduce_scatter_block", "scan")
+SUMMARY = re.compile(r"(\d+) calls, (\d+) judged: (\d+) more than 10% worse than the best, worst (\d+)%, "
+                     r"mean ([\d.]+)%; (\d+) estimated, (\d+) not known")
+
+
+def read(directory, rules, network, collective):
+    """The summary's numbers, and a line for each call that misses."""
+    with open(f"{directory}/regret-{rules}-{network}-{collective}.txt") as f:
+        lines = f.read().splitlines()
+    return [float(x) for x in SUMMARY.match(lines[-1]).groups()], lines[1:-1]
+
+
+def name_of(size):
+    return f"{size >> 20} M" if size >= 1 << 20 else f"{size >> 10} K" if size >= 1024 else str(size)
+
+
+def missed(network, line):
+    collective, ranks, size, chosen, time, best, least, worse = line.split()[:8]
+    guess = ", estimated" if line.endswith("estimated") else ""
+    return (f"| {network} | {collective} | {ranks} | {name_of(int(size))} | `{chosen}` {time} "
+            f"| `{best}` {least} | {worse.replace('%', ' %')}{guess} |\n")
+
+
+def tables(directory, rules, tell_missed):
+    text = ("| collective | infiniband: > 10 % | worst | mean | slingshot: > 10 % | worst | mean |\n"
+            "|---|---|---|---|---|---|---|\n")
+    sums, misses = [0] * 7, ""
+    for collective in COLLECTIVES:
+        text += f"| {collective} "
+        for network in NETWORKS:
+            numbers, lines = read(directory, rules, network, collective)
+            _, judged, over, worst, mean, _, _ = numbers
+            text += f"| {over:.0f} of {judged:.0f} | {worst:.0f} % | {mean:.1f} % "
+            sums = [s + n for s, n in zip(sums, numbers)]
+            misses += "".join(missed(network, line) for line in lines if "%" in line)
+        text += "|\n"
+    text += (f"\n{sums[2]:.0f} of {sums[1]:.0f} calls miss the 10 %; in {sums[5]:.0f} the time of the chosen "
+             f"or of the best algorithm is estimated; {sums[6]:.0f} are not known.\n")
+    if tell_missed:
+        text += ("\n| network | collective | ranks | bytes | chosen, µs | best, µs | worse |\n"
+                 "|---|---|---|---|---|---|---|\n" + misses)
+    return text
+
+
+def main():
+    directory, document = sys.argv[1:]
+    with open(document) as f:
+        text = f.read()
+    for rules in ("rules", "built-in"):
+        begin, end = f"<!-- bench/scaling writes {rules} from here -->\n", "<!-- to here -->\n"
+        head, rest = text.split(begin)
+        tail = rest[rest.index(end):]
+        text = f"{head}{begin}\n{tables(directory, rules, rules == 'rules')}\n{tail}"
+    with open(document, "w") as f:
+        f.write(text)
+
+
+main()
