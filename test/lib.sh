@@ -191,7 +191,7 @@ guarded()
         echo "still running after $limit seconds"
         stacks $mark
     } >>"$log" 2>&1
-    kill $pid
+    kill $pid 2>/dev/null # it may have ended meanwhile
     sleep 1
     kill -KILL $(marked $mark) 2>/dev/null
     wait $pid 2>/dev/null

@@ -14,7 +14,8 @@ expect "the program compiles" $CC -std=gnu11 $MPI_CPPFLAGS "$srcdir/test/tools/t
 
 run() # NAME VARIABLES
 {
-    mpi_command 4 "$(sanitizer_runtime) $library" "NBCSHIM_ALGORITHM_ALLREDUCE=ring $2" "$scratch/run"
+    mpi_command 4 "$(sanitizer_runtime) $library" "NBCSHIM_ALGORITHM_ALLREDUCE=ring \
+        NBCSHIM_ALGORITHM_BARRIER=dissemination $2" "$scratch/run"
     ends_well "$1: the program ends well" 60
 }
 
