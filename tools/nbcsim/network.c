@@ -17,7 +17,8 @@ static const struct origin {
       .reduce = 0.25e-9,
       .copy = 0.1e-9,
       .eager = 65535},
-     "the defaults of the program LogGOPSim: Hoefler, Schneider, Lumsdaine, \"LogGOPSim: simulating "
+     "the defaults of the program LogGOPSim: Hoefler, Schneider, Lumsdaine, \"LogGOPSim: "
+     "simulating "
      "large-scale applications in the LogGOPS model\", 2010, doi:10.1145/1851476.1851564"},
     {{.name = "slingshot",
       .between = {3700e-9, 200e-9, 5e-9, 0.04e-9},
