@@ -86,3 +86,30 @@ struct nbc_sched *nbc_barrier_tree(const struct nbc_shape *shape)
         nbc_send(s, nothing, tree.child[i], released);
     return nbc_sched_finish(s);
 }
+
+/* Rank 0 hears from everybody, then tells everybody.
+ *
+ *   0 ← 1, 2, 3
+ *   0 → 1, 2, 3
+ *
+ * Cost: 2 α + 2 (P − 2) o, 2 (P − 1) messages in all: as few as along a tree, and no rank waits for
+ * another that waits. For ranks that share processors, where each such wait is a change of ranks. */
+struct nbc_sched *nbc_barrier_linear(const struct nbc_shape *shape)
+{
+    int size = shape->size;
+    struct nbc_sched *s = nbc_sched_new(shape, shape->rank == 0 ? 2 * size : 2);
+    if (!s)
+        return NULL;
+    struct nbc_ref nothing = nbc_temp_bytes(s, 0);
+    if (shape->rank > 0) {
+        nbc_send(s, nothing, 0, NBC_NONE);
+        nbc_recv(s, nothing, 0, NBC_NONE);
+        return nbc_sched_finish(s);
+    }
+    for (int i = 1; i < size; i++)
+        nbc_recv(s, nothing, i, NBC_NONE);
+    nbc_fence(s);
+    for (int i = 1; i < size; i++)
+        nbc_send(s, nothing, i, NBC_NONE);
+    return nbc_sched_finish(s);
+}

@@ -2,7 +2,8 @@
 /* Collectives whose result all ranks want, by way of rank 0: what comes together there goes out
  * again. No other way takes fewer messages and reductions over all ranks, 2 (P − 1) and P − 1, and
  * none has a rank that does more. So they are for ranks that share few processors, where time is
- * the work of all. Each is made of two parts (part.h), by the algorithms that the rules choose. */
+ * the work of all. Each is made of two parts (part.h): linear ones, in which no rank waits for
+ * another that waits, or those that the rules choose. */
 #include "part.h"
 #include "select.h"
 
@@ -12,9 +13,10 @@ static int same(const void *group, int i)
     return i;
 }
 
-static struct nbc_part part_of(const struct nbc_shape *shape, enum nbc_coll coll)
+static struct nbc_part part_of(const struct nbc_shape *shape, enum nbc_coll coll, const char *alg)
 {
     return (struct nbc_part){.coll = coll,
+                             .alg = alg ? nbc_alg_by_name(coll, alg) : NULL,
                              .rank = shape->rank,
                              .size = shape->size,
                              .member = same,
@@ -28,21 +30,15 @@ static void take_out(struct nbc_part *out, const struct nbc_shape *shape, struct
     out->early = shape->rank != 0 && !shape->in_place;
 }
 
-/* A reduction to rank 0 and a broadcast from there.
- *
- *   1 → 0    3 → 2         0 → 2
- *   2 → 0                  0 → 1    2 → 3
- *
- * Cost: those of a reduction and of a broadcast, one behind the other: along binomial trees
- * 2 ⌈log₂P⌉ (α + nβ) + ⌈log₂P⌉ nγ. Temporary: what the parts take. For small and medium vectors of
- * ranks that share processors. */
-struct nbc_sched *nbc_allreduce_rooted(const struct nbc_shape *shape)
+/* --- allreduce -------------------------------------------------------------------------------- */
+
+static struct nbc_sched *reduce_and_tell(const struct nbc_shape *shape, const char *alg)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 8);
     struct nbc_ref input = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
     if (!s || nbc_ref_bytes(shape, input) == 0)
         return nbc_sched_finish(s);
-    struct nbc_part in = part_of(shape, NBC_REDUCE), out = part_of(shape, NBC_BCAST);
+    struct nbc_part in = part_of(shape, NBC_REDUCE, alg), out = part_of(shape, NBC_BCAST, alg);
     in.send = input;
     in.recv = result;
     in.in_place = shape->rank == 0 && shape->in_place;
@@ -52,27 +48,94 @@ struct nbc_sched *nbc_allreduce_rooted(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* A gather to rank 0 and a broadcast of all blocks from there.
+/* A reduction to rank 0 and a broadcast from there.
  *
- *   1 → 0 B    3 → 2 D     0 → 2 ABCD
- *   2 → 0 CD               0 → 1 ABCD    2 → 3 ABCD
+ *   1 → 0    3 → 2         0 → 2
+ *   2 → 0                  0 → 1    2 → 3
  *
- * Cost: those of a gather and of a broadcast of P blocks: along binomial trees 2 ⌈log₂P⌉ α +
- * (P − 1 + P ⌈log₂P⌉) nβ, n bytes a block. Temporary: what the parts take. For small blocks of
- * ranks that share processors. */
-struct nbc_sched *nbc_allgather_rooted(const struct nbc_shape *shape)
+ * Cost: those of a reduction and of a broadcast, one behind the other: along binomial trees
+ * 2 ⌈log₂P⌉ (α + nβ) + ⌈log₂P⌉ nγ. Temporary: what the parts take. For medium vectors of ranks that
+ * share processors. */
+struct nbc_sched *nbc_allreduce_rooted(const struct nbc_shape *shape)
+{
+    return reduce_and_tell(shape, NULL);
+}
+
+/* Everybody sends its vector to rank 0, which reduces them and sends the result to everybody.
+ *
+ *   0 ← 1, 2, 3
+ *   0 → 1, 2, 3
+ *
+ * Cost: 2 α + 2 (P − 1) nβ + (P − 1) nγ. Temporary: at rank 0, as much as the linear reduction
+ * takes. For small vectors of ranks that share processors. */
+struct nbc_sched *nbc_allreduce_rooted_linear(const struct nbc_shape *shape)
+{
+    return reduce_and_tell(shape, "linear");
+}
+
+/* --- allgather -------------------------------------------------------------------------------- */
+
+/* Everybody sends its block to rank 0, which sends all of them to everybody.
+ *
+ *   0 ← 1 B, 2 C, 3 D
+ *   0 → 1, 2, 3 ABCD
+ *
+ * Cost: 2 α + (P² − 1) nβ, n bytes a block. For small blocks of ranks that share processors. */
+struct nbc_sched *nbc_allgather_rooted_linear(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 8);
     struct nbc_ref blocks = nbc_recv_block(shape, 0);
     if (!s || nbc_ref_bytes(shape, blocks) == 0)
         return nbc_sched_finish(s);
-    struct nbc_part in = part_of(shape, NBC_GATHER), out = part_of(shape, NBC_BCAST);
+    struct nbc_part in = part_of(shape, NBC_GATHER, "linear");
+    struct nbc_part out = part_of(shape, NBC_BCAST, "linear");
     in.send = nbc_send_block(shape, 0);
     in.recv = blocks;
     in.in_place = shape->rank == 0 && shape->in_place;
     nbc_id there = nbc_part(s, shape, &in, NBC_NONE);
     blocks.count *= shape->size;
     take_out(&out, shape, blocks);
+    nbc_part(s, shape, &out, there);
+    return nbc_sched_finish(s);
+}
+
+/* --- reduce_scatter --------------------------------------------------------------------------- */
+
+static struct nbc_ref all_blocks(const struct nbc_shape *shape)
+{
+    struct nbc_ref all = nbc_send_block(shape, 0);
+    if (!shape->send.counts.data)
+        all.count *= shape->size;
+    else
+        for (int i = 1; i < shape->size; i++)
+            all.count += nbc_ints_at(shape->send.counts, i);
+    return all;
+}
+
+/* Everybody sends all blocks to rank 0, which reduces them and sends each rank its own.
+ *
+ *   0 ← 1, 2, 3 ABCD
+ *   0 → 1 B, 2 C, 3 D
+ *
+ * Cost: 2 α + (P² − 1) nβ + P (P − 1) nγ, n bytes a block. Temporary: at rank 0 all blocks, and as
+ * much as the linear reduction takes. For small blocks of ranks that share processors. */
+struct nbc_sched *nbc_reduce_scatter_rooted_linear(const struct nbc_shape *shape)
+{
+    struct nbc_sched *s = nbc_sched_new(shape, 8);
+    struct nbc_ref input = all_blocks(shape), result = nbc_recv_block(shape, 0);
+    if (!s || nbc_ref_bytes(shape, input) == 0)
+        return nbc_sched_finish(s);
+    bool even = !shape->send.counts.data;
+    struct nbc_part in = part_of(shape, NBC_REDUCE, "linear");
+    struct nbc_part out = part_of(shape, even ? NBC_SCATTER : NBC_SCATTERV, "linear");
+    in.send = input;
+    in.recv = shape->rank == 0 ? nbc_temp_like(s, input) : input;
+    nbc_id there = nbc_part(s, shape, &in, NBC_NONE);
+    result.count = even ? shape->send.count : nbc_ints_at(shape->send.counts, shape->rank);
+    out.send = in.recv;
+    out.send.count = result.count;
+    out.counts = shape->send.counts;
+    take_out(&out, shape, result);
     nbc_part(s, shape, &out, there);
     return nbc_sched_finish(s);
 }

@@ -85,7 +85,7 @@ static struct nbc_shape shape_of(const struct nbc_shape *shape, const struct nbc
                             .segment = shape->segment};
     own.send = (struct nbc_side){.count = part->send.count, .type = part->send.type};
     own.recv = (struct nbc_side){.count = part->recv.count, .type = part->recv.type};
-    if (part->coll == NBC_REDUCE_SCATTER) {
+    if (part->coll == NBC_REDUCE_SCATTER || part->coll == NBC_SCATTERV) {
         own.send.counts = part->counts;
         own.send.displs_implied = true;
     } else if (part->counts.data) {
@@ -100,7 +100,7 @@ nbc_id nbc_part(struct nbc_sched *s, const struct nbc_shape *shape, const struct
 {
     struct nbc_shape own = shape_of(shape, part);
     int64_t segment;
-    const struct nbc_alg *alg = nbc_select(&own, NULL, &nbc_default_rules, &segment);
+    const struct nbc_alg *alg = nbc_select(&own, part->alg, &nbc_default_rules, &segment);
     if (own.segment == 0)
         own.segment = segment;
     struct nbc_sched *from = alg->build(&own);

@@ -8,6 +8,7 @@
 
 struct nbc_part {
     enum nbc_coll coll;
+    const struct nbc_alg *alg;               /* NULL: by the rules */
     int rank, size, root;                    /* among those that take part */
     int (*member)(const void *group, int i); /* their ranks among all */
     const void *group;

@@ -127,6 +127,11 @@ static int64_t in_room(const struct at *a)
     return a->P > WINDOW && a->P * a->n > 128 * 1024 ? in_windows(a) : a->P > 1;
 }
 
+static int64_t in_room_and_back(const struct at *a)
+{
+    return in_room(a) + 1;
+}
+
 /* barriers */
 static int64_t dissemination4_messages(const struct at *a)
 {
@@ -136,6 +141,21 @@ static int64_t dissemination4_messages(const struct at *a)
 static int64_t twice_log4P(const struct at *a)
 {
     return 2 * log4P(a);
+}
+
+static int64_t two(const struct at *a)
+{
+    return a->P > 1 ? 2 : 0;
+}
+
+static int64_t all_back(const struct at *a)
+{
+    return a->P * P_1_n(a);
+}
+
+static int64_t there_and_all_back(const struct at *a)
+{
+    return P_1_n(a) + all_back(a);
 }
 
 static int64_t twice_P_1(const struct at *a)
@@ -449,6 +469,11 @@ static int64_t P_1_by_P_n(const struct at *a)
     return (a->P - 1) * (a->n / a->P);
 }
 
+static int64_t there_and_part_back(const struct at *a)
+{
+    return P_1_n(a) + P_1_by_P_n(a);
+}
+
 static int64_t halving_bytes(const struct at *a)
 {
     return (pow2(a) - 1) * a->n + rest(a) * (a->n + a->n / a->P);
@@ -575,6 +600,7 @@ static int64_t pairs_n(const struct at *a)
 static const struct row table[] = {
     {nbc_barrier_dissemination, ALWAYS, log2P, P_log2P, zero, zero},
     {nbc_barrier_dissemination4, ALWAYS, log4P, dissemination4_messages, zero, zero},
+    {nbc_barrier_linear, ALWAYS, two, twice_P_1, zero, zero},
     {nbc_barrier_tree, POWERS_OF_4, twice_log4P, twice_P_1, zero, zero},
 
     {nbc_bcast_binomial, POWERS_OF_2, log2P, P_1, P_1_n, log2P_n},
@@ -632,6 +658,10 @@ static const struct row table[] = {
      twice_P_1_by_P_n},
     {nbc_allreduce_ring, BOUND, ring_rounds, twice_PP_1_pieces, twice_P_1_n, twice_P_1_by_P_n},
 
+    {nbc_allreduce_rooted_linear, ALWAYS, in_room_and_back, twice_P_1, twice_P_1_n, P_1_n},
+    {nbc_allgather_rooted_linear, ALWAYS, two, twice_P_1, there_and_all_back, all_back},
+    {nbc_reduce_scatter_rooted_linear, ALWAYS, in_room_and_back, twice_P_1, there_and_part_back,
+     P_1_n},
     {nbc_reduce_scatter_pairwise, ALWAYS, in_windows, PP_1, P_1_n, P_1_by_P_n},
     {nbc_reduce_scatter_recursive_halving, POWERS_OF_2, folded_rounds, folded_messages,
      halving_bytes, halving_most},

@@ -42,7 +42,7 @@ static int64_t twice_nodes_rounds(const struct at *a)
     return few(a) ? 1 + 2 * log2P(a) : UNKNOWN;
 }
 
-/* By way of rank 0, the parts chosen as for ranks that are spread: the gather is linear. */
+/* By way of rank 0, the parts along trees. */
 static int64_t rooted_rounds(const struct at *a)
 {
     return few(a) ? 2 * log2P(a) : UNKNOWN;
@@ -61,16 +61,6 @@ static int64_t allreduce_rooted_bytes(const struct at *a)
 static int64_t allreduce_rooted_most(const struct at *a)
 {
     return few(a) ? P_1_n(a) : UNKNOWN;
-}
-
-static int64_t allgather_rooted_bytes(const struct at *a)
-{
-    return few(a) ? (a->P + 1) * P_1_n(a) : UNKNOWN;
-}
-
-static int64_t allgather_rooted_most(const struct at *a)
-{
-    return few(a) ? a->P * P_1_n(a) : UNKNOWN;
 }
 
 static int64_t allreduce_nodes_bytes(const struct at *a)
@@ -337,8 +327,6 @@ static int64_t twice_vector_by_blocks(const struct at *a)
 static const struct row table[] = {
     {nbc_barrier_nodes, BOUND, twice_nodes_rounds, barrier_nodes_messages, zero, zero},
     {nbc_bcast_nodes, BOUND, nodes_rounds, tree_nodes_messages, P_1_n, P_1_n},
-    {nbc_allgather_rooted, BOUND, rooted_rounds, rooted_messages, allgather_rooted_bytes,
-     allgather_rooted_most},
     {nbc_allgather_nodes, BOUND, twice_nodes_rounds, barrier_nodes_messages, allgather_nodes_bytes,
      gather_nodes_most},
     {nbc_alltoall_nodes, BOUND, twice_nodes_rounds, alltoall_nodes_messages, alltoall_nodes_bytes,
