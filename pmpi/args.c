@@ -174,10 +174,8 @@ static int make_slots(const struct nbc_call *call, struct nbc_bound *b)
     }
     s->types = layouts;
     struct nbc_datatype *byte = nbc_datatype_find(MPI_BYTE);
-    if (!byte) {
-        nbc_args_unbind(b);
+    if (!byte)
         return MPI_ERR_NO_MEM;
-    }
     for (int i = 0; i < s->ntypes; i++) {
         b->types[i] = byte;
         layouts[i] = byte->layout;
