@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "env.h"
@@ -27,6 +28,7 @@ enum { IDLE_POLLS = 200 };
 
 void nbc_thread_wake(void)
 {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* what is active was written before, relaxed */
     if (!__atomic_load_n(&sleeps, __ATOMIC_SEQ_CST))
         return;
     pthread_mutex_lock(&mutex);
@@ -56,28 +58,38 @@ static bool ends(void)
     return end;
 }
 
-static void nap(void)
+/* Naps while the program waits, ns. It may leave its wait, start the next operation and compute,
+ * which nobody tells this thread: so they are short where it has just done so. Where it starts and
+ * waits all the time each nap's end takes the processor from it: so they get longer. */
+enum { SHORT_NAP = 10000, LONG_NAP = 100000 };
+
+static void nap(long length)
 {
-    const struct timespec time = {.tv_nsec = 50000};
-    nanosleep(&time, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = length}, NULL);
 }
 
 static void *work(void *unused)
 {
     unsigned pauses = 0;
     int idle = 0;
+    long length = SHORT_NAP;
     (void)unused;
+    prctl(PR_SET_TIMERSLACK, 1000UL); /* else a nap is 50 us longer */
     while (!ends()) {
         unsigned now = __atomic_load_n(&nbc_pauses, __ATOMIC_RELAXED);
+        bool waits = now != pauses; /* a thread of the program does, and polls for itself */
+        pauses = now;
         if (nbc_any_active()) {
             idle = 0;
-            if (now != pauses) /* a thread of the program waits, and polls for itself */
-                nap();
+            if (waits)
+                nap(length);
             else
                 nbc_progress_all();
-            pauses = now;
+            length = waits ? 2 * length : length / 2;
+            length = length < SHORT_NAP ? SHORT_NAP : length > LONG_NAP ? LONG_NAP : length;
         } else if (++idle > IDLE_POLLS) {
             sleep_until_needed();
+            pauses = __atomic_load_n(&nbc_pauses, __ATOMIC_RELAXED);
             idle = 0;
         }
         sched_yield();
