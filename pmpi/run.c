@@ -5,13 +5,15 @@
 #include <string.h>
 
 #include "call.h"
+#include "env.h"
 #include "trace.h"
 
 enum {
     LINE = 64,
     HEAD = (sizeof(struct nbc_run) + LINE - 1) / LINE * LINE,
     KEEP = 16384, /* larger ones are not kept */
-    MOST = 256    /* nor more than so many */
+    MOST = 256,   /* nor more than so many */
+    LONG = 16384  /* elements that are worth another thread's while */
 };
 
 static struct nbc_run *pool; /* linked by next; under the lock */
@@ -58,6 +60,8 @@ struct nbc_run *nbc_run_new(struct nbc_sched *sched, const struct nbc_holdings *
         nbc_tracing ? &nbc_traced_transport : &nbc_mpi_transport;
     char *memory = run->memory;
     nbc_exec_init(&run->exec, sched, transport, run, memory + temp);
+    if (nbc_settings.progress == NBC_PROGRESS_THREAD)
+        run->exec.defer = LONG; /* a start is part of the program's computation */
     run->exec.base[NBC_BUF_TEMP] = (uintptr_t)memory;
     run->sched = sched;
     sched->refs++;

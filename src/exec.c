@@ -78,8 +78,8 @@ static int issue(struct nbc_exec *e, int32_t id)
     return error;
 }
 
-/* After an error nothing goes on: others may wait for what this rank will never send, so waiting for
- * them could last forever. */
+/* After an error nothing goes on: others may wait for what this rank will never send, so waiting
+ * for them could last forever. */
 static void give_up(struct nbc_exec *e)
 {
     for (int i = 0; i < e->ninflight; i++) {
@@ -96,12 +96,22 @@ bool nbc_exec_owes(const struct nbc_exec *e, int32_t id)
     return e->sched->ops[id].kind == NBC_OP_RECV && e->waits[id] != DONE;
 }
 
-/* Issues what is ready, in the order it became so. */
-static bool run(struct nbc_exec *e)
+static bool is_long(const struct nbc_exec *e, int32_t id)
 {
+    const struct nbc_op *op = &e->sched->ops[id];
+    return (op->kind == NBC_OP_COPY || op->kind == NBC_OP_REDUCE) && op->count >= e->defer;
+}
+
+/* Issues what is ready, in the order it became so; what is put off stays. */
+static bool run(struct nbc_exec *e, bool put_off)
+{
+    int kept = 0;
     for (int i = 0; i < e->nready && !e->error; i++)
-        e->error = issue(e, e->ready[i]);
-    e->nready = 0;
+        if (put_off && is_long(e, e->ready[i]))
+            e->ready[kept++] = e->ready[i];
+        else
+            e->error = issue(e, e->ready[i]);
+    e->nready = kept;
     if (e->error)
         give_up(e);
     return e->left == 0;
@@ -117,7 +127,7 @@ bool nbc_exec_start(struct nbc_exec *e)
         if (e->waits[id] == 0)
             e->ready[e->nready++] = id;
     }
-    return run(e);
+    return run(e, e->defer > 0);
 }
 
 /* Takes the completed handles out; done[] holds their operations afterwards. */
@@ -134,11 +144,13 @@ static void remove_done(struct nbc_exec *e, int ndone)
 bool nbc_exec_poll(struct nbc_exec *e)
 {
     int ndone = 0;
-    int error = e->transport->poll(e->self, e->ninflight, e->handles, e->done, &ndone);
+    int error = 0;
+    if (e->ninflight > 0)
+        error = e->transport->poll(e->self, e->ninflight, e->handles, e->done, &ndone);
     if (error && !e->error)
         e->error = error;
     remove_done(e, ndone);
     for (int i = 0; i < ndone; i++)
         finish(e, e->done[i]);
-    return run(e);
+    return run(e, false);
 }

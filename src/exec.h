@@ -18,14 +18,16 @@ struct nbc_exec {
     int *done;                 /* scratch of poll */
     nbc_handle *handles;
     int nready, ninflight;
-    int left; /* operations not yet done; 0: complete */
-    int error; /* first error, or 0 */
+    int64_t defer; /* copies and reductions of so many elements are left to polls; 0: none */
+    int left;      /* operations not yet done; 0: complete */
+    int error;     /* first error, or 0 */
 };
 
 /* Bytes of working memory that nbc_exec_init wants, aligned like malloc's. */
 size_t nbc_exec_memory(const struct nbc_sched *sched);
 
-/* Binds everything; nothing starts. memory has nbc_exec_memory bytes and outlives the run. */
+/* Binds everything; nothing starts. memory has nbc_exec_memory bytes and outlives the run. `defer`
+ * may be set afterwards, where another thread polls. */
 void nbc_exec_init(struct nbc_exec *e, const struct nbc_sched *sched,
                    const struct nbc_transport *transport, void *self, void *memory);
 

@@ -211,6 +211,37 @@ START_TEST(local_work_is_done_at_the_start)
 }
 END_TEST
 
+START_TEST(long_work_is_left_to_polls)
+{
+    struct run r;
+    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_ref to = ref(NBC_BUF_RECV, 8), from = ref(NBC_BUF_SEND, 16);
+    nbc_id copied = nbc_copy(s, ref(NBC_BUF_RECV, 0), ref(NBC_BUF_SEND, 0), NBC_NONE);
+    to.count = from.count = 2;
+    nbc_id after = nbc_copy(s, to, from, NBC_NONE);
+    nbc_send(s, ref(NBC_BUF_SEND, 0), 3, copied);
+    nbc_send(s, to, 4, after);
+    bind(&r, s);
+    r.exec.defer = 2;
+    for (int again = 0; again < 2; again++) {
+        ck_assert(!nbc_exec_start(&r.exec));
+        expect_log(&r, "c s3 "); /* what is behind it is not held up */
+        ck_assert(!nbc_exec_poll(&r.exec));
+        expect_log(&r, "c s4 ");
+        memset(r.fake.complete, 1, sizeof r.fake.complete);
+        ck_assert(nbc_exec_poll(&r.exec));
+        memset(r.fake.complete, 0, sizeof r.fake.complete);
+    }
+    unbind(&r);
+    bind(&r, (s = nbc_sched_new(&shape, 0), nbc_copy(s, to, from, NBC_NONE), s));
+    r.exec.defer = 2;
+    ck_assert(!nbc_exec_start(&r.exec));
+    ck_assert(nbc_exec_poll(&r.exec)); /* with no message under way */
+    expect_log(&r, "c ");
+    unbind(&r);
+}
+END_TEST
+
 static void run_sum(struct run *r)
 {
     struct fake *f = &r->fake;
@@ -470,6 +501,7 @@ int main(void)
     tcase_set_timeout(tc, 0);
     tcase_add_test(tc, nothing_to_do_is_done_at_the_start);
     tcase_add_test(tc, local_work_is_done_at_the_start);
+    tcase_add_test(tc, long_work_is_left_to_polls);
     tcase_add_test(tc, operations_start_when_what_they_wait_for_is_done);
     tcase_add_test(tc, a_finished_run_can_be_started_again);
     tcase_add_test(tc, two_runs_of_one_schedule_do_not_meet);
