@@ -143,13 +143,6 @@ static void refuse(struct nbc_request *r, int error)
     DL_DELETE2(r->context->pending, r, older, newer);
 }
 
-/* Those that were held back have left the cache. */
-static void prefetch(const struct nbc_request *r)
-{
-    __builtin_prefetch(&r->state, 1);
-    __builtin_prefetch(&r->seq, 1);
-}
-
 static void start_deferred(struct nbc_context *c)
 {
     while (c->deferred && can_begin(c->deferred)) {
@@ -160,7 +153,7 @@ static void start_deferred(struct nbc_context *c)
         r->check = NULL;
         c->deferred = r->newer;
         if (c->deferred)
-            prefetch(c->deferred);
+            nbc_request_prefetch(c->deferred);
         if (!error && !nbc_request_ready(r)) {
             c->lost = true; /* the others send it what a later one might receive */
             error = MPI_ERR_NO_MEM;

@@ -91,21 +91,13 @@ void nbc_request_hide(bool hide)
     count_live(hide ? -1 : 1);
 }
 
-/* Those that were last used long ago are no longer in the cache when their turn comes. */
-static void prefetch(int i)
-{
-    if (i < 0)
-        return;
-    __builtin_prefetch(&pool[i]->state, 1);
-    __builtin_prefetch(&pool[i]->seq, 1);
-}
-
 static struct nbc_request *take(void)
 {
     enum { AHEAD = 4 };
     if (npool == 0)
         return make();
-    prefetch(npool - AHEAD);
+    if (npool >= AHEAD)
+        nbc_request_prefetch(pool[npool - AHEAD]);
     return pool[--npool];
 }
 
