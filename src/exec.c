@@ -144,11 +144,8 @@ static void remove_done(struct nbc_exec *e, int ndone)
 bool nbc_exec_poll(struct nbc_exec *e)
 {
     int ndone = 0;
-    int error = 0;
     if (e->ninflight > 0)
-        error = e->transport->poll(e->self, e->ninflight, e->handles, e->done, &ndone);
-    if (error && !e->error)
-        e->error = error;
+        e->error = e->transport->poll(e->self, e->ninflight, e->handles, e->done, &ndone);
     remove_done(e, ndone);
     for (int i = 0; i < ndone; i++)
         finish(e, e->done[i]);

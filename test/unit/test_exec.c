@@ -60,6 +60,7 @@ static int fake_recv(void *self, uintptr_t addr, int64_t count, int type, int pe
 static int fake_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
 {
     struct fake *f = self;
+    ck_assert_int_gt(n, 0);
     *ndone = 0;
     for (int i = 0; i < n; i++) {
         ck_assert_msg(f->alive[h[i]], "polled a handle that is gone");
