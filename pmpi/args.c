@@ -113,7 +113,7 @@ static int bind_type(struct nbc_bound *b, int slot, MPI_Datatype type)
 {
     struct nbc_datatype *t = nbc_datatype_find(type);
     if (!t)
-        return MPI_ERR_TYPE;
+        return type == MPI_DATATYPE_NULL ? MPI_ERR_TYPE : MPI_ERR_NO_MEM;
     b->types[slot] = t;
     ((struct nbc_type *)b->shape.types)[slot] = t->layout;
     return MPI_SUCCESS;
@@ -204,7 +204,7 @@ static int bind_op(const struct nbc_call *call, struct nbc_bound *b)
         return MPI_SUCCESS;
     b->reducer = nbc_operator_find(call->op);
     if (!b->reducer)
-        return MPI_ERR_OP;
+        return call->op == MPI_OP_NULL ? MPI_ERR_OP : MPI_ERR_NO_MEM;
     b->shape.commutative = b->reducer->commutative;
     return MPI_SUCCESS;
 }

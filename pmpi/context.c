@@ -133,6 +133,15 @@ static int fill(struct nbc_context *c)
     return error ? error : NEXT(Comm_set_attr)(c->user, nbcshim_icoll_max_outstanding, c);
 }
 
+/* What nobody has met yet. */
+static void forget(struct nbc_context *c)
+{
+    nbc_lock();
+    HASH_DEL(contexts, c);
+    nbc_unlock();
+    free(c);
+}
+
 int nbc_context_adopt(MPI_Comm comm, MPI_Comm hidden)
 {
     struct nbc_context *c = calloc(1, sizeof *c);
@@ -140,15 +149,17 @@ int nbc_context_adopt(MPI_Comm comm, MPI_Comm hidden)
         return MPI_ERR_NO_MEM;
     c->user = comm;
     c->hidden = hidden;
-    int error = fill(c);
-    if (error) {
-        free(c);
-        return error;
-    }
     nbc_lock();
     HASH_ADD(hh, contexts, user, sizeof comm, c);
     nbc_unlock();
-    return MPI_SUCCESS;
+    if (!nbc_added(c)) {
+        free(c);
+        return MPI_ERR_NO_MEM;
+    }
+    int error = fill(c);
+    if (error)
+        forget(c);
+    return error;
 }
 
 /* MPI_Comm_create does not run the user's attribute callbacks, as MPI_Comm_dup would. */

@@ -57,9 +57,22 @@ uint64_t nbc_gate_key(const void *handle, size_t size)
     return key;
 }
 
-static void add(struct nbc_gate *gate)
+static bool add(struct nbc_gate *gate)
 {
     HASH_ADD(hh, gates[gate->kind], key, sizeof gate->key, gate);
+    return nbc_added(gate);
+}
+
+static struct nbc_gate *make(enum nbc_gate_kind kind, uint64_t key, struct nbc_request *barrier)
+{
+    struct nbc_gate *gate = malloc(sizeof *gate);
+    if (!gate)
+        return NULL;
+    *gate = (struct nbc_gate){.key = key, .kind = kind, .barrier = barrier, .number = barrier->tag};
+    if (add(gate))
+        return gate;
+    free(gate);
+    return NULL;
 }
 
 int nbc_gate_new(enum nbc_gate_kind kind, uint64_t key, MPI_Comm comm)
@@ -72,16 +85,15 @@ int nbc_gate_new(enum nbc_gate_kind kind, uint64_t key, MPI_Comm comm)
     int error = nbc_call_init(&call, &handle);
     if (error)
         return error == NBC_NOT_OURS ? MPI_SUCCESS : error;
-    struct nbc_gate *gate = malloc(sizeof *gate);
-    if (!gate)
-        return nbc_raise(comm, MPI_ERR_NO_MEM);
     nbc_lock();
-    *gate = (struct nbc_gate){.key = key, .kind = kind, .barrier = nbc_request_find(handle)};
-    gate->number = gate->barrier->tag;
-    nbc_request_hide(true);
-    add(gate);
+    struct nbc_request *barrier = nbc_request_find(handle);
+    bool made = make(kind, key, barrier);
+    if (made)
+        nbc_request_hide(true);
+    else
+        nbc_request_free(barrier);
     nbc_unlock();
-    return MPI_SUCCESS;
+    return made ? MPI_SUCCESS : nbc_raise(comm, MPI_ERR_NO_MEM);
 }
 
 struct nbc_gate *nbc_gate_find(enum nbc_gate_kind kind, uint64_t key)
@@ -123,7 +135,7 @@ void nbc_gate_restore(struct nbc_gate *gate)
     if (!gate)
         return;
     nbc_lock();
-    add(gate);
+    add(gate); /* without memory nobody finds it: the program leaks what it could not free */
     nbc_unlock();
 }
 

@@ -17,4 +17,7 @@ static inline uint32_t nbc_hash_handle(const void *key, size_t length)
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+/* After HASH_ADD: false where there was no memory, and then the element is not in the table. */
+#define nbc_added(element) ((element)->hh.tbl != NULL)
+
 #endif

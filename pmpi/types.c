@@ -154,7 +154,10 @@ struct nbc_datatype *nbc_datatype_find(MPI_Datatype type)
     type_extents(type, &t->layout);
     t->layout.packed = is_packed(type, &t->layout);
     HASH_ADD(hh, datatypes, handle, sizeof type, t);
-    return t;
+    if (nbc_added(t))
+        return t;
+    free(t);
+    return NULL;
 }
 
 static void forget_datatype(struct nbc_datatype *t)
@@ -238,7 +241,10 @@ struct nbc_operator *nbc_operator_find(MPI_Op op)
     o->arith = arith_of(op);
     o->checked = MPI_DATATYPE_NULL;
     HASH_ADD(hh, operators, handle, sizeof op, o);
-    return o;
+    if (nbc_added(o))
+        return o;
+    free(o);
+    return NULL;
 }
 
 static void forget_operator(struct nbc_operator *o)

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory runs out in nbcshim, and in nothing else: this program's malloc refuses the n-th piece
+ * that the library asks for, for all n that there are. The call returns MPI_ERR_NO_MEM or does
+ * without; its request is as it was; what comes after works; and nothing stays behind. On one rank,
+ * since the others cannot know. */
+#define _GNU_SOURCE
+#include "util.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+/* The sanitizers have a malloc of their own, and programs without one of glibc's. */
+#if defined __GLIBC__ && !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+#define OWN_MALLOC 1
+#else
+#define OWN_MALLOC 0
+#endif
+
+static uintptr_t first, end; /* the library's code */
+static int countdown;        /* pieces until one is refused; 0: none is */
+static bool refused;
+static int live; /* pieces of the library's */
+
+#if OWN_MALLOC
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *p, size_t size);
+void *__libc_memalign(size_t align, size_t size);
+void __libc_free(void *p);
+
+static bool is_library(void *caller)
+{
+    return (uintptr_t)caller >= first && (uintptr_t)caller < end;
+}
+
+static bool refuse(void)
+{
+    live++;
+    if (countdown == 0 || --countdown > 0)
+        return false;
+    live--;
+    refused = true;
+    errno = ENOMEM;
+    return true;
+}
+
+#define FOR_LIBRARY is_library(__builtin_return_address(0))
+
+void *malloc(size_t size)
+{
+    return FOR_LIBRARY && refuse() ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    return FOR_LIBRARY && refuse() ? NULL : __libc_calloc(n, size);
+}
+
+void *realloc(void *p, size_t size)
+{
+    if (FOR_LIBRARY) {
+        if (refuse())
+            return NULL;
+        live -= p != NULL;
+    }
+    return __libc_realloc(p, size);
+}
+
+void *aligned_alloc(size_t align, size_t size)
+{
+    return FOR_LIBRARY && refuse() ? NULL : __libc_memalign(align, size);
+}
+
+void free(void *p)
+{
+    if (p && FOR_LIBRARY)
+        live--;
+    __libc_free(p);
+}
+#endif
+
+static int look(struct dl_phdr_info *info, size_t size, void *address)
+{
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        uintptr_t from = info->dlpi_addr + h->p_vaddr;
+        if (h->p_type != PT_LOAD || (uintptr_t)address - from >= h->p_memsz)
+            continue;
+        first = from;
+        end = from + h->p_memsz;
+        return 1;
+    }
+    return 0;
+}
+
+/* --- scenes ----------------------------------------------------------------------------------- */
+
+enum { N = 4, MANY = 40 };
+
+static int in[MANY], out[MANY], one = 1, zero;
+static MPI_Comm comm; /* of the scene's own */
+
+/* Does what comes next while all has gone well. */
+#define TRY(call)                   \
+    do {                            \
+        if (!error)                 \
+            error = returned(call); \
+    } while (0)
+
+static int class_of(int code)
+{
+    int class;
+    MPI_Error_class(code, &class);
+    return class;
+}
+
+static int returned(int code)
+{
+    if (code && class_of(code) != MPI_ERR_IN_STATUS)
+        EXPECT(class_of(code) == MPI_ERR_NO_MEM, "class %d", class_of(code));
+    return code;
+}
+
+/* Starts one operation and waits for it. */
+#define ONE(call)                                                          \
+    do {                                                                   \
+        MPI_Request one_r = MPI_REQUEST_NULL, *r = &one_r;                 \
+        TRY(call);                                                         \
+        EXPECT(!error || one_r == MPI_REQUEST_NULL, "the request is set"); \
+        TRY(MPI_Wait(r, MPI_STATUS_IGNORE));                               \
+    } while (0)
+
+#define I MPI_INT
+
+static int moves(void)
+{
+    int error = MPI_SUCCESS;
+    ONE(MPI_Ibarrier(comm, r));
+    ONE(MPI_Ibcast(out, N, I, 0, comm, r));
+    ONE(MPI_Igather(in, N, I, out, N, I, 0, comm, r));
+    ONE(MPI_Igatherv(in, 1, I, out, &one, &zero, I, 0, comm, r));
+    ONE(MPI_Iscatter(in, N, I, out, N, I, 0, comm, r));
+    ONE(MPI_Iscatterv(in, &one, &zero, I, out, 1, I, 0, comm, r));
+    ONE(MPI_Iallgather(in, N, I, out, N, I, comm, r));
+    ONE(MPI_Iallgatherv(in, 1, I, out, &one, &zero, I, comm, r));
+    ONE(MPI_Ialltoall(in, N, I, out, N, I, comm, r));
+    ONE(MPI_Ialltoallv(in, &one, &zero, I, out, &one, &zero, I, comm, r));
+    EXPECT(error || (out[0] == in[0] && out[N - 1] == in[N - 1]), "wrong result");
+    return error;
+}
+
+static int reductions(void)
+{
+    int error = MPI_SUCCESS;
+    ONE(MPI_Ireduce(in, out, N, I, MPI_SUM, 0, comm, r));
+    ONE(MPI_Iallreduce(in, out, N, I, MPI_MAX, comm, r));
+    ONE(MPI_Ireduce_scatter(in, out, &one, I, MPI_SUM, comm, r));
+    ONE(MPI_Ireduce_scatter_block(in, out, N, I, MPI_BXOR, comm, r));
+    ONE(MPI_Iscan(in, out, N, I, MPI_SUM, comm, r));
+    ONE(MPI_Iexscan(in, out, N, I, MPI_SUM, comm, r));
+    TRY(MPI_Allreduce(in, out, N, I, MPI_SUM, comm));
+    EXPECT(error || (out[0] == in[0] && out[N - 1] == in[N - 1]), "wrong result");
+    return error;
+}
+
+/* Types of this scene alone, with holes: contiguous ones would be copied without more memory. */
+static int types(void)
+{
+    MPI_Datatype sparse, wide;
+    int error = MPI_SUCCESS;
+    MPI_Type_vector(N, 1, 2, I, &sparse);
+    MPI_Type_vector(N / 2, 2, 3, I, &wide);
+    MPI_Type_commit(&sparse);
+    MPI_Type_commit(&wide);
+    memset(out, 0, sizeof out);
+    ONE(MPI_Iallgather(in, 1, sparse, out, 1, wide, comm, r));
+    EXPECT(error || (out[0] == in[0] && out[1] == in[2] && out[3] == in[4]), "wrong result");
+    ONE(MPI_Ialltoallw(in, &one, &zero, &sparse, out, &one, &zero, &wide, comm, r));
+    TRY(MPI_Bcast(out, 1, sparse, 0, comm));
+    MPI_Request pending = MPI_REQUEST_NULL;
+    TRY(MPI_Igather(in, 1, wide, out, 1, sparse, 0, comm, &pending));
+    MPI_Type_free(&sparse);
+    MPI_Type_free(&wide);
+    TRY(MPI_Wait(&pending, MPI_STATUS_IGNORE));
+    return error;
+}
+
+static void add(void *from, void *to, int *n, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < *n; i++)
+        ((int *)to)[i] += ((int *)from)[i];
+}
+
+static int operators(void)
+{
+    MPI_Op op;
+    int error = MPI_SUCCESS;
+    MPI_Op_create(add, 0, &op);
+    ONE(MPI_Iallreduce(in, out, N, I, op, comm, r));
+    ONE(MPI_Iscan(MPI_IN_PLACE, out, N, I, op, comm, r));
+    MPI_Op_free(&op);
+    return error;
+}
+
+/* Long arrays, with requests of the program's own among ours. */
+static int persistent(void)
+{
+    MPI_Request list[2 * MANY];
+    int error = MPI_SUCCESS, flag, n = 0;
+    for (int i = 0; i < MANY; i++)
+        MPI_Recv_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, comm, &list[n++]);
+    for (int i = 0; test_has_persistent() && i < MANY && !error; i++) {
+        list[n] = MPI_REQUEST_NULL;
+        TRY(MPI_Allreduce_init(&in[i], &out[i], 1, I, MPI_SUM, comm, MPI_INFO_NULL, &list[n]));
+        EXPECT(!error == (list[n] != MPI_REQUEST_NULL), "request and error do not fit");
+        n += !error;
+    }
+    memset(out, 0, sizeof out);
+    bool started = false;
+    if (!error) {
+        TRY(MPI_Startall(n, list));
+        started = !error;
+    }
+    TRY(MPI_Testall(n, list, &flag, MPI_STATUSES_IGNORE));
+    /* Whatever has failed has left the list as it was. */
+    if (started) {
+        EXPECT(MPI_Waitall(n, list, MPI_STATUSES_IGNORE) == MPI_SUCCESS, "waits no more");
+        for (int i = 0; i < MANY && test_has_persistent(); i++)
+            EXPECT(out[i] == in[i], "wrong result");
+    }
+    for (int i = 0; i < n; i++)
+        MPI_Request_free(&list[i]);
+    return error;
+}
+
+static int arrays(void)
+{
+    MPI_Request list[MANY];
+    MPI_Status statuses[MANY];
+    int error = MPI_SUCCESS, n = 0, index, count, indices[MANY], flag;
+    memset(out, 0, sizeof out);
+    for (; n < MANY && !error; n++) {
+        list[n] = MPI_REQUEST_NULL;
+        TRY(MPI_Iallreduce(&in[n], &out[n], 1, I, MPI_SUM, comm, &list[n]));
+    }
+    TRY(MPI_Testany(n, list, &index, &flag, MPI_STATUS_IGNORE));
+    TRY(MPI_Waitany(n, list, &index, MPI_STATUS_IGNORE));
+    TRY(MPI_Testsome(n, list, &count, indices, MPI_STATUSES_IGNORE));
+    TRY(MPI_Waitsome(n, list, &count, indices, statuses));
+    TRY(MPI_Waitall(n, list, statuses));
+    EXPECT(MPI_Waitall(n, list, MPI_STATUSES_IGNORE) == MPI_SUCCESS, "waits no more");
+    for (int i = 0; i < n - 1; i++)
+        EXPECT(out[i] == in[i], "wrong result");
+    return error;
+}
+
+/* More at once on each call: what holds requests grows. */
+static int more(void)
+{
+    static int most = 100;
+    MPI_Request *list = test_alloc((most *= 1.2) * sizeof *list);
+    int error = MPI_SUCCESS, n = 0;
+    for (; n < most && !error; n++) {
+        list[n] = MPI_REQUEST_NULL;
+        TRY(MPI_Ibarrier(comm, &list[n]));
+    }
+    for (int i = 0; i < n; i++)
+        EXPECT(MPI_Wait(&list[i], MPI_STATUS_IGNORE) == MPI_SUCCESS, "waits no more");
+    free(list);
+    return error;
+}
+
+static int good(MPI_Comm c)
+{
+    int x = 5, sum = 0, error;
+    MPI_Request r = MPI_REQUEST_NULL;
+    error = MPI_Iallreduce(&x, &sum, 1, I, MPI_SUM, c, &r);
+    if (!error)
+        error = MPI_Wait(&r, MPI_STATUS_IGNORE);
+    EXPECT(error || sum == x, "sum %d", sum);
+    return error;
+}
+
+/* What the MPI has made is the program's, even where nbcshim's part of it could not be. */
+static void drop(MPI_Comm *c)
+{
+    if (*c != MPI_COMM_NULL)
+        MPI_Comm_free(c);
+}
+
+static int communicators(void)
+{
+    MPI_Comm copy = MPI_COMM_NULL;
+    MPI_Info info;
+    int error = MPI_SUCCESS;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, (char *)"nbcshim_algorithm_allreduce", (char *)"ring");
+    TRY(MPI_Comm_dup(comm, &copy));
+    TRY(good(copy));
+#if MPI_VERSION >= 3
+    TRY(MPI_Comm_set_info(copy, info));
+    TRY(good(copy));
+#endif
+    MPI_Info_free(&info);
+    drop(&copy);
+    return error;
+}
+
+static int duplicates(void)
+{
+    int error = MPI_SUCCESS;
+#if MPI_VERSION >= 3
+    MPI_Comm copy = MPI_COMM_NULL;
+    ONE(MPI_Comm_idup(comm, &copy, r));
+    TRY(good(copy));
+    drop(&copy);
+#endif
+    return error;
+}
+
+static int neighbors(void)
+{
+    MPI_Comm ring = MPI_COMM_NULL, graph = MPI_COMM_NULL;
+    int error = MPI_SUCCESS, counts[2] = {1, 1}, places[2] = {0, 1};
+    MPI_Datatype both[2] = {I, I};
+    MPI_Aint bytes[2] = {0, sizeof(int)};
+    TRY(MPI_Cart_create(comm, 1, &one, &one, 0, &ring));
+    ONE(MPI_Ineighbor_allgather(in, 1, I, out, 1, I, ring, r));
+    ONE(MPI_Ineighbor_alltoallv(in, counts, places, I, out, counts, places, I, ring, r));
+    ONE(MPI_Ineighbor_alltoallw(in, counts, bytes, both, out, counts, bytes, both, ring, r));
+    TRY(MPI_Dist_graph_create_adjacent(comm, 1, &zero, MPI_UNWEIGHTED, 1, &zero, MPI_UNWEIGHTED,
+                                       MPI_INFO_NULL, 0, &graph));
+    ONE(MPI_Ineighbor_alltoall(in, 1, I, out, 1, I, graph, r));
+    EXPECT(error || out[0] == in[0], "wrong result");
+    drop(&ring);
+    drop(&graph);
+    return error;
+}
+
+/* Open MPI 4.1 may have no windows for one process. */
+static bool has_windows(void)
+{
+    MPI_Win window;
+    if (MPI_Win_create(in, sizeof in, sizeof in[0], MPI_INFO_NULL, MPI_COMM_WORLD, &window))
+        return false;
+    MPI_Win_free(&window);
+    return true;
+}
+
+static int windows(void)
+{
+    MPI_Win window = MPI_WIN_NULL;
+    int error = MPI_SUCCESS;
+    TRY(MPI_Win_create(in, sizeof in, sizeof in[0], MPI_INFO_NULL, comm, &window));
+    if (error)
+        return error;
+    MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+    TRY(MPI_Win_fence(0, window));
+    TRY(MPI_Win_fence(0, window));
+    MPI_Win_free(&window);
+    return error;
+}
+
+/* --- the main job ----------------------------------------------------------------------------- */
+
+struct scene {
+    int (*play)(void);
+    const char *name;
+    bool keeps; /* more memory for later on each call */
+};
+
+#define SCENE(name, keeps) \
+    {                      \
+        name, #name, keeps \
+    }
+static const struct scene scenes[] = {
+    SCENE(moves, false),     SCENE(reductions, false),    SCENE(types, false),
+    SCENE(operators, false), SCENE(persistent, false),    SCENE(arrays, false),
+    SCENE(more, true),       SCENE(communicators, false), SCENE(duplicates, false),
+    SCENE(neighbors, false), SCENE(windows, false),
+};
+enum { NSCENES = sizeof scenes / sizeof *scenes };
+
+/* The n-th piece is refused; 0: none is. Returns whether there was an n-th. */
+static bool play(const struct scene *scene, int n)
+{
+    test_place("%s, piece %d", scene->name, n);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    refused = false;
+    countdown = n;
+    int error = scene->play();
+    countdown = 0;
+    EXPECT(!error || refused, "%s, piece %d: fails for nothing", scene->name, n);
+    EXPECT(good(comm) == MPI_SUCCESS, "%s, piece %d: nothing works afterwards", scene->name, n);
+    MPI_Comm_free(&comm);
+    return refused;
+}
+
+/* First with nothing at hand, then again: now all that is taken is given back. */
+static void run(const struct scene *scene)
+{
+    int pieces = 0;
+    while (play(scene, pieces + 1))
+        pieces++;
+    EXPECT(pieces > 0, "%s asks for no memory", scene->name);
+    for (int n = 1;; n++) {
+        int held = live;
+        bool any = play(scene, n);
+        EXPECT(scene->keeps || live <= held, "%s, piece %d: %d pieces are left", scene->name, n,
+               live - held);
+        if (!any)
+            break;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    test_init(&argc, &argv);
+    for (int i = 0; i < MANY; i++)
+        in[i] = i + 1;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    dl_iterate_phdr(look, dlsym(RTLD_DEFAULT, "nbcshim_version"));
+    for (int i = 0; OWN_MALLOC && i < NSCENES; i++)
+        if (scenes[i].play != windows || has_windows())
+            run(&scenes[i]);
+    return test_done();
+}
