@@ -8,7 +8,7 @@ if [ ! -f test/settings ]; then
 fi
 . ./test/settings
 
-library=$PWD/.libs/libnbcshim.so
+library=${NBC_LIBRARY:-$PWD/.libs/libnbcshim.so} # test/mutate has its own
 cases=0
 failures=0
 
