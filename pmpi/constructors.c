@@ -13,21 +13,26 @@
 #include "rendezvous.h"
 #include "token.h"
 
-static int attach(MPI_Comm parent, MPI_Comm comm)
+static int attach(MPI_Comm parent, MPI_Comm comm, MPI_Info hints)
 {
     int error = nbc_context_attach(comm);
+    if (!error && hints != MPI_INFO_NULL)
+        error = nbc_context_hint(comm, hints);
     return error ? nbc_raise(parent, error) : MPI_SUCCESS;
 }
 
 #define CONSTRUCTOR(name, params, args, parent, made) \
-    EXPORT(int, name, params, args)                   \
-    {                                                 \
-        if (!nbc_knows(parent))                       \
-            return NEXT(name) args;                   \
-        int error = nbc_rendezvous(parent);           \
-        if (!error)                                   \
-            error = NEXT(name) args;                  \
-        return error ? error : attach(parent, made);  \
+    HINTED(name, params, args, parent, made, MPI_INFO_NULL)
+
+#define HINTED(name, params, args, parent, made, hints)     \
+    EXPORT(int, name, params, args)                         \
+    {                                                       \
+        if (!nbc_knows(parent))                             \
+            return NEXT(name) args;                         \
+        int error = nbc_rendezvous(parent);                 \
+        if (!error)                                         \
+            error = NEXT(name) args;                        \
+        return error ? error : attach(parent, made, hints); \
     }
 
 CONSTRUCTOR(Comm_dup, (MPI_Comm comm, MPI_Comm *newcomm), (comm, newcomm), comm, *newcomm)
@@ -70,8 +75,8 @@ CONSTRUCTOR(Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm *newcomm), (comm
             comm, *newcomm)
 
 #ifdef HAVE_MPI_COMM_DUP_WITH_INFO
-CONSTRUCTOR(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm),
-            (comm, info, newcomm), comm, *newcomm)
+HINTED(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm), (comm, info, newcomm),
+       comm, *newcomm, info)
 #endif
 
 #ifdef HAVE_MPI_COMM_SPLIT_TYPE
@@ -120,7 +125,7 @@ EXPORT(int, Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Com
     if (error)
         return nbc_raise(comm, error);
     error = NEXT(Comm_create_group)(comm, group, tag, newcomm);
-    return error ? error : attach(comm, *newcomm);
+    return error ? error : attach(comm, *newcomm, MPI_INFO_NULL);
 }
 #endif
 
@@ -187,7 +192,7 @@ EXPORT(int, Intercomm_create,
                                  : decline(local, local_leader, peer, remote_leader, tag);
     if (!error)
         error = NEXT(Intercomm_create)(local, local_leader, peer, remote_leader, tag, newcomm);
-    return error || !both ? error : attach(local, *newcomm);
+    return error || !both ? error : attach(local, *newcomm, MPI_INFO_NULL);
 }
 
 /* --- the end of one -------------------------------------------------------------------------- */

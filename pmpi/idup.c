@@ -16,15 +16,24 @@
 struct idup {
     MPI_Comm *user; /* the program's variable */
     MPI_Comm hidden;
+    MPI_Info hints; /* a copy */
     MPI_Request request[2];
     bool adopting; /* a thread is past both requests */
 };
+
+static void drop_hints(struct idup *d)
+{
+    if (d->hints != MPI_INFO_NULL)
+        NEXT(Info_free)(&d->hints);
+}
 
 /* Attributes are not for our lock: Open MPI calls back, and so to us, with its own lock held. */
 static int adopt(const struct idup *d)
 {
     nbc_unlock();
     int error = nbc_context_adopt(*d->user, d->hidden);
+    if (!error && d->hints != MPI_INFO_NULL)
+        error = nbc_context_hint(*d->user, d->hints);
     nbc_lock();
     return error;
 }
@@ -42,6 +51,7 @@ static bool poll(struct nbc_run *run, int *failure)
     d->adopting = true;
     if (!error)
         error = adopt(d);
+    drop_hints(d);
     *failure = error;
     return true;
 }
@@ -57,7 +67,7 @@ static int prepare(MPI_Comm comm, MPI_Comm *newcomm, struct nbc_request **out)
         nbc_request_free(r);
         return MPI_ERR_NO_MEM;
     }
-    *(struct idup *)r->run->memory = (struct idup){.user = newcomm};
+    *(struct idup *)r->run->memory = (struct idup){.user = newcomm, .hints = MPI_INFO_NULL};
     r->context = nbc_context_find(comm);
     nbc_context_hold(r->context);
     *out = r;
@@ -73,14 +83,18 @@ static int begin(MPI_Comm comm, MPI_Comm *newcomm, struct nbc_request **r)
 }
 
 /* error: what the native call returned, having raised it. */
-static int end(MPI_Comm comm, struct nbc_request *r, int error, MPI_Request *request)
+static int end(MPI_Comm comm, struct nbc_request *r, int error, MPI_Info hints,
+               MPI_Request *request)
 {
     struct idup *d = r->run->memory;
     bool ours = !error;
     nbc_lock();
-    if (ours)
+    if (ours && hints != MPI_INFO_NULL)
+        error = NEXT(Info_dup)(hints, &d->hints);
+    if (!error)
         error = NEXT(Comm_idup)(r->context->hidden, &d->hidden, &d->request[1]);
     if (error) {
+        drop_hints(d);
         nbc_request_free(r);
     } else {
         nbc_progress_start(r);
@@ -91,24 +105,24 @@ static int end(MPI_Comm comm, struct nbc_request *r, int error, MPI_Request *req
 }
 
 /* The native call runs the program's attribute callbacks: not under the lock. */
-#define IDUP(name, params, args, native)                 \
-    EXPORT(int, name, params, args)                      \
-    {                                                    \
-        struct nbc_request *r = NULL;                    \
-        if (!newcomm || !request || !nbc_knows(comm))    \
-            return NEXT(name) args;                      \
-        int error = begin(comm, newcomm, &r);            \
-        if (!r)                                          \
-            return error;                                \
-        struct idup *d = r->run->memory;                 \
-        return end(comm, r, NEXT(name) native, request); \
+#define IDUP(name, params, args, hints, native)                 \
+    EXPORT(int, name, params, args)                             \
+    {                                                           \
+        struct nbc_request *r = NULL;                           \
+        if (!newcomm || !request || !nbc_knows(comm))           \
+            return NEXT(name) args;                             \
+        int error = begin(comm, newcomm, &r);                   \
+        if (!r)                                                 \
+            return error;                                       \
+        struct idup *d = r->run->memory;                        \
+        return end(comm, r, NEXT(name) native, hints, request); \
     }
 
 IDUP(Comm_idup, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request), (comm, newcomm, request),
-     (comm, newcomm, &d->request[0]))
+     MPI_INFO_NULL, (comm, newcomm, &d->request[0]))
 
 #ifdef HAVE_MPI_COMM_IDUP_WITH_INFO
 IDUP(Comm_idup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request),
-     (comm, info, newcomm, request), (comm, info, newcomm, &d->request[0]))
+     (comm, info, newcomm, request), info, (comm, info, newcomm, &d->request[0]))
 #endif
 #endif

@@ -4,6 +4,8 @@
 #include "config.h"
 #include "util.h"
 
+#include <string.h>
+
 #define OK(call) EXPECT((call) == MPI_SUCCESS, "%s failed", #call)
 
 #ifdef HAVE_MPI_COMM_IDUP
@@ -44,6 +46,28 @@ static void local(void)
         OK(MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
     use(comm);
     OK(MPI_Comm_free(&comm));
+}
+
+/* The hints are the new communicator's, freed by the program as soon as it likes. */
+static void hinted(void)
+{
+#ifdef HAVE_MPI_COMM_IDUP_WITH_INFO
+    MPI_Comm comm;
+    MPI_Info info;
+    MPI_Request request;
+    int x = 1, sum = 0;
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "nbcshim_algorithm", "allreduce:ring"));
+    OK(MPI_Comm_idup_with_info(MPI_COMM_WORLD, info, &comm, &request));
+    OK(MPI_Info_free(&info));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Iallreduce(&x, &sum, 1, MPI_INT, MPI_SUM, comm, &request));
+    const char *name = test_native ? "ring" : nbcshim_algorithm(request, NULL);
+    EXPECT(name && strcmp(name, "ring") == 0, "runs %s", name ? name : "nothing of ours");
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    use(comm);
+    OK(MPI_Comm_free(&comm));
+#endif
 }
 
 /* Two at once, with a collective and a message, completed together; the parent is freed meanwhile.
@@ -98,6 +122,7 @@ int main(int argc, char **argv)
 #ifdef HAVE_MPI_COMM_IDUP
     completed_by_wait();
     local();
+    hinted();
     mixed();
     derived();
 #endif

@@ -301,7 +301,7 @@ static int communicators(void)
     MPI_Info info;
     int error = MPI_SUCCESS;
     MPI_Info_create(&info);
-    MPI_Info_set(info, (char *)"nbcshim_algorithm_allreduce", (char *)"ring");
+    MPI_Info_set(info, (char *)"nbcshim_algorithm", (char *)"allreduce:ring");
     TRY(MPI_Comm_dup(comm, &copy));
     TRY(good(copy));
 #if MPI_VERSION >= 3

@@ -317,6 +317,51 @@ static void algorithm_of_a_request(void)
     MPI_Request_free(&r);
 }
 
+#if MPI_VERSION >= 3
+static void expect_hinted(MPI_Comm c, const char *name, long long segment, const char *when)
+{
+    MPI_Request r;
+    int x = 0, sum;
+    MPI_Iallreduce(&x, &sum, 1, MPI_INT, MPI_SUM, c, &r);
+    expect_algorithm(r, name, segment, when);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+}
+#endif
+
+/* The hints of a communicator come with it, or are set later; MPI_Comm_dup copies none. */
+static void algorithm_of_a_communicator(void)
+{
+#if MPI_VERSION >= 3
+    MPI_Comm hinted, copy, set;
+    MPI_Info info;
+    if (test_native)
+        return;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "nbcshim_algorithm", "allreduce:ring,bcast:chain");
+    MPI_Info_set(info, "nbcshim_segment_size", "8");
+    MPI_Comm_dup_with_info(comm, info, &hinted);
+    MPI_Comm_dup(hinted, &copy);
+    MPI_Comm_dup(comm, &set);
+    MPI_Comm_set_info(set, info);
+    expect_hinted(hinted, "ring", 8, "made with hints");
+    expect_hinted(set, "ring", 8, "hints set");
+    MPI_Info_set(info, "nbcshim_algorithm", "allreduce:recursive_doubling");
+    MPI_Info_delete(info, "nbcshim_segment_size");
+    MPI_Comm_set_info(set, info);
+    expect_hinted(set, "recursive_doubling", 8, "one hint set again");
+    MPI_Info_free(&info);
+    MPI_Request r;
+    int x = 0;
+    MPI_Ibcast(&x, 1, MPI_INT, 0, copy, &r);
+    const char *name = nbcshim_algorithm(r, NULL);
+    EXPECT(name && strcmp(name, "chain") != 0, "a copy without hints runs %s", name);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    MPI_Comm_free(&hinted);
+    MPI_Comm_free(&copy);
+    MPI_Comm_free(&set);
+#endif
+}
+
 int main(int argc, char **argv)
 {
     test_init(&argc, &argv);
@@ -331,6 +376,7 @@ int main(int argc, char **argv)
     startall();
     startall_may_change_handles();
     algorithm_of_a_request();
+    algorithm_of_a_communicator();
     MPI_Comm_free(&comm);
     return test_done();
 }
