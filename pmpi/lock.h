@@ -5,7 +5,15 @@
 #ifndef NBC_LOCK_H
 #define NBC_LOCK_H
 
+#include <assert.h>
 #include <stdbool.h>
+
+/* In builds that look for faults (--enable-sanitize, test/mutate): nobody unlocks what is not his. */
+#ifdef NBC_CHECKED
+#define nbc_must(condition) assert(condition)
+#else
+#define nbc_must(condition) ((void)0)
+#endif
 
 /* Set at init, before a second thread can be here. */
 extern bool nbc_threaded;
@@ -30,6 +38,7 @@ static inline void nbc_lock(void)
 
 static inline void nbc_unlock(void)
 {
+    nbc_must(nbc_inside);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     nbc_inside = false;
     if (nbc_threaded)

@@ -3,12 +3,9 @@
  * that the library asks for, for all n that there are. The call returns MPI_ERR_NO_MEM or does
  * without; its request is as it was; what comes after works; and nothing stays behind. On one rank,
  * since the others cannot know. */
-#define _GNU_SOURCE
-#include "util.h"
+#include "library.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,8 +18,7 @@
 #define OWN_MALLOC 0
 #endif
 
-static uintptr_t first, end; /* the library's code */
-static int countdown;        /* pieces until one is refused; 0: none is */
+static int countdown; /* pieces until one is refused; 0: none is */
 static bool refused;
 static int live; /* pieces of the library's */
 
@@ -32,11 +28,6 @@ void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t size);
 void *__libc_memalign(size_t align, size_t size);
 void __libc_free(void *p);
-
-static bool is_library(void *caller)
-{
-    return (uintptr_t)caller >= first && (uintptr_t)caller < end;
-}
 
 static bool refuse(void)
 {
@@ -49,21 +40,19 @@ static bool refuse(void)
     return true;
 }
 
-#define FOR_LIBRARY is_library(__builtin_return_address(0))
-
 void *malloc(size_t size)
 {
-    return FOR_LIBRARY && refuse() ? NULL : __libc_malloc(size);
+    return FROM_LIBRARY && refuse() ? NULL : __libc_malloc(size);
 }
 
 void *calloc(size_t n, size_t size)
 {
-    return FOR_LIBRARY && refuse() ? NULL : __libc_calloc(n, size);
+    return FROM_LIBRARY && refuse() ? NULL : __libc_calloc(n, size);
 }
 
 void *realloc(void *p, size_t size)
 {
-    if (FOR_LIBRARY) {
+    if (FROM_LIBRARY) {
         if (refuse())
             return NULL;
         live -= p != NULL;
@@ -73,31 +62,16 @@ void *realloc(void *p, size_t size)
 
 void *aligned_alloc(size_t align, size_t size)
 {
-    return FOR_LIBRARY && refuse() ? NULL : __libc_memalign(align, size);
+    return FROM_LIBRARY && refuse() ? NULL : __libc_memalign(align, size);
 }
 
 void free(void *p)
 {
-    if (p && FOR_LIBRARY)
+    if (p && FROM_LIBRARY)
         live--;
     __libc_free(p);
 }
 #endif
-
-static int look(struct dl_phdr_info *info, size_t size, void *address)
-{
-    (void)size;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
-        uintptr_t from = info->dlpi_addr + h->p_vaddr;
-        if (h->p_type != PT_LOAD || (uintptr_t)address - from >= h->p_memsz)
-            continue;
-        first = from;
-        end = from + h->p_memsz;
-        return 1;
-    }
-    return 0;
-}
 
 /* --- scenes ----------------------------------------------------------------------------------- */
 
@@ -426,7 +400,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < MANY; i++)
         in[i] = i + 1;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    dl_iterate_phdr(look, dlsym(RTLD_DEFAULT, "nbcshim_version"));
+    library_find();
     for (int i = 0; OWN_MALLOC && i < NSCENES; i++)
         if (scenes[i].play != windows || has_windows())
             run(&scenes[i]);

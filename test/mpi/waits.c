@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Whoever waits long gives up the processor, in every call that waits: this program's sched_yield
+ * counts who asks. Where ranks outnumber processors a loop without it takes a time slice for each
+ * round of the others. */
+#include "library.h"
+
+#include <time.h>
+#include <unistd.h>
+#include <sys/syscall.h>
+
+static int yields; /* of the library, in the thread of the program */
+static _Thread_local bool counts;
+
+int sched_yield(void)
+{
+    if (counts && FROM_LIBRARY)
+        yields++;
+    return (int)syscall(SYS_sched_yield);
+}
+
+static int one = 1, sums[2], go;
+static MPI_Request r[2];
+
+static MPI_Request start(int *sum)
+{
+    MPI_Request started;
+    MPI_Iallreduce(&one, sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &started);
+    return started;
+}
+
+static void wait_one(void)
+{
+    r[0] = start(&sums[0]);
+    MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+}
+
+/* For a message, while an operation is pending. */
+static void wait_for_message(void)
+{
+    r[0] = start(&sums[0]);
+    if (test_rank == 0) {
+        MPI_Irecv(&go, 1, MPI_INT, test_size - 1, 1, MPI_COMM_WORLD, &r[1]);
+        MPI_Wait(&r[1], MPI_STATUS_IGNORE);
+    } else if (test_rank == test_size - 1) {
+        MPI_Send(&one, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+    }
+    MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+}
+
+static void start_two(void)
+{
+    for (int i = 0; i < 2; i++)
+        r[i] = start(&sums[i]);
+}
+
+static void wait_all(void)
+{
+    start_two();
+    MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+}
+
+static void wait_any(void)
+{
+    int index;
+    start_two();
+    MPI_Waitany(2, r, &index, MPI_STATUS_IGNORE);
+    MPI_Waitany(2, r, &index, MPI_STATUS_IGNORE);
+}
+
+static void wait_some(void)
+{
+    int count, indices[2];
+    start_two();
+    for (int left = 2; left > 0; left -= count)
+        MPI_Waitsome(2, r, &count, indices, MPI_STATUSES_IGNORE);
+}
+
+/* A blocking call that must complete what is pending: see blocking.c in pmpi/. */
+static void receive(void)
+{
+    r[0] = start(&sums[0]);
+    if (test_rank == 0)
+        MPI_Recv(&go, 1, MPI_INT, test_size - 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    else if (test_rank == test_size - 1)
+        MPI_Send(&one, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+    MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+}
+
+static void block(void)
+{
+    MPI_Allreduce(&one, &sums[0], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+#define CASE(function)      \
+    {                       \
+        function, #function \
+    }
+static const struct {
+    void (*call)(void);
+    const char *name;
+} cases[] = {
+    CASE(wait_one),  CASE(wait_for_message), CASE(wait_all), CASE(wait_any),
+    CASE(wait_some), CASE(receive),          CASE(block),
+};
+
+int main(int argc, char **argv)
+{
+    const struct timespec late = {0, 20 * 1000 * 1000};
+    test_init(&argc, &argv);
+    library_find();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        test_place("%s", cases[i].name);
+        sums[0] = -1;
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (test_rank == test_size - 1)
+            nanosleep(&late, NULL);
+        yields = 0;
+        counts = true;
+        cases[i].call();
+        counts = false;
+        EXPECT(sums[0] == test_size, "%s: sum %d", cases[i].name, sums[0]);
+        if (test_rank == 0 && !test_native)
+            EXPECT(yields > 0, "%s waits without giving up the processor", cases[i].name);
+    }
+    return test_done();
+}
