@@ -44,6 +44,7 @@ BAD(gather_place, Gather, gather, in, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, 0)
 BAD(gather_same, Gather, gather, out, 1, MPI_INT, out, 1, MPI_INT, 0)
 BAD(gatherv_counts, Gatherv, gatherv, in, 1, MPI_INT, out, negative, displs, MPI_INT, 0)
 BAD(gatherv_null, Gatherv, gatherv, in, 1, MPI_INT, out, NULL, displs, MPI_INT, 0)
+BAD(gatherv_buffer, Gatherv, gatherv, in, 1, MPI_INT, NULL, counts, displs, MPI_INT, 0)
 BAD(scatter_count, Scatter, scatter, in, -2, MPI_INT, out, 1, MPI_INT, 0)
 BAD(scatterv_counts, Scatterv, scatterv, in, negative, displs, MPI_INT, out, 1, MPI_INT, 0)
 BAD(scatter_place, Scatter, scatter, MPI_IN_PLACE, 1, MPI_INT, out, 1, MPI_INT, 0)
@@ -62,6 +63,7 @@ BAD(allreduce_derived, Allreduce, allreduce, in, out, 1, derived, MPI_SUM)
 BAD(allreduce_maxloc, Allreduce, allreduce, in, out, 1, MPI_INT, MPI_MAXLOC)
 BAD(allreduce_band, Allreduce, allreduce, in, out, 1, MPI_DOUBLE, MPI_BAND)
 BAD(allreduce_place, Allreduce, allreduce, in, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM)
+BAD(allreduce_null, Allreduce, allreduce, in, NULL, 1, MPI_INT, MPI_SUM)
 BAD(allreduce_same, Allreduce, allreduce, in, in, 1, MPI_INT, MPI_SUM)
 BAD(reduce_scatter_counts, Reduce_scatter, reduce_scatter, in, out, negative, MPI_INT, MPI_SUM)
 BAD(reduce_scatter_block_type, Reduce_scatter_block, reduce_scatter_block, in, out, 1,
@@ -95,6 +97,7 @@ static const struct {
     CASE(gather_same, MPI_ERR_BUFFER),
     CASE(gatherv_counts, MPI_ERR_COUNT),
     CASE(gatherv_null, MPI_ERR_ARG),
+    CASE(gatherv_buffer, MPI_ERR_BUFFER),
     CASE(scatter_count, MPI_ERR_COUNT),
     CASE(scatterv_counts, MPI_ERR_COUNT),
     CASE(scatter_place, MPI_ERR_BUFFER),
@@ -112,6 +115,7 @@ static const struct {
     CASE(allreduce_maxloc, MPI_ERR_OP),
     CASE(allreduce_band, MPI_ERR_OP),
     CASE(allreduce_place, MPI_ERR_BUFFER),
+    CASE(allreduce_null, MPI_ERR_BUFFER),
     CASE(allreduce_same, MPI_ERR_BUFFER),
     CASE(reduce_scatter_counts, MPI_ERR_COUNT),
     CASE(reduce_scatter_block_type, MPI_ERR_TYPE),
@@ -218,7 +222,29 @@ static int scan_call(struct way *w)
     return CALL(Scan, scan, in, out, 1, MPI_INT, MPI_SUM);
 }
 
-/* Between two groups there is no order of ranks, so no scan. */
+static int in_place_call(struct way *w)
+{
+    return CALL(Allreduce, allreduce, MPI_IN_PLACE, out, 1, MPI_INT, MPI_SUM);
+}
+
+static int neighbor_call(struct way *w)
+{
+    return CALL(Neighbor_allgather, neighbor_allgather, MPI_IN_PLACE, 1, MPI_INT, out, 1, MPI_INT);
+}
+
+/* MPI-4.1 section 6.8 */
+static void neighbors_in_place(bool persistent)
+{
+    MPI_Comm line;
+    int straight = 0;
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &test_size, &straight, 0, &line);
+    MPI_Comm_set_errhandler(line, MPI_ERRORS_RETURN);
+    struct way w = {persistent, line, NULL};
+    bad_call(neighbor_call, "neighbors in place", MPI_ERR_BUFFER, &w, MPI_COMM_NULL);
+    MPI_Comm_free(&line);
+}
+
+/* Between two groups there is no order of ranks, so no scan; nor is a place in both. */
 static void intercommunicator(bool persistent)
 {
     int side = test_rank % 2;
@@ -232,8 +258,54 @@ static void intercommunicator(bool persistent)
     MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
     w = (struct way){persistent, inter, NULL};
     bad_call(scan_call, "scan on an intercommunicator", MPI_ERR_COMM, &w, MPI_COMM_NULL);
+    bad_call(in_place_call, "in place on an intercommunicator", MPI_ERR_BUFFER, &w, MPI_COMM_NULL);
     MPI_Comm_free(&inter);
     MPI_Comm_free(&half);
+}
+
+static void complete(struct way *w, int error, const char *name)
+{
+    EXPECT(error == MPI_SUCCESS, "%s %s: class %d", way_name(w), name, class_of(error));
+    if (w->persistent)
+        MPI_Start(w->request);
+    MPI_Wait(w->request, MPI_STATUS_IGNORE);
+    if (w->persistent)
+        MPI_Request_free(w->request);
+}
+
+/* What looks like an error and is none: one buffer on both sides of which other parts are used, and
+ * arrays of nobody. */
+static void not_errors(bool persistent, MPI_Comm comm)
+{
+    MPI_Request r;
+    MPI_Comm alone;
+    int behind[64], data[64 * N], none = 0;
+    struct way way = {persistent, comm, &r}, *w = &way;
+    for (int i = 0; i < 64; i++)
+        behind[i] = N + i;
+    data[0] = 10 + test_rank;
+    complete(w, CALL(Gatherv, gatherv, data, 1, MPI_INT, data, counts, behind, MPI_INT, 0),
+             "gatherv behind what is sent");
+    for (int i = 0; i < test_size && test_rank == 0; i++)
+        EXPECT(data[N + i] == 10 + i, "gathered %d from rank %d", data[N + i], i);
+    for (int i = 0; i < test_size && test_rank == 0; i++)
+        data[N + i] = 20 + i;
+    complete(w, CALL(Scatterv, scatterv, data, counts, behind, MPI_INT, data, 1, MPI_INT, 0),
+             "scatterv from behind what is received");
+    EXPECT(data[0] == 20 + test_rank, "%d scattered", data[0]);
+
+    MPI_Dist_graph_create_adjacent(comm, 0, &none, MPI_UNWEIGHTED, 0, &none, MPI_UNWEIGHTED,
+                                   MPI_INFO_NULL, 0, &alone);
+    w->comm = alone;
+    complete(w,
+             CALL(Neighbor_alltoallv, neighbor_alltoallv, NULL, NULL, NULL, MPI_INT, NULL, NULL,
+                  NULL, MPI_INT),
+             "no neighbors");
+    complete(
+        w,
+        CALL(Neighbor_allgatherv, neighbor_allgatherv, in, 1, MPI_INT, NULL, NULL, NULL, MPI_INT),
+        "no neighbors");
+    MPI_Comm_free(&alone);
 }
 
 int main(int argc, char **argv)
@@ -265,6 +337,8 @@ int main(int argc, char **argv)
         run_all(&w, counting);
         null_communicator(persistent > 0);
         intercommunicator(persistent > 0);
+        neighbors_in_place(persistent > 0);
+        not_errors(persistent > 0, returning);
     }
     MPI_Comm_free(&returning);
     MPI_Comm_free(&counting);
