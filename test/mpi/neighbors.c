@@ -119,6 +119,35 @@ static void nobody(void)
     run(comm, "no neighbors at all");
 }
 
+/* So many edges that their arrays are not kept from call to call: another content at the same place
+ * is another call. */
+static void many_edges(void)
+{
+    enum { N = 1100 };
+    static int peers[N], counts[N], from[N], to[N], in[N], out[N];
+    MPI_Comm loops;
+    for (int i = 0; i < N; i++) {
+        peers[i] = test_rank;
+        counts[i] = 1;
+        from[i] = i;
+        in[i] = 1000 * test_rank + i;
+    }
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, N, peers, MPI_UNWEIGHTED, N, peers,
+                                   MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &loops);
+    for (int turn = 0; turn < 4; turn++) {
+        MPI_Request r;
+        int wrong = 0;
+        for (int i = 0; i < N; i++)
+            to[i] = turn % 2 ? N - 1 - i : i;
+        MPI_Ineighbor_alltoallv(in, counts, from, MPI_INT, out, counts, to, MPI_INT, loops, &r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        for (int i = 0; i < N; i++)
+            wrong += out[to[i]] != in[i];
+        EXPECT(wrong == 0, "many edges, turn %d: %d are wrong", turn, wrong);
+    }
+    MPI_Comm_free(&loops);
+}
+
 int main(int argc, char **argv)
 {
     struct rng rng;
@@ -141,6 +170,7 @@ int main(int argc, char **argv)
     multigraph();
     one_way();
     nobody();
+    many_edges();
     for (int i = 0; i < test_scale(8, 400); i++)
         run(topology_make(MPI_COMM_WORLD, (enum topology_kind)(i % NTOPOLOGIES), &rng), "random");
     kinds_finish();
