@@ -27,8 +27,18 @@ static void count_active(int change)
     __atomic_store_n(&nbc_nactive, nbc_nactive + change, __ATOMIC_RELAXED);
 }
 
+/* Whether the count is that of the list. */
+static inline bool agrees(void)
+{
+    const struct nbc_run *run;
+    int n;
+    DL_COUNT(active, run, n);
+    return n == nbc_nactive;
+}
+
 static void leave(struct nbc_run *run)
 {
+    nbc_must(agrees());
     if (cursor == run)
         cursor = run->next;
     DL_DELETE(active, run);
@@ -38,6 +48,7 @@ static void leave(struct nbc_run *run)
 static void enter(struct nbc_request *r)
 {
     struct nbc_run *run = r->run;
+    nbc_must(agrees());
     r->state = NBC_ACTIVE;
     run->request = r;
     DL_APPEND(active, run);
