@@ -137,12 +137,13 @@ static int launch(const struct nbc_call *call, struct nbc_context *c, const stru
     if (error && error != MPI_ERR_NO_MEM)
         return error;
     int64_t seq = c->next_seq++;
-    if (error)
-        return error;
-    if (__builtin_expect(nbc_settings.check && told, 0))
+    if (!error && __builtin_expect(nbc_settings.check && told, 0)) {
         error = nbc_check_new(c, told, kind, seq, &r->check);
+        if (error)
+            nbc_request_free(r);
+    }
     if (error) {
-        nbc_request_free(r);
+        nbc_context_miss_number(c, seq);
         return error;
     }
     r->persistent = false;
@@ -163,7 +164,7 @@ static int start(const struct nbc_call *call, enum nbc_kind kind, struct nbc_req
     struct nbc_context *c = nbc_context_find(call->comm);
     if (!c)
         return NBC_NOT_OURS;
-    if (c->lost)
+    if (!nbc_context_good(c))
         return MPI_ERR_OTHER;
     return launch(call, c, call, kind, out);
 }
@@ -294,24 +295,36 @@ static int check_init(const struct nbc_call *call, struct nbc_context *c)
     return error ? error : finish(r);
 }
 
+/* What an init call does together with other ranks, also where it has failed for want of memory
+ * here: they do not know. The tag is never used then, and never given back. */
+static int in_step(const struct nbc_call *call, struct nbc_context *c, int error, int *tag)
+{
+    int differs = nbc_settings.check ? check_init(call, c) : MPI_SUCCESS;
+    int none = differs ? MPI_SUCCESS : take_tag(c, tag);
+    if (error || none)
+        nbc_context_miss(c);
+    if (none == MPI_ERR_NO_MEM)
+        c->lost = c->missed; /* the others have taken a tag */
+    return error ? error : differs ? differs : none;
+}
+
 static int init(const struct nbc_call *call, struct nbc_request **out)
 {
     struct nbc_context *c = nbc_context_find(call->comm);
     if (!c)
         return NBC_NOT_OURS;
-    if (c->lost)
+    if (!nbc_context_good(c))
         return MPI_ERR_OTHER;
     int error = make(call, c, out), tag;
-    if (error)
+    if (error && error != MPI_ERR_NO_MEM)
         return error;
-    if (nbc_settings.check)
-        error = check_init(call, c);
-    if (!error && !nbc_request_ready(*out))
+    bool made = !error;
+    if (made && !nbc_request_ready(*out))
         error = MPI_ERR_NO_MEM;
-    if (!error)
-        error = take_tag(c, &tag);
+    error = in_step(call, c, error, &tag);
     if (error) {
-        nbc_request_free(*out);
+        if (made)
+            nbc_request_free(*out);
         return error;
     }
     (*out)->persistent = true;

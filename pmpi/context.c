@@ -45,7 +45,9 @@ void nbc_context_bury(void)
     nbc_unlock();
     for (; c; c = next) {
         next = c->next;
-        if (c->disconnect)
+        if (c->lost || c->missed)
+            ; /* left behind with the messages in it: the MPI would use its number again */
+        else if (c->disconnect)
             NEXT(Comm_disconnect)(&c->hidden);
         else
             NEXT(Comm_free)(&c->hidden);
@@ -67,6 +69,23 @@ void nbc_context_release(struct nbc_context *c)
 {
     if (--c->uses == 0 && c->user == MPI_COMM_NULL)
         doom(c);
+}
+
+void nbc_context_miss(struct nbc_context *c)
+{
+    c->missed |= c->size > 1 || c->remote_size;
+}
+
+void nbc_context_miss_number(struct nbc_context *c, int64_t seq)
+{
+    nbc_context_miss(c);
+    if (c->missed && c->end_seq > seq + nbc_tag_ring)
+        c->end_seq = seq + nbc_tag_ring;
+}
+
+bool nbc_context_good(const struct nbc_context *c)
+{
+    return !c->lost && c->next_seq < c->end_seq;
 }
 
 /* The user's communicator is being freed. The attribute tells, whoever frees it, and after the
@@ -127,6 +146,7 @@ static int fill(struct nbc_context *c)
     if (inter)
         NEXT(Comm_remote_size)(c->user, &c->remote_size);
     c->max_outstanding = INT_MAX;
+    c->end_seq = INT64_MAX;
     int error = nbc_nodemap_place(c);
     if (!error)
         error = NEXT(Comm_set_errhandler)(c->hidden, MPI_ERRORS_RETURN);

@@ -20,6 +20,7 @@ struct nbc_context {
     int rank, size;
     int remote_size;  /* 0: intracommunicator */
     int64_t next_seq; /* of nonblocking operations: counts calls, the same on every rank */
+    int64_t end_seq;  /* the first that there cannot be: nbc_context_miss_number */
     struct nbc_request *pending;   /* nonblocking operations not yet complete, oldest first */
     struct nbc_request *deferred;  /* the oldest of them that has not been started, or NULL */
     int nstarted;                  /* so many of them are under way, orphans not counted */
@@ -35,8 +36,9 @@ struct nbc_context {
     int first_tag;                 /* of its nonblocking operations */
     struct nbc_mail *mail;         /* tokens that have come: token.h */
     bool disconnect;               /* ends by MPI_Comm_disconnect */
-    bool lost; /* messages of a failed operation may reach later ones: nothing starts any more */
-    int uses;  /* operations that may still communicate here: active ones, persistent ones */
+    bool lost;   /* messages of a failed operation may reach later ones: nothing starts any more */
+    bool missed; /* messages may come that nobody receives: nbc_context_miss */
+    int uses;    /* operations that may still communicate here: active ones, persistent ones */
     struct nbc_context *next; /* among those that wait for nbc_context_bury */
     UT_hash_handle hh;
 };
@@ -67,6 +69,15 @@ void nbc_context_disconnect(MPI_Comm comm, bool begins);
 /* An operation begins, or ends, to need the context: it lives on after MPI_Comm_free until then. */
 void nbc_context_hold(struct nbc_context *c);
 void nbc_context_release(struct nbc_context *c);
+
+/* An operation cannot be here, and the other ranks' messages for it come all the same. `hidden`
+ * will not be freed: the MPI would have them reach a later communicator. Of a nonblocking one (seq)
+ * they wait for the next of its tag: there will be none. */
+void nbc_context_miss(struct nbc_context *c);
+void nbc_context_miss_number(struct nbc_context *c, int64_t seq);
+
+/* False: a message for another operation might reach the next one. */
+bool nbc_context_good(const struct nbc_context *c);
 
 /* Forgets all communicators, at finalize. */
 void nbc_context_cleanup(void);

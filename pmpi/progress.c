@@ -166,7 +166,7 @@ static void start_deferred(struct nbc_context *c)
         if (c->deferred)
             nbc_request_prefetch(c->deferred);
         if (!error && !nbc_request_ready(r)) {
-            c->lost = true; /* the others send it what a later one might receive */
+            nbc_context_miss_number(c, r->seq);
             error = MPI_ERR_NO_MEM;
         }
         if (error) {
@@ -196,6 +196,7 @@ static void start(struct nbc_request *r)
     struct nbc_context *c = r->context;
     if (r->persistent && r->tag < 0) {
         r->error = MPI_ERR_OTHER; /* it failed, and its orphan has its tag */
+        nbc_context_miss(c);
         r->state = NBC_COMPLETE;
         return;
     }

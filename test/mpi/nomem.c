@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory runs out in nbcshim, and in nothing else: this program's malloc refuses the n-th piece
  * that the library asks for, for all n that there are. The call returns MPI_ERR_NO_MEM or does
- * without; its request is as it was; what comes after works; and nothing stays behind. On one rank,
- * since the others cannot know. */
+ * without; its request is as it was; what comes after works; and nothing stays behind. Of several
+ * ranks it is the root of a gather that fails, and the others know nothing of it. */
 #include "library.h"
 
 #include <errno.h>
@@ -346,6 +346,92 @@ static int windows(void)
     return error;
 }
 
+/* --- one rank among others -------------------------------------------------------------------- */
+
+static MPI_Datatype narrow, wide;
+
+/* The root gathers from one type with holes into another: its own part wants a piece of memory when
+ * all is under way. */
+static int gather_start(bool as_persistent, MPI_Request *r)
+{
+    memset(out, 0, sizeof out);
+    in[0] += 100;
+    if (*r != MPI_REQUEST_NULL)
+        return MPI_Start(r);
+    if (!as_persistent)
+        return MPI_Igather(in, 1, narrow, out, 1, wide, 0, comm, r);
+    int error = MPI_Gather_init(in, 1, narrow, out, 1, wide, 0, comm, MPI_INFO_NULL, r);
+    return error ? error : MPI_Start(r);
+}
+
+/* Right, or refused at the root. */
+static int gather(bool as_persistent, MPI_Request *r)
+{
+    int error = gather_start(as_persistent, r);
+    if (!error)
+        error = MPI_Wait(r, MPI_STATUS_IGNORE);
+    for (int i = 0; i < test_size && !error && test_rank == 0; i++)
+        EXPECT(out[8 * i] == in[0] && out[8 * i + 3] == in[2], "%sfrom rank %d: %d, %d, not %d",
+               as_persistent ? "persistent, " : "", i, out[8 * i], out[8 * i + 3], in[0]);
+    EXPECT(!error || test_rank == 0, "fails where it should not: class %d", class_of(error));
+    return error;
+}
+
+/* With few tags (NBCSHIM_TAG_UB=30) the tag of the failed one comes again and again. */
+static bool fail_among_others(bool as_persistent, int n)
+{
+    enum { MORE = 40 };
+    MPI_Request r = MPI_REQUEST_NULL;
+    test_place("%s gather, piece %d", as_persistent ? "persistent" : "nonblocking", n);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    refused = false;
+    if (test_rank == 0)
+        countdown = n;
+    int error = gather(as_persistent, &r), any = refused;
+    countdown = 0;
+    EXPECT(!error || any, "piece %d: fails for nothing: class %d", n, class_of(error));
+    EXPECT(!error || class_of(error) == MPI_ERR_NO_MEM, "piece %d: class %d", n, class_of(error));
+    /* Where the root has no request the others have one in vain. */
+    MPI_Request vain = MPI_REQUEST_NULL;
+    int none = r == MPI_REQUEST_NULL;
+    MPI_Bcast(&none, 1, I, 0, MPI_COMM_WORLD);
+    if (none) {
+        vain = r;
+        r = MPI_REQUEST_NULL;
+    }
+    for (int i = 0; i < MORE; i++) {
+        error = gather(as_persistent, &r);
+        EXPECT(!error || class_of(error) == MPI_ERR_OTHER, "piece %d, then class %d", n,
+               class_of(error));
+    }
+    if (r != MPI_REQUEST_NULL)
+        MPI_Request_free(&r);
+    if (vain != MPI_REQUEST_NULL)
+        MPI_Request_free(&vain);
+    MPI_Comm_free(&comm);
+    MPI_Bcast(&any, 1, I, 0, MPI_COMM_WORLD);
+    return any;
+}
+
+static void run_among_others(bool as_persistent)
+{
+    int pieces = 0;
+    while (fail_among_others(as_persistent, pieces + 1))
+        pieces++;
+    EXPECT(pieces > 0, "a gather asks for no memory");
+}
+
+static void make_types(void)
+{
+    MPI_Datatype loose;
+    MPI_Type_vector(2, 1, 2, I, &narrow);
+    MPI_Type_vector(2, 1, 3, I, &loose);
+    MPI_Type_create_resized(loose, 0, 8 * sizeof(int), &wide);
+    MPI_Type_commit(&narrow);
+    MPI_Type_commit(&wide);
+    MPI_Type_free(&loose);
+}
+
 /* --- the main job ----------------------------------------------------------------------------- */
 
 struct scene {
@@ -405,8 +491,13 @@ int main(int argc, char **argv)
         in[i] = i + 1;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     library_find();
-    for (int i = 0; OWN_MALLOC && i < NSCENES; i++)
+    make_types();
+    for (int i = 0; OWN_MALLOC && test_size > 1 && i < 1 + test_has_persistent(); i++)
+        run_among_others(i > 0);
+    for (int i = 0; OWN_MALLOC && test_size == 1 && i < NSCENES; i++)
         if (scenes[i].play != windows || has_windows())
             run(&scenes[i]);
+    MPI_Type_free(&narrow);
+    MPI_Type_free(&wide);
     return test_done();
 }
