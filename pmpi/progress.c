@@ -28,7 +28,7 @@ static void count_active(int change)
 }
 
 /* Whether the count is that of the list. */
-static inline bool agrees(void)
+static bool agrees(void)
 {
     const struct nbc_run *run;
     int n;
