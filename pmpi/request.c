@@ -6,6 +6,7 @@
 
 #include "handles.h"
 #include "init.h"
+#include "lock.h"
 #include "plan.h"
 #include "tags.h"
 
@@ -69,6 +70,7 @@ static struct nbc_request *make(void)
     if (!slabs || slabs->used == slabs->size)
         if (!grow())
             return NULL;
+    nbc_must(slabs->used < slabs->size);
     struct nbc_request *r = &slabs->list[slabs->used];
     if (NEXT(Recv_init)(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, nbc_home, &r->handle))
         return NULL;

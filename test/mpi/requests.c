@@ -275,6 +275,22 @@ static void startall_may_change_handles(void)
     free(big);
 }
 
+/* A message of the program's is cancelled, or freed, while one of ours is pending. */
+static void cancel_theirs(void)
+{
+    MPI_Request ours = sum_start(), theirs;
+    MPI_Status status;
+    int flag = 0, x;
+    MPI_Irecv(&x, 1, MPI_INT, MPI_ANY_SOURCE, DATA, MPI_COMM_SELF, &theirs);
+    CHECK(MPI_Cancel(&theirs) == MPI_SUCCESS);
+    CHECK(MPI_Wait(&theirs, &status) == MPI_SUCCESS && theirs == MPI_REQUEST_NULL);
+    MPI_Test_cancelled(&status, &flag);
+    CHECK(flag);
+    MPI_Recv_init(&x, 1, MPI_INT, 0, DATA, MPI_COMM_SELF, &theirs);
+    CHECK(MPI_Request_free(&theirs) == MPI_SUCCESS && theirs == MPI_REQUEST_NULL);
+    CHECK(MPI_Wait(&ours, MPI_STATUS_IGNORE) == MPI_SUCCESS && one_out == sum_of_ranks());
+}
+
 static void expect_algorithm(MPI_Request r, const char *name, long long segment, const char *when)
 {
     long long told = -1;
@@ -373,6 +389,7 @@ int main(int argc, char **argv)
     persistent_completion();
     get_status();
     misuse();
+    cancel_theirs();
     startall();
     startall_may_change_handles();
     algorithm_of_a_request();
