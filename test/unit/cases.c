@@ -232,9 +232,12 @@ static int64_t elements(const struct world *w, int kind, int64_t n)
     return atoms ? n * unit_atoms(w->c.layout) / atoms : n;
 }
 
+/* Behind them one that nobody may look at. */
 static void *make_ints(int64_t n, int width)
 {
-    return calloc((size_t)n + 1, (size_t)width);
+    char *ints = calloc((size_t)n + 1, (size_t)width);
+    memset(ints + n * width, 0x3f, (size_t)width);
+    return ints;
 }
 
 static void set_int(struct nbc_ints v, int64_t i, int64_t value)
