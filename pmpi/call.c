@@ -301,7 +301,7 @@ static int in_step(const struct nbc_call *call, struct nbc_context *c, int error
 {
     int differs = nbc_settings.check ? check_init(call, c) : MPI_SUCCESS;
     int none = differs ? MPI_SUCCESS : take_tag(c, tag);
-    if (error || none)
+    if (error || none == MPI_ERR_NO_MEM)
         nbc_context_miss(c);
     if (none == MPI_ERR_NO_MEM)
         c->lost = c->missed; /* the others have taken a tag */
