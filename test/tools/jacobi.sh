@@ -12,7 +12,7 @@ compile() # flags...
 
 answer() # ranks
 {
-    mpi_command "$1" "" "" "$scratch/jacobi" 48 60
+    mpi_command "$1" "$(sanitizer_runtime)" "" "$scratch/jacobi" 48 60
     guarded 60 "$scratch/log.$1" "${launch[@]}" &&
         grep -o 'change of the last one [0-9.e+-]*, falling' "$scratch/log.$1" >"$scratch/answer.$1"
 }

@@ -128,7 +128,8 @@ bool program_add(struct program *p, const struct nbc_sched *s, const struct nbc_
             .issues = from->nsucc_issue > 0,
             .nsucc = (uint32_t)(from->nsucc_issue + from->nsucc_done) & 0x3ffffff};
     }
-    memcpy(p->succ + p->nsucc, s->succ, (size_t)s->nsucc * sizeof *s->succ);
+    if (s->nsucc > 0)
+        memcpy(p->succ + p->nsucc, s->succ, (size_t)s->nsucc * sizeof *s->succ);
     p->rank[p->nranks++] =
         (struct place){p->nops, p->nsucc, p->nops + (size_t)s->nops, p->nsucc + (size_t)s->nsucc};
     p->nops += (size_t)s->nops;
