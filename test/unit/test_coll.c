@@ -34,8 +34,9 @@ END_TEST
 
 static const struct nbc_type types[] = {
     {1, 1, 0, 1, true}, {4, 8, 0, 4, false}, {10, 10, 0, 10, true}};
-static const int32_t counts[] = {3, 0, 7, 1, 6};
-static const int64_t wide_counts[] = {3, 0, 7, 1, 6};
+/* Of five ranks, and what lies behind. */
+static const int32_t counts[] = {3, 0, 7, 1, 6, 1000};
+static const int64_t wide_counts[] = {3, 0, 7, 1, 6, 1000};
 
 static struct nbc_shape shape_of(enum nbc_coll coll)
 {
@@ -89,6 +90,39 @@ START_TEST(bytes_of_uneven_blocks_are_their_mean)
 }
 END_TEST
 
+/* Of 5 ranks here and 4 there: the others have the two sides the other way round. */
+START_TEST(bytes_between_groups_are_the_same_in_both)
+{
+    const enum nbc_coll both[] = {NBC_ALLGATHER, NBC_ALLTOALL};
+    for (int i = 0; i < 2; i++) {
+        struct nbc_shape here = shape_of(both[i]), there = shape_of(both[i]);
+        here.remote_size = 4;
+        there.size = 4;
+        there.remote_size = 5;
+        there.send = here.recv;
+        there.recv = here.send;
+        ck_assert_int_eq(nbc_shape_bytes(&here), (24 + 90) / 2);
+        ck_assert_int_eq(nbc_shape_bytes(&there), (24 + 90) / 2);
+    }
+    struct nbc_shape s = shape_of(NBC_REDUCE_SCATTER);
+    s.remote_size = 4;
+    s.send.counts = (struct nbc_ints){counts, 4};
+    ck_assert_int_eq(nbc_shape_bytes(&s), 2 * 17 * 4 / 9);
+    const struct {
+        enum nbc_coll coll;
+        int64_t bytes;
+    } others[] = {{NBC_BARRIER, 0},
+                  {NBC_BCAST, -1},
+                  {NBC_ALLREDUCE, 90},
+                  {NBC_REDUCE_SCATTER_BLOCK, 2 * 5 * 90 / 9}};
+    for (int i = 0; i < 4; i++) {
+        s = shape_of(others[i].coll);
+        s.remote_size = 4;
+        ck_assert_int_eq(nbc_shape_bytes(&s), others[i].bytes);
+    }
+}
+END_TEST
+
 START_TEST(bytes_that_no_rank_knows)
 {
     const enum nbc_coll colls[] = {
@@ -120,6 +154,7 @@ int main(void)
     tcase_add_test(tc, reducing_collectives_are_told_by_their_names);
     tcase_add_test(tc, bytes_of_whole_vectors_and_single_blocks);
     tcase_add_test(tc, bytes_of_uneven_blocks_are_their_mean);
+    tcase_add_test(tc, bytes_between_groups_are_the_same_in_both);
     tcase_add_test(tc, bytes_that_no_rank_knows);
     tcase_add_test(tc, bytes_above_32_bits);
     suite_add_tcase(suite, tc);
