@@ -315,7 +315,7 @@ static int init(const struct nbc_call *call, struct nbc_request **out)
         return NBC_NOT_OURS;
     if (!nbc_context_good(c))
         return MPI_ERR_OTHER;
-    int error = make(call, c, out), tag;
+    int error = make(call, c, out), tag = -1;
     if (error && error != MPI_ERR_NO_MEM)
         return error;
     bool made = !error;
