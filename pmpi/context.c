@@ -37,6 +37,18 @@ static void doom(struct nbc_context *c)
     doomed = c;
 }
 
+/* With messages in it that nobody receives it is left behind: the MPI would use its number again.
+ */
+static void end_hidden(struct nbc_context *c)
+{
+    if (c->lost || c->missed)
+        return;
+    if (c->disconnect)
+        NEXT(Comm_disconnect)(&c->hidden);
+    else
+        NEXT(Comm_free)(&c->hidden);
+}
+
 void nbc_context_bury(void)
 {
     nbc_lock();
@@ -45,12 +57,7 @@ void nbc_context_bury(void)
     nbc_unlock();
     for (; c; c = next) {
         next = c->next;
-        if (c->lost || c->missed)
-            ; /* left behind with the messages in it: the MPI would use its number again */
-        else if (c->disconnect)
-            NEXT(Comm_disconnect)(&c->hidden);
-        else
-            NEXT(Comm_free)(&c->hidden);
+        end_hidden(c);
         nbc_token_forget(c->mail);
         nbc_tags_free(c->tags);
         nbc_topology_free(c->topology);
@@ -117,7 +124,7 @@ void nbc_context_cleanup(void)
 {
     struct nbc_context *c, *later;
     HASH_ITER(hh, contexts, c, later)
-        NEXT(Comm_delete_attr)(c->user, nbcshim_icoll_max_outstanding);
+    NEXT(Comm_delete_attr)(c->user, nbcshim_icoll_max_outstanding);
     nbc_context_bury();
     NEXT(Comm_free_keyval)(&nbcshim_icoll_max_outstanding);
 }

@@ -138,14 +138,6 @@ static void on_error(MPI_Comm *comm, int *code, ...)
     MPI_Error_class(*code, &handler_class);
 }
 
-static int class_of(int code)
-{
-    int class = MPI_SUCCESS;
-
-    MPI_Error_class(code, &class);
-    return class;
-}
-
 static const char *way_name(const struct way *w)
 {
     return w->persistent ? "persistent" : "nonblocking";

@@ -87,13 +87,6 @@ static MPI_Comm comm; /* of the scene's own */
             error = returned(call); \
     } while (0)
 
-static int class_of(int code)
-{
-    int class;
-    MPI_Error_class(code, &class);
-    return class;
-}
-
 static int returned(int code)
 {
     if (code && class_of(code) != MPI_ERR_IN_STATUS)
@@ -490,11 +483,13 @@ int main(int argc, char **argv)
     for (int i = 0; i < MANY; i++)
         in[i] = i + 1;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    library_find();
+    bool plays = OWN_MALLOC && !test_native;
+    if (!test_native)
+        library_find();
     make_types();
-    for (int i = 0; OWN_MALLOC && test_size > 1 && i < 1 + test_has_persistent(); i++)
+    for (int i = 0; plays && test_size > 1 && i < 1 + test_has_persistent(); i++)
         run_among_others(i > 0);
-    for (int i = 0; OWN_MALLOC && test_size == 1 && i < NSCENES; i++)
+    for (int i = 0; plays && test_size == 1 && i < NSCENES; i++)
         if (scenes[i].play != windows || has_windows())
             run(&scenes[i]);
     MPI_Type_free(&narrow);

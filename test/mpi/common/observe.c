@@ -33,13 +33,6 @@ bool raised_last(int class, MPI_Comm on)
     return raised(class, on);
 }
 
-int class_of(int code)
-{
-    int class;
-    MPI_Error_class(code, &class);
-    return class;
-}
-
 void note_errors(MPI_Comm on)
 {
     MPI_Errhandler handler;

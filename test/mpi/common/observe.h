@@ -23,8 +23,6 @@ bool raised(int class, MPI_Comm on);
  * call finds on WORLD, also for the messages below an operation. */
 bool raised_last(int class, MPI_Comm on);
 
-int class_of(int code);
-
 /* Fills statuses with what no call writes; MPI_ERROR with UNTOUCHED. */
 void spoil(MPI_Status *s, int n);
 bool is_empty(const MPI_Status *s);

@@ -178,6 +178,13 @@ bool test_has_persistent(void)
 #endif
 }
 
+int class_of(int code)
+{
+    int class;
+    MPI_Error_class(code, &class);
+    return class;
+}
+
 void *test_alloc(size_t size)
 {
     void *p = malloc(size > 0 ? size : 1);

@@ -112,6 +112,9 @@ bool test_crowded(void);
  * wrong. */
 bool test_has_persistent(void);
 
+/* Of an MPI error code. */
+int class_of(int code);
+
 /* Never NULL. */
 void *test_alloc(size_t size);
 
