@@ -46,7 +46,7 @@ static int large(enum coll coll, int size)
 {
     bool one = coll == BCAST || coll == REDUCE || coll == ALLREDUCE || coll >= SCAN;
 
-    return one || test_soak ? LARGE : LARGE / size;
+    return one ? LARGE : test_scale(LARGE / size, LARGE);
 }
 
 static void sweep(enum coll coll, const struct group *g, enum mode mode)
