@@ -4,7 +4,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Newest first. Operators look into it, on the progress thread too. */
+/* Newest first. Operators look into it, on the progress thread too: a layout may not end while an
+ * operation has its type. So kinds' own types stand here once, for as long as the program runs. */
 static struct layout *known;
 static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -30,14 +31,22 @@ static struct layout *layout_alloc(const struct kind *kind, enum form form, int 
     return l;
 }
 
-/* The layout is complete. */
 static void make_known(struct layout *l)
 {
-    l->handle = l->type;
     pthread_mutex_lock(&known_lock);
     l->next = known;
     known = l;
     pthread_mutex_unlock(&known_lock);
+}
+
+static void complete(struct layout *l)
+{
+    if (!l->predefined)
+        MPI_Type_commit(&l->type);
+    MPI_Type_get_extent(l->type, &l->lb, &l->extent);
+    l->handle = l->type;
+    if (!l->predefined)
+        make_known(l);
 }
 
 static void contiguous(struct layout *l)
@@ -142,10 +151,7 @@ struct layout *layout_new(const struct kind *kind, enum form form, int units, in
         resize(l, 0, size);
         break;
     }
-    if (!l->predefined)
-        MPI_Type_commit(&l->type);
-    MPI_Type_get_extent(l->type, &l->lb, &l->extent);
-    make_known(l);
+    complete(l);
     return l;
 }
 
@@ -160,9 +166,7 @@ struct layout *layout_absolute(const struct kind *kind, int units, const MPI_Ain
     }
     MPI_Type_create_hindexed(units, length, l->offset, kind->type, &l->type);
     free(length);
-    MPI_Type_commit(&l->type);
-    MPI_Type_get_extent(l->type, &l->lb, &l->extent);
-    make_known(l);
+    complete(l);
     return l;
 }
 
@@ -178,9 +182,10 @@ void layout_delete(struct layout *layout)
 
     layout_free_type(layout);
     pthread_mutex_lock(&known_lock);
-    while (*link != layout)
+    while (*link && *link != layout)
         link = &(*link)->next;
-    *link = layout->next;
+    if (*link)
+        *link = layout->next;
     pthread_mutex_unlock(&known_lock);
     free(layout->offset);
     free(layout);
@@ -200,7 +205,7 @@ const struct layout *layout_find(MPI_Datatype handle)
 
 void layout_register_kind(const struct kind *kind)
 {
-    own[nown++] = layout_new(kind, FORM_PLAIN, 1, 1);
+    make_known(own[nown++] = layout_new(kind, FORM_PLAIN, 1, 1));
 }
 
 void layout_forget_kinds(void)

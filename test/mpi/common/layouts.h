@@ -25,7 +25,7 @@ struct layout {
     int units;        /* data elements in one datatype element */
     MPI_Aint *offset; /* of each, in the order of the type map */
     MPI_Aint lb, extent;
-    bool predefined;
+    bool predefined; /* the type is the kind's own */
     struct layout *next;
 };
 
