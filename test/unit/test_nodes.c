@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The map of nodes: numbering, members, and that maps that can be said in two numbers take no
- * memory. What is built on it is tested with the other algorithms. */
+ * memory. What is built on it is tested with the other algorithms, but for the size of messages. */
 #include "nodes.h"
+#include "select.h"
 #include "unit.h"
 
 /* Every rank is where the map says it is. */
@@ -71,12 +72,48 @@ START_TEST(blocks)
 }
 END_TEST
 
+/* Bytes of the longest message of a broadcast by nodes. */
+static int64_t longest(int64_t segment)
+{
+    static const struct nbc_type types[] = {
+        {1, 1, 0, 1, true}, {8, 8, 0, 8, true}, {8, 8, 0, 8, true}};
+    const struct nbc_nodes nodes = nbc_nodes_blocks(12, 3);
+    struct nbc_shape shape = {.coll = NBC_BCAST,
+                              .size = 12,
+                              .nodes = &nodes,
+                              .segment = segment,
+                              .types = types,
+                              .ntypes = 3,
+                              .recv = {.count = 16000, .type = NBC_TYPE_RECV}};
+    int64_t most = 0;
+    for (shape.rank = 0; shape.rank < shape.size; shape.rank++) {
+        struct nbc_sched *s = nbc_alg_by_name(NBC_BCAST, "nodes")->build(&shape);
+        need(s);
+        for (int i = 0; i < s->nops; i++) {
+            int64_t bytes = nbc_ref_bytes(&shape, nbc_op_a(&s->ops[i]));
+            if (s->ops[i].kind == NBC_OP_SEND && bytes > most)
+                most = bytes;
+        }
+        nbc_sched_free(s);
+    }
+    return most;
+}
+
+START_TEST(parts_take_the_segments_of_the_call)
+{
+    ck_assert_int_eq(longest(128000), 128000);
+    ck_assert_int_eq(longest(4096), 4096);
+    ck_assert_int_gt(longest(0), 4096);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("nodes");
     TCase *tcase = tcase_create("nodes");
     tcase_add_test(tcase, any_map);
     tcase_add_test(tcase, blocks);
+    tcase_add_test(tcase, parts_take_the_segments_of_the_call);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }

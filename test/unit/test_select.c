@@ -138,17 +138,18 @@ START_TEST(rules_match_ranks_and_bytes)
         {NBC_ALLREDUCE, 0, 1000, 0, INT64_MAX, row(NBC_ALLREDUCE, false, 1), 0, NBC_ANY},
         {NBC_BCAST, 3, 5, 80, 160, a, 11, NBC_ANY},
         {NBC_BCAST, 5, 8, 160, 800, b, 22, NBC_ANY},
+        {NBC_BCAST, 9, 9, 0, 16, a, 33, NBC_ANY},
     };
-    const struct nbc_rules rules = {rule, 3};
+    const struct nbc_rules rules = {rule, 4};
     const struct {
         int size;
         int64_t count;
         const struct nbc_alg *alg;
         int64_t segment;
     } table[] = {
-        {2, 15, NULL, 0}, {3, 15, a, 11},    {5, 10, a, 11},    {5, 9, NULL, 0},
-        {5, 20, a, 11},   {5, 21, b, 22},    {6, 20, b, 22},    {6, 19, NULL, 0},
-        {8, 100, b, 22},  {9, 100, NULL, 0}, {8, 101, NULL, 0},
+        {2, 15, NULL, 0},  {3, 15, a, 11}, {5, 10, a, 11},   {5, 9, NULL, 0}, {5, 20, a, 11},
+        {5, 21, b, 22},    {6, 20, b, 22}, {6, 19, NULL, 0}, {8, 100, b, 22}, {9, 100, NULL, 0},
+        {8, 101, NULL, 0}, {9, 0, a, 33},  {9, 2, a, 33},    {9, 3, NULL, 0},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct nbc_shape s = shape_of(NBC_BCAST, table[i].size, table[i].count);
