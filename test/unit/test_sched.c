@@ -174,6 +174,7 @@ START_TEST(temporary_room_is_never_shared)
         room[i] = i % 2 ? nbc_temp_like(s, in_recv(5, 4)) : nbc_temp_bytes(s, 100);
         nbc_ref_span(&shape, room[i], &low[i], &high[i]);
         ck_assert_int_eq(room[i].buf, NBC_BUF_TEMP);
+        ck_assert_int_eq(room[i].off % 16, 0); /* where malloc would have put an element */
         ck_assert(low[i] >= (i ? high[i - 1] : 0));
     }
     ck_assert_int_eq(room[1].count, 4);
