@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Windows: MPI-4.1 chapter 12. Those that make them, fence and free are collective: rendezvous.h.
- * Where MPI_Win_start waits for the target's MPI_Win_post, a token says that it has been made.
+/* Windows: MPI-4.1 chapter 12. Those that make them, fence, set_info and free are collective:
+ * rendezvous.h. Where MPI_Win_start waits for the target's MPI_Win_post, a token says that it has been made.
  *
  * A contended MPI_Win_lock waits for whoever holds the lock, in the MPI: nothing of ours moves on
  * meanwhile but with the progress thread. */
@@ -77,11 +77,18 @@ MAKER(Win_allocate_shared_c,
       (size, unit, info, comm, base, win))
 #endif
 
-EXPORT(int, Win_fence, (int assert, MPI_Win win), (assert, win))
-{
-    int error = nbc_gate_pass(gate_of(win));
-    return error ? raise_on(win, error) : NEXT(Win_fence)(assert, win);
-}
+#define GATED(name, params, args)                              \
+    EXPORT(int, name, params, args)                            \
+    {                                                          \
+        int error = nbc_gate_pass(gate_of(win));               \
+        return error ? raise_on(win, error) : NEXT(name) args; \
+    }
+
+GATED(Win_fence, (int assert, MPI_Win win), (assert, win))
+
+#ifdef HAVE_MPI_WIN_SET_INFO
+GATED(Win_set_info, (MPI_Win win, MPI_Info info), (win, info))
+#endif
 
 EXPORT(int, Win_free, (MPI_Win * win), (win))
 {

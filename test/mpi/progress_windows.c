@@ -57,6 +57,17 @@ static void fence(void)
     EXPECT(memory[last] == 10 + last, "[%d] = %d", last, memory[last]);
 }
 
+#ifdef HAVE_MPI_WIN_SET_INFO
+static void set_info(void)
+{
+    MPI_Info info;
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "no_locks", "false"));
+    OK(MPI_Win_set_info(win, info));
+    OK(MPI_Info_free(&info));
+}
+#endif
+
 static MPI_Win to_free;
 static int freed;
 
@@ -317,6 +328,9 @@ static const struct blocked cases[] = {
 #endif
     {"fence", fence, NULL, NULL, false},
     {"fence_first", fence_first, NULL, NULL, false},
+#ifdef HAVE_MPI_WIN_SET_INFO
+    {"set_info", set_info, NULL, NULL, false},
+#endif
     {"start", start, post_late, NULL, false},
     {"wait", wait, start_late, NULL, false},
     {"test", test, start_late, NULL, false},
