@@ -14,7 +14,8 @@
 
 /* In the memory of the run. */
 struct idup {
-    MPI_Comm *user; /* the program's variable */
+    MPI_Comm made;  /* or null, where the MPI writes it at the end, into: */
+    MPI_Comm *user; /* the program's variable. It may be gone: of Open MPI's Fortran binding it is */
     MPI_Comm hidden;
     MPI_Info hints; /* a copy */
     MPI_Request request[2];
@@ -30,10 +31,11 @@ static void drop_hints(struct idup *d)
 /* Attributes are not for our lock: Open MPI calls back, and so to us, with its own lock held. */
 static int adopt(const struct idup *d)
 {
+    MPI_Comm made = d->made != MPI_COMM_NULL ? d->made : *d->user;
     nbc_unlock();
-    int error = nbc_context_adopt(*d->user, d->hidden);
+    int error = nbc_context_adopt(made, d->hidden);
     if (!error && d->hints != MPI_INFO_NULL)
-        error = nbc_context_hint(*d->user, d->hints);
+        error = nbc_context_hint(made, d->hints);
     nbc_lock();
     return error;
 }
@@ -88,6 +90,7 @@ static int end(MPI_Comm comm, struct nbc_request *r, int error, MPI_Info hints,
 {
     struct idup *d = r->run->memory;
     bool ours = !error;
+    d->made = *d->user;
     nbc_lock();
     if (ours && hints != MPI_INFO_NULL)
         error = NEXT(Info_dup)(hints, &d->hints);
@@ -115,6 +118,7 @@ static int end(MPI_Comm comm, struct nbc_request *r, int error, MPI_Info hints,
         if (!r)                                                 \
             return error;                                       \
         struct idup *d = r->run->memory;                        \
+        *newcomm = MPI_COMM_NULL;                               \
         return end(comm, r, NEXT(name) native, hints, request); \
     }
 

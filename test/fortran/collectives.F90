@@ -320,6 +320,7 @@ program collectives
   integer :: status(MPI_STATUS_SIZE)
 #endif
   HANDLE(MPI_Datatype) :: absolute
+  HANDLE(MPI_Comm) :: made
   integer :: total
 
   call MPI_Init(error)
@@ -358,6 +359,16 @@ program collectives
   call MPI_Iallreduce(MPI_IN_PLACE, others, 2, MPI_INTEGER, MPI_MAX, comm, two(2) IERR)
   call MPI_Waitall(2, two, MPI_STATUSES_IGNORE IERR)
   call expect(all(others == size - 1), 'waitall')
+
+  ! A communicator that is made while the program does something else.
+  call MPI_Comm_idup(comm, made, request IERR)
+  call use_stack(7)
+  call MPI_Wait(request, MPI_STATUS_IGNORE IERR)
+  others = rank
+  call MPI_Iallreduce(MPI_IN_PLACE, others, 2, MPI_INTEGER, MPI_MAX, made, request IERR)
+  call MPI_Wait(request, MPI_STATUS_IGNORE IERR)
+  call expect(all(others == size - 1), 'a collective on what idup has made')
+  call MPI_Comm_free(made IERR)
 #endif
   call MPI_Type_free(absolute IERR)
   call MPI_Comm_free(ring IERR)
@@ -366,4 +377,14 @@ program collectives
   if (rank == 0 .and. total == 0) print '(a)', 'all right'
   call MPI_Finalize(error)
   if (failures > 0) stop 1
+
+contains
+
+  ! Overwrites what calls have left behind there.
+  recursive subroutine use_stack(n)
+    integer, intent(in) :: n
+    integer, volatile :: room(2000)
+    room = -559038737
+    if (n > 0) call use_stack(n - 1)
+  end subroutine
 end program
