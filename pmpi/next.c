@@ -7,6 +7,7 @@
 
 #ifdef PIC
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -98,14 +99,18 @@ const char *nbcshim_function(int index, int *below)
     return name;
 }
 
-void nbc_next_resolve(void)
+static void resolve(void)
 {
-    if (NEXT(Init))
-        return;
 #define FN(name) nbc_next.name = (__typeof__(nbc_next.name))nbc_next_find(#name);
 #include "next.def"
 #undef FN
     find_tools();
+}
+
+void nbc_next_resolve(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, resolve);
 }
 #else
 #include "nbcshim.h"

@@ -67,6 +67,7 @@ int nbc_raise_entry(MPI_Comm comm, const char *function, int entry, const char *
 /* To the program our classes are the standard's. */
 EXPORT(int, Error_class, (int errorcode, int *errorclass), (errorcode, errorclass))
 {
+    nbc_next_resolve(); /* programs may call it before MPI_Init: MPI-4.1 11.4.1 */
     int error = NEXT(Error_class)(errorcode, errorclass);
     for (int i = 0; i < NBC_NERRORS && !error; i++) {
         int ours = __atomic_load_n(&own[i].class, __ATOMIC_RELAXED);

@@ -539,8 +539,19 @@ static void leave_things_behind(void)
 
 #define PLACE(call) (test_place(#call), call)
 
+/* MPI-4.1 11.4.1. Open MPI 4.1.4 refuses it. */
+static void error_class_comes_before_init(void)
+{
+#ifdef MPICH_NUMVERSION
+    int class = -1;
+    EXPECT(MPI_Error_class(MPI_ERR_TRUNCATE, &class) == MPI_SUCCESS && class == MPI_ERR_TRUNCATE,
+           "before MPI_Init the class of MPI_ERR_TRUNCATE is %d", class);
+#endif
+}
+
 int main(int argc, char **argv)
 {
+    error_class_comes_before_init();
     test_init(&argc, &argv);
     kinds_init();
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
