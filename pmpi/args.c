@@ -225,12 +225,18 @@ static void bind_reduction(const struct nbc_call *call, struct nbc_bound *b)
         s->recv.count = nbc_ints_at(s->send.counts, s->rank);
 }
 
-/* The same buffer on both sides, without MPI_IN_PLACE. */
-static bool aliased(const struct nbc_call *call, struct nbc_significant both)
+/* The same data on both sides, without MPI_IN_PLACE. The same address alone does not say so: types
+ * may begin elsewhere, as those of halos do. */
+static bool aliased(const struct nbc_call *call, const struct nbc_bound *b,
+                    struct nbc_significant both)
 {
-    return both.send && both.recv && call->send.buf && call->send.buf == call->recv.buf &&
-           call->send.buf != MPI_IN_PLACE && !call->send.types && call->send.count > 0 &&
-           call->recv.count > 0;
+    if (!both.send || !both.recv || !call->send.buf || call->send.buf != call->recv.buf ||
+        call->send.buf == MPI_IN_PLACE || call->send.types || call->send.count <= 0 ||
+        call->recv.count <= 0)
+        return false;
+    const struct nbc_datatype *send = b->types[NBC_TYPE_SEND], *recv = b->types[NBC_TYPE_RECV];
+    return send->layout.size > 0 && recv->layout.size > 0 &&
+           (send == recv || (send->layout.packed && recv->layout.packed));
 }
 
 static int bind_data(const struct nbc_call *call, struct nbc_bound *b)
@@ -240,8 +246,6 @@ static int bind_data(const struct nbc_call *call, struct nbc_bound *b)
     bool scatter = s->coll == NBC_SCATTER || s->coll == NBC_SCATTERV;
     bool reduces = nbc_coll_reduces(s->coll);
     int error = MPI_SUCCESS;
-    if (aliased(call, both))
-        return MPI_ERR_BUFFER;
     /* The side that is in place has no arguments of its own, but for reductions. */
     if (both.send && (!s->in_place || scatter || reduces))
         error = bind_side(b, &call->send, true);
@@ -249,6 +253,8 @@ static int bind_data(const struct nbc_call *call, struct nbc_bound *b)
         error = bind_side(b, &call->recv, false);
     if (!error && reduces && s->root != NBC_ROOT_IDLE)
         bind_reduction(call, b);
+    if (!error && aliased(call, b, both))
+        error = MPI_ERR_BUFFER;
     bool unused = s->coll == NBC_EXSCAN && s->rank == 0; /* MPI-4.1 6.11.2: not significant */
     if (!error && reduces && both.recv && !call->recv.buf && !unused)
         error = check_buffer(&call->recv, b->types[NBC_TYPE_RECV], nbc_args_peers(s, false));

@@ -267,6 +267,41 @@ static void complete(struct way *w, int error, const char *name)
 
 /* What looks like an error and is none: one buffer on both sides of which other parts are used, and
  * arrays of nobody. */
+/* An int that lies `behind` ints behind the address; the next one is next to it. */
+static MPI_Datatype int_behind(int behind)
+{
+    int one = 1;
+    MPI_Aint at = behind * (MPI_Aint)sizeof(int);
+    MPI_Datatype there, resized;
+    MPI_Type_create_hindexed(1, &one, &at, MPI_INT, &there);
+    MPI_Type_create_resized(there, 0, sizeof(int), &resized);
+    MPI_Type_free(&there);
+    MPI_Type_commit(&resized);
+    return resized;
+}
+
+/* Both sides have the same address, and the types of one begin behind the other's data. */
+static void halves_of_one_buffer(struct way *w)
+{
+    enum { HALF = 64 };
+    int data[2 * HALF], *front = data, *back = data + HALF;
+    MPI_Datatype behind = int_behind(HALF);
+    front[0] = 10 + test_rank;
+    complete(w, CALL(Allgather, allgather, data, 1, MPI_INT, data, 1, behind), "allgather behind");
+    for (int i = 0; i < test_size; i++)
+        EXPECT(back[i] == 10 + i, "%d gathered from rank %d behind", back[i], i);
+    back[0] = 20 + test_rank;
+    complete(w, CALL(Gather, gather, data, 1, behind, data, 1, MPI_INT, 0), "gather from behind");
+    for (int i = 0; i < test_size && test_rank == 0; i++)
+        EXPECT(front[i] == 20 + i, "%d gathered from behind on rank %d", front[i], i);
+    for (int i = 0; i < test_size; i++)
+        front[i] = 100 * test_rank + i;
+    complete(w, CALL(Alltoall, alltoall, data, 1, MPI_INT, data, 1, behind), "alltoall behind");
+    for (int i = 0; i < test_size; i++)
+        EXPECT(back[i] == 100 * i + test_rank, "%d sent from rank %d behind", back[i], i);
+    MPI_Type_free(&behind);
+}
+
 static void not_errors(bool persistent, MPI_Comm comm)
 {
     MPI_Request r;
@@ -285,6 +320,7 @@ static void not_errors(bool persistent, MPI_Comm comm)
     complete(w, CALL(Scatterv, scatterv, data, counts, behind, MPI_INT, data, 1, MPI_INT, 0),
              "scatterv from behind what is received");
     EXPECT(data[0] == 20 + test_rank, "%d scattered", data[0]);
+    halves_of_one_buffer(w);
 
     MPI_Dist_graph_create_adjacent(comm, 0, &none, MPI_UNWEIGHTED, 0, &none, MPI_UNWEIGHTED,
                                    MPI_INFO_NULL, 0, &alone);
