@@ -179,6 +179,7 @@ int nbc_call_start(const struct nbc_call *call, MPI_Request *request)
     struct nbc_request *r;
     if (__builtin_expect(!nbc_on, 0))
         return NBC_NOT_OURS;
+    nbc_types_bury();
     nbc_lock();
     int error = request ? start(call, NBC_KIND_NONBLOCKING, &r) : MPI_ERR_ARG;
     if (!error)

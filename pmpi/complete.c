@@ -42,6 +42,7 @@ int nbc_conclude(struct nbc_request *r, MPI_Request *request, MPI_Status *status
     int error = nbc_end(r, request);
     nbc_unlock();
     nbc_set_status(status);
+    nbc_types_bury();
     return error ? nbc_raise(comm, error) : MPI_SUCCESS;
 }
 

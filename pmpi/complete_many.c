@@ -219,6 +219,7 @@ static void tell(struct report *report, const struct nbc_picked *p, MPI_Request 
 /* An error of the MPI below has been raised there. */
 static int raise_report(const struct report *report, int error)
 {
+    nbc_types_bury();
     return error || !report->error ? error : nbc_raise(report->comm, report->error);
 }
 

@@ -240,5 +240,6 @@ EXPORT(int, Finalize, (void), ())
     check_finalize();
     nbc_watch_stop();
     nbc_thread_stop(); /* it could be inside the MPI while that is taken down */
+    nbc_types_bury();
     return NEXT(Finalize)();
 }

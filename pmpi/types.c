@@ -8,6 +8,7 @@
 #include "lock.h"
 
 uint64_t nbc_types_generation;
+struct nbc_datatype *nbc_types_doomed; /* linked by next; under the lock, looked at without */
 
 static struct nbc_datatype *datatypes; /* under the lock, like operators */
 static struct nbc_operator *operators;
@@ -160,20 +161,32 @@ struct nbc_datatype *nbc_datatype_find(MPI_Datatype type)
     return NULL;
 }
 
-static void forget_datatype(struct nbc_datatype *t)
+static void take_out(struct nbc_datatype *t)
 {
     HASH_DEL(datatypes, t);
     nbc_types_generation++;
-    free(t);
 }
 
 void nbc_datatype_release(struct nbc_datatype *t)
 {
     if (--t->uses > 0 || !t->freed)
         return;
-    MPI_Datatype type = t->handle;
-    forget_datatype(t);
-    NEXT(Type_free)(&type);
+    take_out(t);
+    t->next = nbc_types_doomed;
+    __atomic_store_n(&nbc_types_doomed, t, __ATOMIC_RELAXED);
+}
+
+void nbc_types_bury_slow(void)
+{
+    nbc_lock();
+    struct nbc_datatype *t = nbc_types_doomed, *next;
+    __atomic_store_n(&nbc_types_doomed, NULL, __ATOMIC_RELAXED);
+    nbc_unlock();
+    for (; t; t = next) {
+        next = t->next;
+        NEXT(Type_free)(&t->handle);
+        free(t);
+    }
 }
 
 static bool is_named_op(MPI_Op op)
@@ -271,7 +284,8 @@ static bool put_off_datatype(MPI_Datatype *type)
     if (!t || t->named)
         return false;
     if (t->uses == 0) {
-        forget_datatype(t);
+        take_out(t);
+        free(t);
         return false;
     }
     t->freed = true;
@@ -298,6 +312,7 @@ EXPORT(int, Type_free, (MPI_Datatype *type), (type))
 {
     if (nbc_inside || !datatypes)
         return NEXT(Type_free)(type);
+    nbc_types_bury();
     nbc_lock();
     bool later = put_off_datatype(type);
     nbc_unlock();

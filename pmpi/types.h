@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Datatypes and reduction operators that the shim has met. A program may free either right after
  * a call, while operations still need them: then the handle is set to null as the standard wants,
- * and the object itself is freed with its last operation. (A duplicate would not do: operators of
+ * and the object itself is freed behind its last operation. (A duplicate would not do: operators of
  * the user are called with the datatype's handle, and may know it.) All under the lock. */
 #ifndef NBC_TYPES_H
 #define NBC_TYPES_H
@@ -19,6 +19,7 @@ struct nbc_datatype {
     bool named; /* predefined: never freed */
     enum nbc_number number; /* for the kernels: what it is, if it is one of theirs */
     bool freed; /* by the user; ends with the last use */
+    struct nbc_datatype *next; /* among those that wait for nbc_types_bury */
     UT_hash_handle hh;
 };
 
@@ -46,6 +47,16 @@ static inline void nbc_datatype_hold(struct nbc_datatype *t)
 }
 
 void nbc_datatype_release(struct nbc_datatype *t);
+
+/* Frees the types that were freed while in use and are no more. The MPI runs attribute callbacks of
+ * the program then: not under the lock, and only in threads of the program. */
+extern struct nbc_datatype *nbc_types_doomed;
+void nbc_types_bury_slow(void);
+static inline void nbc_types_bury(void)
+{
+    if (__builtin_expect(!!__atomic_load_n(&nbc_types_doomed, __ATOMIC_RELAXED), 0))
+        nbc_types_bury_slow();
+}
 
 static inline void nbc_operator_hold(struct nbc_operator *o)
 {

@@ -539,6 +539,54 @@ static void leave_things_behind(void)
 
 #define PLACE(call) (test_place(#call), call)
 
+static MPI_Datatype helper;
+static int ndeleted;
+
+static int end_helper(MPI_Datatype type, int keyval, void *value, void *extra)
+{
+    (void)type, (void)keyval, (void)value, (void)extra;
+    ndeleted++;
+    return MPI_Type_free(&helper);
+}
+
+/* A type that is freed while in use ends later, with callbacks that may call MPI: what they free
+ * must be forgotten, since its handle comes again for another type. */
+static void callback_of_a_freed_type_uses_mpi(void)
+{
+    enum { MANY = 16, N = 3 };
+    int keyval, in[2 * N], out[N * MANY];
+    MPI_Datatype pairs, made[MANY];
+    MPI_Request r;
+
+    memset(in, 0, sizeof in);
+    MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, end_helper, &keyval, NULL);
+    MPI_Type_contiguous(2, MPI_INT, &helper);
+    MPI_Type_commit(&helper);
+    MPI_Ibcast(in, 1, helper, 0, MPI_COMM_WORLD, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    MPI_Type_vector(2, 1, 2, MPI_INT, &pairs);
+    MPI_Type_commit(&pairs);
+    MPI_Type_set_attr(pairs, keyval, NULL);
+    MPI_Ibcast(in, 1, pairs, 0, MPI_COMM_WORLD, &r);
+    MPI_Type_free(&pairs);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    EXPECT(ndeleted == 1, "the callback was called %d times", ndeleted);
+    for (int k = 0; k < MANY; k++) {
+        MPI_Type_vector(N, 1, 2, MPI_INT, &made[k]);
+        MPI_Type_commit(&made[k]);
+        for (int i = 0; i < 2 * N; i++)
+            in[i] = 100 * test_rank + i;
+        memset(out, 0xff, sizeof out);
+        MPI_Iallgather(in, 1, made[k], out, N, MPI_INT, MPI_COMM_WORLD, &r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        for (int i = 0; i < N * test_size; i++)
+            EXPECT(out[i] == 100 * (i / N) + 2 * (i % N), "type %d: [%d] is %d", k, i, out[i]);
+    }
+    for (int k = 0; k < MANY; k++)
+        MPI_Type_free(&made[k]);
+    MPI_Type_free_keyval(&keyval);
+}
+
 /* MPI-4.1 11.4.1. Open MPI 4.1.4 refuses it. */
 static void error_class_comes_before_init(void)
 {
@@ -573,6 +621,7 @@ int main(int argc, char **argv)
     PLACE(send_buffers_are_taken_for_private());
     PLACE(receive_buffer_is_used_elsewhere());
     PLACE(operator_is_wrong_on_a_type());
+    PLACE(callback_of_a_freed_type_uses_mpi());
     leave_things_behind();
     kinds_finish();
     return test_done();
