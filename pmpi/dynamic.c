@@ -2,6 +2,8 @@
 #include "dynamic.h"
 
 #include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "call.h"
 #include "context.h"
@@ -10,18 +12,62 @@
 #include "init.h"
 #include "lock.h"
 #include "rendezvous.h"
+#include "tuning.h"
+
+/* What both sides must have alike: the algorithms of a call are chosen by it, and its tags. */
+enum { KNOWN, BLOCKING, CHECK, TAGS, RULES, FORCED, NWORDS };
+
+static void describe(bool known, int word[NWORDS])
+{
+    memset(word, 0, NWORDS * sizeof *word);
+    if (!known)
+        return;
+    word[KNOWN] = 1;
+    word[BLOCKING] = nbc_settings.blocking;
+    word[CHECK] = nbc_settings.check;
+    word[TAGS] = nbc_tag_ub;
+    word[RULES] = nbc_rules_hash(nbc_tuning);
+    word[FORCED] = nbc_env_hash();
+}
+
+/* The same answer on all ranks of both sides. */
+static int agree(MPI_Comm inter, bool mine, bool *all)
+{
+    int own = mine, remote = 0, local = 0;
+    int error = NEXT(Allreduce)(&own, &remote, 1, MPI_INT, MPI_MIN, inter);
+    if (!error) /* from there comes back what this side said */
+        error = NEXT(Allreduce)(&remote, &local, 1, MPI_INT, MPI_MIN, inter);
+    *all = remote && local;
+    return error;
+}
+
+static void tell_difference(MPI_Comm inter)
+{
+    int rank;
+    NEXT(Comm_rank)(inter, &rank);
+    if (rank == 0)
+        fprintf(stderr, "nbcshim: two jobs have met whose NBCSHIM_ variables differ: collectives "
+                        "between them are the MPI's own\n");
+}
 
 /* Collective over both groups of a communicator just made. known: this side's communicator is. The
- * new one is ours where both sides' are and both take the blocking calls alike, as on all ranks of
- * one job. */
+ * new one is ours where both sides' are and both are set up alike, as all ranks of one job are. */
 static int meet(MPI_Comm inter, bool known)
 {
-    int mine = known ? 1 + nbc_settings.blocking : 0, theirs = 0;
+    int mine[NWORDS], theirs[NWORDS];
+    bool alike;
     if (inter == MPI_COMM_NULL || !nbc_settings.dynamic)
         return MPI_SUCCESS;
-    int error = NEXT(Allreduce)(&mine, &theirs, 1, MPI_INT, MPI_MIN, inter);
-    if (error || !mine || theirs != mine)
+    describe(known, mine);
+    int error = NEXT(Allreduce)(mine, theirs, NWORDS, MPI_INT, MPI_MIN, inter);
+    if (!error)
+        error = agree(inter, memcmp(mine, theirs, sizeof mine) == 0, &alike);
+    if (error || !known || !theirs[KNOWN])
         return error;
+    if (!alike) {
+        tell_difference(inter);
+        return MPI_SUCCESS;
+    }
     error = nbc_context_attach(inter);
     return error ? nbc_raise(inter, error) : MPI_SUCCESS;
 }

@@ -258,3 +258,13 @@ int nbcshim_variable(int index, struct nbcshim_variable *variable)
         tell_algorithm(index - NVARIABLES, variable);
     return 1;
 }
+
+int nbc_env_hash(void)
+{
+    uint64_t h = (uint64_t)nbc_settings.segment_size * 31 + (uint64_t)nbc_settings.nodes;
+    for (int i = 0; i < NBC_NCOLLS; i++) {
+        const struct nbc_alg *forced = nbc_settings.algorithm[i];
+        h = (h ^ (forced ? (uint64_t)(forced - nbc_algs) + 1 : 0)) * UINT64_C(1099511628211);
+    }
+    return (int)(h >> 33);
+}

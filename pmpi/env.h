@@ -35,6 +35,9 @@ extern struct nbc_settings nbc_settings;
  * standard error where warn is true. */
 void nbc_env_read(bool warn);
 
+/* Differs, as good as always, where ranks would do the same call in different ways. */
+int nbc_env_hash(void);
+
 /* A number of bytes above 0, with K, M or G for powers of 1024. */
 bool nbc_env_parse_size(const char *value, int64_t *size);
 

@@ -7,11 +7,14 @@
 #include "config.h"
 
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum { CHILDREN = 2 };
+
+#define OTHER_TAGS "--other-tags"
 
 static char *program_name;
 
@@ -58,6 +61,32 @@ static void spawn(void)
                       MPI_ERRCODES_IGNORE));
     use(&inter, 0);
 }
+
+#ifdef OPEN_MPI
+/* Children that take other tags: what is between the two is the MPI's own, on both sides. */
+static void use_apart(MPI_Comm *inter)
+{
+    int *outstanding, flag = 1, there;
+    MPI_Comm both;
+    MPI_Comm_remote_size(*inter, &there);
+    OK(MPI_Comm_get_attr(*inter, MPI_ICOLL_MAX_OUTSTANDING, &outstanding, &flag));
+    EXPECT(test_native || !flag, "ours, in spite of other settings");
+    add_up(*inter, there, "apart");
+    OK(MPI_Intercomm_merge(*inter, 0, &both));
+    OK(MPI_Barrier(both));
+    OK(MPI_Comm_free(&both));
+    OK(MPI_Comm_disconnect(inter));
+}
+
+static void spawn_others(void)
+{
+    MPI_Comm inter;
+    char *arguments[] = {OTHER_TAGS, NULL};
+    OK(MPI_Comm_spawn(program_name, arguments, CHILDREN, MPI_INFO_NULL, 0, blocked_comm, &inter,
+                      MPI_ERRCODES_IGNORE));
+    use_apart(&inter);
+}
+#endif
 
 static void spawn_multiple(void)
 {
@@ -125,6 +154,9 @@ static void join(void)
 
 static const struct blocked cases[] = {
     {"spawn", spawn, NULL, NULL, false},
+#ifdef OPEN_MPI
+    {"spawn_others", spawn_others, NULL, NULL, false},
+#endif
     {"spawn_multiple", spawn_multiple, NULL, NULL, false},
     {"accept_and_connect", accept_and_connect, NULL, NULL, false},
 };
@@ -132,9 +164,18 @@ static const struct blocked cases[] = {
 int main(int argc, char **argv)
 {
     MPI_Comm parent;
+    bool apart = argc > 1 && strcmp(argv[1], OTHER_TAGS) == 0;
     program_name = argv[0];
+    if (apart)
+        setenv("NBCSHIM_TAG_UB", "1000", 1);
     test_init(&argc, &argv);
     MPI_Comm_get_parent(&parent);
+#ifdef OPEN_MPI
+    if (apart) {
+        use_apart(&parent);
+        return test_done();
+    }
+#endif
     if (parent != MPI_COMM_NULL) {
         use(&parent, 1);
         return test_done();
