@@ -36,14 +36,25 @@ int nbc_end(struct nbc_request *r, MPI_Request *request)
     return error;
 }
 
-int nbc_conclude(struct nbc_request *r, MPI_Request *request, MPI_Status *status)
+static int conclude_failed(struct nbc_request *r, MPI_Request *request, MPI_Status *status)
 {
-    MPI_Comm comm = r->context->user;
+    const struct nbc_place place = nbc_context_place(r->context);
     int error = nbc_end(r, request);
     nbc_unlock();
     nbc_set_status(status);
     nbc_types_bury();
-    return error ? nbc_raise(comm, error) : MPI_SUCCESS;
+    return nbc_raise_at(&place, error);
+}
+
+int nbc_conclude(struct nbc_request *r, MPI_Request *request, MPI_Status *status)
+{
+    if (__builtin_expect(r->error, 0))
+        return conclude_failed(r, request, status);
+    nbc_end(r, request);
+    nbc_unlock();
+    nbc_set_status(status);
+    nbc_types_bury();
+    return MPI_SUCCESS;
 }
 
 int nbc_wait_other(MPI_Request *request, MPI_Status *status)

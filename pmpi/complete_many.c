@@ -183,8 +183,8 @@ EXPORT(int, Testany, (int count, MPI_Request requests[], int *index, int *flag, 
 
 struct report {
     MPI_Status *statuses;
-    int error;     /* MPI_ERR_IN_STATUS, or MPI_SUCCESS so far */
-    MPI_Comm comm; /* where it is to be raised */
+    int error; /* MPI_ERR_IN_STATUS, or MPI_SUCCESS so far */
+    struct nbc_place place; /* where it is to be raised */
 };
 
 static bool is_in_status(int error)
@@ -202,14 +202,15 @@ static void tell(struct report *report, const struct nbc_picked *p, MPI_Request 
                  int told)
 {
     bool ignored = report->statuses == MPI_STATUSES_IGNORE;
-    MPI_Comm comm = p->r->context->user;
-    int error = p->r->state == NBC_ACTIVE ? MPI_ERR_PENDING : nbc_end(p->r, &requests[p->index]);
+    int error = p->r->state == NBC_ACTIVE ? MPI_ERR_PENDING : p->r->error;
     if (error && !report->error) {
         report->error = MPI_ERR_IN_STATUS;
-        report->comm = comm;
+        report->place = nbc_context_place(p->r->context);
         for (int i = 0; i < told && !ignored; i++)
             report->statuses[i].MPI_ERROR = MPI_SUCCESS;
     }
+    if (p->r->state != NBC_ACTIVE)
+        nbc_end(p->r, &requests[p->index]);
     if (ignored)
         return;
     report->statuses[at] = nbc_empty_status;
@@ -220,7 +221,7 @@ static void tell(struct report *report, const struct nbc_picked *p, MPI_Request 
 static int raise_report(const struct report *report, int error)
 {
     nbc_types_bury();
-    return error || !report->error ? error : nbc_raise(report->comm, report->error);
+    return error || !report->error ? error : nbc_raise_at(&report->place, report->error);
 }
 
 /* --- some --- */

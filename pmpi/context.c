@@ -58,6 +58,8 @@ void nbc_context_bury(void)
     for (; c; c = next) {
         next = c->next;
         end_hidden(c);
+        if (c->has_handler && !c->keeps_handler)
+            NEXT(Errhandler_free)(&c->handler);
         nbc_token_forget(c->mail);
         nbc_tags_free(c->tags);
         nbc_topology_free(c->topology);
@@ -76,6 +78,18 @@ void nbc_context_release(struct nbc_context *c)
 {
     if (--c->uses == 0 && c->user == MPI_COMM_NULL)
         doom(c);
+}
+
+struct nbc_place nbc_context_place(struct nbc_context *c)
+{
+    struct nbc_place place = {.comm = c->user};
+    if (!c->has_handler)
+        return place;
+    /* It is used without the lock: one reference is never given back. */
+    place.handler = c->handler;
+    place.freed = true;
+    c->keeps_handler = true;
+    return place;
 }
 
 void nbc_context_miss(struct nbc_context *c)
@@ -107,10 +121,12 @@ static int on_free(MPI_Comm comm, int keyval, void *value, void *extra)
     HASH_DEL(contexts, c);
     last = NULL;
     c->user = MPI_COMM_NULL;
-    if (c->uses == 0)
+    if (c->uses == 0) {
         doom(c);
-    else
+    } else {
         c->disconnect = false; /* later it would be a collective call out of place */
+        c->has_handler = NEXT(Comm_get_errhandler)(comm, &c->handler) == MPI_SUCCESS;
+    }
     if (!was_inside) {
         nbc_unlock();
         nbc_context_bury();

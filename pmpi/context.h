@@ -8,6 +8,7 @@
 #include "table.h"
 
 #include "coll.h"
+#include "raise.h"
 
 struct nbc_hints;
 struct nbc_mail;
@@ -16,6 +17,9 @@ struct nbc_request;
 struct nbc_context {
     int max_outstanding; /* first: the attribute MPI_ICOLL_MAX_OUTSTANDING points at the context */
     MPI_Comm user;       /* MPI_COMM_NULL once freed */
+    bool has_handler;    /* freed while in use: with this error handler */
+    bool keeps_handler;  /* for good: errors are raised with it */
+    MPI_Errhandler handler;
     MPI_Comm hidden;
     int rank, size;
     int remote_size;  /* 0: intracommunicator */
@@ -69,6 +73,9 @@ void nbc_context_disconnect(MPI_Comm comm, bool begins);
 /* An operation begins, or ends, to need the context: it lives on after MPI_Comm_free until then. */
 void nbc_context_hold(struct nbc_context *c);
 void nbc_context_release(struct nbc_context *c);
+
+/* Where errors of its operations are raised, for as long as the program likes. */
+struct nbc_place nbc_context_place(struct nbc_context *c);
 
 /* An operation cannot be here, and the other ranks' messages for it come all the same. `hidden`
  * will not be freed: the MPI would have them reach a later communicator. Of a nonblocking one (seq)

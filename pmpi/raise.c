@@ -15,6 +15,24 @@ int nbc_raise(MPI_Comm comm, int error)
     return error;
 }
 
+/* A handler is called on some communicator: on one of this process alone, made for it. */
+static int raise_alone(MPI_Errhandler handler, int error)
+{
+    MPI_Comm alone;
+    int failure = NEXT(Comm_split)(nbc_home, 0, 0, &alone);
+    if (failure)
+        return nbc_raise(MPI_COMM_NULL, error);
+    NEXT(Comm_set_errhandler)(alone, handler);
+    NEXT(Comm_call_errhandler)(alone, error);
+    NEXT(Comm_free)(&alone);
+    return error;
+}
+
+int nbc_raise_at(const struct nbc_place *place, int error)
+{
+    return place->freed ? raise_alone(place->handler, error) : nbc_raise(place->comm, error);
+}
+
 /* Codes whose strings are ours, and their classes; MPI_SUCCESS until one is needed. Written under
  * the lock, classes read without. Both are added: MPICH 4.0.2 garbles the strings of codes of
  * predefined classes, and Open MPI 4.1.4 does not know an added class for an error. */
@@ -53,7 +71,7 @@ bool nbc_error_is(enum nbc_error which, int error)
     return o->class != MPI_SUCCESS ? error == o->code : error == o->shown;
 }
 
-int nbc_raise_entry(MPI_Comm comm, const char *function, int entry, const char *why)
+int nbc_raise_entry(const struct nbc_place *place, const char *function, int entry, const char *why)
 {
     char text[MPI_MAX_ERROR_STRING];
     snprintf(text, sizeof text, "%s: entry %d of the array of requests is %s", function, entry,
@@ -61,7 +79,7 @@ int nbc_raise_entry(MPI_Comm comm, const char *function, int entry, const char *
     nbc_lock();
     int error = nbc_error_text(NBC_ERROR_ENTRY, text);
     nbc_unlock();
-    return nbc_raise(comm, error);
+    return nbc_raise_at(place, error);
 }
 
 /* To the program our classes are the standard's. */

@@ -10,6 +10,15 @@
  * is none) and returns error. Without the lock: handlers are code of the program. */
 int nbc_raise(MPI_Comm comm, int error);
 
+/* Where the errors of an operation are raised. */
+struct nbc_place {
+    MPI_Comm comm;
+    bool freed; /* comm is null: the program has freed it, and this is the handler that it had */
+    MPI_Errhandler handler;
+};
+
+int nbc_raise_at(const struct nbc_place *place, int error);
+
 /* Errors that have a text of their own. */
 enum nbc_error {
     NBC_ERROR_ENTRY,    /* MPI_ERR_REQUEST: an entry of an array of requests */
@@ -26,6 +35,6 @@ bool nbc_error_is(enum nbc_error which, int error);
 
 /* Raises MPI_ERR_REQUEST for entry `entry` (from 0) of the array that `function` was given; `why`
  * says what is wrong with it. Without the lock. */
-int nbc_raise_entry(MPI_Comm comm, const char *function, int entry, const char *why);
+int nbc_raise_entry(const struct nbc_place *place, const char *function, int entry, const char *why);
 
 #endif

@@ -12,9 +12,9 @@
  * Called with the lock, returns without it. */
 static int refuse(const struct nbc_request *r)
 {
-    MPI_Comm comm = r->context->user;
+    const struct nbc_place place = nbc_context_place(r->context);
     nbc_unlock();
-    return nbc_raise(comm, MPI_ERR_REQUEST);
+    return nbc_raise_at(&place, MPI_ERR_REQUEST);
 }
 
 static bool can_start(const struct nbc_request *r)
@@ -93,12 +93,12 @@ static const char *why_not(const struct nbc_request *r)
 static int refuse_entry(struct nbc_pick *p, int bad)
 {
     const struct nbc_request *r = p->list[bad].r;
-    MPI_Comm comm = r->context->user;
+    const struct nbc_place place = nbc_context_place(r->context);
     const char *why = why_not(r);
     int entry = p->list[bad].index;
     nbc_pick_end(p);
     nbc_unlock();
-    return nbc_raise_entry(comm, "MPI_Startall", entry, why);
+    return nbc_raise_entry(&place, "MPI_Startall", entry, why);
 }
 
 static void start_claimed(const struct nbc_pick *p, bool start)

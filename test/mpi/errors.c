@@ -302,6 +302,70 @@ static void halves_of_one_buffer(struct way *w)
     MPI_Type_free(&behind);
 }
 
+static int ncalled, called_with;
+
+static void on_freed(MPI_Comm *comm, int *error, ...)
+{
+    (void)comm;
+    ncalled++;
+    called_with = class_of(*error);
+}
+
+/* The program has freed the communicator, and its operation fails: the handler that it had counts,
+ * not that of MPI_COMM_WORLD, which ends the program here. */
+static void communicator_is_freed(void)
+{
+    enum { CANCEL, START, START_ALL, NCALLS };
+    for (int call = 0; call < NCALLS * 2; call++) {
+        MPI_Comm comm;
+        MPI_Errhandler handler;
+        MPI_Request r, all[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Comm_create_errhandler((MPI_Comm_errhandler_function *)on_freed, &handler);
+        MPI_Comm_set_errhandler(comm, call % 2 ? handler : MPI_ERRORS_RETURN);
+        MPI_Errhandler_free(&handler);
+        MPI_Ibarrier(comm, &r);
+        MPI_Comm_free(&comm);
+        all[0] = r;
+        ncalled = 0;
+        int error = call / 2 == CANCEL  ? MPI_Cancel(&r)
+                    : call / 2 == START ? MPI_Start(&r)
+                                        : MPI_Startall(1, all);
+        EXPECT(class_of(error) == MPI_ERR_REQUEST, "call %d: class %d", call, class_of(error));
+        EXPECT(ncalled == call % 2 && (!ncalled || called_with == MPI_ERR_REQUEST),
+               "call %d: the handler was called %d times, with class %d", call, ncalled,
+               called_with);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+    }
+}
+
+#ifdef OPEN_MPI
+/* The same at completion, of a broadcast that no other rank waits for. MPICH 4.0.2 raises the
+ * errors of messages on MPI_COMM_WORLD: doc/guide.md. */
+static void truncated_when_freed(void)
+{
+    for (int k = 0; k < 3 && test_size == 2; k++) {
+        MPI_Comm comm;
+        MPI_Request r;
+        MPI_Status status;
+        int data[8] = {0}, error;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+        MPI_Ibcast(data, test_rank == 0 ? 8 : 4, MPI_INT, 0, comm, &r);
+        MPI_Comm_free(&comm);
+        if (k == 0) {
+            error = MPI_Wait(&r, MPI_STATUS_IGNORE);
+        } else {
+            error = MPI_Waitall(1, &r, k == 1 ? &status : MPI_STATUSES_IGNORE);
+            EXPECT(!error || class_of(error) == MPI_ERR_IN_STATUS, "class %d", class_of(error));
+            error = error && k == 1 ? status.MPI_ERROR : MPI_SUCCESS;
+        }
+        EXPECT(!error || class_of(error) == MPI_ERR_TRUNCATE, "class %d", class_of(error));
+        EXPECT(error || test_rank == 0 || k == 2, "no error");
+    }
+}
+#endif
+
 static void not_errors(bool persistent, MPI_Comm comm)
 {
     MPI_Request r;
@@ -368,6 +432,10 @@ int main(int argc, char **argv)
         neighbors_in_place(persistent > 0);
         not_errors(persistent > 0, returning);
     }
+    communicator_is_freed();
+#ifdef OPEN_MPI
+    truncated_when_freed();
+#endif
     MPI_Comm_free(&returning);
     MPI_Comm_free(&counting);
     MPI_Type_free(&derived);

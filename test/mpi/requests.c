@@ -147,7 +147,7 @@ static void misuse(void)
     gate_open();
     CHECK(MPI_Wait(&r, MPI_STATUS_IGNORE) == MPI_SUCCESS && one_out == sum_of_ranks());
 
-    /* The communicator's own handler while it exists, then that of WORLD. */
+    /* The communicator's own handler, also when it has been freed. */
     MPI_Comm_dup(comm, &copy);
     note_errors(copy);
     freed = copy;
@@ -155,7 +155,7 @@ static void misuse(void)
     MPI_Ibarrier(copy, &r);
     refuse_all(&r, copy);
     MPI_Comm_free(&freed);
-    refuse_all(&r, MPI_COMM_WORLD);
+    refuse_all(&r, MPI_COMM_NULL);
     gate_open();
     CHECK(MPI_Wait(&r, MPI_STATUS_IGNORE) == MPI_SUCCESS);
 }

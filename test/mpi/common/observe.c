@@ -22,7 +22,8 @@ static void note_error(MPI_Comm *on, int *code, ...)
 
 bool raised(int class, MPI_Comm on)
 {
-    bool as_it_should = nraised == 1 && raised_class == class && raised_on == on;
+    bool there = on == MPI_COMM_NULL ? raised_on != MPI_COMM_WORLD : raised_on == on;
+    bool as_it_should = nraised == 1 && raised_class == class && there;
     nraised = 0;
     return as_it_should;
 }

@@ -16,7 +16,8 @@ extern MPI_Comm comm; /* where the collectives run; WORLD carries the messages *
 void note_errors(MPI_Comm on);
 extern int nraised; /* since the last call of raised */
 
-/* One error of that class was raised since the last call of this, on that communicator. */
+/* One error of that class was raised since the last call of this, on that communicator;
+ * MPI_COMM_NULL: on one that is not the program's. */
 bool raised(int class, MPI_Comm on);
 
 /* The same where the MPI may have raised its own before: MPICH 4.0.2 raises whatever a completion
