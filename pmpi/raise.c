@@ -94,3 +94,30 @@ EXPORT(int, Error_class, (int errorcode, int *errorclass), (errorcode, errorclas
     }
     return error;
 }
+
+/* We put other handlers there for a moment (types.c), under the lock: one that another thread sets
+ * or asks for meanwhile is the program's all the same. */
+static bool is_shared(MPI_Comm comm)
+{
+    return nbc_threaded && !nbc_inside && (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF);
+}
+
+EXPORT(int, Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler handler), (comm, handler))
+{
+    if (!is_shared(comm))
+        return NEXT(Comm_set_errhandler)(comm, handler);
+    nbc_lock();
+    int error = NEXT(Comm_set_errhandler)(comm, handler);
+    nbc_unlock();
+    return error;
+}
+
+EXPORT(int, Comm_get_errhandler, (MPI_Comm comm, MPI_Errhandler *handler), (comm, handler))
+{
+    if (!is_shared(comm))
+        return NEXT(Comm_get_errhandler)(comm, handler);
+    nbc_lock();
+    int error = NEXT(Comm_get_errhandler)(comm, handler);
+    nbc_unlock();
+    return error;
+}

@@ -206,6 +206,47 @@ static void handing_over(int n, MPI_Comm comm)
     run(n, free_one);
 }
 
+/* --- error handlers ----------------------------------------------------------------------------*/
+
+static MPI_Comm alone;
+static bool reducing;
+
+/* New types each time, which nbcshim tries the operator on: so that errors of that reach nobody it
+ * puts other error handlers on MPI_COMM_WORLD. */
+static void *reduce(void *arg)
+{
+    double in[8] = {0}, out[8];
+    (void)arg;
+    for (int i = 0; i < 100 * rounds; i++) {
+        MPI_Request r;
+        MPI_Iallreduce(in, out, 1 + i % 8, i % 2 ? MPI_INT : MPI_DOUBLE, MPI_SUM, alone, &r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+    }
+    __atomic_store_n(&reducing, false, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static void handlers_stay(void)
+{
+    MPI_Errhandler now, before;
+    long lost = 0;
+    MPI_Comm_dup(MPI_COMM_SELF, &alone);
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
+    reducing = true;
+    pthread_create(&workers[0].thread, NULL, reduce, NULL);
+    for (int i = 0; __atomic_load_n(&reducing, __ATOMIC_RELAXED); i++) {
+        MPI_Errhandler set = i % 2 ? MPI_ERRORS_RETURN : before;
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, set);
+        MPI_Comm_get_errhandler(MPI_COMM_WORLD, &now);
+        lost += now != set;
+        MPI_Errhandler_free(&now);
+    }
+    pthread_join(workers[0].thread, NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
+    CHECK(lost == 0);
+    MPI_Comm_free(&alone);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Comm comm;
@@ -228,5 +269,6 @@ int main(int argc, char **argv)
             MPI_Comm_free(&workers[i].comm);
     }
     MPI_Comm_free(&comm);
+    handlers_stay();
     return test_done();
 }
