@@ -239,19 +239,28 @@ struct nbc_sched *nbc_reduce_scatter_block_inter_linear(const struct nbc_shape *
 
 /* --- reductions of long vectors --- */
 
+/* Vectors are cut into as many parts as the smaller group has ranks. Each of these then handles one
+ * part in either direction; with more of them it would pass on several, each to the whole of the
+ * larger group, and send as many messages as there are pairs of ranks there. */
 struct bounce {
+    int parts;
     struct nbc_ref mine;   /* the vector that this rank gives */
     struct nbc_ref all;    /* where the remote group's is reduced; */
     struct nbc_ref result; /* its elements from `at` on are wanted here, which may be that place */
     int64_t at;
 };
 
+static int smaller_group(const struct nbc_shape *shape)
+{
+    return shape->size < shape->remote_size ? shape->size : shape->remote_size;
+}
+
 /* Part k of the result is there: keeps what this rank wants of it. */
 static void keep(struct nbc_sched *s, const struct nbc_shape *shape, const struct bounce *b, int k,
                  nbc_id ready)
 {
-    int64_t from = nbc_part_start(b->all.count, shape->size, k);
-    int64_t to = nbc_part_start(b->all.count, shape->size, k + 1);
+    int64_t from = nbc_part_start(b->all.count, b->parts, k);
+    int64_t to = nbc_part_start(b->all.count, b->parts, k + 1);
     int64_t end = b->at + b->result.count;
     from = from > b->at ? from : b->at;
     to = to < end ? to : end;
@@ -260,60 +269,77 @@ static void keep(struct nbc_sched *s, const struct nbc_shape *shape, const struc
                  nbc_ref_part(shape, b->all, from, to - from), ready);
 }
 
-/* Rank k reduces part k of the remote vectors. The remote rank k mod R takes it from there to the
- * other ranks of this group, as this rank does for the parts of remote ranks k = rank mod L.
- * Between two ranks there pass, in this order: a part to be reduced, a part to be passed on, and
- * parts passed on, lowest first. */
+/* The parts of this rank's vector, to those that reduce them. */
+static void send_parts(struct nbc_sched *s, const struct nbc_shape *shape, const struct bounce *b)
+{
+    for (int i = 0; i < b->parts; i++) {
+        int to = (shape->rank % b->parts + i) % b->parts;
+        struct nbc_ref part = nbc_ref_split(shape, b->mine, b->parts, to);
+        if (something(shape, part))
+            nbc_send(s, part, to, NBC_NONE);
+    }
+}
+
+/* The remote group's result in one part: from the remote rank of the same number to the others. */
+static void pass_on(struct nbc_sched *s, const struct nbc_shape *shape, const struct bounce *b)
+{
+    struct nbc_ref part = nbc_ref_split(shape, b->mine, b->parts, shape->rank);
+    if (!something(shape, part))
+        return;
+    struct nbc_ref passing = nbc_temp_like(s, part);
+    nbc_id heard = nbc_recv(s, passing, shape->rank, NBC_NONE);
+    for (int i = 1; i < shape->remote_size; i++)
+        nbc_send(s, passing, spread(shape, i), heard);
+}
+
+/* Rank k reduces part k of the remote vectors. The remote rank k takes it from there to the other
+ * ranks of this group, as this rank does for the remote group. Between two ranks there pass, in
+ * this order: a part to be reduced, a part to be passed on, and one passed on. */
 static void bounce(struct nbc_sched *s, const struct nbc_shape *shape, const struct bounce *b)
 {
-    int rank = shape->rank, size = shape->size, remote = shape->remote_size;
-    struct nbc_ref part = nbc_ref_split(shape, b->all, size, rank);
+    int rank = shape->rank;
+    bool reduces = rank < b->parts;
+    struct nbc_ref part = {0};
     nbc_id reduced = NBC_NONE;
-    if (something(shape, part)) {
+    if (reduces)
+        part = nbc_ref_split(shape, b->all, b->parts, rank);
+    if (reduces && something(shape, part)) {
         struct fold all = fold_all(shape, part);
         reduced = fold(s, shape, &all);
         keep(s, shape, b, rank, reduced);
     }
-    for (int i = 0; i < remote; i++) {
-        int to = spread(shape, i);
-        struct nbc_ref theirs = nbc_ref_split(shape, b->mine, remote, to);
-        if (something(shape, theirs))
-            nbc_send(s, theirs, to, NBC_NONE);
-    }
-    if (something(shape, part) && size > 1)
-        nbc_send(s, part, rank % remote, reduced);
-    for (int k = rank; k < remote; k += size) {
-        struct nbc_ref theirs = nbc_ref_split(shape, b->mine, remote, k);
-        if (remote == 1 || !something(shape, theirs))
-            continue;
-        struct nbc_ref passing = nbc_temp_like(s, theirs);
-        nbc_id heard = nbc_recv(s, passing, k, NBC_NONE);
-        for (int i = 0; i < remote; i++)
-            if (i != k)
-                nbc_send(s, passing, i, heard);
-    }
-    for (int k = 0; k < size; k++) {
-        struct nbc_ref other = nbc_ref_split(shape, b->all, size, k);
+    send_parts(s, shape, b);
+    if (reduces && something(shape, part))
+        nbc_send(s, part, rank, reduced);
+    if (reduces)
+        pass_on(s, shape, b);
+    for (int k = 0; k < b->parts; k++) {
+        struct nbc_ref other = nbc_ref_split(shape, b->all, b->parts, k);
         if (k != rank && something(shape, other))
-            keep(s, shape, b, k, nbc_recv(s, other, k % remote, NBC_NONE));
+            keep(s, shape, b, k, nbc_recv(s, other, k, NBC_NONE));
     }
 }
 
-/* Allreduce, bounced: a reduce_scatter of the remote vectors over this group, then an allgather of
- * its parts, each by way of one remote rank.
+/* Allreduce, bounced: a reduce_scatter of the remote vectors over min(L, R) ranks of this group,
+ * then an allgather of its parts, each by way of one remote rank.
  *
  *   a0   half 0→b0, half 1→b1   half 0 of b0 + b1   →b0→a1
  *   a1   half 0→b0, half 1→b1   half 1 of b0 + b1   →b1→a0        and the other way round
  *
- * Cost: about 3α + (R + L + max(L, R)) o + (R/L + 1 + L/R) nβ + (R/L) nγ, where linear moves R nβ.
- * Temporary memory: min(R − 1, WINDOW) / L + R / L² vectors. For long vectors. */
+ * With S and M ranks in the smaller and the larger group, the cost is about 3α + 2 (S + M) o +
+ * (M/S + 2) nβ + (M/S) nγ, where linear moves M nβ; less than M/S nobody can, for all that the
+ * larger group gives and gets goes through the smaller one. Where that is one rank, this is linear.
+ * Temporary memory: (min(M − 1, WINDOW) + 1) / S vectors. For long vectors. */
 struct nbc_sched *nbc_allreduce_inter_bounce(const struct nbc_shape *shape)
 {
     struct nbc_ref mine = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
+    int parts = smaller_group(shape);
+    if (parts == 1)
+        return nbc_allreduce_inter_linear(shape);
     struct nbc_sched *s = nbc_sched_new(shape, 3 * (shape->size + shape->remote_size));
     if (!s)
         return NULL;
-    struct bounce b = {mine, result, result, 0};
+    struct bounce b = {parts, mine, result, result, 0};
     bounce(s, shape, &b);
     return nbc_sched_finish(s);
 }
@@ -325,11 +351,15 @@ struct nbc_sched *nbc_allreduce_inter_bounce(const struct nbc_shape *shape)
 struct nbc_sched *nbc_reduce_scatter_inter_bounce(const struct nbc_shape *shape)
 {
     struct nbc_ref mine = whole_vector(shape), result = nbc_recv_block(shape, 0), all = result;
+    int parts = smaller_group(shape);
+    if (parts == 1)
+        return nbc_reduce_scatter_inter_linear(shape);
     struct nbc_sched *s = nbc_sched_new(shape, 4 * (shape->size + shape->remote_size));
     if (!s)
         return NULL;
     all.count = mine.count;
-    struct bounce b = {mine, nbc_temp_like(s, all), result, elements_before(shape, shape->rank)};
+    struct nbc_ref place = nbc_temp_like(s, all);
+    struct bounce b = {parts, mine, place, result, elements_before(shape, shape->rank)};
     bounce(s, shape, &b);
     return nbc_sched_finish(s);
 }
@@ -374,11 +404,6 @@ static struct teams teams(const struct nbc_shape *shape, int count)
     t.tell = t.theirs > 1 && count > 1;
     t.told = t.ours > 1 && count > 1;
     return t;
-}
-
-static int smaller_group(const struct nbc_shape *shape)
-{
-    return shape->size < shape->remote_size ? shape->size : shape->remote_size;
 }
 
 /* Barrier, linear: everybody signals to all remote ranks. A rank leaves when all of the remote

@@ -283,38 +283,28 @@ static int64_t scattered_most(const struct at *a)
     return larger(a) * up(a->n, smaller(a));
 }
 
+/* A reduction, there and back. Where all goes through one rank, there is nothing to be cut. */
 static int64_t bounce_rounds(const struct at *a)
 {
-    return 3 + a->P + a->R + larger(a);
+    return fold_rounds(a) + (smaller(a) > 1 ? 2 : 0);
 }
 
-/* Each group: its vectors' parts to the other, the results back, and spread by way of one. */
+/* To each group come the parts of the other's vectors; the results go back, and to all but one. */
 static int64_t bounce_messages(const struct at *a)
 {
-    int64_t both = 2 * a->P * a->R;
-    for (int i = 0; i < 2; i++) {
-        int64_t L = i ? a->R : a->P;
-        if (L > 1)
-            both += L + L * (L - 1);
-    }
-    return both;
+    return smaller(a) > 1 ? 2 * smaller(a) * (a->P + a->R) : twice_PR(a);
 }
 
-/* R vectors to the other group, the reduced one back, and L − 1 times on. */
 static int64_t bounce_bytes(const struct at *a)
 {
-    int64_t sum = 0;
-    for (int i = 0; i < 2; i++) {
-        int64_t L = i ? a->R : a->P, remote = i ? a->P : a->R;
-        sum += remote * a->n + (L > 1 ? L * a->n : 0);
-    }
-    return sum;
+    return smaller(a) > 1 ? 2 * (a->P + a->R) * a->n : twice_PR_n(a);
 }
 
+/* A rank of the smaller group: its vector, and a part to the other one and for all of that. */
 static int64_t bounce_most(const struct at *a)
 {
-    int64_t L = smaller(a), M = larger(a);
-    return (2 * up(M, L) + 2) * a->n;
+    int64_t part = up(a->n / ATOM, smaller(a)) * ATOM;
+    return smaller(a) > 1 ? a->n + larger(a) * part : larger_n(a);
 }
 
 static int64_t twice_vector_by_blocks(const struct at *a)

@@ -248,6 +248,83 @@ START_TEST(there_is_always_an_algorithm)
 }
 END_TEST
 
+/* --- what a choice costs where one group is far smaller than the other ------------------------ */
+
+enum { LARGER = 1000, TYPES = NBC_TYPE_FIRST_PEER + 2 * LARGER };
+
+/* A call between two groups, and what it points to. */
+struct inter {
+    struct nbc_shape shape;
+    int64_t counts[LARGER], displs[LARGER];
+    struct nbc_type types[TYPES];
+};
+
+static void vary(struct inter *call, struct nbc_side *side, int slot)
+{
+    side->counts = (struct nbc_ints){call->counts, sizeof *call->counts};
+    side->displs = (struct nbc_ints){call->displs, sizeof *call->displs};
+    side->displs_implied = call->shape.coll == NBC_REDUCE_SCATTER;
+    if (side->displs_implied)
+        side->displs.data = NULL;
+    side->peer_types = call->shape.coll == NBC_ALLTOALLW;
+    if (side->peer_types)
+        side->type = slot;
+}
+
+static void inter_call(struct inter *call, enum nbc_coll coll, int size, int remote, int64_t count)
+{
+    bool both = coll == NBC_ALLTOALLV || coll == NBC_ALLTOALLW;
+    call->shape = shape_of(coll, size, count);
+    call->shape.remote_size = remote;
+    call->shape.types = call->types;
+    call->shape.ntypes = TYPES;
+    for (int i = 0; i < TYPES; i++)
+        call->types[i] = types[i == NBC_TYPE_BYTE ? 0 : 1];
+    for (int i = 0; i < LARGER; i++) {
+        call->counts[i] = count;
+        call->displs[i] = i * count;
+    }
+    if (both || coll == NBC_SCATTERV || coll == NBC_REDUCE_SCATTER)
+        vary(call, &call->shape.send, NBC_TYPE_FIRST_PEER);
+    if (both || coll == NBC_GATHERV || coll == NBC_ALLGATHERV)
+        vary(call, &call->shape.recv, NBC_TYPE_FIRST_PEER + LARGER);
+}
+
+/* A few operations for each rank there is, whoever this one is. */
+static void check_linear(const struct nbc_shape *shape)
+{
+    int64_t segment;
+    const struct nbc_alg *alg = nbc_select(shape, NULL, &nbc_default_rules, &segment);
+    struct nbc_sched *s = alg->build(shape);
+    int ranks = shape->size + shape->remote_size;
+    ck_assert_ptr_nonnull(s);
+    ck_assert_msg(s->nmsgs <= 2 * ranks && s->nops <= 3 * ranks && s->nsucc <= 4 * ranks,
+                  "%s:%s, rank %d of %d with %d, %d elements: %d messages, %d operations, %d edges",
+                  nbc_coll_name(shape->coll), alg->name, shape->rank, shape->size,
+                  shape->remote_size, (int)shape->recv.count, s->nmsgs, s->nops, s->nsucc);
+    nbc_sched_free(s);
+}
+
+START_TEST(uneven_groups_take_messages_linear_in_both)
+{
+    static const int groups[][2] = {{1, LARGER}, {4, LARGER}, {LARGER, 1}, {LARGER, 4}};
+    static const int64_t counts[] = {0, 1, 64, 2048, 1 << 20};
+    static const int roots[] = {NBC_ROOT_HERE, NBC_ROOT_IDLE, 0};
+    static struct inter call;
+    enum nbc_coll coll = (enum nbc_coll)_i;
+    for (int g = 0; g < 4 && row(coll, true, 0); g++)
+        for (int c = 0; c < 5; c++) {
+            int size = groups[g][0], ranks[] = {0, size > 3 ? 3 : 0, size - 1};
+            inter_call(&call, coll, size, groups[g][1], counts[c]);
+            for (int i = 0; i < 9; i++) {
+                call.shape.rank = ranks[i % 3];
+                call.shape.root = roots[i / 3];
+                check_linear(&call.shape);
+            }
+        }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("select");
@@ -262,6 +339,7 @@ int main(void)
     tcase_add_test(tc, rules_have_needs_of_their_own);
     tcase_add_test(tc, unknown_bytes_match_only_rules_for_all_bytes);
     tcase_add_loop_test(tc, there_is_always_an_algorithm, 0, NBC_NCOLLS);
+    tcase_add_loop_test(tc, uneven_groups_take_messages_linear_in_both, 0, NBC_NCOLLS);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
