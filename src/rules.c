@@ -8,7 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_WORDS = 4, MOST_WORDS = 8 };
+static const struct {
+    unsigned need;
+    const char *word;
+} needs[] = {{NBC_COMMUTATIVE, "commutative"},
+             {NBC_POW2, "pow2"},
+             {NBC_EVEN, "even"},
+             {NBC_NODES, "nodes"},
+             {NBC_EQUAL, "equal"},
+             {NBC_LOCAL, "local"},
+             {NBC_SPREAD, "spread"},
+             {NBC_CROWDED, "crowded"}};
+
+enum { NNEEDS = sizeof needs / sizeof *needs };
+
+/* Behind the algorithm a segment size, and every need once. */
+enum { LEAST_WORDS = 4, MOST_WORDS = LEAST_WORDS + 1 + NNEEDS };
 
 /* The words of a line, cut out of a copy of it. */
 struct line {
@@ -43,8 +58,8 @@ static bool cut(struct line *l, const char *text, size_t length, struct nbc_rule
     for (char *w; (w = strtok_r(rest, " \t\r", &rest)) && l->n <= MOST_WORDS;)
         l->word[l->n++] = w;
     if (l->n != 0 && (l->n < LEAST_WORDS || l->n > MOST_WORDS))
-        return wrong(error, "collective, ranks, bytes, algorithm and perhaps a segment size are "
-                            "expected");
+        return wrong(error, "collective, ranks, bytes, algorithm, perhaps a segment size and what "
+                            "the rule is for are expected");
     return true;
 }
 
@@ -55,9 +70,10 @@ static bool number(const char **p, int64_t *n)
     if (!isdigit((unsigned char)**p))
         return false;
     for (*n = 0; isdigit((unsigned char)**p); ++*p) {
-        if (*n > (INT64_MAX - 9) / 10)
+        int digit = **p - '0';
+        if (*n > (INT64_MAX - digit) / 10)
             return false;
-        *n = *n * 10 + (**p - '0');
+        *n = *n * 10 + digit;
     }
     const char *unit = **p ? strchr(units, toupper((unsigned char)**p)) : NULL;
     for (int i = 0; unit && i <= unit - units; i++) {
@@ -85,20 +101,6 @@ static bool range(const char *word, int64_t *least, int64_t *most)
         return false;
     return *word == '\0' || (number(&word, most) && *word == '\0' && *least <= *most);
 }
-
-static const struct {
-    unsigned need;
-    const char *word;
-} needs[] = {{NBC_COMMUTATIVE, "commutative"},
-             {NBC_POW2, "pow2"},
-             {NBC_EVEN, "even"},
-             {NBC_NODES, "nodes"},
-             {NBC_EQUAL, "equal"},
-             {NBC_LOCAL, "local"},
-             {NBC_SPREAD, "spread"},
-             {NBC_CROWDED, "crowded"}};
-
-enum { NNEEDS = sizeof needs / sizeof *needs };
 
 static bool need(const char *word, unsigned *which)
 {

@@ -77,8 +77,9 @@ START_TEST(what_is_no_rule_is_told)
         const char *what;
     } table[] = {
         {"bcast 1 2\n", 1, "expected"},
-        {"bcast 1 2 linear 3 nodes even equal pow2\n", 1, "expected"},
+        {"bcast 1 2 linear 3 pow2 pow2 pow2 pow2 pow2 pow2 pow2 pow2 pow2\n", 1, "expected"},
         {"bcast 1 2 linear 3 4\n", 1, "4 is no segment size"},
+        {"bcast * 9223372036854775808 linear\n", 1, "is no range of bytes"},
         {"bcast * * linear\nbroadcast * * linear\n", 2, "no collective broadcast"},
         {"\n\nbcast 4-2 * linear\n", 3, "4-2 is no range of ranks"},
         {"bcast -4 * linear\n", 1, "-4 is no range of ranks"},
@@ -143,6 +144,49 @@ START_TEST(printed_rules_can_be_read)
 }
 END_TEST
 
+static void check_round_trip(const struct nbc_rule *rule)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    nbc_rule_print(out, rule);
+    fclose(out);
+    struct nbc_rules *r = parse(text);
+    ck_assert_int_eq(r->nrules, 1);
+    check_rule(&r->rule[0], rule->coll, rule->min_size, rule->max_size, rule->min_bytes,
+               rule->max_bytes, rule->alg->name, rule->segment);
+    ck_assert_uint_eq(r->rule[0].needs, rule->needs);
+    nbc_rules_free(r);
+    free(text);
+}
+
+/* Each set of needs; all of them come with the longest numbers that there are. */
+START_TEST(every_rule_can_be_read_again)
+{
+    static const int sizes[][2] = {{0, INT_MAX}, {0, 7}, {7, INT_MAX}, {INT_MAX - 2, INT_MAX - 1}};
+    static const int64_t bytes[][2] = {
+        {0, INT64_MAX}, {0, 7}, {INT64_MAX, INT64_MAX}, {INT64_MAX - 2, INT64_MAX - 1}};
+    const unsigned all = NBC_COMMUTATIVE | NBC_POW2 | NBC_EVEN | NBC_NODES | NBC_EQUAL | NBC_LOCAL |
+                         NBC_SPREAD | NBC_CROWDED;
+    const struct nbc_alg *alg = &nbc_algs[_i];
+    int n = 0;
+    for (unsigned needs = 0; needs <= all; needs++) {
+        if (needs & ~all)
+            continue;
+        check_round_trip(&(struct nbc_rule){.coll = alg->coll,
+                                            .min_size = sizes[n % 4][0],
+                                            .max_size = sizes[n % 4][1],
+                                            .min_bytes = bytes[n / 4 % 4][0],
+                                            .max_bytes = bytes[n / 4 % 4][1],
+                                            .alg = alg,
+                                            .segment = n % 2 ? INT64_MAX : 0,
+                                            .needs = needs});
+        n++;
+    }
+    ck_assert_int_eq(n, 256);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("rules");
@@ -152,6 +196,7 @@ int main(void)
     tcase_add_test(tc, what_is_no_rule_is_told);
     tcase_add_test(tc, a_long_line_is_refused);
     tcase_add_test(tc, printed_rules_can_be_read);
+    tcase_add_loop_test(tc, every_rule_can_be_read_again, 0, nbc_nalgs);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
