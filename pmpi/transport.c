@@ -170,7 +170,7 @@ static const struct nbc_type *layout(const struct nbc_run *r, int type)
 /* MPI_Pack and MPI_Unpack take int positions: large data goes in pieces of whole elements. */
 static int64_t piece_of(int64_t size)
 {
-    return size ? (CHUNK + size - 1) / size : INT_MAX;
+    return size ? nbc_div_up(CHUNK, size) : INT_MAX;
 }
 
 static int pack_piece(const struct nbc_run *r, char *bytes, int size, uintptr_t from, int n,

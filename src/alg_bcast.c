@@ -39,7 +39,7 @@ static struct nbc_sched *pipelined(const struct nbc_shape *shape, struct pipe *p
     int64_t bytes = nbc_shape_bytes(shape), segment = nbc_pipeline_bytes(shape, bytes, hops);
     if (bytes <= segment || shape->size == 1)
         return whole(shape, pipes->at);
-    int nsegments = (int)((bytes + segment - 1) / segment);
+    int nsegments = (int)nbc_div_up(bytes, segment);
     struct nbc_sched *s = nbc_sched_new(shape, nsegments * (pipes->at.nchild + 2));
     if (!s)
         return NULL;

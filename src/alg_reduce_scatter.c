@@ -417,7 +417,7 @@ static struct nbc_ref largest_block(const struct blocks *b)
 
 static int pieces_of(struct nbc_ref data, struct nbc_ref piece)
 {
-    return piece.count ? (int)((data.count + piece.count - 1) / piece.count) : 0;
+    return piece.count ? (int)nbc_div_up(data.count, piece.count) : 0;
 }
 
 static struct nbc_ref piece_at(const struct blocks *b, struct nbc_ref data, struct nbc_ref piece,

@@ -39,6 +39,12 @@ int64_t nbc_ref_bytes(const struct nbc_shape *s, struct nbc_ref r);
 /* Lowest byte touched and highest + 1, as offsets in the buffer; both 0 for no data. */
 void nbc_ref_span(const struct nbc_shape *s, struct nbc_ref r, int64_t *low, int64_t *high);
 
+/* n / by, rounded up, for n ≥ 0 and by > 0: n + by − 1 may be more than there are numbers. */
+static inline int64_t nbc_div_up(int64_t n, int64_t by)
+{
+    return n / by + (n % by > 0);
+}
+
 /* The first of `parts` nearly equal parts of n starts at 0, the i-th at this element. */
 static inline int64_t nbc_part_start(int64_t n, int parts, int i)
 {

@@ -31,7 +31,7 @@ nbc_id nbc_bytes_pack(struct nbc_sched *s, struct nbc_bytes *v, int64_t end)
     int64_t size = v->shape->types[v->user.type].size;
     if (v->direct || size == 0)
         return v->last;
-    int64_t n = (end + size - 1) / size - v->moved;
+    int64_t n = nbc_div_up(end, size) - v->moved;
     if (n <= 0)
         return v->last;
     struct nbc_ref from = nbc_ref_part(v->shape, v->user, v->moved, n);
@@ -60,7 +60,7 @@ void nbc_bytes_unpack(struct nbc_sched *s, struct nbc_bytes *v, int64_t end, nbc
 int64_t nbc_segment_bytes(const struct nbc_shape *shape, int64_t bytes)
 {
     int64_t want = shape->segment > 0 ? shape->segment : DEFAULT_SEGMENT;
-    int64_t least = (bytes + MAX_SEGMENTS - 1) / MAX_SEGMENTS;
+    int64_t least = nbc_div_up(bytes, MAX_SEGMENTS);
     return want > least ? want : least;
 }
 
@@ -70,9 +70,9 @@ int64_t nbc_pipeline_bytes(const struct nbc_shape *shape, int64_t bytes, int hop
     if (shape->segment > 0)
         return nbc_segment_bytes(shape, bytes);
     while (hops > 0 && segment > LEAST_SEGMENT &&
-           segment * segment > bytes / hops * MESSAGE_BYTES)
+           (segment * segment - 1) / MESSAGE_BYTES >= bytes / hops)
         segment /= 2;
-    int64_t least = (bytes + MAX_SEGMENTS - 1) / MAX_SEGMENTS;
+    int64_t least = nbc_div_up(bytes, MAX_SEGMENTS);
     return segment > least ? segment : least;
 }
 

@@ -190,7 +190,7 @@ enum { SEGMENT = 256 * 1024, MAX_PIECES = 1024 };
 static int cut(const struct nbc_shape *shape, struct nbc_ref vector, int64_t count, int64_t segment)
 {
     int64_t bytes = count * shape->types[vector.type].size;
-    int64_t n = (bytes + segment - 1) / segment;
+    int64_t n = nbc_div_up(bytes, segment);
     if (n > MAX_PIECES) /* the schedule of a huge vector stays small */
         n = MAX_PIECES;
     if (n > count)
@@ -211,7 +211,7 @@ int nbc_pipeline_pieces(const struct nbc_shape *shape, struct nbc_ref vector, in
     int64_t bytes = nbc_ref_bytes(shape, vector), segment = SEGMENT;
     if (shape->segment > 0)
         return nbc_pieces(shape, vector, vector.count);
-    while (hops > 0 && segment > 4096 && segment * segment > bytes / hops * MESSAGE_BYTES)
+    while (hops > 0 && segment > 4096 && (segment * segment - 1) / MESSAGE_BYTES >= bytes / hops)
         segment /= 2;
     return cut(shape, vector, vector.count, segment);
 }

@@ -209,6 +209,18 @@ START_TEST(parts_of_references)
 }
 END_TEST
 
+START_TEST(division_rounds_up)
+{
+    ck_assert_int_eq(nbc_div_up(0, 4), 0);
+    ck_assert_int_eq(nbc_div_up(1, 4), 1);
+    ck_assert_int_eq(nbc_div_up(4, 4), 1);
+    ck_assert_int_eq(nbc_div_up(5, 4), 2);
+    ck_assert_int_eq(nbc_div_up(5, INT64_MAX), 1);
+    ck_assert_int_eq(nbc_div_up(INT64_MAX, INT64_MAX), 1);
+    ck_assert_int_eq(nbc_div_up(INT64_MAX, 2), INT64_MAX / 2 + 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("block");
@@ -224,6 +236,7 @@ int main(void)
     tcase_add_test(tc, spans_are_the_bytes_touched);
     tcase_add_test(tc, parts_are_nearly_equal_and_cover_all);
     tcase_add_test(tc, parts_of_references);
+    tcase_add_test(tc, division_rounds_up);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

@@ -248,6 +248,29 @@ START_TEST(there_is_always_an_algorithm)
 }
 END_TEST
 
+/* Of a few bytes it is one piece; that is for the sanitizer to see, too. */
+START_TEST(a_segment_may_be_as_long_as_a_number_can_say)
+{
+    static const int32_t counts[] = {1, 1, 1, 1, 1, 1, 1, 1}, displs[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    const struct nbc_nodes nodes = nbc_nodes_blocks(8, 4);
+    const struct nbc_alg *alg = &nbc_algs[_i];
+    struct nbc_shape s = shape_of(alg->coll, 8, 100);
+    s.nodes = &nodes;
+    if (!nbc_alg_applies(alg, &s) || alg->coll >= NBC_NEIGHBOR_ALLGATHER)
+        return;
+    s.recv.counts = s.send.counts = (struct nbc_ints){counts, sizeof *counts};
+    s.recv.displs = s.send.displs = (struct nbc_ints){displs, sizeof *displs};
+    s.segment = 1 << 20;
+    struct nbc_sched *large = alg->build(&s);
+    s.segment = INT64_MAX;
+    struct nbc_sched *largest = alg->build(&s);
+    ck_assert(large && largest);
+    ck_assert_int_eq(large->nops, largest->nops);
+    nbc_sched_free(large);
+    nbc_sched_free(largest);
+}
+END_TEST
+
 /* --- what a choice costs where one group is far smaller than the other ------------------------ */
 
 enum { LARGER = 1000, TYPES = NBC_TYPE_FIRST_PEER + 2 * LARGER };
@@ -340,6 +363,7 @@ int main(void)
     tcase_add_test(tc, unknown_bytes_match_only_rules_for_all_bytes);
     tcase_add_loop_test(tc, there_is_always_an_algorithm, 0, NBC_NCOLLS);
     tcase_add_loop_test(tc, uneven_groups_take_messages_linear_in_both, 0, NBC_NCOLLS);
+    tcase_add_loop_test(tc, a_segment_may_be_as_long_as_a_number_can_say, 0, nbc_nalgs);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
