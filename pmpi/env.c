@@ -2,6 +2,7 @@
 #include "env.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,9 +54,10 @@ bool nbc_env_parse_size(const char *value, int64_t *size)
 {
     static const char units[] = "KMG";
     char *end;
+    errno = 0;
     long long n = strtoll(value, &end, 10);
     const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
-    if (end == value || n <= 0 || (*end && (!unit || end[1])))
+    if (end == value || errno || n <= 0 || (*end && (!unit || end[1])))
         return false;
     for (int i = 0; unit && i <= unit - units; i++) {
         if (n > LLONG_MAX / 1024)
@@ -85,8 +87,9 @@ static bool parse_stats(const char *value, void *out)
 static bool parse_plain(const char *value, int64_t *number)
 {
     char *end;
+    errno = 0;
     *number = strtoll(value, &end, 10);
-    return end != value && !*end;
+    return end != value && !*end && !errno;
 }
 
 /* From least to most, with K, M or G where it is a size. */

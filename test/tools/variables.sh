@@ -35,7 +35,7 @@ refused NBCSHIM_NODES=1000001 "a number of ranks up to 1000000"
 refused NBCSHIM_PROGRESS=sometimes "calls or thread"
 refused NBCSHIM_PROGRESS_CPU=-1 "the number of a processor"
 refused NBCSHIM_STATS=file "0, 1 or a file's name that ends in .json"
-for value in 0 -5 12X 12KB K 99999999999999999999G 9223372036854775807K; do
+for value in 0 -5 12X 12KB K 9223372036854775808 99999999999999999999G 9223372036854775807K; do
     refused NBCSHIM_SEGMENT_SIZE=$value "a number of bytes above 0, with K, M or G"
 done
 refused NBCSHIM_TIMEOUT=1s "a number of seconds up to 1000000"
@@ -48,7 +48,8 @@ refused NBCSHIM_ALGORITHM_SHOUT=ring "the name of a collective behind NBCSHIM_AL
 run NBCSHIM_COLOUR=red
 told NBCSHIM_COLOUR=red "there is no such variable"
 
-for good in NBCSHIM_SEGMENT_SIZE=4k NBCSHIM_SEGMENT_SIZE=1G NBCSHIM_TAG_UB=60 NBCSHIM_PROGRESS_CPU=0 \
+for good in NBCSHIM_SEGMENT_SIZE=4k NBCSHIM_SEGMENT_SIZE=1G \
+    NBCSHIM_SEGMENT_SIZE=9223372036854775807 NBCSHIM_TAG_UB=60 NBCSHIM_PROGRESS_CPU=0 \
     "NBCSHIM_PROGRESS=thread NBCSHIM_PROGRESS_CPU=0" NBCSHIM_ALGORITHM_BCAST=chain NBCSHIM_NODES=1; do
     run "$good"
     log_has 0 "$good: not told of" '^nbcshim:'
