@@ -50,6 +50,10 @@ grep -q ' local$' "$scratch/places" && grep -q ' nodes$' "$scratch/places"
 result $? "and ranks on one node from ranks on several"
 echo 'bcast 2 8 ring' >"$scratch/bad"
 refuses "rules that are none" 'bad:1: bcast has no algorithm ring' $sim --tuning "$scratch/bad" bcast
+refuses "rules that are not there" 'nowhere: No such file' $sim --tuning "$scratch/nowhere" bcast
+refuses "rules that cannot be read" 'Is a directory' $sim --tuning "$scratch" bcast
+: >"$scratch/empty"
+shows "a file without rules changes nothing" '^\* ' $sim --tuning "$scratch/empty" -n 8 bcast
 shows "the critical path" 'waited' $sim -n 8 --path bcast
 shows "nodes" '^. nodes +[0-9]' $sim -n 16 --ppn 4 bcast
 shows "the cost of building" 'binomial ' $sim --build-cost -n 1024 bcast:binomial
@@ -59,6 +63,12 @@ refuses "a collective that is none" 'allredeuce' $sim allredeuce
 refuses "an algorithm that is none" 'bcast:ring' $sim bcast:ring
 refuses "a network that is none" 'neither a network' $sim --network nowhere bcast
 refuses "a list that is none" '' $sim -n 4,x bcast
+refuses "more bytes than can be counted" 'bytes times ranks are at most' \
+    $sim -n 64 -b 9223372036854775807 allgatherv
+refuses "in a list, too" 'bytes times ranks are at most' $sim -n 2,1048576 -b 8,1024G bcast
+refuses "a number above all that there are" '' $sim -n 2 -b 9223372036854775808 bcast
+shows "as many bytes as can be" 'linear ' \
+    $sim -n 64 -b 2251799813685247 allgatherv alltoall reduce_scatter bcast allreduce
 refuses "two calls for --goal" 'one call' $sim -n 4,8 --goal - bcast
 if command -v gnuplot >/dev/null; then
     expect "a picture" $sim -n 2..64 --plot "$scratch/x.svg" bcast

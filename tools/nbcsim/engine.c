@@ -643,7 +643,8 @@ static void follow_path(struct run *r, struct result *result)
 
 static void count(const struct program *p, struct result *result)
 {
-    result->messages = result->bytes = result->most_bytes = 0;
+    result->messages = result->most_bytes = 0;
+    result->bytes = 0;
     for (int rank = 0; rank < p->nranks; rank++) {
         int64_t bytes[2] = {0};
         for (int k = 0; k < program_steps(p, rank); k++) {
@@ -652,7 +653,7 @@ static void count(const struct program *p, struct result *result)
             if (is_message(op))
                 bytes[op->kind == NBC_OP_SEND] += op->bytes;
         }
-        result->bytes += bytes[1];
+        result->bytes += (double)bytes[1];
         for (int i = 0; i < 2; i++)
             result->most_bytes = bytes[i] > result->most_bytes ? bytes[i] : result->most_bytes;
     }

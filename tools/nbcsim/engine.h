@@ -36,12 +36,13 @@ struct path {
 };
 
 struct result {
-    double time;             /* until the last rank is done */
-    int64_t messages, bytes; /* in all */
-    int64_t most_bytes;      /* that one rank sends or receives */
-    int64_t temp;            /* most temporary memory of a rank */
-    struct path path;        /* if asked for */
-    double waited;           /* of its time, for ports and processors busy with something else */
+    double time;        /* until the last rank is done */
+    int64_t messages;   /* in all */
+    double bytes;       /* may be more than an integer can count */
+    int64_t most_bytes; /* that one rank sends or receives */
+    int64_t temp;       /* most temporary memory of a rank */
+    struct path path;   /* if asked for */
+    double waited;      /* of its time, for ports and processors busy with something else */
 };
 
 /* NULL, or what went wrong: a rank that waits for ever, no memory. path: follow the critical path,

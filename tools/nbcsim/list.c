@@ -2,6 +2,7 @@
 #include "list.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +10,9 @@ static bool read_number(const char **text, int64_t *number)
 {
     static const char units[] = "KMG";
     char *end;
+    errno = 0;
     long long n = strtoll(*text, &end, 10);
-    if (end == *text || n < 0)
+    if (end == *text || errno || n < 0)
         return false;
     const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
     for (int i = 0; unit && i <= unit - units; i++) {

@@ -346,20 +346,32 @@ static bool set_key(struct network *net, const char *key, const char *value)
     return network_set(net, line);
 }
 
-static bool read_rules(struct options *o, const char *path)
+/* A file may be empty, as for the library. */
+static char *read_text(const char *path)
 {
-    struct nbc_rules_error error;
     char *text = NULL;
     size_t room = 0;
     FILE *in = fopen(path, "r");
-    bool good = in && getdelim(&text, &room, '\0', in) >= 0;
+    if (in && getdelim(&text, &room, '\0', in) < 0) {
+        free(text);
+        text = ferror(in) ? NULL : calloc(1, 1);
+    }
+    if (!text)
+        perror(path);
     if (in)
         fclose(in);
-    o->rules = good ? nbc_rules_parse(text, &nbc_default_rules, &error) : NULL;
+    return text;
+}
+
+static bool read_rules(struct options *o, const char *path)
+{
+    struct nbc_rules_error error;
+    char *text = read_text(path);
+    if (!text)
+        return false;
+    o->rules = nbc_rules_parse(text, &nbc_default_rules, &error);
     free(text);
-    if (!good)
-        perror(path);
-    else if (!o->rules)
+    if (!o->rules)
         fprintf(stderr, "%s:%d: %s\n", path, error.line, error.what);
     return o->rules;
 }
@@ -459,11 +471,17 @@ static int read_options(struct options *o, int argc, char **argv)
     return optind == argc ? 1 + refuse("which collective?", "") : 0;
 }
 
+/* Over all ranks: a rank may handle everybody's data, and some algorithms do so several times. */
+static const int64_t most_bytes = INT64_MAX / 64;
+
+/* The lists ascend. */
 static const char *contradiction(const struct options *o, int nwhat)
 {
     for (int i = 0; i < o->ranks.n; i++)
         if (o->ranks.at[i] < 1 || o->ranks.at[i] > 1 << 24)
             return "numbers of ranks are from 1 to 16777216";
+    if (o->bytes.at[o->bytes.n - 1] > most_bytes / o->ranks.at[o->ranks.n - 1])
+        return "bytes times ranks are at most 144115188075855871";
     if (o->goal && (nwhat > 1 || o->ranks.n > 1 || o->bytes.n > 1))
         return "--goal writes one call";
     if (o->plot && (nwhat > 1 || (o->ranks.n > 1 && o->bytes.n > 1)))

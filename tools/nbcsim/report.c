@@ -78,7 +78,7 @@ static void table_row(struct report *r, const struct cell *cell, const struct en
                 (estimate ? x->time : e->least) * 1e6);
         return;
     }
-    fprintf(r->out, " %12.2f %7.2f %7.2f %12" PRId64 " %15" PRId64 " %12" PRId64 " %12" PRId64,
+    fprintf(r->out, " %12.2f %7.2f %7.2f %12" PRId64 " %15.0f %12" PRId64 " %12" PRId64,
             x->time * 1e6, x->time / cell_best(cell), bound > 0 ? x->time / bound : 1, x->messages,
             x->bytes, x->most_bytes, x->temp);
     if (r->path)
@@ -135,8 +135,8 @@ static void json_entry(struct report *r, const struct entry *e, bool first)
         return;
     }
     fprintf(r->out,
-            ", \"seconds\": %.9g, \"messages\": %" PRId64 ", \"bytes\": %" PRId64
-            ", \"rank_bytes\": %" PRId64 ", \"temporary\": %" PRId64,
+            ", \"seconds\": %.9g, \"messages\": %" PRId64
+            ", \"bytes\": %.0f, \"rank_bytes\": %" PRId64 ", \"temporary\": %" PRId64,
             x->time, x->messages, x->bytes, x->most_bytes, x->temp);
     if (r->path)
         fprintf(r->out,
