@@ -327,8 +327,9 @@ static void bounce(struct nbc_sched *s, const struct nbc_shape *shape, const str
  *   a1   half 0→b0, half 1→b1   half 1 of b0 + b1   →b1→a0        and the other way round
  *
  * With S and M ranks in the smaller and the larger group, the cost is about 3α + 2 (S + M) o +
- * (M/S + 2) nβ + (M/S) nγ, where linear moves M nβ; less than M/S nobody can, for all that the
- * larger group gives and gets goes through the smaller one. Where that is one rank, this is linear.
+ * (2M/S + 1) nβ + (M/S) nγ, where linear moves M nβ. Half of these bytes come in, and half go out
+ * when the part to be passed on has come behind them; all that the larger group gives and gets goes
+ * through the smaller one, so M/S it takes at least. Where that is one rank, this is linear.
  * Temporary memory: (min(M − 1, WINDOW) + 1) / S vectors. For long vectors. */
 struct nbc_sched *nbc_allreduce_inter_bounce(const struct nbc_shape *shape)
 {

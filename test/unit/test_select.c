@@ -328,6 +328,39 @@ static void check_linear(const struct nbc_shape *shape)
     nbc_sched_free(s);
 }
 
+/* Linear moves whole vectors, as many as there are ranks; so what counts is the vector, not a block
+ * of it, and with two ranks in each group there is nothing to gain. */
+START_TEST(long_vectors_between_groups_are_cut)
+{
+    static const struct {
+        enum nbc_coll coll;
+        int size, remote;
+        int64_t vector; /* elements */
+        const char *alg;
+    } table[] = {
+        {NBC_ALLREDUCE, 2, 2, 8192, "inter_linear"},
+        {NBC_ALLREDUCE, 2, 2, 16384, "inter_bounce"},
+        {NBC_ALLREDUCE, 2, 3, 2048, "inter_bounce"},
+        {NBC_REDUCE_SCATTER, 2, 2, 1 << 20, "inter_linear"},
+        {NBC_REDUCE_SCATTER, 4, 4, 2048, "inter_linear"},
+        {NBC_REDUCE_SCATTER, 4, 4, 4096, "inter_bounce"},
+        {NBC_REDUCE_SCATTER, 100, 100, 1024, "inter_linear"},
+        {NBC_REDUCE_SCATTER, 100, 100, 8192, "inter_bounce"},
+        {NBC_REDUCE_SCATTER, 4, 900, 8192, "inter_bounce"},
+        {NBC_REDUCE_SCATTER, 900, 4, 8192, "inter_bounce"},
+        {NBC_REDUCE_SCATTER, 900, 900, 4096, "inter_bounce"},
+    };
+    static struct inter call;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        int64_t segment, blocks = table[i].coll == NBC_ALLREDUCE ? 1 : table[i].size;
+        inter_call(&call, table[i].coll, table[i].size, table[i].remote, table[i].vector / blocks);
+        call.counts[0] += table[i].vector % blocks;
+        const struct nbc_alg *alg = nbc_select(&call.shape, NULL, &nbc_default_rules, &segment);
+        ck_assert_msg(strcmp(alg->name, table[i].alg) == 0, "line %d: %s", (int)i, alg->name);
+    }
+}
+END_TEST
+
 START_TEST(uneven_groups_take_messages_linear_in_both)
 {
     static const int groups[][2] = {{1, LARGER}, {4, LARGER}, {LARGER, 1}, {LARGER, 4}};
@@ -362,6 +395,7 @@ int main(void)
     tcase_add_test(tc, rules_have_needs_of_their_own);
     tcase_add_test(tc, unknown_bytes_match_only_rules_for_all_bytes);
     tcase_add_loop_test(tc, there_is_always_an_algorithm, 0, NBC_NCOLLS);
+    tcase_add_test(tc, long_vectors_between_groups_are_cut);
     tcase_add_loop_test(tc, uneven_groups_take_messages_linear_in_both, 0, NBC_NCOLLS);
     tcase_add_loop_test(tc, a_segment_may_be_as_long_as_a_number_can_say, 0, nbc_nalgs);
     suite_add_tcase(suite, tc);
