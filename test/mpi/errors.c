@@ -341,7 +341,7 @@ static void communicator_is_freed(void)
 
 #ifdef OPEN_MPI
 /* The same at completion, of a broadcast that no other rank waits for. MPICH 4.0.2 raises the
- * errors of messages on MPI_COMM_WORLD: doc/guide.md. */
+ * errors of messages on MPI_COMM_WORLD: doc/progress.md. */
 static void truncated_when_freed(void)
 {
     for (int k = 0; k < 3 && test_size == 2; k++) {

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { PENDING = 12 };
@@ -172,6 +173,41 @@ static void forgotten(int i)
     MPI_Iallreduce(&in, &sums[1], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r[1]);
     MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
     EXPECT(sums[0] == sums[1], "sums %d and %d", sums[0], sums[1]);
+}
+
+static void add(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < *n; i++)
+        ((int *)inout)[i] += ((int *)in)[i];
+}
+
+static void keep_left(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    (void)type;
+    memcpy(inout, in, (size_t)*n * sizeof(int));
+}
+
+/* Operators that nobody used, and such that end before or behind their operation. The MPI gives
+ * their handles again, for others. */
+static void operators(int i)
+{
+    bool left = i % 2, used = i % 3, early = i % 5 % 2;
+    int in = 100 + test_rank + i, out = -1;
+    int sum = test_size * (100 + i) + test_size * (test_size - 1) / 2;
+    MPI_Op op;
+    MPI_Request r = MPI_REQUEST_NULL;
+
+    MPI_Op_create(left ? keep_left : add, !left, &op);
+    if (used)
+        MPI_Iallreduce(&in, &out, 1, MPI_INT, op, MPI_COMM_WORLD, &r);
+    if (early && !test_native)
+        MPI_Op_free(&op);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    if (op != MPI_OP_NULL)
+        MPI_Op_free(&op);
+    EXPECT(op == MPI_OP_NULL, "%d: the handle is not null", i);
+    EXPECT(!used || out == (left ? 100 + i : sum), "%d: reduced to %d", i, out);
 }
 
 /* Arrays too long for the stack, completed in all ways. */
@@ -368,6 +404,7 @@ int main(int argc, char **argv)
     flat(operation, test_scale(test_crowded() ? 2000 : 30000, 1000000), "collective");
     flat(long_array, test_scale(test_crowded() ? 300 : 3000, 30000), "200 at once");
     flat(forgotten, test_scale(test_crowded() ? 1500 : 15000, 30000), "collective and freed type");
+    flat(operators, test_scale(test_crowded() ? 1500 : 15000, 30000), "operator");
     MPI_Comm_dup(MPI_COMM_SELF, &returning);
     MPI_Comm_set_errhandler(returning, MPI_ERRORS_RETURN);
     flat(refused, test_scale(test_crowded() ? 500 : 5000, 30000), "refused calls");
