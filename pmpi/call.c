@@ -177,7 +177,7 @@ static int raised(const struct nbc_call *call, int error)
 int nbc_call_start(const struct nbc_call *call, MPI_Request *request)
 {
     struct nbc_request *r;
-    if (__builtin_expect(!nbc_on, 0))
+    if (__builtin_expect(!nbc_on || nbc_inside, 0))
         return NBC_NOT_OURS;
     nbc_types_bury();
     nbc_lock();
@@ -336,7 +336,7 @@ static int init(const struct nbc_call *call, struct nbc_request **out)
 int nbc_call_init(const struct nbc_call *call, MPI_Request *request)
 {
     struct nbc_request *r;
-    if (!nbc_on)
+    if (!nbc_on || nbc_inside)
         return NBC_NOT_OURS;
     nbc_lock();
     int error = request ? init(call, &r) : MPI_ERR_ARG;
