@@ -70,6 +70,7 @@ run_line() # program words...
         env=*) variables="$variables ${word#env=}" ;;
         arg=*) arguments+=("${word#arg=}") ;;
         algorithms) mapfile -t forced < <(forced_algorithms) ;;
+        soak) [ -n "$NBC_SOAK" ] || return ;;
         timeout=*) limit=${word#timeout=} ;;
         mode=both) ;;
         mode=all) modes="preload link static" ;;
