@@ -356,7 +356,7 @@ static void keep_half(struct nbc_sched *s, struct nbc_halving *h, struct nbc_acc
 
 void nbc_halving_home(struct nbc_sched *s, struct nbc_halving *h, struct nbc_ref like)
 {
-    int have = h->fold->onto > 1 ? h->fold->onto / 2 : 1;
+    int have = h->fold->onto / 2;
     int part = h->fold->virtual & 1 ? have : 0;
     struct nbc_ref kept = nbc_temp_like(s, nbc_parts(h, like, part, have));
     h->home = nbc_ref_part(h->shape, kept, -h->first(h->layout, part), like.count);

@@ -50,6 +50,9 @@ START_TEST(lines_become_rules)
     ck_assert_uint_eq(r->rule[3].needs, NBC_SPREAD | NBC_POW2);
     ck_assert_uint_eq(r->rule[4].needs, NBC_CROWDED);
     nbc_rules_free(r);
+    r = parse("bcast 4-4 9007199254740991K-9007199254740991K linear");
+    check_rule(&r->rule[0], NBC_BCAST, 4, 4, INT64_MAX - 1023, INT64_MAX - 1023, "linear", 0);
+    nbc_rules_free(r);
     r = parse("");
     ck_assert_int_eq(r->nrules, 0);
     nbc_rules_free(r);
@@ -90,6 +93,7 @@ START_TEST(what_is_no_rule_is_told)
         {"bcast * * ring\n", 1, "bcast has no algorithm ring"},
         {"bcast * * chain 0\n", 1, "0 is no segment size"},
         {"bcast * * chain big\n", 1, "big is no segment size"},
+        {"bcast * * chain 12x\n", 1, "12x is no segment size"},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct nbc_rules_error error;
@@ -108,6 +112,13 @@ START_TEST(a_long_line_is_refused)
     memcpy(text + sizeof text - 20, "bcast * * linear\n", 18);
     ck_assert_ptr_null(nbc_rules_parse(text, NULL, &error));
     ck_assert_int_eq(error.line, 1);
+    for (int length = 250; length < 260; length++) {
+        memset(text, ' ', sizeof text);
+        memcpy(text + length - 16, "bcast * * linear", 17);
+        struct nbc_rules *one = nbc_rules_parse(text, NULL, &error);
+        ck_assert_int_eq(one != NULL, length < 256);
+        nbc_rules_free(one);
+    }
     memset(text, '#', sizeof text - 20); /* a comment may be as long as it likes */
     text[sizeof text - 20] = '\0';
     struct nbc_rules *r = parse(text);

@@ -163,6 +163,20 @@ START_TEST(copies_of_nothing_and_to_oneself_are_left_out)
 }
 END_TEST
 
+START_TEST(the_last_release_frees)
+{
+    struct nbc_shape shape = shape_of(NBC_ALLREDUCE);
+    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    nbc_send(s, from_send(0, 3), 0, NBC_NONE);
+    s = nbc_sched_finish(s);
+    s->refs++;
+    nbc_sched_release(s);
+    ck_assert_int_eq(s->refs, 1);
+    ck_assert_int_eq(s->ops[0].kind, NBC_OP_SEND);
+    nbc_sched_release(s);
+}
+END_TEST
+
 START_TEST(temporary_room_is_never_shared)
 {
     struct nbc_shape shape = shape_of(NBC_ALLREDUCE);
@@ -632,6 +646,7 @@ int main(void)
     tcase_add_test(tc, nothing_passes_a_fence);
     tcase_add_test(tc, messages_with_one_peer_are_posted_in_order);
     tcase_add_test(tc, copies_of_nothing_and_to_oneself_are_left_out);
+    tcase_add_test(tc, the_last_release_frees);
     tcase_add_test(tc, temporary_room_is_never_shared);
     tcase_add_test(tc, printed_line_by_line);
     tcase_add_test(tc, check_wants_references_inside_the_buffers);
