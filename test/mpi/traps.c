@@ -560,7 +560,7 @@ static void callback_of_a_freed_type_uses_mpi(void)
 
     memset(in, 0, sizeof in);
     MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, end_helper, &keyval, NULL);
-    MPI_Type_contiguous(2, MPI_INT, &helper);
+    MPI_Type_create_resized(MPI_INT, 0, sizeof(int), &helper);
     MPI_Type_commit(&helper);
     MPI_Ibcast(in, 1, helper, 0, MPI_COMM_WORLD, &r);
     MPI_Wait(&r, MPI_STATUS_IGNORE);
@@ -585,6 +585,39 @@ static void callback_of_a_freed_type_uses_mpi(void)
     for (int k = 0; k < MANY; k++)
         MPI_Type_free(&made[k]);
     MPI_Type_free_keyval(&keyval);
+}
+
+/* The largest of 1 and all bits set is 1 of signed numbers, and the smallest of unsigned ones. */
+static void signs_are_mixed_up(void)
+{
+    const struct {
+        MPI_Datatype type;
+        bool is_signed;
+        size_t size;
+    } numbers[] = {
+        {MPI_SIGNED_CHAR, true, sizeof(char)},
+        {MPI_SHORT, true, sizeof(short)},
+        {MPI_INT, true, sizeof(int)},
+        {MPI_LONG, true, sizeof(long)},
+        {MPI_LONG_LONG, true, sizeof(long long)},
+        {MPI_UNSIGNED_CHAR, false, sizeof(char)},
+        {MPI_UNSIGNED_SHORT, false, sizeof(short)},
+        {MPI_UNSIGNED, false, sizeof(int)},
+        {MPI_UNSIGNED_LONG, false, sizeof(long)},
+        {MPI_UNSIGNED_LONG_LONG, false, sizeof(long long)},
+    };
+    for (size_t i = 0; test_size > 1 && i < sizeof numbers / sizeof *numbers; i++)
+        for (int largest = 0; largest < 2; largest++) {
+            unsigned char one[8] = {1}, ones[8], out[8];
+            MPI_Request r;
+            memset(ones, 0xff, sizeof ones);
+            MPI_Iallreduce(test_rank ? ones : one, out, 1, numbers[i].type,
+                           largest ? MPI_MAX : MPI_MIN, MPI_COMM_WORLD, &r);
+            MPI_Wait(&r, MPI_STATUS_IGNORE);
+            const unsigned char *wanted = numbers[i].is_signed == largest ? one : ones;
+            EXPECT(memcmp(out, wanted, numbers[i].size) == 0, "type %zu, %s", i,
+                   largest ? "MPI_MAX" : "MPI_MIN");
+        }
 }
 
 /* MPI-4.1 11.4.1. Open MPI 4.1.4 refuses it. */
@@ -622,6 +655,7 @@ int main(int argc, char **argv)
     PLACE(receive_buffer_is_used_elsewhere());
     PLACE(operator_is_wrong_on_a_type());
     PLACE(callback_of_a_freed_type_uses_mpi());
+    PLACE(signs_are_mixed_up());
     leave_things_behind();
     kinds_finish();
     return test_done();
