@@ -109,28 +109,42 @@ bool nbc_context_good(const struct nbc_context *c)
     return !c->lost && c->next_seq < c->end_seq;
 }
 
-/* The user's communicator is being freed. The attribute tells, whoever frees it, and after the
- * user's own attributes: those were set later and are deleted first. */
-static int on_free(MPI_Comm comm, int keyval, void *value, void *extra)
+/* The user's communicator is gone. Operations that still run take its error handler: then *handler
+ * is null. */
+static void detach(struct nbc_context *c, MPI_Errhandler *handler)
 {
-    (void)comm, (void)keyval, (void)extra;
-    struct nbc_context *c = value;
-    bool was_inside = nbc_inside;
-    if (!was_inside)
-        nbc_lock();
     HASH_DEL(contexts, c);
     last = NULL;
     c->user = MPI_COMM_NULL;
     if (c->uses == 0) {
         doom(c);
-    } else {
-        c->disconnect = false; /* later it would be a collective call out of place */
-        c->has_handler = NEXT(Comm_get_errhandler)(comm, &c->handler) == MPI_SUCCESS;
+        return;
     }
+    c->disconnect = false; /* later it would be a collective call out of place */
+    c->has_handler = *handler != MPI_ERRHANDLER_NULL;
+    c->handler = *handler;
+    *handler = MPI_ERRHANDLER_NULL;
+}
+
+/* The user's communicator is being freed. The attribute tells, whoever frees it, and after the
+ * user's own attributes: those were set later and are deleted first. */
+static int on_free(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    (void)keyval, (void)extra;
+    struct nbc_context *c = value;
+    bool was_inside = nbc_inside;
+    MPI_Errhandler handler;
+    if (NEXT(Comm_get_errhandler)(comm, &handler))
+        handler = MPI_ERRHANDLER_NULL;
+    if (!was_inside)
+        nbc_lock();
+    detach(c, &handler);
     if (!was_inside) {
         nbc_unlock();
         nbc_context_bury();
     }
+    if (handler != MPI_ERRHANDLER_NULL)
+        NEXT(Errhandler_free)(&handler);
     if (nbc_world && comm == MPI_COMM_SELF)
         nbc_sessions_end_world();
     return MPI_SUCCESS;
