@@ -134,7 +134,7 @@ enum { BATCH = 64 };
 
 static bool locate(MPI_Group group, int first, int n, int *where)
 {
-    int ranks[BATCH];
+    int ranks[BATCH] = {first}; /* n > 0, which gcc -O1 does not see */
     for (int i = 0; i < n; i++)
         ranks[i] = first + i;
     if (NEXT(Group_translate_ranks)(group, n, ranks, world.group, where))
