@@ -6,8 +6,9 @@
 #   link     linked with the shared library
 #   static   linked with the static one
 #
-# NBC_TESTS=REGEX runs only the cases whose line matches; NBC_SOAK=1, or a fraction, gives ten times
-# the time; NBC_UNDER=COMMAND runs the programs under that, valgrind for example.
+# NBC_TESTS=REGEX runs only the cases whose line matches, NBC_SKIP=REGEX all but those; NBC_SOAK=1,
+# or a fraction, gives ten times the time; NBC_UNDER=COMMAND runs the programs under that, valgrind
+# for example.
 
 . "$(dirname "$0")/../lib.sh"
 
@@ -22,6 +23,7 @@ run_case() # mode program ranks variables seconds label arguments...
     local name="$program${*:+ $*}, $ranks ranks, $mode${label:+, $label}"
     local log=$scratch/log preload='' status
     [[ $name =~ ${NBC_TESTS:-.} ]] || return
+    [ -z "$NBC_SKIP" ] || [[ ! $name =~ $NBC_SKIP ]] || return
     [ "$mode" != preload ] || preload="$(sanitizer_runtime) $library"
     mpi_command "$ranks" "$preload" "$variables" $NBC_UNDER "$PWD/test/mpi/$program.$mode" "$@"
     guarded "$limit" "$log" "${launch[@]}"
