@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "block.h"
 #include "nodemap.h"
 #include "topology.h"
 
@@ -225,18 +226,43 @@ static void bind_reduction(const struct nbc_call *call, struct nbc_bound *b)
         s->recv.count = nbc_ints_at(s->send.counts, s->rank);
 }
 
-/* The same data on both sides, without MPI_IN_PLACE. The same address alone does not say so: types
- * may begin elsewhere, as those of halos do. */
-static bool aliased(const struct nbc_call *call, const struct nbc_bound *b,
-                    struct nbc_significant both)
+/* Whether two blocks are the same data. The addresses of the buffers do not say so: types may begin
+ * elsewhere, as those of halos do. */
+static bool same_data(const struct nbc_call *call, const struct nbc_bound *b, struct nbc_ref send,
+                      struct nbc_ref recv)
 {
-    if (!both.send || !both.recv || !call->send.buf || call->send.buf != call->recv.buf ||
-        call->send.buf == MPI_IN_PLACE || call->send.types || call->send.count <= 0 ||
-        call->recv.count <= 0)
+    const struct nbc_datatype *s = b->types[send.type], *r = b->types[recv.type];
+    return send.count > 0 && recv.count > 0 && s->layout.size > 0 && r->layout.size > 0 &&
+           (const char *)call->send.buf + send.off == (const char *)call->recv.buf + recv.off &&
+           (s == r || (s->layout.packed && r->layout.packed));
+}
+
+/* See struct nbc_bound. 0 also where no block is this rank's own. */
+static int64_t own_at(const struct nbc_shape *s)
+{
+    if (s->remote_size || is_neighbor(s->coll) || nbc_coll_reduces(s->coll))
+        return 0;
+    return nbc_recv_block(s, s->rank).off - nbc_send_block(s, s->rank).off;
+}
+
+/* Data that is both sent and received, without MPI_IN_PLACE: a vector that is reduced into itself,
+ * what goes to a peer and comes from it, or this rank's block where it will be received. */
+static bool aliased(const struct nbc_call *call, const struct nbc_bound *b)
+{
+    const struct nbc_shape *s = &b->shape;
+    bool same = call->send.buf == call->recv.buf;
+    if (!call->send.buf)
         return false;
-    const struct nbc_datatype *send = b->types[NBC_TYPE_SEND], *recv = b->types[NBC_TYPE_RECV];
-    return send->layout.size > 0 && recv->layout.size > 0 &&
-           (send == recv || (send->layout.packed && recv->layout.packed));
+    if (nbc_coll_reduces(s->coll))
+        return same && s->recv.count > 0 && b->types[NBC_TYPE_RECV]->layout.size > 0;
+    if (!same)
+        return (uintptr_t)call->send.buf - (uintptr_t)call->recv.buf == (uintptr_t)b->own_at &&
+               same_data(call, b, nbc_send_block(s, s->rank), nbc_recv_block(s, s->rank));
+    int out = nbc_args_peers(s, true), in = nbc_args_peers(s, false), n = out < in ? out : in;
+    for (int i = 0; i < n; i++)
+        if (same_data(call, b, nbc_send_block(s, i), nbc_recv_block(s, i)))
+            return true;
+    return false;
 }
 
 static int bind_data(const struct nbc_call *call, struct nbc_bound *b)
@@ -253,7 +279,9 @@ static int bind_data(const struct nbc_call *call, struct nbc_bound *b)
         error = bind_side(b, &call->recv, false);
     if (!error && reduces && s->root != NBC_ROOT_IDLE)
         bind_reduction(call, b);
-    if (!error && aliased(call, b, both))
+    bool two = !error && both.send && both.recv && !s->in_place;
+    b->own_at = two ? own_at(s) : 0;
+    if (two && aliased(call, b))
         error = MPI_ERR_BUFFER;
     bool unused = s->coll == NBC_EXSCAN && s->rank == 0; /* MPI-4.1 6.11.2: not significant */
     if (!error && reduces && both.recv && !call->recv.buf && !unused)

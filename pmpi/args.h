@@ -14,6 +14,8 @@ struct nbc_bound {
     struct nbc_datatype **types; /* by slot */
     struct nbc_operator *reducer;
     bool reads_send, reads_recv; /* without arrays: data of a predefined type must be there */
+    int64_t own_at;              /* this far behind the receive buffer, the send buffer would make
+                                  * this rank's block the same in both */
 
     /* Room for both when there are no per-peer types. */
     struct nbc_type few_layouts[NBC_TYPE_FIRST_PEER];

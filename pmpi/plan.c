@@ -150,8 +150,9 @@ static void retire(struct nbc_plan **slot)
 static bool suits(const struct nbc_plan *p, const struct nbc_call *call)
 {
     const void *send = call->send.buf, *recv = call->recv.buf;
+    uintptr_t apart = (uintptr_t)send - (uintptr_t)recv;
     return !(p->needs_send && !send) && !(p->needs_recv && !recv) &&
-           !(p->needs_send && p->needs_recv && send == recv);
+           !(p->needs_send && p->needs_recv && (apart == 0 || apart == (uintptr_t)p->own_at));
 }
 
 struct nbc_plan *nbc_plan_find(struct nbc_plans *plans, const struct nbc_call *call,
@@ -189,6 +190,7 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
         return NULL;
     p->needs_send = b->reads_send;
     p->needs_recv = b->reads_recv;
+    p->own_at = b->own_at;
     if (has_arrays(call) && !keep_arrays(p, &b->shape, call)) {
         free(p);
         return NULL;

@@ -40,6 +40,7 @@ struct nbc_plan {
     int64_t bytes;               /* nbc_shape_bytes */
     uint64_t generation;         /* of the types it was made with */
     bool needs_send, needs_recv; /* these buffers may not be NULL nor, both, the same */
+    int64_t own_at;              /* nor this far apart: see nbc_bound */
     struct nbc_run *idle;        /* set up for this plan, linked by next */
     int nidle;
     int refs;                     /* its place in the table, and requests that are made by it */

@@ -43,10 +43,12 @@ BAD(gather_root, Gather, gather, in, 1, MPI_INT, out, 1, MPI_INT, -1)
 BAD(gather_place, Gather, gather, in, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, 0)
 BAD(gather_same, Gather, gather, out, 1, MPI_INT, out, 1, MPI_INT, 0)
 BAD(gatherv_counts, Gatherv, gatherv, in, 1, MPI_INT, out, negative, displs, MPI_INT, 0)
+BAD(gatherv_same, Gatherv, gatherv, out, 1, MPI_INT, out, counts, displs, MPI_INT, 0)
 BAD(gatherv_null, Gatherv, gatherv, in, 1, MPI_INT, out, NULL, displs, MPI_INT, 0)
 BAD(gatherv_buffer, Gatherv, gatherv, in, 1, MPI_INT, NULL, counts, displs, MPI_INT, 0)
 BAD(scatter_count, Scatter, scatter, in, -2, MPI_INT, out, 1, MPI_INT, 0)
 BAD(scatterv_counts, Scatterv, scatterv, in, negative, displs, MPI_INT, out, 1, MPI_INT, 0)
+BAD(scatterv_same, Scatterv, scatterv, in, counts, displs, MPI_INT, in, 1, MPI_INT, 0)
 BAD(scatter_place, Scatter, scatter, MPI_IN_PLACE, 1, MPI_INT, out, 1, MPI_INT, 0)
 BAD(allgather_type, Allgather, allgather, in, 1, MPI_DATATYPE_NULL, out, 1, MPI_INT)
 BAD(allgather_null, Allgather, allgather, NULL, 1, MPI_INT, out, 1, MPI_INT)
@@ -54,8 +56,10 @@ BAD(allgatherv_counts, Allgatherv, allgatherv, in, 1, MPI_INT, out, negative, di
 BAD(alltoall_count, Alltoall, alltoall, in, 1, MPI_INT, out, -1, MPI_INT)
 BAD(alltoallv_counts, Alltoallv, alltoallv, in, counts, displs, MPI_INT, out, negative, displs,
     MPI_INT)
+BAD(alltoallv_same, Alltoallv, alltoallv, in, counts, displs, MPI_INT, in, counts, displs, MPI_INT)
 BAD(alltoallv_null, Alltoallv, alltoallv, in, NULL, displs, MPI_INT, out, counts, displs, MPI_INT)
 BAD(alltoallw_type, Alltoallw, alltoallw, in, counts, displs, no_types, out, counts, displs, types)
+BAD(alltoallw_same, Alltoallw, alltoallw, in, counts, displs, types, in, counts, displs, types)
 BAD(reduce_op, Reduce, reduce, in, out, 1, MPI_INT, MPI_OP_NULL, 0)
 BAD(reduce_root, Reduce, reduce, in, out, 1, MPI_INT, MPI_SUM, test_size + 3)
 BAD(allreduce_count, Allreduce, allreduce, in, out, -1, MPI_INT, MPI_SUM)
@@ -66,6 +70,9 @@ BAD(allreduce_place, Allreduce, allreduce, in, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM
 BAD(allreduce_null, Allreduce, allreduce, in, NULL, 1, MPI_INT, MPI_SUM)
 BAD(allreduce_same, Allreduce, allreduce, in, in, 1, MPI_INT, MPI_SUM)
 BAD(reduce_scatter_counts, Reduce_scatter, reduce_scatter, in, out, negative, MPI_INT, MPI_SUM)
+BAD(reduce_scatter_same, Reduce_scatter, reduce_scatter, in, in, counts, MPI_INT, MPI_SUM)
+BAD(reduce_scatter_block_same, Reduce_scatter_block, reduce_scatter_block, in, in, 1, MPI_INT,
+    MPI_SUM)
 BAD(reduce_scatter_block_type, Reduce_scatter_block, reduce_scatter_block, in, out, 1,
     MPI_DATATYPE_NULL, MPI_SUM)
 BAD(scan_op, Scan, scan, in, out, 1, MPI_INT, MPI_OP_NULL)
@@ -96,18 +103,22 @@ static const struct {
     CASE(gather_place, MPI_ERR_BUFFER),
     CASE(gather_same, MPI_ERR_BUFFER),
     CASE(gatherv_counts, MPI_ERR_COUNT),
+    CASE(gatherv_same, MPI_ERR_BUFFER),
     CASE(gatherv_null, MPI_ERR_ARG),
     CASE(gatherv_buffer, MPI_ERR_BUFFER),
     CASE(scatter_count, MPI_ERR_COUNT),
     CASE(scatterv_counts, MPI_ERR_COUNT),
+    CASE(scatterv_same, MPI_ERR_BUFFER),
     CASE(scatter_place, MPI_ERR_BUFFER),
     CASE(allgather_type, MPI_ERR_TYPE),
     CASE(allgather_null, MPI_ERR_BUFFER),
     CASE(allgatherv_counts, MPI_ERR_COUNT),
     CASE(alltoall_count, MPI_ERR_COUNT),
     CASE(alltoallv_counts, MPI_ERR_COUNT),
+    CASE(alltoallv_same, MPI_ERR_BUFFER),
     CASE(alltoallv_null, MPI_ERR_ARG),
     CASE(alltoallw_type, MPI_ERR_TYPE),
+    CASE(alltoallw_same, MPI_ERR_BUFFER),
     CASE(reduce_op, MPI_ERR_OP),
     CASE(reduce_root, MPI_ERR_ROOT),
     CASE(allreduce_count, MPI_ERR_COUNT),
@@ -118,6 +129,8 @@ static const struct {
     CASE(allreduce_null, MPI_ERR_BUFFER),
     CASE(allreduce_same, MPI_ERR_BUFFER),
     CASE(reduce_scatter_counts, MPI_ERR_COUNT),
+    CASE(reduce_scatter_same, MPI_ERR_BUFFER),
+    CASE(reduce_scatter_block_same, MPI_ERR_BUFFER),
     CASE(reduce_scatter_block_type, MPI_ERR_TYPE),
     CASE(scan_op, MPI_ERR_OP),
     CASE(exscan_count, MPI_ERR_COUNT),
@@ -236,6 +249,24 @@ static void neighbors_in_place(bool persistent)
     MPI_Comm_free(&line);
 }
 
+static int own_allgather(struct way *w)
+{
+    return CALL(Allgather, allgather, out + test_rank, 1, MPI_INT, out, 1, MPI_INT);
+}
+
+static int own_allgatherv(struct way *w)
+{
+    return CALL(Allgatherv, allgatherv, out + test_rank, 1, MPI_INT, out, counts, displs, MPI_INT);
+}
+
+/* What a rank sends lies where it will be received: MPI_IN_PLACE is for that. On no rank is it
+ * taken, so that none waits for the others. */
+static void own_blocks(struct way w)
+{
+    bad_call(own_allgather, "own block", MPI_ERR_BUFFER, &w, MPI_COMM_NULL);
+    bad_call(own_allgatherv, "own block", MPI_ERR_BUFFER, &w, MPI_COMM_NULL);
+}
+
 /* Between two groups there is no order of ranks, so no scan; nor is a place in both. */
 static void intercommunicator(bool persistent)
 {
@@ -280,11 +311,12 @@ static MPI_Datatype int_behind(int behind)
     return resized;
 }
 
-/* Both sides have the same address, and the types of one begin behind the other's data. */
+/* Both sides have the same address, and the types or blocks of one begin behind the other's data.
+ */
 static void halves_of_one_buffer(struct way *w)
 {
     enum { HALF = 64 };
-    int data[2 * HALF], *front = data, *back = data + HALF;
+    int data[2 * HALF], later[HALF], *front = data, *back = data + HALF;
     MPI_Datatype behind = int_behind(HALF);
     front[0] = 10 + test_rank;
     complete(w, CALL(Allgather, allgather, data, 1, MPI_INT, data, 1, behind), "allgather behind");
@@ -299,6 +331,15 @@ static void halves_of_one_buffer(struct way *w)
     complete(w, CALL(Alltoall, alltoall, data, 1, MPI_INT, data, 1, behind), "alltoall behind");
     for (int i = 0; i < test_size; i++)
         EXPECT(back[i] == 100 * i + test_rank, "%d sent from rank %d behind", back[i], i);
+    for (int i = 0; i < test_size; i++)
+        front[i] = 200 * test_rank + i;
+    for (int i = 0; i < test_size; i++)
+        later[i] = HALF + i;
+    complete(
+        w, CALL(Alltoallv, alltoallv, data, counts, displs, MPI_INT, data, counts, later, MPI_INT),
+        "alltoallv behind");
+    for (int i = 0; i < test_size; i++)
+        EXPECT(back[i] == 200 * i + test_rank, "%d sent from rank %d behind", back[i], i);
     MPI_Type_free(&behind);
 }
 
@@ -430,6 +471,7 @@ int main(int argc, char **argv)
         null_communicator(persistent > 0);
         intercommunicator(persistent > 0);
         neighbors_in_place(persistent > 0);
+        own_blocks((struct way){persistent > 0, returning, NULL});
         not_errors(persistent > 0, returning);
     }
     communicator_is_freed();
