@@ -87,6 +87,12 @@ static void print_table(void)
             print_row(&nbc_algs[i], &counts[i]);
 }
 
+/* With a point, whatever the program's locale has: JSON. */
+static void put_quotient(FILE *out, const char *name, int64_t n, int64_t unit, int digits)
+{
+    fprintf(out, ", \"%s\": %" PRId64 ".%0*" PRId64, name, n / unit, digits, n % unit);
+}
+
 static void write_row(FILE *out, const struct nbc_alg *alg, const struct count *c)
 {
     bool again = false;
@@ -97,10 +103,10 @@ static void write_row(FILE *out, const struct nbc_alg *alg, const struct count *
         fputs("null", out);
     else
         fprintf(out, "%" PRId64, c->bytes);
-    fprintf(out,
-            ", \"completed\": %" PRId64
-            ", \"seconds\": %.9f, \"overlap\": %.4f, \"histogram_ns\": {",
-            c->completed, (double)c->took / 1e9, overlap(c));
+    fprintf(out, ", \"completed\": %" PRId64, c->completed);
+    put_quotient(out, "seconds", c->took, 1000000000, 9);
+    put_quotient(out, "overlap", (int64_t)(overlap(c) * 10000 + 0.5), 10000, 4);
+    fputs(", \"histogram_ns\": {", out);
     for (int i = 0; i < CLASSES; i++) {
         if (c->histogram[i])
             fprintf(out, "%s\"%" PRId64 "\": %" PRId64, again ? ", " : "", INT64_C(1) << i,

@@ -291,10 +291,12 @@ struct summary {
     int64_t nevents, dropped, inside, offset;
 };
 
-/* Microseconds, as the format wants them. */
+/* Microseconds, as the format wants them; with a point, whatever the program's locale has. */
 static void put_time(FILE *out, const char *name, int64_t ns)
 {
-    fprintf(out, ", \"%s\": %.3f", name, (double)ns / 1000);
+    uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+    fprintf(out, ", \"%s\": %s%" PRIu64 ".%03d", name, ns < 0 ? "-" : "", size / 1000,
+            (int)(size % 1000));
 }
 
 static void put_head(FILE *out, const char *phase, int rank, int thread)

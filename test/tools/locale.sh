@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# A program that has set the locale of its user: what nbcshim writes is JSON all the same.
+
+. "$(dirname "$0")/../lib.sh"
+
+for locale in de_DE; do
+    if ! command -v python3 >/dev/null ||
+        ! localedef -i $locale -f UTF-8 --no-archive "$scratch/$locale.UTF-8" 2>/dev/null; then
+        echo "1..0 # SKIP no python3, or no locales to make one of"
+        exit 0
+    fi
+done
+
+cat >"$scratch/locale.c" <<'END'
+#include <locale.h>
+#include <mpi.h>
+
+int main(int argc, char **argv)
+{
+    MPI_Request request;
+    if (!setlocale(LC_ALL, ""))
+        return 2;
+    MPI_Init(&argc, &argv);
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Finalize();
+    return 0;
+}
+END
+expect "the program compiles" $CC $MPI_CPPFLAGS "$scratch/locale.c" -o "$scratch/run" $MPI_LIBS
+
+# run LOCALE VARIABLES
+run()
+{
+    mpi_command 2 "$(sanitizer_runtime) $library" "LOCPATH=$scratch LC_ALL=$1.UTF-8 $2" \
+        "$scratch/run"
+    ends_well "$1: the program ends well" 60
+}
+
+run de_DE "NBCSHIM_TRACE=$scratch/trace NBCSHIM_STATS=$scratch/stats.json"
+json_says "de_DE: the trace is JSON" "$scratch/trace" <<'END'
+assert all(e['dur'] >= 0 for e in d['traceEvents'] if e['ph'] == 'X')
+END
+json_says "de_DE: the statistics are JSON" "$scratch/stats.json" <<'END'
+[barrier] = d
+assert 0 < barrier['seconds'] < 60 and 0 <= barrier['overlap'] <= 1, barrier
+END
+
+finish
