@@ -5,7 +5,6 @@
 #include "next.h"
 
 #ifdef PIC
-#include <ctype.h>
 #include <elf.h>
 #include <link.h>
 #include <stddef.h>
@@ -90,7 +89,7 @@ static bool is_ours(const char *name)
     if (*name == 'P' || *name == 'p')
         name++;
     for (; name[n] && n < sizeof lower - 1; n++)
-        lower[n] = (char)tolower((unsigned char)name[n]);
+        lower[n] = nbc_lower(name[n]);
     lower[n] = '\0';
     bool mpi = strncmp(lower, "mpi_", 4) == 0, mpix = strncmp(lower, "mpix_", 5) == 0;
     if (!mpi && !mpix)

@@ -176,7 +176,7 @@ static void read_algorithm(const char *name, const char *value, bool warn)
     char coll_name[32];
     size_t i = 0;
     for (const char *p = name + sizeof algorithm_prefix - 1; *p && i < sizeof coll_name - 1; p++)
-        coll_name[i++] = (char)tolower((unsigned char)*p);
+        coll_name[i++] = nbc_lower(*p);
     coll_name[i] = '\0';
     enum nbc_coll coll = nbc_coll_by_name(coll_name);
     if (coll == NBC_NCOLLS) {
@@ -231,7 +231,7 @@ static void tell_algorithm(enum nbc_coll coll, struct nbcshim_variable *v)
     size_t n = sizeof algorithm_prefix - 1;
     memcpy(v->name, algorithm_prefix, n);
     for (; *name && n < sizeof v->name - 1; n++)
-        v->name[n] = (char)toupper((unsigned char)*name++);
+        v->name[n] = nbc_upper(*name++);
     v->name[n] = '\0';
     v->accepts = "the name of an algorithm";
     v->fallback = "by the tuning rules";

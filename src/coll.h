@@ -36,6 +36,18 @@ enum nbc_coll {
 /* Lower-case name as in the standard ("allreduce"), for tables, messages and variables. */
 const char *nbc_coll_name(enum nbc_coll coll);
 
+/* Letters of names. (tolower() and toupper() go by the locale of the program: 'I' and 'i' are no
+ * pair in Turkish.) */
+static inline char nbc_lower(char c)
+{
+    return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
+
+static inline char nbc_upper(char c)
+{
+    return (char)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+}
+
 /* The collective of that name, or NBC_NCOLLS. */
 enum nbc_coll nbc_coll_by_name(const char *name);
 
