@@ -12,6 +12,7 @@
 #include "nbcshim.h"
 #include "thread.h"
 #include "tuning.h"
+#include "watch.h"
 
 #ifdef HAVE_MPI_SESSION_INIT
 /* Sessions may be opened and communicators made by several threads before nbc_threaded is known, so
@@ -112,6 +113,7 @@ EXPORT(int, Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session *s
 
 static void shut_down(void)
 {
+    nbc_watch_stop();
     if (nbc_on) {
         nbc_thread_stop();
         nbc_shutdown();

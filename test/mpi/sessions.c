@@ -10,6 +10,8 @@
 #include <string.h>
 
 #ifdef HAVE_MPI_SESSION_INIT
+#include <dirent.h>
+
 static int failures;
 
 #define CHECK(condition)                                                      \
@@ -66,10 +68,28 @@ static int use_session(MPI_Session session, const char *tag, int *size)
     return rank;
 }
 
+/* Of this process; -1 where nobody tells, or where the sanitizer has one of its own. */
+static int count_threads(void)
+{
+#ifdef __SANITIZE_THREAD__
+    DIR *tasks = NULL;
+#else
+    DIR *tasks = opendir("/proc/self/task");
+#endif
+    int n = 0;
+    if (!tasks)
+        return -1;
+    for (const struct dirent *task; (task = readdir(tasks));)
+        n += task->d_name[0] != '.';
+    closedir(tasks);
+    return n;
+}
+
 static int run(const char *way)
 {
     MPI_Session first, second;
     int n, rank, only = strcmp(way, "only") == 0, before = strcmp(way, "before") == 0;
+    int threads = count_threads();
     if (!only)
         OK(MPI_Init(NULL, NULL));
     OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &first));
@@ -84,6 +104,7 @@ static int run(const char *way)
     OK(MPI_Session_finalize(&second));
     if (before)
         OK(MPI_Finalize());
+    CHECK(count_threads() == threads);
     if (rank == 0)
         printf("ok %d ranks\n", n);
     return failures > 0;
