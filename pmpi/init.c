@@ -148,6 +148,7 @@ static int take_world(bool lead)
 static int start_up(void)
 {
     int rank;
+    nbc_watch_after();
     nbc_world = true;
     NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
     if (rank == 0)

@@ -97,18 +97,42 @@ static int settle(MPI_Comm comm)
     return error;
 }
 
+/* The first session initializes the MPI, but where MPI_Init has done so. */
+static bool is_first(void)
+{
+    return nopen == 0 && !nbc_world;
+}
+
+static void before_session(void)
+{
+    pthread_mutex_lock(&mutex);
+    if (is_first())
+        nbc_watch_before();
+    pthread_mutex_unlock(&mutex);
+}
+
+static void after_session(void)
+{
+    pthread_mutex_lock(&mutex);
+    if (is_first()) {
+        nbc_watch_after();
+        nbc_env_read(false);
+    }
+    nopen++;
+    pthread_mutex_unlock(&mutex);
+}
+
 EXPORT(int, Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session *session),
        (info, handler, session))
 {
     nbc_next_resolve();
+    if (nbc_inside)
+        return NEXT(Session_init)(info, handler, session);
+    before_session();
     int error = NEXT(Session_init)(info, handler, session);
-    if (error || nbc_inside)
-        return error;
-    pthread_mutex_lock(&mutex);
-    if (nopen++ == 0 && !nbc_world)
-        nbc_env_read(false);
-    pthread_mutex_unlock(&mutex);
-    return MPI_SUCCESS;
+    if (!error)
+        after_session();
+    return error;
 }
 
 static void shut_down(void)

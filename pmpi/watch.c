@@ -304,7 +304,14 @@ static void on_signal(int number, siginfo_t *info, void *context)
 void nbc_watch_before(void)
 {
     struct sigaction now;
-    signal_is_free = !sigaction(SIGUSR1, NULL, &now) && now.sa_handler == SIG_DFL;
+    signal_is_free =
+        !sigaction(SIGUSR1, NULL, &now) &&
+        (now.sa_handler == SIG_DFL || (signal_is_free && now.sa_handler == mpi_action.sa_handler));
+}
+
+void nbc_watch_after(void)
+{
+    signal_is_free = signal_is_free && !sigaction(SIGUSR1, NULL, &mpi_action);
 }
 
 /* A program that has a use for the signal keeps it. An MPI that has one (MPICH's launcher tells it
@@ -312,7 +319,8 @@ void nbc_watch_before(void)
 static void take_signal(void)
 {
     struct sigaction action;
-    if (!signal_is_free || sigaction(SIGUSR1, NULL, &mpi_action))
+    if (!signal_is_free || sigaction(SIGUSR1, NULL, &action) ||
+        action.sa_handler != mpi_action.sa_handler)
         return;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = on_signal;

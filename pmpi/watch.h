@@ -20,8 +20,10 @@ int64_t nbc_now(void);
 /* A signal has come at a time when nothing could be shown. */
 extern volatile sig_atomic_t nbc_dump_asked;
 
-/* Before the MPI is initialized: whether the program leaves SIGUSR1 to us. */
+/* Before the MPI is initialized: whether the program leaves SIGUSR1 to us. And right behind: which
+ * handler is the MPI's. */
 void nbc_watch_before(void);
+void nbc_watch_after(void);
 
 /* At init, with the thread level of the MPI, before nbc_threaded is looked at by anyone: the thread
  * reads what is pending, so it needs the lock. And at the end. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The last of four ranks comes three seconds late to an MPI_Iallreduce. Meanwhile rank 0 waits for
  * it, rank 1 computes without calling MPI, and rank 2 is blocked in a barrier of the MPI's own
- * (NBCSHIM_BLOCKING=native). "signal": each rank gets a SIGUSR1 after a second. */
+ * (NBCSHIM_BLOCKING=native). "signal": each rank gets a SIGUSR1 after a second.
+ * -DSESSION: without MPI_Init, on a communicator of a session. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,30 +28,63 @@ static void compute_until(double end)
         usleep(1000);
 }
 
+#ifdef SESSION
+static MPI_Session session;
+
+static MPI_Comm begin(void)
+{
+    MPI_Group world;
+    MPI_Comm comm;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    MPI_Group_from_session_pset(session, "mpi://WORLD", &world);
+    MPI_Comm_create_from_group(world, "hang", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+    MPI_Group_free(&world);
+    return comm;
+}
+
+static void end(MPI_Comm comm)
+{
+    MPI_Comm_free(&comm);
+    MPI_Session_finalize(&session);
+}
+#else
+static MPI_Comm begin(void)
+{
+    MPI_Init(NULL, NULL);
+    return MPI_COMM_WORLD;
+}
+
+static void end(MPI_Comm comm)
+{
+    (void)comm;
+    MPI_Finalize();
+}
+#endif
+
 int main(int argc, char **argv)
 {
     int rank, size, one = 1, sum = 0;
     MPI_Request request;
     if (argc > 1 && strcmp(argv[1], "signal") == 0)
         signal_soon();
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    MPI_Comm comm = begin();
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    MPI_Ibarrier(comm, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    double end = MPI_Wtime() + LATE;
+    double late = MPI_Wtime() + LATE;
     if (rank == size - 1)
-        compute_until(end);
-    MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+        compute_until(late);
+    MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request);
     if (rank == 1)
-        compute_until(end);
+        compute_until(late);
     if (rank == 2)
-        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Barrier(comm);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     if (rank != 2)
-        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Barrier(comm);
     if (sum != size)
         fprintf(stderr, "rank %d: the sum is %d\n", rank, sum);
-    MPI_Finalize();
+    end(comm);
     return sum != size;
 }

@@ -7,6 +7,8 @@
 expect "the program compiles" $CC -std=gnu11 $MPI_CPPFLAGS "$srcdir/test/tools/hang.c" \
     -o "$scratch/hang" $MPI_LIBS
 
+program=hang
+
 # run NAME VARIABLES ARGUMENT...: the program ends well.
 run()
 {
@@ -14,7 +16,7 @@ run()
     shift 2
     mpi_command 4 "$(sanitizer_runtime) $library" \
         "NBCSHIM_BLOCKING=native NBCSHIM_ALGORITHM_ALLREDUCE=one_round $variables" \
-        "$scratch/hang" "$@"
+        "$scratch/$program" "$@"
     ends_well "$name: the program ends well" 60
 }
 
@@ -44,5 +46,16 @@ log_has 3 "SIGUSR1: three ranks say what they wait for" "^nbcshim: rank [012]: $
 
 run "a program that nbcshim stands aside of" NBCSHIM=off
 log_has 0 "NBCSHIM=off: nobody says anything" '^nbcshim:'
+
+if grep -q 'define HAVE_MPI_SESSION_INIT 1' config.h; then
+    program=session
+    expect "the program of a session compiles" $CC -std=gnu11 -DSESSION $MPI_CPPFLAGS \
+        "$srcdir/test/tools/hang.c" -o "$scratch/$program" $MPI_LIBS
+    run "SIGUSR1, without MPI_Init" "" signal
+    for rank in 0 1 2; do
+        log_has 1 "SIGUSR1, without MPI_Init: rank $rank says what it waits for" \
+            "^nbcshim: rank $rank: ${pending% of *} of a communicator \(rank $rank of 4\), $waits"
+    done
+fi
 
 finish
