@@ -219,7 +219,7 @@ EXPORT(int, Init_thread, (int *argc, char ***argv, int required, int *provided),
 }
 
 /* A rank that has left calls out comes here while others wait for it. They get an error each time,
- * until they finalize too. */
+ * until they finalize too. Where no call can be made any more none of them comes. */
 static void check_finalize(void)
 {
     bool again = nbc_on && nbc_world && nbc_settings.check;
@@ -231,7 +231,8 @@ static void check_finalize(void)
     while (again) {
         int error = nbc_call_run(&barrier);
         nbc_lock();
-        again = error && nbc_error_is(NBC_ERROR_MISMATCH, error);
+        const struct nbc_context *world = nbc_context_find(MPI_COMM_WORLD);
+        again = nbc_error_is(NBC_ERROR_MISMATCH, error) && world && nbc_context_good(world);
         nbc_unlock();
     }
 }
