@@ -51,6 +51,13 @@ const struct nbc_alg *nbc_call_choose(struct nbc_shape *s, const struct nbc_alg 
     return alg;
 }
 
+/* What the program has called, or needs: not what a check of it takes. */
+static void count(const struct nbc_call *call, const struct nbc_alg *alg, int64_t bytes)
+{
+    if (call->purpose != NBC_FOR_CHECK)
+        nbc_stats_count(alg, bytes);
+}
+
 /* Works out what a plan would have told, and keeps it. */
 static int work_out(const struct nbc_call *call, struct nbc_context *c,
                     const struct nbc_alg *override, int64_t segment, struct nbc_request **out,
@@ -68,8 +75,7 @@ static int work_out(const struct nbc_call *call, struct nbc_context *c,
         struct nbc_plan *plan = nbc_plan_keep(&c->plans, call, &b, sched, alg, override, segment);
         error = equip(plan, sched, &holdings, out);
         nbc_sched_release(sched);
-        if (call->purpose != NBC_FOR_CHECK)
-            nbc_stats_count(alg, nbc_shape_bytes(&b.shape));
+        count(call, alg, nbc_shape_bytes(&b.shape));
     }
     nbc_args_unbind(&b);
     return error;
@@ -110,7 +116,7 @@ static int make(const struct nbc_call *call, struct nbc_context *c, struct nbc_r
     int error;
     if (plan) {
         alg = plan->alg;
-        nbc_stats_count(alg, plan->bytes);
+        count(call, alg, plan->bytes);
         error = equip(plan, NULL, NULL, out);
     } else {
         error = work_out(call, c, override, segment, out, &alg);

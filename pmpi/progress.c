@@ -85,7 +85,7 @@ static void measure(const struct nbc_request *r)
     int64_t now = __atomic_load_n(&waited, __ATOMIC_RELAXED);
     if (r->orphan)
         return;
-    if (r->alg)
+    if (r->alg && !r->context->guarded)
         nbc_stats_complete(r->alg, nbc_now() - r->started, now - r->waited_before);
     if (nbc_tracing)
         nbc_trace_end(r);

@@ -52,6 +52,12 @@ assert barrier['seconds'] > 0.15 and barrier['overlap'] < 0.3, barrier
 assert bcast['overlap'] > 0.8, bcast
 END
 
+run "NBCSHIM_STATS and NBCSHIM_CHECK" "NBCSHIM_STATS=$scratch/stats.json NBCSHIM_CHECK=1"
+json_says "NBCSHIM_STATS does not count what checks take" "$scratch/stats.json" <<'END'
+[ring] = [r for r in d if r['collective'] == 'allreduce']
+assert ring['calls'] == ring['completed'] == 40, ring
+END
+
 run "NBCSHIM_STATS=1" NBCSHIM_STATS=1
 log_has 1 "NBCSHIM_STATS=1: a table" '^nbcshim: allreduce +ring +40 +1310720 +[0-9.]+ +[0-9]+%'
 
