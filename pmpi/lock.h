@@ -8,6 +8,8 @@
 #include <assert.h>
 #include <stdbool.h>
 
+#include "watch.h"
+
 /* In builds that look for faults (--enable-sanitize, test/mutate): nobody unlocks what is not his. */
 #ifdef NBC_CHECKED
 #define nbc_must(condition) assert(condition)
@@ -43,6 +45,7 @@ static inline void nbc_unlock(void)
     nbc_inside = false;
     if (nbc_threaded)
         nbc_unlock_slow();
+    nbc_watch_poll(); /* a signal that came meanwhile could show nothing */
 }
 
 #endif

@@ -267,7 +267,7 @@ void nbc_watch_dump(void)
 }
 
 /* Whether this thread may look now: not while it, or another one, changes what it would look at.
- * Where it may not, the flag stays set, and whoever waits next shows it. */
+ * Where it may not, the flag stays set, and whoever gives the lock back, or waits, shows it. */
 static bool may_look(void)
 {
     if (nbc_inside)

@@ -33,7 +33,7 @@ void nbc_watch_stop(void);
 /* Shows what a signal asked for. Without the lock. */
 void nbc_watch_dump(void);
 
-/* Called where a rank waits, without the lock. */
+/* Called where the lock is given back, and where a rank waits without it. */
 static inline void nbc_watch_poll(void)
 {
     if (__builtin_expect(nbc_dump_asked, 0))

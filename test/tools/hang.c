@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The last of four ranks comes three seconds late to an MPI_Iallreduce. Meanwhile rank 0 waits for
  * it, rank 1 computes without calling MPI, and rank 2 is blocked in a barrier of the MPI's own
- * (NBCSHIM_BLOCKING=native). "signal": each rank gets a SIGUSR1 after a second.
+ * (NBCSHIM_BLOCKING=native). "signal": each rank gets a SIGUSR1 after a second;
+ * "test": so it does, and rank 0 waits by MPI_Test.
  * -DSESSION: without MPI_Init, on a communicator of a session. */
 #include <mpi.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -63,9 +65,10 @@ static void end(MPI_Comm comm)
 
 int main(int argc, char **argv)
 {
-    int rank, size, one = 1, sum = 0;
+    int rank, size, one = 1, sum = 0, done = 0;
     MPI_Request request;
-    if (argc > 1 && strcmp(argv[1], "signal") == 0)
+    bool tests = argc > 1 && strcmp(argv[1], "test") == 0;
+    if (tests || (argc > 1 && strcmp(argv[1], "signal") == 0))
         signal_soon();
     MPI_Comm comm = begin();
     MPI_Comm_rank(comm, &rank);
@@ -80,6 +83,8 @@ int main(int argc, char **argv)
         compute_until(late);
     if (rank == 2)
         MPI_Barrier(comm);
+    while (tests && rank == 0 && !done)
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     if (rank != 2)
         MPI_Barrier(comm);

@@ -41,6 +41,10 @@ done
 log_has 1 "SIGUSR1: the late rank has called one operation only" \
     '^nbcshim: rank 3: nothing is pending; nonblocking .* MPI_COMM_WORLD called so far: 1$'
 
+run "SIGUSR1 during MPI_Test" "" test
+log_has 3 "SIGUSR1 during MPI_Test: three ranks say what they wait for" \
+    "^nbcshim: rank [012]: $pending .*$waits"
+
 run "SIGUSR1 while the lock is in use" NBCSHIM_TIMEOUT=30 signal
 log_has 3 "SIGUSR1: three ranks say what they wait for" "^nbcshim: rank [012]: $pending .*$waits"
 
