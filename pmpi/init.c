@@ -186,6 +186,10 @@ static void before_init(void)
         nbc_quirks_before_init();
 }
 
+/* The level that MPI_Init_thread has told the program of. */
+static int told_level;
+static bool has_told;
+
 /* A progress thread needs MPI_THREAD_MULTIPLE. The program is told of no more than it asked for, or
  * would have had. */
 static int init_thread(int *argc, char ***argv, int required, int *provided)
@@ -215,7 +219,21 @@ EXPORT(int, Init_thread, (int *argc, char ***argv, int required, int *provided),
        (argc, argv, required, provided))
 {
     before_init();
-    return init_thread(argc, argv, required, provided);
+    int error = init_thread(argc, argv, required, provided);
+    has_told = !error;
+    if (has_told)
+        told_level = *provided;
+    return error;
+}
+
+/* What MPI_Init_thread has returned: the MPI may have a higher one, for the progress thread. */
+EXPORT(int, Query_thread, (int *provided), (provided))
+{
+    nbc_next_resolve(); /* programs may call it before MPI_Init and after MPI_Finalize */
+    int error = NEXT(Query_thread)(provided);
+    if (!error && has_told)
+        *provided = told_level;
+    return error;
 }
 
 /* A rank that has left calls out comes here while others wait for it. They get an error each time,

@@ -52,7 +52,10 @@ static void others_need_not_wait(double seconds)
 int main(int argc, char **argv)
 {
     int provided = test_init_thread(&argc, &argv, MPI_THREAD_FUNNELED);
+    int level = -1;
     EXPECT(provided <= MPI_THREAD_FUNNELED, "thread level %d is more than asked for", provided);
+    MPI_Query_thread(&level);
+    EXPECT(level == provided, "thread level %d is not %d", level, provided);
     for (int i = 0; i < 5; i++)
         others_need_not_wait(2);
     return test_done();
