@@ -76,7 +76,10 @@ int nbc_dynamic_meet_parent(void)
 {
     MPI_Comm parent;
     int error = NEXT(Comm_get_parent)(&parent);
-    return error ? error : meet(parent, nbc_on);
+    if (error)
+        return error;
+    nbc_settings.spawned = parent != MPI_COMM_NULL;
+    return meet(parent, nbc_on);
 }
 
 /* All ranks of the communicator are in the call before the MPI is. It may wait for the other side

@@ -3,6 +3,8 @@
 #ifndef NBC_ENV_H
 #define NBC_ENV_H
 
+#include <stdio.h>
+
 #include "select.h"
 
 enum nbc_mode { NBC_MODE_AUTO, NBC_MODE_ON, NBC_MODE_OFF };
@@ -27,6 +29,7 @@ struct nbc_settings {
     const char *trace;                              /* NBCSHIM_TRACE: a file, or NULL */
     int64_t trace_events;                           /* NBCSHIM_TRACE_EVENTS */
     const char *tuning;                             /* NBCSHIM_TUNING, NULL: none */
+    bool spawned;                                   /* another job has started this one */
 };
 
 extern struct nbc_settings nbc_settings;
@@ -34,6 +37,10 @@ extern struct nbc_settings nbc_settings;
 /* Reads the environment. Variables that are unknown or malformed are ignored, with one line each on
  * standard error where warn is true. */
 void nbc_env_read(bool warn);
+
+/* Opens the file that a variable names, for writing. A job that another one has started has the same
+ * variables, and a file of its own: with the number of the process behind the name. */
+FILE *nbc_env_open(const char *name);
 
 /* Differs, as good as always, where ranks would do the same call in different ways. */
 int nbc_env_hash(void);

@@ -119,7 +119,7 @@ static void write_row(FILE *out, const struct nbc_alg *alg, const struct count *
 static void write_file(void)
 {
     bool again = false;
-    FILE *out = fopen(nbc_settings.stats, "w");
+    FILE *out = nbc_env_open(nbc_settings.stats);
     if (out)
         fputs("[", out);
     for (int i = 0; out && i < nbc_nalgs; i++) {

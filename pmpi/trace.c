@@ -405,7 +405,7 @@ static void deliver(const struct summary *mine)
 
 static void write_file(int size, const struct summary *mine)
 {
-    FILE *out = fopen(nbc_settings.trace, "w");
+    FILE *out = nbc_env_open(nbc_settings.trace);
     int64_t start = nevents ? events[0].begin : 0;
     for (int i = 0; i < nevents; i++)
         if (events[i].begin < start)

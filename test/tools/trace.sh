@@ -61,6 +61,18 @@ END
 run "NBCSHIM_STATS=1" NBCSHIM_STATS=1
 log_has 1 "NBCSHIM_STATS=1: a table" '^nbcshim: allreduce +ring +40 +1310720 +[0-9.]+ +[0-9]+%'
 
+if [ "$MPI_FLAVOR" = openmpi ]; then # Debian's MPICH cannot spawn
+    mpi_command 2 "$(sanitizer_runtime) $library" \
+        "NBCSHIM_TRACE=$scratch/spawn NBCSHIM_STATS=$scratch/spawn.json" "$PWD/test/mpi/dynamic.preload"
+    ends_well "jobs that a job starts end well" 60
+    expect "each has a trace and statistics of its own" python3 -c "import glob, json
+files = glob.glob('$scratch/spawn*')
+traces = [f for f in files if 'json' not in f]
+assert len(traces) > 3 and len(files) == 2 * len(traces), files
+for f in files:
+    json.load(open(f))"
+fi
+
 if grep -q 'define HAVE_MPI_SESSION_INIT 1' config.h; then
     mpi_command 2 "$(sanitizer_runtime) $library" "NBCSHIM_TRACE=$scratch/none" \
         "$PWD/test/mpi/sessions.preload"
