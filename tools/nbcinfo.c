@@ -639,9 +639,9 @@ static int read_options(int argc, char **argv)
     options.call.ordered = given[WORD_ORDERED];
     options.call.crowded = given[WORD_CROWDED];
     if (given[WORD_HELP])
-        return fputs(usage, stdout) < 0;
+        return fputs(usage, stdout), 0;
     if (given[WORD_VERSION])
-        return printf("nbcinfo (nbcshim) %s\n", PACKAGE_VERSION) < 0;
+        return printf("nbcinfo (nbcshim) %s\n", PACKAGE_VERSION), 0;
     if (optind < argc)
         return fail(argv[optind], "not an option; nbcinfo --help shows them");
     if (!options.sections)
@@ -650,7 +650,7 @@ static int read_options(int argc, char **argv)
     return -1;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     int status = read_options(argc, argv);
     struct emit e = {.out = stdout, .json = options.json};
@@ -661,4 +661,14 @@ int main(int argc, char **argv)
     if (options.schedule)
         return schedule();
     return show(&e);
+}
+
+int main(int argc, char **argv)
+{
+    int status = run(argc, argv);
+    if (fflush(stdout) || ferror(stdout)) {
+        perror("nbcinfo: standard output");
+        return 1;
+    }
+    return status;
 }

@@ -33,6 +33,12 @@ says "and the MPI that it finds" '^found +(MPICH|Open MPI|.*MPI)'
 says "--version" "^nbcinfo \(nbcshim\) ${VERSION//./\\.}\$" --version
 says "--help" '^Usage: nbcinfo' --help
 
+for arguments in '' --help --version --json '--choose bcast' '--schedule bcast:chain'; do
+    "$nbcinfo" $arguments 2>"$scratch/why" >/dev/full
+    [ $? = 1 ] && grep -q 'standard output' "$scratch/why"
+    result $? "output that is lost is told: ${arguments:-no option}"
+done
+
 # --- JSON -----------------------------------------------------------------------------------------
 
 json() # NAME ARGUMENT... <<< python that checks d

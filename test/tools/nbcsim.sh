@@ -70,6 +70,14 @@ refuses "a number above all that there are" '' $sim -n 2 -b 9223372036854775808 
 shows "as many bytes as can be" 'linear ' \
     $sim -n 64 -b 2251799813685247 allgatherv alltoall reduce_scatter bcast allreduce
 refuses "two calls for --goal" 'one call' $sim -n 4,8 --goal - bcast
+for option in '' --json --regret --rules --build-cost --goal=- --networks; do
+    $sim -n 4 -b 8 $option bcast 2>"$scratch/why" >/dev/full
+    [ $? = 1 ] && grep -q 'standard output' "$scratch/why"
+    result $? "output that is lost is told: ${option:-a table}"
+done
+$sim -n 4 --goal /dev/full bcast 2>"$scratch/why"
+[ $? = 1 ] && grep -q '/dev/full' "$scratch/why"
+result $? "output that is lost is told: a file"
 if command -v gnuplot >/dev/null; then
     expect "a picture" $sim -n 2..64 --plot "$scratch/x.svg" bcast
     grep -q '<svg' "$scratch/x.svg"

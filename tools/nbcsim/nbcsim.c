@@ -88,8 +88,11 @@ static void write_goal(const struct options *o, const struct call *call, const s
     goal_write(p, &o->net, out);
     program_free(p);
     arguments_free(&a);
-    if (out != stdout)
-        fclose(out);
+    bool lost = ferror(out);
+    if (out != stdout && (fclose(out) || lost)) {
+        perror(o->goal);
+        exit(1);
+    }
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */
@@ -492,7 +495,7 @@ static const char *contradiction(const struct options *o, int nwhat)
 /* For what rules are made of: powers of two, and others. */
 #define RULE_RANKS "2..64,256..4096:4,3..48,96..6144:4"
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     struct options o = {
         .format = &format_table, .rules = &nbc_default_rules, .limits = {.ops = 50000000}};
@@ -529,4 +532,14 @@ int main(int argc, char **argv)
         return 1;
     }
     return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int status = run(argc, argv);
+    if (fflush(stdout) || ferror(stdout)) {
+        perror("nbcsim: standard output");
+        return 1;
+    }
+    return status;
 }
