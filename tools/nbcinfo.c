@@ -238,17 +238,27 @@ static void range(char *text, size_t size, int64_t least, int64_t most, int64_t 
         snprintf(text, size, "%" PRId64 " to %" PRId64, least, most);
 }
 
+/* All of a file, up to the first null character, of which a text has none; it may be empty, as for
+ * the library. */
+static char *read_text(FILE *in)
+{
+    char *text = NULL;
+    size_t size = 0;
+    if (getdelim(&text, &size, '\0', in) >= 0)
+        return text;
+    free(text);
+    return ferror(in) ? NULL : calloc(1, 1);
+}
+
 /* The rules of the file that NBCSHIM_TUNING names, with the built-in ones behind them; NULL where
  * it cannot be read, which makes the library do without it too. */
 static struct nbc_rules *read_rules(const char *name)
 {
     struct nbc_rules_error error;
     struct nbc_rules *rules = NULL;
-    char *text = NULL;
-    size_t size = 0;
     FILE *in = fopen(name, "r");
-    /* Up to the first null character, of which a text has none: all of it. */
-    if (in && getdelim(&text, &size, '\0', in) >= 0)
+    char *text = in ? read_text(in) : NULL;
+    if (text)
         rules = nbc_rules_parse(text, &nbc_default_rules, &error);
     if (!rules)
         fprintf(stderr,

@@ -118,6 +118,9 @@ NBCSHIM_TUNING=$scratch/tuning says "--rules: those in force" \
     '^  reduce +ranks 16 to 16 .* linear' --rules
 NBCSHIM_TUNING=$scratch/nothing says "--choose: a tuning file that is not there" \
     'built-in rules are in force' --choose reduce --ranks 16
+: >"$scratch/empty"
+[ "$(NBCSHIM_TUNING=$scratch/empty "$nbcinfo" --choose reduce 2>&1)" = "$("$nbcinfo" --choose reduce)" ]
+result $? "--choose: a tuning file without rules is none, as for the library"
 says "--choose: between groups" '^inter_' --choose bcast --ranks 3 --remote 2
 refuses "--choose: no such collective" 'no such collective' --choose nothing
 
