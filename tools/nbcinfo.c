@@ -329,7 +329,45 @@ static int show(struct emit *e)
     return 0;
 }
 
+/* A number with K, M or G behind it. */
+static bool read_number(const char *word, int64_t most, int64_t *number)
+{
+    static const char units[] = "KMG";
+    char *end;
+    long long n = strtoll(word, &end, 10);
+    const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    if (end == word || n < 0 || (*end && (!unit || end[1])))
+        return false;
+    for (int i = 0; unit && i <= unit - units; i++) {
+        if (n > LLONG_MAX / 1024)
+            return false;
+        n *= 1024;
+    }
+    *number = n;
+    return n <= most;
+}
+
 /* --- which algorithm would run ---------------------------------------------------------------- */
+
+/* The value of a variable, NULL where it is not set or not taken. */
+static const char *accepted(const char *name)
+{
+    struct nbcshim_variable v;
+    for (int i = 0; nbcshim_variable(i, &v); i++)
+        if (strcmp(v.name, name) == 0)
+            return v.accepted ? v.value : NULL;
+    return NULL;
+}
+
+/* What the environment says of a call, where no option does. */
+static void ask_environment(struct tool_call *call)
+{
+    const char *nodes = accepted("NBCSHIM_NODES"), *segment = accepted("NBCSHIM_SEGMENT_SIZE");
+    if (nodes && !call->per_node)
+        call->per_node = atoi(nodes);
+    if (segment && !call->segment)
+        read_number(segment, INT64_MAX, &call->segment);
+}
 
 static bool variable_of(enum nbc_coll coll, struct nbcshim_variable *v)
 {
@@ -378,11 +416,14 @@ static int choose(struct emit *e)
     options.call.coll = nbc_coll_by_name(options.choose);
     if (options.call.coll == NBC_NCOLLS)
         return fail(options.choose, "there is no such collective");
+    ask_environment(&options.call);
     if (!tool_rank_make(&rank, &options.call, 0))
         return fail("no memory", NULL);
     if (variable_of(options.call.coll, &v) && v.accepted)
         override = nbc_alg_by_name(options.call.coll, v.value);
     const struct nbc_alg *alg = nbc_select(&rank.shape, override, in_force(), &segment);
+    if (options.call.segment)
+        segment = options.call.segment;
     explain(&rank.shape, override, v.name, why, sizeof why);
     if (!e->json) {
         fprintf(e->out, "%s: %s\n", alg->name, why);
@@ -528,24 +569,6 @@ static const char usage[] =
     "    --dot, --svg     draw it: in Graphviz's language, or through its dot\n"
     "\n"
     "  --help, --version\n";
-
-/* A number with K, M or G behind it. */
-static bool read_number(const char *word, int64_t most, int64_t *number)
-{
-    static const char units[] = "KMG";
-    char *end;
-    long long n = strtoll(word, &end, 10);
-    const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
-    if (end == word || n < 0 || (*end && (!unit || end[1])))
-        return false;
-    for (int i = 0; unit && i <= unit - units; i++) {
-        if (n > LLONG_MAX / 1024)
-            return false;
-        n *= 1024;
-    }
-    *number = n;
-    return n <= most;
-}
 
 static bool read_int(const char *word, int least, int *number)
 {

@@ -121,6 +121,15 @@ NBCSHIM_TUNING=$scratch/nothing says "--choose: a tuning file that is not there"
 : >"$scratch/empty"
 [ "$(NBCSHIM_TUNING=$scratch/empty "$nbcinfo" --choose reduce 2>&1)" = "$("$nbcinfo" --choose reduce)" ]
 result $? "--choose: a tuning file without rules is none, as for the library"
+NBCSHIM_NODES=2 says "--choose: nodes that the environment declares" '^nodes' \
+    --choose bcast --ranks 64 --bytes 8
+says "--choose: all ranks on a node" '^[^n]' --choose bcast --ranks 64 --bytes 8
+echo 'bcast * * chain 32K' >"$scratch/tuning"
+export NBCSHIM_TUNING=$scratch/tuning
+says "--choose: the rule's segment" '"segment": 32768' --choose bcast --json
+says "--choose: another one" '"segment": 8192' --choose bcast --json --segment 8K
+NBCSHIM_SEGMENT_SIZE=4K says "--choose: the environment's segment" '"segment": 4096' --choose bcast --json
+unset NBCSHIM_TUNING
 says "--choose: between groups" '^inter_' --choose bcast --ranks 3 --remote 2
 refuses "--choose: no such collective" 'no such collective' --choose nothing
 
