@@ -214,6 +214,15 @@ static const char *needs_text(unsigned needs, char *text, size_t size)
     return *text ? text : "nothing";
 }
 
+/* What a call lacks that an algorithm needs: for one that is for a single group, that too. */
+static const char *lacks_text(const struct nbc_alg *alg, const struct nbc_shape *shape, char *text,
+                              size_t size)
+{
+    if (shape->remote_size && !(alg->needs & NBC_INTER))
+        return "a communicator of one group";
+    return needs_text(alg->needs, text, size);
+}
+
 static void algorithms(struct emit *e)
 {
     char needs[256];
@@ -394,7 +403,7 @@ static void explain(const struct nbc_shape *shape, const struct nbc_alg *overrid
     }
     if (override)
         n = (size_t)snprintf(text, size, "%s asks for %s, which needs %s; ", asked, override->name,
-                             needs_text(override->needs, needs, sizeof needs));
+                             lacks_text(override, shape, needs, sizeof needs));
     const struct nbc_rule *rule = nbc_rule_find(shape, in_force());
     if (!rule) {
         snprintf(text + n, size - n, "no tuning rule matches, and it is the first that applies");
@@ -529,12 +538,12 @@ static int schedule(void)
     if (!tool_rank_make(&first, &options.call, 0))
         return fail("no memory", NULL);
     shape = &first.shape;
-    bool applies = nbc_alg_applies(alg, shape);
-    tool_rank_free(&first);
     char needs[256];
-    if (!applies)
-        return fail("this algorithm does not apply here: it needs",
-                    needs_text(alg->needs, needs, sizeof needs));
+    const char *lacks =
+        nbc_alg_applies(alg, shape) ? NULL : lacks_text(alg, shape, needs, sizeof needs);
+    tool_rank_free(&first);
+    if (lacks)
+        return fail("this algorithm does not apply here: it needs", lacks);
     struct tool_rank *ranks = tool_ranks_make(&options.call, alg);
     if (!ranks)
         return fail("no memory", NULL);

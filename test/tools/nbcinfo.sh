@@ -131,6 +131,10 @@ says "--choose: another one" '"segment": 8192' --choose bcast --json --segment 8
 NBCSHIM_SEGMENT_SIZE=4K says "--choose: the environment's segment" '"segment": 4096' --choose bcast --json
 unset NBCSHIM_TUNING
 says "--choose: between groups" '^inter_' --choose bcast --ranks 3 --remote 2
+NBCSHIM_ALGORITHM_BCAST=chain says "--choose: an algorithm that is not for two groups" \
+    'asks for chain, which needs a communicator of one group;' --choose bcast --remote 2
+refuses "--schedule: an algorithm that is not for two groups" 'it needs: a communicator of one group$' \
+    --schedule bcast:chain --remote 2
 refuses "--choose: no such collective" 'no such collective' --choose nothing
 
 # --- schedules ------------------------------------------------------------------------------------
