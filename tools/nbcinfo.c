@@ -532,6 +532,8 @@ static int schedule(void)
         return fail("--ranks", "1024 at most for a schedule");
     if ((alg->needs & NBC_INTER) && !options.call.remote_size)
         options.call.remote_size = options.call.size;
+    if (options.only >= tool_call_ranks(&options.call))
+        return fail("--rank", "there are not so many ranks");
     if ((alg->needs & NBC_NODES) && !options.call.per_node)
         options.call.per_node = (options.call.size + 1) / 2;
     struct tool_rank first;

@@ -146,6 +146,8 @@ says "what a rank does" '^ *[0-9]+ reduce ' --schedule allreduce:ring --ranks 4 
 [ "$("$nbcinfo" --schedule allreduce:ring --ranks 4 --rank 2 | grep -c '^rank ')" = 1 ]
 result $? "one rank only"
 
+refuses "a rank that is not there" 'not so many ranks' --schedule allreduce:ring --ranks 4 --rank 4
+
 # Every send is met, whatever the number of ranks: nbcinfo says so where one is not.
 bad=
 while read -r coll alg; do
