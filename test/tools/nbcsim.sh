@@ -69,6 +69,9 @@ refuses "in a list, too" 'bytes times ranks are at most' $sim -n 2,1048576 -b 8,
 refuses "a number above all that there are" '' $sim -n 2 -b 9223372036854775808 bcast
 shows "as many bytes as can be" 'linear ' \
     $sim -n 64 -b 2251799813685247 allgatherv alltoall reduce_scatter bcast allreduce
+for what in bcast:nodes bcast:inter_linear allgather:neighbor_exchange; do
+    refuses "--goal of what does not apply: $what" 'does not apply' $sim -n 5 --goal - $what
+done
 refuses "two calls for --goal" 'one call' $sim -n 4,8 --goal - bcast
 for option in '' --json --regret --rules --build-cost --goal=- --networks; do
     $sim -n 4 -b 8 $option bcast 2>"$scratch/why" >/dev/full

@@ -66,6 +66,20 @@ static void no_memory(void)
     exit(1);
 }
 
+static bool applies(const struct arguments *a, const struct nbc_alg *alg)
+{
+    struct own own;
+    arguments_shape(a, 0, &own);
+    return nbc_alg_applies(alg, &own.shape);
+}
+
+static void refuse_algorithm(const struct nbc_alg *alg)
+{
+    fprintf(stderr, "nbcsim: %s:%s does not apply to this call\n", nbc_coll_name(alg->coll),
+            alg->name);
+    exit(2);
+}
+
 static void write_goal(const struct options *o, const struct call *call, const struct nbc_alg *alg)
 {
     struct arguments a;
@@ -80,6 +94,8 @@ static void write_goal(const struct options *o, const struct call *call, const s
         no_memory();
     if (!alg)
         alg = call_choice(&a, o->rules, &a.call.segment);
+    else if (!applies(&a, alg))
+        refuse_algorithm(alg);
     struct program *p = call_program(&a, alg, &every, &wrong);
     if (!p) {
         fprintf(stderr, "nbcsim: %s\n", wrong);
@@ -172,13 +188,11 @@ static void run_build_cost(const struct options *o, enum nbc_coll coll, const st
                 const struct nbc_alg *alg = &nbc_algs[k];
                 struct call call = make_call(o, coll, (int)o->ranks.at[i], o->bytes.at[b]);
                 struct arguments a;
-                struct own own;
                 if (alg->coll != coll || (only && alg != only) || !arguments_make(&a, &call))
                     continue;
-                arguments_shape(&a, 0, &own);
-                bool applies = nbc_alg_applies(alg, &own.shape);
+                bool possible = applies(&a, alg);
                 arguments_free(&a);
-                if (applies)
+                if (possible)
                     buildcost_line(&call, alg, stdout);
             }
 }
