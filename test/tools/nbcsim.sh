@@ -72,6 +72,8 @@ shows "as many bytes as can be" 'linear ' \
 for what in bcast:nodes bcast:inter_linear allgather:neighbor_exchange; do
     refuses "--goal of what does not apply: $what" 'does not apply' $sim -n 5 --goal - $what
 done
+refuses "all calls for --goal" 'one call' $sim -n 4 --goal - all
+refuses "all calls for --plot" 'one collective' $sim -n 4,8 --plot "$scratch/all.svg" all
 refuses "two calls for --goal" 'one call' $sim -n 4,8 --goal - bcast
 for option in '' --json --regret --rules --build-cost --goal=- --networks; do
     $sim -n 4 -b 8 $option bcast 2>"$scratch/why" >/dev/full

@@ -492,16 +492,17 @@ static int read_options(struct options *o, int argc, char **argv)
 static const int64_t most_bytes = INT64_MAX / 64;
 
 /* The lists ascend. */
-static const char *contradiction(const struct options *o, int nwhat)
+static const char *contradiction(const struct options *o, int nwhat, char **what)
 {
+    bool all = strcmp(what[0], "all") == 0;
     for (int i = 0; i < o->ranks.n; i++)
         if (o->ranks.at[i] < 1 || o->ranks.at[i] > 1 << 24)
             return "numbers of ranks are from 1 to 16777216";
     if (o->bytes.at[o->bytes.n - 1] > most_bytes / o->ranks.at[o->ranks.n - 1])
         return "bytes times ranks are at most 144115188075855871";
-    if (o->goal && (nwhat > 1 || o->ranks.n > 1 || o->bytes.n > 1))
+    if (o->goal && (all || nwhat > 1 || o->ranks.n > 1 || o->bytes.n > 1))
         return "--goal writes one call";
-    if (o->plot && (nwhat > 1 || (o->ranks.n > 1 && o->bytes.n > 1)))
+    if (o->plot && (all || nwhat > 1 || (o->ranks.n > 1 && o->bytes.n > 1)))
         return "--plot draws one collective against ranks or against bytes";
     return NULL;
 }
@@ -523,7 +524,7 @@ static int run(int argc, char **argv)
         list_read(&o.bytes, o.advice ? "8..64M:4,64M" : "8");
     list_sort(&o.ranks);
     list_sort(&o.bytes);
-    const char *wrong = contradiction(&o, argc - optind);
+    const char *wrong = contradiction(&o, argc - optind, argv + optind);
     if (wrong)
         return refuse(wrong, "");
     if (o.plot && !(o.data = tmpfile())) {
