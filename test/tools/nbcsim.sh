@@ -74,6 +74,7 @@ for what in bcast:nodes bcast:inter_linear allgather:neighbor_exchange; do
 done
 refuses "all calls for --goal" 'one call' $sim -n 4 --goal - all
 refuses "all calls for --plot" 'one collective' $sim -n 4,8 --plot "$scratch/all.svg" all
+refuses "a range that is empty" 'not understood: 8\.\.4' $sim -n 8..4 bcast
 refuses "two calls for --goal" 'one call' $sim -n 4,8 --goal - bcast
 for option in '' --json --regret --rules --build-cost --goal=- --networks; do
     $sim -n 4 -b 8 $option bcast 2>"$scratch/why" >/dev/full

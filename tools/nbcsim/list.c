@@ -35,7 +35,7 @@ static bool add(struct list *list, int64_t number)
 
 static bool add_range(struct list *list, int64_t from, int64_t to, int64_t factor)
 {
-    if (factor < 2 || from < 1)
+    if (factor < 2 || from < 1 || to < from)
         return false;
     for (int64_t i = from; i <= to; i *= factor) {
         if (!add(list, i))
