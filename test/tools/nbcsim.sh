@@ -75,6 +75,10 @@ done
 refuses "all calls for --goal" 'one call' $sim -n 4 --goal - all
 refuses "all calls for --plot" 'one collective' $sim -n 4,8 --plot "$scratch/all.svg" all
 refuses "a range that is empty" 'not understood: 8\.\.4' $sim -n 8..4 bcast
+refuses "a network that is a directory" 'Is a directory' $sim --network "$scratch" bcast
+refuses "a network without parameters" 'no parameter' $sim --network "$scratch/empty" bcast
+printf '#%300s\nL = 7\n' x >"$scratch/long"
+shows "a long line in a network" 'L 7 ' $sim --network "$scratch/long" -n 2 bcast
 refuses "two calls for --goal" 'one call' $sim -n 4,8 --goal - bcast
 for option in '' --json --regret --rules --build-cost --goal=- --networks; do
     $sim -n 4 -b 8 $option bcast 2>"$scratch/why" >/dev/full

@@ -102,9 +102,10 @@ bool network_set(struct network *net, const char *line)
 
 static bool read_file(struct network *net, const char *path, FILE *in)
 {
-    char line[256];
-    bool good = true;
-    for (int number = 1; good && fgets(line, sizeof line, in); number++) {
+    char *line = NULL;
+    size_t room = 0;
+    bool good = true, any = false;
+    for (int number = 1; good && getline(&line, &room, in) >= 0; number++) {
         char *text = line;
         line[strcspn(line, "#\n")] = 0;
         while (isspace((unsigned char)*text))
@@ -112,10 +113,16 @@ static bool read_file(struct network *net, const char *path, FILE *in)
         if (!*text)
             continue;
         good = network_set(net, text);
+        any |= good;
         if (!good)
             fprintf(stderr, "%s:%d: not understood: %s\n", path, number, text);
     }
-    return good;
+    free(line);
+    if (ferror(in))
+        perror(path);
+    else if (good && !any)
+        fprintf(stderr, "%s: no parameter of a network\n", path);
+    return good && any;
 }
 
 bool network_read(struct network *net, const char *name_or_file)
