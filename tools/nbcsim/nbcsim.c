@@ -403,7 +403,7 @@ static bool take_option(struct options *o, int option, const char *value)
     case 'b':
         return list_read(&o->bytes, value);
     case OPT_NETWORK:
-        return network_read(&o->net, value);
+        return true; /* read before */
     case OPT_SET:
         return network_set(&o->net, value);
     case OPT_PPN:
@@ -463,11 +463,28 @@ static int refuse(const char *what, const char *value)
     return 2;
 }
 
+/* The others change a network's parameters, so --network comes first, wherever it stands. */
+static bool read_network(struct options *o, int argc, char **argv)
+{
+    int option;
+    bool good = true;
+    opterr = 0;
+    while (good && (option = getopt_long(argc, argv, "n:b:h", long_options, NULL)) != -1)
+        if (option == OPT_NETWORK)
+            good = network_read(&o->net, optarg);
+    opterr = 1;
+    if (good)
+        optind = 0; /* from the start */
+    return good;
+}
+
 /* 0: go on; else the exit status + 1. */
 static int read_options(struct options *o, int argc, char **argv)
 {
-    int option, place = 0;
-    while ((option = getopt_long(argc, argv, "n:b:h", long_options, &place)) != -1) {
+    int option;
+    if (!read_network(o, argc, argv))
+        return 1 + refuse(argv[optind - 1], "");
+    while ((option = getopt_long(argc, argv, "n:b:h", long_options, NULL)) != -1) {
         if (option == OPT_HELP || option == 'h') {
             fputs(usage, stdout);
             return 1;
