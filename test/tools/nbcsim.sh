@@ -81,6 +81,9 @@ printf '#%300s\nL = 7\n' x >"$scratch/long"
 shows "a long line in a network" 'L 7 ' $sim --network "$scratch/long" -n 2 bcast
 shows "--network leaves what stands before it" '^slingshot, 4 on a node' \
     $sim --ppn 4 --network slingshot -n 8 bcast
+echo 'L = 7' >"$scratch/quoted\"name"
+shows "a network's name as JSON" '/quoted\\"name", ' \
+    $sim --network "$scratch/quoted\"name" -n 2 --json bcast
 refuses "two calls for --goal" 'one call' $sim -n 4,8 --goal - bcast
 for option in '' --json --regret --rules --build-cost --goal=- --networks; do
     $sim -n 4 -b 8 $option bcast 2>"$scratch/why" >/dev/full

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "emit.h"
+
 double cell_best(const struct cell *cell)
 {
     double best = 0;
@@ -114,7 +116,9 @@ static void json_begin(struct report *r)
     const struct network *n = r->net;
     const struct link *l[2] = {&n->between, &n->within};
     const char *where[2] = {"between", "within"};
-    fprintf(r->out, "{\n\"network\": {\"name\": \"%s\", \"ppn\": %d, ", n->name, n->ppn);
+    fprintf(r->out, "{\n\"network\": {\"name\": ");
+    emit_quoted(r->out, n->name);
+    fprintf(r->out, ", \"ppn\": %d, ", n->ppn);
     for (int i = 0; i < 2; i++)
         fprintf(r->out, "\"%s\": {\"L\": %.9g, \"o\": %.9g, \"g\": %.9g, \"G\": %.9g}, ", where[i],
                 l[i]->L, l[i]->o, l[i]->g, l[i]->G);
