@@ -94,6 +94,11 @@ $sim -n 4 --goal /dev/full bcast 2>"$scratch/why"
 [ $? = 1 ] && grep -q '/dev/full' "$scratch/why"
 result $? "output that is lost is told: a file"
 if command -v gnuplot >/dev/null; then
+    echo 'L = 7' >"$scratch/machine's"
+    expect "a picture with apostrophes" \
+        $sim -n 2..64 --network "$scratch/machine's" --plot "$scratch/it's.svg" bcast
+    grep -q "machine's" "$scratch/it's.svg"
+    result $? "they are there"
     expect "a picture" $sim -n 2..64 --plot "$scratch/x.svg" bcast
     grep -q '<svg' "$scratch/x.svg"
     result $? "it is there"

@@ -249,6 +249,15 @@ static void add_words(char *to, size_t size, const char *text, const char *word)
         snprintf(to + strlen(to), size - strlen(to), "%s%s", text, word);
 }
 
+/* A string of gnuplot's. */
+static void print_quoted(FILE *out, const char *text)
+{
+    fputc('\'', out);
+    for (; *text; text++)
+        fprintf(out, *text == '\'' ? "''" : "%c", *text);
+    fputc('\'', out);
+}
+
 /* One page a collective would be a multiplot: one collective, time against what varies. */
 static bool draw(const struct options *o)
 {
@@ -276,15 +285,17 @@ static bool draw(const struct options *o)
         free(data);
         return false;
     }
-    fprintf(gnuplot, "set terminal %s size 900,600\nset output '%s'\n",
+    fprintf(gnuplot, "set terminal %s size 900,600\nset output ",
             strcmp(kind, "pdf") == 0   ? "pdfcairo"
             : strcmp(kind, "svg") == 0 ? "svg"
-                                       : "pngcairo",
-            o->plot);
+                                       : "pngcairo");
+    print_quoted(gnuplot, o->plot);
+    fprintf(gnuplot, "\nset title ");
+    print_quoted(gnuplot, o->net.name);
     fprintf(gnuplot,
-            "$d << EOD\n%sEOD\nset logscale xy\nset grid\nset key left top\n"
-            "set xlabel '%s'\nset ylabel 'microseconds'\nset title '%s'\nplot ",
-            data, by_ranks ? "ranks" : "bytes", o->net.name);
+            "\n$d << EOD\n%sEOD\nset logscale xy\nset grid\nset key left top\n"
+            "set xlabel '%s'\nset ylabel 'microseconds'\nplot ",
+            data, by_ranks ? "ranks" : "bytes");
     int column = by_ranks ? 3 : 4;
     for (char *name = strtok(names, ";"); name; name = strtok(NULL, ";"))
         fprintf(gnuplot,
