@@ -99,6 +99,9 @@ if command -v gnuplot >/dev/null; then
         $sim -n 2..64 --network "$scratch/machine's" --plot "$scratch/it's.svg" bcast
     grep -q "machine's" "$scratch/it's.svg"
     result $? "they are there"
+    $sim -n 2..64 --plot "$scratch/no/x.svg" bcast >"$scratch/out" 2>&1
+    [ $? = 1 ] && grep -q 'no/x.svg: No such file' "$scratch/out" && ! grep -q '<svg' "$scratch/out"
+    result $? "a picture that cannot be written"
     expect "a picture" $sim -n 2..64 --plot "$scratch/x.svg" bcast
     grep -q '<svg' "$scratch/x.svg"
     result $? "it is there"

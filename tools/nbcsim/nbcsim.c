@@ -249,6 +249,17 @@ static void add_words(char *to, size_t size, const char *text, const char *word)
         snprintf(to + strlen(to), size - strlen(to), "%s%s", text, word);
 }
 
+/* gnuplot would go on and draw on standard output. */
+static bool writable(const char *path)
+{
+    FILE *out = fopen(path, "a");
+    if (!out)
+        perror(path);
+    else
+        fclose(out);
+    return out;
+}
+
 /* A string of gnuplot's. */
 static void print_quoted(FILE *out, const char *text)
 {
@@ -555,6 +566,8 @@ static int run(int argc, char **argv)
     const char *wrong = contradiction(&o, argc - optind, argv + optind);
     if (wrong)
         return refuse(wrong, "");
+    if (o.plot && !writable(o.plot))
+        return 1;
     if (o.plot && !(o.data = tmpfile())) {
         perror("nbcsim");
         return 1;
