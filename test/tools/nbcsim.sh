@@ -84,6 +84,8 @@ shows "--network leaves what stands before it" '^slingshot, 4 on a node' \
 echo 'L = 7' >"$scratch/quoted\"name"
 shows "a network's name as JSON" '/quoted\\"name", ' \
     $sim --network "$scratch/quoted\"name" -n 2 --json bcast
+refuses "two kinds of output" 'only one of' $sim --plot "$scratch/two.svg" --json bcast
+refuses "and others" 'only one of' $sim --rules --json -n 2..8 -b 8 bcast
 refuses "two calls for --goal" 'one call' $sim -n 4,8 --goal - bcast
 for option in '' --json --regret --rules --build-cost --goal=- --networks; do
     $sim -n 4 -b 8 $option bcast 2>"$scratch/why" >/dev/full

@@ -21,6 +21,7 @@ struct options {
     struct limits limits;
     const struct format *format;
     const struct nbc_rules *rules;
+    int noutputs; /* options that say what is written */
     bool path, build_cost, advice, estimate;
     const char *goal, *plot;
     FILE *data; /* what is plotted */
@@ -415,10 +416,18 @@ static bool read_rules(struct options *o, const char *path)
     return o->rules;
 }
 
+/* Says what is written: only one can. */
+static bool is_output(int option)
+{
+    return option == OPT_JSON || option == OPT_PLOT || option == OPT_REGRET ||
+           option == OPT_RULES || option == OPT_GOAL || option == OPT_BUILD_COST;
+}
+
 static bool take_option(struct options *o, int option, const char *value)
 {
     int64_t n = 0;
     bool good = true;
+    o->noutputs += is_output(option);
     switch (option) {
     case 'n':
         return list_read(&o->ranks, value);
@@ -539,6 +548,8 @@ static const char *contradiction(const struct options *o, int nwhat, char **what
             return "numbers of ranks are from 1 to 16777216";
     if (o->bytes.at[o->bytes.n - 1] > most_bytes / o->ranks.at[o->ranks.n - 1])
         return "bytes times ranks are at most 144115188075855871";
+    if (o->noutputs > 1)
+        return "only one of --json, --plot, --regret, --rules, --goal, --build-cost";
     if (o->goal && (all || nwhat > 1 || o->ranks.n > 1 || o->bytes.n > 1))
         return "--goal writes one call";
     if (o->plot && (all || nwhat > 1 || (o->ranks.n > 1 && o->bytes.n > 1)))
