@@ -130,6 +130,12 @@ prints "hydra: an LD_PRELOAD of the command line is kept, after ours" \
 prints "hydra: and that of one program too" \
     "$hydra -genv LD_PRELOAD $shim -env LD_PRELOAD $shim:$other $app : $app" \
     "$nbcrun" --print "$hydra" -env LD_PRELOAD "$other" "$app" : "$app"
+prints "hydra: in one word, too" \
+    "$hydra -n 2 -genv LD_PRELOAD=$shim:$other $app" \
+    "$nbcrun" --print "$hydra" -n 2 -genv LD_PRELOAD="$other" "$app"
+prints "hydra: and behind two dashes" \
+    "$hydra -genv LD_PRELOAD $shim --env LD_PRELOAD $shim:$other $app" \
+    "$nbcrun" --print "$hydra" --env LD_PRELOAD "$other" "$app"
 prints "Open MPI: an LD_PRELOAD of the command line is kept, after ours" \
     "$ompi -n 2 -x LD_PRELOAD=$shim_b:$other $app_b" \
     "$nbcrun_b" --print "$ompi" -n 2 -x LD_PRELOAD="$other" "$app_b"
