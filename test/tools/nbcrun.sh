@@ -142,6 +142,10 @@ prints "Open MPI: an LD_PRELOAD of the command line is kept, after ours" \
 prints "srun: an LD_PRELOAD of the command line is kept, after ours" \
     "$srun --export=ALL,A=1,LD_PRELOAD=$shim:$other $app" \
     "$nbcrun" --print "$srun" --export=ALL,LD_PRELOAD=$other,A=1 "$app"
+prints "srun: what the list has stays whole" \
+    "launcher preloads ''
+--export=ALL,A=two words,B=*,C=\\t,LD_PRELOAD=$shim
+$app" "$nbcrun" "$srun" '--export=ALL,A=two words,B=*,C=\t' "$app"
 prints "Open MPI: every program of several gets it" \
     "$ompi -x LD_PRELOAD=$shim_b $app_b : -x LD_PRELOAD=$shim_b $app_b" \
     "$nbcrun_b" --print "$ompi" "$app_b" : "$app_b"
