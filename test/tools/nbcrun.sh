@@ -146,6 +146,9 @@ prints "srun: what the list has stays whole" \
     "launcher preloads ''
 --export=ALL,A=two words,B=*,C=\\t,LD_PRELOAD=$shim
 $app" "$nbcrun" "$srun" '--export=ALL,A=two words,B=*,C=\t' "$app"
+printf '#!/bin/sh\necho "ran with $LD_PRELOAD"\n' >"$scratch/a=b"
+chmod +x "$scratch/a=b"
+prints "a program with = in its name" "ran with $other" "$nbcrun" --library="$other" "$scratch/a=b"
 prints "Open MPI: every program of several gets it" \
     "$ompi -x LD_PRELOAD=$shim_b $app_b : -x LD_PRELOAD=$shim_b $app_b" \
     "$nbcrun_b" --print "$ompi" "$app_b" : "$app_b"
