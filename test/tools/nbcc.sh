@@ -118,6 +118,9 @@ expect "preprocesses" bash -c "$nbcc -E program.c | grep -q MPI_Iallreduce_c"
 expect "compiles a program that includes all headers twice" "$nbcc" $flags -DTWICE -o twice program.c
 expect "links where the program names the MPI's library first" \
     "$nbcc" -o named $MPI_LIBS program.o
+cp -R moved "a place"
+expect "compiles and links in a place with a blank in its name" \
+    "$scratch/a place/bin/nbcc" $flags -o "a place/program" program.c
 expect "links with -Wl,--as-needed" "$nbcc" -Wl,--as-needed -o needed program.o
 cd "$build" || exit 1
 for program in at-once apart twice named needed; do
