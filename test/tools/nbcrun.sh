@@ -152,6 +152,9 @@ prints "a program with = in its name" "ran with $other" "$nbcrun" --library="$ot
 prints "Open MPI: every program of several gets it" \
     "$ompi -x LD_PRELOAD=$shim_b $app_b : -x LD_PRELOAD=$shim_b $app_b" \
     "$nbcrun_b" --print "$ompi" "$app_b" : "$app_b"
+prints "Open MPI: the first one too, where another has an LD_PRELOAD" \
+    "$ompi -x LD_PRELOAD=$shim_b $app_b : -x LD_PRELOAD=$shim_b -x LD_PRELOAD=$shim_b:$other $app_b" \
+    "$nbcrun_b" --print "$ompi" "$app_b" : -x LD_PRELOAD="$other" "$app_b"
 prints "the program's own arguments are not touched" \
     "$ompi -x LD_PRELOAD=$shim_b $app_b -x LD_PRELOAD=$other" \
     "$nbcrun_b" --print "$ompi" "$app_b" -x LD_PRELOAD="$other"
