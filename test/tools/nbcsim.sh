@@ -54,6 +54,7 @@ refuses "rules that are not there" 'nowhere: No such file' $sim --tuning "$scrat
 refuses "rules that cannot be read" 'Is a directory' $sim --tuning "$scratch" bcast
 : >"$scratch/empty"
 shows "a file without rules changes nothing" '^\* ' $sim --tuning "$scratch/empty" -n 8 bcast
+shows "a call that takes no time is as long as the best" '^\* binomial +0\.00 +1\.00 ' $sim -n 1 bcast
 shows "the critical path" 'waited' $sim -n 8 --path bcast
 shows "nodes" '^. nodes +[0-9]' $sim -n 16 --ppn 4 bcast
 shows "the cost of building" 'binomial ' $sim --build-cost -n 1024 bcast:binomial

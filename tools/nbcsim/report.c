@@ -69,7 +69,7 @@ static void table_begin(struct report *r)
 static void table_row(struct report *r, const struct cell *cell, const struct entry *e)
 {
     const struct result *x = &e->result;
-    double bound = bounds_most(&cell->bounds);
+    double bound = bounds_most(&cell->bounds), best = cell_best(cell);
     fprintf(r->out, "%c %-23s", e->chosen ? '*' : ' ', e->alg->name);
     if (!e->simulated) {
         bool estimate = x->time > 0;
@@ -81,8 +81,8 @@ static void table_row(struct report *r, const struct cell *cell, const struct en
         return;
     }
     fprintf(r->out, " %12.2f %7.2f %7.2f %12" PRId64 " %15.0f %12" PRId64 " %12" PRId64,
-            x->time * 1e6, x->time / cell_best(cell), bound > 0 ? x->time / bound : 1, x->messages,
-            x->bytes, x->most_bytes, x->temp);
+            x->time * 1e6, best > 0 ? x->time / best : 1, bound > 0 ? x->time / bound : 1,
+            x->messages, x->bytes, x->most_bytes, x->temp);
     if (r->path)
         fprintf(r->out, " %6" PRId64 " %12" PRId64 " %12" PRId64 " %12" PRId64 " %10.2f",
                 x->path.messages, x->path.bytes, x->path.reduced, x->path.copied, x->waited * 1e6);
