@@ -134,6 +134,12 @@ a_regression_is_named()
         grep -qE '^coll +1 +0 +0 +0 +1 +0$' "$scratch/out"
 }
 
+the_report_is_not_lost()
+{
+    run "$suite" coll --junit="$scratch/no/junit.xml" >"$scratch/out" 2>&1
+    [ $? = 1 ] && grep -qx "1 tests, 1 pass without nbcshim and not with it" "$scratch/out"
+}
+
 time_runs_out()
 {
     compile coll/good SLEEPS
@@ -147,6 +153,7 @@ if [ "$SANITIZE" = no ]; then
     expect "a suite that is well" all_is_well
     expect "JUnit" junit_is_xml
     expect "what only nbcshim breaks is named, and is the exit status" a_regression_is_named
+    expect "a JUnit file that cannot be written" the_report_is_not_lost
     expect "a test that takes too long is ended, and counted so" time_runs_out
 fi
 
