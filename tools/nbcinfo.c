@@ -415,6 +415,15 @@ static void explain(const struct nbc_shape *shape, const struct nbc_alg *overrid
              (int)(rule - in_force()->rule) + 1, ranks, bytes);
 }
 
+/* Scans and neighborhoods are of one group. */
+static bool is_possible(const struct nbc_shape *shape)
+{
+    for (int i = 0; i < nbc_nalgs; i++)
+        if (nbc_algs[i].coll == shape->coll && nbc_alg_applies(&nbc_algs[i], shape))
+            return true;
+    return false;
+}
+
 static int choose(struct emit *e)
 {
     struct tool_rank rank;
@@ -428,6 +437,10 @@ static int choose(struct emit *e)
     ask_environment(&options.call);
     if (!tool_rank_make(&rank, &options.call, 0))
         return fail("no memory", NULL);
+    if (!is_possible(&rank.shape)) {
+        tool_rank_free(&rank);
+        return fail(options.choose, "there is no such call between groups");
+    }
     if (variable_of(options.call.coll, &v) && v.accepted)
         override = nbc_alg_by_name(options.call.coll, v.value);
     const struct nbc_alg *alg = nbc_select(&rank.shape, override, in_force(), &segment);

@@ -135,6 +135,9 @@ NBCSHIM_ALGORITHM_BCAST=chain says "--choose: an algorithm that is not for two g
     'asks for chain, which needs a communicator of one group;' --choose bcast --remote 2
 refuses "--schedule: an algorithm that is not for two groups" 'it needs: a communicator of one group$' \
     --schedule bcast:chain --remote 2
+for coll in scan exscan neighbor_alltoallw; do
+    refuses "--choose: no $coll between groups" 'no such call between groups' --choose $coll --remote 3
+done
 refuses "--choose: no such collective" 'no such collective' --choose nothing
 
 # --- schedules ------------------------------------------------------------------------------------
