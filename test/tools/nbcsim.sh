@@ -73,6 +73,8 @@ shows "as many bytes as can be" 'linear ' \
 for what in bcast:nodes bcast:inter_linear allgather:neighbor_exchange; do
     refuses "--goal of what does not apply: $what" 'does not apply' $sim -n 5 --goal - $what
 done
+refuses "an algorithm that applies to no call" 'bcast:nodes does not apply' $sim -n 4,8 bcast:nodes
+shows "one that applies to some" 'scatter_doubling ' $sim -n 3,4 bcast:scatter_doubling
 refuses "all calls for --goal" 'one call' $sim -n 4 --goal - all
 refuses "all calls for --plot" 'one collective' $sim -n 4,8 --plot "$scratch/all.svg" all
 refuses "a range that is empty" 'not understood: 8\.\.4' $sim -n 8..4 bcast

@@ -74,11 +74,9 @@ static bool applies(const struct arguments *a, const struct nbc_alg *alg)
     return nbc_alg_applies(alg, &own.shape);
 }
 
-static void refuse_algorithm(const struct nbc_alg *alg)
+static void tell_inapplicable(const struct nbc_alg *alg)
 {
-    fprintf(stderr, "nbcsim: %s:%s does not apply to this call\n", nbc_coll_name(alg->coll),
-            alg->name);
-    exit(2);
+    fprintf(stderr, "nbcsim: %s:%s does not apply here\n", nbc_coll_name(alg->coll), alg->name);
 }
 
 static void write_goal(const struct options *o, const struct call *call, const struct nbc_alg *alg)
@@ -95,8 +93,10 @@ static void write_goal(const struct options *o, const struct call *call, const s
         no_memory();
     if (!alg)
         alg = call_choice(&a, o->rules, &a.call.segment);
-    else if (!applies(&a, alg))
-        refuse_algorithm(alg);
+    else if (!applies(&a, alg)) {
+        tell_inapplicable(alg);
+        exit(2);
+    }
     struct program *p = call_program(&a, alg, &every, &wrong);
     if (!p) {
         fprintf(stderr, "nbcsim: %s\n", wrong);
@@ -141,11 +141,13 @@ static void must(const char *wrong, const struct call *call)
     exit(1);
 }
 
-/* Ranks ascend innermost, so that what becomes too large was measured before. */
-static void run_collective(const struct options *o, enum nbc_coll coll, const struct nbc_alg *only,
+/* Ranks ascend innermost, so that what becomes too large was measured before. Whether there was
+ * anything to show. */
+static bool run_collective(const struct options *o, enum nbc_coll coll, const struct nbc_alg *only,
                            struct report *report)
 {
     struct runner runner = make_runner(o);
+    bool any = false;
     for (int b = 0; b < (coll == NBC_BARRIER ? 1 : o->bytes.n); b++) {
         runner_forget(&runner);
         for (int i = 0; i < o->ranks.n; i++) {
@@ -155,10 +157,12 @@ static void run_collective(const struct options *o, enum nbc_coll coll, const st
             must(runner_cell(&runner, &call, only, &cell), &call);
             if (cell.n > 0)
                 o->format->cell(report, &cell);
+            any |= cell.n > 0;
             fflush(report->out);
         }
     }
     runner_end(&runner);
+    return any;
 }
 
 /* The same cells, for rules to be made of. */
@@ -219,8 +223,10 @@ static bool parse_what(const char *text, int *first, int *end, const struct nbc_
     return !colon || *only;
 }
 
-static void run_all(const struct options *o, struct report *report, int n, char **what)
+/* False where an algorithm that was asked for applies to none of the calls. */
+static bool run_all(const struct options *o, struct report *report, int n, char **what)
 {
+    bool good = true;
     for (int i = 0; i < n; i++) {
         int first, end;
         const struct nbc_alg *only;
@@ -236,10 +242,13 @@ static void run_all(const struct options *o, struct report *report, int n, char 
                 run_advice(o, (enum nbc_coll)coll);
             else if (o->build_cost)
                 run_build_cost(o, (enum nbc_coll)coll, only);
-            else
-                run_collective(o, (enum nbc_coll)coll, only, report);
+            else if (!run_collective(o, (enum nbc_coll)coll, only, report) && only) {
+                tell_inapplicable(only);
+                good = false;
+            }
         }
     }
+    return good;
 }
 
 /* --- a picture -------------------------------------------------------------------------------- */
@@ -589,7 +598,7 @@ static int run(int argc, char **argv)
         buildcost_head(stdout);
     if (reports)
         o.format->begin(&report);
-    run_all(&o, &report, argc - optind, argv + optind);
+    bool good = run_all(&o, &report, argc - optind, argv + optind);
     if (isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);
     if (reports)
@@ -598,7 +607,7 @@ static int run(int argc, char **argv)
         fprintf(stderr, "nbcsim: gnuplot cannot draw it\n");
         return 1;
     }
-    return 0;
+    return good ? 0 : 2;
 }
 
 int main(int argc, char **argv)
