@@ -78,7 +78,7 @@ static void library_version(char *text, size_t size)
         if (*c == '\t')
             *c = ' ';
     *c = '\0';
-    snprintf(text, size, "%s", answer);
+    snprintf(text, size, "%.*s", (int)size - 1, answer);
 }
 
 /* The file that a function of the MPI is found in. */
