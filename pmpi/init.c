@@ -186,7 +186,7 @@ static void before_init(void)
         nbc_quirks_before_init();
 }
 
-/* The level that MPI_Init_thread has told the program of. */
+/* The thread level that the program knows of. */
 static int told_level;
 static bool has_told;
 
@@ -202,6 +202,8 @@ static int init_thread(int *argc, char ***argv, int required, int *provided)
         return error;
     if (raised != required && *provided > required)
         *provided = required;
+    told_level = *provided;
+    has_told = true;
     return start_up();
 }
 
@@ -219,14 +221,10 @@ EXPORT(int, Init_thread, (int *argc, char ***argv, int required, int *provided),
        (argc, argv, required, provided))
 {
     before_init();
-    int error = init_thread(argc, argv, required, provided);
-    has_told = !error;
-    if (has_told)
-        told_level = *provided;
-    return error;
+    return init_thread(argc, argv, required, provided);
 }
 
-/* What MPI_Init_thread has returned: the MPI may have a higher one, for the progress thread. */
+/* The MPI may have a higher level than it would have, for the progress thread. */
 EXPORT(int, Query_thread, (int *provided), (provided))
 {
     nbc_next_resolve(); /* programs may call it before MPI_Init and after MPI_Finalize */
