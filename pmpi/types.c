@@ -41,11 +41,31 @@ static void type_extents(MPI_Datatype type, struct nbc_type *layout)
     layout->true_extent = true_extent;
 }
 
+/* How a datatype was made. */
+struct envelope {
+    int ints, addresses, types, combiner;
+    bool large; /* with counts of type MPI_Count: the other functions refuse such a type */
+};
+
+static struct envelope envelope_of(MPI_Datatype type)
+{
+    struct envelope e = {.large = false};
+#ifdef HAVE_MPI_TYPE_GET_ENVELOPE_C
+    MPI_Count ints, addresses, counts, types;
+    NEXT(Type_get_envelope_c)(type, &ints, &addresses, &counts, &types, &e.combiner);
+    e.ints = (int)ints;
+    e.addresses = (int)addresses;
+    e.types = (int)types;
+    e.large = counts > 0;
+#else
+    NEXT(Type_get_envelope)(type, &e.ints, &e.addresses, &e.types, &e.combiner);
+#endif
+    return e;
+}
+
 static bool is_named(MPI_Datatype type)
 {
-    int ints, addresses, types, combiner;
-    NEXT(Type_get_envelope)(type, &ints, &addresses, &types, &combiner);
-    return combiner == MPI_COMBINER_NAMED;
+    return envelope_of(type).combiner == MPI_COMBINER_NAMED;
 }
 
 /* Whether elements lie in memory in the order of the type map, without gaps. Size and extent alone
@@ -56,16 +76,16 @@ static bool is_packed(MPI_Datatype type, const struct nbc_type *layout)
     if (layout->size != layout->extent || layout->true_lb != 0 ||
         layout->true_extent != layout->size)
         return false;
-    int ints, addresses, types, combiner;
-    NEXT(Type_get_envelope)(type, &ints, &addresses, &types, &combiner);
-    if (combiner == MPI_COMBINER_NAMED)
+    struct envelope e = envelope_of(type);
+    if (e.combiner == MPI_COMBINER_NAMED)
         return true;
-    if ((combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_CONTIGUOUS) || ints > 1)
+    if ((e.combiner != MPI_COMBINER_DUP && e.combiner != MPI_COMBINER_CONTIGUOUS) || e.ints > 1 ||
+        e.large)
         return false;
     int count;
     MPI_Aint address;
     MPI_Datatype base;
-    NEXT(Type_get_contents)(type, ints, addresses, types, &count, &address, &base);
+    NEXT(Type_get_contents)(type, e.ints, e.addresses, e.types, &count, &address, &base);
     struct nbc_type below = {.size = type_size(base)};
     type_extents(base, &below);
     bool packed = is_packed(base, &below);

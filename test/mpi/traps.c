@@ -2,6 +2,7 @@
 /* What other implementations have fallen into, and no other test here holds: each case is named
  * after what it breaks. doc/testing.md has the whole list. */
 #include "cases.h"
+#include "config.h"
 #include "predefined.h"
 
 #include <stdio.h>
@@ -620,6 +621,38 @@ static void signs_are_mixed_up(void)
         }
 }
 
+#ifdef HAVE_MPI_TYPE_GET_ENVELOPE_C
+/* Rows of two of a type, from each rank. */
+static void gather_rows(MPI_Datatype row, MPI_Datatype member)
+{
+    float in[2] = {(float)test_rank, 0.5f}, *out = test_alloc((size_t)test_size * sizeof in);
+    MPI_Request r;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL); /* errors inside, too */
+    MPI_Type_commit(&row);
+    MPI_Iallgather(in, 1, row, out, 2, member, MPI_COMM_WORLD, &r);
+    wait(&r);
+    for (int i = 0; i < test_size; i++)
+        CHECK(out[2 * i] == (float)i && out[2 * i + 1] == 0.5f);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Type_free(&row);
+    free(out);
+}
+#endif
+
+/* MPI_Type_get_envelope refuses them. */
+static void large_types_are_looked_into(void)
+{
+#ifdef HAVE_MPI_TYPE_GET_ENVELOPE_C
+    MPI_Datatype large, copy, pair;
+    MPI_Type_contiguous_c(2, MPI_FLOAT, &large);
+    MPI_Type_dup(large, &copy);
+    MPI_Type_contiguous(1, large, &pair);
+    gather_rows(large, MPI_FLOAT);
+    gather_rows(copy, MPI_FLOAT);
+    gather_rows(pair, MPI_FLOAT);
+#endif
+}
+
 /* MPI-4.1 11.4.1. Open MPI 4.1.4 refuses it. */
 static void error_class_comes_before_init(void)
 {
@@ -656,6 +689,7 @@ int main(int argc, char **argv)
     PLACE(operator_is_wrong_on_a_type());
     PLACE(callback_of_a_freed_type_uses_mpi());
     PLACE(signs_are_mixed_up());
+    PLACE(large_types_are_looked_into());
     leave_things_behind();
     kinds_finish();
     return test_done();
