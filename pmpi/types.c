@@ -63,9 +63,16 @@ static struct envelope envelope_of(MPI_Datatype type)
     return e;
 }
 
+/* Those of Fortran's kinds have no names, but are predefined all the same: never freed. */
+static bool is_predefined(struct envelope e)
+{
+    return e.combiner == MPI_COMBINER_NAMED || e.combiner == MPI_COMBINER_F90_INTEGER ||
+           e.combiner == MPI_COMBINER_F90_REAL || e.combiner == MPI_COMBINER_F90_COMPLEX;
+}
+
 static bool is_named(MPI_Datatype type)
 {
-    return envelope_of(type).combiner == MPI_COMBINER_NAMED;
+    return is_predefined(envelope_of(type));
 }
 
 /* Whether elements lie in memory in the order of the type map, without gaps. Size and extent alone
@@ -77,7 +84,7 @@ static bool is_packed(MPI_Datatype type, const struct nbc_type *layout)
         layout->true_extent != layout->size)
         return false;
     struct envelope e = envelope_of(type);
-    if (e.combiner == MPI_COMBINER_NAMED)
+    if (is_predefined(e))
         return true;
     if ((e.combiner != MPI_COMBINER_DUP && e.combiner != MPI_COMBINER_CONTIGUOUS) || e.ints > 1 ||
         e.large)

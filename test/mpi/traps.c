@@ -621,7 +621,6 @@ static void signs_are_mixed_up(void)
         }
 }
 
-#ifdef HAVE_MPI_TYPE_GET_ENVELOPE_C
 /* Rows of two of a type, from each rank. */
 static void gather_rows(MPI_Datatype row, MPI_Datatype member)
 {
@@ -637,7 +636,6 @@ static void gather_rows(MPI_Datatype row, MPI_Datatype member)
     MPI_Type_free(&row);
     free(out);
 }
-#endif
 
 /* MPI_Type_get_envelope refuses them. */
 static void large_types_are_looked_into(void)
@@ -651,6 +649,21 @@ static void large_types_are_looked_into(void)
     gather_rows(copy, MPI_FLOAT);
     gather_rows(pair, MPI_FLOAT);
 #endif
+}
+
+/* MPI-4.1 19.1.5: types for Fortran's kinds are predefined, though they have no names. */
+static void types_without_names_are_freed(void)
+{
+    MPI_Datatype real, copy, pair;
+    MPI_Type_create_f90_real(6, 30, &real);
+    for (int k = 0; k < 3; k++) {
+        MPI_Type_contiguous(2, real, &pair);
+        gather_rows(pair, real);
+        MPI_Type_dup(real, &copy);
+        MPI_Type_contiguous(2, copy, &pair);
+        MPI_Type_free(&copy);
+        gather_rows(pair, real);
+    }
 }
 
 /* MPI-4.1 11.4.1. Open MPI 4.1.4 refuses it. */
@@ -690,6 +703,7 @@ int main(int argc, char **argv)
     PLACE(callback_of_a_freed_type_uses_mpi());
     PLACE(signs_are_mixed_up());
     PLACE(large_types_are_looked_into());
+    PLACE(types_without_names_are_freed());
     leave_things_behind();
     kinds_finish();
     return test_done();
