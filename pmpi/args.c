@@ -245,13 +245,19 @@ static int64_t own_at(const struct nbc_shape *s)
     return nbc_recv_block(s, s->rank).off - nbc_send_block(s, s->rank).off;
 }
 
+/* MPI-4.1 6.11.2: nothing comes to rank 0 of an exscan, and its receive buffer does not count. */
+static bool is_first_of_exscan(const struct nbc_shape *s)
+{
+    return s->coll == NBC_EXSCAN && s->rank == 0;
+}
+
 /* Data that is both sent and received, without MPI_IN_PLACE: a vector that is reduced into itself,
  * what goes to a peer and comes from it, or this rank's block where it will be received. */
 static bool aliased(const struct nbc_call *call, const struct nbc_bound *b)
 {
     const struct nbc_shape *s = &b->shape;
     bool same = call->send.buf == call->recv.buf;
-    if (!call->send.buf)
+    if (!call->send.buf || is_first_of_exscan(s))
         return false;
     if (nbc_coll_reduces(s->coll))
         return same && s->recv.count > 0 && b->types[NBC_TYPE_RECV]->layout.size > 0;
@@ -283,8 +289,7 @@ static int bind_data(const struct nbc_call *call, struct nbc_bound *b)
     b->own_at = two ? own_at(s) : 0;
     if (two && aliased(call, b))
         error = MPI_ERR_BUFFER;
-    bool unused = s->coll == NBC_EXSCAN && s->rank == 0; /* MPI-4.1 6.11.2: not significant */
-    if (!error && reduces && both.recv && !call->recv.buf && !unused)
+    if (!error && reduces && both.recv && !call->recv.buf && !is_first_of_exscan(s))
         error = check_buffer(&call->recv, b->types[NBC_TYPE_RECV], nbc_args_peers(s, false));
     if (!error && b->reducer && s->root != NBC_ROOT_IDLE)
         error = nbc_operator_check(b->reducer, b->types[NBC_TYPE_RECV]);

@@ -426,6 +426,11 @@ static void not_errors(bool persistent, MPI_Comm comm)
              "scatterv from behind what is received");
     EXPECT(data[0] == 20 + test_rank, "%d scattered", data[0]);
     halves_of_one_buffer(w);
+    data[0] = test_rank;
+    complete(w, CALL(Exscan, exscan, data, test_rank ? data + 1 : data, 1, MPI_INT, MPI_SUM),
+             "exscan whose receive buffer does not count");
+    EXPECT(data[0] == test_rank && (!test_rank || data[1] == test_rank * (test_rank - 1) / 2),
+           "exscan: %d, %d", data[0], data[1]);
 
     MPI_Dist_graph_create_adjacent(comm, 0, &none, MPI_UNWEIGHTED, 0, &none, MPI_UNWEIGHTED,
                                    MPI_INFO_NULL, 0, &alone);
