@@ -251,6 +251,13 @@ static bool is_first_of_exscan(const struct nbc_shape *s)
     return s->coll == NBC_EXSCAN && s->rank == 0;
 }
 
+/* Whether data goes to peer i and comes from it. With MPI_PROC_NULL for a neighbor its blocks are
+ * there, but nothing is done to them. */
+static bool is_peer(const struct nbc_shape *s, int i)
+{
+    return !s->neighbors || (s->neighbors->destinations[i] >= 0 && s->neighbors->sources[i] >= 0);
+}
+
 /* Data that is both sent and received, without MPI_IN_PLACE: a vector that is reduced into itself,
  * what goes to a peer and comes from it, or this rank's block where it will be received. */
 static bool aliased(const struct nbc_call *call, const struct nbc_bound *b)
@@ -266,7 +273,7 @@ static bool aliased(const struct nbc_call *call, const struct nbc_bound *b)
                same_data(call, b, nbc_send_block(s, s->rank), nbc_recv_block(s, s->rank));
     int out = nbc_args_peers(s, true), in = nbc_args_peers(s, false), n = out < in ? out : in;
     for (int i = 0; i < n; i++)
-        if (same_data(call, b, nbc_send_block(s, i), nbc_recv_block(s, i)))
+        if (is_peer(s, i) && same_data(call, b, nbc_send_block(s, i), nbc_recv_block(s, i)))
             return true;
     return false;
 }

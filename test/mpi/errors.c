@@ -407,6 +407,24 @@ static void truncated_when_freed(void)
 }
 #endif
 
+/* A line of ranks, in one buffer: at its ends the two blocks of nobody are the same. */
+static void blocks_of_nobody(const struct way *given)
+{
+    int data[4] = {-1, test_rank, test_rank, -1}, one[2] = {1, 1}, open = 0;
+    bool first = test_rank == 0, last = test_rank == test_size - 1;
+    MPI_Aint from[2] = {4, 8}, to[2] = {first ? 4 : 0, last ? 8 : 12};
+    struct way way = *given, *w = &way;
+    MPI_Cart_create(given->comm, 1, &test_size, &open, 0, &w->comm);
+    complete(w,
+             CALL(Neighbor_alltoallw, neighbor_alltoallw, data, one, from, types, data, one, to,
+                  types),
+             "blocks of nobody");
+    EXPECT(data[0] == (first ? -1 : test_rank - 1) && data[3] == (last ? -1 : test_rank + 1) &&
+               data[1] == test_rank && data[2] == test_rank,
+           "in a line: %d %d %d %d", data[0], data[1], data[2], data[3]);
+    MPI_Comm_free(&w->comm);
+}
+
 static void not_errors(bool persistent, MPI_Comm comm)
 {
     MPI_Request r;
@@ -426,6 +444,7 @@ static void not_errors(bool persistent, MPI_Comm comm)
              "scatterv from behind what is received");
     EXPECT(data[0] == 20 + test_rank, "%d scattered", data[0]);
     halves_of_one_buffer(w);
+    blocks_of_nobody(w);
     data[0] = test_rank;
     complete(w, CALL(Exscan, exscan, data, test_rank ? data + 1 : data, 1, MPI_INT, MPI_SUM),
              "exscan whose receive buffer does not count");
