@@ -415,10 +415,10 @@ static void blocks_of_nobody(const struct way *given)
     MPI_Aint from[2] = {4, 8}, to[2] = {first ? 4 : 0, last ? 8 : 12};
     struct way way = *given, *w = &way;
     MPI_Cart_create(given->comm, 1, &test_size, &open, 0, &w->comm);
-    complete(w,
-             CALL(Neighbor_alltoallw, neighbor_alltoallw, data, one, from, types, data, one, to,
-                  types),
-             "blocks of nobody");
+    complete(
+        w,
+        CALL(Neighbor_alltoallw, neighbor_alltoallw, data, one, from, types, data, one, to, types),
+        "blocks of nobody");
     EXPECT(data[0] == (first ? -1 : test_rank - 1) && data[3] == (last ? -1 : test_rank + 1) &&
                data[1] == test_rank && data[2] == test_rank,
            "in a line: %d %d %d %d", data[0], data[1], data[2], data[3]);
@@ -445,11 +445,13 @@ static void not_errors(bool persistent, MPI_Comm comm)
     EXPECT(data[0] == 20 + test_rank, "%d scattered", data[0]);
     halves_of_one_buffer(w);
     blocks_of_nobody(w);
+#ifdef OPEN_MPI /* MPICH refuses it */
     data[0] = test_rank;
     complete(w, CALL(Exscan, exscan, data, test_rank ? data + 1 : data, 1, MPI_INT, MPI_SUM),
              "exscan whose receive buffer does not count");
     EXPECT(data[0] == test_rank && (!test_rank || data[1] == test_rank * (test_rank - 1) / 2),
            "exscan: %d, %d", data[0], data[1]);
+#endif
 
     MPI_Dist_graph_create_adjacent(comm, 0, &none, MPI_UNWEIGHTED, 0, &none, MPI_UNWEIGHTED,
                                    MPI_INFO_NULL, 0, &alone);
