@@ -223,7 +223,11 @@ static bool is_named_op(MPI_Op op)
     for (size_t i = 0; i < sizeof named / sizeof *named; i++)
         if (op == named[i])
             return true;
+#ifdef MPI_NO_OP
+    return op == MPI_NO_OP;
+#else
     return false;
+#endif
 }
 
 /* The MPI is asked, by one reduction of zeros. Its errors must not reach the program's handlers:

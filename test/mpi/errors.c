@@ -66,6 +66,10 @@ BAD(allreduce_count, Allreduce, allreduce, in, out, -1, MPI_INT, MPI_SUM)
 BAD(allreduce_derived, Allreduce, allreduce, in, out, 1, derived, MPI_SUM)
 BAD(allreduce_maxloc, Allreduce, allreduce, in, out, 1, MPI_INT, MPI_MAXLOC)
 BAD(allreduce_band, Allreduce, allreduce, in, out, 1, MPI_DOUBLE, MPI_BAND)
+BAD(allreduce_replace, Allreduce, allreduce, in, out, 1, MPI_INT, MPI_REPLACE)
+#ifdef MPI_NO_OP
+BAD(allreduce_no_op, Allreduce, allreduce, in, out, 1, MPI_INT, MPI_NO_OP)
+#endif
 BAD(allreduce_place, Allreduce, allreduce, in, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM)
 BAD(allreduce_null, Allreduce, allreduce, in, NULL, 1, MPI_INT, MPI_SUM)
 BAD(allreduce_same, Allreduce, allreduce, in, in, 1, MPI_INT, MPI_SUM)
@@ -125,6 +129,10 @@ static const struct {
     CASE(allreduce_derived, MPI_ERR_OP),
     CASE(allreduce_maxloc, MPI_ERR_OP),
     CASE(allreduce_band, MPI_ERR_OP),
+    CASE(allreduce_replace, MPI_ERR_OP),
+#ifdef MPI_NO_OP
+    CASE(allreduce_no_op, MPI_ERR_OP),
+#endif
     CASE(allreduce_place, MPI_ERR_BUFFER),
     CASE(allreduce_null, MPI_ERR_BUFFER),
     CASE(allreduce_same, MPI_ERR_BUFFER),
