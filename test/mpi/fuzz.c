@@ -112,10 +112,27 @@ static void drop_item(int place)
     pool_remove(pool, place);
 }
 
+/* What nbcshim promises of its own operations. */
+static void check_empty(const MPI_Status *status)
+{
+    int n, cancelled;
+
+    if (!status || test_native)
+        return;
+    MPI_Get_count(status, MPI_BYTE, &n);
+    MPI_Test_cancelled(status, &cancelled);
+    EXPECT(status->MPI_SOURCE == MPI_ANY_SOURCE && status->MPI_TAG == MPI_ANY_TAG && n == 0 &&
+               !cancelled,
+           "the status of a collective says %d bytes from %d, tag %d, cancelled %d", n,
+           status->MPI_SOURCE, status->MPI_TAG, cancelled);
+}
+
 static void finished(struct pool *p, int i, const MPI_Status *status)
 {
     struct item *item = p->item[i];
 
+    if (item->testcase)
+        check_empty(status);
     if (item->testcase)
         case_check(item->testcase, item->persistent ? "persistent" : "nonblocking");
     else if (!item->comm->wild)

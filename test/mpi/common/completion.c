@@ -212,12 +212,63 @@ static void test_call(const struct pool *p, struct selection *s, int which)
     }
 }
 
+/* Persistent requests that are not active, and null ones, maybe none at all. */
+static void choose_inactive(const struct pool *p, struct rng *own, struct selection *s)
+{
+    int want = rng_below(own, MAX_SELECTED), first = p->n > 0 ? rng_below(own, p->n) : 0;
+
+    s->n = 0;
+    for (int i = 0; i < p->n && s->n < want; i++) {
+        int place = (first + i) % p->n;
+        if (!p->active[place])
+            s->index[s->n++] = place;
+    }
+    for (int i = 0; i < s->n; i++)
+        s->request[i] = p->request[s->index[i]];
+}
+
+/* A call that has nothing to complete: it says so at once, and leaves the handles. */
+static void complete_nothing(const struct pool *p, struct rng *own)
+{
+    int which = rng_below(own, 6), flag = 1, n = MPI_UNDEFINED, index[MAX_SELECTED];
+    struct selection s;
+
+    choose_inactive(p, own, &s);
+    switch (which) {
+    case 0:
+        MPI_Waitall(s.n, s.request, MPI_STATUSES_IGNORE);
+        break;
+    case 1:
+        MPI_Waitany(s.n, s.request, &n, MPI_STATUS_IGNORE);
+        break;
+    case 2:
+        MPI_Waitsome(s.n, s.request, &n, index, MPI_STATUSES_IGNORE);
+        break;
+    case 3:
+        MPI_Testall(s.n, s.request, &flag, MPI_STATUSES_IGNORE);
+        break;
+    case 4:
+        MPI_Testany(s.n, s.request, &n, &flag, MPI_STATUS_IGNORE);
+        break;
+    default:
+        MPI_Testsome(s.n, s.request, &n, index, MPI_STATUSES_IGNORE);
+        break;
+    }
+    EXPECT(flag && n == MPI_UNDEFINED, "call %d on %d inactive requests says %d, %d", which, s.n,
+           flag, n);
+    for (int i = 0; i < s.n; i++)
+        EXPECT(s.request[i] == p->request[s.index[i]], "call %d has changed an inactive request",
+               which);
+}
+
 void pool_complete(struct pool *p, struct rng *own, bool block, completed *done)
 {
     struct selection s;
     bool wait = block && rng_chance(own, 50);
     int which = rng_below(own, wait ? 4 : 5);
 
+    if (rng_chance(own, 3))
+        complete_nothing(p, own);
     if (p->nactive == 0)
         return;
     choose(p, own, which == 0 || which == 4 ? 1 : MAX_SELECTED, &s);
@@ -229,6 +280,8 @@ void pool_complete(struct pool *p, struct rng *own, bool block, completed *done)
         int place = s.index[i];
         if (place < 0)
             continue;
+        EXPECT(s.done[i] || s.request[i] == p->request[place],
+               "a call has changed a request that it has not completed");
         p->request[place] = s.request[i];
         if (!s.done[i])
             continue;
