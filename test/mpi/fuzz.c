@@ -401,31 +401,39 @@ static bool make_spec(const struct line *line, const struct comm *c, struct spec
     return true;
 }
 
-static void do_collective(const struct line *line, struct comm *c)
+static void start_collective(const struct line *line, struct comm *c, const struct spec *spec,
+                             int round)
 {
     MPI_Request request = MPI_REQUEST_NULL;
     bool persistent = line->verb == INIT;
-    struct item *item;
-    struct spec spec;
-    MPI_Info info;
+    struct item *item = item_new(line, c);
+    MPI_Info info = make_info(line);
 
-    if (!make_spec(line, c, &spec) || (persistent && !test_has_persistent()))
-        return;
-    if (line->verb == RUN) {
-        case_run(&spec, BLOCKING);
-        return;
-    }
-    item = item_new(line, c);
-    item->coll = spec.coll;
-    info = make_info(line);
-    item->testcase = case_new(&spec);
-    case_fill(item->testcase, persistent ? -1 : 0);
+    item->coll = spec->coll;
+    item->testcase = case_new(spec);
+    case_fill(item->testcase, round);
     case_expect(item->testcase,
                 case_call(item->testcase, persistent ? PERSISTENT : NONBLOCKING, info, &request),
                 "call");
     case_drop(item->testcase);
     MPI_Info_free(&info);
     pool_add(pool, request, item, !persistent);
+}
+
+/* A burst is more than nbcshim has under way on a communicator; the plan is the same for all. */
+static void do_collective(const struct line *line, struct comm *c)
+{
+    struct spec spec;
+
+    if (!make_spec(line, c, &spec) || (line->verb == INIT && !test_has_persistent()))
+        return;
+    if (line->verb == RUN)
+        case_run(&spec, BLOCKING);
+    else if (line->verb == BURST)
+        for (int i = 0; i < line->times; i++)
+            start_collective(line, c, &spec, i);
+    else
+        start_collective(line, c, &spec, line->verb == INIT ? -1 : 0);
 }
 
 /* --- messages ----------------------------------------------------------------------------------*/
@@ -668,6 +676,7 @@ static void (*const on_comm[NVERBS])(const struct line *line, struct comm *c) = 
     [CALL] = do_collective,
     [RUN] = do_collective,
     [INIT] = do_collective,
+    [BURST] = do_collective,
     [MESSAGE] = do_message,
     [MESSAGE_INIT] = do_message,
     [SENDRECV] = do_sendrecv,

@@ -9,9 +9,9 @@
 /* --- text --------------------------------------------------------------------------------------*/
 
 static const char *const verbs[NVERBS] = {
-    "dup",      "idup",  "split", "create",  "topology", "inter",   "merge",
-    "free",     "hint",  "call",  "run",     "init",     "message", "message_init",
-    "sendrecv", "probe", "start", "release", "complete", "drain",
+    "dup",          "idup",     "split", "create", "topology", "inter",    "merge",
+    "free",         "hint",     "call",  "run",    "init",     "burst",    "message",
+    "message_init", "sendrecv", "probe", "start",  "release",  "complete", "drain",
 };
 
 static const char *const algorithms[] = {
@@ -89,7 +89,7 @@ static int64_t *field_of(struct line *line, int f)
 
 static bool names_collective(int64_t verb)
 {
-    return verb == CALL || verb == RUN || verb == INIT;
+    return verb == CALL || verb == RUN || verb == INIT || verb == BURST;
 }
 
 void line_print(const struct line *line, char *text, size_t size)
@@ -200,6 +200,7 @@ static const int weights[NVERBS] = {
     [INTER] = 3,  [MERGE] = 1,   [FREE] = 4,      [HINT] = 4,   [CALL] = 40,
     [RUN] = 5,    [INIT] = 15,   [MESSAGE] = 10,  [PROBE] = 2,  [SENDRECV] = 3,
     [START] = 25, [RELEASE] = 6, [COMPLETE] = 20, [DRAIN] = 2,  [MESSAGE_INIT] = 4,
+    [BURST] = 1,
 };
 
 static enum verb draw_verb(struct rng *r)
@@ -266,6 +267,10 @@ static bool draft_collective(struct draft *d, struct line *line, int which)
     else
         line->coll = rng_below(r, d->comm[which].topology ? NCOLLS : NINTRA);
     line->most = draw_most(r);
+    if (line->verb == BURST) {
+        line->most = 1 + rng_below(r, 12);
+        line->times = 20 + rng_below(r, 120);
+    }
     if (line->verb == RUN)
         line->most = line->most > 2000 ? 2000 : line->most;
     if (line->verb != INIT)
@@ -327,6 +332,7 @@ static bool draft_line(struct draft *d, struct line *line)
     case CALL:
     case RUN:
     case INIT:
+    case BURST:
         return draft_collective(d, line, which);
     case MESSAGE:
     case MESSAGE_INIT:

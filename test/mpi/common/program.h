@@ -31,6 +31,7 @@ enum verb {
     CALL,
     RUN, /* blocking */
     INIT,
+    BURST, /* so many nonblocking ones that are alike, at once: times */
     /* Messages: on, bytes, shift (to the rank so much further on), tag. */
     MESSAGE,
     MESSAGE_INIT,
