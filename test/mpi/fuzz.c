@@ -32,6 +32,8 @@ struct comm {
     int wild;
     bool live;
     struct group *group;
+    const struct comm *parent; /* of one that MPI_Comm_idup is making: not to be used yet */
+    MPI_Comm made;
     uint64_t due, came; /* messages received by wildcards: sums of their keys */
     struct comm *next;
 };
@@ -43,7 +45,7 @@ struct item {
     enum coll coll;
     struct message message;
     struct comm *comm;
-    bool persistent, released;
+    bool persistent, released, makes; /* the communicator */
     int starts;
 };
 
@@ -135,7 +137,7 @@ static void finished(struct pool *p, int i, const MPI_Status *status)
         check_empty(status);
     if (item->testcase)
         case_check(item->testcase, item->persistent ? "persistent" : "nonblocking");
-    else if (!item->comm->wild)
+    else if (!item->makes && !item->comm->wild)
         message_check(&item->message, status);
     else if (item->message.receives)
         wild_check(item->comm, &item->message);
@@ -170,7 +172,7 @@ static struct comm *comm_find(int64_t id)
     return c;
 }
 
-static void comm_add(const struct line *line, MPI_Comm comm)
+static struct comm *comm_add(const struct line *line, MPI_Comm comm)
 {
     struct comm *c = test_alloc(sizeof *c);
 
@@ -182,22 +184,95 @@ static void comm_add(const struct line *line, MPI_Comm comm)
         *c->group = (struct group){.comm = MPI_COMM_NULL};
     }
     comms = c;
+    return c;
+}
+
+/* Completes what makes c. */
+static void settle(struct comm *c)
+{
+    const struct item *item;
+    struct group *group;
+
+    if (!c->parent)
+        return;
+    for (int i = 0; i < pool->n; i++)
+        while ((item = pool->item[i]) && item->comm == c && item->makes)
+            pool_complete(pool, &own, true, finished);
+    c->parent = NULL;
+    EXPECT(c->made != MPI_COMM_NULL, "MPI_Comm_idup has made nothing");
+    group = group_new(c->made);
+    *c->group = *group;
+    free(group);
+}
+
+static MPI_Info make_info(const struct line *line)
+{
+    char segment[20];
+    MPI_Info info;
+
+    MPI_Info_create(&info);
+    if (line->algorithm)
+        MPI_Info_set(info, "nbcshim_algorithm", algorithm_name(line->algorithm));
+    snprintf(segment, sizeof segment, "%" PRId64, line->segment);
+    if (line->segment)
+        MPI_Info_set(info, "nbcshim_segment_size", segment);
+    return info;
 }
 
 /* What an MPI-2.2 lacks, or the nearest that it has. */
 
-static MPI_Comm idup(MPI_Comm comm)
+static MPI_Comm duplicate(const struct line *line, MPI_Comm comm)
 {
     MPI_Comm result;
-
-#ifdef HAVE_MPI_COMM_IDUP
-    MPI_Request request;
-    MPI_Comm_idup(comm, &result, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-#else
-    MPI_Comm_dup(comm, &result);
+#ifdef HAVE_MPI_COMM_DUP_WITH_INFO
+    if (line->algorithm || line->segment) {
+        MPI_Info info = make_info(line);
+        MPI_Comm_dup_with_info(comm, info, &result);
+        MPI_Info_free(&info);
+        return result;
+    }
 #endif
+    (void)line;
+    MPI_Comm_dup(comm, &result);
     return result;
+}
+
+/* The request, or null where the call has waited. */
+static MPI_Request idup(const struct line *line, MPI_Comm comm, MPI_Comm *result)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+#ifdef HAVE_MPI_COMM_IDUP_WITH_INFO
+    if (line->algorithm || line->segment) {
+        MPI_Info info = make_info(line);
+        MPI_Comm_idup_with_info(comm, info, result, &request);
+        MPI_Info_free(&info);
+        return request;
+    }
+#endif
+    (void)line;
+#ifdef HAVE_MPI_COMM_IDUP
+    MPI_Comm_idup(comm, result, &request);
+#else
+    MPI_Comm_dup(comm, result);
+#endif
+    return request;
+}
+
+/* With nothing but the communicators themselves to depend on, it may take as long as it likes. */
+static void do_idup(const struct line *line, struct comm *c)
+{
+    struct comm *made = comm_add(line, MPI_COMM_NULL);
+    struct item *item = item_new(line, made);
+    MPI_Request request;
+
+    made->parent = c;
+    request = idup(line, c->group->comm, &made->made);
+    if (request == MPI_REQUEST_NULL) {
+        free(item);
+        return;
+    }
+    item->makes = true;
+    pool_add(pool, request, item, true);
 }
 
 static bool has_create_group(void)
@@ -316,13 +391,13 @@ static void do_constructor(const struct line *line, struct comm *c)
     }
     switch (line->verb) {
     case DUP:
-        MPI_Comm_dup(g->comm, &result);
+        result = duplicate(line, g->comm);
         break;
     case IDUP:
-        result = idup(g->comm);
-        break;
+        do_idup(line, c);
+        return;
     case MERGE:
-        result = g->remote ? merge(g) : idup(g->comm);
+        result = g->remote ? merge(g) : duplicate(line, g->comm);
         break;
     default:
         if (g->remote)
@@ -343,7 +418,7 @@ static void complete_messages(const struct comm *c)
 {
     for (int i = 0; i < pool->n; i++) {
         const struct item *item = pool->item[i];
-        if (!item || item->comm != c || item->testcase)
+        if (!item || item->comm != c || item->testcase || item->makes)
             continue;
         if (!item->persistent && !c->group->remote)
             continue;
@@ -360,23 +435,12 @@ static void do_free(const struct line *line, struct comm *c)
     if (c->id == 0)
         return;
     complete_messages(c);
+    for (struct comm *child = comms; child; child = child->next)
+        if (child->parent == c) /* freeing the parent crashes Open MPI 4.1.4 */
+            settle(child);
     c->live = false;
     if (c->group->comm != MPI_COMM_NULL)
         MPI_Comm_free(&c->group->comm);
-}
-
-static MPI_Info make_info(const struct line *line)
-{
-    char segment[20];
-    MPI_Info info;
-
-    MPI_Info_create(&info);
-    if (line->algorithm)
-        MPI_Info_set(info, "nbcshim_algorithm", algorithm_name(line->algorithm));
-    snprintf(segment, sizeof segment, "%" PRId64, line->segment);
-    if (line->segment)
-        MPI_Info_set(info, "nbcshim_segment_size", segment);
-    return info;
 }
 
 static void do_hint(const struct line *line, struct comm *c)
@@ -692,6 +756,8 @@ static void execute(const struct program *p, const struct line *line)
 {
     struct comm *c = comm_find(line->on);
 
+    if (c)
+        settle(c);
     if (line->verb == START)
         do_start(p, line);
     else if (line->verb == RELEASE)
@@ -707,6 +773,8 @@ static void execute(const struct program *p, const struct line *line)
 static void clean_up(void)
 {
     drain(0);
+    for (struct comm *c = comms; c; c = c->next)
+        settle(c);
     for (int i = 0; i < pool->n; i++)
         if (pool->item[i])
             drop_item(i);

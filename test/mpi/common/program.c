@@ -241,6 +241,10 @@ static bool draft_comm(struct draft *d, struct line *line, int from)
         return false;
     line->id = ++d->next_id;
     line->wild = rng_below(&d->rng, 3);
+    if (kept && rng_chance(&d->rng, 30)) {
+        line->algorithm = rng_below(&d->rng, NALGORITHMS);
+        line->segment = rng_chance(&d->rng, 30) ? 1 + rng_below(&d->rng, 300) : 0;
+    }
     d->comm[d->ncomms].id = line->id;
     d->comm[d->ncomms].inter = line->verb == INTER || (kept && inter);
     d->comm[d->ncomms].topology =

@@ -17,9 +17,9 @@
 #include "cases.h"
 
 enum verb {
-    /* Communicators: id from on. */
+    /* Communicators: id from on; algorithm, segment: hints of a duplicate. */
     DUP,
-    IDUP,
+    IDUP, /* goes on until its result is used */
     SPLIT,
     CREATE,
     TOPOLOGY,
