@@ -18,8 +18,8 @@ void messages_draw(const struct group *g, struct rng *shared, struct message *in
     int to = (g->rank + shift) % g->size, from = (g->rank - shift + g->size) % g->size;
     uint64_t key = rng_next(shared);
 
-    *in = (struct message){true, n, from, tag, test_alloc((size_t)n), mix_in(key, from), 0};
-    *out = (struct message){false, n, to, tag, test_alloc((size_t)n), mix_in(key, g->rank), 0};
+    *in = (struct message){true, n, from, tag, test_alloc((size_t)n), mix_in(key, from), 0, 0};
+    *out = (struct message){false, n, to, tag, test_alloc((size_t)n), mix_in(key, g->rank), 0, 0};
 }
 
 void message_fill(struct message *m, int round)
@@ -35,6 +35,10 @@ MPI_Request message_start(struct message *m, MPI_Comm comm)
 
     if (m->receives)
         MPI_Irecv(m->bytes, m->n, MPI_BYTE, m->other, m->tag, comm, &r);
+    else if (m->how == MESSAGE_SYNCHRONOUS)
+        MPI_Issend(m->bytes, m->n, MPI_BYTE, m->other, m->tag, comm, &r);
+    else if (m->how == MESSAGE_BUFFERED)
+        MPI_Ibsend(m->bytes, m->n, MPI_BYTE, m->other, m->tag, comm, &r);
     else
         MPI_Isend(m->bytes, m->n, MPI_BYTE, m->other, m->tag, comm, &r);
     return r;
@@ -46,6 +50,10 @@ MPI_Request message_init(struct message *m, MPI_Comm comm)
 
     if (m->receives)
         MPI_Recv_init(m->bytes, m->n, MPI_BYTE, m->other, m->tag, comm, &r);
+    else if (m->how == MESSAGE_SYNCHRONOUS)
+        MPI_Ssend_init(m->bytes, m->n, MPI_BYTE, m->other, m->tag, comm, &r);
+    else if (m->how == MESSAGE_BUFFERED)
+        MPI_Bsend_init(m->bytes, m->n, MPI_BYTE, m->other, m->tag, comm, &r);
     else
         MPI_Send_init(m->bytes, m->n, MPI_BYTE, m->other, m->tag, comm, &r);
     return r;

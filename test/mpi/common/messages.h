@@ -5,12 +5,15 @@
 
 #include "cases.h"
 
+enum { MESSAGE_STANDARD, MESSAGE_SYNCHRONOUS, MESSAGE_BUFFERED };
+
 struct message {
     bool receives;
     int n, other, tag; /* bytes; from or to whom */
     unsigned char *bytes;
     uint64_t key;
     int round;
+    int how; /* it is sent */
 };
 
 /* A receive and a send of this rank, such that each rank of the group sends to the one a random
@@ -21,7 +24,7 @@ void messages_draw(const struct group *g, struct rng *shared, struct message *in
 /* Contents for a round. */
 void message_fill(struct message *m, int round);
 
-/* MPI_Irecv or MPI_Isend; MPI_Recv_init or MPI_Send_init. */
+/* MPI_Irecv or MPI_Isend; MPI_Recv_init or MPI_Send_init; or Issend and so on. */
 MPI_Request message_start(struct message *m, MPI_Comm comm);
 MPI_Request message_init(struct message *m, MPI_Comm comm);
 

@@ -76,6 +76,7 @@ static const struct field {
     {"bytes", offsetof(struct line, bytes), number, NULL},
     {"shift", offsetof(struct line, shift), number, NULL},
     {"tag", offsetof(struct line, tag), number, NULL},
+    {"way", offsetof(struct line, way), number, NULL},
     {"times", offsetof(struct line, times), number, NULL},
     {"wild", offsetof(struct line, wild), number, NULL},
     {"seed", offsetof(struct line, seed), number, NULL},
@@ -292,6 +293,7 @@ static bool draft_message(struct draft *d, struct line *line)
     line->bytes = draw_bytes(&d->rng);
     line->shift = rng_below(&d->rng, 16);
     line->tag = d->program.n;
+    line->way = rng_chance(&d->rng, 50) ? rng_below(&d->rng, 5) : 0;
     if (line->verb != MESSAGE_INIT)
         return true;
     if (d->nheld == MOST_HELD)

@@ -32,7 +32,8 @@ enum verb {
     RUN, /* blocking */
     INIT,
     BURST, /* so many nonblocking ones that are alike, at once: times */
-    /* Messages: on, bytes, shift (to the rank so much further on), tag. */
+    /* Messages: on, bytes, shift (to the rank so much further on), tag; way of sending, or of
+     * receiving. */
     MESSAGE,
     MESSAGE_INIT,
     SENDRECV,
@@ -49,7 +50,7 @@ enum { MAX_OF = 6 };
 
 struct line {
     int64_t verb, id, on, coll, most, plain, apart, algorithm, segment, bytes, shift, tag, times,
-        wild, seed;
+        way, wild, seed;
     int64_t of[MAX_OF];
     int nof;
 };
