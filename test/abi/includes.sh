@@ -9,7 +9,7 @@ cd "$srcdir" || exit 1
 home() # name including-directory
 {
     local directory
-    for directory in "$2" src pmpi include test/mpi/common tools/nbcsim; do
+    for directory in "$2" src pmpi include test/mpi/common tools/nbcsim tools; do
         if [ -f "$directory/$1" ]; then
             echo "$directory"
             return
@@ -43,7 +43,7 @@ check_directory src src
 check_directory pmpi pmpi src include config.h
 check_directory include include
 check_directory test/unit test/unit src tools/nbcsim
-check_directory tools/nbcsim tools/nbcsim src
+check_directory tools/nbcsim tools/nbcsim tools src
 check_directory test/mpi test/mpi test/mpi/common include config.h
 check_directory test/mpi/common test/mpi/common include src config.h
 
