@@ -121,3 +121,11 @@ void emit_bool(struct emit *e, const char *name, int width, bool value)
         fprintf(e->out, "%-*s ", width, value ? "yes" : "no");
     }
 }
+
+int emit_status(const char *program, int status)
+{
+    if (!fflush(stdout) && !ferror(stdout))
+        return status;
+    fprintf(stderr, "%s: standard output cannot be written\n", program);
+    return 1;
+}

@@ -722,10 +722,5 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    int status = run(argc, argv);
-    if (fflush(stdout) || ferror(stdout)) {
-        perror("nbcinfo: standard output");
-        return 1;
-    }
-    return status;
+    return emit_status("nbcinfo", run(argc, argv));
 }

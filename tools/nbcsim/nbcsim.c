@@ -10,6 +10,7 @@
 #include "advice.h"
 #include "buildcost.h"
 #include "cells.h"
+#include "emit.h"
 #include "goal.h"
 #include "rules.h"
 
@@ -612,10 +613,5 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    int status = run(argc, argv);
-    if (fflush(stdout) || ferror(stdout)) {
-        perror("nbcsim: standard output");
-        return 1;
-    }
-    return status;
+    return emit_status("nbcsim", run(argc, argv));
 }
