@@ -538,7 +538,7 @@ static bool partners(const struct line *line, const struct comm *c, int *to, int
 }
 
 /* A buffered message is on its way for longer than its request: see complete_messages. (A
- * persistent one of Open MPI 4.1.4 now and then brings other bytes from its first start on.) */
+ * persistent one of Open MPI 4.1.4 now and then brings old bytes at all its starts, natively too.) */
 static int way_to_send(const struct line *line, const struct comm *c, int n)
 {
 #ifdef OPEN_MPI
