@@ -12,29 +12,14 @@ for locale in de_DE tr_TR; do
     fi
 done
 
-cat >"$scratch/locale.c" <<'END'
-#include <locale.h>
-#include <mpi.h>
-
-int main(int argc, char **argv)
-{
-    MPI_Request request;
-    if (!setlocale(LC_ALL, ""))
-        return 2;
-    MPI_Init(&argc, &argv);
-    MPI_Ibarrier(MPI_COMM_WORLD, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    MPI_Finalize();
-    return 0;
-}
-END
-expect "the program compiles" $CC $MPI_CPPFLAGS "$scratch/locale.c" -o "$scratch/run" $MPI_LIBS
+expect "the program compiles" $CC $MPI_CPPFLAGS "$srcdir/test/tools/barrier.c" \
+    -o "$scratch/barrier" $MPI_LIBS
 
 # run LOCALE VARIABLES
 run()
 {
     mpi_command 2 "$(sanitizer_runtime) $library" "LOCPATH=$scratch LC_ALL=$1.UTF-8 $2" \
-        "$scratch/run"
+        "$scratch/barrier" locale
     ends_well "$1: the program ends well" 60
 }
 

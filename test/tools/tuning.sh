@@ -87,19 +87,7 @@ checked()
     guarded 60 "$scratch/log" "${launch[@]}"
 }
 
-cat >"$scratch/barrier.c" <<'END'
-#include <mpi.h>
-int main(int argc, char **argv)
-{
-    MPI_Request request;
-    MPI_Init(&argc, &argv);
-    MPI_Ibarrier(MPI_COMM_WORLD, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    MPI_Finalize();
-    return 0;
-}
-END
-expect "a program with a barrier compiles" $CC $MPI_CPPFLAGS "$scratch/barrier.c" \
+expect "a program with a barrier compiles" $CC $MPI_CPPFLAGS "$srcdir/test/tools/barrier.c" \
     -o "$scratch/barrier" $MPI_LIBS
 checked tree
 result $? "NBCSHIM_CHECK: the same algorithm by a rule and by a variable"
