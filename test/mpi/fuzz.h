@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* What the parts of the fuzzer share: its communicators and its requests. */
+#ifndef NBC_TEST_FUZZ_H
+#define NBC_TEST_FUZZ_H
+
+#include "completion.h"
+#include "messages.h"
+#include "program.h"
+
+enum { BUFFER = 4096 * 600 }; /* of all buffered messages that are on their way */
+
+/* Receives of a communicator may take any source or any tag. Not both: then a message sent later
+ * may take the receive meant for one sent earlier, whose sender waits for it. */
+enum { NAMED, ANY_SOURCE, ANY_TAG };
+
+/* A communicator. Its group stays until the end: operations may be pending when it is freed. */
+struct comm {
+    int64_t id;
+    int wild;
+    bool live;
+    struct group *group;
+    const struct comm *parent; /* of one that MPI_Comm_idup is making: not to be used yet */
+    MPI_Comm made;
+    uint64_t due, came; /* messages received by wildcards: sums of their keys */
+    struct comm *next;
+};
+
+/* What a request belongs to. */
+struct item {
+    int64_t id; /* persistent ones */
+    struct testcase *testcase;
+    enum coll coll;
+    struct message message;
+    struct comm *comm;
+    bool persistent, released, makes; /* the communicator */
+    int starts;
+};
+
+extern struct pool *pool;
+extern struct rng own; /* of this rank and line */
+
+/* --- fuzz.c: requests --------------------------------------------------------------------------*/
+
+struct item *item_new(const struct line *line, struct comm *c);
+
+/* Frees what a place of the pool has, and empties it. */
+void drop_item(int place);
+
+/* Completes some requests, and checks them; block: by calls that wait, too. */
+void complete(bool block);
+
+/* --- fuzz_comms.c ------------------------------------------------------------------------------*/
+
+struct comm *comm_find(int64_t id); /* or NULL */
+struct comm *comm_add(const struct line *line, MPI_Comm comm);
+
+/* Complete what makes c, or each. */
+void settle(struct comm *c);
+void settle_all(void);
+
+void comms_free(void);
+
+/* The hints of a line. */
+MPI_Info make_info(const struct line *line);
+
+void do_constructor(const struct line *line, struct comm *c);
+void do_free(const struct line *line, struct comm *c);
+void do_hint(const struct line *line, struct comm *c);
+
+/* --- fuzz_messages.c ---------------------------------------------------------------------------*/
+
+void do_message(const struct line *line, struct comm *c);
+void do_sendrecv(const struct line *line, struct comm *c);
+void do_probe(const struct line *line, struct comm *c);
+
+/* Contents for a start. */
+void fill_message(const struct line *line, struct comm *c, struct message *m, int starts);
+
+/* Of a received message; status may be NULL. */
+void check_message(struct comm *c, const struct message *m, const MPI_Status *status);
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/* The fuzzer's communicators: found by their ids, made in all ways there are, and freed. */
+#include "config.h"
+#include "fuzz.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct comm *comms;
+
+struct comm *comm_find(int64_t id)
+{
+    struct comm *c = comms;
+
+    while (c && (c->id != id || !c->live))
+        c = c->next;
+    return c;
+}
+
+struct comm *comm_add(const struct line *line, MPI_Comm comm)
+{
+    struct comm *c = test_alloc(sizeof *c);
+
+    *c = (struct comm){.id = line->id, .wild = (int)line->wild, .live = true, .next = comms};
+    if (comm != MPI_COMM_NULL) {
+        c->group = group_new(comm);
+    } else {
+        c->group = test_alloc(sizeof *c->group);
+        *c->group = (struct group){.comm = MPI_COMM_NULL};
+    }
+    comms = c;
+    return c;
+}
+
+void settle(struct comm *c)
+{
+    const struct item *item;
+    struct group *group;
+
+    if (!c->parent)
+        return;
+    for (int i = 0; i < pool->n; i++)
+        while ((item = pool->item[i]) && item->comm == c && item->makes)
+            complete(true);
+    c->parent = NULL;
+    EXPECT(c->made != MPI_COMM_NULL, "MPI_Comm_idup has made nothing");
+    group = group_new(c->made);
+    *c->group = *group;
+    free(group);
+}
+
+void settle_all(void)
+{
+    for (struct comm *c = comms; c; c = c->next)
+        settle(c);
+}
+
+void comms_free(void)
+{
+    while (comms) {
+        struct comm *next = comms->next;
+        EXPECT(comms->due == comms->came, "messages received by wildcards are not those sent");
+        group_delete(comms->group);
+        free(comms);
+        comms = next;
+    }
+}
+
+MPI_Info make_info(const struct line *line)
+{
+    char segment[20];
+    MPI_Info info;
+
+    MPI_Info_create(&info);
+    if (line->algorithm)
+        MPI_Info_set(info, "nbcshim_algorithm", algorithm_name(line->algorithm));
+    snprintf(segment, sizeof segment, "%" PRId64, line->segment);
+    if (line->segment)
+        MPI_Info_set(info, "nbcshim_segment_size", segment);
+    return info;
+}
+
+/* What an MPI-2.2 lacks, or the nearest that it has. */
+
+static MPI_Comm duplicate(const struct line *line, MPI_Comm comm)
+{
+    MPI_Comm result;
+#ifdef HAVE_MPI_COMM_DUP_WITH_INFO
+    if (line->algorithm || line->segment) {
+        MPI_Info info = make_info(line);
+        MPI_Comm_dup_with_info(comm, info, &result);
+        MPI_Info_free(&info);
+        return result;
+    }
+#endif
+    (void)line;
+    MPI_Comm_dup(comm, &result);
+    return result;
+}
+
+/* The request, or null where the call has waited. */
+static MPI_Request idup(const struct line *line, MPI_Comm comm, MPI_Comm *result)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+#ifdef HAVE_MPI_COMM_IDUP_WITH_INFO
+    if (line->algorithm || line->segment) {
+        MPI_Info info = make_info(line);
+        MPI_Comm_idup_with_info(comm, info, result, &request);
+        MPI_Info_free(&info);
+        return request;
+    }
+#endif
+    (void)line;
+#ifdef HAVE_MPI_COMM_IDUP
+    MPI_Comm_idup(comm, result, &request);
+#else
+    MPI_Comm_dup(comm, result);
+#endif
+    return request;
+}
+
+/* With nothing but the communicators themselves to depend on, it may take as long as it likes. */
+static void do_idup(const struct line *line, struct comm *c)
+{
+    struct comm *made = comm_add(line, MPI_COMM_NULL);
+    struct item *item = item_new(line, made);
+    MPI_Request request;
+
+    made->parent = c;
+    request = idup(line, c->group->comm, &made->made);
+    if (request == MPI_REQUEST_NULL) {
+        free(item);
+        return;
+    }
+    item->makes = true;
+    pool_add(pool, request, item, true);
+}
+
+static bool has_create_group(void)
+{
+#ifdef HAVE_MPI_COMM_CREATE_GROUP
+    return true;
+#else
+    return false;
+#endif
+}
+
+/* Not collective over comm. */
+static void create_group(MPI_Comm comm, MPI_Group group, MPI_Comm *result)
+{
+#ifdef HAVE_MPI_COMM_CREATE_GROUP
+    MPI_Comm_create_group(comm, group, 5, result);
+#else
+    (void)comm, (void)group, (void)result;
+#endif
+}
+
+static void set_info(MPI_Comm comm, MPI_Info info)
+{
+#ifdef HAVE_MPI_COMM_SET_INFO
+    MPI_Comm_set_info(comm, info);
+#else
+    (void)comm, (void)info;
+#endif
+}
+
+static MPI_Comm split(const struct group *g, struct rng *r)
+{
+    uint64_t seed = rng_next(r);
+    int colors = 1 + rng_below(r, 3);
+    int color = (int)(mix_in(seed, g->rank) % (uint64_t)colors);
+    MPI_Comm result;
+
+    if (rng_chance(r, 20) && color == 0)
+        color = MPI_UNDEFINED;
+    MPI_Comm_split(g->comm, color, (int)(mix_in(seed, -g->rank) % 100), &result);
+    return result;
+}
+
+/* Some of the ranks, in another order. (MPI_Comm_create_group of Open MPI 4.1.4 takes over the
+ * parent's topology, with neighbors that are not there.) */
+static MPI_Comm create(const struct group *g, struct rng *r)
+{
+    int *ranks = test_alloc((size_t)g->size * sizeof *ranks), n = 1 + rng_below(r, g->size);
+    bool among_them = rng_chance(r, 50) && !g->topology && has_create_group(), member = false;
+    MPI_Group all, some;
+    MPI_Comm result = MPI_COMM_NULL;
+
+    for (int i = 0; i < g->size; i++)
+        ranks[i] = i;
+    rng_shuffle(r, ranks, g->size);
+    MPI_Comm_group(g->comm, &all);
+    MPI_Group_incl(all, n, ranks, &some);
+    for (int i = 0; i < n; i++)
+        member = member || ranks[i] == g->rank;
+    if (!among_them)
+        MPI_Comm_create(g->comm, some, &result);
+    else if (member)
+        create_group(g->comm, some, &result);
+    MPI_Group_free(&all);
+    MPI_Group_free(&some);
+    free(ranks);
+    return result;
+}
+
+/* On a duplicate: Open MPI 4.1.4 gets its own messages for these mixed up on one that has seen many
+ * (see common/blocked.h). */
+static MPI_Comm with_topology(const struct group *g, struct rng *r)
+{
+    MPI_Comm parent, result;
+
+    MPI_Comm_dup(g->comm, &parent);
+    result = topology_random(parent, r);
+    MPI_Comm_free(&parent);
+    return result;
+}
+
+static MPI_Comm inter(const struct group *g, struct rng *r)
+{
+    MPI_Comm local, result;
+    int at, side;
+
+    if (g->size == 1)
+        return MPI_COMM_NULL;
+    at = 1 + rng_below(r, g->size - 1);
+    side = g->rank >= at;
+    MPI_Comm_split(g->comm, side, g->rank, &local);
+    MPI_Intercomm_create(local, 0, g->comm, side ? 0 : at, 6, &result);
+    MPI_Comm_free(&local);
+    return result;
+}
+
+static MPI_Comm merge(const struct group *g)
+{
+    MPI_Comm result;
+
+    MPI_Intercomm_merge(g->comm, g->first > 0, &result);
+    return result;
+}
+
+/* Open MPI 4.1.4: while an MPI_Comm_idup is pending, a constructor on the result of another hangs.
+ */
+static void settle_before_others(void)
+{
+#ifdef OPEN_MPI
+    settle_all();
+#endif
+}
+
+void do_constructor(const struct line *line, struct comm *c)
+{
+    struct rng r = {(uint64_t)line->seed};
+    const struct group *g = c->group;
+    MPI_Comm result = MPI_COMM_NULL;
+
+    if (comm_find(line->id))
+        return;
+    settle_before_others();
+    if (g->comm == MPI_COMM_NULL) {
+        comm_add(line, result);
+        return;
+    }
+    switch (line->verb) {
+    case DUP:
+        result = duplicate(line, g->comm);
+        break;
+    case IDUP:
+        do_idup(line, c);
+        return;
+    case MERGE:
+        result = g->remote ? merge(g) : duplicate(line, g->comm);
+        break;
+    default:
+        if (g->remote)
+            break;
+        result = line->verb == SPLIT    ? split(g, &r)
+                 : line->verb == CREATE ? create(g, &r)
+                 : line->verb == INTER  ? inter(g, &r)
+                                        : with_topology(g, &r);
+        break;
+    }
+    comm_add(line, result);
+}
+
+/* Open MPI 4.1.4 crashes when a persistent message is started whose communicator has been freed,
+ * and loses messages that are pending on a freed intercommunicator whose context id was in use
+ * before. */
+static void complete_messages(const struct comm *c)
+{
+    for (int i = 0; i < pool->n; i++) {
+        const struct item *item = pool->item[i];
+        if (!item || item->comm != c || item->testcase || item->makes)
+            continue;
+        if (!item->persistent && !c->group->remote)
+            continue;
+        while (pool->active[i])
+            complete(true);
+        if (pool->item[i])
+            drop_item(i);
+    }
+}
+
+void do_free(const struct line *line, struct comm *c)
+{
+    (void)line;
+    if (c->id == 0)
+        return;
+    complete_messages(c);
+    for (struct comm *child = comms; child; child = child->next)
+        if (child->parent == c) /* freeing the parent crashes Open MPI 4.1.4 */
+            settle(child);
+    c->live = false;
+    if (c->group->comm != MPI_COMM_NULL)
+        MPI_Comm_free(&c->group->comm);
+}
+
+void do_hint(const struct line *line, struct comm *c)
+{
+    MPI_Info info = make_info(line);
+
+    set_info(c->group->comm, info);
+    MPI_Info_free(&info);
+}
