@@ -98,11 +98,24 @@ int nbc_args_peers(const struct nbc_shape *s, bool send)
     return s->remote_size ? s->remote_size : s->size;
 }
 
-static int check_counts(const struct nbc_args *a, int n, bool displs)
+/* The w collectives: every peer has a type of its own. */
+static bool has_types(enum nbc_coll coll)
+{
+    return coll == NBC_ALLTOALLW || coll == NBC_NEIGHBOR_ALLTOALLW;
+}
+
+static bool lacks_arrays(const struct nbc_args *a, enum nbc_coll coll)
+{
+    return !a->counts.data || (coll != NBC_REDUCE_SCATTER && !a->displs.data) ||
+           (has_types(coll) && !a->types);
+}
+
+/* Where there is no peer (a topology may have none) nothing of the arrays is read. */
+static int check_counts(const struct nbc_args *a, int n, enum nbc_coll coll)
 {
     if (!a->counts.width)
         return a->count < 0 ? MPI_ERR_COUNT : MPI_SUCCESS;
-    if (n > 0 && (!a->counts.data || (displs && !a->displs.data)))
+    if (n > 0 && lacks_arrays(a, coll))
         return MPI_ERR_ARG;
     for (int i = 0; i < n; i++)
         if (nbc_ints_at(a->counts, i) < 0)
@@ -133,39 +146,47 @@ static bool has_data(const struct nbc_args *a, int n)
 /* NULL is MPI_BOTTOM in the MPIs we know; with a predefined type there is nothing there. */
 static int check_buffer(const struct nbc_args *a, const struct nbc_datatype *t, int n)
 {
-    return !a->buf && t->named && !a->types && has_data(a, n) ? MPI_ERR_BUFFER : MPI_SUCCESS;
+    return !a->buf && t->named && has_data(a, n) ? MPI_ERR_BUFFER : MPI_SUCCESS;
+}
+
+/* Beside a count of zero MPICH takes MPI_DATATYPE_NULL for a type, and programs have it there. */
+static int bind_peer_type(struct nbc_bound *b, int slot, const struct nbc_args *a, int peer)
+{
+    if (a->types[peer] == MPI_DATATYPE_NULL && nbc_ints_at(a->counts, peer) == 0)
+        return MPI_SUCCESS; /* the slot has MPI_BYTE */
+    return bind_type(b, slot, a->types[peer]);
 }
 
 static int bind_side(struct nbc_bound *b, const struct nbc_args *a, bool send)
 {
     struct nbc_shape *s = &b->shape;
     struct nbc_side *side = send ? &s->send : &s->recv;
-    int n = nbc_args_peers(s, send), error = check_counts(a, n, s->coll != NBC_REDUCE_SCATTER);
+    int n = nbc_args_peers(s, send), error = check_counts(a, n, s->coll);
     if (error)
         return error;
     side->count = a->count;
     side->counts = a->counts;
     side->displs = a->displs;
     side->displs_implied = a->counts.data && !a->displs.data;
-    if (!a->types) {
+    if (!has_types(s->coll)) {
         error = bind_type(b, side->type, a->type);
         return error ? error : check_buffer(a, b->types[side->type], n);
     }
     side->peer_types = side->displs_bytes = true;
     side->type = NBC_TYPE_FIRST_PEER + (send ? 0 : nbc_args_peers(s, true));
     for (int i = 0; i < n && !error; i++)
-        error = bind_type(b, side->type + i, a->types[i]);
+        error = bind_peer_type(b, side->type + i, a, i);
     return error;
 }
 
 /* Arrays of layouts and entries by slot, all MPI_BYTE at first. */
-static int make_slots(const struct nbc_call *call, struct nbc_bound *b)
+static int make_slots(struct nbc_bound *b)
 {
     struct nbc_shape *s = &b->shape;
     struct nbc_type *layouts = b->few_layouts;
     s->ntypes = NBC_TYPE_FIRST_PEER;
     b->types = b->few_types;
-    if (call->send.types || call->recv.types) {
+    if (has_types(s->coll)) {
         s->ntypes += nbc_args_peers(s, true) + nbc_args_peers(s, false);
         b->many = malloc(s->ntypes * (sizeof *layouts + sizeof *b->types));
         if (!b->many)
@@ -338,7 +359,7 @@ int nbc_args_bind(const struct nbc_call *call, struct nbc_context *context, stru
     if (!error)
         error = bind_op(call, b);
     if (!error)
-        error = make_slots(call, b);
+        error = make_slots(b);
     if (!error)
         error = bind_data(call, b);
     if (error)

@@ -59,6 +59,7 @@ BAD(alltoallv_counts, Alltoallv, alltoallv, in, counts, displs, MPI_INT, out, ne
 BAD(alltoallv_same, Alltoallv, alltoallv, in, counts, displs, MPI_INT, in, counts, displs, MPI_INT)
 BAD(alltoallv_null, Alltoallv, alltoallv, in, NULL, displs, MPI_INT, out, counts, displs, MPI_INT)
 BAD(alltoallw_type, Alltoallw, alltoallw, in, counts, displs, no_types, out, counts, displs, types)
+BAD(alltoallw_null, Alltoallw, alltoallw, in, counts, displs, NULL, out, counts, displs, types)
 BAD(alltoallw_same, Alltoallw, alltoallw, in, counts, displs, types, in, counts, displs, types)
 BAD(reduce_op, Reduce, reduce, in, out, 1, MPI_INT, MPI_OP_NULL, 0)
 BAD(reduce_root, Reduce, reduce, in, out, 1, MPI_INT, MPI_SUM, test_size + 3)
@@ -122,6 +123,7 @@ static const struct {
     CASE(alltoallv_same, MPI_ERR_BUFFER),
     CASE(alltoallv_null, MPI_ERR_ARG),
     CASE(alltoallw_type, MPI_ERR_TYPE),
+    CASE(alltoallw_null, MPI_ERR_ARG),
     CASE(alltoallw_same, MPI_ERR_BUFFER),
     CASE(reduce_op, MPI_ERR_OP),
     CASE(reduce_root, MPI_ERR_ROOT),
@@ -433,6 +435,46 @@ static void blocks_of_nobody(const struct way *given)
     MPI_Comm_free(&w->comm);
 }
 
+/* Even ranks send to the next one, and nobody else to anyone: a side without neighbors has no
+ * arrays. */
+static void no_arrays(const struct way *given)
+{
+    int before = (test_rank - 1 + test_size) % test_size, data = test_rank, heard = -1;
+    int next = (test_rank + 1) % test_size, nin = test_rank % 2, nout = next % 2, one[1] = {1};
+    MPI_Aint here[1] = {0};
+    struct way way = *given, *w = &way;
+    MPI_Dist_graph_create_adjacent(given->comm, nin, &before, MPI_UNWEIGHTED, nout, &next,
+                                   MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &w->comm);
+    complete(w,
+             CALL(Neighbor_alltoallw, neighbor_alltoallw, nout ? &data : NULL, nout ? one : NULL,
+                  nout ? here : NULL, nout ? types : NULL, nin ? &heard : NULL, nin ? one : NULL,
+                  nin ? here : NULL, nin ? types : NULL),
+             "no arrays");
+    EXPECT(heard == (nin ? before : -1), "without arrays: %d", heard);
+    MPI_Comm_free(&w->comm);
+}
+
+/* Beside a count of zero the null type is no error: MPICH takes it. */
+static void null_types(struct way *w)
+{
+    int send[64] = {test_rank + 1}, recv[64] = {0}, to_first[64] = {0}, from_all[64] = {0};
+    MPI_Datatype sent[64], heard[64];
+    to_first[0] = 1;
+    for (int i = 0; i < test_size; i++) {
+        from_all[i] = test_rank == 0;
+        sent[i] = i == 0 ? MPI_INT : MPI_DATATYPE_NULL;
+        heard[i] = test_rank == 0 ? MPI_INT : MPI_DATATYPE_NULL;
+        displs[i] = i * (int)sizeof(int);
+    }
+    complete(
+        w, CALL(Alltoallw, alltoallw, send, to_first, displs, sent, recv, from_all, displs, heard),
+        "null types");
+    for (int i = 0; i < test_size; i++) {
+        EXPECT(recv[i] == (test_rank == 0 ? i + 1 : 0), "null types: %d from rank %d", recv[i], i);
+        displs[i] = i;
+    }
+}
+
 static void not_errors(bool persistent, MPI_Comm comm)
 {
     MPI_Request r;
@@ -453,6 +495,8 @@ static void not_errors(bool persistent, MPI_Comm comm)
     EXPECT(data[0] == 20 + test_rank, "%d scattered", data[0]);
     halves_of_one_buffer(w);
     blocks_of_nobody(w);
+    no_arrays(w);
+    null_types(w);
 #ifdef OPEN_MPI /* MPICH refuses it */
     data[0] = test_rank;
     complete(w, CALL(Exscan, exscan, data, test_rank ? data + 1 : data, 1, MPI_INT, MPI_SUM),
