@@ -5,14 +5,22 @@
 #include <string.h>
 
 enum {
-    SLOTS = 64,         /* plans of a communicator */
+    SETS = 8,           /* plans of a communicator: each has its set, and any place there */
+    WAYS = 8,           /* places of a set */
     MAX_OPS = 1024,     /* larger schedules are not kept: memory per communicator stays small */
     MAX_ENTRIES = 2048, /* of arrays, for the same reason */
     MAX_IDLE = 32       /* idle runs of a plan */
 };
 
+struct set {
+    uint32_t mark[WAYS]; /* of the hash: tells most plans apart without a look at them; 0: free */
+    uint32_t used[WAYS]; /* when: the one not used for longest makes room */
+    struct nbc_plan *plan[WAYS];
+};
+
 struct nbc_plans {
-    struct nbc_plan *slot[SLOTS];
+    uint32_t now;
+    struct set set[SETS];
 };
 
 static void make_key(const struct nbc_call *call, const struct nbc_alg *override, int64_t segment,
@@ -115,13 +123,23 @@ static bool keep_arrays(struct nbc_plan *p, const struct nbc_shape *s, const str
 /* --- the table ---------------------------------------------------------------------------------*/
 
 /* Where arrays lie tells calls apart whose arrays differ; it is no part of the key. */
-static unsigned slot_of(const struct nbc_plan_key *k, const struct nbc_call *call)
+static uint64_t hash(const struct nbc_plan_key *k, const struct nbc_call *call)
 {
     uint64_t mix = (uint64_t)k->coll * 7 + (uint64_t)k->root * 131 + (uint64_t)k->send_count * 31 +
                    (uint64_t)k->recv_count * 37 + (uint64_t)(uintptr_t)k->recv_type +
                    (uint64_t)(uintptr_t)k->op + (uint64_t)(uintptr_t)call->send.counts.data * 3 +
                    (uint64_t)(uintptr_t)call->recv.counts.data * 5;
-    return (unsigned)(mix * UINT64_C(0x9E3779B97F4A7C15) >> 58) % SLOTS;
+    return mix * UINT64_C(0x9E3779B97F4A7C15);
+}
+
+static uint32_t mark_of(uint64_t hash)
+{
+    return (uint32_t)(hash >> 24) | 1;
+}
+
+static struct set *set_of(struct nbc_plans *plans, uint64_t hash)
+{
+    return &plans->set[(hash >> 56) % SETS];
 }
 
 void nbc_plan_release(struct nbc_plan *plan)
@@ -134,10 +152,10 @@ void nbc_plan_release(struct nbc_plan *plan)
 }
 
 /* Takes a plan out of the table. */
-static void retire(struct nbc_plan **slot)
+static void retire(struct set *set, int i)
 {
-    struct nbc_plan *plan = *slot;
-    *slot = NULL;
+    struct nbc_plan *plan = set->plan[i];
+    set->mark[i] = 0;
     while (plan->idle) {
         struct nbc_run *run = plan->idle;
         plan->idle = run->next;
@@ -147,11 +165,29 @@ static void retire(struct nbc_plan **slot)
     nbc_plan_release(plan);
 }
 
+static bool is_for(const struct nbc_plan *p, const struct nbc_plan_key *key,
+                   const struct nbc_call *call)
+{
+    return same(&p->key, key) && (!p->arrays || (same_arrays(&p->send, &call->send) &&
+                                                 same_arrays(&p->recv, &call->recv)));
+}
+
+/* The place of the plan for a call; WAYS: there is none. */
+static int place_of(const struct set *set, uint32_t mark, const struct nbc_plan_key *key,
+                    const struct nbc_call *call)
+{
+    for (int i = 0; i < WAYS; i++)
+        if (set->mark[i] == mark && is_for(set->plan[i], key, call))
+            return i;
+    return WAYS;
+}
+
 static bool suits(const struct nbc_plan *p, const struct nbc_call *call)
 {
     const void *send = call->send.buf, *recv = call->recv.buf;
     uintptr_t apart = (uintptr_t)send - (uintptr_t)recv;
-    return !(p->needs_send && !send) && !(p->needs_recv && !recv) &&
+    return (p->lasting || p->generation == nbc_types_generation) && !(p->needs_send && !send) &&
+           !(p->needs_recv && !recv) &&
            !(p->needs_send && p->needs_recv && (apart == 0 || apart == (uintptr_t)p->own_at));
 }
 
@@ -162,17 +198,51 @@ struct nbc_plan *nbc_plan_find(struct nbc_plans *plans, const struct nbc_call *c
     if (!plans)
         return NULL;
     make_key(call, override, segment, &key);
-    struct nbc_plan **slot = &plans->slot[slot_of(&key, call)];
-    if (!*slot || !same(&(*slot)->key, &key))
+    uint64_t h = hash(&key, call);
+    struct set *set = set_of(plans, h);
+    int i = place_of(set, mark_of(h), &key, call);
+    if (i == WAYS || !suits(set->plan[i], call))
         return NULL;
-    if ((*slot)->arrays &&
-        !(same_arrays(&(*slot)->send, &call->send) && same_arrays(&(*slot)->recv, &call->recv)))
-        return NULL;
-    if ((*slot)->generation != nbc_types_generation) {
-        retire(slot);
-        return NULL;
+    set->used[i] = ++plans->now;
+    return set->plan[i];
+}
+
+/* A free place, or that of the plan not used for longest. */
+static int make_room(const struct nbc_plans *plans, struct set *set)
+{
+    int oldest = 0;
+    for (int i = 0; i < WAYS; i++) {
+        if (!set->mark[i])
+            return i;
+        if (plans->now - set->used[i] > plans->now - set->used[oldest])
+            oldest = i;
     }
-    return suits(*slot, call) ? *slot : NULL;
+    retire(set, oldest);
+    return oldest;
+}
+
+/* In place of one that did not suit, if there is one. */
+static void enter(struct nbc_plans *plans, const struct nbc_call *call, struct nbc_plan *p)
+{
+    uint64_t h = hash(&p->key, call);
+    struct set *set = set_of(plans, h);
+    int i = place_of(set, mark_of(h), &p->key, call);
+    if (i < WAYS)
+        retire(set, i);
+    else
+        i = make_room(plans, set);
+    set->mark[i] = mark_of(h);
+    set->used[i] = ++plans->now;
+    set->plan[i] = p;
+}
+
+/* Predefined handles are never freed. */
+static bool is_lasting(const struct nbc_bound *b)
+{
+    bool lasting = !b->reducer || b->reducer->named;
+    for (int i = 0; i < b->shape.ntypes && lasting; i++)
+        lasting = b->types[i]->named;
+    return lasting;
 }
 
 struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *call,
@@ -196,9 +266,6 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
         return NULL;
     }
     make_key(call, override, segment, &p->key);
-    struct nbc_plan **slot = &(*plans)->slot[slot_of(&p->key, call)];
-    if (*slot)
-        retire(slot);
     p->sched = sched;
     sched->refs++;
     p->alg = alg;
@@ -206,8 +273,10 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
     p->holdings = (struct nbc_holdings){p->types, ntypes, b->reducer};
     p->bytes = nbc_shape_bytes(&b->shape);
     p->generation = nbc_types_generation;
+    p->lasting = is_lasting(b);
     p->refs = 1;
-    return *slot = p;
+    enter(*plans, call, p);
+    return p;
 }
 
 struct nbc_run *nbc_plan_take(struct nbc_plan *plan)
@@ -235,8 +304,8 @@ void nbc_plans_free(struct nbc_plans *plans)
 {
     if (!plans)
         return;
-    for (int i = 0; i < SLOTS; i++)
-        if (plans->slot[i])
-            retire(&plans->slot[i]);
+    for (int i = 0; i < SETS * WAYS; i++)
+        if (plans->set[i / WAYS].mark[i % WAYS])
+            retire(&plans->set[i / WAYS], i % WAYS);
     free(plans);
 }

@@ -4,9 +4,9 @@
  * Programs repeat few calls many times; a call that finds its plan, and an idle run set up for it,
  * has nothing left to do but to bind its buffers and start. Under the lock.
  *
- * Arrays of counts, displacements and types are compared whole. A plan dies when any datatype or
- * operator is freed (handles may come back with another meaning), which nbc_types_generation
- * tells. */
+ * Arrays of counts, displacements and types are compared whole. A plan with a datatype or an operator
+ * of the program's dies when any such is freed (handles may come back with another meaning), which
+ * nbc_types_generation tells. */
 #ifndef NBC_PLAN_H
 #define NBC_PLAN_H
 
@@ -39,6 +39,7 @@ struct nbc_plan {
     struct nbc_holdings holdings;
     int64_t bytes;               /* nbc_shape_bytes */
     uint64_t generation;         /* of the types it was made with */
+    bool lasting;                /* predefined ones, and so the operator: it dies with none */
     bool needs_send, needs_recv; /* these buffers may not be NULL nor, both, the same */
     int64_t own_at;              /* nor this far apart: see nbc_bound */
     struct nbc_run *idle;        /* set up for this plan, linked by next */

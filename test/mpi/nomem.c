@@ -20,7 +20,8 @@
 
 static int countdown; /* pieces until one is refused; 0: none is */
 static bool refused;
-static int live; /* pieces of the library's */
+static int asked; /* how often */
+static int live;  /* pieces of the library's */
 
 #if OWN_MALLOC
 void *__libc_malloc(size_t size);
@@ -32,6 +33,7 @@ void __libc_free(void *p);
 static bool refuse(void)
 {
     live++;
+    asked++;
     if (countdown == 0 || --countdown > 0)
         return false;
     live--;
@@ -430,6 +432,57 @@ static void use_up(void)
     EXPECT(class_of(error) == MPI_ERR_OTHER, "goes on: class %d", class_of(error));
 }
 
+/* --- what needs none -------------------------------------------------------------------------- */
+
+enum { CALLS = 8 }; /* different ones */
+
+static void make_calls(int group)
+{
+    static int counts[CALLS][8], places[8];
+    int error = MPI_SUCCESS;
+    for (int i = 0; i < CALLS; i++) {
+        int n = group + i + 1;
+        if (i % 4 == 0)
+            ONE(MPI_Iallreduce(in, out, n, I, MPI_SUM, comm, r));
+        if (i % 4 == 1)
+            ONE(MPI_Ibcast(out, n, I, 0, comm, r));
+        if (i % 4 == 2)
+            ONE(MPI_Iscan(in, out, n, I, MPI_MAX, comm, r));
+        for (int to = 0; to < test_size; to++)
+            counts[i][to] = i;
+        if (i % 4 == 3)
+            ONE(MPI_Ialltoallv(in, counts[i], places, I, in + MANY / 2, counts[i], places, I, comm,
+                               r));
+    }
+}
+
+/* A type that dies between them takes nothing from calls that do without it. */
+static void use_type(void)
+{
+    MPI_Datatype pair;
+    int error = MPI_SUCCESS;
+    MPI_Type_contiguous(2, I, &pair);
+    MPI_Type_commit(&pair);
+    ONE(MPI_Ibcast(out, 1, pair, 0, comm, r));
+    MPI_Type_free(&pair);
+}
+
+/* What was worked out for a few calls stays at hand, whichever they are. */
+static void call_again(void)
+{
+    enum { GROUPS = 20 };
+    for (int group = 0; group < GROUPS; group++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        make_calls(group);
+        use_type();
+        int before = asked;
+        make_calls(group);
+        EXPECT(asked == before, "calls %d to %d: %d pieces more when made again", group,
+               group + CALLS, asked - before);
+        MPI_Comm_free(&comm);
+    }
+}
+
 static void make_types(void)
 {
     MPI_Datatype loose;
@@ -507,6 +560,8 @@ int main(int argc, char **argv)
     if (ends)
         return test_done();
     make_types();
+    if (plays)
+        call_again();
     for (int i = 0; plays && test_size > 1 && i < 1 + test_has_persistent(); i++)
         run_among_others(i > 0);
     for (int i = 0; plays && test_size == 1 && i < NSCENES; i++)
