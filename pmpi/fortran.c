@@ -4,12 +4,16 @@
  * reference, and an absent IERROR is a null pointer. They call MPI_X, so that tools see them.
  *
  * Their names are in lower case, with no, one and two underscores, which is what compilers make of
- * MPI_X; the modules bind to one underscore. */
+ * MPI_X; the modules bind to one underscore.
+ *
+ * The static library has none of them. What MPIs' bindings do in MPI_Init, MPI_Start or MPI_Wait may
+ * go to PMPI_X (Open MPI's does, MPICH's of mpi_f08), which there is the MPI's: better a program that
+ * does not link than one whose operations are never started. */
 #include "nbcshim.h"
 
 #include "next.h"
 
-#ifdef NBC_FORTRAN
+#if defined NBC_FORTRAN && (defined PIC || defined NBC_FORTRAN_ALL)
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -144,18 +148,12 @@ static void finish(struct scope *s, int error, MPI_Request handle, MPI_Fint *req
 /* The neighborhood has address displacements, the other has not. */
 #define HAS_EDGES(displs) _Generic((displs), const MPI_Aint *: true, default: false)
 
-#ifdef PIC
 #define ALIAS(lower, ...)                                                                          \
     void mpi_##lower(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));                       \
     void mpi_##lower##__(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));                   \
     void pmpi_##lower(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));                      \
     void pmpi_##lower##_(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));                   \
     void pmpi_##lower##__(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));
-#else
-#define ALIAS(lower, ...)                                                                          \
-    void mpi_##lower(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));                       \
-    void mpi_##lower##__(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));
-#endif
 
 #define IMMEDIATE(Name, lower, ITEMS)                                                              \
     void mpi_##lower##_(ITEMS(PARAM) const MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierror)    \
