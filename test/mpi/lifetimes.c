@@ -245,10 +245,10 @@ static void refused(int i)
     enum { LONG = 40 };
     MPI_Request r[LONG];
     MPI_Datatype none = MPI_DATATYPE_NULL;
-    int zero = 0, done;
+    int one = 1, zero = 0, done;
 
     (void)i;
-    done = MPI_Ialltoallw(NULL, &zero, &zero, &none, NULL, &zero, &zero, &none, returning, &r[0]);
+    done = MPI_Ialltoallw(NULL, &one, &zero, &none, NULL, &one, &zero, &none, returning, &r[0]);
     EXPECT(done != MPI_SUCCESS, "a null datatype was taken");
     if (!test_has_persistent())
         return;
