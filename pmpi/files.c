@@ -26,14 +26,14 @@ static bool pass(struct nbc_gate *gate, MPI_File fh, int *error)
 }
 
 /* Around the native call; returns what leave wants. */
-static bool enter(void)
+static unsigned char enter(void)
 {
-    bool before = nbc_inside;
-    nbc_inside = true;
+    unsigned char before = nbc_inside;
+    nbc_inside = NBC_BELOW;
     return before;
 }
 
-static void leave(bool before)
+static void leave(unsigned char before)
 {
     nbc_inside = before;
 }
@@ -47,7 +47,7 @@ EXPORT(int, File_open,
     int error = nbc_rendezvous(comm);
     if (error)
         return error;
-    bool before = enter();
+    unsigned char before = enter();
     error = NEXT(File_open)(comm, filename, amode, info, fh);
     leave(before);
     return error ? error : nbc_gate_new(NBC_GATE_FILE, NBC_GATE_KEY(*fh), comm);
@@ -62,7 +62,7 @@ EXPORT(int, File_close, (MPI_File * fh), (fh))
     if (!pass(gate, *fh, &error))
         return error;
     nbc_gate_remove(gate);
-    bool before = enter();
+    unsigned char before = enter();
     error = NEXT(File_close)(fh);
     leave(before);
     if (error)
@@ -81,7 +81,7 @@ EXPORT(int, File_close, (MPI_File * fh), (fh))
             return NEXT(name) args;          \
         if (!pass(gate, fh, &error))         \
             return error;                    \
-        bool before = enter();               \
+        unsigned char before = enter();               \
         error = NEXT(name) args;             \
         leave(before);                       \
         return error;                        \

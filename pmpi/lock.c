@@ -4,7 +4,7 @@
 #include <pthread.h>
 
 bool nbc_threaded;
-_Thread_local bool nbc_inside __attribute__((tls_model("initial-exec")));
+_Thread_local unsigned char nbc_inside __attribute__((tls_model("initial-exec")));
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 

@@ -20,9 +20,14 @@
 /* Set at init, before a second thread can be here. */
 extern bool nbc_threaded;
 
-/* True in a thread that holds the lock: MPI libraries call their own PMPI_Wait and others, which
- * are ours then; such a call from below must pass straight on. */
-extern _Thread_local bool nbc_inside __attribute__((tls_model("initial-exec")));
+/* Where this thread is. MPI libraries call their own PMPI_Wait and others, which are ours then; such
+ * a call from below must pass straight on. */
+enum {
+    NBC_OUTSIDE, /* zero */
+    NBC_LOCKED,  /* it holds the lock */
+    NBC_BELOW    /* without the lock, in a call of the MPI that calls others (files.c) */
+};
+extern _Thread_local unsigned char nbc_inside __attribute__((tls_model("initial-exec")));
 
 void nbc_lock_slow(void);
 void nbc_unlock_slow(void);
@@ -34,7 +39,7 @@ static inline void nbc_lock(void)
 {
     if (nbc_threaded)
         nbc_lock_slow();
-    nbc_inside = true;
+    nbc_inside = NBC_LOCKED;
     __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a signal handler looks at it */
 }
 
@@ -42,7 +47,7 @@ static inline void nbc_unlock(void)
 {
     nbc_must(nbc_inside);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    nbc_inside = false;
+    nbc_inside = NBC_OUTSIDE;
     if (nbc_threaded)
         nbc_unlock_slow();
     nbc_watch_poll(); /* a signal that came meanwhile could show nothing */

@@ -339,24 +339,37 @@ static bool put_off_operator(MPI_Op *op)
     return true;
 }
 
+/* An operator of the program may free things; it runs under the lock. Returns whether that was
+ * taken here. */
+static bool lock_if_outside(void)
+{
+    if (nbc_inside)
+        return false;
+    nbc_lock();
+    return true;
+}
+
 EXPORT(int, Type_free, (MPI_Datatype *type), (type))
 {
-    if (nbc_inside || !datatypes)
+    if (nbc_inside == NBC_BELOW || !datatypes)
         return NEXT(Type_free)(type);
-    nbc_types_bury();
-    nbc_lock();
+    if (!nbc_inside)
+        nbc_types_bury();
+    bool locked = lock_if_outside();
     bool later = put_off_datatype(type);
-    nbc_unlock();
+    if (locked)
+        nbc_unlock();
     return later ? MPI_SUCCESS : NEXT(Type_free)(type);
 }
 
 EXPORT(int, Op_free, (MPI_Op *op), (op))
 {
-    if (nbc_inside || !operators)
+    if (nbc_inside == NBC_BELOW || !operators)
         return NEXT(Op_free)(op);
-    nbc_lock();
+    bool locked = lock_if_outside();
     bool later = put_off_operator(op);
-    nbc_unlock();
+    if (locked)
+        nbc_unlock();
     return later ? MPI_SUCCESS : NEXT(Op_free)(op);
 }
 

@@ -287,10 +287,10 @@ static void on_signal(int number, siginfo_t *info, void *context)
     int saved = errno;
     nbc_dump_asked = 1;
     if (may_look()) {
-        nbc_inside = true;
+        nbc_inside = NBC_LOCKED;
         show_all();
         nbc_dump_asked = 0;
-        nbc_inside = false;
+        nbc_inside = NBC_OUTSIDE;
         if (nbc_threaded)
             nbc_unlock_slow();
     }

@@ -210,6 +210,67 @@ static void operators(int i)
     EXPECT(!used || out == (left ? 100 + i : sum), "%d: reduced to %d", i, out);
 }
 
+/* What an operator frees: a type that was used before, or its own, or itself. */
+static struct {
+    MPI_Datatype used, own;
+    MPI_Op op;
+    int turn;
+} freed;
+
+static void add_and_free(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    int twice = 2 * *n;
+
+    if (freed.turn == 0 && freed.used != MPI_DATATYPE_NULL)
+        MPI_Type_free(&freed.used);
+    if (freed.turn == 1 && freed.own != MPI_DATATYPE_NULL)
+        MPI_Type_free(&freed.own);
+    if (freed.turn == 2 && freed.op != MPI_OP_NULL)
+        MPI_Op_free(&freed.op);
+    add(in, inout, &twice, type);
+}
+
+/* The MPI gives the handle of a freed type again, for another. */
+static void freed_by_operator(int i)
+{
+    enum { N = 3000 };
+    static int in[2 * N], out[2 * N];
+    int sparse[6] = {0}, wrong = 0;
+    MPI_Datatype other;
+    MPI_Request r;
+
+    freed.turn = i % 3;
+    MPI_Type_contiguous(5, MPI_INT, &freed.used);
+    MPI_Type_contiguous(2, MPI_INT, &freed.own);
+    MPI_Type_commit(&freed.used);
+    MPI_Type_commit(&freed.own);
+    MPI_Op_create(add_and_free, 1, &freed.op);
+    for (int k = 0; k < 2 * N; k++)
+        in[k] = k + test_rank;
+    MPI_Ibcast(out, 1, freed.used, 0, MPI_COMM_WORLD, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    MPI_Iallreduce(in, out, N, freed.own, freed.op, MPI_COMM_WORLD, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    for (int k = 0; k < 2 * N; k++)
+        wrong += out[k] != test_size * k + test_size * (test_size - 1) / 2;
+    MPI_Type_vector(2, 1, 3, MPI_INT, &other);
+    MPI_Type_commit(&other);
+    for (int k = 0; k < 6 && test_rank == 0; k++)
+        sparse[k] = 10 + k;
+    MPI_Ibcast(sparse, 1, other, 0, MPI_COMM_WORLD, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    EXPECT(wrong == 0 && sparse[0] == 10 && sparse[3] == 13, "%d: %d wrong, then %d %d", i, wrong,
+           sparse[0], sparse[3]);
+    EXPECT(test_rank == 0 || sparse[1] + sparse[2] + sparse[4] + sparse[5] == 0, "gaps written");
+    MPI_Type_free(&other);
+    if (freed.used != MPI_DATATYPE_NULL)
+        MPI_Type_free(&freed.used);
+    if (freed.own != MPI_DATATYPE_NULL)
+        MPI_Type_free(&freed.own);
+    if (freed.op != MPI_OP_NULL)
+        MPI_Op_free(&freed.op);
+}
+
 /* Arrays too long for the stack, completed in all ways. */
 static void long_array(int i)
 {
@@ -400,6 +461,8 @@ int main(int argc, char **argv)
         }
     arrays_change(60);
     types_change(64);
+    for (int i = 0; i < 12; i++)
+        freed_by_operator(i);
     flat(cycle, test_scale(test_crowded() ? 300 : 3000, 50000), "dup, collectives, free");
     flat(operation, test_scale(test_crowded() ? 2000 : 30000, 1000000), "collective");
     flat(long_array, test_scale(test_crowded() ? 300 : 3000, 30000), "200 at once");
