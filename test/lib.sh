@@ -74,6 +74,7 @@ finish()
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 cores=$(nproc)
+threads=1 # of each rank
 
 # The MPIs leave memory behind at exit, in modules that they have unloaded by then: leaks are no
 # failure, and only ours are looked for (own_leaks, where detect_leaks=1 follows). Freed memory is held
@@ -120,7 +121,7 @@ mpi_command()
     shift 3
     # Idle ranks of MPICH spin for their whole time slice: a barrier of 4 ranks on 2 cores takes
     # 15 ms, and 33 µs when they yield.
-    if [ "$ranks" -gt "$cores" ] && [ "$MPI_FLAVOR" = mpich ]; then
+    if [ $((ranks * threads)) -gt "$cores" ] && [ "$MPI_FLAVOR" = mpich ]; then
         preload="${preload:-$(sanitizer_runtime)} $PWD/test/mpi/.libs/yield.so"
     fi
     set -f

@@ -2,7 +2,7 @@
 /* Runs random programs (common/program.h) of collectives, communicators, messages, completions,
  * frees and restarts. Every result is compared with the definition of the collective.
  *
- *     fuzz [--seed=N] [--programs=N | --seconds=N] [--lines=N] [--print]
+ *     fuzz [--seed=N] [--programs=N | --seconds=N] [--lines=N] [--threads=N] [--print]
  *     fuzz --program=FILE
  *
  * test/fuzz runs it again and again, and makes the program that fails small. --break=COLLECTIVE
@@ -11,6 +11,7 @@
 #include "fuzz.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,9 @@
 
 enum { MOST_PENDING = 60 };
 
-struct pool *pool;
-struct rng own;
+int threads;
+_Thread_local struct pool *pool;
+_Thread_local struct rng own;
 static enum coll broken = NCOLLS;
 
 /* --- requests ----------------------------------------------------------------------------------*/
@@ -265,6 +267,11 @@ static bool for_absent_too(int64_t verb)
     return verb <= FREE;
 }
 
+static bool makes_comm(int64_t verb)
+{
+    return verb < FREE;
+}
+
 static void execute(const struct program *p, const struct line *line)
 {
     struct comm *c = comm_find(line->on);
@@ -293,34 +300,104 @@ static void clean_up(void)
     comms_free();
 }
 
-static void run_program(const struct program *p)
+static void run_line(const struct program *p, int i)
 {
     char text[400];
 
-    pool = pool_new();
-    comm_add(&(struct line){.id = 0}, MPI_COMM_WORLD);
-    for (int i = 0; i < p->n; i++) {
-        line_print(&p->line[i], text, sizeof text);
-        test_place("line %d: %s", i + 1, text);
-        own = (struct rng){mix_in((uint64_t)p->line[i].seed, test_rank)};
-        if (rng_chance(&own, 3)) /* ranks are apart now and then */
-            usleep((useconds_t)rng_below(&own, 300));
-        execute(p, &p->line[i]);
-        if (pool->nactive > MOST_PENDING)
-            drain(MOST_PENDING / 2);
+    line_print(&p->line[i], text, sizeof text);
+    test_place("line %d: %s", i + 1, text);
+    own = (struct rng){mix_in((uint64_t)p->line[i].seed, test_rank)};
+    if (rng_chance(&own, 3)) /* ranks are apart now and then */
+        usleep((useconds_t)rng_below(&own, 300));
+    execute(p, &p->line[i]);
+    if (pool->nactive > MOST_PENDING)
+        drain(MOST_PENDING / 2);
+}
+
+/* What one thread does. */
+struct task {
+    pthread_t thread;
+    const struct program *program;
+    int number;
+    MPI_Comm comm; /* its communicator 0 */
+    pthread_barrier_t *turn;
+};
+
+/* Open MPI 4.1.4 hangs when two threads make communicators at once: there one thread after the
+ * other makes all of its own first. */
+static bool makes_first(const struct task *t)
+{
+#ifdef OPEN_MPI
+    const struct program *p = t->program;
+
+    if (threads == 1)
+        return false;
+    for (int turn = 0; turn < threads; turn++) {
+        for (int i = 0; i < p->n && turn == t->number; i++)
+            if (p->line[i].thread == turn && makes_comm(p->line[i].verb))
+                run_line(p, i);
+        pthread_barrier_wait(t->turn);
     }
+    return true;
+#else
+    (void)t;
+    return false;
+#endif
+}
+
+static void *run_task(void *argument)
+{
+    const struct task *t = argument;
+    const struct program *p = t->program;
+    bool made;
+
+    pool = pool_new();
+    comm_add(&(struct line){.id = 0}, t->comm);
+    made = makes_first(t);
+    for (int i = 0; i < p->n; i++)
+        if (p->line[i].thread == t->number && !(made && makes_comm(p->line[i].verb)))
+            run_line(p, i);
     test_place("the end");
     clean_up();
     pool_delete(pool);
+    return NULL;
+}
+
+static void run_program(const struct program *p)
+{
+    struct task *task;
+    pthread_barrier_t turn;
+
+    threads = program_threads(p);
+    task = test_alloc((size_t)threads * sizeof *task);
+    pthread_barrier_init(&turn, NULL, (unsigned)threads);
+    for (int i = 0; i < threads; i++) {
+        task[i] = (struct task){.program = p, .number = i, .comm = MPI_COMM_WORLD, .turn = &turn};
+        if (i > 0)
+            MPI_Comm_dup(MPI_COMM_WORLD, &task[i].comm);
+    }
+    for (int i = 1; i < threads; i++)
+        pthread_create(&task[i].thread, NULL, run_task, &task[i]);
+    run_task(&task[0]);
+    for (int i = 1; i < threads; i++)
+        pthread_join(task[i].thread, NULL);
+    pthread_barrier_destroy(&turn);
+    free(task);
 }
 
 /* --- the main job ------------------------------------------------------------------------------*/
 
 struct settings {
-    const char *program;
-    int programs, seconds, lines;
+    const char *file;
+    struct program program; /* read from it */
+    int programs, seconds, lines, threads;
     bool print;
 };
+
+static struct program make_program(const struct settings *s)
+{
+    return program_random(test_seed, s->threads > 1 ? s->lines / 2 : s->lines, s->threads);
+}
 
 /* The sum over all ranks, by messages of the MPI's own. */
 static int sum_of_all(int value)
@@ -361,7 +438,7 @@ static void run_many(const struct settings *s)
     int done = 0;
 
     while (s->seconds ? sum_of_all(test_rank == 0 && time(NULL) < end) : done < s->programs) {
-        struct program p = program_random(test_seed, s->lines);
+        struct program p = make_program(s);
         if (test_rank == 0)
             printf("program of seed %" PRIu64 "\n", test_seed);
         fflush(stdout);
@@ -388,46 +465,51 @@ static bool read_number(const char *argument, const char *name, int *value)
 
 static struct settings read_arguments(int argc, char **argv)
 {
-    struct settings s = {.programs = 0, .lines = 60};
+    struct settings s = {.lines = 60, .threads = 1};
 
     for (int i = 1; i < argc; i++) {
         if (read_number(argv[i], "--programs=", &s.programs) ||
             read_number(argv[i], "--seconds=", &s.seconds) ||
-            read_number(argv[i], "--lines=", &s.lines))
+            read_number(argv[i], "--lines=", &s.lines) ||
+            read_number(argv[i], "--threads=", &s.threads))
             continue;
         if (strncmp(argv[i], "--program=", 10) == 0)
-            s.program = argv[i] + 10;
+            s.file = argv[i] + 10;
         else if (strncmp(argv[i], "--break=", 8) == 0)
             broken = coll_by_name(argv[i] + 8);
         else if (strcmp(argv[i], "--print") == 0)
             s.print = true;
-        else
+        else if (strncmp(argv[i], "--seed=", 7) != 0) /* test_init's */
             test_fail("what is %s?", argv[i]);
+    }
+    if (s.file) {
+        s.program = program_read(s.file);
+        s.threads = program_threads(&s.program);
     }
     return s;
 }
 
 int main(int argc, char **argv)
 {
-    struct settings s;
+    struct settings s = read_arguments(argc, argv);
     void *buffer = test_alloc(BUFFER);
-    int size;
+    int provided, size;
 
-    test_init(&argc, &argv);
+    provided =
+        test_init_thread(&argc, &argv, s.threads > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
+    EXPECT(s.threads == 1 || provided == MPI_THREAD_MULTIPLE, "this MPI has no threads");
     MPI_Buffer_attach(buffer, BUFFER);
     kinds_init();
-    s = read_arguments(argc, argv);
     if (!s.programs && !s.seconds)
         s.programs = test_scale(test_crowded() ? 40 : 150, 3000);
     if (s.print) {
-        struct program p = program_random(test_seed, s.lines);
+        struct program p = make_program(&s);
         if (test_rank == 0)
             print_program(&p);
         program_free(&p);
-    } else if (s.program) {
-        struct program p = program_read(s.program);
-        run_program(&p);
-        program_free(&p);
+    } else if (s.file) {
+        run_program(&s.program);
+        program_free(&s.program);
     } else {
         run_many(&s);
     }

@@ -36,8 +36,11 @@ struct item {
     int starts;
 };
 
-extern struct pool *pool;
-extern struct rng own; /* of this rank and line */
+extern int threads; /* of the program */
+
+/* Each thread has its own, and communicators of its own. */
+extern _Thread_local struct pool *pool;
+extern _Thread_local struct rng own; /* of this rank and line */
 
 /* --- fuzz.c: requests --------------------------------------------------------------------------*/
 

@@ -20,10 +20,7 @@ enum { THREADS = 4, SLICE = 8 };
 
 static void fail(const char *function, int line, const char *what)
 {
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&mutex);
     test_fail("%s:%d: %s", function, line, what);
-    pthread_mutex_unlock(&mutex);
 }
 
 static int rounds;

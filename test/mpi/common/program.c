@@ -65,6 +65,7 @@ static const struct field {
     int64_t (*read)(const char *text);
     const char *(*write)(int64_t value); /* NULL: a number */
 } fields[] = {
+    {"thread", offsetof(struct line, thread), number, NULL},
     {"id", offsetof(struct line, id), number, NULL},
     {"on", offsetof(struct line, on), number, NULL},
     {"coll", offsetof(struct line, coll), read_coll, write_coll},
@@ -362,14 +363,34 @@ static bool draft_line(struct draft *d, struct line *line)
     }
 }
 
-struct program program_random(uint64_t seed, int nlines)
+static void draft_thread(struct program *p, uint64_t seed, int nlines, int thread)
 {
-    struct draft d = {.rng = {mix_in(seed, 77)}, .ncomms = 1};
+    struct draft d = {.rng = {mix_in(seed, 77 + thread)}, .program = *p, .ncomms = 1};
 
-    while (d.program.n < nlines) {
-        struct line line = {.verb = draw_verb(&d.rng)};
+    d.next_id = thread * nlines;
+    while (d.program.n < p->n + nlines) {
+        struct line line = {.verb = draw_verb(&d.rng), .thread = thread};
         if (draft_line(&d, &line))
             add_line(&d.program, &line);
     }
-    return d.program;
+    *p = d.program;
+}
+
+struct program program_random(uint64_t seed, int nlines, int threads)
+{
+    struct program p = {0, NULL};
+
+    for (int i = 0; i < threads; i++)
+        draft_thread(&p, seed, nlines, i);
+    return p;
+}
+
+int program_threads(const struct program *p)
+{
+    int64_t last = 0;
+
+    for (int i = 0; i < p->n; i++)
+        if (p->line[i].thread > last)
+            last = p->line[i].thread;
+    return (int)last + 1;
 }

@@ -8,6 +8,9 @@
  *     start of=2 seed=9                             with others, in another order on each rank
  *     complete times=3 seed=10                      random calls that complete something
  *
+ * With thread=1 … it is another thread's, all of whose communicators come from a duplicate of
+ * MPI_COMM_WORLD that is its communicator 0.
+ *
  * Everything about a statement is in its line: one may be taken out and the others stay what they
  * are; those that lack what they refer to do nothing. So a program can be made smaller line by
  * line. */
@@ -49,7 +52,7 @@ enum verb {
 enum { MAX_OF = 6 };
 
 struct line {
-    int64_t verb, id, on, coll, most, plain, apart, algorithm, segment, bytes, shift, tag, times,
+    int64_t verb, thread, id, on, coll, most, plain, apart, algorithm, segment, bytes, shift, tag, times,
         way, wild, seed;
     int64_t of[MAX_OF];
     int nof;
@@ -60,8 +63,10 @@ struct program {
     struct line *line;
 };
 
-/* Makes one up. */
-struct program program_random(uint64_t seed, int nlines);
+/* Makes one up, of so many lines for each thread. */
+struct program program_random(uint64_t seed, int nlines, int threads);
+
+int program_threads(const struct program *p);
 
 /* Reads a file; says what it does not understand and ends the process then. */
 struct program program_read(const char *path);

@@ -2,6 +2,7 @@
 #include "util.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,7 +19,8 @@ int test_rank, test_size;
 
 static const char *program = "?";
 static int failures;
-static char place[200] = "the beginning";
+static pthread_mutex_t failing = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local char place[200] = "the beginning";
 
 static bool env_on(const char *name)
 {
@@ -129,20 +131,27 @@ int test_done(void)
     return all > 0;
 }
 
+static void report(const char *text)
+{
+    if (++failures > MAX_REPORTS)
+        return;
+    fprintf(stderr, "%s: seed %" PRIu64 ", rank %d of %d: %s\n", program, test_seed, test_rank,
+            test_size, text);
+    if (failures == MAX_REPORTS)
+        fprintf(stderr, "%s: rank %d: further failures are only counted\n", program, test_rank);
+}
+
 void test_fail(const char *format, ...)
 {
     char text[800];
     va_list args;
 
-    if (++failures > MAX_REPORTS)
-        return;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    fprintf(stderr, "%s: seed %" PRIu64 ", rank %d of %d: %s\n", program, test_seed, test_rank,
-            test_size, text);
-    if (failures == MAX_REPORTS)
-        fprintf(stderr, "%s: rank %d: further failures are only counted\n", program, test_rank);
+    pthread_mutex_lock(&failing);
+    report(text);
+    pthread_mutex_unlock(&failing);
 }
 
 void test_place(const char *format, ...)

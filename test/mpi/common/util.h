@@ -87,7 +87,7 @@ int test_init_thread(int *argc, char ***argv, int required);
 /* Finalizes MPI and returns the exit status: 0 when no rank has failed. */
 int test_done(void);
 
-/* Reports a failure with seed and rank; the program goes on. */
+/* Reports a failure with seed and rank; the program goes on. Any thread may. */
 void test_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Failures of this rank so far. */
