@@ -255,9 +255,10 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
         return NULL;
     if (!*plans)
         *plans = calloc(1, sizeof **plans);
-    struct nbc_plan *p = *plans ? calloc(1, sizeof *p + (size_t)ntypes * sizeof *p->types) : NULL;
+    struct nbc_plan *p = *plans ? malloc(sizeof *p + (size_t)ntypes * sizeof *p->types) : NULL;
     if (!p)
         return NULL;
+    *p = (struct nbc_plan){.sched = sched};
     p->needs_send = b->reads_send;
     p->needs_recv = b->reads_recv;
     p->own_at = b->own_at;
@@ -266,7 +267,6 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
         return NULL;
     }
     make_key(call, override, segment, &p->key);
-    p->sched = sched;
     sched->refs++;
     p->alg = alg;
     memcpy(p->types, b->types, (size_t)ntypes * sizeof *p->types);

@@ -11,12 +11,14 @@
 enum {
     LINE = 64,
     HEAD = (sizeof(struct nbc_run) + LINE - 1) / LINE * LINE,
-    KEEP = 16384, /* larger ones are not kept */
-    MOST = 256,   /* nor more than so many */
+    LEAST = 256,  /* memory of a run; doubled as often as need be, so that it suits another one */
+    KEEP = 16384, /* larger ones have what they need, and are not kept */
+    KINDS = 7,    /* from LEAST to KEEP */
+    MOST = 256,   /* nor are more than so many */
     LONG = 16384  /* elements that are worth another thread's while */
 };
 
-static struct nbc_run *pool; /* linked by next; under the lock */
+static struct nbc_run *pool[KINDS]; /* linked by next; under the lock */
 static int npool;
 
 static size_t round_up(size_t size)
@@ -24,11 +26,20 @@ static size_t round_up(size_t size)
     return (size + LINE - 1) / LINE * LINE;
 }
 
-static struct nbc_run *take(void)
+/* Of memory for size <= KEEP bytes. */
+static int kind_of(size_t size)
 {
-    struct nbc_run *run = pool;
+    int kind = 0;
+    while ((size_t)LEAST << kind < size)
+        kind++;
+    return kind;
+}
+
+static struct nbc_run *take(int kind)
+{
+    struct nbc_run *run = pool[kind];
     if (run) {
-        pool = run->next;
+        pool[kind] = run->next;
         npool--;
     }
     return run;
@@ -36,15 +47,16 @@ static struct nbc_run *take(void)
 
 static struct nbc_run *make(size_t size)
 {
-    struct nbc_run *run = take();
-    if (run && run->room >= size)
+    bool kept = size <= KEEP;
+    struct nbc_run *run = kept ? take(kind_of(size)) : NULL;
+    if (run)
         return run;
-    free(run);
-    run = aligned_alloc(LINE, HEAD + round_up(size));
+    size_t room = kept ? (size_t)LEAST << kind_of(size) : round_up(size);
+    run = aligned_alloc(LINE, HEAD + room);
     if (!run)
         return NULL;
     run->memory = (char *)run + HEAD;
-    run->room = round_up(size);
+    run->room = room;
     return run;
 }
 
@@ -94,13 +106,15 @@ void nbc_run_free(struct nbc_run *run)
         free(run);
         return;
     }
-    run->next = pool;
-    pool = run;
+    int kind = kind_of(run->room);
+    run->next = pool[kind];
+    pool[kind] = run;
     npool++;
 }
 
 void nbc_run_cleanup(void)
 {
-    for (struct nbc_run *run; (run = take());)
-        free(run);
+    for (int kind = 0; kind < KINDS; kind++)
+        for (struct nbc_run *run; (run = take(kind));)
+            free(run);
 }

@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEMP_ALIGN = 64 };
+enum {
+    TEMP_ALIGN = 64,
+    SMALL = 32 /* so many of something are not worth a call of malloc's or realloc's */
+};
 
 struct edge {
     nbc_id pre, op;
@@ -16,30 +19,29 @@ struct nbc_build {
     const struct nbc_shape *shape;
     struct edge *edges;
     int nedges, edges_room, ops_room;
-    nbc_id fence;      /* the last one, or NBC_NONE */
-    nbc_id since;      /* first operation behind it */
+    nbc_id fence; /* the last one, or NBC_NONE */
+    nbc_id since; /* first operation behind it */
     bool out_of_memory;
 };
 
 struct nbc_sched *nbc_sched_new(const struct nbc_shape *shape, int ops_hint)
 {
-    struct nbc_sched *s = calloc(1, sizeof *s);
-    struct nbc_build *b = calloc(1, sizeof *b);
+    struct nbc_sched *s = malloc(sizeof *s);
+    struct nbc_build *b = malloc(sizeof *b);
     if (!s || !b) {
         free(s);
         free(b);
         return NULL;
     }
-    b->ops_room = ops_hint > 4 ? ops_hint : 4;
-    b->edges_room = 2 * b->ops_room;
-    s->ops = malloc(b->ops_room * sizeof *s->ops);
-    b->edges = malloc(b->edges_room * sizeof *b->edges);
-    b->shape = shape;
-    s->segment = shape->segment;
-    b->fence = NBC_NONE;
+    int room = ops_hint > 4 ? ops_hint : 4;
+    *s = (struct nbc_sched){
+        .ops = malloc(room * sizeof *s->ops), .segment = shape->segment, .build = b, .refs = 1};
+    *b = (struct nbc_build){.edges = malloc(2 * room * sizeof *b->edges),
+                            .edges_room = 2 * room,
+                            .ops_room = room,
+                            .shape = shape,
+                            .fence = NBC_NONE};
     b->out_of_memory = !s->ops || !b->edges;
-    s->build = b;
-    s->refs = 1;
     return s;
 }
 
@@ -225,11 +227,11 @@ static struct last *last_of(struct last *table, uint32_t mask, int32_t key)
  * in which the builder emitted them, whatever completes first. */
 static bool order_messages(struct nbc_sched *s)
 {
-    uint32_t room = 4;
+    struct last few[SMALL] = {{0}}, *table = few;
+    uint32_t room = SMALL;
     while (room < 2 * (uint32_t)s->nmsgs)
         room *= 2;
-    struct last *table = calloc(room, sizeof *table);
-    if (!table)
+    if (room > SMALL && !(table = calloc(room, sizeof *table)))
         return false;
     for (nbc_id id = 0; id < s->nops; id++) {
         const struct nbc_op *op = &s->ops[id];
@@ -241,7 +243,8 @@ static bool order_messages(struct nbc_sched *s)
             add_edge(s, l->op, id, true);
         *l = (struct last){key, id};
     }
-    free(table);
+    if (table != few)
+        free(table);
     return !s->build->out_of_memory;
 }
 
@@ -276,10 +279,10 @@ static bool link_edges(struct nbc_sched *s)
     return true;
 }
 
-/* Gives back what emitting took in advance: schedules are kept. */
+/* Gives back what emitting took in advance, if it is much: schedules are kept. */
 static bool shrink(struct nbc_sched *s)
 {
-    if (s->nops == s->build->ops_room)
+    if (s->build->ops_room - s->nops < SMALL / 4)
         return true;
     struct nbc_op *less = realloc(s->ops, (s->nops ? s->nops : 1) * sizeof *s->ops);
     s->ops = less ? less : s->ops;

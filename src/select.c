@@ -50,18 +50,22 @@ static unsigned lacking(const struct nbc_shape *shape)
     return lacks;
 }
 
-bool nbc_alg_applies(const struct nbc_alg *alg, const struct nbc_shape *shape)
+static bool applies(const struct nbc_alg *alg, const struct nbc_shape *shape, unsigned lacks)
 {
     bool inter = shape->remote_size > 0;
-    return !(alg->needs & lacking(shape)) && inter == !!(alg->needs & NBC_INTER);
+    return !(alg->needs & lacks) && inter == !!(alg->needs & NBC_INTER);
 }
 
-static bool matches(const struct nbc_rule *r, const struct nbc_shape *shape, int64_t bytes)
+bool nbc_alg_applies(const struct nbc_alg *alg, const struct nbc_shape *shape)
+{
+    return applies(alg, shape, lacking(shape));
+}
+
+static bool matches(const struct nbc_rule *r, const struct nbc_shape *shape, unsigned lacks,
+                    int64_t bytes)
 {
     int n = ranks(shape);
-    if (r->coll != shape->coll || n < r->min_size || n > r->max_size)
-        return false;
-    if (r->needs & lacking(shape))
+    if (n < r->min_size || n > r->max_size || (r->needs & lacks))
         return false;
     if (bytes < 0)
         return r->min_bytes == 0 && r->max_bytes == INT64_MAX;
@@ -71,9 +75,11 @@ static bool matches(const struct nbc_rule *r, const struct nbc_shape *shape, int
 const struct nbc_rule *nbc_rule_find(const struct nbc_shape *shape, const struct nbc_rules *rules)
 {
     int64_t bytes = nbc_shape_bytes(shape);
+    unsigned lacks = lacking(shape);
+    enum nbc_coll coll = shape->coll;
     for (int i = 0; rules && i < rules->nrules; i++) {
         const struct nbc_rule *r = &rules->rule[i];
-        if (matches(r, shape, bytes) && nbc_alg_applies(r->alg, shape))
+        if (r->coll == coll && matches(r, shape, lacks, bytes) && applies(r->alg, shape, lacks))
             return r;
     }
     return NULL;
