@@ -99,11 +99,19 @@ const char *nbcshim_function(int index, int *below)
     return name;
 }
 
-static void resolve(void)
+/* As soon as we are loaded: a program may initialize the MPI past us (MPI_Init by dlsym from the
+ * MPI's library, or in an object with RTLD_DEEPBIND) and call us afterwards. */
+__attribute__((constructor)) static void fill_table(void)
 {
 #define FN(name) nbc_next.name = (__typeof__(nbc_next.name))nbc_next_find(#name);
 #include "next.def"
 #undef FN
+}
+
+static void resolve(void)
+{
+    if (!nbc_next.Init) /* the constructor of another library has come first */
+        fill_table();
     find_tools();
 }
 

@@ -20,7 +20,7 @@ struct nbc_next {
 };
 
 #ifdef PIC
-/* Written once, before the first call below (nbc_next_resolve), and read only afterwards. */
+/* Written when the library is loaded, or by nbc_next_resolve before that; read only afterwards. */
 extern struct nbc_next nbc_next;
 
 #define NEXT(name) (nbc_next.name)
@@ -28,8 +28,8 @@ extern struct nbc_next nbc_next;
 #define NEXT(name) PMPI_##name
 #endif
 
-/* Fills the table; any number of times. Called by each function through which a program can enter
- * MPI for the first time. */
+/* Fills the table and finds tools; any number of times. Called by each function through which a
+ * program can enter MPI for the first time. */
 void nbc_next_resolve(void);
 
 /* A function of the MPI below by its name without prefix ("Iallreduce"), NULL where it has none.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tools (tracer.c) and nbcshim in every order: each tool sees every call of the program (traced.c)
-# once, and none that nbcshim or the MPI makes.
+# once, and none that nbcshim or the MPI makes. And a program that calls the MPI past nbcshim.
 
 . "$(dirname "$0")/../lib.sh"
 tools=$srcdir/test/tools
@@ -110,5 +110,10 @@ sees "the static library" static ""
 ! link_program both "$scratch/inside.o" -L"$PWD/.libs" -l:libnbcshim.a 2>"$scratch/refused" &&
     grep -q 'multiple definition' "$scratch/refused"
 result $? "a tool and the static library do not link"
+
+expect "a program that initializes the MPI past nbcshim compiles" \
+    compile -o "$scratch/past" "$tools/past.c" $MPI_LIBS -ldl
+mpi_command $ranks "$(sanitizer_runtime) $library" "" "$scratch/past"
+ends_well "it runs, by the MPI alone" 60
 
 finish
