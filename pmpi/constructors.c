@@ -103,7 +103,7 @@ static int gather_group(struct nbc_context *c, MPI_Group group, int tag)
     int n, me;
     NEXT(Group_size)(group, &n);
     NEXT(Group_rank)(group, &me);
-    if (me == MPI_UNDEFINED)
+    if (me == MPI_UNDEFINED || c->remote_size)
         return MPI_SUCCESS; /* the MPI has something to say about it */
     int *ranks = nbc_ranks_of(group, n, c->hidden);
     if (!ranks)
@@ -150,9 +150,10 @@ static int meet_leader(MPI_Comm peer, int remote_leader, int tag, bool known, in
 static int gather_both(MPI_Comm local, int leader, MPI_Comm peer, int remote_leader, int tag,
                        int *both)
 {
-    int rank, size;
+    int rank, size, inter;
     NEXT(Comm_size)(local, &size);
-    if (leader < 0 || leader >= size)
+    NEXT(Comm_test_inter)(local, &inter);
+    if (inter || leader < 0 || leader >= size)
         return MPI_SUCCESS; /* the MPI has something to say about it */
     int error = nbc_rendezvous(local);
     if (error)

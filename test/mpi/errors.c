@@ -278,6 +278,23 @@ static void own_blocks(struct way w)
 }
 
 /* Between two groups there is no order of ranks, so no scan; nor is a place in both. */
+/* Calls for intracommunicators. (Open MPI raises such an error on MPI_COMM_WORLD.) */
+static void wrong_constructors(MPI_Comm inter, int side)
+{
+    MPI_Comm made = MPI_COMM_NULL;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    int error = MPI_Intercomm_create(inter, 0, MPI_COMM_WORLD, 1 - side, 6, &made);
+    EXPECT(class_of(error) == MPI_ERR_COMM, "MPI_Intercomm_create: class %d", class_of(error));
+#ifndef OPEN_MPI /* crashes */
+    MPI_Group group;
+    MPI_Comm_group(inter, &group);
+    error = MPI_Comm_create_group(inter, group, 7, &made);
+    EXPECT(class_of(error) == MPI_ERR_COMM, "MPI_Comm_create_group: class %d", class_of(error));
+    MPI_Group_free(&group);
+#endif
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 static void intercommunicator(bool persistent)
 {
     int side = test_rank % 2;
@@ -292,6 +309,7 @@ static void intercommunicator(bool persistent)
     w = (struct way){persistent, inter, NULL};
     bad_call(scan_call, "scan on an intercommunicator", MPI_ERR_COMM, &w, MPI_COMM_NULL);
     bad_call(in_place_call, "in place on an intercommunicator", MPI_ERR_BUFFER, &w, MPI_COMM_NULL);
+    wrong_constructors(inter, side);
     MPI_Comm_free(&inter);
     MPI_Comm_free(&half);
 }
