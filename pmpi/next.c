@@ -49,9 +49,12 @@ static const void *object_of(const void *address)
     return address && dladdr(address, &info) ? info.dli_fbase : NULL;
 }
 
-/* A tool behind us: MPI_X and PMPI_X of the next object are in different objects. */
+/* A tool behind us: MPI_X and PMPI_X of the next object are in different objects. (Most often they
+ * are the same function: dladdr takes its time.) */
 static bool is_tool(function *below, function *pmpi)
 {
+    if (below == pmpi)
+        return false;
     const void *object = object_of(data_address(below));
     return object && object != object_of(data_address(pmpi));
 }
@@ -99,23 +102,18 @@ const char *nbcshim_function(int index, int *below)
     return name;
 }
 
-/* As soon as we are loaded: a program may initialize the MPI past us (MPI_Init by dlsym from the
- * MPI's library, or in an object with RTLD_DEEPBIND) and call us afterwards. */
-__attribute__((constructor)) static void fill_table(void)
+static void resolve(void)
 {
 #define FN(name) nbc_next.name = (__typeof__(nbc_next.name))nbc_next_find(#name);
 #include "next.def"
 #undef FN
-}
-
-static void resolve(void)
-{
-    if (!nbc_next.Init) /* the constructor of another library has come first */
-        fill_table();
     find_tools();
 }
 
-void nbc_next_resolve(void)
+/* As soon as we are loaded: a tool behind us is to see MPI_Init too. And a program may initialize
+ * the MPI past us (MPI_Init by dlsym from the MPI's library, or in an object with RTLD_DEEPBIND)
+ * and call us afterwards. */
+__attribute__((constructor)) void nbc_next_resolve(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, resolve);

@@ -28,8 +28,9 @@ extern struct nbc_next nbc_next;
 #define NEXT(name) PMPI_##name
 #endif
 
-/* Fills the table and finds tools; any number of times. Called by each function through which a
- * program can enter MPI for the first time. */
+/* Fills the table and finds tools; any number of times. Called when the library is loaded, and by
+ * each function through which a program can enter MPI for the first time: other constructors may
+ * run before ours. */
 void nbc_next_resolve(void);
 
 /* A function of the MPI below by its name without prefix ("Iallreduce"), NULL where it has none.

@@ -39,8 +39,10 @@ static int rank = -1;
 
 static void called(enum traced function)
 {
+    int ready;
     counts[function]++;
-    if (rank < 0)
+    PMPI_Initialized(&ready);
+    if (rank < 0 && ready)
         PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
 }
 
