@@ -6,6 +6,7 @@
 #include "call.h"
 #include "export.h"
 #include "init.h"
+#include "lock.h"
 
 #define PARAMS(...) __VA_ARGS__
 #define ARGS(...) __VA_ARGS__
@@ -19,35 +20,51 @@
     .side = {.buf = b, .counts = VIEW(n), .displs = VIEW(d), .types = t}
 
 /* A call that is not ours goes to the MPI's function, if there is one. */
-#define BELOW(name, params, args)                                                                  \
+#ifdef PIC
+#define BELOW(name, params, args, lacks)                                                           \
     do {                                                                                           \
         static int(*native) params;                                                                \
         if (!native)                                                                               \
             native = (int(*) params)nbc_next_find(#name);                                          \
-        return native ? native args : nbc_lacks(comm, #name);                                  \
+        return native ? native args : lacks(&call, #name);                                         \
     } while (0)
+#else
+#define BELOW(name, params, args, lacks)                                                           \
+    do {                                                                                           \
+        extern __typeof__(MPI_##name) PMPI_##name PERHAPS;                                         \
+        int(*native) params = PMPI_##name;                                                         \
+        return native ? native args : lacks(&call, #name);                                         \
+    } while (0)
+#endif
 
-#define ENTRY(name, COLL, params, args, make, ...)                                                 \
+/* NBCSHIM_BLOCKING=native, and the MPI has no such function: ours all the same. */
+static int run_ours(const struct nbc_call *call, const char *name)
+{
+    int error = nbc_on && !nbc_inside ? nbc_call_run(call) : NBC_NOT_OURS;
+    return error == NBC_NOT_OURS ? nbc_lacks(call, name) : error;
+}
+
+#define ENTRY(name, COLL, params, args, make, lacks, ...)                                          \
     EXPORT(int, name, params, args)                                                                \
     {                                                                                              \
         const struct nbc_call call = {.coll = NBC_##COLL, .comm = comm, __VA_ARGS__};              \
         int error = make;                                                                          \
         if (__builtin_expect(error == NBC_NOT_OURS, 0))                                            \
-            BELOW(name, params, args);                                                             \
+            BELOW(name, params, args, lacks);                                                      \
         return error;                                                                              \
     }
 
 #define BLOCKING(blocking, COLL, params, args, ...)                                                \
-    ENTRY(NAME(blocking), COLL, (params), (args), nbc_call_wait(&call), __VA_ARGS__)
+    ENTRY(NAME(blocking), COLL, (params), (args), nbc_call_wait(&call), run_ours, __VA_ARGS__)
 
 #define IMMEDIATE(immediate, COLL, params, args, ...)                                              \
     ENTRY(NAME(immediate), COLL, (params, MPI_Request *request), (args, request),                  \
-          nbc_call_start(&call, request), __VA_ARGS__)
+          nbc_call_start(&call, request), nbc_lacks, __VA_ARGS__)
 
 #define PERSISTENT(persistent, COLL, params, args, ...)                                            \
     ENTRY(NAME(persistent), COLL, (params, MPI_Info info, MPI_Request *request),                   \
-          (args, info, request), nbc_call_init(&call, request), .info = info, .has_info = true,    \
-          __VA_ARGS__)
+          (args, info, request), nbc_call_init(&call, request), nbc_lacks, .info = info,           \
+          .has_info = true, __VA_ARGS__)
 
 /* Open MPI 4 has the persistent ones under these names, in an extension (mpi-ext.h). */
 #ifdef PIC
@@ -70,6 +87,7 @@
 
 /* --- int: the blocking forms of MPI-2.2, whose prototypes may lack const ---------------------- */
 
+#define PERHAPS /* each MPI has them */
 #define NAME(name) name
 #define C int
 #define D int
@@ -81,9 +99,11 @@
 #undef CONST
 #undef COLLECTIVE
 #undef NEIGHBORHOOD
+#undef PERHAPS
 
 /* --- int: the others -------------------------------------------------------------------------- */
 
+#define PERHAPS __attribute__((weak))
 #define CONST const
 #define COLLECTIVE(blocking, immediate, persistent, COLL, params, args, ...)                       \
     IMMEDIATE(immediate, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)                            \

@@ -6,9 +6,9 @@
  * Their names are in lower case, with no, one and two underscores, which is what compilers make of
  * MPI_X; the modules bind to one underscore.
  *
- * The static library has none of them. What MPIs' bindings do in MPI_Init, MPI_Start or MPI_Wait may
- * go to PMPI_X (Open MPI's does, MPICH's of mpi_f08), which there is the MPI's: better a program that
- * does not link than one whose operations are never started. */
+ * The static library has none of them. What MPIs' bindings do in MPI_Init, MPI_Start or MPI_Wait
+ * may go to PMPI_X (Open MPI's does, MPICH's of mpi_f08), which there is the MPI's: better a program
+ * that does not link than one whose operations are never started. */
 #include "nbcshim.h"
 
 #include "next.h"

@@ -36,7 +36,7 @@ int nbcshim_version(void)
     return NBCSHIM_VERSION;
 }
 
-int nbc_lacks(MPI_Comm comm, const char *name)
+int nbc_lacks(const struct nbc_call *call, const char *name)
 {
     if (nbc_on) /* of no communicator we know */
         return nbc_raise(MPI_COMM_NULL, MPI_ERR_COMM);
@@ -48,7 +48,7 @@ int nbc_lacks(MPI_Comm comm, const char *name)
                 "NBCSHIM=on turns it on\n",
                 name);
     told = true;
-    return nbc_raise(comm, MPI_ERR_OTHER);
+    return nbc_raise(call->comm, MPI_ERR_OTHER);
 }
 
 bool nbc_wanted(void)

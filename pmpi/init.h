@@ -25,9 +25,11 @@ bool nbc_wanted(void);
 /* Sets everything up, once. comm: any; leads: this process prints. Returns an MPI error code. */
 int nbc_set_up(MPI_Comm comm, MPI_Comm home, bool leads);
 
+struct nbc_call;
+
 /* Error for a collective that is not ours here and that the MPI lacks. Where the reason is that the
  * shim stands aside it says on standard error, once, how to change that. */
-int nbc_lacks(MPI_Comm comm, const char *name);
+int nbc_lacks(const struct nbc_call *call, const char *name);
 
 /* MPI is about to end: called while MPI_COMM_SELF's attributes are deleted, when the attributes of
  * the program are gone already and all of MPI still works; or by the end of the last session. */

@@ -35,7 +35,7 @@ void nbc_next_resolve(void);
 
 /* A function of the MPI below by its name without prefix ("Iallreduce"), NULL where it has none.
  * For those that the shim replaces and calls itself only to stand aside. NULL in the static
- * library. */
+ * library, which calls them by name. */
 void (*nbc_next_find(const char *name))(void);
 
 #endif
