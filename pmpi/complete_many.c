@@ -354,22 +354,20 @@ static int all_end(struct array *a, MPI_Status *statuses, int error)
     return raise_report(&report, error);
 }
 
-/* The program has made partitioned requests: MPI_Testall of MPICH 4.0.2 takes those under way for
- * failed. */
-static bool has_partitioned;
+static bool no_testall;
 
-#ifdef HAVE_MPI_PSEND_INIT
-static void see_partitioned(void)
+void nbc_avoid_testall(void)
 {
-    __atomic_store_n(&has_partitioned, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&no_testall, true, __ATOMIC_RELAXED);
 }
 
+#ifdef HAVE_MPI_PSEND_INIT
 EXPORT(int, Psend_init,
        (NBC_CONST void *buf, int partitions, MPI_Count count, MPI_Datatype type, int dest, int tag,
         MPI_Comm comm, MPI_Info info, MPI_Request *request),
        (buf, partitions, count, type, dest, tag, comm, info, request))
 {
-    see_partitioned();
+    nbc_avoid_testall();
     return NEXT(Psend_init)(buf, partitions, count, type, dest, tag, comm, info, request);
 }
 
@@ -378,23 +376,28 @@ EXPORT(int, Precv_init,
         MPI_Comm comm, MPI_Info info, MPI_Request *request),
        (buf, partitions, count, type, source, tag, comm, info, request))
 {
-    see_partitioned();
+    nbc_avoid_testall();
     return NEXT(Precv_init)(buf, partitions, count, type, source, tag, comm, info, request);
 }
 #endif
 
-/* Like MPI_Testall for what is not ours, one after the other: those before *next are complete, or
- * failed, which MPI_Waitall tells. */
-static int test_in_turn(const struct array *a, int *next, int *done, MPI_Status *statuses)
+/* Like MPI_Testall for what is not ours, one by one: those before *next are complete, or failed,
+ * which MPI_Waitall tells. All others are asked, since some move on only then: those of MPICH's
+ * files. */
+static int test_one_by_one(const struct array *a, int *next, int *done, MPI_Status *statuses)
 {
-    for (; *next < a->n; ++*next) {
-        MPI_Request r = a->requests[*next];
+    bool all = true;
+    for (int i = *next; i < a->n; i++) {
+        MPI_Request r = a->requests[i];
         int flag = 1;
-        if (r == MPI_REQUEST_NULL)
-            continue;
-        if (!NEXT(Request_get_status)(r, &flag, MPI_STATUS_IGNORE) && !flag)
-            return MPI_SUCCESS;
+        if (r != MPI_REQUEST_NULL && !NEXT(Request_get_status)(r, &flag, MPI_STATUS_IGNORE) &&
+            !flag)
+            all = false;
+        if (all)
+            *next = i + 1;
     }
+    if (!all)
+        return MPI_SUCCESS;
     *done = 1;
     return NEXT(Waitall)(a->n, a->requests, statuses);
 }
@@ -408,10 +411,10 @@ static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
     if (!a.ours.n && !nbc_must_poll())
         return NEXT(Waitall)(n, requests, statuses);
     int others_done = a.ours.others == 0, next = 0;
-    bool in_turn = __atomic_load_n(&has_partitioned, __ATOMIC_RELAXED);
+    bool one_by_one = __atomic_load_n(&no_testall, __ATOMIC_RELAXED);
     for (;;) {
-        if (!others_done && in_turn)
-            error = test_in_turn(&a, &next, &others_done, statuses);
+        if (!others_done && one_by_one)
+            error = test_one_by_one(&a, &next, &others_done, statuses);
         else if (!others_done)
             error = NEXT(Testall)(n, requests, &others_done, statuses);
         if (error)

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* --- all, any and some of a mix ----------------------------------------------------------------*/
 
@@ -580,7 +581,34 @@ static void waiting_moves_ours_on(void)
     }
 }
 
-/* MPI_Testall of MPICH 4.0.2 does not bear partitioned requests, but MPI_Waitall does. */
+/* MPI_Testall of MPICH 4.0.2 does not bear an operation of a file beside something pending, but
+ * MPI_Waitall does. */
+static void file_operations(void)
+{
+    enum { ROUNDS = 5, ALL = 3 };
+    char name[] = "/tmp/nbcshim-test-XXXXXX", late = 0, in = 0;
+    int fd = mkstemp(name);
+    MPI_File file;
+    CHECK(fd >= 0 && close(fd) == 0);
+    MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
+                  &file);
+    for (int k = 0; k < ROUNDS; k++) {
+        MPI_Request r[ALL] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+        MPI_Irecv(&in, 1, MPI_CHAR, left(), DATA, MPI_COMM_WORLD, &r[0]);
+        MPI_File_iwrite_at(file, k, &late, 1, MPI_CHAR, &r[1]);
+        if (is_late()) { /* the others wait */
+            usleep(20000);
+            MPI_Send(&late, 1, MPI_CHAR, right(), DATA, MPI_COMM_WORLD);
+        }
+        MPI_Ibarrier(comm, &r[2]);
+        if (!is_late())
+            MPI_Send(&late, 1, MPI_CHAR, right(), DATA, MPI_COMM_WORLD);
+        CHECK(MPI_Waitall(ALL, r, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    }
+    MPI_File_close(&file);
+}
+
+/* It does not bear partitioned requests either. */
 static void partitioned_ones(void)
 {
 #ifdef HAVE_MPI_PSEND_INIT
@@ -632,7 +660,10 @@ int main(int argc, char **argv)
     failures();
     failures_before_others_call();
     waiting_moves_ours_on();
-    partitioned_ones();
+    if (test_size % 2) /* either tells nbcshim not to use MPI_Testall */
+        file_operations();
+    else
+        partitioned_ones();
     MPI_Comm_free(&comm);
     return test_done();
 }
