@@ -81,6 +81,14 @@ static bool is_lacking(enum nbc_coll coll, const char *end)
     return large ? LACKS_LARGE : LACKS_NEIGHBORHOODS && coll >= NBC_NEIGHBOR_ALLGATHER;
 }
 
+/* MPIX_: Open MPI's extension; pmpir_: MPICH's module pmpi_f08. NULL: no such name. */
+static const char *behind_prefix(const char *name)
+{
+    if (strncmp(name, "mpi_", 4) == 0)
+        return name + 4;
+    return strncmp(name, "mpix_", 5) == 0 || strncmp(name, "mpir_", 5) == 0 ? name + 5 : NULL;
+}
+
 /* MPI_Iallreduce, PMPI_Allreduce_init_c, mpi_iallreduce_, mpi_allreduce_init_f08_ … */
 static bool is_ours(const char *name)
 {
@@ -91,10 +99,9 @@ static bool is_ours(const char *name)
     for (; name[n] && n < sizeof lower - 1; n++)
         lower[n] = nbc_lower(name[n]);
     lower[n] = '\0';
-    bool mpi = strncmp(lower, "mpi_", 4) == 0, mpix = strncmp(lower, "mpix_", 5) == 0;
-    if (!mpi && !mpix)
+    const char *rest = behind_prefix(lower);
+    if (!rest)
         return false;
-    const char *rest = lower + (mpi ? 4 : 5);
     for (int c = 0; c < NBC_NCOLLS; c++) {
         const char *coll = nbc_coll_name(c);
         size_t length = strlen(coll);

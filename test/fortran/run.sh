@@ -124,4 +124,24 @@ all_f08()
 if [ $last = 3 ]; then
     expect "the interfaces of all compile for mpi_f08" all_f08
 fi
+
+# MPICH's module of PMPI_ names.
+cat >"$scratch/pmpi.f90" <<'END'
+program pmpi
+  use pmpi_f08
+  type(MPI_Request) :: request
+  call PMPI_Init()
+  call PMPI_Ibarrier(MPI_COMM_WORLD, request)
+  call PMPI_Wait(request, MPI_STATUS_IGNORE)
+  call PMPI_Finalize()
+end program
+END
+found()
+{
+    mpi_command 2 "$(sanitizer_runtime) $library" "NBCSHIM_STATS=1" "$scratch/pmpi"
+    guarded 60 "$scratch/log" "${launch[@]}" && grep '^nbcshim: barrier' "$scratch/log"
+}
+if $MPIFC "$scratch/pmpi.f90" -o "$scratch/pmpi" 2>/dev/null; then
+    expect "a program of pmpi_f08 alone is found to use nonblocking collectives" found
+fi
 finish
