@@ -198,19 +198,27 @@ EXPORT(int, Intercomm_create,
 
 /* --- the end of one -------------------------------------------------------------------------- */
 
-/* Comm_free is local on the MPIs we know. Comm_disconnect waits, and the hidden duplicate must be
- * disconnected too, or the processes stay connected. */
+/* The program's attribute callbacks are called on the way, and may use the communicator. */
+static int end(MPI_Comm *comm, int (*native)(MPI_Comm *), bool disconnect)
+{
+    struct nbc_context *c = nbc_context_ending(*comm, disconnect);
+    int error = native(comm);
+    if (c)
+        nbc_context_end(c);
+    return error;
+}
+
+/* Local on the MPIs we know. */
+EXPORT(int, Comm_free, (MPI_Comm * comm), (comm))
+{
+    return comm && nbc_knows(*comm) ? end(comm, NEXT(Comm_free), false) : NEXT(Comm_free)(comm);
+}
+
+/* It waits, and the hidden duplicate must be disconnected too, or the processes stay connected. */
 EXPORT(int, Comm_disconnect, (MPI_Comm * comm), (comm))
 {
     if (!comm || !nbc_knows(*comm))
         return NEXT(Comm_disconnect)(comm);
-    MPI_Comm before = *comm;
-    int error = nbc_rendezvous(before);
-    if (error)
-        return error;
-    nbc_context_disconnect(before, true);
-    error = NEXT(Comm_disconnect)(comm);
-    if (error)
-        nbc_context_disconnect(before, false);
-    return error;
+    int error = nbc_rendezvous(*comm);
+    return error ? error : end(comm, NEXT(Comm_disconnect), true);
 }

@@ -109,12 +109,20 @@ bool nbc_context_good(const struct nbc_context *c)
     return !c->lost && c->next_seq < c->end_seq;
 }
 
+/* Nobody finds it by its handle any more. */
+static void take_out(struct nbc_context *c)
+{
+    if (!c->out)
+        HASH_DEL(contexts, c);
+    c->out = true;
+    last = NULL;
+}
+
 /* The user's communicator is gone. Operations that still run take its error handler: then *handler
  * is null. */
 static void detach(struct nbc_context *c, MPI_Errhandler *handler)
 {
-    HASH_DEL(contexts, c);
-    last = NULL;
+    take_out(c);
     c->user = MPI_COMM_NULL;
     if (c->uses == 0) {
         doom(c);
@@ -126,8 +134,7 @@ static void detach(struct nbc_context *c, MPI_Errhandler *handler)
     *handler = MPI_ERRHANDLER_NULL;
 }
 
-/* The user's communicator is being freed. The attribute tells, whoever frees it, and after the
- * user's own attributes: those were set later and are deleted first. */
+/* The user's communicator is being freed: the attribute tells, whoever frees it. */
 static int on_free(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     (void)keyval, (void)extra;
@@ -136,6 +143,11 @@ static int on_free(MPI_Comm comm, int keyval, void *value, void *extra)
     MPI_Errhandler handler;
     if (NEXT(Comm_get_errhandler)(comm, &handler))
         handler = MPI_ERRHANDLER_NULL;
+    if (c->ending) {
+        c->handler = handler;
+        c->ended = true;
+        return MPI_SUCCESS;
+    }
     if (!was_inside)
         nbc_lock();
     detach(c, &handler);
@@ -199,6 +211,15 @@ static void forget(struct nbc_context *c)
     free(c);
 }
 
+/* One that another thread has just freed, and not told yet, may have had the same handle. */
+static void give_way(MPI_Comm comm)
+{
+    struct nbc_context *c;
+    HASH_FIND(hh, contexts, &comm, sizeof comm, c);
+    if (c)
+        take_out(c);
+}
+
 int nbc_context_adopt(MPI_Comm comm, MPI_Comm hidden)
 {
     struct nbc_context *c = calloc(1, sizeof *c);
@@ -207,6 +228,7 @@ int nbc_context_adopt(MPI_Comm comm, MPI_Comm hidden)
     c->user = comm;
     c->hidden = hidden;
     nbc_lock();
+    give_way(comm);
     HASH_ADD(hh, contexts, user, sizeof comm, c);
     nbc_unlock();
     if (!nbc_added(c)) {
@@ -257,13 +279,33 @@ struct nbc_context *nbc_context_find(MPI_Comm comm)
     return c;
 }
 
-void nbc_context_disconnect(MPI_Comm comm, bool begins)
+struct nbc_context *nbc_context_ending(MPI_Comm comm, bool disconnect)
 {
     nbc_lock();
     struct nbc_context *c = nbc_context_find(comm);
-    if (c)
-        c->disconnect = begins;
+    if (c) {
+        c->ending = true;
+        c->disconnect = disconnect;
+    }
     nbc_unlock();
+    return c;
+}
+
+void nbc_context_end(struct nbc_context *c)
+{
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    nbc_lock();
+    c->ending = false;
+    if (c->ended) {
+        handler = c->handler;
+        detach(c, &handler);
+    } else {
+        c->disconnect = false;
+    }
+    nbc_unlock();
+    nbc_context_bury();
+    if (handler != MPI_ERRHANDLER_NULL)
+        NEXT(Errhandler_free)(&handler);
 }
 
 int nbc_context_hint(MPI_Comm comm, MPI_Info info)

@@ -40,8 +40,11 @@ struct nbc_context {
     int first_tag;                 /* of its nonblocking operations */
     struct nbc_mail *mail;         /* tokens that have come: token.h */
     bool disconnect;               /* ends by MPI_Comm_disconnect */
+    bool ending;                   /* MPI_Comm_free or MPI_Comm_disconnect is freeing `user` */
+    bool ended;  /* and our attribute is deleted already: `handler` is what it had */
     bool lost;   /* messages of a failed operation may reach later ones: nothing starts any more */
     bool missed; /* messages may come that nobody receives: nbc_context_miss */
+    bool out;    /* no longer found by `user` */
     int uses;    /* operations that may still communicate here: active ones, persistent ones */
     struct nbc_context *next; /* among those that wait for nbc_context_bury */
     UT_hash_handle hh;
@@ -67,8 +70,11 @@ struct nbc_context *nbc_context_find(MPI_Comm comm);
 /* Takes the hints of an info set on a communicator. Returns an MPI error code. */
 int nbc_context_hint(MPI_Comm comm, MPI_Info info);
 
-/* Tells that MPI_Comm_disconnect is about to end the communicator, or (false) that it has not. */
-void nbc_context_disconnect(MPI_Comm comm, bool begins);
+/* MPI_Comm_free, or MPI_Comm_disconnect, is about to end a communicator: returns its context, NULL
+ * for none. It serves the program's attribute callbacks too, before or behind ours, until
+ * nbc_context_end tells that the call is over. */
+struct nbc_context *nbc_context_ending(MPI_Comm comm, bool disconnect);
+void nbc_context_end(struct nbc_context *c);
 
 /* An operation begins, or ends, to need the context: it lives on after MPI_Comm_free until then. */
 void nbc_context_hold(struct nbc_context *c);
