@@ -45,6 +45,7 @@ struct nbc_gate {
     enum nbc_gate_kind kind;
     struct nbc_request *barrier;
     int number;
+    bool started;
     UT_hash_handle hh;
 };
 
@@ -159,4 +160,9 @@ struct nbc_context *nbc_gate_context(const struct nbc_gate *gate)
 int nbc_gate_number(const struct nbc_gate *gate)
 {
     return gate->number;
+}
+
+bool *nbc_gate_started(struct nbc_gate *gate)
+{
+    return &gate->started;
 }

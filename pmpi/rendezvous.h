@@ -54,4 +54,7 @@ void nbc_gate_free(struct nbc_gate *gate);
 struct nbc_context *nbc_gate_context(const struct nbc_gate *gate);
 int nbc_gate_number(const struct nbc_gate *gate);
 
+/* Whether MPI_Win_start has begun an epoch that is not complete. Its callers set it. */
+bool *nbc_gate_started(struct nbc_gate *gate);
+
 #endif

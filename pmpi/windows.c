@@ -141,9 +141,27 @@ EXPORT(int, Win_post, (MPI_Group group, int assert, MPI_Win win), (group, assert
 
 EXPORT(int, Win_start, (MPI_Group group, int assert, MPI_Win win), (group, assert, win))
 {
-    const struct nbc_gate *gate = gate_of(win);
-    int error = tells(gate, group, assert) ? tell(gate, group, true) : MPI_SUCCESS;
-    return error ? raise_on(win, error) : NEXT(Win_start)(group, assert, win);
+    struct nbc_gate *gate = gate_of(win);
+    /* A second one is an error for the MPI to raise, and no post comes for it. */
+    bool waits = tells(gate, group, assert) && !*nbc_gate_started(gate);
+    int error = waits ? tell(gate, group, true) : MPI_SUCCESS;
+    if (error)
+        return raise_on(win, error);
+    error = NEXT(Win_start)(group, assert, win);
+    if (gate && !error)
+        *nbc_gate_started(gate) = true;
+    return error;
+}
+
+EXPORT(int, Win_complete, (MPI_Win win), (win))
+{
+    struct nbc_gate *gate = gate_of(win);
+    if (nbc_any_active() && !nbc_inside)
+        nbc_progress_all();
+    int error = NEXT(Win_complete)(win);
+    if (gate && !error)
+        *nbc_gate_started(gate) = false;
+    return error;
 }
 
 EXPORT(int, Win_wait, (MPI_Win win), (win))
@@ -162,7 +180,6 @@ EXPORT(int, Win_wait, (MPI_Win win), (win))
 /* --- calls that wait for nobody's calls, but that programs make in loops ---------------------- */
 
 LOOPED(Win_test, (MPI_Win win, int *flag), (win, flag))
-LOOPED(Win_complete, (MPI_Win win), (win))
 LOOPED(Win_lock, (int type, int rank, int assert, MPI_Win win), (type, rank, assert, win))
 LOOPED(Win_unlock, (int rank, MPI_Win win), (rank, win))
 

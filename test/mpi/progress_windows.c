@@ -105,12 +105,21 @@ static MPI_Group group_of(int rank)
     return group;
 }
 
+/* An error, and nothing to wait for: no post comes for it. */
+static void second_start(MPI_Group group)
+{
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    EXPECT(MPI_Win_start(group, 0, win) != MPI_SUCCESS, "a second MPI_Win_start succeeds");
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_ARE_FATAL));
+}
+
 /* Rank 0 puts to all others, which post late. */
 static void start(void)
 {
     MPI_Group group = group_of(-1);
     int value = 77;
     OK(MPI_Win_start(group, 0, win));
+    second_start(group);
     for (int to = 1; to < test_size; to++)
         OK(MPI_Put(&value, 1, MPI_INT, to, 0, 1, MPI_INT, win));
     OK(MPI_Win_complete(win));
