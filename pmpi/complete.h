@@ -27,10 +27,6 @@ int nbc_conclude(struct nbc_request *r, MPI_Request *request, MPI_Status *status
 /* MPI_Wait on a request of the MPI below, moving ours on meanwhile. Not under the lock. */
 int nbc_wait_other(MPI_Request *request, MPI_Status *status);
 
-/* The program may have requests from now on that MPI_Testall of MPICH 4.0.2 fails for, while
- * something else in the array is pending; MPI_Waitall does not. */
-void nbc_avoid_testall(void);
-
 /* A wait may be handed to the MPI below only while we have nothing to do meanwhile; with threads,
  * another one may give us something at any time. */
 static inline bool nbc_must_poll(void)

@@ -5,6 +5,8 @@
  * What is not ours is left to the test calls below, on the array as it is (see pick.h), and never
  * under the lock: they may run callbacks and error handlers of the program. What is ours needs the
  * lock, but nobody waits while holding it. */
+#include <stdlib.h>
+
 #include "call.h"
 #include "complete.h"
 #include "export.h"
@@ -183,7 +185,7 @@ EXPORT(int, Testany, (int count, MPI_Request requests[], int *index, int *flag, 
 
 struct report {
     MPI_Status *statuses;
-    int error; /* MPI_ERR_IN_STATUS, or MPI_SUCCESS so far */
+    int error;              /* MPI_ERR_IN_STATUS, or MPI_SUCCESS so far */
     struct nbc_place place; /* where it is to be raised */
 };
 
@@ -354,83 +356,114 @@ static int all_end(struct array *a, MPI_Status *statuses, int error)
     return raise_report(&report, error);
 }
 
-static bool no_testall;
+/* What is not ours of an array that MPI_Waitall got, completed by MPI_Testsome as it comes. Not by
+ * MPI_Testall: that of MPICH 4.0.2 takes partitioned requests under way for failed, and polls
+ * requests of files again that are complete, which ends the program. */
+struct others {
+    int left; /* that may be active */
+    int *indices;
+    MPI_Status *statuses; /* of MPI_Testsome */
+    int some_indices[16];
+    MPI_Status some_statuses[16];
+};
 
-void nbc_avoid_testall(void)
+/* What is not complete is pending, should there be an error. */
+static void mark_pending(const struct array *a, MPI_Status *statuses)
 {
-    __atomic_store_n(&no_testall, true, __ATOMIC_RELAXED);
-}
-
-#ifdef HAVE_MPI_PSEND_INIT
-EXPORT(int, Psend_init,
-       (NBC_CONST void *buf, int partitions, MPI_Count count, MPI_Datatype type, int dest, int tag,
-        MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (buf, partitions, count, type, dest, tag, comm, info, request))
-{
-    nbc_avoid_testall();
-    return NEXT(Psend_init)(buf, partitions, count, type, dest, tag, comm, info, request);
-}
-
-EXPORT(int, Precv_init,
-       (void *buf, int partitions, MPI_Count count, MPI_Datatype type, int source, int tag,
-        MPI_Comm comm, MPI_Info info, MPI_Request *request),
-       (buf, partitions, count, type, source, tag, comm, info, request))
-{
-    nbc_avoid_testall();
-    return NEXT(Precv_init)(buf, partitions, count, type, source, tag, comm, info, request);
-}
-#endif
-
-/* Like MPI_Testall for what is not ours, one by one: those before *next are complete, or failed,
- * which MPI_Waitall tells. All others are asked, since some move on only then: those of MPICH's
- * files. */
-static int test_one_by_one(const struct array *a, int *next, int *done, MPI_Status *statuses)
-{
-    bool all = true;
-    for (int i = *next; i < a->n; i++) {
-        MPI_Request r = a->requests[i];
-        int flag = 1;
-        if (r != MPI_REQUEST_NULL && !NEXT(Request_get_status)(r, &flag, MPI_STATUS_IGNORE) &&
-            !flag)
-            all = false;
-        if (all)
-            *next = i + 1;
+    for (int i = 0; i < a->n && statuses != MPI_STATUSES_IGNORE; i++) {
+        statuses[i] = nbc_empty_status;
+        statuses[i].MPI_ERROR = a->requests[i] != MPI_REQUEST_NULL ? MPI_ERR_PENDING : MPI_SUCCESS;
     }
-    if (!all)
-        return MPI_SUCCESS;
-    *done = 1;
-    return NEXT(Waitall)(a->n, a->requests, statuses);
+}
+
+/* But not what is ours and inactive. */
+static void unmark_ours(const struct array *a, MPI_Status *statuses)
+{
+    nbc_lock();
+    for (int i = 0; i < a->n; i++)
+        if (statuses[i].MPI_ERROR == MPI_ERR_PENDING && nbc_request_find(a->requests[i]))
+            statuses[i].MPI_ERROR = MPI_SUCCESS;
+    nbc_unlock();
+}
+
+static bool others_begin(struct others *o, const struct array *a, MPI_Status *statuses)
+{
+    const int room = sizeof o->some_indices / sizeof *o->some_indices;
+    o->left = a->ours.others;
+    o->indices = o->some_indices;
+    o->statuses = o->some_statuses;
+    if (o->left > room) {
+        o->statuses = malloc((size_t)o->left * (sizeof *o->statuses + sizeof *o->indices));
+        if (!o->statuses)
+            return false;
+        o->indices = (int *)(o->statuses + o->left);
+    }
+    mark_pending(a, statuses);
+    return true;
+}
+
+static int others_test(struct others *o, const struct array *a, MPI_Status *statuses)
+{
+    bool ignored = statuses == MPI_STATUSES_IGNORE;
+    int count = 0, error = NEXT(Testsome)(a->n, a->requests, &count, o->indices,
+                                          ignored ? MPI_STATUSES_IGNORE : o->statuses);
+    if (error && !is_in_status(error))
+        return error;
+    if (count == MPI_UNDEFINED) { /* the rest is inactive */
+        o->left = 0;
+        return error;
+    }
+    o->left -= count;
+    for (int i = 0; i < count && !ignored; i++) {
+        statuses[o->indices[i]] = o->statuses[i];
+        if (!error)
+            statuses[o->indices[i]].MPI_ERROR = MPI_SUCCESS;
+    }
+    return error;
+}
+
+static void others_end(struct others *o, const struct array *a, MPI_Status *statuses, int error)
+{
+    bool ignored = statuses == MPI_STATUSES_IGNORE;
+    for (int i = 0; i < a->n && !error && !ignored; i++)
+        statuses[i].MPI_ERROR = MPI_SUCCESS;
+    if (error && !ignored)
+        unmark_ours(a, statuses);
+    if (o->statuses != o->some_statuses)
+        free(o->statuses);
 }
 
 static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
 {
     struct array a;
+    struct others others;
     int error = MPI_SUCCESS, first = 0, spins = 0;
     if (!array_begin(&a, n, requests))
         return out_of_memory();
     if (!a.ours.n && !nbc_must_poll())
         return NEXT(Waitall)(n, requests, statuses);
-    int others_done = a.ours.others == 0, next = 0;
-    bool one_by_one = __atomic_load_n(&no_testall, __ATOMIC_RELAXED);
+    if (!others_begin(&others, &a, statuses)) {
+        array_end(&a);
+        return out_of_memory();
+    }
     for (;;) {
-        if (!others_done && one_by_one)
-            error = test_one_by_one(&a, &next, &others_done, statuses);
-        else if (!others_done)
-            error = NEXT(Testall)(n, requests, &others_done, statuses);
+        if (others.left > 0)
+            error = others_test(&others, &a, statuses);
         if (error)
             break;
         int before = first;
         bool ours_done = all_ours(&a, &first);
         if (first > before)
             spins = 0;
-        if (ours_done && others_done)
+        if (ours_done && others.left == 0)
             break;
-        if (ours_done && !nbc_must_poll()) {
+        if (ours_done && others.left == a.ours.others && !nbc_must_poll()) {
             error = NEXT(Waitall)(n, requests, statuses);
             break;
         }
         nbc_pause(&spins);
     }
+    others_end(&others, &a, statuses, error);
     return all_end(&a, statuses, error);
 }
 

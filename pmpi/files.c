@@ -7,7 +7,6 @@
 #include "next.h"
 
 #ifdef HAVE_MPI_FILE_OPEN
-#include "complete.h"
 #include "export.h"
 #include "lock.h"
 #include "rendezvous.h"
@@ -43,7 +42,6 @@ EXPORT(int, File_open,
        (MPI_Comm comm, NBC_CONST char *filename, int amode, MPI_Info info, MPI_File *fh),
        (comm, filename, amode, info, fh))
 {
-    nbc_avoid_testall();
     if (!nbc_knows(comm))
         return NEXT(File_open)(comm, filename, amode, info, fh);
     int error = nbc_rendezvous(comm);
