@@ -36,6 +36,8 @@ void drop_item(int place)
     EXPECT(pool->request[place] == MPI_REQUEST_NULL, "a request that is gone is not null");
     if (item->testcase)
         case_delete(item->testcase);
+    else if (item->other)
+        other_delete(item->other);
     else
         message_clear(&item->message);
     free(item);
@@ -65,6 +67,8 @@ static void finished(struct pool *p, int i, const MPI_Status *status)
         check_empty(status);
     if (item->testcase)
         case_check(item->testcase, item->persistent ? "persistent" : "nonblocking");
+    else if (item->other)
+        other_check(item->other, status);
     else if (!item->makes)
         check_message(item->comm, &item->message, status);
     EXPECT(!item->testcase || item->coll != broken || item->starts < 2,
@@ -84,11 +88,13 @@ struct item *item_new(const struct line *line, struct comm *c)
 
 void complete(bool block)
 {
+    others_go_on(block ? 100 : 20); /* a call that waits may wait for them */
     pool_complete(pool, &own, block, finished);
 }
 
 static void drain(int rest)
 {
+    others_go_on(100);
     pool_drain(pool, &own, rest, finished);
 }
 
@@ -260,6 +266,7 @@ static void (*const on_comm[NVERBS])(const struct line *line, struct comm *c) = 
     [MESSAGE_INIT] = do_message,
     [SENDRECV] = do_sendrecv,
     [PROBE] = do_probe,
+    [OTHER] = do_other,
 };
 
 static bool for_absent_too(int64_t verb)
@@ -376,11 +383,13 @@ static void run_program(const struct program *p)
         if (i > 0)
             MPI_Comm_dup(MPI_COMM_WORLD, &task[i].comm);
     }
+    others_begin(p);
     for (int i = 1; i < threads; i++)
         pthread_create(&task[i].thread, NULL, run_task, &task[i]);
     run_task(&task[0]);
     for (int i = 1; i < threads; i++)
         pthread_join(task[i].thread, NULL);
+    others_end();
     pthread_barrier_destroy(&turn);
     free(task);
 }

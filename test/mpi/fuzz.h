@@ -31,6 +31,7 @@ struct item {
     struct testcase *testcase;
     enum coll coll;
     struct message message;
+    struct other *other;
     struct comm *comm;
     bool persistent, released, makes; /* the communicator */
     int starts;
@@ -81,5 +82,19 @@ void fill_message(const struct line *line, struct comm *c, struct message *m, in
 
 /* Of a received message; status may be NULL. */
 void check_message(struct comm *c, const struct message *m, const MPI_Status *status);
+
+/* --- fuzz_others.c -----------------------------------------------------------------------------*/
+
+/* What the requests of a program need. Collective. */
+void others_begin(const struct program *p);
+void others_end(void);
+
+void do_other(const struct line *line, struct comm *c);
+
+/* Some generalized requests of this thread become complete. */
+void others_go_on(int percent);
+
+void other_check(const struct other *o, const MPI_Status *status);
+void other_delete(struct other *o);
 
 #endif

@@ -267,6 +267,8 @@ void pool_complete(struct pool *p, struct rng *own, bool block, completed *done)
     bool wait = block && rng_chance(own, 50);
     int which = rng_below(own, wait ? 4 : 5);
 
+    if (!wait && which == 1 && p->no_testall)
+        which = 3;
     if (rng_chance(own, 3))
         complete_nothing(p, own);
     if (p->nactive == 0)

@@ -12,6 +12,7 @@ struct pool {
     bool *active; /* started and not yet completed */
     void **item;  /* of the caller */
     int nactive;
+    bool no_testall; /* the MPI's cannot bear what is there */
 };
 
 struct pool *pool_new(void);

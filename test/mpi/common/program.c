@@ -9,9 +9,9 @@
 /* --- text --------------------------------------------------------------------------------------*/
 
 static const char *const verbs[NVERBS] = {
-    "dup",          "idup",     "split", "create", "topology", "inter",    "merge",
-    "free",         "hint",     "call",  "run",    "init",     "burst",    "message",
-    "message_init", "sendrecv", "probe", "start",  "release",  "complete", "drain",
+    "dup",   "idup",  "split", "create",  "topology", "inter",   "merge",        "free",
+    "hint",  "call",  "run",   "init",    "burst",    "message", "message_init", "sendrecv",
+    "probe", "other", "start", "release", "complete", "drain",
 };
 
 static const char *const algorithms[] = {
@@ -195,6 +195,7 @@ struct draft {
     int ncomms;
     int64_t held[MOST_HELD];
     int nheld;
+    int ways; /* of other requests */
 };
 
 static const int weights[NVERBS] = {
@@ -202,7 +203,7 @@ static const int weights[NVERBS] = {
     [INTER] = 3,  [MERGE] = 1,   [FREE] = 4,      [HINT] = 4,   [CALL] = 40,
     [RUN] = 5,    [INIT] = 15,   [MESSAGE] = 10,  [PROBE] = 2,  [SENDRECV] = 3,
     [START] = 25, [RELEASE] = 6, [COMPLETE] = 20, [DRAIN] = 2,  [MESSAGE_INIT] = 4,
-    [BURST] = 1,
+    [BURST] = 1,  [OTHER] = 6,
 };
 
 static enum verb draw_verb(struct rng *r)
@@ -346,6 +347,12 @@ static bool draft_line(struct draft *d, struct line *line)
     case SENDRECV:
     case PROBE:
         return draft_message(d, line);
+    case OTHER:
+        line->on = 0;
+        line->way = d->ways > 0 ? rng_below(r, d->ways) : 0;
+        line->bytes = rng_below(r, 300);
+        line->shift = rng_below(r, 16);
+        return d->ways > 0;
     case START:
     case RELEASE:
         line->on = 0;
@@ -368,6 +375,7 @@ static void draft_thread(struct program *p, uint64_t seed, int nlines, int threa
     struct draft d = {.rng = {mix_in(seed, 77 + thread)}, .program = *p, .ncomms = 1};
 
     d.next_id = thread * nlines;
+    d.ways = rng_chance(&d.rng, 30) ? 1 + rng_below(&d.rng, 6) : 0;
     while (d.program.n < p->n + nlines) {
         struct line line = {.verb = draw_verb(&d.rng), .thread = thread};
         if (draft_line(&d, &line))

@@ -41,6 +41,7 @@ enum verb {
     MESSAGE_INIT,
     SENDRECV,
     PROBE,
+    OTHER, /* a generalized request, or one of a file or window: way, bytes, shift */
     /* Requests. */
     START,    /* of */
     RELEASE,  /* of: freed soon after */
