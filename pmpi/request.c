@@ -27,6 +27,7 @@ static struct nbc_request **pool; /* idle ones, the last to be taken first; room
 static int npool, nmade;
 static struct slab *slabs;           /* the newest */
 static size_t slab_bytes = SMALLEST; /* of the next */
+static struct slab *left;            /* with what programs have never freed: no leak of ours */
 
 struct nbc_request *nbc_request_find(MPI_Request handle)
 {
@@ -187,6 +188,11 @@ void nbc_request_cleanup(void)
         struct slab *slab = slabs;
         slabs = slab->older;
         free(slab);
+    }
+    for (struct slab *slab = slabs, *older; slab; slab = older) {
+        older = slab->older;
+        slab->older = left;
+        left = slab;
     }
     free(pool);
     pool = NULL;
