@@ -54,7 +54,7 @@ static void enter(struct nbc_request *r)
     DL_APPEND(active, run);
     count_active(1);
     if (nbc_settings.progress == NBC_PROGRESS_THREAD)
-        nbc_thread_wake();
+        nbc_thread_wake(run->lengthy);
 }
 
 static void begin(struct nbc_request *r);

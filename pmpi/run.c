@@ -11,11 +11,12 @@
 enum {
     LINE = 64,
     HEAD = (sizeof(struct nbc_run) + LINE - 1) / LINE * LINE,
-    LEAST = 256,  /* memory of a run; doubled as often as need be, so that it suits another one */
-    KEEP = 16384, /* larger ones have what they need, and are not kept */
-    KINDS = 7,    /* from LEAST to KEEP */
-    MOST = 256,   /* nor are more than so many */
-    LONG = 16384  /* elements that are worth another thread's while */
+    LEAST = 256,   /* memory of a run; doubled as often as need be, so that it suits another one */
+    KEEP = 16384,  /* larger ones have what they need, and are not kept */
+    KINDS = 7,     /* from LEAST to KEEP */
+    MOST = 256,    /* nor are more than so many */
+    LONG = 16384,  /* elements that are worth another thread's while */
+    MUCH = 1 << 20 /* bytes of messages that are worth waking it */
 };
 
 static struct nbc_run *pool[KINDS]; /* linked by next; under the lock */
@@ -60,6 +61,17 @@ static struct nbc_run *make(size_t size)
     return run;
 }
 
+static bool is_lengthy(const struct nbc_sched *sched, const struct nbc_holdings *holdings)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < sched->nops && bytes < MUCH; i++) {
+        const struct nbc_op *op = &sched->ops[i];
+        if (op->kind == NBC_OP_SEND || op->kind == NBC_OP_RECV)
+            bytes += op->count * holdings->types[op->type]->layout.size;
+    }
+    return bytes >= MUCH;
+}
+
 /* The temporary buffer comes first: it wants the alignment. */
 struct nbc_run *nbc_run_new(struct nbc_sched *sched, const struct nbc_holdings *holdings)
 {
@@ -72,7 +84,9 @@ struct nbc_run *nbc_run_new(struct nbc_sched *sched, const struct nbc_holdings *
         nbc_tracing ? &nbc_traced_transport : &nbc_mpi_transport;
     char *memory = run->memory;
     nbc_exec_init(&run->exec, sched, transport, run, memory + temp);
-    if (nbc_settings.progress == NBC_PROGRESS_THREAD)
+    bool thread = nbc_settings.progress == NBC_PROGRESS_THREAD;
+    run->lengthy = thread && is_lengthy(sched, holdings);
+    if (thread)
         run->exec.defer = LONG; /* a start is part of the program's computation */
     run->exec.base[NBC_BUF_TEMP] = (uintptr_t)memory;
     run->sched = sched;
@@ -93,6 +107,7 @@ struct nbc_run *nbc_run_plain(size_t size, bool (*poll)(struct nbc_run *run, int
     if (!run)
         return NULL;
     run->sched = NULL;
+    run->lengthy = false;
     run->holdings = (struct nbc_holdings){0};
     run->poll = poll;
     return run;

@@ -26,6 +26,8 @@ struct nbc_run {
      * complete; *error is set then. Under the lock, which it may let go meanwhile. */
     bool (*poll)(struct nbc_run *run, int *error);
 
+    bool lengthy; /* worth waking the progress thread, where there is one */
+
     MPI_Comm comm; /* the hidden one */
     int tag;
     int cursor;         /* of polls over many messages */

@@ -12,11 +12,13 @@
 #include "lock.h"
 #include "progress.h"
 
-/* Whether it sleeps, and whether it shall end: under `mutex`, which is taken inside the lock of
- * lock.h and never the other way round. `sleeps` may be read without. */
+enum rest { AWAKE, NAPS, SLEEPS };
+
+/* Whether it rests, and whether it shall end: under `mutex`, which is taken inside the lock of
+ * lock.h and never the other way round. `rests` may be read without. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t awake = PTHREAD_COND_INITIALIZER;
-static int sleeps;
+static pthread_cond_t awake; /* on the monotonic clock */
+static int rests;
 static bool stop;
 
 static pthread_t thread; /* written by the thread that starts and ends it */
@@ -26,27 +28,27 @@ static bool running;
  * soon after the last, and waking costs microseconds. */
 enum { IDLE_POLLS = 200 };
 
-void nbc_thread_wake(void)
+void nbc_thread_wake(bool much)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* what is active was written before, relaxed */
-    if (!__atomic_load_n(&sleeps, __ATOMIC_SEQ_CST))
+    if (__atomic_load_n(&rests, __ATOMIC_SEQ_CST) < (much ? NAPS : SLEEPS))
         return;
     pthread_mutex_lock(&mutex);
-    __atomic_store_n(&sleeps, 0, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&rests, AWAKE, __ATOMIC_SEQ_CST);
     pthread_cond_signal(&awake);
     pthread_mutex_unlock(&mutex);
 }
 
-/* `sleeps` is set before the last look at what is active, and whoever makes something active looks
- * at `sleeps` afterwards: one of the two sees the other. */
+/* `rests` is set before the last look at what is active, and whoever makes something active looks
+ * at `rests` afterwards: one of the two sees the other. */
 static void sleep_until_needed(void)
 {
     pthread_mutex_lock(&mutex);
-    __atomic_store_n(&sleeps, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&rests, SLEEPS, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&nbc_nactive, __ATOMIC_SEQ_CST) == 0)
-        while (__atomic_load_n(&sleeps, __ATOMIC_SEQ_CST) && !stop)
+        while (__atomic_load_n(&rests, __ATOMIC_SEQ_CST) && !stop)
             pthread_cond_wait(&awake, &mutex);
-    __atomic_store_n(&sleeps, 0, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&rests, AWAKE, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -58,14 +60,46 @@ static bool ends(void)
     return end;
 }
 
-/* Naps while the program waits, ns. It may leave its wait, start the next operation and compute,
- * which nobody tells this thread: so they are short where it has just done so. Where it starts and
- * waits all the time each nap's end takes the processor from it: so they get longer. */
-enum { SHORT_NAP = 10000, LONG_NAP = 100000 };
+/* Naps while the program waits, ns. It may leave its wait, start the next operation and compute: of
+ * a long operation the thread is told, of others it learns at the end of its nap. So naps are short
+ * where it has just done so. Where it starts and waits all the time each nap's end takes the
+ * processor from it: so they get longer. */
+enum { SHORT_NAP = 10000, LONG_NAP = 100000, SECOND = 1000000000 };
 
-static void nap(long length)
+/* Returns whether it was woken. */
+static bool nap(long length)
 {
-    nanosleep(&(struct timespec){.tv_nsec = length}, NULL);
+    struct timespec until;
+    int error = 0;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += length;
+    until.tv_sec += until.tv_nsec / SECOND;
+    until.tv_nsec %= SECOND;
+    pthread_mutex_lock(&mutex);
+    __atomic_store_n(&rests, NAPS, __ATOMIC_SEQ_CST);
+    while (!error && __atomic_load_n(&rests, __ATOMIC_SEQ_CST) && !stop)
+        error = pthread_cond_timedwait(&awake, &mutex, &until);
+    __atomic_store_n(&rests, AWAKE, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&mutex);
+    return !error;
+}
+
+static unsigned pauses_now(void)
+{
+    return __atomic_load_n(&nbc_pauses, __ATOMIC_RELAXED);
+}
+
+/* Something is under way. waits: a thread of the program does, and polls for itself. */
+static void attend(bool waits, unsigned *pauses, long *length)
+{
+    if (!waits) {
+        nbc_progress_all();
+        *length = *length / 2 > SHORT_NAP ? *length / 2 : SHORT_NAP;
+    } else if (nap(*length)) {
+        *pauses = pauses_now(); /* it may wait again, and may not */
+    } else {
+        *length = 2 * *length < LONG_NAP ? 2 * *length : LONG_NAP;
+    }
 }
 
 static void *work(void *unused)
@@ -76,20 +110,15 @@ static void *work(void *unused)
     (void)unused;
     prctl(PR_SET_TIMERSLACK, 1000UL); /* else a nap is 50 us longer */
     while (!ends()) {
-        unsigned now = __atomic_load_n(&nbc_pauses, __ATOMIC_RELAXED);
-        bool waits = now != pauses; /* a thread of the program does, and polls for itself */
+        unsigned now = pauses_now();
+        bool waits = now != pauses;
         pauses = now;
         if (nbc_any_active()) {
             idle = 0;
-            if (waits)
-                nap(length);
-            else
-                nbc_progress_all();
-            length = waits ? 2 * length : length / 2;
-            length = length < SHORT_NAP ? SHORT_NAP : length > LONG_NAP ? LONG_NAP : length;
+            attend(waits, &pauses, &length);
         } else if (++idle > IDLE_POLLS) {
             sleep_until_needed();
-            pauses = __atomic_load_n(&nbc_pauses, __ATOMIC_RELAXED);
+            pauses = pauses_now();
             idle = 0;
         }
         sched_yield();
@@ -109,10 +138,21 @@ static void pin(void)
                 (int)nbc_settings.progress_cpu);
 }
 
+static bool make_condition(void)
+{
+    pthread_condattr_t monotonic;
+    if (pthread_condattr_init(&monotonic))
+        return false;
+    bool made = !pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) &&
+                !pthread_cond_init(&awake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    return made;
+}
+
 bool nbc_thread_start(void)
 {
     stop = false;
-    running = pthread_create(&thread, NULL, work, NULL) == 0;
+    running = make_condition() && pthread_create(&thread, NULL, work, NULL) == 0;
     if (running)
         pin();
     return running;
@@ -127,5 +167,6 @@ void nbc_thread_stop(void)
     pthread_cond_signal(&awake);
     pthread_mutex_unlock(&mutex);
     pthread_join(thread, NULL);
+    pthread_cond_destroy(&awake);
     running = false;
 }

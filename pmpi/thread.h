@@ -14,7 +14,7 @@ bool nbc_thread_start(void);
 /* Ends it, before the MPI is finalized. Nothing happens where there is none. Without the lock. */
 void nbc_thread_stop(void);
 
-/* There is something to do: wakes it if it sleeps. Under the lock. */
-void nbc_thread_wake(void);
+/* There is something to do: wakes it if it sleeps, and from a nap if that is much. Under the lock. */
+void nbc_thread_wake(bool much);
 
 #endif
