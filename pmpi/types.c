@@ -102,7 +102,8 @@ static bool is_packed(MPI_Datatype type, const struct nbc_type *layout)
 }
 
 /* Integers are told apart by size and sign. */
-#define INTEGER(type) ((type)-1 < (type)1 ? signed_number(sizeof(type)) : unsigned_number(sizeof(type)))
+#define INTEGER(type) \
+    ((type)-1 < (type)1 ? signed_number(sizeof(type)) : unsigned_number(sizeof(type)))
 
 static enum nbc_number signed_number(size_t size)
 {
@@ -117,7 +118,38 @@ static enum nbc_number unsigned_number(size_t size)
     return signed_number(size) + 1;
 }
 
-static enum nbc_number number_of(MPI_Datatype type)
+/* Fortran's: their sizes are its compiler's affair. */
+static enum nbc_number fortran_number(MPI_Datatype type, int64_t size)
+{
+    const MPI_Datatype integers[] = {
+        MPI_INTEGER,
+#ifdef MPI_INTEGER4
+        MPI_INTEGER4,
+#endif
+#ifdef MPI_INTEGER8
+        MPI_INTEGER8,
+#endif
+    };
+    const MPI_Datatype reals[] = {
+        MPI_REAL,
+        MPI_DOUBLE_PRECISION,
+#ifdef MPI_REAL4
+        MPI_REAL4,
+#endif
+#ifdef MPI_REAL8
+        MPI_REAL8,
+#endif
+    };
+    for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
+        if (type == integers[i] && (size == 4 || size == 8))
+            return signed_number((size_t)size);
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+        if (type == reals[i])
+            return size == 4 ? NBC_NUMBER_F32 : size == 8 ? NBC_NUMBER_F64 : NBC_NUMBER_NONE;
+    return NBC_NUMBER_NONE;
+}
+
+static enum nbc_number number_of(MPI_Datatype type, int64_t size)
 {
     const struct {
         MPI_Datatype type;
@@ -147,7 +179,7 @@ static enum nbc_number number_of(MPI_Datatype type)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].type == type)
             return known[i].number;
-    return NBC_NUMBER_NONE;
+    return fortran_number(type, size);
 }
 
 static enum nbc_arith arith_of(MPI_Op op)
@@ -156,8 +188,8 @@ static enum nbc_arith arith_of(MPI_Op op)
         MPI_Op op;
         enum nbc_arith arith;
     } known[] = {
-        {MPI_SUM, NBC_ARITH_SUM}, {MPI_PROD, NBC_ARITH_PROD}, {MPI_MAX, NBC_ARITH_MAX},
-        {MPI_MIN, NBC_ARITH_MIN}, {MPI_BAND, NBC_ARITH_AND},  {MPI_BOR, NBC_ARITH_OR},
+        {MPI_SUM, NBC_ARITH_SUM},  {MPI_PROD, NBC_ARITH_PROD}, {MPI_MAX, NBC_ARITH_MAX},
+        {MPI_MIN, NBC_ARITH_MIN},  {MPI_BAND, NBC_ARITH_AND},  {MPI_BOR, NBC_ARITH_OR},
         {MPI_BXOR, NBC_ARITH_XOR},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -177,8 +209,8 @@ struct nbc_datatype *nbc_datatype_find(MPI_Datatype type)
         return NULL;
     t->handle = type;
     t->named = is_named(type);
-    t->number = number_of(type);
     t->layout.size = type_size(type);
+    t->number = number_of(type, t->layout.size);
     type_extents(type, &t->layout);
     t->layout.packed = is_packed(type, &t->layout);
     HASH_ADD(hh, datatypes, handle, sizeof type, t);
@@ -218,8 +250,9 @@ void nbc_types_bury_slow(void)
 
 static bool is_named_op(MPI_Op op)
 {
-    const MPI_Op named[] = {MPI_MAX, MPI_MIN,  MPI_SUM, MPI_PROD,   MPI_LAND,   MPI_BAND,   MPI_LOR,
-                            MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE};
+    const MPI_Op named[] = {MPI_MAX,    MPI_MIN,    MPI_SUM,    MPI_PROD, MPI_LAND,
+                            MPI_BAND,   MPI_LOR,    MPI_BOR,    MPI_LXOR, MPI_BXOR,
+                            MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE};
     for (size_t i = 0; i < sizeof named / sizeof *named; i++)
         if (op == named[i])
             return true;
@@ -349,7 +382,7 @@ static bool lock_if_outside(void)
     return true;
 }
 
-EXPORT(int, Type_free, (MPI_Datatype *type), (type))
+EXPORT(int, Type_free, (MPI_Datatype * type), (type))
 {
     if (nbc_inside == NBC_BELOW || !datatypes)
         return NEXT(Type_free)(type);
@@ -362,7 +395,7 @@ EXPORT(int, Type_free, (MPI_Datatype *type), (type))
     return later ? MPI_SUCCESS : NEXT(Type_free)(type);
 }
 
-EXPORT(int, Op_free, (MPI_Op *op), (op))
+EXPORT(int, Op_free, (MPI_Op * op), (op))
 {
     if (nbc_inside == NBC_BELOW || !operators)
         return NEXT(Op_free)(op);

@@ -621,6 +621,55 @@ static void signs_are_mixed_up(void)
         }
 }
 
+/* What is reduced as a Fortran type is reduced as the C type of its kind and size: to the last bit,
+ * so that neither is taken for another. Halves and negative numbers tell integers from reals. */
+static void kinds_are_mixed_up(void)
+{
+    enum { N = 1001 };
+    const struct {
+        MPI_Datatype fortran, c;
+        bool is_real;
+        size_t size;
+    } types[] = {
+        {MPI_INTEGER, MPI_INT, false, sizeof(int)},
+        {MPI_REAL, MPI_FLOAT, true, sizeof(float)},
+        {MPI_DOUBLE_PRECISION, MPI_DOUBLE, true, sizeof(double)},
+#ifdef MPI_INTEGER8
+        {MPI_INTEGER8, MPI_LONG_LONG, false, sizeof(long long)},
+#endif
+#ifdef MPI_REAL8
+        {MPI_REAL8, MPI_DOUBLE, true, sizeof(double)},
+#endif
+    };
+    const MPI_Op ops[] = {MPI_SUM, MPI_PROD, MPI_MAX, MPI_MIN};
+    static double in[N], out[2][N];
+    for (size_t i = 0; i < 4 * sizeof types / sizeof *types; i++) {
+        const MPI_Op op = ops[i % 4];
+        int size = 0;
+        MPI_Request r[2];
+        if (types[i / 4].fortran != MPI_DATATYPE_NULL)
+            MPI_Type_size(types[i / 4].fortran, &size);
+        if ((size_t)size != types[i / 4].size)
+            continue; /* another size, or no Fortran */
+        for (int k = 0; k < N; k++) {
+            double value = (k % 7 - 3) * (test_rank + 1.5);
+            if (!types[i / 4].is_real && size == 4)
+                ((int *)in)[k] = (int)value;
+            else if (!types[i / 4].is_real)
+                ((long long *)in)[k] = (long long)value * (op == MPI_PROD ? 1 : 5000000000);
+            else if (size == 4)
+                ((float *)in)[k] = (float)value;
+            else
+                in[k] = value;
+        }
+        MPI_Iallreduce(in, out[0], N, types[i / 4].fortran, op, MPI_COMM_WORLD, &r[0]);
+        MPI_Iallreduce(in, out[1], N, types[i / 4].c, op, MPI_COMM_WORLD, &r[1]);
+        MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+        EXPECT(memcmp(out[0], out[1], N * (size_t)size) == 0, "type %zu, operator %zu", i / 4,
+               i % 4);
+    }
+}
+
 /* Rows of two of a type, from each rank. */
 static void gather_rows(MPI_Datatype row, MPI_Datatype member)
 {
@@ -702,6 +751,7 @@ int main(int argc, char **argv)
     PLACE(operator_is_wrong_on_a_type());
     PLACE(callback_of_a_freed_type_uses_mpi());
     PLACE(signs_are_mixed_up());
+    PLACE(kinds_are_mixed_up());
     PLACE(large_types_are_looked_into());
     PLACE(types_without_names_are_freed());
     leave_things_behind();
