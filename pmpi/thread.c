@@ -21,8 +21,8 @@ static pthread_cond_t awake; /* on the monotonic clock */
 static int rests;
 static bool stop;
 
-static pthread_t thread; /* written by the thread that starts and ends it */
-static bool running;
+static pthread_t thread; /* written by the thread that starts it */
+static bool running;     /* the thread that takes it back ends it */
 
 /* So many polls with nothing under way before it goes to sleep: programs start the next operation
  * soon after the last, and waking costs microseconds. */
@@ -160,7 +160,7 @@ bool nbc_thread_start(void)
 
 void nbc_thread_stop(void)
 {
-    if (!running)
+    if (!__atomic_exchange_n(&running, false, __ATOMIC_SEQ_CST))
         return;
     pthread_mutex_lock(&mutex);
     stop = true;
@@ -168,5 +168,4 @@ void nbc_thread_stop(void)
     pthread_mutex_unlock(&mutex);
     pthread_join(thread, NULL);
     pthread_cond_destroy(&awake);
-    running = false;
 }

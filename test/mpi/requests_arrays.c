@@ -582,17 +582,6 @@ static void waiting_moves_ours_on(void)
     }
 }
 
-/* Open MPI 4.1.4 crashes in operations of files while another thread is in the MPI: the progress
- * thread. */
-static bool bears_files(void)
-{
-#ifdef OPEN_MPI
-    return !getenv("NBCSHIM_PROGRESS");
-#else
-    return true;
-#endif
-}
-
 /* Several requests of a file beside one of ours, or while one is pending. MPI_Testall of
  * MPICH 4.0.2 does not bear them, but MPI_Waitall does. */
 static void requests_of_files(void)
@@ -709,10 +698,8 @@ int main(int argc, char **argv)
     failures();
     failures_before_others_call();
     waiting_moves_ours_on();
-    if (bears_files()) {
-        requests_of_files();
-        file_and_message();
-    }
+    requests_of_files();
+    file_and_message();
     partitioned_ones();
     MPI_Comm_free(&comm);
     return test_done();
