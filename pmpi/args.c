@@ -98,16 +98,10 @@ int nbc_args_peers(const struct nbc_shape *s, bool send)
     return s->remote_size ? s->remote_size : s->size;
 }
 
-/* The w collectives: every peer has a type of its own. */
-static bool has_types(enum nbc_coll coll)
-{
-    return coll == NBC_ALLTOALLW || coll == NBC_NEIGHBOR_ALLTOALLW;
-}
-
 static bool lacks_arrays(const struct nbc_args *a, enum nbc_coll coll)
 {
     return !a->counts.data || (coll != NBC_REDUCE_SCATTER && !a->displs.data) ||
-           (has_types(coll) && !a->types);
+           (nbc_coll_has_types(coll) && !a->types);
 }
 
 /* Where there is no peer (a topology may have none) nothing of the arrays is read. */
@@ -168,7 +162,7 @@ static int bind_side(struct nbc_bound *b, const struct nbc_args *a, bool send)
     side->counts = a->counts;
     side->displs = a->displs;
     side->displs_implied = a->counts.data && !a->displs.data;
-    if (!has_types(s->coll)) {
+    if (!nbc_coll_has_types(s->coll)) {
         error = bind_type(b, side->type, a->type);
         return error ? error : check_buffer(a, b->types[side->type], n);
     }
@@ -186,7 +180,7 @@ static int make_slots(struct nbc_bound *b)
     struct nbc_type *layouts = b->few_layouts;
     s->ntypes = NBC_TYPE_FIRST_PEER;
     b->types = b->few_types;
-    if (has_types(s->coll)) {
+    if (nbc_coll_has_types(s->coll)) {
         s->ntypes += nbc_args_peers(s, true) + nbc_args_peers(s, false);
         b->many = malloc(s->ntypes * (sizeof *layouts + sizeof *b->types));
         if (!b->many)

@@ -48,6 +48,11 @@ bool nbc_coll_reduces(enum nbc_coll coll)
     return coll >= NBC_REDUCE && coll <= NBC_EXSCAN;
 }
 
+bool nbc_coll_has_types(enum nbc_coll coll)
+{
+    return coll == NBC_ALLTOALLW || coll == NBC_NEIGHBOR_ALLTOALLW;
+}
+
 static int64_t side_bytes(const struct nbc_shape *s, const struct nbc_side *side)
 {
     return side->count * s->types[side->type].size;

@@ -54,6 +54,9 @@ enum nbc_coll nbc_coll_by_name(const char *name);
 /* Whether the collective reduces (has an op). */
 bool nbc_coll_reduces(enum nbc_coll coll);
 
+/* Whether every peer has a type of its own (the w collectives). */
+bool nbc_coll_has_types(enum nbc_coll coll);
+
 /* Buffers of a call. Addresses are bound when a schedule runs; schedules hold (buffer, offset). */
 enum nbc_buf { NBC_BUF_SEND, NBC_BUF_RECV, NBC_BUF_TEMP, NBC_NBUFS };
 

@@ -39,11 +39,6 @@ static struct arrays arrays_of(enum nbc_coll coll)
     }
 }
 
-static bool has_peer_types(enum nbc_coll coll)
-{
-    return coll == NBC_ALLTOALLW || coll == NBC_NEIGHBOR_ALLTOALLW;
-}
-
 static int root_of(const struct tool_call *call, int id)
 {
     if (!has_root(call->coll) || !call->remote_size || id >= call->size)
@@ -67,7 +62,7 @@ static int64_t element(int64_t bytes)
 static bool make_types(struct tool_rank *r, int64_t size)
 {
     struct nbc_shape *s = &r->shape;
-    s->ntypes = NBC_TYPE_FIRST_PEER + (has_peer_types(s->coll) ? 2 * peers(s) : 0);
+    s->ntypes = NBC_TYPE_FIRST_PEER + (nbc_coll_has_types(s->coll) ? 2 * peers(s) : 0);
     r->types = malloc((size_t)s->ntypes * sizeof *r->types);
     for (int i = 0; r->types && i < s->ntypes; i++) {
         int64_t n = i == NBC_TYPE_BYTE ? 1 : size;
@@ -137,7 +132,7 @@ bool tool_rank_make(struct tool_rank *r, const struct tool_call *call, int id)
     struct nbc_shape *s = &r->shape;
     struct arrays arrays = arrays_of(call->coll);
     int64_t count = call->coll == NBC_BARRIER ? 0 : count_of(s, call->bytes / size);
-    bool w = has_peer_types(call->coll);
+    bool w = nbc_coll_has_types(call->coll);
     if (!make_types(r, size) || !make_arrays(r, count, w ? size : 1)) {
         tool_rank_free(r);
         return false;

@@ -323,11 +323,6 @@ static bool has_displs(enum nbc_coll coll)
     return uneven(coll) && coll != NBC_REDUCE_SCATTER;
 }
 
-static bool per_peer_types(enum nbc_coll coll)
-{
-    return coll == NBC_ALLTOALLW || coll == NBC_NEIGHBOR_ALLTOALLW;
-}
-
 /* Arguments of a side with n blocks. The arrays are exactly as long as the standard says. */
 static void make_side(struct party *p, enum side s, int n, struct rng *rng)
 {
@@ -357,7 +352,7 @@ static void make_side(struct party *p, enum side s, int n, struct rng *rng)
         side->displs = (struct nbc_ints){p->displs[s] = make_ints(n, width), width};
     else
         side->displs_implied = true;
-    if (per_peer_types(coll)) {
+    if (nbc_coll_has_types(coll)) {
         make_peer_types(p, s, side, n, rng);
         return;
     }
@@ -371,7 +366,7 @@ static void make_rubbish(struct party *p, enum side s)
 {
     struct nbc_side *side = s == OUT ? &p->shape.send : &p->shape.recv;
     side->count = 1000003;
-    if (!per_peer_types(p->shape.coll))
+    if (!nbc_coll_has_types(p->shape.coll))
         set_type(p, side->type, layout_make(1, 3, (const int64_t[]){5, 1, 3}, 7));
 }
 
@@ -384,7 +379,7 @@ static void make_shape(struct world *w, int id)
     bool scatter = coll == NBC_SCATTER || coll == NBC_SCATTERV;
     bool gather = coll == NBC_GATHER || coll == NBC_GATHERV || coll == NBC_REDUCE;
     int nout = out_blocks(w, id), nin = in_blocks(w, id), group = group_of(w, id);
-    int nslots = NBC_TYPE_FIRST_PEER + (per_peer_types(coll) ? nout + nin : 0);
+    int nslots = NBC_TYPE_FIRST_PEER + (nbc_coll_has_types(coll) ? nout + nin : 0);
     p->types = calloc((size_t)nslots, sizeof *p->types);
     p->layouts = calloc((size_t)nslots, sizeof *p->layouts);
     p->shape = (struct nbc_shape){
@@ -402,8 +397,8 @@ static void make_shape(struct world *w, int id)
         .ntypes = nslots,
         .segment = c->segment,
         .neighbors = is_neighbor(coll) ? &p->neighbors : NULL,
-        .send.type = per_peer_types(coll) ? NBC_TYPE_FIRST_PEER : NBC_TYPE_SEND,
-        .recv.type = per_peer_types(coll) ? NBC_TYPE_FIRST_PEER + nout : NBC_TYPE_RECV,
+        .send.type = nbc_coll_has_types(coll) ? NBC_TYPE_FIRST_PEER : NBC_TYPE_SEND,
+        .recv.type = nbc_coll_has_types(coll) ? NBC_TYPE_FIRST_PEER + nout : NBC_TYPE_RECV,
     };
     if (w->nodes.nnodes)
         p->shape.nodes = &w->nodes;
