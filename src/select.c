@@ -97,7 +97,8 @@ const struct nbc_alg *nbc_select(const struct nbc_shape *shape, const struct nbc
         return rule->alg;
     }
     const struct nbc_alg *alg = nbc_algs;
-    while (alg->coll != shape->coll || !nbc_alg_applies(alg, shape))
+    unsigned lacks = lacking(shape);
+    while (alg->coll != shape->coll || !applies(alg, shape, lacks))
         alg++;
     return alg;
 }
