@@ -360,7 +360,8 @@ static int all_end(struct array *a, MPI_Status *statuses, int error)
  * MPI_Testall: that of MPICH 4.0.2 takes partitioned requests under way for failed, and polls
  * requests of files again that are complete, which ends the program. */
 struct others {
-    int left; /* that may be active */
+    int left;    /* that may be active */
+    bool marked; /* the statuses, where there are others */
     int *indices;
     MPI_Status *statuses; /* of MPI_Testsome */
     int some_indices[16];
@@ -370,7 +371,7 @@ struct others {
 /* What is not complete is pending, should there be an error. */
 static void mark_pending(const struct array *a, MPI_Status *statuses)
 {
-    for (int i = 0; i < a->n && statuses != MPI_STATUSES_IGNORE; i++) {
+    for (int i = 0; i < a->n; i++) {
         statuses[i] = nbc_empty_status;
         statuses[i].MPI_ERROR = a->requests[i] != MPI_REQUEST_NULL ? MPI_ERR_PENDING : MPI_SUCCESS;
     }
@@ -398,7 +399,9 @@ static bool others_begin(struct others *o, const struct array *a, MPI_Status *st
             return false;
         o->indices = (int *)(o->statuses + o->left);
     }
-    mark_pending(a, statuses);
+    o->marked = o->left > 0 && statuses != MPI_STATUSES_IGNORE;
+    if (o->marked)
+        mark_pending(a, statuses);
     return true;
 }
 
@@ -424,10 +427,9 @@ static int others_test(struct others *o, const struct array *a, MPI_Status *stat
 
 static void others_end(struct others *o, const struct array *a, MPI_Status *statuses, int error)
 {
-    bool ignored = statuses == MPI_STATUSES_IGNORE;
-    for (int i = 0; i < a->n && !error && !ignored; i++)
+    for (int i = 0; o->marked && i < a->n && !error; i++)
         statuses[i].MPI_ERROR = MPI_SUCCESS;
-    if (error && !ignored)
+    if (o->marked && error)
         unmark_ours(a, statuses);
     if (o->statuses != o->some_statuses)
         free(o->statuses);
