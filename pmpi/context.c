@@ -139,7 +139,6 @@ static int on_free(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     (void)keyval, (void)extra;
     struct nbc_context *c = value;
-    bool was_inside = nbc_inside;
     MPI_Errhandler handler;
     if (NEXT(Comm_get_errhandler)(comm, &handler))
         handler = MPI_ERRHANDLER_NULL;
@@ -148,10 +147,9 @@ static int on_free(MPI_Comm comm, int keyval, void *value, void *extra)
         c->ended = true;
         return MPI_SUCCESS;
     }
-    if (!was_inside)
-        nbc_lock();
+    bool locked = nbc_lock_outside();
     detach(c, &handler);
-    if (!was_inside) {
+    if (locked) {
         nbc_unlock();
         nbc_context_bury();
     }

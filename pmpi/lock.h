@@ -53,4 +53,14 @@ static inline void nbc_unlock(void)
     nbc_watch_poll(); /* a signal that came meanwhile could show nothing */
 }
 
+/* Operators and callbacks of the program run here too, and free things. Returns whether the lock was
+ * taken by this call. */
+static inline bool nbc_lock_outside(void)
+{
+    bool outside = nbc_inside == NBC_OUTSIDE;
+    if (outside)
+        nbc_lock();
+    return outside;
+}
+
 #endif

@@ -372,23 +372,13 @@ static bool put_off_operator(MPI_Op *op)
     return true;
 }
 
-/* An operator of the program may free things; it runs under the lock. Returns whether that was
- * taken here. */
-static bool lock_if_outside(void)
-{
-    if (nbc_inside)
-        return false;
-    nbc_lock();
-    return true;
-}
-
 EXPORT(int, Type_free, (MPI_Datatype * type), (type))
 {
     if (nbc_inside == NBC_BELOW || !datatypes)
         return NEXT(Type_free)(type);
     if (!nbc_inside)
         nbc_types_bury();
-    bool locked = lock_if_outside();
+    bool locked = nbc_lock_outside();
     bool later = put_off_datatype(type);
     if (locked)
         nbc_unlock();
@@ -399,7 +389,7 @@ EXPORT(int, Op_free, (MPI_Op * op), (op))
 {
     if (nbc_inside == NBC_BELOW || !operators)
         return NEXT(Op_free)(op);
-    bool locked = lock_if_outside();
+    bool locked = nbc_lock_outside();
     bool later = put_off_operator(op);
     if (locked)
         nbc_unlock();
