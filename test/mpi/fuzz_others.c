@@ -125,13 +125,11 @@ static uint64_t constant_key(int rank)
 
 static void open_file(void)
 {
-    char name[] = "/tmp/nbcshim-fuzz-XXXXXX";
+    char name[TEST_FILE_NAME];
     unsigned char bytes[CONSTANT];
-    int fd = mkstemp(name);
 
-    if (fd < 0)
+    if (!test_file(name))
         return;
-    close(fd);
     MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
                   &file);
     fill(bytes, CONSTANT, constant_key(0));

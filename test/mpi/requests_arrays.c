@@ -582,21 +582,28 @@ static void waiting_moves_ours_on(void)
     }
 }
 
+#ifdef HAVE_MPI_FILE_OPEN
+static void open_own(MPI_File *file)
+{
+    char name[TEST_FILE_NAME];
+    CHECK(test_file(name));
+    MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
+                  file);
+}
+#endif
+
 /* Several requests of a file beside one of ours, or while one is pending. MPI_Testall of
  * MPICH 4.0.2 does not bear them, but MPI_Waitall does. */
 static void requests_of_files(void)
 {
 #ifdef HAVE_MPI_FILE_OPEN
     enum { N = 3, LONG = 20, ROUNDS = 60 };
-    char name[64];
     int data[4] = {test_rank, 1, 2, 3}, out = 0;
     MPI_File file;
     MPI_Request r[LONG + 2];
     MPI_Status s[LONG + 2];
 
-    snprintf(name, sizeof name, "requests_arrays.%d", (int)getpid());
-    MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE,
-                  MPI_INFO_NULL, &file);
+    open_own(&file);
     for (int k = 0; k < ROUNDS; k++) {
         int n = k % 5 ? N : LONG, ours = k % 2 ? n + 1 : LONG + 1, bytes = -1;
         bool ignored = k % 3 == 0;
@@ -624,11 +631,9 @@ static void file_and_message(void)
 {
 #ifdef HAVE_MPI_FILE_OPEN
     enum { ROUNDS = 5, ALL = 3 };
-    char name[64], late = 0, in = 0;
+    char late = 0, in = 0;
     MPI_File file;
-    snprintf(name, sizeof name, "requests_arrays.%d", (int)getpid());
-    MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE,
-                  MPI_INFO_NULL, &file);
+    open_own(&file);
     for (int k = 0; k < ROUNDS; k++) {
         MPI_Request r[ALL] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
         MPI_Irecv(&in, 1, MPI_CHAR, left(), DATA, MPI_COMM_WORLD, &r[0]);

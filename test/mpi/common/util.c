@@ -205,6 +205,17 @@ void *test_alloc(size_t size)
     return p;
 }
 
+bool test_file(char name[TEST_FILE_NAME])
+{
+    const char *dir = getenv("TMPDIR");
+    int n = snprintf(name, TEST_FILE_NAME, "%s/nbcshim-test-XXXXXX", dir && *dir ? dir : "/tmp");
+    int fd = n < TEST_FILE_NAME ? mkstemp(name) : -1;
+
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
 struct rng rng_shared(int64_t stream)
 {
     return (struct rng){mix_in(test_seed, stream)};

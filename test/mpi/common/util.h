@@ -118,6 +118,10 @@ int class_of(int code);
 /* Never NULL. */
 void *test_alloc(size_t size);
 
+/* Makes an empty file of this process alone, in TMPDIR or /tmp. False where that cannot be. */
+enum { TEST_FILE_NAME = 512 };
+bool test_file(char name[TEST_FILE_NAME]);
+
 /* Random numbers: the same sequence from the same seed on every machine. */
 struct rng {
     uint64_t state;
