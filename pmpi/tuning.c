@@ -25,25 +25,39 @@ static char *read_all(const char *path)
     return text;
 }
 
-void nbc_tuning_read(bool warn)
+static struct nbc_rules *read_rules(const char *path, bool warn)
 {
-    const char *path = nbc_settings.tuning;
     struct nbc_rules_error error;
-    if (!path || nbc_tuning != &nbc_default_rules)
-        return;
     char *text = read_all(path);
     if (!text) {
         if (warn)
             fprintf(stderr, "nbcshim: NBCSHIM_TUNING=%s ignored: %s\n", path, strerror(errno));
-        return;
+        return NULL;
     }
-    const struct nbc_rules *rules = nbc_rules_parse(text, &nbc_default_rules, &error);
+    struct nbc_rules *rules = nbc_rules_parse(text, &nbc_default_rules, &error);
     free(text);
-    if (rules)
-        nbc_tuning = rules;
-    else if (warn)
+    if (!rules && warn)
         fprintf(stderr, "nbcshim: NBCSHIM_TUNING=%s ignored: line %d: %s\n", path, error.line,
                 error.what);
+    return rules;
+}
+
+/* Puts them in force; sorted, should there be memory. */
+static void enforce(struct nbc_rules *rules)
+{
+    struct nbc_rules *sorted = nbc_rules_sort(rules ? rules : &nbc_default_rules);
+    if (sorted)
+        nbc_rules_free(rules);
+    else
+        sorted = rules;
+    nbc_tuning = sorted ? sorted : &nbc_default_rules;
+}
+
+void nbc_tuning_read(bool warn)
+{
+    const char *path = nbc_settings.tuning;
+    if (nbc_tuning == &nbc_default_rules)
+        enforce(path ? read_rules(path, warn) : NULL);
 }
 
 void nbc_tuning_drop(bool warn)
@@ -53,5 +67,5 @@ void nbc_tuning_drop(bool warn)
                 nbc_settings.tuning ? nbc_settings.tuning : "");
     if (nbc_tuning != &nbc_default_rules)
         nbc_rules_free((struct nbc_rules *)(uintptr_t)nbc_tuning);
-    nbc_tuning = &nbc_default_rules;
+    enforce(NULL);
 }

@@ -156,6 +156,7 @@ static struct nbc_rules *make(size_t room)
         return NULL;
     rules->rule = (struct nbc_rule *)(rules + 1);
     rules->nrules = 0;
+    rules->sorted = false;
     return rules;
 }
 
@@ -192,6 +193,20 @@ struct nbc_rules *nbc_rules_parse(const char *text, const struct nbc_rules *then
     for (int i = 0; i < nthen; i++)
         all[rules->nrules++] = then->rule[i];
     return rules;
+}
+
+struct nbc_rules *nbc_rules_sort(const struct nbc_rules *rules)
+{
+    struct nbc_rules *sorted = make((size_t)rules->nrules);
+    if (!sorted)
+        return NULL;
+    struct nbc_rule *all = (struct nbc_rule *)(sorted + 1);
+    for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++)
+        for (int i = 0; i < rules->nrules; i++)
+            if (rules->rule[i].coll == coll)
+                all[sorted->nrules++] = rules->rule[i];
+    sorted->sorted = true;
+    return sorted;
 }
 
 void nbc_rules_free(struct nbc_rules *rules)

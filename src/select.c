@@ -72,13 +72,31 @@ static bool matches(const struct nbc_rule *r, const struct nbc_shape *shape, uns
     return bytes >= r->min_bytes && bytes <= r->max_bytes;
 }
 
+/* In sorted rules: where those of this collective begin, or would. */
+static int first_rule(const struct nbc_rules *rules, enum nbc_coll coll)
+{
+    int low = 0, high = rules->nrules;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (rules->rule[middle].coll < coll)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 const struct nbc_rule *nbc_rule_find(const struct nbc_shape *shape, const struct nbc_rules *rules)
 {
+    if (!rules)
+        return NULL;
     int64_t bytes = nbc_shape_bytes(shape);
     unsigned lacks = lacking(shape);
     enum nbc_coll coll = shape->coll;
-    for (int i = 0; rules && i < rules->nrules; i++) {
+    for (int i = rules->sorted ? first_rule(rules, coll) : 0; i < rules->nrules; i++) {
         const struct nbc_rule *r = &rules->rule[i];
+        if (r->coll != coll && rules->sorted)
+            return NULL;
         if (r->coll == coll && matches(r, shape, lacks, bytes) && applies(r->alg, shape, lacks))
             return r;
     }

@@ -62,6 +62,7 @@ struct nbc_rule {
 struct nbc_rules {
     const struct nbc_rule *rule;
     int nrules;
+    bool sorted; /* by collective, in the order of enum nbc_coll: fewer need be looked at */
 };
 
 /* The built-in tuning table. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cases.h"
+#include "rules.h"
 #include "unit.h"
 
 static const struct nbc_type types[] = {{1, 1, 0, 1, true}, {8, 8, 0, 8, true}, {8, 8, 0, 8, true}};
@@ -104,7 +105,7 @@ START_TEST(an_override_wins_where_it_applies)
                                   .max_bytes = 1000,
                                   .alg = row(NBC_BCAST, false, 0),
                                   .segment = 77};
-    const struct nbc_rules rules = {&rule, 1};
+    const struct nbc_rules rules = {&rule, 1, false};
     ck_assert_ptr_eq(nbc_select(&s, last, &rules, &segment), last);
     ck_assert_int_eq(segment, 0);
     /* of another collective, and for two groups */
@@ -122,7 +123,7 @@ START_TEST(without_rules_the_first_row_that_applies)
         int i = 0;
         while (!nbc_alg_applies(row(coll, false, i), &s))
             i++;
-        const struct nbc_rules none = {NULL, 0};
+        const struct nbc_rules none = {NULL, 0, false};
         s.recv.counts = s.send.counts = (struct nbc_ints){(const int32_t[6]){0}, 4};
         ck_assert_ptr_eq(nbc_select(&s, NULL, NULL, &segment), row(coll, false, i));
         ck_assert_int_eq(segment, 0);
@@ -140,7 +141,7 @@ START_TEST(rules_match_ranks_and_bytes)
         {NBC_BCAST, 5, 8, 160, 800, b, 22, NBC_ANY},
         {NBC_BCAST, 9, 9, 0, 16, a, 33, NBC_ANY},
     };
-    const struct nbc_rules rules = {rule, 4};
+    const struct nbc_rules rules = {rule, 4, false};
     const struct {
         int size;
         int64_t count;
@@ -169,7 +170,7 @@ START_TEST(rules_yield_to_preconditions)
     const struct nbc_rule rule[] = {
         {NBC_ALLREDUCE, 0, 100, 0, INT64_MAX, &needy, 11, NBC_ANY},
         {NBC_ALLREDUCE, 0, 100, 0, INT64_MAX, row(NBC_ALLREDUCE, false, 0), 22, NBC_ANY}};
-    const struct nbc_rules rules = {rule, 2};
+    const struct nbc_rules rules = {rule, 2, false};
     struct nbc_shape s = shape_of(NBC_ALLREDUCE, 6, 1);
     int64_t segment;
     ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), &needy);
@@ -186,7 +187,7 @@ START_TEST(rules_have_needs_of_their_own)
 {
     const struct nbc_alg *any = row(NBC_ALLREDUCE, false, 1);
     struct nbc_rule rule = {NBC_ALLREDUCE, 0, 100, 0, INT64_MAX, any, 11, NBC_POW2 | NBC_NODES};
-    const struct nbc_rules rules = {&rule, 1};
+    const struct nbc_rules rules = {&rule, 1, false};
     const struct nbc_nodes nodes = nbc_nodes_blocks(8, 2);
     struct nbc_shape s = shape_of(NBC_ALLREDUCE, 8, 1);
     int64_t segment;
@@ -216,7 +217,7 @@ START_TEST(unknown_bytes_match_only_rules_for_all_bytes)
     struct nbc_shape s = shape_of(NBC_GATHERV, 6, 1);
     const struct nbc_alg *first = row(NBC_GATHERV, false, 0), *other = row(NBC_GATHERV, false, 1);
     struct nbc_rule rule = {NBC_GATHERV, 0, 100, 0, INT64_MAX, other, 0, NBC_ANY};
-    const struct nbc_rules rules = {&rule, 1};
+    const struct nbc_rules rules = {&rule, 1, false};
     int64_t segment;
     ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), other);
     rule.min_bytes = 1;
@@ -224,6 +225,55 @@ START_TEST(unknown_bytes_match_only_rules_for_all_bytes)
     rule.min_bytes = 0;
     rule.max_bytes = INT64_MAX - 1;
     ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), first);
+}
+END_TEST
+
+static bool same_rule(const struct nbc_rule *a, const struct nbc_rule *b)
+{
+    if (!a || !b)
+        return a == b;
+    return a->coll == b->coll && a->min_size == b->min_size && a->max_size == b->max_size &&
+           a->min_bytes == b->min_bytes && a->max_bytes == b->max_bytes && a->alg == b->alg &&
+           a->segment == b->segment && a->needs == b->needs;
+}
+
+/* How many of the calls of a size have a rule; the same one in both. */
+static int compare_rules(const struct nbc_rules *x, const struct nbc_rules *y, enum nbc_coll coll,
+                         int size)
+{
+    const struct nbc_nodes nodes = nbc_nodes_blocks(size, 2);
+    int64_t counts[60];
+    int found = 0;
+    for (int64_t count = 1; count <= 1 << 20; count *= 4)
+        for (int where = 0; where < 4; where++) {
+            struct nbc_shape s = shape_of(coll, size, count);
+            for (int i = 0; i < size; i++)
+                counts[i] = count;
+            s.send.counts = s.recv.counts = (struct nbc_ints){counts, 8};
+            s.local = where > 0;
+            s.crowded = where > 1;
+            s.nodes = where == 3 ? &nodes : NULL;
+            need(same_rule(nbc_rule_find(&s, x), nbc_rule_find(&s, y)));
+            found += nbc_rule_find(&s, x) != NULL;
+        }
+    return found;
+}
+
+/* Of the built-in rules, and where most collectives have none, or there is none. */
+START_TEST(sorted_rules_decide_alike)
+{
+    static const struct nbc_rule one = {NBC_BARRIER, 3, 50, 0, INT64_MAX, nbc_algs, 0, NBC_ANY};
+    static const struct nbc_rules few[] = {{&one, 0, false}, {&one, 1, false}};
+    const struct nbc_rules *given = _i == 0 ? &nbc_default_rules : &few[_i - 1];
+    struct nbc_rules *sorted = nbc_rules_sort(given);
+    int found = 0;
+    ck_assert_ptr_nonnull(sorted);
+    ck_assert_int_eq(sorted->nrules, given->nrules);
+    for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++)
+        for (int size = 1; size <= 60; size++)
+            found += compare_rules(given, sorted, coll, size);
+    ck_assert_int_eq(found > 0, given->nrules > 0);
+    nbc_rules_free(sorted);
 }
 END_TEST
 
@@ -394,6 +444,7 @@ int main(void)
     tcase_add_test(tc, rules_yield_to_preconditions);
     tcase_add_test(tc, rules_have_needs_of_their_own);
     tcase_add_test(tc, unknown_bytes_match_only_rules_for_all_bytes);
+    tcase_add_loop_test(tc, sorted_rules_decide_alike, 0, 3);
     tcase_add_loop_test(tc, there_is_always_an_algorithm, 0, NBC_NCOLLS);
     tcase_add_test(tc, long_vectors_between_groups_are_cut);
     tcase_add_loop_test(tc, uneven_groups_take_messages_linear_in_both, 0, NBC_NCOLLS);

@@ -14,7 +14,7 @@
 
 /* Not those of tuning.def: what is made of other algorithms takes the first ones that apply,
  * whatever is measured and put there. */
-const struct nbc_rules nbc_default_rules = {NULL, 0};
+const struct nbc_rules nbc_default_rules = {NULL, 0, false};
 
 struct uses {
     int64_t messages, sent; /* sent, copied, reduced: bytes */
