@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "config.h"
 #include "plot.h"
 
 /* What can be measured, and of what where the user does not say. */
@@ -28,6 +29,7 @@ enum { NMEASURES = sizeof measures / sizeof *measures };
 
 static struct bench bench = {.samples = 31, .first_row = true};
 static bool wanted[NMEASURES] = {true};
+static bool told; /* what --help or --version asked for: nothing is to be measured */
 static const char *collectives, *sizes, *json;
 
 /* --- for the measures --------------------------------------------------------------------------*/
@@ -123,7 +125,7 @@ static const char usage[] =
     "  -i, --idle               in overlap, sleep instead of computing: the processor is free\n"
     "  -g, --plot DIRECTORY     draw the figures, and the ratio to native, by gnuplot\n"
     "  -j, --json FILE          write the figures there\n"
-    "  -h, --help\n"
+    "  -h, --help, --version\n"
     "Columns are explained in nbcbench(1).\n";
 
 static bool read_measures(char *list)
@@ -177,9 +179,21 @@ static bool read_sizes(const char *list)
     return true;
 }
 
+static bool tell(int option)
+{
+    if (bench.rank == 0 && option == 'h')
+        fputs(usage, stdout);
+    if (bench.rank == 0 && option == 'v')
+        printf("nbcbench (nbcshim) %s\n", PACKAGE_VERSION);
+    return told = true;
+}
+
 static bool read_option(int option)
 {
     switch (option) {
+    case 'h':
+    case 'v':
+        return tell(option);
     case 'm':
         return read_measures(optarg);
     case 'c':
@@ -215,10 +229,12 @@ static bool read_options(int argc, char **argv)
                                           {"plot", 1, 0, 'g'},
                                           {"json", 1, 0, 'j'},
                                           {"help", 0, 0, 'h'},
+                                          {"version", 0, 0, 'v'},
                                           {0}};
     bool ok = true;
     int option;
-    while (ok && (option = getopt_long(argc, argv, "m:c:s:n:paig:j:h", longs, NULL)) != -1)
+    opterr = bench.rank == 0;
+    while (ok && !told && (option = getopt_long(argc, argv, "m:c:s:n:paig:j:h", longs, NULL)) != -1)
         ok = read_option(option);
     if (!ok && bench.rank == 0)
         fputs(usage, stderr);
@@ -273,7 +289,9 @@ int main(int argc, char **argv)
     const char *library = calls_load();
     if (!library && bench.rank == 0)
         fprintf(stderr, "nbcbench: the MPI's own library was not found in this process\n");
-    bool ok = agreed(library && read_options(argc, argv) && open_json()) && run(library);
+    bool ok = agreed(library && read_options(argc, argv) && (told || open_json()));
+    if (ok && !told)
+        ok = run(library);
     if (bench.json) {
         fprintf(bench.json, "\n]\n");
         fclose(bench.json);

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config.h"
 #include "tune.h"
 
 enum { TRAIN = 16, REPEATS = 40, LEAST_REPEATS = 10, WARM_UP = 3, TAG = 1 };
@@ -142,7 +143,7 @@ static double per_byte(bool reduces)
 
 /* --- who is where ----------------------------------------------------------------------------- */
 
-static bool same_name(int rank, int other)
+static bool same_name(int other)
 {
     char names[2][MPI_MAX_PROCESSOR_NAME + 1] = {"", ""};
     int length;
@@ -151,7 +152,6 @@ static bool same_name(int rank, int other)
     MPI_Bcast(names[1], sizeof names[1], MPI_CHAR, other, MPI_COMM_WORLD);
     int same = strcmp(names[0], names[1]) == 0;
     MPI_Bcast(&same, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    (void)rank;
     return same;
 }
 
@@ -174,19 +174,19 @@ static struct loggp measure_pair(int rank, int other)
 }
 
 /* The ranks that have this rank's processor name, from rank 0's point of view. */
-static int ranks_on_node(int rank, int size)
+static int ranks_on_node(int size)
 {
     int count = 0;
     for (int other = 0; other < size; other++)
-        count += same_name(rank, other);
+        count += same_name(other);
     return count;
 }
 
 static int loggp(int rank, int size)
 {
-    int ppn = ranks_on_node(rank, size), away = -1, near = -1;
+    int ppn = ranks_on_node(size), away = -1, near = -1;
     for (int other = size - 1; other > 0; other--) {
-        if (same_name(rank, other))
+        if (same_name(other))
             near = other;
         else
             away = other;
@@ -220,23 +220,36 @@ static const struct mode {
     {"--loggp", loggp, 2,
      "measure the parameters of the LogGP model, as nbcsim --network reads them"},
     {"--rules", tune_rules, 2,
-     "measure every algorithm and write rules for this number of ranks, as NBCSHIM_TUNING reads them"},
+     "measure every algorithm and write rules for this number of ranks, as NBCSHIM_TUNING reads "
+     "them"},
 };
 
 enum { NMODES = sizeof modes / sizeof *modes };
 
-static int explain(FILE *out)
+static void explain(FILE *out)
 {
     fprintf(out, "usage: mpiexec -n RANKS nbctune MODE\n");
     for (int i = 0; i < NMODES; i++)
         fprintf(out, "  %-10s %s (%d ranks or more)\n", modes[i].option, modes[i].meaning,
                 modes[i].least_ranks);
-    return out == stderr ? 2 : 0;
+    fprintf(out, "  --help, --version\n");
+}
+
+/* What needs no measuring. */
+static bool tell(const char *option, int rank)
+{
+    bool help = strcmp(option, "--help") == 0, version = strcmp(option, "--version") == 0;
+    if (help && rank == 0)
+        explain(stdout);
+    if (version && rank == 0)
+        printf("nbctune (nbcshim) %s\n", PACKAGE_VERSION);
+    return help || version;
 }
 
 static int run(int argc, char **argv, int rank, int size)
 {
-    bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
+    if (argc == 2 && tell(argv[1], rank))
+        return 0;
     for (int i = 0; i < NMODES && argc == 2; i++) {
         if (strcmp(argv[1], modes[i].option) != 0)
             continue;
@@ -246,9 +259,9 @@ static int run(int argc, char **argv, int rank, int size)
             fprintf(stderr, "nbctune: %s wants %d ranks\n", argv[1], modes[i].least_ranks);
         return 2;
     }
-    if (rank > 0)
-        return help ? 0 : 2;
-    return explain(help ? stdout : stderr);
+    if (rank == 0)
+        explain(stderr);
+    return 2;
 }
 
 int main(int argc, char **argv)

@@ -39,6 +39,14 @@ for picture in overlap outstanding; do
     expect "picture of $picture" grep -q '</svg>' "$scratch/pictures/$picture.svg"
 done
 
+for program in bench/nbcbench tools/nbctune; do
+    name=${program#*/}
+    run 60 "$name --help" $program --help
+    log_has 1 "$name: the usage once" "^[Uu]sage: mpiexec -n RANKS $name"
+    run 60 "$name --version" $program --version
+    expect "$name: the version once" test "$(cat "$scratch/log")" = "$name (nbcshim) $VERSION"
+done
+
 run 240 "nbctune --rules" tools/nbctune --rules
 cp "$scratch/log" "$scratch/rules"
 expect "a rule for every collective" test "$(grep -v '^#' "$scratch/rules" | cut -d' ' -f1 | sort -u |

@@ -36,6 +36,8 @@ shows "a parameter changed" 'binomial +9\.13 ' $sim -n 8 -b 8 --set L=0 bcast:bi
 shows "the chosen one is marked" '^\* ' $sim -n 8 -b 8 allreduce
 shows "a large run of one rank for all" 'ring ' $sim -n 65536 -b 64K allgather:ring
 shows "JSON" '"name": "ring", "chosen": (true|false), "seconds": ' $sim -n 8 --json allgather
+shows "--help" '^usage: nbcsim' $sim --help
+shows "--version" "^nbcsim \\(nbcshim\\) ${VERSION//./\\.}\$" $sim --version
 shows "regret" '^[0-9]+ calls, [0-9]+ judged' $sim -n 2..16 -b 8,64K --regret bcast
 shows "an estimate of what is too large" 'chain +about [0-9]' \
     $sim -n 16..1024 -b 1M --limit 40K --estimate bcast:chain

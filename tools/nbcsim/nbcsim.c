@@ -10,6 +10,7 @@
 #include "advice.h"
 #include "buildcost.h"
 #include "cells.h"
+#include "config.h"
 #include "emit.h"
 #include "goal.h"
 #include "rules.h"
@@ -48,7 +49,8 @@ static const char usage[] =
     "      --goal FILE       the schedules of one call as input for LogGOPSim\n"
     "      --build-cost      what building and starting a schedule costs in this process\n"
     "      --limit N         leave out what takes more operations than that, over all ranks\n"
-    "      --every-rank      do not let one rank stand for all where all do the same\n";
+    "      --every-rank      do not let one rank stand for all where all do the same\n"
+    "  -h, --help, --version\n";
 
 /* --- one call --------------------------------------------------------------------------------- */
 
@@ -350,7 +352,8 @@ enum {
     OPT_EVERY_RANK,
     OPT_PPN,
     OPT_NOISE,
-    OPT_HELP
+    OPT_HELP,
+    OPT_VERSION
 };
 
 static const struct option long_options[] = {
@@ -376,6 +379,7 @@ static const struct option long_options[] = {
     {"limit", required_argument, NULL, OPT_LIMIT},
     {"every-rank", no_argument, NULL, OPT_EVERY_RANK},
     {"help", no_argument, NULL, OPT_HELP},
+    {"version", no_argument, NULL, OPT_VERSION},
     {0},
 };
 
@@ -528,6 +532,10 @@ static int read_options(struct options *o, int argc, char **argv)
     while ((option = getopt_long(argc, argv, "n:b:h", long_options, NULL)) != -1) {
         if (option == OPT_HELP || option == 'h') {
             fputs(usage, stdout);
+            return 1;
+        }
+        if (option == OPT_VERSION) {
+            printf("nbcsim (nbcshim) %s\n", PACKAGE_VERSION);
             return 1;
         }
         if (option == OPT_NETWORKS) {
