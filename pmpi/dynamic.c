@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "dynamic.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "call.h"
 #include "context.h"
@@ -50,6 +55,71 @@ static void tell_difference(MPI_Comm inter)
                         "between them are the MPI's own\n");
 }
 
+/* --- another job that does not answer
+ * -----------------------------------------------------------*/
+
+/* Both sides are at hand when they are asked, so that a longer wait means that one never answers:
+ * nothing tells whether a process runs under nbcshim but itself. */
+enum { PATIENCE = 10 }; /* seconds */
+
+struct watcher {
+    pthread_t thread;
+    sem_t answered;
+    bool runs;
+};
+
+static void *watch(void *arg)
+{
+    struct watcher *w = arg;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE;
+    while (sem_timedwait(&w->answered, &until) != 0)
+        if (errno != EINTR) {
+            fprintf(
+                stderr,
+                "nbcshim: has waited %d s for the other job of a communicator to tell whether it "
+                "runs under nbcshim; where it does not, set NBCSHIM_DYNAMIC=0\n",
+                PATIENCE);
+            break;
+        }
+    return NULL;
+}
+
+/* The program's signals are not for this thread. */
+static void watch_begin(struct watcher *w, MPI_Comm inter)
+{
+    sigset_t all, before;
+    int rank;
+    w->runs = false;
+    if (NEXT(Comm_rank)(inter, &rank) || rank != 0 || sem_init(&w->answered, 0, 0) != 0)
+        return;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    w->runs = pthread_create(&w->thread, NULL, watch, w) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!w->runs)
+        sem_destroy(&w->answered);
+}
+
+static void watch_end(struct watcher *w)
+{
+    if (!w->runs)
+        return;
+    sem_post(&w->answered);
+    pthread_join(w->thread, NULL);
+    sem_destroy(&w->answered);
+}
+
+static int exchange(MPI_Comm inter, int mine[NWORDS], int theirs[NWORDS])
+{
+    struct watcher watcher;
+    watch_begin(&watcher, inter);
+    int error = NEXT(Allreduce)(mine, theirs, NWORDS, MPI_INT, MPI_MIN, inter);
+    watch_end(&watcher);
+    return error;
+}
+
 /* Collective over both groups of a communicator just made. known: this side's communicator is. The
  * new one is ours where both sides' are and both are set up alike, as all ranks of one job are. */
 static int meet(MPI_Comm inter, bool known)
@@ -59,7 +129,7 @@ static int meet(MPI_Comm inter, bool known)
     if (inter == MPI_COMM_NULL || !nbc_settings.dynamic)
         return MPI_SUCCESS;
     describe(known, mine);
-    int error = NEXT(Allreduce)(mine, theirs, NWORDS, MPI_INT, MPI_MIN, inter);
+    int error = exchange(inter, mine, theirs);
     if (!error)
         error = agree(inter, memcmp(mine, theirs, sizeof mine) == 0, &alike);
     if (error || !known || !theirs[KNOWN])

@@ -62,4 +62,14 @@ if grep -q 'define HAVE_MPI_SESSION_INIT 1' config.h; then
     done
 fi
 
+# Debian's MPICH cannot spawn.
+if [ "$MPI_FLAVOR" = openmpi ]; then
+    expect "the program that starts another compiles" $CC -std=gnu11 $MPI_CPPFLAGS \
+        "$srcdir/test/tools/alone.c" -o "$scratch/alone" $MPI_LIBS
+    mpi_command 1 "$(sanitizer_runtime) $library" "" "$scratch/alone"
+    guarded 60 "$scratch/log" "${launch[@]}"
+    log_has 1 "a job that runs without nbcshim: the other says once that it waits for it" \
+        '^nbcshim: has waited 10 s for the other job .* NBCSHIM_DYNAMIC=0$'
+fi
+
 finish
