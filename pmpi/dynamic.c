@@ -55,8 +55,7 @@ static void tell_difference(MPI_Comm inter)
                         "between them are the MPI's own\n");
 }
 
-/* --- another job that does not answer
- * -----------------------------------------------------------*/
+/* --- another job that does not answer ----------------------------------------------------------*/
 
 /* Both sides are at hand when they are asked, so that a longer wait means that one never answers:
  * nothing tells whether a process runs under nbcshim but itself. */
@@ -74,15 +73,14 @@ static void *watch(void *arg)
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += PATIENCE;
-    while (sem_timedwait(&w->answered, &until) != 0)
-        if (errno != EINTR) {
-            fprintf(
-                stderr,
+    int late;
+    while ((late = sem_timedwait(&w->answered, &until)) != 0 && errno == EINTR)
+        ;
+    if (late)
+        fprintf(stderr,
                 "nbcshim: has waited %d s for the other job of a communicator to tell whether it "
                 "runs under nbcshim; where it does not, set NBCSHIM_DYNAMIC=0\n",
                 PATIENCE);
-            break;
-        }
     return NULL;
 }
 
