@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bytes.h"
 #include "cases.h"
 #include "unit.h"
 
@@ -160,6 +161,27 @@ START_TEST(copies_of_nothing_and_to_oneself_are_left_out)
     ck_assert_int_eq(nbc_copy(s, in_recv(0, 0), from_send(0, 0), a), a);
     ck_assert_int_ne(nbc_copy(s, in_recv(0, 3), from_send(0, 3), a), a);
     nbc_sched_free(nbc_sched_finish(s));
+}
+END_TEST
+
+/* Elements of 16 bytes that are not packed, in pieces of 6: some end in no element. */
+START_TEST(pieces_of_elements_come_in_any_order)
+{
+    enum { NPIECES = 8, PIECE = 6 };
+    struct nbc_shape shape = shape_of(NBC_BCAST);
+    types[NBC_TYPE_RECV] = column;
+    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_bytes data = nbc_bytes_of(s, &shape, in_recv(0, 3));
+    nbc_id piece[NPIECES];
+    for (int i = 0; i < NPIECES; i++) {
+        piece[i] = nbc_recv(s, nbc_byte_range(data.raw, i * PIECE, PIECE), 0, NBC_NONE);
+        nbc_bytes_unpack(s, &data, (i + 1) * PIECE, piece[i]);
+    }
+    s = nbc_sched_finish(s);
+    for (int i = 0; i < NPIECES; i++)
+        for (int j = 0; j < NPIECES; j++)
+            ck_assert_int_eq(edges(s, piece[i], piece[j], false), 0);
+    nbc_sched_free(s);
 }
 END_TEST
 
@@ -646,6 +668,7 @@ int main(void)
     tcase_add_test(tc, nothing_passes_a_fence);
     tcase_add_test(tc, messages_with_one_peer_are_posted_in_order);
     tcase_add_test(tc, copies_of_nothing_and_to_oneself_are_left_out);
+    tcase_add_test(tc, pieces_of_elements_come_in_any_order);
     tcase_add_test(tc, the_last_release_frees);
     tcase_add_test(tc, temporary_room_is_never_shared);
     tcase_add_test(tc, printed_line_by_line);
