@@ -156,13 +156,38 @@ START_TEST(printed_rules_can_be_read)
 }
 END_TEST
 
-static void check_round_trip(const struct nbc_rule *rule)
+static char *printed(const struct nbc_rule *rule)
 {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     nbc_rule_print(out, rule);
     fclose(out);
+    return text;
+}
+
+START_TEST(ranges_are_printed_as_people_write_them)
+{
+    static const char *const ranges[] = {"*", "0", "5", "5-", "0-7", "5-7"};
+    enum { NRANGES = sizeof ranges / sizeof *ranges };
+    for (int i = 0; i < NRANGES * NRANGES; i++) {
+        const char *ranks = ranges[i % NRANGES], *bytes = ranges[i / NRANGES];
+        char line[80], words[2][20];
+        snprintf(line, sizeof line, "bcast %s %s linear", ranks, bytes);
+        struct nbc_rules *r = parse(line);
+        char *text = printed(&r->rule[0]);
+        ck_assert_int_eq(sscanf(text, "bcast %19s %19s", words[0], words[1]), 2);
+        ck_assert_str_eq(words[0], ranks);
+        ck_assert_str_eq(words[1], bytes);
+        free(text);
+        nbc_rules_free(r);
+    }
+}
+END_TEST
+
+static void check_round_trip(const struct nbc_rule *rule)
+{
+    char *text = printed(rule);
     struct nbc_rules *r = parse(text);
     ck_assert_int_eq(r->nrules, 1);
     check_rule(&r->rule[0], rule->coll, rule->min_size, rule->max_size, rule->min_bytes,
@@ -208,6 +233,7 @@ int main(void)
     tcase_add_test(tc, what_is_no_rule_is_told);
     tcase_add_test(tc, a_long_line_is_refused);
     tcase_add_test(tc, printed_rules_can_be_read);
+    tcase_add_test(tc, ranges_are_printed_as_people_write_them);
     tcase_add_loop_test(tc, every_rule_can_be_read_again, 0, nbc_nalgs);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
