@@ -28,6 +28,8 @@ def calls(rows, kinds):
         times(row, "done")  # less than a reading of the clock, now and then
         if row["variant"] == "shim_persistent":
             assert all(t > 0 for t in times(row, "init", "again", "free")), row
+        else:
+            assert all(t > 0 for t in times(row, "first")), row
 
 
 def overlap(rows, kinds):
