@@ -195,21 +195,25 @@ static bool try_some(const struct nbc_alg *alg, int size, int n, const struct fi
     return true;
 }
 
-/* Reductions of vectors so large that temporary memory is used again (nbc_room in reduction.h). */
+/* Reductions of vectors so large that temporary memory is used again (nbc_room in reduction.h), in
+ * long segments and short ones. Where order matters ranks on either side of the root do different
+ * things; and it takes more than 8 ranks until recursive doubling has no room left. */
 static bool try_large(const struct nbc_alg *alg, int size, const struct fixed *fixed,
                       struct tally *t)
 {
     enum { LARGE = 20000 };
     uint64_t row = (uint64_t)(alg - nbc_algs);
-    int n = 2 + (int)(soak() * 20);
-    if (!nbc_coll_reduces(alg->coll) || (size != 3 && size != 5 && size != 8))
+    int n = 4 + (int)(soak() * 20);
+    if (!nbc_coll_reduces(alg->coll) || (size != 3 && size != 5 && size != 8 && size != 17))
         return true;
     for (int i = 0; i < n; i++) {
         struct test_case c =
             nth_case(alg, size, hash3(row, (uint64_t)size, 1000 + (uint64_t)i) % ncases);
         bool scatters = alg->coll == NBC_REDUCE_SCATTER || alg->coll == NBC_REDUCE_SCATTER_BLOCK;
-        c.count = scatters ? LARGE / (size + c.remote) : LARGE;
-        c.segment = i % 2 ? 0 : 2000;
+        c.count = scatters ? LARGE / (size + c.remote) : size > 8 ? LARGE / 4 : LARGE;
+        c.segment = i & 1 ? 0 : 2000;
+        c.op = i & 2 ? AFFINE : c.op == AFFINE ? SUM : c.op;
+        c.root = i & 2 ? size / 2 : c.root;
         if (!try_case(&c, fixed, t))
             return false;
     }
