@@ -112,6 +112,7 @@ bool nbc_context_good(const struct nbc_context *c)
 /* Nobody finds it by its handle any more. */
 static void take_out(struct nbc_context *c)
 {
+    nbc_must_lock();
     if (!c->out)
         HASH_DEL(contexts, c);
     c->out = true;
@@ -269,6 +270,7 @@ int nbc_context_attach(MPI_Comm comm)
 struct nbc_context *nbc_context_find(MPI_Comm comm)
 {
     struct nbc_context *c = last;
+    nbc_must_lock();
     if (c && c->user == comm)
         return c;
     HASH_FIND(hh, contexts, &comm, sizeof comm, c);

@@ -29,6 +29,9 @@ enum {
 };
 extern _Thread_local unsigned char nbc_inside __attribute__((tls_model("initial-exec")));
 
+/* Begins what all calls come through, and must hold the lock for. */
+#define nbc_must_lock() nbc_must(nbc_inside == NBC_LOCKED)
+
 void nbc_lock_slow(void);
 void nbc_unlock_slow(void);
 

@@ -247,6 +247,7 @@ static void start_stamped(struct nbc_request *r)
 
 void nbc_progress_start(struct nbc_request *r)
 {
+    nbc_must_lock();
     if (__builtin_expect(nbc_stamped, 0))
         start_stamped(r);
     else
@@ -301,6 +302,7 @@ static void progress_traced(struct nbc_request *r)
 
 void nbc_progress(struct nbc_request *r)
 {
+    nbc_must_lock();
     if (__builtin_expect(nbc_tracing, 0))
         progress_traced(r);
     else

@@ -31,6 +31,7 @@ static struct slab *left;            /* with what programs have never freed: no 
 
 struct nbc_request *nbc_request_find(MPI_Request handle)
 {
+    nbc_must_lock();
     struct nbc_request *r = nbc_handles_find(handle);
     return r && r->state != NBC_IDLE ? r : NULL;
 }
@@ -106,6 +107,7 @@ static struct nbc_request *take(void)
 
 struct nbc_request *nbc_request_new(void)
 {
+    nbc_must_lock();
     struct nbc_request *r = take();
     if (!r)
         return NULL;
@@ -165,6 +167,7 @@ void nbc_request_drop_run(struct nbc_request *r)
 void nbc_request_free(struct nbc_request *r)
 {
     struct nbc_context *context = r->context;
+    nbc_must_lock();
     if (context)
         let_go(r);
     if (r->run)

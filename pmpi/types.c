@@ -201,6 +201,7 @@ static enum nbc_arith arith_of(MPI_Op op)
 struct nbc_datatype *nbc_datatype_find(MPI_Datatype type)
 {
     struct nbc_datatype *t;
+    nbc_must_lock();
     HASH_FIND(hh, datatypes, &type, sizeof type, t);
     if (t || type == MPI_DATATYPE_NULL)
         return t;
@@ -228,6 +229,7 @@ static void take_out(struct nbc_datatype *t)
 
 void nbc_datatype_release(struct nbc_datatype *t)
 {
+    nbc_must_lock();
     if (--t->uses > 0 || !t->freed)
         return;
     take_out(t);
@@ -304,6 +306,7 @@ int nbc_operator_check(struct nbc_operator *o, const struct nbc_datatype *t)
 struct nbc_operator *nbc_operator_find(MPI_Op op)
 {
     struct nbc_operator *o;
+    nbc_must_lock();
     HASH_FIND(hh, operators, &op, sizeof op, o);
     if (o || op == MPI_OP_NULL)
         return o;
