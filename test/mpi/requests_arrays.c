@@ -200,10 +200,11 @@ static void testall_is_atomic(void)
 
 #ifdef MPICH_NUMVERSION
 /* MPICH's generalized requests may be moved on by a function of the program, which is called by
- * completion calls for them. It must be called while MPI_Testall waits for one of ours. */
+ * completion calls for them. It must be called while MPI_Testall waits for one of ours; and not under
+ * a lock, where what is ours would be the MPI's: a request that is never active. */
 struct polled {
-    MPI_Request r;
-    int entry; /* what query and release want: one int */
+    MPI_Request r, pending; /* itself; one of ours, which waits for it */
+    int entry;              /* what query and release want: one int */
 };
 
 static int poll_once(void *state, MPI_Status *s)
@@ -211,6 +212,8 @@ static int poll_once(void *state, MPI_Status *s)
     struct polled *p = state;
     (void)s; /* may be MPI_STATUS_IGNORE here */
     if (p->entry < 0) {
+        int flag = 1;
+        CHECK(MPI_Test(&p->pending, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && !flag);
         p->entry = test_rank;
         gate_open();
         MPI_Grequest_complete(p->r);
@@ -247,6 +250,7 @@ static void testall_polls_the_others(void)
         r[0] = p.r;
     }
     MPI_Ibarrier(comm, &r[1]);
+    p.pending = r[1];
     while (!flag)
         CHECK(MPI_Testall(2, r, &flag, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
     CHECK(r[0] == MPI_REQUEST_NULL && r[1] == MPI_REQUEST_NULL);
