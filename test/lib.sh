@@ -78,9 +78,10 @@ threads=1 # of each rank
 
 # The MPIs leave memory behind at exit, in modules that they have unloaded by then: leaks are no
 # failure, and only ours are looked for (own_leaks, where detect_leaks=1 follows). Freed memory is held
-# back, but not so much that it looks like growth.
+# back, but not so much that it looks like growth. exitcode=0 holds for all errors, not only leaks:
+# the others abort.
 held_back=quarantine_size_mb=1:thread_local_quarantine_size_kb=64
-export ASAN_OPTIONS=detect_leaks=0:$held_back${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:$held_back${ASAN_OPTIONS:+:$ASAN_OPTIONS}
 export LSAN_OPTIONS=exitcode=0${LSAN_OPTIONS:+:$LSAN_OPTIONS}
 
 # Prints the reports of memory that nbcshim allocated and that nobody refers to. (What hangs on a
