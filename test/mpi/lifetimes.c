@@ -448,10 +448,131 @@ static void types_change(int rounds)
     free(types);
 }
 
+/* --- what is left in the MPI -------------------------------------------------------------------*/
+
+/* Numbers of objects made now, added up: they are given out again, or others instead of those that
+ * were left behind. */
+enum { NUMBERS = 64 };
+
+static long long type_numbers(void)
+{
+    MPI_Datatype type[NUMBERS];
+    long long sum = 0;
+    for (int i = 0; i < NUMBERS; i++) {
+        MPI_Type_contiguous(3, MPI_INT, &type[i]);
+        sum += MPI_Type_c2f(type[i]);
+    }
+    for (int i = 0; i < NUMBERS; i++)
+        MPI_Type_free(&type[i]);
+    return sum;
+}
+
+static void never_called(MPI_Comm *on, int *code, ...)
+{
+    (void)on, (void)code;
+    test_fail("an error handler was called");
+}
+
+static long long handler_numbers(void)
+{
+    MPI_Errhandler handler[NUMBERS];
+    long long sum = 0;
+    for (int i = 0; i < NUMBERS; i++) {
+        MPI_Comm_create_errhandler(never_called, &handler[i]);
+        sum += MPI_Errhandler_c2f(handler[i]);
+    }
+    for (int i = 0; i < NUMBERS; i++)
+        MPI_Errhandler_free(&handler[i]);
+    return sum;
+}
+
+static long long operator_numbers(void)
+{
+    MPI_Op op[NUMBERS];
+    long long sum = 0;
+    for (int i = 0; i < NUMBERS; i++) {
+        MPI_Op_create(add, 1, &op[i]);
+        sum += MPI_Op_c2f(op[i]);
+    }
+    for (int i = 0; i < NUMBERS; i++)
+        MPI_Op_free(&op[i]);
+    return sum;
+}
+
+static void wait_for(MPI_Request request)
+{
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+/* From addresses and to them, as types made of types, by an operator on other types than before,
+ * and by one that is freed at once: nbcshim makes objects for each, or frees what is freed. */
+static void make_objects(void)
+{
+    const int ones[] = {1, 1};
+    int in[] = {1, -1, 2}, out[] = {-1, -1, -1}, packed[2];
+    MPI_Aint from[2], to[2];
+    MPI_Datatype source, target, pair, pairs;
+    MPI_Comm alone; /* nothing has been worked out for it yet */
+    MPI_Request r;
+    MPI_Op op;
+    MPI_Comm_dup(MPI_COMM_SELF, &alone);
+    for (int i = 0; i < 2; i++) {
+        MPI_Get_address(&in[2 * i], &from[i]);
+        MPI_Get_address(&out[2 * i], &to[i]);
+    }
+    MPI_Type_create_hindexed(2, (int *)ones, from, MPI_INT, &source);
+    MPI_Type_create_hindexed(2, (int *)ones, to, MPI_INT, &target);
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_contiguous(1, pair, &pairs);
+    MPI_Type_commit(&source);
+    MPI_Type_commit(&target);
+    MPI_Type_commit(&pairs);
+    MPI_Type_free(&pair);
+    MPI_Iallgather(MPI_BOTTOM, 1, source, packed, 2, MPI_INT, alone, &r);
+    wait_for(r);
+    MPI_Iallgather(packed, 1, pairs, MPI_BOTTOM, 1, target, alone, &r);
+    wait_for(r);
+    EXPECT(out[0] == 1 && out[1] == -1 && out[2] == 2, "%d, %d, %d", out[0], out[1], out[2]);
+    MPI_Type_free(&source);
+    MPI_Type_free(&target);
+    MPI_Type_free(&pairs);
+    MPI_Iallreduce(in, out, 1, MPI_INT, MPI_SUM, alone, &r);
+    wait_for(r);
+    MPI_Iallreduce(in, out, 1, MPI_FLOAT, MPI_SUM, alone, &r);
+    wait_for(r);
+    MPI_Op_create(add, 1, &op);
+    MPI_Iallreduce(in, out, 1, MPI_INT, op, alone, &r);
+    MPI_Op_free(&op);
+    wait_for(r);
+    MPI_Comm_free(&alone);
+}
+
+static void objects_are_left_behind(void)
+{
+    MPI_Errhandler before, handler;
+    long long types[2], handlers[2], ops[2];
+    for (int i = 0; i < 2; i++) { /* the first time some are made for good */
+        MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
+        MPI_Comm_create_errhandler(never_called, &handler);
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+        MPI_Errhandler_free(&handler);
+        make_objects();
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
+        MPI_Errhandler_free(&before);
+        types[i] = type_numbers();
+        handlers[i] = handler_numbers();
+        ops[i] = operator_numbers();
+    }
+    EXPECT(types[1] == types[0], "types are left behind");
+    EXPECT(handlers[1] == handlers[0], "error handlers are left behind");
+    EXPECT(ops[1] == ops[0], "operators are left behind");
+}
+
 int main(int argc, char **argv)
 {
     test_init(&argc, &argv);
     kinds_init();
+    objects_are_left_behind();
     if (!test_native) /* either MPI crashes on types freed early */
         for (int i = 0; i < test_scale(test_crowded() ? 10 : 30, 1000); i++) {
             test_place("freed_while_pending %d", i);

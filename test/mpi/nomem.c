@@ -137,6 +137,7 @@ static int reductions(void)
     ONE(MPI_Ireduce_scatter_block(in, out, N, I, MPI_BXOR, comm, r));
     ONE(MPI_Iscan(in, out, N, I, MPI_SUM, comm, r));
     ONE(MPI_Iexscan(in, out, N, I, MPI_SUM, comm, r));
+    ONE(MPI_Iallreduce(in, out, N, MPI_FLOAT, MPI_SUM, comm, r)); /* which is looked into anew */
     TRY(MPI_Allreduce(in, out, N, I, MPI_SUM, comm));
     EXPECT(error || (out[0] == in[0] && out[N - 1] == in[N - 1]), "wrong result");
     return error;
@@ -178,7 +179,10 @@ static int operators(void)
     MPI_Op_create(add, 0, &op);
     ONE(MPI_Iallreduce(in, out, N, I, op, comm, r));
     ONE(MPI_Iscan(MPI_IN_PLACE, out, N, I, op, comm, r));
+    MPI_Request pending = MPI_REQUEST_NULL;
+    TRY(MPI_Iallreduce(in, out, N, I, op, comm, &pending));
     MPI_Op_free(&op);
+    TRY(MPI_Wait(&pending, MPI_STATUS_IGNORE));
     return error;
 }
 
@@ -432,6 +436,28 @@ static void use_up(void)
     EXPECT(class_of(error) == MPI_ERR_OTHER, "goes on: class %d", class_of(error));
 }
 
+/* --- the first calls of all ------------------------------------------------------------------- */
+
+/* Whenever a refused call has learned something that stays, it is made again from the first piece
+ * on: so each is refused that it asks for. It does not learn without end. */
+static void begin(void)
+{
+    enum { CALLS_MOST = 200 };
+    int calls = 0;
+    comm = MPI_COMM_WORLD;
+    refused = true;
+    for (int n = 1; refused && calls < CALLS_MOST; calls++) {
+        int error = MPI_SUCCESS, held = live;
+        test_place("first call, piece %d", n);
+        refused = false;
+        countdown = n;
+        ONE(MPI_Iallreduce(in, out, N, I, MPI_SUM, comm, r));
+        countdown = 0;
+        n = live > held ? 1 : n + 1;
+    }
+    EXPECT(calls < CALLS_MOST, "%d pieces, and ever more", live);
+}
+
 /* --- what needs none -------------------------------------------------------------------------- */
 
 enum { CALLS = 8 }; /* different ones */
@@ -481,6 +507,26 @@ static void call_again(void)
                group + CALLS, asked - before);
         MPI_Comm_free(&comm);
     }
+}
+
+/* Plans make room for others while there are requests made by them: more than any communicator has
+ * plans. */
+static void make_room(void)
+{
+    enum { PLANS = 2 * MANY };
+    MPI_Request list[PLANS];
+    int held = 0;
+    for (int round = 0; round < 2; round++) {
+        int error = MPI_SUCCESS;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        held = live;
+        for (int i = 0; i < PLANS; i++)
+            TRY(MPI_Bcast_init(out, i / 2, i % 2 ? I : MPI_CHAR, 0, comm, MPI_INFO_NULL, &list[i]));
+        for (int i = 0; i < PLANS; i++)
+            MPI_Request_free(&list[i]);
+        MPI_Comm_free(&comm);
+    }
+    EXPECT(live <= held, "%d pieces are left of plans", live - held);
 }
 
 static void make_types(void)
@@ -559,9 +605,13 @@ int main(int argc, char **argv)
         use_up();
     if (ends)
         return test_done();
+    if (plays && test_size == 1)
+        begin();
     make_types();
     if (plays)
         call_again();
+    if (plays && test_size == 1 && test_has_persistent())
+        make_room();
     for (int i = 0; plays && test_size > 1 && i < 1 + test_has_persistent(); i++)
         run_among_others(i > 0);
     for (int i = 0; plays && test_size == 1 && i < NSCENES; i++)
