@@ -318,8 +318,6 @@ static int reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t right, in
         r->kernel((void *)dst, (void *)left, (void *)right, count);
         return MPI_SUCCESS;
     }
-    if (dst == left && dst != right)
-        return reduce_local(r, right, dst, count, type); /* commutative, or it would not be asked */
     if (dst != right) {
         int error = copy(self, dst, count, type, right, count, type);
         if (error)

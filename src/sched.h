@@ -95,8 +95,7 @@ nbc_id nbc_recv(struct nbc_sched *s, struct nbc_ref data, int peer, nbc_id after
 nbc_id nbc_copy(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref src, nbc_id after);
 
 /* dst = left op right, element by element: counts and types are those of dst. In rank order when
- * left comes from lower ranks. dst is another place than left and right, or right's, or, only for
- * commutative operations, left's. */
+ * left comes from lower ranks. dst is another place than left and right, or right's. */
 nbc_id nbc_reduce(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref left,
                   struct nbc_ref right, nbc_id after);
 

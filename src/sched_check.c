@@ -370,7 +370,7 @@ static bool check_reduce(struct checker *c, nbc_id id, const struct nbc_op *op)
     if (dst.type != s->send.type && dst.type != s->recv.type)
         return fail(c, "operation %d reduces a type that is not the call's", (int)id);
     bool data = nbc_ref_bytes(s, dst) > 0; /* places without any may be one */
-    if (data && nbc_same_place(dst, left) && !s->commutative)
+    if (data && nbc_same_place(dst, left))
         return fail(c, "operation %d: result in the place of the left operand", (int)id);
     return true;
 }

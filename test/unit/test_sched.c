@@ -474,17 +474,14 @@ END_TEST
 START_TEST(check_wants_operands_in_their_places)
 {
     struct nbc_shape shape = shape_of(NBC_ALLREDUCE);
-    for (int commutative = 0; commutative < 2; commutative++)
-        for (int left = 0; left < 2; left++) {
-            shape.commutative = commutative;
-            struct nbc_sched *s = nbc_sched_new(&shape, 0);
-            if (left)
-                nbc_reduce(s, in_recv(0, 3), in_recv(0, 3), from_send(0, 3), NBC_NONE);
-            else
-                nbc_reduce(s, in_recv(0, 3), from_send(0, 3), in_recv(0, 3), NBC_NONE);
-            expect(s, &shape, left && !commutative ? "left operand" : NULL);
-        }
+    shape.commutative = true;
     struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    nbc_reduce(s, in_recv(0, 3), in_recv(0, 3), from_send(0, 3), NBC_NONE);
+    expect(s, &shape, "left operand");
+    s = nbc_sched_new(&shape, 0);
+    nbc_reduce(s, in_recv(0, 3), from_send(0, 3), in_recv(0, 3), NBC_NONE);
+    expect(s, &shape, NULL);
+    s = nbc_sched_new(&shape, 0);
     nbc_reduce(s, in_recv(0, 2), from_send(0, 2), in_recv(8, 2), NBC_NONE);
     expect(s, &shape, "overwrites its operand");
     s = nbc_sched_new(&shape, 0);
