@@ -89,6 +89,7 @@ static bool is_packed(MPI_Datatype type, const struct nbc_type *layout)
     if ((e.combiner != MPI_COMBINER_DUP && e.combiner != MPI_COMBINER_CONTIGUOUS) || e.ints > 1 ||
         e.large)
         return false;
+    nbc_must(e.ints <= 1 && e.addresses == 0 && e.types == 1); /* there is no room for more */
     int count;
     MPI_Aint address;
     MPI_Datatype base;
@@ -347,6 +348,7 @@ void nbc_operator_release(struct nbc_operator *o)
 static bool put_off_datatype(MPI_Datatype *type)
 {
     struct nbc_datatype *t;
+    nbc_must_lock();
     HASH_FIND(hh, datatypes, type, sizeof *type, t);
     if (!t || t->named)
         return false;
@@ -363,6 +365,7 @@ static bool put_off_datatype(MPI_Datatype *type)
 static bool put_off_operator(MPI_Op *op)
 {
     struct nbc_operator *o;
+    nbc_must_lock();
     HASH_FIND(hh, operators, op, sizeof *op, o);
     if (!o || o->named)
         return false;
