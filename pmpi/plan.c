@@ -107,9 +107,8 @@ static struct nbc_plan_arrays copy_side(const struct nbc_shape *s, const struct 
 static bool keep_arrays(struct nbc_plan *p, const struct nbc_shape *s, const struct nbc_call *call)
 {
     size_t entries = (size_t)nbc_args_peers(s, true) + (size_t)nbc_args_peers(s, false);
-    if (entries > MAX_ENTRIES)
-        return false;
-    char *room = p->arrays = malloc(3 * entries * sizeof(int64_t) + 1);
+    char *room = p->arrays =
+        entries > MAX_ENTRIES ? NULL : malloc(3 * entries * sizeof(int64_t) + 1);
     if (!room)
         return false;
     p->send = copy_side(s, &call->send, true, &room);
