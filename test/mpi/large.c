@@ -467,6 +467,34 @@ static void element(void)
 #endif
 }
 
+/* Copied on one rank, where the MPI packs and unpacks no more than 2 GiB at once. */
+static void rows(void)
+{
+    enum { ROW = 1 << 20, ROWS = 1026 };
+    const size_t size = (size_t)ROWS * ROW;
+    unsigned char *in = reserve(2 * size), *out = reserve(size);
+    MPI_Datatype row, apart;
+    MPI_Request r;
+
+    MPI_Type_contiguous(ROW, MPI_BYTE, &row);
+    MPI_Type_create_resized(row, 0, 2 * ROW, &apart);
+    MPI_Type_commit(&apart);
+    test_place("ialltoall of many rows");
+    for (int i = 0; i < ROWS; i++)
+        put(in + (int64_t)i * 2 * ROW, ROW, (uint64_t)i);
+    MPI_Ialltoall(in, ROWS, apart, out, ROWS * ROW, MPI_BYTE, MPI_COMM_SELF, &r), done(&r);
+    memset(in, 0, 2 * size);
+    for (int i = 0; i < ROWS; i++)
+        EXPECT(holds(out + (int64_t)i * ROW, ROW, (uint64_t)i), "row %d is wrong", i);
+    MPI_Ialltoall(out, ROWS * ROW, MPI_BYTE, in, ROWS, apart, MPI_COMM_SELF, &r), done(&r);
+    for (int i = 0; i < ROWS; i++)
+        EXPECT(holds(in + (int64_t)i * 2 * ROW, ROW, (uint64_t)i), "row %d is wrong behind", i);
+    MPI_Type_free(&row);
+    MPI_Type_free(&apart);
+    munmap(in, 2 * size);
+    munmap(out, size);
+}
+
 static void huge(void)
 {
     huge_bcast();
@@ -480,7 +508,7 @@ static const struct {
     bool soak;
 } parts[] = {
     {"empty", empty, false}, {"sparse", sparse, false},  {"big", big, false},
-    {"huge", huge, true},    {"element", element, true},
+    {"huge", huge, true},    {"element", element, true}, {"rows", rows, true},
 };
 
 int main(int argc, char **argv)
