@@ -150,6 +150,7 @@ EXPORT(int, Request_free, (MPI_Request * request), (request))
         *request = MPI_REQUEST_NULL;
     }
     nbc_unlock();
+    nbc_types_bury();
     return r ? MPI_SUCCESS : NEXT(Request_free)(request);
 }
 

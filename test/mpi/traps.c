@@ -588,6 +588,34 @@ static void callback_of_a_freed_type_uses_mpi(void)
     MPI_Type_free_keyval(&keyval);
 }
 
+static int count_deleted(MPI_Datatype type, int keyval, void *value, void *extra)
+{
+    (void)type, (void)keyval, (void)value, (void)extra;
+    ndeleted++;
+    return MPI_SUCCESS;
+}
+
+/* The last use of a freed type may be that of a persistent request. */
+static void type_outlives_its_request(void)
+{
+    int keyval, x = 0;
+    MPI_Datatype type;
+    MPI_Request r;
+
+    if (!test_has_persistent())
+        return;
+    ndeleted = 0;
+    MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, count_deleted, &keyval, NULL);
+    MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &type);
+    MPI_Type_commit(&type);
+    MPI_Type_set_attr(type, keyval, NULL);
+    MPI_Bcast_init(&x, 1, type, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &r);
+    MPI_Type_free(&type);
+    MPI_Request_free(&r);
+    EXPECT(ndeleted == 1, "the callback was called %d times", ndeleted);
+    MPI_Type_free_keyval(&keyval);
+}
+
 /* The largest of 1 and all bits set is 1 of signed numbers, and the smallest of unsigned ones. */
 static void signs_are_mixed_up(void)
 {
@@ -750,6 +778,7 @@ int main(int argc, char **argv)
     PLACE(receive_buffer_is_used_elsewhere());
     PLACE(operator_is_wrong_on_a_type());
     PLACE(callback_of_a_freed_type_uses_mpi());
+    PLACE(type_outlives_its_request());
     PLACE(signs_are_mixed_up());
     PLACE(kinds_are_mixed_up());
     PLACE(large_types_are_looked_into());
