@@ -201,10 +201,10 @@ EXPORT(int, Intercomm_create,
 /* The program's attribute callbacks are called on the way, and may use the communicator. */
 static int end(MPI_Comm *comm, int (*native)(MPI_Comm *), bool disconnect)
 {
-    struct nbc_context *c = nbc_context_ending(*comm, disconnect);
+    struct nbc_context *c = nbc_context_ending(*comm);
     int error = native(comm);
     if (c)
-        nbc_context_end(c);
+        nbc_context_end(c, disconnect);
     return error;
 }
 

@@ -12,6 +12,7 @@
 #include "nbcshim.h"
 #include "nodemap.h"
 #include "plan.h"
+#include "progress.h"
 #include "sessions.h"
 #include "tags.h"
 #include "token.h"
@@ -41,11 +42,7 @@ static void doom(struct nbc_context *c)
  */
 static void end_hidden(struct nbc_context *c)
 {
-    if (c->lost || c->missed)
-        return;
-    if (c->disconnect)
-        NEXT(Comm_disconnect)(&c->hidden);
-    else
+    if (!c->lost && !c->missed && c->hidden != MPI_COMM_NULL)
         NEXT(Comm_free)(&c->hidden);
 }
 
@@ -129,7 +126,6 @@ static void detach(struct nbc_context *c, MPI_Errhandler *handler)
         doom(c);
         return;
     }
-    c->disconnect = false; /* later it would be a collective call out of place */
     c->has_handler = *handler != MPI_ERRHANDLER_NULL;
     c->handler = *handler;
     *handler = MPI_ERRHANDLER_NULL;
@@ -279,28 +275,45 @@ struct nbc_context *nbc_context_find(MPI_Comm comm)
     return c;
 }
 
-struct nbc_context *nbc_context_ending(MPI_Comm comm, bool disconnect)
+struct nbc_context *nbc_context_ending(MPI_Comm comm)
 {
     nbc_lock();
     struct nbc_context *c = nbc_context_find(comm);
-    if (c) {
+    if (c)
         c->ending = true;
-        c->disconnect = disconnect;
-    }
     nbc_unlock();
     return c;
 }
 
-void nbc_context_end(struct nbc_context *c)
+/* All ranks are in MPI_Comm_disconnect. Later it would be a collective call out of place, and some
+ * would wait in it for others that hold a request. Those cannot start any more; windows and files
+ * go on. Under the lock, but for the waiting. */
+static void disconnect_hidden(struct nbc_context *c)
+{
+    if (c->ngates > 0)
+        return;
+    nbc_progress_drain(c);
+    if (c->lost || c->missed)
+        return;
+    MPI_Comm hidden = c->hidden;
+    c->hidden = MPI_COMM_NULL;
+    nbc_unlock();
+    NEXT(Comm_disconnect)(&hidden);
+    nbc_lock();
+}
+
+void nbc_context_end(struct nbc_context *c, bool disconnect)
 {
     MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
     nbc_lock();
     c->ending = false;
     if (c->ended) {
         handler = c->handler;
+        nbc_context_hold(c);
         detach(c, &handler);
-    } else {
-        c->disconnect = false;
+        if (disconnect)
+            disconnect_hidden(c);
+        nbc_context_release(c);
     }
     nbc_unlock();
     nbc_context_bury();

@@ -20,7 +20,7 @@ struct nbc_context {
     bool has_handler;    /* freed while in use: with this error handler */
     bool keeps_handler;  /* for good: errors are raised with it */
     MPI_Errhandler handler;
-    MPI_Comm hidden;
+    MPI_Comm hidden; /* MPI_COMM_NULL once disconnected */
     int rank, size;
     int remote_size;  /* 0: intracommunicator */
     int64_t next_seq; /* of nonblocking operations: counts calls, the same on every rank */
@@ -39,7 +39,7 @@ struct nbc_context {
     struct nbc_context *guarded;   /* of a guard: whose calls it checks */
     int first_tag;                 /* of its nonblocking operations */
     struct nbc_mail *mail;         /* tokens that have come: token.h */
-    bool disconnect;               /* ends by MPI_Comm_disconnect */
+    int ngates;                    /* windows and files that it serves: rendezvous.h */
     bool ending;                   /* MPI_Comm_free or MPI_Comm_disconnect is freeing `user` */
     bool ended;  /* and our attribute is deleted already: `handler` is what it had */
     bool lost;   /* messages of a failed operation may reach later ones: nothing starts any more */
@@ -73,8 +73,8 @@ int nbc_context_hint(MPI_Comm comm, MPI_Info info);
 /* MPI_Comm_free, or MPI_Comm_disconnect, is about to end a communicator: returns its context, NULL
  * for none. It serves the program's attribute callbacks too, before or behind ours, until
  * nbc_context_end tells that the call is over. */
-struct nbc_context *nbc_context_ending(MPI_Comm comm, bool disconnect);
-void nbc_context_end(struct nbc_context *c);
+struct nbc_context *nbc_context_ending(MPI_Comm comm);
+void nbc_context_end(struct nbc_context *c, bool disconnect);
 
 /* An operation begins, or ends, to need the context: it lives on after MPI_Comm_free until then. */
 void nbc_context_hold(struct nbc_context *c);

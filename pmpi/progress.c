@@ -10,6 +10,7 @@
 #include "orphan.h"
 #include "stats.h"
 #include "thread.h"
+#include "token.h"
 #include "trace.h"
 #include "watch.h"
 
@@ -194,6 +195,11 @@ static void poll_one(struct nbc_request *r);
 static void start(struct nbc_request *r)
 {
     struct nbc_context *c = r->context;
+    if (c->hidden == MPI_COMM_NULL) {
+        r->error = MPI_ERR_COMM; /* it was disconnected */
+        r->state = NBC_COMPLETE;
+        return;
+    }
     if (r->persistent && r->tag < 0) {
         r->error = MPI_ERR_OTHER; /* it failed, and its orphan has its tag */
         nbc_context_miss(c);
@@ -307,6 +313,33 @@ void nbc_progress(struct nbc_request *r)
         progress_traced(r);
     else
         progress(r);
+}
+
+/* What may still communicate there, or for it: NULL for nothing. */
+static struct nbc_request *pending_on(const struct nbc_context *c)
+{
+    struct nbc_run *run;
+    if (c->pending)
+        return c->pending;
+    DL_FOREACH(active, run)
+    {
+        const struct nbc_context *at = run->request->context;
+        if (at == c || (at && at->guarded == c))
+            return run->request;
+    }
+    return NULL;
+}
+
+void nbc_progress_drain(const struct nbc_context *c)
+{
+    struct nbc_request *r;
+    int spins = 0;
+    while ((r = pending_on(c)) || nbc_token_pending(c)) {
+        nbc_progress(r);
+        nbc_unlock();
+        nbc_pause(&spins);
+        nbc_lock();
+    }
 }
 
 void nbc_progress_all(void)

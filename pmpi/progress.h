@@ -30,6 +30,10 @@ void nbc_progress(struct nbc_request *r);
 /* The same from outside the lock, for callers that wait for something of their own. */
 void nbc_progress_all(void);
 
+/* Waits until nothing communicates in a context any more. Nobody starts anything there. Under the
+ * lock, but for the waiting. */
+void nbc_progress_drain(const struct nbc_context *c);
+
 /* Grows while a thread waits: it polls then, and a progress thread need not. May be read without
  * the lock. */
 extern unsigned nbc_pauses;

@@ -89,10 +89,12 @@ int nbc_gate_new(enum nbc_gate_kind kind, uint64_t key, MPI_Comm comm)
     nbc_lock();
     struct nbc_request *barrier = nbc_request_find(handle);
     bool made = make(kind, key, barrier);
-    if (made)
+    if (made) {
         nbc_request_hide(true);
-    else
+        barrier->context->ngates++;
+    } else {
         nbc_request_free(barrier);
+    }
     nbc_unlock();
     return made ? MPI_SUCCESS : nbc_raise(comm, MPI_ERR_NO_MEM);
 }
@@ -146,6 +148,7 @@ void nbc_gate_free(struct nbc_gate *gate)
         return;
     nbc_lock();
     nbc_request_hide(false);
+    gate->barrier->context->ngates--;
     nbc_request_free(gate->barrier);
     nbc_unlock();
     nbc_context_bury();

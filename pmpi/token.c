@@ -19,6 +19,7 @@ struct nbc_mail {
 /* One on its way: the memory that it is sent from. */
 struct outgoing {
     struct nbc_token token;
+    MPI_Comm comm; /* hidden */
     MPI_Request request;
     struct outgoing *next;
 };
@@ -44,12 +45,23 @@ static int post(struct nbc_context *c, int peer, struct nbc_token token)
     if (!o)
         return MPI_ERR_NO_MEM;
     o->token = token;
+    o->comm = c->hidden;
     int error = NEXT(Isend)(&o->token, INTS, MPI_INT, peer, nbc_tag_token, c->hidden, &o->request);
     if (error)
         free(o);
     else
         LL_PREPEND(outgoing, o);
     return error;
+}
+
+bool nbc_token_pending(const struct nbc_context *c)
+{
+    const struct outgoing *o;
+    reap();
+    LL_FOREACH(outgoing, o)
+    if (o->comm == c->hidden)
+        return true;
+    return false;
 }
 
 int nbc_token_send(struct nbc_context *c, int peer, struct nbc_token token)

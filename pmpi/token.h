@@ -25,6 +25,9 @@ int nbc_token_wait(struct nbc_context *c, int source, struct nbc_token *token);
 int nbc_token_barrier(struct nbc_context *c, const int *ranks, int n, int me,
                       struct nbc_token token);
 
+/* Whether one that was sent there is still on its way. Under the lock. */
+bool nbc_token_pending(const struct nbc_context *c);
+
 /* The n ranks of a group in a communicator; NULL without memory. The caller frees them. */
 int *nbc_ranks_of(MPI_Group group, int n, MPI_Comm comm);
 

@@ -338,6 +338,52 @@ static void disconnect_drops_what_is_pending(void)
     free(data);
 }
 
+/* All ranks are rid of the communicator at the same time, whatever requests they still hold. */
+static void disconnect_waits_for_a_held_request(void)
+{
+    MPI_Comm comm;
+    MPI_Request r;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Ibarrier(comm, &r);
+    if (test_rank > 0)
+        wait(&r);
+    CHECK(MPI_Comm_disconnect(&comm) == MPI_SUCCESS);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (test_rank == 0)
+        wait(&r);
+}
+
+static void disconnected_request_starts(void)
+{
+    MPI_Comm comm;
+    MPI_Request r;
+    if (!test_has_persistent())
+        return;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Barrier_init(comm, MPI_INFO_NULL, &r);
+    CHECK(MPI_Comm_disconnect(&comm) == MPI_SUCCESS);
+    MPI_Start(&r);
+    CHECK(class_of(MPI_Wait(&r, MPI_STATUS_IGNORE)) == MPI_ERR_COMM);
+    MPI_Request_free(&r);
+}
+
+/* It is another object than the communicator that it was made from. (Open MPI 4.1.4 makes none for
+ * one rank.) */
+static void window_is_disconnected(void)
+{
+    int memory;
+    MPI_Comm comm;
+    MPI_Win window;
+    if (test_size == 1)
+        return;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Win_create(&memory, sizeof memory, 1, MPI_INFO_NULL, comm, &window);
+    CHECK(MPI_Comm_disconnect(&comm) == MPI_SUCCESS);
+    CHECK(MPI_Win_fence(0, window) == MPI_SUCCESS);
+    CHECK(MPI_Win_free(&window) == MPI_SUCCESS);
+}
+
 /* A communicator of some ranks alone is made by them alone: the others wait for a message that they
  * get afterwards. */
 static void constructor_wants_all_ranks(void)
@@ -771,6 +817,9 @@ int main(int argc, char **argv)
     PLACE(attributes_are_copied_twice());
     PLACE(overlapping_communicators_deadlock());
     PLACE(disconnect_drops_what_is_pending());
+    PLACE(disconnect_waits_for_a_held_request());
+    PLACE(disconnected_request_starts());
+    PLACE(window_is_disconnected());
     PLACE(constructor_wants_all_ranks());
     PLACE(barrier_completes_early(false));
     PLACE(nothing_differs_by_side());
