@@ -2,6 +2,7 @@
 #include "completion.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { MAX_SELECTED = 24 };
 
@@ -28,6 +29,8 @@ void pool_delete(struct pool *p)
 {
     free(p->request);
     free(p->active);
+    free(p->known);
+    free(p->status);
     free(p->item);
     free(p);
 }
@@ -51,6 +54,8 @@ int pool_add(struct pool *p, MPI_Request request, void *item, bool active)
         p->room = 2 * p->room + 16;
         p->request = grow(p->request, p->room, sizeof *p->request);
         p->active = grow(p->active, p->room, sizeof *p->active);
+        p->known = grow(p->known, p->room, sizeof *p->known);
+        p->status = grow(p->status, p->room, sizeof *p->status);
         p->item = grow(p->item, p->room, sizeof *p->item);
     }
     if (i == p->n)
@@ -58,6 +63,7 @@ int pool_add(struct pool *p, MPI_Request request, void *item, bool active)
     p->request[i] = request;
     p->item[i] = item;
     p->active[i] = active;
+    p->known[i] = false;
     p->nactive += active;
     return i;
 }
@@ -74,33 +80,54 @@ void pool_remove(struct pool *p, int i)
     p->item[i] = NULL;
 }
 
-/* Up to `most` requests, at least one of them active, now and then others in between. */
-static void choose(const struct pool *p, struct rng *own, int most, struct selection *s)
+static int sort_of(const struct pool *p, int i)
+{
+    return p->item[i] && p->sort ? p->sort(p->item[i]) : 0;
+}
+
+static bool may_take(const struct pool *p, const bool *taken, int i)
+{
+    return p->active[i] && !(taken && taken[i]);
+}
+
+/* What else an array has: few or many requests that are not active, or null; and of the active ones
+ * all sorts, or one. */
+static void fill_selection(const struct pool *p, struct rng *own, const int *order, int want,
+                           const bool *taken, struct selection *s)
+{
+    int idle = rng_chance(own, 15) ? 80 : 10, null = rng_chance(own, 15) ? 50 : 3, first = 0;
+    bool one_sort = rng_chance(own, 25);
+
+    while (first < p->n && !may_take(p, taken, order[first]))
+        first++;
+    for (int i = 0; i < p->n && s->n < want; i++) {
+        int at = order[i];
+        if (p->active[at] ? !may_take(p, taken, at) : !rng_chance(own, idle))
+            continue;
+        if (p->active[at] && one_sort && sort_of(p, at) != sort_of(p, order[first]))
+            continue;
+        s->index[s->n++] = !p->active[at] && rng_chance(own, null) ? -1 : at;
+    }
+    for (int i = 0; i < s->n; i++)
+        if (s->index[i] >= 0 && p->active[s->index[i]])
+            return;
+    if (first < p->n)
+        s->index[s->n > 0 ? s->n - 1 : s->n++] = order[first];
+}
+
+/* Up to `most` requests that are not taken, at least one of them active if there is any. */
+static void choose(const struct pool *p, struct rng *own, int most, const bool *taken,
+                   struct selection *s)
 {
     int *order = test_alloc((size_t)p->n * sizeof *order);
-    int want = 1 + rng_below(own, most), active = 0;
 
     for (int i = 0; i < p->n; i++)
         order[i] = i;
     rng_shuffle(own, order, p->n);
     s->n = 0;
-    for (int i = 0; i < p->n && s->n < want; i++) {
-        if (!p->active[order[i]] && !rng_chance(own, 10))
-            continue;
-        active += p->active[order[i]];
-        s->index[s->n] = rng_chance(own, 3) && !p->active[order[i]] ? -1 : order[i];
-        s->n++;
-    }
-    for (int i = 0; i < p->n && active == 0; i++)
-        if (p->active[order[i]]) {
-            s->index[s->n > 0 ? s->n - 1 : s->n++] = order[i];
-            active++;
-        }
-    for (int i = 0; i < s->n; i++) {
+    fill_selection(p, own, order, 1 + rng_below(own, most), taken, s);
+    for (int i = 0; i < s->n; i++)
         s->request[i] = s->index[i] < 0 ? MPI_REQUEST_NULL : p->request[s->index[i]];
-        s->done[i] = false;
-        s->told[i] = NULL;
-    }
     s->ignore = rng_chance(own, 50);
     free(order);
 }
@@ -108,6 +135,23 @@ static void choose(const struct pool *p, struct rng *own, int most, struct selec
 static bool is_active(const struct pool *p, const struct selection *s, int i)
 {
     return s->index[i] >= 0 && p->active[s->index[i]];
+}
+
+static bool any_active(const struct pool *p, const struct selection *s)
+{
+    for (int i = 0; i < s->n; i++)
+        if (is_active(p, s, i))
+            return true;
+    return false;
+}
+
+/* Some that MPI_Request_get_status has called complete. */
+static bool any_known(const struct pool *p, const struct selection *s)
+{
+    for (int i = 0; i < s->n; i++)
+        if (is_active(p, s, i) && p->known[s->index[i]])
+            return true;
+    return false;
 }
 
 static void tell(struct selection *s, int i, const MPI_Status *status)
@@ -136,14 +180,18 @@ static void tell_all(const struct pool *p, struct selection *s)
 /* What an any call says: index and one status. */
 static void tell_any(const struct pool *p, struct selection *s, int index)
 {
-    EXPECT(index >= 0 && index < s->n && is_active(p, s, index),
-           "an any call returned index %d of %d, where no request was active", index, s->n);
-    if (index >= 0 && index < s->n)
+    bool right = index >= 0 && index < s->n && is_active(p, s, index);
+
+    if (right)
         tell(s, index, s->status);
+    else
+        EXPECT(index == MPI_UNDEFINED && !any_active(p, s),
+               "an any call returned index %d of %d, where no request was active", index, s->n);
 }
 
 static void tell_some(const struct pool *p, struct selection *s, int n, const int *index)
 {
+    EXPECT((n == MPI_UNDEFINED) == !any_active(p, s), "a some call completed %d of %d", n, s->n);
     for (int i = 0; i < n; i++) {
         EXPECT(is_active(p, s, index[i]), "a some call returned an index that was not active");
         EXPECT(!s->done[index[i]], "a some call returned index %d twice", index[i]);
@@ -170,7 +218,7 @@ static void wait_call(const struct pool *p, struct selection *s, int which)
         break;
     default:
         MPI_Waitsome(s->n, s->request, &n, index, many(s));
-        EXPECT(n > 0, "MPI_Waitsome completed %d", n);
+        EXPECT(n != 0, "MPI_Waitsome completed nothing");
         tell_some(p, s, n, index);
         break;
     }
@@ -188,28 +236,118 @@ static void test_call(const struct pool *p, struct selection *s, int which)
         break;
     case 1:
         MPI_Testall(s->n, s->request, &flag, many(s));
+        EXPECT(flag || any_active(p, s), "MPI_Testall waits for nothing");
         if (flag)
             tell_all(p, s);
         break;
     case 2:
         MPI_Testany(s->n, s->request, &n, &flag, one(s));
+        EXPECT(flag || any_active(p, s), "MPI_Testany waits for nothing");
         if (flag)
             tell_any(p, s, n);
         break;
-    case 3:
+    default:
         MPI_Testsome(s->n, s->request, &n, index, many(s));
         tell_some(p, s, n, index);
         break;
-    default:
-        /* Tells but does not complete; what it has told, the next call confirms at once. */
-        MPI_Request_get_status(s->request[0], &flag, one(s));
-        if (!flag)
-            break;
-        MPI_Test(&s->request[0], &flag, MPI_STATUS_IGNORE);
-        EXPECT(flag, "MPI_Test denies what MPI_Request_get_status has said");
-        tell(s, 0, s->status);
-        break;
     }
+}
+
+/* One call of a selection as it is now: 0 for its first entry, or all, any, some for the others. */
+static void call(const struct pool *p, struct rng *own, struct selection *s, int which, bool wait)
+{
+    bool any, known = any_known(p, s);
+
+    if (!wait && which == 1 && p->no_testall)
+        which = 3;
+    s->ignore = rng_chance(own, 50);
+    for (int i = 0; i < s->n; i++) {
+        s->done[i] = false;
+        s->told[i] = NULL;
+    }
+    if (wait)
+        wait_call(p, s, which);
+    else
+        test_call(p, s, which);
+    any = false;
+    for (int i = 0; i < s->n; i++)
+        any = any || s->done[i];
+    EXPECT(any || !known || which == 1, "test call %d denies what MPI_Request_get_status has said",
+           which);
+}
+
+/* Tells the caller what a call has completed. */
+static void conclude(struct pool *p, struct selection *s, completed *done)
+{
+    for (int i = 0; i < s->n; i++) {
+        int place = s->index[i];
+        if (place < 0)
+            continue;
+        EXPECT(s->done[i] || s->request[i] == p->request[place],
+               "a call has changed a request that it has not completed");
+        p->request[place] = s->request[i];
+        if (!s->done[i])
+            continue;
+        p->active[place] = false;
+        p->nactive--;
+        done(p, place, s->told[i] || !p->known[place] ? s->told[i] : &p->status[place]);
+        p->known[place] = false;
+    }
+}
+
+/* One poll of each. What was complete stays so. */
+static void poll_statuses(struct pool *p, const struct selection *s)
+{
+    MPI_Status status;
+
+    for (int i = 0; i < s->n; i++) {
+        MPI_Request request = s->request[i];
+        int flag = -1;
+        MPI_Request_get_status(request, &flag, s->ignore ? MPI_STATUS_IGNORE : &status);
+        if (!is_active(p, s, i)) {
+            EXPECT(flag == 1, "MPI_Request_get_status of a request that is not active: %d", flag);
+            continue;
+        }
+        EXPECT(flag == 1 || !p->known[s->index[i]],
+               "MPI_Request_get_status denies what it has said");
+        if (!flag || s->ignore)
+            continue;
+        p->known[s->index[i]] = true;
+        p->status[s->index[i]] = status;
+    }
+}
+
+/* MPI_Request_get_status tells and does not complete. */
+static void poll(struct pool *p, struct rng *own)
+{
+    struct selection s;
+
+    choose(p, own, 5, NULL, &s);
+    for (int i = 1 + rng_below(own, 20); i > 0; i--)
+        poll_statuses(p, &s);
+}
+
+/* Several arrays at once, completed in turns. What is complete stays there, null or inactive, until
+ * some have nothing else. */
+static void complete_arrays(struct pool *p, struct rng *own, bool block, completed *done)
+{
+    enum { ARRAYS = 3 };
+    struct selection s[ARRAYS];
+    bool *taken = test_alloc((size_t)p->n * sizeof *taken);
+
+    memset(taken, 0, (size_t)p->n * sizeof *taken);
+    for (int a = 0; a < ARRAYS; a++) {
+        choose(p, own, MAX_SELECTED / 3, taken, &s[a]);
+        for (int i = 0; i < s[a].n; i++)
+            if (s[a].index[i] >= 0)
+                taken[s[a].index[i]] = true;
+    }
+    for (int i = 3 + rng_below(own, 12); i > 0; i--) {
+        int a = rng_below(own, ARRAYS);
+        call(p, own, &s[a], 1 + rng_below(own, 3), block && rng_chance(own, 30));
+        conclude(p, &s[a], done);
+    }
+    free(taken);
 }
 
 /* Persistent requests that are not active, and null ones, maybe none at all. */
@@ -261,36 +399,29 @@ static void complete_nothing(const struct pool *p, struct rng *own)
                which);
 }
 
-void pool_complete(struct pool *p, struct rng *own, bool block, completed *done)
+static void complete_some(struct pool *p, struct rng *own, bool block, completed *done)
 {
     struct selection s;
     bool wait = block && rng_chance(own, 50);
-    int which = rng_below(own, wait ? 4 : 5);
+    int which = rng_below(own, 4);
 
-    if (!wait && which == 1 && p->no_testall)
-        which = 3;
+    choose(p, own, which == 0 ? 1 : MAX_SELECTED, NULL, &s);
+    call(p, own, &s, which, wait);
+    conclude(p, &s, done);
+}
+
+void pool_complete(struct pool *p, struct rng *own, bool block, completed *done)
+{
     if (rng_chance(own, 3))
         complete_nothing(p, own);
     if (p->nactive == 0)
         return;
-    choose(p, own, which == 0 || which == 4 ? 1 : MAX_SELECTED, &s);
-    if (wait)
-        wait_call(p, &s, which);
+    if (rng_chance(own, 15))
+        poll(p, own);
+    if (rng_chance(own, 10))
+        complete_arrays(p, own, block, done);
     else
-        test_call(p, &s, which);
-    for (int i = 0; i < s.n; i++) {
-        int place = s.index[i];
-        if (place < 0)
-            continue;
-        EXPECT(s.done[i] || s.request[i] == p->request[place],
-               "a call has changed a request that it has not completed");
-        p->request[place] = s.request[i];
-        if (!s.done[i])
-            continue;
-        p->active[place] = false;
-        p->nactive--;
-        done(p, place, s.told[i]);
-    }
+        complete_some(p, own, block, done);
 }
 
 void pool_drain(struct pool *p, struct rng *own, int rest, completed *done)

@@ -9,10 +9,13 @@
 struct pool {
     int n, room;
     MPI_Request *request;
-    bool *active; /* started and not yet completed */
-    void **item;  /* of the caller */
+    bool *active;       /* started and not yet completed */
+    bool *known;        /* to be complete: MPI_Request_get_status has said so */
+    MPI_Status *status; /* and this */
+    void **item;        /* of the caller */
     int nactive;
-    bool no_testall; /* the MPI's cannot bear what is there */
+    bool no_testall;               /* the MPI's cannot bear what is there */
+    int (*sort)(const void *item); /* numbers requests that are alike; NULL: all are */
 };
 
 struct pool *pool_new(void);
