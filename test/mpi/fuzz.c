@@ -18,9 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_PENDING = 60 };
+enum { MOST_PENDING = 60, MOST_IN_BLOCK = 12000 };
 
 int threads;
+_Thread_local int thread_number;
 _Thread_local struct pool *pool;
 _Thread_local struct rng own;
 static enum coll broken = NCOLLS;
@@ -38,6 +39,8 @@ void drop_item(int place)
         case_delete(item->testcase);
     else if (item->other)
         other_delete(item->other);
+    else if (item->sum)
+        free(item->sum);
     else
         message_clear(&item->message);
     free(item);
@@ -63,12 +66,16 @@ static void finished(struct pool *p, int i, const MPI_Status *status)
 {
     struct item *item = p->item[i];
 
-    if (item->testcase)
+    if (item->testcase || item->sum)
         check_empty(status);
     if (item->testcase)
         case_check(item->testcase, item->persistent ? "persistent" : "nonblocking");
     else if (item->other)
         other_check(item->other, status);
+    else if (item->sum)
+        sum_check(item->sum);
+    else if (item->cancelled)
+        check_cancelled(status);
     else if (!item->makes)
         check_message(item->comm, &item->message, status);
     EXPECT(!item->testcase || item->coll != broken || item->starts < 2,
@@ -86,19 +93,47 @@ struct item *item_new(const struct line *line, struct comm *c)
     return item;
 }
 
+bool item_is_message(const struct item *item)
+{
+    return !item->testcase && !item->other && !item->sum && !item->makes;
+}
+
+/* For arrays that have requests of one sort: ours, messages, or others. */
+static int sort_of(const void *item)
+{
+    const struct item *i = item;
+
+    return i->other ? 2 : item_is_message(i);
+}
+
+/* Callbacks complete nothing that is being completed. */
+static _Thread_local bool completing;
+
 void complete(bool block)
 {
+    if (completing)
+        return;
+    completing = true;
     others_go_on(block ? 100 : 20); /* a call that waits may wait for them */
     pool_complete(pool, &own, block, finished);
+    completing = false;
 }
 
 static void drain(int rest)
 {
+    completing = true;
     others_go_on(100);
     pool_drain(pool, &own, rest, finished);
+    completing = false;
 }
 
 /* --- collectives -------------------------------------------------------------------------------*/
+
+/* One for each rank, or each neighbor. */
+static bool has_many_blocks(int64_t coll)
+{
+    return coll >= GATHER && coll != REDUCE && coll != ALLREDUCE && coll != SCAN && coll != EXSCAN;
+}
 
 static bool make_spec(const struct line *line, const struct comm *c, struct spec *spec)
 {
@@ -106,7 +141,11 @@ static bool make_spec(const struct line *line, const struct comm *c, struct spec
 
     if ((line->coll >= NINTRA && !g->topology) || (line->coll >= SCAN && g->remote))
         return false;
-    *spec = spec_random((enum coll)line->coll, g, (uint64_t)line->seed, (int)line->most);
+    int64_t most = line->most;
+
+    if (has_many_blocks(line->coll) && most > MOST_IN_BLOCK)
+        most /= group_total(g);
+    *spec = spec_random((enum coll)line->coll, g, (uint64_t)line->seed, (int)most);
     spec->in_place = spec->in_place && !line->apart;
     spec->style.plain = spec->style.plain || line->plain;
 #ifdef MPICH_VERSION
@@ -142,6 +181,7 @@ static void do_collective(const struct line *line, struct comm *c)
 
     if (!make_spec(line, c, &spec) || (line->verb == INIT && !test_has_persistent()))
         return;
+    mark_types(line->way % 2);
     if (line->verb == RUN)
         case_run(&spec, BLOCKING);
     else if (line->verb == BURST)
@@ -149,6 +189,7 @@ static void do_collective(const struct line *line, struct comm *c)
             start_collective(line, c, &spec, i);
     else
         start_collective(line, c, &spec, line->verb == INIT ? -1 : 0);
+    mark_types(false);
 }
 
 /* --- persistent requests -----------------------------------------------------------------------*/
@@ -249,29 +290,23 @@ static void do_complete(const struct line *line)
 /* --- programs ----------------------------------------------------------------------------------*/
 
 static void (*const on_comm[NVERBS])(const struct line *line, struct comm *c) = {
-    [DUP] = do_constructor,
-    [IDUP] = do_constructor,
-    [SPLIT] = do_constructor,
-    [CREATE] = do_constructor,
-    [TOPOLOGY] = do_constructor,
-    [INTER] = do_constructor,
-    [MERGE] = do_constructor,
-    [FREE] = do_free,
-    [HINT] = do_hint,
-    [CALL] = do_collective,
-    [RUN] = do_collective,
-    [INIT] = do_collective,
-    [BURST] = do_collective,
-    [MESSAGE] = do_message,
-    [MESSAGE_INIT] = do_message,
-    [SENDRECV] = do_sendrecv,
-    [PROBE] = do_probe,
+    [DUP] = do_constructor,      [IDUP] = do_constructor,
+    [SPLIT] = do_constructor,    [SPLIT_TYPE] = do_constructor,
+    [CREATE] = do_constructor,   [TOPOLOGY] = do_constructor,
+    [SUB] = do_constructor,      [INTER] = do_constructor,
+    [MERGE] = do_constructor,    [FREE] = do_free,
+    [DISCONNECT] = do_free,      [HINT] = do_hint,
+    [ATTRIBUTE] = do_attribute,  [CALL] = do_collective,
+    [RUN] = do_collective,       [INIT] = do_collective,
+    [BURST] = do_collective,     [MESSAGE] = do_message,
+    [MESSAGE_INIT] = do_message, [SENDRECV] = do_sendrecv,
+    [PROBE] = do_probe,          [GIVE_UP] = do_give_up,
     [OTHER] = do_other,
 };
 
 static bool for_absent_too(int64_t verb)
 {
-    return verb <= FREE;
+    return verb <= DISCONNECT;
 }
 
 static bool makes_comm(int64_t verb)
@@ -305,6 +340,7 @@ static void clean_up(void)
         if (pool->item[i])
             drop_item(i);
     comms_free();
+    drain(0); /* what callbacks have started */
 }
 
 static void run_line(const struct program *p, int i)
@@ -314,6 +350,7 @@ static void run_line(const struct program *p, int i)
     line_print(&p->line[i], text, sizeof text);
     test_place("line %d: %s", i + 1, text);
     own = (struct rng){mix_in((uint64_t)p->line[i].seed, test_rank)};
+    attributes_at(&p->line[i]);
     if (rng_chance(&own, 3)) /* ranks are apart now and then */
         usleep((useconds_t)rng_below(&own, 300));
     execute(p, &p->line[i]);
@@ -358,7 +395,9 @@ static void *run_task(void *argument)
     const struct program *p = t->program;
     bool made;
 
+    thread_number = t->number;
     pool = pool_new();
+    pool->sort = sort_of;
     comm_add(&(struct line){.id = 0}, t->comm);
     made = makes_first(t);
     for (int i = 0; i < p->n; i++)
@@ -390,6 +429,8 @@ static void run_program(const struct program *p)
     for (int i = 1; i < threads; i++)
         pthread_join(task[i].thread, NULL);
     others_end();
+    gone_end(p);
+    attributes_check();
     pthread_barrier_destroy(&turn);
     free(task);
 }
@@ -509,6 +550,7 @@ int main(int argc, char **argv)
     EXPECT(s.threads == 1 || provided == MPI_THREAD_MULTIPLE, "this MPI has no threads");
     MPI_Buffer_attach(buffer, BUFFER);
     kinds_init();
+    attributes_begin();
     if (!s.programs && !s.seconds)
         s.programs = test_scale(test_crowded() ? 40 : 150, 3000);
     if (s.print) {
@@ -522,6 +564,7 @@ int main(int argc, char **argv)
     } else {
         run_many(&s);
     }
+    attributes_end();
     kinds_finish();
     MPI_Buffer_detach(&buffer, &size);
     free(buffer);

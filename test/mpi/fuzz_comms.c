@@ -61,6 +61,8 @@ void comms_free(void)
     while (comms) {
         struct comm *next = comms->next;
         EXPECT(comms->due == comms->came, "messages received by wildcards are not those sent");
+        if (comms->group->comm != MPI_COMM_NULL && (comms->lingers || comms->id == 0))
+            attribute_drop(comms->group->comm);
         group_delete(comms->group);
         free(comms);
         comms = next;
@@ -166,25 +168,40 @@ static void set_info(MPI_Comm comm, MPI_Info info)
 #endif
 }
 
-static MPI_Comm split(const struct group *g, struct rng *r)
+/* Of the ranks that a node has; where there is none of it, of ranks with another key. */
+static MPI_Comm split_by(bool type, MPI_Comm comm, int color, int key)
+{
+    MPI_Comm result;
+#ifdef HAVE_MPI_COMM_SPLIT_TYPE
+    if (type) {
+        MPI_Comm_split_type(comm, color == MPI_UNDEFINED ? color : MPI_COMM_TYPE_SHARED, key,
+                            MPI_INFO_NULL, &result);
+        return result;
+    }
+#endif
+    (void)type;
+    MPI_Comm_split(comm, color, key, &result);
+    return result;
+}
+
+static MPI_Comm split(const struct group *g, struct rng *r, bool type)
 {
     uint64_t seed = rng_next(r);
     int colors = 1 + rng_below(r, 3);
     int color = (int)(mix_in(seed, g->rank) % (uint64_t)colors);
-    MPI_Comm result;
 
     if (rng_chance(r, 20) && color == 0)
         color = MPI_UNDEFINED;
-    MPI_Comm_split(g->comm, color, (int)(mix_in(seed, -g->rank) % 100), &result);
-    return result;
+    return split_by(type, g->comm, color, (int)(mix_in(seed, -g->rank) % 100));
 }
 
 /* Some of the ranks, in another order. (MPI_Comm_create_group of Open MPI 4.1.4 takes over the
- * parent's topology, with neighbors that are not there.) */
+ * parent's topology, with neighbors that are not there, and its attributes.) */
 static MPI_Comm create(const struct group *g, struct rng *r)
 {
     int *ranks = test_alloc((size_t)g->size * sizeof *ranks), n = 1 + rng_below(r, g->size);
-    bool among_them = rng_chance(r, 50) && !g->topology && has_create_group(), member = false;
+    bool bare = !g->topology && !attribute_is_on(g->comm), member = false;
+    bool among_them = rng_chance(r, 50) && bare && has_create_group();
     MPI_Group all, some;
     MPI_Comm result = MPI_COMM_NULL;
 
@@ -217,6 +234,29 @@ static MPI_Comm with_topology(const struct group *g, struct rng *r)
     return result;
 }
 
+/* Some dimensions of a grid, all or none at times. */
+static MPI_Comm sub(const struct group *g, struct rng *r)
+{
+    enum { MAX_DIMS = 3 };
+    MPI_Comm parent, grid = g->comm, result = MPI_COMM_NULL;
+    int status, remain[MAX_DIMS];
+
+    MPI_Topo_test(g->comm, &status);
+    if (status != MPI_CART) {
+        MPI_Comm_dup(g->comm, &parent);
+        grid = topology_make(parent, TOPOLOGY_CART, r);
+        MPI_Comm_free(&parent);
+    }
+    if (grid == MPI_COMM_NULL)
+        return result;
+    for (int i = 0; i < MAX_DIMS; i++)
+        remain[i] = rng_chance(r, 60);
+    MPI_Cart_sub(grid, remain, &result);
+    if (grid != g->comm)
+        MPI_Comm_free(&grid);
+    return result;
+}
+
 static MPI_Comm inter(const struct group *g, struct rng *r)
 {
     MPI_Comm local, result;
@@ -239,6 +279,22 @@ static MPI_Comm merge(const struct group *g)
     MPI_Intercomm_merge(g->comm, g->first > 0, &result);
     return result;
 }
+
+static MPI_Comm split_color(const struct group *g, struct rng *r)
+{
+    return split(g, r, false);
+}
+
+static MPI_Comm split_type(const struct group *g, struct rng *r)
+{
+    return split(g, r, true);
+}
+
+/* From intracommunicators. */
+static MPI_Comm (*const construct[])(const struct group *g, struct rng *r) = {
+    [SPLIT] = split_color, [SPLIT_TYPE] = split_type, [CREATE] = create, [TOPOLOGY] = with_topology,
+    [SUB] = sub,           [INTER] = inter,
+};
 
 /* Open MPI 4.1.4: while an MPI_Comm_idup is pending, a constructor on the result of another hangs.
  */
@@ -278,10 +334,7 @@ void do_constructor(const struct line *line, struct comm *c)
     default:
         if (g->remote)
             break;
-        result = line->verb == SPLIT    ? split(g, &r)
-                 : line->verb == CREATE ? create(g, &r)
-                 : line->verb == INTER  ? inter(g, &r)
-                                        : with_topology(g, &r);
+        result = construct[line->verb](g, &r);
         break;
     }
     comm_add(line, result);
@@ -289,14 +342,15 @@ void do_constructor(const struct line *line, struct comm *c)
 
 /* Open MPI 4.1.4 crashes when a persistent message is started whose communicator has been freed,
  * and loses messages that are pending on a freed intercommunicator whose context id was in use
- * before. */
-static void complete_messages(const struct comm *c)
+ * before. MPICH 4.0.2 calls back for attributes when the last request of a message is gone, and
+ * MPI_Comm_disconnect waits for that, inactive ones too. */
+static void complete_messages(const struct comm *c, bool all)
 {
     for (int i = 0; i < pool->n; i++) {
         const struct item *item = pool->item[i];
-        if (!item || item->comm != c || item->testcase || item->makes)
+        if (!item || item->comm != c || !item_is_message(item))
             continue;
-        if (!item->persistent && !c->group->remote)
+        if (!all && !item->persistent && !c->group->remote)
             continue;
         while (pool->active[i])
             complete(true);
@@ -305,18 +359,49 @@ static void complete_messages(const struct comm *c)
     }
 }
 
+/* What MPI_Comm_disconnect leaves behind cannot be started any more. */
+static void release_all(const struct comm *c)
+{
+    for (int i = 0; i < pool->n; i++) {
+        struct item *item = pool->item[i];
+        if (item && item->comm == c)
+            item->released = true;
+    }
+}
+
+/* MPICH 4.0.2 hangs in MPI_Comm_disconnect once there was a buffered message, natively too. */
+static bool disconnects(const struct line *line, const struct comm *c)
+{
+#ifdef OPEN_MPI
+    (void)c;
+    return line->verb == DISCONNECT;
+#else
+    return line->verb == DISCONNECT && !c->lingers;
+#endif
+}
+
 void do_free(const struct line *line, struct comm *c)
 {
-    (void)line;
+    bool disconnect = disconnects(line, c);
+
     if (c->id == 0)
         return;
-    complete_messages(c);
+    if (c->group->comm != MPI_COMM_NULL && c->lingers)
+        attribute_drop(c->group->comm);
+    complete_messages(c, disconnect ||
+                             (c->group->comm != MPI_COMM_NULL && attribute_is_on(c->group->comm)));
     for (struct comm *child = comms; child; child = child->next)
         if (child->parent == c) /* freeing the parent crashes Open MPI 4.1.4 */
             settle(child);
     c->live = false;
-    if (c->group->comm != MPI_COMM_NULL)
+    if (c->group->comm == MPI_COMM_NULL)
+        return;
+    if (disconnect) {
+        release_all(c);
+        MPI_Comm_disconnect(&c->group->comm);
+    } else {
         MPI_Comm_free(&c->group->comm);
+    }
 }
 
 void do_hint(const struct line *line, struct comm *c)

@@ -8,7 +8,8 @@
 #include <string.h>
 
 enum {
-    WILD_BYTES = 100000 + 16,
+    MOST_WILD = 100000,
+    WILD_BYTES = MOST_WILD + 16,
     MOST_BUFFERED = BUFFER / 4096 /* bytes of a message that the MPI keeps */
 };
 
@@ -88,9 +89,7 @@ static int way_to_send(const struct line *line, const struct comm *c, int n)
     return line->way == MESSAGE_SYNCHRONOUS ? MESSAGE_SYNCHRONOUS : MESSAGE_STANDARD;
 }
 
-/* The two messages of a line, without contents. */
-static bool make_messages(const struct line *line, const struct comm *c, struct message *in,
-                          struct message *out)
+bool make_messages(const struct line *line, struct comm *c, struct message *in, struct message *out)
 {
     int to, from, n = (int)line->bytes;
     uint64_t key = (uint64_t)line->seed;
@@ -98,6 +97,8 @@ static bool make_messages(const struct line *line, const struct comm *c, struct 
 
     if (!partners(line, c, &to, &from))
         return false;
+    if (c->wild && n > MOST_WILD)
+        n = MOST_WILD;
     *in = (struct message){true, n, from, (int)line->tag, NULL, mix_in(key, from), 0, 0};
     *out = (struct message){false, n, to, (int)line->tag, NULL, mix_in(key, c->group->rank), 0, 0};
     if (step && c->group->first == 0)
@@ -113,6 +114,7 @@ static bool make_messages(const struct line *line, const struct comm *c, struct 
         out->n += (int)sizeof(struct header);
     }
     out->how = way_to_send(line, c, out->n);
+    c->lingers = c->lingers || out->how == MESSAGE_BUFFERED;
     in->bytes = test_alloc((size_t)in->n);
     out->bytes = test_alloc((size_t)out->n);
     return true;

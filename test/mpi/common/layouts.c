@@ -12,6 +12,8 @@ static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct layout *own[NKINDS];
 static int nown;
 
+_Thread_local void (*layout_made)(MPI_Datatype type);
+
 const char *form_name(enum form form)
 {
     static const char *const names[] = {"plain",  "dup",     "gaps",   "negative lb", "backward",
@@ -45,8 +47,11 @@ static void complete(struct layout *l)
         MPI_Type_commit(&l->type);
     MPI_Type_get_extent(l->type, &l->lb, &l->extent);
     l->handle = l->type;
-    if (!l->predefined)
-        make_known(l);
+    if (l->predefined)
+        return;
+    make_known(l);
+    if (layout_made)
+        layout_made(l->type);
 }
 
 static void contiguous(struct layout *l)

@@ -18,6 +18,9 @@ enum form {
     FORM_ABSOLUTE = NFORMS /* absolute addresses, for MPI_BOTTOM */
 };
 
+/* Called with each type that is made, where this thread has set it. */
+extern _Thread_local void (*layout_made)(MPI_Datatype type);
+
 struct layout {
     MPI_Datatype type, handle; /* type: null once freed; handle: what it was */
     const struct kind *kind;

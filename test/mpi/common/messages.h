@@ -28,6 +28,9 @@ void message_fill(struct message *m, int round);
 MPI_Request message_start(struct message *m, MPI_Comm comm);
 MPI_Request message_init(struct message *m, MPI_Comm comm);
 
+/* Whether all has come, be the request gone or not. */
+bool message_is_right(const struct message *m);
+
 /* After completion; status may be NULL. */
 void message_check(const struct message *m, const MPI_Status *status);
 

@@ -9,9 +9,10 @@
 /* --- text --------------------------------------------------------------------------------------*/
 
 static const char *const verbs[NVERBS] = {
-    "dup",   "idup",  "split", "create",  "topology", "inter",   "merge",        "free",
-    "hint",  "call",  "run",   "init",    "burst",    "message", "message_init", "sendrecv",
-    "probe", "other", "start", "release", "complete", "drain",
+    "dup",     "idup",  "split", "split_type", "create",       "topology",  "sub",
+    "inter",   "merge", "free",  "disconnect", "hint",         "attribute", "call",
+    "run",     "init",  "burst", "message",    "message_init", "sendrecv",  "probe",
+    "give_up", "other", "start", "release",    "complete",     "drain",
 };
 
 static const char *const algorithms[] = {
@@ -181,7 +182,7 @@ void program_free(struct program *p)
 
 /* --- making one up -----------------------------------------------------------------------------*/
 
-enum { MOST_COMMS = 7, MOST_HELD = 20 };
+enum { MOST_COMMS = 7, MOST_HELD = 20, LARGE = 100000 };
 
 /* What the generator knows of the communicators and persistent requests that there are. */
 struct draft {
@@ -196,14 +197,16 @@ struct draft {
     int64_t held[MOST_HELD];
     int nheld;
     int ways; /* of other requests */
+    bool large;
 };
 
 static const int weights[NVERBS] = {
-    [DUP] = 2,    [IDUP] = 2,    [SPLIT] = 2,     [CREATE] = 1, [TOPOLOGY] = 5,
-    [INTER] = 3,  [MERGE] = 1,   [FREE] = 4,      [HINT] = 4,   [CALL] = 40,
-    [RUN] = 5,    [INIT] = 15,   [MESSAGE] = 10,  [PROBE] = 2,  [SENDRECV] = 3,
-    [START] = 25, [RELEASE] = 6, [COMPLETE] = 20, [DRAIN] = 2,  [MESSAGE_INIT] = 4,
-    [BURST] = 1,  [OTHER] = 6,
+    [DUP] = 2,      [IDUP] = 2,         [SPLIT] = 2,   [SPLIT_TYPE] = 1, [CREATE] = 1,
+    [TOPOLOGY] = 5, [SUB] = 2,          [INTER] = 3,   [MERGE] = 1,      [FREE] = 3,
+    [HINT] = 4,     [DISCONNECT] = 2,   [CALL] = 40,   [RUN] = 5,        [INIT] = 15,
+    [BURST] = 1,    [MESSAGE] = 10,     [PROBE] = 2,   [SENDRECV] = 3,   [START] = 25,
+    [RELEASE] = 6,  [MESSAGE_INIT] = 4, [GIVE_UP] = 3, [COMPLETE] = 20,  [DRAIN] = 2,
+    [OTHER] = 6,    [ATTRIBUTE] = 3,
 };
 
 static enum verb draw_verb(struct rng *r)
@@ -221,16 +224,30 @@ static enum verb draw_verb(struct rng *r)
     return CALL;
 }
 
-static int64_t draw_most(struct rng *r)
+/* Elements. What is large takes its time, so only some programs have such lines, and few. */
+static int64_t draw_most(struct draft *d)
 {
+    struct rng *r = &d->rng;
     int k = rng_below(r, 100);
 
+    if (d->large && rng_chance(r, 8))
+        return LARGE + rng_below(r, 500000);
     return k < 60 ? 12 : k < 90 ? 80 : k < 98 ? 2000 : 12000;
 }
 
-static int64_t draw_bytes(struct rng *r)
+static int64_t draw_bytes(struct draft *d)
 {
+    struct rng *r = &d->rng;
+
+    if (d->large && rng_chance(r, 8))
+        return (1 << 20) + rng_below(r, 5 << 20);
     return rng_chance(r, 85) ? rng_below(r, 500) : rng_below(r, 100000);
+}
+
+/* Small ones would make too many of what is large. */
+static int64_t draw_segment(struct rng *r, int64_t most)
+{
+    return most < LARGE ? 1 + rng_below(r, 300) : 4096 + rng_below(r, 300000);
 }
 
 /* A new communicator; intercommunicators give others of the same kind, or intracommunicators. */
@@ -246,12 +263,12 @@ static bool draft_comm(struct draft *d, struct line *line, int from)
     line->wild = rng_below(&d->rng, 3);
     if (kept && rng_chance(&d->rng, 30)) {
         line->algorithm = rng_below(&d->rng, NALGORITHMS);
-        line->segment = rng_chance(&d->rng, 30) ? 1 + rng_below(&d->rng, 300) : 0;
+        line->segment = rng_chance(&d->rng, 30) ? draw_segment(&d->rng, 0) : 0;
     }
     d->comm[d->ncomms].id = line->id;
     d->comm[d->ncomms].inter = line->verb == INTER || (kept && inter);
     d->comm[d->ncomms].topology =
-        line->verb == TOPOLOGY || (kept && d->comm[from].topology && !inter);
+        line->verb == TOPOLOGY || line->verb == SUB || (kept && d->comm[from].topology && !inter);
     d->ncomms++;
     return true;
 }
@@ -273,29 +290,30 @@ static bool draft_collective(struct draft *d, struct line *line, int which)
         line->coll = rng_below(r, SCAN);
     else
         line->coll = rng_below(r, d->comm[which].topology ? NCOLLS : NINTRA);
-    line->most = draw_most(r);
+    line->most = draw_most(d);
+    line->way = rng_chance(r, 10);
     if (line->verb == BURST) {
         line->most = 1 + rng_below(r, 12);
         line->times = 20 + rng_below(r, 120);
     }
-    if (line->verb == RUN)
-        line->most = line->most > 2000 ? 2000 : line->most;
+    if (line->verb == RUN && line->most < LARGE && line->most > 2000)
+        line->most = 2000;
     if (line->verb != INIT)
         return true;
     if (d->nheld == MOST_HELD)
         return false;
     line->algorithm = rng_chance(r, 50) ? rng_below(r, NALGORITHMS) : 0;
-    line->segment = rng_chance(r, 20) ? 1 + rng_below(r, 300) : 0;
+    line->segment = rng_chance(r, 20) ? draw_segment(r, line->most) : 0;
     line->id = d->held[d->nheld++] = ++d->next_id;
     return true;
 }
 
 static bool draft_message(struct draft *d, struct line *line)
 {
-    line->bytes = draw_bytes(&d->rng);
+    line->bytes = draw_bytes(d);
     line->shift = rng_below(&d->rng, 16);
     line->tag = d->program.n;
-    line->way = rng_chance(&d->rng, 50) ? rng_below(&d->rng, 5) : 0;
+    line->way = line->verb == GIVE_UP || rng_chance(&d->rng, 50) ? rng_below(&d->rng, 5) : 0;
     if (line->verb != MESSAGE_INIT)
         return true;
     if (d->nheld == MOST_HELD)
@@ -332,10 +350,14 @@ static bool draft_line(struct draft *d, struct line *line)
     line->seed = (int64_t)(rng_next(r) % 1000000);
     switch (line->verb) {
     case FREE:
+    case DISCONNECT:
         return draft_free(d, line, which);
     case HINT:
         line->algorithm = rng_below(r, NALGORITHMS);
-        line->segment = rng_chance(r, 30) ? 1 + rng_below(r, 300) : 0;
+        line->segment = rng_chance(r, 30) ? draw_segment(r, 0) : 0;
+        return true;
+    case ATTRIBUTE:
+        line->way = rng_below(r, 4);
         return true;
     case CALL:
     case RUN:
@@ -346,6 +368,7 @@ static bool draft_line(struct draft *d, struct line *line)
     case MESSAGE_INIT:
     case SENDRECV:
     case PROBE:
+    case GIVE_UP:
         return draft_message(d, line);
     case OTHER:
         line->on = 0;
@@ -375,6 +398,7 @@ static void draft_thread(struct program *p, uint64_t seed, int nlines, int threa
     struct draft d = {.rng = {mix_in(seed, 77 + thread)}, .program = *p, .ncomms = 1};
 
     d.next_id = thread * nlines;
+    d.large = rng_chance(&d.rng, 10);
     d.ways = rng_chance(&d.rng, 30) ? 1 + rng_below(&d.rng, 6) : 0;
     while (d.program.n < p->n + nlines) {
         struct line line = {.verb = draw_verb(&d.rng), .thread = thread};

@@ -24,13 +24,18 @@ enum verb {
     DUP,
     IDUP, /* goes on until its result is used */
     SPLIT,
+    SPLIT_TYPE,
     CREATE,
     TOPOLOGY,
+    SUB, /* of a Cartesian one: on, if it is */
     INTER,
     MERGE,
     FREE, /* on, whatever is pending */
-    HINT, /* on: algorithm, segment */
-    /* Collectives: on, coll, most (elements), seed; plain, apart (not in place). */
+    DISCONNECT,
+    HINT,      /* on: algorithm, segment */
+    ATTRIBUTE, /* of on: way, what its callbacks do */
+    /* Collectives: on, coll, most (elements), seed; plain, apart (not in place); way: 1: the types
+     * have attributes, too. */
     CALL,
     RUN, /* blocking */
     INIT,
@@ -41,6 +46,7 @@ enum verb {
     MESSAGE_INIT,
     SENDRECV,
     PROBE,
+    GIVE_UP, /* requests are cancelled, or freed while active: way */
     OTHER, /* a generalized request, or one of a file or window: way, bytes, shift */
     /* Requests. */
     START,    /* of */
