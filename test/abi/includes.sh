@@ -43,7 +43,7 @@ check_directory src src
 check_directory pmpi pmpi src include config.h
 check_directory include include
 check_directory test/unit test/unit src tools/nbcsim
-check_directory tools/nbcsim tools/nbcsim tools src
+check_directory tools/nbcsim tools/nbcsim tools src config.h
 check_directory test/mpi test/mpi test/mpi/common include config.h
 check_directory test/mpi/common test/mpi/common include src config.h
 
