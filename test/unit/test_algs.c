@@ -197,7 +197,8 @@ static bool try_some(const struct nbc_alg *alg, int size, int n, const struct fi
 
 /* Reductions of vectors so large that temporary memory is used again (nbc_room in reduction.h), in
  * long segments and short ones. Where order matters ranks on either side of the root do different
- * things; and it takes more than 8 ranks until recursive doubling has no room left. */
+ * things; and it takes more than 8 ranks until recursive doubling has no room left. What is in
+ * place on few ranks is not on more, and the other way round. */
 static bool try_large(const struct nbc_alg *alg, int size, const struct fixed *fixed,
                       struct tally *t)
 {
@@ -214,6 +215,8 @@ static bool try_large(const struct nbc_alg *alg, int size, const struct fixed *f
         c.segment = i & 1 ? 0 : 2000;
         c.op = i & 2 ? AFFINE : c.op == AFFINE ? SUM : c.op;
         c.root = i & 2 ? size / 2 : c.root;
+        c.in_place = (size > 5) ^ ((i ^ i >> 1 ^ i >> 2) & 1);
+        c.layout = c.layout == EMPTY ? PLAIN : c.layout;
         if (!try_case(&c, fixed, t))
             return false;
     }
