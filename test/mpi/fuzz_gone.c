@@ -96,8 +96,9 @@ static void cancel_in_vain(const struct line *line, struct comm *c, struct messa
     message_clear(in);
 }
 
-/* Open MPI 4.1.4 loses messages of intercommunicators that are freed: see complete_messages. A
- * wildcard may take another message. */
+/* Open MPI 4.1.4 loses messages of intercommunicators that are freed: see complete_messages. So does
+ * MPICH 4.0.2 of receives that are freed, where there are threads. A wildcard may take another
+ * message. */
 static int way_of(const struct line *line, const struct comm *c)
 {
     int way = (int)(line->way % NWAYS);
@@ -105,6 +106,9 @@ static int way_of(const struct line *line, const struct comm *c)
 #ifdef OPEN_MPI
     if (c->group->remote)
         return way % IN_VAIN;
+#else
+    if (threads > 1 && way == BOTH_FREED)
+        return SEND_FREED;
 #endif
     return c->wild && (way == IN_VAIN || way == BOTH_FREED) ? SEND_FREED : way;
 }
