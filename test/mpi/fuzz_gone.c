@@ -96,8 +96,8 @@ static void cancel_in_vain(const struct line *line, struct comm *c, struct messa
     message_clear(in);
 }
 
-/* Open MPI 4.1.4 loses messages of intercommunicators that are freed: see complete_messages. So does
- * MPICH 4.0.2 of receives that are freed, where there are threads. A wildcard may take another
+/* Open MPI 4.1.4 loses messages of intercommunicators that are freed: see complete_messages. So
+ * does MPICH 4.0.2 of receives that are freed, where there are threads. A wildcard may take another
  * message. */
 static int way_of(const struct line *line, const struct comm *c)
 {
