@@ -13,55 +13,56 @@
 #include "rendezvous.h"
 #include "token.h"
 
-static int attach(MPI_Comm parent, MPI_Comm comm, MPI_Info hints)
+static int attach(MPI_Comm parent, MPI_Comm *comm, MPI_Info hints)
 {
-    int error = nbc_context_attach(comm);
+    int error = nbc_context_attach(*comm);
     if (!error && hints != MPI_INFO_NULL)
-        error = nbc_context_hint(comm, hints);
-    return error ? nbc_raise(parent, error) : MPI_SUCCESS;
+        error = nbc_context_hint(*comm, hints);
+    if (!error)
+        return MPI_SUCCESS;
+    NEXT(Comm_free)(comm);
+    return nbc_raise(parent, error);
 }
 
-#define CONSTRUCTOR(name, params, args, parent, made) \
-    HINTED(name, params, args, parent, made, MPI_INFO_NULL)
+#define CONSTRUCTOR(name, params, args, parent) HINTED(name, params, args, parent, MPI_INFO_NULL)
 
-#define HINTED(name, params, args, parent, made, hints)     \
-    EXPORT(int, name, params, args)                         \
-    {                                                       \
-        if (!nbc_knows(parent))                             \
-            return NEXT(name) args;                         \
-        int error = nbc_rendezvous(parent);                 \
-        if (!error)                                         \
-            error = NEXT(name) args;                        \
-        return error ? error : attach(parent, made, hints); \
+#define HINTED(name, params, args, parent, hints)              \
+    EXPORT(int, name, params, args)                            \
+    {                                                          \
+        if (!nbc_knows(parent))                                \
+            return NEXT(name) args;                            \
+        int error = nbc_rendezvous(parent);                    \
+        if (!error)                                            \
+            error = NEXT(name) args;                           \
+        return error ? error : attach(parent, newcomm, hints); \
     }
 
-CONSTRUCTOR(Comm_dup, (MPI_Comm comm, MPI_Comm *newcomm), (comm, newcomm), comm, *newcomm)
+CONSTRUCTOR(Comm_dup, (MPI_Comm comm, MPI_Comm *newcomm), (comm, newcomm), comm)
 
 CONSTRUCTOR(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm),
-            (comm, group, newcomm), comm, *newcomm)
+            (comm, group, newcomm), comm)
 
 CONSTRUCTOR(Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *newcomm),
-            (comm, color, key, newcomm), comm, *newcomm)
+            (comm, color, key, newcomm), comm)
 
 CONSTRUCTOR(Cart_create,
             (MPI_Comm comm, int ndims, NBC_CONST int dims[], NBC_CONST int periods[], int reorder,
              MPI_Comm *newcomm),
-            (comm, ndims, dims, periods, reorder, newcomm), comm, *newcomm)
+            (comm, ndims, dims, periods, reorder, newcomm), comm)
 
 CONSTRUCTOR(Cart_sub, (MPI_Comm comm, NBC_CONST int remain[], MPI_Comm *newcomm),
-            (comm, remain, newcomm), comm, *newcomm)
+            (comm, remain, newcomm), comm)
 
 CONSTRUCTOR(Graph_create,
             (MPI_Comm comm, int nnodes, NBC_CONST int index[], NBC_CONST int edges[], int reorder,
              MPI_Comm *newcomm),
-            (comm, nnodes, index, edges, reorder, newcomm), comm, *newcomm)
+            (comm, nnodes, index, edges, reorder, newcomm), comm)
 
 CONSTRUCTOR(Dist_graph_create,
             (MPI_Comm comm, int n, NBC_CONST int sources[], NBC_CONST int degrees[],
              NBC_CONST int destinations[], NBC_CONST int weights[], MPI_Info info, int reorder,
              MPI_Comm *newcomm),
-            (comm, n, sources, degrees, destinations, weights, info, reorder, newcomm), comm,
-            *newcomm)
+            (comm, n, sources, degrees, destinations, weights, info, reorder, newcomm), comm)
 
 CONSTRUCTOR(Dist_graph_create_adjacent,
             (MPI_Comm comm, int indegree, NBC_CONST int sources[], NBC_CONST int sourceweights[],
@@ -69,19 +70,19 @@ CONSTRUCTOR(Dist_graph_create_adjacent,
              MPI_Info info, int reorder, MPI_Comm *newcomm),
             (comm, indegree, sources, sourceweights, outdegree, destinations, destweights, info,
              reorder, newcomm),
-            comm, *newcomm)
+            comm)
 
 CONSTRUCTOR(Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm *newcomm), (comm, high, newcomm),
-            comm, *newcomm)
+            comm)
 
 #ifdef HAVE_MPI_COMM_DUP_WITH_INFO
 HINTED(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm), (comm, info, newcomm),
-       comm, *newcomm, info)
+       comm, info)
 #endif
 
 #ifdef HAVE_MPI_COMM_SPLIT_TYPE
 CONSTRUCTOR(Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *newcomm),
-            (comm, type, key, info, newcomm), comm, *newcomm)
+            (comm, type, key, info, newcomm), comm)
 #endif
 
 /* --- those that not all ranks of a communicator call ----------------------------------------- */
@@ -125,7 +126,7 @@ EXPORT(int, Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Com
     if (error)
         return nbc_raise(comm, error);
     error = NEXT(Comm_create_group)(comm, group, tag, newcomm);
-    return error ? error : attach(comm, *newcomm, MPI_INFO_NULL);
+    return error ? error : attach(comm, newcomm, MPI_INFO_NULL);
 }
 #endif
 
@@ -193,7 +194,7 @@ EXPORT(int, Intercomm_create,
                                  : decline(local, local_leader, peer, remote_leader, tag);
     if (!error)
         error = NEXT(Intercomm_create)(local, local_leader, peer, remote_leader, tag, newcomm);
-    return error || !both ? error : attach(local, *newcomm, MPI_INFO_NULL);
+    return error || !both ? error : attach(local, newcomm, MPI_INFO_NULL);
 }
 
 /* --- the end of one -------------------------------------------------------------------------- */

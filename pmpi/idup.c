@@ -14,11 +14,14 @@
 
 /* In the memory of the run. */
 struct idup {
-    MPI_Comm made;  /* or null, where the MPI writes it at the end, into: */
-    MPI_Comm *user; /* the program's variable. It may be gone: of Open MPI's Fortran binding it is */
+    MPI_Comm made; /* or null, where the MPI writes it at the end, into: */
+    MPI_Comm
+        *user; /* the program's variable. It may be gone: of Open MPI's Fortran binding it is */
     MPI_Comm hidden;
     MPI_Info hints; /* a copy */
     MPI_Request request[2];
+    bool failed[2];
+    int error;     /* the first one */
     bool adopting; /* a thread is past both requests */
 };
 
@@ -28,43 +31,61 @@ static void drop_hints(struct idup *d)
         NEXT(Info_free)(&d->hints);
 }
 
-/* Attributes are not for our lock: Open MPI calls back, and so to us, with its own lock held. */
-static int adopt(const struct idup *d)
+/* Of the program's request, 0, or of the other one; the first is told. */
+static void fail(struct idup *d, int i, int error)
 {
-    MPI_Comm made = d->made != MPI_COMM_NULL ? d->made : *d->user;
-    nbc_unlock();
-    int error = nbc_context_adopt(made, d->hidden);
-    if (!error && d->hints != MPI_INFO_NULL)
-        error = nbc_context_hint(made, d->hints);
-    nbc_lock();
-    return error;
+    d->request[i] = MPI_REQUEST_NULL;
+    d->failed[i] = true;
+    if (!d->error)
+        d->error = error;
 }
 
-/* One call of the program is both requests to us: it gets no MPI_ERR_IN_STATUS. */
-static int test_both(struct idup *d, int *flag)
+/* Whether neither request is under way any more. One call of the program is both to us, so it gets
+ * no MPI_ERR_IN_STATUS; and where a single context is left one of the two fails while the other
+ * goes on. */
+static bool are_over(struct idup *d)
 {
     MPI_Status status[2] = {{.MPI_ERROR = MPI_SUCCESS}, {.MPI_ERROR = MPI_SUCCESS}};
-    int error = NEXT(Testall)(2, d->request, flag, status);
-    for (int i = 0; i < 2 && error; i++)
-        if (status[i].MPI_ERROR != MPI_SUCCESS && status[i].MPI_ERROR != MPI_ERR_PENDING)
-            return status[i].MPI_ERROR;
+    int flag = 0, error = NEXT(Testall)(2, d->request, &flag, status);
+    if (!error)
+        return flag;
+    for (int i = 0; i < 2; i++) {
+        int one = error == MPI_ERR_IN_STATUS ? status[i].MPI_ERROR : error;
+        if (one != MPI_SUCCESS && one != MPI_ERR_PENDING)
+            fail(d, i, one);
+    }
+    return d->request[0] == MPI_REQUEST_NULL && d->request[1] == MPI_REQUEST_NULL;
+}
+
+/* Attributes are not for our lock: Open MPI calls back, and so to us, with its own lock held. */
+static int adopt(struct idup *d)
+{
+    MPI_Comm *made = d->made != MPI_COMM_NULL ? &d->made : d->user;
+    bool adopted = false;
+    int error = d->error;
+    nbc_unlock();
+    if (!error) {
+        error = nbc_context_adopt(*made, d->hidden);
+        adopted = !error;
+    }
+    if (!error && d->hints != MPI_INFO_NULL)
+        error = nbc_context_hint(*made, d->hints);
+    if (!adopted && !d->failed[1])
+        NEXT(Comm_free)(&d->hidden);
+    if (error && !d->failed[0])
+        NEXT(Comm_free)(made);
+    nbc_lock();
     return error;
 }
 
 static bool poll(struct nbc_run *run, int *failure)
 {
     struct idup *d = run->memory;
-    int flag = 0;
-    if (d->adopting)
-        return false;
-    int error = test_both(d, &flag);
-    if (!error && !flag)
+    if (d->adopting || !are_over(d))
         return false;
     d->adopting = true;
-    if (!error)
-        error = adopt(d);
+    *failure = adopt(d);
     drop_hints(d);
-    *failure = error;
     return true;
 }
 
@@ -79,7 +100,8 @@ static int prepare(MPI_Comm comm, MPI_Comm *newcomm, struct nbc_request **out)
         nbc_request_free(r);
         return MPI_ERR_NO_MEM;
     }
-    *(struct idup *)r->run->memory = (struct idup){.user = newcomm, .hints = MPI_INFO_NULL};
+    struct idup *d = r->run->memory;
+    *d = (struct idup){.user = newcomm, .hints = MPI_INFO_NULL};
     r->context = nbc_context_find(comm);
     nbc_context_hold(r->context);
     *out = r;
@@ -94,42 +116,42 @@ static int begin(MPI_Comm comm, MPI_Comm *newcomm, struct nbc_request **r)
     return error ? nbc_raise(comm, error) : MPI_SUCCESS;
 }
 
-/* error: what the native call returned, having raised it. */
-static int end(MPI_Comm comm, struct nbc_request *r, int error, MPI_Info hints,
-               MPI_Request *request)
+/* error: what the native call returned, having raised it. From here on the program's request is
+ * under way, so an error of ours is told when that one is over. */
+static int end(struct nbc_request *r, int error, MPI_Info hints, MPI_Request *request)
 {
     struct idup *d = r->run->memory;
-    bool ours = !error;
-    d->made = *d->user;
     nbc_lock();
-    if (ours && hints != MPI_INFO_NULL)
-        error = NEXT(Info_dup)(hints, &d->hints);
-    if (!error)
-        error = NEXT(Comm_idup)(r->context->hidden, &d->hidden, &d->request[1]);
     if (error) {
-        drop_hints(d);
         nbc_request_free(r);
-    } else {
-        nbc_progress_start(r);
-        *request = r->handle;
+        nbc_unlock();
+        return error;
     }
+    d->made = *d->user;
+    if (hints != MPI_INFO_NULL)
+        d->error = NEXT(Info_dup)(hints, &d->hints);
+    error = NEXT(Comm_idup)(r->context->hidden, &d->hidden, &d->request[1]);
+    if (error)
+        fail(d, 1, error);
+    nbc_progress_start(r);
+    *request = r->handle;
     nbc_unlock();
-    return error && ours ? nbc_raise(comm, error) : error;
+    return MPI_SUCCESS;
 }
 
 /* The native call runs the program's attribute callbacks: not under the lock. */
-#define IDUP(name, params, args, hints, native)                 \
-    EXPORT(int, name, params, args)                             \
-    {                                                           \
-        struct nbc_request *r = NULL;                           \
-        if (!newcomm || !request || !nbc_knows(comm))           \
-            return NEXT(name) args;                             \
-        int error = begin(comm, newcomm, &r);                   \
-        if (!r)                                                 \
-            return error;                                       \
-        struct idup *d = r->run->memory;                        \
-        *newcomm = MPI_COMM_NULL;                               \
-        return end(comm, r, NEXT(name) native, hints, request); \
+#define IDUP(name, params, args, hints, native)           \
+    EXPORT(int, name, params, args)                       \
+    {                                                     \
+        struct nbc_request *r = NULL;                     \
+        if (!newcomm || !request || !nbc_knows(comm))     \
+            return NEXT(name) args;                       \
+        int error = begin(comm, newcomm, &r);             \
+        if (!r)                                           \
+            return error;                                 \
+        struct idup *d = r->run->memory;                  \
+        *newcomm = MPI_COMM_NULL;                         \
+        return end(r, NEXT(name) native, hints, request); \
     }
 
 IDUP(Comm_idup, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request), (comm, newcomm, request),
