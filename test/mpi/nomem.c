@@ -265,7 +265,7 @@ static int good(MPI_Comm c)
     return error;
 }
 
-/* What the MPI has made is the program's, even where nbcshim's part of it could not be. */
+/* Where the call that made it has not failed. */
 static void drop(MPI_Comm *c)
 {
     if (*c != MPI_COMM_NULL)
