@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "agree.h"
 #include "call.h"
 #include "context.h"
 #include "env.h"
@@ -33,17 +34,6 @@ static void describe(bool known, int word[NWORDS])
     word[TAGS] = nbc_tag_ub;
     word[RULES] = nbc_rules_hash(nbc_tuning);
     word[FORCED] = nbc_env_hash();
-}
-
-/* The same answer on all ranks of both sides. */
-static int agree(MPI_Comm inter, bool mine, bool *all)
-{
-    int own = mine, remote = 0, local = 0;
-    int error = NEXT(Allreduce)(&own, &remote, 1, MPI_INT, MPI_MIN, inter);
-    if (!error) /* from there comes back what this side said */
-        error = NEXT(Allreduce)(&remote, &local, 1, MPI_INT, MPI_MIN, inter);
-    *all = remote && local;
-    return error;
 }
 
 static void tell_difference(MPI_Comm inter)
@@ -123,16 +113,16 @@ static int exchange(MPI_Comm inter, int mine[NWORDS], int theirs[NWORDS])
 static int meet(MPI_Comm inter, bool known)
 {
     int mine[NWORDS], theirs[NWORDS];
-    bool alike;
+    bool differ;
     if (inter == MPI_COMM_NULL || !nbc_settings.dynamic)
         return MPI_SUCCESS;
     describe(known, mine);
     int error = exchange(inter, mine, theirs);
     if (!error)
-        error = agree(inter, memcmp(mine, theirs, sizeof mine) == 0, &alike);
+        error = nbc_agree_any(inter, memcmp(mine, theirs, sizeof mine) != 0, &differ);
     if (error || !known || !theirs[KNOWN])
         return error;
-    if (!alike) {
+    if (differ) {
         tell_difference(inter);
         return MPI_SUCCESS;
     }

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "agree.h"
 #include "call.h"
 #include "context.h"
 #include "env.h"
@@ -65,28 +66,13 @@ static int take_over(MPI_Comm comm)
     return error;
 }
 
-/* Whether any rank of the communicator is for it. Between two groups each reduction brings what the
- * other one has, so the second brings back what this one had. */
-static int agree(MPI_Comm comm, int *any)
-{
-    int inter, mine = nbc_on || nbc_wanted();
-    NEXT(Comm_test_inter)(comm, &inter);
-    int error = NEXT(Allreduce)(&mine, any, 1, MPI_INT, MPI_MAX, comm);
-    if (error || !inter)
-        return error;
-    int there = *any, here = 0;
-    error = NEXT(Allreduce)(&there, &here, 1, MPI_INT, MPI_MAX, comm);
-    *any = there || here;
-    return error;
-}
-
 /* Of a communicator made from a group. */
 static int settle(MPI_Comm comm)
 {
-    int any;
+    bool any;
     if (comm == MPI_COMM_NULL)
         return MPI_SUCCESS;
-    int error = agree(comm, &any);
+    int error = nbc_agree_any(comm, nbc_on || nbc_wanted(), &any);
     if (error || !any)
         return error;
     error = take_over(comm);
