@@ -114,46 +114,6 @@ static void derived(void)
     OK(MPI_Comm_free(&split));
     OK(MPI_Comm_free(&comm));
 }
-
-/* Makes communicators until there is an error, and frees them. Returns how many. */
-static int make_many(bool nonblocking)
-{
-    enum { MOST = 2500 };
-    static MPI_Comm comms[MOST];
-    int n = 0, error = MPI_SUCCESS;
-    for (; n < MOST && !error; n++) {
-        MPI_Request request;
-        if (!nonblocking) {
-            error = MPI_Comm_dup(MPI_COMM_WORLD, &comms[n]);
-            continue;
-        }
-        OK(MPI_Comm_idup(MPI_COMM_WORLD, &comms[n], &request));
-        error = MPI_Wait(&request, MPI_STATUS_IGNORE);
-    }
-    n -= error != MPI_SUCCESS;
-    for (int i = 0; i < n; i++)
-        OK(MPI_Comm_free(&comms[i]));
-    return n;
-}
-
-/* MPICH has some 2000 communicators. What fails must leave nothing behind, neither what it made nor
- * what is under way. */
-static void too_many(void)
-{
-    MPI_Errhandler handler;
-    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    for (int nonblocking = 0; nonblocking < 2; nonblocking++) {
-        int first = make_many(nonblocking);
-        for (int i = 0; i < 3; i++) {
-            int n = make_many(nonblocking);
-            EXPECT(n == first, "%d communicators, before %d", n, first);
-        }
-    }
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
-    MPI_Errhandler_free(&handler);
-    completed_by_wait();
-}
 #endif
 
 int main(int argc, char **argv)
@@ -165,7 +125,6 @@ int main(int argc, char **argv)
     hinted();
     mixed();
     derived();
-    too_many();
 #endif
     return test_done();
 }
