@@ -231,11 +231,6 @@ int nbc_call_wait(const struct nbc_call *call)
     return nbc_call_run(call);
 }
 
-bool nbc_call_is_refused(const struct nbc_call *call)
-{
-    return nbc_settings.blocking == NBC_BLOCKING_OWN && nbc_context_is_refused(call->comm);
-}
-
 int nbc_call_run(const struct nbc_call *call)
 {
     nbc_lock();

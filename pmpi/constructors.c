@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Every function that makes a communicator: right after it, where a collective call is legal, the
  * new one gets its context. One made from a communicator that we do not know is not known either,
- * on any rank; from one that could have no context, it may have one now. */
+ * on any rank. */
 #include <stdlib.h>
 
 #include "call.h"
@@ -26,15 +26,15 @@ static int attach(MPI_Comm parent, MPI_Comm *comm, MPI_Info hints)
 
 #define CONSTRUCTOR(name, params, args, parent) HINTED(name, params, args, parent, MPI_INFO_NULL)
 
-#define HINTED(name, params, args, parent, hints)                  \
-    EXPORT(int, name, params, args)                                \
-    {                                                              \
-        if (!nbc_knows(parent) && !nbc_context_is_refused(parent)) \
-            return NEXT(name) args;                                \
-        int error = nbc_rendezvous(parent);                        \
-        if (!error)                                                \
-            error = NEXT(name) args;                               \
-        return error ? error : attach(parent, newcomm, hints);     \
+#define HINTED(name, params, args, parent, hints)              \
+    EXPORT(int, name, params, args)                            \
+    {                                                          \
+        if (!nbc_knows(parent))                                \
+            return NEXT(name) args;                            \
+        int error = nbc_rendezvous(parent);                    \
+        if (!error)                                            \
+            error = NEXT(name) args;                           \
+        return error ? error : attach(parent, newcomm, hints); \
     }
 
 CONSTRUCTOR(Comm_dup, (MPI_Comm comm, MPI_Comm *newcomm), (comm, newcomm), comm)

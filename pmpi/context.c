@@ -2,11 +2,8 @@
 #include "context.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "agree.h"
 #include "check.h"
 #include "export.h"
 #include "hints.h"
@@ -23,11 +20,6 @@
 
 int nbc_tag_ub, nbc_tag_ring, nbc_tag_token;
 int nbcshim_icoll_max_outstanding = MPI_KEYVAL_INVALID;
-
-/* An attribute of communicators that can have no context, and whether there has been one, which may
- * be read without the lock. */
-static int refused_keyval = MPI_KEYVAL_INVALID;
-static bool any_refused;
 
 static struct nbc_context *contexts; /* by handle of the user's communicator; under the lock */
 
@@ -172,7 +164,6 @@ void nbc_context_cleanup(void)
     NEXT(Comm_delete_attr)(c->user, nbcshim_icoll_max_outstanding);
     nbc_context_bury();
     NEXT(Comm_free_keyval)(&nbcshim_icoll_max_outstanding);
-    NEXT(Comm_free_keyval)(&refused_keyval);
 }
 
 /* Half of the tags serve nonblocking operations in turn, the other half persistent ones, but of
@@ -186,10 +177,6 @@ int nbc_context_setup(int tag_ub)
     nbc_tag_ring = tag_ub / 2 + 1;
     if (tag_ub - nbc_tag_ring >= PERSISTENT_TAGS)
         nbc_tag_ring = tag_ub - PERSISTENT_TAGS + 1;
-    int error = NEXT(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN,
-                                         &refused_keyval, NULL);
-    if (error)
-        return error;
     return NEXT(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, on_free, &nbcshim_icoll_max_outstanding,
                                     NULL);
 }
@@ -261,18 +248,12 @@ static int duplicate(MPI_Comm comm, MPI_Comm *hidden)
     return error;
 }
 
-bool nbc_context_is_refused(MPI_Comm comm)
-{
-    void *value;
-    int flag = 0;
-    if (comm == MPI_COMM_NULL || nbc_inside || !__atomic_load_n(&any_refused, __ATOMIC_RELAXED))
-        return false;
-    return !NEXT(Comm_get_attr)(comm, refused_keyval, &value, &flag) && flag;
-}
-
-static int duplicate_and_adopt(MPI_Comm comm)
+int nbc_context_attach(MPI_Comm comm)
 {
     MPI_Comm hidden;
+    if (comm == MPI_COMM_NULL)
+        return MPI_SUCCESS;
+    nbc_context_bury();
     int error = duplicate(comm, &hidden);
     if (error)
         return error;
@@ -280,54 +261,6 @@ static int duplicate_and_adopt(MPI_Comm comm)
     if (error)
         NEXT(Comm_free)(&hidden);
     return error;
-}
-
-#ifdef HAVE_MPI_IALLREDUCE
-/* Once in a process: where it comes to that, more communicators follow. Of MPICH's text, a stack,
- * the last line says why. */
-static void tell_refusal(int error)
-{
-    static bool told;
-    char text[MPI_MAX_ERROR_STRING] = "";
-    int length;
-    if (__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
-        return;
-    NEXT(Error_string)(error, text, &length);
-    const char *line = strrchr(text, '\n');
-    fprintf(stderr,
-            "nbcshim: no hidden duplicate of a communicator can be made (%s): its collectives are "
-            "the MPI's own, and those of more to come\n",
-            line ? line + 1 : text);
-}
-#endif
-
-int nbc_context_refuse(MPI_Comm comm, int error)
-{
-    if (!error)
-        NEXT(Comm_delete_attr)(comm, nbcshim_icoll_max_outstanding);
-#ifdef HAVE_MPI_IALLREDUCE
-    int rank;
-    NEXT(Comm_rank)(comm, &rank);
-    if (error && rank == 0)
-        tell_refusal(error);
-    __atomic_store_n(&any_refused, true, __ATOMIC_RELAXED);
-    return NEXT(Comm_set_attr)(comm, refused_keyval, NULL);
-#else
-    return error ? error : MPI_ERR_OTHER;
-#endif
-}
-
-int nbc_context_attach(MPI_Comm comm)
-{
-    bool refused;
-    if (comm == MPI_COMM_NULL)
-        return MPI_SUCCESS;
-    nbc_context_bury();
-    int error = duplicate_and_adopt(comm);
-    int failure = nbc_agree_any(comm, error != MPI_SUCCESS, &refused);
-    if (failure)
-        return failure;
-    return refused ? nbc_context_refuse(comm, error) : MPI_SUCCESS;
 }
 
 struct nbc_context *nbc_context_find(MPI_Comm comm)

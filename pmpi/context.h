@@ -57,21 +57,12 @@ void nbc_context_bury(void);
  * error code. */
 int nbc_context_setup(int tag_ub);
 
-/* Gives a communicator just made its context. Collective over it. comm may be MPI_COMM_NULL. Where
- * a rank can have none, no rank has one: see nbc_context_refuse. Returns an MPI error code. */
+/* Gives a communicator just made its context. Collective over it. comm may be MPI_COMM_NULL.
+ * Returns an MPI error code. */
 int nbc_context_attach(MPI_Comm comm);
 
-/* This rank's part where the duplicate exists already (nonblocking constructors): takes `hidden`
- * over. The ranks have to agree then that all have done so. */
+/* The same where the duplicate exists already (nonblocking constructors): takes `hidden` over. */
 int nbc_context_adopt(MPI_Comm comm, MPI_Comm hidden);
-
-/* They have agreed that not all have, and this one neither from now on: the communicator is the
- * MPI's own, if that has nonblocking collectives; else this returns an error. error: why this rank
- * has no context, MPI_SUCCESS where it has one. */
-int nbc_context_refuse(MPI_Comm comm, int error);
-
-/* Whether that has happened to it. The same on all its ranks. */
-bool nbc_context_is_refused(MPI_Comm comm);
 
 /* The context of a communicator, NULL for none (a null or invalid handle). */
 struct nbc_context *nbc_context_find(MPI_Comm comm);

@@ -4,7 +4,6 @@
 #include "nbcshim.h"
 
 #include "call.h"
-#include "complete.h"
 #include "export.h"
 #include "init.h"
 #include "lock.h"
@@ -20,35 +19,23 @@
 #define TYPES(side, b, n, d, t)                                                                    \
     .side = {.buf = b, .counts = VIEW(n), .displs = VIEW(d), .types = t}
 
-/* The MPI's function `native`, NULL if it has none. */
-#ifdef PIC
-#define FIND(name, params, perhaps)                                                                \
-    static int(*native) params;                                                                    \
-    if (!native)                                                                                   \
-        native = (int(*) params)nbc_next_find(#name)
-#else
-#define FIND(name, params, perhaps)                                                                \
-    extern __typeof__(MPI_##name) PMPI_##name perhaps;                                             \
-    int(*native) params = PMPI_##name
-#endif
-
 /* A call that is not ours goes to the MPI's function, if there is one. */
+#ifdef PIC
 #define BELOW(name, params, args, lacks)                                                           \
     do {                                                                                           \
-        FIND(name, params, PERHAPS);                                                               \
+        static int(*native) params;                                                                \
+        if (!native)                                                                               \
+            native = (int(*) params)nbc_next_find(#name);                                          \
         return native ? native args : lacks(&call, #name);                                         \
     } while (0)
-
-/* Through its nonblocking form, if there is one, so that what is ours moves on meanwhile. */
-#define BELOW_POLLING(immediate, params, args)                                                     \
+#else
+#define BELOW(name, params, args, lacks)                                                           \
     do {                                                                                           \
-        MPI_Request request;                                                                       \
-        FIND(immediate, params, __attribute__((weak)));                                            \
-        if (!native)                                                                               \
-            break;                                                                                 \
-        int failure = native args;                                                                 \
-        return failure ? failure : nbc_wait_other(&request, MPI_STATUS_IGNORE);                    \
+        extern __typeof__(MPI_##name) PMPI_##name PERHAPS;                                         \
+        int(*native) params = PMPI_##name;                                                         \
+        return native ? native args : lacks(&call, #name);                                         \
     } while (0)
+#endif
 
 /* NBCSHIM_BLOCKING=native, and the MPI has no such function: ours all the same. */
 static int run_ours(const struct nbc_call *call, const char *name)
@@ -57,36 +44,26 @@ static int run_ours(const struct nbc_call *call, const char *name)
     return error == NBC_NOT_OURS ? nbc_lacks(call, name) : error;
 }
 
-/* otherwise: what to do first about one that is not ours. */
-#define ENTRY(name, COLL, params, args, make, otherwise, lacks, ...)                               \
+#define ENTRY(name, COLL, params, args, make, lacks, ...)                                          \
     EXPORT(int, name, params, args)                                                                \
     {                                                                                              \
         const struct nbc_call call = {.coll = NBC_##COLL, .comm = comm, __VA_ARGS__};              \
         int error = make;                                                                          \
-        if (__builtin_expect(error == NBC_NOT_OURS, 0)) {                                          \
-            otherwise;                                                                             \
+        if (__builtin_expect(error == NBC_NOT_OURS, 0))                                            \
             BELOW(name, params, args, lacks);                                                      \
-        }                                                                                          \
         return error;                                                                              \
     }
 
-#define NOTHING (void)0
-
-#define POLL(immediate, params, args)                                                              \
-    if (nbc_call_is_refused(&call))                                                                \
-        BELOW_POLLING(immediate, (params, MPI_Request *), (args, &request))
-
-#define BLOCKING(blocking, immediate, COLL, params, args, ...)                                     \
-    ENTRY(NAME(blocking), COLL, (params), (args), nbc_call_wait(&call),                            \
-          POLL(NAME(immediate), PARAMS(params), ARGS(args)), run_ours, __VA_ARGS__)
+#define BLOCKING(blocking, COLL, params, args, ...)                                                \
+    ENTRY(NAME(blocking), COLL, (params), (args), nbc_call_wait(&call), run_ours, __VA_ARGS__)
 
 #define IMMEDIATE(immediate, COLL, params, args, ...)                                              \
     ENTRY(NAME(immediate), COLL, (params, MPI_Request *request), (args, request),                  \
-          nbc_call_start(&call, request), NOTHING, nbc_lacks, __VA_ARGS__)
+          nbc_call_start(&call, request), nbc_lacks, __VA_ARGS__)
 
 #define PERSISTENT(persistent, COLL, params, args, ...)                                            \
     ENTRY(NAME(persistent), COLL, (params, MPI_Info info, MPI_Request *request),                   \
-          (args, info, request), nbc_call_init(&call, request), NOTHING, nbc_lacks, .info = info,  \
+          (args, info, request), nbc_call_init(&call, request), nbc_lacks, .info = info,           \
           .has_info = true, __VA_ARGS__)
 
 /* Open MPI 4 has the persistent ones under these names, in an extension (mpi-ext.h). */
@@ -116,7 +93,7 @@ static int run_ours(const struct nbc_call *call, const char *name)
 #define D int
 #define CONST NBC_CONST
 #define COLLECTIVE(blocking, immediate, persistent, COLL, params, args, ...)                       \
-    BLOCKING(blocking, immediate, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)
+    BLOCKING(blocking, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)
 #define NEIGHBORHOOD(...)
 #include "collectives.def"
 #undef CONST
@@ -133,7 +110,7 @@ static int run_ours(const struct nbc_call *call, const char *name)
     PERSISTENT(persistent, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)                          \
     EXTENSION_OF(persistent, PARAMS(params), ARGS(args))
 #define NEIGHBORHOOD(blocking, immediate, persistent, COLL, params, args, ...)                     \
-    BLOCKING(blocking, immediate, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)                              \
+    BLOCKING(blocking, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)                              \
     COLLECTIVE(blocking, immediate, persistent, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)
 #include "collectives.def"
 #undef NAME
@@ -149,7 +126,7 @@ static int run_ours(const struct nbc_call *call, const char *name)
 #define C MPI_Count
 #define D MPI_Aint
 #define COLLECTIVE(blocking, immediate, persistent, COLL, params, args, ...)                       \
-    BLOCKING(blocking, immediate, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)                              \
+    BLOCKING(blocking, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)                              \
     IMMEDIATE(immediate, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)                            \
     PERSISTENT(persistent, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)
 #define NEIGHBORHOOD COLLECTIVE

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* MPI_Comm_idup: MPI-4.1 section 7.4.2. It is local, so the hidden duplicate is made like the
  * program's, by an MPI_Comm_idup of the parent's hidden one. The request is ours, and complete when
- * both are and all ranks know that all have a context: only then may a collective be started on the
- * new communicator. */
+ * both are: only then may a collective be started on the new communicator, and its context is
+ * there. */
 #include "next.h"
 
 #ifdef HAVE_MPI_COMM_IDUP
@@ -12,10 +12,6 @@
 #include "progress.h"
 #include "rendezvous.h"
 
-/* First both requests of request[]; then, on the new communicator, whether all ranks have its
- * context, in two steps between two groups (agree.h). */
-enum stage { DUPLICATING, ASKING, ASKING_BACK };
-
 /* In the memory of the run. */
 struct idup {
     MPI_Comm made; /* or null, where the MPI writes it at the end, into: */
@@ -23,12 +19,10 @@ struct idup {
         *user; /* the program's variable. It may be gone: of Open MPI's Fortran binding it is */
     MPI_Comm hidden;
     MPI_Info hints; /* a copy */
-    enum stage stage;
     MPI_Request request[2];
     bool failed[2];
-    int error;      /* the first one */
-    int refused[3]; /* that this rank has no context, and what came back of that */
-    bool busy;      /* a thread has left the lock on the way from one stage to the next */
+    int error;     /* the first one */
+    bool adopting; /* a thread is past both requests */
 };
 
 static void drop_hints(struct idup *d)
@@ -63,84 +57,35 @@ static bool are_over(struct idup *d)
     return d->request[0] == MPI_REQUEST_NULL && d->request[1] == MPI_REQUEST_NULL;
 }
 
-static MPI_Comm *made(struct idup *d)
-{
-    return d->made != MPI_COMM_NULL ? &d->made : d->user;
-}
-
-static int ask(struct idup *d, int *refused)
-{
-    return NEXT(Iallreduce)(&refused[0], &refused[1], 1, MPI_INT, MPI_MAX, *made(d),
-                            &d->request[0]);
-}
-
-/* Where the program's communicator could not be made, it could nowhere. Attributes are not for our
- * lock: Open MPI calls back, and so to us, with its own lock held. */
+/* Attributes are not for our lock: Open MPI calls back, and so to us, with its own lock held. */
 static int adopt(struct idup *d)
 {
+    MPI_Comm *made = d->made != MPI_COMM_NULL ? &d->made : d->user;
+    bool adopted = false;
+    int error = d->error;
     nbc_unlock();
-    if (!d->error)
-        d->error = nbc_context_adopt(*made(d), d->hidden);
-    if (d->error && !d->failed[1])
+    if (!error) {
+        error = nbc_context_adopt(*made, d->hidden);
+        adopted = !error;
+    }
+    if (!error && d->hints != MPI_INFO_NULL)
+        error = nbc_context_hint(*made, d->hints);
+    if (!adopted && !d->failed[1])
         NEXT(Comm_free)(&d->hidden);
-    nbc_lock();
-    d->refused[0] = d->error != MPI_SUCCESS;
-    return d->failed[0] ? d->error : ask(d, &d->refused[0]);
-}
-
-static int settle(struct idup *d)
-{
-    int error = MPI_SUCCESS;
-    nbc_unlock();
-    if (d->refused[1] || d->refused[2])
-        error = nbc_context_refuse(*made(d), d->error);
-    else if (d->hints != MPI_INFO_NULL)
-        error = nbc_context_hint(*made(d), d->hints);
-    if (error)
-        NEXT(Comm_free)(made(d));
+    if (error && !d->failed[0])
+        NEXT(Comm_free)(made);
     nbc_lock();
     return error;
-}
-
-/* The stage is over; sets *last where it was the last one. */
-static int advance(struct idup *d, bool *last)
-{
-    int inter = 0;
-    if (d->stage == DUPLICATING) {
-        d->stage = ASKING;
-        return adopt(d);
-    }
-    if (d->stage == ASKING)
-        NEXT(Comm_test_inter)(*made(d), &inter);
-    if (inter) {
-        d->stage = ASKING_BACK;
-        return ask(d, &d->refused[1]);
-    }
-    *last = true;
-    return settle(d);
 }
 
 static bool poll(struct nbc_run *run, int *failure)
 {
     struct idup *d = run->memory;
-    bool last = false;
-    int over = 0, error = MPI_SUCCESS;
-    if (d->busy)
+    if (d->adopting || !are_over(d))
         return false;
-    if (d->stage == DUPLICATING)
-        over = are_over(d);
-    else
-        error = NEXT(Test)(&d->request[0], &over, MPI_STATUS_IGNORE);
-    if (!error && !over)
-        return false;
-    d->busy = true;
-    if (!error)
-        error = advance(d, &last);
-    d->busy = false;
-    if (!error && !last)
-        return false;
+    d->adopting = true;
+    *failure = adopt(d);
     drop_hints(d);
-    *failure = error;
     return true;
 }
 
