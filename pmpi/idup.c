@@ -14,14 +14,13 @@
 
 /* In the memory of the run. */
 struct idup {
-    MPI_Comm made; /* or null, where the MPI writes it at the end, into: */
-    MPI_Comm
-        *user; /* the program's variable. It may be gone: of Open MPI's Fortran binding it is */
+    MPI_Comm made;  /* or null, where the MPI writes it at the end, into: */
+    MPI_Comm *user; /* the program's variable. In Open MPI's Fortran binding it may be gone */
     MPI_Comm hidden;
     MPI_Info hints; /* a copy */
     MPI_Request request[2];
     bool failed[2];
-    int error;     /* the first one */
+    int error;
     bool adopting; /* a thread is past both requests */
 };
 
