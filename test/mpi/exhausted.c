@@ -9,9 +9,6 @@
 
 enum { MOST = 2500, LEFT = 7 };
 
-static MPI_Comm alone[MOST]; /* of this rank alone: they take what all ranks have */
-static int nalone;
-
 static void use(MPI_Comm comm)
 {
     MPI_Request request;
@@ -53,23 +50,6 @@ static void drop(MPI_Comm made[], int n)
         OK(MPI_Comm_free(&made[i]));
 }
 
-/* Leaves room for `left` communicators, each with its hidden one. False: the MPI has not come to
- * its end. */
-static bool leave(int left)
-{
-    nalone = fill(MPI_COMM_SELF, false, alone);
-    if (nalone == MOST)
-        return false;
-    nalone -= left;
-    drop(&alone[nalone], left);
-    return true;
-}
-
-static void give_back(void)
-{
-    drop(alone, nalone);
-}
-
 /* A window takes half of the room of one. Then one of two that a call makes is made, the program's
  * or the hidden one. */
 static void fill_rest(bool nonblocking, bool half)
@@ -86,12 +66,20 @@ static void fill_rest(bool nonblocking, bool half)
         OK(MPI_Win_free(&window));
 }
 
-static void too_many(void)
+/* Communicators of this rank alone take all that there are but for LEFT. False: the MPI has not
+ * come to its end. */
+static bool exhaust(bool nonblocking, bool half)
 {
-    for (int i = 0; i < 12 && leave(LEFT); i++) {
-        fill_rest(i & 1, i & 2);
-        give_back();
+    static MPI_Comm alone[MOST];
+    int n = fill(MPI_COMM_SELF, false, alone);
+    bool ended = n < MOST;
+    if (ended) {
+        n -= LEFT;
+        drop(&alone[n], LEFT);
+        fill_rest(nonblocking, half);
     }
+    drop(alone, n);
+    return ended;
 }
 
 int main(int argc, char **argv)
@@ -99,7 +87,8 @@ int main(int argc, char **argv)
     test_init(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    too_many();
+    for (int i = 0; i < 12 && exhaust(i & 1, i & 2); i++)
+        ;
     use(MPI_COMM_WORLD);
     return test_done();
 }
