@@ -296,6 +296,8 @@ static int duplicates(void)
 #if MPI_VERSION >= 3
     MPI_Comm copy = MPI_COMM_NULL;
     ONE(MPI_Comm_idup(comm, &copy, r));
+    if (error)
+        copy = MPI_COMM_NULL; /* freed, but nobody could write that there */
     TRY(good(copy));
     drop(&copy);
 #endif
