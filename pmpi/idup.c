@@ -99,8 +99,7 @@ static int prepare(MPI_Comm comm, MPI_Comm *newcomm, struct nbc_request **out)
         nbc_request_free(r);
         return MPI_ERR_NO_MEM;
     }
-    struct idup *d = r->run->memory;
-    *d = (struct idup){.user = newcomm, .hints = MPI_INFO_NULL};
+    *(struct idup *)r->run->memory = (struct idup){.user = newcomm, .hints = MPI_INFO_NULL};
     r->context = nbc_context_find(comm);
     nbc_context_hold(r->context);
     *out = r;
