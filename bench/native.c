@@ -23,8 +23,8 @@ const char *calls_load(void)
     void *mpi = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     if (!mpi)
         return NULL;
-#define FN(name)                                                                                   \
-    shim.name = MPI_##name;                                                                        \
+#define FN(name)            \
+    shim.name = MPI_##name; \
     load(mpi, "PMPI_" #name, &native.name);
 #include "native.def"
 #undef FN

@@ -9,9 +9,9 @@
  * nbcshim only. On an MPI that has them it can be built without (-DWITHOUT_NBCSHIM).
  *
  * The square has N × N inner points (64) on a two-dimensional grid of ranks. A step sends the outer
- * rows and columns of a rank's block to its neighbors, each with a datatype of its own, computes the
- * inner points meanwhile, then the rest. The change of a step is summed over all ranks while the
- * next one is computed.
+ * rows and columns of a rank's block to its neighbors, each with a datatype of its own, computes
+ * the inner points meanwhile, then the rest. The change of a step is summed over all ranks while
+ * the next one is computed.
  *
  * Exit status: 0 when each step changes less than the one before. */
 #include <math.h>

@@ -70,8 +70,8 @@ int nbcshim_version(void);
 
 /* What nbcshim knows of itself; nbcinfo prints it. Any time, any thread, also without MPI_Init. */
 
-/* A variable of the environment. value: what the environment has, or NULL; accepted: whether that is
- * a value it takes. The strings are not to be freed. */
+/* A variable of the environment. value: what the environment has, or NULL; accepted: whether that
+ * is a value it takes. The strings are not to be freed. */
 struct nbcshim_variable {
     char name[64];
     const char *accepts, *fallback, *meaning, *value;
@@ -87,8 +87,8 @@ const char *nbcshim_function(int index, int *below);
 
 /* The algorithm of an operation that is under way or persistent: a name as nbcinfo --algorithms has
  * it; NULL where the request is not nbcshim's, or its collective took no algorithm of the table.
- * *segment, unless segment is NULL: the bytes that a pipelined one was told to move at a time, 0 for
- * its own choice. Local. */
+ * *segment, unless segment is NULL: the bytes that a pipelined one was told to move at a time, 0
+ * for its own choice. Local. */
 const char *nbcshim_algorithm(MPI_Request request, long long *segment);
 
 /* No rank completes before every rank has started. 7.12.1. */
@@ -467,13 +467,13 @@ int MPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
  * Open MPI 4's <mpi-ext.h>, which may be included before or behind. The static library has no
  * profiling names. */
 #ifdef __GNUC__
-#define NBCSHIM_NAMES(name, nonblocking)                        \
-    extern __typeof__(MPI_##nonblocking) PMPI_##nonblocking;    \
-    extern __typeof__(MPI_##name##_init) PMPI_##name##_init;    \
-    extern __typeof__(MPI_##name##_init) MPIX_##name##_init;    \
+#define NBCSHIM_NAMES(name, nonblocking)                     \
+    extern __typeof__(MPI_##nonblocking) PMPI_##nonblocking; \
+    extern __typeof__(MPI_##name##_init) PMPI_##name##_init; \
+    extern __typeof__(MPI_##name##_init) MPIX_##name##_init; \
     extern __typeof__(MPI_##name##_init) PMPIX_##name##_init;
-#define NBCSHIM_LARGE_NAMES(name, nonblocking)                      \
-    extern __typeof__(MPI_##name##_c) PMPI_##name##_c;              \
+#define NBCSHIM_LARGE_NAMES(name, nonblocking)                       \
+    extern __typeof__(MPI_##name##_c) PMPI_##name##_c;               \
     extern __typeof__(MPI_##nonblocking##_c) PMPI_##nonblocking##_c; \
     extern __typeof__(MPI_##name##_init_c) PMPI_##name##_init_c;
 #define NBCSHIM_ALL_NAMES(name, nonblocking) \

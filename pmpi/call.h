@@ -43,8 +43,8 @@ struct nbc_call {
 };
 
 /* What the calls below return, having done nothing, where the call is to go to the MPI's own
- * function: the shim stands aside, or does not know the communicator (made by the MPI for itself, or
- * no communicator at all). The same on all ranks of the communicator. */
+ * function: the shim stands aside, or does not know the communicator (made by the MPI for itself,
+ * or no communicator at all). The same on all ranks of the communicator. */
 enum { NBC_NOT_OURS = -1 };
 
 /* MPI_I…: starts the operation. Local. Sets *request only on success. Returns MPI_SUCCESS, or an
@@ -67,8 +67,8 @@ struct nbc_holdings;
 struct nbc_request;
 struct nbc_sched;
 
-/* A request with a run of this schedule, without a plan. Under the lock, as the next. Returns an MPI
- * error code. */
+/* A request with a run of this schedule, without a plan. Under the lock, as the next. Returns an
+ * MPI error code. */
 int nbc_call_equip(struct nbc_sched *sched, const struct nbc_holdings *holdings,
                    struct nbc_request **out);
 
@@ -77,7 +77,8 @@ int nbc_call_equip(struct nbc_sched *sched, const struct nbc_holdings *holdings,
 void nbc_call_overrides(const struct nbc_call *call, const struct nbc_context *c,
                         const struct nbc_alg **override, int64_t *segment);
 
-/* The algorithm for a shape with these, by the rules in force, and its segment size in the shape. */
+/* The algorithm for a shape with these, by the rules in force, and its segment size in the shape.
+ */
 const struct nbc_alg *nbc_call_choose(struct nbc_shape *s, const struct nbc_alg *override,
                                       int64_t segment);
 

@@ -15,7 +15,7 @@
 
 /* The part of an object's dynamic section that names its undefined symbols. */
 struct symbols {
-    const ElfW(Sym) *table;
+    const ElfW(Sym) * table;
     const char *strings;
     const uint32_t *gnu_hash, *hash;
 };
@@ -47,7 +47,8 @@ static bool find_symbols(const struct dl_phdr_info *info, struct symbols *s)
     return s->table && s->strings && (s->hash || s->gnu_hash);
 }
 
-/* Undefined symbols come before the first hashed one; an old-style table tells the number of all. */
+/* Undefined symbols come before the first hashed one; an old-style table tells the number of all.
+ */
 static uint32_t count(const struct symbols *s)
 {
     if (s->hash)

@@ -9,7 +9,8 @@
  * then pays nothing for the shim. Always true in the static library: it is linked in on purpose. */
 bool nbc_program_wants_us(void);
 
-/* Whether an object is one of the MPI's libraries: those are named after it. Shared library only. */
+/* Whether an object is one of the MPI's libraries: those are named after it. Shared library only.
+ */
 bool nbc_is_mpi(const char *path);
 
 #endif

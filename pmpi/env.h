@@ -14,22 +14,22 @@ enum nbc_blocking { NBC_BLOCKING_OWN, NBC_BLOCKING_NATIVE };
 enum nbc_progress_kind { NBC_PROGRESS_CALLS, NBC_PROGRESS_THREAD };
 
 struct nbc_settings {
-    enum nbc_mode mode;                             /* NBCSHIM */
-    enum nbc_blocking blocking;                     /* NBCSHIM_BLOCKING */
-    const struct nbc_alg *algorithm[NBC_NCOLLS];    /* NBCSHIM_ALGORITHM_… */
-    int64_t segment_size;                           /* NBCSHIM_SEGMENT_SIZE, 0: none */
-    int64_t tag_ub;                                 /* NBCSHIM_TAG_UB, 0: none */
-    enum nbc_progress_kind progress;                /* NBCSHIM_PROGRESS */
-    int64_t progress_cpu;                           /* NBCSHIM_PROGRESS_CPU, −1: none */
-    bool dynamic;                                   /* NBCSHIM_DYNAMIC */
-    int64_t timeout;                                /* NBCSHIM_TIMEOUT in seconds, 0: none */
-    int64_t nodes;                                  /* NBCSHIM_NODES, 0: ask the MPI */
-    bool check;                                     /* NBCSHIM_CHECK */
-    const char *stats;                              /* NBCSHIM_STATS: "1", a file, or NULL */
-    const char *trace;                              /* NBCSHIM_TRACE: a file, or NULL */
-    int64_t trace_events;                           /* NBCSHIM_TRACE_EVENTS */
-    const char *tuning;                             /* NBCSHIM_TUNING, NULL: none */
-    bool spawned;                                   /* another job has started this one */
+    enum nbc_mode mode;                          /* NBCSHIM */
+    enum nbc_blocking blocking;                  /* NBCSHIM_BLOCKING */
+    const struct nbc_alg *algorithm[NBC_NCOLLS]; /* NBCSHIM_ALGORITHM_… */
+    int64_t segment_size;                        /* NBCSHIM_SEGMENT_SIZE, 0: none */
+    int64_t tag_ub;                              /* NBCSHIM_TAG_UB, 0: none */
+    enum nbc_progress_kind progress;             /* NBCSHIM_PROGRESS */
+    int64_t progress_cpu;                        /* NBCSHIM_PROGRESS_CPU, −1: none */
+    bool dynamic;                                /* NBCSHIM_DYNAMIC */
+    int64_t timeout;                             /* NBCSHIM_TIMEOUT in seconds, 0: none */
+    int64_t nodes;                               /* NBCSHIM_NODES, 0: ask the MPI */
+    bool check;                                  /* NBCSHIM_CHECK */
+    const char *stats;                           /* NBCSHIM_STATS: "1", a file, or NULL */
+    const char *trace;                           /* NBCSHIM_TRACE: a file, or NULL */
+    int64_t trace_events;                        /* NBCSHIM_TRACE_EVENTS */
+    const char *tuning;                          /* NBCSHIM_TUNING, NULL: none */
+    bool spawned;                                /* another job has started this one */
 };
 
 extern struct nbc_settings nbc_settings;
@@ -38,8 +38,8 @@ extern struct nbc_settings nbc_settings;
  * standard error where warn is true. */
 void nbc_env_read(bool warn);
 
-/* Opens the file that a variable names, for writing. A job that another one has started has the same
- * variables, and a file of its own: with the number of the process behind the name. */
+/* Opens the file that a variable names, for writing. A job that another one has started has the
+ * same variables, and a file of its own: with the number of the process behind the name. */
 FILE *nbc_env_open(const char *name);
 
 /* Differs, as good as always, where ranks would do the same call in different ways. */

@@ -15,8 +15,9 @@
 
 #ifdef PIC
 /* One per exported function. The linker gathers pointers to them (rows themselves a compiler may
- * align, and leave gaps) into an array for nbc_next_resolve, which fills the slots where a tool behind us defines the function: the second one only if another tool,
- * in front of us, does so too. */
+ * align, and leave gaps) into an array for nbc_next_resolve, which fills the slots where a tool
+ * behind us defines the function: the second one only if another tool, in front of us, does so too.
+ */
 struct nbc_tool {
     const char *name;
     void (**behind)(void);
@@ -34,10 +35,10 @@ bool nbc_next_passed_on(void (*behind)(void), const void *caller);
     static type work_##name params;                                                                \
     static type(*tool_##name) params;                                                              \
     static bool between_##name;                                                                    \
-    static const struct nbc_tool row_##name = {                                                    \
-        #name, (void (**)(void)) & tool_##name, &between_##name};                                  \
-    static const struct nbc_tool *const entry_##name                                               \
-        __attribute__((used, section("nbc_tools"))) = &row_##name;                                 \
+    static const struct nbc_tool row_##name = {#name, (void (**)(void)) & tool_##name,             \
+                                               &between_##name};                                   \
+    static const struct nbc_tool *const entry_##name __attribute__((used, section("nbc_tools"))) = \
+        &row_##name;                                                                               \
     static type hand_##name params                                                                 \
     {                                                                                              \
         type result = tool_##name args;                                                            \

@@ -7,8 +7,8 @@
  * MPI_X; the modules bind to one underscore.
  *
  * The static library has none of them. What MPIs' bindings do in MPI_Init, MPI_Start or MPI_Wait
- * may go to PMPI_X (Open MPI's does, MPICH's of mpi_f08), which there is the MPI's: better a program
- * that does not link than one whose operations are never started. */
+ * may go to PMPI_X (Open MPI's does, MPICH's of mpi_f08), which there is the MPI's: better a
+ * program that does not link than one whose operations are never started. */
 #include "nbcshim.h"
 
 #include "next.h"
@@ -26,7 +26,8 @@ _Static_assert(sizeof(MPI_Fint) == sizeof(int), "argument arrays are passed on a
 /* --- addresses that mean something ------------------------------------------------------------ */
 
 /* Open MPI has variables of these names in Fortran and knows them by address; the MPICH family
- * keeps the addresses of its own in pointers, and has others for mpi_f08. Each MPI has some only. */
+ * keeps the addresses of its own in pointers, and has others for mpi_f08. Each MPI has some only.
+ */
 #define WEAK __attribute__((weak))
 extern WEAK int mpi_fortran_in_place, mpi_fortran_in_place_, mpi_fortran_in_place__;
 extern WEAK int mpi_fortran_bottom, mpi_fortran_bottom_, mpi_fortran_bottom__;
@@ -103,7 +104,7 @@ static int count_peers(MPI_Comm comm, bool neighbors, bool out)
 
 /* The handles as C has them, NULL without memory. With MPI_IN_PLACE there need be none. */
 static MAYBE const MPI_Datatype *convert(struct scope *s, const MPI_Fint *from, const void *buf,
-                                   bool neighbors, bool out)
+                                         bool neighbors, bool out)
 {
     int n = buf == MPI_IN_PLACE ? 0 : count_peers(s->comm, neighbors, out);
     MPI_Datatype *types = malloc((n + 1) * sizeof *types);
@@ -146,35 +147,37 @@ static void finish(struct scope *s, int error, MPI_Request handle, MPI_Fint *req
 #define ARG_RECVTYPES(name) convert(&scope, name, meant(recvbuf), HAS_EDGES(rdispls), false),
 
 /* The neighborhood has address displacements, the other has not. */
+/* clang-format off */
 #define HAS_EDGES(displs) _Generic((displs), const MPI_Aint *: true, default: false)
+/* clang-format on */
 
-#define ALIAS(lower, ...)                                                                          \
-    void mpi_##lower(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));                       \
-    void mpi_##lower##__(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));                   \
-    void pmpi_##lower(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));                      \
-    void pmpi_##lower##_(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));                   \
+#define ALIAS(lower, ...)                                                        \
+    void mpi_##lower(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));     \
+    void mpi_##lower##__(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_"))); \
+    void pmpi_##lower(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));    \
+    void pmpi_##lower##_(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_"))); \
     void pmpi_##lower##__(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));
 
-#define IMMEDIATE(Name, lower, ITEMS)                                                              \
-    void mpi_##lower##_(ITEMS(PARAM) const MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierror)    \
-    {                                                                                              \
-        struct scope scope = {.comm = MPI_Comm_f2c(*comm)};                                        \
-        MPI_Request handle = MPI_REQUEST_NULL;                                                     \
-        int error = MPI_##Name(ITEMS(ARG) scope.comm, &handle);                                    \
-        finish(&scope, error, handle, request, ierror);                                            \
-    }                                                                                              \
+#define IMMEDIATE(Name, lower, ITEMS)                                                           \
+    void mpi_##lower##_(ITEMS(PARAM) const MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierror) \
+    {                                                                                           \
+        struct scope scope = {.comm = MPI_Comm_f2c(*comm)};                                     \
+        MPI_Request handle = MPI_REQUEST_NULL;                                                  \
+        int error = MPI_##Name(ITEMS(ARG) scope.comm, &handle);                                 \
+        finish(&scope, error, handle, request, ierror);                                         \
+    }                                                                                           \
     ALIAS(lower, ITEMS(PARAM) const MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierror)
 
-#define PERSISTENT(Name, lower, ITEMS)                                                             \
-    void mpi_##lower##_(ITEMS(PARAM) const MPI_Fint *comm, const MPI_Fint *info,                   \
-                        MPI_Fint *request, MPI_Fint *ierror)                                       \
-    {                                                                                              \
-        struct scope scope = {.comm = MPI_Comm_f2c(*comm)};                                        \
-        MPI_Request handle = MPI_REQUEST_NULL;                                                     \
-        int error = MPI_##Name(ITEMS(ARG) scope.comm, MPI_Info_f2c(*info), &handle);               \
-        finish(&scope, error, handle, request, ierror);                                            \
-    }                                                                                              \
-    ALIAS(lower, ITEMS(PARAM) const MPI_Fint *comm, const MPI_Fint *info, MPI_Fint *request,       \
+#define PERSISTENT(Name, lower, ITEMS)                                                       \
+    void mpi_##lower##_(ITEMS(PARAM) const MPI_Fint *comm, const MPI_Fint *info,             \
+                        MPI_Fint *request, MPI_Fint *ierror)                                 \
+    {                                                                                        \
+        struct scope scope = {.comm = MPI_Comm_f2c(*comm)};                                  \
+        MPI_Request handle = MPI_REQUEST_NULL;                                               \
+        int error = MPI_##Name(ITEMS(ARG) scope.comm, MPI_Info_f2c(*info), &handle);         \
+        finish(&scope, error, handle, request, ierror);                                      \
+    }                                                                                        \
+    ALIAS(lower, ITEMS(PARAM) const MPI_Fint *comm, const MPI_Fint *info, MPI_Fint *request, \
           MPI_Fint *ierror)
 
 /* NBC_FORTRAN_NAME is 1 where the MPI lacks the name, 0 where it has it. */
@@ -188,8 +191,8 @@ static void finish(struct scope *s, int error, MPI_Request handle, MPI_Fint *req
 #define PASTE(x, y) x##y
 #define IF(flag, ...) PASTE(IF_, flag)(__VA_ARGS__)
 
-#define ROW(Nonblocking, nonblocking, NONBLOCKING, Persistent, persistent, PERSISTENTLY, ITEMS)    \
-    IF(LACKED(NONBLOCKING), IMMEDIATE(Nonblocking, nonblocking, ITEMS))                            \
+#define ROW(Nonblocking, nonblocking, NONBLOCKING, Persistent, persistent, PERSISTENTLY, ITEMS) \
+    IF(LACKED(NONBLOCKING), IMMEDIATE(Nonblocking, nonblocking, ITEMS))                         \
     IF(LACKED(PERSISTENTLY), PERSISTENT(Persistent, persistent, ITEMS))
 #include "fortran.def"
 

@@ -10,7 +10,8 @@
 
 #include "watch.h"
 
-/* In builds that look for faults (--enable-sanitize, test/mutate): nobody unlocks what is not his. */
+/* In builds that look for faults (--enable-sanitize, test/mutate): nobody unlocks what is not his.
+ */
 #ifdef NBC_CHECKED
 #define nbc_must(condition) assert(condition)
 #else
@@ -20,8 +21,8 @@
 /* Set at init, before a second thread can be here. */
 extern bool nbc_threaded;
 
-/* Where this thread is. MPI libraries call their own PMPI_Wait and others, which are ours then; such
- * a call from below must pass straight on. */
+/* Where this thread is. MPI libraries call their own PMPI_Wait and others, which are ours then;
+ * such a call from below must pass straight on. */
 enum {
     NBC_OUTSIDE, /* zero */
     NBC_LOCKED,  /* it holds the lock */
@@ -56,8 +57,8 @@ static inline void nbc_unlock(void)
     nbc_watch_poll(); /* a signal that came meanwhile could show nothing */
 }
 
-/* Operators and callbacks of the program run here too, and free things. Returns whether the lock was
- * taken by this call. */
+/* Operators and callbacks of the program run here too, and free things. Returns whether the lock
+ * was taken by this call. */
 static inline bool nbc_lock_outside(void)
 {
     bool outside = nbc_inside == NBC_OUTSIDE;

@@ -11,8 +11,8 @@
 
 #include <mpi.h>
 
-/* Also in the static build, which has no use for it: libtool compiles each file twice, shared first,
- * and the list of included files that make goes by is that of the second time. */
+/* Also in the static build, which has no use for it: libtool compiles each file twice, shared
+ * first, and the list of included files that make goes by is that of the second time. */
 struct nbc_next {
 #define FN(name) __typeof__(MPI_##name) *name;
 #include "next.def"

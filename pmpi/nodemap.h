@@ -12,9 +12,9 @@
 int nbc_nodemap_setup(void);
 void nbc_nodemap_cleanup(void);
 
-/* Sets local, crowded and mixed of a communicator that is being made. That is the moment when all its
- * processes know equally much: later some may have begun, or ended, MPI_COMM_WORLD, and others not.
- * Returns an MPI error code. */
+/* Sets local, crowded and mixed of a communicator that is being made. That is the moment when all
+ * its processes know equally much: later some may have begun, or ended, MPI_COMM_WORLD, and others
+ * not. Returns an MPI error code. */
 int nbc_nodemap_place(struct nbc_context *c);
 
 /* *map: the one for the shape of a collective, the same on all ranks; the context keeps it. NULL:

@@ -4,9 +4,9 @@
  * Programs repeat few calls many times; a call that finds its plan, and an idle run set up for it,
  * has nothing left to do but to bind its buffers and start. Under the lock.
  *
- * Arrays of counts, displacements and types are compared whole. A plan with a datatype or an operator
- * of the program's dies when any such is freed (handles may come back with another meaning), which
- * nbc_types_generation tells. */
+ * Arrays of counts, displacements and types are compared whole. A plan with a datatype or an
+ * operator of the program's dies when any such is freed (handles may come back with another
+ * meaning), which nbc_types_generation tells. */
 #ifndef NBC_PLAN_H
 #define NBC_PLAN_H
 

@@ -35,6 +35,7 @@ bool nbc_error_is(enum nbc_error which, int error);
 
 /* Raises MPI_ERR_REQUEST for entry `entry` (from 0) of the array that `function` was given; `why`
  * says what is wrong with it. Without the lock. */
-int nbc_raise_entry(const struct nbc_place *place, const char *function, int entry, const char *why);
+int nbc_raise_entry(const struct nbc_place *place, const char *function, int entry,
+                    const char *why);
 
 #endif

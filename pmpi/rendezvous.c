@@ -30,8 +30,7 @@ static bool is_inter(MPI_Comm comm)
 
 int nbc_rendezvous(MPI_Comm comm)
 {
-    const struct nbc_call call = {
-        .coll = NBC_BARRIER, .purpose = NBC_FOR_OTHERS, .comm = comm};
+    const struct nbc_call call = {.coll = NBC_BARRIER, .purpose = NBC_FOR_OTHERS, .comm = comm};
     int error = nbc_call_wait(&call);
     /* Between two groups one barrier tells that the remote group is here; the second tells that it
      * knows as much of this one. */
@@ -78,8 +77,7 @@ static struct nbc_gate *make(enum nbc_gate_kind kind, uint64_t key, struct nbc_r
 
 int nbc_gate_new(enum nbc_gate_kind kind, uint64_t key, MPI_Comm comm)
 {
-    const struct nbc_call call = {
-        .coll = NBC_BARRIER, .purpose = NBC_FOR_OTHERS, .comm = comm};
+    const struct nbc_call call = {.coll = NBC_BARRIER, .purpose = NBC_FOR_OTHERS, .comm = comm};
     MPI_Request handle;
     if (nbc_settings.blocking == NBC_BLOCKING_NATIVE)
         return MPI_SUCCESS;

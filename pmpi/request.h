@@ -30,8 +30,8 @@ struct nbc_request {
     int error; /* of a complete operation */
     int tag;   /* −1: a failed persistent operation has lost it to its orphan */
     bool persistent;
-    bool orphan; /* receives what a failed operation still owes; nobody waits for it (orphan.h) */
-    bool told;   /* that it is late */
+    bool orphan;  /* receives what a failed operation still owes; nobody waits for it (orphan.h) */
+    bool told;    /* that it is late */
     uint8_t coll; /* enum nbc_coll */
     struct nbc_context *context;
     struct nbc_plan *plan; /* by which it was made, or NULL */
@@ -40,10 +40,10 @@ struct nbc_request {
 
     int64_t seq; /* nonblocking: number of the call on its communicator */
     const void *send, *recv;
-    const struct nbc_alg *alg; /* NULL: not by an algorithm of the table */
-    struct nbc_check *check;   /* that must pass before it starts, or NULL */
-    int64_t started;           /* nbc_now, where nbc_stamped */
-    int64_t waited_before;     /* nbc_waited at its start, where nbc_stamped */
+    const struct nbc_alg *alg;   /* NULL: not by an algorithm of the table */
+    struct nbc_check *check;     /* that must pass before it starts, or NULL */
+    int64_t started;             /* nbc_now, where nbc_stamped */
+    int64_t waited_before;       /* nbc_waited at its start, where nbc_stamped */
     int32_t trace_id, last_peer; /* for trace.c */
 };
 
@@ -66,8 +66,8 @@ static inline void nbc_request_prefetch(const struct nbc_request *r)
 /* The object of a handle, NULL when it is none of ours. */
 struct nbc_request *nbc_request_find(MPI_Request handle);
 
-/* An object from the pool, or a new one, inactive and empty; NULL when memory (or the MPI's requests)
- * ran out. */
+/* An object from the pool, or a new one, inactive and empty; NULL when memory (or the MPI's
+ * requests) ran out. */
 struct nbc_request *nbc_request_new(void);
 
 /* Makes it keep what the operation needs until it is freed: context, types, operator. Its plan, or

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* uthash, set up for tables keyed by MPI handles: integers or pointers, spread by one multiplication. */
+/* uthash, set up for tables keyed by MPI handles: integers or pointers, spread by one
+ * multiplication. */
 #ifndef NBC_TABLE_H
 #define NBC_TABLE_H
 

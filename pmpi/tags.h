@@ -11,10 +11,10 @@
 enum { NBC_TAG_WORD = 64 };
 
 struct nbc_tags {
-    int first, n;      /* tags first … first + n − 1 */
-    int next;          /* the next one of `agreed` to be looked at, counted from 0 */
-    uint64_t *agreed;  /* bit set: was free everywhere; the same on all ranks */
-    uint64_t *held;    /* bit set: held by this rank */
+    int first, n;     /* tags first … first + n − 1 */
+    int next;         /* the next one of `agreed` to be looked at, counted from 0 */
+    uint64_t *agreed; /* bit set: was free everywhere; the same on all ranks */
+    uint64_t *held;   /* bit set: held by this rank */
 };
 
 /* NULL without memory. */

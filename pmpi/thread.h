@@ -11,10 +11,12 @@
  * where the system has no thread to give. */
 bool nbc_thread_start(void);
 
-/* Ends it, before the MPI is finalized or does not bear it any more. Nothing happens where there is none. Without the lock. */
+/* Ends it, before the MPI is finalized or does not bear it any more. Nothing happens where there is
+ * none. Without the lock. */
 void nbc_thread_stop(void);
 
-/* There is something to do: wakes it if it sleeps, and from a nap if that is much. Under the lock. */
+/* There is something to do: wakes it if it sleeps, and from a nap if that is much. Under the lock.
+ */
 void nbc_thread_wake(bool much);
 
 #endif

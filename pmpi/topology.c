@@ -53,8 +53,9 @@ static struct nbc_topology *distributed(MPI_Comm comm)
     struct nbc_topology *t = allocate(in, out);
     int *weights = calloc(in + out + 1, sizeof *weights);
     if (t && weights)
-        NEXT(Dist_graph_neighbors)(comm, in, t->list, weighted ? weights : MPI_UNWEIGHTED, out,
-                                   t->list + in, weighted ? weights + in : MPI_UNWEIGHTED);
+        NEXT(Dist_graph_neighbors)
+    (comm, in, t->list, weighted ? weights : MPI_UNWEIGHTED, out, t->list + in,
+     weighted ? weights + in : MPI_UNWEIGHTED);
     if (!weights) {
         free(t);
         t = NULL;

@@ -15,10 +15,10 @@
 struct nbc_datatype {
     MPI_Datatype handle;
     struct nbc_type layout;
-    int uses;   /* operations that hold it */
-    bool named; /* predefined: never freed */
-    enum nbc_number number; /* for the kernels: what it is, if it is one of theirs */
-    bool freed; /* by the user; ends with the last use */
+    int uses;                  /* operations that hold it */
+    bool named;                /* predefined: never freed */
+    enum nbc_number number;    /* for the kernels: what it is, if it is one of theirs */
+    bool freed;                /* by the user; ends with the last use */
     struct nbc_datatype *next; /* among those that wait for nbc_types_bury */
     UT_hash_handle hh;
 };
@@ -27,7 +27,7 @@ struct nbc_operator {
     MPI_Op handle;
     int uses;
     bool commutative;
-    bool named; /* predefined */
+    bool named;           /* predefined */
     enum nbc_arith arith; /* for the kernels */
     bool freed;
     MPI_Datatype checked; /* the type it was last found to work on */

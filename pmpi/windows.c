@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Windows: MPI-4.1 chapter 12. Those that make them, fence, set_info and free are collective:
- * rendezvous.h. Where MPI_Win_start waits for the target's MPI_Win_post, a token says that it has been made.
+ * rendezvous.h. Where MPI_Win_start waits for the target's MPI_Win_post, a token says that it has
+ * been made.
  *
  * A contended MPI_Win_lock waits for whoever holds the lock, in the MPI: nothing of ours moves on
  * meanwhile but with the progress thread. */

@@ -93,7 +93,8 @@ struct nbc_sched *nbc_barrier_tree(const struct nbc_shape *shape)
  *   0 → 1, 2, 3
  *
  * Cost: 2 α + 2 (P − 2) o, 2 (P − 1) messages in all: as few as along a tree, and no rank waits for
- * another that waits. For ranks that share processors, where each such wait is a change of ranks. */
+ * another that waits. For ranks that share processors, where each such wait is a change of ranks.
+ */
 struct nbc_sched *nbc_barrier_linear(const struct nbc_shape *shape)
 {
     int size = shape->size;

@@ -26,7 +26,8 @@ static struct nbc_ref block(const struct nbc_shape *s, const struct nbc_side *si
     };
 }
 
-/* Collectives in which MPI_IN_PLACE stands for the receive buffer (at the root only of a scatter). */
+/* Collectives in which MPI_IN_PLACE stands for the receive buffer (at the root only of a scatter).
+ */
 static bool in_place_recv(const struct nbc_shape *s)
 {
     return s->coll == NBC_SCATTER || s->coll == NBC_SCATTERV;

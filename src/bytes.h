@@ -41,8 +41,8 @@ static inline struct nbc_ref nbc_byte_range(struct nbc_ref raw, int64_t first, i
  * Never more than 1024 pieces, so that the schedule of a huge vector stays small. */
 int64_t nbc_segment_bytes(const struct nbc_shape *shape, int64_t bytes);
 
-/* The same for a pipeline `hops` messages long. With S pieces of n bytes it takes (hops + S) times the
- * cost m + n/S of one, which is least where the length n/S of a piece is √(nm/hops). */
+/* The same for a pipeline `hops` messages long. With S pieces of n bytes it takes (hops + S) times
+ * the cost m + n/S of one, which is least where the length n/S of a piece is √(nm/hops). */
 int64_t nbc_pipeline_bytes(const struct nbc_shape *shape, int64_t bytes, int hops);
 
 /* Keeps a long stream of messages from being posted all at once: polling looks at each message

@@ -3,7 +3,8 @@
  *
  * Nodes are sends, receives, copies and reductions; an edge says that one starts only after another
  * is done. A schedule holds no addresses, handles, tags or communicators: it is a pure function of
- * a shape, so it can be checked, printed, simulated, cached, shared and started any number of times.
+ * a shape, so it can be checked, printed, simulated, cached, shared and started any number of
+ * times.
  *
  * A builder calls nbc_sched_new, then the emitters in an order in which they could run one after
  * the other, then nbc_sched_finish. Emitters never fail in the builder's hands: running out of
@@ -72,10 +73,10 @@ struct nbc_sched {
     struct nbc_op *ops;
     int32_t *succ;
     int32_t nops, nsucc;
-    int32_t nmsgs;        /* sends and receives */
-    int64_t segment;      /* of the shape it was made for */
-    int64_t temp_bytes;   /* size of the temporary buffer; it is aligned like malloc's */
-    int refs;             /* owners; whoever shares schedules keeps it under its own lock */
+    int32_t nmsgs;           /* sends and receives */
+    int64_t segment;         /* of the shape it was made for */
+    int64_t temp_bytes;      /* size of the temporary buffer; it is aligned like malloc's */
+    int refs;                /* owners; whoever shares schedules keeps it under its own lock */
     struct nbc_build *build; /* until finished */
 };
 
@@ -120,7 +121,8 @@ struct nbc_ref nbc_temp_like(struct nbc_sched *s, struct nbc_ref like);
 /* A builder ran out of memory of its own: finish will say so. */
 void nbc_sched_fail(struct nbc_sched *s);
 
-/* Ends the building. Returns the schedule, or NULL (and frees it) when memory ran out on the way. */
+/* Ends the building. Returns the schedule, or NULL (and frees it) when memory ran out on the way.
+ */
 struct nbc_sched *nbc_sched_finish(struct nbc_sched *s);
 
 void nbc_sched_free(struct nbc_sched *s);

@@ -23,9 +23,9 @@ struct nbc_transport {
      * reported like the others. */
     int (*poll)(void *self, int n, nbc_handle *h, int *done, int *ndone);
 
-    /* Gives a message under way up: an operation has failed. A send is left to end by itself. Returns
-     * true when a receive turns out to have its message already; otherwise nothing will be written
-     * to its buffer any more, and its message is still to come. The handle is gone. */
+    /* Gives a message under way up: an operation has failed. A send is left to end by itself.
+     * Returns true when a receive turns out to have its message already; otherwise nothing will be
+     * written to its buffer any more, and its message is still to come. The handle is gone. */
     bool (*drop)(void *self, nbc_handle h, bool is_send);
 
     /* Both sides hold the same number of bytes, in possibly different types and counts. They do not
@@ -34,7 +34,8 @@ struct nbc_transport {
                 int stype);
 
     /* dst = left op right, for count elements of one type. dst may be the same as right, and for
-     * commutative operations as left; otherwise there is no overlap. Gaps of dst keep their bytes. */
+     * commutative operations as left; otherwise there is no overlap. Gaps of dst keep their bytes.
+     */
     int (*reduce)(void *self, uintptr_t dst, uintptr_t left, uintptr_t right, int64_t count,
                   int type);
 };

@@ -12,21 +12,17 @@ enum {
 };
 
 #define MANY INT64_MAX
-#define RULE_FOR(needs, coll, min_size, max_size, min_bytes, max_bytes, name, segment)             \
-    {NBC_##coll,                                                                                   \
-     min_size,                                                                                     \
-     (max_size) > INT_MAX ? INT_MAX : (int)(max_size),                                             \
-     min_bytes,                                                                                    \
-     max_bytes,                                                                                    \
-     &nbc_algs[AT_##coll##_##name],                                                                \
-     segment,                                                                                      \
-     needs},
-#define RULE(coll, min_size, max_size, min_bytes, max_bytes, name, segment)                        \
+/* clang-format off */
+#define RULE_FOR(needs, coll, min_size, max_size, min_bytes, max_bytes, name, segment) \
+    {NBC_##coll, min_size, (max_size) > INT_MAX ? INT_MAX : (int)(max_size),           \
+     min_bytes, max_bytes, &nbc_algs[AT_##coll##_##name], segment, needs},
+/* clang-format on */
+#define RULE(coll, min_size, max_size, min_bytes, max_bytes, name, segment) \
     RULE_FOR(NBC_ANY, coll, min_size, max_size, min_bytes, max_bytes, name, segment)
 
 static const struct nbc_rule rules[] = {
 #include "tuning.def"
-    {0}
+    {0},
 };
 
 const struct nbc_rules nbc_default_rules = {rules, sizeof rules / sizeof *rules - 1, false};

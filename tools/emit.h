@@ -30,8 +30,8 @@ void emit_bool(struct emit *e, const char *name, int width, bool value);
 /* A string with what JSON needs escaped, in quotes. */
 void emit_quoted(FILE *out, const char *value);
 
-/* The exit status of a program that would end with `status`, or 1, telling why, where standard output
- * has not taken all. */
+/* The exit status of a program that would end with `status`, or 1, telling why, where standard
+ * output has not taken all. */
 int emit_status(const char *program, int status);
 
 #endif

@@ -200,8 +200,8 @@ static void testall_is_atomic(void)
 
 #ifdef MPICH_NUMVERSION
 /* MPICH's generalized requests may be moved on by a function of the program, which is called by
- * completion calls for them. It must be called while MPI_Testall waits for one of ours; and not under
- * a lock, where what is ours would be the MPI's: a request that is never active. */
+ * completion calls for them. It must be called while MPI_Testall waits for one of ours; and not
+ * under a lock, where what is ours would be the MPI's: a request that is never active. */
 struct polled {
     MPI_Request r, pending; /* itself; one of ours, which waits for it */
     int entry;              /* what query and release want: one int */

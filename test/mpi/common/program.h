@@ -47,7 +47,7 @@ enum verb {
     SENDRECV,
     PROBE,
     GIVE_UP, /* requests are cancelled, or freed while active: way */
-    OTHER, /* a generalized request, or one of a file or window: way, bytes, shift */
+    OTHER,   /* a generalized request, or one of a file or window: way, bytes, shift */
     /* Requests. */
     START,    /* of */
     RELEASE,  /* of: freed soon after */
@@ -59,8 +59,8 @@ enum verb {
 enum { MAX_OF = 6 };
 
 struct line {
-    int64_t verb, thread, id, on, coll, most, plain, apart, algorithm, segment, bytes, shift, tag, times,
-        way, wild, seed;
+    int64_t verb, thread, id, on, coll, most, plain, apart, algorithm, segment, bytes, shift, tag,
+        times, way, wild, seed;
     int64_t of[MAX_OF];
     int nof;
 };
