@@ -7,10 +7,10 @@
 #include "check.h"
 #include "env.h"
 #include "hints.h"
-#include "init.h"
 #include "lock.h"
 #include "plan.h"
 #include "progress.h"
+#include "state.h"
 #include "stats.h"
 #include "tags.h"
 #include "trace.h"
@@ -183,7 +183,7 @@ static int raised(const struct nbc_call *call, int error)
 int nbc_call_start(const struct nbc_call *call, MPI_Request *request)
 {
     struct nbc_request *r;
-    if (__builtin_expect(!nbc_on || nbc_inside, 0))
+    if (__builtin_expect(!nbc_enabled || nbc_inside, 0))
         return NBC_NOT_OURS;
     nbc_types_bury();
     nbc_lock();
@@ -226,7 +226,7 @@ static int run(const struct nbc_call *call)
 
 int nbc_call_wait(const struct nbc_call *call)
 {
-    if (!nbc_on || nbc_inside || nbc_settings.blocking == NBC_BLOCKING_NATIVE)
+    if (!nbc_enabled || nbc_inside || nbc_settings.blocking == NBC_BLOCKING_NATIVE)
         return NBC_NOT_OURS;
     return nbc_call_run(call);
 }
@@ -342,7 +342,7 @@ static int init(const struct nbc_call *call, struct nbc_request **out)
 int nbc_call_init(const struct nbc_call *call, MPI_Request *request)
 {
     struct nbc_request *r;
-    if (!nbc_on || nbc_inside)
+    if (!nbc_enabled || nbc_inside)
         return NBC_NOT_OURS;
     nbc_lock();
     int error = request ? init(call, &r) : MPI_ERR_ARG;

@@ -8,9 +8,9 @@
 #include "context.h"
 #include "env.h"
 #include "export.h"
-#include "init.h"
 #include "lock.h"
 #include "rendezvous.h"
+#include "state.h"
 #include "token.h"
 
 static int attach(MPI_Comm parent, MPI_Comm *comm, MPI_Info hints)
@@ -178,7 +178,7 @@ static int gather_both(MPI_Comm local, int leader, MPI_Comm peer, int remote_lea
 static int decline(MPI_Comm local, int leader, MPI_Comm peer, int remote_leader, int tag)
 {
     int rank, both;
-    if (!nbc_on || nbc_inside || NEXT(Comm_rank)(local, &rank) || rank != leader)
+    if (!nbc_enabled || nbc_inside || NEXT(Comm_rank)(local, &rank) || rank != leader)
         return MPI_SUCCESS;
     int error = meet_leader(peer, remote_leader, tag, false, &both);
     return error ? nbc_raise(local, error) : MPI_SUCCESS;

@@ -7,13 +7,13 @@
 #include "check.h"
 #include "export.h"
 #include "hints.h"
-#include "init.h"
 #include "lock.h"
 #include "nbcshim.h"
 #include "nodemap.h"
 #include "plan.h"
 #include "progress.h"
 #include "sessions.h"
+#include "state.h"
 #include "tags.h"
 #include "token.h"
 #include "topology.h"
@@ -152,7 +152,7 @@ static int on_free(MPI_Comm comm, int keyval, void *value, void *extra)
     }
     if (handler != MPI_ERRHANDLER_NULL)
         NEXT(Errhandler_free)(&handler);
-    if (nbc_world && comm == MPI_COMM_SELF)
+    if (nbc_world_initialized && comm == MPI_COMM_SELF)
         nbc_sessions_end_world();
     return MPI_SUCCESS;
 }
@@ -338,6 +338,6 @@ int nbc_context_hint(MPI_Comm comm, MPI_Info info)
 EXPORT(int, Comm_set_info, (MPI_Comm comm, MPI_Info info), (comm, info))
 {
     int error = NEXT(Comm_set_info)(comm, info);
-    return error || !nbc_on || nbc_inside ? error : nbc_context_hint(comm, info);
+    return error || !nbc_enabled || nbc_inside ? error : nbc_context_hint(comm, info);
 }
 #endif

@@ -15,9 +15,9 @@
 #include "context.h"
 #include "env.h"
 #include "export.h"
-#include "init.h"
 #include "lock.h"
 #include "rendezvous.h"
+#include "state.h"
 #include "tuning.h"
 
 /* What both sides must have alike: the algorithms of a call are chosen by it, and its tags. */
@@ -137,7 +137,7 @@ int nbc_dynamic_meet_parent(void)
     if (error)
         return error;
     nbc_settings.spawned = parent != MPI_COMM_NULL;
-    return meet(parent, nbc_on);
+    return meet(parent, nbc_enabled);
 }
 
 /* All ranks of the communicator are in the call before the MPI is. It may wait for the other side
@@ -178,5 +178,5 @@ EXPORT(int, Comm_join, (int fd, MPI_Comm *newcomm), (fd, newcomm))
     if (nbc_inside)
         return NEXT(Comm_join)(fd, newcomm);
     int error = NEXT(Comm_join)(fd, newcomm);
-    return error ? error : meet(*newcomm, nbc_on);
+    return error ? error : meet(*newcomm, nbc_enabled);
 }

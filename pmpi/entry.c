@@ -7,6 +7,7 @@
 #include "export.h"
 #include "init.h"
 #include "lock.h"
+#include "state.h"
 
 #define PARAMS(...) __VA_ARGS__
 #define ARGS(...) __VA_ARGS__
@@ -40,7 +41,7 @@
 /* NBCSHIM_BLOCKING=native, and the MPI has no such function: ours all the same. */
 static int run_ours(const struct nbc_call *call, const char *name)
 {
-    int error = nbc_on && !nbc_inside ? nbc_call_run(call) : NBC_NOT_OURS;
+    int error = nbc_enabled && !nbc_inside ? nbc_call_run(call) : NBC_NOT_OURS;
     return error == NBC_NOT_OURS ? nbc_lacks(call, name) : error;
 }
 

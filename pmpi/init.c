@@ -18,15 +18,13 @@
 #include "nodemap.h"
 #include "quirks.h"
 #include "request.h"
+#include "state.h"
 #include "stats.h"
 #include "thread.h"
 #include "token.h"
 #include "trace.h"
 #include "tuning.h"
 #include "watch.h"
-
-bool nbc_on, nbc_world;
-MPI_Comm nbc_home;
 
 static bool leads;     /* prints the statistics */
 static bool is_set_up; /* what serves all communicators is set up */
@@ -38,7 +36,7 @@ int nbcshim_version(void)
 
 int nbc_lacks(const struct nbc_call *call, const char *name)
 {
-    if (nbc_on) /* of no communicator we know */
+    if (nbc_enabled) /* of no communicator we know */
         return nbc_raise(MPI_COMM_NULL, MPI_ERR_COMM);
     static bool told; /* a second line would do no harm */
     if (!told)
@@ -64,7 +62,7 @@ static int decide(bool first, bool *on)
     enum { ANSWERS = 6 };
     int rules = nbc_rules_hash(nbc_tuning), any[ANSWERS];
     int mine[ANSWERS] = {
-        nbc_on || nbc_wanted(), nbc_settings.blocking, nbc_settings.check, rules, -rules,
+        nbc_enabled || nbc_wanted(), nbc_settings.blocking, nbc_settings.check, rules, -rules,
         !nbc_settings.trace};
     int error = NEXT(Allreduce)(mine, any, ANSWERS, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (error)
@@ -110,7 +108,7 @@ static void start_thread(int level)
 /* Without MPI_Init there are no ranks to gather one from. */
 static void start_trace(bool lead)
 {
-    if (nbc_settings.trace && nbc_world)
+    if (nbc_settings.trace && nbc_world_initialized)
         nbc_trace_setup();
     else if (nbc_settings.trace && lead)
         fprintf(stderr, "nbcshim: NBCSHIM_TRACE ignored: a communicator of a session came before "
@@ -149,13 +147,13 @@ static int start_up(void)
 {
     int rank;
     nbc_watch_after();
-    nbc_world = true;
+    nbc_world_initialized = true;
     NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
     if (rank == 0)
         nbc_env_read(true); /* read before; now that one rank can be chosen, it complains */
     nbc_tuning_read(rank == 0);
-    int error = decide(rank == 0, &nbc_on);
-    if (!error && nbc_on)
+    int error = decide(rank == 0, &nbc_enabled);
+    if (!error && nbc_enabled)
         error = take_world(rank == 0);
     return error ? nbc_raise(MPI_COMM_WORLD, error) : nbc_dynamic_meet_parent();
 }
@@ -165,7 +163,7 @@ void nbc_shutdown(void)
     if (nbc_settings.stats && leads)
         nbc_stats_print();
     nbc_trace_write();
-    nbc_on = false;
+    nbc_enabled = false;
     nbc_never_cleanup();
     nbc_token_cleanup();
     nbc_context_cleanup();
@@ -238,7 +236,7 @@ EXPORT(int, Query_thread, (int *provided), (provided))
  * until they finalize too. Where no call can be made any more none of them comes. */
 static void check_finalize(void)
 {
-    bool again = nbc_on && nbc_world && nbc_settings.check;
+    bool again = nbc_enabled && nbc_world_initialized && nbc_settings.check;
     const struct nbc_call barrier = {
         .coll = NBC_BARRIER,
         .purpose = NBC_FOR_FINALIZE,

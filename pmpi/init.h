@@ -7,19 +7,6 @@
 
 #include "next.h"
 
-/* Whether the shim takes over the collectives, the same on every rank of MPI_COMM_WORLD: set by
- * MPI_Init, or, in a program that opens sessions only, by the first communicator made whose ranks
- * want it. Where it is false every call goes to the MPI below, and no communicator has a context.
- */
-extern bool nbc_on;
-
-/* MPI_COMM_WORLD and MPI_COMM_SELF may be used: MPI_Init has been called. */
-extern bool nbc_world;
-
-/* A communicator of this process alone, for what belongs to no other one: MPI_COMM_SELF, or one
- * from a session of our own. Set when the shim takes over. */
-extern MPI_Comm nbc_home;
-
 /* Whether this process would have the shim take over. */
 bool nbc_wanted(void);
 

@@ -4,6 +4,8 @@
 #include <pthread.h>
 
 bool nbc_threaded;
+volatile sig_atomic_t nbc_report_asked;
+void (*nbc_report)(void);
 _Thread_local unsigned char nbc_inside __attribute__((tls_model("initial-exec")));
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -6,9 +6,8 @@
 #define NBC_LOCK_H
 
 #include <assert.h>
+#include <signal.h>
 #include <stdbool.h>
-
-#include "watch.h"
 
 /* In builds that look for faults (--enable-sanitize, test/mutate): nobody unlocks what is not his.
  */
@@ -33,6 +32,17 @@ extern _Thread_local unsigned char nbc_inside __attribute__((tls_model("initial-
 /* Begins what all calls come through, and must hold the lock for. */
 #define nbc_must_lock() nbc_must(nbc_inside == NBC_LOCKED)
 
+/* Set by a signal handler that came while it could not look at this state: whoever gives the lock
+ * back, or waits without it, calls nbc_report, which is set before the handler is. */
+extern volatile sig_atomic_t nbc_report_asked;
+extern void (*nbc_report)(void);
+
+static inline void nbc_report_poll(void)
+{
+    if (__builtin_expect(nbc_report_asked, 0))
+        nbc_report();
+}
+
 void nbc_lock_slow(void);
 void nbc_unlock_slow(void);
 
@@ -54,7 +64,7 @@ static inline void nbc_unlock(void)
     nbc_inside = NBC_OUTSIDE;
     if (nbc_threaded)
         nbc_unlock_slow();
-    nbc_watch_poll(); /* a signal that came meanwhile could show nothing */
+    nbc_report_poll();
 }
 
 /* Operators and callbacks of the program run here too, and free things. Returns whether the lock

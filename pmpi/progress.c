@@ -5,6 +5,7 @@
 #include <utlist.h>
 
 #include "check.h"
+#include "clock.h"
 #include "env.h"
 #include "lock.h"
 #include "orphan.h"
@@ -12,7 +13,6 @@
 #include "thread.h"
 #include "token.h"
 #include "trace.h"
-#include "watch.h"
 
 int nbc_nactive;
 unsigned nbc_ncompleted;
@@ -78,7 +78,7 @@ static bool leave_orphan(struct nbc_request *r)
     return true;
 }
 
-/* Nanoseconds that threads of the program have spent waiting, where nbc_stamped. */
+/* Nanoseconds that threads of the program have spent waiting, where nbc_timing_on. */
 static int64_t waited;
 
 static void measure(const struct nbc_request *r)
@@ -98,7 +98,7 @@ static void complete(struct nbc_request *r)
     struct nbc_context *c = r->context;
     leave(r->run);
     nbc_ncompleted++;
-    if (__builtin_expect(nbc_stamped, 0))
+    if (__builtin_expect(nbc_timing_on, 0))
         measure(r);
     r->error = r->run->exec.error;
     r->state = NBC_COMPLETE;
@@ -254,7 +254,7 @@ static void start_stamped(struct nbc_request *r)
 void nbc_progress_start(struct nbc_request *r)
 {
     nbc_must_lock();
-    if (__builtin_expect(nbc_stamped, 0))
+    if (__builtin_expect(nbc_timing_on, 0))
         start_stamped(r);
     else
         start(r);
@@ -365,8 +365,8 @@ static void count_waiting(bool first)
 
 void nbc_pause(int *spins)
 {
-    nbc_watch_poll();
-    if (__builtin_expect(nbc_stamped, 0))
+    nbc_report_poll();
+    if (__builtin_expect(nbc_timing_on, 0))
         count_waiting(*spins == 0);
     if (nbc_threaded)
         __atomic_fetch_add(&nbc_pauses, 1, __ATOMIC_RELAXED);

@@ -4,13 +4,13 @@
 #include <stdio.h>
 
 #include "export.h"
-#include "init.h"
 #include "lock.h"
+#include "state.h"
 
 int nbc_raise(MPI_Comm comm, int error)
 {
     if (comm == MPI_COMM_NULL)
-        comm = nbc_world ? MPI_COMM_WORLD : nbc_home;
+        comm = nbc_world_initialized ? MPI_COMM_WORLD : nbc_home;
     NEXT(Comm_call_errhandler)(comm, error);
     return error;
 }

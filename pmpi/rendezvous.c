@@ -5,13 +5,13 @@
 
 #include "call.h"
 #include "env.h"
-#include "init.h"
 #include "lock.h"
 #include "progress.h"
+#include "state.h"
 
 bool nbc_knows(MPI_Comm comm)
 {
-    if (!nbc_on || nbc_inside)
+    if (!nbc_enabled || nbc_inside)
         return false;
     nbc_lock();
     bool known = nbc_context_find(comm) != NULL;
@@ -100,7 +100,7 @@ int nbc_gate_new(enum nbc_gate_kind kind, uint64_t key, MPI_Comm comm)
 struct nbc_gate *nbc_gate_find(enum nbc_gate_kind kind, uint64_t key)
 {
     struct nbc_gate *gate;
-    if (!nbc_on || nbc_inside)
+    if (!nbc_enabled || nbc_inside)
         return NULL;
     nbc_lock();
     HASH_FIND(hh, gates[kind], &key, sizeof key, gate);

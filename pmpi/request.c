@@ -5,9 +5,9 @@
 #include <sys/mman.h>
 
 #include "handles.h"
-#include "init.h"
 #include "lock.h"
 #include "plan.h"
+#include "state.h"
 #include "tags.h"
 
 int nbc_live;

@@ -42,8 +42,8 @@ struct nbc_request {
     const void *send, *recv;
     const struct nbc_alg *alg;   /* NULL: not by an algorithm of the table */
     struct nbc_check *check;     /* that must pass before it starts, or NULL */
-    int64_t started;             /* nbc_now, where nbc_stamped */
-    int64_t waited_before;       /* nbc_waited at its start, where nbc_stamped */
+    int64_t started;             /* nbc_now, where nbc_timing_on */
+    int64_t waited_before;       /* nbc_waited at its start, where nbc_timing_on */
     int32_t trace_id, last_peer; /* for trace.c */
 };
 

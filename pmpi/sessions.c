@@ -11,6 +11,7 @@
 #include "init.h"
 #include "lock.h"
 #include "nbcshim.h"
+#include "state.h"
 #include "thread.h"
 #include "tuning.h"
 #include "watch.h"
@@ -53,14 +54,14 @@ static int take_over(MPI_Comm comm)
     bool lead = false;
     int error = MPI_SUCCESS;
     pthread_mutex_lock(&mutex);
-    if (!nbc_on) {
+    if (!nbc_enabled) {
         error = open_home(&home, &lead);
         if (lead)
             nbc_env_read(true); /* read before; now that one rank can be chosen, it complains */
         nbc_tuning_read(lead);
         if (!error)
             error = nbc_set_up(comm, home, lead);
-        nbc_on = !error;
+        nbc_enabled = !error;
     }
     pthread_mutex_unlock(&mutex);
     return error;
@@ -72,7 +73,7 @@ static int settle(MPI_Comm comm)
     bool any;
     if (comm == MPI_COMM_NULL)
         return MPI_SUCCESS;
-    int error = nbc_agree_any(comm, nbc_on || nbc_wanted(), &any);
+    int error = nbc_agree_any(comm, nbc_enabled || nbc_wanted(), &any);
     if (error || !any)
         return error;
     error = take_over(comm);
@@ -86,7 +87,7 @@ static int settle(MPI_Comm comm)
 /* The first session initializes the MPI, but where MPI_Init has done so. */
 static bool is_first(void)
 {
-    return nopen == 0 && !nbc_world;
+    return nopen == 0 && !nbc_world_initialized;
 }
 
 static void before_session(void)
@@ -124,7 +125,7 @@ EXPORT(int, Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session *s
 static void shut_down(void)
 {
     nbc_watch_stop();
-    if (nbc_on) {
+    if (nbc_enabled) {
         nbc_thread_stop();
         nbc_shutdown();
     }
@@ -138,7 +139,7 @@ static void shut_down(void)
 EXPORT(int, Session_finalize, (MPI_Session * session), (session))
 {
     pthread_mutex_lock(&mutex);
-    bool last = --nopen == 0 && !nbc_world;
+    bool last = --nopen == 0 && !nbc_world_initialized;
     pthread_mutex_unlock(&mutex);
     if (last)
         shut_down();
@@ -149,7 +150,7 @@ EXPORT(int, Session_finalize, (MPI_Session * session), (session))
 void nbc_sessions_end_world(void)
 {
     bool lead;
-    nbc_world = false;
+    nbc_world_initialized = false;
     if (nopen == 0) {
         shut_down();
         return;

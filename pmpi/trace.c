@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "call.h"
+#include "clock.h"
 #include "env.h"
-#include "watch.h"
 
 bool nbc_tracing;
 
@@ -282,7 +282,7 @@ void nbc_trace_setup(void)
         answer(peer);
     if (rank > 0)
         ask();
-    nbc_tracing = nbc_stamped = true;
+    nbc_tracing = nbc_timing_on = true;
 }
 
 /* --- the file --------------------------------------------------------------------------------- */

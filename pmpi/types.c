@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "export.h"
-#include "init.h"
 #include "lock.h"
+#include "state.h"
 
 uint64_t nbc_types_generation;
 struct nbc_datatype *nbc_types_doomed; /* linked by next; under the lock, looked at without */
@@ -273,7 +273,7 @@ static bool works_on(MPI_Op op, const struct nbc_datatype *t)
     MPI_Comm comms[] = {MPI_COMM_WORLD, MPI_COMM_SELF};
     MPI_Errhandler handlers[2];
     int64_t low = t->layout.true_lb;
-    if (!nbc_world) /* nowhere to keep them from: the MPI will tell */
+    if (!nbc_world_initialized) /* nowhere to keep them from: the MPI will tell */
         return true;
     char *in = calloc(2, t->layout.true_extent + 64);
     if (!in)

@@ -4,17 +4,16 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "env.h"
-#include "init.h"
 #include "lock.h"
 #include "progress.h"
-
-bool nbc_stamped;
-volatile sig_atomic_t nbc_dump_asked;
+#include "state.h"
 
 /* Written at init. */
 static int world_rank, thread_level;
@@ -27,13 +26,6 @@ static pthread_t thread;
 static bool running, stop;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake;
-
-int64_t nbc_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* --- lines: written by a signal handler too, so without stdio --------------------------------- */
 
@@ -179,7 +171,7 @@ static void put_head(struct line *l)
 
 static void put_age(struct line *l, const struct nbc_request *r, int64_t now)
 {
-    if (!nbc_stamped)
+    if (!nbc_timing_on)
         return;
     int64_t tenths = (now - r->started) / 100000000;
     put(l, ", pending for ");
@@ -257,12 +249,12 @@ static void show_all(void)
         show_nothing();
 }
 
-void nbc_watch_dump(void)
+static void dump(void)
 {
     nbc_lock();
-    if (nbc_dump_asked)
+    if (nbc_report_asked)
         show_all();
-    nbc_dump_asked = 0;
+    nbc_report_asked = 0;
     nbc_unlock();
 }
 
@@ -285,11 +277,11 @@ static bool may_look(void)
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
-    nbc_dump_asked = 1;
+    nbc_report_asked = 1;
     if (may_look()) {
         nbc_inside = NBC_LOCKED;
         show_all();
-        nbc_dump_asked = 0;
+        nbc_report_asked = 0;
         nbc_inside = NBC_OUTSIDE;
         if (nbc_threaded)
             nbc_unlock_slow();
@@ -396,10 +388,11 @@ void nbc_watch_setup(int level)
 {
     NEXT(Comm_rank)(MPI_COMM_WORLD, &world_rank);
     thread_level = level;
+    nbc_report = dump;
     init_thread = pthread_self();
-    nbc_stamped = nbc_settings.stats;
+    nbc_timing_on = nbc_settings.stats;
     if (nbc_settings.timeout) {
-        nbc_stamped = nbc_threaded = true;
+        nbc_timing_on = nbc_threaded = true;
         running = start_thread();
     }
     take_signal();
@@ -407,7 +400,7 @@ void nbc_watch_setup(int level)
 
 void nbc_watch_stop(void)
 {
-    if (!nbc_on)
+    if (!nbc_enabled)
         return;
     leave_signal();
     if (!running)
