@@ -2,9 +2,7 @@
 #include "dynamic.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +16,7 @@
 #include "lock.h"
 #include "rendezvous.h"
 #include "state.h"
+#include "system_thread.h"
 #include "tuning.h"
 
 /* What both sides must have alike: the algorithms of a call are chosen by it, and its tags. */
@@ -74,18 +73,13 @@ static void *watch(void *arg)
     return NULL;
 }
 
-/* The program's signals are not for this thread. */
 static void watch_begin(struct watcher *w, MPI_Comm inter)
 {
-    sigset_t all, before;
     int rank;
     w->runs = false;
     if (NEXT(Comm_rank)(inter, &rank) || rank != 0 || sem_init(&w->answered, 0, 0) != 0)
         return;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    w->runs = pthread_create(&w->thread, NULL, watch, w) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    w->runs = nbc_system_thread_start(&w->thread, watch, w);
     if (!w->runs)
         sem_destroy(&w->answered);
 }

@@ -10,9 +10,9 @@
 #include "lock.h"
 #include "orphan.h"
 #include "stats.h"
-#include "thread.h"
 #include "token.h"
 #include "trace.h"
+#include "wake.h"
 
 int nbc_nactive;
 unsigned nbc_ncompleted;
@@ -55,7 +55,7 @@ static void enter(struct nbc_request *r)
     DL_APPEND(active, run);
     count_active(1);
     if (nbc_settings.progress == NBC_PROGRESS_THREAD)
-        nbc_thread_wake(run->lengthy);
+        nbc_wake(run->lengthy);
 }
 
 static void begin(struct nbc_request *r);

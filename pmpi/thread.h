@@ -15,8 +15,4 @@ bool nbc_thread_start(void);
  * none. Without the lock. */
 void nbc_thread_stop(void);
 
-/* There is something to do: wakes it if it sleeps, and from a nap if that is much. Under the lock.
- */
-void nbc_thread_wake(bool much);
-
 #endif

@@ -3,16 +3,15 @@
 #include "watch.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "env.h"
 #include "lock.h"
 #include "progress.h"
+#include "system_thread.h"
 #include "state.h"
 
 /* Written at init. */
@@ -348,17 +347,11 @@ static void show_late(void)
 
 static void *watch(void *unused)
 {
-    struct timespec until;
+    enum { PERIOD = 250000000 }; /* ns */
     (void)unused;
     pthread_mutex_lock(&mutex);
     while (!stop) {
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += 250000000;
-        if (until.tv_nsec >= 1000000000) {
-            until.tv_sec++;
-            until.tv_nsec -= 1000000000;
-        }
-        pthread_cond_timedwait(&wake, &mutex, &until);
+        nbc_wait_until(&wake, &mutex, nbc_now() + PERIOD);
         pthread_mutex_unlock(&mutex);
         show_late();
         pthread_mutex_lock(&mutex);
@@ -367,21 +360,10 @@ static void *watch(void *unused)
     return NULL;
 }
 
-/* Signals are for the threads of the program. */
 static bool start_thread(void)
 {
-    sigset_t all, old;
-    pthread_condattr_t clock;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&wake, &clock);
-    pthread_condattr_destroy(&clock);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
     stop = false;
-    bool ok = pthread_create(&thread, NULL, watch, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return ok;
+    return nbc_condition_init(&wake) && nbc_system_thread_start(&thread, watch, NULL);
 }
 
 void nbc_watch_setup(int level)
@@ -410,5 +392,6 @@ void nbc_watch_stop(void)
     pthread_cond_signal(&wake);
     pthread_mutex_unlock(&mutex);
     pthread_join(thread, NULL);
+    pthread_cond_destroy(&wake);
     running = false;
 }
