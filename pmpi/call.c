@@ -12,6 +12,7 @@
 #include "progress.h"
 #include "state.h"
 #include "stats.h"
+#include "tag_space.h"
 #include "tags.h"
 #include "trace.h"
 #include "tuning.h"

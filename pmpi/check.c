@@ -13,6 +13,7 @@
 #include "progress.h"
 #include "raise.h"
 #include "request.h"
+#include "tag_space.h"
 
 /* --- what is compared ------------------------------------------------------------------------- */
 
@@ -570,7 +571,7 @@ static struct nbc_context *guards_of(struct nbc_context *c)
         g[i].size = c->size;
         g[i].remote_size = c->remote_size;
         g[i].guarded = c;
-        g[i].first_tag = nbc_tag_token + 1 + i * nbc_tag_ring;
+        g[i].first_tag = nbc_tag_signal + 1 + i * nbc_tag_ring;
     }
     return c->guards = g;
 }

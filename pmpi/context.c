@@ -14,11 +14,11 @@
 #include "progress.h"
 #include "sessions.h"
 #include "state.h"
+#include "tag_space.h"
 #include "tags.h"
 #include "token.h"
 #include "topology.h"
 
-int nbc_tag_ub, nbc_tag_ring, nbc_tag_token;
 int nbcshim_icoll_max_outstanding = MPI_KEYVAL_INVALID;
 
 static struct nbc_context *contexts; /* by handle of the user's communicator; under the lock */
@@ -166,17 +166,8 @@ void nbc_context_cleanup(void)
     NEXT(Comm_free_keyval)(&nbcshim_icoll_max_outstanding);
 }
 
-/* Half of the tags serve nonblocking operations in turn, the other half persistent ones, but of
- * those no more than anyone holds at once. */
-enum { PERSISTENT_TAGS = 65536 };
-
-int nbc_context_setup(int tag_ub)
+int nbc_context_setup(void)
 {
-    nbc_tag_ub = tag_ub;
-    nbc_tag_token = tag_ub + 1;
-    nbc_tag_ring = tag_ub / 2 + 1;
-    if (tag_ub - nbc_tag_ring >= PERSISTENT_TAGS)
-        nbc_tag_ring = tag_ub - PERSISTENT_TAGS + 1;
     return NEXT(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, on_free, &nbcshim_icoll_max_outstanding,
                                     NULL);
 }

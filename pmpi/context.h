@@ -53,9 +53,8 @@ struct nbc_context {
 /* Frees what contexts held that ended under the lock. Not under the lock. */
 void nbc_context_bury(void);
 
-/* Makes the keyval and divides the tags 0 … tag_ub + 1. Before the first attach. Returns an MPI
- * error code. */
-int nbc_context_setup(int tag_ub);
+/* Makes the keyval. Before the first attach. Returns an MPI error code. */
+int nbc_context_setup(void);
 
 /* Gives a communicator just made its context. Collective over it. comm may be MPI_COMM_NULL.
  * Returns an MPI error code. */
@@ -94,9 +93,5 @@ bool nbc_context_good(const struct nbc_context *c);
 
 /* Forgets all communicators, at finalize. */
 void nbc_context_cleanup(void);
-
-/* Tags 0 … nbc_tag_ring − 1 serve nonblocking operations in turn, nbc_tag_ring … nbc_tag_ub
- * persistent ones, nbc_tag_token tokens, those behind it checks. Set by nbc_context_setup. */
-extern int nbc_tag_ub, nbc_tag_ring, nbc_tag_token;
 
 #endif

@@ -17,6 +17,7 @@
 #include "rendezvous.h"
 #include "state.h"
 #include "system_thread.h"
+#include "tag_space.h"
 #include "tuning.h"
 
 /* What both sides must have alike: the algorithms of a call are chosen by it, and its tags. */

@@ -20,6 +20,7 @@
 #include "request.h"
 #include "state.h"
 #include "stats.h"
+#include "tag_space.h"
 #include "thread.h"
 #include "token.h"
 #include "trace.h"
@@ -129,8 +130,9 @@ int nbc_set_up(MPI_Comm comm, MPI_Comm home, bool lead)
     start_trace(lead);
     start_thread(level);
     nbc_complete_setup();
+    nbc_tag_space_divide(tag_limit(comm));
     int error = nbc_settings.check ? nbc_check_setup() : MPI_SUCCESS;
-    return error ? error : nbc_context_setup(tag_limit(comm));
+    return error ? error : nbc_context_setup();
 }
 
 static int take_world(bool lead)

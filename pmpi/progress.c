@@ -10,6 +10,7 @@
 #include "lock.h"
 #include "orphan.h"
 #include "stats.h"
+#include "tag_space.h"
 #include "token.h"
 #include "trace.h"
 #include "wake.h"

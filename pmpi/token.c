@@ -6,6 +6,7 @@
 
 #include "lock.h"
 #include "progress.h"
+#include "tag_space.h"
 
 enum { INTS = sizeof(struct nbc_token) / sizeof(int) };
 
@@ -46,7 +47,7 @@ static int post(struct nbc_context *c, int peer, struct nbc_token token)
         return MPI_ERR_NO_MEM;
     o->token = token;
     o->comm = c->hidden;
-    int error = NEXT(Isend)(&o->token, INTS, MPI_INT, peer, nbc_tag_token, c->hidden, &o->request);
+    int error = NEXT(Isend)(&o->token, INTS, MPI_INT, peer, nbc_tag_signal, c->hidden, &o->request);
     if (error)
         free(o);
     else
@@ -78,14 +79,14 @@ static int collect(struct nbc_context *c, int source)
 {
     for (;;) {
         int flag = 0;
-        int error = NEXT(Iprobe)(source, nbc_tag_token, c->hidden, &flag, MPI_STATUS_IGNORE);
+        int error = NEXT(Iprobe)(source, nbc_tag_signal, c->hidden, &flag, MPI_STATUS_IGNORE);
         if (error || !flag)
             return error;
         struct nbc_mail *mail = malloc(sizeof *mail);
         if (!mail)
             return MPI_ERR_NO_MEM;
         mail->source = source;
-        error = NEXT(Recv)(&mail->token, INTS, MPI_INT, source, nbc_tag_token, c->hidden,
+        error = NEXT(Recv)(&mail->token, INTS, MPI_INT, source, nbc_tag_signal, c->hidden,
                            MPI_STATUS_IGNORE);
         if (error) {
             free(mail);

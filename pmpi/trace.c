@@ -8,6 +8,7 @@
 #include "call.h"
 #include "clock.h"
 #include "env.h"
+#include "tag_space.h"
 
 bool nbc_tracing;
 

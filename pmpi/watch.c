@@ -13,6 +13,7 @@
 #include "progress.h"
 #include "system_thread.h"
 #include "state.h"
+#include "tag_space.h"
 
 /* Written at init. */
 static int world_rank, thread_level;
