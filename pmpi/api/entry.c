@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* The entry points of the collectives: each row of collectives.def six times: blocking, nonblocking
+ * and persistent, with int and with MPI_Count. */
+#include "nbcshim.h"
+
+#include "api/calls.h"
+#include "api/setup.h"
+#include "base/lock.h"
+#include "base/state.h"
+#include "below/export.h"
+#include "op/call.h"
+
+#define PARAMS(...) __VA_ARGS__
+#define ARGS(...) __VA_ARGS__
+
+/* clang-format off */
+#define VIEW(array) {(array), sizeof *(array)}
+/* clang-format on */
+#define NONE ((const int *)0)
+#define BLOCK(side, b, n, t) .side = {.buf = b, .count = n, .type = t}
+#define VECTOR(side, b, n, d, t) .side = {.buf = b, .counts = VIEW(n), .displs = VIEW(d), .type = t}
+#define TYPES(side, b, n, d, t) .side = {.buf = b, .counts = VIEW(n), .displs = VIEW(d), .types = t}
+
+/* A call that is not ours goes to the MPI's function, if there is one. */
+#ifdef PIC
+#define BELOW(name, params, args, lacks)                   \
+    do {                                                   \
+        static int(*native) params;                        \
+        if (!native)                                       \
+            native = (int(*) params)nbc_next_find(#name);  \
+        return native ? native args : lacks(&call, #name); \
+    } while (0)
+#else
+#define BELOW(name, params, args, lacks)                   \
+    do {                                                   \
+        extern __typeof__(MPI_##name) PMPI_##name PERHAPS; \
+        int(*native) params = PMPI_##name;                 \
+        return native ? native args : lacks(&call, #name); \
+    } while (0)
+#endif
+
+/* NBCSHIM_BLOCKING=native, and the MPI has no such function: ours all the same. */
+static int run_ours(const struct nbc_call *call, const char *name)
+{
+    int error = nbc_enabled && !nbc_inside ? nbc_call_forced(call) : NBC_NOT_OURS;
+    return error == NBC_NOT_OURS ? nbc_raise_lacking(call, name) : error;
+}
+
+#define ENTRY(name, COLL, params, args, make, lacks, ...)                             \
+    EXPORT(int, name, params, args)                                                   \
+    {                                                                                 \
+        const struct nbc_call call = {.coll = NBC_##COLL, .comm = comm, __VA_ARGS__}; \
+        int error = make;                                                             \
+        if (__builtin_expect(error == NBC_NOT_OURS, 0))                               \
+            BELOW(name, params, args, lacks);                                         \
+        return error;                                                                 \
+    }
+
+#define BLOCKING(blocking, COLL, params, args, ...) \
+    ENTRY(NAME(blocking), COLL, (params), (args), nbc_call_blocking(&call), run_ours, __VA_ARGS__)
+
+#define IMMEDIATE(immediate, COLL, params, args, ...)                              \
+    ENTRY(NAME(immediate), COLL, (params, MPI_Request * request), (args, request), \
+          nbc_call_start(&call, request), nbc_raise_lacking, __VA_ARGS__)
+
+#define PERSISTENT(persistent, COLL, params, args, ...)                                          \
+    ENTRY(NAME(persistent), COLL, (params, MPI_Info info, MPI_Request * request),                \
+          (args, info, request), nbc_call_init(&call, request), nbc_raise_lacking, .info = info, \
+          .has_info = true, __VA_ARGS__)
+
+/* Open MPI 4 has the persistent ones under these names, in an extension (mpi-ext.h). */
+#ifdef PIC
+#define EXTENSION_TWIN(name, params, args) \
+    int PMPIX_##name params                \
+    {                                      \
+        return work_##name args;           \
+    }
+#else
+#define EXTENSION_TWIN(name, params, args)
+#endif
+#define EXTENSION(name, params, args) \
+    int MPIX_##name params            \
+    {                                 \
+        return MPI_##name args;       \
+    }                                 \
+    EXTENSION_TWIN(name, params, args)
+#define EXTENSION_OF(persistent, params, args) \
+    EXTENSION(persistent, (params, MPI_Info info, MPI_Request * request), (args, info, request))
+
+/* --- int: the blocking forms of MPI-2.2, whose prototypes may lack const ---------------------- */
+
+#define PERHAPS /* each MPI has them */
+#define NAME(name) name
+#define C int
+#define D int
+#define CONST NBC_CONST
+#define COLLECTIVE(blocking, immediate, persistent, COLL, params, args, ...) \
+    BLOCKING(blocking, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)
+#define NEIGHBORHOOD(...)
+#include "api/collectives.def"
+#undef CONST
+#undef COLLECTIVE
+#undef NEIGHBORHOOD
+#undef PERHAPS
+
+/* --- int: the others -------------------------------------------------------------------------- */
+
+#define PERHAPS __attribute__((weak))
+#define CONST const
+#define COLLECTIVE(blocking, immediate, persistent, COLL, params, args, ...) \
+    IMMEDIATE(immediate, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)      \
+    PERSISTENT(persistent, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)    \
+    EXTENSION_OF(persistent, PARAMS(params), ARGS(args))
+#define NEIGHBORHOOD(blocking, immediate, persistent, COLL, params, args, ...) \
+    BLOCKING(blocking, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)          \
+    COLLECTIVE(blocking, immediate, persistent, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)
+#include "api/collectives.def"
+#undef NAME
+#undef C
+#undef D
+#undef COLLECTIVE
+#undef NEIGHBORHOOD
+
+/* --- MPI_Count -------------------------------------------------------------------------------- */
+
+#define LARGE
+#define NAME(name) name##_c
+#define C MPI_Count
+#define D MPI_Aint
+#define COLLECTIVE(blocking, immediate, persistent, COLL, params, args, ...) \
+    BLOCKING(blocking, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)        \
+    IMMEDIATE(immediate, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)      \
+    PERSISTENT(persistent, COLL, PARAMS(params), ARGS(args), __VA_ARGS__)
+#define NEIGHBORHOOD COLLECTIVE
+#include "api/collectives.def"

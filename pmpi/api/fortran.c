@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* Fortran entry points of the collectives that the MPI's own Fortran binding lacks (fortran.def).
+ * They serve mpif.h, mpi and mpi_f08 alike: handles are INTEGERs or types of one INTEGER, passed by
+ * reference, and an absent IERROR is a null pointer. They call MPI_X, so that tools see them.
+ *
+ * Their names are in lower case, with no, one and two underscores, which is what compilers make of
+ * MPI_X; the modules bind to one underscore.
+ *
+ * The static library has none of them. What MPIs' bindings do in MPI_Init, MPI_Start or MPI_Wait
+ * may go to PMPI_X (Open MPI's does, MPICH's of mpi_f08), which there is the MPI's: better a
+ * program that does not link than one whose operations are never started. */
+#include "nbcshim.h"
+
+#include "below/next.h"
+
+#if defined NBC_FORTRAN && (defined PIC || defined NBC_FORTRAN_ALL)
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+_Static_assert(sizeof(MPI_Fint) == sizeof(int), "argument arrays are passed on as they are");
+
+/* Where the MPI lacks few, what they have in common may be without use. */
+#define MAYBE __attribute__((unused))
+
+/* --- addresses that mean something ------------------------------------------------------------ */
+
+/* Open MPI has variables of these names in Fortran and knows them by address; the MPICH family
+ * keeps the addresses of its own in pointers, and has others for mpi_f08. Each MPI has some only.
+ */
+#define WEAK __attribute__((weak))
+extern WEAK int mpi_fortran_in_place, mpi_fortran_in_place_, mpi_fortran_in_place__;
+extern WEAK int mpi_fortran_bottom, mpi_fortran_bottom_, mpi_fortran_bottom__;
+extern WEAK void *MPIR_F_MPI_IN_PLACE, *MPIR_F_MPI_BOTTOM;
+extern WEAK int MPIR_F08_MPI_IN_PLACE, MPIR_F08_MPI_BOTTOM;
+
+static bool is_kept(void *const *keeper, const void *address)
+{
+    return keeper && *keeper == address;
+}
+
+static bool is_in_place(const void *p)
+{
+    return p == &mpi_fortran_in_place_ || p == &mpi_fortran_in_place ||
+           p == &mpi_fortran_in_place__ || p == &MPIR_F08_MPI_IN_PLACE ||
+           is_kept(&MPIR_F_MPI_IN_PLACE, p);
+}
+
+static bool is_bottom(const void *p)
+{
+    return p == &mpi_fortran_bottom_ || p == &mpi_fortran_bottom || p == &mpi_fortran_bottom__ ||
+           p == &MPIR_F08_MPI_BOTTOM || is_kept(&MPIR_F_MPI_BOTTOM, p);
+}
+
+/* What C calls the address. */
+static MAYBE void *meant(void *p)
+{
+    if (!p) /* the address of what an MPI does not have */
+        return p;
+    return is_in_place(p) ? MPI_IN_PLACE : is_bottom(p) ? MPI_BOTTOM : p;
+}
+
+/* --- arrays of datatypes ---------------------------------------------------------------------- */
+
+/* Of one call. */
+struct scope {
+    MPI_Comm comm;
+    MPI_Datatype *types[2];
+    int n;
+};
+
+static int count_neighbors(MPI_Comm comm, bool out)
+{
+    int topology, rank, in = 0, dests = 0, weighted;
+    NEXT(Topo_test)(comm, &topology);
+    if (topology == MPI_CART) {
+        NEXT(Cartdim_get)(comm, &in);
+        return 2 * in;
+    }
+    if (topology == MPI_GRAPH) {
+        NEXT(Comm_rank)(comm, &rank);
+        NEXT(Graph_neighbors_count)(comm, rank, &in);
+        return in;
+    }
+    if (topology == MPI_DIST_GRAPH)
+        NEXT(Dist_graph_neighbors_count)(comm, &in, &dests, &weighted);
+    return out ? dests : in;
+}
+
+static int count_peers(MPI_Comm comm, bool neighbors, bool out)
+{
+    int inter, n = 0;
+    if (comm == MPI_COMM_NULL)
+        return 0; /* the call says what is wrong */
+    if (neighbors)
+        return count_neighbors(comm, out);
+    NEXT(Comm_test_inter)(comm, &inter);
+    if (inter)
+        NEXT(Comm_remote_size)(comm, &n);
+    else
+        NEXT(Comm_size)(comm, &n);
+    return n;
+}
+
+/* The handles as C has them, NULL without memory. With MPI_IN_PLACE there need be none. */
+static MAYBE const MPI_Datatype *convert(struct scope *s, const MPI_Fint *from, const void *buf,
+                                         bool neighbors, bool out)
+{
+    int n = buf == MPI_IN_PLACE ? 0 : count_peers(s->comm, neighbors, out);
+    MPI_Datatype *types = malloc((n + 1) * sizeof *types);
+    for (int i = 0; types && i < n; i++)
+        types[i] = MPI_Type_f2c(from[i]);
+    return s->types[s->n++] = types;
+}
+
+static void finish(struct scope *s, int error, MPI_Request handle, MPI_Fint *request,
+                   MPI_Fint *ierror)
+{
+    for (int i = 0; i < s->n; i++)
+        free(s->types[i]);
+    if (!error)
+        *request = MPI_Request_c2f(handle);
+    if (ierror)
+        *ierror = error;
+}
+
+/* --- the entry points ------------------------------------------------------------------------- */
+
+#define PARAM(kind, name) PARAM_##kind(name)
+#define PARAM_BUF(name) void *name,
+#define PARAM_INT(name) const MPI_Fint *name,
+#define PARAM_INTS(name) const MPI_Fint *name,
+#define PARAM_AINTS(name) const MPI_Aint *name,
+#define PARAM_TYPE(name) const MPI_Fint *name,
+#define PARAM_OP(name) const MPI_Fint *name,
+#define PARAM_SENDTYPES(name) const MPI_Fint *name,
+#define PARAM_RECVTYPES(name) const MPI_Fint *name,
+
+#define ARG(kind, name) ARG_##kind(name)
+#define ARG_BUF(name) meant(name),
+#define ARG_INT(name) *name,
+#define ARG_INTS(name) name,
+#define ARG_AINTS(name) name,
+#define ARG_TYPE(name) MPI_Type_f2c(*name),
+#define ARG_OP(name) MPI_Op_f2c(*name),
+#define ARG_SENDTYPES(name) convert(&scope, name, meant(sendbuf), HAS_EDGES(sdispls), true),
+#define ARG_RECVTYPES(name) convert(&scope, name, meant(recvbuf), HAS_EDGES(rdispls), false),
+
+/* The neighborhood has address displacements, the other has not. */
+/* clang-format off */
+#define HAS_EDGES(displs) _Generic((displs), const MPI_Aint *: true, default: false)
+/* clang-format on */
+
+#define ALIAS(lower, ...)                                                        \
+    void mpi_##lower(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));     \
+    void mpi_##lower##__(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_"))); \
+    void pmpi_##lower(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));    \
+    void pmpi_##lower##_(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_"))); \
+    void pmpi_##lower##__(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));
+
+#define IMMEDIATE(Name, lower, ITEMS)                                                           \
+    void mpi_##lower##_(ITEMS(PARAM) const MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierror) \
+    {                                                                                           \
+        struct scope scope = {.comm = MPI_Comm_f2c(*comm)};                                     \
+        MPI_Request handle = MPI_REQUEST_NULL;                                                  \
+        int error = MPI_##Name(ITEMS(ARG) scope.comm, &handle);                                 \
+        finish(&scope, error, handle, request, ierror);                                         \
+    }                                                                                           \
+    ALIAS(lower, ITEMS(PARAM) const MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierror)
+
+#define PERSISTENT(Name, lower, ITEMS)                                                       \
+    void mpi_##lower##_(ITEMS(PARAM) const MPI_Fint *comm, const MPI_Fint *info,             \
+                        MPI_Fint *request, MPI_Fint *ierror)                                 \
+    {                                                                                        \
+        struct scope scope = {.comm = MPI_Comm_f2c(*comm)};                                  \
+        MPI_Request handle = MPI_REQUEST_NULL;                                               \
+        int error = MPI_##Name(ITEMS(ARG) scope.comm, MPI_Info_f2c(*info), &handle);         \
+        finish(&scope, error, handle, request, ierror);                                      \
+    }                                                                                        \
+    ALIAS(lower, ITEMS(PARAM) const MPI_Fint *comm, const MPI_Fint *info, MPI_Fint *request, \
+          MPI_Fint *ierror)
+
+/* NBC_FORTRAN_NAME is 1 where the MPI lacks the name, 0 where it has it. */
+#ifdef NBC_FORTRAN_ALL /* of the tests */
+#define LACKED(NAME) 1
+#else
+#define LACKED(NAME) NBC_FORTRAN_##NAME
+#endif
+#define IF_0(...)
+#define IF_1(...) __VA_ARGS__
+#define PASTE(x, y) x##y
+#define IF(flag, ...) PASTE(IF_, flag)(__VA_ARGS__)
+
+#define ROW(Nonblocking, nonblocking, NONBLOCKING, Persistent, persistent, PERSISTENTLY, ITEMS) \
+    IF(LACKED(NONBLOCKING), IMMEDIATE(Nonblocking, nonblocking, ITEMS))                         \
+    IF(LACKED(PERSISTENTLY), PERSISTENT(Persistent, persistent, ITEMS))
+#include "api/fortran.def"
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* MPI_Type_free and MPI_Op_free: objects that operations still need are freed after the last of
+ * them. */
+#include "base/lock.h"
+#include "below/export.h"
+#include "op/types.h"
+
+EXPORT(int, Type_free, (MPI_Datatype * type), (type))
+{
+    if (nbc_inside == NBC_BELOW || !nbc_datatypes_any())
+        return NEXT(Type_free)(type);
+    if (!nbc_inside)
+        nbc_types_reclaim();
+    bool locked = nbc_lock_outside();
+    bool later = nbc_datatype_put_off(type);
+    if (locked)
+        nbc_unlock();
+    return later ? MPI_SUCCESS : NEXT(Type_free)(type);
+}
+
+EXPORT(int, Op_free, (MPI_Op * op), (op))
+{
+    if (nbc_inside == NBC_BELOW || !nbc_operators_any())
+        return NEXT(Op_free)(op);
+    bool locked = nbc_lock_outside();
+    bool later = nbc_operator_put_off(op);
+    if (locked)
+        nbc_unlock();
+    return later ? MPI_SUCCESS : NEXT(Op_free)(op);
+}

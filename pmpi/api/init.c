@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "nbcshim.h"
+
+#include "api/calls.h"
+#include "api/dynamic.h"
+#include "api/sessions.h"
+#include "api/setup.h"
+#include "base/errors.h"
+#include "base/lock.h"
+#include "base/settings.h"
+#include "base/state.h"
+#include "base/tuning.h"
+#include "below/export.h"
+#include "below/quirks.h"
+#include "comm/context.h"
+#include "diag/hang_report.h"
+#include "engine/thread.h"
+#include "op/call.h"
+#include "op/mpi_transport.h"
+#include "op/nodemap.h"
+#include "op/types.h"
+
+#include "coll.h"
+#include "rules.h"
+
+int nbcshim_version(void)
+{
+    return NBCSHIM_VERSION;
+}
+
+/* One answer for all ranks: whether the shim takes over, who does the blocking calls, whether calls
+ * are checked, by which rules algorithms are chosen, and whether there is a trace. */
+static int decide(bool first, bool *on)
+{
+    enum { ANSWERS = 6 };
+    int rules = nbc_rules_hash(nbc_tuning), any[ANSWERS];
+    int mine[ANSWERS] = {
+        nbc_enabled || nbc_wanted(), nbc_settings.blocking, nbc_settings.check, rules, -rules,
+        !nbc_settings.trace};
+    int error = NEXT(Allreduce)(mine, any, ANSWERS, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (error)
+        return error;
+    *on = any[0];
+    nbc_settings.blocking = any[1];
+    nbc_settings.check = any[2];
+    if (any[3] != -any[4]) /* the greatest and the smallest hash */
+        nbc_tuning_drop(first);
+    if (any[5])
+        nbc_settings.trace = NULL;
+    return MPI_SUCCESS;
+}
+
+static void offer_alone(void)
+{
+    nbc_lock();
+    nbc_transport_alone = nbc_context_find(MPI_COMM_SELF)->hidden;
+    nbc_unlock();
+}
+
+/* MPI_COMM_SELF is being freed by MPI_Finalize. Attributes go in reverse order: those of the
+ * program and that of the context are gone already. */
+static int on_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    (void)comm, (void)keyval, (void)value, (void)extra;
+    nbc_sessions_end_world();
+    return MPI_SUCCESS;
+}
+
+static int watch_finalize(void)
+{
+    int keyval;
+    int error = NEXT(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, on_finalize, &keyval, NULL);
+    if (error)
+        return error;
+    error = NEXT(Comm_set_attr)(MPI_COMM_SELF, keyval, NULL);
+    NEXT(Comm_free_keyval)(&keyval);
+    return error;
+}
+
+static int take_world(bool lead)
+{
+    int error = nbc_set_up(MPI_COMM_WORLD, MPI_COMM_SELF, lead);
+    if (!error)
+        error = nbc_nodemap_setup();
+    if (!error)
+        error = watch_finalize();
+    if (!error)
+        error = nbc_context_attach(MPI_COMM_SELF);
+    if (!error)
+        offer_alone();
+    return error ? error : nbc_context_attach(MPI_COMM_WORLD);
+}
+
+static int start_up(void)
+{
+    int rank;
+    nbc_hang_report_after_init();
+    nbc_world_initialized = true;
+    NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
+    if (rank == 0)
+        nbc_settings_read(true); /* read before; now that one rank can be chosen, it complains */
+    nbc_tuning_read(rank == 0);
+    int error = decide(rank == 0, &nbc_enabled);
+    if (!error && nbc_enabled)
+        error = take_world(rank == 0);
+    return error ? nbc_raise(MPI_COMM_WORLD, error) : nbc_dynamic_meet_parent();
+}
+
+/* What comes before the MPI's own init. */
+static void before_init(void)
+{
+    nbc_next_resolve();
+    nbc_hang_report_before_init();
+    nbc_settings_read(false);
+    if (nbc_wanted())
+        nbc_quirks_before_init();
+}
+
+/* The thread level that the program knows of. */
+static int provided_level;
+static bool has_provided;
+
+/* A progress thread needs MPI_THREAD_MULTIPLE. The program is told of no more than it asked for, or
+ * would have had. */
+static int init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    int raised = required;
+    if (nbc_settings.progress == NBC_PROGRESS_THREAD)
+        raised = MPI_THREAD_MULTIPLE;
+    int error = NEXT(Init_thread)(argc, argv, raised, provided);
+    if (error)
+        return error;
+    if (raised != required && *provided > required)
+        *provided = required;
+    provided_level = *provided;
+    has_provided = true;
+    return start_up();
+}
+
+EXPORT(int, Init, (int *argc, char ***argv), (argc, argv))
+{
+    int provided;
+    before_init();
+    if (nbc_settings.progress == NBC_PROGRESS_THREAD)
+        return init_thread(argc, argv, MPI_THREAD_SINGLE, &provided);
+    int error = NEXT(Init)(argc, argv);
+    return error ? error : start_up();
+}
+
+EXPORT(int, Init_thread, (int *argc, char ***argv, int required, int *provided),
+       (argc, argv, required, provided))
+{
+    before_init();
+    return init_thread(argc, argv, required, provided);
+}
+
+/* The MPI may have a higher level than it would have, for the progress thread. */
+EXPORT(int, Query_thread, (int *provided), (provided))
+{
+    nbc_next_resolve(); /* programs may call it before MPI_Init and after MPI_Finalize */
+    int error = NEXT(Query_thread)(provided);
+    if (!error && has_provided)
+        *provided = provided_level;
+    return error;
+}
+
+/* A rank that has left calls out comes here while others wait for it. They get an error each time,
+ * until they finalize too. Where no call can be made any more none of them comes. */
+static void check_finalize(void)
+{
+    bool again = nbc_enabled && nbc_world_initialized && nbc_settings.check;
+    const struct nbc_call barrier = {
+        .coll = NBC_BARRIER,
+        .purpose = NBC_FOR_FINALIZE,
+        .comm = MPI_COMM_WORLD,
+    };
+    while (again) {
+        int error = nbc_call_forced(&barrier);
+        nbc_lock();
+        const struct nbc_context *world = nbc_context_find(MPI_COMM_WORLD);
+        again = nbc_error_is(NBC_ERROR_MISMATCH, error) && world && nbc_context_usable(world);
+        nbc_unlock();
+    }
+}
+
+EXPORT(int, Finalize, (void), ())
+{
+    check_finalize();
+    nbc_hang_report_stop();
+    nbc_thread_stop(); /* it could be inside the MPI while that is taken down */
+    nbc_types_reclaim();
+    return NEXT(Finalize)();
+}

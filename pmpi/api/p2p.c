@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/* Point-to-point calls in which a rank can block. While something of ours is pending they go
+ * through their nonblocking form and a loop that moves on both (MPI-4.1 section 7.12: a blocked
+ * rank takes part in all collectives that it has started).
+ *
+ * A receive waits for its message by MPI_Improbe and takes it then. A posted receive would do no
+ * better, and its errors would be raised by MPI_Test: on the wrong communicator in MPICH 4.0.2. */
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "api/looped.h"
+#include "api/wait_test.h"
+#include "base/errors.h"
+#include "base/lock.h"
+#include "below/export.h"
+#include "engine/progress.h"
+#include "op/types.h"
+
+#include "coll.h"
+
+struct data {
+    void *buf;
+    int64_t count;
+    MPI_Datatype type;
+};
+
+#define DATA(buf, count, type) ((struct data){(void *)(uintptr_t)(buf), count, type})
+
+/* What the MPI would refuse is better handed to it at once. */
+static bool is_sane(struct data d)
+{
+    return d.count >= 0 && d.type != MPI_DATATYPE_NULL;
+}
+
+static bool must_replace(void)
+{
+    return nbc_must_poll() && !nbc_inside;
+}
+
+/* --- probes -----------------------------------------------------------------------------------*/
+
+static int probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+    int spins = 0;
+    while (nbc_must_poll()) {
+        int flag = 0, error = NEXT(Iprobe)(source, tag, comm, &flag, status);
+        if (error || flag)
+            return error;
+        nbc_progress_pause(&spins);
+    }
+    return NEXT(Probe)(source, tag, comm, status);
+}
+
+EXPORT(int, Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status),
+       (source, tag, comm, status))
+{
+    return must_replace() ? probe(source, tag, comm, status)
+                          : NEXT(Probe)(source, tag, comm, status);
+}
+
+LOOPED(Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status),
+       (source, tag, comm, flag, status))
+
+#ifdef HAVE_MPI_PARRIVED
+LOOPED(Parrived, (MPI_Request request, int partition, int *flag), (request, partition, flag))
+#endif
+
+#ifdef HAVE_MPI_IMPROBE
+LOOPED(Improbe,
+       (int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status),
+       (source, tag, comm, flag, message, status))
+
+static int mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
+{
+    int spins = 0;
+    while (nbc_must_poll()) {
+        int flag = 0, error = NEXT(Improbe)(source, tag, comm, &flag, message, status);
+        if (error || flag)
+            return error;
+        nbc_progress_pause(&spins);
+    }
+    return NEXT(Mprobe)(source, tag, comm, message, status);
+}
+
+EXPORT(int, Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status),
+       (source, tag, comm, message, status))
+{
+    return must_replace() ? mprobe(source, tag, comm, message, status)
+                          : NEXT(Mprobe)(source, tag, comm, message, status);
+}
+#endif
+
+/* --- receiving --------------------------------------------------------------------------------*/
+
+static bool find_layout(MPI_Datatype type, struct nbc_type *layout)
+{
+    nbc_lock();
+    const struct nbc_datatype *t = nbc_datatype_find(type);
+    if (t)
+        *layout = t->layout;
+    nbc_unlock();
+    return t != NULL;
+}
+
+static bool fits(const MPI_Status *message, struct data d)
+{
+    struct nbc_type layout;
+#ifdef HAVE_MPI_GET_ELEMENTS_X
+    MPI_Count bytes;
+    NEXT(Get_elements_x)((NBC_CONST MPI_Status *)message, MPI_BYTE, &bytes);
+#else
+    int bytes;
+    NEXT(Get_count)((NBC_CONST MPI_Status *)message, MPI_BYTE, &bytes);
+#endif
+    return bytes >= 0 && find_layout(d.type, &layout) && bytes <= d.count * layout.size;
+}
+
+#ifdef HAVE_MPI_IMPROBE
+static int post_matched(struct data d, MPI_Message *message, MPI_Request *request)
+{
+#ifdef HAVE_MPI_SEND_C
+    if (d.count > INT_MAX)
+        return NEXT(Imrecv_c)(d.buf, d.count, d.type, message, request);
+#endif
+    return NEXT(Imrecv)(d.buf, (int)d.count, d.type, message, request);
+}
+
+/* The native call raises the error that the message is too long. */
+static int refuse_matched(struct data d, MPI_Message *message, MPI_Status *status)
+{
+#ifdef HAVE_MPI_SEND_C
+    if (d.count > INT_MAX)
+        return NEXT(Mrecv_c)(d.buf, d.count, d.type, message, status);
+#endif
+    return NEXT(Mrecv)(d.buf, (int)d.count, d.type, message, status);
+}
+
+static int take(struct data d, int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+    MPI_Message message;
+    MPI_Status probed;
+    MPI_Request request;
+    int error = mprobe(source, tag, comm, &message, &probed);
+    if (error)
+        return error;
+    if (!fits(&probed, d))
+        return refuse_matched(d, &message, status);
+    error = post_matched(d, &message, &request);
+    return error ? error : nbc_wait_other(&request, status);
+}
+#else
+/* Another thread may take the message between the probe and the receive, which then waits for the
+ * next one. */
+static int take(struct data d, int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+    MPI_Request request;
+    MPI_Status probed;
+    int error = probe(source, tag, comm, &probed);
+    if (error)
+        return error;
+    if (!fits(&probed, d))
+        return NEXT(Recv)(d.buf, (int)d.count, d.type, probed.MPI_SOURCE, probed.MPI_TAG, comm,
+                          status);
+    error =
+        NEXT(Irecv)(d.buf, (int)d.count, d.type, probed.MPI_SOURCE, probed.MPI_TAG, comm, &request);
+    return error ? error : nbc_wait_other(&request, status);
+}
+#endif
+
+static int receive(struct data d, int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+    if (source == MPI_PROC_NULL)
+        return NEXT(Recv)(NULL, 0, MPI_BYTE, source, tag, comm, status);
+    return take(d, source, tag, comm, status);
+}
+
+/* --- sending and receiving --------------------------------------------------------------------*/
+
+static int post_send(struct data d, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+#ifdef HAVE_MPI_SEND_C
+    if (d.count > INT_MAX)
+        return NEXT(Isend_c)(d.buf, d.count, d.type, dest, tag, comm, request);
+#endif
+    return NEXT(Isend)(d.buf, (int)d.count, d.type, dest, tag, comm, request);
+}
+
+static int exchange(struct data out, int dest, int sendtag, struct data in, int source, int recvtag,
+                    MPI_Comm comm, MPI_Status *status)
+{
+    MPI_Request request;
+    int flag, error = NEXT(Iprobe)(source, recvtag, comm, &flag, MPI_STATUS_IGNORE);
+    if (error) /* wrong arguments: nothing may be sent */
+        return error;
+    error = post_send(out, dest, sendtag, comm, &request);
+    if (error)
+        return error;
+    int received = receive(in, source, recvtag, comm, status);
+    error = nbc_wait_other(&request, MPI_STATUS_IGNORE);
+    return received ? received : error;
+}
+
+/* The same data, not at MPI_BOTTOM. Sets *made when d->type is new then, for the caller to free. */
+static int move_off_bottom(struct data *d, bool *made)
+{
+    struct nbc_type layout;
+    uintptr_t addr = (uintptr_t)d->buf;
+    int n = (int)d->count;
+    *made = false;
+    if (addr || d->count == 0 || d->count > INT_MAX || !find_layout(d->type, &layout))
+        return MPI_SUCCESS;
+    int error = nbc_leave_bottom(&layout, &addr, &n, &d->type, made);
+    *d = DATA(addr, n, d->type);
+    return error;
+}
+
+/* Sets the buffer and the number of bytes of *copy. */
+static int pack_into(struct data d, MPI_Comm comm, struct data *copy)
+{
+#ifdef HAVE_MPI_PACK_C
+    MPI_Count size, position = 0;
+    int error = NEXT(Pack_size_c)(d.count, d.type, comm, &size);
+#else
+    int size, position = 0;
+    int error = NEXT(Pack_size)((int)d.count, d.type, comm, &size);
+#endif
+    if (error)
+        return error;
+    copy->buf = malloc((size_t)size + 1);
+    if (!copy->buf)
+        return nbc_raise(comm, MPI_ERR_NO_MEM);
+#ifdef HAVE_MPI_PACK_C
+    error = NEXT(Pack_c)(d.buf, d.count, d.type, copy->buf, size, &position, comm);
+#else
+    error = NEXT(Pack)(d.buf, (int)d.count, d.type, copy->buf, size, &position, comm);
+#endif
+    copy->count = position;
+    return error;
+}
+
+/* A copy of the data as MPI_PACKED, which any type matches. The caller frees its buffer. */
+static int pack(struct data d, MPI_Comm comm, struct data *copy)
+{
+    bool made;
+    *copy = DATA(NULL, 0, MPI_PACKED);
+    int error = move_off_bottom(&d, &made);
+    error = error ? nbc_raise(comm, error) : pack_into(d, comm, copy);
+    if (made)
+        NEXT(Type_free)(&d.type);
+    return error;
+}
+
+static int replace(struct data d, int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
+                   MPI_Status *status)
+{
+    struct data copy;
+    int error = pack(d, comm, &copy);
+    if (!error)
+        error = exchange(copy, dest, sendtag, d, source, recvtag, comm, status);
+    free(copy.buf);
+    return error;
+}
+
+/* --- the calls --------------------------------------------------------------------------------*/
+
+#define PARAMS(...) (__VA_ARGS__)
+#define ARGS(...) (__VA_ARGS__)
+
+#define SEND(name, immediate)                                                                    \
+    EXPORT(                                                                                      \
+        int, name,                                                                               \
+        (NBC_CONST void *buf, C count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm), \
+        (buf, count, datatype, dest, tag, comm))                                                 \
+    {                                                                                            \
+        MPI_Request request;                                                                     \
+        if (!must_replace())                                                                     \
+            return NEXT(name)(buf, count, datatype, dest, tag, comm);                            \
+        int error = NEXT(immediate)(buf, count, datatype, dest, tag, comm, &request);            \
+        return error ? error : nbc_wait_other(&request, MPI_STATUS_IGNORE);                      \
+    }
+
+#define CALL(name, params, args, when, instead)                        \
+    EXPORT(int, name, params, args)                                    \
+    {                                                                  \
+        return must_replace() && (when) ? (instead) : NEXT(name) args; \
+    }
+
+#define NAME(name) name
+#define C int
+#include "api/p2p.def"
+#undef NAME
+#undef C
+
+#ifdef HAVE_MPI_SEND_C
+#define NAME(name) name##_c
+#define C MPI_Count
+#include "api/p2p.def"
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/sessions.h"
+
+#include <pthread.h>
+
+#include "nbcshim.h"
+
+#include "api/setup.h"
+#include "base/lock.h"
+#include "base/settings.h"
+#include "base/state.h"
+#include "base/tuning.h"
+#include "below/export.h"
+#include "comm/agree.h"
+#include "comm/context.h"
+#include "diag/hang_report.h"
+#include "engine/thread.h"
+
+#ifdef HAVE_MPI_SESSION_INIT
+/* Sessions may be opened and communicators made by several threads before nbc_threaded is known, so
+ * these have a lock of their own. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static int nopen; /* sessions of the program */
+
+/* Ours, in a program without MPI_Init; it keeps the home communicator alive. */
+static MPI_Session own;
+static bool own_is_open;
+
+static int open_home(MPI_Comm *home, bool *lead)
+{
+    MPI_Group self, world;
+    int rank;
+    int error = NEXT(Session_init)(MPI_INFO_NULL, MPI_ERRORS_RETURN, &own);
+    if (error)
+        return error;
+    own_is_open = true;
+    error = NEXT(Group_from_session_pset)(own, "mpi://WORLD", &world);
+    if (error)
+        return error;
+    NEXT(Group_rank)(world, &rank);
+    *lead = rank == 0;
+    NEXT(Group_free)(&world);
+    error = NEXT(Group_from_session_pset)(own, "mpi://SELF", &self);
+    if (error)
+        return error;
+    error = NEXT(Comm_create_from_group)(self, "nbcshim", MPI_INFO_NULL, MPI_ERRORS_RETURN, home);
+    NEXT(Group_free)(&self);
+    return error;
+}
+
+static int take_over(MPI_Comm comm)
+{
+    MPI_Comm home = MPI_COMM_NULL;
+    bool lead = false;
+    int error = MPI_SUCCESS;
+    pthread_mutex_lock(&mutex);
+    if (!nbc_enabled) {
+        error = open_home(&home, &lead);
+        if (lead)
+            nbc_settings_read(
+                true); /* read before; now that one rank can be chosen, it complains */
+        nbc_tuning_read(lead);
+        if (!error)
+            error = nbc_set_up(comm, home, lead);
+        nbc_enabled = !error;
+    }
+    pthread_mutex_unlock(&mutex);
+    return error;
+}
+
+/* Of a communicator made from a group. */
+static int settle(MPI_Comm comm)
+{
+    bool any;
+    if (comm == MPI_COMM_NULL)
+        return MPI_SUCCESS;
+    int error = nbc_agree_any(comm, nbc_enabled || nbc_wanted(), &any);
+    if (error || !any)
+        return error;
+    error = take_over(comm);
+    if (!error)
+        error = nbc_context_attach(comm);
+    if (error)
+        NEXT(Comm_call_errhandler)(comm, error);
+    return error;
+}
+
+/* The first session initializes the MPI, but where MPI_Init has done so. */
+static bool is_first(void)
+{
+    return nopen == 0 && !nbc_world_initialized;
+}
+
+static void before_session(void)
+{
+    pthread_mutex_lock(&mutex);
+    if (is_first())
+        nbc_hang_report_before_init();
+    pthread_mutex_unlock(&mutex);
+}
+
+static void after_session(void)
+{
+    pthread_mutex_lock(&mutex);
+    if (is_first()) {
+        nbc_hang_report_after_init();
+        nbc_settings_read(false);
+    }
+    nopen++;
+    pthread_mutex_unlock(&mutex);
+}
+
+EXPORT(int, Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session *session),
+       (info, handler, session))
+{
+    nbc_next_resolve();
+    if (nbc_inside)
+        return NEXT(Session_init)(info, handler, session);
+    before_session();
+    int error = NEXT(Session_init)(info, handler, session);
+    if (!error)
+        after_session();
+    return error;
+}
+
+static void shut_down(void)
+{
+    nbc_hang_report_stop();
+    if (nbc_enabled) {
+        nbc_thread_stop();
+        nbc_shutdown();
+    }
+    if (!own_is_open)
+        return;
+    NEXT(Comm_free)(&nbc_home);
+    NEXT(Session_finalize)(&own);
+    own_is_open = false;
+}
+
+EXPORT(int, Session_finalize, (MPI_Session * session), (session))
+{
+    pthread_mutex_lock(&mutex);
+    bool last = --nopen == 0 && !nbc_world_initialized;
+    pthread_mutex_unlock(&mutex);
+    if (last)
+        shut_down();
+    return NEXT(Session_finalize)(session);
+}
+
+/* With sessions still open the shim lives on, away from what ends. */
+void nbc_sessions_end_world(void)
+{
+    bool lead;
+    nbc_world_initialized = false;
+    if (nopen == 0) {
+        shut_down();
+        return;
+    }
+    NEXT(Comm_delete_attr)(MPI_COMM_WORLD, nbcshim_icoll_max_outstanding);
+    if (!own_is_open && open_home(&nbc_home, &lead))
+        shut_down();
+}
+
+EXPORT(int, Comm_create_from_group,
+       (MPI_Group group, const char *tag, MPI_Info info, MPI_Errhandler handler, MPI_Comm *newcomm),
+       (group, tag, info, handler, newcomm))
+{
+    int error = NEXT(Comm_create_from_group)(group, tag, info, handler, newcomm);
+    return error || nbc_inside ? error : settle(*newcomm);
+}
+
+EXPORT(int, Intercomm_create_from_groups,
+       (MPI_Group local, int local_leader, MPI_Group remote, int remote_leader, const char *tag,
+        MPI_Info info, MPI_Errhandler handler, MPI_Comm *newcomm),
+       (local, local_leader, remote, remote_leader, tag, info, handler, newcomm))
+{
+    int error = NEXT(Intercomm_create_from_groups)(local, local_leader, remote, remote_leader, tag,
+                                                   info, handler, newcomm);
+    return error || nbc_inside ? error : settle(*newcomm);
+}
+#else
+void nbc_sessions_end_world(void)
+{
+    nbc_shutdown();
+}
+#endif

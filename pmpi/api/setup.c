@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/setup.h"
+
+#include <stdio.h>
+
+#include "api/wait_test.h"
+#include "base/errors.h"
+#include "base/lock.h"
+#include "base/settings.h"
+#include "base/state.h"
+#include "base/stats.h"
+#include "base/tag_space.h"
+#include "below/detect.h"
+#include "comm/context.h"
+#include "diag/check.h"
+#include "diag/hang_report.h"
+#include "diag/trace_file.h"
+#include "engine/signal.h"
+#include "engine/thread.h"
+#include "op/call.h"
+#include "op/mpi_transport.h"
+#include "op/nodemap.h"
+#include "op/run.h"
+#include "request/pending_dummy.h"
+#include "request/request.h"
+
+static bool leads;     /* prints the statistics */
+static bool is_set_up; /* what serves all communicators is set up */
+
+int nbc_raise_lacking(const struct nbc_call *call, const char *name)
+{
+    if (nbc_enabled) /* of no communicator we know */
+        return nbc_raise(MPI_COMM_NULL, MPI_ERR_COMM);
+    static bool warned; /* a second line would do no harm */
+    if (!warned)
+        fprintf(stderr,
+                "nbcshim: MPI_%s: this MPI lacks it, and nbcshim stands aside because no loaded "
+                "object referred to such a function at MPI_Init, or because of NBCSHIM=off; "
+                "NBCSHIM=on turns it on\n",
+                name);
+    warned = true;
+    return nbc_raise(call->comm, MPI_ERR_OTHER);
+}
+
+bool nbc_wanted(void)
+{
+    return nbc_settings.mode == NBC_MODE_ON ||
+           (nbc_settings.mode == NBC_MODE_AUTO && nbc_program_wants_us());
+}
+
+/* The last tag for operations; one more is for tokens. */
+static int tag_limit(MPI_Comm comm)
+{
+    int *attribute, flag, limit = 32767; /* what the standard promises */
+    NEXT(Comm_get_attr)(comm, MPI_TAG_UB, &attribute, &flag);
+    if (flag)
+        limit = *attribute;
+    limit--;
+    if (nbc_settings.check)
+        limit = nbc_check_tag_limit(limit + 1);
+    if (nbc_settings.tag_ub && nbc_settings.tag_ub < limit)
+        limit = (int)nbc_settings.tag_ub;
+    return limit;
+}
+
+/* The thread calls the MPI besides those of the program. */
+static void start_thread(int level)
+{
+    const char *why = level < MPI_THREAD_MULTIPLE ? "this MPI gives no MPI_THREAD_MULTIPLE"
+                                                  : "the system gives no thread";
+    if (nbc_settings.progress != NBC_PROGRESS_THREAD)
+        return;
+    if (level == MPI_THREAD_MULTIPLE && nbc_thread_start())
+        return;
+    nbc_settings.progress = NBC_PROGRESS_CALLS;
+    fprintf(stderr, "nbcshim: NBCSHIM_PROGRESS=thread refused: %s\n", why);
+}
+
+/* Without MPI_Init there are no ranks to gather one from. */
+static void start_trace(bool lead)
+{
+    if (nbc_settings.trace && nbc_world_initialized)
+        nbc_trace_setup();
+    else if (nbc_settings.trace && lead)
+        fprintf(stderr, "nbcshim: NBCSHIM_TRACE ignored: a communicator of a session came before "
+                        "MPI_Init\n");
+}
+
+int nbc_set_up(MPI_Comm comm, MPI_Comm home, bool lead)
+{
+    int level;
+    if (is_set_up)
+        return MPI_SUCCESS;
+    is_set_up = true;
+    nbc_home = home;
+    leads = lead;
+    NEXT(Query_thread)(&level);
+    nbc_threaded = level == MPI_THREAD_MULTIPLE;
+    nbc_hang_report_setup(level);
+    start_trace(lead);
+    start_thread(level);
+    nbc_complete_setup();
+    nbc_tag_space_divide(tag_limit(comm));
+    int error = nbc_settings.check ? nbc_check_setup() : MPI_SUCCESS;
+    return error ? error : nbc_context_setup();
+}
+
+void nbc_shutdown(void)
+{
+    if (nbc_settings.stats && leads)
+        nbc_stats_print();
+    nbc_trace_write();
+    nbc_enabled = false;
+    nbc_pending_dummy_cleanup();
+    nbc_signal_cleanup();
+    nbc_transport_alone = MPI_COMM_NULL;
+    nbc_context_cleanup();
+    nbc_nodemap_cleanup();
+    nbc_check_cleanup();
+    nbc_request_cleanup();
+    nbc_run_cleanup();
+    is_set_up = false;
+}

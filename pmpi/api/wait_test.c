@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* MPI_Wait, MPI_Test and MPI_Request_get_status. MPI-4.1 sections 3.7.3, 3.7.6. */
+#include "api/wait_test.h"
+
+#include "base/errors.h"
+#include "below/export.h"
+#include "comm/context.h"
+#include "op/types.h"
+
+MPI_Status nbc_empty_status;
+
+void nbc_complete_setup(void)
+{
+    MPI_Request null = MPI_REQUEST_NULL;
+    int flag;
+    NEXT(Test)(&null, &flag, &nbc_empty_status);
+    nbc_empty_status.MPI_ERROR = MPI_SUCCESS;
+}
+
+void nbc_set_status(MPI_Status *status)
+{
+    if (status == MPI_STATUS_IGNORE)
+        return;
+    int error = status->MPI_ERROR;
+    *status = nbc_empty_status;
+    status->MPI_ERROR = error;
+}
+
+int nbc_request_end(struct nbc_request *r, MPI_Request *request)
+{
+    int error = r->error;
+    if (r->persistent) {
+        nbc_request_set_state(r, NBC_INACTIVE);
+        return error;
+    }
+    nbc_request_free(r);
+    *request = MPI_REQUEST_NULL;
+    return error;
+}
+
+static int conclude_failed(struct nbc_request *r, MPI_Request *request, MPI_Status *status)
+{
+    const struct nbc_error_scope place = nbc_context_scope(r->context);
+    int error = nbc_request_end(r, request);
+    nbc_unlock();
+    nbc_set_status(status);
+    nbc_types_reclaim();
+    return nbc_raise_at(&place, error);
+}
+
+int nbc_request_conclude(struct nbc_request *r, MPI_Request *request, MPI_Status *status)
+{
+    if (__builtin_expect(r->error, 0))
+        return conclude_failed(r, request, status);
+    nbc_request_end(r, request);
+    nbc_unlock();
+    nbc_set_status(status);
+    nbc_types_reclaim();
+    return MPI_SUCCESS;
+}
+
+int nbc_wait_other(MPI_Request *request, MPI_Status *status)
+{
+    int spins = 0;
+    while (nbc_must_poll()) {
+        int flag = 0, error = NEXT(Test)(request, &flag, status);
+        if (error || flag)
+            return error;
+        nbc_progress_pause(&spins);
+    }
+    return NEXT(Wait)(request, status);
+}
+
+static int wait_one(MPI_Request *request, MPI_Status *status)
+{
+    int spins = 0;
+    nbc_lock();
+    struct nbc_request *r = nbc_request_find(*request);
+    if (!r || r->state == NBC_INACTIVE) {
+        nbc_unlock();
+        return nbc_wait_other(request, status);
+    }
+    for (;;) {
+        if (r->state == NBC_ACTIVE)
+            nbc_progress(r);
+        if (r->state == NBC_COMPLETE)
+            return nbc_request_conclude(r, request, status);
+        nbc_progress_yield(&spins);
+    }
+}
+
+EXPORT(int, Wait, (MPI_Request * request, MPI_Status *status), (request, status))
+{
+    if (!nbc_any_user_requests() || nbc_inside || !request)
+        return NEXT(Wait)(request, status);
+    return wait_one(request, status);
+}
+
+static int test_one(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    nbc_lock();
+    struct nbc_request *r = nbc_request_find(*request);
+    nbc_progress(r);
+    if (r && r->state == NBC_COMPLETE) {
+        *flag = 1;
+        return nbc_request_conclude(r, request, status);
+    }
+    bool active = r && r->state == NBC_ACTIVE;
+    nbc_unlock();
+    if (!active)
+        return NEXT(Test)(request, flag, status);
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+EXPORT(int, Test, (MPI_Request * request, int *flag, MPI_Status *status), (request, flag, status))
+{
+    if (!nbc_any_user_requests() || nbc_inside || !request || !flag)
+        return NEXT(Test)(request, flag, status);
+    return test_one(request, flag, status);
+}
+
+static int status_of_one(MPI_Request request, int *flag, MPI_Status *status)
+{
+    nbc_lock();
+    struct nbc_request *r = nbc_request_find(request);
+    nbc_progress(r);
+    bool active = r && r->state == NBC_ACTIVE;
+    nbc_unlock();
+    if (!active) /* a complete one of ours is inactive below: the empty status, as it should be */
+        return NEXT(Request_get_status)(request, flag, status);
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+EXPORT(int, Request_get_status, (MPI_Request request, int *flag, MPI_Status *status),
+       (request, flag, status))
+{
+    if (!nbc_any_user_requests() || nbc_inside || !flag)
+        return NEXT(Request_get_status)(request, flag, status);
+    return status_of_one(request, flag, status);
+}

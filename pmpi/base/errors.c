@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/errors.h"
+
+#include <stdio.h>
+
+#include "base/lock.h"
+#include "base/state.h"
+#include "below/next.h"
+
+int nbc_raise(MPI_Comm comm, int error)
+{
+    if (comm == MPI_COMM_NULL)
+        comm = nbc_world_initialized ? MPI_COMM_WORLD : nbc_home;
+    NEXT(Comm_call_errhandler)(comm, error);
+    return error;
+}
+
+/* A handler is called on some communicator: on one of this process alone, made for it. */
+static int raise_alone(MPI_Errhandler handler, int error)
+{
+    MPI_Comm alone;
+    int failure = NEXT(Comm_split)(nbc_home, 0, 0, &alone);
+    if (failure)
+        return nbc_raise(MPI_COMM_NULL, error);
+    NEXT(Comm_set_errhandler)(alone, handler);
+    NEXT(Comm_call_errhandler)(alone, error);
+    NEXT(Comm_free)(&alone);
+    return error;
+}
+
+int nbc_raise_at(const struct nbc_error_scope *place, int error)
+{
+    return place->freed ? raise_alone(place->handler, error) : nbc_raise(place->comm, error);
+}
+
+/* Codes whose strings are ours, and their classes; MPI_SUCCESS until one is needed. Written under
+ * the lock, classes read without. Both are added: MPICH 4.0.2 garbles the strings of codes of
+ * predefined classes, and Open MPI 4.1.4 does not know an added class for an error. */
+static struct own {
+    const int shown; /* the class as the program sees it */
+    int class, code;
+} own[NBC_NERRORS] = {
+    [NBC_ERROR_ENTRY] = {.shown = MPI_ERR_REQUEST, .class = MPI_SUCCESS},
+    [NBC_ERROR_MISMATCH] = {.shown = MPI_ERR_OTHER, .class = MPI_SUCCESS},
+};
+
+static bool set_up(struct own *o)
+{
+    int class;
+    if (o->class != MPI_SUCCESS)
+        return true;
+    if (NEXT(Add_error_class)(&class) || NEXT(Add_error_code)(class, &o->code))
+        return false;
+    __atomic_store_n(&o->class, class, __ATOMIC_RELAXED);
+    return true;
+}
+
+int nbc_error_text(enum nbc_error which, const char *text)
+{
+    struct own *o = &own[which];
+    if (!set_up(o))
+        return o->shown;
+    /* The const cast is for MPI-2.2, whose prototype lacks the word. */
+    NEXT(Add_error_string)(o->code, (char *)text);
+    return o->code;
+}
+
+bool nbc_error_is(enum nbc_error which, int error)
+{
+    const struct own *o = &own[which];
+    return o->class != MPI_SUCCESS ? error == o->code : error == o->shown;
+}
+
+int nbc_raise_entry(const struct nbc_error_scope *place, const char *function, int entry,
+                    const char *why)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    snprintf(text, sizeof text, "%s: entry %d of the array of requests is %s", function, entry,
+             why);
+    nbc_lock();
+    int error = nbc_error_text(NBC_ERROR_ENTRY, text);
+    nbc_unlock();
+    return nbc_raise_at(place, error);
+}
+
+int nbc_error_class_shown(int class)
+{
+    for (int i = 0; i < NBC_NERRORS; i++) {
+        int added = __atomic_load_n(&own[i].class, __ATOMIC_RELAXED);
+        if (added != MPI_SUCCESS && class == added)
+            return own[i].shown;
+    }
+    return class;
+}

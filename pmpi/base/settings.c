@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/settings.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "nbcshim.h"
+
+#include "coll.h"
+
+struct nbc_settings nbc_settings = {.dynamic = true, .progress_cpu = -1, .trace_events = 100000};
+
+extern char **environ;
+
+/* The place of a word in a list that NULL ends. */
+static bool parse_word(const char *value, const char *const words[], int *place)
+{
+    for (int i = 0; words[i]; i++)
+        if (strcmp(value, words[i]) == 0) {
+            *place = i;
+            return true;
+        }
+    return false;
+}
+
+/* The settings that are one of several words are enumerations, numbered in the order of the words.
+ */
+#define WORDS(name, ...)                                        \
+    static bool name(const char *value, void *out)              \
+    {                                                           \
+        static const char *const words[] = {__VA_ARGS__, NULL}; \
+        int place;                                              \
+        if (!parse_word(value, words, &place))                  \
+            return false;                                       \
+        memcpy(out, &place, sizeof place);                      \
+        return true;                                            \
+    }
+
+WORDS(parse_mode, "auto", "on", "off")
+WORDS(parse_blocking, "own", "native")
+WORDS(parse_progress, "calls", "thread")
+
+static bool parse_switch(const char *value, void *out)
+{
+    if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
+        return false;
+    *(bool *)out = *value == '1';
+    return true;
+}
+
+bool nbc_parse_size(const char *value, int64_t *size)
+{
+    static const char units[] = "KMG";
+    char *end;
+    errno = 0;
+    long long n = strtoll(value, &end, 10);
+    const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    if (end == value || errno || n <= 0 || (*end && (!unit || end[1])))
+        return false;
+    for (int i = 0; unit && i <= unit - units; i++) {
+        if (n > LLONG_MAX / 1024)
+            return false;
+        n *= 1024;
+    }
+    *size = n;
+    return true;
+}
+
+static bool parse_file(const char *value, void *out)
+{
+    *(const char **)out = *value ? value : NULL;
+    return true;
+}
+
+static bool parse_stats(const char *value, void *out)
+{
+    static const char suffix[] = ".json";
+    size_t n = strlen(value);
+    bool known = strcmp(value, "0") == 0 || strcmp(value, "1") == 0;
+    if (!known && (n < sizeof suffix || strcmp(value + n - sizeof suffix + 1, suffix) != 0))
+        return false;
+    return parse_file(*value == '0' && !value[1] ? "" : value, out);
+}
+
+static bool parse_plain(const char *value, int64_t *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtoll(value, &end, 10);
+    return end != value && !*end && !errno;
+}
+
+/* From least to most, with K, M or G where it is a size. */
+static bool parse_number(const char *value, bool size, int64_t least, int64_t most, int64_t *out)
+{
+    int64_t n;
+    bool ok = size ? nbc_parse_size(value, &n) : parse_plain(value, &n);
+    if (!ok || n < least || n > most)
+        return false;
+    *out = n;
+    return true;
+}
+
+#define NUMBER(name, size, least, most)                     \
+    static bool name(const char *value, void *out)          \
+    {                                                       \
+        return parse_number(value, size, least, most, out); \
+    }
+
+NUMBER(parse_size, true, 1, INT64_MAX)
+NUMBER(parse_tag_ub, true, 3, INT_MAX)
+NUMBER(parse_events, true, 1, 16 << 20)
+NUMBER(parse_million, false, 1, 1000000)
+NUMBER(parse_cpu, false, 0, 1023)
+
+/* What each variable is: nbcinfo shows it, and the guide's list is checked against it. */
+static const struct variable {
+    const char *name;
+    bool (*parse)(const char *value, void *out);
+    void *out;
+    const char *accepts, *fallback, *meaning;
+} variables[] = {
+    {"NBCSHIM", parse_mode, &nbc_settings.mode, "auto, on or off", "auto",
+     "whether nbcshim takes over; auto: if the program refers to such a function"},
+    {"NBCSHIM_BLOCKING", parse_blocking, &nbc_settings.blocking, "own or native", "own",
+     "who does the blocking collectives"},
+    {"NBCSHIM_CHECK", parse_switch, &nbc_settings.check, "0 or 1", "0",
+     "whether it is checked that all ranks make the same collective calls"},
+    {"NBCSHIM_DYNAMIC", parse_switch, &nbc_settings.dynamic, "0 or 1", "1",
+     "whether communicators between jobs are nbcshim's too"},
+    {"NBCSHIM_NODES", parse_million, &nbc_settings.nodes, "a number of ranks up to 1000000",
+     "what the MPI says", "as if so many ranks, in the order of MPI_COMM_WORLD, shared each node"},
+    {"NBCSHIM_PROGRESS", parse_progress, &nbc_settings.progress, "calls or thread", "calls",
+     "what moves operations on while the program computes"},
+    {"NBCSHIM_PROGRESS_CPU", parse_cpu, &nbc_settings.progress_cpu, "the number of a processor",
+     "any", "where the progress thread runs"},
+    {"NBCSHIM_STATS", parse_stats, &nbc_settings.stats, "0, 1 or a file's name that ends in .json",
+     "0", "rank 0 tells at the end which collectives ran, by which algorithm, for how long"},
+    {"NBCSHIM_SEGMENT_SIZE", parse_size, &nbc_settings.segment_size,
+     "a number of bytes above 0, with K, M or G", "the algorithm's own",
+     "what pipelined algorithms move at a time"},
+    {"NBCSHIM_TIMEOUT", parse_million, &nbc_settings.timeout, "a number of seconds up to 1000000",
+     "none", "tell of operations that are pending for longer, and what they wait for"},
+    {"NBCSHIM_TRACE", parse_file, &nbc_settings.trace, "a file's name", "none",
+     "what each rank did when, for about://tracing or Perfetto"},
+    {"NBCSHIM_TRACE_EVENTS", parse_events, &nbc_settings.trace_events, "a number up to 16M",
+     "100000", "how many events of each rank a trace keeps"},
+    {"NBCSHIM_TAG_UB", parse_tag_ub, &nbc_settings.tag_ub, "a number from 3 to 2147483647",
+     "the MPI's", "use no tags above this one"},
+    {"NBCSHIM_TUNING", parse_file, &nbc_settings.tuning, "a file's name", "the built-in rules",
+     "rules for the choice of algorithms, before the built-in ones: nbctune(1)"},
+};
+
+enum { NVARIABLES = sizeof variables / sizeof *variables };
+
+static const char algorithm_prefix[] = "NBCSHIM_ALGORITHM_";
+
+static void complain(const char *name, const char *value, const char *accepts)
+{
+    fprintf(stderr, "nbcshim: %s=%s ignored: accepted is %s\n", name, value, accepts);
+}
+
+static void complain_algorithm(const char *name, const char *value, enum nbc_coll coll)
+{
+    fprintf(stderr, "nbcshim: %s=%s ignored: accepted is", name, value);
+    for (int i = 0, n = 0; i < nbc_nalgs; i++)
+        if (nbc_algs[i].coll == coll)
+            fprintf(stderr, "%s %s", n++ ? "," : "", nbc_algs[i].name);
+    fprintf(stderr, "\n");
+}
+
+static void read_algorithm(const char *name, const char *value, bool warn)
+{
+    char coll_name[32];
+    size_t i = 0;
+    for (const char *p = name + sizeof algorithm_prefix - 1; *p && i < sizeof coll_name - 1; p++)
+        coll_name[i++] = nbc_lower(*p);
+    coll_name[i] = '\0';
+    enum nbc_coll coll = nbc_coll_by_name(coll_name);
+    if (coll == NBC_NCOLLS) {
+        if (warn)
+            complain(name, value, "the name of a collective behind NBCSHIM_ALGORITHM_");
+        return;
+    }
+    nbc_settings.algorithm[coll] = nbc_alg_by_name(coll, value);
+    if (!nbc_settings.algorithm[coll] && warn)
+        complain_algorithm(name, value, coll);
+}
+
+static void read_variable(const char *name, const char *value, bool warn)
+{
+    if (strncmp(name, algorithm_prefix, sizeof algorithm_prefix - 1) == 0) {
+        read_algorithm(name, value, warn);
+        return;
+    }
+    for (int i = 0; i < NVARIABLES; i++) {
+        const struct variable *v = &variables[i];
+        if (strcmp(name, v->name) != 0)
+            continue;
+        if (!v->parse(value, v->out) && warn)
+            complain(name, value, v->accepts);
+        return;
+    }
+    if (warn)
+        fprintf(stderr, "nbcshim: %s=%s ignored: there is no such variable\n", name, value);
+}
+
+void nbc_settings_read(bool warn)
+{
+    static const char prefix[] = "NBCSHIM";
+    for (char **e = environ; e && *e; e++) {
+        const char *equals = strchr(*e, '=');
+        char name[128];
+        if (strncmp(*e, prefix, sizeof prefix - 1) != 0 || !equals)
+            continue;
+        char next = (*e)[sizeof prefix - 1];
+        if ((next != '=' && next != '_') || equals - *e >= (ptrdiff_t)sizeof name)
+            continue;
+        memcpy(name, *e, equals - *e);
+        name[equals - *e] = '\0';
+        read_variable(name, equals + 1, warn);
+    }
+}
+
+/* One of the NBCSHIM_ALGORITHM_… variables. */
+static void tell_algorithm(enum nbc_coll coll, struct nbcshim_variable *v)
+{
+    const char *name = nbc_coll_name(coll);
+    size_t n = sizeof algorithm_prefix - 1;
+    memcpy(v->name, algorithm_prefix, n);
+    for (; *name && n < sizeof v->name - 1; n++)
+        v->name[n] = nbc_upper(*name++);
+    v->name[n] = '\0';
+    v->accepts = "the name of an algorithm";
+    v->fallback = "by the tuning rules";
+    v->meaning = "the algorithm of this collective, where it applies";
+    v->value = getenv(v->name);
+    v->accepted = v->value && nbc_alg_by_name(coll, v->value);
+}
+
+static void tell(const struct variable *from, struct nbcshim_variable *v)
+{
+    _Alignas(16) char room[64]; /* parsed aside: nothing is set here */
+    snprintf(v->name, sizeof v->name, "%s", from->name);
+    v->accepts = from->accepts;
+    v->fallback = from->fallback;
+    v->meaning = from->meaning;
+    v->value = getenv(from->name);
+    v->accepted = v->value && from->parse(v->value, room);
+}
+
+int nbcshim_variable(int index, struct nbcshim_variable *variable)
+{
+    if (index < 0 || index >= NVARIABLES + NBC_NCOLLS)
+        return 0;
+    if (index < NVARIABLES)
+        tell(&variables[index], variable);
+    else
+        tell_algorithm(index - NVARIABLES, variable);
+    return 1;
+}
+
+FILE *nbc_settings_open_file(const char *name)
+{
+    char own[4096];
+    if (!nbc_settings.spawned)
+        return fopen(name, "w");
+    int n = snprintf(own, sizeof own, "%s.%ld", name, (long)getpid());
+    return n < (int)sizeof own ? fopen(own, "w") : NULL;
+}
+
+int nbc_settings_hash(void)
+{
+    uint64_t h = (uint64_t)nbc_settings.segment_size * 31 + (uint64_t)nbc_settings.nodes;
+    for (int i = 0; i < NBC_NCOLLS; i++) {
+        const struct nbc_alg *forced = nbc_settings.algorithm[i];
+        h = (h ^ (forced ? (uint64_t)(forced - nbc_algs) + 1 : 0)) * UINT64_C(1099511628211);
+    }
+    return (int)(h >> 33);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/stats.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/settings.h"
+
+#include "coll.h"
+
+/* Times fall into classes: class i has those from 2^i to 2^(i + 1) − 1 ns, the first and the last
+ * one also those beyond. */
+enum { CLASSES = 40 };
+
+struct count {
+    int64_t calls, bytes;
+    bool unknown; /* of some calls no bytes are known */
+    int64_t completed, took, waited;
+    int64_t histogram[CLASSES];
+};
+
+static struct count *counts; /* by row of nbc_algs; under the lock */
+
+static struct count *count_of(const struct nbc_alg *alg)
+{
+    if (!nbc_settings.stats)
+        return NULL;
+    if (!counts)
+        counts = calloc(nbc_nalgs, sizeof *counts);
+    return counts ? &counts[alg - nbc_algs] : NULL;
+}
+
+void nbc_stats_count(const struct nbc_alg *alg, int64_t bytes)
+{
+    struct count *c = count_of(alg);
+    if (!c)
+        return;
+    c->calls++;
+    if (bytes >= 0)
+        c->bytes += bytes;
+    else
+        c->unknown = true;
+}
+
+static int class_of(int64_t ns)
+{
+    int class = ns < 1 ? 0 : 63 - __builtin_clzll((unsigned long long)ns);
+    return class < CLASSES ? class : CLASSES - 1;
+}
+
+void nbc_stats_complete(const struct nbc_alg *alg, int64_t took, int64_t waited)
+{
+    struct count *c = count_of(alg);
+    if (!c)
+        return;
+    c->completed++;
+    c->took += took;
+    c->waited += waited < took ? waited : took;
+    c->histogram[class_of(took)]++;
+}
+
+/* The share of the operations' time in which the program did not wait. */
+static double overlap(const struct count *c)
+{
+    return c->took > 0 ? 1 - (double)c->waited / (double)c->took : 0;
+}
+
+static void print_row(const struct nbc_alg *alg, const struct count *c)
+{
+    char bytes[32] = "-", mean[32] = "-", share[32] = "-";
+    if (!c->unknown) /* the data of vector collectives is known to each rank in part */
+        snprintf(bytes, sizeof bytes, "%" PRId64, c->bytes);
+    if (c->completed) {
+        snprintf(mean, sizeof mean, "%.2f", (double)c->took / 1000 / (double)c->completed);
+        snprintf(share, sizeof share, "%.0f%%", 100 * overlap(c));
+    }
+    fprintf(stderr, "nbcshim: %-22s %-22s %12" PRId64 " %16s %12s %8s\n", nbc_coll_name(alg->coll),
+            alg->name, c->calls, bytes, mean, share);
+}
+
+static void print_table(void)
+{
+    fprintf(stderr, "nbcshim: %-22s %-22s %12s %16s %12s %8s\n", "collective", "algorithm", "calls",
+            "bytes", "mean us", "overlap");
+    for (int i = 0; i < nbc_nalgs; i++)
+        if (counts && counts[i].calls)
+            print_row(&nbc_algs[i], &counts[i]);
+}
+
+/* With a point, whatever the program's locale has: JSON. */
+static void put_quotient(FILE *out, const char *name, int64_t n, int64_t unit, int digits)
+{
+    fprintf(out, ", \"%s\": %" PRId64 ".%0*" PRId64, name, n / unit, digits, n % unit);
+}
+
+static void write_row(FILE *out, const struct nbc_alg *alg, const struct count *c)
+{
+    bool again = false;
+    fprintf(out,
+            "  {\"collective\": \"%s\", \"algorithm\": \"%s\", \"calls\": %" PRId64 ", \"bytes\": ",
+            nbc_coll_name(alg->coll), alg->name, c->calls);
+    if (c->unknown)
+        fputs("null", out);
+    else
+        fprintf(out, "%" PRId64, c->bytes);
+    fprintf(out, ", \"completed\": %" PRId64, c->completed);
+    put_quotient(out, "seconds", c->took, 1000000000, 9);
+    put_quotient(out, "overlap", (int64_t)(overlap(c) * 10000 + 0.5), 10000, 4);
+    fputs(", \"histogram_ns\": {", out);
+    for (int i = 0; i < CLASSES; i++) {
+        if (c->histogram[i])
+            fprintf(out, "%s\"%" PRId64 "\": %" PRId64, again ? ", " : "", INT64_C(1) << i,
+                    c->histogram[i]);
+        again = again || c->histogram[i];
+    }
+    fputs("}}", out);
+}
+
+static void write_file(void)
+{
+    bool again = false;
+    FILE *out = nbc_settings_open_file(nbc_settings.stats);
+    if (out)
+        fputs("[", out);
+    for (int i = 0; out && i < nbc_nalgs; i++) {
+        if (!counts || !counts[i].calls)
+            continue;
+        fputs(again ? ",\n" : "\n", out);
+        write_row(out, &nbc_algs[i], &counts[i]);
+        again = true;
+    }
+    if (out)
+        fputs("\n]\n", out);
+    if (!out || fclose(out))
+        fprintf(stderr, "nbcshim: NBCSHIM_STATS: cannot write %s\n", nbc_settings.stats);
+}
+
+void nbc_stats_print(void)
+{
+    if (strcmp(nbc_settings.stats, "1") == 0)
+        print_table();
+    else
+        write_file();
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/tag_space.h"
+
+int nbc_tag_ub, nbc_tag_ring, nbc_tag_signal;
+
+/* Half of the tags serve nonblocking operations, the other half persistent ones, but of those no
+ * more than a program holds at once. */
+enum { PERSISTENT_TAGS = 65536 };
+
+void nbc_tag_space_divide(int tag_ub)
+{
+    nbc_tag_ub = tag_ub;
+    nbc_tag_signal = tag_ub + 1;
+    nbc_tag_ring = tag_ub / 2 + 1;
+    if (tag_ub - nbc_tag_ring >= PERSISTENT_TAGS)
+        nbc_tag_ring = tag_ub - PERSISTENT_TAGS + 1;
+}

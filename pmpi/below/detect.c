@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "below/detect.h"
+
+#include "below/next.h"
+
+#ifdef PIC
+#include <elf.h>
+#include <link.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "coll.h"
+
+/* The part of an object's dynamic section that names its undefined symbols. */
+struct symbols {
+    const ElfW(Sym) * table;
+    const char *strings;
+    const uint32_t *gnu_hash, *hash;
+};
+
+/* glibc relocates the addresses of the dynamic section, musl and others do not. */
+static uintptr_t address(const struct dl_phdr_info *info, ElfW(Addr) value)
+{
+    return value < info->dlpi_addr ? value + info->dlpi_addr : value;
+}
+
+static bool find_symbols(const struct dl_phdr_info *info, struct symbols *s)
+{
+    const ElfW(Dyn) *d = NULL;
+    memset(s, 0, sizeof *s);
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    for (; d && d->d_tag != DT_NULL; d++) {
+        const void *p = (const void *)address(info, d->d_un.d_ptr);
+        if (d->d_tag == DT_SYMTAB)
+            s->table = p;
+        else if (d->d_tag == DT_STRTAB)
+            s->strings = p;
+        else if (d->d_tag == DT_GNU_HASH)
+            s->gnu_hash = p;
+        else if (d->d_tag == DT_HASH)
+            s->hash = p;
+    }
+    return s->table && s->strings && (s->hash || s->gnu_hash);
+}
+
+/* Undefined symbols come before the first hashed one; an old-style table tells the number of all.
+ */
+static uint32_t count(const struct symbols *s)
+{
+    if (s->hash)
+        return s->hash[1];
+    uint32_t first = s->gnu_hash[1];
+    /* Without any export the linker writes 1 here and symbols still follow up to the strings. */
+    if (first <= 1 && (const char *)s->table < s->strings)
+        return (uint32_t)((s->strings - (const char *)s->table) / sizeof *s->table);
+    return first;
+}
+
+#ifdef HAVE_MPI_BCAST_C
+enum { LACKS_LARGE = 0 };
+#else
+enum { LACKS_LARGE = 1 };
+#endif
+#ifdef HAVE_MPI_NEIGHBOR_ALLGATHER
+enum { LACKS_NEIGHBORHOODS = 0 };
+#else
+enum { LACKS_NEIGHBORHOODS = 1 };
+#endif
+
+/* A blocking collective that the MPI lacks, by what stands behind the collective in its name:
+ * _c, and Fortran's underscores. */
+static bool is_lacking(enum nbc_coll coll, const char *end)
+{
+    bool large = strncmp(end, "_c", 2) == 0;
+    end += large ? 2 : 0;
+    if (end[strspn(end, "_")] != '\0')
+        return false;
+    return large ? LACKS_LARGE : LACKS_NEIGHBORHOODS && coll >= NBC_NEIGHBOR_ALLGATHER;
+}
+
+/* MPIX_: Open MPI's extension; pmpir_: MPICH's module pmpi_f08. NULL: no such name. */
+static const char *behind_prefix(const char *name)
+{
+    if (strncmp(name, "mpi_", 4) == 0)
+        return name + 4;
+    return strncmp(name, "mpix_", 5) == 0 || strncmp(name, "mpir_", 5) == 0 ? name + 5 : NULL;
+}
+
+/* MPI_Iallreduce, PMPI_Allreduce_init_c, mpi_iallreduce_, mpi_allreduce_init_f08_ … */
+static bool is_ours(const char *name)
+{
+    char lower[64];
+    size_t n = 0;
+    if (*name == 'P' || *name == 'p')
+        name++;
+    for (; name[n] && n < sizeof lower - 1; n++)
+        lower[n] = nbc_lower(name[n]);
+    lower[n] = '\0';
+    const char *rest = behind_prefix(lower);
+    if (!rest)
+        return false;
+    for (int c = 0; c < NBC_NCOLLS; c++) {
+        const char *coll = nbc_coll_name(c);
+        size_t length = strlen(coll);
+        if (*rest == 'i' && strncmp(rest + 1, coll, length) == 0)
+            return true;
+        if (strncmp(rest, coll, length) == 0 &&
+            (strncmp(rest + length, "_init", 5) == 0 || is_lacking(c, rest + length)))
+            return true;
+    }
+    return false;
+}
+
+static bool refers(const struct symbols *s)
+{
+    uint32_t n = count(s);
+    for (uint32_t i = 1; i < n; i++)
+        if (s->table[i].st_shndx == SHN_UNDEF && is_ours(s->strings + s->table[i].st_name))
+            return true;
+    return false;
+}
+
+bool nbc_is_mpi(const char *path)
+{
+    const char *base = strrchr(path, '/');
+    base = base ? base + 1 : path;
+    return strncmp(base, "libmpi", 6) == 0 || strncmp(base, "libpmpi", 7) == 0 ||
+           strncmp(base, "libmpich", 8) == 0 || strncmp(base, "libfmpich", 9) == 0 ||
+           strncmp(base, "libompi", 7) == 0 || strncmp(base, "mca_", 4) == 0;
+}
+
+static int look(struct dl_phdr_info *info, size_t size, void *wanted)
+{
+    (void)size;
+    static const char anchor = 0; /* an address inside this library */
+    struct symbols s;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + p->p_vaddr;
+        if (p->p_type == PT_LOAD && (uintptr_t)&anchor - start < p->p_memsz)
+            return 0;
+    }
+    if (!nbc_is_mpi(info->dlpi_name) && find_symbols(info, &s) && refers(&s))
+        *(bool *)wanted = true;
+    return *(bool *)wanted;
+}
+
+bool nbc_program_wants_us(void)
+{
+    bool wanted = false;
+    dl_iterate_phdr(look, &wanted);
+    return wanted;
+}
+#else
+bool nbc_program_wants_us(void)
+{
+    return true;
+}
+#endif

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+#include "comm/context.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <utlist.h>
+
+#include "nbcshim.h"
+
+#include "base/hints.h"
+#include "base/lock.h"
+#include "base/tag_space.h"
+#include "comm/tags.h"
+#include "op/nodemap.h"
+#include "op/plan.h"
+#include "op/topology.h"
+
+int nbcshim_icoll_max_outstanding = MPI_KEYVAL_INVALID;
+
+static struct nbc_context *contexts; /* by handle of the user's communicator; under the lock */
+
+static struct nbc_context *last; /* the one found last; under the lock */
+
+/* Contexts that nobody needs any more. Their communicators are freed without our lock: the MPI may
+ * hold locks of its own around attribute callbacks, and take the two in the other order. */
+static struct nbc_context *dead; /* linked by next; under the lock */
+
+static void end_guards(struct nbc_context *c)
+{
+    for (int i = 0; c->guards && i < NBC_NGUARDS; i++)
+        nbc_plans_free(c->guards[i].plans);
+    free(c->guards);
+    c->guards = NULL;
+}
+
+static void bury(struct nbc_context *c)
+{
+    c->life = NBC_CONTEXT_DEAD;
+    nbc_plans_free(c->plans);
+    c->plans = NULL;
+    end_guards(c);
+    c->next = dead;
+    dead = c;
+}
+
+/* With messages in it that nobody receives it is left behind: the MPI would use its number again.
+ */
+static void end_hidden(struct nbc_context *c)
+{
+    if (c->delivery == NBC_DELIVERY_SOUND && c->hidden != MPI_COMM_NULL)
+        NEXT(Comm_free)(&c->hidden);
+}
+
+static void drop_handler(MPI_Errhandler handler)
+{
+    if (handler != MPI_ERRHANDLER_NULL)
+        NEXT(Errhandler_free)(&handler);
+}
+
+static void destroy(struct nbc_context *c)
+{
+    struct nbc_mail *mail, *later;
+    end_hidden(c);
+    if (!c->keeps_handler)
+        drop_handler(c->handler);
+    DL_FOREACH_SAFE(c->mail, mail, later)
+    free(mail);
+    nbc_tags_free(c->tags);
+    nbc_topology_free(c->members.topology);
+    nbc_nodemap_free(c->members.nodes);
+    free(c->hints);
+    free(c);
+}
+
+void nbc_context_reclaim(void)
+{
+    nbc_lock();
+    struct nbc_context *c = dead, *next;
+    dead = NULL;
+    nbc_unlock();
+    for (; c; c = next) {
+        next = c->next;
+        destroy(c);
+    }
+}
+
+void nbc_context_hold(struct nbc_context *c)
+{
+    c->uses++;
+}
+
+void nbc_context_release(struct nbc_context *c)
+{
+    if (--c->uses == 0 && c->life >= NBC_CONTEXT_FREED)
+        bury(c);
+}
+
+struct nbc_error_scope nbc_context_scope(struct nbc_context *c)
+{
+    struct nbc_error_scope scope = {.comm = c->user};
+    if (c->life < NBC_CONTEXT_FREED || c->handler == MPI_ERRHANDLER_NULL)
+        return scope;
+    /* It is used without the lock: one reference is never given back. */
+    scope.handler = c->handler;
+    scope.freed = true;
+    c->keeps_handler = true;
+    return scope;
+}
+
+static void worsen(struct nbc_context *c, enum nbc_delivery to)
+{
+    if (c->delivery < to)
+        c->delivery = to;
+}
+
+void nbc_context_mark_undeliverable(struct nbc_context *c)
+{
+    if (c->members.size > 1 || c->members.remote_size)
+        worsen(c, NBC_DELIVERY_LEAKS);
+}
+
+void nbc_context_mark_number_undeliverable(struct nbc_context *c, int64_t seq)
+{
+    nbc_context_mark_undeliverable(c);
+    if (c->delivery != NBC_DELIVERY_SOUND && c->queue.end_seq > seq + nbc_tag_ring)
+        c->queue.end_seq = seq + nbc_tag_ring;
+}
+
+void nbc_context_mark_lost(struct nbc_context *c)
+{
+    worsen(c, NBC_DELIVERY_LOST);
+}
+
+bool nbc_context_usable(const struct nbc_context *c)
+{
+    return c->delivery != NBC_DELIVERY_LOST && c->queue.next_seq < c->queue.end_seq;
+}
+
+/* Nobody finds it by its handle any more. */
+static void take_out(struct nbc_context *c)
+{
+    nbc_assert_locked();
+    if (c->found)
+        HASH_DEL(contexts, c);
+    c->found = false;
+    last = NULL;
+}
+
+/* The program's communicator is gone. Operations that still run take its error handler: then
+ * *handler is null. */
+static void detach(struct nbc_context *c, MPI_Errhandler *handler)
+{
+    take_out(c);
+    c->life = NBC_CONTEXT_FREED;
+    c->user = MPI_COMM_NULL;
+    c->handler = MPI_ERRHANDLER_NULL;
+    if (c->uses == 0) {
+        bury(c);
+        return;
+    }
+    c->handler = *handler;
+    *handler = MPI_ERRHANDLER_NULL;
+}
+
+/* The program's communicator is being freed: the attribute shows it, whoever frees it. */
+static int on_free(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    (void)keyval, (void)extra;
+    struct nbc_context *c = value;
+    MPI_Errhandler handler;
+    if (NEXT(Comm_get_errhandler)(comm, &handler))
+        handler = MPI_ERRHANDLER_NULL;
+    if (c->life == NBC_CONTEXT_FREEING) {
+        c->handler = handler;
+        c->life = NBC_CONTEXT_FREED_IN_CALL;
+        return MPI_SUCCESS;
+    }
+    bool locked = nbc_lock_outside();
+    detach(c, &handler);
+    if (locked) {
+        nbc_unlock();
+        nbc_context_reclaim();
+    }
+    drop_handler(handler);
+    return MPI_SUCCESS;
+}
+
+void nbc_context_cleanup(void)
+{
+    struct nbc_context *c, *later;
+    HASH_ITER(hh, contexts, c, later)
+    NEXT(Comm_delete_attr)(c->user, nbcshim_icoll_max_outstanding);
+    nbc_context_reclaim();
+    NEXT(Comm_free_keyval)(&nbcshim_icoll_max_outstanding);
+}
+
+int nbc_context_setup(void)
+{
+    return NEXT(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, on_free, &nbcshim_icoll_max_outstanding,
+                                    NULL);
+}
+
+static int fill(struct nbc_context *c)
+{
+    struct nbc_members *m = &c->members;
+    int inter;
+    NEXT(Comm_rank)(c->user, &m->rank);
+    NEXT(Comm_size)(c->user, &m->size);
+    NEXT(Comm_test_inter)(c->user, &inter);
+    if (inter)
+        NEXT(Comm_remote_size)(c->user, &m->remote_size);
+    c->max_outstanding = INT_MAX;
+    c->queue.end_seq = INT64_MAX;
+    int error = nbc_nodemap_place(m, c->hidden);
+    if (!error)
+        error = NEXT(Comm_set_errhandler)(c->hidden, MPI_ERRORS_RETURN);
+    return error ? error : NEXT(Comm_set_attr)(c->user, nbcshim_icoll_max_outstanding, c);
+}
+
+/* Discards a context that was never published. */
+static void discard(struct nbc_context *c)
+{
+    nbc_lock();
+    HASH_DEL(contexts, c);
+    nbc_unlock();
+    free(c);
+}
+
+/* A communicator that another thread has just freed, and not reported yet, may have had the same
+ * handle. */
+static void give_way(MPI_Comm comm)
+{
+    struct nbc_context *c;
+    HASH_FIND(hh, contexts, &comm, sizeof comm, c);
+    if (c)
+        take_out(c);
+}
+
+int nbc_context_adopt(MPI_Comm comm, MPI_Comm hidden)
+{
+    struct nbc_context *c = calloc(1, sizeof *c);
+    if (!c)
+        return MPI_ERR_NO_MEM;
+    c->life = NBC_CONTEXT_LIVE;
+    c->handler = MPI_ERRHANDLER_NULL;
+    c->user = comm;
+    c->hidden = hidden;
+    c->found = true;
+    nbc_lock();
+    give_way(comm);
+    HASH_ADD(hh, contexts, user, sizeof comm, c);
+    nbc_unlock();
+    if (!nbc_added(c)) {
+        free(c);
+        return MPI_ERR_NO_MEM;
+    }
+    int error = fill(c);
+    if (error)
+        discard(c);
+    return error;
+}
+
+/* MPI_Comm_create does not run the user's attribute callbacks, as MPI_Comm_dup would. */
+static int duplicate(MPI_Comm comm, MPI_Comm *hidden)
+{
+    MPI_Group group;
+    int error = NEXT(Comm_group)(comm, &group);
+    if (error)
+        return error;
+    error = NEXT(Comm_create)(comm, group, hidden);
+    NEXT(Group_free)(&group);
+    return error;
+}
+
+int nbc_context_attach(MPI_Comm comm)
+{
+    MPI_Comm hidden;
+    if (comm == MPI_COMM_NULL)
+        return MPI_SUCCESS;
+    nbc_context_reclaim();
+    int error = duplicate(comm, &hidden);
+    if (error)
+        return error;
+    error = nbc_context_adopt(comm, hidden);
+    if (error)
+        NEXT(Comm_free)(&hidden);
+    return error;
+}
+
+struct nbc_context *nbc_context_find(MPI_Comm comm)
+{
+    struct nbc_context *c = last;
+    nbc_assert_locked();
+    if (c && c->user == comm)
+        return c;
+    HASH_FIND(hh, contexts, &comm, sizeof comm, c);
+    if (c)
+        last = c;
+    return c;
+}
+
+struct nbc_context *nbc_context_ending(MPI_Comm comm)
+{
+    nbc_lock();
+    struct nbc_context *c = nbc_context_find(comm);
+    if (c)
+        c->life = NBC_CONTEXT_FREEING;
+    nbc_unlock();
+    return c;
+}
+
+bool nbc_context_end(struct nbc_context *c, MPI_Errhandler *handler)
+{
+    *handler = MPI_ERRHANDLER_NULL;
+    if (c->life == NBC_CONTEXT_FREEING) {
+        c->life = NBC_CONTEXT_LIVE; /* the call has failed */
+        return false;
+    }
+    *handler = c->handler;
+    nbc_context_hold(c);
+    detach(c, handler);
+    return true;
+}
+
+MPI_Comm nbc_context_take_hidden(struct nbc_context *c)
+{
+    MPI_Comm hidden = c->hidden;
+    if (c->delivery != NBC_DELIVERY_SOUND)
+        return MPI_COMM_NULL;
+    c->hidden = MPI_COMM_NULL;
+    c->life = NBC_CONTEXT_DISCONNECTED;
+    return hidden;
+}
+
+int nbc_context_hint(MPI_Comm comm, MPI_Info info)
+{
+    int error = MPI_SUCCESS;
+    nbc_lock();
+    struct nbc_context *c = nbc_context_find(comm);
+    if (c && !c->hints && !(c->hints = calloc(1, sizeof *c->hints)))
+        error = MPI_ERR_NO_MEM;
+    else if (c)
+        nbc_hints_read(info, c->hints);
+    nbc_unlock();
+    return error;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/launch.h"
+
+#include "base/hints.h"
+#include "base/settings.h"
+#include "base/stats.h"
+#include "base/tuning.h"
+#include "below/next.h"
+#include "comm/context.h"
+#include "engine/progress.h"
+#include "op/bind.h"
+#include "op/plan.h"
+#include "op/run.h"
+
+#include "coll.h"
+#include "sched.h"
+#include "select.h"
+
+nbc_prerequisite_maker *nbc_launch_prerequisite;
+
+const struct nbc_alg *nbc_launch_choose(struct nbc_shape *s, const struct nbc_alg *override,
+                                        int64_t segment)
+{
+    const struct nbc_alg *alg = nbc_select(s, override, nbc_tuning, &s->segment);
+    if (segment)
+        s->segment = segment;
+    return alg;
+}
+
+static void prefer(const struct nbc_hints *hints, enum nbc_coll coll,
+                   const struct nbc_alg **override, int64_t *segment)
+{
+    if (!*override)
+        *override = hints->algorithm[coll];
+    if (!*segment)
+        *segment = hints->segment_size;
+}
+
+/* Precedence: environment, call info, communicator info. */
+void nbc_launch_overrides(const struct nbc_call *call, const struct nbc_context *c,
+                          const struct nbc_alg **override, int64_t *segment)
+{
+    *override = nbc_settings.algorithm[call->coll];
+    *segment = nbc_settings.segment_size;
+    if (call->has_info) {
+        struct nbc_hints hints = {0};
+        nbc_hints_read(call->info, &hints);
+        prefer(&hints, call->coll, override, segment);
+    }
+    if (c->hints)
+        prefer(c->hints, call->coll, override, segment);
+}
+
+/* Counts what the program has called, or needs: not what a check of a call takes. */
+static void count(const struct nbc_call *call, const struct nbc_alg *alg, int64_t bytes)
+{
+    if (call->purpose != NBC_FOR_CHECK)
+        nbc_stats_count(alg, bytes);
+}
+
+static struct nbc_operation operation_of(const struct nbc_call *call, const struct nbc_alg *alg)
+{
+    return (struct nbc_operation){
+        .coll = call->coll, .alg = alg, .send = call->send.buf, .recv = call->recv.buf};
+}
+
+/* Slow path: no cached plan. Makes one where that can be. */
+static int make_unplanned(const struct nbc_call *call, struct nbc_context *c,
+                          const struct nbc_alg *override, int64_t segment, struct nbc_request **out)
+{
+    struct nbc_bound b;
+    int error = nbc_bind(call, &c->members, &b);
+    if (error)
+        return error;
+    const struct nbc_alg *alg = nbc_launch_choose(&b.shape, override, segment);
+    struct nbc_sched *sched = alg->build(&b.shape);
+    error = MPI_ERR_NO_MEM;
+    if (sched) {
+        struct nbc_operation op = operation_of(call, alg);
+        const struct nbc_handle_refs holdings = {b.types, b.shape.ntypes, b.reducer};
+        op.plan = nbc_plan_keep(&c->plans, call, &b, sched, alg, override, segment);
+        op.run = op.plan ? NULL : nbc_run_new(sched, &holdings);
+        if (op.plan || op.run)
+            error = nbc_request_new(c, &op, out);
+        nbc_sched_release(sched);
+        count(call, alg, nbc_shape_bytes(&b.shape));
+    }
+    nbc_unbind(&b);
+    return error;
+}
+
+int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out)
+{
+    const struct nbc_alg *override;
+    int64_t segment;
+    nbc_launch_overrides(call, c, &override, &segment);
+    struct nbc_plan *plan = nbc_plan_find(c->plans, call, override, segment);
+    if (!plan)
+        return make_unplanned(call, c, override, segment, out);
+    struct nbc_operation op = operation_of(call, plan->alg);
+    op.plan = plan;
+    count(call, plan->alg, plan->bytes);
+    return nbc_request_new(c, &op, out);
+}
+
+/* It takes its number, hence its tag, even where the operation cannot be set up for want of memory:
+ * the other ranks count this call too. */
+int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
+                       const struct nbc_call *checked, enum nbc_kind kind, struct nbc_request **out)
+{
+    struct nbc_request *r;
+    int error = nbc_launch_make(call, c, &r);
+    if (error && error != MPI_ERR_NO_MEM)
+        return error;
+    int64_t seq = c->queue.next_seq++;
+    if (!error && __builtin_expect(nbc_launch_prerequisite && checked, 0)) {
+        error = nbc_launch_prerequisite(c, checked, kind, seq, &r->prerequisite);
+        if (error)
+            nbc_request_free(r);
+    }
+    if (error) {
+        nbc_context_mark_number_undeliverable(c, seq);
+        return error;
+    }
+    nbc_request_number(r, seq);
+    nbc_progress_start(r);
+    *out = r;
+    return MPI_SUCCESS;
+}
+
+int nbc_launch(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out)
+{
+    return nbc_launch_checked(call, c, NULL, NBC_KIND_NONBLOCKING, out);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/wake.h"
+
+#include "base/clock.h"
+#include "base/system_thread.h"
+
+enum rest { AWAKE, NAPS, SLEEPS };
+
+/* Whether the thread rests, and whether it shall end: under `mutex`. `rest` may be read without. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t awake;
+static int rest;
+static bool end;
+
+static int rest_now(void)
+{
+    return __atomic_load_n(&rest, __ATOMIC_SEQ_CST);
+}
+
+static void set_rest(enum rest now)
+{
+    __atomic_store_n(&rest, now, __ATOMIC_SEQ_CST);
+}
+
+void nbc_wake(bool much)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* what is active was written before, relaxed */
+    if (rest_now() < (much ? NAPS : SLEEPS))
+        return;
+    pthread_mutex_lock(&mutex);
+    set_rest(AWAKE);
+    pthread_cond_signal(&awake);
+    pthread_mutex_unlock(&mutex);
+}
+
+bool nbc_rest_setup(void)
+{
+    end = false;
+    return nbc_condition_init(&awake);
+}
+
+void nbc_rest_cleanup(void)
+{
+    pthread_cond_destroy(&awake);
+}
+
+/* `rest` is set before the last look at *active, and whoever makes something active looks at `rest`
+ * afterwards: one of the two sees the other. */
+void nbc_rest_sleep(const int *active)
+{
+    pthread_mutex_lock(&mutex);
+    set_rest(SLEEPS);
+    if (__atomic_load_n(active, __ATOMIC_SEQ_CST) == 0)
+        while (rest_now() && !end)
+            pthread_cond_wait(&awake, &mutex);
+    set_rest(AWAKE);
+    pthread_mutex_unlock(&mutex);
+}
+
+bool nbc_rest_nap(int64_t length)
+{
+    int64_t deadline = nbc_now() + length;
+    bool woken = true;
+    pthread_mutex_lock(&mutex);
+    set_rest(NAPS);
+    while (woken && rest_now() && !end)
+        woken = nbc_wait_until(&awake, &mutex, deadline);
+    set_rest(AWAKE);
+    pthread_mutex_unlock(&mutex);
+    return woken;
+}
+
+void nbc_rest_end(void)
+{
+    pthread_mutex_lock(&mutex);
+    end = true;
+    pthread_cond_signal(&awake);
+    pthread_mutex_unlock(&mutex);
+}
+
+bool nbc_rest_ends(void)
+{
+    pthread_mutex_lock(&mutex);
+    bool now = end;
+    pthread_mutex_unlock(&mutex);
+    return now;
+}

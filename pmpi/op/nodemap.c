@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+#include "op/nodemap.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/settings.h"
+
+#include "nodes.h"
+#include "select.h"
+
+static struct {
+    int fullest;            /* ranks on the node that has most; 0: nothing is known */
+    struct nbc_nodes nodes; /* of MPI_COMM_WORLD */
+    MPI_Group group;
+    bool crowded;            /* more ranks are on a node than processors */
+    bool useful[NBC_NCOLLS]; /* an algorithm of the collective wants to know */
+} world;
+
+/* A number for this process's node, and how many ranks are on the emptiest and on the fullest one,
+ * 0 where that is not known: then the numbers of all need not be compared. */
+struct here {
+    int node, least, most;
+};
+
+#ifdef HAVE_MPI_COMM_SPLIT_TYPE
+/* By memory that can be shared: the node is called by the lowest rank on it. */
+static int ask(int rank, struct here *here)
+{
+    MPI_Comm node;
+    int error =
+        NEXT(Comm_split_type)(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
+    if (error)
+        return error;
+    int local, most[2], mine[2];
+    here->node = rank;
+    NEXT(Comm_size)(node, &local);
+    error = NEXT(Bcast)(&here->node, 1, MPI_INT, 0, node);
+    NEXT(Comm_free)(&node);
+    mine[0] = local;
+    mine[1] = -local;
+    if (!error)
+        error = NEXT(Allreduce)(mine, most, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (error)
+        return error;
+    here->most = most[0];
+    here->least = -most[1];
+    return MPI_SUCCESS;
+}
+#else
+/* By the processor's name: the node is called by the lowest rank with this one's. */
+static int ask(int rank, struct here *here)
+{
+    enum { LENGTH = MPI_MAX_PROCESSOR_NAME + 1 };
+    int length, size;
+    NEXT(Comm_size)(MPI_COMM_WORLD, &size);
+    char name[LENGTH] = "", *names = malloc((size_t)size * LENGTH);
+    if (!names)
+        return MPI_ERR_NO_MEM;
+    NEXT(Get_processor_name)(name, &length);
+    int error = NEXT(Allgather)(name, LENGTH, MPI_CHAR, names, LENGTH, MPI_CHAR, MPI_COMM_WORLD);
+    *here = (struct here){.node = rank};
+    for (int i = rank - 1; i >= 0 && !error; i--)
+        if (strcmp(name, names + (size_t)i * LENGTH) == 0)
+            here->node = i;
+    free(names);
+    return error;
+}
+#endif
+
+/* Asks all ranks where they are. */
+static int find(int rank, int size)
+{
+    struct here here;
+    int error = ask(rank, &here);
+    if (error)
+        return error;
+    if (here.most == 1 || here.least == size) {
+        world.nodes = nbc_nodes_blocks(size, here.most);
+        return MPI_SUCCESS;
+    }
+    int *where = malloc((size_t)size * sizeof *where);
+    if (!where)
+        return MPI_ERR_NO_MEM;
+    error = NEXT(Allgather)(&here.node, 1, MPI_INT, where, 1, MPI_INT, MPI_COMM_WORLD);
+    if (!error && !nbc_nodes_make(&world.nodes, where, size))
+        error = MPI_ERR_NO_MEM;
+    free(where);
+    return error;
+}
+
+static int find_crowd(int rank)
+{
+    int here = nbc_node_size(&world.nodes, nbc_node_of(&world.nodes, rank)), any;
+    int mine = here > sysconf(_SC_NPROCESSORS_ONLN);
+    int error = NEXT(Allreduce)(&mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (!error)
+        world.crowded = any;
+    return error;
+}
+
+int nbc_nodemap_setup(void)
+{
+    int rank, size, declared, mine = (int)nbc_settings.nodes;
+    NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
+    NEXT(Comm_size)(MPI_COMM_WORLD, &size);
+    int error = NEXT(Allreduce)(&mine, &declared, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (!error && declared)
+        world.nodes = nbc_nodes_blocks(size, declared);
+    else if (!error)
+        error = find(rank, size);
+    if (error)
+        return error;
+    for (int i = 0; i < world.nodes.nnodes; i++) {
+        int here = nbc_node_size(&world.nodes, i);
+        world.fullest = here > world.fullest ? here : world.fullest;
+    }
+    for (int i = 0; i < nbc_nalgs; i++)
+        world.useful[nbc_algs[i].coll] |= (nbc_algs[i].needs & NBC_NODES) != 0;
+    error = find_crowd(rank);
+    return error ? error : NEXT(Comm_group)(MPI_COMM_WORLD, &world.group);
+}
+
+void nbc_nodemap_cleanup(void)
+{
+    if (world.fullest)
+        NEXT(Group_free)(&world.group);
+    world.fullest = 0;
+    nbc_nodes_free(&world.nodes);
+}
+
+/* The nodes of n ranks from `first` on; false where one is no process of MPI_COMM_WORLD, or an
+ * error. At most BATCH. */
+enum { BATCH = 64 };
+
+static bool locate(MPI_Group group, int first, int n, int *where)
+{
+    int ranks[BATCH] = {first}; /* n > 0, which gcc -O1 does not see */
+    for (int i = 0; i < n; i++)
+        ranks[i] = first + i;
+    if (NEXT(Group_translate_ranks)(group, n, ranks, world.group, where))
+        return false;
+    for (int i = 0; i < n; i++) {
+        if (where[i] == MPI_UNDEFINED)
+            return false;
+        where[i] = nbc_node_of(&world.nodes, where[i]);
+    }
+    return true;
+}
+
+static bool share_node(MPI_Group group, int size)
+{
+    int where[BATCH], node = -1;
+    for (int first = 0; first < size; first += BATCH) {
+        int n = size - first < BATCH ? size - first : BATCH;
+        if (!locate(group, first, n, where))
+            return false;
+        for (int i = 0; i < n; i++) {
+            if (node >= 0 && where[i] != node)
+                return false;
+            node = where[i];
+        }
+    }
+    return true;
+}
+
+int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm)
+{
+    MPI_Group group;
+    m->local = !m->remote_size && m->size == 1;
+    m->crowded = false;
+    m->mixed = !m->remote_size && world.fullest > 1 && world.nodes.nnodes > 1;
+    if (m->local || m->remote_size || m->size > world.fullest)
+        return MPI_SUCCESS;
+    int error = NEXT(Comm_group)(comm, &group);
+    if (error)
+        return error;
+    m->local = share_node(group, m->size);
+    m->crowded = m->local && world.crowded;
+    NEXT(Group_free)(&group);
+    return MPI_SUCCESS;
+}
+
+/* Of each rank of the communicator, to where[]. */
+static bool locate_all(MPI_Comm comm, int size, int *where)
+{
+    MPI_Group group;
+    bool good = true;
+    if (NEXT(Comm_group)(comm, &group))
+        return false;
+    for (int first = 0; first < size && good; first += BATCH)
+        good = locate(group, first, size - first < BATCH ? size - first : BATCH, where + first);
+    NEXT(Group_free)(&group);
+    return good;
+}
+
+/* Of no use: an empty map. NULL: no memory, here alone: the call must fail. */
+static struct nbc_nodes *map_new(MPI_Comm comm, int size)
+{
+    struct nbc_nodes *map = calloc(1, sizeof *map);
+    int *where = malloc((size_t)size * sizeof *where);
+    bool good = map && where;
+    if (good && locate_all(comm, size, where))
+        good = nbc_nodes_make(map, where, size);
+    free(where);
+    if (!good) {
+        free(map);
+        return NULL;
+    }
+    if (map->nnodes == size) {
+        nbc_nodes_free(map);
+        map->nnodes = 0;
+    }
+    return map;
+}
+
+int nbc_nodemap_of(struct nbc_members *m, MPI_Comm comm, enum nbc_coll coll,
+                   const struct nbc_nodes **map)
+{
+    *map = NULL;
+    if (!m->mixed || m->local || !world.useful[coll])
+        return MPI_SUCCESS;
+    if (!m->nodes)
+        m->nodes = map_new(comm, m->size);
+    if (!m->nodes)
+        return MPI_ERR_NO_MEM;
+    if (m->nodes->nnodes > 1)
+        *map = m->nodes;
+    return MPI_SUCCESS;
+}
+
+void nbc_nodemap_free(struct nbc_nodes *map)
+{
+    if (map)
+        nbc_nodes_free(map);
+    free(map);
+}

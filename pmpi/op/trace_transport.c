@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+#include "op/trace_transport.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/settings.h"
+#include "op/mpi_transport.h"
+#include "op/run.h"
+
+bool nbc_tracing;
+struct nbc_trace_record nbc_trace;
+MPI_Group nbc_trace_world;
+
+static int64_t seen;
+static int32_t nstarted;
+
+bool nbc_trace_record_setup(void)
+{
+    nbc_trace.events = malloc((size_t)nbc_settings.trace_events * sizeof *nbc_trace.events);
+    return nbc_trace.events != NULL;
+}
+
+int32_t nbc_trace_next_id(void)
+{
+    return ++nstarted;
+}
+
+struct nbc_trace_event *nbc_trace_add(enum nbc_trace_kind kind, int64_t begin, int64_t end)
+{
+    seen++;
+    if (nbc_trace.nevents == nbc_settings.trace_events) {
+        nbc_trace.dropped++;
+        return NULL;
+    }
+    struct nbc_trace_event *e = &nbc_trace.events[nbc_trace.nevents++];
+    *e = (struct nbc_trace_event){
+        .kind = (int16_t)kind, .begin = begin, .end = end, .peer = -1, .alg = -1};
+    return e;
+}
+
+int64_t nbc_trace_seen(void)
+{
+    return seen;
+}
+
+void nbc_trace_inside(int64_t begin, int64_t seen_before, bool always)
+{
+    int64_t end = nbc_now();
+    nbc_trace.inside += end - begin;
+    if (always || seen != seen_before)
+        nbc_trace_add(always ? NBC_TRACE_START : NBC_TRACE_PROGRESS, begin, end);
+}
+
+/* A message under way: what the executor takes for its handle is the address of this. */
+struct message {
+    nbc_handle below;
+    int64_t begin, bytes;
+    int32_t peer;
+    bool sends;
+    struct message *next;
+};
+
+static struct message *spare; /* linked by next */
+
+static struct message *message_new(void)
+{
+    struct message *m = spare;
+    if (m)
+        spare = m->next;
+    else
+        m = malloc(sizeof *m);
+    return m;
+}
+
+static void message_free(struct message *m)
+{
+    m->next = spare;
+    spare = m;
+}
+
+static int world_rank(const struct nbc_run *run, int peer)
+{
+    MPI_Group group;
+    int inter, rank = -1;
+    NEXT(Comm_test_inter)(run->comm, &inter);
+    if (inter ? NEXT(Comm_remote_group)(run->comm, &group) : NEXT(Comm_group)(run->comm, &group))
+        return -1;
+    NEXT(Group_translate_ranks)(group, 1, &peer, nbc_trace_world, &rank);
+    NEXT(Group_free)(&group);
+    return rank == MPI_UNDEFINED ? -1 : rank; /* of another job */
+}
+
+static int post(void *self, bool sends, uintptr_t addr, int64_t count, int type, int peer,
+                nbc_handle *h)
+{
+    struct nbc_run *run = self;
+    struct message *m = message_new();
+    if (!m)
+        return MPI_ERR_NO_MEM;
+    const struct nbc_transport *t = &nbc_mpi_transport;
+    *m = (struct message){.begin = nbc_now(), .sends = sends, .peer = world_rank(run, peer)};
+    m->bytes = count * run->holdings.types[type]->layout.size;
+    int error = (sends ? t->send : t->recv)(self, addr, count, type, peer, &m->below);
+    if (error)
+        message_free(m);
+    else
+        *h = (nbc_handle)m;
+    return error;
+}
+
+static int send(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
+{
+    return post(self, true, addr, count, type, peer, h);
+}
+
+static int receive(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
+{
+    return post(self, false, addr, count, type, peer, h);
+}
+
+static void message_done(struct nbc_run *run, struct message *m)
+{
+    struct nbc_trace_event *e =
+        nbc_trace_add(m->sends ? NBC_TRACE_SEND : NBC_TRACE_RECV, m->begin, nbc_now());
+    if (!m->sends)
+        run->last_peer = m->peer;
+    if (e) {
+        e->id = run->trace_id;
+        e->peer = m->peer;
+        e->bytes = m->bytes;
+    }
+    message_free(m);
+}
+
+static int poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
+{
+    enum { FEW = 64 };
+    nbc_handle few[FEW], *below = n > FEW ? malloc((size_t)n * sizeof *below) : few;
+    *ndone = 0;
+    if (!below)
+        return 0; /* the next poll may find memory */
+    for (int i = 0; i < n; i++)
+        below[i] = ((struct message *)h[i])->below;
+    int error = nbc_mpi_transport.poll(self, n, below, done, ndone);
+    for (int i = 0; i < *ndone; i++)
+        message_done(self, (struct message *)h[done[i]]);
+    if (below != few)
+        free(below);
+    return error;
+}
+
+static bool drop(void *self, nbc_handle h, bool is_send)
+{
+    struct message *m = (struct message *)h;
+    nbc_handle below = m->below;
+    message_free(m);
+    return nbc_mpi_transport.drop(self, below, is_send);
+}
+
+static void computed(const struct nbc_run *run, enum nbc_trace_kind kind, int64_t begin,
+                     int64_t bytes)
+{
+    struct nbc_trace_event *e = nbc_trace_add(kind, begin, nbc_now());
+    if (!e)
+        return;
+    e->id = run->trace_id;
+    e->bytes = bytes;
+}
+
+static int copy(void *self, uintptr_t dst, int64_t dcount, int dtype, uintptr_t src, int64_t scount,
+                int stype)
+{
+    const struct nbc_run *run = self;
+    int64_t begin = nbc_now();
+    int error = nbc_mpi_transport.copy(self, dst, dcount, dtype, src, scount, stype);
+    computed(run, NBC_TRACE_COPY, begin, dcount * run->holdings.types[dtype]->layout.size);
+    return error;
+}
+
+static int reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t right, int64_t count,
+                  int type)
+{
+    const struct nbc_run *run = self;
+    int64_t begin = nbc_now();
+    int error = nbc_mpi_transport.reduce(self, dst, left, right, count, type);
+    computed(run, NBC_TRACE_REDUCE, begin, count * run->holdings.types[type]->layout.size);
+    return error;
+}
+
+const struct nbc_transport nbc_traced_transport = {
+    .send = send,
+    .recv = receive,
+    .poll = poll,
+    .drop = drop,
+    .copy = copy,
+    .reduce = reduce,
+};
+
+void nbc_trace_record_cleanup(void)
+{
+    free(nbc_trace.events);
+    nbc_trace.events = NULL;
+    nbc_tracing = false;
+    while (spare) {
+        struct message *m = spare;
+        spare = m->next;
+        free(m);
+    }
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+#include "op/types.h"
+
+#include <stdlib.h>
+
+#include "base/lock.h"
+#include "base/state.h"
+#include "request/request.h"
+
+uint64_t nbc_types_generation;
+struct nbc_datatype *nbc_types_dead; /* linked by next; under the lock, looked at without */
+
+static struct nbc_datatype *datatypes; /* under the lock, like operators */
+static struct nbc_operator *operators;
+
+static int64_t type_size(MPI_Datatype type)
+{
+#ifdef HAVE_MPI_TYPE_SIZE_X
+    MPI_Count size;
+    NEXT(Type_size_x)(type, &size);
+#else
+    int size;
+    NEXT(Type_size)(type, &size);
+#endif
+    return size;
+}
+
+static void type_extents(MPI_Datatype type, struct nbc_type *layout)
+{
+#if defined(HAVE_MPI_TYPE_GET_EXTENT_X) && defined(HAVE_MPI_TYPE_GET_TRUE_EXTENT_X)
+    MPI_Count lb, extent, true_lb, true_extent;
+    NEXT(Type_get_extent_x)(type, &lb, &extent);
+    NEXT(Type_get_true_extent_x)(type, &true_lb, &true_extent);
+#else
+    MPI_Aint lb, extent, true_lb, true_extent;
+    NEXT(Type_get_extent)(type, &lb, &extent);
+    NEXT(Type_get_true_extent)(type, &true_lb, &true_extent);
+#endif
+    layout->extent = extent;
+    layout->true_lb = true_lb;
+    layout->true_extent = true_extent;
+}
+
+/* How a datatype was made. */
+struct envelope {
+    int ints, addresses, types, combiner;
+    bool large; /* with counts of type MPI_Count: the other functions refuse such a type */
+};
+
+static struct envelope envelope_of(MPI_Datatype type)
+{
+    struct envelope e = {.large = false};
+#ifdef HAVE_MPI_TYPE_GET_ENVELOPE_C
+    MPI_Count ints, addresses, counts, types;
+    NEXT(Type_get_envelope_c)(type, &ints, &addresses, &counts, &types, &e.combiner);
+    e.ints = (int)ints;
+    e.addresses = (int)addresses;
+    e.types = (int)types;
+    e.large = counts > 0;
+#else
+    NEXT(Type_get_envelope)(type, &e.ints, &e.addresses, &e.types, &e.combiner);
+#endif
+    return e;
+}
+
+/* Those of Fortran's kinds have no names, but are predefined all the same: never freed. */
+static bool is_predefined(struct envelope e)
+{
+    return e.combiner == MPI_COMBINER_NAMED || e.combiner == MPI_COMBINER_F90_INTEGER ||
+           e.combiner == MPI_COMBINER_F90_REAL || e.combiner == MPI_COMBINER_F90_COMPLEX;
+}
+
+static bool is_named(MPI_Datatype type)
+{
+    return is_predefined(envelope_of(type));
+}
+
+/* Whether elements lie in memory in the order of the type map, without gaps. Size and extent alone
+ * do not tell: a struct may list its members backwards. So only what is certain counts: predefined
+ * types, and duplicates and contiguous runs of such. */
+static bool is_packed(MPI_Datatype type, const struct nbc_type *layout)
+{
+    if (layout->size != layout->extent || layout->true_lb != 0 ||
+        layout->true_extent != layout->size)
+        return false;
+    struct envelope e = envelope_of(type);
+    if (is_predefined(e))
+        return true;
+    if ((e.combiner != MPI_COMBINER_DUP && e.combiner != MPI_COMBINER_CONTIGUOUS) || e.ints > 1 ||
+        e.large)
+        return false;
+    nbc_assert(e.ints <= 1 && e.addresses == 0 && e.types == 1); /* there is no room for more */
+    int count;
+    MPI_Aint address;
+    MPI_Datatype base;
+    NEXT(Type_get_contents)(type, e.ints, e.addresses, e.types, &count, &address, &base);
+    struct nbc_type below = {.size = type_size(base)};
+    type_extents(base, &below);
+    bool packed = is_packed(base, &below);
+    if (!is_named(base))
+        NEXT(Type_free)(&base);
+    return packed;
+}
+
+/* Integers are told apart by size and sign. */
+#define INTEGER(type) \
+    ((type)-1 < (type)1 ? signed_number(sizeof(type)) : unsigned_number(sizeof(type)))
+
+static enum nbc_number signed_number(size_t size)
+{
+    return size == 1   ? NBC_NUMBER_I8
+           : size == 2 ? NBC_NUMBER_I16
+           : size == 4 ? NBC_NUMBER_I32
+                       : NBC_NUMBER_I64;
+}
+
+static enum nbc_number unsigned_number(size_t size)
+{
+    return signed_number(size) + 1;
+}
+
+/* Fortran's: their sizes are its compiler's affair. */
+static enum nbc_number fortran_number(MPI_Datatype type, int64_t size)
+{
+    const MPI_Datatype integers[] = {
+        MPI_INTEGER,
+#ifdef MPI_INTEGER4
+        MPI_INTEGER4,
+#endif
+#ifdef MPI_INTEGER8
+        MPI_INTEGER8,
+#endif
+    };
+    const MPI_Datatype reals[] = {
+        MPI_REAL,
+        MPI_DOUBLE_PRECISION,
+#ifdef MPI_REAL4
+        MPI_REAL4,
+#endif
+#ifdef MPI_REAL8
+        MPI_REAL8,
+#endif
+    };
+    for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
+        if (type == integers[i] && (size == 4 || size == 8))
+            return signed_number((size_t)size);
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+        if (type == reals[i])
+            return size == 4 ? NBC_NUMBER_F32 : size == 8 ? NBC_NUMBER_F64 : NBC_NUMBER_NONE;
+    return NBC_NUMBER_NONE;
+}
+
+static enum nbc_number number_of(MPI_Datatype type, int64_t size)
+{
+    const struct {
+        MPI_Datatype type;
+        enum nbc_number number;
+    } known[] = {
+        {MPI_DOUBLE, NBC_NUMBER_F64},
+        {MPI_FLOAT, NBC_NUMBER_F32},
+        {MPI_SIGNED_CHAR, INTEGER(signed char)},
+        {MPI_UNSIGNED_CHAR, INTEGER(unsigned char)},
+        {MPI_SHORT, INTEGER(short)},
+        {MPI_UNSIGNED_SHORT, INTEGER(unsigned short)},
+        {MPI_INT, INTEGER(int)},
+        {MPI_UNSIGNED, INTEGER(unsigned)},
+        {MPI_LONG, INTEGER(long)},
+        {MPI_UNSIGNED_LONG, INTEGER(unsigned long)},
+        {MPI_LONG_LONG, INTEGER(long long)},
+        {MPI_UNSIGNED_LONG_LONG, INTEGER(unsigned long long)},
+        {MPI_INT8_T, NBC_NUMBER_I8},
+        {MPI_UINT8_T, NBC_NUMBER_U8},
+        {MPI_INT16_T, NBC_NUMBER_I16},
+        {MPI_UINT16_T, NBC_NUMBER_U16},
+        {MPI_INT32_T, NBC_NUMBER_I32},
+        {MPI_UINT32_T, NBC_NUMBER_U32},
+        {MPI_INT64_T, NBC_NUMBER_I64},
+        {MPI_UINT64_T, NBC_NUMBER_U64},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].type == type)
+            return known[i].number;
+    return fortran_number(type, size);
+}
+
+static enum nbc_arith arith_of(MPI_Op op)
+{
+    const struct {
+        MPI_Op op;
+        enum nbc_arith arith;
+    } known[] = {
+        {MPI_SUM, NBC_ARITH_SUM},  {MPI_PROD, NBC_ARITH_PROD}, {MPI_MAX, NBC_ARITH_MAX},
+        {MPI_MIN, NBC_ARITH_MIN},  {MPI_BAND, NBC_ARITH_AND},  {MPI_BOR, NBC_ARITH_OR},
+        {MPI_BXOR, NBC_ARITH_XOR},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].op == op)
+            return known[i].arith;
+    return NBC_ARITH_NONE;
+}
+
+struct nbc_datatype *nbc_datatype_find(MPI_Datatype type)
+{
+    struct nbc_datatype *t;
+    nbc_assert_locked();
+    HASH_FIND(hh, datatypes, &type, sizeof type, t);
+    if (t || type == MPI_DATATYPE_NULL)
+        return t;
+    t = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    t->handle = type;
+    t->named = is_named(type);
+    t->layout.size = type_size(type);
+    t->number = number_of(type, t->layout.size);
+    type_extents(type, &t->layout);
+    t->layout.packed = is_packed(type, &t->layout);
+    HASH_ADD(hh, datatypes, handle, sizeof type, t);
+    if (nbc_added(t))
+        return t;
+    free(t);
+    return NULL;
+}
+
+static void take_out(struct nbc_datatype *t)
+{
+    HASH_DEL(datatypes, t);
+    nbc_types_generation++;
+}
+
+void nbc_datatype_release(struct nbc_datatype *t)
+{
+    nbc_assert_locked();
+    if (--t->uses > 0 || !t->freed)
+        return;
+    take_out(t);
+    t->next = nbc_types_dead;
+    __atomic_store_n(&nbc_types_dead, t, __ATOMIC_RELAXED);
+}
+
+void nbc_types_reclaim_slow(void)
+{
+    nbc_lock();
+    struct nbc_datatype *t = nbc_types_dead, *next;
+    __atomic_store_n(&nbc_types_dead, NULL, __ATOMIC_RELAXED);
+    nbc_unlock();
+    for (; t; t = next) {
+        next = t->next;
+        NEXT(Type_free)(&t->handle);
+        free(t);
+    }
+}
+
+static bool is_named_op(MPI_Op op)
+{
+    const MPI_Op named[] = {MPI_MAX,    MPI_MIN,    MPI_SUM,    MPI_PROD, MPI_LAND,
+                            MPI_BAND,   MPI_LOR,    MPI_BOR,    MPI_LXOR, MPI_BXOR,
+                            MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE};
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+        if (op == named[i])
+            return true;
+#ifdef MPI_NO_OP
+    return op == MPI_NO_OP;
+#else
+    return false;
+#endif
+}
+
+/* The MPI is asked, by one reduction of zeros. Its errors must not reach the program's handlers:
+ * they are raised on either of these communicators. */
+static bool works_on(MPI_Op op, const struct nbc_datatype *t)
+{
+    MPI_Comm comms[] = {MPI_COMM_WORLD, MPI_COMM_SELF};
+    MPI_Errhandler handlers[2];
+    int64_t low = t->layout.true_lb;
+    if (!nbc_world_initialized) /* nowhere to keep them from: the MPI will tell */
+        return true;
+    char *in = calloc(2, t->layout.true_extent + 64);
+    if (!in)
+        return true;
+    for (int i = 0; i < 2; i++) {
+        NEXT(Comm_get_errhandler)(comms[i], &handlers[i]);
+        NEXT(Comm_set_errhandler)(comms[i], MPI_ERRORS_RETURN);
+    }
+    char *inout = in + (t->layout.true_extent + 63) / 64 * 64;
+    int error = NEXT(Reduce_local)((void *)((uintptr_t)in - low), (void *)((uintptr_t)inout - low),
+                                   1, t->handle, op);
+    for (int i = 0; i < 2; i++) {
+        NEXT(Comm_set_errhandler)(comms[i], handlers[i]);
+        NEXT(Errhandler_free)(&handlers[i]);
+    }
+    free(in);
+    return !error;
+}
+
+int nbc_operator_check(struct nbc_operator *o, const struct nbc_datatype *t)
+{
+    if (!o->named || o->checked == t->handle)
+        return MPI_SUCCESS;
+    if (!works_on(o->handle, t))
+        return MPI_ERR_OP;
+    if (t->named)
+        o->checked = t->handle;
+    return MPI_SUCCESS;
+}
+
+struct nbc_operator *nbc_operator_find(MPI_Op op)
+{
+    struct nbc_operator *o;
+    nbc_assert_locked();
+    HASH_FIND(hh, operators, &op, sizeof op, o);
+    if (o || op == MPI_OP_NULL)
+        return o;
+    int commutative;
+    o = calloc(1, sizeof *o);
+    if (!o)
+        return NULL;
+    NEXT(Op_commutative)(op, &commutative);
+    o->handle = op;
+    o->commutative = commutative;
+    o->named = is_named_op(op);
+    o->arith = arith_of(op);
+    o->checked = MPI_DATATYPE_NULL;
+    HASH_ADD(hh, operators, handle, sizeof op, o);
+    if (nbc_added(o))
+        return o;
+    free(o);
+    return NULL;
+}
+
+static void forget_operator(struct nbc_operator *o)
+{
+    HASH_DEL(operators, o);
+    nbc_types_generation++;
+    free(o);
+}
+
+void nbc_operator_release(struct nbc_operator *o)
+{
+    if (--o->uses > 0 || !o->freed)
+        return;
+    MPI_Op op = o->handle;
+    forget_operator(o);
+    NEXT(Op_free)(&op);
+}
+
+/* Returns true when the object is in use: it is freed later, and the handle is null already. */
+bool nbc_datatype_put_off(MPI_Datatype *type)
+{
+    struct nbc_datatype *t;
+    nbc_assert_locked();
+    HASH_FIND(hh, datatypes, type, sizeof *type, t);
+    if (!t || t->named)
+        return false;
+    if (t->uses == 0) {
+        take_out(t);
+        free(t);
+        return false;
+    }
+    t->freed = true;
+    *type = MPI_DATATYPE_NULL;
+    return true;
+}
+
+bool nbc_operator_put_off(MPI_Op *op)
+{
+    struct nbc_operator *o;
+    nbc_assert_locked();
+    HASH_FIND(hh, operators, op, sizeof *op, o);
+    if (!o || o->named)
+        return false;
+    if (o->uses == 0) {
+        forget_operator(o);
+        return false;
+    }
+    o->freed = true;
+    *op = MPI_OP_NULL;
+    return true;
+}
+
+int nbc_leave_bottom(const struct nbc_type *t, uintptr_t *addr, int *n, MPI_Datatype *type,
+                     bool *made)
+{
+    MPI_Aint displ = (MPI_Aint)-t->true_lb;
+    MPI_Datatype given = *type;
+    *made = false;
+    if (*addr)
+        return MPI_SUCCESS;
+    int error = NEXT(Type_create_struct)(1, n, &displ, &given, type);
+    if (error)
+        return error;
+    *addr = (uintptr_t)t->true_lb;
+    *n = 1;
+    *made = true;
+    return NEXT(Type_commit)(type);
+}
+
+bool nbc_datatypes_any(void)
+{
+    return datatypes;
+}
+
+bool nbc_operators_any(void)
+{
+    return operators;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#include "request/handles.h"
+
+#include <stdlib.h>
+
+#include "base/table.h"
+#include "request/request.h"
+
+struct entry {
+    MPI_Request handle;
+    struct nbc_request *r; /* NULL: free */
+};
+
+/* Linear probing; a power of two of entries, at most three of four taken. */
+static struct entry *entries;
+static size_t mask; /* their number less one; 0: none */
+static size_t taken;
+
+/* The entry of the handle, or the free one where it would be. */
+static struct entry *place(MPI_Request handle)
+{
+    size_t i = nbc_hash_handle(&handle, sizeof handle);
+    while (entries[i & mask].r && entries[i & mask].handle != handle)
+        i++;
+    return &entries[i & mask];
+}
+
+struct nbc_request *nbc_handles_find(MPI_Request handle)
+{
+    return mask ? place(handle)->r : NULL;
+}
+
+static bool grow(void)
+{
+    enum { FIRST = 64 };
+    struct entry *old = entries;
+    size_t n = mask ? mask + 1 : 0, more = n ? 2 * n : FIRST;
+    struct entry *wider = calloc(more, sizeof *wider);
+    if (!wider)
+        return false;
+    entries = wider;
+    mask = more - 1;
+    for (size_t i = 0; i < n; i++)
+        if (old[i].r)
+            *place(old[i].handle) = old[i];
+    free(old);
+    return true;
+}
+
+bool nbc_handles_add(MPI_Request handle, struct nbc_request *r)
+{
+    if (taken >= (mask + 1) / 4 * 3 && !grow())
+        return false;
+    *place(handle) = (struct entry){handle, r};
+    taken++;
+    return true;
+}
+
+void nbc_handles_clear(void)
+{
+    free(entries);
+    entries = NULL;
+    mask = taken = 0;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "request/request.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/state.h"
+#include "base/tag_space.h"
+#include "below/next.h"
+#include "comm/tags.h"
+#include "op/plan.h"
+#include "op/types.h"
+#include "request/handles.h"
+
+int nbc_user_requests;
+
+/* They are made many at a time, each time twice as many, and never freed before the end. Large
+ * slabs are huge pages: look-ups in random order would miss the table of small ones each time. */
+enum { SMALLEST = 16384, LARGEST = 4 << 20, HUGE_PAGE = 2 << 20 };
+
+struct slab {
+    struct slab *older;
+    int size, used;
+    struct nbc_request list[];
+};
+
+/* Under the lock. */
+static struct nbc_request **pool; /* idle ones, the last to be taken first; room for all */
+static int npool, nmade;
+static struct slab *slabs;           /* the newest */
+static size_t slab_bytes = SMALLEST; /* of the next */
+static struct slab *left;            /* with what programs have never freed: no leak of ours */
+
+struct nbc_request *nbc_request_find(MPI_Request handle)
+{
+    nbc_assert_locked();
+    struct nbc_request *r = nbc_handles_find(handle);
+    return r && r->state != NBC_IDLE ? r : NULL;
+}
+
+static struct slab *slab_new(void)
+{
+    bool huge = slab_bytes >= HUGE_PAGE;
+    struct slab *slab = aligned_alloc(huge ? HUGE_PAGE : _Alignof(struct slab), slab_bytes);
+    if (!slab)
+        return NULL;
+    if (huge)
+        madvise(slab, slab_bytes, MADV_HUGEPAGE);
+    slab->used = 0;
+    slab->size = (int)((slab_bytes - sizeof *slab) / sizeof slab->list[0]);
+    return slab;
+}
+
+static bool grow(void)
+{
+    struct slab *slab = slab_new();
+    if (!slab)
+        return false;
+    struct nbc_request **wider = realloc(pool, (size_t)(nmade + slab->size) * sizeof *pool);
+    if (!wider) {
+        free(slab);
+        return false;
+    }
+    pool = wider;
+    slab->older = slabs;
+    slabs = slab;
+    if (slab_bytes < LARGEST)
+        slab_bytes *= 2;
+    return true;
+}
+
+static struct nbc_request *make(void)
+{
+    if (!slabs || slabs->used == slabs->size)
+        if (!grow())
+            return NULL;
+    nbc_assert(slabs->used < slabs->size);
+    struct nbc_request *r = &slabs->list[slabs->used];
+    if (NEXT(Recv_init)(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, nbc_home, &r->handle))
+        return NULL;
+    if (!nbc_handles_add(r->handle, r)) {
+        NEXT(Request_free)(&r->handle);
+        return NULL;
+    }
+    r->state = NBC_IDLE;
+    slabs->used++;
+    nmade++;
+    return r;
+}
+
+static void count_live(int change)
+{
+    __atomic_store_n(&nbc_user_requests, nbc_user_requests + change, __ATOMIC_RELAXED);
+}
+
+void nbc_request_hide(bool hide)
+{
+    count_live(hide ? -1 : 1);
+}
+
+static struct nbc_request *take(void)
+{
+    enum { AHEAD = 4 };
+    if (npool == 0)
+        return make();
+    if (npool >= AHEAD)
+        nbc_request_prefetch(pool[npool - AHEAD]);
+    return pool[--npool];
+}
+
+static const struct nbc_handle_refs *holdings(const struct nbc_request *r)
+{
+    return r->plan ? &r->plan->holdings : &r->run->holdings;
+}
+
+static void hold(struct nbc_request *r, struct nbc_context *c)
+{
+    const struct nbc_handle_refs *h = holdings(r);
+    for (int i = 0; i < h->ntypes; i++)
+        nbc_datatype_hold(h->types[i]);
+    if (h->reducer)
+        nbc_operator_hold(h->reducer);
+    if (r->plan)
+        r->plan->refs++;
+    r->context = c;
+    nbc_context_hold(c);
+}
+
+int nbc_request_new(struct nbc_context *c, const struct nbc_operation *op, struct nbc_request **out)
+{
+    nbc_assert_locked();
+    struct nbc_request *r = take();
+    if (!r) {
+        if (op->run)
+            nbc_run_free(op->run);
+        return MPI_ERR_NO_MEM;
+    }
+    nbc_request_set_state(r, NBC_INACTIVE);
+    r->tag = -1;
+    r->persistent = false;
+    r->drains = op->drains;
+    r->coll = (uint8_t)op->coll;
+    r->plan = op->plan;
+    r->run = op->run;
+    r->send = op->send;
+    r->recv = op->recv;
+    r->alg = op->alg;
+    r->prerequisite = NULL;
+    hold(r, c);
+    count_live(1);
+    *out = r;
+    return MPI_SUCCESS;
+}
+
+void nbc_request_number(struct nbc_request *r, int64_t seq)
+{
+    r->seq = seq;
+    r->tag = r->context->queue.first_tag + (int)(seq % nbc_tag_ring);
+}
+
+void nbc_request_make_persistent(struct nbc_request *r, int tag)
+{
+    r->persistent = true;
+    r->tag = tag;
+}
+
+static void let_go(const struct nbc_request *r)
+{
+    const struct nbc_handle_refs *h = holdings(r);
+    for (int i = 0; i < h->ntypes; i++)
+        nbc_datatype_release(h->types[i]);
+    if (h->reducer)
+        nbc_operator_release(h->reducer);
+    if (r->persistent && r->tag >= 0)
+        nbc_tags_give(r->context->tags, r->tag);
+}
+
+bool nbc_request_ready(struct nbc_request *r)
+{
+    if (!r->run)
+        r->run = nbc_plan_take(r->plan);
+    return r->run;
+}
+
+void nbc_request_drop_run(struct nbc_request *r)
+{
+    if (r->plan)
+        nbc_plan_give(r->plan, r->run);
+    else
+        nbc_run_free(r->run);
+    r->run = NULL;
+}
+
+void nbc_request_free(struct nbc_request *r)
+{
+    struct nbc_context *context = r->context;
+    nbc_assert_locked();
+    let_go(r);
+    if (r->run)
+        nbc_request_drop_run(r);
+    if (r->plan)
+        nbc_plan_release(r->plan);
+    nbc_request_set_state(r, NBC_IDLE);
+    pool[npool++] = r;
+    count_live(-1);
+    nbc_context_release(context); /* may end it, and its plans */
+}
+
+/* Before a later session all of this may begin anew; a request that the program still has then is
+ * left alone. */
+void nbc_request_cleanup(void)
+{
+    for (int i = 0; i < npool; i++)
+        NEXT(Request_free)(&pool[i]->handle);
+    while (slabs && npool == nmade) {
+        struct slab *slab = slabs;
+        slabs = slab->older;
+        free(slab);
+    }
+    for (struct slab *slab = slabs, *older; slab; slab = older) {
+        older = slab->older;
+        slab->older = left;
+        left = slab;
+    }
+    free(pool);
+    pool = NULL;
+    slabs = NULL;
+    npool = nmade = 0;
+    slab_bytes = SMALLEST;
+    nbc_handles_clear();
+}
