@@ -1,5 +1,5 @@
 # Writes a Fortran module with the interfaces of the collectives that the MPI's own module lacks,
-# from pmpi/fortran.def.
+# from pmpi/api/fortran.def.
 #
 #   awk -v module=NAME -v f08=0|1 -v lacks="ibarrier barrier_init ..." -f modules.awk fortran.def
 #
@@ -116,7 +116,7 @@ function procedure(name, list, persistent,    i, n, buffers, specific)
 }
 
 END {
-    print "! Made from pmpi/fortran.def of nbcshim. SPDX-License-Identifier: MIT"
+    print "! Made from pmpi/api/fortran.def of nbcshim. SPDX-License-Identifier: MIT"
     print "module " module
     if (f08)
         print "  use mpi_f08, only: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request, &"

@@ -98,12 +98,12 @@ EXPORT(int, File_close, (MPI_File * fh), (fh))
             nbc_thread_stop();         \
         return NEXT(name) args;        \
     }
-#include "api/files_nonblocking.def"
+#include "below/files_nonblocking.def"
 #endif
 
 #define NAME(name) name
 #define C int
-#include "api/files.def"
+#include "below/files.def"
 #undef NAME
 #undef C
 
@@ -111,6 +111,6 @@ EXPORT(int, File_close, (MPI_File * fh), (fh))
 #define LARGE
 #define NAME(name) name##_c
 #define C MPI_Count
-#include "api/files.def"
+#include "below/files.def"
 #endif
 #endif

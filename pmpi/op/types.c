@@ -5,7 +5,6 @@
 
 #include "base/lock.h"
 #include "base/state.h"
-#include "request/request.h"
 
 uint64_t nbc_types_generation;
 struct nbc_datatype *nbc_types_dead; /* linked by next; under the lock, looked at without */

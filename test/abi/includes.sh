@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# Who includes whom: src only src, and never <mpi.h>; pmpi also src and include; nothing else
-# includes pmpi. And all files are listed.
+# Who includes whom: src only src, and never <mpi.h>; a room of pmpi itself, the rooms before it, src
+# and include; nothing else includes pmpi. The objects of pmpi refer to each other without a circle.
+# And all files are listed.
 
 . "$(dirname "$0")/../lib.sh"
+built=$PWD
 cd "$srcdir" || exit 1
 
 # The directory where a quoted include is found.
 home() # name including-directory
 {
     local directory
-    for directory in "$2" src pmpi include test/mpi/common tools/nbcsim tools; do
+    for directory in "$2" src include test/mpi/common tools/nbcsim tools; do
         if [ -f "$directory/$1" ]; then
             echo "$directory"
             return
@@ -39,8 +41,39 @@ check_directory()
     result $status "$directory includes only from: $*"
 }
 
+# The rooms of pmpi, in their order: doc/developers.md says what is in each.
+rooms="below base op comm request engine diag api"
+
+# check_room ROOM BEFORE: what it includes names its room, and lies in this one or one of BEFORE.
+check_room()
+{
+    local file name status=0
+    for file in pmpi/"$1"/*.[ch] pmpi/"$1"/*.def; do
+        [ -f "$file" ] || continue
+        for name in $(sed -n 's/^ *# *include *"\([^"]*\)".*/\1/p' "$file"); do
+            case " $1 $2 " in
+            *" ${name%/*} "*) [ -f "pmpi/$name" ] && continue ;;
+            esac
+            [ "$name" = config.h ] && continue
+            [ "$name" = "${name##*/}" ] && { [ -f "src/$name" ] || [ -f "include/$name" ]; } && continue
+            comment "$file includes $name"
+            status=1
+        done
+    done
+    result $status "pmpi/$1 includes only from:$2 $1, src, include"
+}
+
+before=
+for room in $rooms; do
+    check_room $room "$before"
+    before="$before $room"
+done
+found=$(find pmpi -type f | grep -vE "^pmpi/(${rooms// /|})/[^/]*$")
+[ -z "$found" ]
+result $? "every file of pmpi is in a room"
+[ -z "$found" ] || comment "$found"
+
 check_directory src src
-check_directory pmpi pmpi src include config.h
 check_directory include include
 check_directory test/unit test/unit src tools/nbcsim
 check_directory tools/nbcsim tools/nbcsim tools src config.h
@@ -57,9 +90,32 @@ found=$(grep -nwE 'P?MPI_[A-Z][a-z]\w*\(' src/*.[ch] | grep -vE '^\S+\s*(/\*|\*|
 result $? "src calls no MPI function"
 [ -z "$found" ] || comment "$found"
 
+# The names that objects of pmpi define (T) and need (U), with the object.
+symbols()
+{
+    local object
+    for object in "$built"/pmpi/*/.libs/*.o; do
+        nm "$object" | awk -v object="${object##*/libnbcshim_la-}" '
+            $NF !~ /^nbc/ { next }
+            NF == 2 && $1 == "U" { print "U", $2, object }
+            NF == 3 && $2 ~ /[A-TV-Z]/ { print "T", $3, object }'
+    done
+}
+
+# tsort says which objects refer to each other in a circle.
+symbols | sort >"$scratch/symbols"
+awk '$1 == "T" { home[$2] = $3 } $1 == "U" && home[$2] && home[$2] != $3 { print $3, home[$2] }' \
+    "$scratch/symbols" | sort -u >"$scratch/arrows"
+[ "$(wc -l <"$scratch/arrows")" -gt 100 ]
+result $? "the objects of pmpi refer to each other"
+found=$(tsort "$scratch/arrows" 2>&1 >/dev/null)
+[ -z "$found" ]
+result $? "they do so without a circle"
+[ -z "$found" ] || comment "$found"
+
 # What is not listed is not in the distribution, and a program or source not listed is never built.
 unlisted=
-for file in src/* pmpi/* include/* test/unit/* test/mpi/*.[ch] test/mpi/common/* test/abi/* \
+for file in src/* pmpi/*/* include/* test/unit/* test/mpi/*.[ch] test/mpi/common/* test/abi/* \
     test/mpi22/* test/tools/* tools/nbcsim/*; do
     case $file in
     test/mpi/*) name=$(basename "$file" | sed 's/\..*//') ;;

@@ -42,7 +42,7 @@ nothing "every MPI_ name has its PMPI_ name" \
 nothing "every PMPI_ name has its MPI_ name" \
     < <(sed -n 's/^PMPI_/MPI_/p' "$scratch/exported" | comm -23 - "$scratch/exported")
 
-sed -nE 's/^(COLLECTIVE|NEIGHBORHOOD)\(/ /p' "$srcdir/pmpi/collectives.def" |
+sed -nE 's/^(COLLECTIVE|NEIGHBORHOOD)\(/ /p' "$srcdir/pmpi/api/collectives.def" |
     awk -F '[ ,]+' '{ print "MPIX_" $4; print "PMPIX_" $4 }' | sort -u >"$scratch/extension"
 [ "$(grep -c '^MPIX_' "$scratch/extension")" = 22 ]
 result $? "22 persistent collectives have a name of the extension"
@@ -53,7 +53,7 @@ nothing "they are exported by it, as MPIX_ and as PMPIX_" \
 # uses only where the MPI has it stands between #ifdef and #endif there.
 {
     sed 's/^PMPI_/MPI_/' "$scratch/needed" | grep '^MPI_'
-    sed '/^# *if/,/^# *endif/d' "$srcdir/pmpi/next.def" | sed -n 's/^ *FN(\(\w*\)).*/MPI_\1/p'
+    sed '/^# *if/,/^# *endif/d' "$srcdir/pmpi/below/next.def" | sed -n 's/^ *FN(\(\w*\)).*/MPI_\1/p'
 } | sort -u >"$scratch/mpi-needed"
 [ -s "$scratch/mpi-needed" ]
 result $? "the shared library needs something of an MPI"

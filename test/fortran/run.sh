@@ -52,7 +52,7 @@ source=$(cd "$srcdir" && pwd)
 everything()
 {
     $CC -std=gnu11 -shared -fPIC -DNBC_FORTRAN -DNBC_FORTRAN_ALL -I. -I"$srcdir/include" \
-        -I"$srcdir/pmpi" $MPI_CPPFLAGS "$srcdir/pmpi/fortran.c" -o "$scratch/all.so" \
+        -I"$srcdir/pmpi" $MPI_CPPFLAGS "$srcdir/pmpi/api/fortran.c" -o "$scratch/all.so" \
         -L.libs -lnbcshim
 }
 expect "all entry points compile" everything
@@ -118,7 +118,7 @@ all_f08()
 {
     mkdir -p "$scratch/f08" &&
         awk -v module=nbcshim_f08 -v f08=1 -v lacks=all -f "$srcdir/fortran/modules.awk" \
-            "$srcdir/pmpi/fortran.def" >"$scratch/f08/nbcshim_f08.f90" &&
+            "$srcdir/pmpi/api/fortran.def" >"$scratch/f08/nbcshim_f08.f90" &&
         (cd "$scratch/f08" && $MPIFC -c nbcshim_f08.f90)
 }
 if [ $last = 3 ]; then

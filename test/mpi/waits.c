@@ -75,7 +75,7 @@ static void wait_some(void)
         MPI_Waitsome(2, r, &count, indices, MPI_STATUSES_IGNORE);
 }
 
-/* A blocking call that must complete what is pending: see blocking.c in pmpi/. */
+/* A blocking call that must complete what is pending: see pmpi/api/p2p.c. */
 static void receive(void)
 {
     r[0] = start(&sums[0]);
