@@ -1,26 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /* nbcshim: nonblocking (MPI-3) and persistent (MPI-4) collectives for any MPI.
  *
- * Include it behind or instead of <mpi.h>. It declares the collectives that the MPI may lack; where
- * <mpi.h> declares them too, the declarations agree. Numbers in comments are sections of MPI-4.1.
+ * Include this header after <mpi.h> or instead of it. It declares the collectives that the MPI may
+ * lack. Where <mpi.h> declares them too, the declarations agree. Numbers such as 6.12 are sections
+ * of MPI-4.1.
  *
- * For all of them:
- * - MPI_I… starts the operation, is local, and sets *request, which a completion call (MPI_Wait,
- *   MPI_Test, …) must complete. Freeing (MPI_Request_free) or cancelling it is an error. (7.12)
- * - MPI_…_init sets up an operation that MPI_Start starts, any number of times, each completed
- *   before the next; it may communicate. MPI_Request_free frees it when it is inactive. (7.13)
- * - Every rank calls the collectives of one communicator in the same order. Started persistent
- *   operations may be in any order.
- * - From start to completion the send buffer may not be written, the receive buffer not touched.
- *   Argument arrays, datatypes, operators, info and the communicator itself may be reused or freed
- *   as soon as the call returns.
- * - Counts are in elements of their datatype, ≥ 0. …_c: the same with MPI_Count counts and MPI_Aint
+ * For all collectives declared here:
+ *
+ * - MPI_I… starts a nonblocking operation. The call is local. It sets *request, which a completion
+ *   call (MPI_Wait, MPI_Test, …) must complete. Freeing the request (MPI_Request_free) or
+ *   cancelling it is an error. (6.12)
+ * - MPI_…_init sets up a persistent operation. The call may communicate. MPI_Start starts the
+ *   operation any number of times; each start must be completed before the next one.
+ *   MPI_Request_free frees the request while it is inactive. (6.13)
+ * - All ranks must call the collectives of a communicator in the same order. They may start
+ *   persistent operations in different orders.
+ * - From the start of an operation to its completion, the program must not write to its send buffer
+ *   or access its receive buffer. Argument arrays, datatypes, operators, info objects and the
+ *   communicator itself may be reused or freed as soon as the call returns.
+ * - Counts are numbers of elements of their datatype and must not be negative. Functions whose
+ *   names end in _c differ only in their types: MPI_Count for counts and MPI_Aint for
  *   displacements.
- * - Errors (MPI_ERR_COMM, _COUNT, _TYPE, _OP, _ROOT, _BUFFER, _ARG, _TOPOLOGY, _NO_MEM, _OTHER) are
- *   raised on the communicator's error handler and returned; then *request is not set and nothing
- *   has been sent.
- * - Intercommunicators are allowed, except for scan, exscan and the neighborhoods; their roots are
- *   MPI_ROOT, MPI_PROC_NULL, or a rank of the remote group. */
+ * - An error (MPI_ERR_COMM, _COUNT, _TYPE, _OP, _ROOT, _BUFFER, _ARG, _TOPOLOGY, _NO_MEM, _OTHER)
+ *   is raised on the communicator's error handler and returned. The call has then sent nothing and
+ *   has not set *request.
+ * - Intercommunicators are allowed, except for scan, exscan and the neighborhood collectives. The
+ *   root is then MPI_ROOT, MPI_PROC_NULL, or a rank of the remote group. */
 #ifndef NBCSHIM_H
 #define NBCSHIM_H
 
@@ -37,16 +42,18 @@ extern "C" {
 #define NBCSHIM_VERSION \
     (NBCSHIM_VERSION_MAJOR * 10000 + NBCSHIM_VERSION_MINOR * 100 + NBCSHIM_VERSION_PATCH)
 
-/* What there is, for programs that guard by MPI_VERSION, which tells of the MPI below only: all
- * forms of the collectives that each names, also the blocking ones that the MPI may lack. */
+/* Feature macros for programs that would otherwise test MPI_VERSION, which describes the MPI below
+ * only. Each macro covers all forms of the collectives that it names, including the blocking forms
+ * that the MPI may lack. */
 #define NBCSHIM_HAVE_NONBLOCKING_COLLECTIVES 1
 #define NBCSHIM_HAVE_PERSISTENT_COLLECTIVES 1
 #define NBCSHIM_HAVE_NEIGHBORHOOD_COLLECTIVES 1
 #define NBCSHIM_HAVE_LARGE_COUNT_COLLECTIVES 1
 
-/* MPI_VERSION tells of the MPI below. A program that uses nothing of a later one but these
- * collectives, and asks for MPI_VERSION >= 3 or 4 first, may have it say 4.0: define
- * NBCSHIM_CLAIM_MPI_VERSION before the inclusion. MPI_Get_version tells the truth. */
+/* Defining NBCSHIM_CLAIM_MPI_VERSION before including this header makes MPI_VERSION and
+ * MPI_SUBVERSION say 4.0. This is for programs that test for MPI_VERSION >= 3 or 4 but use no other
+ * feature of a later MPI than these collectives. MPI_Get_version still returns the version of the
+ * MPI below. */
 #ifdef NBCSHIM_CLAIM_MPI_VERSION
 #undef MPI_VERSION
 #undef MPI_SUBVERSION
@@ -54,49 +61,56 @@ extern "C" {
 #define MPI_SUBVERSION 0
 #endif
 
-/* An MPI before MPI-3.0 has none. There is then no datatype MPI_COUNT either. */
+/* An MPI before MPI-3.0 lacks MPI_Count. The datatype MPI_COUNT does not exist there either. */
 #ifndef MPI_COUNT
 typedef long long MPI_Count;
 #endif
 
-/* Attribute of every communicator: how many operations may be outstanding on it at once, as an
- * int * from MPI_Comm_get_attr. The same on all ranks, at least 32767. MPI_KEYVAL_INVALID before
- * MPI_Init, and where the shim stands aside. */
+/* Keyval of an attribute that every communicator has: the number of operations that may be
+ * outstanding on it at once. MPI_Comm_get_attr returns a pointer to an int. The number is the same
+ * on all ranks and at least 32767. The keyval is MPI_KEYVAL_INVALID before MPI_Init and where
+ * nbcshim is inactive. */
 extern int nbcshim_icoll_max_outstanding;
 #define MPI_ICOLL_MAX_OUTSTANDING nbcshim_icoll_max_outstanding
 
-/* Version at run time, as NBCSHIM_VERSION. Any time, any thread. */
+/* Returns the version of the library in use, encoded like NBCSHIM_VERSION. May be called at any
+ * time and by any thread. */
 int nbcshim_version(void);
 
-/* What nbcshim knows of itself; nbcinfo prints it. Any time, any thread, also without MPI_Init. */
+/* nbcshim_variable and nbcshim_function describe the library; nbcinfo prints what they return. They
+ * may be called at any time and by any thread, even without MPI_Init. */
 
-/* A variable of the environment. value: what the environment has, or NULL; accepted: whether that
- * is a value it takes. The strings are not to be freed. */
+/* An environment variable that nbcshim reads. accepts, fallback and meaning describe its values,
+ * its default and its effect. value is the string in the environment, or NULL if the variable is
+ * not set; accepted is nonzero if nbcshim accepts that string. The caller must not free the
+ * strings. */
 struct nbcshim_variable {
     char name[64];
     const char *accepts, *fallback, *meaning, *value;
     int accepted;
 };
 
-/* Describes the variable of that index, from 0 on. 0 where there is none any more, else 1. */
+/* Sets *variable to the description of variable number index, counted from 0. Returns 1, or 0 if
+ * there is no such variable. */
 int nbcshim_variable(int index, struct nbcshim_variable *variable);
 
-/* The name of the MPI function of that index, from 0 on, that nbcshim defines, and whether the MPI
- * below has it too. NULL where there is none any more; the static library knows of none. */
+/* Returns the name of function number index, counted from 0, of the MPI functions that nbcshim
+ * defines, and sets *below to whether the MPI below has it too. Returns NULL if there is no such
+ * function; the static library always returns NULL. */
 const char *nbcshim_function(int index, int *below);
 
-/* The algorithm of an operation that is under way or persistent: a name as nbcinfo --algorithms has
- * it; NULL where the request is not nbcshim's, or its collective took no algorithm of the table.
- * *segment, unless segment is NULL: the bytes that a pipelined one was told to move at a time, 0
- * for its own choice. Local. */
+/* Returns the algorithm of an operation that is persistent or pending: a name that nbcinfo
+ * --algorithms lists. Returns NULL if the request does not belong to nbcshim, or if its operation
+ * uses no algorithm of that list. Unless segment is NULL, *segment is set to the segment size in
+ * bytes that a pipelined algorithm was given, or to 0 if the algorithm chooses it. Local. */
 const char *nbcshim_algorithm(MPI_Request request, long long *segment);
 
-/* No rank completes before every rank has started. 7.12.1. */
+/* The operation completes on no rank before all ranks have started it. 6.12.1, 6.13.1. */
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request);
 int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request);
 
-/* count elements from root's buffer to the buffer of every rank; ranks may use different types of
- * one signature. 7.12.2. */
+/* Copies count elements from the root's buffer to the buffer of every rank. The datatypes of the
+ * ranks may differ if their type signatures agree. 6.12.2, 6.13.2. */
 int MPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm,
                MPI_Request *request);
 int MPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm,
@@ -106,8 +120,8 @@ int MPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root,
 int MPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
                      MPI_Info info, MPI_Request *request);
 
-/* recvbuf, recvcount (of one block) and recvtype count at the root only; MPI_IN_PLACE as the root's
- * sendbuf. 7.12.3. */
+/* recvbuf, recvcount and recvtype are significant at the root only; recvcount is that of one block.
+ * The root may pass MPI_IN_PLACE as sendbuf. 6.12.3, 6.13.3. */
 int MPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
                 int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
                 MPI_Request *request);
@@ -121,7 +135,8 @@ int MPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sen
                       void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
                       MPI_Comm comm, MPI_Info info, MPI_Request *request);
 
-/* Arrays have one entry per rank, displs in extents of recvtype, at the root only. 7.12.3. */
+/* The arrays have one entry per rank and are significant at the root only; displs counts extents of
+ * recvtype. 6.12.3, 6.13.3. */
 int MPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
                  const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root,
                  MPI_Comm comm, MPI_Request *request);
@@ -136,8 +151,8 @@ int MPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype se
                        MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
                        MPI_Request *request);
 
-/* sendbuf, sendcount (of one block) and sendtype count at the root only; MPI_IN_PLACE as the root's
- * recvbuf. 7.12.4. */
+/* sendbuf, sendcount and sendtype are significant at the root only; sendcount is that of one block.
+ * The root may pass MPI_IN_PLACE as recvbuf. 6.12.4, 6.13.4. */
 int MPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
                  int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
                  MPI_Request *request);
@@ -151,7 +166,8 @@ int MPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype se
                        void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
                        MPI_Comm comm, MPI_Info info, MPI_Request *request);
 
-/* Arrays have one entry per rank, displs in extents of sendtype, at the root only. 7.12.4. */
+/* The arrays have one entry per rank and are significant at the root only; displs counts extents of
+ * sendtype. 6.12.4, 6.13.4. */
 int MPI_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs[],
                   MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
                   int root, MPI_Comm comm, MPI_Request *request);
@@ -166,7 +182,7 @@ int MPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const
                         MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
                         MPI_Request *request);
 
-/* Block i of every recvbuf is rank i's sendbuf. 7.12.5. */
+/* Block i of recvbuf receives rank i's sendbuf, on every rank. 6.12.5, 6.13.5. */
 int MPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
                    int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request);
 int MPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
@@ -179,7 +195,8 @@ int MPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype 
                          void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
                          MPI_Info info, MPI_Request *request);
 
-/* Blocks of recvcounts[i] elements at displs[i] extents. 7.12.5. */
+/* Block i of recvbuf has recvcounts[i] elements and begins displs[i] extents of recvtype after
+ * recvbuf. 6.12.5, 6.13.5. */
 int MPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
                     const int recvcounts[], const int displs[], MPI_Datatype recvtype,
                     MPI_Comm comm, MPI_Request *request);
@@ -194,7 +211,7 @@ int MPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype
                           MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
                           MPI_Request *request);
 
-/* Block j of rank i's sendbuf becomes block i of rank j's recvbuf. 7.12.6. */
+/* Block j of rank i's sendbuf becomes block i of rank j's recvbuf. 6.12.6, 6.13.6. */
 int MPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
                   int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request);
 int MPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
@@ -207,7 +224,8 @@ int MPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
                         void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
                         MPI_Info info, MPI_Request *request);
 
-/* Displacements in extents of the type of their side. 7.12.6. */
+/* The arrays have one entry per rank; sdispls counts extents of sendtype, rdispls extents of
+ * recvtype. 6.12.6, 6.13.6. */
 int MPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[],
                    MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
                    const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request);
@@ -224,7 +242,8 @@ int MPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[],
                          const MPI_Count recvcounts[], const MPI_Aint rdispls[],
                          MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request);
 
-/* One type per peer, displacements in bytes. 7.12.6. */
+/* The arrays have one entry per rank, sendtypes and recvtypes too; displacements are in bytes.
+ * 6.12.6, 6.13.6. */
 int MPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[],
                    const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[],
                    const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm,
@@ -243,7 +262,8 @@ int MPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[],
                          const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info,
                          MPI_Request *request);
 
-/* recvbuf counts at the root only; MPI_IN_PLACE as the root's sendbuf. 7.12.7. */
+/* recvbuf is significant at the root only. The root may pass MPI_IN_PLACE as sendbuf. 6.12.7,
+ * 6.13.7. */
 int MPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
                 int root, MPI_Comm comm, MPI_Request *request);
 int MPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
@@ -253,7 +273,7 @@ int MPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datat
 int MPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
                       MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
 
-/* All ranks get the same bits. 7.12.8. */
+/* All ranks receive the same result, bit for bit. 6.12.8, 6.13.8. */
 int MPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
                    MPI_Comm comm, MPI_Request *request);
 int MPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
@@ -263,7 +283,8 @@ int MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Da
 int MPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
                          MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request);
 
-/* sendbuf has as many blocks of recvcount elements as there are ranks. 7.12.9. */
+/* sendbuf has one block of recvcount elements per rank; rank i receives the reduction of block i.
+ * 6.12.9, 6.13.9. */
 int MPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount,
                               MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
                               MPI_Request *request);
@@ -277,7 +298,8 @@ int MPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Coun
                                     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
                                     MPI_Request *request);
 
-/* Block i has recvcounts[i] elements; the array is the same on all ranks. 7.12.10. */
+/* Block i has recvcounts[i] elements; rank i receives its reduction. The array is the same on all
+ * ranks. 6.12.10, 6.13.10. */
 int MPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[],
                         MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request);
 int MPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvcounts[],
@@ -289,7 +311,7 @@ int MPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Coun
                               MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
                               MPI_Request *request);
 
-/* Rank i gets the reduction over ranks 0 … i. Intracommunicators only. 7.12.11. */
+/* Rank i receives the reduction over ranks 0 to i. Intracommunicators only. 6.12.11, 6.13.11. */
 int MPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
               MPI_Comm comm, MPI_Request *request);
 int MPI_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
@@ -299,8 +321,8 @@ int MPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatyp
 int MPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
                     MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request);
 
-/* Rank i gets the reduction over ranks 0 … i−1; rank 0's recvbuf is left alone. Intracommunicators
- * only. 7.12.12. */
+/* Rank i receives the reduction over ranks 0 to i − 1; rank 0's recvbuf is not written.
+ * Intracommunicators only. 6.12.12, 6.13.12. */
 int MPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
                 MPI_Comm comm, MPI_Request *request);
 int MPI_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
@@ -310,7 +332,8 @@ int MPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datat
 int MPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
                       MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request);
 
-/* sendbuf goes to every destination; block k comes from source k. 8.9.1. */
+/* sendbuf is sent to every destination; block k of recvbuf comes from source k. The communicator
+ * must have a topology. 8.7.1, 8.8.1. */
 int MPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
                             void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
                             MPI_Request *request);
@@ -324,7 +347,7 @@ int MPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_
                                   void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
                                   MPI_Comm comm, MPI_Info info, MPI_Request *request);
 
-/* Arrays have one entry per source. 8.9.1. */
+/* The arrays have one entry per source; displs counts extents of recvtype. 8.7.1, 8.8.1. */
 int MPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
                              void *recvbuf, const int recvcounts[], const int displs[],
                              MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request);
@@ -340,7 +363,8 @@ int MPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI
                                    const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm,
                                    MPI_Info info, MPI_Request *request);
 
-/* Block k goes to destination k; block k comes from source k. 8.9.2. */
+/* Block k of sendbuf is sent to destination k; block k of recvbuf comes from source k. 8.7.2,
+ * 8.8.2. */
 int MPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
                            int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
                            MPI_Request *request);
@@ -354,7 +378,8 @@ int MPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_D
                                  void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
                                  MPI_Comm comm, MPI_Info info, MPI_Request *request);
 
-/* Arrays have one entry per destination or source. 8.9.2. */
+/* The send arrays have one entry per destination, the receive arrays one per source; displacements
+ * count extents of sendtype and recvtype. 8.7.2, 8.8.2. */
 int MPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[],
                             MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
                             const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
@@ -373,7 +398,8 @@ int MPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcount
                                   MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
                                   MPI_Request *request);
 
-/* One type per neighbor, displacements in bytes. 8.9.2. */
+/* As above with one datatype per neighbor; displacements are in bytes and of type MPI_Aint. 8.7.2,
+ * 8.8.2. */
 int MPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[],
                             const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[],
                             const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm,
@@ -408,7 +434,8 @@ int MPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MP
                            const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[],
                            const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm);
 
-/* Blocking collectives of large counts, which an MPI before MPI-4.0 lacks. 6.4 … 6.11, 8.6. */
+/* Large-count forms of the blocking collectives, which an MPI before MPI-4.0 lacks. 6.4 to 6.11,
+ * 8.6. */
 int MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm);
 int MPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
                  MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm);
@@ -463,9 +490,9 @@ int MPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
                              void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[],
                              const MPI_Datatype recvtypes[], MPI_Comm comm);
 
-/* The same functions by their profiling names, and the persistent ones (int counts) by those of
- * Open MPI 4's <mpi-ext.h>, which may be included before or behind. The static library has no
- * profiling names. */
+/* The same functions under their profiling names (PMPI_…), and the persistent ones with int counts
+ * under the names of Open MPI 4's <mpi-ext.h> (MPIX_…), which may be included before or after this
+ * header. The static library has no profiling names. */
 #ifdef __GNUC__
 #define NBCSHIM_NAMES(name, nonblocking)                     \
     extern __typeof__(MPI_##nonblocking) PMPI_##nonblocking; \

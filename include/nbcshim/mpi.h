@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The MPI's own <mpi.h>, and behind it nbcshim.h: nbcc has programs that include <mpi.h> find this
- * one first, so that they see the prototypes of what nbcshim adds. */
+/* Includes the MPI's own <mpi.h>, then nbcshim.h. nbcc puts this header first in the search path,
+ * so that programs which include <mpi.h> see the prototypes of the functions that nbcshim adds. */
 #ifdef __GNUC__
 #pragma GCC system_header
 #endif
