@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Spack recipe: put it into a repository as packages/nbcshim/package.py. It builds from an archive
-that make dist has written, in the directory where Spack is called."""
+"""Spack recipe. Install it in a Spack repository as packages/nbcshim/package.py. It builds from an
+archive of "make dist" in the directory in which Spack is called."""
 
 import os
 
