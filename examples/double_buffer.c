@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* A stream of blocks from rank 0, which every rank works on: while one is worked on, MPI_Ibcast
- * brings the next.
+/* Rank 0 sends a stream of blocks, and every rank works on each block. MPI_Ibcast transfers the
+ * next block during the work on the current one.
  *
  *     mpicc -O2 double_buffer.c -o double_buffer
  *     mpiexec -n 4 ./double_buffer [BLOCKS [DOUBLES]]
  *
- * Work on a block goes in slices, with an MPI_Test between them: so the broadcast moves on. With a
- * processor to spare for NBCSHIM_PROGRESS=thread these tests could be left out.
+ * The work on a block is divided into slices, with an MPI_Test between them that progresses the
+ * broadcast. With NBCSHIM_PROGRESS=thread and a free processor, these tests could be left out.
  *
- * Exit status: 0 when both ways, with MPI_Bcast and with MPI_Ibcast, come to the right result. */
+ * Exit status: 0 if both versions, MPI_Bcast and MPI_Ibcast, compute the right result. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static void produce(double *block, int b)
         block[i] = b + 1;
 }
 
-/* Some arithmetic with a result that is easily told: the mean of the block. */
+/* Computes the mean of the block, repeatedly: some arithmetic whose result is easy to check. */
 static double work(const double *block, MPI_Request *next)
 {
     double sum = 0;

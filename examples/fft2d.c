@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* A two-dimensional FFT, spread over ranks by rows: the rows are transformed, the matrix is
- * transposed by MPI_Ialltoall, the columns are transformed.
+/* A two-dimensional FFT of a matrix that is distributed over the ranks by rows: it transforms the
+ * rows, transposes the matrix with MPI_Ialltoall, and transforms the columns.
  *
  *     mpicc -O2 fft2d.c -lm -o fft2d
  *     mpiexec -n 4 ./fft2d [N [BATCHES]]
  *
- * N is a power of two (256) that the number of ranks divides. The rows of a rank go in batches (4):
- * while one batch travels the next is transformed, with an MPI_Test after each row, so that what
- * travels moves on.
+ * N (256 by default) is a power of two and a multiple of the number of ranks. The rows of a rank
+ * are divided into BATCHES batches (4 by default). During the transfer of one batch the program
+ * transforms the next, with an MPI_Test after each row that progresses the transfer.
  *
- * The input is a sum of two plane waves; the result must be their two amplitudes and zero
- * elsewhere. Exit status: 0 when it is, for MPI_Alltoall and for MPI_Ialltoall. */
+ * The input is a sum of two plane waves. The result must be their two amplitudes, and zero
+ * elsewhere. Exit status: 0 if it is, for MPI_Alltoall and for MPI_Ialltoall. */
 #include <complex.h>
 #include <math.h>
 #include <mpi.h>
@@ -21,9 +21,9 @@ typedef double complex number;
 
 static const double two_pi = 6.28318530717958647692;
 static int rank, ranks, n, rows, batches, batch_rows;
-static number *matrix, *packed, *arrived, *columns; /* columns: transposed, one column a row */
+static number *matrix, *packed, *arrived, *columns; /* columns: one column in each row */
 
-/* In place; the usual radix 2, after a permutation by reversed bits. */
+/* Radix-2 FFT in place, after a bit-reversal permutation. */
 static void fft(number *x, int size)
 {
     for (int i = 1, j = 0; i < size; i++) {
@@ -60,7 +60,7 @@ static void fill(void)
         }
 }
 
-/* The rows of a batch, transformed, and sorted by the rank that gets the columns. */
+/* Transforms the rows of a batch and packs them by the rank that receives the columns. */
 static void transform_batch(int batch, MPI_Request *under_way)
 {
     number *out = packed + (size_t)batch * batch_rows * n;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Solves -Δu = f on the unit square, u = 0 on its border, by Jacobi's method, with persistent
- * collectives of MPI-4: set up once, started in every step.
+/* Solves -Δu = f on the unit square, with u = 0 on the boundary, by Jacobi's method. The persistent
+ * collectives of MPI-4 are set up once and started in every step.
  *
  *     nbcc -O2 jacobi.c -o jacobi -lm       (or mpicc -O2 jacobi.c -o jacobi -lnbcshim -lm)
  *     mpiexec -n 4 ./jacobi [N [STEPS]]
  *
- * Open MPI 4.1 has neither MPI_Neighbor_alltoallw_init nor MPI_Allreduce_init: there it links with
- * nbcshim only. On an MPI that has them it can be built without (-DWITHOUT_NBCSHIM).
+ * Open MPI 4.1 has neither MPI_Neighbor_alltoallw_init nor MPI_Allreduce_init, so that the program
+ * links there with nbcshim only. On an MPI that has them it can be built without nbcshim
+ * (-DWITHOUT_NBCSHIM).
  *
- * The square has N × N inner points (64) on a two-dimensional grid of ranks. A step sends the outer
- * rows and columns of a rank's block to its neighbors, each with a datatype of its own, computes
- * the inner points meanwhile, then the rest. The change of a step is summed over all ranks while
- * the next one is computed.
+ * The square has N × N inner points (N is 64 by default), distributed over a two-dimensional grid
+ * of ranks. A step sends the outer rows and columns of each rank's block to its neighbors, with one
+ * datatype for rows and one for columns. Meanwhile it computes the inner points, and then the rest.
+ * The change of a step is summed over all ranks during the next step.
  *
- * Exit status: 0 when each step changes less than the one before. */
+ * Exit status: 0 if each step changes less than the one before. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@
 
 struct block {
     MPI_Comm grid;
-    int rank, rows, columns, stride; /* inner points, and the distance of rows with the halo */
+    int rank, rows, columns, stride; /* inner points; stride: from row to row, with the halo */
     int first_row, first_column;
     double h;
     double *now, *next; /* with a halo of one point */
@@ -60,8 +61,8 @@ static int make_block(struct block *b, int n)
     return b->now && b->next;
 }
 
-/* The halo exchange of one of the two fields. Neighbors come in the order of the standard: north,
- * south, west, east. The types may go at once. */
+/* Sets up the halo exchange of one of the two fields. The neighbors are in the order of the
+ * standard: north, south, west, east. The datatypes may be freed as soon as the call returns. */
 static MPI_Request make_halo(const struct block *b, double *field)
 {
     MPI_Datatype row, column;
@@ -88,7 +89,8 @@ static MPI_Request make_halo(const struct block *b, double *field)
     return request;
 }
 
-/* One point; returns the square of its change. f = 2π² sin πx sin πy: u = sin πx sin πy. */
+/* Updates one point and returns the square of its change. With f = 2π² sin πx sin πy the solution
+ * is u = sin πx sin πy. */
 static double update(const struct block *b, int row, int column)
 {
     const double pi = 3.14159265358979323846;
@@ -132,7 +134,7 @@ int main(int argc, char **argv)
         b.next = fields[(step + 1) % 2];
         MPI_Start(&halo[step % 2]);
         double mine = sweep(&b, 0);
-        if (step > 0) { /* the sum of the last step has had that long */
+        if (step > 0) { /* the sum of the last step ran during this sweep */
             MPI_Wait(&sum, MPI_STATUS_IGNORE);
             falls = falls && total < last;
             last = total;

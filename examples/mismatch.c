@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A wrong program: the ranks disagree on the root of a broadcast. Most MPIs hang in it, or deliver
- * nothing without a word. NBCSHIM_CHECK=1 names the call and the ranks:
+/* An erroneous program: the ranks disagree on the root of a broadcast. With most MPIs it hangs, or
+ * delivers no data and reports no error. NBCSHIM_CHECK=1 reports the call and the ranks:
  *
  *     mpicc -o mismatch mismatch.c
  *     NBCSHIM_CHECK=1 nbcrun mpiexec -n 3 ./mismatch */

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Sparse exchange: every rank has messages for a few others, and nobody knows who will send to it.
+/* Sparse exchange: every rank sends messages to a few other ranks, and no rank knows which ranks
+ * will send to it.
  *
  *     mpicc -O2 nbx.c -o nbx
  *     mpiexec -n 4 ./nbx [MESSAGES [STEPS]]
  *
- * The blocking way tells everyone first how much to expect, MPI_Alltoall over all ranks. The NBX
- * algorithm (Hoefler, Siebert, Lumsdaine: Scalable communication protocols for dynamic sparse data
- * exchange, 2010) needs no such table: a rank sends with MPI_Issend, which completes when it is
- * matched, and receives whatever MPI_Iprobe finds. When its own sends are complete it enters an
- * MPI_Ibarrier and goes on receiving; when the barrier completes, every message has arrived.
+ * The blocking version first exchanges the numbers of messages with MPI_Alltoall over all ranks.
+ * The NBX algorithm (Hoefler, Siebert, Lumsdaine: Scalable communication protocols for dynamic
+ * sparse data exchange, 2010) needs no such table: a rank sends with MPI_Issend, which completes
+ * when the message is matched, and receives every message that MPI_Iprobe finds. When its own sends
+ * are complete, the rank starts an MPI_Ibarrier and continues to receive. When the barrier
+ * completes, every message has arrived.
  *
- * Exit status: 0 when both ways received the same, and all that was sent. */
+ * Exit status: 0 if both versions received the same messages, and all that were sent. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +23,10 @@ struct exchange {
     int rank, ranks, messages;
     int to[MOST];
     long data[MOST][LENGTH];
-    long received, sum; /* messages, and all numbers in them */
+    long received, sum; /* number of messages; sum of the numbers in them */
 };
 
-/* Another set of receivers in each step, the same for both ways. */
+/* Chooses a new set of receivers for each step, the same for both versions. */
 static void choose(struct exchange *x, int step)
 {
     unsigned long state = (unsigned long)x->rank * 1000003u + (unsigned long)step * 7919u + 1;

@@ -1,6 +1,7 @@
 ! SPDX-License-Identifier: MIT
-! A persistent reduction from Fortran, started again and again. Open MPI 4.1 has none; nbcshim's
-! module has what the MPI's own lacks. To build it, with nbcshim installed in PREFIX:
+! A persistent reduction in Fortran that is started repeatedly. Open MPI 4.1 has no persistent
+! collectives; nbcshim's module contains the interfaces that the MPI's own modules lack. To build it
+! with nbcshim installed in PREFIX:
 !
 !     mpifort -I PREFIX/lib/fortran persistent.f90 -L PREFIX/lib -Wl,--no-as-needed -lnbcshim \
 !         -Wl,-rpath,PREFIX/lib

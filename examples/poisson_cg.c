@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Solves -Δu = f on the unit square, u = 0 on its border, by conjugate gradients. An ordinary MPI-3
- * program; nothing in it knows of nbcshim.
+/* Solves -Δu = f on the unit square, with u = 0 on the boundary, by conjugate gradients. This is an
+ * ordinary MPI-3 program that does not refer to nbcshim.
  *
  *     mpicc -O2 poisson_cg.c -o poisson_cg -lm
  *     mpiexec -n 4 ./poisson_cg [N [TOLERANCE]]
  *
- * The square has N × N inner points (96), spread over a two-dimensional grid of ranks. Each rank
- * holds a block of them with a frame of one point, the halo, that its neighbors fill.
+ * The square has N × N inner points (N is 96 by default), distributed over a two-dimensional grid
+ * of ranks. Each rank holds a block of them, surrounded by a halo of one point that its neighbors
+ * fill.
  *
- * The pipelined form of the method (Ghysels and Vanroose, 2014) needs one global sum an iteration
- * and does not need it at once: MPI_Iallreduce runs while the next matrix product is computed,
- * whose halo travels in turn while its inner points are computed. In the end MPI_Igatherv brings
- * the solution to rank 0, which compares it with the exact one.
+ * The pipelined form of the method (Ghysels and Vanroose, 2014) needs one global sum in each
+ * iteration, and does not need it immediately: MPI_Iallreduce runs during the next matrix product.
+ * The halo of that product is transferred during the computation of its inner points. At the end
+ * MPI_Igatherv collects the solution on rank 0, which compares it with the exact one.
  *
- * Exit status: 0 when the residual is what was asked for and the error is that of the 5-point
- * stencil, O(h²). */
+ * Exit status: 0 if the residual meets TOLERANCE and the error is that of the 5-point stencil,
+ * O(h²). */
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -36,8 +37,8 @@ struct domain {
     MPI_Datatype row, column;
 };
 
-/* A field is a block with its halo, in rows; point (i, j) counts from 1, so 0 and size + 1 are the
- * halo. */
+/* A field is a block with its halo, stored by rows. The indices i and j of its points count from 1;
+ * 0 and size + 1 are the halo. */
 static size_t at(const struct domain *d, int i, int j)
 {
     return (size_t)j * (size_t)d->stride + (size_t)i;
@@ -53,7 +54,7 @@ static double *new_field(const struct domain *d)
     return field;
 }
 
-/* Of n points, those of part k of so many parts. */
+/* Divides n points into parts and returns the first point and the size of part k. */
 static void split(int n, int parts, int k, int *first, int *size)
 {
     *first = (int)((long)n * k / parts);
@@ -121,8 +122,8 @@ static void fill(const struct domain *d, double *field, double (*value)(double, 
 
 /* --- the matrix ------------------------------------------------------------------------------- */
 
-/* Sends the outermost points of a field to the neighbors and receives theirs. A message's tag is
- * the side that it leaves by. */
+/* Sends the outermost points of a field to the neighbors and receives theirs. The tag of a message
+ * is the side on which it leaves the sender. */
 static void halo_begin(const struct domain *d, double *f, MPI_Request request[2 * SIDES])
 {
     const int sx = d->size[X], sy = d->size[Y];
@@ -138,7 +139,7 @@ static void halo_begin(const struct domain *d, double *f, MPI_Request request[2 
     }
 }
 
-/* The 5-point stencil on the points (i0 … i1, j0 … j1). */
+/* Applies the 5-point stencil to the points (i0 … i1, j0 … j1). */
 static void stencil(const struct domain *d, const double *f, double *out, int i0, int i1, int j0,
                     int j1)
 {
@@ -152,7 +153,7 @@ static void stencil(const struct domain *d, const double *f, double *out, int i0
     }
 }
 
-/* out = A f. The points that need no halo are computed while it travels. */
+/* out = A f. The points that need no halo are computed during its transfer. */
 static void apply(const struct domain *d, double *f, double *out)
 {
     const int sx = d->size[X], sy = d->size[Y];
@@ -256,8 +257,8 @@ static int solve(const struct domain *d, double *x, const double *b, double tole
     return iteration < limit ? iteration : -1;
 }
 
-/* The norm of b - A x over that of b: computed anew, since the one that the solver updates drifts
- * from it by rounding. */
+/* The norm of b - A x divided by that of b. It is computed from x, because the residual that the
+ * solver updates drifts from it by rounding. */
 static double residual(const struct domain *d, double *x, const double *b)
 {
     double *r = new_field(d), mine[2], sum[2];
@@ -274,7 +275,7 @@ static double residual(const struct domain *d, double *x, const double *b)
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-/* How many points each rank holds, and where they begin in the gathered solution. */
+/* The number of points of each rank, and where they begin in the gathered solution. */
 static void layout(const struct domain *d, int *count, int *start)
 {
     for (int rank = 0, sum = 0; rank < d->ranks; sum += count[rank++]) {
@@ -287,8 +288,8 @@ static void layout(const struct domain *d, int *count, int *start)
     }
 }
 
-/* Sum over all points in the order of the square, whichever way the ranks divide it, and the
- * largest difference from the exact solution. On rank 0. */
+/* Computes a checksum over all points that does not depend on the distribution, but for rounding,
+ * and the largest difference from the exact solution. On rank 0. */
 static void judge(const struct domain *d, const double *all, const int *start, double *checksum,
                   double *error)
 {
@@ -310,7 +311,7 @@ static void judge(const struct domain *d, const double *all, const int *start, d
     *checksum *= d->h * d->h;
 }
 
-/* Gathers the solution on rank 0 and judges it there. */
+/* Gathers the solution on rank 0 and evaluates it there. */
 static void collect(const struct domain *d, const double *x, double *checksum, double *error)
 {
     const int mine = d->size[X] * d->size[Y];
@@ -340,8 +341,8 @@ static int report(const struct domain *d, int iterations, double tolerance, doub
                   double checksum, double error, double seconds)
 {
     const double pi = acos(-1);
-    /* A relative residual leaves the solution uncertain by the condition number of A times as much:
-     * so far may two correct runs differ, which add in different orders. */
+    /* The relative uncertainty of the solution is the relative residual times the condition number
+     * of A. Two correct runs that add in different orders may differ by that much. */
     const double condition = 4 / (pi * pi * d->h * d->h);
     /* The solver's own residual drifts from the true one. */
     int good = iterations >= 0 && rest <= 10 * tolerance && error <= d->h * d->h;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An application as there are many: it takes persistent collectives where configure finds them, and
- * says which way it went. See configure.ac. */
+/* An ordinary application: it uses persistent collectives if configure finds them, and prints which
+ * kind it uses. See configure.ac. */
 #include "config.h"
 
 #include <mpi.h>
