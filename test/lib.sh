@@ -88,7 +88,7 @@ export LSAN_OPTIONS=exitcode=0${LSAN_OPTIONS:+:$LSAN_OPTIONS}
 # communicator that a program leaves behind is lost with the MPI's.)
 own_leaks() # log
 {
-    awk 'BEGIN { RS = "" } /Direct leak of/ && /#1 [^\n]*\(pmpi/[a-z]+|src)/[a-z_]+\.[ch]:/' "$1"
+    awk 'BEGIN { RS = "" } /Direct leak of/ && /#1 [^\n]*\/(pmpi\/[a-z]+|src)\/[a-z_]+\.[ch]:/' "$1"
 }
 
 # The hooks of UCX in the allocation of memory run where a thread ends, when the thread sanitizer has
