@@ -130,14 +130,6 @@ void nbc_sched_free(struct nbc_sched *s);
 /* One owner less; with the last it is freed. */
 void nbc_sched_release(struct nbc_sched *s);
 
-/* Proves what can be proved of one rank's schedule: references inside the temporary buffer and the
- * user's buffers as the shape has them, peers in range and not this rank itself, edges forward (so
- * acyclic), operand rules of reductions, and no race: two operations that touch the same bytes, one
- * of them writing, are ordered by the graph. Returns NULL, or what is wrong, written to text.
- * Quadratic in the number of operations: for tests and for NBCSHIM_DEBUG. */
-const char *nbc_sched_check(const struct nbc_sched *s, const struct nbc_shape *shape, char *text,
-                            size_t size);
-
 /* One line an operation, stable: golden files are made of it. */
 void nbc_sched_print(const struct nbc_sched *s, FILE *out);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "parts.h"
+#include "sched_check.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -511,7 +512,7 @@ const char *world_check(struct world *w)
     char text[400];
     for (int id = 0; id < w->n && !w->text[0]; id++) {
         struct party *p = &w->party[id];
-        const char *wrong = nbc_sched_check(p->sched, &p->shape, text, sizeof text);
+        const char *wrong = sched_check(p->sched, &p->shape, text, sizeof text);
         if (wrong)
             complain(w, "rank %d%s: %s", p->shape.rank, group_name(w, id), wrong);
     }

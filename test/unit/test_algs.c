@@ -4,7 +4,7 @@
  * Nothing here names an algorithm: whoever adds a row has it tested. For a row, calls of all sizes
  * from 1 to 33 ranks and a few larger ones are made up (roots, counts, in place, commutative or
  * not, layouts, graphs, node maps, intercommunicators, eager or rendezvous messages), the
- * schedules of all ranks are built and checked (nbc_sched_check), run on a simulated network
+ * schedules of all ranks are built and checked (sched_check), run on a simulated network
  * (sim.h), and every byte of the buffers is compared with the definition of the collective
  * (cases.h). The choice is the same in every run. NBC_SOAK=1 in the environment tries all, 0.1 a
  * tenth.

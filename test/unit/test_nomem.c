@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cases.h"
+#include "sched_check.h"
 #include "unit.h"
 
 void *__real_malloc(size_t size);
@@ -93,8 +94,7 @@ START_TEST(a_check_without_memory_says_so)
         ck_assert_int_lt(n, 1000);
         countdown = n;
         failures = 0;
-        const char *wrong =
-            nbc_sched_check(w->party[0].sched, &w->party[0].shape, text, sizeof text);
+        const char *wrong = sched_check(w->party[0].sched, &w->party[0].shape, text, sizeof text);
         countdown = 0;
         checked = failures == 0;
         ck_assert_msg(checked ? !wrong : wrong && strcmp(wrong, "out of memory") == 0,

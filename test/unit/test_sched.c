@@ -5,6 +5,7 @@
 
 #include "bytes.h"
 #include "cases.h"
+#include "sched_check.h"
 #include "unit.h"
 
 /* --- a call to build for ---------------------------------------------------------------------- */
@@ -257,7 +258,7 @@ static void expect(struct nbc_sched *s, const struct nbc_shape *shape, const cha
 {
     char text[300];
     s = nbc_sched_finish(s);
-    const char *wrong = nbc_sched_check(s, shape, text, sizeof text);
+    const char *wrong = sched_check(s, shape, text, sizeof text);
     if (!words)
         ck_assert_msg(!wrong, "%s", wrong);
     else
@@ -542,7 +543,7 @@ START_TEST(check_finds_broken_graphs)
         nbc_send(s, in_recv(0, 3), 2, a);
         nbc_send(s, in_recv(0, 3), 2, a);
         s = nbc_sched_finish(s);
-        ck_assert_ptr_null(nbc_sched_check(s, &shape, text, sizeof text));
+        ck_assert_ptr_null(sched_check(s, &shape, text, sizeof text));
         if (defect == 0)
             s->succ[0] = 0; /* to itself */
         else if (defect == 1)
@@ -558,7 +559,7 @@ START_TEST(check_finds_broken_graphs)
             s->ops[1].kind = 9;
         else
             s->nsucc = 4;
-        const char *wrong = nbc_sched_check(s, &shape, text, sizeof text);
+        const char *wrong = sched_check(s, &shape, text, sizeof text);
         ck_assert_msg(wrong != NULL, "defect %d", defect);
         if (defect == 4)
             ck_assert_msg(strstr(wrong, "either order"), "%s", wrong);

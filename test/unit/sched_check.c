@@ -7,7 +7,7 @@
  *  - two that lie in different blocks of the user's buffer are taken as disjoint: the standard asks
  *    that of the blocks a call writes;
  *  - anything else that overlaps by its spans counts as a conflict. */
-#include "sched.h"
+#include "sched_check.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -577,8 +577,8 @@ static bool check_all(struct checker *c)
     return find_order(c) && check_message_order(c) && check_races(c);
 }
 
-const char *nbc_sched_check(const struct nbc_sched *s, const struct nbc_shape *shape, char *text,
-                            size_t size)
+const char *sched_check(const struct nbc_sched *s, const struct nbc_shape *shape, char *text,
+                        size_t size)
 {
     struct checker c = {.s = s, .shape = shape, .text = text, .size = size};
     bool good = check_all(&c);
