@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Collectives for ranks that share nodes: what can stay within a node does, what must go between
- * nodes goes once. Each is made of parts (part.h) that the rules build in the way that suits their
- * number of ranks: within a node, and across nodes among one rank of each.
+ * nodes goes once. Each is made of parts (subcollective.h) that the rules build in the way that
+ * suits their number of ranks: within a node, and across nodes among one rank of each.
  *
  * The idea is that of Kielmann, Hofman, Bal, Plaat, Bhoedjang, "MagPIe: MPI's collective
  * communication operations for clustered wide area systems", 1999, and for nodes of Karonis et al.,
@@ -11,7 +11,7 @@
 
 #include "bytes.h"
 #include "nodes.h"
-#include "part.h"
+#include "subcollective.h"
 #include "select.h"
 #include "topo.h"
 
@@ -60,32 +60,32 @@ static struct stand stand_of(const struct nbc_shape *shape, struct nbc_sched *s,
 }
 
 /* The node's leader stands at the part's root. */
-static struct nbc_part part_within(const struct stand *st, enum nbc_coll coll)
+static struct nbc_subcollective sub_within(const struct stand *st, enum nbc_coll coll)
 {
     int lead = nbc_node_index(st->shape->nodes, leader(&st->across, st->node));
-    return (struct nbc_part){.coll = coll,
-                             .rank = st->index,
-                             .size = st->here,
-                             .root = lead,
-                             .local = true,
-                             .member = crew_member,
-                             .group = &st->within};
+    return (struct nbc_subcollective){.coll = coll,
+                                      .rank = st->index,
+                                      .size = st->here,
+                                      .root = lead,
+                                      .local = true,
+                                      .member = crew_member,
+                                      .group = &st->within};
 }
 
-static struct nbc_part part_across(const struct stand *st, enum nbc_coll coll)
+static struct nbc_subcollective sub_across(const struct stand *st, enum nbc_coll coll)
 {
     int root = st->across.root < 0 ? 0 : nbc_node_of(st->shape->nodes, st->across.root);
-    return (struct nbc_part){.coll = coll,
-                             .rank = st->node,
-                             .size = st->shape->nodes->nnodes,
-                             .root = root,
-                             .member = crew_member,
-                             .group = &st->across};
+    return (struct nbc_subcollective){.coll = coll,
+                                      .rank = st->node,
+                                      .size = st->shape->nodes->nnodes,
+                                      .root = root,
+                                      .member = crew_member,
+                                      .group = &st->across};
 }
 
-static nbc_id run(const struct stand *st, const struct nbc_part *part, nbc_id after)
+static nbc_id run(const struct stand *st, const struct nbc_subcollective *sub, nbc_id after)
 {
-    return nbc_part(st->s, st->shape, part, after);
+    return nbc_emit_subcollective(st->s, st->shape, sub, after);
 }
 
 /* --- barrier ---------------------------------------------------------------------------------- */
@@ -113,7 +113,7 @@ struct nbc_sched *nbc_barrier_nodes(const struct nbc_shape *shape)
         heard[i] = nbc_recv(s, nothing, crew_member(&st.within, tree.child[i]), NBC_NONE);
     nbc_id all = tree.nchild ? nbc_join_of(s, heard, tree.nchild) : NBC_NONE;
     if (st.leads) {
-        struct nbc_part across = part_across(&st, NBC_BARRIER);
+        struct nbc_subcollective across = sub_across(&st, NBC_BARRIER);
         released = run(&st, &across, all);
     } else {
         int parent = crew_member(&st.within, tree.parent);
@@ -132,11 +132,11 @@ static nbc_id spread(const struct stand *st, struct nbc_ref data, nbc_id after)
 {
     nbc_id there = after;
     if (st->leads) {
-        struct nbc_part across = part_across(st, NBC_BCAST);
+        struct nbc_subcollective across = sub_across(st, NBC_BCAST);
         across.recv = data;
         there = run(st, &across, there);
     }
-    struct nbc_part within = part_within(st, NBC_BCAST);
+    struct nbc_subcollective within = sub_within(st, NBC_BCAST);
     within.recv = data;
     return run(st, &within, there);
 }
@@ -172,7 +172,7 @@ struct nbc_sched *nbc_bcast_nodes(const struct nbc_shape *shape)
 static nbc_id reduce_within(const struct stand *st, struct nbc_ref input, struct nbc_ref result,
                             bool in_place)
 {
-    struct nbc_part within = part_within(st, NBC_REDUCE);
+    struct nbc_subcollective within = sub_within(st, NBC_REDUCE);
     within.send = input;
     within.recv = result;
     within.in_place = in_place;
@@ -203,7 +203,7 @@ struct nbc_sched *nbc_reduce_nodes(const struct nbc_shape *shape)
         there = reduce_within(&st, input, sum, root && shape->in_place);
     if (!st.leads)
         return nbc_sched_finish(s);
-    struct nbc_part across = part_across(&st, NBC_REDUCE);
+    struct nbc_subcollective across = sub_across(&st, NBC_REDUCE);
     across.send = root ? input : sum;
     across.recv = sum;
     across.in_place = root && (!alone || shape->in_place);
@@ -233,13 +233,13 @@ struct nbc_sched *nbc_allreduce_nodes(const struct nbc_shape *shape)
     if (!alone)
         there = reduce_within(&st, input, result, st.leads && shape->in_place);
     if (st.leads) {
-        struct nbc_part across = part_across(&st, NBC_ALLREDUCE);
+        struct nbc_subcollective across = sub_across(&st, NBC_ALLREDUCE);
         across.send = alone ? input : result;
         across.recv = result;
         across.in_place = !alone || shape->in_place;
         there = run(&st, &across, there);
     }
-    struct nbc_part within = part_within(&st, NBC_BCAST);
+    struct nbc_subcollective within = sub_within(&st, NBC_BCAST);
     within.recv = result;
     within.early = !shape->in_place && !st.leads;
     run(&st, &within, there);
@@ -267,20 +267,20 @@ static void emit_split(const struct stand *st, const int64_t *counts)
     struct nbc_ref home = shape->in_place ? nbc_temp_like(st->s, mine) : mine;
     struct nbc_ints sizes = {counts, sizeof *counts}, starts = {counts + st->here, sizeof *counts};
 
-    struct nbc_part scatter = part_within(st, NBC_REDUCE_SCATTER);
+    struct nbc_subcollective scatter = sub_within(st, NBC_REDUCE_SCATTER);
     scatter.send = input;
     scatter.recv = home;
     scatter.counts = sizes;
     nbc_id there = run(st, &scatter, NBC_NONE);
 
-    struct nbc_part across = part_across(st, NBC_ALLREDUCE);
+    struct nbc_subcollective across = sub_across(st, NBC_ALLREDUCE);
     across.send = across.recv = home;
     across.in_place = true;
     there = run(st, &across, there);
     if (shape->in_place)
         there = nbc_copy(st->s, mine, home, there);
 
-    struct nbc_part gather = part_within(st, NBC_ALLGATHERV);
+    struct nbc_subcollective gather = sub_within(st, NBC_ALLGATHERV);
     gather.send = gather.recv = result;
     gather.in_place = true;
     gather.counts = sizes;
@@ -366,7 +366,7 @@ static nbc_id gather_all(const struct stand *st, const struct region *r, int64_t
     const struct nbc_shape *shape = st->shape;
     const struct nbc_nodes *nodes = shape->nodes;
     int64_t start = nbc_node_start(nodes, st->node) * r->each;
-    struct nbc_part within = part_within(st, NBC_GATHER);
+    struct nbc_subcollective within = sub_within(st, NBC_GATHER);
     within.send = nbc_send_block(shape, 0);
     within.recv = nbc_byte_range(r->bytes, start, r->each);
     within.in_place = st->leads && shape->in_place && r->direct;
@@ -378,7 +378,7 @@ static nbc_id gather_all(const struct stand *st, const struct region *r, int64_t
         counts[i] = nbc_node_size(nodes, i) * r->each;
         counts[n + i] = nbc_node_start(nodes, i) * r->each;
     }
-    struct nbc_part across = part_across(st, NBC_ALLGATHERV);
+    struct nbc_subcollective across = sub_across(st, NBC_ALLGATHERV);
     across.send = across.recv = r->bytes;
     across.in_place = true;
     across.counts = (struct nbc_ints){counts, sizeof *counts};
@@ -406,7 +406,7 @@ struct nbc_sched *nbc_allgather_nodes(const struct nbc_shape *shape)
     int64_t *counts = malloc(2 * (size_t)shape->nodes->nnodes * sizeof *counts);
     if (counts) {
         nbc_id there = gather_all(&st, &r, counts);
-        struct nbc_part within = part_within(&st, NBC_BCAST);
+        struct nbc_subcollective within = sub_within(&st, NBC_BCAST);
         within.recv = r.bytes;
         there = run(&st, &within, there);
         if (!r.direct)
@@ -481,14 +481,14 @@ struct nbc_sched *nbc_alltoall_nodes(const struct nbc_shape *shape)
     struct nbc_ref by_node = nbc_temp_bytes(s, bytes);
     there = turn(s, by_place, input, N, p, each, there);
 
-    struct nbc_part within = part_within(&st, NBC_ALLTOALL);
+    struct nbc_subcollective within = sub_within(&st, NBC_ALLTOALL);
     within.send = nbc_byte_range(by_place, 0, N * each);
     within.recv = nbc_byte_range(mine, 0, N * each);
     there = turn(s, by_node, mine, p, N, each, run(&st, &within, there));
 
     nbc_id none;
     struct nbc_ref output = all_bytes(s, shape, false, bytes, &none);
-    struct nbc_part across = part_across(&st, NBC_ALLTOALL);
+    struct nbc_subcollective across = sub_across(&st, NBC_ALLTOALL);
     across.send = nbc_byte_range(by_node, 0, p * each);
     across.recv = nbc_byte_range(output, 0, p * each);
     there = run(&st, &across, there);

@@ -2,9 +2,9 @@
 /* Collectives whose result all ranks want, by way of rank 0: what comes together there goes out
  * again. No other way takes fewer messages and reductions over all ranks, 2 (P − 1) and P − 1, and
  * none has a rank that does more. So they are for ranks that share few processors, where time is
- * the work of all. Each is made of two parts (part.h): linear ones, in which no rank waits for
- * another that waits, or those that the rules choose. */
-#include "part.h"
+ * the work of all. Each is made of two parts (subcollective.h): linear ones, in which no rank waits
+ * for another that waits, or those that the rules choose. */
+#include "subcollective.h"
 #include "select.h"
 
 static int same(const void *group, int i)
@@ -13,18 +13,20 @@ static int same(const void *group, int i)
     return i;
 }
 
-static struct nbc_part part_of(const struct nbc_shape *shape, enum nbc_coll coll, const char *alg)
+static struct nbc_subcollective sub_of(const struct nbc_shape *shape, enum nbc_coll coll,
+                                       const char *alg)
 {
-    return (struct nbc_part){.coll = coll,
-                             .alg = alg ? nbc_alg_by_name(coll, alg) : NULL,
-                             .rank = shape->rank,
-                             .size = shape->size,
-                             .member = same,
-                             .local = shape->local};
+    return (struct nbc_subcollective){.coll = coll,
+                                      .alg = alg ? nbc_alg_by_name(coll, alg) : NULL,
+                                      .rank = shape->rank,
+                                      .size = shape->size,
+                                      .member = same,
+                                      .local = shape->local};
 }
 
 /* In place this rank's input lies where the result comes: that must wait. */
-static void take_out(struct nbc_part *out, const struct nbc_shape *shape, struct nbc_ref result)
+static void take_out(struct nbc_subcollective *out, const struct nbc_shape *shape,
+                     struct nbc_ref result)
 {
     out->recv = result;
     out->early = shape->rank != 0 && !shape->in_place;
@@ -38,13 +40,14 @@ static struct nbc_sched *reduce_and_tell(const struct nbc_shape *shape, const ch
     struct nbc_ref input = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
     if (!s || nbc_ref_bytes(shape, input) == 0)
         return nbc_sched_finish(s);
-    struct nbc_part in = part_of(shape, NBC_REDUCE, alg), out = part_of(shape, NBC_BCAST, alg);
+    struct nbc_subcollective in = sub_of(shape, NBC_REDUCE, alg);
+    struct nbc_subcollective out = sub_of(shape, NBC_BCAST, alg);
     in.send = input;
     in.recv = result;
     in.in_place = shape->rank == 0 && shape->in_place;
-    nbc_id there = nbc_part(s, shape, &in, NBC_NONE);
+    nbc_id there = nbc_emit_subcollective(s, shape, &in, NBC_NONE);
     take_out(&out, shape, result);
-    nbc_part(s, shape, &out, there);
+    nbc_emit_subcollective(s, shape, &out, there);
     return nbc_sched_finish(s);
 }
 
@@ -87,15 +90,15 @@ struct nbc_sched *nbc_allgather_rooted_linear(const struct nbc_shape *shape)
     struct nbc_ref blocks = nbc_recv_block(shape, 0);
     if (!s || nbc_ref_bytes(shape, blocks) == 0)
         return nbc_sched_finish(s);
-    struct nbc_part in = part_of(shape, NBC_GATHER, "linear");
-    struct nbc_part out = part_of(shape, NBC_BCAST, "linear");
+    struct nbc_subcollective in = sub_of(shape, NBC_GATHER, "linear");
+    struct nbc_subcollective out = sub_of(shape, NBC_BCAST, "linear");
     in.send = nbc_send_block(shape, 0);
     in.recv = blocks;
     in.in_place = shape->rank == 0 && shape->in_place;
-    nbc_id there = nbc_part(s, shape, &in, NBC_NONE);
+    nbc_id there = nbc_emit_subcollective(s, shape, &in, NBC_NONE);
     blocks.count *= shape->size;
     take_out(&out, shape, blocks);
-    nbc_part(s, shape, &out, there);
+    nbc_emit_subcollective(s, shape, &out, there);
     return nbc_sched_finish(s);
 }
 
@@ -126,16 +129,16 @@ struct nbc_sched *nbc_reduce_scatter_rooted_linear(const struct nbc_shape *shape
     if (!s || nbc_ref_bytes(shape, input) == 0)
         return nbc_sched_finish(s);
     bool even = !shape->send.counts.data;
-    struct nbc_part in = part_of(shape, NBC_REDUCE, "linear");
-    struct nbc_part out = part_of(shape, even ? NBC_SCATTER : NBC_SCATTERV, "linear");
+    struct nbc_subcollective in = sub_of(shape, NBC_REDUCE, "linear");
+    struct nbc_subcollective out = sub_of(shape, even ? NBC_SCATTER : NBC_SCATTERV, "linear");
     in.send = input;
     in.recv = shape->rank == 0 ? nbc_temp_like(s, input) : input;
-    nbc_id there = nbc_part(s, shape, &in, NBC_NONE);
+    nbc_id there = nbc_emit_subcollective(s, shape, &in, NBC_NONE);
     result.count = even ? shape->send.count : nbc_ints_at(shape->send.counts, shape->rank);
     out.send = in.recv;
     out.send.count = result.count;
     out.counts = shape->send.counts;
     take_out(&out, shape, result);
-    nbc_part(s, shape, &out, there);
+    nbc_emit_subcollective(s, shape, &out, there);
     return nbc_sched_finish(s);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Schedules made of schedules: a collective of some of the ranks as a part of a collective of all,
  * by the builder that the rules choose for it. */
-#ifndef NBC_PART_H
-#define NBC_PART_H
+#ifndef NBC_SUBCOLLECTIVE_H
+#define NBC_SUBCOLLECTIVE_H
 
 #include "sched.h"
 
-struct nbc_part {
+struct nbc_subcollective {
     enum nbc_coll coll;
     const struct nbc_alg *alg;               /* NULL: by the rules */
     int rank, size, root;                    /* among those that take part */
@@ -21,7 +21,7 @@ struct nbc_part {
 
 /* Emits what this rank does in the part, once `after` is done. Returns an id that is done when all
  * of it is. A part of one rank with nothing to move is nothing. */
-nbc_id nbc_part(struct nbc_sched *s, const struct nbc_shape *shape, const struct nbc_part *part,
-                nbc_id after);
+nbc_id nbc_emit_subcollective(struct nbc_sched *s, const struct nbc_shape *shape,
+                              const struct nbc_subcollective *sub, nbc_id after);
 
 #endif
