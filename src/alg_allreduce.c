@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "bytes.h"
-#include "circle.h"
+#include "circulant.h"
 #include "reduction.h"
 #include "select.h"
 
@@ -246,7 +246,7 @@ struct nbc_sched *nbc_allreduce_two_rounds(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-static int64_t circle_part(const void *layout, int part)
+static int64_t circulant_part(const void *layout, int part)
 {
     const struct nbc_shape *shape = layout;
     return nbc_part_start(nbc_send_block(shape, 0).count, shape->size, part);
@@ -273,15 +273,15 @@ struct nbc_sched *nbc_allreduce_circulant(const struct nbc_shape *shape)
     struct nbc_ref result = nbc_recv_block(shape, 0);
     if (!s || nbc_ref_bytes(shape, result) == 0)
         return nbc_sched_finish(s);
-    struct nbc_circle circle = {.shape = shape,
-                                .first = circle_part,
-                                .layout = shape,
-                                .input = nbc_send_block(shape, 0),
-                                .home = result};
+    struct nbc_circulant circulant = {.shape = shape,
+                                      .first = circulant_part,
+                                      .layout = shape,
+                                      .input = nbc_send_block(shape, 0),
+                                      .home = result};
     if (shape->size == 1)
-        nbc_copy(s, result, circle.input, NBC_NONE);
+        nbc_copy(s, result, circulant.input, NBC_NONE);
     else
-        nbc_circle_gather(s, &circle, nbc_circle_reduce(s, &circle));
+        nbc_circulant_gather(s, &circulant, nbc_circulant_reduce(s, &circulant));
     return nbc_sched_finish(s);
 }
 

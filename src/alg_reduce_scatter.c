@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "bytes.h"
-#include "circle.h"
+#include "circulant.h"
 #include "reduction.h"
 #include "select.h"
 
@@ -99,20 +99,20 @@ static nbc_id also(const struct blocks *b, nbc_id all, nbc_id sent)
     return b->shape->in_place ? nbc_join(b->s, all, sent) : NBC_NONE;
 }
 
-static int64_t circle_part(const void *layout, int part)
+static int64_t circulant_part(const void *layout, int part)
 {
     return first_of(layout, part);
 }
 
 static void emit_circulant(struct blocks *b)
 {
-    struct nbc_circle circle = {.shape = b->shape,
-                                .first = circle_part,
-                                .layout = b,
-                                .input = b->input,
-                                .home = nbc_temp_like(b->s, b->input)};
-    nbc_id ready = nbc_circle_reduce(b->s, &circle);
-    keep(b, blocks_at(b, circle.home, b->shape->rank, 1), ready, circle.sent[0]);
+    struct nbc_circulant circulant = {.shape = b->shape,
+                                      .first = circulant_part,
+                                      .layout = b,
+                                      .input = b->input,
+                                      .home = nbc_temp_like(b->s, b->input)};
+    nbc_id ready = nbc_circulant_reduce(b->s, &circulant);
+    keep(b, blocks_at(b, circulant.home, b->shape->rank, 1), ready, circulant.sent[0]);
 }
 
 /* Circulant: ⌈log₂P⌉ rounds on any number of ranks. A rank counts the blocks from its own, r; as

@@ -447,20 +447,20 @@ static int64_t ring_rounds(const struct at *a)
 
 /* One a rank and round, and one more where what it sends goes over the last part: in a round that
  * sends m parts that is so for m − 1 ranks. */
-static int64_t circle_messages(const struct at *a)
+static int64_t circulant_messages(const struct at *a)
 {
     return a->P * log2P(a) + a->P - 1 - log2P(a);
 }
 
 /* … and the two pieces of such a message are posted one after the other. */
-static int64_t twice_circle_rounds(const struct at *a)
+static int64_t twice_circulant_rounds(const struct at *a)
 {
     return 4 * log2P(a);
 }
 
-static int64_t twice_circle_messages(const struct at *a)
+static int64_t twice_circulant_messages(const struct at *a)
 {
-    return 2 * circle_messages(a);
+    return 2 * circulant_messages(a);
 }
 
 /* reduce_scatter; n: the whole vector */
@@ -654,7 +654,7 @@ static const struct row table[] = {
      allreduce_rabenseifner_messages, allreduce_rabenseifner_bytes, reduce_rabenseifner_most},
     {nbc_allreduce_two_rounds, ALWAYS, two_rounds, twice_PP_1_pieces, twice_P_1_n,
      twice_P_1_by_P_n},
-    {nbc_allreduce_circulant, BOUND, twice_circle_rounds, twice_circle_messages, twice_P_1_n,
+    {nbc_allreduce_circulant, BOUND, twice_circulant_rounds, twice_circulant_messages, twice_P_1_n,
      twice_P_1_by_P_n},
     {nbc_allreduce_ring, BOUND, ring_rounds, twice_PP_1_pieces, twice_P_1_n, twice_P_1_by_P_n},
 
@@ -665,7 +665,7 @@ static const struct row table[] = {
     {nbc_reduce_scatter_pairwise, ALWAYS, in_windows, PP_1, P_1_n, P_1_by_P_n},
     {nbc_reduce_scatter_recursive_halving, POWERS_OF_2, folded_rounds, folded_messages,
      halving_bytes, halving_most},
-    {nbc_reduce_scatter_circulant, BOUND, twice_log2P, circle_messages, P_1_n, P_1_by_P_n},
+    {nbc_reduce_scatter_circulant, BOUND, twice_log2P, circulant_messages, P_1_n, P_1_by_P_n},
     {nbc_reduce_scatter_recursive_doubling, POWERS_OF_2, folded_rounds, folded_messages,
      scatter_doubling_bytes, scatter_doubling_most},
     {nbc_reduce_scatter_butterfly, POWERS_OF_2, butterfly_rounds, butterfly_messages,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "circle.h"
+#include "circulant.h"
 
 #include "topo.h"
 
@@ -9,7 +9,7 @@ struct arc {
     struct nbc_ref run[2];
 };
 
-static struct arc arc(const struct nbc_circle *c, struct nbc_ref vector, int from, int n)
+static struct arc arc(const struct nbc_circulant *c, struct nbc_ref vector, int from, int n)
 {
     struct arc arc = {0};
     int size = c->shape->size, start = (int)(((int64_t)c->shape->rank + from) % size);
@@ -51,7 +51,7 @@ static int backward(const struct nbc_shape *shape, int distance)
 }
 
 /* Receives and adds the first n parts. The first time they are added to the input and move home. */
-static nbc_id add_arc(struct nbc_sched *s, const struct nbc_circle *c, int n, int peer,
+static nbc_id add_arc(struct nbc_sched *s, const struct nbc_circulant *c, int n, int peer,
                       nbc_id ready, bool moves)
 {
     struct arc mine = arc(c, moves ? c->input : c->home, 0, n), sum = arc(c, c->home, 0, n);
@@ -68,16 +68,16 @@ static nbc_id add_arc(struct nbc_sched *s, const struct nbc_circle *c, int n, in
 }
 
 /* The part in the middle, of an odd number, takes no part in the first round. */
-static nbc_id move_middle(struct nbc_sched *s, const struct nbc_circle *c, nbc_id ready)
+static nbc_id move_middle(struct nbc_sched *s, const struct nbc_circulant *c, nbc_id ready)
 {
     int middle = c->shape->size / 2;
     struct arc from = arc(c, c->input, middle, 1), to = arc(c, c->home, middle, 1);
     return from.n ? nbc_join(s, ready, nbc_copy(s, to.run[0], from.run[0], NBC_NONE)) : ready;
 }
 
-nbc_id nbc_circle_reduce(struct nbc_sched *s, struct nbc_circle *c)
+nbc_id nbc_circulant_reduce(struct nbc_sched *s, struct nbc_circulant *c)
 {
-    int left[NBC_CIRCLE_ROUNDS], nrounds = halve(c->shape->size, left);
+    int left[NBC_CIRCULANT_ROUNDS], nrounds = halve(c->shape->size, left);
     bool elsewhere = !nbc_same_place(c->input, c->home);
     nbc_id ready = NBC_NONE;
     for (int k = 0; k < nrounds; k++) {
@@ -95,9 +95,9 @@ nbc_id nbc_circle_reduce(struct nbc_sched *s, struct nbc_circle *c)
  * long and must not come first, only because its sender is a little ahead. */
 enum { LONG = 32 * 1024 };
 
-void nbc_circle_gather(struct nbc_sched *s, const struct nbc_circle *c, nbc_id ready)
+void nbc_circulant_gather(struct nbc_sched *s, const struct nbc_circulant *c, nbc_id ready)
 {
-    int left[NBC_CIRCLE_ROUNDS], nrounds = halve(c->shape->size, left);
+    int left[NBC_CIRCULANT_ROUNDS], nrounds = halve(c->shape->size, left);
     bool elsewhere = !nbc_same_place(c->input, c->home);
     for (int k = nrounds - 1; k >= 0; k--) {
         int have = left[k + 1], more = left[k] - have;
