@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "bytes.h"
-#include "rooted.h"
+#include "gather_scatter.h"
 #include "select.h"
 
 /* Gather along a k-nomial tree: inner ranks collect the blocks of their subtree as bytes and send
@@ -9,10 +9,11 @@
 /* The blocks of neighbors in rank order are neighbors in the root's buffer: it receives them as
  * they are. Only a subtree that goes past the last rank arrives in temporary room, or one whose
  * bytes are not the elements' as they lie. */
-static void collect_child(struct nbc_rooted *g, int child)
+static void collect_child(struct nbc_gather_scatter *g, int child)
 {
     const struct nbc_shape *shape = g->shape;
-    int n = nbc_rooted_subtree(g, child), first = nbc_absolute(child, shape->root, shape->size);
+    int n = nbc_gather_scatter_subtree(g, child),
+        first = nbc_absolute(child, shape->root, shape->size);
     struct nbc_ref blocks = nbc_recv_block(shape, first);
     int64_t count = blocks.count;
     int above = n <= shape->size - first ? n : shape->size - first; /* up to the last rank */
@@ -29,14 +30,14 @@ static void collect_child(struct nbc_rooted *g, int child)
     nbc_copy(g->s, blocks, nbc_byte_range(bytes, above * g->each, (n - above) * g->each), got);
 }
 
-static void collect_at_root(struct nbc_rooted *g)
+static void collect_at_root(struct nbc_gather_scatter *g)
 {
     for (int i = 0; i < g->tree.nchild; i++)
         collect_child(g, g->tree.child[i]);
     nbc_copy(g->s, nbc_recv_block(g->shape, g->shape->rank), nbc_send_block(g->shape, 0), NBC_NONE);
 }
 
-static void hand_up(struct nbc_rooted *g)
+static void hand_up(struct nbc_gather_scatter *g)
 {
     const struct nbc_shape *shape = g->shape;
     const struct nbc_knomial *tree = &g->tree;
@@ -51,8 +52,8 @@ static void hand_up(struct nbc_rooted *g)
     nbc_id got[sizeof tree->child / sizeof *tree->child];
     for (int i = 0; i < tree->nchild; i++) {
         int child = tree->child[i];
-        struct nbc_ref part =
-            nbc_byte_range(all, (child - me) * g->each, nbc_rooted_subtree(g, child) * g->each);
+        struct nbc_ref part = nbc_byte_range(all, (child - me) * g->each,
+                                             nbc_gather_scatter_subtree(g, child) * g->each);
         int peer = nbc_absolute(child, shape->root, shape->size);
         got[i] = nbc_recv(g->s, part, peer, NBC_NONE);
     }
@@ -72,7 +73,7 @@ static void hand_up(struct nbc_rooted *g)
  * 2005. */
 struct nbc_sched *nbc_gather_binomial(const struct nbc_shape *shape)
 {
-    return nbc_rooted_knomial(shape, 2, collect_at_root, hand_up);
+    return nbc_gather_scatter_knomial(shape, 2, collect_at_root, hand_up);
 }
 
 /* 4-nomial tree: as binomial with half the depth and up to three children a level.
@@ -84,7 +85,7 @@ struct nbc_sched *nbc_gather_binomial(const struct nbc_shape *shape)
  * postal model for message-passing systems", 1992. */
 struct nbc_sched *nbc_gather_knomial4(const struct nbc_shape *shape)
 {
-    return nbc_rooted_knomial(shape, 4, collect_at_root, hand_up);
+    return nbc_gather_scatter_knomial(shape, 4, collect_at_root, hand_up);
 }
 
 /* Linear: all receives posted at once, every block goes straight to its place.
@@ -96,7 +97,7 @@ struct nbc_sched *nbc_gather_knomial4(const struct nbc_shape *shape)
  * rank could make room for a subtree. */
 struct nbc_sched *nbc_gather_linear(const struct nbc_shape *shape)
 {
-    return nbc_rooted_straight(shape, false);
+    return nbc_gather_scatter_linear(shape, false);
 }
 
 /* Linear with a window: as linear, but the root has only so many receives posted at a time. Blocks
@@ -109,5 +110,5 @@ struct nbc_sched *nbc_gather_linear(const struct nbc_shape *shape)
  * would flood the root. */
 struct nbc_sched *nbc_gather_windowed(const struct nbc_shape *shape)
 {
-    return nbc_rooted_straight(shape, true);
+    return nbc_gather_scatter_linear(shape, true);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "bytes.h"
-#include "rooted.h"
+#include "gather_scatter.h"
 #include "select.h"
 
 /* Scatter along a k-nomial tree, the gather backwards: inner ranks receive the blocks of their
@@ -8,10 +8,11 @@
 
 /* The blocks of neighbors in rank order are neighbors in the root's buffer: it sends them as they
  * are. Only a subtree that goes past the last rank is put together in temporary room. */
-static void deal_child(struct nbc_rooted *d, int child)
+static void deal_child(struct nbc_gather_scatter *d, int child)
 {
     const struct nbc_shape *shape = d->shape;
-    int n = nbc_rooted_subtree(d, child), first = nbc_absolute(child, shape->root, shape->size);
+    int n = nbc_gather_scatter_subtree(d, child),
+        first = nbc_absolute(child, shape->root, shape->size);
     struct nbc_ref blocks = nbc_send_block(shape, first);
     int64_t count = blocks.count;
     if (n <= shape->size - first) {
@@ -29,14 +30,14 @@ static void deal_child(struct nbc_rooted *d, int child)
     nbc_send(d->s, bytes, first, nbc_copy(d->s, rest, blocks, copied));
 }
 
-static void deal_from_root(struct nbc_rooted *d)
+static void deal_from_root(struct nbc_gather_scatter *d)
 {
     for (int i = 0; i < d->tree.nchild; i++)
         deal_child(d, d->tree.child[i]);
     nbc_copy(d->s, nbc_recv_block(d->shape, 0), nbc_send_block(d->shape, d->shape->rank), NBC_NONE);
 }
 
-static void hand_down(struct nbc_rooted *d)
+static void hand_down(struct nbc_gather_scatter *d)
 {
     const struct nbc_shape *shape = d->shape;
     int me = nbc_relative(shape->rank, shape->root, shape->size);
@@ -51,8 +52,8 @@ static void hand_down(struct nbc_rooted *d)
     nbc_id got = nbc_recv(d->s, all, parent, NBC_NONE);
     for (int i = 0; i < d->tree.nchild; i++) {
         int child = d->tree.child[i];
-        struct nbc_ref part =
-            nbc_byte_range(all, (child - me) * d->each, nbc_rooted_subtree(d, child) * d->each);
+        struct nbc_ref part = nbc_byte_range(all, (child - me) * d->each,
+                                             nbc_gather_scatter_subtree(d, child) * d->each);
         nbc_send(d->s, part, nbc_absolute(child, shape->root, shape->size), got);
     }
     nbc_copy(d->s, mine, nbc_byte_range(all, 0, d->each), got);
@@ -69,7 +70,7 @@ static void hand_down(struct nbc_rooted *d)
  * 2005. */
 struct nbc_sched *nbc_scatter_binomial(const struct nbc_shape *shape)
 {
-    return nbc_rooted_knomial(shape, 2, deal_from_root, hand_down);
+    return nbc_gather_scatter_knomial(shape, 2, deal_from_root, hand_down);
 }
 
 /* 4-nomial tree: as binomial with half the depth and up to three children a level.
@@ -81,7 +82,7 @@ struct nbc_sched *nbc_scatter_binomial(const struct nbc_shape *shape)
  * postal model for message-passing systems", 1992. */
 struct nbc_sched *nbc_scatter_knomial4(const struct nbc_shape *shape)
 {
-    return nbc_rooted_knomial(shape, 4, deal_from_root, hand_down);
+    return nbc_gather_scatter_knomial(shape, 4, deal_from_root, hand_down);
 }
 
 /* Linear: all sends posted at once, every block goes straight to its place.
@@ -93,7 +94,7 @@ struct nbc_sched *nbc_scatter_knomial4(const struct nbc_shape *shape)
  * rank could make room for a subtree. */
 struct nbc_sched *nbc_scatter_linear(const struct nbc_shape *shape)
 {
-    return nbc_rooted_straight(shape, false);
+    return nbc_gather_scatter_linear(shape, false);
 }
 
 /* Linear with a window: as linear, but the root has only so many sends under way at a time.
@@ -105,5 +106,5 @@ struct nbc_sched *nbc_scatter_linear(const struct nbc_shape *shape)
  * would share the root's link so thin that even the first comes late. */
 struct nbc_sched *nbc_scatter_windowed(const struct nbc_shape *shape)
 {
-    return nbc_rooted_straight(shape, true);
+    return nbc_gather_scatter_linear(shape, true);
 }

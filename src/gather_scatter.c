@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-#include "rooted.h"
+#include "gather_scatter.h"
 
 #include "bytes.h"
 
-int nbc_rooted_subtree(const struct nbc_rooted *r, int child)
+int nbc_gather_scatter_subtree(const struct nbc_gather_scatter *g, int child)
 {
-    return nbc_knomial_subtree(child, r->shape->size, r->radix);
+    return nbc_knomial_subtree(child, g->shape->size, g->radix);
 }
 
-struct nbc_sched *nbc_rooted_knomial(const struct nbc_shape *shape, int radix,
-                                     void (*at_root)(struct nbc_rooted *r),
-                                     void (*elsewhere)(struct nbc_rooted *r))
+struct nbc_sched *nbc_gather_scatter_knomial(const struct nbc_shape *shape, int radix,
+                                             void (*at_root)(struct nbc_gather_scatter *g),
+                                             void (*elsewhere)(struct nbc_gather_scatter *g))
 {
-    struct nbc_rooted r = {.shape = shape, .each = nbc_shape_bytes(shape), .radix = radix};
+    struct nbc_gather_scatter g = {.shape = shape, .each = nbc_shape_bytes(shape), .radix = radix};
     int me = nbc_relative(shape->rank, shape->root, shape->size);
-    nbc_knomial(me, shape->size, radix, &r.tree);
-    r.s = nbc_sched_new(shape, r.tree.nchild + 3);
-    if (!r.s || r.each == 0)
-        return nbc_sched_finish(r.s);
-    (me == 0 ? at_root : elsewhere)(&r);
-    return nbc_sched_finish(r.s);
+    nbc_knomial(me, shape->size, radix, &g.tree);
+    g.s = nbc_sched_new(shape, g.tree.nchild + 3);
+    if (!g.s || g.each == 0)
+        return nbc_sched_finish(g.s);
+    (me == 0 ? at_root : elsewhere)(&g);
+    return nbc_sched_finish(g.s);
 }
 
 /* A message of this block, in the collective's direction, where there is data. */
@@ -31,7 +31,7 @@ static nbc_id move(struct nbc_sched *s, const struct nbc_shape *shape, bool in, 
     return in ? nbc_recv(s, ref, peer, NBC_NONE) : nbc_send(s, ref, peer, NBC_NONE);
 }
 
-struct nbc_sched *nbc_rooted_straight(const struct nbc_shape *shape, bool windowed)
+struct nbc_sched *nbc_gather_scatter_linear(const struct nbc_shape *shape, bool windowed)
 {
     int rank = shape->rank, root = shape->root, size = shape->size;
     bool gathers = shape->coll == NBC_GATHER || shape->coll == NBC_GATHERV;
