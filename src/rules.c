@@ -18,7 +18,7 @@ static const struct {
              {NBC_EQUAL, "equal"},
              {NBC_LOCAL, "local"},
              {NBC_SPREAD, "spread"},
-             {NBC_CROWDED, "crowded"}};
+             {NBC_CROWDED, "oversubscribed"}};
 
 enum { NNEEDS = sizeof needs / sizeof *needs };
 
@@ -102,7 +102,7 @@ static bool range(const char *word, int64_t *least, int64_t *most)
     return *word == '\0' || (number(&word, most) && *word == '\0' && *least <= *most);
 }
 
-static bool need(const char *word, unsigned *which)
+static bool add_need(const char *word, unsigned *which)
 {
     for (int i = 0; i < NNEEDS; i++)
         if (strcmp(word, needs[i].word) == 0) {
@@ -112,12 +112,23 @@ static bool need(const char *word, unsigned *which)
     return false;
 }
 
+/* Adds the need that the word names, by its present name or a former one. */
+static bool read_need(const char *word, unsigned *which)
+{
+    if (add_need(word, which))
+        return true;
+    for (const struct nbc_alias *a = nbc_aliases; a->former; a++)
+        if (strcmp(a->former, word) == 0 && add_need(a->name, which))
+            return true;
+    return false;
+}
+
 /* A word behind the algorithm. */
 static bool read_more(const char *word, struct nbc_rule *rule, struct nbc_rules_error *error)
 {
     const char *end = word;
     int64_t segment;
-    if (need(word, &rule->needs))
+    if (read_need(word, &rule->needs))
         return true;
     if (!number(&end, &segment) || *end || segment == 0 || rule->segment)
         return wrong(error, "%.40s is no segment size, nor what a rule may be for", word);

@@ -8,9 +8,9 @@
  * if not its own choice, the segment size. Words behind say which calls alone the rule is for:
  * those with a "commutative" operation, an "even" number of ranks or one that is a power of two
  * ("pow2"), ranks that share "nodes", an "equal" number of them on each, ranks that are all on one
- * node ("local") or not ("spread"), on one that has fewer processors than ranks ("crowded"). A
- * range is one number, two, a number or more ("8-"), or "*" for any; bytes take K, M, G for powers
- * of 1024. From # to the end of a line is comment.
+ * node ("local") or not ("spread"), on one that has fewer processors than ranks ("oversubscribed").
+ * A range is one number, two, a number or more ("8-"), or "*" for any; bytes take K, M, G for
+ * powers of 1024. From # to the end of a line is comment.
  */
 #ifndef NBC_RULES_H
 #define NBC_RULES_H

@@ -13,12 +13,28 @@ const struct nbc_alg nbc_algs[] = {
 
 const int nbc_nalgs = sizeof nbc_algs / sizeof *nbc_algs;
 
-const struct nbc_alg *nbc_alg_by_name(enum nbc_coll coll, const char *name)
+const struct nbc_alias nbc_aliases[] = {
+#define ALIAS(former, name) {#former, #name},
+#include "aliases.def"
+#undef ALIAS
+    {0},
+};
+
+static const struct nbc_alg *row_of(enum nbc_coll coll, const char *name)
 {
     for (int i = 0; i < nbc_nalgs; i++)
         if (nbc_algs[i].coll == coll && strcmp(nbc_algs[i].name, name) == 0)
             return &nbc_algs[i];
     return NULL;
+}
+
+const struct nbc_alg *nbc_alg_by_name(enum nbc_coll coll, const char *name)
+{
+    const struct nbc_alg *alg = row_of(coll, name);
+    for (const struct nbc_alias *a = nbc_aliases; !alg && a->former; a++)
+        if (strcmp(a->former, name) == 0)
+            alg = row_of(coll, a->name);
+    return alg;
 }
 
 /* The same on both sides of an intercommunicator. */

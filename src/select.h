@@ -41,7 +41,15 @@ struct nbc_alg {
 extern const struct nbc_alg nbc_algs[];
 extern const int nbc_nalgs;
 
-/* The row of that name, or NULL. */
+/* A former name of an algorithm or of a word of the tuning rules, and its present one. */
+struct nbc_alias {
+    const char *former, *name;
+};
+
+/* All rows of aliases.def; the last has former = NULL. */
+extern const struct nbc_alias nbc_aliases[];
+
+/* The row of that name, or of which that is a former name (aliases.def); NULL if there is none. */
 const struct nbc_alg *nbc_alg_by_name(enum nbc_coll coll, const char *name);
 
 /* Whether its needs are met. */

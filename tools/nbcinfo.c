@@ -585,7 +585,7 @@ static const char usage[] =
     "    --ranks N        ranks (4)\n"
     "    --remote N       ranks of the other group of an intercommunicator\n"
     "    --per-node N     ranks that share a node, in their order\n"
-    "    --crowded        they share one that has fewer processors\n"
+    "    --oversubscribed they share one that has fewer processors\n"
     "    --bytes N        bytes of the vector or of a block, with K, M, G (1024)\n"
     "    --segment N      bytes that a pipelined algorithm moves at a time\n"
     "    --ordered        the operator is not commutative\n"
@@ -635,7 +635,8 @@ enum word {
     WORD_DOT,
     WORD_SVG,
     WORD_ORDERED,
-    WORD_CROWDED,
+    WORD_OVERSUBSCRIBED,
+    WORD_CROWDED, /* its former name */
     WORD_HELP,
     WORD_VERSION,
     NWORDS
@@ -653,6 +654,7 @@ static const struct option *long_options(int *section, int *word)
         {"dot", 0, NULL, WORD_DOT},
         {"svg", 0, NULL, WORD_SVG},
         {"ordered", 0, NULL, WORD_ORDERED},
+        {"oversubscribed", 0, NULL, WORD_OVERSUBSCRIBED},
         {"crowded", 0, NULL, WORD_CROWDED},
         {"help", 0, NULL, WORD_HELP},
         {"version", 0, NULL, WORD_VERSION},
@@ -694,7 +696,7 @@ static int read_options(int argc, char **argv)
     options.dot = given[WORD_DOT];
     options.svg = given[WORD_SVG];
     options.call.ordered = given[WORD_ORDERED];
-    options.call.crowded = given[WORD_CROWDED];
+    options.call.crowded = given[WORD_OVERSUBSCRIBED] || given[WORD_CROWDED];
     if (given[WORD_HELP])
         return fputs(usage, stdout), 0;
     if (given[WORD_VERSION])

@@ -373,6 +373,11 @@ static void algorithm_of_a_communicator(void)
     MPI_Info_delete(info, "nbcshim_segment_size");
     MPI_Comm_set_info(set, info);
     expect_hinted(set, "recursive_doubling", 8, "one hint set again");
+    if (test_size > 1) {
+        MPI_Info_set(info, "nbcshim_algorithm", "allreduce:rooted");
+        MPI_Comm_set_info(set, info);
+        expect_hinted(set, "reduce_bcast", 8, "a former name");
+    }
     MPI_Info_free(&info);
     expect_rules(copy);
     MPI_Comm_free(&hinted);

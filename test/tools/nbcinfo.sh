@@ -121,9 +121,15 @@ NBCSHIM_TUNING=$scratch/nothing says "--choose: a tuning file that is not there"
 : >"$scratch/empty"
 [ "$(NBCSHIM_TUNING=$scratch/empty "$nbcinfo" --choose reduce 2>&1)" = "$("$nbcinfo" --choose reduce)" ]
 result $? "--choose: a tuning file without rules is none, as for the library"
-NBCSHIM_NODES=2 says "--choose: nodes that the environment declares" '^nodes' \
+NBCSHIM_NODES=2 says "--choose: nodes that the environment declares" '^hierarchical' \
     --choose bcast --ranks 64 --bytes 8
-says "--choose: all ranks on a node" '^[^n]' --choose bcast --ranks 64 --bytes 8
+says "--choose: all ranks on a node" '^[^h]' --choose bcast --ranks 64 --bytes 8
+NBCSHIM_NODES=2 NBCSHIM_ALGORITHM_BCAST=nodes says "--choose: a former name that the environment asks for" \
+    '^hierarchical: NBCSHIM_ALGORITHM_BCAST asks for it' --choose bcast --ranks 64
+for option in --oversubscribed --crowded; do
+    says "--choose: $option" '^linear: tuning rule' --choose barrier --ranks 16 $option
+done
+says "--schedule: a former name" '^bcast:hierarchical, 4 ranks: ' --schedule bcast:nodes
 echo 'bcast * * chain 32K' >"$scratch/tuning"
 export NBCSHIM_TUNING=$scratch/tuning
 says "--choose: the rule's segment" '"segment": 32768' --choose bcast --json

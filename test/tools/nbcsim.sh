@@ -58,7 +58,8 @@ refuses "rules that cannot be read" 'Is a directory' $sim --tuning "$scratch" bc
 shows "a file without rules changes nothing" '^\* ' $sim --tuning "$scratch/empty" -n 8 bcast
 shows "a call that takes no time is as long as the best" '^\* binomial +0\.00 +1\.00 ' $sim -n 1 bcast
 shows "the critical path" 'waited' $sim -n 8 --path bcast
-shows "nodes" '^. nodes +[0-9]' $sim -n 16 --ppn 4 bcast
+shows "nodes" '^. hierarchical +[0-9]' $sim -n 16 --ppn 4 bcast
+shows "a former name of an algorithm" '^. hierarchical +[0-9]' $sim -n 16 --ppn 4 bcast:nodes
 shows "the cost of building" 'binomial ' $sim --build-cost -n 1024 bcast:binomial
 shows "GOAL" '^l1: send 8b to ' $sim -n 4 --goal - bcast:binomial
 shows "networks" 'slingshot' $sim --networks
@@ -72,10 +73,10 @@ refuses "in a list, too" 'bytes times ranks are at most' $sim -n 2,1048576 -b 8,
 refuses "a number above all that there are" '' $sim -n 2 -b 9223372036854775808 bcast
 shows "as many bytes as can be" 'linear ' \
     $sim -n 64 -b 2251799813685247 allgatherv alltoall reduce_scatter bcast allreduce
-for what in bcast:nodes bcast:inter_linear allgather:neighbor_exchange; do
+for what in bcast:hierarchical bcast:inter_linear allgather:neighbor_exchange; do
     refuses "--goal of what does not apply: $what" 'does not apply' $sim -n 5 --goal - $what
 done
-refuses "an algorithm that applies to no call" 'bcast:nodes does not apply' $sim -n 4,8 bcast:nodes
+refuses "an algorithm that applies to no call" 'bcast:hierarchical does not apply' $sim -n 4,8 bcast:hierarchical
 shows "one that applies to some" 'scatter_doubling ' $sim -n 3,4 bcast:scatter_doubling
 refuses "all calls for --goal" 'one call' $sim -n 4 --goal - all
 refuses "all calls for --plot" 'one collective' $sim -n 4,8 --plot "$scratch/all.svg" all

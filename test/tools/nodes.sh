@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A node map declared by NBCSHIM_NODES: the algorithms for nodes run where there is one, give right
+# A node map declared by NBCSHIM_NODES: the hierarchical algorithms run where there is one, give right
 # results, and do not run where there is none.
 
 . "$(dirname "$0")/../lib.sh"
@@ -7,7 +7,7 @@
 colls='BARRIER BCAST REDUCE ALLREDUCE ALLGATHER ALLTOALL'
 forced=NBCSHIM_STATS=1
 for coll in $colls; do
-    forced="$forced NBCSHIM_ALGORITHM_$coll=nodes"
+    forced="$forced NBCSHIM_ALGORITHM_$coll=hierarchical"
 done
 
 # run NAME VARIABLES: the collectives test passes.
@@ -19,16 +19,22 @@ run()
 
 run "two nodes of two ranks" "$forced NBCSHIM_NODES=2"
 for coll in $colls; do
-    log_has 1 "two nodes of two ranks: ${coll,,}" "^nbcshim: ${coll,,} +nodes "
+    log_has 1 "two nodes of two ranks: ${coll,,}" "^nbcshim: ${coll,,} +hierarchical "
 done
-run "two nodes, parts" "$forced NBCSHIM_NODES=2 NBCSHIM_ALGORITHM_ALLREDUCE=nodes_split"
-log_has 1 "two nodes, parts: allreduce" "^nbcshim: allreduce +nodes_split "
+run "two nodes, parts" "$forced NBCSHIM_NODES=2 NBCSHIM_ALGORITHM_ALLREDUCE=hierarchical_split"
+log_has 1 "two nodes, parts: allreduce" "^nbcshim: allreduce +hierarchical_split "
+run "former names in variables" "NBCSHIM_STATS=1 NBCSHIM_NODES=2 NBCSHIM_ALGORITHM_BARRIER=nodes \
+    NBCSHIM_ALGORITHM_ALLREDUCE=rooted NBCSHIM_ALGORITHM_ALLGATHER=rooted_linear"
+log_has 1 "former names in variables: barrier" "^nbcshim: barrier +hierarchical "
+log_has 1 "former names in variables: allreduce" "^nbcshim: allreduce +reduce_bcast "
+log_has 1 "former names in variables: allgather" "^nbcshim: allgather +gather_bcast_linear "
+log_has 0 "former names in variables: no complaint" "ignored"
 run "nodes of three ranks and of one" "$forced NBCSHIM_NODES=3"
-log_has 0 "no equal nodes: no such alltoall" "^nbcshim: alltoall +nodes "
-log_has 1 "no equal nodes: allgather" "^nbcshim: allgather +nodes "
+log_has 0 "no equal nodes: no such alltoall" "^nbcshim: alltoall +hierarchical "
+log_has 1 "no equal nodes: allgather" "^nbcshim: allgather +hierarchical "
 run "all on one node" "$forced NBCSHIM_NODES=4"
-log_has 0 "all on one node: none of these" "^nbcshim: [a-z]+ +nodes"
+log_has 0 "all on one node: none of these" "^nbcshim: [a-z]+ +hierarchical"
 run "each on a node" "$forced NBCSHIM_NODES=1"
-log_has 0 "each on a node: none of these" "^nbcshim: [a-z]+ +nodes"
+log_has 0 "each on a node: none of these" "^nbcshim: [a-z]+ +hierarchical"
 
 finish

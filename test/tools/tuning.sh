@@ -29,6 +29,16 @@ log_has 1 "where its algorithm does not apply, another" '^nbcshim: allreduce +(r
 log_has 1 "a rule for all" '^nbcshim: alltoall +pairwise '
 log_has 0 "no complaint" 'NBCSHIM_TUNING'
 
+cat >"$scratch/former" <<'END'
+barrier    *    *      nodes           nodes
+allreduce  *    *      rooted
+bcast      *    *      linear          crowded
+END
+setting=NBCSHIM_NODES=2 run "$scratch/former" "$program"
+log_has 1 "a former name of an algorithm" '^nbcshim: barrier +hierarchical '
+log_has 1 "another one" '^nbcshim: allreduce +reduce_bcast '
+log_has 0 "no complaint of former names" 'NBCSHIM_TUNING'
+
 printf 'barrier * * tree\n\nbarrier * * fir\n' >"$scratch/bad"
 run "$scratch/bad" "$program"
 log_has 1 "the bad line" '^nbcshim: NBCSHIM_TUNING=.*/bad ignored: line 3: barrier has no algorithm fir$'

@@ -17,53 +17,53 @@ static int64_t within_nodes(const struct at *a)
     return a->P - 2;
 }
 
-static int64_t barrier_nodes_messages(const struct at *a)
+static int64_t barrier_hierarchical_messages(const struct at *a)
 {
     return few(a) ? 2 * within_nodes(a) + 2 : UNKNOWN;
 }
 
-static int64_t tree_nodes_messages(const struct at *a)
+static int64_t tree_hierarchical_messages(const struct at *a)
 {
     return few(a) ? a->P - 1 : UNKNOWN;
 }
 
-static int64_t tree_nodes_bytes(const struct at *a)
+static int64_t tree_hierarchical_bytes(const struct at *a)
 {
     return few(a) ? P_1_n(a) : UNKNOWN;
 }
 
-static int64_t nodes_rounds(const struct at *a)
+static int64_t hierarchical_rounds(const struct at *a)
 {
     return few(a) ? 1 + log2P(a) : UNKNOWN;
 }
 
-static int64_t twice_nodes_rounds(const struct at *a)
+static int64_t twice_hierarchical_rounds(const struct at *a)
 {
     return few(a) ? 1 + 2 * log2P(a) : UNKNOWN;
 }
 
 /* By way of rank 0, the parts along trees. */
-static int64_t rooted_rounds(const struct at *a)
+static int64_t reduce_bcast_rounds(const struct at *a)
 {
     return few(a) ? 2 * log2P(a) : UNKNOWN;
 }
 
-static int64_t rooted_messages(const struct at *a)
+static int64_t reduce_bcast_messages(const struct at *a)
 {
     return few(a) ? 2 * (a->P - 1) : UNKNOWN;
 }
 
-static int64_t allreduce_rooted_bytes(const struct at *a)
+static int64_t allreduce_reduce_bcast_bytes(const struct at *a)
 {
     return few(a) ? 2 * P_1_n(a) : UNKNOWN;
 }
 
-static int64_t allreduce_rooted_most(const struct at *a)
+static int64_t allreduce_reduce_bcast_most(const struct at *a)
 {
     return few(a) ? P_1_n(a) : UNKNOWN;
 }
 
-static int64_t allreduce_nodes_bytes(const struct at *a)
+static int64_t allreduce_hierarchical_bytes(const struct at *a)
 {
     return few(a) ? (2 * within_nodes(a) + 2) * a->n : UNKNOWN;
 }
@@ -82,7 +82,7 @@ static int64_t split_rounds(const struct at *a)
 }
 
 /* The gathers of blocks, the exchange of what nodes have, the broadcasts of everything. */
-static int64_t allgather_nodes_bytes(const struct at *a)
+static int64_t allgather_hierarchical_bytes(const struct at *a)
 {
     int64_t blocks = 0;
     for (int node = 0; node < 2 && few(a); node++)
@@ -102,19 +102,19 @@ static int64_t gather_nodes_most(const struct at *a)
 }
 
 /* By the linear algorithm, which small numbers of ranks have; both steps move every block. */
-static int64_t alltoall_nodes_messages(const struct at *a)
+static int64_t alltoall_hierarchical_messages(const struct at *a)
 {
     int64_t N = a->w->nodes.nnodes, p = a->P / N;
     return N >= 16 || p >= 16 ? UNKNOWN : a->P * (p - 1 + N - 1);
 }
 
-static int64_t alltoall_nodes_bytes(const struct at *a)
+static int64_t alltoall_hierarchical_bytes(const struct at *a)
 {
     int64_t N = a->w->nodes.nnodes, p = a->P / N;
     return N >= 16 || p >= 16 ? UNKNOWN : a->P * ((p - 1) * N + (N - 1) * p) * a->n;
 }
 
-static int64_t alltoall_nodes_most(const struct at *a)
+static int64_t alltoall_hierarchical_most(const struct at *a)
 {
     return 4 * a->P * log2P(a) * a->n;
 }
@@ -315,18 +315,20 @@ static int64_t twice_vector_by_blocks(const struct at *a)
 /* --- the table -------------------------------------------------------------------------------- */
 
 static const struct row table[] = {
-    {nbc_barrier_nodes, BOUND, twice_nodes_rounds, barrier_nodes_messages, zero, zero},
-    {nbc_bcast_nodes, BOUND, nodes_rounds, tree_nodes_messages, P_1_n, P_1_n},
-    {nbc_allgather_nodes, BOUND, twice_nodes_rounds, barrier_nodes_messages, allgather_nodes_bytes,
-     gather_nodes_most},
-    {nbc_alltoall_nodes, BOUND, twice_nodes_rounds, alltoall_nodes_messages, alltoall_nodes_bytes,
-     alltoall_nodes_most},
-    {nbc_reduce_nodes, BOUND, nodes_rounds, tree_nodes_messages, tree_nodes_bytes, twice_P_1_n},
-    {nbc_allreduce_rooted, BOUND, rooted_rounds, rooted_messages, allreduce_rooted_bytes,
-     allreduce_rooted_most},
-    {nbc_allreduce_nodes, BOUND, twice_nodes_rounds, barrier_nodes_messages, allreduce_nodes_bytes,
-     twice_P_1_n},
-    {nbc_allreduce_nodes_split, BOUND, split_rounds, unknown, split_bytes, twice_P_1_n},
+    {nbc_barrier_hierarchical, BOUND, twice_hierarchical_rounds, barrier_hierarchical_messages,
+     zero, zero},
+    {nbc_bcast_hierarchical, BOUND, hierarchical_rounds, tree_hierarchical_messages, P_1_n, P_1_n},
+    {nbc_allgather_hierarchical, BOUND, twice_hierarchical_rounds, barrier_hierarchical_messages,
+     allgather_hierarchical_bytes, gather_nodes_most},
+    {nbc_alltoall_hierarchical, BOUND, twice_hierarchical_rounds, alltoall_hierarchical_messages,
+     alltoall_hierarchical_bytes, alltoall_hierarchical_most},
+    {nbc_reduce_hierarchical, BOUND, hierarchical_rounds, tree_hierarchical_messages,
+     tree_hierarchical_bytes, twice_P_1_n},
+    {nbc_allreduce_reduce_bcast, BOUND, reduce_bcast_rounds, reduce_bcast_messages,
+     allreduce_reduce_bcast_bytes, allreduce_reduce_bcast_most},
+    {nbc_allreduce_hierarchical, BOUND, twice_hierarchical_rounds, barrier_hierarchical_messages,
+     allreduce_hierarchical_bytes, twice_P_1_n},
+    {nbc_allreduce_hierarchical_split, BOUND, split_rounds, unknown, split_bytes, twice_P_1_n},
 
     {nbc_neighbor_linear, BOUND, degree, edges, edges_n, degree_n},
     {nbc_neighbor_combined, BOUND, any_edge, edge_pairs, combined_bytes, degree_n},

@@ -11,7 +11,8 @@
  * no race: two operations that touch the same bytes, one of them writing, are ordered by the graph.
  *
  * Returns NULL if the schedule passes; otherwise `text`, which then holds a message of at most
- * `size` bytes that names the first violation. The time is quadratic in the number of operations. */
+ * `size` bytes that names the first violation. The time is quadratic in the number of operations.
+ */
 const char *sched_check(const struct nbc_sched *s, const struct nbc_shape *shape, char *text,
                         size_t size);
 

@@ -42,7 +42,7 @@ START_TEST(lines_become_rules)
     check_rule(&r->rule[3], NBC_BARRIER, 3, 3, 0, INT64_MAX, "tree", 0);
     nbc_rules_free(r);
     r = parse("bcast * * chain 1K nodes equal\nbcast * * linear\nbcast * * linear local\n"
-              "bcast * * linear spread pow2\nbcast * * linear crowded");
+              "bcast * * linear spread pow2\nbcast * * linear oversubscribed");
     ck_assert_int_eq(r->rule[0].segment, 1024);
     ck_assert_uint_eq(r->rule[0].needs, NBC_NODES | NBC_EQUAL);
     ck_assert_uint_eq(r->rule[1].needs, 0);
@@ -55,6 +55,27 @@ START_TEST(lines_become_rules)
     nbc_rules_free(r);
     r = parse("");
     ck_assert_int_eq(r->nrules, 0);
+    nbc_rules_free(r);
+}
+END_TEST
+
+/* "nodes" is the former name of an algorithm, and still a word for what a rule is for. */
+START_TEST(former_names_are_read_and_present_ones_written)
+{
+    struct nbc_rules *r = parse("bcast 3 * nodes 1K nodes crowded\nallreduce 3 * rooted");
+    check_rule(&r->rule[0], NBC_BCAST, 3, 3, 0, INT64_MAX, "hierarchical", 1024);
+    ck_assert_uint_eq(r->rule[0].needs, NBC_NODES | NBC_CROWDED);
+    check_rule(&r->rule[1], NBC_ALLREDUCE, 3, 3, 0, INT64_MAX, "reduce_bcast", 0);
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    nbc_rule_print(out, &r->rule[0]);
+    nbc_rule_print(out, &r->rule[1]);
+    fclose(out);
+    ck_assert_ptr_nonnull(strstr(text, " hierarchical 1024 nodes oversubscribed\n"));
+    ck_assert_ptr_nonnull(strstr(text, " reduce_bcast\n"));
+    ck_assert_ptr_null(strstr(text, "crowded"));
+    free(text);
     nbc_rules_free(r);
 }
 END_TEST
@@ -229,6 +250,7 @@ int main(void)
     Suite *suite = suite_create("rules");
     TCase *tc = tcase_create("rules");
     tcase_add_test(tc, lines_become_rules);
+    tcase_add_test(tc, former_names_are_read_and_present_ones_written);
     tcase_add_test(tc, others_come_behind);
     tcase_add_test(tc, what_is_no_rule_is_told);
     tcase_add_test(tc, a_long_line_is_refused);

@@ -50,6 +50,45 @@ START_TEST(rows_stand_together_and_have_names_of_their_own)
 }
 END_TEST
 
+START_TEST(former_names_are_read)
+{
+    const struct {
+        enum nbc_coll coll;
+        const char *former, *name;
+    } table[] = {
+        {NBC_BARRIER, "nodes", "hierarchical"},
+        {NBC_BCAST, "nodes", "hierarchical"},
+        {NBC_ALLGATHER, "nodes", "hierarchical"},
+        {NBC_ALLTOALL, "nodes", "hierarchical"},
+        {NBC_REDUCE, "nodes", "hierarchical"},
+        {NBC_ALLREDUCE, "nodes", "hierarchical"},
+        {NBC_ALLREDUCE, "nodes_split", "hierarchical_split"},
+        {NBC_ALLREDUCE, "rooted", "reduce_bcast"},
+        {NBC_ALLREDUCE, "rooted_linear", "reduce_bcast_linear"},
+        {NBC_ALLGATHER, "rooted_linear", "gather_bcast_linear"},
+        {NBC_REDUCE_SCATTER_BLOCK, "rooted_linear", "reduce_scatter_linear"},
+        {NBC_REDUCE_SCATTER, "rooted_linear", "reduce_scatter_linear"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const struct nbc_alg *alg = nbc_alg_by_name(table[i].coll, table[i].former);
+        ck_assert_msg(alg != NULL, "%s", table[i].former);
+        ck_assert_int_eq(alg->coll, table[i].coll);
+        ck_assert_str_eq(alg->name, table[i].name);
+    }
+    ck_assert_ptr_null(nbc_alg_by_name(NBC_SCAN, "nodes"));
+    ck_assert_ptr_null(nbc_alg_by_name(NBC_BCAST, "crowded"));
+}
+END_TEST
+
+/* So that a later row does not take the name from those who still use it in its former sense. */
+START_TEST(no_algorithm_has_a_former_name)
+{
+    for (const struct nbc_alias *a = nbc_aliases; a->former; a++)
+        for (int i = 0; i < nbc_nalgs; i++)
+            ck_assert_str_ne(nbc_algs[i].name, a->former);
+}
+END_TEST
+
 START_TEST(needs_are_met)
 {
     const struct {
@@ -437,6 +476,8 @@ int main(void)
     TCase *tc = tcase_create("select");
     tcase_set_timeout(tc, 0);
     tcase_add_test(tc, rows_stand_together_and_have_names_of_their_own);
+    tcase_add_test(tc, former_names_are_read);
+    tcase_add_test(tc, no_algorithm_has_a_former_name);
     tcase_add_test(tc, needs_are_met);
     tcase_add_test(tc, an_override_wins_where_it_applies);
     tcase_add_test(tc, without_rules_the_first_row_that_applies);

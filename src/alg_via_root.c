@@ -34,7 +34,7 @@ static void take_out(struct nbc_subcollective *out, const struct nbc_shape *shap
 
 /* --- allreduce -------------------------------------------------------------------------------- */
 
-static struct nbc_sched *reduce_and_tell(const struct nbc_shape *shape, const char *alg)
+static struct nbc_sched *reduce_and_bcast(const struct nbc_shape *shape, const char *alg)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 8);
     struct nbc_ref input = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
@@ -59,9 +59,9 @@ static struct nbc_sched *reduce_and_tell(const struct nbc_shape *shape, const ch
  * Cost: those of a reduction and of a broadcast, one behind the other: along binomial trees
  * 2 ⌈log₂P⌉ (α + nβ) + ⌈log₂P⌉ nγ. Temporary: what the parts take. For medium vectors of ranks that
  * share processors. */
-struct nbc_sched *nbc_allreduce_rooted(const struct nbc_shape *shape)
+struct nbc_sched *nbc_allreduce_reduce_bcast(const struct nbc_shape *shape)
 {
-    return reduce_and_tell(shape, NULL);
+    return reduce_and_bcast(shape, NULL);
 }
 
 /* Everybody sends its vector to rank 0, which reduces them and sends the result to everybody.
@@ -71,9 +71,9 @@ struct nbc_sched *nbc_allreduce_rooted(const struct nbc_shape *shape)
  *
  * Cost: 2 α + 2 (P − 1) nβ + (P − 1) nγ. Temporary: at rank 0, as much as the linear reduction
  * takes. For small vectors of ranks that share processors. */
-struct nbc_sched *nbc_allreduce_rooted_linear(const struct nbc_shape *shape)
+struct nbc_sched *nbc_allreduce_reduce_bcast_linear(const struct nbc_shape *shape)
 {
-    return reduce_and_tell(shape, "linear");
+    return reduce_and_bcast(shape, "linear");
 }
 
 /* --- allgather -------------------------------------------------------------------------------- */
@@ -84,7 +84,7 @@ struct nbc_sched *nbc_allreduce_rooted_linear(const struct nbc_shape *shape)
  *   0 → 1, 2, 3 ABCD
  *
  * Cost: 2 α + (P² − 1) nβ, n bytes a block. For small blocks of ranks that share processors. */
-struct nbc_sched *nbc_allgather_rooted_linear(const struct nbc_shape *shape)
+struct nbc_sched *nbc_allgather_gather_bcast_linear(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 8);
     struct nbc_ref blocks = nbc_recv_block(shape, 0);
@@ -122,7 +122,7 @@ static struct nbc_ref all_blocks(const struct nbc_shape *shape)
  *
  * Cost: 2 α + (P² − 1) nβ + P (P − 1) nγ, n bytes a block. Temporary: at rank 0 all blocks, and as
  * much as the linear reduction takes. For small blocks of ranks that share processors. */
-struct nbc_sched *nbc_reduce_scatter_rooted_linear(const struct nbc_shape *shape)
+struct nbc_sched *nbc_reduce_scatter_reduce_scatter_linear(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 8);
     struct nbc_ref input = all_blocks(shape), result = nbc_recv_block(shape, 0);

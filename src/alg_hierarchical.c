@@ -99,7 +99,7 @@ static nbc_id run(const struct stand *st, const struct nbc_subcollective *sub, n
  *
  * Cost: 2 ⌈log₄p⌉ α within a node of p ranks, a barrier of one rank a node across. Where messages
  * between nodes take much longer than within. Karonis et al., 2000. */
-struct nbc_sched *nbc_barrier_nodes(const struct nbc_shape *shape)
+struct nbc_sched *nbc_barrier_hierarchical(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 16);
     if (!s)
@@ -149,7 +149,7 @@ static nbc_id spread(const struct stand *st, struct nbc_ref data, nbc_id after)
  *
  * Cost: a broadcast on N nodes and one on p ranks; between nodes n bytes come in once a node. Where
  * ranks share nodes, and their ports. Karonis et al., 2000. */
-struct nbc_sched *nbc_bcast_nodes(const struct nbc_shape *shape)
+struct nbc_sched *nbc_bcast_hierarchical(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 16);
     struct nbc_ref vector = nbc_recv_block(shape, 0);
@@ -187,7 +187,7 @@ static nbc_id reduce_within(const struct stand *st, struct nbc_ref input, struct
  * Cost: a reduction on p ranks and one on N nodes; between nodes n bytes go out once a node.
  * Commutative operations: the root's node need not be the first. Temporary: one vector at leaders,
  * and what the parts take. Where ranks share nodes, and their ports. Karonis et al., 2000. */
-struct nbc_sched *nbc_reduce_nodes(const struct nbc_shape *shape)
+struct nbc_sched *nbc_reduce_hierarchical(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 16);
     struct nbc_ref input = nbc_send_block(shape, 0);
@@ -221,7 +221,7 @@ struct nbc_sched *nbc_reduce_nodes(const struct nbc_shape *shape)
  * Cost: a reduction and a broadcast on p ranks and an allreduce on N nodes. Commutative
  * operations. Temporary: what the parts take. For small vectors where ranks share nodes. Karonis
  * et al., 2000. */
-struct nbc_sched *nbc_allreduce_nodes(const struct nbc_shape *shape)
+struct nbc_sched *nbc_allreduce_hierarchical(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 16);
     struct nbc_ref input = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
@@ -257,7 +257,7 @@ static int64_t *cut(int64_t count, int n)
     return counts;
 }
 
-/* The steps of nodes_split, on the parts in `counts`. */
+/* The steps of hierarchical_split, on the parts in `counts`. */
 static void emit_split(const struct stand *st, const int64_t *counts)
 {
     const struct nbc_shape *shape = st->shape;
@@ -296,11 +296,11 @@ static void emit_split(const struct stand *st, const int64_t *counts)
  *                               0 ↔ 1 A, B    2 ↔ 3 A, B
  *
  * Cost: within a node those two of n bytes on p ranks, across allreduces of n/p bytes on N nodes, p
- * at once: what leaves a node is as in `nodes`, but no rank sends or reduces all of it. Commutative
- * operations, nodes of equal size. Temporary: in place one part, and what the parts take. For large
- * vectors where ranks share nodes. Bayatpour et al., "Scalable reduction collectives with data
- * partitioning-based multi-leader design", 2017. */
-struct nbc_sched *nbc_allreduce_nodes_split(const struct nbc_shape *shape)
+ * at once: what leaves a node is as in `hierarchical`, but no rank sends or reduces all of it.
+ * Commutative operations, nodes of equal size. Temporary: in place one part, and what the parts
+ * take. For large vectors where ranks share nodes. Bayatpour et al., "Scalable reduction
+ * collectives with data partitioning-based multi-leader design", 2017. */
+struct nbc_sched *nbc_allreduce_hierarchical_split(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 16);
     struct nbc_ref input = nbc_send_block(shape, 0);
@@ -396,7 +396,7 @@ static nbc_id gather_all(const struct stand *st, const struct region *r, int64_t
  * Cost: a gather of n bytes and a broadcast of Pn on p ranks, and an allgather of pn on N nodes.
  * Temporary: all blocks where they are not packed, or ranks not in the order of nodes. For small
  * blocks where ranks share nodes. Karonis et al., 2000. */
-struct nbc_sched *nbc_allgather_nodes(const struct nbc_shape *shape)
+struct nbc_sched *nbc_allgather_hierarchical(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 16);
     if (!s || nbc_ref_bytes(shape, nbc_recv_block(shape, 0)) == 0)
@@ -466,7 +466,7 @@ static struct nbc_ref all_bytes(struct nbc_sched *s, const struct nbc_shape *sha
  * in place, and for data with gaps, up to two times more. For small blocks where ranks share nodes.
  * The two dimensions of a mesh: Bokhari, Berryman, "Complete exchange on a circuit switched mesh",
  * 1992. */
-struct nbc_sched *nbc_alltoall_nodes(const struct nbc_shape *shape)
+struct nbc_sched *nbc_alltoall_hierarchical(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 2 * shape->size + 32);
     int64_t each = nbc_ref_bytes(shape, nbc_recv_block(shape, 0)), bytes = each * shape->size;
