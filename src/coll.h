@@ -132,9 +132,9 @@ struct nbc_shape {
     int ntypes;
     const struct nbc_neighbors *neighbors;
     const struct nbc_nodes *nodes;
-    bool local;      /* all ranks are known to share a node; never between two groups */
-    bool crowded;    /* and it has fewer processors than ranks in all */
-    int64_t segment; /* bytes a pipelined algorithm moves at a time; 0: its own choice */
+    bool local;          /* all ranks are known to share a node; never between two groups */
+    bool oversubscribed; /* and it has fewer processors than ranks in all */
+    int64_t segment;     /* bytes a pipelined algorithm moves at a time; 0: its own choice */
 };
 
 enum { NBC_ROOT_HERE = -3, NBC_ROOT_IDLE = -4 };

@@ -18,7 +18,7 @@ static const struct {
              {NBC_EQUAL, "equal"},
              {NBC_LOCAL, "local"},
              {NBC_SPREAD, "spread"},
-             {NBC_CROWDED, "oversubscribed"}};
+             {NBC_OVERSUBSCRIBED, "oversubscribed"}};
 
 enum { NNEEDS = sizeof needs / sizeof *needs };
 

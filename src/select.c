@@ -61,8 +61,8 @@ static unsigned lacking(const struct nbc_shape *shape)
     if (n < 2)
         lacks |= NBC_MULTI;
     lacks |= shape->local ? NBC_SPREAD : NBC_LOCAL;
-    if (!shape->crowded)
-        lacks |= NBC_CROWDED;
+    if (!shape->oversubscribed)
+        lacks |= NBC_OVERSUBSCRIBED;
     return lacks;
 }
 

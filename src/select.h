@@ -9,17 +9,17 @@
 /* What an algorithm asks of a call. All are the same on every rank. */
 enum nbc_needs {
     NBC_ANY = 0,
-    NBC_COMMUTATIVE = 1 << 0, /* the operation */
-    NBC_POW2 = 1 << 1,        /* number of ranks is a power of two */
-    NBC_EVEN = 1 << 2,        /* number of ranks is even */
-    NBC_INTER = 1 << 3,       /* intercommunicators only (without it: intracommunicators only); */
-                              /* there the number of ranks is that of both groups together */
-    NBC_NODES = 1 << 4,       /* a node map with more than one node */
-    NBC_MULTI = 1 << 5,       /* more than one rank */
-    NBC_EQUAL = 1 << 6,       /* a node map with equal blocks of neighboring ranks */
-    NBC_LOCAL = 1 << 7,       /* all ranks share a node */
-    NBC_SPREAD = 1 << 8,      /* not all of them do, or it is not known */
-    NBC_CROWDED = 1 << 9      /* they do, and it has fewer processors than ranks in all */
+    NBC_COMMUTATIVE = 1 << 0,   /* the operation */
+    NBC_POW2 = 1 << 1,          /* number of ranks is a power of two */
+    NBC_EVEN = 1 << 2,          /* number of ranks is even */
+    NBC_INTER = 1 << 3,         /* intercommunicators only (without it: intracommunicators only); */
+                                /* there the number of ranks is that of both groups together */
+    NBC_NODES = 1 << 4,         /* a node map with more than one node */
+    NBC_MULTI = 1 << 5,         /* more than one rank */
+    NBC_EQUAL = 1 << 6,         /* a node map with equal blocks of neighboring ranks */
+    NBC_LOCAL = 1 << 7,         /* all ranks share a node */
+    NBC_SPREAD = 1 << 8,        /* not all of them do, or it is not known */
+    NBC_OVERSUBSCRIBED = 1 << 9 /* they do, and it has fewer processors than ranks in all */
 };
 
 typedef struct nbc_sched *nbc_builder(const struct nbc_shape *shape);

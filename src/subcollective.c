@@ -79,7 +79,7 @@ static struct nbc_shape shape_of(const struct nbc_shape *shape, const struct nbc
                             .in_place = sub->in_place,
                             .commutative = shape->commutative,
                             .local = sub->local,
-                            .crowded = sub->local && shape->crowded,
+                            .oversubscribed = sub->local && shape->oversubscribed,
                             .types = shape->types,
                             .ntypes = shape->ntypes,
                             .segment = shape->segment};

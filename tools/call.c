@@ -104,11 +104,11 @@ static int64_t count_of(const struct nbc_shape *s, int64_t count)
     return s->remote_size && cut ? count * s->remote_size : count;
 }
 
-static void make_nodes(struct tool_rank *r, int per_node, bool crowded)
+static void make_nodes(struct tool_rank *r, int per_node, bool oversubscribed)
 {
     int size = r->shape.size;
     r->shape.local = !r->shape.remote_size && (!per_node || per_node >= size);
-    r->shape.crowded = r->shape.local && crowded;
+    r->shape.oversubscribed = r->shape.local && oversubscribed;
     if (per_node <= 1 || per_node >= size || r->shape.remote_size)
         return; /* all ranks share a node, or none do */
     int n = (size + per_node - 1) / per_node;
@@ -137,7 +137,7 @@ bool tool_rank_make(struct tool_rank *r, const struct tool_call *call, int id)
         tool_rank_free(r);
         return false;
     }
-    make_nodes(r, call->per_node, call->crowded);
+    make_nodes(r, call->per_node, call->oversubscribed);
     s->send = (struct nbc_side){.count = count, .type = NBC_TYPE_SEND};
     s->recv = (struct nbc_side){.count = count, .type = NBC_TYPE_RECV};
     make_side(r, &s->send, arrays.send, arrays.displs);

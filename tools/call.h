@@ -12,7 +12,7 @@ struct tool_call {
     int64_t bytes;         /* bcast, reductions: of the vector; others: of a block */
     int64_t segment;       /* 0: the algorithm's own */
     int per_node;          /* so many ranks of the group share a node; 0: all */
-    bool crowded;          /* if that is all, they are more than its processors */
+    bool oversubscribed;   /* if that is all, they are more than its processors */
     bool ordered;          /* the operator is not commutative */
 };
 

@@ -201,7 +201,7 @@ static const struct {
     {NBC_EQUAL, "nodes with equal blocks of ranks"},
     {NBC_LOCAL, "all ranks on one node"},
     {NBC_SPREAD, "ranks on several nodes"},
-    {NBC_CROWDED, "more ranks than processors"},
+    {NBC_OVERSUBSCRIBED, "more ranks than processors"},
 };
 
 static const char *needs_text(unsigned needs, char *text, size_t size)
@@ -696,7 +696,7 @@ static int read_options(int argc, char **argv)
     options.dot = given[WORD_DOT];
     options.svg = given[WORD_SVG];
     options.call.ordered = given[WORD_ORDERED];
-    options.call.crowded = given[WORD_OVERSUBSCRIBED] || given[WORD_CROWDED];
+    options.call.oversubscribed = given[WORD_OVERSUBSCRIBED] || given[WORD_CROWDED];
     if (given[WORD_HELP])
         return fputs(usage, stdout), 0;
     if (given[WORD_VERSION])

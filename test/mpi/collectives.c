@@ -21,7 +21,7 @@ static void run_blocking(struct spec spec, int *counter)
     spec.style.plain = true;
     if (spec.style.kind->piece[1].length > 0 && !spec.op)
         spec.style.kind = &kinds[KIND_INT];
-    if (*counter % (test_crowded() ? 8 : 1) == 0)
+    if (*counter % (test_oversubscribed() ? 8 : 1) == 0)
         case_run(&spec, BLOCKING);
     ++*counter;
 }

@@ -195,7 +195,7 @@ int main(int argc, char **argv)
 
     test_init(&argc, &argv);
     own = rng_private(1);
-    k = test_scale(test_crowded() ? 1 : 5, 100);
+    k = test_scale(test_oversubscribed() ? 1 : 5, 100);
     for (int i = 0; i < 10 * k; i++)
         nbx(i, &own);
     krylov(20 * k);

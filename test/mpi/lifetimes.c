@@ -574,7 +574,7 @@ int main(int argc, char **argv)
     kinds_init();
     objects_are_left_behind();
     if (!test_native) /* either MPI crashes on types freed early */
-        for (int i = 0; i < test_scale(test_crowded() ? 10 : 30, 1000); i++) {
+        for (int i = 0; i < test_scale(test_oversubscribed() ? 10 : 30, 1000); i++) {
             test_place("freed_while_pending %d", i);
             freed_while_pending(NONBLOCKING, 2 * i);
             if (test_has_persistent())
@@ -584,14 +584,15 @@ int main(int argc, char **argv)
     types_change(64);
     for (int i = 0; i < 12; i++)
         freed_by_operator(i);
-    flat(cycle, test_scale(test_crowded() ? 300 : 3000, 50000), "dup, collectives, free");
-    flat(operation, test_scale(test_crowded() ? 2000 : 30000, 1000000), "collective");
-    flat(long_array, test_scale(test_crowded() ? 300 : 3000, 30000), "200 at once");
-    flat(forgotten, test_scale(test_crowded() ? 1500 : 15000, 30000), "collective and freed type");
-    flat(operators, test_scale(test_crowded() ? 1500 : 15000, 30000), "operator");
+    flat(cycle, test_scale(test_oversubscribed() ? 300 : 3000, 50000), "dup, collectives, free");
+    flat(operation, test_scale(test_oversubscribed() ? 2000 : 30000, 1000000), "collective");
+    flat(long_array, test_scale(test_oversubscribed() ? 300 : 3000, 30000), "200 at once");
+    flat(forgotten, test_scale(test_oversubscribed() ? 1500 : 15000, 30000),
+         "collective and freed type");
+    flat(operators, test_scale(test_oversubscribed() ? 1500 : 15000, 30000), "operator");
     MPI_Comm_dup(MPI_COMM_SELF, &returning);
     MPI_Comm_set_errhandler(returning, MPI_ERRORS_RETURN);
-    flat(refused, test_scale(test_crowded() ? 500 : 5000, 30000), "refused calls");
+    flat(refused, test_scale(test_oversubscribed() ? 500 : 5000, 30000), "refused calls");
     MPI_Comm_free(&returning);
     kinds_finish();
     return test_done();

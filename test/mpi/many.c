@@ -102,7 +102,7 @@ static void attribute(void)
 
 static int how_many(void)
 {
-    return test_scale(test_crowded() ? 8000 : 40000, 100000);
+    return test_scale(test_oversubscribed() ? 8000 : 40000, 100000);
 }
 
 int main(int argc, char **argv)

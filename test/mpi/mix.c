@@ -95,7 +95,7 @@ static void step(struct pool *p, struct rng *shared)
         spec.in_place = spec.in_place && coll != ALLTOALLV && coll != ALLTOALLW;
     start(p, &spec);
     operations++;
-    if (coll < NINTRA && rng_chance(&rng, test_crowded() ? 12 : 50)) {
+    if (coll < NINTRA && rng_chance(&rng, test_oversubscribed() ? 12 : 50)) {
         spec.in_place = false;
         spec.style.plain = true;
         case_run(&spec, BLOCKING);
@@ -115,7 +115,7 @@ int main(int argc, char **argv)
     own = rng_private(2);
     p = pool_new();
     groups_make(&groups, &shared);
-    steps = test_scale(test_crowded() ? 1500 : 2500, 60000);
+    steps = test_scale(test_oversubscribed() ? 1500 : 2500, 60000);
     for (int i = 0; i < steps; i++) {
         test_place("step %d", i);
         step(p, &shared);

@@ -276,7 +276,7 @@ static void mix(void)
 {
     struct rng shared = rng_shared(1), own = rng_private(2);
     struct pool *p = pool_new();
-    int steps = test_scale(test_crowded() ? 800 : 2000, 40000);
+    int steps = test_scale(test_oversubscribed() ? 800 : 2000, 40000);
 
     groups_make(&groups, &shared);
     for (int i = 0; i < steps; i++) {
@@ -301,7 +301,7 @@ static void mix(void)
 /* Held all together, started twice in another order on each rank, freed in another. */
 static void many(void)
 {
-    int n = test_scale(test_crowded() ? 1000 : 4000, 20000);
+    int n = test_scale(test_oversubscribed() ? 1000 : 4000, 20000);
     struct rng own = rng_private(3);
     MPI_Request *request = test_alloc((size_t)n * sizeof(MPI_Request));
     MPI_Request *shuffled = test_alloc((size_t)n * sizeof(MPI_Request));

@@ -252,7 +252,7 @@ int main(int argc, char **argv)
             printf("this MPI has no MPI_THREAD_MULTIPLE: nothing to test\n");
         return test_done();
     }
-    rounds = test_scale(test_crowded() ? 50 : 200, 5000);
+    rounds = test_scale(test_oversubscribed() ? 50 : 200, 5000);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     for (int n = 2; n <= THREADS; n++) {
         for (int i = 0; i < n; i++) {

@@ -48,7 +48,7 @@ START_TEST(lines_become_rules)
     ck_assert_uint_eq(r->rule[1].needs, 0);
     ck_assert_uint_eq(r->rule[2].needs, NBC_LOCAL);
     ck_assert_uint_eq(r->rule[3].needs, NBC_SPREAD | NBC_POW2);
-    ck_assert_uint_eq(r->rule[4].needs, NBC_CROWDED);
+    ck_assert_uint_eq(r->rule[4].needs, NBC_OVERSUBSCRIBED);
     nbc_rules_free(r);
     r = parse("bcast 4-4 9007199254740991K-9007199254740991K linear");
     check_rule(&r->rule[0], NBC_BCAST, 4, 4, INT64_MAX - 1023, INT64_MAX - 1023, "linear", 0);
@@ -64,7 +64,7 @@ START_TEST(former_names_are_read_and_present_ones_written)
 {
     struct nbc_rules *r = parse("bcast 3 * nodes 1K nodes crowded\nallreduce 3 * rooted");
     check_rule(&r->rule[0], NBC_BCAST, 3, 3, 0, INT64_MAX, "hierarchical", 1024);
-    ck_assert_uint_eq(r->rule[0].needs, NBC_NODES | NBC_CROWDED);
+    ck_assert_uint_eq(r->rule[0].needs, NBC_NODES | NBC_OVERSUBSCRIBED);
     check_rule(&r->rule[1], NBC_ALLREDUCE, 3, 3, 0, INT64_MAX, "reduce_bcast", 0);
     char *text = NULL;
     size_t size;
@@ -225,7 +225,7 @@ START_TEST(every_rule_can_be_read_again)
     static const int64_t bytes[][2] = {
         {0, INT64_MAX}, {0, 7}, {INT64_MAX, INT64_MAX}, {INT64_MAX - 2, INT64_MAX - 1}};
     const unsigned all = NBC_COMMUTATIVE | NBC_POW2 | NBC_EVEN | NBC_NODES | NBC_EQUAL | NBC_LOCAL |
-                         NBC_SPREAD | NBC_CROWDED;
+                         NBC_SPREAD | NBC_OVERSUBSCRIBED;
     const struct nbc_alg *alg = &nbc_algs[_i];
     int n = 0;
     for (unsigned needs = 0; needs <= all; needs++) {

@@ -243,9 +243,9 @@ START_TEST(rules_have_needs_of_their_own)
         ck_assert_int_eq(nbc_rule_find(&s, &rules) == &rule, local);
         rule.needs = NBC_SPREAD;
         ck_assert_int_eq(nbc_rule_find(&s, &rules) == &rule, !local);
-        rule.needs = NBC_CROWDED;
+        rule.needs = NBC_OVERSUBSCRIBED;
         ck_assert_ptr_null(nbc_rule_find(&s, &rules));
-        s.crowded = local;
+        s.oversubscribed = local;
         ck_assert_int_eq(nbc_rule_find(&s, &rules) == &rule, local);
     }
 }
@@ -290,7 +290,7 @@ static int compare_rules(const struct nbc_rules *x, const struct nbc_rules *y, e
                 counts[i] = count;
             s.send.counts = s.recv.counts = (struct nbc_ints){counts, 8};
             s.local = where > 0;
-            s.crowded = where > 1;
+            s.oversubscribed = where > 1;
             s.nodes = where == 3 ? &nodes : NULL;
             need(same_rule(nbc_rule_find(&s, x), nbc_rule_find(&s, y)));
             found += nbc_rule_find(&s, x) != NULL;

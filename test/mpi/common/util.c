@@ -173,7 +173,7 @@ int test_scale(int small, int soak)
     return small + (int)(soak_share * (soak - small));
 }
 
-bool test_crowded(void)
+bool test_oversubscribed(void)
 {
     return test_size > sysconf(_SC_NPROCESSORS_ONLN);
 }

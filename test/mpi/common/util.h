@@ -106,7 +106,7 @@ void test_place(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int test_scale(int small, int soak);
 
 /* True where ranks outnumber processors: then each wait costs a time slice. */
-bool test_crowded(void);
+bool test_oversubscribed(void);
 
 /* Whether the persistent collectives can be called: with nbcshim. The MPIs' own are missing or
  * wrong. */
