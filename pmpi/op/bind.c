@@ -342,7 +342,7 @@ int nbc_bind(const struct nbc_call *call, struct nbc_members *members, struct nb
         .size = members->size,
         .remote_size = members->remote_size,
         .local = members->local,
-        .crowded = members->crowded,
+        .oversubscribed = members->oversubscribed,
     };
     if (s->remote_size && (s->coll == NBC_SCAN || s->coll == NBC_EXSCAN))
         return MPI_ERR_COMM;

@@ -8,7 +8,7 @@
 struct nbc_members {
     int rank, size;
     int remote_size;               /* 0: intracommunicator */
-    bool local, crowded;           /* as those of a shape: nodemap.h */
+    bool local, oversubscribed;    /* as those of a shape: nodemap.h */
     bool mixed;                    /* some ranks may share nodes */
     struct nbc_topology *topology; /* neighbor lists, made when first asked for; owned */
     struct nbc_nodes *nodes;       /* made when first asked for: nodemap.h; owned */

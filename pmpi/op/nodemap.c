@@ -14,7 +14,7 @@ static struct {
     int fullest;            /* ranks on the node that has most; 0: nothing is known */
     struct nbc_nodes nodes; /* of MPI_COMM_WORLD */
     MPI_Group group;
-    bool crowded;            /* more ranks are on a node than processors */
+    bool oversubscribed;     /* more ranks are on a node than processors */
     bool useful[NBC_NCOLLS]; /* an algorithm of the collective wants to know */
 } world;
 
@@ -96,7 +96,7 @@ static int find_crowd(int rank)
     int mine = here > sysconf(_SC_NPROCESSORS_ONLN);
     int error = NEXT(Allreduce)(&mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (!error)
-        world.crowded = any;
+        world.oversubscribed = any;
     return error;
 }
 
@@ -169,7 +169,7 @@ int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm)
 {
     MPI_Group group;
     m->local = !m->remote_size && m->size == 1;
-    m->crowded = false;
+    m->oversubscribed = false;
     m->mixed = !m->remote_size && world.fullest > 1 && world.nodes.nnodes > 1;
     if (m->local || m->remote_size || m->size > world.fullest)
         return MPI_SUCCESS;
@@ -177,7 +177,7 @@ int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm)
     if (error)
         return error;
     m->local = share_node(group, m->size);
-    m->crowded = m->local && world.crowded;
+    m->oversubscribed = m->local && world.oversubscribed;
     NEXT(Group_free)(&group);
     return MPI_SUCCESS;
 }

@@ -15,8 +15,8 @@
 int nbc_nodemap_setup(void);
 void nbc_nodemap_cleanup(void);
 
-/* Sets local, crowded and mixed of a communicator that is being made, from its sizes. That is the
- * moment when all its processes know equally much: later some may have begun, or ended,
+/* Sets local, oversubscribed and mixed of a communicator that is being made, from its sizes. That
+ * is the moment when all its processes know equally much: later some may have begun, or ended,
  * MPI_COMM_WORLD, and others not. Local. Returns an MPI error code. */
 int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm);
 
