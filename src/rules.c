@@ -58,8 +58,7 @@ static bool cut(struct line *l, const char *text, size_t length, struct nbc_rule
     for (char *w; (w = strtok_r(rest, " \t\r", &rest)) && l->n <= MOST_WORDS;)
         l->word[l->n++] = w;
     if (l->n != 0 && (l->n < LEAST_WORDS || l->n > MOST_WORDS))
-        return wrong(error, "collective, ranks, bytes, algorithm, perhaps a segment size and what "
-                            "the rule is for are expected");
+        return wrong(error, "expected: COLLECTIVE RANKS BYTES ALGORITHM [SEGMENT] [CONDITION]...");
     return true;
 }
 
@@ -131,7 +130,7 @@ static bool read_more(const char *word, struct nbc_rule *rule, struct nbc_rules_
     if (read_need(word, &rule->needs))
         return true;
     if (!number(&end, &segment) || *end || segment == 0 || rule->segment)
-        return wrong(error, "%.40s is no segment size, nor what a rule may be for", word);
+        return wrong(error, "%.40s is not a segment size or a condition", word);
     rule->segment = segment;
     return true;
 }
@@ -141,14 +140,14 @@ static bool read_rule(const struct line *l, struct nbc_rule *rule, struct nbc_ru
     int64_t least, most;
     enum nbc_coll coll = nbc_coll_by_name(l->word[0]);
     if (coll == NBC_NCOLLS)
-        return wrong(error, "there is no collective %.40s", l->word[0]);
+        return wrong(error, "unknown collective %.40s", l->word[0]);
     if (!range(l->word[1], &least, &most))
-        return wrong(error, "%.40s is no range of ranks", l->word[1]);
+        return wrong(error, "%.40s is not a range of ranks", l->word[1]);
     *rule = (struct nbc_rule){.coll = coll};
     rule->min_size = least > INT_MAX ? INT_MAX : (int)least;
     rule->max_size = most > INT_MAX ? INT_MAX : (int)most;
     if (!range(l->word[2], &rule->min_bytes, &rule->max_bytes))
-        return wrong(error, "%.40s is no range of bytes", l->word[2]);
+        return wrong(error, "%.40s is not a range of bytes", l->word[2]);
     rule->alg = nbc_alg_by_name(coll, l->word[3]);
     if (!rule->alg)
         return wrong(error, "%.40s has no algorithm %.40s", l->word[0], l->word[3]);
@@ -184,7 +183,7 @@ struct nbc_rules *nbc_rules_parse(const char *text, const struct nbc_rules *then
 {
     int nthen = then ? then->nrules : 0;
     struct nbc_rules *rules = make(count_lines(text) + (size_t)nthen);
-    *error = (struct nbc_rules_error){0, "no memory"};
+    *error = (struct nbc_rules_error){0, "out of memory"};
     if (!rules)
         return NULL;
     struct nbc_rule *all = (struct nbc_rule *)(rules + 1);

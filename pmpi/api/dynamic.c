@@ -43,8 +43,8 @@ static void tell_difference(MPI_Comm inter)
     int rank;
     NEXT(Comm_rank)(inter, &rank);
     if (rank == 0)
-        fprintf(stderr, "nbcshim: two jobs have met whose NBCSHIM_ variables differ: collectives "
-                        "between them are the MPI's own\n");
+        fprintf(stderr, "nbcshim: two connected jobs have different NBCSHIM_ variables: the MPI "
+                        "itself runs the collectives between them\n");
 }
 
 /* --- another job that does not answer ----------------------------------------------------------*/
@@ -70,8 +70,8 @@ static void *watch(void *arg)
         ;
     if (late)
         fprintf(stderr,
-                "nbcshim: has waited %d s for the other job of a communicator to tell whether it "
-                "runs under nbcshim; where it does not, set NBCSHIM_DYNAMIC=0\n",
+                "nbcshim: still waiting after %d s for the other job of an intercommunicator; if "
+                "that job runs without nbcshim, run this one with NBCSHIM_DYNAMIC=0\n",
                 PATIENCE);
     return NULL;
 }

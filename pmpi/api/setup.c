@@ -34,9 +34,9 @@ int nbc_raise_lacking(const struct nbc_call *call, const char *name)
     static bool warned; /* a second line would do no harm */
     if (!warned)
         fprintf(stderr,
-                "nbcshim: MPI_%s: this MPI lacks it, and nbcshim stands aside because no loaded "
-                "object referred to such a function at MPI_Init, or because of NBCSHIM=off; "
-                "NBCSHIM=on turns it on\n",
+                "nbcshim: MPI_%s failed: this MPI lacks it and nbcshim is inactive (NBCSHIM=off, "
+                "or no object loaded at MPI_Init references a nonblocking or persistent "
+                "collective); set NBCSHIM=on\n",
                 name);
     warned = true;
     return nbc_raise(call->comm, MPI_ERR_OTHER);
@@ -66,14 +66,14 @@ static int tag_limit(MPI_Comm comm)
 /* The thread calls the MPI besides those of the program. */
 static void start_thread(int level)
 {
-    const char *why = level < MPI_THREAD_MULTIPLE ? "this MPI gives no MPI_THREAD_MULTIPLE"
-                                                  : "the system gives no thread";
+    const char *why = level < MPI_THREAD_MULTIPLE ? "this MPI does not provide MPI_THREAD_MULTIPLE"
+                                                  : "the system cannot create a thread";
     if (nbc_settings.progress != NBC_PROGRESS_THREAD)
         return;
     if (level == MPI_THREAD_MULTIPLE && nbc_thread_start())
         return;
     nbc_settings.progress = NBC_PROGRESS_CALLS;
-    fprintf(stderr, "nbcshim: NBCSHIM_PROGRESS=thread refused: %s\n", why);
+    fprintf(stderr, "nbcshim: NBCSHIM_PROGRESS=thread ignored: %s\n", why);
 }
 
 /* Without MPI_Init there are no ranks to gather one from. */
@@ -82,7 +82,7 @@ static void start_trace(bool lead)
     if (nbc_settings.trace && nbc_world_initialized)
         nbc_trace_setup();
     else if (nbc_settings.trace && lead)
-        fprintf(stderr, "nbcshim: NBCSHIM_TRACE ignored: a communicator of a session came before "
+        fprintf(stderr, "nbcshim: NBCSHIM_TRACE ignored: a session created a communicator before "
                         "MPI_Init\n");
 }
 

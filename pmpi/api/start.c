@@ -88,8 +88,9 @@ static int claim(const struct nbc_own_requests *p)
 static const char *why_not(const struct nbc_request *r)
 {
     if (!r->persistent)
-        return "a nonblocking collective operation, not a persistent one";
-    return r->state == NBC_INACTIVE ? "there twice" : "a collective operation that is active";
+        return "the request of a nonblocking collective, not a persistent request";
+    return r->state == NBC_INACTIVE ? "a duplicate of an earlier entry"
+                                    : "an active persistent request";
 }
 
 /* Like refuse, for entry `bad` of p, which ends. */

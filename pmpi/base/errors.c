@@ -75,8 +75,7 @@ int nbc_raise_entry(const struct nbc_error_scope *place, const char *function, i
                     const char *why)
 {
     char text[MPI_MAX_ERROR_STRING];
-    snprintf(text, sizeof text, "%s: entry %d of the array of requests is %s", function, entry,
-             why);
+    snprintf(text, sizeof text, "%s: array_of_requests[%d] is %s", function, entry, why);
     nbc_lock();
     int error = nbc_error_text(NBC_ERROR_ENTRY, text);
     nbc_unlock();

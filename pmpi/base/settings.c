@@ -126,34 +126,34 @@ static const struct variable {
     const char *accepts, *fallback, *meaning;
 } variables[] = {
     {"NBCSHIM", parse_mode, &nbc_settings.mode, "auto, on or off", "auto",
-     "whether nbcshim takes over; auto: if the program refers to such a function"},
+     "activate nbcshim; auto: if the program references nonblocking or persistent collectives"},
     {"NBCSHIM_BLOCKING", parse_blocking, &nbc_settings.blocking, "own or native", "own",
-     "who does the blocking collectives"},
+     "run blocking collectives in nbcshim (own) or in the MPI (native)"},
     {"NBCSHIM_CHECK", parse_switch, &nbc_settings.check, "0 or 1", "0",
-     "whether it is checked that all ranks make the same collective calls"},
+     "check that the collective calls of all ranks match"},
     {"NBCSHIM_DYNAMIC", parse_switch, &nbc_settings.dynamic, "0 or 1", "1",
-     "whether communicators between jobs are nbcshim's too"},
+     "run collectives on communicators between jobs too"},
     {"NBCSHIM_NODES", parse_million, &nbc_settings.nodes, "a number of ranks up to 1000000",
-     "what the MPI says", "as if so many ranks, in the order of MPI_COMM_WORLD, shared each node"},
+     "from the MPI", "assume that each node has this many consecutive ranks of MPI_COMM_WORLD"},
     {"NBCSHIM_PROGRESS", parse_progress, &nbc_settings.progress, "calls or thread", "calls",
-     "what moves operations on while the program computes"},
-    {"NBCSHIM_PROGRESS_CPU", parse_cpu, &nbc_settings.progress_cpu, "the number of a processor",
-     "any", "where the progress thread runs"},
-    {"NBCSHIM_STATS", parse_stats, &nbc_settings.stats, "0, 1 or a file's name that ends in .json",
-     "0", "rank 0 tells at the end which collectives ran, by which algorithm, for how long"},
+     "progress operations in MPI calls only, or in a thread as well"},
+    {"NBCSHIM_PROGRESS_CPU", parse_cpu, &nbc_settings.progress_cpu, "a processor number up to 1023",
+     "any", "bind the progress thread to this processor"},
+    {"NBCSHIM_STATS", parse_stats, &nbc_settings.stats, "0, 1 or a file name ending in .json", "0",
+     "report at the end which collectives ran, by which algorithm, and for how long"},
     {"NBCSHIM_SEGMENT_SIZE", parse_size, &nbc_settings.segment_size,
-     "a number of bytes above 0, with K, M or G", "the algorithm's own",
-     "what pipelined algorithms move at a time"},
+     "a positive number of bytes, with K, M or G", "per algorithm",
+     "segment size of pipelined algorithms"},
     {"NBCSHIM_TIMEOUT", parse_million, &nbc_settings.timeout, "a number of seconds up to 1000000",
-     "none", "tell of operations that are pending for longer, and what they wait for"},
-    {"NBCSHIM_TRACE", parse_file, &nbc_settings.trace, "a file's name", "none",
-     "what each rank did when, for about://tracing or Perfetto"},
+     "none", "report operations pending longer than this, and which ranks they wait for"},
+    {"NBCSHIM_TRACE", parse_file, &nbc_settings.trace, "a file name", "none",
+     "write a trace of every rank's operations for about://tracing or Perfetto"},
     {"NBCSHIM_TRACE_EVENTS", parse_events, &nbc_settings.trace_events, "a number up to 16M",
-     "100000", "how many events of each rank a trace keeps"},
+     "100000", "largest number of events per rank in a trace"},
     {"NBCSHIM_TAG_UB", parse_tag_ub, &nbc_settings.tag_ub, "a number from 3 to 2147483647",
-     "the MPI's", "use no tags above this one"},
-    {"NBCSHIM_TUNING", parse_file, &nbc_settings.tuning, "a file's name", "the built-in rules",
-     "rules for the choice of algorithms, before the built-in ones: nbctune(1)"},
+     "the MPI's", "largest tag that nbcshim uses"},
+    {"NBCSHIM_TUNING", parse_file, &nbc_settings.tuning, "a file name", "built-in rules",
+     "tuning rules that precede the built-in rules; see nbctune(1)"},
 };
 
 enum { NVARIABLES = sizeof variables / sizeof *variables };
@@ -162,12 +162,12 @@ static const char algorithm_prefix[] = "NBCSHIM_ALGORITHM_";
 
 static void complain(const char *name, const char *value, const char *accepts)
 {
-    fprintf(stderr, "nbcshim: %s=%s ignored: accepted is %s\n", name, value, accepts);
+    fprintf(stderr, "nbcshim: %s=%s ignored: expected %s\n", name, value, accepts);
 }
 
 static void complain_algorithm(const char *name, const char *value, enum nbc_coll coll)
 {
-    fprintf(stderr, "nbcshim: %s=%s ignored: accepted is", name, value);
+    fprintf(stderr, "nbcshim: %s=%s ignored: expected one of", name, value);
     for (int i = 0, n = 0; i < nbc_nalgs; i++)
         if (nbc_algs[i].coll == coll)
             fprintf(stderr, "%s %s", n++ ? "," : "", nbc_algs[i].name);
@@ -184,7 +184,7 @@ static void read_algorithm(const char *name, const char *value, bool warn)
     enum nbc_coll coll = nbc_coll_by_name(coll_name);
     if (coll == NBC_NCOLLS) {
         if (warn)
-            complain(name, value, "the name of a collective behind NBCSHIM_ALGORITHM_");
+            complain(name, value, "the name of a collective after NBCSHIM_ALGORITHM_");
         return;
     }
     nbc_settings.algorithm[coll] = nbc_alg_by_name(coll, value);
@@ -207,7 +207,8 @@ static void read_variable(const char *name, const char *value, bool warn)
         return;
     }
     if (warn)
-        fprintf(stderr, "nbcshim: %s=%s ignored: there is no such variable\n", name, value);
+        fprintf(stderr, "nbcshim: %s=%s ignored: unknown variable; nbcinfo lists the known ones\n",
+                name, value);
 }
 
 void nbc_settings_read(bool warn)
@@ -236,9 +237,9 @@ static void tell_algorithm(enum nbc_coll coll, struct nbcshim_variable *v)
     for (; *name && n < sizeof v->name - 1; n++)
         v->name[n] = nbc_upper(*name++);
     v->name[n] = '\0';
-    v->accepts = "the name of an algorithm";
-    v->fallback = "by the tuning rules";
-    v->meaning = "the algorithm of this collective, where it applies";
+    v->accepts = "an algorithm name";
+    v->fallback = "tuning rules";
+    v->meaning = "run this algorithm where it applies";
     v->value = getenv(v->name);
     v->accepted = v->value && nbc_alg_by_name(coll, v->value);
 }

@@ -65,7 +65,7 @@ void nbc_tuning_read(bool warn)
 void nbc_tuning_drop(bool warn)
 {
     if (warn)
-        fprintf(stderr, "nbcshim: NBCSHIM_TUNING=%s ignored: the ranks have read different rules\n",
+        fprintf(stderr, "nbcshim: NBCSHIM_TUNING=%s ignored: ranks have read different rules\n",
                 nbc_settings.tuning ? nbc_settings.tuning : "");
     if (nbc_tuning != &nbc_default_rules)
         nbc_rules_free((struct nbc_rules *)(uintptr_t)nbc_tuning);

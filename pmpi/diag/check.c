@@ -282,8 +282,8 @@ static void __attribute__((format(printf, 2, 3))) put(struct text *t, const char
 static void put_call(struct text *t, int64_t number)
 {
     static const char *const others[] = {
-        [NBC_FOR_OTHERS] = "another collective function (of communicators, windows or files)",
-        [NBC_FOR_TAGS] = "MPI_..._init, which looks for free tags",
+        [NBC_FOR_OTHERS] = "another collective function (on a communicator, window or file)",
+        [NBC_FOR_TAGS] = "MPI_..._init, which negotiates a tag",
         [NBC_FOR_FINALIZE] = "MPI_Finalize",
     };
     static const char *const prefix[] = {"", "I", ""}, *const suffix[] = {"", "", "_init"};
@@ -310,11 +310,11 @@ static const char *op_name(int64_t number)
         {MPI_BXOR, "MPI_BXOR"}, {MPI_MINLOC, "MPI_MINLOC"}, {MPI_MAXLOC, "MPI_MAXLOC"},
     };
     if (number >= user_op)
-        return number > user_op ? "a commutative one of its own" : "one of its own";
+        return number > user_op ? "a commutative user-defined operator" : "a user-defined operator";
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (MPI_Op_c2f(table[i].op) == number)
             return table[i].name;
-    return "another one";
+    return "another operator";
 }
 
 /* "gives root 1", for a fact. */
@@ -326,13 +326,13 @@ static void put_fact(struct text *t, int fact, int64_t value)
         put_call(t, value);
         break;
     case FACT_SIDE:
-        put(t, value ? "has the root in its group" : "has the root in the other group");
+        put(t, value ? "places the root in its own group" : "places the root in the other group");
         break;
     case FACT_ROOT:
         put(t, "gives root %" PRId64, value);
         break;
     case FACT_OP:
-        put(t, "gives operator %s", op_name(value));
+        put(t, "gives %s", op_name(value));
         break;
     case FACT_OUT:
         put(t, "sends %" PRId64 " bytes", value);
@@ -367,7 +367,7 @@ static void put_where(struct text *t, const struct check *check)
     if (*name)
         put(t, "%.64s", name);
     else
-        put(t, "a communicator without name");
+        put(t, "an unnamed communicator");
     put(t, " of %d ranks: ", c->members.size + c->members.remote_size);
 }
 
@@ -438,14 +438,16 @@ static bool sizes_differ(struct text *t, const struct check *check, const struct
     if (!find_pair(surplus, by_us ? c->members.size : c->members.remote_size,
                    to_us ? c->members.size : c->members.remote_size, &sender, &receiver)) {
         put(t,
-            "several pairs of ranks give different sizes (all send %" PRIu64
-            " bytes and expect %" PRIu64 ")",
+            "several pairs of ranks give different sizes (%" PRIu64 " bytes sent and %" PRIu64
+            " bytes expected in total)",
             from->out[PLAIN], to->in[PLAIN]);
         return true;
     }
     int64_t bytes = (int64_t)surplus[PLAIN];
     *teller = (int)(by_us ? sender : receiver);
-    put(t, "rank %" PRId64 "%s sends rank %" PRId64 "%s %" PRId64 " bytes %s than that expects",
+    put(t,
+        "rank %" PRId64 "%s sends rank %" PRId64 "%s %" PRId64
+        " bytes %s than the receiver expects",
         sender, by_us ? ours : theirs, receiver, to_us ? ours : theirs, bytes < 0 ? -bytes : bytes,
         bytes < 0 ? "less" : "more");
     return true;

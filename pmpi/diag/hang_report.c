@@ -144,14 +144,15 @@ static void put_waits(struct line *l, const struct nbc_request *r)
         put(l, " of ");
         put_number(l, all);
     }
-    put(l, r->context->members.remote_size ? ": of the other group, waits for" : ": waits for");
+    put(l,
+        r->context->members.remote_size ? "; peers in the other group: waits for" : ": waits for");
     size_t before = l->n;
-    put_peers(l, e, round, NBC_OP_RECV, " a message of rank", ";");
-    put_peers(l, e, round, NBC_OP_SEND, " rank", " to receive;");
+    put_peers(l, e, round, NBC_OP_RECV, " a message from rank", ";");
+    put_peers(l, e, round, NBC_OP_SEND, " a receive on rank", ";");
     if (l->n > before)
         l->n--;
     else
-        put(l, " its turn on this rank");
+        put(l, " progress on this rank");
 }
 
 static void put_comm(struct line *l, const struct nbc_context *c)
@@ -194,7 +195,7 @@ static void show(const struct nbc_request *r, int64_t now)
     struct line l;
     put_head(&l);
     if (r->run->poll) {
-        put(&l, "a communicator is being duplicated");
+        put(&l, "MPI_Comm_idup");
         put_age(&l, r, now);
         put_line(&l);
         return;
@@ -207,7 +208,7 @@ static void show(const struct nbc_request *r, int64_t now)
     }
     put(&l, ", number ");
     put_number(&l, r->persistent ? r->tag - nbc_tag_ring + 1 : r->seq + 1);
-    put(&l, " of ");
+    put(&l, " on ");
     put_comm(&l, r->context);
     put_age(&l, r, now);
     put_waits(&l, r);
@@ -221,7 +222,7 @@ static void show_nothing(void)
     struct line l;
     const struct nbc_context *world = nbc_context_find(MPI_COMM_WORLD);
     put_head(&l);
-    put(&l, "nothing is pending; nonblocking collectives of MPI_COMM_WORLD called so far: ");
+    put(&l, "no operation is pending; nonblocking collectives called on MPI_COMM_WORLD so far: ");
     put_number(&l, world ? world->queue.next_seq : 0);
     put_line(&l);
 }
@@ -235,9 +236,9 @@ static void show_held_back(const struct nbc_request *r)
         return;
     put_head(&l);
     put_number(&l, c->queue.next_seq - c->queue.deferred->seq);
-    put(&l, " more of ");
+    put(&l, " more operations on ");
     put_comm(&l, c);
-    put(&l, " wait for their turn");
+    put(&l, " are queued until earlier ones complete");
     put_line(&l);
 }
 

@@ -74,7 +74,7 @@ static void pin(void)
     CPU_ZERO(&set);
     CPU_SET((int)nbc_settings.progress_cpu, &set);
     if (pthread_setaffinity_np(thread, sizeof set, &set))
-        fprintf(stderr, "nbcshim: NBCSHIM_PROGRESS_CPU: processor %d is not to be had\n",
+        fprintf(stderr, "nbcshim: NBCSHIM_PROGRESS_CPU=%d ignored: the thread cannot run there\n",
                 (int)nbc_settings.progress_cpu);
 }
 

@@ -276,7 +276,7 @@ static const struct row {
     {"constructor", constructor, {"MPI_Ibarrier", "another collective function"}, PLAIN, 2},
     {"root", root, {"gives root 0", "gives root 1"}, PLAIN, 2},
     {"operator", operator, {"MPI_SUM", "MPI_MAX"}, PLAIN, 2},
-    {"user operator", user_operator, {"a commutative one of its own", "one of its own"}, PLAIN, 2},
+    {"user operator", user_operator, {"a commutative user-defined", "a user-defined"}, PLAIN, 2},
     {"bcast size", bcast_size, {"MPI_Ibcast", "expects 8 bytes"}, PLAIN, 2},
     {"bcast of less", bcast_less, {"MPI_Ibcast", "expects 4 bytes"}, PLAIN, 2},
     {"gather size", gather_size, {"MPI_Igather", "sends 4 bytes"}, PLAIN, 2},
@@ -296,7 +296,7 @@ static const struct row {
     {"collective", inter_collective, {"MPI_Ibarrier", "MPI_Iallreduce"}, INTER, 2},
     {"root", inter_root, {"gives root 0", "gives root 1"}, INTER, 4},
     {"no root", inter_no_root, {"no rank gives MPI_ROOT", ""}, INTER, 2},
-    {"two sides", inter_two_sides, {"has the root in the other group", ""}, INTER, 2},
+    {"two sides", inter_two_sides, {"places the root in the other group", ""}, INTER, 2},
     {"size", inter_size, {"4 bytes", "8 bytes"}, INTER, 2},
     {"alltoallv", inter_alltoallv, {"4 bytes more than", ""}, INTER, 2},
 };

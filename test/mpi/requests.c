@@ -191,10 +191,10 @@ static void four_run(struct four *f, int factor)
 
 static bool names_entry(int error, int at)
 {
-    char text[MPI_MAX_ERROR_STRING], name[20];
+    char text[MPI_MAX_ERROR_STRING], name[32];
     int length;
     MPI_Error_string(error, text, &length);
-    snprintf(name, sizeof name, "entry %d ", at);
+    snprintf(name, sizeof name, "array_of_requests[%d] ", at);
     return strstr(text, name) != NULL;
 }
 

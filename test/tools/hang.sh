@@ -20,8 +20,8 @@ run()
     ends_well "$name: the program ends well" 60
 }
 
-pending='allreduce:one_round, number 2 of MPI_COMM_WORLD'
-waits='round 1 of 1: waits for a message of rank 3\b'
+pending='allreduce:one_round, number 2 on MPI_COMM_WORLD'
+waits='round 1 of 1: waits for a message from rank 3\b'
 
 run "NBCSHIM_TIMEOUT" NBCSHIM_TIMEOUT=1
 for rank in 0 1 2; do
@@ -39,7 +39,7 @@ for rank in 0 1 2; do
         "^nbcshim: rank $rank: $pending \(rank $rank of 4\), $waits"
 done
 log_has 1 "SIGUSR1: the late rank has called one operation only" \
-    '^nbcshim: rank 3: nothing is pending; nonblocking .* MPI_COMM_WORLD called so far: 1$'
+    '^nbcshim: rank 3: no operation is pending; nonblocking .* MPI_COMM_WORLD so far: 1$'
 
 run "SIGUSR1 during MPI_Test" "" test
 log_has 3 "SIGUSR1 during MPI_Test: three ranks say what they wait for" \
@@ -58,7 +58,7 @@ if grep -q 'define HAVE_MPI_SESSION_INIT 1' config.h; then
     run "SIGUSR1, without MPI_Init" "" signal
     for rank in 0 1 2; do
         log_has 1 "SIGUSR1, without MPI_Init: rank $rank says what it waits for" \
-            "^nbcshim: rank $rank: ${pending% of *} of a communicator \(rank $rank of 4\), $waits"
+            "^nbcshim: rank $rank: ${pending% on *} on a communicator \(rank $rank of 4\), $waits"
     done
 fi
 
@@ -69,7 +69,7 @@ if [ "$MPI_FLAVOR" = openmpi ]; then
     mpi_command 1 "$(sanitizer_runtime) $library" "" "$scratch/alone"
     guarded 60 "$scratch/log" "${launch[@]}"
     log_has 1 "a job that runs without nbcshim: the other says once that it waits for it" \
-        '^nbcshim: has waited 10 s for the other job .* NBCSHIM_DYNAMIC=0$'
+        '^nbcshim: still waiting after 10 s for the other job .* NBCSHIM_DYNAMIC=0$'
 fi
 
 finish

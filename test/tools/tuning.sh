@@ -80,7 +80,7 @@ exec $program
 END
 chmod +x "$scratch/differ"
 run "$scratch/good" "$scratch/differ"
-log_has 1 "different rules" '^nbcshim: NBCSHIM_TUNING=.* ignored: the ranks have read different rules$'
+log_has 1 "different rules" '^nbcshim: NBCSHIM_TUNING=.* ignored: ranks have read different rules$'
 log_has 0 "the built-in ones on all" '^nbcshim: barrier +tree '
 
 # NBCSHIM_CHECK knows them: rank 1 is told the algorithm that the rules give the others, or another.

@@ -23,7 +23,7 @@ told() # VARIABLE END-OF-LINE
 refused() # VARIABLE ACCEPTED
 {
     run "$1"
-    told "$1" "accepted is $2"
+    told "$1" "expected $2"
 }
 
 refused NBCSHIM=perhaps "auto, on or off"
@@ -33,20 +33,20 @@ refused NBCSHIM_DYNAMIC=no "0 or 1"
 refused NBCSHIM_NODES=0 "a number of ranks up to 1000000"
 refused NBCSHIM_NODES=1000001 "a number of ranks up to 1000000"
 refused NBCSHIM_PROGRESS=sometimes "calls or thread"
-refused NBCSHIM_PROGRESS_CPU=-1 "the number of a processor"
-refused NBCSHIM_STATS=file "0, 1 or a file's name that ends in .json"
+refused NBCSHIM_PROGRESS_CPU=-1 "a processor number up to 1023"
+refused NBCSHIM_STATS=file "0, 1 or a file name ending in .json"
 for value in 0 -5 12X 12KB K 9223372036854775808 99999999999999999999G 9223372036854775807K; do
-    refused NBCSHIM_SEGMENT_SIZE=$value "a number of bytes above 0, with K, M or G"
+    refused NBCSHIM_SEGMENT_SIZE=$value "a positive number of bytes, with K, M or G"
 done
 refused NBCSHIM_TIMEOUT=1s "a number of seconds up to 1000000"
 refused NBCSHIM_TRACE_EVENTS=17M "a number up to 16M"
 refused NBCSHIM_TAG_UB=2 "a number from 3 to 2147483647"
-refused NBCSHIM_ALGORITHM_SCAN=fastest "$(awk -F '[(, ]+' \
+refused NBCSHIM_ALGORITHM_SCAN=fastest "one of $(awk -F '[(, ]+' \
     '$1 == "ALG" && $2 == "SCAN" { all = all (all ? ", " : "") $3 } END { print all }' \
     "$srcdir/src/algs.def")"
-refused NBCSHIM_ALGORITHM_SHOUT=ring "the name of a collective behind NBCSHIM_ALGORITHM_"
+refused NBCSHIM_ALGORITHM_SHOUT=ring "the name of a collective after NBCSHIM_ALGORITHM_"
 run NBCSHIM_COLOUR=red
-told NBCSHIM_COLOUR=red "there is no such variable"
+told NBCSHIM_COLOUR=red "unknown variable; nbcinfo lists the known ones"
 
 for good in NBCSHIM_SEGMENT_SIZE=4k NBCSHIM_SEGMENT_SIZE=1G \
     NBCSHIM_SEGMENT_SIZE=9223372036854775807 NBCSHIM_TAG_UB=60 NBCSHIM_PROGRESS_CPU=0 \
