@@ -105,28 +105,30 @@ static const char *progress_in_force(void)
 }
 
 static const char usage[] =
-    "Usage: mpiexec -n RANKS nbcbench [options]\n"
-    "Measures nonblocking and persistent collectives of nbcshim and of the MPI below, interleaved\n"
-    "in one process.\n"
-    "  -m, --measure LIST       with commas (default: time):\n"
-    "                           time         start and wait at once\n"
-    "                           calls        each call by itself: init, free, start, wait\n"
-    "                           overlap      how much hides behind computation\n"
-    "                           outstanding  up to 40000 at once: time and memory for each\n"
-    "  -c, --collectives LIST   names with commas (default: the 17 without neighborhoods; "
-    "overlap:\n"
-    "                           bcast,allreduce,alltoall; outstanding: allreduce)\n"
-    "  -s, --sizes LIST         bytes with commas, multiples of 8 (default: 8 … 4194304; calls "
-    "and\n"
-    "                           outstanding: 8; overlap: 65536,1048576)\n"
-    "  -n, --samples N          samples per variant and cell (default 31)\n"
-    "  -p, --native-persistent  measure the MPI's own persistent collectives too\n"
-    "  -a, --all-algorithms     measure every algorithm that applies, as persistent operations\n"
-    "  -i, --idle               in overlap, sleep instead of computing: the processor is free\n"
-    "  -g, --plot DIRECTORY     draw the figures, and the ratio to native, by gnuplot\n"
-    "  -j, --json FILE          write the figures there\n"
-    "  -h, --help, --version\n"
-    "Columns are explained in nbcbench(1).\n";
+    "Usage: mpiexec -n RANKS nbcbench [OPTION]...\n"
+    "Measure nonblocking and persistent collectives of nbcshim and of the MPI, interleaved in one\n"
+    "process.\n"
+    "\n"
+    "  -m, --measure LIST       choose the measurements (default: time):\n"
+    "                           time         start an operation and wait for it immediately\n"
+    "                           calls        time each call separately: init, free, start, wait\n"
+    "                           overlap      how much of an operation computation hides\n"
+    "                           outstanding  time and memory per operation, up to 40000 at once\n"
+    "  -c, --collectives LIST   choose the collectives (default: the 17 that are not neighborhood\n"
+    "                           collectives; overlap: bcast,allreduce,alltoall; outstanding:\n"
+    "                           allreduce)\n"
+    "  -s, --sizes LIST         choose the sizes, multiples of 8 bytes (default: 8 to 4194304;\n"
+    "                           calls and outstanding: 8; overlap: 65536,1048576)\n"
+    "  -n, --samples N          take N samples per variant and cell (default: 31)\n"
+    "  -p, --native-persistent  measure the persistent collectives of the MPI too\n"
+    "  -a, --all-algorithms     measure every algorithm that applies too\n"
+    "  -i, --idle               with overlap, sleep instead of computing\n"
+    "  -g, --plot DIRECTORY     draw the times, and the ratio to the MPI, with gnuplot\n"
+    "  -j, --json FILE          write the results to FILE\n"
+    "  -h, --help               show this help and exit\n"
+    "      --version            show the version and exit\n"
+    "\n"
+    "Lists are separated by commas. nbcbench(1) explains the columns.\n";
 
 static bool read_measures(char *list)
 {
@@ -136,7 +138,7 @@ static bool read_measures(char *list)
         while (i < NMEASURES && strcmp(measures[i].name, name) != 0)
             i++;
         if (i == NMEASURES) {
-            fprintf(stderr, "nbcbench: there is no measure %s\n", name);
+            fprintf(stderr, "nbcbench: unknown measurement %s\n", name);
             return false;
         }
         wanted[i] = true;
@@ -154,7 +156,7 @@ static bool read_collectives(const char *list)
     for (char *name = strtok(copy, ","); name; name = strtok(NULL, ",")) {
         enum nbc_coll coll = nbc_coll_by_name(name);
         if (coll == NBC_NCOLLS) {
-            fprintf(stderr, "nbcbench: there is no collective %s\n", name);
+            fprintf(stderr, "nbcbench: unknown collective %s\n", name);
             return false;
         }
         bench.coll[coll] = true;
@@ -171,7 +173,7 @@ static bool read_sizes(const char *list)
         char *end;
         long long bytes = strtoll(word, &end, 10);
         if (*end || bytes < 0 || bytes % 8) {
-            fprintf(stderr, "nbcbench: %s is not a size: a multiple of 8 is\n", word);
+            fprintf(stderr, "nbcbench: invalid size %s: expected a multiple of 8\n", word);
             return false;
         }
         bench.sizes[bench.nsizes++] = bytes;
@@ -288,7 +290,7 @@ int main(int argc, char **argv)
     MPI_Cart_create(MPI_COMM_WORLD, 1, &bench.size, &ring, 0, &bench.comm);
     const char *library = calls_load();
     if (!library && bench.rank == 0)
-        fprintf(stderr, "nbcbench: the MPI's own library was not found in this process\n");
+        fprintf(stderr, "nbcbench: cannot find the MPI library in this process\n");
     bool ok = agreed(library && read_options(argc, argv) && (told || open_json()));
     if (ok && !told)
         ok = run(library);

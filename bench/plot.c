@@ -21,8 +21,8 @@ static const struct axes {
     const char *also;  /* drawn besides */
 } special[] = {{"ratio", "nbcshim / native", "bytes", "ratio", "xy", ", 1 with lines dt 2 notitle"},
                {"overlap", "overlap", "bytes", "percent", "x", ""},
-               {"outstanding", "outstanding operations", "operations",
-                "microseconds for one of them", "xy", ""}},
+               {"outstanding", "outstanding operations", "operations", "microseconds per operation",
+                "xy", ""}},
   usual = {NULL, NULL, "bytes", "microseconds", "xy", ""};
 
 void plot_add(const char *picture, const char *series, double x, double y)

@@ -137,13 +137,14 @@ int tune_rules(int rank, int size)
     MPI_Comm comm;
     if (!calls_load()) {
         if (rank == 0)
-            fprintf(stderr, "nbctune: the MPI's own library was not found in this process\n");
+            fprintf(stderr, "nbctune: cannot find the MPI library in this process\n");
         return 1;
     }
     MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &ring, 0, &comm);
     unsigned needs = local(comm, size) ? NBC_LOCAL : NBC_SPREAD;
     if (rank == 0)
-        printf("# Measured by nbctune --rules on %d ranks; for NBCSHIM_TUNING.\n", size);
+        printf("# Tuning rules for NBCSHIM_TUNING, measured by nbctune --rules on %d ranks.\n",
+               size);
     for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++) {
         static struct course course;
         course.coll = coll;

@@ -126,6 +126,6 @@ int emit_status(const char *program, int status)
 {
     if (!fflush(stdout) && !ferror(stdout))
         return status;
-    fprintf(stderr, "%s: standard output cannot be written\n", program);
+    fprintf(stderr, "%s: cannot write to standard output\n", program);
     return 1;
 }

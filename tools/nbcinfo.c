@@ -60,7 +60,7 @@ static const char built_for[] =
 #else
     "an MPI"
 #endif
-        ", which calls itself MPI-" NUMBER(MPI_VERSION) "." NUMBER(MPI_SUBVERSION);
+        ", which reports MPI-" NUMBER(MPI_VERSION) "." NUMBER(MPI_SUBVERSION);
 
 /* MPI_Get_library_version came with MPI-3; it may be called at any time. */
 static void library_version(char *text, size_t size)
@@ -69,7 +69,7 @@ static void library_version(char *text, size_t size)
     void *object = dlsym(RTLD_DEFAULT, "MPI_Get_library_version");
     char answer[16384] = ""; /* twice what any MPI needs */
     int length;
-    snprintf(text, size, "unknown (it has no MPI_Get_library_version)");
+    snprintf(text, size, "unknown (the MPI has no MPI_Get_library_version)");
     memcpy(&ask, &object, sizeof ask);
     if (!object || ask(answer, &length))
         return;
@@ -139,11 +139,9 @@ static void functions(struct emit *e)
     for (int i = 0; nbcshim_function(i, &below); i++)
         below ? has++ : lacks++;
     if (!e->json) {
-        fprintf(e->out, "\n%d MPI functions that this MPI lacks and nbcshim adds (MPI_...):\n",
-                lacks);
+        fprintf(e->out, "\n%d functions that this MPI lacks and nbcshim adds (MPI_...):\n", lacks);
         print_names(e->out, false);
-        fprintf(e->out, "\n%d that it has and nbcshim takes over, or looks into on their way:\n",
-                has);
+        fprintf(e->out, "\n%d functions of this MPI that nbcshim replaces or intercepts:\n", has);
         print_names(e->out, true);
         return;
     }
@@ -162,7 +160,7 @@ static void functions(struct emit *e)
 static void variables(struct emit *e)
 {
     struct nbcshim_variable v;
-    emit_list(e, "variables", "Variables of the environment: value, where it is from, meaning");
+    emit_list(e, "variables", "Environment variables: value, origin, meaning");
     for (int i = 0; nbcshim_variable(i, &v); i++) {
         bool algorithm = strncmp(v.name, "NBCSHIM_ALGORITHM_", 18) == 0;
         if (!e->json && algorithm && !v.value)
@@ -179,13 +177,13 @@ static void variables(struct emit *e)
         emit_string(e, "accepts", -1, v.accepts);
         emit_string(e, "meaning", 0, v.meaning);
         if (!e->json && v.value && !v.accepted)
-            fprintf(e->out, " (%s is none of: %s)", v.value, v.accepts);
+            fprintf(e->out, " (%s ignored: expected %s)", v.value, v.accepts);
         emit_row_end(e);
     }
     emit_list_end(e);
     if (!e->json)
         fprintf(e->out,
-                "  NBCSHIM_ALGORITHM_<COLLECTIVE> forces an algorithm; those set are shown\n");
+                "  NBCSHIM_ALGORITHM_<COLLECTIVE> forces an algorithm; listed only if set\n");
 }
 
 static const struct {
@@ -193,7 +191,7 @@ static const struct {
     const char *word;
 } needs_words[] = {
     {NBC_COMMUTATIVE, "a commutative operator"},
-    {NBC_POW2, "a power of two of ranks"},
+    {NBC_POW2, "a power-of-two number of ranks"},
     {NBC_EVEN, "an even number of ranks"},
     {NBC_INTER, "an intercommunicator"},
     {NBC_NODES, "several nodes"},
@@ -219,14 +217,14 @@ static const char *lacks_text(const struct nbc_alg *alg, const struct nbc_shape 
                               size_t size)
 {
     if (shape->remote_size && !(alg->needs & NBC_INTER))
-        return "a communicator of one group";
+        return "an intracommunicator";
     return needs_text(alg->needs, text, size);
 }
 
 static void algorithms(struct emit *e)
 {
     char needs[256];
-    emit_list(e, "algorithms", "Algorithms: what they are for, what they need");
+    emit_list(e, "algorithms", "Algorithms: purpose and requirements");
     for (int i = 0; i < nbc_nalgs; i++) {
         const struct nbc_alg *a = &nbc_algs[i];
         emit_row(e, NULL);
@@ -271,8 +269,8 @@ static struct nbc_rules *read_rules(const char *name)
         rules = nbc_rules_parse(text, &nbc_default_rules, &error);
     if (!rules)
         fprintf(stderr,
-                "nbcinfo: NBCSHIM_TUNING=%s cannot be read or is no tuning file: the "
-                "built-in rules are in force\n",
+                "nbcinfo: NBCSHIM_TUNING=%s ignored: the file cannot be read or is not a tuning "
+                "file; the built-in rules are in force\n",
                 name);
     free(text);
     if (in)
@@ -295,7 +293,7 @@ static void rules(struct emit *e)
 {
     char ranks[64], bytes[64], needs[256];
     emit_list(e, "rules",
-              "Tuning rules: the first that matches and whose algorithm applies decides");
+              "Tuning rules: the first one that matches and whose algorithm applies is used");
     for (int i = 0; i < in_force()->nrules; i++) {
         const struct nbc_rule *r = &in_force()->rule[i];
         range(ranks, sizeof ranks, r->min_size, r->max_size, INT_MAX);
@@ -312,7 +310,7 @@ static void rules(struct emit *e)
         emit_number(e, "segment", -1, r->segment);
         emit_string(e, "needs", -1, needs_text(r->needs, needs, sizeof needs));
         if (!e->json && r->needs)
-            fprintf(e->out, ", only with %s", needs_text(r->needs, needs, sizeof needs));
+            fprintf(e->out, ", requires %s", needs_text(r->needs, needs, sizeof needs));
         if (!e->json && r->segment)
             fprintf(e->out, ", segments of %" PRId64 " bytes", r->segment);
         emit_row_end(e);
@@ -398,15 +396,16 @@ static void explain(const struct nbc_shape *shape, const struct nbc_alg *overrid
     char needs[256], ranks[64], bytes[64];
     size_t n = 0;
     if (override && nbc_alg_applies(override, shape)) {
-        snprintf(text, size, "%s asks for it", asked);
+        snprintf(text, size, "requested by %s", asked);
         return;
     }
     if (override)
-        n = (size_t)snprintf(text, size, "%s asks for %s, which needs %s; ", asked, override->name,
-                             lacks_text(override, shape, needs, sizeof needs));
+        n = (size_t)snprintf(text, size, "%s requests %s, which requires %s; ", asked,
+                             override->name, lacks_text(override, shape, needs, sizeof needs));
     const struct nbc_rule *rule = nbc_rule_find(shape, in_force());
     if (!rule) {
-        snprintf(text + n, size - n, "no tuning rule matches, and it is the first that applies");
+        snprintf(text + n, size - n,
+                 "no tuning rule matches, and this is the first algorithm that applies");
         return;
     }
     range(ranks, sizeof ranks, rule->min_size, rule->max_size, INT_MAX);
@@ -433,13 +432,13 @@ static int choose(struct emit *e)
     int64_t segment;
     options.call.coll = nbc_coll_by_name(options.choose);
     if (options.call.coll == NBC_NCOLLS)
-        return fail(options.choose, "there is no such collective");
+        return fail(options.choose, "no such collective");
     ask_environment(&options.call);
     if (!tool_rank_make(&rank, &options.call, 0))
-        return fail("no memory", NULL);
+        return fail("out of memory", NULL);
     if (!is_possible(&rank.shape)) {
         tool_rank_free(&rank);
-        return fail(options.choose, "there is no such call between groups");
+        return fail(options.choose, "not defined on intercommunicators");
     }
     if (variable_of(options.call.coll, &v) && v.accepted)
         override = nbc_alg_by_name(options.call.coll, v.value);
@@ -512,7 +511,7 @@ static int present(const struct tool_rank *ranks, const struct nbc_alg *alg)
     char title[128];
     const char *wrong = picture_make(&p, &options.call, ranks);
     if (wrong)
-        return fail("a mistake in the schedules", wrong);
+        return fail("internal error in the schedules", wrong);
     snprintf(title, sizeof title, "%s:%s, %d ranks", nbc_coll_name(alg->coll), alg->name, p.nranks);
     int status = 0;
     if (options.json)
@@ -533,35 +532,35 @@ static int schedule(void)
     snprintf(name, sizeof name, "%s", options.schedule);
     char *colon = strchr(name, ':');
     if (!colon)
-        return fail(name, "collective:algorithm is wanted");
+        return fail(name, "expected COLLECTIVE:ALGORITHM");
     *colon = '\0';
     options.call.coll = nbc_coll_by_name(name);
     if (options.call.coll == NBC_NCOLLS)
-        return fail(name, "there is no such collective");
+        return fail(name, "no such collective");
     const struct nbc_alg *alg = nbc_alg_by_name(options.call.coll, colon + 1);
     if (!alg)
         return fail(colon + 1, "this collective has no such algorithm; see nbcinfo --algorithms");
     if (tool_call_ranks(&options.call) > MOST_RANKS)
-        return fail("--ranks", "1024 at most for a schedule");
+        return fail("--ranks", "a schedule is limited to 1024 ranks");
     if ((alg->needs & NBC_INTER) && !options.call.remote_size)
         options.call.remote_size = options.call.size;
     if (options.only >= tool_call_ranks(&options.call))
-        return fail("--rank", "there are not so many ranks");
+        return fail("--rank", "no such rank");
     if ((alg->needs & NBC_NODES) && !options.call.per_node)
         options.call.per_node = (options.call.size + 1) / 2;
     struct tool_rank first;
     if (!tool_rank_make(&first, &options.call, 0))
-        return fail("no memory", NULL);
+        return fail("out of memory", NULL);
     shape = &first.shape;
     char needs[256];
     const char *lacks =
         nbc_alg_applies(alg, shape) ? NULL : lacks_text(alg, shape, needs, sizeof needs);
     tool_rank_free(&first);
     if (lacks)
-        return fail("this algorithm does not apply here: it needs", lacks);
+        return fail("the algorithm does not apply to this call: it requires", lacks);
     struct tool_rank *ranks = tool_ranks_make(&options.call, alg);
     if (!ranks)
-        return fail("no memory", NULL);
+        return fail("out of memory", NULL);
     int status = present(ranks, alg);
     tool_ranks_free(ranks, &options.call);
     return status;
@@ -571,28 +570,30 @@ static int schedule(void)
 
 static const char usage[] =
     "Usage: nbcinfo [OPTION]...\n"
-    "Shows what this nbcshim is and would do. Needs no launcher.\n"
+    "Describe this installation of nbcshim and predict what it does. No launcher is needed.\n"
     "\n"
-    "  --functions    MPI functions that the MPI lacks, and those taken over\n"
-    "  --variables    variables of the environment\n"
-    "  --algorithms   algorithms of all collectives\n"
-    "  --rules        the tuning rules in force\n"
-    "  --all          all of this\n"
-    "  --json         the same, or what follows, as JSON\n"
+    "  --functions    list the MPI functions that nbcshim adds, replaces or intercepts\n"
+    "  --variables    list the environment variables\n"
+    "  --algorithms   list the algorithms of all collectives\n"
+    "  --rules        list the tuning rules in force\n"
+    "  --all          list all of the above\n"
+    "  --json         write JSON\n"
     "\n"
-    "  --choose COLLECTIVE               which algorithm would run, and why\n"
-    "  --schedule COLLECTIVE:ALGORITHM   what each rank does in it\n"
-    "    --ranks N        ranks (4)\n"
-    "    --remote N       ranks of the other group of an intercommunicator\n"
-    "    --per-node N     ranks that share a node, in their order\n"
-    "    --oversubscribed they share one that has fewer processors\n"
-    "    --bytes N        bytes of the vector or of a block, with K, M, G (1024)\n"
-    "    --segment N      bytes that a pipelined algorithm moves at a time\n"
+    "  --choose COLLECTIVE               show which algorithm would run, and why\n"
+    "  --schedule COLLECTIVE:ALGORITHM   show what each rank does\n"
+    "    --ranks N        number of ranks (default 4)\n"
+    "    --remote N       number of ranks in the remote group of an intercommunicator\n"
+    "    --per-node N     number of consecutive ranks that share each node\n"
+    "    --oversubscribed the ranks share one node that has fewer processors than ranks\n"
+    "    --bytes N        bytes of the vector or of a block, with K, M or G (default 1024)\n"
+    "    --segment N      segment size of a pipelined algorithm, in bytes\n"
     "    --ordered        the operator is not commutative\n"
-    "    --rank N         show this rank only\n"
-    "    --dot, --svg     draw it: in Graphviz's language, or through its dot\n"
+    "    --rank N         show the schedule of this rank only\n"
+    "    --dot            draw the schedule in the language of Graphviz\n"
+    "    --svg            draw the schedule as SVG, with Graphviz\n"
     "\n"
-    "  --help, --version\n";
+    "  --help         show this help and exit\n"
+    "  --version      show the version and exit\n";
 
 static bool read_int(const char *word, int least, int *number)
 {
@@ -683,8 +684,8 @@ static int read_options(int argc, char **argv)
     const struct option *longs = long_options(&section, &word);
     while ((option = getopt_long(argc, argv, "", longs, NULL)) != -1) {
         if (!read_option(option)) {
-            fprintf(stderr, "%snbcinfo --help shows the options\n",
-                    option == '?' ? "" : "nbcinfo: a number is out of its range; ");
+            fprintf(stderr, "%ssee nbcinfo --help\n",
+                    option == '?' ? "" : "nbcinfo: a number is out of range; ");
             return 2;
         }
         options.sections |= section;
@@ -702,7 +703,7 @@ static int read_options(int argc, char **argv)
     if (given[WORD_VERSION])
         return printf("nbcinfo (nbcshim) %s\n", PACKAGE_VERSION), 0;
     if (optind < argc)
-        return fail(argv[optind], "not an option; nbcinfo --help shows them");
+        return fail(argv[optind], "not an option; see nbcinfo --help");
     if (!options.sections)
         options.sections = options.json ? EVERYTHING : ABOUT | VARIABLES;
     options.sections |= ABOUT;

@@ -201,7 +201,7 @@ static int loggp(int rank, int size)
     if (near < 0)
         within = between;
     if (away < 0) {
-        printf("# all ranks were on one node: what is between nodes is what is within\n");
+        printf("# All ranks share one node: the values within a node stand for both.\n");
         between = within;
     }
     print("", &between);
@@ -217,22 +217,19 @@ static const struct mode {
     int least_ranks;
     const char *meaning;
 } modes[] = {
-    {"--loggp", loggp, 2,
-     "measure the parameters of the LogGP model, as nbcsim --network reads them"},
-    {"--rules", tune_rules, 2,
-     "measure every algorithm and write rules for this number of ranks, as NBCSHIM_TUNING reads "
-     "them"},
+    {"--loggp", loggp, 2, "measure the parameters of the LogGP model, for nbcsim --network"},
+    {"--rules", tune_rules, 2, "measure every algorithm and write tuning rules for NBCSHIM_TUNING"},
 };
 
 enum { NMODES = sizeof modes / sizeof *modes };
 
 static void explain(FILE *out)
 {
-    fprintf(out, "usage: mpiexec -n RANKS nbctune MODE\n");
+    fprintf(out, "Usage: mpiexec -n RANKS nbctune MODE\n");
     for (int i = 0; i < NMODES; i++)
-        fprintf(out, "  %-10s %s (%d ranks or more)\n", modes[i].option, modes[i].meaning,
+        fprintf(out, "  %-10s %s (at least %d ranks)\n", modes[i].option, modes[i].meaning,
                 modes[i].least_ranks);
-    fprintf(out, "  --help, --version\n");
+    fprintf(out, "  --help     show this help and exit\n  --version  show the version and exit\n");
 }
 
 /* What needs no measuring. */
@@ -256,7 +253,7 @@ static int run(int argc, char **argv, int rank, int size)
         if (size >= modes[i].least_ranks)
             return modes[i].run(rank, size);
         if (rank == 0)
-            fprintf(stderr, "nbctune: %s wants %d ranks\n", argv[1], modes[i].least_ranks);
+            fprintf(stderr, "nbctune: %s needs at least %d ranks\n", argv[1], modes[i].least_ranks);
         return 2;
     }
     if (rank == 0)
@@ -275,7 +272,7 @@ int main(int argc, char **argv)
     if (data)
         status = run(argc, argv, rank, size);
     else
-        fprintf(stderr, "nbctune: no memory\n");
+        fprintf(stderr, "nbctune: out of memory\n");
     free(data);
     MPI_Finalize();
     return status;

@@ -22,7 +22,7 @@ static const char *meet(struct picture *p)
     const char *wrong = NULL;
     int *next = malloc((size_t)p->nranks * sizeof *next);
     if (!next)
-        return "no memory";
+        return "out of memory";
     for (int to = 0; to < p->nranks; to++) {
         for (int from = 0; from < p->nranks; from++)
             next[from] = p->first[from];
@@ -34,7 +34,7 @@ static const char *meet(struct picture *p)
                    !(op_at(p, *s)->kind == NBC_OP_SEND && peer_of(p, *s) == to))
                 (*s)++;
             if (*s == p->first[from + 1])
-                wrong = "a receive that no send meets";
+                wrong = "a receive without a matching send";
             else
                 p->meets[i] = (*s)++;
         }
@@ -86,7 +86,7 @@ static const char *order(struct picture *p)
     struct edges e = {0};
     e.waits = malloc(3 * ((size_t)p->nops + 1) * sizeof *e.waits);
     if (!e.waits)
-        return "no memory";
+        return "out of memory";
     e.met = e.waits + p->nops + 1;
     e.stack = e.met + p->nops + 1;
     for (int i = 0; i < p->nops; i++)
@@ -103,7 +103,7 @@ static const char *order(struct picture *p)
         done++;
     }
     free(e.waits);
-    return done == p->nops ? NULL : "operations that wait for each other";
+    return done == p->nops ? NULL : "a cycle of dependencies";
 }
 
 static void sum_up(struct picture *p)
@@ -152,7 +152,7 @@ const char *picture_make(struct picture *p, const struct tool_call *call,
                          const struct tool_rank *ranks)
 {
     *p = (struct picture){.call = call, .ranks = ranks, .nranks = tool_call_ranks(call)};
-    const char *wrong = allocate(p) ? meet(p) : "no memory";
+    const char *wrong = allocate(p) ? meet(p) : "out of memory";
     if (!wrong)
         wrong = order(p);
     if (wrong)

@@ -105,10 +105,10 @@ says "--choose: a tuning rule" '^rabenseifner: tuning rule [0-9]+: ranks 3 or mo
     --choose reduce --ranks 16 --bytes 1M
 says "--choose: no rule" '^binomial: no tuning rule matches' --choose reduce --ranks 16 --bytes 8
 export NBCSHIM_ALGORITHM_REDUCE=chain NBCSHIM_ALGORITHM_ALLREDUCE=ring
-says "--choose: the environment asks" '^chain: NBCSHIM_ALGORITHM_REDUCE asks for it' \
+says "--choose: the environment asks" '^chain: requested by NBCSHIM_ALGORITHM_REDUCE' \
     --choose reduce --ranks 16 --bytes 1M
 says "--choose: what the environment asks for does not apply" \
-    '^rabenseifner: NBCSHIM_ALGORITHM_ALLREDUCE asks for ring, which needs a commutative operator; tun' \
+    '^rabenseifner: NBCSHIM_ALGORITHM_ALLREDUCE requests ring, which requires a commutative operator; tun' \
     --choose allreduce --ranks 16 --bytes 512K --ordered
 unset NBCSHIM_ALGORITHM_REDUCE NBCSHIM_ALGORITHM_ALLREDUCE
 echo 'reduce 16 * linear' >"$scratch/tuning"
@@ -138,11 +138,11 @@ NBCSHIM_SEGMENT_SIZE=4K says "--choose: the environment's segment" '"segment": 4
 unset NBCSHIM_TUNING
 says "--choose: between groups" '^inter_' --choose bcast --ranks 3 --remote 2
 NBCSHIM_ALGORITHM_BCAST=chain says "--choose: an algorithm that is not for two groups" \
-    'asks for chain, which needs a communicator of one group;' --choose bcast --remote 2
-refuses "--schedule: an algorithm that is not for two groups" 'it needs: a communicator of one group$' \
+    'requests chain, which requires an intracommunicator;' --choose bcast --remote 2
+refuses "--schedule: an algorithm that is not for two groups" 'it requires: an intracommunicator$' \
     --schedule bcast:chain --remote 2
 for coll in scan exscan neighbor_alltoallw; do
-    refuses "--choose: no $coll between groups" 'no such call between groups' --choose $coll --remote 3
+    refuses "--choose: no $coll between groups" 'not defined on intercommunicators' --choose $coll --remote 3
 done
 refuses "--choose: no such collective" 'no such collective' --choose nothing
 
@@ -155,7 +155,7 @@ says "what a rank does" '^ *[0-9]+ reduce ' --schedule allreduce:ring --ranks 4 
 [ "$("$nbcinfo" --schedule allreduce:ring --ranks 4 --rank 2 | grep -c '^rank ')" = 1 ]
 result $? "one rank only"
 
-refuses "a rank that is not there" 'not so many ranks' --schedule allreduce:ring --ranks 4 --rank 4
+refuses "a rank that is not there" 'no such rank' --schedule allreduce:ring --ranks 4 --rank 4
 
 # Every send is met, whatever the number of ranks: nbcinfo says so where one is not.
 bad=
@@ -186,11 +186,11 @@ chmod +x "$scratch/bin/dot"
 PATH=$scratch/bin:$PATH refuses "--svg without Graphviz" 'dot failed' \
     --schedule bcast:binomial --svg
 
-refuses "a schedule without algorithm" 'collective:algorithm' --schedule bcast
+refuses "a schedule without algorithm" 'COLLECTIVE:ALGORITHM' --schedule bcast
 refuses "no such algorithm" 'no such algorithm' --schedule bcast:nothing
 refuses "an algorithm that does not apply" 'even number of ranks' \
     --schedule allgather:neighbor_exchange --ranks 3
-refuses "a number out of its range" 'out of its range' --choose bcast --ranks 0
+refuses "a number out of its range" 'out of range' --choose bcast --ranks 0
 refuses "an unknown option" 'nbcinfo --help' --nonsense
 refuses "an argument" 'not an option' nonsense
 

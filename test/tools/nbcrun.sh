@@ -191,7 +191,7 @@ refuses "a program found on PATH" "*libmpi.so.99*libmpich.so.99*" \
     env PATH="$scratch/b:$PATH" "$nbcrun" "$hydra" -n 2 app
 refuses "no command" "*no command*" "$nbcrun"
 refuses "unknown option" "*--nonsense*" "$nbcrun" --nonsense "$app"
-refuses "unknown kind of launcher" "*cannot tell what kind*" "$nbcrun" "$scratch/other/mpiexec" "$app"
+refuses "unknown kind of launcher" "*cannot determine the kind*" "$nbcrun" "$scratch/other/mpiexec" "$app"
 refuses "command that does not exist" "*no such command*" "$nbcrun" "$scratch/nothing"
 refuses "library that does not exist" "*cannot read*" "$nbcrun" --library=/nonexistent.so "$app"
 mkdir -p "$scratch/empty/bin" && cp tools/nbcrun "$scratch/empty/bin"
@@ -217,10 +217,10 @@ prints "side by side: the library for the program's MPI" \
 prints "side by side: that of another program" \
     "$ompi -x LD_PRELOAD=$side/lib/nbcshim/b/libnbcshim.so -n 2 $app_b" \
     "$side/bin/nbcrun" --print "$ompi" -n 2 "$app_b"
-refuses "side by side: nothing tells which MPI" "*cannot tell for which MPI*" \
+refuses "side by side: nothing tells which MPI" "*cannot determine the MPI*" \
     "$side/bin/nbcrun" --print sh -c true
 rm "$side/lib/nbcshim/b/libnbcshim.so"
-refuses "side by side: no library for the program's MPI" "*there is no nbcshim*" \
+refuses "side by side: no library for the program's MPI" "*has no nbcshim for that MPI*" \
     "$side/bin/nbcrun" --print "$app_b"
 
 prints "--version" "nbcrun (nbcshim) $VERSION" "$nbcrun" --version

@@ -36,7 +36,7 @@ shows "a parameter changed" 'binomial +9\.13 ' $sim -n 8 -b 8 --set L=0 bcast:bi
 shows "the chosen one is marked" '^\* ' $sim -n 8 -b 8 allreduce
 shows "a large run of one rank for all" 'ring ' $sim -n 65536 -b 64K allgather:ring
 shows "JSON" '"name": "ring", "chosen": (true|false), "seconds": ' $sim -n 8 --json allgather
-shows "--help" '^usage: nbcsim' $sim --help
+shows "--help" '^Usage: nbcsim' $sim --help
 shows "--version" "^nbcsim \\(nbcshim\\) ${VERSION//./\\.}\$" $sim --version
 shows "regret" '^[0-9]+ calls, [0-9]+ judged' $sim -n 2..16 -b 8,64K --regret bcast
 shows "an estimate of what is too large" 'chain +about [0-9]' \
@@ -65,11 +65,11 @@ shows "GOAL" '^l1: send 8b to ' $sim -n 4 --goal - bcast:binomial
 shows "networks" 'slingshot' $sim --networks
 refuses "a collective that is none" 'allredeuce' $sim allredeuce
 refuses "an algorithm that is none" 'bcast:ring' $sim bcast:ring
-refuses "a network that is none" 'neither a network' $sim --network nowhere bcast
+refuses "a network that is none" 'neither a file nor a network' $sim --network nowhere bcast
 refuses "a list that is none" '' $sim -n 4,x bcast
-refuses "more bytes than can be counted" 'bytes times ranks are at most' \
+refuses "more bytes than can be counted" 'bytes times ranks must be at most' \
     $sim -n 64 -b 9223372036854775807 allgatherv
-refuses "in a list, too" 'bytes times ranks are at most' $sim -n 2,1048576 -b 8,1024G bcast
+refuses "in a list, too" 'bytes times ranks must be at most' $sim -n 2,1048576 -b 8,1024G bcast
 refuses "a number above all that there are" '' $sim -n 2 -b 9223372036854775808 bcast
 shows "as many bytes as can be" 'linear ' \
     $sim -n 64 -b 2251799813685247 allgatherv alltoall reduce_scatter bcast allreduce
@@ -80,12 +80,12 @@ refuses "an algorithm that applies to no call" 'bcast:hierarchical does not appl
 shows "one that applies to some" 'scatter_doubling ' $sim -n 3,4 bcast:scatter_doubling
 refuses "all calls for --goal" 'one call' $sim -n 4 --goal - all
 refuses "all calls for --plot" 'one collective' $sim -n 4,8 --plot "$scratch/all.svg" all
-refuses "a range that is empty" 'not understood: 8\.\.4' $sim -n 8..4 bcast
+refuses "a range that is empty" 'invalid arguments: 8\.\.4' $sim -n 8..4 bcast
 refuses "a network that is a directory" 'Is a directory' $sim --network "$scratch" bcast
-refuses "a network without parameters" 'no parameter' $sim --network "$scratch/empty" bcast
+refuses "a network without parameters" 'no network parameters' $sim --network "$scratch/empty" bcast
 printf '#%300s\nL = 7\n' x >"$scratch/long"
 shows "a long line in a network" 'L 7 ' $sim --network "$scratch/long" -n 2 bcast
-shows "--network leaves what stands before it" '^slingshot, 4 on a node' \
+shows "--network leaves what stands before it" '^slingshot, 4 ranks per node' \
     $sim --ppn 4 --network slingshot -n 8 bcast
 echo 'L = 7' >"$scratch/quoted\"name"
 shows "a network's name as JSON" '/quoted\\"name", ' \

@@ -225,10 +225,10 @@ struct program *call_program(const struct arguments *a, const struct nbc_alg *al
     if (limits->ops && guess_ops(a, alg) * nranks / size > limits->ops)
         return NULL;
     struct program *p = program_new(size, symmetry);
-    *wrong = p ? NULL : "no memory";
+    *wrong = p ? NULL : "out of memory";
     for (int i = 0; p && i < nranks && !*wrong; i++)
         if (!add_rank(p, a, alg, symmetry == NONE ? i : stands))
-            *wrong = "no memory";
+            *wrong = "out of memory";
     if (p && !*wrong)
         *wrong = program_match(p);
     if (!*wrong)

@@ -161,7 +161,7 @@ static const char *simulate_pipeline(const struct runner *r, const struct argume
         call.segment = segment;
         call.bytes = segments[i] * segment;
         if (!arguments_make(&few, &call))
-            return "no memory";
+            return "out of memory";
         const char *wrong = simulate(r, &few, e);
         arguments_free(&few);
         if (wrong)
@@ -199,7 +199,7 @@ const char *runner_cell(struct runner *r, const struct call *call, const struct 
     int64_t segment;
     const char *wrong = NULL;
     if (!arguments_make(&a, call))
-        return "no memory";
+        return "out of memory";
     arguments_shape(&a, 0, &own);
     const struct nbc_alg *chosen = call_choice(&a, r->rules, &segment);
     *cell = (struct cell){.call = *call, .bounds = call_bounds(call, r->net)};

@@ -214,7 +214,7 @@ static const char *match_rank(struct program *p, int rank, const struct receives
         struct op *send = op_at(p, rank, sends[i].op);
         int to = peer_of(p, send), from = p->symmetry == NONE ? rank : send->peer;
         if (to < 0 || to >= p->nranks)
-            return complain(p, "a peer that is none", rank, send->peer);
+            return complain(p, "an invalid peer", rank, send->peer);
         const struct index *list = r->list + r->first[to];
         size_t nlist = r->first[to + 1] - r->first[to];
         if (i == 0 || sends[i].peer != sends[i - 1].peer) {
@@ -222,10 +222,10 @@ static const char *match_rank(struct program *p, int rank, const struct receives
             at = base;
         }
         if ((size_t)at >= nlist || list[at].peer != from)
-            return complain(p, "a send without a receive", rank, send->peer);
+            return complain(p, "a send without a matching receive", rank, send->peer);
         struct op *recv = op_at(p, to, list[at].op);
         if (recv->bytes != send->bytes)
-            return complain(p, "a receive of other bytes than sent", rank, send->peer);
+            return complain(p, "a send and a receive of different sizes", rank, send->peer);
         send->mate = list[at].op;
         recv->mate = sends[i].op;
         at++;
@@ -251,7 +251,7 @@ static const char *match_all(struct program *p, struct receives *r, struct index
         for (int k = 0; k < program_steps(p, rank); k++) {
             const struct op *op = op_at(p, rank, k);
             if (op->kind == NBC_OP_RECV && op->mate < 0)
-                return complain(p, "a receive without a send", op->peer, rank);
+                return complain(p, "a receive without a matching send", op->peer, rank);
         }
     return NULL;
 }
@@ -267,7 +267,7 @@ const char *program_match(struct program *p)
     struct receives r = {malloc((nrecvs + 1) * sizeof *r.list),
                          malloc(((size_t)p->nranks + 1) * sizeof *r.first)};
     struct index *sends = malloc((size_t)most * sizeof *sends);
-    const char *wrong = "no memory";
+    const char *wrong = "out of memory";
     if (r.list && r.first && sends)
         wrong = match_all(p, &r, sends);
     free(sends);
@@ -691,9 +691,9 @@ const char *program_run(struct program *p, const struct network *net, bool path,
     else
         simulate(&r);
     if (r.failed)
-        wrong = "no memory";
+        wrong = "out of memory";
     else if (r.left)
-        wrong = "ranks wait for each other";
+        wrong = "deadlock: the ranks wait for each other";
     result->time = r.end;
     count(p, result);
     if (!wrong && path)

@@ -30,27 +30,33 @@ struct options {
 };
 
 static const char usage[] =
-    "usage: nbcsim [options] COLLECTIVE[:ALGORITHM]... | all\n"
-    "  -n, --ranks LIST      numbers of ranks: 3,8,2..64 (doubling), 8..4096:8 (times 8)\n"
-    "  -b, --bytes LIST      bytes of a vector or block, with K, M, G\n"
-    "      --network NAME    one that --networks shows, or a file (nbctune --loggp writes one)\n"
-    "      --networks        shows the networks that nbcsim knows\n"
-    "      --set KEY=VALUE   changes a parameter of the network\n"
-    "      --ppn N           ranks on a node\n"
-    "      --noise X         times are longer by this share in the mean; --seed N\n"
-    "      --root R, --segment BYTES\n"
-    "      --path            what lies on the critical path\n"
-    "      --json            machine readable\n"
-    "      --plot FILE       a picture (.png, .svg or .pdf), by gnuplot\n"
-    "      --regret          only calls for which the rules choose badly, and a summary\n"
-    "      --tuning FILE     rules before the built-in ones, as for NBCSHIM_TUNING\n"
-    "      --rules           rules for this network, as for NBCSHIM_TUNING\n"
-    "      --estimate        guess the time of what is left out from fewer ranks\n"
-    "      --goal FILE       the schedules of one call as input for LogGOPSim\n"
-    "      --build-cost      what building and starting a schedule costs in this process\n"
-    "      --limit N         leave out what takes more operations than that, over all ranks\n"
-    "      --every-rank      do not let one rank stand for all where all do the same\n"
-    "  -h, --help, --version\n";
+    "Usage: nbcsim [OPTION]... COLLECTIVE[:ALGORITHM]... | all\n"
+    "Simulate collectives on a network model, without MPI.\n"
+    "\n"
+    "  -n, --ranks LIST      numbers of ranks: 3,8,2..64 (doubling), 8..4096:8 (times 8);\n"
+    "                        default 64\n"
+    "  -b, --bytes LIST      bytes of the vector or of a block, with K, M or G; default 8\n"
+    "      --network NAME    use a network that --networks lists, or a file (nbctune --loggp)\n"
+    "      --networks        list the known networks and exit\n"
+    "      --set KEY=VALUE   set a parameter of the network\n"
+    "      --ppn N           set the number of ranks per node\n"
+    "      --noise X         lengthen each time by a random share, X on average\n"
+    "      --seed N          set the seed of the noise\n"
+    "      --root R          set the root\n"
+    "      --segment BYTES   set the segment size of pipelined algorithms\n"
+    "      --path            show what the critical path consists of\n"
+    "      --json            write JSON\n"
+    "      --plot FILE       draw a figure (.png, .svg or .pdf) with gnuplot\n"
+    "      --regret          show the calls for which the rules choose badly, and a summary\n"
+    "      --tuning FILE     read tuning rules that precede the built-in ones\n"
+    "      --rules           write tuning rules for this network, for NBCSHIM_TUNING\n"
+    "      --estimate        estimate the time of a simulation that is too large\n"
+    "      --goal FILE       write the schedules of one call in GOAL, for LogGOPSim\n"
+    "      --build-cost      measure the cost of building and starting a schedule\n"
+    "      --limit N         skip simulations of more than N operations; default 50M\n"
+    "      --every-rank      simulate every rank, even if one can represent all\n"
+    "  -h, --help            show this help and exit\n"
+    "      --version         show the version and exit\n";
 
 /* --- one call --------------------------------------------------------------------------------- */
 
@@ -66,7 +72,7 @@ static struct call make_call(const struct options *o, enum nbc_coll coll, int si
 
 static void no_memory(void)
 {
-    fprintf(stderr, "nbcsim: no memory\n");
+    fprintf(stderr, "nbcsim: out of memory\n");
     exit(1);
 }
 
@@ -79,13 +85,14 @@ static bool applies(const struct arguments *a, const struct nbc_alg *alg)
 
 static void tell_inapplicable(const struct nbc_alg *alg)
 {
-    fprintf(stderr, "nbcsim: %s:%s does not apply here\n", nbc_coll_name(alg->coll), alg->name);
+    fprintf(stderr, "nbcsim: %s:%s does not apply to this call\n", nbc_coll_name(alg->coll),
+            alg->name);
 }
 
 static void write_goal(const struct options *o, const struct call *call, const struct nbc_alg *alg)
 {
     struct arguments a;
-    const char *wrong = "no memory";
+    const char *wrong = "out of memory";
     const struct limits every = {.no_symmetry = true};
     FILE *out = strcmp(o->goal, "-") == 0 ? stdout : fopen(o->goal, "w");
     if (!out) {
@@ -504,7 +511,7 @@ static bool take_option(struct options *o, int option, const char *value)
 
 static int refuse(const char *what, const char *value)
 {
-    fprintf(stderr, "nbcsim: not understood: %s %s\n%s", what, value, usage);
+    fprintf(stderr, "nbcsim: invalid arguments: %s %s\n%s", what, value, usage);
     return 2;
 }
 
@@ -549,9 +556,9 @@ static int read_options(struct options *o, int argc, char **argv)
         int first, end;
         const struct nbc_alg *only;
         if (!parse_what(argv[i], &first, &end, &only))
-            return 1 + refuse("no collective or algorithm", argv[i]);
+            return 1 + refuse("unknown collective or algorithm", argv[i]);
     }
-    return optind == argc ? 1 + refuse("which collective?", "") : 0;
+    return optind == argc ? 1 + refuse("no collective given", "") : 0;
 }
 
 /* Over all ranks: a rank may handle everybody's data, and some algorithms do so several times. */
@@ -563,15 +570,15 @@ static const char *contradiction(const struct options *o, int nwhat, char **what
     bool all = strcmp(what[0], "all") == 0;
     for (int i = 0; i < o->ranks.n; i++)
         if (o->ranks.at[i] < 1 || o->ranks.at[i] > 1 << 24)
-            return "numbers of ranks are from 1 to 16777216";
+            return "a number of ranks must be from 1 to 16777216";
     if (o->bytes.at[o->bytes.n - 1] > most_bytes / o->ranks.at[o->ranks.n - 1])
-        return "bytes times ranks are at most 144115188075855871";
+        return "bytes times ranks must be at most 144115188075855871";
     if (o->noutputs > 1)
-        return "only one of --json, --plot, --regret, --rules, --goal, --build-cost";
+        return "only one of --json, --plot, --regret, --rules, --goal and --build-cost is possible";
     if (o->goal && (all || nwhat > 1 || o->ranks.n > 1 || o->bytes.n > 1))
-        return "--goal writes one call";
+        return "--goal takes one call";
     if (o->plot && (all || nwhat > 1 || (o->ranks.n > 1 && o->bytes.n > 1)))
-        return "--plot draws one collective against ranks or against bytes";
+        return "--plot takes one collective, with one number of ranks or one of bytes";
     return NULL;
 }
 
@@ -613,7 +620,7 @@ static int run(int argc, char **argv)
     if (reports)
         o.format->end(&report);
     if (o.plot && !draw(&o)) {
-        fprintf(stderr, "nbcsim: gnuplot cannot draw it\n");
+        fprintf(stderr, "nbcsim: gnuplot failed\n");
         return 1;
     }
     return good ? 0 : 2;

@@ -17,8 +17,7 @@ static const struct origin {
       .reduce = 0.25e-9,
       .copy = 0.1e-9,
       .eager = 65535},
-     "the defaults of the program LogGOPSim: Hoefler, Schneider, Lumsdaine, \"LogGOPSim: "
-     "simulating "
+     "the defaults of LogGOPSim: Hoefler, Schneider, Lumsdaine, \"LogGOPSim: simulating "
      "large-scale applications in the LogGOPS model\", 2010, doi:10.1145/1851476.1851564"},
     {{.name = "slingshot",
       .between = {3700e-9, 200e-9, 5e-9, 0.04e-9},
@@ -40,19 +39,22 @@ static const struct key {
     const char *meaning;
 } keys[] = {
     {"L", offsetof(struct network, between.L), NANOSECONDS, "latency between nodes"},
-    {"o", offsetof(struct network, between.o), NANOSECONDS, "overhead of a message at either end"},
+    {"o", offsetof(struct network, between.o), NANOSECONDS, "overhead of a message at each end"},
     {"g", offsetof(struct network, between.g), NANOSECONDS, "gap between messages"},
-    {"G", offsetof(struct network, between.G), NANOSECONDS, "per byte"},
-    {"within.L", offsetof(struct network, within.L), NANOSECONDS, "the same within a node"},
+    {"G", offsetof(struct network, between.G), NANOSECONDS, "gap per byte"},
+    {"within.L", offsetof(struct network, within.L), NANOSECONDS,
+     "latency within a node; likewise o, g, G"},
     {"within.o", offsetof(struct network, within.o), NANOSECONDS, NULL},
     {"within.g", offsetof(struct network, within.g), NANOSECONDS, NULL},
     {"within.G", offsetof(struct network, within.G), NANOSECONDS, NULL},
-    {"reduce", offsetof(struct network, reduce), NANOSECONDS, "per byte reduced"},
-    {"copy", offsetof(struct network, copy), NANOSECONDS, "per byte copied"},
-    {"noise", offsetof(struct network, noise), PLAIN, "mean share by which times are longer"},
-    {"eager", offsetof(struct network, eager), BYTES, "longer messages wait for their receive"},
-    {"ppn", offsetof(struct network, ppn), SMALL, "ranks on a node"},
-    {"own_ports", offsetof(struct network, own_ports), TRUTH, "1: no rank shares its port"},
+    {"reduce", offsetof(struct network, reduce), NANOSECONDS, "reduction, per byte"},
+    {"copy", offsetof(struct network, copy), NANOSECONDS, "copy, per byte"},
+    {"noise", offsetof(struct network, noise), PLAIN,
+     "mean of the random delay, relative to each time"},
+    {"eager", offsetof(struct network, eager), BYTES,
+     "longer messages wait for their receive to be posted"},
+    {"ppn", offsetof(struct network, ppn), SMALL, "ranks per node"},
+    {"own_ports", offsetof(struct network, own_ports), TRUTH, "1: each rank has its own port"},
 };
 
 enum { NKEYS = sizeof keys / sizeof *keys };
@@ -115,13 +117,13 @@ static bool read_file(struct network *net, const char *path, FILE *in)
         good = network_set(net, text);
         any |= good;
         if (!good)
-            fprintf(stderr, "%s:%d: not understood: %s\n", path, number, text);
+            fprintf(stderr, "%s:%d: not a network parameter: %s\n", path, number, text);
     }
     free(line);
     if (ferror(in))
         perror(path);
     else if (good && !any)
-        fprintf(stderr, "%s: no parameter of a network\n", path);
+        fprintf(stderr, "%s: no network parameters found\n", path);
     return good && any;
 }
 
@@ -136,7 +138,7 @@ bool network_read(struct network *net, const char *name_or_file)
         }
     FILE *in = fopen(name_or_file, "r");
     if (!in) {
-        fprintf(stderr, "%s: neither a network (nbcsim --networks) nor a file\n", name_or_file);
+        fprintf(stderr, "%s: neither a file nor a network of nbcsim --networks\n", name_or_file);
         return false;
     }
     snprintf(net->name, sizeof net->name, "%s", name_or_file);

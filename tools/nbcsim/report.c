@@ -62,8 +62,8 @@ static void table_begin(struct report *r)
     for (int i = 0; i < 2; i++)
         fprintf(r->out, "%s  L %.0f  o %.0f  g %.0f ns  G %.3f ns/B\n", where[i], l[i]->L * 1e9,
                 l[i]->o * 1e9, l[i]->g * 1e9, l[i]->G * 1e9);
-    fprintf(r->out, "%s, %d on a node, reduce %.3f, copy %.3f ns/B\n", r->net->name, r->net->ppn,
-            r->net->reduce * 1e9, r->net->copy * 1e9);
+    fprintf(r->out, "%s, %d ranks per node, reduce %.3f, copy %.3f ns/B\n", r->net->name,
+            r->net->ppn, r->net->reduce * 1e9, r->net->copy * 1e9);
 }
 
 static void table_row(struct report *r, const struct cell *cell, const struct entry *e)
@@ -94,7 +94,7 @@ static void table_cell(struct report *r, const struct cell *cell)
     const struct bounds *b = &cell->bounds;
     fprintf(r->out, "\n%s, %d ranks, %" PRId64 " bytes\n", nbc_coll_name(cell->call.coll),
             cell->call.size, cell->call.bytes);
-    fprintf(r->out, "no less than: latency %.2f, bytes %.2f, reductions %.2f us", b->latency * 1e6,
+    fprintf(r->out, "lower bounds: latency %.2f, bytes %.2f, reductions %.2f us", b->latency * 1e6,
             b->bytes * 1e6, b->work * 1e6);
     fprintf(r->out, "; rounds of one message %.2f us\n", b->rounds * 1e6);
     fprintf(r->out, "  %-23s %12s %7s %7s %12s %15s %12s %12s", "algorithm", "us", "/best",
