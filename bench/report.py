@@ -57,7 +57,7 @@ def losses(cells):
     if not bad:
         print(f"No cell is above {LIMIT:.2f}.\n")
         return
-    print(f"Above {LIMIT:.2f}:\n")
+    print(f"Cells above {LIMIT:.2f}:\n")
     for c in bad:
         s, n = c["shim"], c["native"]
         print(f"- {c['collective']}, {name_of(c['bytes'])}, {c['algorithm']}: "
@@ -78,14 +78,14 @@ def section(directory, mpi, ranks):
     small = [r for c in cells if c["bytes"] <= 1024
              and (r := ratio(c, "shim_persistent", "shim"))]
     print(f"### {mpi}, {ranks} ranks\n")
-    print("Time of start and wait over that of the MPI's own nonblocking collective:\n")
+    print("Time of start and wait, relative to that of the MPI's own nonblocking collective:\n")
     table(cells, "shim", "native")
-    print(f"Geometric mean {mean(native):.2f} over {len(native)} cells; against rounds over "
-          f"`MPI_Testall` with the same algorithms {mean(rounds):.2f}; persistent over nonblocking, "
-          f"up to 1K, {mean(small):.2f}.", end="")
+    print(f"The geometric mean over {len(native)} cells is {mean(native):.2f}. Relative to the same "
+          f"algorithms executed in rounds over `MPI_Testall` it is {mean(rounds):.2f}. Persistent "
+          f"relative to nonblocking operations, up to 1K: {mean(small):.2f}.", end="")
     floors = [c["shim"]["median"] / c["floor"] for c in cells if c["bytes"] == 8 and c["floor"] > 0]
     if ranks == 2:
-        print(f" Over the floor, 8 bytes: {mean(floors):.2f}.", end="")
+        print(f" Relative to the floor, 8 bytes: {mean(floors):.2f}.", end="")
     print("\n")
     losses(cells)
     print(f"![ratio to native](performance/{mpi}-{ranks}.svg)\n")
@@ -125,7 +125,8 @@ def outstanding(directory, mpi):
     print()
     for coll in dict.fromkeys(k[0] for k in find):
         most, least = (find[coll, n, "shim"]["each"]["median"] for n in (40000, 100))
-        print(f"{coll}: 40,000 outstanding take {most / least:.2f} times as long each as 100.\n")
+        print(f"{coll}: with 40,000 outstanding, an operation takes {most / least:.2f} times as long "
+              "as with 100.\n")
 
 
 def overlap(directory, mpi):
@@ -152,18 +153,18 @@ def overlap(directory, mpi):
 
 
 CHAPTERS = (
-    ("Each call by itself", "Microseconds, 8 bytes, 2 ranks. *init* makes a persistent operation, the "
-     "first of its kind, *again* one like an earlier one; *first* is a nonblocking call whose counts "
-     "are new, or that 256 others came before; a wait follows its start at once, so most of it is "
-     "the operation.", calls),
-    ("Many outstanding operations", "8 bytes, 2 ranks: as many are started, then all waited for. "
-     "Bytes are what the heap grew by for each, the MPI's part included, where no more had been "
-     "outstanding before.", outstanding),
-    ("Overlap", "1 - (together - computation) / operation, for a computation that lasts as long as "
-     "the operation by itself (COMB, OSU). 2 ranks; where these are all the processors, whatever "
-     "moves data takes time from the computation; *idle* ones sleep instead, as when an "
-     "accelerator computes. *tests*: 32 calls of `MPI_Test` on the way; *thread*: "
-     "`NBCSHIM_PROGRESS=thread`.", overlap),
+    ("Individual calls", "Times are in microseconds, for 8 bytes on 2 ranks. *init* creates the first "
+     "persistent operation of its kind, *again* one like an earlier one. *first* is a nonblocking "
+     "call whose counts are new, or that follows 256 other calls. Each wait follows its start "
+     "immediately, so it contains most of the operation.", calls),
+    ("Many outstanding operations", "8 bytes, 2 ranks. The given number of operations is started, "
+     "then all are waited for. Bytes are the growth of the heap per operation, including the part of "
+     "the MPI; they are given where no more operations were outstanding earlier.", outstanding),
+    ("Overlap", "The overlap is 1 - (together - computation) / operation, for a computation that takes "
+     "as long as the operation alone (COMB, OSU). The runs use 2 ranks. If these occupy all "
+     "processors, moving data takes time from the computation. In the *idle* columns the ranks sleep "
+     "instead of computing, as if an accelerator computed. *tests*: 32 calls of `MPI_Test` interrupt "
+     "the computation. *thread*: `NBCSHIM_PROGRESS=thread`.", overlap),
 )
 
 
@@ -172,14 +173,14 @@ def main():
     with open(f"{directory}/load") as f:
         before, after = f.read().split("\n")[:2]
     print("# Performance\n")
-    print("Up to *Remarks* written by `bench/compare` from one run; every figure there is from that "
-          "run.\n")
+    print("`bench/compare` writes everything above *Remarks*. All figures there are from one run.\n")
     print(f"Machine: {processor()}, {os.cpu_count()} processors. MPIs: "
           f"{first_line(['mpichversion'])}; {first_line(['ompi_info', '--version'])}. Load averages "
-          f"before: {before}; after: {after}. Medians of {samples} samples per variant and cell, all "
-          "variants in turns in one process; a sample is the mean of as many calls as last a "
-          "millisecond. Ratios below 1 mean that nbcshim is faster. With more ranks than processors "
-          "the system's scheduler is measured as much as the collectives.\n")
+          f"before: {before}; after: {after}. Each figure is the median of {samples} samples per "
+          "variant and cell. All variants are measured in turn in one process. A sample is the mean "
+          "over as many calls as take a millisecond. Ratios below 1 mean that nbcshim is faster. With "
+          "more ranks than processors, the figures depend on the scheduler of the system as much as "
+          "on the collectives.\n")
     print("## Start and wait\n")
     for mpi in ("mpich", "openmpi"):
         for ranks in (2, 4, 8):
