@@ -62,14 +62,15 @@ def main():
     all_ranks = {r: read(directory, r) for r in RANKS}
     with open(f"{directory}/load") as f:
         load = " and ".join(f.read().split("\n")[:2])
-    out = [f"Measured / predicted, µs, by the algorithm that the rules choose; MPICH, {os.cpu_count()} "
-           f"processors, load averages {load}. Within the node: {parameters(directory)}.", ""]
+    out = [f"Measured / predicted times in µs of the algorithm that the rules choose. MPICH, "
+           f"{os.cpu_count()} processors, load averages {load}. Parameters within the node: "
+           f"{parameters(directory)}.", ""]
     table(all_ranks, out)
     out.append("")
     for r in RANKS:
         mean, factor = spread(all_ranks[r])
-        out.append(f"- {r} ranks: measured is {mean:.2f} times predicted in the geometric mean, scattered by "
-                   f"a factor of {factor:.2f}.")
+        out.append(f"- {r} ranks: the measured times are {mean:.2f} times the predicted ones in the "
+                   f"geometric mean; the ratios scatter by a factor of {factor:.2f}.")
     with open(document) as f:
         text = f.read()
     before, rest = text.split(BEGIN)

@@ -42,8 +42,9 @@ def tables(directory, rules, tell_missed):
             sums = [s + n for s, n in zip(sums, numbers)]
             misses += "".join(missed(network, line) for line in lines if "%" in line)
         text += "|\n"
-    text += (f"\n{sums[2]:.0f} of {sums[1]:.0f} calls miss the 10 %; in {sums[5]:.0f} the time of the chosen "
-             f"or of the best algorithm is estimated; {sums[6]:.0f} are not known.\n")
+    text += (f"\nIn {sums[2]:.0f} of {sums[1]:.0f} calls the chosen algorithm is more than 10 % slower than "
+             f"the best. In {sums[5]:.0f} calls the time of one of the two is estimated. {sums[6]:.0f} calls "
+             "are not known.\n")
     if tell_missed:
         text += ("\n| network | collective | ranks | bytes | chosen, µs | best, µs | worse |\n"
                  "|---|---|---|---|---|---|---|\n" + misses)
