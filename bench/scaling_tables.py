@@ -43,8 +43,8 @@ def tables(directory, rules, tell_missed):
             misses += "".join(missed(network, line) for line in lines if "%" in line)
         text += "|\n"
     text += (f"\nIn {sums[2]:.0f} of {sums[1]:.0f} calls the chosen algorithm is more than 10 % slower than "
-             f"the best. In {sums[5]:.0f} calls the time of one of the two is estimated. {sums[6]:.0f} calls "
-             "are not known.\n")
+             f"the best. In {sums[5]:.0f} calls the time of the chosen or of the best algorithm is an "
+             f"estimate. {sums[6]:.0f} calls are not known.\n")
     if tell_missed:
         text += ("\n| network | collective | ranks | bytes | chosen, µs | best, µs | worse |\n"
                  "|---|---|---|---|---|---|---|\n" + misses)
