@@ -153,7 +153,7 @@ static int in_step(const struct nbc_call *call, struct nbc_context *c, int error
     int none = differs ? MPI_SUCCESS : take_tag(c, tag);
     if (error || none == MPI_ERR_NO_MEM)
         nbc_context_mark_undeliverable(c);
-    if (none == MPI_ERR_NO_MEM)
+    if (none == MPI_ERR_NO_MEM && c->delivery != NBC_DELIVERY_SOUND)
         nbc_context_mark_lost(c); /* the others have taken a tag */
     return error ? error : differs ? differs : none;
 }
