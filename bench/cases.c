@@ -6,14 +6,9 @@
 #include "nbcshim.h"
 #include "select.h"
 
-static bool is_neighbor(enum nbc_coll coll)
-{
-    return coll >= NBC_NEIGHBOR_ALLGATHER;
-}
-
 static int blocks_of(const struct operands *o)
 {
-    return is_neighbor(o->coll) ? 2 : o->size;
+    return nbc_coll_is_neighborhood(o->coll) ? 2 : o->size;
 }
 
 size_t operands_doubles(const struct operands *o)

@@ -51,6 +51,18 @@ static inline char nbc_upper(char c)
 /* The collective of that name, or NBC_NCOLLS. */
 enum nbc_coll nbc_coll_by_name(const char *name);
 
+/* Whether the collective has a root. */
+static inline bool nbc_coll_has_root(enum nbc_coll coll)
+{
+    return (coll >= NBC_BCAST && coll <= NBC_SCATTERV) || coll == NBC_REDUCE;
+}
+
+/* Whether the collective communicates along the edges of the communicator's topology. */
+static inline bool nbc_coll_is_neighborhood(enum nbc_coll coll)
+{
+    return coll >= NBC_NEIGHBOR_ALLGATHER;
+}
+
 /* Whether the collective reduces (has an op). */
 bool nbc_coll_reduces(enum nbc_coll coll);
 

@@ -3,16 +3,6 @@
 
 #include <stdlib.h>
 
-static bool is_neighbor(enum nbc_coll coll)
-{
-    return coll >= NBC_NEIGHBOR_ALLGATHER;
-}
-
-static bool has_root(enum nbc_coll coll)
-{
-    return coll == NBC_REDUCE || (coll >= NBC_BCAST && coll <= NBC_SCATTERV);
-}
-
 /* Which sides of a collective have an array of counts, and whether it has displacements too. */
 struct arrays {
     bool send, recv, displs;
@@ -41,14 +31,14 @@ static struct arrays arrays_of(enum nbc_coll coll)
 
 static int root_of(const struct tool_call *call, int id)
 {
-    if (!has_root(call->coll) || !call->remote_size || id >= call->size)
+    if (!nbc_coll_has_root(call->coll) || !call->remote_size || id >= call->size)
         return 0;
     return id == 0 ? NBC_ROOT_HERE : NBC_ROOT_IDLE;
 }
 
 static int peers(const struct nbc_shape *s)
 {
-    if (is_neighbor(s->coll))
+    if (nbc_coll_is_neighborhood(s->coll))
         return 2;
     return s->remote_size && s->coll != NBC_REDUCE_SCATTER ? s->remote_size : s->size;
 }
@@ -148,7 +138,7 @@ bool tool_rank_make(struct tool_rank *r, const struct tool_call *call, int id)
         s->send.type = NBC_TYPE_FIRST_PEER;
         s->recv.type = NBC_TYPE_FIRST_PEER + peers(s);
     }
-    if (is_neighbor(call->coll)) {
+    if (nbc_coll_is_neighborhood(call->coll)) {
         r->around[0] = (id + call->size - 1) % call->size;
         r->around[1] = (id + 1) % call->size;
         r->neighbors = (struct nbc_neighbors){r->around, r->around, 2, 2, true};

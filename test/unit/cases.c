@@ -82,18 +82,13 @@ const char *case_parse(struct test_case *c, int nwords, char **words)
 
 static bool has_in_place(enum nbc_coll coll)
 {
-    return coll != NBC_BARRIER && coll != NBC_BCAST && coll < NBC_NEIGHBOR_ALLGATHER;
-}
-
-static bool has_root(enum nbc_coll coll)
-{
-    return (coll >= NBC_BCAST && coll <= NBC_SCATTERV) || coll == NBC_REDUCE;
+    return coll != NBC_BARRIER && coll != NBC_BCAST && !nbc_coll_is_neighborhood(coll);
 }
 
 void case_normalize(struct test_case *c)
 {
     enum nbc_coll coll = c->alg->coll;
-    if (!has_root(coll) || c->root >= c->size)
+    if (!nbc_coll_has_root(coll) || c->root >= c->size)
         c->root = 0;
     if (!has_in_place(coll) || c->remote)
         c->in_place = false;
@@ -101,9 +96,9 @@ void case_normalize(struct test_case *c)
         c->op = SUM;
     if (nbc_coll_reduces(coll) && c->layout == MIXED) /* one datatype for all */
         c->layout = SCRAMBLED;
-    if (coll < NBC_NEIGHBOR_ALLGATHER)
+    if (!nbc_coll_is_neighborhood(coll))
         c->graph = 0;
-    if (c->nodes < 2 || c->nodes > c->size || c->remote || coll >= NBC_NEIGHBOR_ALLGATHER)
+    if (c->nodes < 2 || c->nodes > c->size || c->remote || nbc_coll_is_neighborhood(coll))
         c->nodes = 0;
     if (coll == NBC_BARRIER) {
         c->count = c->segment = 0;
@@ -397,7 +392,7 @@ static void make_shape(struct world *w, int id)
         .types = p->types,
         .ntypes = nslots,
         .segment = c->segment,
-        .neighbors = is_neighbor(coll) ? &p->neighbors : NULL,
+        .neighbors = nbc_coll_is_neighborhood(coll) ? &p->neighbors : NULL,
         .send.type = nbc_coll_has_types(coll) ? NBC_TYPE_FIRST_PEER : NBC_TYPE_SEND,
         .recv.type = nbc_coll_has_types(coll) ? NBC_TYPE_FIRST_PEER + nout : NBC_TYPE_RECV,
     };
@@ -464,7 +459,7 @@ struct world *world_new(const struct test_case *c)
     w->ranks = calloc((size_t)w->n, sizeof *w->ranks);
     w->edges = calloc((size_t)w->n, sizeof *w->edges);
     make_nodes(w);
-    if (is_neighbor(c->alg->coll)) {
+    if (nbc_coll_is_neighborhood(c->alg->coll)) {
         if (c->graph < MULTIGRAPH)
             make_grid(w, &rng);
         else

@@ -19,11 +19,6 @@ int unit_atoms(int layout)
     return atoms[layout];
 }
 
-bool is_neighbor(enum nbc_coll coll)
-{
-    return coll >= NBC_NEIGHBOR_ALLGATHER;
-}
-
 int group_of(const struct world *w, int id)
 {
     return id >= w->c.size;
@@ -127,7 +122,7 @@ static int matching_edge(const struct world *w, int id, int k)
 static int64_t units(const struct world *w, int from, int k)
 {
     const struct test_case *c = &w->c;
-    uint64_t to = (uint64_t)(is_neighbor(c->alg->coll) ? k : peer_id(w, from, k));
+    uint64_t to = (uint64_t)(nbc_coll_is_neighborhood(c->alg->coll) ? k : peer_id(w, from, k));
     uint64_t x = (uint64_t)from;
     if (!uneven(c->alg->coll))
         return c->count;
@@ -199,7 +194,7 @@ int in_blocks(const struct world *w, int id)
     case NBC_ALLTOALLW:
         return npeers(w, id);
     default:
-        return is_neighbor(w->c.alg->coll) ? w->party[id].neighbors.indegree : 1;
+        return nbc_coll_is_neighborhood(w->c.alg->coll) ? w->party[id].neighbors.indegree : 1;
     }
 }
 

@@ -10,7 +10,6 @@
 void complain(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Collectives of neighborhoods; those whose blocks may differ in size. */
-bool is_neighbor(enum nbc_coll coll);
 bool uneven(enum nbc_coll coll);
 
 int group_of(const struct world *w, int id);

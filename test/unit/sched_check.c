@@ -82,11 +82,6 @@ static bool is_leaf(const struct nbc_shape *s)
     return s->remote_size ? s->root >= 0 : true;
 }
 
-static bool neighborhood(enum nbc_coll coll)
-{
-    return coll >= NBC_NEIGHBOR_ALLGATHER;
-}
-
 /* Number of blocks this rank gives away. */
 static int input_blocks(const struct nbc_shape *s)
 {
@@ -209,12 +204,12 @@ static bool find_regions(struct checker *c)
     }
     for (int i = 0; i < nin; i++) {
         struct nbc_ref r = nbc_send_block(s, i);
-        if (neighborhood(s->coll) && nin > 1 && s->neighbors->destinations[i] < 0)
+        if (nbc_coll_is_neighborhood(s->coll) && nin > 1 && s->neighbors->destinations[i] < 0)
             continue;
         add_block(s, &c->region[r.buf == NBC_BUF_SEND ? READ_SEND : READ_RECV], r);
     }
     for (int i = 0; i < nout; i++) {
-        if (neighborhood(s->coll) && s->neighbors->sources[i] < 0)
+        if (nbc_coll_is_neighborhood(s->coll) && s->neighbors->sources[i] < 0)
             continue;
         struct nbc_ref r = nbc_recv_block(s, i);
         add_block(s, &c->region[READ_RECV], r);
@@ -338,7 +333,7 @@ static bool check_peer(struct checker *c, nbc_id id, const struct nbc_op *op)
         return fail(c, "operation %d: no peer %d", (int)id, (int)op->peer);
     if (!s->remote_size && op->peer == s->rank)
         return fail(c, "operation %d: message to itself", (int)id);
-    const struct nbc_neighbors *n = neighborhood(s->coll) ? s->neighbors : NULL;
+    const struct nbc_neighbors *n = nbc_coll_is_neighborhood(s->coll) ? s->neighbors : NULL;
     if (n && op->kind == NBC_OP_SEND && !neighbor(n->destinations, n->outdegree, op->peer))
         return fail(c, "operation %d: rank %d is no destination", (int)id, (int)op->peer);
     if (n && op->kind == NBC_OP_RECV && !neighbor(n->sources, n->indegree, op->peer))

@@ -330,7 +330,7 @@ START_TEST(there_is_always_an_algorithm)
                 for (int i = 0; i < nbc_nalgs; i++)
                     any |= nbc_algs[i].coll == coll && nbc_alg_applies(&nbc_algs[i], &s);
                 bool defined = !remote || (coll != NBC_SCAN && coll != NBC_EXSCAN &&
-                                           coll < NBC_NEIGHBOR_ALLGATHER);
+                                           !nbc_coll_is_neighborhood(coll));
                 ck_assert_msg(any == defined, "%s on %d and %d ranks", nbc_coll_name(coll), size,
                               remote);
             }
@@ -345,7 +345,7 @@ START_TEST(a_segment_may_be_as_long_as_a_number_can_say)
     const struct nbc_alg *alg = &nbc_algs[_i];
     struct nbc_shape s = shape_of(alg->coll, 8, 100);
     s.nodes = &nodes;
-    if (!nbc_alg_applies(alg, &s) || alg->coll >= NBC_NEIGHBOR_ALLGATHER)
+    if (!nbc_alg_applies(alg, &s) || nbc_coll_is_neighborhood(alg->coll))
         return;
     s.recv.counts = s.send.counts = (struct nbc_ints){counts, sizeof *counts};
     s.recv.displs = s.send.displs = (struct nbc_ints){displs, sizeof *displs};

@@ -91,7 +91,7 @@ struct bounds call_bounds(const struct call *call, const struct network *net)
     struct bounds b = {0};
     if (call->size == 1)
         return b;
-    bool far = call->coll < NBC_NEIGHBOR_ALLGATHER; /* anything of one rank must reach all */
+    bool far = !nbc_coll_is_neighborhood(call->coll); /* anything of one rank must reach all */
     b.latency = far ? spread(call->size, &l) : l.L + 2 * l.o;
     b.rounds = (far ? nbc_log2_ceil(call->size) : 1) * (l.L + 2 * l.o);
     b.bytes = bytes_factor(call->coll, P) * n * l.G;
