@@ -79,7 +79,7 @@ static bool is_lacking(enum nbc_coll coll, const char *end)
     end += large ? 2 : 0;
     if (end[strspn(end, "_")] != '\0')
         return false;
-    return large ? LACKS_LARGE : LACKS_NEIGHBORHOODS && coll >= NBC_NEIGHBOR_ALLGATHER;
+    return large ? LACKS_LARGE : LACKS_NEIGHBORHOODS && nbc_coll_is_neighborhood(coll);
 }
 
 /* MPIX_: Open MPI's extension; pmpir_: MPICH's module pmpi_f08. NULL: no such name. */

@@ -80,7 +80,7 @@ static struct nbc_significant flows(const struct nbc_shape *s)
 static bool is_paired(enum nbc_coll coll)
 {
     return coll == NBC_GATHERV || coll == NBC_SCATTERV || coll == NBC_ALLGATHERV ||
-           coll == NBC_ALLTOALLV || coll == NBC_ALLTOALLW || coll >= NBC_NEIGHBOR_ALLGATHER;
+           coll == NBC_ALLTOALLV || coll == NBC_ALLTOALLW || nbc_coll_is_neighborhood(coll);
 }
 
 static uint64_t weight(uint64_t sender, uint64_t receiver)
@@ -101,7 +101,7 @@ static void add(uint64_t sum[NSUMS], uint64_t bytes, uint64_t sender, uint64_t r
 /* All it sends goes to the root, or all it gets comes from there. */
 static bool is_with_root(const struct nbc_shape *s, bool out)
 {
-    return nbc_bind_rooted(s->coll) && out == nbc_bind_to_root(s->coll);
+    return nbc_coll_has_root(s->coll) && out == nbc_bind_to_root(s->coll);
 }
 
 /* The k-th rank that this one sends to (or receives from), negative for none. */
@@ -159,7 +159,7 @@ static void tell_sizes(struct account *a, const struct nbc_shape *s)
 
 static void tell_root(struct account *a, const struct nbc_shape *s)
 {
-    if (!nbc_bind_rooted(s->coll))
+    if (!nbc_coll_has_root(s->coll))
         return;
     bool here = s->root == NBC_ROOT_HERE;
     if (s->remote_size)

@@ -10,26 +10,6 @@
 #include "block.h"
 #include "coll.h"
 
-bool nbc_bind_rooted(enum nbc_coll coll)
-{
-    switch (coll) {
-    case NBC_BCAST:
-    case NBC_GATHER:
-    case NBC_GATHERV:
-    case NBC_SCATTER:
-    case NBC_SCATTERV:
-    case NBC_REDUCE:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool is_neighbor(enum nbc_coll coll)
-{
-    return coll >= NBC_NEIGHBOR_ALLGATHER;
-}
-
 bool nbc_bind_to_root(enum nbc_coll coll)
 {
     return coll == NBC_GATHER || coll == NBC_GATHERV || coll == NBC_REDUCE;
@@ -44,7 +24,7 @@ struct nbc_significant nbc_bind_significant(const struct nbc_shape *s)
 {
     if (s->coll == NBC_BARRIER || s->root == NBC_ROOT_IDLE)
         return (struct nbc_significant){false, false};
-    if (!nbc_bind_rooted(s->coll))
+    if (!nbc_coll_has_root(s->coll))
         return (struct nbc_significant){true, true};
     if (s->coll == NBC_BCAST)
         return (struct nbc_significant){false, true};
@@ -57,7 +37,7 @@ struct nbc_significant nbc_bind_significant(const struct nbc_shape *s)
 static int bind_root(const struct nbc_call *call, struct nbc_shape *s)
 {
     s->root = 0;
-    if (!nbc_bind_rooted(call->coll))
+    if (!nbc_coll_has_root(call->coll))
         return MPI_SUCCESS;
     s->root = call->root;
     if (s->remote_size && call->root == MPI_ROOT)
@@ -82,7 +62,7 @@ static int bind_in_place(const struct nbc_call *call, struct nbc_shape *s)
     bool scatter = s->coll == NBC_SCATTER || s->coll == NBC_SCATTERV;
     if (!send && !recv)
         return MPI_SUCCESS;
-    if (s->remote_size || is_neighbor(s->coll) || s->coll == NBC_BCAST)
+    if (s->remote_size || nbc_coll_is_neighborhood(s->coll) || s->coll == NBC_BCAST)
         return MPI_ERR_BUFFER;
     if (scatter ? send || s->root != s->rank : recv)
         return MPI_ERR_BUFFER;
@@ -94,7 +74,7 @@ static int bind_in_place(const struct nbc_call *call, struct nbc_shape *s)
 
 int nbc_bind_peers(const struct nbc_shape *s, bool send)
 {
-    if (is_neighbor(s->coll))
+    if (nbc_coll_is_neighborhood(s->coll))
         return send ? s->neighbors->outdegree : s->neighbors->indegree;
     if (s->coll == NBC_REDUCE_SCATTER)
         return s->size;
@@ -207,7 +187,7 @@ static int make_slots(struct nbc_bound *b)
 static int bind_neighbors(struct nbc_members *m, MPI_Comm comm, struct nbc_shape *s)
 {
     int error;
-    if (!is_neighbor(s->coll))
+    if (!nbc_coll_is_neighborhood(s->coll))
         return MPI_SUCCESS;
     if (!m->topology)
         m->topology = nbc_topology_new(comm, &error);
@@ -258,7 +238,7 @@ static bool same_data(const struct nbc_call *call, const struct nbc_bound *b, st
 /* See struct nbc_bound. 0 also where no block is this rank's own. */
 static int64_t own_at(const struct nbc_shape *s)
 {
-    if (s->remote_size || is_neighbor(s->coll) || nbc_coll_reduces(s->coll))
+    if (s->remote_size || nbc_coll_is_neighborhood(s->coll) || nbc_coll_reduces(s->coll))
         return 0;
     return nbc_recv_block(s, s->rank).off - nbc_send_block(s, s->rank).off;
 }

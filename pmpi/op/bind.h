@@ -27,8 +27,7 @@ struct nbc_bound {
  * the class of what is wrong with the call. */
 int nbc_bind(const struct nbc_call *call, struct nbc_members *members, struct nbc_bound *b);
 
-/* Whether the collective has a root, and then whether the data flows to it, not from it. */
-bool nbc_bind_rooted(enum nbc_coll coll);
+/* Whether the data of a collective that has a root flows to the root, not from it. */
 bool nbc_bind_to_root(enum nbc_coll coll);
 
 /* Whether this rank is the root of a rooted collective. */
