@@ -9,7 +9,7 @@
 /* Remembers the first thing that went wrong. */
 void complain(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Collectives of neighborhoods; those whose blocks may differ in size. */
+/* Whether the blocks of the collective may differ in size. */
 bool uneven(enum nbc_coll coll);
 
 int group_of(const struct world *w, int id);
