@@ -6,28 +6,9 @@
 #include "block.h"
 
 static const char *const names[NBC_NCOLLS] = {
-    [NBC_BARRIER] = "barrier",
-    [NBC_BCAST] = "bcast",
-    [NBC_GATHER] = "gather",
-    [NBC_GATHERV] = "gatherv",
-    [NBC_SCATTER] = "scatter",
-    [NBC_SCATTERV] = "scatterv",
-    [NBC_ALLGATHER] = "allgather",
-    [NBC_ALLGATHERV] = "allgatherv",
-    [NBC_ALLTOALL] = "alltoall",
-    [NBC_ALLTOALLV] = "alltoallv",
-    [NBC_ALLTOALLW] = "alltoallw",
-    [NBC_REDUCE] = "reduce",
-    [NBC_ALLREDUCE] = "allreduce",
-    [NBC_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
-    [NBC_REDUCE_SCATTER] = "reduce_scatter",
-    [NBC_SCAN] = "scan",
-    [NBC_EXSCAN] = "exscan",
-    [NBC_NEIGHBOR_ALLGATHER] = "neighbor_allgather",
-    [NBC_NEIGHBOR_ALLGATHERV] = "neighbor_allgatherv",
-    [NBC_NEIGHBOR_ALLTOALL] = "neighbor_alltoall",
-    [NBC_NEIGHBOR_ALLTOALLV] = "neighbor_alltoallv",
-    [NBC_NEIGHBOR_ALLTOALLW] = "neighbor_alltoallw",
+#define COLL(NAME, name, Name) #name,
+#include "colls.def"
+#undef COLL
 };
 
 const char *nbc_coll_name(enum nbc_coll coll)

@@ -20,28 +20,9 @@ struct testcase {
 /* --- what the collectives are ------------------------------------------------------------------*/
 
 static const char *const names[NCOLLS] = {
-    "barrier",
-    "bcast",
-    "gather",
-    "gatherv",
-    "scatter",
-    "scatterv",
-    "allgather",
-    "allgatherv",
-    "alltoall",
-    "alltoallv",
-    "alltoallw",
-    "reduce",
-    "allreduce",
-    "reduce_scatter_block",
-    "reduce_scatter",
-    "scan",
-    "exscan",
-    "neighbor_allgather",
-    "neighbor_allgatherv",
-    "neighbor_alltoall",
-    "neighbor_alltoallv",
-    "neighbor_alltoallw",
+#define COLL(NAME, name, Name) #name,
+#include "colls.def"
+#undef COLL
 };
 
 const char *coll_name(enum coll coll)

@@ -12,30 +12,11 @@
 #include "topology.h"
 
 enum coll {
-    BARRIER,
-    BCAST,
-    GATHER,
-    GATHERV,
-    SCATTER,
-    SCATTERV,
-    ALLGATHER,
-    ALLGATHERV,
-    ALLTOALL,
-    ALLTOALLV,
-    ALLTOALLW,
-    REDUCE,
-    ALLREDUCE,
-    REDUCE_SCATTER_BLOCK,
-    REDUCE_SCATTER,
-    SCAN,
-    EXSCAN,
-    NINTRA, /* those that need no topology */
-    NEIGHBOR_ALLGATHER = NINTRA,
-    NEIGHBOR_ALLGATHERV,
-    NEIGHBOR_ALLTOALL,
-    NEIGHBOR_ALLTOALLV,
-    NEIGHBOR_ALLTOALLW,
-    NCOLLS
+#define COLL(NAME, name, Name) NAME,
+#include "colls.def"
+#undef COLL
+    NCOLLS,
+    NINTRA = NEIGHBOR_ALLGATHER /* the collectives before it need no topology */
 };
 
 const char *coll_name(enum coll coll);

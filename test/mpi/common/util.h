@@ -33,40 +33,18 @@
  * may lack is referenced weakly. */
 #ifndef NBC_TEST_LINKED
 #define WEAK(name) _Pragma(#name)
-#define WEAK_FORMS(name, nonblocking) \
-    WEAK(weak MPI_##nonblocking)      \
-    WEAK(weak MPI_##name##_init)      \
-    WEAK(weak MPIX_##name##_init)
-#define WEAK_ALL(name, nonblocking)  \
-    WEAK_FORMS(name, nonblocking)    \
-    WEAK(weak MPI_##name##_c)        \
-    WEAK(weak MPI_##nonblocking##_c) \
-    WEAK(weak MPI_##name##_init_c)
+#define COLL(NAME, name, Name)    \
+    WEAK(weak MPI_I##name)        \
+    WEAK(weak MPI_##Name##_init)  \
+    WEAK(weak MPIX_##Name##_init) \
+    WEAK(weak MPI_##Name##_c)     \
+    WEAK(weak MPI_I##name##_c)    \
+    WEAK(weak MPI_##Name##_init_c)
+#include "colls.def"
+#undef COLL
 #pragma weak nbcshim_version
 #pragma weak nbcshim_algorithm
 #pragma weak nbcshim_icoll_max_outstanding
-WEAK_FORMS(Barrier, Ibarrier)
-WEAK_ALL(Bcast, Ibcast)
-WEAK_ALL(Gather, Igather)
-WEAK_ALL(Gatherv, Igatherv)
-WEAK_ALL(Scatter, Iscatter)
-WEAK_ALL(Scatterv, Iscatterv)
-WEAK_ALL(Allgather, Iallgather)
-WEAK_ALL(Allgatherv, Iallgatherv)
-WEAK_ALL(Alltoall, Ialltoall)
-WEAK_ALL(Alltoallv, Ialltoallv)
-WEAK_ALL(Alltoallw, Ialltoallw)
-WEAK_ALL(Reduce, Ireduce)
-WEAK_ALL(Allreduce, Iallreduce)
-WEAK_ALL(Reduce_scatter_block, Ireduce_scatter_block)
-WEAK_ALL(Reduce_scatter, Ireduce_scatter)
-WEAK_ALL(Scan, Iscan)
-WEAK_ALL(Exscan, Iexscan)
-WEAK_ALL(Neighbor_allgather, Ineighbor_allgather)
-WEAK_ALL(Neighbor_allgatherv, Ineighbor_allgatherv)
-WEAK_ALL(Neighbor_alltoall, Ineighbor_alltoall)
-WEAK_ALL(Neighbor_alltoallv, Ineighbor_alltoallv)
-WEAK_ALL(Neighbor_alltoallw, Ineighbor_alltoallw)
 #pragma weak MPI_Neighbor_allgather
 #pragma weak MPI_Neighbor_allgatherv
 #pragma weak MPI_Neighbor_alltoall
