@@ -3,8 +3,7 @@
 #ifndef NBC_BENCH_BENCH_H
 #define NBC_BENCH_BENCH_H
 
-#include <stdio.h>
-
+#include "emit.h"
 #include "runner.h"
 
 struct bench {
@@ -17,8 +16,7 @@ struct bench {
     bool native_persistent, all_algorithms, idle;
     const char *progress; /* what NBCSHIM_PROGRESS says */
     const char *plot;     /* a directory, or NULL */
-    FILE *json;           /* of rank 0, or NULL */
-    bool first_row;
+    struct emit json;     /* json.out: of rank 0, or NULL */
 };
 
 /* Each measures all cells and tells of them. */

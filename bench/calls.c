@@ -146,7 +146,7 @@ static void tell(struct bench *b, const struct operands *o, int v)
     fflush(stdout);
     if (!json_begin(b, "calls", o))
         return;
-    fprintf(b->json, ", \"variant\": \"%s\"", name);
+    emit_string(&b->json, "variant", 0, name);
     for (int p = 0; p < NPARTS; p++)
         if (has_part(measured[v], p))
             json_quartiles(b, part_names[p], q[p]);

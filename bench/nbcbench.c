@@ -27,7 +27,7 @@ static const struct measure {
 
 enum { NMEASURES = sizeof measures / sizeof *measures };
 
-static struct bench bench = {.samples = 31, .first_row = true};
+static struct bench bench = {.samples = 31, .json = {.json = true}};
 static bool wanted[NMEASURES] = {true};
 static bool told; /* what --help or --version asked for: nothing is to be measured */
 static const char *collectives, *sizes, *json;
@@ -63,25 +63,29 @@ void for_each_cell(struct bench *b, void (*measure)(struct bench *b, struct oper
 
 bool json_begin(struct bench *b, const char *measure, const struct operands *o)
 {
-    if (!b->json)
+    struct emit *e = &b->json;
+    if (!e->out)
         return false;
-    fprintf(b->json,
-            "%s\n  {\"measure\": \"%s\", \"collective\": \"%s\", \"ranks\": %d, \"bytes\": %lld",
-            b->first_row ? "" : ",", measure, nbc_coll_name(o->coll), b->size,
-            (long long)cell_bytes(o));
-    b->first_row = false;
+    emit_row(e, NULL);
+    emit_string(e, "measure", 0, measure);
+    emit_string(e, "collective", 0, nbc_coll_name(o->coll));
+    emit_number(e, "ranks", 0, b->size);
+    emit_number(e, "bytes", 0, cell_bytes(o));
     return true;
 }
 
 void json_quartiles(struct bench *b, const char *name, struct quartiles q)
 {
-    fprintf(b->json, ", \"%s\": {\"median\": %.4g, \"low\": %.4g, \"high\": %.4g}", name, q.median,
-            q.low, q.high);
+    emit_object(&b->json, name);
+    emit_real(&b->json, "median", 4, q.median);
+    emit_real(&b->json, "low", 4, q.low);
+    emit_real(&b->json, "high", 4, q.high);
+    emit_object_end(&b->json);
 }
 
 void json_end(struct bench *b)
 {
-    fprintf(b->json, "}");
+    emit_row_end(&b->json);
 }
 
 void print_time(bool have, double seconds)
@@ -247,12 +251,12 @@ static bool open_json(void)
 {
     if (!json || bench.rank != 0)
         return true;
-    bench.json = fopen(json, "w");
-    if (bench.json)
-        fprintf(bench.json, "[");
+    bench.json.out = fopen(json, "w");
+    if (bench.json.out)
+        emit_list(&bench.json, NULL, NULL);
     else
         perror(json);
-    return bench.json;
+    return bench.json.out;
 }
 
 static bool run(const char *library)
@@ -294,9 +298,10 @@ int main(int argc, char **argv)
     bool ok = agreed(library && read_options(argc, argv) && (told || open_json()));
     if (ok && !told)
         ok = run(library);
-    if (bench.json) {
-        fprintf(bench.json, "\n]\n");
-        fclose(bench.json);
+    if (bench.json.out) {
+        emit_list_end(&bench.json);
+        fputc('\n', bench.json.out);
+        fclose(bench.json.out);
     }
     MPI_Comm_free(&bench.comm);
     MPI_Finalize();

@@ -150,10 +150,11 @@ static void tell_variant(struct bench *b, const struct operands *o, int v, int a
     plot_add("outstanding", series, numbers[at], q.median * 1e6);
     if (!json_begin(b, "outstanding", o))
         return;
-    fprintf(b->json, ", \"variant\": \"%s\", \"outstanding\": %d", name, numbers[at]);
+    emit_string(&b->json, "variant", 0, name);
+    emit_number(&b->json, "outstanding", 0, numbers[at]);
     json_quartiles(b, "each", q);
     if (varieties[v].memory[at] > 0)
-        fprintf(b->json, ", \"memory\": %.1f", varieties[v].memory[at]);
+        emit_real(&b->json, "memory", 9, varieties[v].memory[at]);
     json_end(b);
 }
 

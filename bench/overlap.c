@@ -125,13 +125,13 @@ static void json_cell(struct bench *b, const struct operands *o, const char *nam
 {
     if (!json_begin(b, "overlap", o))
         return;
-    fprintf(b->json, ", \"variant\": \"%s\", \"progress\": \"%s\", \"idle\": %s", name, b->progress,
-            b->idle ? "true" : "false");
+    emit_string(&b->json, "variant", 0, name);
+    emit_string(&b->json, "progress", 0, b->progress);
+    emit_bool(&b->json, "idle", 0, b->idle);
     for (int p = 0; p <= last_phase(b); p++) {
         json_quartiles(b, phase_names[p], q[p]);
         if (p >= PLAIN)
-            fprintf(b->json, ", \"overlap%s\": %.4g", p == TESTED ? "_tests" : "",
-                    share_hidden(q, p));
+            emit_real(&b->json, p == TESTED ? "overlap_tests" : "overlap", 4, share_hidden(q, p));
     }
     json_end(b);
 }

@@ -150,15 +150,17 @@ static void json_cell(struct bench *b, const struct cell *c)
 {
     if (!json_begin(b, "time", c->o))
         return;
-    fprintf(b->json, ", \"algorithm\": \"%s\", \"floor\": %.4g", c->algorithm, c->floor);
+    emit_string(&b->json, "algorithm", 0, c->algorithm);
+    emit_real(&b->json, "floor", 4, c->floor);
     for (int v = 0; v < NVARIANTS; v++)
         if (c->have[v])
             json_quartiles(b, variant_names[v], c->took[v]);
-    for (int i = 0; i < c->ncontenders; i++)
-        fprintf(b->json, "%s\"%s\": %.4g", i ? ", " : ", \"algorithms\": {",
-                c->contender[i].alg->name, c->contender[i].median);
     if (c->ncontenders)
-        fprintf(b->json, "}");
+        emit_object(&b->json, "algorithms");
+    for (int i = 0; i < c->ncontenders; i++)
+        emit_real(&b->json, c->contender[i].alg->name, 4, c->contender[i].median);
+    if (c->ncontenders)
+        emit_object_end(&b->json);
     json_end(b);
 }
 

@@ -122,6 +122,29 @@ void emit_bool(struct emit *e, const char *name, int width, bool value)
     }
 }
 
+void emit_real(struct emit *e, const char *name, int digits, double value)
+{
+    if (!e->json)
+        return;
+    field(e, name);
+    fprintf(e->out, "%.*g", digits, value);
+}
+
+void emit_object(struct emit *e, const char *name)
+{
+    if (!e->json)
+        return;
+    field(e, name);
+    fputc('{', e->out);
+    e->again = false;
+}
+
+void emit_object_end(struct emit *e)
+{
+    if (e->json)
+        close_json(e, "}");
+}
+
 int emit_status(const char *program, int status)
 {
     if (!fflush(stdout) && !ferror(stdout))

@@ -27,6 +27,12 @@ void emit_string(struct emit *e, const char *name, int width, const char *value)
 void emit_number(struct emit *e, const char *name, int width, int64_t value);
 void emit_bool(struct emit *e, const char *name, int width, bool value);
 
+/* Fields of a row in JSON only: a number with so many significant digits; an object, whose fields
+ * are emitted between the two calls. */
+void emit_real(struct emit *e, const char *name, int digits, double value);
+void emit_object(struct emit *e, const char *name);
+void emit_object_end(struct emit *e);
+
 /* A string with what JSON needs escaped, in quotes. */
 void emit_quoted(FILE *out, const char *value);
 

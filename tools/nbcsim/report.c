@@ -5,8 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "emit.h"
-
 double cell_best(const struct cell *cell)
 {
     double best = 0;
@@ -111,63 +109,96 @@ const struct format format_table = {table_begin, table_cell, nothing};
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
+/* Significant digits: of times; of numbers of bytes that are double because of their range. */
+enum { DIGITS = 9, EXACT = 17 };
+
+static void emit_link(struct emit *e, const char *name, const struct link *l)
+{
+    emit_object(e, name);
+    emit_real(e, "L", DIGITS, l->L);
+    emit_real(e, "o", DIGITS, l->o);
+    emit_real(e, "g", DIGITS, l->g);
+    emit_real(e, "G", DIGITS, l->G);
+    emit_object_end(e);
+}
+
 static void json_begin(struct report *r)
 {
     const struct network *n = r->net;
-    const struct link *l[2] = {&n->between, &n->within};
-    const char *where[2] = {"between", "within"};
-    fprintf(r->out, "{\n\"network\": {\"name\": ");
-    emit_quoted(r->out, n->name);
-    fprintf(r->out, ", \"ppn\": %d, ", n->ppn);
-    for (int i = 0; i < 2; i++)
-        fprintf(r->out, "\"%s\": {\"L\": %.9g, \"o\": %.9g, \"g\": %.9g, \"G\": %.9g}, ", where[i],
-                l[i]->L, l[i]->o, l[i]->g, l[i]->G);
-    fprintf(r->out, "\"reduce\": %.9g, \"copy\": %.9g, \"noise\": %.9g},\n\"cells\": [", n->reduce,
-            n->copy, n->noise);
+    struct emit *e = &r->json;
+    *e = (struct emit){.out = r->out, .json = true};
+    emit_begin(e);
+    emit_row(e, "network");
+    emit_string(e, "name", 0, n->name);
+    emit_number(e, "ppn", 0, n->ppn);
+    emit_link(e, "between", &n->between);
+    emit_link(e, "within", &n->within);
+    emit_real(e, "reduce", DIGITS, n->reduce);
+    emit_real(e, "copy", DIGITS, n->copy);
+    emit_real(e, "noise", DIGITS, n->noise);
+    emit_row_end(e);
+    emit_list(e, "cells", NULL);
 }
 
-static void json_entry(struct report *r, const struct entry *e, bool first)
+static void json_path(struct emit *e, const struct result *x)
 {
-    const struct result *x = &e->result;
-    fprintf(r->out, "%s\n    {\"name\": \"%s\", \"chosen\": %s", first ? "" : ",", e->alg->name,
-            e->chosen ? "true" : "false");
-    if (!e->simulated) {
-        fprintf(r->out, ", \"more_than\": %.9g", e->least);
+    emit_object(e, "path");
+    emit_number(e, "messages", 0, x->path.messages);
+    emit_number(e, "bytes", 0, x->path.bytes);
+    emit_number(e, "reduced", 0, x->path.reduced);
+    emit_number(e, "copied", 0, x->path.copied);
+    emit_real(e, "waited", DIGITS, x->waited);
+    emit_object_end(e);
+}
+
+static void json_entry(struct report *r, const struct entry *entry)
+{
+    const struct result *x = &entry->result;
+    struct emit *e = &r->json;
+    emit_row(e, NULL);
+    emit_string(e, "name", 0, entry->alg->name);
+    emit_bool(e, "chosen", 0, entry->chosen);
+    if (entry->simulated) {
+        emit_real(e, "seconds", DIGITS, x->time);
+        emit_number(e, "messages", 0, x->messages);
+        emit_real(e, "bytes", EXACT, x->bytes);
+        emit_number(e, "rank_bytes", 0, x->most_bytes);
+        emit_number(e, "temporary", 0, x->temp);
+        if (r->path)
+            json_path(e, x);
+    } else {
+        emit_real(e, "more_than", DIGITS, entry->least);
         if (x->time > 0)
-            fprintf(r->out, ", \"estimate\": %.9g", x->time);
-        fprintf(r->out, "}");
-        return;
+            emit_real(e, "estimate", DIGITS, x->time);
     }
-    fprintf(r->out,
-            ", \"seconds\": %.9g, \"messages\": %" PRId64
-            ", \"bytes\": %.0f, \"rank_bytes\": %" PRId64 ", \"temporary\": %" PRId64,
-            x->time, x->messages, x->bytes, x->most_bytes, x->temp);
-    if (r->path)
-        fprintf(r->out,
-                ", \"path\": {\"messages\": %" PRId64 ", \"bytes\": %" PRId64
-                ", \"reduced\": %" PRId64 ", \"copied\": %" PRId64 ", \"waited\": %.9g}",
-                x->path.messages, x->path.bytes, x->path.reduced, x->path.copied, x->waited);
-    fprintf(r->out, "}");
+    emit_row_end(e);
 }
 
 static void json_cell(struct report *r, const struct cell *cell)
 {
     const struct bounds *b = &cell->bounds;
-    fprintf(r->out, "%s\n  {\"collective\": \"%s\", \"ranks\": %d, \"bytes\": %" PRId64,
-            r->cells++ ? "," : "", nbc_coll_name(cell->call.coll), cell->call.size,
-            cell->call.bytes);
-    fprintf(r->out,
-            ", \"bounds\": {\"latency\": %.9g, \"bytes\": %.9g, \"work\": %.9g, \"rounds\": %.9g},"
-            "\n   \"algorithms\": [",
-            b->latency, b->bytes, b->work, b->rounds);
+    struct emit *e = &r->json;
+    emit_row(e, NULL);
+    emit_string(e, "collective", 0, nbc_coll_name(cell->call.coll));
+    emit_number(e, "ranks", 0, cell->call.size);
+    emit_number(e, "bytes", 0, cell->call.bytes);
+    emit_object(e, "bounds");
+    emit_real(e, "latency", DIGITS, b->latency);
+    emit_real(e, "bytes", DIGITS, b->bytes);
+    emit_real(e, "work", DIGITS, b->work);
+    emit_real(e, "rounds", DIGITS, b->rounds);
+    emit_object_end(e);
+    emit_list(e, "algorithms", NULL);
     for (int i = 0; i < cell->n; i++)
-        json_entry(r, &cell->entry[i], i == 0);
-    fprintf(r->out, "]}");
+        json_entry(r, &cell->entry[i]);
+    emit_list_end(e);
+    emit_row_end(e);
 }
 
 static void json_end(struct report *r)
 {
-    fprintf(r->out, "\n]\n}\n");
+    emit_list_end(&r->json);
+    emit_end(&r->json);
 }
 
 const struct format format_json = {json_begin, json_cell, json_end};

@@ -4,6 +4,7 @@
 #define NBCSIM_REPORT_H
 
 #include "calls.h"
+#include "emit.h"
 
 enum { MOST_ALGS = 32 };
 
@@ -35,6 +36,7 @@ double cell_regret(const struct cell *cell);
 struct report {
     FILE *out;
     const struct network *net;
+    struct emit json; /* format_json */
     bool path;
     int64_t cells, judged, over, estimated, unknown; /* regret */
     double worst, log_sum;
