@@ -133,7 +133,7 @@ static void take_sample(int v, int i, int calls)
         variants[v].sample[p][i] = part[p];
 }
 
-static void tell(struct bench *b, const struct operands *o, int v)
+static void report_variant(struct bench *b, const struct operands *o, int v)
 {
     const char *name = variant_names[measured[v]];
     struct quartiles q[NPARTS];
@@ -169,7 +169,7 @@ static void measure_cell(struct bench *b, struct operands *o)
                 take_sample(v, i, calls);
     for (int v = 0; v < NMEASURED; v++) {
         if (variants[v].have && b->rank == 0)
-            tell(b, o, v);
+            report_variant(b, o, v);
         runner_free(&variants[v].runner);
     }
 }

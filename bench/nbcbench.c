@@ -29,7 +29,7 @@ enum { NMEASURES = sizeof measures / sizeof *measures };
 
 static struct bench bench = {.samples = 31, .json = {.json = true}};
 static bool wanted[NMEASURES] = {true};
-static bool told; /* what --help or --version asked for: nothing is to be measured */
+static bool answered; /* --help or --version was given: nothing is measured */
 static const char *collectives, *sizes, *json;
 
 /* --- for the measures --------------------------------------------------------------------------*/
@@ -185,13 +185,13 @@ static bool read_sizes(const char *list)
     return true;
 }
 
-static bool tell(int option)
+static bool answer(int option)
 {
     if (bench.rank == 0 && option == 'h')
         fputs(usage, stdout);
     if (bench.rank == 0 && option == 'v')
         printf("nbcbench (nbcshim) %s\n", PACKAGE_VERSION);
-    return told = true;
+    return answered = true;
 }
 
 static bool read_option(int option)
@@ -199,7 +199,7 @@ static bool read_option(int option)
     switch (option) {
     case 'h':
     case 'v':
-        return tell(option);
+        return answer(option);
     case 'm':
         return read_measures(optarg);
     case 'c':
@@ -240,7 +240,8 @@ static bool read_options(int argc, char **argv)
     bool ok = true;
     int option;
     opterr = bench.rank == 0;
-    while (ok && !told && (option = getopt_long(argc, argv, "m:c:s:n:paig:j:h", longs, NULL)) != -1)
+    while (ok && !answered &&
+           (option = getopt_long(argc, argv, "m:c:s:n:paig:j:h", longs, NULL)) != -1)
         ok = read_option(option);
     if (!ok && bench.rank == 0)
         fputs(usage, stderr);
@@ -295,8 +296,8 @@ int main(int argc, char **argv)
     const char *library = calls_load();
     if (!library && bench.rank == 0)
         fprintf(stderr, "nbcbench: cannot find the MPI library in this process\n");
-    bool ok = agreed(library && read_options(argc, argv) && (told || open_json()));
-    if (ok && !told)
+    bool ok = agreed(library && read_options(argc, argv) && (answered || open_json()));
+    if (ok && !answered)
         ok = run(library);
     if (bench.json.out) {
         emit_list_end(&bench.json);

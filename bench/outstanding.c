@@ -84,7 +84,7 @@ static double heap(void)
 }
 
 /* Seconds for each of n; *peak: the heap when all were started. */
-static double run(struct crowd *c, const struct calls *calls, int n, double *peak)
+static double crowd_run(struct crowd *c, const struct calls *calls, int n, double *peak)
 {
     native.Barrier(c->one.comm);
     double start = MPI_Wtime();
@@ -101,10 +101,10 @@ static double run(struct crowd *c, const struct calls *calls, int n, double *pea
 /* The first run of so many. Memory: what was allocated since the first operation of this variant,
  * also for earlier collectives, as far as it was kept; of the rank that needs most. What was kept
  * for more operations than these says nothing of them. */
-static void try(struct variety *v, int at, struct crowd *c)
+static void variety_try(struct variety *v, int at, struct crowd *c)
 {
     double before = heap(), peak;
-    double seconds = numbers[at] * run(c, v->runner.calls, numbers[at], &peak);
+    double seconds = numbers[at] * crowd_run(c, v->runner.calls, numbers[at], &peak);
     double figures[] = {seconds, (peak - before + v->kept) / numbers[at]};
     v->kept += heap() - before;
     of_slowest(c->one.comm, figures, 2);
@@ -123,19 +123,19 @@ static bool is_short(const struct variety *v, int at)
 }
 
 /* As many runs as make 10,000 operations. */
-static double sample(struct variety *v, int at, struct crowd *c)
+static double variety_sample(struct variety *v, int at, struct crowd *c)
 {
     int runs = numbers[at] < 10000 ? 10000 / numbers[at] : 1;
     double each = 0;
     for (int i = 0; i < runs; i++)
-        each += run(c, v->runner.calls, numbers[at], NULL) / runs;
+        each += crowd_run(c, v->runner.calls, numbers[at], NULL) / runs;
     of_slowest(c->one.comm, &each, 1);
     return each;
 }
 
 /* --- telling -----------------------------------------------------------------------------------*/
 
-static void tell_variant(struct bench *b, const struct operands *o, int v, int at)
+static void report_variant(struct bench *b, const struct operands *o, int v, int at)
 {
     const char *name = variant_names[measured[v]];
     struct quartiles q = quartiles_of(varieties[v].sample[at], b->samples);
@@ -158,12 +158,12 @@ static void tell_variant(struct bench *b, const struct operands *o, int v, int a
     json_end(b);
 }
 
-static void tell(struct bench *b, const struct operands *o, int at)
+static void report_row(struct bench *b, const struct operands *o, int at)
 {
     printf("%-22s %9lld %11d", nbc_coll_name(o->coll), (long long)cell_bytes(o), numbers[at]);
     for (int v = 0; v < NMEASURED; v++) {
         if (varieties[v].have[at])
-            tell_variant(b, o, v, at);
+            report_variant(b, o, v, at);
         else
             printf(" %9s %9s", "-", "-");
     }
@@ -182,7 +182,7 @@ static void try_all(struct crowd *c)
             bool is_wanted = measured[v] == SHIM || is_short(&varieties[v], at);
             varieties[v].have[at] = is_made && is_wanted && numbers[at] <= c->room;
             if (varieties[v].have[at])
-                try(&varieties[v], at, c);
+                variety_try(&varieties[v], at, c);
         }
 }
 
@@ -192,7 +192,7 @@ static void sample_all(const struct bench *b, struct crowd *c)
         for (int at = 0; at < NNUMBERS; at++)
             for (int v = 0; v < NMEASURED; v++)
                 if (varieties[v].have[at])
-                    varieties[v].sample[at][i] = sample(&varieties[v], at, c);
+                    varieties[v].sample[at][i] = variety_sample(&varieties[v], at, c);
 }
 
 static void measure_cell(struct bench *b, struct operands *o)
@@ -206,7 +206,7 @@ static void measure_cell(struct bench *b, struct operands *o)
     }
     for (int at = 0; all && b->rank == 0 && at < NNUMBERS; at++)
         if (numbers[at] <= c.room)
-            tell(b, o, at);
+            report_row(b, o, at);
     crowd_free(&c);
 }
 

@@ -81,7 +81,7 @@ static void compute(double seconds, struct runner *r)
 
 /* --- samples -----------------------------------------------------------------------------------*/
 
-static double sample(const struct bench *b, int v, enum phase phase, int calls)
+static double overlap_sample(const struct bench *b, int v, enum phase phase, int calls)
 {
     struct runner *r = &variants[v].runner;
     native.Barrier(b->comm);
@@ -136,7 +136,7 @@ static void json_cell(struct bench *b, const struct operands *o, const char *nam
     json_end(b);
 }
 
-static void tell(struct bench *b, const struct operands *o, int v)
+static void report_variant(struct bench *b, const struct operands *o, int v)
 {
     const char *name = variant_names[measured[v]];
     struct quartiles q[NPHASES];
@@ -170,10 +170,10 @@ static void measure_cell(struct bench *b, struct operands *o)
     for (int i = 0; i < b->samples; i++)
         for (int v = 0; v < NMEASURED; v++)
             for (int p = 0; variants[v].have && p <= last_phase(b); p++)
-                variants[v].sample[p][i] = sample(b, v, p, calls);
+                variants[v].sample[p][i] = overlap_sample(b, v, p, calls);
     for (int v = 0; v < NMEASURED; v++) {
         if (variants[v].have && b->rank == 0)
-            tell(b, o, v);
+            report_variant(b, o, v);
         runner_free(&variants[v].runner);
     }
 }

@@ -15,7 +15,7 @@ bool variant_is_persistent(enum variant v)
     return v == SHIM_PERSISTENT || v == NATIVE_PERSISTENT;
 }
 
-static bool make(struct runner *r)
+static bool runner_set_up(struct runner *r)
 {
     if (r->variant == ROUNDS)
         return (r->rounds = rounds_new(r->o, r->o->comm)) != NULL;
@@ -33,7 +33,7 @@ bool runner_make(struct runner *r, enum variant v, const struct operands *o)
     r->calls = ours ? &shim : &native;
     r->request = MPI_REQUEST_NULL;
     r->rounds = NULL;
-    int mine = make(r), all;
+    int mine = runner_set_up(r), all;
     PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, o->comm);
     return all;
 }

@@ -6,7 +6,7 @@
 #include "model.h"
 #include "runner.h"
 
-static bool make(struct runner *r, struct operands *o, const struct nbc_alg *alg)
+static bool sweep_set_up(struct runner *r, struct operands *o, const struct nbc_alg *alg)
 {
     MPI_Info_create(&o->info);
     MPI_Info_set(o->info, "nbcshim_algorithm", alg->name);
@@ -24,7 +24,7 @@ int sweep(struct operands *o, int samples, struct contender contenders[SWEEP_MOS
     for (int i = 0; runners && i < nbc_nalgs && n < SWEEP_MOST; i++) {
         if (nbc_algs[i].coll != o->coll || !nbc_alg_applies(&nbc_algs[i], &m.shape))
             continue;
-        if (!make(&runners[n], o, &nbc_algs[i]))
+        if (!sweep_set_up(&runners[n], o, &nbc_algs[i]))
             break;
         contenders[n].alg = &nbc_algs[i];
         calls = calls ? calls : runner_calibrate(&runners[n], 5e-4);

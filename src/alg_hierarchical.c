@@ -83,7 +83,7 @@ static struct nbc_subcollective sub_across(const struct stand *st, enum nbc_coll
                                       .group = &st->across};
 }
 
-static nbc_id run(const struct stand *st, const struct nbc_subcollective *sub, nbc_id after)
+static nbc_id emit_sub(const struct stand *st, const struct nbc_subcollective *sub, nbc_id after)
 {
     return nbc_emit_subcollective(st->s, st->shape, sub, after);
 }
@@ -114,7 +114,7 @@ struct nbc_sched *nbc_barrier_hierarchical(const struct nbc_shape *shape)
     nbc_id all = tree.nchild ? nbc_join_of(s, heard, tree.nchild) : NBC_NONE;
     if (st.leads) {
         struct nbc_subcollective across = sub_across(&st, NBC_BARRIER);
-        released = run(&st, &across, all);
+        released = emit_sub(&st, &across, all);
     } else {
         int parent = crew_member(&st.within, tree.parent);
         nbc_send(s, nothing, parent, all);
@@ -134,11 +134,11 @@ static nbc_id spread(const struct stand *st, struct nbc_ref data, nbc_id after)
     if (st->leads) {
         struct nbc_subcollective across = sub_across(st, NBC_BCAST);
         across.recv = data;
-        there = run(st, &across, there);
+        there = emit_sub(st, &across, there);
     }
     struct nbc_subcollective within = sub_within(st, NBC_BCAST);
     within.recv = data;
-    return run(st, &within, there);
+    return emit_sub(st, &within, there);
 }
 
 /* Node by node: a broadcast among one rank of each node, the root for its own, then one in each
@@ -176,7 +176,7 @@ static nbc_id reduce_within(const struct stand *st, struct nbc_ref input, struct
     within.send = input;
     within.recv = result;
     within.in_place = in_place;
-    return run(st, &within, NBC_NONE);
+    return emit_sub(st, &within, NBC_NONE);
 }
 
 /* Node by node: a reduction to one rank of each node, the root for its own, then one among these.
@@ -207,7 +207,7 @@ struct nbc_sched *nbc_reduce_hierarchical(const struct nbc_shape *shape)
     across.send = root ? input : sum;
     across.recv = sum;
     across.in_place = root && (!alone || shape->in_place);
-    run(&st, &across, there);
+    emit_sub(&st, &across, there);
     return nbc_sched_finish(s);
 }
 
@@ -237,12 +237,12 @@ struct nbc_sched *nbc_allreduce_hierarchical(const struct nbc_shape *shape)
         across.send = alone ? input : result;
         across.recv = result;
         across.in_place = !alone || shape->in_place;
-        there = run(&st, &across, there);
+        there = emit_sub(&st, &across, there);
     }
     struct nbc_subcollective within = sub_within(&st, NBC_BCAST);
     within.recv = result;
     within.early = !shape->in_place && !st.leads;
-    run(&st, &within, there);
+    emit_sub(&st, &within, there);
     return nbc_sched_finish(s);
 }
 
@@ -271,12 +271,12 @@ static void emit_split(const struct stand *st, const int64_t *counts)
     scatter.send = input;
     scatter.recv = home;
     scatter.counts = sizes;
-    nbc_id there = run(st, &scatter, NBC_NONE);
+    nbc_id there = emit_sub(st, &scatter, NBC_NONE);
 
     struct nbc_subcollective across = sub_across(st, NBC_ALLREDUCE);
     across.send = across.recv = home;
     across.in_place = true;
-    there = run(st, &across, there);
+    there = emit_sub(st, &across, there);
     if (shape->in_place)
         there = nbc_copy(st->s, mine, home, there);
 
@@ -285,7 +285,7 @@ static void emit_split(const struct stand *st, const int64_t *counts)
     gather.in_place = true;
     gather.counts = sizes;
     gather.displs = starts;
-    run(st, &gather, there);
+    emit_sub(st, &gather, there);
 }
 
 /* Node by node, all ranks at work: a reduce_scatter in each node, for each of its p parts an
@@ -370,7 +370,7 @@ static nbc_id gather_all(const struct stand *st, const struct region *r, int64_t
     within.send = nbc_send_block(shape, 0);
     within.recv = nbc_byte_range(r->bytes, start, r->each);
     within.in_place = st->leads && shape->in_place && r->direct;
-    nbc_id there = run(st, &within, NBC_NONE);
+    nbc_id there = emit_sub(st, &within, NBC_NONE);
     if (!st->leads)
         return there;
     int n = nodes->nnodes;
@@ -383,7 +383,7 @@ static nbc_id gather_all(const struct stand *st, const struct region *r, int64_t
     across.in_place = true;
     across.counts = (struct nbc_ints){counts, sizeof *counts};
     across.displs = (struct nbc_ints){counts + n, sizeof *counts};
-    return run(st, &across, there);
+    return emit_sub(st, &across, there);
 }
 
 /* Node by node: blocks are gathered at one rank of each node, these exchange them, a broadcast in
@@ -408,7 +408,7 @@ struct nbc_sched *nbc_allgather_hierarchical(const struct nbc_shape *shape)
         nbc_id there = gather_all(&st, &r, counts);
         struct nbc_subcollective within = sub_within(&st, NBC_BCAST);
         within.recv = r.bytes;
-        there = run(&st, &within, there);
+        there = emit_sub(&st, &within, there);
         if (!r.direct)
             deliver(&st, &r, there);
     } else {
@@ -484,14 +484,14 @@ struct nbc_sched *nbc_alltoall_hierarchical(const struct nbc_shape *shape)
     struct nbc_subcollective within = sub_within(&st, NBC_ALLTOALL);
     within.send = nbc_byte_range(by_place, 0, N * each);
     within.recv = nbc_byte_range(mine, 0, N * each);
-    there = turn(s, by_node, mine, p, N, each, run(&st, &within, there));
+    there = turn(s, by_node, mine, p, N, each, emit_sub(&st, &within, there));
 
     nbc_id none;
     struct nbc_ref output = all_bytes(s, shape, false, bytes, &none);
     struct nbc_subcollective across = sub_across(&st, NBC_ALLTOALL);
     across.send = nbc_byte_range(by_node, 0, p * each);
     across.recv = nbc_byte_range(output, 0, p * each);
-    there = run(&st, &across, there);
+    there = emit_sub(&st, &across, there);
     if (output.buf == NBC_BUF_TEMP) {
         struct nbc_ref all = nbc_recv_block(shape, 0);
         all.count *= shape->size;

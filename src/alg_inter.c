@@ -256,8 +256,8 @@ static int smaller_group(const struct nbc_shape *shape)
 }
 
 /* Part k of the result is there: keeps what this rank wants of it. */
-static void keep(struct nbc_sched *s, const struct nbc_shape *shape, const struct bounce *b, int k,
-                 nbc_id ready)
+static void bounce_keep(struct nbc_sched *s, const struct nbc_shape *shape, const struct bounce *b,
+                        int k, nbc_id ready)
 {
     int64_t from = nbc_part_start(b->all.count, b->parts, k);
     int64_t to = nbc_part_start(b->all.count, b->parts, k + 1);
@@ -306,7 +306,7 @@ static void bounce(struct nbc_sched *s, const struct nbc_shape *shape, const str
     if (reduces && something(shape, part)) {
         struct fold all = fold_all(shape, part);
         reduced = fold(s, shape, &all);
-        keep(s, shape, b, rank, reduced);
+        bounce_keep(s, shape, b, rank, reduced);
     }
     send_parts(s, shape, b);
     if (reduces && something(shape, part))
@@ -316,7 +316,7 @@ static void bounce(struct nbc_sched *s, const struct nbc_shape *shape, const str
     for (int k = 0; k < b->parts; k++) {
         struct nbc_ref other = nbc_ref_split(shape, b->all, b->parts, k);
         if (k != rank && something(shape, other))
-            keep(s, shape, b, k, nbc_recv(s, other, k, NBC_NONE));
+            bounce_keep(s, shape, b, k, nbc_recv(s, other, k, NBC_NONE));
     }
 }
 

@@ -52,8 +52,8 @@ static bool open_blocks(struct blocks *b, struct nbc_sched *s, const struct nbc_
 }
 
 /* What all algorithms here begin and end with. */
-static struct nbc_sched *build(const struct nbc_shape *shape, int ops_hint,
-                               void (*emit)(struct blocks *b))
+static struct nbc_sched *build_with(const struct nbc_shape *shape, int ops_hint,
+                                    void (*emit)(struct blocks *b))
 {
     struct blocks b;
     struct nbc_sched *s = nbc_sched_new(shape, ops_hint);
@@ -84,7 +84,7 @@ static struct nbc_ref result_room(const struct blocks *b)
 }
 
 /* Puts the result where it belongs. input_sent: done when sending the input is. */
-static void keep(const struct blocks *b, struct nbc_ref from, nbc_id ready, nbc_id input_sent)
+static void keep_block(const struct blocks *b, struct nbc_ref from, nbc_id ready, nbc_id input_sent)
 {
     if (nbc_ref_bytes(b->shape, b->result) == 0 || nbc_same_place(b->result, from))
         return;
@@ -112,7 +112,7 @@ static void emit_circulant(struct blocks *b)
                                       .input = b->input,
                                       .home = nbc_temp_like(b->s, b->input)};
     nbc_id ready = nbc_circulant_reduce(b->s, &circulant);
-    keep(b, blocks_at(b, circulant.home, b->shape->rank, 1), ready, circulant.sent[0]);
+    keep_block(b, blocks_at(b, circulant.home, b->shape->rank, 1), ready, circulant.sent[0]);
 }
 
 /* Circulant: ⌈log₂P⌉ rounds on any number of ranks. A rank counts the blocks from its own, r; as
@@ -129,7 +129,7 @@ static void emit_circulant(struct blocks *b)
  * algorithms", 2024. */
 struct nbc_sched *nbc_reduce_scatter_circulant(const struct nbc_shape *shape)
 {
-    return build(shape, 6 * nbc_log2_ceil(shape->size) + 4, emit_circulant);
+    return build_with(shape, 6 * nbc_log2_ceil(shape->size) + 4, emit_circulant);
 }
 
 static void emit_pairwise(struct blocks *b)
@@ -151,7 +151,7 @@ static void emit_pairwise(struct blocks *b)
         return;
     struct nbc_room room = nbc_room_new(b->shape, b->result, size, NBC_ROOM_LIMIT);
     nbc_reduce_from_all(b->s, b->shape, &room, &acc, result_room(b));
-    keep(b, acc.at, acc.ready, all_sent);
+    keep_block(b, acc.at, acc.ready, all_sent);
 }
 
 /* Pairwise exchange: every rank sends each other one its block, and reduces what it gets of its
@@ -167,7 +167,7 @@ static void emit_pairwise(struct blocks *b)
  * in MPICH", 2005. */
 struct nbc_sched *nbc_reduce_scatter_pairwise(const struct nbc_shape *shape)
 {
-    return build(shape, 4 * shape->size, emit_pairwise);
+    return build_with(shape, 4 * shape->size, emit_pairwise);
 }
 
 /* First real rank that a virtual rank, with the partner that folded onto it, stands for. */
@@ -200,7 +200,7 @@ static void hand_out(struct blocks *b, const struct nbc_fold *fold, const struct
     struct nbc_ref vector = nbc_ref_part(b->shape, acc->at, -first_of(b, first), b->input.count);
     if (fold->takes && nbc_ref_bytes(b->shape, block(b, fold->partner)) > 0)
         nbc_send(b->s, blocks_at(b, vector, fold->partner, 1), fold->partner, acc->ready);
-    keep(b, blocks_at(b, vector, b->shape->rank, 1), acc->ready, input_sent);
+    keep_block(b, blocks_at(b, vector, b->shape->rank, 1), acc->ready, input_sent);
 }
 
 static void emit_halving(struct blocks *b)
@@ -249,7 +249,7 @@ static void emit_halving(struct blocks *b)
  * communication operations in MPICH", 2005. */
 struct nbc_sched *nbc_reduce_scatter_recursive_halving(const struct nbc_shape *shape)
 {
-    return build(shape, 3 * nbc_log2_ceil(shape->size) + 6, emit_halving);
+    return build_with(shape, 3 * nbc_log2_ceil(shape->size) + 6, emit_halving);
 }
 
 static void emit_doubling(struct blocks *b)
@@ -281,7 +281,7 @@ static void emit_doubling(struct blocks *b)
  * Gropp, "Optimization of collective communication operations in MPICH", 2005. */
 struct nbc_sched *nbc_reduce_scatter_recursive_doubling(const struct nbc_shape *shape)
 {
-    return build(shape, 3 * nbc_log2_ceil(shape->size) + 6, emit_doubling);
+    return build_with(shape, 3 * nbc_log2_ceil(shape->size) + 6, emit_doubling);
 }
 
 /* Layout of the blocks as parts of a halving: one a virtual rank. */
@@ -314,7 +314,7 @@ static void distribute(struct blocks *b, const struct nbc_fold *fold, int part,
     for (int to = first; to < end; to++) {
         struct nbc_ref data = blocks_at(b, vector, to, 1);
         if (to == b->shape->rank)
-            keep(b, data, acc->ready, input_sent);
+            keep_block(b, data, acc->ready, input_sent);
         else if (nbc_ref_bytes(b->shape, data) > 0)
             nbc_send(b->s, data, to, acc->ready);
     }
@@ -365,7 +365,7 @@ static void emit_butterfly(struct blocks *b)
  * Träff, "An improved algorithm for (non-commutative) reduce-scatter with an application", 2005. */
 struct nbc_sched *nbc_reduce_scatter_butterfly(const struct nbc_shape *shape)
 {
-    return build(shape, 3 * nbc_log2_ceil(shape->size) + 8, emit_butterfly);
+    return build_with(shape, 3 * nbc_log2_ceil(shape->size) + 8, emit_butterfly);
 }
 
 /* So many pieces of a block follow each other round the ring before the next ones start. Fewer than
@@ -457,7 +457,7 @@ static void emit_ring(struct blocks *b)
     nbc_id all = NBC_NONE;
     for (int first = 0; first < pieces; first += BATCH)
         all = also(b, all, go_round(&ring, piece, kept, first));
-    keep(b, kept, all, NBC_NONE);
+    keep_block(b, kept, all, NBC_NONE);
 }
 
 /* Ring. The sum of block i starts at the rank above i and gathers what the others have on its way
@@ -475,5 +475,5 @@ static void emit_ring(struct blocks *b)
  * workstations", 2009. */
 struct nbc_sched *nbc_reduce_scatter_ring(const struct nbc_shape *shape)
 {
-    return build(shape, 4 * shape->size, emit_ring);
+    return build_with(shape, 4 * shape->size, emit_ring);
 }

@@ -43,7 +43,7 @@ static uintptr_t address(const struct nbc_exec *e, int buf, int64_t off)
 }
 
 /* Posts a message. */
-static int post(struct nbc_exec *e, int32_t id)
+static int exec_post(struct nbc_exec *e, int32_t id)
 {
     const struct nbc_op *op = &e->sched->ops[id];
     nbc_handle *h = &e->handles[e->ninflight];
@@ -71,7 +71,7 @@ static int issue(struct nbc_exec *e, int32_t id)
 {
     const struct nbc_op *op = &e->sched->ops[id];
     if (op->kind == NBC_OP_SEND || op->kind == NBC_OP_RECV)
-        return post(e, id);
+        return exec_post(e, id);
     int error = op->kind == NBC_OP_JOIN ? 0 : compute(e, op);
     if (!error)
         finish(e, id);
@@ -103,7 +103,7 @@ static bool is_long(const struct nbc_exec *e, int32_t id)
 }
 
 /* Issues what is ready, in the order it became so; what is put off stays. */
-static bool run(struct nbc_exec *e, bool put_off)
+static bool exec_run(struct nbc_exec *e, bool put_off)
 {
     int kept = 0;
     for (int i = 0; i < e->nready && !e->error; i++)
@@ -127,7 +127,7 @@ bool nbc_exec_start(struct nbc_exec *e)
         if (e->waits[id] == 0)
             e->ready[e->nready++] = id;
     }
-    return run(e, e->defer > 0);
+    return exec_run(e, e->defer > 0);
 }
 
 /* Takes the completed handles out; done[] holds their operations afterwards. */
@@ -149,5 +149,5 @@ bool nbc_exec_poll(struct nbc_exec *e)
     remove_done(e, ndone);
     for (int i = 0; i < ndone; i++)
         finish(e, e->done[i]);
-    return run(e, false);
+    return exec_run(e, false);
 }

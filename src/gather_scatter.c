@@ -23,7 +23,8 @@ struct nbc_sched *nbc_gather_scatter_knomial(const struct nbc_shape *shape, int 
 }
 
 /* A message of this block, in the collective's direction, where there is data. */
-static nbc_id move(struct nbc_sched *s, const struct nbc_shape *shape, bool in, int block, int peer)
+static nbc_id move_block(struct nbc_sched *s, const struct nbc_shape *shape, bool in, int block,
+                         int peer)
 {
     struct nbc_ref ref = in ? nbc_recv_block(shape, block) : nbc_send_block(shape, block);
     if (nbc_ref_bytes(shape, ref) == 0)
@@ -39,13 +40,13 @@ struct nbc_sched *nbc_gather_scatter_linear(const struct nbc_shape *shape, bool 
     if (!s)
         return NULL;
     if (rank != root) {
-        move(s, shape, !gathers, 0, root);
+        move_block(s, shape, !gathers, 0, root);
         return nbc_sched_finish(s);
     }
     struct nbc_window window = {0};
     for (int i = 1; i < size; i++) {
         int peer = nbc_absolute(i, root, size);
-        nbc_id moved = move(s, shape, gathers, peer, peer);
+        nbc_id moved = move_block(s, shape, gathers, peer, peer);
         if (windowed && moved != NBC_NONE)
             nbc_window_add(s, &window, moved);
     }

@@ -159,7 +159,7 @@ static bool read_rule(const struct line *l, struct nbc_rule *rule, struct nbc_ru
 
 /* --- texts ------------------------------------------------------------------------------------*/
 
-static struct nbc_rules *make(size_t room)
+static struct nbc_rules *rules_alloc(size_t room)
 {
     struct nbc_rules *rules = malloc(sizeof *rules + room * sizeof *rules->rule);
     if (!rules)
@@ -182,7 +182,7 @@ struct nbc_rules *nbc_rules_parse(const char *text, const struct nbc_rules *then
                                   struct nbc_rules_error *error)
 {
     int nthen = then ? then->nrules : 0;
-    struct nbc_rules *rules = make(count_lines(text) + (size_t)nthen);
+    struct nbc_rules *rules = rules_alloc(count_lines(text) + (size_t)nthen);
     *error = (struct nbc_rules_error){0, "out of memory"};
     if (!rules)
         return NULL;
@@ -207,7 +207,7 @@ struct nbc_rules *nbc_rules_parse(const char *text, const struct nbc_rules *then
 
 struct nbc_rules *nbc_rules_sort(const struct nbc_rules *rules)
 {
-    struct nbc_rules *sorted = make((size_t)rules->nrules);
+    struct nbc_rules *sorted = rules_alloc((size_t)rules->nrules);
     if (!sorted)
         return NULL;
     struct nbc_rule *all = (struct nbc_rule *)(sorted + 1);

@@ -70,7 +70,7 @@ static void add_edge(struct nbc_sched *s, nbc_id pre, nbc_id op, bool issue)
     b->edges[b->nedges++] = (struct edge){pre, op, issue};
 }
 
-static nbc_id emit(struct nbc_sched *s, struct nbc_op op, nbc_id after)
+static nbc_id sched_emit(struct nbc_sched *s, struct nbc_op op, nbc_id after)
 {
     struct nbc_build *b = s->build;
     if (b->out_of_memory)
@@ -103,7 +103,7 @@ static nbc_id message(struct nbc_sched *s, enum nbc_op_kind kind, struct nbc_ref
     struct nbc_op op = op_on(kind, data);
     op.peer = peer;
     s->nmsgs++;
-    return emit(s, op, after);
+    return sched_emit(s, op, after);
 }
 
 nbc_id nbc_send(struct nbc_sched *s, struct nbc_ref data, int peer, nbc_id after)
@@ -126,7 +126,7 @@ nbc_id nbc_copy(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref src, nbc
     op.b_count = src.count;
     op.b_type = src.type;
     op.b_buf = (uint8_t)src.buf & 7;
-    return emit(s, op, after);
+    return sched_emit(s, op, after);
 }
 
 nbc_id nbc_reduce(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref left,
@@ -138,7 +138,7 @@ nbc_id nbc_reduce(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref left,
     op.c_off = right.off;
     op.c_buf = (uint8_t)right.buf & 7;
     op.uneven = ((left.count ^ dst.count) | (right.count ^ dst.count)) != 0;
-    return emit(s, op, after);
+    return sched_emit(s, op, after);
 }
 
 nbc_id nbc_join(struct nbc_sched *s, nbc_id x, nbc_id y)
@@ -147,7 +147,7 @@ nbc_id nbc_join(struct nbc_sched *s, nbc_id x, nbc_id y)
         return x;
     if (x == NBC_NONE)
         return y;
-    nbc_id id = emit(s, (struct nbc_op){.kind = NBC_OP_JOIN}, x);
+    nbc_id id = sched_emit(s, (struct nbc_op){.kind = NBC_OP_JOIN}, x);
     nbc_after(s, id, y);
     return id;
 }
@@ -156,7 +156,7 @@ nbc_id nbc_join_of(struct nbc_sched *s, const nbc_id *ids, int n)
 {
     if (n == 1)
         return ids[0];
-    nbc_id id = emit(s, (struct nbc_op){.kind = NBC_OP_JOIN}, NBC_NONE);
+    nbc_id id = sched_emit(s, (struct nbc_op){.kind = NBC_OP_JOIN}, NBC_NONE);
     for (int i = 0; i < n; i++)
         nbc_after(s, id, ids[i]);
     return id;
@@ -178,7 +178,7 @@ void nbc_fence(struct nbc_sched *s)
     struct nbc_build *b = s->build;
     if (s->nops == b->since)
         return;
-    nbc_id first = b->since, id = emit(s, (struct nbc_op){.kind = NBC_OP_JOIN}, NBC_NONE);
+    nbc_id first = b->since, id = sched_emit(s, (struct nbc_op){.kind = NBC_OP_JOIN}, NBC_NONE);
     for (nbc_id pre = first; pre < id; pre++)
         nbc_after(s, id, pre);
     b->fence = id;

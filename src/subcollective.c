@@ -22,8 +22,8 @@ static struct nbc_ref moved(struct nbc_ref r, const struct nbc_subcollective *su
     return r;
 }
 
-static nbc_id emit(struct nbc_sched *s, const struct nbc_subcollective *sub,
-                   const struct nbc_op *op, int64_t temp, nbc_id after)
+static nbc_id emit_op(struct nbc_sched *s, const struct nbc_subcollective *sub,
+                      const struct nbc_op *op, int64_t temp, nbc_id after)
 {
     struct nbc_ref a = moved(nbc_op_a(op), sub, temp);
     switch (op->kind) {
@@ -57,7 +57,7 @@ static nbc_id graft(struct nbc_sched *s, const struct nbc_subcollective *sub,
             waits[from->succ[op->succ + op->nsucc_issue + k]]++;
     }
     for (int i = 0; i < from->nops; i++)
-        ids[i] = emit(s, sub, &from->ops[i], temp, waits[i] ? NBC_NONE : after);
+        ids[i] = emit_op(s, sub, &from->ops[i], temp, waits[i] ? NBC_NONE : after);
     for (int i = 0; i < from->nops; i++) {
         const struct nbc_op *op = &from->ops[i];
         for (int k = 0; k < op->nsucc_done; k++)

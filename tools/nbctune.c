@@ -155,7 +155,7 @@ static bool same_name(int other)
     return same;
 }
 
-static void print(const char *prefix, const struct loggp *p)
+static void print_loggp(const char *prefix, const struct loggp *p)
 {
     printf("%sL = %.6g\n%so = %.6g\n%sg = %.6g\n%sG = %.6g\n", prefix, p->L * 1e9, prefix,
            p->o * 1e9, prefix, p->g * 1e9, prefix, p->G * 1e9);
@@ -204,8 +204,8 @@ static int loggp(int rank, int size)
         printf("# All ranks share one node: the values within a node stand for both.\n");
         between = within;
     }
-    print("", &between);
-    print("within.", &within);
+    print_loggp("", &between);
+    print_loggp("within.", &within);
     printf("reduce = %.6g\ncopy = %.6g\n", per_byte(true) * 1e9, per_byte(false) * 1e9);
     printf("ppn = %d\n", away < 0 ? 1 : ppn);
     return 0;
@@ -232,8 +232,8 @@ static void explain(FILE *out)
     fprintf(out, "  --help     show this help and exit\n  --version  show the version and exit\n");
 }
 
-/* What needs no measuring. */
-static bool tell(const char *option, int rank)
+/* Prints what --help or --version asks for. Returns whether it was one of them. */
+static bool answer(const char *option, int rank)
 {
     bool help = strcmp(option, "--help") == 0, version = strcmp(option, "--version") == 0;
     if (help && rank == 0)
@@ -245,7 +245,7 @@ static bool tell(const char *option, int rank)
 
 static int run(int argc, char **argv, int rank, int size)
 {
-    if (argc == 2 && tell(argv[1], rank))
+    if (argc == 2 && answer(argv[1], rank))
         return 0;
     for (int i = 0; i < NMODES && argc == 2; i++) {
         if (strcmp(argv[1], modes[i].option) != 0)

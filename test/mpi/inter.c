@@ -381,7 +381,7 @@ static int *in_bytes(const struct blocks *b)
 }
 
 /* The arguments that do not count on a rank are rubbish there. */
-static int post(struct op *op, bool init, MPI_Request *request)
+static int op_post(struct op *op, bool init, MPI_Request *request)
 {
     MPI_Comm comm = groups.comm;
     MPI_Info info = op->info;
@@ -460,13 +460,13 @@ struct batch {
     struct op *op[MAX_BATCH];
 };
 
-static void run(struct batch *b, bool persistent)
+static void batch_run(struct batch *b, bool persistent)
 {
     MPI_Request request[MAX_BATCH];
     for (int i = 0; i < b->n; i++) {
         fill(b->op[i], 0);
         test_place("%s between groups", coll_names[b->op[i]->coll]);
-        int error = post(b->op[i], persistent, &request[i]);
+        int error = op_post(b->op[i], persistent, &request[i]);
         EXPECT(!error, "%s: error %d", coll_names[b->op[i]->coll], error);
     }
     for (int round = 0; round < (persistent ? 2 : 1); round++) {
@@ -492,11 +492,11 @@ static void run(struct batch *b, bool persistent)
     b->n = 0;
 }
 
-static void add(struct batch *b, struct op *op, bool persistent)
+static void batch_add(struct batch *b, struct op *op, bool persistent)
 {
     b->op[b->n++] = op;
     if (b->n == MAX_BATCH)
-        run(b, persistent);
+        batch_run(b, persistent);
 }
 
 static void try_collective(enum coll coll, bool persistent)
@@ -507,11 +507,12 @@ static void try_collective(enum coll coll, bool persistent)
         for (int s = 0; s < (coll == BARRIER ? 1 : NSIZES); s++)
             for (int a = 0; a < (persistent ? NALGORITHMS : 1); a++) {
                 int side = root >= groups.first[1];
-                add(&b,
+                batch_add(
+                    &b,
                     op_new(coll, side, root - groups.first[side], sizes[s], a, (root + s + a) % 2),
                     persistent);
             }
-    run(&b, persistent);
+    batch_run(&b, persistent);
 }
 
 /* A rank leaves a barrier when all of the other group have entered: not while `late` stays away,
@@ -523,13 +524,13 @@ static void try_late(int late, int algorithm, bool persistent)
     struct op *op = op_new(BARRIER, 0, 0, 0, algorithm, false);
     MPI_Request request;
     if (persistent)
-        post(op, true, &request);
+        op_post(op, true, &request);
     for (int i = 0; test_rank == late && i < groups.remote; i++)
         MPI_Recv(NULL, 0, MPI_INT, world_rank(!side, i), LOOKED, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (persistent)
         MPI_Start(&request);
     else
-        post(op, false, &request);
+        op_post(op, false, &request);
     if (groups.side != side) {
         for (int i = 0; i < LOOKS && !done; i++)
             MPI_Test(&request, &done, MPI_STATUS_IGNORE);

@@ -11,7 +11,7 @@
 static MPI_Request *request;
 static int *in, *out, *order;
 
-static void start(int i, int value)
+static void many_start(int i, int value)
 {
     in[i] = value;
     out[i] = -1;
@@ -37,7 +37,7 @@ static double outstanding(int n, struct rng *own)
     rng_shuffle(own, order, n);
     begin = MPI_Wtime();
     for (int i = 0; i < n; i++)
-        start(i, i + test_rank);
+        many_start(i, i + test_rank);
     for (int i = 0; i < n; i++)
         MPI_Wait(&request[order[i]], MPI_STATUS_IGNORE);
     begin = MPI_Wtime() - begin;
@@ -67,7 +67,7 @@ static void wrap(int n)
     if (test_rank == 0 && test_size > 1)
         MPI_Irecv(&token, 1, MPI_INT, test_size - 1, 9, MPI_COMM_WORLD, &late);
     for (int i = 0; i < n; i++) {
-        start(i, i + test_rank);
+        many_start(i, i + test_rank);
         if (test_rank == 0 && test_size > 1 && i == 0) /* the others start theirs meanwhile */
             MPI_Wait(&late, MPI_STATUS_IGNORE);
         if (test_rank == test_size - 1 && test_size > 1 && i == n / 2)

@@ -356,7 +356,7 @@ static void expect_working(const struct row *row, MPI_Comm comm)
     EXPECT(sum == ranks, "%s: then the sum is %d", row->name, sum);
 }
 
-static void run(const struct row *row)
+static void row_run(const struct row *row)
 {
     if (test_size < row->least)
         return;
@@ -411,7 +411,7 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "finalize") == 0)
         return leave_out();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        run(&rows[i]);
+        row_run(&rows[i]);
     if (test_size > 1)
         run_many();
     return test_done();

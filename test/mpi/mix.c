@@ -49,7 +49,7 @@ static void exchange(struct pool *p, const struct group *g, struct rng *shared)
     }
 }
 
-static void start(struct pool *p, const struct spec *spec)
+static void mix_start(struct pool *p, const struct spec *spec)
 {
     struct item *item = test_alloc(sizeof *item);
     MPI_Request request = MPI_REQUEST_NULL;
@@ -71,7 +71,7 @@ static int draw_count(struct rng *shared)
 
 /* One step of the sequence: everything about it is drawn from the shared generator before anybody
  * knows whether this rank takes part. */
-static void step(struct pool *p, struct rng *shared)
+static void mix_step(struct pool *p, struct rng *shared)
 {
     int i = rng_below(shared, NGROUPS), what = rng_below(shared, 100);
     struct rng rng = {rng_next(shared)};
@@ -93,7 +93,7 @@ static void step(struct pool *p, struct rng *shared)
     spec = spec_random(coll, g, rng_next(&rng), draw_count(&rng));
     if (test_native) /* the MPIs' own are wrong there, and in neighborhoods */
         spec.in_place = spec.in_place && coll != ALLTOALLV && coll != ALLTOALLW;
-    start(p, &spec);
+    mix_start(p, &spec);
     operations++;
     if (coll < NINTRA && rng_chance(&rng, test_oversubscribed() ? 12 : 50)) {
         spec.in_place = false;
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
     steps = test_scale(test_oversubscribed() ? 1500 : 2500, 60000);
     for (int i = 0; i < steps; i++) {
         test_place("step %d", i);
-        step(p, &shared);
+        mix_step(p, &shared);
         if (rng_chance(&own, 40))
             pool_complete(p, &own, rng_chance(&own, 20), finished);
         if (p->nactive > MOST_PENDING)

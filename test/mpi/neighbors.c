@@ -27,7 +27,7 @@ static void sweep(const struct group *g, enum mode mode, int serial)
 }
 
 /* All collectives on a communicator, which is freed. */
-static void run(MPI_Comm comm, const char *what)
+static void run_cases(MPI_Comm comm, const char *what)
 {
     struct group *g;
 
@@ -56,7 +56,7 @@ static void cartesian(int ndims, int a, int b, int c, int periodic)
     snprintf(what, sizeof what, "Cartesian, %d dimensions: %d %d %d, periodic %d", ndims, a, b, c,
              periodic);
     MPI_Cart_create(MPI_COMM_WORLD, ndims, dims, periods, 0, &comm);
-    run(comm, what);
+    run_cases(comm, what);
 }
 
 /* Rows and columns of a grid, whose neighbors are others than the grid's. */
@@ -70,10 +70,10 @@ static void cartesian_parts(void)
     for (int d = 0; d < 2; d++) {
         int remain[] = {d == 0, d == 1};
         MPI_Cart_sub(grid, remain, &part);
-        run(part, "MPI_Cart_sub");
+        run_cases(part, "MPI_Cart_sub");
     }
     MPI_Comm_dup(grid, &part);
-    run(part, "MPI_Comm_dup of a grid");
+    run_cases(part, "MPI_Comm_dup of a grid");
     MPI_Comm_free(&grid);
 }
 
@@ -91,7 +91,7 @@ static void multigraph(void)
         return;
     MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, nin, in, MPI_UNWEIGHTED, 5, out, MPI_UNWEIGHTED,
                                    MPI_INFO_NULL, 0, &comm);
-    run(comm, "multigraph");
+    run_cases(comm, "multigraph");
 }
 
 /* One direction only: the first sends to all others, who have nobody to send to. */
@@ -106,7 +106,7 @@ static void one_way(void)
     MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, receives, &source, MPI_UNWEIGHTED,
                                    test_rank == 0 ? n : 0, others, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
                                    &comm);
-    run(comm, "one way");
+    run_cases(comm, "one way");
 }
 
 static void nobody(void)
@@ -116,7 +116,7 @@ static void nobody(void)
 
     MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 0, &none, MPI_UNWEIGHTED, 0, &none,
                                    MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
-    run(comm, "no neighbors at all");
+    run_cases(comm, "no neighbors at all");
 }
 
 /* So many edges that their arrays are not kept from call to call: another content at the same place
@@ -172,7 +172,8 @@ int main(int argc, char **argv)
     nobody();
     many_edges();
     for (int i = 0; i < test_scale(8, 400); i++)
-        run(topology_make(MPI_COMM_WORLD, (enum topology_kind)(i % NTOPOLOGIES), &rng), "random");
+        run_cases(topology_make(MPI_COMM_WORLD, (enum topology_kind)(i % NTOPOLOGIES), &rng),
+                  "random");
     kinds_finish();
     return test_done();
 }

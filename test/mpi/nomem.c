@@ -578,7 +578,7 @@ static bool play(const struct scene *scene, int n)
 }
 
 /* First with nothing at hand, then again: now all that is taken is given back. */
-static void run(const struct scene *scene)
+static void scene_run(const struct scene *scene)
 {
     int pieces = 0;
     while (play(scene, pieces + 1))
@@ -618,7 +618,7 @@ int main(int argc, char **argv)
         run_among_others(i > 0);
     for (int i = 0; plays && test_size == 1 && i < NSCENES; i++)
         if (scenes[i].play != windows || has_windows())
-            run(&scenes[i]);
+            scene_run(&scenes[i]);
     MPI_Type_free(&narrow);
     MPI_Type_free(&wide);
     return test_done();

@@ -161,7 +161,7 @@ static void start_some(struct pool *p, const int *place, int n)
 }
 
 /* Some requests, each once. The same on all ranks, as far as they are in the groups. */
-static int choose(struct rng *shared, int *place)
+static int choose_place(struct rng *shared, int *place)
 {
     int n = 0, want = 1 + rng_below(shared, MAX_BATCH / 2);
 
@@ -179,7 +179,7 @@ static int choose(struct rng *shared, int *place)
 /* The order of starts, and by which calls, is this rank's own. */
 static void start_batch(struct pool *p, struct rng *shared, struct rng *own)
 {
-    int place[MAX_BATCH], n = choose(shared, place);
+    int place[MAX_BATCH], n = choose_place(shared, place);
 
     for (int i = 0; i < n; i++)
         make_inactive(p, own, place[i]);
@@ -246,7 +246,7 @@ static void free_retired(struct pool *p, struct rng *own, int percent)
     }
 }
 
-static void step(struct pool *p, struct rng *shared, struct rng *own)
+static void persistent_step(struct pool *p, struct rng *shared, struct rng *own)
 {
     int i = rng_below(shared, NGROUPS), what = rng_below(shared, 100);
     struct rng rng = {rng_next(shared)};
@@ -281,7 +281,7 @@ static void mix(void)
     groups_make(&groups, &shared);
     for (int i = 0; i < steps; i++) {
         test_place("step %d", i);
-        step(p, &shared, &own);
+        persistent_step(p, &shared, &own);
         if (rng_chance(&own, 30))
             pool_complete(p, &own, rng_chance(&own, 20), finished);
         free_retired(p, &own, 20);

@@ -114,7 +114,7 @@ static void second_start(MPI_Group group)
 }
 
 /* Rank 0 puts to all others, which post late. */
-static void start(void)
+static void epoch_start(void)
 {
     MPI_Group group = group_of(-1);
     int value = 77;
@@ -137,7 +137,7 @@ static void post_late(void)
 }
 
 /* Rank 0 is the target, and waits for all others. */
-static void wait(void)
+static void epoch_wait(void)
 {
     MPI_Group group = group_of(-1);
     OK(MPI_Win_post(group, 0, win));
@@ -340,8 +340,8 @@ static const struct blocked cases[] = {
 #ifdef HAVE_MPI_WIN_SET_INFO
     {"set_info", set_info, NULL, NULL, false},
 #endif
-    {"start", start, post_late, NULL, false},
-    {"wait", wait, start_late, NULL, false},
+    {"start", epoch_start, post_late, NULL, false},
+    {"wait", epoch_wait, start_late, NULL, false},
     {"test", test, start_late, NULL, false},
 #ifdef HAVE_MPI_FETCH_AND_OP
     {"flush", flush, write_it, clear_it, false},

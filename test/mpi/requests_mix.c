@@ -89,7 +89,7 @@ static void complete_general(void)
 
 /* --- setting up --------------------------------------------------------------------------------*/
 
-static void make(struct entry *e, MPI_Request *r)
+static void entry_make(struct entry *e, MPI_Request *r)
 {
     *r = MPI_REQUEST_NULL;
     if (e->kind == SUM_INIT || e->kind == SLEEPING)
@@ -171,12 +171,12 @@ static void build(struct rng *shared, struct rng *mine)
         if (sends || (receives && i + 1 == n))
             kind = SUM;
         *e = (struct entry){.kind = kind, .tag = i};
-        make(e, &requests[order[i]]);
+        entry_make(e, &requests[order[i]]);
         if (!receives || i + 1 == n)
             continue;
         e = &entries[order[++i]]; /* a receive needs a send */
         *e = (struct entry){.kind = kind == RECEIVE ? SEND : SEND_INIT, .tag = i - 1};
-        make(e, &requests[order[i]]);
+        entry_make(e, &requests[order[i]]);
     }
 }
 

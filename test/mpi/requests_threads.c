@@ -35,7 +35,7 @@ struct worker {
 
 static struct worker workers[THREADS];
 
-static void run(int n, void *(*work)(void *))
+static void run_threads(int n, void *(*work)(void *))
 {
     for (int i = 0; i < n; i++)
         pthread_create(&workers[i].thread, NULL, work, &workers[i]);
@@ -154,7 +154,7 @@ static void slices(int n, MPI_Comm comm)
             MPI_Irecv(out, 1, MPI_INT, left(), i, comm, &r[i]);
             MPI_Send(in, 1, MPI_INT, right(), i, comm);
         }
-        run(n, on_slice);
+        run_threads(n, on_slice);
         for (int i = 0; i < n * SLICE; i++) {
             CHECK(r[i] == MPI_REQUEST_NULL);
             int wanted = i % 3 ? sum_of(slice_round + i) : slice_round + i + left();
@@ -197,10 +197,10 @@ static void handing_over(int n, MPI_Comm comm)
         MPI_Allreduce_init(&workers[i].in[0], &workers[i].out[0], 1, MPI_INT, MPI_SUM, comm,
                            MPI_INFO_NULL, &handed[i]);
     for (slice_round = 0; slice_round < rounds / 5; slice_round++) {
-        run(n, start_one);
-        run(n, wait_one);
+        run_threads(n, start_one);
+        run_threads(n, wait_one);
     }
-    run(n, free_one);
+    run_threads(n, free_one);
 }
 
 /* --- error handlers ----------------------------------------------------------------------------*/
@@ -259,7 +259,7 @@ int main(int argc, char **argv)
             workers[i].id = i;
             MPI_Comm_dup(comm, &workers[i].comm);
         }
-        run(n, on_own_comm);
+        run_threads(n, on_own_comm);
         slices(n, comm);
         handing_over(n, comm);
         for (int i = 0; i < n; i++)

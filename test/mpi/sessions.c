@@ -85,7 +85,7 @@ static int count_threads(void)
     return n;
 }
 
-static int run(const char *way)
+static int run_way(const char *way)
 {
     MPI_Session first, second;
     int n, rank, only = strcmp(way, "only") == 0, before = strcmp(way, "before") == 0;
@@ -112,7 +112,7 @@ static int run(const char *way)
 
 int main(int argc, char **argv)
 {
-    return run(argc > 1 ? argv[1] : "only");
+    return run_way(argc > 1 ? argv[1] : "only");
 }
 #else
 int main(int argc, char **argv)

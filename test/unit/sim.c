@@ -237,7 +237,7 @@ static void buffer_eager(struct sim *sim, struct message *m)
     m->end[SEND].due = later(sim);
 }
 
-static int post(struct sim_rank *r, enum side side, struct end end, int peer, nbc_handle *h)
+static int sim_post(struct sim_rank *r, enum side side, struct end end, int peer, nbc_handle *h)
 {
     struct sim *sim = r->op->sim;
     int npeers = r->op->remote_size ? (r->group ? r->op->size : r->op->remote_size) : r->op->size;
@@ -284,7 +284,7 @@ static int sim_send(void *self, uintptr_t addr, int64_t count, int type, int pee
 {
     if (inject(self, "send"))
         return 71;
-    return post(self, SEND, make_end(self, addr, count, type), peer, h);
+    return sim_post(self, SEND, make_end(self, addr, count, type), peer, h);
 }
 
 static int sim_recv(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
@@ -293,7 +293,7 @@ static int sim_recv(void *self, uintptr_t addr, int64_t count, int type, int pee
     if (inject(r, "recv"))
         return 72;
     spoil(&r->layouts[type], (char *)addr, count);
-    return post(r, RECV, make_end(r, addr, count, type), peer, h);
+    return sim_post(r, RECV, make_end(r, addr, count, type), peer, h);
 }
 
 static int sim_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
@@ -471,7 +471,7 @@ static void count_crowd(struct sim_rank *r)
         r->crowd = r->exec.ninflight;
 }
 
-static void step(struct sim *sim, struct sim_rank *r)
+static void sim_step(struct sim *sim, struct sim_rank *r)
 {
     if (r->live) {
         bool complete = nbc_exec_poll(&r->exec);
@@ -540,7 +540,7 @@ const char *sim_run(struct sim *sim)
         int64_t before = sim->ncompleted;
         shuffle(sim);
         for (int i = 0; i < sim->nranks; i++)
-            step(sim, sim->order[i]);
+            sim_step(sim, sim->order[i]);
         sim->round++;
         if (sim->ncompleted != before || sim->ntimers || sim->nwaiting)
             continue;

@@ -16,7 +16,7 @@ static double now(void)
 
 /* --- a transport on which nothing ever arrives ------------------------------------------------ */
 
-static int post(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
+static int count_post(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
 {
     (void)self, (void)addr, (void)count, (void)type, (void)peer;
     *h = 1;
@@ -50,7 +50,7 @@ static int reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t right, in
     return 0;
 }
 
-static const struct nbc_transport idle = {post, post, poll_none, drop, copy, reduce};
+static const struct nbc_transport idle = {count_post, count_post, poll_none, drop, copy, reduce};
 
 /* --- measuring -------------------------------------------------------------------------------- */
 

@@ -108,8 +108,8 @@ const struct nbc_alg *call_choice(const struct arguments *a, const struct nbc_ru
 
 /* --- programs --------------------------------------------------------------------------------- */
 
-static struct nbc_sched *build(const struct arguments *a, const struct nbc_alg *alg, int rank,
-                               struct own *own)
+static struct nbc_sched *build_sched(const struct arguments *a, const struct nbc_alg *alg, int rank,
+                                     struct own *own)
 {
     arguments_shape(a, rank, own);
     return alg->build(&own->shape);
@@ -156,7 +156,7 @@ static int one_for_all(const struct arguments *a, const struct nbc_alg *alg, enu
     struct doings most = {0};
     for (size_t i = 0; i < sizeof sample / sizeof *sample; i++) {
         struct own own;
-        struct nbc_sched *s = build(a, alg, sample[i] % size, &own);
+        struct nbc_sched *s = build_sched(a, alg, sample[i] % size, &own);
         if (!s)
             return -1;
         struct doings d = doings_of(s, &own, symmetry);
@@ -192,7 +192,7 @@ static bool add_rank(struct program *p, const struct arguments *a, const struct 
                      int rank)
 {
     struct own own;
-    struct nbc_sched *s = build(a, alg, rank, &own);
+    struct nbc_sched *s = build_sched(a, alg, rank, &own);
     bool good = s && program_add(p, s, &own.shape);
     nbc_sched_free(s);
     return good;
@@ -206,7 +206,7 @@ static int64_t guess_ops(const struct arguments *a, const struct nbc_alg *alg)
     for (int i = 0; i <= SAMPLE; i++) {
         struct own own;
         int64_t rank = i < SAMPLE ? (i * 2654435761LL + 1) % size : a->call.root;
-        struct nbc_sched *s = build(a, alg, (int)rank, &own);
+        struct nbc_sched *s = build_sched(a, alg, (int)rank, &own);
         int64_t nops = s ? s->nops : 0;
         nbc_sched_free(s);
         sum += i < SAMPLE ? nops : 0;

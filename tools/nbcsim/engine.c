@@ -193,7 +193,7 @@ struct receives {
     size_t *first; /* per rank */
 };
 
-static int find(const struct index *list, size_t n, int peer)
+static int index_find(const struct index *list, size_t n, int peer)
 {
     size_t low = 0, high = n;
     while (low < high) {
@@ -218,7 +218,7 @@ static const char *match_rank(struct program *p, int rank, const struct receives
         const struct index *list = r->list + r->first[to];
         size_t nlist = r->first[to + 1] - r->first[to];
         if (i == 0 || sends[i].peer != sends[i - 1].peer) {
-            base = find(list, nlist, from);
+            base = index_find(list, nlist, from);
             at = base;
         }
         if ((size_t)at >= nlist || list[at].peer != from)
@@ -497,7 +497,7 @@ static void start_send(struct run *r, int rank, int id, const struct op *op)
         push(r, sent + l->L, peer_of(r->p, op), op->mate, ASK);
 }
 
-static void start(struct run *r, int rank, int id)
+static void op_start(struct run *r, int rank, int id)
 {
     struct op *op = op_at(r->p, rank, id);
     switch (op->kind) {
@@ -577,7 +577,7 @@ static void handle(struct run *r, const struct event *e)
 static void start_all(struct run *r)
 {
     for (size_t i = 0; i < r->nstack; i++)
-        start(r, r->stack[i].peer, r->stack[i].op);
+        op_start(r, r->stack[i].peer, r->stack[i].op);
     r->nstack = 0;
 }
 

@@ -25,7 +25,7 @@ static bool read_number(const char **text, int64_t *number)
     return true;
 }
 
-static bool add(struct list *list, int64_t number)
+static bool list_add(struct list *list, int64_t number)
 {
     if (list->n == LIST_MOST)
         return false;
@@ -38,7 +38,7 @@ static bool add_range(struct list *list, int64_t from, int64_t to, int64_t facto
     if (factor < 2 || from < 1 || to < from)
         return false;
     for (int64_t i = from; i <= to; i *= factor) {
-        if (!add(list, i))
+        if (!list_add(list, i))
             return false;
         if (i > to / factor)
             break;
@@ -60,7 +60,7 @@ bool list_read(struct list *list, const char *text)
                 return false;
             if (!add_range(list, from, to, factor))
                 return false;
-        } else if (!add(list, from)) {
+        } else if (!list_add(list, from)) {
             return false;
         }
         if (*text != ',')

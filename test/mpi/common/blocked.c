@@ -26,7 +26,7 @@ static struct {
     MPI_Request request[NOPS];
 } collectives;
 
-static void start(void)
+static void blocked_start(void)
 {
     collectives.in = test_rank + 1;
     collectives.sum = -1;
@@ -52,7 +52,7 @@ static void start_first(void)
         MPI_Recv(NULL, 0, MPI_INT, 0, 0, collectives.comm, MPI_STATUS_IGNORE);
         return;
     }
-    start();
+    blocked_start();
     for (int to = 1; to < test_size; to++)
         MPI_Send(NULL, 0, MPI_INT, to, 0, collectives.comm);
 }
@@ -83,7 +83,7 @@ static void check_need(void)
             usleep(1000);
         unlink(name);
     } else {
-        start();
+        blocked_start();
         for (int i = 0; i < 20 && !done; i++) {
             usleep(1000);
             MPI_Testall(NOPS, collectives.request, &done, MPI_STATUSES_IGNORE);
@@ -112,7 +112,7 @@ static bool choose_algorithms(void)
 #endif
 }
 
-static void run(const struct blocked *b)
+static void blocked_one(const struct blocked *b)
 {
     test_place("%s", b->name);
     MPI_Comm_dup(MPI_COMM_WORLD, &blocked_comm);
@@ -124,7 +124,7 @@ static void run(const struct blocked *b)
         complete(b->name);
     } else {
         usleep(10000); /* rank 0 is in the call by then */
-        start();
+        blocked_start();
         complete(b->name);
         MPI_Barrier(collectives.others); /* some may not need rank 0 */
         (b->release ? b->release : b->block)();
@@ -150,7 +150,7 @@ void blocked_run(const struct blocked *cases, int n, char **names)
         check_need();
     for (int i = 0; i < n; i++)
         if (is_wanted(&cases[i], names)) {
-            run(&cases[i]);
+            blocked_one(&cases[i]);
             nrun++;
         }
     EXPECT(nrun > 0, "no such case");

@@ -116,8 +116,8 @@ static void fill_selection(const struct pool *p, struct rng *own, const int *ord
 }
 
 /* Up to `most` requests that are not taken, at least one of them active if there is any. */
-static void choose(const struct pool *p, struct rng *own, int most, const bool *taken,
-                   struct selection *s)
+static void selection_choose(const struct pool *p, struct rng *own, int most, const bool *taken,
+                             struct selection *s)
 {
     int *order = test_alloc((size_t)p->n * sizeof *order);
 
@@ -154,7 +154,7 @@ static bool any_known(const struct pool *p, const struct selection *s)
     return false;
 }
 
-static void tell(struct selection *s, int i, const MPI_Status *status)
+static void selection_tell(struct selection *s, int i, const MPI_Status *status)
 {
     s->done[i] = true;
     s->told[i] = s->ignore ? NULL : status;
@@ -174,7 +174,7 @@ static void tell_all(const struct pool *p, struct selection *s)
 {
     for (int i = 0; i < s->n; i++)
         if (is_active(p, s, i))
-            tell(s, i, &s->status[i]);
+            selection_tell(s, i, &s->status[i]);
 }
 
 /* What an any call says: index and one status. */
@@ -183,7 +183,7 @@ static void tell_any(const struct pool *p, struct selection *s, int index)
     bool right = index >= 0 && index < s->n && is_active(p, s, index);
 
     if (right)
-        tell(s, index, s->status);
+        selection_tell(s, index, s->status);
     else
         EXPECT(index == MPI_UNDEFINED && !any_active(p, s),
                "an any call returned index %d of %d, where no request was active", index, s->n);
@@ -195,7 +195,7 @@ static void tell_some(const struct pool *p, struct selection *s, int n, const in
     for (int i = 0; i < n; i++) {
         EXPECT(is_active(p, s, index[i]), "a some call returned an index that was not active");
         EXPECT(!s->done[index[i]], "a some call returned index %d twice", index[i]);
-        tell(s, index[i], &s->status[i]);
+        selection_tell(s, index[i], &s->status[i]);
     }
 }
 
@@ -206,7 +206,7 @@ static void wait_call(const struct pool *p, struct selection *s, int which)
     switch (which) {
     case 0:
         MPI_Wait(&s->request[0], one(s));
-        tell(s, 0, s->status);
+        selection_tell(s, 0, s->status);
         break;
     case 1:
         MPI_Waitall(s->n, s->request, many(s));
@@ -232,7 +232,7 @@ static void test_call(const struct pool *p, struct selection *s, int which)
     case 0:
         MPI_Test(&s->request[0], &flag, one(s));
         if (flag)
-            tell(s, 0, s->status);
+            selection_tell(s, 0, s->status);
         break;
     case 1:
         MPI_Testall(s->n, s->request, &flag, many(s));
@@ -317,11 +317,11 @@ static void poll_statuses(struct pool *p, const struct selection *s)
 }
 
 /* MPI_Request_get_status tells and does not complete. */
-static void poll(struct pool *p, struct rng *own)
+static void pool_poll(struct pool *p, struct rng *own)
 {
     struct selection s;
 
-    choose(p, own, 5, NULL, &s);
+    selection_choose(p, own, 5, NULL, &s);
     for (int i = 1 + rng_below(own, 20); i > 0; i--)
         poll_statuses(p, &s);
 }
@@ -336,7 +336,7 @@ static void complete_arrays(struct pool *p, struct rng *own, bool block, complet
 
     memset(taken, 0, (size_t)p->n * sizeof *taken);
     for (int a = 0; a < ARRAYS; a++) {
-        choose(p, own, MAX_SELECTED / 3, taken, &s[a]);
+        selection_choose(p, own, MAX_SELECTED / 3, taken, &s[a]);
         for (int i = 0; i < s[a].n; i++)
             if (s[a].index[i] >= 0)
                 taken[s[a].index[i]] = true;
@@ -404,7 +404,7 @@ static void complete_some(struct pool *p, struct rng *own, bool block, completed
     bool wait = block && rng_chance(own, 50);
     int which = rng_below(own, 4);
 
-    choose(p, own, which == 0 ? 1 : MAX_SELECTED, NULL, &s);
+    selection_choose(p, own, which == 0 ? 1 : MAX_SELECTED, NULL, &s);
     call(p, own, &s, which, wait);
     conclude(p, &s, done);
 }
@@ -416,7 +416,7 @@ void pool_complete(struct pool *p, struct rng *own, bool block, completed *done)
     if (p->nactive == 0)
         return;
     if (rng_chance(own, 15))
-        poll(p, own);
+        pool_poll(p, own);
     if (rng_chance(own, 10))
         complete_arrays(p, own, block, done);
     else
