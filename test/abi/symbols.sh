@@ -49,6 +49,14 @@ result $? "22 persistent collectives have a name of the extension"
 nothing "they are exported by it, as MPIX_ and as PMPIX_" \
     < <(comm -13 "$scratch/exported" "$scratch/extension")
 
+# So that grep finds where a collective is defined, though macros make its functions.
+collectives=$(find "$srcdir/pmpi" -name collectives.def)
+nothing "a comment above its row names the functions of each collective" \
+    < <(awk -F '[ ,()]+' '/^(COLLECTIVE|NEIGHBORHOOD)\(/ {
+            if (above != "/* MPI_" $2 ", MPI_" $3 ", MPI_" $4 " */")
+                print $2
+        } { above = $0 }' "$collectives")
+
 # The shim reaches the MPI's functions by dlsym, so those of next.def count as needed too; what it
 # uses only where the MPI has it stands between #ifdef and #endif there.
 {
