@@ -16,7 +16,7 @@ struct bench {
     bool native_persistent, all_algorithms, idle;
     const char *progress; /* what NBCSHIM_PROGRESS says */
     const char *plot;     /* a directory, or NULL */
-    struct emit json;     /* json.out: of rank 0, or NULL */
+    struct emit json;     /* json.writer.out: of rank 0, or NULL */
 };
 
 /* Each measures all cells and tells of them. */

@@ -64,7 +64,7 @@ void for_each_cell(struct bench *b, void (*measure)(struct bench *b, struct oper
 bool json_begin(struct bench *b, const char *measure, const struct operands *o)
 {
     struct emit *e = &b->json;
-    if (!e->out)
+    if (!e->writer.out)
         return false;
     emit_row(e, NULL);
     emit_string(e, "measure", 0, measure);
@@ -252,12 +252,12 @@ static bool open_json(void)
 {
     if (!json || bench.rank != 0)
         return true;
-    bench.json.out = fopen(json, "w");
-    if (bench.json.out)
+    bench.json.writer.out = fopen(json, "w");
+    if (bench.json.writer.out)
         emit_list(&bench.json, NULL, NULL);
     else
         perror(json);
-    return bench.json.out;
+    return bench.json.writer.out;
 }
 
 static bool run(const char *library)
@@ -299,10 +299,10 @@ int main(int argc, char **argv)
     bool ok = agreed(library && read_options(argc, argv) && (answered || open_json()));
     if (ok && !answered)
         ok = run(library);
-    if (bench.json.out) {
+    if (bench.json.writer.out) {
         emit_list_end(&bench.json);
-        fputc('\n', bench.json.out);
-        fclose(bench.json.out);
+        fputc('\n', bench.json.writer.out);
+        fclose(bench.json.writer.out);
     }
     MPI_Comm_free(&bench.comm);
     MPI_Finalize();

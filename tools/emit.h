@@ -7,10 +7,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "json.h"
+
 struct emit {
-    FILE *out;
-    bool json;
-    bool again; /* a comma is due before the next thing */
+    struct nbc_json writer;
+    bool json; /* else text */
 };
 
 void emit_begin(struct emit *e);
@@ -32,9 +33,6 @@ void emit_bool(struct emit *e, const char *name, int width, bool value);
 void emit_real(struct emit *e, const char *name, int digits, double value);
 void emit_object(struct emit *e, const char *name);
 void emit_object_end(struct emit *e);
-
-/* A string with what JSON needs escaped, in quotes. */
-void emit_quoted(FILE *out, const char *value);
 
 /* The exit status of a program that would end with `status`, or 1, telling why, where standard
  * output has not taken all. */

@@ -109,10 +109,10 @@ static void about(struct emit *e)
         if (e->json)
             emit_string(e, rows[i].name, 0, rows[i].value);
         else
-            fprintf(e->out, "%-10s %s\n", rows[i].label, rows[i].value);
+            fprintf(e->writer.out, "%-10s %s\n", rows[i].label, rows[i].value);
     if (e->json)
         emit_row_end(e);
-    e->again = true;
+    e->writer.again = true;
 }
 
 /* Names of the functions that the MPI has, or lacks, in lines of a width to read. */
@@ -139,10 +139,12 @@ static void functions(struct emit *e)
     for (int i = 0; nbcshim_function(i, &below); i++)
         below ? has++ : lacks++;
     if (!e->json) {
-        fprintf(e->out, "\n%d functions that this MPI lacks and nbcshim adds (MPI_...):\n", lacks);
-        print_names(e->out, false);
-        fprintf(e->out, "\n%d functions of this MPI that nbcshim replaces or intercepts:\n", has);
-        print_names(e->out, true);
+        fprintf(e->writer.out, "\n%d functions that this MPI lacks and nbcshim adds (MPI_...):\n",
+                lacks);
+        print_names(e->writer.out, false);
+        fprintf(e->writer.out, "\n%d functions of this MPI that nbcshim replaces or intercepts:\n",
+                has);
+        print_names(e->writer.out, true);
         return;
     }
     emit_list(e, "functions", "");
@@ -177,12 +179,12 @@ static void variables(struct emit *e)
         emit_string(e, "accepts", -1, v.accepts);
         emit_string(e, "meaning", 0, v.meaning);
         if (!e->json && v.value && !v.accepted)
-            fprintf(e->out, " (%s ignored: expected %s)", v.value, v.accepts);
+            fprintf(e->writer.out, " (%s ignored: expected %s)", v.value, v.accepts);
         emit_row_end(e);
     }
     emit_list_end(e);
     if (!e->json)
-        fprintf(e->out,
+        fprintf(e->writer.out,
                 "  NBCSHIM_ALGORITHM_<COLLECTIVE> forces an algorithm; listed only if set\n");
 }
 
@@ -301,7 +303,7 @@ static void rules(struct emit *e)
         emit_row(e, NULL);
         emit_string(e, "collective", 22, nbc_coll_name(r->coll));
         if (!e->json)
-            fprintf(e->out, "ranks %-12s bytes %-18s ", ranks, bytes);
+            fprintf(e->writer.out, "ranks %-12s bytes %-18s ", ranks, bytes);
         emit_number(e, "min_ranks", -1, r->min_size);
         emit_number(e, "max_ranks", -1, r->max_size);
         emit_number(e, "min_bytes", -1, r->min_bytes);
@@ -310,9 +312,9 @@ static void rules(struct emit *e)
         emit_number(e, "segment", -1, r->segment);
         emit_string(e, "needs", -1, needs_text(r->needs, needs, sizeof needs));
         if (!e->json && r->needs)
-            fprintf(e->out, ", requires %s", needs_text(r->needs, needs, sizeof needs));
+            fprintf(e->writer.out, ", requires %s", needs_text(r->needs, needs, sizeof needs));
         if (!e->json && r->segment)
-            fprintf(e->out, ", segments of %" PRId64 " bytes", r->segment);
+            fprintf(e->writer.out, ", segments of %" PRId64 " bytes", r->segment);
         emit_row_end(e);
     }
     emit_list_end(e);
@@ -447,7 +449,7 @@ static int choose(struct emit *e)
         segment = options.call.segment;
     explain(&rank.shape, override, v.name, why, sizeof why);
     if (!e->json) {
-        fprintf(e->out, "%s: %s\n", alg->name, why);
+        fprintf(e->writer.out, "%s: %s\n", alg->name, why);
     } else {
         emit_begin(e);
         emit_string(e, "collective", 0, options.choose);
@@ -493,7 +495,7 @@ static int draw(const struct picture *p, const char *title)
 
 static void print_costs(const struct picture *p, const struct nbc_alg *alg)
 {
-    struct emit e = {.out = stdout, .json = true};
+    struct emit e = {.writer.out = stdout, .json = true};
     emit_begin(&e);
     emit_string(&e, "collective", 0, nbc_coll_name(alg->coll));
     emit_string(&e, "algorithm", 0, alg->name);
@@ -713,7 +715,7 @@ static int read_options(int argc, char **argv)
 static int run(int argc, char **argv)
 {
     int status = read_options(argc, argv);
-    struct emit e = {.out = stdout, .json = options.json};
+    struct emit e = {.writer.out = stdout, .json = options.json};
     if (status >= 0)
         return status;
     if (options.choose)

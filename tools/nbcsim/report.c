@@ -126,7 +126,7 @@ static void json_begin(struct report *r)
 {
     const struct network *n = r->net;
     struct emit *e = &r->json;
-    *e = (struct emit){.out = r->out, .json = true};
+    *e = (struct emit){.writer.out = r->out, .json = true};
     emit_begin(e);
     emit_row(e, "network");
     emit_string(e, "name", 0, n->name);
