@@ -73,7 +73,7 @@ static int run_ours(const struct nbc_call *call, const char *name)
 #define EXTENSION_TWIN(name, params, args) \
     int PMPIX_##name params                \
     {                                      \
-        return work_##name args;           \
+        return shim_##name args;           \
     }
 #else
 #define EXTENSION_TWIN(name, params, args)

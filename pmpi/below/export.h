@@ -32,14 +32,14 @@ bool nbc_next_passed_on(void (*behind)(void), const void *caller);
 #define NBC_STAY __asm__ volatile("")
 
 #define EXPORT(type, name, params, args)                                                           \
-    static type work_##name params;                                                                \
+    static type shim_##name params;                                                                \
     static type(*tool_##name) params;                                                              \
     static bool between_##name;                                                                    \
     static const struct nbc_tool row_##name = {#name, (void (**)(void)) & tool_##name,             \
                                                &between_##name};                                   \
     static const struct nbc_tool *const entry_##name __attribute__((used, section("nbc_tools"))) = \
         &row_##name;                                                                               \
-    static type hand_##name params                                                                 \
+    static type forward_##name params                                                              \
     {                                                                                              \
         type result = tool_##name args;                                                            \
         NBC_STAY;                                                                                  \
@@ -47,16 +47,16 @@ bool nbc_next_passed_on(void (*behind)(void), const void *caller);
     }                                                                                              \
     type MPI_##name params                                                                         \
     {                                                                                              \
-        return __builtin_expect(!!tool_##name, 0) ? hand_##name args : work_##name args;           \
+        return __builtin_expect(!!tool_##name, 0) ? forward_##name args : shim_##name args;        \
     }                                                                                              \
     type PMPI_##name params                                                                        \
     {                                                                                              \
         if (__builtin_expect(between_##name, 0) &&                                                 \
             nbc_next_passed_on((void (*)(void))tool_##name, __builtin_return_address(0)))          \
-            return hand_##name args;                                                               \
-        return work_##name args;                                                                   \
+            return forward_##name args;                                                            \
+        return shim_##name args;                                                                   \
     }                                                                                              \
-    static type work_##name params
+    static type shim_##name params
 #else
 #define EXPORT(type, name, params, args) type MPI_##name params
 #endif
