@@ -21,7 +21,7 @@ struct symbols {
 };
 
 /* glibc relocates the addresses of the dynamic section, musl and others do not. */
-static uintptr_t address(const struct dl_phdr_info *info, ElfW(Addr) value)
+static uintptr_t relocated(const struct dl_phdr_info *info, ElfW(Addr) value)
 {
     return value < info->dlpi_addr ? value + info->dlpi_addr : value;
 }
@@ -34,7 +34,7 @@ static bool find_symbols(const struct dl_phdr_info *info, struct symbols *s)
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
             d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
     for (; d && d->d_tag != DT_NULL; d++) {
-        const void *p = (const void *)address(info, d->d_un.d_ptr);
+        const void *p = (const void *)relocated(info, d->d_un.d_ptr);
         if (d->d_tag == DT_SYMTAB)
             s->table = p;
         else if (d->d_tag == DT_STRTAB)
@@ -47,14 +47,15 @@ static bool find_symbols(const struct dl_phdr_info *info, struct symbols *s)
     return s->table && s->strings && (s->hash || s->gnu_hash);
 }
 
-/* Undefined symbols come before the first hashed one; an old-style table tells the number of all.
- */
-static uint32_t count(const struct symbols *s)
+/* Undefined symbols precede the first hashed one in the GNU table. The old-style table states the
+ * number of all symbols. */
+static uint32_t symbol_count(const struct symbols *s)
 {
     if (s->hash)
         return s->hash[1];
     uint32_t first = s->gnu_hash[1];
-    /* Without any export the linker writes 1 here and symbols still follow up to the strings. */
+    /* In an object without exports the linker writes 1 here, although symbols follow up to the
+     * strings. */
     if (first <= 1 && (const char *)s->table < s->strings)
         return (uint32_t)((s->strings - (const char *)s->table) / sizeof *s->table);
     return first;
@@ -71,9 +72,9 @@ enum { LACKS_NEIGHBORHOODS = 0 };
 enum { LACKS_NEIGHBORHOODS = 1 };
 #endif
 
-/* A blocking collective that the MPI lacks, by what stands behind the collective in its name:
- * _c, and Fortran's underscores. */
-static bool is_lacking(enum nbc_coll coll, const char *end)
+/* Whether a name is that of a blocking collective that the MPI lacks. `end` is the rest of the name
+ * after that of the collective: "_c", and the underscores of Fortran. */
+static bool is_missing_blocking(enum nbc_coll coll, const char *end)
 {
     bool large = strncmp(end, "_c", 2) == 0;
     end += large ? 2 : 0;
@@ -82,16 +83,18 @@ static bool is_lacking(enum nbc_coll coll, const char *end)
     return large ? LACKS_LARGE : LACKS_NEIGHBORHOODS && nbc_coll_is_neighborhood(coll);
 }
 
-/* MPIX_: Open MPI's extension; pmpir_: MPICH's module pmpi_f08. NULL: no such name. */
-static const char *behind_prefix(const char *name)
+/* The name after its prefix, NULL if it has none of these. Open MPI's extension uses MPIX_, and
+ * MPICH's module pmpi_f08 uses pmpir_. */
+static const char *after_prefix(const char *name)
 {
     if (strncmp(name, "mpi_", 4) == 0)
         return name + 4;
     return strncmp(name, "mpix_", 5) == 0 || strncmp(name, "mpir_", 5) == 0 ? name + 5 : NULL;
 }
 
-/* MPI_Iallreduce, PMPI_Allreduce_init_c, mpi_iallreduce_, mpi_allreduce_init_f08_ … */
-static bool is_ours(const char *name)
+/* Whether a symbol is a nonblocking or persistent collective: MPI_Iallreduce,
+ * PMPI_Allreduce_init_c, mpi_iallreduce_, mpi_allreduce_init_f08_, ... */
+static bool names_collective(const char *name)
 {
     char lower[64];
     size_t n = 0;
@@ -100,7 +103,7 @@ static bool is_ours(const char *name)
     for (; name[n] && n < sizeof lower - 1; n++)
         lower[n] = nbc_lower(name[n]);
     lower[n] = '\0';
-    const char *rest = behind_prefix(lower);
+    const char *rest = after_prefix(lower);
     if (!rest)
         return false;
     for (int c = 0; c < NBC_NCOLLS; c++) {
@@ -109,17 +112,17 @@ static bool is_ours(const char *name)
         if (*rest == 'i' && strncmp(rest + 1, coll, length) == 0)
             return true;
         if (strncmp(rest, coll, length) == 0 &&
-            (strncmp(rest + length, "_init", 5) == 0 || is_lacking(c, rest + length)))
+            (strncmp(rest + length, "_init", 5) == 0 || is_missing_blocking(c, rest + length)))
             return true;
     }
     return false;
 }
 
-static bool refers(const struct symbols *s)
+static bool refers_to_collective(const struct symbols *s)
 {
-    uint32_t n = count(s);
+    uint32_t n = symbol_count(s);
     for (uint32_t i = 1; i < n; i++)
-        if (s->table[i].st_shndx == SHN_UNDEF && is_ours(s->strings + s->table[i].st_name))
+        if (s->table[i].st_shndx == SHN_UNDEF && names_collective(s->strings + s->table[i].st_name))
             return true;
     return false;
 }
@@ -133,10 +136,10 @@ bool nbc_is_mpi(const char *path)
            strncmp(base, "libompi", 7) == 0 || strncmp(base, "mca_", 4) == 0;
 }
 
-static int look(struct dl_phdr_info *info, size_t size, void *wanted)
+static int inspect_object(struct dl_phdr_info *info, size_t size, void *wanted)
 {
     (void)size;
-    static const char anchor = 0; /* an address inside this library */
+    static const char anchor = 0; /* an address in this library */
     struct symbols s;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
@@ -144,7 +147,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *wanted)
         if (p->p_type == PT_LOAD && (uintptr_t)&anchor - start < p->p_memsz)
             return 0;
     }
-    if (!nbc_is_mpi(info->dlpi_name) && find_symbols(info, &s) && refers(&s))
+    if (!nbc_is_mpi(info->dlpi_name) && find_symbols(info, &s) && refers_to_collective(&s))
         *(bool *)wanted = true;
     return *(bool *)wanted;
 }
@@ -152,7 +155,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *wanted)
 bool nbc_program_wants_us(void)
 {
     bool wanted = false;
-    dl_iterate_phdr(look, &wanted);
+    dl_iterate_phdr(inspect_object, &wanted);
     return wanted;
 }
 #else

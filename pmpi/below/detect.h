@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
+/* Finds out whether the program uses nonblocking or persistent collectives. Without the lock. */
 #ifndef NBC_DETECT_H
 #define NBC_DETECT_H
 
 #include <stdbool.h>
 
-/* Whether an object of this process, the MPI's own libraries and the shim left out, refers to a
- * nonblocking or persistent collective by name: a program that refers to none cannot call one, and
- * then pays nothing for the shim. Always true in the static library: it is linked in on purpose. */
+/* Whether an object of this process, other than the MPI's libraries and nbcshim, references a
+ * nonblocking or persistent collective by name. A program that references none cannot call one and
+ * needs no shim. Always true in the static library, which is linked in on purpose. Local. */
 bool nbc_program_wants_us(void);
 
-/* Whether an object is one of the MPI's libraries: those are named after it. Shared library only.
- */
+/* Whether the file name of an object is that of one of the MPI's libraries. Only in the shared
+ * library. */
 bool nbc_is_mpi(const char *path);
 
 #endif

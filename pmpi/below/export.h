@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Defines an MPI function: EXPORT(int, Wait, (MPI_Request *r, MPI_Status *s), (r, s)) { … }.
+/* Defines an MPI function: EXPORT(int, Wait, (MPI_Request *r, MPI_Status *s), (r, s)) { ... }.
  *
- * The shared object exports it as MPI_Wait and PMPI_Wait, because callers of either must find the
- * shim: tools and Fortran bindings call PMPI_Wait. Where a tool stands between the shim and the MPI
- * (preloaded behind it), our MPI_Wait hands the call to the tool's, which comes back through
- * PMPI_Wait: so a tool sees each call of the program once, in whichever order things are loaded.
- * The static library defines MPI_Wait alone. */
+ * The shared library exports the function as MPI_Wait and as PMPI_Wait. Tools and Fortran bindings
+ * call PMPI_Wait, and these calls must reach the shim too. If a tool is loaded between the shim and
+ * the MPI, the shim's MPI_Wait calls the tool's MPI_Wait, which calls the shim's PMPI_Wait in turn.
+ * A tool therefore sees each call of the program once, whatever the load order. The static library
+ * defines MPI_Wait alone.
+ *
+ * The macro defines these functions; shim_Wait has the body:
+ *
+ * MPI_Wait      forward_Wait if a tool is loaded after the shim, else shim_Wait
+ * PMPI_Wait     forward_Wait if tools are loaded before and after the shim and the call comes
+ *               from the first, else shim_Wait
+ * forward_Wait  calls the MPI_Wait of the tool that is loaded after the shim */
 #ifndef NBC_EXPORT_H
 #define NBC_EXPORT_H
 
@@ -14,29 +21,30 @@
 #include "below/next.h"
 
 #ifdef PIC
-/* One per exported function. The linker gathers pointers to them (rows themselves a compiler may
- * align, and leave gaps) into an array for nbc_next_resolve, which fills the slots where a tool
- * behind us defines the function: the second one only if another tool, in front of us, does so too.
- */
+/* One row per exported function. The linker gathers pointers to the rows into an array (a compiler
+ * may align rows and leave gaps). nbc_next_resolve walks the array: it sets *next_tool if a tool
+ * loaded after the shim defines the function, and then sets *has_front if a tool loaded before the
+ * shim defines it too. */
 struct nbc_tool {
     const char *name;
-    void (**behind)(void);
-    bool *between;
+    void (**next_tool)(void);
+    bool *has_front;
 };
 
-/* Whether the PMPI_ call from this address is one of the program's, which a tool in front of us has
- * passed on. Others are the MPI's own, and those of the tool behind us. */
-bool nbc_next_passed_on(void (*behind)(void), const void *caller);
+/* Whether the caller of a PMPI_ function is a tool loaded before the shim, which passes on a call
+ * of the program. The other callers are the MPI itself and the tool loaded after the shim. */
+bool nbc_next_passed_on(void (*next_tool)(void), const void *caller);
 
-/* Not a tail call: our frame tells PMPI_X that the tool was called from here. */
+/* Prevents a tail call: the tool must return into this library, by which PMPI_X recognizes that the
+ * shim has called the tool. */
 #define NBC_STAY __asm__ volatile("")
 
 #define EXPORT(type, name, params, args)                                                           \
     static type shim_##name params;                                                                \
     static type(*tool_##name) params;                                                              \
-    static bool between_##name;                                                                    \
+    static bool front_##name;                                                                      \
     static const struct nbc_tool row_##name = {#name, (void (**)(void)) & tool_##name,             \
-                                               &between_##name};                                   \
+                                               &front_##name};                                     \
     static const struct nbc_tool *const entry_##name __attribute__((used, section("nbc_tools"))) = \
         &row_##name;                                                                               \
     static type forward_##name params                                                              \
@@ -51,7 +59,7 @@ bool nbc_next_passed_on(void (*behind)(void), const void *caller);
     }                                                                                              \
     type PMPI_##name params                                                                        \
     {                                                                                              \
-        if (__builtin_expect(between_##name, 0) &&                                                 \
+        if (__builtin_expect(front_##name, 0) &&                                                   \
             nbc_next_passed_on((void (*)(void))tool_##name, __builtin_return_address(0)))          \
             return forward_##name args;                                                            \
         return shim_##name args;                                                                   \

@@ -20,20 +20,20 @@ struct nbc_next nbc_next;
 
 typedef void function(void);
 
-static function *find(const char *prefix, const char *name)
+static function *find_symbol(const char *prefix, const char *name)
 {
     char symbol[64];
     void *object;
     function *found;
     snprintf(symbol, sizeof symbol, "%s%s", prefix, name);
     object = dlsym(RTLD_NEXT, symbol);
-    memcpy(&found, &object, sizeof found); /* POSIX lets a function pointer travel as an object's */
+    memcpy(&found, &object, sizeof found); /* POSIX permits the conversion */
     return found;
 }
 
 function *nbc_next_find(const char *name)
 {
-    return find("PMPI_", name);
+    return find_symbol("PMPI_", name);
 }
 
 static const void *data_address(function *f)
@@ -43,15 +43,15 @@ static const void *data_address(function *f)
     return address;
 }
 
-/* Where the object begins that holds an address; NULL for none. */
+/* The base address of the object that contains an address, NULL if there is none. */
 static const void *object_of(const void *address)
 {
     Dl_info info;
     return address && dladdr(address, &info) ? info.dli_fbase : NULL;
 }
 
-/* A tool behind us: MPI_X and PMPI_X of the next object are in different objects. (Most often they
- * are the same function: dladdr takes its time.) */
+/* Whether a tool is loaded after the shim: then MPI_X and PMPI_X of the next objects are in
+ * different objects. Usually they are the same function, and the slow dladdr is not needed. */
 static bool is_tool(function *below, function *pmpi)
 {
     if (below == pmpi)
@@ -60,8 +60,8 @@ static bool is_tool(function *below, function *pmpi)
     return object && object != object_of(data_address(pmpi));
 }
 
-/* A tool in front of us: the program's calls go there. */
-static bool has_front(const char *name)
+/* Whether a tool is loaded before the shim: then the program's calls go to that tool. */
+static bool has_front_tool(const char *name)
 {
     char symbol[64];
     snprintf(symbol, sizeof symbol, "MPI_%s", name);
@@ -75,23 +75,24 @@ static void find_tools(void)
 {
     for (const struct nbc_tool *const *p = __start_nbc_tools; p < __stop_nbc_tools; p++) {
         const struct nbc_tool *t = *p;
-        function *below = find("MPI_", t->name);
-        if (!is_tool(below, find("PMPI_", t->name)))
+        function *below = find_symbol("MPI_", t->name);
+        if (!is_tool(below, find_symbol("PMPI_", t->name)))
             continue;
-        *t->behind = below;
-        *t->between = has_front(t->name);
+        *t->next_tool = below;
+        *t->has_front = has_front_tool(t->name);
     }
 }
 
-/* A tool that ends with the call may have left its caller's address, so the tool in front cannot be
- * told by its own: whoever is neither the tool behind, nor us calling that one, nor the MPI. */
-bool nbc_next_passed_on(function *behind, const void *caller)
+/* A tool may reach the PMPI_ function by a tail call and leave its own caller's address, so the
+ * tool loaded before the shim cannot be recognized by its object. Any caller is taken for it except
+ * the tool loaded after the shim, the shim itself (in a call of that tool), and the MPI. */
+bool nbc_next_passed_on(function *next_tool, const void *caller)
 {
     Dl_info info;
     if (!dladdr(caller, &info))
         return false;
     return info.dli_fbase != object_of(&nbc_next) &&
-           info.dli_fbase != object_of(data_address(behind)) && !nbc_is_mpi(info.dli_fname);
+           info.dli_fbase != object_of(data_address(next_tool)) && !nbc_is_mpi(info.dli_fname);
 }
 
 const char *nbcshim_function(int index, int *below)
@@ -103,7 +104,7 @@ const char *nbcshim_function(int index, int *below)
     return name;
 }
 
-static void resolve(void)
+static void resolve_all(void)
 {
 #define FN(name) nbc_next.name = (__typeof__(nbc_next.name))nbc_next_find(#name);
 #include "below/next.def"
@@ -111,13 +112,13 @@ static void resolve(void)
     find_tools();
 }
 
-/* As soon as we are loaded: a tool behind us is to see MPI_Init too. And a program may initialize
- * the MPI past us (MPI_Init by dlsym from the MPI's library, or in an object with RTLD_DEEPBIND)
- * and call us afterwards. */
+/* Runs as a constructor, because a tool loaded after the shim must see MPI_Init too. Moreover, a
+ * program may initialize the MPI without the shim (MPI_Init by dlsym from the MPI's library, or in
+ * an object with RTLD_DEEPBIND) and call the shim afterwards. */
 __attribute__((constructor)) void nbc_next_resolve(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, resolve);
+    pthread_once(&once, resolve_all);
 }
 #else
 

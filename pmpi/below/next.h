@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The layer below: every MPI call that the shim makes goes through NEXT().
+/* The MPI below: the shim makes every MPI call through NEXT().
  *
- * In the shared object that is a table filled by dlsym(RTLD_NEXT, "PMPI_…"): the shim exports
- * PMPI_ names itself, so a plain PMPI_Wait would come back to it. In the static library, which
- * exports no PMPI_ name, it is the plain PMPI_ call. */
+ * In the shared library NEXT() reads a table that dlsym(RTLD_NEXT, "PMPI_...") has filled: the shim
+ * exports the PMPI_ names itself, so a plain call of PMPI_Wait would return to the shim. The static
+ * library exports no PMPI_ name, and NEXT() is the plain PMPI_ call. */
 #ifndef NBC_NEXT_H
 #define NBC_NEXT_H
 
@@ -11,8 +11,9 @@
 
 #include <mpi.h>
 
-/* Also in the static build, which has no use for it: libtool compiles each file twice, shared
- * first, and the list of included files that make goes by is that of the second time. */
+/* The static library declares this type too, although it does not use it: libtool compiles each
+ * file twice, the shared object first, and make reads the list of included files of the second
+ * compilation. */
 struct nbc_next {
 #define FN(name) __typeof__(MPI_##name) *name;
 #include "below/next.def"
@@ -20,7 +21,7 @@ struct nbc_next {
 };
 
 #ifdef PIC
-/* Written when the library is loaded, or by nbc_next_resolve before that; read only afterwards. */
+/* Written when the library is loaded, or earlier by nbc_next_resolve; afterwards only read. */
 extern struct nbc_next nbc_next;
 
 #define NEXT(name) (nbc_next.name)
@@ -28,14 +29,14 @@ extern struct nbc_next nbc_next;
 #define NEXT(name) PMPI_##name
 #endif
 
-/* Fills the table and finds tools; any number of times. Called when the library is loaded, and by
- * each function through which a program can enter MPI for the first time: other constructors may
- * run before ours. */
+/* Fills the table and finds tools. May be called any number of times. The constructor of the
+ * library calls it, and so does each function through which a program can enter MPI for the first
+ * time: the constructors of other libraries may run first. Without the lock. */
 void nbc_next_resolve(void);
 
-/* A function of the MPI below by its name without prefix ("Iallreduce"), NULL where it has none.
- * For those that the shim replaces and calls itself only to stand aside. NULL in the static
- * library, which calls them by name. */
+/* The function of the MPI below with this name, given without prefix ("Iallreduce"); NULL if the
+ * MPI lacks the function. For the functions that the shim replaces: while the shim is inactive, it
+ * passes their calls on. Always NULL in the static library, which calls them by name. */
 void (*nbc_next_find(const char *name))(void);
 
 #endif

@@ -8,10 +8,10 @@
 #include "below/next.h"
 
 #if defined OPEN_MPI && defined HAVE_MPI_GET_LIBRARY_VERSION
-/* MPI_Dist_graph_create of Open MPI 4's component "treematch" hangs now and then in a program that
- * makes and frees many communicators, also without us; the other component does not. What it would
- * have done, to renumber ranks where `reorder` allows that, is left undone. A choice of the user's
- * stays. */
+/* Excludes the component "treematch" of Open MPI 4: with it, MPI_Dist_graph_create occasionally
+ * hangs in programs that create and free many communicators, also without nbcshim. The component
+ * that remains does not renumber ranks where `reorder` permits it. A value that the user has set
+ * takes precedence. */
 void nbc_quirks_before_init(void)
 {
     static const char version_4[] = "Open MPI v4.";

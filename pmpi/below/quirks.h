@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What an MPI below must be told so that programs do not hang in it. */
+/* Works around defects of the MPI below that would hang programs. */
 #ifndef NBC_QUIRKS_H
 #define NBC_QUIRKS_H
 
-/* Before the MPI's own init, in a process that wants the shim. */
+/* Sets the environment variables that the MPI below reads at its initialization. To be called
+ * before that, in a process in which nbcshim may become active. Without the lock. Local. */
 void nbc_quirks_before_init(void);
 
 #endif
