@@ -5,11 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Nanoseconds of a clock that never goes back. */
+/* The time of a monotonic clock in nanoseconds. */
 int64_t nbc_now(void);
 
-/* Whether operations are stamped with the time of their start: for statistics, a trace, or reports
- * of hangs. Set at init, read only afterwards. */
+/* Whether operations record the time of their start, for statistics, a trace or hang reports. Set
+ * at init, afterwards only read. */
 extern bool nbc_timing_on;
 
 #endif

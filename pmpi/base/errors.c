@@ -15,8 +15,9 @@ int nbc_raise(MPI_Comm comm, int error)
     return error;
 }
 
-/* A handler is called on some communicator: on one of this process alone, made for it. */
-static int raise_alone(MPI_Errhandler handler, int error)
+/* An error handler must be called on a communicator. This one is called on a new communicator of
+ * this process alone. */
+static int raise_on_own_comm(MPI_Errhandler handler, int error)
 {
     MPI_Comm alone;
     int failure = NEXT(Comm_split)(nbc_home, 0, 0, &alone);
@@ -30,21 +31,22 @@ static int raise_alone(MPI_Errhandler handler, int error)
 
 int nbc_raise_at(const struct nbc_error_scope *place, int error)
 {
-    return place->freed ? raise_alone(place->handler, error) : nbc_raise(place->comm, error);
+    return place->freed ? raise_on_own_comm(place->handler, error) : nbc_raise(place->comm, error);
 }
 
-/* Codes whose strings are ours, and their classes; MPI_SUCCESS until one is needed. Written under
- * the lock, classes read without. Both are added: MPICH 4.0.2 garbles the strings of codes of
- * predefined classes, and Open MPI 4.1.4 does not know an added class for an error. */
-static struct own {
-    const int shown; /* the class as the program sees it */
+/* The error codes whose strings nbcshim sets, and their classes; MPI_SUCCESS until first needed.
+ * Written under the lock; classes are read without. Both the class and the code are added: MPICH
+ * 4.0.2 garbles the strings of codes of predefined classes, and Open MPI 4.1.4 does not treat an
+ * added class as an error. */
+static struct own_error {
+    const int shown; /* the class that MPI_Error_class returns */
     int class, code;
-} own[NBC_NERRORS] = {
+} own_errors[NBC_NERRORS] = {
     [NBC_ERROR_ENTRY] = {.shown = MPI_ERR_REQUEST, .class = MPI_SUCCESS},
     [NBC_ERROR_MISMATCH] = {.shown = MPI_ERR_OTHER, .class = MPI_SUCCESS},
 };
 
-static bool set_up(struct own *o)
+static bool own_error_set_up(struct own_error *o)
 {
     int class;
     if (o->class != MPI_SUCCESS)
@@ -57,17 +59,17 @@ static bool set_up(struct own *o)
 
 int nbc_error_text(enum nbc_error which, const char *text)
 {
-    struct own *o = &own[which];
-    if (!set_up(o))
+    struct own_error *o = &own_errors[which];
+    if (!own_error_set_up(o))
         return o->shown;
-    /* The const cast is for MPI-2.2, whose prototype lacks the word. */
+    /* The cast is for MPI-2.2, whose prototype lacks const. */
     NEXT(Add_error_string)(o->code, (char *)text);
     return o->code;
 }
 
 bool nbc_error_is(enum nbc_error which, int error)
 {
-    const struct own *o = &own[which];
+    const struct own_error *o = &own_errors[which];
     return o->class != MPI_SUCCESS ? error == o->code : error == o->shown;
 }
 
@@ -85,9 +87,9 @@ int nbc_raise_entry(const struct nbc_error_scope *place, const char *function, i
 int nbc_error_class_shown(int class)
 {
     for (int i = 0; i < NBC_NERRORS; i++) {
-        int added = __atomic_load_n(&own[i].class, __ATOMIC_RELAXED);
+        int added = __atomic_load_n(&own_errors[i].class, __ATOMIC_RELAXED);
         if (added != MPI_SUCCESS && class == added)
-            return own[i].shown;
+            return own_errors[i].shown;
     }
     return class;
 }

@@ -1,45 +1,48 @@
 /* SPDX-License-Identifier: MIT */
-/* How the program is told of errors. MPI-4.1 sections 9.3 to 9.5. */
+/* How nbcshim reports errors to the program: MPI-4.1 sections 9.3 to 9.5. */
 #ifndef NBC_ERRORS_H
 #define NBC_ERRORS_H
 
 #include <mpi.h>
 #include <stdbool.h>
 
-/* Calls the error handler of comm (for MPI_COMM_NULL: of MPI_COMM_WORLD, or of nbc_home where there
- * is none) and returns error. Without the lock: handlers are code of the program. */
+/* Calls the error handler of comm and returns `error`. For MPI_COMM_NULL the handler is that of
+ * MPI_COMM_WORLD, or of nbc_home if MPI_COMM_WORLD does not exist. Without the lock, because
+ * handlers are code of the program. */
 int nbc_raise(MPI_Comm comm, int error);
 
 /* Where the errors of an operation are raised. */
 struct nbc_error_scope {
     MPI_Comm comm;
-    bool freed; /* comm is null: the program has freed it, and this is the handler that it had */
-    MPI_Errhandler handler;
+    bool freed;             /* the program has freed its communicator, and comm is null */
+    MPI_Errhandler handler; /* if freed: the handler that the communicator had */
 };
 
+/* Calls the error handler of the scope and returns `error`. Without the lock. */
 int nbc_raise_at(const struct nbc_error_scope *place, int error);
 
-/* Errors that have a text of their own. */
+/* The errors for which nbcshim writes the error string. */
 enum nbc_error {
     NBC_ERROR_ENTRY,    /* MPI_ERR_REQUEST: an entry of an array of requests */
     NBC_ERROR_MISMATCH, /* MPI_ERR_OTHER: ranks made different calls */
     NBC_NERRORS
 };
 
-/* The code of such an error, of which MPI_Error_string tells the text, until the next of its kind.
- * Under the lock. */
+/* Sets the string of an error's code, which MPI_Error_string returns until the next call of this
+ * function for the same error. Returns the code, or the standard's class if the MPI has no code to
+ * add. Under the lock. */
 int nbc_error_text(enum nbc_error which, const char *text);
 
-/* Whether an error is such a code. Under the lock. */
+/* Whether an error code is that of `which`. Under the lock. */
 bool nbc_error_is(enum nbc_error which, int error);
 
-/* The class of the standard for a class of nbcshim's own; any other class as it is. Without the
- * lock.
- */
+/* The class of the standard that stands for a class that nbcshim has added; any other class
+ * unchanged. Without the lock. */
 int nbc_error_class_shown(int class);
 
-/* Raises MPI_ERR_REQUEST for entry `entry` (from 0) of the array that `function` was given; `why`
- * says what is wrong with it. Without the lock. */
+/* Raises MPI_ERR_REQUEST for entry `entry` (from 0) of the array of requests that the program
+ * passed to `function`. `why` completes the sentence "array_of_requests[entry] is ...". Returns the
+ * error code. Without the lock. */
 int nbc_raise_entry(const struct nbc_error_scope *place, const char *function, int entry,
                     const char *why);
 

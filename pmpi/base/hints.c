@@ -7,34 +7,34 @@
 
 #include "coll.h"
 
-/* False where the key is absent (or longer than any value of ours is). */
-static bool get(MPI_Info info, const char *key, char *value, int room)
+/* Returns false if the key is absent or its value is longer than any valid one. */
+static bool hint_get(MPI_Info info, const char *key, char *value, int room)
 {
     int found, length;
-    /* The const casts are for MPI-2.2, whose prototypes lack the word. */
+    /* The casts are for MPI-2.2, whose prototypes lack const. */
     if (NEXT(Info_get_valuelen)(info, (char *)key, &length, &found) || !found || length >= room)
         return false;
     return !NEXT(Info_get)(info, (char *)key, room - 1, value, &found) && found;
 }
 
-static void set(const struct nbc_alg *alg, struct nbc_hints *hints)
+static void hint_set(const struct nbc_alg *alg, struct nbc_hints *hints)
 {
     if (alg)
         hints->algorithm[alg->coll] = alg;
 }
 
-static void read_name(char *name, struct nbc_hints *hints)
+static void hint_read_algorithm(char *name, struct nbc_hints *hints)
 {
     char *colon = strchr(name, ':');
     if (!colon) {
         for (int c = 0; c < NBC_NCOLLS; c++)
-            set(nbc_alg_by_name(c, name), hints);
+            hint_set(nbc_alg_by_name(c, name), hints);
         return;
     }
     *colon = '\0';
     enum nbc_coll coll = nbc_coll_by_name(name);
     if (coll != NBC_NCOLLS)
-        set(nbc_alg_by_name(coll, colon + 1), hints);
+        hint_set(nbc_alg_by_name(coll, colon + 1), hints);
 }
 
 void nbc_hints_read(MPI_Info info, struct nbc_hints *hints)
@@ -42,10 +42,10 @@ void nbc_hints_read(MPI_Info info, struct nbc_hints *hints)
     char value[256], *rest, *name;
     if (info == MPI_INFO_NULL)
         return;
-    if (get(info, "nbcshim_segment_size", value, sizeof value))
+    if (hint_get(info, "nbcshim_segment_size", value, sizeof value))
         nbc_parse_size(value, &hints->segment_size);
-    if (!get(info, "nbcshim_algorithm", value, sizeof value))
+    if (!hint_get(info, "nbcshim_algorithm", value, sizeof value))
         return;
     for (name = strtok_r(value, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest))
-        read_name(name, hints);
+        hint_read_algorithm(name, hints);
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Info keys, on communicators and of persistent operations:
- *   nbcshim_algorithm     names from nbcinfo, with the collective or without: "ring",
- *                         "allreduce:ring,bcast:chain". Without: for whichever collectives have it.
- *   nbcshim_segment_size  bytes, with K, M or G, that pipelined algorithms move at a time.
- * The value must be the same on every rank of the communicator. Other keys, and values that name
- * nothing, are ignored, as the standard says of hints (MPI-4.1 section 10). */
+/* Info keys of communicators and of persistent operations:
+ *
+ *   nbcshim_algorithm     algorithm names as nbcinfo lists them, each with or without a collective:
+ *                         "ring", "allreduce:ring,bcast:chain". A name without a collective applies
+ *                         to every collective that has the algorithm.
+ *   nbcshim_segment_size  segment size of pipelined algorithms in bytes, with K, M or G
+ *
+ * The value must be the same on every rank of the communicator. Other keys and invalid values are
+ * ignored, as the standard requires of hints (MPI-4.1 chapter 10). */
 #ifndef NBC_HINTS_H
 #define NBC_HINTS_H
 
@@ -14,10 +17,11 @@
 
 struct nbc_hints {
     const struct nbc_alg *algorithm[NBC_NCOLLS];
-    int64_t segment_size; /* 0: none */
+    int64_t segment_size; /* 0: not set */
 };
 
-/* Adds what an info says to *hints. MPI_INFO_NULL says nothing. */
+/* Reads the keys of an info object into *hints; hints without a key keep their value. Accepts
+ * MPI_INFO_NULL. Local. */
 void nbc_hints_read(MPI_Info info, struct nbc_hints *hints);
 
 #endif

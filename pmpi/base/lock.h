@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One lock guards all state of this layer. It is taken only where the program may call MPI from
- * several threads, or a progress thread runs. Whoever holds it may call the MPI below, but never
- * runs code of the user except reduction operators, and never waits. */
+/* The lock: one mutex guards all state of pmpi/. It is taken only if the program may call MPI from
+ * several threads, or if the progress thread runs. The thread that holds the lock may call the MPI
+ * below. It runs no code of the program except reduction operators, and it does not wait. */
 #ifndef NBC_LOCK_H
 #define NBC_LOCK_H
 
@@ -9,52 +9,56 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* In builds that look for faults (--enable-sanitize, test/mutate): nobody unlocks what is not his.
- */
+/* Assertions of builds that look for faults (--enable-sanitize, test/mutate); they cost nothing in
+ * others. */
 #ifdef NBC_CHECKED
 #define nbc_assert(condition) assert(condition)
 #else
 #define nbc_assert(condition) ((void)(true || (condition)))
 #endif
 
-/* Set at init, before a second thread can be here. */
+/* Whether the lock is in use. Set at init, before a second thread can enter nbcshim. */
 extern bool nbc_threaded;
 
-/* Where this thread is. MPI libraries call their own PMPI_Wait and others, which are ours then;
- * such a call from below must pass straight on. */
+/* Where this thread is. MPI libraries call their own PMPI_Wait and other functions, which nbcshim
+ * replaces; such a call from below must go straight to the MPI. */
 enum {
-    NBC_OUTSIDE, /* zero */
-    NBC_LOCKED,  /* it holds the lock */
-    NBC_BELOW    /* without the lock, in a call of the MPI that calls others (files.c) */
+    NBC_OUTSIDE, /* in the program; must be zero */
+    NBC_LOCKED,  /* in nbcshim, with the lock */
+    NBC_BELOW    /* in a call of the MPI that calls others (files.c), without the lock */
 };
 extern _Thread_local unsigned char nbc_inside __attribute__((tls_model("initial-exec")));
 
-/* Begins what all calls come through, and must hold the lock for. */
+/* Asserts that the calling thread holds the lock. */
 #define nbc_assert_locked() nbc_assert(nbc_inside == NBC_LOCKED)
 
-/* Set by a signal handler that came while it could not look at this state: whoever gives the lock
- * back, or waits without it, calls nbc_report, which is set before the handler is. */
+/* A signal handler that interrupts a thread which holds the lock cannot read the state. It sets
+ * nbc_report_asked, and the thread that next releases the lock, or waits without it, calls
+ * nbc_report. nbc_report is set before the handler is installed. */
 extern volatile sig_atomic_t nbc_report_asked;
 extern void (*nbc_report)(void);
 
+/* Writes a hang report if a signal has asked for one. */
 static inline void nbc_report_poll(void)
 {
     if (__builtin_expect(nbc_report_asked, 0))
         nbc_report();
 }
 
+/* The paths of nbc_lock and nbc_unlock that use the mutex. */
 void nbc_lock_slow(void);
 void nbc_unlock_slow(void);
 
-/* Takes the mutex if it is free, without nbc_inside: for signal handlers. */
+/* Takes the mutex if it is free, and leaves nbc_inside unchanged. For signal handlers. */
 bool nbc_try_lock(void);
 
+/* Take and release the lock. nbc_unlock also writes a hang report if a signal has asked for one. */
 static inline void nbc_lock(void)
 {
     if (nbc_threaded)
         nbc_lock_slow();
     nbc_inside = NBC_LOCKED;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a signal handler looks at it */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a signal handler reads nbc_inside */
 }
 
 static inline void nbc_unlock(void)
@@ -67,8 +71,8 @@ static inline void nbc_unlock(void)
     nbc_report_poll();
 }
 
-/* Operators and callbacks of the program run here too, and free things. Returns whether the lock
- * was taken by this call. */
+/* Takes the lock unless this thread holds it, and returns whether it has taken it. For calls that
+ * operators and callbacks of the program may make: these free datatypes and communicators. */
 static inline bool nbc_lock_outside(void)
 {
     bool outside = nbc_inside == NBC_OUTSIDE;

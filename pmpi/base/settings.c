@@ -17,7 +17,7 @@ struct nbc_settings nbc_settings = {.dynamic = true, .progress_cpu = -1, .trace_
 
 extern char **environ;
 
-/* The place of a word in a list that NULL ends. */
+/* Finds a word in a list that NULL terminates. */
 static bool parse_word(const char *value, const char *const words[], int *place)
 {
     for (int i = 0; words[i]; i++)
@@ -28,8 +28,7 @@ static bool parse_word(const char *value, const char *const words[], int *place)
     return false;
 }
 
-/* The settings that are one of several words are enumerations, numbered in the order of the words.
- */
+/* Settings that take one of several words are enumerations, numbered in the order of the words. */
 #define WORDS(name, ...)                                        \
     static bool name(const char *value, void *out)              \
     {                                                           \
@@ -95,7 +94,7 @@ static bool parse_plain(const char *value, int64_t *number)
     return end != value && !*end && !errno;
 }
 
-/* From least to most, with K, M or G where it is a size. */
+/* Parses a number from least to most; if it is a size, with K, M or G. */
 static bool parse_number(const char *value, bool size, int64_t least, int64_t most, int64_t *out)
 {
     int64_t n;
@@ -118,7 +117,7 @@ NUMBER(parse_events, true, 1, 16 << 20)
 NUMBER(parse_million, false, 1, 1000000)
 NUMBER(parse_cpu, false, 0, 1023)
 
-/* What each variable is: nbcinfo shows it, and the guide's list is checked against it. */
+/* The variables. nbcinfo prints this table, and a test compares the list of the guide with it. */
 static const struct variable {
     const char *name;
     bool (*parse)(const char *value, void *out);
@@ -160,12 +159,12 @@ enum { NVARIABLES = sizeof variables / sizeof *variables };
 
 static const char algorithm_prefix[] = "NBCSHIM_ALGORITHM_";
 
-static void complain(const char *name, const char *value, const char *accepts)
+static void warn_ignored(const char *name, const char *value, const char *accepts)
 {
     fprintf(stderr, "nbcshim: %s=%s ignored: expected %s\n", name, value, accepts);
 }
 
-static void complain_algorithm(const char *name, const char *value, enum nbc_coll coll)
+static void warn_algorithm_ignored(const char *name, const char *value, enum nbc_coll coll)
 {
     fprintf(stderr, "nbcshim: %s=%s ignored: expected one of", name, value);
     for (int i = 0, n = 0; i < nbc_nalgs; i++)
@@ -184,12 +183,12 @@ static void read_algorithm(const char *name, const char *value, bool warn)
     enum nbc_coll coll = nbc_coll_by_name(coll_name);
     if (coll == NBC_NCOLLS) {
         if (warn)
-            complain(name, value, "the name of a collective after NBCSHIM_ALGORITHM_");
+            warn_ignored(name, value, "the name of a collective after NBCSHIM_ALGORITHM_");
         return;
     }
     nbc_settings.algorithm[coll] = nbc_alg_by_name(coll, value);
     if (!nbc_settings.algorithm[coll] && warn)
-        complain_algorithm(name, value, coll);
+        warn_algorithm_ignored(name, value, coll);
 }
 
 static void read_variable(const char *name, const char *value, bool warn)
@@ -203,7 +202,7 @@ static void read_variable(const char *name, const char *value, bool warn)
         if (strcmp(name, v->name) != 0)
             continue;
         if (!v->parse(value, v->out) && warn)
-            complain(name, value, v->accepts);
+            warn_ignored(name, value, v->accepts);
         return;
     }
     if (warn)
@@ -228,8 +227,8 @@ void nbc_settings_read(bool warn)
     }
 }
 
-/* One of the NBCSHIM_ALGORITHM_… variables. */
-static void tell_algorithm(enum nbc_coll coll, struct nbcshim_variable *v)
+/* Describes one of the NBCSHIM_ALGORITHM_... variables. */
+static void describe_algorithm_variable(enum nbc_coll coll, struct nbcshim_variable *v)
 {
     const char *name = nbc_coll_name(coll);
     size_t n = sizeof algorithm_prefix - 1;
@@ -244,9 +243,9 @@ static void tell_algorithm(enum nbc_coll coll, struct nbcshim_variable *v)
     v->accepted = v->value && nbc_alg_by_name(coll, v->value);
 }
 
-static void tell(const struct variable *from, struct nbcshim_variable *v)
+static void describe_variable(const struct variable *from, struct nbcshim_variable *v)
 {
-    _Alignas(16) char room[64]; /* parsed aside: nothing is set here */
+    _Alignas(16) char room[64]; /* receives the parsed value; no setting changes */
     snprintf(v->name, sizeof v->name, "%s", from->name);
     v->accepts = from->accepts;
     v->fallback = from->fallback;
@@ -260,9 +259,9 @@ int nbcshim_variable(int index, struct nbcshim_variable *variable)
     if (index < 0 || index >= NVARIABLES + NBC_NCOLLS)
         return 0;
     if (index < NVARIABLES)
-        tell(&variables[index], variable);
+        describe_variable(&variables[index], variable);
     else
-        tell_algorithm(index - NVARIABLES, variable);
+        describe_algorithm_variable(index - NVARIABLES, variable);
     return 1;
 }
 

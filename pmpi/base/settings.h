@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The NBCSHIM_… variables. Read once at init, read only afterwards. */
+/* The NBCSHIM_... environment variables. Read once at init, afterwards only read. */
 #ifndef NBC_SETTINGS_H
 #define NBC_SETTINGS_H
 
@@ -17,35 +17,39 @@ struct nbc_settings {
     enum nbc_mode mode;                          /* NBCSHIM */
     enum nbc_blocking blocking;                  /* NBCSHIM_BLOCKING */
     const struct nbc_alg *algorithm[NBC_NCOLLS]; /* NBCSHIM_ALGORITHM_… */
-    int64_t segment_size;                        /* NBCSHIM_SEGMENT_SIZE, 0: none */
-    int64_t tag_ub;                              /* NBCSHIM_TAG_UB, 0: none */
+    int64_t segment_size;                        /* NBCSHIM_SEGMENT_SIZE, 0: not set */
+    int64_t tag_ub;                              /* NBCSHIM_TAG_UB, 0: not set */
     enum nbc_progress_kind progress;             /* NBCSHIM_PROGRESS */
-    int64_t progress_cpu;                        /* NBCSHIM_PROGRESS_CPU, −1: none */
+    int64_t progress_cpu;                        /* NBCSHIM_PROGRESS_CPU, −1: not set */
     bool dynamic;                                /* NBCSHIM_DYNAMIC */
-    int64_t timeout;                             /* NBCSHIM_TIMEOUT in seconds, 0: none */
+    int64_t timeout;                             /* NBCSHIM_TIMEOUT in seconds, 0: not set */
     int64_t nodes;                               /* NBCSHIM_NODES, 0: ask the MPI */
     bool check;                                  /* NBCSHIM_CHECK */
     const char *stats;                           /* NBCSHIM_STATS: "1", a file, or NULL */
     const char *trace;                           /* NBCSHIM_TRACE: a file, or NULL */
     int64_t trace_events;                        /* NBCSHIM_TRACE_EVENTS */
-    const char *tuning;                          /* NBCSHIM_TUNING, NULL: none */
-    bool spawned;                                /* another job has started this one */
+    const char *tuning;                          /* NBCSHIM_TUNING: a file, or NULL */
+    bool spawned;                                /* this job was spawned by another one */
 };
 
 extern struct nbc_settings nbc_settings;
 
-/* Reads the environment. Variables that are unknown or malformed are ignored, with one line each on
- * standard error where warn is true. */
+/* Reads the environment. Unknown and malformed variables are ignored; if `warn`, with one line each
+ * on standard error. */
 void nbc_settings_read(bool warn);
 
-/* Opens the file that a variable names, for writing. A job that another one has started has the
- * same variables, and a file of its own: with the number of the process behind the name. */
+/* Opens for writing the file that a variable names; the caller closes it. Returns NULL on failure.
+ * A spawned job inherits the variables of the job that spawned it, so each of its processes appends
+ * its process number to the name. */
 FILE *nbc_settings_open_file(const char *name);
 
-/* Differs, as good as always, where ranks would do the same call in different ways. */
+/* A hash of the settings that must be the same on all ranks: with different hashes, ranks would run
+ * different schedules for the same call. Different settings have different hashes with high
+ * probability. */
 int nbc_settings_hash(void);
 
-/* A number of bytes above 0, with K, M or G for powers of 1024. */
+/* Parses a positive number of bytes, with K, M or G for powers of 1024. Returns false, and leaves
+ * *size unchanged, if the value is none. */
 bool nbc_parse_size(const char *value, int64_t *size);
 
 #endif

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether nbcshim is active in this process. Written at init and finalize, when no second thread of
- * the program may call MPI, or, in a program of sessions, under the lock of sessions.c. */
+ * the program may call MPI, or, in a program that uses sessions, under the lock of sessions.c. */
 #ifndef NBC_STATE_H
 #define NBC_STATE_H
 
 #include <mpi.h>
 #include <stdbool.h>
 
-/* Whether nbcshim takes over the collectives, the same on every rank of MPI_COMM_WORLD: set by
- * MPI_Init, or, in a program that opens sessions only, by the first communicator made whose ranks
- * want it. While it is false every call goes to the MPI below, and no communicator has a context.
- */
+/* Whether nbcshim runs the collectives of this process. It has the same value on every rank of
+ * MPI_COMM_WORLD. MPI_Init sets it; in a program that only opens sessions, the creation of the
+ * first communicator whose ranks want nbcshim does. While it is false, every call goes to the MPI
+ * below, and no communicator has a context. */
 extern bool nbc_enabled;
 
-/* MPI_Init has been called, and MPI_Finalize has not: MPI_COMM_WORLD and MPI_COMM_SELF may be used.
- */
+/* Whether MPI_COMM_WORLD and MPI_COMM_SELF may be used: MPI_Init has been called, and MPI_Finalize
+ * has not. */
 extern bool nbc_world_initialized;
 
-/* A communicator of this process alone, for what belongs to no other communicator: MPI_COMM_SELF,
- * or one from a session that nbcshim has opened. Set when nbcshim takes over. */
+/* A communicator of this process alone, for calls and errors that belong to no other communicator:
+ * MPI_COMM_SELF, or one from a session that nbcshim has opened. Set when nbcshim becomes active. */
 extern MPI_Comm nbc_home;
 
 #endif

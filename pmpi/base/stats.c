@@ -10,18 +10,18 @@
 
 #include "coll.h"
 
-/* Times fall into classes: class i has those from 2^i to 2^(i + 1) − 1 ns, the first and the last
- * one also those beyond. */
+/* The histogram has one class per power of two: class i counts times from 2^i to 2^(i + 1) − 1 ns.
+ * The first and the last class also count shorter and longer times. */
 enum { CLASSES = 40 };
 
 struct count {
     int64_t calls, bytes;
-    bool unknown; /* of some calls no bytes are known */
+    bool unknown; /* the bytes of some calls are unknown */
     int64_t completed, took, waited;
     int64_t histogram[CLASSES];
 };
 
-static struct count *counts; /* by row of nbc_algs; under the lock */
+static struct count *counts; /* indexed by row of nbc_algs; under the lock */
 
 static struct count *count_of(const struct nbc_alg *alg)
 {
@@ -61,7 +61,7 @@ void nbc_stats_complete(const struct nbc_alg *alg, int64_t took, int64_t waited)
     c->histogram[class_of(took)]++;
 }
 
-/* The share of the operations' time in which the program did not wait. */
+/* The fraction of the operations' time in which the program did not wait. */
 static double overlap(const struct count *c)
 {
     return c->took > 0 ? 1 - (double)c->waited / (double)c->took : 0;
@@ -70,7 +70,7 @@ static double overlap(const struct count *c)
 static void print_row(const struct nbc_alg *alg, const struct count *c)
 {
     char bytes[32] = "-", mean[32] = "-", share[32] = "-";
-    if (!c->unknown) /* the data of vector collectives is known to each rank in part */
+    if (!c->unknown) /* no rank knows all data of a vector collective */
         snprintf(bytes, sizeof bytes, "%" PRId64, c->bytes);
     if (c->completed) {
         snprintf(mean, sizeof mean, "%.2f", (double)c->took / 1000 / (double)c->completed);
@@ -89,7 +89,7 @@ static void print_table(void)
             print_row(&nbc_algs[i], &counts[i]);
 }
 
-/* With a point, whatever the program's locale has: JSON. */
+/* JSON needs a decimal point, which printf replaces in some locales. */
 static void put_quotient(FILE *out, const char *name, int64_t n, int64_t unit, int digits)
 {
     fprintf(out, ", \"%s\": %" PRId64 ".%0*" PRId64, name, n / unit, digits, n % unit);

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* What NBCSHIM_STATS prints, of this rank: how often which algorithm ran, how long it took, and how
- * much of that the program did not wait. Under the lock. */
+/* NBCSHIM_STATS: statistics of this rank. For each algorithm, how often it ran, how long it took,
+ * and for how much of that time the program did not wait. Under the lock. Local. */
 #ifndef NBC_STATS_H
 #define NBC_STATS_H
 
 #include "select.h"
 
-/* One more operation set up. bytes: as nbc_shape_bytes says, −1 unknown. */
+/* Counts an operation that is set up. bytes: the result of nbc_shape_bytes, −1 if unknown. */
 void nbc_stats_count(const struct nbc_alg *alg, int64_t bytes);
 
-/* One has completed, so many nanoseconds after its start, of which the program spent so many in
- * calls that wait. */
+/* Counts a completed operation. took: nanoseconds from its start to its completion; waited: how
+ * many of them the program spent in calls that wait. */
 void nbc_stats_complete(const struct nbc_alg *alg, int64_t took, int64_t waited);
 
+/* Writes the statistics as NBCSHIM_STATS says: a table on standard error, or a file. Only if
+ * NBCSHIM_STATS is set. */
 void nbc_stats_print(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that nbcshim starts beside those of the program. */
+/* The threads that nbcshim starts. Without the lock. */
 #ifndef NBC_SYSTEM_THREAD_H
 #define NBC_SYSTEM_THREAD_H
 
@@ -7,16 +7,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Starts a thread with every signal blocked: signals are for the threads of the program. Returns
- * false when the system has no thread to give. */
+/* Starts a thread in which every signal is blocked: signals are for the threads of the program.
+ * Returns false if the system cannot start a thread. */
 bool nbc_system_thread_start(pthread_t *thread, void *(*work)(void *), void *arg);
 
-/* Makes a condition variable for nbc_wait_until. Returns false when the system has no memory for
- * it.
- */
+/* Initializes a condition variable for nbc_wait_until. Returns false if the system lacks memory. */
 bool nbc_condition_init(pthread_cond_t *condition);
 
-/* pthread_cond_wait until nbc_now() is `deadline`. Returns false when it is. */
+/* pthread_cond_wait with a deadline on the clock of nbc_now. Returns false if the deadline has
+ * passed. */
 bool nbc_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t deadline);
 
 #endif

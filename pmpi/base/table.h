@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* uthash, set up for tables keyed by MPI handles: integers or pointers, spread by one
+/* uthash for tables keyed by MPI handles. Handles are integers or pointers; the hash is one
  * multiplication. */
 #ifndef NBC_TABLE_H
 #define NBC_TABLE_H
@@ -18,7 +18,8 @@ static inline uint32_t nbc_hash_handle(const void *key, size_t length)
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-/* After HASH_ADD: false where there was no memory, and then the element is not in the table. */
+/* Whether HASH_ADD has added the element. If false, memory ran out and the element is not in the
+ * table. */
 #define nbc_added(element) ((element)->hh.tbl != NULL)
 
 #endif

@@ -3,8 +3,8 @@
 
 int nbc_tag_ub, nbc_tag_ring, nbc_tag_signal;
 
-/* Half of the tags serve nonblocking operations, the other half persistent ones, but of those no
- * more than a program holds at once. */
+/* Half of the tags serve nonblocking operations, the other half persistent operations. Of these, a
+ * program does not hold more than this number at once. */
 enum { PERSISTENT_TAGS = 65536 };
 
 void nbc_tag_space_divide(int tag_ub)

@@ -12,14 +12,14 @@
 
 const struct nbc_rules *nbc_tuning = &nbc_default_rules;
 
-static char *read_all(const char *path)
+static char *read_file(const char *path)
 {
     FILE *f = fopen(path, "r");
     char *text = NULL;
     size_t room = 0;
     if (!f)
         return NULL;
-    if (getdelim(&text, &room, '\0', f) < 0) { /* nothing there, or an error */
+    if (getdelim(&text, &room, '\0', f) < 0) { /* an empty file, or an error */
         free(text);
         text = ferror(f) ? NULL : calloc(1, 1);
     }
@@ -30,7 +30,7 @@ static char *read_all(const char *path)
 static struct nbc_rules *read_rules(const char *path, bool warn)
 {
     struct nbc_rules_error error;
-    char *text = read_all(path);
+    char *text = read_file(path);
     if (!text) {
         if (warn)
             fprintf(stderr, "nbcshim: NBCSHIM_TUNING=%s ignored: %s\n", path, strerror(errno));
@@ -44,8 +44,9 @@ static struct nbc_rules *read_rules(const char *path, bool warn)
     return rules;
 }
 
-/* Puts them in force; sorted, should there be memory. */
-static void enforce(struct nbc_rules *rules)
+/* Makes these rules those in force, NULL for the built-in rules. They are sorted if there is
+ * memory. */
+static void put_in_force(struct nbc_rules *rules)
 {
     struct nbc_rules *sorted = nbc_rules_sort(rules ? rules : &nbc_default_rules);
     if (sorted)
@@ -59,7 +60,7 @@ void nbc_tuning_read(bool warn)
 {
     const char *path = nbc_settings.tuning;
     if (nbc_tuning == &nbc_default_rules)
-        enforce(path ? read_rules(path, warn) : NULL);
+        put_in_force(path ? read_rules(path, warn) : NULL);
 }
 
 void nbc_tuning_drop(bool warn)
@@ -69,5 +70,5 @@ void nbc_tuning_drop(bool warn)
                 nbc_settings.tuning ? nbc_settings.tuning : "");
     if (nbc_tuning != &nbc_default_rules)
         nbc_rules_free((struct nbc_rules *)(uintptr_t)nbc_tuning);
-    enforce(NULL);
+    put_in_force(NULL);
 }

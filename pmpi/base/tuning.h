@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tuning rules in force: those of the file that NBCSHIM_TUNING names, then the built-in ones.
- * Set at init, before any communicator is ours, and read only afterwards. */
+/* The tuning rules in force: those of the file that NBCSHIM_TUNING names, followed by the built-in
+ * rules. Set at init, before a communicator has a context; afterwards only read. */
 #ifndef NBC_TUNING_H
 #define NBC_TUNING_H
 
@@ -10,11 +10,12 @@
 
 extern const struct nbc_rules *nbc_tuning;
 
-/* Reads the file, if one is named. A file that cannot be read, or has a line that is no rule, is
- * not used at all; then one line on standard error says so, where warn is true. */
+/* Reads the file, if NBCSHIM_TUNING names one. If the file cannot be read or has an invalid line,
+ * all of it is ignored; if `warn`, one line on standard error says so. */
 void nbc_tuning_read(bool warn);
 
-/* The built-in rules alone, since the ranks have read different ones. */
+/* Puts only the built-in rules in force, because the ranks have read different rules. If `warn`,
+ * says so on standard error. */
 void nbc_tuning_drop(bool warn);
 
 #endif
