@@ -21,7 +21,7 @@ static struct nbc_sched *owed(const struct nbc_request *failed)
         if (!nbc_exec_owes(&run->exec, id))
             continue;
         const struct nbc_op *op = &old->ops[id];
-        int64_t bytes = op->count * run->holdings.types[op->type]->layout.size;
+        int64_t bytes = op->count * run->handles.types[op->type]->layout.size;
         nbc_recv(s, nbc_temp_bytes(s, bytes), op->peer, NBC_NONE);
     }
     return nbc_sched_finish(s);
@@ -38,7 +38,7 @@ struct nbc_request *nbc_drain_op_new(const struct nbc_request *failed, int *erro
         nbc_sched_free(sched);
         return NULL;
     }
-    const struct nbc_handle_refs bytes = {failed->run->holdings.types, 1, NULL};
+    const struct nbc_handle_refs bytes = {failed->run->handles.types, 1, NULL};
     const struct nbc_operation op = {
         .coll = failed->coll, .run = nbc_run_new(sched, &bytes), .drains = true};
     nbc_sched_release(sched);

@@ -77,9 +77,9 @@ static int make_unplanned(const struct nbc_call *call, struct nbc_context *c,
     error = MPI_ERR_NO_MEM;
     if (sched) {
         struct nbc_operation op = operation_of(call, alg);
-        const struct nbc_handle_refs holdings = {b.types, b.shape.ntypes, b.reducer};
+        const struct nbc_handle_refs handles = {b.types, b.shape.ntypes, b.reducer};
         op.plan = nbc_plan_keep(&c->plans, call, &b, sched, alg, override, segment);
-        op.run = op.plan ? NULL : nbc_run_new(sched, &holdings);
+        op.run = op.plan ? NULL : nbc_run_new(sched, &handles);
         if (op.plan || op.run)
             error = nbc_request_new(c, &op, out);
         nbc_sched_release(sched);

@@ -33,7 +33,7 @@ struct nbc_significant nbc_bind_significant(const struct nbc_shape *s)
                                      : (struct nbc_significant){root, leaf};
 }
 
-/* MPI-4.1 7.2.3: roots of intercommunicators. */
+/* Roots of intercommunicators: MPI-4.1 section 6.2.3. */
 static int bind_root(const struct nbc_call *call, struct nbc_shape *s)
 {
     s->root = 0;
@@ -49,8 +49,8 @@ static int bind_root(const struct nbc_call *call, struct nbc_shape *s)
     return MPI_SUCCESS;
 }
 
-/* Where MPI_IN_PLACE may stand: the recv buffer of a scatter's root, the send buffer of a gather's
- * or reduce's root and of every rank elsewhere. */
+/* MPI_IN_PLACE is valid as the receive buffer of a scatter's root, as the send buffer of the root
+ * of a gather or reduce, and as the send buffer of every rank of the other collectives. */
 static int bind_in_place(const struct nbc_call *call, struct nbc_shape *s)
 {
     bool send = call->send.buf == MPI_IN_PLACE, recv = call->recv.buf == MPI_IN_PLACE;
@@ -87,7 +87,7 @@ static bool lacks_arrays(const struct nbc_args *a, enum nbc_coll coll)
            (nbc_coll_has_types(coll) && !a->types);
 }
 
-/* Where there is no peer (a topology may have none) nothing of the arrays is read. */
+/* Without a peer (a process topology may have none) the arrays are not read. */
 static int check_counts(const struct nbc_args *a, int n, enum nbc_coll coll)
 {
     if (!a->counts.width)
@@ -120,17 +120,18 @@ static bool has_data(const struct nbc_args *a, int n)
     return false;
 }
 
-/* NULL is MPI_BOTTOM in the MPIs we know; with a predefined type there is nothing there. */
+/* NULL is MPI_BOTTOM in the known MPIs. With a predefined datatype there is no data at this
+ * address. */
 static int check_buffer(const struct nbc_args *a, const struct nbc_datatype *t, int n)
 {
     return !a->buf && t->named && has_data(a, n) ? MPI_ERR_BUFFER : MPI_SUCCESS;
 }
 
-/* Beside a count of zero MPICH takes MPI_DATATYPE_NULL for a type, and programs have it there. */
+/* With a count of zero MPICH accepts MPI_DATATYPE_NULL as datatype, and programs pass it. */
 static int bind_peer_type(struct nbc_bound *b, int slot, const struct nbc_args *a, int peer)
 {
     if (a->types[peer] == MPI_DATATYPE_NULL && nbc_ints_at(a->counts, peer) == 0)
-        return MPI_SUCCESS; /* the slot has MPI_BYTE */
+        return MPI_SUCCESS; /* the slot keeps MPI_BYTE */
     return bind_type(b, slot, a->types[peer]);
 }
 
@@ -156,8 +157,8 @@ static int bind_side(struct nbc_bound *b, const struct nbc_args *a, bool send)
     return error;
 }
 
-/* Arrays of layouts and entries by slot, all MPI_BYTE at first. */
-static int make_slots(struct nbc_bound *b)
+/* Allocates the arrays of layouts and of datatypes by slot, with MPI_BYTE in every slot. */
+static int bind_slots(struct nbc_bound *b)
 {
     struct nbc_shape *s = &b->shape;
     struct nbc_type *layouts = b->few_layouts;
@@ -208,7 +209,8 @@ static int bind_op(const struct nbc_call *call, struct nbc_bound *b)
     return MPI_SUCCESS;
 }
 
-/* One datatype serves both sides; of reduce_scatter the receive count is this rank's. */
+/* Copies the datatype and count of a reduction to the side that has none. The receive count of
+ * reduce_scatter is that of this rank. */
 static void bind_reduction(const struct nbc_call *call, struct nbc_bound *b)
 {
     struct nbc_shape *s = &b->shape;
@@ -224,8 +226,8 @@ static void bind_reduction(const struct nbc_call *call, struct nbc_bound *b)
         s->recv.count = nbc_ints_at(s->send.counts, s->rank);
 }
 
-/* Whether two blocks are the same data. The addresses of the buffers do not say so: types may begin
- * elsewhere, as those of halos do. */
+/* Whether two blocks are the same memory. The addresses of the buffers alone do not show this: the
+ * data of a datatype may begin elsewhere, as that of halos does. */
 static bool same_data(const struct nbc_call *call, const struct nbc_bound *b, struct nbc_ref send,
                       struct nbc_ref recv)
 {
@@ -235,47 +237,50 @@ static bool same_data(const struct nbc_call *call, const struct nbc_bound *b, st
            (s == r || (s->layout.packed && r->layout.packed));
 }
 
-/* See struct nbc_bound. 0 also where no block is this rank's own. */
-static int64_t own_at(const struct nbc_shape *s)
+/* The alias_offset of struct nbc_bound. Also 0 if no block belongs to this rank itself. */
+static int64_t alias_offset_of(const struct nbc_shape *s)
 {
     if (s->remote_size || nbc_coll_is_neighborhood(s->coll) || nbc_coll_reduces(s->coll))
         return 0;
     return nbc_recv_block(s, s->rank).off - nbc_send_block(s, s->rank).off;
 }
 
-/* MPI-4.1 6.11.2: nothing comes to rank 0 of an exscan, and its receive buffer does not count. */
+/* Rank 0 of an exscan receives nothing, and its receive buffer is not significant: MPI-4.1 section
+ * 6.11.2. */
 static bool is_first_of_exscan(const struct nbc_shape *s)
 {
     return s->coll == NBC_EXSCAN && s->rank == 0;
 }
 
-/* MPICH refuses that buffer nevertheless when it is the send buffer, and its tests want it refused;
- * where one rank refused a call and another did not, that one would wait. */
+/* MPICH nevertheless returns an error if that buffer is the send buffer, and its tests require the
+ * error. If rank 0 alone succeeded, it would wait for the ranks whose call failed. */
 #ifdef OPEN_MPI
-enum { COUNTS_BELOW = false };
+enum { CHECKED_BELOW = false };
 #else
-enum { COUNTS_BELOW = true };
+enum { CHECKED_BELOW = true };
 #endif
 
-/* Whether data goes to peer i and comes from it. With MPI_PROC_NULL for a neighbor its blocks are
- * there, but nothing is done to them. */
+/* Whether this rank sends data to peer i and receives data from it. A neighbor MPI_PROC_NULL has
+ * blocks, but they are neither sent nor received. */
 static bool is_peer(const struct nbc_shape *s, int i)
 {
     return !s->neighbors || (s->neighbors->destinations[i] >= 0 && s->neighbors->sources[i] >= 0);
 }
 
-/* Data that is both sent and received, without MPI_IN_PLACE: a vector that is reduced into itself,
- * what goes to a peer and comes from it, or this rank's block where it will be received. */
-static bool aliased(const struct nbc_call *call, const struct nbc_bound *b)
+/* Whether data is both sent and received although MPI_IN_PLACE is not given: a vector reduced into
+ * itself, a block that is sent to a peer and received from it, or this rank's own block in both
+ * buffers. */
+static bool buffers_alias(const struct nbc_call *call, const struct nbc_bound *b)
 {
     const struct nbc_shape *s = &b->shape;
     bool same = call->send.buf == call->recv.buf;
-    if (!call->send.buf || (is_first_of_exscan(s) && !COUNTS_BELOW))
+    if (!call->send.buf || (is_first_of_exscan(s) && !CHECKED_BELOW))
         return false;
     if (nbc_coll_reduces(s->coll))
         return same && s->recv.count > 0 && b->types[NBC_TYPE_RECV]->layout.size > 0;
     if (!same)
-        return (uintptr_t)call->send.buf - (uintptr_t)call->recv.buf == (uintptr_t)b->own_at &&
+        return (uintptr_t)call->send.buf - (uintptr_t)call->recv.buf ==
+                   (uintptr_t)b->alias_offset &&
                same_data(call, b, nbc_send_block(s, s->rank), nbc_recv_block(s, s->rank));
     int out = nbc_bind_peers(s, true), in = nbc_bind_peers(s, false), n = out < in ? out : in;
     for (int i = 0; i < n; i++)
@@ -291,7 +296,7 @@ static int bind_data(const struct nbc_call *call, struct nbc_bound *b)
     bool scatter = s->coll == NBC_SCATTER || s->coll == NBC_SCATTERV;
     bool reduces = nbc_coll_reduces(s->coll);
     int error = MPI_SUCCESS;
-    /* The side that is in place has no arguments of its own, but for reductions. */
+    /* The side that is in place has no arguments, except in reductions. */
     if (both.send && (!s->in_place || scatter || reduces))
         error = bind_side(b, &call->send, true);
     if (!error && both.recv && (!s->in_place || !scatter) && (!reduces || !both.send))
@@ -299,8 +304,8 @@ static int bind_data(const struct nbc_call *call, struct nbc_bound *b)
     if (!error && reduces && s->root != NBC_ROOT_IDLE)
         bind_reduction(call, b);
     bool two = !error && both.send && both.recv && !s->in_place;
-    b->own_at = two ? own_at(s) : 0;
-    if (two && aliased(call, b))
+    b->alias_offset = two ? alias_offset_of(s) : 0;
+    if (two && buffers_alias(call, b))
         error = MPI_ERR_BUFFER;
     if (!error && reduces && both.recv && !call->recv.buf && !is_first_of_exscan(s))
         error = check_buffer(&call->recv, b->types[NBC_TYPE_RECV], nbc_bind_peers(s, false));
@@ -336,7 +341,7 @@ int nbc_bind(const struct nbc_call *call, struct nbc_members *members, struct nb
     if (!error)
         error = bind_op(call, b);
     if (!error)
-        error = make_slots(b);
+        error = bind_slots(b);
     if (!error)
         error = bind_data(call, b);
     if (error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From arguments to a shape: which of them are significant on this rank, whether they are right,
- * and what they say. */
+/* From the arguments of a call to a shape: determines which arguments are significant on this rank,
+ * checks them and binds them. All is local. */
 #ifndef NBC_BIND_H
 #define NBC_BIND_H
 
@@ -8,42 +8,43 @@
 #include "op/members.h"
 #include "op/types.h"
 
-/* A shape and the handles behind its type slots. */
+/* A shape, and the datatypes and the operator to which it refers. */
 struct nbc_bound {
     struct nbc_shape shape;
     struct nbc_datatype **types; /* by slot */
     struct nbc_operator *reducer;
-    bool reads_send, reads_recv; /* without arrays: data of a predefined type must be there */
-    int64_t own_at;              /* this far behind the receive buffer, the send buffer would make
-                                  * this rank's block the same in both */
+    bool reads_send, reads_recv; /* without arrays: the side has data of a predefined datatype, so
+                                  * its buffer may not be NULL */
+    int64_t alias_offset;        /* if the send buffer is this many bytes after the receive buffer,
+                                  * this rank's block is the same memory in both */
 
-    /* Room for both when there are no per-peer types. */
+    /* Room for both arrays if there are no datatypes per peer. */
     struct nbc_type few_layouts[NBC_TYPE_FIRST_PEER];
     struct nbc_datatype *few_types[NBC_TYPE_FIRST_PEER];
-    void *many; /* malloced otherwise */
+    void *many; /* otherwise both arrays, allocated; NULL if not used */
 };
 
-/* Fills *b for a call on a communicator with these members. Under the lock. Returns MPI_SUCCESS or
- * the class of what is wrong with the call. */
+/* Fills *b for a call on a communicator with these members. Returns MPI_SUCCESS, or the class of
+ * the error in the call. After success the caller ends *b with nbc_unbind. Under the lock. */
 int nbc_bind(const struct nbc_call *call, struct nbc_members *members, struct nbc_bound *b);
 
-/* Whether the data of a collective that has a root flows to the root, not from it. */
+/* Whether the data of a rooted collective flows to the root. */
 bool nbc_bind_to_root(enum nbc_coll coll);
 
 /* Whether this rank is the root of a rooted collective. */
 bool nbc_bind_is_root(const struct nbc_shape *s);
 
-/* Which sides the standard reads on this rank. */
+/* The sides whose arguments are significant on this rank. */
 struct nbc_significant {
     bool send, recv;
 };
 
 struct nbc_significant nbc_bind_significant(const struct nbc_shape *s);
 
-/* How many blocks a side has, hence entries its arrays have where it is significant. */
+/* The number of blocks of a side. If the side is significant, its arrays have this many entries. */
 int nbc_bind_peers(const struct nbc_shape *s, bool send);
 
-/* Frees what bind allocated. */
+/* Frees what nbc_bind has allocated. */
 void nbc_unbind(struct nbc_bound *b);
 
 #endif

@@ -8,10 +8,10 @@
 struct nbc_members {
     int rank, size;
     int remote_size;               /* 0: intracommunicator */
-    bool local, oversubscribed;    /* as those of a shape: nodemap.h */
-    bool mixed;                    /* some ranks may share nodes */
-    struct nbc_topology *topology; /* neighbor lists, made when first asked for; owned */
-    struct nbc_nodes *nodes;       /* made when first asked for: nodemap.h; owned */
+    bool local, oversubscribed;    /* as in struct nbc_shape: nodemap.h */
+    bool mixed;                    /* some ranks may share a node, and not all do */
+    struct nbc_topology *topology; /* neighbor lists; owned, NULL until first needed */
+    struct nbc_nodes *nodes;       /* node map: nodemap.h; owned, NULL until first needed */
 };
 
 #endif

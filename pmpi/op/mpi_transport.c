@@ -13,25 +13,25 @@
 
 MPI_Comm nbc_transport_alone = MPI_COMM_NULL;
 
-/* nbc_handle and MPI_Request may differ in width; one is kept in the other's bits. */
-static void store(nbc_handle *h, MPI_Request request)
+/* An nbc_handle holds an MPI_Request, which may be narrower, in its first bytes. */
+static void handle_store(nbc_handle *h, MPI_Request request)
 {
     *h = 0;
     memcpy(h, &request, sizeof request);
 }
 
-static MPI_Request load(const nbc_handle *h)
+static MPI_Request handle_load(const nbc_handle *h)
 {
     MPI_Request request;
     memcpy(&request, h, sizeof request);
     return request;
 }
 
-/* Counts above INT_MAX travel as one element of a type that stands for them all: whole chunks,
- * and what is left. */
+/* A message with a count above INT_MAX is one element of a datatype of that many elements: whole
+ * chunks and a remainder. */
 enum { CHUNK = 1 << 30 };
 
-static int make_large(int64_t count, MPI_Datatype type, MPI_Datatype *large)
+static int large_type_new(int64_t count, MPI_Datatype type, MPI_Datatype *large)
 {
     MPI_Aint lb, extent, displs[2] = {0, 0};
     MPI_Datatype parts[2] = {MPI_DATATYPE_NULL, type};
@@ -46,65 +46,67 @@ static int make_large(int64_t count, MPI_Datatype type, MPI_Datatype *large)
     return error ? error : NEXT(Type_commit)(large);
 }
 
-static int post(bool sends, void *addr, int n, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
-                MPI_Request *request)
+static int post_message(bool sends, void *addr, int n, MPI_Datatype type, int peer, int tag,
+                        MPI_Comm comm, MPI_Request *request)
 {
     return sends ? NEXT(Isend)(addr, n, type, peer, tag, comm, request)
                  : NEXT(Irecv)(addr, n, type, peer, tag, comm, request);
 }
 
-static int post_any(bool sends, void *addr, int64_t count, MPI_Datatype type, int peer, int tag,
-                    MPI_Comm comm, MPI_Request *request)
+static int transport_post(bool sends, void *addr, int64_t count, MPI_Datatype type, int peer,
+                          int tag, MPI_Comm comm, MPI_Request *request)
 {
     if (count <= INT_MAX)
-        return post(sends, addr, (int)count, type, peer, tag, comm, request);
+        return post_message(sends, addr, (int)count, type, peer, tag, comm, request);
     MPI_Datatype large;
-    int error = make_large(count, type, &large);
+    int error = large_type_new(count, type, &large);
     if (error)
         return error;
-    error = post(sends, addr, 1, large, peer, tag, comm, request);
+    error = post_message(sends, addr, 1, large, peer, tag, comm, request);
     NEXT(Type_free)(&large);
     return error;
 }
 
-static int send(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
+static int transport_send(void *self, uintptr_t addr, int64_t count, int type, int peer,
+                          nbc_handle *h)
 {
     const struct nbc_run *r = self;
     MPI_Request request;
-    int error = post_any(true, (void *)addr, count, r->holdings.types[type]->handle, peer, r->tag,
-                         r->comm, &request);
+    int error = transport_post(true, (void *)addr, count, r->handles.types[type]->handle, peer,
+                               r->tag, r->comm, &request);
     if (!error)
-        store(h, request);
+        handle_store(h, request);
     return error;
 }
 
-static int receive(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
+static int transport_receive(void *self, uintptr_t addr, int64_t count, int type, int peer,
+                             nbc_handle *h)
 {
     const struct nbc_run *r = self;
     MPI_Request request;
-    int error = post_any(false, (void *)addr, count, r->holdings.types[type]->handle, peer, r->tag,
-                         r->comm, &request);
+    int error = transport_post(false, (void *)addr, count, r->handles.types[type]->handle, peer,
+                               r->tag, r->comm, &request);
     if (!error)
-        store(h, request);
+        handle_store(h, request);
     return error;
 }
 
-static int poll_single(nbc_handle *h, int *done, int *ndone)
+static int transport_poll_single(nbc_handle *h, int *done, int *ndone)
 {
-    MPI_Request request = load(h);
+    MPI_Request request = handle_load(h);
     int flag = 0;
     int error = NEXT(Test)(&request, &flag, MPI_STATUS_IGNORE);
     if (error)
-        flag = 1; /* a failed request is gone, like a completed one */
+        flag = 1; /* a failed request is freed, like a completed one */
     done[0] = 0;
     *ndone = flag;
     return error;
 }
 
-/* So many messages of one operation are tested in one call. */
+/* The largest number of messages of one operation that one call tests. */
 enum { BATCH = 32 };
 
-static int compare(const void *x, const void *y)
+static int compare_ints(const void *x, const void *y)
 {
     return *(const int *)x - *(const int *)y;
 }
@@ -117,12 +119,12 @@ static int first_error(int error, const MPI_Status *statuses, int n)
     return error;
 }
 
-static int poll_batch(nbc_handle *h, int n, int *done, int *ndone)
+static int transport_poll_batch(nbc_handle *h, int n, int *done, int *ndone)
 {
     MPI_Request batch[BATCH];
     MPI_Status statuses[BATCH];
     for (int i = 0; i < n; i++)
-        batch[i] = load(&h[i]);
+        batch[i] = handle_load(&h[i]);
     int outcount;
     int error = NEXT(Testsome)(n, batch, &outcount, done, statuses);
     if (outcount == MPI_UNDEFINED)
@@ -131,55 +133,56 @@ static int poll_batch(nbc_handle *h, int n, int *done, int *ndone)
     return first_error(error, statuses, outcount);
 }
 
-static int poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
+static int transport_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
 {
     struct nbc_run *r = self;
     if (n == 1)
-        return poll_single(h, done, ndone);
+        return transport_poll_single(h, done, ndone);
     int first = 0;
-    if (n > BATCH) { /* a part of them, another one each time */
+    if (n > BATCH) { /* test one batch, the next one in the next poll */
         first = r->cursor < n ? r->cursor : 0;
         r->cursor = first + BATCH;
         n = n - first < BATCH ? n - first : BATCH;
     }
-    int error = poll_batch(h + first, n, done, ndone);
+    int error = transport_poll_batch(h + first, n, done, ndone);
     if (*ndone > 1)
-        qsort(done, *ndone, sizeof *done, compare); /* the standard names no order */
+        qsort(done, *ndone, sizeof *done, compare_ints); /* the standard defines no order */
     for (int i = 0; i < *ndone; i++)
         done[i] += first;
     return error;
 }
 
-static bool drop(void *self, nbc_handle h, bool is_send)
+static bool transport_drop(void *self, nbc_handle h, bool is_send)
 {
     (void)self;
-    MPI_Request request = load(&h);
+    MPI_Request request = handle_load(&h);
     MPI_Status status;
     int cancelled = 0;
     if (is_send) {
         NEXT(Request_free)(&request);
         return false;
     }
-    /* A cancelled receive completes, by itself or with its message: the wait is local. */
+    /* A cancelled receive completes, either cancelled or with its message: the wait is local. */
     if (NEXT(Cancel)(&request) || NEXT(Wait)(&request, &status))
         return false;
     NEXT(Test_cancelled)(&status, &cancelled);
     return !cancelled;
 }
 
-static const struct nbc_type *layout(const struct nbc_run *r, int type)
+static const struct nbc_type *layout_of(const struct nbc_run *r, int type)
 {
-    return &r->holdings.types[type]->layout;
+    return &r->handles.types[type]->layout;
 }
 
-/* MPI_Pack and MPI_Unpack take int positions: large data goes in pieces of whole elements. */
+/* MPI_Pack and MPI_Unpack have int positions. Larger data is packed in pieces of whole elements;
+ * this is the number of elements of a piece. */
 static int64_t piece_of(int64_t size)
 {
     return size ? nbc_div_up(CHUNK, size) : INT_MAX;
 }
 
-/* MPICH 4.0.2 packs a few bytes too little, without an error, in programs with hundreds of derived
- * types: better none than wrong data. */
+/* In programs with hundreds of derived datatypes MPICH 4.0.2 may pack a few bytes too few without
+ * returning an error. An error is better than wrong data. */
 static int check_packed(int error, int position, int size)
 {
     return error || position == size ? error : MPI_ERR_INTERN;
@@ -188,10 +191,10 @@ static int check_packed(int error, int position, int size)
 static int pack_piece(const struct nbc_run *r, char *bytes, int size, uintptr_t from, int n,
                       int type)
 {
-    MPI_Datatype handle = r->holdings.types[type]->handle;
+    MPI_Datatype handle = r->handles.types[type]->handle;
     int position = 0;
     bool made;
-    int error = nbc_leave_bottom(layout(r, type), &from, &n, &handle, &made);
+    int error = nbc_leave_bottom(layout_of(r, type), &from, &n, &handle, &made);
     if (!error)
         error = NEXT(Pack)((void *)from, n, handle, bytes, size, &position, r->comm);
     if (made)
@@ -202,10 +205,10 @@ static int pack_piece(const struct nbc_run *r, char *bytes, int size, uintptr_t 
 static int unpack_piece(const struct nbc_run *r, uintptr_t to, int n, int type, const char *bytes,
                         int size)
 {
-    MPI_Datatype handle = r->holdings.types[type]->handle;
+    MPI_Datatype handle = r->handles.types[type]->handle;
     int position = 0;
     bool made;
-    int error = nbc_leave_bottom(layout(r, type), &to, &n, &handle, &made);
+    int error = nbc_leave_bottom(layout_of(r, type), &to, &n, &handle, &made);
     if (!error)
         error =
             NEXT(Unpack)((void *)(uintptr_t)bytes, size, &position, (void *)to, n, handle, r->comm);
@@ -214,9 +217,10 @@ static int unpack_piece(const struct nbc_run *r, uintptr_t to, int n, int type, 
     return check_packed(error, position, size);
 }
 
-static int pack(const struct nbc_run *r, char *bytes, uintptr_t from, int64_t count, int type)
+static int pack_elements(const struct nbc_run *r, char *bytes, uintptr_t from, int64_t count,
+                         int type)
 {
-    const struct nbc_type *t = layout(r, type);
+    const struct nbc_type *t = layout_of(r, type);
     int64_t piece = piece_of(t->size);
     for (int64_t i = 0; i < count; i += piece) {
         int n = (int)(count - i < piece ? count - i : piece);
@@ -228,9 +232,10 @@ static int pack(const struct nbc_run *r, char *bytes, uintptr_t from, int64_t co
     return 0;
 }
 
-static int unpack(const struct nbc_run *r, uintptr_t to, int64_t count, int type, const char *bytes)
+static int unpack_elements(const struct nbc_run *r, uintptr_t to, int64_t count, int type,
+                           const char *bytes)
 {
-    const struct nbc_type *t = layout(r, type);
+    const struct nbc_type *t = layout_of(r, type);
     int64_t piece = piece_of(t->size);
     for (int64_t i = 0; i < count; i += piece) {
         int n = (int)(count - i < piece ? count - i : piece);
@@ -242,10 +247,11 @@ static int unpack(const struct nbc_run *r, uintptr_t to, int64_t count, int type
     return 0;
 }
 
-/* One element of more bytes than MPI_Pack counts goes as a message to ourselves: an operation has
- * no others to its own rank. An intercommunicator has no way to that rank. */
-static int copy_by_message(const struct nbc_run *r, uintptr_t dst, int64_t dcount, int dtype,
-                           uintptr_t src, int64_t scount, int stype)
+/* Copies elements that are too large for MPI_Pack by a message from this rank to itself; operations
+ * send no other such message. On an intercommunicator a rank cannot address itself, so
+ * nbc_transport_alone carries the message. */
+static int transport_copy_by_message(const struct nbc_run *r, uintptr_t dst, int64_t dcount,
+                                     int dtype, uintptr_t src, int64_t scount, int stype)
 {
     int inter, rank;
     MPI_Request request[2];
@@ -255,12 +261,12 @@ static int copy_by_message(const struct nbc_run *r, uintptr_t dst, int64_t dcoun
     if (comm == MPI_COMM_NULL)
         return MPI_ERR_OTHER;
     NEXT(Comm_rank)(comm, &rank);
-    int error = post_any(false, (void *)dst, dcount, r->holdings.types[dtype]->handle, rank, r->tag,
-                         comm, &request[0]);
+    int error = transport_post(false, (void *)dst, dcount, r->handles.types[dtype]->handle, rank,
+                               r->tag, comm, &request[0]);
     if (error)
         return error;
-    error = post_any(true, (void *)src, scount, r->holdings.types[stype]->handle, rank, r->tag,
-                     comm, &request[1]);
+    error = transport_post(true, (void *)src, scount, r->handles.types[stype]->handle, rank, r->tag,
+                           comm, &request[1]);
     if (!error) {
         error = NEXT(Waitall)(2, request, statuses);
         return first_error(error, statuses, 2);
@@ -270,11 +276,11 @@ static int copy_by_message(const struct nbc_run *r, uintptr_t dst, int64_t dcoun
     return error;
 }
 
-static int copy(void *self, uintptr_t dst, int64_t dcount, int dtype, uintptr_t src, int64_t scount,
-                int stype)
+static int transport_copy(void *self, uintptr_t dst, int64_t dcount, int dtype, uintptr_t src,
+                          int64_t scount, int stype)
 {
     const struct nbc_run *r = self;
-    const struct nbc_type *d = layout(r, dtype), *s = layout(r, stype);
+    const struct nbc_type *d = layout_of(r, dtype), *s = layout_of(r, stype);
     int64_t n = scount * s->size;
     if (n != dcount * d->size)
         return MPI_ERR_TRUNCATE;
@@ -285,39 +291,38 @@ static int copy(void *self, uintptr_t dst, int64_t dcount, int dtype, uintptr_t 
         return 0;
     }
     if ((!d->packed && d->size > INT_MAX) || (!s->packed && s->size > INT_MAX))
-        return copy_by_message(r, dst, dcount, dtype, src, scount, stype);
+        return transport_copy_by_message(r, dst, dcount, dtype, src, scount, stype);
     if (d->packed)
-        return pack(r, (char *)dst, src, scount, stype);
+        return pack_elements(r, (char *)dst, src, scount, stype);
     if (s->packed)
-        return unpack(r, dst, dcount, dtype, (char *)src);
+        return unpack_elements(r, dst, dcount, dtype, (char *)src);
     char *bytes = malloc(n);
     if (!bytes)
         return MPI_ERR_NO_MEM;
-    int error = pack(r, bytes, src, scount, stype);
+    int error = pack_elements(r, bytes, src, scount, stype);
     if (!error)
-        error = unpack(r, dst, dcount, dtype, bytes);
+        error = unpack_elements(r, dst, dcount, dtype, bytes);
     free(bytes);
     return error;
 }
 
 /* inout = in op inout. */
-static int reduce_local(const struct nbc_run *r, uintptr_t in, uintptr_t inout, int64_t count,
-                        int type)
+static int reduce_by_operator(const struct nbc_run *r, uintptr_t in, uintptr_t inout, int64_t count,
+                              int type)
 {
-    int64_t extent = layout(r, type)->extent;
+    int64_t extent = layout_of(r, type)->extent;
     for (int64_t i = 0; i < count; i += CHUNK) {
         int n = (int)(count - i < CHUNK ? count - i : CHUNK);
-        int error =
-            NEXT(Reduce_local)((void *)(in + i * extent), (void *)(inout + i * extent), n,
-                               r->holdings.types[type]->handle, r->holdings.reducer->handle);
+        int error = NEXT(Reduce_local)((void *)(in + i * extent), (void *)(inout + i * extent), n,
+                                       r->handles.types[type]->handle, r->handles.reducer->handle);
         if (error)
             return error;
     }
     return 0;
 }
 
-static int reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t right, int64_t count,
-                  int type)
+static int transport_reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t right,
+                            int64_t count, int type)
 {
     const struct nbc_run *r = self;
     if (r->kernel) {
@@ -325,18 +330,18 @@ static int reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t right, in
         return MPI_SUCCESS;
     }
     if (dst != right) {
-        int error = copy(self, dst, count, type, right, count, type);
+        int error = transport_copy(self, dst, count, type, right, count, type);
         if (error)
             return error;
     }
-    return reduce_local(r, left, dst, count, type);
+    return reduce_by_operator(r, left, dst, count, type);
 }
 
 const struct nbc_transport nbc_mpi_transport = {
-    .send = send,
-    .recv = receive,
-    .poll = poll,
-    .drop = drop,
-    .copy = copy,
-    .reduce = reduce,
+    .send = transport_send,
+    .recv = transport_receive,
+    .poll = transport_poll,
+    .drop = transport_drop,
+    .copy = transport_copy,
+    .reduce = transport_reduce,
 };

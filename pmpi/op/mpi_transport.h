@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The executor's transport over the MPI below. `self` is the run. All under the lock. */
+/* The executor's transport over point-to-point messages of the MPI below. `self` is the run. Under
+ * the lock. */
 #ifndef NBC_MPI_TRANSPORT_H
 #define NBC_MPI_TRANSPORT_H
 
@@ -9,8 +10,8 @@
 
 extern const struct nbc_transport nbc_mpi_transport;
 
-/* A communicator of this process alone that no message of the program travels on, for copies of
- * more data than MPI_Pack counts; MPI_COMM_NULL while there is none. Set at init and finalize. */
+/* A communicator of this process alone that carries no message of the program, for copies that are
+ * too large for MPI_Pack. MPI_COMM_NULL if there is none. Set at init and finalize. */
 extern MPI_Comm nbc_transport_alone;
 
 #endif

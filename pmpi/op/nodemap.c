@@ -11,22 +11,22 @@
 #include "select.h"
 
 static struct {
-    int fullest;            /* ranks on the node that has most; 0: nothing is known */
+    int fullest;            /* most ranks on a node; 0: unknown */
     struct nbc_nodes nodes; /* of MPI_COMM_WORLD */
     MPI_Group group;
-    bool oversubscribed;     /* more ranks are on a node than processors */
-    bool useful[NBC_NCOLLS]; /* an algorithm of the collective wants to know */
+    bool oversubscribed;     /* a node has more ranks than processors */
+    bool useful[NBC_NCOLLS]; /* an algorithm of the collective uses the node map */
 } world;
 
-/* A number for this process's node, and how many ranks are on the emptiest and on the fullest one,
- * 0 where that is not known: then the numbers of all need not be compared. */
+/* A number of this process's node, and the number of ranks on the emptiest and on the fullest node.
+ * These are 0 if unknown; otherwise the node numbers of all ranks often need not be gathered. */
 struct here {
     int node, least, most;
 };
 
 #ifdef HAVE_MPI_COMM_SPLIT_TYPE
-/* By memory that can be shared: the node is called by the lowest rank on it. */
-static int ask(int rank, struct here *here)
+/* Finds nodes by shared memory. The number of a node is the lowest rank on it. */
+static int find_own_node(int rank, struct here *here)
 {
     MPI_Comm node;
     int error =
@@ -49,8 +49,8 @@ static int ask(int rank, struct here *here)
     return MPI_SUCCESS;
 }
 #else
-/* By the processor's name: the node is called by the lowest rank with this one's. */
-static int ask(int rank, struct here *here)
+/* Finds nodes by processor name. The number of a node is the lowest rank with its name. */
+static int find_own_node(int rank, struct here *here)
 {
     enum { LENGTH = MPI_MAX_PROCESSOR_NAME + 1 };
     int length, size;
@@ -69,11 +69,11 @@ static int ask(int rank, struct here *here)
 }
 #endif
 
-/* Asks all ranks where they are. */
-static int find(int rank, int size)
+/* Finds the nodes of all ranks. Collective. */
+static int find_nodes(int rank, int size)
 {
     struct here here;
-    int error = ask(rank, &here);
+    int error = find_own_node(rank, &here);
     if (error)
         return error;
     if (here.most == 1 || here.least == size) {
@@ -90,7 +90,7 @@ static int find(int rank, int size)
     return error;
 }
 
-static int find_crowd(int rank)
+static int find_oversubscription(int rank)
 {
     int here = nbc_node_size(&world.nodes, nbc_node_of(&world.nodes, rank)), any;
     int mine = here > sysconf(_SC_NPROCESSORS_ONLN);
@@ -109,7 +109,7 @@ int nbc_nodemap_setup(void)
     if (!error && declared)
         world.nodes = nbc_nodes_blocks(size, declared);
     else if (!error)
-        error = find(rank, size);
+        error = find_nodes(rank, size);
     if (error)
         return error;
     for (int i = 0; i < world.nodes.nnodes; i++) {
@@ -118,7 +118,7 @@ int nbc_nodemap_setup(void)
     }
     for (int i = 0; i < nbc_nalgs; i++)
         world.useful[nbc_algs[i].coll] |= (nbc_algs[i].needs & NBC_NODES) != 0;
-    error = find_crowd(rank);
+    error = find_oversubscription(rank);
     return error ? error : NEXT(Comm_group)(MPI_COMM_WORLD, &world.group);
 }
 
@@ -130,13 +130,13 @@ void nbc_nodemap_cleanup(void)
     nbc_nodes_free(&world.nodes);
 }
 
-/* The nodes of n ranks from `first` on; false where one is no process of MPI_COMM_WORLD, or an
- * error. At most BATCH. */
+/* Writes the nodes of n ranks of a group, from `first` on, to where[]. n is at most BATCH. Returns
+ * false after an error, or if one of the processes is not in MPI_COMM_WORLD. */
 enum { BATCH = 64 };
 
-static bool locate(MPI_Group group, int first, int n, int *where)
+static bool nodes_of_ranks(MPI_Group group, int first, int n, int *where)
 {
-    int ranks[BATCH] = {first}; /* n > 0, which gcc -O1 does not see */
+    int ranks[BATCH] = {first}; /* n > 0, but gcc -O1 warns */
     for (int i = 0; i < n; i++)
         ranks[i] = first + i;
     if (NEXT(Group_translate_ranks)(group, n, ranks, world.group, where))
@@ -149,12 +149,12 @@ static bool locate(MPI_Group group, int first, int n, int *where)
     return true;
 }
 
-static bool share_node(MPI_Group group, int size)
+static bool on_one_node(MPI_Group group, int size)
 {
     int where[BATCH], node = -1;
     for (int first = 0; first < size; first += BATCH) {
         int n = size - first < BATCH ? size - first : BATCH;
-        if (!locate(group, first, n, where))
+        if (!nodes_of_ranks(group, first, n, where))
             return false;
         for (int i = 0; i < n; i++) {
             if (node >= 0 && where[i] != node)
@@ -176,32 +176,34 @@ int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm)
     int error = NEXT(Comm_group)(comm, &group);
     if (error)
         return error;
-    m->local = share_node(group, m->size);
+    m->local = on_one_node(group, m->size);
     m->oversubscribed = m->local && world.oversubscribed;
     NEXT(Group_free)(&group);
     return MPI_SUCCESS;
 }
 
-/* Of each rank of the communicator, to where[]. */
-static bool locate_all(MPI_Comm comm, int size, int *where)
+/* Writes the node of each rank of the communicator to where[]. */
+static bool nodes_of_all_ranks(MPI_Comm comm, int size, int *where)
 {
     MPI_Group group;
     bool good = true;
     if (NEXT(Comm_group)(comm, &group))
         return false;
     for (int first = 0; first < size && good; first += BATCH)
-        good = locate(group, first, size - first < BATCH ? size - first : BATCH, where + first);
+        good = nodes_of_ranks(group, first, size - first < BATCH ? size - first : BATCH,
+                              where + first);
     NEXT(Group_free)(&group);
     return good;
 }
 
-/* Of no use: an empty map. NULL: no memory, here alone: the call must fail. */
-static struct nbc_nodes *map_new(MPI_Comm comm, int size)
+/* Returns an empty map if no two ranks share a node. Returns NULL without memory: only this rank
+ * lacks it, so the call must fail. */
+static struct nbc_nodes *nodemap_new(MPI_Comm comm, int size)
 {
     struct nbc_nodes *map = calloc(1, sizeof *map);
     int *where = malloc((size_t)size * sizeof *where);
     bool good = map && where;
-    if (good && locate_all(comm, size, where))
+    if (good && nodes_of_all_ranks(comm, size, where))
         good = nbc_nodes_make(map, where, size);
     free(where);
     if (!good) {
@@ -222,7 +224,7 @@ int nbc_nodemap_of(struct nbc_members *m, MPI_Comm comm, enum nbc_coll coll,
     if (!m->mixed || m->local || !world.useful[coll])
         return MPI_SUCCESS;
     if (!m->nodes)
-        m->nodes = map_new(comm, m->size);
+        m->nodes = nodemap_new(comm, m->size);
     if (!m->nodes)
         return MPI_ERR_NO_MEM;
     if (m->nodes->nnodes > 1)

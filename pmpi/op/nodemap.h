@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Which node each rank of a communicator is on. The MPI is asked once, at init, about
- * MPI_COMM_WORLD; what is true of a communicator follows from the ranks of its processes there, by
- * local calls: at its creation whether all share a node, which takes no memory, and a map when a
- * collective that can use one is first called. Set up at init; then under the lock. */
+/* The node of each rank of a communicator. At init the MPI is asked once about MPI_COMM_WORLD. All
+ * else follows from the ranks that the processes of a communicator have there, by local calls: when
+ * the communicator is created, whether all its ranks share a node, which needs no memory; and the
+ * node map when a collective that can use it is first called. Set up at init; afterwards under the
+ * lock. */
 #ifndef NBC_NODEMAP_H
 #define NBC_NODEMAP_H
 
@@ -11,22 +12,23 @@
 
 #include "coll.h"
 
-/* Collective over MPI_COMM_WORLD. Returns an MPI error code. */
+/* Finds the nodes of MPI_COMM_WORLD. Collective over it. Returns an MPI error code.
+ * nbc_nodemap_cleanup frees them; local. */
 int nbc_nodemap_setup(void);
 void nbc_nodemap_cleanup(void);
 
-/* Sets local, oversubscribed and mixed of a communicator that is being made, from its sizes. That
- * is the moment when all its processes know equally much: later some may have begun, or ended,
- * MPI_COMM_WORLD, and others not. Local. Returns an MPI error code. */
+/* Sets local, oversubscribed and mixed of a communicator that is being created, from its sizes.
+ * Only at its creation do all its processes have the same information: later, some may have
+ * initialized or finalized MPI_COMM_WORLD and others not. Local. Returns an MPI error code. */
 int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm);
 
-/* Sets *map to the node map for the shape of a collective, the same on all ranks, which the members
- * own; or to NULL where no algorithm of the collective can use one. Local. Returns an MPI error
- * code.
- */
+/* Sets *map to the node map for the shape of a collective. The map is the same on all ranks, and
+ * the members own it. Sets *map to NULL if no algorithm of the collective can use it. Local.
+ * Returns an MPI error code. */
 int nbc_nodemap_of(struct nbc_members *m, MPI_Comm comm, enum nbc_coll coll,
                    const struct nbc_nodes **map);
 
+/* Frees a node map; accepts NULL. */
 void nbc_nodemap_free(struct nbc_nodes *map);
 
 #endif

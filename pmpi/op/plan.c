@@ -13,16 +13,16 @@
 #include "select.h"
 
 enum {
-    SETS = 8,           /* plans of a communicator: each has its set, and any place there */
-    WAYS = 8,           /* places of a set */
-    MAX_OPS = 1024,     /* larger schedules are not kept: memory per communicator stays small */
-    MAX_ENTRIES = 2048, /* of arrays, for the same reason */
+    SETS = 8,           /* sets of a communicator; the hash of a plan determines its set */
+    WAYS = 8,           /* plans of a set */
+    MAX_OPS = 1024,     /* larger schedules are not cached, to bound the memory per communicator */
+    MAX_ENTRIES = 2048, /* longer arrays are not cached, for the same reason */
     MAX_IDLE = 32       /* idle runs of a plan */
 };
 
 struct set {
-    uint32_t mark[WAYS]; /* of the hash: tells most plans apart without a look at them; 0: free */
-    uint32_t used[WAYS]; /* when: the one not used for longest makes room */
+    uint32_t mark[WAYS]; /* part of the hash, which distinguishes most plans; 0: free */
+    uint32_t used[WAYS]; /* time of the last use; the least recently used plan is evicted */
     struct nbc_plan *plan[WAYS];
 };
 
@@ -31,8 +31,8 @@ struct nbc_plans {
     struct set set[SETS];
 };
 
-static void make_key(const struct nbc_call *call, const struct nbc_alg *override, int64_t segment,
-                     struct nbc_plan_key *k)
+static void plan_key_of(const struct nbc_call *call, const struct nbc_alg *override,
+                        int64_t segment, struct nbc_plan_key *k)
 {
     k->send_count = call->send.count;
     k->recv_count = call->recv.count;
@@ -47,7 +47,7 @@ static void make_key(const struct nbc_call *call, const struct nbc_alg *override
     k->recv_in_place = call->recv.buf == MPI_IN_PLACE;
 }
 
-static bool same(const struct nbc_plan_key *x, const struct nbc_plan_key *y)
+static bool same_key(const struct nbc_plan_key *x, const struct nbc_plan_key *y)
 {
     return x->coll == y->coll && x->send_count == y->send_count && x->recv_count == y->recv_count &&
            x->send_type == y->send_type && x->recv_type == y->recv_type && x->op == y->op &&
@@ -62,7 +62,7 @@ static bool has_arrays(const struct nbc_call *call)
 
 /* --- arrays ------------------------------------------------------------------------------------*/
 
-static bool equal(struct nbc_ints kept, struct nbc_ints given, int n)
+static bool equal_ints(struct nbc_ints kept, struct nbc_ints given, int n)
 {
     if (!kept.width)
         return true;
@@ -75,11 +75,11 @@ static bool same_arrays(const struct nbc_plan_arrays *kept, const struct nbc_arg
     size_t bytes = (size_t)kept->n * sizeof *given->types;
     if (kept->types && (!given->types || memcmp(kept->types, given->types, bytes) != 0))
         return false;
-    return equal(kept->counts, given->counts, kept->n) &&
-           equal(kept->displs, given->displs, kept->n);
+    return equal_ints(kept->counts, given->counts, kept->n) &&
+           equal_ints(kept->displs, given->displs, kept->n);
 }
 
-static struct nbc_ints copy(struct nbc_ints from, int n, char **room)
+static struct nbc_ints copy_ints(struct nbc_ints from, int n, char **room)
 {
     if (!from.width)
         return from;
@@ -107,11 +107,11 @@ static struct nbc_plan_arrays copy_side(const struct nbc_shape *s, const struct 
     return (struct nbc_plan_arrays){
         .n = n,
         .types = n && side->peer_types ? copy_types(args->types, n, room) : NULL,
-        .counts = copy(n ? side->counts : none, n, room),
-        .displs = copy(displs ? side->displs : none, n, room)};
+        .counts = copy_ints(n ? side->counts : none, n, room),
+        .displs = copy_ints(displs ? side->displs : none, n, room)};
 }
 
-/* The widest entries for every block of both sides are room enough. */
+/* Allocates room for the widest entries of every block of both sides. */
 static bool keep_arrays(struct nbc_plan *p, const struct nbc_shape *s, const struct nbc_call *call)
 {
     size_t entries = (size_t)nbc_bind_peers(s, true) + (size_t)nbc_bind_peers(s, false);
@@ -121,7 +121,7 @@ static bool keep_arrays(struct nbc_plan *p, const struct nbc_shape *s, const str
         return false;
     p->send = copy_side(s, &call->send, true, &room);
     p->recv = copy_side(s, &call->recv, false, &room);
-    /* What arrays say of buffers is looked at anew where one is NULL. */
+    /* A call with arrays and a NULL buffer is bound again: its arrays may describe no data. */
     p->needs_send |= p->send.n > 0;
     p->needs_recv |= p->recv.n > 0;
     return true;
@@ -129,8 +129,9 @@ static bool keep_arrays(struct nbc_plan *p, const struct nbc_shape *s, const str
 
 /* --- the table ---------------------------------------------------------------------------------*/
 
-/* Where arrays lie tells calls apart whose arrays differ; it is no part of the key. */
-static uint64_t hash(const struct nbc_plan_key *k, const struct nbc_call *call)
+/* The addresses of the arrays distinguish calls with different arrays; they are not part of the
+ * key. */
+static uint64_t plan_hash(const struct nbc_plan_key *k, const struct nbc_call *call)
 {
     uint64_t mix = (uint64_t)k->coll * 7 + (uint64_t)k->root * 131 + (uint64_t)k->send_count * 31 +
                    (uint64_t)k->recv_count * 37 + (uint64_t)(uintptr_t)k->recv_type +
@@ -158,8 +159,8 @@ void nbc_plan_release(struct nbc_plan *plan)
     free(plan);
 }
 
-/* Takes a plan out of the table. */
-static void retire(struct set *set, int i)
+/* Removes a plan from the table. */
+static void plan_retire(struct set *set, int i)
 {
     struct nbc_plan *plan = set->plan[i];
     set->mark[i] = 0;
@@ -168,34 +169,34 @@ static void retire(struct set *set, int i)
         plan->idle = run->next;
         nbc_run_free(run);
     }
-    plan->nidle = MAX_IDLE; /* takes none back */
+    plan->nidle = MAX_IDLE; /* nbc_plan_give frees the runs */
     nbc_plan_release(plan);
 }
 
-static bool is_for(const struct nbc_plan *p, const struct nbc_plan_key *key,
-                   const struct nbc_call *call)
+static bool plan_is_for(const struct nbc_plan *p, const struct nbc_plan_key *key,
+                        const struct nbc_call *call)
 {
-    return same(&p->key, key) && (!p->arrays || (same_arrays(&p->send, &call->send) &&
-                                                 same_arrays(&p->recv, &call->recv)));
+    return same_key(&p->key, key) && (!p->arrays || (same_arrays(&p->send, &call->send) &&
+                                                     same_arrays(&p->recv, &call->recv)));
 }
 
-/* The place of the plan for a call; WAYS: there is none. */
+/* The index of the plan for a call, WAYS if there is none. */
 static int place_of(const struct set *set, uint32_t mark, const struct nbc_plan_key *key,
                     const struct nbc_call *call)
 {
     for (int i = 0; i < WAYS; i++)
-        if (set->mark[i] == mark && is_for(set->plan[i], key, call))
+        if (set->mark[i] == mark && plan_is_for(set->plan[i], key, call))
             return i;
     return WAYS;
 }
 
-static bool suits(const struct nbc_plan *p, const struct nbc_call *call)
+static bool plan_suits(const struct nbc_plan *p, const struct nbc_call *call)
 {
     const void *send = call->send.buf, *recv = call->recv.buf;
     uintptr_t apart = (uintptr_t)send - (uintptr_t)recv;
-    return (p->lasting || p->generation == nbc_types_generation) && !(p->needs_send && !send) &&
+    return (p->predefined || p->generation == nbc_types_generation) && !(p->needs_send && !send) &&
            !(p->needs_recv && !recv) &&
-           !(p->needs_send && p->needs_recv && (apart == 0 || apart == (uintptr_t)p->own_at));
+           !(p->needs_send && p->needs_recv && (apart == 0 || apart == (uintptr_t)p->alias_offset));
 }
 
 struct nbc_plan *nbc_plan_find(struct nbc_plans *plans, const struct nbc_call *call,
@@ -204,18 +205,18 @@ struct nbc_plan *nbc_plan_find(struct nbc_plans *plans, const struct nbc_call *c
     struct nbc_plan_key key;
     if (!plans)
         return NULL;
-    make_key(call, override, segment, &key);
-    uint64_t h = hash(&key, call);
+    plan_key_of(call, override, segment, &key);
+    uint64_t h = plan_hash(&key, call);
     struct set *set = set_of(plans, h);
     int i = place_of(set, mark_of(h), &key, call);
-    if (i == WAYS || !suits(set->plan[i], call))
+    if (i == WAYS || !plan_suits(set->plan[i], call))
         return NULL;
     set->used[i] = ++plans->now;
     return set->plan[i];
 }
 
-/* A free place, or that of the plan not used for longest. */
-static int make_room(const struct nbc_plans *plans, struct set *set)
+/* Returns a free index, or evicts the least recently used plan. */
+static int set_make_room(const struct nbc_plans *plans, struct set *set)
 {
     int oldest = 0;
     for (int i = 0; i < WAYS; i++) {
@@ -224,32 +225,33 @@ static int make_room(const struct nbc_plans *plans, struct set *set)
         if (plans->now - set->used[i] > plans->now - set->used[oldest])
             oldest = i;
     }
-    retire(set, oldest);
+    plan_retire(set, oldest);
     return oldest;
 }
 
-/* In place of one that did not suit, if there is one. */
-static void enter(struct nbc_plans *plans, const struct nbc_call *call, struct nbc_plan *p)
+/* Enters a plan into the table. It replaces the plan of an equal call that did not suit, if there
+ * is one. */
+static void plan_enter(struct nbc_plans *plans, const struct nbc_call *call, struct nbc_plan *p)
 {
-    uint64_t h = hash(&p->key, call);
+    uint64_t h = plan_hash(&p->key, call);
     struct set *set = set_of(plans, h);
     int i = place_of(set, mark_of(h), &p->key, call);
     if (i < WAYS)
-        retire(set, i);
+        plan_retire(set, i);
     else
-        i = make_room(plans, set);
+        i = set_make_room(plans, set);
     set->mark[i] = mark_of(h);
     set->used[i] = ++plans->now;
     set->plan[i] = p;
 }
 
-/* Predefined handles are never freed. */
-static bool is_lasting(const struct nbc_bound *b)
+/* Whether a plan depends on predefined handles only, which are never freed. */
+static bool is_predefined(const struct nbc_bound *b)
 {
-    bool lasting = !b->reducer || b->reducer->named;
-    for (int i = 0; i < b->shape.ntypes && lasting; i++)
-        lasting = b->types[i]->named;
-    return lasting;
+    bool predefined = !b->reducer || b->reducer->named;
+    for (int i = 0; i < b->shape.ntypes && predefined; i++)
+        predefined = b->types[i]->named;
+    return predefined;
 }
 
 struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *call,
@@ -268,21 +270,21 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
     *p = (struct nbc_plan){.sched = sched};
     p->needs_send = b->reads_send;
     p->needs_recv = b->reads_recv;
-    p->own_at = b->own_at;
+    p->alias_offset = b->alias_offset;
     if (has_arrays(call) && !keep_arrays(p, &b->shape, call)) {
         free(p);
         return NULL;
     }
-    make_key(call, override, segment, &p->key);
+    plan_key_of(call, override, segment, &p->key);
     sched->refs++;
     p->alg = alg;
     memcpy(p->types, b->types, (size_t)ntypes * sizeof *p->types);
-    p->holdings = (struct nbc_handle_refs){p->types, ntypes, b->reducer};
+    p->handles = (struct nbc_handle_refs){p->types, ntypes, b->reducer};
     p->bytes = nbc_shape_bytes(&b->shape);
     p->generation = nbc_types_generation;
-    p->lasting = is_lasting(b);
+    p->predefined = is_predefined(b);
     p->refs = 1;
-    enter(*plans, call, p);
+    plan_enter(*plans, call, p);
     return p;
 }
 
@@ -290,7 +292,7 @@ struct nbc_run *nbc_plan_take(struct nbc_plan *plan)
 {
     struct nbc_run *run = plan->idle;
     if (!run)
-        return nbc_run_new(plan->sched, &plan->holdings);
+        return nbc_run_new(plan->sched, &plan->handles);
     plan->idle = run->next;
     plan->nidle--;
     return run;
@@ -313,6 +315,6 @@ void nbc_plans_free(struct nbc_plans *plans)
         return;
     for (int i = 0; i < SETS * WAYS; i++)
         if (plans->set[i / WAYS].mark[i % WAYS])
-            retire(&plans->set[i / WAYS], i % WAYS);
+            plan_retire(&plans->set[i / WAYS], i % WAYS);
     free(plans);
 }

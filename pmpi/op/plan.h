@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans: what was worked out for an earlier call (checks passed, types and operator found,
- * algorithm chosen, schedule built), kept with its communicator and found again by the arguments.
- * Programs repeat few calls many times; a call that finds its plan, and an idle run set up for it,
- * has nothing left to do but to bind its buffers and start. Under the lock.
+/* Plans: a communicator caches the result of setting up a call (checked arguments, datatypes and
+ * operator, algorithm, schedule) and finds it again by the arguments. Programs repeat few calls
+ * many times. A call that finds its plan, and an idle run of the plan, only sets its buffers and
+ * starts. Under the lock. Local.
  *
- * Arrays of counts, displacements and types are compared whole. A plan with a datatype or an
- * operator of the program's dies when any such is freed (handles may come back with another
- * meaning), which nbc_types_generation tells. */
+ * Arrays of counts, displacements and datatypes are compared whole. A plan that depends on a
+ * datatype or operator of the program becomes invalid when any such object is freed, because the
+ * MPI may use the handle again: nbc_types_generation counts these events. */
 #ifndef NBC_PLAN_H
 #define NBC_PLAN_H
 
@@ -23,52 +23,59 @@ struct nbc_plan_key {
     bool send_in_place, recv_in_place;
 };
 
-/* Copies of the arrays of one side, as far as they are significant. */
+/* Copies of the significant arrays of one side. */
 struct nbc_plan_arrays {
     int n;
-    struct nbc_ints counts, displs; /* width 0: none */
-    const void *types;              /* handles; NULL: none */
+    struct nbc_ints counts, displs; /* width 0: not given */
+    const void *types;              /* handles; NULL: not given */
 };
 
 struct nbc_plan {
     struct nbc_plan_key key;
     struct nbc_plan_arrays send, recv;
-    void *arrays;            /* where they lie */
-    struct nbc_sched *sched; /* one owner */
+    void *arrays;            /* memory of the arrays of both sides */
+    struct nbc_sched *sched; /* the plan holds a reference */
     const struct nbc_alg *alg;
-    struct nbc_handle_refs holdings;
-    int64_t bytes;               /* nbc_shape_bytes */
-    uint64_t generation;         /* of the types it was made with */
-    bool lasting;                /* predefined ones, and so the operator: it dies with none */
-    bool needs_send, needs_recv; /* these buffers may not be NULL nor, both, the same */
-    int64_t own_at;              /* nor this far apart: see nbc_bound */
-    struct nbc_run *idle;        /* set up for this plan, linked by next */
+    struct nbc_handle_refs handles;
+    int64_t bytes;       /* result of nbc_shape_bytes */
+    uint64_t generation; /* nbc_types_generation at its creation */
+    bool predefined;     /* all handles are predefined: never invalid */
+    /* Buffers that may not be NULL; if both, they may also not be the same buffer, nor lie
+     * alias_offset apart (see nbc_bound). */
+    bool needs_send, needs_recv;
+    int64_t alias_offset;
+    struct nbc_run *idle; /* idle runs of this plan, linked by next */
     int nidle;
-    int refs;                     /* its place in the table, and requests that are made by it */
-    struct nbc_datatype *types[]; /* the holdings' */
+    int refs;                     /* the table's reference and those of requests */
+    struct nbc_datatype *types[]; /* of `handles` */
 };
 
 struct nbc_plans;
 
-/* The plan for a call, NULL when there is none or its buffers want a closer look. */
+/* The plan for a call; the table keeps its reference. NULL if there is none, or if the call must be
+ * bound again because of its buffers. */
 struct nbc_plan *nbc_plan_find(struct nbc_plans *plans, const struct nbc_call *call,
                                const struct nbc_alg *override, int64_t segment);
 
-/* Makes and keeps the plan of a call that was bound and whose schedule was built (one owner more).
- * NULL: not a kind that is kept, or no memory. Makes *plans when NULL. */
+/* Creates the plan of a call that has been bound and whose schedule has been built, and caches it.
+ * The plan takes references of its own. Returns NULL if a plan of this kind is not cached, or
+ * without memory. Allocates *plans if it is NULL. */
 struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *call,
                                const struct nbc_bound *b, struct nbc_sched *sched,
                                const struct nbc_alg *alg, const struct nbc_alg *override,
                                int64_t segment);
 
-/* A run set up for the plan; NULL when memory ran out. */
+/* Takes a run set up for the plan, for the caller to return with nbc_plan_give. NULL without
+ * memory. */
 struct nbc_run *nbc_plan_take(struct nbc_plan *plan);
 
-/* Gives back a run that is over. */
+/* Returns a run that no operation uses. */
 void nbc_plan_give(struct nbc_plan *plan, struct nbc_run *run);
 
+/* Drops a reference; the last one frees the plan. */
 void nbc_plan_release(struct nbc_plan *plan);
 
+/* Frees the table; plans with other references remain until these are dropped. Accepts NULL. */
 void nbc_plans_free(struct nbc_plans *plans);
 
 #endif

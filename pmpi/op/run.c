@@ -16,48 +16,48 @@
 enum {
     LINE = 64,
     HEAD = (sizeof(struct nbc_run) + LINE - 1) / LINE * LINE,
-    LEAST = 256,   /* memory of a run; doubled as often as need be, so that it suits another one */
-    KEEP = 16384,  /* larger ones have what they need, and are not kept */
-    KINDS = 7,     /* from LEAST to KEEP */
-    MOST = 256,    /* nor are more than so many */
-    LONG = 16384,  /* elements that are worth another thread's while */
-    MUCH = 1 << 20 /* bytes of messages that are worth waking it */
+    MIN_ROOM = 256,         /* memory of a run; sizes are powers of two, for reuse */
+    MAX_ROOM = 16384,       /* larger runs have the exact size and are not pooled */
+    NCLASSES = 7,           /* size classes from MIN_ROOM to MAX_ROOM */
+    MAX_POOLED = 256,       /* most runs in the pool */
+    LONG_REDUCTION = 16384, /* elements of a reduction that a progress thread should run */
+    LENGTHY_BYTES = 1 << 20 /* bytes of messages for which it is worth waking the thread */
 };
 
-static struct nbc_run *pool[KINDS]; /* linked by next; under the lock */
-static int npool;
+static struct nbc_run *run_pool[NCLASSES]; /* by size class, linked by next; under the lock */
+static int nrun_pooled;
 
-static size_t round_up(size_t size)
+static size_t round_up_to_line(size_t size)
 {
     return (size + LINE - 1) / LINE * LINE;
 }
 
-/* Of memory for size <= KEEP bytes. */
-static int kind_of(size_t size)
+/* The size class for at most MAX_ROOM bytes. */
+static int size_class_of(size_t size)
 {
-    int kind = 0;
-    while ((size_t)LEAST << kind < size)
-        kind++;
-    return kind;
+    int class = 0;
+    while ((size_t)MIN_ROOM << class < size)
+        class ++;
+    return class;
 }
 
-static struct nbc_run *take(int kind)
+static struct nbc_run *run_pool_take(int class)
 {
-    struct nbc_run *run = pool[kind];
+    struct nbc_run *run = run_pool[class];
     if (run) {
-        pool[kind] = run->next;
-        npool--;
+        run_pool[class] = run->next;
+        nrun_pooled--;
     }
     return run;
 }
 
-static struct nbc_run *make(size_t size)
+static struct nbc_run *run_allocate(size_t size)
 {
-    bool kept = size <= KEEP;
-    struct nbc_run *run = kept ? take(kind_of(size)) : NULL;
+    bool kept = size <= MAX_ROOM;
+    struct nbc_run *run = kept ? run_pool_take(size_class_of(size)) : NULL;
     if (run)
         return run;
-    size_t room = kept ? (size_t)LEAST << kind_of(size) : round_up(size);
+    size_t room = kept ? (size_t)MIN_ROOM << size_class_of(size) : round_up_to_line(size);
     run = aligned_alloc(LINE, HEAD + room);
     if (!run)
         return NULL;
@@ -66,23 +66,23 @@ static struct nbc_run *make(size_t size)
     return run;
 }
 
-static bool is_lengthy(const struct nbc_sched *sched, const struct nbc_handle_refs *holdings)
+static bool is_lengthy(const struct nbc_sched *sched, const struct nbc_handle_refs *handles)
 {
     int64_t bytes = 0;
-    for (int i = 0; i < sched->nops && bytes < MUCH; i++) {
+    for (int i = 0; i < sched->nops && bytes < LENGTHY_BYTES; i++) {
         const struct nbc_op *op = &sched->ops[i];
         if (op->kind == NBC_OP_SEND || op->kind == NBC_OP_RECV)
-            bytes += op->count * holdings->types[op->type]->layout.size;
+            bytes += op->count * handles->types[op->type]->layout.size;
     }
-    return bytes >= MUCH;
+    return bytes >= LENGTHY_BYTES;
 }
 
-/* The temporary buffer comes first: it wants the alignment. */
-struct nbc_run *nbc_run_new(struct nbc_sched *sched, const struct nbc_handle_refs *holdings)
+/* The temporary buffer comes first because it needs the alignment. */
+struct nbc_run *nbc_run_new(struct nbc_sched *sched, const struct nbc_handle_refs *handles)
 {
-    size_t temp = round_up(sched->temp_bytes), exec = (nbc_exec_memory(sched) + 7) / 8 * 8;
-    size_t list = holdings->ntypes * sizeof *holdings->types;
-    struct nbc_run *run = make(temp + exec + list);
+    size_t temp = round_up_to_line(sched->temp_bytes), exec = (nbc_exec_memory(sched) + 7) / 8 * 8;
+    size_t list = handles->ntypes * sizeof *handles->types;
+    struct nbc_run *run = run_allocate(temp + exec + list);
     if (!run)
         return NULL;
     const struct nbc_transport *transport =
@@ -90,30 +90,30 @@ struct nbc_run *nbc_run_new(struct nbc_sched *sched, const struct nbc_handle_ref
     char *memory = run->memory;
     nbc_exec_init(&run->exec, sched, transport, run, memory + temp);
     bool thread = nbc_settings.progress == NBC_PROGRESS_THREAD;
-    run->lengthy = thread && is_lengthy(sched, holdings);
-    if (thread)
-        run->exec.defer = LONG; /* a start is part of the program's computation */
+    run->lengthy = thread && is_lengthy(sched, handles);
+    if (thread) /* a start belongs to the program's computation: leave it no long reductions */
+        run->exec.defer = LONG_REDUCTION;
     run->exec.base[NBC_BUF_TEMP] = (uintptr_t)memory;
     run->sched = sched;
     sched->refs++;
-    run->holdings = *holdings;
-    run->holdings.types = memcpy(memory + temp + exec, holdings->types, list);
+    run->handles = *handles;
+    run->handles.types = memcpy(memory + temp + exec, handles->types, list);
     run->kernel = NULL;
-    if (holdings->reducer)
+    if (handles->reducer)
         run->kernel =
-            nbc_kernel_find(holdings->reducer->arith, holdings->types[NBC_TYPE_RECV]->number);
+            nbc_kernel_find(handles->reducer->arith, handles->types[NBC_TYPE_RECV]->number);
     run->poll = NULL;
     return run;
 }
 
 struct nbc_run *nbc_run_plain(size_t size, bool (*poll)(struct nbc_run *run, int *error))
 {
-    struct nbc_run *run = make(size);
+    struct nbc_run *run = run_allocate(size);
     if (!run)
         return NULL;
     run->sched = NULL;
     run->lengthy = false;
-    run->holdings = (struct nbc_handle_refs){0};
+    run->handles = (struct nbc_handle_refs){0};
     run->poll = poll;
     return run;
 }
@@ -122,19 +122,19 @@ void nbc_run_free(struct nbc_run *run)
 {
     if (run->sched)
         nbc_sched_release(run->sched);
-    if (run->room > KEEP || npool == MOST) {
+    if (run->room > MAX_ROOM || nrun_pooled == MAX_POOLED) {
         free(run);
         return;
     }
-    int kind = kind_of(run->room);
-    run->next = pool[kind];
-    pool[kind] = run;
-    npool++;
+    int class = size_class_of(run->room);
+    run->next = run_pool[class];
+    run_pool[class] = run;
+    nrun_pooled++;
 }
 
 void nbc_run_cleanup(void)
 {
-    for (int kind = 0; kind < KINDS; kind++)
-        for (struct nbc_run *run; (run = take(kind));)
+    for (int class = 0; class < NCLASSES; class ++)
+        for (struct nbc_run *run; (run = run_pool_take(class));)
             free(run);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What an operation needs only while it is under way: the execution of its schedule, working
- * memory, and what the transport wants to know. A request that has not begun, or is over, does
- * without: thousands of them may be outstanding, while few are under way at once. A persistent
- * operation keeps its own. All under the lock. */
+/* A run: the state that an operation needs only while it is active, that is, the execution of its
+ * schedule, working memory, and the data of the transport. Requests that have not started or are
+ * complete need no run: thousands of requests may be outstanding, but few are active at once. A
+ * persistent operation keeps its run. Under the lock. Local. */
 #ifndef NBC_RUN_H
 #define NBC_RUN_H
 
@@ -11,7 +11,8 @@
 
 #include "exec.h"
 
-/* What an operation keeps from being freed until it is over. */
+/* The datatypes and the operator that an operation uses, and that may not be freed before it is
+ * complete. */
 struct nbc_handle_refs {
     struct nbc_datatype **types; /* by slot */
     int ntypes;
@@ -20,38 +21,39 @@ struct nbc_handle_refs {
 
 struct nbc_run {
     struct nbc_exec exec;
-    struct nbc_sched *sched; /* one owner of it; NULL: moved on by poll */
+    struct nbc_sched *sched; /* the run holds a reference; NULL: progressed by poll */
 
-    /* For what is no collective of ours (idup.c): moves it on instead of exec, true when it is
-     * complete; *error is set then. Under the lock, which it may let go meanwhile. */
+    /* For operations without a schedule (idup.c): progresses the operation. Returns true when it is
+     * complete, and then sets *error. Under the lock, which the function may release
+     * temporarily. */
     bool (*poll)(struct nbc_run *run, int *error);
 
-    bool lengthy; /* worth waking the progress thread, where there is one */
+    bool lengthy; /* worth waking the progress thread, if it runs */
 
-    MPI_Comm comm; /* the hidden one */
+    MPI_Comm comm; /* the hidden communicator */
     int tag;
-    int cursor;         /* of polls over many messages */
-    int32_t trace_id;   /* where nbc_tracing: of the operation */
-    int32_t last_peer;  /* where nbc_tracing: of the message that came last */
-    nbc_kernel *kernel; /* instead of the operator, where there is one */
-    struct nbc_handle_refs holdings;
-    struct nbc_request *request; /* whose it is now */
-    struct nbc_run *prev, *next; /* those under way (progress.c), or those of a plan, or the pool */
-    void *memory;                /* behind this struct, aligned to 64 */
-    size_t room;                 /* of it, in bytes */
+    int cursor;         /* where the next poll over many messages begins */
+    int32_t trace_id;   /* if nbc_tracing: of the operation */
+    int32_t last_peer;  /* if nbc_tracing: source of the last message that arrived */
+    nbc_kernel *kernel; /* runs instead of the operator, or NULL */
+    struct nbc_handle_refs handles;
+    struct nbc_request *request; /* the request that uses the run */
+    struct nbc_run *prev, *next; /* in the active list (progress.c), in a plan, or in the pool */
+    void *memory;                /* follows this struct, aligned to 64 */
+    size_t room;                 /* size of memory in bytes */
 };
 
-/* A run set up for this schedule, of which it becomes one owner more; NULL when memory ran out. It
- * does not hold the holdings. */
-struct nbc_run *nbc_run_new(struct nbc_sched *sched, const struct nbc_handle_refs *holdings);
+/* Creates a run of a schedule and takes a reference to the schedule. It copies the list of handles
+ * but does not hold them. NULL without memory. */
+struct nbc_run *nbc_run_new(struct nbc_sched *sched, const struct nbc_handle_refs *handles);
 
-/* A run without a schedule, with so many bytes of memory. */
+/* Creates a run without a schedule, with this many bytes of memory. NULL without memory. */
 struct nbc_run *nbc_run_plain(size_t size, bool (*poll)(struct nbc_run *run, int *error));
 
-/* It is not under way. */
+/* Frees a run that is not active, or returns it to the pool. */
 void nbc_run_free(struct nbc_run *run);
 
-/* Frees those in the pool, at finalize. */
+/* Frees the runs in the pool, at finalize. */
 void nbc_run_cleanup(void);
 
 #endif

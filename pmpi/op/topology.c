@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static struct nbc_topology *allocate(int indegree, int outdegree)
+static struct nbc_topology *topology_allocate(int indegree, int outdegree)
 {
     struct nbc_topology *t = calloc(1, sizeof *t + ((size_t)indegree + outdegree) * sizeof(int));
     if (!t)
@@ -15,12 +15,12 @@ static struct nbc_topology *allocate(int indegree, int outdegree)
     return t;
 }
 
-/* Per dimension the negative neighbor, then the positive one; to both goes and from both comes. */
-static struct nbc_topology *cartesian(MPI_Comm comm)
+/* Per dimension the negative neighbor, then the positive one; both are source and destination. */
+static struct nbc_topology *cartesian_topology(MPI_Comm comm)
 {
     int dims;
     NEXT(Cartdim_get)(comm, &dims);
-    struct nbc_topology *t = allocate(2 * dims, 2 * dims);
+    struct nbc_topology *t = topology_allocate(2 * dims, 2 * dims);
     if (!t)
         return NULL;
     t->neighbors.cartesian = true;
@@ -33,12 +33,12 @@ static struct nbc_topology *cartesian(MPI_Comm comm)
     return t;
 }
 
-static struct nbc_topology *graph(MPI_Comm comm)
+static struct nbc_topology *graph_topology(MPI_Comm comm)
 {
     int rank, n;
     NEXT(Comm_rank)(comm, &rank);
     NEXT(Graph_neighbors_count)(comm, rank, &n);
-    struct nbc_topology *t = allocate(n, n);
+    struct nbc_topology *t = topology_allocate(n, n);
     if (!t)
         return NULL;
     NEXT(Graph_neighbors)(comm, rank, n, t->list);
@@ -46,11 +46,11 @@ static struct nbc_topology *graph(MPI_Comm comm)
     return t;
 }
 
-static struct nbc_topology *distributed(MPI_Comm comm)
+static struct nbc_topology *dist_graph_topology(MPI_Comm comm)
 {
     int in, out, weighted;
     NEXT(Dist_graph_neighbors_count)(comm, &in, &out, &weighted);
-    struct nbc_topology *t = allocate(in, out);
+    struct nbc_topology *t = topology_allocate(in, out);
     int *weights = calloc(in + out + 1, sizeof *weights);
     if (t && weights)
         NEXT(Dist_graph_neighbors)
@@ -73,11 +73,11 @@ struct nbc_topology *nbc_topology_new(MPI_Comm comm, int *error)
         return NULL;
     *error = MPI_ERR_NO_MEM;
     if (kind == MPI_CART)
-        t = cartesian(comm);
+        t = cartesian_topology(comm);
     else if (kind == MPI_GRAPH)
-        t = graph(comm);
+        t = graph_topology(comm);
     else if (kind == MPI_DIST_GRAPH)
-        t = distributed(comm);
+        t = dist_graph_topology(comm);
     else {
         *error = MPI_ERR_TOPOLOGY;
         return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Neighbor lists of a communicator, in the order of the standard (8.6). */
+/* The neighbor lists of a process topology, in the order of MPI-4.1 section 8.6. */
 #ifndef NBC_TOPOLOGY_H
 #define NBC_TOPOLOGY_H
 
@@ -12,8 +12,8 @@ struct nbc_topology {
     int list[]; /* sources, then destinations */
 };
 
-/* Asks the MPI. Local. NULL: the communicator has no topology (*error = MPI_ERR_TOPOLOGY), or
- * another error. */
+/* Queries the neighbors of this rank in a communicator. Local. The caller frees the result. Returns
+ * NULL on an error, which *error receives: MPI_ERR_TOPOLOGY if the communicator has no topology. */
 struct nbc_topology *nbc_topology_new(MPI_Comm comm, int *error);
 void nbc_topology_free(struct nbc_topology *t);
 

@@ -52,7 +52,7 @@ void nbc_trace_inside(int64_t begin, int64_t seen_before, bool always)
         nbc_trace_add(always ? NBC_TRACE_START : NBC_TRACE_PROGRESS, begin, end);
 }
 
-/* A message under way: what the executor takes for its handle is the address of this. */
+/* A traced message. Its address is the handle that the executor stores. */
 struct message {
     nbc_handle below;
     int64_t begin, bytes;
@@ -61,7 +61,7 @@ struct message {
     struct message *next;
 };
 
-static struct message *spare; /* linked by next */
+static struct message *spare; /* free messages, linked by next */
 
 static struct message *message_new(void)
 {
@@ -91,8 +91,8 @@ static int world_rank(const struct nbc_run *run, int peer)
     return rank == MPI_UNDEFINED ? -1 : rank; /* of another job */
 }
 
-static int post(void *self, bool sends, uintptr_t addr, int64_t count, int type, int peer,
-                nbc_handle *h)
+static int traced_post(void *self, bool sends, uintptr_t addr, int64_t count, int type, int peer,
+                       nbc_handle *h)
 {
     struct nbc_run *run = self;
     struct message *m = message_new();
@@ -100,7 +100,7 @@ static int post(void *self, bool sends, uintptr_t addr, int64_t count, int type,
         return MPI_ERR_NO_MEM;
     const struct nbc_transport *t = &nbc_mpi_transport;
     *m = (struct message){.begin = nbc_now(), .sends = sends, .peer = world_rank(run, peer)};
-    m->bytes = count * run->holdings.types[type]->layout.size;
+    m->bytes = count * run->handles.types[type]->layout.size;
     int error = (sends ? t->send : t->recv)(self, addr, count, type, peer, &m->below);
     if (error)
         message_free(m);
@@ -109,14 +109,15 @@ static int post(void *self, bool sends, uintptr_t addr, int64_t count, int type,
     return error;
 }
 
-static int send(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
+static int traced_send(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
 {
-    return post(self, true, addr, count, type, peer, h);
+    return traced_post(self, true, addr, count, type, peer, h);
 }
 
-static int receive(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
+static int traced_receive(void *self, uintptr_t addr, int64_t count, int type, int peer,
+                          nbc_handle *h)
 {
-    return post(self, false, addr, count, type, peer, h);
+    return traced_post(self, false, addr, count, type, peer, h);
 }
 
 static void message_done(struct nbc_run *run, struct message *m)
@@ -133,7 +134,7 @@ static void message_done(struct nbc_run *run, struct message *m)
     message_free(m);
 }
 
-static int poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
+static int traced_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
 {
     enum { FEW = 64 };
     nbc_handle few[FEW], *below = n > FEW ? malloc((size_t)n * sizeof *below) : few;
@@ -150,7 +151,7 @@ static int poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
     return error;
 }
 
-static bool drop(void *self, nbc_handle h, bool is_send)
+static bool traced_drop(void *self, nbc_handle h, bool is_send)
 {
     struct message *m = (struct message *)h;
     nbc_handle below = m->below;
@@ -158,8 +159,8 @@ static bool drop(void *self, nbc_handle h, bool is_send)
     return nbc_mpi_transport.drop(self, below, is_send);
 }
 
-static void computed(const struct nbc_run *run, enum nbc_trace_kind kind, int64_t begin,
-                     int64_t bytes)
+static void trace_computation(const struct nbc_run *run, enum nbc_trace_kind kind, int64_t begin,
+                              int64_t bytes)
 {
     struct nbc_trace_event *e = nbc_trace_add(kind, begin, nbc_now());
     if (!e)
@@ -168,33 +169,33 @@ static void computed(const struct nbc_run *run, enum nbc_trace_kind kind, int64_
     e->bytes = bytes;
 }
 
-static int copy(void *self, uintptr_t dst, int64_t dcount, int dtype, uintptr_t src, int64_t scount,
-                int stype)
+static int traced_copy(void *self, uintptr_t dst, int64_t dcount, int dtype, uintptr_t src,
+                       int64_t scount, int stype)
 {
     const struct nbc_run *run = self;
     int64_t begin = nbc_now();
     int error = nbc_mpi_transport.copy(self, dst, dcount, dtype, src, scount, stype);
-    computed(run, NBC_TRACE_COPY, begin, dcount * run->holdings.types[dtype]->layout.size);
+    trace_computation(run, NBC_TRACE_COPY, begin, dcount * run->handles.types[dtype]->layout.size);
     return error;
 }
 
-static int reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t right, int64_t count,
-                  int type)
+static int traced_reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t right, int64_t count,
+                         int type)
 {
     const struct nbc_run *run = self;
     int64_t begin = nbc_now();
     int error = nbc_mpi_transport.reduce(self, dst, left, right, count, type);
-    computed(run, NBC_TRACE_REDUCE, begin, count * run->holdings.types[type]->layout.size);
+    trace_computation(run, NBC_TRACE_REDUCE, begin, count * run->handles.types[type]->layout.size);
     return error;
 }
 
 const struct nbc_transport nbc_traced_transport = {
-    .send = send,
-    .recv = receive,
-    .poll = poll,
-    .drop = drop,
-    .copy = copy,
-    .reduce = reduce,
+    .send = traced_send,
+    .recv = traced_receive,
+    .poll = traced_poll,
+    .drop = traced_drop,
+    .copy = traced_copy,
+    .reduce = traced_reduce,
 };
 
 void nbc_trace_record_cleanup(void)

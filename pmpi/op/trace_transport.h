@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* NBCSHIM_TRACE, the part that records: what this rank did when, in a bounded memory. Messages,
- * copies and reductions are seen by a transport in front of the real one, so that an operation that
- * is not traced pays nothing for it. All under the lock, but for setup and cleanup. */
+/* NBCSHIM_TRACE, the recording part: a bounded record of the events of this rank. A transport that
+ * wraps the real one records messages, copies and reductions, so it costs nothing without
+ * tracing. Under the lock, except setup and cleanup. Local. */
 #ifndef NBC_TRACE_TRANSPORT_H
 #define NBC_TRACE_TRANSPORT_H
 
@@ -25,42 +25,46 @@ enum nbc_trace_kind {
 struct nbc_trace_event {
     int64_t begin, end; /* nanoseconds of nbc_now */
     int64_t bytes;
-    int64_t number;    /* operation: of the call on its communicator, from 1 */
-    int32_t id;        /* of the operation, from 1 */
-    int32_t peer;      /* rank in MPI_COMM_WORLD; operation: whose message came last; −1: none */
-    int16_t kind, alg; /* alg: place in nbc_algs, −1: none */
+    int64_t number; /* operation: number of the call on its communicator, from 1 */
+    int32_t id;     /* of the operation, from 1 */
+    int32_t peer;   /* rank in MPI_COMM_WORLD, −1: none; operation: source of its last message */
+    int16_t kind, alg; /* alg: index in nbc_algs, −1: none */
     int16_t coll, persistent;
 };
 
-/* What has been recorded. Later events than NBCSHIM_TRACE_EVENTS allows are only counted. */
+/* The recorded events. Events beyond NBCSHIM_TRACE_EVENTS are only counted. */
 struct nbc_trace_record {
     struct nbc_trace_event *events;
     int64_t nevents, dropped;
     int64_t inside; /* nanoseconds spent in nbcshim */
 };
 
-/* Set at init, read only afterwards. */
+/* Set at init, afterwards only read. */
 extern bool nbc_tracing;
 extern struct nbc_trace_record nbc_trace;
 
 extern const struct nbc_transport nbc_traced_transport;
 
-/* Takes memory for the events. Returns false without it. */
+/* Allocates memory for the events. Returns false without memory. nbc_trace_record_cleanup frees
+ * it. */
 bool nbc_trace_record_setup(void);
 void nbc_trace_record_cleanup(void);
 
-/* The processes of MPI_COMM_WORLD, by which peers are named. Set before the first operation. */
+/* The group of MPI_COMM_WORLD, in which peers are numbered. Set before the first operation. */
 extern MPI_Group nbc_trace_world;
 
-/* The number of a new operation. */
+/* Returns the number of a new operation. */
 int32_t nbc_trace_next_id(void);
 
-/* Room for one more event, NULL when there is none. peer and alg are −1, the rest is zero. */
+/* Adds an event, with peer and alg −1 and the remaining fields zero. Returns NULL if the record is
+ * full. */
 struct nbc_trace_event *nbc_trace_add(enum nbc_trace_kind kind, int64_t begin, int64_t end);
 
-/* Time spent in nbcshim, from `begin` until now: an event where `always`, or where something
- * happened in it; seen is what nbc_trace_seen returned at its beginning. */
+/* The number of events so far, including those that were dropped. */
 int64_t nbc_trace_seen(void);
+
+/* Accounts the time from `begin` until now as spent in nbcshim. Adds an event if `always`, or if
+ * events were added since nbc_trace_seen returned `seen`. */
 void nbc_trace_inside(int64_t begin, int64_t seen, bool always);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/state.h"
 
 uint64_t nbc_types_generation;
-struct nbc_datatype *nbc_types_dead; /* linked by next; under the lock, looked at without */
+struct nbc_datatype *nbc_types_dead; /* linked by next; written under the lock, read without */
 
 static struct nbc_datatype *datatypes; /* under the lock, like operators */
 static struct nbc_operator *operators;
@@ -40,10 +40,10 @@ static void type_extents(MPI_Datatype type, struct nbc_type *layout)
     layout->true_extent = true_extent;
 }
 
-/* How a datatype was made. */
+/* The envelope of a datatype: how it was created. */
 struct envelope {
     int ints, addresses, types, combiner;
-    bool large; /* with counts of type MPI_Count: the other functions refuse such a type */
+    bool large; /* created with MPI_Count counts: MPI_Type_get_contents rejects such a type */
 };
 
 static struct envelope envelope_of(MPI_Datatype type)
@@ -62,7 +62,8 @@ static struct envelope envelope_of(MPI_Datatype type)
     return e;
 }
 
-/* Those of Fortran's kinds have no names, but are predefined all the same: never freed. */
+/* The datatypes of Fortran's kinds have a combiner, but are predefined too: they are never
+ * freed. */
 static bool is_predefined(struct envelope e)
 {
     return e.combiner == MPI_COMBINER_NAMED || e.combiner == MPI_COMBINER_F90_INTEGER ||
@@ -74,9 +75,9 @@ static bool is_named(MPI_Datatype type)
     return is_predefined(envelope_of(type));
 }
 
-/* Whether elements lie in memory in the order of the type map, without gaps. Size and extent alone
- * do not tell: a struct may list its members backwards. So only what is certain counts: predefined
- * types, and duplicates and contiguous runs of such. */
+/* Whether the elements lie in memory in the order of the type map, without gaps. Size and extent
+ * alone do not show it: a struct may list its members backwards. Only the certain cases count:
+ * predefined datatypes, and duplicates and contiguous sequences of packed datatypes. */
 static bool is_packed(MPI_Datatype type, const struct nbc_type *layout)
 {
     if (layout->size != layout->extent || layout->true_lb != 0 ||
@@ -88,7 +89,7 @@ static bool is_packed(MPI_Datatype type, const struct nbc_type *layout)
     if ((e.combiner != MPI_COMBINER_DUP && e.combiner != MPI_COMBINER_CONTIGUOUS) || e.ints > 1 ||
         e.large)
         return false;
-    nbc_assert(e.ints <= 1 && e.addresses == 0 && e.types == 1); /* there is no room for more */
+    nbc_assert(e.ints <= 1 && e.addresses == 0 && e.types == 1); /* no room for more */
     int count;
     MPI_Aint address;
     MPI_Datatype base;
@@ -101,7 +102,7 @@ static bool is_packed(MPI_Datatype type, const struct nbc_type *layout)
     return packed;
 }
 
-/* Integers are told apart by size and sign. */
+/* Integer types differ by size and sign only. */
 #define INTEGER(type) \
     ((type)-1 < (type)1 ? signed_number(sizeof(type)) : unsigned_number(sizeof(type)))
 
@@ -118,7 +119,7 @@ static enum nbc_number unsigned_number(size_t size)
     return signed_number(size) + 1;
 }
 
-/* Fortran's: their sizes are its compiler's affair. */
+/* Fortran datatypes, whose sizes depend on the Fortran compiler. */
 static enum nbc_number fortran_number(MPI_Datatype type, int64_t size)
 {
     const MPI_Datatype integers[] = {
@@ -221,7 +222,7 @@ struct nbc_datatype *nbc_datatype_find(MPI_Datatype type)
     return NULL;
 }
 
-static void take_out(struct nbc_datatype *t)
+static void datatype_take_out(struct nbc_datatype *t)
 {
     HASH_DEL(datatypes, t);
     nbc_types_generation++;
@@ -232,7 +233,7 @@ void nbc_datatype_release(struct nbc_datatype *t)
     nbc_assert_locked();
     if (--t->uses > 0 || !t->freed)
         return;
-    take_out(t);
+    datatype_take_out(t);
     t->next = nbc_types_dead;
     __atomic_store_n(&nbc_types_dead, t, __ATOMIC_RELAXED);
 }
@@ -265,14 +266,14 @@ static bool is_named_op(MPI_Op op)
 #endif
 }
 
-/* The MPI is asked, by one reduction of zeros. Its errors must not reach the program's handlers:
- * they are raised on either of these communicators. */
-static bool works_on(MPI_Op op, const struct nbc_datatype *t)
+/* Whether the MPI accepts the operator for the datatype, found by one reduction of zeros. An error
+ * must not reach the program's error handlers; it is raised on one of these communicators. */
+static bool operator_works_on(MPI_Op op, const struct nbc_datatype *t)
 {
     MPI_Comm comms[] = {MPI_COMM_WORLD, MPI_COMM_SELF};
     MPI_Errhandler handlers[2];
     int64_t low = t->layout.true_lb;
-    if (!nbc_world_initialized) /* nowhere to keep them from: the MPI will tell */
+    if (!nbc_world_initialized) /* an error would reach the program: assume that it works */
         return true;
     char *in = calloc(2, t->layout.true_extent + 64);
     if (!in)
@@ -296,7 +297,7 @@ int nbc_operator_check(struct nbc_operator *o, const struct nbc_datatype *t)
 {
     if (!o->named || o->checked == t->handle)
         return MPI_SUCCESS;
-    if (!works_on(o->handle, t))
+    if (!operator_works_on(o->handle, t))
         return MPI_ERR_OP;
     if (t->named)
         o->checked = t->handle;
@@ -327,7 +328,7 @@ struct nbc_operator *nbc_operator_find(MPI_Op op)
     return NULL;
 }
 
-static void forget_operator(struct nbc_operator *o)
+static void operator_forget(struct nbc_operator *o)
 {
     HASH_DEL(operators, o);
     nbc_types_generation++;
@@ -339,11 +340,10 @@ void nbc_operator_release(struct nbc_operator *o)
     if (--o->uses > 0 || !o->freed)
         return;
     MPI_Op op = o->handle;
-    forget_operator(o);
+    operator_forget(o);
     NEXT(Op_free)(&op);
 }
 
-/* Returns true when the object is in use: it is freed later, and the handle is null already. */
 bool nbc_datatype_put_off(MPI_Datatype *type)
 {
     struct nbc_datatype *t;
@@ -352,7 +352,7 @@ bool nbc_datatype_put_off(MPI_Datatype *type)
     if (!t || t->named)
         return false;
     if (t->uses == 0) {
-        take_out(t);
+        datatype_take_out(t);
         free(t);
         return false;
     }
@@ -369,7 +369,7 @@ bool nbc_operator_put_off(MPI_Op *op)
     if (!o || o->named)
         return false;
     if (o->uses == 0) {
-        forget_operator(o);
+        operator_forget(o);
         return false;
     }
     o->freed = true;

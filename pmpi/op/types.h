@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Datatypes and reduction operators that the shim has met. A program may free either right after
- * a call, while operations still need them: then the handle is set to null as the standard wants,
- * and the object itself is freed behind its last operation. (A duplicate would not do: operators of
- * the user are called with the datatype's handle, and may know it.) All under the lock. */
+/* The datatypes and reduction operators that operations have used. A program may free either right
+ * after a call, while operations still need it. Then the handle becomes null, as the standard
+ * requires, and the object itself is freed after the last operation that uses it. (A duplicate
+ * would not do: operators of the program are called with the handle of the datatype, and may
+ * compare it.) Under the lock unless stated. Local. */
 #ifndef NBC_TYPES_H
 #define NBC_TYPES_H
 
@@ -15,11 +16,11 @@
 struct nbc_datatype {
     MPI_Datatype handle;
     struct nbc_type layout;
-    int uses;                  /* operations that hold it */
+    int uses;                  /* number of operations that hold it */
     bool named;                /* predefined: never freed */
-    enum nbc_number number;    /* for the kernels: what it is, if it is one of theirs */
-    bool freed;                /* by the user; ends with the last use */
-    struct nbc_datatype *next; /* among those that wait for nbc_types_reclaim */
+    enum nbc_number number;    /* the number type for the kernels, if they know it */
+    bool freed;                /* the program has freed it: freed with its last use */
+    struct nbc_datatype *next; /* in nbc_types_dead */
     UT_hash_handle hh;
 };
 
@@ -30,17 +31,18 @@ struct nbc_operator {
     bool named;           /* predefined */
     enum nbc_arith arith; /* for the kernels */
     bool freed;
-    MPI_Datatype checked; /* the type it was last found to work on */
+    MPI_Datatype checked; /* the datatype for which it was last found valid */
     UT_hash_handle hh;
 };
 
-/* Grows whenever an entry goes: what was worked out from handles before may be wrong then. */
+/* Grows whenever an entry is removed: results derived from handles before may then be invalid. */
 extern uint64_t nbc_types_generation;
 
-/* Entry of a handle, made when first met. NULL: null handle, or out of memory. */
+/* The entry of a handle, created at its first use. NULL for a null handle, or without memory. */
 struct nbc_datatype *nbc_datatype_find(MPI_Datatype type);
 struct nbc_operator *nbc_operator_find(MPI_Op op);
 
+/* An operation takes or drops its reference. */
 static inline void nbc_datatype_hold(struct nbc_datatype *t)
 {
     t->uses++;
@@ -48,8 +50,9 @@ static inline void nbc_datatype_hold(struct nbc_datatype *t)
 
 void nbc_datatype_release(struct nbc_datatype *t);
 
-/* Frees the types that were freed while in use and are no more. The MPI runs attribute callbacks of
- * the program then: not under the lock, and only in threads of the program. */
+/* Frees the datatypes that the program has freed and that no operation uses any more. The MPI then
+ * runs attribute callbacks of the program, so: without the lock, and only in threads of the
+ * program. */
 extern struct nbc_datatype *nbc_types_dead;
 void nbc_types_reclaim_slow(void);
 static inline void nbc_types_reclaim(void)
@@ -58,6 +61,7 @@ static inline void nbc_types_reclaim(void)
         nbc_types_reclaim_slow();
 }
 
+/* The same for an operator. */
 static inline void nbc_operator_hold(struct nbc_operator *o)
 {
     o->uses++;
@@ -65,22 +69,22 @@ static inline void nbc_operator_hold(struct nbc_operator *o)
 
 void nbc_operator_release(struct nbc_operator *o);
 
-/* Whether the MPI lets the operator work on the datatype: MPI_SUCCESS, or MPI_ERR_OP. Anything goes
- * with operators of the user. */
+/* Whether the operator is valid for the datatype: MPI_SUCCESS or MPI_ERR_OP. Always valid if the
+ * program has created the operator. */
 int nbc_operator_check(struct nbc_operator *o, const struct nbc_datatype *t);
 
-/* MPI_Type_free and MPI_Op_free of the program: returns true when the object is in use. Then its
- * handle is null already, and the object is freed later. */
+/* For MPI_Type_free and MPI_Op_free of the program. Returns true if operations use the object: the
+ * handle is then null, and the object is freed later. Otherwise the caller frees it. */
 bool nbc_datatype_put_off(MPI_Datatype *type);
 bool nbc_operator_put_off(MPI_Op *op);
 
-/* Whether any has been met: may be asked without the lock by threads that free one. */
+/* Whether there is any entry. Without the lock, by threads that free a datatype or operator. */
 bool nbc_datatypes_any(void);
 bool nbc_operators_any(void);
 
-/* Elements at MPI_BOTTOM: MPICH refuses a null buffer in MPI_Pack and MPI_Unpack, so one element of
- * a type with other displacements stands for them, counted from where their data begins. Sets *made
- * when there is such a type, which the caller frees. */
+/* Elements at MPI_BOTTOM: MPICH rejects a null buffer in MPI_Pack and MPI_Unpack. Replaces them by
+ * one element of a datatype whose displacements count from where the data begins. Returns an MPI
+ * error code. If it sets *made, the caller frees *type. */
 int nbc_leave_bottom(const struct nbc_type *t, uintptr_t *addr, int *n, MPI_Datatype *type,
                      bool *made);
 

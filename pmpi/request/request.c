@@ -108,14 +108,14 @@ static struct nbc_request *take(void)
     return pool[--npool];
 }
 
-static const struct nbc_handle_refs *holdings(const struct nbc_request *r)
+static const struct nbc_handle_refs *request_handles(const struct nbc_request *r)
 {
-    return r->plan ? &r->plan->holdings : &r->run->holdings;
+    return r->plan ? &r->plan->handles : &r->run->handles;
 }
 
 static void hold(struct nbc_request *r, struct nbc_context *c)
 {
-    const struct nbc_handle_refs *h = holdings(r);
+    const struct nbc_handle_refs *h = request_handles(r);
     for (int i = 0; i < h->ntypes; i++)
         nbc_datatype_hold(h->types[i]);
     if (h->reducer)
@@ -166,7 +166,7 @@ void nbc_request_make_persistent(struct nbc_request *r, int tag)
 
 static void let_go(const struct nbc_request *r)
 {
-    const struct nbc_handle_refs *h = holdings(r);
+    const struct nbc_handle_refs *h = request_handles(r);
     for (int i = 0; i < h->ntypes; i++)
         nbc_datatype_release(h->types[i]);
     if (h->reducer)
