@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "comm/agree.h"
 
-/* Between two groups each reduction brings what the other one has, so the second brings back what
- * this one had. */
+/* On an intercommunicator a reduction returns the result of the remote group. A second reduction
+ * returns that of this group. */
 int nbc_agree_any(MPI_Comm comm, bool mine, bool *any)
 {
     int inter, own = mine, first = 0, back = 0;

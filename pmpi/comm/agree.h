@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What all ranks of a communicator must know alike before it is ours: asked by the MPI's own
- * collectives. */
+/* Agreement of all ranks of a communicator before nbcshim may run its collectives. It uses the
+ * blocking collectives of the MPI below. Without the lock. */
 #ifndef NBC_AGREE_H
 #define NBC_AGREE_H
 
@@ -8,8 +8,8 @@
 
 #include "below/next.h"
 
-/* Whether it is so on any rank, of either group of an intercommunicator. Collective over it, right
- * after the call that has made it. Returns an MPI error code. */
+/* Sets *any to whether `mine` is true on any rank, of either group of an intercommunicator.
+ * Collective over comm, right after the call that has created it. Returns an MPI error code. */
 int nbc_agree_any(MPI_Comm comm, bool mine, bool *any);
 
 #endif

@@ -17,15 +17,16 @@
 
 int nbcshim_icoll_max_outstanding = MPI_KEYVAL_INVALID;
 
-static struct nbc_context *contexts; /* by handle of the user's communicator; under the lock */
+static struct nbc_context *contexts; /* by handle of the program's communicator; under the lock */
 
-static struct nbc_context *last; /* the one found last; under the lock */
+static struct nbc_context *last_found; /* by the last successful search; under the lock */
 
-/* Contexts that nobody needs any more. Their communicators are freed without our lock: the MPI may
- * hold locks of its own around attribute callbacks, and take the two in the other order. */
+/* Contexts that no operation needs. Their communicators are freed without the lock: the MPI may
+ * hold locks of its own while it runs attribute callbacks, and the two would be taken in both
+ * orders. */
 static struct nbc_context *dead; /* linked by next; under the lock */
 
-static void end_guards(struct nbc_context *c)
+static void context_free_guards(struct nbc_context *c)
 {
     for (int i = 0; c->guards && i < NBC_NGUARDS; i++)
         nbc_plans_free(c->guards[i].plans);
@@ -33,36 +34,36 @@ static void end_guards(struct nbc_context *c)
     c->guards = NULL;
 }
 
-static void bury(struct nbc_context *c)
+static void context_retire(struct nbc_context *c)
 {
     c->life = NBC_CONTEXT_DEAD;
     nbc_plans_free(c->plans);
     c->plans = NULL;
-    end_guards(c);
+    context_free_guards(c);
     c->next = dead;
     dead = c;
 }
 
-/* With messages in it that nobody receives it is left behind: the MPI would use its number again.
- */
-static void end_hidden(struct nbc_context *c)
+/* A hidden communicator with messages that no rank receives is not freed: the MPI would use its
+ * context id again. */
+static void context_free_hidden(struct nbc_context *c)
 {
     if (c->delivery == NBC_DELIVERY_SOUND && c->hidden != MPI_COMM_NULL)
         NEXT(Comm_free)(&c->hidden);
 }
 
-static void drop_handler(MPI_Errhandler handler)
+static void errhandler_free(MPI_Errhandler handler)
 {
     if (handler != MPI_ERRHANDLER_NULL)
         NEXT(Errhandler_free)(&handler);
 }
 
-static void destroy(struct nbc_context *c)
+static void context_free(struct nbc_context *c)
 {
     struct nbc_mail *mail, *later;
-    end_hidden(c);
+    context_free_hidden(c);
     if (!c->keeps_handler)
-        drop_handler(c->handler);
+        errhandler_free(c->handler);
     DL_FOREACH_SAFE(c->mail, mail, later)
     free(mail);
     nbc_tags_free(c->tags);
@@ -80,7 +81,7 @@ void nbc_context_reclaim(void)
     nbc_unlock();
     for (; c; c = next) {
         next = c->next;
-        destroy(c);
+        context_free(c);
     }
 }
 
@@ -92,7 +93,7 @@ void nbc_context_hold(struct nbc_context *c)
 void nbc_context_release(struct nbc_context *c)
 {
     if (--c->uses == 0 && c->life >= NBC_CONTEXT_FREED)
-        bury(c);
+        context_retire(c);
 }
 
 struct nbc_error_scope nbc_context_scope(struct nbc_context *c)
@@ -100,14 +101,14 @@ struct nbc_error_scope nbc_context_scope(struct nbc_context *c)
     struct nbc_error_scope scope = {.comm = c->user};
     if (c->life < NBC_CONTEXT_FREED || c->handler == MPI_ERRHANDLER_NULL)
         return scope;
-    /* It is used without the lock: one reference is never given back. */
+    /* The scope is used without the lock, so a reference to the handler is never dropped. */
     scope.handler = c->handler;
     scope.freed = true;
     c->keeps_handler = true;
     return scope;
 }
 
-static void worsen(struct nbc_context *c, enum nbc_delivery to)
+static void delivery_worsen(struct nbc_context *c, enum nbc_delivery to)
 {
     if (c->delivery < to)
         c->delivery = to;
@@ -116,7 +117,7 @@ static void worsen(struct nbc_context *c, enum nbc_delivery to)
 void nbc_context_mark_undeliverable(struct nbc_context *c)
 {
     if (c->members.size > 1 || c->members.remote_size)
-        worsen(c, NBC_DELIVERY_LEAKS);
+        delivery_worsen(c, NBC_DELIVERY_LEAKS);
 }
 
 void nbc_context_mark_number_undeliverable(struct nbc_context *c, int64_t seq)
@@ -128,7 +129,7 @@ void nbc_context_mark_number_undeliverable(struct nbc_context *c, int64_t seq)
 
 void nbc_context_mark_lost(struct nbc_context *c)
 {
-    worsen(c, NBC_DELIVERY_LOST);
+    delivery_worsen(c, NBC_DELIVERY_LOST);
 }
 
 bool nbc_context_usable(const struct nbc_context *c)
@@ -136,34 +137,35 @@ bool nbc_context_usable(const struct nbc_context *c)
     return c->delivery != NBC_DELIVERY_LOST && c->queue.next_seq < c->queue.end_seq;
 }
 
-/* Nobody finds it by its handle any more. */
-static void take_out(struct nbc_context *c)
+/* Removes a context from the table: its handle no longer finds it. */
+static void context_take_out(struct nbc_context *c)
 {
     nbc_assert_locked();
     if (c->found)
         HASH_DEL(contexts, c);
     c->found = false;
-    last = NULL;
+    last_found = NULL;
 }
 
-/* The program's communicator is gone. Operations that still run take its error handler: then
- * *handler is null. */
-static void detach(struct nbc_context *c, MPI_Errhandler *handler)
+/* Separates a context from the program's communicator, which no longer exists. If operations are
+ * still active, the context takes *handler and sets it to null. */
+static void context_detach(struct nbc_context *c, MPI_Errhandler *handler)
 {
-    take_out(c);
+    context_take_out(c);
     c->life = NBC_CONTEXT_FREED;
     c->user = MPI_COMM_NULL;
     c->handler = MPI_ERRHANDLER_NULL;
     if (c->uses == 0) {
-        bury(c);
+        context_retire(c);
         return;
     }
     c->handler = *handler;
     *handler = MPI_ERRHANDLER_NULL;
 }
 
-/* The program's communicator is being freed: the attribute shows it, whoever frees it. */
-static int on_free(MPI_Comm comm, int keyval, void *value, void *extra)
+/* Callback of the attribute, which the MPI calls when the program's communicator is freed, by
+ * whichever call. */
+static int context_on_free(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     (void)keyval, (void)extra;
     struct nbc_context *c = value;
@@ -176,12 +178,12 @@ static int on_free(MPI_Comm comm, int keyval, void *value, void *extra)
         return MPI_SUCCESS;
     }
     bool locked = nbc_lock_outside();
-    detach(c, &handler);
+    context_detach(c, &handler);
     if (locked) {
         nbc_unlock();
         nbc_context_reclaim();
     }
-    drop_handler(handler);
+    errhandler_free(handler);
     return MPI_SUCCESS;
 }
 
@@ -196,11 +198,11 @@ void nbc_context_cleanup(void)
 
 int nbc_context_setup(void)
 {
-    return NEXT(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, on_free, &nbcshim_icoll_max_outstanding,
-                                    NULL);
+    return NEXT(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, context_on_free,
+                                    &nbcshim_icoll_max_outstanding, NULL);
 }
 
-static int fill(struct nbc_context *c)
+static int context_fill(struct nbc_context *c)
 {
     struct nbc_members *m = &c->members;
     int inter;
@@ -218,7 +220,7 @@ static int fill(struct nbc_context *c)
 }
 
 /* Discards a context that was never published. */
-static void discard(struct nbc_context *c)
+static void context_discard(struct nbc_context *c)
 {
     nbc_lock();
     HASH_DEL(contexts, c);
@@ -226,14 +228,14 @@ static void discard(struct nbc_context *c)
     free(c);
 }
 
-/* A communicator that another thread has just freed, and not reported yet, may have had the same
- * handle. */
-static void give_way(MPI_Comm comm)
+/* Removes a stale context with this handle. The MPI may return the handle of a communicator that
+ * another thread has freed, before that thread has removed its context. */
+static void context_take_out_stale(MPI_Comm comm)
 {
     struct nbc_context *c;
     HASH_FIND(hh, contexts, &comm, sizeof comm, c);
     if (c)
-        take_out(c);
+        context_take_out(c);
 }
 
 int nbc_context_adopt(MPI_Comm comm, MPI_Comm hidden)
@@ -247,21 +249,21 @@ int nbc_context_adopt(MPI_Comm comm, MPI_Comm hidden)
     c->hidden = hidden;
     c->found = true;
     nbc_lock();
-    give_way(comm);
+    context_take_out_stale(comm);
     HASH_ADD(hh, contexts, user, sizeof comm, c);
     nbc_unlock();
     if (!nbc_added(c)) {
         free(c);
         return MPI_ERR_NO_MEM;
     }
-    int error = fill(c);
+    int error = context_fill(c);
     if (error)
-        discard(c);
+        context_discard(c);
     return error;
 }
 
-/* MPI_Comm_create does not run the user's attribute callbacks, as MPI_Comm_dup would. */
-static int duplicate(MPI_Comm comm, MPI_Comm *hidden)
+/* MPI_Comm_create does not run the program's attribute callbacks, unlike MPI_Comm_dup. */
+static int comm_duplicate(MPI_Comm comm, MPI_Comm *hidden)
 {
     MPI_Group group;
     int error = NEXT(Comm_group)(comm, &group);
@@ -278,7 +280,7 @@ int nbc_context_attach(MPI_Comm comm)
     if (comm == MPI_COMM_NULL)
         return MPI_SUCCESS;
     nbc_context_reclaim();
-    int error = duplicate(comm, &hidden);
+    int error = comm_duplicate(comm, &hidden);
     if (error)
         return error;
     error = nbc_context_adopt(comm, hidden);
@@ -289,13 +291,13 @@ int nbc_context_attach(MPI_Comm comm)
 
 struct nbc_context *nbc_context_find(MPI_Comm comm)
 {
-    struct nbc_context *c = last;
+    struct nbc_context *c = last_found;
     nbc_assert_locked();
     if (c && c->user == comm)
         return c;
     HASH_FIND(hh, contexts, &comm, sizeof comm, c);
     if (c)
-        last = c;
+        last_found = c;
     return c;
 }
 
@@ -313,12 +315,12 @@ bool nbc_context_end(struct nbc_context *c, MPI_Errhandler *handler)
 {
     *handler = MPI_ERRHANDLER_NULL;
     if (c->life == NBC_CONTEXT_FREEING) {
-        c->life = NBC_CONTEXT_LIVE; /* the call has failed */
+        c->life = NBC_CONTEXT_LIVE; /* MPI_Comm_free has failed */
         return false;
     }
     *handler = c->handler;
     nbc_context_hold(c);
-    detach(c, handler);
+    context_detach(c, handler);
     return true;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The record of a communicator: the hidden duplicate that carries the messages of its collectives,
- * and the tags in use there. All under the lock of lock.h. */
+/* The context: the record of a communicator. It has the hidden duplicate that carries the messages
+ * of its collectives, and the tags in use there. Under the lock of lock.h unless stated. */
 #ifndef NBC_CONTEXT_H
 #define NBC_CONTEXT_H
 
@@ -12,140 +12,146 @@
 struct nbc_hints;
 struct nbc_request;
 
-/* The life of a record, in this order; a step may be left out.
- *
- * LIVE      the program has the communicator
- * FREEING   MPI_Comm_free or MPI_Comm_disconnect is freeing the communicator, and the program's
- *           attribute callbacks may still use it
- * FREED_IN_CALL  the same, and the attribute of nbcshim is deleted already
- * FREED     the program's communicator is gone: `user` is MPI_COMM_NULL. Operations that are
- * pending here go on DISCONNECTED  so is the hidden duplicate: nothing starts any more DEAD      no
- * operation needs the record: nbc_context_reclaim frees it
- *
- * MPI_Comm_free that fails goes back from FREEING to LIVE. */
+/* The life of a context, in this order; a step may be omitted. MPI_Comm_free that fails returns it
+ * from FREEING to LIVE. */
 enum nbc_context_life {
+    /* The program has the communicator. */
     NBC_CONTEXT_LIVE,
+    /* MPI_Comm_free or MPI_Comm_disconnect is freeing the communicator. The program's attribute
+     * callbacks may still use it. */
     NBC_CONTEXT_FREEING,
+    /* The same, after the attribute of nbcshim has been deleted. */
     NBC_CONTEXT_FREED_IN_CALL,
+    /* The program's communicator no longer exists; `user` is MPI_COMM_NULL. Pending operations
+     * continue. */
     NBC_CONTEXT_FREED,
+    /* The hidden duplicate no longer exists either. No operation starts. */
     NBC_CONTEXT_DISCONNECTED,
+    /* No operation needs the context; nbc_context_reclaim frees it. */
     NBC_CONTEXT_DEAD
 };
 
-/* What becomes of messages on the hidden duplicate; it only gets worse. */
+/* Whether messages on the hidden duplicate reach their operations; the value only increases. */
 enum nbc_delivery {
     NBC_DELIVERY_SOUND,
-    NBC_DELIVERY_LEAKS, /* messages may come that nobody receives: nbc_context_mark_undeliverable */
-    NBC_DELIVERY_LOST   /* those of a failed operation may reach a later one: nothing starts */
+    NBC_DELIVERY_LEAKS, /* messages may arrive that no operation receives, see
+                         * nbc_context_mark_undeliverable */
+    NBC_DELIVERY_LOST   /* an operation might receive the messages of a failed one: none starts */
 };
 
-/* The nonblocking operations of a communicator, which take tags in turn. */
+/* The nonblocking operations of a communicator, which use its tags in turn. */
 struct nbc_queue {
-    int64_t next_seq;             /* counts calls, the same on every rank */
-    int64_t end_seq;              /* the first number that there cannot be */
+    int64_t next_seq;             /* number of the next call, the same on every rank */
+    int64_t end_seq;              /* the first number for which no operation may start */
     int first_tag;                /* of the ring */
-    struct nbc_request *pending;  /* those not yet complete, oldest first */
-    struct nbc_request *deferred; /* the oldest of them that has not been started, or NULL */
-    int nstarted;                 /* so many of them are under way, orphans not counted */
+    struct nbc_request *pending;  /* incomplete operations, oldest first */
+    struct nbc_request *deferred; /* the oldest of them that has not started, or NULL */
+    int nstarted;                 /* started and incomplete operations, without draining ones */
 };
 
 /* A message from one rank to another: signal.h. */
 struct nbc_signal {
     int kind, number;
-    int value; /* what it says, if anything */
+    int value; /* content, if the kind has any */
 };
 
-/* A signal that has come and that nobody has waited for yet. */
+/* A signal that has arrived and for which no call has waited yet. */
 struct nbc_mail {
     struct nbc_signal signal;
     int source;
     struct nbc_mail *prev, *next;
 };
 
+/* Guards are the contexts in which NBCSHIM_CHECK runs its own operations, which are numbered apart
+ * from those of the program: check.h. */
+enum { NBC_NGUARDS = 2 };
+
 struct nbc_context {
-    int max_outstanding; /* first: the attribute MPI_ICOLL_MAX_OUTSTANDING points at the context */
+    int max_outstanding; /* first: the attribute MPI_ICOLL_MAX_OUTSTANDING points to the context */
     enum nbc_context_life life;
     enum nbc_delivery delivery;
-    MPI_Comm user;   /* MPI_COMM_NULL from FREED on */
-    MPI_Comm hidden; /* MPI_COMM_NULL from DISCONNECTED on */
+    MPI_Comm user;   /* the program's communicator; MPI_COMM_NULL from FREED on */
+    MPI_Comm hidden; /* its duplicate; MPI_COMM_NULL from DISCONNECTED on */
     struct nbc_members members;
     struct nbc_queue queue;
-    struct nbc_tags *tags;       /* of persistent operations: tags.h; made when first needed */
+    struct nbc_tags *tags;       /* of persistent operations: tags.h; NULL until first needed */
     struct nbc_plans *plans;     /* of earlier calls */
     struct nbc_hints *hints;     /* from its info, or NULL */
-    struct nbc_context *guards;  /* of the checks of its calls, NBC_NGUARDS of them, or NULL */
-    struct nbc_context *guarded; /* of a guard: whose calls it checks */
+    struct nbc_context *guards;  /* the guards of its calls, NBC_NGUARDS of them, or NULL */
+    struct nbc_context *guarded; /* of a guard: the context whose calls it checks; else NULL */
     struct nbc_mail *mail;       /* in the order of arrival */
-    int ngates;                  /* windows and files that it serves: presync.h */
-    int uses; /* operations that may still communicate here: active ones, persistent ones */
+    int ngates; /* number of gates, the persistent barriers before calls of its windows and files:
+                 * presync.h */
+    int uses;   /* number of active and persistent operations, which may still
+                 * communicate */
 
-    /* From FREED_IN_CALL on: the error handler that the communicator had, MPI_ERRHANDLER_NULL for
-     * none. It is kept where errors may still be raised with it. */
+    /* From FREED_IN_CALL on: the error handler of the communicator, or MPI_ERRHANDLER_NULL. It is
+     * never freed if errors may still be raised with it (keeps_handler). */
     MPI_Errhandler handler;
     bool keeps_handler;
 
-    bool found;               /* by `user` */
-    struct nbc_context *next; /* among the dead */
+    bool found;               /* in the table of nbc_context_find */
+    struct nbc_context *next; /* in the list of dead contexts */
     UT_hash_handle hh;
 };
 
-/* Guards number the checks of calls apart from the operations: check.h. */
-enum { NBC_NGUARDS = 2 };
-
-/* Frees what contexts held that ended under the lock. Not under the lock. */
+/* Frees the contexts that are dead. Without the lock. Local. */
 void nbc_context_reclaim(void);
 
-/* Makes the keyval. Before the first attach. Returns an MPI error code. */
+/* Creates the keyval, before the first nbc_context_attach. Without the lock. Returns an MPI error
+ * code. */
 int nbc_context_setup(void);
 
-/* Gives a communicator just made its context. Collective over it. comm may be MPI_COMM_NULL.
- * Not under the lock, as the next. Returns an MPI error code. */
+/* Creates the context of a new communicator; comm may be MPI_COMM_NULL. Collective over comm.
+ * Without the lock. Returns an MPI error code. */
 int nbc_context_attach(MPI_Comm comm);
 
-/* The same where the duplicate exists already (nonblocking constructors): takes `hidden` over.
- * Local. */
+/* The same for nonblocking constructors, which have created the duplicate already: the context
+ * takes `hidden` over if the function succeeds. Local. Without the lock. */
 int nbc_context_adopt(MPI_Comm comm, MPI_Comm hidden);
 
-/* The context of a communicator, NULL for none (a null or invalid handle). */
+/* The context of a communicator, NULL if there is none (for a null or invalid handle). */
 struct nbc_context *nbc_context_find(MPI_Comm comm);
 
-/* Takes the hints of an info set on a communicator. Not under the lock. Returns an MPI error code.
- */
+/* Reads the hints of an info that is set on a communicator. Without the lock. Local. Returns an MPI
+ * error code. */
 int nbc_context_hint(MPI_Comm comm, MPI_Info info);
 
-/* MPI_Comm_free, or MPI_Comm_disconnect, is about to end a communicator: returns its context, NULL
- * for none. It serves the program's attribute callbacks too, before or after that of nbcshim, until
- * nbc_context_end says that the call is over. Not under the lock. */
+/* To be called before MPI_Comm_free and MPI_Comm_disconnect below: returns the context, NULL if
+ * there is none. The program's attribute callbacks may use the context until nbc_context_end.
+ * Without the lock. */
 struct nbc_context *nbc_context_ending(MPI_Comm comm);
 
-/* Returns whether the call has freed the communicator. Then the caller holds the context, and frees
- * *handler without the lock if it is not null. */
+/* To be called after them: returns whether the call has freed the communicator. Then the caller has
+ * a reference to the context, and frees *handler without the lock if it is not null. */
 bool nbc_context_end(struct nbc_context *c, MPI_Errhandler *handler);
 
-/* Takes the hidden duplicate of a freed communicator away, for the caller to disconnect;
- * MPI_COMM_NULL where it must stay. */
+/* Takes the hidden duplicate from the context of a freed communicator. The caller disconnects it.
+ * MPI_COMM_NULL if it may not be freed. */
 MPI_Comm nbc_context_take_hidden(struct nbc_context *c);
 
-/* An operation begins, or ends, to need the context: it lives on after MPI_Comm_free until then. */
+/* An operation takes or drops its reference. The context survives MPI_Comm_free as long as it has
+ * references. */
 void nbc_context_hold(struct nbc_context *c);
 void nbc_context_release(struct nbc_context *c);
 
-/* Where errors of its operations are raised, for as long as the program likes. */
+/* Where errors of its operations are raised. The scope remains valid forever. */
 struct nbc_error_scope nbc_context_scope(struct nbc_context *c);
 
-/* An operation cannot be here, and the other ranks' messages for it come all the same. `hidden`
- * will not be freed: the MPI would have them reach a later communicator. Those of a nonblocking
- * operation (seq) wait for the next one of its tag: there will be none. */
+/* Records that an operation cannot start on this rank, although the other ranks send messages for
+ * it. `hidden` will not be freed, so that the messages do not reach a later communicator. If the
+ * operation is nonblocking, with number seq, the messages would reach the next operation with the
+ * same tag: no such operation will start. */
 void nbc_context_mark_undeliverable(struct nbc_context *c);
 void nbc_context_mark_number_undeliverable(struct nbc_context *c, int64_t seq);
 
-/* A message for another operation might reach the next one: nothing starts any more. */
+/* Records that the messages of one operation might reach another: no operation starts any more. */
 void nbc_context_mark_lost(struct nbc_context *c);
 
-/* Whether operations may be started. */
+/* Whether operations may start. */
 bool nbc_context_usable(const struct nbc_context *c);
 
-/* Forgets all communicators, at finalize. Not under the lock. */
+/* Frees all contexts, at finalize. Without the lock. */
 void nbc_context_cleanup(void);
 
 #endif

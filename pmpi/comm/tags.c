@@ -36,26 +36,26 @@ void nbc_tags_free(struct nbc_tags *t)
     free(t);
 }
 
-static uint64_t bit(int i)
+static uint64_t tag_bit(int i)
 {
     return UINT64_C(1) << i % NBC_TAG_WORD;
 }
 
 int nbc_tags_take(struct nbc_tags *t)
 {
-    while (t->next < t->n && !(t->agreed[t->next / NBC_TAG_WORD] & bit(t->next)))
+    while (t->next < t->n && !(t->agreed[t->next / NBC_TAG_WORD] & tag_bit(t->next)))
         t->next++;
     if (t->next == t->n)
         return -1;
     int i = t->next++;
-    t->held[i / NBC_TAG_WORD] |= bit(i);
+    t->held[i / NBC_TAG_WORD] |= tag_bit(i);
     return t->first + i;
 }
 
 void nbc_tags_give(struct nbc_tags *t, int tag)
 {
     int i = tag - t->first;
-    t->held[i / NBC_TAG_WORD] &= ~bit(i);
+    t->held[i / NBC_TAG_WORD] &= ~tag_bit(i);
 }
 
 void nbc_tags_offer(const struct nbc_tags *t, uint64_t *words)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Tags of persistent operations: one each, from init to free. Ranks free at different times, so
- * which tags are free differs between ranks; all take the next of a set that they have agreed on,
- * and agree anew when it is used up. At first all are free: no agreement is needed then. */
+/* Tags of persistent operations. Each holds one from its creation to its MPI_Request_free. Ranks
+ * free requests at different times, so the sets of free tags differ between ranks. All ranks
+ * therefore take the next tag of a set on which they have agreed, and agree again when that set is
+ * used up. At first all tags are free, and no agreement is needed. Under the lock. Local. */
 #ifndef NBC_TAGS_H
 #define NBC_TAGS_H
 
@@ -12,24 +13,31 @@ enum { NBC_TAG_WORD = 64 };
 
 struct nbc_tags {
     int first, n;     /* tags first … first + n − 1 */
-    int next;         /* the next one of `agreed` to be looked at, counted from 0 */
-    uint64_t *agreed; /* bit set: was free everywhere; the same on all ranks */
+    int next;         /* index of the tag in `agreed` to be tried next */
+    uint64_t *agreed; /* bit set: free on all ranks at the agreement; the same on all ranks */
     uint64_t *held;   /* bit set: held by this rank */
 };
 
-/* NULL without memory. */
+/* Creates a set of n tags from `first` on. NULL without memory. The caller frees it with
+ * nbc_tags_free, which accepts NULL. */
 struct nbc_tags *nbc_tags_new(int first, int n);
 void nbc_tags_free(struct nbc_tags *t);
 
-/* Takes the next agreed tag, or returns −1: agree and try again. */
+/* Takes the next agreed tag that is left. Returns −1 if none is left: the ranks must agree
+ * again. */
 int nbc_tags_take(struct nbc_tags *t);
+
+/* Returns a tag that this rank has taken. */
 void nbc_tags_give(struct nbc_tags *t, int tag);
 
-/* Number of words of the set, for the agreement. */
+/* The number of words of a set, for the agreement. */
 int nbc_tags_words(const struct nbc_tags *t);
 
-/* Writes what this rank could offer; the agreement is the AND of all. */
+/* Writes the set of tags that are free on this rank. The agreement is the bitwise AND of the sets
+ * of all ranks. */
 void nbc_tags_offer(const struct nbc_tags *t, uint64_t *words);
+
+/* Sets the agreed tags. */
 void nbc_tags_agree(struct nbc_tags *t, const uint64_t *words);
 
 #endif

@@ -42,7 +42,7 @@ extern uint64_t nbc_types_generation;
 struct nbc_datatype *nbc_datatype_find(MPI_Datatype type);
 struct nbc_operator *nbc_operator_find(MPI_Op op);
 
-/* An operation takes or drops its reference. */
+/* Takes or drops a reference of an operation. */
 static inline void nbc_datatype_hold(struct nbc_datatype *t)
 {
     t->uses++;
@@ -61,7 +61,7 @@ static inline void nbc_types_reclaim(void)
         nbc_types_reclaim_slow();
 }
 
-/* The same for an operator. */
+/* Takes or drops a reference of an operation. */
 static inline void nbc_operator_hold(struct nbc_operator *o)
 {
     o->uses++;
