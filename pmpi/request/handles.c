@@ -11,13 +11,14 @@ struct entry {
     struct nbc_request *r; /* NULL: free */
 };
 
-/* Linear probing; a power of two of entries, at most three of four taken. */
+/* An open-addressing table with linear probing. The number of entries is a power of two, and at
+ * most three of four are taken. */
 static struct entry *entries;
-static size_t mask; /* their number less one; 0: none */
+static size_t mask; /* number of entries − 1; 0: no table */
 static size_t taken;
 
-/* The entry of the handle, or the free one where it would be. */
-static struct entry *place(MPI_Request handle)
+/* The entry of a handle, or the free entry where it belongs. */
+static struct entry *entry_of(MPI_Request handle)
 {
     size_t i = nbc_hash_handle(&handle, sizeof handle);
     while (entries[i & mask].r && entries[i & mask].handle != handle)
@@ -27,10 +28,10 @@ static struct entry *place(MPI_Request handle)
 
 struct nbc_request *nbc_handles_find(MPI_Request handle)
 {
-    return mask ? place(handle)->r : NULL;
+    return mask ? entry_of(handle)->r : NULL;
 }
 
-static bool grow(void)
+static bool handles_grow(void)
 {
     enum { FIRST = 64 };
     struct entry *old = entries;
@@ -42,16 +43,16 @@ static bool grow(void)
     mask = more - 1;
     for (size_t i = 0; i < n; i++)
         if (old[i].r)
-            *place(old[i].handle) = old[i];
+            *entry_of(old[i].handle) = old[i];
     free(old);
     return true;
 }
 
 bool nbc_handles_add(MPI_Request handle, struct nbc_request *r)
 {
-    if (taken >= (mask + 1) / 4 * 3 && !grow())
+    if (taken >= (mask + 1) / 4 * 3 && !handles_grow())
         return false;
-    *place(handle) = (struct entry){handle, r};
+    *entry_of(handle) = (struct entry){handle, r};
     taken++;
     return true;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* From the handle of a request to our object. Every completion call looks here, among tens of
- * thousands maybe, in any order: so the table is one array that has the handles themselves, and a
- * look-up costs one line of cache. It only grows: handles are recycled with their objects. Under
- * the lock. */
+/* Finds the request object of a handle. Every completion call searches here, possibly among tens of
+ * thousands of requests and in any order. The table is therefore one array that contains the
+ * handles, and a search costs one cache line. The table only grows, because handles are recycled
+ * with their objects. Under the lock. Local. */
 #ifndef NBC_HANDLES_H
 #define NBC_HANDLES_H
 
@@ -12,13 +12,13 @@
 
 struct nbc_request;
 
-/* NULL when it is none of ours. */
+/* The object of a handle, NULL if the handle is not one of nbcshim's. */
 struct nbc_request *nbc_handles_find(MPI_Request handle);
 
-/* False when memory ran out. The handle is not there yet. */
+/* Adds a handle that is not in the table. Returns false without memory. */
 bool nbc_handles_add(MPI_Request handle, struct nbc_request *r);
 
-/* Forgets all of them. */
+/* Removes all handles and frees the table. */
 void nbc_handles_clear(void);
 
 #endif

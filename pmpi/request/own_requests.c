@@ -6,7 +6,7 @@
 
 #include "below/next.h"
 
-static bool grow(struct nbc_own_requests *p, int n)
+static bool own_requests_grow(struct nbc_own_requests *p, int n)
 {
     struct nbc_own_request *list = malloc(n * sizeof *list);
     if (!list)
@@ -29,7 +29,7 @@ bool nbc_own_requests_find(struct nbc_own_requests *p, int n, const MPI_Request 
         p->others += !r;
         if (!r || (r->state == NBC_INACTIVE && !inactive_too))
             continue;
-        if (p->n == room && !grow(p, n))
+        if (p->n == room && !own_requests_grow(p, n))
             return false;
         p->list[p->n++] = (struct nbc_own_request){r, i};
     }

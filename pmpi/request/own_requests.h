@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Which entries of the array of requests that a program hands over are ours.
+/* Finds the requests of nbcshim in an array of requests that the program passes.
  *
- * The handle of ours is for the MPI below a persistent request that is never active. So the arrays
- * are handed down as they are: calls below pass over what is ours, give it the empty status and
- * leave its handle alone, which is all that an inactive request wants. */
+ * For the MPI below, the handle of such a request is an inactive persistent request. Arrays are
+ * therefore passed to the MPI below unchanged: its completion calls ignore inactive requests, give
+ * them the empty status and leave their handles unchanged. */
 #ifndef NBC_OWN_REQUESTS_H
 #define NBC_OWN_REQUESTS_H
 
@@ -15,18 +15,20 @@ struct nbc_own_request {
 };
 
 struct nbc_own_requests {
-    struct nbc_own_request *list; /* by index, ascending */
+    struct nbc_own_request *list; /* in ascending order of the index */
     int n;
-    int others;                      /* entries that are neither ours nor null */
-    struct nbc_own_request some[16]; /* room for short lists */
+    int others;                      /* number of the other entries that are not null */
+    struct nbc_own_request some[16]; /* memory of short lists */
 };
 
-/* Finds what is ours: all of it, or only what is active or complete. Under the lock; the list stays
- * valid without it, since no other thread may end a request that this one is about to. Returns
- * false when memory ran out; then there is nothing to end. */
+/* Fills *p with the requests of nbcshim in an array; inactive ones only if inactive_too. The caller
+ * ends *p with nbc_own_requests_release. Returns false without memory, and then there is nothing to
+ * release. Under the lock; the list remains valid without it, because no other thread may complete
+ * a request that this thread is completing. Local. */
 bool nbc_own_requests_find(struct nbc_own_requests *p, int n, const MPI_Request *requests,
                            bool inactive_too);
 
+/* Frees the list. */
 void nbc_own_requests_release(struct nbc_own_requests *p);
 
 #endif

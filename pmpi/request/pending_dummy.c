@@ -3,10 +3,10 @@
 
 #include <stddef.h>
 
-static MPI_Request never = MPI_REQUEST_NULL; /* made when first needed, under the lock */
+static MPI_Request pending_dummy = MPI_REQUEST_NULL; /* created when first needed; under the lock */
 
-/* A generalized request wants these; they have nothing to do. */
-static int query(void *state, MPI_Status *status)
+/* The callbacks of the generalized request. */
+static int dummy_query(void *state, MPI_Status *status)
 {
     (void)state;
     NEXT(Status_set_elements)(status, MPI_BYTE, 0);
@@ -14,13 +14,13 @@ static int query(void *state, MPI_Status *status)
     return MPI_SUCCESS;
 }
 
-static int release(void *state)
+static int dummy_release(void *state)
 {
     (void)state;
     return MPI_SUCCESS;
 }
 
-static int cancel(void *state, int complete)
+static int dummy_cancel(void *state, int complete)
 {
     (void)state, (void)complete;
     return MPI_SUCCESS;
@@ -28,15 +28,16 @@ static int cancel(void *state, int complete)
 
 MPI_Request nbc_pending_dummy(void)
 {
-    if (never == MPI_REQUEST_NULL && NEXT(Grequest_start)(query, release, cancel, NULL, &never))
-        never = MPI_REQUEST_NULL;
-    return never;
+    if (pending_dummy == MPI_REQUEST_NULL &&
+        NEXT(Grequest_start)(dummy_query, dummy_release, dummy_cancel, NULL, &pending_dummy))
+        pending_dummy = MPI_REQUEST_NULL;
+    return pending_dummy;
 }
 
 void nbc_pending_dummy_cleanup(void)
 {
-    if (never == MPI_REQUEST_NULL)
+    if (pending_dummy == MPI_REQUEST_NULL)
         return;
-    NEXT(Grequest_complete)(never);
-    NEXT(Wait)(&never, MPI_STATUS_IGNORE);
+    NEXT(Grequest_complete)(pending_dummy);
+    NEXT(Wait)(&pending_dummy, MPI_STATUS_IGNORE);
 }

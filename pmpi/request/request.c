@@ -14,8 +14,9 @@
 
 int nbc_user_requests;
 
-/* They are made many at a time, each time twice as many, and never freed before the end. Large
- * slabs are huge pages: look-ups in random order would miss the table of small ones each time. */
+/* Requests are allocated in slabs, each of twice the size of the last up to a limit, and are not
+ * freed before the end. Large slabs use huge pages: with small pages, accesses in random order
+ * would miss the TLB each time. */
 enum { SMALLEST = 16384, LARGEST = 4 << 20, HUGE_PAGE = 2 << 20 };
 
 struct slab {
@@ -24,12 +25,12 @@ struct slab {
     struct nbc_request list[];
 };
 
-/* Under the lock. */
-static struct nbc_request **pool; /* idle ones, the last to be taken first; room for all */
+/* The pool. Under the lock. */
+static struct nbc_request **pool; /* idle requests, the next one to be taken last; room for all */
 static int npool, nmade;
-static struct slab *slabs;           /* the newest */
-static size_t slab_bytes = SMALLEST; /* of the next */
-static struct slab *left;            /* with what programs have never freed: no leak of ours */
+static struct slab *slabs;           /* the newest slab */
+static size_t slab_bytes = SMALLEST; /* size of the next slab */
+static struct slab *abandoned_slabs; /* with requests that the program has never freed: no leak */
 
 struct nbc_request *nbc_request_find(MPI_Request handle)
 {
@@ -51,7 +52,7 @@ static struct slab *slab_new(void)
     return slab;
 }
 
-static bool grow(void)
+static bool pool_grow(void)
 {
     struct slab *slab = slab_new();
     if (!slab)
@@ -69,10 +70,10 @@ static bool grow(void)
     return true;
 }
 
-static struct nbc_request *make(void)
+static struct nbc_request *request_create(void)
 {
     if (!slabs || slabs->used == slabs->size)
-        if (!grow())
+        if (!pool_grow())
             return NULL;
     nbc_assert(slabs->used < slabs->size);
     struct nbc_request *r = &slabs->list[slabs->used];
@@ -88,21 +89,21 @@ static struct nbc_request *make(void)
     return r;
 }
 
-static void count_live(int change)
+static void count_user_requests(int change)
 {
     __atomic_store_n(&nbc_user_requests, nbc_user_requests + change, __ATOMIC_RELAXED);
 }
 
 void nbc_request_hide(bool hide)
 {
-    count_live(hide ? -1 : 1);
+    count_user_requests(hide ? -1 : 1);
 }
 
-static struct nbc_request *take(void)
+static struct nbc_request *pool_take(void)
 {
     enum { AHEAD = 4 };
     if (npool == 0)
-        return make();
+        return request_create();
     if (npool >= AHEAD)
         nbc_request_prefetch(pool[npool - AHEAD]);
     return pool[--npool];
@@ -113,7 +114,7 @@ static const struct nbc_handle_refs *request_handles(const struct nbc_request *r
     return r->plan ? &r->plan->handles : &r->run->handles;
 }
 
-static void hold(struct nbc_request *r, struct nbc_context *c)
+static void request_hold_handles(struct nbc_request *r, struct nbc_context *c)
 {
     const struct nbc_handle_refs *h = request_handles(r);
     for (int i = 0; i < h->ntypes; i++)
@@ -129,7 +130,7 @@ static void hold(struct nbc_request *r, struct nbc_context *c)
 int nbc_request_new(struct nbc_context *c, const struct nbc_operation *op, struct nbc_request **out)
 {
     nbc_assert_locked();
-    struct nbc_request *r = take();
+    struct nbc_request *r = pool_take();
     if (!r) {
         if (op->run)
             nbc_run_free(op->run);
@@ -146,8 +147,8 @@ int nbc_request_new(struct nbc_context *c, const struct nbc_operation *op, struc
     r->recv = op->recv;
     r->alg = op->alg;
     r->prerequisite = NULL;
-    hold(r, c);
-    count_live(1);
+    request_hold_handles(r, c);
+    count_user_requests(1);
     *out = r;
     return MPI_SUCCESS;
 }
@@ -164,7 +165,7 @@ void nbc_request_make_persistent(struct nbc_request *r, int tag)
     r->tag = tag;
 }
 
-static void let_go(const struct nbc_request *r)
+static void request_release_handles(const struct nbc_request *r)
 {
     const struct nbc_handle_refs *h = request_handles(r);
     for (int i = 0; i < h->ntypes; i++)
@@ -195,19 +196,18 @@ void nbc_request_free(struct nbc_request *r)
 {
     struct nbc_context *context = r->context;
     nbc_assert_locked();
-    let_go(r);
+    request_release_handles(r);
     if (r->run)
         nbc_request_drop_run(r);
     if (r->plan)
         nbc_plan_release(r->plan);
     nbc_request_set_state(r, NBC_IDLE);
     pool[npool++] = r;
-    count_live(-1);
-    nbc_context_release(context); /* may end it, and its plans */
+    count_user_requests(-1);
+    nbc_context_release(context); /* may free the context and its plans */
 }
 
-/* Before a later session all of this may begin anew; a request that the program still has then is
- * left alone. */
+/* A later session may create requests again. Slabs remain if the program still has a request. */
 void nbc_request_cleanup(void)
 {
     for (int i = 0; i < npool; i++)
@@ -219,8 +219,8 @@ void nbc_request_cleanup(void)
     }
     for (struct slab *slab = slabs, *older; slab; slab = older) {
         older = slab->older;
-        slab->older = left;
-        left = slab;
+        slab->older = abandoned_slabs;
+        abandoned_slabs = slab;
     }
     free(pool);
     pool = NULL;
