@@ -12,10 +12,10 @@
 enum { NBC_NOT_OURS = -1 };
 
 /* MPI_I…: starts the operation. Local. Sets *request only on success. Returns MPI_SUCCESS, or an
- * error after raising it on the communicator's error handler. MPI-4.1 sections 7.12, 8.9. */
+ * error after raising it on the communicator's error handler. MPI-4.1 sections 6.12, 8.7. */
 int nbc_call_start(const struct nbc_call *call, MPI_Request *request);
 
-/* MPI_…_init: sets up an inactive persistent operation. Collective. MPI-4.1 sections 7.13, 8.10. */
+/* MPI_…_init: sets up an inactive persistent operation. Collective. MPI-4.1 sections 6.13, 8.8. */
 int nbc_call_init(const struct nbc_call *call, MPI_Request *request);
 
 /* The blocking form: an operation that is started, waited for and freed, so that a rank that waits

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Point-to-point calls in which a rank can block. While something of ours is pending they go
- * through their nonblocking form and a loop that moves on both (MPI-4.1 section 7.12: a blocked
+ * through their nonblocking form and a loop that moves on both (MPI-4.1 section 6.12: a blocked
  * rank takes part in all collectives that it has started).
  *
  * A receive waits for its message by MPI_Improbe and takes it then. A posted receive would do no

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The rules of requests, one by one: null, inactive and single ones, what is forbidden, and
- * MPI_Startall. MPI-4.1 sections 3.7.3, 3.7.6, 3.9, 7.12, 7.13. Arrays of requests are in
+ * MPI_Startall. MPI-4.1 sections 3.7.3, 3.7.6, 3.9, 6.12, 6.13. Arrays of requests are in
  * requests_arrays.c, random mixes in requests_mix.c. */
 #include "observe.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The edges of a process topology, and which end fits which: MPI-4.1 section 8.9 by the letter. */
+/* The edges of a process topology, and which end fits which: MPI-4.1 section 8.6 by the letter. */
 #ifndef NBC_TEST_TOPOLOGY_H
 #define NBC_TEST_TOPOLOGY_H
 
