@@ -21,7 +21,7 @@ static int look(struct nbc_own_requests *ours, int n, const MPI_Request *request
     if (ok)
         nbc_progress(NULL);
     nbc_unlock();
-    return ok ? MPI_SUCCESS : nbc_raise(MPI_COMM_NULL, MPI_ERR_NO_MEM);
+    return ok ? MPI_SUCCESS : nbc_raise_no_memory();
 }
 
 /* The first complete one from there on, or behind the last. */
@@ -64,7 +64,7 @@ EXPORT(int, Request_get_status_any,
        (count, requests, index, flag, status))
 {
     struct nbc_own_requests ours;
-    if (!nbc_any_user_requests() || nbc_inside || count <= 0 || !requests || !index || !flag)
+    if (!nbc_may_have_own(count, requests) || !index || !flag)
         return NEXT(Request_get_status_any)(count, requests, index, flag, status);
     int error = look(&ours, count, requests);
     if (error)
@@ -103,8 +103,7 @@ EXPORT(int, Request_get_status_some,
        (incount, requests, outcount, indices, statuses))
 {
     struct nbc_own_requests ours;
-    if (!nbc_any_user_requests() || nbc_inside || incount <= 0 || !requests || !outcount ||
-        !indices)
+    if (!nbc_may_have_own(incount, requests) || !outcount || !indices)
         return NEXT(Request_get_status_some)(incount, requests, outcount, indices, statuses);
     int error = look(&ours, incount, requests);
     if (error)
@@ -120,7 +119,7 @@ EXPORT(int, Request_get_status_all,
        (count, requests, flag, statuses))
 {
     struct nbc_own_requests ours;
-    if (!nbc_any_user_requests() || nbc_inside || count <= 0 || !requests || !flag)
+    if (!nbc_may_have_own(count, requests) || !flag)
         return NEXT(Request_get_status_all)(count, requests, flag, statuses);
     int error = look(&ours, count, requests);
     if (error)

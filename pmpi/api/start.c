@@ -2,6 +2,7 @@
 /* MPI_Start, MPI_Startall, MPI_Request_free and MPI_Cancel. MPI-4.1 sections 3.9, 6.12, 6.13. */
 #include <stdlib.h>
 
+#include "api/wait_test.h"
 #include "base/errors.h"
 #include "base/lock.h"
 #include "below/export.h"
@@ -27,7 +28,7 @@ static bool can_start(const struct nbc_request *r)
 
 EXPORT(int, Start, (MPI_Request * request), (request))
 {
-    if (!nbc_any_user_requests() || nbc_inside || !request)
+    if (!nbc_may_have_own(1, request))
         return NEXT(Start)(request);
     nbc_lock();
     struct nbc_request *r = nbc_request_find(*request);
@@ -64,7 +65,7 @@ static int start_others(const struct nbc_own_requests *p, int n, MPI_Request *re
     if (count > (int)(sizeof some / sizeof *some))
         others = malloc(count * sizeof *others);
     if (!others)
-        return nbc_raise(MPI_COMM_NULL, MPI_ERR_NO_MEM);
+        return nbc_raise_no_memory();
     move_others(p, n, requests, others, false);
     int error = NEXT(Startall)(count, others);
     move_others(p, n, requests, others, true);
@@ -122,7 +123,7 @@ static int start_all(int n, MPI_Request *requests)
     nbc_lock();
     if (!nbc_own_requests_find(&p, n, requests, true)) {
         nbc_unlock();
-        return nbc_raise(MPI_COMM_NULL, MPI_ERR_NO_MEM);
+        return nbc_raise_no_memory();
     }
     int bad = claim(&p);
     if (bad < p.n)
@@ -136,14 +137,14 @@ static int start_all(int n, MPI_Request *requests)
 
 EXPORT(int, Startall, (int count, MPI_Request requests[]), (count, requests))
 {
-    if (!nbc_any_user_requests() || nbc_inside || count <= 0 || !requests)
+    if (!nbc_may_have_own(count, requests))
         return NEXT(Startall)(count, requests);
     return start_all(count, requests);
 }
 
 EXPORT(int, Request_free, (MPI_Request * request), (request))
 {
-    if (!nbc_any_user_requests() || nbc_inside || !request)
+    if (!nbc_may_have_own(1, request))
         return NEXT(Request_free)(request);
     nbc_lock();
     struct nbc_request *r = nbc_request_find(*request);
@@ -160,7 +161,7 @@ EXPORT(int, Request_free, (MPI_Request * request), (request))
 
 EXPORT(int, Cancel, (MPI_Request * request), (request))
 {
-    if (!nbc_any_user_requests() || nbc_inside || !request)
+    if (!nbc_may_have_own(1, request))
         return NEXT(Cancel)(request);
     nbc_lock();
     const struct nbc_request *r = nbc_request_find(*request);

@@ -9,6 +9,11 @@
 
 MPI_Status nbc_empty_status;
 
+int nbc_raise_no_memory(void)
+{
+    return nbc_raise(MPI_COMM_NULL, MPI_ERR_NO_MEM);
+}
+
 void nbc_complete_setup(void)
 {
     MPI_Request null = MPI_REQUEST_NULL;
@@ -91,7 +96,7 @@ static int wait_one(MPI_Request *request, MPI_Status *status)
 
 EXPORT(int, Wait, (MPI_Request * request, MPI_Status *status), (request, status))
 {
-    if (!nbc_any_user_requests() || nbc_inside || !request)
+    if (!nbc_may_have_own(1, request))
         return NEXT(Wait)(request, status);
     return wait_one(request, status);
 }
@@ -115,7 +120,7 @@ static int test_one(MPI_Request *request, int *flag, MPI_Status *status)
 
 EXPORT(int, Test, (MPI_Request * request, int *flag, MPI_Status *status), (request, flag, status))
 {
-    if (!nbc_any_user_requests() || nbc_inside || !request || !flag)
+    if (!nbc_may_have_own(1, request) || !flag)
         return NEXT(Test)(request, flag, status);
     return test_one(request, flag, status);
 }
@@ -136,7 +141,7 @@ static int status_of_one(MPI_Request request, int *flag, MPI_Status *status)
 EXPORT(int, Request_get_status, (MPI_Request request, int *flag, MPI_Status *status),
        (request, flag, status))
 {
-    if (!nbc_any_user_requests() || nbc_inside || !flag)
+    if (!nbc_may_have_own(1, &request) || !flag)
         return NEXT(Request_get_status)(request, flag, status);
     return status_of_one(request, flag, status);
 }

@@ -7,6 +7,16 @@
 #include "engine/progress.h"
 #include "request/request.h"
 
+/* Whether an array of the program may contain own requests: only then is the lock worth taking. Not
+ * in calls that come from inside the MPI below. */
+static inline bool nbc_may_have_own(int n, const MPI_Request *requests)
+{
+    return nbc_any_user_requests() && !nbc_inside && n > 0 && requests;
+}
+
+/* Raises MPI_ERR_NO_MEM, of no communicator, and returns it. Without the lock. */
+int nbc_raise_no_memory(void);
+
 /* The empty status as the MPI below writes it, with MPI_ERROR = MPI_SUCCESS. Complete collectives
  * have it too. Written at init, read only afterwards. */
 extern MPI_Status nbc_empty_status;

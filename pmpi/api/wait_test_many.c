@@ -18,11 +18,6 @@
 #include "request/pending_dummy.h"
 #include "request/request.h"
 
-static int out_of_memory(void)
-{
-    return nbc_raise(MPI_COMM_NULL, MPI_ERR_NO_MEM);
-}
-
 /* --- any --- */
 
 /* The arguments of a call for several requests, and what is known of them. */
@@ -142,7 +137,7 @@ static int wait_any(int n, MPI_Request *requests, int *index, MPI_Status *status
     if (any_at_hand(n, requests, index, status, &error))
         return error;
     if (!array_begin(&a, n, requests))
-        return out_of_memory();
+        return nbc_raise_no_memory();
     while (a.ours.n || nbc_must_poll()) {
         if (any_round(&a, index, status, &error)) {
             array_end(&a);
@@ -156,7 +151,7 @@ static int wait_any(int n, MPI_Request *requests, int *index, MPI_Status *status
 EXPORT(int, Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status),
        (count, requests, index, status))
 {
-    if (!nbc_any_user_requests() || nbc_inside || count <= 0 || !requests || !index)
+    if (!nbc_may_have_own(count, requests) || !index)
         return NEXT(Waitany)(count, requests, index, status);
     return wait_any(count, requests, index, status);
 }
@@ -169,7 +164,7 @@ static int test_any(int n, MPI_Request *requests, int *index, int *flag, MPI_Sta
     if (*flag)
         return error;
     if (!array_begin(&a, n, requests))
-        return out_of_memory();
+        return nbc_raise_no_memory();
     *flag = any_round(&a, index, status, &error);
     array_end(&a);
     if (*flag)
@@ -181,7 +176,7 @@ static int test_any(int n, MPI_Request *requests, int *index, int *flag, MPI_Sta
 EXPORT(int, Testany, (int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status),
        (count, requests, index, flag, status))
 {
-    if (!nbc_any_user_requests() || nbc_inside || count <= 0 || !requests || !index || !flag)
+    if (!nbc_may_have_own(count, requests) || !index || !flag)
         return NEXT(Testany)(count, requests, index, flag, status);
     return test_any(count, requests, index, flag, status);
 }
@@ -280,7 +275,7 @@ static int wait_some(int n, MPI_Request *requests, int *outcount, int *indices,
     struct array a;
     int error, spins = 0;
     if (!array_begin(&a, n, requests))
-        return out_of_memory();
+        return nbc_raise_no_memory();
     while (a.ours.n || nbc_must_poll()) {
         if (some_round(&a, outcount, indices, statuses, &error)) {
             array_end(&a);
@@ -295,8 +290,7 @@ EXPORT(int, Waitsome,
        (int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
        (incount, requests, outcount, indices, statuses))
 {
-    if (!nbc_any_user_requests() || nbc_inside || incount <= 0 || !requests || !outcount ||
-        !indices)
+    if (!nbc_may_have_own(incount, requests) || !outcount || !indices)
         return NEXT(Waitsome)(incount, requests, outcount, indices, statuses);
     return wait_some(incount, requests, outcount, indices, statuses);
 }
@@ -307,7 +301,7 @@ static int test_some(int n, MPI_Request *requests, int *outcount, int *indices,
     struct array a;
     int error;
     if (!array_begin(&a, n, requests))
-        return out_of_memory();
+        return nbc_raise_no_memory();
     some_round(&a, outcount, indices, statuses, &error);
     array_end(&a);
     return error;
@@ -317,8 +311,7 @@ EXPORT(int, Testsome,
        (int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
        (incount, requests, outcount, indices, statuses))
 {
-    if (!nbc_any_user_requests() || nbc_inside || incount <= 0 || !requests || !outcount ||
-        !indices)
+    if (!nbc_may_have_own(incount, requests) || !outcount || !indices)
         return NEXT(Testsome)(incount, requests, outcount, indices, statuses);
     return test_some(incount, requests, outcount, indices, statuses);
 }
@@ -448,12 +441,12 @@ static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
     struct others others;
     int error = MPI_SUCCESS, first = 0, spins = 0;
     if (!array_begin(&a, n, requests))
-        return out_of_memory();
+        return nbc_raise_no_memory();
     if (!a.ours.n && !nbc_must_poll())
         return NEXT(Waitall)(n, requests, statuses);
     if (!others_begin(&others, &a, statuses)) {
         array_end(&a);
-        return out_of_memory();
+        return nbc_raise_no_memory();
     }
     for (;;) {
         if (others.left > 0)
@@ -479,7 +472,7 @@ static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
 EXPORT(int, Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]),
        (count, requests, statuses))
 {
-    if (!nbc_any_user_requests() || nbc_inside || count <= 0 || !requests)
+    if (!nbc_may_have_own(count, requests))
         return NEXT(Waitall)(count, requests, statuses);
     return wait_all(count, requests, statuses);
 }
@@ -508,7 +501,7 @@ static int test_all(int n, MPI_Request *requests, int *flag, MPI_Status *statuse
     struct array a;
     int error = MPI_SUCCESS, first = 0;
     if (!array_begin(&a, n, requests))
-        return out_of_memory();
+        return nbc_raise_no_memory();
     *flag = all_ours(&a, &first);
     if (!*flag)
         error = poll_others(&a, first, statuses);
@@ -523,7 +516,7 @@ static int test_all(int n, MPI_Request *requests, int *flag, MPI_Status *statuse
 EXPORT(int, Testall, (int count, MPI_Request requests[], int *flag, MPI_Status statuses[]),
        (count, requests, flag, statuses))
 {
-    if (!nbc_any_user_requests() || nbc_inside || count <= 0 || !requests || !flag)
+    if (!nbc_may_have_own(count, requests) || !flag)
         return NEXT(Testall)(count, requests, flag, statuses);
     return test_all(count, requests, flag, statuses);
 }
