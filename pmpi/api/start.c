@@ -12,9 +12,9 @@
 #include "request/own_requests.h"
 #include "request/request.h"
 
-/* What the program asks for is not allowed now: the operation goes on as if nothing had been asked.
- * Called with the lock, returns without it. */
-static int refuse(const struct nbc_request *r)
+/* Raises MPI_ERR_REQUEST for a call that the state of the request does not allow. The operation
+ * itself is not affected. Called with the lock held, returns without it. */
+static int start_refuse(const struct nbc_request *r)
 {
     const struct nbc_error_scope place = nbc_context_scope(r->context);
     nbc_unlock();
@@ -33,29 +33,30 @@ EXPORT(int, Start, (MPI_Request * request), (request))
     nbc_lock();
     struct nbc_request *r = nbc_request_find(*request);
     if (r && !can_start(r))
-        return refuse(r);
+        return start_refuse(r);
     if (r)
         nbc_progress_start(r);
     nbc_unlock();
     return r ? MPI_SUCCESS : NEXT(Start)(request);
 }
 
-/* Copies the handles that are not ours out of the array, or back into it. Back since the MPI below
- * may start a request under a new handle (Open MPI does, while the last message is on its way). */
-static void move_others(const struct nbc_own_requests *p, int n, MPI_Request *requests,
-                        MPI_Request *others, bool back)
+/* Copies the handles of other requests out of the array, or back into it: the MPI below may start a
+ * request under a new handle (Open MPI does so while the last message is still being sent). */
+static void start_copy_others(const struct nbc_own_requests *p, int n, MPI_Request *requests,
+                              MPI_Request *others, bool back)
 {
-    for (int i = 0, ours = 0; i < n; i++) {
-        if (ours < p->n && p->list[ours].index == i)
-            ours++;
+    for (int i = 0, nown = 0; i < n; i++) {
+        if (nown < p->n && p->list[nown].index == i)
+            nown++;
         else if (back)
-            requests[i] = others[i - ours];
+            requests[i] = others[i - nown];
         else
-            others[i - ours] = requests[i];
+            others[i - nown] = requests[i];
     }
 }
 
-/* Here the array cannot be handed down as it is: below, the handles of ours could be started. */
+/* Starts the other requests, in an array of their own: the MPI below would also start the handles
+ * of own requests. */
 static int start_others(const struct nbc_own_requests *p, int n, MPI_Request *requests)
 {
     MPI_Request some[16], *others = some;
@@ -66,17 +67,17 @@ static int start_others(const struct nbc_own_requests *p, int n, MPI_Request *re
         others = malloc(count * sizeof *others);
     if (!others)
         return nbc_raise_no_memory();
-    move_others(p, n, requests, others, false);
+    start_copy_others(p, n, requests, others, false);
     int error = NEXT(Startall)(count, others);
-    move_others(p, n, requests, others, true);
+    start_copy_others(p, n, requests, others, true);
     if (others != some)
         free(others);
     return error;
 }
 
-/* Marks what is to be started, so that a request that comes twice is found. Returns the place in p
- * of the first that cannot be started, and then leaves all as it was; p->n if all can. */
-static int claim(const struct nbc_own_requests *p)
+/* Marks the own requests as active, so that a duplicate is found. Returns p->n if all can be
+ * started; otherwise the place in p of the first that cannot, and no request is changed. */
+static int start_claim(const struct nbc_own_requests *p)
 {
     int n = 0;
     while (n < p->n && can_start(p->list[n].r))
@@ -86,7 +87,7 @@ static int claim(const struct nbc_own_requests *p)
     return n;
 }
 
-static const char *why_not(const struct nbc_request *r)
+static const char *start_why_not(const struct nbc_request *r)
 {
     if (!r->persistent)
         return "the request of a nonblocking collective, not a persistent request";
@@ -94,12 +95,12 @@ static const char *why_not(const struct nbc_request *r)
                                     : "an active persistent request";
 }
 
-/* Like refuse, for entry `bad` of p, which ends. */
-static int refuse_entry(struct nbc_own_requests *p, int bad)
+/* The same as start_refuse for entry `bad` of p. Releases p. */
+static int start_refuse_entry(struct nbc_own_requests *p, int bad)
 {
     const struct nbc_request *r = p->list[bad].r;
     const struct nbc_error_scope place = nbc_context_scope(r->context);
-    const char *why = why_not(r);
+    const char *why = start_why_not(r);
     int entry = p->list[bad].index;
     nbc_own_requests_release(p);
     nbc_unlock();
@@ -125,9 +126,9 @@ static int start_all(int n, MPI_Request *requests)
         nbc_unlock();
         return nbc_raise_no_memory();
     }
-    int bad = claim(&p);
+    int bad = start_claim(&p);
     if (bad < p.n)
-        return refuse_entry(&p, bad);
+        return start_refuse_entry(&p, bad);
     nbc_unlock();
     int error = start_others(&p, n, requests);
     start_claimed(&p, !error);
@@ -149,7 +150,7 @@ EXPORT(int, Request_free, (MPI_Request * request), (request))
     nbc_lock();
     struct nbc_request *r = nbc_request_find(*request);
     if (r && r->state != NBC_INACTIVE)
-        return refuse(r);
+        return start_refuse(r);
     if (r) {
         nbc_request_free(r);
         *request = MPI_REQUEST_NULL;
@@ -166,7 +167,7 @@ EXPORT(int, Cancel, (MPI_Request * request), (request))
     nbc_lock();
     const struct nbc_request *r = nbc_request_find(*request);
     if (r)
-        return refuse(r);
+        return start_refuse(r);
     nbc_unlock();
     return NEXT(Cancel)(request);
 }

@@ -132,7 +132,7 @@ static int status_of_one(MPI_Request request, int *flag, MPI_Status *status)
     nbc_progress(r);
     bool active = r && r->state == NBC_ACTIVE;
     nbc_unlock();
-    if (!active) /* a complete one of ours is inactive below: the empty status, as it should be */
+    if (!active) /* the MPI below sees a complete own request as inactive: the empty status, too */
         return NEXT(Request_get_status)(request, flag, status);
     *flag = 0;
     return MPI_SUCCESS;

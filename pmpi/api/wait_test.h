@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the completion calls share. */
+/* Functions that the calls for completion share: wait, test and get_status. */
 #ifndef NBC_WAIT_TEST_H
 #define NBC_WAIT_TEST_H
 
@@ -7,38 +7,42 @@
 #include "engine/progress.h"
 #include "request/request.h"
 
-/* Whether an array of the program may contain own requests: only then is the lock worth taking. Not
- * in calls that come from inside the MPI below. */
+/* Whether an array of the program may contain own requests, so that the call has to take the lock.
+ * False in calls that come from the MPI below. Without the lock. */
 static inline bool nbc_may_have_own(int n, const MPI_Request *requests)
 {
     return nbc_any_user_requests() && !nbc_inside && n > 0 && requests;
 }
 
-/* Raises MPI_ERR_NO_MEM, of no communicator, and returns it. Without the lock. */
+/* Raises MPI_ERR_NO_MEM for an error that belongs to no communicator, and returns it. Without the
+ * lock. */
 int nbc_raise_no_memory(void);
 
-/* The empty status as the MPI below writes it, with MPI_ERROR = MPI_SUCCESS. Complete collectives
- * have it too. Written at init, read only afterwards. */
+/* The empty status as the MPI below writes it, with MPI_ERROR = MPI_SUCCESS. It is also the status
+ * of a complete collective. Written at init, only read afterwards. */
 extern MPI_Status nbc_empty_status;
 
-/* To be called once at init, before the first request exists. */
+/* Sets nbc_empty_status. Called once at init, before the first request exists. */
 void nbc_complete_setup(void);
 
-/* Writes it as calls for one request do, which leave MPI_ERROR alone. */
+/* Writes the empty status as calls for one request do, which leave MPI_ERROR alone. */
 void nbc_set_status(MPI_Status *status);
 
-/* The program is being told that r is complete: r is inactive or gone afterwards, and *request
- * null. Returns its error. Under the lock. */
+/* Reports the completion of r to the program: a persistent request becomes inactive, any other is
+ * freed and *request set to MPI_REQUEST_NULL. Returns the error of the operation, not raised. Under
+ * the lock. */
 int nbc_request_end(struct nbc_request *r, MPI_Request *request);
 
-/* The same as the last act of a call for one request. Called with the lock, returns without it. */
+/* The same at the end of a call for one request: also writes the status and raises the error.
+ * Called with the lock held, returns without it. */
 int nbc_request_conclude(struct nbc_request *r, MPI_Request *request, MPI_Status *status);
 
-/* MPI_Wait on a request of the MPI below, moving ours on meanwhile. Not under the lock. */
+/* MPI_Wait on a request of the MPI below; the operations of nbcshim progress meanwhile. Without the
+ * lock. Returns an error that the MPI below has raised. */
 int nbc_wait_other(MPI_Request *request, MPI_Status *status);
 
-/* A wait may be handed to the MPI below only while we have nothing to do meanwhile; with threads,
- * another one may give us something at any time. */
+/* Whether a blocking call must be replaced by a loop that polls. The MPI below may block only while
+ * no operation of nbcshim is active and no other thread can start one. Without the lock. */
 static inline bool nbc_must_poll(void)
 {
     return nbc_any_active() || nbc_threaded;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The completion calls for several requests, in which ours may be mixed with others. MPI-4.1
- * section 3.7.5.
+/* The completion calls for several requests: MPI-4.1 section 3.7.5. An array may contain own
+ * requests, which nbcshim completes, and other requests, which the MPI below completes.
  *
- * What is not ours is left to the test calls below, on the array as it is (see own_requests.h), and
- * never under the lock: they may run callbacks and error handlers of the program. What is ours
- * needs the lock, but nobody waits while holding it. */
+ * The other requests are tested by the MPI below, in the unchanged array (own_requests.h), and
+ * without the lock, because these calls may run callbacks and error handlers of the program. Own
+ * requests are completed under the lock, and no thread waits while it holds the lock. */
 #include <stdlib.h>
 
 #include "api/wait_test.h"
@@ -20,15 +20,15 @@
 
 /* --- any --- */
 
-/* The arguments of a call for several requests, and what is known of them. */
+/* The array of a call, and the own requests in it. */
 struct array {
     int n;
     MPI_Request *requests;
-    struct nbc_own_requests ours; /* active or complete */
-    unsigned turn;                /* what comes first this time */
+    struct nbc_own_requests own; /* active or complete */
+    unsigned turn;               /* selects the request that is examined first */
 };
 
-/* Changes with each call and each poll, so that nothing comes always first. Under the lock. */
+/* Changes with each call and each poll, so that no request is always first. Under the lock. */
 static unsigned turn;
 
 static bool array_begin(struct array *a, int n, MPI_Request *requests)
@@ -36,7 +36,7 @@ static bool array_begin(struct array *a, int n, MPI_Request *requests)
     a->n = n;
     a->requests = requests;
     nbc_lock();
-    bool ok = nbc_own_requests_find(&a->ours, n, requests, false);
+    bool ok = nbc_own_requests_find(&a->own, n, requests, false);
     a->turn = turn++;
     nbc_unlock();
     return ok;
@@ -44,38 +44,38 @@ static bool array_begin(struct array *a, int n, MPI_Request *requests)
 
 static void array_end(struct array *a)
 {
-    nbc_own_requests_release(&a->ours);
+    nbc_own_requests_release(&a->own);
 }
 
-/* Moves on one of ours, a different one each time, and the operations of the process; for as long
- * as some complete, since looking through a long array for few of them costs more than that. Under
- * the lock. Returns the place in the list that comes first this time. */
-static int move_on(const struct array *a)
+/* Progresses one own request, a different one each time, and the operations of the process, for as
+ * long as some complete: to search a long array for few complete requests would cost more. Under
+ * the lock. Returns the place in the list at which the search begins this time. */
+static int array_progress(const struct array *a)
 {
-    int first = a->ours.n ? (int)(a->turn / 2 % (unsigned)a->ours.n) : 0;
-    struct nbc_request *r = a->ours.n ? a->ours.list[first].r : NULL;
+    int first = a->own.n ? (int)(a->turn / 2 % (unsigned)a->own.n) : 0;
+    struct nbc_request *r = a->own.n ? a->own.list[first].r : NULL;
     unsigned begin = nbc_ncompleted, before;
     do {
         before = nbc_ncompleted;
         nbc_progress(r);
-    } while (nbc_ncompleted != before && nbc_ncompleted - begin < (unsigned)a->ours.n);
+    } while (nbc_ncompleted != before && nbc_ncompleted - begin < (unsigned)a->own.n);
     return first;
 }
 
-/* Completes one of ours if it can; then *error is the result of the call. */
-static bool any_ours(const struct array *a, int *index, MPI_Status *status, int *error)
+/* Reports one complete own request, if there is one. Then *error is the result of the call. */
+static bool any_own(const struct array *a, int *index, MPI_Status *status, int *error)
 {
     nbc_lock();
-    const struct nbc_own_requests *ours = &a->ours;
-    int at = move_on(a);
-    for (int i = 0; i < ours->n; i++) {
-        const struct nbc_own_request *p = &ours->list[at];
+    const struct nbc_own_requests *own = &a->own;
+    int at = array_progress(a);
+    for (int i = 0; i < own->n; i++) {
+        const struct nbc_own_request *p = &own->list[at];
         if (p->r->state == NBC_COMPLETE) {
             *index = p->index;
             *error = nbc_request_conclude(p->r, &a->requests[p->index], status);
             return true;
         }
-        at = at + 1 < ours->n ? at + 1 : 0;
+        at = at + 1 < own->n ? at + 1 : 0;
     }
     nbc_unlock();
     return false;
@@ -83,14 +83,14 @@ static bool any_ours(const struct array *a, int *index, MPI_Status *status, int 
 
 static bool any_other(const struct array *a, int *index, MPI_Status *status, int *error)
 {
-    if (a->ours.n && !a->ours.others)
+    if (a->own.n && !a->own.others)
         return false;
     int flag = 0;
     *error = NEXT(Testany)(a->n, a->requests, index, &flag, status);
     if (*error || !flag || *index != MPI_UNDEFINED)
         return *error || flag;
-    if (a->ours.n)
-        return false;       /* none of the others is active */
+    if (a->own.n)
+        return false;       /* no other request is active */
     nbc_set_status(status); /* MPICH 4.0.2 leaves it as it was */
     return true;
 }
@@ -98,13 +98,14 @@ static bool any_other(const struct array *a, int *index, MPI_Status *status, int
 static bool any_round(struct array *a, int *index, MPI_Status *status, int *error)
 {
     bool first = a->turn++ % 2;
-    return (first && any_ours(a, index, status, error)) || any_other(a, index, status, error) ||
-           (!first && any_ours(a, index, status, error));
+    return (first && any_own(a, index, status, error)) || any_other(a, index, status, error) ||
+           (!first && any_own(a, index, status, error));
 }
 
-/* A long array is not looked through for each of its operations: takes one of ours that is complete
- * already, from a different place on each time. Every now and then the others have a chance. */
-static bool any_at_hand(int n, MPI_Request *requests, int *index, MPI_Status *status, int *error)
+/* Avoids a search of a long array for each of its operations: reports the first own request that is
+ * already complete, beginning at a different place each time. Every OTHERS_TURN-th call tests the
+ * other requests first. */
+static bool any_complete(int n, MPI_Request *requests, int *index, MPI_Status *status, int *error)
 {
     enum { LONG = 32, OTHERS_TURN = 16 };
     if (n < LONG)
@@ -113,7 +114,7 @@ static bool any_at_hand(int n, MPI_Request *requests, int *index, MPI_Status *st
     unsigned start = turn;
     if (start % OTHERS_TURN == 0) {
         nbc_unlock();
-        return false; /* array_begin takes this turn, an even one: the others are first */
+        return false; /* array_begin takes this turn, which is even: the others are tested first */
     }
     turn++;
     for (int i = 0; i < n; i++) {
@@ -134,11 +135,11 @@ static int wait_any(int n, MPI_Request *requests, int *index, MPI_Status *status
 {
     struct array a;
     int error, spins = 0;
-    if (any_at_hand(n, requests, index, status, &error))
+    if (any_complete(n, requests, index, status, &error))
         return error;
     if (!array_begin(&a, n, requests))
         return nbc_raise_no_memory();
-    while (a.ours.n || nbc_must_poll()) {
+    while (a.own.n || nbc_must_poll()) {
         if (any_round(&a, index, status, &error)) {
             array_end(&a);
             return error;
@@ -160,7 +161,7 @@ static int test_any(int n, MPI_Request *requests, int *index, int *flag, MPI_Sta
 {
     struct array a;
     int error;
-    *flag = any_at_hand(n, requests, index, status, &error);
+    *flag = any_complete(n, requests, index, status, &error);
     if (*flag)
         return error;
     if (!array_begin(&a, n, requests))
@@ -181,12 +182,12 @@ EXPORT(int, Testany, (int count, MPI_Request requests[], int *index, int *flag, 
     return test_any(count, requests, index, flag, status);
 }
 
-/* --- what calls with an array of statuses tell --- */
+/* --- calls with an array of statuses --- */
 
 struct report {
     MPI_Status *statuses;
     int error;                    /* MPI_ERR_IN_STATUS, or MPI_SUCCESS so far */
-    struct nbc_error_scope place; /* where it is to be raised */
+    struct nbc_error_scope place; /* where the error is to be raised */
 };
 
 static bool is_in_status(int error)
@@ -197,18 +198,18 @@ static bool is_in_status(int error)
     return class == MPI_ERR_IN_STATUS;
 }
 
-/* Tells of one operation of ours in statuses[at]. told: so many statuses are valid already; their
- * MPI_ERROR begins to count with the first error. (The standard has MPI_ERROR untouched where the
- * call succeeds. We write MPI_SUCCESS then: both MPIs do, and programs that read it exist.) */
-static void tell(struct report *report, const struct nbc_own_request *p, MPI_Request *requests,
-                 int at, int told)
+/* Reports one own request in statuses[at], of which the first nvalid are valid already: their
+ * MPI_ERROR is set with the first error. (The standard leaves MPI_ERROR untouched where the call
+ * succeeds. nbcshim writes MPI_SUCCESS, as both MPIs do, since some programs read it.) */
+static void report_status(struct report *report, const struct nbc_own_request *p,
+                          MPI_Request *requests, int at, int nvalid)
 {
     bool ignored = report->statuses == MPI_STATUSES_IGNORE;
     int error = p->r->state == NBC_ACTIVE ? MPI_ERR_PENDING : p->r->error;
     if (error && !report->error) {
         report->error = MPI_ERR_IN_STATUS;
         report->place = nbc_context_scope(p->r->context);
-        for (int i = 0; i < told && !ignored; i++)
+        for (int i = 0; i < nvalid && !ignored; i++)
             report->statuses[i].MPI_ERROR = MPI_SUCCESS;
     }
     if (p->r->state != NBC_ACTIVE)
@@ -219,8 +220,8 @@ static void tell(struct report *report, const struct nbc_own_request *p, MPI_Req
     report->statuses[at].MPI_ERROR = error;
 }
 
-/* An error of the MPI below has been raised there. */
-static int raise_report(const struct report *report, int error)
+/* The MPI below has raised `error` already, if there is one. */
+static int report_raise(const struct report *report, int error)
 {
     nbc_types_reclaim();
     return error || !report->error ? error : nbc_raise_at(&report->place, report->error);
@@ -228,44 +229,44 @@ static int raise_report(const struct report *report, int error)
 
 /* --- some --- */
 
-/* Completes all of ours that it can; count: so many others are in indices and statuses already.
- * Returns the sum. */
-static int some_ours(const struct array *a, struct report *report, int *indices, int count)
+/* Reports all complete own requests after the first `count` entries of indices and statuses, which
+ * are those of other requests. Returns the number of entries. */
+static int some_own(const struct array *a, struct report *report, int *indices, int count)
 {
     nbc_lock();
-    move_on(a);
-    for (int i = 0; i < a->ours.n; i++) {
-        const struct nbc_own_request *p = &a->ours.list[i];
+    array_progress(a);
+    for (int i = 0; i < a->own.n; i++) {
+        const struct nbc_own_request *p = &a->own.list[i];
         if (p->r->state != NBC_COMPLETE)
             continue;
         indices[count] = p->index;
-        tell(report, p, a->requests, count, count);
+        report_status(report, p, a->requests, count, count);
         count++;
     }
     nbc_unlock();
     return count;
 }
 
-/* Returns true when the call is over: something was completed, or nothing is active, or an error
- * came up, which *error tells. */
+/* One poll. Returns true when the call is over: a request is complete, no request is active, or the
+ * MPI below has failed. Sets *error. */
 static bool some_round(struct array *a, int *outcount, int *indices, MPI_Status *statuses,
                        int *error)
 {
     *outcount = 0;
     *error = MPI_SUCCESS;
-    if (!a->ours.n || a->ours.others)
+    if (!a->own.n || a->own.others)
         *error = NEXT(Testsome)(a->n, a->requests, outcount, indices, statuses);
     if (*error && !is_in_status(*error))
         return true;
-    if (*outcount == MPI_UNDEFINED) { /* none of the others is active */
-        if (!a->ours.n)
+    if (*outcount == MPI_UNDEFINED) { /* no other request is active */
+        if (!a->own.n)
             return true;
         *outcount = 0;
     }
     struct report report = {.statuses = statuses, .error = *error};
     a->turn += 2;
-    *outcount = some_ours(a, &report, indices, *outcount);
-    *error = raise_report(&report, *error);
+    *outcount = some_own(a, &report, indices, *outcount);
+    *error = report_raise(&report, *error);
     return *outcount > 0;
 }
 
@@ -276,7 +277,7 @@ static int wait_some(int n, MPI_Request *requests, int *outcount, int *indices,
     int error, spins = 0;
     if (!array_begin(&a, n, requests))
         return nbc_raise_no_memory();
-    while (a.ours.n || nbc_must_poll()) {
+    while (a.own.n || nbc_must_poll()) {
         if (some_round(&a, outcount, indices, statuses, &error)) {
             array_end(&a);
             return error;
@@ -318,26 +319,26 @@ EXPORT(int, Testsome,
 
 /* --- all --- */
 
-/* Moves on the first of ours that is not complete. *first: all before it are; the caller's, zero at
- * the beginning. Returns true when all are. */
-static bool all_ours(const struct array *a, int *first)
+/* Progresses the first own request that is not complete. All own requests before *first are
+ * complete; the caller keeps it, zero at first. Returns true when all are complete. */
+static bool all_own(const struct array *a, int *first)
 {
-    const struct nbc_own_requests *ours = &a->ours;
+    const struct nbc_own_requests *own = &a->own;
     nbc_lock();
-    while (*first < ours->n && ours->list[*first].r->state == NBC_COMPLETE)
+    while (*first < own->n && own->list[*first].r->state == NBC_COMPLETE)
         ++*first;
-    if (*first < ours->n)
-        nbc_progress(ours->list[*first].r);
-    else if (ours->others)
-        nbc_progress(NULL); /* for as long as the others take */
-    while (*first < ours->n && ours->list[*first].r->state == NBC_COMPLETE)
+    if (*first < own->n)
+        nbc_progress(own->list[*first].r);
+    else if (own->others)
+        nbc_progress(NULL); /* until the other requests are complete */
+    while (*first < own->n && own->list[*first].r->state == NBC_COMPLETE)
         ++*first;
     nbc_unlock();
-    return *first == ours->n;
+    return *first == own->n;
 }
 
-/* The last act: the others are complete, or the MPI below reports errors, and then some of ours may
- * not be. */
+/* Ends the call. Either all requests are complete, or the MPI below reports errors, and some own
+ * requests may still be active. */
 static int all_end(struct array *a, MPI_Status *statuses, int error)
 {
     if (error && !is_in_status(error)) {
@@ -345,30 +346,30 @@ static int all_end(struct array *a, MPI_Status *statuses, int error)
         return error;
     }
     struct report report = {.statuses = statuses, .error = error};
-    bool unwritten = !a->ours.others && a->ours.n < a->n; /* of null and inactive requests */
+    bool unwritten = !a->own.others && a->own.n < a->n; /* null and inactive requests */
     for (int i = 0; unwritten && i < a->n && statuses != MPI_STATUSES_IGNORE; i++)
         statuses[i] = nbc_empty_status;
     nbc_lock();
-    for (int i = 0; i < a->ours.n; i++)
-        tell(&report, &a->ours.list[i], a->requests, a->ours.list[i].index, a->n);
+    for (int i = 0; i < a->own.n; i++)
+        report_status(&report, &a->own.list[i], a->requests, a->own.list[i].index, a->n);
     nbc_unlock();
     array_end(a);
-    return raise_report(&report, error);
+    return report_raise(&report, error);
 }
 
-/* What is not ours of an array that MPI_Waitall got, completed by MPI_Testsome as it comes. Not by
- * MPI_Testall: that of MPICH 4.0.2 takes partitioned requests under way for failed, and polls
- * requests of files again that are complete, which ends the program. */
+/* The other requests in an array of MPI_Waitall. MPI_Testsome completes them one after the other.
+ * MPI_Testall would not do: in MPICH 4.0.2 it reports active partitioned requests as failed, and
+ * polls complete requests of file operations again, which aborts the program. */
 struct others {
-    int left;    /* that may be active */
-    bool marked; /* the statuses, where there are others */
-    int *indices;
-    MPI_Status *statuses; /* of MPI_Testsome */
+    int left;     /* number of requests that may be active */
+    bool marked;  /* mark_pending has written the statuses of the program */
+    int *indices; /* of MPI_Testsome, as the next */
+    MPI_Status *statuses;
     int some_indices[16];
     MPI_Status some_statuses[16];
 };
 
-/* What is not complete is pending, should there be an error. */
+/* Sets the statuses as they are to be if an error occurs: requests not complete are pending. */
 static void mark_pending(const struct array *a, MPI_Status *statuses)
 {
     for (int i = 0; i < a->n; i++) {
@@ -377,8 +378,8 @@ static void mark_pending(const struct array *a, MPI_Status *statuses)
     }
 }
 
-/* But not what is ours and inactive. */
-static void unmark_ours(const struct array *a, MPI_Status *statuses)
+/* Inactive own requests are not pending. */
+static void unmark_own(const struct array *a, MPI_Status *statuses)
 {
     nbc_lock();
     for (int i = 0; i < a->n; i++)
@@ -390,7 +391,7 @@ static void unmark_ours(const struct array *a, MPI_Status *statuses)
 static bool others_begin(struct others *o, const struct array *a, MPI_Status *statuses)
 {
     const int room = sizeof o->some_indices / sizeof *o->some_indices;
-    o->left = a->ours.others;
+    o->left = a->own.others;
     o->indices = o->some_indices;
     o->statuses = o->some_statuses;
     if (o->left > room) {
@@ -412,7 +413,7 @@ static int others_test(struct others *o, const struct array *a, MPI_Status *stat
                                           ignored ? MPI_STATUSES_IGNORE : o->statuses);
     if (error && !is_in_status(error))
         return error;
-    if (count == MPI_UNDEFINED) { /* the rest is inactive */
+    if (count == MPI_UNDEFINED) { /* all remaining requests are inactive */
         o->left = 0;
         return error;
     }
@@ -430,7 +431,7 @@ static void others_end(struct others *o, const struct array *a, MPI_Status *stat
     for (int i = 0; o->marked && i < a->n && !error; i++)
         statuses[i].MPI_ERROR = MPI_SUCCESS;
     if (o->marked && error)
-        unmark_ours(a, statuses);
+        unmark_own(a, statuses);
     if (o->statuses != o->some_statuses)
         free(o->statuses);
 }
@@ -442,7 +443,7 @@ static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
     int error = MPI_SUCCESS, first = 0, spins = 0;
     if (!array_begin(&a, n, requests))
         return nbc_raise_no_memory();
-    if (!a.ours.n && !nbc_must_poll())
+    if (!a.own.n && !nbc_must_poll())
         return NEXT(Waitall)(n, requests, statuses);
     if (!others_begin(&others, &a, statuses)) {
         array_end(&a);
@@ -454,12 +455,12 @@ static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
         if (error)
             break;
         int before = first;
-        bool ours_done = all_ours(&a, &first);
+        bool own_done = all_own(&a, &first);
         if (first > before)
             spins = 0;
-        if (ours_done && others.left == 0)
+        if (own_done && others.left == 0)
             break;
-        if (ours_done && others.left == a.ours.others && !nbc_must_poll()) {
+        if (own_done && others.left == a.own.others && !nbc_must_poll()) {
             error = NEXT(Waitall)(n, requests, statuses);
             break;
         }
@@ -477,22 +478,23 @@ EXPORT(int, Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]),
     return wait_all(count, requests, statuses);
 }
 
-/* While one of ours is pending nothing may be completed, but the others must move on: MPICH has
- * requests that only completion calls for them move on, as those of collective file operations. */
+/* Progresses the other requests while an own one is pending, and completes none of them: the dummy
+ * takes the place of the pending one. MPICH has requests that progress only in completion calls for
+ * them, for example those of collective file operations. */
 static int poll_others(const struct array *a, int pending, MPI_Status *statuses)
 {
-    MPI_Request *place = &a->requests[a->ours.list[pending].index], ours = *place;
+    MPI_Request *place = &a->requests[a->own.list[pending].index], saved = *place;
     int flag;
-    if (!a->ours.others)
+    if (!a->own.others)
         return MPI_SUCCESS;
     nbc_lock();
-    MPI_Request never = nbc_pending_dummy();
+    MPI_Request dummy = nbc_pending_dummy();
     nbc_unlock();
-    if (never == MPI_REQUEST_NULL)
+    if (dummy == MPI_REQUEST_NULL)
         return MPI_SUCCESS;
-    *place = never;
+    *place = dummy;
     int error = NEXT(Testall)(a->n, a->requests, &flag, statuses);
-    *place = ours;
+    *place = saved;
     return error;
 }
 
@@ -502,10 +504,10 @@ static int test_all(int n, MPI_Request *requests, int *flag, MPI_Status *statuse
     int error = MPI_SUCCESS, first = 0;
     if (!array_begin(&a, n, requests))
         return nbc_raise_no_memory();
-    *flag = all_ours(&a, &first);
+    *flag = all_own(&a, &first);
     if (!*flag)
         error = poll_others(&a, first, statuses);
-    else if (a.ours.others)
+    else if (a.own.others)
         error = NEXT(Testall)(n, requests, flag, statuses);
     if (*flag || error)
         return all_end(&a, statuses, error);
