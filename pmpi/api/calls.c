@@ -25,33 +25,34 @@ static int call_start(const struct nbc_call *call, enum nbc_kind kind, struct nb
 {
     struct nbc_context *c = nbc_context_find(call->comm);
     if (!c)
-        return NBC_NOT_OURS;
+        return NBC_CALL_BELOW;
     if (!nbc_context_usable(c))
         return MPI_ERR_OTHER;
     return nbc_launch_checked(call, c, call, kind, out);
 }
 
-static int raised(const struct nbc_call *call, int error)
+static int call_raise(const struct nbc_call *call, int error)
 {
-    return error && error != NBC_NOT_OURS ? nbc_raise(call->comm, error) : error;
+    return error && error != NBC_CALL_BELOW ? nbc_raise(call->comm, error) : error;
 }
 
 int nbc_call_start(const struct nbc_call *call, MPI_Request *request)
 {
     struct nbc_request *r;
     if (__builtin_expect(!nbc_enabled || nbc_inside, 0))
-        return NBC_NOT_OURS;
+        return NBC_CALL_BELOW;
     nbc_types_reclaim();
     nbc_lock();
     int error = request ? call_start(call, NBC_KIND_NONBLOCKING, &r) : MPI_ERR_ARG;
     if (!error)
         *request = r->handle;
     nbc_unlock();
-    return raised(call, error);
+    return call_raise(call, error);
 }
 
-/* Waits for an operation of which the program has no request; returns its error. */
-static int finish(struct nbc_request *r)
+/* Waits for an operation whose request the program does not have, and frees it. Returns the error
+ * of the operation. */
+static int call_finish(struct nbc_request *r)
 {
     nbc_request_wait(r);
     int error = r->error;
@@ -59,18 +60,18 @@ static int finish(struct nbc_request *r)
     return error;
 }
 
-/* Ends with the operation complete, or failed to start. */
+/* Returns when the operation is complete, or has failed to start. */
 static int call_and_wait(const struct nbc_call *call)
 {
     struct nbc_request *r;
     int error = call_start(call, NBC_KIND_BLOCKING, &r);
-    return error ? error : finish(r);
+    return error ? error : call_finish(r);
 }
 
 int nbc_call_blocking(const struct nbc_call *call)
 {
     if (!nbc_enabled || nbc_inside || nbc_settings.blocking == NBC_BLOCKING_NATIVE)
-        return NBC_NOT_OURS;
+        return NBC_CALL_BELOW;
     return nbc_call_forced(call);
 }
 
@@ -79,12 +80,13 @@ int nbc_call_forced(const struct nbc_call *call)
     nbc_lock();
     int error = call_and_wait(call);
     nbc_unlock();
-    return raised(call, error);
+    return call_raise(call, error);
 }
 
-/* The AND of a set over the local group, or the remote one, by an operation of our own, so that
- * all else goes on meanwhile: a rank that comes late may first have to complete something. */
-static int and_over(MPI_Comm comm, const uint64_t *mine, uint64_t *all, int words)
+/* The bitwise AND of the ranks' words over the group (with an intercommunicator: over the remote
+ * group), by an operation of nbcshim. All operations progress meanwhile: a rank that is late may
+ * have to complete one of them first. */
+static int tags_and(MPI_Comm comm, const uint64_t *mine, uint64_t *all, int words)
 {
     const struct nbc_call call = {
         .coll = NBC_ALLREDUCE,
@@ -97,19 +99,19 @@ static int and_over(MPI_Comm comm, const uint64_t *mine, uint64_t *all, int word
     return call_and_wait(&call);
 }
 
-static int agree(struct nbc_context *c)
+static int tags_agree(struct nbc_context *c)
 {
     enum { MOST = 65536 / NBC_TAG_WORD };
     uint64_t mine[MOST], all[MOST];
     int words = nbc_tags_words(c->tags);
     nbc_tags_offer(c->tags, mine);
-    int error = and_over(c->user, mine, all, words);
+    int error = tags_and(c->user, mine, all, words);
     if (error)
         return error;
     if (c->members.remote_size) {
-        /* `all` is the remote group's; from there comes back what the local group offered. */
+        /* `all` is the AND of the remote group, which sends back that of the local group. */
         uint64_t local[MOST];
-        error = and_over(c->user, all, local, words);
+        error = tags_and(c->user, all, local, words);
         if (error)
             return error;
         for (int i = 0; i < words; i++)
@@ -119,8 +121,8 @@ static int agree(struct nbc_context *c)
     return MPI_SUCCESS;
 }
 
-/* The same tag on every rank. */
-static int take_tag(struct nbc_context *c, int *tag)
+/* Takes a tag, the same on every rank. Collective. */
+static int tags_take(struct nbc_context *c, int *tag)
 {
     if (!c->tags)
         c->tags = nbc_tags_new(nbc_tag_ring, nbc_tag_ub - nbc_tag_ring + 1);
@@ -129,40 +131,43 @@ static int take_tag(struct nbc_context *c, int *tag)
     *tag = nbc_tags_take(c->tags);
     if (*tag >= 0)
         return MPI_SUCCESS;
-    int error = agree(c);
+    int error = tags_agree(c);
     if (error)
         return error;
     *tag = nbc_tags_take(c->tags);
     return *tag >= 0 ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
-/* An init call may wait for other ranks: for a barrier that starts when the check has passed. */
-static int check_init(const struct nbc_call *call, struct nbc_context *c)
+/* NBCSHIM_CHECK: checks an init call, which may wait for other ranks, by a barrier that starts when
+ * the check has passed. */
+static int call_check_init(const struct nbc_call *call, struct nbc_context *c)
 {
     const struct nbc_call barrier = {.coll = NBC_BARRIER, .comm = call->comm};
     struct nbc_request *r;
     int error = nbc_launch_checked(&barrier, c, call, NBC_KIND_PERSISTENT, &r);
-    return error ? error : finish(r);
+    return error ? error : call_finish(r);
 }
 
-/* What an init call does together with other ranks, also where it has failed for want of memory
- * here: they do not know. The tag is never used then, and never given back. */
-static int in_step(const struct nbc_call *call, struct nbc_context *c, int error, int *tag)
+/* The collective part of an init call: the check and the tag. A rank that is out of memory takes
+ * part as well, since the other ranks do not know that it has failed. Its tag is then neither used
+ * nor given back. */
+static int call_init_together(const struct nbc_call *call, struct nbc_context *c, int error,
+                              int *tag)
 {
-    int differs = nbc_settings.check ? check_init(call, c) : MPI_SUCCESS;
-    int none = differs ? MPI_SUCCESS : take_tag(c, tag);
-    if (error || none == MPI_ERR_NO_MEM)
+    int differs = nbc_settings.check ? call_check_init(call, c) : MPI_SUCCESS;
+    int no_tag = differs ? MPI_SUCCESS : tags_take(c, tag);
+    if (error || no_tag == MPI_ERR_NO_MEM)
         nbc_context_mark_undeliverable(c);
-    if (none == MPI_ERR_NO_MEM && c->delivery != NBC_DELIVERY_SOUND)
+    if (no_tag == MPI_ERR_NO_MEM && c->delivery != NBC_DELIVERY_SOUND)
         nbc_context_mark_lost(c); /* the others have taken a tag */
-    return error ? error : differs ? differs : none;
+    return error ? error : differs ? differs : no_tag;
 }
 
 static int call_init(const struct nbc_call *call, struct nbc_request **out)
 {
     struct nbc_context *c = nbc_context_find(call->comm);
     if (!c)
-        return NBC_NOT_OURS;
+        return NBC_CALL_BELOW;
     if (!nbc_context_usable(c))
         return MPI_ERR_OTHER;
     int error = nbc_launch_make(call, c, out), tag = -1;
@@ -171,7 +176,7 @@ static int call_init(const struct nbc_call *call, struct nbc_request **out)
     bool made = !error;
     if (made && !nbc_request_ready(*out))
         error = MPI_ERR_NO_MEM;
-    error = in_step(call, c, error, &tag);
+    error = call_init_together(call, c, error, &tag);
     if (error) {
         if (made)
             nbc_request_free(*out);
@@ -185,13 +190,13 @@ int nbc_call_init(const struct nbc_call *call, MPI_Request *request)
 {
     struct nbc_request *r;
     if (!nbc_enabled || nbc_inside)
-        return NBC_NOT_OURS;
+        return NBC_CALL_BELOW;
     nbc_lock();
     int error = request ? call_init(call, &r) : MPI_ERR_ARG;
     if (!error)
         *request = r->handle;
     nbc_unlock();
-    return raised(call, error);
+    return call_raise(call, error);
 }
 
 const char *nbcshim_algorithm(MPI_Request request, long long *segment)

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* The collectives as entry points call them: whether a call concerns nbcshim, its operation, and
- * the errors that it raises. Not under the lock. */
+/* The collectives, as their entry points call them. These functions decide whether a call is for
+ * nbcshim, make its operation and raise its errors. All without the lock. */
 #ifndef NBC_CALLS_H
 #define NBC_CALLS_H
 
 #include "op/call.h"
 
-/* Returned, with nothing done, where the call is to go to the MPI's own function: nbcshim is
- * inactive, or does not know the communicator (made by the MPI for itself, or no communicator at
- * all). The same on all ranks of the communicator. */
-enum { NBC_NOT_OURS = -1 };
+/* Returned by all of these, which then have done nothing, where the function of the MPI below has
+ * to be called instead: nbcshim is inactive, or the communicator has no context (the MPI made it
+ * for itself, or the handle is invalid). The same on all ranks of the communicator. */
+enum { NBC_CALL_BELOW = -1 };
 
 /* MPI_I…: starts the operation. Local. Sets *request only on success. Returns MPI_SUCCESS, or an
- * error after raising it on the communicator's error handler. MPI-4.1 sections 6.12, 8.7. */
+ * error after raising it on the communicator. MPI-4.1 sections 6.12, 8.7. */
 int nbc_call_start(const struct nbc_call *call, MPI_Request *request);
 
-/* MPI_…_init: sets up an inactive persistent operation. Collective. MPI-4.1 sections 6.13, 8.8. */
+/* MPI_…_init: makes an inactive persistent operation. Collective. Sets *request only on success.
+ * Errors as nbc_call_start. MPI-4.1 sections 6.13, 8.8. */
 int nbc_call_init(const struct nbc_call *call, MPI_Request *request);
 
-/* The blocking form: an operation that is started, waited for and freed, so that a rank that waits
- * in it progresses what it has started before. */
+/* The blocking form: starts the operation, waits for it and frees it. Operations started earlier
+ * progress meanwhile. Errors as nbc_call_start. */
 int nbc_call_blocking(const struct nbc_call *call);
 
-/* The same for nbcshim's own purposes, whatever NBCSHIM_BLOCKING says of the program's calls. */
+/* The same for nbcshim's own purposes: does not depend on NBCSHIM_BLOCKING, and the caller knows
+ * that nbcshim is active. */
 int nbc_call_forced(const struct nbc_call *call);
 
 #endif

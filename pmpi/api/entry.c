@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The entry points of the collectives: each row of collectives.def six times: blocking, nonblocking
- * and persistent, with int and with MPI_Count. */
+/* The entry points of the collectives. Each row of collectives.def makes six functions: blocking,
+ * nonblocking and persistent, with counts of type int and MPI_Count. */
 #include "nbcshim.h"
 
 #include "api/calls.h"
@@ -21,7 +21,7 @@
 #define VECTOR(side, b, n, d, t) .side = {.buf = b, .counts = VIEW(n), .displs = VIEW(d), .type = t}
 #define TYPES(side, b, n, d, t) .side = {.buf = b, .counts = VIEW(n), .displs = VIEW(d), .types = t}
 
-/* A call that is not ours goes to the MPI's function, if there is one. */
+/* Calls the function of the MPI below; where the MPI lacks it, calls `lacks`. */
 #ifdef PIC
 #define BELOW(name, params, args, lacks)                   \
     do {                                                   \
@@ -39,11 +39,11 @@
     } while (0)
 #endif
 
-/* NBCSHIM_BLOCKING=native, and the MPI has no such function: ours all the same. */
-static int run_ours(const struct nbc_call *call, const char *name)
+/* NBCSHIM_BLOCKING=native, but the MPI lacks the function: nbcshim makes the call nevertheless. */
+static int call_lacking(const struct nbc_call *call, const char *name)
 {
-    int error = nbc_enabled && !nbc_inside ? nbc_call_forced(call) : NBC_NOT_OURS;
-    return error == NBC_NOT_OURS ? nbc_raise_lacking(call, name) : error;
+    int error = nbc_enabled && !nbc_inside ? nbc_call_forced(call) : NBC_CALL_BELOW;
+    return error == NBC_CALL_BELOW ? nbc_raise_lacking(call, name) : error;
 }
 
 #define ENTRY(name, COLL, params, args, make, lacks, ...)                             \
@@ -51,13 +51,14 @@ static int run_ours(const struct nbc_call *call, const char *name)
     {                                                                                 \
         const struct nbc_call call = {.coll = NBC_##COLL, .comm = comm, __VA_ARGS__}; \
         int error = make;                                                             \
-        if (__builtin_expect(error == NBC_NOT_OURS, 0))                               \
+        if (__builtin_expect(error == NBC_CALL_BELOW, 0))                             \
             BELOW(name, params, args, lacks);                                         \
         return error;                                                                 \
     }
 
-#define BLOCKING(blocking, COLL, params, args, ...) \
-    ENTRY(NAME(blocking), COLL, (params), (args), nbc_call_blocking(&call), run_ours, __VA_ARGS__)
+#define BLOCKING(blocking, COLL, params, args, ...)                                       \
+    ENTRY(NAME(blocking), COLL, (params), (args), nbc_call_blocking(&call), call_lacking, \
+          __VA_ARGS__)
 
 #define IMMEDIATE(immediate, COLL, params, args, ...)                              \
     ENTRY(NAME(immediate), COLL, (params, MPI_Request * request), (args, request), \
@@ -68,7 +69,7 @@ static int run_ours(const struct nbc_call *call, const char *name)
           (args, info, request), nbc_call_init(&call, request), nbc_raise_lacking, .info = info, \
           .has_info = true, __VA_ARGS__)
 
-/* Open MPI 4 has the persistent ones under these names, in an extension (mpi-ext.h). */
+/* Open MPI 4 has the persistent forms under these names, in an extension (mpi-ext.h). */
 #ifdef PIC
 #define EXTENSION_TWIN(name, params, args) \
     int PMPIX_##name params                \
@@ -89,7 +90,7 @@ static int run_ours(const struct nbc_call *call, const char *name)
 
 /* --- int: the blocking forms of MPI-2.2, whose prototypes may lack const ---------------------- */
 
-#define PERHAPS /* each MPI has them */
+#define PERHAPS /* every MPI has these */
 #define NAME(name) name
 #define C int
 #define D int

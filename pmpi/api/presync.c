@@ -43,7 +43,7 @@ int nbc_presync(MPI_Comm comm)
      * knows as much of this one. */
     if (!error && is_inter(comm))
         error = nbc_call_blocking(&call);
-    return error == NBC_NOT_OURS ? MPI_SUCCESS : error;
+    return error == NBC_CALL_BELOW ? MPI_SUCCESS : error;
 }
 
 struct nbc_gate {
@@ -90,7 +90,7 @@ int nbc_gate_new(enum nbc_gate_kind kind, uint64_t key, MPI_Comm comm)
         return MPI_SUCCESS;
     int error = nbc_call_init(&call, &handle);
     if (error)
-        return error == NBC_NOT_OURS ? MPI_SUCCESS : error;
+        return error == NBC_CALL_BELOW ? MPI_SUCCESS : error;
     nbc_lock();
     struct nbc_request *barrier = nbc_request_find(handle);
     bool made = make(kind, key, barrier);
