@@ -4,7 +4,7 @@
 #include "base/lock.h"
 #include "below/export.h"
 
-/* To the program our classes are the standard's. */
+/* Shows the program the standard class of an error of nbcshim. */
 EXPORT(int, Error_class, (int errorcode, int *errorclass), (errorcode, errorclass))
 {
     nbc_next_resolve(); /* programs may call it before MPI_Init: MPI-4.1 11.4.1 */
@@ -14,16 +14,16 @@ EXPORT(int, Error_class, (int errorcode, int *errorclass), (errorcode, errorclas
     return error;
 }
 
-/* We put other handlers there for a moment (types.c), under the lock: one that another thread sets
- * or asks for meanwhile is the program's all the same. */
-static bool is_shared(MPI_Comm comm)
+/* nbcshim sets other error handlers on these communicators for a moment, under the lock (types.c).
+ * The lock hides them from another thread of the program that sets or gets a handler meanwhile. */
+static bool needs_lock(MPI_Comm comm)
 {
     return nbc_threaded && !nbc_inside && (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF);
 }
 
 EXPORT(int, Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler handler), (comm, handler))
 {
-    if (!is_shared(comm))
+    if (!needs_lock(comm))
         return NEXT(Comm_set_errhandler)(comm, handler);
     nbc_lock();
     int error = NEXT(Comm_set_errhandler)(comm, handler);
@@ -33,7 +33,7 @@ EXPORT(int, Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler handler), (comm,
 
 EXPORT(int, Comm_get_errhandler, (MPI_Comm comm, MPI_Errhandler *handler), (comm, handler))
 {
-    if (!is_shared(comm))
+    if (!needs_lock(comm))
         return NEXT(Comm_get_errhandler)(comm, handler);
     nbc_lock();
     int error = NEXT(Comm_get_errhandler)(comm, handler);

@@ -3,12 +3,13 @@
  * They serve mpif.h, mpi and mpi_f08 alike: handles are INTEGERs or types of one INTEGER, passed by
  * reference, and an absent IERROR is a null pointer. They call MPI_X, so that tools see them.
  *
- * Their names are in lower case, with no, one and two underscores, which is what compilers make of
- * MPI_X; the modules bind to one underscore.
+ * Their names are in lower case, followed by no, one and two underscores, as compilers make them
+ * from MPI_X; the modules bind to one underscore.
  *
- * The static library has none of them. What MPIs' bindings do in MPI_Init, MPI_Start or MPI_Wait
- * may go to PMPI_X (Open MPI's does, MPICH's of mpi_f08), which there is the MPI's: better a
- * program that does not link than one whose operations are never started. */
+ * The static library has no Fortran entry points. The bindings of an MPI may call PMPI_X in
+ * MPI_Init, MPI_Start or MPI_Wait (Open MPI's do, and MPICH's of mpi_f08), which in a static
+ * program is the MPI's function. A program that does not link is better than one whose operations
+ * are never started. */
 #include "nbcshim.h"
 
 #include "below/next.h"
@@ -20,14 +21,14 @@
 
 _Static_assert(sizeof(MPI_Fint) == sizeof(int), "argument arrays are passed on as they are");
 
-/* Where the MPI lacks few, what they have in common may be without use. */
+/* Where the MPI lacks few functions, these helpers may be unused. */
 #define MAYBE __attribute__((unused))
 
-/* --- addresses that mean something ------------------------------------------------------------ */
+/* --- MPI_IN_PLACE and MPI_BOTTOM -------------------------------------------------------------- */
 
-/* Open MPI has variables of these names in Fortran and knows them by address; the MPICH family
- * keeps the addresses of its own in pointers, and has others for mpi_f08. Each MPI has some only.
- */
+/* Open MPI defines Fortran variables of these names and compares addresses with theirs. The MPICH
+ * family keeps the addresses of its Fortran variables in pointers, and has variables for mpi_f08.
+ * Each MPI defines some of these symbols only. */
 #define WEAK __attribute__((weak))
 extern WEAK int mpi_fortran_in_place, mpi_fortran_in_place_, mpi_fortran_in_place__;
 extern WEAK int mpi_fortran_bottom, mpi_fortran_bottom_, mpi_fortran_bottom__;
@@ -52,17 +53,17 @@ static bool is_bottom(const void *p)
            p == &MPIR_F08_MPI_BOTTOM || is_kept(&MPIR_F_MPI_BOTTOM, p);
 }
 
-/* What C calls the address. */
-static MAYBE void *meant(void *p)
+/* The address as C has it. */
+static MAYBE void *c_address(void *p)
 {
-    if (!p) /* the address of what an MPI does not have */
+    if (!p) /* equals the address of each symbol that the MPI lacks */
         return p;
     return is_in_place(p) ? MPI_IN_PLACE : is_bottom(p) ? MPI_BOTTOM : p;
 }
 
 /* --- arrays of datatypes ---------------------------------------------------------------------- */
 
-/* Of one call. */
+/* One call, and the arrays to be freed after it. */
 struct scope {
     MPI_Comm comm;
     MPI_Datatype *types[2];
@@ -91,7 +92,7 @@ static int count_peers(MPI_Comm comm, bool neighbors, bool out)
 {
     int inter, n = 0;
     if (comm == MPI_COMM_NULL)
-        return 0; /* the call says what is wrong */
+        return 0; /* the call raises the error */
     if (neighbors)
         return count_neighbors(comm, out);
     NEXT(Comm_test_inter)(comm, &inter);
@@ -102,8 +103,8 @@ static int count_peers(MPI_Comm comm, bool neighbors, bool out)
     return n;
 }
 
-/* The handles as C has them, NULL without memory. With MPI_IN_PLACE there need be none. */
-static MAYBE const MPI_Datatype *convert(struct scope *s, const MPI_Fint *from, const void *buf,
+/* Converts an array of handles; NULL without memory. With MPI_IN_PLACE the array may be missing. */
+static MAYBE const MPI_Datatype *c_types(struct scope *s, const MPI_Fint *from, const void *buf,
                                          bool neighbors, bool out)
 {
     int n = buf == MPI_IN_PLACE ? 0 : count_peers(s->comm, neighbors, out);
@@ -113,8 +114,8 @@ static MAYBE const MPI_Datatype *convert(struct scope *s, const MPI_Fint *from, 
     return s->types[s->n++] = types;
 }
 
-static void finish(struct scope *s, int error, MPI_Request handle, MPI_Fint *request,
-                   MPI_Fint *ierror)
+static void fortran_finish(struct scope *s, int error, MPI_Request handle, MPI_Fint *request,
+                           MPI_Fint *ierror)
 {
     for (int i = 0; i < s->n; i++)
         free(s->types[i]);
@@ -137,16 +138,16 @@ static void finish(struct scope *s, int error, MPI_Request handle, MPI_Fint *req
 #define PARAM_RECVTYPES(name) const MPI_Fint *name,
 
 #define ARG(kind, name) ARG_##kind(name)
-#define ARG_BUF(name) meant(name),
+#define ARG_BUF(name) c_address(name),
 #define ARG_INT(name) *name,
 #define ARG_INTS(name) name,
 #define ARG_AINTS(name) name,
 #define ARG_TYPE(name) MPI_Type_f2c(*name),
 #define ARG_OP(name) MPI_Op_f2c(*name),
-#define ARG_SENDTYPES(name) convert(&scope, name, meant(sendbuf), HAS_EDGES(sdispls), true),
-#define ARG_RECVTYPES(name) convert(&scope, name, meant(recvbuf), HAS_EDGES(rdispls), false),
+#define ARG_SENDTYPES(name) c_types(&scope, name, c_address(sendbuf), HAS_EDGES(sdispls), true),
+#define ARG_RECVTYPES(name) c_types(&scope, name, c_address(recvbuf), HAS_EDGES(rdispls), false),
 
-/* The neighborhood has address displacements, the other has not. */
+/* Distinguishes the alltoallw of neighborhoods, whose displacements are addresses. */
 /* clang-format off */
 #define HAS_EDGES(displs) _Generic((displs), const MPI_Aint *: true, default: false)
 /* clang-format on */
@@ -164,7 +165,7 @@ static void finish(struct scope *s, int error, MPI_Request handle, MPI_Fint *req
         struct scope scope = {.comm = MPI_Comm_f2c(*comm)};                                     \
         MPI_Request handle = MPI_REQUEST_NULL;                                                  \
         int error = MPI_##Name(ITEMS(ARG) scope.comm, &handle);                                 \
-        finish(&scope, error, handle, request, ierror);                                         \
+        fortran_finish(&scope, error, handle, request, ierror);                                 \
     }                                                                                           \
     ALIAS(lower, ITEMS(PARAM) const MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierror)
 
@@ -175,13 +176,13 @@ static void finish(struct scope *s, int error, MPI_Request handle, MPI_Fint *req
         struct scope scope = {.comm = MPI_Comm_f2c(*comm)};                                  \
         MPI_Request handle = MPI_REQUEST_NULL;                                               \
         int error = MPI_##Name(ITEMS(ARG) scope.comm, MPI_Info_f2c(*info), &handle);         \
-        finish(&scope, error, handle, request, ierror);                                      \
+        fortran_finish(&scope, error, handle, request, ierror);                              \
     }                                                                                        \
     ALIAS(lower, ITEMS(PARAM) const MPI_Fint *comm, const MPI_Fint *info, MPI_Fint *request, \
           MPI_Fint *ierror)
 
-/* NBC_FORTRAN_NAME is 1 where the MPI lacks the name, 0 where it has it. */
-#ifdef NBC_FORTRAN_ALL /* of the tests */
+/* NBC_FORTRAN_NAME is 1 if the MPI lacks the function, otherwise 0. */
+#ifdef NBC_FORTRAN_ALL /* set in a test */
 #define LACKED(NAME) 1
 #else
 #define LACKED(NAME) NBC_FORTRAN_##NAME

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* MPI_Type_free and MPI_Op_free: objects that operations still need are freed after the last of
- * them. */
+/* MPI_Type_free and MPI_Op_free: a datatype or operator that operations still need is freed after
+ * the last of them. */
 #include "base/lock.h"
 #include "below/export.h"
 #include "op/types.h"

@@ -6,8 +6,8 @@
 #include "base/lock.h"
 #include "engine/progress.h"
 
-/* A call that itself waits for nobody, but that programs make in a loop until something happens:
- * ours moves on a bit in each. */
+/* Defines a call that does not block, but that programs repeat in a loop until something happens:
+ * the operations of nbcshim are polled in each. */
 #define LOOPED(name, params, args)           \
     EXPORT(int, name, params, args)          \
     {                                        \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Point-to-point calls in which a rank can block. While something of ours is pending they go
- * through their nonblocking form and a loop that moves on both (MPI-4.1 section 6.12: a blocked
+/* Point-to-point calls in which a rank can block. While operations of nbcshim are pending, each is
+ * replaced by its nonblocking form and a loop that progresses both (MPI-4.1 section 6.12: a blocked
  * rank takes part in all collectives that it has started).
  *
- * A receive waits for its message by MPI_Improbe and takes it then. A posted receive would do no
- * better, and its errors would be raised by MPI_Test: on the wrong communicator in MPICH 4.0.2. */
+ * A receive polls MPI_Improbe for its message and then receives it. A posted receive would be no
+ * faster, and MPI_Test would raise its errors: in MPICH 4.0.2 on the wrong communicator. */
 #include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -27,20 +27,20 @@ struct data {
 
 #define DATA(buf, count, type) ((struct data){(void *)(uintptr_t)(buf), count, type})
 
-/* What the MPI would refuse is better handed to it at once. */
-static bool is_sane(struct data d)
+/* Arguments that the MPI rejects are passed to it unchanged. */
+static bool is_valid(struct data d)
 {
     return d.count >= 0 && d.type != MPI_DATATYPE_NULL;
 }
 
-static bool must_replace(void)
+static bool p2p_must_poll(void)
 {
     return nbc_must_poll() && !nbc_inside;
 }
 
 /* --- probes -----------------------------------------------------------------------------------*/
 
-static int probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
+static int p2p_probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
     int spins = 0;
     while (nbc_must_poll()) {
@@ -55,8 +55,8 @@ static int probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 EXPORT(int, Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status),
        (source, tag, comm, status))
 {
-    return must_replace() ? probe(source, tag, comm, status)
-                          : NEXT(Probe)(source, tag, comm, status);
+    return p2p_must_poll() ? p2p_probe(source, tag, comm, status)
+                           : NEXT(Probe)(source, tag, comm, status);
 }
 
 LOOPED(Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status),
@@ -71,7 +71,7 @@ LOOPED(Improbe,
        (int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status),
        (source, tag, comm, flag, message, status))
 
-static int mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
+static int p2p_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
 {
     int spins = 0;
     while (nbc_must_poll()) {
@@ -86,14 +86,14 @@ static int mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_
 EXPORT(int, Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status),
        (source, tag, comm, message, status))
 {
-    return must_replace() ? mprobe(source, tag, comm, message, status)
-                          : NEXT(Mprobe)(source, tag, comm, message, status);
+    return p2p_must_poll() ? p2p_mprobe(source, tag, comm, message, status)
+                           : NEXT(Mprobe)(source, tag, comm, message, status);
 }
 #endif
 
 /* --- receiving --------------------------------------------------------------------------------*/
 
-static bool find_layout(MPI_Datatype type, struct nbc_type *layout)
+static bool find_type_layout(MPI_Datatype type, struct nbc_type *layout)
 {
     nbc_lock();
     const struct nbc_datatype *t = nbc_datatype_find(type);
@@ -113,11 +113,11 @@ static bool fits(const MPI_Status *message, struct data d)
     int bytes;
     NEXT(Get_count)((NBC_CONST MPI_Status *)message, MPI_BYTE, &bytes);
 #endif
-    return bytes >= 0 && find_layout(d.type, &layout) && bytes <= d.count * layout.size;
+    return bytes >= 0 && find_type_layout(d.type, &layout) && bytes <= d.count * layout.size;
 }
 
 #ifdef HAVE_MPI_IMPROBE
-static int post_matched(struct data d, MPI_Message *message, MPI_Request *request)
+static int p2p_post_matched(struct data d, MPI_Message *message, MPI_Request *request)
 {
 #ifdef HAVE_MPI_SEND_C
     if (d.count > INT_MAX)
@@ -126,8 +126,8 @@ static int post_matched(struct data d, MPI_Message *message, MPI_Request *reques
     return NEXT(Imrecv)(d.buf, (int)d.count, d.type, message, request);
 }
 
-/* The native call raises the error that the message is too long. */
-static int refuse_matched(struct data d, MPI_Message *message, MPI_Status *status)
+/* The native call raises the error for a message that is too long. */
+static int p2p_receive_truncated(struct data d, MPI_Message *message, MPI_Status *status)
 {
 #ifdef HAVE_MPI_SEND_C
     if (d.count > INT_MAX)
@@ -136,27 +136,29 @@ static int refuse_matched(struct data d, MPI_Message *message, MPI_Status *statu
     return NEXT(Mrecv)(d.buf, (int)d.count, d.type, message, status);
 }
 
-static int take(struct data d, int source, int tag, MPI_Comm comm, MPI_Status *status)
+static int p2p_probe_and_receive(struct data d, int source, int tag, MPI_Comm comm,
+                                 MPI_Status *status)
 {
     MPI_Message message;
     MPI_Status probed;
     MPI_Request request;
-    int error = mprobe(source, tag, comm, &message, &probed);
+    int error = p2p_mprobe(source, tag, comm, &message, &probed);
     if (error)
         return error;
     if (!fits(&probed, d))
-        return refuse_matched(d, &message, status);
-    error = post_matched(d, &message, &request);
+        return p2p_receive_truncated(d, &message, status);
+    error = p2p_post_matched(d, &message, &request);
     return error ? error : nbc_wait_other(&request, status);
 }
 #else
-/* Another thread may take the message between the probe and the receive, which then waits for the
- * next one. */
-static int take(struct data d, int source, int tag, MPI_Comm comm, MPI_Status *status)
+/* Another thread may receive the message between the probe and the receive, which then waits for
+ * the next message. */
+static int p2p_probe_and_receive(struct data d, int source, int tag, MPI_Comm comm,
+                                 MPI_Status *status)
 {
     MPI_Request request;
     MPI_Status probed;
-    int error = probe(source, tag, comm, &probed);
+    int error = p2p_probe(source, tag, comm, &probed);
     if (error)
         return error;
     if (!fits(&probed, d))
@@ -168,16 +170,16 @@ static int take(struct data d, int source, int tag, MPI_Comm comm, MPI_Status *s
 }
 #endif
 
-static int receive(struct data d, int source, int tag, MPI_Comm comm, MPI_Status *status)
+static int p2p_receive(struct data d, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
     if (source == MPI_PROC_NULL)
         return NEXT(Recv)(NULL, 0, MPI_BYTE, source, tag, comm, status);
-    return take(d, source, tag, comm, status);
+    return p2p_probe_and_receive(d, source, tag, comm, status);
 }
 
 /* --- sending and receiving --------------------------------------------------------------------*/
 
-static int post_send(struct data d, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+static int p2p_post_send(struct data d, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
 #ifdef HAVE_MPI_SEND_C
     if (d.count > INT_MAX)
@@ -186,37 +188,38 @@ static int post_send(struct data d, int dest, int tag, MPI_Comm comm, MPI_Reques
     return NEXT(Isend)(d.buf, (int)d.count, d.type, dest, tag, comm, request);
 }
 
-static int exchange(struct data out, int dest, int sendtag, struct data in, int source, int recvtag,
-                    MPI_Comm comm, MPI_Status *status)
+static int p2p_sendrecv(struct data out, int dest, int sendtag, struct data in, int source,
+                        int recvtag, MPI_Comm comm, MPI_Status *status)
 {
     MPI_Request request;
     int flag, error = NEXT(Iprobe)(source, recvtag, comm, &flag, MPI_STATUS_IGNORE);
-    if (error) /* wrong arguments: nothing may be sent */
+    if (error) /* the arguments are wrong: nothing may be sent */
         return error;
-    error = post_send(out, dest, sendtag, comm, &request);
+    error = p2p_post_send(out, dest, sendtag, comm, &request);
     if (error)
         return error;
-    int received = receive(in, source, recvtag, comm, status);
+    int received = p2p_receive(in, source, recvtag, comm, status);
     error = nbc_wait_other(&request, MPI_STATUS_IGNORE);
     return received ? received : error;
 }
 
-/* The same data, not at MPI_BOTTOM. Sets *made when d->type is new then, for the caller to free. */
-static int move_off_bottom(struct data *d, bool *made)
+/* Describes the same data by an address other than MPI_BOTTOM. Sets *made if d->type is a new
+ * datatype, which the caller frees. */
+static int p2p_leave_bottom(struct data *d, bool *made)
 {
     struct nbc_type layout;
     uintptr_t addr = (uintptr_t)d->buf;
     int n = (int)d->count;
     *made = false;
-    if (addr || d->count == 0 || d->count > INT_MAX || !find_layout(d->type, &layout))
+    if (addr || d->count == 0 || d->count > INT_MAX || !find_type_layout(d->type, &layout))
         return MPI_SUCCESS;
     int error = nbc_leave_bottom(&layout, &addr, &n, &d->type, made);
     *d = DATA(addr, n, d->type);
     return error;
 }
 
-/* Sets the buffer and the number of bytes of *copy. */
-static int pack_into(struct data d, MPI_Comm comm, struct data *copy)
+/* Packs into a new buffer. Sets the buffer and the number of bytes of *copy. */
+static int p2p_pack_into(struct data d, MPI_Comm comm, struct data *copy)
 {
 #ifdef HAVE_MPI_PACK_C
     MPI_Count size, position = 0;
@@ -239,25 +242,25 @@ static int pack_into(struct data d, MPI_Comm comm, struct data *copy)
     return error;
 }
 
-/* A copy of the data as MPI_PACKED, which any type matches. The caller frees its buffer. */
-static int pack(struct data d, MPI_Comm comm, struct data *copy)
+/* Copies the data as MPI_PACKED, which matches any datatype. The caller frees the buffer. */
+static int p2p_pack(struct data d, MPI_Comm comm, struct data *copy)
 {
     bool made;
     *copy = DATA(NULL, 0, MPI_PACKED);
-    int error = move_off_bottom(&d, &made);
-    error = error ? nbc_raise(comm, error) : pack_into(d, comm, copy);
+    int error = p2p_leave_bottom(&d, &made);
+    error = error ? nbc_raise(comm, error) : p2p_pack_into(d, comm, copy);
     if (made)
         NEXT(Type_free)(&d.type);
     return error;
 }
 
-static int replace(struct data d, int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
-                   MPI_Status *status)
+static int p2p_sendrecv_replace(struct data d, int dest, int sendtag, int source, int recvtag,
+                                MPI_Comm comm, MPI_Status *status)
 {
     struct data copy;
-    int error = pack(d, comm, &copy);
+    int error = p2p_pack(d, comm, &copy);
     if (!error)
-        error = exchange(copy, dest, sendtag, d, source, recvtag, comm, status);
+        error = p2p_sendrecv(copy, dest, sendtag, d, source, recvtag, comm, status);
     free(copy.buf);
     return error;
 }
@@ -274,16 +277,16 @@ static int replace(struct data d, int dest, int sendtag, int source, int recvtag
         (buf, count, datatype, dest, tag, comm))                                                 \
     {                                                                                            \
         MPI_Request request;                                                                     \
-        if (!must_replace())                                                                     \
+        if (!p2p_must_poll())                                                                    \
             return NEXT(name)(buf, count, datatype, dest, tag, comm);                            \
         int error = NEXT(immediate)(buf, count, datatype, dest, tag, comm, &request);            \
         return error ? error : nbc_wait_other(&request, MPI_STATUS_IGNORE);                      \
     }
 
-#define CALL(name, params, args, when, instead)                        \
-    EXPORT(int, name, params, args)                                    \
-    {                                                                  \
-        return must_replace() && (when) ? (instead) : NEXT(name) args; \
+#define CALL(name, params, args, when, instead)                         \
+    EXPORT(int, name, params, args)                                     \
+    {                                                                   \
+        return p2p_must_poll() && (when) ? (instead) : NEXT(name) args; \
     }
 
 #define NAME(name) name
