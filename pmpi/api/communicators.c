@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Every function that makes a communicator: right after it, where a collective call is legal, the
- * new one gets its context. One made from a communicator that we do not know is not known either,
- * on any rank. */
+/* The constructors of communicators, and their end. A new communicator gets its context right after
+ * the native call, where a collective call on it is legal. If the parent has no context, the new
+ * communicator gets none either, on any rank. */
 #include <stdlib.h>
 
 #include "api/calls.h"
@@ -19,7 +19,7 @@
 
 #include "coll.h"
 
-static int attach(MPI_Comm parent, MPI_Comm *comm, MPI_Info hints)
+static int comm_attach(MPI_Comm parent, MPI_Comm *comm, MPI_Info hints)
 {
     int error = nbc_context_attach(*comm);
     if (!error && hints != MPI_INFO_NULL)
@@ -32,15 +32,15 @@ static int attach(MPI_Comm parent, MPI_Comm *comm, MPI_Info hints)
 
 #define CONSTRUCTOR(name, params, args, parent) HINTED(name, params, args, parent, MPI_INFO_NULL)
 
-#define HINTED(name, params, args, parent, hints)              \
-    EXPORT(int, name, params, args)                            \
-    {                                                          \
-        if (!nbc_knows(parent))                                \
-            return NEXT(name) args;                            \
-        int error = nbc_presync(parent);                       \
-        if (!error)                                            \
-            error = NEXT(name) args;                           \
-        return error ? error : attach(parent, newcomm, hints); \
+#define HINTED(name, params, args, parent, hints)                   \
+    EXPORT(int, name, params, args)                                 \
+    {                                                               \
+        if (!nbc_knows(parent))                                     \
+            return NEXT(name) args;                                 \
+        int error = nbc_presync(parent);                            \
+        if (!error)                                                 \
+            error = NEXT(name) args;                                \
+        return error ? error : comm_attach(parent, newcomm, hints); \
     }
 
 CONSTRUCTOR(Comm_dup, (MPI_Comm comm, MPI_Comm *newcomm), (comm, newcomm), comm)
@@ -91,7 +91,7 @@ CONSTRUCTOR(Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, M
             (comm, type, key, info, newcomm), comm)
 #endif
 
-/* --- those that not all ranks of a communicator call ----------------------------------------- */
+/* --- constructors that not all ranks of a communicator call ----------------------------------- */
 
 static struct nbc_context *context_of(MPI_Comm comm)
 {
@@ -104,14 +104,15 @@ static struct nbc_context *context_of(MPI_Comm comm)
 }
 
 #ifdef HAVE_MPI_COMM_CREATE_GROUP
-/* The tag tells from each other calls of several threads for groups that overlap. */
-static int gather_group(struct nbc_context *c, MPI_Group group, int tag)
+/* A barrier of the ranks in the group, by signals. The tag distinguishes the calls of several
+ * threads for groups that overlap. */
+static int sync_group(struct nbc_context *c, MPI_Group group, int tag)
 {
     int n, me;
     NEXT(Group_size)(group, &n);
     NEXT(Group_rank)(group, &me);
     if (me == MPI_UNDEFINED || c->members.remote_size)
-        return MPI_SUCCESS; /* the MPI has something to say about it */
+        return MPI_SUCCESS; /* the MPI raises the error */
     int *ranks = nbc_ranks_of(group, n, c->hidden);
     if (!ranks)
         return MPI_ERR_NO_MEM;
@@ -127,18 +128,18 @@ EXPORT(int, Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Com
     struct nbc_context *c = context_of(comm);
     if (!c)
         return NEXT(Comm_create_group)(comm, group, tag, newcomm);
-    bool gather = group != MPI_GROUP_NULL && nbc_settings.blocking == NBC_BLOCKING_OWN;
-    int error = gather ? gather_group(c, group, tag) : MPI_SUCCESS;
+    bool sync = group != MPI_GROUP_NULL && nbc_settings.blocking == NBC_BLOCKING_OWN;
+    int error = sync ? sync_group(c, group, tag) : MPI_SUCCESS;
     if (error)
         return nbc_raise(comm, error);
     error = NEXT(Comm_create_group)(comm, group, tag, newcomm);
-    return error ? error : attach(comm, newcomm, MPI_INFO_NULL);
+    return error ? error : comm_attach(comm, newcomm, MPI_INFO_NULL);
 }
 #endif
 
-/* The two leaders meet in a communicator where each is one of many. Both say whether their group is
- * known; *both: it is. Where the peer communicator is not known nobody asks. */
-static int meet_leader(MPI_Comm peer, int remote_leader, int tag, bool known, int *both)
+/* Exchanges a signal with the other leader: each says whether its local communicator has a context.
+ * *both: they both have. If the peer communicator has no context, neither leader sends a signal. */
+static int sync_leaders(MPI_Comm peer, int remote_leader, int tag, bool known, int *both)
 {
     struct nbc_context *c = context_of(peer);
     *both = 0;
@@ -153,41 +154,42 @@ static int meet_leader(MPI_Comm peer, int remote_leader, int tag, bool known, in
     return error;
 }
 
-/* All of both groups are in the call afterwards: the leader tells only when its own group is here
- * and the other leader has told. */
-static int gather_both(MPI_Comm local, int leader, MPI_Comm peer, int remote_leader, int tag,
-                       int *both)
+/* When this returns all ranks of both groups have made the call: a leader sends its signal after
+ * the presync of its group, and the broadcast follows the signal of the other leader. */
+static int sync_both_groups(MPI_Comm local, int leader, MPI_Comm peer, int remote_leader, int tag,
+                            int *both)
 {
     int rank, size, inter;
     NEXT(Comm_size)(local, &size);
     NEXT(Comm_test_inter)(local, &inter);
     if (inter || leader < 0 || leader >= size)
-        return MPI_SUCCESS; /* the MPI has something to say about it */
+        return MPI_SUCCESS; /* the MPI raises the error */
     int error = nbc_presync(local);
     if (error)
         return error;
     NEXT(Comm_rank)(local, &rank);
     if (rank == leader)
-        error = meet_leader(peer, remote_leader, tag, true, both);
+        error = sync_leaders(peer, remote_leader, tag, true, both);
     if (error)
         return nbc_raise(local, error);
-    const struct nbc_call tell = {
+    const struct nbc_call bcast = {
         .coll = NBC_BCAST,
         .purpose = NBC_FOR_OTHERS,
         .comm = local,
         .root = leader,
         .recv = {.buf = both, .count = 1, .type = MPI_INT},
     };
-    return nbc_call_forced(&tell);
+    return nbc_call_forced(&bcast);
 }
 
-/* This group is not known, but the other one may be, and asks. */
-static int decline(MPI_Comm local, int leader, MPI_Comm peer, int remote_leader, int tag)
+/* The local communicator has no context, but that of the other group may have one: answers the
+ * signal of its leader. */
+static int sync_unknown(MPI_Comm local, int leader, MPI_Comm peer, int remote_leader, int tag)
 {
     int rank, both;
     if (!nbc_enabled || nbc_inside || NEXT(Comm_rank)(local, &rank) || rank != leader)
         return MPI_SUCCESS;
-    int error = meet_leader(peer, remote_leader, tag, false, &both);
+    int error = sync_leaders(peer, remote_leader, tag, false, &both);
     return error ? nbc_raise(local, error) : MPI_SUCCESS;
 }
 
@@ -197,18 +199,19 @@ EXPORT(int, Intercomm_create,
        (local, local_leader, peer, remote_leader, tag, newcomm))
 {
     int both = 0;
-    int error = nbc_knows(local) ? gather_both(local, local_leader, peer, remote_leader, tag, &both)
-                                 : decline(local, local_leader, peer, remote_leader, tag);
+    int error = nbc_knows(local)
+                    ? sync_both_groups(local, local_leader, peer, remote_leader, tag, &both)
+                    : sync_unknown(local, local_leader, peer, remote_leader, tag);
     if (!error)
         error = NEXT(Intercomm_create)(local, local_leader, peer, remote_leader, tag, newcomm);
-    return error || !both ? error : attach(local, newcomm, MPI_INFO_NULL);
+    return error || !both ? error : comm_attach(local, newcomm, MPI_INFO_NULL);
 }
 
-/* --- the end of one -------------------------------------------------------------------------- */
+/* --- the end of a communicator --------------------------------------------------------------- */
 
-/* Waits until nothing communicates in a context any more. Nobody starts anything there. Under the
- * lock, but for the waiting. */
-static void drain(const struct nbc_context *c)
+/* Waits until a context has neither pending operations nor signals in flight. No operation can be
+ * started in it any more. Under the lock, which is released between polls. */
+static void comm_drain(const struct nbc_context *c)
 {
     struct nbc_request *r;
     int spins = 0;
@@ -218,14 +221,15 @@ static void drain(const struct nbc_context *c)
     }
 }
 
-/* All ranks are in MPI_Comm_disconnect. Later it would be a collective call out of place, and some
- * would wait in it for others that hold a request. Those cannot start any more; windows and files
- * go on. Under the lock, but for the waiting. */
-static void disconnect_hidden(struct nbc_context *c)
+/* Disconnects the hidden duplicate while all ranks are in MPI_Comm_disconnect. Later they would
+ * make this collective call at different times, and some would wait for ranks that still have a
+ * request. Persistent operations cannot be started after it. If windows or files of the
+ * communicator exist, the duplicate stays. Under the lock, which is released to wait. */
+static void comm_disconnect_hidden(struct nbc_context *c)
 {
     if (c->ngates > 0)
         return;
-    drain(c);
+    comm_drain(c);
     MPI_Comm hidden = nbc_context_take_hidden(c);
     if (hidden == MPI_COMM_NULL)
         return;
@@ -234,13 +238,13 @@ static void disconnect_hidden(struct nbc_context *c)
     nbc_lock();
 }
 
-static void settle_end(struct nbc_context *c, bool disconnect)
+static void comm_settle_end(struct nbc_context *c, bool disconnect)
 {
     MPI_Errhandler handler;
     nbc_lock();
     if (nbc_context_end(c, &handler)) {
         if (disconnect)
-            disconnect_hidden(c);
+            comm_disconnect_hidden(c);
         nbc_context_release(c);
     }
     nbc_unlock();
@@ -249,29 +253,30 @@ static void settle_end(struct nbc_context *c, bool disconnect)
         NEXT(Errhandler_free)(&handler);
 }
 
-/* The program's attribute callbacks are called on the way, and may use the communicator. */
-static int end(MPI_Comm *comm, int (*native)(MPI_Comm *), bool disconnect)
+/* The native call runs attribute callbacks of the program, which may use the communicator. */
+static int comm_end(MPI_Comm *comm, int (*native)(MPI_Comm *), bool disconnect)
 {
     struct nbc_context *c = nbc_context_ending(*comm);
     int error = native(comm);
     if (c)
-        settle_end(c, disconnect);
+        comm_settle_end(c, disconnect);
     return error;
 }
 
-/* Local on the MPIs we know. */
+/* Local on the MPIs that nbcshim supports. */
 EXPORT(int, Comm_free, (MPI_Comm * comm), (comm))
 {
-    return comm && nbc_knows(*comm) ? end(comm, NEXT(Comm_free), false) : NEXT(Comm_free)(comm);
+    return comm && nbc_knows(*comm) ? comm_end(comm, NEXT(Comm_free), false)
+                                    : NEXT(Comm_free)(comm);
 }
 
-/* It waits, and the hidden duplicate must be disconnected too, or the processes stay connected. */
+/* Collective. The hidden duplicate is disconnected too, or the processes would stay connected. */
 EXPORT(int, Comm_disconnect, (MPI_Comm * comm), (comm))
 {
     if (!comm || !nbc_knows(*comm))
         return NEXT(Comm_disconnect)(comm);
     int error = nbc_presync(*comm);
-    return error ? error : end(comm, NEXT(Comm_disconnect), true);
+    return error ? error : comm_end(comm, NEXT(Comm_disconnect), true);
 }
 
 #ifdef HAVE_MPI_COMM_SET_INFO

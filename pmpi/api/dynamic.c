@@ -22,10 +22,10 @@
 
 #include "rules.h"
 
-/* What both sides must have alike: the algorithms of a call are chosen by it, and its tags. */
+/* Settings that both sides must share: they determine the algorithm and the tags of a call. */
 enum { KNOWN, BLOCKING, CHECK, TAGS, RULES, FORCED, NWORDS };
 
-static void describe(bool known, int word[NWORDS])
+static void job_describe(bool known, int word[NWORDS])
 {
     memset(word, 0, NWORDS * sizeof *word);
     if (!known)
@@ -38,7 +38,7 @@ static void describe(bool known, int word[NWORDS])
     word[FORCED] = nbc_settings_hash();
 }
 
-static void tell_difference(MPI_Comm inter)
+static void report_difference(MPI_Comm inter)
 {
     int rank;
     NEXT(Comm_rank)(inter, &rank);
@@ -47,10 +47,11 @@ static void tell_difference(MPI_Comm inter)
                         "itself runs the collectives between them\n");
 }
 
-/* --- another job that does not answer ----------------------------------------------------------*/
+/* --- a job that does not answer ----------------------------------------------------------------*/
 
-/* Both sides are at hand when they are asked, so that a longer wait means that one never answers:
- * nothing tells whether a process runs under nbcshim but itself. */
+/* A job cannot see whether another one runs under nbcshim. Both sides are in the same call when
+ * they exchange their settings, so a longer wait means that the other one does not run under
+ * nbcshim. */
 enum { PATIENCE = 10 }; /* seconds */
 
 struct watcher {
@@ -59,7 +60,7 @@ struct watcher {
     bool runs;
 };
 
-static void *watch(void *arg)
+static void *watcher_run(void *arg)
 {
     struct watcher *w = arg;
     struct timespec until;
@@ -76,18 +77,18 @@ static void *watch(void *arg)
     return NULL;
 }
 
-static void watch_begin(struct watcher *w, MPI_Comm inter)
+static void watcher_begin(struct watcher *w, MPI_Comm inter)
 {
     int rank;
     w->runs = false;
     if (NEXT(Comm_rank)(inter, &rank) || rank != 0 || sem_init(&w->answered, 0, 0) != 0)
         return;
-    w->runs = nbc_system_thread_start(&w->thread, watch, w);
+    w->runs = nbc_system_thread_start(&w->thread, watcher_run, w);
     if (!w->runs)
         sem_destroy(&w->answered);
 }
 
-static void watch_end(struct watcher *w)
+static void watcher_end(struct watcher *w)
 {
     if (!w->runs)
         return;
@@ -96,31 +97,32 @@ static void watch_end(struct watcher *w)
     sem_destroy(&w->answered);
 }
 
-static int exchange(MPI_Comm inter, int mine[NWORDS], int theirs[NWORDS])
+static int jobs_exchange(MPI_Comm inter, int mine[NWORDS], int theirs[NWORDS])
 {
     struct watcher watcher;
-    watch_begin(&watcher, inter);
+    watcher_begin(&watcher, inter);
     int error = NEXT(Allreduce)(mine, theirs, NWORDS, MPI_INT, MPI_MIN, inter);
-    watch_end(&watcher);
+    watcher_end(&watcher);
     return error;
 }
 
-/* Collective over both groups of a communicator just made. known: this side's communicator is. The
- * new one is ours where both sides' are and both are set up alike, as all ranks of one job are. */
-static int meet(MPI_Comm inter, bool known)
+/* Agrees with the other side of a new intercommunicator, and attaches a context if the
+ * communicators of both sides have one and their settings match. known: the communicator of this
+ * side has a context. Collective over both groups. */
+static int jobs_connect(MPI_Comm inter, bool known)
 {
     int mine[NWORDS], theirs[NWORDS];
     bool differ;
     if (inter == MPI_COMM_NULL || !nbc_settings.dynamic)
         return MPI_SUCCESS;
-    describe(known, mine);
-    int error = exchange(inter, mine, theirs);
+    job_describe(known, mine);
+    int error = jobs_exchange(inter, mine, theirs);
     if (!error)
         error = nbc_agree_any(inter, memcmp(mine, theirs, sizeof mine) != 0, &differ);
     if (error || !known || !theirs[KNOWN])
         return error;
     if (differ) {
-        tell_difference(inter);
+        report_difference(inter);
         return MPI_SUCCESS;
     }
     error = nbc_context_attach(inter);
@@ -134,46 +136,45 @@ int nbc_dynamic_meet_parent(void)
     if (error)
         return error;
     nbc_settings.spawned = parent != MPI_COMM_NULL;
-    return meet(parent, nbc_enabled);
+    return jobs_connect(parent, nbc_enabled);
 }
 
-/* All ranks of the communicator are in the call before the MPI is. It may wait for the other side
- * too, which is not ours to see to: those processes are connected to us by nothing, or by another
- * communicator. */
-#define MEETING(name, params, args)                   \
-    EXPORT(int, name, params, args)                   \
-    {                                                 \
-        if (nbc_inside)                               \
-            return NEXT(name) args;                   \
-        bool known = nbc_knows(comm);                 \
-        int error = nbc_presync(comm);                \
-        if (!error)                                   \
-            error = NEXT(name) args;                  \
-        return error ? error : meet(*newcomm, known); \
+/* After the presync all ranks of the communicator are in the call. The native call may also wait
+ * for the other side, where no presync can help: `comm` does not connect both sides. */
+#define CONNECTING(name, params, args)                        \
+    EXPORT(int, name, params, args)                           \
+    {                                                         \
+        if (nbc_inside)                                       \
+            return NEXT(name) args;                           \
+        bool known = nbc_knows(comm);                         \
+        int error = nbc_presync(comm);                        \
+        if (!error)                                           \
+            error = NEXT(name) args;                          \
+        return error ? error : jobs_connect(*newcomm, known); \
     }
 
-MEETING(Comm_spawn,
-        (NBC_CONST char *command, char *argv[], int maxprocs, MPI_Info info, int root,
-         MPI_Comm comm, MPI_Comm *newcomm, int codes[]),
-        (command, argv, maxprocs, info, root, comm, newcomm, codes))
+CONNECTING(Comm_spawn,
+           (NBC_CONST char *command, char *argv[], int maxprocs, MPI_Info info, int root,
+            MPI_Comm comm, MPI_Comm *newcomm, int codes[]),
+           (command, argv, maxprocs, info, root, comm, newcomm, codes))
 
-MEETING(Comm_spawn_multiple,
-        (int count, char *commands[], char **argvs[], NBC_CONST int maxprocs[],
-         NBC_CONST MPI_Info infos[], int root, MPI_Comm comm, MPI_Comm *newcomm, int codes[]),
-        (count, commands, argvs, maxprocs, infos, root, comm, newcomm, codes))
+CONNECTING(Comm_spawn_multiple,
+           (int count, char *commands[], char **argvs[], NBC_CONST int maxprocs[],
+            NBC_CONST MPI_Info infos[], int root, MPI_Comm comm, MPI_Comm *newcomm, int codes[]),
+           (count, commands, argvs, maxprocs, infos, root, comm, newcomm, codes))
 
-MEETING(Comm_accept,
-        (NBC_CONST char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm),
-        (port, info, root, comm, newcomm))
+CONNECTING(Comm_accept,
+           (NBC_CONST char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm),
+           (port, info, root, comm, newcomm))
 
-MEETING(Comm_connect,
-        (NBC_CONST char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm),
-        (port, info, root, comm, newcomm))
+CONNECTING(Comm_connect,
+           (NBC_CONST char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm),
+           (port, info, root, comm, newcomm))
 
 EXPORT(int, Comm_join, (int fd, MPI_Comm *newcomm), (fd, newcomm))
 {
     if (nbc_inside)
         return NEXT(Comm_join)(fd, newcomm);
     int error = NEXT(Comm_join)(fd, newcomm);
-    return error ? error : meet(*newcomm, nbc_enabled);
+    return error ? error : jobs_connect(*newcomm, nbc_enabled);
 }

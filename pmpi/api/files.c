@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Files: MPI-4.1 chapter 14. The calls that are collective over a file wait for all its ranks
- * before they go to the MPI: presync.h.
+/* Files: MPI-4.1 chapter 14. Calls that are collective over a file pass its gate before the native
+ * call: presync.h.
  *
- * The I/O part of an MPI is a library above it, which calls MPI functions in its turn, some of them
- * under locks of its own. Those pass straight on: all ranks are in the same call. */
+ * The I/O library of an MPI calls MPI functions itself, some of them under its own locks. nbcshim
+ * passes these to the MPI below unchanged: all ranks are in the same call. */
 #include "below/next.h"
 
 #ifdef HAVE_MPI_FILE_OPEN
@@ -12,13 +12,13 @@
 #include "below/export.h"
 #include "engine/thread.h"
 
-static struct nbc_gate *gate_of(MPI_File fh)
+static struct nbc_gate *file_gate(MPI_File fh)
 {
     return nbc_gate_find(NBC_GATE_FILE, NBC_GATE_KEY(fh));
 }
 
-/* Returns false, having raised it, for an error of ours. */
-static bool pass(struct nbc_gate *gate, MPI_File fh, int *error)
+/* Passes the gate. Returns false, after raising *error, if that has failed. */
+static bool file_pass_gate(struct nbc_gate *gate, MPI_File fh, int *error)
 {
     *error = nbc_gate_pass(gate);
     if (*error)
@@ -26,15 +26,15 @@ static bool pass(struct nbc_gate *gate, MPI_File fh, int *error)
     return *error == MPI_SUCCESS;
 }
 
-/* Around the native call; returns what leave wants. */
-static unsigned char enter(void)
+/* Marks the thread as inside the MPI below during a native call. The result is for leave_below. */
+static unsigned char enter_below(void)
 {
     unsigned char before = nbc_inside;
     nbc_inside = NBC_BELOW;
     return before;
 }
 
-static void leave(unsigned char before)
+static void leave_below(unsigned char before)
 {
     nbc_inside = before;
 }
@@ -48,24 +48,24 @@ EXPORT(int, File_open,
     int error = nbc_presync(comm);
     if (error)
         return error;
-    unsigned char before = enter();
+    unsigned char before = enter_below();
     error = NEXT(File_open)(comm, filename, amode, info, fh);
-    leave(before);
+    leave_below(before);
     return error ? error : nbc_gate_new(NBC_GATE_FILE, NBC_GATE_KEY(*fh), comm);
 }
 
 EXPORT(int, File_close, (MPI_File * fh), (fh))
 {
     int error;
-    struct nbc_gate *gate = fh ? gate_of(*fh) : NULL;
+    struct nbc_gate *gate = fh ? file_gate(*fh) : NULL;
     if (!gate)
         return NEXT(File_close)(fh);
-    if (!pass(gate, *fh, &error))
+    if (!file_pass_gate(gate, *fh, &error))
         return error;
     nbc_gate_remove(gate);
-    unsigned char before = enter();
+    unsigned char before = enter_below();
     error = NEXT(File_close)(fh);
-    leave(before);
+    leave_below(before);
     if (error)
         nbc_gate_restore(gate);
     else
@@ -73,23 +73,23 @@ EXPORT(int, File_close, (MPI_File * fh), (fh))
     return error;
 }
 
-#define FILE_CALL(name, params, args)        \
-    EXPORT(int, name, params, args)          \
-    {                                        \
-        int error;                           \
-        struct nbc_gate *gate = gate_of(fh); \
-        if (!gate)                           \
-            return NEXT(name) args;          \
-        if (!pass(gate, fh, &error))         \
-            return error;                    \
-        unsigned char before = enter();      \
-        error = NEXT(name) args;             \
-        leave(before);                       \
-        return error;                        \
+#define FILE_CALL(name, params, args)          \
+    EXPORT(int, name, params, args)            \
+    {                                          \
+        int error;                             \
+        struct nbc_gate *gate = file_gate(fh); \
+        if (!gate)                             \
+            return NEXT(name) args;            \
+        if (!file_pass_gate(gate, fh, &error)) \
+            return error;                      \
+        unsigned char before = enter_below();  \
+        error = NEXT(name) args;               \
+        leave_below(before);                   \
+        return error;                          \
     }
 
-/* Open MPI 4.1.4 crashes where one thread completes such an operation while another is in the MPI:
- * with the first of them the progress thread ends. */
+/* Open MPI 4.1.4 crashes if one thread completes such an operation while another one is in the MPI,
+ * so the first of these calls stops the progress thread. */
 #ifdef OPEN_MPI
 #define FILE_START(name, params, args) \
     EXPORT(int, name, params, args)    \

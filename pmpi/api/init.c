@@ -31,9 +31,9 @@ int nbcshim_version(void)
     return NBCSHIM_VERSION;
 }
 
-/* One answer for all ranks: whether the shim takes over, who does the blocking calls, whether calls
- * are checked, by which rules algorithms are chosen, and whether there is a trace. */
-static int decide(bool first, bool *on)
+/* All ranks agree on: whether nbcshim is active, who makes the blocking calls, whether calls are
+ * checked, the rules for algorithms, and whether a trace is written. */
+static int agree_on_settings(bool first, bool *on)
 {
     enum { ANSWERS = 6 };
     int rules = nbc_rules_hash(nbc_tuning), any[ANSWERS];
@@ -53,15 +53,15 @@ static int decide(bool first, bool *on)
     return MPI_SUCCESS;
 }
 
-static void offer_alone(void)
+static void set_transport_alone(void)
 {
     nbc_lock();
     nbc_transport_alone = nbc_context_find(MPI_COMM_SELF)->hidden;
     nbc_unlock();
 }
 
-/* MPI_COMM_SELF is being freed by MPI_Finalize. Attributes go in reverse order: those of the
- * program and that of the context are gone already. */
+/* MPI_Finalize is deleting the attributes of MPI_COMM_SELF, in reverse order: those of the program
+ * and that of the context are deleted already. */
 static int on_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     (void)comm, (void)keyval, (void)value, (void)extra;
@@ -69,7 +69,7 @@ static int on_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-static int watch_finalize(void)
+static int catch_finalize(void)
 {
     int keyval;
     int error = NEXT(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, on_finalize, &keyval, NULL);
@@ -80,36 +80,36 @@ static int watch_finalize(void)
     return error;
 }
 
-static int take_world(bool lead)
+static int attach_world(bool lead)
 {
     int error = nbc_set_up(MPI_COMM_WORLD, MPI_COMM_SELF, lead);
     if (!error)
         error = nbc_nodemap_setup();
     if (!error)
-        error = watch_finalize();
+        error = catch_finalize();
     if (!error)
         error = nbc_context_attach(MPI_COMM_SELF);
     if (!error)
-        offer_alone();
+        set_transport_alone();
     return error ? error : nbc_context_attach(MPI_COMM_WORLD);
 }
 
-static int start_up(void)
+static int after_init(void)
 {
     int rank;
     nbc_hang_report_after_init();
     nbc_world_initialized = true;
     NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
     if (rank == 0)
-        nbc_settings_read(true); /* read before; now that one rank can be chosen, it complains */
+        nbc_settings_read(true); /* a second time, in which one rank reports errors */
     nbc_tuning_read(rank == 0);
-    int error = decide(rank == 0, &nbc_enabled);
+    int error = agree_on_settings(rank == 0, &nbc_enabled);
     if (!error && nbc_enabled)
-        error = take_world(rank == 0);
+        error = attach_world(rank == 0);
     return error ? nbc_raise(MPI_COMM_WORLD, error) : nbc_dynamic_meet_parent();
 }
 
-/* What comes before the MPI's own init. */
+/* Called before the native MPI_Init. */
 static void before_init(void)
 {
     nbc_next_resolve();
@@ -119,12 +119,12 @@ static void before_init(void)
         nbc_quirks_before_init();
 }
 
-/* The thread level that the program knows of. */
+/* The thread level that the program was given. */
 static int provided_level;
 static bool has_provided;
 
-/* A progress thread needs MPI_THREAD_MULTIPLE. The program is told of no more than it asked for, or
- * would have had. */
+/* A progress thread needs MPI_THREAD_MULTIPLE, so nbcshim requires that level of the MPI. The
+ * program is then given at most the level that it requires itself. */
 static int init_thread(int *argc, char ***argv, int required, int *provided)
 {
     int raised = required;
@@ -137,7 +137,7 @@ static int init_thread(int *argc, char ***argv, int required, int *provided)
         *provided = required;
     provided_level = *provided;
     has_provided = true;
-    return start_up();
+    return after_init();
 }
 
 EXPORT(int, Init, (int *argc, char ***argv), (argc, argv))
@@ -147,7 +147,7 @@ EXPORT(int, Init, (int *argc, char ***argv), (argc, argv))
     if (nbc_settings.progress == NBC_PROGRESS_THREAD)
         return init_thread(argc, argv, MPI_THREAD_SINGLE, &provided);
     int error = NEXT(Init)(argc, argv);
-    return error ? error : start_up();
+    return error ? error : after_init();
 }
 
 EXPORT(int, Init_thread, (int *argc, char ***argv, int required, int *provided),
@@ -157,7 +157,7 @@ EXPORT(int, Init_thread, (int *argc, char ***argv, int required, int *provided),
     return init_thread(argc, argv, required, provided);
 }
 
-/* The MPI may have a higher level than it would have, for the progress thread. */
+/* The MPI may have been raised to a higher level for the progress thread. */
 EXPORT(int, Query_thread, (int *provided), (provided))
 {
     nbc_next_resolve(); /* programs may call it before MPI_Init and after MPI_Finalize */
@@ -167,8 +167,9 @@ EXPORT(int, Query_thread, (int *provided), (provided))
     return error;
 }
 
-/* A rank that has left calls out comes here while others wait for it. They get an error each time,
- * until they finalize too. Where no call can be made any more none of them comes. */
+/* NBCSHIM_CHECK: a rank that left calls out is in MPI_Finalize while other ranks wait for it in a
+ * collective. Each barrier makes one of their calls fail, until they call MPI_Finalize too; or
+ * until no operation can be started any more. */
 static void check_finalize(void)
 {
     bool again = nbc_enabled && nbc_world_initialized && nbc_settings.check;
@@ -190,7 +191,7 @@ EXPORT(int, Finalize, (void), ())
 {
     check_finalize();
     nbc_hang_report_stop();
-    nbc_thread_stop(); /* it could be inside the MPI while that is taken down */
+    nbc_thread_stop(); /* or it could call the MPI while that is shut down */
     nbc_types_reclaim();
     return NEXT(Finalize)();
 }

@@ -39,8 +39,8 @@ int nbc_presync(MPI_Comm comm)
 {
     const struct nbc_call call = {.coll = NBC_BARRIER, .purpose = NBC_FOR_OTHERS, .comm = comm};
     int error = nbc_call_blocking(&call);
-    /* Between two groups one barrier tells that the remote group is here; the second tells that it
-     * knows as much of this one. */
+    /* After one barrier of an intercommunicator a rank knows that the remote group has made the
+     * call; after the second it knows the same of its own group. */
     if (!error && is_inter(comm))
         error = nbc_call_blocking(&call);
     return error == NBC_CALL_BELOW ? MPI_SUCCESS : error;
@@ -64,19 +64,20 @@ uint64_t nbc_gate_key(const void *handle, size_t size)
     return key;
 }
 
-static bool add(struct nbc_gate *gate)
+static bool gate_add(struct nbc_gate *gate)
 {
     HASH_ADD(hh, gates[gate->kind], key, sizeof gate->key, gate);
     return nbc_added(gate);
 }
 
-static struct nbc_gate *make(enum nbc_gate_kind kind, uint64_t key, struct nbc_request *barrier)
+static struct nbc_gate *gate_make(enum nbc_gate_kind kind, uint64_t key,
+                                  struct nbc_request *barrier)
 {
     struct nbc_gate *gate = malloc(sizeof *gate);
     if (!gate)
         return NULL;
     *gate = (struct nbc_gate){.key = key, .kind = kind, .barrier = barrier, .number = barrier->tag};
-    if (add(gate))
+    if (gate_add(gate))
         return gate;
     free(gate);
     return NULL;
@@ -93,7 +94,7 @@ int nbc_gate_new(enum nbc_gate_kind kind, uint64_t key, MPI_Comm comm)
         return error == NBC_CALL_BELOW ? MPI_SUCCESS : error;
     nbc_lock();
     struct nbc_request *barrier = nbc_request_find(handle);
-    bool made = make(kind, key, barrier);
+    bool made = gate_make(kind, key, barrier);
     if (made) {
         nbc_request_hide(true);
         barrier->context->ngates++;
@@ -143,7 +144,8 @@ void nbc_gate_restore(struct nbc_gate *gate)
     if (!gate)
         return;
     nbc_lock();
-    add(gate); /* without memory nobody finds it: the program leaks what it could not free */
+    /* Without memory the gate is lost, as is the window or file that could not be freed. */
+    gate_add(gate);
     nbc_unlock();
 }
 

@@ -17,12 +17,12 @@
 #include "engine/thread.h"
 
 #ifdef HAVE_MPI_SESSION_INIT
-/* Sessions may be opened and communicators made by several threads before nbc_threaded is known, so
- * these have a lock of their own. */
+/* Several threads may open sessions and make communicators before nbc_threaded is set, so this file
+ * has its own mutex. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static int nopen; /* sessions of the program */
+static int nopen; /* sessions of the program that are open */
 
-/* Ours, in a program without MPI_Init; it keeps the home communicator alive. */
+/* The session of nbcshim in a program without MPI_Init. It keeps the home communicator alive. */
 static MPI_Session own;
 static bool own_is_open;
 
@@ -48,7 +48,7 @@ static int open_home(MPI_Comm *home, bool *lead)
     return error;
 }
 
-static int take_over(MPI_Comm comm)
+static int session_take_over(MPI_Comm comm)
 {
     MPI_Comm home = MPI_COMM_NULL;
     bool lead = false;
@@ -57,8 +57,7 @@ static int take_over(MPI_Comm comm)
     if (!nbc_enabled) {
         error = open_home(&home, &lead);
         if (lead)
-            nbc_settings_read(
-                true); /* read before; now that one rank can be chosen, it complains */
+            nbc_settings_read(true); /* a second time, in which one rank reports errors */
         nbc_tuning_read(lead);
         if (!error)
             error = nbc_set_up(comm, home, lead);
@@ -68,8 +67,8 @@ static int take_over(MPI_Comm comm)
     return error;
 }
 
-/* Of a communicator made from a group. */
-static int settle(MPI_Comm comm)
+/* Agrees on a communicator that was made from a group, and attaches its context. Collective. */
+static int session_attach(MPI_Comm comm)
 {
     bool any;
     if (comm == MPI_COMM_NULL)
@@ -77,7 +76,7 @@ static int settle(MPI_Comm comm)
     int error = nbc_agree_any(comm, nbc_enabled || nbc_wanted(), &any);
     if (error || !any)
         return error;
-    error = take_over(comm);
+    error = session_take_over(comm);
     if (!error)
         error = nbc_context_attach(comm);
     if (error)
@@ -85,7 +84,7 @@ static int settle(MPI_Comm comm)
     return error;
 }
 
-/* The first session initializes the MPI, but where MPI_Init has done so. */
+/* Whether opening a session initializes the MPI: not after MPI_Init. */
 static bool is_first(void)
 {
     return nopen == 0 && !nbc_world_initialized;
@@ -123,7 +122,7 @@ EXPORT(int, Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session *s
     return error;
 }
 
-static void shut_down(void)
+static void session_shut_down(void)
 {
     nbc_hang_report_stop();
     if (nbc_enabled) {
@@ -143,22 +142,21 @@ EXPORT(int, Session_finalize, (MPI_Session * session), (session))
     bool last = --nopen == 0 && !nbc_world_initialized;
     pthread_mutex_unlock(&mutex);
     if (last)
-        shut_down();
+        session_shut_down();
     return NEXT(Session_finalize)(session);
 }
 
-/* With sessions still open the shim lives on, away from what ends. */
 void nbc_sessions_end_world(void)
 {
     bool lead;
     nbc_world_initialized = false;
     if (nopen == 0) {
-        shut_down();
+        session_shut_down();
         return;
     }
     NEXT(Comm_delete_attr)(MPI_COMM_WORLD, nbcshim_icoll_max_outstanding);
     if (!own_is_open && open_home(&nbc_home, &lead))
-        shut_down();
+        session_shut_down();
 }
 
 EXPORT(int, Comm_create_from_group,
@@ -166,7 +164,7 @@ EXPORT(int, Comm_create_from_group,
        (group, tag, info, handler, newcomm))
 {
     int error = NEXT(Comm_create_from_group)(group, tag, info, handler, newcomm);
-    return error || nbc_inside ? error : settle(*newcomm);
+    return error || nbc_inside ? error : session_attach(*newcomm);
 }
 
 EXPORT(int, Intercomm_create_from_groups,
@@ -176,7 +174,7 @@ EXPORT(int, Intercomm_create_from_groups,
 {
     int error = NEXT(Intercomm_create_from_groups)(local, local_leader, remote, remote_leader, tag,
                                                    info, handler, newcomm);
-    return error || nbc_inside ? error : settle(*newcomm);
+    return error || nbc_inside ? error : session_attach(*newcomm);
 }
 #else
 void nbc_sessions_end_world(void)

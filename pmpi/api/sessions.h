@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Sessions (MPI-4.1 section 11.3): a program may never call MPI_Init, and then there is no
- * communicator of all to agree on. So each communicator that is made from a group carries its own
- * agreement, made over itself: it is ours if any of its ranks wants that or has taken over already.
- * What is made from it follows it. */
+/* Sessions (MPI-4.1 section 11.3). A program of sessions need not call MPI_Init, so its ranks have
+ * no common communicator on which to agree whether nbcshim is active. They agree on each
+ * communicator that is made from a group: it gets a context if nbcshim is active on any of its
+ * ranks, or any of them wants it. Communicators made from that one follow it. */
 #ifndef NBC_SESSIONS_H
 #define NBC_SESSIONS_H
 
-/* What MPI_Init set up is about to end. The shim ends with it, or with the last session open. */
+/* MPI_Finalize is about to free MPI_COMM_WORLD and MPI_COMM_SELF. Shuts nbcshim down; with sessions
+ * still open, only detaches it from these communicators. Without the lock. */
 void nbc_sessions_end_world(void);
 
 #endif

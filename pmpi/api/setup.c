@@ -24,14 +24,14 @@
 #include "request/pending_dummy.h"
 #include "request/request.h"
 
-static bool leads;     /* prints the statistics */
-static bool is_set_up; /* what serves all communicators is set up */
+static bool leads; /* this process prints the statistics */
+static bool is_set_up;
 
 int nbc_raise_lacking(const struct nbc_call *call, const char *name)
 {
-    if (nbc_enabled) /* of no communicator we know */
+    if (nbc_enabled) /* the communicator has no context */
         return nbc_raise(MPI_COMM_NULL, MPI_ERR_COMM);
-    static bool warned; /* a second line would do no harm */
+    static bool warned; /* without a lock: a second line would do no harm */
     if (!warned)
         fprintf(stderr,
                 "nbcshim: MPI_%s failed: this MPI lacks it and nbcshim is inactive (NBCSHIM=off, "
@@ -48,10 +48,10 @@ bool nbc_wanted(void)
            (nbc_settings.mode == NBC_MODE_AUTO && nbc_program_wants_us());
 }
 
-/* The last tag for operations; one more is for tokens. */
+/* The last tag for operations. The next one is for signals. */
 static int tag_limit(MPI_Comm comm)
 {
-    int *attribute, flag, limit = 32767; /* what the standard promises */
+    int *attribute, flag, limit = 32767; /* the least that the standard allows */
     NEXT(Comm_get_attr)(comm, MPI_TAG_UB, &attribute, &flag);
     if (flag)
         limit = *attribute;
@@ -63,8 +63,8 @@ static int tag_limit(MPI_Comm comm)
     return limit;
 }
 
-/* The thread calls the MPI besides those of the program. */
-static void start_thread(int level)
+/* The progress thread calls the MPI at the same time as threads of the program. */
+static void start_progress_thread(int level)
 {
     const char *why = level < MPI_THREAD_MULTIPLE ? "this MPI does not provide MPI_THREAD_MULTIPLE"
                                                   : "the system cannot create a thread";
@@ -76,7 +76,7 @@ static void start_thread(int level)
     fprintf(stderr, "nbcshim: NBCSHIM_PROGRESS=thread ignored: %s\n", why);
 }
 
-/* Without MPI_Init there are no ranks to gather one from. */
+/* Without MPI_Init there is no MPI_COMM_WORLD whose ranks could write a trace together. */
 static void start_trace(bool lead)
 {
     if (nbc_settings.trace && nbc_world_initialized)
@@ -98,7 +98,7 @@ int nbc_set_up(MPI_Comm comm, MPI_Comm home, bool lead)
     nbc_threaded = level == MPI_THREAD_MULTIPLE;
     nbc_hang_report_setup(level);
     start_trace(lead);
-    start_thread(level);
+    start_progress_thread(level);
     nbc_complete_setup();
     nbc_tag_space_divide(tag_limit(comm));
     int error = nbc_settings.check ? nbc_check_setup() : MPI_SUCCESS;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Windows: MPI-4.1 chapter 12. Those that make them, fence, set_info and free are collective:
- * presync.h. Where MPI_Win_start waits for the target's MPI_Win_post, a signal says that it has
- * been made.
+/* Windows: MPI-4.1 chapter 12. The constructors, fence, set_info and free are collective, so they
+ * are preceded by a barrier: presync.h. MPI_Win_start waits for a signal that the target sends in
+ * MPI_Win_post.
  *
- * A contended MPI_Win_lock waits for whoever holds the lock, in the MPI: nothing of ours moves on
- * meanwhile but with the progress thread. */
+ * A contended MPI_Win_lock blocks in the MPI below until the lock is released. Meanwhile operations
+ * of nbcshim progress only by the progress thread. */
 #include <stdlib.h>
 
 #include "api/looped.h"
@@ -16,13 +16,13 @@
 #include "engine/progress.h"
 #include "engine/signal.h"
 
-static struct nbc_gate *gate_of(MPI_Win win)
+static struct nbc_gate *win_gate(MPI_Win win)
 {
     return nbc_gate_find(NBC_GATE_WINDOW, NBC_GATE_KEY(win));
 }
 
-/* Raises an error of ours. */
-static int raise_on(MPI_Win win, int error)
+/* Raises an error of nbcshim on the window, and returns it. */
+static int win_raise(MPI_Win win, int error)
 {
     if (error)
         NEXT(Win_call_errhandler)(win, error);
@@ -31,7 +31,7 @@ static int raise_on(MPI_Win win, int error)
 
 /* --- collective calls ------------------------------------------------------------------------ */
 
-#define MAKER(name, params, args)                                                       \
+#define CONSTRUCTOR(name, params, args)                                                 \
     EXPORT(int, name, params, args)                                                     \
     {                                                                                   \
         if (!nbc_knows(comm))                                                           \
@@ -42,48 +42,49 @@ static int raise_on(MPI_Win win, int error)
         return error ? error : nbc_gate_new(NBC_GATE_WINDOW, NBC_GATE_KEY(*win), comm); \
     }
 
-MAKER(Win_create, (void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),
-      (base, size, unit, info, comm, win))
+CONSTRUCTOR(Win_create,
+            (void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),
+            (base, size, unit, info, comm, win))
 
 #ifdef HAVE_MPI_WIN_ALLOCATE
-MAKER(Win_allocate,
-      (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
-      (size, unit, info, comm, base, win))
+CONSTRUCTOR(Win_allocate,
+            (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
+            (size, unit, info, comm, base, win))
 #endif
 
 #ifdef HAVE_MPI_WIN_ALLOCATE_SHARED
-MAKER(Win_allocate_shared,
-      (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
-      (size, unit, info, comm, base, win))
+CONSTRUCTOR(Win_allocate_shared,
+            (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
+            (size, unit, info, comm, base, win))
 #endif
 
 #ifdef HAVE_MPI_WIN_CREATE_DYNAMIC
-MAKER(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win *win), (info, comm, win))
+CONSTRUCTOR(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win *win), (info, comm, win))
 #endif
 
 #ifdef HAVE_MPI_WIN_CREATE_C
-MAKER(Win_create_c,
-      (void *base, MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),
-      (base, size, unit, info, comm, win))
+CONSTRUCTOR(Win_create_c,
+            (void *base, MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),
+            (base, size, unit, info, comm, win))
 #endif
 
 #ifdef HAVE_MPI_WIN_ALLOCATE_C
-MAKER(Win_allocate_c,
-      (MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
-      (size, unit, info, comm, base, win))
+CONSTRUCTOR(Win_allocate_c,
+            (MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
+            (size, unit, info, comm, base, win))
 #endif
 
 #ifdef HAVE_MPI_WIN_ALLOCATE_SHARED_C
-MAKER(Win_allocate_shared_c,
-      (MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
-      (size, unit, info, comm, base, win))
+CONSTRUCTOR(Win_allocate_shared_c,
+            (MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
+            (size, unit, info, comm, base, win))
 #endif
 
-#define GATED(name, params, args)                              \
-    EXPORT(int, name, params, args)                            \
-    {                                                          \
-        int error = nbc_gate_pass(gate_of(win));               \
-        return error ? raise_on(win, error) : NEXT(name) args; \
+#define GATED(name, params, args)                               \
+    EXPORT(int, name, params, args)                             \
+    {                                                           \
+        int error = nbc_gate_pass(win_gate(win));               \
+        return error ? win_raise(win, error) : NEXT(name) args; \
     }
 
 GATED(Win_fence, (int assert, MPI_Win win), (assert, win))
@@ -94,10 +95,10 @@ GATED(Win_set_info, (MPI_Win win, MPI_Info info), (win, info))
 
 EXPORT(int, Win_free, (MPI_Win * win), (win))
 {
-    struct nbc_gate *gate = win ? gate_of(*win) : NULL;
+    struct nbc_gate *gate = win ? win_gate(*win) : NULL;
     int error = nbc_gate_pass(gate);
     if (error)
-        return raise_on(*win, error);
+        return win_raise(*win, error);
     nbc_gate_remove(gate);
     error = NEXT(Win_free)(win);
     if (error)
@@ -110,7 +111,7 @@ EXPORT(int, Win_free, (MPI_Win * win), (win))
 /* --- post, start, complete, wait ------------------------------------------------------------- */
 
 /* Sends a signal to each rank of a group, or waits for one from each. */
-static int tell(const struct nbc_gate *gate, MPI_Group group, bool wait)
+static int win_signal(const struct nbc_gate *gate, MPI_Group group, bool wait)
 {
     struct nbc_context *c = nbc_gate_context(gate);
     int n, error = MPI_SUCCESS;
@@ -126,29 +127,30 @@ static int tell(const struct nbc_gate *gate, MPI_Group group, bool wait)
     return error;
 }
 
-/* Both sides say MPI_MODE_NOCHECK or none; where they do, start does not wait. */
-static bool tells(const struct nbc_gate *gate, MPI_Group group, int assert)
+/* Whether a signal is sent: MPI_MODE_NOCHECK, which both sides must give, says that MPI_Win_start
+ * need not wait. */
+static bool needs_signal(const struct nbc_gate *gate, MPI_Group group, int assert)
 {
     return gate && group != MPI_GROUP_NULL && !(assert &MPI_MODE_NOCHECK);
 }
 
 EXPORT(int, Win_post, (MPI_Group group, int assert, MPI_Win win), (group, assert, win))
 {
-    const struct nbc_gate *gate = gate_of(win);
+    const struct nbc_gate *gate = win_gate(win);
     int error = NEXT(Win_post)(group, assert, win);
-    if (error || !tells(gate, group, assert))
+    if (error || !needs_signal(gate, group, assert))
         return error;
-    return raise_on(win, tell(gate, group, false));
+    return win_raise(win, win_signal(gate, group, false));
 }
 
 EXPORT(int, Win_start, (MPI_Group group, int assert, MPI_Win win), (group, assert, win))
 {
-    struct nbc_gate *gate = gate_of(win);
-    /* A second one is an error for the MPI to raise, and no post comes for it. */
-    bool waits = tells(gate, group, assert) && !*nbc_gate_started(gate);
-    int error = waits ? tell(gate, group, true) : MPI_SUCCESS;
+    struct nbc_gate *gate = win_gate(win);
+    /* The MPI raises an error for a second MPI_Win_start, for which there is no MPI_Win_post. */
+    bool waits = needs_signal(gate, group, assert) && !*nbc_gate_started(gate);
+    int error = waits ? win_signal(gate, group, true) : MPI_SUCCESS;
     if (error)
-        return raise_on(win, error);
+        return win_raise(win, error);
     error = NEXT(Win_start)(group, assert, win);
     if (gate && !error)
         *nbc_gate_started(gate) = true;
@@ -157,7 +159,7 @@ EXPORT(int, Win_start, (MPI_Group group, int assert, MPI_Win win), (group, asser
 
 EXPORT(int, Win_complete, (MPI_Win win), (win))
 {
-    struct nbc_gate *gate = gate_of(win);
+    struct nbc_gate *gate = win_gate(win);
     if (nbc_any_active() && !nbc_inside)
         nbc_progress_all();
     int error = NEXT(Win_complete)(win);
@@ -178,7 +180,7 @@ EXPORT(int, Win_wait, (MPI_Win win), (win))
     return NEXT(Win_wait)(win);
 }
 
-/* --- calls that wait for nobody's calls, but that programs make in loops ---------------------- */
+/* --- calls that do not block, but that programs make in loops --------------------------------- */
 
 LOOPED(Win_test, (MPI_Win win, int *flag), (win, flag))
 LOOPED(Win_lock, (int type, int rank, int assert, MPI_Win win), (type, rank, assert, win))
