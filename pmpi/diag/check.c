@@ -21,11 +21,11 @@
 #include "coll.h"
 #include "select.h"
 
-/* --- what is compared ------------------------------------------------------------------------- */
+/* --- the facts of a call ---------------------------------------------------------------------- */
 
-/* Ranks agree on each of these, as far as they know it; an earlier one explains later ones. OUT and
- * IN: bytes of the block (of reductions: vector) that a rank sends and that it expects, where they
- * are the same for all. */
+/* All ranks that know one of these facts must agree on it. A mismatch is reported for the first of
+ * them, which explains the later ones. OUT and IN are the sizes in bytes of the block (of the
+ * vector, in reductions) that a rank sends and that it expects, where all blocks have one size. */
 enum {
     FACT_CALL,
     FACT_SIDE, /* intercommunicators: whether the root is in this group */
@@ -39,35 +39,38 @@ enum {
     NFACTS
 };
 
-enum { UNKNOWN = -1, NOBODY = -1 };
+enum { UNKNOWN = -1, NO_RANK = -1 };
 
 struct fact {
     int64_t value;
-    int64_t rank; /* who says so; NOBODY */
+    int64_t rank; /* the rank that states it; NO_RANK if it is unknown */
 };
 
-/* Where every pair of ranks has a size of its own, all of them are added up, plain and weighted by
- * the sender, by the receiver and by a random number of the pair. Sizes match when the sums of the
- * senders and of the receivers do, and if only one pair differs the weights tell which. */
+/* Where each pair of ranks has its own size, the sizes are added up four times: plain, weighted by
+ * the sender, weighted by the receiver, and weighted by a hash of the pair. Sizes match when the
+ * sums of the senders equal those of the receivers. If only one pair differs, the weighted sums
+ * show which. */
 enum { PLAIN, SENDER, RECEIVER, MIXED, NSUMS };
 
+/* The facts of the call of one rank, or of a group of ranks: the data of the allreduce. */
 struct account {
     struct fact fact[NFACTS];
     uint64_t out[NSUMS], in[NSUMS];
-    uint64_t roots;       /* ranks that say MPI_ROOT */
+    uint64_t roots;       /* number of ranks that give MPI_ROOT */
     int64_t differ;       /* the first fact on which two ranks differ, or NFACTS */
-    struct fact one, two; /* what they say of it */
+    struct fact one, two; /* the values of that fact on these ranks */
 };
 
-static void say(struct account *a, int fact, int64_t value, int rank)
+static void fact_set(struct account *a, int fact, int64_t value, int rank)
 {
     a->fact[fact] = (struct fact){value, rank};
 }
 
-/* --- of one call ------------------------------------------------------------------------------ */
+/* --- the account of one rank ------------------------------------------------------------------ */
 
-/* Which way data flows; the standard reads one side of a broadcast on every rank. */
-static struct nbc_significant flows(const struct nbc_shape *s)
+/* Whether this rank sends data and receives data. Differs from nbc_bind_significant in a broadcast,
+ * where every rank gives one buffer. */
+static struct nbc_significant data_flow(const struct nbc_shape *s)
 {
     struct nbc_significant both = nbc_bind_significant(s);
     if (s->coll != NBC_BCAST || !both.recv)
@@ -76,119 +79,120 @@ static struct nbc_significant flows(const struct nbc_shape *s)
     return (struct nbc_significant){root, !root};
 }
 
-/* Every pair of ranks has a size of its own. */
-static bool is_paired(enum nbc_coll coll)
+/* Whether each pair of ranks has its own size. */
+static bool has_paired_sizes(enum nbc_coll coll)
 {
     return coll == NBC_GATHERV || coll == NBC_SCATTERV || coll == NBC_ALLGATHERV ||
            coll == NBC_ALLTOALLV || coll == NBC_ALLTOALLW || nbc_coll_is_neighborhood(coll);
 }
 
-static uint64_t weight(uint64_t sender, uint64_t receiver)
+static uint64_t pair_weight(uint64_t sender, uint64_t receiver)
 {
     uint64_t x = (sender << 32 | receiver) + UINT64_C(0x9E3779B97F4A7C15);
     x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
     return x ^ (x >> 27);
 }
 
-static void add(uint64_t sum[NSUMS], uint64_t bytes, uint64_t sender, uint64_t receiver)
+static void sums_add(uint64_t sum[NSUMS], uint64_t bytes, uint64_t sender, uint64_t receiver)
 {
     sum[PLAIN] += bytes;
     sum[SENDER] += bytes * sender;
     sum[RECEIVER] += bytes * receiver;
-    sum[MIXED] += bytes * weight(sender, receiver);
+    sum[MIXED] += bytes * pair_weight(sender, receiver);
 }
 
-/* All it sends goes to the root, or all it gets comes from there. */
-static bool is_with_root(const struct nbc_shape *s, bool out)
+/* Whether all data that a rank sends goes to the root, or all that it receives comes from there. */
+static bool only_with_root(const struct nbc_shape *s, bool out)
 {
     return nbc_coll_has_root(s->coll) && out == nbc_bind_to_root(s->coll);
 }
 
-/* The k-th rank that this one sends to (or receives from), negative for none. */
-static int peer(const struct nbc_shape *s, int k, bool out)
+/* The k-th rank that this one sends to, or receives from; negative for MPI_PROC_NULL. */
+static int peer_rank(const struct nbc_shape *s, int k, bool out)
 {
     if (s->neighbors)
         return out ? s->neighbors->destinations[k] : s->neighbors->sources[k];
-    return is_with_root(s, out) ? s->root : k;
+    return only_with_root(s, out) ? s->root : k;
 }
 
-static void add_pairs(struct account *a, const struct nbc_shape *s, bool out)
+static void account_add_pairs(struct account *a, const struct nbc_shape *s, bool out)
 {
-    int n = is_with_root(s, out) ? 1 : nbc_bind_peers(s, out);
+    int n = only_with_root(s, out) ? 1 : nbc_bind_peers(s, out);
     for (int k = 0; k < n; k++) {
-        int other = peer(s, k, out);
+        int other = peer_rank(s, k, out);
         struct nbc_ref block = out ? nbc_send_block(s, k) : nbc_recv_block(s, k);
         uint64_t bytes = (uint64_t)nbc_ref_bytes(s, block);
         if (other >= 0 && out)
-            add(a->out, bytes, s->rank, other);
+            sums_add(a->out, bytes, s->rank, other);
         else if (other >= 0)
-            add(a->in, bytes, other, s->rank);
+            sums_add(a->in, bytes, other, s->rank);
     }
 }
 
-static void tell_scattered(struct account *a, const struct nbc_shape *s)
+static void account_add_scattered(struct account *a, const struct nbc_shape *s)
 {
     uint64_t total = 0, hash = 0;
     for (int i = 0; i < s->size; i++) {
         uint64_t bytes = (uint64_t)nbc_ref_bytes(s, nbc_send_block(s, i));
         total += bytes;
-        hash += bytes * weight(0, i);
+        hash += bytes * pair_weight(0, i);
     }
-    say(a, FACT_OUT, (int64_t)total, s->rank);
-    say(a, FACT_IN, (int64_t)total, s->rank);
-    say(a, FACT_COUNTS, (int64_t)(hash >> 1), s->rank);
+    fact_set(a, FACT_OUT, (int64_t)total, s->rank);
+    fact_set(a, FACT_IN, (int64_t)total, s->rank);
+    fact_set(a, FACT_COUNTS, (int64_t)(hash >> 1), s->rank);
 }
 
-static void tell_sizes(struct account *a, const struct nbc_shape *s)
+static void account_add_sizes(struct account *a, const struct nbc_shape *s)
 {
-    bool paired = is_paired(s->coll);
-    struct nbc_significant flow = flows(s);
+    bool paired = has_paired_sizes(s->coll);
+    struct nbc_significant flow = data_flow(s);
     if (s->coll == NBC_REDUCE_SCATTER || s->coll == NBC_REDUCE_SCATTER_BLOCK) {
-        tell_scattered(a, s);
+        account_add_scattered(a, s);
         return;
     }
     if (paired && flow.send)
-        add_pairs(a, s, true);
+        account_add_pairs(a, s, true);
     else if (flow.send)
-        say(a, FACT_OUT, nbc_ref_bytes(s, nbc_send_block(s, 0)), s->rank);
+        fact_set(a, FACT_OUT, nbc_ref_bytes(s, nbc_send_block(s, 0)), s->rank);
     if (paired && flow.recv)
-        add_pairs(a, s, false);
+        account_add_pairs(a, s, false);
     else if (flow.recv)
-        say(a, FACT_IN, nbc_ref_bytes(s, nbc_recv_block(s, 0)), s->rank);
+        fact_set(a, FACT_IN, nbc_ref_bytes(s, nbc_recv_block(s, 0)), s->rank);
 }
 
-static void tell_root(struct account *a, const struct nbc_shape *s)
+static void account_add_root(struct account *a, const struct nbc_shape *s)
 {
     if (!nbc_coll_has_root(s->coll))
         return;
     bool here = s->root == NBC_ROOT_HERE;
     if (s->remote_size)
-        say(a, FACT_SIDE, here || s->root == NBC_ROOT_IDLE, s->rank);
+        fact_set(a, FACT_SIDE, here || s->root == NBC_ROOT_IDLE, s->rank);
     a->roots = here;
     if (s->root != NBC_ROOT_IDLE)
-        say(a, FACT_ROOT, here ? s->rank : s->root, s->rank);
+        fact_set(a, FACT_ROOT, here ? s->rank : s->root, s->rank);
 }
 
-/* Operators of the program cannot be compared, but whether they commute. */
+/* The value of FACT_OP for user-defined operators is this, plus 1 for commutative ones: nothing
+ * else about them can be compared. */
 static const int64_t user_op = INT64_C(1) << 40;
 
-static void tell_op(struct account *a, const struct nbc_bound *b)
+static void account_add_op(struct account *a, const struct nbc_bound *b)
 {
     const struct nbc_operator *op = b->reducer;
     if (op)
-        say(a, FACT_OP, op->named ? MPI_Op_c2f(op->handle) : user_op + op->commutative,
-            b->shape.rank);
+        fact_set(a, FACT_OP, op->named ? MPI_Op_c2f(op->handle) : user_op + op->commutative,
+                 b->shape.rank);
 }
 
-static void tell_algorithm(struct account *a, const struct nbc_call *call,
-                           const struct nbc_context *c, struct nbc_shape *s)
+static void account_add_algorithm(struct account *a, const struct nbc_call *call,
+                                  const struct nbc_context *c, struct nbc_shape *s)
 {
     const struct nbc_alg *override;
     int64_t segment;
     nbc_launch_overrides(call, c, &override, &segment);
     const struct nbc_alg *alg = nbc_launch_choose(s, override, segment);
-    say(a, FACT_ALG, alg - nbc_algs, s->rank);
-    say(a, FACT_SEGMENT, s->segment, s->rank);
+    fact_set(a, FACT_ALG, alg - nbc_algs, s->rank);
+    fact_set(a, FACT_SEGMENT, s->segment, s->rank);
 }
 
 static int64_t call_number(const struct nbc_call *call, enum nbc_kind kind)
@@ -196,7 +200,7 @@ static int64_t call_number(const struct nbc_call *call, enum nbc_kind kind)
     return (call->purpose * (int64_t)NBC_NKINDS + kind) * NBC_NCOLLS + call->coll;
 }
 
-static int give_account(struct account *a, struct nbc_context *c, const struct nbc_call *call,
+static int account_make(struct account *a, struct nbc_context *c, const struct nbc_call *call,
                         enum nbc_kind kind)
 {
     struct nbc_bound b;
@@ -206,33 +210,34 @@ static int give_account(struct account *a, struct nbc_context *c, const struct n
     memset(a, 0, sizeof *a);
     a->differ = NFACTS;
     for (int f = 0; f < NFACTS; f++)
-        say(a, f, UNKNOWN, NOBODY);
-    say(a, FACT_CALL, call_number(call, kind), c->members.rank);
-    tell_root(a, &b.shape);
-    tell_op(a, &b);
-    tell_sizes(a, &b.shape);
-    tell_algorithm(a, call, c, &b.shape);
+        fact_set(a, f, UNKNOWN, NO_RANK);
+    fact_set(a, FACT_CALL, call_number(call, kind), c->members.rank);
+    account_add_root(a, &b.shape);
+    account_add_op(a, &b);
+    account_add_sizes(a, &b.shape);
+    account_add_algorithm(a, call, c, &b.shape);
     nbc_unbind(&b);
     return MPI_SUCCESS;
 }
 
-/* --- of several ------------------------------------------------------------------------------- */
+/* --- the account of several ranks ------------------------------------------------------------- */
 
-static void compare(struct account *left, int fact, struct fact one, struct fact two)
+static void fact_compare(struct account *left, int fact, struct fact one, struct fact two)
 {
-    if (one.rank == NOBODY || two.rank == NOBODY || one.value == two.value || fact >= left->differ)
+    if (one.rank == NO_RANK || two.rank == NO_RANK || one.value == two.value ||
+        fact >= left->differ)
         return;
     left->differ = fact;
     left->one = one;
     left->two = two;
 }
 
-/* left = what both say, left that of lower ranks. */
-static void merge(struct account *left, const struct account *right)
+/* Adds the account of higher ranks to `left`, that of lower ranks. */
+static void account_merge(struct account *left, const struct account *right)
 {
     for (int f = 0; f < NFACTS; f++) {
-        compare(left, f, left->fact[f], right->fact[f]);
-        if (left->fact[f].rank == NOBODY)
+        fact_compare(left, f, left->fact[f], right->fact[f]);
+        if (left->fact[f].rank == NO_RANK)
             left->fact[f] = right->fact[f];
     }
     for (int i = 0; i < NSUMS; i++) {
@@ -247,29 +252,29 @@ static void merge(struct account *left, const struct account *right)
     }
 }
 
-static void combine(void *in, void *inout, int *n, MPI_Datatype *type)
+static void account_combine(void *in, void *inout, int *n, MPI_Datatype *type)
 {
     struct account *left = in, *right = inout;
     (void)type;
     for (int i = 0; i < *n; i++) {
         struct account both = left[i];
-        merge(&both, &right[i]);
+        account_merge(&both, &right[i]);
         right[i] = both;
     }
 }
 
-/* Made at init, read afterwards. */
+/* Made at init, only read afterwards. */
 static MPI_Datatype account_type = MPI_DATATYPE_NULL;
 static MPI_Op account_op = MPI_OP_NULL;
 
-/* --- the judgement ---------------------------------------------------------------------------- */
+/* --- the verdict ------------------------------------------------------------------------------ */
 
 struct text {
     char line[MPI_MAX_ERROR_STRING];
     size_t length;
 };
 
-static void __attribute__((format(printf, 2, 3))) put(struct text *t, const char *format, ...)
+static void __attribute__((format(printf, 2, 3))) text_put(struct text *t, const char *format, ...)
 {
     va_list args;
     size_t room = sizeof t->line - t->length;
@@ -279,7 +284,7 @@ static void __attribute__((format(printf, 2, 3))) put(struct text *t, const char
     t->length += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
 }
 
-static void put_call(struct text *t, int64_t number)
+static void text_put_call(struct text *t, int64_t number)
 {
     static const char *const others[] = {
         [NBC_FOR_OTHERS] = "another collective function (on a communicator, window or file)",
@@ -291,14 +296,14 @@ static void put_call(struct text *t, int64_t number)
     int kind = (int)(number / NBC_NCOLLS % NBC_NKINDS);
     const char *name = nbc_coll_name(number % NBC_NCOLLS);
     if (purpose != NBC_FOR_PROGRAM)
-        put(t, "%s", others[purpose]);
+        text_put(t, "%s", others[purpose]);
     else if (*prefix[kind])
-        put(t, "MPI_%s%s%s", prefix[kind], name, suffix[kind]);
+        text_put(t, "MPI_%s%s%s", prefix[kind], name, suffix[kind]);
     else
-        put(t, "MPI_%c%s%s", *name - 'a' + 'A', name + 1, suffix[kind]);
+        text_put(t, "MPI_%c%s%s", *name - 'a' + 'A', name + 1, suffix[kind]);
 }
 
-static const char *op_name(int64_t number)
+static const char *operator_name(int64_t number)
 {
     const struct {
         MPI_Op op;
@@ -317,95 +322,99 @@ static const char *op_name(int64_t number)
     return "another operator";
 }
 
-/* "gives root 1", for a fact. */
-static void put_fact(struct text *t, int fact, int64_t value)
+/* A fact as a predicate, for example "gives root 1". */
+static void text_put_fact(struct text *t, int fact, int64_t value)
 {
     switch (fact) {
     case FACT_CALL:
-        put(t, "calls ");
-        put_call(t, value);
+        text_put(t, "calls ");
+        text_put_call(t, value);
         break;
     case FACT_SIDE:
-        put(t, value ? "places the root in its own group" : "places the root in the other group");
+        text_put(t,
+                 value ? "places the root in its own group" : "places the root in the other group");
         break;
     case FACT_ROOT:
-        put(t, "gives root %" PRId64, value);
+        text_put(t, "gives root %" PRId64, value);
         break;
     case FACT_OP:
-        put(t, "gives %s", op_name(value));
+        text_put(t, "gives %s", operator_name(value));
         break;
     case FACT_OUT:
-        put(t, "sends %" PRId64 " bytes", value);
+        text_put(t, "sends %" PRId64 " bytes", value);
         break;
     case FACT_IN:
-        put(t, "expects %" PRId64 " bytes", value);
+        text_put(t, "expects %" PRId64 " bytes", value);
         break;
     case FACT_ALG:
-        put(t, "uses algorithm %s", nbc_algs[value].name);
+        text_put(t, "uses algorithm %s", nbc_algs[value].name);
         break;
     default:
-        put(t, "uses segments of %" PRId64 " bytes", value);
+        text_put(t, "uses segments of %" PRId64 " bytes", value);
     }
 }
 
+/* The check of one call. An intercommunicator takes two passes: its allreduce gives each group the
+ * account of the remote group, and the second one returns that of the local group. */
 struct check {
-    struct nbc_prerequisite base; /* its request: the allreduce under way */
+    struct nbc_prerequisite base; /* first; its request is the allreduce */
     struct nbc_context *c;
     int64_t seq;
-    bool second;                           /* of the two that an intercommunicator takes */
-    struct account mine, remote, together; /* remote: of the other group, if there is one */
+    bool second;                           /* the second pass */
+    struct account mine, remote, together; /* of this rank, the remote group, the local group */
 };
 
-static void put_where(struct text *t, const struct check *check)
+static void text_put_where(struct text *t, const struct check *check)
 {
     char name[MPI_MAX_OBJECT_NAME] = "";
     const struct nbc_context *c = check->c;
     int length;
     if (c->user != MPI_COMM_NULL)
         NEXT(Comm_get_name)(c->user, name, &length);
-    put(t, "ranks disagree in collective call %" PRId64 " on ", check->seq + 1);
+    text_put(t, "ranks disagree in collective call %" PRId64 " on ", check->seq + 1);
     if (*name)
-        put(t, "%.64s", name);
+        text_put(t, "%.64s", name);
     else
-        put(t, "an unnamed communicator");
-    put(t, " of %d ranks: ", c->members.size + c->members.remote_size);
+        text_put(t, "an unnamed communicator");
+    text_put(t, " of %d ranks: ", c->members.size + c->members.remote_size);
 }
 
-/* Begins a line about the call that all have made, if they have. */
-static void put_common(struct text *t, const struct check *check, int fact)
+/* Begins a line, with the name of the call unless that is what differs. */
+static void text_put_common(struct text *t, const struct check *check, int fact)
 {
-    put_where(t, check);
+    text_put_where(t, check);
     if (fact == FACT_CALL)
         return;
-    put_call(t, check->together.fact[FACT_CALL].value);
-    put(t, ": ");
+    text_put_call(t, check->together.fact[FACT_CALL].value);
+    text_put(t, ": ");
 }
 
-static const char ours[] = "", theirs[] = " of the other group";
+static const char own_group[] = "", other_group[] = " of the other group";
 
-/* What a rank says of a fact. */
-struct saying {
+/* The value of a fact on one rank. */
+struct statement {
     int fact;
-    struct fact said;
+    struct fact stated;
     const char *group;
 };
 
-static void put_difference(struct text *t, const struct check *check, struct saying one,
-                           struct saying two)
+static void text_put_difference(struct text *t, const struct check *check, struct statement one,
+                                struct statement two)
 {
-    put_common(t, check, one.fact);
+    text_put_common(t, check, one.fact);
     if (one.fact == FACT_COUNTS) {
-        put(t, "ranks %" PRId64 " and %" PRId64 "%s give different counts", one.said.rank,
-            two.said.rank, two.group);
+        text_put(t, "ranks %" PRId64 " and %" PRId64 "%s give different counts", one.stated.rank,
+                 two.stated.rank, two.group);
         return;
     }
-    put(t, "rank %" PRId64 "%s ", one.said.rank, one.group);
-    put_fact(t, one.fact, one.said.value);
-    put(t, ", rank %" PRId64 "%s ", two.said.rank, two.group);
-    put_fact(t, two.fact, two.said.value);
+    text_put(t, "rank %" PRId64 "%s ", one.stated.rank, one.group);
+    text_put_fact(t, one.fact, one.stated.value);
+    text_put(t, ", rank %" PRId64 "%s ", two.stated.rank, two.group);
+    text_put_fact(t, two.fact, two.stated.value);
 }
 
-/* Which pair of ranks differs in size, if only one does: all sums are its surplus, weighted. */
+/* Finds the pair of ranks that differs in size, if only one does: then each sum is the surplus of
+ * this pair times its weight. */
 static bool find_pair(const uint64_t surplus[NSUMS], int senders, int receivers, int64_t *sender,
                       int64_t *receiver)
 {
@@ -417,145 +426,147 @@ static bool find_pair(const uint64_t surplus[NSUMS], int senders, int receivers,
     return *sender >= 0 && *sender < senders && *receiver >= 0 && *receiver < receivers &&
            *sender * plain == (int64_t)surplus[SENDER] &&
            *receiver * plain == (int64_t)surplus[RECEIVER] &&
-           surplus[MIXED] == surplus[PLAIN] * weight(*sender, *receiver);
+           surplus[MIXED] == surplus[PLAIN] * pair_weight(*sender, *receiver);
 }
 
-/* Whether sizes of pairs differ: what one group sends, and what the other expects, which may be the
- * same group. Then *teller is the rank that shall print. */
+/* Whether the sizes of pairs differ, sent by one group and expected by another, or by the same.
+ * Then *reporter is the rank that prints the line. */
 static bool sizes_differ(struct text *t, const struct check *check, const struct account *from,
-                         const struct account *to, int *teller)
+                         const struct account *to, int *reporter)
 {
     const struct nbc_context *c = check->c;
     uint64_t surplus[NSUMS], any = 0;
     int64_t sender, receiver;
-    bool by_us = from == &check->together, to_us = to == &check->together;
+    bool from_own = from == &check->together, to_own = to == &check->together;
     for (int i = 0; i < NSUMS; i++)
         any |= surplus[i] = from->out[i] - to->in[i];
     if (!any)
         return false;
-    put_common(t, check, FACT_OUT);
-    *teller = 0;
-    if (!find_pair(surplus, by_us ? c->members.size : c->members.remote_size,
-                   to_us ? c->members.size : c->members.remote_size, &sender, &receiver)) {
-        put(t,
-            "several pairs of ranks give different sizes (%" PRIu64 " bytes sent and %" PRIu64
-            " bytes expected in total)",
-            from->out[PLAIN], to->in[PLAIN]);
+    text_put_common(t, check, FACT_OUT);
+    *reporter = 0;
+    if (!find_pair(surplus, from_own ? c->members.size : c->members.remote_size,
+                   to_own ? c->members.size : c->members.remote_size, &sender, &receiver)) {
+        text_put(t,
+                 "several pairs of ranks give different sizes (%" PRIu64 " bytes sent and %" PRIu64
+                 " bytes expected in total)",
+                 from->out[PLAIN], to->in[PLAIN]);
         return true;
     }
     int64_t bytes = (int64_t)surplus[PLAIN];
-    *teller = (int)(by_us ? sender : receiver);
-    put(t,
-        "rank %" PRId64 "%s sends rank %" PRId64 "%s %" PRId64
-        " bytes %s than the receiver expects",
-        sender, by_us ? ours : theirs, receiver, to_us ? ours : theirs, bytes < 0 ? -bytes : bytes,
-        bytes < 0 ? "less" : "more");
+    *reporter = (int)(from_own ? sender : receiver);
+    text_put(t,
+             "rank %" PRId64 "%s sends rank %" PRId64 "%s %" PRId64
+             " bytes %s than the receiver expects",
+             sender, from_own ? own_group : other_group, receiver, to_own ? own_group : other_group,
+             bytes < 0 ? -bytes : bytes, bytes < 0 ? "less" : "more");
     return true;
 }
 
-static bool differ(struct fact one, struct fact two)
+static bool facts_differ(struct fact one, struct fact two)
 {
-    return one.rank != NOBODY && two.rank != NOBODY && one.value != two.value;
+    return one.rank != NO_RANK && two.rank != NO_RANK && one.value != two.value;
 }
 
-/* Within one group: the facts from first to last. */
+/* Whether ranks of one group differ in one of the facts from first to last. */
 static bool judge_group(struct text *t, const struct check *check, const struct account *a,
-                        int first, int last, int *teller)
+                        int first, int last, int *reporter)
 {
-    bool us = a == &check->together;
+    bool own = a == &check->together;
     if (a->differ < first || a->differ > last)
         return false;
-    *teller = us ? (int)a->one.rank : 0;
-    put_difference(t, check, (struct saying){(int)a->differ, a->one, us ? ours : theirs},
-                   (struct saying){(int)a->differ, a->two, us ? ours : theirs});
+    *reporter = own ? (int)a->one.rank : 0;
+    text_put_difference(t, check,
+                        (struct statement){(int)a->differ, a->one, own ? own_group : other_group},
+                        (struct statement){(int)a->differ, a->two, own ? own_group : other_group});
     return true;
 }
 
-static bool judge_intra(struct text *t, const struct check *check, int *teller)
+static bool judge_intra(struct text *t, const struct check *check, int *reporter)
 {
     const struct account *a = &check->together;
     struct fact out = a->fact[FACT_OUT], in = a->fact[FACT_IN];
-    if (judge_group(t, check, a, 0, FACT_IN, teller))
+    if (judge_group(t, check, a, 0, FACT_IN, reporter))
         return true;
-    if (differ(out, in)) {
-        *teller = (int)out.rank;
-        put_difference(t, check, (struct saying){FACT_OUT, out, ours},
-                       (struct saying){FACT_IN, in, ours});
+    if (facts_differ(out, in)) {
+        *reporter = (int)out.rank;
+        text_put_difference(t, check, (struct statement){FACT_OUT, out, own_group},
+                            (struct statement){FACT_IN, in, own_group});
         return true;
     }
-    return sizes_differ(t, check, a, a, teller) ||
-           judge_group(t, check, a, FACT_COUNTS, NFACTS - 1, teller);
+    return sizes_differ(t, check, a, a, reporter) ||
+           judge_group(t, check, a, FACT_COUNTS, NFACTS - 1, reporter);
 }
 
-/* What the other group says of a fact has to be that, from this group's view. */
+/* The fact of the other group that must equal a fact of this group. */
 static int counterpart(int fact)
 {
     return fact == FACT_OUT ? FACT_IN : fact == FACT_IN ? FACT_OUT : fact;
 }
 
-static bool judge_fact(struct text *t, const struct check *check, int fact, int *teller)
+static bool judge_fact(struct text *t, const struct check *check, int fact, int *reporter)
 {
     struct fact here = check->together.fact[fact];
     struct fact there = check->remote.fact[counterpart(fact)];
-    bool known = here.rank != NOBODY && there.rank != NOBODY;
+    bool known = here.rank != NO_RANK && there.rank != NO_RANK;
     if (!known || (here.value == there.value) == (fact != FACT_SIDE))
         return false;
-    *teller = (int)here.rank;
-    put_difference(t, check, (struct saying){fact, here, ours},
-                   (struct saying){counterpart(fact), there, theirs});
+    *reporter = (int)here.rank;
+    text_put_difference(t, check, (struct statement){fact, here, own_group},
+                        (struct statement){counterpart(fact), there, other_group});
     return true;
 }
 
-static bool judge_inter(struct text *t, const struct check *check, int *teller)
+static bool judge_inter(struct text *t, const struct check *check, int *reporter)
 {
     const struct account *here = &check->together, *there = &check->remote;
-    *teller = 0;
-    if (judge_group(t, check, here, 0, FACT_IN, teller) ||
-        judge_group(t, check, there, 0, FACT_IN, teller))
+    *reporter = 0;
+    if (judge_group(t, check, here, 0, FACT_IN, reporter) ||
+        judge_group(t, check, there, 0, FACT_IN, reporter))
         return true;
-    for (int fact = 0; fact <= FACT_IN; fact++) /* what comes behind is a group's own */
-        if (judge_fact(t, check, fact, teller))
+    for (int fact = 0; fact <= FACT_IN; fact++) /* later facts may differ between the groups */
+        if (judge_fact(t, check, fact, reporter))
             return true;
-    if (here->fact[FACT_SIDE].rank != NOBODY && here->roots + there->roots != 1) {
-        put_common(t, check, FACT_ROOT);
-        put(t, "no rank gives MPI_ROOT");
+    if (here->fact[FACT_SIDE].rank != NO_RANK && here->roots + there->roots != 1) {
+        text_put_common(t, check, FACT_ROOT);
+        text_put(t, "no rank gives MPI_ROOT");
         return true;
     }
-    return sizes_differ(t, check, here, there, teller) ||
-           sizes_differ(t, check, there, here, teller) ||
-           judge_group(t, check, here, FACT_COUNTS, NFACTS - 1, teller) ||
-           judge_group(t, check, there, FACT_COUNTS, NFACTS - 1, teller);
+    return sizes_differ(t, check, here, there, reporter) ||
+           sizes_differ(t, check, there, here, reporter) ||
+           judge_group(t, check, here, FACT_COUNTS, NFACTS - 1, reporter) ||
+           judge_group(t, check, there, FACT_COUNTS, NFACTS - 1, reporter);
 }
 
 static int judge(const struct check *check)
 {
     struct text t = {.length = 0};
-    int teller;
+    int reporter;
     bool inter = check->c->members.remote_size > 0;
-    if (!(inter ? judge_inter : judge_intra)(&t, check, &teller))
+    if (!(inter ? judge_inter : judge_intra)(&t, check, &reporter))
         return MPI_SUCCESS;
-    if (teller == check->c->members.rank)
+    if (reporter == check->c->members.rank)
         fprintf(stderr, "nbcshim: %s\n", t.line);
     return nbc_error_text(NBC_ERROR_MISMATCH, t.line);
 }
 
-/* --- the exchange ----------------------------------------------------------------------------- */
+/* --- the allreduce ---------------------------------------------------------------------------- */
 
 int nbc_check_tag_limit(int tag_ub)
 {
-    /* A ring is at most as long as there are tags below: three parts, with some to spare. */
+    /* The ring of a guard is at most as long as the range of the tags of operations: three equal
+     * parts, and some tags to spare. */
     return (tag_ub - 4) / (1 + NBC_NGUARDS);
 }
 
-/* The contexts of the two passes on a communicator. Both passes take their numbers in the order of
- * the calls that they are for. */
+/* The guards of a communicator, one for each pass. In both, checks are numbered in the order of the
+ * calls that they check. */
 static struct nbc_context *guards_of(struct nbc_context *c)
 {
     if (c->guards)
         return c->guards;
     struct nbc_context *g = calloc(NBC_NGUARDS, sizeof *g);
     for (int i = 0; g && i < NBC_NGUARDS; i++) {
-        g[i].user = c->user; /* never null: it ends with its communicator only */
+        g[i].user = c->user; /* stays set: a guard ends only with its communicator's context */
         g[i].hidden = c->hidden;
         g[i].members.rank = c->members.rank;
         g[i].members.size = c->members.size;
@@ -566,7 +577,7 @@ static struct nbc_context *guards_of(struct nbc_context *c)
     return c->guards = g;
 }
 
-static int exchange(struct check *check, const struct account *mine, struct account *all)
+static int check_exchange(struct check *check, const struct account *mine, struct account *all)
 {
     const struct nbc_call call = {
         .coll = NBC_ALLREDUCE,
@@ -579,24 +590,24 @@ static int exchange(struct check *check, const struct account *mine, struct acco
     return nbc_launch(&call, &check->c->guards[check->second], &check->base.request);
 }
 
-/* Between groups an allreduce tells of the other one; what it tells comes back by the second. */
-static bool goes_on(struct check *check, int *error)
+/* Starts the second pass if there is one. Returns whether it has been started. */
+static bool check_start_second(struct check *check, int *error)
 {
     if (*error || check->second || !check->c->members.remote_size)
         return false;
     check->second = true;
-    /* All ranks here know the same of the other group: one of them tells its sums. */
+    /* All ranks have the same account of the other group, so only one of them sends its sums. */
     check->mine = check->remote;
     if (check->c->members.rank > 0) {
         memset(check->mine.out, 0, sizeof check->mine.out);
         memset(check->mine.in, 0, sizeof check->mine.in);
         check->mine.roots = 0;
     }
-    *error = exchange(check, &check->mine, &check->together);
+    *error = check_exchange(check, &check->mine, &check->together);
     return !*error;
 }
 
-static bool is_over(struct nbc_prerequisite *self, int *error)
+static bool check_is_over(struct nbc_prerequisite *self, int *error)
 {
     struct check *check = (struct check *)self;
     do {
@@ -604,7 +615,7 @@ static bool is_over(struct nbc_prerequisite *self, int *error)
             return false;
         *error = self->request->error;
         nbc_request_free(self->request);
-    } while (goes_on(check, error));
+    } while (check_start_second(check, error));
     if (!*error)
         *error = judge(check);
     free(check);
@@ -622,13 +633,13 @@ static int check_new(struct nbc_context *c, const struct nbc_call *call, enum nb
         free(check);
         return MPI_ERR_NO_MEM;
     }
-    check->base.over = is_over;
+    check->base.over = check_is_over;
     check->c = c;
     check->seq = seq;
-    int error = give_account(&check->mine, c, call, kind);
+    int error = account_make(&check->mine, c, call, kind);
     if (!error)
-        error = exchange(check, &check->mine,
-                         c->members.remote_size ? &check->remote : &check->together);
+        error = check_exchange(check, &check->mine,
+                               c->members.remote_size ? &check->remote : &check->together);
     if (error)
         free(check);
     else
@@ -642,7 +653,7 @@ int nbc_check_setup(void)
     int error = NEXT(Type_contiguous)((int)sizeof(struct account), MPI_BYTE, &account_type);
     if (!error)
         error = NEXT(Type_commit)(&account_type);
-    return error ? error : NEXT(Op_create)(combine, 0, &account_op);
+    return error ? error : NEXT(Op_create)(account_combine, 0, &account_op);
 }
 
 void nbc_check_cleanup(void)

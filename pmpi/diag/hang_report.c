@@ -29,26 +29,26 @@ static pthread_t init_thread;
 static bool signal_is_free;
 static struct sigaction mpi_action;
 
-/* The watching thread; `stop` under `mutex`. */
+/* The thread of NBCSHIM_TIMEOUT; `stop` under `mutex`. */
 static pthread_t thread;
 static bool running, stop;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake;
 
-/* --- lines: written by a signal handler too, so without stdio --------------------------------- */
+/* --- lines: a signal handler writes them too, so without stdio -------------------------------- */
 
 struct line {
     char text[512];
     size_t n;
 };
 
-static void put(struct line *l, const char *word)
+static void report_put(struct line *l, const char *word)
 {
     while (*word && l->n < sizeof l->text - 1)
         l->text[l->n++] = *word++;
 }
 
-static void put_number(struct line *l, int64_t number)
+static void report_put_number(struct line *l, int64_t number)
 {
     char digits[24];
     size_t n = sizeof digits - 1;
@@ -56,20 +56,20 @@ static void put_number(struct line *l, int64_t number)
     do
         digits[--n] = (char)('0' + number % 10);
     while (number /= 10);
-    put(l, digits + n);
+    report_put(l, digits + n);
 }
 
-static void put_line(struct line *l)
+static void report_put_line(struct line *l)
 {
     l->text[l->n++] = '\n';
     if (write(STDERR_FILENO, l->text, l->n) < 0)
-        return; /* nobody to tell */
+        return; /* the error cannot be reported either */
 }
 
 /* --- what an operation waits for -------------------------------------------------------------- */
 
-/* How many messages of this rank follow one another up to each operation, that one included.
- * Operations come in an order in which they could happen. Under the lock. */
+/* The round of each operation of a schedule: the longest chain of dependent messages of this rank
+ * that ends with it. Operations are in an order in which they could be executed. Under the lock. */
 enum { MOST_OPS = 65536 };
 static uint16_t rounds[MOST_OPS];
 
@@ -78,7 +78,7 @@ static bool is_message(const struct nbc_op *op)
     return op->kind == NBC_OP_SEND || op->kind == NBC_OP_RECV;
 }
 
-/* The number of rounds; 0: too long to tell. */
+/* Sets `rounds`. Returns the number of rounds; 0 if the schedule is too long to count them. */
 static int count_rounds(const struct nbc_sched *s)
 {
     int most = 0;
@@ -107,9 +107,9 @@ static int current_round(const struct nbc_exec *e)
     return least;
 }
 
-/* The peers of the messages of a kind that this round still waits for. */
-static void put_peers(struct line *l, const struct nbc_exec *e, int round, int kind,
-                      const char *before, const char *behind)
+/* The peers of the messages of one kind for which the round still waits; round 0 is any round. */
+static void report_put_peers(struct line *l, const struct nbc_exec *e, int round, int kind,
+                             const char *before, const char *after)
 {
     enum { MOST = 12 };
     int n = 0;
@@ -118,131 +118,132 @@ static void put_peers(struct line *l, const struct nbc_exec *e, int round, int k
         if (op->kind != kind || (round && rounds[e->inflight[i]] != round))
             continue;
         if (n == 0)
-            put(l, before);
+            report_put(l, before);
         if (n < MOST) {
-            put(l, n ? ", " : " ");
-            put_number(l, op->peer);
+            report_put(l, n ? ", " : " ");
+            report_put_number(l, op->peer);
         }
         n++;
     }
     if (n > MOST) {
-        put(l, " and ");
-        put_number(l, n - MOST);
-        put(l, " more");
+        report_put(l, " and ");
+        report_put_number(l, n - MOST);
+        report_put(l, " more");
     }
     if (n)
-        put(l, behind);
+        report_put(l, after);
 }
 
-static void put_waits(struct line *l, const struct nbc_request *r)
+static void report_put_waits(struct line *l, const struct nbc_request *r)
 {
     const struct nbc_exec *e = &r->run->exec;
     int all = count_rounds(e->sched), round = all && e->ninflight ? current_round(e) : 0;
     if (round) {
-        put(l, ", round ");
-        put_number(l, round);
-        put(l, " of ");
-        put_number(l, all);
+        report_put(l, ", round ");
+        report_put_number(l, round);
+        report_put(l, " of ");
+        report_put_number(l, all);
     }
-    put(l,
-        r->context->members.remote_size ? "; peers in the other group: waits for" : ": waits for");
+    report_put(l, r->context->members.remote_size ? "; peers in the other group: waits for"
+                                                  : ": waits for");
     size_t before = l->n;
-    put_peers(l, e, round, NBC_OP_RECV, " a message from rank", ";");
-    put_peers(l, e, round, NBC_OP_SEND, " a receive on rank", ";");
+    report_put_peers(l, e, round, NBC_OP_RECV, " a message from rank", ";");
+    report_put_peers(l, e, round, NBC_OP_SEND, " a receive on rank", ";");
     if (l->n > before)
         l->n--;
     else
-        put(l, " progress on this rank");
+        report_put(l, " progress on this rank");
 }
 
-static void put_comm(struct line *l, const struct nbc_context *c)
+static void report_put_comm(struct line *l, const struct nbc_context *c)
 {
     if (c->user == MPI_COMM_WORLD)
-        put(l, "MPI_COMM_WORLD");
+        report_put(l, "MPI_COMM_WORLD");
     else if (c->user == MPI_COMM_NULL)
-        put(l, "a freed communicator");
+        report_put(l, "a freed communicator");
     else
-        put(l, "a communicator");
-    put(l, " (rank ");
-    put_number(l, c->members.rank);
-    put(l, " of ");
-    put_number(l, c->members.size);
-    put(l, ")");
+        report_put(l, "a communicator");
+    report_put(l, " (rank ");
+    report_put_number(l, c->members.rank);
+    report_put(l, " of ");
+    report_put_number(l, c->members.size);
+    report_put(l, ")");
 }
 
-static void put_head(struct line *l)
+static void report_put_head(struct line *l)
 {
     l->n = 0;
-    put(l, "nbcshim: rank ");
-    put_number(l, world_rank);
-    put(l, ": ");
+    report_put(l, "nbcshim: rank ");
+    report_put_number(l, world_rank);
+    report_put(l, ": ");
 }
 
-static void put_age(struct line *l, const struct nbc_request *r, int64_t now)
+static void report_put_age(struct line *l, const struct nbc_request *r, int64_t now)
 {
     if (!nbc_timing_on)
         return;
     int64_t tenths = (now - r->started) / 100000000;
-    put(l, ", pending for ");
-    put_number(l, tenths / 10);
-    put(l, ".");
-    put_number(l, tenths % 10);
-    put(l, " s");
+    report_put(l, ", pending for ");
+    report_put_number(l, tenths / 10);
+    report_put(l, ".");
+    report_put_number(l, tenths % 10);
+    report_put(l, " s");
 }
 
-static void show(const struct nbc_request *r, int64_t now)
+static void report_operation(const struct nbc_request *r, int64_t now)
 {
     struct line l;
-    put_head(&l);
+    report_put_head(&l);
     if (r->run->poll) {
-        put(&l, "MPI_Comm_idup");
-        put_age(&l, r, now);
-        put_line(&l);
+        report_put(&l, "MPI_Comm_idup");
+        report_put_age(&l, r, now);
+        report_put_line(&l);
         return;
     }
-    put(&l, r->persistent ? "persistent " : "");
-    put(&l, nbc_coll_name(r->coll));
+    report_put(&l, r->persistent ? "persistent " : "");
+    report_put(&l, nbc_coll_name(r->coll));
     if (r->alg) {
-        put(&l, ":");
-        put(&l, r->alg->name);
+        report_put(&l, ":");
+        report_put(&l, r->alg->name);
     }
-    put(&l, ", number ");
-    put_number(&l, r->persistent ? r->tag - nbc_tag_ring + 1 : r->seq + 1);
-    put(&l, " on ");
-    put_comm(&l, r->context);
-    put_age(&l, r, now);
-    put_waits(&l, r);
-    put_line(&l);
+    report_put(&l, ", number ");
+    report_put_number(&l, r->persistent ? r->tag - nbc_tag_ring + 1 : r->seq + 1);
+    report_put(&l, " on ");
+    report_put_comm(&l, r->context);
+    report_put_age(&l, r, now);
+    report_put_waits(&l, r);
+    report_put_line(&l);
 }
 
 /* --- on demand -------------------------------------------------------------------------------- */
 
-static void show_nothing(void)
+static void report_idle(void)
 {
     struct line l;
     const struct nbc_context *world = nbc_context_find(MPI_COMM_WORLD);
-    put_head(&l);
-    put(&l, "no operation is pending; nonblocking collectives called on MPI_COMM_WORLD so far: ");
-    put_number(&l, world ? world->queue.next_seq : 0);
-    put_line(&l);
+    report_put_head(&l);
+    report_put(
+        &l, "no operation is pending; nonblocking collectives called on MPI_COMM_WORLD so far: ");
+    report_put_number(&l, world ? world->queue.next_seq : 0);
+    report_put_line(&l);
 }
 
-/* Told once for each communicator, behind the oldest of its operations. */
-static void show_held_back(const struct nbc_request *r)
+/* Reported once for each communicator, after the oldest of its operations. */
+static void report_deferred(const struct nbc_request *r)
 {
     const struct nbc_context *c = r->context;
     struct line l;
     if (r != c->queue.pending || !c->queue.deferred)
         return;
-    put_head(&l);
-    put_number(&l, c->queue.next_seq - c->queue.deferred->seq);
-    put(&l, " more operations on ");
-    put_comm(&l, c);
-    put(&l, " are queued until earlier ones complete");
-    put_line(&l);
+    report_put_head(&l);
+    report_put_number(&l, c->queue.next_seq - c->queue.deferred->seq);
+    report_put(&l, " more operations on ");
+    report_put_comm(&l, c);
+    report_put(&l, " are queued until earlier ones complete");
+    report_put_line(&l);
 }
 
-static void show_all(void)
+static void report_all(void)
 {
     int n = 0;
     int64_t now = nbc_now();
@@ -250,26 +251,27 @@ static void show_all(void)
         const struct nbc_request *r = run->request;
         if (r->drains)
             continue;
-        show(r, now);
-        show_held_back(r);
+        report_operation(r, now);
+        report_deferred(r);
         n++;
     }
     if (n == 0)
-        show_nothing();
+        report_idle();
 }
 
-static void dump(void)
+static void report_if_asked(void)
 {
     nbc_lock();
     if (nbc_report_asked)
-        show_all();
+        report_all();
     nbc_report_asked = 0;
     nbc_unlock();
 }
 
-/* Whether this thread may look now: not while it, or another one, changes what it would look at.
- * Where it may not, the flag stays set, and whoever gives the lock back, or waits, shows it. */
-static bool may_look(void)
+/* Whether the signal handler may read the state now: not while this thread, or another one, changes
+ * it. If not, nbc_report_asked stays set, and the thread that releases the lock, or waits, makes
+ * the report. If threads are used, takes the mutex. */
+static bool may_report(void)
 {
     if (nbc_inside)
         return false;
@@ -279,7 +281,7 @@ static bool may_look(void)
         return false;
     if (pthread_equal(pthread_self(), init_thread))
         return true;
-    pthread_kill(init_thread, SIGUSR1); /* the only one that calls MPI */
+    pthread_kill(init_thread, SIGUSR1); /* the only thread that calls MPI */
     return false;
 }
 
@@ -287,9 +289,9 @@ static void on_signal(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
     nbc_report_asked = 1;
-    if (may_look()) {
+    if (may_report()) {
         nbc_inside = NBC_LOCKED;
-        show_all();
+        report_all();
         nbc_report_asked = 0;
         nbc_inside = NBC_OUTSIDE;
         if (nbc_threaded)
@@ -315,9 +317,9 @@ void nbc_hang_report_after_init(void)
     signal_is_free = signal_is_free && !sigaction(SIGUSR1, NULL, &mpi_action);
 }
 
-/* A program that has a use for the signal keeps it. An MPI that has one (MPICH's launcher tells it
- * of failed processes so) gets it too. */
-static void take_signal(void)
+/* A program that has its own handler keeps it. If the MPI has one (MPICH's launcher reports failed
+ * processes by this signal), on_signal calls it. */
+static void signal_install(void)
 {
     struct sigaction action;
     if (!signal_is_free || sigaction(SIGUSR1, NULL, &action) ||
@@ -330,7 +332,7 @@ static void take_signal(void)
     sigaction(SIGUSR1, &action, NULL);
 }
 
-static void leave_signal(void)
+static void signal_restore(void)
 {
     struct sigaction old;
     if (!sigaction(SIGUSR1, NULL, &old) && old.sa_flags & SA_SIGINFO &&
@@ -340,8 +342,8 @@ static void leave_signal(void)
 
 /* --- by time ---------------------------------------------------------------------------------- */
 
-/* Each operation is told of once. */
-static void show_late(void)
+/* Each operation is reported once. */
+static void report_late(void)
 {
     int64_t now = nbc_now();
     nbc_lock();
@@ -350,13 +352,13 @@ static void show_late(void)
         if (r->drains || r->lateness_reported ||
             now - r->started < nbc_settings.timeout * 1000000000)
             continue;
-        show(r, now);
+        report_operation(r, now);
         r->lateness_reported = true;
     }
     nbc_unlock();
 }
 
-static void *watch(void *unused)
+static void *report_thread(void *unused)
 {
     enum { PERIOD = 250000000 }; /* ns */
     (void)unused;
@@ -364,38 +366,38 @@ static void *watch(void *unused)
     while (!stop) {
         nbc_wait_until(&wake, &mutex, nbc_now() + PERIOD);
         pthread_mutex_unlock(&mutex);
-        show_late();
+        report_late();
         pthread_mutex_lock(&mutex);
     }
     pthread_mutex_unlock(&mutex);
     return NULL;
 }
 
-static bool start_thread(void)
+static bool report_thread_start(void)
 {
     stop = false;
-    return nbc_condition_init(&wake) && nbc_system_thread_start(&thread, watch, NULL);
+    return nbc_condition_init(&wake) && nbc_system_thread_start(&thread, report_thread, NULL);
 }
 
 void nbc_hang_report_setup(int level)
 {
     NEXT(Comm_rank)(MPI_COMM_WORLD, &world_rank);
     thread_level = level;
-    nbc_report = dump;
+    nbc_report = report_if_asked;
     init_thread = pthread_self();
     nbc_timing_on = nbc_settings.stats;
     if (nbc_settings.timeout) {
         nbc_timing_on = nbc_threaded = true;
-        running = start_thread();
+        running = report_thread_start();
     }
-    take_signal();
+    signal_install();
 }
 
 void nbc_hang_report_stop(void)
 {
     if (!nbc_enabled)
         return;
-    leave_signal();
+    signal_restore();
     if (!running)
         return;
     pthread_mutex_lock(&mutex);

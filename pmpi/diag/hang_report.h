@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* A hang explains itself: NBCSHIM_TIMEOUT makes a thread look for operations that have been pending
- * for too long, and SIGUSR1 shows those that are pending now. Both write what each waits for. */
+/* Reports pending operations, and the ranks that each waits for, on standard error. NBCSHIM_TIMEOUT
+ * starts a thread that reports operations pending for longer; SIGUSR1 reports all that are pending
+ * now. */
 #ifndef NBC_HANG_REPORT_H
 #define NBC_HANG_REPORT_H
 
-/* Before the MPI is initialized: whether the program leaves SIGUSR1 to us. And right behind: which
- * handler is the MPI's. */
+/* Called right before and right after the MPI is initialized. The first finds out whether the
+ * program has a handler for SIGUSR1, the second whether the MPI has one. */
 void nbc_hang_report_before_init(void);
 void nbc_hang_report_after_init(void);
 
-/* At init, with the thread level of the MPI, before nbc_threaded is looked at by anyone: the thread
- * reads what is pending, so it needs the lock. And at the end. */
+/* Called at init with the thread level of the MPI. Installs the signal handler and starts the
+ * thread; that needs the lock, so this is called before the first use of nbc_threaded. */
 void nbc_hang_report_setup(int level);
+
+/* Called at finalize, without the lock. Ends the thread and restores the signal handler. */
 void nbc_hang_report_stop(void);
 
 #endif

@@ -13,19 +13,19 @@
 #include "coll.h"
 #include "select.h"
 
-static const char *const words[] = {
+static const char *const event_names[] = {
     [NBC_TRACE_SEND] = "send to", [NBC_TRACE_RECV] = "recv from", [NBC_TRACE_REDUCE] = "reduce",
     [NBC_TRACE_COPY] = "copy",    [NBC_TRACE_START] = "start",    [NBC_TRACE_PROGRESS] = "progress",
 };
 
 static MPI_Comm side;  /* a duplicate of MPI_COMM_WORLD */
-static int64_t offset; /* what rank 0's clock is ahead of this rank's */
+static int64_t offset; /* rank 0's clock minus this rank's, in nanoseconds */
 
 /* --- clocks ----------------------------------------------------------------------------------- */
 
 enum { PINGS = 10 };
 
-static void answer(int peer)
+static void clock_answer(int peer)
 {
     for (int i = 0; i < PINGS; i++) {
         int64_t now;
@@ -35,8 +35,8 @@ static void answer(int peer)
     }
 }
 
-/* The fastest of some round trips tells best what rank 0's clock shows in its middle. */
-static void ask(void)
+/* Takes the fastest of some round trips and assumes that rank 0 read its clock in its middle. */
+static void clock_ask(void)
 {
     int64_t least = INT64_MAX;
     for (int i = 0; i < PINGS; i++) {
@@ -51,8 +51,8 @@ static void ask(void)
     }
 }
 
-/* No memory on one rank: no trace at all. */
-static bool has_room(void)
+/* Whether all ranks have the memory for their events. */
+static bool all_have_memory(void)
 {
     int mine = nbc_trace_record_setup(), all = 0;
     NEXT(Allreduce)(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
@@ -62,7 +62,7 @@ static bool has_room(void)
 void nbc_trace_setup(void)
 {
     int rank, size;
-    if (!has_room() || NEXT(Comm_dup)(MPI_COMM_WORLD, &side)) {
+    if (!all_have_memory() || NEXT(Comm_dup)(MPI_COMM_WORLD, &side)) {
         nbc_trace_record_cleanup();
         return;
     }
@@ -70,9 +70,9 @@ void nbc_trace_setup(void)
     NEXT(Comm_size)(side, &size);
     NEXT(Comm_group)(side, &nbc_trace_world);
     for (int peer = 1; rank == 0 && peer < size; peer++)
-        answer(peer);
+        clock_answer(peer);
     if (rank > 0)
-        ask();
+        clock_ask();
     nbc_tracing = nbc_timing_on = true;
 }
 
@@ -82,20 +82,20 @@ struct summary {
     int64_t nevents, dropped, inside, offset;
 };
 
-/* Microseconds, as the format wants them; with a point, whatever the program's locale has. */
-static void put_time(FILE *out, const char *name, int64_t ns)
+/* A time in microseconds, as the format requires; with a decimal point in any locale. */
+static void trace_put_time(FILE *out, const char *name, int64_t ns)
 {
     uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
     fprintf(out, ", \"%s\": %s%" PRIu64 ".%03d", name, ns < 0 ? "-" : "", size / 1000,
             (int)(size % 1000));
 }
 
-static void put_head(FILE *out, const char *phase, int rank, int thread)
+static void trace_put_head(FILE *out, const char *phase, int rank, int thread)
 {
     fprintf(out, ",\n{\"ph\": \"%s\", \"pid\": %d, \"tid\": %d", phase, rank, thread);
 }
 
-static void put_name(FILE *out, const struct nbc_trace_event *e)
+static void trace_put_name(FILE *out, const struct nbc_trace_event *e)
 {
     fputs(", \"name\": \"", out);
     if (e->kind == NBC_TRACE_OPERATION && e->alg < 0)
@@ -103,21 +103,22 @@ static void put_name(FILE *out, const struct nbc_trace_event *e)
     else if (e->kind == NBC_TRACE_OPERATION)
         fprintf(out, "%s:%s", nbc_coll_name(e->coll), nbc_algs[e->alg].name);
     else if (e->kind == NBC_TRACE_SEND || e->kind == NBC_TRACE_RECV)
-        fprintf(out, "%s %d", words[e->kind], (int)e->peer);
+        fprintf(out, "%s %d", event_names[e->kind], (int)e->peer);
     else
-        fprintf(out, "%s", words[e->kind]);
+        fprintf(out, "%s", event_names[e->kind]);
     fputc('"', out);
 }
 
-/* Operations and messages overlap: asynchronous spans, from "b" to "e". */
-static void put_span(FILE *out, const struct nbc_trace_event *e, int rank, int n, int64_t start)
+/* An operation or a message. They overlap, so they are asynchronous spans, from "b" to "e". */
+static void trace_put_span(FILE *out, const struct nbc_trace_event *e, int rank, int n,
+                           int64_t start)
 {
     const char *category = e->kind == NBC_TRACE_OPERATION ? "operation" : "message";
     for (int end = 0; end <= 1; end++) {
-        put_head(out, end ? "e" : "b", rank, 0);
+        trace_put_head(out, end ? "e" : "b", rank, 0);
         fprintf(out, ", \"cat\": \"%s\", \"id\": \"%d.%d\"", category, rank, n);
-        put_name(out, e);
-        put_time(out, "ts", (end ? e->end : e->begin) - start);
+        trace_put_name(out, e);
+        trace_put_time(out, "ts", (end ? e->end : e->begin) - start);
         fprintf(out, ", \"args\": {\"operation\": \"%d.%d\"", rank, (int)e->id);
         if (e->kind != NBC_TRACE_OPERATION)
             fprintf(out, ", \"peer\": %d, \"bytes\": %" PRId64, (int)e->peer, e->bytes);
@@ -128,38 +129,38 @@ static void put_span(FILE *out, const struct nbc_trace_event *e, int rank, int n
     }
 }
 
-/* What the shim did itself is one after the other, or one within the other. */
-static void put_slice(FILE *out, const struct nbc_trace_event *e, int rank, int64_t start)
+/* Time spent in nbcshim. Such events follow one another or are nested. */
+static void trace_put_slice(FILE *out, const struct nbc_trace_event *e, int rank, int64_t start)
 {
-    put_head(out, "X", rank, 1);
-    put_name(out, e);
-    put_time(out, "ts", e->begin - start);
-    put_time(out, "dur", e->end - e->begin);
+    trace_put_head(out, "X", rank, 1);
+    trace_put_name(out, e);
+    trace_put_time(out, "ts", e->begin - start);
+    trace_put_time(out, "dur", e->end - e->begin);
     if (e->kind == NBC_TRACE_REDUCE || e->kind == NBC_TRACE_COPY)
         fprintf(out, ", \"args\": {\"operation\": \"%d.%d\", \"bytes\": %" PRId64 "}", rank,
                 (int)e->id, e->bytes);
     fputc('}', out);
 }
 
-static void put_rank(FILE *out, int rank, const struct summary *s,
-                     const struct nbc_trace_event *list, int64_t start)
+static void trace_put_rank(FILE *out, int rank, const struct summary *s,
+                           const struct nbc_trace_event *list, int64_t start)
 {
     fprintf(out,
             "%s\n{\"ph\": \"M\", \"pid\": %d, \"name\": \"process_name\", "
             "\"args\": {\"name\": \"rank %d\", \"events\": %" PRId64 ", \"dropped\": %" PRId64
             ", \"inside_us\": %" PRId64 "}}",
             rank ? "," : "", rank, rank, s->nevents, s->dropped, s->inside / 1000);
-    put_head(out, "M", rank, 1);
+    trace_put_head(out, "M", rank, 1);
     fputs(", \"name\": \"thread_name\", \"args\": {\"name\": \"inside nbcshim\"}}", out);
     for (int i = 0; i < s->nevents; i++)
         if (list[i].kind <= NBC_TRACE_RECV)
-            put_span(out, &list[i], rank, i, start - s->offset);
+            trace_put_span(out, &list[i], rank, i, start - s->offset);
         else
-            put_slice(out, &list[i], rank, start - s->offset);
+            trace_put_slice(out, &list[i], rank, start - s->offset);
 }
 
-/* What another rank has kept. */
-static void fetch(int rank, struct summary *s, struct nbc_trace_event *list)
+/* Receives the events of another rank. Without a list it receives none. */
+static void trace_fetch(int rank, struct summary *s, struct nbc_trace_event *list)
 {
     NEXT(Recv)(s, sizeof *s, MPI_BYTE, rank, 0, side, MPI_STATUS_IGNORE);
     if (!list)
@@ -171,32 +172,32 @@ static void fetch(int rank, struct summary *s, struct nbc_trace_event *list)
     NEXT(Recv)(list, bytes, MPI_BYTE, rank, 0, side, MPI_STATUS_IGNORE);
 }
 
-/* The events of one rank after the other: rank 0 never holds more than two ranks' together. */
-static void collect(FILE *out, int size, const struct summary *mine, int64_t start)
+/* Collects the events one rank at a time: rank 0 never holds those of more than two ranks. */
+static void trace_collect(FILE *out, int size, const struct summary *mine, int64_t start)
 {
     struct nbc_trace_event *list = malloc((size_t)nbc_settings.trace_events * sizeof *list);
     for (int rank = 0; rank < size; rank++) {
         struct summary s = *mine;
         if (rank)
-            fetch(rank, &s, list);
+            trace_fetch(rank, &s, list);
         if (out)
-            put_rank(out, rank, &s, rank ? list : nbc_trace.events, start);
+            trace_put_rank(out, rank, &s, rank ? list : nbc_trace.events, start);
     }
     free(list);
 }
 
-static void deliver(const struct summary *mine)
+static void trace_deliver(const struct summary *mine)
 {
     MPI_Status status;
     NEXT(Send)((void *)(uintptr_t)mine, sizeof *mine, MPI_BYTE, 0, 0, side);
     NEXT(Recv)(NULL, 0, MPI_BYTE, 0, MPI_ANY_TAG, side, &status);
-    if (status.MPI_TAG == 1)
-        NEXT(Send)
-    (nbc_trace.events, (int)(mine->nevents * (int64_t)sizeof *nbc_trace.events), MPI_BYTE, 0, 0,
-     side);
+    if (status.MPI_TAG != 1)
+        return;
+    int bytes = (int)(mine->nevents * (int64_t)sizeof *nbc_trace.events);
+    NEXT(Send)(nbc_trace.events, bytes, MPI_BYTE, 0, 0, side);
 }
 
-static void write_file(int size, const struct summary *mine)
+static void trace_write_file(int size, const struct summary *mine)
 {
     FILE *out = nbc_settings_open_file(nbc_settings.trace);
     const struct nbc_trace_event *events = nbc_trace.events;
@@ -206,7 +207,7 @@ static void write_file(int size, const struct summary *mine)
             start = events[i].begin;
     if (out)
         fputs("{\"displayTimeUnit\": \"ns\", \"traceEvents\": [", out);
-    collect(out, size, mine, start);
+    trace_collect(out, size, mine, start);
     if (out)
         fputs("\n]}\n", out);
     if (!out || fclose(out))
@@ -222,9 +223,9 @@ void nbc_trace_write(void)
     NEXT(Comm_rank)(side, &rank);
     NEXT(Comm_size)(side, &size);
     if (rank == 0)
-        write_file(size, &mine);
+        trace_write_file(size, &mine);
     else
-        deliver(&mine);
+        trace_deliver(&mine);
     NEXT(Group_free)(&nbc_trace_world);
     NEXT(Comm_free)(&side);
     nbc_trace_record_cleanup();

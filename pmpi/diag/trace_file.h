@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* NBCSHIM_TRACE, the part that writes: what all ranks have recorded, merged into one file that
- * about://tracing and Perfetto show. */
+/* NBCSHIM_TRACE, the part that writes: merges the events that all ranks have recorded
+ * (trace_transport.h) into one file for about://tracing and Perfetto. */
 #ifndef NBC_TRACE_FILE_H
 #define NBC_TRACE_FILE_H
 
-/* At init, where all ranks have the variable, and at finalize. Collective over MPI_COMM_WORLD; rank
- * 0 writes the file. Not under the lock. */
+/* Called at init if the variable is set on all ranks. Measures the offsets of the ranks' clocks and
+ * begins to record. Without memory on some rank there is no trace. Collective over MPI_COMM_WORLD,
+ * without the lock. */
 void nbc_trace_setup(void);
+
+/* Called at finalize: rank 0 collects the events and writes the file. Does nothing without a trace.
+ * Collective over MPI_COMM_WORLD, without the lock. */
 void nbc_trace_write(void);
 
 #endif
