@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A block as a plain run of bytes. Datatypes and counts of one block may differ between ranks as
- * long as they hold the same data, so an algorithm that cuts data into pieces must cut bytes: only
- * they are the same everywhere. */
+/* A block as contiguous bytes. The standard lets ranks describe the same data by different
+ * datatypes and counts, so an algorithm that divides data into segments must divide bytes. */
 #ifndef NBC_BYTES_H
 #define NBC_BYTES_H
 
@@ -10,26 +9,27 @@
 struct nbc_bytes {
     const struct nbc_shape *shape;
     struct nbc_ref user; /* the block, as elements */
-    struct nbc_ref
-        raw;       /* its bytes: in the user's buffer where the type is packed, else temporary */
-    bool direct;   /* the former: nothing to pack or unpack */
-    int64_t moved; /* elements packed or unpacked so far */
-    nbc_id last;   /* done when the bytes packed so far are there; unpacking: when the first */
-                   /* bytes of an element that is not whole yet have arrived */
+    struct nbc_ref raw;  /* its bytes */
+    bool direct;         /* raw is in the user's buffer, as the type is packed; else temporary */
+    int64_t moved;       /* elements packed or unpacked so far */
+    nbc_id last;         /* packing: done when all bytes packed so far are in raw; unpacking: */
+                         /* done when the first bytes of an incomplete element have arrived */
 };
 
+/* Makes the bytes of a block; takes temporary memory unless its type is packed. */
 struct nbc_bytes nbc_bytes_of(struct nbc_sched *s, const struct nbc_shape *shape,
                               struct nbc_ref user);
 
-/* Fills raw up to byte `end`; call it with ascending ends. Returns an id that is done when all the
- * bytes before `end` are there (NBC_NONE: they are there from the start). */
+/* Emits the copies that fill raw up to byte `end`. Successive calls pass ascending ends. Returns an
+ * id that is done when all bytes before `end` are in raw; NBC_NONE if they are from the start. */
 nbc_id nbc_bytes_pack(struct nbc_sched *s, struct nbc_bytes *v, int64_t end);
 
-/* Hands the user the elements that end at or before byte `end`. `arrived` is done when the bytes
- * since the last call are in raw; call it with ascending ends. */
+/* Emits the copies of the elements that end at or before byte `end` to the user's buffer.
+ * Successive calls pass ascending ends. `arrived` is done when the bytes since the last call are in
+ * raw. */
 void nbc_bytes_unpack(struct nbc_sched *s, struct nbc_bytes *v, int64_t end, nbc_id arrived);
 
-/* Bytes first … first + n − 1 of a reference to bytes. */
+/* Returns the bytes first … first + n − 1 of a reference to bytes. */
 static inline struct nbc_ref nbc_byte_range(struct nbc_ref raw, int64_t first, int64_t n)
 {
     raw.off += first;
@@ -37,17 +37,17 @@ static inline struct nbc_ref nbc_byte_range(struct nbc_ref raw, int64_t first, i
     return raw;
 }
 
-/* How many of `bytes` a pipelined algorithm moves at a time: what the shape says, else a default.
- * Never more than 1024 pieces, so that the schedule of a huge vector stays small. */
+/* Returns the length of the segments in which a pipelined algorithm moves `bytes` bytes: the
+ * shape's, or a default. There are at most 1024 segments, which bounds the size of the schedule. */
 int64_t nbc_segment_bytes(const struct nbc_shape *shape, int64_t bytes);
 
-/* The same for a pipeline `hops` messages long. With S pieces of n bytes it takes (hops + S) times
- * the cost m + n/S of one, which is least where the length n/S of a piece is √(nm/hops). */
+/* The same for a pipeline `hops` messages long. n bytes in S segments take (hops + S) times the
+ * cost m + n/S of one segment, which is least where its length n/S is √(nm/hops). */
 int64_t nbc_pipeline_bytes(const struct nbc_shape *shape, int64_t bytes, int hops);
 
-/* Keeps a long stream of messages from being posted all at once: polling looks at each message
- * under way, and a rank that is ahead should not fill the memory of one that is behind. Zero is an
- * empty window. */
+/* Limits the number of messages of a stream that are in flight. Without a limit, each poll would
+ * test every message, and a fast sender could fill the memory of a slow receiver with unexpected
+ * messages. A zeroed window is empty. */
 enum { NBC_WINDOW = 8 };
 
 struct nbc_window {
@@ -55,7 +55,7 @@ struct nbc_window {
     unsigned n;
 };
 
-/* `message`, the next of the stream, waits for the one that is NBC_WINDOW before it. */
+/* Makes `message`, the next of the stream, wait for the one NBC_WINDOW before it. */
 void nbc_window_add(struct nbc_sched *s, struct nbc_window *w, nbc_id message);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The 22 collectives, and the one struct that describes a call of any of them. */
+/* The 22 collectives, and the struct that describes a call of any of them. */
 #ifndef NBC_COLL_H
 #define NBC_COLL_H
 
@@ -14,11 +14,12 @@ enum nbc_coll {
     NBC_NCOLLS
 };
 
-/* Lower-case name as in the standard ("allreduce"), for tables, messages and variables. */
+/* Returns the name as in the standard, in lower case ("allreduce"): for tables, messages and
+ * variables. */
 const char *nbc_coll_name(enum nbc_coll coll);
 
-/* Letters of names. (tolower() and toupper() go by the locale of the program: 'I' and 'i' are no
- * pair in Turkish.) */
+/* Change the case of an ASCII letter. tolower() and toupper() depend on the program's locale: in
+ * Turkish, 'I' is not the upper case of 'i'. */
 static inline char nbc_lower(char c)
 {
     return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
@@ -29,7 +30,7 @@ static inline char nbc_upper(char c)
     return (char)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
 }
 
-/* The collective of that name, or NBC_NCOLLS. */
+/* Returns the collective of that name, or NBC_NCOLLS if there is none. */
 enum nbc_coll nbc_coll_by_name(const char *name);
 
 /* Whether the collective has a root. */
@@ -44,32 +45,32 @@ static inline bool nbc_coll_is_neighborhood(enum nbc_coll coll)
     return coll >= NBC_NEIGHBOR_ALLGATHER;
 }
 
-/* Whether the collective reduces (has an op). */
+/* Whether the collective has a reduction operator. */
 bool nbc_coll_reduces(enum nbc_coll coll);
 
-/* Whether every peer has a type of its own (the w collectives). */
+/* Whether the call passes one datatype per peer (the w collectives). */
 bool nbc_coll_has_types(enum nbc_coll coll);
 
 /* Buffers of a call. Addresses are bound when a schedule runs; schedules hold (buffer, offset). */
 enum nbc_buf { NBC_BUF_SEND, NBC_BUF_RECV, NBC_BUF_TEMP, NBC_NBUFS };
 
-/* Type slots: an index into the array of layouts of a shape, and into the array of handles that
- * the transport of an operation holds. Per-peer types (the w collectives) follow FIRST_PEER:
+/* Type slots: indices into a shape's array of layouts, and into the array of datatype handles that
+ * the transport of an operation holds. Per-peer types (the w collectives) start at FIRST_PEER:
  * first those of the send side, then those of the receive side. A collective with one datatype
- * (bcast, reductions) has it in both SEND and RECV. */
+ * (bcast, reductions) has the same layout in SEND and RECV. */
 enum { NBC_TYPE_BYTE, NBC_TYPE_SEND, NBC_TYPE_RECV, NBC_TYPE_FIRST_PEER };
 
-/* What an algorithm must know of a datatype. Bytes; lb and extent may be negative. */
+/* The layout of a datatype. All sizes are in bytes; lb and extent may be negative. */
 struct nbc_type {
     int64_t size;        /* bytes of data in one element */
-    int64_t extent;      /* from one element to the next */
-    int64_t true_lb;     /* lowest byte of an element relative to its address */
-    int64_t true_extent; /* from there to its highest byte + 1 */
-    bool packed;         /* memory order is type-map order without gaps, also between elements: */
-                         /* bytes may be moved instead of elements */
+    int64_t extent;      /* distance from one element to the next */
+    int64_t true_lb;     /* lowest byte of an element, relative to its address */
+    int64_t true_extent; /* distance from there to its highest byte + 1 */
+    bool packed;         /* memory order is type-map order and there are no gaps, nor between */
+                         /* elements: bytes may be moved instead of elements */
 };
 
-/* A view of an argument array: int or 64-bit elements. data = NULL: no array. */
+/* A view of an argument array with elements of int or 64 bits. data = NULL: there is no array. */
 struct nbc_ints {
     const void *data;
     int width; /* bytes of an element: 4 or 8 */
@@ -80,45 +81,48 @@ static inline int64_t nbc_ints_at(struct nbc_ints v, int64_t i)
     return v.width == 4 ? ((const int32_t *)v.data)[i] : ((const int64_t *)v.data)[i];
 }
 
-/* One side of a call: blocks for (or from) peers. Without arrays every block has `count` elements
- * and they lie one behind the other, `count` extents apart. */
+/* The send side or the receive side of a call: one block per peer. Without arrays, every block has
+ * `count` elements, and the blocks are contiguous, `count` extents apart. */
 struct nbc_side {
     int64_t count;
     struct nbc_ints counts;
     struct nbc_ints displs;
     int type;            /* slot of the type, or of the first per-peer type */
     bool peer_types;     /* block i has type slot `type` + i */
-    bool displs_bytes;   /* displacements are bytes, not extents */
-    bool displs_implied; /* counts without displs: blocks are dense (reduce_scatter) */
+    bool displs_bytes;   /* displacements are in bytes, not in extents */
+    bool displs_implied; /* counts without displs: blocks are contiguous (reduce_scatter) */
 };
 
-/* A neighborhood, in the order of the standard (8.6): k-th block to destinations[k], from
- * sources[k]. Negative: MPI_PROC_NULL. The same process may appear several times. */
+/* A neighborhood, in the order of the standard (MPI-4.1 section 8.6): the k-th block goes to
+ * destinations[k], or comes from sources[k]. A negative rank is MPI_PROC_NULL. A process may appear
+ * more than once. */
 struct nbc_neighbors {
     const int *sources, *destinations;
     int indegree, outdegree;
-    bool cartesian; /* per dimension: negative, positive neighbor */
+    bool cartesian; /* two neighbors per dimension: negative, then positive direction */
 };
 
-/* Which node each rank is on, for hierarchical algorithms: nodes.h. Nodes are numbered by their
- * lowest rank. Absent (NULL in the shape) when all ranks share a node or none do. */
+/* A node map: which node each rank is on, for hierarchical algorithms; its functions are in
+ * nodes.h. Nodes are numbered in the order of their lowest ranks. A shape has none (NULL) when all
+ * ranks share a node or no two ranks do. */
 struct nbc_nodes {
     int size, nnodes;
-    int block;          /* > 0: node r holds ranks r · block and on, and there are no arrays */
-    bool ordered;       /* each node holds a range of ranks */
-    const int *node_of; /* by rank */
-    const int *member;  /* node by node, ascending … */
-    const int *first;   /* … from here, by node; first[nnodes] = size */
+    int block;          /* > 0: node r has the ranks from r · block on, and arrays are NULL */
+    bool ordered;       /* each node has a contiguous range of ranks */
+    const int *node_of; /* node of each rank */
+    const int *member;  /* the ranks, node by node, ascending within a node */
+    const int *first;   /* per node: index of its first rank in member; first[nnodes] = size */
 };
 
-/* A call, without handles or addresses. Everything a builder may depend on. */
+/* The shape of a call: the call without handles and addresses. A builder depends on nothing else.
+ */
 struct nbc_shape {
     enum nbc_coll coll;
     int rank, size;  /* in the local group */
     int remote_size; /* 0: intracommunicator */
-    int root;      /* rooted collectives: rank; for intercommunicators rank in the root's group, */
-                   /* or NBC_ROOT_HERE, NBC_ROOT_IDLE (MPI_ROOT, MPI_PROC_NULL) */
-    bool in_place; /* this rank passed MPI_IN_PLACE */
+    int root;        /* of rooted collectives: its rank; in intercommunicators its rank in the */
+                     /* remote group, or NBC_ROOT_HERE (MPI_ROOT), NBC_ROOT_IDLE (MPI_PROC_NULL) */
+    bool in_place;   /* this rank passed MPI_IN_PLACE */
     bool commutative;
     struct nbc_side send, recv;
     const struct nbc_type *types; /* by slot */
@@ -126,18 +130,21 @@ struct nbc_shape {
     const struct nbc_neighbors *neighbors;
     const struct nbc_nodes *nodes;
     bool local;          /* all ranks are known to share a node; never between two groups */
-    bool oversubscribed; /* and it has fewer processors than ranks in all */
-    int64_t segment;     /* bytes a pipelined algorithm moves at a time; 0: its own choice */
+    bool oversubscribed; /* local, and more ranks of the job are on that node than processors */
+    int64_t segment;     /* bytes that a pipelined algorithm moves at a time; 0: its default */
 };
 
 enum { NBC_ROOT_HERE = -3, NBC_ROOT_IDLE = -4 };
 
-/* Bytes that describe the call for selection: the same on every rank by the standard's matching
- * rules, or -1 where no rank knows them of the others (alltoallv/w, gatherv, scatterv, neighbors).
- * bcast, reductions: whole vector; gather, scatter, alltoall, allgather: one block; allgatherv and
- * reduce_scatter: mean block (rounded down). Intercommunicators: the ranks of the root's group know
- * nothing of rooted ones; allgather, alltoall: mean of both directions; reduce_scatter_block and
- * reduce_scatter: mean block over both groups. */
+/* Returns the bytes by which an algorithm is selected. They are the same on every rank by the
+ * standard's matching rules; -1 if ranks cannot know them of each other (gatherv, scatterv,
+ * alltoallv, alltoallw, neighborhood collectives).
+ *
+ * bcast, reduce, allreduce, scan, exscan: the vector. gather, scatter, allgather, alltoall: one
+ * block. reduce_scatter_block: one block. allgatherv, reduce_scatter: the mean block, rounded down.
+ * In intercommunicators, allgather and alltoall: the mean of both directions; reduce_scatter_block
+ * and reduce_scatter: the mean block over both groups; rooted collectives: -1, since the other
+ * ranks of the root's group do not know the bytes. */
 int64_t nbc_shape_bytes(const struct nbc_shape *s);
 
 #endif

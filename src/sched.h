@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* A schedule: what one rank does in a collective, as a graph of operations.
+/* A schedule: the operations of one rank in a collective, as a directed acyclic graph.
  *
- * Nodes are sends, receives, copies and reductions; an edge says that one starts only after another
- * is done. A schedule holds no addresses, handles, tags or communicators: it is a pure function of
- * a shape, so it can be checked, printed, simulated, cached, shared and started any number of
- * times.
+ * Vertices are sends, receives, copies and reductions. An edge from x to y means that y starts only
+ * after x is done. A schedule holds no addresses, handles, tags or communicators. It is a pure
+ * function of a shape, so it can be checked, printed, simulated, cached, shared and started any
+ * number of times.
  *
- * A builder calls nbc_sched_new, then the emitters in an order in which they could run one after
- * the other, then nbc_sched_finish. Emitters never fail in the builder's hands: running out of
- * memory is remembered and told by finish. An emitter returns the id of its operation, and takes
- * the id of one it must wait for (NBC_NONE: none); nbc_after adds more.
+ * A builder calls nbc_sched_new, then emitters in an order in which the operations could run one
+ * after the other, then nbc_sched_finish. An emitter returns the id of its operation and takes the
+ * id of an operation that must be done before it (NBC_NONE: it waits for none); nbc_after adds
+ * more. Emitters report no errors: when memory runs out, the schedule remembers it, and
+ * nbc_sched_finish returns NULL.
  *
  * Messages of one schedule between the same two ranks match in the order in which the builder
- * emitted them: finish adds what makes the executor post them in that order. */
+ * emitted them: nbc_sched_finish adds the edges that make the executor post them in that order.
+ *
+ * All functions are local and need no lock; a schedule under construction belongs to one thread. */
 #ifndef NBC_SCHED_H
 #define NBC_SCHED_H
 
@@ -25,8 +28,8 @@ typedef int32_t nbc_id;
 
 enum nbc_op_kind { NBC_OP_SEND, NBC_OP_RECV, NBC_OP_COPY, NBC_OP_REDUCE, NBC_OP_JOIN };
 
-/* Small, since schedules are kept: up to three places (nbc_op_a and its like), without what these
- * have in common. */
+/* An operation on up to three references, which nbc_op_a, nbc_op_b and nbc_op_c return. Schedules
+ * are cached, so the struct is small: it stores once what the references have in common. */
 struct nbc_op {
     int64_t off, count; /* of a */
     int64_t b_off;
@@ -39,23 +42,24 @@ struct nbc_op {
         int32_t peer;   /* SEND, RECV */
         int32_t b_type; /* COPY */
     };
-    int32_t npre;        /* number of edges that end here */
+    int32_t npre;        /* number of edges that end at this operation */
     int32_t succ;        /* index in nbc_sched.succ of the first operation that waits for this */
-    int32_t nsucc_done;  /* so many wait until this one is done; before them in the list */
-    uint8_t nsucc_issue; /* one, or none, waits only until this one is posted (message order) */
+    int32_t nsucc_done;  /* number of operations that wait until this one is done */
+    uint8_t nsucc_issue; /* number, 0 or 1, that wait only until this one is posted, to keep the */
+                         /* order of messages; they come first in the list */
     uint8_t kind;        /* enum nbc_op_kind */
     uint8_t buf;         /* of a */
     uint8_t b_buf : 3, c_buf : 3;
-    uint8_t uneven : 1; /* REDUCE: a builder's mistake: counts of the three differ */
+    uint8_t uneven : 1; /* REDUCE: the counts of the three differ, which is a builder's error */
 };
 
-/* SEND, RECV: the data; COPY, REDUCE: the destination. */
+/* Returns, for SEND and RECV, the data; for COPY and REDUCE, the destination. */
 static inline struct nbc_ref nbc_op_a(const struct nbc_op *op)
 {
     return (struct nbc_ref){op->off, op->count, op->type, op->buf};
 }
 
-/* COPY: the source; REDUCE: the left operand. */
+/* Returns, for COPY, the source; for REDUCE, the left operand. */
 static inline struct nbc_ref nbc_op_b(const struct nbc_op *op)
 {
     bool copy = op->kind == NBC_OP_COPY;
@@ -63,7 +67,7 @@ static inline struct nbc_ref nbc_op_b(const struct nbc_op *op)
                             op->b_buf};
 }
 
-/* REDUCE: the right operand. */
+/* Returns, for REDUCE, the right operand. */
 static inline struct nbc_ref nbc_op_c(const struct nbc_op *op)
 {
     return (struct nbc_ref){op->c_off, op->count, op->type, op->c_buf};
@@ -74,63 +78,66 @@ struct nbc_sched {
     int32_t *succ;
     int32_t nops, nsucc;
     int32_t nmsgs;           /* sends and receives */
-    int64_t segment;         /* of the shape it was made for */
-    int64_t temp_bytes;      /* size of the temporary buffer; it is aligned like malloc's */
-    int refs;                /* owners; whoever shares schedules keeps it under its own lock */
-    struct nbc_build *build; /* until finished */
+    int64_t segment;         /* that of the shape that it was built for */
+    int64_t temp_bytes;      /* size of the temporary buffer, which is aligned like malloc's */
+    int refs;                /* reference count; code that shares schedules guards it by a lock */
+    struct nbc_build *build; /* NULL once finished */
 };
 
-/* An empty schedule, or NULL. ops_hint: how many operations to expect. */
+/* Returns an empty schedule with one reference, or NULL if memory ran out. ops_hint: the expected
+ * number of operations. */
 struct nbc_sched *nbc_sched_new(const struct nbc_shape *shape, int ops_hint);
 
-/* Emitters. Data without bytes is legal everywhere, except that its messages are still sent:
- * a builder that wants none (both sides must agree) does not emit them.
+/* Emit a send to, or a receive from, a peer. A reference without bytes is legal; its message is
+ * still sent. A builder that omits empty messages must do so on both sides.
  *
- * What may have been sent as bytes is received as bytes, or as elements of a packed type: a message
- * may arrive in parts that end within an element, and MPICH 4.0.2 then fails to place them
- * ("message truncated"). What is sent as elements may be received either way. */
+ * Data that may have been sent as bytes must be received as bytes or as elements of a packed type:
+ * the message may arrive in fragments that end within an element, which MPICH 4.0.2 fails to place
+ * ("message truncated"). Data sent as elements may be received either way. */
 nbc_id nbc_send(struct nbc_sched *s, struct nbc_ref data, int peer, nbc_id after);
 nbc_id nbc_recv(struct nbc_sched *s, struct nbc_ref data, int peer, nbc_id after);
 
-/* Returns `after` itself where there is nothing to copy: no bytes, or dst and src are one place. */
+/* Emits a copy. Returns `after` itself if there is nothing to copy: no bytes, or dst is src. */
 nbc_id nbc_copy(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref src, nbc_id after);
 
-/* dst = left op right, element by element: counts and types are those of dst. In rank order when
- * left comes from lower ranks. dst is another place than left and right, or right's. */
+/* Emits dst = left op right, element by element; all three have the count and the type of dst. For
+ * rank order, left must hold contributions of lower ranks than right. dst may be right, and is
+ * otherwise disjoint from both operands. */
 nbc_id nbc_reduce(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref left,
                   struct nbc_ref right, nbc_id after);
 
-/* An id that is done when both are (NBC_NONE counts as done). */
+/* Returns an id that is done when both are. NBC_NONE counts as done. */
 nbc_id nbc_join(struct nbc_sched *s, nbc_id x, nbc_id y);
 
-/* The same for n of them; for none, one that others may be added to. */
+/* The same for n ids. With n = 0 it returns a new id, to which nbc_after may add predecessors. */
 nbc_id nbc_join_of(struct nbc_sched *s, const nbc_id *ids, int n);
 
-/* `op` waits for `pre` too. pre was emitted earlier, or is NBC_NONE. */
+/* Makes `op` wait for `pre` too. pre was emitted before op, or is NBC_NONE. */
 void nbc_after(struct nbc_sched *s, nbc_id op, nbc_id pre);
 
-/* An id that is done when everything emitted since the last fence is: what is emitted from now on
- * waits for it. For algorithms that think in rounds. */
+/* Makes all operations emitted from now on wait for all emitted since the last fence. For
+ * algorithms that proceed in rounds. */
 void nbc_fence(struct nbc_sched *s);
 
-/* Room in the temporary buffer: for n bytes (type BYTE), or for the elements of `like` laid out
- * with their own type and extents. Never shared with another request for room. */
+/* Reserve space in the temporary buffer: n bytes (type BYTE), or space for the elements of `like`
+ * with their type and extent. Reservations are disjoint. */
 struct nbc_ref nbc_temp_bytes(struct nbc_sched *s, int64_t n);
 struct nbc_ref nbc_temp_like(struct nbc_sched *s, struct nbc_ref like);
 
-/* A builder ran out of memory of its own: finish will say so. */
+/* Records that the builder's own allocation failed: nbc_sched_finish returns NULL. */
 void nbc_sched_fail(struct nbc_sched *s);
 
-/* Ends the building. Returns the schedule, or NULL (and frees it) when memory ran out on the way.
- */
+/* Finishes a schedule. Returns it, or frees it and returns NULL if memory ran out since
+ * nbc_sched_new. NULL is accepted. */
 struct nbc_sched *nbc_sched_finish(struct nbc_sched *s);
 
+/* Frees a schedule whatever its reference count. NULL is accepted. */
 void nbc_sched_free(struct nbc_sched *s);
 
-/* One owner less; with the last it is freed. */
+/* Drops a reference; frees the schedule with the last one. */
 void nbc_sched_release(struct nbc_sched *s);
 
-/* One line an operation, stable: golden files are made of it. */
+/* Writes one line per operation. The format is stable: tests compare it. */
 void nbc_sched_print(const struct nbc_sched *s, FILE *out);
 
 #endif
