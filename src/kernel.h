@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reductions of the common operators on the common types, with three addresses: the MPI's own take
- * two, so that the first reduction of a vector would cost a copy. */
+/* Reductions of the common operators on the common types, with three addresses. MPI_Reduce_local
+ * takes two, so that the first reduction of a vector would cost a copy. */
 #ifndef NBC_KERNEL_H
 #define NBC_KERNEL_H
 
@@ -33,10 +33,12 @@ enum nbc_number {
     NBC_NNUMBERS
 };
 
-/* dst[i] = left[i] op right[i] for n numbers; dst may be left or right. Aligned as the type is. */
+/* Computes dst[i] = left[i] op right[i] for n numbers. dst may be left or right, and must not
+ * overlap them otherwise. The addresses are aligned for the type. */
 typedef void nbc_kernel(void *dst, const void *left, const void *right, int64_t n);
 
-/* NULL where there is none: the operator makes no sense on the type, or either is NONE. */
+/* Returns the kernel for an operator and a type; NULL if the operator is not defined on the type,
+ * or if either is NONE. */
 nbc_kernel *nbc_kernel_find(enum nbc_arith op, enum nbc_number type);
 
 #endif

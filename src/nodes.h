@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* Which node each rank is on: struct nbc_nodes of coll.h. */
+/* Node maps: which node each rank is on (struct nbc_nodes of coll.h). */
 #ifndef NBC_NODES_H
 #define NBC_NODES_H
 
 #include "coll.h"
 
-/* Nodes r hold the ranks r · block … (r + 1) · block − 1, the last one what is left. No memory. */
+/* Returns the map in which node r has the ranks r · block … (r + 1) · block − 1, and the last node
+ * the remaining ones. It holds no memory. */
 struct nbc_nodes nbc_nodes_blocks(int size, int block);
 
-/* From a number for each rank, any number, the same on the ranks of a node. False: no memory.
- * nodes->nnodes is 1 when all are equal. Free it afterwards. */
+/* Makes the map from one number per rank, equal on ranks that share a node. nodes->nnodes is 1 if
+ * all numbers are equal. Returns false if memory ran out. Free the map by nbc_nodes_free. */
 bool nbc_nodes_make(struct nbc_nodes *nodes, const int *where, int size);
 void nbc_nodes_free(struct nbc_nodes *nodes);
 
+/* The node of a rank, and the number of ranks on a node. */
 int nbc_node_of(const struct nbc_nodes *nodes, int rank);
 int nbc_node_size(const struct nbc_nodes *nodes, int node);
 
-/* The i-th rank of a node, ascending; and back. */
+/* The i-th rank of a node, in ascending order, and the index of a rank on its node. */
 int nbc_node_member(const struct nbc_nodes *nodes, int node, int i);
 int nbc_node_index(const struct nbc_nodes *nodes, int rank);
 
-/* How many ranks are on the nodes before this one. */
+/* The number of ranks on all nodes before this one. */
 int nbc_node_start(const struct nbc_nodes *nodes, int node);
 
-/* Whether ranks stand in the order of their nodes: each node has a range of them. */
+/* Whether every node has a contiguous range of ranks. */
 bool nbc_nodes_ordered(const struct nbc_nodes *nodes);
 
-/* Whether they are ordered and all nodes have as many. */
+/* Whether, in addition, all nodes have the same number of ranks. */
 bool nbc_nodes_equal(const struct nbc_nodes *nodes);
 
 #endif

@@ -43,7 +43,8 @@ static nbc_id emit_op(struct nbc_sched *s, const struct nbc_subcollective *sub,
     }
 }
 
-/* The edges of messages in order are left to nbc_sched_finish, which knows the others too. */
+/* Copies the operations and edges of `from` into s. Edges that keep messages in order are not
+ * copied: nbc_sched_finish adds those, since it sees the messages of the whole schedule. */
 static nbc_id graft(struct nbc_sched *s, const struct nbc_subcollective *sub,
                     const struct nbc_sched *from, nbc_id after, nbc_id *ids, int *waits)
 {
@@ -69,7 +70,7 @@ static nbc_id graft(struct nbc_sched *s, const struct nbc_subcollective *sub,
     return nbc_join_of(s, waits, nlast);
 }
 
-/* The call as the part's ranks would make it among themselves. */
+/* Returns the shape of the call that the subcollective's ranks would make among themselves. */
 static struct nbc_shape shape_of(const struct nbc_shape *shape, const struct nbc_subcollective *sub)
 {
     struct nbc_shape own = {.coll = sub->coll,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Schedules made of schedules: a collective of some of the ranks as a part of a collective of all,
- * by the builder that the rules choose for it. */
+/* Subcollectives: a collective among some of the ranks of a call, emitted as a part of the call's
+ * schedule. For algorithms made of others, such as hierarchical ones. */
 #ifndef NBC_SUBCOLLECTIVE_H
 #define NBC_SUBCOLLECTIVE_H
 
@@ -8,19 +8,21 @@
 
 struct nbc_subcollective {
     enum nbc_coll coll;
-    const struct nbc_alg *alg;               /* NULL: by the rules */
-    int rank, size, root;                    /* among those that take part */
-    int (*member)(const void *group, int i); /* their ranks among all */
+    const struct nbc_alg *alg; /* NULL: select it by the built-in rules */
+    int rank, size, root;      /* in the group of ranks that take part */
+    int (*member)(const void *group,
+                  int i); /* translates a rank of that group to one of the call */
     const void *group;
     bool in_place;
-    struct nbc_ref send, recv;      /* what the part has for its buffers: a block, or the vector */
-    struct nbc_ints counts, displs; /* of the side that has them */
-    bool local;                     /* all of them share a node */
-    bool early; /* its receives need not wait for `after`, only its other operations */
+    struct nbc_ref send, recv;      /* its buffers: a block, or the whole vector */
+    struct nbc_ints counts, displs; /* of the side that has such arrays */
+    bool local;                     /* all its ranks share a node */
+    bool early; /* its receives do not wait for `after`; its other operations do */
 };
 
-/* Emits what this rank does in the part, once `after` is done. Returns an id that is done when all
- * of it is. A part of one rank with nothing to move is nothing. */
+/* Emits the operations of this rank in a subcollective; they start when `after` is done. Returns an
+ * id that is done when all of them are, `after` if there are none. Out of memory is recorded in the
+ * schedule. */
 nbc_id nbc_emit_subcollective(struct nbc_sched *s, const struct nbc_shape *shape,
                               const struct nbc_subcollective *sub, nbc_id after);
 
