@@ -110,7 +110,7 @@ static int64_t equal_part(const void *layout, int part)
 /* Recursive halving backwards: every rank's parts double in each step until it has all. */
 static void collect(struct nbc_sched *s, const struct nbc_halving *h, const struct nbc_acc *acc)
 {
-    nbc_id heard[MAX_ROUNDS];
+    nbc_id received[MAX_ROUNDS];
     const struct nbc_fold *fold = h->fold;
     int part = h->part, have = 1, nheard = 0;
     for (int k = h->nrounds - 1; k >= 0; k--, have *= 2) {
@@ -118,16 +118,16 @@ static void collect(struct nbc_sched *s, const struct nbc_halving *h, const stru
         bool upper = fold->virtual & 1 << k;
         nbc_id sent = nbc_send(s, nbc_parts(h, h->home, part, have), partner, acc->ready);
         for (int i = 0; i < nheard; i++)
-            nbc_after(s, sent, heard[i]);
+            nbc_after(s, sent, received[i]);
         int other = upper ? part - have : part + have;
-        heard[nheard++] = nbc_recv(s, nbc_parts(h, h->home, other, have), partner, h->sent[k]);
+        received[nheard++] = nbc_recv(s, nbc_parts(h, h->home, other, have), partner, h->sent[k]);
         part = upper ? other : part;
     }
     if (!fold->takes)
         return;
     nbc_id sent = nbc_send(s, h->home, fold->partner, acc->ready);
     for (int i = 0; i < nheard; i++)
-        nbc_after(s, sent, heard[i]);
+        nbc_after(s, sent, received[i]);
 }
 
 /* Rabenseifner's algorithm: reduce-scatter, then allgather. In round k ranks that differ in bit k
@@ -314,12 +314,12 @@ static void reduce_cell(struct ring *ring, int step, int g, int part)
     nbc_id free = NBC_NONE, sent;
     if (!last || shape->in_place)
         place = nbc_room_take(ring->s, &ring->room, place.count, &free);
-    nbc_id heard = nbc_recv(ring->s, place, left, free);
-    nbc_window_add(ring->s, &ring->in, heard);
+    nbc_id received = nbc_recv(ring->s, place, left, free);
+    nbc_window_add(ring->s, &ring->in, received);
     if (last && shape->in_place)
-        nbc_prepend(ring->s, &acc, place, heard);
+        nbc_prepend(ring->s, &acc, place, received);
     else
-        nbc_append(ring->s, &acc, place, heard);
+        nbc_append(ring->s, &acc, place, received);
     ring->reader[part * ring->grid.pieces + g] = acc.ready;
     pass_on(ring, acc.at, acc.ready, &sent);
     nbc_room_give(&ring->room, place, last && shape->in_place ? acc.ready : sent);
@@ -331,11 +331,11 @@ static void spread_cell(struct ring *ring, int step, int g, int part)
     const struct nbc_shape *shape = ring->grid.shape;
     struct nbc_ref place = cell(&ring->grid, nbc_recv_block(shape, 0), g, part);
     nbc_id sent, reader = ring->reader[part * ring->grid.pieces + g];
-    nbc_id heard = nbc_recv(ring->s, place, nbc_relative(shape->rank, 1, shape->size),
-                            shape->in_place ? reader : NBC_NONE);
-    nbc_window_add(ring->s, &ring->in, heard);
+    nbc_id received = nbc_recv(ring->s, place, nbc_relative(shape->rank, 1, shape->size),
+                               shape->in_place ? reader : NBC_NONE);
+    nbc_window_add(ring->s, &ring->in, received);
     if (step < 2 * shape->size - 3)
-        pass_on(ring, place, heard, &sent);
+        pass_on(ring, place, received, &sent);
 }
 
 /* So many pieces of a part follow each other round the ring before the next ones start. Fewer than

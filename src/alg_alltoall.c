@@ -73,8 +73,8 @@ static void copy_own(struct nbc_sched *s, const struct nbc_shape *shape)
  * waits as bytes in `room` until both are done. */
 struct swap {
     struct nbc_ref room;
-    nbc_id heard;   /* the receive there */
-    nbc_id emptied; /* the copy out of there */
+    nbc_id received; /* the receive there */
+    nbc_id emptied;  /* the copy out of there */
 };
 
 static nbc_id swap_recv(struct nbc_sched *s, const struct nbc_shape *shape, struct swap *swap,
@@ -82,9 +82,9 @@ static nbc_id swap_recv(struct nbc_sched *s, const struct nbc_shape *shape, stru
 {
     int64_t bytes = nbc_ref_bytes(shape, nbc_recv_block(shape, peer));
     struct nbc_ref in = nbc_byte_range(swap->room, 0, bytes);
-    swap->heard = nbc_recv(s, in, peer, after);
-    nbc_after(s, swap->heard, swap->emptied);
-    return swap->heard;
+    swap->received = nbc_recv(s, in, peer, after);
+    nbc_after(s, swap->received, swap->emptied);
+    return swap->received;
 }
 
 static nbc_id swap_send(struct nbc_sched *s, const struct nbc_shape *shape, struct swap *swap,
@@ -93,7 +93,7 @@ static nbc_id swap_send(struct nbc_sched *s, const struct nbc_shape *shape, stru
     struct nbc_ref block = nbc_recv_block(shape, peer);
     struct nbc_ref in = nbc_byte_range(swap->room, 0, nbc_ref_bytes(shape, block));
     nbc_id sent = nbc_send(s, block, peer, after);
-    swap->emptied = nbc_copy(s, block, in, swap->heard);
+    swap->emptied = nbc_copy(s, block, in, swap->received);
     nbc_after(s, swap->emptied, sent);
     return sent;
 }
@@ -159,7 +159,7 @@ static void make_swaps(struct nbc_sched *s, const struct nbc_shape *shape, struc
             most = bytes;
     }
     for (int i = 0; i < n; i++) {
-        swaps[i].heard = swaps[i].emptied = NBC_NONE;
+        swaps[i].received = swaps[i].emptied = NBC_NONE;
         if (shape->in_place && i < shape->size)
             swaps[i].room = nbc_temp_bytes(s, most);
     }
@@ -205,9 +205,9 @@ struct nbc_sched *nbc_alltoall_throttled(const struct nbc_shape *shape)
         return NULL;
     struct swap swaps[WINDOW];
     make_swaps(s, shape, swaps, WINDOW);
-    nbc_id heard[WINDOW], sent[WINDOW];
+    nbc_id received[WINDOW], sent[WINDOW];
     for (int i = 0; i < WINDOW; i++)
-        heard[i] = sent[i] = NBC_NONE;
+        received[i] = sent[i] = NBC_NONE;
     /* A step without a message leaves its place in the window to the one before it there. */
     for (int k = 0; k < n + WINDOW; k++) {
         int at = k % WINDOW, to_send = k - WINDOW;
@@ -216,8 +216,8 @@ struct nbc_sched *nbc_alltoall_throttled(const struct nbc_shape *shape)
             sent[at] = id == NBC_NONE ? sent[at] : id;
         }
         if (k < n) {
-            nbc_id id = recv_step(s, shape, &swaps[at], step_at(shape, k), heard[at]);
-            heard[at] = id == NBC_NONE ? heard[at] : id;
+            nbc_id id = recv_step(s, shape, &swaps[at], step_at(shape, k), received[at]);
+            received[at] = id == NBC_NONE ? received[at] : id;
         }
     }
     copy_own(s, shape);
@@ -244,18 +244,18 @@ struct nbc_sched *nbc_alltoall_pairwise(const struct nbc_shape *shape)
         return NULL;
     struct swap swaps[LOCKSTEP];
     make_swaps(s, shape, swaps, LOCKSTEP);
-    nbc_id heard = NBC_NONE, sent = NBC_NONE; /* the last of each before this step */
+    nbc_id received = NBC_NONE, sent = NBC_NONE; /* the last of each before this step */
     struct step step = step_at(shape, 0);
-    nbc_id coming = recv_step(s, shape, &swaps[0], step, heard);
+    nbc_id coming = recv_step(s, shape, &swaps[0], step, received);
     for (int k = 0; k < n; k++) {
         struct step next = k + 1 < n ? step_at(shape, k + 1) : (struct step){-1, -1};
-        nbc_id ahead = recv_step(s, shape, &swaps[(k + 1) % LOCKSTEP], next, heard);
+        nbc_id ahead = recv_step(s, shape, &swaps[(k + 1) % LOCKSTEP], next, received);
         nbc_id id = send_step(s, shape, &swaps[k % LOCKSTEP], step, sent);
         if (id != NBC_NONE) {
-            nbc_after(s, id, heard);
+            nbc_after(s, id, received);
             sent = id;
         }
-        heard = coming == NBC_NONE ? heard : coming;
+        received = coming == NBC_NONE ? received : coming;
         coming = ahead;
         step = next;
     }
@@ -282,14 +282,14 @@ static struct nbc_ref set_all_aside(struct nbc_sched *s, const struct nbc_shape 
 struct message {
     int64_t weight;
     int digit;
-    nbc_id heard; /* its receive */
-    int64_t off;  /* where that puts it; −1: all of it where it belongs */
+    nbc_id received; /* its receive */
+    int64_t off;     /* where that puts it; −1: all of it where it belongs */
 };
 
 /* Where a block lies on its way. */
 struct held {
-    int64_t off;  /* packed, in temporary memory */
-    nbc_id heard; /* by this receive; NBC_NONE: in the input */
+    int64_t off;     /* packed, in temporary memory */
+    nbc_id received; /* by this receive; NBC_NONE: in the input */
 };
 
 struct bruck {
@@ -343,10 +343,10 @@ static void deliver(struct bruck *b, const struct message *m, int64_t first, int
     int64_t straight = n < size - peer ? n : size - peer;
     struct nbc_ref high = nbc_byte_range(raw, 0, straight * b->bytes);
     struct nbc_ref low = nbc_byte_range(raw, straight * b->bytes, (n - straight) * b->bytes);
-    nbc_id id = nbc_copy(b->s, recv_range(b, peer, straight), high, m->heard);
+    nbc_id id = nbc_copy(b->s, recv_range(b, peer, straight), high, m->received);
     nbc_after(b->s, id, b->copied);
     if (straight < n) {
-        id = nbc_copy(b->s, recv_range(b, 0, n - straight), low, m->heard);
+        id = nbc_copy(b->s, recv_range(b, 0, n - straight), low, m->received);
         nbc_after(b->s, id, b->copied);
     }
 }
@@ -368,12 +368,12 @@ static void receive(struct bruck *b, struct message *m)
     int lowest = nbc_relative(b->shape->rank, (int)(last + final - 1), size);
     if (n == final && lowest + n <= size && as_elements(b, n)) {
         m->off = -1;
-        m->heard = nbc_recv(b->s, recv_range(b, lowest, n), from, b->copied);
+        m->received = nbc_recv(b->s, recv_range(b, lowest, n), from, b->copied);
         return;
     }
     struct nbc_ref raw = nbc_temp_bytes(b->s, n * b->bytes);
     m->off = raw.off;
-    m->heard = nbc_recv(b->s, raw, from, NBC_NONE);
+    m->received = nbc_recv(b->s, raw, from, NBC_NONE);
     deliver(b, m, n - final, final);
 }
 
@@ -381,7 +381,7 @@ static void receive(struct bruck *b, struct message *m)
 static struct nbc_ref held_ref(const struct bruck *b, int64_t i, int64_t n)
 {
     struct held h = b->held[i];
-    if (h.heard != NBC_NONE)
+    if (h.received != NBC_NONE)
         return (struct nbc_ref){h.off, n * b->bytes, NBC_TYPE_BYTE, NBC_BUF_TEMP};
     int to = nbc_absolute((int)i, b->shape->rank, b->shape->size);
     if (b->shape->in_place)
@@ -391,7 +391,7 @@ static struct nbc_ref held_ref(const struct bruck *b, int64_t i, int64_t n)
 
 static nbc_id held_since(const struct bruck *b, int64_t i)
 {
-    return b->held[i].heard == NBC_NONE ? b->copied : b->held[i].heard;
+    return b->held[i].received == NBC_NONE ? b->copied : b->held[i].received;
 }
 
 /* How many blocks from number i downwards lie behind one another. Those that a message takes along
@@ -400,7 +400,7 @@ static int64_t run_length(const struct bruck *b, int64_t i)
 {
     const struct held *h = b->held;
     int64_t n = 1;
-    while (h[i].heard != NBC_NONE && h[i - n].heard == h[i].heard &&
+    while (h[i].received != NBC_NONE && h[i - n].received == h[i].received &&
            h[i - n].off == h[i].off + n * b->bytes)
         n++;
     return n;
@@ -434,7 +434,7 @@ static void note_moved(struct bruck *b, const struct message *m)
     int64_t off = m->off;
     for (int64_t base = first_group(b, m); base >= 0; base -= m->weight * b->radix)
         for (int64_t i = group_end(b, m, base) - 1; i >= base; i--, off += b->bytes)
-            b->held[i] = (struct held){off, m->heard};
+            b->held[i] = (struct held){off, m->received};
 }
 
 static void emit_bruck(struct bruck *b)

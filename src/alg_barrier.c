@@ -3,7 +3,7 @@
 #include "topo.h"
 
 /* Dissemination of radix k. In a round of step n = k^i every rank signals the ranks n, 2n, …,
- * (k−1)n above it and hears from those below; after it the rank has heard, directly or not, from
+ * (k−1)n above it and hears from those below; after it the rank has received, directly or not, from
  * the kn − 1 ranks below. All receives are posted at once: a rank that is behind finds its signals
  * waiting. */
 static struct nbc_sched *disseminate(const struct nbc_shape *shape, int radix)
@@ -13,17 +13,17 @@ static struct nbc_sched *disseminate(const struct nbc_shape *shape, int radix)
     if (!s)
         return NULL;
     struct nbc_ref nothing = nbc_temp_bytes(s, 0);
-    nbc_id heard[64];
+    nbc_id received[64];
     int nheard = 0;
     for (int64_t step = 1; step < size; step *= radix) {
         int before = nheard;
         for (int64_t d = step; d < size && d < radix * step; d += step) {
             nbc_id sent = nbc_send(s, nothing, (int)((rank + d) % size), NBC_NONE);
             for (int i = 0; i < before; i++)
-                nbc_after(s, sent, heard[i]);
+                nbc_after(s, sent, received[i]);
         }
         for (int64_t d = step; d < size && d < radix * step; d += step)
-            heard[nheard++] = nbc_recv(s, nothing, nbc_relative(rank, (int)d, size), NBC_NONE);
+            received[nheard++] = nbc_recv(s, nothing, nbc_relative(rank, (int)d, size), NBC_NONE);
     }
     return nbc_sched_finish(s);
 }
@@ -55,7 +55,7 @@ struct nbc_sched *nbc_barrier_dissemination4(const struct nbc_shape *shape)
 }
 
 /* Gather and release along a 4-nomial tree: a rank reports when its subtree has; when the root has
- * heard from all it sends the release down.
+ * received from all it sends the release down.
  *
  *   0 ← 1, 2, 3
  *   0 → 1, 2, 3
@@ -71,13 +71,13 @@ struct nbc_sched *nbc_barrier_tree(const struct nbc_shape *shape)
     if (!s)
         return NULL;
     struct nbc_ref nothing = nbc_temp_bytes(s, 0);
-    nbc_id heard[sizeof tree.child / sizeof *tree.child], released = NBC_NONE;
+    nbc_id received[sizeof tree.child / sizeof *tree.child], released = NBC_NONE;
     for (int i = 0; i < tree.nchild; i++)
-        heard[i] = nbc_recv(s, nothing, tree.child[i], NBC_NONE);
+        received[i] = nbc_recv(s, nothing, tree.child[i], NBC_NONE);
     if (tree.parent >= 0) {
         nbc_id sent = nbc_send(s, nothing, tree.parent, NBC_NONE);
         for (int i = 0; i < tree.nchild; i++)
-            nbc_after(s, sent, heard[i]);
+            nbc_after(s, sent, received[i]);
         released = nbc_recv(s, nothing, tree.parent, NBC_NONE);
     } else {
         nbc_fence(s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Collectives for ranks that share nodes: what can stay within a node does, what must go between
- * nodes goes once. Each is made of parts (subcollective.h) that the rules build in the way that
- * suits their number of ranks: within a node, and across nodes among one rank of each.
+/* Collectives for ranks that share nodes. Data moves within nodes where possible, and crosses the
+ * network once. The algorithms consist of subcollectives, within each node and across nodes among
+ * one rank of each, for which the rules select algorithms that suit their numbers of ranks.
  *
  * The idea is that of Kielmann, Hofman, Bal, Plaat, Bhoedjang, "MagPIe: MPI's collective
  * communication operations for clustered wide area systems", 1999, and for nodes of Karonis et al.,
@@ -15,52 +15,53 @@
 #include "select.h"
 #include "topo.h"
 
-/* --- who takes part --------------------------------------------------------------------------- */
+/* --- groups of ranks -------------------------------------------------------------------------- */
 
-/* Ranks of one node; or one of each node: the `index`-th, or the root on its own. */
-struct crew {
+/* The ranks of one node, or one rank of each node: its `index`-th rank, on the root's node the
+ * root. */
+struct team {
     const struct nbc_nodes *nodes;
     int node;  /* −1: across nodes */
     int index; /* across: which of each node */
-    int root;  /* −1: none stands for its node out of turn */
+    int root;  /* leads its node instead of the `index`-th rank; −1: no root */
 };
 
-static int leader(const struct crew *c, int node)
+static int leader(const struct team *c, int node)
 {
     if (c->root >= 0 && nbc_node_of(c->nodes, c->root) == node)
         return c->root;
     return nbc_node_member(c->nodes, node, c->index);
 }
 
-static int crew_member(const void *group, int i)
+static int team_member(const void *group, int i)
 {
-    const struct crew *c = group;
+    const struct team *c = group;
     return c->node < 0 ? leader(c, i) : nbc_node_member(c->nodes, c->node, i);
 }
 
-/* What all of these algorithms ask first. */
-struct stand {
+/* A rank's place in the hierarchy. */
+struct place {
     const struct nbc_shape *shape;
     struct nbc_sched *s;
-    int node, index, here; /* this rank's node, its place there, how many are there */
-    bool leads;
-    struct crew within, across;
+    int node, index, here; /* this rank's node, its index there, the number of ranks there */
+    bool leads;            /* this rank is the leader of its node */
+    struct team within, across;
 };
 
-static struct stand stand_of(const struct nbc_shape *shape, struct nbc_sched *s, int root)
+static struct place place_of(const struct nbc_shape *shape, struct nbc_sched *s, int root)
 {
     const struct nbc_nodes *nodes = shape->nodes;
-    struct stand st = {.shape = shape, .s = s, .node = nbc_node_of(nodes, shape->rank)};
+    struct place st = {.shape = shape, .s = s, .node = nbc_node_of(nodes, shape->rank)};
     st.index = nbc_node_index(nodes, shape->rank);
     st.here = nbc_node_size(nodes, st.node);
-    st.within = (struct crew){nodes, st.node, 0, root};
-    st.across = (struct crew){nodes, -1, 0, root};
+    st.within = (struct team){nodes, st.node, 0, root};
+    st.across = (struct team){nodes, -1, 0, root};
     st.leads = leader(&st.across, st.node) == shape->rank;
     return st;
 }
 
-/* The node's leader stands at the part's root. */
-static struct nbc_subcollective sub_within(const struct stand *st, enum nbc_coll coll)
+/* A subcollective within this rank's node; its root is the node's leader. */
+static struct nbc_subcollective sub_within(const struct place *st, enum nbc_coll coll)
 {
     int lead = nbc_node_index(st->shape->nodes, leader(&st->across, st->node));
     return (struct nbc_subcollective){.coll = coll,
@@ -68,67 +69,69 @@ static struct nbc_subcollective sub_within(const struct stand *st, enum nbc_coll
                                       .size = st->here,
                                       .root = lead,
                                       .local = true,
-                                      .member = crew_member,
+                                      .member = team_member,
                                       .group = &st->within};
 }
 
-static struct nbc_subcollective sub_across(const struct stand *st, enum nbc_coll coll)
+/* A subcollective across nodes. */
+static struct nbc_subcollective sub_across(const struct place *st, enum nbc_coll coll)
 {
     int root = st->across.root < 0 ? 0 : nbc_node_of(st->shape->nodes, st->across.root);
     return (struct nbc_subcollective){.coll = coll,
                                       .rank = st->node,
                                       .size = st->shape->nodes->nnodes,
                                       .root = root,
-                                      .member = crew_member,
+                                      .member = team_member,
                                       .group = &st->across};
 }
 
-static nbc_id emit_sub(const struct stand *st, const struct nbc_subcollective *sub, nbc_id after)
+static nbc_id emit_sub(const struct place *st, const struct nbc_subcollective *sub, nbc_id after)
 {
     return nbc_emit_subcollective(st->s, st->shape, sub, after);
 }
 
 /* --- barrier ---------------------------------------------------------------------------------- */
 
-/* Node by node: ranks report to their leader along a 4-nomial tree, leaders have a barrier, the
- * release goes back down.
+/* Hierarchical: the ranks of a node signal their leader along a 4-nomial tree; the leaders perform
+ * a barrier; the release goes down the tree.
  *
  *   nodes 01, 23:   1 → 0    3 → 2
  *                   0 ↔ 2
  *                   0 → 1    2 → 3
  *
- * Cost: 2 ⌈log₄p⌉ α within a node of p ranks, a barrier of one rank a node across. Where messages
- * between nodes take much longer than within. Karonis et al., 2000. */
+ * Cost: 2 ⌈log₄p⌉ α within a node of p ranks, and a barrier of the leaders. For networks whose
+ * latency is much above that within a node. Karonis et al., 2000. */
 struct nbc_sched *nbc_barrier_hierarchical(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 16);
     if (!s)
         return NULL;
-    struct stand st = stand_of(shape, s, -1);
+    struct place st = place_of(shape, s, -1);
     struct nbc_knomial tree;
     nbc_knomial(st.index, st.here, 4, &tree);
     struct nbc_ref nothing = nbc_temp_bytes(s, 0);
-    nbc_id heard[sizeof tree.child / sizeof *tree.child], released;
+    nbc_id received[sizeof tree.child / sizeof *tree.child], released;
     for (int i = 0; i < tree.nchild; i++)
-        heard[i] = nbc_recv(s, nothing, crew_member(&st.within, tree.child[i]), NBC_NONE);
-    nbc_id all = tree.nchild ? nbc_join_of(s, heard, tree.nchild) : NBC_NONE;
+        received[i] = nbc_recv(s, nothing, team_member(&st.within, tree.child[i]), NBC_NONE);
+    nbc_id all = tree.nchild ? nbc_join_of(s, received, tree.nchild) : NBC_NONE;
     if (st.leads) {
         struct nbc_subcollective across = sub_across(&st, NBC_BARRIER);
         released = emit_sub(&st, &across, all);
     } else {
-        int parent = crew_member(&st.within, tree.parent);
+        int parent = team_member(&st.within, tree.parent);
         nbc_send(s, nothing, parent, all);
         released = nbc_recv(s, nothing, parent, NBC_NONE);
     }
     for (int i = 0; i < tree.nchild; i++)
-        nbc_send(s, nothing, crew_member(&st.within, tree.child[i]), released);
+        nbc_send(s, nothing, team_member(&st.within, tree.child[i]), released);
     return nbc_sched_finish(s);
 }
 
 /* --- bcast ------------------------------------------------------------------------------------ */
 
-/* Of a vector of bytes, the same on all ranks: nobody else writes to it before it is there. */
-static nbc_id spread(const struct stand *st, struct nbc_ref data, nbc_id after)
+/* Broadcasts a vector of bytes, in the same place on all ranks: to the leaders, then in each node.
+ */
+static nbc_id spread(const struct place *st, struct nbc_ref data, nbc_id after)
 {
     nbc_id there = after;
     if (st->leads) {
@@ -141,14 +144,14 @@ static nbc_id spread(const struct stand *st, struct nbc_ref data, nbc_id after)
     return emit_sub(st, &within, there);
 }
 
-/* Node by node: a broadcast among one rank of each node, the root for its own, then one in each
- * node.
+/* Hierarchical: a broadcast among the leaders of the nodes, of which the root is one, then one
+ * within each node.
  *
  *   nodes 01, 23, root 0:   0 → 2
  *                           0 → 1    2 → 3
  *
- * Cost: a broadcast on N nodes and one on p ranks; between nodes n bytes come in once a node. Where
- * ranks share nodes, and their ports. Karonis et al., 2000. */
+ * Cost: a broadcast on N nodes and one on p ranks; each node receives n bytes once. For ranks that
+ * share nodes and their network ports. Karonis et al., 2000. */
 struct nbc_sched *nbc_bcast_hierarchical(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 16);
@@ -156,7 +159,7 @@ struct nbc_sched *nbc_bcast_hierarchical(const struct nbc_shape *shape)
     int64_t bytes = nbc_ref_bytes(shape, vector);
     if (!s || bytes == 0)
         return nbc_sched_finish(s);
-    struct stand st = stand_of(shape, s, shape->root);
+    struct place st = place_of(shape, s, shape->root);
     bool root = shape->rank == shape->root;
     struct nbc_bytes data = nbc_bytes_of(s, shape, vector);
     nbc_id packed = root ? nbc_bytes_pack(s, &data, bytes) : NBC_NONE;
@@ -168,8 +171,9 @@ struct nbc_sched *nbc_bcast_hierarchical(const struct nbc_shape *shape)
 
 /* --- reductions ------------------------------------------------------------------------------- */
 
-/* The sum of a node's vectors comes to its leader: to `result` there. Returns when it is there. */
-static nbc_id reduce_within(const struct stand *st, struct nbc_ref input, struct nbc_ref result,
+/* Reduces the node's vectors to `result` at its leader. Returns an id that is done when it is
+ * there. */
+static nbc_id reduce_within(const struct place *st, struct nbc_ref input, struct nbc_ref result,
                             bool in_place)
 {
     struct nbc_subcollective within = sub_within(st, NBC_REDUCE);
@@ -179,21 +183,23 @@ static nbc_id reduce_within(const struct stand *st, struct nbc_ref input, struct
     return emit_sub(st, &within, NBC_NONE);
 }
 
-/* Node by node: a reduction to one rank of each node, the root for its own, then one among these.
+/* Hierarchical: a reduction to the leader of each node, of which the root is one, then one among
+ * the leaders.
  *
  *   nodes 01, 23, root 0:   1 → 0    3 → 2
  *                           2 → 0
  *
- * Cost: a reduction on p ranks and one on N nodes; between nodes n bytes go out once a node.
- * Commutative operations: the root's node need not be the first. Temporary: one vector at leaders,
- * and what the parts take. Where ranks share nodes, and their ports. Karonis et al., 2000. */
+ * Cost: a reduction on p ranks and one on N nodes; each node sends n bytes once. For
+ * commutative operators, since the root's node need not be the first. Temporary: one vector at
+ * leaders, and that of the subcollectives. For ranks that share nodes and their network ports.
+ * Karonis et al., 2000. */
 struct nbc_sched *nbc_reduce_hierarchical(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 16);
     struct nbc_ref input = nbc_send_block(shape, 0);
     if (!s || nbc_ref_bytes(shape, input) == 0)
         return nbc_sched_finish(s);
-    struct stand st = stand_of(shape, s, shape->root);
+    struct place st = place_of(shape, s, shape->root);
     bool root = shape->rank == shape->root, alone = st.here == 1;
     struct nbc_ref sum = root ? nbc_recv_block(shape, 0) : input;
     if (st.leads && !root && !alone)
@@ -211,23 +217,23 @@ struct nbc_sched *nbc_reduce_hierarchical(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* Node by node: a reduction to one rank of each node, an allreduce among these, a broadcast in each
- * node.
+/* Hierarchical: a reduction to the leader of each node, an allreduce among the leaders, a broadcast
+ * within each node.
  *
  *   nodes 01, 23:   1 → 0    3 → 2
  *                   0 ↔ 2
  *                   0 → 1    2 → 3
  *
- * Cost: a reduction and a broadcast on p ranks and an allreduce on N nodes. Commutative
- * operations. Temporary: what the parts take. For small vectors where ranks share nodes. Karonis
- * et al., 2000. */
+ * Cost: a reduction and a broadcast on p ranks and an allreduce on N nodes. For
+ * commutative operators. Temporary: that of the subcollectives. For small vectors on ranks that
+ * share nodes. Karonis et al., 2000. */
 struct nbc_sched *nbc_allreduce_hierarchical(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 16);
     struct nbc_ref input = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
     if (!s || nbc_ref_bytes(shape, input) == 0)
         return nbc_sched_finish(s);
-    struct stand st = stand_of(shape, s, -1);
+    struct place st = place_of(shape, s, -1);
     bool alone = st.here == 1;
     nbc_id there = NBC_NONE;
     if (!alone)
@@ -246,7 +252,8 @@ struct nbc_sched *nbc_allreduce_hierarchical(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* Counts and displacements of n nearly equal parts of a vector. */
+/* Returns the counts and, after them, the displacements of n nearly equal parts of a vector; NULL
+ * if memory ran out. */
 static int64_t *cut(int64_t count, int n)
 {
     int64_t *counts = malloc(2 * (size_t)n * sizeof *counts);
@@ -257,8 +264,8 @@ static int64_t *cut(int64_t count, int n)
     return counts;
 }
 
-/* The steps of hierarchical_split, on the parts in `counts`. */
-static void emit_split(const struct stand *st, const int64_t *counts)
+/* Emits the steps of hierarchical_split for parts of these counts. */
+static void emit_split(const struct place *st, const int64_t *counts)
 {
     const struct nbc_shape *shape = st->shape;
     struct nbc_ref input = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
@@ -288,26 +295,27 @@ static void emit_split(const struct stand *st, const int64_t *counts)
     emit_sub(st, &gather, there);
 }
 
-/* Node by node, all ranks at work: a reduce_scatter in each node, for each of its p parts an
- * allreduce among the ranks that have it, an allgather in each node.
+/* Hierarchical, with all ranks active: a reduce_scatter within each node; for each of its p parts
+ * an allreduce among the ranks that have it; an allgather within each node.
  *
  *   nodes 01, 23, parts A, B:   0 ↔ 1 B, A    2 ↔ 3 B, A
  *                               0 ↔ 2 A       1 ↔ 3 B
  *                               0 ↔ 1 A, B    2 ↔ 3 A, B
  *
- * Cost: within a node those two of n bytes on p ranks, across allreduces of n/p bytes on N nodes, p
- * at once: what leaves a node is as in `hierarchical`, but no rank sends or reduces all of it.
- * Commutative operations, nodes of equal size. Temporary: in place one part, and what the parts
- * take. For large vectors where ranks share nodes. Bayatpour et al., "Scalable reduction
- * collectives with data partitioning-based multi-leader design", 2017. */
+ * Cost: within a node a reduce_scatter and an allgather of n bytes on p ranks; across nodes p
+ * allreduces of n/p bytes at the same time, on N nodes. A node sends as much as in `hierarchical`,
+ * but no rank sends or reduces all of it. For commutative operators and nodes of equal size.
+ * Temporary: in place one part, and that of the subcollectives. For large vectors on ranks that
+ * share nodes. Bayatpour et al., "Scalable reduction collectives with data partitioning-based
+ * multi-leader design", 2017. */
 struct nbc_sched *nbc_allreduce_hierarchical_split(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 16);
     struct nbc_ref input = nbc_send_block(shape, 0);
     if (!s || nbc_ref_bytes(shape, input) == 0)
         return nbc_sched_finish(s);
-    struct stand st = stand_of(shape, s, -1);
-    st.across.index = st.index; /* ranks at the same place of their nodes */
+    struct place st = place_of(shape, s, -1);
+    st.across.index = st.index; /* the ranks of the same index on their nodes */
     int64_t *counts = cut(input.count, st.here);
     if (counts)
         emit_split(&st, counts);
@@ -319,14 +327,15 @@ struct nbc_sched *nbc_allreduce_hierarchical_split(const struct nbc_shape *shape
 
 /* --- allgather -------------------------------------------------------------------------------- */
 
-/* All blocks as bytes, node by node: where they belong if that can be, else in temporary room. */
+/* All blocks as bytes, in the order of nodes: in the receive buffer if their order and type allow,
+ * else in temporary space. */
 struct region {
     struct nbc_ref bytes;
     int64_t each;
     bool direct;
 };
 
-static struct region region_of(const struct stand *st)
+static struct region region_of(const struct place *st)
 {
     const struct nbc_shape *shape = st->shape;
     const struct nbc_type *type = &shape->types[shape->recv.type];
@@ -342,8 +351,8 @@ static struct region region_of(const struct stand *st)
     return r;
 }
 
-/* From node order to the places of ranks: runs of ranks are copied at once. */
-static void deliver(const struct stand *st, const struct region *r, nbc_id there)
+/* Copies the blocks from the order of nodes to that of ranks, runs of consecutive ranks at once. */
+static void deliver(const struct place *st, const struct region *r, nbc_id there)
 {
     const struct nbc_shape *shape = st->shape;
     const struct nbc_nodes *nodes = shape->nodes;
@@ -360,8 +369,9 @@ static void deliver(const struct stand *st, const struct region *r, nbc_id there
         }
 }
 
-/* counts: room for two numbers a node. */
-static nbc_id gather_all(const struct stand *st, const struct region *r, int64_t *counts)
+/* Gathers the blocks of each node at its leader and exchanges them among the leaders. counts: an
+ * array of two numbers per node. Returns an id that is done when this rank has what it gathers. */
+static nbc_id gather_all(const struct place *st, const struct region *r, int64_t *counts)
 {
     const struct nbc_shape *shape = st->shape;
     const struct nbc_nodes *nodes = shape->nodes;
@@ -386,22 +396,22 @@ static nbc_id gather_all(const struct stand *st, const struct region *r, int64_t
     return emit_sub(st, &across, there);
 }
 
-/* Node by node: blocks are gathered at one rank of each node, these exchange them, a broadcast in
- * each node.
+/* Hierarchical: a gather to the leader of each node, an allgather among the leaders, a broadcast
+ * within each node.
  *
  *   nodes 01, 23:   1 → 0 B       3 → 2 D
  *                   0 ↔ 2 AB, CD
  *                   0 → 1 ABCD    2 → 3 ABCD
  *
  * Cost: a gather of n bytes and a broadcast of Pn on p ranks, and an allgather of pn on N nodes.
- * Temporary: all blocks where they are not packed, or ranks not in the order of nodes. For small
- * blocks where ranks share nodes. Karonis et al., 2000. */
+ * Temporary: all blocks, if they are not packed or ranks are not in the order of nodes. For small
+ * blocks on ranks that share nodes. Karonis et al., 2000. */
 struct nbc_sched *nbc_allgather_hierarchical(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 16);
     if (!s || nbc_ref_bytes(shape, nbc_recv_block(shape, 0)) == 0)
         return nbc_sched_finish(s);
-    struct stand st = stand_of(shape, s, -1);
+    struct place st = place_of(shape, s, -1);
     struct region r = region_of(&st);
     int64_t *counts = malloc(2 * (size_t)shape->nodes->nnodes * sizeof *counts);
     if (counts) {
@@ -420,7 +430,8 @@ struct nbc_sched *nbc_allgather_hierarchical(const struct nbc_shape *shape)
 
 /* --- alltoall --------------------------------------------------------------------------------- */
 
-/* A grid of blocks: rows × columns. to[c][r] = from[r][c], by copies of single blocks. */
+/* Transposes a matrix of blocks, to[c][r] = from[r][c], by copies of single blocks. Returns an id
+ * that is done when all copies are. */
 static nbc_id turn(struct nbc_sched *s, struct nbc_ref to, struct nbc_ref from, int rows,
                    int columns, int64_t each, nbc_id after)
 {
@@ -439,7 +450,8 @@ static nbc_id turn(struct nbc_sched *s, struct nbc_ref to, struct nbc_ref from, 
     return done;
 }
 
-/* The bytes of all blocks of a side, from peer 0 on; packed first where they are not. */
+/* Returns the bytes of all blocks of a side, in the order of peers: in the user's buffer, or in
+ * temporary space if the type is not packed. *there is done when a send side is packed. */
 static struct nbc_ref all_bytes(struct nbc_sched *s, const struct nbc_shape *shape, bool send,
                                 int64_t bytes, nbc_id *there)
 {
@@ -455,24 +467,24 @@ static struct nbc_ref all_bytes(struct nbc_sched *s, const struct nbc_shape *sha
     return room;
 }
 
-/* In two steps, nodes of p ranks, N of them: within a node the j-th rank gets what all its ranks
- * send to the j-th ranks of all nodes; then the j-th ranks exchange, p blocks at a time.
+/* Hierarchical, on N nodes of p ranks: within a node, rank j collects the blocks that the node's
+ * ranks send to the j-th ranks of all nodes; then the j-th ranks exchange p blocks at a time.
  *
- *   nodes 01, 23, 0 sends AabB …:   0 → 1 what 0 has for 1 and 3
- *                                   0 → 2 what 0 and 1 have for 2
+ *   nodes 01, 23:   0 → 1 the blocks of 0 for 1 and 3
+ *                   0 → 2 the blocks of 0 and 1 for 2
  *
- * Cost: alltoalls of N n bytes on p ranks and of p n bytes on N: N + p messages a rank instead of
- * N p, for twice the bytes and two copies. Nodes of equal size. Temporary: four times all blocks;
- * in place, and for data with gaps, up to two times more. For small blocks where ranks share nodes.
- * The two dimensions of a mesh: Bokhari, Berryman, "Complete exchange on a circuit switched mesh",
- * 1992. */
+ * Cost: alltoalls of N n bytes on p ranks and of p n bytes on N: N + p messages per rank instead of
+ * N p, for twice the bytes and two copies. For nodes of equal size. Temporary: four times all
+ * blocks; in place, and for data with gaps, up to two times more. For small blocks on ranks that
+ * share nodes. The nodes and the indices are the two dimensions of a mesh: Bokhari, Berryman,
+ * "Complete exchange on a circuit switched mesh", 1992. */
 struct nbc_sched *nbc_alltoall_hierarchical(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 2 * shape->size + 32);
     int64_t each = nbc_ref_bytes(shape, nbc_recv_block(shape, 0)), bytes = each * shape->size;
     if (!s || each == 0)
         return nbc_sched_finish(s);
-    struct stand st = stand_of(shape, s, -1);
+    struct place st = place_of(shape, s, -1);
     int N = shape->nodes->nnodes, p = st.here;
     st.across.index = st.index;
     nbc_id there;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Intercommunicators: two groups, and every message goes from one to the other; peers are ranks of
- * the remote group. Two ranks of one group can only talk by way of a rank of the other, and that
- * one has to know how much is coming.
+/* Collectives on intercommunicators. Every message goes from one group to the other, and a peer is
+ * a rank of the remote group. Two ranks of one group can communicate only through a rank of the
+ * other, which must know the size of their data.
  *
- * In the heads below L and R are the numbers of ranks of the local and the remote group, n is bytes
- * (of a block, of a reduction's vector), o the time to post a message. The pictures have the groups
- * a0 a1 and b0 b1. Allgather and alltoall are in alg_alltoall.c. After Silva, Silva, "Implementing
- * MPI-2 extended collective operations", 1999. */
+ * Below, L and R are the numbers of ranks of the local and the remote group, n is the bytes of a
+ * block or of a reduction's vector, and o is the time to post a message. The groups of the pictures
+ * are a0 a1 and b0 b1. Allgather and alltoall are in alg_alltoall.c. After Silva, Silva,
+ * "Implementing MPI-2 extended collective operations", 1999. */
 #include "select.h"
 #include "topo.h"
 
@@ -15,7 +15,7 @@ static bool something(const struct nbc_shape *shape, struct nbc_ref r)
     return nbc_ref_bytes(shape, r) > 0;
 }
 
-/* The i-th remote rank to talk to: not all ranks begin with the same one. */
+/* Returns the i-th remote rank to send to. Ranks begin with different ones. */
 static int spread(const struct nbc_shape *shape, int i)
 {
     return (int)(((int64_t)shape->rank + i) % shape->remote_size);
@@ -23,9 +23,9 @@ static int spread(const struct nbc_shape *shape, int i)
 
 /* --- one root --- */
 
-/* Of the root's group only the root knows the size of the data, for the arguments of the others
- * (MPI_PROC_NULL) count for nothing. So they cannot pass anything on, and the ranks of the remote
- * group cannot reach one another without them. What is left is the root talking to each of them. */
+/* In the root's group only the root knows the size of the data, since the arguments of the others
+ * (MPI_PROC_NULL) are not significant. So they cannot forward messages, and without them the ranks
+ * of the remote group cannot reach one another: the root communicates with each of them. */
 
 /* Broadcast, linear.
  *
@@ -87,19 +87,18 @@ struct nbc_sched *nbc_scatter_inter_linear(const struct nbc_shape *shape)
 
 enum { WINDOW = 8 };
 
-/* Vectors that remote ranks send, to be reduced here in rank order. */
+/* A reduction, in rank order, of vectors that remote ranks send. */
 struct fold {
     int first, n;          /* remote ranks */
-    struct nbc_ref vector; /* what each sends is like this; */
-    int64_t at;            /* of that, the elements from here on are wanted, */
-    struct nbc_ref result; /* reduced, in this place */
-    bool whole;            /* all of them are: the last vector is received in that place */
+    struct nbc_ref vector; /* what each rank sends has the layout of this vector */
+    int64_t at;            /* first element of it that is reduced */
+    struct nbc_ref result; /* place of the result */
+    bool whole;            /* all elements are reduced: the last vector is received in `result` */
 };
 
-/* Each partial result takes the place of the vector that came into it last, so the order of the
- * operands is that of the ranks, whatever the operation, and nothing is copied. At most WINDOW
- * vectors are held: one more is received when one has been reduced. Returns an id that is done when
- * the result is there. */
+/* Emits a fold. Each partial result overwrites the vector that was reduced into it last, so the
+ * operands are in rank order and nothing is copied. At most WINDOW vectors are held: the next one
+ * is received when one has been reduced. Returns an id that is done when the result is there. */
 static nbc_id fold(struct nbc_sched *s, const struct nbc_shape *shape, const struct fold *f)
 {
     struct nbc_ref slot[WINDOW], left = f->result;
@@ -112,14 +111,14 @@ static nbc_id fold(struct nbc_sched *s, const struct nbc_shape *shape, const str
     for (int j = 0; j < f->n; j++) {
         bool last = j == f->n - 1, straight = last && f->whole;
         struct nbc_ref in = straight ? f->result : slot[j % WINDOW];
-        nbc_id heard = nbc_recv(s, in, f->first + j, straight ? NBC_NONE : empty[j % WINDOW]);
+        nbc_id received = nbc_recv(s, in, f->first + j, straight ? NBC_NONE : empty[j % WINDOW]);
         struct nbc_ref right = nbc_ref_part(shape, in, f->at, f->result.count);
         if (j > 0) {
-            nbc_id reduced = nbc_reduce(s, last ? f->result : right, left, right, heard);
+            nbc_id reduced = nbc_reduce(s, last ? f->result : right, left, right, received);
             nbc_after(s, reduced, ready);
             empty[(j - 1) % WINDOW] = ready = reduced;
         } else {
-            ready = last ? nbc_copy(s, f->result, right, heard) : heard;
+            ready = last ? nbc_copy(s, f->result, right, received) : received;
         }
         left = right;
     }
@@ -157,9 +156,9 @@ struct nbc_sched *nbc_reduce_inter_linear(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* Allreduce, linear: every rank sends its vector to all remote ranks; each reduces what it gets.
+/* Allreduce, linear: every rank sends its vector to all remote ranks and reduces those it receives.
  *
- *   a0   →b0 →b1, b0 + b1        a1   →b1 →b0, b0 + b1        and the other way round
+ *   a0   →b0 →b1, b0 + b1        a1   →b1 →b0, b0 + b1        and likewise from b to a
  *
  * Cost: α + R (2o + nβ + nγ). Temporary memory: min(R − 1, WINDOW) vectors. For small vectors and
  * small groups. */
@@ -174,7 +173,8 @@ struct nbc_sched *nbc_allreduce_inter_linear(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* Elements of a reduce_scatter's vector that belong to lower ranks of this group. */
+/* Returns the number of elements of a reduce_scatter's vector that lower ranks of this group get.
+ */
 static int64_t elements_before(const struct nbc_shape *shape, int rank)
 {
     const struct nbc_side *side = &shape->send;
@@ -186,8 +186,8 @@ static int64_t elements_before(const struct nbc_shape *shape, int rank)
     return elements;
 }
 
-/* The vector that this rank gives to a reduce_scatter. Both groups have the same number of elements
- * in it, but neither knows how the other one cuts it. */
+/* Returns this rank's input vector of a reduce_scatter. It has the same number of elements in both
+ * groups, but neither group knows how the other one divides it. */
 static struct nbc_ref whole_vector(const struct nbc_shape *shape)
 {
     struct nbc_ref all = nbc_send_block(shape, 0);
@@ -197,7 +197,8 @@ static struct nbc_ref whole_vector(const struct nbc_shape *shape)
 
 /* Reduce_scatter, linear: as allreduce; every rank reduces only the elements that it keeps.
  *
- *   a0   →b0 →b1, b0 + b1 for a0        a1   →b1 →b0, b0 + b1 for a1        and the other way round
+ *   a0   →b0 →b1, b0 + b1 for a0        a1   →b1 →b0, b0 + b1 for a1        and likewise from b to
+ * a
  *
  * Cost: α + R (2o + nβ + nγ/L). Temporary memory: min(R, WINDOW) vectors. For small vectors and
  * small groups. */
@@ -215,13 +216,13 @@ struct nbc_sched *nbc_reduce_scatter_inter_linear(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* Reduce_scatter_block, linear: here the number of elements tells the remote group's blocks too, so
- * each remote rank is sent its block of the vector alone.
+/* Reduce_scatter_block, linear: here the number of elements determines the remote group's blocks
+ * too, so every rank sends each remote rank only its block of the vector.
  *
  *   a0   block 0→b0, block 1→b1, b0 + b1 for a0        and so on
  *
- * Cost: α + R (2o + nβ/L + nγ/L), bytes as few as can be. Temporary memory: min(R − 1, WINDOW)
- * blocks. For all sizes. */
+ * Cost: α + R (2o + nβ/L + nγ/L), which is the least number of bytes. Temporary memory: min(R − 1,
+ * WINDOW) blocks. For all sizes. */
 struct nbc_sched *nbc_reduce_scatter_block_inter_linear(const struct nbc_shape *shape)
 {
     struct nbc_ref mine = whole_vector(shape);
@@ -239,15 +240,15 @@ struct nbc_sched *nbc_reduce_scatter_block_inter_linear(const struct nbc_shape *
 
 /* --- reductions of long vectors --- */
 
-/* Vectors are cut into as many parts as the smaller group has ranks. Each of these then handles one
- * part in either direction; with more of them it would pass on several, each to the whole of the
- * larger group, and send as many messages as there are pairs of ranks there. */
+/* Vectors are divided into as many parts as the smaller group has ranks. Each of those ranks
+ * handles one part in either direction. With more parts, a rank would forward several, each to the
+ * whole larger group, and send as many messages as that group has pairs of ranks. */
 struct bounce {
     int parts;
-    struct nbc_ref mine;   /* the vector that this rank gives */
-    struct nbc_ref all;    /* where the remote group's is reduced; */
-    struct nbc_ref result; /* its elements from `at` on are wanted here, which may be that place */
-    int64_t at;
+    struct nbc_ref mine;   /* this rank's input vector */
+    struct nbc_ref all;    /* where the remote group's vectors are reduced */
+    struct nbc_ref result; /* where this rank's elements of `all` go; may be `all` itself */
+    int64_t at;            /* the first of these elements */
 };
 
 static int smaller_group(const struct nbc_shape *shape)
@@ -255,7 +256,7 @@ static int smaller_group(const struct nbc_shape *shape)
     return shape->size < shape->remote_size ? shape->size : shape->remote_size;
 }
 
-/* Part k of the result is there: keeps what this rank wants of it. */
+/* When part k of the result is there, copies this rank's elements of it to the result. */
 static void bounce_keep(struct nbc_sched *s, const struct nbc_shape *shape, const struct bounce *b,
                         int k, nbc_id ready)
 {
@@ -269,7 +270,7 @@ static void bounce_keep(struct nbc_sched *s, const struct nbc_shape *shape, cons
                  nbc_ref_part(shape, b->all, from, to - from), ready);
 }
 
-/* The parts of this rank's vector, to those that reduce them. */
+/* Sends the parts of this rank's vector to the ranks that reduce them. */
 static void send_parts(struct nbc_sched *s, const struct nbc_shape *shape, const struct bounce *b)
 {
     for (int i = 0; i < b->parts; i++) {
@@ -280,21 +281,22 @@ static void send_parts(struct nbc_sched *s, const struct nbc_shape *shape, const
     }
 }
 
-/* The remote group's result in one part: from the remote rank of the same number to the others. */
+/* Forwards one part of the remote group's result: from the remote rank of the same number to all
+ * others. */
 static void pass_on(struct nbc_sched *s, const struct nbc_shape *shape, const struct bounce *b)
 {
     struct nbc_ref part = nbc_ref_split(shape, b->mine, b->parts, shape->rank);
     if (!something(shape, part))
         return;
     struct nbc_ref passing = nbc_temp_like(s, part);
-    nbc_id heard = nbc_recv(s, passing, shape->rank, NBC_NONE);
+    nbc_id received = nbc_recv(s, passing, shape->rank, NBC_NONE);
     for (int i = 1; i < shape->remote_size; i++)
-        nbc_send(s, passing, spread(shape, i), heard);
+        nbc_send(s, passing, spread(shape, i), received);
 }
 
-/* Rank k reduces part k of the remote vectors. The remote rank k takes it from there to the other
- * ranks of this group, as this rank does for the remote group. Between two ranks there pass, in
- * this order: a part to be reduced, a part to be passed on, and one passed on. */
+/* Rank k reduces part k of the remote vectors. Remote rank k forwards the result to the other ranks
+ * of this group, as this rank does for the remote group. Two ranks exchange, in this order, a part
+ * to be reduced, a part to be forwarded, and a forwarded part. */
 static void bounce(struct nbc_sched *s, const struct nbc_shape *shape, const struct bounce *b)
 {
     int rank = shape->rank;
@@ -321,15 +323,15 @@ static void bounce(struct nbc_sched *s, const struct nbc_shape *shape, const str
 }
 
 /* Allreduce, bounced: a reduce_scatter of the remote vectors over min(L, R) ranks of this group,
- * then an allgather of its parts, each by way of one remote rank.
+ * then an allgather of the parts, each through one remote rank.
  *
  *   a0   half 0→b0, half 1→b1   half 0 of b0 + b1   →b0→a1
- *   a1   half 0→b0, half 1→b1   half 1 of b0 + b1   →b1→a0        and the other way round
+ *   a1   half 0→b0, half 1→b1   half 1 of b0 + b1   →b1→a0        and likewise from b to a
  *
  * With S and M ranks in the smaller and the larger group, the cost is about 3α + 2 (S + M) o +
- * (2M/S + 1) nβ + (M/S) nγ, where linear moves M nβ. Half of these bytes come in, and half go out
- * when the part to be passed on has come behind them; all that the larger group gives and gets goes
- * through the smaller one, so M/S it takes at least. Where that is one rank, this is linear.
+ * (2M/S + 1) nβ + (M/S) nγ, where linear moves M nβ. Half of these bytes come in and half go
+ * out, after the part to be forwarded has arrived. All data of the larger group passes through the
+ * smaller one, so (M/S) nβ is a lower bound. With a group of one rank, linear is used instead.
  * Temporary memory: (min(M − 1, WINDOW) + 1) / S vectors. For long vectors. */
 struct nbc_sched *nbc_allreduce_inter_bounce(const struct nbc_shape *shape)
 {
@@ -345,8 +347,8 @@ struct nbc_sched *nbc_allreduce_inter_bounce(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* Reduce_scatter, bounced: the same, and every rank keeps its elements of the result. It cannot
- * come to each rank directly: whoever brings it would have to know how this group cuts the vector.
+/* Reduce_scatter, bounced: the same; every rank then keeps its elements of the result. They cannot
+ * be sent to it alone, since the remote ranks do not know how this group divides the vector.
  *
  *   picture and cost as for allreduce; one vector more of temporary memory. For long vectors. */
 struct nbc_sched *nbc_reduce_scatter_inter_bounce(const struct nbc_shape *shape)
@@ -367,18 +369,19 @@ struct nbc_sched *nbc_reduce_scatter_inter_bounce(const struct nbc_shape *shape)
 
 /* --- teams: logarithmic algorithms --- */
 
-/* Both groups are cut into the same number of nearly equal runs of ranks. Run t of either group
- * form team t, and the first rank of either run leads it: two leaders, one on either side. What a
- * run contributes goes to the other run's leader; the leaders tell each other; then both know all
- * of their team, and two leaders of any two teams on different sides can do what the two teams have
- * to do. Last, the leaders bring the result to the other run. */
+/* Both groups are divided into the same number of runs of consecutive ranks, of nearly equal
+ * length. The t-th runs of both groups form team t; the first rank of each run is a leader, so that
+ * a team has a leader in either group. The ranks of a run send their contributions to the leader of
+ * the other run, and the two leaders exchange them: then both have those of the whole team. Now two
+ * leaders, of different teams and different groups, can act for their teams. In the end, each
+ * leader sends the result to the other run. */
 struct teams {
-    int count, team; /* how many; this rank's */
+    int count, team; /* number of teams; that of this rank */
     bool leads;
-    int leader;       /* of the team, on the remote side: its first rank there */
-    int ours, theirs; /* ranks of the team here and there */
-    bool tell, told; /* the other leader needs to hear, and to say, what its own side's, and this */
-                     /* one's, run has contributed */
+    int leader;        /* the leader in the remote group */
+    int local, remote; /* ranks of the team in either group */
+    bool sends_back;   /* whether the other leader must learn what its own run has contributed, */
+    bool gets_back;    /* and whether this one must */
 };
 
 static int run_length(int ranks, int count, int t)
@@ -386,7 +389,7 @@ static int run_length(int ranks, int count, int t)
     return (int)(nbc_part_start(ranks, count, t + 1) - nbc_part_start(ranks, count, t));
 }
 
-/* The leader of team t on the remote side. */
+/* Returns the leader of team t in the remote group. */
 static int leader_of(const struct nbc_shape *shape, int count, int t)
 {
     return (int)nbc_part_start(shape->remote_size, count, t);
@@ -400,17 +403,17 @@ static struct teams teams(const struct nbc_shape *shape, int count)
     t.team = rank < big ? rank / (each + 1) : rest + (rank - big) / each;
     t.leads = rank == nbc_part_start(shape->size, count, t.team);
     t.leader = leader_of(shape, count, t.team);
-    t.ours = run_length(shape->size, count, t.team);
-    t.theirs = run_length(shape->remote_size, count, t.team);
-    t.tell = t.theirs > 1 && count > 1;
-    t.told = t.ours > 1 && count > 1;
+    t.local = run_length(shape->size, count, t.team);
+    t.remote = run_length(shape->remote_size, count, t.team);
+    t.sends_back = t.remote > 1 && count > 1;
+    t.gets_back = t.local > 1 && count > 1;
     return t;
 }
 
-/* Barrier, linear: everybody signals to all remote ranks. A rank leaves when all of the remote
- * group have entered.
+/* Barrier, linear: every rank signals all remote ranks, and leaves when the whole remote group has
+ * entered.
  *
- *   a0   →b0 →b1        a1   →b1 →b0        and the other way round
+ *   a0   →b0 →b1        a1   →b1 →b0        and likewise from b to a
  *
  * Cost: α + 2R o. For small groups. */
 struct nbc_sched *nbc_barrier_inter_linear(const struct nbc_shape *shape)
@@ -425,99 +428,100 @@ struct nbc_sched *nbc_barrier_inter_linear(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* Barrier, dissemination over min(L, R) teams: in round k a leader signals the one on the other
- * side of the team 2^k above. It has then heard from 2^(k+1) whole teams.
+/* Barrier, dissemination over min(L, R) teams: in round k a leader signals the other group's leader
+ * of the team 2^k above. Afterwards it has signals of 2^(k+1) whole teams.
  *
  *   a0 ↔ b0, a1 ↔ b1;   k = 0: a0→b1, a1→b0, b0→a1, b1→a0
  *
- * Cost: (1 + ⌈log₂ min(L, R)⌉) α, and where a team has more ranks than two 2α + (L/R or R/L) o
- * more. For large groups. Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization",
+ * Cost: (1 + ⌈log₂ min(L, R)⌉) α, and 2α + (L/R or R/L) o more if a team has more than two
+ * ranks. For large groups. Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization",
  * 1988. */
 struct nbc_sched *nbc_barrier_inter_dissemination(const struct nbc_shape *shape)
 {
     struct teams t = teams(shape, smaller_group(shape));
     int rounds = nbc_log2_ceil(t.count);
-    struct nbc_sched *s = nbc_sched_new(shape, 2 * rounds + 3 * t.theirs + 4);
+    struct nbc_sched *s = nbc_sched_new(shape, 2 * rounds + 3 * t.remote + 4);
     if (!s)
         return NULL;
     struct nbc_ref nothing = nbc_temp_bytes(s, 0);
-    nbc_id all = NBC_NONE, told = NBC_NONE, heard[31];
+    nbc_id all = NBC_NONE, own_run = NBC_NONE, received[31];
     if (!t.leads) {
         nbc_recv(s, nothing, t.leader, NBC_NONE);
         nbc_send(s, nothing, t.leader, NBC_NONE);
         return nbc_sched_finish(s);
     }
-    for (int i = 0; i < t.theirs; i++)
+    for (int i = 0; i < t.remote; i++)
         all = nbc_join(s, all, nbc_recv(s, nothing, t.leader + i, NBC_NONE));
-    if (t.told)
-        told = nbc_recv(s, nothing, t.leader, NBC_NONE);
+    if (t.gets_back)
+        own_run = nbc_recv(s, nothing, t.leader, NBC_NONE);
     for (int k = 0; k < rounds; k++) {
         int below = nbc_relative(t.team, 1 << k, t.count);
-        heard[k] = nbc_recv(s, nothing, leader_of(shape, t.count, below), NBC_NONE);
+        received[k] = nbc_recv(s, nothing, leader_of(shape, t.count, below), NBC_NONE);
     }
     nbc_send(s, nothing, t.leader, NBC_NONE);
-    if (t.tell)
+    if (t.sends_back)
         nbc_send(s, nothing, t.leader, all);
-    all = nbc_join(s, all, told);
+    all = nbc_join(s, all, own_run);
     for (int k = 0; k < rounds; k++) {
         int above = nbc_absolute(1 << k, t.team, t.count);
         nbc_send(s, nothing, leader_of(shape, t.count, above), all);
-        all = nbc_join(s, all, heard[k]);
+        all = nbc_join(s, all, received[k]);
     }
-    for (int i = 1; i < t.theirs; i++)
+    for (int i = 1; i < t.remote; i++)
         nbc_send(s, nothing, t.leader + i, all);
     return nbc_sched_finish(s);
 }
 
-/* What a leader knows: the reductions of the local runs' and of the remote runs' vectors. They
- * travel as two messages; one behind the other they could not lie, for elements of a type may reach
- * far beyond its extent, into those of another vector. */
+/* The partial results of a leader: of the local runs' vectors, and of the remote runs'. They are
+ * sent as two messages. They could not be contiguous, since elements of a type may reach beyond its
+ * extent, into those of another vector. */
 struct partial {
-    struct nbc_ref ours, theirs;
-    nbc_id ours_ready, theirs_ready;
+    struct nbc_ref local, remote;
+    nbc_id local_ready, remote_ready;
 };
 
 static struct partial make_room(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     struct nbc_ref like = nbc_recv_block(shape, 0);
-    struct nbc_ref ours = nbc_temp_like(s, like), theirs = nbc_temp_like(s, like);
-    return (struct partial){ours, theirs, NBC_NONE, NBC_NONE};
+    struct nbc_ref local = nbc_temp_like(s, like), remote = nbc_temp_like(s, like);
+    return (struct partial){local, remote, NBC_NONE, NBC_NONE};
 }
 
-/* A leader's part in its team. With one team only it is all. */
+/* Emits what a leader does within its team. If there is one team only, that is all. */
 static struct partial reduce_team(struct nbc_sched *s, const struct nbc_shape *shape,
                                   const struct teams *t)
 {
     struct nbc_ref mine = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
     struct partial p = {mine, result, NBC_NONE, NBC_NONE};
     if (t->count > 1)
-        p.theirs = nbc_temp_like(s, result);
-    struct fold run = {t->leader, t->theirs, p.theirs, 0, p.theirs, true};
-    p.theirs_ready = fold(s, shape, &run);
-    if (t->told) {
-        p.ours = nbc_temp_like(s, result);
-        p.ours_ready = nbc_recv(s, p.ours, t->leader, NBC_NONE);
+        p.remote = nbc_temp_like(s, result);
+    struct fold run = {t->leader, t->remote, p.remote, 0, p.remote, true};
+    p.remote_ready = fold(s, shape, &run);
+    if (t->gets_back) {
+        p.local = nbc_temp_like(s, result);
+        p.local_ready = nbc_recv(s, p.local, t->leader, NBC_NONE);
     }
     nbc_send(s, mine, t->leader, NBC_NONE);
-    if (t->tell)
-        nbc_send(s, p.theirs, t->leader, p.theirs_ready);
+    if (t->sends_back)
+        nbc_send(s, p.remote, t->leader, p.remote_ready);
     return p;
 }
 
-/* dst = mine with the vector that `peer` sends, received in `in`; the lower team is on the left. */
+/* Reduces `mine` and the vector of `peer`, received in `in`, to dst; the lower team is the left
+ * operand. */
 static nbc_id merge(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref mine, nbc_id ready,
                     struct nbc_ref in, int peer, bool mine_left)
 {
-    nbc_id heard = nbc_recv(s, in, peer, NBC_NONE);
+    nbc_id received = nbc_recv(s, in, peer, NBC_NONE);
     nbc_id done =
-        mine_left ? nbc_reduce(s, dst, mine, in, heard) : nbc_reduce(s, dst, in, mine, heard);
+        mine_left ? nbc_reduce(s, dst, mine, in, received) : nbc_reduce(s, dst, in, mine, received);
     nbc_after(s, done, ready);
     return done;
 }
 
-/* This rank's team and the one whose number differs in `bit` become one. What is theirs here is
- * ours there. In the last round a leader that has nobody to bring the result to needs to hear
- * nothing more of its own side. */
+/* Merges this rank's team with the one whose number differs in `bit`. Local vectors here are remote
+ * ones there. In the last round, a leader that has no rank to send the result to needs no more
+ * contributions of its own group. */
 static struct partial merge_teams(struct nbc_sched *s, const struct nbc_shape *shape,
                                   const struct teams *t, int bit, const struct partial *p)
 {
@@ -525,31 +529,33 @@ static struct partial merge_teams(struct nbc_sched *s, const struct nbc_shape *s
     bool last = 2 * bit == t->count, mine_left = !(t->team & bit);
     struct partial in = make_room(s, shape), next = make_room(s, shape);
     if (last)
-        next.theirs = nbc_recv_block(shape, 0);
-    next.theirs_ready =
-        merge(s, next.theirs, p->theirs, p->theirs_ready, in.theirs, peer, mine_left);
-    if (!last || t->theirs > 1)
-        next.ours_ready = merge(s, next.ours, p->ours, p->ours_ready, in.ours, peer, mine_left);
-    nbc_send(s, p->ours, peer, p->ours_ready);
+        next.remote = nbc_recv_block(shape, 0);
+    next.remote_ready =
+        merge(s, next.remote, p->remote, p->remote_ready, in.remote, peer, mine_left);
+    if (!last || t->remote > 1)
+        next.local_ready =
+            merge(s, next.local, p->local, p->local_ready, in.local, peer, mine_left);
+    nbc_send(s, p->local, peer, p->local_ready);
     if (!last || run_length(shape->size, t->count, other) > 1)
-        nbc_send(s, p->theirs, peer, p->theirs_ready);
+        nbc_send(s, p->remote, peer, p->remote_ready);
     return next;
 }
 
-/* Allreduce, recursive doubling over teams, the largest power of two of them that there can be: in
- * each round the leaders of two teams exchange, across the groups, what they know of both groups.
+/* Allreduce, recursive doubling over teams, whose number is the largest possible power of two: in
+ * each round the leaders of two teams exchange, across the groups, their partial results of both
+ * groups.
  *
  *   a0 ↔ b0, a1 ↔ b1;   a0 ↔ b1, a1 ↔ b0
  *
  * Teams are runs of ranks and the lower one is the left operand: rank order, the same bits
- * everywhere. Cost: α + nβ + log₂T (α + o + 2nβ + 2nγ) with T teams, and where a team has more
- * ranks than two 2 (α + nβ) + max(L, R) / T (o + nβ + nγ) more. Temporary memory: 4 log₂T + 2 +
- * WINDOW vectors. For small vectors and large groups. After Thakur, Rabenseifner, Gropp,
- * "Optimization of collective communication operations in MPICH", 2005. */
+ * everywhere. Cost: α + nβ + log₂T (α + o + 2nβ + 2nγ) with T teams, and
+ * 2 (α + nβ) + max(L, R) / T (o + nβ + nγ) more if a team has more than two ranks. Temporary
+ * memory: 4 log₂T + 2 + WINDOW vectors. For small vectors and large groups. After Thakur,
+ * Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005. */
 struct nbc_sched *nbc_allreduce_inter_recursive_doubling(const struct nbc_shape *shape)
 {
     struct teams t = teams(shape, nbc_pow2_floor(smaller_group(shape)));
-    struct nbc_sched *s = nbc_sched_new(shape, 4 * nbc_log2_ceil(t.count) + 3 * t.theirs + 4);
+    struct nbc_sched *s = nbc_sched_new(shape, 4 * nbc_log2_ceil(t.count) + 3 * t.remote + 4);
     if (!s || !something(shape, nbc_send_block(shape, 0)))
         return nbc_sched_finish(s);
     if (!t.leads) {
@@ -560,7 +566,7 @@ struct nbc_sched *nbc_allreduce_inter_recursive_doubling(const struct nbc_shape 
     struct partial p = reduce_team(s, shape, &t);
     for (int bit = 1; bit < t.count; bit *= 2)
         p = merge_teams(s, shape, &t, bit, &p);
-    for (int i = 1; i < t.theirs; i++)
-        nbc_send(s, p.ours, t.leader + i, p.ours_ready);
+    for (int i = 1; i < t.remote; i++)
+        nbc_send(s, p.local, t.leader + i, p.local_ready);
     return nbc_sched_finish(s);
 }

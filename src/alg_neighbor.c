@@ -146,17 +146,17 @@ static void receive_group(struct nbc_sched *s, const struct nbc_shape *shape,
                           const struct edge *edges, int n)
 {
     if (n == 1 || same_block(shape)) {
-        nbc_id heard = nbc_recv(s, edges[0].block, edges[0].peer, NBC_NONE);
+        nbc_id received = nbc_recv(s, edges[0].block, edges[0].peer, NBC_NONE);
         for (int i = 1; i < n; i++)
-            nbc_copy(s, edges[i].block, edges[0].block, heard);
+            nbc_copy(s, edges[i].block, edges[0].block, received);
         return;
     }
     struct nbc_ref raw = nbc_temp_bytes(s, group_bytes(shape, edges, n));
-    nbc_id heard = nbc_recv(s, raw, edges[0].peer, NBC_NONE);
+    nbc_id received = nbc_recv(s, raw, edges[0].peer, NBC_NONE);
     int64_t at = 0;
     for (int i = 0; i < n; i++) {
         int64_t bytes = nbc_ref_bytes(shape, edges[i].block);
-        nbc_copy(s, edges[i].block, nbc_byte_range(raw, at, bytes), heard);
+        nbc_copy(s, edges[i].block, nbc_byte_range(raw, at, bytes), received);
         at += bytes;
     }
 }

@@ -90,13 +90,13 @@ static nbc_id combine(struct climb *c, int child, bool below, bool stays)
     bool appends = nbc_appends(c->shape, acc, below);
     struct nbc_ref theirs =
         appends && stays ? lasting(c, &free) : nbc_room_take(c->s, c->room, acc->at.count, &free);
-    nbc_id heard = nbc_recv(c->s, theirs, child, free);
+    nbc_id received = nbc_recv(c->s, theirs, child, free);
     free = NBC_NONE;
-    struct nbc_ref place = appends || acc->ours ? acc->at : lasting(c, &free);
-    nbc_merge(c->s, c->shape, acc, theirs, heard, below, place);
+    struct nbc_ref place = appends || acc->writable ? acc->at : lasting(c, &free);
+    nbc_merge(c->s, c->shape, acc, theirs, received, below, place);
     nbc_after(c->s, acc->ready, free);
     nbc_room_give(c->room, appends ? before.at : theirs, acc->ready);
-    return heard;
+    return received;
 }
 
 /* Hands acc to the parent, or keeps it. Returns the send. */
@@ -297,7 +297,7 @@ static int64_t equal_part(const void *layout, int part)
 static void gather(struct nbc_sched *s, const struct nbc_halving *h, const struct nbc_acc *acc,
                    int root)
 {
-    nbc_id heard[32];
+    nbc_id received[32];
     const struct nbc_fold *fold = h->fold;
     int part = h->part, have = 1, nheard = 0;
     for (int k = h->nrounds - 1; k >= 0; k--, have *= 2) {
@@ -305,11 +305,11 @@ static void gather(struct nbc_sched *s, const struct nbc_halving *h, const struc
         if ((fold->virtual ^ root) & bit) {
             nbc_id sent = nbc_send(s, nbc_parts(h, h->home, part, have), partner, acc->ready);
             for (int i = 0; i < nheard; i++)
-                nbc_after(s, sent, heard[i]);
+                nbc_after(s, sent, received[i]);
             return;
         }
         int other = fold->virtual & bit ? part - have : part + have;
-        heard[nheard++] = nbc_recv(s, nbc_parts(h, h->home, other, have), partner, h->sent[k]);
+        received[nheard++] = nbc_recv(s, nbc_parts(h, h->home, other, have), partner, h->sent[k]);
         part = other < part ? other : part;
     }
 }

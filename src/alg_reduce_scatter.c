@@ -220,15 +220,15 @@ static void emit_halving(struct blocks *b)
         int partner = nbc_unfold(&fold, fold.virtual ^ half), mine = fold.virtual & -half;
         struct nbc_ref give = virtual_blocks(b, &fold, vector, mine ^ half, half);
         nbc_id sent = nbc_send(b->s, give, partner, acc.ready);
-        if (!acc.ours)
+        if (!acc.writable)
             input_sent = sent;
         acc.at = virtual_blocks(b, &fold, vector, mine, half);
         struct nbc_ref theirs = direct ? b->result : nbc_temp_like(b->s, acc.at);
-        nbc_id heard = nbc_recv(b->s, theirs, partner, NBC_NONE);
+        nbc_id received = nbc_recv(b->s, theirs, partner, NBC_NONE);
         if (direct)
-            nbc_append(b->s, &acc, theirs, heard);
+            nbc_append(b->s, &acc, theirs, received);
         else
-            nbc_merge(b->s, b->shape, &acc, theirs, heard, false, theirs);
+            nbc_merge(b->s, b->shape, &acc, theirs, received, false, theirs);
         int64_t first = first_of(b, first_rank(&fold, mine));
         vector = nbc_ref_part(b->shape, acc.at, -first, vector.count);
     }
@@ -338,16 +338,16 @@ static void emit_butterfly(struct blocks *b)
     nbc_halving_home(b->s, &h, b->input);
     if (fold.takes)
         nbc_take_over(b->s, b->shape, &fold, &acc, NULL);
-    bool sends_input = !acc.ours && fold.onto > 1;
+    bool sends_input = !acc.writable && fold.onto > 1;
     nbc_halve(b->s, &h, &acc);
     nbc_id input_sent = sends_input ? h.sent[0] : NBC_NONE;
     distribute(b, &fold, h.part, &acc, input_sent);
     if (from == rank || nbc_ref_bytes(b->shape, b->result) == 0)
         return;
     bool late = b->shape->in_place; /* the result goes where the input was */
-    nbc_id heard = nbc_recv(b->s, b->result, from, late ? acc.ready : NBC_NONE);
+    nbc_id received = nbc_recv(b->s, b->result, from, late ? acc.ready : NBC_NONE);
     if (late)
-        nbc_after(b->s, heard, input_sent);
+        nbc_after(b->s, received, input_sent);
 }
 
 /* Butterfly: vector halving with distance doubling, which keeps the order of ranks but leaves the
@@ -397,9 +397,9 @@ static nbc_id ring_step(struct ring *ring, struct nbc_ref input, const struct nb
     nbc_id free = NBC_NONE;
     struct nbc_ref place = kept ? *kept : nbc_room_take(b->s, &ring->room, input.count, &free);
     int left = nbc_relative(b->shape->rank, 1, b->shape->size);
-    nbc_id heard = nbc_recv(b->s, place, left, free);
-    nbc_window_add(b->s, &ring->in, heard);
-    nbc_append(b->s, &acc, place, heard);
+    nbc_id received = nbc_recv(b->s, place, left, free);
+    nbc_window_add(b->s, &ring->in, received);
+    nbc_append(b->s, &acc, place, received);
     if (!kept)
         nbc_room_give(&ring->room, place, pass_on(ring, place, acc.ready));
     return acc.ready;

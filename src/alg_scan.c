@@ -15,11 +15,11 @@ static bool exclusive(const struct nbc_shape *shape)
 static nbc_id scan_in(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
                       struct nbc_acc *acc, struct nbc_ref place, int peer)
 {
-    if (!shape->commutative || acc->ours)
+    if (!shape->commutative || acc->writable)
         return nbc_prepend_rank(s, room, acc, place, peer);
-    nbc_id heard = nbc_recv(s, place, peer, NBC_NONE);
-    nbc_append(s, acc, place, heard);
-    return heard;
+    nbc_id received = nbc_recv(s, place, peer, NBC_NONE);
+    nbc_append(s, acc, place, received);
+    return received;
 }
 
 /* To the rank d above. Only what the same round overwrites must be known to have been sent: a rank
@@ -54,7 +54,7 @@ static void exscan_doubling(struct nbc_sched *s, const struct nbc_shape *shape,
     int rank = shape->rank, size = shape->size;
     struct nbc_acc sum = nbc_acc_input(shape);
     struct nbc_acc result = {nbc_recv_block(shape, 0), NBC_NONE, NBC_NONE, true};
-    sum.ours = false; /* in place, that is where the result goes */
+    sum.writable = false; /* in place, that is where the result goes */
     if (shape->in_place && rank > 0 && rank < size - 1)
         nbc_own(s, &sum, nbc_temp_like(s, result.at));
     for (int64_t d = 1; d < size; d *= 2) {
@@ -62,26 +62,26 @@ static void exscan_doubling(struct nbc_sched *s, const struct nbc_shape *shape,
             send_up(s, shape, &sum, d);
         if (rank < d)
             continue;
-        nbc_id heard;
+        nbc_id received;
         struct nbc_ref theirs = result.at;
         if (d == 1)
-            heard = nbc_recv(s, theirs, rank - 1, shape->in_place ? sum.ready : NBC_NONE);
+            received = nbc_recv(s, theirs, rank - 1, shape->in_place ? sum.ready : NBC_NONE);
         else
-            theirs = nbc_room_recv(s, room, result.at.count, (int)(rank - d), &heard);
+            theirs = nbc_room_recv(s, room, result.at.count, (int)(rank - d), &received);
         nbc_id used = NBC_NONE;
         if (rank + 2 * d < size) {
-            if (sum.ours)
-                nbc_prepend(s, &sum, theirs, heard);
+            if (sum.writable)
+                nbc_prepend(s, &sum, theirs, received);
             else
-                nbc_prepend_to(s, &sum, nbc_temp_like(s, result.at), theirs, heard);
+                nbc_prepend_to(s, &sum, nbc_temp_like(s, result.at), theirs, received);
             used = sum.ready;
         }
         if (d == 1) {
-            result.ready = heard;
+            result.ready = received;
             result.read = used;
             continue;
         }
-        nbc_prepend(s, &result, theirs, heard);
+        nbc_prepend(s, &result, theirs, received);
         nbc_room_give(room, theirs, nbc_join(s, used, result.ready));
     }
 }
@@ -201,14 +201,14 @@ static void exscan_piece(struct chain *c, struct nbc_acc *acc, struct nbc_ref re
         acc->ready = free;
         nbc_own(c->s, acc, place);
     }
-    nbc_id heard = nbc_recv(c->s, result, rank - 1, late ? acc->ready : NBC_NONE);
-    nbc_window_add(c->s, &c->in, heard);
+    nbc_id received = nbc_recv(c->s, result, rank - 1, late ? acc->ready : NBC_NONE);
+    nbc_window_add(c->s, &c->in, received);
     if (last)
         return;
     if (late) {
-        nbc_prepend(c->s, acc, result, heard);
+        nbc_prepend(c->s, acc, result, received);
     } else {
-        nbc_prepend_to(c->s, acc, place, result, heard);
+        nbc_prepend_to(c->s, acc, place, result, received);
         nbc_after(c->s, acc->ready, free);
     }
     nbc_room_give(&c->room, place, pass_on(c, acc));
@@ -276,10 +276,10 @@ static nbc_id send_subtree(struct trees *w, struct piece *p, const struct nbc_ac
     if (p->at.above < 0)
         return send_piece(w, p, TO_PARENT, acc->at, acc->ready);
     struct nbc_acc all = *acc;
-    nbc_id heard;
-    struct nbc_ref theirs = nbc_room_recv(w->s, &w->room, acc->at.count, p->at.above, &heard);
-    nbc_window_add(w->s, &p->window[FROM_ABOVE], heard);
-    nbc_append(w->s, &all, theirs, heard);
+    nbc_id received;
+    struct nbc_ref theirs = nbc_room_recv(w->s, &w->room, acc->at.count, p->at.above, &received);
+    nbc_window_add(w->s, &p->window[FROM_ABOVE], received);
+    nbc_append(w->s, &all, theirs, received);
     nbc_room_give(&w->room, theirs, send_piece(w, p, TO_PARENT, all.at, all.ready));
     return all.ready;
 }
@@ -287,11 +287,11 @@ static nbc_id send_subtree(struct trees *w, struct piece *p, const struct nbc_ac
 /* What all ranks below the subtree have: for those on the lower side, and in front of acc. */
 static void take_lower(struct trees *w, struct piece *p, struct nbc_acc *acc)
 {
-    nbc_id heard;
-    struct nbc_ref theirs = nbc_room_recv(w->s, &w->room, acc->at.count, p->at.parent, &heard);
-    nbc_window_add(w->s, &p->window[FROM_PARENT], heard);
-    nbc_id sent = send_piece(w, p, TO_BELOW, theirs, heard);
-    nbc_prepend(w->s, acc, theirs, heard);
+    nbc_id received;
+    struct nbc_ref theirs = nbc_room_recv(w->s, &w->room, acc->at.count, p->at.parent, &received);
+    nbc_window_add(w->s, &p->window[FROM_PARENT], received);
+    nbc_id sent = send_piece(w, p, TO_BELOW, theirs, received);
+    nbc_prepend(w->s, acc, theirs, received);
     nbc_room_give(&w->room, theirs, nbc_join(w->s, sent, acc->ready));
 }
 

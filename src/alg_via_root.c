@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Collectives whose result all ranks want, by way of rank 0: what comes together there goes out
- * again. No other way takes fewer messages and reductions over all ranks, 2 (P − 1) and P − 1, and
- * none has a rank that does more. So they are for ranks that share few processors, where time is
- * the work of all. Each is made of two parts (subcollective.h): linear ones, in which no rank waits
- * for another that waits, or those that the rules choose. */
+/* Allreduce, allgather and reduce_scatter through rank 0: a collective to rank 0, then one from it.
+ * In total, no other algorithm takes fewer messages, 2 (P − 1), or fewer reductions, P − 1, though
+ * rank 0 does most of the work. So these algorithms are for ranks that share few processors, where
+ * the time is the total work. Each consists of two subcollectives: linear ones, which have no
+ * chains of waiting ranks, or those that the rules select. */
 #include "subcollective.h"
 #include "select.h"
 
@@ -24,7 +24,8 @@ static struct nbc_subcollective sub_of(const struct nbc_shape *shape, enum nbc_c
                                       .local = shape->local};
 }
 
-/* In place this rank's input lies where the result comes: that must wait. */
+/* Makes `out` receive `result`, as early as possible. In place, this rank's input is there: the
+ * receive must wait. */
 static void take_out(struct nbc_subcollective *out, const struct nbc_shape *shape,
                      struct nbc_ref result)
 {
@@ -51,26 +52,26 @@ static struct nbc_sched *reduce_and_bcast(const struct nbc_shape *shape, const c
     return nbc_sched_finish(s);
 }
 
-/* A reduction to rank 0 and a broadcast from there.
+/* A reduction to rank 0, then a broadcast from rank 0.
  *
  *   1 → 0    3 → 2         0 → 2
  *   2 → 0                  0 → 1    2 → 3
  *
- * Cost: those of a reduction and of a broadcast, one behind the other: along binomial trees
- * 2 ⌈log₂P⌉ (α + nβ) + ⌈log₂P⌉ nγ. Temporary: what the parts take. For medium vectors of ranks that
- * share processors. */
+ * Cost: the sum of those of a reduction and of a broadcast; with binomial trees
+ * 2 ⌈log₂P⌉ (α + nβ) + ⌈log₂P⌉ nγ. Temporary: as the two subcollectives. For medium vectors on
+ * ranks that share processors. */
 struct nbc_sched *nbc_allreduce_reduce_bcast(const struct nbc_shape *shape)
 {
     return reduce_and_bcast(shape, NULL);
 }
 
-/* Everybody sends its vector to rank 0, which reduces them and sends the result to everybody.
+/* Every rank sends its vector to rank 0, which reduces them and sends the result to every rank.
  *
  *   0 ← 1, 2, 3
  *   0 → 1, 2, 3
  *
- * Cost: 2 α + 2 (P − 1) nβ + (P − 1) nγ. Temporary: at rank 0, as much as the linear reduction
- * takes. For small vectors of ranks that share processors. */
+ * Cost: 2 α + 2 (P − 1) nβ + (P − 1) nγ. Temporary: at rank 0, as the linear
+ * reduction. For small vectors on ranks that share processors. */
 struct nbc_sched *nbc_allreduce_reduce_bcast_linear(const struct nbc_shape *shape)
 {
     return reduce_and_bcast(shape, "linear");
@@ -78,12 +79,13 @@ struct nbc_sched *nbc_allreduce_reduce_bcast_linear(const struct nbc_shape *shap
 
 /* --- allgather -------------------------------------------------------------------------------- */
 
-/* Everybody sends its block to rank 0, which sends all of them to everybody.
+/* Every rank sends its block to rank 0, which sends all blocks to every rank.
  *
  *   0 ← 1 B, 2 C, 3 D
  *   0 → 1, 2, 3 ABCD
  *
- * Cost: 2 α + (P² − 1) nβ, n bytes a block. For small blocks of ranks that share processors. */
+ * Cost: 2 α + (P² − 1) nβ, n the bytes of a block. For small blocks on ranks that share processors.
+ */
 struct nbc_sched *nbc_allgather_gather_bcast_linear(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 8);
@@ -115,13 +117,13 @@ static struct nbc_ref all_blocks(const struct nbc_shape *shape)
     return all;
 }
 
-/* Everybody sends all blocks to rank 0, which reduces them and sends each rank its own.
+/* Every rank sends all blocks to rank 0, which reduces them and sends each rank its block.
  *
  *   0 ← 1, 2, 3 ABCD
  *   0 → 1 B, 2 C, 3 D
  *
- * Cost: 2 α + (P² − 1) nβ + P (P − 1) nγ, n bytes a block. Temporary: at rank 0 all blocks, and as
- * much as the linear reduction takes. For small blocks of ranks that share processors. */
+ * Cost: 2 α + (P² − 1) nβ + P (P − 1) nγ, n the bytes of a block. Temporary: at rank 0, all
+ * blocks, and as the linear reduction. For small blocks on ranks that share processors. */
 struct nbc_sched *nbc_reduce_scatter_reduce_scatter_linear(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 8);

@@ -58,9 +58,9 @@ static nbc_id add_arc(struct nbc_sched *s, const struct nbc_circulant *c, int n,
     nbc_id all = NBC_NONE;
     for (int i = 0; i < sum.n; i++) {
         struct nbc_ref theirs = moves ? sum.run[i] : nbc_temp_like(s, sum.run[i]);
-        nbc_id heard = nbc_recv(s, theirs, peer, NBC_NONE);
-        nbc_id added = moves ? nbc_reduce(s, sum.run[i], mine.run[i], theirs, heard)
-                             : nbc_reduce(s, sum.run[i], theirs, mine.run[i], heard);
+        nbc_id received = nbc_recv(s, theirs, peer, NBC_NONE);
+        nbc_id added = moves ? nbc_reduce(s, sum.run[i], mine.run[i], theirs, received)
+                             : nbc_reduce(s, sum.run[i], theirs, mine.run[i], received);
         nbc_after(s, added, ready);
         all = nbc_join(s, all, added);
     }
@@ -105,10 +105,10 @@ void nbc_circulant_gather(struct nbc_sched *s, const struct nbc_circulant *c, nb
         nbc_id before = ready, free = elsewhere && k == 0 ? NBC_NONE : c->sent[k];
         send_arc(s, &mine, backward(c->shape, have), ready);
         for (int i = 0; i < theirs.n; i++) {
-            nbc_id heard = nbc_recv(s, theirs.run[i], forward(c->shape, have), free);
+            nbc_id received = nbc_recv(s, theirs.run[i], forward(c->shape, have), free);
             if (nbc_ref_bytes(c->shape, theirs.run[i]) > LONG)
-                nbc_after(s, heard, before);
-            ready = nbc_join(s, ready, heard);
+                nbc_after(s, received, before);
+            ready = nbc_join(s, ready, received);
         }
     }
 }

@@ -9,30 +9,30 @@ struct nbc_acc nbc_acc_input(const struct nbc_shape *shape)
 nbc_id nbc_acc_send(struct nbc_sched *s, struct nbc_acc *acc, int peer)
 {
     nbc_id sent = nbc_send(s, acc->at, peer, acc->ready);
-    if (acc->ours)
+    if (acc->writable)
         acc->read = nbc_join(s, acc->read, sent);
     return sent;
 }
 
-void nbc_prepend(struct nbc_sched *s, struct nbc_acc *acc, struct nbc_ref left, nbc_id heard)
+void nbc_prepend(struct nbc_sched *s, struct nbc_acc *acc, struct nbc_ref left, nbc_id received)
 {
-    nbc_id done = nbc_reduce(s, acc->at, left, acc->at, heard);
+    nbc_id done = nbc_reduce(s, acc->at, left, acc->at, received);
     nbc_after(s, done, acc->read != NBC_NONE ? acc->read : acc->ready);
     acc->ready = done;
     acc->read = NBC_NONE;
 }
 
-void nbc_append(struct nbc_sched *s, struct nbc_acc *acc, struct nbc_ref right, nbc_id heard)
+void nbc_append(struct nbc_sched *s, struct nbc_acc *acc, struct nbc_ref right, nbc_id received)
 {
-    nbc_id done = nbc_reduce(s, right, acc->at, right, heard);
+    nbc_id done = nbc_reduce(s, right, acc->at, right, received);
     nbc_after(s, done, acc->ready);
     *acc = (struct nbc_acc){right, done, NBC_NONE, true};
 }
 
 void nbc_prepend_to(struct nbc_sched *s, struct nbc_acc *acc, struct nbc_ref place,
-                    struct nbc_ref left, nbc_id heard)
+                    struct nbc_ref left, nbc_id received)
 {
-    nbc_id done = nbc_reduce(s, place, left, acc->at, heard);
+    nbc_id done = nbc_reduce(s, place, left, acc->at, received);
     nbc_after(s, done, acc->ready);
     *acc = (struct nbc_acc){place, done, NBC_NONE, true};
 }
@@ -43,28 +43,28 @@ void nbc_own(struct nbc_sched *s, struct nbc_acc *acc, struct nbc_ref place)
 }
 
 void nbc_merge(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_acc *acc,
-               struct nbc_ref theirs, nbc_id heard, bool theirs_left, struct nbc_ref place)
+               struct nbc_ref theirs, nbc_id received, bool theirs_left, struct nbc_ref place)
 {
     if (nbc_appends(shape, acc, theirs_left))
-        nbc_append(s, acc, theirs, heard);
-    else if (acc->ours)
-        nbc_prepend(s, acc, theirs, heard);
+        nbc_append(s, acc, theirs, received);
+    else if (acc->writable)
+        nbc_prepend(s, acc, theirs, received);
     else
-        nbc_prepend_to(s, acc, place, theirs, heard);
+        nbc_prepend_to(s, acc, place, theirs, received);
 }
 
 void nbc_take_over(struct nbc_sched *s, const struct nbc_shape *shape, const struct nbc_fold *fold,
                    struct nbc_acc *acc, const struct nbc_ref *place)
 {
     bool theirs_left = fold->partner < shape->rank, appends = nbc_appends(shape, acc, theirs_left);
-    bool moves = !acc->ours;
+    bool moves = !acc->writable;
     struct nbc_ref home = moves && place ? *place : nbc_temp_like(s, acc->at);
     struct nbc_ref theirs = appends || !moves ? home : nbc_temp_like(s, acc->at);
-    nbc_id heard = nbc_recv(s, theirs, fold->partner, NBC_NONE);
-    nbc_merge(s, shape, acc, theirs, heard, theirs_left, home);
+    nbc_id received = nbc_recv(s, theirs, fold->partner, NBC_NONE);
+    nbc_merge(s, shape, acc, theirs, received, theirs_left, home);
 }
 
-/* Bytes up to which every vector that arrives has a place of its own. */
+/* Up to this number of bytes in all, every incoming vector has a slot. */
 enum { SMALL = 128 * 1024 };
 
 struct nbc_room nbc_room_new(const struct nbc_shape *shape, struct nbc_ref like, int64_t expected,
@@ -102,25 +102,25 @@ void nbc_room_give(struct nbc_room *room, struct nbc_ref place, nbc_id last)
 }
 
 struct nbc_ref nbc_room_recv(struct nbc_sched *s, struct nbc_room *room, int64_t count, int peer,
-                             nbc_id *heard)
+                             nbc_id *received)
 {
     nbc_id free;
     struct nbc_ref place = nbc_room_take(s, room, count, &free);
-    *heard = nbc_recv(s, place, peer, free);
+    *received = nbc_recv(s, place, peer, free);
     return place;
 }
 
 nbc_id nbc_prepend_rank(struct nbc_sched *s, struct nbc_room *room, struct nbc_acc *acc,
                         struct nbc_ref place, int peer)
 {
-    nbc_id heard;
-    struct nbc_ref theirs = nbc_room_recv(s, room, place.count, peer, &heard);
-    if (acc->ours)
-        nbc_prepend(s, acc, theirs, heard);
+    nbc_id received;
+    struct nbc_ref theirs = nbc_room_recv(s, room, place.count, peer, &received);
+    if (acc->writable)
+        nbc_prepend(s, acc, theirs, received);
     else
-        nbc_prepend_to(s, acc, place, theirs, heard);
+        nbc_prepend_to(s, acc, place, theirs, received);
     nbc_room_give(room, theirs, acc->ready);
-    return heard;
+    return received;
 }
 
 void nbc_prepend_ranks(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
@@ -130,12 +130,12 @@ void nbc_prepend_ranks(struct nbc_sched *s, const struct nbc_shape *shape, struc
         nbc_prepend_rank(s, room, acc, place, nbc_relative(first, i, shape->size));
 }
 
-/* The first one to come makes acc ours; then the order does not matter. */
+/* The first vector to arrive makes acc writable; after that the order does not matter. */
 static void reduce_round(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
                          struct nbc_acc *acc, struct nbc_ref place)
 {
     int below = nbc_relative(shape->rank, 1, shape->size), n = shape->size - 1;
-    if (!acc->ours) {
+    if (!acc->writable) {
         nbc_append(s, acc, place, nbc_recv(s, place, below, NBC_NONE));
         below = nbc_relative(below, 1, shape->size);
         n--;
@@ -143,14 +143,15 @@ static void reduce_round(struct nbc_sched *s, const struct nbc_shape *shape, str
     nbc_prepend_ranks(s, shape, room, acc, place, below, n);
 }
 
-/* Ranks below are prepended to what is here, ranks above to the highest one; last the two meet. */
+/* Vectors of lower ranks are prepended to acc, those of higher ranks to the highest one's; last the
+ * two partial results are combined. */
 static void reduce_ordered(struct nbc_sched *s, const struct nbc_shape *shape,
                            struct nbc_room *room, struct nbc_acc *acc, struct nbc_ref place)
 {
     int rank = shape->rank, above = shape->size - 1 - rank;
     nbc_id free = NBC_NONE;
     struct nbc_ref mine = place;
-    if (rank > 0 && above > 0 && !acc->ours) {
+    if (rank > 0 && above > 0 && !acc->writable) {
         mine = nbc_room_take(s, room, place.count, &free);
         acc->ready = nbc_join(s, acc->ready, free);
     }
@@ -183,15 +184,15 @@ void nbc_reduce_from_all(struct nbc_sched *s, const struct nbc_shape *shape, str
         reduce_ordered(s, shape, room, acc, place);
 }
 
-/* Beyond this a piece no longer stays in a cache while it is reduced; below, a message costs more
- * than that saves. */
+/* A longer segment does not stay in a cache while it is reduced; for a shorter one, the costs of a
+ * message exceed that gain. */
 enum { SEGMENT = 256 * 1024, MAX_PIECES = 1024 };
 
 static int cut(const struct nbc_shape *shape, struct nbc_ref vector, int64_t count, int64_t segment)
 {
     int64_t bytes = count * shape->types[vector.type].size;
     int64_t n = nbc_div_up(bytes, segment);
-    if (n > MAX_PIECES) /* the schedule of a huge vector stays small */
+    if (n > MAX_PIECES) /* bounds the size of the schedule */
         n = MAX_PIECES;
     if (n > count)
         n = count;
@@ -203,7 +204,7 @@ int nbc_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int64_t cou
     return cut(shape, vector, count, shape->segment > 0 ? shape->segment : SEGMENT);
 }
 
-/* Bytes that are sent and reduced in the time that one more message costs. */
+/* The bytes that are sent and reduced in the time that one more message costs. */
 enum { MESSAGE_BYTES = 20 * 1024 };
 
 int nbc_pipeline_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int hops)
@@ -252,7 +253,7 @@ static struct rounds begin(const struct nbc_exchange *x, const struct nbc_acc *a
     return r;
 }
 
-/* A place in which the partial result can stay from round t on. */
+/* Returns a place in which the partial result can stay from round t on. */
 static struct nbc_ref stay(struct nbc_sched *s, struct rounds *r, int t)
 {
     nbc_id free;
@@ -267,18 +268,17 @@ static void take_over(struct nbc_sched *s, struct rounds *r, struct nbc_acc *acc
     bool theirs_left = x->fold->partner < x->shape->rank;
     bool appends = nbc_appends(x->shape, acc, theirs_left);
     nbc_id free = NBC_NONE;
-    struct nbc_ref home = acc->ours ? acc->at : stay(s, r, 0), theirs = home;
-    bool direct = appends && !acc->ours;
+    struct nbc_ref home = acc->writable ? acc->at : stay(s, r, 0), theirs = home;
+    bool direct = appends && !acc->writable;
     if (!direct)
         theirs = nbc_room_take(s, &r->room, acc->at.count, &free);
-    nbc_id heard = nbc_recv(s, theirs, x->fold->partner, free);
-    nbc_merge(s, x->shape, acc, theirs, heard, theirs_left, home);
+    nbc_id received = nbc_recv(s, theirs, x->fold->partner, free);
+    nbc_merge(s, x->shape, acc, theirs, received, theirs_left, home);
     if (!appends)
         nbc_room_give(&r->room, theirs, acc->ready);
 }
 
-/* One round. All members evaluate m₀ op (m₁ op (m₂ op …)): the highest one's vector is where the
- * result grows. */
+/* One round. All members evaluate m₀ op (m₁ op (m₂ op …)), in the vector of the highest one. */
 static void exchange_round(struct nbc_sched *s, struct rounds *r, struct nbc_acc *acc, int t,
                            int64_t weight)
 {
@@ -287,7 +287,7 @@ static void exchange_round(struct nbc_sched *s, struct rounds *r, struct nbc_acc
     int64_t base = x->fold->virtual - digit * weight;
     bool highest = digit == radix - 1;
     struct nbc_acc mine = *acc;
-    bool overwritten = mine.ours && (highest || r->room.shared);
+    bool overwritten = mine.writable && (highest || r->room.shared);
     for (int i = 1; i < radix; i++) {
         int peer = nbc_unfold(x->fold, (int)(base + (digit + i) % radix * weight));
         nbc_id sent = nbc_send(s, mine.at, peer, mine.ready);
@@ -305,15 +305,15 @@ static void exchange_round(struct nbc_sched *s, struct rounds *r, struct nbc_acc
         high = (struct nbc_acc){high.at, nbc_recv(s, high.at, peer, free), NBC_NONE, true};
     }
     for (int i = radix - 2; i >= 0; i--) {
-        nbc_id heard = mine.ready;
+        nbc_id received = mine.ready;
         struct nbc_ref theirs = mine.at;
         if (i != digit)
             theirs = nbc_room_recv(s, &r->room, x->result.count,
-                                   nbc_unfold(x->fold, (int)(base + i * weight)), &heard);
-        if (high.ours)
-            nbc_prepend(s, &high, theirs, heard);
+                                   nbc_unfold(x->fold, (int)(base + i * weight)), &received);
+        if (high.writable)
+            nbc_prepend(s, &high, theirs, received);
         else
-            nbc_prepend_to(s, &high, stay(s, r, t), theirs, heard);
+            nbc_prepend_to(s, &high, stay(s, r, t), theirs, received);
         if (r->room.shared)
             nbc_room_give(&r->room, theirs,
                           i == digit ? nbc_join(s, high.ready, mine.read) : high.ready);
@@ -343,15 +343,15 @@ struct nbc_ref nbc_parts(const struct nbc_halving *h, struct nbc_ref vector, int
     return nbc_ref_part(h->shape, vector, first, h->first(h->layout, part + n) - first);
 }
 
-/* Combines the half that this rank keeps with what its partner has of it. */
+/* Combines the half that this rank keeps with its partner's vector of that half. */
 static void keep_half(struct nbc_sched *s, struct nbc_halving *h, struct nbc_acc *half,
                       struct nbc_ref home, int partner)
 {
     bool theirs_left = partner < h->shape->rank;
     bool appends = nbc_appends(h->shape, half, theirs_left);
-    struct nbc_ref theirs = appends && !half->ours ? home : nbc_temp_like(s, half->at);
-    nbc_id heard = nbc_recv(s, theirs, partner, NBC_NONE);
-    nbc_merge(s, h->shape, half, theirs, heard, theirs_left, home);
+    struct nbc_ref theirs = appends && !half->writable ? home : nbc_temp_like(s, half->at);
+    nbc_id received = nbc_recv(s, theirs, partner, NBC_NONE);
+    nbc_merge(s, h->shape, half, theirs, received, theirs_left, home);
 }
 
 void nbc_halving_home(struct nbc_sched *s, struct nbc_halving *h, struct nbc_ref like)
@@ -366,7 +366,7 @@ void nbc_halve(struct nbc_sched *s, struct nbc_halving *h, struct nbc_acc *acc)
 {
     const struct nbc_fold *fold = h->fold;
     int have = fold->onto;
-    struct nbc_ref vector = acc->at; /* its part 0, whether we still have that or not */
+    struct nbc_ref vector = acc->at; /* its part 0, even if this rank has given that away */
     h->part = h->nrounds = 0;
     for (int bit = 1; bit < fold->onto; bit *= 2) {
         have /= 2;
