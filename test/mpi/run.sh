@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
 # Runs the MPI test programs of tests.list on the MPI of this build tree, one case a line.
 #
+#   run.sh              runs the cases
+#   run.sh --list       prints their names
+#   run.sh --programs   prints the programs that they need
+#
 # A program passes when it exits with 0. Each is run
 #   preload  linked with the MPI alone, our library given to the ranks by LD_PRELOAD
 #   link     linked with the shared library
@@ -10,34 +14,29 @@
 # or a fraction, gives ten times the time; NBC_UNDER=COMMAND runs the programs under that, valgrind
 # for example.
 
-. "$(dirname "$0")/../lib.sh"
-
+srcdir=${srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
 list=$srcdir/test/mpi/tests.list
-ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=1
-hung=0
 
-run_case() # mode program ranks variables seconds label arguments...
+# --- the cases ------------------------------------------------------------------------------------
+
+# One element a case.
+case_name=() case_mode=() case_program=() case_ranks=() case_variables=() case_limit=()
+case_arguments=()
+complaints=()
+
+add_case() # mode program ranks variables seconds label arguments...
 {
-    local mode=$1 program=$2 ranks=$3 variables=$4 limit=$5 label=$6
-    shift 6
-    local name="$program${*:+ $*}, $ranks ranks, $mode${label:+, $label}"
-    local log=$scratch/log preload='' status
+    local mode=$1 program=$2 ranks=$3 label=$6 name
+    name="$program${7:+ ${*:7}}, $ranks ranks, $mode${label:+, $label}"
     [[ $name =~ ${NBC_TESTS:-.} ]] || return
     [ -z "$NBC_SKIP" ] || [[ ! $name =~ $NBC_SKIP ]] || return
-    [ "$mode" != preload ] || preload="$(sanitizer_runtime) $library"
-    mpi_command "$ranks" "$preload" "$variables" $NBC_UNDER "$PWD/test/mpi/$program.$mode" "$@"
-    guarded "$limit" "$log" "${launch[@]}"
-    status=$?
-    [ $status != 0 ] || [ -z "$(own_leaks "$log")" ] || status=leaks
-    result "$status" "$name"
-    [ $status = 0 ] && return
-    comment "status $status: ${launch[*]}"
-    comment "$(head -c 20000 "$log")"
-    [ $status != 124 ] || hung=$((hung + 1))
-    if [ $hung = 5 ]; then
-        echo "Bail out! five cases hung, the rest is not run"
-        exit 1
-    fi
+    case_name+=("$name")
+    case_mode+=("$mode")
+    case_program+=("$program")
+    case_ranks+=("$ranks")
+    case_variables+=("$4")
+    case_limit+=("$5")
+    case_arguments+=("${*:7}")
 }
 
 # Settings that force algorithms, one line of NAME=VALUE words each: the k-th line has the k-th
@@ -60,7 +59,7 @@ forced_algorithms()
         }' "$srcdir/src/algs.def"
 }
 
-run_line() # program words...
+read_line() # program words...
 {
     local program=$1 ranks='' variables='' modes="preload link" limit=60 word n mode
     local arguments=() forced=() k
@@ -76,9 +75,9 @@ run_line() # program words...
         timeout=*) limit=${word#timeout=} ;;
         mode=both) ;;
         mode=all) modes="preload link static" ;;
-        mode=*) modes=$(echo "${word#mode=}" | tr , ' ') ;;
+        mode=*) modes=${word#mode=} && modes=${modes//,/ } ;;
         *)
-            result 1 "tests.list: $program: what is '$word'?"
+            complaints+=("tests.list: $program: what is '$word'?")
             return
             ;;
         esac
@@ -87,11 +86,11 @@ run_line() # program words...
     for mode in $modes; do
         for n in $ranks; do
             if [ ${#forced[@]} = 0 ]; then
-                run_case "$mode" "$program" "$n" "${variables# }" "$limit" "${variables# }" \
+                add_case "$mode" "$program" "$n" "${variables# }" "$limit" "${variables# }" \
                     "${arguments[@]}"
             fi
             for k in "${!forced[@]}"; do
-                run_case "$mode" "$program" "$n" "$variables ${forced[k]}" "$limit" \
+                add_case "$mode" "$program" "$n" "$variables ${forced[k]}" "$limit" \
                     "algorithms $((k + 1)) of ${#forced[@]}" "${arguments[@]}"
             done
         done
@@ -99,20 +98,74 @@ run_line() # program words...
 }
 
 # A program that no line runs is a test that cannot fail.
-for program in test/mpi/*.preload; do
-    program=$(basename "$program" .preload)
-    grep -q "^$program " "$list" || result 1 "tests.list has a line for $program"
-done
+look_for_lines()
+{
+    local program
+    for program in $(grep -l '^int main(' "$srcdir"/test/mpi/*.c); do
+        program=$(basename "$program" .c)
+        grep -q "^$program " "$list" || complaints+=("tests.list has a line for $program")
+    done
+}
 
-while read -r line <&3; do
-    case $line in
-    '' | '#'*) ;;
-    *)
-        set -f
-        run_line $line
-        set +f
-        ;;
-    esac
-done 3<"$list"
+read_list()
+{
+    local line
+    set -f
+    while read -r line; do
+        case $line in
+        '' | '#'*) ;;
+        *) read_line $line ;;
+        esac
+    done <"$list"
+    set +f
+}
+
+read_list
+case $1 in
+--list)
+    printf '%s\n' "${case_name[@]}"
+    exit
+    ;;
+--programs)
+    for i in "${!case_name[@]}"; do
+        echo "test/mpi/${case_program[i]}.${case_mode[i]}"
+    done | sort -u
+    exit
+    ;;
+esac
+look_for_lines
+
+# --- running --------------------------------------------------------------------------------------
+
+. "$srcdir/test/lib.sh"
+ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=1
+hung=0
+
+run_case() # number of the case
+{
+    local mode=${case_mode[$1]} log=$scratch/log preload='' status
+    [ "$mode" != preload ] || preload="$(sanitizer_runtime) $library"
+    mpi_command "${case_ranks[$1]}" "$preload" "${case_variables[$1]}" $NBC_UNDER \
+        "$PWD/test/mpi/${case_program[$1]}.$mode" ${case_arguments[$1]}
+    guarded "${case_limit[$1]}" "$log" "${launch[@]}"
+    status=$?
+    [ $status != 0 ] || [ -z "$(own_leaks "$log")" ] || status=leaks
+    result "$status" "${case_name[$1]}"
+    [ $status = 0 ] && return
+    comment "status $status: ${launch[*]}"
+    comment "$(head -c 20000 "$log")"
+    [ $status != 124 ] || hung=$((hung + 1))
+    if [ $hung = 5 ]; then
+        echo "Bail out! five cases hung, the rest is not run"
+        exit 1
+    fi
+}
+
+for complaint in "${complaints[@]}"; do
+    result 1 "$complaint"
+done
+for i in "${!case_name[@]}"; do
+    run_case "$i"
+done
 
 finish
