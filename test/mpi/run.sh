@@ -70,7 +70,7 @@ read_line() # program words...
         [0-9]*) ranks="$ranks $word" ;;
         env=*) variables="$variables ${word#env=}" ;;
         arg=*) arguments+=("${word#arg=}") ;;
-        algorithms) mapfile -t forced < <(forced_algorithms) ;;
+        algorithms) forced=("${all_forced[@]}") ;;
         soak) [ -n "$NBC_SOAK" ] || return ;;
         timeout=*) limit=${word#timeout=} ;;
         mode=both) ;;
@@ -109,7 +109,8 @@ look_for_lines()
 
 read_list()
 {
-    local line
+    local line all_forced
+    mapfile -t all_forced < <(forced_algorithms)
     set -f
     while read -r line; do
         case $line in
@@ -121,7 +122,12 @@ read_list()
 }
 
 read_list
+if [ ${#case_name[@]} = 0 ]; then
+    echo "run.sh: no case is named like '$NBC_TESTS'${NBC_SKIP:+ and unlike '$NBC_SKIP'}" >&2
+    exit 1
+fi
 case $1 in
+'') look_for_lines ;;
 --list)
     printf '%s\n' "${case_name[@]}"
     exit
@@ -132,8 +138,11 @@ case $1 in
     done | sort -u
     exit
     ;;
+*)
+    echo "run.sh: what is $1?" >&2
+    exit 2
+    ;;
 esac
-look_for_lines
 
 # --- running --------------------------------------------------------------------------------------
 
@@ -143,9 +152,11 @@ hung=0
 
 run_case() # number of the case
 {
-    local mode=${case_mode[$1]} log=$scratch/log preload='' status
+    local mode=${case_mode[$1]} log=$scratch/log preload='' variables=${case_variables[$1]} status
     [ "$mode" != preload ] || preload="$(sanitizer_runtime) $library"
-    mpi_command "${case_ranks[$1]}" "$preload" "${case_variables[$1]}" $NBC_UNDER \
+    [ "$mode" != link ] || [ -z "$NBC_LIBRARY" ] ||
+        variables="$variables LD_LIBRARY_PATH=${NBC_LIBRARY%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+    mpi_command "${case_ranks[$1]}" "$preload" "$variables" $NBC_UNDER \
         "$PWD/test/mpi/${case_program[$1]}.$mode" ${case_arguments[$1]}
     guarded "${case_limit[$1]}" "$log" "${launch[@]}"
     status=$?
