@@ -474,19 +474,27 @@ struct testcase *case_new(const struct spec *spec)
 
 static void fill_pattern(const struct testcase *c, struct side *s)
 {
-    for (size_t i = 0; i < s->size; i++)
-        s->memory[i] = (unsigned char)(0xA5 + 7 * i + (size_t)c->round);
+    unsigned char period[256];
+    size_t i;
+
+    for (i = 0; i < sizeof period; i++)
+        period[i] = (unsigned char)(0xA5 + 7 * i + (size_t)c->round);
+    for (i = 0; i + sizeof period <= s->size; i += sizeof period)
+        memcpy(s->memory + i, period, sizeof period);
+    if (i < s->size)
+        memcpy(s->memory + i, period, s->size - i);
 }
 
 static void fill_block(const struct testcase *c, struct side *s, const struct block *b,
                        uint64_t key)
 {
     const struct kind *kind = c->spec.style.kind;
+    struct walk walk = side_walk(s, s->memory, b);
     unsigned char element[KIND_MAX_SIZE];
 
     for (int64_t i = 0; i < b->units; i++) {
         datum(c, key, i, element);
-        kind_copy(kind, side_at(s, s->memory, b, i), element);
+        kind_copy(kind, walk_next(&walk), element);
     }
 }
 
@@ -630,17 +638,17 @@ static void expect_reduction(const struct testcase *c, unsigned char *expected)
     int me = s->group->rank, peers = number_of_peers(s->group);
     int first = 0, last = s->coll == SCAN ? me : s->coll == EXSCAN ? me - 1 : peers - 1;
     int64_t n = units_out(s);
+    struct walk to = side_walk(r, expected, b), from = side_walk(r, r->memory, b);
     unsigned char *result;
 
     for (int64_t i = 0; i < b->units; i++)
-        memcpy(side_at(r, expected, b, i), side_at(r, r->memory, b, i),
-               (size_t)s->style.kind->size);
+        memcpy(walk_next(&to), walk_next(&from), (size_t)s->style.kind->size);
     if (last < first)
         return;
     result = reduce_inputs(c, first, last, reduce_scatters(s->coll) ? units_before(s, me) : 0, n);
+    to = side_walk(r, expected, b);
     for (int64_t i = 0; i < n; i++)
-        kind_copy(s->style.kind, side_at(r, expected, b, i),
-                  result + (size_t)i * (size_t)s->style.kind->size);
+        kind_copy(s->style.kind, walk_next(&to), result + (size_t)i * (size_t)s->style.kind->size);
     free(result);
 }
 
@@ -651,10 +659,11 @@ static void expect_movement(const struct testcase *c, unsigned char *expected)
 
     for (int i = 0; i < r->n; i++) {
         const struct block *b = &r->block[i];
+        struct walk walk = side_walk(r, expected, b);
         uint64_t key = block_key(c, b->src, b->dst, b->tag);
         for (int64_t u = 0; u < b->units && !b->nobody; u++) {
             datum(c, key, u, element);
-            kind_copy(c->spec.style.kind, side_at(r, expected, b, u), element);
+            kind_copy(c->spec.style.kind, walk_next(&walk), element);
         }
     }
 }
@@ -664,8 +673,9 @@ static void locate(const struct side *s, const unsigned char *at, char *text, si
 {
     for (int i = 0; i < s->n; i++) {
         const struct block *b = &s->block[i];
+        struct walk walk = side_walk(s, s->memory, b);
         for (int64_t u = 0; u < b->units; u++) {
-            const unsigned char *unit = side_at(s, s->memory, b, u);
+            const unsigned char *unit = walk_next(&walk);
             if (at < unit || at >= unit + b->layout->kind->size)
                 continue;
             snprintf(text, size, "block %d of %d, element %lld of %lld (%s of %d)", i, s->n,

@@ -282,10 +282,3 @@ MPI_Op op_make(const struct opdef *op)
         MPI_Op_create(op->function, op->commutative, &handle);
     return handle;
 }
-
-void kind_copy(const struct kind *kind, void *to, const void *from)
-{
-    for (int i = 0; i < 2; i++)
-        memcpy((char *)to + kind->piece[i].offset, (const char *)from + kind->piece[i].offset,
-               (size_t)kind->piece[i].length);
-}

@@ -5,6 +5,8 @@
 
 #include "util.h"
 
+#include <string.h>
+
 enum { KIND_MAX_SIZE = 16 };
 
 /* Where an element has data: pair types may have gaps, which nobody may rely on. */
@@ -58,7 +60,34 @@ void kinds_finish(void);
 /* A fresh handle for a user operator (to be freed), or the predefined one. */
 MPI_Op op_make(const struct opdef *op);
 
-/* Copies what counts of an element. */
-void kind_copy(const struct kind *kind, void *to, const void *from);
+/* Copies what counts of an element. Most of a test's time goes here: sizes that the compiler knows
+ * take it no call. */
+static inline void kind_copy(const struct kind *kind, void *to, const void *from)
+{
+    const struct piece *piece = kind->piece;
+
+    switch (piece[1].length ? 0 : kind->size) {
+    case 1:
+        memcpy(to, from, 1);
+        break;
+    case 2:
+        memcpy(to, from, 2);
+        break;
+    case 4:
+        memcpy(to, from, 4);
+        break;
+    case 8:
+        memcpy(to, from, 8);
+        break;
+    case 16:
+        memcpy(to, from, 16);
+        break;
+    default:
+        for (int i = 0; i < 2; i++)
+            memcpy((char *)to + piece[i].offset, (const char *)from + piece[i].offset,
+                   (size_t)piece[i].length);
+        break;
+    }
+}
 
 #endif

@@ -279,13 +279,12 @@ void side_use_addresses(struct side *s)
     s->buf = MPI_BOTTOM;
 }
 
-unsigned char *side_at(const struct side *s, unsigned char *memory, const struct block *b,
-                       int64_t unit)
+struct walk side_walk(const struct side *s, unsigned char *memory, const struct block *b)
 {
-    const struct layout *l = b->layout;
-    MPI_Aint at = b->origin + (MPI_Aint)(unit / l->units) * l->extent + l->offset[unit % l->units];
-
-    return memory + (at - (MPI_Aint)((intptr_t)s->memory - (intptr_t)s->base));
+    return (struct walk){.memory = memory,
+                         .layout = b->layout,
+                         .element =
+                             b->origin - (MPI_Aint)((intptr_t)s->memory - (intptr_t)s->base)};
 }
 
 void side_drop(struct side *s)

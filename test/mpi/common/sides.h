@@ -90,9 +90,27 @@ bool side_absolute_fits(const struct side *s);
 /* MPI_BOTTOM with displacements that are addresses: byte_displs only. */
 void side_use_addresses(struct side *s);
 
-/* Address of a data element of a block within the memory, or in a copy of it. */
-unsigned char *side_at(const struct side *s, unsigned char *memory, const struct block *b,
-                       int64_t unit);
+/* The data elements of a block, one after the other, within the memory or in a copy of it. */
+struct walk {
+    unsigned char *memory;
+    const struct layout *layout;
+    MPI_Aint element; /* of the datatype */
+    int unit;         /* the next one in it */
+};
+
+struct walk side_walk(const struct side *s, unsigned char *memory, const struct block *b);
+
+static inline unsigned char *walk_next(struct walk *w)
+{
+    const struct layout *l = w->layout;
+    unsigned char *at = w->memory + (w->element + l->offset[w->unit]);
+
+    if (++w->unit == l->units) {
+        w->unit = 0;
+        w->element += l->extent;
+    }
+    return at;
+}
 
 /* Where there is a wall: allows or forbids writing. */
 void side_protect(struct side *s, bool writable);
