@@ -341,8 +341,7 @@ struct nbc_request *nbc_progress_pending(const struct nbc_context *c)
     struct nbc_run *run;
     if (c->queue.pending)
         return c->queue.pending;
-    DL_FOREACH(active, run)
-    {
+    DL_FOREACH (active, run) {
         const struct nbc_context *at = run->request->context;
         if (at == c || (at && at->guarded == c))
             return run->request;

@@ -24,8 +24,7 @@ static struct outgoing *outgoing; /* under the lock */
 static void reap(void)
 {
     struct outgoing *o, *later;
-    LL_FOREACH_SAFE(outgoing, o, later)
-    {
+    LL_FOREACH_SAFE (outgoing, o, later) {
         int flag = 0;
         if (NEXT(Test)(&o->request, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && !flag)
             continue;
@@ -54,9 +53,9 @@ bool nbc_signal_pending(const struct nbc_context *c)
 {
     const struct outgoing *o;
     reap();
-    LL_FOREACH(outgoing, o)
-    if (o->comm == c->hidden)
-        return true;
+    LL_FOREACH (outgoing, o)
+        if (o->comm == c->hidden)
+            return true;
     return false;
 }
 
@@ -94,8 +93,7 @@ static int collect(struct nbc_context *c, int source)
 static bool take(struct nbc_context *c, int source, struct nbc_signal *signal)
 {
     struct nbc_mail *mail;
-    DL_FOREACH(c->mail, mail)
-    {
+    DL_FOREACH (c->mail, mail) {
         if (mail->source != source || mail->signal.kind != signal->kind ||
             mail->signal.number != signal->number)
             continue;
