@@ -64,8 +64,8 @@ static void context_free(struct nbc_context *c)
     context_free_hidden(c);
     if (!c->keeps_handler)
         errhandler_free(c->handler);
-    DL_FOREACH_SAFE(c->mail, mail, later)
-    free(mail);
+    DL_FOREACH_SAFE (c->mail, mail, later)
+        free(mail);
     nbc_tags_free(c->tags);
     nbc_topology_free(c->members.topology);
     nbc_nodemap_free(c->members.nodes);
@@ -174,7 +174,7 @@ static int context_on_free(MPI_Comm comm, int keyval, void *value, void *extra)
         handler = MPI_ERRHANDLER_NULL;
     if (c->life == NBC_CONTEXT_FREEING) {
         c->handler = handler;
-        c->life = NBC_CONTEXT_FREED_IN_CALL;
+        c->attribute_deleted = true;
         return MPI_SUCCESS;
     }
     bool locked = nbc_lock_outside();
@@ -190,8 +190,8 @@ static int context_on_free(MPI_Comm comm, int keyval, void *value, void *extra)
 void nbc_context_cleanup(void)
 {
     struct nbc_context *c, *later;
-    HASH_ITER(hh, contexts, c, later)
-    NEXT(Comm_delete_attr)(c->user, nbcshim_icoll_max_outstanding);
+    HASH_ITER (hh, contexts, c, later)
+        NEXT(Comm_delete_attr)(c->user, nbcshim_icoll_max_outstanding);
     nbc_context_reclaim();
     NEXT(Comm_free_keyval)(&nbcshim_icoll_max_outstanding);
 }
@@ -314,7 +314,7 @@ struct nbc_context *nbc_context_ending(MPI_Comm comm)
 bool nbc_context_end(struct nbc_context *c, MPI_Errhandler *handler)
 {
     *handler = MPI_ERRHANDLER_NULL;
-    if (c->life == NBC_CONTEXT_FREEING) {
+    if (!c->attribute_deleted) {
         c->life = NBC_CONTEXT_LIVE; /* MPI_Comm_free has failed */
         return false;
     }

@@ -20,8 +20,6 @@ enum nbc_context_life {
     /* MPI_Comm_free or MPI_Comm_disconnect is freeing the communicator. The program's attribute
      * callbacks may still use it. */
     NBC_CONTEXT_FREEING,
-    /* The same, after the attribute of nbcshim has been deleted. */
-    NBC_CONTEXT_FREED_IN_CALL,
     /* The program's communicator no longer exists; `user` is MPI_COMM_NULL. Pending operations
      * continue. */
     NBC_CONTEXT_FREED,
@@ -85,7 +83,11 @@ struct nbc_context {
     int uses;   /* number of active and persistent operations, which may still
                  * communicate */
 
-    /* From FREED_IN_CALL on: the error handler of the communicator, or MPI_ERRHANDLER_NULL. It is
+    /* While FREEING: the attribute of nbcshim has been deleted. Only the thread that frees the
+     * communicator uses it, without the lock. */
+    bool attribute_deleted;
+
+    /* From then on: the error handler of the communicator, or MPI_ERRHANDLER_NULL. It is
      * never freed if errors may still be raised with it (keeps_handler). */
     MPI_Errhandler handler;
     bool keeps_handler;
