@@ -278,11 +278,3 @@ EXPORT(int, Comm_disconnect, (MPI_Comm * comm), (comm))
     int error = nbc_presync(*comm);
     return error ? error : comm_end(comm, NEXT(Comm_disconnect), true);
 }
-
-#ifdef HAVE_MPI_COMM_SET_INFO
-EXPORT(int, Comm_set_info, (MPI_Comm comm, MPI_Info info), (comm, info))
-{
-    int error = NEXT(Comm_set_info)(comm, info);
-    return error || !nbc_enabled || nbc_inside ? error : nbc_context_hint(comm, info);
-}
-#endif

@@ -10,6 +10,14 @@
 #include "below/export.h"
 #include "op/call.h"
 
+#ifndef PIC
+extern const char nbc_archive_member_error_handlers, nbc_archive_member_free,
+    nbc_archive_member_info, nbc_archive_member_init;
+static const char *const members[]
+    __attribute__((used)) = {&nbc_archive_member_error_handlers, &nbc_archive_member_free,
+                             &nbc_archive_member_info, &nbc_archive_member_init};
+#endif
+
 #define PARAMS(...) __VA_ARGS__
 #define ARGS(...) __VA_ARGS__
 

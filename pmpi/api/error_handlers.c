@@ -4,6 +4,8 @@
 #include "base/lock.h"
 #include "below/export.h"
 
+NBC_ARCHIVE_MEMBER(error_handlers)
+
 /* Shows the program the standard class of an error of nbcshim. */
 EXPORT(int, Error_class, (int errorcode, int *errorclass), (errorcode, errorclass))
 {

@@ -5,6 +5,8 @@
 #include "below/export.h"
 #include "op/types.h"
 
+NBC_ARCHIVE_MEMBER(free)
+
 EXPORT(int, Type_free, (MPI_Datatype * type), (type))
 {
     if (nbc_inside == NBC_BELOW || !nbc_datatypes_any())

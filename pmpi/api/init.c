@@ -26,6 +26,8 @@
 #include "coll.h"
 #include "rules.h"
 
+NBC_ARCHIVE_MEMBER(init)
+
 int nbcshim_version(void)
 {
     return NBCSHIM_VERSION;
@@ -65,6 +67,7 @@ static void set_transport_alone(void)
 static int on_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     (void)comm, (void)keyval, (void)value, (void)extra;
+    nbc_transport_alone = MPI_COMM_NULL; /* the hidden duplicate of MPI_COMM_SELF is freed */
     nbc_sessions_end_world();
     return MPI_SUCCESS;
 }

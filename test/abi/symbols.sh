@@ -86,6 +86,23 @@ nothing "the static library defines no PMPI_ name" \
 nothing "all global names of the static library begin with MPI_, nbcshim_ or nbc_" \
     < <(grep -vE '^(MPIX?_[A-Z][a-z]|nbcshim_|nbc_)' "$scratch/static" |
         grep -vE '^(__asan|__odr_asan|__tsan|__gcov|__start_|__stop_|\.)')
+# A program that refers to one collective only has the wrappers that its shared libraries need.
+cat >"$scratch/one.c" <<'EOF'
+#include <nbcshim.h>
+int main(void)
+{
+    MPI_Request request;
+    return MPI_Ibarrier(MPI_COMM_WORLD, &request);
+}
+EOF
+$CC -I"$srcdir/include" $MPI_CPPFLAGS -o "$scratch/one" "$scratch/one.c" "$archive" \
+    .libs/libnbc_core.a $MPI_LIBS -lpthread -ldl 2>"$scratch/log"
+result $? "a program links with the static library"
+nm --defined-only "$scratch/one" | awk '$2 == "T" { print $3 }' | sort -u >"$scratch/linked"
+nothing "the wrappers of init, free, error handlers and info are linked in any case" \
+    < <(printf 'MPI_%s\n' Comm_get_errhandler Comm_set_errhandler Error_class Finalize Init \
+        Init_thread Op_free Type_free | comm -23 - "$scratch/linked")
+
 nothing "the static library has every function of the shared one" \
     < <(grep '^MPI_' "$scratch/exported" | comm -23 - "$scratch/static")
 

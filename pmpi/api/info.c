@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* MPI_Comm_set_info: hints for the collectives of a communicator. */
+#include "base/lock.h"
+#include "base/state.h"
+#include "below/export.h"
+#include "comm/context.h"
+
+NBC_ARCHIVE_MEMBER(info)
+
+#ifdef HAVE_MPI_COMM_SET_INFO
+EXPORT(int, Comm_set_info, (MPI_Comm comm, MPI_Info info), (comm, info))
+{
+    int error = NEXT(Comm_set_info)(comm, info);
+    return error || !nbc_enabled || nbc_inside ? error : nbc_context_hint(comm, info);
+}
+#endif
