@@ -153,12 +153,6 @@ int nbc_request_new(struct nbc_context *c, const struct nbc_operation *op, struc
     return MPI_SUCCESS;
 }
 
-void nbc_request_number(struct nbc_request *r, int64_t seq)
-{
-    r->seq = seq;
-    r->tag = r->context->queue.first_tag + (int)(seq % nbc_tag_ring);
-}
-
 void nbc_request_make_persistent(struct nbc_request *r, int tag)
 {
     r->persistent = true;

@@ -13,6 +13,7 @@
 
 #include "comm/context.h"
 #include "base/lock.h"
+#include "base/tag_space.h"
 #include "op/run.h"
 
 #include "select.h"
@@ -108,7 +109,11 @@ int nbc_request_new(struct nbc_context *c, const struct nbc_operation *op,
 
 /* Makes a request the nonblocking operation with this number on its communicator. The number
  * determines its tag. */
-void nbc_request_number(struct nbc_request *r, int64_t seq);
+static inline void nbc_request_number(struct nbc_request *r, int64_t seq)
+{
+    r->seq = seq;
+    r->tag = r->context->queue.first_tag + (int)(seq % nbc_tag_ring);
+}
 
 /* Makes a request persistent. It holds the tag until it is freed. */
 void nbc_request_make_persistent(struct nbc_request *r, int tag);
