@@ -78,10 +78,9 @@ struct nbc_context {
     struct nbc_context *guards;  /* the guards of its calls, NBC_NGUARDS of them, or NULL */
     struct nbc_context *guarded; /* of a guard: the context whose calls it checks; else NULL */
     struct nbc_mail *mail;       /* in the order of arrival */
-    int ngates; /* number of gates, the persistent barriers before calls of its windows and files:
-                 * presync.h */
-    int uses;   /* number of active and persistent operations, which may still
-                 * communicate */
+    int ngates;                  /* gates: persistent barriers before calls of windows and files,
+                                  * see presync.h */
+    int uses;                    /* active and persistent operations, which may communicate */
 
     /* While FREEING: the attribute of nbcshim has been deleted. Only the thread that frees the
      * communicator uses it, without the lock. */

@@ -8,9 +8,10 @@
 #include "exec.h"
 #include "sched.h"
 
-/* Messages between two ranks match in order, so the receives must be posted in that of the failed
- * schedule, which is the order of its operations. */
-static struct nbc_sched *owed(const struct nbc_request *failed)
+/* The schedule of the draining operation: a receive for each message that the failed operation has
+ * not received. Messages between two ranks match in order, so the receives are posted in the order
+ * of the failed schedule's operations. */
+static struct nbc_sched *drain_schedule(const struct nbc_request *failed)
 {
     const struct nbc_run *run = failed->run;
     const struct nbc_sched *old = run->sched;
@@ -29,7 +30,7 @@ static struct nbc_sched *owed(const struct nbc_request *failed)
 
 struct nbc_request *nbc_drain_op_new(const struct nbc_request *failed, int *error)
 {
-    struct nbc_sched *sched = owed(failed);
+    struct nbc_sched *sched = drain_schedule(failed);
     struct nbc_request *r;
     *error = sched ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     if (!sched)

@@ -27,8 +27,8 @@ const struct nbc_alg *nbc_launch_choose(struct nbc_shape *s, const struct nbc_al
     return alg;
 }
 
-static void prefer(const struct nbc_hints *hints, enum nbc_coll coll,
-                   const struct nbc_alg **override, int64_t *segment)
+static void override_from_hints(const struct nbc_hints *hints, enum nbc_coll coll,
+                                const struct nbc_alg **override, int64_t *segment)
 {
     if (!*override)
         *override = hints->algorithm[coll];
@@ -36,7 +36,6 @@ static void prefer(const struct nbc_hints *hints, enum nbc_coll coll,
         *segment = hints->segment_size;
 }
 
-/* Precedence: environment, call info, communicator info. */
 void nbc_launch_overrides(const struct nbc_call *call, const struct nbc_context *c,
                           const struct nbc_alg **override, int64_t *segment)
 {
@@ -45,14 +44,14 @@ void nbc_launch_overrides(const struct nbc_call *call, const struct nbc_context 
     if (call->has_info) {
         struct nbc_hints hints = {0};
         nbc_hints_read(call->info, &hints);
-        prefer(&hints, call->coll, override, segment);
+        override_from_hints(&hints, call->coll, override, segment);
     }
     if (c->hints)
-        prefer(c->hints, call->coll, override, segment);
+        override_from_hints(c->hints, call->coll, override, segment);
 }
 
-/* Counts what the program has called, or needs: not what a check of a call takes. */
-static void count(const struct nbc_call *call, const struct nbc_alg *alg, int64_t bytes)
+/* Counts the operations that the program calls or needs, but not those of checks. */
+static void launch_count(const struct nbc_call *call, const struct nbc_alg *alg, int64_t bytes)
 {
     if (call->purpose != NBC_FOR_CHECK)
         nbc_stats_count(alg, bytes);
@@ -64,9 +63,10 @@ static struct nbc_operation operation_of(const struct nbc_call *call, const stru
         .coll = call->coll, .alg = alg, .send = call->send.buf, .recv = call->recv.buf};
 }
 
-/* Slow path: no cached plan. Makes one where that can be. */
-static int make_unplanned(const struct nbc_call *call, struct nbc_context *c,
-                          const struct nbc_alg *override, int64_t segment, struct nbc_request **out)
+/* The slow path, without a cached plan. Caches a plan if that is possible. */
+static int launch_make_unplanned(const struct nbc_call *call, struct nbc_context *c,
+                                 const struct nbc_alg *override, int64_t segment,
+                                 struct nbc_request **out)
 {
     struct nbc_bound b;
     int error = nbc_bind(call, &c->members, &b);
@@ -83,7 +83,7 @@ static int make_unplanned(const struct nbc_call *call, struct nbc_context *c,
         if (op.plan || op.run)
             error = nbc_request_new(c, &op, out);
         nbc_sched_release(sched);
-        count(call, alg, nbc_shape_bytes(&b.shape));
+        launch_count(call, alg, nbc_shape_bytes(&b.shape));
     }
     nbc_unbind(&b);
     return error;
@@ -96,14 +96,14 @@ int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c, struct n
     nbc_launch_overrides(call, c, &override, &segment);
     struct nbc_plan *plan = nbc_plan_find(c->plans, call, override, segment);
     if (!plan)
-        return make_unplanned(call, c, override, segment, out);
+        return launch_make_unplanned(call, c, override, segment, out);
     struct nbc_operation op = operation_of(call, plan->alg);
     op.plan = plan;
-    count(call, plan->alg, plan->bytes);
+    launch_count(call, plan->alg, plan->bytes);
     return nbc_request_new(c, &op, out);
 }
 
-/* It takes its number, hence its tag, even where the operation cannot be set up for want of memory:
+/* Takes a number, and with it a tag, even if the operation cannot be created for lack of memory:
  * the other ranks count this call too. */
 int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
                        const struct nbc_call *checked, enum nbc_kind kind, struct nbc_request **out)

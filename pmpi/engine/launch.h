@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From a call on a known communicator to an operation under way: plan or binding, algorithm,
- * schedule, request, start. All under the lock. */
+/* From a call on a communicator with a context to a started operation: plan or binding, algorithm,
+ * schedule, request, start. Under the lock. All is local. */
 #ifndef NBC_LAUNCH_H
 #define NBC_LAUNCH_H
 
@@ -9,34 +9,34 @@
 
 struct nbc_alg;
 
-/* The algorithm and the segment size that the user asks for. Precedence: environment, call info,
- * communicator info. NULL, and 0, where nothing does. */
+/* The algorithm and the segment size that the user requests for a call, NULL and 0 if not set.
+ * Precedence: environment, call info, communicator info. */
 void nbc_launch_overrides(const struct nbc_call *call, const struct nbc_context *c,
                           const struct nbc_alg **override, int64_t *segment);
 
-/* The algorithm for a shape with these overrides, by the rules in force. Sets the segment size of
- * the shape. */
+/* Chooses the algorithm for a shape with these overrides, by the rules in force. Sets the segment
+ * size of the shape. */
 const struct nbc_alg *nbc_launch_choose(struct nbc_shape *s, const struct nbc_alg *override,
                                         int64_t segment);
 
-/* Makes the inactive operation of a call, without a tag yet. Local. Returns an MPI error code. */
+/* Creates the inactive operation of a call, without a tag. Returns an MPI error code. */
 int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out);
 
-/* Starts the nonblocking operation of a call. Local. Returns an MPI error code. */
+/* Starts the nonblocking operation of a call. Returns an MPI error code. */
 int nbc_launch(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out);
 
-/* The same, where calls are checked after the check of the call `checked` of this kind has passed.
- */
+/* The same. If calls are checked and `checked` is not NULL, the operation starts after the check of
+ * the call `checked`, which is of this kind. */
 int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
                        const struct nbc_call *checked, enum nbc_kind kind,
                        struct nbc_request **out);
 
-/* Makes what has to be over before the operation of a call may start, number seq of its
- * communicator; *out is NULL for nothing. Returns an MPI error code. */
+/* Creates the prerequisite of the operation of a call, number seq on its communicator. *out is NULL
+ * if there is none. Returns an MPI error code. */
 typedef int nbc_prerequisite_maker(struct nbc_context *c, const struct nbc_call *call,
                                    enum nbc_kind kind, int64_t seq, struct nbc_prerequisite **out);
 
-/* Set at init where calls are checked (check.h), else NULL. */
+/* Set at init if calls are checked (check.h), else NULL. */
 extern nbc_prerequisite_maker *nbc_launch_prerequisite;
 
 #endif

@@ -23,10 +23,12 @@
 int nbc_nactive;
 unsigned nbc_ncompleted;
 
-/* Operations under way, oldest first, and the next of them to be looked at. Under the lock. */
+/* The active list: the runs of started operations, oldest first. `cursor` is the next one to be
+ * polled. Under the lock. */
 static struct nbc_run *active, *cursor;
 
-/* How many others a call that waits for one operation moves on. */
+/* The largest number of polls of other operations, without a completion, in one call of
+ * nbc_progress. */
 enum { WINDOW = 8 };
 
 static void count_active(int change)
@@ -34,8 +36,8 @@ static void count_active(int change)
     __atomic_store_n(&nbc_nactive, nbc_nactive + change, __ATOMIC_RELAXED);
 }
 
-/* Whether the count is that of the list. */
-static bool agrees(void)
+/* Whether nbc_nactive is the length of the active list. */
+static bool active_is_counted(void)
 {
     const struct nbc_run *run;
     int n;
@@ -43,19 +45,19 @@ static bool agrees(void)
     return n == nbc_nactive;
 }
 
-static void leave(struct nbc_run *run)
+static void active_leave(struct nbc_run *run)
 {
-    nbc_assert(agrees());
+    nbc_assert(active_is_counted());
     if (cursor == run)
         cursor = run->next;
     DL_DELETE(active, run);
     count_active(-1);
 }
 
-static void enter(struct nbc_request *r)
+static void active_enter(struct nbc_request *r)
 {
     struct nbc_run *run = r->run;
-    nbc_assert(agrees());
+    nbc_assert(active_is_counted());
     nbc_request_set_state(r, NBC_ACTIVE);
     run->request = r;
     DL_APPEND(active, run);
@@ -64,30 +66,31 @@ static void enter(struct nbc_request *r)
         nbc_wake(run->lengthy);
 }
 
-static void begin(struct nbc_request *r);
+static void operation_begin(struct nbc_request *r);
 
-/* The orphan takes the place of a failed operation, and its tag. Where there can be none the
- * communicator is lost: a later operation might be given the messages of this one. */
-static bool leave_orphan(struct nbc_request *r)
+/* Starts the draining operation, which takes the place and the tag of a failed operation. Returns
+ * whether there is one. If it cannot be created, the communicator is lost: a later operation might
+ * receive the messages of this one. */
+static bool operation_drain(struct nbc_request *r)
 {
     int error;
-    struct nbc_request *orphan = nbc_drain_op_new(r, &error);
+    struct nbc_request *drain = nbc_drain_op_new(r, &error);
     if (error)
         nbc_context_mark_lost(r->context);
-    if (!orphan)
+    if (!drain)
         return false;
     if (r->persistent)
         r->tag = -1;
     else
-        DL_REPLACE_ELEM2(r->context->queue.pending, r, orphan, older, newer);
-    begin(orphan);
+        DL_REPLACE_ELEM2(r->context->queue.pending, r, drain, older, newer);
+    operation_begin(drain);
     return true;
 }
 
-/* Nanoseconds that threads of the program have spent waiting, where nbc_timing_on. */
+/* Nanoseconds for which threads of the program have waited, if nbc_timing_on. */
 static int64_t waited;
 
-static void record(const struct nbc_request *r)
+static void operation_trace(const struct nbc_request *r)
 {
     struct nbc_trace_event *e = nbc_trace_add(NBC_TRACE_OPERATION, r->started, nbc_now());
     if (!e)
@@ -100,7 +103,7 @@ static void record(const struct nbc_request *r)
     e->number = r->persistent ? r->tag - nbc_tag_ring + 1 : r->seq + 1;
 }
 
-static void measure(const struct nbc_request *r)
+static void operation_measure(const struct nbc_request *r)
 {
     int64_t now = __atomic_load_n(&waited, __ATOMIC_RELAXED);
     if (r->drains)
@@ -108,22 +111,22 @@ static void measure(const struct nbc_request *r)
     if (r->alg && !r->context->guarded)
         nbc_stats_complete(r->alg, nbc_now() - r->started, now - r->waited_before);
     if (nbc_tracing)
-        record(r);
+        operation_trace(r);
 }
 
-/* Returns with r complete, or gone if it is an orphan. */
-static void complete(struct nbc_request *r)
+/* Completes an operation; frees it if it is a draining one. */
+static void operation_complete(struct nbc_request *r)
 {
     struct nbc_context *c = r->context;
-    leave(r->run);
+    active_leave(r->run);
     nbc_ncompleted++;
     if (__builtin_expect(nbc_timing_on, 0))
-        measure(r);
+        operation_measure(r);
     r->error = r->run->exec.error;
     nbc_request_set_state(r, NBC_COMPLETE);
     if (r->drains && r->error)
         nbc_context_mark_lost(c);
-    bool replaced = r->error && !r->drains && leave_orphan(r);
+    bool replaced = r->error && !r->drains && operation_drain(r);
     c->queue.nstarted -= !r->persistent && !r->drains;
     if (!r->persistent && !replaced)
         DL_DELETE2(c->queue.pending, r, older, newer);
@@ -133,11 +136,11 @@ static void complete(struct nbc_request *r)
         nbc_request_drop_run(r);
 }
 
-/* It has its run. */
-static void begin(struct nbc_request *r)
+/* Starts the execution of an operation that has its run. */
+static void operation_begin(struct nbc_request *r)
 {
     struct nbc_run *run = r->run;
-    enter(r);
+    active_enter(r);
     run->comm = r->context->hidden;
     run->tag = r->tag;
     run->cursor = 0;
@@ -146,29 +149,30 @@ static void begin(struct nbc_request *r)
     run->exec.base[NBC_BUF_SEND] = (uintptr_t)r->send;
     run->exec.base[NBC_BUF_RECV] = (uintptr_t)r->recv;
     if (nbc_exec_start(&run->exec))
-        complete(r);
+        operation_complete(r);
 }
 
-/* How many nonblocking operations of a communicator are under way at once. The MPI below gets slow
- * with the number of messages it holds: Open MPI 4 walks over all its unfinished sends in each
- * poll, and both search the messages that came early one by one. */
+/* The largest number of nonblocking operations of a communicator that are started at once. The MPI
+ * below gets slow with the number of its messages: Open MPI 4 walks over all unfinished sends in
+ * each poll, and both MPIs search the unexpected messages one by one. */
 enum { STARTED_MOST = 64 };
 
-/* Nonblocking operations take tags in turn. One whose tag may still be in use waits until all that
- * are a whole turn older are complete here: messages of the two cannot be confused, since those of
- * the older one are all posted before, on both sides.
+/* Nonblocking operations use tags in turn. If the tag of an operation may still be in use, the
+ * operation waits until all operations that are one turn older are complete on this rank. Messages
+ * of the two cannot be confused then, because those of the older one have all been posted before,
+ * on both sides.
  *
- * Neither this nor the limit above can deadlock: they are started in order, so the oldest that is
- * not complete everywhere is under way on every rank that has called it, and it depends only on
- * calls that every rank makes before any newer one. */
-static bool can_begin(const struct nbc_request *r)
+ * Neither this condition nor the limit above can deadlock. Operations start in order, so the oldest
+ * one that is not complete on all ranks has started on every rank that has called it, and it
+ * depends only on calls that every rank makes before any newer one. */
+static bool operation_may_begin(const struct nbc_request *r)
 {
     const struct nbc_context *c = r->context;
     return c->queue.nstarted < STARTED_MOST && r->seq - c->queue.pending->seq < nbc_tag_ring;
 }
 
-/* It ends without having begun. */
-static void refuse(struct nbc_request *r, int error)
+/* Completes an operation that has not started, with an error. */
+static void operation_refuse(struct nbc_request *r, int error)
 {
     nbc_ncompleted++;
     r->error = error;
@@ -176,9 +180,9 @@ static void refuse(struct nbc_request *r, int error)
     DL_DELETE2(r->context->queue.pending, r, older, newer);
 }
 
-static void start_deferred(struct nbc_context *c)
+static void queue_start_deferred(struct nbc_context *c)
 {
-    while (c->queue.deferred && can_begin(c->queue.deferred)) {
+    while (c->queue.deferred && operation_may_begin(c->queue.deferred)) {
         struct nbc_request *r = c->queue.deferred;
         int error = MPI_SUCCESS;
         if (r->prerequisite && !r->prerequisite->over(r->prerequisite, &error))
@@ -192,11 +196,11 @@ static void start_deferred(struct nbc_context *c)
             error = MPI_ERR_NO_MEM;
         }
         if (error) {
-            refuse(r, error);
+            operation_refuse(r, error);
             continue;
         }
         c->queue.nstarted++;
-        begin(r);
+        operation_begin(r);
     }
 }
 
@@ -211,44 +215,45 @@ struct nbc_run *nbc_progress_first(void)
     return active;
 }
 
-static void poll_one(struct nbc_request *r);
+static void operation_poll(struct nbc_request *r);
 
-static void start(struct nbc_request *r)
+static void operation_start(struct nbc_request *r)
 {
     struct nbc_context *c = r->context;
     if (c->life == NBC_CONTEXT_DISCONNECTED) {
-        r->error = MPI_ERR_COMM; /* it was disconnected */
+        r->error = MPI_ERR_COMM; /* the communicator is disconnected */
         nbc_request_set_state(r, NBC_COMPLETE);
         return;
     }
     if (r->persistent && r->tag < 0) {
-        r->error = MPI_ERR_OTHER; /* it failed, and its orphan has its tag */
+        r->error = MPI_ERR_OTHER; /* it has failed, and its draining operation has its tag */
         nbc_context_mark_undeliverable(c);
         nbc_request_set_state(r, NBC_COMPLETE);
         return;
     }
     if (r->run && r->run->poll) {
-        enter(r);
+        active_enter(r);
         return;
     }
     if (r->persistent) {
-        begin(r);
+        operation_begin(r);
         return;
     }
     nbc_request_set_state(r, NBC_ACTIVE);
     DL_APPEND2(c->queue.pending, r, older, newer);
     if (!c->queue.deferred)
         c->queue.deferred = r;
-    start_deferred(c);
-    /* The program may call nothing else for long: make room. (Guards are called from
-     * start_deferred, which must not come to the same context again.) */
+    queue_start_deferred(c);
+    /* The program may make no other call for long, so complete older operations. (A guard's
+     * operations are started by queue_start_deferred, which must not enter the same context
+     * again.) */
     if (c->queue.deferred && !c->guarded)
-        poll_one(c->queue.pending);
+        operation_poll(c->queue.pending);
 }
 
-/* What has to be moved on for r: of a deferred one the oldest of its context, or that one's check.
- */
-static struct nbc_request *awaited(struct nbc_request *r)
+/* The operation that must progress so that r does: r itself, or, if r is deferred, the oldest of
+ * its context, or that one's prerequisite. */
+static struct nbc_request *operation_awaited(struct nbc_request *r)
 {
     while (is_deferred(r)) {
         r = r->context->queue.pending;
@@ -258,8 +263,8 @@ static struct nbc_request *awaited(struct nbc_request *r)
     return r;
 }
 
-/* The same for NBCSHIM_TRACE, NBCSHIM_STATS and NBCSHIM_TIMEOUT. */
-static void start_stamped(struct nbc_request *r)
+/* operation_start, with the times for NBCSHIM_TRACE, NBCSHIM_STATS and NBCSHIM_TIMEOUT. */
+static void operation_start_timed(struct nbc_request *r)
 {
     r->started = nbc_now();
     r->lateness_reported = false;
@@ -267,7 +272,7 @@ static void start_stamped(struct nbc_request *r)
     if (nbc_tracing)
         r->trace_id = nbc_trace_next_id();
     int64_t begin = r->started;
-    start(r);
+    operation_start(r);
     if (nbc_tracing)
         nbc_trace_inside(begin, 0, true);
 }
@@ -276,54 +281,55 @@ void nbc_progress_start(struct nbc_request *r)
 {
     nbc_assert_locked();
     if (__builtin_expect(nbc_timing_on, 0))
-        start_stamped(r);
+        operation_start_timed(r);
     else
-        start(r);
+        operation_start(r);
 }
 
-/* Nothing of r may be touched afterwards but its state: it has not been told to the program. */
-static void poll_one(struct nbc_request *r)
+/* Progresses an active operation. Afterwards only the state of r may be read, which remains valid
+ * until the completion of r is reported to the program. */
+static void operation_poll(struct nbc_request *r)
 {
     if (r->run && r->run->poll) {
         if (!r->run->poll(r->run, &r->error))
             return;
-        leave(r->run);
+        active_leave(r->run);
         nbc_request_set_state(r, NBC_COMPLETE);
         return;
     }
-    r = awaited(r);
+    r = operation_awaited(r);
     struct nbc_context *c = r->context;
     if (!nbc_exec_poll(&r->run->exec))
         return;
-    complete(r);
+    operation_complete(r);
     if (c->queue.deferred)
-        start_deferred(c);
+        queue_start_deferred(c);
     if (c->guarded && c->guarded->queue.deferred)
-        start_deferred(c->guarded);
+        queue_start_deferred(c->guarded);
 }
 
-static void progress(struct nbc_request *r)
+static void progress_window(struct nbc_request *r)
 {
     if (r && r->state == NBC_ACTIVE)
-        poll_one(r);
+        operation_poll(r);
     for (int idle = 0; idle < WINDOW && active;) {
         struct nbc_run *other = cursor ? cursor : active;
         unsigned before = nbc_ncompleted;
         cursor = other->next;
         if (other->request == r && !other->next && other == active)
-            return; /* the only one, polled above */
+            return; /* the only one, which was polled above */
         if (other->request != r)
-            poll_one(other->request);
+            operation_poll(other->request);
         idle += nbc_ncompleted == before;
         if (!cursor)
-            return; /* once round is enough */
+            return; /* every operation has been polled */
     }
 }
 
-static void progress_traced(struct nbc_request *r)
+static void progress_window_traced(struct nbc_request *r)
 {
     int64_t begin = nbc_now(), seen = nbc_trace_seen();
-    progress(r);
+    progress_window(r);
     nbc_trace_inside(begin, seen, false);
 }
 
@@ -331,9 +337,9 @@ void nbc_progress(struct nbc_request *r)
 {
     nbc_assert_locked();
     if (__builtin_expect(nbc_tracing, 0))
-        progress_traced(r);
+        progress_window_traced(r);
     else
-        progress(r);
+        progress_window(r);
 }
 
 struct nbc_request *nbc_progress_pending(const struct nbc_context *c)
@@ -370,7 +376,7 @@ void nbc_progress_all(void)
 
 unsigned nbc_pauses;
 
-/* The time from one pause of a loop to the next is time that the program waits. */
+/* Counts the time from one pause of a loop to the next as time for which the program waits. */
 static void count_waiting(bool first)
 {
     static _Thread_local int64_t last;
@@ -387,7 +393,7 @@ void nbc_pause(int *spins)
         count_waiting(*spins == 0);
     if (nbc_threaded)
         __atomic_fetch_add(&nbc_pauses, 1, __ATOMIC_RELAXED);
-    /* Short waits are common and must not pay for a system call. */
+    /* Short waits are common and should not make a system call. */
     if (++*spins > 64)
         sched_yield();
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The operations under way, and what moves them on. */
+/* Progress: starts operations, and polls the active ones until they complete. All is local. */
 #ifndef NBC_PROGRESS_H
 #define NBC_PROGRESS_H
 
 #include "request/request.h"
 
-/* Operations under way (deferred ones not counted: there are others then); may be read without the
- * lock. */
+/* The number of started and incomplete operations. Deferred ones are not counted: if there are any,
+ * there are started ones too. May be read without the lock. */
 extern int nbc_nactive;
 
-/* How many have completed so far. Under the lock. */
+/* The number of operations that have completed so far. Under the lock. */
 extern unsigned nbc_ncompleted;
 
 static inline bool nbc_any_active(void)
@@ -17,37 +17,41 @@ static inline bool nbc_any_active(void)
     return __builtin_expect(__atomic_load_n(&nbc_nactive, __ATOMIC_RELAXED) != 0, 0);
 }
 
-/* The oldest operation under way; the others follow by next. Under the lock. */
+/* The run of the oldest started operation; `next` links the others. NULL if there is none. Under
+ * the lock. */
 struct nbc_run *nbc_progress_first(void);
 
-/* Starts (or defers) an operation that is set up. Its state is ACTIVE or COMPLETE afterwards. */
+/* Starts or defers an inactive operation. Its state is ACTIVE or COMPLETE afterwards. Under the
+ * lock. */
 void nbc_progress_start(struct nbc_request *r);
 
-/* Moves r on first, if it is active (NULL: none), then a bounded window of the others, a different
- * one each time. Under the lock. */
+/* Progresses r if it is active (r may be NULL), then a bounded number of other operations,
+ * different ones each time. Under the lock. */
 void nbc_progress(struct nbc_request *r);
 
-/* The same from outside the lock, for callers that wait for something of their own. */
+/* nbc_progress without the lock and without a request, for loops that wait for something else. */
 void nbc_progress_all(void);
 
-/* What may still communicate in a context, or for it: NULL for nothing. Under the lock. */
+/* An incomplete operation that may still communicate in a context, or in its guards; NULL if there
+ * is none. Under the lock. */
 struct nbc_request *nbc_progress_pending(const struct nbc_context *c);
 
-/* Returns when r is not active any more. Under the lock, which it gives away between polls. */
+/* Progresses operations until r is not active. Under the lock, which it releases between polls. */
 void nbc_request_wait(struct nbc_request *r);
 
-/* Grows while a thread waits: it polls then, and a progress thread need not. May be read without
- * the lock. */
+/* Grows while a thread waits: that thread polls, so the progress thread need not. May be read
+ * without the lock. */
 extern unsigned nbc_pauses;
 
-/* To be called between two polls by whoever waits, without the lock: gives the processor away when
- * waiting gets long. spins: the caller's counter, zero at first. */
+/* To be called between two polls of a loop that waits: yields the processor once the wait gets
+ * long. spins: a counter of the caller, zero at first. Without the lock. */
 void nbc_pause(int *spins);
 
-/* The same under the lock, which it gives away meanwhile. */
+/* The same under the lock, which it releases for the pause. */
 void nbc_progress_yield(int *spins);
 
-/* Between two looks of a loop at something of the MPI's: nbc_progress_all, then nbc_pause. */
+/* nbc_progress_all, then nbc_pause: for a loop that polls something of the MPI below. Without the
+ * lock. */
 void nbc_progress_pause(int *spins);
 
 #endif

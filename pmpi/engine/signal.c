@@ -11,7 +11,7 @@
 
 enum { INTS = sizeof(struct nbc_signal) / sizeof(int) };
 
-/* One on its way: the memory that it is sent from. */
+/* A signal that is being sent, with its send buffer. */
 struct outgoing {
     struct nbc_signal signal;
     MPI_Comm comm; /* hidden */
@@ -21,7 +21,7 @@ struct outgoing {
 
 static struct outgoing *outgoing; /* under the lock */
 
-static void reap(void)
+static void signals_reap(void)
 {
     struct outgoing *o, *later;
     LL_FOREACH_SAFE (outgoing, o, later) {
@@ -33,7 +33,7 @@ static void reap(void)
     }
 }
 
-static int post(struct nbc_context *c, int peer, struct nbc_signal signal)
+static int signal_post(struct nbc_context *c, int peer, struct nbc_signal signal)
 {
     struct outgoing *o = malloc(sizeof *o);
     if (!o)
@@ -52,7 +52,7 @@ static int post(struct nbc_context *c, int peer, struct nbc_signal signal)
 bool nbc_signal_pending(const struct nbc_context *c)
 {
     const struct outgoing *o;
-    reap();
+    signals_reap();
     LL_FOREACH (outgoing, o)
         if (o->comm == c->hidden)
             return true;
@@ -62,14 +62,14 @@ bool nbc_signal_pending(const struct nbc_context *c)
 int nbc_signal_send(struct nbc_context *c, int peer, struct nbc_signal signal)
 {
     nbc_lock();
-    reap();
-    int error = post(c, peer, signal);
+    signals_reap();
+    int error = signal_post(c, peer, signal);
     nbc_unlock();
     return error;
 }
 
-/* Takes in what has come from a rank. */
-static int collect(struct nbc_context *c, int source)
+/* Receives the signals that have arrived from a rank. */
+static int mail_collect(struct nbc_context *c, int source)
 {
     for (;;) {
         int flag = 0;
@@ -90,7 +90,7 @@ static int collect(struct nbc_context *c, int source)
     }
 }
 
-static bool take(struct nbc_context *c, int source, struct nbc_signal *signal)
+static bool mail_take(struct nbc_context *c, int source, struct nbc_signal *signal)
 {
     struct nbc_mail *mail;
     DL_FOREACH (c->mail, mail) {
@@ -110,8 +110,8 @@ int nbc_signal_wait(struct nbc_context *c, int source, struct nbc_signal *signal
     int spins = 0;
     for (;;) {
         nbc_lock();
-        int error = collect(c, source);
-        bool came = take(c, source, signal);
+        int error = mail_collect(c, source);
+        bool came = mail_take(c, source, signal);
         if (!came)
             nbc_progress(NULL);
         nbc_unlock();
@@ -121,7 +121,7 @@ int nbc_signal_wait(struct nbc_context *c, int source, struct nbc_signal *signal
     }
 }
 
-/* Dissemination, as in src/alg_barrier.c. */
+/* The dissemination algorithm, as in src/alg_barrier.c. */
 int nbc_signal_barrier(struct nbc_context *c, const int *ranks, int n, int me,
                        struct nbc_signal signal)
 {
@@ -156,6 +156,6 @@ int *nbc_ranks_of(MPI_Group group, int n, MPI_Comm comm)
 void nbc_signal_cleanup(void)
 {
     nbc_lock();
-    reap();
+    signals_reap();
     nbc_unlock();
 }

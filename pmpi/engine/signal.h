@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals between two ranks of a communicator: for calls that not all its ranks make. They travel
- * on the hidden duplicate under a tag of their own, so nothing of the program's and no collective
- * meets them, and are told apart by kind and number (a tag of the program, a window). */
+/* Signals between two ranks of a communicator, for calls that not all its ranks make. They are
+ * messages on the hidden duplicate with a tag of their own, so they match neither messages of the
+ * program nor those of collectives. A kind and a number (a tag of the program, a window)
+ * distinguish signals. Without the lock unless stated. */
 #ifndef NBC_SIGNAL_H
 #define NBC_SIGNAL_H
 
@@ -9,24 +10,26 @@
 
 enum nbc_signal_kind { NBC_SIGNAL_GROUP, NBC_SIGNAL_LEADER, NBC_SIGNAL_POST };
 
-/* Local. peer: of the remote group where there is one. Not under the lock, as the next two. Returns
- * an MPI error code. */
+/* Sends a signal. peer: a rank of the remote group on an intercommunicator. Local. Returns an MPI
+ * error code. */
 int nbc_signal_send(struct nbc_context *c, int peer, struct nbc_signal signal);
 
-/* Waits for the next token of that kind and number, and moves all else on meanwhile. */
+/* Waits for the next signal from a rank with the kind and number of *signal, and progresses all
+ * operations meanwhile. Returns an MPI error code. */
 int nbc_signal_wait(struct nbc_context *c, int source, struct nbc_signal *signal);
 
-/* Waits until n ranks, this one the me-th of them, have all called this. */
+/* A barrier of n ranks; this rank is ranks[me]. Returns an MPI error code. */
 int nbc_signal_barrier(struct nbc_context *c, const int *ranks, int n, int me,
                        struct nbc_signal signal);
 
-/* Whether one that was sent there is still on its way. Under the lock. */
+/* Whether a signal that was sent in this context is not complete. Under the lock. Local. */
 bool nbc_signal_pending(const struct nbc_context *c);
 
-/* The n ranks of a group in a communicator; NULL without memory. The caller frees them. */
+/* The ranks in comm of the n processes of a group. Local. NULL on an error. The caller frees the
+ * result. */
 int *nbc_ranks_of(MPI_Group group, int n, MPI_Comm comm);
 
-/* At finalize. */
+/* Frees the signals that have been sent, at finalize. */
 void nbc_signal_cleanup(void);
 
 #endif

@@ -12,16 +12,17 @@
 #include "engine/wake.h"
 
 static pthread_t thread; /* written by the thread that starts it */
-static bool running;     /* the thread that takes it back ends it */
+static bool running;     /* the thread that sets it to false ends the progress thread */
 
-/* So many polls with nothing under way before it goes to sleep: programs start the next operation
- * soon after the last, and waking costs microseconds. */
+/* The number of polls without an active operation before the thread sleeps: programs start the next
+ * operation soon after the last, and waking the thread takes microseconds. */
 enum { IDLE_POLLS = 200 };
 
-/* Naps while the program waits, ns. It may leave its wait, start the next operation and compute: of
- * a long operation the thread is told, of others it learns at the end of its nap. So naps are short
- * where it has just done so. Where it starts and waits all the time each nap's end takes the
- * processor from it: so they get longer. */
+/* The length of naps while the program waits, in ns. The program may end its wait, start the next
+ * operation and compute. It wakes the thread for a long operation; of a short one the thread learns
+ * only at the end of its nap. Naps are therefore short if this has just happened. If the program
+ * starts operations and waits all the time, each end of a nap takes the processor from it, so naps
+ * get longer. */
 enum { SHORT_NAP = 10000, LONG_NAP = 100000 };
 
 static unsigned pauses_now(void)
@@ -29,33 +30,33 @@ static unsigned pauses_now(void)
     return __atomic_load_n(&nbc_pauses, __ATOMIC_RELAXED);
 }
 
-/* Something is under way. waits: a thread of the program does, and polls for itself. */
-static void attend(bool waits, unsigned *pauses, long *length)
+/* Operations are active. waits: a thread of the program waits, and polls them itself. */
+static void thread_attend(bool waits, unsigned *pauses, long *length)
 {
     if (!waits) {
         nbc_progress_all();
         *length = *length / 2 > SHORT_NAP ? *length / 2 : SHORT_NAP;
     } else if (nbc_rest_nap(*length)) {
-        *pauses = pauses_now(); /* it may wait again, and may not */
+        *pauses = pauses_now(); /* the program may have ended its wait */
     } else {
         *length = 2 * *length < LONG_NAP ? 2 * *length : LONG_NAP;
     }
 }
 
-static void *work(void *unused)
+static void *progress_thread(void *unused)
 {
     unsigned pauses = 0;
     int idle = 0;
     long length = SHORT_NAP;
     (void)unused;
-    prctl(PR_SET_TIMERSLACK, 1000UL); /* else a nap is 50 us longer */
+    prctl(PR_SET_TIMERSLACK, 1000UL); /* otherwise a nap is 50 us longer */
     while (!nbc_rest_ends()) {
         unsigned now = pauses_now();
         bool waits = now != pauses;
         pauses = now;
         if (nbc_any_active()) {
             idle = 0;
-            attend(waits, &pauses, &length);
+            thread_attend(waits, &pauses, &length);
         } else if (++idle > IDLE_POLLS) {
             nbc_rest_sleep(&nbc_nactive);
             pauses = pauses_now();
@@ -66,7 +67,7 @@ static void *work(void *unused)
     return NULL;
 }
 
-static void pin(void)
+static void thread_pin(void)
 {
     cpu_set_t set;
     if (nbc_settings.progress_cpu < 0)
@@ -80,9 +81,9 @@ static void pin(void)
 
 bool nbc_thread_start(void)
 {
-    running = nbc_rest_setup() && nbc_system_thread_start(&thread, work, NULL);
+    running = nbc_rest_setup() && nbc_system_thread_start(&thread, progress_thread, NULL);
     if (running)
-        pin();
+        thread_pin();
     return running;
 }
 

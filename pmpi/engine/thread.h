@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* The optional progress thread (NBCSHIM_PROGRESS=thread): moves operations on while the program
- * computes. It sleeps when nothing is under way, and keeps out of the way of threads of the program
- * that wait, since these poll themselves. */
+/* The optional progress thread (NBCSHIM_PROGRESS=thread): progresses operations while the program
+ * computes. It sleeps while no operation is active, and leaves the polling to threads of the
+ * program that wait. */
 #ifndef NBC_THREAD_H
 #define NBC_THREAD_H
 
 #include <stdbool.h>
 
-/* Starts it. The MPI below gives MPI_THREAD_MULTIPLE, and the lock is in use (nbc_threaded). False
- * where the system has no thread to give. */
+/* Starts the progress thread. Requires that the MPI below provides MPI_THREAD_MULTIPLE and that the
+ * lock is in use (nbc_threaded). Returns false if the system cannot start a thread. Local. */
 bool nbc_thread_start(void);
 
-/* Ends it, before the MPI is finalized or does not bear it any more. Nothing happens where there is
- * none. Without the lock. */
+/* Ends the progress thread, if it runs, before the MPI is finalized or no longer permits it.
+ * Without the lock. Local. */
 void nbc_thread_stop(void);
 
 #endif

@@ -6,7 +6,8 @@
 
 enum rest { AWAKE, NAPS, SLEEPS };
 
-/* Whether the thread rests, and whether it shall end: under `mutex`. `rest` may be read without. */
+/* Whether the progress thread rests, and whether it must end. Written under `mutex`; `rest` may be
+ * read without it. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t awake;
 static int rest;
@@ -24,7 +25,7 @@ static void set_rest(enum rest now)
 
 void nbc_wake(bool much)
 {
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* what is active was written before, relaxed */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* nbc_nactive was written before, relaxed */
     if (rest_now() < (much ? NAPS : SLEEPS))
         return;
     pthread_mutex_lock(&mutex);
@@ -44,8 +45,8 @@ void nbc_rest_cleanup(void)
     pthread_cond_destroy(&awake);
 }
 
-/* `rest` is set before the last look at *active, and whoever makes something active looks at `rest`
- * afterwards: one of the two sees the other. */
+/* `rest` is written before the last read of *active, and a thread that makes an operation active
+ * reads `rest` afterwards: at least one of the two sees the other's write. */
 void nbc_rest_sleep(const int *active)
 {
     pthread_mutex_lock(&mutex);

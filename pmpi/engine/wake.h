@@ -1,29 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* The rest of the progress thread: how it sleeps, and how whoever starts an operation wakes it. Its
- * state has a mutex of its own, which is taken inside the lock of lock.h and never the other way
- * round. */
+/* The rest of the progress thread: how it sleeps, and how a thread that starts an operation wakes
+ * it. A mutex of its own guards this state. The mutex is taken inside the lock of lock.h, and never
+ * the other way round. */
 #ifndef NBC_WAKE_H
 #define NBC_WAKE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* There is something to do: ends the sleep of the thread, and a nap if that is `much`. Under the
- * lock, or after any other write that the thread looks at before it sleeps. */
+/* Wakes the progress thread from its sleep, and also from a nap if `much`, because an operation has
+ * become active. Under the lock, or after another write that the thread reads before it sleeps. */
 void nbc_wake(bool much);
 
-/* For the thread and those who start and stop it. Returns false when the system has no memory. */
+/* Initializes and destroys the condition variable, before the thread starts and after its end.
+ * Returns false if the system lacks memory. */
 bool nbc_rest_setup(void);
 void nbc_rest_cleanup(void);
 
-/* Sleeps until nbc_wake or nbc_rest_end, but not while *active is other than 0. */
+/* For the progress thread: sleeps until nbc_wake or nbc_rest_end if *active is 0. Without the
+ * lock. */
 void nbc_rest_sleep(const int *active);
 
-/* Sleeps for that many nanoseconds. Returns whether it was woken. */
+/* For the progress thread: sleeps for this many nanoseconds. Returns whether it was woken. Without
+ * the lock. */
 bool nbc_rest_nap(int64_t length);
 
-/* Asks the thread to end, and tells whether somebody has. */
+/* Asks the thread to end. */
 void nbc_rest_end(void);
+
+/* Whether nbc_rest_end has been called since the setup. */
 bool nbc_rest_ends(void);
 
 #endif
