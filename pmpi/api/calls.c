@@ -154,7 +154,7 @@ static int call_check_init(const struct nbc_call *call, struct nbc_context *c)
 static int call_init_together(const struct nbc_call *call, struct nbc_context *c, int error,
                               int *tag)
 {
-    int differs = nbc_settings.check ? call_check_init(call, c) : MPI_SUCCESS;
+    int differs = nbc_launch_prerequisite ? call_check_init(call, c) : MPI_SUCCESS;
     int no_tag = differs ? MPI_SUCCESS : tags_take(c, tag);
     if (error || no_tag == MPI_ERR_NO_MEM)
         nbc_context_mark_undeliverable(c);

@@ -58,7 +58,6 @@ static void active_enter(struct nbc_request *r)
 {
     struct nbc_run *run = r->run;
     nbc_assert(active_is_counted());
-    nbc_request_set_state(r, NBC_ACTIVE);
     run->request = r;
     DL_APPEND(active, run);
     count_active(1);
@@ -83,6 +82,7 @@ static bool operation_drain(struct nbc_request *r)
         r->tag = -1;
     else
         DL_REPLACE_ELEM2(r->context->queue.pending, r, drain, older, newer);
+    nbc_request_set_state(drain, NBC_ACTIVE);
     operation_begin(drain);
     return true;
 }
@@ -144,8 +144,10 @@ static void operation_begin(struct nbc_request *r)
     run->comm = r->context->hidden;
     run->tag = r->tag;
     run->cursor = 0;
-    run->trace_id = r->trace_id;
-    run->last_peer = -1;
+    if (__builtin_expect(nbc_tracing, 0)) {
+        run->trace_id = r->trace_id;
+        run->last_peer = -1;
+    }
     run->exec.base[NBC_BUF_SEND] = (uintptr_t)r->send;
     run->exec.base[NBC_BUF_RECV] = (uintptr_t)r->recv;
     if (nbc_exec_start(&run->exec))
@@ -231,6 +233,7 @@ static void operation_start(struct nbc_request *r)
         nbc_request_set_state(r, NBC_COMPLETE);
         return;
     }
+    nbc_request_set_state(r, NBC_ACTIVE);
     if (r->run && r->run->poll) {
         active_enter(r);
         return;
@@ -239,7 +242,6 @@ static void operation_start(struct nbc_request *r)
         operation_begin(r);
         return;
     }
-    nbc_request_set_state(r, NBC_ACTIVE);
     DL_APPEND2(c->queue.pending, r, older, newer);
     if (!c->queue.deferred)
         c->queue.deferred = r;
