@@ -20,8 +20,8 @@
 bool nbc_knows(MPI_Comm comm);
 
 /* The barrier before a call that is collective over a communicator. Does nothing if the
- * communicator has no context. Without the lock. Returns MPI_SUCCESS, or an error after raising it
- * on the communicator. */
+ * communicator has no context, or with NBCSHIM_BLOCKING=native. Without the lock. Returns
+ * MPI_SUCCESS, or an error after raising it on the communicator. */
 int nbc_presync(MPI_Comm comm);
 
 /* A gate is the persistent barrier of one window or file. These are made from a communicator, but
@@ -35,8 +35,8 @@ struct nbc_gate;
 #define NBC_GATE_KEY(handle) nbc_gate_key(&(handle), sizeof(handle))
 uint64_t nbc_gate_key(const void *handle, size_t size);
 
-/* Makes the gate of a new window or file. Collective over the communicator. Does nothing if that
- * has no context. Without the lock, as all below. Returns as nbc_presync does. */
+/* Makes the gate of a new window or file, where nbc_presync makes a barrier. Collective over the
+ * communicator. Without the lock, as all below. Returns as nbc_presync does. */
 int nbc_gate_new(enum nbc_gate_kind kind, uint64_t key, MPI_Comm comm);
 
 /* The gate of a window or file, NULL if there is none. */
