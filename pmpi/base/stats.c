@@ -8,6 +8,8 @@
 
 #include "base/settings.h"
 
+#include "json.h"
+
 #include "coll.h"
 
 /* The histogram has one class per power of two: class i counts times from 2^i to 2^(i + 1) − 1 ns.
@@ -89,50 +91,51 @@ static void print_table(void)
             print_row(&nbc_algs[i], &counts[i]);
 }
 
-/* JSON needs a decimal point, which printf replaces in some locales. */
-static void put_quotient(FILE *out, const char *name, int64_t n, int64_t unit, int digits)
+/* The name of a class is its lower bound. */
+static void write_histogram(struct nbc_json *j, const struct count *c)
 {
-    fprintf(out, ", \"%s\": %" PRId64 ".%0*" PRId64, name, n / unit, digits, n % unit);
+    nbc_json_open(j, "histogram_ns", "{");
+    for (int i = 0; i < CLASSES; i++) {
+        char bound[24];
+        snprintf(bound, sizeof bound, "%" PRId64, INT64_C(1) << i);
+        if (c->histogram[i])
+            nbc_json_int(j, bound, c->histogram[i]);
+    }
+    nbc_json_close(j, "}");
 }
 
-static void write_row(FILE *out, const struct nbc_alg *alg, const struct count *c)
+static void write_row(struct nbc_json *j, const struct nbc_alg *alg, const struct count *c)
 {
-    bool again = false;
-    fprintf(out,
-            "  {\"collective\": \"%s\", \"algorithm\": \"%s\", \"calls\": %" PRId64 ", \"bytes\": ",
-            nbc_coll_name(alg->coll), alg->name, c->calls);
+    nbc_json_line(j, NULL, "{");
+    nbc_json_string(j, "collective", nbc_coll_name(alg->coll));
+    nbc_json_string(j, "algorithm", alg->name);
+    nbc_json_int(j, "calls", c->calls);
     if (c->unknown)
-        fputs("null", out);
+        nbc_json_string(j, "bytes", NULL);
     else
-        fprintf(out, "%" PRId64, c->bytes);
-    fprintf(out, ", \"completed\": %" PRId64, c->completed);
-    put_quotient(out, "seconds", c->took, 1000000000, 9);
-    put_quotient(out, "overlap", (int64_t)(overlap(c) * 10000 + 0.5), 10000, 4);
-    fputs(", \"histogram_ns\": {", out);
-    for (int i = 0; i < CLASSES; i++) {
-        if (c->histogram[i])
-            fprintf(out, "%s\"%" PRId64 "\": %" PRId64, again ? ", " : "", INT64_C(1) << i,
-                    c->histogram[i]);
-        again = again || c->histogram[i];
-    }
-    fputs("}}", out);
+        nbc_json_int(j, "bytes", c->bytes);
+    nbc_json_int(j, "completed", c->completed);
+    nbc_json_fixed(j, "seconds", c->took, 9);
+    nbc_json_fixed(j, "overlap", (int64_t)(overlap(c) * 10000 + 0.5), 4);
+    write_histogram(j, c);
+    nbc_json_close(j, "}");
+}
+
+static void write_rows(FILE *out)
+{
+    struct nbc_json j = {.out = out};
+    nbc_json_open(&j, NULL, "[");
+    for (int i = 0; i < nbc_nalgs; i++)
+        if (counts && counts[i].calls)
+            write_row(&j, &nbc_algs[i], &counts[i]);
+    nbc_json_close(&j, "\n]\n");
 }
 
 static void write_file(void)
 {
-    bool again = false;
     FILE *out = nbc_settings_open_file(nbc_settings.stats);
     if (out)
-        fputs("[", out);
-    for (int i = 0; out && i < nbc_nalgs; i++) {
-        if (!counts || !counts[i].calls)
-            continue;
-        fputs(again ? ",\n" : "\n", out);
-        write_row(out, &nbc_algs[i], &counts[i]);
-        again = true;
-    }
-    if (out)
-        fputs("\n]\n", out);
+        write_rows(out);
     if (!out || fclose(out))
         fprintf(stderr, "nbcshim: NBCSHIM_STATS: cannot write %s\n", nbc_settings.stats);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "diag/trace_file.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,6 +10,7 @@
 #include "op/trace_transport.h"
 
 #include "coll.h"
+#include "json.h"
 #include "select.h"
 
 static const char *const event_names[] = {
@@ -82,81 +82,117 @@ struct summary {
     int64_t nevents, dropped, inside, offset;
 };
 
-/* A time in microseconds, as the format requires; with a decimal point in any locale. */
-static void trace_put_time(FILE *out, const char *name, int64_t ns)
+/* A time in microseconds, as the format requires. */
+static void trace_put_time(struct nbc_json *j, const char *name, int64_t ns)
 {
-    uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
-    fprintf(out, ", \"%s\": %s%" PRIu64 ".%03d", name, ns < 0 ? "-" : "", size / 1000,
-            (int)(size % 1000));
+    nbc_json_fixed(j, name, ns, 3);
 }
 
-static void trace_put_head(FILE *out, const char *phase, int rank, int thread)
+static void trace_put_head(struct nbc_json *j, const char *phase, int rank, int thread)
 {
-    fprintf(out, ",\n{\"ph\": \"%s\", \"pid\": %d, \"tid\": %d", phase, rank, thread);
+    nbc_json_line(j, NULL, "{");
+    nbc_json_string(j, "ph", phase);
+    nbc_json_int(j, "pid", rank);
+    nbc_json_int(j, "tid", thread);
 }
 
-static void trace_put_name(FILE *out, const struct nbc_trace_event *e)
+/* A number that is an identifier in the whole file. */
+static void trace_put_id(struct nbc_json *j, const char *name, int rank, int number)
 {
-    fputs(", \"name\": \"", out);
+    char id[32];
+    snprintf(id, sizeof id, "%d.%d", rank, number);
+    nbc_json_string(j, name, id);
+}
+
+static void trace_put_name(struct nbc_json *j, const struct nbc_trace_event *e)
+{
+    char name[64];
     if (e->kind == NBC_TRACE_OPERATION && e->alg < 0)
-        fprintf(out, "%s", nbc_coll_name(e->coll));
+        snprintf(name, sizeof name, "%s", nbc_coll_name(e->coll));
     else if (e->kind == NBC_TRACE_OPERATION)
-        fprintf(out, "%s:%s", nbc_coll_name(e->coll), nbc_algs[e->alg].name);
+        snprintf(name, sizeof name, "%s:%s", nbc_coll_name(e->coll), nbc_algs[e->alg].name);
     else if (e->kind == NBC_TRACE_SEND || e->kind == NBC_TRACE_RECV)
-        fprintf(out, "%s %d", event_names[e->kind], (int)e->peer);
+        snprintf(name, sizeof name, "%s %d", event_names[e->kind], (int)e->peer);
     else
-        fprintf(out, "%s", event_names[e->kind]);
-    fputc('"', out);
+        snprintf(name, sizeof name, "%s", event_names[e->kind]);
+    nbc_json_string(j, "name", name);
+}
+
+static void trace_put_args(struct nbc_json *j, const struct nbc_trace_event *e, int rank)
+{
+    nbc_json_open(j, "args", "{");
+    trace_put_id(j, "operation", rank, e->id);
+    if (e->kind == NBC_TRACE_OPERATION) {
+        nbc_json_int(j, "number", e->number);
+        nbc_json_bool(j, "persistent", e->persistent);
+        nbc_json_int(j, "waited_for", e->peer);
+    } else {
+        if (e->kind == NBC_TRACE_SEND || e->kind == NBC_TRACE_RECV)
+            nbc_json_int(j, "peer", e->peer);
+        nbc_json_int(j, "bytes", e->bytes);
+    }
+    nbc_json_close(j, "}");
 }
 
 /* An operation or a message. They overlap, so they are asynchronous spans, from "b" to "e". */
-static void trace_put_span(FILE *out, const struct nbc_trace_event *e, int rank, int n,
+static void trace_put_span(struct nbc_json *j, const struct nbc_trace_event *e, int rank, int n,
                            int64_t start)
 {
-    const char *category = e->kind == NBC_TRACE_OPERATION ? "operation" : "message";
     for (int end = 0; end <= 1; end++) {
-        trace_put_head(out, end ? "e" : "b", rank, 0);
-        fprintf(out, ", \"cat\": \"%s\", \"id\": \"%d.%d\"", category, rank, n);
-        trace_put_name(out, e);
-        trace_put_time(out, "ts", (end ? e->end : e->begin) - start);
-        fprintf(out, ", \"args\": {\"operation\": \"%d.%d\"", rank, (int)e->id);
-        if (e->kind != NBC_TRACE_OPERATION)
-            fprintf(out, ", \"peer\": %d, \"bytes\": %" PRId64, (int)e->peer, e->bytes);
-        else
-            fprintf(out, ", \"number\": %" PRId64 ", \"persistent\": %s, \"waited_for\": %d",
-                    e->number, e->persistent ? "true" : "false", (int)e->peer);
-        fputs("}}", out);
+        trace_put_head(j, end ? "e" : "b", rank, 0);
+        nbc_json_string(j, "cat", e->kind == NBC_TRACE_OPERATION ? "operation" : "message");
+        trace_put_id(j, "id", rank, n);
+        trace_put_name(j, e);
+        trace_put_time(j, "ts", (end ? e->end : e->begin) - start);
+        trace_put_args(j, e, rank);
+        nbc_json_close(j, "}");
     }
 }
 
 /* Time spent in nbcshim. Such events follow one another or are nested. */
-static void trace_put_slice(FILE *out, const struct nbc_trace_event *e, int rank, int64_t start)
+static void trace_put_slice(struct nbc_json *j, const struct nbc_trace_event *e, int rank,
+                            int64_t start)
 {
-    trace_put_head(out, "X", rank, 1);
-    trace_put_name(out, e);
-    trace_put_time(out, "ts", e->begin - start);
-    trace_put_time(out, "dur", e->end - e->begin);
+    trace_put_head(j, "X", rank, 1);
+    trace_put_name(j, e);
+    trace_put_time(j, "ts", e->begin - start);
+    trace_put_time(j, "dur", e->end - e->begin);
     if (e->kind == NBC_TRACE_REDUCE || e->kind == NBC_TRACE_COPY)
-        fprintf(out, ", \"args\": {\"operation\": \"%d.%d\", \"bytes\": %" PRId64 "}", rank,
-                (int)e->id, e->bytes);
-    fputc('}', out);
+        trace_put_args(j, e, rank);
+    nbc_json_close(j, "}");
 }
 
-static void trace_put_rank(FILE *out, int rank, const struct summary *s,
+/* The names of a rank and of its rows, and what it has recorded in all. */
+static void trace_put_metadata(struct nbc_json *j, int rank, const struct summary *s)
+{
+    char name[24];
+    snprintf(name, sizeof name, "rank %d", rank);
+    nbc_json_line(j, NULL, "{");
+    nbc_json_string(j, "ph", "M");
+    nbc_json_int(j, "pid", rank);
+    nbc_json_string(j, "name", "process_name");
+    nbc_json_open(j, "args", "{");
+    nbc_json_string(j, "name", name);
+    nbc_json_int(j, "events", s->nevents);
+    nbc_json_int(j, "dropped", s->dropped);
+    nbc_json_int(j, "inside_us", s->inside / 1000);
+    nbc_json_close(j, "}}");
+    trace_put_head(j, "M", rank, 1);
+    nbc_json_string(j, "name", "thread_name");
+    nbc_json_open(j, "args", "{");
+    nbc_json_string(j, "name", "inside nbcshim");
+    nbc_json_close(j, "}}");
+}
+
+static void trace_put_rank(struct nbc_json *j, int rank, const struct summary *s,
                            const struct nbc_trace_event *list, int64_t start)
 {
-    fprintf(out,
-            "%s\n{\"ph\": \"M\", \"pid\": %d, \"name\": \"process_name\", "
-            "\"args\": {\"name\": \"rank %d\", \"events\": %" PRId64 ", \"dropped\": %" PRId64
-            ", \"inside_us\": %" PRId64 "}}",
-            rank ? "," : "", rank, rank, s->nevents, s->dropped, s->inside / 1000);
-    trace_put_head(out, "M", rank, 1);
-    fputs(", \"name\": \"thread_name\", \"args\": {\"name\": \"inside nbcshim\"}}", out);
+    trace_put_metadata(j, rank, s);
     for (int i = 0; i < s->nevents; i++)
         if (list[i].kind <= NBC_TRACE_RECV)
-            trace_put_span(out, &list[i], rank, i, start - s->offset);
+            trace_put_span(j, &list[i], rank, i, start - s->offset);
         else
-            trace_put_slice(out, &list[i], rank, start - s->offset);
+            trace_put_slice(j, &list[i], rank, start - s->offset);
 }
 
 /* Receives the events of another rank. Without a list it receives none. */
@@ -173,15 +209,15 @@ static void trace_fetch(int rank, struct summary *s, struct nbc_trace_event *lis
 }
 
 /* Collects the events one rank at a time: rank 0 never holds those of more than two ranks. */
-static void trace_collect(FILE *out, int size, const struct summary *mine, int64_t start)
+static void trace_collect(struct nbc_json *j, int size, const struct summary *mine, int64_t start)
 {
     struct nbc_trace_event *list = malloc((size_t)nbc_settings.trace_events * sizeof *list);
     for (int rank = 0; rank < size; rank++) {
         struct summary s = *mine;
         if (rank)
             trace_fetch(rank, &s, list);
-        if (out)
-            trace_put_rank(out, rank, &s, rank ? list : nbc_trace.events, start);
+        if (j->out)
+            trace_put_rank(j, rank, &s, rank ? list : nbc_trace.events, start);
     }
     free(list);
 }
@@ -199,18 +235,21 @@ static void trace_deliver(const struct summary *mine)
 
 static void trace_write_file(int size, const struct summary *mine)
 {
-    FILE *out = nbc_settings_open_file(nbc_settings.trace);
+    struct nbc_json j = {.out = nbc_settings_open_file(nbc_settings.trace)};
     const struct nbc_trace_event *events = nbc_trace.events;
     int64_t start = nbc_trace.nevents ? events[0].begin : 0;
     for (int64_t i = 0; i < nbc_trace.nevents; i++)
         if (events[i].begin < start)
             start = events[i].begin;
-    if (out)
-        fputs("{\"displayTimeUnit\": \"ns\", \"traceEvents\": [", out);
-    trace_collect(out, size, mine, start);
-    if (out)
-        fputs("\n]}\n", out);
-    if (!out || fclose(out))
+    if (j.out) {
+        nbc_json_open(&j, NULL, "{");
+        nbc_json_string(&j, "displayTimeUnit", "ns");
+        nbc_json_open(&j, "traceEvents", "[");
+    }
+    trace_collect(&j, size, mine, start);
+    if (j.out)
+        nbc_json_close(&j, "\n]}\n");
+    if (!j.out || fclose(j.out))
         fprintf(stderr, "nbcshim: NBCSHIM_TRACE: cannot write %s\n", nbc_settings.trace);
 }
 
