@@ -193,7 +193,7 @@ static void double_group(const struct area *a, const struct nbc_fold *f, int bit
  *   k = 0  0 ↔ 1 A, B      2 ↔ 3 C, D
  *   k = 1  0 ↔ 2 AB, CD    1 ↔ 3 AB, CD
  *
- * Cost: log₂P α + (P − 1) nβ, n bytes a block; otherwise ⌊log₂P⌋ α + 2α + 3 (P − 1) nβ. For
+ * Cost: log₂P α + (P − 1) nβ, n the bytes of a block; otherwise ⌊log₂P⌋ α + 2α + 3 (P − 1) nβ. For
  * small and medium blocks and powers of two. Thakur, Rabenseifner, Gropp, "Optimization of
  * collective communication operations in MPICH", 2005. */
 struct nbc_sched *nbc_allgather_recursive_doubling(const struct nbc_shape *shape)

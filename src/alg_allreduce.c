@@ -142,7 +142,7 @@ static void collect(struct nbc_sched *s, const struct nbc_halving *h, const stru
  *          0 ↔ 1 AB, CD        2 ↔ 3 AB, CD
  *
  * Cost: 2 log₂P α + (P − 1)/P (2nβ + nγ), with 2 (α + nβ) + nγ more when P is not a power of two.
- * Temporary: half a vector; in place, and for non-commutative operations, one; one more for
+ * Temporary: half a vector; in place, and for non-commutative operators, one; one more for
  * these when P is not a power of two. For large vectors. Rabenseifner, "Optimization of collective
  * reduction operations", 2004. */
 struct nbc_sched *nbc_allreduce_rabenseifner(const struct nbc_shape *shape)
@@ -263,7 +263,7 @@ static int64_t circulant_part(const void *layout, int part)
  *            A → 3        B → 0        C → 1        D → 2
  *            AB → 2       BC → 3       CD → 0       DA → 1
  *
- * Cost: 2 ⌈log₂P⌉ α + (P − 1)/P (2nβ + nγ), any P, commutative operations; parts that go over the
+ * Cost: 2 ⌈log₂P⌉ α + (P − 1)/P (2nβ + nγ), any P, commutative operators; parts that go over the
  * last one to the first are two messages. Temporary: half a vector, in place one. For medium and
  * large vectors on ranks that are no power of two. Träff, "Optimal, non-pipelined reduce-scatter
  * and allreduce algorithms", 2024. */
@@ -375,7 +375,7 @@ static void go_round(struct ring *ring, int first, int end)
  *   step 2                            A0123
  *   step 3    A                       then A goes on to 1 and 2
  *
- * Cost: 2 (P − 1) α + (P − 1)/P (2nβ + nγ), any P, commutative operations; only neighbors talk.
+ * Cost: 2 (P − 1) α + (P − 1)/P (2nβ + nγ), any P, commutative operators; only neighbors talk.
  * Temporary: what arrives of a part in each step, at most 8 pieces from 128 KiB on. For the
  * largest vectors. Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
  * workstations", 2009. */

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Every rank has a block for every peer: alltoall, alltoallv, alltoallw; and, but for Bruck's, the
- * same between the two groups of an intercommunicator, where an allgather is the case in which
- * all the blocks that a rank sends are one. In the v and w forms a rank knows the sizes of its own
- * blocks alone, so nothing but the number of ranks may decide who talks to whom when. The two ends
- * of a message agree on its bytes, so both leave it out when there are none. */
+/* Alltoall, alltoallv and alltoallw: every rank has a block for every peer. All algorithms but
+ * Bruck's also serve intercommunicators, there allgather too: it is an alltoall whose blocks to all
+ * peers are the same. In the v and w forms a rank knows the sizes of its own blocks only, so the
+ * order of messages may depend on nothing but the number of ranks. Both ends of a message know its
+ * bytes and omit it if there are none. */
 #include "bytes.h"
 #include "select.h"
 #include "topo.h"
 
 #include <stdlib.h>
 
-/* Steps in which every rank meets every peer once. */
+/* Number of steps in which every rank exchanges with every peer once. */
 static int nsteps(const struct nbc_shape *shape)
 {
     return shape->remote_size > shape->size ? shape->remote_size : shape->size;
 }
 
-/* Whom this rank sends to and hears from in a step; -1: nobody. */
+/* The ranks that this rank sends to and receives from in a step; -1: none. */
 struct step {
     int to, from;
 };
@@ -28,9 +28,9 @@ static int peer_or_none(const struct nbc_shape *shape, int peer)
     return peer == shape->rank ? -1 : peer;
 }
 
-/* In each step every rank sends to one peer and hears from one, so no rank is overrun. On a power
- * of two both are the same, which the links of a network can use best. In place they have to be the
- * same: what comes in overwrites what went out. */
+/* In each step every rank sends to one peer and receives from one, which balances the load. If the
+ * number of ranks is a power of two, both are the same, which uses the links of a network best. In
+ * place they must be the same, since the incoming block overwrites the outgoing one. */
 static struct step step_at(const struct nbc_shape *shape, int k)
 {
     int rank = shape->rank, n = nsteps(shape);
@@ -61,7 +61,8 @@ static nbc_id recv_block(struct nbc_sched *s, const struct nbc_shape *shape, int
     return something(shape, block) ? nbc_recv(s, block, from, after) : NBC_NONE;
 }
 
-/* The block to itself. Last in the schedule, so that it is copied with the messages under way. */
+/* Copies the rank's block to itself. Last in the schedule, so that messages are in flight
+ * meanwhile. */
 static void copy_own(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int rank = shape->rank;
@@ -69,12 +70,12 @@ static void copy_own(struct nbc_sched *s, const struct nbc_shape *shape)
         nbc_copy(s, nbc_recv_block(shape, rank), nbc_send_block(shape, rank), NBC_NONE);
 }
 
-/* In place the block that goes to a peer and the one that comes from it are one: what comes in
- * waits as bytes in `room` until both are done. */
+/* An exchange in place, where the outgoing and the incoming block of a peer share a place: the
+ * incoming block is kept as bytes in `room` until both messages are done. */
 struct swap {
     struct nbc_ref room;
-    nbc_id received; /* the receive there */
-    nbc_id emptied;  /* the copy out of there */
+    nbc_id received; /* the receive to `room` */
+    nbc_id emptied;  /* the copy from `room` */
 };
 
 static nbc_id swap_recv(struct nbc_sched *s, const struct nbc_shape *shape, struct swap *swap,
@@ -115,15 +116,15 @@ static struct nbc_sched *linear_in_place(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* Linear: all receives, then all sends, in an order in which no rank is everybody's first.
+/* Linear: all receives, then all sends. Each rank begins with another peer.
  *
  *   rank   0         1         2         3
  *          →1 →2 →3  →0 →3 →2  →3 →0 →1  →2 →1 →0
  *
  * Cost: α + (P−1) (o + nβ), with n the bytes of a block and o the time to post a message. No
- * temporary memory; in place room for all that comes in. For few ranks, and for small blocks
- * until (P−1) o is more than the rounds of Bruck's. Thakur, Rabenseifner, Gropp, "Optimization of
- * collective communication operations in MPICH", 2005. */
+ * temporary memory; in place space for all incoming blocks. For few ranks, and for small blocks
+ * as long as (P−1) o is less than the rounds of Bruck's. Thakur, Rabenseifner, Gropp, "Optimization
+ * of collective communication operations in MPICH", 2005. */
 struct nbc_sched *nbc_alltoall_linear(const struct nbc_shape *shape)
 {
     if (shape->in_place)
@@ -148,7 +149,7 @@ struct nbc_sched *nbc_alltoall_linear(const struct nbc_shape *shape)
 
 enum { WINDOW = 8, LOCKSTEP = 2 };
 
-/* Exchanges in place have bounded memory: step k uses swaps[k mod n]. */
+/* Emits exchanges in place with bounded memory: step k uses swaps[k mod n]. */
 static void make_swaps(struct nbc_sched *s, const struct nbc_shape *shape, struct swap *swaps,
                        int n)
 {
@@ -185,18 +186,17 @@ static nbc_id send_step(struct nbc_sched *s, const struct nbc_shape *shape, stru
     return send_block(s, shape, step.to, after);
 }
 
-/* Linear, throttled: as linear, but with at most WINDOW messages under way in either direction. The
- * next is posted when the one WINDOW before it is done: edges, not rounds, so a slow peer holds up
- * one message in WINDOW.
+/* Linear, throttled: as linear, but with at most WINDOW messages in flight in either direction. A
+ * message is posted when the one WINDOW before it is done. These are edges, not rounds, so a slow
+ * peer delays one message in WINDOW.
  *
  *   rank 0, WINDOW = 2:   recv 3, recv 2, send 1, send 2
  *                         recv 1 when recv 3 is done, send 3 when send 1 is done
  *
- * Step k's messages wait for those of earlier steps alone, on all ranks: no cycle of waits.
- * Cost: α + (P−1) (o + nβ), but with no more than WINDOW P messages crowding the network and the
- * receivers' queues, and each poll looking at 2 WINDOW of them. In place: WINDOW blocks of
- * temporary memory. For many ranks. Thakur, Rabenseifner, Gropp, 2005 (the tuned "irregular"
- * algorithm of section 7). */
+ * On all ranks the messages of step k wait for those of earlier steps only: there is no deadlock.
+ * Cost: α + (P−1) (o + nβ). At most WINDOW P messages are in the network and the receivers' queues,
+ * and a poll tests 2 WINDOW of them. In place: WINDOW blocks of temporary memory. For many ranks.
+ * Thakur, Rabenseifner, Gropp, 2005 (the tuned "irregular" algorithm of section 7). */
 struct nbc_sched *nbc_alltoall_throttled(const struct nbc_shape *shape)
 {
     int n = nsteps(shape);
@@ -208,7 +208,7 @@ struct nbc_sched *nbc_alltoall_throttled(const struct nbc_shape *shape)
     nbc_id received[WINDOW], sent[WINDOW];
     for (int i = 0; i < WINDOW; i++)
         received[i] = sent[i] = NBC_NONE;
-    /* A step without a message leaves its place in the window to the one before it there. */
+    /* A step without a message leaves its slot of the window to the message before it there. */
     for (int k = 0; k < n + WINDOW; k++) {
         int at = k % WINDOW, to_send = k - WINDOW;
         if (to_send >= 0) {
@@ -224,18 +224,19 @@ struct nbc_sched *nbc_alltoall_throttled(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* Pairwise: one exchange at a time, each step with other partners, every rank sending to one and
- * hearing from one. P a power of two: partner rank XOR k; else to rank + k, from rank − k; in place
- * with the rank that is k − rank.
+/* Pairwise: one exchange at a time, in each step with other partners. If P is a power of two, the
+ * partner is rank XOR k; otherwise a rank sends to rank + k and receives from rank − k, and in
+ * place it exchanges with k − rank.
  *
  *   rank   0     1     2     3
  *   k = 1  ↔1    ↔0    ↔3    ↔2
  *   k = 2  ↔2    ↔3    ↔0    ↔1
  *   k = 3  ↔3    ↔2    ↔1    ↔0
  *
- * The receive of a step is posted one step ahead, so that its sender never waits for it.
- * Cost: (P−1) (α + nβ). No temporary memory; in place two blocks. For large blocks, where messages
- * that share a link or a cache only slow one another down. Thakur, Rabenseifner, Gropp, 2005. */
+ * The receive of a step is posted one step ahead, so that the sender never waits for it.
+ * Cost: (P−1) (α + nβ). No temporary memory; in place two blocks. For large blocks, whose
+ * messages would slow down one another on a shared link or cache. Thakur, Rabenseifner, Gropp,
+ * 2005. */
 struct nbc_sched *nbc_alltoall_pairwise(const struct nbc_shape *shape)
 {
     int n = nsteps(shape);
@@ -267,7 +268,7 @@ struct nbc_sched *nbc_alltoall_pairwise(const struct nbc_shape *shape)
 
 enum { MAX_MESSAGES = 48 }; /* radix 2: at most 31; radix 4: 3 each at 16 weights */
 
-/* All that an in-place call sends, packed in temporary memory by one copy. */
+/* Packs all blocks that an in-place call sends, by one copy to temporary memory. */
 static struct nbc_ref set_all_aside(struct nbc_sched *s, const struct nbc_shape *shape,
                                     nbc_id *done)
 {
@@ -283,13 +284,13 @@ struct message {
     int64_t weight;
     int digit;
     nbc_id received; /* its receive */
-    int64_t off;     /* where that puts it; −1: all of it where it belongs */
+    int64_t off;     /* where that places the blocks; −1: directly in the receive buffer */
 };
 
-/* Where a block lies on its way. */
+/* The current place of a block. */
 struct held {
     int64_t off;     /* packed, in temporary memory */
-    nbc_id received; /* by this receive; NBC_NONE: in the input */
+    nbc_id received; /* the receive that placed it; NBC_NONE: it is in the input */
 };
 
 struct bruck {
@@ -298,13 +299,13 @@ struct bruck {
     int radix;
     int64_t bytes;        /* of a block */
     struct nbc_ref input; /* in place: the packed copy of what is sent */
-    nbc_id copied;        /* when that is there */
+    nbc_id copied;        /* done when that copy is */
     struct message messages[MAX_MESSAGES];
     int nmessages;
     struct held *held; /* by number of block */
 };
 
-/* Blocks base … base + weight − 1 (as far as there are so many) are one group of a message. */
+/* The blocks base … base + weight − 1, as far as they exist, are one group of a message. */
 static int64_t first_group(const struct bruck *b, const struct message *m)
 {
     int64_t low = m->digit * m->weight, span = m->weight * b->radix;
@@ -320,11 +321,11 @@ static int64_t group_end(const struct bruck *b, const struct message *m, int64_t
 static int64_t count_blocks(const struct bruck *b, const struct message *m)
 {
     int64_t span = m->weight * b->radix, base = first_group(b, m);
-    int64_t groups = base / span; /* the full ones below */
+    int64_t groups = base / span; /* the complete groups below */
     return groups * m->weight + group_end(b, m, base) - base;
 }
 
-/* n blocks received, from peer `first` on. */
+/* n received blocks, of the peers from `first` on. */
 static struct nbc_ref recv_range(const struct bruck *b, int first, int64_t n)
 {
     struct nbc_ref range = nbc_recv_block(b->shape, first);
@@ -332,8 +333,9 @@ static struct nbc_ref recv_range(const struct bruck *b, int first, int64_t n)
     return range;
 }
 
-/* The blocks that arrive for good are the last of a message: digit · weight and those above it, of
- * peers below this rank; they are in the order of the user's buffer, once around at most. */
+/* The blocks that have reached their destination are the last of a message: digit · weight and
+ * those above it, of peers below this rank. They are in the order of the user's buffer and wrap
+ * around at most once. */
 static void deliver(struct bruck *b, const struct message *m, int64_t first, int64_t n)
 {
     int size = b->shape->size;
@@ -351,8 +353,8 @@ static void deliver(struct bruck *b, const struct message *m, int64_t first, int
     }
 }
 
-/* Whether a message of n blocks may be received as the user's elements: see nbc_recv. One block
- * alone has not been packed by anybody, except in place. */
+/* Whether a message of n blocks may be received as the user's elements: see nbc_recv. A single
+ * block was not packed by any rank, except in place. */
 static bool as_elements(const struct bruck *b, int64_t n)
 {
     const struct nbc_shape *shape = b->shape;
@@ -377,7 +379,7 @@ static void receive(struct bruck *b, struct message *m)
     deliver(b, m, n - final, final);
 }
 
-/* `n` blocks that lie together, from number i downwards. */
+/* n contiguous blocks, from number i downwards. */
 static struct nbc_ref held_ref(const struct bruck *b, int64_t i, int64_t n)
 {
     struct held h = b->held[i];
@@ -394,8 +396,8 @@ static nbc_id held_since(const struct bruck *b, int64_t i)
     return b->held[i].received == NBC_NONE ? b->copied : b->held[i].received;
 }
 
-/* How many blocks from number i downwards lie behind one another. Those that a message takes along
- * end with one that has not moved yet. */
+/* Returns how many blocks from number i downwards are contiguous. The blocks that a message
+ * forwards end with one that has not moved yet. */
 static int64_t run_length(const struct bruck *b, int64_t i)
 {
     const struct held *h = b->held;
@@ -428,7 +430,7 @@ static void pack_and_send(struct bruck *b, const struct message *m)
         nbc_after(b->s, sent, id);
 }
 
-/* The blocks of a message have moved on: they lie where it was received. */
+/* Records that the blocks of a message are where it was received. */
 static void note_moved(struct bruck *b, const struct message *m)
 {
     int64_t off = m->off;
@@ -453,19 +455,19 @@ static void emit_bruck(struct bruck *b)
     copy_own(b->s, b->shape);
 }
 
-/* Bruck's, radix k: block i is the one for rank + i. Written in base k, its number says its way:
- * for every digit d ≠ 0 at weight w = k^j it moves on by d · w ranks, together with all blocks that
- * have that digit there.
+/* Bruck's, radix k. Block i is the one for rank + i. The digits of i in base k are its route: for
+ * every digit d ≠ 0 at weight w = k^j it moves by d · w ranks, in one message with all blocks that
+ * have the same digit there.
  *
- *   rank 0 of 4, k = 2:   w = 1: sends blocks 1, 3 to 1    has from 3: its 1 (arrived), its 3
+ *   rank 0 of 4, k = 2:   w = 1: sends blocks 1, 3 to 1    receives from 3: its 1 (final), its 3
  *                         w = 2: sends block 2 and 3's block 3 to 2
  *
- * No rotation before or after: a block is packed from the user's buffer into its first message,
- * from message to message, and from the last one to the user's buffer. Messages hold their blocks
- * highest number first: what arrives for good then lies as in the user's buffer and goes there in
- * one piece or two, and the message of the last weight is received there directly, where it does
- * not wrap around. Bruck, Ho, Kipnis, Upfal, Weathersby, "Efficient algorithms for all-to-all
- * communications in multiport message-passing systems", 1997. */
+ * There is no rotation before or after: a block is copied from the user's buffer to its first
+ * message, from message to message, and from the last one to the user's buffer. Messages hold their
+ * blocks in descending order: blocks that have reached their destination are then in the order of
+ * the user's buffer and are copied there at once or in two parts. The message of the last weight is
+ * received there directly, unless it wraps around. Bruck, Ho, Kipnis, Upfal, Weathersby, "Efficient
+ * algorithms for all-to-all communications in multiport message-passing systems", 1997. */
 static struct nbc_sched *bruck(const struct nbc_shape *shape, int radix)
 {
     int size = shape->size;
@@ -497,8 +499,8 @@ struct nbc_sched *nbc_alltoall_bruck(const struct nbc_shape *shape)
 }
 
 /* Radix 4: half the rounds of radix 2, three messages at once in each.
- * Cost: ⌈log₄P⌉ (α + 2o) + ¾ P ⌈log₄P⌉ nβ, twice that in bytes of temporary memory. Where messages
- * are cheap to send but slow to arrive, or blocks are not so small. */
+ * Cost: ⌈log₄P⌉ (α + 2o) + ¾ P ⌈log₄P⌉ nβ, twice that in bytes of temporary memory. For networks
+ * whose latency is high compared with o, and for blocks that are less small. */
 struct nbc_sched *nbc_alltoall_bruck4(const struct nbc_shape *shape)
 {
     return bruck(shape, 4);

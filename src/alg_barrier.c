@@ -2,10 +2,10 @@
 #include "select.h"
 #include "topo.h"
 
-/* Dissemination of radix k. In a round of step n = k^i every rank signals the ranks n, 2n, …,
- * (k−1)n above it and hears from those below; after it the rank has received, directly or not, from
- * the kn − 1 ranks below. All receives are posted at once: a rank that is behind finds its signals
- * waiting. */
+/* Dissemination of radix k. In the round of step n = k^i every rank signals the ranks n, 2n, …,
+ * (k−1)n above it and waits for those below; afterwards it knows, directly or indirectly, that the
+ * kn − 1 ranks below have entered. All receives are posted at the start, so that a late rank finds
+ * its signals matched. */
 static struct nbc_sched *disseminate(const struct nbc_shape *shape, int radix)
 {
     int rank = shape->rank, size = shape->size;
@@ -28,41 +28,41 @@ static struct nbc_sched *disseminate(const struct nbc_shape *shape, int radix)
     return nbc_sched_finish(s);
 }
 
-/* Dissemination, radix 2: fewest messages a rank among those without a tree.
+/* Dissemination, radix 2: the fewest rounds with one message per rank and round.
  *
  *   rank    0   1   2   3
  *   n = 1  →1  →2  →3  →0
  *   n = 2  →2  →3  →0  →1
  *
- * Cost: ⌈log₂P⌉ α, any P. Chosen unless a rule says otherwise. Hensgen, Finkel, Manber, "Two
+ * Cost: ⌈log₂P⌉ α, any P. The default. Hensgen, Finkel, Manber, "Two
  * algorithms for barrier synchronization", 1988. */
 struct nbc_sched *nbc_barrier_dissemination(const struct nbc_shape *shape)
 {
     return disseminate(shape, 2);
 }
 
-/* Dissemination, radix 4: half the rounds for one and a half times the messages.
+/* Dissemination, radix 4: half the rounds, one and a half times the messages.
  *
  *   rank    0         1         2         3
  *   n = 1  →1,→2,→3  →2,→3,→0  →3,→0,→1  →0,→1,→2
  *
- * Cost: ⌈log₄P⌉ (α + 2o), o the time a processor is busy with a message. Where messages are
- * cheap to send but slow to arrive. Hoefler, Mehlan, Mietke, Rehm, "Fast barrier synchronization
- * for InfiniBand", 2006. */
+ * Cost: ⌈log₄P⌉ (α + 2o), o the time a processor is busy with a message. For networks
+ * whose latency is high compared with o. Hoefler, Mehlan, Mietke, Rehm, "Fast barrier
+ * synchronization for InfiniBand", 2006. */
 struct nbc_sched *nbc_barrier_dissemination4(const struct nbc_shape *shape)
 {
     return disseminate(shape, 4);
 }
 
-/* Gather and release along a 4-nomial tree: a rank reports when its subtree has; when the root has
- * received from all it sends the release down.
+/* Gather and release along a 4-nomial tree: a rank signals its parent when its subtree has entered;
+ * when all have, the root sends the release down the tree.
  *
  *   0 ← 1, 2, 3
  *   0 → 1, 2, 3
  *
- * Cost: 2 ⌈log₄P⌉ α, 2 (P − 1) messages in all, where dissemination has P ⌈log₂P⌉. When ranks
- * share processors and every message costs the others time. Yew, Tzeng, Lawrie, "Distributing
- * hot-spot addressing in large-scale multiprocessors", 1987. */
+ * Cost: 2 ⌈log₄P⌉ α, 2 (P − 1) messages in all; dissemination has P ⌈log₂P⌉. For ranks that
+ * share processors, where every message takes time from other ranks. Yew, Tzeng, Lawrie,
+ * "Distributing hot-spot addressing in large-scale multiprocessors", 1987. */
 struct nbc_sched *nbc_barrier_tree(const struct nbc_shape *shape)
 {
     struct nbc_knomial tree;
@@ -87,14 +87,13 @@ struct nbc_sched *nbc_barrier_tree(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* Rank 0 hears from everybody, then tells everybody.
+/* Every rank signals rank 0, which then signals every rank.
  *
  *   0 ← 1, 2, 3
  *   0 → 1, 2, 3
  *
- * Cost: 2 α + 2 (P − 2) o, 2 (P − 1) messages in all: as few as along a tree, and no rank waits for
- * another that waits. For ranks that share processors, where each such wait is a change of ranks.
- */
+ * Cost: 2 α + 2 (P − 2) o, 2 (P − 1) messages in all, as few as along a tree, and no chains of
+ * waiting ranks. For ranks that share processors, where such a wait is a context switch. */
 struct nbc_sched *nbc_barrier_linear(const struct nbc_shape *shape)
 {
     int size = shape->size;

@@ -3,14 +3,14 @@
 #include "select.h"
 #include "topo.h"
 
-/* Where a rank stands in a tree. */
+/* A rank's place in a tree. */
 struct place {
     int parent; /* −1: the root */
     int nchild;
     const int *child;
 };
 
-/* The whole vector at once: as soon as it has come it goes to all children. */
+/* Moves the whole vector at once: received from the parent, sent to all children. */
 static struct nbc_sched *whole(const struct nbc_shape *shape, struct place at)
 {
     struct nbc_sched *s = nbc_sched_new(shape, at.nchild + 1);
@@ -25,14 +25,14 @@ static struct nbc_sched *whole(const struct nbc_shape *shape, struct place at)
 
 enum { MAX_PIPELINE_CHILDREN = 2 };
 
-/* A place in a pipeline, and the messages of it. */
+/* A rank's place in a pipeline, and its messages. */
 struct pipe {
     struct place at;
     struct nbc_window in, out[MAX_PIPELINE_CHILDREN];
 };
 
-/* In segments, which take turns with the pipes: each goes on as soon as it has come, while the next
- * ones are on their way. `hops`: from the root to the last rank. */
+/* Moves the vector in segments, which alternate between the pipes. Each is forwarded as soon as it
+ * has arrived, while the next ones are in flight. hops: from the root to the last rank. */
 static struct nbc_sched *pipelined(const struct nbc_shape *shape, struct pipe *pipes, int npipes,
                                    int hops)
 {
@@ -75,8 +75,8 @@ static struct nbc_sched *along_knomial(const struct nbc_shape *shape, int radix)
     return whole(shape, (struct place){parent, tree.nchild, tree.child});
 }
 
-/* Binomial tree. The root sends to the rank half-way round, then each of the two serves its half
- * in the same manner; the farthest goes first because it has most left to do.
+/* Binomial tree. The root sends to the rank half-way around; then each of the two serves its half
+ * in the same way. The child with the largest subtree is served first, as it has most left to do.
  *
  *   0 → 2, 1
  *   2 → 3
@@ -88,7 +88,7 @@ struct nbc_sched *nbc_bcast_binomial(const struct nbc_shape *shape)
     return along_knomial(shape, 2);
 }
 
-/* 4-nomial tree: as binomial with up to three children a level, which gives half the depth.
+/* 4-nomial tree: as binomial, but with up to three children per level and half the depth.
  *
  *   0 → 1, 2, 3
  *
@@ -104,7 +104,7 @@ struct nbc_sched *nbc_bcast_knomial4(const struct nbc_shape *shape)
  *
  *   0 → 1, 2, 3
  *
- * Cost: α + (P − 2) o + (P − 1) nβ. For a few ranks, and where ranks come so late that any
+ * Cost: α + (P − 2) o + (P − 1) nβ. For a few ranks, and for ranks so late that any
  * forwarding would wait for them. */
 struct nbc_sched *nbc_bcast_linear(const struct nbc_shape *shape)
 {
@@ -120,8 +120,8 @@ struct nbc_sched *nbc_bcast_linear(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* Pipelined chain. The vector travels from rank to rank in segments of b bytes, each one forwarded
- * as soon as it is there: every link is busy all the time.
+/* Pipelined chain. The vector moves from rank to rank in segments of b bytes. Each is forwarded as
+ * soon as it has arrived, so every link is busy all the time.
  *
  *   0 → 1 → 2 → 3        time    1    2    3    4
  *                        0 → 1   a    b    c
@@ -140,13 +140,14 @@ struct nbc_sched *nbc_bcast_chain(const struct nbc_shape *shape)
     return pipelined(shape, &pipe, 1, size - 1);
 }
 
-/* Pipelined binary tree: as the chain, but rank r (counted from the root) feeds 2r + 1 and 2r + 2.
+/* Pipelined binary tree: as the chain, but rank r, counted from the root, sends to 2r + 1 and
+ * 2r + 2.
  *
  *   0 → 1, 2
  *   1 → 3
  *
- * Cost: (2 log₂P + 2n/b) (α + bβ): twice the traffic of a chain at the inner ranks, much less to
- * wait for its start. For medium vectors on many ranks. Pješivac-Grbović et al., "Performance
+ * Cost: (2 log₂P + 2n/b) (α + bβ): twice the traffic of a chain at the inner ranks, but a much
+ * shorter latency. For medium vectors on many ranks. Pješivac-Grbović et al., "Performance
  * analysis of MPI collective operations", 2007. */
 struct nbc_sched *nbc_bcast_binary_tree(const struct nbc_shape *shape)
 {
@@ -160,9 +161,8 @@ struct nbc_sched *nbc_bcast_binary_tree(const struct nbc_shape *shape)
     return pipelined(shape, &pipe, 1, nbc_log2_ceil(size + 1) - 1);
 }
 
-/* Two trees (nbc_two_tree) on the ranks beside the root: every other segment goes down the first
- * one, the rest down the second one. A rank that has children in one has none in the other, so that
- * it sends no more than it receives.
+/* Two trees (nbc_two_tree) on the ranks other than the root. Segments alternate between the trees.
+ * A rank that has children in one tree has none in the other, so it sends no more than it receives.
  *
  *   first    0 → 2    2 → 1, 3
  *   second   0 → 3    3 → 2, 1
@@ -185,17 +185,17 @@ struct nbc_sched *nbc_bcast_two_tree(const struct nbc_shape *shape)
     return pipelined(shape, pipes, NBC_TREES, 2 * nbc_log2_ceil(size));
 }
 
-/* What the two scatter + allgather broadcasts share. The vector is cut into P nearly equal chunks
- * of bytes; ranks are counted from the root. The scatter leaves rank r with the chunks of its
- * binomial subtree, more than its own: what a rank holds is not sent to it again. */
+/* The scatter of the two scatter + allgather broadcasts. The vector is divided into P nearly equal
+ * chunks of bytes; ranks are counted from the root. The scatter leaves rank r with the chunks of
+ * its whole binomial subtree; the allgather does not send these to it again. */
 struct spread {
     const struct nbc_shape *shape;
     struct nbc_sched *s;
     struct nbc_bytes data;
     int64_t bytes;
     int me, size;
-    nbc_id scattered; /* chunks of the subtree are here */
-    nbc_id complete;  /* everything received so far is; kept only when there is unpacking to do */
+    nbc_id scattered; /* done when the chunks of the subtree are here */
+    nbc_id complete;  /* done when all receives so far are; set only if data must be unpacked */
 };
 
 static struct nbc_ref chunks(const struct spread *b, int first, int n)
@@ -204,7 +204,7 @@ static struct nbc_ref chunks(const struct spread *b, int first, int n)
     return nbc_byte_range(b->data.raw, low, nbc_part_start(b->bytes, b->size, first + n) - low);
 }
 
-/* Chunks may be empty when bytes are fewer than ranks; both sides know. */
+/* With fewer bytes than ranks some chunks are empty, which both sides know. */
 static nbc_id recv_chunks(struct spread *b, int first, int n, int peer)
 {
     struct nbc_ref data = chunks(b, first, n);
@@ -264,15 +264,15 @@ static bool holds(const struct spread *b, int rank, int chunk)
     return chunk >= rank && chunk - rank < nbc_knomial_subtree(rank, b->size, 2);
 }
 
-/* Scatter + allgather, ring. A binomial scatter, then chunks go round: every rank passes on to its
- * right what it got from its left, unless the right has it from the scatter.
+/* Scatter + allgather, ring. A binomial scatter; then every rank forwards the chunks that it
+ * receives from its left to its right, except those that its right has from the scatter.
  *
  *   after the scatter  0 ABCD     1 .B..    2 ..CD       3 ...D
  *   the ring           0 → 1 ADC  1 → 2 BA  2 → 3 CBA    3 → 0 nothing
  *
  * Cost: (⌈log₂P⌉ + P − 1) α + 2 (P − 1)/P nβ. For large vectors. Barnett et al.,
- * "Interprocessor collective communication library (InterCom)", 1994; leaving out what the scatter
- * gave: Zhou et al., "A bandwidth-saving optimization for MPI broadcast collective operation",
+ * "Interprocessor collective communication library (InterCom)", 1994; without the chunks of the
+ * scatter: Zhou et al., "A bandwidth-saving optimization for MPI broadcast collective operation",
  * 2015. */
 struct nbc_sched *nbc_bcast_scatter_allgather(const struct nbc_shape *shape)
 {
@@ -281,7 +281,7 @@ struct nbc_sched *nbc_bcast_scatter_allgather(const struct nbc_shape *shape)
         return spread_end(&b);
     struct nbc_window in = {0};
     int me = b.me, size = b.size, left = (me + size - 1) % size, right = (me + 1) % size;
-    nbc_id there = b.scattered; /* chunk out is here */
+    nbc_id there = b.scattered; /* done when the chunk to be sent is here */
     for (int i = 0; i < size - 1; i++) {
         int out = nbc_relative(me, i, size), next = nbc_relative(me, i + 1, size);
         if (!holds(&b, right, out))
@@ -297,7 +297,7 @@ struct nbc_sched *nbc_bcast_scatter_allgather(const struct nbc_shape *shape)
 }
 
 /* Scatter + allgather, recursive doubling. After the scatter, in round k ranks that differ in bit k
- * exchange the 2^k chunks of their group, unless the scatter gave them.
+ * exchange the 2^k chunks of their group, except those of the scatter.
  *
  *   after the scatter  0 ABCD    1 .B..    2 ..CD   3 ...D
  *   k = 0              0 → 1 A   2 → 3 C

@@ -4,11 +4,11 @@
 #include "select.h"
 
 /* Gather along a k-nomial tree: inner ranks collect the blocks of their subtree as bytes and send
- * them on in one message. */
+ * them to their parent in one message. */
 
-/* The blocks of neighbors in rank order are neighbors in the root's buffer: it receives them as
- * they are. Only a subtree that goes past the last rank arrives in temporary room, or one whose
- * bytes are not the elements' as they lie. */
+/* Blocks of consecutive ranks are contiguous in the root's buffer, which therefore receives a
+ * subtree directly. It uses temporary space only for a subtree that wraps around past the last
+ * rank, or if the type is not packed. */
 static void collect_child(struct nbc_gather_scatter *g, int child)
 {
     const struct nbc_shape *shape = g->shape;
@@ -63,24 +63,24 @@ static void hand_up(struct nbc_gather_scatter *g)
         nbc_after(g->s, sent, got[i]);
 }
 
-/* Binomial tree: a broadcast backwards; every rank waits for its subtree, then sends it up.
+/* Binomial tree: a broadcast in reverse. Every rank waits for its subtree, then sends it up.
  *
  *   1 → 0 B    3 → 2 D
  *   2 → 0 CD
  *
- * Cost: ⌈log₂P⌉ α + (P − 1) nβ, n bytes a block; inner ranks copy their block. For small blocks.
- * Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH",
- * 2005. */
+ * Cost: ⌈log₂P⌉ α + (P − 1) nβ, n the bytes of a block; inner ranks copy their block. For small
+ * blocks. Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in
+ * MPICH", 2005. */
 struct nbc_sched *nbc_gather_binomial(const struct nbc_shape *shape)
 {
     return nbc_gather_scatter_knomial(shape, 2, collect_at_root, hand_up);
 }
 
-/* 4-nomial tree: as binomial with half the depth and up to three children a level.
+/* 4-nomial tree: as binomial, but with half the depth and up to three children per level.
  *
  *   1 → 0 B    2 → 0 C    3 → 0 D
  *
- * Cost: ⌈log₄P⌉ (α + 2o) + (P − 1) nβ, o the time to take in a message that has come. For small
+ * Cost: ⌈log₄P⌉ (α + 2o) + (P − 1) nβ, o the time to process a message that has arrived. For small
  * blocks where o is much less than α. Bar-Noy, Kipnis, "Designing broadcasting algorithms in the
  * postal model for message-passing systems", 1992. */
 struct nbc_sched *nbc_gather_knomial4(const struct nbc_shape *shape)
@@ -88,26 +88,26 @@ struct nbc_sched *nbc_gather_knomial4(const struct nbc_shape *shape)
     return nbc_gather_scatter_knomial(shape, 4, collect_at_root, hand_up);
 }
 
-/* Linear: all receives posted at once, every block goes straight to its place.
+/* Linear: all receives are posted at once; every block is received in its place.
  *
  *   1 → 0 B    2 → 0 C    3 → 0 D
  *
- * Cost: α + (P − 2) o + (P − 1) nβ. For few ranks and for blocks that no rank should handle twice.
- * The only choice for gatherv, windowed or not: there none but the root knows the counts, so no
- * rank could make room for a subtree. */
+ * Cost: α + (P − 2) o + (P − 1) nβ. For few ranks, and for blocks that are too large to be
+ * forwarded. The only algorithm, windowed or not, for gatherv: only the root knows the counts, so
+ * no other rank could allocate space for a subtree. */
 struct nbc_sched *nbc_gather_linear(const struct nbc_shape *shape)
 {
     return nbc_gather_scatter_linear(shape, false);
 }
 
-/* Linear with a window: as linear, but the root has only so many receives posted at a time. Blocks
- * too large to be sent before they are asked for then come a few at a time.
+/* Linear with a window: as linear, but the root posts a limited number of receives at a time.
+ * Blocks of the rendezvous protocol then arrive a few at a time.
  *
  *   1 → 0 B    2 → 0 C    (window of two)
  *   3 → 0 D
  *
- * Cost: P/w α + (P − 1) nβ for a window of w. For large blocks on many ranks, where all at once
- * would flood the root. */
+ * Cost: P/w α + (P − 1) nβ for a window of w. For large blocks on many ranks, which would
+ * flood the root all at once. */
 struct nbc_sched *nbc_gather_windowed(const struct nbc_shape *shape)
 {
     return nbc_gather_scatter_linear(shape, true);

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* The neighborhood collectives. Every edge of the topology is a message of its own kind: the k-th
- * block goes to destinations[k], the k-th comes from sources[k], and a rank knows its own edges
- * alone. Neighbors that do not exist (MPI_PROC_NULL) get nothing and leave their block untouched.
- * The two ends of an edge agree on its bytes, so both leave it out when there are none.
+/* The neighborhood collectives. Every edge of the topology is a message: block k is sent to
+ * destinations[k], block k is received from sources[k]. A rank knows its own edges only. A neighbor
+ * MPI_PROC_NULL receives nothing, and its block of the receive buffer is not written. Both ends of
+ * an edge know its bytes and omit the message if there are none.
  *
- * Several edges may join the same two processes, and the order of the lists on either side tells
- * which end belongs to which: the k-th edge to a process is its k-th edge from here. Not so on a
- * Cartesian topology, where the standard defines the exchange by MPI_Cart_shift: what goes to the
- * negative neighbor arrives there from the positive one. Both are one process when a periodic
- * dimension has 1 or 2 ranks:
+ * Several edges may connect the same two processes. On graph topologies the order of the lists
+ * determines which ends match: the k-th edge to a process is that process's k-th edge from here. On
+ * Cartesian topologies the standard defines the exchange by MPI_Cart_shift: a block sent to the
+ * negative neighbor is received there as that of the positive one. If a periodic dimension has 1 or
+ * 2 ranks, both neighbors are one process:
  *
- *   sends      to −1, to +1                  to −1 is the other's from +1,
- *   receives   from −1, from +1              to +1 is the other's from −1
+ *   sends      to −1, to +1                  to −1 matches the other's from +1,
+ *   receives   from −1, from +1              to +1 matches the other's from −1
  *
- * so the receiving side takes the edges of each dimension in the order +1, −1. */
+ * so the receiving side matches the edges of each dimension in the order +1, −1. */
 #include "bytes.h"
 #include "select.h"
 #include "topo.h"
 
 #include <stdlib.h>
 
-/* The number of the source that is i-th in the order that matches the senders'. */
+/* Returns the index of the source that is i-th in the order of the senders' lists. */
 static int source_at(const struct nbc_neighbors *n, int i)
 {
     return n->cartesian ? i ^ 1 : i;
@@ -31,7 +31,7 @@ static bool something(const struct nbc_shape *shape, struct nbc_ref r)
     return nbc_ref_bytes(shape, r) > 0;
 }
 
-/* Edges from a rank to itself: the k-th that goes out is the k-th that comes in. */
+/* Copies along edges from a rank to itself: the k-th outgoing one is the k-th incoming one. */
 static void copy_self(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     const struct nbc_neighbors *n = shape->neighbors;
@@ -53,8 +53,8 @@ static void copy_self(struct nbc_sched *s, const struct nbc_shape *shape)
  *   ring of 4:   rank   0      1      2      3
  *                       ↔3 ↔1  ↔0 ↔2  ↔1 ↔3  ↔2 ↔0
  *
- * Cost: α + d (o + nβ), with d edges and o the time to post a message. No temporary memory. Chosen
- * unless the other one is asked for: no rank knows whether others have several edges to one peer.
+ * Cost: α + d (o + nβ), with d edges and o the time to post a message. No temporary memory. The
+ * default, since no rank knows whether others have several edges to one peer.
  * Hoefler, Träff, "Sparse collective operations for MPI", 2009. */
 struct nbc_sched *nbc_neighbor_linear(const struct nbc_shape *shape)
 {
@@ -76,11 +76,11 @@ struct nbc_sched *nbc_neighbor_linear(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* One end of an edge with data, to (or from) another rank. */
+/* One end of an edge with data, to or from another rank. */
 struct edge {
     int peer;
-    int order;            /* among the edges of this side, as the other side has them too */
-    struct nbc_ref block; /* here */
+    int order;            /* its position in the order of edges, which both sides know */
+    struct nbc_ref block; /* its block on this rank */
 };
 
 static int compare(const void *x, const void *y)
@@ -91,7 +91,7 @@ static int compare(const void *x, const void *y)
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* The edges of one side, grouped by peer. Returns how many. */
+/* Lists the edges of one side, grouped by peer. Returns their number. */
 static int list_sources(const struct nbc_shape *shape, struct edge *edges)
 {
     const struct nbc_neighbors *n = shape->neighbors;
@@ -136,7 +136,7 @@ static int64_t group_bytes(const struct nbc_shape *shape, const struct edge *edg
     return bytes;
 }
 
-/* Of an allgather all edges to one peer carry the same block. */
+/* In an allgather all edges to one peer carry the same block. */
 static bool same_block(const struct nbc_shape *shape)
 {
     return shape->coll == NBC_NEIGHBOR_ALLGATHER || shape->coll == NBC_NEIGHBOR_ALLGATHERV;
@@ -181,14 +181,14 @@ static void send_group(struct nbc_sched *s, const struct nbc_shape *shape, const
         nbc_after(s, sent, id);
 }
 
-/* Combined: all edges between the same two ranks travel as one message, their blocks packed in the
- * order of the edges; of an allgather the one block travels once and is copied to its places.
+/* Combined: one message for all edges between the same two ranks, their blocks packed in the order
+ * of the edges. An allgather sends its block once, and the receiver copies it to its places.
  *
  *   torus of 2 × 2, rank 0:   linear    to 1, 1, 2, 2
  *                             combined  to 1 (two blocks), 2 (two blocks)
  *
  * Cost: α + m (o + nβ) with m peers instead of d edges, and a copy of the combined blocks on either
- * side, which are the temporary memory. For small blocks on a topology with several edges between
+ * side, to temporary memory. For small blocks on a topology with several edges between
  * the same ranks. */
 struct nbc_sched *nbc_neighbor_combined(const struct nbc_shape *shape)
 {

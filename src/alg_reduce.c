@@ -10,7 +10,7 @@ static bool here(const struct nbc_shape *shape)
 }
 
 /* A rank in a tree in which every subtree is a contiguous range of ranks, counted round where the
- * operation is commutative. Each list goes from the nearest child to the farthest. */
+ * operator is commutative. Each list goes from the nearest child to the farthest. */
 struct node {
     int parent; /* −1: the root */
     int nbelow, nabove;
@@ -138,7 +138,7 @@ static struct nbc_sched *along_knomial(const struct nbc_shape *shape, int k)
 }
 
 /* Binomial tree. A rank combines its vector with those of its children, nearest first since they
- * have least to wait for, and sends the result to its parent. Commutative operations use the tree
+ * have least to wait for, and sends the result to its parent. Commutative operators use the tree
  * on ranks counted round from the root. Others use two trees that share the root, one on the ranks
  * above and one, mirrored, on those below it: rank order without a detour over rank 0.
  *
@@ -254,7 +254,7 @@ struct nbc_sched *nbc_reduce_chain(const struct nbc_shape *shape)
  *   first    2 ← 1, 3    0 ← 2
  *   second   3 ← 2, 1    0 ← 3
  *
- * Cost, S pieces: (2 log₂P + S) (α + (n/S)(β + γ)), commutative operations. Temporary: 8 pieces.
+ * Cost, S pieces: (2 log₂P + S) (α + (n/S)(β + γ)), commutative operators. Temporary: 8 pieces.
  * For large vectors on many ranks. Sanders, Speck, Träff, "Two-tree algorithms for full bandwidth
  * broadcast, reduction and scan", 2009. */
 struct nbc_sched *nbc_reduce_two_tree(const struct nbc_shape *shape)
@@ -325,7 +325,7 @@ static void gather(struct nbc_sched *s, const struct nbc_halving *h, const struc
  *          0 ← 1 CD                                 root 0
  *
  * Cost: 2 log₂P α + (P − 1)/P (2nβ + nγ), with α + nβ + nγ more when P is not a power of two.
- * Temporary: one vector, half a one at the root; half a one more for non-commutative operations,
+ * Temporary: one vector, half a one at the root; half a one more for non-commutative operators,
  * and one or two for a rank that another folds onto. For large vectors on many ranks. Rabenseifner,
  * "Optimization of collective reduction operations", 2004. */
 struct nbc_sched *nbc_reduce_rabenseifner(const struct nbc_shape *shape)

@@ -123,7 +123,7 @@ static void emit_circulant(struct blocks *b)
  *   s = 4    CD → 2       DA → 3       AB → 0       BC → 1
  *   s = 2    B → 1        C → 2        D → 3        A → 0
  *
- * Cost: ⌈log₂P⌉ α + (P − 1)/P (nβ + nγ), any P, commutative operations; blocks that go over the
+ * Cost: ⌈log₂P⌉ α + (P − 1)/P (nβ + nγ), any P, commutative operators; blocks that go over the
  * last one to the first are two messages. Temporary: one and a half vectors. For medium vectors on
  * ranks that are no power of two. Träff, "Optimal, non-pipelined reduce-scatter and allreduce
  * algorithms", 2024. */
@@ -244,7 +244,7 @@ static void emit_halving(struct blocks *b)
  *          0 ↔ 1 B, A          2 ↔ 3 D, C
  *
  * Cost: log₂P α + (P − 1)/P (nβ + nγ), with α + nβ + nγ and a block more when P is not a power of
- * two; commutative operations. Temporary: less than one vector, two for a rank that another folds
+ * two; commutative operators. Temporary: less than one vector, two for a rank that another folds
  * onto. For small and medium vectors. Thakur, Rabenseifner, Gropp, "Optimization of collective
  * communication operations in MPICH", 2005. */
 struct nbc_sched *nbc_reduce_scatter_recursive_halving(const struct nbc_shape *shape)
@@ -277,7 +277,7 @@ static void emit_doubling(struct blocks *b)
  *
  * Cost: log₂P (α + nβ + nγ), with α + nβ + nγ and a block more when P is not a power of two. Keeps
  * rank order with the fewest rounds. Temporary: 1 + log₂P vectors as long as these are 128 KiB
- * together, else three. For small vectors and non-commutative operations. Thakur, Rabenseifner,
+ * together, else three. For small vectors and non-commutative operators. Thakur, Rabenseifner,
  * Gropp, "Optimization of collective communication operations in MPICH", 2005. */
 struct nbc_sched *nbc_reduce_scatter_recursive_doubling(const struct nbc_shape *shape)
 {
@@ -360,8 +360,8 @@ static void emit_butterfly(struct blocks *b)
  *          1 ↔ 2 C, B
  *
  * Cost: (1 + log₂P) α + (P − 1)/P (nβ + nγ) and a block, with α + nβ + nγ more when P is not a
- * power of two. Temporary: one vector, half a one more for non-commutative operations; one or two
- * more for a rank that another folds onto. For medium vectors and non-commutative operations.
+ * power of two. Temporary: one vector, half a one more for non-commutative operators; one or two
+ * more for a rank that another folds onto. For medium vectors and non-commutative operators.
  * Träff, "An improved algorithm for (non-commutative) reduce-scatter with an application", 2005. */
 struct nbc_sched *nbc_reduce_scatter_butterfly(const struct nbc_shape *shape)
 {
@@ -469,7 +469,7 @@ static void emit_ring(struct blocks *b)
  *          C30     D01     A12     B23     to the right, there
  *          B230    C301    D012    A123    to the right, there 0 has all of A, 1 of B, ...
  *
- * Cost: (P − 1) α + (P − 1)/P (nβ + nγ), any P, commutative operations; only neighbors talk.
+ * Cost: (P − 1) α + (P − 1)/P (nβ + nγ), any P, commutative operators; only neighbors talk.
  * Temporary: what arrives in each step, at most 8 pieces from 128 KiB on; in place one block more.
  * For the largest blocks. Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
  * workstations", 2009. */

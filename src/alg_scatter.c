@@ -3,11 +3,11 @@
 #include "gather_scatter.h"
 #include "select.h"
 
-/* Scatter along a k-nomial tree, the gather backwards: inner ranks receive the blocks of their
- * subtree as bytes and deal them out. */
+/* Scatter along a k-nomial tree, the gather in reverse: inner ranks receive the blocks of their
+ * subtree as bytes and send each child those of its subtree. */
 
-/* The blocks of neighbors in rank order are neighbors in the root's buffer: it sends them as they
- * are. Only a subtree that goes past the last rank is put together in temporary room. */
+/* Blocks of consecutive ranks are contiguous in the root's buffer, which therefore sends a subtree
+ * directly. It uses temporary space only for a subtree that wraps around past the last rank. */
 static void deal_child(struct nbc_gather_scatter *d, int child)
 {
     const struct nbc_shape *shape = d->shape;
@@ -20,7 +20,7 @@ static void deal_child(struct nbc_gather_scatter *d, int child)
         nbc_send(d->s, blocks, first, NBC_NONE);
         return;
     }
-    int above = shape->size - first; /* so many up to the last rank; the others from rank 0 on */
+    int above = shape->size - first; /* blocks up to the last rank; the others start at rank 0 */
     struct nbc_ref bytes = nbc_temp_bytes(d->s, n * d->each);
     blocks.count = above * count;
     nbc_id copied = nbc_copy(d->s, nbc_byte_range(bytes, 0, above * d->each), blocks, NBC_NONE);
@@ -43,7 +43,7 @@ static void hand_down(struct nbc_gather_scatter *d)
     int me = nbc_relative(shape->rank, shape->root, shape->size);
     int parent = nbc_absolute(d->tree.parent, shape->root, shape->size);
     struct nbc_ref mine = nbc_recv_block(shape, 0);
-    bool as_bytes = d->tree.parent > 0; /* the root sends a single block as it is */
+    bool as_bytes = d->tree.parent > 0; /* the root sends a single block as elements */
     if (d->tree.subtree == 1 && (!as_bytes || shape->types[mine.type].packed)) {
         nbc_recv(d->s, mine, parent, NBC_NONE);
         return;
@@ -59,21 +59,21 @@ static void hand_down(struct nbc_gather_scatter *d)
     nbc_copy(d->s, mine, nbc_byte_range(all, 0, d->each), got);
 }
 
-/* Binomial tree: each rank gets the blocks of its subtree in one message, keeps its own and sends
- * the others on, the largest part first.
+/* Binomial tree: each rank receives the blocks of its subtree in one message, keeps its own and
+ * forwards the others, the largest subtree first.
  *
  *   0 → 2 CD
  *   0 → 1 B    2 → 3 D
  *
- * Cost: ⌈log₂P⌉ α + (P − 1) nβ, n bytes a block; inner ranks copy their block. For small blocks.
- * Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH",
- * 2005. */
+ * Cost: ⌈log₂P⌉ α + (P − 1) nβ, n the bytes of a block; inner ranks copy their block. For small
+ * blocks. Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in
+ * MPICH", 2005. */
 struct nbc_sched *nbc_scatter_binomial(const struct nbc_shape *shape)
 {
     return nbc_gather_scatter_knomial(shape, 2, deal_from_root, hand_down);
 }
 
-/* 4-nomial tree: as binomial with half the depth and up to three children a level.
+/* 4-nomial tree: as binomial, but with half the depth and up to three children per level.
  *
  *   0 → 1 B    0 → 2 C    0 → 3 D
  *
@@ -85,25 +85,25 @@ struct nbc_sched *nbc_scatter_knomial4(const struct nbc_shape *shape)
     return nbc_gather_scatter_knomial(shape, 4, deal_from_root, hand_down);
 }
 
-/* Linear: all sends posted at once, every block goes straight to its place.
+/* Linear: all sends are posted at once; every block is received in its place.
  *
  *   0 → 1 B    0 → 2 C    0 → 3 D
  *
- * Cost: α + (P − 2) o + (P − 1) nβ. For few ranks and for blocks that no rank should handle twice.
- * The only choice for scatterv, windowed or not: there none but the root knows the counts, so no
- * rank could make room for a subtree. */
+ * Cost: α + (P − 2) o + (P − 1) nβ. For few ranks, and for blocks that are too large to be
+ * forwarded. The only algorithm, windowed or not, for scatterv: only the root knows the counts, so
+ * no other rank could allocate space for a subtree. */
 struct nbc_sched *nbc_scatter_linear(const struct nbc_shape *shape)
 {
     return nbc_gather_scatter_linear(shape, false);
 }
 
-/* Linear with a window: as linear, but the root has only so many sends under way at a time.
+/* Linear with a window: as linear, but the root has a limited number of sends in flight.
  *
  *   0 → 1 B    0 → 2 C    (window of two)
  *   0 → 3 D
  *
- * Cost: P/w α + (P − 1) nβ for a window of w. For large blocks on many ranks, where all at once
- * would share the root's link so thin that even the first comes late. */
+ * Cost: P/w α + (P − 1) nβ for a window of w. For large blocks on many ranks, which would
+ * share the root's link so thinly that even the first one arrives late. */
 struct nbc_sched *nbc_scatter_windowed(const struct nbc_shape *shape)
 {
     return nbc_gather_scatter_linear(shape, true);
