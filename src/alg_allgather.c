@@ -3,22 +3,23 @@
 #include "select.h"
 #include "topo.h"
 
-/* All builders here serve allgather and allgatherv. The bytes of every block are the same on all
- * ranks by the standard's matching rules; where a block lies is each rank's own affair. A message
- * of several blocks is their bytes in the order of ranks, whatever either side's layout. Messages
- * without data are not sent, which both sides know. */
+/* All builders here serve allgather and allgatherv. By the standard's matching rules the bytes of a
+ * block are the same on all ranks; its place may differ. A message of several blocks holds their
+ * bytes in the order of ranks, whatever the layout on either side. Messages without bytes are not
+ * sent, which both sides know. */
 
 static int64_t bytes_of(const struct nbc_shape *shape, int first, int n)
 {
     if (!shape->recv.counts.data)
-        return n * nbc_ref_bytes(shape, nbc_recv_block(shape, 0)); /* they are all as large */
+        return n *
+               nbc_ref_bytes(shape, nbc_recv_block(shape, 0)); /* all blocks have the same size */
     int64_t count = 0;
     for (int i = 0; i < n; i++)
         count += nbc_ints_at(shape->recv.counts, first + i);
     return count * shape->types[shape->recv.type].size;
 }
 
-/* Whether n blocks lie one behind the other in the receive buffer; then *all is set to them. */
+/* Whether n blocks are contiguous in the receive buffer; if so, *all is set to them. */
 static bool adjacent(const struct nbc_shape *shape, int first, int n, struct nbc_ref *all)
 {
     int64_t extent = shape->types[shape->recv.type].extent;
@@ -30,7 +31,7 @@ static bool adjacent(const struct nbc_shape *shape, int first, int n, struct nbc
     for (int i = 1; i < n; i++) {
         struct nbc_ref b = nbc_recv_block(shape, first + i);
         if (b.count == 0)
-            continue; /* its displacement means nothing */
+            continue; /* its displacement is not significant */
         if (all->count == 0)
             all->off = b.off;
         else if (b.off != all->off + all->count * extent)
@@ -45,7 +46,7 @@ static nbc_id keep_own(struct nbc_sched *s, const struct nbc_shape *shape)
     return nbc_copy(s, nbc_recv_block(shape, shape->rank), nbc_send_block(shape, 0), NBC_NONE);
 }
 
-/* Operations that are done when the data gathered so far is there. */
+/* The operations that are done when the data gathered so far is there. */
 struct have {
     nbc_id id[34];
     int n;
@@ -62,7 +63,7 @@ static void after_all(struct nbc_sched *s, nbc_id op, const struct have *h)
         nbc_after(s, op, h->id[i]);
 }
 
-/* Copies n blocks, held as bytes, to the receive buffer: at once where they lie together there. */
+/* Copies n blocks, held as bytes, to the receive buffer: at once if they are contiguous there. */
 static void deliver(struct nbc_sched *s, const struct nbc_shape *shape, int first, int n,
                     struct nbc_ref bytes, const struct have *after)
 {
@@ -82,16 +83,16 @@ static void deliver(struct nbc_sched *s, const struct nbc_shape *shape, int firs
     }
 }
 
-/* The same, when a message of n blocks may be received right there: if another rank's blocks are
- * not adjacent it sends them as bytes. (Those of allgather are, everywhere.) */
+/* The same if, in addition, a message of n blocks may be received there as elements: a rank whose
+ * blocks are not contiguous sends them as bytes. (In an allgather they are, on all ranks.) */
 static bool direct(const struct nbc_shape *shape, int first, int n, struct nbc_ref *all)
 {
     bool may_be_bytes = shape->recv.counts.data && !shape->types[shape->recv.type].packed;
     return !may_be_bytes && adjacent(shape, first, n, all);
 }
 
-/* Where messages of several blocks come from and go to: the receive buffer itself when the blocks
- * lie in it without gaps in the order of ranks, else all blocks as bytes in temporary room. */
+/* The source and destination of messages of several blocks: the receive buffer, if the blocks are
+ * in it without gaps in the order of ranks; else all blocks as bytes in temporary space. */
 struct area {
     const struct nbc_shape *shape;
     struct nbc_sched *s;
@@ -125,7 +126,7 @@ static void area_send(const struct area *a, int first, int n, int peer, const st
         after_all(a->s, nbc_send(a->s, data, peer, NBC_NONE), after);
 }
 
-/* Receives n blocks and sees to it that they get to the receive buffer. */
+/* Receives n blocks and emits the copies to the receive buffer that they need. */
 static nbc_id area_recv(const struct area *a, int first, int n, int peer, nbc_id after)
 {
     struct nbc_ref data = area_blocks(a, first, n);
@@ -137,7 +138,7 @@ static nbc_id area_recv(const struct area *a, int first, int n, int peer, nbc_id
     return got;
 }
 
-/* Puts this rank's block where the area's messages find it, and into the receive buffer. */
+/* Copies this rank's block to the area, and to the receive buffer. */
 static nbc_id area_own(const struct area *a)
 {
     nbc_id kept = keep_own(a->s, a->shape);
@@ -152,22 +153,23 @@ static nbc_id send_own(struct nbc_sched *s, const struct nbc_shape *shape, int p
     return nbc_ref_bytes(shape, mine) > 0 ? nbc_send(s, mine, peer, NBC_NONE) : NBC_NONE;
 }
 
-/* First real rank that a virtual rank, or its partner that folded onto it, stands for. */
+/* Returns the lowest rank that a virtual rank stands for: it, or the partner folded onto it. */
 static int first_of(const struct nbc_fold *f, int virtual)
 {
     return virtual < f->rest ? 2 * virtual : virtual + f->rest;
 }
 
-/* A rank that hands over: its block goes up, everything comes back. */
+/* A rank that folds away: sends its block to its partner, receives all blocks. */
 static void hand_over(struct area *a)
 {
     int rank = a->shape->rank;
     nbc_id sent = send_own(a->s, a->shape, rank + 1);
-    /* Everything includes its own block: in place, that is what is being sent. */
+    /* All blocks include its own, which in place is the one being sent. */
     area_recv(a, 0, a->shape->size, rank + 1, a->shape->in_place ? sent : NBC_NONE);
 }
 
-/* Round `bit` of recursive doubling: gives what the group has, gets what the partner's has. */
+/* Round `bit` of recursive doubling: exchanges the blocks of this group for those of the partner's.
+ */
 static void double_group(const struct area *a, const struct nbc_fold *f, int bit, struct have *have)
 {
     int mine = f->virtual & -bit, theirs = mine ^ bit;
@@ -179,15 +181,15 @@ static void double_group(const struct area *a, const struct nbc_fold *f, int bit
         have_add(have, area_recv(a, low2, n2, partner, NBC_NONE));
         return;
     }
-    /* First round: this rank's block goes out before it is copied to its place. */
+    /* In the first round, this rank's block is sent before it is copied to its place. */
     send_own(a->s, a->shape, partner);
     have_add(have, area_recv(a, low2, n2, partner, NBC_NONE));
     have_add(have, area_own(a));
 }
 
 /* Recursive doubling. In round k ranks that differ in bit k exchange the 2^k blocks that their
- * group has by now. When P is not a power of two, ranks beyond it first hand their block to a
- * neighbor, which at the end hands everything back; the groups stay contiguous ranges of ranks.
+ * group has by now. When P is not a power of two, ranks beyond it first send their block to a
+ * neighbor, which in the end sends all blocks back; groups stay contiguous ranges of ranks.
  *
  *   rank   0       1       2       3
  *   k = 0  0 ↔ 1 A, B      2 ↔ 3 C, D
@@ -220,7 +222,7 @@ struct nbc_sched *nbc_allgather_recursive_doubling(const struct nbc_shape *shape
     return nbc_sched_finish(s);
 }
 
-/* Bytes of n blocks from this rank's own on, counted round. */
+/* Returns the bytes of n blocks, from this rank's own on, in cyclic order. */
 static int64_t rotated_bytes(const struct nbc_shape *shape, int n)
 {
     int above = shape->size - shape->rank;
@@ -229,9 +231,9 @@ static int64_t rotated_bytes(const struct nbc_shape *shape, int n)
     return bytes_of(shape, shape->rank, above) + bytes_of(shape, 0, n - above);
 }
 
-/* Bruck. A rank keeps the blocks from its own on, counted round, in temporary room. In round k it
- * sends the 2^k it has to the rank 2^k below and gets as many from the one 2^k above, in the last
- * round only those that are missing; then they are turned to their places.
+/* Bruck. A rank keeps the blocks in temporary space, in cyclic order from its own. In round k it
+ * sends the 2^k blocks that it has to the rank 2^k below and receives as many from the rank 2^k
+ * above, in the last round only the missing ones. In the end it rotates them to their places.
  *
  *   rank    0     1     2     3
  *   n = 1   AB    BC    CD    DA      from 1, 2, 3, 0
@@ -260,7 +262,7 @@ struct nbc_sched *nbc_allgather_bruck(const struct nbc_shape *shape)
             after_all(s, nbc_send(s, give, below, NBC_NONE), &have);
         if (more > 0)
             have_add(&have, nbc_recv(s, get, (rank + n) % size, NBC_NONE));
-        if (n == 1 && size > 2) /* after the first messages, which need no copy */
+        if (n == 1 && size > 2) /* after the first messages, which do not need the copy */
             have_add(&have, nbc_copy(s, give, nbc_send_block(shape, 0), NBC_NONE));
         held += more;
     }
@@ -271,12 +273,12 @@ struct nbc_sched *nbc_allgather_bruck(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* Ring. Every rank sends its block to the right and passes on what comes from the left, as it
- * comes. Blocks go straight to their places.
+/* Ring. Every rank sends its block to the right and forwards each block that arrives from the left.
+ * Blocks are received in their places.
  *
  *   0 → 1 A, D, C    1 → 2 B, A, D    2 → 3 C, B, A    3 → 0 D, C, B
  *
- * Cost: (P − 1) (α + nβ), any P, only neighbors talk. For large blocks. Chan, Heimlich,
+ * Cost: (P − 1) (α + nβ), any P; only neighbors communicate. For large blocks. Chan, Heimlich,
  * Purkayastha, van de Geijn, "Collective communication: theory, practice, and experience", 2007. */
 struct nbc_sched *nbc_allgather_ring(const struct nbc_shape *shape)
 {
@@ -301,8 +303,8 @@ struct nbc_sched *nbc_allgather_ring(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* Linear: every rank sends its block to every other, starting with the one above itself so that
- * they do not all fall upon the same one.
+/* Linear: every rank sends its block to every other, beginning with the next higher one, so that no
+ * rank is the first destination of all.
  *
  *   rank   0       1       2       3
  *   sends  1, 2, 3 2, 3, 0 3, 0, 1 0, 1, 2
@@ -326,7 +328,7 @@ struct nbc_sched *nbc_allgather_linear(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* The two blocks of a pair of ranks, as one message. */
+/* The two blocks of a pair of ranks, which are one message. */
 struct pair {
     struct nbc_ref data;
     bool direct; /* in the receive buffer */
@@ -341,7 +343,7 @@ static struct pair pair_of(struct nbc_sched *s, const struct nbc_shape *shape, i
     return pair;
 }
 
-/* This rank's own pair: its block and that of its mate, which comes straight to its place. */
+/* Emits this rank's own pair: its block, and that of its mate, which is received in its place. */
 static struct pair own_pair(struct nbc_sched *s, const struct nbc_shape *shape, struct have *have)
 {
     int rank = shape->rank, mate = rank ^ 1;
@@ -364,8 +366,9 @@ static struct pair own_pair(struct nbc_sched *s, const struct nbc_shape *shape, 
     return pair;
 }
 
-/* Neighbor exchange. Ranks 2p and 2p + 1 first exchange their blocks; then every rank exchanges in
- * turn with its neighbor outside and inside the pair, and sends the pair of blocks it got last.
+/* Neighbor exchange. Ranks 2p and 2p + 1 first exchange their blocks. Then every rank exchanges
+ * alternately with its neighbor outside and inside the pair, and sends the pair of blocks that it
+ * received last.
  *
  *   rank   0       1       2       3
  *   first  0 ↔ 1 A, B      2 ↔ 3 C, D
@@ -384,8 +387,8 @@ struct nbc_sched *nbc_allgather_neighbor_exchange(const struct nbc_shape *shape)
     struct have have = {.n = 0};
     struct pair last = own_pair(s, shape, &have);
     for (int i = 1; i < npairs; i++) {
-        /* Pairs come in turn from below and above, from ever farther; an odd rank sees it mirrored.
-         */
+        /* Pairs arrive alternately from below and above, from increasing distances; for an odd rank
+         * the directions are swapped. */
         bool outside = i % 2 == 1, below = outside == even;
         int far = (i + 1) / 2 % npairs;
         int p = below ? nbc_relative(rank / 2, far, npairs) : (rank / 2 + far) % npairs;

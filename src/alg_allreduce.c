@@ -8,15 +8,15 @@
 
 enum { MAX_ROUNDS = 32 };
 
-/* A rank that folded away: its vector goes to its partner, the result comes back. */
+/* A rank that folds away: sends its vector to its partner, receives the result. */
 static void hand_over(struct nbc_sched *s, const struct nbc_shape *shape, int partner)
 {
     nbc_id sent = nbc_send(s, nbc_send_block(shape, 0), partner, NBC_NONE);
     nbc_recv(s, nbc_recv_block(shape, 0), partner, shape->in_place ? sent : NBC_NONE);
 }
 
-/* The exchange in rounds of the radices given; their product is the number of ranks it is done on,
- * the others fold onto these. */
+/* The exchange (nbc_exchange) with the given radices. Their product is the number of virtual ranks;
+ * the other ranks fold onto these. */
 static struct nbc_sched *exchange(const struct nbc_shape *shape, int onto, const int *radix,
                                   int nrounds)
 {
@@ -39,15 +39,15 @@ static struct nbc_sched *exchange(const struct nbc_shape *shape, int onto, const
 
 /* Recursive doubling. Ranks beyond a power of two first fold onto a neighbor; then in round k
  * virtual ranks that differ in bit k exchange their whole partial results and both reduce them;
- * last the folded ranks get the result. Partial results always cover a contiguous range of ranks
- * and the lower one is the left operand: rank order, the same bits everywhere.
+ * in the end the folded ranks receive the result. Partial results cover contiguous ranges of ranks
+ * and the lower one is the left operand: this keeps rank order and yields the same bits everywhere.
  *
  *   rank   0      1      2      3
  *   k = 0  0 ↔ 1         2 ↔ 3
  *   k = 1  0 ↔ 2, 1 ↔ 3
  *
  * Cost: log₂P (α + nβ + nγ), with 2 (α + nβ) + nγ more when P is not a power of two. Temporary:
- * log₂P vectors as long as these are 128 KiB together, else two. For small vectors. Thakur,
+ * log₂P vectors up to 128 KiB in all, else two. For small vectors. Thakur,
  * Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005. */
 struct nbc_sched *nbc_allreduce_recursive_doubling(const struct nbc_shape *shape)
 {
@@ -57,7 +57,7 @@ struct nbc_sched *nbc_allreduce_recursive_doubling(const struct nbc_shape *shape
     return exchange(shape, onto, radix, nbc_log2_ceil(onto));
 }
 
-/* Factors of n, each of them 4, 2, 3, 5 or 7, or 0 if it has others. */
+/* Sets `factor` to factors of n from 4, 2, 3, 5 and 7. Returns their number; 0 if n has others. */
 static int factors(int n, int *factor)
 {
     static const int usable[] = {4, 2, 3, 5, 7};
@@ -68,16 +68,16 @@ static int factors(int n, int *factor)
     return n == 1 ? count : 0;
 }
 
-/* Recursive multiplying: recursive doubling in which groups of four exchange all with all, which
- * halves the rounds; where P asks for it groups of 2, 3, 5 or 7, so that ranks fold away only when
- * P has a larger prime factor, and then as few as possible.
+/* Recursive multiplying: recursive doubling in which groups of four ranks exchange all with all,
+ * which halves the rounds; also groups of 2, 3, 5 or 7, as the factors of P require. Ranks fold
+ * away only if P has a larger prime factor, and then as few as possible.
  *
  *   rank   0            1            2            3
  *   t = 0  → 1, 2, 3    → 2, 3, 0    → 3, 0, 1    → 0, 1, 2
  *
  * Cost: log₄P (α + 4o + 3nβ + 3nγ) for powers of four, o the time a processor is busy with a
- * message. Temporary: all that arrives as long as it is 128 KiB together, else as many vectors as
- * the largest group has ranks. For the smallest vectors. Ruefenacht, Bull, Booth, "Generalisation
+ * message. Temporary: all incoming vectors up to 128 KiB in all, else as many as the largest
+ * group has ranks. For the smallest vectors. Ruefenacht, Bull, Booth, "Generalisation
  * of recursive doubling for AllReduce", 2017. */
 struct nbc_sched *nbc_allreduce_recursive_multiplying(const struct nbc_shape *shape)
 {
@@ -93,8 +93,8 @@ struct nbc_sched *nbc_allreduce_recursive_multiplying(const struct nbc_shape *sh
  *          → 1, 2, 3    → 2, 3, 0    → 3, 0, 1    → 0, 1, 2
  *
  * Cost: α + 2 (P − 2) o + (P − 1) (nβ + nγ). Temporary: P − 2 vectors, P − 1 in place. For the
- * smallest vectors on a few ranks, above all where ranks share processors and every round is a
- * change of process. Recursive multiplying with one round; the same paper. */
+ * smallest vectors on a few ranks, in particular on ranks that share processors, where every round
+ * is a context switch. Recursive multiplying with one round; the same paper. */
 struct nbc_sched *nbc_allreduce_one_round(const struct nbc_shape *shape)
 {
     return exchange(shape, shape->size, &shape->size, 1);
@@ -107,7 +107,7 @@ static int64_t equal_part(const void *layout, int part)
     return nbc_part_start(shape->recv.count, h->fold->onto, part);
 }
 
-/* Recursive halving backwards: every rank's parts double in each step until it has all. */
+/* Recursive halving in reverse: the parts of every rank double in each round until it has all. */
 static void collect(struct nbc_sched *s, const struct nbc_halving *h, const struct nbc_acc *acc)
 {
     nbc_id received[MAX_ROUNDS];
@@ -167,7 +167,7 @@ struct nbc_sched *nbc_allreduce_rabenseifner(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* The i-th part of the g-th piece of a vector. */
+/* Returns the i-th part of the g-th piece of a vector. */
 struct grid {
     const struct nbc_shape *shape;
     int pieces, parts;
@@ -179,7 +179,7 @@ static struct nbc_ref cell(const struct grid *grid, struct nbc_ref vector, int g
     return nbc_ref_split(grid->shape, piece, grid->parts, i);
 }
 
-/* First step of two_rounds: sent[i] is set to the send of part i. */
+/* The first round of two_rounds. Sets sent[i] to the send of part i. */
 static void reduce_piece(struct nbc_sched *s, const struct grid *grid, struct nbc_room *room, int g,
                          struct nbc_acc *acc, nbc_id *sent)
 {
@@ -194,7 +194,7 @@ static void reduce_piece(struct nbc_sched *s, const struct grid *grid, struct nb
     nbc_reduce_from_all(s, shape, room, acc, cell(grid, result, g, shape->rank));
 }
 
-/* Second step. */
+/* The second round. */
 static void spread_piece(struct nbc_sched *s, const struct grid *grid, int g,
                          const struct nbc_acc *acc, const nbc_id *sent)
 {
@@ -208,18 +208,18 @@ static void spread_piece(struct nbc_sched *s, const struct grid *grid, int g,
     }
 }
 
-/* Two rounds: every rank gets one part of all vectors, reduces it, and sends the result to all.
- * Large vectors go in pieces: the next piece is being reduced while this one is being spread, and
- * what arrives is reduced while it is in the cache.
+/* Two rounds: every rank receives one part of all vectors, reduces it, and sends the result to all.
+ * Large vectors are divided into pieces: one piece is reduced while the previous one is sent, and
+ * incoming data is reduced while it is in the cache.
  *
  *   rank   0               1               2               3
  *          B→1, C→2, D→3   C→2, D→3, A→0   D→3, A→0, B→1   A→0, B→1, C→2
  *          A→1, 2, 3       B→2, 3, 0       C→3, 0, 1       D→0, 1, 2
  *
- * Cost: 2 (α + 2 (P − 2) o) + (P − 1)/P (2nβ + nγ), any P. Temporary: what arrives of a part, at
- * most 8 of them from 128 KiB on. For medium and large vectors on a few ranks. The first round is
- * the pairwise exchange of Thakur, Rabenseifner, Gropp, "Optimization of collective communication
- * operations in MPICH", 2005, with all partners at once. */
+ * Cost: 2 (α + 2 (P − 2) o) + (P − 1)/P (2nβ + nγ), any P. Temporary: the incoming
+ * vectors of a part, at most 8 from 128 KiB on. For medium and large vectors on a few ranks. The
+ * first round is the pairwise exchange of Thakur, Rabenseifner, Gropp, "Optimization of collective
+ * communication operations in MPICH", 2005, with all partners at once. */
 struct nbc_sched *nbc_allreduce_two_rounds(const struct nbc_shape *shape)
 {
     int size = shape->size;
@@ -253,9 +253,9 @@ static int64_t circulant_part(const void *layout, int part)
 }
 
 /* Circulant: reduce-scatter and allgather in as many rounds as Rabenseifner's algorithm, but on any
- * number of ranks: nobody folds. A rank counts the parts from its own, r; as long as s of them are
- * left, those from h = ⌈s/2⌉ on go to rank r + h, which adds them to its own first ones. The
- * allgather goes the same way back.
+ * number of ranks, without folding. Rank r counts the parts from its own. When s of them are left,
+ * it sends those from h = ⌈s/2⌉ on to rank r + h, which reduces them with its first ones. The
+ * allgather runs the same rounds in reverse.
  *
  *   rank     0            1            2            3 (D in front, then A, B, C)
  *   s = 4    CD → 2       DA → 3       AB → 0       BC → 1
@@ -263,10 +263,10 @@ static int64_t circulant_part(const void *layout, int part)
  *            A → 3        B → 0        C → 1        D → 2
  *            AB → 2       BC → 3       CD → 0       DA → 1
  *
- * Cost: 2 ⌈log₂P⌉ α + (P − 1)/P (2nβ + nγ), any P, commutative operators; parts that go over the
- * last one to the first are two messages. Temporary: half a vector, in place one. For medium and
- * large vectors on ranks that are no power of two. Träff, "Optimal, non-pipelined reduce-scatter
- * and allreduce algorithms", 2024. */
+ * Cost: 2 ⌈log₂P⌉ α + (P − 1)/P (2nβ + nγ), any P, commutative operators; parts that wrap
+ * around past the last one are two messages. Temporary: half a vector, in place one. For medium and
+ * large vectors on numbers of ranks that are no power of two. Träff, "Optimal, non-pipelined
+ * reduce-scatter and allreduce algorithms", 2024. */
 struct nbc_sched *nbc_allreduce_circulant(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 10 * nbc_log2_ceil(shape->size) + 4);
@@ -285,13 +285,13 @@ struct nbc_sched *nbc_allreduce_circulant(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* What a rank of the ring does with one cell in each step. */
+/* The state of a rank of the ring. A cell is one piece of one part. */
 struct ring {
     struct nbc_sched *s;
     struct grid grid;
     struct nbc_room room;
     struct nbc_window in, out;
-    nbc_id *reader; /* in place: per cell, the one that reads the input there */
+    nbc_id *reader; /* in place: per cell, the operation that reads the input there */
 };
 
 static void pass_on(struct ring *ring, struct nbc_ref data, nbc_id ready, nbc_id *sent)
@@ -301,8 +301,8 @@ static void pass_on(struct ring *ring, struct nbc_ref data, nbc_id ready, nbc_id
     nbc_window_add(ring->s, &ring->out, *sent);
 }
 
-/* Steps 0 … P − 2: a partial result comes from the left, this rank's vector is added, it goes on.
- */
+/* Steps 0 … P − 2: receives a partial result from the left, reduces this rank's vector into it,
+ * sends it on. */
 static void reduce_cell(struct ring *ring, int step, int g, int part)
 {
     const struct nbc_shape *shape = ring->grid.shape;
@@ -325,7 +325,7 @@ static void reduce_cell(struct ring *ring, int step, int g, int part)
     nbc_room_give(&ring->room, place, last && shape->in_place ? acc.ready : sent);
 }
 
-/* Steps P − 1 … 2P − 3: a result comes from the left, it goes on. */
+/* Steps P − 1 … 2P − 3: receives a result from the left and sends it on. */
 static void spread_cell(struct ring *ring, int step, int g, int part)
 {
     const struct nbc_shape *shape = ring->grid.shape;
@@ -338,12 +338,11 @@ static void spread_cell(struct ring *ring, int step, int g, int part)
         pass_on(ring, place, received, &sent);
 }
 
-/* So many pieces of a part follow each other round the ring before the next ones start. Fewer than
- * there is room for: a rank that can take no more waits for its neighbor to take what it holds, and
- * must not wait for itself all round. */
+/* The number of pieces of a part in the ring at a time. It is less than the slots of a rank: a rank
+ * whose slots are full waits for its neighbor, and a cycle of such waits would be a deadlock. */
 enum { BATCH = NBC_ROOM_LIMIT / 2 };
 
-/* Pieces first … end − 1 of all parts. */
+/* Emits the pieces first … end − 1 of all parts. */
 static void go_round(struct ring *ring, int first, int end)
 {
     const struct nbc_shape *shape = ring->grid.shape;
@@ -363,20 +362,20 @@ static void go_round(struct ring *ring, int first, int end)
     }
 }
 
-/* Ring. The vector has P parts; the sum of part i starts at rank i and gathers what the others have
- * on its way once round, then goes round once more to be kept by all. Large parts go in pieces,
- * each of which moves on its own: a piece is reduced while the next one is on its way, and in the
- * cache.
+/* Ring. The vector has P parts. The partial result of part i starts at rank i and moves once around
+ * the ring, where each rank reduces its part into it; then the result moves around once more, and
+ * all ranks keep it. Large parts are divided into pieces that move independently: a piece is
+ * reduced while the next one is in flight, and while it is in the cache.
  *
  *   rank      0       1       2       3
  *   0 → 1     A0
- *   step 0            A01             the same at once with B from 1, C from 2, D from 3
+ *   step 0            A01             and at the same time B from 1, C from 2, D from 3
  *   step 1                    A012
  *   step 2                            A0123
- *   step 3    A                       then A goes on to 1 and 2
+ *   step 3    A                       then A moves on to 1 and 2
  *
- * Cost: 2 (P − 1) α + (P − 1)/P (2nβ + nγ), any P, commutative operators; only neighbors talk.
- * Temporary: what arrives of a part in each step, at most 8 pieces from 128 KiB on. For the
+ * Cost: 2 (P − 1) α + (P − 1)/P (2nβ + nγ), any P, commutative operators; only neighbors
+ * communicate. Temporary: the incoming part of each step, at most 8 pieces from 128 KiB on. For the
  * largest vectors. Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
  * workstations", 2009. */
 struct nbc_sched *nbc_allreduce_ring(const struct nbc_shape *shape)

@@ -3,21 +3,21 @@
 #include "reduction.h"
 #include "select.h"
 
-/* Where the result goes: only the root has a place for it. */
+/* Returns the place of the result, which only the root has. */
 static bool here(const struct nbc_shape *shape)
 {
     return shape->rank == shape->root;
 }
 
-/* A rank in a tree in which every subtree is a contiguous range of ranks, counted round where the
- * operator is commutative. Each list goes from the nearest child to the farthest. */
+/* A rank's place in a tree. Every subtree is a contiguous range of ranks; if the operator is
+ * commutative, in cyclic order. The lists begin with the nearest child. */
 struct node {
     int parent; /* −1: the root */
     int nbelow, nabove;
-    int below[120], above[120]; /* children whose ranks are lower, and higher */
+    int below[120], above[120]; /* the children of lower and of higher ranks */
 };
 
-/* Children of a rank in the k-nomial tree of nbc_knomial, ascending. */
+/* Lists the children of a rank in the tree of nbc_knomial, in ascending order. */
 static int children(int rank, int size, int k, int *child)
 {
     int n = 0;
@@ -27,7 +27,7 @@ static int children(int rank, int size, int k, int *child)
     return n;
 }
 
-/* The k-nomial tree on the ranks counted round from the root. */
+/* The k-nomial tree on the ranks in cyclic order from the root. */
 static void round_tree(const struct nbc_shape *shape, int k, struct node *node)
 {
     int root = shape->root, size = shape->size, relative = nbc_relative(shape->rank, root, size);
@@ -40,8 +40,8 @@ static void round_tree(const struct nbc_shape *shape, int k, struct node *node)
         node->above[i] = nbc_absolute(node->above[i], root, size);
 }
 
-/* Two k-nomial trees that share their root: one on the ranks above it, and one, mirrored, on those
- * below. Rank order is kept for any root and no tree is deeper than one on all ranks. */
+/* Two k-nomial trees that share their root: one on the ranks above it, and a mirrored one on those
+ * below. They keep rank order for any root, and neither is deeper than a tree on all ranks. */
 static void ordered_tree(const struct nbc_shape *shape, int k, struct node *node)
 {
     int rank = shape->rank, root = shape->root, size = shape->size;
@@ -64,7 +64,7 @@ static void ordered_tree(const struct nbc_shape *shape, int k, struct node *node
     }
 }
 
-/* A vector, or a piece of it, on its way up: what this rank has, what room there is. */
+/* The reduction of a vector, or of a piece of it, at this rank. */
 struct climb {
     struct nbc_sched *s;
     const struct nbc_shape *shape;
@@ -73,7 +73,7 @@ struct climb {
     struct nbc_ref result; /* at the root */
 };
 
-/* Room in which acc can stay; at the root that is where the result goes. */
+/* Returns a place in which acc can stay; at the root, that of the result. */
 static struct nbc_ref lasting(struct climb *c, nbc_id *free)
 {
     *free = NBC_NONE;
@@ -82,7 +82,7 @@ static struct nbc_ref lasting(struct climb *c, nbc_id *free)
     return nbc_room_take(c->s, c->room, c->acc.at.count, free);
 }
 
-/* Combines acc with what a child sends. stays: acc will not move again. Returns the receive. */
+/* Combines acc with a child's vector. stays: acc will not move again. Returns the receive. */
 static nbc_id combine(struct climb *c, int child, bool below, bool stays)
 {
     nbc_id free = NBC_NONE;
@@ -99,7 +99,7 @@ static nbc_id combine(struct climb *c, int child, bool below, bool stays)
     return received;
 }
 
-/* Hands acc to the parent, or keeps it. Returns the send. */
+/* Sends acc to the parent; at the root, keeps it. Returns the send. */
 static nbc_id deliver(struct climb *c, int parent)
 {
     nbc_id sent = NBC_NONE;
@@ -112,7 +112,7 @@ static nbc_id deliver(struct climb *c, int parent)
     return sent;
 }
 
-/* The whole vector up a k-nomial tree. */
+/* Reduces the whole vector along a k-nomial tree. */
 static struct nbc_sched *along_knomial(const struct nbc_shape *shape, int k)
 {
     struct node node;
@@ -137,42 +137,43 @@ static struct nbc_sched *along_knomial(const struct nbc_shape *shape, int k)
     return nbc_sched_finish(s);
 }
 
-/* Binomial tree. A rank combines its vector with those of its children, nearest first since they
- * have least to wait for, and sends the result to its parent. Commutative operators use the tree
- * on ranks counted round from the root. Others use two trees that share the root, one on the ranks
- * above and one, mirrored, on those below it: rank order without a detour over rank 0.
+/* Binomial tree. A rank combines its vector with those of its children, the nearest first, as they
+ * are ready first, and sends the result to its parent. Commutative operators use the tree on the
+ * ranks in cyclic order from the root. Others use two trees that share the root, one on the ranks
+ * above it and a mirrored one on those below: this keeps rank order without a detour through
+ * rank 0.
  *
  *   root 0:  0 ← 1, 2    2 ← 3
  *   root 2, in order:  2 ← 1, 0    2 ← 3
  *
  * Cost: ⌈log₂P⌉ (α + nβ + nγ); in order the root has up to twice as many children. Temporary: one
- * vector a child as long as these are 128 KiB together, else 4. For small vectors. Thakur,
+ * vector per child up to 128 KiB in all, else 4. For small vectors. Thakur,
  * Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005. */
 struct nbc_sched *nbc_reduce_binomial(const struct nbc_shape *shape)
 {
     return along_knomial(shape, 2);
 }
 
-/* 4-nomial tree: as binomial with up to three children a level, which gives half the depth.
+/* 4-nomial tree: as binomial, but with up to three children per level and half the depth.
  *
  *   0 ← 1, 2, 3
  *
  * Cost: ⌈log₄P⌉ (α + 2o + 3nβ + 3nγ), o the time a processor is busy with a message. Temporary: as
  * binomial. For the smallest vectors where o is much less than α. Bar-Noy, Kipnis, "Designing
- * broadcasting algorithms in the postal model for message-passing systems", 1992, run backwards. */
+ * broadcasting algorithms in the postal model for message-passing systems", 1992, in reverse. */
 struct nbc_sched *nbc_reduce_knomial4(const struct nbc_shape *shape)
 {
     return along_knomial(shape, 4);
 }
 
-/* Linear: all send to the root, which combines. It starts with the rank below itself, counted
- * round; where order matters it combines the ranks below and those above each for themselves, then
- * both.
+/* Linear: every rank sends its vector to the root, which combines them in descending cyclic order
+ * from the rank below. For non-commutative operators it combines the vectors of lower and of higher
+ * ranks separately, then both.
  *
  *   0 ← 1, 2, 3
  *
- * Cost: α + (P − 2) o + (P − 1) (nβ + nγ). Temporary at the root: P − 1 vectors as long as these
- * are 128 KiB together, else 8. For a few ranks: no rank but the root waits for another. */
+ * Cost: α + (P − 2) o + (P − 1) (nβ + nγ). Temporary at the root: P − 1 vectors up to 128 KiB in
+ * all, else 8. For a few ranks: only the root waits for others. */
 struct nbc_sched *nbc_reduce_linear(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, here(shape) ? 2 * shape->size : 1);
@@ -197,7 +198,7 @@ static struct links link_up(const struct nbc_shape *shape)
 {
     int rank = shape->rank, root = shape->root, size = shape->size;
     int next = (rank + 1) % size, previous = nbc_relative(rank, 1, size);
-    if (shape->commutative) /* counted round: everything comes from above */
+    if (shape->commutative) /* cyclic order: all data comes from above */
         return (struct links){rank == root ? -1 : previous, -1, next == root ? -1 : next};
     struct links l = {-1, -1, -1};
     if (rank != root)
@@ -209,9 +210,9 @@ static struct links link_up(const struct nbc_shape *shape)
     return l;
 }
 
-/* Pipelined chain: the vector goes from the far end to the root in pieces; a rank combines each
- * with its own and passes it on while the next one is on its way, and while it is in the cache.
- * Where order matters two chains end at the root, one from each side.
+/* Pipelined chain: the vector moves from the far end to the root in pieces. A rank combines each
+ * piece with its own and sends it on while the next one is in flight, and while it is in the cache.
+ * For non-commutative operators two chains end at the root, one from each side.
  *
  *   root 0:  3 → 2 → 1 → 0
  *   root 2, in order:  0 → 1 → 2 ← 3
@@ -247,9 +248,8 @@ struct nbc_sched *nbc_reduce_chain(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* Two trees (nbc_two_tree) on the ranks beside the root: every other piece goes up the first one,
- * the rest up the second one. A rank that has children in one has none in the other, so that it
- * receives no more than it sends.
+/* Two trees (nbc_two_tree) on the ranks other than the root. Pieces alternate between the trees. A
+ * rank that has children in one tree has none in the other, so it receives no more than it sends.
  *
  *   first    2 ← 1, 3    0 ← 2
  *   second   3 ← 2, 1    0 ← 3
@@ -292,8 +292,8 @@ static int64_t equal_part(const void *layout, int part)
     return nbc_part_start(nbc_send_block(h->shape, 0).count, h->fold->onto, part);
 }
 
-/* Recursive halving backwards, but towards the root: in each round half of the ranks hand over all
- * they have and are done. */
+/* Recursive halving in reverse, towards the root: in each round half of the remaining ranks send
+ * all their parts and are done. */
 static void gather(struct nbc_sched *s, const struct nbc_halving *h, const struct nbc_acc *acc,
                    int root)
 {
@@ -316,7 +316,7 @@ static void gather(struct nbc_sched *s, const struct nbc_halving *h, const struc
 
 /* Rabenseifner's algorithm: reduce-scatter by vector halving with distance doubling, then gather.
  * Partial results cover contiguous ranges of ranks, so the order of ranks is kept. Ranks beyond a
- * power of two fold onto a neighbor, the root never does.
+ * power of two fold onto a neighbor; the root does not.
  *
  *   rank   0         1         2         3          parts AB are the lower half, CD the upper
  *   k = 0  0 ↔ 1 CD, AB        2 ↔ 3 CD, AB
@@ -325,9 +325,9 @@ static void gather(struct nbc_sched *s, const struct nbc_halving *h, const struc
  *          0 ← 1 CD                                 root 0
  *
  * Cost: 2 log₂P α + (P − 1)/P (2nβ + nγ), with α + nβ + nγ more when P is not a power of two.
- * Temporary: one vector, half a one at the root; half a one more for non-commutative operators,
- * and one or two for a rank that another folds onto. For large vectors on many ranks. Rabenseifner,
- * "Optimization of collective reduction operations", 2004. */
+ * Temporary: one vector, half a vector at the root; half a vector more for non-commutative
+ * operators, and one or two for a rank that another folds onto. For large vectors on many ranks.
+ * Rabenseifner, "Optimization of collective reduction operations", 2004. */
 struct nbc_sched *nbc_reduce_rabenseifner(const struct nbc_shape *shape)
 {
     struct nbc_fold fold =
