@@ -6,13 +6,13 @@
 
 #include <stdlib.h>
 
-/* The vector as blocks, one a rank, and where this rank's result goes. In place the input lies in
- * the receive buffer and the result at its start, so that writing it comes after all reading. */
+/* The vector as one block per rank, and the place of this rank's result. In place the input is in
+ * the receive buffer and the result goes to its start, so it is written after all reads. */
 struct blocks {
     struct nbc_sched *s;
     const struct nbc_shape *shape;
     struct nbc_ref input, result;
-    int64_t each;   /* elements of a block, where all have as many */
+    int64_t each;   /* elements of a block, if all have the same number */
     int64_t *start; /* else: first element of each block, and the end */
 };
 
@@ -21,7 +21,7 @@ static int64_t first_of(const struct blocks *b, int rank)
     return b->start ? b->start[rank] : rank * b->each;
 }
 
-/* n blocks of a vector. */
+/* Returns n blocks of a vector. */
 static struct nbc_ref blocks_at(const struct blocks *b, struct nbc_ref vector, int rank, int n)
 {
     int64_t first = first_of(b, rank);
@@ -51,7 +51,7 @@ static bool open_blocks(struct blocks *b, struct nbc_sched *s, const struct nbc_
     return true;
 }
 
-/* What all algorithms here begin and end with. */
+/* The common begin and end of all builders here. */
 static struct nbc_sched *build_with(const struct nbc_shape *shape, int ops_hint,
                                     void (*emit)(struct blocks *b))
 {
@@ -71,19 +71,19 @@ static struct nbc_sched *build_with(const struct nbc_shape *shape, int ops_hint,
     return nbc_sched_finish(s);
 }
 
-/* This rank's input, which must live on: in place too, it is where the result does not go. */
+/* Returns this rank's input as an accumulator that is not writable. */
 static struct nbc_acc whole(const struct blocks *b)
 {
     return (struct nbc_acc){b->input, NBC_NONE, NBC_NONE, false};
 }
 
-/* Room for the result while it grows. */
+/* Returns a place for the partial result. */
 static struct nbc_ref result_room(const struct blocks *b)
 {
     return b->shape->in_place ? nbc_temp_like(b->s, b->result) : b->result;
 }
 
-/* Puts the result where it belongs. input_sent: done when sending the input is. */
+/* Copies the result to its place. input_sent: done when all sends of the input are. */
 static void keep_block(const struct blocks *b, struct nbc_ref from, nbc_id ready, nbc_id input_sent)
 {
     if (nbc_ref_bytes(b->shape, b->result) == 0 || nbc_same_place(b->result, from))
@@ -93,7 +93,7 @@ static void keep_block(const struct blocks *b, struct nbc_ref from, nbc_id ready
         nbc_after(b->s, copied, input_sent);
 }
 
-/* In place: one id for many sends of the input. */
+/* In place: returns one id for many sends of the input. */
 static nbc_id also(const struct blocks *b, nbc_id all, nbc_id sent)
 {
     return b->shape->in_place ? nbc_join(b->s, all, sent) : NBC_NONE;
@@ -115,18 +115,18 @@ static void emit_circulant(struct blocks *b)
     keep_block(b, blocks_at(b, circulant.home, b->shape->rank, 1), ready, circulant.sent[0]);
 }
 
-/* Circulant: ⌈log₂P⌉ rounds on any number of ranks. A rank counts the blocks from its own, r; as
- * long as s of them are left, those from h = ⌈s/2⌉ on go to rank r + h, which adds them to its own
- * first ones.
+/* Circulant: ⌈log₂P⌉ rounds on any number of ranks. Rank r counts the blocks from its own.
+ * When s of them are left, it sends those from h = ⌈s/2⌉ on to rank r + h, which reduces them with
+ * its first ones.
  *
  *   rank     0            1            2            3
  *   s = 4    CD → 2       DA → 3       AB → 0       BC → 1
  *   s = 2    B → 1        C → 2        D → 3        A → 0
  *
- * Cost: ⌈log₂P⌉ α + (P − 1)/P (nβ + nγ), any P, commutative operators; blocks that go over the
- * last one to the first are two messages. Temporary: one and a half vectors. For medium vectors on
- * ranks that are no power of two. Träff, "Optimal, non-pipelined reduce-scatter and allreduce
- * algorithms", 2024. */
+ * Cost: ⌈log₂P⌉ α + (P − 1)/P (nβ + nγ), any P, commutative operators; blocks that wrap
+ * around past the last one are two messages. Temporary: one and a half vectors. For medium vectors
+ * on numbers of ranks that are no power of two. Träff, "Optimal, non-pipelined reduce-scatter and
+ * allreduce algorithms", 2024. */
 struct nbc_sched *nbc_reduce_scatter_circulant(const struct nbc_shape *shape)
 {
     return build_with(shape, 6 * nbc_log2_ceil(shape->size) + 4, emit_circulant);
@@ -154,15 +154,16 @@ static void emit_pairwise(struct blocks *b)
     keep_block(b, acc.at, acc.ready, all_sent);
 }
 
-/* Pairwise exchange: every rank sends each other one its block, and reduces what it gets of its
- * own, the nearest below first. No rank touches data of others; where order matters it combines
- * what comes from below and from above each for itself, then both.
+/* Pairwise exchange: every rank sends each other rank its block, and reduces the blocks that it
+ * receives, in descending cyclic order from the rank below. Nothing is forwarded. For
+ * non-commutative operators a rank combines those of lower and of higher ranks separately, then
+ * both.
  *
  *   rank   0               1               2               3
  *          B→1, C→2, D→3   C→2, D→3, A→0   D→3, A→0, B→1   A→0, B→1, C→2
  *
- * Cost: P/8 α + 2 (P − 2) o + (P − 1)/P (nβ + nγ), any P: at most 8 sends are under way. Temporary:
- * P − 1 blocks as long as these are 128 KiB together, else 8. For large blocks, and for small ones
+ * Cost: P/8 α + 2 (P − 2) o + (P − 1)/P (nβ + nγ), any P: at most 8 sends are in flight. Temporary:
+ * P − 1 blocks up to 128 KiB in all, else 8. For large blocks, and for small ones
  * on a few ranks. Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations
  * in MPICH", 2005. */
 struct nbc_sched *nbc_reduce_scatter_pairwise(const struct nbc_shape *shape)
@@ -170,13 +171,13 @@ struct nbc_sched *nbc_reduce_scatter_pairwise(const struct nbc_shape *shape)
     return build_with(shape, 4 * shape->size, emit_pairwise);
 }
 
-/* First real rank that a virtual rank, with the partner that folded onto it, stands for. */
+/* Returns the lowest rank that a virtual rank stands for: it, or the partner folded onto it. */
 static int first_rank(const struct nbc_fold *f, int virtual)
 {
     return virtual < f->rest ? 2 * virtual : virtual + f->rest;
 }
 
-/* Blocks of n virtual ranks, those of their partners included. */
+/* Returns the blocks of n virtual ranks, including those of their partners. */
 static struct nbc_ref virtual_blocks(const struct blocks *b, const struct nbc_fold *f,
                                      struct nbc_ref vector, int virtual, int n)
 {
@@ -184,7 +185,7 @@ static struct nbc_ref virtual_blocks(const struct blocks *b, const struct nbc_fo
     return blocks_at(b, vector, first, first_rank(f, virtual + n) - first);
 }
 
-/* A rank that folds away: its vector goes to its partner, from `from` comes its result. */
+/* A rank that folds away: sends its vector to its partner, receives its result from `from`. */
 static void hand_over(struct blocks *b, int partner, int from)
 {
     nbc_id sent = nbc_send(b->s, b->input, partner, NBC_NONE);
@@ -192,7 +193,7 @@ static void hand_over(struct blocks *b, int partner, int from)
         nbc_recv(b->s, b->result, from, b->shape->in_place ? sent : NBC_NONE);
 }
 
-/* acc: the blocks of this virtual rank, reduced. */
+/* Delivers the reduced blocks of this virtual rank, acc: its own, and that of its partner. */
 static void hand_out(struct blocks *b, const struct nbc_fold *fold, const struct nbc_acc *acc,
                      nbc_id input_sent)
 {
@@ -235,18 +236,19 @@ static void emit_halving(struct blocks *b)
     hand_out(b, &fold, &acc, input_sent);
 }
 
-/* Recursive halving. Ranks half the distance apart each time send each other the half of what they
- * still share that is not on their own side, and reduce the other half; at the end that is their
- * own block. Ranks beyond a power of two fold onto a neighbor, which reduces the blocks of both.
+/* Recursive halving. In each round, at half the previous distance, two ranks send each other the
+ * half of their common blocks that is on the other's side, and reduce the other half; in the end
+ * that is their own block. Ranks beyond a power of two fold onto a neighbor, which reduces the
+ * blocks of both.
  *
  *   rank   0         1         2         3
  *          0 ↔ 2 CD, AB        1 ↔ 3 CD, AB
  *          0 ↔ 1 B, A          2 ↔ 3 D, C
  *
  * Cost: log₂P α + (P − 1)/P (nβ + nγ), with α + nβ + nγ and a block more when P is not a power of
- * two; commutative operators. Temporary: less than one vector, two for a rank that another folds
- * onto. For small and medium vectors. Thakur, Rabenseifner, Gropp, "Optimization of collective
- * communication operations in MPICH", 2005. */
+ * two. For commutative operators. Temporary: less than one vector, two for a rank that another
+ * folds onto. For small and medium vectors. Thakur, Rabenseifner, Gropp, "Optimization of
+ * collective communication operations in MPICH", 2005. */
 struct nbc_sched *nbc_reduce_scatter_recursive_halving(const struct nbc_shape *shape)
 {
     return build_with(shape, 3 * nbc_log2_ceil(shape->size) + 6, emit_halving);
@@ -269,22 +271,22 @@ static void emit_doubling(struct blocks *b)
     hand_out(b, &fold, &acc, input_sent);
 }
 
-/* Recursive doubling: everybody reduces everything, as in allreduce, and keeps its block.
+/* Recursive doubling: every rank reduces whole vectors, as in allreduce, and keeps its block.
  *
  *   rank   0         1         2         3
  *          0 ↔ 1 ABCD          2 ↔ 3 ABCD
  *          0 ↔ 2 ABCD, 1 ↔ 3 ABCD
  *
  * Cost: log₂P (α + nβ + nγ), with α + nβ + nγ and a block more when P is not a power of two. Keeps
- * rank order with the fewest rounds. Temporary: 1 + log₂P vectors as long as these are 128 KiB
- * together, else three. For small vectors and non-commutative operators. Thakur, Rabenseifner,
+ * rank order with the fewest rounds. Temporary: 1 + log₂P vectors up to 128 KiB in all, else
+ * three. For small vectors and non-commutative operators. Thakur, Rabenseifner,
  * Gropp, "Optimization of collective communication operations in MPICH", 2005. */
 struct nbc_sched *nbc_reduce_scatter_recursive_doubling(const struct nbc_shape *shape)
 {
     return build_with(shape, 3 * nbc_log2_ceil(shape->size) + 6, emit_doubling);
 }
 
-/* Layout of the blocks as parts of a halving: one a virtual rank. */
+/* The blocks as the parts of a halving, one part per virtual rank. */
 struct parts {
     const struct blocks *b;
     const struct nbc_fold *fold;
@@ -296,7 +298,7 @@ static int64_t part_start(const void *layout, int part)
     return first_of(p->b, first_rank(p->fold, part));
 }
 
-/* The virtual rank that has part `part` after a halving: its bits reversed. */
+/* Returns the virtual rank that has this part after a halving: the part with its bits reversed. */
 static int holder(int part, int nbits)
 {
     int v = 0;
@@ -305,7 +307,7 @@ static int holder(int part, int nbits)
     return v;
 }
 
-/* Of the blocks of virtual rank `part` this rank keeps its own and sends the others. */
+/* Sends the blocks of virtual rank `part` to their ranks; keeps this rank's own. */
 static void distribute(struct blocks *b, const struct nbc_fold *fold, int part,
                        const struct nbc_acc *acc, nbc_id input_sent)
 {
@@ -324,7 +326,7 @@ static void emit_butterfly(struct blocks *b)
 {
     int rank = b->shape->rank;
     struct nbc_fold fold = nbc_fold(rank, b->shape->size);
-    /* The rank that will have our block: that of our virtual rank, or of the one we fold onto. */
+    /* The rank that will have this rank's block: by its virtual rank, or the one it folds onto. */
     int virtual = fold.virtual < 0 ? rank / 2 : fold.virtual;
     int from = nbc_unfold(&fold, holder(virtual, nbc_log2_ceil(fold.onto)));
     if (fold.virtual < 0) {
@@ -360,7 +362,7 @@ static void emit_butterfly(struct blocks *b)
  *          1 ↔ 2 C, B
  *
  * Cost: (1 + log₂P) α + (P − 1)/P (nβ + nγ) and a block, with α + nβ + nγ more when P is not a
- * power of two. Temporary: one vector, half a one more for non-commutative operators; one or two
+ * power of two. Temporary: one vector, half a vector more for non-commutative operators; one or two
  * more for a rank that another folds onto. For medium vectors and non-commutative operators.
  * Träff, "An improved algorithm for (non-commutative) reduce-scatter with an application", 2005. */
 struct nbc_sched *nbc_reduce_scatter_butterfly(const struct nbc_shape *shape)
@@ -368,12 +370,12 @@ struct nbc_sched *nbc_reduce_scatter_butterfly(const struct nbc_shape *shape)
     return build_with(shape, 3 * nbc_log2_ceil(shape->size) + 8, emit_butterfly);
 }
 
-/* So many pieces of a block follow each other round the ring before the next ones start. Fewer than
- * there is room for: a rank that can take no more waits for its neighbor to take what it holds, and
- * must not wait for itself all round. */
+/* The number of pieces of a block in the ring at a time. It is less than the slots of a rank: a
+ * rank whose slots are full waits for its neighbor, and a cycle of such waits would be a deadlock.
+ */
 enum { BATCH = NBC_ROOM_LIMIT / 2 };
 
-/* What a rank of the ring needs for one piece after another. */
+/* The state of a rank of the ring. */
 struct ring {
     struct blocks *b;
     struct nbc_room room;
@@ -388,8 +390,8 @@ static nbc_id pass_on(struct ring *ring, struct nbc_ref data, nbc_id ready)
     return sent;
 }
 
-/* A partial result comes from the left, this rank's input is added, it goes on or, as the last one
- * does, stays in `kept`. */
+/* Receives a partial result from the left, reduces this rank's input into it, and sends it on; the
+ * last one stays in `kept`. */
 static nbc_id ring_step(struct ring *ring, struct nbc_ref input, const struct nbc_ref *kept)
 {
     struct blocks *b = ring->b;
@@ -405,7 +407,7 @@ static nbc_id ring_step(struct ring *ring, struct nbc_ref input, const struct nb
     return acc.ready;
 }
 
-/* The largest block decides how long a piece is. */
+/* Returns the number of pieces, which depends on the largest block. */
 static struct nbc_ref largest_block(const struct blocks *b)
 {
     struct nbc_ref most = block(b, 0);
@@ -427,8 +429,8 @@ static struct nbc_ref piece_at(const struct blocks *b, struct nbc_ref data, stru
     return nbc_ref_part(b->shape, data, first, left < piece.count ? left : piece.count);
 }
 
-/* One batch of pieces all the way round. Returns, in place, what is done when all that reads the
- * input, or writes what is kept, is. */
+/* Moves a batch of pieces around the ring. In place, returns an id that is done when all reads of
+ * the input and all writes of what is kept are. */
 static nbc_id go_round(struct ring *ring, struct nbc_ref piece, struct nbc_ref kept, int first)
 {
     struct blocks *b = ring->b;
@@ -460,19 +462,19 @@ static void emit_ring(struct blocks *b)
     keep_block(b, kept, all, NBC_NONE);
 }
 
-/* Ring. The sum of block i starts at the rank above i and gathers what the others have on its way
- * to rank i. Large blocks go in pieces, each of which moves on its own: a piece is reduced while
- * the next one is on its way, and in the cache.
+/* Ring. The partial result of block i starts at the rank above i and moves around the ring to rank
+ * i; each rank reduces its block into it. Large blocks are divided into pieces that move
+ * independently: a piece is reduced while the next one is in flight, and while it is in the cache.
  *
  *   rank   0       1       2       3
  *          D0      A1      B2      C3      to the right, there
  *          C30     D01     A12     B23     to the right, there
- *          B230    C301    D012    A123    to the right, there 0 has all of A, 1 of B, ...
+ *          B230    C301    D012    A123    to the right, where 0 has all of A, 1 of B, …
  *
- * Cost: (P − 1) α + (P − 1)/P (nβ + nγ), any P, commutative operators; only neighbors talk.
- * Temporary: what arrives in each step, at most 8 pieces from 128 KiB on; in place one block more.
- * For the largest blocks. Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
- * workstations", 2009. */
+ * Cost: (P − 1) α + (P − 1)/P (nβ + nγ), any P, commutative operators; only neighbors communicate.
+ * Temporary: the incoming block of each step, at most 8 pieces from 128 KiB on; in place one block
+ * more. For the largest blocks. Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for
+ * clusters of workstations", 2009. */
 struct nbc_sched *nbc_reduce_scatter_ring(const struct nbc_shape *shape)
 {
     return build_with(shape, 4 * shape->size, emit_ring);

@@ -10,8 +10,9 @@ static bool exclusive(const struct nbc_shape *shape)
     return shape->coll == NBC_EXSCAN;
 }
 
-/* For scan. `place` is free, or where acc is. acc = theirs op acc, in `place` where that is another
- * one; the first time the order may be any that saves the copy. Returns the receive. */
+/* Receives a vector of lower ranks and prepends it to acc; for a commutative operator, where that
+ * saves a copy, acc is appended to it. If acc was not writable, it moves to `place`. Returns the
+ * receive. */
 static nbc_id scan_in(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
                       struct nbc_acc *acc, struct nbc_ref place, int peer)
 {
@@ -22,8 +23,8 @@ static nbc_id scan_in(struct nbc_sched *s, const struct nbc_shape *shape, struct
     return received;
 }
 
-/* To the rank d above. Only what the same round overwrites must be known to have been sent: a rank
- * that hears nothing in a round hears nothing more. */
+/* Sends to the rank d above. Only a rank that receives in this round overwrites acc, and so must
+ * wait for the send: a rank that receives nothing in a round receives nothing later either. */
 static void send_up(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_acc *acc,
                     int64_t d)
 {
@@ -47,14 +48,15 @@ static void scan_doubling(struct nbc_sched *s, const struct nbc_shape *shape, st
     nbc_copy(s, result, acc.at, acc.ready);
 }
 
-/* Two partial results: `sum` covers this rank and is what others need, `result` ends below it. */
+/* Two partial results: `sum` includes this rank and is sent to others; `result` ends at the rank
+ * below. */
 static void exscan_doubling(struct nbc_sched *s, const struct nbc_shape *shape,
                             struct nbc_room *room)
 {
     int rank = shape->rank, size = shape->size;
     struct nbc_acc sum = nbc_acc_input(shape);
     struct nbc_acc result = {nbc_recv_block(shape, 0), NBC_NONE, NBC_NONE, true};
-    sum.writable = false; /* in place, that is where the result goes */
+    sum.writable = false; /* in place, the result goes there */
     if (shape->in_place && rank > 0 && rank < size - 1)
         nbc_own(s, &sum, nbc_temp_like(s, result.at));
     for (int64_t d = 1; d < size; d *= 2) {
@@ -86,17 +88,17 @@ static void exscan_doubling(struct nbc_sched *s, const struct nbc_shape *shape,
     }
 }
 
-/* Recursive doubling. In round k every rank sends the rank 2^k above what it has of the ranks up to
- * itself, and puts what comes from 2^k below in front of its own. exscan keeps a second partial
- * result, without its own vector.
+/* Recursive doubling. In round k every rank sends its partial result to the rank 2^k above and
+ * prepends the one of the rank 2^k below. exscan keeps a second partial result, without the rank's
+ * own vector.
  *
  *   rank   0       1       2       3
  *   k = 0  → 1     → 2     → 3
  *   k = 1  → 2     → 3
  *
- * Cost: ⌈log₂P⌉ (α + nβ + nγ), any P; exscan up to twice the γ, but not where another rank waits
- * for it. Temporary: ⌈log₂P⌉ vectors as long as these are 128 KiB together, else two; exscan one
- * more. For small vectors. Hillis, Steele, "Data parallel algorithms", 1986. */
+ * Cost: ⌈log₂P⌉ (α + nβ + nγ), any P; exscan up to twice the γ, but not on the longest path.
+ * Temporary: ⌈log₂P⌉ vectors up to 128 KiB in all, else two; exscan one more. For small vectors.
+ * Hillis, Steele, "Data parallel algorithms", 1986. */
 struct nbc_sched *nbc_scan_recursive_doubling(const struct nbc_shape *shape)
 {
     int rounds = nbc_log2_ceil(shape->size);
@@ -112,7 +114,8 @@ struct nbc_sched *nbc_scan_recursive_doubling(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* exscan: the result of the rank below comes straight to its place and serves all further ones. */
+/* For exscan, the vector of the rank below is received in the result's place, and the others are
+ * prepended to it. */
 static void scan_all(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room)
 {
     int rank = shape->rank, size = shape->size;
@@ -137,14 +140,14 @@ static void scan_all(struct nbc_sched *s, const struct nbc_shape *shape, struct 
     nbc_prepend_ranks(s, shape, room, &acc, result, rank - 2, rank - 1);
 }
 
-/* One round: every rank sends its vector to all above and reduces all that come from below.
+/* One round: every rank sends its vector to all higher ranks and reduces those of all lower ranks.
  *
  *   rank   0            1         2      3
  *          → 1, 2, 3    → 2, 3    → 3
  *
- * Cost: α + (P − 2) o + (P − 1) (nβ + nγ). Temporary: one vector a rank below as long as these
- * are 128 KiB together, else 8. For the smallest vectors on a few ranks, above all where ranks
- * share processors and every round is a change of process. */
+ * Cost: α + (P − 2) o + (P − 1) (nβ + nγ). Temporary: one vector per lower rank up to 128 KiB in
+ * all, else 8. For the smallest vectors on a few ranks, in particular on ranks that share
+ * processors, where every round is a context switch. */
 struct nbc_sched *nbc_scan_one_round(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 3 * shape->size);
@@ -156,7 +159,7 @@ struct nbc_sched *nbc_scan_one_round(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* A rank's part in a chain of pieces. */
+/* The state of a rank of the chain. */
 struct chain {
     struct nbc_sched *s;
     const struct nbc_shape *shape;
@@ -182,8 +185,8 @@ static void scan_piece(struct chain *c, struct nbc_acc *acc, struct nbc_ref resu
         pass_on(c, acc);
 }
 
-/* What comes is the result; with this rank's piece at its end it goes on. In place that piece must
- * make way first. */
+/* The incoming piece is the result. It is reduced with this rank's piece, in temporary space, and
+ * that is sent on. In place, this rank's piece is copied to that space before the receive. */
 static void exscan_piece(struct chain *c, struct nbc_acc *acc, struct nbc_ref result)
 {
     int rank = c->shape->rank;
@@ -214,8 +217,8 @@ static void exscan_piece(struct chain *c, struct nbc_acc *acc, struct nbc_ref re
     nbc_room_give(&c->room, place, pass_on(c, acc));
 }
 
-/* Pipelined chain: pieces of the result go up from rank to rank; each adds its own and passes it on
- * while the next piece is on its way.
+/* Pipelined chain: pieces of the result move from rank to rank. Each rank reduces its piece into
+ * the result and sends it on while the next one is in flight.
  *
  *   0 → 1 → 2 → 3
  *
@@ -242,7 +245,7 @@ struct nbc_sched *nbc_scan_chain(const struct nbc_shape *shape)
     return nbc_sched_finish(c.s);
 }
 
-/* What a rank sends and hears in one tree: a stream of pieces each. */
+/* The streams of pieces that a rank sends and receives in one tree. */
 enum stream { FROM_BELOW, FROM_ABOVE, FROM_PARENT, TO_BELOW, TO_ABOVE, TO_PARENT, STREAMS };
 
 struct trees {
@@ -253,12 +256,12 @@ struct trees {
     struct nbc_window window[NBC_TREES][STREAMS];
 };
 
-/* A piece, on its way up and down one tree. */
+/* A piece that moves up and down one tree. */
 struct piece {
     struct nbc_inner at;
     struct nbc_window *window; /* by stream */
-    struct nbc_acc acc;        /* of this rank; scan: and of what is known of the ranks below */
-    struct nbc_acc before;     /* exscan: … of the ranks below alone, in the result's place */
+    struct nbc_acc acc;        /* partial result with this rank; of a scan, in the end its result */
+    struct nbc_acc before;     /* exscan: that of the lower ranks only, in the result's place */
 };
 
 static nbc_id send_piece(struct trees *w, struct piece *p, enum stream to, struct nbc_ref what,
@@ -270,7 +273,8 @@ static nbc_id send_piece(struct trees *w, struct piece *p, enum stream to, struc
     return sent;
 }
 
-/* Hands the parent what the subtree has. Returns what is done when acc is not read any more. */
+/* Sends the subtree's partial result to the parent. Returns an id that is done when acc is not read
+ * any more. */
 static nbc_id send_subtree(struct trees *w, struct piece *p, const struct nbc_acc *acc)
 {
     if (p->at.above < 0)
@@ -284,7 +288,8 @@ static nbc_id send_subtree(struct trees *w, struct piece *p, const struct nbc_ac
     return all.ready;
 }
 
-/* What all ranks below the subtree have: for those on the lower side, and in front of acc. */
+/* Receives the partial result of all ranks below the subtree: sends it to the lower child, and
+ * prepends it to acc. */
 static void take_lower(struct trees *w, struct piece *p, struct nbc_acc *acc)
 {
     nbc_id received;
@@ -319,7 +324,8 @@ static void scan_down(struct trees *w, struct piece *p)
         send_piece(w, p, TO_ABOVE, p->acc.at, p->acc.ready);
 }
 
-/* What the ranks below have, with this rank's own piece behind it, somewhere temporary. */
+/* Returns the partial result of the lower ranks with this rank's piece appended, in temporary
+ * space. */
 static struct nbc_acc with_own(struct trees *w, struct piece *p)
 {
     nbc_id free;
@@ -367,8 +373,8 @@ static void exscan_down(struct trees *w, struct piece *p)
     nbc_room_give(&w->room, sum.at, send_piece(w, p, TO_ABOVE, sum.at, sum.ready));
 }
 
-/* In place the result of an exscan comes where the input is, which is kept elsewhere as long as
- * other ranks want it. */
+/* In place the result of an exscan goes to the place of the input, which is therefore copied to
+ * temporary space. */
 static struct piece piece_of(struct trees *w, int g, int pieces, struct nbc_ref kept)
 {
     const struct nbc_shape *shape = w->shape;
@@ -384,9 +390,9 @@ static struct piece piece_of(struct trees *w, int g, int pieces, struct nbc_ref 
     return p;
 }
 
-/* Pieces that go up before the first one comes down: about as many as there are on the way. Two
- * ranks that are neighbors in both trees send each other pieces up and pieces down, which must not
- * wait for each other. */
+/* The number of pieces that go up before the first one comes down: about as many as are in flight.
+ * Two ranks that are neighbors in both trees send each other pieces up and pieces down, which must
+ * not wait for each other. */
 static void along_trees(struct trees *w, struct piece *piece, int pieces, int hops)
 {
     bool inclusive = !exclusive(w->shape);
@@ -405,12 +411,12 @@ static void along_trees(struct trees *w, struct piece *piece, int pieces, int ho
     }
 }
 
-/* Two trees (nbc_two_tree_inner) in which every subtree is a range of ranks. Every other piece
- * uses the first one, the rest the second one. A piece goes up: a rank puts what the lower half of
- * its subtree has in front of its own, what the upper half has behind that, and hands all of it to
- * its parent. Then it comes down: a rank hears what all ranks below its subtree have, passes that
- * on to the lower half, puts it in front of its own, and passes that on to the upper half. A rank
- * that has children in one tree has none in the other.
+/* Two trees (nbc_two_tree_inner) in which every subtree is a contiguous range of ranks. Pieces
+ * alternate between the trees. Up: a rank prepends the partial result of its lower child to its
+ * piece, appends that of its upper child, and sends the result to its parent. Down: a rank receives
+ * the partial result of all ranks below its subtree, sends it to its lower child, prepends it to
+ * its piece, and sends that to its upper child. A rank that has children in one tree has none in
+ * the other.
  *
  *   first    up  1 ← 0, 2   3 ← 1     down  1 → 2
  *   second   up  2 ← 1                down  0 → 2   2 → 1, 3

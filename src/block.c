@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "block.h"
 
-/* Displacement of block i, in bytes. */
+/* Returns the displacement of block i, in bytes. */
 static int64_t displ(const struct nbc_side *side, int64_t extent, int i)
 {
     if (side->displs.data)
@@ -26,14 +26,13 @@ static struct nbc_ref block(const struct nbc_shape *s, const struct nbc_side *si
     };
 }
 
-/* Collectives in which MPI_IN_PLACE stands for the receive buffer (at the root only of a scatter).
- */
+/* Whether MPI_IN_PLACE replaces the receive buffer: in a scatter, at the root. */
 static bool in_place_recv(const struct nbc_shape *s)
 {
     return s->coll == NBC_SCATTER || s->coll == NBC_SCATTERV;
 }
 
-/* Sends from the receive buffer: data in place that is this rank's input. */
+/* Whether this rank's input is in the receive buffer. */
 static struct nbc_ref in_place_input(const struct nbc_shape *s, int i)
 {
     switch (s->coll) {
@@ -50,7 +49,7 @@ static struct nbc_ref in_place_input(const struct nbc_shape *s, int i)
     }
 }
 
-/* Collectives that send the same data to every peer. */
+/* Whether the collective sends the same data to every peer. */
 static bool one_send_block(const struct nbc_shape *s)
 {
     switch (s->coll) {
@@ -80,7 +79,7 @@ struct nbc_ref nbc_recv_block(const struct nbc_shape *s, int i)
     if (s->in_place && in_place_recv(s))
         return block(s, &s->send, NBC_BUF_SEND, s->rank);
     if (in_place_recv(s))
-        i = 0; /* a scatter delivers one block */
+        i = 0; /* a scatter has one block per rank */
     return block(s, &s->recv, NBC_BUF_RECV, i);
 }
 

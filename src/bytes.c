@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "bytes.h"
 
-/* MESSAGE_BYTES: sent in the time that one more message costs. */
+/* MESSAGE_BYTES: the bytes that are sent in the time that one more message costs. */
 enum {
     DEFAULT_SEGMENT = 64 * 1024,
     LEAST_SEGMENT = 4096,
@@ -46,7 +46,7 @@ void nbc_bytes_unpack(struct nbc_sched *s, struct nbc_bytes *v, int64_t end, nbc
     if (v->direct || size == 0)
         return;
     int64_t n = end / size - v->moved;
-    if (n <= 0) { /* the element is longer than what has come of it */
+    if (n <= 0) { /* the element is incomplete */
         v->last = nbc_join(s, v->last, arrived);
         return;
     }

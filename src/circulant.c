@@ -3,7 +3,8 @@
 
 #include "topo.h"
 
-/* Parts are counted from this rank's own, round. A range of them is one run of elements, or two. */
+/* Parts are counted in cyclic order from this rank's own. A range of them is one contiguous run of
+ * elements, or two. */
 struct arc {
     int n;
     struct nbc_ref run[2];
@@ -30,7 +31,8 @@ static nbc_id send_arc(struct nbc_sched *s, const struct arc *arc, int peer, nbc
     return sent;
 }
 
-/* Parts left before each round, and 1 in the end; returns the number of rounds. */
+/* Sets left[k] to the parts left before round k, and the last to 1. Returns the number of rounds.
+ */
 static int halve(int size, int *left)
 {
     int nrounds = 0;
@@ -50,7 +52,8 @@ static int backward(const struct nbc_shape *shape, int distance)
     return nbc_relative(shape->rank, distance, shape->size);
 }
 
-/* Receives and adds the first n parts. The first time they are added to the input and move home. */
+/* Receives the first n parts and reduces them into this rank's. moves: this rank's are in the
+ * input, the results in home. */
 static nbc_id add_arc(struct nbc_sched *s, const struct nbc_circulant *c, int n, int peer,
                       nbc_id ready, bool moves)
 {
@@ -67,7 +70,8 @@ static nbc_id add_arc(struct nbc_sched *s, const struct nbc_circulant *c, int n,
     return all != NBC_NONE ? all : ready;
 }
 
-/* The part in the middle, of an odd number, takes no part in the first round. */
+/* Copies the middle part to home: with an odd number of parts it is not reduced in the first round.
+ */
 static nbc_id move_middle(struct nbc_sched *s, const struct nbc_circulant *c, nbc_id ready)
 {
     int middle = c->shape->size / 2;
@@ -91,8 +95,8 @@ nbc_id nbc_circulant_reduce(struct nbc_sched *s, struct nbc_circulant *c)
     return ready;
 }
 
-/* Longer messages are asked for one round after the other: the one of a later round is twice as
- * long and must not come first, only because its sender is a little ahead. */
+/* Receives of longer messages are posted round by round: the message of a later round is twice as
+ * long, and must not arrive first only because its sender is early. */
 enum { LONG = 32 * 1024 };
 
 void nbc_circulant_gather(struct nbc_sched *s, const struct nbc_circulant *c, nbc_id ready)

@@ -19,7 +19,7 @@ void nbc_exec_init(struct nbc_exec *e, const struct nbc_sched *sched,
     e->ready = e->waits + sched->nops;
 }
 
-/* One edge less to wait for, for n operations. */
+/* Satisfies one edge of each of n operations. */
 static void release(struct nbc_exec *e, const int32_t *succ, int n)
 {
     for (int i = 0; i < n; i++)
@@ -78,8 +78,8 @@ static int issue(struct nbc_exec *e, int32_t id)
     return error;
 }
 
-/* After an error nothing goes on: others may wait for what this rank will never send, so waiting
- * for them could last forever. */
+/* Ends the run after an error. Other ranks may wait for messages that this rank will never send, so
+ * waiting for theirs could last forever. */
 static void give_up(struct nbc_exec *e)
 {
     for (int i = 0; i < e->ninflight; i++) {
@@ -102,7 +102,7 @@ static bool is_long(const struct nbc_exec *e, int32_t id)
     return (op->kind == NBC_OP_COPY || op->kind == NBC_OP_REDUCE) && op->count >= e->defer;
 }
 
-/* Issues what is ready, in the order it became so; what is put off stays. */
+/* Issues the ready operations in the order in which they became ready, except deferred ones. */
 static bool exec_run(struct nbc_exec *e, bool put_off)
 {
     int kept = 0;
@@ -130,7 +130,7 @@ bool nbc_exec_start(struct nbc_exec *e)
     return exec_run(e, e->defer > 0);
 }
 
-/* Takes the completed handles out; done[] holds their operations afterwards. */
+/* Removes the completed handles; done[] then holds their operations. */
 static void remove_done(struct nbc_exec *e, int ndone)
 {
     for (int i = ndone - 1; i >= 0; i--) {

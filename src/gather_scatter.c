@@ -22,7 +22,7 @@ struct nbc_sched *nbc_gather_scatter_knomial(const struct nbc_shape *shape, int 
     return nbc_sched_finish(g.s);
 }
 
-/* A message of this block, in the collective's direction, where there is data. */
+/* Sends or receives a block, if it has bytes. */
 static nbc_id move_block(struct nbc_sched *s, const struct nbc_shape *shape, bool in, int block,
                          int peer)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "kernel.h"
 
-/* One clone for processors with AVX2, chosen when the library is loaded. */
+/* Compiled twice, once for AVX2; the dynamic linker selects the variant for the processor. */
 #if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define CLONES __attribute__((target_clones("avx2", "default")))
@@ -26,7 +26,7 @@
         }                                                                                        \
     }
 
-/* Overflow of signed integers wraps, as it does below: the sums are taken unsigned. */
+/* Signed integers wrap on overflow, as in the MPI's reductions: they are added as unsigned ones. */
 /* clang-format off */
 #define ARITHMETIC(suffix, type, sum_type)                \
     KERNEL(sum_##suffix, type, (sum_type)a + (sum_type)b) \

@@ -27,7 +27,8 @@ static int by_rank(const void *x, const void *y)
     return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
-/* Numbers nodes by their lowest rank: node_of[rank]. Returns how many there are, or 0. */
+/* Numbers the nodes in the order of their lowest ranks: sets node_of[rank]. Returns the number of
+ * nodes, or 0 if memory ran out. */
 static int number(const int *where, int size, int *node_of)
 {
     struct named *list = malloc((size_t)size * sizeof *list);
@@ -37,7 +38,8 @@ static int number(const int *where, int size, int *node_of)
     for (int i = 0; i < size; i++)
         list[i] = (struct named){where[i], i, 0};
     qsort(list, (size_t)size, sizeof *list, by_name);
-    for (int i = 0; i < size; i++) /* its lowest rank stands for a node until nodes have numbers */
+    for (int i = 0; i < size;
+         i++) /* until nodes have numbers, each is identified by its lowest rank */
         list[i].node =
             i > 0 && list[i].where == list[i - 1].where ? list[i - 1].node : list[i].rank;
     qsort(list, (size_t)size, sizeof *list, by_rank);
@@ -47,7 +49,7 @@ static int number(const int *where, int size, int *node_of)
     return nnodes;
 }
 
-/* The length of the blocks if that is all there is to say, else 0. */
+/* Returns the length of the blocks if nodes are contiguous blocks of it, else 0. */
 static int block_of(const int *node_of, int size)
 {
     int block = 0;
@@ -67,7 +69,7 @@ static bool is_ordered(const int *node_of, int size)
     return true;
 }
 
-/* Members by counting. */
+/* Lists the ranks node by node, by a counting sort. */
 static void list_members(struct nbc_nodes *n, int *first, int *member)
 {
     for (int k = 0; k <= n->nnodes; k++)
@@ -85,7 +87,7 @@ static void list_members(struct nbc_nodes *n, int *first, int *member)
 
 bool nbc_nodes_make(struct nbc_nodes *nodes, const int *where, int size)
 {
-    /* One piece of memory: node_of, member, first. */
+    /* One allocation for node_of, member and first. */
     int *memory = malloc((3 * (size_t)size + 1) * sizeof *memory);
     *nodes = (struct nbc_nodes){.size = size};
     int nnodes = memory ? number(where, size, memory) : 0;

@@ -22,10 +22,10 @@ static const struct {
 
 enum { NNEEDS = sizeof needs / sizeof *needs };
 
-/* Behind the algorithm a segment size, and every need once. */
+/* The words after the algorithm are a segment size and every condition once. */
 enum { LEAST_WORDS = 4, MOST_WORDS = LEAST_WORDS + 1 + NNEEDS };
 
-/* The words of a line, cut out of a copy of it. */
+/* A copy of a line, divided into words. */
 struct line {
     char text[256];
     char *word[MOST_WORDS + 1];
@@ -62,7 +62,7 @@ static bool cut(struct line *l, const char *text, size_t length, struct nbc_rule
     return true;
 }
 
-/* The number that *p begins with, which is moved behind it. */
+/* Reads the number at *p and advances *p past it. */
 static bool number(const char **p, int64_t *n)
 {
     static const char units[] = "KMG";
@@ -111,7 +111,7 @@ static bool add_need(const char *word, unsigned *which)
     return false;
 }
 
-/* Adds the need that the word names, by its present name or a former one. */
+/* Adds the condition of that name, or former name, to *which. */
 static bool read_need(const char *word, unsigned *which)
 {
     if (add_need(word, which))
@@ -122,7 +122,7 @@ static bool read_need(const char *word, unsigned *which)
     return false;
 }
 
-/* A word behind the algorithm. */
+/* Reads a word after the algorithm. */
 static bool read_more(const char *word, struct nbc_rule *rule, struct nbc_rules_error *error)
 {
     const char *end = word;
@@ -252,7 +252,7 @@ void nbc_rule_print(FILE *out, const struct nbc_rule *rule)
     fprintf(out, "\n");
 }
 
-/* FNV-1a over what counts in each rule. */
+/* FNV-1a over the fields of all rules. */
 int nbc_rules_hash(const struct nbc_rules *rules)
 {
     uint64_t h = UINT64_C(14695981039346656037);

@@ -6,7 +6,7 @@
 
 enum {
     TEMP_ALIGN = 64,
-    SMALL = 32 /* so many of something are not worth a call of malloc's or realloc's */
+    SMALL = 32 /* fewer items than this do not justify an allocation */
 };
 
 struct edge {
@@ -14,13 +14,13 @@ struct edge {
     bool issue; /* satisfied when pre is posted */
 };
 
-/* What a schedule needs only while it is built. */
+/* The state of a schedule under construction. */
 struct nbc_build {
     const struct nbc_shape *shape;
     struct edge *edges;
     int nedges, edges_room, ops_room;
     nbc_id fence; /* the last one, or NBC_NONE */
-    nbc_id since; /* first operation behind it */
+    nbc_id since; /* first operation after it */
     bool out_of_memory;
 };
 
@@ -45,7 +45,7 @@ struct nbc_sched *nbc_sched_new(const struct nbc_shape *shape, int ops_hint)
     return s;
 }
 
-/* Room for one more, doubling. */
+/* Ensures room for one more item; doubles the array. */
 static bool grow(void **array, int n, int *room, size_t element)
 {
     if (n < *room)
@@ -118,7 +118,7 @@ nbc_id nbc_recv(struct nbc_sched *s, struct nbc_ref data, int peer, nbc_id after
 
 nbc_id nbc_copy(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref src, nbc_id after)
 {
-    /* In-place calls name the same place on both sides: there is nothing to copy. */
+    /* In a call in place both sides are the same: there is nothing to copy. */
     if (nbc_same_place(dst, src) || nbc_ref_bytes(s->build->shape, dst) == 0)
         return after;
     struct nbc_op op = op_on(NBC_OP_COPY, dst);
@@ -204,12 +204,13 @@ struct nbc_ref nbc_temp_like(struct nbc_sched *s, struct nbc_ref like)
     like.off = 0;
     like.buf = NBC_BUF_TEMP;
     nbc_ref_span(s->build->shape, like, &low, &high);
-    low -= low & (TEMP_ALIGN - 1); /* members of elements stay aligned as the type has them */
+    low -= low & (TEMP_ALIGN - 1); /* keeps the alignment of the members of elements */
     like.off = take_temp(s, high - low) - low;
     return like;
 }
 
-/* The message emitted last to (or from) each peer: open addressing, keyed by peer and direction. */
+/* The last message emitted to, or from, each peer. A hash table with open addressing; the key is
+ * peer and direction. */
 struct last {
     int32_t key; /* peer * 2 + direction, + 1 so that 0 is free */
     nbc_id op;
@@ -223,8 +224,8 @@ static struct last *last_of(struct last *table, uint32_t mask, int32_t key)
     return &table[i];
 }
 
-/* Messages between two ranks match in the order they are posted, so posting must follow the order
- * in which the builder emitted them, whatever completes first. */
+/* Adds issue edges. Messages between two ranks match in the order in which they are posted, so they
+ * must be posted in the order of emission, whatever completes first. */
 static bool order_messages(struct nbc_sched *s)
 {
     struct last few[SMALL] = {{0}}, *table = few;
@@ -248,7 +249,8 @@ static bool order_messages(struct nbc_sched *s)
     return !s->build->out_of_memory;
 }
 
-/* Successor lists from edges: count, place, fill; per operation the issue edges come first. */
+/* Makes the successor lists from the edges, by a counting sort. The issue edges of an operation
+ * come first. */
 static bool link_edges(struct nbc_sched *s)
 {
     const struct nbc_build *b = s->build;
@@ -269,7 +271,7 @@ static bool link_edges(struct nbc_sched *s)
         s->ops[id].succ = place;
         place += s->ops[id].nsucc_issue + s->ops[id].nsucc_done;
     }
-    /* succ moves on while filling issue edges, then done edges, and is set back at the end. */
+    /* succ advances while issue edges, then done edges are filled in, and is reset at the end. */
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < b->nedges; i++)
             if (b->edges[i].issue == (pass == 0))
@@ -279,7 +281,7 @@ static bool link_edges(struct nbc_sched *s)
     return true;
 }
 
-/* Gives back what emitting took in advance, if it is much: schedules are kept. */
+/* Shrinks the arrays if much of them is unused: schedules are cached. */
 static bool shrink(struct nbc_sched *s)
 {
     if (s->build->ops_room - s->nops < SMALL / 4)

@@ -42,8 +42,8 @@ static void print_op(FILE *out, const struct nbc_op *op)
     }
 }
 
-/* Edges that end at each operation: list[start[i]] … list[start[i + 1] − 1], an issue edge as the
- * complement of its origin. */
+/* The edges that end at operation i: list[start[i]] … list[start[i + 1] − 1]. An issue edge is
+ * stored as the complement of its origin. */
 struct preds {
     int32_t *start, *list;
 };

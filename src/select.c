@@ -37,13 +37,13 @@ const struct nbc_alg *nbc_alg_by_name(enum nbc_coll coll, const char *name)
     return alg;
 }
 
-/* The same on both sides of an intercommunicator. */
+/* The number of ranks, the same in both groups of an intercommunicator. */
 static int ranks(const struct nbc_shape *shape)
 {
     return shape->size + shape->remote_size;
 }
 
-/* The needs that a call does not meet; NBC_INTER is none of them. */
+/* Returns the preconditions that a call does not meet, NBC_INTER apart. */
 static unsigned lacking(const struct nbc_shape *shape)
 {
     unsigned lacks = 0;
@@ -88,7 +88,7 @@ static bool matches(const struct nbc_rule *r, const struct nbc_shape *shape, uns
     return bytes >= r->min_bytes && bytes <= r->max_bytes;
 }
 
-/* In sorted rules: where those of this collective begin, or would. */
+/* Returns the index in sorted rules at which those of a collective begin, or would. */
 static int first_rule(const struct nbc_rules *rules, enum nbc_coll coll)
 {
     int low = 0, high = rules->nrules;

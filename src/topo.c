@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "topo.h"
 
-/* Weight of the lowest nonzero digit; of a digit above all others at the root. */
+/* Returns the weight of the lowest nonzero digit; for the root, that of a digit above all others.
+ */
 static int64_t lowest_digit(int rank, int size, int k)
 {
     int64_t weight = 1;
@@ -27,7 +28,7 @@ void nbc_knomial(int rank, int size, int k, struct nbc_knomial *tree)
             tree->child[tree->nchild++] = (int)(rank + digit * weight);
 }
 
-/* The number of a node of the second tree in the first, or back. */
+/* Maps the number of a node in the second tree to that in the first, and vice versa. */
 static int other_tree(int node, int size, bool back)
 {
     if (size % 2 == 0)
@@ -35,8 +36,8 @@ static int other_tree(int node, int size, bool back)
     return back ? node % size + 1 : (node + size - 2) % size + 1;
 }
 
-/* A node whose lowest bit is b has the children node ± b/2. Where the upper one is larger than
- * size, the one that heads what there is of its subtree takes its place. */
+/* A node whose lowest bit is b has the children node ± b/2. If the upper one exceeds the size, it
+ * is replaced by the head of the existing part of its subtree. */
 static struct nbc_branch in_order(int node, int size)
 {
     struct nbc_branch at = {0};
@@ -76,7 +77,7 @@ struct nbc_branch nbc_two_tree_below(int rank, int size, int tree)
     return (struct nbc_branch){-1, size > 1, {tree == 0 ? head : other_tree(head, size - 1, true)}};
 }
 
-/* The last of an odd number of ranks: both roots are below it. */
+/* The last of an odd number of ranks: the parent of both roots. */
 static struct nbc_inner above_both(int even, int tree)
 {
     int head = even ? nbc_pow2_floor(even) : 0;
@@ -95,7 +96,7 @@ struct nbc_inner nbc_two_tree_inner(int rank, int size, int tree)
         at.parent = even;
     for (int i = 0; i < b.nchild; i++)
         *(b.child[i] <= rank ? &at.below : &at.above) = b.child[i] - 1;
-    /* In its own tree a node whose lowest bit is b heads the nodes around it, less than b away. */
+    /* The subtree of a node whose lowest bit is b is the nodes at distances less than b. */
     int node = tree ? other_tree(rank + 1, even, false) : rank + 1, bit = node & -node;
     bool first = node == bit, last = node - 1 >= even - bit;
     at.low = !(tree ? last : first);

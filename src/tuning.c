@@ -3,7 +3,7 @@
 
 #include "select.h"
 
-/* Places in nbc_algs. */
+/* Indices of rows of nbc_algs. */
 enum {
 #define ALG(coll, name, needs, builder, purpose) AT_##coll##_##name,
 #include "algs.def"
