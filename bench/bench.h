@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What all measures of nbcbench share: what is to be measured, and where the figures go. */
+/* The settings of a run of nbcbench, and the output that all measures share. */
 #ifndef NBC_BENCH_BENCH_H
 #define NBC_BENCH_BENCH_H
 
@@ -14,29 +14,29 @@ struct bench {
     int nsizes;
     int samples;
     bool native_persistent, all_algorithms, idle;
-    const char *progress; /* what NBCSHIM_PROGRESS says */
+    const char *progress; /* value of NBCSHIM_PROGRESS */
     const char *plot;     /* a directory, or NULL */
     struct emit json;     /* json.writer.out: of rank 0, or NULL */
 };
 
-/* Each measures all cells and tells of them. */
+/* Each measures all cells and prints the results. Collective over b->comm. */
 void measure_time(struct bench *b);
 void measure_calls(struct bench *b);
 void measure_overlap(struct bench *b);
 void measure_outstanding(struct bench *b);
 
-/* Calls it for every collective and size whose operands all ranks can hold. */
+/* Calls `measure` for every collective and size whose operands all ranks can allocate. */
 void for_each_cell(struct bench *b, void (*measure)(struct bench *b, struct operands *o));
 
-/* Bytes that the cell stands for. */
+/* Returns the bytes of a cell: of the vector or of a block. */
 int64_t cell_bytes(const struct operands *o);
 
-/* Begins a row of JSON, to be ended by json_end; false where none is wanted. */
+/* Begins a row of JSON, to be ended by json_end. Returns false if no JSON was requested. */
 bool json_begin(struct bench *b, const char *measure, const struct operands *o);
 void json_quartiles(struct bench *b, const char *name, struct quartiles q);
 void json_end(struct bench *b);
 
-/* A column of the table in microseconds, or a dash. */
+/* Prints a column of the table: microseconds, or a dash. */
 void print_time(bool have, double seconds);
 
 #endif

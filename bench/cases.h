@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One call of a collective to be measured. */
+/* A call of a collective that is measured: its operands, and how it is started. */
 #ifndef NBC_BENCH_CASES_H
 #define NBC_BENCH_CASES_H
 
@@ -15,28 +15,30 @@ struct operands {
     enum nbc_coll coll;
     MPI_Comm comm; /* with a ring topology for neighborhoods */
     int rank, size;
-    int count; /* doubles in a block, or in the vector of bcast and reductions */
+    int count; /* doubles in a block, or in the vector of a bcast or reduction */
     double *send, *recv;
     int *counts, *displs;  /* of `count` each, one per rank */
     int *byte_displs;      /* in bytes */
     MPI_Aint *wide_displs; /* in bytes */
     MPI_Datatype *types;
     MPI_Info info;             /* of persistent requests */
-    const struct nbc_alg *alg; /* what the shim runs, and its segment size */
+    const struct nbc_alg *alg; /* the algorithm that the shim runs, and its segment size */
     int64_t segment;
 };
 
-/* Buffers and arrays for blocks of that many doubles. False without memory. */
+/* Allocates buffers and arrays for blocks of `count` doubles. Returns false if memory ran out; free
+ * them in either case. */
 bool operands_make(struct operands *o, enum nbc_coll coll, MPI_Comm comm, int count);
 void operands_free(struct operands *o);
 
-/* Finds out which algorithm the shim runs for them. */
+/* Sets o->alg and o->segment to those that the shim selects for these operands. */
 void operands_ask(struct operands *o);
 
-/* How many a buffer has room for: enough for the larger side. */
+/* Returns the number of doubles in each buffer, which suffices for the larger side. */
 size_t operands_doubles(const struct operands *o);
 
-/* Starts the collective, nonblocking, or makes its persistent request. False: the side lacks it. */
+/* Start the nonblocking collective; make the persistent request. Return false if this side does not
+ * have the function. */
 bool case_start(const struct calls *c, const struct operands *o, MPI_Request *r);
 bool case_init(const struct calls *c, const struct operands *o, MPI_Request *r);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The schedules of src/ put to two other uses: as the rounds of LibNBC's published design, and as
- * the critical path from which the floor is computed. */
+/* Two further uses of the schedules of src/: running them in rounds, as in the published design of
+ * LibNBC, and computing the critical path, the lower bound of the time. */
 #ifndef NBC_BENCH_MODEL_H
 #define NBC_BENCH_MODEL_H
 
@@ -8,7 +8,7 @@
 #include "sched.h"
 #include "select.h"
 
-/* A shape as the shim would make it for these operands on `rank`, with its arrays. */
+/* The shape that the shim makes for these operands on a rank, with its arrays. */
 struct modelled {
     struct nbc_shape shape;
     struct nbc_type types[NBC_TYPE_FIRST_PEER];
@@ -18,19 +18,19 @@ struct modelled {
 
 void model_shape(const struct operands *o, int rank, struct modelled *m);
 
-/* The schedule the shim runs for them (operands_ask). */
+/* Returns the schedule that the shim runs for them (operands_ask). */
 struct nbc_sched *model_schedule(const struct operands *o, int rank);
 
-/* Rounds: all operations of one depth of the graph are posted at once, MPI_Testall over an array
- * rebuilt for each round tells when it is over (Hoefler, Lumsdaine, Rehm, "Implementation and
- * performance analysis of non-blocking collective operations for MPI", SC'07). Started and waited
- * for in one call, with native functions only. */
+/* Rounds: all operations of one depth of the graph are posted at once; the round ends when
+ * MPI_Testall over an array, rebuilt for each round, succeeds (Hoefler, Lumsdaine, Rehm,
+ * "Implementation and performance analysis of non-blocking collective operations for MPI", SC'07).
+ * One call starts the operation and waits for it, by native functions only. */
 struct rounds;
 struct rounds *rounds_new(const struct operands *o, MPI_Comm comm);
 void rounds_run(struct rounds *r, const struct operands *o);
 void rounds_free(struct rounds *r);
 
-/* Seconds for one message of n bytes from start to end, measured: half a round trip. */
+/* Measured seconds of a message of n bytes: half a round trip. */
 struct wire {
     int n;
     struct {
@@ -41,7 +41,8 @@ struct wire {
 
 double wire_time(const struct wire *w, int64_t bytes);
 
-/* Time of the longest chain of messages over all ranks; copies and reductions cost nothing. */
+/* Returns the time of the longest path of messages over all ranks; copies and reductions are free.
+ */
 double critical_path(const struct operands *o, const struct wire *w);
 
 #endif

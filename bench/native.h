@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The same calls twice in one process: as the program finds them (the shim), and in the MPI library
- * itself, reached through its own handle. */
+/* The functions of MPI twice in one process: as the program finds them (the shim), and as the MPI
+ * library defines them, looked up by the handle of that library. */
 #ifndef NBC_BENCH_NATIVE_H
 #define NBC_BENCH_NATIVE_H
 
@@ -14,8 +14,8 @@ struct calls {
 
 extern struct calls shim, native;
 
-/* Fills both. Functions that the MPI lacks are NULL in native. Returns the path of the MPI library,
- * NULL if it was not found. */
+/* Sets both. Functions that the MPI lacks are NULL in `native`. Returns the path of the MPI
+ * library, or NULL if it was not found. */
 const char *calls_load(void);
 
 #endif

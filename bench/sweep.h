@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every algorithm that applies to a call, measured against each other. */
+/* Measurements of all algorithms that apply to a call. */
 #ifndef NBC_BENCH_SWEEP_H
 #define NBC_BENCH_SWEEP_H
 
@@ -13,12 +13,12 @@ struct contender {
     double median; /* seconds from start to completion, of the slowest rank */
 };
 
-/* Measures all of them in turns, as persistent operations of the shim, `samples` of each.
- * Collective over o->comm; the same on every rank. Returns how many there are, the rows of algs.def
- * in their order. */
+/* Measures all of them alternately, as persistent operations of the shim, with `samples` samples
+ * each. Collective over o->comm; the results are the same on every rank. Returns their number; they
+ * are in the order of algs.def. */
 int sweep(struct operands *o, int samples, struct contender contenders[SWEEP_MOST]);
 
-/* The bytes by which rules choose, −1 where no rank knows those of the others. */
+/* Returns the bytes by which rules select, −1 if ranks do not know those of each other. */
 int64_t sweep_bytes(const struct operands *o);
 
 #endif

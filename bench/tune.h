@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules for the choice of algorithms, measured: what NBCSHIM_TUNING reads. */
+/* Tuning rules from measurements, in the form that NBCSHIM_TUNING reads. */
 #ifndef NBC_BENCH_TUNE_H
 #define NBC_BENCH_TUNE_H
 
-/* Measures the collectives of MPI_COMM_WORLD and writes rules for this number of ranks to standard
- * output, from rank 0. Returns the exit status. */
+/* Measures the collectives on MPI_COMM_WORLD; rank 0 writes rules for this number of ranks to
+ * standard output. Returns the exit status. */
 int tune_rules(int rank, int size);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A call of a collective as the tools make it up: every rank with the same number of bytes, packed
- * elements, rank 0 as root, ring neighbors; its shapes and schedules on all ranks. */
+/* A model call of a collective, with its shapes and schedules on all ranks: the same number of
+ * bytes on every rank, packed elements, rank 0 as the root, a ring as the neighborhood. */
 #ifndef NBC_TOOLS_CALL_H
 #define NBC_TOOLS_CALL_H
 
@@ -10,13 +10,13 @@ struct tool_call {
     enum nbc_coll coll;
     int size, remote_size; /* ranks of the group, and of the other group of an intercommunicator */
     int64_t bytes;         /* bcast, reductions: of the vector; others: of a block */
-    int64_t segment;       /* 0: the algorithm's own */
-    int per_node;          /* so many ranks of the group share a node; 0: all */
-    bool oversubscribed;   /* if that is all, they are more than its processors */
+    int64_t segment;       /* bytes; 0: the algorithm's default */
+    int per_node;          /* number of ranks that share a node; 0: all ranks of the group */
+    bool oversubscribed;   /* if all share a node: they outnumber its processors */
     bool ordered;          /* the operator is not commutative */
 };
 
-/* One rank of it. Ranks of the other group follow those of the first. */
+/* One rank of a call. Ranks of the other group follow those of the first. */
 struct tool_rank {
     struct nbc_shape shape;
     struct nbc_sched *sched;
@@ -27,11 +27,12 @@ struct tool_rank {
     int around[2];
 };
 
-/* Fills one rank in, without a schedule. False: no memory. */
+/* Makes one rank, without its schedule. Returns false if memory ran out. */
 bool tool_rank_make(struct tool_rank *r, const struct tool_call *call, int id);
 void tool_rank_free(struct tool_rank *r);
 
-/* All ranks with their schedules, or NULL. */
+/* Returns all ranks with their schedules, to be freed by tool_ranks_free; NULL if memory ran out.
+ */
 struct tool_rank *tool_ranks_make(const struct tool_call *call, const struct nbc_alg *alg);
 void tool_ranks_free(struct tool_rank *ranks, const struct tool_call *call);
 
@@ -40,7 +41,7 @@ static inline int tool_call_ranks(const struct tool_call *call)
     return call->size + call->remote_size;
 }
 
-/* The rank, counted over both groups, that `peer` is to rank id. */
+/* Returns the id of a peer of rank `id`. Ids number the ranks of both groups. */
 int tool_peer(const struct tool_call *call, int id, int peer);
 
 #endif

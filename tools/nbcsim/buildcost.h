@@ -4,8 +4,9 @@
 
 #include "calls.h"
 
-/* What one rank of `call` pays: to build its schedule (time, memory), to start it. One line. The
- * number of operations on fewer ranks tells whether it grows as P does. */
+/* Writes a line with the time and memory that one rank of `call` takes to build its schedule and
+ * the time to start it. The number of operations on fewer ranks shows whether it grows linearly in
+ * P. */
 void buildcost_line(const struct call *call, const struct nbc_alg *alg, FILE *out);
 void buildcost_head(FILE *out);
 

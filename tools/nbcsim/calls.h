@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls to be simulated: a collective, a number of ranks, bytes as nbc_shape_bytes counts them;
- * blocks are equal, types packed, operators commutative, neighborhoods rings. */
+/* Simulated calls: a collective, a number of ranks, and bytes (nbc_shape_bytes). Blocks have equal
+ * size, types are packed, operators are commutative, neighborhoods are rings. */
 #ifndef NBCSIM_CALLS_H
 #define NBCSIM_CALLS_H
 
@@ -12,11 +12,11 @@ struct call {
     enum nbc_coll coll;
     int size, root;
     int64_t bytes;
-    int64_t segment; /* 0: that of the rule, or the algorithm's own choice */
-    int ppn;         /* makes the node map */
+    int64_t segment; /* bytes; 0: that of the rule, or the algorithm's default */
+    int ppn;         /* ranks per node, for the node map */
 };
 
-/* What all ranks' shapes share. */
+/* The arguments that the shapes of all ranks share. */
 struct arguments {
     struct call call;
     struct nbc_type types[NBC_TYPE_FIRST_PEER];
@@ -26,11 +26,11 @@ struct arguments {
     bool has_nodes;
 };
 
-/* False: no memory. */
+/* Returns false if memory ran out. */
 bool arguments_make(struct arguments *a, const struct call *call);
 void arguments_free(struct arguments *a);
 
-/* The shape of one rank. It points to the arguments and to what is in `neighbors`. */
+/* Returns the shape of one rank. It refers to the arguments and to `neighbors`. */
 struct own {
     struct nbc_shape shape;
     struct nbc_neighbors neighbors;
@@ -38,30 +38,32 @@ struct own {
 };
 void arguments_shape(const struct arguments *a, int rank, struct own *own);
 
-/* The algorithm that the rules choose, and its segment. */
+/* Returns the algorithm that the rules select, and its segment size. */
 const struct nbc_alg *call_choice(const struct arguments *a, const struct nbc_rules *rules,
                                   int64_t *segment);
 
-/* What a call by an algorithm may come to. */
+/* Limits of a simulation. */
 struct limits {
-    int64_t ops;      /* operations of all ranks that are simulated */
+    int64_t ops;      /* operations of all simulated ranks */
     bool no_symmetry; /* simulate every rank */
 };
 
-/* All ranks' schedules, matched. NULL: *wrong says why; "too large" where the limits do. */
+/* Returns the schedules of all ranks, with messages matched. Returns NULL and sets *wrong on an
+ * error; to call_too_large if the limits are exceeded. */
 struct program *call_program(const struct arguments *a, const struct nbc_alg *alg,
                              const struct limits *limits, const char **wrong);
 
-/* "too large": to be compared by address. */
+/* "too large"; compare it by address. */
 extern const char call_too_large[];
 
-/* Seconds below which no algorithm can be. */
+/* Lower bounds of the time of any algorithm, in seconds. */
 struct bounds {
-    double latency; /* until news from one rank has reached all, sent on in the best of ways */
-    double bytes;   /* through one rank's port */
+    double latency; /* of a broadcast of no data along an optimal tree */
+    double bytes;   /* data through the port of one rank */
     double work;    /* reductions */
-    double rounds; /* ⌈log₂P⌉ messages one after the other: not a bound where a rank may send the */
-                   /* next message before the last one has arrived */
+    double
+        rounds; /* ⌈log₂P⌉ consecutive messages: not a bound if a rank may send the next message */
+                /* before the last one has arrived */
 };
 
 struct bounds call_bounds(const struct call *call, const struct network *net);

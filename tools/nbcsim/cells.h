@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Simulations of calls by all their algorithms. */
+/* Simulations of calls with all their algorithms. */
 #ifndef NBCSIM_CELLS_H
 #define NBCSIM_CELLS_H
 
 #include "report.h"
 
-/* The last simulations of an algorithm for one size, on ever more ranks. */
+/* The last simulations of an algorithm for one size, on increasing numbers of ranks. */
 struct past {
     int n;
-    double ranks[3], time[3]; /* ranks: their logarithm */
+    double ranks[3], time[3]; /* ranks: logarithm of their number */
 };
 
-/* What ranks add to an algorithm's time, each one or all together when they double. */
+/* The growth of an algorithm's time: per rank, and per doubling of the ranks. */
 struct growth {
     bool known;
     double per_rank, per_doubling;
@@ -22,20 +22,20 @@ struct runner {
     const struct nbc_rules *rules;
     struct limits limits;
     bool path, estimate;
-    struct past *past;     /* per algorithm: numbers of ranks that are powers of two, and others */
-    struct growth *growth; /* per algorithm, once that has been asked */
+    struct past *past;     /* per algorithm: for powers of two, and for other numbers of ranks */
+    struct growth *growth; /* per algorithm, once computed */
 };
 
-/* False: no memory. The fields before `past` are the caller's. */
+/* Returns false if memory ran out. The caller sets the fields before `past`. */
 bool runner_begin(struct runner *r);
 
-/* What follows is about other bytes. */
+/* Announces that the following calls have other bytes. */
 void runner_forget(struct runner *r);
 
-/* One call by all algorithms that apply, or by one. Of several calls that with more ranks come
- * later: what is too large to be simulated is then estimated, if that is asked for: a pipeline from
- * one with fewer segments, anything from the way in which its time has grown with the ranks. NULL,
- * or what went wrong. */
+/* Simulates a call with all algorithms that apply, or with one. Calls must come in ascending order
+ * of ranks. On request, a simulation that is too large is replaced by an estimate: for a pipeline,
+ * from one with fewer segments; otherwise from the growth of the time with the ranks. Returns NULL,
+ * or an error message. */
 const char *runner_cell(struct runner *r, const struct call *call, const struct nbc_alg *only,
                         struct cell *cell);
 

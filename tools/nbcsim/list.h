@@ -12,10 +12,11 @@ struct list {
     int64_t at[LIST_MOST];
 };
 
-/* "3,8K,2..64" (doubling), "8..64M:8" (times 8). Adds to the list; false: not understood. */
+/* Parses numbers and ranges, "3,8K,2..64" (doubling) or "8..64M:8" (times 8), and adds them to the
+ * list. Returns false on a syntax error. */
 bool list_read(struct list *list, const char *text);
 
-/* Ascending, each once. */
+/* Sorts the list and removes duplicates. */
 void list_sort(struct list *list);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the simulations of one call by all its algorithms came to, and ways to show it. */
+/* The results of the simulations of a call with all its algorithms, and reports of them. */
 #ifndef NBCSIM_REPORT_H
 #define NBCSIM_REPORT_H
 
@@ -12,9 +12,8 @@ struct entry {
     const struct nbc_alg *alg;
     bool simulated;
     bool chosen;
-    struct result
-        result;   /* not simulated: its time is an estimate, or 0, and nothing else is there */
-    double least; /* not simulated: its time on fewer ranks, which is less; 0: unknown */
+    struct result result; /* if not simulated: its time is an estimate or 0, the rest is unset */
+    double least;         /* if not simulated: the lower time on fewer ranks; 0: unknown */
 };
 
 struct cell {
@@ -24,21 +23,22 @@ struct cell {
     struct entry entry[MOST_ALGS];
 };
 
-/* Time of the best algorithm; of the chosen one, or 0 where that is not known. */
+/* Return the time of the best algorithm; of the selected one, 0 if that is unknown. */
 double cell_best(const struct cell *cell);
 double cell_chosen(const struct cell *cell);
 const struct nbc_alg *cell_best_alg(const struct cell *cell);
 
-/* By how much the chosen one is worse than the best, as a share; negative: not known. */
+/* Returns the relative excess of the time of the selected algorithm over the best; negative:
+ * unknown. */
 double cell_regret(const struct cell *cell);
 
-/* Reports: one of these for a run. begin, then a cell at a time, then end. */
+/* The state of the report of a run: begin, then one call per cell, then end. */
 struct report {
     FILE *out;
     const struct network *net;
-    struct emit json; /* format_json */
+    struct emit json; /* of format_json */
     bool path;
-    int64_t cells, judged, over, estimated, unknown; /* regret */
+    int64_t cells, judged, over, estimated, unknown; /* of format_regret */
     double worst, log_sum;
 };
 
