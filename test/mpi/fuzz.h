@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of the fuzzer share: its communicators and its requests. */
+/* Common declarations of the fuzzer: its communicators and its requests. */
 #ifndef NBC_TEST_FUZZ_H
 #define NBC_TEST_FUZZ_H
 
@@ -7,45 +7,46 @@
 #include "messages.h"
 #include "program.h"
 
-enum { BUFFER = 4096 * 600 }; /* of all buffered messages that are on their way */
+enum { BUFFER = 4096 * 600 }; /* bytes of all buffered messages in flight */
 
-/* Receives of a communicator may take any source or any tag. Not both: then a message sent later
- * may take the receive meant for one sent earlier, whose sender waits for it. */
+/* Receives on a communicator may have a wildcard source or a wildcard tag. Not both: then a later
+ * message could match the receive meant for an earlier one, whose sender waits for it. */
 enum { NAMED, ANY_SOURCE, ANY_TAG };
 
-/* A communicator. Its group stays until the end: operations may be pending when it is freed. */
+/* A communicator. Its group exists until the end, since operations may be pending when it is freed.
+ */
 struct comm {
     int64_t id;
     int wild;
     bool live;
     struct group *group;
-    const struct comm *parent; /* of one that MPI_Comm_idup is making: not to be used yet */
+    const struct comm *parent; /* set while MPI_Comm_idup is pending: not to be used yet */
     MPI_Comm made;
     bool lingers;       /* messages on it may outlive their requests */
-    uint64_t due, came; /* messages received by wildcards: sums of their keys */
+    uint64_t due, came; /* sums of the keys of messages received by wildcards */
     struct comm *next;
 };
 
-/* What a request belongs to. */
+/* The operation of a request. */
 struct item {
-    int64_t id; /* persistent ones */
+    int64_t id; /* of persistent requests */
     struct testcase *testcase;
     enum coll coll;
     struct message message;
     struct other *other;
     struct sum *sum;
     struct comm *comm;
-    bool cancelled;                   /* the message */
-    bool persistent, released, makes; /* the communicator */
+    bool cancelled;                   /* of a message */
+    bool persistent, released, makes; /* makes: it makes the communicator */
     int starts;
 };
 
-extern int threads; /* of the program */
+extern int threads; /* number of threads of the program */
 extern _Thread_local int thread_number;
 
-/* Each thread has its own, and communicators of its own. */
+/* Each thread has its own requests and communicators. */
 extern _Thread_local struct pool *pool;
-extern _Thread_local struct rng own; /* of this rank and line */
+extern _Thread_local struct rng own; /* the generator of this rank and line */
 
 /* --- fuzz.c: requests --------------------------------------------------------------------------*/
 
@@ -53,10 +54,10 @@ bool item_is_message(const struct item *item);
 
 struct item *item_new(const struct line *line, struct comm *c);
 
-/* Frees what a place of the pool has, and empties it. */
+/* Frees the contents of a slot of the pool and empties it. */
 void drop_item(int place);
 
-/* Completes some requests, and checks them; block: by calls that wait, too. */
+/* Completes some requests and checks them. block: MPI_Wait and the like are allowed. */
 void complete(bool block);
 
 /* --- fuzz_comms.c ------------------------------------------------------------------------------*/
@@ -64,13 +65,13 @@ void complete(bool block);
 struct comm *comm_find(int64_t id); /* or NULL */
 struct comm *comm_add(const struct line *line, MPI_Comm comm);
 
-/* Complete what makes c, or each. */
+/* Complete the operation that makes c; those that make any communicator. */
 void settle(struct comm *c);
 void settle_all(void);
 
 void comms_free(void);
 
-/* The hints of a line. */
+/* Returns the hints of a line. */
 MPI_Info make_info(const struct line *line);
 
 void do_constructor(const struct line *line, struct comm *c);
@@ -79,19 +80,19 @@ void do_hint(const struct line *line, struct comm *c);
 
 /* --- fuzz_attributes.c -------------------------------------------------------------------------*/
 
-/* Once for all programs, and after each. */
+/* begin and end are called once for all programs, check after each. */
 void attributes_begin(void);
 void attributes_end(void);
 void attributes_check(void);
 
-/* What callbacks may do depends on the line that is run. */
+/* Sets what callbacks do, which depends on the current line. */
 void attributes_at(const struct line *line);
 
 void do_attribute(const struct line *line, struct comm *c);
 bool attribute_is_on(MPI_Comm comm);
 void attribute_drop(MPI_Comm comm);
 
-/* Whether the types that are made have them. */
+/* Sets whether new types have attributes. */
 void mark_types(bool on);
 
 void sum_check(const struct sum *s);
@@ -102,14 +103,15 @@ void do_message(const struct line *line, struct comm *c);
 void do_sendrecv(const struct line *line, struct comm *c);
 void do_probe(const struct line *line, struct comm *c);
 
-/* The two messages of a line, without contents. false: this rank has no part in it. */
+/* Makes the two messages of a line, without contents. Returns false if this rank does not take
+ * part. */
 bool make_messages(const struct line *line, struct comm *c, struct message *in,
                    struct message *out);
 
-/* Contents for a start. */
+/* Fills the contents for a start. */
 void fill_message(const struct line *line, struct comm *c, struct message *m, int starts);
 
-/* Of a received message; status may be NULL. */
+/* Checks a received message. status may be NULL. */
 void check_message(struct comm *c, const struct message *m, const MPI_Status *status);
 
 /* --- fuzz_gone.c -------------------------------------------------------------------------------*/
@@ -117,18 +119,18 @@ void check_message(struct comm *c, const struct message *m, const MPI_Status *st
 void do_give_up(const struct line *line, struct comm *c);
 void check_cancelled(const MPI_Status *status);
 
-/* After a program: what is left of its messages. Collective. */
+/* Call it after a program: receives its remaining messages. Collective. */
 void gone_end(const struct program *p);
 
 /* --- fuzz_others.c -----------------------------------------------------------------------------*/
 
-/* What the requests of a program need. Collective. */
+/* Make and free what the requests of a program need. Collective. */
 void others_begin(const struct program *p);
 void others_end(void);
 
 void do_other(const struct line *line, struct comm *c);
 
-/* Some generalized requests of this thread become complete. */
+/* Completes some generalized requests of this thread. */
 void others_go_on(int percent);
 
 void other_check(const struct other *o, const MPI_Status *status);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the fuzzer's requests that are neither collectives nor messages have in common. */
+/* Requests of the fuzzer that are neither collectives nor messages. */
 #ifndef NBC_TEST_FUZZ_OTHERS_H
 #define NBC_TEST_FUZZ_OTHERS_H
 
@@ -10,12 +10,12 @@ enum { GENERALIZED, WRITE, READ, PUT, GET, ACCUMULATE, NWAYS };
 enum { OTHER_MOST = 256 }; /* bytes */
 
 struct other {
-    int way, n, rank; /* bytes, and whose window */
+    int way, n, rank; /* n: bytes; rank: target of the window */
     int64_t at;
     unsigned char *bytes;
     uint64_t key;
-    MPI_Request inner; /* generalized: what it stands for */
-    bool told;         /* that it is complete */
+    MPI_Request inner; /* generalized: the request that it stands for */
+    bool told;         /* MPI_Grequest_complete was called */
 };
 
 void other_fill(unsigned char *bytes, int n, uint64_t key);
@@ -30,7 +30,7 @@ void shared_end(void);
 
 bool shared_has(int way);
 
-/* Where what is read, or got, begins. */
+/* Returns the position of the data that is read from a file or by MPI_Get. */
 int64_t shared_constant(const struct line *line);
 
 MPI_Request file_start(struct other *o);

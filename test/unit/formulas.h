@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What the heads of the algorithms say that they cost, as functions; a builder without a row in one
- * of the tables fails test_cost. */
+/* The costs in the comments of the algorithms, as functions. test_cost fails for a builder without
+ * a row in one of the tables. */
 #ifndef NBC_TEST_FORMULAS_H
 #define NBC_TEST_FORMULAS_H
 
 #include "cases.h"
 
 struct at {
-    int64_t P, R; /* ranks; of the remote group */
+    int64_t P, R; /* number of ranks; of ranks of the remote group */
     int64_t n;    /* bytes of a block, or of the vector */
     int64_t segment;
     enum nbc_coll coll;
@@ -16,11 +16,11 @@ struct at {
 
 typedef int64_t formula(const struct at *a);
 
-/* For which numbers of ranks `rounds` and `most` are exact; elsewhere they are bounds. */
+/* The numbers of ranks for which `rounds` and `most` are exact; for others they are bounds. */
 enum exact { ALWAYS, POWERS_OF_2, POWERS_OF_4, BOUND };
 
 enum {
-    UNKNOWN = -1, /* the head says nothing */
+    UNKNOWN = -1, /* the comment gives no number */
     WINDOW = 8
 };
 
@@ -30,13 +30,13 @@ struct row {
     formula *rounds, *messages, *bytes, *most;
 };
 
-/* The row of an algorithm, or NULL. */
+/* Returns the row of an algorithm, or NULL. */
 const struct row *formulas_of(const struct nbc_alg *alg);
 
-/* Nodes, neighborhoods, two groups: formulas_groups.c. */
+/* The rows of formulas_groups.c: nodes, neighborhoods, two groups. */
 const struct row *formulas_of_groups(nbc_builder *build);
 
-/* Words that both files use. */
+/* Functions that both files use. */
 int64_t log_ceil(int64_t n, int64_t k);
 int64_t up(int64_t n, int64_t by);
 int64_t subtrees(int64_t P, int64_t k);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What can be proved of one rank's schedule without running it. */
+/* Static checks of the schedule of one rank. */
 #ifndef NBC_TEST_SCHED_CHECK_H
 #define NBC_TEST_SCHED_CHECK_H
 

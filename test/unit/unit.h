@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* What the unit tests' main functions share. */
+/* Common code of the unit test programs. */
 #ifndef NBC_TEST_UNIT_H
 #define NBC_TEST_UNIT_H
 
 #include <check.h>
 #include <stdlib.h>
 
-/* For loops that check a lot: Check's own assertions do I/O even when they hold. */
+/* An assertion for long loops: Check's own do I/O even if they hold. */
 #define need(condition)                     \
     do {                                    \
         if (!(condition))                   \
             ck_abort_msg("%s", #condition); \
     } while (0)
 
-/* A test case for every algorithm, named "allreduce:ring"; the test finds its row in _i. Check
- * keeps the names' addresses. */
+/* Adds a test case for every algorithm, named "allreduce:ring"; the test finds its row in _i. The
+ * names are static because Check keeps their addresses. */
 #define add_for_each_row(suite, test)                                                           \
     do {                                                                                        \
         static char names[500][80];                                                             \
@@ -28,7 +28,7 @@
         }                                                                                       \
     } while (0)
 
-/* Runs a suite in this process, so that sanitizers and debuggers see it. */
+/* Runs a suite in this process, for sanitizers and debuggers. Returns the exit status. */
 static inline int run_suite(Suite *suite)
 {
     SRunner *runner = srunner_create(suite);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Cases that run at the same time: few waits for many operations. */
+/* Test cases that run concurrently: many operations, few waits. */
 #ifndef NBC_TEST_BATCH_H
 #define NBC_TEST_BATCH_H
 
@@ -13,10 +13,10 @@ struct batch {
     struct spec spec[MAX_BATCH];
 };
 
-/* Adds a case; runs all when there are enough. */
+/* Adds a case; runs all if the batch is full. */
 void batch_add(struct batch *b, const struct spec *spec);
 
-/* Runs what is there: starts all, waits for all, checks; persistent ones three times. */
+/* Runs the batch: starts all cases, waits for all, checks them; three times if persistent. */
 void batch_run(struct batch *b);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Kinds of data elements, and the reduction operators that fit each. */
+/* Kinds of data elements, and the reduction operators on each. */
 #ifndef NBC_TEST_KINDS_H
 #define NBC_TEST_KINDS_H
 
@@ -9,7 +9,8 @@
 
 enum { KIND_MAX_SIZE = 16 };
 
-/* Where an element has data: pair types may have gaps, which nobody may rely on. */
+/* The bytes of an element that hold data: pair types may have gaps, whose contents are undefined.
+ */
 struct piece {
     int offset, length;
 };
@@ -17,7 +18,7 @@ struct piece {
 struct kind {
     const char *name;
     MPI_Datatype type;
-    int size; /* bytes from one to the next */
+    int size; /* extent in bytes */
     struct piece piece[2];
     void (*fill)(void *element, uint64_t random);
 };
@@ -42,7 +43,7 @@ struct opdef {
     const char *name;
     int kind;
     bool commutative;
-    bool user; /* made with MPI_Op_create: works on derived types too */
+    bool user; /* made by MPI_Op_create; also works on derived types */
     void (*apply)(const void *left, void *right); /* right = left op right, one element */
     MPI_Op predefined;
     MPI_User_function *function;
@@ -50,14 +51,14 @@ struct opdef {
 
 enum { NOPS = 15 };
 
-/* The first ones are predefined, the others the user's. */
+/* The predefined operators come first, then user-defined ones. */
 extern struct opdef opdefs[NOPS];
 
-/* After MPI_Init; and before MPI_Finalize. */
+/* Call them after MPI_Init; before MPI_Finalize. */
 void kinds_init(void);
 void kinds_finish(void);
 
-/* A fresh handle for a user operator (to be freed), or the predefined one. */
+/* Returns a new handle of a user-defined operator, to be freed, or the predefined handle. */
 MPI_Op op_make(const struct opdef *op);
 
 /* Copies what counts of an element. Most of a test's time goes here: sizes that the compiler knows

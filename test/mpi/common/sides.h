@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* One side of a collective call: blocks of data with types and places drawn at random, the memory
- * they lie in, and the arguments that describe it. Around and between the data lies a pattern that
- * nobody may write. */
+/* One side of a collective call: blocks of data with random types and places, their memory, and the
+ * arguments that describe them. Around and between the data is a pattern that must not change. */
 #ifndef NBC_TEST_SIDES_H
 #define NBC_TEST_SIDES_H
 
 #include "layouts.h"
 
 enum {
-    SEXTET = 6,  /* data elements in a unit of count: types of 1, 2, 3 and 6 divide it */
-    ANYONE = -1, /* as dst: the sender sends the same to all */
+    SEXTET = 6,  /* data elements per unit of count: a multiple of 1, 2, 3 and 6 */
+    ANYONE = -1, /* as dst: the sender sends the same data to all */
     MAX_LAYOUTS = 128
 };
 
 /* How the types of a call are drawn. */
 struct style {
     const struct kind *kind;
-    bool fine;  /* counts of any value, only types of one element; else multiples of SEXTET, with */
-                /* types of 1, 2, 3 and 6 elements, another on each rank */
-    bool plain; /* predefined types only, no holes */
+    bool fine; /* any counts, types of one element; else multiples of SEXTET, with types of 1, 2, */
+               /* 3 and 6 elements, which differ by rank */
+    bool plain; /* predefined types only, no gaps */
 };
 
-/* Which data it is: what `src` sends to `dst` over edge `tag`. */
+/* The data that `src` sends to `dst` over edge `tag`. */
 struct block {
     int src, dst, tag;
     int64_t units; /* data elements */
@@ -29,17 +28,17 @@ struct block {
     const struct layout *layout;
     int64_t elements; /* of the datatype */
     MPI_Aint origin;  /* of the first element relative to the buffer argument */
-    MPI_Aint displ;   /* the same as the call has it */
+    MPI_Aint displ;   /* the same, as the displacement argument */
 };
 
-/* Memory that ends, or begins, where the data does, at a page that nobody can even read. What is
- * sent from such memory can only be read until it is filled again. */
+/* Where memory ends, or begins, with the data, next to an inaccessible page. A send buffer in such
+ * memory is read-only until it is filled again. */
 enum wall { NO_WALL, WALL_BEHIND, WALL_BEFORE, NWALLS };
 
 enum placing {
-    DENSE,  /* one block behind the other, one type */
+    DENSE,  /* contiguous blocks, one type */
     SPREAD, /* displacements in extents, one type */
-    TYPED   /* displacements in bytes, a type for each block */
+    TYPED   /* displacements in bytes, a type per block */
 };
 
 struct side {
@@ -47,11 +46,11 @@ struct side {
     enum wall wall;
     int n;
     struct block *block;
-    unsigned char *memory, *filled; /* now, and as it was before the call */
+    unsigned char *memory, *filled; /* the memory, and a copy from before the call */
     size_t size;
-    unsigned char *pages; /* of a side with a wall */
+    unsigned char *pages; /* the mapping, if the side has a wall */
     size_t pages_size;
-    unsigned char *base; /* what origins are relative to; NULL for absolute addresses */
+    unsigned char *base; /* address to which origins are relative; NULL for absolute addresses */
 
     /* Arguments. */
     void *buf;
@@ -59,7 +58,7 @@ struct side {
     MPI_Datatype type;
     int *counts, *displs;
     MPI_Count *large_counts;
-    MPI_Aint *byte_displs; /* also what displs are in calls with large counts */
+    MPI_Aint *byte_displs; /* also the displs of calls with large counts */
     MPI_Datatype *types;
 
     struct layout *owned[MAX_LAYOUTS];
@@ -68,26 +67,26 @@ struct side {
 
 struct block *side_add(struct side *s, int src, int dst, int tag, int64_t units);
 
-/* Draws a type. all_units: of the whole buffer. The side owns it. */
+/* Draws a type, which the side owns. all_units: size of the whole buffer. */
 const struct layout *side_draw_layout(struct side *s, const struct style *style, struct rng *rng,
                                       int64_t all_units);
 
 int64_t side_units(const struct side *s);
 
-/* Chooses types and places, allocates memory, sets the arguments. `units` is the count where there
- * is no block. */
+/* Draws types and places, allocates memory, sets the arguments. units: the count if there is no
+ * block. */
 void side_make(struct side *s, const struct style *style, enum placing placing, int64_t units,
                struct rng *rng);
 
-/* The same with one type given, dense. */
+/* The same with a given type and contiguous blocks. */
 void side_make_with(struct side *s, const struct layout *layout);
 
-/* With a type (each) of absolute addresses and MPI_BOTTOM: of one block, or of blocks with types
- * of their own. Only if side_absolute_fits. */
+/* Replaces types by types of absolute addresses, with MPI_BOTTOM: for one block, or for blocks with
+ * a type each. Only if side_absolute_fits. */
 void side_make_absolute(struct side *s, const struct style *style, struct rng *rng);
 bool side_absolute_fits(const struct side *s);
 
-/* MPI_BOTTOM with displacements that are addresses: byte_displs only. */
+/* Replaces displacements by addresses, with MPI_BOTTOM: byte_displs only. */
 void side_use_addresses(struct side *s);
 
 /* The data elements of a block, one after the other, within the memory or in a copy of it. */
@@ -112,10 +111,10 @@ static inline unsigned char *walk_next(struct walk *w)
     return at;
 }
 
-/* Where there is a wall: allows or forbids writing. */
+/* If there is a wall, makes the memory writable or read-only. */
 void side_protect(struct side *s, bool writable);
 
-/* Frees the datatypes and makes the argument arrays useless. */
+/* Frees the datatypes and overwrites the argument arrays. */
 void side_drop(struct side *s);
 
 void side_delete(struct side *s);

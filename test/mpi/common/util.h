@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What every MPI test program needs: start and end, random numbers, failures, the size of the run.
+/* Common code of the MPI test programs: start and end, random numbers, failures, the size of a run.
  *
- * Variables: NBC_SEED (also the argument --seed=N) repeats a run; NBC_SOAK=1 makes it long, 0.1 by
- * a tenth of that; NBC_TEST_NATIVE=1 runs a program against the MPI's own collectives, without
- * nbcshim, and leaves out what only nbcshim promises. Without it a program fails where nbcshim
- * isn't there: a preload that has no effect must not pass. */
+ * Environment: NBC_SEED (also the argument --seed=N) repeats a run. NBC_SOAK=1 makes it long, 0.1 a
+ * tenth as long. NBC_TEST_NATIVE=1 tests the MPI's own collectives, without nbcshim and without
+ * what only nbcshim guarantees; otherwise a program fails if nbcshim is not there, so that a
+ * preload without effect does not pass. */
 #ifndef NBC_TEST_UTIL_H
 #define NBC_TEST_UTIL_H
 
@@ -14,7 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* gcc takes MPI_UNWEIGHTED, MPI_STATUSES_IGNORE and their like for arrays, too short ones. */
+/* gcc takes MPI_UNWEIGHTED, MPI_STATUSES_IGNORE and similar constants for arrays that are too
+ * short. */
 #if defined __GNUC__ && !defined __clang__
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 #pragma GCC diagnostic ignored "-Wstringop-overread"
@@ -29,8 +30,8 @@
 #endif
 #endif
 
-/* The same programs run preloaded, where the executable is linked with the MPI alone: what that MPI
- * may lack is referenced weakly. */
+/* Programs that run with a preloaded nbcshim are linked with the MPI only: functions that it may
+ * lack are referenced weakly. */
 #ifndef NBC_TEST_LINKED
 #define WEAK(name) _Pragma(#name)
 #define COLL(NAME, name, Name)    \
@@ -56,19 +57,19 @@ extern uint64_t test_seed;
 extern bool test_soak, test_native;
 extern int test_rank, test_size; /* in MPI_COMM_WORLD */
 
-/* MPI_Init, seed and variables. Removes --seed=N from the arguments. */
+/* Calls MPI_Init, reads the environment, removes --seed=N from the arguments. */
 void test_init(int *argc, char ***argv);
 
-/* The same with MPI_Init_thread; returns what is provided. */
+/* The same with MPI_Init_thread. Returns the provided thread level. */
 int test_init_thread(int *argc, char ***argv, int required);
 
-/* Finalizes MPI and returns the exit status: 0 when no rank has failed. */
+/* Finalizes MPI. Returns the exit status, 0 if no rank has failed. */
 int test_done(void);
 
-/* Reports a failure with seed and rank; the program goes on. Any thread may. */
+/* Reports a failure with seed and rank; the program continues. Any thread may call it. */
 void test_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Failures of this rank so far. */
+/* Returns the number of failures of this rank so far. */
 int test_failures(void);
 
 #define EXPECT(condition, ...)      \
@@ -77,30 +78,30 @@ int test_failures(void);
             test_fail(__VA_ARGS__); \
     } while (0)
 
-/* Notes what is being done, for the report of a rank that hangs (NBC_TEST_ALARM seconds). */
+/* Records the current activity, for the report of a rank that hangs (NBC_TEST_ALARM seconds). */
 void test_place(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* small, or its long form under NBC_SOAK, or what lies between. */
+/* Returns `small`, with NBC_SOAK=1 `soak`, and for fractions a number between. */
 int test_scale(int small, int soak);
 
-/* True where ranks outnumber processors: then each wait costs a time slice. */
+/* Whether ranks outnumber processors: then each wait takes a time slice. */
 bool test_oversubscribed(void);
 
-/* Whether the persistent collectives can be called: with nbcshim. The MPIs' own are missing or
- * wrong. */
+/* Whether the persistent collectives can be called: only with nbcshim, since those of the MPIs are
+ * missing or wrong. */
 bool test_has_persistent(void);
 
-/* Of an MPI error code. */
+/* Returns the class of an MPI error code. */
 int class_of(int code);
 
-/* Never NULL. */
+/* Never returns NULL. */
 void *test_alloc(size_t size);
 
-/* Makes an empty file of this process alone, in TMPDIR or /tmp. False where that cannot be. */
+/* Creates an empty file of this process in TMPDIR or /tmp. Returns false on an error. */
 enum { TEST_FILE_NAME = 512 };
 bool test_file(char name[TEST_FILE_NAME]);
 
-/* Random numbers: the same sequence from the same seed on every machine. */
+/* Random numbers: a seed yields the same sequence on every machine. */
 struct rng {
     uint64_t state;
 };
@@ -113,7 +114,7 @@ static inline uint64_t mix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* One number from several, for seeds. */
+/* Returns a hash of several numbers, for seeds. */
 static inline uint64_t mix_in(uint64_t hash, int64_t value)
 {
     return mix64(hash ^ mix64((uint64_t)value));
@@ -134,11 +135,11 @@ static inline bool rng_chance(struct rng *r, int percent)
     return rng_below(r, 100) < percent;
 }
 
-/* A generator that is the same on all ranks, and one of this rank's own. */
+/* Return a generator that is the same on all ranks, and one that differs by rank. */
 struct rng rng_shared(int64_t stream);
 struct rng rng_private(int64_t stream);
 
-/* Shuffles n ints. */
+/* Shuffles n integers. */
 void rng_shuffle(struct rng *r, int *a, int n);
 
 #endif
