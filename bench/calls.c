@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What each call of an operation's life takes by itself. */
+/* Measures the time of each call in the life of an operation. */
 #include "bench.h"
 
-/* INIT and AGAIN make a persistent operation, the first of its kind and one like an earlier one.
- * FIRST is a nonblocking call, the first of its kind, START one like an earlier one, or MPI_Start.
- * WAIT follows START at once, so most of it is the operation; DONE waits for one that is complete.
+/* INIT and AGAIN initialize a persistent operation: one without and one with a cached plan. FIRST
+ * is a nonblocking call without a cached plan, START one with a cached plan, or MPI_Start. WAIT
+ * follows START at once, so that most of it is the operation; DONE waits for a complete operation.
  */
 enum part { INIT, AGAIN, FREE, FIRST, START, WAIT, DONE, NPARTS };
 
@@ -21,7 +21,7 @@ static struct {
     double sample[NPARTS][MAX_SAMPLES];
 } variants[NMEASURED];
 
-static double clock_cost; /* of one reading */
+static double clock_cost; /* seconds per call of MPI_Wtime */
 
 static double since(double start)
 {
@@ -45,7 +45,7 @@ static bool has_part(enum variant v, enum part p)
     return p >= START || (p < FIRST) == variant_is_persistent(v);
 }
 
-/* So many other calls make the shim forget what it has worked out for one. */
+/* Makes so many other calls that the shim evicts its cached plan. */
 static void make_forget(const struct operands *o)
 {
     enum { OTHERS = 256 };

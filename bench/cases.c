@@ -56,7 +56,7 @@ void operands_free(struct operands *o)
     free(o->types);
 }
 
-/* One row per collective: its arguments up to the communicator. */
+/* One row per collective, with its arguments up to the communicator. */
 #define BLOCKS o->send, o->count, MPI_DOUBLE, o->recv, o->count, MPI_DOUBLE
 #define TO_MANY o->send, o->count, MPI_DOUBLE, o->recv, o->counts, o->displs, MPI_DOUBLE
 #define FROM_MANY o->send, o->counts, o->displs, MPI_DOUBLE, o->recv, o->count, MPI_DOUBLE

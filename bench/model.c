@@ -7,7 +7,7 @@
 static const struct nbc_type layout_byte = {1, 1, 0, 1, true};
 static const struct nbc_type layout_double = {8, 8, 0, 8, true};
 
-/* Whether a side of the collective comes with counts and displacements. */
+/* Whether a side of the collective has counts and displacements. */
 static bool has_counts(enum nbc_coll coll, bool send)
 {
     switch (coll) {
@@ -67,21 +67,22 @@ struct nbc_sched *model_schedule(const struct operands *o, int rank)
     const struct nbc_alg *alg = o->alg;
     if (alg && nbc_alg_applies(alg, &m.shape))
         m.shape.segment = o->segment;
-    else /* one for a node map, which only the library has: the one that would do without */
+    else /* it needs a node map, which only the library has: the one selected without a map */
         alg = nbc_select(&m.shape, NULL, &nbc_default_rules, &m.shape.segment);
     return alg->build(&m.shape);
 }
 
 /* --- all ranks' graphs at once ---------------------------------------------------------------- */
 
-/* When each operation can start and end, relaxed until nothing changes; the unit is the user's. */
+/* Start and end of each operation, in any unit, by relaxation until nothing changes. */
 struct graph {
     struct nbc_sched **sched;
     double **start, **end;
     int size;
 };
 
-/* The k-th send from one rank to another matches the k-th receive: finds that send. */
+/* Finds the send that matches a receive: the k-th from one rank to another matches the k-th
+ * receive. */
 static int matching_send(const struct nbc_sched *from, int to, int k)
 {
     for (int id = 0; id < from->nops; id++)
@@ -90,7 +91,7 @@ static int matching_send(const struct nbc_sched *from, int to, int k)
     return -1;
 }
 
-/* Of a receive; NULL if there is none. */
+/* Returns the match of a receive; NULL if there is none. */
 static double *start_of_send(const struct graph *g, int rank, int id)
 {
     const struct nbc_sched *s = g->sched[rank];
@@ -152,9 +153,8 @@ struct rounds {
     MPI_Request *requests;
 };
 
-/* The round of every operation is its start: one more than those that it waits for. A message is
- * sent and received in the same round, or two ranks could each wait for what the other does later.
- */
+/* The round of an operation is its start: one more than that of its predecessors. A message is sent
+ * and received in the same round; otherwise two ranks could wait for later rounds of each other. */
 static bool deepen(struct graph *g, int rank)
 {
     const struct nbc_sched *s = g->sched[rank];
@@ -175,7 +175,7 @@ static bool deepen(struct graph *g, int rank)
     return changed;
 }
 
-/* False where no rounds exist: each would come behind another. */
+/* Returns false if there are no such rounds, since each would have to follow another. */
 static bool find_rounds(struct graph *g)
 {
     int turns = 2;
@@ -191,7 +191,7 @@ static bool find_rounds(struct graph *g)
     return true;
 }
 
-/* Rounds of this rank's operations; NULL where there are none, or no memory. */
+/* Returns the rounds of this rank's operations; NULL if there are none, or memory ran out. */
 static int *depths(const struct operands *o, int *ndepths)
 {
     struct graph g;
@@ -260,7 +260,7 @@ static void reduce(const struct rounds *r, const struct operands *o, const struc
     MPI_Reduce_local(other, dst, (int)op->count, MPI_DOUBLE, MPI_SUM);
 }
 
-/* Posts an operation, or does it; returns how many requests that made. */
+/* Posts or executes an operation. Returns the number of requests that it made. */
 static int perform(struct rounds *r, const struct operands *o, const struct nbc_op *op, int n)
 {
     MPI_Datatype type = op->type == NBC_TYPE_BYTE ? MPI_BYTE : MPI_DOUBLE;

@@ -17,7 +17,7 @@ static void load(void *handle, const char *name, void *slot)
 const char *calls_load(void)
 {
     static Dl_info info;
-    void *wtime = dlsym(RTLD_DEFAULT, "PMPI_Wtime"); /* nobody wraps that */
+    void *wtime = dlsym(RTLD_DEFAULT, "PMPI_Wtime"); /* tools do not replace it */
     if (!wtime || !dladdr(wtime, &info))
         return NULL;
     void *mpi = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);

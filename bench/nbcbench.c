@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* nbcbench: the shim's collectives beside the MPI's own, in one process, interleaved.
+/* nbcbench: measures the shim's collectives and those of the MPI, interleaved in one process.
  *
- * Every cell (collective, size) is measured in turns: one sample of each variant, again and again,
- * so that whatever else the machine does hits all of them alike. A sample is the mean of enough
- * calls to last about a millisecond; printed is the median of the samples, and with it the ratio of
- * medians. */
+ * For every cell (collective, size), samples of all variants alternate, so that disturbances of the
+ * machine affect all of them alike. A sample is the mean of as many calls as take about a
+ * millisecond. The output is the median of the samples and the ratio of medians. */
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 #include "config.h"
 #include "plot.h"
 
-/* What can be measured, and of what where the user does not say. */
+/* The measures, with their default collectives and sizes. */
 static const struct measure {
     const char *name;
     void (*run)(struct bench *b);
@@ -98,7 +97,7 @@ void print_time(bool have, double seconds)
 
 /* --- the run -----------------------------------------------------------------------------------*/
 
-/* What NBCSHIM_PROGRESS says. */
+/* Returns the value of NBCSHIM_PROGRESS in force. */
 static const char *progress_in_force(void)
 {
     struct nbcshim_variable v;
@@ -150,7 +149,7 @@ static bool read_measures(char *list)
     return true;
 }
 
-/* NULL: those without neighborhoods. */
+/* NULL: all but neighborhood collectives. */
 static bool read_collectives(const char *list)
 {
     char copy[512];
@@ -278,7 +277,7 @@ static bool run(const char *library)
     return bench.rank != 0 || !bench.plot || plot_draw(bench.plot, title);
 }
 
-/* On all ranks, as they all must know. */
+/* Returns on all ranks whether all agree. */
 static bool agreed(bool mine)
 {
     int ok = mine, all;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Many operations at once: the time and the memory that each of them takes. */
+/* Measures time and memory per operation with many outstanding operations. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,10 +21,10 @@ enum {
     NMEASURED = sizeof measured / sizeof *measured
 };
 
-/* The MPI's own are not taken to where one run would last longer. */
+/* The variants of the MPI are not measured with so many operations that a run takes longer. */
 static const double longest = 2;
 
-/* What the buffers of all operations of one sample may take. */
+/* Limit of the buffers of all operations of a sample. */
 static const double most_memory = 1 << 30;
 
 /* gcc takes MPICH's MPI_STATUSES_IGNORE for an array of no elements and warns of it. */
@@ -34,18 +34,18 @@ static struct variety {
     struct runner runner;
     bool have[NNUMBERS];
     double seconds[NNUMBERS]; /* of the first run */
-    double memory[NNUMBERS];  /* bytes for each operation; 0: not known */
+    double memory[NNUMBERS];  /* bytes per operation; 0: unknown */
     int most;                 /* operations so far */
-    double kept;              /* bytes that it has allocated so far and not given back */
+    double kept;              /* bytes that it has allocated and not freed so far */
     double sample[NNUMBERS][MAX_SAMPLES];
 } varieties[NMEASURED];
 
 /* --- operations --------------------------------------------------------------------------------*/
 
-/* Each operation has a receive buffer of its own. */
+/* The outstanding operations, each with its own receive buffer. */
 struct crowd {
     struct operands one;
-    int room;      /* for so many */
+    int room;      /* largest number of operations */
     size_t stride; /* doubles */
     double *buffers;
     MPI_Request *requests;
@@ -72,7 +72,7 @@ static void crowd_free(struct crowd *c)
     free(c->requests);
 }
 
-/* Bytes that malloc has given out. */
+/* Returns the bytes allocated by malloc. */
 static double heap(void)
 {
 #ifdef HAVE_MALLINFO2
@@ -83,7 +83,7 @@ static double heap(void)
 #endif
 }
 
-/* Seconds for each of n; *peak: the heap when all were started. */
+/* Returns the seconds per operation of n; sets *peak to the heap in use when all are started. */
 static double crowd_run(struct crowd *c, const struct calls *calls, int n, double *peak)
 {
     native.Barrier(c->one.comm);
@@ -98,9 +98,9 @@ static double crowd_run(struct crowd *c, const struct calls *calls, int n, doubl
     return (MPI_Wtime() - start) / n;
 }
 
-/* The first run of so many. Memory: what was allocated since the first operation of this variant,
- * also for earlier collectives, as far as it was kept; of the rank that needs most. What was kept
- * for more operations than these says nothing of them. */
+/* The first run with this number of operations. Memory: what was allocated since the first
+ * operation of this variant, including that kept from earlier collectives, on the rank that needs
+ * most. Memory kept from runs with more operations says nothing about fewer. */
 static void variety_try(struct variety *v, int at, struct crowd *c)
 {
     double before = heap(), peak;
@@ -113,7 +113,7 @@ static void variety_try(struct variety *v, int at, struct crowd *c)
     v->most = numbers[at] > v->most ? numbers[at] : v->most;
 }
 
-/* Whether one run of so many is short enough. Time may grow with the square of the number. */
+/* Whether a run with this number is short enough; the time may grow with its square. */
 static bool is_short(const struct variety *v, int at)
 {
     if (at == 0)
@@ -122,7 +122,7 @@ static bool is_short(const struct variety *v, int at)
     return v->seconds[at - 1] * factor * factor < longest;
 }
 
-/* As many runs as make 10,000 operations. */
+/* Takes a sample of as many runs as make 10,000 operations. */
 static double variety_sample(struct variety *v, int at, struct crowd *c)
 {
     int runs = numbers[at] < 10000 ? 10000 / numbers[at] : 1;

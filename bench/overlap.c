@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* How much of an operation's time hides behind computation (Lawry, Wilson, Maccabe, Brightwell,
- * "COMB", Cluster 2002, and the OSU benchmarks): with a computation that by itself lasts about as
- * long as the operation by itself, it is
+/* Measures the overlap of an operation with computation (Lawry, Wilson, Maccabe, Brightwell,
+ * "COMB", Cluster 2002, and the OSU benchmarks). With a computation that alone takes about as long
+ * as the operation alone, the overlap is
  *
- *     1 − (time of both at once − time of the computation) / time of the operation
+ *     1 − (time of both together − time of the computation) / time of the operation
  *
- * 1 where the operation costs no time beside the computation, 0 where they come one after the
- * other, below 0 where they disturb each other. */
+ * It is 1 if the operation takes no extra time, 0 if both run one after the other, and negative if
+ * they slow each other down. */
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/prctl.h>
@@ -15,7 +15,7 @@
 #include "bench.h"
 #include "plot.h"
 
-/* A computation is interrupted by so many tests, where there are any. */
+/* The number of calls of MPI_Test in a computation, in the phase with tests. */
 enum { TESTS = 32 };
 
 enum phase { ALONE, COMPUTE, PLAIN, TESTED, NPHASES };
@@ -29,7 +29,7 @@ enum { NMEASURED = sizeof measured / sizeof *measured };
 static struct {
     bool have;
     struct runner runner;
-    double seconds; /* that a computation should last */
+    double seconds; /* intended length of a computation */
     double sample[NPHASES][MAX_SAMPLES];
 } variants[NMEASURED];
 
@@ -38,7 +38,7 @@ static struct {
 static double turns_per_second;
 static volatile double sink;
 
-/* A fixed amount of work, not of time: a processor that does something else meanwhile shows. */
+/* A fixed amount of work, not of time, which takes longer if the processor is shared. */
 static void work(double turns)
 {
     double x = sink;
@@ -61,7 +61,7 @@ static void measure_work(const struct bench *b)
     turns_per_second = turns / best;
 }
 
-/* As if an accelerator computed: the processor is free. */
+/* Sleeps: as if an accelerator computed and the processor were free. */
 static void rest(double seconds)
 {
     time_t whole = (time_t)seconds;
@@ -69,7 +69,7 @@ static void rest(double seconds)
                     &(struct timespec){whole, (long)((seconds - (double)whole) * 1e9)}, NULL);
 }
 
-/* Tests r on the way, unless it is NULL. */
+/* Computes, and tests r meanwhile unless it is NULL. */
 static void compute(double seconds, struct runner *r)
 {
     for (int i = 0; i < TESTS; i++) {
@@ -106,7 +106,7 @@ static double share_hidden(const struct quartiles *q, enum phase total)
     return 1 - (q[total].median - q[COMPUTE].median) / q[ALONE].median;
 }
 
-/* Of an idle computation there is none with tests: waking up to test is no rest. */
+/* The idle computation has no phase with tests, which would wake up the processor. */
 static int last_phase(const struct bench *b)
 {
     return b->idle ? PLAIN : TESTED;
@@ -180,7 +180,7 @@ static void measure_cell(struct bench *b, struct operands *o)
 
 void measure_overlap(struct bench *b)
 {
-    prctl(PR_SET_TIMERSLACK, 1UL); /* sleeps are as long as asked for */
+    prctl(PR_SET_TIMERSLACK, 1UL); /* makes sleeps exact */
     measure_work(b);
     if (b->rank == 0)
         printf("%-22s %9s %-9s %9s %9s %9s %8s %9s %8s\n", "collective", "bytes", "variant",

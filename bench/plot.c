@@ -14,11 +14,11 @@ struct point {
 static struct point *points;
 static int npoints, room;
 
-/* What is no collective's picture has axes of its own. */
+/* Pictures that are not of a collective have other axes. */
 static const struct axes {
     const char *picture, *title, *x, *y;
     const char *scale; /* logarithmic axes */
-    const char *also;  /* drawn besides */
+    const char *also;  /* additional curves */
 } special[] = {{"ratio", "nbcshim / native", "bytes", "ratio", "xy", ", 1 with lines dt 2 notitle"},
                {"overlap", "overlap", "bytes", "percent", "x", ""},
                {"outstanding", "outstanding operations", "operations", "microseconds per operation",
@@ -54,7 +54,7 @@ static bool is_in(const struct point *p, const char *picture, const char *series
     return strcmp(p->picture, picture) == 0 && (!series || strcmp(p->series, series) == 0);
 }
 
-/* Whether no point before it is of its picture, or of its series there. */
+/* Whether it is the first point of its picture, or of its series there. */
 static bool is_first(int i, bool of_series)
 {
     for (int k = 0; k < i; k++)
@@ -74,7 +74,7 @@ static void write_head(FILE *out, const char *directory, const char *picture, co
             directory, picture, a->title ? a->title : picture, title, a->scale, a->x, a->y);
 }
 
-/* The data blocks follow their plot command, in its order. */
+/* The data blocks follow the plot command, in its order. */
 static void write_series(FILE *out, const char *picture)
 {
     const char *between = "plot ";

@@ -11,7 +11,7 @@ static bool sweep_set_up(struct runner *r, struct operands *o, const struct nbc_
     MPI_Info_create(&o->info);
     MPI_Info_set(o->info, "nbcshim_algorithm", alg->name);
     bool ok = runner_make(r, SHIM_PERSISTENT, o);
-    MPI_Info_free(&o->info); /* and is MPI_INFO_NULL again */
+    MPI_Info_free(&o->info); /* sets it to MPI_INFO_NULL */
     return ok;
 }
 

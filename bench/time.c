@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Start and wait at once: all variants, the floor, and on request all algorithms. */
+/* Measures start and wait: of all variants, the lower bound and, on request, all algorithms. */
 #include <stdlib.h>
 
 #include "bench.h"
@@ -19,7 +19,7 @@ struct cell {
 
 static struct wire wire;
 
-/* Geometric mean over cells without a logarithm to link: products of ratios, kept in range. */
+/* The geometric mean over cells, without libm: a product of ratios that is kept in range. */
 static struct mean {
     double product;
     int n;
@@ -84,7 +84,7 @@ static double half_round_trip(const struct bench *b, int64_t bytes, char *data, 
     return (MPI_Wtime() - start) / turns / 2;
 }
 
-/* Between ranks 0 and 1, medians. */
+/* Measures round trips between ranks 0 and 1: medians. */
 static void measure_wire(const struct bench *b)
 {
     char *data = calloc(1, 8 << 20);

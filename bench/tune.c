@@ -8,15 +8,15 @@
 #include "rules.h"
 #include "sweep.h"
 
-/* Another algorithm must be better by this factor to take over: noise would make a rule of every
- * size. */
+/* Another algorithm is selected only if it is better by this factor: otherwise noise would yield a
+ * rule for every size. */
 static const double gain = 0.95;
 
 enum { SAMPLES = 15, NSIZES = 9 };
 
 static const int64_t sizes[NSIZES] = {8, 64, 512, 4096, 16384, 65536, 262144, 1048576, 4194304};
 
-/* One collective: what was measured at each size. The contenders are the same at all sizes. */
+/* The measurements of a collective at each size. The contenders are the same at all sizes. */
 struct course {
     enum nbc_coll coll;
     int nsizes, n;
@@ -43,7 +43,7 @@ static bool measure(struct course *c, MPI_Comm comm)
     return c->nsizes > 0 && c->n > 0;
 }
 
-/* Whether all ranks share a node, as far as its name and NBCSHIM_NODES tell. */
+/* Whether all ranks share a node, by their processor names and NBCSHIM_NODES. */
 static bool local(MPI_Comm comm, int size)
 {
     char mine[MPI_MAX_PROCESSOR_NAME + 1] = "", first[MPI_MAX_PROCESSOR_NAME + 1];
@@ -65,8 +65,8 @@ static int best(const struct contender *at, int n, int favorite)
     return favorite;
 }
 
-/* The one whose worst loss over all sizes against the best is least: for calls of which no rank
- * knows how large they are. */
+/* Returns the algorithm with the least worst excess over the best, over all sizes: for calls whose
+ * bytes ranks do not know of each other. */
 static int safest(const struct course *c)
 {
     double least = 0;
@@ -87,7 +87,7 @@ static int safest(const struct course *c)
 
 static int64_t between(int64_t a, int64_t b)
 {
-    int64_t mean = a + 1; /* geometric, of powers of two and their likes */
+    int64_t mean = a + 1; /* geometric mean, for sizes such as powers of two */
     while (mean * mean < a * b)
         mean += mean / 8 + 1;
     return mean < b ? mean : b;

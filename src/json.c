@@ -9,7 +9,7 @@ void nbc_json_quoted(FILE *out, const char *value)
     for (const unsigned char *c = (const unsigned char *)value; *c; c++) {
         if (*c == '"' || *c == '\\')
             fprintf(out, "\\%c", *c);
-        else if (*c < ' ' || *c > '~') /* what is no ASCII need not be UTF-8 either */
+        else if (*c < ' ' || *c > '~') /* other bytes may not be UTF-8 */
             fprintf(out, "\\u%04x", *c);
         else
             fputc(*c, out);

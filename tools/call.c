@@ -43,7 +43,7 @@ static int peers(const struct nbc_shape *s)
     return s->remote_size && s->coll != NBC_REDUCE_SCATTER ? s->remote_size : s->size;
 }
 
-/* Elements of 8 bytes where that divides, else single bytes. */
+/* Returns the size of an element: 8 if it divides the bytes, else 1. */
 static int64_t element(int64_t bytes)
 {
     return bytes % 8 ? 1 : 8;
@@ -86,8 +86,8 @@ static void make_side(struct tool_rank *r, struct nbc_side *side, bool array, bo
     side->displs_implied = !displs;
 }
 
-/* Of a reduce_scatter between groups each group cuts the whole vector for itself; it is the size of
- * both groups times the block here, so that both cuts come out even. */
+/* In a reduce_scatter on an intercommunicator each group divides the whole vector in its own way.
+ * The vector has the block times both sizes, so that both groups have blocks of equal size. */
 static int64_t count_of(const struct nbc_shape *s, int64_t count)
 {
     bool cut = s->coll == NBC_REDUCE_SCATTER || s->coll == NBC_REDUCE_SCATTER_BLOCK;
@@ -100,7 +100,7 @@ static void make_nodes(struct tool_rank *r, int per_node, bool oversubscribed)
     r->shape.local = !r->shape.remote_size && (!per_node || per_node >= size);
     r->shape.oversubscribed = r->shape.local && oversubscribed;
     if (per_node <= 1 || per_node >= size || r->shape.remote_size)
-        return; /* all ranks share a node, or none do */
+        return; /* all ranks share a node, or no two ranks do */
     int n = (size + per_node - 1) / per_node;
     r->nodes = (struct nbc_nodes){.size = size, .nnodes = n, .block = per_node, .ordered = true};
     r->shape.nodes = &r->nodes;
@@ -162,7 +162,7 @@ struct tool_rank *tool_ranks_make(const struct tool_call *call, const struct nbc
     int n = tool_call_ranks(call);
     struct tool_rank *ranks = calloc((size_t)n, sizeof *ranks);
     for (int id = 0; ranks && id < n; id++) {
-        /* The neighbors and the arrays of a shape lie in the rank itself, which does not move. */
+        /* A shape refers to arrays in the rank itself, which therefore must not move. */
         if (tool_rank_make(&ranks[id], call, id))
             ranks[id].sched = alg->build(&ranks[id].shape);
         if (!ranks[id].sched) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* nbcinfo: what this installation is, would do, and how. Runs alone, without a launcher; it never
- * calls MPI_Init. */
+/* nbcinfo: shows this installation, which algorithms it would select, and their schedules. It runs
+ * without a launcher and never calls MPI_Init. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <dlfcn.h>
@@ -67,7 +67,7 @@ static void library_version(char *text, size_t size)
 {
     int (*ask)(char *, int *);
     void *object = dlsym(RTLD_DEFAULT, "MPI_Get_library_version");
-    char answer[16384] = ""; /* twice what any MPI needs */
+    char answer[16384] = ""; /* twice the longest of any MPI */
     int length;
     snprintf(text, size, "unknown (the MPI has no MPI_Get_library_version)");
     memcpy(&ask, &object, sizeof ask);
@@ -81,7 +81,7 @@ static void library_version(char *text, size_t size)
     snprintf(text, size, "%.*s", (int)size - 1, answer);
 }
 
-/* The file that a function of the MPI is found in. */
+/* Returns the file in which a function of the MPI is found. */
 static const char *library_file(void)
 {
     Dl_info info;
@@ -115,7 +115,7 @@ static void about(struct emit *e)
     e->writer.again = true;
 }
 
-/* Names of the functions that the MPI has, or lacks, in lines of a width to read. */
+/* Prints the names of the functions that the MPI has, or lacks, in lines of limited width. */
 static void print_names(FILE *out, bool has)
 {
     const char *name;
@@ -214,7 +214,8 @@ static const char *needs_text(unsigned needs, char *text, size_t size)
     return *text ? text : "nothing";
 }
 
-/* What a call lacks that an algorithm needs: for one that is for a single group, that too. */
+/* Returns the preconditions of an algorithm that a call does not meet, including that of a single
+ * group. */
 static const char *lacks_text(const struct nbc_alg *alg, const struct nbc_shape *shape, char *text,
                               size_t size)
 {
@@ -247,8 +248,8 @@ static void range(char *text, size_t size, int64_t least, int64_t most, int64_t 
         snprintf(text, size, "%" PRId64 " to %" PRId64, least, most);
 }
 
-/* All of a file, up to the first null character, of which a text has none; it may be empty, as for
- * the library. */
+/* Reads a file up to the first null character, which no text has. It may be empty, as for the
+ * library. */
 static char *read_text(FILE *in)
 {
     char *text = NULL;
@@ -259,8 +260,8 @@ static char *read_text(FILE *in)
     return ferror(in) ? NULL : calloc(1, 1);
 }
 
-/* The rules of the file that NBCSHIM_TUNING names, with the built-in ones behind them; NULL where
- * it cannot be read, which makes the library do without it too. */
+/* Returns the rules of the file that NBCSHIM_TUNING names, followed by the built-in ones; NULL if
+ * it cannot be read, in which case the library ignores it too. */
 static struct nbc_rules *read_rules(const char *name)
 {
     struct nbc_rules_error error;
@@ -338,7 +339,7 @@ static int show(struct emit *e)
     return 0;
 }
 
-/* A number with K, M or G behind it. */
+/* Reads a number with an optional suffix K, M or G. */
 static bool read_number(const char *word, int64_t most, int64_t *number)
 {
     static const char units[] = "KMG";
@@ -358,7 +359,7 @@ static bool read_number(const char *word, int64_t most, int64_t *number)
 
 /* --- which algorithm would run ---------------------------------------------------------------- */
 
-/* The value of a variable, NULL where it is not set or not taken. */
+/* Returns the value of a variable; NULL if it is not set or not accepted. */
 static const char *accepted(const char *name)
 {
     struct nbcshim_variable v;
@@ -368,7 +369,7 @@ static const char *accepted(const char *name)
     return NULL;
 }
 
-/* What the environment says of a call, where no option does. */
+/* Sets from the environment the properties of a call that no option sets. */
 static void ask_environment(struct tool_call *call)
 {
     const char *nodes = accepted("NBCSHIM_NODES"), *segment = accepted("NBCSHIM_SEGMENT_SIZE");
@@ -391,7 +392,7 @@ static bool variable_of(enum nbc_coll coll, struct nbcshim_variable *v)
     return false;
 }
 
-/* Why an algorithm was chosen, or not the one that the environment asks for. */
+/* Explains why an algorithm was selected, or why not the one that the environment requests. */
 static void explain(const struct nbc_shape *shape, const struct nbc_alg *override,
                     const char *asked, char *text, size_t size)
 {
@@ -416,7 +417,7 @@ static void explain(const struct nbc_shape *shape, const struct nbc_alg *overrid
              (int)(rule - in_force()->rule) + 1, ranks, bytes);
 }
 
-/* Scans and neighborhoods are of one group. */
+/* Scans and neighborhood collectives are not defined on intercommunicators. */
 static bool is_possible(const struct nbc_shape *shape)
 {
     for (int i = 0; i < nbc_nalgs; i++)
@@ -485,7 +486,7 @@ static int draw(const struct picture *p, const char *title)
         return 0;
     }
     fflush(stdout);
-    signal(SIGPIPE, SIG_IGN); /* where there is no dot, writing to it fails */
+    signal(SIGPIPE, SIG_IGN); /* if dot does not exist, writing to it fails */
     FILE *dot = popen("dot -Tsvg", "w");
     if (!dot)
         return fail("cannot start Graphviz's dot", NULL);
@@ -678,7 +679,7 @@ static const struct option *long_options(int *section, int *word)
     return longs;
 }
 
-/* −1 to go on, else the exit status. */
+/* Returns −1 to continue, else the exit status. */
 static int read_options(int argc, char **argv)
 {
     int option, section = 0, word = NWORDS;

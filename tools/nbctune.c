@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* nbctune --loggp: measures the LogGP parameters of this MPI and machine, for nbcsim. Rank 0
- * measures with a rank on its own node, and with one on another node if there is one.
+ * measures with a rank on its node, and with one on another node if there is one.
  *
  * The method is that of Hoefler, Lichei, Rehm, "Low-overhead LogGP parameter assessment for modern
  * interconnection networks", 2007: from the time of n ping-pongs in a row with a pause of the
@@ -34,7 +34,7 @@ static void pause_for(double seconds)
         ;
 }
 
-/* One PRTT(n, d, s), at rank 0; the peer answers the last message. */
+/* Measures one PRTT(n, d, s), at rank 0; the peer answers the last message. */
 static double train_once(int peer, bool first, int n, double d, int bytes)
 {
     double from = MPI_Wtime();
@@ -54,7 +54,7 @@ static double train_once(int peer, bool first, int n, double d, int bytes)
     return MPI_Wtime() - from;
 }
 
-/* The least of several: all that disturbs makes it longer. */
+/* Returns the minimum of several: disturbances make it longer. */
 static double train(int peer, bool first, int n, double d, int bytes)
 {
     double least = 0;
@@ -71,7 +71,8 @@ struct loggp {
     double L, o, g, G; /* seconds */
 };
 
-/* Slope and intercept of G_all over s − 1, each point weighted by 1/y so that small ones count. */
+/* Fits slope and intercept of G_all over s − 1. Points are weighted by 1/y, so that small ones
+ * count. */
 static void fit(const double *x, const double *y, int n, double *slope, double *intercept)
 {
     double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0;
@@ -92,8 +93,8 @@ static double at_least(double value, double least)
     return value > least ? value : least;
 }
 
-/* All parameters between the caller and its peer. The second of the two helps, and gets what the
- * first has found. */
+/* Measures all parameters between the caller and its peer. The second of the two assists, and
+ * receives the results of the first. */
 static struct loggp measure(int peer, bool first)
 {
     struct loggp p;
@@ -136,7 +137,7 @@ static double per_byte(bool reduces)
         double time = MPI_Wtime() - begin;
         if (i == 0 || time < least)
             least = time;
-        from[i] = to[n - 1 - i]; /* what was done is used */
+        from[i] = to[n - 1 - i]; /* uses the result, so that the copy is not removed */
     }
     return least / WORK;
 }
@@ -161,7 +162,7 @@ static void print_loggp(const char *prefix, const struct loggp *p)
            p->o * 1e9, prefix, p->g * 1e9, prefix, p->G * 1e9);
 }
 
-/* Between ranks 0 and `other`; the others wait. */
+/* Measures between ranks 0 and `other`; the other ranks wait. */
 static struct loggp measure_pair(int rank, int other)
 {
     struct loggp p = {0};
@@ -173,7 +174,7 @@ static struct loggp measure_pair(int rank, int other)
     return p;
 }
 
-/* The ranks that have this rank's processor name, from rank 0's point of view. */
+/* Returns, at rank 0, which ranks have the same processor name. */
 static int ranks_on_node(int size)
 {
     int count = 0;

@@ -15,8 +15,8 @@ static int peer_of(const struct picture *p, int i)
     return tool_peer(p->call, p->rank[i], op_at(p, i)->peer);
 }
 
-/* The k-th receive of a rank from another meets the k-th send from there. So the next send to look
- * at is kept for each pair of ranks. */
+/* The k-th receive of a rank from another matches the k-th send from there. So the next send is
+ * kept for each pair of ranks. */
 static const char *meet(struct picture *p)
 {
     const char *wrong = NULL;
@@ -52,10 +52,11 @@ static void reach(struct picture *p, int from, int to, bool done)
         p->round[to] = round;
 }
 
-/* Whom an operation lets go: its successors, and the receive that it meets. */
+/* A walk over the operations that an operation releases: its successors, and the matching receive.
+ */
 struct edges {
-    int *waits; /* by operation: edges not yet walked */
-    int *met;   /* by send: its receive; else −1 */
+    int *waits; /* per operation: edges not yet walked */
+    int *met;   /* per operation: of a send, the matching receive; else −1 */
     int *stack;
     int nstack;
 };
@@ -225,7 +226,7 @@ static void dot_edges(const struct picture *p, int i, FILE *out)
                 p->meets[i], i, p->round[i]);
 }
 
-/* A line across at the first send of each round. */
+/* Draws a line at the first send of each round. */
 static void dot_rounds(const struct picture *p, double right, FILE *out)
 {
     for (int round = 1; round <= p->rounds; round++) {
@@ -244,7 +245,7 @@ static void dot_rounds(const struct picture *p, double right, FILE *out)
     }
 }
 
-/* How many operations of a rank share a level, at most; lane tells each one's place. */
+/* Returns the largest number of operations of a rank on one level, and sets the lane of each. */
 static int dot_lanes(const struct picture *p, int rank, int *used, int *lane)
 {
     int most = 1;

@@ -8,7 +8,7 @@
 
 #include "rules.h"
 
-/* How much worse than the best an algorithm may be, to stand for several calls. */
+/* The tolerated excess over the best algorithm, for one that serves several calls. */
 static const double tolerance = 0.04;
 
 struct advice {
@@ -67,7 +67,7 @@ static const struct cell *cell_at(const struct advice *a, int i, int b)
 /* --- columns of calls on one number of ranks ---------------------------------------------------
  */
 
-/* Powers of two, or the others; all ranks on one node, or not. */
+/* The columns of powers of two, or of other numbers; all ranks on one node, or not. */
 struct columns {
     const struct advice *a;
     bool powers, local;
@@ -92,7 +92,7 @@ static int ranks_of(const struct columns *c, int i)
     return (int)c->a->ranks->at[c->at[i]];
 }
 
-/* Algorithms as a set: the k-th row of the collective is bit k. */
+/* A set of algorithms: bit k is the k-th row of the collective. */
 typedef uint64_t algs;
 
 static const struct nbc_alg *first_row(enum nbc_coll coll)
@@ -103,7 +103,7 @@ static const struct nbc_alg *first_row(enum nbc_coll coll)
     return alg;
 }
 
-/* By how much one is worse than the best; a lot where that is not known. */
+/* Returns the relative excess over the best; a large number if it is unknown. */
 static double regret_of(const struct cell *cell, const struct nbc_alg *alg)
 {
     for (int i = 0; i < cell->n; i++)
@@ -112,7 +112,7 @@ static double regret_of(const struct cell *cell, const struct nbc_alg *alg)
     return 1e9;
 }
 
-/* Those that are good enough. */
+/* Returns the algorithms within the tolerance. */
 static algs good_ones(const struct cell *cell)
 {
     const struct nbc_alg *first = first_row(cell->call.coll);
@@ -139,7 +139,7 @@ static double sum_of_regrets(const struct columns *c, struct block b, const stru
     return sum;
 }
 
-/* The best for a block, of a set, of those that ask for no more than `needs`. */
+/* Returns the best of a set for a block, among those without preconditions beyond `needs`. */
 static const struct nbc_alg *best_for(const struct columns *c, struct block b, algs set,
                                       unsigned needs)
 {
@@ -158,13 +158,14 @@ static const struct nbc_alg *best_for(const struct columns *c, struct block b, a
     return best;
 }
 
-/* Half-way between two, as they grow. */
+/* Returns a number half-way between two on a logarithmic scale. */
 static int64_t between(int64_t x, int64_t y)
 {
     return (int64_t)sqrt((double)x * (double)y);
 }
 
-/* From the first number to the last, whose neighbors these are; 0: none. */
+/* Sets a range from the first number to the last, given their neighbors in the list; 0: no
+ * neighbor. */
 static void range(int64_t before, int64_t first, int64_t last, int64_t behind, int64_t *min,
                   int64_t *max, bool exact)
 {
@@ -178,8 +179,8 @@ static double time_of(const struct columns *c, int i, int b, const struct nbc_al
     return (1 + regret_of(cell, alg)) * cell_best(cell);
 }
 
-/* The bytes between those at b and at b + 1 where `next` becomes faster than `alg`, in the middle
- * of the columns: in between both grow in proportion. */
+/* Returns the bytes, between those at b and b + 1, from which `next` is faster than `alg` in the
+ * middle column. Between them both times are interpolated. */
 static int64_t crossing(const struct columns *c, int i, int end, int b, const struct nbc_alg *alg,
                         const struct nbc_alg *next)
 {
@@ -196,7 +197,7 @@ static int64_t crossing(const struct columns *c, int i, int end, int b, const st
     return from + (int64_t)((double)(to - from) * early / (early + late));
 }
 
-/* For calls of the block with these bytes. */
+/* Writes the rules of a block for these bytes. */
 static void print_block(const struct columns *c, struct block b, int64_t min_bytes,
                         int64_t max_bytes, const struct nbc_alg *alg, FILE *out)
 {
@@ -218,7 +219,7 @@ static void print_block(const struct columns *c, struct block b, int64_t min_byt
         nbc_rule_print(out, &rule);
 }
 
-/* Runs of bytes for which one algorithm will do, as long as they can be. */
+/* Divides the bytes into runs, as long as possible, for which one algorithm is good enough. */
 static void print_group(const struct columns *c, int i, int end, const algs *good, FILE *out)
 {
     struct block block[LIST_MOST];
@@ -239,7 +240,7 @@ static void print_group(const struct columns *c, int i, int end, const algs *goo
     }
 }
 
-/* Takes a column in. False: then nothing would be left for some bytes. */
+/* Adds a column to a block. Returns false if no algorithm would be good enough for some bytes. */
 static bool join(const struct columns *c, int i, algs *good)
 {
     algs both[LIST_MOST];
@@ -260,7 +261,7 @@ static void print_columns(const struct columns *c, FILE *out)
         for (end = i; end < c->n && join(c, end, good); end++)
             ;
         if (end == i)
-            return; /* nothing applies, or nothing is known */
+            return; /* no algorithm applies, or no result is known */
         print_group(c, i, end, good, out);
     }
 }

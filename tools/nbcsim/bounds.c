@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Lower bounds. Of bytes and of reductions: Chan, Heimlich, Purkayastha, van de Geijn, "Collective
- * communication: theory, practice, and experience", 2007. Their α log P holds where a rank takes
- * part in one message at a time; in LogGP it sends on before the last one has arrived, and the
- * least time in which news spreads is that of Karp, Sahay, Santos, Schauser, "Optimal broadcast and
+/* Lower bounds. Those of bytes and reductions are of Chan, Heimlich, Purkayastha, van de Geijn,
+ * "Collective communication: theory, practice, and experience", 2007. Their latency, α log P,
+ * assumes one message per rank at a time. In LogGP a rank may send before its last message has
+ * arrived; the least latency is that of Karp, Sahay, Santos, Schauser, "Optimal broadcast and
  * summation in the LogP model", 1993. */
 #include <stdlib.h>
 
 #include "calls.h"
 #include "topo.h"
 
-/* Every rank that knows sends as often as it can to one that does not: the time when the last of P
- * knows. A queue suffices: `next` sends of ranks are sorted, since all wait equally long. */
+/* Returns the time of an optimal broadcast: every rank that has the data sends it as often as
+ * possible. A queue of the ranks' next sends is sorted, since all ranks have the same gap. */
 static double spread(int P, const struct link *l)
 {
     double one = l->L + 2 * l->o, pause = l->g > l->o ? l->g : l->o;
-    double *since = malloc((size_t)P * sizeof *since); /* knows; ascending */
-    double *next = malloc((size_t)P * sizeof *next);   /* its next message arrives */
+    double *since =
+        malloc((size_t)P * sizeof *since); /* time at which a rank has the data; ascending */
+    double *next = malloc((size_t)P * sizeof *next); /* time at which its next message arrives */
     double last = 0;
     if (!since || !next) {
         free(since);
@@ -36,7 +37,7 @@ static double spread(int P, const struct link *l)
     return last;
 }
 
-/* Bytes that must pass through some rank's port, as a multiple of the call's. */
+/* Returns the bytes that pass through the port of some rank, as a multiple of the call's bytes. */
 static double bytes_factor(enum nbc_coll coll, double P)
 {
     switch (coll) {
@@ -77,7 +78,7 @@ static double work_factor(enum nbc_coll coll, double P)
 
 struct bounds call_bounds(const struct call *call, const struct network *net)
 {
-    /* Whatever is better of the two, so that it holds for any mixture. */
+    /* The better of the two links in each parameter, so that the bound holds for any mixture. */
     bool alone = call->size <= net->ppn, spans = net->ppn == 1;
     struct link l = alone ? net->within : net->between;
     if (!alone && !spans) {
@@ -91,7 +92,7 @@ struct bounds call_bounds(const struct call *call, const struct network *net)
     struct bounds b = {0};
     if (call->size == 1)
         return b;
-    bool far = !nbc_coll_is_neighborhood(call->coll); /* anything of one rank must reach all */
+    bool far = !nbc_coll_is_neighborhood(call->coll); /* data of one rank must reach all */
     b.latency = far ? spread(call->size, &l) : l.L + 2 * l.o;
     b.rounds = (far ? nbc_log2_ceil(call->size) : 1) * (l.L + 2 * l.o);
     b.bytes = bytes_factor(call->coll, P) * n * l.G;

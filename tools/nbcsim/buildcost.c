@@ -77,7 +77,7 @@ struct cost {
     int nops, nsucc;
 };
 
-/* 0 for no memory. */
+/* Returns 0 if memory ran out. */
 static double time_start(const struct nbc_sched *s)
 {
     void *memory = malloc(nbc_exec_memory(s));
@@ -132,7 +132,7 @@ static struct cost measure(const struct arguments *a, const struct nbc_alg *alg,
     return cost;
 }
 
-enum { MANY = 100000 }; /* operations: one rank will do */
+enum { MANY = 100000 }; /* operations: from here on one rank suffices */
 
 void buildcost_head(FILE *out)
 {

@@ -7,7 +7,7 @@ const char call_too_large[] = "too large";
 
 /* --- arguments -------------------------------------------------------------------------------- */
 
-/* Which sides of the collective come with counts and displacements. */
+/* The sides of the collective that have counts and displacements. */
 static const struct {
     bool send, recv;
 } counted[NBC_NCOLLS] = {
@@ -47,7 +47,7 @@ static void use_counts(const struct arguments *a, struct nbc_side *side)
 
 bool arguments_make(struct arguments *a, const struct call *call)
 {
-    int64_t size = call->bytes % 8 ? 1 : 8; /* numbers where they fit */
+    int64_t size = call->bytes % 8 ? 1 : 8; /* 8-byte elements if possible */
     *a = (struct arguments){.call = *call};
     a->has_nodes = call->ppn > 1 && call->ppn < call->size;
     if (a->has_nodes)
@@ -115,9 +115,9 @@ static struct nbc_sched *build_sched(const struct arguments *a, const struct nbc
     return alg->build(&own->shape);
 }
 
-/* What a rank does. */
+/* A summary of the operations of a rank. */
 struct doings {
-    uint64_t messages; /* what it sends and hears, in its order, as one number */
+    uint64_t messages; /* hash of its sends and receives, in order */
     int64_t reduced, copied;
 };
 
@@ -141,14 +141,13 @@ static struct doings doings_of(const struct nbc_sched *s, const struct own *own,
     return d;
 }
 
-/* One rank may copy more than another, where it has the seam between the last rank and the first.
- */
+/* Ranks may differ slightly in what they copy, since the cyclic order of ranks wraps around. */
 static bool nearly(int64_t x, int64_t y)
 {
     return (x > y ? x - y : y - x) <= (x > y ? x : y) / 12;
 }
 
-/* A rank that stands for all, the busiest of a sample, or -1: they do not do the same. */
+/* Returns a rank that represents all, the busiest of a sample; -1 if ranks differ. */
 static int one_for_all(const struct arguments *a, const struct nbc_alg *alg, enum symmetry symmetry)
 {
     int size = a->call.size, busiest = -1;
@@ -172,7 +171,7 @@ static int one_for_all(const struct arguments *a, const struct nbc_alg *alg, enu
     return busiest;
 }
 
-/* Sets the rank that stands for all. */
+/* Sets the representative rank. */
 static enum symmetry symmetry_of(const struct arguments *a, const struct nbc_alg *alg, int *rank)
 {
     int size = a->call.size;
@@ -198,7 +197,7 @@ static bool add_rank(struct program *p, const struct arguments *a, const struct 
     return good;
 }
 
-/* Operations of all ranks: the root's, and those of others as some have them in the mean. */
+/* Estimates the operations of all ranks: those of the root, and the mean of a sample of others. */
 static int64_t guess_ops(const struct arguments *a, const struct nbc_alg *alg)
 {
     enum { SAMPLE = 8 };

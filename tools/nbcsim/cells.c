@@ -55,7 +55,7 @@ static const char *simulate(const struct runner *r, const struct arguments *a, s
     return wrong;
 }
 
-/* Whether each rank has data for, or from, each other one. */
+/* Whether every rank sends data to, or receives data from, every other. */
 static bool data_for_all(enum nbc_coll coll)
 {
     return coll != NBC_BARRIER && coll != NBC_BCAST &&
@@ -82,7 +82,7 @@ static double time_of_small(const struct runner *r, struct call call, const stru
     return e.result.time;
 }
 
-/* How an algorithm's time grows at least with the ranks: calls with few bytes tell. */
+/* Determines the least growth of an algorithm's time with the ranks, from calls with few bytes. */
 static const struct growth *growth_of(struct runner *r, const struct call *call,
                                       const struct nbc_alg *alg)
 {
@@ -95,7 +95,7 @@ static const struct growth *growth_of(struct runner *r, const struct call *call,
     return g;
 }
 
-/* From the last three times: a + b P + c log P, or a + c log P. */
+/* Extrapolates the last three times by a + b P + c log P, or by a + c log P. */
 static double extrapolate(const struct past *p, int size, bool grows)
 {
     double time[2], ranks[2], log[2], b = 0;
@@ -113,7 +113,7 @@ static double extrapolate(const struct past *p, int size, bool grows)
     return p->time[2] + fmax(more, 0);
 }
 
-/* 0: not known. */
+/* Returns 0 if it is unknown. */
 static double estimate(struct runner *r, const struct call *call, const struct nbc_alg *alg)
 {
     const struct past *past = past_of(r, alg, call->size);
@@ -127,7 +127,7 @@ static double estimate(struct runner *r, const struct call *call, const struct n
     return fmax(extrapolate(past, call->size, g->per_rank > 0), least);
 }
 
-/* The longest message of the root, or of rank 0. */
+/* Returns the longest message of the root, or of rank 0. */
 static int64_t longest_message(const struct arguments *a, const struct nbc_alg *alg)
 {
     struct own own;
@@ -143,11 +143,11 @@ static int64_t longest_message(const struct arguments *a, const struct nbc_alg *
     return most;
 }
 
-/* Segments of the two short runs from which a long one is estimated. */
+/* Numbers of segments of the two short runs from which a long one is estimated. */
 static const int64_t segments[2] = {48, 96};
 
-/* A pipeline takes as long for each segment more, once it is filled: so two of its runs with a few
- * segments of the same length tell how long it takes with many. */
+/* Once a pipeline is filled, each further segment takes the same time: the time with many segments
+ * is extrapolated from two runs with few segments of the same length. */
 static const char *simulate_pipeline(const struct runner *r, const struct arguments *a,
                                      struct entry *e)
 {

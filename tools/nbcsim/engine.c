@@ -7,14 +7,15 @@
 
 enum state { FRESH, POSTED, ARRIVED, ASKED };
 
-/* Kept small: there are tens of millions of them. */
+/* Small, since there are tens of millions of them. */
 struct op {
     int64_t bytes;
-    double at;     /* receives: when what the state says happened */
-    int32_t peer;  /* or, with a symmetry, the class of pairs */
-    int32_t mate;  /* the other end, an operation of the peer */
-    uint32_t succ; /* in the list of its rank */
-    uint32_t kind : 3, issues : 1, state : 2, nsucc : 26; /* the one it issues comes first */
+    double at;     /* of receives: the time of the change to this state */
+    int32_t peer;  /* with a symmetry: the class of pairs */
+    int32_t mate;  /* the matching operation of the peer */
+    uint32_t succ; /* index in the list of its rank */
+    uint32_t kind : 3, issues : 1, state : 2,
+        nsucc : 26; /* the successor that it issues comes first */
     int32_t waits;
 };
 
@@ -68,7 +69,7 @@ int64_t program_size(const struct program *p)
     return p->size;
 }
 
-/* Grows by a quarter at least, and as if the other ranks were like the ones so far. */
+/* Grows by at least a quarter, and as if the remaining ranks were like the previous ones. */
 static bool make_room(void **array, size_t n, size_t more, size_t *room, size_t element,
                       const struct program *p)
 {
@@ -99,7 +100,7 @@ int symmetry_class(enum symmetry symmetry, int size, int rank, int peer, bool se
         return (sends ? peer - rank + size : rank - peer + size) % size;
     case MIRROR:
         if ((peer - rank) % 2 == 0)
-            return -1 - rank; /* the ends would not agree: no rank is like another */
+            return -1 - rank; /* the two ends would disagree: there is no symmetry */
         return (rank % 2 == 0 ? peer - rank + size : rank - peer + size) % size;
     case CUBE:
         return peer ^ rank;
@@ -143,7 +144,7 @@ static struct op *op_at(const struct program *p, int rank, int k)
     return &p->ops[p->rank[rank].op + (size_t)k];
 }
 
-/* Which simulated rank the peer of an operation is. */
+/* Returns the simulated rank that is the peer of an operation. */
 static int peer_of(const struct program *p, const struct op *op)
 {
     return p->symmetry == NONE ? op->peer : 0;
@@ -163,7 +164,7 @@ static int by_peer(const void *x, const void *y)
     return a->op < b->op ? -1 : a->op > b->op;
 }
 
-/* The messages of one kind of a rank, sorted by peer, each peer's in their order. */
+/* The sends, or the receives, of a rank, sorted by peer and for each peer in order. */
 static int list_messages(const struct program *p, int rank, enum nbc_op_kind kind,
                          struct index *list)
 {
@@ -187,7 +188,7 @@ static const char *complain(struct program *p, const char *what, int from, int t
     return p->text;
 }
 
-/* All receives of all ranks, sorted, so that each send finds its own by binary search. */
+/* The sorted receives of all ranks, in which each send finds its match by binary search. */
 struct receives {
     struct index *list;
     size_t *first; /* per rank */
@@ -279,22 +280,22 @@ const char *program_match(struct program *p)
 /* --- events ----------------------------------------------------------------------------------- */
 
 enum what {
-    INJECT, /* a send has its turn with the processor behind it, and may go out */
-    ASK,    /* a long message asks its receiver whether it may come */
+    INJECT, /* the processor is done with a send, which may use the port */
+    ASK,    /* a rendezvous request arrives at the receiver */
     HEAD,   /* a message begins to arrive */
-    LAND,   /* it is there */
+    LAND,   /* it has arrived */
     DONE
 };
 
 struct event {
     double time;
-    uint64_t order; /* ties: first come, first served */
+    uint64_t order; /* breaks ties: first come, first served */
     int32_t rank;
     int32_t op;
     int32_t what;
 };
 
-/* A port to the network, or a rank's to the other ranks of its node. */
+/* The port to the network, or that of a rank to the other ranks of its node. */
 struct port {
     double out, in; /* busy until */
 };
@@ -314,8 +315,8 @@ struct run {
     struct port *within, *between;
     struct index *stack; /* operations that may start now: rank, operation */
     size_t nstack, stack_room;
-    struct cause *cause; /* per operation, if the path is asked for */
-    struct index *last;  /* per rank: what its processor did last */
+    struct cause *cause; /* per operation, if the path is requested */
+    struct index *last;  /* per rank: the last operation of its processor */
     uint64_t random;
     double now;
     size_t left;
@@ -413,7 +414,7 @@ static void blame(struct run *r, int rank, int op, int on_rank, int on_op)
     }
 }
 
-/* The processor's next `time` free seconds. Returns their end. */
+/* Occupies the processor for the next free `time` seconds. Returns their end. */
 static double work(struct run *r, int rank, int op, double time)
 {
     bool busy = r->cpu[rank] > r->now;
@@ -439,7 +440,7 @@ static void may_start(struct run *r, int rank, int op)
     r->stack[r->nstack++] = (struct index){rank, op};
 }
 
-/* Edges from..to of an operation are satisfied. */
+/* Satisfies the edges from..to of an operation. */
 static void release(struct run *r, int rank, int id, uint32_t from, uint32_t to)
 {
     const struct op *op = op_at(r->p, rank, id);
@@ -470,7 +471,7 @@ static void land(struct run *r, int rank, int id, struct op *op)
     push(r, work(r, rank, id, link_of(r, op, rank)->o), rank, id, DONE);
 }
 
-/* The receiver lets a long message come. */
+/* The receiver answers a rendezvous request. */
 static void invite(struct run *r, int rank, struct op *op)
 {
     push(r, r->now + link_of(r, op, rank)->L, peer_of(r->p, op), op->mate, INJECT);
@@ -538,7 +539,7 @@ static void arrive(struct run *r, int rank, int id, const struct op *op)
     push(r, end, rank, id, LAND);
 }
 
-/* What comes to a receive: it begins when that is posted. */
+/* A message arrives at a receive, no earlier than that is posted. */
 static void reach(struct run *r, const struct event *e, struct op *op)
 {
     bool asks = e->what == ASK;
@@ -573,7 +574,7 @@ static void handle(struct run *r, const struct event *e)
     }
 }
 
-/* Started in the order in which they were found. */
+/* Operations start in the order in which they became ready. */
 static void start_all(struct run *r)
 {
     for (size_t i = 0; i < r->nstack; i++)
@@ -603,7 +604,7 @@ static void simulate(struct run *r)
                 blame(r, rank, k, -1, -1);
                 may_start(r, rank, k);
             }
-        /* Only these: what they release may be among those that come. */
+        /* Only these: they may release others that start now. */
         start_all(r);
     }
     while (r->nheap && !r->failed) {
@@ -613,7 +614,8 @@ static void simulate(struct run *r)
     }
 }
 
-/* From the operation that ended last to the one it waited for, and so on. */
+/* Follows the critical path from the operation that ended last to the one that it waited for, and
+ * so on. */
 static void follow_path(struct run *r, struct result *result)
 {
     struct path *path = &result->path;

@@ -3,8 +3,9 @@
 
 #include <inttypes.h>
 
-/* A message of no bytes still has a byte there: LogGOPSim counts size − 1 times G. The tag is the
- * number of the message among those between its two ranks, so that no order of posting matters. */
+/* An empty message is written as one byte: LogGOPSim multiplies G by size − 1. The tag is the index
+ * of the message among those between its two ranks, so that the order of posting does not matter.
+ */
 static void write_step(const struct program *p, const struct network *net, int rank, int k,
                        FILE *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* nbcsim: what the collectives would cost on a machine that is not at hand. The builders make the
- * schedules of all ranks; the LogGP model runs them. See doc/nbcsim.1 and doc/scaling.md. */
+/* nbcsim: predicts the time of the collectives on other machines. The builders make the schedules
+ * of all ranks; a simulation in the LogGP model runs them. See doc/nbcsim.1 and doc/scaling.md. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,10 +23,10 @@ struct options {
     struct limits limits;
     const struct format *format;
     const struct nbc_rules *rules;
-    int noutputs; /* options that say what is written */
+    int noutputs; /* number of options that select the output */
     bool path, build_cost, advice, estimate;
     const char *goal, *plot;
-    FILE *data; /* what is plotted */
+    FILE *data; /* input of gnuplot */
 };
 
 static const char usage[] =
@@ -151,8 +151,8 @@ static void must(const char *wrong, const struct call *call)
     exit(1);
 }
 
-/* Ranks ascend innermost, so that what becomes too large was measured before. Whether there was
- * anything to show. */
+/* Ranks ascend in the inner loop, so that calls that are too large have smaller ones before them.
+ * Returns whether there were results. */
 static bool run_collective(const struct options *o, enum nbc_coll coll, const struct nbc_alg *only,
                            struct report *report)
 {
@@ -175,7 +175,7 @@ static bool run_collective(const struct options *o, enum nbc_coll coll, const st
     return any;
 }
 
-/* The same cells, for rules to be made of. */
+/* Simulates the same cells for advice. */
 static void run_advice(const struct options *o, enum nbc_coll coll)
 {
     struct runner runner = make_runner(o);
@@ -212,8 +212,8 @@ static void run_build_cost(const struct options *o, enum nbc_coll coll, const st
             }
 }
 
-/* "allreduce:ring", "allreduce", "all". Returns the first collective and the one behind the last.
- */
+/* Parses "allreduce:ring", "allreduce" or "all" to the first collective, the one after the last,
+ * and an algorithm or NULL. */
 static bool parse_what(const char *text, int *first, int *end, const struct nbc_alg **only)
 {
     char coll[64];
@@ -233,7 +233,7 @@ static bool parse_what(const char *text, int *first, int *end, const struct nbc_
     return !colon || *only;
 }
 
-/* False where an algorithm that was asked for applies to none of the calls. */
+/* Returns false if a requested algorithm applies to none of the calls. */
 static bool run_all(const struct options *o, struct report *report, int n, char **what)
 {
     bool good = true;
@@ -269,7 +269,7 @@ static void add_words(char *to, size_t size, const char *text, const char *word)
         snprintf(to + strlen(to), size - strlen(to), "%s%s", text, word);
 }
 
-/* gnuplot would go on and draw on standard output. */
+/* gnuplot would continue and draw on standard output. */
 static bool writable(const char *path)
 {
     FILE *out = fopen(path, "a");
@@ -280,7 +280,7 @@ static bool writable(const char *path)
     return out;
 }
 
-/* A string of gnuplot's. */
+/* Writes a string in the syntax of gnuplot. */
 static void print_quoted(FILE *out, const char *text)
 {
     fputc('\'', out);
@@ -289,7 +289,7 @@ static void print_quoted(FILE *out, const char *text)
     fputc('\'', out);
 }
 
-/* One page a collective would be a multiplot: one collective, time against what varies. */
+/* Plots one collective: time against bytes or ranks, whichever varies. */
 static bool draw(const struct options *o)
 {
     bool by_ranks = o->ranks.n > 1;
@@ -390,7 +390,7 @@ static const struct option long_options[] = {
     {0},
 };
 
-/* One number that is no less than `least`. */
+/* Reads a number that is not less than `least`. */
 static bool one_number(const char *text, int64_t least, int64_t most, int64_t *number)
 {
     struct list list = {0};
@@ -437,7 +437,7 @@ static bool read_rules(struct options *o, const char *path)
     return o->rules;
 }
 
-/* Says what is written: only one can. */
+/* Whether an option selects the output. At most one of these may be given. */
 static bool is_output(int option)
 {
     return option == OPT_JSON || option == OPT_PLOT || option == OPT_REGRET ||
@@ -455,7 +455,7 @@ static bool take_option(struct options *o, int option, const char *value)
     case 'b':
         return list_read(&o->bytes, value);
     case OPT_NETWORK:
-        return true; /* read before */
+        return true; /* was read before */
     case OPT_SET:
         return network_set(&o->net, value);
     case OPT_PPN:
@@ -515,7 +515,7 @@ static int refuse(const char *what, const char *value)
     return 2;
 }
 
-/* The others change a network's parameters, so --network comes first, wherever it stands. */
+/* Other options change parameters of the network, so --network is read first, wherever it is. */
 static bool read_network(struct options *o, int argc, char **argv)
 {
     int option;
@@ -530,7 +530,7 @@ static bool read_network(struct options *o, int argc, char **argv)
     return good;
 }
 
-/* 0: go on; else the exit status + 1. */
+/* Returns 0 to continue, else the exit status + 1. */
 static int read_options(struct options *o, int argc, char **argv)
 {
     int option;
@@ -561,10 +561,11 @@ static int read_options(struct options *o, int argc, char **argv)
     return optind == argc ? 1 + refuse("no collective given", "") : 0;
 }
 
-/* Over all ranks: a rank may handle everybody's data, and some algorithms do so several times. */
+/* In all ranks together: a rank may handle the data of all, and some algorithms do so repeatedly.
+ */
 static const int64_t most_bytes = INT64_MAX / 64;
 
-/* The lists ascend. */
+/* The lists are ascending. */
 static const char *contradiction(const struct options *o, int nwhat, char **what)
 {
     bool all = strcmp(what[0], "all") == 0;
@@ -582,7 +583,7 @@ static const char *contradiction(const struct options *o, int nwhat, char **what
     return NULL;
 }
 
-/* For what rules are made of: powers of two, and others. */
+/* The default numbers of ranks for rules: powers of two, and others. */
 #define RULE_RANKS "2..64,256..4096:4,3..48,96..6144:4"
 
 static int run(int argc, char **argv)

@@ -262,7 +262,7 @@ const struct format format_regret = {regret_begin, regret_cell, regret_end};
 
 /* --- input for gnuplot ------------------------------------------------------------------------ */
 
-/* Data lines: collective, algorithm, ranks, bytes, microseconds, whether chosen. */
+/* Writes lines of collective, algorithm, ranks, bytes, microseconds, whether selected. */
 static void plot_cell(struct report *r, const struct cell *cell)
 {
     for (int i = 0; i < cell->n; i++) {
