@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Proofs about one rank's schedule. Everything here works on spans: the lowest and the highest byte
- * of a reference. For packed types that is exact. Elements of other types have gaps, in which other
- * elements may legally lie (columns of a matrix), so for those
- *  - two references of one type whose distance is a multiple of its extent touch the same bytes
- *    when they have an element in common, not when their spans overlap;
- *  - two that lie in different blocks of the user's buffer are taken as disjoint: the standard asks
- *    that of the blocks a call writes;
- *  - anything else that overlaps by its spans counts as a conflict. */
+/* Static checks of one rank's schedule. They use spans: the lowest and the highest byte of a
+ * reference. For packed types that is exact. Elements of other types have gaps, which may contain
+ * other elements (columns of a matrix), so for those
+ *  - two references of one type whose distance is a multiple of its extent touch the same bytes if
+ *    they have an element in common, not if their spans overlap;
+ *  - two references in different blocks of the user's buffer are taken as disjoint, as the standard
+ *    requires of the blocks that a call writes;
+ *  - any other overlap of spans counts as a conflict. */
 #include "sched_check.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One operation's use of some bytes. */
+/* An access of an operation to memory. */
 struct access {
     int64_t low, high;
     struct nbc_ref ref;
@@ -25,14 +25,14 @@ struct access {
 
 enum { NOT_LOOKED_UP = -2, NO_BLOCK = -1 };
 
-/* A block of the user's. */
+/* A block of a user's buffer. */
 struct block {
     int64_t low, high;
     struct nbc_ref ref;
 };
 
-/* The blocks that may be used in one way, by lowest byte; and the runs of bytes without gaps that
- * they make together. */
+/* The blocks that may be accessed in one way, sorted by lowest byte; and the contiguous runs of
+ * bytes that they form together. */
 struct region {
     struct block *blocks, *runs;
     int nblocks, nruns;
@@ -76,13 +76,14 @@ static bool is_root(const struct nbc_shape *s)
     return s->remote_size ? s->root == NBC_ROOT_HERE : s->root == s->rank;
 }
 
-/* Sends to a root. (Ranks of the root's group other than it have no part in the data.) */
+/* Whether this rank has data for, or of, the root. The other ranks of the root's group have none.
+ */
 static bool is_leaf(const struct nbc_shape *s)
 {
     return s->remote_size ? s->root >= 0 : true;
 }
 
-/* Number of blocks this rank gives away. */
+/* Number of blocks that this rank sends. */
 static int input_blocks(const struct nbc_shape *s)
 {
     switch (s->coll) {
@@ -116,7 +117,7 @@ static int input_blocks(const struct nbc_shape *s)
     }
 }
 
-/* Number of blocks this rank gets. */
+/* Number of blocks that this rank receives. */
 static int output_blocks(const struct nbc_shape *s)
 {
     switch (s->coll) {
@@ -256,8 +257,8 @@ static int find_block(const struct nbc_shape *s, const struct region *region, st
     return NO_BLOCK;
 }
 
-/* Whether every element of the reference is one of some block: several blocks may be moved at once
- * where they lie one behind the other. */
+/* Whether every element of the reference is one of some block: contiguous blocks may be moved at
+ * once. */
 static bool made_of_blocks(const struct nbc_shape *s, const struct region *region, struct nbc_ref r)
 {
     int64_t extent = s->types[r.type].extent;
@@ -273,7 +274,7 @@ static bool made_of_blocks(const struct nbc_shape *s, const struct region *regio
     return r.count <= 0;
 }
 
-/* NULL where all that the reference touches belongs to blocks, else what is wrong. */
+/* Returns NULL if all bytes of the reference belong to blocks, else an error message. */
 static const char *outside(const struct checker *c, const struct region *region,
                            const struct access *a)
 {
@@ -450,8 +451,8 @@ static bool starts_before(struct checker *c, nbc_id x, nbc_id y)
     return starts_after(c, x)[y / 64] >> y % 64 & 1;
 }
 
-/* x is done before y starts: an edge that says "done" leads from x to one that starts before y. An
- * issue edge from x would not do: it says nothing of x's end. */
+/* Whether x is done before y starts: a done edge leads from x to an operation that starts before y.
+ * An issue edge from x does not suffice, since it implies nothing about the end of x. */
 static bool done_before(struct checker *c, nbc_id x, nbc_id y)
 {
     const struct nbc_op *op = &c->s->ops[x];

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What each algorithm uses over a fixed set of calls (messages, copies, reductions, operations that
- * wait for others, temporary memory) is what uses.def says. A wrong result is for test_algs to
- * find; here it shows when a right one costs more, or less, than it did: copies of what need not
- * be copied, waiting for what need not be waited for, messages without data. Where a change is
- * meant, and for a new algorithm:
+/* The resources that each algorithm uses over a fixed set of calls (messages, copies, reductions,
+ * edges, temporary memory) must be those of uses.def. test_algs finds wrong results; this test
+ * finds changes of the costs: unnecessary copies, unnecessary edges, empty messages. After an
+ * intended change, and for a new algorithm:
  *
  *   test_uses --print >.../test/unit/uses.def */
 #include <inttypes.h>
@@ -12,8 +11,8 @@
 #include "cases.h"
 #include "unit.h"
 
-/* Not those of tuning.def: what is made of other algorithms takes the first ones that apply,
- * whatever is measured and put there. */
+/* Replaces tuning.def: subcollectives use the first algorithm that applies, so that the numbers do
+ * not depend on the tuning rules. */
 const struct nbc_rules nbc_default_rules = {NULL, 0, false};
 
 struct uses {
@@ -44,7 +43,7 @@ static void add_op(struct uses *u, const struct nbc_shape *shape, const struct n
     u->reduced += op->kind == NBC_OP_REDUCE ? bytes : 0;
 }
 
-/* Calls that are others under a second name are left out. */
+/* Leaves out calls that are equal to others. */
 static void add_call(struct uses *u, const struct test_case *asked)
 {
     struct test_case c = *asked;
@@ -65,7 +64,7 @@ static void add_call(struct uses *u, const struct test_case *asked)
     world_free(w);
 }
 
-/* Few ranks and many, in place or not, empty, even and uneven, packed and with gaps. */
+/* Few and many ranks, in place or not, empty, even and uneven blocks, packed or with gaps. */
 static void add_small(struct uses *u, const struct nbc_alg *alg)
 {
     static const int sizes[] = {1, 2, 3, 4, 5, 8, 9, 16}, counts[] = {0, 1, 9};
@@ -79,7 +78,7 @@ static void add_small(struct uses *u, const struct nbc_alg *alg)
         c.root = bits & 4 ? size / 2 : 0;
         c.segment = bits & 8 ? 24 : 0;
         c.even = bits & 16;
-        c.op = c.even; /* an operation that commutes, one that does not */
+        c.op = c.even; /* a commutative operator, a non-commutative one */
         c.graph = (int)(i % NGRAPHS);
         c.nodes = alg->needs & NBC_NODES ? 2 + (int)(bits & 1) : 0;
         c.remote = alg->needs & NBC_INTER ? 1 + (int)(i * 7 % 11) : 0;
@@ -87,7 +86,7 @@ static void add_small(struct uses *u, const struct nbc_alg *alg)
     }
 }
 
-/* Vectors that go in pieces, and use temporary memory again. */
+/* Vectors that are divided into pieces and reuse temporary memory. */
 static void add_large(struct uses *u, const struct nbc_alg *alg)
 {
     bool scatters = alg->coll == NBC_REDUCE_SCATTER || alg->coll == NBC_REDUCE_SCATTER_BLOCK;
