@@ -66,7 +66,7 @@ exec(open('$scratch/check.py').read())"
 finish()
 {
     echo "1..$cases"
-    echo "# $((cases - failures)) passed, $failures failed"
+    echo "# $((cases - failures)) passed, $failures failed, $SECONDS s"
     [ $cases -gt 0 ] && [ $failures = 0 ]
 }
 
@@ -75,6 +75,7 @@ finish()
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 cores=$(nproc)
 threads=1 # of each rank
+beside=${NBC_BESIDE:-0} # other tests that keep a processor busy
 
 # The MPIs leave memory behind at exit, in modules that they have unloaded by then: leaks are no
 # failure, and only ours are looked for (own_leaks, where detect_leaks=1 follows). Freed memory is held
@@ -118,11 +119,12 @@ sanitizer_runtime()
 # NAME=VALUE words.
 mpi_command()
 {
-    local ranks=$1 preload=$2 variables=$3 setting
+    local ranks=$1 preload=$2 variables=$3 setting crowded=0
     shift 3
     # Idle ranks of MPICH spin for their whole time slice: a barrier of 4 ranks on 2 cores takes
     # 15 ms, and 33 µs when they yield.
-    if [ $((ranks * threads)) -gt "$cores" ] && [ "$MPI_FLAVOR" = mpich ]; then
+    [ $((ranks * threads + beside)) -le "$cores" ] || crowded=1
+    if [ $crowded = 1 ] && [ "$MPI_FLAVOR" = mpich ]; then
         preload="${preload:-$(sanitizer_runtime)} $PWD/test/mpi/.libs/yield.so"
     fi
     set -f
@@ -133,7 +135,7 @@ mpi_command()
     launch=($MPIEXEC)
     if [ "$MPI_FLAVOR" = openmpi ]; then
         launch+=(--oversubscribe --bind-to none)
-        [ "$ranks" -le "$cores" ] || launch+=(--mca mpi_yield_when_idle 1)
+        [ $crowded = 0 ] || launch+=(--mca mpi_yield_when_idle 1)
     fi
     while [ "$1" != -- ]; do
         case $MPI_FLAVOR in
@@ -150,7 +152,7 @@ mpi_command()
 marked()
 {
     local file
-    for file in $(grep -lsa "NBC_TEST_MARK=$1" /proc/[0-9]*/environ 2>/dev/null); do
+    for file in $(grep -lsaF "NBC_TEST_MARK=$1." /proc/[0-9]*/environ 2>/dev/null); do
         file=${file#/proc/}
         echo "${file%/environ}"
     done
@@ -175,10 +177,10 @@ stacks()
 # of the programs of this tree that it started are put into LOG and all are ended; the status is 124.
 guarded()
 {
-    local limit=$1 log=$2 mark=$$.$RANDOM$RANDOM pid timer status
+    local limit=$1 log=$2 mark=$$.$BASHPID.$RANDOM pid timer status
     shift 2
     : >"$log"
-    NBC_TEST_MARK=$mark "$@" </dev/null >>"$log" 2>&1 &
+    NBC_TEST_MARK=$mark. "$@" </dev/null >>"$log" 2>&1 &
     pid=$!
     sleep "$limit" &
     timer=$!

@@ -10,8 +10,8 @@
 #   link     linked with the shared library
 #   static   linked with the static one
 #
-# NBC_TESTS=REGEX runs only the cases whose line matches, NBC_SKIP=REGEX all but those; NBC_SOAK=1,
-# or a fraction, gives ten times the time; NBC_UNDER=COMMAND runs the programs under that, valgrind
+# NBC_TESTS=REGEX runs only the cases whose line matches, NBC_SKIP=REGEX all but those, NBC_FAST=1
+# those that the list marks as fast; NBC_SOAK=1, or a fraction, gives ten times the time; NBC_UNDER=COMMAND runs the programs under that, valgrind
 # for example.
 
 srcdir=${srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
@@ -36,11 +36,13 @@ add_case() # mode program ranks variables seconds label arguments...
     case_ranks+=("$ranks")
     case_variables+=("$4")
     case_limit+=("$5")
-    case_arguments+=("${*:7}")
+    case_arguments+=("${*:7} $unnamed")
 }
 
 # Settings that force algorithms, one line of NAME=VALUE words each: the k-th line has the k-th
-# algorithm of every collective of intracommunicators, so that all lines together have them all.
+# algorithm of every collective of intracommunicators, so that all lines together have them all. Then
+# as many lines that name the collectives which have a k-th one, without those of neighborhoods: for
+# the others the k-th line repeats an earlier one.
 forced_algorithms()
 {
     awk -F '[(, ]+' '
@@ -52,17 +54,22 @@ forced_algorithms()
         END {
             for (k = 0; k < lines; k++) {
                 line = ""
-                for (c in count)
+                for (c in count) {
                     line = line " NBCSHIM_ALGORITHM_" c "=" name[c, k % count[c]]
+                    if (k < count[c] && c !~ /^NEIGHBOR/)
+                        named[k] = named[k] " " tolower(c)
+                }
                 print line
             }
+            for (k = 0; k < lines; k++)
+                print named[k]
         }' "$srcdir/src/algs.def"
 }
 
 read_line() # program words...
 {
     local program=$1 ranks='' variables='' modes="preload link" limit=60 word n mode
-    local arguments=() forced=() k
+    local arguments=() forced=() named=() unnamed='' fast='' k
     shift
     for word; do
         case $word in
@@ -71,7 +78,12 @@ read_line() # program words...
         env=*) variables="$variables ${word#env=}" ;;
         arg=*) arguments+=("${word#arg=}") ;;
         algorithms) forced=("${all_forced[@]}") ;;
+        algorithms=each)
+            forced=("${all_forced[@]}")
+            named=("${all_named[@]}")
+            ;;
         soak) [ -n "$NBC_SOAK" ] || return ;;
+        fast=*) fast=,${word#fast=}, ;;
         timeout=*) limit=${word#timeout=} ;;
         mode=both) ;;
         mode=all) modes="preload link static" ;;
@@ -82,14 +94,20 @@ read_line() # program words...
             ;;
         esac
     done
+    for word in ${fast//,/ }; do
+        [[ " $modes " == *" ${word%:*} "* && " $ranks " == *" ${word#*:} "* ]] ||
+            complaints+=("tests.list: $program: there is no case '$word'")
+    done
     [ -z "$NBC_SOAK" ] || limit=$((limit * 10))
     for mode in $modes; do
         for n in $ranks; do
+            [ -z "$NBC_FAST" ] || [[ $fast == *",$mode:$n,"* ]] || continue
             if [ ${#forced[@]} = 0 ]; then
                 add_case "$mode" "$program" "$n" "${variables# }" "$limit" "${variables# }" \
                     "${arguments[@]}"
             fi
             for k in "${!forced[@]}"; do
+                unnamed=${named[k]}
                 add_case "$mode" "$program" "$n" "$variables ${forced[k]}" "$limit" \
                     "algorithms $((k + 1)) of ${#forced[@]}" "${arguments[@]}"
             done
@@ -109,8 +127,10 @@ look_for_lines()
 
 read_list()
 {
-    local line all_forced
+    local line all_forced all_named
     mapfile -t all_forced < <(forced_algorithms)
+    all_named=("${all_forced[@]:${#all_forced[@]} / 2}")
+    all_forced=("${all_forced[@]:0:${#all_forced[@]} / 2}")
     set -f
     while read -r line; do
         case $line in
@@ -150,33 +170,122 @@ esac
 ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=1
 hung=0
 
+# Into $scratch/NUMBER.result: the status, how long it took, and what it wrote if it failed.
 run_case() # number of the case
 {
-    local mode=${case_mode[$1]} log=$scratch/log preload='' variables=${case_variables[$1]} status
+    local mode=${case_mode[$1]} log=$scratch/$1.log preload='' variables=${case_variables[$1]} status
+    local TIMEFORMAT='%R s, %U + %S s of processors'
     [ "$mode" != preload ] || preload="$(sanitizer_runtime) $library"
     [ "$mode" != link ] || [ -z "$NBC_LIBRARY" ] ||
         variables="$variables LD_LIBRARY_PATH=${NBC_LIBRARY%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
     mpi_command "${case_ranks[$1]}" "$preload" "$variables" $NBC_UNDER \
         "$PWD/test/mpi/${case_program[$1]}.$mode" ${case_arguments[$1]}
-    guarded "${case_limit[$1]}" "$log" "${launch[@]}"
+    { time guarded "${case_limit[$1]}" "$log" "${launch[@]}"; } 2>"$scratch/$1.time"
     status=$?
     [ $status != 0 ] || [ -z "$(own_leaks "$log")" ] || status=leaks
-    result "$status" "${case_name[$1]}"
-    [ $status = 0 ] && return
-    comment "status $status: ${launch[*]}"
-    comment "$(head -c 20000 "$log")"
-    [ $status != 124 ] || hung=$((hung + 1))
-    if [ $hung = 5 ]; then
-        echo "Bail out! five cases hung, the rest is not run"
-        exit 1
-    fi
+    {
+        echo "$status"
+        comment "$(tail -n 1 "$scratch/$1.time"): ${case_name[$1]}"
+        if [ $status != 0 ]; then
+            comment "status $status: ${launch[*]}"
+            comment "$(head -c 20000 "$log")"
+        fi
+    } >"$scratch/$1.result"
+    rm -f "$log" "$scratch/$1.time"
 }
+
+# Prints what is known of a case that has ended.
+report() # number
+{
+    local status='no result'
+    { read -r status <"$scratch/$1.result"; } 2>/dev/null
+    result "$status" "${case_name[$1]}"
+    tail -n +2 "$scratch/$1.result" 2>/dev/null
+}
+
+# Cases run side by side while there is a processor for each of their ranks; one with more ranks than
+# there are processors has all of them. Those with few ranks come first, the results in the order of
+# the list.
+places=${NBC_PLACES:-$cores}
+free=$places
+next=0 # to be reported
+declare -A running # process: case
+
+weigh_cases()
+{
+    local i
+    for i in "${!case_name[@]}"; do
+        weight[i]=$((case_ranks[i] < places ? case_ranks[i] : places))
+    done
+}
+
+by_weight()
+{
+    local i
+    for i in "${!weight[@]}"; do
+        echo "${weight[i]} $i"
+    done | sort -sn -k 1,1 | cut -d ' ' -f 2
+}
+
+start() # number
+{
+    run_case "$1" &
+    running[$!]=$1
+    free=$((free - weight[$1]))
+}
+
+# Waits until a case has ended, and reports all that can be.
+collect()
+{
+    local pid i
+    wait -n
+    for pid in "${!running[@]}"; do
+        kill -0 "$pid" 2>/dev/null && continue
+        i=${running[$pid]}
+        unset "running[$pid]"
+        free=$((free + weight[i]))
+        ended[i]=1
+        [ "$(head -n 1 "$scratch/$i.result")" != 124 ] || hung=$((hung + 1))
+    done
+    while [ "${ended[next]}" ]; do
+        report $next
+        next=$((next + 1))
+    done
+}
+
+run_cases()
+{
+    local i weight=() ended=()
+    weigh_cases
+    for i in $(by_weight); do
+        while [ $free -lt "${weight[i]}" ]; do
+            collect
+        done
+        [ $hung -lt 5 ] || break
+        start "$i"
+    done
+    while [ ${#running[@]} -gt 0 ]; do
+        collect
+    done
+    [ $hung -lt 5 ] && return
+    for i in "${!ended[@]}"; do
+        [ "$i" -lt $next ] || report "$i"
+    done
+    echo "Bail out! five cases hung, the rest is not run"
+    exit 1
+}
+
+# Nothing outlives an interrupted run.
+end_all()
+{
+    kill -KILL $(marked "$$") 2>/dev/null
+    exit 1
+}
+trap end_all INT TERM
 
 for complaint in "${complaints[@]}"; do
     result 1 "$complaint"
 done
-for i in "${!case_name[@]}"; do
-    run_case "$i"
-done
+run_cases
 
 finish
