@@ -125,7 +125,7 @@ NBCSHIM_NODES=2 says "--choose: nodes that the environment declares" '^hierarchi
     --choose bcast --ranks 64 --bytes 8
 says "--choose: all ranks on a node" '^[^h]' --choose bcast --ranks 64 --bytes 8
 NBCSHIM_NODES=2 NBCSHIM_ALGORITHM_BCAST=nodes says "--choose: a former name that the environment asks for" \
-    '^hierarchical: NBCSHIM_ALGORITHM_BCAST asks for it' --choose bcast --ranks 64
+    '^hierarchical: requested by NBCSHIM_ALGORITHM_BCAST' --choose bcast --ranks 64
 for option in --oversubscribed --crowded; do
     says "--choose: $option" '^linear: tuning rule' --choose barrier --ranks 16 $option
 done
