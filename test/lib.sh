@@ -196,7 +196,10 @@ guarded()
         stacks $mark
     } >>"$log" 2>&1
     kill $pid 2>/dev/null # it may have ended meanwhile
-    sleep 1
+    for timer in 1 2 3 4 5 6 7 8 9 10; do
+        kill -0 $pid 2>/dev/null || break
+        sleep 0.1
+    done
     kill -KILL $(marked $mark) 2>/dev/null
     wait $pid 2>/dev/null
     return 124

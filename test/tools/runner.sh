@@ -53,7 +53,7 @@ runs()
     local name=$1 wanted=$2 status
     shift 2
     printf '%s\n' "$@" >"$tree/test/mpi/tests.list"
-    (cd "$build" && unset srcdir NBC_TESTS NBC_SKIP NBC_FAST NBC_LIBRARY &&
+    (cd "$build" && unset srcdir NBC_TESTS NBC_SKIP NBC_FAST NBC_SOAK NBC_UNDER NBC_LIBRARY &&
         NBC_PLACES=2 LOG=$scratch/ran "$tree/test/mpi/run.sh" $option) >"$scratch/said" 2>&1
     status=$?
     [ $status = "$wanted" ]
@@ -104,16 +104,16 @@ expect "it is reported" grep -q "^not ok 1 - tests.list: good: what is 'rank=2'?
 runs "a fast case that is none" 1 'good 1 mode=preload fast=link:1' "$rest"
 expect "it is reported" grep -q "^not ok 1 - tests.list: good: there is no case 'link:1'$" "$scratch/said"
 
-runs "a hang" 1 'late 1 mode=preload timeout=1' 'good 1 mode=preload' $'bad 1 soak\nalgs 1 soak'
+runs "a hang" 1 'late 1 mode=preload timeout=0.2' 'good 1 mode=preload' $'bad 1 soak\nalgs 1 soak'
 says "it is ended, and the others run" "not ok 1 - late, 1 ranks, preload
-# still running after 1 seconds
+# still running after 0.2 seconds
 ok 2 - good, 1 ranks, preload
 1..2"
 if command -v gdb >/dev/null; then
-    runs "a hang in a program" 1 'stuck 2 mode=preload timeout=1' 'good 1 mode=preload' "$rest"
+    runs "a hang in a program" 1 'stuck 2 mode=preload timeout=0.2' 'good 1 mode=preload' "$rest"
     expect "its stacks are shown" grep -qE '^# #0 .*\bmain\b' "$scratch/said"
 fi
-runs "five hangs" 1 'good 1 mode=preload' 'late 1 1 1 1 1 1 1 1 1 1 mode=preload timeout=1' \
+runs "five hangs" 1 'good 1 mode=preload' 'late 1 1 1 1 1 1 1 1 1 1 mode=preload timeout=0.2' \
     'good 2 mode=preload' $'bad 1 soak\nalgs 1 soak'
 expect "the rest is not run" grep -qx 'Bail out! five cases hung, the rest is not run' "$scratch/said"
 expect "which hung is reported" test "$(grep -c '^not ok .* - late' "$scratch/said")" -ge 5
