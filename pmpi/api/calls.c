@@ -4,6 +4,7 @@
 #include "nbcshim.h"
 
 #include "base/errors.h"
+#include "base/hints.h"
 #include "base/lock.h"
 #include "base/settings.h"
 #include "base/state.h"
@@ -21,13 +22,21 @@
 #include "coll.h"
 #include "sched.h"
 
+/* Some functions of Open MPI 4.1.4 crash with MPI_COMM_NULL. */
+static int call_find_context(MPI_Comm comm, struct nbc_context **c)
+{
+    *c = nbc_context_find(comm);
+    if (!*c)
+        return comm == MPI_COMM_NULL ? MPI_ERR_COMM : NBC_CALL_BELOW;
+    return nbc_context_usable(*c) ? MPI_SUCCESS : MPI_ERR_OTHER;
+}
+
 static int call_start(const struct nbc_call *call, enum nbc_kind kind, struct nbc_request **out)
 {
-    struct nbc_context *c = nbc_context_find(call->comm);
-    if (!c)
-        return NBC_CALL_BELOW;
-    if (!nbc_context_usable(c))
-        return MPI_ERR_OTHER;
+    struct nbc_context *c;
+    int error = call_find_context(call->comm, &c);
+    if (error)
+        return error;
     return nbc_launch_checked(call, c, call, kind, out);
 }
 
@@ -165,12 +174,14 @@ static int call_init_together(const struct nbc_call *call, struct nbc_context *c
 
 static int call_init(const struct nbc_call *call, struct nbc_request **out)
 {
-    struct nbc_context *c = nbc_context_find(call->comm);
-    if (!c)
-        return NBC_CALL_BELOW;
-    if (!nbc_context_usable(c))
-        return MPI_ERR_OTHER;
-    int error = nbc_launch_make(call, c, out), tag = -1;
+    struct nbc_context *c;
+    int error = call_find_context(call->comm, &c);
+    if (error)
+        return error;
+    int tag = -1;
+    error = call->has_info ? nbc_hints_check(call->info) : MPI_SUCCESS;
+    if (!error)
+        error = nbc_launch_make(call, c, out);
     if (error && error != MPI_ERR_NO_MEM)
         return error;
     bool made = !error;

@@ -16,7 +16,7 @@ EXPORT(int, Error_class, (int errorcode, int *errorclass), (errorcode, errorclas
     return error;
 }
 
-/* nbcshim sets other error handlers on these communicators for a moment, under the lock (types.c).
+/* nbcshim sets other error handlers on these communicators for a moment, under the lock (hints.c).
  * The lock hides them from another thread of the program that sets or gets a handler meanwhile. */
 static bool needs_lock(MPI_Comm comm)
 {

@@ -58,7 +58,7 @@ static int agree_on_settings(bool first, bool *on)
 static void set_transport_alone(void)
 {
     nbc_lock();
-    nbc_transport_alone = nbc_context_find(MPI_COMM_SELF)->hidden;
+    nbc_alone = nbc_context_find(MPI_COMM_SELF)->hidden;
     nbc_unlock();
 }
 
@@ -67,7 +67,7 @@ static void set_transport_alone(void)
 static int on_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     (void)comm, (void)keyval, (void)value, (void)extra;
-    nbc_transport_alone = MPI_COMM_NULL; /* the hidden duplicate of MPI_COMM_SELF is freed */
+    nbc_alone = MPI_COMM_NULL; /* the hidden duplicate of MPI_COMM_SELF is freed */
     nbc_sessions_end_world();
     return MPI_SUCCESS;
 }

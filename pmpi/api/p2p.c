@@ -96,11 +96,12 @@ EXPORT(int, Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *message, M
 static bool find_type_layout(MPI_Datatype type, struct nbc_type *layout)
 {
     nbc_lock();
-    const struct nbc_datatype *t = nbc_datatype_find(type);
-    if (t)
+    struct nbc_datatype *t;
+    int error = nbc_datatype_find(type, &t);
+    if (!error)
         *layout = t->layout;
     nbc_unlock();
-    return t != NULL;
+    return !error;
 }
 
 static bool fits(const MPI_Status *message, struct data d)

@@ -61,6 +61,7 @@ static int session_take_over(MPI_Comm comm)
         nbc_tuning_read(lead);
         if (!error)
             error = nbc_set_up(comm, home, lead);
+        nbc_alone = home;
         nbc_enabled = !error;
     }
     pthread_mutex_unlock(&mutex);
@@ -155,8 +156,11 @@ void nbc_sessions_end_world(void)
         return;
     }
     NEXT(Comm_delete_attr)(MPI_COMM_WORLD, nbcshim_icoll_max_outstanding);
+    nbc_alone = MPI_COMM_NULL;
     if (!own_is_open && open_home(&nbc_home, &lead))
         session_shut_down();
+    else
+        nbc_alone = nbc_home;
 }
 
 EXPORT(int, Comm_create_from_group,

@@ -113,7 +113,7 @@ void nbc_shutdown(void)
     nbc_enabled = false;
     nbc_pending_dummy_cleanup();
     nbc_signal_cleanup();
-    nbc_transport_alone = MPI_COMM_NULL;
+    nbc_alone = MPI_COMM_NULL;
     nbc_context_cleanup();
     nbc_nodemap_cleanup();
     nbc_check_cleanup();

@@ -20,6 +20,10 @@ struct nbc_hints {
     int64_t segment_size; /* 0: not set */
 };
 
+/* Returns MPI_ERR_INFO if the handle is not one of an info object, else MPI_SUCCESS. Under the lock.
+ */
+int nbc_hints_check(MPI_Info info);
+
 /* Reads the keys of an info object into *hints; hints without a key keep their value. Accepts
  * MPI_INFO_NULL. Local. */
 void nbc_hints_read(MPI_Info info, struct nbc_hints *hints);

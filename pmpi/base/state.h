@@ -21,4 +21,8 @@ extern bool nbc_world_initialized;
  * MPI_COMM_SELF, or one from a session that nbcshim has opened. Set when nbcshim becomes active. */
 extern MPI_Comm nbc_home;
 
+/* Another one, on which nothing of the program travels and errors are returned: for questions to
+ * the MPI that it answers by raising an error, and for copies. MPI_COMM_NULL while there is none. */
+extern MPI_Comm nbc_alone;
+
 #endif

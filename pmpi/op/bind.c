@@ -102,9 +102,10 @@ static int check_counts(const struct nbc_args *a, int n, enum nbc_coll coll)
 
 static int bind_type(struct nbc_bound *b, int slot, MPI_Datatype type)
 {
-    struct nbc_datatype *t = nbc_datatype_find(type);
-    if (!t)
-        return type == MPI_DATATYPE_NULL ? MPI_ERR_TYPE : MPI_ERR_NO_MEM;
+    struct nbc_datatype *t;
+    int error = nbc_datatype_find(type, &t);
+    if (error)
+        return error;
     b->types[slot] = t;
     ((struct nbc_type *)b->shape.types)[slot] = t->layout;
     return MPI_SUCCESS;
@@ -120,19 +121,40 @@ static bool has_data(const struct nbc_args *a, int n)
     return false;
 }
 
-/* NULL is MPI_BOTTOM in the known MPIs. With a predefined datatype there is no data at this
- * address. */
+/* NULL is MPI_BOTTOM in the known MPIs: there may be data, if the displacements of the datatype are
+ * addresses. */
 static int check_buffer(const struct nbc_args *a, const struct nbc_datatype *t, int n)
 {
-    return !a->buf && t->named && has_data(a, n) ? MPI_ERR_BUFFER : MPI_SUCCESS;
+    return !a->buf && t->relative && has_data(a, n) ? MPI_ERR_BUFFER : MPI_SUCCESS;
 }
 
-/* With a count of zero MPICH accepts MPI_DATATYPE_NULL as datatype, and programs pass it. */
-static int bind_peer_type(struct nbc_bound *b, int slot, const struct nbc_args *a, int peer)
+/* Displacements of blocks from MPI_BOTTOM are addresses. */
+static int check_peer_buffer(const struct nbc_args *a, const struct nbc_datatype *t, int peer)
 {
-    if (a->types[peer] == MPI_DATATYPE_NULL && nbc_ints_at(a->counts, peer) == 0)
+    struct nbc_type there = t->layout;
+    if (a->buf || nbc_ints_at(a->counts, peer) == 0)
+        return MPI_SUCCESS;
+    there.true_lb += nbc_ints_at(a->displs, peer);
+    return nbc_is_relative(&there) ? MPI_ERR_BUFFER : MPI_SUCCESS;
+}
+
+/* With a count of zero MPICH accepts any handle as datatype, and programs pass MPI_DATATYPE_NULL. */
+static bool lacks_type(const struct nbc_args *a, int peer)
+{
+#ifdef OPEN_MPI
+    bool any = a->types[peer] == MPI_DATATYPE_NULL;
+#else
+    bool any = true;
+#endif
+    return any && nbc_ints_at(a->counts, peer) == 0;
+}
+
+static int bind_peer(struct nbc_bound *b, int slot, const struct nbc_args *a, int peer)
+{
+    if (lacks_type(a, peer))
         return MPI_SUCCESS; /* the slot keeps MPI_BYTE */
-    return bind_type(b, slot, a->types[peer]);
+    int error = bind_type(b, slot, a->types[peer]);
+    return error ? error : check_peer_buffer(a, b->types[slot], peer);
 }
 
 static int bind_side(struct nbc_bound *b, const struct nbc_args *a, bool send)
@@ -153,7 +175,7 @@ static int bind_side(struct nbc_bound *b, const struct nbc_args *a, bool send)
     side->peer_types = side->displs_bytes = true;
     side->type = NBC_TYPE_FIRST_PEER + (send ? 0 : nbc_bind_peers(s, true));
     for (int i = 0; i < n && !error; i++)
-        error = bind_peer_type(b, side->type + i, a, i);
+        error = bind_peer(b, side->type + i, a, i);
     return error;
 }
 
@@ -173,9 +195,10 @@ static int bind_slots(struct nbc_bound *b)
         b->types = (struct nbc_datatype **)(layouts + s->ntypes);
     }
     s->types = layouts;
-    struct nbc_datatype *byte = nbc_datatype_find(MPI_BYTE);
-    if (!byte)
-        return MPI_ERR_NO_MEM;
+    struct nbc_datatype *byte;
+    int error = nbc_datatype_find(MPI_BYTE, &byte);
+    if (error)
+        return error;
     for (int i = 0; i < s->ntypes; i++) {
         b->types[i] = byte;
         layouts[i] = byte->layout;
@@ -202,9 +225,9 @@ static int bind_op(const struct nbc_call *call, struct nbc_bound *b)
 {
     if (!nbc_coll_reduces(call->coll))
         return MPI_SUCCESS;
-    b->reducer = nbc_operator_find(call->op);
-    if (!b->reducer)
-        return call->op == MPI_OP_NULL ? MPI_ERR_OP : MPI_ERR_NO_MEM;
+    int error = nbc_operator_find(call->op, &b->reducer);
+    if (error)
+        return error;
     b->shape.commutative = b->reducer->commutative;
     return MPI_SUCCESS;
 }
@@ -307,12 +330,13 @@ static int bind_data(const struct nbc_call *call, struct nbc_bound *b)
     b->alias_offset = two ? alias_offset_of(s) : 0;
     if (two && buffers_alias(call, b))
         error = MPI_ERR_BUFFER;
-    if (!error && reduces && both.recv && !call->recv.buf && !is_first_of_exscan(s))
-        error = check_buffer(&call->recv, b->types[NBC_TYPE_RECV], nbc_bind_peers(s, false));
+    if (!error && reduces && both.recv && !is_first_of_exscan(s) && !call->recv.buf &&
+        s->recv.count > 0 && b->types[NBC_TYPE_RECV]->relative)
+        error = MPI_ERR_BUFFER;
     if (!error && b->reducer && s->root != NBC_ROOT_IDLE)
         error = nbc_operator_check(b->reducer, b->types[NBC_TYPE_RECV]);
-    b->reads_send = both.send && s->send.count > 0 && b->types[NBC_TYPE_SEND]->named;
-    b->reads_recv = both.recv && s->recv.count > 0 && b->types[NBC_TYPE_RECV]->named;
+    b->reads_send = both.send && s->send.count > 0 && b->types[NBC_TYPE_SEND]->relative;
+    b->reads_recv = both.recv && s->recv.count > 0 && b->types[NBC_TYPE_RECV]->relative;
     return error;
 }
 

@@ -5,13 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/state.h"
 #include "op/run.h"
 #include "op/types.h"
 
 #include "block.h"
 #include "coll.h"
-
-MPI_Comm nbc_transport_alone = MPI_COMM_NULL;
 
 /* An nbc_handle holds an MPI_Request, which may be narrower, in its first bytes. */
 static void handle_store(nbc_handle *h, MPI_Request request)
@@ -249,7 +248,7 @@ static int unpack_elements(const struct nbc_run *r, uintptr_t to, int64_t count,
 
 /* Copies elements that are too large for MPI_Pack by a message from this rank to itself; operations
  * send no other such message. On an intercommunicator a rank cannot address itself, so
- * nbc_transport_alone carries the message. */
+ * nbc_alone carries the message. */
 static int transport_copy_by_message(const struct nbc_run *r, uintptr_t dst, int64_t dcount,
                                      int dtype, uintptr_t src, int64_t scount, int stype)
 {
@@ -257,7 +256,7 @@ static int transport_copy_by_message(const struct nbc_run *r, uintptr_t dst, int
     MPI_Request request[2];
     MPI_Status statuses[2];
     NEXT(Comm_test_inter)(r->comm, &inter);
-    MPI_Comm comm = inter ? nbc_transport_alone : r->comm;
+    MPI_Comm comm = inter ? nbc_alone : r->comm;
     if (comm == MPI_COMM_NULL)
         return MPI_ERR_OTHER;
     NEXT(Comm_rank)(comm, &rank);

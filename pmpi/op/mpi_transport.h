@@ -10,8 +10,4 @@
 
 extern const struct nbc_transport nbc_mpi_transport;
 
-/* A communicator of this process alone that carries no message of the program, for copies that are
- * too large for MPI_Pack. MPI_COMM_NULL if there is none. Set at init and finalize. */
-extern MPI_Comm nbc_transport_alone;
-
 #endif

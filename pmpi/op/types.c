@@ -199,14 +199,27 @@ static enum nbc_arith arith_of(MPI_Op op)
     return NBC_ARITH_NONE;
 }
 
-struct nbc_datatype *nbc_datatype_find(MPI_Datatype type)
+/* Asks the MPI, by packing no elements. (Functions without a communicator raise their errors on
+ * MPI_COMM_WORLD, and MPICH lets a send to MPI_PROC_NULL pass with any datatype.) */
+static bool is_committed(MPI_Datatype type)
 {
-    struct nbc_datatype *t;
-    nbc_assert_locked();
-    HASH_FIND(hh, datatypes, &type, sizeof type, t);
-    if (t || type == MPI_DATATYPE_NULL)
-        return t;
-    t = calloc(1, sizeof *t);
+    char none[8] = {0};
+    int position = 0, class;
+    if (nbc_alone == MPI_COMM_NULL)
+        return true;
+    int error = NEXT(Pack)(none, 0, type, none, sizeof none, &position, nbc_alone);
+    return !error || NEXT(Error_class)(error, &class) || class != MPI_ERR_TYPE;
+}
+
+bool nbc_is_relative(const struct nbc_type *layout)
+{
+    enum { UNMAPPED = 4096 };
+    return layout->size > 0 && layout->true_lb >= 0 && layout->true_lb < UNMAPPED;
+}
+
+static struct nbc_datatype *new_datatype(MPI_Datatype type)
+{
+    struct nbc_datatype *t = calloc(1, sizeof *t);
     if (!t)
         return NULL;
     t->handle = type;
@@ -215,11 +228,25 @@ struct nbc_datatype *nbc_datatype_find(MPI_Datatype type)
     t->number = number_of(type, t->layout.size);
     type_extents(type, &t->layout);
     t->layout.packed = is_packed(type, &t->layout);
+    t->relative = nbc_is_relative(&t->layout);
     HASH_ADD(hh, datatypes, handle, sizeof type, t);
     if (nbc_added(t))
         return t;
     free(t);
     return NULL;
+}
+
+/* A type that is refused is not remembered: the program may commit it later. */
+int nbc_datatype_find(MPI_Datatype type, struct nbc_datatype **entry)
+{
+    nbc_assert_locked();
+    HASH_FIND(hh, datatypes, &type, sizeof type, *entry);
+    if (*entry)
+        return MPI_SUCCESS;
+    if (type == MPI_DATATYPE_NULL || !is_committed(type))
+        return MPI_ERR_TYPE;
+    *entry = new_datatype(type);
+    return *entry ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
 static void datatype_take_out(struct nbc_datatype *t)
@@ -266,59 +293,43 @@ static bool is_named_op(MPI_Op op)
 #endif
 }
 
-/* Whether the MPI accepts the operator for the datatype, found by one reduction of zeros. An error
- * must not reach the program's error handlers; it is raised on one of these communicators. */
-static bool operator_works_on(MPI_Op op, const struct nbc_datatype *t)
+/* MPI-4.1 6.9.2: logical operators are for integers and logical values. MPICH accepts these two
+ * with real types at the call, and aborts in the reduction; it carries out MPI_LXOR. */
+static bool is_logical_on_real(MPI_Op op, MPI_Datatype type)
 {
-    MPI_Comm comms[] = {MPI_COMM_WORLD, MPI_COMM_SELF};
-    MPI_Errhandler handlers[2];
-    int64_t low = t->layout.true_lb;
-    if (!nbc_world_initialized) /* an error would reach the program: assume that it works */
-        return true;
-    char *in = calloc(2, t->layout.true_extent + 64);
-    if (!in)
-        return true;
-    for (int i = 0; i < 2; i++) {
-        NEXT(Comm_get_errhandler)(comms[i], &handlers[i]);
-        NEXT(Comm_set_errhandler)(comms[i], MPI_ERRORS_RETURN);
-    }
-    char *inout = in + (t->layout.true_extent + 63) / 64 * 64;
-    int error = NEXT(Reduce_local)((void *)((uintptr_t)in - low), (void *)((uintptr_t)inout - low),
-                                   1, t->handle, op);
-    for (int i = 0; i < 2; i++) {
-        NEXT(Comm_set_errhandler)(comms[i], handlers[i]);
-        NEXT(Errhandler_free)(&handlers[i]);
-    }
-    free(in);
-    return !error;
+    return (op == MPI_LAND || op == MPI_LOR) &&
+           (type == MPI_FLOAT || type == MPI_DOUBLE || type == MPI_LONG_DOUBLE);
+}
+
+/* Asks the MPI, by a reduction of no elements. (MPI_Reduce_local would raise its error on
+ * MPI_COMM_WORLD.) */
+static bool operator_is_accepted(MPI_Op op, MPI_Datatype type)
+{
+    int in = 0, out = 0;
+    return nbc_alone == MPI_COMM_NULL || !NEXT(Allreduce)(&in, &out, 0, type, op, nbc_alone);
 }
 
 int nbc_operator_check(struct nbc_operator *o, const struct nbc_datatype *t)
 {
     if (!o->named || o->checked == t->handle)
         return MPI_SUCCESS;
-    if (!operator_works_on(o->handle, t))
+    if (is_logical_on_real(o->handle, t->handle) || !operator_is_accepted(o->handle, t->handle))
         return MPI_ERR_OP;
     if (t->named)
         o->checked = t->handle;
     return MPI_SUCCESS;
 }
 
-struct nbc_operator *nbc_operator_find(MPI_Op op)
+static struct nbc_operator *new_operator(MPI_Op op, bool named)
 {
-    struct nbc_operator *o;
-    nbc_assert_locked();
-    HASH_FIND(hh, operators, &op, sizeof op, o);
-    if (o || op == MPI_OP_NULL)
-        return o;
     int commutative;
-    o = calloc(1, sizeof *o);
+    struct nbc_operator *o = calloc(1, sizeof *o);
     if (!o)
         return NULL;
     NEXT(Op_commutative)(op, &commutative);
     o->handle = op;
     o->commutative = commutative;
-    o->named = is_named_op(op);
+    o->named = named;
     o->arith = arith_of(op);
     o->checked = MPI_DATATYPE_NULL;
     HASH_ADD(hh, operators, handle, sizeof op, o);
@@ -326,6 +337,20 @@ struct nbc_operator *nbc_operator_find(MPI_Op op)
         return o;
     free(o);
     return NULL;
+}
+
+/* An operator of the program works on any datatype. */
+int nbc_operator_find(MPI_Op op, struct nbc_operator **entry)
+{
+    nbc_assert_locked();
+    HASH_FIND(hh, operators, &op, sizeof op, *entry);
+    if (*entry)
+        return MPI_SUCCESS;
+    bool named = is_named_op(op);
+    if (!op || op == MPI_OP_NULL || (!named && !operator_is_accepted(op, MPI_INT)))
+        return MPI_ERR_OP;
+    *entry = new_operator(op, named);
+    return *entry ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
 static void operator_forget(struct nbc_operator *o)

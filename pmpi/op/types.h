@@ -18,6 +18,7 @@ struct nbc_datatype {
     struct nbc_type layout;
     int uses;                  /* number of operations that hold it */
     bool named;                /* predefined: never freed */
+    bool relative;             /* see nbc_is_relative */
     enum nbc_number number;    /* the number type for the kernels, if they know it */
     bool freed;                /* the program has freed it: freed with its last use */
     struct nbc_datatype *next; /* in nbc_types_dead */
@@ -38,9 +39,15 @@ struct nbc_operator {
 /* Grows whenever an entry is removed: results derived from handles before may then be invalid. */
 extern uint64_t nbc_types_generation;
 
-/* The entry of a handle, created at its first use. NULL for a null handle, or without memory. */
-struct nbc_datatype *nbc_datatype_find(MPI_Datatype type);
-struct nbc_operator *nbc_operator_find(MPI_Op op);
+/* The entry of a handle, created at its first use. Returns MPI_SUCCESS, MPI_ERR_NO_MEM, or
+ * MPI_ERR_TYPE if the handle is not one of a committed datatype, MPI_ERR_OP if it is not one of an
+ * operator. */
+int nbc_datatype_find(MPI_Datatype type, struct nbc_datatype **entry);
+int nbc_operator_find(MPI_Op op, struct nbc_operator **entry);
+
+/* Whether the data of this layout begins where the buffer does, or so close that there can be none
+ * if the buffer is NULL. */
+bool nbc_is_relative(const struct nbc_type *layout);
 
 /* Takes or drops a reference of an operation. */
 static inline void nbc_datatype_hold(struct nbc_datatype *t)

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: MIT */
+/* Every collective in each of its forms with each wrong argument of matrix.def: the call raises the
+ * class of the table, once, on its communicator, and the communicator goes on. One rank makes the
+ * wrong call, and the others make none. The MPI's own functions are called in the same way where
+ * it has them, by one process; they answer the same but for the differences of the table. */
+#define _GNU_SOURCE
+#include "util.h"
+
+#include <dlfcn.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST = 16 }; /* ranks, and neighbors */
+
+/* The arguments that a collective may have. */
+enum {
+    SBUF = 1 << 0,
+    RBUF = 1 << 1,
+    SCOUNT = 1 << 2,
+    RCOUNT = 1 << 3,
+    SCOUNTS = 1 << 4,
+    RCOUNTS = 1 << 5,
+    SDISPLS = 1 << 6,
+    RDISPLS = 1 << 7,
+    STYPE = 1 << 8,
+    RTYPE = 1 << 9,
+    STYPES = 1 << 10,
+    RTYPES = 1 << 11,
+    OP = 1 << 12,
+    ROOT = 1 << 13,
+    REQUEST = 1 << 14, /* of the form, like the next */
+    INFO = 1 << 15,
+    NEIGHBOR = 1 << 16, /* the kinds of a collective */
+    SCATTER = 1 << 17,
+    EXSCAN = 1 << 18
+};
+
+enum form { BLOCKING, IMMEDIATE, PERSISTENT, NFORMS };
+static const char *const form_names[] = {"blocking", "I", "_init"};
+
+/* A call. Reductions take their count and datatype from the send side, bcast from the other. */
+struct args {
+    void *sendbuf, *recvbuf;
+    int sendcount, recvcount;
+    int *sendcounts, *recvcounts, *sdispls, *rdispls;
+    MPI_Aint *saddresses, *raddresses; /* the displacements of neighbor_alltoallw */
+    MPI_Datatype sendtype, recvtype, *sendtypes, *recvtypes;
+    MPI_Op op;
+    int root;
+    MPI_Comm comm, plain; /* with a topology, and without */
+    MPI_Info info;
+    MPI_Request *request;
+    int size, nsend, nrecv; /* of the communicator, and of the arrays */
+};
+
+/* Where the arrays of a call lie. */
+struct arrays {
+    int sendcounts[MOST], recvcounts[MOST], sdispls[MOST], rdispls[MOST];
+    MPI_Aint saddresses[MOST], raddresses[MOST];
+    MPI_Datatype sendtypes[MOST], recvtypes[MOST];
+};
+
+/* MPI_SUCCESS and the classes are not negative. */
+enum { LACKS = -1, UNDEFINED = -2 };
+
+static MPI_Datatype pair, uncommitted;
+static MPI_Op first; /* an operator of the program */
+
+/* --- the calls ------------------------------------------------------------------------------- */
+
+static void *mpi_library;
+
+static void find_mpi_library(void)
+{
+    Dl_info info;
+    if (dladdr(dlsym(RTLD_DEFAULT, "MPI_Get_version"), &info))
+        mpi_library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+typedef void function(void);
+
+/* The MPI's own function, NULL for none. */
+static function *below(const char *name)
+{
+    function *found;
+    void *object = mpi_library ? dlsym(mpi_library, name) : NULL;
+    memcpy(&found, &object, sizeof found);
+    return found;
+}
+
+#define CALL(Name, given)                                          \
+    do {                                                           \
+        function *f = native ? below("PMPI_" #Name) : NULL;        \
+        if (native)                                                \
+            return f ? ((__typeof__(MPI_##Name) *)f)given : LACKS; \
+        return MPI_##Name given;                                   \
+    } while (0)
+
+#define UNPACK(...) __VA_ARGS__
+#define COLLECTIVE(Name, Immediate, has, given)                               \
+    static int call_##Name(const struct args *a, enum form form, bool native) \
+    {                                                                         \
+        if (form == BLOCKING)                                                 \
+            CALL(Name, (UNPACK given));                                       \
+        if (form == IMMEDIATE)                                                \
+            CALL(Immediate, (UNPACK given, a->request));                      \
+        CALL(Name##_init, (UNPACK given, a->info, a->request));               \
+    }
+
+/* clang-format off */
+#define S_BLOCK a->sendbuf, a->sendcount, a->sendtype
+#define S_VECTOR a->sendbuf, a->sendcounts, a->sdispls, a->sendtype
+#define S_TYPES a->sendbuf, a->sendcounts, a->sdispls, a->sendtypes
+#define S_ADDRESSES a->sendbuf, a->sendcounts, a->saddresses, a->sendtypes
+#define R_BLOCK a->recvbuf, a->recvcount, a->recvtype
+#define R_VECTOR a->recvbuf, a->recvcounts, a->rdispls, a->recvtype
+#define R_TYPES a->recvbuf, a->recvcounts, a->rdispls, a->recvtypes
+#define R_ADDRESSES a->recvbuf, a->recvcounts, a->raddresses, a->recvtypes
+#define REDUCTION a->sendbuf, a->recvbuf, a->sendcount, a->sendtype, a->op
+
+#define HAS_S_BLOCK (SBUF | SCOUNT | STYPE)
+#define HAS_S_VECTOR (SBUF | SCOUNTS | SDISPLS | STYPE)
+#define HAS_S_TYPES (SBUF | SCOUNTS | SDISPLS | STYPES)
+#define HAS_R_BLOCK (RBUF | RCOUNT | RTYPE)
+#define HAS_R_VECTOR (RBUF | RCOUNTS | RDISPLS | RTYPE)
+#define HAS_R_TYPES (RBUF | RCOUNTS | RDISPLS | RTYPES)
+#define HAS_REDUCTION (SBUF | RBUF | SCOUNT | STYPE | OP)
+
+#define COLLECTIVES \
+    COLLECTIVE(Barrier, Ibarrier, 0, (a->comm)) \
+    COLLECTIVE(Bcast, Ibcast, HAS_R_BLOCK | ROOT, (R_BLOCK, a->root, a->comm)) \
+    COLLECTIVE(Gather, Igather, HAS_S_BLOCK | HAS_R_BLOCK | ROOT, (S_BLOCK, R_BLOCK, a->root, a->comm)) \
+    COLLECTIVE(Gatherv, Igatherv, HAS_S_BLOCK | HAS_R_VECTOR | ROOT, (S_BLOCK, R_VECTOR, a->root, a->comm)) \
+    COLLECTIVE(Scatter, Iscatter, HAS_S_BLOCK | HAS_R_BLOCK | ROOT | SCATTER, (S_BLOCK, R_BLOCK, a->root, a->comm)) \
+    COLLECTIVE(Scatterv, Iscatterv, HAS_S_VECTOR | HAS_R_BLOCK | ROOT | SCATTER, (S_VECTOR, R_BLOCK, a->root, a->comm)) \
+    COLLECTIVE(Allgather, Iallgather, HAS_S_BLOCK | HAS_R_BLOCK, (S_BLOCK, R_BLOCK, a->comm)) \
+    COLLECTIVE(Allgatherv, Iallgatherv, HAS_S_BLOCK | HAS_R_VECTOR, (S_BLOCK, R_VECTOR, a->comm)) \
+    COLLECTIVE(Alltoall, Ialltoall, HAS_S_BLOCK | HAS_R_BLOCK, (S_BLOCK, R_BLOCK, a->comm)) \
+    COLLECTIVE(Alltoallv, Ialltoallv, HAS_S_VECTOR | HAS_R_VECTOR, (S_VECTOR, R_VECTOR, a->comm)) \
+    COLLECTIVE(Alltoallw, Ialltoallw, HAS_S_TYPES | HAS_R_TYPES, (S_TYPES, R_TYPES, a->comm)) \
+    COLLECTIVE(Reduce, Ireduce, HAS_REDUCTION | ROOT, (REDUCTION, a->root, a->comm)) \
+    COLLECTIVE(Allreduce, Iallreduce, HAS_REDUCTION, (REDUCTION, a->comm)) \
+    COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, HAS_REDUCTION, (REDUCTION, a->comm)) \
+    COLLECTIVE(Reduce_scatter, Ireduce_scatter, SBUF | RBUF | SCOUNTS | STYPE | OP, (a->sendbuf, a->recvbuf, a->sendcounts, a->sendtype, a->op, a->comm)) \
+    COLLECTIVE(Scan, Iscan, HAS_REDUCTION, (REDUCTION, a->comm)) \
+    COLLECTIVE(Exscan, Iexscan, HAS_REDUCTION | EXSCAN, (REDUCTION, a->comm)) \
+    COLLECTIVE(Neighbor_allgather, Ineighbor_allgather, HAS_S_BLOCK | HAS_R_BLOCK | NEIGHBOR, (S_BLOCK, R_BLOCK, a->comm)) \
+    COLLECTIVE(Neighbor_allgatherv, Ineighbor_allgatherv, HAS_S_BLOCK | HAS_R_VECTOR | NEIGHBOR, (S_BLOCK, R_VECTOR, a->comm)) \
+    COLLECTIVE(Neighbor_alltoall, Ineighbor_alltoall, HAS_S_BLOCK | HAS_R_BLOCK | NEIGHBOR, (S_BLOCK, R_BLOCK, a->comm)) \
+    COLLECTIVE(Neighbor_alltoallv, Ineighbor_alltoallv, HAS_S_VECTOR | HAS_R_VECTOR | NEIGHBOR, (S_VECTOR, R_VECTOR, a->comm)) \
+    COLLECTIVE(Neighbor_alltoallw, Ineighbor_alltoallw, HAS_S_TYPES | HAS_R_TYPES | NEIGHBOR, (S_ADDRESSES, R_ADDRESSES, a->comm))
+/* clang-format on */
+
+COLLECTIVES
+
+#undef COLLECTIVE
+#define COLLECTIVE(Name, Immediate, has, given) {#Name, has, call_##Name},
+static const struct collective {
+    const char *name;
+    int has;
+    int (*call)(const struct args *a, enum form form, bool native);
+} collectives[] = {COLLECTIVES};
+enum { NCOLLECTIVES = sizeof collectives / sizeof *collectives };
+
+/* --- the table ------------------------------------------------------------------------------- */
+
+/* No handle of the MPI's. Open MPI follows any pointer but this one. */
+#ifdef OPEN_MPI
+#define GARBAGE(type) ((type)NULL)
+#else
+#define GARBAGE(type) ((type)0x12345678)
+#endif
+
+#define WRONG(name, has, lacks, class, statement) \
+    static void make_##name(struct args *a)       \
+    {                                             \
+        statement;                                \
+    }
+#include "matrix.def"
+#undef WRONG
+
+#define WRONG(name, has, lacks, class, statement) {#name, has, lacks, class, make_##name},
+static const struct wrong {
+    const char *name;
+    int has, lacks, class;
+    void (*make)(struct args *a);
+} wrongs[] = {
+#include "matrix.def"
+};
+#undef WRONG
+enum { NWRONGS = sizeof wrongs / sizeof *wrongs };
+
+enum mpi { MPICH_4, OPEN_MPI_4, NEITHER };
+
+#define DIFFERS(mpi, name, collectives, class, reason) {mpi, #name, collectives, class},
+static const struct difference {
+    enum mpi mpi;
+    const char *wrong, *collectives;
+    int class;
+} differences[] = {
+#include "matrix.def"
+};
+#undef DIFFERS
+enum { NDIFFERENCES = sizeof differences / sizeof *differences };
+
+static bool matches(const char *patterns, const char *name)
+{
+    char list[200], *rest = list, *pattern;
+    snprintf(list, sizeof list, "%s", patterns);
+    while ((pattern = strsep(&rest, "|")))
+        if (fnmatch(pattern, name, 0) == 0)
+            return true;
+    return false;
+}
+
+static bool applies(const struct wrong *w, const struct collective *c, enum form form)
+{
+    int has = c->has | (form != BLOCKING ? REQUEST : 0) | (form == PERSISTENT ? INFO : 0);
+    return (has & w->has) == w->has && !(has & w->lacks);
+}
+
+/* --- one call -------------------------------------------------------------------------------- */
+
+static int data[2][4 * MOST]; /* room for a pair per peer */
+
+/* A right call. */
+static void fill(struct args *a, struct arrays *r, MPI_Comm comm, MPI_Comm plain, bool neighbors)
+{
+    MPI_Comm_size(comm, &a->size);
+    a->nsend = a->nrecv = neighbors ? 2 : a->size;
+    for (int i = 0; i < MOST; i++) {
+        r->sendcounts[i] = r->recvcounts[i] = 1;
+        r->sdispls[i] = r->rdispls[i] = 0;
+        r->saddresses[i] = r->raddresses[i] = 0;
+        r->sendtypes[i] = r->recvtypes[i] = MPI_INT;
+    }
+    a->sendbuf = data[0];
+    a->recvbuf = data[1];
+    a->sendcount = a->recvcount = 1;
+    a->sendcounts = r->sendcounts;
+    a->recvcounts = r->recvcounts;
+    a->sdispls = r->sdispls;
+    a->rdispls = r->rdispls;
+    a->saddresses = r->saddresses;
+    a->raddresses = r->raddresses;
+    a->sendtype = a->recvtype = MPI_INT;
+    a->sendtypes = r->sendtypes;
+    a->recvtypes = r->recvtypes;
+    a->op = MPI_SUM;
+    MPI_Comm_rank(comm, &a->root);
+    a->comm = comm;
+    a->plain = plain;
+    a->info = MPI_INFO_NULL;
+}
+
+static int calls, elsewhere, seen;
+static MPI_Comm expected_comm;
+
+static void on_error(MPI_Comm *comm, int *code, ...)
+{
+    calls++;
+    elsewhere += *comm != expected_comm;
+    seen = class_of(*code);
+}
+
+static void check(const struct wrong *w, const struct collective *c, enum form form, MPI_Comm comm,
+                  MPI_Comm plain)
+{
+    struct args a;
+    struct arrays arrays;
+    MPI_Request untouched, given;
+    fill(&a, &arrays, comm, plain, c->has & NEIGHBOR);
+    MPI_Recv_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &untouched);
+    given = untouched;
+    a.request = &given;
+    w->make(&a);
+    expected_comm = a.comm == MPI_COMM_NULL ? MPI_COMM_WORLD : a.comm;
+    calls = elsewhere = 0;
+    int error = c->call(&a, form, false), class = class_of(error);
+    EXPECT(class == w->class, "%s %s, %s: class %d, not %d", form_names[form], c->name, w->name,
+           class, w->class);
+    EXPECT(calls == 1 && elsewhere == 0 && seen == w->class,
+           "%s %s, %s: the handler was called %d times, %d of them on another communicator, with "
+           "class %d",
+           form_names[form], c->name, w->name, calls, elsewhere, seen);
+    EXPECT(given == untouched, "%s %s, %s: the request was set", form_names[form], c->name,
+           w->name);
+    MPI_Request_free(&untouched);
+}
+
+/* All ranks. A wrong call that had sent anything, or counted as a call, would show. */
+static void use(MPI_Comm comm, const char *after)
+{
+    MPI_Request r[2];
+    int sum = -1, values[MOST];
+    MPI_Iallreduce(&test_rank, &sum, 1, MPI_INT, MPI_SUM, comm, &r[0]);
+    MPI_Iallgather(&test_rank, 1, MPI_INT, values, 1, MPI_INT, comm, &r[1]);
+    MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+    EXPECT(sum == test_size * (test_size - 1) / 2, "after %s: sum %d", after, sum);
+    for (int i = 0; i < test_size; i++)
+        EXPECT(values[i] == i, "after %s: %d from rank %d", after, values[i], i);
+}
+
+/* --- the MPI's own functions ----------------------------------------------------------------- */
+
+/* Which of the two MPIs of the table this is, in the version that was looked at. */
+static enum mpi this_mpi(void)
+{
+#if MPI_VERSION >= 3
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+    MPI_Get_library_version(version, &length);
+    if (strstr(version, "Open MPI v4.1.4"))
+        return OPEN_MPI_4;
+    if (strstr(version, "MPICH") && strstr(version, "4.0.2"))
+        return MPICH_4;
+#endif
+    return NEITHER;
+}
+
+/* The class that the table has for a call of the MPI's own function. */
+static int native_class(const struct wrong *w, const struct collective *c, enum mpi mpi,
+                        bool used[])
+{
+    for (int i = 0; i < NDIFFERENCES; i++) {
+        const struct difference *d = &differences[i];
+        if (d->mpi != mpi || strcmp(d->wrong, w->name) != 0 || !matches(d->collectives, c->name))
+            continue;
+        used[i] = true;
+        return d->class;
+    }
+    return w->class;
+}
+
+static int ask_native(const struct wrong *w, const struct collective *c, enum form form,
+                      MPI_Comm comm, MPI_Comm plain)
+{
+    struct args a;
+    struct arrays arrays;
+    MPI_Request request = MPI_REQUEST_NULL;
+    fill(&a, &arrays, comm, plain, c->has & NEIGHBOR);
+    a.request = &request;
+    w->make(&a);
+    int error = c->call(&a, form, true);
+    if (error == LACKS)
+        return LACKS;
+    if (!error && form == IMMEDIATE && a.request)
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (!error && form == PERSISTENT && a.request)
+        MPI_Request_free(&request);
+    return class_of(error);
+}
+
+static void compare(const struct wrong *w, const struct collective *c, enum form form,
+                    MPI_Comm comm, MPI_Comm plain, int expected)
+{
+    test_place("the MPI's own %s %s, %s", form_names[form], c->name, w->name);
+    int class = ask_native(w, c, form, comm, plain);
+    EXPECT(class == LACKS || class == expected, "the MPI's own %s %s, %s: class %d, not %d",
+           form_names[form], c->name, w->name, class, expected);
+}
+
+/* --- all of it ------------------------------------------------------------------------------- */
+
+/* A ring of all ranks, and a communicator without topology; errors call on_error. */
+static void make_comms(MPI_Comm from, MPI_Comm *ring, MPI_Comm *plain, MPI_Errhandler handler)
+{
+    int size, periodic = 1;
+    MPI_Comm_size(from, &size);
+    MPI_Cart_create(from, 1, &size, &periodic, 0, ring);
+    MPI_Comm_dup(from, plain);
+    MPI_Comm_set_errhandler(*ring, handler);
+    MPI_Comm_set_errhandler(*plain, handler);
+}
+
+static void run_ours(MPI_Errhandler handler)
+{
+    MPI_Comm ring, plain;
+    int n = 0;
+    make_comms(MPI_COMM_WORLD, &ring, &plain, handler);
+    for (int i = 0; i < NWRONGS; i++)
+        for (int j = 0; j < NCOLLECTIVES; j++) {
+            for (enum form form = 0; form < NFORMS; form++) {
+                if (!applies(&wrongs[i], &collectives[j], form))
+                    continue;
+                test_place("%s %s, %s", form_names[form], collectives[j].name, wrongs[i].name);
+                if (n++ % test_size == test_rank)
+                    check(&wrongs[i], &collectives[j], form, ring, plain);
+            }
+            use(ring, wrongs[i].name);
+        }
+    use(plain, "all");
+    MPI_Comm_free(&ring);
+    MPI_Comm_free(&plain);
+}
+
+static void run_native(MPI_Errhandler handler)
+{
+    MPI_Comm ring, plain;
+    bool used[NDIFFERENCES] = {false};
+    enum mpi mpi = this_mpi();
+    if (mpi == NEITHER || !mpi_library)
+        return;
+    make_comms(MPI_COMM_SELF, &ring, &plain, handler);
+    for (int i = 0; i < NWRONGS; i++)
+        for (int j = 0; j < NCOLLECTIVES; j++)
+            for (enum form form = 0; form < NFORMS; form++)
+                if (applies(&wrongs[i], &collectives[j], form)) {
+                    int class = native_class(&wrongs[i], &collectives[j], mpi, used);
+                    if (class != UNDEFINED)
+                        compare(&wrongs[i], &collectives[j], form, ring, plain, class);
+                }
+    for (int i = 0; i < NDIFFERENCES; i++)
+        EXPECT(used[i] || differences[i].mpi != mpi, "the row %s, %s fits no call",
+               differences[i].wrong, differences[i].collectives);
+    MPI_Comm_free(&ring);
+    MPI_Comm_free(&plain);
+}
+
+/* --- what is right --------------------------------------------------------------------------- */
+
+/* A datatype that was refused is accepted once it is committed. */
+static void commit_later(MPI_Errhandler handler)
+{
+    MPI_Comm comm;
+    MPI_Datatype type;
+    MPI_Request request;
+    int value[2] = {test_rank, test_rank};
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Type_contiguous(2, MPI_INT, &type);
+    expected_comm = comm;
+    for (int i = 0; i < 2; i++)
+        EXPECT(class_of(MPI_Ibcast(value, 1, type, 0, comm, &request)) == MPI_ERR_TYPE,
+               "an uncommitted datatype was accepted");
+    MPI_Type_commit(&type);
+    EXPECT(MPI_Ibcast(value, 1, type, 0, comm, &request) == MPI_SUCCESS,
+           "a committed datatype was refused");
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    EXPECT(value[0] == 0 && value[1] == 0, "%d %d from rank 0", value[0], value[1]);
+    MPI_Type_free(&type);
+    MPI_Comm_free(&comm);
+}
+
+/* MPI-4.1 6.11.2: the receive buffer of rank 0 is not significant. */
+static void exscan_without_result(void)
+{
+    int one = 1, sum = 0;
+    MPI_Exscan(&one, test_rank ? &sum : NULL, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    EXPECT(sum == test_rank, "exscan: %d", sum);
+}
+
+/* Displacements are addresses there, and predefined datatypes may stand at them. */
+static void neighbors_from_bottom(void)
+{
+    MPI_Comm ring;
+    int periodic = 1, mine[2] = {test_rank, test_rank}, theirs[2], counts[2] = {1, 1};
+    int from[2] = {(test_rank + test_size - 1) % test_size, (test_rank + 1) % test_size};
+    MPI_Datatype types[2] = {MPI_INT, MPI_INT};
+    MPI_Aint send[2], recv[2];
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &test_size, &periodic, 0, &ring);
+    for (int i = 0; i < 2; i++) {
+        MPI_Get_address(&mine[i], &send[i]);
+        MPI_Get_address(&theirs[i], &recv[i]);
+    }
+    MPI_Neighbor_alltoallw(MPI_BOTTOM, counts, send, types, MPI_BOTTOM, counts, recv, types, ring);
+    for (int i = 0; i < 2; i++)
+        EXPECT(theirs[i] == from[i], "%d from neighbor %d", theirs[i], i);
+    MPI_Comm_free(&ring);
+}
+
+static void run_right(MPI_Errhandler handler)
+{
+    commit_later(handler);
+    exscan_without_result();
+    neighbors_from_bottom();
+}
+
+static void first_operator(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)in, (void)inout, (void)count, (void)type;
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Errhandler handler;
+    test_init(&argc, &argv);
+    find_mpi_library();
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
+    MPI_Type_contiguous(2, MPI_INT, &uncommitted);
+    MPI_Op_create(first_operator, 1, &first);
+    MPI_Comm_create_errhandler((MPI_Comm_errhandler_function *)on_error, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+    if (test_rank == 0)
+        run_native(handler);
+    if (!test_native) {
+        run_ours(handler);
+        run_right(handler);
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+    MPI_Errhandler_free(&handler);
+    MPI_Op_free(&first);
+    MPI_Type_free(&uncommitted);
+    MPI_Type_free(&pair);
+    return test_done();
+}
