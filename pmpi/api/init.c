@@ -83,9 +83,9 @@ static int catch_finalize(void)
     return error;
 }
 
-static int attach_world(bool lead)
+static int attach_world(int rank)
 {
-    int error = nbc_set_up(MPI_COMM_WORLD, MPI_COMM_SELF, lead);
+    int error = nbc_set_up(MPI_COMM_WORLD, MPI_COMM_SELF, rank);
     if (!error)
         error = nbc_nodemap_setup();
     if (!error)
@@ -108,7 +108,7 @@ static int after_init(void)
     nbc_tuning_read(rank == 0);
     int error = agree_on_settings(rank == 0, &nbc_enabled);
     if (!error && nbc_enabled)
-        error = attach_world(rank == 0);
+        error = attach_world(rank);
     return error ? nbc_raise(MPI_COMM_WORLD, error) : nbc_dynamic_meet_parent();
 }
 

@@ -26,10 +26,10 @@ static int nopen; /* sessions of the program that are open */
 static MPI_Session own;
 static bool own_is_open;
 
-static int open_home(MPI_Comm *home, bool *lead)
+/* *rank: among all processes of the job. */
+static int open_home(MPI_Comm *home, int *rank)
 {
     MPI_Group self, world;
-    int rank;
     int error = NEXT(Session_init)(MPI_INFO_NULL, MPI_ERRORS_RETURN, &own);
     if (error)
         return error;
@@ -37,8 +37,7 @@ static int open_home(MPI_Comm *home, bool *lead)
     error = NEXT(Group_from_session_pset)(own, "mpi://WORLD", &world);
     if (error)
         return error;
-    NEXT(Group_rank)(world, &rank);
-    *lead = rank == 0;
+    NEXT(Group_rank)(world, rank);
     NEXT(Group_free)(&world);
     error = NEXT(Group_from_session_pset)(own, "mpi://SELF", &self);
     if (error)
@@ -51,16 +50,15 @@ static int open_home(MPI_Comm *home, bool *lead)
 static int session_take_over(MPI_Comm comm)
 {
     MPI_Comm home = MPI_COMM_NULL;
-    bool lead = false;
-    int error = MPI_SUCCESS;
+    int rank = -1, error = MPI_SUCCESS;
     pthread_mutex_lock(&mutex);
     if (!nbc_enabled) {
-        error = open_home(&home, &lead);
-        if (lead)
+        error = open_home(&home, &rank);
+        if (rank == 0)
             nbc_settings_read(true); /* a second time, in which one rank reports errors */
-        nbc_tuning_read(lead);
+        nbc_tuning_read(rank == 0);
         if (!error)
-            error = nbc_set_up(comm, home, lead);
+            error = nbc_set_up(comm, home, rank);
         nbc_alone = home;
         nbc_enabled = !error;
     }
@@ -149,7 +147,7 @@ EXPORT(int, Session_finalize, (MPI_Session * session), (session))
 
 void nbc_sessions_end_world(void)
 {
-    bool lead;
+    int rank;
     nbc_world_initialized = false;
     if (nopen == 0) {
         session_shut_down();
@@ -157,7 +155,7 @@ void nbc_sessions_end_world(void)
     }
     NEXT(Comm_delete_attr)(MPI_COMM_WORLD, nbcshim_icoll_max_outstanding);
     nbc_alone = MPI_COMM_NULL;
-    if (!own_is_open && open_home(&nbc_home, &lead))
+    if (!own_is_open && open_home(&nbc_home, &rank))
         session_shut_down();
     else
         nbc_alone = nbc_home;

@@ -86,18 +86,18 @@ static void start_trace(bool lead)
                         "MPI_Init\n");
 }
 
-int nbc_set_up(MPI_Comm comm, MPI_Comm home, bool lead)
+int nbc_set_up(MPI_Comm comm, MPI_Comm home, int rank)
 {
     int level;
     if (is_set_up)
         return MPI_SUCCESS;
     is_set_up = true;
     nbc_home = home;
-    leads = lead;
+    leads = rank == 0;
     NEXT(Query_thread)(&level);
     nbc_threaded = level == MPI_THREAD_MULTIPLE;
-    nbc_hang_report_setup(level);
-    start_trace(lead);
+    nbc_hang_report_setup(rank, level);
+    start_trace(leads);
     start_progress_thread(level);
     nbc_complete_setup();
     nbc_tag_space_divide(tag_limit(comm));

@@ -10,9 +10,10 @@
 /* Whether this process wants nbcshim to be active. */
 bool nbc_wanted(void);
 
-/* Sets the state up, once. comm: any communicator; home: nbc_home, see state.h; leads: this process
- * prints the statistics. Collective if NBCSHIM_TRACE is set. Returns an MPI error code. */
-int nbc_set_up(MPI_Comm comm, MPI_Comm home, bool leads);
+/* Sets the state up, once. comm: any communicator; home: nbc_home, see state.h; rank: of this
+ * process among all processes of the job. Collective if NBCSHIM_TRACE is set. Returns an MPI error
+ * code. */
+int nbc_set_up(MPI_Comm comm, MPI_Comm home, int rank);
 
 /* Frees all state. Called when the MPI is about to end: while MPI_Finalize deletes the attributes
  * of MPI_COMM_SELF, after those of the program, when all of MPI still works; or at the end of the

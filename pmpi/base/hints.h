@@ -20,7 +20,8 @@ struct nbc_hints {
     int64_t segment_size; /* 0: not set */
 };
 
-/* Returns MPI_ERR_INFO if the handle is not one of an info object, else MPI_SUCCESS. Under the lock.
+/* Returns MPI_ERR_INFO if the handle is not one of an info object, else MPI_SUCCESS. Under the
+ * lock.
  */
 int nbc_hints_check(MPI_Info info);
 

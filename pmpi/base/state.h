@@ -22,7 +22,8 @@ extern bool nbc_world_initialized;
 extern MPI_Comm nbc_home;
 
 /* Another one, on which nothing of the program travels and errors are returned: for questions to
- * the MPI that it answers by raising an error, and for copies. MPI_COMM_NULL while there is none. */
+ * the MPI that it answers by raising an error, and for copies. MPI_COMM_NULL while there is none.
+ */
 extern MPI_Comm nbc_alone;
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "base/hints.h"
 #include "base/lock.h"
+#include "base/state.h"
 #include "base/tag_space.h"
 #include "comm/tags.h"
 #include "op/nodemap.h"
@@ -262,10 +263,16 @@ int nbc_context_adopt(MPI_Comm comm, MPI_Comm hidden)
     return error;
 }
 
-/* MPI_Comm_create does not run the program's attribute callbacks, unlike MPI_Comm_dup. */
+/* Neither MPI_Comm_create nor MPI_Comm_split runs the program's attribute callbacks, unlike
+ * MPI_Comm_dup. MPICH 4.0.2 crashes in MPI_Comm_create if MPI_COMM_WORLD is not initialized. */
 static int comm_duplicate(MPI_Comm comm, MPI_Comm *hidden)
 {
     MPI_Group group;
+    int rank, inter;
+    NEXT(Comm_test_inter)(comm, &inter);
+    NEXT(Comm_rank)(comm, &rank);
+    if (!nbc_world_initialized && !inter)
+        return NEXT(Comm_split)(comm, 0, rank, hidden);
     int error = NEXT(Comm_group)(comm, &group);
     if (error)
         return error;

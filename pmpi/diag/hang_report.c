@@ -379,9 +379,9 @@ static bool report_thread_start(void)
     return nbc_condition_init(&wake) && nbc_system_thread_start(&thread, report_thread, NULL);
 }
 
-void nbc_hang_report_setup(int level)
+void nbc_hang_report_setup(int rank, int level)
 {
-    NEXT(Comm_rank)(MPI_COMM_WORLD, &world_rank);
+    world_rank = rank;
     thread_level = level;
     nbc_report = report_if_asked;
     init_thread = pthread_self();

@@ -10,9 +10,10 @@
 void nbc_hang_report_before_init(void);
 void nbc_hang_report_after_init(void);
 
-/* Called at init with the thread level of the MPI. Installs the signal handler and starts the
- * thread; that needs the lock, so this is called before the first use of nbc_threaded. */
-void nbc_hang_report_setup(int level);
+/* Called at init with the rank of this process among all processes of the job and the thread level
+ * of the MPI. Installs the signal handler and starts the thread; that needs the lock, so this is
+ * called before the first use of nbc_threaded. */
+void nbc_hang_report_setup(int rank, int level);
 
 /* Called at finalize, without the lock. Ends the thread and restores the signal handler. */
 void nbc_hang_report_stop(void);

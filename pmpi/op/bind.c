@@ -138,7 +138,8 @@ static int check_peer_buffer(const struct nbc_args *a, const struct nbc_datatype
     return nbc_is_relative(&there) ? MPI_ERR_BUFFER : MPI_SUCCESS;
 }
 
-/* With a count of zero MPICH accepts any handle as datatype, and programs pass MPI_DATATYPE_NULL. */
+/* With a count of zero MPICH accepts any handle as datatype, and programs pass MPI_DATATYPE_NULL.
+ */
 static bool lacks_type(const struct nbc_args *a, int peer)
 {
 #ifdef OPEN_MPI

@@ -204,7 +204,9 @@ void nbc_request_free(struct nbc_request *r)
 /* A later session may create requests again. Slabs remain if the program still has a request. */
 void nbc_request_cleanup(void)
 {
-    for (int i = 0; i < npool; i++)
+    /* MPI_Request_free polls, and MPICH 4.0.2 crashes there in a program without MPI_Init whose
+     * communicators have one process each. The end of the last session frees them too. */
+    for (int i = 0; i < npool && nbc_home == MPI_COMM_SELF; i++)
         NEXT(Request_free)(&pool[i]->handle);
     while (slabs && npool == nmade) {
         struct slab *slab = slabs;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs that open sessions, without MPI_Init (argument "only", the default) or beside it:
- * "before" and "behind" say where the sessions end, before MPI_Finalize or behind it. (MPICH 4.0.2
- * crashes in a program of one rank without MPI_Init, natively too.) */
+ * "before" and "behind" say where the sessions end, before MPI_Finalize or behind it; "self":
+ * without MPI_Init, and with no communicator but of this process alone. (MPICH 4.0.2 crashes in a
+ * program of one rank without MPI_Init, natively too.) */
 #include "config.h"
 #include "util.h"
 
@@ -110,8 +111,29 @@ static int run_way(const char *way)
     return failures > 0;
 }
 
+/* No communicator has the ranks of MPI_COMM_WORLD. */
+static int run_alone(void)
+{
+    MPI_Session session;
+    MPI_Group self;
+    MPI_Comm comm, copy;
+    OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
+    OK(MPI_Group_from_session_pset(session, "mpi://SELF", &self));
+    OK(MPI_Comm_create_from_group(self, "self", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+    use(comm, 1);
+    OK(MPI_Comm_dup(comm, &copy));
+    use(copy, 1);
+    OK(MPI_Comm_free(&copy));
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Group_free(&self));
+    OK(MPI_Session_finalize(&session));
+    return failures > 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "self") == 0)
+        return run_alone();
     return run_way(argc > 1 ? argv[1] : "only");
 }
 #else
