@@ -314,6 +314,30 @@ static void intercommunicator(bool persistent)
     MPI_Comm_free(&half);
 }
 
+/* MPI-4.1 7.7.4: nobody changes a predefined attribute, and the communicator stays what it is. */
+static void predefined_attribute(MPI_Comm comm)
+{
+    int value = 5, keyval = MPI_ICOLL_MAX_OUTSTANDING, found, *outstanding;
+    MPI_Errhandler before;
+    handler_calls = 0;
+    EXPECT(class_of(MPI_Comm_set_attr(comm, keyval, &value)) == MPI_ERR_KEYVAL &&
+               handler_comm == comm,
+           "MPI_Comm_set_attr");
+    EXPECT(class_of(MPI_Comm_delete_attr(comm, keyval)) == MPI_ERR_KEYVAL && handler_comm == comm,
+           "MPI_Comm_delete_attr");
+    EXPECT(handler_calls == 2 && handler_class == MPI_ERR_KEYVAL, "%d calls of the handler",
+           handler_calls);
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    EXPECT(class_of(MPI_Comm_free_keyval(&keyval)) == MPI_ERR_KEYVAL &&
+               keyval == MPI_ICOLL_MAX_OUTSTANDING,
+           "MPI_Comm_free_keyval");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
+    MPI_Errhandler_free(&before);
+    MPI_Comm_get_attr(comm, keyval, &outstanding, &found);
+    EXPECT(found && *outstanding >= 32767, "the attribute has changed");
+}
+
 static void complete(struct way *w, int error, const char *name)
 {
     EXPECT(error == MPI_SUCCESS, "%s %s: class %d", way_name(w), name, class_of(error));
@@ -570,6 +594,8 @@ int main(int argc, char **argv)
         own_blocks((struct way){persistent > 0, returning, NULL});
         not_errors(persistent > 0, returning);
     }
+    if (!test_native)
+        predefined_attribute(counting);
     communicator_is_freed();
 #ifdef OPEN_MPI
     truncated_when_freed();

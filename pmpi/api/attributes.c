@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* MPI_Comm_set_attr, MPI_Comm_delete_attr and MPI_Comm_free_keyval: a program may not change the
+ * predefined attributes (MPI-4.1 7.7.4). The MPI knows MPI_ICOLL_MAX_OUTSTANDING as any keyval, and
+ * its deletion says that the communicator is freed: context.c. */
+#include "nbcshim.h"
+
+#include "base/errors.h"
+#include "base/lock.h"
+#include "base/state.h"
+#include "below/export.h"
+
+static bool is_predefined(int keyval)
+{
+    return nbc_enabled && !nbc_inside && keyval == nbcshim_icoll_max_outstanding;
+}
+
+EXPORT(int, Comm_set_attr, (MPI_Comm comm, int keyval, void *value), (comm, keyval, value))
+{
+    return is_predefined(keyval) ? nbc_raise(comm, MPI_ERR_KEYVAL)
+                                 : NEXT(Comm_set_attr)(comm, keyval, value);
+}
+
+EXPORT(int, Comm_delete_attr, (MPI_Comm comm, int keyval), (comm, keyval))
+{
+    return is_predefined(keyval) ? nbc_raise(comm, MPI_ERR_KEYVAL)
+                                 : NEXT(Comm_delete_attr)(comm, keyval);
+}
+
+EXPORT(int, Comm_free_keyval, (int *keyval), (keyval))
+{
+    return keyval && is_predefined(*keyval) ? nbc_raise(MPI_COMM_NULL, MPI_ERR_KEYVAL)
+                                            : NEXT(Comm_free_keyval)(keyval);
+}
