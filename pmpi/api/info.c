@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* MPI_Comm_set_info: hints for the collectives of a communicator. */
+/* MPI_Comm_set_info and MPI_Comm_get_info: hints for the collectives of a communicator. */
 #include "base/lock.h"
 #include "base/state.h"
 #include "below/export.h"
@@ -12,5 +12,13 @@ EXPORT(int, Comm_set_info, (MPI_Comm comm, MPI_Info info), (comm, info))
 {
     int error = NEXT(Comm_set_info)(comm, info);
     return error || !nbc_enabled || nbc_inside ? error : nbc_context_hint(comm, info);
+}
+#endif
+
+#ifdef HAVE_MPI_COMM_GET_INFO
+EXPORT(int, Comm_get_info, (MPI_Comm comm, MPI_Info *info), (comm, info))
+{
+    int error = NEXT(Comm_get_info)(comm, info);
+    return error || !nbc_enabled || nbc_inside ? error : nbc_context_show_hints(comm, *info);
 }
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/hints.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/settings.h"
@@ -70,4 +72,51 @@ void nbc_hints_read(MPI_Info info, struct nbc_hints *hints)
         return;
     for (name = strtok_r(value, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest))
         hint_read_algorithm(name, hints);
+}
+
+/* Whether the hints have this name for every collective that knows it. */
+static bool is_general(const struct nbc_hints *hints, const char *name)
+{
+    for (int c = 0; c < NBC_NCOLLS; c++) {
+        const struct nbc_alg *alg = nbc_alg_by_name(c, name);
+        if (alg && hints->algorithm[c] != alg)
+            return false;
+    }
+    return true;
+}
+
+static bool has_before(const struct nbc_hints *hints, int coll, const char *name)
+{
+    for (int c = 0; c < coll; c++)
+        if (hints->algorithm[c] && strcmp(hints->algorithm[c]->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Adds a word to a list, if there is room. */
+static void add(char *list, size_t room, const char *coll, const char *name)
+{
+    size_t used = strlen(list), length;
+    length = (size_t)snprintf(list + used, room - used, "%s%s%s%s", used ? "," : "", coll,
+                              *coll ? ":" : "", name);
+    if (length >= room - used)
+        list[used] = '\0';
+}
+
+int nbc_hints_write(const struct nbc_hints *hints, MPI_Info info)
+{
+    char value[MPI_MAX_INFO_VAL] = "";
+    int error = MPI_SUCCESS;
+    for (int c = 0; c < NBC_NCOLLS; c++) {
+        const struct nbc_alg *alg = hints->algorithm[c];
+        bool general = alg && is_general(hints, alg->name);
+        if (alg && !(general && has_before(hints, c, alg->name)))
+            add(value, sizeof value, general ? "" : nbc_coll_name(c), alg->name);
+    }
+    if (*value)
+        error = NEXT(Info_set)(info, (char *)"nbcshim_algorithm", value);
+    if (error || !hints->segment_size)
+        return error;
+    snprintf(value, sizeof value, "%" PRId64, hints->segment_size);
+    return NEXT(Info_set)(info, (char *)"nbcshim_segment_size", value);
 }

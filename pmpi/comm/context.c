@@ -353,3 +353,12 @@ int nbc_context_hint(MPI_Comm comm, MPI_Info info)
     nbc_unlock();
     return error;
 }
+
+int nbc_context_show_hints(MPI_Comm comm, MPI_Info info)
+{
+    nbc_lock();
+    const struct nbc_context *c = nbc_context_find(comm);
+    int error = c && c->hints ? nbc_hints_write(c->hints, info) : MPI_SUCCESS;
+    nbc_unlock();
+    return error;
+}

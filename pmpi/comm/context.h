@@ -118,6 +118,9 @@ struct nbc_context *nbc_context_find(MPI_Comm comm);
  * error code. */
 int nbc_context_hint(MPI_Comm comm, MPI_Info info);
 
+/* Adds the hints of a communicator to an info. Without the lock. Returns an MPI error code. */
+int nbc_context_show_hints(MPI_Comm comm, MPI_Info info);
+
 /* To be called before MPI_Comm_free and MPI_Comm_disconnect below: returns the context, NULL if
  * there is none. The program's attribute callbacks may use the context until nbc_context_end.
  * Without the lock. */

@@ -350,6 +350,22 @@ static void expect_hinted(MPI_Comm c, const char *name, long long segment, const
     expect_algorithm(r, name, segment, when);
     MPI_Wait(&r, MPI_STATUS_IGNORE);
 }
+
+/* MPI-4.1 7.4.4: the hints in use. */
+static void expect_shown(MPI_Comm c, const char *algorithms, const char *segment)
+{
+    MPI_Info info;
+    char value[MPI_MAX_INFO_VAL + 1];
+    int found;
+    MPI_Comm_get_info(c, &info);
+    MPI_Info_get(info, "nbcshim_algorithm", MPI_MAX_INFO_VAL, value, &found);
+    EXPECT(found == !!algorithms && (!found || strcmp(value, algorithms) == 0),
+           "MPI_Comm_get_info shows the algorithm %s", found ? value : "not at all");
+    MPI_Info_get(info, "nbcshim_segment_size", MPI_MAX_INFO_VAL, value, &found);
+    EXPECT(found == !!segment && (!found || strcmp(value, segment) == 0),
+           "MPI_Comm_get_info shows the segment %s", found ? value : "not at all");
+    MPI_Info_free(&info);
+}
 #endif
 
 /* The hints of a communicator come with it, or are set later; MPI_Comm_dup copies none. */
@@ -369,10 +385,16 @@ static void algorithm_of_a_communicator(void)
     MPI_Comm_set_info(set, info);
     expect_hinted(hinted, "ring", 8, "made with hints");
     expect_hinted(set, "ring", 8, "hints set");
+    expect_shown(set, "bcast:chain,allreduce:ring", "8");
+    expect_shown(copy, NULL, NULL);
     MPI_Info_set(info, "nbcshim_algorithm", "allreduce:recursive_doubling");
     MPI_Info_delete(info, "nbcshim_segment_size");
     MPI_Comm_set_info(set, info);
     expect_hinted(set, "recursive_doubling", 8, "one hint set again");
+    expect_shown(set, "bcast:chain,allreduce:recursive_doubling", "8");
+    MPI_Info_set(info, "nbcshim_algorithm", "nothing,ring");
+    MPI_Comm_set_info(set, info);
+    expect_shown(set, "bcast:chain,ring", "8");
     if (test_size > 1) {
         MPI_Info_set(info, "nbcshim_algorithm", "allreduce:rooted");
         MPI_Comm_set_info(set, info);
