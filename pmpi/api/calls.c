@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/calls.h"
 
+#include <ctype.h>
+#include <stdio.h>
+
 #include "nbcshim.h"
 
 #include "base/errors.h"
@@ -14,6 +17,7 @@
 #include "comm/tags.h"
 #include "engine/launch.h"
 #include "engine/progress.h"
+#include "op/bind.h"
 #include "op/plan.h"
 #include "op/run.h"
 #include "op/types.h"
@@ -22,22 +26,61 @@
 #include "coll.h"
 #include "sched.h"
 
-/* Some functions of Open MPI 4.1.4 crash with MPI_COMM_NULL. */
-static int call_find_context(MPI_Comm comm, struct nbc_context **c)
+/* MPI_Ibcast, MPI_Bcast_init, MPI_Bcast */
+static int call_name(const struct nbc_call *call, enum nbc_kind kind, char *name, size_t room)
 {
-    *c = nbc_context_find(comm);
+    const char *coll = nbc_coll_name(call->coll);
+    if (kind == NBC_KIND_NONBLOCKING)
+        return snprintf(name, room, "MPI_I%s", coll);
+    return snprintf(name, room, "MPI_%c%s%s", toupper((unsigned char)coll[0]), coll + 1,
+                    kind == NBC_KIND_PERSISTENT ? "_init" : "");
+}
+
+/* Takes the class of the error in a call and returns an error code whose text names the function,
+ * the argument with its value, the rank and the communicator. */
+static int call_explain(const struct nbc_call *call, enum nbc_kind kind, int class,
+                        const char *fault)
+{
+    char name[MPI_MAX_OBJECT_NAME + 1] = "", text[MPI_MAX_ERROR_STRING];
+    int length;
+    if (call->purpose != NBC_FOR_PROGRAM || !*fault)
+        return class;
+    size_t used = (size_t)call_name(call, kind, text, sizeof text);
+    used += (size_t)snprintf(text + used, sizeof text - used, ": %s", fault);
+    const struct nbc_context *c = nbc_context_find(call->comm);
+    if (c && used < sizeof text) {
+        NEXT(Comm_get_name)(call->comm, name, &length);
+        snprintf(text + used, sizeof text - used, " (rank %d of %d in %s)", c->members.rank,
+                 c->members.size, *name ? name : "a communicator without a name");
+    }
+    return nbc_error_text_of_call(class, text);
+}
+
+/* Some functions of Open MPI 4.1.4 crash with MPI_COMM_NULL. */
+static int call_find_context(const struct nbc_call *call, enum nbc_kind kind,
+                             struct nbc_context **c)
+{
+    *c = nbc_context_find(call->comm);
+    if (!*c && call->comm == MPI_COMM_NULL)
+        return call_explain(call, kind, MPI_ERR_COMM, "comm is MPI_COMM_NULL");
     if (!*c)
-        return comm == MPI_COMM_NULL ? MPI_ERR_COMM : NBC_CALL_BELOW;
+        return NBC_CALL_BELOW;
     return nbc_context_usable(*c) ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
 static int call_start(const struct nbc_call *call, enum nbc_kind kind, struct nbc_request **out)
 {
     struct nbc_context *c;
-    int error = call_find_context(call->comm, &c);
+    int error = call_find_context(call, kind, &c);
     if (error)
         return error;
-    return nbc_launch_checked(call, c, call, kind, out);
+    error = nbc_launch_checked(call, c, call, kind, out);
+    return error ? call_explain(call, kind, error, nbc_bind_fault()) : MPI_SUCCESS;
+}
+
+static int call_lacks_request(const struct nbc_call *call, enum nbc_kind kind)
+{
+    return call_explain(call, kind, MPI_ERR_ARG, "request is NULL");
 }
 
 static int call_raise(const struct nbc_call *call, int error)
@@ -52,7 +95,8 @@ int nbc_call_start(const struct nbc_call *call, MPI_Request *request)
         return NBC_CALL_BELOW;
     nbc_types_reclaim();
     nbc_lock();
-    int error = request ? call_start(call, NBC_KIND_NONBLOCKING, &r) : MPI_ERR_ARG;
+    int error = request ? call_start(call, NBC_KIND_NONBLOCKING, &r)
+                        : call_lacks_request(call, NBC_KIND_NONBLOCKING);
     if (!error)
         *request = r->handle;
     nbc_unlock();
@@ -175,15 +219,14 @@ static int call_init_together(const struct nbc_call *call, struct nbc_context *c
 static int call_init(const struct nbc_call *call, struct nbc_request **out)
 {
     struct nbc_context *c;
-    int error = call_find_context(call->comm, &c);
+    int tag = -1, error = call_find_context(call, NBC_KIND_PERSISTENT, &c);
     if (error)
         return error;
-    int tag = -1;
-    error = call->has_info ? nbc_hints_check(call->info) : MPI_SUCCESS;
-    if (!error)
-        error = nbc_launch_make(call, c, out);
+    if (call->has_info && nbc_hints_check(call->info))
+        return call_explain(call, NBC_KIND_PERSISTENT, MPI_ERR_INFO, "info is not an info object");
+    error = nbc_launch_make(call, c, out);
     if (error && error != MPI_ERR_NO_MEM)
-        return error;
+        return call_explain(call, NBC_KIND_PERSISTENT, error, nbc_bind_fault());
     bool made = !error;
     if (made && !nbc_request_ready(*out))
         error = MPI_ERR_NO_MEM;
@@ -203,7 +246,7 @@ int nbc_call_init(const struct nbc_call *call, MPI_Request *request)
     if (!nbc_enabled || nbc_inside)
         return NBC_CALL_BELOW;
     nbc_lock();
-    int error = request ? call_init(call, &r) : MPI_ERR_ARG;
+    int error = request ? call_init(call, &r) : call_lacks_request(call, NBC_KIND_PERSISTENT);
     if (!error)
         *request = r->handle;
     nbc_unlock();

@@ -44,6 +44,15 @@ static struct own_error {
 } own_errors[NBC_NERRORS] = {
     [NBC_ERROR_ENTRY] = {.shown = MPI_ERR_REQUEST, .class = MPI_SUCCESS},
     [NBC_ERROR_MISMATCH] = {.shown = MPI_ERR_OTHER, .class = MPI_SUCCESS},
+    [NBC_ERROR_CALL_BUFFER] = {.shown = MPI_ERR_BUFFER, .class = MPI_SUCCESS},
+    [NBC_ERROR_CALL_COUNT] = {.shown = MPI_ERR_COUNT, .class = MPI_SUCCESS},
+    [NBC_ERROR_CALL_TYPE] = {.shown = MPI_ERR_TYPE, .class = MPI_SUCCESS},
+    [NBC_ERROR_CALL_COMM] = {.shown = MPI_ERR_COMM, .class = MPI_SUCCESS},
+    [NBC_ERROR_CALL_ROOT] = {.shown = MPI_ERR_ROOT, .class = MPI_SUCCESS},
+    [NBC_ERROR_CALL_OP] = {.shown = MPI_ERR_OP, .class = MPI_SUCCESS},
+    [NBC_ERROR_CALL_TOPOLOGY] = {.shown = MPI_ERR_TOPOLOGY, .class = MPI_SUCCESS},
+    [NBC_ERROR_CALL_ARG] = {.shown = MPI_ERR_ARG, .class = MPI_SUCCESS},
+    [NBC_ERROR_CALL_INFO] = {.shown = MPI_ERR_INFO, .class = MPI_SUCCESS},
 };
 
 static bool own_error_set_up(struct own_error *o)
@@ -65,6 +74,14 @@ int nbc_error_text(enum nbc_error which, const char *text)
     /* The cast is for MPI-2.2, whose prototype lacks const. */
     NEXT(Add_error_string)(o->code, (char *)text);
     return o->code;
+}
+
+int nbc_error_text_of_call(int class, const char *text)
+{
+    for (int i = NBC_ERROR_CALL; i < NBC_NERRORS; i++)
+        if (own[i].shown == class)
+            return nbc_error_text(i, text);
+    return class;
 }
 
 bool nbc_error_is(enum nbc_error which, int error)

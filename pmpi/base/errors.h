@@ -25,6 +25,16 @@ int nbc_raise_at(const struct nbc_error_scope *place, int error);
 enum nbc_error {
     NBC_ERROR_ENTRY,    /* MPI_ERR_REQUEST: an entry of an array of requests */
     NBC_ERROR_MISMATCH, /* MPI_ERR_OTHER: ranks made different calls */
+    NBC_ERROR_CALL,     /* the wrong arguments of a call, by class: this one and those after it */
+    NBC_ERROR_CALL_BUFFER = NBC_ERROR_CALL,
+    NBC_ERROR_CALL_COUNT,
+    NBC_ERROR_CALL_TYPE,
+    NBC_ERROR_CALL_COMM,
+    NBC_ERROR_CALL_ROOT,
+    NBC_ERROR_CALL_OP,
+    NBC_ERROR_CALL_TOPOLOGY,
+    NBC_ERROR_CALL_ARG,
+    NBC_ERROR_CALL_INFO,
     NBC_NERRORS
 };
 
@@ -32,6 +42,10 @@ enum nbc_error {
  * function for the same error. Returns the code, or the standard's class if the MPI has no code to
  * add. Under the lock. */
 int nbc_error_text(enum nbc_error which, const char *text);
+
+/* The same for a wrong argument of a call, an error of this class. Returns the class itself if it
+ * is none that has texts. Under the lock. */
+int nbc_error_text_of_call(int class, const char *text);
 
 /* Whether an error code is that of `which`. Under the lock. */
 bool nbc_error_is(enum nbc_error which, int error);

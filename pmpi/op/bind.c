@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "op/bind.h"
 
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "below/next.h"
@@ -9,6 +12,69 @@
 
 #include "block.h"
 #include "coll.h"
+
+/* --- the error in words ------------------------------------------------------------------------
+ */
+
+static char fault[160]; /* under the lock */
+
+/* Returns the class. */
+static int refuse(int class, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+
+static int refuse(int class, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(fault, sizeof fault, format, args);
+    va_end(args);
+    return class;
+}
+
+const char *nbc_bind_fault(void)
+{
+    return fault;
+}
+
+/* The names of arguments in the standard. */
+
+static const char *buffer_name(enum nbc_coll coll, bool send)
+{
+    return coll == NBC_BCAST ? "buffer" : send ? "sendbuf" : "recvbuf";
+}
+
+static const char *count_name(enum nbc_coll coll, bool send)
+{
+    if (coll == NBC_REDUCE_SCATTER || coll == NBC_REDUCE_SCATTER_BLOCK)
+        return "recvcount";
+    return coll == NBC_BCAST || nbc_coll_reduces(coll) ? "count" : send ? "sendcount" : "recvcount";
+}
+
+static const char *type_name(enum nbc_coll coll, bool send)
+{
+    return coll == NBC_BCAST || nbc_coll_reduces(coll) ? "datatype"
+           : send                                      ? "sendtype"
+                                                       : "recvtype";
+}
+
+static const char *displs_name(enum nbc_coll coll, bool send)
+{
+    switch (coll) {
+    case NBC_ALLTOALLV:
+    case NBC_ALLTOALLW:
+    case NBC_NEIGHBOR_ALLTOALLV:
+    case NBC_NEIGHBOR_ALLTOALLW:
+        return send ? "sdispls" : "rdispls";
+    default:
+        return "displs";
+    }
+}
+
+static const char *type_fault(MPI_Datatype type)
+{
+    return type == MPI_DATATYPE_NULL ? "MPI_DATATYPE_NULL" : "not a committed datatype";
+}
+
+/* --- the arguments ---------------------------------------------------------------------------- */
 
 bool nbc_bind_to_root(enum nbc_coll coll)
 {
@@ -45,8 +111,16 @@ static int bind_root(const struct nbc_call *call, struct nbc_shape *s)
     else if (s->remote_size && call->root == MPI_PROC_NULL)
         s->root = NBC_ROOT_IDLE;
     else if (call->root < 0 || call->root >= (s->remote_size ? s->remote_size : s->size))
-        return MPI_ERR_ROOT;
+        return refuse(MPI_ERR_ROOT, "root is %d, not between 0 and %d%s", call->root,
+                      (s->remote_size ? s->remote_size : s->size) - 1,
+                      s->remote_size ? ", MPI_ROOT or MPI_PROC_NULL" : "");
     return MPI_SUCCESS;
+}
+
+static int misplaced(enum nbc_coll coll, bool send)
+{
+    return refuse(MPI_ERR_BUFFER, "%s is MPI_IN_PLACE, which is not allowed here",
+                  buffer_name(coll, send));
 }
 
 /* MPI_IN_PLACE is valid as the receive buffer of a scatter's root, as the send buffer of the root
@@ -63,11 +137,11 @@ static int bind_in_place(const struct nbc_call *call, struct nbc_shape *s)
     if (!send && !recv)
         return MPI_SUCCESS;
     if (s->remote_size || nbc_coll_is_neighborhood(s->coll) || s->coll == NBC_BCAST)
-        return MPI_ERR_BUFFER;
+        return misplaced(s->coll, send);
     if (scatter ? send || s->root != s->rank : recv)
-        return MPI_ERR_BUFFER;
+        return misplaced(s->coll, scatter && send);
     if (nbc_bind_to_root(s->coll) && s->root != s->rank)
-        return MPI_ERR_BUFFER;
+        return misplaced(s->coll, true);
     s->in_place = true;
     return MPI_SUCCESS;
 }
@@ -81,22 +155,31 @@ int nbc_bind_peers(const struct nbc_shape *s, bool send)
     return s->remote_size ? s->remote_size : s->size;
 }
 
-static bool lacks_arrays(const struct nbc_args *a, enum nbc_coll coll)
+static int check_arrays(const struct nbc_args *a, enum nbc_coll coll, bool send)
 {
-    return !a->counts.data || (coll != NBC_REDUCE_SCATTER && !a->displs.data) ||
-           (nbc_coll_has_types(coll) && !a->types);
+    if (!a->counts.data)
+        return refuse(MPI_ERR_ARG, "%ss is NULL", count_name(coll, send));
+    if (coll != NBC_REDUCE_SCATTER && !a->displs.data)
+        return refuse(MPI_ERR_ARG, "%s is NULL", displs_name(coll, send));
+    if (nbc_coll_has_types(coll) && !a->types)
+        return refuse(MPI_ERR_ARG, "%ss is NULL", type_name(coll, send));
+    return MPI_SUCCESS;
 }
 
 /* Without a peer (a process topology may have none) the arrays are not read. */
-static int check_counts(const struct nbc_args *a, int n, enum nbc_coll coll)
+static int check_counts(const struct nbc_args *a, int n, enum nbc_coll coll, bool send)
 {
     if (!a->counts.width)
-        return a->count < 0 ? MPI_ERR_COUNT : MPI_SUCCESS;
-    if (n > 0 && lacks_arrays(a, coll))
-        return MPI_ERR_ARG;
+        return a->count >= 0
+                   ? MPI_SUCCESS
+                   : refuse(MPI_ERR_COUNT, "%s is %" PRId64, count_name(coll, send), a->count);
+    int error = n > 0 ? check_arrays(a, coll, send) : MPI_SUCCESS;
+    if (error)
+        return error;
     for (int i = 0; i < n; i++)
         if (nbc_ints_at(a->counts, i) < 0)
-            return MPI_ERR_COUNT;
+            return refuse(MPI_ERR_COUNT, "%ss[%d] is %" PRId64, count_name(coll, send), i,
+                          nbc_ints_at(a->counts, i));
     return MPI_SUCCESS;
 }
 
@@ -121,21 +204,19 @@ static bool has_data(const struct nbc_args *a, int n)
     return false;
 }
 
-/* NULL is MPI_BOTTOM in the known MPIs: there may be data, if the displacements of the datatype are
- * addresses. */
-static int check_buffer(const struct nbc_args *a, const struct nbc_datatype *t, int n)
+static int missing(enum nbc_coll coll, bool send)
 {
-    return !a->buf && t->relative && has_data(a, n) ? MPI_ERR_BUFFER : MPI_SUCCESS;
+    return refuse(MPI_ERR_BUFFER, "%s is NULL", buffer_name(coll, send));
 }
 
 /* Displacements of blocks from MPI_BOTTOM are addresses. */
-static int check_peer_buffer(const struct nbc_args *a, const struct nbc_datatype *t, int peer)
+static bool lacks_peer_buffer(const struct nbc_args *a, const struct nbc_datatype *t, int peer)
 {
     struct nbc_type there = t->layout;
     if (a->buf || nbc_ints_at(a->counts, peer) == 0)
-        return MPI_SUCCESS;
+        return false;
     there.true_lb += nbc_ints_at(a->displs, peer);
-    return nbc_is_relative(&there) ? MPI_ERR_BUFFER : MPI_SUCCESS;
+    return nbc_is_relative(&there);
 }
 
 /* With a count of zero MPICH accepts any handle as datatype, and programs pass MPI_DATATYPE_NULL.
@@ -150,19 +231,25 @@ static bool lacks_type(const struct nbc_args *a, int peer)
     return any && nbc_ints_at(a->counts, peer) == 0;
 }
 
-static int bind_peer(struct nbc_bound *b, int slot, const struct nbc_args *a, int peer)
+static int bind_peer(struct nbc_bound *b, const struct nbc_side *side, const struct nbc_args *a,
+                     int peer)
 {
+    enum nbc_coll coll = b->shape.coll;
+    bool send = side == &b->shape.send;
     if (lacks_type(a, peer))
         return MPI_SUCCESS; /* the slot keeps MPI_BYTE */
-    int error = bind_type(b, slot, a->types[peer]);
-    return error ? error : check_peer_buffer(a, b->types[slot], peer);
+    int slot = side->type + peer, error = bind_type(b, slot, a->types[peer]);
+    if (error == MPI_ERR_TYPE)
+        return refuse(error, "%ss[%d] is %s", type_name(coll, send), peer,
+                      type_fault(a->types[peer]));
+    return !error && lacks_peer_buffer(a, b->types[slot], peer) ? missing(coll, send) : error;
 }
 
 static int bind_side(struct nbc_bound *b, const struct nbc_args *a, bool send)
 {
     struct nbc_shape *s = &b->shape;
     struct nbc_side *side = send ? &s->send : &s->recv;
-    int n = nbc_bind_peers(s, send), error = check_counts(a, n, s->coll);
+    int n = nbc_bind_peers(s, send), error = check_counts(a, n, s->coll, send);
     if (error)
         return error;
     side->count = a->count;
@@ -171,12 +258,16 @@ static int bind_side(struct nbc_bound *b, const struct nbc_args *a, bool send)
     side->displs_implied = a->counts.data && !a->displs.data;
     if (!nbc_coll_has_types(s->coll)) {
         error = bind_type(b, side->type, a->type);
-        return error ? error : check_buffer(a, b->types[side->type], n);
+        if (error == MPI_ERR_TYPE)
+            return refuse(error, "%s is %s", type_name(s->coll, send), type_fault(a->type));
+        /* NULL is MPI_BOTTOM in the MPIs we know: data may be there, as far as the type says. */
+        bool lacks = !error && !a->buf && b->types[side->type]->relative && has_data(a, n);
+        return lacks ? missing(s->coll, send) : error;
     }
     side->peer_types = side->displs_bytes = true;
     side->type = NBC_TYPE_FIRST_PEER + (send ? 0 : nbc_bind_peers(s, true));
     for (int i = 0; i < n && !error; i++)
-        error = bind_peer(b, side->type + i, a, i);
+        error = bind_peer(b, side, a, i);
     return error;
 }
 
@@ -217,7 +308,7 @@ static int bind_neighbors(struct nbc_members *m, MPI_Comm comm, struct nbc_shape
     if (!m->topology)
         m->topology = nbc_topology_new(comm, &error);
     if (!m->topology)
-        return error;
+        return error == MPI_ERR_TOPOLOGY ? refuse(error, "comm has no topology") : error;
     s->neighbors = &m->topology->neighbors;
     return MPI_SUCCESS;
 }
@@ -227,6 +318,8 @@ static int bind_op(const struct nbc_call *call, struct nbc_bound *b)
     if (!nbc_coll_reduces(call->coll))
         return MPI_SUCCESS;
     int error = nbc_operator_find(call->op, &b->reducer);
+    if (error == MPI_ERR_OP)
+        refuse(error, "op is %s", call->op == MPI_OP_NULL ? "MPI_OP_NULL" : "not an operator");
     if (error)
         return error;
     b->shape.commutative = b->reducer->commutative;
@@ -330,12 +423,15 @@ static int bind_data(const struct nbc_call *call, struct nbc_bound *b)
     bool two = !error && both.send && both.recv && !s->in_place;
     b->alias_offset = two ? alias_offset_of(s) : 0;
     if (two && buffers_alias(call, b))
-        error = MPI_ERR_BUFFER;
+        error = refuse(MPI_ERR_BUFFER, "sendbuf and recvbuf have data in the same place, for which "
+                                       "there is MPI_IN_PLACE");
     if (!error && reduces && both.recv && !is_first_of_exscan(s) && !call->recv.buf &&
         s->recv.count > 0 && b->types[NBC_TYPE_RECV]->relative)
-        error = MPI_ERR_BUFFER;
+        error = missing(s->coll, false);
     if (!error && b->reducer && s->root != NBC_ROOT_IDLE)
         error = nbc_operator_check(b->reducer, b->types[NBC_TYPE_RECV]);
+    if (error == MPI_ERR_OP)
+        refuse(error, "op does not work on this datatype");
     b->reads_send = both.send && s->send.count > 0 && b->types[NBC_TYPE_SEND]->relative;
     b->reads_recv = both.recv && s->recv.count > 0 && b->types[NBC_TYPE_RECV]->relative;
     return error;
@@ -346,6 +442,7 @@ int nbc_bind(const struct nbc_call *call, struct nbc_members *members, struct nb
     struct nbc_shape *s = &b->shape;
     b->reducer = NULL;
     b->many = NULL;
+    fault[0] = '\0';
     *s = (struct nbc_shape){
         .coll = call->coll,
         .rank = members->rank,
@@ -355,7 +452,7 @@ int nbc_bind(const struct nbc_call *call, struct nbc_members *members, struct nb
         .oversubscribed = members->oversubscribed,
     };
     if (s->remote_size && (s->coll == NBC_SCAN || s->coll == NBC_EXSCAN))
-        return MPI_ERR_COMM;
+        return refuse(MPI_ERR_COMM, "comm is an intercommunicator");
     int error = bind_root(call, s);
     if (!error)
         error = bind_neighbors(members, call->comm, s);

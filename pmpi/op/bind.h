@@ -28,6 +28,10 @@ struct nbc_bound {
  * the error in the call. After success the caller ends *b with nbc_unbind. Under the lock. */
 int nbc_bind(const struct nbc_call *call, struct nbc_members *members, struct nbc_bound *b);
 
+/* Describes the error of the call that nbc_bind has just refused, with the name and the value of
+ * the argument; empty if memory ran out. Under the lock. */
+const char *nbc_bind_fault(void);
+
 /* Whether the data of a rooted collective flows to the root. */
 bool nbc_bind_to_root(enum nbc_coll coll);
 

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "util.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -264,6 +265,26 @@ static void on_error(MPI_Comm *comm, int *code, ...)
     seen = class_of(*code);
 }
 
+/* The text of an error begins with the function, and has the value of a wrong root. */
+static void check_text(const struct wrong *w, const struct collective *c, enum form form,
+                       const struct args *a, int error)
+{
+    char text[MPI_MAX_ERROR_STRING], name[64], where[64], root[64];
+    int length;
+    snprintf(name, sizeof name, "MPI_%s%s%s:", form == IMMEDIATE ? "I" : "", c->name,
+             form == PERSISTENT ? "_init" : "");
+    if (form == IMMEDIATE)
+        name[5] = (char)tolower((unsigned char)name[5]);
+    snprintf(where, sizeof where, "(rank %d of %d in %s)", test_rank, test_size,
+             a->comm == a->plain ? "plain" : "a communicator without a name");
+    snprintf(root, sizeof root, " root is %d,", a->root);
+    MPI_Error_string(error, text, &length);
+    EXPECT(strncmp(text, name, strlen(name)) == 0 &&
+               (a->comm == MPI_COMM_NULL || strstr(text, where)) &&
+               (w->class != MPI_ERR_ROOT || strstr(text, root)),
+           "%s %s, %s: %s", form_names[form], c->name, w->name, text);
+}
+
 static void check(const struct wrong *w, const struct collective *c, enum form form, MPI_Comm comm,
                   MPI_Comm plain)
 {
@@ -284,6 +305,7 @@ static void check(const struct wrong *w, const struct collective *c, enum form f
            "%s %s, %s: the handler was called %d times, %d of them on another communicator, with "
            "class %d",
            form_names[form], c->name, w->name, calls, elsewhere, seen);
+    check_text(w, c, form, &a, error);
     EXPECT(given == untouched, "%s %s, %s: the request was set", form_names[form], c->name,
            w->name);
     MPI_Request_free(&untouched);
@@ -370,6 +392,8 @@ static void make_comms(MPI_Comm from, MPI_Comm *ring, MPI_Comm *plain, MPI_Errha
     MPI_Comm_size(from, &size);
     MPI_Cart_create(from, 1, &size, &periodic, 0, ring);
     MPI_Comm_dup(from, plain);
+    MPI_Comm_set_name(*ring, "");
+    MPI_Comm_set_name(*plain, "plain");
     MPI_Comm_set_errhandler(*ring, handler);
     MPI_Comm_set_errhandler(*plain, handler);
 }
