@@ -79,7 +79,7 @@ int nbc_error_text(enum nbc_error which, const char *text)
 int nbc_error_text_of_call(int class, const char *text)
 {
     for (int i = NBC_ERROR_CALL; i < NBC_NERRORS; i++)
-        if (own[i].shown == class)
+        if (own_errors[i].shown == class)
             return nbc_error_text(i, text);
     return class;
 }
