@@ -49,10 +49,11 @@ static bool local(MPI_Comm comm, int size)
     char mine[MPI_MAX_PROCESSOR_NAME + 1] = "", first[MPI_MAX_PROCESSOR_NAME + 1];
     int length, same, all;
     const char *declared = getenv("NBCSHIM_NODES");
+    int ranks = declared ? atoi(declared) : 0;
     MPI_Get_processor_name(mine, &length);
     memcpy(first, mine, sizeof first);
     PMPI_Bcast(first, sizeof first, MPI_CHAR, 0, comm);
-    same = declared ? atoi(declared) >= size : strcmp(mine, first) == 0;
+    same = ranks > 0 ? ranks >= size : strcmp(mine, first) == 0;
     PMPI_Allreduce(&same, &all, 1, MPI_INT, MPI_MIN, comm);
     return all;
 }

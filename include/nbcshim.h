@@ -81,9 +81,9 @@ int nbcshim_version(void);
  * may be called at any time and by any thread, even without MPI_Init. */
 
 /* An environment variable that nbcshim reads. accepts, fallback and meaning describe its values,
- * its default and its effect. value is the string in the environment, or NULL if the variable is
- * not set; accepted is nonzero if nbcshim accepts that string. The caller must not free the
- * strings. */
+ * its default and its effect. value is the string in the environment without the blanks around it,
+ * or NULL if the variable is not set or empty; accepted is nonzero if nbcshim accepts that string.
+ * The caller must not free the strings. */
 struct nbcshim_variable {
     char name[64];
     const char *accepts, *fallback, *meaning, *value;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "coll.h"
 
-#include <string.h>
-
 #include "block.h"
 
 static const char *const names[NBC_NCOLLS] = {
@@ -16,10 +14,17 @@ const char *nbc_coll_name(enum nbc_coll coll)
     return names[coll];
 }
 
+bool nbc_same_word(const char *a, const char *b)
+{
+    while (*a && nbc_lower(*a) == nbc_lower(*b))
+        a++, b++;
+    return *a == *b;
+}
+
 enum nbc_coll nbc_coll_by_name(const char *name)
 {
     int i = 0;
-    while (i < NBC_NCOLLS && strcmp(names[i], name) != 0)
+    while (i < NBC_NCOLLS && !nbc_same_word(names[i], name))
         i++;
     return i;
 }

@@ -30,7 +30,10 @@ static inline char nbc_upper(char c)
     return (char)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
 }
 
-/* Returns the collective of that name, or NBC_NCOLLS if there is none. */
+/* Whether two words are equal but for the case of their ASCII letters. */
+bool nbc_same_word(const char *a, const char *b);
+
+/* Returns the collective of that name, in any case of letters, or NBC_NCOLLS if there is none. */
 enum nbc_coll nbc_coll_by_name(const char *name);
 
 /* Whether the collective has a root. */

@@ -23,7 +23,7 @@ const struct nbc_alias nbc_aliases[] = {
 static const struct nbc_alg *row_of(enum nbc_coll coll, const char *name)
 {
     for (int i = 0; i < nbc_nalgs; i++)
-        if (nbc_algs[i].coll == coll && strcmp(nbc_algs[i].name, name) == 0)
+        if (nbc_algs[i].coll == coll && nbc_same_word(nbc_algs[i].name, name))
             return &nbc_algs[i];
     return NULL;
 }
@@ -32,7 +32,7 @@ const struct nbc_alg *nbc_alg_by_name(enum nbc_coll coll, const char *name)
 {
     const struct nbc_alg *alg = row_of(coll, name);
     for (const struct nbc_alias *a = nbc_aliases; !alg && a->former; a++)
-        if (strcmp(a->former, name) == 0)
+        if (nbc_same_word(a->former, name))
             alg = row_of(coll, a->name);
     return alg;
 }

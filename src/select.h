@@ -51,7 +51,8 @@ struct nbc_alias {
 /* All rows of aliases.def; the last has former = NULL. */
 extern const struct nbc_alias nbc_aliases[];
 
-/* Returns the row of an algorithm by its name or a former name; NULL if there is none. */
+/* Returns the row of an algorithm by its name or a former name, in any case of letters; NULL if
+ * there is none. */
 const struct nbc_alg *nbc_alg_by_name(enum nbc_coll coll, const char *name);
 
 /* Whether the call meets the preconditions of the algorithm. */

@@ -248,6 +248,16 @@ static void range(char *text, size_t size, int64_t least, int64_t most, int64_t 
         snprintf(text, size, "%" PRId64 " to %" PRId64, least, most);
 }
 
+/* Returns the value of a variable; NULL if it is not set or not accepted. */
+static const char *accepted(const char *name)
+{
+    struct nbcshim_variable v;
+    for (int i = 0; nbcshim_variable(i, &v); i++)
+        if (strcmp(v.name, name) == 0)
+            return v.accepted ? v.value : NULL;
+    return NULL;
+}
+
 /* Reads a file up to the first null character, which no text has. It may be empty, as for the
  * library. */
 static char *read_text(FILE *in)
@@ -284,8 +294,8 @@ static struct nbc_rules *read_rules(const char *name)
 static const struct nbc_rules *in_force(void)
 {
     static const struct nbc_rules *found;
-    const char *name = getenv("NBCSHIM_TUNING");
-    if (!found && name && *name)
+    const char *name = accepted("NBCSHIM_TUNING");
+    if (!found && name)
         found = read_rules(name);
     if (!found)
         found = &nbc_default_rules;
@@ -358,16 +368,6 @@ static bool read_number(const char *word, int64_t most, int64_t *number)
 }
 
 /* --- which algorithm would run ---------------------------------------------------------------- */
-
-/* Returns the value of a variable; NULL if it is not set or not accepted. */
-static const char *accepted(const char *name)
-{
-    struct nbcshim_variable v;
-    for (int i = 0; nbcshim_variable(i, &v); i++)
-        if (strcmp(v.name, name) == 0)
-            return v.accepted ? v.value : NULL;
-    return NULL;
-}
 
 /* Sets from the environment the properties of a call that no option sets. */
 static void ask_environment(struct tool_call *call)
@@ -453,7 +453,7 @@ static int choose(struct emit *e)
         fprintf(e->writer.out, "%s: %s\n", alg->name, why);
     } else {
         emit_begin(e);
-        emit_string(e, "collective", 0, options.choose);
+        emit_string(e, "collective", 0, nbc_coll_name(options.call.coll));
         emit_number(e, "ranks", 0, tool_call_ranks(&options.call));
         emit_number(e, "bytes", 0, nbc_shape_bytes(&rank.shape));
         emit_string(e, "algorithm", 0, alg->name);

@@ -21,7 +21,7 @@ extern char **environ;
 static bool parse_word(const char *value, const char *const words[], int *place)
 {
     for (int i = 0; words[i]; i++)
-        if (strcmp(value, words[i]) == 0) {
+        if (nbc_same_word(value, words[i])) {
             *place = i;
             return true;
         }
@@ -81,7 +81,7 @@ static bool parse_stats(const char *value, void *out)
     static const char suffix[] = ".json";
     size_t n = strlen(value);
     bool known = strcmp(value, "0") == 0 || strcmp(value, "1") == 0;
-    if (!known && (n < sizeof suffix || strcmp(value + n - sizeof suffix + 1, suffix) != 0))
+    if (!known && (n < sizeof suffix || !nbc_same_word(value + n - sizeof suffix + 1, suffix)))
         return false;
     return parse_file(*value == '0' && !value[1] ? "" : value, out);
 }
@@ -158,6 +158,36 @@ static const struct variable {
 enum { NVARIABLES = sizeof variables / sizeof *variables };
 
 static const char algorithm_prefix[] = "NBCSHIM_ALGORITHM_";
+static const char blanks[] = " \t\r\n";
+
+/* Returns the length of a value without the blanks at its end. */
+static size_t length_without_blanks(const char *value)
+{
+    size_t n = strlen(value);
+    while (n > 0 && strchr(blanks, value[n - 1]))
+        n--;
+    return n;
+}
+
+/* Returns the value of a variable without the blanks around it, NULL if nothing is left. The result
+ * remains valid: it is in the environment, or a copy, which is replaced, but not freed, when the
+ * environment changes. By any thread. */
+static const char *stripped(int index, const char *value)
+{
+    static char *copies[NVARIABLES + NBC_NCOLLS];
+    value += value ? strspn(value, blanks) : 0;
+    if (!value || !*value)
+        return NULL;
+    size_t n = length_without_blanks(value);
+    if (!value[n])
+        return value;
+    char *copy = __atomic_load_n(&copies[index], __ATOMIC_ACQUIRE);
+    if (copy && strlen(copy) == n && memcmp(copy, value, n) == 0)
+        return copy;
+    copy = strndup(value, n);
+    __atomic_store_n(&copies[index], copy, __ATOMIC_RELEASE);
+    return copy;
+}
 
 static void warn_ignored(const char *name, const char *value, const char *accepts)
 {
@@ -175,24 +205,22 @@ static void warn_algorithm_ignored(const char *name, const char *value, enum nbc
 
 static void read_algorithm(const char *name, const char *value, bool warn)
 {
-    char coll_name[32];
-    size_t i = 0;
-    for (const char *p = name + sizeof algorithm_prefix - 1; *p && i < sizeof coll_name - 1; p++)
-        coll_name[i++] = nbc_lower(*p);
-    coll_name[i] = '\0';
-    enum nbc_coll coll = nbc_coll_by_name(coll_name);
+    enum nbc_coll coll = nbc_coll_by_name(name + sizeof algorithm_prefix - 1);
     if (coll == NBC_NCOLLS) {
         if (warn)
             warn_ignored(name, value, "the name of a collective after NBCSHIM_ALGORITHM_");
         return;
     }
-    nbc_settings.algorithm[coll] = nbc_alg_by_name(coll, value);
+    value = stripped(NVARIABLES + coll, value);
+    nbc_settings.algorithm[coll] = value ? nbc_alg_by_name(coll, value) : NULL;
     if (!nbc_settings.algorithm[coll] && warn)
         warn_algorithm_ignored(name, value, coll);
 }
 
 static void read_variable(const char *name, const char *value, bool warn)
 {
+    if (!value[strspn(value, blanks)])
+        return; /* an empty variable is like one that is not set */
     if (strncmp(name, algorithm_prefix, sizeof algorithm_prefix - 1) == 0) {
         read_algorithm(name, value, warn);
         return;
@@ -201,7 +229,8 @@ static void read_variable(const char *name, const char *value, bool warn)
         const struct variable *v = &variables[i];
         if (strcmp(name, v->name) != 0)
             continue;
-        if (!v->parse(value, v->out) && warn)
+        value = stripped(i, value);
+        if (value && !v->parse(value, v->out) && warn)
             warn_ignored(name, value, v->accepts);
         return;
     }
@@ -239,18 +268,19 @@ static void describe_algorithm_variable(enum nbc_coll coll, struct nbcshim_varia
     v->accepts = "an algorithm name";
     v->fallback = "tuning rules";
     v->meaning = "run this algorithm where it applies";
-    v->value = getenv(v->name);
+    v->value = stripped(NVARIABLES + coll, getenv(v->name));
     v->accepted = v->value && nbc_alg_by_name(coll, v->value);
 }
 
-static void describe_variable(const struct variable *from, struct nbcshim_variable *v)
+static void describe_variable(int index, struct nbcshim_variable *v)
 {
+    const struct variable *from = &variables[index];
     _Alignas(16) char room[64]; /* receives the parsed value; no setting changes */
     snprintf(v->name, sizeof v->name, "%s", from->name);
     v->accepts = from->accepts;
     v->fallback = from->fallback;
     v->meaning = from->meaning;
-    v->value = getenv(from->name);
+    v->value = stripped(index, getenv(from->name));
     v->accepted = v->value && from->parse(v->value, room);
 }
 
@@ -259,7 +289,7 @@ int nbcshim_variable(int index, struct nbcshim_variable *variable)
     if (index < 0 || index >= NVARIABLES + NBC_NCOLLS)
         return 0;
     if (index < NVARIABLES)
-        describe_variable(&variables[index], variable);
+        describe_variable(index, variable);
     else
         describe_algorithm_variable(index - NVARIABLES, variable);
     return 1;

@@ -34,8 +34,9 @@ struct nbc_settings {
 
 extern struct nbc_settings nbc_settings;
 
-/* Reads the environment. Unknown and malformed variables are ignored; if `warn`, with one line each
- * on standard error. */
+/* Reads the environment. Blanks around a value and the case of letters in words do not matter, and
+ * an empty variable is like one that is not set. Unknown and malformed variables are ignored; if
+ * `warn`, with one line each on standard error. */
 void nbc_settings_read(bool warn);
 
 /* Opens for writing the file that a variable names; the caller closes it. Returns NULL on failure.

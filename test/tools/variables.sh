@@ -55,4 +55,44 @@ for good in NBCSHIM_SEGMENT_SIZE=4k NBCSHIM_SEGMENT_SIZE=1G \
     log_has 0 "$good: not told of" '^nbcshim:'
 done
 
+# As a person means them. The words of mpi_command cannot be empty or contain blanks, so these are
+# inherited.
+meant() # VARIABLE=VALUE NBCINFO-LINE
+{
+    export "$1"
+    run ""
+    log_has 0 "'$1': not complained of" '^nbcshim:'
+    tools/nbcinfo --variables >"$scratch/log"
+    log_has 1 "'$1': nbcinfo says the same" "^  ${1%%=*} +$2\$"
+    unset "${1%%=*}"
+}
+
+meant NBCSHIM=ON 'ON +environment +activate .*'
+meant NBCSHIM_PROGRESS=Thread 'Thread +environment .*'
+meant NBCSHIM_BLOCKING=NATIVE 'NATIVE +environment .*'
+meant NBCSHIM_ALGORITHM_BCAST=Chain 'Chain +environment .*'
+meant "NBCSHIM_ALGORITHM_BCAST= chain " 'chain +environment .*'
+meant "NBCSHIM= on " 'on +environment .*'
+meant "NBCSHIM_SEGMENT_SIZE=$(printf '\t')4k " '4k +environment .*'
+meant "NBCSHIM_CHECK=1 " '1 +environment .*'
+meant NBCSHIM= 'auto +default .*'
+meant NBCSHIM_STATS= '0 +default .*'
+meant "NBCSHIM_TIMEOUT= " 'none +default .*'
+meant NBCSHIM_TRACE= 'none +default .*'
+export NBCSHIM_ALGORITHM_BCAST= NBCSHIM_COLOUR=
+run ""
+log_has 0 "empty variables: not complained of" '^nbcshim:'
+unset NBCSHIM_ALGORITHM_BCAST NBCSHIM_COLOUR
+
+export NBCSHIM_STATS=" $scratch/stats.json "
+run ""
+expect "a file name without the blanks around it" test -s "$scratch/stats.json"
+unset NBCSHIM_STATS
+
+export NBCSHIM_ALGORITHM_REDUCE=CHAIN NBCSHIM_SEGMENT_SIZE=" 4k "
+tools/nbcinfo --choose Reduce --ranks 16 --bytes 1M --json >"$scratch/log"
+log_has 1 "nbcinfo --choose takes them" '"algorithm": "chain"'
+log_has 1 "and the segment size" '"segment": 4096'
+unset NBCSHIM_ALGORITHM_REDUCE NBCSHIM_SEGMENT_SIZE
+
 finish

@@ -16,6 +16,9 @@ START_TEST(names_lead_back)
     ck_assert_int_eq(NBC_NCOLLS, 22);
     ck_assert_int_eq(nbc_coll_by_name("allreduces"), NBC_NCOLLS);
     ck_assert_int_eq(nbc_coll_by_name(""), NBC_NCOLLS);
+    ck_assert_int_eq(nbc_coll_by_name("Reduce_SCATTER"), NBC_REDUCE_SCATTER);
+    ck_assert_int_eq(nbc_coll_by_name("REDUCE_SCATTE"), NBC_NCOLLS);
+    ck_assert_int_eq(nbc_coll_by_name("REDUCE@SCATTER"), NBC_NCOLLS);
 }
 END_TEST
 

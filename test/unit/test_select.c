@@ -75,6 +75,8 @@ START_TEST(former_names_are_read)
         ck_assert_int_eq(alg->coll, table[i].coll);
         ck_assert_str_eq(alg->name, table[i].name);
     }
+    ck_assert_str_eq(nbc_alg_by_name(NBC_BCAST, "CHAIN")->name, "chain");
+    ck_assert_str_eq(nbc_alg_by_name(NBC_BCAST, "Nodes")->name, "hierarchical");
     ck_assert_ptr_null(nbc_alg_by_name(NBC_SCAN, "nodes"));
     ck_assert_ptr_null(nbc_alg_by_name(NBC_BCAST, "crowded"));
 }
