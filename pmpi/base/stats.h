@@ -6,7 +6,7 @@
 
 #include "select.h"
 
-/* Counts an operation that is set up. bytes: the result of nbc_shape_bytes, −1 if unknown. */
+/* Counts an operation that is started. bytes: the result of nbc_shape_bytes, −1 if unknown. */
 void nbc_stats_count(const struct nbc_alg *alg, int64_t bytes);
 
 /* Counts a completed operation. took: nanoseconds from its start to its completion; waited: how

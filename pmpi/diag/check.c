@@ -582,7 +582,6 @@ static int check_exchange(struct check *check, const struct account *mine, struc
     const struct nbc_call call = {
         .coll = NBC_ALLREDUCE,
         .comm = check->c->user,
-        .purpose = NBC_FOR_CHECK,
         .send = {.buf = mine, .count = 1, .type = account_type},
         .recv = {.buf = all, .count = 1, .type = account_type},
         .op = account_op,

@@ -3,7 +3,6 @@
 
 #include "base/hints.h"
 #include "base/settings.h"
-#include "base/stats.h"
 #include "base/tuning.h"
 #include "below/next.h"
 #include "comm/context.h"
@@ -50,13 +49,6 @@ void nbc_launch_overrides(const struct nbc_call *call, const struct nbc_context 
         override_from_hints(c->hints, call->coll, override, segment);
 }
 
-/* Counts the operations that the program calls or needs, but not those of checks. */
-static void launch_count(const struct nbc_call *call, const struct nbc_alg *alg, int64_t bytes)
-{
-    if (call->purpose != NBC_FOR_CHECK)
-        nbc_stats_count(alg, bytes);
-}
-
 static struct nbc_operation operation_of(const struct nbc_call *call, const struct nbc_alg *alg)
 {
     return (struct nbc_operation){
@@ -80,10 +72,11 @@ static int launch_make_unplanned(const struct nbc_call *call, struct nbc_context
         const struct nbc_handle_refs handles = {b.types, b.shape.ntypes, b.reducer};
         op.plan = nbc_plan_keep(&c->plans, call, &b, sched, alg, override, segment);
         op.run = op.plan ? NULL : nbc_run_new(sched, &handles);
+        if (op.run)
+            op.run->bytes = nbc_shape_bytes(&b.shape);
         if (op.plan || op.run)
             error = nbc_request_new(c, &op, out);
         nbc_sched_release(sched);
-        launch_count(call, alg, nbc_shape_bytes(&b.shape));
     }
     nbc_unbind(&b);
     return error;
@@ -99,7 +92,6 @@ int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c, struct n
         return launch_make_unplanned(call, c, override, segment, out);
     struct nbc_operation op = operation_of(call, plan->alg);
     op.plan = plan;
-    launch_count(call, plan->alg, plan->bytes);
     return nbc_request_new(c, &op, out);
 }
 

@@ -13,6 +13,7 @@
 #include "comm/context.h"
 #include "engine/drain_op.h"
 #include "engine/wake.h"
+#include "op/plan.h"
 #include "op/run.h"
 #include "op/trace_transport.h"
 
@@ -103,12 +104,19 @@ static void operation_trace(const struct nbc_request *r)
     e->number = r->persistent ? r->tag - nbc_tag_ring + 1 : r->seq + 1;
 }
 
+/* Whether the program called the operation or needs it: neither draining operations nor those of
+ * checks, nor operations without an algorithm. */
+static bool operation_counts(const struct nbc_request *r)
+{
+    return r->alg && !r->drains && !r->context->guarded;
+}
+
 static void operation_measure(const struct nbc_request *r)
 {
     int64_t now = __atomic_load_n(&waited, __ATOMIC_RELAXED);
     if (r->drains)
         return;
-    if (r->alg && !r->context->guarded)
+    if (operation_counts(r))
         nbc_stats_complete(r->alg, nbc_now() - r->started, now - r->waited_before);
     if (nbc_tracing)
         operation_trace(r);
@@ -273,6 +281,8 @@ static void operation_start_timed(struct nbc_request *r)
     r->waited_before = __atomic_load_n(&waited, __ATOMIC_RELAXED);
     if (nbc_tracing)
         r->trace_id = nbc_trace_next_id();
+    if (operation_counts(r))
+        nbc_stats_count(r->alg, r->plan ? r->plan->bytes : r->run->bytes);
     int64_t begin = r->started;
     operation_start(r);
     if (nbc_tracing)

@@ -25,8 +25,7 @@ enum nbc_purpose {
     NBC_FOR_PROGRAM,
     NBC_FOR_OTHERS, /* before a collective function of the MPI below */
     NBC_FOR_TAGS,   /* to agree on free tags */
-    NBC_FOR_FINALIZE,
-    NBC_FOR_CHECK /* by NBCSHIM_CHECK */
+    NBC_FOR_FINALIZE
 };
 
 /* A call of any of the 22 collectives. Fields that a collective does not use are zero. */

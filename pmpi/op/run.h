@@ -30,6 +30,7 @@ struct nbc_run {
 
     bool lengthy; /* worth waking the progress thread, if it runs */
 
+    int64_t bytes; /* result of nbc_shape_bytes, if the operation has no plan */
     MPI_Comm comm; /* the hidden communicator */
     int tag;
     int cursor;         /* where the next poll over many messages begins */

@@ -52,6 +52,39 @@ assert barrier['seconds'] > 0.15 and barrier['overlap'] < 0.3, barrier
 assert bcast['overlap'] > 0.8, bcast
 END
 
+cat >"$scratch/restarted.c" <<'END'
+#include <nbcshim/mpi.h>
+int main(int argc, char **argv)
+{
+    int in[64] = {0}, out[64], many[4096] = {0}, all[4096];
+    MPI_Request r[2];
+    MPI_Init(&argc, &argv);
+    MPI_Allreduce_init(in, out, 64, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &r[0]);
+    MPI_Allreduce_init(many, all, 4096, MPI_INT, MPI_SUM, MPI_COMM_SELF, MPI_INFO_NULL, &r[1]);
+    for (int i = 0; i < 3; i++) {
+        MPI_Start(&r[0]);
+        MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+    }
+    MPI_Startall(2, r);
+    MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+    MPI_Request_free(&r[0]);
+    MPI_Request_free(&r[1]);
+    return MPI_Finalize();
+}
+END
+expect "a program that starts an operation again compiles" $CC -std=gnu11 \
+    -I"$srcdir/include" $MPI_CPPFLAGS "$scratch/restarted.c" -o "$scratch/restarted" "$library" $MPI_LIBS
+mpi_command 2 "$(sanitizer_runtime) $library" "NBCSHIM_STATS=$scratch/restarted.json" \
+    "$scratch/restarted"
+ends_well "it ends well" 60
+json_says "NBCSHIM_STATS counts the starts of persistent operations" "$scratch/restarted.json" <<'END'
+rows = [r for r in d if r['collective'] == 'allreduce' and r['bytes'] != 0]
+assert sum(r['calls'] for r in rows) == 5, d
+assert sum(r['bytes'] for r in rows) == 4 * 256 + 16384, d
+for r in d:
+    assert r['completed'] == r['calls'], r
+END
+
 run "NBCSHIM_STATS and NBCSHIM_CHECK" "NBCSHIM_STATS=$scratch/stats.json NBCSHIM_CHECK=1"
 json_says "NBCSHIM_STATS does not count what checks take" "$scratch/stats.json" <<'END'
 [ring] = [r for r in d if r['collective'] == 'allreduce']
