@@ -4,9 +4,12 @@
  * For every cell (collective, size), samples of all variants alternate, so that disturbances of the
  * machine affect all of them alike. A sample is the mean of as many calls as take about a
  * millisecond. The output is the median of the samples and the ratio of medians. */
+#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "bench.h"
 #include "config.h"
@@ -126,7 +129,8 @@ static const char usage[] =
     "  -p, --native-persistent  measure the persistent collectives of the MPI too\n"
     "  -a, --all-algorithms     measure every algorithm that applies too\n"
     "  -i, --idle               with overlap, sleep instead of computing\n"
-    "  -g, --plot DIRECTORY     draw the times, and the ratio to the MPI, with gnuplot\n"
+    "  -g, --plot DIRECTORY     draw the times, and the ratio to the MPI, with gnuplot; the\n"
+    "                           directory is created if it does not exist\n"
     "  -j, --json FILE          write the results to FILE\n"
     "  -h, --help               show this help and exit\n"
     "      --version            show the version and exit\n"
@@ -247,6 +251,28 @@ static bool read_options(int argc, char **argv)
     return ok;
 }
 
+/* Whether the directory for plots can be written; it is created if it is not there. Found out
+ * before measuring, which may take hours. */
+static bool make_plot_directory(void)
+{
+    char name[4096];
+    if (!bench.plot || bench.rank != 0)
+        return true;
+    int n = snprintf(name, sizeof name, "%s/.nbcbench.XXXXXX", bench.plot), file = -1;
+    if (n >= (int)sizeof name)
+        errno = ENAMETOOLONG;
+    else if (mkdir(bench.plot, 0777) == 0 || errno == EEXIST)
+        file = mkstemp(name);
+    if (file < 0) {
+        fprintf(stderr, "nbcbench: --plot %s: cannot write there: %s\n", bench.plot,
+                strerror(errno));
+        return false;
+    }
+    close(file);
+    unlink(name);
+    return true;
+}
+
 static bool open_json(void)
 {
     if (!json || bench.rank != 0)
@@ -295,7 +321,8 @@ int main(int argc, char **argv)
     const char *library = calls_load();
     if (!library && bench.rank == 0)
         fprintf(stderr, "nbcbench: cannot find the MPI library in this process\n");
-    bool ok = agreed(library && read_options(argc, argv) && (answered || open_json()));
+    bool ok = agreed(library && read_options(argc, argv) &&
+                     (answered || (make_plot_directory() && open_json())));
     if (ok && !answered)
         ok = run(library);
     if (bench.json.writer.out) {

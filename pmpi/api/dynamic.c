@@ -135,7 +135,6 @@ int nbc_dynamic_meet_parent(void)
     int error = NEXT(Comm_get_parent)(&parent);
     if (error)
         return error;
-    nbc_settings.spawned = parent != MPI_COMM_NULL;
     return jobs_connect(parent, nbc_enabled);
 }
 

@@ -97,11 +97,19 @@ static int attach_world(int rank)
     return error ? error : nbc_context_attach(MPI_COMM_WORLD);
 }
 
+/* Before the set-up, which tries the files that variables name. */
+static void find_out_if_spawned(void)
+{
+    MPI_Comm parent;
+    nbc_settings.spawned = !NEXT(Comm_get_parent)(&parent) && parent != MPI_COMM_NULL;
+}
+
 static int after_init(void)
 {
     int rank;
     nbc_hang_report_after_init();
     nbc_world_initialized = true;
+    find_out_if_spawned();
     NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
     if (rank == 0)
         nbc_settings_read(true); /* a second time, in which one rank reports errors */

@@ -94,6 +94,8 @@ int nbc_set_up(MPI_Comm comm, MPI_Comm home, int rank)
     is_set_up = true;
     nbc_home = home;
     leads = rank == 0;
+    if (leads)
+        nbc_stats_setup();
     NEXT(Query_thread)(&level);
     nbc_threaded = level == MPI_THREAD_MULTIPLE;
     nbc_hang_report_setup(rank, level);

@@ -3,10 +3,12 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "nbcshim.h"
@@ -295,13 +297,59 @@ int nbcshim_variable(int index, struct nbcshim_variable *variable)
     return 1;
 }
 
-FILE *nbc_settings_open_file(const char *name)
+/* The name of a file that this process writes. */
+static const char *own_name(const char *name, char *room, size_t size)
 {
-    char own[4096];
     if (!nbc_settings.spawned)
-        return fopen(name, "w");
-    int n = snprintf(own, sizeof own, "%s.%ld", name, (long)getpid());
-    return n < (int)sizeof own ? fopen(own, "w") : NULL;
+        return name;
+    snprintf(room, size, "%s.%ld", name, (long)getpid());
+    return room;
+}
+
+/* Returns 0, or the error with which a file cannot be written. A file that is there keeps its
+ * contents, and one that is not is not left behind. Pipes and devices are not opened: that could
+ * block, or tell the reader of the end. */
+static int write_error(const char *name)
+{
+    struct stat s;
+    bool is_there = stat(name, &s) == 0;
+    if (is_there && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode))
+        return 0;
+    int file = open(name, O_WRONLY | O_CLOEXEC | (is_there ? 0 : O_CREAT | O_EXCL), 0666);
+    if (file < 0)
+        return !is_there && errno == EEXIST ? 0 : errno;
+    close(file);
+    if (!is_there)
+        unlink(name);
+    return 0;
+}
+
+bool nbc_settings_try_file(const char *variable, const char *name)
+{
+    char room[4096];
+    int error = write_error(own_name(name, room, sizeof room));
+    if (error)
+        fprintf(stderr, "nbcshim: %s=%s ignored: cannot write the file: %s\n", variable, name,
+                strerror(error));
+    return !error;
+}
+
+FILE *nbc_settings_open_file(const char *variable, const char *name)
+{
+    char room[4096];
+    FILE *out = fopen(own_name(name, room, sizeof room), "w");
+    if (!out)
+        fprintf(stderr, "nbcshim: %s: cannot write %s: %s\n", variable, name, strerror(errno));
+    return out;
+}
+
+void nbc_settings_close_file(FILE *out, const char *variable, const char *name)
+{
+    int error = ferror(out) ? EIO : 0; /* of what was written earlier the cause is not known */
+    if (fclose(out))
+        error = errno;
+    if (error)
+        fprintf(stderr, "nbcshim: %s: cannot write %s: %s\n", variable, name, strerror(error));
 }
 
 int nbc_settings_hash(void)

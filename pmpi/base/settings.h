@@ -39,10 +39,16 @@ extern struct nbc_settings nbc_settings;
  * `warn`, with one line each on standard error. */
 void nbc_settings_read(bool warn);
 
-/* Opens for writing the file that a variable names; the caller closes it. Returns NULL on failure.
- * A spawned job inherits the variables of the job that spawned it, so each of its processes appends
- * its process number to the name. */
-FILE *nbc_settings_open_file(const char *name);
+/* The file that a variable names. A spawned job inherits the variables of the job that spawned it,
+ * so each of its processes appends its process number to the name. Failures are reported with one
+ * line on standard error.
+ *
+ * nbc_settings_try_file returns whether the file can be written, which it leaves as it is: for
+ * init, before the job has done any work. nbc_settings_open_file opens it for writing and returns
+ * NULL on failure; nbc_settings_close_file closes it. */
+bool nbc_settings_try_file(const char *variable, const char *name);
+FILE *nbc_settings_open_file(const char *variable, const char *name);
+void nbc_settings_close_file(FILE *out, const char *variable, const char *name);
 
 /* A hash of the settings that must be the same on all ranks: with different hashes, ranks would run
  * different schedules for the same call. Different settings have different hashes with high

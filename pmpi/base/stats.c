@@ -133,16 +133,28 @@ static void write_rows(FILE *out)
 
 static void write_file(void)
 {
-    FILE *out = nbc_settings_open_file(nbc_settings.stats);
-    if (out)
-        write_rows(out);
-    if (!out || fclose(out))
-        fprintf(stderr, "nbcshim: NBCSHIM_STATS: cannot write %s\n", nbc_settings.stats);
+    FILE *out = nbc_settings_open_file("NBCSHIM_STATS", nbc_settings.stats);
+    if (!out)
+        return;
+    write_rows(out);
+    nbc_settings_close_file(out, "NBCSHIM_STATS", nbc_settings.stats);
+}
+
+static bool is_table(void)
+{
+    return strcmp(nbc_settings.stats, "1") == 0;
+}
+
+void nbc_stats_setup(void)
+{
+    if (nbc_settings.stats && !is_table() &&
+        !nbc_settings_try_file("NBCSHIM_STATS", nbc_settings.stats))
+        nbc_settings.stats = NULL;
 }
 
 void nbc_stats_print(void)
 {
-    if (strcmp(nbc_settings.stats, "1") == 0)
+    if (is_table())
         print_table();
     else
         write_file();

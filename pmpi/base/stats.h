@@ -6,6 +6,10 @@
 
 #include "select.h"
 
+/* Called at init on the rank that writes the statistics: if it cannot write the file, reports that
+ * and takes NBCSHIM_STATS as not set. Without the lock. */
+void nbc_stats_setup(void);
+
 /* Counts an operation that is started. bytes: the result of nbc_shape_bytes, −1 if unknown. */
 void nbc_stats_count(const struct nbc_alg *alg, int64_t bytes);
 

@@ -51,10 +51,13 @@ static void clock_ask(void)
     }
 }
 
-/* Whether all ranks have the memory for their events. */
-static bool all_have_memory(void)
+/* Whether all ranks have the memory for their events, and rank 0 can write the file. */
+static bool all_can_trace(void)
 {
-    int mine = nbc_trace_record_setup(), all = 0;
+    int rank, mine = nbc_trace_record_setup(), all = 0;
+    NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
+    if (rank == 0 && !nbc_settings_try_file("NBCSHIM_TRACE", nbc_settings.trace))
+        mine = false;
     NEXT(Allreduce)(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     return all;
 }
@@ -62,7 +65,7 @@ static bool all_have_memory(void)
 void nbc_trace_setup(void)
 {
     int rank, size;
-    if (!all_have_memory() || NEXT(Comm_dup)(MPI_COMM_WORLD, &side)) {
+    if (!all_can_trace() || NEXT(Comm_dup)(MPI_COMM_WORLD, &side)) {
         nbc_trace_record_cleanup();
         return;
     }
@@ -235,7 +238,7 @@ static void trace_deliver(const struct summary *mine)
 
 static void trace_write_file(int size, const struct summary *mine)
 {
-    struct nbc_json j = {.out = nbc_settings_open_file(nbc_settings.trace)};
+    struct nbc_json j = {.out = nbc_settings_open_file("NBCSHIM_TRACE", nbc_settings.trace)};
     const struct nbc_trace_event *events = nbc_trace.events;
     int64_t start = nbc_trace.nevents ? events[0].begin : 0;
     for (int64_t i = 0; i < nbc_trace.nevents; i++)
@@ -247,10 +250,10 @@ static void trace_write_file(int size, const struct summary *mine)
         nbc_json_open(&j, "traceEvents", "[");
     }
     trace_collect(&j, size, mine, start);
-    if (j.out)
-        nbc_json_close(&j, "\n]}\n");
-    if (!j.out || fclose(j.out))
-        fprintf(stderr, "nbcshim: NBCSHIM_TRACE: cannot write %s\n", nbc_settings.trace);
+    if (!j.out)
+        return;
+    nbc_json_close(&j, "\n]}\n");
+    nbc_settings_close_file(j.out, "NBCSHIM_TRACE", nbc_settings.trace);
 }
 
 void nbc_trace_write(void)

@@ -5,7 +5,8 @@
 #define NBC_TRACE_FILE_H
 
 /* Called at init if the variable is set on all ranks. Measures the offsets of the ranks' clocks and
- * begins to record. Without memory on some rank there is no trace. Collective over MPI_COMM_WORLD,
+ * begins to record. There is no trace if some rank lacks memory, or, which is reported, if rank 0
+ * cannot write the file. Collective over MPI_COMM_WORLD,
  * without the lock. */
 void nbc_trace_setup(void);
 

@@ -12,7 +12,17 @@ run()
     ends_well "$name" "$limit"
 }
 
-mkdir "$scratch/pictures"
+# A directory that cannot be written is refused before anything is measured.
+: >"$scratch/file"
+for directory in "$scratch/nothing/there" "$scratch/file" "$scratch/$(printf 'x%.0s' {1..300})"; do
+    mpi_command 2 "" "" bench/nbcbench -c barrier -n 1 -g "$directory"
+    guarded 60 "$scratch/log" "${launch[@]}"
+    [ $? != 0 ]
+    result $? "nbcbench -g ${directory:0:60}: refused"
+    log_has 1 "with the reason" '^nbcbench: --plot .*: cannot write there: [A-Z].*$'
+    log_has 0 "and nothing is measured" '^barrier'
+done
+
 run 120 "nbcbench" bench/nbcbench -c barrier,bcast,allreduce,neighbor_alltoall -s 8,4096 -n 3 \
     --all-algorithms --json "$scratch/json" --plot "$scratch/pictures"
 expect "a line a cell" test "$(grep -cE '^(barrier|bcast|allreduce|neighbor_alltoall) ' "$scratch/log")" = 7

@@ -12,6 +12,34 @@ fi
 expect "the program compiles" $CC -std=gnu11 $MPI_CPPFLAGS "$srcdir/test/tools/traced_run.c" \
     -o "$scratch/run" $MPI_LIBS
 
+# One that works, and shows what is in the files that it is given.
+cat >"$scratch/says.c" <<'END'
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    char line[80] = "";
+    int rank;
+    MPI_Request r;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Ibarrier(MPI_COMM_WORLD, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    if (rank == 0)
+        fprintf(stderr, "works\n");
+    for (int i = 1; rank == 0 && i < argc; i++) {
+        FILE *f = fopen(argv[i], "r");
+        if (f && fgets(line, sizeof line, f))
+            fprintf(stderr, "has: %s", line);
+        else
+            fprintf(stderr, f ? "is empty\n" : "is not there\n");
+    }
+    return MPI_Finalize();
+}
+END
+expect "the other program compiles" $CC -std=gnu11 $MPI_CPPFLAGS "$scratch/says.c" \
+    -o "$scratch/says" $MPI_LIBS
+
 run() # NAME VARIABLES
 {
     mpi_command 4 "$(sanitizer_runtime) $library" "NBCSHIM_ALGORITHM_ALLREDUCE=ring \
@@ -32,9 +60,30 @@ for name in (e['args'] for e in d['traceEvents'] if e['name'] == 'process_name')
     assert name['events'] == 50 and name['dropped'] > 400, name
 END
 
-run "a trace that cannot be written" "NBCSHIM_TRACE=$scratch/nothing/there"
-log_has 1 "a trace that cannot be written: rank 0 says so" \
-    "^nbcshim: NBCSHIM_TRACE: cannot write $scratch/nothing/there"
+# Files that cannot be written: reported once, at init, and the job goes on without them.
+mkdir "$scratch/directory.json"
+for name in "$scratch/nothing/there.json" "$scratch/directory.json"; do
+    for variable in NBCSHIM_TRACE NBCSHIM_STATS; do
+        why="No such file or directory"
+        [ -d "$name" ] && why="Is a directory"
+        mpi_command 2 "$(sanitizer_runtime) $library" "$variable=$name" "$scratch/says"
+        ends_well "$variable=$name: the program ends well" 60
+        log_has 1 "a line, with the reason" \
+            "^nbcshim: $variable=$name ignored: cannot write the file: $why\$"
+        log_has 1 "no other" '^nbcshim:'
+        expect "before the program does anything" awk '/^nbcshim:/ { said = 1 }
+            /^works/ { exit !said }' "$scratch/log"
+    done
+done
+echo precious >"$scratch/kept.json"
+mpi_command 2 "$(sanitizer_runtime) $library" "NBCSHIM_STATS=$scratch/kept.json \
+    NBCSHIM_TRACE=$scratch/new" "$scratch/says" "$scratch/kept.json" "$scratch/new"
+ends_well "files that can be written" 60
+log_has 0 "nothing is said" '^nbcshim:'
+log_has 1 "until the end a file is as it was" '^has: precious$'
+log_has 1 "and is not there if it was not" '^is not there$'
+expect "then they are written" grep -q traceEvents "$scratch/new"
+expect "both" grep -q histogram "$scratch/kept.json"
 
 run "NBCSHIM_STATS" "NBCSHIM_STATS=$scratch/stats.json"
 json_says "NBCSHIM_STATS: calls, times, overlap" "$scratch/stats.json" <<'END'
