@@ -29,6 +29,41 @@ refuses()
     grep -qE -- "$pattern" <<<"$output" || comment "status $status: $output"
 }
 
+# drawn NAME TITLE TICKS OPTIONS...: the figure has for each algorithm a line with as many points as
+# it has times, in a colour of its own, markers, a ring for each selected one, the title, the ticks.
+drawn()
+{
+    local name=$1 title=$2 ticks=$3
+    shift 3
+    $sim --plot "$scratch/drawn.svg" "$@" && $sim --json "$@" >"$scratch/drawn.json"
+    result $? "$name"
+    title=$title ticks=$ticks json_says "$name: what the figure shows" "$scratch/drawn.json" <<END
+import os, re
+svg = open('$scratch/drawn.svg').read()
+points, rings = {}, 0
+for cell in d['cells']:
+    for a in cell['algorithms']:
+        if a.get('seconds'):
+            points[a['name']] = points.get(a['name'], 0) + 1
+            rings += a['chosen']
+parts = re.split(r'<g id="gnuplot_plot_\d+" ?><title>', svg)[1:]
+shown = {p.split('</title>')[0]: p for p in parts}
+assert set(shown) == set(points) | {'selected by the rules'}, (set(shown), points)
+colours = set()
+for name, n in points.items():
+    # The sample in the legend, then the line; a single point is none.
+    paths = re.findall(r"<path stroke='(rgb[^']*)'[^>]*? d='([^']*)'", shown[name])
+    assert n < 2 or len(paths[0][1].split('L')) - 1 == n, (name, n, paths)
+    assert shown[name].count('<use') == n + 1, (name, 'markers')
+    colours.add(paths[0][0])
+assert len(colours) == len(points), colours
+assert shown['selected by the rules'].count('<use') == rings + 1, 'rings'
+text = re.findall(r'<t(?:span|ext)\b[^>]*>\s*([^<]*?)\s*</t', svg)
+for word in [os.environ['title']] + os.environ['ticks'].split():
+    assert word in text, (word, text)
+END
+}
+
 # L 2500, o 1500, G 6 ns: 5500 + 7 × 6 a message, three of them
 shows "a binomial broadcast of 8 bytes on 8 ranks" 'binomial +16\.63 ' \
     $sim -n 8 -b 8 --network infiniband bcast:binomial
@@ -113,6 +148,14 @@ if command -v gnuplot >/dev/null; then
     expect "a picture" $sim -n 2..64 --plot "$scratch/x.svg" bcast
     grep -q '<svg' "$scratch/x.svg"
     result $? "it is there"
+    if command -v python3 >/dev/null; then
+        drawn "lines against ranks" "bcast, 64K bytes, simulated on infiniband, 1 rank per node" \
+            "2 4 8 16 32 64" -n 2..64 -b 64K bcast
+        drawn "lines against bytes" "allreduce, 16 ranks, simulated on slingshot, 4 ranks per node" \
+            "8 64 512 4K 32K" --network slingshot --ppn 4 -n 16 -b 8..32K:8 allreduce
+        drawn "the lines of a barrier" \
+            "barrier, no data, simulated on infiniband, 1 rank per node" "4 16 64" -n 4..64:4 barrier
+    fi
 fi
 
 mpi_command 2 '' '' "$PWD/tools/nbctune" --loggp

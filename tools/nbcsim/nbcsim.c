@@ -12,6 +12,7 @@
 #include "cells.h"
 #include "config.h"
 #include "emit.h"
+#include "gnuplot.h"
 #include "goal.h"
 #include "rules.h"
 
@@ -263,11 +264,17 @@ static bool run_all(const struct options *o, struct report *report, int n, char 
 
 /* --- a picture -------------------------------------------------------------------------------- */
 
-static void add_words(char *to, size_t size, const char *text, const char *word)
-{
-    if (!strstr(to, word))
-        snprintf(to + strlen(to), size - strlen(to), "%s%s", text, word);
-}
+/* A line of format_plot. */
+struct plot_row {
+    char name[64];
+    double ranks, bytes, time; /* microseconds */
+    int chosen;
+};
+
+struct plot_rows {
+    struct plot_row *row;
+    int n, room;
+};
 
 /* gnuplot would continue and draw on standard output. */
 static bool writable(const char *path)
@@ -280,61 +287,113 @@ static bool writable(const char *path)
     return out;
 }
 
-/* Writes a string in the syntax of gnuplot. */
-static void print_quoted(FILE *out, const char *text)
+static bool read_plot_rows(FILE *in, struct plot_rows *rows)
 {
-    fputc('\'', out);
-    for (; *text; text++)
-        fprintf(out, *text == '\'' ? "''" : "%c", *text);
-    fputc('\'', out);
+    struct plot_row r;
+    rewind(in);
+    while (fscanf(in, "%*s %63s %lf %lf %lf %d", r.name, &r.ranks, &r.bytes, &r.time, &r.chosen) ==
+           5) {
+        if (rows->n == rows->room) {
+            int room = rows->room ? 2 * rows->room : 256;
+            struct plot_row *more = realloc(rows->row, (size_t)room * sizeof *more);
+            if (!more)
+                return false;
+            rows->row = more;
+            rows->room = room;
+        }
+        rows->row[rows->n++] = r;
+    }
+    return true;
 }
 
-/* Plots one collective: time against bytes or ranks, whichever varies. */
-static bool draw(const struct options *o)
+/* Whether no row before it has the same algorithm. */
+static bool is_first_of_alg(const struct plot_rows *rows, int i)
+{
+    for (int k = 0; k < i; k++)
+        if (strcmp(rows->row[k].name, rows->row[i].name) == 0)
+            return false;
+    return true;
+}
+
+/* The data of an algorithm, or of the selected ones if `name` is NULL. */
+static void plot_block(FILE *out, const struct plot_rows *rows, bool by_ranks, const char *name)
+{
+    for (int i = 0; i < rows->n; i++) {
+        const struct plot_row *r = &rows->row[i];
+        if (name ? strcmp(r->name, name) == 0 : r->chosen)
+            fprintf(out, "%.0f %.6g\n", by_ranks ? r->ranks : r->bytes, r->time);
+    }
+    fputs("e\n", out);
+}
+
+static void plot_title(FILE *out, const struct options *o, enum nbc_coll coll, bool by_ranks)
+{
+    char title[512], size[32] = "no data";
+    int n;
+    if (coll != NBC_BARRIER)
+        gnuplot_size((double)o->bytes.at[0], size, sizeof size);
+    if (by_ranks)
+        n = snprintf(title, sizeof title, "%s, %s%s", nbc_coll_name(coll), size,
+                     coll == NBC_BARRIER ? "" : " bytes");
+    else
+        n = snprintf(title, sizeof title, "%s, %" PRId64 " ranks", nbc_coll_name(coll),
+                     o->ranks.at[0]);
+    snprintf(title + n, sizeof title - (size_t)n, ", simulated on %.300s, %d %s per node",
+             o->net.name, o->net.ppn, o->net.ppn == 1 ? "rank" : "ranks");
+    fprintf(out, "set title ");
+    gnuplot_string(out, title);
+    fprintf(out, " noenhanced\n");
+}
+
+/* A line for each algorithm, whose data are a block of their own, and rings around the selected
+ * ones.
+ */
+static void plot_lines(FILE *out, const struct plot_rows *rows, bool by_ranks)
+{
+    int n = 0;
+    for (int i = 0; i < rows->n; i++)
+        n += is_first_of_alg(rows, i);
+    gnuplot_line_types(out, n);
+    fprintf(out, "plot ");
+    for (int i = 0; i < rows->n; i++)
+        if (is_first_of_alg(rows, i))
+            fprintf(out, "'-' with linespoints title '%s' noenhanced, ", rows->row[i].name);
+    fprintf(out,
+            "'-' with points lc rgb 'black' lw 1.5 pt 6 ps 1.6 title 'selected by the rules'\n");
+    for (int i = 0; i < rows->n; i++)
+        if (is_first_of_alg(rows, i))
+            plot_block(out, rows, by_ranks, rows->row[i].name);
+    plot_block(out, rows, by_ranks, NULL);
+}
+
+/* One collective: time against what varies. */
+static bool draw(const struct options *o, enum nbc_coll coll)
 {
     bool by_ranks = o->ranks.n > 1;
-    char line[256], names[2048] = "";
+    const struct list *x = by_ranks ? &o->ranks : &o->bytes;
+    struct plot_rows rows = {0};
     const char *dot = strrchr(o->plot, '.');
     const char *kind = dot ? dot + 1 : "png";
-    rewind(o->data);
-    char *data = NULL;
-    size_t size = 0;
-    FILE *copy = open_memstream(&data, &size);
-    while (copy && fgets(line, sizeof line, o->data)) {
-        char coll[64], name[64];
-        fputs(line, copy);
-        if (sscanf(line, "%63s %63s", coll, name) == 2) {
-            char word[80];
-            snprintf(word, sizeof word, "%s;", name);
-            add_words(names, sizeof names, "", word);
-        }
+    bool good = read_plot_rows(o->data, &rows);
+    FILE *out = good ? popen("gnuplot", "w") : NULL;
+    if (out) {
+        fprintf(out, "set terminal %s\nset output ",
+                strcmp(kind, "pdf") == 0   ? "pdfcairo size 10,6"
+                : strcmp(kind, "svg") == 0 ? "svg size 1000,600 background rgb 'white'"
+                                           : "pngcairo size 1000,600");
+        gnuplot_string(out, o->plot);
+        fputc('\n', out);
+        plot_title(out, o, coll, by_ranks);
+        gnuplot_axis(out, (double)x->at[0], (double)x->at[x->n - 1], !by_ranks);
+        fprintf(out,
+                "set logscale y\nset grid\nset key outside right top\nset xlabel '%s'\n"
+                "set ylabel 'microseconds'\n",
+                by_ranks ? "ranks" : "bytes");
+        plot_lines(out, &rows, by_ranks);
+        good = pclose(out) == 0;
     }
-    if (copy)
-        fclose(copy);
-    FILE *gnuplot = data ? popen("gnuplot", "w") : NULL;
-    if (!gnuplot) {
-        free(data);
-        return false;
-    }
-    fprintf(gnuplot, "set terminal %s size 900,600\nset output ",
-            strcmp(kind, "pdf") == 0   ? "pdfcairo"
-            : strcmp(kind, "svg") == 0 ? "svg"
-                                       : "pngcairo");
-    print_quoted(gnuplot, o->plot);
-    fprintf(gnuplot, "\nset title ");
-    print_quoted(gnuplot, o->net.name);
-    fprintf(gnuplot,
-            "\n$d << EOD\n%sEOD\nset logscale xy\nset grid\nset key left top\n"
-            "set xlabel '%s'\nset ylabel 'microseconds'\nplot ",
-            data, by_ranks ? "ranks" : "bytes");
-    int column = by_ranks ? 3 : 4;
-    for (char *name = strtok(names, ";"); name; name = strtok(NULL, ";"))
-        fprintf(gnuplot,
-                "$d using (strcol(2) eq '%s' ? $%d : NaN):5 with lines title '%s' noenhanced,",
-                name, column, name);
-    fprintf(gnuplot, "$d using ($6 > 0 ? $%d : NaN):5 with points pt 7 title 'chosen'\n", column);
-    free(data);
-    return pclose(gnuplot) == 0;
+    free(rows.row);
+    return out && good;
 }
 
 /* --- options ---------------------------------------------------------------------------------- */
@@ -583,7 +642,15 @@ static const char *contradiction(const struct options *o, int nwhat, char **what
     return NULL;
 }
 
-/* The default numbers of ranks for rules: powers of two, and others. */
+static enum nbc_coll plotted(const char *what)
+{
+    int first, end;
+    const struct nbc_alg *only;
+    parse_what(what, &first, &end, &only);
+    return (enum nbc_coll)first;
+}
+
+/* For what rules are made of: powers of two, and others. */
 #define RULE_RANKS "2..64,256..4096:4,3..48,96..6144:4"
 
 static int run(int argc, char **argv)
@@ -620,7 +687,7 @@ static int run(int argc, char **argv)
         fputs("\r\033[K", stderr);
     if (reports)
         o.format->end(&report);
-    if (o.plot && !draw(&o)) {
+    if (o.plot && !draw(&o, plotted(argv[optind]))) {
         fprintf(stderr, "nbcsim: gnuplot failed\n");
         return 1;
     }
