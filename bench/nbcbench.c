@@ -285,9 +285,38 @@ static bool open_json(void)
     return bench.json.writer.out;
 }
 
+/* The version of the MPI, as far as the first comma or the end of its first line. */
+static void describe_mpi(char text[40])
+{
+    snprintf(text, 40, "MPI");
+#if MPI_VERSION >= 3
+    static char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+    MPI_Get_library_version(version, &length);
+    version[strcspn(version, ",\n")] = '\0';
+    for (char *c = version; *c; c++)
+        *c = *c == '\t' ? ' ' : *c;
+    snprintf(text, 40, "%.39s", version);
+#endif
+}
+
+/* For the titles of the plots: where and how it was measured. */
+static void describe_run(char *text, size_t size)
+{
+    char mpi[40], machine[MPI_MAX_PROCESSOR_NAME + 1] = "";
+    int length;
+    describe_mpi(mpi);
+    MPI_Get_processor_name(machine, &length);
+    snprintf(text, size,
+             "%d ranks, %s, on %.60s (%ld processors)\nmedian of %d samples; "
+             "progress by %s",
+             bench.size, mpi, machine, sysconf(_SC_NPROCESSORS_ONLN), bench.samples,
+             bench.progress);
+}
+
 static bool run(const char *library)
 {
-    char title[64];
+    char title[256];
     bench.progress = progress_in_force();
     if (bench.rank == 0)
         printf("# %d ranks, median of %d samples, microseconds; progress by %s; MPI: %s\n",
@@ -299,7 +328,7 @@ static bool run(const char *library)
         read_sizes(sizes ? sizes : measures[i].sizes);
         measures[i].run(&bench);
     }
-    snprintf(title, sizeof title, "%d ranks", bench.size);
+    describe_run(title, sizeof title);
     return bench.rank != 0 || !bench.plot || plot_draw(bench.plot, title);
 }
 

@@ -147,7 +147,7 @@ static void report_variant(struct bench *b, const struct operands *o, int v, int
         printf(" %9s", "-");
     snprintf(series, sizeof series, "%s, %lld bytes, %s", nbc_coll_name(o->coll),
              (long long)cell_bytes(o), name);
-    plot_add("outstanding", series, numbers[at], q.median * 1e6);
+    plot_add("outstanding", series, numbers[at], q.median * 1e6, q.low * 1e6, q.high * 1e6);
     if (!json_begin(b, "outstanding", o))
         return;
     emit_string(&b->json, "variant", 0, name);

@@ -117,7 +117,7 @@ static void plot(const struct operands *o, const char *name, const char *how, do
     char series[64];
     snprintf(series, sizeof series, "%s, %s%s", nbc_coll_name(o->coll), name, how);
     if (o->coll != NBC_BARRIER)
-        plot_add("overlap", series, (double)cell_bytes(o), 100 * share);
+        plot_add("overlap", series, (double)cell_bytes(o), 100 * share, 0, 0);
 }
 
 static void json_cell(struct bench *b, const struct operands *o, const char *name,

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gnuplot.h"
+
 struct point {
     char picture[32], series[64];
-    double x, y;
+    double x, y, low, high;
 };
 
 static struct point *points;
@@ -19,13 +21,15 @@ static const struct axes {
     const char *picture, *title, *x, *y;
     const char *scale; /* logarithmic axes */
     const char *also;  /* additional curves */
-} special[] = {{"ratio", "nbcshim / native", "bytes", "ratio", "xy", ", 1 with lines dt 2 notitle"},
+} special[] = {{"ratio", "time of nbcshim / time of the MPI", "bytes",
+                "ratio; below 1: nbcshim is faster, above 1: the MPI", "xy",
+                ", 1 with lines lc rgb 'black' dt 2 title 'equally fast'"},
                {"overlap", "overlap", "bytes", "percent", "x", ""},
                {"outstanding", "outstanding operations", "operations", "microseconds per operation",
                 "xy", ""}},
   usual = {NULL, NULL, "bytes", "microseconds", "xy", ""};
 
-void plot_add(const char *picture, const char *series, double x, double y)
+void plot_add(const char *picture, const char *series, double x, double y, double low, double high)
 {
     if (npoints == room) {
         int more = room ? 2 * room : 256;
@@ -36,7 +40,7 @@ void plot_add(const char *picture, const char *series, double x, double y)
         room = more;
     }
     struct point *p = &points[npoints++];
-    *p = (struct point){.x = x, .y = y};
+    *p = (struct point){.x = x, .y = y, .low = low, .high = high};
     snprintf(p->picture, sizeof p->picture, "%s", picture);
     snprintf(p->series, sizeof p->series, "%s", series);
 }
@@ -63,24 +67,89 @@ static bool is_first(int i, bool of_series)
     return true;
 }
 
+/* What a series is, for the legend. */
+static const char *label_of(const char *series)
+{
+    static const struct {
+        const char *series, *label;
+    } labels[] = {
+        {"shim", "nbcshim"},
+        {"native", "the MPI"},
+        {"rounds", "rounds: nbcshim's algorithm as LibNBC runs it"},
+        {"shim_persistent", "nbcshim, persistent"},
+        {"native_persistent", "the MPI, persistent"},
+        {"floor", "floor: critical path of the messages alone"},
+    };
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
+        if (strcmp(labels[i].series, series) == 0)
+            return labels[i].label;
+    return series;
+}
+
+static bool has_bars(const char *picture, const char *series)
+{
+    for (int i = 0; i < npoints; i++)
+        if (is_in(&points[i], picture, series) && points[i].low < points[i].high)
+            return true;
+    return false;
+}
+
+static void write_title(FILE *out, const char *picture, const char *title)
+{
+    char text[512];
+    const char *special_title = axes_of(picture)->title;
+    snprintf(text, sizeof text, "%s\n%s%s", special_title ? special_title : picture, title,
+             has_bars(picture, NULL) ? "; bars: quartiles" : "");
+    fputs("set title \"", out);
+    for (const char *c = text; *c; c++)
+        if (*c == '\n')
+            fputs("\\n", out);
+        else
+            fprintf(out, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
+    fputs("\" noenhanced\n", out);
+}
+
+static void write_range(FILE *out, const char *picture)
+{
+    double least = 0, most = 0;
+    for (int i = 0; i < npoints; i++) {
+        if (!is_in(&points[i], picture, NULL))
+            continue;
+        least = least == 0 || points[i].x < least ? points[i].x : least;
+        most = points[i].x > most ? points[i].x : most;
+    }
+    gnuplot_axis(out, least, most, strcmp(axes_of(picture)->x, "bytes") == 0);
+}
+
 static void write_head(FILE *out, const char *directory, const char *picture, const char *title)
 {
     const struct axes *a = axes_of(picture);
-    fprintf(out,
-            "reset\nset terminal svg size 720,480 background rgb 'white'\n"
-            "set output '%s/%s.svg'\nset title '%s, %s' noenhanced\nset logscale %s\nset grid\n"
-            "set key left top noenhanced\nset xlabel '%s'\nset ylabel '%s'\n"
-            "set format x '10^{%%L}'\n",
-            directory, picture, a->title ? a->title : picture, title, a->scale, a->x, a->y);
+    char file[4200];
+    snprintf(file, sizeof file, "%s/%s.svg", directory, picture);
+    fprintf(out, "reset\nset terminal svg size 1100,560 background rgb 'white'\nset output ");
+    gnuplot_string(out, file);
+    fputc('\n', out);
+    write_title(out, picture, title);
+    write_range(out, picture);
+    if (strchr(a->scale, 'y'))
+        fprintf(out, "set logscale y\n");
+    fprintf(out, "set grid\nset key below noenhanced\nset xlabel '%s'\nset ylabel '%s'\n", a->x,
+            a->y);
 }
 
 /* The data blocks follow the plot command, in its order. */
 static void write_series(FILE *out, const char *picture)
 {
+    int n = 0;
+    for (int i = 0; i < npoints; i++)
+        n += is_in(&points[i], picture, NULL) && is_first(i, true);
+    gnuplot_line_types(out, n);
     const char *between = "plot ";
     for (int i = 0; i < npoints; i++)
         if (is_in(&points[i], picture, NULL) && is_first(i, true)) {
-            fprintf(out, "%s'-' title '%s' with linespoints", between, points[i].series);
+            fprintf(out, "%s'-' with %s title ", between,
+                    has_bars(picture, points[i].series) ? "yerrorlines" : "linespoints");
+            gnuplot_string(out, label_of(points[i].series));
             between = ", ";
         }
     fprintf(out, "%s\n", axes_of(picture)->also);
@@ -89,7 +158,8 @@ static void write_series(FILE *out, const char *picture)
             continue;
         for (int k = i; k < npoints; k++)
             if (is_in(&points[k], picture, points[i].series))
-                fprintf(out, "%.9g %.6g\n", points[k].x, points[k].y);
+                fprintf(out, "%.9g %.6g %.6g %.6g\n", points[k].x, points[k].y, points[k].low,
+                        points[k].high);
         fprintf(out, "e\n");
     }
 }

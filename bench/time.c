@@ -130,6 +130,11 @@ static void print_cell(const struct cell *c)
     fflush(stdout);
 }
 
+static void plot_value(const char *picture, const char *series, double x, double y)
+{
+    plot_add(picture, series, x, y, y, y);
+}
+
 static void plot_cell(const struct cell *c)
 {
     const char *name = nbc_coll_name(c->o->coll);
@@ -138,12 +143,13 @@ static void plot_cell(const struct cell *c)
         return;
     for (int v = 0; v < NVARIANTS; v++)
         if (c->have[v])
-            plot_add(name, variant_names[v], bytes, c->took[v].median * 1e6);
+            plot_add(name, variant_names[v], bytes, c->took[v].median * 1e6, c->took[v].low * 1e6,
+                     c->took[v].high * 1e6);
     for (int i = 0; i < c->ncontenders; i++)
-        plot_add(name, c->contender[i].alg->name, bytes, c->contender[i].median * 1e6);
-    plot_add(name, "floor", bytes, c->floor * 1e6);
+        plot_value(name, c->contender[i].alg->name, bytes, c->contender[i].median * 1e6);
+    plot_value(name, "floor", bytes, c->floor * 1e6);
     if (c->have[NATIVE])
-        plot_add("ratio", name, bytes, c->took[SHIM].median / c->took[NATIVE].median);
+        plot_value("ratio", name, bytes, c->took[SHIM].median / c->took[NATIVE].median);
 }
 
 static void json_cell(struct bench *b, const struct cell *c)

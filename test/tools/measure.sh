@@ -32,6 +32,19 @@ for picture in bcast allreduce neighbor_alltoall ratio; do
     expect "picture of $picture" grep -q '</svg>' "$scratch/pictures/$picture.svg"
 done
 
+expect "what they say" python3 -c "import re
+def text(picture):
+    return re.findall(r'<t(?:span|ext)\\b[^>]*>\\s*([^<]*?)\\s*</t', open('$scratch/pictures/' + picture).read())
+bcast, ratio = text('bcast.svg'), text('ratio.svg')
+for word in 'bcast', '8', '64', '4K', 'bytes', 'nbcshim', 'the MPI':
+    assert word in bcast, (word, bcast)
+for start in '2 ranks, ', 'median of 3 samples', 'floor: ', 'rounds: ':
+    assert any(t.startswith(start) for t in bcast), (start, bcast)
+assert any('below 1: nbcshim is faster' in t for t in ratio), ratio
+shown = re.split(r'<title>', open('$scratch/pictures/bcast.svg').read())
+colours = [re.search(r'(?s)</title>.*?stroke=.(rgb[^\\x27]*)', p).group(1) for p in shown[2:]]
+assert len(set(colours)) == len(colours) > 4, colours"
+
 # measures NAME OPTIONS...
 measures()
 {
