@@ -642,6 +642,7 @@ static const char *contradiction(const struct options *o, int nwhat, char **what
     return NULL;
 }
 
+/* The collective that --plot draws. */
 static enum nbc_coll plotted(const char *what)
 {
     int first, end;
@@ -650,7 +651,7 @@ static enum nbc_coll plotted(const char *what)
     return (enum nbc_coll)first;
 }
 
-/* For what rules are made of: powers of two, and others. */
+/* The default numbers of ranks for rules: powers of two, and others. */
 #define RULE_RANKS "2..64,256..4096:4,3..48,96..6144:4"
 
 static int run(int argc, char **argv)
