@@ -9,6 +9,8 @@
 #include "base/state.h"
 #include "below/export.h"
 
+NBC_ARCHIVE_MEMBER(attributes)
+
 static bool is_predefined(int keyval)
 {
     return nbc_enabled && !nbc_inside && keyval == nbcshim_icoll_max_outstanding;

@@ -11,11 +11,11 @@
 #include "op/call.h"
 
 #ifndef PIC
-extern const char nbc_archive_member_error_handlers, nbc_archive_member_free,
-    nbc_archive_member_info, nbc_archive_member_init;
-static const char *const members[]
-    __attribute__((used)) = {&nbc_archive_member_error_handlers, &nbc_archive_member_free,
-                             &nbc_archive_member_info, &nbc_archive_member_init};
+extern const char nbc_archive_member_attributes, nbc_archive_member_error_handlers,
+    nbc_archive_member_free, nbc_archive_member_info, nbc_archive_member_init;
+static const char *const members[] __attribute__((used)) = {
+    &nbc_archive_member_attributes, &nbc_archive_member_error_handlers, &nbc_archive_member_free,
+    &nbc_archive_member_info, &nbc_archive_member_init};
 #endif
 
 #define PARAMS(...) __VA_ARGS__

@@ -19,7 +19,6 @@
 #include "diag/hang_report.h"
 #include "engine/thread.h"
 #include "op/call.h"
-#include "op/mpi_transport.h"
 #include "op/nodemap.h"
 #include "op/types.h"
 
@@ -55,7 +54,7 @@ static int agree_on_settings(bool first, bool *on)
     return MPI_SUCCESS;
 }
 
-static void set_transport_alone(void)
+static void set_alone(void)
 {
     nbc_lock();
     nbc_alone = nbc_context_find(MPI_COMM_SELF)->hidden;
@@ -93,7 +92,7 @@ static int attach_world(int rank)
     if (!error)
         error = nbc_context_attach(MPI_COMM_SELF);
     if (!error)
-        set_transport_alone();
+        set_alone();
     return error ? error : nbc_context_attach(MPI_COMM_WORLD);
 }
 

@@ -154,7 +154,6 @@ void nbc_sessions_end_world(void)
         return;
     }
     NEXT(Comm_delete_attr)(MPI_COMM_WORLD, nbcshim_icoll_max_outstanding);
-    nbc_alone = MPI_COMM_NULL;
     if (!own_is_open && open_home(&nbc_home, &rank))
         session_shut_down();
     else

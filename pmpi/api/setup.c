@@ -18,7 +18,6 @@
 #include "engine/signal.h"
 #include "engine/thread.h"
 #include "op/call.h"
-#include "op/mpi_transport.h"
 #include "op/nodemap.h"
 #include "op/run.h"
 #include "request/pending_dummy.h"

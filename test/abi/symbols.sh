@@ -99,9 +99,9 @@ $CC -I"$srcdir/include" $MPI_CPPFLAGS -o "$scratch/one" "$scratch/one.c" "$archi
     .libs/libnbc_core.a $MPI_LIBS -lpthread -ldl 2>"$scratch/log"
 result $? "a program links with the static library"
 nm --defined-only "$scratch/one" | awk '$2 == "T" { print $3 }' | sort -u >"$scratch/linked"
-nothing "the wrappers of init, free, error handlers and info are linked in any case" \
-    < <(printf 'MPI_%s\n' Comm_get_errhandler Comm_set_errhandler Error_class Finalize Init \
-        Init_thread Op_free Type_free | comm -23 - "$scratch/linked")
+nothing "the wrappers of init, free, error handlers, info and attributes are linked in any case" \
+    < <(printf 'MPI_%s\n' Comm_delete_attr Comm_free_keyval Comm_get_errhandler Comm_set_attr \
+        Comm_set_errhandler Error_class Finalize Init Init_thread Op_free Type_free | comm -23 - "$scratch/linked")
 
 nothing "the static library has every function of the shared one" \
     < <(grep '^MPI_' "$scratch/exported" | comm -23 - "$scratch/static")
