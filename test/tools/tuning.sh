@@ -35,7 +35,7 @@ barrier    *    *      nodes           nodes
 allreduce  *    *      rooted
 bcast      *    *      linear          crowded
 END
-setting=NBCSHIM_NODES=2 run "$scratch/former" "$program"
+setting=NBCSHIM_NODES=2 run "$scratch/former" $program
 log_has 1 "a former name of an algorithm" '^nbcshim: allreduce +reduce_bcast '
 log_has 0 "no complaint of former names" 'NBCSHIM_TUNING'
 
