@@ -99,6 +99,12 @@ int nbcshim_variable(int index, struct nbcshim_variable *variable);
  * function; the static library always returns NULL. */
 const char *nbcshim_function(int index, int *below);
 
+/* Whether operations of nbcshim progress while a rank is blocked in any function of the MPI below,
+ * because the MPI calls nbcshim in its progress loop. Returns the MPI's function by which that is
+ * done, or the reason why not, and sets *hooked accordingly. Before MPI_Init: what nbcshim will
+ * try. The caller must not free the string. May be called at any time and by any thread. */
+const char *nbcshim_hook(int *hooked);
+
 /* Returns the algorithm of an operation that is persistent or pending: a name that nbcinfo
  * --algorithms lists. Returns NULL if the request does not belong to nbcshim, or if its operation
  * uses no algorithm of that list. Unless segment is NULL, *segment is set to the segment size in

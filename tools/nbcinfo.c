@@ -89,19 +89,36 @@ static const char *library_file(void)
     return object && dladdr(object, &info) ? info.dli_fname : "unknown";
 }
 
+/* Returns the value of a variable; NULL if it is not set or not accepted. */
+static const char *accepted(const char *name)
+{
+    struct nbcshim_variable v;
+    for (int i = 0; nbcshim_variable(i, &v); i++)
+        if (strcmp(v.name, name) == 0)
+            return v.accepted ? v.value : NULL;
+    return NULL;
+}
+
 static void about(struct emit *e)
 {
-    char version[32], found[256];
-    int n = nbcshim_version();
+    char version[32], found[256], hook[160];
+    int hooked, n = nbcshim_version();
+    const char *by = nbcshim_hook(&hooked);
+    const char *wanted = accepted("NBCSHIM_HOOK");
+    if (wanted && nbc_same_word(wanted, "off")) {
+        hooked = 0;
+        by = "NBCSHIM_HOOK=off";
+    }
+    snprintf(hook, sizeof hook,
+             hooked ? "in all waits of the MPI, by %s" : "in nbcshim's calls (%s)", by);
     snprintf(version, sizeof version, "%d.%d.%d", n / 10000, n / 100 % 100, n % 100);
     library_version(found, sizeof found);
     const struct {
         const char *name, *label, *value;
     } rows[] = {
-        {"version", "nbcshim", version},
-        {"built_for", "built for", built_for},
-        {"found", "found", found},
-        {"found_in", "in", library_file()},
+        {"version", "nbcshim", version}, {"built_for", "built for", built_for},
+        {"found", "found", found},       {"found_in", "in", library_file()},
+        {"progress", "progress", hook},
     };
     if (e->json)
         emit_row(e, "about");
@@ -246,16 +263,6 @@ static void range(char *text, size_t size, int64_t least, int64_t most, int64_t 
         snprintf(text, size, "%" PRId64 " or more", least);
     else
         snprintf(text, size, "%" PRId64 " to %" PRId64, least, most);
-}
-
-/* Returns the value of a variable; NULL if it is not set or not accepted. */
-static const char *accepted(const char *name)
-{
-    struct nbcshim_variable v;
-    for (int i = 0; nbcshim_variable(i, &v); i++)
-        if (strcmp(v.name, name) == 0)
-            return v.accepted ? v.value : NULL;
-    return NULL;
 }
 
 /* Reads a file up to the first null character, which no text has. It may be empty, as for the

@@ -128,7 +128,7 @@ EXPORT(int, Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Com
     struct nbc_context *c = context_of(comm);
     if (!c)
         return NEXT(Comm_create_group)(comm, group, tag, newcomm);
-    bool sync = group != MPI_GROUP_NULL && nbc_settings.blocking == NBC_BLOCKING_OWN;
+    bool sync = group != MPI_GROUP_NULL && nbc_settings.blocking != NBC_BLOCKING_NATIVE;
     int error = sync ? sync_group(c, group, tag) : MPI_SUCCESS;
     if (error)
         return nbc_raise(comm, error);

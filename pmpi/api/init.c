@@ -14,9 +14,11 @@
 #include "base/state.h"
 #include "base/tuning.h"
 #include "below/export.h"
+#include "below/hook.h"
 #include "below/quirks.h"
 #include "comm/context.h"
 #include "diag/hang_report.h"
+#include "engine/callback.h"
 #include "engine/thread.h"
 #include "op/call.h"
 #include "op/nodemap.h"
@@ -30,6 +32,12 @@ NBC_ARCHIVE_MEMBER(init)
 int nbcshim_version(void)
 {
     return NBCSHIM_VERSION;
+}
+
+const char *nbcshim_hook(int *hooked)
+{
+    *hooked = nbc_enabled ? nbc_hooked : nbc_hook_available();
+    return nbc_hook_state();
 }
 
 /* All ranks agree on: whether nbcshim is active, who makes the blocking calls, whether calls are
@@ -52,6 +60,31 @@ static int agree_on_settings(bool first, bool *on)
     if (any[5])
         nbc_settings.trace = NULL;
     return MPI_SUCCESS;
+}
+
+/* The MPI calls nbcshim in its progress loop on all ranks or on none. If it does, calls of the
+ * program can block in the MPI. */
+static int agree_on_hook(void)
+{
+    int level, mine = false, all;
+    NEXT(Query_thread)(&level);
+    if (nbc_settings.hook != NBC_HOOK_OFF)
+        mine = nbc_callback_start(level, nbc_settings.hook == NBC_HOOK_ON);
+    int error = NEXT(Allreduce)(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (error)
+        return error;
+    nbc_hooked = all;
+    if (mine && !all)
+        nbc_callback_stop();
+    return MPI_SUCCESS;
+}
+
+/* NBCSHIM_CHECK compares the blocking calls that nbcshim carries out. */
+static void settle_blocking(void)
+{
+    if (nbc_settings.blocking == NBC_BLOCKING_AUTO)
+        nbc_settings.blocking =
+            nbc_hooked && !nbc_settings.check ? NBC_BLOCKING_NATIVE : NBC_BLOCKING_OWN;
 }
 
 static void set_alone(void)
@@ -84,7 +117,10 @@ static int catch_finalize(void)
 
 static int attach_world(int rank)
 {
-    int error = nbc_set_up(MPI_COMM_WORLD, MPI_COMM_SELF, rank);
+    int error = agree_on_hook();
+    settle_blocking();
+    if (!error)
+        error = nbc_set_up(MPI_COMM_WORLD, MPI_COMM_SELF, rank);
     if (!error)
         error = nbc_nodemap_setup();
     if (!error)

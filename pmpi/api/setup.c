@@ -15,6 +15,7 @@
 #include "diag/check.h"
 #include "diag/hang_report.h"
 #include "diag/trace_file.h"
+#include "engine/callback.h"
 #include "engine/signal.h"
 #include "engine/thread.h"
 #include "op/call.h"
@@ -111,7 +112,8 @@ void nbc_shutdown(void)
     if (nbc_settings.stats && leads)
         nbc_stats_print();
     nbc_trace_write();
-    nbc_enabled = false;
+    nbc_callback_stop();
+    nbc_enabled = nbc_hooked = false;
     nbc_pending_dummy_cleanup();
     nbc_signal_cleanup();
     nbc_alone = MPI_COMM_NULL;

@@ -4,6 +4,7 @@
 #define NBC_WAIT_TEST_H
 
 #include "base/lock.h"
+#include "base/state.h"
 #include "engine/progress.h"
 #include "request/request.h"
 
@@ -41,11 +42,12 @@ int nbc_request_conclude(struct nbc_request *r, MPI_Request *request, MPI_Status
  * lock. Returns an error that the MPI below has raised. */
 int nbc_wait_other(MPI_Request *request, MPI_Status *status);
 
-/* Whether a blocking call must be replaced by a loop that polls. The MPI below may block only while
- * no operation of nbcshim is active and no other thread can start one. Without the lock. */
+/* Whether a blocking call must be replaced by a loop that polls. Unless the MPI below calls nbcshim
+ * while it blocks, it may block only while no operation of nbcshim is active and no other thread
+ * can start one. Without the lock. */
 static inline bool nbc_must_poll(void)
 {
-    return nbc_any_active() || nbc_threaded;
+    return (nbc_any_active() || nbc_threaded) && !nbc_hooked;
 }
 
 #endif

@@ -71,6 +71,25 @@ static inline void nbc_unlock(void)
     nbc_report_poll();
 }
 
+/* For a function that the MPI calls in any of its own calls: takes the lock if it is free and this
+ * thread does not hold it, and returns whether it has. *before is for nbc_unlock_nested, which
+ * releases the lock and lets nbc_inside be what it was. */
+static inline bool nbc_lock_nested(unsigned char *before)
+{
+    *before = nbc_inside;
+    if (nbc_inside == NBC_LOCKED || (nbc_threaded && !nbc_try_lock()))
+        return false;
+    nbc_inside = NBC_LOCKED;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return true;
+}
+
+static inline void nbc_unlock_nested(unsigned char before)
+{
+    nbc_unlock();
+    nbc_inside = before;
+}
+
 /* Takes the lock unless this thread holds it, and returns whether it has taken it. For calls that
  * operators and callbacks of the program may make: these free datatypes and communicators. */
 static inline bool nbc_lock_outside(void)

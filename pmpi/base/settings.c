@@ -43,7 +43,8 @@ static bool parse_word(const char *value, const char *const words[], int *place)
     }
 
 WORDS(parse_mode, "auto", "on", "off")
-WORDS(parse_blocking, "own", "native")
+WORDS(parse_blocking, "auto", "own", "native")
+WORDS(parse_hook, "auto", "on", "off")
 WORDS(parse_progress, "calls", "thread")
 
 static bool parse_switch(const char *value, void *out)
@@ -128,12 +129,17 @@ static const struct variable {
 } variables[] = {
     {"NBCSHIM", parse_mode, &nbc_settings.mode, "auto, on or off", "auto",
      "activate nbcshim; auto: if the program references nonblocking or persistent collectives"},
-    {"NBCSHIM_BLOCKING", parse_blocking, &nbc_settings.blocking, "own or native", "own",
-     "run blocking collectives in nbcshim (own) or in the MPI (native)"},
+    {"NBCSHIM_BLOCKING", parse_blocking, &nbc_settings.blocking, "auto, own or native", "auto",
+     "run blocking collectives in nbcshim (own) or in the MPI (native); auto: in the MPI where "
+     "that "
+     "calls nbcshim in its progress loop"},
     {"NBCSHIM_CHECK", parse_switch, &nbc_settings.check, "0 or 1", "0",
      "check that the collective calls of all ranks match"},
     {"NBCSHIM_DYNAMIC", parse_switch, &nbc_settings.dynamic, "0 or 1", "1",
      "run collectives on communicators between jobs too"},
+    {"NBCSHIM_HOOK", parse_hook, &nbc_settings.hook, "auto, on or off", "auto",
+     "let the MPI call nbcshim in its progress loop; on: also in versions that nbcshim does not "
+     "know"},
     {"NBCSHIM_NODES", parse_million, &nbc_settings.nodes, "a number of ranks up to 1000000",
      "from the MPI", "assume that each node has this many consecutive ranks of MPI_COMM_WORLD"},
     {"NBCSHIM_PROGRESS", parse_progress, &nbc_settings.progress, "calls or thread", "calls",

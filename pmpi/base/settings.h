@@ -9,13 +9,17 @@
 
 enum nbc_mode { NBC_MODE_AUTO, NBC_MODE_ON, NBC_MODE_OFF };
 
-enum nbc_blocking { NBC_BLOCKING_OWN, NBC_BLOCKING_NATIVE };
+/* AUTO only until init, which chooses one of the others. */
+enum nbc_blocking { NBC_BLOCKING_AUTO, NBC_BLOCKING_OWN, NBC_BLOCKING_NATIVE };
+
+enum nbc_hook { NBC_HOOK_AUTO, NBC_HOOK_ON, NBC_HOOK_OFF };
 
 enum nbc_progress_kind { NBC_PROGRESS_CALLS, NBC_PROGRESS_THREAD };
 
 struct nbc_settings {
     enum nbc_mode mode;                          /* NBCSHIM */
     enum nbc_blocking blocking;                  /* NBCSHIM_BLOCKING */
+    enum nbc_hook hook;                          /* NBCSHIM_HOOK */
     const struct nbc_alg *algorithm[NBC_NCOLLS]; /* NBCSHIM_ALGORITHM_… */
     int64_t segment_size;                        /* NBCSHIM_SEGMENT_SIZE, 0: not set */
     int64_t tag_ub;                              /* NBCSHIM_TAG_UB, 0: not set */

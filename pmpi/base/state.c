@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/state.h"
 
-#include "below/next.h"
+#include "below/hook.h"
 
-bool nbc_enabled, nbc_world_initialized;
+bool nbc_enabled, nbc_world_initialized, nbc_hooked;
 MPI_Comm nbc_home;
 MPI_Comm nbc_alone = MPI_COMM_NULL;
+
+const char *nbc_hook_state(void)
+{
+    bool refused = nbc_enabled && !nbc_hooked && nbc_hook_available();
+    return refused ? "NBCSHIM_HOOK=off, or a rank that has no hook" : nbc_hook_description();
+}

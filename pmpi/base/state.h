@@ -17,6 +17,14 @@ extern bool nbc_enabled;
  * has not. */
 extern bool nbc_world_initialized;
 
+/* Whether the MPI below calls nbcshim in its progress loop (below/hook.h): a rank that is blocked
+ * in the MPI then progresses the operations of nbcshim. It has the same value on every rank of
+ * MPI_COMM_WORLD. */
+extern bool nbc_hooked;
+
+/* The function of the MPI by which that is done, or why it is not. A constant. */
+const char *nbc_hook_state(void);
+
 /* A communicator of this process alone, for calls and errors that belong to no other communicator:
  * MPI_COMM_SELF, or one from a session that nbcshim has opened. Set when nbcshim becomes active. */
 extern MPI_Comm nbc_home;

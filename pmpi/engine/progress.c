@@ -320,11 +320,11 @@ static void operation_poll(struct nbc_request *r)
         queue_start_deferred(c->guarded);
 }
 
-static void progress_window(struct nbc_request *r)
+static void progress_window(struct nbc_request *r, int window)
 {
     if (r && r->state == NBC_ACTIVE)
         operation_poll(r);
-    for (int idle = 0; idle < WINDOW && active;) {
+    for (int idle = 0; idle < window && active;) {
         struct nbc_run *other = cursor ? cursor : active;
         unsigned before = nbc_ncompleted;
         cursor = other->next;
@@ -338,20 +338,30 @@ static void progress_window(struct nbc_request *r)
     }
 }
 
-static void progress_window_traced(struct nbc_request *r)
+static void progress_window_traced(struct nbc_request *r, int window)
 {
     int64_t begin = nbc_now(), seen = nbc_trace_seen();
-    progress_window(r);
+    progress_window(r, window);
     nbc_trace_inside(begin, seen, false);
+}
+
+static void progress(struct nbc_request *r, int window)
+{
+    nbc_assert_locked();
+    if (__builtin_expect(nbc_tracing, 0))
+        progress_window_traced(r, window);
+    else
+        progress_window(r, window);
 }
 
 void nbc_progress(struct nbc_request *r)
 {
-    nbc_assert_locked();
-    if (__builtin_expect(nbc_tracing, 0))
-        progress_window_traced(r);
-    else
-        progress_window(r);
+    progress(r, WINDOW);
+}
+
+void nbc_progress_next(void)
+{
+    progress(NULL, 1);
 }
 
 struct nbc_request *nbc_progress_pending(const struct nbc_context *c)

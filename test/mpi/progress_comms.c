@@ -170,6 +170,33 @@ static void disconnect(void)
     EXPECT(to_disconnect == MPI_COMM_NULL, "not null");
 }
 
+/* Two processes of one job that connect as those of two jobs do. */
+static char port[MPI_MAX_PORT_NAME];
+
+static void open_port(void)
+{
+    if (test_rank == 0)
+        OK(MPI_Open_port(MPI_INFO_NULL, port));
+    OK(MPI_Bcast(port, sizeof port, MPI_CHAR, 0, blocked_comm));
+}
+
+static void accept(void)
+{
+    MPI_Comm comm;
+    OK(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &comm));
+    OK(MPI_Comm_disconnect(&comm));
+    OK(MPI_Close_port(port));
+}
+
+static void connect(void)
+{
+    MPI_Comm comm;
+    if (test_rank != 1)
+        return;
+    OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &comm));
+    OK(MPI_Comm_disconnect(&comm));
+}
+
 static const struct blocked cases[] = {
     {"dup", duplicate, NULL, NULL, false},
 #ifdef HAVE_MPI_COMM_DUP_WITH_INFO
@@ -193,6 +220,7 @@ static const struct blocked cases[] = {
     {"intercomm_merge", intercomm_merge, NULL, NULL, false},
     {"intercomm_dup", intercomm_dup, NULL, NULL, false},
     {"disconnect", disconnect, NULL, NULL, false},
+    {"accept", accept, connect, open_port, true},
 };
 
 int main(int argc, char **argv)

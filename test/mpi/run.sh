@@ -16,6 +16,7 @@
 
 srcdir=${srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
 list=$srcdir/test/mpi/tests.list
+. ./test/settings || exit 2
 
 # --- the cases ------------------------------------------------------------------------------------
 
@@ -83,6 +84,7 @@ read_line() # program words...
             named=("${all_named[@]}")
             ;;
         soak) [ -n "$NBC_SOAK" ] || return ;;
+        hook) [ "$MPI_FLAVOR" = openmpi ] || return ;;
         fast=*) fast=,${word#fast=}, ;;
         timeout=*) limit=${word#timeout=} ;;
         mode=both) ;;

@@ -91,24 +91,35 @@ static void block(void)
     MPI_Allreduce(&one, &sums[0], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 }
 
-#define CASE(function)      \
-    {                       \
-        function, #function \
+#define CASE(function)             \
+    {                              \
+        function, #function, false \
     }
+#define CASE_BELOW(function)      \
+    {                             \
+        function, #function, true \
+    }
+
+/* below: waits in the MPI, if that calls nbcshim in its progress loop. The MPI decides then whether
+ * it gives up the processor. */
 static const struct {
     void (*call)(void);
     const char *name;
+    bool below;
 } cases[] = {
-    CASE(wait_one),  CASE(wait_for_message), CASE(wait_all), CASE(wait_any),
-    CASE(wait_some), CASE(receive),          CASE(block),
+    CASE(wait_one),  CASE_BELOW(wait_for_message), CASE(wait_all),    CASE(wait_any),
+    CASE(wait_some), CASE_BELOW(receive),          CASE_BELOW(block),
 };
 
 int main(int argc, char **argv)
 {
     const struct timespec late = {0, 20 * 1000 * 1000};
+    int hooked = 0;
     test_init(&argc, &argv);
-    if (!test_native)
+    if (!test_native) {
         library_find();
+        nbcshim_hook(&hooked);
+    }
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         test_place("%s", cases[i].name);
         sums[0] = -1;
@@ -120,7 +131,7 @@ int main(int argc, char **argv)
         cases[i].call();
         counts = false;
         EXPECT(sums[0] == test_size, "%s: sum %d", cases[i].name, sums[0]);
-        if (test_rank == 0 && !test_native)
+        if (test_rank == 0 && !test_native && !(cases[i].below && hooked))
             EXPECT(yields > 0, "%s waits without giving up the processor", cases[i].name);
     }
     return test_done();

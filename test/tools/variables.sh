@@ -27,7 +27,7 @@ refused() # VARIABLE ACCEPTED
 }
 
 refused NBCSHIM=perhaps "auto, on or off"
-refused NBCSHIM_BLOCKING=mine "own or native"
+refused NBCSHIM_BLOCKING=mine "auto, own or native"
 refused NBCSHIM_CHECK=2 "0 or 1"
 refused NBCSHIM_DYNAMIC=no "0 or 1"
 refused NBCSHIM_NODES=0 "a number of ranks up to 1000000"

@@ -48,6 +48,7 @@ int MPI_Barrier_init_c(void);
 #include "colls.def"
 #undef COLL
 #pragma weak nbcshim_version
+#pragma weak nbcshim_hook
 #pragma weak nbcshim_algorithm
 #pragma weak nbcshim_icoll_max_outstanding
 #pragma weak MPI_Neighbor_allgather

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Progress from below: some MPIs call functions of others inside their own progress loop. A rank
+ * that is blocked in any call of such an MPI then progresses the operations of nbcshim too.
+ *
+ * Open MPI 1 to 5: opal_progress_register(int (*)(void)), which Open MPI uses for its own
+ * nonblocking collectives. The function may start messages and test requests; such a test enters
+ * the progress loop again, and the function must return at once when it is called inside itself.
+ *
+ * To be called at init and at finalize, without the lock. Local. */
+#ifndef NBC_HOOK_H
+#define NBC_HOOK_H
+
+#include <stdbool.h>
+
+/* Makes the MPI call `function` in its progress loop, by each thread that is in it. Returns false
+ * if this MPI cannot do that, or if it has not called the function when it was asked to. any:
+ * accept versions of the MPI that nbcshim does not know. */
+bool nbc_hook_install(int (*function)(void), bool any);
+
+/* Undoes nbc_hook_install, if it has succeeded. */
+void nbc_hook_remove(void);
+
+/* Whether nbc_hook_install has, or will look for, what it needs; before init too. */
+bool nbc_hook_available(void);
+
+/* The function of the MPI by which it is done, or why there is none. A constant. */
+const char *nbc_hook_description(void);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/callback.h"
+
+#include <mpi.h>
+#include <pthread.h>
+
+#include "base/lock.h"
+#include "below/hook.h"
+#include "engine/progress.h"
+
+unsigned nbc_callback_polls;
+
+/* Below MPI_THREAD_SERIALIZED only one thread may call the MPI. If the loop runs in another one,
+ * that is one of the MPI's own, and the program may be in nbcshim, which takes no lock then. Set at
+ * init, before the MPI can call the callback. */
+static pthread_t only_thread;
+static bool has_only_thread;
+
+static bool is_foreign_thread(void)
+{
+    return has_only_thread && !pthread_equal(pthread_self(), only_thread);
+}
+
+/* Returns the number of operations that have completed. */
+static int poll_operations(void)
+{
+    unsigned char before;
+    if (is_foreign_thread() || !nbc_lock_nested(&before))
+        return 0;
+    unsigned completed = nbc_ncompleted;
+    __atomic_store_n(&nbc_callback_polls, nbc_callback_polls + 1, __ATOMIC_RELAXED);
+    if (nbc_threaded) /* this thread waits: the progress thread need not poll */
+        __atomic_fetch_add(&nbc_pauses, 1, __ATOMIC_RELAXED);
+    nbc_progress_next();
+    completed = nbc_ncompleted - completed;
+    nbc_unlock_nested(before);
+    return (int)completed;
+}
+
+static int on_progress(void)
+{
+    return nbc_any_active() && nbc_inside != NBC_LOCKED ? poll_operations() : 0;
+}
+
+bool nbc_callback_start(int level, bool any_version)
+{
+    has_only_thread = level < MPI_THREAD_SERIALIZED;
+    only_thread = pthread_self();
+    return nbc_hook_install(on_progress, any_version);
+}
+
+void nbc_callback_stop(void)
+{
+    nbc_hook_remove();
+}

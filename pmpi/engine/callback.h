@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* What the MPI below calls in its progress loop, where it can: below/hook.h. It polls the
+ * operations of nbcshim, and goes home at once if none is active, or if this thread, or another
+ * one, is in nbcshim already. It never waits. */
+#ifndef NBC_CALLBACK_H
+#define NBC_CALLBACK_H
+
+#include <stdbool.h>
+
+/* Hooks nbcshim into the progress loop of the MPI, or returns false. level: the thread level of the
+ * MPI. To be called at init, without the lock. Local. */
+bool nbc_callback_start(int level, bool any_version);
+
+/* Ends it, at finalize. Without the lock. */
+void nbc_callback_stop(void);
+
+/* The number of calls that have polled operations. May be read without the lock. */
+extern unsigned nbc_callback_polls;
+
+#endif
