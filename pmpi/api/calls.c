@@ -178,7 +178,7 @@ static int tags_agree(struct nbc_context *c)
 static int tags_take(struct nbc_context *c, int *tag)
 {
     if (!c->tags)
-        c->tags = nbc_tags_new(nbc_tag_ring, nbc_tag_ub - nbc_tag_ring + 1);
+        c->tags = nbc_tags_new(nbc_tag_persistent, nbc_tag_ub - nbc_tag_persistent + 1);
     if (!c->tags)
         return MPI_ERR_NO_MEM;
     *tag = nbc_tags_take(c->tags);

@@ -121,11 +121,12 @@ void nbc_context_mark_undeliverable(struct nbc_context *c)
         delivery_worsen(c, NBC_DELIVERY_LEAKS);
 }
 
-void nbc_context_mark_number_undeliverable(struct nbc_context *c, int64_t seq)
+void nbc_context_mark_number_undeliverable(struct nbc_context *c, struct nbc_queue *queue,
+                                           int64_t seq)
 {
     nbc_context_mark_undeliverable(c);
-    if (c->delivery != NBC_DELIVERY_SOUND && c->queue.end_seq > seq + nbc_tag_ring)
-        c->queue.end_seq = seq + nbc_tag_ring;
+    if (c->delivery != NBC_DELIVERY_SOUND && queue->end_seq > seq + nbc_tag_ring)
+        queue->end_seq = seq + nbc_tag_ring;
 }
 
 void nbc_context_mark_lost(struct nbc_context *c)
@@ -135,7 +136,8 @@ void nbc_context_mark_lost(struct nbc_context *c)
 
 bool nbc_context_usable(const struct nbc_context *c)
 {
-    return c->delivery != NBC_DELIVERY_LOST && c->queue.next_seq < c->queue.end_seq;
+    return c->delivery != NBC_DELIVERY_LOST && c->queue.next_seq < c->queue.end_seq &&
+           c->blocking.next_seq < c->blocking.end_seq;
 }
 
 /* Removes a context from the table: its handle no longer finds it. */
@@ -213,7 +215,8 @@ static int context_fill(struct nbc_context *c)
     if (inter)
         NEXT(Comm_remote_size)(c->user, &m->remote_size);
     c->max_outstanding = INT_MAX;
-    c->queue.end_seq = INT64_MAX;
+    c->queue.end_seq = c->blocking.end_seq = INT64_MAX;
+    c->blocking.first_tag = nbc_tag_blocking;
     int error = nbc_nodemap_place(m, c->hidden);
     if (!error)
         error = NEXT(Comm_set_errhandler)(c->hidden, MPI_ERRORS_RETURN);

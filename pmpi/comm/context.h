@@ -37,7 +37,19 @@ enum nbc_delivery {
     NBC_DELIVERY_LOST   /* an operation might receive the messages of a failed one: none starts */
 };
 
-/* The nonblocking operations of a communicator, which use its tags in turn. */
+/* The nonblocking operations of a communicator, or its blocking ones: each kind is numbered by
+ * itself, and uses a ring of nbc_tag_ring tags in turn.
+ *
+ * The two are apart because an MPI keeps them apart: a program whose ranks call a blocking and a
+ * nonblocking collective in different orders is erroneous, but runs, and a blocking call does not
+ * match a nonblocking one. Calls that nbcshim makes for itself (barriers before constructors,
+ * agreements in ..._init) are blocking ones; all ranks make them in the same order relative to
+ * those of the program. (While calls are checked, one queue has all, numbered as the checks are.)
+ *
+ * Blocking calls on a communicator follow one another, and MPI matches messages of two ranks in
+ * order, so one tag would do for all of them, if none ever failed. But the draining operation of a
+ * failed one holds its tag, perhaps for ever: if all ranks fail alike, nobody sends what the others
+ * still expect. */
 struct nbc_queue {
     int64_t next_seq;             /* number of the next call, the same on every rank */
     int64_t end_seq;              /* the first number for which no operation may start */
@@ -71,7 +83,7 @@ struct nbc_context {
     MPI_Comm user;   /* the program's communicator; MPI_COMM_NULL from FREED on */
     MPI_Comm hidden; /* its duplicate; MPI_COMM_NULL from DISCONNECTED on */
     struct nbc_members members;
-    struct nbc_queue queue;
+    struct nbc_queue queue, blocking;
     struct nbc_tags *tags;       /* of persistent operations: tags.h; NULL until first needed */
     struct nbc_plans *plans;     /* of earlier calls */
     struct nbc_hints *hints;     /* from its info, or NULL */
@@ -144,10 +156,11 @@ struct nbc_error_scope nbc_context_scope(struct nbc_context *c);
 
 /* Records that an operation cannot start on this rank, although the other ranks send messages for
  * it. `hidden` will not be freed, so that the messages do not reach a later communicator. If the
- * operation is nonblocking, with number seq, the messages would reach the next operation with the
- * same tag: no such operation will start. */
+ * operation has number seq in one of the queues, the messages would reach the next operation with
+ * the same tag: no such operation will start. */
 void nbc_context_mark_undeliverable(struct nbc_context *c);
-void nbc_context_mark_number_undeliverable(struct nbc_context *c, int64_t seq);
+void nbc_context_mark_number_undeliverable(struct nbc_context *c, struct nbc_queue *queue,
+                                           int64_t seq);
 
 /* Records that the messages of one operation might reach another: no operation starts any more. */
 void nbc_context_mark_lost(struct nbc_context *c);

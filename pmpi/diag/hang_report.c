@@ -200,14 +200,14 @@ static void report_operation(const struct nbc_request *r, int64_t now)
         report_put_line(&l);
         return;
     }
-    report_put(&l, r->persistent ? "persistent " : "");
+    report_put(&l, r->persistent ? "persistent " : r->blocking ? "blocking " : "");
     report_put(&l, nbc_coll_name(r->coll));
     if (r->alg) {
         report_put(&l, ":");
         report_put(&l, r->alg->name);
     }
     report_put(&l, ", number ");
-    report_put_number(&l, r->persistent ? r->tag - nbc_tag_ring + 1 : r->seq + 1);
+    report_put_number(&l, r->persistent ? r->tag - nbc_tag_persistent + 1 : r->seq + 1);
     report_put(&l, " on ");
     report_put_comm(&l, r->context);
     report_put_age(&l, r, now);

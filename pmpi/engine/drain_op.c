@@ -47,6 +47,7 @@ struct nbc_request *nbc_drain_op_new(const struct nbc_request *failed, int *erro
     if (*error)
         return NULL;
     r->persistent = failed->persistent;
+    r->blocking = failed->blocking;
     r->tag = failed->tag;
     r->seq = failed->seq;
     return r;

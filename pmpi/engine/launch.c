@@ -95,6 +95,13 @@ int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c, struct n
     return nbc_request_new(c, &op, out);
 }
 
+/* While calls are checked, one queue has all of them, so that the numbers are those of the calls,
+ * and the checks follow their order. */
+static struct nbc_queue *queue_for(struct nbc_context *c, enum nbc_kind kind)
+{
+    return kind == NBC_KIND_NONBLOCKING || nbc_launch_prerequisite ? &c->queue : &c->blocking;
+}
+
 /* Takes a number, and with it a tag, even if the operation cannot be created for lack of memory:
  * the other ranks count this call too. */
 int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
@@ -104,17 +111,18 @@ int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
     int error = nbc_launch_make(call, c, &r);
     if (error && error != MPI_ERR_NO_MEM)
         return error;
-    int64_t seq = c->queue.next_seq++;
+    struct nbc_queue *queue = queue_for(c, kind);
+    int64_t seq = queue->next_seq++;
     if (!error && __builtin_expect(nbc_launch_prerequisite && checked, 0)) {
         error = nbc_launch_prerequisite(c, checked, kind, seq, &r->prerequisite);
         if (error)
             nbc_request_free(r);
     }
     if (error) {
-        nbc_context_mark_number_undeliverable(c, seq);
+        nbc_context_mark_number_undeliverable(c, queue, seq);
         return error;
     }
-    nbc_request_number(r, seq);
+    nbc_request_number(r, queue, seq);
     nbc_progress_start(r);
     *out = r;
     return MPI_SUCCESS;

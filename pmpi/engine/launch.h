@@ -25,8 +25,9 @@ int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c, struct n
 /* Starts the nonblocking operation of a call. Returns an MPI error code. */
 int nbc_launch(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out);
 
-/* The same. If calls are checked and `checked` is not NULL, the operation starts after the check of
- * the call `checked`, which is of this kind. */
+/* The same for a call of this kind: all but nonblocking calls take the numbers of blocking ones. If
+ * calls are checked and `checked` is not NULL, the operation starts after the check of the call
+ * `checked`. */
 int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
                        const struct nbc_call *checked, enum nbc_kind kind,
                        struct nbc_request **out);

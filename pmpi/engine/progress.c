@@ -82,7 +82,7 @@ static bool operation_drain(struct nbc_request *r)
     if (r->persistent)
         r->tag = -1;
     else
-        DL_REPLACE_ELEM2(r->context->queue.pending, r, drain, older, newer);
+        DL_REPLACE_ELEM2(nbc_request_queue(r)->pending, r, drain, older, newer);
     nbc_request_set_state(drain, NBC_ACTIVE);
     operation_begin(drain);
     return true;
@@ -101,7 +101,7 @@ static void operation_trace(const struct nbc_request *r)
     e->coll = (int16_t)r->coll;
     e->alg = r->alg ? (int16_t)(r->alg - nbc_algs) : -1;
     e->persistent = r->persistent;
-    e->number = r->persistent ? r->tag - nbc_tag_ring + 1 : r->seq + 1;
+    e->number = r->persistent ? r->tag - nbc_tag_persistent + 1 : r->seq + 1;
 }
 
 /* Whether the program called the operation or needs it: neither draining operations nor those of
@@ -126,6 +126,7 @@ static void operation_measure(const struct nbc_request *r)
 static void operation_complete(struct nbc_request *r)
 {
     struct nbc_context *c = r->context;
+    struct nbc_queue *queue = nbc_request_queue(r);
     active_leave(r->run);
     nbc_ncompleted++;
     if (__builtin_expect(nbc_timing_on, 0))
@@ -135,9 +136,9 @@ static void operation_complete(struct nbc_request *r)
     if (r->drains && r->error)
         nbc_context_mark_lost(c);
     bool replaced = r->error && !r->drains && operation_drain(r);
-    c->queue.nstarted -= !r->persistent && !r->drains;
+    queue->nstarted -= !r->persistent && !r->drains;
     if (!r->persistent && !replaced)
-        DL_DELETE2(c->queue.pending, r, older, newer);
+        DL_DELETE2(queue->pending, r, older, newer);
     if (r->drains)
         nbc_request_free(r);
     else if (r->plan && !r->persistent)
@@ -162,12 +163,12 @@ static void operation_begin(struct nbc_request *r)
         operation_complete(r);
 }
 
-/* The largest number of nonblocking operations of a communicator that are started at once. The MPI
+/* The largest number of operations of a queue that are started at once. The MPI
  * below gets slow with the number of its messages: Open MPI 4 walks over all unfinished sends in
  * each poll, and both MPIs search the unexpected messages one by one. */
 enum { STARTED_MOST = 64 };
 
-/* Nonblocking operations use tags in turn. If the tag of an operation may still be in use, the
+/* The operations of a queue use tags in turn. If the tag of an operation may still be in use, the
  * operation waits until all operations that are one turn older are complete on this rank. Messages
  * of the two cannot be confused then, because those of the older one have all been posted before,
  * on both sides.
@@ -175,10 +176,9 @@ enum { STARTED_MOST = 64 };
  * Neither this condition nor the limit above can deadlock. Operations start in order, so the oldest
  * one that is not complete on all ranks has started on every rank that has called it, and it
  * depends only on calls that every rank makes before any newer one. */
-static bool operation_may_begin(const struct nbc_request *r)
+static bool operation_may_begin(const struct nbc_queue *queue, const struct nbc_request *r)
 {
-    const struct nbc_context *c = r->context;
-    return c->queue.nstarted < STARTED_MOST && r->seq - c->queue.pending->seq < nbc_tag_ring;
+    return queue->nstarted < STARTED_MOST && r->seq - queue->pending->seq < nbc_tag_ring;
 }
 
 /* Completes an operation that has not started, with an error. */
@@ -187,36 +187,44 @@ static void operation_refuse(struct nbc_request *r, int error)
     nbc_ncompleted++;
     r->error = error;
     nbc_request_set_state(r, NBC_COMPLETE);
-    DL_DELETE2(r->context->queue.pending, r, older, newer);
+    DL_DELETE2(nbc_request_queue(r)->pending, r, older, newer);
 }
 
-static void queue_start_deferred(struct nbc_context *c)
+static void queue_start_deferred(struct nbc_queue *queue)
 {
-    while (c->queue.deferred && operation_may_begin(c->queue.deferred)) {
-        struct nbc_request *r = c->queue.deferred;
+    while (queue->deferred && operation_may_begin(queue, queue->deferred)) {
+        struct nbc_request *r = queue->deferred;
         int error = MPI_SUCCESS;
         if (r->prerequisite && !r->prerequisite->over(r->prerequisite, &error))
             return;
         r->prerequisite = NULL;
-        c->queue.deferred = r->newer;
-        if (c->queue.deferred)
-            nbc_request_prefetch(c->queue.deferred);
+        queue->deferred = r->newer;
+        if (queue->deferred)
+            nbc_request_prefetch(queue->deferred);
         if (!error && !nbc_request_ready(r)) {
-            nbc_context_mark_number_undeliverable(c, r->seq);
+            nbc_context_mark_number_undeliverable(r->context, queue, r->seq);
             error = MPI_ERR_NO_MEM;
         }
         if (error) {
             operation_refuse(r, error);
             continue;
         }
-        c->queue.nstarted++;
+        queue->nstarted++;
         operation_begin(r);
     }
 }
 
+static void context_start_deferred(struct nbc_context *c)
+{
+    if (c->queue.deferred)
+        queue_start_deferred(&c->queue);
+    if (c->blocking.deferred)
+        queue_start_deferred(&c->blocking);
+}
+
 static bool is_deferred(const struct nbc_request *r)
 {
-    const struct nbc_request *first = r->context->queue.deferred;
+    const struct nbc_request *first = nbc_request_queue(r)->deferred;
     return !r->persistent && first && r->seq >= first->seq;
 }
 
@@ -250,23 +258,24 @@ static void operation_start(struct nbc_request *r)
         operation_begin(r);
         return;
     }
-    DL_APPEND2(c->queue.pending, r, older, newer);
-    if (!c->queue.deferred)
-        c->queue.deferred = r;
-    queue_start_deferred(c);
+    struct nbc_queue *queue = nbc_request_queue(r);
+    DL_APPEND2(queue->pending, r, older, newer);
+    if (!queue->deferred)
+        queue->deferred = r;
+    queue_start_deferred(queue);
     /* The program may make no other call for long, so complete older operations. (A guard's
      * operations are started by queue_start_deferred, which must not enter the same context
      * again.) */
-    if (c->queue.deferred && !c->guarded)
-        operation_poll(c->queue.pending);
+    if (queue->deferred && !c->guarded)
+        operation_poll(queue->pending);
 }
 
 /* The operation that must progress so that r does: r itself, or, if r is deferred, the oldest of
- * its context, or that one's prerequisite. */
+ * its queue, or that one's prerequisite. */
 static struct nbc_request *operation_awaited(struct nbc_request *r)
 {
     while (is_deferred(r)) {
-        r = r->context->queue.pending;
+        r = nbc_request_queue(r)->pending;
         if (is_deferred(r))
             r = r->prerequisite->request;
     }
@@ -314,10 +323,9 @@ static void operation_poll(struct nbc_request *r)
     if (!nbc_exec_poll(&r->run->exec))
         return;
     operation_complete(r);
-    if (c->queue.deferred)
-        queue_start_deferred(c);
-    if (c->guarded && c->guarded->queue.deferred)
-        queue_start_deferred(c->guarded);
+    context_start_deferred(c);
+    if (c->guarded)
+        context_start_deferred(c->guarded);
 }
 
 static void progress_window(struct nbc_request *r, int window)
@@ -367,8 +375,8 @@ void nbc_progress_next(void)
 struct nbc_request *nbc_progress_pending(const struct nbc_context *c)
 {
     struct nbc_run *run;
-    if (c->queue.pending)
-        return c->queue.pending;
+    if (c->queue.pending || c->blocking.pending)
+        return c->queue.pending ? c->queue.pending : c->blocking.pending;
     DL_FOREACH (active, run) {
         const struct nbc_context *at = run->request->context;
         if (at == c || (at && at->guarded == c))

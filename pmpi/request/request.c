@@ -138,7 +138,7 @@ int nbc_request_new(struct nbc_context *c, const struct nbc_operation *op, struc
     }
     nbc_request_set_state(r, NBC_INACTIVE);
     r->tag = -1;
-    r->persistent = false;
+    r->persistent = r->blocking = false;
     r->drains = op->drains;
     r->coll = (uint8_t)op->coll;
     r->plan = op->plan;

@@ -33,15 +33,16 @@ struct nbc_request {
     int error; /* result of a complete operation */
     int tag;   /* −1: the draining operation of a failed persistent one has it */
     bool persistent;
-    bool drains;            /* a draining operation: drain_op.h */
-    bool lateness_reported; /* NBCSHIM_TIMEOUT has reported it */
-    uint8_t coll;           /* enum nbc_coll */
+    bool blocking : 1;          /* else nonblocking, unless it is persistent */
+    bool drains : 1;            /* a draining operation: drain_op.h */
+    bool lateness_reported : 1; /* NBCSHIM_TIMEOUT has reported it */
+    uint8_t coll;               /* enum nbc_coll */
     struct nbc_context *context;
     struct nbc_plan *plan;             /* from which it was created, or NULL */
     struct nbc_run *run;               /* while started; always if persistent or without a plan */
-    struct nbc_request *older, *newer; /* pending nonblocking operations of the context, by seq */
+    struct nbc_request *older, *newer; /* pending operations of the queue, by seq */
 
-    int64_t seq; /* nonblocking: number of the call on its communicator */
+    int64_t seq; /* number of the call in its queue, unless persistent */
     const void *send, *recv;
     const struct nbc_alg *alg;             /* NULL: not by an algorithm of the table */
     struct nbc_prerequisite *prerequisite; /* must be over before the operation starts, or NULL */
@@ -107,12 +108,20 @@ struct nbc_operation {
 int nbc_request_new(struct nbc_context *c, const struct nbc_operation *op,
                     struct nbc_request **out);
 
-/* Makes a request the nonblocking operation with this number on its communicator. The number
- * determines its tag. */
-static inline void nbc_request_number(struct nbc_request *r, int64_t seq)
+/* The queue of an operation that is not persistent. */
+static inline struct nbc_queue *nbc_request_queue(const struct nbc_request *r)
 {
+    return r->blocking ? &r->context->blocking : &r->context->queue;
+}
+
+/* Makes a request the operation with this number in a queue of its communicator. The number
+ * determines its tag. */
+static inline void nbc_request_number(struct nbc_request *r, const struct nbc_queue *queue,
+                                      int64_t seq)
+{
+    r->blocking = queue == &r->context->blocking;
     r->seq = seq;
-    r->tag = r->context->queue.first_tag + (int)(seq % nbc_tag_ring);
+    r->tag = queue->first_tag + (int)(seq % nbc_tag_ring);
 }
 
 /* Makes a request persistent. It holds the tag until it is freed. */

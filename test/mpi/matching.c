@@ -39,6 +39,18 @@ static int blocking(MPI_Comm comm)
     return odd ? MPI_Barrier(comm) : finish(MPI_Ibarrier(comm, &request), &request);
 }
 
+/* Without checks this program runs: test/mpi/orders.c. */
+static int order(MPI_Comm comm)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    int first = odd ? MPI_Barrier(comm) : MPI_SUCCESS;
+    int error = MPI_Iallreduce(in, out, 1, MPI_INT, MPI_SUM, comm, &request);
+    int second = odd ? MPI_SUCCESS : MPI_Barrier(comm);
+    error = finish(error, &request);
+    EXPECT(error && (odd ? first : second), "of two calls one gives no error");
+    return error;
+}
+
 static int persistent(MPI_Comm comm)
 {
     MPI_Request request;
@@ -271,6 +283,7 @@ static const struct row {
     {"collective", collective, {"MPI_Ibarrier", "MPI_Iallreduce"}, PLAIN, 2},
     {"both blocking", both_blocking, {"calls MPI_Barrier", "calls MPI_Bcast"}, PLAIN, 2},
     {"blocking", blocking, {"MPI_Ibarrier", "MPI_Barrier"}, PLAIN, 2},
+    {"order", order, {"calls MPI_Barrier", "calls MPI_Iallreduce"}, PLAIN, 2},
     {"persistent", persistent, {"MPI_Ibarrier", "MPI_Barrier_init"}, PLAIN, 2},
     {"two persistent", two_persistent, {"MPI_Barrier_init", "MPI_Bcast_init"}, PLAIN, 2},
     {"constructor", constructor, {"MPI_Ibarrier", "another collective function"}, PLAIN, 2},

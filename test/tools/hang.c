@@ -3,6 +3,8 @@
  * it, rank 1 computes without calling MPI, and rank 2 is blocked in a barrier of the MPI's own
  * (NBCSHIM_BLOCKING=native). "signal": each rank gets a SIGUSR1 after a second;
  * "test": so it does, and rank 0 waits by MPI_Test.
+ * "kinds": the call of rank 0 is nonblocking and that of the others blocking, so none completes
+ * until each makes the other call as well; "signal kinds": with a SIGUSR1.
  * -DSESSION: without MPI_Init, on a communicator of a session. */
 #include <mpi.h>
 #include <signal.h>
@@ -63,6 +65,21 @@ static void end(MPI_Comm comm)
 }
 #endif
 
+/* The ranks that compute or are blocked report the call for which they wait. */
+static void call_both_kinds(MPI_Comm comm, int rank)
+{
+    int one = 1, sum;
+    MPI_Request request;
+    if (rank > 0)
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+    MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request);
+    if (rank == 0) {
+        compute_until(MPI_Wtime() + LATE);
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 int main(int argc, char **argv)
 {
     int rank, size, one = 1, sum = 0, done = 0;
@@ -75,6 +92,8 @@ int main(int argc, char **argv)
     MPI_Comm_size(comm, &size);
     MPI_Ibarrier(comm, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (argc > 1 && strcmp(argv[argc - 1], "kinds") == 0)
+        call_both_kinds(comm, rank);
     double late = MPI_Wtime() + LATE;
     if (rank == size - 1)
         compute_until(late);

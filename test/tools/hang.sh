@@ -15,7 +15,7 @@ run()
     local name=$1 variables=$2
     shift 2
     mpi_command 4 "$(sanitizer_runtime) $library" \
-        "NBCSHIM_BLOCKING=native NBCSHIM_ALGORITHM_ALLREDUCE=one_round $variables" \
+        "${blocking-NBCSHIM_BLOCKING=native} NBCSHIM_ALGORITHM_ALLREDUCE=one_round $variables" \
         "$scratch/$program" "$@"
     ends_well "$name: the program ends well" 60
 }
@@ -47,6 +47,22 @@ log_has 3 "SIGUSR1 during MPI_Test: three ranks say what they wait for" \
 
 run "SIGUSR1 while the lock is in use" NBCSHIM_TIMEOUT=30 signal
 log_has 3 "SIGUSR1: three ranks say what they wait for" "^nbcshim: rank [012]: $pending .*$waits"
+
+blocking=
+kinds()
+{
+    log_has 1 "$1: rank 0 says that it waits in the nonblocking call" \
+        "^nbcshim: rank 0: $pending .*waits for a message from rank [123], [123], [123]\b"
+    for rank in 1 2 3; do
+        log_has 1 "$1: rank $rank says that it waits in the blocking call" \
+            "^nbcshim: rank $rank: blocking ${pending/2/1} .*waits for a message from rank 0\b"
+    done
+}
+run "a blocking and a nonblocking call" NBCSHIM_TIMEOUT=1 kinds
+kinds "a blocking and a nonblocking call"
+run "a blocking and a nonblocking call, SIGUSR1" "" signal kinds
+kinds "a blocking and a nonblocking call, SIGUSR1"
+unset blocking
 
 run "a program that nbcshim stands aside of" NBCSHIM=off
 log_has 0 "NBCSHIM=off: nobody says anything" '^nbcshim:'
