@@ -13,6 +13,18 @@
 
 enum { TAG = 11, COUNT = 1000, THREADS = 3 };
 
+/* A communicator on whose collectives the others depend on what rank 0 does
+ * after it has started them. */
+static void make_comm(MPI_Comm *comm)
+{
+    MPI_Info info;
+    MPI_Comm_dup(MPI_COMM_WORLD, comm);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "nbcshim_algorithm", "allreduce:reduce_bcast");
+    MPI_Comm_set_info(*comm, info);
+    MPI_Info_free(&info);
+}
+
 /* An operation beside those of blocked.h, whose operator looks around. */
 static struct {
     MPI_Comm comm;
@@ -164,12 +176,19 @@ static void *loop(void *function)
     return NULL;
 }
 
+static void send_and_operate(void)
+{
+    send_it();
+    extra_all();
+}
+
 /* The main thread makes no call meanwhile, as if it was inside nbcshim. */
 static void foreign_thread(void)
 {
     pthread_t thread;
     void *progress = dlsym(RTLD_DEFAULT, "opal_progress");
     EXPECT(progress, "the MPI has no opal_progress");
+    receive();
     extra_start();
     usleep(20000); /* the others have sent what they can */
     if (progress && !pthread_create(&thread, NULL, loop, progress))
@@ -211,7 +230,7 @@ static void several_threads(void)
     int id[THREADS];
     for (int i = 0; i < THREADS; i++) {
         id[i] = i;
-        MPI_Comm_dup(MPI_COMM_WORLD, &of_thread[i]);
+        make_comm(&of_thread[i]);
     }
     for (int i = 0; i < THREADS; i++)
         pthread_create(&threads[i], NULL, run_thread, &id[i]);
@@ -254,7 +273,7 @@ static const struct blocked cases[] = {
     {"in_operator", in_operator, send_it, NULL, false},
     {"in_callback", in_callback, send_it, NULL, false},
     {"in_error_handler", in_error_handler, send_it, NULL, false},
-    {"foreign_thread", foreign_thread, extra_all, NULL, false},
+    {"foreign_thread", foreign_thread, send_and_operate, NULL, false},
 };
 
 static void check_hook(void)
@@ -276,7 +295,7 @@ int main(int argc, char **argv)
         several_threads();
         return test_done();
     }
-    MPI_Comm_dup(MPI_COMM_WORLD, &extra.comm);
+    make_comm(&extra.comm);
     MPI_Op_create(look_around, 1, &extra.op);
     blocked_run(cases, sizeof cases / sizeof *cases, argv + 1);
     MPI_Op_free(&extra.op);
