@@ -29,9 +29,7 @@ static int poll_operations(void)
         return 0;
     unsigned completed = nbc_ncompleted;
     __atomic_store_n(&nbc_callback_polls, nbc_callback_polls + 1, __ATOMIC_RELAXED);
-    if (nbc_threaded) /* this thread waits: the progress thread need not poll */
-        __atomic_fetch_add(&nbc_pauses, 1, __ATOMIC_RELAXED);
-    nbc_progress_next();
+    nbc_progress_below();
     completed = nbc_ncompleted - completed;
     nbc_unlock_nested(before);
     return (int)completed;

@@ -367,11 +367,6 @@ void nbc_progress(struct nbc_request *r)
     progress(r, WINDOW);
 }
 
-void nbc_progress_next(void)
-{
-    progress(NULL, 1);
-}
-
 struct nbc_request *nbc_progress_pending(const struct nbc_context *c)
 {
     struct nbc_run *run;
@@ -406,21 +401,32 @@ void nbc_progress_all(void)
 
 unsigned nbc_pauses;
 
-/* Counts the time from one pause of a loop to the next as time for which the program waits. */
-static void count_waiting(bool first)
+/* Counts the time from one pause of a loop to the next as time for which the program waits: all of
+ * it, or, for calls that need not be in one loop, if it is at most `most` ns. */
+static void count_waiting(int64_t most)
 {
     static _Thread_local int64_t last;
     int64_t now = nbc_now();
-    if (!first)
+    if (now - last <= most)
         __atomic_fetch_add(&waited, now - last, __ATOMIC_RELAXED);
     last = now;
+}
+
+void nbc_progress_below(void)
+{
+    enum { SAME_WAIT = 100000 }; /* ns from one turn of the MPI's loop to the next */
+    if (__builtin_expect(nbc_timing_on, 0))
+        count_waiting(SAME_WAIT);
+    if (nbc_threaded)
+        __atomic_fetch_add(&nbc_pauses, 1, __ATOMIC_RELAXED);
+    progress(NULL, 1);
 }
 
 void nbc_pause(int *spins)
 {
     nbc_report_poll();
     if (__builtin_expect(nbc_timing_on, 0))
-        count_waiting(*spins == 0);
+        count_waiting(*spins == 0 ? -1 : INT64_MAX);
     if (nbc_threaded)
         __atomic_fetch_add(&nbc_pauses, 1, __ATOMIC_RELAXED);
     /* Short waits are common and should not make a system call. */

@@ -29,8 +29,9 @@ void nbc_progress_start(struct nbc_request *r);
  * different ones each time. Under the lock. */
 void nbc_progress(struct nbc_request *r);
 
-/* Polls one operation, another one each time; more if some complete. Under the lock. */
-void nbc_progress_next(void);
+/* For the progress loop of the MPI below, in which this thread waits: polls one operation, another
+ * one each time; more if some complete. Under the lock. */
+void nbc_progress_below(void);
 
 /* nbc_progress without the lock and without a request, for loops that wait for something else. */
 void nbc_progress_all(void);
