@@ -155,6 +155,9 @@ CPPFLAGS="$CPPFLAGS $MPI_CPPFLAGS" LIBS="$MPI_LIBS $LIBS"
 
 AC_CHECK_TYPES([MPI_Count, MPI_Message, MPI_Session], [], [], [[#include <mpi.h>]])
 
+# MPICH's functions for progress in its loop. Their types must be declared too.
+AC_CHECK_FUNCS([MPIX_Async_start MPIX_Request_is_complete])
+
 AC_MSG_CHECKING([whether the MPI's prototypes have const])
 AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[
 #include <mpi.h>

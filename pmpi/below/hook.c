@@ -18,42 +18,72 @@ static bool refuse(const char *why)
 }
 
 #if defined OPEN_MPI && defined HAVE_MPI_GET_LIBRARY_VERSION
+#define NBC_HOOK_FUNCTION "opal_progress_register"
+#elif defined HAVE_MPIX_ASYNC_START && defined HAVE_MPIX_REQUEST_IS_COMPLETE
+#define NBC_HOOK_FUNCTION "MPIX_Async_start"
+#endif
+
+#ifdef NBC_HOOK_FUNCTION
+static int (*installed)(void); /* NULL: none */
+static unsigned ncalls;        /* of count_call */
+static bool failed;            /* it may not be used here, or has no effect */
+
+/* In a program that is linked statically, RTLD_NEXT finds nothing. */
+static void *find(const char *name)
+{
+    void *object = dlsym(RTLD_NEXT, name);
+    return object ? object : dlsym(RTLD_DEFAULT, name);
+}
+
+static int count_call(void)
+{
+    ncalls++;
+    return 0;
+}
+
+static void enter_loop(void)
+{
+    int flag;
+    NEXT(Iprobe)(0, 0, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+}
+#endif
+
+#if defined OPEN_MPI && defined NBC_HOOK_FUNCTION
 typedef int registers(int (*function)(void));
+
+static registers *add, *drop;
 
 /* The versions that are known to call such functions in all of their waits. */
 enum { FIRST_VERSION = 1, LAST_VERSION = 5 };
 
-static registers *unregister; /* while the hook is installed */
-static int (*installed)(void);
-static unsigned ncalls; /* of the function, during the trial */
-static bool failed;     /* the trial */
-
-/* In the static library RTLD_NEXT finds nothing of a program that is linked statically. */
-static registers *find(const char *name, const void **address)
+bool nbc_hook_looks(void)
 {
-    registers *found;
-    void *object = dlsym(RTLD_NEXT, name);
-    if (!object)
-        object = dlsym(RTLD_DEFAULT, name);
-    *address = object;
-    memcpy(&found, &object, sizeof found); /* POSIX permits the conversion */
-    return found;
+    return false;
 }
 
-/* Whether an address is in a library of Open MPI. Another library may have a function of this name
- * that does something else. */
-static bool is_in_open_mpi(const void *address)
+bool nbc_hook_is_complete(MPI_Request request)
+{
+    (void)request;
+    return true;
+}
+
+/* Finds a function in a library of Open MPI. Another library may have a function of this name that
+ * does something else. Returns NULL if there is none. */
+static registers *find_in_open_mpi(const char *name)
 {
     static const char *const libraries[] = {"libopen-pal", "libopal", "libmpi", NULL};
     Dl_info info;
-    if (!dladdr(address, &info) || !info.dli_fname)
-        return false;
+    registers *function;
+    void *object = find(name);
+    if (!object || !dladdr(object, &info) || !info.dli_fname)
+        return NULL;
+    memcpy(&function, &object, sizeof function); /* POSIX permits the conversion */
     const char *slash = strrchr(info.dli_fname, '/');
     const char *file = slash ? slash + 1 : info.dli_fname;
     for (int i = 0; libraries[i]; i++)
         if (strncmp(file, libraries[i], strlen(libraries[i])) == 0)
-            return true;
-    return false;
+            return function;
+    return NULL;
 }
 
 /* Returns the major version, 0 if the MPI is not Open MPI. */
@@ -67,89 +97,171 @@ static int version_major(void)
     return atoi(version + sizeof name - 1);
 }
 
-static int count_call(void)
+static bool look_for(bool any)
 {
-    ncalls++;
-    return 0;
-}
-
-/* Whether the progress loop calls a function that is registered. */
-static bool try_hook(registers *add, registers *drop)
-{
-    int flag;
-    ncalls = 0;
-    if (add(count_call) != 0)
-        return false;
-    for (int i = 0; i < 1000 && !ncalls; i++)
-        NEXT(Iprobe)(0, 0, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
-    bool called = ncalls > 0;
-    return drop(count_call) == 0 && called;
-}
-
-/* Finds the two functions. Returns false, and says why, if they may not be used. */
-static bool look_for(bool any, registers **add, registers **drop)
-{
-    const void *at_add, *at_drop;
     int major = version_major();
-    *add = find("opal_progress_register", &at_add);
-    *drop = find("opal_progress_unregister", &at_drop);
-    if (!*add || !*drop)
-        return refuse("this Open MPI has no opal_progress_register");
-    if (!is_in_open_mpi(at_add) || !is_in_open_mpi(at_drop))
-        return refuse("opal_progress_register is not a function of Open MPI");
+    add = find_in_open_mpi("opal_progress_register");
+    drop = find_in_open_mpi("opal_progress_unregister");
+    if (!add || !drop)
+        return refuse("no opal_progress_register in Open MPI");
     if (!any && (major < FIRST_VERSION || major > LAST_VERSION))
-        return refuse("nbcshim does not know this version of Open MPI");
-    description = "opal_progress_register";
+        return refuse("a version of Open MPI that nbcshim does not know");
     return true;
 }
 
-bool nbc_hook_install(int (*function)(void), bool any)
+static bool allows(int level)
 {
-    registers *add, *drop;
-    if (!look_for(any, &add, &drop))
-        return false;
-    failed = !try_hook(add, drop) || add(function) != 0;
-    if (failed)
-        return refuse("opal_progress_register does not have the expected effect");
-    installed = function;
-    unregister = drop;
+    (void)level;
     return true;
 }
 
-bool nbc_hook_available(void)
+static bool hook_start(int (*function)(void))
 {
-    registers *add, *drop;
-    if (unregister)
-        return true;
-    return !failed && look_for(false, &add, &drop);
+    return add(function) == 0;
 }
 
-void nbc_hook_remove(void)
+static void hook_end(void)
 {
-    if (unregister)
-        unregister(installed);
-    unregister = NULL;
+    drop(installed);
 }
-#else
-bool nbc_hook_install(int (*function)(void), bool any)
+#elif defined NBC_HOOK_FUNCTION
+typedef __typeof__(MPIX_Async_start) starts;
+typedef __typeof__(MPIX_Request_is_complete) asks;
+
+static starts *start;
+static asks *is_complete;
+
+/* MPICH calls the function until that has returned MPIX_ASYNC_DONE; in MPI_Finalize it waits for
+ * that. */
+static int (*wanted)(void);
+
+bool nbc_hook_looks(void)
 {
-    (void)function, (void)any;
-    return refuse("this MPI does not call functions of others in its progress loop");
+    return installed;
 }
 
-bool nbc_hook_available(void)
+bool nbc_hook_is_complete(MPI_Request request)
 {
-    return nbc_hook_install(NULL, false);
+    return is_complete(request);
 }
 
-void nbc_hook_remove(void)
+static bool look_for(bool any)
 {
+    void *found[2] = {find("MPIX_Async_start"), find("MPIX_Request_is_complete")};
+    (void)any;
+    memcpy(&start, &found[0], sizeof start); /* POSIX permits the conversion */
+    memcpy(&is_complete, &found[1], sizeof is_complete);
+    return (found[0] && found[1]) || refuse("an MPICH without MPIX_Async_start");
+}
+
+/* MPICH holds locks of its own during the call, which is why a function may not call what waits, or
+ * enters the loop again. nbcshim does so in rare cases (errors, elements larger than 2 GiB). */
+static bool allows(int level)
+{
+    return level < MPI_THREAD_MULTIPLE || refuse("MPICH with MPI_THREAD_MULTIPLE");
+}
+
+static int on_turn(MPIX_Async_thing thing)
+{
+    (void)thing;
+    if (!wanted)
+        return MPIX_ASYNC_DONE;
+    wanted();
+    return MPIX_ASYNC_NOPROGRESS;
+}
+
+static bool hook_start(int (*function)(void))
+{
+    wanted = function;
+    return start(on_turn, NULL, MPIX_STREAM_NULL) == MPI_SUCCESS;
+}
+
+static void hook_end(void)
+{
+    wanted = NULL;
+    enter_loop();
 }
 #endif
 
+#ifdef NBC_HOOK_FUNCTION
+/* Whether the progress loop calls what is hooked into it. */
+static bool try_hook(void)
+{
+    enum { MOST = 1000 };
+    ncalls = 0;
+    if (!hook_start(count_call))
+        return false;
+    installed = count_call;
+    for (int i = 0; i < MOST && !ncalls; i++)
+        enter_loop();
+    hook_end();
+    installed = NULL;
+    return ncalls > 0;
+}
+
+bool nbc_hook_install(int (*function)(void), int level, bool any)
+{
+    if (!look_for(any))
+        return false;
+    failed = !allows(level);
+    if (failed)
+        return false;
+    failed = !try_hook() || !hook_start(function);
+    if (failed)
+        return refuse(NBC_HOOK_FUNCTION " does not have the expected effect");
+    description = NBC_HOOK_FUNCTION;
+    installed = function;
+    return true;
+}
+
+bool nbc_hook_available(void)
+{
+    return installed || (!failed && look_for(false));
+}
+
+void nbc_hook_remove(void)
+{
+    if (installed)
+        hook_end();
+    installed = NULL;
+}
+
 const char *nbc_hook_description(void)
 {
-    if (!description)
-        nbc_hook_available();
+    if (!description && look_for(false))
+        return NBC_HOOK_FUNCTION;
     return description;
 }
+#else
+bool nbc_hook_install(int (*function)(void), int level, bool any)
+{
+    (void)function, (void)level, (void)any;
+    return false;
+}
+
+bool nbc_hook_available(void)
+{
+    return false;
+}
+
+void nbc_hook_remove(void)
+{
+}
+
+bool nbc_hook_looks(void)
+{
+    return false;
+}
+
+bool nbc_hook_is_complete(MPI_Request request)
+{
+    (void)request;
+    return true;
+}
+
+const char *nbc_hook_description(void)
+{
+    refuse("this MPI does not call functions of others in its progress loop");
+    return description;
+}
+#endif

@@ -6,19 +6,29 @@
  * nonblocking collectives. The function may start messages and test requests; such a test enters
  * the progress loop again, and the function must return at once when it is called inside itself.
  *
+ * MPICH from 4.2 on: MPIX_Async_start (Zhou, Latham, Raffenetti, Guo, Thakur: MPI Progress For All,
+ * 2024). The function may start messages, and test requests that are complete.
+ *
  * To be called at init and at finalize, without the lock. Local. */
 #ifndef NBC_HOOK_H
 #define NBC_HOOK_H
 
 #include <stdbool.h>
 
+#include <mpi.h>
+
 /* Makes the MPI call `function` in its progress loop, by each thread that is in it. Returns false
- * if this MPI cannot do that, or if it has not called the function when it was asked to. any:
- * accept versions of the MPI that nbcshim does not know. */
-bool nbc_hook_install(int (*function)(void), bool any);
+ * if this MPI cannot do that at this thread level, or if it does not call what was hooked into the
+ * loop. any: accept versions of the MPI that nbcshim does not know. */
+bool nbc_hook_install(int (*function)(void), int level, bool any);
 
 /* Undoes nbc_hook_install, if it has succeeded. */
 void nbc_hook_remove(void);
+
+/* Whether the function must look whether a request is complete, by nbc_hook_is_complete, before it
+ * tests it: a test would enter the loop again. By any thread. */
+bool nbc_hook_looks(void);
+bool nbc_hook_is_complete(MPI_Request request);
 
 /* Whether nbc_hook_install has, or will look for, what it needs; before init too. */
 bool nbc_hook_available(void);

@@ -7,6 +7,7 @@
 #include "base/lock.h"
 #include "below/hook.h"
 #include "engine/progress.h"
+#include "op/mpi_transport.h"
 
 unsigned nbc_callback_polls;
 
@@ -29,22 +30,27 @@ static int poll_operations(void)
         return 0;
     unsigned completed = nbc_ncompleted;
     __atomic_store_n(&nbc_callback_polls, nbc_callback_polls + 1, __ATOMIC_RELAXED);
+    nbc_transport_looks = nbc_hook_looks();
     nbc_progress_below();
+    nbc_transport_looks = false;
     completed = nbc_ncompleted - completed;
     nbc_unlock_nested(before);
     return (int)completed;
 }
 
+/* Polls in every second turn of the loop, because a poll takes about as long as a turn, and delays
+ * what the program waits for. */
 static int on_progress(void)
 {
-    return nbc_any_active() && nbc_inside != NBC_LOCKED ? poll_operations() : 0;
+    static _Thread_local unsigned turn __attribute__((tls_model("initial-exec")));
+    return nbc_any_active() && nbc_inside != NBC_LOCKED && ++turn % 2 ? poll_operations() : 0;
 }
 
 bool nbc_callback_start(int level, bool any_version)
 {
     has_only_thread = level < MPI_THREAD_SERIALIZED;
     only_thread = pthread_self();
-    return nbc_hook_install(on_progress, any_version);
+    return nbc_hook_install(on_progress, level, any_version);
 }
 
 void nbc_callback_stop(void)

@@ -76,7 +76,7 @@ log_has 1 "one rank without: none has one" "waits: no \\($off\\)$"
 
 fake other.so
 run "a function of another library" \
-    'no \(opal_progress_register is not a function of Open MPI\)' "$scratch/other.so"
+    'no \(no opal_progress_register in Open MPI\)' "$scratch/other.so"
 fake libopen-pal-other.so
 run "a function without effect" \
     'no \(opal_progress_register does not have the expected effect\)' \
