@@ -48,7 +48,7 @@ log_has 3 "SIGUSR1 during MPI_Test: three ranks say what they wait for" \
 run "SIGUSR1 while the lock is in use" NBCSHIM_TIMEOUT=30 signal
 log_has 3 "SIGUSR1: three ranks say what they wait for" "^nbcshim: rank [012]: $pending .*$waits"
 
-blocking=
+blocking=NBCSHIM_BLOCKING=own
 kinds()
 {
     log_has 1 "$1: rank 0 says that it waits in the nonblocking call" \
