@@ -42,7 +42,7 @@ static uintptr_t address(const struct nbc_exec *e, int buf, int64_t off)
     return e->base[buf] + (uintptr_t)off;
 }
 
-/* Posts a message. */
+/* Posts a message, which may be complete at once. */
 static int exec_post(struct nbc_exec *e, int32_t id)
 {
     const struct nbc_op *op = &e->sched->ops[id];
@@ -50,10 +50,13 @@ static int exec_post(struct nbc_exec *e, int32_t id)
     int (*call)(void *, uintptr_t, int64_t, int, int, nbc_handle *) =
         op->kind == NBC_OP_SEND ? e->transport->send : e->transport->recv;
     int error = call(e->self, address(e, op->buf, op->off), op->count, op->type, op->peer, h);
-    if (error)
+    if (error > 0)
         return error;
-    e->inflight[e->ninflight++] = id;
     release(e, &e->sched->succ[op->succ], op->nsucc_issue);
+    if (error == NBC_SENT)
+        finish(e, id);
+    else
+        e->inflight[e->ninflight++] = id;
     return 0;
 }
 
@@ -146,8 +149,12 @@ bool nbc_exec_poll(struct nbc_exec *e)
     int ndone = 0;
     if (e->ninflight > 0)
         e->error = e->transport->poll(e->self, e->ninflight, e->handles, e->done, &ndone);
+    if (ndone == 0 && e->nready == 0 && !e->error)
+        return false;
     remove_done(e, ndone);
     for (int i = 0; i < ndone; i++)
         finish(e, e->done[i]);
+    if (e->nready == 0 && !e->error)
+        return e->left == 0;
     return exec_run(e, false);
 }

@@ -10,7 +10,10 @@
 /* A pending send or receive. It has room for an MPI_Request, be that an integer or a pointer. */
 typedef uintptr_t nbc_handle;
 
-/* All functions are local, never block, and return 0 or a nonzero error code, which becomes the
+/* Returned by send: the message is complete already, and there is no handle. */
+enum { NBC_SENT = -1 };
+
+/* All functions are local, never block, and return 0 or a positive error code, which becomes the
  * result of the operation. `self` is the transport's state of the operation. An address is that of
  * the first element, with the offset applied; a type is a slot. Messages of one operation between
  * two ranks match in the order in which they are posted. send and recv set *h, which is valid until

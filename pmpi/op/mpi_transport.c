@@ -67,16 +67,37 @@ static int transport_post(bool sends, void *addr, int64_t count, MPI_Datatype ty
     return error;
 }
 
+bool nbc_transport_looks;
+
+/* Messages of so many bytes are usually complete when MPI_Isend returns. */
+enum { EAGER = 8192 };
+
+/* Asks without a poll, if the request is complete. MPI_Test polls in any case on MPICH 4.0.2: for a
+ * send that is complete it takes 470 instructions, this and MPI_Wait 300. */
+static bool is_complete(MPI_Request request)
+{
+    int flag = 0;
+    if (__builtin_expect(nbc_transport_looks, 0))
+        return nbc_hook_is_complete(request);
+    return !NEXT(Request_get_status)(request, &flag, MPI_STATUS_IGNORE) && flag;
+}
+
 static int transport_send(void *self, uintptr_t addr, int64_t count, int type, int peer,
                           nbc_handle *h)
 {
     const struct nbc_run *r = self;
+    const struct nbc_datatype *t = r->handles.types[type];
     MPI_Request request;
-    int error = transport_post(true, (void *)addr, count, r->handles.types[type]->handle, peer,
-                               r->tag, r->comm, &request);
-    if (!error)
-        handle_store(h, request);
-    return error;
+    int error =
+        transport_post(true, (void *)addr, count, t->handle, peer, r->tag, r->comm, &request);
+    if (error)
+        return error;
+    if (count * t->layout.size <= EAGER && is_complete(request)) {
+        error = NEXT(Wait)(&request, MPI_STATUS_IGNORE);
+        return error ? error : NBC_SENT;
+    }
+    handle_store(h, request);
+    return 0;
 }
 
 static int transport_receive(void *self, uintptr_t addr, int64_t count, int type, int peer,
@@ -91,44 +112,45 @@ static int transport_receive(void *self, uintptr_t addr, int64_t count, int type
     return error;
 }
 
-static int transport_poll_single(nbc_handle *h, int *done, int *ndone)
+static int transport_poll_single(nbc_handle *h, bool *over)
 {
     MPI_Request request = handle_load(h);
     int flag = 0;
     int error = NEXT(Test)(&request, &flag, MPI_STATUS_IGNORE);
-    if (error)
-        flag = 1; /* a failed request is freed, like a completed one */
-    done[0] = 0;
-    *ndone = flag;
+    *over = flag || error; /* a failed request is freed, like a completed one */
     return error;
 }
 
-bool nbc_transport_looks;
+/* The largest number of messages that are tested one by one. For two, MPI_Test twice takes fewer
+ * instructions than MPI_Testsome once: 40 % fewer on MPICH 4.0.2. */
+enum { FEW = 2 };
 
-/* Tests only messages that are complete, which does not progress the others. */
-static int transport_look(int n, nbc_handle *h, int *done, int *ndone)
+static int transport_poll_each(nbc_handle *h, int n, int *done, int *ndone)
 {
+    int error = MPI_SUCCESS;
     *ndone = 0;
-    for (int i = 0; i < n; i++) {
-        MPI_Request request = handle_load(&h[i]);
-        int flag = 0, error;
-        if (!nbc_hook_is_complete(request))
-            continue;
-        error = NEXT(Test)(&request, &flag, MPI_STATUS_IGNORE);
-        if (error || flag)
+    for (int i = 0; i < n && !error; i++) {
+        bool over = !nbc_transport_looks || nbc_hook_is_complete(handle_load(&h[i]));
+        if (over)
+            error = transport_poll_single(&h[i], &over);
+        if (over)
             done[(*ndone)++] = i;
-        if (error)
-            return error;
     }
-    return MPI_SUCCESS;
+    return error;
 }
 
 /* The largest number of messages of one operation that one call tests. */
 enum { BATCH = 32 };
 
-static int compare_ints(const void *x, const void *y)
+/* Almost always the MPI returns them in order. */
+static void sort_ints(int *list, int n)
 {
-    return *(const int *)x - *(const int *)y;
+    for (int i = 1; i < n; i++)
+        for (int k = i; k > 0 && list[k - 1] > list[k]; k--) {
+            int larger = list[k - 1];
+            list[k - 1] = list[k];
+            list[k] = larger;
+        }
 }
 
 static int first_error(int error, const MPI_Status *statuses, int n)
@@ -156,10 +178,8 @@ static int transport_poll_batch(nbc_handle *h, int n, int *done, int *ndone)
 static int transport_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
 {
     struct nbc_run *r = self;
-    if (__builtin_expect(nbc_transport_looks, 0))
-        return transport_look(n, h, done, ndone);
-    if (n == 1)
-        return transport_poll_single(h, done, ndone);
+    if (n <= FEW || nbc_transport_looks)
+        return transport_poll_each(h, n, done, ndone);
     int first = 0;
     if (n > BATCH) { /* test one batch, the next one in the next poll */
         first = r->cursor < n ? r->cursor : 0;
@@ -167,8 +187,7 @@ static int transport_poll(void *self, int n, nbc_handle *h, int *done, int *ndon
         n = n - first < BATCH ? n - first : BATCH;
     }
     int error = transport_poll_batch(h + first, n, done, ndone);
-    if (*ndone > 1)
-        qsort(done, *ndone, sizeof *done, compare_ints); /* the standard defines no order */
+    sort_ints(done, *ndone); /* the standard defines no order */
     for (int i = 0; i < *ndone; i++)
         done[i] += first;
     return error;

@@ -91,6 +91,20 @@ static int world_rank(const struct nbc_run *run, int peer)
     return rank == MPI_UNDEFINED ? -1 : rank; /* of another job */
 }
 
+static void message_done(struct nbc_run *run, struct message *m)
+{
+    struct nbc_trace_event *e =
+        nbc_trace_add(m->sends ? NBC_TRACE_SEND : NBC_TRACE_RECV, m->begin, nbc_now());
+    if (!m->sends)
+        run->last_peer = m->peer;
+    if (e) {
+        e->id = run->trace_id;
+        e->peer = m->peer;
+        e->bytes = m->bytes;
+    }
+    message_free(m);
+}
+
 static int traced_post(void *self, bool sends, uintptr_t addr, int64_t count, int type, int peer,
                        nbc_handle *h)
 {
@@ -102,7 +116,9 @@ static int traced_post(void *self, bool sends, uintptr_t addr, int64_t count, in
     *m = (struct message){.begin = nbc_now(), .sends = sends, .peer = world_rank(run, peer)};
     m->bytes = count * run->handles.types[type]->layout.size;
     int error = (sends ? t->send : t->recv)(self, addr, count, type, peer, &m->below);
-    if (error)
+    if (error == NBC_SENT)
+        message_done(run, m);
+    else if (error)
         message_free(m);
     else
         *h = (nbc_handle)m;
@@ -118,20 +134,6 @@ static int traced_receive(void *self, uintptr_t addr, int64_t count, int type, i
                           nbc_handle *h)
 {
     return traced_post(self, false, addr, count, type, peer, h);
-}
-
-static void message_done(struct nbc_run *run, struct message *m)
-{
-    struct nbc_trace_event *e =
-        nbc_trace_add(m->sends ? NBC_TRACE_SEND : NBC_TRACE_RECV, m->begin, nbc_now());
-    if (!m->sends)
-        run->last_peer = m->peer;
-    if (e) {
-        e->id = run->trace_id;
-        e->peer = m->peer;
-        e->bytes = m->bytes;
-    }
-    message_free(m);
 }
 
 static int traced_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)

@@ -18,6 +18,7 @@ struct fake {
     bool complete[MOST]; /* by handle: to be reported by the next poll */
     bool alive[MOST];    /* by handle */
     bool arrived;        /* what drop says of receives */
+    bool sends_at_once;  /* sends are complete when they are posted */
     int fail_send, fail_recv, fail_copy, fail_reduce, fail_poll; /* errors to return */
     uintptr_t addr[MOST];                                        /* by handle */
     uintptr_t last[3]; /* addresses of the last copy or reduction */
@@ -47,7 +48,10 @@ static int fake_send(void *self, uintptr_t addr, int64_t count, int type, int pe
 {
     struct fake *f = self;
     (void)count, (void)type;
-    return fake_post(f, 's', addr, peer, h, f->fail_send);
+    if (!f->sends_at_once || f->fail_send)
+        return fake_post(f, 's', addr, peer, h, f->fail_send);
+    note(f, 's', peer);
+    return NBC_SENT;
 }
 
 static int fake_recv(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
@@ -319,6 +323,31 @@ START_TEST(everything_complete_at_the_first_poll)
 }
 END_TEST
 
+START_TEST(sends_that_complete_at_once)
+{
+    struct run r;
+    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    nbc_id first = nbc_send(s, ref(NBC_BUF_SEND, 0), 3, NBC_NONE);
+    nbc_send(s, ref(NBC_BUF_SEND, 8), 4, first);
+    nbc_copy(s, ref(NBC_BUF_RECV, 0), ref(NBC_BUF_SEND, 0), first);
+    bind(&r, s);
+    r.fake.sends_at_once = true;
+    for (int again = 0; again < 2; again++) {
+        ck_assert(nbc_exec_start(&r.exec));
+        expect_log(&r, "s3 s4 c ");
+        ck_assert_int_eq(r.exec.error, 0);
+    }
+    unbind(&r);
+    bind(&r, sum_of_three());
+    r.fake.sends_at_once = true;
+    ck_assert(!nbc_exec_start(&r.exec));
+    r.fake.complete[1] = r.fake.complete[2] = true;
+    ck_assert(nbc_exec_poll(&r.exec));
+    expect_log(&r, "r0 r2 c + + s3 s3 ");
+    unbind(&r);
+}
+END_TEST
+
 /* Many messages that complete in an arbitrary order, several in a poll. */
 START_TEST(completions_in_any_order)
 {
@@ -507,6 +536,7 @@ int main(void)
     tcase_add_test(tc, a_finished_run_can_be_started_again);
     tcase_add_test(tc, two_runs_of_one_schedule_do_not_meet);
     tcase_add_test(tc, everything_complete_at_the_first_poll);
+    tcase_add_test(tc, sends_that_complete_at_once);
     tcase_add_test(tc, completions_in_any_order);
     tcase_add_test(tc, an_error_ends_the_run);
     tcase_add_test(tc, a_failed_run_can_be_started_again);
