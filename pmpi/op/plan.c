@@ -28,6 +28,7 @@ struct set {
 
 struct nbc_plans {
     uint32_t now;
+    struct nbc_plan *recent[NBC_NCOLLS]; /* the last plan found for each collective, or NULL */
     struct set set[SETS];
 };
 
@@ -47,12 +48,16 @@ static void plan_key_of(const struct nbc_call *call, const struct nbc_alg *overr
     k->recv_in_place = call->recv.buf == MPI_IN_PLACE;
 }
 
-static bool same_key(const struct nbc_plan_key *x, const struct nbc_plan_key *y)
+/* Whether plan_key_of would give this key. */
+static bool is_key_of(const struct nbc_plan_key *k, const struct nbc_call *call,
+                      const struct nbc_alg *override, int64_t segment)
 {
-    return x->coll == y->coll && x->send_count == y->send_count && x->recv_count == y->recv_count &&
-           x->send_type == y->send_type && x->recv_type == y->recv_type && x->op == y->op &&
-           x->root == y->root && x->override == y->override && x->segment == y->segment &&
-           x->send_in_place == y->send_in_place && x->recv_in_place == y->recv_in_place;
+    return k->coll == (int)call->coll && k->send_count == call->send.count &&
+           k->recv_count == call->recv.count && k->send_type == call->send.type &&
+           k->recv_type == call->recv.type && k->op == call->op && k->root == call->root &&
+           k->override == override && k->segment == segment &&
+           k->send_in_place == (call->send.buf == MPI_IN_PLACE) &&
+           k->recv_in_place == (call->recv.buf == MPI_IN_PLACE);
 }
 
 static bool has_arrays(const struct nbc_call *call)
@@ -131,12 +136,14 @@ static bool keep_arrays(struct nbc_plan *p, const struct nbc_shape *s, const str
 
 /* The addresses of the arrays distinguish calls with different arrays; they are not part of the
  * key. */
-static uint64_t plan_hash(const struct nbc_plan_key *k, const struct nbc_call *call)
+static uint64_t plan_hash(const struct nbc_call *call)
 {
-    uint64_t mix = (uint64_t)k->coll * 7 + (uint64_t)k->root * 131 + (uint64_t)k->send_count * 31 +
-                   (uint64_t)k->recv_count * 37 + (uint64_t)(uintptr_t)k->recv_type +
-                   (uint64_t)(uintptr_t)k->op + (uint64_t)(uintptr_t)call->send.counts.data * 3 +
-                   (uint64_t)(uintptr_t)call->recv.counts.data * 5;
+    const struct nbc_args *send = &call->send, *recv = &call->recv;
+    uint64_t mix = (uint64_t)call->coll * 7 + (uint64_t)call->root * 131 +
+                   (uint64_t)send->count * 31 + (uint64_t)recv->count * 37 +
+                   (uint64_t)(uintptr_t)recv->type + (uint64_t)(uintptr_t)call->op +
+                   (uint64_t)(uintptr_t)send->counts.data * 3 +
+                   (uint64_t)(uintptr_t)recv->counts.data * 5;
     return mix * UINT64_C(0x9E3779B97F4A7C15);
 }
 
@@ -160,10 +167,12 @@ void nbc_plan_release(struct nbc_plan *plan)
 }
 
 /* Removes a plan from the table. */
-static void plan_retire(struct set *set, int i)
+static void plan_retire(struct nbc_plans *plans, struct set *set, int i)
 {
     struct nbc_plan *plan = set->plan[i];
     set->mark[i] = 0;
+    if (plans->recent[plan->key.coll] == plan)
+        plans->recent[plan->key.coll] = NULL;
     while (plan->idle) {
         struct nbc_run *run = plan->idle;
         plan->idle = run->next;
@@ -173,19 +182,20 @@ static void plan_retire(struct set *set, int i)
     nbc_plan_release(plan);
 }
 
-static bool plan_is_for(const struct nbc_plan *p, const struct nbc_plan_key *key,
-                        const struct nbc_call *call)
+static bool plan_is_for(const struct nbc_plan *p, const struct nbc_call *call,
+                        const struct nbc_alg *override, int64_t segment)
 {
-    return same_key(&p->key, key) && (!p->arrays || (same_arrays(&p->send, &call->send) &&
-                                                     same_arrays(&p->recv, &call->recv)));
+    return is_key_of(&p->key, call, override, segment) &&
+           (!p->arrays ||
+            (same_arrays(&p->send, &call->send) && same_arrays(&p->recv, &call->recv)));
 }
 
 /* The index of the plan for a call, WAYS if there is none. */
-static int place_of(const struct set *set, uint32_t mark, const struct nbc_plan_key *key,
-                    const struct nbc_call *call)
+static int place_of(const struct set *set, uint32_t mark, const struct nbc_call *call,
+                    const struct nbc_alg *override, int64_t segment)
 {
     for (int i = 0; i < WAYS; i++)
-        if (set->mark[i] == mark && plan_is_for(set->plan[i], key, call))
+        if (set->mark[i] == mark && plan_is_for(set->plan[i], call, override, segment))
             return i;
     return WAYS;
 }
@@ -199,24 +209,31 @@ static bool plan_suits(const struct nbc_plan *p, const struct nbc_call *call)
            !(p->needs_send && p->needs_recv && (apart == 0 || apart == (uintptr_t)p->alias_offset));
 }
 
+static struct nbc_plan *plan_look_up(struct nbc_plans *plans, const struct nbc_call *call,
+                                     const struct nbc_alg *override, int64_t segment)
+{
+    uint64_t h = plan_hash(call);
+    struct set *set = set_of(plans, h);
+    int i = place_of(set, mark_of(h), call, override, segment);
+    return i < WAYS ? plans->recent[call->coll] = set->plan[i] : NULL;
+}
+
 struct nbc_plan *nbc_plan_find(struct nbc_plans *plans, const struct nbc_call *call,
                                const struct nbc_alg *override, int64_t segment)
 {
-    struct nbc_plan_key key;
     if (!plans)
         return NULL;
-    plan_key_of(call, override, segment, &key);
-    uint64_t h = plan_hash(&key, call);
-    struct set *set = set_of(plans, h);
-    int i = place_of(set, mark_of(h), &key, call);
-    if (i == WAYS || !plan_suits(set->plan[i], call))
+    struct nbc_plan *plan = plans->recent[call->coll];
+    if (!plan || !plan_is_for(plan, call, override, segment))
+        plan = plan_look_up(plans, call, override, segment);
+    if (!plan || !plan_suits(plan, call))
         return NULL;
-    set->used[i] = ++plans->now;
-    return set->plan[i];
+    *plan->used = ++plans->now;
+    return plan;
 }
 
 /* Returns a free index, or evicts the least recently used plan. */
-static int set_make_room(const struct nbc_plans *plans, struct set *set)
+static int set_make_room(struct nbc_plans *plans, struct set *set)
 {
     int oldest = 0;
     for (int i = 0; i < WAYS; i++) {
@@ -225,7 +242,7 @@ static int set_make_room(const struct nbc_plans *plans, struct set *set)
         if (plans->now - set->used[i] > plans->now - set->used[oldest])
             oldest = i;
     }
-    plan_retire(set, oldest);
+    plan_retire(plans, set, oldest);
     return oldest;
 }
 
@@ -233,16 +250,17 @@ static int set_make_room(const struct nbc_plans *plans, struct set *set)
  * is one. */
 static void plan_enter(struct nbc_plans *plans, const struct nbc_call *call, struct nbc_plan *p)
 {
-    uint64_t h = plan_hash(&p->key, call);
+    uint64_t h = plan_hash(call);
     struct set *set = set_of(plans, h);
-    int i = place_of(set, mark_of(h), &p->key, call);
+    int i = place_of(set, mark_of(h), call, p->key.override, p->key.segment);
     if (i < WAYS)
-        plan_retire(set, i);
+        plan_retire(plans, set, i);
     else
         i = set_make_room(plans, set);
     set->mark[i] = mark_of(h);
     set->used[i] = ++plans->now;
     set->plan[i] = p;
+    p->used = &set->used[i];
 }
 
 /* Whether a plan depends on predefined handles only, which are never freed. */
@@ -315,6 +333,6 @@ void nbc_plans_free(struct nbc_plans *plans)
         return;
     for (int i = 0; i < SETS * WAYS; i++)
         if (plans->set[i / WAYS].mark[i % WAYS])
-            plan_retire(&plans->set[i / WAYS], i % WAYS);
+            plan_retire(plans, &plans->set[i / WAYS], i % WAYS);
     free(plans);
 }

@@ -44,6 +44,7 @@ struct nbc_plan {
      * alias_offset apart (see nbc_bound). */
     bool needs_send, needs_recv;
     int64_t alias_offset;
+    uint32_t *used;       /* time of the last use, in the table */
     struct nbc_run *idle; /* idle runs of this plan, linked by next */
     int nidle;
     int refs;                     /* the table's reference and those of requests */
