@@ -15,6 +15,7 @@
 #include "below/next.h"
 #include "comm/context.h"
 #include "comm/tags.h"
+#include "engine/direct.h"
 #include "engine/launch.h"
 #include "engine/progress.h"
 #include "op/bind.h"
@@ -68,14 +69,18 @@ static int call_find_context(const struct nbc_call *call, enum nbc_kind kind,
     return nbc_context_usable(*c) ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
-static int call_start(const struct nbc_call *call, enum nbc_kind kind, struct nbc_request **out)
+static int call_launch(const struct nbc_call *call, struct nbc_context *c, enum nbc_kind kind,
+                       struct nbc_request **out)
+{
+    int error = nbc_launch_checked(call, c, call, kind, out);
+    return error ? call_explain(call, kind, error, nbc_bind_fault()) : MPI_SUCCESS;
+}
+
+static int call_start(const struct nbc_call *call, struct nbc_request **out)
 {
     struct nbc_context *c;
-    int error = call_find_context(call, kind, &c);
-    if (error)
-        return error;
-    error = nbc_launch_checked(call, c, call, kind, out);
-    return error ? call_explain(call, kind, error, nbc_bind_fault()) : MPI_SUCCESS;
+    int error = call_find_context(call, NBC_KIND_NONBLOCKING, &c);
+    return error ? error : call_launch(call, c, NBC_KIND_NONBLOCKING, out);
 }
 
 static int call_lacks_request(const struct nbc_call *call, enum nbc_kind kind)
@@ -95,8 +100,7 @@ int nbc_call_start(const struct nbc_call *call, MPI_Request *request)
         return NBC_CALL_BELOW;
     nbc_types_reclaim();
     nbc_lock();
-    int error = request ? call_start(call, NBC_KIND_NONBLOCKING, &r)
-                        : call_lacks_request(call, NBC_KIND_NONBLOCKING);
+    int error = request ? call_start(call, &r) : call_lacks_request(call, NBC_KIND_NONBLOCKING);
     if (!error)
         *request = r->handle;
     nbc_unlock();
@@ -107,7 +111,7 @@ int nbc_call_start(const struct nbc_call *call, MPI_Request *request)
  * of the operation. */
 static int call_finish(struct nbc_request *r)
 {
-    nbc_request_wait(r);
+    nbc_request_wait(r, 0);
     int error = r->error;
     nbc_request_free(r);
     return error;
@@ -116,8 +120,12 @@ static int call_finish(struct nbc_request *r)
 /* Returns when the operation is complete, or has failed to start. */
 static int call_and_wait(const struct nbc_call *call)
 {
+    struct nbc_context *c;
     struct nbc_request *r;
-    int error = call_start(call, NBC_KIND_BLOCKING, &r);
+    int error = call_find_context(call, NBC_KIND_BLOCKING, &c);
+    if (error || nbc_direct(call, c, &error))
+        return error;
+    error = call_launch(call, c, NBC_KIND_BLOCKING, &r);
     return error ? error : call_finish(r);
 }
 

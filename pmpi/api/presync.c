@@ -123,7 +123,7 @@ int nbc_gate_pass(struct nbc_gate *gate)
     struct nbc_request *r = gate->barrier;
     nbc_lock();
     nbc_progress_start(r);
-    nbc_request_wait(r);
+    nbc_request_wait(r, 0);
     int error = r->error;
     nbc_request_set_state(r, NBC_INACTIVE);
     nbc_unlock();

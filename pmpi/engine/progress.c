@@ -150,16 +150,11 @@ static void operation_begin(struct nbc_request *r)
 {
     struct nbc_run *run = r->run;
     active_enter(r);
-    run->comm = r->context->hidden;
-    run->tag = r->tag;
-    run->cursor = 0;
     if (__builtin_expect(nbc_tracing, 0)) {
         run->trace_id = r->trace_id;
         run->last_peer = -1;
     }
-    run->exec.base[NBC_BUF_SEND] = (uintptr_t)r->send;
-    run->exec.base[NBC_BUF_RECV] = (uintptr_t)r->recv;
-    if (nbc_exec_start(&run->exec))
+    if (nbc_run_start(run, r->context->hidden, r->tag, r->send, r->recv))
         operation_complete(r);
 }
 
@@ -220,6 +215,18 @@ static void context_start_deferred(struct nbc_context *c)
         queue_start_deferred(&c->queue);
     if (c->blocking.deferred)
         queue_start_deferred(&c->blocking);
+}
+
+void nbc_progress_adopt(struct nbc_request *r)
+{
+    struct nbc_queue *queue = nbc_request_queue(r);
+    nbc_assert_locked();
+    nbc_request_set_state(r, NBC_ACTIVE);
+    DL_APPEND2(queue->pending, r, older, newer);
+    queue->nstarted++;
+    active_enter(r);
+    if (r->run->exec.left == 0)
+        operation_complete(r);
 }
 
 static bool is_deferred(const struct nbc_request *r)
@@ -380,9 +387,8 @@ struct nbc_request *nbc_progress_pending(const struct nbc_context *c)
     return NULL;
 }
 
-void nbc_request_wait(struct nbc_request *r)
+void nbc_request_wait(struct nbc_request *r, int spins)
 {
-    int spins = 0;
     while (r->state == NBC_ACTIVE) {
         nbc_progress(r);
         if (r->state == NBC_ACTIVE)
@@ -429,8 +435,7 @@ void nbc_pause(int *spins)
         count_waiting(*spins == 0 ? -1 : INT64_MAX);
     if (nbc_threaded)
         __atomic_fetch_add(&nbc_pauses, 1, __ATOMIC_RELAXED);
-    /* Short waits are common and should not make a system call. */
-    if (++*spins > 64)
+    if (++*spins > NBC_SPINS)
         sched_yield();
 }
 

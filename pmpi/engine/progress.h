@@ -40,8 +40,18 @@ void nbc_progress_all(void);
  * is none. Under the lock. */
 struct nbc_request *nbc_progress_pending(const struct nbc_context *c);
 
-/* Progresses operations until r is not active. Under the lock, which it releases between polls. */
-void nbc_request_wait(struct nbc_request *r);
+/* Makes r the request of an operation whose run, with r->run, has been started without one, and
+ * which may be complete. The queue has no other operation. Its state is ACTIVE or COMPLETE
+ * afterwards. Under the lock. */
+void nbc_progress_adopt(struct nbc_request *r);
+
+/* Short waits are common and should not make a system call. A loop that waits yields the processor
+ * after this many polls. */
+enum { NBC_SPINS = 64 };
+
+/* Progresses operations until r is not active. spins: the number of polls that the caller has made
+ * before, see nbc_pause. Under the lock, which it releases between polls. */
+void nbc_request_wait(struct nbc_request *r, int spins);
 
 /* Grows while a thread waits: that thread polls, so the progress thread need not. May be read
  * without the lock. */

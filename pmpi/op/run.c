@@ -27,6 +27,22 @@ enum {
 static struct nbc_run *run_pool[NCLASSES]; /* by size class, linked by next; under the lock */
 static int nrun_pooled;
 
+void nbc_handles_hold(const struct nbc_handle_refs *h)
+{
+    for (int i = 0; i < h->ntypes; i++)
+        nbc_datatype_hold(h->types[i]);
+    if (h->reducer)
+        nbc_operator_hold(h->reducer);
+}
+
+void nbc_handles_release(const struct nbc_handle_refs *h)
+{
+    for (int i = 0; i < h->ntypes; i++)
+        nbc_datatype_release(h->types[i]);
+    if (h->reducer)
+        nbc_operator_release(h->reducer);
+}
+
 static size_t round_up_to_line(size_t size)
 {
     return (size + LINE - 1) / LINE * LINE;
@@ -116,6 +132,16 @@ struct nbc_run *nbc_run_plain(size_t size, bool (*poll)(struct nbc_run *run, int
     run->handles = (struct nbc_handle_refs){0};
     run->poll = poll;
     return run;
+}
+
+bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, int tag, const void *send, const void *recv)
+{
+    run->comm = comm;
+    run->tag = tag;
+    run->cursor = 0;
+    run->exec.base[NBC_BUF_SEND] = (uintptr_t)send;
+    run->exec.base[NBC_BUF_RECV] = (uintptr_t)recv;
+    return nbc_exec_start(&run->exec);
 }
 
 void nbc_run_free(struct nbc_run *run)

@@ -19,6 +19,10 @@ struct nbc_handle_refs {
     struct nbc_operator *reducer; /* or NULL */
 };
 
+/* Take and drop a reference of an operation to all of them. */
+void nbc_handles_hold(const struct nbc_handle_refs *h);
+void nbc_handles_release(const struct nbc_handle_refs *h);
+
 struct nbc_run {
     struct nbc_exec exec;
     struct nbc_sched *sched; /* the run holds a reference; NULL: progressed by poll */
@@ -50,6 +54,10 @@ struct nbc_run *nbc_run_new(struct nbc_sched *sched, const struct nbc_handle_ref
 
 /* Creates a run without a schedule, with this many bytes of memory. NULL without memory. */
 struct nbc_run *nbc_run_plain(size_t size, bool (*poll)(struct nbc_run *run, int *error));
+
+/* Starts a run with these buffers; its messages have the tag `tag` on the hidden communicator
+ * `comm`. Returns as nbc_exec_start does. */
+bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, int tag, const void *send, const void *recv);
 
 /* Frees a run that is not active, or returns it to the pool. */
 void nbc_run_free(struct nbc_run *run);

@@ -116,11 +116,7 @@ static const struct nbc_handle_refs *request_handles(const struct nbc_request *r
 
 static void request_hold_handles(struct nbc_request *r, struct nbc_context *c)
 {
-    const struct nbc_handle_refs *h = request_handles(r);
-    for (int i = 0; i < h->ntypes; i++)
-        nbc_datatype_hold(h->types[i]);
-    if (h->reducer)
-        nbc_operator_hold(h->reducer);
+    nbc_handles_hold(request_handles(r));
     if (r->plan)
         r->plan->refs++;
     r->context = c;
@@ -161,11 +157,7 @@ void nbc_request_make_persistent(struct nbc_request *r, int tag)
 
 static void request_release_handles(const struct nbc_request *r)
 {
-    const struct nbc_handle_refs *h = request_handles(r);
-    for (int i = 0; i < h->ntypes; i++)
-        nbc_datatype_release(h->types[i]);
-    if (h->reducer)
-        nbc_operator_release(h->reducer);
+    nbc_handles_release(request_handles(r));
     if (r->persistent && r->tag >= 0)
         nbc_tags_give(r->context->tags, r->tag);
 }

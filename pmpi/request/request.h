@@ -114,6 +114,13 @@ static inline struct nbc_queue *nbc_request_queue(const struct nbc_request *r)
     return r->blocking ? &r->context->blocking : &r->context->queue;
 }
 
+/* The tag of the operation with this number. Few programs use the ring up, and divisions are
+ * slow. */
+static inline int nbc_queue_tag(const struct nbc_queue *queue, int64_t seq)
+{
+    return queue->first_tag + (int)(seq < nbc_tag_ring ? seq : seq % nbc_tag_ring);
+}
+
 /* Makes a request the operation with this number in a queue of its communicator. The number
  * determines its tag. */
 static inline void nbc_request_number(struct nbc_request *r, const struct nbc_queue *queue,
@@ -121,7 +128,7 @@ static inline void nbc_request_number(struct nbc_request *r, const struct nbc_qu
 {
     r->blocking = queue == &r->context->blocking;
     r->seq = seq;
-    r->tag = queue->first_tag + (int)(seq % nbc_tag_ring);
+    r->tag = nbc_queue_tag(queue, seq);
 }
 
 /* Makes a request persistent. It holds the tag until it is freed. */

@@ -459,6 +459,24 @@ static void truncated_when_freed(void)
 }
 #endif
 
+/* A blocking call fails on rank 0, time and again; what it has not received must not reach a later
+ * call. MPICH raises the errors of messages on MPI_COMM_WORLD. */
+static void blocking_call_fails(MPI_Comm comm)
+{
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int round = 0; round < 5; round++) {
+        int sum = 0, n = test_rank == 1 ? 2 : 1; /* the message of rank 1 is too long */
+        int error = MPI_Gather(in, n, MPI_INT, out, 1, MPI_INT, 0, comm);
+        int class = class_of(error);
+        EXPECT(class == (test_rank || test_size == 1 ? MPI_SUCCESS : MPI_ERR_TRUNCATE),
+               "gather %d of too much: class %d", round, class);
+        error = MPI_Allreduce(&n, &sum, 1, MPI_INT, MPI_SUM, comm);
+        EXPECT(!error && sum == test_size + (test_size > 1), "allreduce %d: class %d, sum %d",
+               round, class_of(error), sum);
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 /* A line of ranks, in one buffer: at its ends the two blocks of nobody are the same. */
 static void blocks_of_nobody(const struct way *given)
 {
@@ -597,6 +615,8 @@ int main(int argc, char **argv)
     if (!test_native)
         predefined_attribute(counting);
     communicator_is_freed();
+    if (!test_native)
+        blocking_call_fails(returning);
 #ifdef OPEN_MPI
     truncated_when_freed();
 #endif

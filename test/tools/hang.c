@@ -70,6 +70,7 @@ static void call_both_kinds(MPI_Comm comm, int rank)
 {
     int one = 1, sum;
     MPI_Request request;
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm); /* the next has a plan */
     if (rank > 0)
         MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
     MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request);

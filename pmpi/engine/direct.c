@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/direct.h"
+
+#include "base/clock.h"
+#include "base/lock.h"
+#include "engine/launch.h"
+#include "engine/progress.h"
+#include "op/plan.h"
+#include "op/run.h"
+#include "request/request.h"
+
+#include "exec.h"
+
+/* An operation without a request. */
+struct direct {
+    const struct nbc_call *call;
+    struct nbc_context *c;
+    struct nbc_plan *plan;
+    struct nbc_run *run;
+    int64_t seq;
+    int polls;
+};
+
+/* Polls for as long as the loops that wait do not yield the processor. If other threads may want
+ * the lock, polls once. Returns whether the operation is complete. */
+static bool direct_poll(struct direct *d)
+{
+    int most = nbc_threaded ? 1 : NBC_SPINS;
+    while (d->polls < most && !nbc_report_asked) {
+        d->polls++;
+        if (nbc_exec_poll(&d->run->exec))
+            return true;
+    }
+    return false;
+}
+
+/* Without memory for a request. A report does not show the operation, and if it has failed,
+ * messages that still arrive cannot be received. */
+static int direct_finish_alone(struct direct *d)
+{
+    nbc_context_hold(d->c);
+    d->plan->refs++;
+    while (d->run->exec.left > 0 && !nbc_exec_poll(&d->run->exec))
+        nbc_progress_yield(&d->polls);
+    int error = d->run->exec.error;
+    if (error)
+        nbc_context_mark_lost(d->c);
+    nbc_plan_give(d->plan, d->run);
+    nbc_plan_release(d->plan);
+    nbc_context_release(d->c);
+    return error;
+}
+
+static int direct_finish(struct direct *d)
+{
+    struct nbc_request *r;
+    const struct nbc_operation op = {.coll = d->call->coll,
+                                     .alg = d->plan->alg,
+                                     .send = d->call->send.buf,
+                                     .recv = d->call->recv.buf,
+                                     .plan = d->plan};
+    if (nbc_request_new(d->c, &op, &r))
+        return direct_finish_alone(d);
+    r->run = d->run;
+    nbc_request_number(r, &d->c->blocking, d->seq);
+    nbc_progress_adopt(r);
+    nbc_request_wait(r, d->polls);
+    int error = r->error;
+    nbc_request_free(r);
+    return error;
+}
+
+static int direct_run(struct direct *d)
+{
+    const struct nbc_call *call = d->call;
+    struct nbc_queue *queue = &d->c->blocking;
+    struct nbc_run *run = d->run;
+    d->seq = queue->next_seq++;
+    if ((nbc_run_start(run, d->c->hidden, nbc_queue_tag(queue, d->seq), call->send.buf,
+                       call->recv.buf) ||
+         direct_poll(d)) &&
+        !run->exec.error) {
+        nbc_plan_give(d->plan, run);
+        return MPI_SUCCESS;
+    }
+    return direct_finish(d);
+}
+
+/* direct_run, with references to what an operator of the program might free. */
+static int direct_run_held(struct direct *d)
+{
+    struct nbc_plan *plan = d->plan;
+    plan->refs++;
+    nbc_handles_hold(&plan->handles);
+    int error = direct_run(d);
+    nbc_handles_release(&plan->handles);
+    nbc_plan_release(plan);
+    return error;
+}
+
+bool nbc_direct(const struct nbc_call *call, struct nbc_context *c, int *error)
+{
+    const struct nbc_alg *override;
+    int64_t segment;
+    if (nbc_any_active() || nbc_timing_on || nbc_launch_prerequisite ||
+        c->life >= NBC_CONTEXT_DISCONNECTED)
+        return false;
+    nbc_launch_overrides(call, c, &override, &segment);
+    struct direct d = {
+        .call = call, .c = c, .plan = nbc_plan_find(c->plans, call, override, segment)};
+    if (!d.plan)
+        return false;
+    d.run = nbc_plan_take(d.plan);
+    if (!d.run)
+        return false;
+    *error = d.plan->predefined ? direct_run(&d) : direct_run_held(&d);
+    return true;
+}
