@@ -148,7 +148,8 @@ m4_define([NBC_MPI_NAMES], [
 
 # NBC_PROBE_MPI
 # Defines HAVE_MPI_NAME for every name of NBC_MPI_NAMES that links, HAVE_MPI_COUNT and its like for
-# types, and NBC_CONST.
+# types, and NBC_CONST. Sets NBC_HOOK to whether the MPI is expected to call nbcshim in its progress
+# loop; only the tests use it.
 AC_DEFUN([NBC_PROBE_MPI], [
 nbc_save_CPPFLAGS=$CPPFLAGS nbc_save_LIBS=$LIBS
 CPPFLAGS="$CPPFLAGS $MPI_CPPFLAGS" LIBS="$MPI_LIBS $LIBS"
@@ -157,6 +158,9 @@ AC_CHECK_TYPES([MPI_Count, MPI_Message, MPI_Session], [], [], [[#include <mpi.h>
 
 # MPICH's functions for progress in its loop. Their types must be declared too.
 AC_CHECK_FUNCS([MPIX_Async_start MPIX_Request_is_complete])
+NBC_HOOK=$ac_cv_func_MPIX_Async_start
+AS_IF([test "$NBC_MPI_FLAVOR" = openmpi], [NBC_HOOK=yes])
+AC_SUBST([NBC_HOOK])
 
 AC_MSG_CHECKING([whether the MPI's prototypes have const])
 AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[

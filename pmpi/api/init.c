@@ -239,5 +239,9 @@ EXPORT(int, Finalize, (void), ())
     nbc_hang_report_stop();
     nbc_thread_stop(); /* or it could call the MPI while that is shut down */
     nbc_types_reclaim();
+    if (nbc_hook_ends_early()) {
+        nbc_hooked = false;
+        nbc_callback_stop();
+    }
     return NEXT(Finalize)();
 }

@@ -40,12 +40,6 @@ static int count_call(void)
     ncalls++;
     return 0;
 }
-
-static void enter_loop(void)
-{
-    int flag;
-    NEXT(Iprobe)(0, 0, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
-}
 #endif
 
 #if defined OPEN_MPI && defined NBC_HOOK_FUNCTION
@@ -57,6 +51,11 @@ static registers *add, *drop;
 enum { FIRST_VERSION = 1, LAST_VERSION = 5 };
 
 bool nbc_hook_looks(void)
+{
+    return false;
+}
+
+bool nbc_hook_ends_early(void)
 {
     return false;
 }
@@ -115,6 +114,12 @@ static bool allows(int level)
     return true;
 }
 
+static void enter_loop(void)
+{
+    int flag;
+    NEXT(Iprobe)(0, 0, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+}
+
 static bool hook_start(int (*function)(void))
 {
     return add(function) == 0;
@@ -127,9 +132,11 @@ static void hook_end(void)
 #elif defined NBC_HOOK_FUNCTION
 typedef __typeof__(MPIX_Async_start) starts;
 typedef __typeof__(MPIX_Request_is_complete) asks;
+typedef __typeof__(MPIX_Stream_progress) enters;
 
 static starts *start;
 static asks *is_complete;
+static enters *enter;
 
 /* MPICH calls the function until that has returned MPIX_ASYNC_DONE; in MPI_Finalize it waits for
  * that. */
@@ -140,6 +147,11 @@ bool nbc_hook_looks(void)
     return installed;
 }
 
+bool nbc_hook_ends_early(void)
+{
+    return true;
+}
+
 bool nbc_hook_is_complete(MPI_Request request)
 {
     return is_complete(request);
@@ -147,11 +159,13 @@ bool nbc_hook_is_complete(MPI_Request request)
 
 static bool look_for(bool any)
 {
-    void *found[2] = {find("MPIX_Async_start"), find("MPIX_Request_is_complete")};
+    void *found[] = {find("MPIX_Async_start"), find("MPIX_Request_is_complete"),
+                     find("MPIX_Stream_progress")};
     (void)any;
     memcpy(&start, &found[0], sizeof start); /* POSIX permits the conversion */
     memcpy(&is_complete, &found[1], sizeof is_complete);
-    return (found[0] && found[1]) || refuse("an MPICH without MPIX_Async_start");
+    memcpy(&enter, &found[2], sizeof enter);
+    return (found[0] && found[1] && found[2]) || refuse("an MPICH without MPIX_Async_start");
 }
 
 /* MPICH holds locks of its own during the call, which is why a function may not call what waits, or
@@ -159,6 +173,11 @@ static bool look_for(bool any)
 static bool allows(int level)
 {
     return level < MPI_THREAD_MULTIPLE || refuse("MPICH with MPI_THREAD_MULTIPLE");
+}
+
+static void enter_loop(void)
+{
+    enter(MPIX_STREAM_NULL);
 }
 
 static int on_turn(MPIX_Async_thing thing)
@@ -249,6 +268,11 @@ void nbc_hook_remove(void)
 }
 
 bool nbc_hook_looks(void)
+{
+    return false;
+}
+
+bool nbc_hook_ends_early(void)
 {
     return false;
 }

@@ -6,7 +6,7 @@
  * nonblocking collectives. The function may start messages and test requests; such a test enters
  * the progress loop again, and the function must return at once when it is called inside itself.
  *
- * MPICH from 4.2 on: MPIX_Async_start (Zhou, Latham, Raffenetti, Guo, Thakur: MPI Progress For All,
+ * MPICH from 4.3 on: MPIX_Async_start (Zhou, Latham, Raffenetti, Guo, Thakur: MPI Progress For All,
  * 2024). The function may start messages, and test requests that are complete.
  *
  * To be called at init and at finalize, without the lock. Local. */
@@ -22,8 +22,11 @@
  * loop. any: accept versions of the MPI that nbcshim does not know. */
 bool nbc_hook_install(int (*function)(void), int level, bool any);
 
-/* Undoes nbc_hook_install, if it has succeeded. */
+/* Undoes nbc_hook_install, if it has succeeded. Where nbc_hook_ends_early, before MPI_Finalize:
+ * MPICH waits there for the end of such functions before it deletes attributes. Elsewhere later, so
+ * that callbacks of attributes still have the hook. */
 void nbc_hook_remove(void);
+bool nbc_hook_ends_early(void);
 
 /* Whether the function must look whether a request is complete, by nbc_hook_is_complete, before it
  * tests it: a test would enter the loop again. By any thread. */

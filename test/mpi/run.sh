@@ -84,7 +84,8 @@ read_line() # program words...
             named=("${all_named[@]}")
             ;;
         soak) [ -n "$NBC_SOAK" ] || return ;;
-        hook) [ "$MPI_FLAVOR" = openmpi ] || return ;;
+        hook) [ "$NBC_HOOK" = yes ] || return ;;
+        only=*) [ "$MPI_FLAVOR" = "${word#only=}" ] || return ;;
         fast=*) fast=,${word#fast=}, ;;
         timeout=*) limit=${word#timeout=} ;;
         mode=both) ;;

@@ -5,6 +5,7 @@
 . "$(dirname "$0")/../lib.sh"
 forget_settings
 by='by opal_progress_register'
+[ "$MPI_FLAVOR" = openmpi ] || by='by MPIX_Async_start'
 
 # fake NAME: a library whose functions have the names of the MPI's. They do nothing for nbcshim; the
 # MPI, which calls them too, needs its own.
@@ -46,7 +47,7 @@ info()
     log_has 1 "nbcinfo: $1" "^progress +$2"
 }
 
-if [ "$MPI_FLAVOR" != openmpi ]; then
+if [ "$NBC_HOOK" != yes ]; then
     why='this MPI does not call functions of others in its progress loop'
     run "an MPI without a hook" "no \\($why\\)"
     info "an MPI without a hook" "in nbcshim's calls \\($why\\)"
@@ -65,6 +66,11 @@ off='NBCSHIM_HOOK=off, or a rank that has no hook'
 run "switched off" "no \\($off\\)" "" NBCSHIM_HOOK=off
 log_has 1 "switched off: blocking collectives of nbcshim" "blocking collectives: nbcshim's"
 info "switched off" "in nbcshim's calls \\(NBCSHIM_HOOK=off\\)" NBCSHIM_HOOK=off
+
+if [ "$MPI_FLAVOR" != openmpi ]; then
+    finish
+    exit
+fi
 
 # One rank alone cannot: the others must carry out the blocking collectives as it does.
 mpi_command 1 "$(sanitizer_runtime) $library" "NBCSHIM_STATS=1 NBCSHIM_HOOK=off" \
