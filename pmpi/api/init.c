@@ -73,7 +73,7 @@ static int agree_on_hook(void)
     int error = NEXT(Allreduce)(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (error)
         return error;
-    nbc_hooked = all;
+    nbc_hooked = nbc_was_hooked = all;
     if (mine && !all)
         nbc_callback_stop();
     return MPI_SUCCESS;

@@ -9,6 +9,7 @@
 #include "base/settings.h"
 #include "base/state.h"
 #include "base/table.h"
+#include "below/hook.h"
 #include "comm/context.h"
 #include "engine/progress.h"
 #include "op/call.h"
@@ -83,11 +84,18 @@ static struct nbc_gate *gate_make(enum nbc_gate_kind kind, uint64_t key,
     return NULL;
 }
 
+/* Where the hook misses epochs, MPI_Win_start waits for the signals of the gate's ranks. */
+static bool gate_is_needed(enum nbc_gate_kind kind)
+{
+    return nbc_settings.blocking != NBC_BLOCKING_NATIVE ||
+           (kind == NBC_GATE_WINDOW && nbc_hooked && nbc_hook_misses_epochs());
+}
+
 int nbc_gate_new(enum nbc_gate_kind kind, uint64_t key, MPI_Comm comm)
 {
     const struct nbc_call call = {.coll = NBC_BARRIER, .purpose = NBC_FOR_OTHERS, .comm = comm};
     MPI_Request handle;
-    if (nbc_settings.blocking == NBC_BLOCKING_NATIVE)
+    if (!gate_is_needed(kind))
         return MPI_SUCCESS;
     int error = nbc_call_init(&call, &handle);
     if (error)
@@ -118,7 +126,7 @@ struct nbc_gate *nbc_gate_find(enum nbc_gate_kind kind, uint64_t key)
 
 int nbc_gate_pass(struct nbc_gate *gate)
 {
-    if (!gate)
+    if (!gate || nbc_settings.blocking == NBC_BLOCKING_NATIVE)
         return MPI_SUCCESS;
     struct nbc_request *r = gate->barrier;
     nbc_lock();

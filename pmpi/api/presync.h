@@ -35,7 +35,8 @@ struct nbc_gate;
 #define NBC_GATE_KEY(handle) nbc_gate_key(&(handle), sizeof(handle))
 uint64_t nbc_gate_key(const void *handle, size_t size);
 
-/* Makes the gate of a new window or file, where nbc_presync makes a barrier. Collective over the
+/* Makes the gate of a new window or file, where nbc_presync makes a barrier; also where
+ * windows need its signals. Collective over the
  * communicator. Without the lock, as all below. Returns as nbc_presync does. */
 int nbc_gate_new(enum nbc_gate_kind kind, uint64_t key, MPI_Comm comm);
 

@@ -113,7 +113,7 @@ void nbc_shutdown(void)
         nbc_stats_print();
     nbc_trace_write();
     nbc_callback_stop();
-    nbc_enabled = nbc_hooked = false;
+    nbc_enabled = nbc_hooked = nbc_was_hooked = false;
     nbc_pending_dummy_cleanup();
     nbc_signal_cleanup();
     nbc_alone = MPI_COMM_NULL;

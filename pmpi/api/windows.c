@@ -12,6 +12,7 @@
 #include "api/wait_test.h"
 #include "base/lock.h"
 #include "below/export.h"
+#include "below/hook.h"
 #include "comm/context.h"
 #include "engine/progress.h"
 #include "engine/signal.h"
@@ -168,10 +169,15 @@ EXPORT(int, Win_complete, (MPI_Win win), (win))
     return error;
 }
 
+static bool epoch_must_poll(void)
+{
+    return nbc_must_poll() || (nbc_any_active() && nbc_hook_misses_epochs());
+}
+
 EXPORT(int, Win_wait, (MPI_Win win), (win))
 {
     int spins = 0;
-    while (nbc_must_poll() && !nbc_inside) {
+    while (epoch_must_poll() && !nbc_inside) {
         int flag = 0, error = NEXT(Win_test)(win, &flag);
         if (error || flag)
             return error;

@@ -3,12 +3,12 @@
 
 #include "below/hook.h"
 
-bool nbc_enabled, nbc_world_initialized, nbc_hooked;
+bool nbc_enabled, nbc_world_initialized, nbc_hooked, nbc_was_hooked;
 MPI_Comm nbc_home;
 MPI_Comm nbc_alone = MPI_COMM_NULL;
 
 const char *nbc_hook_state(void)
 {
-    bool refused = nbc_enabled && !nbc_hooked && nbc_hook_available();
+    bool refused = nbc_enabled && !nbc_was_hooked && nbc_hook_available();
     return refused ? "NBCSHIM_HOOK=off, or a rank that has no hook" : nbc_hook_description();
 }

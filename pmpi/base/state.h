@@ -22,6 +22,9 @@ extern bool nbc_world_initialized;
  * MPI_COMM_WORLD. */
 extern bool nbc_hooked;
 
+/* Whether it was so until MPI_Finalize. */
+extern bool nbc_was_hooked;
+
 /* The function of the MPI by which that is done, or why it is not. A constant. */
 const char *nbc_hook_state(void);
 

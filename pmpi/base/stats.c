@@ -87,7 +87,7 @@ static void print_table(void)
 {
     fprintf(stderr, "nbcshim: blocking collectives: %s; progress in the MPI's own waits: %s%s%s\n",
             nbc_settings.blocking == NBC_BLOCKING_NATIVE ? "the MPI's" : "nbcshim's",
-            nbc_hooked ? "by " : "no (", nbc_hook_state(), nbc_hooked ? "" : ")");
+            nbc_was_hooked ? "by " : "no (", nbc_hook_state(), nbc_was_hooked ? "" : ")");
     fprintf(stderr, "nbcshim: %-22s %-22s %12s %16s %12s %8s\n", "collective", "algorithm", "calls",
             "bytes", "mean us", "overlap");
     for (int i = 0; i < nbc_nalgs; i++)

@@ -60,6 +60,11 @@ bool nbc_hook_ends_early(void)
     return false;
 }
 
+bool nbc_hook_misses_epochs(void)
+{
+    return false;
+}
+
 bool nbc_hook_is_complete(MPI_Request request)
 {
     (void)request;
@@ -148,6 +153,11 @@ bool nbc_hook_looks(void)
 }
 
 bool nbc_hook_ends_early(void)
+{
+    return true;
+}
+
+bool nbc_hook_misses_epochs(void)
 {
     return true;
 }
@@ -273,6 +283,11 @@ bool nbc_hook_looks(void)
 }
 
 bool nbc_hook_ends_early(void)
+{
+    return false;
+}
+
+bool nbc_hook_misses_epochs(void)
 {
     return false;
 }

@@ -33,6 +33,10 @@ bool nbc_hook_ends_early(void);
 bool nbc_hook_looks(void);
 bool nbc_hook_is_complete(MPI_Request request);
 
+/* Whether the MPI waits in MPI_Win_start, MPI_Win_complete and MPI_Win_wait without calling the
+ * function: MPICH 5.0 does. */
+bool nbc_hook_misses_epochs(void);
+
 /* Whether nbc_hook_install has, or will look for, what it needs; before init too. */
 bool nbc_hook_available(void);
 
