@@ -14,6 +14,7 @@
 #include "base/tag_space.h"
 #include "below/next.h"
 #include "comm/context.h"
+#include "comm/ranges.h"
 #include "comm/tags.h"
 #include "engine/direct.h"
 #include "engine/launch.h"
@@ -147,11 +148,12 @@ int nbc_call_forced(const struct nbc_call *call)
 /* The bitwise AND of the ranks' words over the group (with an intercommunicator: over the remote
  * group), by an operation of nbcshim. All operations progress meanwhile: a rank that is late may
  * have to complete one of them first. */
-static int tags_and(MPI_Comm comm, const uint64_t *mine, uint64_t *all, int words)
+static int words_and(MPI_Comm comm, enum nbc_purpose purpose, const uint64_t *mine, uint64_t *all,
+                     int words)
 {
     const struct nbc_call call = {
         .coll = NBC_ALLREDUCE,
-        .purpose = NBC_FOR_TAGS,
+        .purpose = purpose,
         .comm = comm,
         .send = {.buf = mine, .count = words, .type = MPI_UNSIGNED_LONG_LONG},
         .recv = {.buf = all, .count = words, .type = MPI_UNSIGNED_LONG_LONG},
@@ -160,33 +162,63 @@ static int tags_and(MPI_Comm comm, const uint64_t *mine, uint64_t *all, int word
     return call_and_wait(&call);
 }
 
+enum { MOST_TAGS = 65536, MOST_WORDS = MOST_TAGS / NBC_TAG_WORD };
+
+int nbc_call_and(struct nbc_context *c, enum nbc_purpose purpose, const uint64_t *mine,
+                 uint64_t *all, int words)
+{
+    uint64_t local[MOST_WORDS];
+    int error = words_and(c->user, purpose, mine, all, words);
+    if (error || !c->members.remote_size)
+        return error;
+    /* `all` is the AND of the remote group, which sends back that of the local group. */
+    error = words_and(c->user, purpose, all, local, words);
+    for (int i = 0; i < words && !error; i++)
+        all[i] &= local[i];
+    return error;
+}
+
+static int ranges_and(void *context, const uint64_t *mine, uint64_t *all, int words)
+{
+    return nbc_call_and(context, NBC_FOR_TAGS, mine, all, words);
+}
+
+/* Adds the tags of a further range, if there is one. */
+static int tags_widen(struct nbc_context *c)
+{
+    int range;
+    uint64_t key = nbc_range_key(c->key, ++c->nsearches);
+    int error = nbc_ranges_search(key, ranges_and, c, &range);
+    if (error || range < 0)
+        return error;
+    return nbc_tags_add(c->tags, nbc_range_tag(range), nbc_range_size) ? MPI_SUCCESS
+                                                                       : MPI_ERR_NO_MEM;
+}
+
+/* With few tags left in a range, the ranks would have to agree soon again. */
+static bool tags_are_few(const struct nbc_context *c)
+{
+    return c->range >= 0 && nbc_ranges_on() && c->tags->n + nbc_range_size <= MOST_TAGS &&
+           nbc_tags_left(c->tags) < c->tags->n / 4;
+}
+
 static int tags_agree(struct nbc_context *c)
 {
-    enum { MOST = 65536 / NBC_TAG_WORD };
-    uint64_t mine[MOST], all[MOST];
+    uint64_t mine[MOST_WORDS], all[MOST_WORDS];
     int words = nbc_tags_words(c->tags);
     nbc_tags_offer(c->tags, mine);
-    int error = tags_and(c->user, mine, all, words);
+    int error = nbc_call_and(c, NBC_FOR_TAGS, mine, all, words);
     if (error)
         return error;
-    if (c->members.remote_size) {
-        /* `all` is the AND of the remote group, which sends back that of the local group. */
-        uint64_t local[MOST];
-        error = tags_and(c->user, all, local, words);
-        if (error)
-            return error;
-        for (int i = 0; i < words; i++)
-            all[i] &= local[i];
-    }
     nbc_tags_agree(c->tags, all);
-    return MPI_SUCCESS;
+    return tags_are_few(c) ? tags_widen(c) : MPI_SUCCESS;
 }
 
 /* Takes a tag, the same on every rank. Collective. */
 static int tags_take(struct nbc_context *c, int *tag)
 {
     if (!c->tags)
-        c->tags = nbc_tags_new(nbc_tag_persistent, nbc_tag_ub - nbc_tag_persistent + 1);
+        c->tags = nbc_tags_new(c->first_tag + c->tag_space->persistent, c->tag_space->npersistent);
     if (!c->tags)
         return MPI_ERR_NO_MEM;
     *tag = nbc_tags_take(c->tags);

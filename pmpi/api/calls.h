@@ -4,7 +4,11 @@
 #ifndef NBC_CALLS_H
 #define NBC_CALLS_H
 
+#include <stdint.h>
+
 #include "op/call.h"
+
+struct nbc_context;
 
 /* Returned by all of these, which then have done nothing, where the function of the MPI below has
  * to be called instead: nbcshim is inactive, or the communicator has no context (the MPI made it
@@ -26,5 +30,12 @@ int nbc_call_blocking(const struct nbc_call *call);
 /* The same for nbcshim's own purposes: does not depend on NBCSHIM_BLOCKING, and the caller knows
  * that nbcshim is active. */
 int nbc_call_forced(const struct nbc_call *call);
+
+/* The bitwise AND of the words of all ranks of a communicator, of both groups of an
+ * intercommunicator, by operations of nbcshim, at most 1024 words. All operations progress
+ * meanwhile; afterwards all ranks have made the call. Under the lock, which it releases to wait.
+ * Returns an MPI error code, not raised. */
+int nbc_call_and(struct nbc_context *c, enum nbc_purpose purpose, const uint64_t *mine,
+                 uint64_t *all, int words);
 
 #endif

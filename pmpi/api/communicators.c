@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The constructors of communicators, and their end. A new communicator gets its context right after
- * the native call, where a collective call on it is legal. If the parent has no context, the new
- * communicator gets none either, on any rank. */
+/* The constructors of communicators, and their end. Before the native call the ranks of the parent
+ * agree on a range of tags for the new communicator. It gets its context right after the call,
+ * where a collective call on it is legal. If the parent has no context, the new communicator gets
+ * none either, on any rank. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/calls.h"
 #include "api/presync.h"
@@ -11,17 +13,21 @@
 #include "base/settings.h"
 #include "base/state.h"
 #include "below/export.h"
+#include "comm/agree.h"
 #include "comm/context.h"
+#include "comm/ranges.h"
 #include "engine/progress.h"
 #include "engine/signal.h"
 #include "op/call.h"
+#include "op/world_ranks.h"
 #include "request/request.h"
 
 #include "coll.h"
 
-static int comm_attach(MPI_Comm parent, MPI_Comm *comm, MPI_Info hints)
+/* Makes the context of a new communicator, or frees the communicator. */
+static int comm_attach(MPI_Comm parent, MPI_Comm *comm, struct nbc_origin *origin, MPI_Info hints)
 {
-    int error = nbc_context_attach(*comm);
+    int error = nbc_context_attach(*comm, origin);
     if (!error && hints != MPI_INFO_NULL)
         error = nbc_context_hint(*comm, hints);
     if (!error)
@@ -30,20 +36,51 @@ static int comm_attach(MPI_Comm parent, MPI_Comm *comm, MPI_Info hints)
     return nbc_raise(parent, error);
 }
 
-#define CONSTRUCTOR(name, params, args, parent) HINTED(name, params, args, parent, MPI_INFO_NULL)
+static int search_and(void *context, const uint64_t *mine, uint64_t *all, int words)
+{
+    struct nbc_context *c = context;
+    if (c->members.size == 1 && !c->members.remote_size) {
+        memcpy(all, mine, (size_t)words * sizeof *all);
+        return MPI_SUCCESS;
+    }
+    return nbc_call_and(c, NBC_FOR_OTHERS, mine, all, words);
+}
 
-#define HINTED(name, params, args, parent, hints)                   \
-    EXPORT(int, name, params, args)                                 \
-    {                                                               \
-        if (!nbc_knows(parent))                                     \
-            return NEXT(name) args;                                 \
-        int error = nbc_presync(parent);                            \
-        if (!error)                                                 \
-            error = NEXT(name) args;                                \
-        return error ? error : comm_attach(parent, newcomm, hints); \
+/* What precedes a constructor: the ranks of the parent agree on a range. When this returns all
+ * ranks have made the call. Where there are no ranges, the presync has that effect. */
+static int comm_prepare(MPI_Comm parent, bool duplicate, struct nbc_origin *origin)
+{
+    nbc_lock();
+    struct nbc_context *c = nbc_context_find(parent);
+    *origin = nbc_origin_of(c, duplicate);
+    bool searches = !c->spans_jobs && nbc_ranges_on();
+    int error =
+        searches ? nbc_ranges_search(origin->key, search_and, c, &origin->range) : MPI_SUCCESS;
+    nbc_unlock();
+    if (!searches)
+        return nbc_presync(parent);
+    return error ? nbc_raise(parent, error) : MPI_SUCCESS;
+}
+
+#define CONSTRUCTOR(name, params, args, parent) \
+    ANY_CONSTRUCTOR(name, params, args, parent, false, MPI_INFO_NULL)
+
+#define DUPLICATOR(name, params, args, parent, hints) \
+    ANY_CONSTRUCTOR(name, params, args, parent, true, hints)
+
+#define ANY_CONSTRUCTOR(name, params, args, parent, duplicate, hints)        \
+    EXPORT(int, name, params, args)                                          \
+    {                                                                        \
+        struct nbc_origin origin;                                            \
+        if (!nbc_knows(parent))                                              \
+            return NEXT(name) args;                                          \
+        int error = comm_prepare(parent, duplicate, &origin);                \
+        if (!error)                                                          \
+            error = NEXT(name) args;                                         \
+        return error ? error : comm_attach(parent, newcomm, &origin, hints); \
     }
 
-CONSTRUCTOR(Comm_dup, (MPI_Comm comm, MPI_Comm *newcomm), (comm, newcomm), comm)
+DUPLICATOR(Comm_dup, (MPI_Comm comm, MPI_Comm *newcomm), (comm, newcomm), comm, MPI_INFO_NULL)
 
 CONSTRUCTOR(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm),
             (comm, group, newcomm), comm)
@@ -82,8 +119,8 @@ CONSTRUCTOR(Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm *newcomm), (comm
             comm)
 
 #ifdef HAVE_MPI_COMM_DUP_WITH_INFO
-HINTED(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm), (comm, info, newcomm),
-       comm, info)
+DUPLICATOR(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm),
+           (comm, info, newcomm), comm, info)
 #endif
 
 #ifdef HAVE_MPI_COMM_SPLIT_TYPE
@@ -92,6 +129,30 @@ CONSTRUCTOR(Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, M
 #endif
 
 /* --- constructors that not all ranks of a communicator call ----------------------------------- */
+
+/* Their ranks agree on a range after the native call, by the MPI below on the new communicator. */
+static int created_and(void *comm, const uint64_t *mine, uint64_t *all, int words)
+{
+    nbc_unlock();
+    int error = nbc_agree_and(*(MPI_Comm *)comm, mine, all, words);
+    nbc_lock();
+    return error;
+}
+
+static int comm_attach_later(MPI_Comm parent, MPI_Comm *comm, struct nbc_origin *origin)
+{
+    int error = MPI_SUCCESS;
+    if (*comm == MPI_COMM_NULL)
+        return MPI_SUCCESS;
+    nbc_lock();
+    if (origin->parent && !origin->parent->spans_jobs && nbc_ranges_on())
+        error = nbc_ranges_search(origin->key, created_and, comm, &origin->range);
+    nbc_unlock();
+    if (!error)
+        return comm_attach(parent, comm, origin, MPI_INFO_NULL);
+    NEXT(Comm_free)(comm);
+    return nbc_raise(parent, error);
+}
 
 static struct nbc_context *context_of(MPI_Comm comm)
 {
@@ -113,7 +174,7 @@ static int sync_group(struct nbc_context *c, MPI_Group group, int tag)
     NEXT(Group_rank)(group, &me);
     if (me == MPI_UNDEFINED || c->members.remote_size)
         return MPI_SUCCESS; /* the MPI raises the error */
-    int *ranks = nbc_ranks_of(group, n, c->hidden);
+    int *ranks = nbc_signal_ranks(c, group, n);
     if (!ranks)
         return MPI_ERR_NO_MEM;
     const struct nbc_signal signal = {.kind = NBC_SIGNAL_GROUP, .number = tag};
@@ -133,24 +194,35 @@ EXPORT(int, Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Com
     if (error)
         return nbc_raise(comm, error);
     error = NEXT(Comm_create_group)(comm, group, tag, newcomm);
-    return error ? error : comm_attach(comm, newcomm, MPI_INFO_NULL);
+    struct nbc_origin origin = {
+        .parent = c, .key = nbc_range_key(c->key, (unsigned)tag), .range = NBC_NO_RANGE};
+    return error ? error : comm_attach_later(comm, newcomm, &origin);
 }
 #endif
 
-/* Exchanges a signal with the other leader: each says whether its local communicator has a context.
- * *both: they both have. If the peer communicator has no context, neither leader sends a signal. */
-static int sync_leaders(MPI_Comm peer, int remote_leader, int tag, bool known, int *both)
+/* Exchanges a signal with the other leader: each says what its local communicator has, a context,
+ * and maybe one that does not span jobs. *both: what both have. If the peer communicator has no
+ * context, neither leader sends a signal. */
+enum { HAS_NONE, HAS_CONTEXT, HAS_WORLD };
+
+static int sync_leaders(MPI_Comm peer, int remote_leader, int tag, int has, int *both)
 {
     struct nbc_context *c = context_of(peer);
-    *both = 0;
+    *both = HAS_NONE;
     if (!c || remote_leader < 0 ||
         remote_leader >= (c->members.remote_size ? c->members.remote_size : c->members.size))
         return MPI_SUCCESS;
-    struct nbc_signal signal = {.kind = NBC_SIGNAL_LEADER, .number = tag, .value = known};
-    int error = nbc_signal_send(c, remote_leader, signal);
+    nbc_lock();
+    int error = nbc_context_complete(c);
+    nbc_unlock();
+    if (error)
+        return error;
+    int to = nbc_context_hidden_rank(c, remote_leader);
+    struct nbc_signal signal = {.kind = NBC_SIGNAL_LEADER, .number = tag, .value = has};
+    error = nbc_signal_send(c, to, signal);
     if (!error)
-        error = nbc_signal_wait(c, remote_leader, &signal);
-    *both = known && signal.value;
+        error = nbc_signal_wait(c, to, &signal);
+    *both = has < signal.value ? has : signal.value;
     return error;
 }
 
@@ -169,7 +241,8 @@ static int sync_both_groups(MPI_Comm local, int leader, MPI_Comm peer, int remot
         return error;
     NEXT(Comm_rank)(local, &rank);
     if (rank == leader)
-        error = sync_leaders(peer, remote_leader, tag, true, both);
+        error = sync_leaders(peer, remote_leader, tag,
+                             context_of(local)->spans_jobs ? HAS_CONTEXT : HAS_WORLD, both);
     if (error)
         return nbc_raise(local, error);
     const struct nbc_call bcast = {
@@ -189,8 +262,31 @@ static int sync_unknown(MPI_Comm local, int leader, MPI_Comm peer, int remote_le
     int rank, both;
     if (!nbc_enabled || nbc_inside || NEXT(Comm_rank)(local, &rank) || rank != leader)
         return MPI_SUCCESS;
-    int error = sync_leaders(peer, remote_leader, tag, false, &both);
+    int error = sync_leaders(peer, remote_leader, tag, HAS_NONE, &both);
     return error ? nbc_raise(local, error) : MPI_SUCCESS;
+}
+
+/* The groups of two jobs that have met earlier have no MPI_COMM_WORLD in common. Each rank finds
+ * that out by itself, in the same way. */
+static bool remote_is_in_world(MPI_Comm inter, int n)
+{
+    struct nbc_world_ranks *ranks;
+    int error = nbc_world_ranks_new(inter, true, n, &ranks);
+    nbc_world_ranks_release(ranks);
+    return error != MPI_ERR_GROUP;
+}
+
+static int inter_attach(MPI_Comm local, int both, MPI_Comm *inter)
+{
+    struct nbc_origin origin = {.range = NBC_NO_RANGE};
+    int n, m;
+    NEXT(Comm_size)(local, &n);
+    NEXT(Comm_remote_size)(*inter, &m);
+    if (both == HAS_WORLD && remote_is_in_world(*inter, m)) {
+        origin.parent = context_of(local);
+        origin.key = nbc_range_key((uint64_t)n * (unsigned)m, (unsigned)(n + m));
+    }
+    return comm_attach_later(local, inter, &origin);
 }
 
 EXPORT(int, Intercomm_create,
@@ -204,7 +300,7 @@ EXPORT(int, Intercomm_create,
                     : sync_unknown(local, local_leader, peer, remote_leader, tag);
     if (!error)
         error = NEXT(Intercomm_create)(local, local_leader, peer, remote_leader, tag, newcomm);
-    return error || !both ? error : comm_attach(local, newcomm, MPI_INFO_NULL);
+    return error || !both ? error : inter_attach(local, both, newcomm);
 }
 
 /* --- the end of a communicator --------------------------------------------------------------- */
@@ -221,7 +317,7 @@ static void comm_drain(const struct nbc_context *c)
     }
 }
 
-/* Disconnects the hidden duplicate while all ranks are in MPI_Comm_disconnect. Later they would
+/* Disconnects a duplicate of its own while all ranks are in MPI_Comm_disconnect. Later they would
  * make this collective call at different times, and some would wait for ranks that still have a
  * request. Persistent operations cannot be started after it. If windows or files of the
  * communicator exist, the duplicate stays. Under the lock, which is released to wait. */
@@ -270,7 +366,8 @@ EXPORT(int, Comm_free, (MPI_Comm * comm), (comm))
                                     : NEXT(Comm_free)(comm);
 }
 
-/* Collective. The hidden duplicate is disconnected too, or the processes would stay connected. */
+/* Collective. A hidden duplicate of its own is disconnected too, or the processes would stay
+ * connected. All processes that share the duplicate of MPI_COMM_WORLD are connected anyway. */
 EXPORT(int, Comm_disconnect, (MPI_Comm * comm), (comm))
 {
     if (!comm || !nbc_knows(*comm))

@@ -111,6 +111,7 @@ static int jobs_exchange(MPI_Comm inter, int mine[NWORDS], int theirs[NWORDS])
  * side has a context. Collective over both groups. */
 static int jobs_connect(MPI_Comm inter, bool known)
 {
+    struct nbc_origin origin = {.range = NBC_NO_RANGE};
     int mine[NWORDS], theirs[NWORDS];
     bool differ;
     if (inter == MPI_COMM_NULL || !nbc_settings.dynamic)
@@ -125,7 +126,7 @@ static int jobs_connect(MPI_Comm inter, bool known)
         report_difference(inter);
         return MPI_SUCCESS;
     }
-    error = nbc_context_attach(inter);
+    error = nbc_context_attach(inter, &origin);
     return error ? nbc_raise(inter, error) : MPI_SUCCESS;
 }
 

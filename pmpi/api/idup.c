@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* MPI_Comm_idup: MPI-4.1 section 7.4.2. The call is local, so the hidden duplicate is made in the
- * same way, by an MPI_Comm_idup of the parent's hidden duplicate. The program gets an own request,
- * which completes after both requests of the MPI below. Only then may the program start a
- * collective on the new communicator, and the context exists. */
+/* MPI_Comm_idup: MPI-4.1 section 7.4.2. The call is local, so what a constructor does before or
+ * after the native call follows here without waiting, and the program gets an own request, which
+ * completes when all is done. Only then may the program start a collective on the new communicator,
+ * and the context exists.
+ *
+ * Where the parent has a range of tags, the ranks agree on one for the duplicate when the native
+ * request is complete, by an MPI_Iallreduce of the MPI below on the duplicate, which the program
+ * does not have yet. (An operation of nbcshim on the parent would have to be repeated if no range
+ * is found, and in an order that the ranks do not share.) If they find none, they make a hidden
+ * duplicate of the duplicate, which runs attribute callbacks of the program once more.
+ *
+ * Where the parent has a hidden duplicate of its own, an MPI_Comm_idup of that one is started in
+ * the call. */
 #include "below/next.h"
 
 #ifdef HAVE_MPI_COMM_IDUP
@@ -11,21 +20,38 @@
 #include "base/lock.h"
 #include "below/export.h"
 #include "comm/context.h"
+#include "comm/ranges.h"
 #include "engine/progress.h"
 #include "op/run.h"
 #include "request/request.h"
 
 /* One call. Lies in the memory of the run. */
+enum idup_stage {
+    IDUP_DUPLICATES, /* the communicator is being made, and maybe the hidden duplicate */
+    IDUP_OFFERS,     /* the ranks offer ranges; of an intercommunicator, to the other group */
+    IDUP_RETURNS,    /* each group sends the offer of the other back */
+    IDUP_LAST,       /* without a range: the hidden duplicate is being made */
+    IDUP_ADOPTS      /* a thread makes the context */
+};
+
 struct idup {
     MPI_Comm made;  /* MPI_COMM_NULL where the MPI sets *user only at completion */
     MPI_Comm *user; /* the program's variable. In Open MPI's Fortran binding it may be gone */
-    MPI_Comm hidden;
-    MPI_Info hints;         /* a copy */
-    MPI_Request request[2]; /* of the program's communicator, of the hidden one */
+    MPI_Info hints; /* a copy */
+    MPI_Request request[2]; /* of the program's communicator; the hidden one, or an agreement */
     bool failed[2];
-    int error;     /* the first one */
-    bool adopting; /* both requests are complete, and a thread makes the context */
+    int error; /* the first one */
+    enum idup_stage stage;
+    struct nbc_origin origin;
+    struct nbc_range_search search;
+    int words;
+    uint64_t mine[NBC_RANGE_WORDS], others[NBC_RANGE_WORDS], all[NBC_RANGE_WORDS];
 };
+
+static MPI_Comm *idup_made(struct idup *d)
+{
+    return d->made != MPI_COMM_NULL ? &d->made : d->user;
+}
 
 static void idup_drop_hints(struct idup *d)
 {
@@ -63,33 +89,84 @@ static bool idup_is_over(struct idup *d)
  * with its own lock held. Called with the lock held, and returns with it. */
 static int idup_adopt(struct idup *d)
 {
-    MPI_Comm *made = d->made != MPI_COMM_NULL ? &d->made : d->user;
+    MPI_Comm *made = idup_made(d);
     bool adopted = false;
     int error = d->error;
     nbc_unlock();
     if (!error) {
-        error = nbc_context_adopt(*made, d->hidden);
+        error = nbc_context_adopt(*made, &d->origin);
         adopted = !error;
     }
     if (!error && d->hints != MPI_INFO_NULL)
         error = nbc_context_hint(*made, d->hints);
-    if (!adopted && !d->failed[1])
-        NEXT(Comm_free)(&d->hidden);
+    if (!adopted && d->origin.hidden != MPI_COMM_NULL && !d->failed[1])
+        NEXT(Comm_free)(&d->origin.hidden);
     if (error && !d->failed[0])
         NEXT(Comm_free)(made);
     nbc_lock();
     return error;
 }
 
+/* --- the agreement on a range ---------------------------------------------------------------- */
+
+static void idup_reduce(struct idup *d, const uint64_t *from, uint64_t *to, enum idup_stage stage)
+{
+    d->stage = stage;
+    int error = NEXT(Iallreduce)(from, to, d->words, MPI_UNSIGNED_LONG_LONG, MPI_BAND,
+                                 *idup_made(d), &d->request[1]);
+    if (error)
+        idup_fail(d, 1, error);
+}
+
+static void idup_offer(struct idup *d)
+{
+    d->words = nbc_ranges_offer(&d->search, d->mine);
+    if (d->words > 0) {
+        idup_reduce(d, d->mine, d->others, IDUP_OFFERS);
+        return;
+    }
+    d->stage = IDUP_LAST;
+    int error = NEXT(Comm_idup)(*idup_made(d), &d->origin.hidden, &d->request[1]);
+    if (error)
+        idup_fail(d, 1, error);
+}
+
+/* The requests of a stage are over. Enters the next stage: IDUP_ADOPTS is the last one. */
+static void idup_advance(struct idup *d, const struct nbc_context *parent)
+{
+    bool inter = parent->members.remote_size > 0;
+    bool offered = d->stage == IDUP_OFFERS || d->stage == IDUP_RETURNS;
+    if (offered && d->error) {
+        nbc_ranges_settle(&d->search, NULL);
+    } else if (d->stage == IDUP_OFFERS && inter) {
+        idup_reduce(d, d->others, d->all, IDUP_RETURNS);
+        return;
+    } else if (offered) {
+        for (int i = 0; i < d->words && inter; i++)
+            d->others[i] &= d->all[i];
+        d->origin.range = nbc_ranges_settle(&d->search, d->others);
+    }
+    bool settled = d->error || d->stage == IDUP_LAST || parent->range < 0 || d->origin.range >= 0;
+    if (settled)
+        d->stage = IDUP_ADOPTS;
+    else
+        idup_offer(d);
+}
+
 static bool idup_poll(struct nbc_run *run, int *failure)
 {
     struct idup *d = run->memory;
-    if (d->adopting || !idup_is_over(d))
-        return false;
-    d->adopting = true;
-    *failure = idup_adopt(d);
-    idup_drop_hints(d);
-    return true;
+    while (d->stage != IDUP_ADOPTS) {
+        if (!idup_is_over(d))
+            return false;
+        idup_advance(d, run->request->context);
+        if (d->stage == IDUP_ADOPTS) {
+            *failure = idup_adopt(d);
+            idup_drop_hints(d);
+            return true;
+        }
+    }
+    return false; /* another thread makes the context */
 }
 
 /* Makes the own request of a call. Under the lock. */
@@ -98,8 +175,17 @@ static int idup_prepare(MPI_Comm comm, MPI_Comm *newcomm, struct nbc_request **o
     const struct nbc_operation op = {.run = nbc_run_plain(sizeof(struct idup), idup_poll)};
     if (!op.run)
         return MPI_ERR_NO_MEM;
-    *(struct idup *)op.run->memory = (struct idup){.user = newcomm, .hints = MPI_INFO_NULL};
-    return nbc_request_new(nbc_context_find(comm), &op, out);
+    struct nbc_context *parent = nbc_context_find(comm);
+    struct idup *d = op.run->memory;
+    *d = (struct idup){
+        .user = newcomm,
+        .hints = MPI_INFO_NULL,
+        .request = {MPI_REQUEST_NULL, MPI_REQUEST_NULL},
+        .origin = nbc_origin_of(parent, true),
+    };
+    d->origin.hidden = MPI_COMM_NULL;
+    d->search.key = d->origin.key;
+    return nbc_request_new(parent, &op, out);
 }
 
 static int idup_begin(MPI_Comm comm, MPI_Comm *newcomm, struct nbc_request **r)
@@ -124,9 +210,11 @@ static int idup_end(struct nbc_request *r, int error, MPI_Info hints, MPI_Reques
     d->made = *d->user;
     if (hints != MPI_INFO_NULL)
         d->error = NEXT(Info_dup)(hints, &d->hints);
-    error = NEXT(Comm_idup)(r->context->hidden, &d->hidden, &d->request[1]);
-    if (error)
-        idup_fail(d, 1, error);
+    if (r->context->range < 0) {
+        error = NEXT(Comm_idup)(r->context->hidden, &d->origin.hidden, &d->request[1]);
+        if (error)
+            idup_fail(d, 1, error);
+    }
     nbc_progress_start(r);
     *request = r->handle;
     nbc_unlock();

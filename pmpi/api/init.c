@@ -126,10 +126,10 @@ static int attach_world(int rank)
     if (!error)
         error = catch_finalize();
     if (!error)
-        error = nbc_context_attach(MPI_COMM_SELF);
+        error = nbc_context_attach_world();
     if (!error)
         set_alone();
-    return error ? error : nbc_context_attach(MPI_COMM_WORLD);
+    return error;
 }
 
 /* Before the set-up, which tries the files that variables name. */

@@ -69,6 +69,7 @@ static int session_take_over(MPI_Comm comm)
 /* Agrees on a communicator that was made from a group, and attaches its context. Collective. */
 static int session_attach(MPI_Comm comm)
 {
+    struct nbc_origin origin = {.range = NBC_NO_RANGE};
     bool any;
     if (comm == MPI_COMM_NULL)
         return MPI_SUCCESS;
@@ -77,7 +78,7 @@ static int session_attach(MPI_Comm comm)
         return error;
     error = session_take_over(comm);
     if (!error)
-        error = nbc_context_attach(comm);
+        error = nbc_context_attach(comm, &origin);
     if (error)
         NEXT(Comm_call_errhandler)(comm, error);
     return error;

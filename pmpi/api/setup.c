@@ -102,7 +102,7 @@ int nbc_set_up(MPI_Comm comm, MPI_Comm home, int rank)
     start_trace(leads);
     start_progress_thread(level);
     nbc_complete_setup();
-    nbc_tag_space_divide(tag_limit(comm));
+    nbc_tag_space_divide(tag_limit(comm), nbc_settings.check ? NBC_NGUARDS : 0);
     int error = nbc_settings.check ? nbc_check_setup() : MPI_SUCCESS;
     return error ? error : nbc_context_setup();
 }

@@ -117,7 +117,7 @@ static int win_signal(const struct nbc_gate *gate, MPI_Group group, bool wait)
     struct nbc_context *c = nbc_gate_context(gate);
     int n, error = MPI_SUCCESS;
     NEXT(Group_size)(group, &n);
-    int *ranks = nbc_ranks_of(group, n, c->hidden);
+    int *ranks = nbc_signal_ranks(c, group, n);
     if (!ranks)
         return MPI_ERR_NO_MEM;
     for (int i = 0; i < n && !error; i++) {

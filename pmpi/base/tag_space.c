@@ -1,19 +1,57 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/tag_space.h"
 
-int nbc_tag_ub, nbc_tag_ring, nbc_tag_blocking, nbc_tag_persistent, nbc_tag_signal;
+struct nbc_tag_space nbc_tags_whole, nbc_tags_range;
+int nbc_range_size, nbc_nranges, nbc_tag_ub;
 
 /* Half of the tags serve nonblocking and blocking operations, the other half persistent operations.
  * Of these, a program does not hold more than this number at once. */
 enum { PERSISTENT_TAGS = 65536 };
 
-void nbc_tag_space_divide(int tag_ub)
+static void divide_whole(int tag_ub)
+{
+    int persistent = tag_ub / 2 + 1;
+    if (tag_ub - persistent >= PERSISTENT_TAGS)
+        persistent = tag_ub - PERSISTENT_TAGS + 1;
+    int ring = 1;
+    while (ring <= persistent / 4)
+        ring *= 2;
+    nbc_tags_whole = (struct nbc_tag_space){
+        .ring = ring,
+        .blocking = ring,
+        .persistent = persistent,
+        .npersistent = tag_ub - persistent + 1,
+        .signal = tag_ub + 1,
+        .check = tag_ub + 2,
+    };
+}
+
+/* More ranges than MPIs have communicators are of no use, and with fewer than a hundred, duplicates
+ * are as good. At most 64 operations of a queue are started at once, so short rings serve. */
+enum { MOST_RANGES = 65536, LEAST_RANGES = 128, LARGEST = 4096, SMALLEST = 512 };
+
+static void divide_ranges(int tag_ub, int nguards)
+{
+    int size = LARGEST;
+    while (size > SMALLEST && tag_ub / size < MOST_RANGES - 1)
+        size /= 2;
+    int n = tag_ub / size + (tag_ub % size == size - 1);
+    int ring = size / 8, persistent = 2 * ring + 1 + nguards * ring;
+    nbc_range_size = size;
+    nbc_nranges = n < LEAST_RANGES ? 0 : n < MOST_RANGES ? n : MOST_RANGES;
+    nbc_tags_range = (struct nbc_tag_space){
+        .ring = ring,
+        .blocking = ring,
+        .persistent = persistent,
+        .npersistent = size - persistent,
+        .signal = 2 * ring,
+        .check = 2 * ring + 1,
+    };
+}
+
+void nbc_tag_space_divide(int tag_ub, int nguards)
 {
     nbc_tag_ub = tag_ub;
-    nbc_tag_signal = tag_ub + 1;
-    nbc_tag_persistent = tag_ub / 2 + 1;
-    if (tag_ub - nbc_tag_persistent >= PERSISTENT_TAGS)
-        nbc_tag_persistent = tag_ub - PERSISTENT_TAGS + 1;
-    nbc_tag_ring = nbc_tag_persistent / 2;
-    nbc_tag_blocking = nbc_tag_ring;
+    divide_whole(tag_ub);
+    divide_ranges(tag_ub, nguards);
 }

@@ -1,16 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* The division of the tags of a hidden communicator. */
+/* The division of the tags of a hidden communicator, for one communicator of the program: all its
+ * tags, or a range of them (comm/ranges.h). */
 #ifndef NBC_TAG_SPACE_H
 #define NBC_TAG_SPACE_H
 
-/* Tags 0 ... nbc_tag_ring − 1 serve nonblocking operations in turn; as many tags from
- * nbc_tag_blocking on serve blocking operations, and tags nbc_tag_persistent ... nbc_tag_ub
- * persistent operations. nbc_tag_signal is the tag of signals between two ranks (signal.h), and the
- * tags after it are those of checks (check.h). Set at init, afterwards only read. */
-extern int nbc_tag_ub, nbc_tag_ring, nbc_tag_blocking, nbc_tag_persistent, nbc_tag_signal;
+/* Tags relative to the first tag of the space. */
+struct nbc_tag_space {
+    int ring;        /* number of the tags from 0 on, which nonblocking operations use in turn; a
+                      * power of two */
+    int blocking;    /* the first of as many tags, which blocking operations use in turn */
+    int persistent;  /* the first of the tags of persistent operations */
+    int npersistent; /* their number */
+    int signal;      /* the tag of signals between two ranks (signal.h) */
+    int check;       /* the first of the tags of checks, as many as `ring` per guard (check.h) */
+};
+
+/* Set at init, afterwards only read. */
+extern struct nbc_tag_space nbc_tags_whole; /* of a hidden communicator for one communicator */
+extern struct nbc_tag_space nbc_tags_range; /* of a range */
+extern int nbc_range_size, nbc_nranges;     /* tags in a range; number of ranges, may be 0 */
+extern int nbc_tag_ub;
 
 /* Divides the tags. tag_ub: the largest tag for operations; at least tag_ub + 1 must be a valid
- * tag. */
-void nbc_tag_space_divide(int tag_ub);
+ * tag, and nguards times tag_ub more for checks. */
+void nbc_tag_space_divide(int tag_ub, int nguards);
 
 #endif

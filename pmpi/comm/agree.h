@@ -5,11 +5,16 @@
 #define NBC_AGREE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "below/next.h"
 
 /* Sets *any to whether `mine` is true on any rank, of either group of an intercommunicator.
  * Collective over comm, right after the call that has created it. Returns an MPI error code. */
 int nbc_agree_any(MPI_Comm comm, bool mine, bool *any);
+
+/* Sets all[] to the bitwise AND of the words of all ranks, of both groups of an
+ * intercommunicator; at most NBC_RANGE_WORDS (ranges.h). */
+int nbc_agree_and(MPI_Comm comm, const uint64_t *mine, uint64_t *all, int words);
 
 #endif

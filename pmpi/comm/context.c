@@ -10,7 +10,7 @@
 #include "base/hints.h"
 #include "base/lock.h"
 #include "base/state.h"
-#include "base/tag_space.h"
+#include "comm/ranges.h"
 #include "comm/tags.h"
 #include "op/nodemap.h"
 #include "op/plan.h"
@@ -19,6 +19,8 @@
 int nbcshim_icoll_max_outstanding = MPI_KEYVAL_INVALID;
 
 static struct nbc_context *contexts; /* by handle of the program's communicator; under the lock */
+
+static struct nbc_context *world; /* of MPI_COMM_WORLD, while ranges are in use; under the lock */
 
 static struct nbc_context *last_found; /* by the last successful search; under the lock */
 
@@ -35,9 +37,45 @@ static void context_free_guards(struct nbc_context *c)
     c->guards = NULL;
 }
 
+static void delivery_worsen(struct nbc_context *c, enum nbc_delivery to)
+{
+    if (c->delivery < to)
+        c->delivery = to;
+}
+
+static void context_give_ranges(struct nbc_context *c)
+{
+    nbc_range_give(c->range);
+    for (int i = 1; c->tags && i < c->tags->nspans; i++)
+        nbc_range_give(c->tags->span[i].first / nbc_range_size);
+}
+
+/* Whether no message is left over, neither of operations nor of their checks. */
+static bool context_is_sound(const struct nbc_context *c)
+{
+    bool sound = c->delivery == NBC_DELIVERY_SOUND;
+    for (int i = 0; c->guards && i < NBC_NGUARDS; i++)
+        sound = sound && c->guards[i].delivery == NBC_DELIVERY_SOUND;
+    return sound;
+}
+
+/* Leaves the hidden communicator of another context. */
+static void context_leave_host(struct nbc_context *c)
+{
+    if (!c->host)
+        return;
+    if (context_is_sound(c))
+        context_give_ranges(c);
+    else
+        delivery_worsen(c->host, NBC_DELIVERY_LEAKS);
+    nbc_context_release(c->host);
+}
+
 static void context_retire(struct nbc_context *c)
 {
     c->life = NBC_CONTEXT_DEAD;
+    context_leave_host(c);
+    nbc_world_ranks_release(c->members.world);
     nbc_plans_free(c->plans);
     c->plans = NULL;
     context_free_guards(c);
@@ -49,7 +87,7 @@ static void context_retire(struct nbc_context *c)
  * context id again. */
 static void context_free_hidden(struct nbc_context *c)
 {
-    if (c->delivery == NBC_DELIVERY_SOUND && c->hidden != MPI_COMM_NULL)
+    if (!c->host && c->delivery == NBC_DELIVERY_SOUND && c->hidden != MPI_COMM_NULL)
         NEXT(Comm_free)(&c->hidden);
 }
 
@@ -109,12 +147,6 @@ struct nbc_error_scope nbc_context_scope(struct nbc_context *c)
     return scope;
 }
 
-static void delivery_worsen(struct nbc_context *c, enum nbc_delivery to)
-{
-    if (c->delivery < to)
-        c->delivery = to;
-}
-
 void nbc_context_mark_undeliverable(struct nbc_context *c)
 {
     if (c->members.size > 1 || c->members.remote_size)
@@ -125,8 +157,8 @@ void nbc_context_mark_number_undeliverable(struct nbc_context *c, struct nbc_que
                                            int64_t seq)
 {
     nbc_context_mark_undeliverable(c);
-    if (c->delivery != NBC_DELIVERY_SOUND && queue->end_seq > seq + nbc_tag_ring)
-        queue->end_seq = seq + nbc_tag_ring;
+    if (c->delivery != NBC_DELIVERY_SOUND && queue->end_seq > seq + queue->ring)
+        queue->end_seq = seq + queue->ring;
 }
 
 void nbc_context_mark_lost(struct nbc_context *c)
@@ -138,6 +170,13 @@ bool nbc_context_usable(const struct nbc_context *c)
 {
     return c->delivery != NBC_DELIVERY_LOST && c->queue.next_seq < c->queue.end_seq &&
            c->blocking.next_seq < c->blocking.end_seq;
+}
+
+/* No further communicator gets a range. Those that have one keep the hidden communicator. */
+static void world_ends(void)
+{
+    nbc_ranges_cleanup();
+    world = NULL;
 }
 
 /* Removes a context from the table: its handle no longer finds it. */
@@ -155,6 +194,8 @@ static void context_take_out(struct nbc_context *c)
 static void context_detach(struct nbc_context *c, MPI_Errhandler *handler)
 {
     context_take_out(c);
+    if (c == world)
+        world_ends();
     c->life = NBC_CONTEXT_FREED;
     c->user = MPI_COMM_NULL;
     c->handler = MPI_ERRHANDLER_NULL;
@@ -205,7 +246,7 @@ int nbc_context_setup(void)
                                     &nbcshim_icoll_max_outstanding, NULL);
 }
 
-static int context_fill(struct nbc_context *c)
+static int members_query(struct nbc_context *c)
 {
     struct nbc_members *m = &c->members;
     int inter;
@@ -214,11 +255,46 @@ static int context_fill(struct nbc_context *c)
     NEXT(Comm_test_inter)(c->user, &inter);
     if (inter)
         NEXT(Comm_remote_size)(c->user, &m->remote_size);
-    c->max_outstanding = INT_MAX;
-    c->queue.end_seq = c->blocking.end_seq = INT64_MAX;
-    c->blocking.first_tag = nbc_tag_blocking;
-    int error = nbc_nodemap_place(m, c->hidden);
+    m->later = c->host;
+    return m->later ? MPI_SUCCESS : nbc_nodemap_place(m, c->user);
+}
+
+/* The members of a duplicate are those of its parent. */
+static void members_share(struct nbc_context *c, const struct nbc_members *parent)
+{
+    struct nbc_members *m = &c->members;
+    nbc_lock();
+    *m = *parent;
+    m->topology = NULL;
+    m->nodes = NULL;
+    m->later = parent->later || (c->host && !parent->in_world);
+    m->in_world = c->host && parent->in_world;
+    m->world = m->in_world ? parent->world : NULL;
+    if (m->world)
+        m->world->refs++;
+    nbc_unlock();
+}
+
+int nbc_context_complete_slow(struct nbc_context *c)
+{
+    struct nbc_members *m = &c->members;
+    int inter = m->remote_size > 0, n = inter ? m->remote_size : m->size;
+    int error = c->host ? nbc_world_ranks_new(c->user, inter, n, &m->world) : MPI_SUCCESS;
+    m->in_world = c->host && !error;
     if (!error)
+        error = nbc_nodemap_place(m, c->user);
+    m->later = error;
+    return error;
+}
+
+static int context_fill(struct nbc_context *c, const struct nbc_origin *origin)
+{
+    int error = MPI_SUCCESS;
+    if (origin->duplicate)
+        members_share(c, &origin->parent->members);
+    else
+        error = members_query(c);
+    if (!error && !c->host)
         error = NEXT(Comm_set_errhandler)(c->hidden, MPI_ERRORS_RETURN);
     return error ? error : NEXT(Comm_set_attr)(c->user, nbcshim_icoll_max_outstanding, c);
 }
@@ -228,8 +304,34 @@ static void context_discard(struct nbc_context *c)
 {
     nbc_lock();
     HASH_DEL(contexts, c);
+    if (c->host)
+        nbc_context_release(c->host);
+    nbc_world_ranks_release(c->members.world);
     nbc_unlock();
     free(c);
+}
+
+static void context_set_tags(struct nbc_context *c, int range, int first,
+                             const struct nbc_tag_space *space)
+{
+    c->range = range;
+    c->first_tag = c->queue.first_tag = first;
+    c->tag_space = space;
+    c->blocking.first_tag = first + space->blocking;
+    c->queue.ring = c->blocking.ring = space->ring;
+}
+
+/* Under the lock. */
+static void context_set_hidden(struct nbc_context *c, const struct nbc_origin *origin)
+{
+    c->hidden = origin->hidden;
+    context_set_tags(c, NBC_NO_RANGE, 0, &nbc_tags_whole);
+    if (origin->range < 0)
+        return;
+    c->hidden = world->hidden;
+    c->host = world;
+    nbc_context_hold(world);
+    context_set_tags(c, origin->range, nbc_range_tag(origin->range), &nbc_tags_range);
 }
 
 /* Removes a stale context with this handle. The MPI may return the handle of a communicator that
@@ -242,25 +344,45 @@ static void context_take_out_stale(MPI_Comm comm)
         context_take_out(c);
 }
 
-int nbc_context_adopt(MPI_Comm comm, MPI_Comm hidden)
+struct nbc_origin nbc_origin_of(struct nbc_context *parent, bool duplicate)
 {
-    struct nbc_context *c = calloc(1, sizeof *c);
+    nbc_assert_locked();
+    return (struct nbc_origin){
+        .parent = parent,
+        .duplicate = duplicate,
+        .key = nbc_range_key(parent->key, ++parent->nsearches),
+        .range = NBC_NO_RANGE,
+    };
+}
+
+int nbc_context_adopt(MPI_Comm comm, const struct nbc_origin *origin)
+{
+    struct nbc_context *c = malloc(sizeof *c); /* calloc takes no block from glibc's cache */
     if (!c)
         return MPI_ERR_NO_MEM;
-    c->life = NBC_CONTEXT_LIVE;
-    c->handler = MPI_ERRHANDLER_NULL;
-    c->user = comm;
-    c->hidden = hidden;
-    c->found = true;
+    *c = (struct nbc_context){
+        .life = NBC_CONTEXT_LIVE,
+        .handler = MPI_ERRHANDLER_NULL,
+        .user = comm,
+        .found = true,
+        .key = origin->key,
+        .spans_jobs = !origin->parent || origin->parent->spans_jobs,
+        .max_outstanding = INT_MAX,
+        .queue.end_seq = INT64_MAX,
+        .blocking.end_seq = INT64_MAX,
+    };
     nbc_lock();
     context_take_out_stale(comm);
     HASH_ADD(hh, contexts, user, sizeof comm, c);
+    bool added = nbc_added(c);
+    if (added)
+        context_set_hidden(c, origin);
     nbc_unlock();
-    if (!nbc_added(c)) {
+    if (!added) {
         free(c);
         return MPI_ERR_NO_MEM;
     }
-    int error = context_fill(c);
+    int error = context_fill(c, origin);
     if (error)
         context_discard(c);
     return error;
@@ -284,19 +406,57 @@ static int comm_duplicate(MPI_Comm comm, MPI_Comm *hidden)
     return error;
 }
 
-int nbc_context_attach(MPI_Comm comm)
+static void origin_give_range(const struct nbc_origin *origin)
 {
-    MPI_Comm hidden;
-    if (comm == MPI_COMM_NULL)
+    if (origin->range < 0)
+        return;
+    nbc_lock();
+    nbc_range_give(origin->range);
+    nbc_unlock();
+}
+
+int nbc_context_attach(MPI_Comm comm, struct nbc_origin *origin)
+{
+    if (comm == MPI_COMM_NULL) {
+        origin_give_range(origin);
         return MPI_SUCCESS;
+    }
     nbc_context_reclaim();
-    int error = comm_duplicate(comm, &hidden);
+    bool duplicates = origin->range < 0;
+    int error = duplicates ? comm_duplicate(comm, &origin->hidden) : MPI_SUCCESS;
     if (error)
         return error;
-    error = nbc_context_adopt(comm, hidden);
-    if (error)
-        NEXT(Comm_free)(&hidden);
+    error = nbc_context_adopt(comm, origin);
+    if (error && duplicates)
+        NEXT(Comm_free)(&origin->hidden);
     return error;
+}
+
+/* Makes the duplicate of MPI_COMM_WORLD the one that has the ranges. */
+static void world_begins(struct nbc_context *c)
+{
+    nbc_ranges_setup();
+    if (!nbc_ranges_on())
+        return;
+    world = c;
+    c->members.in_world = true;
+    context_set_tags(c, NBC_WORLD_RANGE, nbc_range_tag(NBC_WORLD_RANGE), &nbc_tags_range);
+}
+
+int nbc_context_attach_world(void)
+{
+    struct nbc_origin self = {.key = 1, .range = NBC_NO_RANGE}, all = {.range = NBC_NO_RANGE};
+    int error = nbc_context_attach(MPI_COMM_SELF, &self);
+    if (!error)
+        error = nbc_context_attach(MPI_COMM_WORLD, &all);
+    if (error)
+        return error;
+    nbc_lock();
+    struct nbc_context *c = nbc_context_find(MPI_COMM_WORLD);
+    c->spans_jobs = nbc_context_find(MPI_COMM_SELF)->spans_jobs = false;
+    world_begins(c);
+    nbc_unlock();
+    return MPI_SUCCESS;
 }
 
 struct nbc_context *nbc_context_find(MPI_Comm comm)
@@ -336,10 +496,11 @@ bool nbc_context_end(struct nbc_context *c, MPI_Errhandler *handler)
 
 MPI_Comm nbc_context_take_hidden(struct nbc_context *c)
 {
-    MPI_Comm hidden = c->hidden;
+    MPI_Comm hidden = c->host ? MPI_COMM_NULL : c->hidden;
     if (c->delivery != NBC_DELIVERY_SOUND)
         return MPI_COMM_NULL;
-    c->hidden = MPI_COMM_NULL;
+    if (!c->host)
+        c->hidden = MPI_COMM_NULL;
     c->life = NBC_CONTEXT_DISCONNECTED;
     return hidden;
 }

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* The context: the record of a communicator. It has the hidden duplicate that carries the messages
- * of its collectives, and the tags in use there. Under the lock of lock.h unless stated. */
+/* The context: the record of a communicator. It knows the hidden communicator that carries the
+ * messages of its collectives, and the tags in use there. The hidden communicator is the duplicate
+ * of MPI_COMM_WORLD, of which the context has a range of tags (ranges.h), or a duplicate of its
+ * own: where ranges have run out, where processes are not in MPI_COMM_WORLD, or before MPI_Init.
+ * Under the lock of lock.h unless stated. */
 #ifndef NBC_CONTEXT_H
 #define NBC_CONTEXT_H
 
 #include "base/errors.h"
+#include "base/tag_space.h"
 #include "op/members.h"
+#include "op/world_ranks.h"
 #include "below/next.h"
 #include "base/table.h"
+#include "comm/ranges.h"
 
 struct nbc_hints;
 struct nbc_request;
@@ -23,13 +29,13 @@ enum nbc_context_life {
     /* The program's communicator no longer exists; `user` is MPI_COMM_NULL. Pending operations
      * continue. */
     NBC_CONTEXT_FREED,
-    /* The hidden duplicate no longer exists either. No operation starts. */
+    /* A duplicate of its own no longer exists either. No operation starts. */
     NBC_CONTEXT_DISCONNECTED,
     /* No operation needs the context; nbc_context_reclaim frees it. */
     NBC_CONTEXT_DEAD
 };
 
-/* Whether messages on the hidden duplicate reach their operations; the value only increases. */
+/* Whether messages on the hidden communicator reach their operations; the value only increases. */
 enum nbc_delivery {
     NBC_DELIVERY_SOUND,
     NBC_DELIVERY_LEAKS, /* messages may arrive that no operation receives, see
@@ -38,7 +44,7 @@ enum nbc_delivery {
 };
 
 /* The nonblocking operations of a communicator, or its blocking ones: each kind is numbered by
- * itself, and uses a ring of nbc_tag_ring tags in turn.
+ * itself, and uses a ring of tags in turn.
  *
  * The two are apart because an MPI keeps them apart: a program whose ranks call a blocking and a
  * nonblocking collective in different orders is erroneous, but runs, and a blocking call does not
@@ -53,7 +59,7 @@ enum nbc_delivery {
 struct nbc_queue {
     int64_t next_seq;             /* number of the next call, the same on every rank */
     int64_t end_seq;              /* the first number for which no operation may start */
-    int first_tag;                /* of the ring */
+    int first_tag, ring;          /* the tags that they use in turn */
     struct nbc_request *pending;  /* incomplete operations, oldest first */
     struct nbc_request *deferred; /* the oldest of them that has not started, or NULL */
     int nstarted;                 /* started and incomplete operations, without draining ones */
@@ -81,7 +87,14 @@ struct nbc_context {
     enum nbc_context_life life;
     enum nbc_delivery delivery;
     MPI_Comm user;   /* the program's communicator; MPI_COMM_NULL from FREED on */
-    MPI_Comm hidden; /* its duplicate; MPI_COMM_NULL from DISCONNECTED on */
+    MPI_Comm hidden; /* carries the messages; a duplicate is MPI_COMM_NULL from DISCONNECTED on */
+    struct nbc_context *host;              /* whose hidden communicator it is; NULL: its own */
+    int range;                             /* in `hidden`; NBC_NO_RANGE: it has all tags */
+    int first_tag;                         /* of its tags */
+    const struct nbc_tag_space *tag_space; /* their division */
+    bool spans_jobs;                       /* or some processes may not have called MPI_Init */
+    uint64_t key;                          /* for searches of ranges, the same on all ranks */
+    uint64_t nsearches;                    /* so far, the same on all ranks */
     struct nbc_members members;
     struct nbc_queue queue, blocking;
     struct nbc_tags *tags;       /* of persistent operations: tags.h; NULL until first needed */
@@ -115,13 +128,54 @@ void nbc_context_reclaim(void);
  * code. */
 int nbc_context_setup(void);
 
-/* Creates the context of a new communicator; comm may be MPI_COMM_NULL. Collective over comm.
- * Without the lock. Returns an MPI error code. */
-int nbc_context_attach(MPI_Comm comm);
+/* From what the context of a new communicator is made. All zero but `range`, which is NBC_NO_RANGE:
+ * of a communicator whose processes may be in other jobs. */
+struct nbc_origin {
+    struct nbc_context *parent; /* in the same MPI_COMM_WORLD; or NULL */
+    bool duplicate;             /* has the processes of the parent, in the same order */
+    uint64_t key;               /* of the new context */
+    int range;       /* which the new context takes over if it is made; or NBC_NO_RANGE */
+    MPI_Comm hidden; /* without a range: a duplicate, likewise */
+};
 
-/* The same for nonblocking constructors, which have created the duplicate already: the context
- * takes `hidden` over if the function succeeds. Local. Without the lock. */
-int nbc_context_adopt(MPI_Comm comm, MPI_Comm hidden);
+/* Begins the creation of a communicator from a parent: a new key, which all ranks of the parent
+ * compute alike if they all make this call. Under the lock. Local. */
+struct nbc_origin nbc_origin_of(struct nbc_context *parent, bool duplicate);
+
+/* Creates the context of a new communicator; comm may be MPI_COMM_NULL, which gives the range back.
+ * Without a range makes the duplicate, collective over comm. Without the lock. Returns an MPI error
+ * code. */
+int nbc_context_attach(MPI_Comm comm, struct nbc_origin *origin);
+
+/* The same where the caller has made the duplicate. Local. Without the lock. */
+int nbc_context_adopt(MPI_Comm comm, const struct nbc_origin *origin);
+
+/* Creates the contexts of MPI_COMM_WORLD, whose duplicate has the ranges, and MPI_COMM_SELF.
+ * Collective over MPI_COMM_WORLD. Without the lock. Returns an MPI error code. */
+int nbc_context_attach_world(void);
+
+/* Completes the members of a context, before anything is sent in it: most communicators of some
+ * programs never have a collective of nbcshim. Local. Returns an MPI error code. */
+int nbc_context_complete_slow(struct nbc_context *c);
+
+static inline int nbc_context_complete(struct nbc_context *c)
+{
+    return c->members.later ? nbc_context_complete_slow(c) : MPI_SUCCESS;
+}
+
+/* The ranks in c->hidden by rank of the communicator, with an intercommunicator of the remote
+ * group; NULL: the same. The members are complete. */
+static inline const int *nbc_context_ranks(const struct nbc_context *c)
+{
+    return c->members.world ? c->members.world->of : NULL;
+}
+
+/* The rank in c->hidden of a rank of the communicator, with an intercommunicator of the remote
+ * group. The members are complete. */
+static inline int nbc_context_hidden_rank(const struct nbc_context *c, int rank)
+{
+    return c->members.world ? c->members.world->of[rank] : rank;
+}
 
 /* The context of a communicator, NULL if there is none (for a null or invalid handle). */
 struct nbc_context *nbc_context_find(MPI_Comm comm);
@@ -142,8 +196,9 @@ struct nbc_context *nbc_context_ending(MPI_Comm comm);
  * a reference to the context, and frees *handler without the lock if it is not null. */
 bool nbc_context_end(struct nbc_context *c, MPI_Errhandler *handler);
 
-/* Takes the hidden duplicate from the context of a freed communicator. The caller disconnects it.
- * MPI_COMM_NULL if it may not be freed. */
+/* Ends all communication in the context of a freed communicator, and takes the duplicate from it,
+ * if it has one of its own. The caller disconnects that. MPI_COMM_NULL if there is none, or if it
+ * may not be freed. */
 MPI_Comm nbc_context_take_hidden(struct nbc_context *c);
 
 /* An operation takes or drops its reference. The context survives MPI_Comm_free as long as it has
@@ -155,9 +210,9 @@ void nbc_context_release(struct nbc_context *c);
 struct nbc_error_scope nbc_context_scope(struct nbc_context *c);
 
 /* Records that an operation cannot start on this rank, although the other ranks send messages for
- * it. `hidden` will not be freed, so that the messages do not reach a later communicator. If the
- * operation has number seq in one of the queues, the messages would reach the next operation with
- * the same tag: no such operation will start. */
+ * it. The context keeps its range or its duplicate forever, so that the messages do not reach a
+ * later communicator. If the operation has number seq in one of the queues, the messages would
+ * reach the next operation with the same tag: no such operation will start. */
 void nbc_context_mark_undeliverable(struct nbc_context *c);
 void nbc_context_mark_number_undeliverable(struct nbc_context *c, struct nbc_queue *queue,
                                            int64_t seq);

@@ -11,8 +11,15 @@
 
 enum { NBC_TAG_WORD = 64 };
 
+/* Tags first … first + n − 1, the span of a range of tags (ranges.h). */
+struct nbc_tag_span {
+    int first, n;
+};
+
 struct nbc_tags {
-    int first, n;     /* tags first … first + n − 1 */
+    struct nbc_tag_span *span;
+    int nspans;
+    int n;            /* tags of all spans, by which the sets below are indexed */
     int next;         /* index of the tag in `agreed` to be tried next */
     uint64_t *agreed; /* bit set: free on all ranks at the agreement; the same on all ranks */
     uint64_t *held;   /* bit set: held by this rank */
@@ -22,6 +29,15 @@ struct nbc_tags {
  * nbc_tags_free, which accepts NULL. */
 struct nbc_tags *nbc_tags_new(int first, int n);
 void nbc_tags_free(struct nbc_tags *t);
+
+/* Adds a span of tags, which are free on all ranks. Returns false without memory. */
+bool nbc_tags_add(struct nbc_tags *t, int first, int n);
+
+/* The number of agreed tags that are left. */
+int nbc_tags_left(const struct nbc_tags *t);
+
+/* The number of a tag that was taken: from 0 on, the same on all ranks. */
+int nbc_tags_number(const struct nbc_tags *t, int tag);
 
 /* Takes the next agreed tag that is left. Returns −1 if none is left: the ranks must agree
  * again. */

@@ -568,10 +568,12 @@ static struct nbc_context *guards_of(struct nbc_context *c)
     for (int i = 0; g && i < NBC_NGUARDS; i++) {
         g[i].user = c->user; /* stays set: a guard ends only with its communicator's context */
         g[i].hidden = c->hidden;
+        g[i].members.world = c->members.world;
         g[i].members.rank = c->members.rank;
         g[i].members.size = c->members.size;
         g[i].members.remote_size = c->members.remote_size;
-        g[i].queue.first_tag = nbc_tag_signal + 1 + i * nbc_tag_ring;
+        g[i].queue.ring = c->queue.ring;
+        g[i].queue.first_tag = c->first_tag + c->tag_space->check + i * c->queue.ring;
         g[i].guarded = c;
     }
     return c->guards = g;

@@ -207,7 +207,7 @@ static void report_operation(const struct nbc_request *r, int64_t now)
         report_put(&l, r->alg->name);
     }
     report_put(&l, ", number ");
-    report_put_number(&l, r->persistent ? r->tag - nbc_tag_persistent + 1 : r->seq + 1);
+    report_put_number(&l, nbc_request_call_number(r));
     report_put(&l, " on ");
     report_put_comm(&l, r->context);
     report_put_age(&l, r, now);

@@ -76,8 +76,8 @@ static int direct_run(struct direct *d)
     struct nbc_queue *queue = &d->c->blocking;
     struct nbc_run *run = d->run;
     d->seq = queue->next_seq++;
-    if ((nbc_run_start(run, d->c->hidden, nbc_queue_tag(queue, d->seq), call->send.buf,
-                       call->recv.buf) ||
+    if ((nbc_run_start(run, d->c->hidden, nbc_context_ranks(d->c), nbc_queue_tag(queue, d->seq),
+                       call->send.buf, call->recv.buf) ||
          direct_poll(d)) &&
         !run->exec.error) {
         nbc_plan_give(d->plan, run);

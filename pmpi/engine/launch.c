@@ -61,7 +61,9 @@ static int launch_make_unplanned(const struct nbc_call *call, struct nbc_context
                                  struct nbc_request **out)
 {
     struct nbc_bound b;
-    int error = nbc_bind(call, &c->members, &b);
+    int error = nbc_context_complete(c);
+    if (!error)
+        error = nbc_bind(call, &c->members, &b);
     if (error)
         return error;
     const struct nbc_alg *alg = nbc_launch_choose(&b.shape, override, segment);

@@ -101,7 +101,7 @@ static void operation_trace(const struct nbc_request *r)
     e->coll = (int16_t)r->coll;
     e->alg = r->alg ? (int16_t)(r->alg - nbc_algs) : -1;
     e->persistent = r->persistent;
-    e->number = r->persistent ? r->tag - nbc_tag_persistent + 1 : r->seq + 1;
+    e->number = nbc_request_call_number(r);
 }
 
 /* Whether the program called the operation or needs it: neither draining operations nor those of
@@ -154,7 +154,8 @@ static void operation_begin(struct nbc_request *r)
         run->trace_id = r->trace_id;
         run->last_peer = -1;
     }
-    if (nbc_run_start(run, r->context->hidden, r->tag, r->send, r->recv))
+    if (nbc_run_start(run, r->context->hidden, nbc_context_ranks(r->context), r->tag, r->send,
+                      r->recv))
         operation_complete(r);
 }
 
@@ -173,7 +174,7 @@ enum { STARTED_MOST = 64 };
  * depends only on calls that every rank makes before any newer one. */
 static bool operation_may_begin(const struct nbc_queue *queue, const struct nbc_request *r)
 {
-    return queue->nstarted < STARTED_MOST && r->seq - queue->pending->seq < nbc_tag_ring;
+    return queue->nstarted < STARTED_MOST && r->seq - queue->pending->seq < queue->ring;
 }
 
 /* Completes an operation that has not started, with an error. */

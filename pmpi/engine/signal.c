@@ -14,7 +14,7 @@ enum { INTS = sizeof(struct nbc_signal) / sizeof(int) };
 /* A signal that is being sent, with its send buffer. */
 struct outgoing {
     struct nbc_signal signal;
-    MPI_Comm comm; /* hidden */
+    const struct nbc_context *context; /* may have been freed meanwhile */
     MPI_Request request;
     struct outgoing *next;
 };
@@ -33,15 +33,19 @@ static void signals_reap(void)
     }
 }
 
+static int signal_tag(const struct nbc_context *c)
+{
+    return c->first_tag + c->tag_space->signal;
+}
+
 static int signal_post(struct nbc_context *c, int peer, struct nbc_signal signal)
 {
     struct outgoing *o = malloc(sizeof *o);
     if (!o)
         return MPI_ERR_NO_MEM;
     o->signal = signal;
-    o->comm = c->hidden;
-    int error =
-        NEXT(Isend)(&o->signal, INTS, MPI_INT, peer, nbc_tag_signal, c->hidden, &o->request);
+    o->context = c;
+    int error = NEXT(Isend)(&o->signal, INTS, MPI_INT, peer, signal_tag(c), c->hidden, &o->request);
     if (error)
         free(o);
     else
@@ -54,7 +58,7 @@ bool nbc_signal_pending(const struct nbc_context *c)
     const struct outgoing *o;
     signals_reap();
     LL_FOREACH (outgoing, o)
-        if (o->comm == c->hidden)
+        if (o->context == c)
             return true;
     return false;
 }
@@ -73,14 +77,14 @@ static int mail_collect(struct nbc_context *c, int source)
 {
     for (;;) {
         int flag = 0;
-        int error = NEXT(Iprobe)(source, nbc_tag_signal, c->hidden, &flag, MPI_STATUS_IGNORE);
+        int error = NEXT(Iprobe)(source, signal_tag(c), c->hidden, &flag, MPI_STATUS_IGNORE);
         if (error || !flag)
             return error;
         struct nbc_mail *mail = malloc(sizeof *mail);
         if (!mail)
             return MPI_ERR_NO_MEM;
         mail->source = source;
-        error = NEXT(Recv)(&mail->signal, INTS, MPI_INT, source, nbc_tag_signal, c->hidden,
+        error = NEXT(Recv)(&mail->signal, INTS, MPI_INT, source, signal_tag(c), c->hidden,
                            MPI_STATUS_IGNORE);
         if (error) {
             free(mail);
@@ -134,11 +138,11 @@ int nbc_signal_barrier(struct nbc_context *c, const int *ranks, int n, int me,
     return error;
 }
 
-int *nbc_ranks_of(MPI_Group group, int n, MPI_Comm comm)
+int *nbc_signal_ranks(const struct nbc_context *c, MPI_Group group, int n)
 {
     MPI_Group all;
     int *from = malloc(2 * ((size_t)n + 1) * sizeof *from), *to = from + n;
-    if (!from || NEXT(Comm_group)(comm, &all)) {
+    if (!from || NEXT(Comm_group)(c->hidden, &all)) {
         free(from);
         return NULL;
     }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Signals between two ranks of a communicator, for calls that not all its ranks make. They are
- * messages on the hidden duplicate with a tag of their own, so they match neither messages of the
- * program nor those of collectives. A kind and a number (a tag of the program, a window)
- * distinguish signals. Without the lock unless stated. */
+ * messages on the hidden communicator with a tag of their own, so they match neither messages of
+ * the program nor those of collectives. A kind and a number (a tag of the program, a window)
+ * distinguish signals. All ranks here are those of the hidden communicator. Without the lock unless
+ * stated. */
 #ifndef NBC_SIGNAL_H
 #define NBC_SIGNAL_H
 
@@ -10,7 +11,7 @@
 
 enum nbc_signal_kind { NBC_SIGNAL_GROUP, NBC_SIGNAL_LEADER, NBC_SIGNAL_POST };
 
-/* Sends a signal. peer: a rank of the remote group on an intercommunicator. Local. Returns an MPI
+/* Sends a signal. Local. Returns an MPI
  * error code. */
 int nbc_signal_send(struct nbc_context *c, int peer, struct nbc_signal signal);
 
@@ -25,9 +26,8 @@ int nbc_signal_barrier(struct nbc_context *c, const int *ranks, int n, int me,
 /* Whether a signal that was sent in this context is not complete. Under the lock. Local. */
 bool nbc_signal_pending(const struct nbc_context *c);
 
-/* The ranks in comm of the n processes of a group. Local. NULL on an error. The caller frees the
- * result. */
-int *nbc_ranks_of(MPI_Group group, int n, MPI_Comm comm);
+/* The ranks of the n processes of a group. Local. NULL on an error. The caller frees the result. */
+int *nbc_signal_ranks(const struct nbc_context *c, MPI_Group group, int n);
 
 /* Frees the signals that have been sent, at finalize. */
 void nbc_signal_cleanup(void);

@@ -24,7 +24,7 @@ enum nbc_kind { NBC_KIND_BLOCKING, NBC_KIND_NONBLOCKING, NBC_KIND_PERSISTENT, NB
 enum nbc_purpose {
     NBC_FOR_PROGRAM,
     NBC_FOR_OTHERS, /* before a collective function of the MPI below */
-    NBC_FOR_TAGS,   /* to agree on free tags */
+    NBC_FOR_TAGS,   /* to agree on the tags of persistent operations */
     NBC_FOR_FINALIZE
 };
 

@@ -82,14 +82,19 @@ static bool is_complete(MPI_Request request)
     return !NEXT(Request_get_status)(request, &flag, MPI_STATUS_IGNORE) && flag;
 }
 
+static int peer_of(const struct nbc_run *r, int peer)
+{
+    return r->ranks ? r->ranks[peer] : peer;
+}
+
 static int transport_send(void *self, uintptr_t addr, int64_t count, int type, int peer,
                           nbc_handle *h)
 {
     const struct nbc_run *r = self;
     const struct nbc_datatype *t = r->handles.types[type];
     MPI_Request request;
-    int error =
-        transport_post(true, (void *)addr, count, t->handle, peer, r->tag, r->comm, &request);
+    int error = transport_post(true, (void *)addr, count, t->handle, peer_of(r, peer), r->tag,
+                               r->comm, &request);
     if (error)
         return error;
     if (count * t->layout.size <= EAGER && is_complete(request)) {
@@ -105,8 +110,8 @@ static int transport_receive(void *self, uintptr_t addr, int64_t count, int type
 {
     const struct nbc_run *r = self;
     MPI_Request request;
-    int error = transport_post(false, (void *)addr, count, r->handles.types[type]->handle, peer,
-                               r->tag, r->comm, &request);
+    int error = transport_post(false, (void *)addr, count, r->handles.types[type]->handle,
+                               peer_of(r, peer), r->tag, r->comm, &request);
     if (!error)
         handle_store(h, request);
     return error;
@@ -288,18 +293,19 @@ static int unpack_elements(const struct nbc_run *r, uintptr_t to, int64_t count,
     return 0;
 }
 
-/* Copies elements that are too large for MPI_Pack by a message from this rank to itself; operations
- * send no other such message. On an intercommunicator a rank cannot address itself, so
- * nbc_alone carries the message. */
+/* Copies elements that are too large for MPI_Pack by a message from this rank to itself. nbc_alone
+ * carries it; where there is none, the hidden communicator, where operations send no other such
+ * message. On an intercommunicator a rank cannot address itself. */
 static int transport_copy_by_message(const struct nbc_run *r, uintptr_t dst, int64_t dcount,
                                      int dtype, uintptr_t src, int64_t scount, int stype)
 {
-    int inter, rank;
+    int inter = 0, rank;
     MPI_Request request[2];
     MPI_Status statuses[2];
-    NEXT(Comm_test_inter)(r->comm, &inter);
-    MPI_Comm comm = inter ? nbc_alone : r->comm;
-    if (comm == MPI_COMM_NULL)
+    MPI_Comm comm = nbc_alone != MPI_COMM_NULL ? nbc_alone : r->comm;
+    if (nbc_alone == MPI_COMM_NULL)
+        NEXT(Comm_test_inter)(comm, &inter);
+    if (inter)
         return MPI_ERR_OTHER;
     NEXT(Comm_rank)(comm, &rank);
     int error = transport_post(false, (void *)dst, dcount, r->handles.types[dtype]->handle, rank,

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/settings.h"
+#include "op/world_ranks.h"
 
 #include "nodes.h"
 #include "select.h"
@@ -130,13 +131,37 @@ void nbc_nodemap_cleanup(void)
     nbc_nodes_free(&world.nodes);
 }
 
-/* Writes the nodes of n ranks of a group, from `first` on, to where[]. n is at most BATCH. Returns
- * false after an error, or if one of the processes is not in MPI_COMM_WORLD. */
+MPI_Group nbc_nodemap_world(void)
+{
+    return world.group;
+}
+
+/* The group of a communicator whose ranks in MPI_COMM_WORLD are not known yet. */
+static int group_of(const struct nbc_members *m, MPI_Comm comm, MPI_Group *group)
+{
+    *group = MPI_GROUP_NULL;
+    return m->in_world ? MPI_SUCCESS : NEXT(Comm_group)(comm, group);
+}
+
+static void group_free(MPI_Group *group)
+{
+    if (*group != MPI_GROUP_NULL)
+        NEXT(Group_free)(group);
+}
+
+/* Writes the nodes of n ranks, from `first` on, to where[]. n is at most BATCH. Returns false after
+ * an error, or if one of the processes is not in MPI_COMM_WORLD. */
 enum { BATCH = 64 };
 
-static bool nodes_of_ranks(MPI_Group group, int first, int n, int *where)
+static bool nodes_of_ranks(const struct nbc_members *m, MPI_Group group, int first, int n,
+                           int *where)
 {
     int ranks[BATCH] = {first}; /* n > 0, but gcc -O1 warns */
+    if (m->in_world) {
+        for (int i = 0; i < n; i++)
+            where[i] = nbc_node_of(&world.nodes, m->world ? m->world->of[first + i] : first + i);
+        return true;
+    }
     for (int i = 0; i < n; i++)
         ranks[i] = first + i;
     if (NEXT(Group_translate_ranks)(group, n, ranks, world.group, where))
@@ -149,12 +174,12 @@ static bool nodes_of_ranks(MPI_Group group, int first, int n, int *where)
     return true;
 }
 
-static bool on_one_node(MPI_Group group, int size)
+static bool on_one_node(const struct nbc_members *m, MPI_Group group)
 {
     int where[BATCH], node = -1;
-    for (int first = 0; first < size; first += BATCH) {
-        int n = size - first < BATCH ? size - first : BATCH;
-        if (!nodes_of_ranks(group, first, n, where))
+    for (int first = 0; first < m->size; first += BATCH) {
+        int n = m->size - first < BATCH ? m->size - first : BATCH;
+        if (!nodes_of_ranks(m, group, first, n, where))
             return false;
         for (int i = 0; i < n; i++) {
             if (node >= 0 && where[i] != node)
@@ -173,44 +198,44 @@ int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm)
     m->mixed = !m->remote_size && world.fullest > 1 && world.nodes.nnodes > 1;
     if (m->local || m->remote_size || m->size > world.fullest)
         return MPI_SUCCESS;
-    int error = NEXT(Comm_group)(comm, &group);
+    int error = group_of(m, comm, &group);
     if (error)
         return error;
-    m->local = on_one_node(group, m->size);
+    m->local = on_one_node(m, group);
     m->oversubscribed = m->local && world.oversubscribed;
-    NEXT(Group_free)(&group);
+    group_free(&group);
     return MPI_SUCCESS;
 }
 
 /* Writes the node of each rank of the communicator to where[]. */
-static bool nodes_of_all_ranks(MPI_Comm comm, int size, int *where)
+static bool nodes_of_all_ranks(const struct nbc_members *m, MPI_Comm comm, int *where)
 {
     MPI_Group group;
     bool good = true;
-    if (NEXT(Comm_group)(comm, &group))
+    if (group_of(m, comm, &group))
         return false;
-    for (int first = 0; first < size && good; first += BATCH)
-        good = nodes_of_ranks(group, first, size - first < BATCH ? size - first : BATCH,
+    for (int first = 0; first < m->size && good; first += BATCH)
+        good = nodes_of_ranks(m, group, first, m->size - first < BATCH ? m->size - first : BATCH,
                               where + first);
-    NEXT(Group_free)(&group);
+    group_free(&group);
     return good;
 }
 
 /* Returns an empty map if no two ranks share a node. Returns NULL without memory: only this rank
  * lacks it, so the call must fail. */
-static struct nbc_nodes *nodemap_new(MPI_Comm comm, int size)
+static struct nbc_nodes *nodemap_new(const struct nbc_members *m, MPI_Comm comm)
 {
     struct nbc_nodes *map = calloc(1, sizeof *map);
-    int *where = malloc((size_t)size * sizeof *where);
+    int *where = malloc((size_t)m->size * sizeof *where);
     bool good = map && where;
-    if (good && nodes_of_all_ranks(comm, size, where))
-        good = nbc_nodes_make(map, where, size);
+    if (good && nodes_of_all_ranks(m, comm, where))
+        good = nbc_nodes_make(map, where, m->size);
     free(where);
     if (!good) {
         free(map);
         return NULL;
     }
-    if (map->nnodes == size) {
+    if (map->nnodes == m->size) {
         nbc_nodes_free(map);
         map->nnodes = 0;
     }
@@ -224,7 +249,7 @@ int nbc_nodemap_of(struct nbc_members *m, MPI_Comm comm, enum nbc_coll coll,
     if (!m->mixed || m->local || !world.useful[coll])
         return MPI_SUCCESS;
     if (!m->nodes)
-        m->nodes = nodemap_new(comm, m->size);
+        m->nodes = nodemap_new(m, comm);
     if (!m->nodes)
         return MPI_ERR_NO_MEM;
     if (m->nodes->nnodes > 1)

@@ -134,9 +134,11 @@ struct nbc_run *nbc_run_plain(size_t size, bool (*poll)(struct nbc_run *run, int
     return run;
 }
 
-bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, int tag, const void *send, const void *recv)
+bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag, const void *send,
+                   const void *recv)
 {
     run->comm = comm;
+    run->ranks = ranks;
     run->tag = tag;
     run->cursor = 0;
     run->exec.base[NBC_BUF_SEND] = (uintptr_t)send;

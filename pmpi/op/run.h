@@ -34,8 +34,9 @@ struct nbc_run {
 
     bool lengthy; /* worth waking the progress thread, if it runs */
 
-    int64_t bytes; /* result of nbc_shape_bytes, if the operation has no plan */
-    MPI_Comm comm; /* the hidden communicator */
+    int64_t bytes;    /* result of nbc_shape_bytes, if the operation has no plan */
+    MPI_Comm comm;    /* the hidden communicator */
+    const int *ranks; /* ranks there of the peers; NULL: the same */
     int tag;
     int cursor;         /* where the next poll over many messages begins */
     int32_t trace_id;   /* if nbc_tracing: of the operation */
@@ -57,7 +58,8 @@ struct nbc_run *nbc_run_plain(size_t size, bool (*poll)(struct nbc_run *run, int
 
 /* Starts a run with these buffers; its messages have the tag `tag` on the hidden communicator
  * `comm`. Returns as nbc_exec_start does. */
-bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, int tag, const void *send, const void *recv);
+bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag, const void *send,
+                   const void *recv);
 
 /* Frees a run that is not active, or returns it to the pool. */
 void nbc_run_free(struct nbc_run *run);

@@ -155,6 +155,13 @@ void nbc_request_make_persistent(struct nbc_request *r, int tag)
     r->tag = tag;
 }
 
+int64_t nbc_request_call_number(const struct nbc_request *r)
+{
+    if (!r->persistent)
+        return r->seq + 1;
+    return r->tag < 0 ? 0 : nbc_tags_number(r->context->tags, r->tag) + 1;
+}
+
 static void request_release_handles(const struct nbc_request *r)
 {
     nbc_handles_release(request_handles(r));

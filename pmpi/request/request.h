@@ -114,11 +114,10 @@ static inline struct nbc_queue *nbc_request_queue(const struct nbc_request *r)
     return r->blocking ? &r->context->blocking : &r->context->queue;
 }
 
-/* The tag of the operation with this number. Few programs use the ring up, and divisions are
- * slow. */
+/* The tag of the operation with this number. */
 static inline int nbc_queue_tag(const struct nbc_queue *queue, int64_t seq)
 {
-    return queue->first_tag + (int)(seq < nbc_tag_ring ? seq : seq % nbc_tag_ring);
+    return queue->first_tag + (int)(seq & (queue->ring - 1));
 }
 
 /* Makes a request the operation with this number in a queue of its communicator. The number
@@ -130,6 +129,10 @@ static inline void nbc_request_number(struct nbc_request *r, const struct nbc_qu
     r->seq = seq;
     r->tag = nbc_queue_tag(queue, seq);
 }
+
+/* The number of the operation for people, from 1 on: of the call, or, among persistent operations,
+ * of its tag. The same on all ranks. */
+int64_t nbc_request_call_number(const struct nbc_request *r);
 
 /* Makes a request persistent. It holds the tag until it is freed. */
 void nbc_request_make_persistent(struct nbc_request *r, int tag);

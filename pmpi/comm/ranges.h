@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranges of tags. The messages of most communicators travel on one hidden communicator, the
+ * duplicate of MPI_COMM_WORLD, and each communicator has a range of its tags for itself. Its ranks
+ * agree on the range when it is created: each rank of the parent offers ranges that it does not
+ * use, and they take the first one that all offer (a bitwise AND). So two communicators with a rank
+ * in common never have the same range at the same time, while the parts of a split may.
+ *
+ * Why no message of an earlier communicator can reach a later one with the same range: take two
+ * ranks that are in both. Each has offered the range after it gave it back, that is after all its
+ * operations in the earlier communicator were complete, and with them its receives: all messages
+ * between the two have been matched. The later communicator's messages are sent after the
+ * agreement, and its receives posted after it. If a message of an operation may be left over
+ * (nbc_delivery), the rank keeps the range forever. So it does if a constructor fails after the
+ * agreement, since other ranks may have made the communicator. A rank that leaves the constructor
+ * early may start operations at once; their messages wait at the others, which receive from this
+ * hidden communicator only with the ranks and tags of their own operations.
+ *
+ * A rank may take part in several searches at once, in several threads or by MPI_Comm_idup. It
+ * offers a range to one of them at a time. So that each search finds ranges, searches begin in
+ * different windows of 64 ranges; a key that all ranks of the search know determines which.
+ *
+ * Under the lock. Local. */
+#ifndef NBC_RANGES_H
+#define NBC_RANGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    NBC_NO_RANGE = -1,
+    NBC_WORLD_RANGE = 0, /* of MPI_COMM_WORLD itself */
+    NBC_RANGE_WORDS = 64 /* most words of an offer; a word is the set of free ranges of a window */
+};
+
+/* A search: attempts, until one finds a range. Initialized with its key, the rest zero. */
+struct nbc_range_search {
+    uint64_t key;
+    int attempt;
+    int first, nwindows; /* the windows on offer */
+};
+
+/* Whether ranges are in use: from the setup, with the hidden communicator of MPI_COMM_WORLD, to the
+ * cleanup. The setup does nothing if there are too few tags. */
+bool nbc_ranges_on(void);
+void nbc_ranges_setup(void);
+void nbc_ranges_cleanup(void);
+
+/* The next attempt: writes the offer of this rank. Returns its number of words, the same on all
+ * ranks of the search; 0 if there is no further attempt. */
+int nbc_ranges_offer(struct nbc_range_search *s, uint64_t words[NBC_RANGE_WORDS]);
+
+/* Ends the attempt. all: the AND of the offers of all ranks; NULL if it is not known because of an
+ * error. Takes the first range of it and returns its number, or NBC_NO_RANGE if there is none. */
+int nbc_ranges_settle(struct nbc_range_search *s, const uint64_t *all);
+
+/* The bitwise AND of the words of all ranks of a search. Returns an MPI error code. May release the
+ * lock temporarily. */
+typedef int nbc_words_and(void *where, const uint64_t *mine, uint64_t *all, int words);
+
+/* The whole search. Sets *range to NBC_NO_RANGE if there is none, on all ranks. May release the
+ * lock. */
+int nbc_ranges_search(uint64_t key, nbc_words_and *and, void *where, int *range);
+
+/* Gives a range back. */
+void nbc_range_give(int range);
+
+/* The first tag of a range. */
+int nbc_range_tag(int range);
+
+/* A key that depends on both. */
+uint64_t nbc_range_key(uint64_t key, uint64_t also);
+
+#endif
