@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* More communicators than the MPI has: MPICH has some 2000. What
- * fails must leave nothing behind, neither what it made nor what is under way. On an MPI that does
- * not come to its end soon only that many are made. */
+/* More communicators than the MPI has: MPICH has some 2000. What fails must leave nothing behind,
+ * neither what it made nor what is under way. On an MPI that does not come to its end soon only that
+ * many are made. */
 #include "config.h"
 #include "util.h"
 
@@ -50,25 +50,24 @@ static void drop(MPI_Comm made[], int n)
         OK(MPI_Comm_free(&made[i]));
 }
 
-/* A window takes half of the room of one. Then one of two that a call makes is made, the program's
- * or the hidden one. */
-static void fill_rest(bool nonblocking, bool half)
+/* A window takes the room of a communicator. */
+static void fill_rest(bool nonblocking, bool beside)
 {
     static MPI_Comm made[MOST];
     MPI_Win window;
-    int most = half ? LEFT - 1 : LEFT;
-    if (half)
+    int most = beside ? LEFT - 1 : LEFT;
+    if (beside)
         OK(MPI_Win_create(MPI_BOTTOM, 0, 1, MPI_INFO_NULL, MPI_COMM_SELF, &window));
     int n = fill(MPI_COMM_WORLD, nonblocking, made);
     EXPECT(n == most, "%d in place of %d", n, most);
     drop(made, n);
-    if (half)
+    if (beside)
         OK(MPI_Win_free(&window));
 }
 
 /* Communicators of this rank alone take all that there are but for LEFT. False: the MPI has not
  * come to its end. */
-static bool exhaust(bool nonblocking, bool half)
+static bool exhaust(bool nonblocking, bool beside)
 {
     static MPI_Comm alone[MOST];
     int n = fill(MPI_COMM_SELF, false, alone);
@@ -76,7 +75,7 @@ static bool exhaust(bool nonblocking, bool half)
     if (ended) {
         n -= LEFT;
         drop(&alone[n], LEFT);
-        fill_rest(nonblocking, half);
+        fill_rest(nonblocking, beside);
     }
     drop(alone, n);
     return ended;
