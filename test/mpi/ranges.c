@@ -25,28 +25,37 @@ enum { WORDS = 4 };
 
 struct operation {
     MPI_Request request;
-    uint64_t data[WORDS];
+    uint64_t own[WORDS], data[WORDS];
     uint64_t seed;
+    int sources; /* the data is the sum of what so many ranks give */
     bool pending;
 };
 
-static uint64_t datum(uint64_t seed, int i)
+static uint64_t datum(uint64_t seed, int rank, int i)
 {
-    return mix64(seed * WORDS + (unsigned)i);
+    return mix64((seed * 64 + (unsigned)rank) * WORDS + (unsigned)i);
 }
 
-/* A broadcast. seed: the same on all ranks of the communicator, and no other operation's. */
+/* A broadcast or an allreduce. seed: the same on all ranks of the communicator, and no other
+ * operation's. */
 static void start(struct operation *op, MPI_Comm comm, uint64_t seed)
 {
     int size, rank;
     MPI_Comm_size(comm, &size);
     MPI_Comm_rank(comm, &rank);
     int root = (int)(mix64(seed) % (unsigned)size);
-    for (int i = 0; i < WORDS; i++)
-        op->data[i] = rank == root ? datum(seed, i) : 0;
+    bool reduces = mix64(seed) >> 32 & 1;
+    for (int i = 0; i < WORDS; i++) {
+        op->own[i] = datum(seed, rank, i);
+        op->data[i] = !reduces && rank == root ? datum(seed, 0, i) : 0;
+    }
     op->seed = seed;
+    op->sources = reduces ? size : 1;
     op->pending = true;
-    OK(MPI_Ibcast(op->data, WORDS, MPI_UINT64_T, root, comm, &op->request));
+    if (reduces)
+        OK(MPI_Iallreduce(op->own, op->data, WORDS, MPI_UINT64_T, MPI_SUM, comm, &op->request));
+    else
+        OK(MPI_Ibcast(op->data, WORDS, MPI_UINT64_T, root, comm, &op->request));
 }
 
 static void finish(struct operation *op)
@@ -55,9 +64,12 @@ static void finish(struct operation *op)
         return;
     op->pending = false;
     OK(MPI_Wait(&op->request, MPI_STATUS_IGNORE));
-    for (int i = 0; i < WORDS; i++)
-        EXPECT(op->data[i] == datum(op->seed, i), "operation %llx: wrong data",
-               (unsigned long long)op->seed);
+    for (int i = 0; i < WORDS; i++) {
+        uint64_t sum = 0;
+        for (int rank = 0; rank < op->sources; rank++)
+            sum += datum(op->seed, rank, i);
+        EXPECT(op->data[i] == sum, "operation %llx: wrong data", (unsigned long long)op->seed);
+    }
 }
 
 static void use(MPI_Comm comm, uint64_t seed)
@@ -211,13 +223,17 @@ static void idups_are_pending(void)
 #endif
 }
 
+/* One of the groups uses ranges that are free in the other. */
 static void intercommunicators(void)
 {
-    MPI_Comm half, inter, again, merged;
+    enum { HELD = 40 };
+    MPI_Comm half, held[HELD], inter, again, merged;
     test_place("intercommunicators");
     if (test_size < 2)
         return;
     OK(MPI_Comm_split(MPI_COMM_WORLD, test_rank % 2, 0, &half));
+    for (int i = 0; test_rank % 2 && i < HELD; i++)
+        OK(MPI_Comm_dup(half, &held[i]));
     for (int i = 0; i < 20; i++) {
         int size, sum = 0, remote, one = 1;
         OK(MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - test_rank % 2, 5, &inter));
@@ -241,6 +257,8 @@ static void intercommunicators(void)
         OK(MPI_Waitall(2, request, MPI_STATUSES_IGNORE));
         EXPECT(sum == remote && all == size, "sums %d of %d, %d of %d", sum, remote, all, size);
     }
+    for (int i = 0; test_rank % 2 && i < HELD; i++)
+        OK(MPI_Comm_free(&held[i]));
     OK(MPI_Comm_free(&half));
 }
 
@@ -272,13 +290,13 @@ static void many_persistent(void)
                 int k = (int)(o - op[c]);
                 for (int w = 0; w < WORDS; w++)
                     o->data[w] =
-                        test_rank == k % test_size ? datum((unsigned)(k * COMMS + c), w) : 0;
+                        test_rank == k % test_size ? datum((unsigned)(k * COMMS + c), 0, w) : 0;
                 OK(MPI_Start(&o->request));
             }
         for (int i = 0; i < N; i++)
             for (int c = 0; c < COMMS; c++) {
                 OK(MPI_Wait(&op[c][i].request, MPI_STATUS_IGNORE));
-                EXPECT(op[c][i].data[1] == datum((unsigned)(i * COMMS + c), 1),
+                EXPECT(op[c][i].data[1] == datum((unsigned)(i * COMMS + c), 0, 1),
                        "persistent %d of %d: wrong data", i, c);
             }
     }
