@@ -21,7 +21,7 @@
 /* --- one operation ------------------------------------------------------------------------------
  */
 
-enum { WORDS = 4 };
+enum { WORDS = 32 };
 
 struct operation {
     MPI_Request request;
