@@ -82,18 +82,13 @@ static bool is_complete(MPI_Request request)
     return !NEXT(Request_get_status)(request, &flag, MPI_STATUS_IGNORE) && flag;
 }
 
-static int peer_of(const struct nbc_run *r, int peer)
-{
-    return r->ranks ? r->ranks[peer] : peer;
-}
-
 static int transport_send(void *self, uintptr_t addr, int64_t count, int type, int peer,
                           nbc_handle *h)
 {
     const struct nbc_run *r = self;
     const struct nbc_datatype *t = r->handles.types[type];
     MPI_Request request;
-    int error = transport_post(true, (void *)addr, count, t->handle, peer_of(r, peer), r->tag,
+    int error = transport_post(true, (void *)addr, count, t->handle, nbc_run_peer(r, peer), r->tag,
                                r->comm, &request);
     if (error)
         return error;
@@ -111,7 +106,7 @@ static int transport_receive(void *self, uintptr_t addr, int64_t count, int type
     const struct nbc_run *r = self;
     MPI_Request request;
     int error = transport_post(false, (void *)addr, count, r->handles.types[type]->handle,
-                               peer_of(r, peer), r->tag, r->comm, &request);
+                               nbc_run_peer(r, peer), r->tag, r->comm, &request);
     if (!error)
         handle_store(h, request);
     return error;

@@ -49,6 +49,12 @@ struct nbc_run {
     size_t room;                 /* size of memory in bytes */
 };
 
+/* The rank of a peer in the hidden communicator. */
+static inline int nbc_run_peer(const struct nbc_run *run, int peer)
+{
+    return run->ranks ? run->ranks[peer] : peer;
+}
+
 /* Creates a run of a schedule and takes a reference to the schedule. It copies the list of handles
  * but does not hold them. NULL without memory. */
 struct nbc_run *nbc_run_new(struct nbc_sched *sched, const struct nbc_handle_refs *handles);

@@ -83,6 +83,7 @@ static int world_rank(const struct nbc_run *run, int peer)
 {
     MPI_Group group;
     int inter, rank = -1;
+    peer = nbc_run_peer(run, peer);
     NEXT(Comm_test_inter)(run->comm, &inter);
     if (inter ? NEXT(Comm_remote_group)(run->comm, &group) : NEXT(Comm_group)(run->comm, &group))
         return -1;
