@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* More communicators than the MPI has: MPICH has some 2000. What fails must leave nothing behind,
- * neither what it made nor what is under way. On an MPI that does not come to its end soon only that
- * many are made. */
+ * neither what it made nor what is under way. On an MPI that does not come to its end soon only
+ * that many are made. */
 #include "config.h"
 #include "util.h"
 
