@@ -20,7 +20,7 @@ void nbc_exec_init(struct nbc_exec *e, const struct nbc_sched *sched,
 }
 
 /* Satisfies one edge of each of n operations. */
-static void release(struct nbc_exec *e, const int32_t *succ, int n)
+static inline void release(struct nbc_exec *e, const int32_t *succ, int n)
 {
     for (int i = 0; i < n; i++)
         if (--e->waits[succ[i]] == 0)

@@ -49,8 +49,8 @@ static void plan_key_of(const struct nbc_call *call, const struct nbc_alg *overr
 }
 
 /* Whether plan_key_of would give this key. */
-static bool is_key_of(const struct nbc_plan_key *k, const struct nbc_call *call,
-                      const struct nbc_alg *override, int64_t segment)
+static inline bool is_key_of(const struct nbc_plan_key *k, const struct nbc_call *call,
+                             const struct nbc_alg *override, int64_t segment)
 {
     return k->coll == (int)call->coll && k->send_count == call->send.count &&
            k->recv_count == call->recv.count && k->send_type == call->send.type &&
@@ -182,8 +182,8 @@ static void plan_retire(struct nbc_plans *plans, struct set *set, int i)
     nbc_plan_release(plan);
 }
 
-static bool plan_is_for(const struct nbc_plan *p, const struct nbc_call *call,
-                        const struct nbc_alg *override, int64_t segment)
+static inline bool plan_is_for(const struct nbc_plan *p, const struct nbc_call *call,
+                               const struct nbc_alg *override, int64_t segment)
 {
     return is_key_of(&p->key, call, override, segment) &&
            (!p->arrays ||
@@ -200,7 +200,7 @@ static int place_of(const struct set *set, uint32_t mark, const struct nbc_call 
     return WAYS;
 }
 
-static bool plan_suits(const struct nbc_plan *p, const struct nbc_call *call)
+static inline bool plan_suits(const struct nbc_plan *p, const struct nbc_call *call)
 {
     const void *send = call->send.buf, *recv = call->recv.buf;
     uintptr_t apart = (uintptr_t)send - (uintptr_t)recv;
