@@ -15,6 +15,7 @@ struct bench {
     int samples;
     bool native_persistent, all_algorithms, idle;
     const char *progress; /* value of NBCSHIM_PROGRESS */
+    const char *groups;   /* of calls, for untouched; NULL: all */
     const char *plot;     /* a directory, or NULL */
     struct emit json;     /* json.writer.out: of rank 0, or NULL */
 };
@@ -24,6 +25,12 @@ void measure_time(struct bench *b);
 void measure_calls(struct bench *b);
 void measure_overlap(struct bench *b);
 void measure_outstanding(struct bench *b);
+void measure_untouched(struct bench *b);
+
+bool untouched_group_exists(const char *name);
+
+/* Returns the value of a variable of nbcshim in force, "-" if there is no such variable. */
+const char *setting_in_force(const char *name);
 
 /* Calls `measure` for every collective and size whose operands all ranks can allocate. */
 void for_each_cell(struct bench *b, void (*measure)(struct bench *b, struct operands *o));

@@ -64,37 +64,57 @@ void operands_free(struct operands *o)
 #define TYPES(displs) o->send, o->counts, displs, o->types, o->recv, o->counts, displs, o->types
 #define VECTOR o->send, o->recv, o->count, MPI_DOUBLE, MPI_SUM
 
-#define COLLECTIVES(ROW)                                                                   \
-    ROW(BCAST, Ibcast, Bcast_init, o->recv, o->count, MPI_DOUBLE, 0)                       \
-    ROW(GATHER, Igather, Gather_init, BLOCKS, 0)                                           \
-    ROW(GATHERV, Igatherv, Gatherv_init, TO_MANY, 0)                                       \
-    ROW(SCATTER, Iscatter, Scatter_init, BLOCKS, 0)                                        \
-    ROW(SCATTERV, Iscatterv, Scatterv_init, FROM_MANY, 0)                                  \
-    ROW(ALLGATHER, Iallgather, Allgather_init, BLOCKS)                                     \
-    ROW(ALLGATHERV, Iallgatherv, Allgatherv_init, TO_MANY)                                 \
-    ROW(ALLTOALL, Ialltoall, Alltoall_init, BLOCKS)                                        \
-    ROW(ALLTOALLV, Ialltoallv, Alltoallv_init, MANY)                                       \
-    ROW(ALLTOALLW, Ialltoallw, Alltoallw_init, TYPES(o->byte_displs))                      \
-    ROW(REDUCE, Ireduce, Reduce_init, VECTOR, 0)                                           \
-    ROW(ALLREDUCE, Iallreduce, Allreduce_init, VECTOR)                                     \
-    ROW(REDUCE_SCATTER_BLOCK, Ireduce_scatter_block, Reduce_scatter_block_init, VECTOR)    \
-    ROW(REDUCE_SCATTER, Ireduce_scatter, Reduce_scatter_init, o->send, o->recv, o->counts, \
-        MPI_DOUBLE, MPI_SUM)                                                               \
-    ROW(SCAN, Iscan, Scan_init, VECTOR)                                                    \
-    ROW(EXSCAN, Iexscan, Exscan_init, VECTOR)                                              \
-    ROW(NEIGHBOR_ALLGATHER, Ineighbor_allgather, Neighbor_allgather_init, BLOCKS)          \
-    ROW(NEIGHBOR_ALLGATHERV, Ineighbor_allgatherv, Neighbor_allgatherv_init, TO_MANY)      \
-    ROW(NEIGHBOR_ALLTOALL, Ineighbor_alltoall, Neighbor_alltoall_init, BLOCKS)             \
-    ROW(NEIGHBOR_ALLTOALLV, Ineighbor_alltoallv, Neighbor_alltoallv_init, MANY)            \
-    ROW(NEIGHBOR_ALLTOALLW, Ineighbor_alltoallw, Neighbor_alltoallw_init, TYPES(o->wide_displs))
+#define COLLECTIVES(ROW)                                                                          \
+    ROW(BCAST, Bcast, Ibcast, Bcast_init, o->recv, o->count, MPI_DOUBLE, 0)                       \
+    ROW(GATHER, Gather, Igather, Gather_init, BLOCKS, 0)                                          \
+    ROW(GATHERV, Gatherv, Igatherv, Gatherv_init, TO_MANY, 0)                                     \
+    ROW(SCATTER, Scatter, Iscatter, Scatter_init, BLOCKS, 0)                                      \
+    ROW(SCATTERV, Scatterv, Iscatterv, Scatterv_init, FROM_MANY, 0)                               \
+    ROW(ALLGATHER, Allgather, Iallgather, Allgather_init, BLOCKS)                                 \
+    ROW(ALLGATHERV, Allgatherv, Iallgatherv, Allgatherv_init, TO_MANY)                            \
+    ROW(ALLTOALL, Alltoall, Ialltoall, Alltoall_init, BLOCKS)                                     \
+    ROW(ALLTOALLV, Alltoallv, Ialltoallv, Alltoallv_init, MANY)                                   \
+    ROW(ALLTOALLW, Alltoallw, Ialltoallw, Alltoallw_init, TYPES(o->byte_displs))                  \
+    ROW(REDUCE, Reduce, Ireduce, Reduce_init, VECTOR, 0)                                          \
+    ROW(ALLREDUCE, Allreduce, Iallreduce, Allreduce_init, VECTOR)                                 \
+    ROW(REDUCE_SCATTER_BLOCK, Reduce_scatter_block, Ireduce_scatter_block,                        \
+        Reduce_scatter_block_init, VECTOR)                                                        \
+    ROW(REDUCE_SCATTER, Reduce_scatter, Ireduce_scatter, Reduce_scatter_init, o->send, o->recv,   \
+        o->counts, MPI_DOUBLE, MPI_SUM)                                                           \
+    ROW(SCAN, Scan, Iscan, Scan_init, VECTOR)                                                     \
+    ROW(EXSCAN, Exscan, Iexscan, Exscan_init, VECTOR)                                             \
+    ROW(NEIGHBOR_ALLGATHER, Neighbor_allgather, Ineighbor_allgather, Neighbor_allgather_init,     \
+        BLOCKS)                                                                                   \
+    ROW(NEIGHBOR_ALLGATHERV, Neighbor_allgatherv, Ineighbor_allgatherv, Neighbor_allgatherv_init, \
+        TO_MANY)                                                                                  \
+    ROW(NEIGHBOR_ALLTOALL, Neighbor_alltoall, Ineighbor_alltoall, Neighbor_alltoall_init, BLOCKS) \
+    ROW(NEIGHBOR_ALLTOALLV, Neighbor_alltoallv, Ineighbor_alltoallv, Neighbor_alltoallv_init,     \
+        MANY)                                                                                     \
+    ROW(NEIGHBOR_ALLTOALLW, Neighbor_alltoallw, Ineighbor_alltoallw, Neighbor_alltoallw_init,     \
+        TYPES(o->wide_displs))
+
+bool case_call(const struct calls *c, const struct operands *o)
+{
+    switch (o->coll) {
+    case NBC_BARRIER:
+        return c->Barrier && !c->Barrier(o->comm);
+#define ROW(COLL, call, start, init, ...) \
+    case NBC_##COLL:                      \
+        return c->call && !c->call(__VA_ARGS__, o->comm);
+        COLLECTIVES(ROW)
+#undef ROW
+    default:
+        return false;
+    }
+}
 
 bool case_start(const struct calls *c, const struct operands *o, MPI_Request *r)
 {
     switch (o->coll) {
     case NBC_BARRIER:
         return c->Ibarrier && !c->Ibarrier(o->comm, r);
-#define ROW(COLL, start, init, ...) \
-    case NBC_##COLL:                \
+#define ROW(COLL, call, start, init, ...) \
+    case NBC_##COLL:                      \
         return c->start && !c->start(__VA_ARGS__, o->comm, r);
         COLLECTIVES(ROW)
 #undef ROW
@@ -108,8 +128,8 @@ bool case_init(const struct calls *c, const struct operands *o, MPI_Request *r)
     switch (o->coll) {
     case NBC_BARRIER:
         return c->Barrier_init && !c->Barrier_init(o->comm, o->info, r);
-#define ROW(COLL, start, init, ...) \
-    case NBC_##COLL:                \
+#define ROW(COLL, call, start, init, ...) \
+    case NBC_##COLL:                      \
         return c->init && !c->init(__VA_ARGS__, o->comm, o->info, r);
         COLLECTIVES(ROW)
 #undef ROW

@@ -37,8 +37,9 @@ void operands_ask(struct operands *o);
 /* Returns the number of doubles in each buffer, which suffices for the larger side. */
 size_t operands_doubles(const struct operands *o);
 
-/* Start the nonblocking collective; make the persistent request. Return false if this side does not
- * have the function. */
+/* Make the blocking call; start the nonblocking collective; make the persistent request. Return
+ * false if this side does not have the function. */
+bool case_call(const struct calls *c, const struct operands *o);
 bool case_start(const struct calls *c, const struct operands *o, MPI_Request *r);
 bool case_init(const struct calls *c, const struct operands *o, MPI_Request *r);
 

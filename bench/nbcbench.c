@@ -25,6 +25,7 @@ static const struct measure {
     {"calls", measure_calls, NULL, "8"},
     {"overlap", measure_overlap, "bcast,allreduce,alltoall", "65536,1048576"},
     {"outstanding", measure_outstanding, "allreduce", "8"},
+    {"untouched", measure_untouched, "all", "8,1024,65536,1048576"},
 };
 
 enum { NMEASURES = sizeof measures / sizeof *measures };
@@ -100,14 +101,13 @@ void print_time(bool have, double seconds)
 
 /* --- the run -----------------------------------------------------------------------------------*/
 
-/* Returns the value of NBCSHIM_PROGRESS in force. */
-static const char *progress_in_force(void)
+const char *setting_in_force(const char *name)
 {
     struct nbcshim_variable v;
     for (int i = 0; nbcshim_variable(i, &v); i++)
-        if (strcmp(v.name, "NBCSHIM_PROGRESS") == 0)
-            return v.accepted ? v.value : v.fallback;
-    return "";
+        if (strcmp(v.name, name) == 0)
+            return v.value && v.accepted ? v.value : v.fallback;
+    return "-";
 }
 
 static const char usage[] =
@@ -120,11 +120,16 @@ static const char usage[] =
     "                           calls        time each call separately: init, free, start, wait\n"
     "                           overlap      how much of an operation computation hides\n"
     "                           outstanding  time and memory per operation, up to 40000 at once\n"
+    "                           untouched    what nbcshim costs all other calls\n"
     "  -c, --collectives LIST   choose the collectives (default: the 17 that are not neighborhood\n"
     "                           collectives; overlap: bcast,allreduce,alltoall; outstanding:\n"
-    "                           allreduce)\n"
+    "                           allreduce; untouched: all)\n"
     "  -s, --sizes LIST         choose the sizes, multiples of 8 bytes (default: 8 to 4194304;\n"
-    "                           calls and outstanding: 8; overlap: 65536,1048576)\n"
+    "                           calls and outstanding: 8; overlap: 65536,1048576;\n"
+    "                           untouched: 8,1024,65536,1048576)\n"
+    "  -u, --untouched LIST     with untouched, choose the groups of calls: collectives,\n"
+    "                           communicators, messages, requests, local, windows, files\n"
+    "                           (default: all)\n"
     "  -n, --samples N          take N samples per variant and cell (default: 31)\n"
     "  -p, --native-persistent  measure the persistent collectives of the MPI too\n"
     "  -a, --all-algorithms     measure every algorithm that applies too\n"
@@ -157,9 +162,10 @@ static bool read_measures(char *list)
 static bool read_collectives(const char *list)
 {
     char copy[512];
+    bool all = list && strcmp(list, "all") == 0;
     for (int c = 0; c < NBC_NCOLLS; c++)
-        bench.coll[c] = !list && c <= NBC_EXSCAN;
-    snprintf(copy, sizeof copy, "%s", list ? list : "");
+        bench.coll[c] = all || (!list && c <= NBC_EXSCAN);
+    snprintf(copy, sizeof copy, "%s", list && !all ? list : "");
     for (char *name = strtok(copy, ","); name; name = strtok(NULL, ",")) {
         enum nbc_coll coll = nbc_coll_by_name(name);
         if (coll == NBC_NCOLLS) {
@@ -188,6 +194,19 @@ static bool read_sizes(const char *list)
     return true;
 }
 
+static bool read_groups(const char *list)
+{
+    char copy[512];
+    snprintf(copy, sizeof copy, "%s", list);
+    for (char *name = strtok(copy, ","); name; name = strtok(NULL, ","))
+        if (!untouched_group_exists(name)) {
+            fprintf(stderr, "nbcbench: unknown group of calls %s\n", name);
+            return false;
+        }
+    bench.groups = list;
+    return true;
+}
+
 static bool answer(int option)
 {
     if (bench.rank == 0 && option == 'h')
@@ -209,6 +228,8 @@ static bool read_option(int option)
         return read_collectives(collectives = optarg);
     case 's':
         return read_sizes(sizes = optarg);
+    case 'u':
+        return read_groups(optarg);
     case 'n':
         return (bench.samples = atoi(optarg)) >= 1 && bench.samples <= MAX_SAMPLES;
     case 'p':
@@ -231,6 +252,8 @@ static bool read_options(int argc, char **argv)
     static const struct option longs[] = {{"measure", 1, 0, 'm'},
                                           {"collectives", 1, 0, 'c'},
                                           {"sizes", 1, 0, 's'},
+                                          {"untouched", 1, 0, 'u'},
+                                          {"untouched", 1, 0, 'u'},
                                           {"samples", 1, 0, 'n'},
                                           {"native-persistent", 0, 0, 'p'},
                                           {"all-algorithms", 0, 0, 'a'},
@@ -244,7 +267,7 @@ static bool read_options(int argc, char **argv)
     int option;
     opterr = bench.rank == 0;
     while (ok && !answered &&
-           (option = getopt_long(argc, argv, "m:c:s:n:paig:j:h", longs, NULL)) != -1)
+           (option = getopt_long(argc, argv, "m:c:s:u:n:paig:j:h", longs, NULL)) != -1)
         ok = read_option(option);
     if (!ok && bench.rank == 0)
         fputs(usage, stderr);
@@ -317,7 +340,7 @@ static void describe_run(char *text, size_t size)
 static bool run(const char *library)
 {
     char title[256];
-    bench.progress = progress_in_force();
+    bench.progress = setting_in_force("NBCSHIM_PROGRESS");
     if (bench.rank == 0)
         printf("# %d ranks, median of %d samples, microseconds; progress by %s; MPI: %s\n",
                bench.size, bench.samples, bench.progress, library);
