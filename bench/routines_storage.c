@@ -212,6 +212,9 @@ const struct routine window_routines[] = {
 
 /* --- files -------------------------------------------------------------------------------------*/
 
+/* MPI_File_preallocate is missing: in Open MPI 4.1.4, where the file has the size already, it
+ * leaves a message behind, and the next MPI_File_open hangs. */
+
 enum { MODE = MPI_MODE_CREATE | MPI_MODE_RDWR };
 
 static int with_file(struct side *s)

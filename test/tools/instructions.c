@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* Makes each call that one rank can make, by the MPI and by nbcshim, for callgrind to count. Each
+ * counted_* function is one count; the file that the argument names gets the calls, in the same
+ * order. See instructions.sh. */
+#include <stdio.h>
+#include <string.h>
+
+#include "routines.h"
+
+/* Open MPI looks for rare events every 8 calls. */
+enum { TIMES = 16, WARM = 3, BYTES = 8 };
+
+/* The variable keeps the compiler from making one function of equal ones. */
+#define COUNTED(name)                                                             \
+    static volatile int made_##name;                                              \
+    __attribute__((noinline)) void name(struct side *s, const struct routine *r); \
+    void name(struct side *s, const struct routine *r)                            \
+    {                                                                             \
+        for (int i = 0; i < TIMES; i++) {                                         \
+            r->run(s);                                                            \
+            made_##name++;                                                        \
+        }                                                                         \
+    }
+
+COUNTED(counted_native)
+COUNTED(counted_shim)
+COUNTED(counted_held)
+
+static struct operands own, theirs;
+static FILE *names;
+static char path[4096];
+
+static void set_up(struct side *s, const struct routine *r)
+{
+    if (r->set_up)
+        r->set_up(s);
+    for (int i = 0; i < WARM; i++)
+        r->run(s);
+}
+
+static void tear_down(struct side *s, const struct routine *r)
+{
+    if (r->tear_down)
+        r->tear_down(s);
+}
+
+/* Counts the calls of the MPI, those of nbcshim, and those of nbcshim while the program holds a
+ * request of nbcshim. */
+static void count(const struct routine *r)
+{
+    struct side a = {.calls = &native, .o = &theirs, .peer = -1, .path = path};
+    struct side b = {.calls = &shim, .o = &own, .peer = -1, .path = path};
+    MPI_Request held;
+    set_up(&a, r);
+    counted_native(&a, r);
+    tear_down(&a, r);
+    set_up(&b, r);
+    counted_shim(&b, r);
+    shim.Ibarrier(own.comm, &held);
+    r->run(&b);
+    counted_held(&b, r);
+    shim.Wait(&held, MPI_STATUS_IGNORE);
+    tear_down(&b, r);
+    fprintf(names, "%s\n", r->name);
+}
+
+static int run_collective(struct side *s)
+{
+    return case_call(s->calls, s->o) ? MPI_SUCCESS : MPI_ERR_OTHER;
+}
+
+static void count_collective(enum nbc_coll coll, const char *name)
+{
+    struct routine r = {.name = name, .run = run_collective};
+    own.coll = theirs.coll = coll;
+    count(&r);
+}
+
+/* In Open MPI 4.1.4 some windows need several ranks, and split collectives of files wait by polling
+ * for threads. */
+static bool is_possible(const struct routine *r)
+{
+#ifdef OPEN_MPI
+    if (strstr(r->name, "Win_create") || strstr(r->name, "_begin"))
+        return false;
+#endif
+    return r->ranks <= 1;
+}
+
+static void count_routines(const struct routine *list)
+{
+    for (const struct routine *r = list; r->name; r++)
+        if (is_possible(r))
+            count(r);
+}
+
+int main(int argc, char **argv)
+{
+    int size = 1, ring = 1;
+    MPI_Init(&argc, &argv);
+    if (argc != 2 || !(names = fopen(argv[1], "w")) || !calls_load())
+        return 2;
+    snprintf(path, sizeof path, "%s.data", argv[1]);
+    MPI_Comm comm;
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &ring, 0, &comm);
+    /* With room for two neighbors, which is more than others need. */
+    if (!operands_make(&own, NBC_NEIGHBOR_ALLGATHER, comm, BYTES / (int)sizeof(double)))
+        return 2;
+    theirs = own;
+    native.Cart_create(MPI_COMM_WORLD, 1, &size, &ring, 0, &theirs.comm);
+#define COLL(NAME, name, Name) count_collective(NBC_##NAME, #Name);
+#include "colls.def"
+#undef COLL
+    count_routines(communicator_routines);
+    count_routines(message_routines);
+    count_routines(request_routines);
+    count_routines(local_routines);
+    count_routines(window_routines);
+    count_routines(file_routines);
+    native.Comm_free(&theirs.comm);
+    MPI_Comm_free(&comm);
+    operands_free(&own);
+    MPI_Finalize();
+    return fclose(names) != 0;
+}

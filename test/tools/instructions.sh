@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# How many instructions nbcshim adds to each call that it wraps, on one rank: by callgrind, whose counts
+# do not depend on the machine's load. No number may exceed its limit in instructions.limits. After an
+# intended change, in a build tree, this prints the lines of its MPI:
+#
+#   test/tools/instructions.sh --print
+
+. "$(dirname "$0")/../lib.sh"
+forget_settings
+limits=$srcdir/test/tools/instructions.limits
+times=16 # instructions.c: TIMES
+
+# Other builds have other numbers.
+if [ "$SANITIZE" != no ] || [[ " $CFLAGS " != *" -O2 "* ]]; then
+    result 0 "instructions are counted in plain builds with -O2 only"
+    finish
+    exit
+fi
+if ! command -v valgrind >/dev/null; then
+    echo "1..0 # SKIP valgrind is not installed"
+    exit 0
+fi
+
+# Callgrind writes callgrind.1, .2 ... after each count: see instructions.c. Open MPI must not look for
+# rare events by the clock.
+options=(--tool=callgrind --collect-atstart=no "--toggle-collect=counted_*"
+    --dump-after=counted_native --dump-after=counted_shim --dump-after=counted_held
+    "--callgrind-out-file=$scratch/callgrind")
+export OMPI_MCA_mpi_event_tick_rate=0
+guarded 120 "$scratch/log" valgrind -q "${options[@]}" test/tools/instructions "$scratch/calls"
+status=$?
+[ "${1:-}" = --print ] || result $status "a program makes each call under callgrind"
+[ $status = 0 ] || comment "$(head -c 20000 "$scratch/log")"
+
+# Lines: what nbcshim adds to a call while no request of its own is held, while one is, the call.
+files=$(seq -f "$scratch/callgrind.%.0f" 1 $((3 * $(wc -l <"$scratch/calls"))))
+sed -n 's/^totals: //p' $files | paste -d' ' - - - | paste -d' ' - "$scratch/calls" |
+    awk -v times=$times '{ free = int(($2 - $1) / times); held = int(($3 - $1) / times)
+        sub(/^[^ ]* [^ ]* [^ ]* /, ""); print free, held, $0 }' >"$scratch/counted"
+
+# A limit leaves room for another compiler, and for Open MPI's constructors, which vary by some percent.
+if [ "${1:-}" = --print ]; then
+    awk -v mpi="$MPI_FLAVOR" 'function limit(n) { return n + 10 + int((n < 0 ? -n : n) / 10) }
+        { line = mpi " " limit($1) " " limit($2); sub(/^[^ ]* [^ ]* /, ""); print line, $0 }' \
+        "$scratch/counted"
+    exit
+fi
+
+# Lines: the limits, the counts, the call; a call without a limit has the limit "none".
+sed -n "s/^$MPI_FLAVOR //p" "$limits" >"$scratch/limits"
+awk '{ first = $1 " " $2; name = $0; sub(/^[^ ]* [^ ]* /, "", name) }
+    NR == FNR { limit[name] = first; next }
+    { print name in limit ? limit[name] : "none none", first, name }' \
+    "$scratch/limits" "$scratch/counted" >"$scratch/compared"
+while read -r most_free most_held free held call; do
+    [ "$most_free" != none ] && [ "$free" -le "$most_free" ] && [ "$held" -le "$most_held" ]
+    result $? "$call: $free instructions more, $held with a request held (limits: $most_free, $most_held)"
+done <"$scratch/compared"
+expect "every limit has been checked" test "$(wc -l <"$scratch/limits")" = $((cases - 1))
+
+finish
