@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Tables from the JSON files of nbcbench: report.py DIRECTORY SAMPLES REMARKS, in Markdown."""
+"""Tables from the JSON files of nbcbench, in Markdown:
+
+    report.py DIRECTORY SAMPLES REMARKS
+    report.py --untouched DIRECTORY SAMPLES DOCUMENT    the document with one section replaced
+"""
 import json
 import math
 import os
@@ -152,6 +156,96 @@ def overlap(directory, mpi):
     print()
 
 
+UNTOUCHED = "A program's other calls"
+
+
+def above(cells, name, limit):
+    return sum(1 for c in cells if c.get(name, 0) > limit)
+
+
+def pair(cell):
+    return f"{cell['ratio']:.2f} / {cell['ratio_pending']:.2f}" if cell else ""
+
+
+def untouched_sized(cells):
+    sizes = sorted({c["bytes"] for c in cells if c["bytes"]})
+    print("| calls | " + " | ".join(map(name_of, sizes)) + " |")
+    print("|---|" + "---|" * len(sizes))
+    for calls in dict.fromkeys(c["calls"] for c in cells):
+        row = {c["bytes"] or sizes[0]: c for c in cells if c["calls"] == calls}
+        print(f"| {calls} | " + " | ".join(pair(row.get(s)) for s in sizes) + " |")
+    print()
+
+
+def untouched_others(cells):
+    print("| calls | the MPI, us | nothing pending | one pending |")
+    print("|---|---|---|---|")
+    for c in cells:
+        print(f"| {c['calls']} | {time(c, 'native')} | {c['ratio']:.2f} | "
+              f"{c['ratio_pending']:.2f} |")
+    print()
+
+
+def footprint(directory, mpi):
+    rows = load(directory, f"{mpi}-footprint")
+    print("| nbcshim | `MPI_Init`, ms | `MPI_Finalize`, ms | resident, KiB | heap, KiB | instructions |")
+    print("|---|" + "---|" * 5)
+    for way, r in rows.items():
+        print(f"| {way} | {r['init']:.1f} | {r['finalize']:.1f} | {r['resident']:.0f} | {r['heap']:.0f} | "
+              f"{r['instructions'] or ''} |")
+    print()
+
+
+def untouched_mpi(directory, mpi):
+    cells = load(directory, f"{mpi}-untouched")
+    print(f"### {mpi}\n")
+    about = cells[0]
+    print(f"`NBCSHIM_BLOCKING` is {about['blocking']}, `NBCSHIM_HOOK` is {about['hook']}.\n")
+    print("| | cells | geometric mean | above 1.03 | above 1.10 |")
+    print("|---|---|---|---|---|")
+    for name, key in (("nothing pending", "ratio"), ("one operation pending", "ratio_pending"),
+                      ("the MPI a second time", "ratio_again")):
+        print(f"| {name} | {len(cells)} | {mean([c[key] for c in cells]):.3f} | "
+              f"{above(cells, key, 1.03)} | {above(cells, key, 1.10)} |")
+    print()
+    sized = {c["calls"] for c in cells if c["bytes"] > 8 or c["group"] == "collectives"}
+    print("By bytes, with nothing pending / one operation pending:\n")
+    untouched_sized([c for c in cells if c["calls"] in sized])
+    untouched_others([c for c in cells if c["calls"] not in sized])
+    footprint(directory, mpi)
+
+
+def untouched(directory, samples):
+    with open(f"{directory}/untouched-when") as f:
+        day, before, after = f.read().split("\n")[:3]
+    print(f"## {UNTOUCHED}\n")
+    print(f"`bench/compare --untouched {samples}` wrote this section on {day} (load averages {before} "
+          f"before and {after} after). `nbcbench -m untouched` makes the calls that nbcshim wraps, but "
+          "for nonblocking and persistent collectives, on 2 ranks. A ratio is the time of the call over "
+          "that of the MPI's own function, which is measured while nothing is pending. *One pending*: an "
+          "`MPI_Iallreduce` of nbcshim on another communicator, for which one rank is still awaited. The MPI "
+          "is measured a second time; that ratio tells how far the others can be trusted. Some rows name "
+          "calls that only prepare or complete others.\n\n"
+          "The last table of each MPI is about `bench/footprint`, a program of 2 ranks that uses nothing of "
+          "nbcshim, alone (*none*), with nbcshim preloaded, which stays inactive, and with `NBCSHIM=on`: "
+          "medians, of the rank that needs most, and the instructions of one rank, as callgrind counts "
+          "them.\n")
+    for mpi in ("mpich", "openmpi"):
+        untouched_mpi(directory, mpi)
+
+
+def replace_untouched(directory, samples, document):
+    """Prints the document with the section written anew; before the remarks if it has none."""
+    with open(document) as f:
+        chapters = f.read().split("\n## ")
+    heads = [c.split("\n", 1)[0] for c in chapters]
+    at = heads.index(UNTOUCHED) if UNTOUCHED in heads else heads.index("Remarks")
+    rest = at + 1 if UNTOUCHED in heads else at
+    print("\n## ".join(chapters[:at]).rstrip("\n") + "\n")
+    untouched(directory, samples)
+    print("## " + "\n## ".join(chapters[rest:]), end="")
+
+
 CHAPTERS = (
     ("Individual calls", "Times are in microseconds, for 8 bytes on 2 ranks. *init* creates the first "
      "persistent operation of its kind, *again* one like an earlier one. *first* is a nonblocking "
@@ -169,11 +263,15 @@ CHAPTERS = (
 
 
 def main():
+    if sys.argv[1] == "--untouched":
+        replace_untouched(*sys.argv[2:5])
+        return
     directory, samples, remarks = sys.argv[1:4]
     with open(f"{directory}/load") as f:
         before, after = f.read().split("\n")[:2]
     print("# Performance\n")
-    print("`bench/compare` writes everything above *Remarks*. All figures there are from one run.\n")
+    print("`bench/compare` writes everything above *Remarks*. All figures there are from one run; the section "
+          f"*{UNTOUCHED}* may be of a later one.\n")
     print(f"Machine: {processor()}, {os.cpu_count()} processors. MPIs: "
           f"{first_line(['mpichversion'])}; {first_line(['ompi_info', '--version'])}. Load averages "
           f"before: {before}; after: {after}. Each figure is the median of {samples} samples per "
@@ -189,6 +287,7 @@ def main():
         print(f"## {title}\n\n{about}\n")
         for mpi in ("mpich", "openmpi"):
             write(directory, mpi)
+    untouched(directory, samples)
     if os.path.exists(remarks):
         with open(remarks) as f:
             print(f.read(), end="")

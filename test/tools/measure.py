@@ -55,13 +55,26 @@ def outstanding(rows, kinds):
         assert 8 < ours[-1]["memory"] <= 1024, ours[-1]
 
 
+def untouched(rows, kinds):
+    groups = {r["group"] for r in rows}
+    assert groups == {"collectives", "communicators", "messages", "requests", "local", "windows",
+                      "files"}, groups
+    names = [r["calls"] for r in rows]
+    assert len(set(names)) == len(names), names
+    for row in rows:
+        native, *others = times(row, "native", "shim", "pending", "again")
+        assert native > 0 and all(t > 0 for t in others), row
+        for t, ratio in zip(others, ("ratio", "ratio_pending", "ratio_again")):
+            assert abs(row[ratio] - t / native) <= 0.01 * row[ratio], row
+
+
 def main():
     measure = sys.argv[1]
     with open(sys.argv[2]) as f:
         rows = json.load(f)
     for row in rows:
         assert row["measure"] == measure and row["ranks"] == 2, row
-    globals()[measure](rows, {(r["collective"], r["bytes"], r.get("variant")) for r in rows})
+    globals()[measure](rows, {(r.get("collective"), r["bytes"], r.get("variant")) for r in rows})
 
 
 main()

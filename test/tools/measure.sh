@@ -62,6 +62,29 @@ for picture in overlap outstanding; do
     expect "picture of $picture" grep -q '</svg>' "$scratch/pictures/$picture.svg"
 done
 
+# Every call that nbcshim wraps is measured, but for those that start or end MPI, deal with other jobs, are
+# collectives of which nbcshim is the purpose, have counts of type MPI_Count, or that are named here.
+measures untouched -s 8 -n 1
+log_has 1 "what it is measured with" '^# NBCSHIM_BLOCKING=[a-z]+ NBCSHIM_HOOK=[a-z-]+$'
+log_has 0 "no call fails" '^# .* fails$'
+log_has 3 "means over all cells" '^# [a-z]+ / native over [0-9]+ cells: geometric mean [0-9.]+; above 1.03: [0-9]+, above 1.10: [0-9]+$'
+exempt='Init(_thread)?|Finalize|Session_.*|Comm_(accept|connect|join|spawn|spawn_multiple|create_from_group)'
+exempt="$exempt|Intercomm_create_from_groups|Comm_idup_with_info|Parrived|File_preallocate"
+exempt="$exempt|I(barrier|bcast|gather|scatter|all|reduce|scan|exscan|neighbor).*|.*_init|.*_c"
+python3 -c "import json
+for row in json.load(open('$scratch/json')):
+    print(row['calls'].split()[0].replace('+', '\n'))" | sort -u >"$scratch/measured"
+nm -D --defined-only "$library" | sed -n 's/.* MPI_\([A-Z][a-z]*[a-z_]*\)$/\1/p' |
+    grep -vxE "$exempt" | sort -u >"$scratch/wrapped"
+expect "every other call" test "$(wc -l <"$scratch/wrapped")" -gt 100
+expect "every call that nbcshim wraps is measured" diff <(comm -23 "$scratch/wrapped" "$scratch/measured") /dev/null
+run 60 "nbcbench -u" bench/nbcbench -m untouched -u local -n 1
+log_has 0 "no other group" '^(collectives|communicators|messages|requests|windows|files) '
+mpi_command 2 "" "" bench/nbcbench -m untouched -u nothing
+guarded 60 "$scratch/log" "${launch[@]}"
+[ $? != 0 ]
+result $? "nbcbench -u nothing: refused"
+
 for program in bench/nbcbench tools/nbctune; do
     name=${program#*/}
     run 60 "$name --help" $program --help
