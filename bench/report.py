@@ -2,7 +2,9 @@
 """Tables from the JSON files of nbcbench, in Markdown:
 
     report.py DIRECTORY SAMPLES REMARKS
-    report.py --untouched DIRECTORY SAMPLES DOCUMENT    the document with one section replaced
+    report.py --untouched DIRECTORY SAMPLES REMARKS DOCUMENT
+
+The second form prints the document with one section, and the remarks, written anew.
 """
 import json
 import math
@@ -234,16 +236,19 @@ def untouched(directory, samples):
         untouched_mpi(directory, mpi)
 
 
-def replace_untouched(directory, samples, document):
-    """Prints the document with the section written anew; before the remarks if it has none."""
+def replace_untouched(directory, samples, remarks, document):
     with open(document) as f:
         chapters = f.read().split("\n## ")
-    heads = [c.split("\n", 1)[0] for c in chapters]
-    at = heads.index(UNTOUCHED) if UNTOUCHED in heads else heads.index("Remarks")
-    rest = at + 1 if UNTOUCHED in heads else at
-    print("\n## ".join(chapters[:at]).rstrip("\n") + "\n")
+    kept = [c for c in chapters if c.split("\n", 1)[0] not in (UNTOUCHED, "Remarks")]
+    print("\n## ".join(kept))
     untouched(directory, samples)
-    print("## " + "\n## ".join(chapters[rest:]), end="")
+    print_file(remarks)
+
+
+def print_file(name):
+    if os.path.exists(name):
+        with open(name) as f:
+            print(f.read(), end="")
 
 
 CHAPTERS = (
@@ -264,7 +269,7 @@ CHAPTERS = (
 
 def main():
     if sys.argv[1] == "--untouched":
-        replace_untouched(*sys.argv[2:5])
+        replace_untouched(*sys.argv[2:6])
         return
     directory, samples, remarks = sys.argv[1:4]
     with open(f"{directory}/load") as f:
@@ -288,9 +293,7 @@ def main():
         for mpi in ("mpich", "openmpi"):
             write(directory, mpi)
     untouched(directory, samples)
-    if os.path.exists(remarks):
-        with open(remarks) as f:
-            print(f.read(), end="")
+    print_file(remarks)
 
 
 main()

@@ -12,7 +12,7 @@ struct side {
     const struct operands *o;
     int peer; /* the other rank of the pair, or -1 */
     const char *path;
-#if MPI_VERSION >= 3
+#if MPI_VERSION * 10 + MPI_SUBVERSION >= 31
     MPI_Comm comm;
     MPI_Group group;
     MPI_Info info;
@@ -39,7 +39,7 @@ struct routine {
     }
 #define AROUND(before, after) .set_up = before, .tear_down = after
 
-/* Ended by a routine without a name; empty before MPI-3. */
+/* Ended by a routine without a name; empty before MPI-3.1. */
 extern const struct routine communicator_routines[], message_routines[], request_routines[],
     local_routines[], window_routines[], file_routines[];
 

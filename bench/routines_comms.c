@@ -4,7 +4,7 @@
 
 #include "routines.h"
 
-#if MPI_VERSION >= 3
+#if MPI_VERSION * 10 + MPI_SUBVERSION >= 31
 
 /* --- constructors, each with its free ----------------------------------------------------------*/
 

@@ -4,7 +4,7 @@
 
 #include "routines.h"
 
-#if MPI_VERSION >= 3
+#if MPI_VERSION * 10 + MPI_SUBVERSION >= 31
 
 enum { TAG = 1, UNUSED_TAG = 2 };
 

@@ -5,7 +5,7 @@
 
 #include "routines.h"
 
-#if MPI_VERSION >= 3
+#if MPI_VERSION * 10 + MPI_SUBVERSION >= 31
 
 /* --- windows -----------------------------------------------------------------------------------*/
 
@@ -290,6 +290,25 @@ TWICE(read_at_all_twice, File_read_at_all_begin(s->file, PLACE, IN),
 TWICE(read_ordered_twice, File_read_ordered_begin(s->file, IN),
       File_read_ordered_end(s->file, s->o->recv, IGNORE))
 
+#define WAITED(function, ...)                                    \
+    static int function(struct side *s)                          \
+    {                                                            \
+        MPI_Request request;                                     \
+        int error = s->calls->__VA_ARGS__;                       \
+        return error ? error : s->calls->Wait(&request, IGNORE); \
+    }
+
+WAITED(iwrite, File_iwrite(s->file, OUT, &request))
+WAITED(iwrite_all, File_iwrite_all(s->file, OUT, &request))
+WAITED(iwrite_at, File_iwrite_at(s->file, PLACE, OUT, &request))
+WAITED(iwrite_at_all, File_iwrite_at_all(s->file, PLACE, OUT, &request))
+WAITED(iwrite_shared, File_iwrite_shared(s->file, OUT, &request))
+WAITED(iread, File_iread(s->file, IN, &request))
+WAITED(iread_all, File_iread_all(s->file, IN, &request))
+WAITED(iread_at, File_iread_at(s->file, PLACE, IN, &request))
+WAITED(iread_at_all, File_iread_at_all(s->file, PLACE, IN, &request))
+WAITED(iread_shared, File_iread_shared(s->file, IN, &request))
+
 #define OPEN AROUND(with_file, close_file)
 
 const struct routine file_routines[] = {
@@ -306,6 +325,16 @@ const struct routine file_routines[] = {
     ROW("File_read_all_begin+File_read_all_end", read_all_twice, OPEN),
     ROW("File_read_at_all_begin+File_read_at_all_end", read_at_all_twice, OPEN),
     ROW("File_read_ordered_begin+File_read_ordered_end", read_ordered_twice, OPEN),
+    ROW("File_iwrite+Wait", iwrite, OPEN),
+    ROW("File_iwrite_all+Wait", iwrite_all, OPEN),
+    ROW("File_iwrite_at+Wait", iwrite_at, OPEN),
+    ROW("File_iwrite_at_all+Wait", iwrite_at_all, OPEN),
+    ROW("File_iwrite_shared+Wait", iwrite_shared, OPEN),
+    ROW("File_iread+Wait", iread, OPEN),
+    ROW("File_iread_all+Wait", iread_all, OPEN),
+    ROW("File_iread_at+Wait", iread_at, OPEN),
+    ROW("File_iread_at_all+Wait", iread_at_all, OPEN),
+    ROW("File_iread_shared+Wait", iread_shared, OPEN),
     ROW("File_set_size", set_size, OPEN),
     ROW("File_set_view", set_view, OPEN),
     ROW("File_set_info", set_file_info, AROUND(with_file_info, close_file_info)),

@@ -13,7 +13,7 @@
 #include "bench.h"
 #include "routines.h"
 
-#if MPI_VERSION >= 3
+#if MPI_VERSION * 10 + MPI_SUBVERSION >= 31
 
 enum kind { BY_MPI, BY_SHIM, PENDING, AGAIN, NKINDS };
 
@@ -428,7 +428,7 @@ bool untouched_group_exists(const char *name)
 void measure_untouched(struct bench *b)
 {
     if (b->rank == 0)
-        printf("# -m untouched needs an MPI-3\n");
+        printf("# -m untouched needs an MPI-3.1\n");
 }
 
 #endif
