@@ -202,7 +202,8 @@ def untouched_mpi(directory, mpi):
     cells = load(directory, f"{mpi}-untouched")
     print(f"### {mpi}\n")
     about = cells[0]
-    print(f"`NBCSHIM_BLOCKING` is {about['blocking']}, `NBCSHIM_HOOK` is {about['hook']}.\n")
+    print(f"`NBCSHIM_BLOCKING` is {about['blocking']}. Operations of nbcshim "
+          f"{'progress' if about['hooked'] else 'do not progress'} in waits of the MPI ({about['hook']}).\n")
     print("| | cells | geometric mean | above 1.03 | above 1.10 |")
     print("|---|---|---|---|---|")
     for name, key in (("nothing pending", "ratio"), ("one operation pending", "ratio_pending"),

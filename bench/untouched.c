@@ -227,7 +227,9 @@ static void json_cell(struct bench *b, const struct cell *c)
     emit_number(e, "bytes", 0, c->bytes);
     emit_string(e, "progress", 0, b->progress);
     emit_string(e, "blocking", 0, setting_in_force("NBCSHIM_BLOCKING"));
-    emit_string(e, "hook", 0, setting_in_force("NBCSHIM_HOOK"));
+    int hooked;
+    emit_string(e, "hook", 0, nbcshim_hook(&hooked));
+    emit_bool(e, "hooked", 0, hooked);
     for (int k = 0; k < NKINDS; k++)
         if (c->have[k])
             json_quartiles(b, kind_names[k], c->took[k]);
@@ -398,8 +400,10 @@ void measure_untouched(struct bench *b)
     pending_make(b);
     make_files(b);
     if (b->rank == 0) {
-        printf("# NBCSHIM_BLOCKING=%s NBCSHIM_HOOK=%s\n", setting_in_force("NBCSHIM_BLOCKING"),
-               setting_in_force("NBCSHIM_HOOK"));
+        int hooked;
+        const char *by = nbcshim_hook(&hooked);
+        printf("# NBCSHIM_BLOCKING=%s; progress in waits of the MPI: %s (%s)\n",
+               setting_in_force("NBCSHIM_BLOCKING"), hooked ? "yes" : "no", by);
         print_heading();
     }
     for (int i = 0; i < NGROUPS; i++) {
