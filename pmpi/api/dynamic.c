@@ -147,7 +147,7 @@ int nbc_dynamic_meet_parent(void)
         if (nbc_inside)                                       \
             return NEXT(name) args;                           \
         bool known = nbc_knows(comm);                         \
-        int error = nbc_presync(comm);                        \
+        int error = nbc_presync_outside_loop(comm);           \
         if (!error)                                           \
             error = NEXT(name) args;                          \
         return error ? error : jobs_connect(*newcomm, known); \

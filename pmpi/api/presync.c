@@ -36,15 +36,27 @@ static bool is_inter(MPI_Comm comm)
     return inter;
 }
 
-int nbc_presync(MPI_Comm comm)
+/* run: one of the functions of calls.h. */
+static int barrier(MPI_Comm comm, int (*run)(const struct nbc_call *call))
 {
     const struct nbc_call call = {.coll = NBC_BARRIER, .purpose = NBC_FOR_OTHERS, .comm = comm};
-    int error = nbc_call_blocking(&call);
+    int error = run(&call);
     /* After one barrier of an intercommunicator a rank knows that the remote group has made the
      * call; after the second it knows the same of its own group. */
     if (!error && is_inter(comm))
-        error = nbc_call_blocking(&call);
+        error = run(&call);
     return error == NBC_CALL_BELOW ? MPI_SUCCESS : error;
+}
+
+int nbc_presync(MPI_Comm comm)
+{
+    return barrier(comm, nbc_call_blocking);
+}
+
+int nbc_presync_outside_loop(MPI_Comm comm)
+{
+    bool forced = nbc_hooked && nbc_knows(comm);
+    return barrier(comm, forced ? nbc_call_forced : nbc_call_blocking);
 }
 
 struct nbc_gate {

@@ -24,6 +24,9 @@ bool nbc_knows(MPI_Comm comm);
  * MPI_SUCCESS, or an error after raising it on the communicator. */
 int nbc_presync(MPI_Comm comm);
 
+/* The same before a call that waits outside the progress loop of the MPI: with the hook, too. */
+int nbc_presync_outside_loop(MPI_Comm comm);
+
 /* A gate is the persistent barrier of one window or file. These are made from a communicator, but
  * their calls are ordered among themselves only: a fence may come before a collective on one rank
  * and after it on another. So they cannot share the barriers of the communicator. */
