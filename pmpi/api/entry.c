@@ -6,6 +6,7 @@
 #include "api/calls.h"
 #include "api/setup.h"
 #include "base/lock.h"
+#include "base/settings.h"
 #include "base/state.h"
 #include "below/export.h"
 #include "op/call.h"
@@ -29,21 +30,23 @@ static const char *const members[] __attribute__((used)) = {
 #define VECTOR(side, b, n, d, t) .side = {.buf = b, .counts = VIEW(n), .displs = VIEW(d), .type = t}
 #define TYPES(side, b, n, d, t) .side = {.buf = b, .counts = VIEW(n), .displs = VIEW(d), .types = t}
 
-/* Calls the function of the MPI below; where the MPI lacks it, calls `lacks`. */
+/* Calls the function of the MPI below, where it has one. */
 #ifdef PIC
-#define BELOW(name, params, args, lacks)                   \
-    do {                                                   \
-        static int(*native) params;                        \
-        if (!native)                                       \
-            native = (int(*) params)nbc_next_find(#name);  \
-        return native ? native args : lacks(&call, #name); \
+#define BELOW(name, params, args)                         \
+    do {                                                  \
+        static int(*native) params;                       \
+        if (!native)                                      \
+            native = (int(*) params)nbc_next_find(#name); \
+        if (native)                                       \
+            return native args;                           \
     } while (0)
 #else
-#define BELOW(name, params, args, lacks)                   \
+#define BELOW(name, params, args)                          \
     do {                                                   \
         extern __typeof__(MPI_##name) PMPI_##name PERHAPS; \
         int(*native) params = PMPI_##name;                 \
-        return native ? native args : lacks(&call, #name); \
+        if (native)                                        \
+            return native args;                            \
     } while (0)
 #endif
 
@@ -54,28 +57,38 @@ static int call_lacking(const struct nbc_call *call, const char *name)
     return error == NBC_CALL_BELOW ? nbc_raise_lacking(call, name) : error;
 }
 
-#define ENTRY(name, COLL, params, args, make, lacks, ...)                             \
+static inline bool is_left_to_the_mpi(void)
+{
+    return nbc_settings.blocking == NBC_BLOCKING_NATIVE;
+}
+
+/* skips: whether the call is known to be the MPI's. lacks: called where the MPI lacks the function.
+ */
+#define ENTRY(name, COLL, params, args, skips, make, lacks, ...)                      \
     EXPORT(int, name, params, args)                                                   \
     {                                                                                 \
+        if (skips)                                                                    \
+            BELOW(name, params, args);                                                \
         const struct nbc_call call = {.coll = NBC_##COLL, .comm = comm, __VA_ARGS__}; \
         int error = make;                                                             \
-        if (__builtin_expect(error == NBC_CALL_BELOW, 0))                             \
-            BELOW(name, params, args, lacks);                                         \
-        return error;                                                                 \
+        if (__builtin_expect(error != NBC_CALL_BELOW, 1))                             \
+            return error;                                                             \
+        BELOW(name, params, args);                                                    \
+        return lacks(&call, #name);                                                   \
     }
 
-#define BLOCKING(blocking, COLL, params, args, ...)                                       \
-    ENTRY(NAME(blocking), COLL, (params), (args), nbc_call_blocking(&call), call_lacking, \
-          __VA_ARGS__)
+#define BLOCKING(blocking, COLL, params, args, ...)                                               \
+    ENTRY(NAME(blocking), COLL, (params), (args), is_left_to_the_mpi(), nbc_call_blocking(&call), \
+          call_lacking, __VA_ARGS__)
 
-#define IMMEDIATE(immediate, COLL, params, args, ...)                              \
-    ENTRY(NAME(immediate), COLL, (params, MPI_Request * request), (args, request), \
+#define IMMEDIATE(immediate, COLL, params, args, ...)                                     \
+    ENTRY(NAME(immediate), COLL, (params, MPI_Request * request), (args, request), false, \
           nbc_call_start(&call, request), nbc_raise_lacking, __VA_ARGS__)
 
-#define PERSISTENT(persistent, COLL, params, args, ...)                                          \
-    ENTRY(NAME(persistent), COLL, (params, MPI_Info info, MPI_Request * request),                \
-          (args, info, request), nbc_call_init(&call, request), nbc_raise_lacking, .info = info, \
-          .has_info = true, __VA_ARGS__)
+#define PERSISTENT(persistent, COLL, params, args, ...)                                   \
+    ENTRY(NAME(persistent), COLL, (params, MPI_Info info, MPI_Request * request),         \
+          (args, info, request), false, nbc_call_init(&call, request), nbc_raise_lacking, \
+          .info = info, .has_info = true, __VA_ARGS__)
 
 /* Open MPI 4 has the persistent forms under these names, in an extension (mpi-ext.h). */
 #ifdef PIC
