@@ -15,15 +15,27 @@
 
 enum { LATE = 3 };
 
+static int started[2]; /* a pipe */
+
+/* A second after signal_starts, however long MPI_Init takes. */
 static void signal_soon(void)
 {
+    char byte;
     pid_t parent = getpid();
-    if (fork() != 0)
+    if (pipe(started) || fork() != 0)
         return;
-    usleep(500000); /* for MPI_Init */
-    sleep(1);
-    kill(parent, SIGUSR1);
+    close(started[1]);
+    if (read(started[0], &byte, 1) == 1) {
+        sleep(1);
+        kill(parent, SIGUSR1);
+    }
     _exit(0);
+}
+
+static void signal_starts(void)
+{
+    if (write(started[1], "", 1) != 1)
+        fprintf(stderr, "no signal\n");
 }
 
 static void compute_until(double end)
@@ -86,13 +98,16 @@ int main(int argc, char **argv)
     int rank, size, one = 1, sum = 0, done = 0;
     MPI_Request request;
     bool tests = argc > 1 && strcmp(argv[1], "test") == 0;
-    if (tests || (argc > 1 && strcmp(argv[1], "signal") == 0))
+    bool signals = tests || (argc > 1 && strcmp(argv[1], "signal") == 0);
+    if (signals)
         signal_soon();
     MPI_Comm comm = begin();
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     MPI_Ibarrier(comm, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (signals)
+        signal_starts();
     if (argc > 1 && strcmp(argv[argc - 1], "kinds") == 0)
         call_both_kinds(comm, rank);
     double late = MPI_Wtime() + LATE;
