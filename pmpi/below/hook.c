@@ -21,6 +21,36 @@ static bool refuse(const char *why)
 #define NBC_HOOK_FUNCTION "opal_progress_register"
 #elif defined HAVE_MPIX_ASYNC_START && defined HAVE_MPIX_REQUEST_IS_COMPLETE
 #define NBC_HOOK_FUNCTION "MPIX_Async_start"
+#define NBC_HOOK_OF_MPICH
+#endif
+
+#ifdef NBC_HOOK_OF_MPICH
+enum { LOOKS = true, ENDS_EARLY = true, MISSES_EPOCHS = true };
+#else
+enum { LOOKS = false, ENDS_EARLY = false, MISSES_EPOCHS = false };
+#endif
+
+bool nbc_hook_looks(void)
+{
+    return LOOKS;
+}
+
+bool nbc_hook_ends_early(void)
+{
+    return ENDS_EARLY;
+}
+
+bool nbc_hook_misses_epochs(void)
+{
+    return MISSES_EPOCHS;
+}
+
+#ifndef NBC_HOOK_OF_MPICH
+bool nbc_hook_is_complete(MPI_Request request)
+{
+    (void)request;
+    return true;
+}
 #endif
 
 #ifdef NBC_HOOK_FUNCTION
@@ -49,27 +79,6 @@ static registers *add, *drop;
 
 /* The versions that are known to call such functions in all of their waits. */
 enum { FIRST_VERSION = 1, LAST_VERSION = 5 };
-
-bool nbc_hook_looks(void)
-{
-    return false;
-}
-
-bool nbc_hook_ends_early(void)
-{
-    return false;
-}
-
-bool nbc_hook_misses_epochs(void)
-{
-    return false;
-}
-
-bool nbc_hook_is_complete(MPI_Request request)
-{
-    (void)request;
-    return true;
-}
 
 /* Finds a function in a library of Open MPI. Another library may have a function of this name that
  * does something else. Returns NULL if there is none. */
@@ -134,7 +143,7 @@ static void hook_end(void)
 {
     drop(installed);
 }
-#elif defined NBC_HOOK_FUNCTION
+#elif defined NBC_HOOK_OF_MPICH
 typedef __typeof__(MPIX_Async_start) starts;
 typedef __typeof__(MPIX_Request_is_complete) asks;
 typedef __typeof__(MPIX_Stream_progress) enters;
@@ -146,21 +155,6 @@ static enters *enter;
 /* MPICH calls the function until that has returned MPIX_ASYNC_DONE; in MPI_Finalize it waits for
  * that. */
 static int (*wanted)(void);
-
-bool nbc_hook_looks(void)
-{
-    return installed;
-}
-
-bool nbc_hook_ends_early(void)
-{
-    return true;
-}
-
-bool nbc_hook_misses_epochs(void)
-{
-    return true;
-}
 
 bool nbc_hook_is_complete(MPI_Request request)
 {
@@ -275,27 +269,6 @@ bool nbc_hook_available(void)
 
 void nbc_hook_remove(void)
 {
-}
-
-bool nbc_hook_looks(void)
-{
-    return false;
-}
-
-bool nbc_hook_ends_early(void)
-{
-    return false;
-}
-
-bool nbc_hook_misses_epochs(void)
-{
-    return false;
-}
-
-bool nbc_hook_is_complete(MPI_Request request)
-{
-    (void)request;
-    return true;
 }
 
 const char *nbc_hook_description(void)
