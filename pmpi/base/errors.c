@@ -103,6 +103,8 @@ int nbc_raise_entry(const struct nbc_error_scope *place, const char *function, i
 
 int nbc_error_class_shown(int class)
 {
+    if (class <= MPI_ERR_LASTCODE) /* not one that was added */
+        return class;
     for (int i = 0; i < NBC_NERRORS; i++) {
         int added = __atomic_load_n(&own_errors[i].class, __ATOMIC_RELAXED);
         if (added != MPI_SUCCESS && class == added)

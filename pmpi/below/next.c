@@ -17,6 +17,7 @@
 #include "below/export.h"
 
 struct nbc_next nbc_next;
+bool nbc_next_resolved;
 
 typedef void function(void);
 
@@ -110,12 +111,13 @@ static void resolve_all(void)
 #include "below/next.def"
 #undef FN
     find_tools();
+    __atomic_store_n(&nbc_next_resolved, true, __ATOMIC_RELEASE);
 }
 
 /* Runs as a constructor, because a tool loaded after the shim must see MPI_Init too. Moreover, a
  * program may initialize the MPI without the shim (MPI_Init by dlsym from the MPI's library, or in
  * an object with RTLD_DEEPBIND) and call the shim afterwards. */
-__attribute__((constructor)) void nbc_next_resolve(void)
+__attribute__((constructor)) void nbc_next_resolve_now(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, resolve_all);
@@ -135,7 +137,7 @@ void (*nbc_next_find(const char *name))(void)
     return NULL;
 }
 
-void nbc_next_resolve(void)
+void nbc_next_resolve_now(void)
 {
 }
 #endif

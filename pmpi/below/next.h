@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include <mpi.h>
+#include <stdbool.h>
 
 /* The static library declares this type too, although it does not use it: libtool compiles each
  * file twice, the shared object first, and make reads the list of included files of the second
@@ -23,6 +24,7 @@ struct nbc_next {
 #ifdef PIC
 /* Written when the library is loaded, or earlier by nbc_next_resolve; afterwards only read. */
 extern struct nbc_next nbc_next;
+extern bool nbc_next_resolved;
 
 #define NEXT(name) (nbc_next.name)
 #else
@@ -32,7 +34,15 @@ extern struct nbc_next nbc_next;
 /* Fills the table and finds tools. May be called any number of times. The constructor of the
  * library calls it, and so does each function through which a program can enter MPI for the first
  * time: the constructors of other libraries may run first. Without the lock. */
-void nbc_next_resolve(void);
+void nbc_next_resolve_now(void);
+
+static inline void nbc_next_resolve(void)
+{
+#ifdef PIC
+    if (!__atomic_load_n(&nbc_next_resolved, __ATOMIC_ACQUIRE))
+        nbc_next_resolve_now();
+#endif
+}
 
 /* The function of the MPI below with this name, given without prefix ("Iallreduce"); NULL if the
  * MPI lacks the function. For the functions that the shim replaces: while the shim is inactive, it
