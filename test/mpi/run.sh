@@ -67,6 +67,16 @@ forced_algorithms()
         }' "$srcdir/src/algs.def"
 }
 
+# Linked programs differ from preloaded ones in how they reach nbcshim, not in what their ranks exchange:
+# except in the soak, they run on 2 and 3 ranks if the line has these.
+is_wanted() # mode ranks all-ranks fast
+{
+    [[ $4 != *",$1:$2,"* ]] || return 0
+    [ -z "$NBC_FAST" ] || return 1
+    [ -z "$NBC_SOAK" ] && [ "$1" != preload ] || return 0
+    [[ " 2 3 " == *" $2 "* || ! " $3 " =~ \ [23]\  ]]
+}
+
 read_line() # program words...
 {
     local program=$1 ranks='' variables='' modes="preload link" limit=60 word n mode
@@ -104,7 +114,7 @@ read_line() # program words...
     [ -z "$NBC_SOAK" ] || limit=$((limit * 10))
     for mode in $modes; do
         for n in $ranks; do
-            [ -z "$NBC_FAST" ] || [[ $fast == *",$mode:$n,"* ]] || continue
+            is_wanted "$mode" "$n" "$ranks" "$fast" || continue
             if [ ${#forced[@]} = 0 ]; then
                 add_case "$mode" "$program" "$n" "${variables# }" "$limit" "${variables# }" \
                     "${arguments[@]}"

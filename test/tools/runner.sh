@@ -55,7 +55,7 @@ runs()
     shift 2
     printf '%s\n' "$@" >"$tree/test/mpi/tests.list"
     (cd "$build" && unset srcdir NBC_TESTS NBC_SKIP NBC_FAST NBC_SOAK NBC_UNDER NBC_LIBRARY &&
-        NBC_PLACES=2 LOG=$scratch/ran "$tree/test/mpi/run.sh" $option) >"$scratch/said" 2>&1
+        NBC_SOAK=$soak NBC_PLACES=2 LOG=$scratch/ran "$tree/test/mpi/run.sh" $option) >"$scratch/said" 2>&1
     status=$?
     [ $status = "$wanted" ]
     result $? "$name: exit status $wanted"
@@ -70,7 +70,7 @@ says()
     [ ! -s "$scratch/diff" ] || comment "$(cat "$scratch/diff")"
 }
 
-option=
+option= soak=
 all='good 3 2 1 mode=preload'
 rest=$'bad 1 mode=preload\nalgs 1 mode=preload\nlate 1 soak'
 runs "all pass" 0 "$all" 'good 1 1 mode=link' 'algs 1 mode=preload' $'bad 1 soak\nlate 1 soak'
@@ -134,7 +134,19 @@ runs "--list" 0 "$all"
 says "it prints names" "good, 3 ranks, preload
 good, 2 ranks, preload
 good, 1 ranks, preload"
-NBC_FAST=1 option=--programs
+runs "--list of three modes" 0 'good 1 3 5 mode=all' 'good 5 mode=link'
+says "linked programs run on 2 and 3 ranks, if these are listed" "good, 1 ranks, preload
+good, 3 ranks, preload
+good, 5 ranks, preload
+good, 3 ranks, link
+good, 3 ranks, static
+good, 5 ranks, link"
+soak=1 runs "--list in the soak" 0 'good 1 3 mode=both'
+says "they run on all" "good, 1 ranks, preload
+good, 3 ranks, preload
+good, 1 ranks, link
+good, 3 ranks, link"
+option=--programs
 runs "--programs" 0 'good 1 2' 'bad 1 mode=link'
 says "it prints programs" "test/mpi/bad.link
 test/mpi/good.link
