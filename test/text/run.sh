@@ -16,7 +16,7 @@ build()
             -iquote "$srcdir/tools/nbcsim" -I"$srcdir/include" $MPI_CPPFLAGS \
             -c "$srcdir/$file" -o "$scratch/$(basename "$file" .c).o" || return
     done
-    clang $flags "$scratch"/*.o -o "$scratch/fuzz_text" .libs/libnbc_core.a -lm
+    clang $flags "$scratch"/*.o -o "$scratch/fuzz_text" .libs/libnbc_core.a $MPI_LIBS -lm
 }
 
 fuzz() # libFuzzer's options and inputs...
