@@ -80,20 +80,14 @@ int nbc_wait_other(MPI_Request *request, MPI_Status *status)
  * saves no registers. */
 static __attribute__((noinline)) int wait_one(MPI_Request *request, MPI_Status *status)
 {
-    int spins = 0;
     nbc_lock();
     struct nbc_request *r = nbc_request_find(*request);
     if (!r || r->state == NBC_INACTIVE) {
         nbc_unlock();
         return nbc_wait_other(request, status);
     }
-    for (;;) {
-        if (r->state == NBC_ACTIVE)
-            nbc_progress(r);
-        if (r->state == NBC_COMPLETE)
-            return nbc_request_conclude(r, request, status);
-        nbc_progress_yield(&spins);
-    }
+    nbc_request_wait(r, 0);
+    return nbc_request_conclude(r, request, status);
 }
 
 EXPORT(int, Wait, (MPI_Request * request, MPI_Status *status), (request, status))

@@ -315,6 +315,16 @@ void nbc_progress_start(struct nbc_request *r)
         operation_start(r);
 }
 
+/* After its schedule has been executed. */
+static void operation_end(struct nbc_request *r)
+{
+    struct nbc_context *c = r->context;
+    operation_complete(r);
+    context_start_deferred(c);
+    if (c->guarded)
+        context_start_deferred(c->guarded);
+}
+
 /* Progresses an active operation. Afterwards only the state of r may be read, which remains valid
  * until the completion of r is reported to the program. */
 static void operation_poll(struct nbc_request *r)
@@ -327,13 +337,8 @@ static void operation_poll(struct nbc_request *r)
         return;
     }
     r = operation_awaited(r);
-    struct nbc_context *c = r->context;
-    if (!nbc_exec_poll(&r->run->exec))
-        return;
-    operation_complete(r);
-    context_start_deferred(c);
-    if (c->guarded)
-        context_start_deferred(c->guarded);
+    if (nbc_exec_poll(&r->run->exec))
+        operation_end(r);
 }
 
 static void progress_window(struct nbc_request *r, int window)
@@ -388,8 +393,29 @@ struct nbc_request *nbc_progress_pending(const struct nbc_context *c)
     return NULL;
 }
 
+/* Whether polls need to reach no other operation, and no other thread. */
+static bool is_alone(const struct nbc_request *r)
+{
+    return !nbc_threaded && !nbc_timing_on && active == r->run && !active->next && !r->run->poll &&
+           !is_deferred(r);
+}
+
+/* The polls of a short wait for an operation that is alone: nothing but the schedule. */
+static void wait_alone(struct nbc_request *r, int *spins)
+{
+    while (*spins < NBC_SPINS && !nbc_report_asked) {
+        ++*spins;
+        if (nbc_exec_poll(&r->run->exec)) {
+            operation_end(r);
+            return;
+        }
+    }
+}
+
 void nbc_request_wait(struct nbc_request *r, int spins)
 {
+    if (r->state == NBC_ACTIVE && is_alone(r))
+        wait_alone(r, &spins);
     while (r->state == NBC_ACTIVE) {
         nbc_progress(r);
         if (r->state == NBC_ACTIVE)
