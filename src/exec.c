@@ -27,13 +27,10 @@ static inline void release(struct nbc_exec *e, const int32_t *succ, int n)
             e->ready[e->nready++] = succ[i];
 }
 
-enum { DONE = -1 }; /* in waits[] */
-
 static void finish(struct nbc_exec *e, int32_t id)
 {
     const struct nbc_op *op = &e->sched->ops[id];
     e->left--;
-    e->waits[id] = DONE;
     release(e, &e->sched->succ[op->succ + op->nsucc_issue], op->nsucc_done);
 }
 
@@ -42,22 +39,40 @@ static uintptr_t address(const struct nbc_exec *e, int buf, int64_t off)
     return e->base[buf] + (uintptr_t)off;
 }
 
+/* The first error is the result of the run. */
+static __attribute__((cold)) void fail(struct nbc_exec *e, int error)
+{
+    if (!e->error)
+        e->error = error;
+}
+
+typedef int post(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h);
+
+/* Posts an empty message in place of one that cannot be posted: the peer waits for a message, or
+ * sends one, all the same. */
+static __attribute__((cold)) int post_empty(struct nbc_exec *e, post *call, const struct nbc_op *op,
+                                            nbc_handle *h, int error)
+{
+    fail(e, error);
+    error = call(e->self, address(e, op->buf, op->off), 0, op->type, op->peer, h);
+    e->lost = e->lost || error > 0;
+    return error > 0 ? NBC_SENT : error;
+}
+
 /* Posts a message, which may be complete at once. */
-static int exec_post(struct nbc_exec *e, int32_t id)
+static void exec_post(struct nbc_exec *e, int32_t id)
 {
     const struct nbc_op *op = &e->sched->ops[id];
     nbc_handle *h = &e->handles[e->ninflight];
-    int (*call)(void *, uintptr_t, int64_t, int, int, nbc_handle *) =
-        op->kind == NBC_OP_SEND ? e->transport->send : e->transport->recv;
+    post *call = op->kind == NBC_OP_SEND ? e->transport->send : e->transport->recv;
     int error = call(e->self, address(e, op->buf, op->off), op->count, op->type, op->peer, h);
     if (error > 0)
-        return error;
+        error = post_empty(e, call, op, h, error);
     release(e, &e->sched->succ[op->succ], op->nsucc_issue);
     if (error == NBC_SENT)
         finish(e, id);
     else
         e->inflight[e->ninflight++] = id;
-    return 0;
 }
 
 /* A copy or a reduction. */
@@ -70,33 +85,17 @@ static int compute(struct nbc_exec *e, const struct nbc_op *op)
     return e->transport->reduce(e->self, a, b, c, op->count, op->type);
 }
 
-static int issue(struct nbc_exec *e, int32_t id)
+static void issue(struct nbc_exec *e, int32_t id)
 {
     const struct nbc_op *op = &e->sched->ops[id];
-    if (op->kind == NBC_OP_SEND || op->kind == NBC_OP_RECV)
-        return exec_post(e, id);
-    int error = op->kind == NBC_OP_JOIN ? 0 : compute(e, op);
-    if (!error)
-        finish(e, id);
-    return error;
-}
-
-/* Ends the run after an error. Other ranks may wait for messages that this rank will never send, so
- * waiting for theirs could last forever. */
-static void give_up(struct nbc_exec *e)
-{
-    for (int i = 0; i < e->ninflight; i++) {
-        int32_t id = e->inflight[i];
-        bool is_send = e->sched->ops[id].kind == NBC_OP_SEND;
-        if (e->transport->drop(e->self, e->handles[i], is_send))
-            e->waits[id] = DONE;
+    if (op->kind == NBC_OP_SEND || op->kind == NBC_OP_RECV) {
+        exec_post(e, id);
+        return;
     }
-    e->ninflight = e->left = 0;
-}
-
-bool nbc_exec_owes(const struct nbc_exec *e, int32_t id)
-{
-    return e->sched->ops[id].kind == NBC_OP_RECV && e->waits[id] != DONE;
+    int error = op->kind == NBC_OP_JOIN ? 0 : compute(e, op);
+    if (error)
+        fail(e, error);
+    finish(e, id);
 }
 
 static bool is_long(const struct nbc_exec *e, int32_t id)
@@ -109,14 +108,12 @@ static bool is_long(const struct nbc_exec *e, int32_t id)
 static bool exec_run(struct nbc_exec *e, bool put_off)
 {
     int kept = 0;
-    for (int i = 0; i < e->nready && !e->error; i++)
+    for (int i = 0; i < e->nready; i++)
         if (put_off && is_long(e, e->ready[i]))
             e->ready[kept++] = e->ready[i];
         else
-            e->error = issue(e, e->ready[i]);
+            issue(e, e->ready[i]);
     e->nready = kept;
-    if (e->error)
-        give_up(e);
     return e->left == 0;
 }
 
@@ -125,6 +122,7 @@ bool nbc_exec_start(struct nbc_exec *e)
     const struct nbc_sched *s = e->sched;
     e->left = s->nops;
     e->error = e->nready = e->ninflight = 0;
+    e->lost = false;
     for (int32_t id = 0; id < s->nops; id++) {
         e->waits[id] = s->ops[id].npre;
         if (e->waits[id] == 0)
@@ -144,17 +142,30 @@ static void remove_done(struct nbc_exec *e, int ndone)
     }
 }
 
+/* A poll has failed. If no message is over by it, no later poll can do better. */
+static __attribute__((cold)) void poll_failed(struct nbc_exec *e, int error, int ndone)
+{
+    fail(e, error);
+    if (ndone > 0)
+        return;
+    e->lost = true;
+    e->left = e->nready = e->ninflight = 0;
+}
+
 bool nbc_exec_poll(struct nbc_exec *e)
 {
     int ndone = 0;
-    if (e->ninflight > 0)
-        e->error = e->transport->poll(e->self, e->ninflight, e->handles, e->done, &ndone);
-    if (ndone == 0 && e->nready == 0 && !e->error)
-        return false;
+    if (e->ninflight > 0) {
+        int error = e->transport->poll(e->self, e->ninflight, e->handles, e->done, &ndone);
+        if (error)
+            poll_failed(e, error, ndone);
+    }
+    if (ndone == 0 && e->nready == 0)
+        return e->left == 0;
     remove_done(e, ndone);
     for (int i = 0; i < ndone; i++)
         finish(e, e->done[i]);
-    if (e->nready == 0 && !e->error)
+    if (e->nready == 0)
         return e->left == 0;
     return exec_run(e, false);
 }

@@ -3,6 +3,9 @@
  * operation, a stack of ready operations, and the handles of the messages in flight. It never
  * searches the schedule for ready operations, does not recurse, and allocates no memory.
  *
+ * An error does not end a run: other ranks wait for the messages of this one, and send theirs. So
+ * all operations are executed, each as far as it can be, and the run returns the first error.
+ *
  * All functions are local and never block. A run needs a lock of its caller: one thread at a time
  * may start or poll it. */
 #ifndef NBC_EXEC_H
@@ -25,6 +28,7 @@ struct nbc_exec {
     int64_t defer; /* start leaves copies and reductions of this many elements to polls; 0: none */
     int left;      /* operations not yet done; 0: the run is complete */
     int error;     /* first error, or 0 */
+    bool lost;     /* a message could be neither sent nor received, not even an empty one */
 };
 
 /* Returns the bytes of working memory that nbc_exec_init needs, aligned like malloc's. */
@@ -42,12 +46,8 @@ bool nbc_exec_start(struct nbc_exec *e);
 
 /* Progresses the run: polls the transport once and issues the operations that have become ready.
  * Returns true if the run is complete; then e->error is its result, 0 or the transport's first
- * error code. After an error no operation is issued, messages in flight are dropped, and the run is
- * complete at once. */
+ * error code. If e->lost, messages may be missing on other ranks, or arrive here that nothing
+ * receives. */
 bool nbc_exec_poll(struct nbc_exec *e);
-
-/* After a failed run: whether this operation is a receive whose message may still arrive. The tag
- * must not be reused before that message has been received. */
-bool nbc_exec_owes(const struct nbc_exec *e, int32_t id);
 
 #endif

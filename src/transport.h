@@ -17,20 +17,16 @@ enum { NBC_SENT = -1 };
  * result of the operation. `self` is the transport's state of the operation. An address is that of
  * the first element, with the offset applied; a type is a slot. Messages of one operation between
  * two ranks match in the order in which they are posted. send and recv set *h, which is valid until
- * poll reports it or drop is called; on error they leave *h unchanged. */
+ * poll reports it; on error nothing is posted, and *h is unchanged. */
 struct nbc_transport {
     int (*send)(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h);
     int (*recv)(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h);
 
     /* Tests n handles. Writes the indices of those that have completed, ascending, to `done` and
      * their number to *ndone; these handles are invalid afterwards. If a message failed, its handle
-     * is reported too, and its error is returned. */
+     * is reported too, and its error is returned. An error without a handle is final: no message
+     * in flight will be reported any more. */
     int (*poll)(void *self, int n, nbc_handle *h, int *done, int *ndone);
-
-    /* Abandons a message in flight after an error; the handle is invalid afterwards. A send is left
-     * to complete by itself. Returns true if a receive has completed already; otherwise its buffer
-     * is not written to any more, and its message may still arrive. */
-    bool (*drop)(void *self, nbc_handle h, bool is_send);
 
     /* Copies elements. Both sides have the same number of bytes, in possibly different types and
      * counts, and do not overlap. The copy is complete on return. */

@@ -53,16 +53,15 @@ enum nbc_delivery {
  * those of the program. (While calls are checked, one queue has all, numbered as the checks are.)
  *
  * Blocking calls on a communicator follow one another, and MPI matches messages of two ranks in
- * order, so one tag would do for all of them, if none ever failed. But the draining operation of a
- * failed one holds its tag, perhaps for ever: if all ranks fail alike, nobody sends what the others
- * still expect. */
+ * order, so one tag would do for all right ones. But ranks that disagree on a length may send
+ * messages that nobody receives, which must not reach the next calls. */
 struct nbc_queue {
     int64_t next_seq;             /* number of the next call, the same on every rank */
     int64_t end_seq;              /* the first number for which no operation may start */
     int first_tag, ring;          /* the tags that they use in turn */
     struct nbc_request *pending;  /* incomplete operations, oldest first */
     struct nbc_request *deferred; /* the oldest of them that has not started, or NULL */
-    int nstarted;                 /* started and incomplete operations, without draining ones */
+    int nstarted;                 /* started and incomplete operations */
 };
 
 /* A message from one rank to another: signal.h. */

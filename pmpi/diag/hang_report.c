@@ -211,6 +211,8 @@ static void report_operation(const struct nbc_request *r, int64_t now)
     report_put(&l, " on ");
     report_put_comm(&l, r->context);
     report_put_age(&l, r, now);
+    if (r->run->exec.error)
+        report_put(&l, ", has failed on this rank");
     report_put_waits(&l, r);
     report_put_line(&l);
 }
@@ -249,8 +251,6 @@ static void report_all(void)
     int64_t now = nbc_now();
     for (const struct nbc_run *run = nbc_progress_first(); run; run = run->next) {
         const struct nbc_request *r = run->request;
-        if (r->drains)
-            continue;
         report_operation(r, now);
         report_deferred(r);
         n++;
@@ -349,8 +349,7 @@ static void report_late(void)
     nbc_lock();
     for (struct nbc_run *run = nbc_progress_first(); run; run = run->next) {
         struct nbc_request *r = run->request;
-        if (r->drains || r->lateness_reported ||
-            now - r->started < nbc_settings.timeout * 1000000000)
+        if (r->lateness_reported || now - r->started < nbc_settings.timeout * 1000000000)
             continue;
         report_operation(r, now);
         r->lateness_reported = true;

@@ -34,18 +34,24 @@ static bool direct_poll(struct direct *d)
     return false;
 }
 
-/* Without memory for a request. A report does not show the operation, and if it has failed,
- * messages that still arrive cannot be received. */
+/* The operation is complete. */
+static int direct_end(struct direct *d)
+{
+    int error = d->run->exec.error;
+    if (__builtin_expect(d->run->exec.lost, 0))
+        nbc_context_mark_lost(d->c);
+    nbc_plan_give(d->plan, d->run);
+    return error;
+}
+
+/* Without memory for a request. A report does not show the operation. */
 static int direct_finish_alone(struct direct *d)
 {
     nbc_context_hold(d->c);
     d->plan->refs++;
     while (d->run->exec.left > 0 && !nbc_exec_poll(&d->run->exec))
         nbc_progress_yield(&d->polls);
-    int error = d->run->exec.error;
-    if (error)
-        nbc_context_mark_lost(d->c);
-    nbc_plan_give(d->plan, d->run);
+    int error = direct_end(d);
     nbc_plan_release(d->plan);
     nbc_context_release(d->c);
     return error;
@@ -76,13 +82,10 @@ static int direct_run(struct direct *d)
     struct nbc_queue *queue = &d->c->blocking;
     struct nbc_run *run = d->run;
     d->seq = queue->next_seq++;
-    if ((nbc_run_start(run, d->c->hidden, nbc_context_ranks(d->c), nbc_queue_tag(queue, d->seq),
-                       call->send.buf, call->recv.buf) ||
-         direct_poll(d)) &&
-        !run->exec.error) {
-        nbc_plan_give(d->plan, run);
-        return MPI_SUCCESS;
-    }
+    if (nbc_run_start(run, d->c->hidden, nbc_context_ranks(d->c), nbc_queue_tag(queue, d->seq),
+                      call->send.buf, call->recv.buf) ||
+        direct_poll(d))
+        return direct_end(d);
     return direct_finish(d);
 }
 

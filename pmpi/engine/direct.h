@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Blocking operations without a request. While nothing else is pending, a blocking call goes
  * straight from its plan to a run: nothing has to find the operation, or to progress beside it. If
- * the operation is not complete after a short wait, or fails, it gets a request and goes on like
- * any other: then reports of hangs show it, the lock is released while it waits, and what a failed
- * one still owes is received. */
+ * the operation is not complete after a short wait, it gets a request and goes on like any other:
+ * then reports of hangs show it, and the lock is released while it waits. */
 #ifndef NBC_DIRECT_H
 #define NBC_DIRECT_H
 

@@ -11,7 +11,6 @@
 #include "base/tag_space.h"
 #include "below/next.h"
 #include "comm/context.h"
-#include "engine/drain_op.h"
 #include "engine/wake.h"
 #include "op/plan.h"
 #include "op/run.h"
@@ -66,28 +65,6 @@ static void active_enter(struct nbc_request *r)
         nbc_wake(run->lengthy);
 }
 
-static void operation_begin(struct nbc_request *r);
-
-/* Starts the draining operation, which takes the place and the tag of a failed operation. Returns
- * whether there is one. If it cannot be created, the communicator is lost: a later operation might
- * receive the messages of this one. */
-static bool operation_drain(struct nbc_request *r)
-{
-    int error;
-    struct nbc_request *drain = nbc_drain_op_new(r, &error);
-    if (error)
-        nbc_context_mark_lost(r->context);
-    if (!drain)
-        return false;
-    if (r->persistent)
-        r->tag = -1;
-    else
-        DL_REPLACE_ELEM2(nbc_request_queue(r)->pending, r, drain, older, newer);
-    nbc_request_set_state(drain, NBC_ACTIVE);
-    operation_begin(drain);
-    return true;
-}
-
 /* Nanoseconds for which threads of the program have waited, if nbc_timing_on. */
 static int64_t waited;
 
@@ -104,28 +81,24 @@ static void operation_trace(const struct nbc_request *r)
     e->number = nbc_request_call_number(r);
 }
 
-/* Whether the program called the operation or needs it: neither draining operations nor those of
- * checks, nor operations without an algorithm. */
+/* Whether the program called the operation or needs it: not those of checks, nor operations without
+ * an algorithm. */
 static bool operation_counts(const struct nbc_request *r)
 {
-    return r->alg && !r->drains && !r->context->guarded;
+    return r->alg && !r->context->guarded;
 }
 
 static void operation_measure(const struct nbc_request *r)
 {
     int64_t now = __atomic_load_n(&waited, __ATOMIC_RELAXED);
-    if (r->drains)
-        return;
     if (operation_counts(r))
         nbc_stats_complete(r->alg, nbc_now() - r->started, now - r->waited_before);
     if (nbc_tracing)
         operation_trace(r);
 }
 
-/* Completes an operation; frees it if it is a draining one. */
 static void operation_complete(struct nbc_request *r)
 {
-    struct nbc_context *c = r->context;
     struct nbc_queue *queue = nbc_request_queue(r);
     active_leave(r->run);
     nbc_ncompleted++;
@@ -133,15 +106,13 @@ static void operation_complete(struct nbc_request *r)
         operation_measure(r);
     r->error = r->run->exec.error;
     nbc_request_set_state(r, NBC_COMPLETE);
-    if (r->drains && r->error)
-        nbc_context_mark_lost(c);
-    bool replaced = r->error && !r->drains && operation_drain(r);
-    queue->nstarted -= !r->persistent && !r->drains;
-    if (!r->persistent && !replaced)
-        DL_DELETE2(queue->pending, r, older, newer);
-    if (r->drains)
-        nbc_request_free(r);
-    else if (r->plan && !r->persistent)
+    if (__builtin_expect(r->run->exec.lost, 0))
+        nbc_context_mark_lost(r->context);
+    if (r->persistent)
+        return;
+    queue->nstarted--;
+    DL_DELETE2(queue->pending, r, older, newer);
+    if (r->plan)
         nbc_request_drop_run(r);
 }
 
@@ -226,8 +197,6 @@ void nbc_progress_adopt(struct nbc_request *r)
     DL_APPEND2(queue->pending, r, older, newer);
     queue->nstarted++;
     active_enter(r);
-    if (r->run->exec.left == 0)
-        operation_complete(r);
 }
 
 static bool is_deferred(const struct nbc_request *r)
@@ -248,12 +217,6 @@ static void operation_start(struct nbc_request *r)
     struct nbc_context *c = r->context;
     if (c->life == NBC_CONTEXT_DISCONNECTED) {
         r->error = MPI_ERR_COMM; /* the communicator is disconnected */
-        nbc_request_set_state(r, NBC_COMPLETE);
-        return;
-    }
-    if (r->persistent && r->tag < 0) {
-        r->error = MPI_ERR_OTHER; /* it has failed, and its draining operation has its tag */
-        nbc_context_mark_undeliverable(c);
         nbc_request_set_state(r, NBC_COMPLETE);
         return;
     }

@@ -40,9 +40,8 @@ void nbc_progress_all(void);
  * is none. Under the lock. */
 struct nbc_request *nbc_progress_pending(const struct nbc_context *c);
 
-/* Makes r the request of an operation whose run, with r->run, has been started without one, and
- * which may be complete. The queue has no other operation. Its state is ACTIVE or COMPLETE
- * afterwards. Under the lock. */
+/* Makes r the request of an operation whose run, with r->run, has been started without one and is
+ * not complete. The queue has no other operation. Under the lock. */
 void nbc_progress_adopt(struct nbc_request *r);
 
 /* Short waits are common and should not make a system call. A loop that waits yields the processor

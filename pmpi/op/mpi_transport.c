@@ -168,11 +168,19 @@ static void sort_ints(int *list, int n)
         }
 }
 
+static bool is_in_status(int error)
+{
+    int class;
+    return !NEXT(Error_class)(error, &class) && class == MPI_ERR_IN_STATUS;
+}
+
 static int first_error(int error, const MPI_Status *statuses, int n)
 {
-    for (int i = 0; error == MPI_ERR_IN_STATUS && i < n; i++)
+    if (!error || !is_in_status(error))
+        return error;
+    for (int i = 0; i < n; i++)
         if (statuses[i].MPI_ERROR != MPI_SUCCESS)
-            error = statuses[i].MPI_ERROR;
+            return statuses[i].MPI_ERROR;
     return error;
 }
 
@@ -182,9 +190,9 @@ static int transport_poll_batch(nbc_handle *h, int n, int *done, int *ndone)
     MPI_Status statuses[BATCH];
     for (int i = 0; i < n; i++)
         batch[i] = handle_load(&h[i]);
-    int outcount;
+    int outcount = 0;
     int error = NEXT(Testsome)(n, batch, &outcount, done, statuses);
-    if (outcount == MPI_UNDEFINED)
+    if (outcount == MPI_UNDEFINED || (error && !is_in_status(error)))
         outcount = 0;
     *ndone = outcount;
     return first_error(error, statuses, outcount);
@@ -206,23 +214,6 @@ static int transport_poll(void *self, int n, nbc_handle *h, int *done, int *ndon
     for (int i = 0; i < *ndone; i++)
         done[i] += first;
     return error;
-}
-
-static bool transport_drop(void *self, nbc_handle h, bool is_send)
-{
-    (void)self;
-    MPI_Request request = handle_load(&h);
-    MPI_Status status;
-    int cancelled = 0;
-    if (is_send) {
-        NEXT(Request_free)(&request);
-        return false;
-    }
-    /* A cancelled receive completes, either cancelled or with its message: the wait is local. */
-    if (NEXT(Cancel)(&request) || NEXT(Wait)(&request, &status))
-        return false;
-    NEXT(Test_cancelled)(&status, &cancelled);
-    return !cancelled;
 }
 
 static const struct nbc_type *layout_of(const struct nbc_run *r, int type)
@@ -398,7 +389,6 @@ const struct nbc_transport nbc_mpi_transport = {
     .send = transport_send,
     .recv = transport_receive,
     .poll = transport_poll,
-    .drop = transport_drop,
     .copy = transport_copy,
     .reduce = transport_reduce,
 };

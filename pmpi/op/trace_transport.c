@@ -154,14 +154,6 @@ static int traced_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
     return error;
 }
 
-static bool traced_drop(void *self, nbc_handle h, bool is_send)
-{
-    struct message *m = (struct message *)h;
-    nbc_handle below = m->below;
-    message_free(m);
-    return nbc_mpi_transport.drop(self, below, is_send);
-}
-
 static void trace_computation(const struct nbc_run *run, enum nbc_trace_kind kind, int64_t begin,
                               int64_t bytes)
 {
@@ -196,7 +188,6 @@ const struct nbc_transport nbc_traced_transport = {
     .send = traced_send,
     .recv = traced_receive,
     .poll = traced_poll,
-    .drop = traced_drop,
     .copy = traced_copy,
     .reduce = traced_reduce,
 };

@@ -135,7 +135,6 @@ int nbc_request_new(struct nbc_context *c, const struct nbc_operation *op, struc
     nbc_request_set_state(r, NBC_INACTIVE);
     r->tag = -1;
     r->persistent = r->blocking = false;
-    r->drains = op->drains;
     r->coll = (uint8_t)op->coll;
     r->plan = op->plan;
     r->run = op->run;
@@ -159,7 +158,7 @@ int64_t nbc_request_call_number(const struct nbc_request *r)
 {
     if (!r->persistent)
         return r->seq + 1;
-    return r->tag < 0 ? 0 : nbc_tags_number(r->context->tags, r->tag) + 1;
+    return nbc_tags_number(r->context->tags, r->tag) + 1;
 }
 
 static void request_release_handles(const struct nbc_request *r)

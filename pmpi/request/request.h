@@ -31,10 +31,9 @@ struct nbc_request {
     _Alignas(64) MPI_Request handle;
     enum nbc_state state;
     int error; /* result of a complete operation */
-    int tag;   /* −1: the draining operation of a failed persistent one has it */
+    int tag;   /* −1: persistent, and not made completely */
     bool persistent;
     bool blocking : 1;          /* else nonblocking, unless it is persistent */
-    bool drains : 1;            /* a draining operation: drain_op.h */
     bool lateness_reported : 1; /* NBCSHIM_TIMEOUT has reported it */
     uint8_t coll;               /* enum nbc_coll */
     struct nbc_context *context;
@@ -99,7 +98,6 @@ struct nbc_operation {
     const void *send, *recv;
     struct nbc_plan *plan; /* NULL: there is a run */
     struct nbc_run *run;   /* taken over, also on failure; NULL: the plan creates it later */
-    bool drains;
 };
 
 /* Takes a request from the pool and makes it inactive, neither persistent nor numbered. Until it is

@@ -255,7 +255,8 @@ static void finished(struct sim_rank *r, int run)
         check_barrier(w, p, run);
     if (w->c.op == HASH) /* has no definition to compare with: see world_result */
         return;
-    compare(w, p, run);
+    if (!r->spoiled)
+        compare(w, p, run);
     if (run + 1 < w->c.runs)
         fill(p, run + 1);
 }

@@ -148,7 +148,8 @@ struct sim {
     int64_t ntimers;   /* ends that will complete by themselves */
     int64_t ncompleted;
     int calls;
-    bool failed;
+    const struct sim_rank *failed; /* the rank with the error of fail_at */
+    int failed_run;
     char text[400];
 };
 
@@ -181,20 +182,29 @@ static int64_t later(struct sim *sim)
 }
 
 /* Whether this call is the one that fails. */
-static bool inject(struct sim_rank *r, const char *call)
+static bool inject(struct sim_rank *r)
 {
     struct sim *sim = r->op->sim;
-    if (r->told)
-        complain(sim, "rank %d calls %s after an error", r->local, call);
     if (++sim->calls != sim->config.fail_at)
         return false;
-    sim->failed = r->told = true;
+    sim->failed = r;
+    sim->failed_run = r->run;
+    r->told = true;
     return true;
+}
+
+/* Whether a message was sent or received in the run that has an error, whose messages may be empty.
+ */
+static bool is_spoiled(const struct message *m)
+{
+    const struct sim_rank *failed = m->receiver->op->sim->failed;
+    return failed && (m->end[SEND].bytes == 0 || m->end[RECV].bytes == 0) &&
+           (m->receiver == failed || peer_of(m->receiver, m->from) == failed);
 }
 
 static void matched(struct sim *sim, struct message *m)
 {
-    if (m->end[SEND].bytes != m->end[RECV].bytes)
+    if (m->end[SEND].bytes != m->end[RECV].bytes && !is_spoiled(m))
         complain(sim, "rank %d sends %" PRId64 " bytes to rank %d, which wants %" PRId64, m->from,
                  m->end[SEND].bytes, m->receiver->local, m->end[RECV].bytes);
     /* See nbc_send. Only the type of bytes has a unit of 1. */
@@ -282,7 +292,7 @@ static struct end make_end(const struct sim_rank *r, uintptr_t addr, int64_t cou
 
 static int sim_send(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
 {
-    if (inject(self, "send"))
+    if (inject(self))
         return 71;
     return sim_post(self, SEND, make_end(self, addr, count, type), peer, h);
 }
@@ -290,7 +300,7 @@ static int sim_send(void *self, uintptr_t addr, int64_t count, int type, int pee
 static int sim_recv(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
 {
     struct sim_rank *r = self;
-    if (inject(r, "recv"))
+    if (inject(r))
         return 72;
     spoil(&r->layouts[type], (char *)addr, count);
     return sim_post(r, RECV, make_end(r, addr, count, type), peer, h);
@@ -315,48 +325,9 @@ static int sim_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
         if (m->reported[SEND] && m->reported[RECV])
             free_message(sim, m);
     }
-    if (*ndone && !r->told && inject(r, "poll"))
+    if (*ndone && inject(r))
         return 73;
     return 0;
-}
-
-static void take_out(struct channel *c, struct message *m)
-{
-    struct message **at = &c->head;
-    c->tail = NULL;
-    while (*at != m) {
-        c->tail = *at;
-        at = &(*at)->next;
-    }
-    *at = m->next;
-    while (*at) {
-        c->tail = *at;
-        at = &(*at)->next;
-    }
-}
-
-/* A receive that is matched has its message; one that is not is cancelled. */
-static bool sim_drop(void *self, nbc_handle h, bool is_send)
-{
-    struct sim_rank *r = self;
-    struct sim *sim = r->op->sim;
-    struct message *m = (struct message *)(h & ~(nbc_handle)1);
-    enum side side = h & 1;
-    bool matched_already = m->posted[SEND] && m->posted[RECV];
-    if (is_send != (side == SEND))
-        complain(sim, "rank %d drops a message of the wrong kind", r->local);
-    if (m->end[side].due != INT64_MAX)
-        sim->ntimers--;
-    m->reported[side] = true;
-    if (matched_already)
-        move_data(m);
-    if (side == RECV && !matched_already) {
-        take_out(&r->from[m->from], m);
-        free_message(sim, m);
-    } else if (m->reported[SEND] && m->reported[RECV]) {
-        free_message(sim, m);
-    }
-    return side == RECV && matched_already;
 }
 
 static int sim_copy(void *self, uintptr_t dst, int64_t dcount, int dtype, uintptr_t src,
@@ -364,7 +335,7 @@ static int sim_copy(void *self, uintptr_t dst, int64_t dcount, int dtype, uintpt
 {
     struct sim_rank *r = self;
     struct end from = make_end(r, src, scount, stype), to = make_end(r, dst, dcount, dtype);
-    if (inject(r, "copy"))
+    if (inject(r))
         return 74;
     if (from.bytes != to.bytes)
         complain(r->op->sim, "rank %d copies %" PRId64 " bytes to %" PRId64, r->local, from.bytes,
@@ -383,7 +354,7 @@ static int sim_reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t right
 {
     struct sim_rank *r = self;
     const struct layout *l = &r->layouts[type];
-    if (inject(r, "reduce"))
+    if (inject(r))
         return 75;
     for (int64_t i = 0; i < count; i++)
         for (int k = 0; k < l->natoms; k++) {
@@ -397,7 +368,6 @@ static const struct nbc_transport transport = {
     .send = sim_send,
     .recv = sim_recv,
     .poll = sim_poll,
-    .drop = sim_drop,
     .copy = sim_copy,
     .reduce = sim_reduce,
 };
@@ -454,12 +424,14 @@ static void end_run(struct sim *sim, struct sim_rank *r)
     sim->nlive--;
     if (r->exec.ninflight)
         complain(sim, "rank %d is complete with messages under way", r->local);
-    if (r->told != (r->exec.error != 0))
+    if (r->told != (r->exec.error != 0) || r->exec.lost)
         complain(sim, "rank %d ends with error %d", r->local, r->exec.error);
-    if (r->finished && !r->told)
+    r->spoiled = sim->failed && sim->failed_run == r->run;
+    if (r->finished)
         r->finished(r, r->run);
+    r->told = false;
     r->run++;
-    if (r->told || r->run >= r->runs)
+    if (r->run >= r->runs)
         return;
     r->start = start_round(sim);
     sim->nwaiting++;
@@ -480,7 +452,7 @@ static void sim_step(struct sim *sim, struct sim_rank *r)
             end_run(sim, r);
         return;
     }
-    if (r->run >= (r->runs ? r->runs : 1) || r->told || r->start > sim->round)
+    if (r->run >= (r->runs ? r->runs : 1) || r->start > sim->round)
         return;
     memset(r->temp, 0x5a, (size_t)r->sched->temp_bytes);
     r->live = true;
@@ -544,18 +516,18 @@ const char *sim_run(struct sim *sim)
         sim->round++;
         if (sim->ncompleted != before || sim->ntimers || sim->nwaiting)
             continue;
-        if (!sim->failed && sim->nlive)
+        if (sim->nlive)
             complain_deadlock(sim);
-        break; /* after an error the others wait in vain */
+        break;
     }
-    if (sim->nmessages && !sim->failed)
+    if (sim->nmessages)
         complain_leftover(sim);
     return sim->text[0] ? sim->text : NULL;
 }
 
 bool sim_failed(const struct sim *sim)
 {
-    return sim->failed;
+    return sim->failed != NULL;
 }
 
 /* Messages under way are known to the ranks that wait for them, the others to the channels. */

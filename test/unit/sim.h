@@ -71,7 +71,8 @@ struct sim_rank {
     struct channel *from; /* per peer */
     int64_t start;        /* round */
     int run;
-    bool live, told; /* active; has received an error */
+    bool live, told; /* active; has received an error in this run */
+    bool spoiled;    /* some rank had an error in this run before it was complete here */
     int crowd;       /* largest number of messages in flight */
     int local, group;
 };
@@ -82,8 +83,9 @@ struct sim *sim_new(const struct sim_config *config);
  * i]. The operations of a simulation run concurrently and are independent. */
 void sim_add(struct sim *sim, struct sim_rank *ranks, int size, int remote_size);
 
-/* Runs all operations to completion. Returns NULL, or an error message: mismatched messages, a
- * deadlock, a message that was not received, a transport call after an error. */
+/* Runs all operations to completion, also after the error of fail_at. Returns NULL, or an error
+ * message: mismatched messages, a deadlock, a message that was not received, an error of a run that
+ * had none. */
 const char *sim_run(struct sim *sim);
 
 /* Returns whether the error of fail_at was injected. */

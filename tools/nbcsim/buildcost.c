@@ -30,12 +30,6 @@ static int poll_none(void *self, int n, nbc_handle *h, int *done, int *ndone)
     return 0;
 }
 
-static bool drop(void *self, nbc_handle h, bool is_send)
-{
-    (void)self, (void)h, (void)is_send;
-    return false;
-}
-
 static int copy(void *self, uintptr_t dst, int64_t dcount, int dtype, uintptr_t src, int64_t scount,
                 int stype)
 {
@@ -50,7 +44,7 @@ static int reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t right, in
     return 0;
 }
 
-static const struct nbc_transport idle = {count_post, count_post, poll_none, drop, copy, reduce};
+static const struct nbc_transport idle = {count_post, count_post, poll_none, copy, reduce};
 
 /* --- measuring -------------------------------------------------------------------------------- */
 

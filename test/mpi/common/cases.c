@@ -551,6 +551,33 @@ static void describe(const struct testcase *c, char *text, size_t size)
              s->in_place ? ", in place" : "", c->round);
 }
 
+static bool shorten(int *counts, MPI_Count *large_counts, int n)
+{
+    bool changed = false;
+
+    for (int i = 0; counts && i < n; i++)
+        if (counts[i] > 1) {
+            counts[i]--;
+            if (large_counts)
+                large_counts[i]--;
+            changed = true;
+        }
+    return changed;
+}
+
+bool case_shorten(struct testcase *c, bool send)
+{
+    struct side *s = send ? &c->send : &c->recv;
+    bool changed;
+
+    if (reduce_scatters(c->spec.coll))
+        return send && shorten(c->counts, c->large_counts, c->spec.group->size);
+    if (!s->used || (!send && coll_reduces(c->spec.coll) && c->send.used))
+        return false;
+    changed = shorten(s->counts, s->large_counts, s->n);
+    return shorten(&s->count, NULL, 1) || changed;
+}
+
 /* --- the call ----------------------------------------------------------------------------------*/
 
 #define FORM(name) name

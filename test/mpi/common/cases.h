@@ -65,6 +65,10 @@ struct testcase *case_new(const struct spec *spec);
 /* Fills the buffers with new contents. round: any number, the same on all ranks. */
 void case_fill(struct testcase *c, int round);
 
+/* Takes one element from each block that has more, in the arguments of one side on this rank, which
+ * then disagrees with the others. Returns whether that has changed anything. */
+bool case_shorten(struct testcase *c, bool send);
+
 /* Calls MPI_X, MPI_IX or MPI_X_init. Returns its error code. */
 int case_call(struct testcase *c, enum mode mode, MPI_Info info, MPI_Request *request);
 

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranks disagree on the length of a collective: one of them has an element less, on one side. That
+ * is an error of the ranks that notice it, and of one operation. No rank waits forever, other
+ * operations have right results, and the communicator can be used.
+ *
+ *     lengths [NAME…]     only those collectives */
+#include "cases.h"
+
+static struct group *world, *ring;
+static int serial;
+
+/* Sizes that are not near the limits of algorithms and segments, which all ranks must see alike. */
+enum { SHORT = 37, LONG = 30011 };
+
+static struct spec make_spec(enum coll coll, int count)
+{
+    const struct group *g = coll >= NINTRA ? ring : world;
+    struct spec s = spec_random(coll, g, mix_in(test_seed, ++serial), 1);
+    s.style = (struct style){.kind = &kinds[KIND_INT], .fine = true, .plain = true};
+    if (coll_reduces(coll)) {
+        s.op = &opdefs[serial % NOPS];
+        s.style.kind = &kinds[s.op->kind];
+    }
+    s.root = serial % g->size;
+    s.count = count;
+    s.in_place = false;
+    return s;
+}
+
+/* Only who has too little room, or whose own block does not fit, can notice it. */
+static void check_error(const struct spec *s, int error, bool shorter, bool send)
+{
+    int class = class_of(error);
+    bool must = shorter && !send && !coll_reduces(s->coll);
+    EXPECT(class == MPI_ERR_TRUNCATE || (class == MPI_SUCCESS && !must), "%s of %d, %s: class %d",
+           coll_name(s->coll), s->count,
+           !shorter ? "right on this rank"
+           : send   ? "sends too little"
+                    : "has too little room",
+           class);
+}
+
+static void run_blocking(const struct spec *s, int wrong, bool send)
+{
+    struct testcase *bad = case_new(s);
+    case_fill(bad, 0);
+    bool shorter = test_rank == wrong && case_shorten(bad, send);
+    check_error(s, case_call(bad, BLOCKING, MPI_INFO_NULL, NULL), shorter, send);
+    case_delete(bad);
+    case_run(s, BLOCKING);
+}
+
+/* The wrong operation is pending beside a right one of the same shape. */
+static void run_pending(const struct spec *s, enum mode mode, int wrong, bool send)
+{
+    struct testcase *bad = case_new(s), *good = case_new(s);
+    MPI_Request r[2];
+    MPI_Status status[2];
+    bool shorter = test_rank == wrong && case_shorten(bad, send);
+    for (int round = 0; round < (mode == PERSISTENT ? 3 : 1); round++) {
+        case_fill(bad, round);
+        case_fill(good, round);
+        if (round == 0) {
+            case_expect(bad, case_call(bad, mode, MPI_INFO_NULL, &r[0]), "a call that may fail");
+            case_expect(good, case_call(good, mode, MPI_INFO_NULL, &r[1]), "a right call");
+        }
+        if (mode == PERSISTENT)
+            MPI_Startall(2, r);
+        status[0].MPI_ERROR = status[1].MPI_ERROR = MPI_SUCCESS;
+        int error = MPI_Waitall(2, r, status);
+        EXPECT(!error || class_of(error) == MPI_ERR_IN_STATUS, "MPI_Waitall: class %d",
+               class_of(error));
+        check_error(s, status[0].MPI_ERROR, shorter, send);
+        case_expect(good, status[1].MPI_ERROR, "beside one that fails");
+        case_check(good, "beside one that fails");
+    }
+    for (int i = 0; i < 2 && mode == PERSISTENT; i++)
+        MPI_Request_free(&r[i]);
+    case_delete(bad);
+    case_delete(good);
+}
+
+static void run_one(enum coll coll, int count, enum mode mode, int wrong, bool send)
+{
+    struct spec s = make_spec(coll, count);
+    test_place("%s of %d, rank %d is wrong", coll_name(coll), count, wrong);
+    if (mode == BLOCKING)
+        run_blocking(&s, wrong, send);
+    else
+        run_pending(&s, mode, wrong, send);
+}
+
+static void run(enum coll coll)
+{
+    if (coll == NCOLLS || test_native)
+        return;
+    for (int send = 0; send < 2; send++) {
+        for (int wrong = 0; wrong < test_size; wrong++)
+            for (enum mode mode = BLOCKING; mode <= PERSISTENT; mode++)
+                run_one(coll, SHORT, mode, wrong, send);
+        run_one(coll, LONG, NONBLOCKING, (serial + send) % test_size, send);
+    }
+}
+
+static struct group *returning(MPI_Comm comm)
+{
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    return group_new(comm);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Comm comm;
+    int periodic = 1;
+    test_init(&argc, &argv);
+    kinds_init();
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* where MPICH raises such errors */
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    world = returning(comm);
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &test_size, &periodic, 0, &comm);
+    ring = returning(comm);
+    for (int i = 1; i < argc; i++)
+        run(coll_by_name(argv[i]));
+    for (enum coll coll = 0; coll < NCOLLS && argc == 1; coll++)
+        run(coll);
+    group_delete(world);
+    group_delete(ring);
+    kinds_finish();
+    return test_done();
+}
