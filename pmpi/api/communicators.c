@@ -24,6 +24,8 @@
 
 #include "coll.h"
 
+NBC_ARCHIVE_MEMBER(communicators)
+
 /* Makes the context of a new communicator, or frees the communicator. */
 static int comm_attach(MPI_Comm parent, MPI_Comm *comm, struct nbc_origin *origin, MPI_Info hints)
 {

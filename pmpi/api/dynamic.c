@@ -22,6 +22,8 @@
 
 #include "rules.h"
 
+NBC_ARCHIVE_MEMBER(dynamic)
+
 /* Settings that both sides must share: they determine the algorithm and the tags of a call. */
 enum { KNOWN, BLOCKING, CHECK, TAGS, RULES, FORCED, NWORDS };
 

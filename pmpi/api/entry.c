@@ -12,11 +12,15 @@
 #include "op/call.h"
 
 #ifndef PIC
-extern const char nbc_archive_member_attributes, nbc_archive_member_error_handlers,
-    nbc_archive_member_free, nbc_archive_member_info, nbc_archive_member_init;
-static const char *const members[] __attribute__((used)) = {
-    &nbc_archive_member_attributes, &nbc_archive_member_error_handlers, &nbc_archive_member_free,
-    &nbc_archive_member_info, &nbc_archive_member_init};
+#define MEMBERS(M)                                                                             \
+    M(attributes)                                                                              \
+    M(communicators)                                                                           \
+    M(dynamic) M(error_handlers) M(files) M(free) M(get_status) M(idup) M(info) M(init) M(p2p) \
+        M(sessions) M(start) M(wait_test) M(wait_test_many) M(windows)
+#define DECLARE(name) extern const char nbc_archive_member_##name;
+#define ADDRESS(name) &nbc_archive_member_##name,
+MEMBERS(DECLARE)
+static const char *const members[] __attribute__((used)) = {MEMBERS(ADDRESS)};
 #endif
 
 #define PARAMS(...) __VA_ARGS__
@@ -62,6 +66,8 @@ static inline bool is_left_to_the_mpi(void)
     return nbc_settings.blocking == NBC_BLOCKING_NATIVE;
 }
 
+#define TEXT(name) #name /* of the expanded name */
+
 /* skips: whether the call is known to be the MPI's. lacks: called where the MPI lacks the function.
  */
 #define ENTRY(name, COLL, params, args, skips, make, lacks, ...)                      \
@@ -74,7 +80,7 @@ static inline bool is_left_to_the_mpi(void)
         if (__builtin_expect(error != NBC_CALL_BELOW, 1))                             \
             return error;                                                             \
         BELOW(name, params, args);                                                    \
-        return lacks(&call, #name);                                                   \
+        return lacks(&call, TEXT(name));                                              \
     }
 
 #define BLOCKING(blocking, COLL, params, args, ...)                                               \

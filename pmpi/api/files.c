@@ -4,12 +4,13 @@
  *
  * The I/O library of an MPI calls MPI functions itself, some of them under its own locks. nbcshim
  * passes these to the MPI below unchanged: all ranks are in the same call. */
-#include "below/next.h"
+#include "below/export.h"
+
+NBC_ARCHIVE_MEMBER(files)
 
 #ifdef HAVE_MPI_FILE_OPEN
 #include "api/presync.h"
 #include "base/lock.h"
-#include "below/export.h"
 #include "engine/thread.h"
 
 static struct nbc_gate *file_gate(MPI_File fh)

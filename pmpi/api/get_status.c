@@ -2,13 +2,14 @@
 /* MPI_Request_get_status_any, _some and _all: MPI-4.1 section 3.7.6. They test requests and free
  * none of them. As in the test calls, the MPI below gets the unchanged array, in which own requests
  * are inactive to it (own_requests.h). */
-#include "below/next.h"
+#include "below/export.h"
+
+NBC_ARCHIVE_MEMBER(get_status)
 
 #ifdef HAVE_MPI_REQUEST_GET_STATUS_ANY
 #include "api/wait_test.h"
 #include "base/errors.h"
 #include "base/lock.h"
-#include "below/export.h"
 #include "engine/progress.h"
 #include "request/own_requests.h"
 #include "request/request.h"

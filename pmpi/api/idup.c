@@ -12,13 +12,14 @@
  *
  * Where the parent has a hidden duplicate of its own, an MPI_Comm_idup of that one is started in
  * the call. */
-#include "below/next.h"
+#include "below/export.h"
+
+NBC_ARCHIVE_MEMBER(idup)
 
 #ifdef HAVE_MPI_COMM_IDUP
 #include "api/presync.h"
 #include "base/errors.h"
 #include "base/lock.h"
-#include "below/export.h"
 #include "comm/context.h"
 #include "comm/ranges.h"
 #include "engine/progress.h"

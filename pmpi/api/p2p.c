@@ -19,6 +19,8 @@
 
 #include "coll.h"
 
+NBC_ARCHIVE_MEMBER(p2p)
+
 struct data {
     void *buf;
     int64_t count;

@@ -16,6 +16,8 @@
 #include "diag/hang_report.h"
 #include "engine/thread.h"
 
+NBC_ARCHIVE_MEMBER(sessions)
+
 #ifdef HAVE_MPI_SESSION_INIT
 /* Several threads may open sessions and make communicators before nbc_threaded is set, so this file
  * has its own mutex. */

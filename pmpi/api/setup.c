@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "api/bypass.h"
 #include "api/wait_test.h"
 #include "base/errors.h"
 #include "base/lock.h"
@@ -32,12 +33,12 @@ int nbc_raise_lacking(const struct nbc_call *call, const char *name)
     if (nbc_enabled) /* the communicator has no context */
         return nbc_raise(MPI_COMM_NULL, MPI_ERR_COMM);
     static bool warned; /* without a lock: a second line would do no harm */
-    if (!warned)
-        fprintf(stderr,
-                "nbcshim: MPI_%s failed: this MPI lacks it and nbcshim is inactive (NBCSHIM=off, "
-                "or no object loaded at MPI_Init references a nonblocking or persistent "
-                "collective); set NBCSHIM=on\n",
-                name);
+    char why[1024] = "nbcshim is inactive (NBCSHIM=off, or no object loaded at MPI_Init references "
+                     "a nonblocking or persistent collective); set NBCSHIM=on";
+    if (!warned) {
+        nbc_bypassed(why, sizeof why);
+        fprintf(stderr, "nbcshim: MPI_%s failed: this MPI lacks it, and %s\n", name, why);
+    }
     warned = true;
     return nbc_raise(call->comm, MPI_ERR_OTHER);
 }

@@ -12,6 +12,8 @@
 #include "request/own_requests.h"
 #include "request/request.h"
 
+NBC_ARCHIVE_MEMBER(start)
+
 /* Raises MPI_ERR_REQUEST for a call that the state of the request does not allow. The operation
  * itself is not affected. Called with the lock held, returns without it. */
 static int start_refuse(const struct nbc_request *r)

@@ -7,6 +7,8 @@
 #include "comm/context.h"
 #include "op/types.h"
 
+NBC_ARCHIVE_MEMBER(wait_test)
+
 MPI_Status nbc_empty_status;
 
 int nbc_raise_no_memory(void)

@@ -18,6 +18,8 @@
 #include "request/pending_dummy.h"
 #include "request/request.h"
 
+NBC_ARCHIVE_MEMBER(wait_test_many)
+
 /* --- any --- */
 
 /* The array of a call, and the own requests in it. */

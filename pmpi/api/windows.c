@@ -17,6 +17,8 @@
 #include "engine/progress.h"
 #include "engine/signal.h"
 
+NBC_ARCHIVE_MEMBER(windows)
+
 static struct nbc_gate *win_gate(MPI_Win win)
 {
     return nbc_gate_find(NBC_GATE_WINDOW, NBC_GATE_KEY(win));

@@ -69,9 +69,10 @@ bool nbc_next_passed_on(void (*next_tool)(void), const void *caller);
 #define EXPORT(type, name, params, args) type MPI_##name params
 #endif
 
-/* The linker takes an object of the static library only if something refers to it. An object that
- * wraps functions which must not bypass nbcshim, even if only a shared library of the program calls
- * them, is an archive member with a name, to which entry.c refers. */
+/* The linker takes an object of the static library only if something refers to it that is not
+ * defined yet. Each object that wraps functions is an archive member with a name, to which entry.c
+ * refers: no call may bypass nbcshim, even if only a shared library of the program makes it, or if
+ * the MPI comes before nbcshim on the link line. */
 #ifdef PIC
 #define NBC_ARCHIVE_MEMBER(name)
 #else

@@ -21,13 +21,32 @@ bool nbc_next_resolved;
 
 typedef void function(void);
 
+/* The MPI's library if it comes before the shim, else NULL. Written once, by resolve_all. */
+static const char *mpi_in_front;
+
+/* The base address of the object that contains an address, NULL if there is none. */
+static const void *object_of(const void *address)
+{
+    Dl_info info;
+    return address && dladdr(address, &info) ? info.dli_fbase : NULL;
+}
+
+/* Nothing comes after the shim if the MPI comes before it. */
+static void *look_up(const char *symbol)
+{
+    if (!mpi_in_front)
+        return dlsym(RTLD_NEXT, symbol);
+    void *found = dlsym(RTLD_DEFAULT, symbol);
+    return object_of(found) == object_of(&nbc_next) ? NULL : found;
+}
+
 static function *find_symbol(const char *prefix, const char *name)
 {
     char symbol[64];
     void *object;
     function *found;
     snprintf(symbol, sizeof symbol, "%s%s", prefix, name);
-    object = dlsym(RTLD_NEXT, symbol);
+    object = look_up(symbol);
     memcpy(&found, &object, sizeof found); /* POSIX permits the conversion */
     return found;
 }
@@ -42,13 +61,6 @@ static const void *data_address(function *f)
     const void *address;
     memcpy(&address, &f, sizeof address);
     return address;
-}
-
-/* The base address of the object that contains an address, NULL if there is none. */
-static const void *object_of(const void *address)
-{
-    Dl_info info;
-    return address && dladdr(address, &info) ? info.dli_fbase : NULL;
 }
 
 /* Whether a tool is loaded after the shim: then MPI_X and PMPI_X of the next objects are in
@@ -105,12 +117,29 @@ const char *nbcshim_function(int index, int *below)
     return name;
 }
 
+static void find_mpi_in_front(void)
+{
+    Dl_info info;
+    void *init = dlsym(RTLD_DEFAULT, "PMPI_Init");
+    if (dlsym(RTLD_NEXT, "PMPI_Init") || !init || !dladdr(init, &info))
+        return;
+    if (info.dli_fbase != object_of(&nbc_next))
+        mpi_in_front = info.dli_fname;
+}
+
+const char *nbc_next_mpi_in_front(void)
+{
+    return mpi_in_front;
+}
+
 static void resolve_all(void)
 {
+    find_mpi_in_front();
 #define FN(name) nbc_next.name = (__typeof__(nbc_next.name))nbc_next_find(#name);
 #include "below/next.def"
 #undef FN
-    find_tools();
+    if (!mpi_in_front)
+        find_tools();
     __atomic_store_n(&nbc_next_resolved, true, __ATOMIC_RELEASE);
 }
 
@@ -134,6 +163,11 @@ const char *nbcshim_function(int index, int *below)
 void (*nbc_next_find(const char *name))(void)
 {
     (void)name;
+    return NULL;
+}
+
+const char *nbc_next_mpi_in_front(void)
+{
     return NULL;
 }
 

@@ -44,6 +44,11 @@ static inline void nbc_next_resolve(void)
 #endif
 }
 
+/* The file of the MPI if the dynamic linker searches it before nbcshim, else NULL. The program's
+ * calls of functions that the MPI has then bypass nbcshim, MPI_Init among them. Valid after
+ * nbc_next_resolve. Always NULL in the static library. */
+const char *nbc_next_mpi_in_front(void);
+
 /* The function of the MPI below with this name, given without prefix ("Iallreduce"); NULL if the
  * MPI lacks the function. For the functions that the shim replaces: while the shim is inactive, it
  * passes their calls on. Always NULL in the static library, which calls them by name. */

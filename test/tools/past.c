@@ -2,7 +2,11 @@
 /* A program that takes MPI_Init from the library of the MPI, as those of Julia do: past nbcshim,
  * which its other calls reach. */
 #define _GNU_SOURCE
+#ifdef PERSISTENT
+#include <nbcshim.h>
+#else
 #include <mpi.h>
+#endif
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -32,6 +36,10 @@ int main(void)
     MPI_Comm_size(comm, &size);
     MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
+#ifdef PERSISTENT /* fails where the MPI lacks it */
+    MPI_Barrier_init(comm, MPI_INFO_NULL, &request);
+    MPI_Request_free(&request);
+#endif
     MPI_Comm_free(&comm);
     MPI_Finalize();
     return sum != size;

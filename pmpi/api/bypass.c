@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/bypass.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nbcshim.h"
+
+#include "base/state.h"
+#include "below/next.h"
+
+#include "coll.h"
+
+static void explain_order(const char *mpi, char *text, size_t room)
+{
+    snprintf(text, room,
+             "the dynamic linker searches %s before nbcshim's library, so that calls of MPI bypass "
+             "nbcshim. Link nbcshim before the MPI: \"nbcc ...\"; \"-lnbcshim -lmpi\" in this "
+             "order; with CMake find_package(nbcshim) and target_link_libraries(... "
+             "nbcshim::nbcshim). Or start the program as it is with nbcrun",
+             mpi);
+}
+
+static bool is_initialized_below(void)
+{
+    int begun = 0, ended = 0;
+    NEXT(Initialized)(&begun);
+    NEXT(Finalized)(&ended);
+    return begun && !ended;
+}
+
+bool nbc_bypassed(char *text, size_t room)
+{
+    const char *mpi = nbc_next_mpi_in_front();
+    if (mpi)
+        explain_order(mpi, text, room);
+    else if (!nbc_world_initialized && is_initialized_below())
+        snprintf(text, room, "the program called the MPI's own MPI_Init, which bypasses nbcshim");
+    else
+        return false;
+    return true;
+}
+
+#ifdef PIC
+/* What the launcher says; true if it says nothing. */
+static bool is_first_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                        "SLURM_PROCID"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *rank = getenv(names[i]);
+        if (rank)
+            return strcmp(rank, "0") == 0;
+    }
+    return true;
+}
+
+static bool is_off(void)
+{
+    struct nbcshim_variable v;
+    for (int i = 0; nbcshim_variable(i, &v); i++)
+        if (strcmp(v.name, "NBCSHIM") == 0)
+            return v.value && nbc_same_word(v.value, "off");
+    return false;
+}
+
+/* When the library is loaded: if the MPI has all functions that the program calls, none of them
+ * reaches nbcshim. */
+__attribute__((constructor)) static void warn_of_order(void)
+{
+    char text[1024];
+    nbc_next_resolve();
+    if (!nbc_next_mpi_in_front() || !is_first_rank() || is_off())
+        return;
+    nbc_bypassed(text, sizeof text);
+    fprintf(stderr, "nbcshim: without effect: %s\n", text);
+}
+#endif

@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# Programs linked with the MPI before nbcshim, or that take MPI_Init from the MPI. With the shared
+# library their calls bypass nbcshim: it says so, and no collective of it crashes. The static library
+# works in any order.
+
+. "$(dirname "$0")/../lib.sh"
+forget_settings
+
+cat >"$scratch/program.c" <<'END'
+#include <nbcshim.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    int error = MPI_SUCCESS;
+    MPI_Init(&argc, &argv);
+#ifdef RETURN
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+#endif
+#ifdef NONBLOCKING
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+#else
+    error = MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    if (!error)
+        MPI_Start(&request);
+#endif
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (request != MPI_REQUEST_NULL)
+        MPI_Request_free(&request);
+    printf("%s\n", error ? "refused" : "completed");
+    MPI_Finalize();
+    return 0;
+}
+END
+
+compile() # name arguments...
+{
+    local name=$1
+    shift
+    $CC -std=gnu11 -I"$srcdir/include" $MPI_CPPFLAGS $CFLAGS "$scratch/program.c" \
+        -Wl,-rpath,"$PWD/.libs" -L"$PWD/.libs" -o "$scratch/$name" "$@" $NBC_LDFLAGS
+}
+
+program() # preload variables name
+{
+    mpi_command 2 "$(sanitizer_runtime) $1" "$2" "$scratch/$3"
+}
+
+wrong="-Wl,--no-as-needed $MPI_LIBS -lnbcshim"
+expect "a program of persistent collectives links with the MPI first" compile persistent $wrong
+expect "one that handles errors" compile return -DRETURN $wrong
+expect "one of nonblocking collectives" compile nonblocking -DNONBLOCKING $wrong
+
+program "" "" nonblocking
+ends_well "nonblocking collectives are the MPI's" 60
+log_has 2 "nonblocking collectives complete" '^completed$'
+log_has 1 "one rank says that nbcshim has no effect, and why" \
+    'nbcshim: without effect: the dynamic linker searches .*libmpi.* before nbcshim'
+program "" NBCSHIM=off nonblocking
+ends_well "with NBCSHIM=off" 60
+log_has 0 "it says nothing" 'without effect'
+
+# An MPI that has persistent collectives carries them out; one that lacks them has nobody who does.
+if $CC $MPI_CPPFLAGS -Wl,--no-as-needed -x c - -o "$scratch/has" $MPI_LIBS 2>/dev/null \
+    <<<'int MPI_Barrier_init(void); int main(void) { return MPI_Barrier_init(); }'; then
+    program "" "" persistent
+    ends_well "persistent collectives are the MPI's" 60
+    log_has 2 "persistent collectives complete" '^completed$'
+else
+    program "" "" persistent
+    guarded 60 "$scratch/log" "${launch[@]}"
+    status=$?
+    [ $status != 0 ] && [ $status != 124 ]
+    result $? "a persistent collective that the MPI lacks ends the program: $status"
+    log_has 0 "no rank crashes" 'Segmentation|[Ss]ignal'
+    grep -q 'MPI_Barrier_init failed: this MPI lacks it, and the dynamic linker searches .*libmpi.* before' \
+        "$scratch/log"
+    result $? "it says why"
+    log_has 0 "it does not say that NBCSHIM=on would help" 'NBCSHIM=on'
+    program "" "" return
+    ends_well "a program that handles errors goes on" 60
+    log_has 2 "it has the error and no request" '^refused$'
+
+    expect "a program that takes MPI_Init from the MPI compiles" $CC -std=gnu11 -DPERSISTENT \
+        -I"$srcdir/include" $MPI_CPPFLAGS "$srcdir/test/tools/past.c" -o "$scratch/past" \
+        -L"$PWD/.libs" -lnbcshim $MPI_LIBS -ldl -Wl,-rpath,"$PWD/.libs"
+    program "" "" past
+    guarded 60 "$scratch/log" "${launch[@]}"
+    status=$?
+    [ $status != 0 ] && [ $status != 124 ]
+    result $? "a persistent collective ends it: $status"
+    grep -q "lacks it, and the program called the MPI's own MPI_Init" "$scratch/log"
+    result $? "it says why"
+fi
+
+program "$library" NBCSHIM_STATS=1 persistent
+ends_well "preloaded, the program runs with nbcshim" 60
+log_has 1 "by an algorithm of nbcshim" '^nbcshim: barrier '
+log_has 0 "and without a warning" 'without effect'
+
+expect "the static library links with the MPI first" compile static $MPI_LIBS -l:libnbcshim.a
+program "" NBCSHIM_STATS=1 static
+ends_well "and runs" 60
+log_has 2 "its collectives complete" '^completed$'
+if [ ! -f "$scratch/has" ]; then
+    log_has 1 "by an algorithm of nbcshim" '^nbcshim: barrier '
+fi
+finish
