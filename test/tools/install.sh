@@ -44,14 +44,16 @@ directories="prefix=$prefix exec_prefix=$prefix libdir=$prefix/lib"
 unset MAKEFLAGS MFLAGS MAKELEVEL
 expect "make install" ${MAKE:-make} install $directories
 for file in bin/nbcrun bin/nbcinfo bin/nbcbench include/nbcshim.h lib/libnbcshim.so.0 lib/libnbcshim.a \
-    lib/pkgconfig/nbcshim.pc lib/modulefiles/nbcshim share/man/man1/nbcrun.1 share/man/man1/nbcinfo.1 \
+    bin/nbcc bin/nbccxx bin/nbcfort share/man/man1/nbcc.1 share/man/man1/nbccxx.1 \
+    share/man/man1/nbcfort.1 lib/cmake/nbcshim/nbcshim-config.cmake \
+    lib/cmake/nbcshim/nbcshim-config-version.cmake lib/pkgconfig/nbcshim.pc lib/modulefiles/nbcshim share/man/man1/nbcrun.1 share/man/man1/nbcinfo.1 \
     share/man/man1/nbcbench.1 share/man/man7/nbcshim.7; do
     expect "$file is installed" test -e "$prefix/$file"
 done
 [ "$(objdump -p "$prefix/lib/libnbcshim.so" | awk '$1 == "SONAME" { print $2 }')" = libnbcshim.so.0 ]
 result $? "the SONAME is libnbcshim.so.0"
-! grep -n '@' "$prefix/lib/modulefiles/nbcshim"
-result $? "the module file has its directories"
+! grep -n '@' "$prefix/lib/modulefiles/nbcshim" "$prefix"/lib/cmake/nbcshim/*
+result $? "the module file and the files of CMake have their directories"
 
 # --- the commands of README -----------------------------------------------------------------------
 
@@ -120,6 +122,8 @@ run_command()
 
 expect "a program is linked with the installed library" bash -c \
     "cd '$scratch/work' && mpicc app.c -o app \$(pkg-config --cflags --libs nbcshim)"
+mpi_command 2 "$(sanitizer_runtime)" "" "$scratch/work/app"
+expect "it runs without LD_LIBRARY_PATH" guarded 60 "$scratch/log" env -u LD_LIBRARY_PATH "${launch[@]}"
 count=0
 while read -r line <&3; do
     count=$((count + 1))

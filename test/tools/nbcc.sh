@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# nbcc, installed: what it tells, what it compiles and links, and an application's configure with it.
+# nbcc, nbccxx and nbcfort, installed: what nbcc tells, what it compiles and links, and an application's configure with it.
 
 . "$(dirname "$0")/../lib.sh"
 export LC_ALL=C
@@ -10,7 +10,7 @@ unset CPPFLAGS CFLAGS LDFLAGS LIBS
 install()
 {
     make install-libLTLIBRARIES install-includeHEADERS install-pkgincludeHEADERS \
-        install-binSCRIPTS prefix="$scratch/installed"
+        install-binSCRIPTS install-nodist_fortranHEADERS prefix="$scratch/installed"
 }
 
 expect "nbcc can be installed" install
@@ -138,6 +138,73 @@ expect "which runs on 2 ranks" run "$scratch/blocking" 2
 expect "compiles examples/jacobi.c as its head says" \
     "$nbcc" -O1 "$srcdir/examples/jacobi.c" -o "$scratch/jacobi" -lm
 expect "which runs on 2 ranks" run "$scratch/jacobi 48 60" 2
+
+# --- C++ and Fortran ------------------------------------------------------------------------------
+
+cat >"$scratch/program.cpp" <<'END'
+#include <mpi.h>
+int main(int argc, char **argv)
+{
+    MPI_Request request;
+    int one = 1, sum = 0, size;
+#ifdef OLD_BINDINGS
+    MPI::Init(argc, argv);
+    size = MPI::COMM_WORLD.Get_size();
+    MPI::COMM_WORLD.Barrier();
+#else
+    MPI_Init(&argc, &argv);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+#endif
+    MPI_Allreduce_init(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+#ifdef OLD_BINDINGS
+    MPI::Request(request).Wait();
+#else
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+#endif
+    MPI_Request_free(&request);
+    MPI_Finalize();
+    return sum != size;
+}
+END
+
+installed() # the script's name, to which configure may have added the MPI's
+{
+    printf '%s\n' "$scratch/moved/bin/$1" "$scratch/moved/bin/$1".* | while read -r file; do
+        [ ! -x "$file" ] || echo "$file"
+    done | head -n 1
+}
+
+nbccxx=$(installed nbccxx)
+nbcfort=$(installed nbcfort)
+for script in "$nbcc" "$nbccxx" "$nbcfort"; do
+    name=$(basename "$script")
+    output=$("$script" --help)
+    [[ $output == "Usage: ${name%%.*} ARGUMENT"* && $output == *"--${name%%.*}-version"* ]]
+    result $? "$name --help is its own"
+    [ "$("$script" --${name%%.*}-version)" = "${name%%.*} (nbcshim) $VERSION" ]
+    result $? "$name tells its version"
+done
+
+mpicxx=$(sed -n "s/^nbccxx) mpicc='\([^']*\)'.*/\1/p" "$nbccxx")
+if command -v "$mpicxx" >/dev/null; then
+    expect "nbccxx compiles and links a C++ program" \
+        "$nbccxx" -Wall -o "$scratch/cpp" "$scratch/program.cpp"
+    expect "nbcshim comes before the MPI" ours_is_first "$scratch/cpp"
+    expect "which runs on 2 ranks" run "$scratch/cpp" 2
+fi
+if [ "$MPI_FLAVOR" = openmpi ] && command -v "$mpicxx" >/dev/null; then
+    expect "nbccxx compiles a program of the old C++ bindings" \
+        "$nbccxx" -Wall -DOLD_BINDINGS -o "$scratch/old" "$scratch/program.cpp"
+    expect "nbcshim comes before the MPI" ours_is_first "$scratch/old"
+    expect "which runs on 2 ranks" run "$scratch/old" 2
+fi
+if [ -f "$lib/fortran/nbcshim_f08.mod" ]; then
+    expect "nbcfort compiles and links examples/persistent.f90" \
+        "$nbcfort" -o "$scratch/fortran" "$srcdir/examples/persistent.f90"
+    expect "nbcshim comes before the MPI" ours_is_first "$scratch/fortran"
+    expect "which runs on 2 ranks" run "$scratch/fortran" 2
+fi
 
 # --- an application's configure -------------------------------------------------------------------
 
