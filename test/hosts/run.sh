@@ -1,0 +1,146 @@
+#!/usr/bin/env bash
+# nbcshim on several hosts (see hosts): results, node maps, nbcrun, a rank that is killed. In a soak
+# also with delays, lost frames and links that fail for a while.
+
+. "$(dirname "$0")/../lib.sh"
+forget_settings
+hosts=$(cd "$(dirname "$0")" && pwd)
+
+# All cases run within one set of hosts: this script starts itself there.
+if [ -z "$HOSTS" ]; then
+    if ! why=$("$hosts/hosts" --possible); then
+        echo "1..0 # SKIP $why"
+        exit
+    fi
+    rm -rf "$scratch"
+    exec "$hosts/hosts" 4 bash "$0"
+fi
+
+# --- on hosts -------------------------------------------------------------------------------------
+
+# The ranks of each layout, by host.
+declare -A layouts=([2x2]="h1:2,h2:2" [4x1]="h1:1,h2:1,h3:1,h4:1" [2+1+3]="h1:2,h2:1,h3:3")
+
+# What makes the launcher use these hosts, and the MPI the network between them.
+host_options() # layout
+{
+    case $MPI_FLAVOR in
+    openmpi)
+        echo --host "${layouts[$1]}" --mca plm_rsh_agent "$hosts/on" --mca pml ob1 \
+            --mca btl tcp,self,vader --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0
+        ;;
+    *)
+        echo -launcher ssh -launcher-exec "$hosts/on" -hosts "${layouts[$1]}" \
+            -genv UCX_TLS tcp,self -genv UCX_NET_DEVICES eth0
+        ;;
+    esac
+}
+
+# on_hosts LAYOUT PRELOAD VARIABLES COMMAND...: as mpi_command, from the first host.
+on_hosts()
+{
+    local layout=$1 preload=$2 variables=$3 ranks=0 part
+    shift 3
+    for part in ${layouts[$layout]//,/ }; do
+        ranks=$((ranks + ${part#*:}))
+    done
+    [ "$MPI_FLAVOR" = openmpi ] || preload="$preload $HOSTS/finalize.so"
+    mpi_command $ranks "$preload" "$variables" "$@"
+    set -- "${under[@]}" "${launch[0]}" $(host_options "$layout") "${launch[@]:1}"
+    launch=("$hosts/on" h1 "cd $(printf %q "$PWD") && exec $(printf ' %q' "$@")")
+}
+under=() # a command that runs the launcher
+
+program()
+{
+    echo "$PWD/test/mpi/$1.preload"
+}
+
+ours="$(sanitizer_runtime) $library"
+
+# --- results, and the node map --------------------------------------------------------------------
+
+# Algorithms that apply only where ranks share hosts; where none do, the rules choose others.
+colls='BARRIER BCAST REDUCE ALLREDUCE ALLGATHER ALLTOALL'
+forced=NBCSHIM_STATS=1
+for coll in $colls; do
+    forced="$forced NBCSHIM_ALGORITHM_$coll=hierarchical"
+done
+
+results() # layout variables collectives network
+{
+    on_hosts "$1" "$ours" "$2" "$(program collectives)" ${3,,}
+    ends_well "$1 ranks: right results${4:+, $4}" 60
+}
+
+hierarchical() # layout number-of-collectives collectives
+{
+    results "$1" "$forced" "$3"
+    log_has "$2" "$1 ranks: $2 collectives know who shares a host" \
+        "^nbcshim: [a-z]+ +hierarchical "
+}
+
+hierarchical 4x1 0 ""
+hierarchical 2x2 6 "$colls"
+hierarchical 2+1+3 5 "$colls" # alltoall needs as many ranks on each
+
+# --- nbcrun ---------------------------------------------------------------------------------------
+
+# Were the variable not the same on all hosts, they would wait for different messages.
+under=(env NBCSHIM_STATS=1 NBCSHIM_ALGORITHM_BARRIER=tree tools/nbcrun "--library=$library")
+on_hosts 2x2 "" "" "$(program collectives)" barrier bcast
+under=()
+ends_well "nbcrun" 60
+log_has 1 "nbcrun: the variables reach all hosts" "^nbcshim: barrier +tree "
+
+# --- faults ---------------------------------------------------------------------------------------
+
+expect "lost.c compiles" $MPICC -o "$scratch/lost" "$hosts/lost.c"
+on_hosts 4x1 "$ours" "" "$scratch/lost"
+guarded 30 "$scratch/log" "${launch[@]}"
+status=$?
+[ $status != 0 ] && [ $status != 124 ]
+result $? "a rank is killed: the job ends"
+
+# --- a slow and faulty network --------------------------------------------------------------------
+
+# The link of a host fails for half of the time, until the calling shell ends it.
+flap()
+{
+    while sleep 0.2; do
+        "$hosts/hosts" --set down=2
+        sleep 0.2
+        "$hosts/hosts" --set up=2
+    done
+}
+
+network() # setting...
+{
+    local setting
+    for setting; do
+        "$hosts/hosts" --set "$setting"
+        result $? "network: $setting"
+    done
+}
+
+if [ -n "$NBC_SOAK" ]; then
+    network delay=500
+    results 4x1 "" "" "delay"
+    results 2x2 "" "" "delay"
+    results 2+1+3 "" "" "delay"
+    network loss=0.5
+    results 2x2 "" "" "delay and loss"
+    network loss=0 delay=0
+    flap &
+    flapping=$!
+    results 2x2 "" "$colls" "a link that fails"
+    kill $flapping
+    wait $flapping 2>/dev/null
+    network up=2 stall=3
+    on_hosts 4x1 "$ours" "" "$(program collectives)" barrier
+    (sleep 5 && "$hosts/hosts" --set go=3) &
+    ends_well "a host that is not heard for five seconds: right results" 60
+    wait $!
+fi
+
+finish
