@@ -12,11 +12,11 @@
 #include "op/call.h"
 
 #ifndef PIC
-#define MEMBERS(M)                                                                             \
-    M(attributes)                                                                              \
-    M(communicators)                                                                           \
-    M(dynamic) M(error_handlers) M(files) M(free) M(get_status) M(idup) M(info) M(init) M(p2p) \
-        M(sessions) M(start) M(wait_test) M(wait_test_many) M(windows)
+/* clang-format off */
+#define MEMBERS(M) \
+    M(attributes) M(communicators) M(dynamic) M(error_handlers) M(files) M(free) M(get_status) \
+    M(idup) M(info) M(init) M(p2p) M(sessions) M(start) M(wait_test) M(wait_test_many) M(windows)
+/* clang-format on */
 #define DECLARE(name) extern const char nbc_archive_member_##name;
 #define ADDRESS(name) &nbc_archive_member_##name,
 MEMBERS(DECLARE)
