@@ -107,7 +107,25 @@ static int current_round(const struct nbc_exec *e)
     return least;
 }
 
-/* The peers of the messages of one kind for which the round still waits; round 0 is any round. */
+/* Whether the round still waits for the i-th message in flight, and that is of this kind; round 0
+ * is any round. */
+static bool is_waited_for(const struct nbc_exec *e, int i, int round, int kind)
+{
+    int32_t id = e->inflight[i];
+    return e->sched->ops[id].kind == kind && (!round || rounds[id] == round);
+}
+
+/* Whether an earlier message of that sort has the same peer: a vector travels in segments. */
+static bool is_repeated(const struct nbc_exec *e, int i, int round, int kind)
+{
+    int peer = e->sched->ops[e->inflight[i]].peer;
+    for (int j = 0; j < i; j++)
+        if (e->sched->ops[e->inflight[j]].peer == peer && is_waited_for(e, j, round, kind))
+            return true;
+    return false;
+}
+
+/* The peers of the messages of one kind for which the round still waits, each once. */
 static void report_put_peers(struct line *l, const struct nbc_exec *e, int round, int kind,
                              const char *before, const char *after)
 {
@@ -115,7 +133,7 @@ static void report_put_peers(struct line *l, const struct nbc_exec *e, int round
     int n = 0;
     for (int i = 0; i < e->ninflight; i++) {
         const struct nbc_op *op = &e->sched->ops[e->inflight[i]];
-        if (op->kind != kind || (round && rounds[e->inflight[i]] != round))
+        if (!is_waited_for(e, i, round, kind) || is_repeated(e, i, round, kind))
             continue;
         if (n == 0)
             report_put(l, before);

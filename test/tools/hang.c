@@ -2,7 +2,7 @@
 /* The last of four ranks comes three seconds late to an MPI_Iallreduce. Meanwhile rank 0 waits for
  * it, rank 1 computes without calling MPI, and rank 2 is blocked in a barrier of the MPI's own
  * (NBCSHIM_BLOCKING=native). "signal": each rank gets a SIGUSR1 after a second;
- * "test": so it does, and rank 0 waits by MPI_Test.
+ * "test": so it does, and rank 0 waits by MPI_Test. "long": the vector is long.
  * "kinds": the call of rank 0 is nonblocking and that of the others blocking, so none completes
  * until each makes the other call as well; "signal kinds": with a SIGUSR1.
  * -DSESSION: without MPI_Init, on a communicator of a session. */
@@ -13,7 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LATE = 3 };
+enum { LATE = 3, LONG = 65536 };
+
+static int ones[LONG], sums[LONG];
 
 static int started[2]; /* a pipe */
 
@@ -95,9 +97,10 @@ static void call_both_kinds(MPI_Comm comm, int rank)
 
 int main(int argc, char **argv)
 {
-    int rank, size, one = 1, sum = 0, done = 0;
+    int rank, size, done = 0;
     MPI_Request request;
     bool tests = argc > 1 && strcmp(argv[1], "test") == 0;
+    int count = argc > 1 && strcmp(argv[1], "long") == 0 ? LONG : 1;
     bool signals = tests || (argc > 1 && strcmp(argv[1], "signal") == 0);
     if (signals)
         signal_soon();
@@ -113,7 +116,9 @@ int main(int argc, char **argv)
     double late = MPI_Wtime() + LATE;
     if (rank == size - 1)
         compute_until(late);
-    MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request);
+    for (int i = 0; i < count; i++)
+        ones[i] = 1;
+    MPI_Iallreduce(ones, sums, count, MPI_INT, MPI_SUM, comm, &request);
     if (rank == 1)
         compute_until(late);
     if (rank == 2)
@@ -123,8 +128,8 @@ int main(int argc, char **argv)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     if (rank != 2)
         MPI_Barrier(comm);
-    if (sum != size)
-        fprintf(stderr, "rank %d: the sum is %d\n", rank, sum);
+    if (sums[count - 1] != size)
+        fprintf(stderr, "rank %d: the sum is %d\n", rank, sums[count - 1]);
     end(comm);
-    return sum != size;
+    return sums[count - 1] != size;
 }

@@ -33,6 +33,13 @@ log_has 0 "NBCSHIM_TIMEOUT: the late rank has nothing to say" 'nbcshim: rank 3:'
 run "NBCSHIM_TIMEOUT that is not reached" NBCSHIM_TIMEOUT=30
 log_has 0 "NBCSHIM_TIMEOUT: nobody says anything" 'nbcshim:'
 
+blocking="NBCSHIM_BLOCKING=own NBCSHIM_SEGMENT_SIZE=4k"
+run "a vector in segments" "NBCSHIM_TIMEOUT=1 NBCSHIM_ALGORITHM_ALLREDUCE=two_rounds" long
+log_has 1 "a vector in segments: rank 0 says that it waits for rank 3" \
+    '^nbcshim: rank 0: allreduce:two_rounds, .* waits for a message from rank .*\b3\b'
+log_has 0 "a vector in segments: no rank is named twice" 'from rank [^;]*\b([0-9]),[^;]* \1\b'
+unset blocking
+
 run "SIGUSR1" "" signal
 for rank in 0 1 2; do
     log_has 1 "SIGUSR1: rank $rank says what it waits for" \
