@@ -167,6 +167,19 @@ prints "Open MPI: but not those that the command line sets" \
     "$ompi -x NBCSHIM_STATS -x LD_PRELOAD=$shim_b -x NBCSHIM_SEGMENT_SIZE=1 $app_b" \
     "$nbcrun_b" --print "$ompi" -x NBCSHIM_SEGMENT_SIZE=1 "$app_b"
 unset NBCSHIM_SEGMENT_SIZE
+prints "hydra: they are passed on, before what the command line sets" \
+    "$hydra -genv NBCSHIM_STATS 1 -genv LD_PRELOAD $shim -genvnone -genv NBCSHIM_STATS 0 $app" \
+    "$nbcrun" --print "$hydra" -genvnone -genv NBCSHIM_STATS 0 "$app"
+prints "hydra: also values with blanks, and those of several variables" \
+    "$hydra -genv NBCSHIM_STATS 1 -genv NBCSHIM_TRACE 'a  b*' -genv LD_PRELOAD $shim -envnone $app" \
+    env NBCSHIM_TRACE='a  b*' NBCSHIM_TUNING= "$nbcrun" --print "$hydra" -envnone "$app"
+prints "Open MPI: a program that sets one does not take it from the others" \
+    "$ompi -x NBCSHIM_STATS -x LD_PRELOAD=$shim_b $app_b : -x LD_PRELOAD=$shim_b -x NBCSHIM_STATS -x NBCSHIM_STATS=0 $app_b" \
+    "$nbcrun_b" --print "$ompi" "$app_b" : -x NBCSHIM_STATS=0 "$app_b"
+refuses "Open MPI: a list of variables instead of -x" "*mca_base_env_list excludes the option -x*" \
+    "$nbcrun_b" --print "$ompi" --mca mca_base_env_list "A;B" "$app_b"
+refuses "Open MPI: also in the environment" "*mca_base_env_list excludes the option -x*" \
+    env OMPI_MCA_mca_base_env_list=A "$nbcrun_b" --print "$ompi" "$app_b"
 prints "srun: NBCSHIM_ variables are passed on where not all are" \
     "$srun --export=A,LD_PRELOAD=$shim,NBCSHIM_STATS $app" \
     "$nbcrun" --print "$srun" --export=A "$app"
@@ -233,5 +246,33 @@ output=$(guarded 30 "$scratch/log" "$nbcrun" --library="$other" "${launch[@]}" &
 status=$?
 result $status "the ranks of the real launcher are preloaded"
 [ $status = 0 ] || comment "$(cat "$scratch/log")"
+
+# On another host the ranks have what the launcher passes on, and nothing else. A stand-in for ssh makes
+# such a host.
+cat >"$scratch/ssh" <<'END'
+#!/bin/sh
+while [ "${1#-}" != "$1" ]; do shift; done
+shift
+exec env -i PATH="$PATH" HOME="$HOME" LD_LIBRARY_PATH="$LD_LIBRARY_PATH" sh -c "$*"
+END
+chmod +x "$scratch/ssh"
+passes_on() # NAME FLAG...
+{
+    local name=$1
+    shift
+    guarded 60 "$scratch/log" env NBCSHIM_STATS=1 "NBCSHIM_TRACE=a b" "$nbcrun" --library="$other" \
+        "$MPIEXEC" -launcher ssh -launcher-exec "$scratch/ssh" -hosts elsewhere -localhost 127.0.0.1 \
+        "$@" -n 1 sh -c 'echo "there: $LD_PRELOAD $NBCSHIM_STATS $NBCSHIM_TRACE"'
+    [ "$(grep '^there:' "$scratch/log")" = "there: $other 1 a b" ]
+    status=$?
+    result $status "$name"
+    [ $status = 0 ] || comment "$(cat "$scratch/log")"
+}
+if [ "$MPI_FLAVOR" = mpich ]; then
+    passes_on "the ranks of another host are preloaded, and have the variables"
+    passes_on "with -genvnone, too" -genvnone
+    passes_on "with -genvlist, too" -genvlist PATH
+    passes_on "with -envnone, too" -envnone
+fi
 
 finish
