@@ -114,7 +114,6 @@ int main(int argc, char **argv)
     int periodic = 1;
     test_init(&argc, &argv);
     kinds_init();
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* where MPICH raises such errors */
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     world = returning(comm);
     MPI_Cart_create(MPI_COMM_WORLD, 1, &test_size, &periodic, 0, &comm);
