@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Measures the time of each call in the life of an operation. */
 #include "bench.h"
+#include "meter.h"
 
 /* INIT and AGAIN initialize a persistent operation: one without and one with a cached plan. FIRST
  * is a nonblocking call without a cached plan, START one with a cached plan, or MPI_Start. WAIT
@@ -137,6 +138,7 @@ static void report_variant(struct bench *b, const struct operands *o, int v)
 {
     const char *name = variant_names[measured[v]];
     struct quartiles q[NPARTS];
+    meter_clear();
     printf("%-22s %9lld %-17s", nbc_coll_name(o->coll), (long long)cell_bytes(o), name);
     for (int p = 0; p < NPARTS; p++) {
         q[p] = quartiles_of(variants[v].sample[p], b->samples);

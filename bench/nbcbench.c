@@ -6,6 +6,7 @@
  * millisecond. The output is the median of the samples and the ratio of medians. */
 #include <errno.h>
 #include <getopt.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 
 #include "bench.h"
 #include "config.h"
+#include "meter.h"
 #include "plot.h"
 
 /* The measures, with their default collectives and sizes. */
@@ -48,6 +50,8 @@ static void try_cell(struct bench *b, enum nbc_coll coll, int64_t bytes,
     struct operands o;
     int ok = operands_make(&o, coll, b->comm, (int)(bytes / 8)), all;
     PMPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, b->comm);
+    if (b->rank == 0)
+        meter_step("%s, %lld bytes", nbc_coll_name(coll), (long long)bytes);
     if (all) {
         operands_ask(&o);
         measure(b, &o);
@@ -55,13 +59,22 @@ static void try_cell(struct bench *b, enum nbc_coll coll, int64_t bytes,
     operands_free(&o);
 }
 
+static int sizes_of(const struct bench *b, int coll)
+{
+    return coll == NBC_BARRIER ? 1 : b->nsizes;
+}
+
 void for_each_cell(struct bench *b, void (*measure)(struct bench *b, struct operands *o))
 {
-    for (int coll = 0; coll < NBC_NCOLLS; coll++) {
-        int nsizes = coll == NBC_BARRIER ? 1 : b->nsizes;
-        for (int i = 0; b->coll[coll] && i < nsizes; i++)
+    int cells = 0;
+    for (int coll = 0; coll < NBC_NCOLLS; coll++)
+        cells += b->coll[coll] ? sizes_of(b, coll) : 0;
+    if (b->rank == 0)
+        meter_begin(cells, true);
+    for (int coll = 0; coll < NBC_NCOLLS; coll++)
+        for (int i = 0; b->coll[coll] && i < sizes_of(b, coll); i++)
             try_cell(b, coll, b->sizes[i], measure);
-    }
+    meter_end();
 }
 
 bool json_begin(struct bench *b, const char *measure, const struct operands *o)
@@ -142,6 +155,20 @@ static const char usage[] =
     "\n"
     "Lists are separated by commas. nbcbench(1) explains the columns.\n";
 
+/* Writes why the arguments are refused, on one rank. Returns false. */
+static bool __attribute__((format(printf, 1, 2))) complain(const char *format, ...)
+{
+    va_list list;
+    if (bench.rank == 0) {
+        fputs("nbcbench: ", stderr);
+        va_start(list, format);
+        vfprintf(stderr, format, list);
+        va_end(list);
+        fputs("; see nbcbench --help\n", stderr);
+    }
+    return false;
+}
+
 static bool read_measures(char *list)
 {
     memset(wanted, 0, sizeof wanted);
@@ -149,10 +176,8 @@ static bool read_measures(char *list)
         int i = 0;
         while (i < NMEASURES && strcmp(measures[i].name, name) != 0)
             i++;
-        if (i == NMEASURES) {
-            fprintf(stderr, "nbcbench: unknown measurement %s\n", name);
-            return false;
-        }
+        if (i == NMEASURES)
+            return complain("unknown measurement %s", name);
         wanted[i] = true;
     }
     return true;
@@ -168,10 +193,8 @@ static bool read_collectives(const char *list)
     snprintf(copy, sizeof copy, "%s", list && !all ? list : "");
     for (char *name = strtok(copy, ","); name; name = strtok(NULL, ",")) {
         enum nbc_coll coll = nbc_coll_by_name(name);
-        if (coll == NBC_NCOLLS) {
-            fprintf(stderr, "nbcbench: unknown collective %s\n", name);
-            return false;
-        }
+        if (coll == NBC_NCOLLS)
+            return complain("unknown collective %s", name);
         bench.coll[coll] = true;
     }
     return true;
@@ -185,10 +208,8 @@ static bool read_sizes(const char *list)
     for (char *word = strtok(copy, ","); word && bench.nsizes < 64; word = strtok(NULL, ",")) {
         char *end;
         long long bytes = strtoll(word, &end, 10);
-        if (*end || bytes < 0 || bytes % 8) {
-            fprintf(stderr, "nbcbench: invalid size %s: expected a multiple of 8\n", word);
-            return false;
-        }
+        if (*end || bytes < 0 || bytes % 8)
+            return complain("invalid size %s: expected a multiple of 8", word);
         bench.sizes[bench.nsizes++] = bytes;
     }
     return true;
@@ -199,12 +220,18 @@ static bool read_groups(const char *list)
     char copy[512];
     snprintf(copy, sizeof copy, "%s", list);
     for (char *name = strtok(copy, ","); name; name = strtok(NULL, ","))
-        if (!untouched_group_exists(name)) {
-            fprintf(stderr, "nbcbench: unknown group of calls %s\n", name);
-            return false;
-        }
+        if (!untouched_group_exists(name))
+            return complain("unknown group of calls %s", name);
     bench.groups = list;
     return true;
+}
+
+static bool read_samples(const char *number)
+{
+    bench.samples = atoi(number);
+    if (bench.samples >= 1 && bench.samples <= MAX_SAMPLES)
+        return true;
+    return complain("invalid number of samples %s: expected 1 to %d", number, MAX_SAMPLES);
 }
 
 static bool answer(int option)
@@ -231,7 +258,7 @@ static bool read_option(int option)
     case 'u':
         return read_groups(optarg);
     case 'n':
-        return (bench.samples = atoi(optarg)) >= 1 && bench.samples <= MAX_SAMPLES;
+        return read_samples(optarg);
     case 'p':
         return bench.native_persistent = true;
     case 'a':
@@ -242,7 +269,9 @@ static bool read_option(int option)
         return (bench.plot = optarg);
     case 'j':
         return (json = optarg);
-    default:
+    default: /* getopt_long has said why */
+        if (bench.rank == 0)
+            fputs("see nbcbench --help\n", stderr);
         return false;
     }
 }
@@ -252,7 +281,6 @@ static bool read_options(int argc, char **argv)
     static const struct option longs[] = {{"measure", 1, 0, 'm'},
                                           {"collectives", 1, 0, 'c'},
                                           {"sizes", 1, 0, 's'},
-                                          {"untouched", 1, 0, 'u'},
                                           {"untouched", 1, 0, 'u'},
                                           {"samples", 1, 0, 'n'},
                                           {"native-persistent", 0, 0, 'p'},
@@ -269,8 +297,8 @@ static bool read_options(int argc, char **argv)
     while (ok && !answered &&
            (option = getopt_long(argc, argv, "m:c:s:u:n:paig:j:h", longs, NULL)) != -1)
         ok = read_option(option);
-    if (!ok && bench.rank == 0)
-        fputs(usage, stderr);
+    if (ok && !answered && optind < argc)
+        return complain("%s is not an option", argv[optind]);
     return ok;
 }
 

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "bench.h"
+#include "meter.h"
 #include "plot.h"
 
 #ifdef HAVE_MALLINFO2
@@ -160,6 +161,7 @@ static void report_variant(struct bench *b, const struct operands *o, int v, int
 
 static void report_row(struct bench *b, const struct operands *o, int at)
 {
+    meter_clear();
     printf("%-22s %9lld %11d", nbc_coll_name(o->coll), (long long)cell_bytes(o), numbers[at]);
     for (int v = 0; v < NMEASURED; v++) {
         if (varieties[v].have[at])

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "bench.h"
+#include "meter.h"
 #include "plot.h"
 
 /* The number of calls of MPI_Test in a computation, in the phase with tests. */
@@ -140,6 +141,7 @@ static void report_variant(struct bench *b, const struct operands *o, int v)
 {
     const char *name = variant_names[measured[v]];
     struct quartiles q[NPHASES];
+    meter_clear();
     printf("%-22s %9lld %-9s", nbc_coll_name(o->coll), (long long)cell_bytes(o), name);
     for (int p = 0; p <= last_phase(b); p++) {
         q[p] = quartiles_of(variants[v].sample[p], b->samples);

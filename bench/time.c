@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "bench.h"
+#include "meter.h"
 #include "model.h"
 #include "plot.h"
 #include "sweep.h"
@@ -116,6 +117,7 @@ static void print_other(const struct cell *c, enum variant v)
 static void print_cell(const struct cell *c)
 {
     struct quartiles shim_took = c->took[SHIM];
+    meter_clear();
     printf("%-22s %9lld", nbc_coll_name(c->o->coll), (long long)cell_bytes(c->o));
     print_time(true, shim_took.median);
     printf(" %7.1f", 50 * (shim_took.high - shim_took.low) / shim_took.median);

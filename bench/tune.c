@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "meter.h"
 #include "rules.h"
 #include "sweep.h"
 
@@ -24,10 +25,12 @@ struct course {
     struct contender at[NSIZES][SWEEP_MOST];
 };
 
-static bool measure(struct course *c, MPI_Comm comm)
+static bool measure(struct course *c, MPI_Comm comm, int rank)
 {
     c->nsizes = 0;
     for (int i = 0; i < NSIZES; i++) {
+        if (rank == 0)
+            meter_step("%s, %lld bytes", nbc_coll_name(c->coll), (long long)sizes[i]);
         struct operands o;
         int ok = operands_make(&o, c->coll, comm, (int)(sizes[i] / 8)), all;
         PMPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, comm);
@@ -146,15 +149,19 @@ int tune_rules(int rank, int size)
     if (rank == 0)
         printf("# Tuning rules for NBCSHIM_TUNING, measured by nbctune --rules on %d ranks.\n",
                size);
+    if (rank == 0)
+        meter_begin((NBC_NCOLLS - 1) * NSIZES + 1, true); /* a barrier has no size */
     for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++) {
         static struct course course;
         course.coll = coll;
-        if (!measure(&course, comm) || rank != 0)
+        if (!measure(&course, comm, rank) || rank != 0)
             continue;
+        meter_clear();
         print_figures(&course);
         print_rules(&course, size, needs);
         fflush(stdout);
     }
+    meter_end();
     MPI_Comm_free(&comm);
     return 0;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "meter.h"
 #include "routines.h"
 
 #if MPI_VERSION * 10 + MPI_SUBVERSION >= 31
@@ -199,6 +200,7 @@ static void count_cell(const struct cell *c)
 static void print_cell(const struct cell *c)
 {
     struct quartiles q = c->took[BY_MPI];
+    meter_clear();
     printf("%-13s %-55s %8lld", c->group, c->routine->name, (long long)c->bytes);
     print_time(true, q.median);
     printf(" %6.1f", 50 * (q.high - q.low) / q.median);
@@ -291,6 +293,8 @@ static void measure_cell(struct bench *b, struct cell *c)
             printf("# %s fails\n", c->routine->name);
         return;
     }
+    if (b->rank == 0)
+        meter_step("%s: %s, %lld bytes", c->group, c->routine->name, (long long)c->bytes);
     sample_all(b, c);
     tear_down(c);
     if (b->rank != 0)
@@ -405,6 +409,7 @@ void measure_untouched(struct bench *b)
         printf("# NBCSHIM_BLOCKING=%s; progress in waits of the MPI: %s (%s)\n",
                setting_in_force("NBCSHIM_BLOCKING"), hooked ? "yes" : "no", by);
         print_heading();
+        meter_begin(0, true);
     }
     for (int i = 0; i < NGROUPS; i++) {
         if (!is_wanted(b, groups[i].name))
@@ -414,6 +419,7 @@ void measure_untouched(struct bench *b)
         else
             measure_collectives(b, groups[i].name);
     }
+    meter_end();
     remove_files(b);
     pending_free();
     native.Comm_free(&native_comm);

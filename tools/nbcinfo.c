@@ -614,6 +614,44 @@ static bool read_int(const char *word, int least, int *number)
     return true;
 }
 
+enum word {
+    WORD_JSON,
+    WORD_DOT,
+    WORD_SVG,
+    WORD_ORDERED,
+    WORD_OVERSUBSCRIBED,
+    WORD_CROWDED, /* its former name */
+    WORD_HELP,
+    WORD_VERSION,
+    NWORDS
+};
+
+/* Options that describe a call or a schedule, and the first of them that was given. */
+static const char *detail;
+
+static void note_detail(int option, int word)
+{
+    static const struct {
+        int option, word;
+        const char *name;
+    } details[] = {
+        {'n', NWORDS, "--ranks"},
+        {'m', NWORDS, "--remote"},
+        {'p', NWORDS, "--per-node"},
+        {'r', NWORDS, "--rank"},
+        {'b', NWORDS, "--bytes"},
+        {'g', NWORDS, "--segment"},
+        {0, WORD_ORDERED, "--ordered"},
+        {0, WORD_OVERSUBSCRIBED, "--oversubscribed"},
+        {0, WORD_CROWDED, "--oversubscribed"},
+        {0, WORD_DOT, "--dot"},
+        {0, WORD_SVG, "--svg"},
+    };
+    for (size_t i = 0; i < sizeof details / sizeof *details; i++)
+        if (!detail && option == details[i].option && word == details[i].word)
+            detail = details[i].name;
+}
+
 static bool read_option(int option)
 {
     struct tool_call *call = &options.call;
@@ -640,18 +678,6 @@ static bool read_option(int option)
         return option == 0;
     }
 }
-
-enum word {
-    WORD_JSON,
-    WORD_DOT,
-    WORD_SVG,
-    WORD_ORDERED,
-    WORD_OVERSUBSCRIBED,
-    WORD_CROWDED, /* its former name */
-    WORD_HELP,
-    WORD_VERSION,
-    NWORDS
-};
 
 static const struct option *long_options(int *section, int *word)
 {
@@ -698,6 +724,7 @@ static int read_options(int argc, char **argv)
                     option == '?' ? "" : "nbcinfo: a number is out of range; ");
             return 2;
         }
+        note_detail(option, word);
         options.sections |= section;
         given[word] = true;
         section = 0;
@@ -714,6 +741,8 @@ static int read_options(int argc, char **argv)
         return printf("nbcinfo (nbcshim) %s\n", PACKAGE_VERSION), 0;
     if (optind < argc)
         return fail(argv[optind], "not an option; see nbcinfo --help");
+    if (detail && !options.choose && !options.schedule)
+        return fail(detail, "needs --choose or --schedule; see nbcinfo --help");
     if (!options.sections)
         options.sections = options.json ? EVERYTHING : ABOUT | VARIABLES;
     options.sections |= ABOUT;

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "meter.h"
 #include "tune.h"
 
 enum { TRAIN = 16, REPEATS = 40, LEAST_REPEATS = 10, WARM_UP = 3, TAG = 1 };
@@ -100,6 +101,8 @@ static struct loggp measure(int peer, bool first)
     struct loggp p;
     double x[NSIZES], y[NSIZES], ping = 0;
     for (int i = 0; i < NSIZES; i++) {
+        if (first)
+            meter_step("messages of %d bytes to rank %d", sizes[i], peer);
         double one = train(peer, first, 1, 0, sizes[i]);
         double many = train(peer, first, TRAIN, 0, sizes[i]);
         x[i] = sizes[i] - 1;
@@ -193,10 +196,13 @@ static int loggp(int rank, int size)
             away = other;
     }
     struct loggp within = {0}, between = {0};
+    if (rank == 0)
+        meter_begin(NSIZES * ((near > 0) + (away > 0)), true);
     if (near > 0)
         within = measure_pair(rank, near);
     if (away > 0)
         between = measure_pair(rank, away);
+    meter_end();
     if (rank > 0)
         return 0;
     if (near < 0)
@@ -224,13 +230,13 @@ static const struct mode {
 
 enum { NMODES = sizeof modes / sizeof *modes };
 
-static void explain(FILE *out)
+static void explain(void)
 {
-    fprintf(out, "Usage: mpiexec -n RANKS nbctune MODE\n");
+    printf("Usage: mpiexec -n RANKS nbctune MODE\n");
     for (int i = 0; i < NMODES; i++)
-        fprintf(out, "  %-10s %s (at least %d ranks)\n", modes[i].option, modes[i].meaning,
-                modes[i].least_ranks);
-    fprintf(out, "  --help     show this help and exit\n  --version  show the version and exit\n");
+        printf("  %-10s %s (at least %d ranks)\n", modes[i].option, modes[i].meaning,
+               modes[i].least_ranks);
+    printf("  --help     show this help and exit\n  --version  show the version and exit\n");
 }
 
 /* Prints what --help or --version asks for. Returns whether it was one of them. */
@@ -238,7 +244,7 @@ static bool answer(const char *option, int rank)
 {
     bool help = strcmp(option, "--help") == 0, version = strcmp(option, "--version") == 0;
     if (help && rank == 0)
-        explain(stdout);
+        explain();
     if (version && rank == 0)
         printf("nbctune (nbcshim) %s\n", PACKAGE_VERSION);
     return help || version;
@@ -258,7 +264,8 @@ static int run(int argc, char **argv, int rank, int size)
         return 2;
     }
     if (rank == 0)
-        explain(stderr);
+        fprintf(stderr, "nbctune: %s; see nbctune --help\n",
+                argc == 2 ? "no such mode" : "expected one mode");
     return 2;
 }
 

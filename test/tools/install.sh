@@ -20,6 +20,12 @@ if command -v mandoc >/dev/null; then
 else
     echo "ok $((cases += 1)) - man pages # SKIP no mandoc"
 fi
+for page in "$srcdir"/doc/*.1; do
+    for section in OPTIONS "EXIT STATUS"; do
+        grep -qx "\.Sh $section" "$page"
+        result $? "$(basename "$page") has $section"
+    done
+done
 
 dead=
 for page in "$srcdir"/doc/*.md; do
@@ -46,7 +52,8 @@ expect "make install" ${MAKE:-make} install $directories
 for file in bin/nbcrun bin/nbcinfo bin/nbcbench include/nbcshim.h lib/libnbcshim.so.0 lib/libnbcshim.a \
     bin/nbcc bin/nbccxx bin/nbcfort share/man/man1/nbcc.1 share/man/man1/nbccxx.1 \
     share/man/man1/nbcfort.1 lib/cmake/nbcshim/nbcshim-config.cmake \
-    lib/cmake/nbcshim/nbcshim-config-version.cmake lib/pkgconfig/nbcshim.pc lib/modulefiles/nbcshim share/man/man1/nbcrun.1 share/man/man1/nbcinfo.1 \
+    lib/cmake/nbcshim/nbcshim-config-version.cmake share/bash-completion/completions/nbcinfo \
+    share/zsh/site-functions/_nbcinfo lib/pkgconfig/nbcshim.pc lib/modulefiles/nbcshim share/man/man1/nbcrun.1 share/man/man1/nbcinfo.1 \
     share/man/man1/nbcbench.1 share/man/man7/nbcshim.7; do
     expect "$file is installed" test -e "$prefix/$file"
 done

@@ -95,6 +95,57 @@ for program in bench/nbcbench tools/nbctune; do
     expect "$name: the version once" test "$(cat "$scratch/log")" = "$name (nbcshim) $VERSION"
 done
 
+# What is wrong is said in one line, by one rank, without the usage.
+refuses() # says command...
+{
+    local says=$1 status
+    shift
+    mpi_command 2 "" "" "$@"
+    guarded 60 "$scratch/log" "${launch[@]}"
+    status=$?
+    [ $status != 0 ] && [ "$(grep -cE "^$says" "$scratch/log")" = 1 ] && ! grep -q '^[Uu]sage' "$scratch/log"
+    set -- $? "$*"
+    result "$1" "$2: refused"
+    [ "$1" = 0 ] || comment "$(cat "$scratch/log")"
+}
+refuses "nbcbench: unknown measurement nothing; see nbcbench --help$" bench/nbcbench -m nothing
+refuses "nbctune: no such mode; see nbctune --help$" tools/nbctune --rule
+
+# terminal COMMAND...: what it writes on a terminal, and the exit status.
+terminal()
+{
+    python3 - "$@" <<'END'
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[1], sys.argv[1:])
+while True:
+    try:
+        data = os.read(fd, 4096)
+    except OSError:
+        break
+    if not data:
+        break
+    os.write(1, data)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0)
+END
+}
+
+# On a terminal, and only there, a line says how far it is.
+step='[0-9]+% \([0-9]+ of [0-9]+\) bcast, 64 bytes'
+mpi_command 1 "" "" bench/nbcbench -c barrier,bcast -s 8,64 -n 1
+guarded 60 "$scratch/log" "${launch[@]}"
+log_has 0 "without a terminal, nbcbench does not say how far it is" "$step"
+guarded 60 "$scratch/log" terminal "${launch[@]}"
+result $? "nbcbench runs on a terminal"
+grep -aqE "$step" "$scratch/log"
+result $? "and says how far it is"
+tools/nbcsim/nbcsim -n 2,4 -b 8,64 bcast >"$scratch/log" 2>&1
+log_has 0 "without a terminal, nbcsim does not say how far it is" '% \('
+guarded 60 "$scratch/log" terminal tools/nbcsim/nbcsim -n 2,4 -b 8,64 bcast
+grep -aq '75% (4 of 4) bcast, 4 ranks, 64 bytes' "$scratch/log"
+result $? "on a terminal it does"
+
 run 240 "nbctune --rules" tools/nbctune --rules
 cp "$scratch/log" "$scratch/rules"
 expect "a rule for every collective" test "$(grep -v '^#' "$scratch/rules" | cut -d' ' -f1 | sort -u |

@@ -30,6 +30,10 @@ refuses()
 
 says "it runs alone and tells its version" "^nbcshim +${VERSION//./\\.}\$"
 says "and the MPI that it finds" '^found +(MPICH|Open MPI|.*MPI)'
+for option in '--ranks 8' '--bytes 1K' '--rank 0' --ordered --oversubscribed --svg; do
+    refuses "$option without a call" "^nbcinfo: ${option%% *}: needs --choose or --schedule; see" $option
+done
+refuses "an option that is none: no usage" '^see nbcinfo --help$' --nothing
 says "--version" "^nbcinfo \(nbcshim\) ${VERSION//./\\.}\$" --version
 says "--help" '^Usage: nbcinfo' --help
 

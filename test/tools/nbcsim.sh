@@ -115,6 +115,10 @@ refuses "an algorithm that applies to no call" 'bcast:hierarchical does not appl
 shows "one that applies to some" 'scatter_doubling ' $sim -n 3,4 bcast:scatter_doubling
 refuses "all calls for --goal" 'one call' $sim -n 4 --goal - all
 refuses "all calls for --plot" 'one collective' $sim -n 4,8 --plot "$scratch/all.svg" all
+refuses "an option that is none" '^see nbcsim --help$' $sim --nothing bcast
+! $sim --nothing bcast 2>&1 | grep -q '^Usage'
+result $? "without the usage"
+refuses "no collective" 'no collective given' $sim --ranks 8
 refuses "a range that is empty" 'invalid arguments: 8\.\.4' $sim -n 8..4 bcast
 refuses "a network that is a directory" 'Is a directory' $sim --network "$scratch" bcast
 refuses "a network without parameters" 'no network parameters' $sim --network "$scratch/empty" bcast

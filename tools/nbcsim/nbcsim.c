@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "advice.h"
 #include "buildcost.h"
@@ -14,6 +13,7 @@
 #include "emit.h"
 #include "gnuplot.h"
 #include "goal.h"
+#include "meter.h"
 #include "rules.h"
 
 struct options {
@@ -86,6 +86,7 @@ static bool applies(const struct arguments *a, const struct nbc_alg *alg)
 
 static void tell_inapplicable(const struct nbc_alg *alg)
 {
+    meter_clear();
     fprintf(stderr, "nbcsim: %s:%s does not apply to this call\n", nbc_coll_name(alg->coll),
             alg->name);
 }
@@ -127,9 +128,8 @@ static void write_goal(const struct options *o, const struct call *call, const s
 
 static void show_progress(const struct call *call)
 {
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r%-22s %9d ranks %12" PRId64 " bytes\033[K", nbc_coll_name(call->coll),
-                call->size, call->bytes);
+    meter_step("%s, %d ranks, %" PRId64 " bytes", nbc_coll_name(call->coll), call->size,
+               call->bytes);
 }
 
 static struct runner make_runner(const struct options *o)
@@ -148,6 +148,7 @@ static void must(const char *wrong, const struct call *call)
 {
     if (!wrong)
         return;
+    meter_clear();
     fprintf(stderr, "nbcsim: %s on %d ranks: %s\n", nbc_coll_name(call->coll), call->size, wrong);
     exit(1);
 }
@@ -166,6 +167,7 @@ static bool run_collective(const struct options *o, enum nbc_coll coll, const st
             struct call call = make_call(o, coll, (int)o->ranks.at[i], o->bytes.at[b]);
             show_progress(&call);
             must(runner_cell(&runner, &call, only, &cell), &call);
+            meter_clear(); /* the report may be on the same terminal */
             if (cell.n > 0)
                 o->format->cell(report, &cell);
             any |= cell.n > 0;
@@ -191,6 +193,7 @@ static void run_advice(const struct options *o, enum nbc_coll coll)
             must(runner_cell(&runner, &call, NULL, advice_cell(advice, i, b)), &call);
         }
     }
+    meter_clear();
     advice_print(advice, stdout);
     advice_free(advice);
     runner_end(&runner);
@@ -232,6 +235,21 @@ static bool parse_what(const char *text, int *first, int *end, const struct nbc_
     if (colon)
         *only = nbc_alg_by_name((enum nbc_coll) * first, colon + 1);
     return !colon || *only;
+}
+
+/* The simulations of all arguments, for the meter. */
+static int count_calls(const struct options *o, int n, char **what)
+{
+    int calls = 0;
+    for (int i = 0; i < n; i++) {
+        int first, end;
+        const struct nbc_alg *only;
+        parse_what(what[i], &first, &end, &only);
+        for (int coll = first; coll < end; coll++)
+            if (!o->advice || advice_possible((enum nbc_coll)coll))
+                calls += o->ranks.n * (coll == NBC_BARRIER ? 1 : o->bytes.n);
+    }
+    return calls;
 }
 
 /* Returns false if a requested algorithm applies to none of the calls. */
@@ -570,7 +588,7 @@ static bool take_option(struct options *o, int option, const char *value)
 
 static int refuse(const char *what, const char *value)
 {
-    fprintf(stderr, "nbcsim: invalid arguments: %s %s\n%s", what, value, usage);
+    fprintf(stderr, "nbcsim: invalid arguments: %s %s; see nbcsim --help\n", what, value);
     return 2;
 }
 
@@ -607,6 +625,10 @@ static int read_options(struct options *o, int argc, char **argv)
         if (option == OPT_NETWORKS) {
             network_list(stdout);
             return 1;
+        }
+        if (option == '?') { /* getopt_long has said why */
+            fprintf(stderr, "see nbcsim --help\n");
+            return 1 + 2;
         }
         if (!take_option(o, option, optarg))
             return 1 + refuse(argv[optind - 1], "");
@@ -683,9 +705,9 @@ static int run(int argc, char **argv)
         buildcost_head(stdout);
     if (reports)
         o.format->begin(&report);
+    meter_begin(count_calls(&o, argc - optind, argv + optind), false);
     bool good = run_all(&o, &report, argc - optind, argv + optind);
-    if (isatty(STDERR_FILENO))
-        fputs("\r\033[K", stderr);
+    meter_end();
     if (reports)
         o.format->end(&report);
     if (o.plot && !draw(&o, plotted(argv[optind]))) {
