@@ -22,8 +22,8 @@ typedef int raiser(struct MPIR_Comm *comm, const char *function, int error);
 
 raiser MPIR_Err_return_comm;
 
-/* The MPI's function. An MPI that was loaded with dlopen is not among the objects after this one, but
- * its function is among the symbols of the object that called. */
+/* The MPI's function. An MPI that was loaded with dlopen is not among the objects after this one,
+ * but its function is among the symbols of the object that called. */
 static raiser *mpi_raiser(void *caller)
 {
     raiser *next;

@@ -445,7 +445,8 @@ static void rank_2_waits_for_the_gate(void)
         MPI_Recv(NULL, 0, MPI_INT, 0, GATE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* Rank 1 has sent when it says so, and some tests later rank 0 has received that, and has failed. */
+/* Rank 1 has sent when it says so, and some tests later rank 0 has received that, and has failed.
+ */
 static int failing_until_rank_2_calls(MPI_Request *r, MPI_Comm three)
 {
     int flag = 0;
