@@ -44,10 +44,12 @@ int nbc_wait_other(MPI_Request *request, MPI_Status *status);
 
 /* Whether a blocking call must be replaced by a loop that polls. Unless the MPI below calls nbcshim
  * while it blocks, it may block only while no operation of nbcshim is active and no other thread
- * can start one. Without the lock. */
+ * can start one that other processes wait for. Without the lock. (Without MPI_Init, MPICH 4.0.2
+ * crashes in a poll until a communicator of several processes exists.) */
 static inline bool nbc_must_poll(void)
 {
-    return (nbc_any_active() || nbc_threaded) && !nbc_hooked;
+    bool threads_may_start = nbc_threaded && __atomic_load_n(&nbc_has_peers, __ATOMIC_RELAXED);
+    return (nbc_any_active() || threads_may_start) && !nbc_hooked;
 }
 
 #endif

@@ -452,20 +452,18 @@ static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
         return nbc_raise_no_memory();
     }
     for (;;) {
-        if (others.left > 0)
-            error = others_test(&others, &a, statuses);
-        if (error)
-            break;
         int before = first;
         bool own_done = all_own(&a, &first);
         if (first > before)
             spins = 0;
-        if (own_done && others.left == 0)
-            break;
-        if (own_done && others.left == a.own.others && !nbc_must_poll()) {
+        if (own_done && others.left > 0 && others.left == a.own.others && !nbc_must_poll()) {
             error = NEXT(Waitall)(n, requests, statuses);
             break;
         }
+        if (others.left > 0)
+            error = others_test(&others, &a, statuses);
+        if (error || (own_done && others.left == 0))
+            break;
         nbc_pause(&spins);
     }
     others_end(&others, &a, statuses, error);

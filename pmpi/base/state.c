@@ -3,7 +3,7 @@
 
 #include "below/hook.h"
 
-bool nbc_enabled, nbc_world_initialized, nbc_hooked, nbc_was_hooked;
+bool nbc_enabled, nbc_world_initialized, nbc_has_peers, nbc_hooked, nbc_was_hooked;
 MPI_Comm nbc_home;
 MPI_Comm nbc_alone = MPI_COMM_NULL;
 

@@ -17,6 +17,11 @@ extern bool nbc_enabled;
  * has not. */
 extern bool nbc_world_initialized;
 
+/* Whether a communicator may have several processes. Without MPI_Init that is not so before such
+ * a one has been created; an operation then waits for no other process. Threads read it, and set it
+ * once, without a lock. */
+extern bool nbc_has_peers;
+
 /* Whether the MPI below calls nbcshim in its progress loop (below/hook.h): a rank that is blocked
  * in the MPI then progresses the operations of nbcshim. It has the same value on every rank of
  * MPI_COMM_WORLD. */

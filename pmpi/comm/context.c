@@ -255,6 +255,8 @@ static int members_query(struct nbc_context *c)
     NEXT(Comm_test_inter)(c->user, &inter);
     if (inter)
         NEXT(Comm_remote_size)(c->user, &m->remote_size);
+    if (nbc_world_initialized || m->size + m->remote_size > 1)
+        __atomic_store_n(&nbc_has_peers, true, __ATOMIC_RELAXED);
     m->later = c->host;
     return m->later ? MPI_SUCCESS : nbc_nodemap_place(m, c->user);
 }
