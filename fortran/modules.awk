@@ -1,9 +1,12 @@
 # Writes a Fortran module with the interfaces of the collectives that the MPI's own module lacks,
-# from pmpi/api/fortran.def.
+# from pmpi/api/fortran.def, and with the names of nbcshim.h.
 #
-#   awk -v module=NAME -v f08=0|1 -v lacks="ibarrier barrier_init ..." -f modules.awk fortran.def
+#   awk -v module=NAME -v f08=0|1 -v lacks="ibarrier barrier_init ..." -f modules.awk nbcshim.h \
+#       fortran.def
 #
 # f08=1: for programs that use mpi_f08, else mpi. lacks=all: every one of them.
+
+/^#define NBCSHIM_VERSION_[A-Z]+ [0-9]+$/ { version[substr($2, 17)] = $3 }
 
 # The definition of a list may go on over several lines.
 /^#define ITEMS_/ { reading = 1; text = "" }
@@ -115,16 +118,47 @@ function procedure(name, list, persistent,    i, n, buffers, specific)
     print "  end interface"
 }
 
+# The names of nbcshim.h that are no collectives; fortran_names.c has the last two.
+function own_names()
+{
+    print "  ! The keyval; the attribute's value is an INTEGER(KIND=MPI_ADDRESS_KIND)."
+    print "  integer(c_int), protected, bind(C, name=\"nbcshim_icoll_max_outstanding\") :: &"
+    print "      MPI_ICOLL_MAX_OUTSTANDING"
+    print "  integer, parameter :: NBCSHIM_VERSION_MAJOR = " version["MAJOR"]
+    print "  integer, parameter :: NBCSHIM_VERSION_MINOR = " version["MINOR"]
+    print "  integer, parameter :: NBCSHIM_VERSION_PATCH = " version["PATCH"]
+    print "  interface"
+    print "    function nbcshim_version() bind(C, name=\"nbcshim_version\")"
+    print "      import"
+    print "      integer(c_int) :: nbcshim_version"
+    print "    end function"
+    print "    ! name: blank for no algorithm."
+    print "    subroutine nbcshim_algorithm(request, name, segment)"
+    print "      import"
+    print "      " handle("Request") ", intent(in) :: request"
+    print "      character(*), intent(out) :: name"
+    print "      integer(c_long_long), intent(out) :: segment"
+    print "    end subroutine"
+    print "    ! hooked: 0 for no."
+    print "    subroutine nbcshim_hook(hooked, text)"
+    print "      integer, intent(out) :: hooked"
+    print "      character(*), intent(out) :: text"
+    print "    end subroutine"
+    print "  end interface"
+}
+
 END {
     print "! Made from pmpi/api/fortran.def of nbcshim. SPDX-License-Identifier: MIT"
     print "module " module
+    print "  use, intrinsic :: iso_c_binding, only: c_int, c_long_long"
     if (f08)
         print "  use mpi_f08, only: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request, &"
     else
         print "  use mpi, only: &"
     print "      MPI_ADDRESS_KIND"
     print "  implicit none"
-    print "  private :: MPI_ADDRESS_KIND" (f08 ? ", MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request" : "")
+    print "  private :: c_int, c_long_long, MPI_ADDRESS_KIND" (f08 ? ", MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request" : "")
+    own_names()
     for (r = 1; r <= nrows; r++) {
         text = rows[r]
         gsub(/^ROW\(|\)$/, "", text)

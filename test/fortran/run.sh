@@ -25,13 +25,14 @@ flags=(-O1)
     ! $MPIFC -fallow-argument-mismatch -c "$scratch/try.f90" -o "$scratch/try.o" 2>/dev/null ||
     flags+=(-fallow-argument-mismatch)
 
+sources=collectives
 compile() # program binding flags...
 {
     local program=$1 binding=$2
     shift 2
     (mkdir -p "$scratch/$program.mod" && cd "$scratch/$program.mod" &&
         $MPIFC "${flags[@]}" -DBINDING="$binding" -I"$build/fortran" \
-            "$source/test/fortran/collectives.F90" -o "$scratch/$program" "$@")
+            "$source/test/fortran/$sources.F90" -o "$scratch/$program" "$@")
 }
 
 # The statistics tell that it was nbcshim that did it.
@@ -72,6 +73,20 @@ for ((b = 1; b <= last; b++)); do
     # The procedures of mpi_f08 have names of the MPI's own.
     [ $b = 3 ] || runs "$name, all entry points" "module$b" 3 \
         "$(sanitizer_runtime) $scratch/all.so $library" ""
+done
+
+# The names of nbcshim.h that are no collectives.
+sources=names
+right() # program
+{
+    mpi_command 2 "$(sanitizer_runtime)" "" "$scratch/$1"
+    guarded 60 "$scratch/log" "${launch[@]}" && [ "$(grep -c '^all right' "$scratch/log")" = 2 ] ||
+        { cat "$scratch/log" && false; }
+}
+for ((b = 1; b <= last; b++)); do
+    expect "${bindings[b]}: a program that uses nbcshim's names compiles" compile "names$b" $b \
+        -L"$build/.libs" -lnbcshim -Wl,-rpath,"$build/.libs"
+    expect "${bindings[b]}: nbcshim's names, 2 ranks" right "names$b"
 done
 
 # A tool sees Fortran's calls where the MPI's binding calls MPI_X (MPICH's does, Open MPI's does not),
@@ -118,7 +133,8 @@ all_f08()
 {
     mkdir -p "$scratch/f08" &&
         awk -v module=nbcshim_f08 -v f08=1 -v lacks=all -f "$srcdir/fortran/modules.awk" \
-            "$srcdir/pmpi/api/fortran.def" >"$scratch/f08/nbcshim_f08.f90" &&
+            "$srcdir/include/nbcshim.h" "$srcdir/pmpi/api/fortran.def" \
+            >"$scratch/f08/nbcshim_f08.f90" &&
         (cd "$scratch/f08" && $MPIFC -c nbcshim_f08.f90)
 }
 if [ $last = 3 ]; then
