@@ -28,14 +28,14 @@
 #include "coll.h"
 #include "sched.h"
 
-/* MPI_Ibcast, MPI_Bcast_init, MPI_Bcast */
+/* MPI_Ibcast, MPI_Bcast_init, MPI_Bcast, MPI_Ibcast_c */
 static int call_name(const struct nbc_call *call, enum nbc_kind kind, char *name, size_t room)
 {
-    const char *coll = nbc_coll_name(call->coll);
+    const char *coll = nbc_coll_name(call->coll), *large = call->large ? "_c" : "";
     if (kind == NBC_KIND_NONBLOCKING)
-        return snprintf(name, room, "MPI_I%s", coll);
-    return snprintf(name, room, "MPI_%c%s%s", toupper((unsigned char)coll[0]), coll + 1,
-                    kind == NBC_KIND_PERSISTENT ? "_init" : "");
+        return snprintf(name, room, "MPI_I%s%s", coll, large);
+    return snprintf(name, room, "MPI_%c%s%s%s", toupper((unsigned char)coll[0]), coll + 1,
+                    kind == NBC_KIND_PERSISTENT ? "_init" : "", large);
 }
 
 /* Takes the class of the error in a call and returns an error code whose text names the function,

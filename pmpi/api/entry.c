@@ -70,17 +70,18 @@ static inline bool is_left_to_the_mpi(void)
 
 /* skips: whether the call is known to be the MPI's. lacks: called where the MPI lacks the function.
  */
-#define ENTRY(name, COLL, params, args, skips, make, lacks, ...)                      \
-    EXPORT(int, name, params, args)                                                   \
-    {                                                                                 \
-        if (skips)                                                                    \
-            BELOW(name, params, args);                                                \
-        const struct nbc_call call = {.coll = NBC_##COLL, .comm = comm, __VA_ARGS__}; \
-        int error = make;                                                             \
-        if (__builtin_expect(error != NBC_CALL_BELOW, 1))                             \
-            return error;                                                             \
-        BELOW(name, params, args);                                                    \
-        return lacks(&call, TEXT(name));                                              \
+#define ENTRY(name, COLL, params, args, skips, make, lacks, ...)                              \
+    EXPORT(int, name, params, args)                                                           \
+    {                                                                                         \
+        if (skips)                                                                            \
+            BELOW(name, params, args);                                                        \
+        const struct nbc_call call = {                                                        \
+            .coll = NBC_##COLL, .comm = comm, .large = sizeof(C) > sizeof(int), __VA_ARGS__}; \
+        int error = make;                                                                     \
+        if (__builtin_expect(error != NBC_CALL_BELOW, 1))                                     \
+            return error;                                                                     \
+        BELOW(name, params, args);                                                            \
+        return lacks(&call, TEXT(name));                                                      \
     }
 
 #define BLOCKING(blocking, COLL, params, args, ...)                                               \

@@ -38,6 +38,7 @@ struct nbc_call {
     MPI_Op op;
     MPI_Info info; /* of persistent collectives */
     bool has_info;
+    bool large; /* a function whose name ends in _c */
 };
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Every collective in each of its forms with each wrong argument of matrix.def: the call raises the
  * class of the table, once, on its communicator, and the communicator goes on. One rank makes the
- * wrong call, and the others make none. The MPI's own functions are called in the same way where
- * it has them, by one process; they answer the same but for the differences of the table. */
+ * wrong call, and the others make none. The same with large counts, and on an intercommunicator.
+ * The MPI's own functions are called in the same way where it has them, by one process; they answer
+ * the same but for the differences of the table. */
 #define _GNU_SOURCE
 #include "util.h"
 
@@ -34,32 +35,60 @@ enum {
     INFO = 1 << 15,
     NEIGHBOR = 1 << 16, /* the kinds of a collective */
     SCATTER = 1 << 17,
-    EXSCAN = 1 << 18
+    EXSCAN = 1 << 18,
+    SCANS = 1 << 19,
+    INTER = 1 << 20, /* the call is on an intercommunicator */
+    PEERS = 1 << 21  /* there are several ranks, and so an intercommunicator */
+};
+enum {
+    SEND_SIDE = SBUF | SCOUNT | SCOUNTS | SDISPLS | STYPE | STYPES,
+    RECV_SIDE = RBUF | RCOUNT | RCOUNTS | RDISPLS | RTYPE | RTYPES
 };
 
-enum form { BLOCKING, IMMEDIATE, PERSISTENT, NFORMS };
-static const char *const form_names[] = {"blocking", "I", "_init"};
-
-/* A call. Reductions take their count and datatype from the send side, bcast from the other. */
-struct args {
-    void *sendbuf, *recvbuf;
-    int sendcount, recvcount;
-    int *sendcounts, *recvcounts, *sdispls, *rdispls;
-    MPI_Aint *saddresses, *raddresses; /* the displacements of neighbor_alltoallw */
-    MPI_Datatype sendtype, recvtype, *sendtypes, *recvtypes;
-    MPI_Op op;
-    int root;
-    MPI_Comm comm, plain; /* with a topology, and without */
-    MPI_Info info;
-    MPI_Request *request;
-    int size, nsend, nrecv; /* of the communicator, and of the arrays */
+enum form { BLOCKING, IMMEDIATE, PERSISTENT };
+static const struct way {
+    const char *name;
+    enum form form;
+    bool large, inter;
+} ways[] = {
+    {"blocking", BLOCKING, false, false},
+    {"I", IMMEDIATE, false, false},
+    {"_init", PERSISTENT, false, false},
+    {"blocking _c", BLOCKING, true, false},
+    {"I _c", IMMEDIATE, true, false},
+    {"_init_c", PERSISTENT, true, false},
+    {"blocking, between groups,", BLOCKING, false, true},
+    {"I, between groups,", IMMEDIATE, false, true},
+    {"_init, between groups,", PERSISTENT, false, true},
 };
+enum { NWAYS = sizeof ways / sizeof *ways };
+
+/* A call with counts and displacements of these types. Reductions take their count and datatype
+ * from the send side, bcast from the other. */
+#define STRUCT_ARGS(name, Count, Displ)                                                        \
+    struct name {                                                                              \
+        void *sendbuf, *recvbuf;                                                               \
+        Count sendcount, recvcount, *sendcounts, *recvcounts;                                  \
+        Displ *sdispls, *rdispls;                                                              \
+        MPI_Aint *saddresses, *raddresses; /* the displacements of neighbor_alltoallw */       \
+        MPI_Datatype sendtype, recvtype, *sendtypes, *recvtypes;                               \
+        MPI_Op op;                                                                             \
+        int root;                                                                              \
+        MPI_Comm comm, plain, inter; /* of the call; without a topology; between two groups */ \
+        MPI_Info info;                                                                         \
+        MPI_Request *request;                                                                  \
+        int size, nsend, nrecv; /* of the group of roots, and of the arrays */                 \
+    }
+STRUCT_ARGS(args, int, int);
+STRUCT_ARGS(large_args, MPI_Count, MPI_Aint);
 
 /* Where the arrays of a call lie. */
 struct arrays {
     int sendcounts[MOST], recvcounts[MOST], sdispls[MOST], rdispls[MOST];
     MPI_Aint saddresses[MOST], raddresses[MOST];
     MPI_Datatype sendtypes[MOST], recvtypes[MOST];
+    MPI_Count large_sendcounts[MOST], large_recvcounts[MOST];
+    MPI_Aint large_sdispls[MOST], large_rdispls[MOST];
 };
 
 /* MPI_SUCCESS and the classes are not negative. */
@@ -99,7 +128,7 @@ static function *below(const char *name)
     } while (0)
 
 #define UNPACK(...) __VA_ARGS__
-#define COLLECTIVE(Name, Immediate, has, given)                               \
+#define SMALL_COLLECTIVE(Name, Immediate, has, given)                         \
     static int call_##Name(const struct args *a, enum form form, bool native) \
     {                                                                         \
         if (form == BLOCKING)                                                 \
@@ -107,6 +136,15 @@ static function *below(const char *name)
         if (form == IMMEDIATE)                                                \
             CALL(Immediate, (UNPACK given, a->request));                      \
         CALL(Name##_init, (UNPACK given, a->info, a->request));               \
+    }
+#define LARGE_COLLECTIVE(Name, Immediate, has, given)                                \
+    static int large_##Name(const struct large_args *a, enum form form, bool native) \
+    {                                                                                \
+        if (form == BLOCKING)                                                        \
+            CALL(Name##_c, (UNPACK given));                                          \
+        if (form == IMMEDIATE)                                                       \
+            CALL(Immediate##_c, (UNPACK given, a->request));                         \
+        CALL(Name##_init_c, (UNPACK given, a->info, a->request));                    \
     }
 
 /* clang-format off */
@@ -129,7 +167,6 @@ static function *below(const char *name)
 #define HAS_REDUCTION (SBUF | RBUF | SCOUNT | STYPE | OP)
 
 #define COLLECTIVES \
-    COLLECTIVE(Barrier, Ibarrier, 0, (a->comm)) \
     COLLECTIVE(Bcast, Ibcast, HAS_R_BLOCK | ROOT, (R_BLOCK, a->root, a->comm)) \
     COLLECTIVE(Gather, Igather, HAS_S_BLOCK | HAS_R_BLOCK | ROOT, (S_BLOCK, R_BLOCK, a->root, a->comm)) \
     COLLECTIVE(Gatherv, Igatherv, HAS_S_BLOCK | HAS_R_VECTOR | ROOT, (S_BLOCK, R_VECTOR, a->root, a->comm)) \
@@ -144,8 +181,8 @@ static function *below(const char *name)
     COLLECTIVE(Allreduce, Iallreduce, HAS_REDUCTION, (REDUCTION, a->comm)) \
     COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, HAS_REDUCTION, (REDUCTION, a->comm)) \
     COLLECTIVE(Reduce_scatter, Ireduce_scatter, SBUF | RBUF | SCOUNTS | STYPE | OP, (a->sendbuf, a->recvbuf, a->sendcounts, a->sendtype, a->op, a->comm)) \
-    COLLECTIVE(Scan, Iscan, HAS_REDUCTION, (REDUCTION, a->comm)) \
-    COLLECTIVE(Exscan, Iexscan, HAS_REDUCTION | EXSCAN, (REDUCTION, a->comm)) \
+    COLLECTIVE(Scan, Iscan, HAS_REDUCTION | SCANS, (REDUCTION, a->comm)) \
+    COLLECTIVE(Exscan, Iexscan, HAS_REDUCTION | EXSCAN | SCANS, (REDUCTION, a->comm)) \
     COLLECTIVE(Neighbor_allgather, Ineighbor_allgather, HAS_S_BLOCK | HAS_R_BLOCK | NEIGHBOR, (S_BLOCK, R_BLOCK, a->comm)) \
     COLLECTIVE(Neighbor_allgatherv, Ineighbor_allgatherv, HAS_S_BLOCK | HAS_R_VECTOR | NEIGHBOR, (S_BLOCK, R_VECTOR, a->comm)) \
     COLLECTIVE(Neighbor_alltoall, Ineighbor_alltoall, HAS_S_BLOCK | HAS_R_BLOCK | NEIGHBOR, (S_BLOCK, R_BLOCK, a->comm)) \
@@ -153,15 +190,21 @@ static function *below(const char *name)
     COLLECTIVE(Neighbor_alltoallw, Ineighbor_alltoallw, HAS_S_TYPES | HAS_R_TYPES | NEIGHBOR, (S_ADDRESSES, R_ADDRESSES, a->comm))
 /* clang-format on */
 
+SMALL_COLLECTIVE(Barrier, Ibarrier, 0, (a->comm))
+#define COLLECTIVE SMALL_COLLECTIVE
 COLLECTIVES
-
 #undef COLLECTIVE
-#define COLLECTIVE(Name, Immediate, has, given) {#Name, has, call_##Name},
+#define COLLECTIVE LARGE_COLLECTIVE
+COLLECTIVES
+#undef COLLECTIVE
+
+#define COLLECTIVE(Name, Immediate, has, given) {#Name, has, call_##Name, large_##Name},
 static const struct collective {
     const char *name;
     int has;
     int (*call)(const struct args *a, enum form form, bool native);
-} collectives[] = {COLLECTIVES};
+    int (*large)(const struct large_args *a, enum form form, bool native);
+} collectives[] = {{"Barrier", 0, call_Barrier, NULL}, COLLECTIVES};
 enum { NCOLLECTIVES = sizeof collectives / sizeof *collectives };
 
 /* --- the table ------------------------------------------------------------------------------- */
@@ -215,9 +258,18 @@ static bool matches(const char *patterns, const char *name)
     return false;
 }
 
-static bool applies(const struct wrong *w, const struct collective *c, enum form form)
+/* Whether the wrong argument is one that the call has and reads. Of a call with a root between two
+ * groups only one side is read. */
+static bool applies(const struct wrong *w, const struct collective *c, const struct way *way)
 {
-    int has = c->has | (form != BLOCKING ? REQUEST : 0) | (form == PERSISTENT ? INFO : 0);
+    int has = c->has | (way->form != BLOCKING ? REQUEST : 0) |
+              (way->form == PERSISTENT ? INFO : 0) | (way->inter ? INTER : 0) |
+              (test_size > 1 ? PEERS : 0);
+    bool both_sides = (w->has & SEND_SIDE) && (w->has & RECV_SIDE);
+    if ((way->large && !c->large) ||
+        (way->inter &&
+         (test_size == 1 || (c->has & (NEIGHBOR | SCANS)) || ((c->has & ROOT) && both_sides))))
+        return false;
     return (has & w->has) == w->has && !(has & w->lacks);
 }
 
@@ -225,34 +277,103 @@ static bool applies(const struct wrong *w, const struct collective *c, enum form
 
 static int data[2][4 * MOST]; /* room for a pair per peer */
 
-/* A right call. */
-static void fill(struct args *a, struct arrays *r, MPI_Comm comm, MPI_Comm plain, bool neighbors)
+struct comms {
+    MPI_Comm ring, plain, inter; /* inter: rank 0 and the others; null if there are none */
+};
+
+/* On an intercommunicator: this rank is the root where the wrong argument is one of the root's. */
+static int root_between(const struct wrong *w, const struct collective *c)
 {
-    MPI_Comm_size(comm, &a->size);
-    a->nsend = a->nrecv = neighbors ? 2 : a->size;
+    int of_root = c->has & SCATTER ? SEND_SIDE : c->has & SBUF ? RECV_SIDE : 0;
+    return w->has & of_root ? MPI_ROOT : 0;
+}
+
+/* A right call. */
+static void fill(struct args *a, struct arrays *r, const struct wrong *w,
+                 const struct collective *c, const struct way *way, const struct comms *comms)
+{
+    int neighbors = c->has & NEIGHBOR ? 2 : 0;
+    MPI_Comm comm = way->inter ? comms->inter : comms->ring;
     for (int i = 0; i < MOST; i++) {
         r->sendcounts[i] = r->recvcounts[i] = 1;
         r->sdispls[i] = r->rdispls[i] = 0;
         r->saddresses[i] = r->raddresses[i] = 0;
         r->sendtypes[i] = r->recvtypes[i] = MPI_INT;
     }
-    a->sendbuf = data[0];
-    a->recvbuf = data[1];
-    a->sendcount = a->recvcount = 1;
-    a->sendcounts = r->sendcounts;
-    a->recvcounts = r->recvcounts;
-    a->sdispls = r->sdispls;
-    a->rdispls = r->rdispls;
-    a->saddresses = r->saddresses;
-    a->raddresses = r->raddresses;
-    a->sendtype = a->recvtype = MPI_INT;
-    a->sendtypes = r->sendtypes;
-    a->recvtypes = r->recvtypes;
-    a->op = MPI_SUM;
-    MPI_Comm_rank(comm, &a->root);
-    a->comm = comm;
-    a->plain = plain;
-    a->info = MPI_INFO_NULL;
+    *a = (struct args){
+        .sendbuf = data[0],
+        .recvbuf = data[1],
+        .sendcount = 1,
+        .recvcount = 1,
+        .sendcounts = r->sendcounts,
+        .recvcounts = r->recvcounts,
+        .sdispls = r->sdispls,
+        .rdispls = r->rdispls,
+        .saddresses = r->saddresses,
+        .raddresses = r->raddresses,
+        .sendtype = MPI_INT,
+        .recvtype = MPI_INT,
+        .sendtypes = r->sendtypes,
+        .recvtypes = r->recvtypes,
+        .op = MPI_SUM,
+        .comm = comm,
+        .plain = comms->plain,
+        .inter = comms->inter,
+        .info = MPI_INFO_NULL,
+    };
+    if (way->inter) {
+        MPI_Comm_remote_size(comm, &a->size);
+        a->root = root_between(w, c);
+    } else {
+        MPI_Comm_size(comm, &a->size);
+        MPI_Comm_rank(comm, &a->root);
+    }
+    a->nsend = a->nrecv = neighbors ? neighbors : a->size;
+    if (way->inter && (c->has & (OP | SCOUNTS)) == (OP | SCOUNTS))
+        MPI_Comm_size(comm, &a->nsend); /* reduce_scatter has an entry per rank of this group */
+}
+
+static MPI_Count *large_counts(MPI_Count *to, const int *from)
+{
+    for (int i = 0; from && i < MOST; i++)
+        to[i] = from[i];
+    return from ? to : NULL;
+}
+
+static MPI_Aint *large_displs(MPI_Aint *to, const int *from)
+{
+    for (int i = 0; from && i < MOST; i++)
+        to[i] = from[i];
+    return from ? to : NULL;
+}
+
+static int make_call(const struct args *a, struct arrays *r, const struct collective *c,
+                     const struct way *way, bool native)
+{
+    if (!way->large)
+        return c->call(a, way->form, native);
+    struct large_args large = {
+        .sendbuf = a->sendbuf,
+        .recvbuf = a->recvbuf,
+        .sendcount = a->sendcount,
+        .recvcount = a->recvcount,
+        .sendcounts = large_counts(r->large_sendcounts, a->sendcounts),
+        .recvcounts = large_counts(r->large_recvcounts, a->recvcounts),
+        .sdispls = large_displs(r->large_sdispls, a->sdispls),
+        .rdispls = large_displs(r->large_rdispls, a->rdispls),
+        .saddresses = a->saddresses,
+        .raddresses = a->raddresses,
+        .sendtype = a->sendtype,
+        .recvtype = a->recvtype,
+        .sendtypes = a->sendtypes,
+        .recvtypes = a->recvtypes,
+        .op = a->op,
+        .root = a->root,
+        .comm = a->comm,
+        .info = a->info,
+        .request = a->request,
+    };
+    return c->large(&large, way->form, native);
 }
 
 static int calls, elsewhere, seen;
@@ -266,48 +387,52 @@ static void on_error(MPI_Comm *comm, int *code, ...)
 }
 
 /* The text of an error begins with the function, and has the value of a wrong root. */
-static void check_text(const struct wrong *w, const struct collective *c, enum form form,
+static void check_text(const struct wrong *w, const struct collective *c, const struct way *way,
                        const struct args *a, int error)
 {
-    char text[MPI_MAX_ERROR_STRING], name[64], where[64], root[64];
-    int length;
-    snprintf(name, sizeof name, "MPI_%s%s%s:", form == IMMEDIATE ? "I" : "", c->name,
-             form == PERSISTENT ? "_init" : "");
-    if (form == IMMEDIATE)
+    char text[MPI_MAX_ERROR_STRING], name[64], where[64] = "", root[64];
+    int length, rank, size;
+    snprintf(name, sizeof name, "MPI_%s%s%s%s:", way->form == IMMEDIATE ? "I" : "", c->name,
+             way->form == PERSISTENT ? "_init" : "", way->large ? "_c" : "");
+    if (way->form == IMMEDIATE)
         name[5] = (char)tolower((unsigned char)name[5]);
-    snprintf(where, sizeof where, "(rank %d of %d in %s)", test_rank, test_size,
-             a->comm == a->plain ? "plain" : "a communicator without a name");
+    if (a->comm != MPI_COMM_NULL) {
+        MPI_Comm_rank(a->comm, &rank);
+        MPI_Comm_size(a->comm, &size);
+        snprintf(where, sizeof where, "(rank %d of %d in %s)", rank, size,
+                 a->comm == a->plain   ? "plain"
+                 : a->comm == a->inter ? "between"
+                                       : "a communicator without a name");
+    }
     snprintf(root, sizeof root, " root is %d,", a->root);
     MPI_Error_string(error, text, &length);
-    EXPECT(strncmp(text, name, strlen(name)) == 0 &&
-               (a->comm == MPI_COMM_NULL || strstr(text, where)) &&
+    EXPECT(strncmp(text, name, strlen(name)) == 0 && strstr(text, where) &&
                (w->class != MPI_ERR_ROOT || strstr(text, root)),
-           "%s %s, %s: %s", form_names[form], c->name, w->name, text);
+           "%s %s, %s: %s", way->name, c->name, w->name, text);
 }
 
-static void check(const struct wrong *w, const struct collective *c, enum form form, MPI_Comm comm,
-                  MPI_Comm plain)
+static void check(const struct wrong *w, const struct collective *c, const struct way *way,
+                  const struct comms *comms)
 {
     struct args a;
     struct arrays arrays;
     MPI_Request untouched, given;
-    fill(&a, &arrays, comm, plain, c->has & NEIGHBOR);
+    fill(&a, &arrays, w, c, way, comms);
     MPI_Recv_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &untouched);
     given = untouched;
     a.request = &given;
     w->make(&a);
     expected_comm = a.comm == MPI_COMM_NULL ? MPI_COMM_WORLD : a.comm;
     calls = elsewhere = 0;
-    int error = c->call(&a, form, false), class = class_of(error);
-    EXPECT(class == w->class, "%s %s, %s: class %d, not %d", form_names[form], c->name, w->name,
-           class, w->class);
+    int error = make_call(&a, &arrays, c, way, false), class = class_of(error);
+    EXPECT(class == w->class, "%s %s, %s: class %d, not %d", way->name, c->name, w->name, class,
+           w->class);
     EXPECT(calls == 1 && elsewhere == 0 && seen == w->class,
            "%s %s, %s: the handler was called %d times, %d of them on another communicator, with "
            "class %d",
-           form_names[form], c->name, w->name, calls, elsewhere, seen);
-    check_text(w, c, form, &a, error);
-    EXPECT(given == untouched, "%s %s, %s: the request was set", form_names[form], c->name,
-           w->name);
+           way->name, c->name, w->name, calls, elsewhere, seen);
+    check_text(w, c, way, &a, error);
+    EXPECT(given == untouched, "%s %s, %s: the request was set", way->name, c->name, w->name);
     MPI_Request_free(&untouched);
 }
 
@@ -322,6 +447,18 @@ static void use(MPI_Comm comm, const char *after)
     EXPECT(sum == test_size * (test_size - 1) / 2, "after %s: sum %d", after, sum);
     for (int i = 0; i < test_size; i++)
         EXPECT(values[i] == i, "after %s: %d from rank %d", after, values[i], i);
+}
+
+/* The same between rank 0 and the others. */
+static void use_between(MPI_Comm inter, const char *after)
+{
+    MPI_Request request;
+    int sum = -1, all = test_size * (test_size - 1) / 2;
+    if (inter == MPI_COMM_NULL)
+        return;
+    MPI_Iallreduce(&test_rank, &sum, 1, MPI_INT, MPI_SUM, inter, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    EXPECT(sum == (test_rank == 0 ? all : 0), "after %s: sum %d from the other group", after, sum);
 }
 
 /* --- the MPI's own functions ----------------------------------------------------------------- */
@@ -342,12 +479,19 @@ static enum mpi this_mpi(void)
 }
 
 /* The class that the table has for a call of the MPI's own function. */
-static int native_class(const struct wrong *w, const struct collective *c, enum mpi mpi,
-                        bool used[])
+static int native_class(const struct wrong *w, const struct collective *c, const struct way *way,
+                        enum mpi mpi, bool used[])
 {
+    char name[64];
+    snprintf(name, sizeof name, "%s%s",
+             way->inter   ? "inter:"
+             : way->large ? "large:"
+                          : "",
+             c->name);
     for (int i = 0; i < NDIFFERENCES; i++) {
         const struct difference *d = &differences[i];
-        if (d->mpi != mpi || strcmp(d->wrong, w->name) != 0 || !matches(d->collectives, c->name))
+        if (d->mpi != mpi || strcmp(d->wrong, w->name) != 0 ||
+            !(matches(d->collectives, name) || matches(d->collectives, c->name)))
             continue;
         used[i] = true;
         return d->class;
@@ -355,91 +499,111 @@ static int native_class(const struct wrong *w, const struct collective *c, enum 
     return w->class;
 }
 
-static int ask_native(const struct wrong *w, const struct collective *c, enum form form,
-                      MPI_Comm comm, MPI_Comm plain)
+static int ask_native(const struct wrong *w, const struct collective *c, const struct way *way,
+                      const struct comms *comms)
 {
     struct args a;
     struct arrays arrays;
     MPI_Request request = MPI_REQUEST_NULL;
-    fill(&a, &arrays, comm, plain, c->has & NEIGHBOR);
+    fill(&a, &arrays, w, c, way, comms);
     a.request = &request;
     w->make(&a);
-    int error = c->call(&a, form, true);
+    int error = make_call(&a, &arrays, c, way, true);
     if (error == LACKS)
         return LACKS;
-    if (!error && form == IMMEDIATE && a.request)
+    if (!error && way->form == IMMEDIATE && a.request && !way->inter)
         MPI_Wait(&request, MPI_STATUS_IGNORE);
-    if (!error && form == PERSISTENT && a.request)
+    if (!error && way->form == PERSISTENT && a.request)
         MPI_Request_free(&request);
     return class_of(error);
 }
 
-static void compare(const struct wrong *w, const struct collective *c, enum form form,
-                    MPI_Comm comm, MPI_Comm plain, int expected)
+/* Between two groups a function that accepts the call would wait for the other group. */
+static void compare(const struct wrong *w, const struct collective *c, const struct way *way,
+                    const struct comms *comms, int expected)
 {
-    test_place("the MPI's own %s %s, %s", form_names[form], c->name, w->name);
-    int class = ask_native(w, c, form, comm, plain);
+    if (expected == UNDEFINED || (way->inter && (way->form == BLOCKING || !expected)))
+        return;
+    test_place("the MPI's own %s %s, %s", way->name, c->name, w->name);
+    int class = ask_native(w, c, way, comms);
     EXPECT(class == LACKS || class == expected, "the MPI's own %s %s, %s: class %d, not %d",
-           form_names[form], c->name, w->name, class, expected);
+           way->name, c->name, w->name, class, expected);
 }
 
 /* --- all of it ------------------------------------------------------------------------------- */
 
 /* A ring of all ranks, and a communicator without topology; errors call on_error. */
-static void make_comms(MPI_Comm from, MPI_Comm *ring, MPI_Comm *plain, MPI_Errhandler handler)
+static void make_comms(MPI_Comm from, struct comms *comms, MPI_Errhandler handler)
 {
     int size, periodic = 1;
     MPI_Comm_size(from, &size);
-    MPI_Cart_create(from, 1, &size, &periodic, 0, ring);
-    MPI_Comm_dup(from, plain);
-    MPI_Comm_set_name(*ring, "");
-    MPI_Comm_set_name(*plain, "plain");
-    MPI_Comm_set_errhandler(*ring, handler);
-    MPI_Comm_set_errhandler(*plain, handler);
+    MPI_Cart_create(from, 1, &size, &periodic, 0, &comms->ring);
+    MPI_Comm_dup(from, &comms->plain);
+    MPI_Comm_set_name(comms->ring, "");
+    MPI_Comm_set_name(comms->plain, "plain");
+    MPI_Comm_set_errhandler(comms->ring, handler);
+    MPI_Comm_set_errhandler(comms->plain, handler);
 }
 
-static void run_ours(MPI_Errhandler handler)
+static void make_between(MPI_Comm *inter, MPI_Errhandler handler)
 {
-    MPI_Comm ring, plain;
+    MPI_Comm half;
+    *inter = MPI_COMM_NULL;
+    if (test_size == 1)
+        return;
+    MPI_Comm_split(MPI_COMM_WORLD, test_rank == 0, test_rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, test_rank == 0 ? 1 : 0, 0, inter);
+    MPI_Comm_set_name(*inter, "between");
+    MPI_Comm_set_errhandler(*inter, handler);
+    MPI_Comm_free(&half);
+}
+
+static void free_comms(struct comms *comms)
+{
+    MPI_Comm_free(&comms->ring);
+    MPI_Comm_free(&comms->plain);
+}
+
+static void run_ours(MPI_Comm inter, MPI_Errhandler handler)
+{
+    struct comms comms = {.inter = inter};
     int n = 0;
-    make_comms(MPI_COMM_WORLD, &ring, &plain, handler);
-    for (int i = 0; i < NWRONGS; i++)
+    make_comms(MPI_COMM_WORLD, &comms, handler);
+    for (int i = 0; i < NWRONGS; i++) {
         for (int j = 0; j < NCOLLECTIVES; j++) {
-            for (enum form form = 0; form < NFORMS; form++) {
-                if (!applies(&wrongs[i], &collectives[j], form))
+            for (int k = 0; k < NWAYS; k++) {
+                if (!applies(&wrongs[i], &collectives[j], &ways[k]))
                     continue;
-                test_place("%s %s, %s", form_names[form], collectives[j].name, wrongs[i].name);
+                test_place("%s %s, %s", ways[k].name, collectives[j].name, wrongs[i].name);
                 if (n++ % test_size == test_rank)
-                    check(&wrongs[i], &collectives[j], form, ring, plain);
+                    check(&wrongs[i], &collectives[j], &ways[k], &comms);
             }
-            use(ring, wrongs[i].name);
+            use(comms.ring, wrongs[i].name);
         }
-    use(plain, "all");
-    MPI_Comm_free(&ring);
-    MPI_Comm_free(&plain);
+        use_between(inter, wrongs[i].name);
+    }
+    use(comms.plain, "all");
+    free_comms(&comms);
 }
 
-static void run_native(MPI_Errhandler handler)
+static void run_native(MPI_Comm inter, MPI_Errhandler handler)
 {
-    MPI_Comm ring, plain;
+    struct comms comms = {.inter = inter};
     bool used[NDIFFERENCES] = {false};
     enum mpi mpi = this_mpi();
     if (mpi == NEITHER || !mpi_library)
         return;
-    make_comms(MPI_COMM_SELF, &ring, &plain, handler);
+    make_comms(MPI_COMM_SELF, &comms, handler);
     for (int i = 0; i < NWRONGS; i++)
         for (int j = 0; j < NCOLLECTIVES; j++)
-            for (enum form form = 0; form < NFORMS; form++)
-                if (applies(&wrongs[i], &collectives[j], form)) {
-                    int class = native_class(&wrongs[i], &collectives[j], mpi, used);
-                    if (class != UNDEFINED)
-                        compare(&wrongs[i], &collectives[j], form, ring, plain, class);
-                }
+            for (int k = 0; k < NWAYS; k++)
+                if (applies(&wrongs[i], &collectives[j], &ways[k]))
+                    compare(&wrongs[i], &collectives[j], &ways[k], &comms,
+                            native_class(&wrongs[i], &collectives[j], &ways[k], mpi, used));
     for (int i = 0; i < NDIFFERENCES; i++)
-        EXPECT(used[i] || differences[i].mpi != mpi, "the row %s, %s fits no call",
-               differences[i].wrong, differences[i].collectives);
-    MPI_Comm_free(&ring);
-    MPI_Comm_free(&plain);
+        EXPECT(used[i] || differences[i].mpi != mpi || test_size == 1,
+               "the row %s, %s fits no call", differences[i].wrong, differences[i].collectives);
+    free_comms(&comms);
 }
 
 /* --- what is right --------------------------------------------------------------------------- */
@@ -508,6 +672,7 @@ static void first_operator(void *in, void *inout, int *count, MPI_Datatype *type
 
 int main(int argc, char **argv)
 {
+    MPI_Comm inter;
     MPI_Errhandler handler;
     test_init(&argc, &argv);
     find_mpi_library();
@@ -518,12 +683,15 @@ int main(int argc, char **argv)
     MPI_Comm_create_errhandler((MPI_Comm_errhandler_function *)on_error, &handler);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+    make_between(&inter, handler);
     if (test_rank == 0)
-        run_native(handler);
+        run_native(inter, handler);
     if (!test_native) {
-        run_ours(handler);
+        run_ours(inter, handler);
         run_right(handler);
     }
+    if (inter != MPI_COMM_NULL)
+        MPI_Comm_free(&inter);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
     MPI_Errhandler_free(&handler);
