@@ -167,85 +167,6 @@ struct nbc_sched *nbc_allreduce_rabenseifner(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* Returns the i-th part of the g-th piece of a vector. */
-struct grid {
-    const struct nbc_shape *shape;
-    int pieces, parts;
-};
-
-static struct nbc_ref cell(const struct grid *grid, struct nbc_ref vector, int g, int i)
-{
-    struct nbc_ref piece = nbc_ref_split(grid->shape, vector, grid->pieces, g);
-    return nbc_ref_split(grid->shape, piece, grid->parts, i);
-}
-
-/* The first round of two_rounds. Sets sent[i] to the send of part i. */
-static void reduce_piece(struct nbc_sched *s, const struct grid *grid, struct nbc_room *room, int g,
-                         struct nbc_acc *acc, nbc_id *sent)
-{
-    const struct nbc_shape *shape = grid->shape;
-    struct nbc_ref input = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
-    for (int i = 1; i < shape->size; i++) {
-        int peer = (shape->rank + i) % shape->size;
-        sent[peer] = nbc_send(s, cell(grid, input, g, peer), peer, NBC_NONE);
-    }
-    *acc = nbc_acc_input(shape);
-    acc->at = cell(grid, input, g, shape->rank);
-    nbc_reduce_from_all(s, shape, room, acc, cell(grid, result, g, shape->rank));
-}
-
-/* The second round. */
-static void spread_piece(struct nbc_sched *s, const struct grid *grid, int g,
-                         const struct nbc_acc *acc, const nbc_id *sent)
-{
-    const struct nbc_shape *shape = grid->shape;
-    struct nbc_ref result = nbc_recv_block(shape, 0);
-    for (int i = 1; i < shape->size; i++)
-        nbc_send(s, acc->at, (shape->rank + i) % shape->size, acc->ready);
-    for (int i = 1; i < shape->size; i++) {
-        int peer = nbc_relative(shape->rank, i, shape->size);
-        nbc_recv(s, cell(grid, result, g, peer), peer, shape->in_place ? sent[peer] : NBC_NONE);
-    }
-}
-
-/* Two rounds: every rank receives one part of all vectors, reduces it, and sends the result to all.
- * Large vectors are divided into pieces: one piece is reduced while the previous one is sent, and
- * incoming data is reduced while it is in the cache.
- *
- *   rank   0               1               2               3
- *          B→1, C→2, D→3   C→2, D→3, A→0   D→3, A→0, B→1   A→0, B→1, C→2
- *          A→1, 2, 3       B→2, 3, 0       C→3, 0, 1       D→0, 1, 2
- *
- * Cost: 2 (α + 2 (P − 2) o) + (P − 1)/P (2nβ + nγ), any P. Temporary: the incoming
- * vectors of a part, at most 8 from 128 KiB on. For medium and large vectors on a few ranks. The
- * first round is the pairwise exchange of Thakur, Rabenseifner, Gropp, "Optimization of collective
- * communication operations in MPICH", 2005, with all partners at once. */
-struct nbc_sched *nbc_allreduce_two_rounds(const struct nbc_shape *shape)
-{
-    int size = shape->size;
-    struct nbc_ref result = nbc_recv_block(shape, 0);
-    struct grid grid = {shape, 1, size};
-    grid.pieces = nbc_pieces(shape, result, result.count / size);
-    struct nbc_sched *s = nbc_sched_new(shape, 5 * size * grid.pieces);
-    nbc_id *sent = malloc(2 * (size_t)size * sizeof *sent);
-    if (!s || !sent) {
-        free(sent);
-        nbc_sched_free(s);
-        return NULL;
-    }
-    struct nbc_room room =
-        nbc_room_new(shape, cell(&grid, result, 0, 0), (int64_t)size * grid.pieces, NBC_ROOM_LIMIT);
-    struct nbc_acc acc[2];
-    for (int g = 0; g <= grid.pieces && nbc_ref_bytes(shape, result) > 0; g++) {
-        if (g < grid.pieces)
-            reduce_piece(s, &grid, &room, g, &acc[g % 2], sent + g % 2 * size);
-        if (g > 0)
-            spread_piece(s, &grid, g - 1, &acc[(g - 1) % 2], sent + (g - 1) % 2 * size);
-    }
-    free(sent);
-    return nbc_sched_finish(s);
-}
-
 static int64_t circulant_part(const void *layout, int part)
 {
     const struct nbc_shape *shape = layout;
@@ -288,7 +209,7 @@ struct nbc_sched *nbc_allreduce_circulant(const struct nbc_shape *shape)
 /* The state of a rank of the ring. A cell is one piece of one part. */
 struct ring {
     struct nbc_sched *s;
-    struct grid grid;
+    struct nbc_grid grid;
     struct nbc_room room;
     struct nbc_window in, out;
     nbc_id *reader; /* in place: per cell, the operation that reads the input there */
@@ -309,8 +230,8 @@ static void reduce_cell(struct ring *ring, int step, int g, int part)
     bool last = step == shape->size - 2;
     int left = nbc_relative(shape->rank, 1, shape->size);
     struct nbc_acc acc = nbc_acc_input(shape);
-    struct nbc_ref place = cell(&ring->grid, nbc_recv_block(shape, 0), g, part);
-    acc.at = cell(&ring->grid, acc.at, g, part);
+    struct nbc_ref place = nbc_cell(&ring->grid, nbc_recv_block(shape, 0), g, part);
+    acc.at = nbc_cell(&ring->grid, acc.at, g, part);
     nbc_id free = NBC_NONE, sent;
     if (!last || shape->in_place)
         place = nbc_room_take(ring->s, &ring->room, place.count, &free);
@@ -329,7 +250,7 @@ static void reduce_cell(struct ring *ring, int step, int g, int part)
 static void spread_cell(struct ring *ring, int step, int g, int part)
 {
     const struct nbc_shape *shape = ring->grid.shape;
-    struct nbc_ref place = cell(&ring->grid, nbc_recv_block(shape, 0), g, part);
+    struct nbc_ref place = nbc_cell(&ring->grid, nbc_recv_block(shape, 0), g, part);
     nbc_id sent, reader = ring->reader[part * ring->grid.pieces + g];
     nbc_id received = nbc_recv(ring->s, place, nbc_relative(shape->rank, 1, shape->size),
                                shape->in_place ? reader : NBC_NONE);
@@ -349,7 +270,7 @@ static void go_round(struct ring *ring, int first, int end)
     struct nbc_ref input = nbc_send_block(shape, 0);
     int rank = shape->rank, size = shape->size, pieces = ring->grid.pieces;
     for (int g = first; g < end; g++)
-        pass_on(ring, cell(&ring->grid, input, g, rank), NBC_NONE,
+        pass_on(ring, nbc_cell(&ring->grid, input, g, rank), NBC_NONE,
                 &ring->reader[rank * pieces + g]);
     for (int step = 0; step < 2 * (size - 1); step++) {
         int part = nbc_relative(rank, (step + 1) % size, size);
@@ -391,8 +312,8 @@ struct nbc_sched *nbc_allreduce_ring(const struct nbc_shape *shape)
         nbc_sched_free(s);
         return NULL;
     }
-    ring.room =
-        nbc_room_new(shape, cell(&ring.grid, result, 0, 0), (int64_t)size * pieces, NBC_ROOM_LIMIT);
+    ring.room = nbc_room_new(shape, nbc_cell(&ring.grid, result, 0, 0), (int64_t)size * pieces,
+                             NBC_ROOM_LIMIT);
     if (size == 1)
         nbc_copy(s, result, nbc_send_block(shape, 0), NBC_NONE);
     for (int g = 0; g < pieces && size > 1 && nbc_ref_bytes(shape, result) > 0; g += BATCH)

@@ -71,14 +71,17 @@ struct climb {
     struct nbc_room *room;
     struct nbc_acc acc;
     struct nbc_ref result; /* at the root */
+    bool result_used;      /* something has been there already, and may still be read */
 };
 
 /* Returns a place in which acc can stay; at the root, that of the result. */
 static struct nbc_ref lasting(struct climb *c, nbc_id *free)
 {
     *free = NBC_NONE;
-    if (here(c->shape) && !c->shape->in_place)
+    if (here(c->shape) && !c->shape->in_place && !c->result_used) {
+        c->result_used = true;
         return c->result;
+    }
     return nbc_room_take(c->s, c->room, c->acc.at.count, free);
 }
 
@@ -126,7 +129,7 @@ static struct nbc_sched *along_knomial(const struct nbc_shape *shape, int k)
     if (!s || nbc_ref_bytes(shape, input.at) == 0)
         return nbc_sched_finish(s);
     struct nbc_room room = nbc_room_new(shape, input.at, nchild, NBC_ROOM_LIMIT / 2);
-    struct climb c = {s, shape, &room, input, nbc_recv_block(shape, 0)};
+    struct climb c = {s, shape, &room, input, nbc_recv_block(shape, 0), false};
     for (int i = 0; i < node.nabove || i < node.nbelow; i++) {
         if (i < node.nabove)
             combine(&c, node.above[i], false, shape->commutative ? i == 0 : i == node.nabove - 1);
@@ -137,11 +140,39 @@ static struct nbc_sched *along_knomial(const struct nbc_shape *shape, int k)
     return nbc_sched_finish(s);
 }
 
+/* Pairs of ranks, of pairs, and so on, as in recursive doubling, but of each pair only one rank
+ * goes on: the one in the half that has the root. So the order is that of recursive doubling for
+ * every root. */
+static struct nbc_sched *along_pairs(const struct nbc_shape *shape)
+{
+    int onto = nbc_pow2_floor(shape->size), rounds = nbc_log2_ceil(onto);
+    struct nbc_fold fold = nbc_fold_onto(shape->rank, shape->size, onto, shape->root);
+    struct nbc_fold at_root = nbc_fold_onto(shape->root, shape->size, onto, shape->root);
+    struct nbc_sched *s = nbc_sched_new(shape, 2 * rounds + 4);
+    struct nbc_acc input = nbc_acc_input(shape);
+    if (!s || nbc_ref_bytes(shape, input.at) == 0)
+        return nbc_sched_finish(s);
+    struct nbc_room room = nbc_room_new(shape, input.at, rounds + 1, NBC_ROOM_LIMIT / 2);
+    struct climb c = {s, shape, &room, input, nbc_recv_block(shape, 0), false};
+    int parent = fold.virtual < 0 ? fold.partner : -1;
+    if (fold.takes)
+        combine(&c, fold.partner, fold.partner < shape->rank, onto == 1);
+    for (int bit = 1; bit < onto && parent < 0; bit *= 2) {
+        int partner = nbc_unfold(&fold, fold.virtual ^ bit);
+        if ((fold.virtual ^ at_root.virtual) & bit)
+            parent = partner;
+        else
+            combine(&c, partner, partner < shape->rank, 2 * bit == onto);
+    }
+    deliver(&c, parent);
+    return nbc_sched_finish(s);
+}
+
 /* Binomial tree. A rank combines its vector with those of its children, the nearest first, as they
  * are ready first, and sends the result to its parent. Commutative operators use the tree on the
  * ranks in cyclic order from the root. Others use two trees that share the root, one on the ranks
  * above it and a mirrored one on those below: this keeps rank order without a detour through
- * rank 0.
+ * rank 0. Where the order of a tree is required, the tree is that of along_pairs.
  *
  *   root 0:  0 ← 1, 2    2 ← 3
  *   root 2, in order:  2 ← 1, 0    2 ← 3
@@ -151,7 +182,7 @@ static struct nbc_sched *along_knomial(const struct nbc_shape *shape, int k)
  * Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005. */
 struct nbc_sched *nbc_reduce_binomial(const struct nbc_shape *shape)
 {
-    return along_knomial(shape, 2);
+    return shape->order == NBC_ORDER_TREE ? along_pairs(shape) : along_knomial(shape, 2);
 }
 
 /* 4-nomial tree: as binomial, but with up to three children per level and half the depth.
@@ -168,7 +199,7 @@ struct nbc_sched *nbc_reduce_knomial4(const struct nbc_shape *shape)
 
 /* Linear: every rank sends its vector to the root, which combines them in descending cyclic order
  * from the rank below. For non-commutative operators it combines the vectors of lower and of higher
- * ranks separately, then both.
+ * ranks separately, then both. Where the order of ranks is required, it begins with rank 0.
  *
  *   0 ← 1, 2, 3
  *
@@ -233,7 +264,7 @@ struct nbc_sched *nbc_reduce_chain(const struct nbc_shape *shape)
         nbc_room_new(shape, nbc_ref_split(shape, input, pieces, 0), 2LL * pieces, NBC_ROOM_LIMIT);
     struct nbc_window in[2] = {0}, out = {0};
     for (int g = 0; g < pieces; g++) {
-        struct climb c = {s, shape, &room, nbc_acc_input(shape), nbc_recv_block(shape, 0)};
+        struct climb c = {s, shape, &room, nbc_acc_input(shape), nbc_recv_block(shape, 0), false};
         c.acc.at = nbc_ref_split(shape, input, pieces, g);
         if (here(shape))
             c.result = nbc_ref_split(shape, c.result, pieces, g);
@@ -271,7 +302,7 @@ struct nbc_sched *nbc_reduce_two_tree(const struct nbc_shape *shape)
     for (int g = 0; g < pieces; g++) {
         int t = g % NBC_TREES;
         struct nbc_branch at = nbc_two_tree_below(me, size, t);
-        struct climb c = {s, shape, &room, nbc_acc_input(shape), nbc_recv_block(shape, 0)};
+        struct climb c = {s, shape, &room, nbc_acc_input(shape), nbc_recv_block(shape, 0), false};
         c.acc.at = nbc_ref_split(shape, input, pieces, g);
         if (here(shape))
             c.result = nbc_ref_split(shape, c.result, pieces, g);

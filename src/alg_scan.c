@@ -131,8 +131,12 @@ static void scan_all(struct nbc_sched *s, const struct nbc_shape *shape, struct 
             nbc_copy(s, result, acc.at, NBC_NONE);
         return;
     }
+    nbc_id copied = shape->in_place ? acc.ready : NBC_NONE;
+    if (shape->order == NBC_ORDER_RANKS) {
+        nbc_fold_ranks(s, shape, room, &acc, result, copied, exclusive(shape) ? rank : rank + 1);
+        return;
+    }
     if (exclusive(shape)) {
-        nbc_id copied = shape->in_place ? acc.ready : NBC_NONE;
         acc = (struct nbc_acc){result, nbc_recv(s, result, rank - 1, copied), NBC_NONE, true};
     } else {
         scan_in(s, shape, room, &acc, result, rank - 1);
@@ -140,7 +144,8 @@ static void scan_all(struct nbc_sched *s, const struct nbc_shape *shape, struct 
     nbc_prepend_ranks(s, shape, room, &acc, result, rank - 2, rank - 1);
 }
 
-/* One round: every rank sends its vector to all higher ranks and reduces those of all lower ranks.
+/* One round: every rank sends its vector to all higher ranks and reduces those of all lower ranks,
+ * beginning with its own or, where the order of ranks is required, with rank 0's.
  *
  *   rank   0            1         2      3
  *          → 1, 2, 3    → 2, 3    → 3

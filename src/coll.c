@@ -29,6 +29,23 @@ enum nbc_coll nbc_coll_by_name(const char *name)
     return i;
 }
 
+static const char *const orders[] = {"any", "ranks", "tree"};
+
+const char *nbc_order_name(enum nbc_order order)
+{
+    return orders[order];
+}
+
+bool nbc_order_by_name(const char *name, enum nbc_order *order)
+{
+    for (int i = 0; i <= NBC_ORDER_TREE; i++)
+        if (nbc_same_word(name, orders[i])) {
+            *order = i;
+            return true;
+        }
+    return false;
+}
+
 bool nbc_coll_reduces(enum nbc_coll coll)
 {
     return coll >= NBC_REDUCE && coll <= NBC_EXSCAN;

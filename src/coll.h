@@ -117,16 +117,33 @@ struct nbc_nodes {
     const int *first;   /* per node: index of its first rank in member; first[nnodes] = size */
 };
 
+/* The order in which a reduction combines the contributions of the ranks. Floating-point addition
+ * is not associative, so results of different orders differ in their last digits. Except for
+ * NBC_ORDER_ANY the order depends on the number of ranks and, of scans, on the rank alone; on
+ * neither the algorithm nor the root, nodes, processors, or the length of the vector. */
+enum nbc_order {
+    NBC_ORDER_ANY, /* whatever order is fastest; that of ranks, if the operator does not commute */
+    NBC_ORDER_RANKS, /* ((0 + 1) + 2) + … */
+    NBC_ORDER_TREE   /* (0 + 1) + (2 + 3), …: that of recursive doubling (doc/reductions.md) */
+};
+
+/* Returns the name of an order: "any", "ranks", "tree". */
+const char *nbc_order_name(enum nbc_order order);
+
+/* Sets *order to that of a name, in any case of letters. Returns false if there is none. */
+bool nbc_order_by_name(const char *name, enum nbc_order *order);
+
 /* The shape of a call: the call without handles and addresses. A builder depends on nothing else.
  */
 struct nbc_shape {
     enum nbc_coll coll;
-    int rank, size;  /* in the local group */
-    int remote_size; /* 0: intracommunicator */
-    int root;        /* of rooted collectives: its rank; in intercommunicators its rank in the */
-                     /* remote group, or NBC_ROOT_HERE (MPI_ROOT), NBC_ROOT_IDLE (MPI_PROC_NULL) */
-    bool in_place;   /* this rank passed MPI_IN_PLACE */
-    bool commutative;
+    int rank, size;   /* in the local group */
+    int remote_size;  /* 0: intracommunicator */
+    int root;         /* of rooted collectives: its rank; in intercommunicators its rank in the */
+                      /* remote group, or NBC_ROOT_HERE (MPI_ROOT), NBC_ROOT_IDLE (MPI_PROC_NULL) */
+    bool in_place;    /* this rank passed MPI_IN_PLACE */
+    bool commutative; /* never if an order is required */
+    enum nbc_order order; /* of reductions */
     struct nbc_side send, recv;
     const struct nbc_type *types; /* by slot */
     int ntypes;

@@ -173,11 +173,52 @@ static void reduce_ordered(struct nbc_sched *s, const struct nbc_shape *shape,
     }
 }
 
+/* Each partial result overwrites the vector that was reduced into it last, so that only a vector
+ * that may not be overwritten costs a place of its own. */
+void nbc_fold_ranks(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
+                    struct nbc_acc *acc, struct nbc_ref place, nbc_id free, int end)
+{
+    const struct nbc_acc own = *acc;
+    bool occupied = shape->rank < end && nbc_same_place(own.at, place);
+    for (int r = 0; r < end; r++) {
+        bool last = r == end - 1, mine = r == shape->rank;
+        struct nbc_ref before = acc->at;
+        struct nbc_acc next = own;
+        if (!mine && last && !occupied)
+            next = (struct nbc_acc){place, nbc_recv(s, place, r, free), NBC_NONE, true};
+        else if (!mine) {
+            next = (struct nbc_acc){.writable = true};
+            next.at = nbc_room_recv(s, room, place.count, r, &next.ready);
+        }
+        if (r == 0) {
+            *acc = next;
+            continue;
+        }
+        if (next.writable) {
+            nbc_append(s, acc, next.at, nbc_join(s, next.ready, next.read));
+        } else {
+            nbc_id empty = free;
+            struct nbc_ref sum = last ? place : nbc_room_take(s, room, place.count, &empty);
+            nbc_prepend_to(s, &next, sum, before, acc->ready);
+            nbc_after(s, next.ready, empty);
+            *acc = next;
+        }
+        nbc_room_give(room, before, acc->ready);
+    }
+    if (nbc_same_place(acc->at, place))
+        return;
+    struct nbc_ref before = acc->at;
+    nbc_own(s, acc, place);
+    nbc_room_give(room, before, acc->ready);
+}
+
 void nbc_reduce_from_all(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
                          struct nbc_acc *acc, struct nbc_ref place)
 {
     if (shape->size == 1)
         nbc_own(s, acc, place);
+    else if (shape->order == NBC_ORDER_RANKS)
+        nbc_fold_ranks(s, shape, room, acc, place, NBC_NONE, shape->size);
     else if (shape->commutative)
         reduce_round(s, shape, room, acc, place);
     else
@@ -215,6 +256,12 @@ int nbc_pipeline_pieces(const struct nbc_shape *shape, struct nbc_ref vector, in
     while (hops > 0 && segment > 4096 && (segment * segment - 1) / MESSAGE_BYTES >= bytes / hops)
         segment /= 2;
     return cut(shape, vector, vector.count, segment);
+}
+
+struct nbc_ref nbc_cell(const struct nbc_grid *grid, struct nbc_ref vector, int g, int i)
+{
+    struct nbc_ref piece = nbc_ref_split(grid->shape, vector, grid->pieces, g);
+    return nbc_ref_split(grid->shape, piece, grid->parts, i);
 }
 
 /* The state of an exchange. */

@@ -100,8 +100,15 @@ nbc_id nbc_prepend_rank(struct nbc_sched *s, struct nbc_room *room, struct nbc_a
 void nbc_prepend_ranks(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
                        struct nbc_acc *acc, struct nbc_ref place, int first, int n);
 
+/* Receives the vectors of the ranks 0 … end − 1, this one excepted, and combines them in the order
+ * ((0 + 1) + 2) + …, with this rank's vector, acc, if it is one of them. The result is in `place`,
+ * which is that of acc, or may be written when `free` is done. */
+void nbc_fold_ranks(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
+                    struct nbc_acc *acc, struct nbc_ref place, nbc_id free, int end);
+
 /* Receives a vector from every other rank, in descending order from the one below, modulo the size,
- * and combines all of them with acc. The result is in `place`, which is that of acc or unused. */
+ * and combines all of them with acc; where the order of ranks is required, in that. The result is
+ * in `place`, which is that of acc or unused. */
 void nbc_reduce_from_all(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
                          struct nbc_acc *acc, struct nbc_ref place);
 
@@ -112,6 +119,16 @@ int nbc_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int64_t cou
 /* The same for a pipeline `hops` messages long. n bytes in S segments take (hops + S) times the
  * cost m + n/S of one segment, which is least where its length n/S is √(nm/hops). */
 int nbc_pipeline_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int hops);
+
+/* Division of a vector into pieces, which follow one another, and of each piece into parts, which
+ * different ranks reduce. */
+struct nbc_grid {
+    const struct nbc_shape *shape;
+    int pieces, parts;
+};
+
+/* Returns part i of piece g of a vector. */
+struct nbc_ref nbc_cell(const struct nbc_grid *grid, struct nbc_ref vector, int g, int i);
 
 /* The exchange of recursive doubling and recursive multiplying. Virtual ranks are written as mixed-
  * radix numbers, digit t in radix[t]. In round t, the ranks that differ only in digit t exchange

@@ -18,7 +18,9 @@ static const struct {
              {NBC_EQUAL, "equal"},
              {NBC_LOCAL, "local"},
              {NBC_SPREAD, "spread"},
-             {NBC_OVERSUBSCRIBED, "oversubscribed"}};
+             {NBC_OVERSUBSCRIBED, "oversubscribed"},
+             {NBC_RANKS, "order_ranks"},
+             {NBC_TREE, "order_tree"}};
 
 enum { NNEEDS = sizeof needs / sizeof *needs };
 

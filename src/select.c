@@ -63,6 +63,8 @@ static unsigned lacking(const struct nbc_shape *shape)
     lacks |= shape->local ? NBC_SPREAD : NBC_LOCAL;
     if (!shape->oversubscribed)
         lacks |= NBC_OVERSUBSCRIBED;
+    lacks |= shape->order == NBC_ORDER_RANKS ? NBC_NOT_RANKS : NBC_RANKS;
+    lacks |= shape->order == NBC_ORDER_TREE ? NBC_NOT_TREE : NBC_TREE;
     return lacks;
 }
 

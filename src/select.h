@@ -10,17 +10,24 @@
 /* Preconditions of an algorithm or a rule: properties of a call that are the same on every rank. */
 enum nbc_needs {
     NBC_ANY = 0,
-    NBC_COMMUTATIVE = 1 << 0,   /* the operator is commutative */
-    NBC_POW2 = 1 << 1,          /* the number of ranks is a power of two */
-    NBC_EVEN = 1 << 2,          /* the number of ranks is even */
-    NBC_INTER = 1 << 3,         /* an intercommunicator; without it an intracommunicator. In an */
-                                /* intercommunicator the ranks of both groups are counted */
-    NBC_NODES = 1 << 4,         /* a node map with more than one node */
-    NBC_MULTI = 1 << 5,         /* more than one rank */
-    NBC_EQUAL = 1 << 6,         /* a node map with contiguous blocks of equal size */
-    NBC_LOCAL = 1 << 7,         /* all ranks share a node */
-    NBC_SPREAD = 1 << 8,        /* they do not, or that is unknown */
-    NBC_OVERSUBSCRIBED = 1 << 9 /* they do, and more ranks are on it than processors */
+    NBC_COMMUTATIVE = 1 << 0,    /* the operator is commutative */
+    NBC_POW2 = 1 << 1,           /* the number of ranks is a power of two */
+    NBC_EVEN = 1 << 2,           /* the number of ranks is even */
+    NBC_INTER = 1 << 3,          /* an intercommunicator; without it an intracommunicator. In an */
+                                 /* intercommunicator the ranks of both groups are counted */
+    NBC_NODES = 1 << 4,          /* a node map with more than one node */
+    NBC_MULTI = 1 << 5,          /* more than one rank */
+    NBC_EQUAL = 1 << 6,          /* a node map with contiguous blocks of equal size */
+    NBC_LOCAL = 1 << 7,          /* all ranks share a node */
+    NBC_SPREAD = 1 << 8,         /* they do not, or that is unknown */
+    NBC_OVERSUBSCRIBED = 1 << 9, /* they do, and more ranks are on it than processors */
+    NBC_NOT_RANKS = 1 << 10,     /* no reduction in the order of ranks is required */
+    NBC_NOT_TREE = 1 << 11,      /* no reduction in the order of a tree is required */
+    NBC_RANKS = 1 << 12,         /* one in the order of ranks is required; for rules */
+    NBC_TREE = 1 << 13,          /* one in the order of a tree is required; for rules */
+    NBC_FOLDS = NBC_NOT_TREE,    /* an algorithm that reduces in the order of ranks if required */
+    NBC_DOUBLES = NBC_NOT_RANKS, /* one that reduces in the order of a tree if required */
+    NBC_REGROUPS = NBC_NOT_RANKS | NBC_NOT_TREE /* one that does neither */
 };
 
 /* Builds the schedule of the calling rank. Returns NULL if memory ran out. */

@@ -79,6 +79,7 @@ static struct nbc_shape shape_of(const struct nbc_shape *shape, const struct nbc
                             .root = sub->root,
                             .in_place = sub->in_place,
                             .commutative = shape->commutative,
+                            .order = shape->order,
                             .local = sub->local,
                             .oversubscribed = sub->local && shape->oversubscribed,
                             .types = shape->types,

@@ -110,15 +110,17 @@ bool tool_rank_make(struct tool_rank *r, const struct tool_call *call, int id)
 {
     bool second = id >= call->size;
     int64_t size = element(call->bytes);
-    *r = (struct tool_rank){.shape = {
-                                .coll = call->coll,
-                                .rank = second ? id - call->size : id,
-                                .size = second ? call->remote_size : call->size,
-                                .remote_size = second ? call->size : call->remote_size,
-                                .root = root_of(call, id),
-                                .commutative = nbc_coll_reduces(call->coll) && !call->ordered,
-                                .segment = call->segment,
-                            }};
+    *r = (struct tool_rank){
+        .shape = {
+            .coll = call->coll,
+            .rank = second ? id - call->size : id,
+            .size = second ? call->remote_size : call->size,
+            .remote_size = second ? call->size : call->remote_size,
+            .root = root_of(call, id),
+            .commutative = nbc_coll_reduces(call->coll) && !call->ordered && !call->order,
+            .order = call->order,
+            .segment = call->segment,
+        }};
     struct nbc_shape *s = &r->shape;
     struct arrays arrays = arrays_of(call->coll);
     int64_t count = call->coll == NBC_BARRIER ? 0 : count_of(s, call->bytes / size);

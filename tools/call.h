@@ -14,6 +14,7 @@ struct tool_call {
     int per_node;          /* number of ranks that share a node; 0: all ranks of the group */
     bool oversubscribed;   /* if all share a node: they outnumber its processors */
     bool ordered;          /* the operator is not commutative */
+    enum nbc_order order;  /* of reductions */
 };
 
 /* One rank of a call. Ranks of the other group follow those of the first. */

@@ -219,15 +219,24 @@ static const struct {
     {NBC_LOCAL, "all ranks on one node"},
     {NBC_SPREAD, "ranks on several nodes"},
     {NBC_OVERSUBSCRIBED, "more ranks than processors"},
+    {NBC_REGROUPS, "any order"},
+    {NBC_FOLDS, "any order or that of ranks"},
+    {NBC_DOUBLES, "any order or that of a tree"},
+    {NBC_RANKS, "the order of ranks is required"},
+    {NBC_TREE, "the order of a tree is required"},
 };
 
 static const char *needs_text(unsigned needs, char *text, size_t size)
 {
     size_t n = 0;
     *text = '\0';
-    for (size_t i = 0; i < sizeof needs_words / sizeof *needs_words; i++)
-        if (needs & needs_words[i].need && n < size)
-            n += (size_t)snprintf(text + n, size - n, "%s%s", n ? ", " : "", needs_words[i].word);
+    for (size_t i = 0; i < sizeof needs_words / sizeof *needs_words; i++) {
+        unsigned need = needs_words[i].need;
+        if ((needs & need) != need || n >= size)
+            continue;
+        n += (size_t)snprintf(text + n, size - n, "%s%s", n ? ", " : "", needs_words[i].word);
+        needs &= ~need;
+    }
     return *text ? text : "nothing";
 }
 
@@ -598,6 +607,7 @@ static const char usage[] =
     "    --bytes N        bytes of the vector or of a block, with K, M or G (default 1024)\n"
     "    --segment N      segment size of a pipelined algorithm, in bytes\n"
     "    --ordered        the operator is not commutative\n"
+    "    --order ORDER    the ranks are combined in this order: any, ranks or tree\n"
     "    --rank N         show the schedule of this rank only\n"
     "    --dot            draw the schedule in the language of Graphviz\n"
     "    --svg            draw the schedule as SVG, with Graphviz\n"
@@ -641,6 +651,7 @@ static void note_detail(int option, int word)
         {'r', NWORDS, "--rank"},
         {'b', NWORDS, "--bytes"},
         {'g', NWORDS, "--segment"},
+        {'o', NWORDS, "--order"},
         {0, WORD_ORDERED, "--ordered"},
         {0, WORD_OVERSUBSCRIBED, "--oversubscribed"},
         {0, WORD_CROWDED, "--oversubscribed"},
@@ -672,6 +683,8 @@ static bool read_option(int option)
         return read_int(optarg, 0, &options.only);
     case 'b':
         return read_number(optarg, INT64_MAX >> 24, &call->bytes);
+    case 'o':
+        return nbc_order_by_name(optarg, &call->order);
     case 'g':
         return read_number(optarg, INT64_MAX >> 24, &call->segment);
     default:
@@ -703,6 +716,7 @@ static const struct option *long_options(int *section, int *word)
         {"rank", 1, NULL, 'r'},
         {"bytes", 1, NULL, 'b'},
         {"segment", 1, NULL, 'g'},
+        {"order", 1, NULL, 'o'},
         {0},
     };
     for (int i = 0; i < 5; i++)
@@ -721,7 +735,7 @@ static int read_options(int argc, char **argv)
     while ((option = getopt_long(argc, argv, "", longs, NULL)) != -1) {
         if (!read_option(option)) {
             fprintf(stderr, "%ssee nbcinfo --help\n",
-                    option == '?' ? "" : "nbcinfo: a number is out of range; ");
+                    option == '?' ? "" : "nbcinfo: the value of an option is out of range; ");
             return 2;
         }
         note_detail(option, word);

@@ -79,12 +79,13 @@ static int agree_on_hook(void)
     return MPI_SUCCESS;
 }
 
-/* NBCSHIM_CHECK compares the blocking calls that nbcshim carries out. */
+/* NBCSHIM_CHECK compares the blocking calls that nbcshim carries out, and NBCSHIM_REDUCTION_ORDER
+ * holds for them. */
 static void settle_blocking(void)
 {
+    bool wants_own = nbc_settings.check || nbc_settings.order != NBC_ORDER_ANY;
     if (nbc_settings.blocking == NBC_BLOCKING_AUTO)
-        nbc_settings.blocking =
-            nbc_hooked && !nbc_settings.check ? NBC_BLOCKING_NATIVE : NBC_BLOCKING_OWN;
+        nbc_settings.blocking = nbc_hooked && !wants_own ? NBC_BLOCKING_NATIVE : NBC_BLOCKING_OWN;
 }
 
 static void set_alone(void)

@@ -68,6 +68,8 @@ void nbc_hints_read(MPI_Info info, struct nbc_hints *hints)
         return;
     if (hint_get(info, "nbcshim_segment_size", value, sizeof value))
         nbc_parse_size(value, &hints->segment_size);
+    if (hint_get(info, "nbcshim_reduction_order", value, sizeof value))
+        nbc_order_by_name(value, &hints->order);
     if (!hint_get(info, "nbcshim_algorithm", value, sizeof value))
         return;
     for (name = strtok_r(value, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest))
@@ -115,8 +117,12 @@ int nbc_hints_write(const struct nbc_hints *hints, MPI_Info info)
     }
     if (*value)
         error = NEXT(Info_set)(info, (char *)"nbcshim_algorithm", value);
-    if (error || !hints->segment_size)
-        return error;
-    snprintf(value, sizeof value, "%" PRId64, hints->segment_size);
-    return NEXT(Info_set)(info, (char *)"nbcshim_segment_size", value);
+    if (!error && hints->segment_size) {
+        snprintf(value, sizeof value, "%" PRId64, hints->segment_size);
+        error = NEXT(Info_set)(info, (char *)"nbcshim_segment_size", value);
+    }
+    if (!error && hints->order)
+        error = NEXT(Info_set)(info, (char *)"nbcshim_reduction_order",
+                               (char *)nbc_order_name(hints->order));
+    return error;
 }

@@ -6,6 +6,8 @@
  *                         to every collective that has the algorithm.
  *   nbcshim_segment_size  segment size of pipelined algorithms in bytes, with K, M or G
  *
+ *   nbcshim_reduction_order  order in which reductions combine the ranks: any, ranks or tree
+ *
  * The value must be the same on every rank of the communicator. Other keys and invalid values are
  * ignored, as the standard requires of hints (MPI-4.1 chapter 10). */
 #ifndef NBC_HINTS_H
@@ -18,6 +20,7 @@
 struct nbc_hints {
     const struct nbc_alg *algorithm[NBC_NCOLLS];
     int64_t segment_size; /* 0: not set */
+    enum nbc_order order; /* NBC_ORDER_ANY: not set */
 };
 
 /* Returns MPI_ERR_INFO if the handle is not one of an info object, else MPI_SUCCESS. Under the

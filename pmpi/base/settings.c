@@ -47,6 +47,11 @@ WORDS(parse_blocking, "auto", "own", "native")
 WORDS(parse_hook, "auto", "on", "off")
 WORDS(parse_progress, "calls", "thread")
 
+static bool parse_order(const char *value, void *out)
+{
+    return nbc_order_by_name(value, out);
+}
+
 static bool parse_switch(const char *value, void *out)
 {
     if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
@@ -146,6 +151,8 @@ static const struct variable {
      "progress operations in MPI calls only, or in a thread as well"},
     {"NBCSHIM_PROGRESS_CPU", parse_cpu, &nbc_settings.progress_cpu, "a processor number up to 1023",
      "any", "bind the progress thread to this processor"},
+    {"NBCSHIM_REDUCTION_ORDER", parse_order, &nbc_settings.order, "any, ranks or tree", "any",
+     "combine the ranks of a reduction in a given order, for reproducible digits"},
     {"NBCSHIM_STATS", parse_stats, &nbc_settings.stats, "0, 1 or a file name ending in .json", "0",
      "report at the end which collectives ran, by which algorithm, and for how long"},
     {"NBCSHIM_SEGMENT_SIZE", parse_size, &nbc_settings.segment_size,
@@ -361,6 +368,7 @@ void nbc_settings_close_file(FILE *out, const char *variable, const char *name)
 int nbc_settings_hash(void)
 {
     uint64_t h = (uint64_t)nbc_settings.segment_size * 31 + (uint64_t)nbc_settings.nodes;
+    h = h * 31 + (uint64_t)nbc_settings.order;
     for (int i = 0; i < NBC_NCOLLS; i++) {
         const struct nbc_alg *forced = nbc_settings.algorithm[i];
         h = (h ^ (forced ? (uint64_t)(forced - nbc_algs) + 1 : 0)) * UINT64_C(1099511628211);

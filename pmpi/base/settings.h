@@ -22,6 +22,7 @@ struct nbc_settings {
     enum nbc_hook hook;                          /* NBCSHIM_HOOK */
     const struct nbc_alg *algorithm[NBC_NCOLLS]; /* NBCSHIM_ALGORITHM_… */
     int64_t segment_size;                        /* NBCSHIM_SEGMENT_SIZE, 0: not set */
+    enum nbc_order order;                        /* NBCSHIM_REDUCTION_ORDER */
     int64_t tag_ub;                              /* NBCSHIM_TAG_UB, 0: not set */
     enum nbc_progress_kind progress;             /* NBCSHIM_PROGRESS */
     int64_t progress_cpu;                        /* NBCSHIM_PROGRESS_CPU, −1: not set */

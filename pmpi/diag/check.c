@@ -187,10 +187,8 @@ static void account_add_op(struct account *a, const struct nbc_bound *b)
 static void account_add_algorithm(struct account *a, const struct nbc_call *call,
                                   const struct nbc_context *c, struct nbc_shape *s)
 {
-    const struct nbc_alg *override;
-    int64_t segment;
-    nbc_launch_overrides(call, c, &override, &segment);
-    const struct nbc_alg *alg = nbc_launch_choose(s, override, segment);
+    struct nbc_wishes wishes = nbc_launch_wishes(call, c);
+    const struct nbc_alg *alg = nbc_launch_choose(s, &wishes);
     fact_set(a, FACT_ALG, alg - nbc_algs, s->rank);
     fact_set(a, FACT_SEGMENT, s->segment, s->rank);
 }

@@ -103,14 +103,11 @@ static int direct_run_held(struct direct *d)
 
 bool nbc_direct(const struct nbc_call *call, struct nbc_context *c, int *error)
 {
-    const struct nbc_alg *override;
-    int64_t segment;
     if (nbc_any_active() || nbc_timing_on || nbc_launch_prerequisite ||
         c->life >= NBC_CONTEXT_DISCONNECTED)
         return false;
-    nbc_launch_overrides(call, c, &override, &segment);
-    struct direct d = {
-        .call = call, .c = c, .plan = nbc_plan_find(c->plans, call, override, segment)};
+    struct nbc_wishes wishes = nbc_launch_wishes(call, c);
+    struct direct d = {.call = call, .c = c, .plan = nbc_plan_find(c->plans, call, &wishes)};
     if (!d.plan)
         return false;
     d.run = nbc_plan_take(d.plan);

@@ -8,7 +8,6 @@
 #include "comm/context.h"
 #include "engine/progress.h"
 #include "op/bind.h"
-#include "op/plan.h"
 #include "op/run.h"
 
 #include "coll.h"
@@ -17,36 +16,40 @@
 
 nbc_prerequisite_maker *nbc_launch_prerequisite;
 
-const struct nbc_alg *nbc_launch_choose(struct nbc_shape *s, const struct nbc_alg *override,
-                                        int64_t segment)
+const struct nbc_alg *nbc_launch_choose(struct nbc_shape *s, const struct nbc_wishes *wishes)
 {
-    const struct nbc_alg *alg = nbc_select(s, override, nbc_tuning, &s->segment);
-    if (segment)
-        s->segment = segment;
+    s->order = wishes->order;
+    if (s->order != NBC_ORDER_ANY)
+        s->commutative = false;
+    const struct nbc_alg *alg = nbc_select(s, wishes->alg, nbc_tuning, &s->segment);
+    if (wishes->segment)
+        s->segment = wishes->segment;
     return alg;
 }
 
-static void override_from_hints(const struct nbc_hints *hints, enum nbc_coll coll,
-                                const struct nbc_alg **override, int64_t *segment)
+static void wish_by_hints(const struct nbc_hints *hints, enum nbc_coll coll,
+                          struct nbc_wishes *wishes)
 {
-    if (!*override)
-        *override = hints->algorithm[coll];
-    if (!*segment)
-        *segment = hints->segment_size;
+    if (!wishes->alg)
+        wishes->alg = hints->algorithm[coll];
+    if (!wishes->segment)
+        wishes->segment = hints->segment_size;
+    if (!wishes->order)
+        wishes->order = hints->order;
 }
 
-void nbc_launch_overrides(const struct nbc_call *call, const struct nbc_context *c,
-                          const struct nbc_alg **override, int64_t *segment)
+struct nbc_wishes nbc_launch_wishes(const struct nbc_call *call, const struct nbc_context *c)
 {
-    *override = nbc_settings.algorithm[call->coll];
-    *segment = nbc_settings.segment_size;
+    struct nbc_wishes wishes = {nbc_settings.algorithm[call->coll], nbc_settings.segment_size,
+                                nbc_settings.order};
     if (call->has_info) {
         struct nbc_hints hints = {0};
         nbc_hints_read(call->info, &hints);
-        override_from_hints(&hints, call->coll, override, segment);
+        wish_by_hints(&hints, call->coll, &wishes);
     }
     if (c->hints)
-        override_from_hints(c->hints, call->coll, override, segment);
+        wish_by_hints(c->hints, call->coll, &wishes);
+    return wishes;
 }
 
 static struct nbc_operation operation_of(const struct nbc_call *call, const struct nbc_alg *alg)
@@ -57,8 +60,7 @@ static struct nbc_operation operation_of(const struct nbc_call *call, const stru
 
 /* The slow path, without a cached plan. Caches a plan if that is possible. */
 static int launch_make_unplanned(const struct nbc_call *call, struct nbc_context *c,
-                                 const struct nbc_alg *override, int64_t segment,
-                                 struct nbc_request **out)
+                                 const struct nbc_wishes *wishes, struct nbc_request **out)
 {
     struct nbc_bound b;
     int error = nbc_context_complete(c);
@@ -66,13 +68,13 @@ static int launch_make_unplanned(const struct nbc_call *call, struct nbc_context
         error = nbc_bind(call, &c->members, &b);
     if (error)
         return error;
-    const struct nbc_alg *alg = nbc_launch_choose(&b.shape, override, segment);
+    const struct nbc_alg *alg = nbc_launch_choose(&b.shape, wishes);
     struct nbc_sched *sched = alg->build(&b.shape);
     error = MPI_ERR_NO_MEM;
     if (sched) {
         struct nbc_operation op = operation_of(call, alg);
         const struct nbc_handle_refs handles = {b.types, b.shape.ntypes, b.reducer};
-        op.plan = nbc_plan_keep(&c->plans, call, &b, sched, alg, override, segment);
+        op.plan = nbc_plan_keep(&c->plans, call, &b, sched, alg, wishes);
         op.run = op.plan ? NULL : nbc_run_new(sched, &handles);
         if (op.run)
             op.run->bytes = nbc_shape_bytes(&b.shape);
@@ -86,12 +88,10 @@ static int launch_make_unplanned(const struct nbc_call *call, struct nbc_context
 
 int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out)
 {
-    const struct nbc_alg *override;
-    int64_t segment;
-    nbc_launch_overrides(call, c, &override, &segment);
-    struct nbc_plan *plan = nbc_plan_find(c->plans, call, override, segment);
+    struct nbc_wishes wishes = nbc_launch_wishes(call, c);
+    struct nbc_plan *plan = nbc_plan_find(c->plans, call, &wishes);
     if (!plan)
-        return launch_make_unplanned(call, c, override, segment, out);
+        return launch_make_unplanned(call, c, &wishes, out);
     struct nbc_operation op = operation_of(call, plan->alg);
     op.plan = plan;
     return nbc_request_new(c, &op, out);

@@ -5,19 +5,17 @@
 #define NBC_LAUNCH_H
 
 #include "op/call.h"
+#include "op/plan.h"
 #include "request/request.h"
 
 struct nbc_alg;
 
-/* The algorithm and the segment size that the user requests for a call, NULL and 0 if not set.
- * Precedence: environment, call info, communicator info. */
-void nbc_launch_overrides(const struct nbc_call *call, const struct nbc_context *c,
-                          const struct nbc_alg **override, int64_t *segment);
+/* What the user asks of a call. Precedence: environment, call info, communicator info. */
+struct nbc_wishes nbc_launch_wishes(const struct nbc_call *call, const struct nbc_context *c);
 
-/* Chooses the algorithm for a shape with these overrides, by the rules in force. Sets the segment
- * size of the shape. */
-const struct nbc_alg *nbc_launch_choose(struct nbc_shape *s, const struct nbc_alg *override,
-                                        int64_t segment);
+/* Chooses the algorithm for a shape as the user asks, by the rules in force. Sets the segment size
+ * and the order of the shape. */
+const struct nbc_alg *nbc_launch_choose(struct nbc_shape *s, const struct nbc_wishes *wishes);
 
 /* Creates the inactive operation of a call, without a tag. Returns an MPI error code. */
 int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out);

@@ -32,16 +32,15 @@ struct nbc_plans {
     struct set set[SETS];
 };
 
-static void plan_key_of(const struct nbc_call *call, const struct nbc_alg *override,
-                        int64_t segment, struct nbc_plan_key *k)
+static void plan_key_of(const struct nbc_call *call, const struct nbc_wishes *wishes,
+                        struct nbc_plan_key *k)
 {
     k->send_count = call->send.count;
     k->recv_count = call->recv.count;
     k->send_type = call->send.type;
     k->recv_type = call->recv.type;
     k->op = call->op;
-    k->override = override;
-    k->segment = segment;
+    k->wishes = *wishes;
     k->coll = call->coll;
     k->root = call->root;
     k->send_in_place = call->send.buf == MPI_IN_PLACE;
@@ -50,12 +49,13 @@ static void plan_key_of(const struct nbc_call *call, const struct nbc_alg *overr
 
 /* Whether plan_key_of would give this key. */
 static inline bool is_key_of(const struct nbc_plan_key *k, const struct nbc_call *call,
-                             const struct nbc_alg *override, int64_t segment)
+                             const struct nbc_wishes *wishes)
 {
     return k->coll == (int)call->coll && k->send_count == call->send.count &&
            k->recv_count == call->recv.count && k->send_type == call->send.type &&
            k->recv_type == call->recv.type && k->op == call->op && k->root == call->root &&
-           k->override == override && k->segment == segment &&
+           k->wishes.alg == wishes->alg && k->wishes.segment == wishes->segment &&
+           k->wishes.order == wishes->order &&
            k->send_in_place == (call->send.buf == MPI_IN_PLACE) &&
            k->recv_in_place == (call->recv.buf == MPI_IN_PLACE);
 }
@@ -183,19 +183,18 @@ static void plan_retire(struct nbc_plans *plans, struct set *set, int i)
 }
 
 static inline bool plan_is_for(const struct nbc_plan *p, const struct nbc_call *call,
-                               const struct nbc_alg *override, int64_t segment)
+                               const struct nbc_wishes *wishes)
 {
-    return is_key_of(&p->key, call, override, segment) &&
-           (!p->arrays ||
-            (same_arrays(&p->send, &call->send) && same_arrays(&p->recv, &call->recv)));
+    return is_key_of(&p->key, call, wishes) && (!p->arrays || (same_arrays(&p->send, &call->send) &&
+                                                               same_arrays(&p->recv, &call->recv)));
 }
 
 /* The index of the plan for a call, WAYS if there is none. */
 static int place_of(const struct set *set, uint32_t mark, const struct nbc_call *call,
-                    const struct nbc_alg *override, int64_t segment)
+                    const struct nbc_wishes *wishes)
 {
     for (int i = 0; i < WAYS; i++)
-        if (set->mark[i] == mark && plan_is_for(set->plan[i], call, override, segment))
+        if (set->mark[i] == mark && plan_is_for(set->plan[i], call, wishes))
             return i;
     return WAYS;
 }
@@ -210,22 +209,22 @@ static inline bool plan_suits(const struct nbc_plan *p, const struct nbc_call *c
 }
 
 static struct nbc_plan *plan_look_up(struct nbc_plans *plans, const struct nbc_call *call,
-                                     const struct nbc_alg *override, int64_t segment)
+                                     const struct nbc_wishes *wishes)
 {
     uint64_t h = plan_hash(call);
     struct set *set = set_of(plans, h);
-    int i = place_of(set, mark_of(h), call, override, segment);
+    int i = place_of(set, mark_of(h), call, wishes);
     return i < WAYS ? plans->recent[call->coll] = set->plan[i] : NULL;
 }
 
 struct nbc_plan *nbc_plan_find(struct nbc_plans *plans, const struct nbc_call *call,
-                               const struct nbc_alg *override, int64_t segment)
+                               const struct nbc_wishes *wishes)
 {
     if (!plans)
         return NULL;
     struct nbc_plan *plan = plans->recent[call->coll];
-    if (!plan || !plan_is_for(plan, call, override, segment))
-        plan = plan_look_up(plans, call, override, segment);
+    if (!plan || !plan_is_for(plan, call, wishes))
+        plan = plan_look_up(plans, call, wishes);
     if (!plan || !plan_suits(plan, call))
         return NULL;
     *plan->used = ++plans->now;
@@ -252,7 +251,7 @@ static void plan_enter(struct nbc_plans *plans, const struct nbc_call *call, str
 {
     uint64_t h = plan_hash(call);
     struct set *set = set_of(plans, h);
-    int i = place_of(set, mark_of(h), call, p->key.override, p->key.segment);
+    int i = place_of(set, mark_of(h), call, &p->key.wishes);
     if (i < WAYS)
         plan_retire(plans, set, i);
     else
@@ -274,8 +273,7 @@ static bool is_predefined(const struct nbc_bound *b)
 
 struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *call,
                                const struct nbc_bound *b, struct nbc_sched *sched,
-                               const struct nbc_alg *alg, const struct nbc_alg *override,
-                               int64_t segment)
+                               const struct nbc_alg *alg, const struct nbc_wishes *wishes)
 {
     int ntypes = b->shape.ntypes;
     if (sched->nops > MAX_OPS)
@@ -293,7 +291,7 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
         free(p);
         return NULL;
     }
-    plan_key_of(call, override, segment, &p->key);
+    plan_key_of(call, wishes, &p->key);
     sched->refs++;
     p->alg = alg;
     memcpy(p->types, b->types, (size_t)ntypes * sizeof *p->types);

@@ -37,7 +37,7 @@ static int complaints; /* standard error, which libFuzzer closes to what the rea
 bool nbc_world_initialized;
 
 static const char *info_text;     /* "key=value" lines */
-static char info_written[2][512]; /* what MPI_Info_set gets: algorithm, segment size */
+static char info_written[3][512]; /* what MPI_Info_set gets: algorithm, segment size, order */
 
 /* Returns the value of a key, which ends with its line, and its length; NULL if there is none. */
 static const char *info_find(const char *key, int *length)
@@ -77,7 +77,9 @@ int PMPI_Info_get(MPI_Info info, const char *key, int room, char *value, int *fo
 
 int PMPI_Info_set(MPI_Info info, const char *key, const char *value)
 {
-    char *to = info_written[strcmp(key, "nbcshim_segment_size") == 0];
+    char *to = info_written[strcmp(key, "nbcshim_segment_size") == 0      ? 1
+                            : strcmp(key, "nbcshim_reduction_order") == 0 ? 2
+                                                                          : 0];
     (void)info;
     EXPECT(strlen(value) < sizeof info_written[0]);
     strcpy(to, value);
@@ -202,8 +204,9 @@ static void try_hints(const char *text)
     nbc_hints_write(&hints, info);
     if (strlen(info_written[0]) > 250)
         return;
-    snprintf(back, sizeof back, "nbcshim_algorithm=%s\nnbcshim_segment_size=%s\n", info_written[0],
-             info_written[1]);
+    snprintf(back, sizeof back,
+             "nbcshim_algorithm=%s\nnbcshim_segment_size=%s\nnbcshim_reduction_order=%s\n",
+             info_written[0], info_written[1], info_written[2]);
     info_text = back;
     nbc_hints_read(info, &again);
     EXPECT(memcmp(&hints, &again, sizeof hints) == 0);

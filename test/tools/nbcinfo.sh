@@ -116,6 +116,11 @@ says "--choose: what the environment asks for does not apply" \
     --choose allreduce --ranks 16 --bytes 512K --ordered
 unset NBCSHIM_ALGORITHM_REDUCE NBCSHIM_ALGORITHM_ALLREDUCE
 echo 'reduce 16 * linear' >"$scratch/tuning"
+says "--choose: the order of ranks" '^two_rounds: ' --choose reduce --ranks 8 --bytes 64K --order ranks
+says "--choose: the order of a tree" '^rabenseifner: ' --choose reduce --ranks 8 --bytes 64K --order=tree
+NBCSHIM_ALGORITHM_REDUCE=chain says "--choose: what the environment asks for has another order" \
+    'requests chain, which requires any order' --choose reduce --ranks 8 --order tree
+refuses "an unknown order" 'out of range' --choose reduce --order line
 NBCSHIM_TUNING=$scratch/tuning says "--choose: a rule of the user's own file" \
     '^linear: tuning rule 1: ranks 16 to 16' --choose reduce --ranks 16 --bytes 1M
 NBCSHIM_TUNING=$scratch/tuning says "--rules: those in force" \

@@ -10,7 +10,7 @@
 
 static const char *const layout_names[] = {"plain",    "pair",    "gap",   "scrambled", "column",
                                            "backward", "shifted", "empty", "mixed"};
-static const char *const op_names[] = {"sum", "affine", "hash"};
+static const char *const op_names[] = {"sum", "affine", "hash", "ranks", "tree"};
 
 void case_print(const struct test_case *c, char *text, size_t size)
 {
@@ -388,7 +388,10 @@ static void make_shape(struct world *w, int id)
                 : is_root(w, id) ? NBC_ROOT_HERE
                                  : NBC_ROOT_IDLE,
         .in_place = c->in_place && (!(scatter || gather) || is_root(w, id)),
-        .commutative = c->op != AFFINE,
+        .commutative = c->op == SUM || c->op == HASH,
+        .order = c->op == RANKS  ? NBC_ORDER_RANKS
+                 : c->op == TREE ? NBC_ORDER_TREE
+                                 : NBC_ORDER_ANY,
         .types = p->types,
         .ntypes = nslots,
         .segment = c->segment,

@@ -22,7 +22,14 @@ enum {
     NLAYOUTS
 };
 
-enum { SUM, AFFINE, HASH, NOPS }; /* HASH: not associative, like floating point */
+enum {
+    SUM,
+    AFFINE,
+    HASH,  /* not associative, like floating point; any order */
+    RANKS, /* the same, and the order of ranks is required */
+    TREE,  /* the same, and that of a tree is */
+    NOPS
+};
 
 struct test_case {
     const struct nbc_alg *alg;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "parts.h"
+#include "topo.h"
 
 static uint64_t affine(uint64_t x)
 {
@@ -32,8 +33,8 @@ static void op_affine(void *dst, const void *left, const void *right)
     memcpy(dst, z, ATOM);
 }
 
-/* For bits alone. The program says that it commutes, and of the values that may be true, as of the
- * maximum of −0 and +0. */
+/* Neither associative nor commutative, for bits. With HASH the program says that it commutes, and
+ * of the values that may be true, as of the maximum of −0 and +0. */
 static void op_hash(void *dst, const void *left, const void *right)
 {
     uint64_t x, y;
@@ -43,8 +44,8 @@ static void op_hash(void *dst, const void *left, const void *right)
     memcpy(dst, &x, ATOM);
 }
 
-static void (*const op_functions[NOPS])(void *, const void *, const void *) = {op_sum, op_affine,
-                                                                               op_hash};
+static void (*const op_functions[NOPS])(void *, const void *, const void *) = {
+    op_sum, op_affine, op_hash, op_hash, op_hash};
 
 /* Atom of block k of a rank's input; of reductions, of its whole vector (k = 0). */
 static uint64_t input(const struct world *w, int id, int k, int64_t atom, int run)
@@ -71,12 +72,86 @@ static uint64_t *folded(const struct world *w, int id, int run)
     return &w->folded[(run * w->n + id) * w->total];
 }
 
-/* Reductions over the ranks 0 … r of a group, for every r and run. */
+/* --- the order of a tree, as doc/reductions.md defines it --- */
+
+struct element {
+    const struct world *w;
+    int64_t atom;
+    int run;
+};
+
+static uint64_t combined(uint64_t left, uint64_t right)
+{
+    op_hash(&left, &left, &right);
+    return left;
+}
+
+/* The ranks below 2 (P − 2^k) make pairs, so that 2^k numbers are left. */
+static uint64_t leaf(const struct element *e, int i)
+{
+    int size = e->w->c.size, rest = size - nbc_pow2_floor(size);
+    if (i >= rest)
+        return input(e->w, i + rest, 0, e->atom, e->run);
+    return combined(input(e->w, 2 * i, 0, e->atom, e->run),
+                    input(e->w, 2 * i + 1, 0, e->atom, e->run));
+}
+
+static uint64_t subtree(const struct element *e, int first, int n)
+{
+    if (n == 1)
+        return leaf(e, first);
+    return combined(subtree(e, first, n / 2), subtree(e, first + n / 2, n / 2));
+}
+
+/* Scans: the n ranks up to this one, n a power of two, or as many as there are. */
+static uint64_t window(const struct element *e, int rank, int n)
+{
+    if (n == 1)
+        return input(e->w, rank, 0, e->atom, e->run);
+    uint64_t upper = window(e, rank, n / 2);
+    return rank < n / 2 ? upper : combined(window(e, rank - n / 2, n / 2), upper);
+}
+
+/* The ranks below `rank`: the one below, before it the two below that one and so on. */
+static uint64_t windows_below(const struct element *e, int rank)
+{
+    uint64_t sum = window(e, rank - 1, 1);
+    for (int n = 2; n <= rank; n *= 2)
+        sum = combined(window(e, rank - n, n), sum);
+    return sum;
+}
+
+/* The result to which rank `last` is the last to contribute. */
+static uint64_t tree_result(const struct element *e, int last)
+{
+    int size = e->w->c.size;
+    if (e->w->c.alg->coll == NBC_EXSCAN)
+        return windows_below(e, last + 1);
+    if (e->w->c.alg->coll == NBC_SCAN)
+        return window(e, last, 1 << nbc_log2_ceil(size));
+    return subtree(e, 0, nbc_pow2_floor(size));
+}
+
+static void grow_trees(struct world *w)
+{
+    bool scans = w->c.alg->coll == NBC_SCAN || w->c.alg->coll == NBC_EXSCAN;
+    for (int run = 0; run < w->c.runs; run++)
+        for (int id = scans ? 0 : w->n - 1; id < w->n; id++)
+            for (int64_t i = 0; i < w->total; i++)
+                folded(w, id, run)[i] = tree_result(&(struct element){w, i, run}, id);
+}
+
+/* Reductions over the ranks 0 … r of a group, for every r and run. Between groups the order is
+ * always that of ranks. */
 static void fold(struct world *w)
 {
     w->total = vector_atoms(w, 0);
     free(w->folded);
     w->folded = malloc((size_t)(w->c.runs * w->n * w->total + 1) * sizeof *w->folded);
+    if (w->c.op == TREE && !w->c.remote) {
+        grow_trees(w);
+        return;
+    }
     for (int run = 0; run < w->c.runs; run++)
         for (int id = 0; id < w->n; id++)
             for (int64_t i = 0; i < w->total; i++) {

@@ -101,7 +101,8 @@ START_TEST(what_is_no_rule_is_told)
         const char *what;
     } table[] = {
         {"bcast 1 2\n", 1, "expected"},
-        {"bcast 1 2 linear 3 pow2 pow2 pow2 pow2 pow2 pow2 pow2 pow2 pow2\n", 1, "expected"},
+        {"bcast 1 2 linear 3 pow2 pow2 pow2 pow2 pow2 pow2 pow2 pow2 pow2 pow2 pow2\n", 1,
+         "expected"},
         {"bcast 1 2 linear 3 4\n", 1, "4 is not a segment size"},
         {"bcast * 9223372036854775808 linear\n", 1, "is not a range of bytes"},
         {"bcast * * linear\nbroadcast * * linear\n", 2, "unknown collective broadcast"},

@@ -173,6 +173,33 @@ START_TEST(without_rules_the_first_row_that_applies)
 }
 END_TEST
 
+/* Every reduction has an algorithm for every order, also between groups, and rules and overrides
+ * choose no other. */
+START_TEST(a_required_order_is_obeyed)
+{
+    static const unsigned never[] = {0, NBC_NOT_RANKS, NBC_NOT_TREE};
+    int64_t segment;
+    for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++)
+        for (int size = 1; size < 600; size += 1 + size / 9)
+            for (int64_t count = 1; count < 2000000 && nbc_coll_reduces(coll); count *= 5)
+                for (int n = 0; n <= NBC_ORDER_TREE * 2; n++) {
+                    struct nbc_shape s = shape_of(coll, size, count);
+                    bool inter = n > NBC_ORDER_TREE && coll != NBC_SCAN && coll != NBC_EXSCAN;
+                    s.order = n % (NBC_ORDER_TREE + 1);
+                    s.commutative = !s.order;
+                    s.remote_size = inter ? 3 : 0;
+                    if (coll == NBC_REDUCE_SCATTER)
+                        s.send.counts = (struct nbc_ints){calloc((size_t)size, 4), 4};
+                    for (int i = 0; row(coll, inter, i); i++) {
+                        const struct nbc_alg *alg =
+                            nbc_select(&s, row(coll, inter, i), &nbc_default_rules, &segment);
+                        ck_assert(nbc_alg_applies(alg, &s) && !(alg->needs & never[s.order]));
+                    }
+                    free((void *)s.send.counts.data);
+                }
+}
+END_TEST
+
 START_TEST(rules_match_ranks_and_bytes)
 {
     const struct nbc_alg *a = row(NBC_BCAST, false, 1), *b = row(NBC_BCAST, false, 2);
@@ -232,7 +259,7 @@ START_TEST(rules_have_needs_of_their_own)
     const struct nbc_nodes nodes = nbc_nodes_blocks(8, 2);
     struct nbc_shape s = shape_of(NBC_ALLREDUCE, 8, 1);
     int64_t segment;
-    ck_assert_int_eq(any->needs, NBC_ANY);
+    ck_assert_int_eq(any->needs & ~NBC_REGROUPS, NBC_ANY);
     ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), row(NBC_ALLREDUCE, false, 0));
     s.nodes = &nodes;
     ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), any);
@@ -487,6 +514,7 @@ int main(void)
     tcase_add_test(tc, rules_yield_to_preconditions);
     tcase_add_test(tc, rules_have_needs_of_their_own);
     tcase_add_test(tc, unknown_bytes_match_only_rules_for_all_bytes);
+    tcase_add_test(tc, a_required_order_is_obeyed);
     tcase_add_loop_test(tc, sorted_rules_decide_alike, 0, 3);
     tcase_add_loop_test(tc, there_is_always_an_algorithm, 0, NBC_NCOLLS);
     tcase_add_test(tc, long_vectors_between_groups_are_cut);
