@@ -18,6 +18,7 @@
 #include "below/quirks.h"
 #include "comm/context.h"
 #include "diag/hang_report.h"
+#include "diag/statistics.h"
 #include "engine/callback.h"
 #include "engine/thread.h"
 #include "op/call.h"
@@ -41,14 +42,14 @@ const char *nbcshim_hook(int *hooked)
 }
 
 /* All ranks agree on: whether nbcshim is active, who makes the blocking calls, whether calls are
- * checked, the rules for algorithms, and whether a trace is written. */
+ * checked, the rules for algorithms, and whether a trace and statistics of all are written. */
 static int agree_on_settings(bool first, bool *on)
 {
-    enum { ANSWERS = 6 };
+    enum { ANSWERS = 7 };
     int rules = nbc_rules_hash(nbc_tuning), any[ANSWERS];
     int mine[ANSWERS] = {
         nbc_enabled || nbc_wanted(), nbc_settings.blocking, nbc_settings.check, rules, -rules,
-        !nbc_settings.trace};
+        !nbc_settings.trace,         !nbc_settings.stats};
     int error = NEXT(Allreduce)(mine, any, ANSWERS, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (error)
         return error;
@@ -59,6 +60,7 @@ static int agree_on_settings(bool first, bool *on)
         nbc_tuning_drop(first);
     if (any[5])
         nbc_settings.trace = NULL;
+    nbc_statistics_begin(!any[6]);
     return MPI_SUCCESS;
 }
 
@@ -100,6 +102,7 @@ static void set_alone(void)
 static int on_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     (void)comm, (void)keyval, (void)value, (void)extra;
+    nbc_statistics_collect();
     nbc_alone = MPI_COMM_NULL; /* the hidden duplicate of MPI_COMM_SELF is freed */
     nbc_sessions_end_world();
     return MPI_SUCCESS;
@@ -153,6 +156,8 @@ static int after_init(void)
     int error = agree_on_settings(rank == 0, &nbc_enabled);
     if (!error && nbc_enabled)
         error = attach_world(rank);
+    if (!error && rank == 0)
+        nbc_statistics_introduce();
     return error ? nbc_raise(MPI_COMM_WORLD, error) : nbc_dynamic_meet_parent();
 }
 

@@ -9,12 +9,12 @@
 #include "base/lock.h"
 #include "base/settings.h"
 #include "base/state.h"
-#include "base/stats.h"
 #include "base/tag_space.h"
 #include "below/detect.h"
 #include "comm/context.h"
 #include "diag/check.h"
 #include "diag/hang_report.h"
+#include "diag/statistics.h"
 #include "diag/trace_file.h"
 #include "engine/callback.h"
 #include "engine/signal.h"
@@ -25,7 +25,7 @@
 #include "request/pending_dummy.h"
 #include "request/request.h"
 
-static bool leads; /* this process prints the statistics */
+static bool leads; /* this process speaks for the job */
 static bool is_set_up;
 
 int nbc_raise_lacking(const struct nbc_call *call, const char *name)
@@ -95,8 +95,7 @@ int nbc_set_up(MPI_Comm comm, MPI_Comm home, int rank)
     is_set_up = true;
     nbc_home = home;
     leads = rank == 0;
-    if (leads)
-        nbc_stats_setup();
+    nbc_statistics_setup(leads);
     NEXT(Query_thread)(&level);
     nbc_threaded = level == MPI_THREAD_MULTIPLE;
     nbc_hang_report_setup(rank, level);
@@ -110,8 +109,7 @@ int nbc_set_up(MPI_Comm comm, MPI_Comm home, int rank)
 
 void nbc_shutdown(void)
 {
-    if (nbc_settings.stats && leads)
-        nbc_stats_print();
+    nbc_statistics_print();
     nbc_trace_write();
     nbc_callback_stop();
     nbc_enabled = nbc_hooked = nbc_was_hooked = false;

@@ -89,6 +89,8 @@ static bool parse_stats(const char *value, void *out)
     static const char suffix[] = ".json";
     size_t n = strlen(value);
     bool known = strcmp(value, "0") == 0 || strcmp(value, "1") == 0;
+    if (nbc_same_word(value, "verbose"))
+        return parse_file("verbose", out);
     if (!known && (n < sizeof suffix || !nbc_same_word(value + n - sizeof suffix + 1, suffix)))
         return false;
     return parse_file(*value == '0' && !value[1] ? "" : value, out);
@@ -153,8 +155,10 @@ static const struct variable {
      "any", "bind the progress thread to this processor"},
     {"NBCSHIM_REDUCTION_ORDER", parse_order, &nbc_settings.order, "any, ranks or tree", "any",
      "combine the ranks of a reduction in a given order, for reproducible digits"},
-    {"NBCSHIM_STATS", parse_stats, &nbc_settings.stats, "0, 1 or a file name ending in .json", "0",
-     "report at the end which collectives ran, by which algorithm, and for how long"},
+    {"NBCSHIM_STATS", parse_stats, &nbc_settings.stats,
+     "0, 1, verbose or a file name ending in .json", "0",
+     "report at the end which collectives ran, by which algorithm, and for how long; verbose: over "
+     "all ranks, and at init what nbcshim does"},
     {"NBCSHIM_SEGMENT_SIZE", parse_size, &nbc_settings.segment_size,
      "a positive number of bytes, with K, M or G", "per algorithm",
      "segment size of pipelined algorithms"},

@@ -30,11 +30,11 @@ struct nbc_settings {
     int64_t timeout;                             /* NBCSHIM_TIMEOUT in seconds, 0: not set */
     int64_t nodes;                               /* NBCSHIM_NODES, 0: ask the MPI */
     bool check;                                  /* NBCSHIM_CHECK */
-    const char *stats;                           /* NBCSHIM_STATS: "1", a file, or NULL */
-    const char *trace;                           /* NBCSHIM_TRACE: a file, or NULL */
-    int64_t trace_events;                        /* NBCSHIM_TRACE_EVENTS */
-    const char *tuning;                          /* NBCSHIM_TUNING: a file, or NULL */
-    bool spawned;                                /* this job was spawned by another one */
+    const char *stats;    /* NBCSHIM_STATS: "1", "verbose", a file, or NULL */
+    const char *trace;    /* NBCSHIM_TRACE: a file, or NULL */
+    int64_t trace_events; /* NBCSHIM_TRACE_EVENTS */
+    const char *tuning;   /* NBCSHIM_TUNING: a file, or NULL */
+    bool spawned;         /* this job was spawned by another one */
 };
 
 extern struct nbc_settings nbc_settings;

@@ -11,6 +11,7 @@
 #include "select.h"
 
 const struct nbc_rules *nbc_tuning = &nbc_default_rules;
+const char *nbc_tuning_file;
 
 static char *read_file(const char *path)
 {
@@ -48,6 +49,7 @@ static struct nbc_rules *read_rules(const char *path, bool warn)
  * memory. */
 static void put_in_force(struct nbc_rules *rules)
 {
+    nbc_tuning_file = rules ? nbc_settings.tuning : NULL;
     struct nbc_rules *sorted = nbc_rules_sort(rules ? rules : &nbc_default_rules);
     if (sorted)
         nbc_rules_free(rules);

@@ -10,6 +10,9 @@
 
 extern const struct nbc_rules *nbc_tuning;
 
+/* The file whose rules are in force, NULL if only the built-in ones are. */
+extern const char *nbc_tuning_file;
+
 /* Reads the file, if NBCSHIM_TUNING names one. If the file cannot be read or has an invalid line,
  * all of it is ignored; if `warn`, one line on standard error says so. */
 void nbc_tuning_read(bool warn);

@@ -68,6 +68,11 @@ static void active_enter(struct nbc_request *r)
 /* Nanoseconds for which threads of the program have waited, if nbc_timing_on. */
 static int64_t waited;
 
+int64_t nbc_progress_waited(void)
+{
+    return __atomic_load_n(&waited, __ATOMIC_RELAXED);
+}
+
 static void operation_trace(const struct nbc_request *r)
 {
     struct nbc_trace_event *e = nbc_trace_add(NBC_TRACE_OPERATION, r->started, nbc_now());

@@ -12,6 +12,10 @@ extern int nbc_nactive;
 /* The number of operations that have completed so far. Under the lock. */
 extern unsigned nbc_ncompleted;
 
+/* Nanoseconds that threads of the program have spent in calls that wait, while an operation was
+ * active, if nbc_timing_on. By any thread. */
+int64_t nbc_progress_waited(void);
+
 static inline bool nbc_any_active(void)
 {
     return __builtin_expect(__atomic_load_n(&nbc_nactive, __ATOMIC_RELAXED) != 0, 0);

@@ -131,6 +131,11 @@ void nbc_nodemap_cleanup(void)
     nbc_nodes_free(&world.nodes);
 }
 
+int nbc_nodemap_count(void)
+{
+    return world.nodes.nnodes;
+}
+
 MPI_Group nbc_nodemap_world(void)
 {
     return world.group;

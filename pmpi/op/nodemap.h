@@ -17,6 +17,9 @@
 int nbc_nodemap_setup(void);
 void nbc_nodemap_cleanup(void);
 
+/* The number of nodes of MPI_COMM_WORLD; 0 if it is not known. */
+int nbc_nodemap_count(void);
+
 /* The group of MPI_COMM_WORLD, between setup and cleanup. */
 MPI_Group nbc_nodemap_world(void);
 

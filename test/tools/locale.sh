@@ -28,7 +28,7 @@ json_says "de_DE: the trace is JSON" "$scratch/trace" <<'END'
 assert all(e['dur'] >= 0 for e in d['traceEvents'] if e['ph'] == 'X')
 END
 json_says "de_DE: the statistics are JSON" "$scratch/stats.json" <<'END'
-[barrier] = d
+[barrier] = d['algorithms']
 assert 0 < barrier['seconds'] < 60 and 0 <= barrier['overlap'] <= 1, barrier
 END
 

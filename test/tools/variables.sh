@@ -34,7 +34,7 @@ refused NBCSHIM_NODES=0 "a number of ranks up to 1000000"
 refused NBCSHIM_NODES=1000001 "a number of ranks up to 1000000"
 refused NBCSHIM_PROGRESS=sometimes "calls or thread"
 refused NBCSHIM_PROGRESS_CPU=-1 "a processor number up to 1023"
-refused NBCSHIM_STATS=file "0, 1 or a file name ending in .json"
+refused NBCSHIM_STATS=file "0, 1, verbose or a file name ending in .json"
 for value in 0 -5 12X 12KB K 9223372036854775808 99999999999999999999G 9223372036854775807K; do
     refused NBCSHIM_SEGMENT_SIZE=$value "a positive number of bytes, with K, M or G"
 done

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT */
+#include "diag/statistics.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/settings.h"
+#include "base/state.h"
+#include "base/stats.h"
+#include "base/tuning.h"
+#include "below/detect.h"
+#include "below/next.h"
+#include "engine/progress.h"
+#include "op/nodemap.h"
+
+#include "coll.h"
+#include "json.h"
+
+/* Of the JSON file. 1 was an array of the algorithms. */
+enum { SCHEMA = 2 };
+
+/* One figure, over those ranks that have it. */
+struct spread {
+    int64_t least, most, sum, ranks;
+};
+
+/* A row of nbc_algs, over all ranks. */
+struct row {
+    int64_t started, completed;
+    struct spread each, waited; /* ns: mean time of an operation; in calls that wait */
+};
+
+static bool leads, of_all;
+static int64_t began, lasted; /* ns: of this rank, from MPI_Init to MPI_Finalize */
+static int nranks = 1, nnodes;
+static struct row *rows; /* by row of nbc_algs; NULL until they are collected */
+static struct spread total_waited;
+static int waited_least, waited_most; /* the ranks that did */
+
+/* --- over all ranks ------------------------------------------------------------------------------
+ */
+
+/* A rank's figures of a row: sums, and figures of which the least is taken; of their negatives,
+ * too, for the greatest. */
+enum { STARTED, COMPLETED, RANKS, EACH, WAITED, NFIGURES };
+
+static void figures_of(struct nbc_stats s, int64_t *f)
+{
+    f[STARTED] = s.started;
+    f[COMPLETED] = s.completed;
+    f[RANKS] = s.completed > 0;
+    f[EACH] = s.completed ? s.took / s.completed : 0;
+    f[WAITED] = s.waited;
+}
+
+static int reduce(int64_t *figures, int n, MPI_Op op)
+{
+    return NEXT(Allreduce)(MPI_IN_PLACE, figures, n, MPI_LONG_LONG, op, MPI_COMM_WORLD);
+}
+
+/* Ranks without a figure do not count for the least and the greatest. */
+static void put_bounds(int64_t *bounds, const int64_t *f)
+{
+    for (int i = EACH; i <= WAITED; i++) {
+        *bounds++ = f[RANKS] ? f[i] : INT64_MAX;
+        *bounds++ = f[RANKS] ? -f[i] : INT64_MAX;
+    }
+}
+
+static struct spread spread_of(int64_t sum, int64_t ranks, const int64_t *bounds)
+{
+    return ranks ? (struct spread){bounds[0], -bounds[1], sum, ranks} : (struct spread){0};
+}
+
+static int collect_rows(void)
+{
+    enum { NBOUNDS = 2 * (NFIGURES - EACH) };
+    int n = nbc_nalgs;
+    int64_t *f = malloc((size_t)n * (NFIGURES + NBOUNDS) * sizeof *f);
+    rows = calloc(n, sizeof *rows);
+    int mine = f && rows, all = false;
+    int error = NEXT(Allreduce)(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    int64_t *bounds = f + (size_t)n * NFIGURES;
+    for (int i = 0; all && i < n; i++) {
+        figures_of(nbc_stats_of(i), f + i * NFIGURES);
+        put_bounds(bounds + i * NBOUNDS, f + i * NFIGURES);
+    }
+    if (all && !error)
+        error = reduce(f, n * NFIGURES, MPI_SUM);
+    if (all && !error)
+        error = reduce(bounds, n * NBOUNDS, MPI_MIN);
+    for (int i = 0; all && !error && i < n; i++) {
+        const int64_t *sum = f + i * NFIGURES, *bound = bounds + i * NBOUNDS;
+        rows[i] = (struct row){.started = sum[STARTED],
+                               .completed = sum[COMPLETED],
+                               .each = spread_of(sum[EACH], sum[RANKS], bound),
+                               .waited = spread_of(sum[WAITED], sum[RANKS], bound + 2)};
+    }
+    free(f);
+    return error ? error : all ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+static int collect_total(void)
+{
+    struct {
+        double seconds;
+        int rank;
+    } mine, least, most;
+    int64_t sum = nbc_progress_waited();
+    NEXT(Comm_rank)(MPI_COMM_WORLD, &mine.rank);
+    mine.seconds = (double)sum / 1e9;
+    int error = NEXT(Allreduce)(&mine, &least, 1, MPI_DOUBLE_INT, MPI_MINLOC, MPI_COMM_WORLD);
+    if (!error)
+        error = NEXT(Allreduce)(&mine, &most, 1, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD);
+    if (!error)
+        error = reduce(&sum, 1, MPI_SUM);
+    if (error)
+        return error;
+    total_waited = (struct spread){(int64_t)(least.seconds * 1e9 + 0.5),
+                                   (int64_t)(most.seconds * 1e9 + 0.5), sum, nranks};
+    waited_least = least.rank;
+    waited_most = most.rank;
+    return MPI_SUCCESS;
+}
+
+void nbc_statistics_begin(bool all)
+{
+    began = nbc_now();
+    of_all = all;
+}
+
+void nbc_statistics_collect(void)
+{
+    lasted = nbc_now() - began;
+    nnodes = nbc_nodemap_count();
+    NEXT(Comm_size)(MPI_COMM_WORLD, &nranks);
+    if (of_all && (collect_rows() || collect_total())) {
+        free(rows);
+        rows = NULL;
+    }
+}
+
+/* --- what they mean -----------------------------------------------------------------------------
+ */
+
+static double ratio(double a, double b)
+{
+    return b > 0 ? a / b : 0;
+}
+
+static double mean(struct spread s)
+{
+    return ratio((double)s.sum, (double)s.ranks);
+}
+
+/* By how much the rank that waits most exceeds the mean. */
+static double imbalance(struct spread s)
+{
+    return s.sum > 0 ? (double)s.most / mean(s) - 1 : 0;
+}
+
+/* The fraction of the operations' time in which the program did not wait. */
+static double overlap(const struct nbc_stats *s)
+{
+    return s->took > 0 ? 1 - (double)s->waited / (double)s->took : 0;
+}
+
+static const char *library_version(char *text, size_t size)
+{
+    snprintf(text, size, "unknown");
+#ifdef HAVE_MPI_GET_LIBRARY_VERSION
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length;
+    if (NEXT(Get_library_version)(version, &length) == MPI_SUCCESS)
+        snprintf(text, size, "%.*s", (int)strcspn(version, "\n,"), version);
+    for (char *c = text; *c; c++)
+        if (*c == '\t')
+            *c = ' ';
+#endif
+    return text;
+}
+
+static const char *why_active(void)
+{
+    if (nbc_settings.mode == NBC_MODE_ON)
+        return "NBCSHIM=on";
+    if (nbc_settings.mode == NBC_MODE_AUTO && nbc_program_wants_us())
+        return "the program references a collective that nbcshim provides";
+    return "the program of another rank references a collective that nbcshim provides";
+}
+
+static const char *why_inactive(void)
+{
+    if (nbc_settings.mode == NBC_MODE_OFF)
+        return "NBCSHIM=off";
+    return "no rank references a nonblocking or persistent collective; NBCSHIM=on activates it";
+}
+
+static const char *blocking_by(void)
+{
+    return nbc_settings.blocking == NBC_BLOCKING_NATIVE ? "the MPI's" : "nbcshim's";
+}
+
+static const char *level_name(void)
+{
+    int level = MPI_THREAD_SINGLE;
+    NEXT(Query_thread)(&level);
+    return level == MPI_THREAD_MULTIPLE     ? "MPI_THREAD_MULTIPLE"
+           : level == MPI_THREAD_SERIALIZED ? "MPI_THREAD_SERIALIZED"
+           : level == MPI_THREAD_FUNNELED   ? "MPI_THREAD_FUNNELED"
+                                            : "MPI_THREAD_SINGLE";
+}
+
+/* --- lines on standard error ---------------------------------------------------------------------
+ */
+
+static bool is(const char *word)
+{
+    return nbc_settings.stats && strcmp(nbc_settings.stats, word) == 0;
+}
+
+static void introduce_active(void)
+{
+    bool thread = nbc_settings.progress == NBC_PROGRESS_THREAD;
+    fprintf(stderr, "nbcshim: active: %s\n", why_active());
+    fprintf(stderr, "nbcshim: nodes: %d; thread level of the MPI: %s; progress thread: %s\n",
+            nbc_nodemap_count(), level_name(), thread ? "yes" : "no");
+    fprintf(stderr, "nbcshim: blocking collectives: %s; progress in the MPI's own waits: %s%s%s\n",
+            blocking_by(), nbc_hooked ? "by " : "no (", nbc_hook_state(), nbc_hooked ? "" : ")");
+    fprintf(stderr, "nbcshim: rules: %s%sbuilt-in\n", nbc_tuning_file ? nbc_tuning_file : "",
+            nbc_tuning_file ? ", then " : "");
+}
+
+void nbc_statistics_introduce(void)
+{
+    char mpi[256];
+    int size;
+    if (!is("verbose"))
+        return;
+    NEXT(Comm_size)(MPI_COMM_WORLD, &size);
+    fprintf(stderr, "nbcshim: version %s, over %s, %d ranks\n", PACKAGE_VERSION,
+            library_version(mpi, sizeof mpi), size);
+    if (nbc_enabled)
+        introduce_active();
+    else
+        fprintf(stderr, "nbcshim: inactive: %s\n", why_inactive());
+}
+
+static void print_row(const struct nbc_alg *alg, const struct nbc_stats *s)
+{
+    char bytes[32] = "-", each[32] = "-", share[32] = "-";
+    if (!s->unknown) /* no rank knows all data of a vector collective */
+        snprintf(bytes, sizeof bytes, "%" PRId64, s->bytes);
+    if (s->completed) {
+        snprintf(each, sizeof each, "%.2f", (double)s->took / 1000 / (double)s->completed);
+        snprintf(share, sizeof share, "%.0f%%", 100 * overlap(s));
+    }
+    fprintf(stderr, "nbcshim: %-22s %-22s %12" PRId64 " %16s %12s %8s\n", nbc_coll_name(alg->coll),
+            alg->name, s->started, bytes, each, share);
+}
+
+static void print_table(void)
+{
+    fprintf(stderr, "nbcshim: blocking collectives: %s; progress in the MPI's own waits: %s%s%s\n",
+            blocking_by(), nbc_was_hooked ? "by " : "no (", nbc_hook_state(),
+            nbc_was_hooked ? "" : ")");
+    fprintf(stderr, "nbcshim: %-22s %-22s %12s %16s %12s %8s\n", "collective", "algorithm", "calls",
+            "bytes", "mean us", "overlap");
+    for (int i = 0; i < nbc_nalgs; i++) {
+        struct nbc_stats s = nbc_stats_of(i);
+        if (s.started)
+            print_row(&nbc_algs[i], &s);
+    }
+}
+
+static void print_row_of_all(const struct nbc_alg *alg, const struct row *r)
+{
+    fprintf(stderr,
+            "nbcshim: %-20s %-20s %6" PRId64 " %9" PRId64 " %9" PRId64
+            " %10.2f %10.2f %10.2f %7.2f%% %9.0f%%\n",
+            nbc_coll_name(alg->coll), alg->name, r->each.ranks, r->started, r->completed,
+            (double)r->each.least / 1e3, mean(r->each) / 1e3, (double)r->each.most / 1e3,
+            100 * ratio(mean(r->waited), (double)lasted), 100 * imbalance(r->waited));
+}
+
+static void print_all(void)
+{
+    struct spread w = total_waited;
+    fprintf(stderr, "nbcshim: %d ranks, %.3f s from MPI_Init to MPI_Finalize\n", nranks,
+            (double)lasted / 1e9);
+    fprintf(stderr,
+            "nbcshim: waiting while collectives were pending: minimum %.6f s (rank %d), mean %.6f "
+            "s, maximum %.6f s (rank %d); mean: %.2f%% of the time; imbalance %.0f%%\n",
+            (double)w.least / 1e9, waited_least, mean(w) / 1e9, (double)w.most / 1e9, waited_most,
+            100 * ratio(mean(w), (double)lasted), 100 * imbalance(w));
+    fprintf(stderr, "nbcshim: %-20s %-20s %6s %9s %9s %10s %10s %10s %8s %10s\n", "collective",
+            "algorithm", "ranks", "started", "completed", "us minimum", "mean", "maximum",
+            "waiting", "imbalance");
+    for (int i = 0; i < nbc_nalgs; i++)
+        if (rows[i].started)
+            print_row_of_all(&nbc_algs[i], &rows[i]);
+}
+
+/* --- the file -----------------------------------------------------------------------------------
+ */
+
+/* The name of a class is its lower bound. */
+static void write_histogram(struct nbc_json *j, const struct nbc_stats *s)
+{
+    nbc_json_open(j, "histogram_ns", "{");
+    for (int i = 0; i < NBC_STATS_CLASSES; i++) {
+        char bound[24];
+        snprintf(bound, sizeof bound, "%" PRId64, INT64_C(1) << i);
+        if (s->histogram[i])
+            nbc_json_int(j, bound, s->histogram[i]);
+    }
+    nbc_json_close(j, "}");
+}
+
+static void write_fraction(struct nbc_json *j, const char *name, double value)
+{
+    nbc_json_fixed(j, name, (int64_t)(value * 10000 + 0.5), 4);
+}
+
+static void write_spread(struct nbc_json *j, const char *name, struct spread s)
+{
+    nbc_json_open(j, name, "{");
+    nbc_json_fixed(j, "minimum", s.least, 9);
+    nbc_json_fixed(j, "mean", (int64_t)(mean(s) + 0.5), 9);
+    nbc_json_fixed(j, "maximum", s.most, 9);
+    nbc_json_close(j, "}");
+}
+
+static void write_row_of_all(struct nbc_json *j, const struct row *r)
+{
+    nbc_json_open(j, "all_ranks", "{");
+    nbc_json_int(j, "ranks", r->each.ranks);
+    nbc_json_int(j, "started", r->started);
+    nbc_json_int(j, "completed", r->completed);
+    write_spread(j, "seconds_each", r->each);
+    write_spread(j, "waited_seconds", r->waited);
+    write_fraction(j, "share_of_wall", ratio(mean(r->waited), (double)lasted));
+    write_fraction(j, "imbalance", imbalance(r->waited));
+    nbc_json_close(j, "}");
+}
+
+static void write_row(struct nbc_json *j, int alg)
+{
+    const struct nbc_stats s = nbc_stats_of(alg);
+    nbc_json_line(j, NULL, "{");
+    nbc_json_string(j, "collective", nbc_coll_name(nbc_algs[alg].coll));
+    nbc_json_string(j, "algorithm", nbc_algs[alg].name);
+    nbc_json_int(j, "calls", s.started);
+    if (s.unknown)
+        nbc_json_string(j, "bytes", NULL);
+    else
+        nbc_json_int(j, "bytes", s.bytes);
+    nbc_json_int(j, "completed", s.completed);
+    nbc_json_fixed(j, "seconds", s.took, 9);
+    write_fraction(j, "overlap", overlap(&s));
+    write_histogram(j, &s);
+    if (rows)
+        write_row_of_all(j, &rows[alg]);
+    nbc_json_close(j, "}");
+}
+
+static void write_job(struct nbc_json *j)
+{
+    char mpi[256];
+    nbc_json_int(j, "schema", SCHEMA);
+    nbc_json_string(j, "nbcshim", PACKAGE_VERSION);
+    nbc_json_string(j, "mpi", library_version(mpi, sizeof mpi));
+    nbc_json_string(j, "hook", nbc_was_hooked ? nbc_hook_state() : NULL);
+    nbc_json_string(j, "blocking", blocking_by());
+    nbc_json_bool(j, "progress_thread", nbc_settings.progress == NBC_PROGRESS_THREAD);
+    nbc_json_string(j, "rules", nbc_tuning_file ? nbc_tuning_file : "built-in");
+    if (!lasted) /* there was no MPI_COMM_WORLD */
+        return;
+    nbc_json_int(j, "ranks", nranks);
+    nbc_json_int(j, "nodes", nnodes);
+    nbc_json_fixed(j, "wall_seconds", lasted, 9);
+    if (rows)
+        write_spread(j, "waited_seconds", total_waited);
+}
+
+static void write_file(FILE *out)
+{
+    struct nbc_json j = {.out = out};
+    nbc_json_open(&j, NULL, "{");
+    write_job(&j);
+    nbc_json_open(&j, "algorithms", "[");
+    for (int i = 0; i < nbc_nalgs; i++)
+        if (nbc_stats_of(i).started || (rows && rows[i].started))
+            write_row(&j, i);
+    nbc_json_close(&j, "\n]}\n");
+}
+
+void nbc_statistics_setup(bool lead)
+{
+    leads = lead;
+    if (leads && nbc_settings.stats && !is("1") && !is("verbose") &&
+        !nbc_settings_try_file("NBCSHIM_STATS", nbc_settings.stats))
+        nbc_settings.stats = NULL;
+}
+
+static void write_named_file(void)
+{
+    FILE *out = nbc_settings_open_file("NBCSHIM_STATS", nbc_settings.stats);
+    if (!out)
+        return;
+    write_file(out);
+    nbc_settings_close_file(out, "NBCSHIM_STATS", nbc_settings.stats);
+}
+
+void nbc_statistics_print(void)
+{
+    if (leads && is("verbose") && rows)
+        print_all();
+    else if (leads && (is("1") || is("verbose")))
+        print_table();
+    else if (leads && nbc_settings.stats)
+        write_named_file();
+    free(rows);
+    rows = NULL;
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# NBCSHIM_STATS=verbose and the JSON file: what they say of a job in which rank 1 is late (statistics.c).
+
+. "$(dirname "$0")/../lib.sh"
+forget_settings
+ranks=3
+
+expect "the program compiles" $CC -std=gnu11 $MPI_CPPFLAGS "$srcdir/test/tools/statistics.c" \
+    -o "$scratch/program" $MPI_LIBS
+
+run() # NAME VARIABLES ARGUMENT...
+{
+    local name=$1 variables=$2
+    shift 2
+    mpi_command $ranks "$(sanitizer_runtime) $library" "NBCSHIM_ALGORITHM_ALLREDUCE=ring $variables" \
+        "$scratch/program" "$@"
+    ends_well "$name: the program ends well" 60
+}
+
+mpi_name="MPICH Version: 4"
+[ "$MPI_FLAVOR" = mpich ] || mpi_name="Open MPI v4"
+verbose=NBCSHIM_STATS=Verbose
+run "NBCSHIM_STATS=verbose" $verbose
+log_has 1 "versions and ranks" "^nbcshim: version $VERSION, over $mpi_name.*, 3 ranks\$"
+log_has 1 "active, and why" '^nbcshim: active: the program references a collective'
+log_has 1 "nodes, threads" '^nbcshim: nodes: 1; thread level of the MPI: MPI_THREAD_[A-Z]+; progress thread: no$'
+log_has 1 "hook or fallback" '^nbcshim: blocking collectives: .*; progress in the MPI.s own waits: (by|no) '
+log_has 1 "rules" '^nbcshim: rules: built-in$'
+log_has 1 "wall time" '^nbcshim: 3 ranks, [0-9]+\.[0-9]+ s from MPI_Init to MPI_Finalize$'
+log_has 1 "who waits least" '^nbcshim: waiting while collectives were pending: minimum 0\.[0-9]+ s \(rank 1\)'
+log_has 1 "started and completed, of all ranks" '^nbcshim: allreduce +ring +3 +6[0-9] +6[0-9] '
+log_has 1 "only of those ranks that have it" '^nbcshim: barrier +[a-z_0-9]+ +2 +2 +2 '
+
+echo "bcast * * chain" >"$scratch/rules"
+run "with other settings" "$verbose NBCSHIM=on NBCSHIM_PROGRESS=thread NBCSHIM_NODES=2 \
+    NBCSHIM_TUNING=$scratch/rules"
+log_has 1 "NBCSHIM=on" '^nbcshim: active: NBCSHIM=on$'
+log_has 1 "two nodes, and the thread" '^nbcshim: nodes: 2; .*MPI_THREAD_MULTIPLE; progress thread: yes$'
+log_has 1 "a file of rules" "^nbcshim: rules: $scratch/rules, then built-in\$"
+
+run "nothing happens" $verbose none
+log_has 1 "the head of the table remains" '^nbcshim: collective '
+log_has 0 "no row" '^nbcshim: (allreduce|barrier) '
+run "NBCSHIM=off" "$verbose NBCSHIM=off"
+log_has 1 "inactive, and why" '^nbcshim: inactive: NBCSHIM=off$'
+log_has 2 "nothing else is said" '^nbcshim: '
+
+echo 'int MPI_Init(int *, char ***); int MPI_Finalize(void);
+    int main(int n, char **v) { MPI_Init(&n, &v); return MPI_Finalize(); }' >"$scratch/nothing.c"
+expect "a program without collectives compiles" $CC "$scratch/nothing.c" -o "$scratch/nothing" $MPI_LIBS
+mpi_command 2 "$(sanitizer_runtime) $library" $verbose "$scratch/nothing"
+ends_well "it ends well" 60
+log_has 1 "inactive, since it references none" '^nbcshim: inactive: no rank references .*NBCSHIM=on'
+
+if command -v python3 >/dev/null; then
+    run "NBCSHIM_STATS=FILE.json" "NBCSHIM_STATS=$scratch/stats.json"
+    json_says "schema, MPI, ranks, nodes, wall time" "$scratch/stats.json" <<'END2'
+assert d['schema'] == 2 and d['ranks'] == 3 and d['nodes'] == 1, d
+assert 'MPI' in d['mpi'] and d['nbcshim'] and d['blocking'] in ("the MPI's", "nbcshim's"), d
+assert 0.6 < d['wall_seconds'] < 60, d
+END2
+    json_says "figures over all ranks" "$scratch/stats.json" <<'END2'
+rows = {r['collective']: r for r in d['algorithms']}
+ring, barrier = rows['allreduce'], rows['barrier']
+over = ring['all_ranks']
+assert over['started'] == over['completed'] == 3 * ring['calls'] and over['ranks'] == 3, ring
+for s in over['seconds_each'], over['waited_seconds'], d['waited_seconds']:
+    assert s['minimum'] <= s['mean'] <= s['maximum'], d
+# Ranks 0 and 2 wait for rank 1, 20 times 30 ms; where ranks share processors, it waits for these, too.
+least, most = over['waited_seconds']['minimum'], over['waited_seconds']['maximum']
+assert most > 0.5 and least < 0.7 * most and 0.1 < over['imbalance'] < 2, over
+assert abs(over['share_of_wall'] - over['waited_seconds']['mean'] / d['wall_seconds']) < 0.01, d
+assert barrier['calls'] == 0 and barrier['all_ranks']['started'] == barrier['all_ranks']['ranks'] == 2, d
+END2
+fi
+
+# A rank that has no statistics does not keep the others waiting.
+cat >"$scratch/some" <<END3
+#!/bin/sh
+[ "\${PMI_RANK:-\$OMPI_COMM_WORLD_RANK}" = 1 ] || export NBCSHIM_STATS=verbose
+exec "$scratch/program"
+END3
+chmod +x "$scratch/some"
+mpi_command $ranks "$(sanitizer_runtime) $library" "" "$scratch/some"
+ends_well "NBCSHIM_STATS on some ranks: the program ends well" 60
+log_has 1 "the table is that of rank 0" '^nbcshim: allreduce +[a-z_0-9]+ +2[0-9] +160[0-9]+ '
+
+finish
