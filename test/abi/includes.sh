@@ -11,7 +11,7 @@ cd "$srcdir" || exit 1
 home() # name including-directory
 {
     local directory
-    for directory in "$2" src include test/mpi/common tools/nbcsim tools; do
+    for directory in "$2" src include test/mpi/common tools/nbcsim tools/compare tools; do
         if [ -f "$directory/$1" ]; then
             echo "$directory"
             return
@@ -42,7 +42,7 @@ check_directory()
 }
 
 # The rooms of pmpi, in their order: doc/developers.md says what is in each.
-rooms="below base op comm request engine diag api"
+rooms="below base op comm request engine diag api profile"
 
 # check_room ROOM BEFORE: what it includes names its room, and lies in this one or one of BEFORE.
 check_room()
@@ -77,6 +77,7 @@ check_directory src src
 check_directory include include
 check_directory test/unit test/unit src tools/nbcsim
 check_directory tools/nbcsim tools/nbcsim tools src config.h
+check_directory tools/compare tools/compare tools src
 check_directory test/mpi test/mpi test/mpi/common include config.h
 check_directory test/mpi/common test/mpi/common include src config.h
 
@@ -116,7 +117,7 @@ result $? "they do so without a circle"
 # What is not listed is not in the distribution, and a program or source not listed is never built.
 unlisted=
 for file in src/* pmpi/*/* include/* test/unit/* test/mpi/*.[ch] test/mpi/common/* test/abi/* \
-    test/mpi22/* test/tools/* tools/nbcsim/*; do
+    test/mpi22/* test/tools/* tools/nbcsim/* tools/compare/*; do
     case $file in
     test/mpi/*) name=$(basename "$file" | sed 's/\..*//') ;;
     test/unit/*.c) name=${file%.c} ;;

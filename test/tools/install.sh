@@ -49,7 +49,7 @@ result $? "links of documents lead somewhere"
 directories="prefix=$prefix exec_prefix=$prefix libdir=$prefix/lib"
 unset MAKEFLAGS MFLAGS MAKELEVEL
 expect "make install" ${MAKE:-make} install $directories
-for file in bin/nbcrun bin/nbcinfo bin/nbcbench include/nbcshim.h lib/libnbcshim.so.0 lib/libnbcshim.a \
+for file in bin/nbcrun bin/nbcinfo bin/nbcbench include/nbcshim.h lib/libnbcshim.so.0 lib/libnbcshim.a lib/libnbcprofile.so libexec/nbcshim/nbccompare \
     bin/nbcc bin/nbccxx bin/nbcfort share/man/man1/nbcc.1 share/man/man1/nbccxx.1 \
     share/man/man1/nbcfort.1 lib/cmake/nbcshim/nbcshim-config.cmake \
     lib/cmake/nbcshim/nbcshim-config-version.cmake share/bash-completion/completions/nbcinfo \
@@ -93,6 +93,18 @@ int main(int argc, char **argv)
     return sum != size;
 }
 END
+# And a program that also runs without nbcshim.
+cat >"$scratch/work/solver.c" <<'END'
+#include <mpi.h>
+int main(int argc, char **argv)
+{
+    MPI_Request request;
+    MPI_Init(&argc, &argv);
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    return MPI_Finalize();
+}
+END
 # nbcrun preloads our library and no sanitizer's before it; and mpiexec says 0 of a program that its
 # sanitizer does not let start.
 export ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
@@ -129,6 +141,7 @@ run_command()
 
 expect "a program is linked with the installed library" bash -c \
     "cd '$scratch/work' && mpicc app.c -o app \$(pkg-config --cflags --libs nbcshim)"
+expect "a program without nbcshim compiles" bash -c "cd '$scratch/work' && mpicc solver.c -o solver"
 mpi_command 2 "$(sanitizer_runtime)" "" "$scratch/work/app"
 expect "it runs without LD_LIBRARY_PATH" guarded 60 "$scratch/log" env -u LD_LIBRARY_PATH "${launch[@]}"
 count=0

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* What compare.sh compares: collectives of each form, completed in each way; rank 1 is late, and
+ * all ranks do something else between start and completion. */
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { COUNT = 1024, SLEEP = 5000 /* us */ };
+
+static double in[COUNT], out[4][COUNT];
+
+static void start(MPI_Request *r, int i)
+{
+    MPI_Iallreduce(in, out[i], COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, r);
+}
+
+static void complete_one_by_one(void)
+{
+    MPI_Request r;
+    int flag = 0;
+    start(&r, 0);
+    usleep(SLEEP);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    start(&r, 0);
+    while (!flag)
+        MPI_Test(&r, &flag, MPI_STATUS_IGNORE);
+}
+
+static void complete_several(void)
+{
+    MPI_Request r[4];
+    int flag = 0, index, count, indices[4];
+    for (int i = 0; i < 4; i++)
+        start(&r[i], i);
+    MPI_Waitany(4, r, &index, MPI_STATUS_IGNORE);
+    do
+        MPI_Testany(4, r, &index, &flag, MPI_STATUS_IGNORE);
+    while (!flag);
+    MPI_Waitsome(4, r, &count, indices, MPI_STATUSES_IGNORE);
+    MPI_Waitall(4, r, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < 4; i++)
+        start(&r[i], i);
+    MPI_Testsome(4, r, &count, indices, MPI_STATUSES_IGNORE);
+    for (flag = 0; !flag;)
+        MPI_Testall(4, r, &flag, MPI_STATUSES_IGNORE);
+}
+
+/* The MPI makes collective calls for this. */
+static void use_a_file(const char *name)
+{
+    MPI_File f;
+    MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &f);
+    MPI_File_close(&f);
+}
+
+int main(int argc, char **argv)
+{
+    int rank, size, counts[16];
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (int i = 0; i < size; i++)
+        counts[i] = i + 1;
+    for (int i = 0; i < 5; i++) {
+        if (rank == 1)
+            usleep(20 * SLEEP);
+        complete_one_by_one();
+    }
+    complete_several();
+    MPI_Reduce_scatter(in, out[0], counts, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Bcast(rank ? out[0] : in, 3, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    use_a_file(argv[1]);
+    if (argc > 2 && strcmp(argv[2], "fail") == 0)
+        return 5;
+    return MPI_Finalize();
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "runs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool fail(const char *file, const char *why)
+{
+    fprintf(stderr, "nbcrun: %s: %s\n", file, why);
+    return false;
+}
+
+static bool read_rank(struct run *run, char *line)
+{
+    long long wall;
+    int rank, at = 0;
+    if (sscanf(line, "rank %d %lld %n", &rank, &wall, &at) < 2 || !at || rank < 0 ||
+        rank >= run->nranks)
+        return false;
+    run->wall[rank] = (double)wall / 1e9;
+    free(run->host[rank]);
+    run->host[rank] = strdup(line + at);
+    return run->host[rank] != NULL;
+}
+
+static bool read_row(struct run *run, const char *line)
+{
+    struct row r = {0};
+    int at = 0;
+    if (sscanf(line, "call %d %31s %d %d %lf %lf %lf %lf %lf %lf %lx %63s %n", &r.rank, r.coll,
+               &r.kind, &r.size, &r.calls, &r.bytes, &r.inside, &r.waiting, &r.flight, &r.arrival,
+               &r.address, r.symbol, &at) < 12 ||
+        !at || r.rank < 0 || r.rank >= run->nranks)
+        return false;
+    r.inside /= 1e9;
+    r.waiting /= 1e9;
+    r.flight /= 1e9;
+    r.arrival /= 1e9;
+    r.file = strdup(line + at);
+    struct row *rows = realloc(run->rows, (run->nrows + 1) * sizeof *rows);
+    if (!rows || !r.file)
+        return false;
+    run->rows = rows;
+    run->rows[run->nrows++] = r;
+    return true;
+}
+
+static bool read_lines(struct run *run, FILE *in)
+{
+    char *line = NULL;
+    size_t room = 0;
+    bool whole = false, good = true;
+    while (good && !whole && getline(&line, &room, in) > 0) {
+        line[strcspn(line, "\n")] = '\0';
+        whole = strcmp(line, "end") == 0;
+        good = whole || read_rank(run, line) || read_row(run, line);
+    }
+    free(line);
+    return good && whole;
+}
+
+bool run_read(struct run *run, enum variant variant, const char *file)
+{
+    FILE *in = fopen(file, "r");
+    *run = (struct run){.variant = variant};
+    if (!in)
+        return fail(file, strerror(errno));
+    bool good = fscanf(in, "nbcprofile 1 %d\n", &run->nranks) == 1 && run->nranks > 0;
+    if (good) {
+        run->wall = calloc(run->nranks, sizeof *run->wall);
+        run->host = calloc(run->nranks, sizeof *run->host);
+        good = run->wall && run->host && read_lines(run, in);
+    }
+    for (int i = 0; good && i < run->nranks; i++)
+        good = run->host[i] != NULL;
+    fclose(in);
+    return good || fail(file, "is not the whole record of a run");
+}
