@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/settings.h"
@@ -79,10 +80,111 @@ void nbc_trace_setup(void)
     nbc_tracing = nbc_timing_on = true;
 }
 
+/* --- arrows --------------------------------------------------------------------------------------
+ */
+
+static bool is_message(const struct nbc_trace_event *e)
+{
+    return e->kind == NBC_TRACE_SEND || e->kind == NBC_TRACE_RECV;
+}
+
+/* The end of a message's arrow: the send that is posted, or the receive that is complete. */
+static int64_t arrow_time(const struct nbc_trace_event *e)
+{
+    return e->kind == NBC_TRACE_SEND ? e->begin : e->end;
+}
+
+static bool may_have_arrow(const struct nbc_trace_event *e)
+{
+    return is_message(e) && e->peer >= 0 && e->number && arrow_time(e) < nbc_trace.covered;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* What each rank tells each other one: the identities of their messages. */
+struct exchange {
+    int *to, *from, *to_place, *from_place; /* by rank: numbers, and indices in mine, theirs */
+    int64_t *mine, *theirs;
+    int ntheirs;
+};
+
+static bool exchange_begin(struct exchange *x, int size)
+{
+    int *numbers = calloc(4 * (size_t)size, sizeof *numbers);
+    *x = (struct exchange){.to = numbers, .mine = malloc((size_t)nbc_trace.nevents * 8 + 8)};
+    if (!numbers || !x->mine)
+        return false;
+    x->from = numbers + size;
+    x->to_place = numbers + 2 * (size_t)size;
+    x->from_place = numbers + 3 * (size_t)size;
+    return true;
+}
+
+/* Fills mine in the order of the ranks. */
+static void exchange_fill(struct exchange *x, int size)
+{
+    for (int64_t i = 0; i < nbc_trace.nevents; i++)
+        if (may_have_arrow(&nbc_trace.events[i]))
+            x->to[nbc_trace.events[i].peer]++;
+    for (int i = 1; i < size; i++)
+        x->to_place[i] = x->to_place[i - 1] + x->to[i - 1];
+    for (int64_t i = 0; i < nbc_trace.nevents; i++)
+        if (may_have_arrow(&nbc_trace.events[i]))
+            x->mine[x->to_place[nbc_trace.events[i].peer]++] = nbc_trace.events[i].number;
+    for (int i = 0; i < size; i++)
+        x->to_place[i] -= x->to[i];
+}
+
+static bool all_have(bool mine)
+{
+    int own = mine, all = false;
+    return !NEXT(Allreduce)(&own, &all, 1, MPI_INT, MPI_MIN, side) && all;
+}
+
+static bool exchange_run(struct exchange *x, int size)
+{
+    if (!all_have(exchange_begin(x, size)))
+        return false;
+    exchange_fill(x, size);
+    NEXT(Alltoall)(x->to, 1, MPI_INT, x->from, 1, MPI_INT, side);
+    for (int i = 0; i < size; i++) {
+        x->from_place[i] = x->ntheirs;
+        x->ntheirs += x->from[i];
+    }
+    x->theirs = malloc((size_t)x->ntheirs * 8 + 8);
+    if (!all_have(x->theirs != NULL))
+        return false;
+    return !NEXT(Alltoallv)(x->mine, x->to, x->to_place, MPI_LONG_LONG, x->theirs, x->from,
+                            x->from_place, MPI_LONG_LONG, side);
+}
+
+/* A message has an arrow if the other rank has recorded it too. Collective. */
+static void trace_find_arrows(int size)
+{
+    struct exchange x;
+    if (exchange_run(&x, size)) {
+        qsort(x.theirs, x.ntheirs, sizeof *x.theirs, compare_ids);
+        for (int64_t i = 0; i < nbc_trace.nevents; i++) {
+            struct nbc_trace_event *e = &nbc_trace.events[i];
+            e->has_arrow = may_have_arrow(e) &&
+                           bsearch(&e->number, x.theirs, x.ntheirs, sizeof *x.theirs, compare_ids);
+        }
+    }
+    free(x.to);
+    free(x.mine);
+    free(x.theirs);
+}
+
 /* --- the file --------------------------------------------------------------------------------- */
 
 struct summary {
     int64_t nevents, dropped, inside, offset;
+    int ncomms;
+    char host[MPI_MAX_PROCESSOR_NAME + 1];
 };
 
 /* A time in microseconds, as the format requires. */
@@ -114,23 +216,34 @@ static void trace_put_name(struct nbc_json *j, const struct nbc_trace_event *e)
         snprintf(name, sizeof name, "%s", nbc_coll_name(e->coll));
     else if (e->kind == NBC_TRACE_OPERATION)
         snprintf(name, sizeof name, "%s:%s", nbc_coll_name(e->coll), nbc_algs[e->alg].name);
-    else if (e->kind == NBC_TRACE_SEND || e->kind == NBC_TRACE_RECV)
+    else if (is_message(e))
         snprintf(name, sizeof name, "%s %d", event_names[e->kind], (int)e->peer);
     else
         snprintf(name, sizeof name, "%s", event_names[e->kind]);
     nbc_json_string(j, "name", name);
 }
 
+/* The communicators of the rank that is written. */
+static const struct nbc_trace_comm *comms;
+
 static void trace_put_args(struct nbc_json *j, const struct nbc_trace_event *e, int rank)
 {
     nbc_json_open(j, "args", "{");
     trace_put_id(j, "operation", rank, e->id);
     if (e->kind == NBC_TRACE_OPERATION) {
+        const struct nbc_trace_comm *c = e->comm >= 0 && comms ? &comms[e->comm] : NULL;
+        nbc_json_string(j, "communicator", c ? c->name : NULL);
+        if (c)
+            nbc_json_int(j, "ranks", c->size);
+        if (e->bytes >= 0)
+            nbc_json_int(j, "bytes", e->bytes);
+        else
+            nbc_json_string(j, "bytes", NULL);
         nbc_json_int(j, "number", e->number);
         nbc_json_bool(j, "persistent", e->persistent);
         nbc_json_int(j, "waited_for", e->peer);
     } else {
-        if (e->kind == NBC_TRACE_SEND || e->kind == NBC_TRACE_RECV)
+        if (is_message(e))
             nbc_json_int(j, "peer", e->peer);
         nbc_json_int(j, "bytes", e->bytes);
     }
@@ -152,6 +265,22 @@ static void trace_put_span(struct nbc_json *j, const struct nbc_trace_event *e, 
     }
 }
 
+/* An end of an arrow from the slice in which a message is sent to that in which it has arrived. */
+static void trace_put_arrow(struct nbc_json *j, const struct nbc_trace_event *e, int rank,
+                            int64_t start)
+{
+    char id[32];
+    snprintf(id, sizeof id, "%016llx", (unsigned long long)e->number);
+    trace_put_head(j, e->kind == NBC_TRACE_SEND ? "s" : "f", rank, 1);
+    nbc_json_string(j, "cat", "arrow");
+    nbc_json_string(j, "id", id);
+    nbc_json_string(j, "name", "message");
+    if (e->kind == NBC_TRACE_RECV)
+        nbc_json_string(j, "bp", "e"); /* ends in the slice around it, not in the next one */
+    trace_put_time(j, "ts", arrow_time(e) - start);
+    nbc_json_close(j, "}");
+}
+
 /* Time spent in nbcshim. Such events follow one another or are nested. */
 static void trace_put_slice(struct nbc_json *j, const struct nbc_trace_event *e, int rank,
                             int64_t start)
@@ -168,8 +297,8 @@ static void trace_put_slice(struct nbc_json *j, const struct nbc_trace_event *e,
 /* The names of a rank and of its rows, and what it has recorded in all. */
 static void trace_put_metadata(struct nbc_json *j, int rank, const struct summary *s)
 {
-    char name[24];
-    snprintf(name, sizeof name, "rank %d", rank);
+    char name[MPI_MAX_PROCESSOR_NAME + 32];
+    snprintf(name, sizeof name, "rank %d on %s", rank, s->host);
     nbc_json_line(j, NULL, "{");
     nbc_json_string(j, "ph", "M");
     nbc_json_int(j, "pid", rank);
@@ -179,6 +308,11 @@ static void trace_put_metadata(struct nbc_json *j, int rank, const struct summar
     nbc_json_int(j, "events", s->nevents);
     nbc_json_int(j, "dropped", s->dropped);
     nbc_json_int(j, "inside_us", s->inside / 1000);
+    nbc_json_close(j, "}}");
+    trace_put_head(j, "M", rank, 0);
+    nbc_json_string(j, "name", "process_sort_index");
+    nbc_json_open(j, "args", "{");
+    nbc_json_int(j, "sort_index", rank);
     nbc_json_close(j, "}}");
     trace_put_head(j, "M", rank, 1);
     nbc_json_string(j, "name", "thread_name");
@@ -191,24 +325,31 @@ static void trace_put_rank(struct nbc_json *j, int rank, const struct summary *s
                            const struct nbc_trace_event *list, int64_t start)
 {
     trace_put_metadata(j, rank, s);
-    for (int i = 0; i < s->nevents; i++)
+    for (int i = 0; i < s->nevents; i++) {
         if (list[i].kind <= NBC_TRACE_RECV)
             trace_put_span(j, &list[i], rank, i, start - s->offset);
         else
             trace_put_slice(j, &list[i], rank, start - s->offset);
+        if (list[i].has_arrow)
+            trace_put_arrow(j, &list[i], rank, start - s->offset);
+    }
 }
 
-/* Receives the events of another rank. Without a list it receives none. */
-static void trace_fetch(int rank, struct summary *s, struct nbc_trace_event *list)
+/* Receives the events and communicators of another rank. Without a list it receives none. */
+static struct nbc_trace_comm *trace_fetch(int rank, struct summary *s, struct nbc_trace_event *list)
 {
     NEXT(Recv)(s, sizeof *s, MPI_BYTE, rank, 0, side, MPI_STATUS_IGNORE);
-    if (!list)
+    struct nbc_trace_comm *c = malloc((size_t)s->ncomms * sizeof *c + 1);
+    if (!list || !c)
         s->nevents = 0;
     NEXT(Send)(s, 0, MPI_BYTE, rank, s->nevents ? 1 : 2, side);
     if (!s->nevents)
-        return;
+        return c;
     int bytes = (int)(s->nevents * (int64_t)sizeof *list);
     NEXT(Recv)(list, bytes, MPI_BYTE, rank, 0, side, MPI_STATUS_IGNORE);
+    bytes = s->ncomms * (int)sizeof *c;
+    NEXT(Recv)(c, bytes, MPI_BYTE, rank, 0, side, MPI_STATUS_IGNORE);
+    return c;
 }
 
 /* Collects the events one rank at a time: rank 0 never holds those of more than two ranks. */
@@ -217,11 +358,13 @@ static void trace_collect(struct nbc_json *j, int size, const struct summary *mi
     struct nbc_trace_event *list = malloc((size_t)nbc_settings.trace_events * sizeof *list);
     for (int rank = 0; rank < size; rank++) {
         struct summary s = *mine;
-        if (rank)
-            trace_fetch(rank, &s, list);
+        struct nbc_trace_comm *fetched = rank ? trace_fetch(rank, &s, list) : NULL;
+        comms = rank ? fetched : nbc_trace.comms;
         if (j->out)
             trace_put_rank(j, rank, &s, rank ? list : nbc_trace.events, start);
+        free(fetched);
     }
+    comms = NULL;
     free(list);
 }
 
@@ -234,6 +377,7 @@ static void trace_deliver(const struct summary *mine)
         return;
     int bytes = (int)(mine->nevents * (int64_t)sizeof *nbc_trace.events);
     NEXT(Send)(nbc_trace.events, bytes, MPI_BYTE, 0, 0, side);
+    NEXT(Send)(nbc_trace.comms, mine->ncomms * (int)sizeof *comms, MPI_BYTE, 0, 0, side);
 }
 
 static void trace_write_file(int size, const struct summary *mine)
@@ -258,12 +402,15 @@ static void trace_write_file(int size, const struct summary *mine)
 
 void nbc_trace_write(void)
 {
-    int rank, size;
+    int rank, size, length;
     if (!nbc_tracing)
         return;
-    const struct summary mine = {nbc_trace.nevents, nbc_trace.dropped, nbc_trace.inside, offset};
     NEXT(Comm_rank)(side, &rank);
     NEXT(Comm_size)(side, &size);
+    trace_find_arrows(size);
+    struct summary mine = {
+        nbc_trace.nevents, nbc_trace.dropped, nbc_trace.inside, offset, nbc_trace.ncomms, ""};
+    NEXT(Get_processor_name)(mine.host, &length);
     if (rank == 0)
         trace_write_file(size, &mine);
     else

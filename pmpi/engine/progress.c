@@ -73,6 +73,18 @@ int64_t nbc_progress_waited(void)
     return __atomic_load_n(&waited, __ATOMIC_RELAXED);
 }
 
+/* As nbc_shape_bytes. */
+static int64_t operation_bytes(const struct nbc_request *r)
+{
+    return r->plan ? r->plan->bytes : r->run->bytes;
+}
+
+static int32_t operation_comm(const struct nbc_request *r)
+{
+    const struct nbc_context *c = r->context;
+    return nbc_trace_comm_of(c->key, c->user, c->members.size);
+}
+
 static void operation_trace(const struct nbc_request *r)
 {
     struct nbc_trace_event *e = nbc_trace_add(NBC_TRACE_OPERATION, r->started, nbc_now());
@@ -84,6 +96,8 @@ static void operation_trace(const struct nbc_request *r)
     e->alg = r->alg ? (int16_t)(r->alg - nbc_algs) : -1;
     e->persistent = r->persistent;
     e->number = nbc_request_call_number(r);
+    e->bytes = operation_bytes(r);
+    e->comm = operation_comm(r);
 }
 
 /* Whether the program called the operation or needs it: not those of checks, nor operations without
@@ -128,6 +142,7 @@ static void operation_begin(struct nbc_request *r)
     active_enter(r);
     if (__builtin_expect(nbc_tracing, 0)) {
         run->trace_id = r->trace_id;
+        run->trace_key = r->context->key;
         run->last_peer = -1;
     }
     if (nbc_run_start(run, r->context->hidden, nbc_context_ranks(r->context), r->tag, r->send,
@@ -264,10 +279,12 @@ static void operation_start_timed(struct nbc_request *r)
     r->started = nbc_now();
     r->lateness_reported = false;
     r->waited_before = __atomic_load_n(&waited, __ATOMIC_RELAXED);
-    if (nbc_tracing)
+    if (nbc_tracing) {
         r->trace_id = nbc_trace_next_id();
+        operation_comm(r); /* asks for its name, while it has one */
+    }
     if (operation_counts(r))
-        nbc_stats_count(r->alg, r->plan ? r->plan->bytes : r->run->bytes);
+        nbc_stats_count(r->alg, operation_bytes(r));
     int64_t begin = r->started;
     operation_start(r);
     if (nbc_tracing)

@@ -40,6 +40,7 @@ struct nbc_run {
     int tag;
     int cursor;         /* where the next poll over many messages begins */
     int32_t trace_id;   /* if nbc_tracing: of the operation */
+    uint64_t trace_key; /* if nbc_tracing: of the communicator, the same on all ranks */
     int32_t last_peer;  /* if nbc_tracing: source of the last message that arrived */
     nbc_kernel *kernel; /* runs instead of the operator, or NULL */
     struct nbc_handle_refs handles;

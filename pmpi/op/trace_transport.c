@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "op/trace_transport.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/settings.h"
@@ -18,6 +20,7 @@ static int32_t nstarted;
 bool nbc_trace_record_setup(void)
 {
     nbc_trace.events = malloc((size_t)nbc_settings.trace_events * sizeof *nbc_trace.events);
+    nbc_trace.covered = INT64_MAX;
     return nbc_trace.events != NULL;
 }
 
@@ -26,16 +29,98 @@ int32_t nbc_trace_next_id(void)
     return ++nstarted;
 }
 
+int32_t nbc_trace_comm_of(uint64_t key, MPI_Comm comm, int size)
+{
+    struct nbc_trace_comm *c = nbc_trace.comms;
+    char name[MPI_MAX_OBJECT_NAME + 1] = "";
+    int length;
+    for (int i = nbc_trace.ncomms - 1; i >= 0; i--)
+        if (c[i].key == key && c[i].size == size)
+            return i;
+    c = realloc(c, (nbc_trace.ncomms + 1) * sizeof *c);
+    if (!c)
+        return -1;
+    nbc_trace.comms = c;
+    if (comm != MPI_COMM_NULL)
+        NEXT(Comm_get_name)(comm, name, &length);
+    c += nbc_trace.ncomms;
+    *c = (struct nbc_trace_comm){.key = key, .size = size};
+    if (*name)
+        snprintf(c->name, sizeof c->name, "%.63s", name);
+    else
+        snprintf(c->name, sizeof c->name, "communicator %08x", (unsigned)(key ^ key >> 32));
+    return nbc_trace.ncomms++;
+}
+
+/* --- which message is which ----------------------------------------------------------------------
+ */
+
+/* Messages with the same source, destination and tag on the same communicator are a channel. MPI
+ * keeps their order, so that both ends can number them. A table of the numbers of messages so far:
+ * open addressing, a power of two. */
+static struct channel {
+    uint64_t name; /* 0: free */
+    int64_t count;
+} * channels;
+static size_t nchannels, room;
+
+static uint64_t mixed(uint64_t a, uint64_t b)
+{
+    uint64_t x = (a ^ b * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
+    return (x ^ x >> 29) * UINT64_C(0x94d049bb133111eb) + b;
+}
+
+static struct channel *channel_place(struct channel *table, size_t size, uint64_t name)
+{
+    size_t i = (size_t)(name >> 17) & (size - 1);
+    while (table[i].name && table[i].name != name)
+        i = (i + 1) & (size - 1);
+    return &table[i];
+}
+
+static bool channels_grow(void)
+{
+    size_t more = room ? 2 * room : 1024;
+    struct channel *table = calloc(more, sizeof *table);
+    if (!table)
+        return false;
+    for (size_t i = 0; i < room; i++)
+        if (channels[i].name)
+            *channel_place(table, more, channels[i].name) = channels[i];
+    free(channels);
+    channels = table;
+    room = more;
+    return true;
+}
+
+/* The identity of the next message of a channel, 0 without memory. */
+static int64_t message_identity(uint64_t key, int tag, int from, int to)
+{
+    uint64_t name = mixed(mixed(key + 1, (uint64_t)tag), (uint64_t)from << 32 | (uint32_t)to) | 1;
+    if (2 * nchannels >= room && !channels_grow())
+        return 0;
+    struct channel *c = channel_place(channels, room, name);
+    nchannels += !c->name;
+    c->name = name;
+    return (int64_t)(mixed(name, (uint64_t)++c->count) | 1);
+}
+
+/* --- events --------------------------------------------------------------------------------------
+ */
+
 struct nbc_trace_event *nbc_trace_add(enum nbc_trace_kind kind, int64_t begin, int64_t end)
 {
     seen++;
     if (nbc_trace.nevents == nbc_settings.trace_events) {
         nbc_trace.dropped++;
+        bool is_slice = kind == NBC_TRACE_START || kind == NBC_TRACE_PROGRESS;
+        if (is_slice && begin < nbc_trace.covered)
+            nbc_trace.covered = begin;
         return NULL;
     }
     struct nbc_trace_event *e = &nbc_trace.events[nbc_trace.nevents++];
     *e = (struct nbc_trace_event){
-        .kind = (int16_t)kind, .begin = begin, .end = end, .peer = -1, .alg = -1};
+        .kind = (int16_t)kind, .begin = begin, .end = end, .peer = -1, .comm = -1, .alg = -1};
     return e;
 }
 
@@ -52,10 +137,13 @@ void nbc_trace_inside(int64_t begin, int64_t seen_before, bool always)
         nbc_trace_add(always ? NBC_TRACE_START : NBC_TRACE_PROGRESS, begin, end);
 }
 
+/* --- the transport -------------------------------------------------------------------------------
+ */
+
 /* A traced message. Its address is the handle that the executor stores. */
 struct message {
     nbc_handle below;
-    int64_t begin, bytes;
+    int64_t begin, bytes, identity;
     int32_t peer;
     bool sends;
     struct message *next;
@@ -92,6 +180,13 @@ static int world_rank(const struct nbc_run *run, int peer)
     return rank == MPI_UNDEFINED ? -1 : rank; /* of another job */
 }
 
+static int own_rank(void)
+{
+    int rank;
+    NEXT(Group_rank)(nbc_trace_world, &rank);
+    return rank;
+}
+
 static void message_done(struct nbc_run *run, struct message *m)
 {
     struct nbc_trace_event *e =
@@ -102,6 +197,7 @@ static void message_done(struct nbc_run *run, struct message *m)
         e->id = run->trace_id;
         e->peer = m->peer;
         e->bytes = m->bytes;
+        e->number = m->identity;
     }
     message_free(m);
 }
@@ -116,6 +212,10 @@ static int traced_post(void *self, bool sends, uintptr_t addr, int64_t count, in
     const struct nbc_transport *t = &nbc_mpi_transport;
     *m = (struct message){.begin = nbc_now(), .sends = sends, .peer = world_rank(run, peer)};
     m->bytes = count * run->handles.types[type]->layout.size;
+    if (m->peer >= 0)
+        m->identity = sends ? message_identity(run->trace_key, run->tag, own_rank(), m->peer)
+                            : message_identity(run->trace_key, run->tag, m->peer, own_rank());
+    seen++; /* so that the time in nbcshim in which it is posted is recorded */
     int error = (sends ? t->send : t->recv)(self, addr, count, type, peer, &m->below);
     if (error == NBC_SENT)
         message_done(run, m);
@@ -195,7 +295,13 @@ const struct nbc_transport nbc_traced_transport = {
 void nbc_trace_record_cleanup(void)
 {
     free(nbc_trace.events);
+    free(nbc_trace.comms);
+    free(channels);
     nbc_trace.events = NULL;
+    nbc_trace.comms = NULL;
+    nbc_trace.ncomms = 0;
+    channels = NULL;
+    room = nchannels = 0;
     nbc_tracing = false;
     while (spare) {
         struct message *m = spare;

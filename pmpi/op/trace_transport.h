@@ -25,18 +25,31 @@ enum nbc_trace_kind {
 struct nbc_trace_event {
     int64_t begin, end; /* nanoseconds of nbc_now */
     int64_t bytes;
-    int64_t number; /* operation: number of the call on its communicator, from 1 */
+    int64_t number; /* operation: number of the call on its communicator, from 1; message: its */
+                    /* identity, the same at both ends */
     int32_t id;     /* of the operation, from 1 */
     int32_t peer;   /* rank in MPI_COMM_WORLD, −1: none; operation: source of its last message */
-    int16_t kind, alg; /* alg: index in nbc_algs, −1: none */
-    int16_t coll, persistent;
+    int32_t comm;   /* operation: index in nbc_trace.comms, −1: unknown */
+    int16_t kind, alg, coll; /* alg: index in nbc_algs, −1: none */
+    bool persistent;
+    bool has_arrow; /* message: both ends are in the trace, within slices */
+};
+
+/* A communicator of operations. */
+struct nbc_trace_comm {
+    uint64_t key; /* the same on all ranks */
+    int32_t size;
+    char name[64];
 };
 
 /* The recorded events. Events beyond NBCSHIM_TRACE_EVENTS are only counted. */
 struct nbc_trace_record {
     struct nbc_trace_event *events;
     int64_t nevents, dropped;
-    int64_t inside; /* nanoseconds spent in nbcshim */
+    int64_t inside;  /* nanoseconds spent in nbcshim */
+    int64_t covered; /* until then, all messages are within recorded slices of time in nbcshim */
+    struct nbc_trace_comm *comms;
+    int ncomms;
 };
 
 /* Set at init, afterwards only read. */
@@ -52,6 +65,10 @@ void nbc_trace_record_cleanup(void);
 
 /* The group of MPI_COMM_WORLD, in which peers are numbered. Set before the first operation. */
 extern MPI_Group nbc_trace_world;
+
+/* Returns the index of the communicator of an operation, −1 without memory. comm may be
+ * MPI_COMM_NULL if the communicator is known already. */
+int32_t nbc_trace_comm_of(uint64_t key, MPI_Comm comm, int size);
 
 /* Returns the number of a new operation. */
 int32_t nbc_trace_next_id(void);

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Checks a trace of traced_run.c, written by NBCSHIM_TRACE: python3 trace.py FILE RANKS."""
+"""Checks a trace of traced_run.c, written by NBCSHIM_TRACE: python3 trace.py FILE RANKS [arrows].
+
+With "arrows" only the arrows are checked, of any trace."""
 import collections
 import json
+import re
 import sys
 
 RANKS = int(sys.argv[2])
@@ -9,8 +12,40 @@ ROUNDS = 20
 EPSILON = 0.002  # microseconds: times are written with three digits
 
 events = json.load(open(sys.argv[1]))["traceEvents"]
+
+
+def check_arrows():
+    """Each arrow has two ends, on two ranks, both within slices. Returns the arrows between ranks."""
+    inside = collections.defaultdict(list)
+    for e in events:
+        if e["ph"] == "X":
+            inside[e["pid"], e["tid"]].append((e["ts"], e["ts"] + e["dur"]))
+    ends = collections.defaultdict(list)
+    for e in events:
+        if e["ph"] in "sf":
+            ends[e["cat"], e["name"], e["id"]].append(e)
+            assert any(begin - EPSILON <= e["ts"] <= end + EPSILON
+                       for begin, end in inside[e["pid"], e["tid"]]), e
+    between = collections.Counter()
+    for two in ends.values():
+        assert sorted(e["ph"] for e in two) == ["f", "s"], two
+        first, last = sorted(two, key=lambda e: e["ph"], reverse=True)
+        assert first["pid"] != last["pid"] and last["bp"] == "e", two
+        between[first["pid"], last["pid"]] += 1
+    return between
+
+
+arrows = check_arrows()
+if sys.argv[3:] == ["arrows"]:
+    assert arrows
+    sys.exit()
+
 names = {e["pid"]: e["args"] for e in events if e["name"] == "process_name"}
 assert sorted(names) == list(range(RANKS)), names
+for rank, n in names.items():
+    assert re.fullmatch(r"rank %d on \S+" % rank, n["name"]), n
+order = {e["pid"]: e["args"]["sort_index"] for e in events if e["name"] == "process_sort_index"}
+assert order == {rank: rank for rank in range(RANKS)}, order
 assert all(n["dropped"] == 0 and n["inside_us"] > 0 for n in names.values()), names
 
 # Asynchronous spans: each begins once and ends once, not before.
@@ -36,6 +71,15 @@ assert all(per_rank[r] >= 2 + 2 * ROUNDS for r in range(RANKS)), per_rank
 kinds = collections.Counter(b["name"] for b, _ in operations.values())
 # The constructor of a communicator makes one too, to agree on tags.
 assert kinds["allreduce:ring"] == (2 * ROUNDS + 1) * RANKS, kinds
+comms = collections.Counter()
+for begin, _ in operations.values():
+    args = begin["args"]
+    assert args["ranks"] == RANKS and args["bytes"] >= 0, begin
+    if args["bytes"] == 4096 * 8:
+        comms[args["communicator"], begin["name"]] += 1
+assert comms.pop(("MPI_COMM_WORLD", "allreduce:ring")) == ROUNDS * RANKS, comms
+[((name, _), n)] = comms.items()  # the same name on all ranks, although the program gave none
+assert name.startswith("communicator ") and n == ROUNDS * RANKS, comms
 
 # A message lies within its operation, and what is sent is received.
 traffic = collections.Counter()
@@ -54,6 +98,11 @@ for (category, _), (begin, end) in spans.items():
     else:
         traffic[peer, begin["pid"], size] -= 1
 assert seen > 0 and not any(traffic.values()), traffic
+sent = collections.Counter()
+for (category, _), (begin, _) in spans.items():
+    if category == "message" and begin["name"].startswith("send"):
+        sent[begin["pid"], begin["args"]["peer"]] += 1
+assert arrows == sent, (arrows, sent)
 # A ring of 4 ranks: 6 messages out and 6 in.
 assert seen >= 2 * ROUNDS * RANKS * 12, seen
 

@@ -54,6 +54,9 @@ for progress in calls thread; do
         python3 "$srcdir/test/tools/trace.py" "$scratch/trace.$progress" 4
 done
 
+run "a trace in which not all ranks have all" "NBCSHIM_TRACE=$scratch/cut NBCSHIM_TRACE_EVENTS=333"
+expect "each arrow has both ends, in slices" python3 "$srcdir/test/tools/trace.py" "$scratch/cut" 4 arrows
+
 run "a trace that gets full" "NBCSHIM_TRACE=$scratch/full NBCSHIM_TRACE_EVENTS=50"
 json_says "it has as many events as it may, and counts the others" "$scratch/full" <<'END'
 for name in (e['args'] for e in d['traceEvents'] if e['name'] == 'process_name'):
