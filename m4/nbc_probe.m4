@@ -4,7 +4,8 @@
 # own. What counts is what links.
 
 # NBC_FIND_MPI
-# Sets MPICC, MPIEXEC, MPI_CPPFLAGS, MPI_LIBS, MPI_NEEDED and NBC_MPI_FLAVOR. The compiler wrapper is asked for
+# Sets MPICC, MPIEXEC, MPI_CPPFLAGS, MPI_PROGRAM_CPPFLAGS, MPI_LIBS, MPI_NEEDED, NBC_MPI_FLAVOR and
+# NBC_SIMULATED. The compiler wrapper is asked for
 # its flags instead of being used as the compiler, so that the parts that must not see <mpi.h> are
 # compiled without it and so that any CC works.
 AC_DEFUN([NBC_FIND_MPI], [
@@ -29,6 +30,13 @@ AS_IF([test -z "$MPI_CPPFLAGS"], [
     for nbc_word in $nbc_compile; do
         AS_CASE([$nbc_word], [-I* | -D* | -pthread], [MPI_CPPFLAGS="$MPI_CPPFLAGS $nbc_word"])
     done])
+# What is included before each file of a program that the MPI runs, and not of other programs.
+MPI_PROGRAM_CPPFLAGS= nbc_before=
+for nbc_word in $nbc_compile; do
+    AS_CASE([$nbc_before], [-include], [MPI_PROGRAM_CPPFLAGS="$MPI_PROGRAM_CPPFLAGS -include $nbc_word"])
+    nbc_before=$nbc_word
+done
+AC_SUBST([MPI_PROGRAM_CPPFLAGS])
 AS_IF([test -z "$MPI_LIBS"], [
     for nbc_word in $nbc_link; do
         AS_CASE([$nbc_word],
@@ -57,10 +65,11 @@ AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>]], [[return MPI_Init(0, 0);]]
 CPPFLAGS=$nbc_save_CPPFLAGS LIBS=$nbc_save_LIBS
 
 NBC_MPI_FAMILY
+NBC_MPI_SIMULATES
 ])
 
 # NBC_MPI_FAMILY
-# Sets NBC_MPI_FLAVOR: which family the MPI is of. Only the tests use it, to know the options of its launcher.
+# Sets NBC_MPI_FLAVOR: which family the MPI is of. The tests use it, to know the options of its launcher.
 AC_DEFUN([NBC_MPI_FAMILY], [
 AC_MSG_CHECKING([for the family of the MPI])
 nbc_save_CPPFLAGS=$CPPFLAGS
@@ -75,10 +84,32 @@ AC_PREPROC_IFELSE([AC_LANG_SOURCE([[
 #include <mpi.h>
 #if !defined(MPICH_VERSION) && !defined(MPICH2_VERSION) && !defined(MPICH)
 #error
-#endif]])], [NBC_MPI_FLAVOR=mpich])])
+#endif]])], [NBC_MPI_FLAVOR=mpich],
+    [AC_PREPROC_IFELSE([AC_LANG_SOURCE([[
+#include <mpi.h>
+#ifndef SMPI_H
+#error
+#endif]])], [NBC_MPI_FLAVOR=smpi])])])
 CPPFLAGS=$nbc_save_CPPFLAGS
 AC_MSG_RESULT([$NBC_MPI_FLAVOR])
 AC_SUBST([NBC_MPI_FLAVOR])
+])
+
+# NBC_MPI_SIMULATES
+# Sets NBC_SIMULATED to whether the MPI simulates its ranks within one process (pmpi/below/simulated.h).
+# Its programs are shared objects of which each rank has a copy; only a static nbcshim is part of that.
+AC_DEFUN([NBC_MPI_SIMULATES], [
+NBC_SIMULATED=no
+AS_IF([test "$NBC_MPI_FLAVOR" = smpi], [
+    NBC_SIMULATED=yes
+    MPIEXEC=`AS_ECHO(["$MPICC"]) | sed 's/ .*//; s,smpicc$,smpirun,'`
+    MPI_CPPFLAGS="$MPI_CPPFLAGS -DSMPI_NO_OVERRIDE_MALLOC"
+    NBC_CFLAGS="$NBC_CFLAGS -fPIC"
+    enable_shared=no
+    AC_DEFINE([NBC_SIMULATED], [1],
+        [Define to 1 if the MPI simulates its ranks within one process, in virtual time.])])
+AC_SUBST([NBC_SIMULATED])
+AM_CONDITIONAL([SIMULATED], [test $NBC_SIMULATED = yes])
 ])
 
 # What is looked for: everything that came after MPI-2.2 and that nbcshim either calls when it is
@@ -171,6 +202,17 @@ AS_IF([test -n "$nbc_const"], [AC_MSG_RESULT([yes])], [AC_MSG_RESULT([no])])
 AC_DEFINE_UNQUOTED([NBC_CONST], [$nbc_const],
     [const where the MPI's prototypes of send buffers have it])
 
+# SMPI 3.32 has const elsewhere, but not here.
+AC_MSG_CHECKING([whether that of MPI_Comm_spawn_multiple has const])
+AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[
+#include <mpi.h>
+extern int MPI_Comm_spawn_multiple(int, char *[], char **[], const int [], const MPI_Info [], int,
+                                   MPI_Comm, MPI_Comm *, int []);]])],
+    [nbc_const=const], [nbc_const=])
+AS_IF([test -n "$nbc_const"], [AC_MSG_RESULT([yes])], [AC_MSG_RESULT([no])])
+AC_DEFINE_UNQUOTED([NBC_CONST_SPAWN], [$nbc_const],
+    [const where the MPI's prototype of MPI_Comm_spawn_multiple has it])
+
 # A link test for each of some 300 names takes half a minute, so all are linked together first: the
 # names that the linker calls undefined are dropped, and what is left must link. Where the linker's
 # messages cannot be read, each name is linked alone. nbc_links takes MPI names and succeeds when a
@@ -214,6 +256,14 @@ nbc_probe ()
 AC_MSG_CHECKING([which functions the MPI has])
 nbc_probe m4_normalize(NBC_MPI_NAMES)
 rm -f conftest*
+# These are in SMPI 3.32, but end the program.
+AS_IF([test $NBC_SIMULATED = yes], [
+    nbc_kept=
+    for nbc_name in $nbc_found; do
+        AS_CASE([$nbc_name], [Comm_idup | Get_elements_x | *probe | Mrecv | Imrecv | Win_sync | Parrived], [],
+            [nbc_kept="$nbc_kept $nbc_name"])
+    done
+    nbc_found=$nbc_kept])
 m4_foreach_w([NBC_name], m4_defn([NBC_MPI_NAMES]),
     [AH_TEMPLATE([HAVE_MPI_]m4_toupper(m4_defn([NBC_name])),
         [Define to 1 if the MPI has MPI_]m4_defn([NBC_name])[.])])dnl

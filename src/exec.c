@@ -152,11 +152,12 @@ static __attribute__((cold)) void poll_failed(struct nbc_exec *e, int error, int
     e->left = e->nready = e->ninflight = 0;
 }
 
-bool nbc_exec_poll(struct nbc_exec *e)
+/* `look` is one of the two functions of the transport that report completed messages. */
+static inline bool advance(struct nbc_exec *e, nbc_transport_look *look)
 {
     int ndone = 0;
     if (e->ninflight > 0) {
-        int error = e->transport->poll(e->self, e->ninflight, e->handles, e->done, &ndone);
+        int error = look(e->self, e->ninflight, e->handles, e->done, &ndone);
         if (error)
             poll_failed(e, error, ndone);
     }
@@ -168,4 +169,15 @@ bool nbc_exec_poll(struct nbc_exec *e)
     if (e->nready == 0)
         return e->left == 0;
     return exec_run(e, false);
+}
+
+bool nbc_exec_poll(struct nbc_exec *e)
+{
+    return advance(e, e->transport->poll);
+}
+
+bool nbc_exec_wait(struct nbc_exec *e)
+{
+    const struct nbc_transport *t = e->transport;
+    return advance(e, t->wait && e->nready == 0 ? t->wait : t->poll);
 }

@@ -50,4 +50,8 @@ bool nbc_exec_start(struct nbc_exec *e);
  * receives. */
 bool nbc_exec_poll(struct nbc_exec *e);
 
+/* nbc_exec_poll, but if nothing can be issued, it waits in the transport until a message is
+ * complete. A transport that cannot wait is polled. */
+bool nbc_exec_wait(struct nbc_exec *e);
+
 #endif

@@ -13,11 +13,14 @@ typedef uintptr_t nbc_handle;
 /* Returned by send: the message is complete already, and there is no handle. */
 enum { NBC_SENT = -1 };
 
-/* All functions are local, never block, and return 0 or a positive error code, which becomes the
- * result of the operation. `self` is the transport's state of the operation. An address is that of
- * the first element, with the offset applied; a type is a slot. Messages of one operation between
- * two ranks match in the order in which they are posted. send and recv set *h, which is valid until
- * poll reports it; on error nothing is posted, and *h is unchanged. */
+/* Tells which of n handles have completed. */
+typedef int nbc_transport_look(void *self, int n, nbc_handle *h, int *done, int *ndone);
+
+/* All functions are local, never block (except wait), and return 0 or a positive error code, which
+ * becomes the result of the operation. `self` is the transport's state of the operation. An address
+ * is that of the first element, with the offset applied; a type is a slot. Messages of one
+ * operation between two ranks match in the order in which they are posted. send and recv set *h,
+ * which is valid until poll reports it; on error nothing is posted, and *h is unchanged. */
 struct nbc_transport {
     int (*send)(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h);
     int (*recv)(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h);
@@ -26,7 +29,7 @@ struct nbc_transport {
      * their number to *ndone; these handles are invalid afterwards. If a message failed, its handle
      * is reported too, and its error is returned. An error without a handle is final: no message
      * in flight will be reported any more. */
-    int (*poll)(void *self, int n, nbc_handle *h, int *done, int *ndone);
+    nbc_transport_look *poll;
 
     /* Copies elements. Both sides have the same number of bytes, in possibly different types and
      * counts, and do not overlap. The copy is complete on return. */
@@ -37,6 +40,9 @@ struct nbc_transport {
      * commutative operators, left; otherwise there is no overlap. Gaps of dst keep their bytes. */
     int (*reduce)(void *self, uintptr_t dst, uintptr_t left, uintptr_t right, int64_t count,
                   int type);
+
+    /* As poll, but blocks until one has completed. NULL: the transport cannot. */
+    nbc_transport_look *wait;
 };
 
 #endif

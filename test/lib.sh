@@ -121,6 +121,10 @@ mpi_command()
 {
     local ranks=$1 preload=$2 variables=$3 setting crowded=0
     shift 3
+    if [ "$SIMULATED" = yes ]; then
+        simulated_command "$ranks" "$variables" "$@"
+        return
+    fi
     # Idle ranks of MPICH spin for their whole time slice: a barrier of 4 ranks on 2 cores takes
     # 15 ms, and 33 µs when they yield.
     [ $((ranks * threads + beside)) -le "$cores" ] || crowded=1
@@ -146,6 +150,21 @@ mpi_command()
     done
     shift
     launch+=(-n "$ranks" "$@")
+}
+
+# On SMPI all ranks are in the launcher's process. They run in virtual time, in which only what MPI
+# does takes time, so that a program does the same in each run. A poll is cheap, as on real networks.
+simulated_command() # ranks variables command...
+{
+    local ranks=$1 variables=$2 hosts=$scratch/hosts.$BASHPID
+    shift 2
+    "$srcdir/test/smpi/platform" cluster "$ranks" >"$hosts.xml"
+    seq -f 'n%.0f' 0 $((ranks - 1)) >"$hosts"
+    set -f
+    launch=(env $variables $MPIEXEC -np "$ranks" -platform "$hosts.xml" -hostfile "$hosts"
+        --cfg=smpi/simulate-computation:no --cfg=smpi/test:1e-7 --cfg=smpi/iprobe:1e-7
+        --log=root.thres:error "$@")
+    set +f
 }
 
 # The processes that belong to a guarded command, however deep below it: they inherit its mark.

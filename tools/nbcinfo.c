@@ -57,6 +57,8 @@ static const char built_for[] =
     "MPICH " MPICH_VERSION
 #elif defined(MPICH2_VERSION)
     "MPICH2 " MPICH2_VERSION
+#elif defined(NBC_SIMULATED)
+    "SMPI"
 #else
     "an MPI"
 #endif

@@ -43,7 +43,7 @@ static int call_name(const struct nbc_call *call, enum nbc_kind kind, char *name
 static int call_explain(const struct nbc_call *call, enum nbc_kind kind, int class,
                         const char *fault)
 {
-    char name[MPI_MAX_OBJECT_NAME + 1] = "", text[MPI_MAX_ERROR_STRING];
+    char name[MPI_MAX_OBJECT_NAME + 1] = "", text[MPI_MAX_ERROR_STRING + MPI_MAX_OBJECT_NAME + 1];
     int length;
     if (call->purpose != NBC_FOR_PROGRAM || !*fault)
         return class;
@@ -55,6 +55,7 @@ static int call_explain(const struct nbc_call *call, enum nbc_kind kind, int cla
         snprintf(text + used, sizeof text - used, " (rank %d of %d in %s)", c->members.rank,
                  c->members.size, *name ? name : "a communicator without a name");
     }
+    text[MPI_MAX_ERROR_STRING - 1] = '\0';
     return nbc_error_text_of_call(class, text);
 }
 

@@ -17,6 +17,7 @@
 #include "base/tag_space.h"
 #include "base/tuning.h"
 #include "below/export.h"
+#include "below/simulated.h"
 #include "comm/agree.h"
 #include "comm/context.h"
 
@@ -132,13 +133,20 @@ static int jobs_connect(MPI_Comm inter, bool known)
     return error ? nbc_raise(inter, error) : MPI_SUCCESS;
 }
 
+/* SMPI 3.32 ends the program in this call, and cannot start processes. */
+int nbc_dynamic_parent(MPI_Comm *parent)
+{
+    *parent = MPI_COMM_NULL;
+    return NBC_IS_SIMULATED ? MPI_SUCCESS : NEXT(Comm_get_parent)(parent);
+}
+
 int nbc_dynamic_meet_parent(void)
 {
     MPI_Comm parent;
-    int error = NEXT(Comm_get_parent)(&parent);
-    if (error)
-        return error;
-    return jobs_connect(parent, nbc_enabled);
+    if (!nbc_settings.dynamic)
+        return MPI_SUCCESS;
+    int error = nbc_dynamic_parent(&parent);
+    return error ? error : jobs_connect(parent, nbc_enabled);
 }
 
 /* After the presync all ranks of the communicator are in the call. The native call may also wait
@@ -161,8 +169,9 @@ CONNECTING(Comm_spawn,
            (command, argv, maxprocs, info, root, comm, newcomm, codes))
 
 CONNECTING(Comm_spawn_multiple,
-           (int count, char *commands[], char **argvs[], NBC_CONST int maxprocs[],
-            NBC_CONST MPI_Info infos[], int root, MPI_Comm comm, MPI_Comm *newcomm, int codes[]),
+           (int count, char *commands[], char **argvs[], NBC_CONST_SPAWN int maxprocs[],
+            NBC_CONST_SPAWN MPI_Info infos[], int root, MPI_Comm comm, MPI_Comm *newcomm,
+            int codes[]),
            (count, commands, argvs, maxprocs, infos, root, comm, newcomm, codes))
 
 CONNECTING(Comm_accept,

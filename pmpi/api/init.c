@@ -140,7 +140,7 @@ static int attach_world(int rank)
 static void find_out_if_spawned(void)
 {
     MPI_Comm parent;
-    nbc_settings.spawned = !NEXT(Comm_get_parent)(&parent) && parent != MPI_COMM_NULL;
+    nbc_settings.spawned = !nbc_dynamic_parent(&parent) && parent != MPI_COMM_NULL;
 }
 
 static int after_init(void)

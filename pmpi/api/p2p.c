@@ -111,7 +111,7 @@ static bool fits(const MPI_Status *message, struct data d)
     struct nbc_type layout;
 #ifdef HAVE_MPI_GET_ELEMENTS_X
     MPI_Count bytes;
-    NEXT(Get_elements_x)((NBC_CONST MPI_Status *)message, MPI_BYTE, &bytes);
+    NEXT(Get_elements_x)((MPI_Status *)message, MPI_BYTE, &bytes);
 #else
     int bytes;
     NEXT(Get_count)((NBC_CONST MPI_Status *)message, MPI_BYTE, &bytes);

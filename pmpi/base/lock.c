@@ -6,7 +6,7 @@
 bool nbc_threaded;
 volatile sig_atomic_t nbc_report_asked;
 void (*nbc_report)(void);
-_Thread_local unsigned char nbc_inside __attribute__((tls_model("initial-exec")));
+NBC_PER_THREAD unsigned char nbc_inside;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 

@@ -9,6 +9,8 @@
 #include <signal.h>
 #include <stdbool.h>
 
+#include "below/simulated.h"
+
 /* Assertions of builds that look for faults (--enable-sanitize, test/mutate); they cost nothing in
  * others. */
 #ifdef NBC_CHECKED
@@ -27,7 +29,7 @@ enum {
     NBC_LOCKED,  /* in nbcshim, with the lock */
     NBC_BELOW    /* in a call of the MPI that calls others (files.c), without the lock */
 };
-extern _Thread_local unsigned char nbc_inside __attribute__((tls_model("initial-exec")));
+extern NBC_PER_THREAD unsigned char nbc_inside;
 
 /* Asserts that the calling thread holds the lock. */
 #define nbc_assert_locked() nbc_assert(nbc_inside == NBC_LOCKED)

@@ -6,6 +6,7 @@
 
 #include "base/lock.h"
 #include "below/hook.h"
+#include "below/simulated.h"
 #include "engine/progress.h"
 #include "op/mpi_transport.h"
 
@@ -42,7 +43,7 @@ static int poll_operations(void)
  * what the program waits for. */
 static int on_progress(void)
 {
-    static _Thread_local unsigned turn __attribute__((tls_model("initial-exec")));
+    static NBC_PER_THREAD unsigned turn;
     return nbc_any_active() && nbc_inside != NBC_LOCKED && ++turn % 2 ? poll_operations() : 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/lock.h"
+#include "below/simulated.h"
 #include "engine/launch.h"
 #include "engine/progress.h"
 #include "op/plan.h"
@@ -21,6 +22,12 @@ struct direct {
     int polls;
 };
 
+/* Nothing else is pending, so a simulated rank may wait in the MPI below. */
+static bool direct_advance(struct nbc_exec *exec)
+{
+    return NBC_IS_SIMULATED ? nbc_exec_wait(exec) : nbc_exec_poll(exec);
+}
+
 /* Polls for as long as the loops that wait do not yield the processor. If other threads may want
  * the lock, polls once. Returns whether the operation is complete. */
 static bool direct_poll(struct direct *d)
@@ -28,7 +35,7 @@ static bool direct_poll(struct direct *d)
     int most = nbc_threaded ? 1 : NBC_SPINS;
     while (d->polls < most && !nbc_report_asked) {
         d->polls++;
-        if (nbc_exec_poll(&d->run->exec))
+        if (direct_advance(&d->run->exec))
             return true;
     }
     return false;
@@ -49,7 +56,7 @@ static int direct_finish_alone(struct direct *d)
 {
     nbc_context_hold(d->c);
     d->plan->refs++;
-    while (d->run->exec.left > 0 && !nbc_exec_poll(&d->run->exec))
+    while (d->run->exec.left > 0 && !direct_advance(&d->run->exec))
         nbc_progress_yield(&d->polls);
     int error = direct_end(d);
     nbc_plan_release(d->plan);

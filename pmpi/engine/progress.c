@@ -10,6 +10,7 @@
 #include "base/stats.h"
 #include "base/tag_space.h"
 #include "below/next.h"
+#include "below/simulated.h"
 #include "comm/context.h"
 #include "engine/wake.h"
 #include "op/plan.h"
@@ -378,11 +379,15 @@ struct nbc_request *nbc_progress_pending(const struct nbc_context *c)
     return NULL;
 }
 
+static bool is_the_only_one(const struct nbc_request *r)
+{
+    return active == r->run && !active->next && !r->run->poll && !is_deferred(r);
+}
+
 /* Whether polls need to reach no other operation, and no other thread. */
 static bool is_alone(const struct nbc_request *r)
 {
-    return !nbc_threaded && !nbc_timing_on && active == r->run && !active->next && !r->run->poll &&
-           !is_deferred(r);
+    return !nbc_threaded && !nbc_timing_on && !NBC_IS_SIMULATED && is_the_only_one(r);
 }
 
 /* The polls of a short wait for an operation that is alone: nothing but the schedule. */
@@ -397,12 +402,21 @@ static void wait_alone(struct nbc_request *r, int *spins)
     }
 }
 
+/* One step of a wait for r. A simulated rank waits in the MPI below if nothing else is active. */
+static void wait_step(struct nbc_request *r)
+{
+    if (!NBC_IS_SIMULATED || !is_the_only_one(r))
+        nbc_progress(r);
+    else if (nbc_exec_wait(&r->run->exec))
+        operation_end(r);
+}
+
 void nbc_request_wait(struct nbc_request *r, int spins)
 {
     if (r->state == NBC_ACTIVE && is_alone(r))
         wait_alone(r, &spins);
     while (r->state == NBC_ACTIVE) {
-        nbc_progress(r);
+        wait_step(r);
         if (r->state == NBC_ACTIVE)
             nbc_progress_yield(&spins);
     }
@@ -423,7 +437,7 @@ unsigned nbc_pauses;
  * it, or, for calls that need not be in one loop, if it is at most `most` ns. */
 static void count_waiting(int64_t most)
 {
-    static _Thread_local int64_t last;
+    static NBC_PER_THREAD int64_t last;
     int64_t now = nbc_now();
     if (now - last <= most)
         __atomic_fetch_add(&waited, now - last, __ATOMIC_RELAXED);
@@ -447,7 +461,7 @@ void nbc_pause(int *spins)
         count_waiting(*spins == 0 ? -1 : INT64_MAX);
     if (nbc_threaded)
         __atomic_fetch_add(&nbc_pauses, 1, __ATOMIC_RELAXED);
-    if (++*spins > NBC_SPINS)
+    if (++*spins > NBC_SPINS && !NBC_IS_SIMULATED)
         sched_yield();
 }
 

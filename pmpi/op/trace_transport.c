@@ -237,7 +237,8 @@ static int traced_receive(void *self, uintptr_t addr, int64_t count, int type, i
     return traced_post(self, false, addr, count, type, peer, h);
 }
 
-static int traced_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
+static int traced_look(nbc_transport_look *look, void *self, int n, nbc_handle *h, int *done,
+                       int *ndone)
 {
     enum { FEW = 64 };
     nbc_handle few[FEW], *below = n > FEW ? malloc((size_t)n * sizeof *below) : few;
@@ -246,13 +247,25 @@ static int traced_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
         return 0; /* the next poll may find memory */
     for (int i = 0; i < n; i++)
         below[i] = ((struct message *)h[i])->below;
-    int error = nbc_mpi_transport.poll(self, n, below, done, ndone);
+    int error = look(self, n, below, done, ndone);
     for (int i = 0; i < *ndone; i++)
         message_done(self, (struct message *)h[done[i]]);
     if (below != few)
         free(below);
     return error;
 }
+
+static int traced_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
+{
+    return traced_look(nbc_mpi_transport.poll, self, n, h, done, ndone);
+}
+
+#ifdef NBC_SIMULATED
+static int traced_wait(void *self, int n, nbc_handle *h, int *done, int *ndone)
+{
+    return traced_look(nbc_mpi_transport.wait, self, n, h, done, ndone);
+}
+#endif
 
 static void trace_computation(const struct nbc_run *run, enum nbc_trace_kind kind, int64_t begin,
                               int64_t bytes)
@@ -288,6 +301,9 @@ const struct nbc_transport nbc_traced_transport = {
     .send = traced_send,
     .recv = traced_receive,
     .poll = traced_poll,
+#ifdef NBC_SIMULATED
+    .wait = traced_wait,
+#endif
     .copy = traced_copy,
     .reduce = traced_reduce,
 };

@@ -80,7 +80,7 @@ is_wanted() # mode ranks all-ranks fast
 read_line() # program words...
 {
     local program=$1 ranks='' variables='' modes="preload link" limit=60 word n mode
-    local arguments=() forced=() named=() unnamed='' fast='' k
+    local arguments=() forced=() named=() unnamed='' fast='' k only=''
     shift
     for word; do
         case $word in
@@ -95,7 +95,7 @@ read_line() # program words...
             ;;
         soak) [ -n "$NBC_SOAK" ] || return ;;
         hook) [ "$NBC_HOOK" = yes ] || return ;;
-        only=*) [ "$MPI_FLAVOR" = "${word#only=}" ] || return ;;
+        only=*) only=${word#only=} ;;
         fast=*) fast=,${word#fast=}, ;;
         timeout=*) limit=${word#timeout=} ;;
         mode=both) ;;
@@ -107,6 +107,8 @@ read_line() # program words...
             ;;
         esac
     done
+    [ "$SIMULATED" = no ] || [ "$only" = smpi ] || return
+    [ -z "$only" ] || [ "$only" = "$MPI_FLAVOR" ] || return
     for word in ${fast//,/ }; do
         [[ " $modes " == *" ${word%:*} "* && " $ranks " == *" ${word#*:} "* ]] ||
             complaints+=("tests.list: $program: there is no case '$word'")
@@ -135,6 +137,8 @@ look_for_lines()
     for program in $(grep -l '^int main(' "$srcdir"/test/mpi/*.c); do
         program=$(basename "$program" .c)
         grep -q "^$program " "$list" || complaints+=("tests.list has a line for $program")
+        grep -qE "^($program .*only=smpi|not-smpi $program .)" "$list" ||
+            complaints+=("tests.list says whether $program runs on SMPI, or why not")
     done
 }
 
@@ -147,7 +151,7 @@ read_list()
     set -f
     while read -r line; do
         case $line in
-        '' | '#'*) ;;
+        '' | '#'* | 'not-smpi '*) ;;
         *) read_line $line ;;
         esac
     done <"$list"

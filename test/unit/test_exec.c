@@ -111,6 +111,18 @@ static int fake_reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t righ
     return take(&f->fail_reduce);
 }
 
+/* What is waited for arrives, the oldest first. */
+static int fake_wait(void *self, int n, nbc_handle *h, int *done, int *ndone)
+{
+    struct fake *f = self;
+    nbc_handle oldest = h[0];
+    for (int i = 1; i < n; i++)
+        oldest = h[i] < oldest ? h[i] : oldest;
+    f->complete[oldest] = true;
+    note(f, 'w', (int)oldest);
+    return fake_poll(self, n, h, done, ndone);
+}
+
 static const struct nbc_transport transport = {
     .send = fake_send,
     .recv = fake_recv,
@@ -475,6 +487,37 @@ START_TEST(a_failed_run_can_be_started_again)
 }
 END_TEST
 
+START_TEST(a_wait_is_in_the_transport_if_that_can)
+{
+    struct nbc_transport waits = transport;
+    struct run r;
+    bind(&r, sum_of_three());
+    ck_assert(!nbc_exec_start(&r.exec));
+    ck_assert(
+        !nbc_exec_wait(&r.exec)); /* this transport cannot: a poll, in which nothing happens */
+    expect_log(&r, "r0 r2 c ");
+    waits.wait = fake_wait;
+    r.exec.transport = &waits;
+    ck_assert(!nbc_exec_wait(&r.exec));
+    ck_assert(!nbc_exec_wait(&r.exec));
+    expect_log(&r, "w1 + w2 + s3 s3 ");
+    ck_assert(!nbc_exec_wait(&r.exec));
+    ck_assert(nbc_exec_wait(&r.exec));
+    expect_log(&r, "w3 w4 ");
+    unbind(&r);
+    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    nbc_recv(s, ref(NBC_BUF_RECV, 0), 2, NBC_NONE);
+    nbc_copy(s, ref(NBC_BUF_RECV, 1), ref(NBC_BUF_SEND, 0), NBC_NONE);
+    bind(&r, s);
+    r.exec.transport = &waits;
+    r.exec.defer = 1;
+    ck_assert(!nbc_exec_start(&r.exec));
+    ck_assert(!nbc_exec_wait(&r.exec)); /* there is something to do first */
+    expect_log(&r, "r2 c ");
+    unbind(&r);
+}
+END_TEST
+
 /* The n-th call of the transport fails, for every n, somewhere among the ranks of a real algorithm:
  * that rank alone must end with the error, and all ranks must end, with no message left over (the
  * simulation watches). The other run has right results. */
@@ -583,6 +626,7 @@ int main(void)
     tcase_add_test(tc, the_first_error_counts);
     tcase_add_test(tc, messages_are_lost);
     tcase_add_test(tc, a_failed_run_can_be_started_again);
+    tcase_add_test(tc, a_wait_is_in_the_transport_if_that_can);
     tcase_add_loop_test(tc, a_window_holds_messages_back, 0, sizeof windows / sizeof *windows);
     suite_add_tcase(suite, tc);
     add_for_each_row(suite, any_call_may_fail);

@@ -44,7 +44,13 @@ static int reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t right, in
     return 0;
 }
 
-static const struct nbc_transport idle = {count_post, count_post, poll_none, copy, reduce};
+static const struct nbc_transport idle = {
+    .send = count_post,
+    .recv = count_post,
+    .poll = poll_none,
+    .copy = copy,
+    .reduce = reduce,
+};
 
 /* --- measuring -------------------------------------------------------------------------------- */
 
