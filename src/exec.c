@@ -5,7 +5,7 @@
 size_t nbc_exec_memory(const struct nbc_sched *sched)
 {
     size_t n = sched->nops, m = sched->nmsgs;
-    return m * (sizeof(nbc_handle) + sizeof(int32_t) + sizeof(int)) + 2 * n * sizeof(int32_t);
+    return m * (sizeof(nbc_handle) + sizeof(int32_t) + sizeof(int)) + (2 * n + 1) * sizeof(int32_t);
 }
 
 void nbc_exec_init(struct nbc_exec *e, const struct nbc_sched *sched,
@@ -16,7 +16,21 @@ void nbc_exec_init(struct nbc_exec *e, const struct nbc_sched *sched,
     e->inflight = (int32_t *)(e->handles + sched->nmsgs);
     e->done = e->inflight + sched->nmsgs;
     e->waits = e->done + sched->nmsgs;
-    e->ready = e->waits + sched->nops;
+    e->ready = e->waits + sched->nops + 1;
+    e->ready[-1] = NBC_NONE; /* see make_ready */
+}
+
+/* Adds an operation to those that may be issued. They are kept in the order of emission, and not in
+ * that in which they became ready: a message posted early is not held up by a longer one that its
+ * builder wants to follow. Almost always the place is the last. What was issued stays where it is:
+ * before the list is NBC_NONE, and in it the operation whose edges are satisfied, which was emitted
+ * before those that wait for it. */
+static inline void make_ready(struct nbc_exec *e, int32_t id)
+{
+    int32_t *at = &e->ready[e->nready++];
+    for (; at[-1] > id; at--)
+        *at = at[-1];
+    *at = id;
 }
 
 /* Satisfies one edge of each of n operations. */
@@ -24,7 +38,7 @@ static inline void release(struct nbc_exec *e, const int32_t *succ, int n)
 {
     for (int i = 0; i < n; i++)
         if (--e->waits[succ[i]] == 0)
-            e->ready[e->nready++] = succ[i];
+            make_ready(e, succ[i]);
 }
 
 static void finish(struct nbc_exec *e, int32_t id)
@@ -104,7 +118,7 @@ static bool is_long(const struct nbc_exec *e, int32_t id)
     return (op->kind == NBC_OP_COPY || op->kind == NBC_OP_REDUCE) && op->count >= e->defer;
 }
 
-/* Issues the ready operations in the order in which they became ready, except deferred ones. */
+/* Issues the ready operations, except deferred ones. */
 static bool exec_run(struct nbc_exec *e, bool put_off)
 {
     int kept = 0;

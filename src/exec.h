@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The executor: runs a schedule over a transport. It keeps a counter of unsatisfied edges for each
- * operation, a stack of ready operations, and the handles of the messages in flight. It never
- * searches the schedule for ready operations, does not recurse, and allocates no memory.
+ * operation, a list of ready operations, and the handles of the messages in flight. Operations that
+ * could be issued at the same time are issued in the order in which the builder emitted them. It
+ * never searches the schedule for ready operations, does not recurse, and allocates no memory.
  *
  * An error does not end a run: other ranks wait for the messages of this one, and send theirs. So
  * all operations are executed, each as far as it can be, and the run returns the first error.
@@ -20,7 +21,7 @@ struct nbc_exec {
     void *self;                /* the transport's state of this operation */
     uintptr_t base[NBC_NBUFS]; /* addresses of the buffers */
     int32_t *waits;            /* per operation: edges not yet satisfied */
-    int32_t *ready;            /* stack of operations that may be issued */
+    int32_t *ready;            /* operations that may be issued, in order of emission */
     int32_t *inflight;         /* the operation of each handle */
     int *done;                 /* output array of the transport's poll */
     nbc_handle *handles;

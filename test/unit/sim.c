@@ -443,6 +443,24 @@ static void count_crowd(struct sim_rank *r)
         r->crowd = r->exec.ninflight;
 }
 
+/* What waits for nothing at the start is posted in the order of emission: long messages that the
+ * builder emitted later do not hold up short ones. (Nothing is complete yet, so the list of
+ * messages under way is in the order in which they were posted.) */
+static void check_order_of_posts(struct sim *sim, const struct sim_rank *r)
+{
+    const struct nbc_exec *e = &r->exec;
+    int32_t last = -1;
+    for (int i = 0; i < e->ninflight; i++) {
+        int32_t id = e->inflight[i];
+        if (r->sched->ops[id].kind != NBC_OP_SEND)
+            continue;
+        if (id < last)
+            complain(sim, "rank %d posts send %d behind %d at the start", r->local, (int)id,
+                     (int)last);
+        last = id;
+    }
+}
+
 static void sim_step(struct sim *sim, struct sim_rank *r)
 {
     if (r->live) {
@@ -460,6 +478,7 @@ static void sim_step(struct sim *sim, struct sim_rank *r)
     sim->nlive++;
     sim->ncompleted++;
     bool complete = nbc_exec_start(&r->exec);
+    check_order_of_posts(sim, r);
     count_crowd(r);
     if (complete)
         end_run(sim, r);

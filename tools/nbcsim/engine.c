@@ -313,10 +313,10 @@ struct run {
     uint64_t order;
     double *cpu; /* per rank: busy until */
     struct port *within, *between;
-    struct index *stack; /* operations that may start now: rank, operation */
-    size_t nstack, stack_room;
-    struct cause *cause; /* per operation, if the path is requested */
-    struct index *last;  /* per rank: the last operation of its processor */
+    struct index *stack;                /* operations that may start now: rank, operation */
+    size_t nstack, started, stack_room; /* started: as many of them have */
+    struct cause *cause;                /* per operation, if the path is requested */
+    struct index *last;                 /* per rank: the last operation of its processor */
     uint64_t random;
     double now;
     size_t left;
@@ -426,6 +426,8 @@ static double work(struct run *r, int rank, int op, double time)
     return r->cpu[rank];
 }
 
+/* As in the executor, what may start at the same time starts in the order of emission. All of it is
+ * of one rank. */
 static void may_start(struct run *r, int rank, int op)
 {
     if (r->nstack == r->stack_room) {
@@ -437,7 +439,10 @@ static void may_start(struct run *r, int rank, int op)
         r->stack = more;
         r->stack_room *= 2;
     }
-    r->stack[r->nstack++] = (struct index){rank, op};
+    size_t at = r->nstack++;
+    for (; at > r->started && r->stack[at - 1].op > op; at--)
+        r->stack[at] = r->stack[at - 1];
+    r->stack[at] = (struct index){rank, op};
 }
 
 /* Satisfies the edges from..to of an operation. */
@@ -574,12 +579,13 @@ static void handle(struct run *r, const struct event *e)
     }
 }
 
-/* Operations start in the order in which they became ready. */
 static void start_all(struct run *r)
 {
-    for (size_t i = 0; i < r->nstack; i++)
-        op_start(r, r->stack[i].peer, r->stack[i].op);
-    r->nstack = 0;
+    while (r->started < r->nstack) {
+        struct index next = r->stack[r->started++];
+        op_start(r, next.peer, next.op);
+    }
+    r->nstack = r->started = 0;
 }
 
 static void reset(struct program *p)
