@@ -73,13 +73,16 @@ static __attribute__((cold)) int post_empty(struct nbc_exec *e, post *call, cons
     return error > 0 ? NBC_SENT : error;
 }
 
-/* Posts a message, which may be complete at once. */
+/* Posts a message, which may be complete at once. After an error there may be nothing right to
+ * send: an empty message tells the receiver. */
 static void exec_post(struct nbc_exec *e, int32_t id)
 {
     const struct nbc_op *op = &e->sched->ops[id];
     nbc_handle *h = &e->handles[e->ninflight];
-    post *call = op->kind == NBC_OP_SEND ? e->transport->send : e->transport->recv;
-    int error = call(e->self, address(e, op->buf, op->off), op->count, op->type, op->peer, h);
+    bool sends = op->kind == NBC_OP_SEND;
+    post *call = sends ? e->transport->send : e->transport->recv;
+    int64_t count = __builtin_expect(e->error, 0) && sends ? 0 : op->count;
+    int error = call(e->self, address(e, op->buf, op->off), count, op->type, op->peer, h);
     if (error > 0)
         error = post_empty(e, call, op, h, error);
     release(e, &e->sched->succ[op->succ], op->nsucc_issue);
@@ -95,6 +98,8 @@ static int compute(struct nbc_exec *e, const struct nbc_op *op)
     uintptr_t a = address(e, op->buf, op->off), b = address(e, op->b_buf, op->b_off);
     if (op->kind == NBC_OP_COPY)
         return e->transport->copy(e->self, a, op->count, op->type, b, op->b_count, op->b_type);
+    if (__builtin_expect(e->error, 0))
+        return 0; /* its data may not have arrived, and the operator may be the program's */
     uintptr_t c = address(e, op->c_buf, op->c_off);
     return e->transport->reduce(e->self, a, b, c, op->count, op->type);
 }

@@ -5,7 +5,9 @@
  * never searches the schedule for ready operations, does not recurse, and allocates no memory.
  *
  * An error does not end a run: other ranks wait for the messages of this one, and send theirs. So
- * all operations are executed, each as far as it can be, and the run returns the first error.
+ * all operations are executed, and the run returns the first error; but the messages that are sent
+ * after it are empty, and reductions are left out. The transport reports a message that is not as
+ * long as its receiver expects as an error, so a run without error has right results.
  *
  * All functions are local and never block. A run needs a lock of its caller: one thread at a time
  * may start or poll it. */

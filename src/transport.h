@@ -26,8 +26,8 @@ struct nbc_transport {
     int (*recv)(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h);
 
     /* Tests n handles. Writes the indices of those that have completed, ascending, to `done` and
-     * their number to *ndone; these handles are invalid afterwards. If a message failed, its handle
-     * is reported too, and its error is returned. An error without a handle is final: no message
+     * their number to *ndone; these handles are invalid afterwards. If a message failed, or is
+     * shorter than its receive, its handle is reported too, and an error is returned. An error without a handle is final: no message
      * in flight will be reported any more. */
     nbc_transport_look *poll;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Ranks disagree on the length of a collective: one of them has an element less, on one side. That
  * is an error of the ranks that notice it, and of one operation. No rank waits forever, other
- * operations have right results, and the communicator can be used.
+ * operations have right results, and the communicator can be used. Operators of the program see no
+ * data but what ranks have sent, and a bcast of another length is an error of all but the root.
  *
  *     lengths [NAME…]     only those collectives */
 #include "cases.h"
@@ -102,6 +103,80 @@ static void run(enum coll coll)
     }
 }
 
+/* --- operators, and bcast --------------------------------------------------------------------- */
+
+/* A rank sends a bit of its own. The right call before has left the mark in whatever memory the
+ * wrong one uses. */
+enum { VALUES = 600, MARK = 1 << 20 };
+
+static bool marks_allowed;
+static int unsent; /* values that no rank has sent */
+
+static void unite(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    const int *a = in;
+    int *b = inout, all = (1 << test_size) - 1;
+    (void)type;
+    for (int i = 0; i < *n; i++) {
+        int seen = marks_allowed ? 0 : (a[i] | b[i]) & ~all;
+        unsent += seen != 0 || a[i] == 0 || b[i] == 0;
+        b[i] |= a[i];
+    }
+}
+
+/* An allreduce in which one rank has some elements less. */
+static void run_operator(MPI_Op op, int wrong)
+{
+    static int in[VALUES], out[VALUES];
+    int n = test_rank == wrong ? VALUES - 7 : VALUES;
+    test_place("an operator, rank %d is wrong", wrong);
+    for (int round = 0; round < 2; round++) {
+        MPI_Request r;
+        marks_allowed = round == 0;
+        for (int i = 0; i < VALUES; i++) {
+            in[i] = 1 << test_rank | (round == 0 ? MARK : 0);
+            out[i] = MARK;
+        }
+        MPI_Iallreduce(in, out, round == 0 ? VALUES : n, MPI_INT, op, world->comm, &r);
+        int class = class_of(MPI_Wait(&r, MPI_STATUS_IGNORE));
+        EXPECT(class == MPI_SUCCESS || (round == 1 && class == MPI_ERR_TRUNCATE), "class %d",
+               class);
+        for (int i = 0; i < n && !class; i++)
+            EXPECT(out[i] == ((1 << test_size) - 1) + (round == 0 ? MARK : 0), "element %d is %x",
+                   i, out[i]);
+    }
+    EXPECT(unsent == 0, "the operator saw %d values that no rank has sent", unsent);
+    unsent = 0;
+}
+
+/* Every rank that receives learns it, by the length or from those that forward. */
+static void run_bcast(int root, int other)
+{
+    static int data[VALUES];
+    MPI_Request r;
+    test_place("a bcast from rank %d, others have %d", root, other);
+    MPI_Ibcast(data, test_rank == root ? VALUES / 2 : other, MPI_INT, root, world->comm, &r);
+    int class = class_of(MPI_Wait(&r, MPI_STATUS_IGNORE));
+    EXPECT(class == (test_rank == root ? MPI_SUCCESS : MPI_ERR_TRUNCATE), "class %d", class);
+}
+
+static void run_operators(void)
+{
+    if (test_native)
+        return;
+    for (int commutes = 0; commutes < 2; commutes++) {
+        MPI_Op op;
+        MPI_Op_create(unite, commutes, &op);
+        for (int wrong = 0; wrong < test_size; wrong++)
+            run_operator(op, wrong);
+        MPI_Op_free(&op);
+    }
+    for (int root = 0; root < test_size; root++) {
+        run_bcast(root, VALUES);
+        run_bcast(root, 1);
+    }
+}
+
 static struct group *returning(MPI_Comm comm)
 {
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
@@ -122,6 +197,7 @@ int main(int argc, char **argv)
         run(coll_by_name(argv[i]));
     for (enum coll coll = 0; coll < NCOLLS && argc == 1; coll++)
         run(coll);
+    run_operators();
     group_delete(world);
     group_delete(ring);
     kinds_finish();

@@ -118,6 +118,7 @@ struct message {
     struct end end[2];
     bool posted[2], reported[2];
     bool moved;
+    bool spoiled;         /* one of them is empty because its rank had an error */
     char *eager;          /* data of an eager send */
     struct message *next; /* unmatched, in the same channel */
     struct sim_rank *receiver;
@@ -149,7 +150,6 @@ struct sim {
     int64_t ncompleted;
     int calls;
     const struct sim_rank *failed; /* the rank with the error of fail_at */
-    int failed_run;
     char text[400];
 };
 
@@ -188,23 +188,13 @@ static bool inject(struct sim_rank *r)
     if (++sim->calls != sim->config.fail_at)
         return false;
     sim->failed = r;
-    sim->failed_run = r->run;
     r->told = true;
     return true;
 }
 
-/* Whether a message was sent or received in the run that has an error, whose messages may be empty.
- */
-static bool is_spoiled(const struct message *m)
-{
-    const struct sim_rank *failed = m->receiver->op->sim->failed;
-    return failed && (m->end[SEND].bytes == 0 || m->end[RECV].bytes == 0) &&
-           (m->receiver == failed || peer_of(m->receiver, m->from) == failed);
-}
-
 static void matched(struct sim *sim, struct message *m)
 {
-    if (m->end[SEND].bytes != m->end[RECV].bytes && !is_spoiled(m))
+    if (m->end[SEND].bytes != m->end[RECV].bytes && !m->spoiled)
         complain(sim, "rank %d sends %" PRId64 " bytes to rank %d, which wants %" PRId64, m->from,
                  m->end[SEND].bytes, m->receiver->local, m->end[RECV].bytes);
     /* See nbc_send. Only the type of bytes has a unit of 1. */
@@ -271,6 +261,7 @@ static int sim_post(struct sim_rank *r, enum side side, struct end end, int peer
         sim->nmessages++;
     }
     m->posted[side] = true;
+    m->spoiled = m->spoiled || (r->told && end.bytes == 0);
     end.due = INT64_MAX;
     m->end[side] = end;
     if (side == SEND && !sim->config.rendezvous)
@@ -310,6 +301,7 @@ static int sim_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
 {
     struct sim_rank *r = self;
     struct sim *sim = r->op->sim;
+    bool shorter = false;
     *ndone = 0;
     for (int i = 0; i < n; i++) {
         struct message *m = (struct message *)(h[i] & ~(nbc_handle)1);
@@ -319,6 +311,7 @@ static int sim_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
         if (m->posted[SEND] && m->posted[RECV])
             move_data(m);
         done[(*ndone)++] = i;
+        shorter = shorter || (side == RECV && m->end[SEND].bytes < m->end[RECV].bytes);
         m->reported[side] = true;
         sim->ntimers--;
         sim->ncompleted++;
@@ -327,7 +320,10 @@ static int sim_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
     }
     if (*ndone && inject(r))
         return 73;
-    return 0;
+    if (!*ndone || !shorter)
+        return 0;
+    r->told = true;
+    return 76;
 }
 
 static int sim_copy(void *self, uintptr_t dst, int64_t dcount, int dtype, uintptr_t src,
@@ -426,7 +422,7 @@ static void end_run(struct sim *sim, struct sim_rank *r)
         complain(sim, "rank %d is complete with messages under way", r->local);
     if (r->told != (r->exec.error != 0) || r->exec.lost)
         complain(sim, "rank %d ends with error %d", r->local, r->exec.error);
-    r->spoiled = sim->failed && sim->failed_run == r->run;
+    r->spoiled = r->exec.error != 0;
     if (r->finished)
         r->finished(r, r->run);
     r->told = false;

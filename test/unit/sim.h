@@ -72,7 +72,7 @@ struct sim_rank {
     int64_t start;        /* round */
     int run;
     bool live, told; /* active; has received an error in this run */
-    bool spoiled;    /* some rank had an error in this run before it was complete here */
+    bool spoiled;    /* this run had an error, its own or one of others */
     int crowd;       /* largest number of messages in flight */
     int local, group;
 };
