@@ -5,7 +5,8 @@
  * "test": so it does, and rank 0 waits by MPI_Test. "long": the vector is long.
  * "kinds": the call of rank 0 is nonblocking and that of the others blocking, so none completes
  * until each makes the other call as well; "signal kinds": with a SIGUSR1.
- * -DSESSION: without MPI_Init, on a communicator of a session. */
+ * "fails": instead of all that, the last rank comes late to an MPI_Igather to rank 0, whose own
+ * block does not fit. -DSESSION: without MPI_Init, on a communicator of a session. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -95,6 +96,19 @@ static void call_both_kinds(MPI_Comm comm, int rank)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+static void call_that_fails(MPI_Comm comm, int rank, int size)
+{
+    int block[2] = {0}, class = MPI_SUCCESS;
+    MPI_Request request;
+    if (rank == size - 1)
+        compute_until(MPI_Wtime() + LATE / 2.0);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Igather(block, rank ? 1 : 2, MPI_INT, sums, 1, MPI_INT, 0, comm, &request);
+    MPI_Error_class(MPI_Wait(&request, MPI_STATUS_IGNORE), &class);
+    if (class != (rank ? MPI_SUCCESS : MPI_ERR_TRUNCATE))
+        fprintf(stderr, "rank %d: class %d\n", rank, class);
+}
+
 int main(int argc, char **argv)
 {
     int rank, size, done = 0;
@@ -113,6 +127,11 @@ int main(int argc, char **argv)
         signal_starts();
     if (argc > 1 && strcmp(argv[argc - 1], "kinds") == 0)
         call_both_kinds(comm, rank);
+    if (argc > 1 && strcmp(argv[1], "fails") == 0) {
+        call_that_fails(comm, rank, size);
+        end(comm);
+        return 0;
+    }
     double late = MPI_Wtime() + LATE;
     if (rank == size - 1)
         compute_until(late);

@@ -71,6 +71,12 @@ run "a blocking and a nonblocking call, SIGUSR1" "" signal kinds
 kinds "a blocking and a nonblocking call, SIGUSR1"
 unset blocking
 
+run "an operation that has failed" "NBCSHIM_TIMEOUT=1 NBCSHIM_ALGORITHM_GATHER=linear" fails
+log_has 1 "an operation that has failed: rank 0 says so, and that it waits for rank 3" \
+    '^nbcshim: rank 0: gather:linear, number 2 on MPI_COMM_WORLD .*, has failed on this rank, .*waits for a message from rank 3$'
+log_has 0 "an operation that has failed: its errors are right" '^rank .*: class'
+log_has 1 "an operation that has failed: no other has" 'has failed on this rank'
+
 run "a program that nbcshim stands aside of" NBCSHIM=off
 log_has 0 "NBCSHIM=off: nobody says anything" '^nbcshim:'
 
