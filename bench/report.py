@@ -240,9 +240,10 @@ def untouched(directory, samples):
 def replace_untouched(directory, samples, remarks, document):
     with open(document) as f:
         chapters = f.read().split("\n## ")
-    kept = [c for c in chapters if c.split("\n", 1)[0] not in (UNTOUCHED, "Remarks")]
+    kept = [c for c in chapters if c.split("\n", 1)[0] not in (UNTOUCHED, "Simulated networks", "Remarks")]
     print("\n## ".join(kept))
     untouched(directory, samples)
+    print_file("bench/virtual.md")
     print_file(remarks)
 
 
@@ -276,8 +277,8 @@ def main():
     with open(f"{directory}/load") as f:
         before, after = f.read().split("\n")[:2]
     print("# Performance\n")
-    print("`bench/compare` writes everything above *Remarks*. All figures there are from one run; the section "
-          f"*{UNTOUCHED}* may be of a later one.\n")
+    print("`bench/compare` writes everything above *Simulated networks*. All figures there are from one run; the "
+          f"section *{UNTOUCHED}* may be of a later one.\n")
     print(f"Machine: {processor()}, {os.cpu_count()} processors. MPIs: "
           f"{first_line(['mpichversion'])}; {first_line(['ompi_info', '--version'])}. Load averages "
           f"before: {before}; after: {after}. Each figure is the median of {samples} samples per "
@@ -294,7 +295,9 @@ def main():
         for mpi in ("mpich", "openmpi"):
             write(directory, mpi)
     untouched(directory, samples)
+    print_file("bench/virtual.md")
     print_file(remarks)
 
 
-main()
+if __name__ == "__main__":
+    main()
