@@ -27,8 +27,8 @@ struct nbc_transport {
 
     /* Tests n handles. Writes the indices of those that have completed, ascending, to `done` and
      * their number to *ndone; these handles are invalid afterwards. If a message failed, or is
-     * shorter than its receive, its handle is reported too, and an error is returned. An error without a handle is final: no message
-     * in flight will be reported any more. */
+     * shorter than its receive, its handle is reported too, and an error is returned. An error
+     * without a handle is final: no message in flight will be reported any more. */
     nbc_transport_look *poll;
 
     /* Copies elements. Both sides have the same number of bytes, in possibly different types and

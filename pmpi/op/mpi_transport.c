@@ -261,11 +261,12 @@ static int transport_wait(void *self, int n, nbc_handle *h, int *done, int *ndon
         return transport_poll(self, n, h, done, ndone);
     for (int i = 0; i < n; i++)
         list[i] = handle_load(&h[i]);
-    int error = NEXT(Waitany)(n, list, done, MPI_STATUS_IGNORE);
+    MPI_Status status;
+    int error = NEXT(Waitany)(n, list, done, &status);
     *ndone = *done != MPI_UNDEFINED;
     if (list != few)
         free(list);
-    return error;
+    return error || !*ndone ? error : check_length(self, *done, &status);
 }
 #endif
 
