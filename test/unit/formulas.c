@@ -439,6 +439,17 @@ static int64_t two_rounds(const struct at *a)
     return a->P > 1 ? 2 * part_pieces(a) : 0;
 }
 
+/* The parts of a piece, and in the second round its results to the root. */
+static int64_t reduce_two_rounds_messages(const struct at *a)
+{
+    return (a->P + 1) * (a->P - 1) * part_pieces(a);
+}
+
+static int64_t reduce_two_rounds_bytes(const struct at *a)
+{
+    return (a->P - 1) * (a->n + a->n / a->P);
+}
+
 /* The next piece sets out when the one before has been passed on. */
 static int64_t ring_rounds(const struct at *a)
 {
@@ -653,6 +664,8 @@ static const struct row table[] = {
     {nbc_allreduce_rabenseifner, POWERS_OF_2, allreduce_rabenseifner_rounds,
      allreduce_rabenseifner_messages, allreduce_rabenseifner_bytes, reduce_rabenseifner_most},
     {nbc_allreduce_two_rounds, ALWAYS, two_rounds, twice_PP_1_pieces, twice_P_1_n,
+     twice_P_1_by_P_n},
+    {nbc_reduce_two_rounds, ALWAYS, two_rounds, reduce_two_rounds_messages, reduce_two_rounds_bytes,
      twice_P_1_by_P_n},
     {nbc_allreduce_circulant, BOUND, twice_circulant_rounds, twice_circulant_messages, twice_P_1_n,
      twice_P_1_by_P_n},
