@@ -332,8 +332,20 @@ static bool open_json(void)
     if (bench.json.writer.out)
         emit_list(&bench.json, NULL, NULL);
     else
-        perror(json);
+        fprintf(stderr, "nbcbench: --json %s: cannot write: %s\n", json, strerror(errno));
     return bench.json.writer.out;
+}
+
+static bool close_json(void)
+{
+    FILE *out = bench.json.writer.out;
+    emit_list_end(&bench.json);
+    fputc('\n', out);
+    bool failed = ferror(out);
+    if (!fclose(out) && !failed)
+        return true;
+    fprintf(stderr, "nbcbench: --json %s: cannot write: %s\n", json, strerror(errno));
+    return false;
 }
 
 /* The version of the MPI, as far as the first comma or the end of its first line. */
@@ -405,11 +417,8 @@ int main(int argc, char **argv)
                      (answered || (make_plot_directory() && open_json())));
     if (ok && !answered)
         ok = run(library);
-    if (bench.json.writer.out) {
-        emit_list_end(&bench.json);
-        fputc('\n', bench.json.writer.out);
-        fclose(bench.json.writer.out);
-    }
+    if (bench.json.writer.out)
+        ok = close_json() && ok;
     MPI_Comm_free(&bench.comm);
     MPI_Finalize();
     return ok ? 0 : 2;

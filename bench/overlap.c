@@ -107,18 +107,29 @@ static double share_hidden(const struct quartiles *q, enum phase total)
     return 1 - (q[total].median - q[COMPUTE].median) / q[ALONE].median;
 }
 
+/* With the total time at its quartiles. */
+static struct quartiles hidden_range(const struct quartiles *q, enum phase total)
+{
+    double share = share_hidden(q, total), alone = q[ALONE].median;
+    return (struct quartiles){share, share - (q[total].high - q[total].median) / alone,
+                              share + (q[total].median - q[total].low) / alone};
+}
+
 /* The idle computation has no phase with tests, which would wake up the processor. */
 static int last_phase(const struct bench *b)
 {
     return b->idle ? PLAIN : TESTED;
 }
 
-static void plot(const struct operands *o, const char *name, const char *how, double share)
+static void plot(const struct operands *o, const char *name, const char *how,
+                 struct quartiles share)
 {
     char series[64];
-    snprintf(series, sizeof series, "%s, %s%s", nbc_coll_name(o->coll), name, how);
+    const char *who = strcmp(name, variant_names[SHIM]) == 0 ? "nbcshim" : "the MPI";
+    snprintf(series, sizeof series, "%s, %s%s", nbc_coll_name(o->coll), who, how);
     if (o->coll != NBC_BARRIER)
-        plot_add("overlap", series, (double)cell_bytes(o), 100 * share, 0, 0);
+        plot_add("overlap", series, (double)cell_bytes(o), 100 * share.median, 100 * share.low,
+                 100 * share.high);
 }
 
 static void json_cell(struct bench *b, const struct operands *o, const char *name,
@@ -149,7 +160,7 @@ static void report_variant(struct bench *b, const struct operands *o, int v)
         if (p < PLAIN)
             continue;
         printf(" %7.0f%%", 100 * share_hidden(q, p));
-        plot(o, name, p == TESTED ? ", tests" : "", share_hidden(q, p));
+        plot(o, name, p == TESTED ? ", tests" : "", hidden_range(q, p));
     }
     printf("\n");
     fflush(stdout);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "plot.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +22,10 @@ static const struct axes {
     const char *picture, *title, *x, *y;
     const char *scale; /* logarithmic axes */
     const char *also;  /* additional curves */
-} special[] = {{"ratio", "time of nbcshim / time of the MPI", "bytes",
-                "ratio; below 1: nbcshim is faster, above 1: the MPI", "xy",
+} special[] = {{"ratio", "time of nbcshim / time of the MPI", "bytes", "ratio", "xy",
                 ", 1 with lines lc rgb 'black' dt 2 title 'equally fast'"},
-               {"overlap", "overlap", "bytes", "percent", "x", ""},
+               {"overlap", "overlap", "bytes", "percent of the operation hidden by computation",
+                "x", ""},
                {"outstanding", "outstanding operations", "operations", "microseconds per operation",
                 "xy", ""}},
   usual = {NULL, NULL, "bytes", "microseconds", "xy", ""};
@@ -121,6 +122,34 @@ static void write_range(FILE *out, const char *picture)
     gnuplot_axis(out, least, most, strcmp(axes_of(picture)->x, "bytes") == 0);
 }
 
+/* Above 1 and below it, each side with its name; ticks at powers of two. A bar that is much longer
+ * than the rest is cut off. */
+static void write_sides(FILE *out)
+{
+    double least = 0.5, most = 2;
+    for (int i = 0; i < npoints; i++) {
+        const struct point *p = &points[i];
+        if (!is_in(p, "ratio", NULL))
+            continue;
+        least = fmin(least, fmax(p->low, p->y / 4));
+        most = fmax(most, fmin(p->high, p->y * 4));
+    }
+    least = exp2(floor(log2(least) * 2) / 2);
+    most = exp2(ceil(log2(most) * 2) / 2);
+    fprintf(out, "set yrange [%.6g:%.6g]\nset logscale y 2\nset ytics (", least, most);
+    for (int power = -20; power <= 20; power++)
+        fprintf(out, "%s'%s%.0f' %.9g", power > -20 ? ", " : "", power < 0 ? "1/" : "",
+                exp2(abs(power)), exp2(power));
+    fputs(")\n"
+          "set object 1 rect from graph 0, first 1 to graph 1, graph 1 behind fc rgb '#fdeee6' "
+          "fs solid noborder\n"
+          "set object 2 rect from graph 0, graph 0 to graph 1, first 1 behind fc rgb '#e8f2f8' "
+          "fs solid noborder\n"
+          "set label 1 'above 1: the MPI is faster' at graph 0.01, graph 0.95 left front\n"
+          "set label 2 'below 1: nbcshim is faster' at graph 0.01, graph 0.05 left front\n",
+          out);
+}
+
 static void write_head(FILE *out, const char *directory, const char *picture, const char *title)
 {
     const struct axes *a = axes_of(picture);
@@ -133,6 +162,10 @@ static void write_head(FILE *out, const char *directory, const char *picture, co
     write_range(out, picture);
     if (strchr(a->scale, 'y'))
         fprintf(out, "set logscale y\n");
+    if (strcmp(picture, "ratio") == 0)
+        write_sides(out);
+    if (strcmp(picture, "overlap") == 0) /* what is far outside is noise */
+        fputs("set yrange [-100:150]\nset ytics 25\n", out);
     fprintf(out, "set grid\nset key below noenhanced\nset xlabel '%s'\nset ylabel '%s'\n", a->x,
             a->y);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Measures start and wait: of all variants, the lower bound and, on request, all algorithms. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "bench.h"
@@ -12,6 +13,7 @@ struct cell {
     const struct operands *o;
     bool have[NVARIANTS];
     struct quartiles took[NVARIANTS];
+    struct quartiles ratio; /* of the samples of nbcshim to those of the MPI, which alternate */
     double floor;
     const char *algorithm;
     struct contender contender[SWEEP_MOST]; /* with --all-algorithms */
@@ -46,6 +48,14 @@ static double mean_root(void)
 
 /* --- measuring ---------------------------------------------------------------------------------*/
 
+static struct quartiles ratio_of(const struct runner *a, const struct runner *b, int samples)
+{
+    double ratio[MAX_SAMPLES];
+    for (int i = 0; i < samples; i++)
+        ratio[i] = a->sample[i] / b->sample[i];
+    return quartiles_of(ratio, samples);
+}
+
 static void sample_all(const struct bench *b, struct cell *cell)
 {
     static struct runner runners[NVARIANTS];
@@ -61,6 +71,8 @@ static void sample_all(const struct bench *b, struct cell *cell)
         for (int v = 0; v < NVARIANTS; v++)
             if (cell->have[v])
                 runners[v].sample[i] = runner_sample(&runners[v], calls);
+    if (cell->have[SHIM] && cell->have[NATIVE]) /* the next loop sorts the samples */
+        cell->ratio = ratio_of(&runners[SHIM], &runners[NATIVE], b->samples);
     for (int v = 0; v < NVARIANTS; v++) {
         if (cell->have[v])
             cell->took[v] = quartiles_of(runners[v].sample, b->samples);
@@ -150,8 +162,10 @@ static void plot_cell(const struct cell *c)
     for (int i = 0; i < c->ncontenders; i++)
         plot_value(name, c->contender[i].alg->name, bytes, c->contender[i].median * 1e6);
     plot_value(name, "floor", bytes, c->floor * 1e6);
-    if (c->have[NATIVE])
-        plot_value("ratio", name, bytes, c->took[SHIM].median / c->took[NATIVE].median);
+    if (!c->have[NATIVE])
+        return;
+    double ratio = c->took[SHIM].median / c->took[NATIVE].median;
+    plot_add("ratio", name, bytes, ratio, fmin(ratio, c->ratio.low), fmax(ratio, c->ratio.high));
 }
 
 static void json_cell(struct bench *b, const struct cell *c)

@@ -46,7 +46,7 @@ const char *gnuplot_size(double bytes, char *text, size_t size)
 
 void gnuplot_axis(FILE *out, double least, double most, bool bytes)
 {
-    enum { MOST_TICKS = 14 };
+    enum { MOST_TICKS = 20 };
     double step = 2, low = exp2(floor(log2(least > 0 ? least : 1))), high = low;
     while (high < most)
         high *= 2;

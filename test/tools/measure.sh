@@ -23,6 +23,19 @@ for directory in "$scratch/nothing/there" "$scratch/file" "$scratch/$(printf 'x%
     log_has 0 "and nothing is measured" '^barrier'
 done
 
+# Where it can be opened, but not written.
+mpi_command 2 "" "" bench/nbcbench -c barrier -n 1 -j /dev/full
+guarded 60 "$scratch/log" "${launch[@]}"
+[ $? != 0 ]
+result $? "nbcbench -j /dev/full: fails"
+log_has 1 "with the reason" '^nbcbench: --json /dev/full: cannot write: No space left on device$'
+mpi_command 2 "" "" bench/nbcbench -c barrier -n 1 -j "$scratch/nothing/there"
+guarded 60 "$scratch/log" "${launch[@]}"
+[ $? != 0 ]
+result $? "nbcbench -j: refused"
+log_has 1 "with the reason" '^nbcbench: --json .*: cannot write: No such file or directory$'
+log_has 0 "and nothing is measured" '^barrier'
+
 run 120 "nbcbench" bench/nbcbench -c barrier,bcast,allreduce,neighbor_alltoall -s 8,4096 -n 3 \
     --all-algorithms --json "$scratch/json" --plot "$scratch/pictures"
 expect "a line a cell" test "$(grep -cE '^(barrier|bcast|allreduce|neighbor_alltoall) ' "$scratch/log")" = 7
@@ -40,7 +53,11 @@ for word in 'bcast', '8', '64', '4K', 'bytes', 'nbcshim', 'the MPI':
     assert word in bcast, (word, bcast)
 for start in '2 ranks, ', 'median of 3 samples', 'floor: ', 'rounds: ':
     assert any(t.startswith(start) for t in bcast), (start, bcast)
-assert any('below 1: nbcshim is faster' in t for t in ratio), ratio
+for side in 'above 1: the MPI is faster', 'below 1: nbcshim is faster', '1/2', '1', '2':
+    assert side in ratio, (side, ratio)
+assert any('bars: quartiles' in t for t in ratio), ratio
+ticks = [t for t in bcast if re.fullmatch('[0-9]+K?', t)]
+assert {'8', '16', '32', '1K', '2K', '4K'} <= set(ticks), ticks
 shown = re.split(r'<title>', open('$scratch/pictures/bcast.svg').read())
 colours = [re.search(r'(?s)</title>.*?stroke=.(rgb[^\\x27]*)', p).group(1) for p in shown[2:]]
 assert len(set(colours)) == len(colours) > 4, colours"
