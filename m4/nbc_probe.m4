@@ -168,6 +168,8 @@ m4_define([NBC_MPI_NAMES], [
     Pready Psend_init Precv_init Parrived
     Request_get_status_any Request_get_status_some Request_get_status_all
     Comm_attach_buffer Buffer_flush Buffer_iflush Session_attach_buffer
+    Comm_flush_buffer Comm_iflush_buffer Session_flush_buffer Session_iflush_buffer
+    Type_get_value_index Op_toint Abi_get_version
     Remove_error_class Remove_error_code Remove_error_string
     Info_get_string Info_create_env
     T_init_thread T_cvar_get_num T_pvar_get_num

@@ -303,3 +303,28 @@ static int p2p_sendrecv_replace(struct data d, int dest, int sendtag, int source
 #define C MPI_Count
 #include "api/p2p.def"
 #endif
+
+/* --- buffers of MPI_Bsend ---------------------------------------------------------------------*/
+
+/* The nonblocking form has one more parameter, a request that is complete when the receivers have
+ * the buffered messages. */
+#define FLUSH(name, params, args, immediate, its_args)                      \
+    EXPORT(int, name, params, args)                                         \
+    {                                                                       \
+        MPI_Request request;                                                \
+        if (!p2p_must_poll())                                               \
+            return NEXT(name) args;                                         \
+        int error = NEXT(immediate) its_args;                               \
+        return error ? error : nbc_wait_other(&request, MPI_STATUS_IGNORE); \
+    }
+
+#ifdef HAVE_MPI_BUFFER_IFLUSH
+FLUSH(Buffer_flush, (void), (), Buffer_iflush, (&request))
+#endif
+#ifdef HAVE_MPI_COMM_IFLUSH_BUFFER
+FLUSH(Comm_flush_buffer, (MPI_Comm comm), (comm), Comm_iflush_buffer, (comm, &request))
+#endif
+#ifdef HAVE_MPI_SESSION_IFLUSH_BUFFER
+FLUSH(Session_flush_buffer, (MPI_Session session), (session), Session_iflush_buffer,
+      (session, &request))
+#endif

@@ -139,9 +139,11 @@ static __attribute__((noinline)) int status_of_one(MPI_Request request, int *fla
     nbc_progress(r);
     bool active = r && r->state == NBC_ACTIVE;
     nbc_unlock();
-    if (!active) /* the MPI below sees a complete own request as inactive: the empty status, too */
+    if (!r)
         return NEXT(Request_get_status)(request, flag, status);
-    *flag = 0;
+    *flag = !active;
+    if (*flag)
+        nbc_set_status(status);
     return MPI_SUCCESS;
 }
 

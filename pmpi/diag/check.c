@@ -172,15 +172,31 @@ static void account_add_root(struct account *a, const struct nbc_shape *s)
         fact_set(a, FACT_ROOT, here ? s->rank : s->root, s->rank);
 }
 
-/* The value of FACT_OP for user-defined operators is this, plus 1 for commutative ones: nothing
- * else about them can be compared. */
+#define OPERATORS(X) \
+    X(MAX) X(MIN) X(SUM) X(PROD) X(LAND) X(BAND) X(LOR) X(BOR) X(LXOR) X(BXOR) X(MINLOC) X(MAXLOC)
+
+/* The value of FACT_OP for a predefined operator is its place in that list, which all ranks share:
+ * the ABI of MPI-5 has no conversion to a number of Fortran. For user-defined operators it is
+ * user_op, plus 1 for commutative ones: nothing else about them can be compared. */
 static const int64_t user_op = INT64_C(1) << 40;
+
+static int operator_number(MPI_Op op)
+{
+    int number = 0;
+#define X(name)           \
+    if (op == MPI_##name) \
+        return number;    \
+    number++;
+    OPERATORS(X)
+#undef X
+    return number;
+}
 
 static void account_add_op(struct account *a, const struct nbc_bound *b)
 {
     const struct nbc_operator *op = b->reducer;
     if (op)
-        fact_set(a, FACT_OP, op->named ? MPI_Op_c2f(op->handle) : user_op + op->commutative,
+        fact_set(a, FACT_OP, op->named ? operator_number(op->handle) : user_op + op->commutative,
                  b->shape.rank);
 }
 
@@ -303,21 +319,12 @@ static void text_put_call(struct text *t, int64_t number)
 
 static const char *operator_name(int64_t number)
 {
-    const struct {
-        MPI_Op op;
-        const char *name;
-    } table[] = {
-        {MPI_MAX, "MPI_MAX"},   {MPI_MIN, "MPI_MIN"},       {MPI_SUM, "MPI_SUM"},
-        {MPI_PROD, "MPI_PROD"}, {MPI_LAND, "MPI_LAND"},     {MPI_BAND, "MPI_BAND"},
-        {MPI_LOR, "MPI_LOR"},   {MPI_BOR, "MPI_BOR"},       {MPI_LXOR, "MPI_LXOR"},
-        {MPI_BXOR, "MPI_BXOR"}, {MPI_MINLOC, "MPI_MINLOC"}, {MPI_MAXLOC, "MPI_MAXLOC"},
-    };
+#define X(name) "MPI_" #name,
+    static const char *const names[] = {OPERATORS(X)};
+#undef X
     if (number >= user_op)
         return number > user_op ? "a commutative user-defined operator" : "a user-defined operator";
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (MPI_Op_c2f(table[i].op) == number)
-            return table[i].name;
-    return "another operator";
+    return number < (int64_t)(sizeof names / sizeof *names) ? names[number] : "another operator";
 }
 
 /* A fact as a predicate, for example "gives root 1". */

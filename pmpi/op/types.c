@@ -62,12 +62,20 @@ static struct envelope envelope_of(MPI_Datatype type)
     return e;
 }
 
+/* MPI-4.1: the datatype of a value and its index. */
+#ifdef HAVE_MPI_TYPE_GET_VALUE_INDEX
+enum { VALUE_INDEX = MPI_COMBINER_VALUE_INDEX };
+#else
+enum { VALUE_INDEX = MPI_COMBINER_NAMED };
+#endif
+
 /* The datatypes of Fortran's kinds have a combiner, but are predefined too: they are never
  * freed. */
 static bool is_predefined(struct envelope e)
 {
     return e.combiner == MPI_COMBINER_NAMED || e.combiner == MPI_COMBINER_F90_INTEGER ||
-           e.combiner == MPI_COMBINER_F90_REAL || e.combiner == MPI_COMBINER_F90_COMPLEX;
+           e.combiner == MPI_COMBINER_F90_REAL || e.combiner == MPI_COMBINER_F90_COMPLEX ||
+           e.combiner == VALUE_INDEX;
 }
 
 static bool is_named(MPI_Datatype type)

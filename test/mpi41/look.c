@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* MPI_Request_get_status_any, _some and _all on an array of a collective that is pending, a
  * receive, an inactive persistent collective and nothing: they tell what is complete, and end
- * nothing. */
+ * nothing. MPI_Buffer_flush progresses what rank 1 waits for before it ends the flush. */
 #include <mpi.h>
 #include <stdio.h>
 
@@ -91,6 +91,23 @@ static void none_active(void)
     EXPECT(flag && is_empty(&s[BARRIER]) && is_empty(&s[RECEIVE]));
 }
 
+/* Half of the sums reaches rank 1 when rank 0 has made it. Rank 1 is late, so that rank 0 does this
+ * in the flush. */
+static void flush(int rank)
+{
+    int ones[2] = {1, 1}, sums[2] = {0, 0};
+    MPI_Request request;
+    for (double begin = MPI_Wtime(); rank == 1 && MPI_Wtime() - begin < 0.3;)
+        ;
+    MPI_Iallreduce(ones, sums, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    if (rank == 0)
+        MPI_Buffer_flush();
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (rank == 1)
+        MPI_Send(NULL, 0, MPI_INT, 0, 8, MPI_COMM_WORLD);
+    EXPECT(sums[0] == 2 && sums[1] == 2);
+}
+
 int main(int argc, char **argv)
 {
     int rank, got = 0, sent = 42;
@@ -117,6 +134,7 @@ int main(int argc, char **argv)
     EXPECT(requests[BARRIER] == MPI_REQUEST_NULL && requests[PERSISTENT] != MPI_REQUEST_NULL);
     none_active();
     MPI_Request_free(&requests[PERSISTENT]);
+    flush(rank);
     MPI_Finalize();
     return failures > 0;
 }

@@ -15,6 +15,8 @@ DECLARE(Request_get_status_some,
         (int n, const MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]));
 DECLARE(Request_get_status_all,
         (int n, const MPI_Request requests[], int *flag, MPI_Status statuses[]));
+DECLARE(Buffer_flush, (void));
+DECLARE(Buffer_iflush, (MPI_Request * request));
 #undef DECLARE
 
 #endif
