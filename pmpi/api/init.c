@@ -16,6 +16,8 @@
 #include "below/export.h"
 #include "below/hook.h"
 #include "below/quirks.h"
+#include "comm/arrival.h"
+#include "comm/consent.h"
 #include "comm/context.h"
 #include "diag/hang_report.h"
 #include "diag/statistics.h"
@@ -26,7 +28,6 @@
 #include "op/types.h"
 
 #include "coll.h"
-#include "rules.h"
 
 NBC_ARCHIVE_MEMBER(init)
 
@@ -41,27 +42,23 @@ const char *nbcshim_hook(int *hooked)
     return nbc_hook_state();
 }
 
-/* All ranks agree on: whether nbcshim is active, who makes the blocking calls, whether calls are
- * checked, the rules for algorithms, and whether a trace and statistics of all are written. */
-static int agree_on_settings(bool first, bool *on)
+/* All ranks agree on whether nbcshim is active, and take the same settings. */
+static int agree_on_settings(bool *on)
 {
-    enum { ANSWERS = 7 };
-    int rules = nbc_rules_hash(nbc_tuning), any[ANSWERS];
-    int mine[ANSWERS] = {
-        nbc_enabled || nbc_wanted(), nbc_settings.blocking, nbc_settings.check, rules, -rules,
-        !nbc_settings.trace,         !nbc_settings.stats};
-    int error = NEXT(Allreduce)(mine, any, ANSWERS, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    struct nbc_consent all;
+    int error =
+        nbc_consent_ask(MPI_COMM_WORLD, nbc_enabled || nbc_wanted(), nbc_arrival_called(), &all);
+    if (!error && all.any_called)
+        error = nbc_arrival_clear();
     if (error)
         return error;
-    *on = any[0];
-    nbc_settings.blocking = any[1];
-    nbc_settings.check = any[2];
-    if (any[3] != -any[4]) /* the greatest and the smallest hash */
-        nbc_tuning_drop(first);
-    if (any[5])
-        nbc_settings.trace = NULL;
-    nbc_statistics_begin(!any[6]);
-    return MPI_SUCCESS;
+    nbc_statistics_begin(all.all_have_stats);
+    *on = all.any_wants;
+    if (!all.any_wants)
+        return MPI_SUCCESS;
+    if (!all.same_build)
+        return nbc_consent_refuse(MPI_COMM_WORLD);
+    return all.same_settings ? MPI_SUCCESS : nbc_consent_settle(MPI_COMM_WORLD, nbc_is_set_up());
 }
 
 /* The MPI calls nbcshim in its progress loop on all ranks or on none. If it does, calls of the
@@ -150,10 +147,12 @@ static int after_init(void)
     nbc_world_initialized = true;
     find_out_if_spawned();
     NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
+    int error = nbc_arrive(); /* before files are read, which may take long */
     if (rank == 0)
         nbc_settings_read(true); /* a second time, in which one rank reports errors */
     nbc_tuning_read(rank == 0);
-    int error = agree_on_settings(rank == 0, &nbc_enabled);
+    if (!error)
+        error = agree_on_settings(&nbc_enabled);
     if (!error && nbc_enabled)
         error = attach_world(rank);
     if (!error && rank == 0)

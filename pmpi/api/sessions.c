@@ -12,6 +12,7 @@
 #include "base/tuning.h"
 #include "below/export.h"
 #include "comm/agree.h"
+#include "comm/consent.h"
 #include "comm/context.h"
 #include "diag/hang_report.h"
 #include "engine/thread.h"
@@ -68,10 +69,22 @@ static int session_take_over(MPI_Comm comm)
     return error;
 }
 
+/* Attaches the context of a communicator whose ranks are set up. */
+static int session_attach_if_alike(MPI_Comm comm)
+{
+    struct nbc_origin origin = {.range = NBC_NO_RANGE};
+    struct nbc_consent all;
+    int error = nbc_consent_ask(comm, true, false, &all);
+    if (error)
+        return error;
+    if (!all.same_build)
+        return nbc_consent_refuse(comm);
+    return all.same_settings ? nbc_context_attach(comm, &origin) : nbc_consent_report(comm);
+}
+
 /* Agrees on a communicator that was made from a group, and attaches its context. Collective. */
 static int session_attach(MPI_Comm comm)
 {
-    struct nbc_origin origin = {.range = NBC_NO_RANGE};
     bool any;
     if (comm == MPI_COMM_NULL)
         return MPI_SUCCESS;
@@ -80,7 +93,7 @@ static int session_attach(MPI_Comm comm)
         return error;
     error = session_take_over(comm);
     if (!error)
-        error = nbc_context_attach(comm, &origin);
+        error = session_attach_if_alike(comm);
     if (error)
         NEXT(Comm_call_errhandler)(comm, error);
     return error;

@@ -87,6 +87,11 @@ static void start_trace(bool lead)
                         "MPI_Init\n");
 }
 
+bool nbc_is_set_up(void)
+{
+    return is_set_up;
+}
+
 int nbc_set_up(MPI_Comm comm, MPI_Comm home, int rank)
 {
     int level;

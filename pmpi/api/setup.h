@@ -15,6 +15,9 @@ bool nbc_wanted(void);
  * code. */
 int nbc_set_up(MPI_Comm comm, MPI_Comm home, int rank);
 
+/* Whether it is: in MPI_Init, if a session has created a communicator before. */
+bool nbc_is_set_up(void);
+
 /* Frees all state. Called when the MPI is about to end: while MPI_Finalize deletes the attributes
  * of MPI_COMM_SELF, after those of the program, when all of MPI still works; or at the end of the
  * last session. */

@@ -15,7 +15,8 @@
 
 #include "coll.h"
 
-struct nbc_settings nbc_settings = {.dynamic = true, .progress_cpu = -1, .trace_events = 100000};
+struct nbc_settings nbc_settings = {
+    .dynamic = true, .progress_cpu = -1, .init_timeout = 300, .trace_events = 100000};
 
 extern char **environ;
 
@@ -147,6 +148,9 @@ static const struct variable {
     {"NBCSHIM_HOOK", parse_hook, &nbc_settings.hook, "auto, on or off", "auto",
      "let the MPI call nbcshim in its progress loop; on: also in versions that nbcshim does not "
      "know"},
+    {"NBCSHIM_INIT_TIMEOUT", parse_million, &nbc_settings.init_timeout,
+     "a number of seconds up to 1000000", "300",
+     "end the job if a rank does not answer at MPI_Init for so long"},
     {"NBCSHIM_NODES", parse_million, &nbc_settings.nodes, "a number of ranks up to 1000000",
      "from the MPI", "assume that each node has this many consecutive ranks of MPI_COMM_WORLD"},
     {"NBCSHIM_PROGRESS", parse_progress, &nbc_settings.progress, "calls or thread", "calls",

@@ -65,11 +65,8 @@ void nbc_tuning_read(bool warn)
         put_in_force(path ? read_rules(path, warn) : NULL);
 }
 
-void nbc_tuning_drop(bool warn)
+void nbc_tuning_drop(void)
 {
-    if (warn)
-        fprintf(stderr, "nbcshim: NBCSHIM_TUNING=%s ignored: ranks have read different rules\n",
-                nbc_settings.tuning ? nbc_settings.tuning : "");
     if (nbc_tuning != &nbc_default_rules)
         nbc_rules_free((struct nbc_rules *)(uintptr_t)nbc_tuning);
     put_in_force(NULL);

@@ -17,8 +17,7 @@ extern const char *nbc_tuning_file;
  * all of it is ignored; if `warn`, one line on standard error says so. */
 void nbc_tuning_read(bool warn);
 
-/* Puts only the built-in rules in force, because the ranks have read different rules. If `warn`,
- * says so on standard error. */
-void nbc_tuning_drop(bool warn);
+/* Puts only the built-in rules in force, because the ranks have read different rules. */
+void nbc_tuning_drop(void);
 
 #endif

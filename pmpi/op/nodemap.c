@@ -103,13 +103,13 @@ static int find_oversubscription(int rank)
 
 int nbc_nodemap_setup(void)
 {
-    int rank, size, declared, mine = (int)nbc_settings.nodes;
+    int rank, size, declared = (int)nbc_settings.nodes; /* on all ranks: base/alike.h */
     NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
     NEXT(Comm_size)(MPI_COMM_WORLD, &size);
-    int error = NEXT(Allreduce)(&mine, &declared, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    if (!error && declared)
+    int error = MPI_SUCCESS;
+    if (declared)
         world.nodes = nbc_nodes_blocks(size, declared);
-    else if (!error)
+    else
         error = find_nodes(rank, size);
     if (error)
         return error;

@@ -81,26 +81,22 @@ exec $program
 END
 chmod +x "$scratch/differ"
 run "$scratch/good" "$scratch/differ"
-log_has 1 "different rules" '^nbcshim: NBCSHIM_TUNING=.* ignored: ranks have read different rules$'
+log_has 1 "different rules" '^nbcshim: NBCSHIM_TUNING differs: .* all ranks ignore it, since they have read different rules$'
 log_has 0 "the built-in ones on all" '^nbcshim: barrier +tree '
 
-# NBCSHIM_CHECK knows them: rank 1 is told the algorithm that the rules give the others, or another.
+# NBCSHIM_CHECK knows them: a hint gives rank 1 the algorithm that the rules give the others, or another.
 # checked ALGORITHM: its status is that of the run.
 checked()
 {
-    printf '#!/bin/sh\ncase ${PMI_RANK:-$OMPI_COMM_WORLD_RANK} in\n' >"$scratch/told"
-    printf '1) export NBCSHIM_ALGORITHM_BARRIER=%s ;;\nesac\nexec %s\n' "$1" "$scratch/barrier" \
-        >>"$scratch/told"
-    chmod +x "$scratch/told"
     mpi_command 3 "$(sanitizer_runtime) $library" "NBCSHIM_CHECK=1 NBCSHIM_TUNING=$scratch/good" \
-        "$scratch/told"
+        "$scratch/barrier" hint "$1"
     guarded 60 "$scratch/log" "${launch[@]}"
 }
 
 expect "a program with a barrier compiles" $CC $MPI_CPPFLAGS "$srcdir/test/tools/barrier.c" \
     -o "$scratch/barrier" $MPI_LIBS
 checked tree
-result $? "NBCSHIM_CHECK: the same algorithm by a rule and by a variable"
+result $? "NBCSHIM_CHECK: the same algorithm by a rule and by a hint"
 log_has 0 "no complaint of the check" 'ranks disagree'
 checked dissemination
 status=$?

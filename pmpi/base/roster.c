@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/roster.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "below/next.h"
+
+void nbc_line_put(struct nbc_line *l, const char *format, ...)
+{
+    size_t room = sizeof l->text - l->n;
+    va_list values;
+    va_start(values, format);
+    int n = vsnprintf(l->text + l->n, room, format, values);
+    va_end(values);
+    if (n > 0)
+        l->n += (size_t)n < room ? (size_t)n : room - 1;
+}
+
+/* Appends the ranks as ranges. At most MOST ranges are named. */
+static void put_ranges(struct nbc_line *l, int size, const int *group, int which)
+{
+    enum { MOST = 10 };
+    int nranges = 0;
+    for (int first = 0; first < size; first++) {
+        int last = first;
+        if (group[first] != which)
+            continue;
+        while (last + 1 < size && group[last + 1] == which)
+            last++;
+        if (nranges == MOST) {
+            nbc_line_put(l, " and others");
+            return;
+        }
+        nbc_line_put(l, nranges++ ? ", %d" : "%d", first);
+        if (last > first)
+            nbc_line_put(l, "-%d", last);
+        first = last;
+    }
+}
+
+/* Appends the names of their hosts, at most MOST. */
+static void put_hosts(struct nbc_line *l, int size, const int *group, int which,
+                      const struct nbc_host *host)
+{
+    enum { MOST = 4 };
+    const char *named[MOST];
+    int n = 0;
+    for (int rank = 0; rank < size; rank++) {
+        bool known = group[rank] != which;
+        for (int i = 0; i < n && !known; i++)
+            known = strcmp(host[rank].name, named[i]) == 0;
+        if (known)
+            continue;
+        if (n == MOST) {
+            nbc_line_put(l, " and others");
+            break;
+        }
+        named[n] = host[rank].name;
+        nbc_line_put(l, n++ ? ", %s" : " (%s", host[rank].name);
+    }
+    nbc_line_put(l, n ? ")" : "");
+}
+
+void nbc_line_put_ranks(struct nbc_line *l, int size, const int *group, int which,
+                        const struct nbc_host *host)
+{
+    int n = 0;
+    for (int rank = 0; rank < size; rank++)
+        n += group[rank] == which;
+    nbc_line_put(l, n == 1 ? "rank " : "ranks ");
+    put_ranges(l, size, group, which);
+    if (host)
+        put_hosts(l, size, group, which, host);
+}
+
+void nbc_line_print(struct nbc_line *l)
+{
+    fprintf(stderr, "%s\n", l->text);
+    l->n = 0;
+    l->text[0] = '\0';
+}
+
+void nbc_host_own(struct nbc_host *own)
+{
+    char name[MPI_MAX_PROCESSOR_NAME + 1] = "";
+    int length;
+    NEXT(Get_processor_name)(name, &length);
+    memset(own, 0, sizeof *own);
+    snprintf(own->name, sizeof own->name, "%.*s", NBC_HOST_LENGTH - 1, name);
+}

@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# At MPI_Init the ranks find out that one of them has no nbcshim, another build of it, or other
+# settings. What a rank has is set by a script around the program.
+
+. "$(dirname "$0")/../lib.sh"
+forget_settings
+host='[^ ,()]+'
+
+compile() # program flags...
+{
+    local name=$1
+    shift
+    expect "$name compiles" $CC -std=gnu11 $MPI_CPPFLAGS "$@" "$srcdir/test/tools/agreement.c" \
+        -o "$scratch/$name" $MPI_LIBS
+}
+compile agreement
+compile plain -DPLAIN
+expect "the late MPI_Init compiles" $CC -std=gnu11 $MPI_CPPFLAGS -shared -fPIC \
+    "$srcdir/test/tools/late.c" -o "$scratch/late.so" $MPI_LIBS -ldl
+
+# A library of another build: in a copy the checksum of the sources is another one.
+checksum=$(sed 's/.*"\(.*\)"/\1/' fingerprint.h)
+other_sum=${checksum//[0-9]/7}
+LC_ALL=C sed "s/sources $checksum/sources $other_sum/" "$(readlink -f "$library")" >"$scratch/other.so"
+! cmp -s "$library" "$scratch/other.so"
+result $? "a library of another build is there"
+
+# launch RANKS PROGRAM VARIABLES SHELL-CASES [ARGUMENT]: the cases set the variables of single ranks.
+launch()
+{
+    cat >"$scratch/each" <<END2
+#!/bin/sh
+silent()
+{
+    LD_PRELOAD=\$(echo "\$LD_PRELOAD" | sed 's|$library||; s|^:||')
+    SILENT=\$1
+    export LD_PRELOAD SILENT
+}
+case \${PMI_RANK:-\$OMPI_COMM_WORLD_RANK} in
+$4
+esac
+exec $scratch/$2 $5
+END2
+    chmod +x "$scratch/each"
+    mpi_command "$1" "$(sanitizer_runtime) $library${late:+ $late}" "$3" "$scratch/each"
+}
+
+# ends NAME: the job ends with an error, before the guard ends it.
+ends()
+{
+    local status
+    guarded 40 "$scratch/log" "${launch[@]}"
+    status=$?
+    [ $status != 0 ] && [ $status != 124 ]
+    result $? "$1: the job ends (status $status)"
+}
+
+# --- a rank without nbcshim -----------------------------------------------------------------------
+
+launch 3 agreement NBCSHIM_INIT_TIMEOUT=2 '1) silent sleep ;;'
+ends "rank 1 without nbcshim"
+log_has 1 "one line names it, and those that have nbcshim, with their hosts" \
+    "^nbcshim: no answer from rank 1 of 3 at MPI_Init for 2 s; nbcshim runs on ranks 0, 2 \($host\). The job ends"
+log_has 1 "rank 1 without nbcshim: one line" '^nbcshim:'
+
+launch 4 agreement NBCSHIM_INIT_TIMEOUT=2 '0|1) silent sleep ;;'
+ends "rank 0 and its neighbor without nbcshim"
+log_has 1 "one line names them" \
+    "^nbcshim: no answer from ranks 0-1 of 4 at MPI_Init for 2 s; nbcshim runs on ranks 2-3 \($host\). The job ends"
+
+launch 2 agreement "" '1) silent send ;;'
+ends "a rank without nbcshim that sends"
+log_has 1 "within ten seconds it is named" \
+    "^nbcshim: no answer from rank 1 of 2 at MPI_Init for (9|10) s: .* runs on rank 0 \($host\); they wait for 300 s"
+log_has 1 "its message shows that it has no nbcshim" \
+    "^nbcshim: rank 1 of 2 runs without nbcshim: it has sent a message; nbcshim runs on rank 0 \($host\). The job ends"
+
+# --- a rank that is late --------------------------------------------------------------------------
+
+late=$scratch/late.so
+launch 3 agreement "LATE=12 LATE_RANK=1" ""
+ends_well "a rank that comes 12 s late: the program runs" 40
+log_has 1 "a line names the rank" '^nbcshim: no answer from rank 1 of 3 at MPI_Init for (9|10) s: .*late\?'
+log_has 1 "a rank that comes late: one line" '^nbcshim:'
+launch 3 agreement "LATE=1 LATE_RANK=0" ""
+ends_well "a rank that comes 1 s late: the program runs" 40
+log_has 0 "no line" '^nbcshim:'
+late=
+
+# --- builds and settings --------------------------------------------------------------------------
+
+launch 3 agreement "" "2) LD_PRELOAD=\$(echo \"\$LD_PRELOAD\" | sed 's|$library|$scratch/other.so|') ;;"
+ends "another build on rank 2"
+log_has 1 "one line names the builds, ranks and hosts" \
+    "^nbcshim: ranks have different builds of nbcshim: $VERSION, sources $checksum on ranks 0-1 \($host\), $VERSION, sources $other_sum on rank 2 \($host\). The job ends"
+launch 3 plain "" "2) LD_PRELOAD=\$(echo \"\$LD_PRELOAD\" | sed 's|$library|$scratch/other.so|') ;;"
+ends_well "another build, and a program that needs no nbcshim: it runs" 40
+
+launch 2 agreement "" ""
+ends_well "no difference: the program runs" 40
+log_has 0 "no difference: no line" '^nbcshim:'
+
+printf 'barrier * * tree\n' >"$scratch/rules"
+launch 3 agreement "NBCSHIM_STATS=1 NBCSHIM_DYNAMIC=1" "1) export NBCSHIM_ALGORITHM_ALLREDUCE=ring \
+NBCSHIM_SEGMENT_SIZE=4k NBCSHIM_BLOCKING=own NBCSHIM_CHECK=1 NBCSHIM_DYNAMIC=0 NBCSHIM_HOOK=off \
+NBCSHIM_NODES=2 NBCSHIM_TAG_UB=20000 NBCSHIM_TRACE=$scratch/trace NBCSHIM_TRACE_EVENTS=200000 \
+NBCSHIM_TUNING=$scratch/rules NBCSHIM_TIMEOUT=50 NBCSHIM_PROGRESS=calls ;;"
+ends_well "other settings on rank 1: the program runs" 60
+differs() # VARIABLE VALUE-OF-RANK-1 OTHER-VALUE OUTCOME
+{
+    log_has 1 "$1: told of, with what is done" \
+        "^nbcshim: $1 differs: $3 on ranks 0, 2 \($host\), $2 on rank 1 \($host\); $4\$"
+}
+differs NBCSHIM_ALGORITHM_ALLREDUCE ring "not set" "all ranks ignore it"
+differs NBCSHIM_SEGMENT_SIZE 4k "not set" "all ranks ignore it"
+differs NBCSHIM_BLOCKING own "not set" "all ranks take own"
+differs NBCSHIM_CHECK 1 "not set" "all ranks take 1"
+differs NBCSHIM_DYNAMIC 0 1 "all ranks take 0"
+differs NBCSHIM_HOOK off "not set" "all ranks take off"
+differs NBCSHIM_NODES 2 "not set" "all ranks take 2"
+differs NBCSHIM_TAG_UB 20000 "not set" "all ranks take 20000"
+differs NBCSHIM_TRACE ".*/trace" "not set" "all ranks ignore it"
+differs NBCSHIM_TRACE_EVENTS 200000 "not set" "all ranks take the smallest number"
+differs NBCSHIM_TUNING ".*/rules" "not set" "all ranks ignore it, .* different rules"
+log_has 11 "of the others none" ' differs: '
+log_has 0 "the algorithm of rank 1 is not used" '^nbcshim: allreduce +ring '
+
+launch 2 agreement "" "1) export NBCSHIM=off ;;"
+ends_well "NBCSHIM=off on one rank: the program runs" 40
+log_has 1 "NBCSHIM: told of" \
+    "^nbcshim: NBCSHIM differs: not set on rank 0 .*, off on rank 1 .*; nbcshim is active on all ranks\$"
+launch 2 plain "" "1) export NBCSHIM=off NBCSHIM_SEGMENT_SIZE=4k ;;"
+ends_well "settings of a program that needs no nbcshim: it runs" 40
+log_has 0 "nobody says anything" '^nbcshim:'
+
+# --- sessions -------------------------------------------------------------------------------------
+
+if grep -q 'define HAVE_MPI_SESSION_INIT 1' config.h; then
+    compile session -DSESSION
+    differ='1) export NBCSHIM_CHECK=1 ;;'
+    launch 2 session "" "$differ"
+    ends_well "a communicator of a session, whose ranks differ: the program runs" 40
+    log_has 1 "told of, once" "^nbcshim: NBCSHIM_CHECK differs: .* the MPI itself runs the collectives"
+    launch 2 session "" "$differ" init
+    ends "MPI_Init later"
+    log_has 1 "told of, once" "^nbcshim: NBCSHIM_CHECK differs: .* the job ends"
+    launch 2 session NBCSHIM_CHECK=1 "" init
+    ends_well "all ranks alike: the program runs" 40
+    log_has 0 "no line" '^nbcshim:'
+fi
+
+finish
