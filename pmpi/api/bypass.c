@@ -8,9 +8,12 @@
 #include "nbcshim.h"
 
 #include "base/state.h"
+#include "below/detect.h"
 #include "below/next.h"
 
 #include "coll.h"
+
+bool nbc_init_was_called;
 
 static void explain_order(const char *mpi, char *text, size_t room)
 {
@@ -56,12 +59,13 @@ static bool is_first_rank(void)
     return true;
 }
 
-static bool is_off(void)
+/* Whether NBCSHIM has this value. */
+static bool is_set_to(const char *value)
 {
     struct nbcshim_variable v;
     for (int i = 0; nbcshim_variable(i, &v); i++)
         if (strcmp(v.name, "NBCSHIM") == 0)
-            return v.value && nbc_same_word(v.value, "off");
+            return v.value && nbc_same_word(v.value, value);
     return false;
 }
 
@@ -71,9 +75,20 @@ __attribute__((constructor)) static void warn_of_order(void)
 {
     char text[1024];
     nbc_next_resolve();
-    if (!nbc_next_mpi_in_front() || !is_first_rank() || is_off())
+    if (!nbc_next_mpi_in_front() || !is_first_rank() || is_set_to("off"))
         return;
     nbc_bypassed(text, sizeof text);
     fprintf(stderr, "nbcshim: without effect: %s\n", text);
+}
+
+/* A program that takes its functions from the MPI's library by itself (dlsym, ctypes of Python)
+ * does not reach nbcshim, which notices only at the end that the MPI has been used without it. */
+__attribute__((destructor)) static void warn_of_bypass(void)
+{
+    if (nbc_init_was_called || nbc_next_mpi_in_front() || !is_first_rank() || !is_set_to("on"))
+        return;
+    if (nbc_mpi_is_initialized())
+        fprintf(stderr, "nbcshim: NBCSHIM=on, but the program has called MPI_Init of the MPI's "
+                        "library itself, past nbcshim (dlsym, ctypes)\n");
 }
 #endif

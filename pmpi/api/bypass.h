@@ -12,4 +12,7 @@
  * MPI_Init and MPI_Finalize of the MPI, while nbcshim is inactive. Without the lock. Local. */
 bool nbc_bypassed(char *text, size_t room);
 
+/* Whether MPI_Init or MPI_Init_thread of nbcshim has been called. */
+extern bool nbc_init_was_called;
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "nbcshim.h"
 
+#include "api/bypass.h"
 #include "api/calls.h"
 #include "api/dynamic.h"
 #include "api/sessions.h"
@@ -163,7 +164,9 @@ static int after_init(void)
 /* Called before the native MPI_Init. */
 static void before_init(void)
 {
+    nbc_init_was_called = true;
     nbc_next_resolve();
+    nbc_next_require();
     nbc_hang_report_before_init();
     nbc_settings_read(false);
     if (nbc_wanted())

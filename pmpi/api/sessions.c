@@ -128,6 +128,7 @@ EXPORT(int, Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session *s
        (info, handler, session))
 {
     nbc_next_resolve();
+    nbc_next_require();
     if (nbc_inside)
         return NEXT(Session_init)(info, handler, session);
     before_session();

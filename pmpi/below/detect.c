@@ -5,6 +5,7 @@
 #include "below/next.h"
 
 #ifdef PIC
+#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <stddef.h>
@@ -157,6 +158,44 @@ bool nbc_program_wants_us(void)
     bool wanted = false;
     dl_iterate_phdr(inspect_object, &wanted);
     return wanted;
+}
+
+/* Paths of the MPI's libraries. */
+struct paths {
+    const char *path[16];
+    size_t n;
+};
+
+static int collect_path(struct dl_phdr_info *info, size_t size, void *to)
+{
+    struct paths *paths = to;
+    (void)size;
+    if (nbc_is_mpi(info->dlpi_name))
+        paths->path[paths->n++] = info->dlpi_name;
+    return paths->n == sizeof paths->path / sizeof *paths->path;
+}
+
+static bool is_initialized(const char *path)
+{
+    int flag = 0, (*initialized)(int *);
+    void *library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    void *found = library ? dlsym(library, "PMPI_Initialized") : NULL;
+    memcpy(&initialized, &found, sizeof found);
+    if (found)
+        initialized(&flag);
+    if (library)
+        dlclose(library);
+    return flag;
+}
+
+bool nbc_mpi_is_initialized(void)
+{
+    struct paths paths = {.n = 0};
+    bool any = false;
+    dl_iterate_phdr(collect_path, &paths);
+    for (size_t i = 0; i < paths.n && !any; i++)
+        any = is_initialized(paths.path[i]);
+    return any;
 }
 #else
 bool nbc_program_wants_us(void)

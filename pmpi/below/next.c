@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "nbcshim.h"
@@ -143,6 +144,31 @@ static void resolve_all(void)
     __atomic_store_n(&nbc_next_resolved, true, __ATOMIC_RELEASE);
 }
 
+#ifdef OPEN_MPI
+static const bool for_open_mpi = true;
+static const char our_mpi[] = "Open MPI";
+#else
+static const bool for_open_mpi = false;
+static const char our_mpi[] = "another MPI than Open MPI";
+#endif
+
+/* The process has the library for which the shim was built in any case, as a dependency of the
+ * shim; that of the program is before it. Handles of Open MPI are addresses, others numbers. */
+void nbc_next_require(void)
+{
+    Dl_info mpi, own;
+    const void *version = data_address(nbc_next_find("Get_version"));
+    if (!version || !dladdr(version, &mpi) || !dladdr(&nbc_next, &own))
+        return;
+    if ((object_of(dlsym(RTLD_NEXT, "ompi_mpi_comm_world")) == mpi.dli_fbase) == for_open_mpi)
+        return;
+    fprintf(stderr,
+            "nbcshim: %s is built for %s, but the program uses %s: preload the library that is "
+            "built for that MPI\n",
+            own.dli_fname, our_mpi, mpi.dli_fname);
+    exit(EXIT_FAILURE);
+}
+
 /* Runs as a constructor, because a tool loaded after the shim must see MPI_Init too. Moreover, a
  * program may initialize the MPI without the shim (MPI_Init by dlsym from the MPI's library, or in
  * an object with RTLD_DEEPBIND) and call the shim afterwards. */
@@ -169,6 +195,10 @@ void (*nbc_next_find(const char *name))(void)
 const char *nbc_next_mpi_in_front(void)
 {
     return NULL;
+}
+
+void nbc_next_require(void)
+{
 }
 
 void nbc_next_resolve_now(void)

@@ -49,6 +49,11 @@ static inline void nbc_next_resolve(void)
  * nbc_next_resolve. Always NULL in the static library. */
 const char *nbc_next_mpi_in_front(void);
 
+/* Ends the process, with one line, if it uses an MPI whose handles are not those of the MPI for
+ * which this shared library was built: any call could crash then, also while the shim is inactive.
+ * Called before the MPI is initialized. */
+void nbc_next_require(void);
+
 /* The function of the MPI below with this name, given without prefix ("Iallreduce"); NULL if the
  * MPI lacks the function. For the functions that the shim replaces: while the shim is inactive, it
  * passes their calls on. Always NULL in the static library, which calls them by name. */
