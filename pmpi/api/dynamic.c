@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "api/presync.h"
+#include "base/build.h"
 #include "base/errors.h"
 #include "base/lock.h"
 #include "base/settings.h"
@@ -25,7 +26,8 @@
 
 NBC_ARCHIVE_MEMBER(dynamic)
 
-/* Settings that both sides must share: they determine the algorithm and the tags of a call. */
+/* What both sides must share: it determines the algorithm and the tags of a call. FORCED has the
+ * build too. */
 enum { KNOWN, BLOCKING, CHECK, TAGS, RULES, FORCED, NWORDS };
 
 static void job_describe(bool known, int word[NWORDS])
@@ -38,7 +40,7 @@ static void job_describe(bool known, int word[NWORDS])
     word[CHECK] = nbc_settings.check;
     word[TAGS] = nbc_tag_ub;
     word[RULES] = nbc_rules_hash(nbc_tuning);
-    word[FORCED] = nbc_settings_hash();
+    word[FORCED] = nbc_settings_hash() ^ (int)(nbc_build_digest() >> 33);
 }
 
 static void report_difference(MPI_Comm inter)
@@ -46,8 +48,8 @@ static void report_difference(MPI_Comm inter)
     int rank;
     NEXT(Comm_rank)(inter, &rank);
     if (rank == 0)
-        fprintf(stderr, "nbcshim: two connected jobs have different NBCSHIM_ variables: the MPI "
-                        "itself runs the collectives between them\n");
+        fprintf(stderr, "nbcshim: two connected jobs have different NBCSHIM_ variables or builds: "
+                        "the MPI itself runs the collectives between them\n");
 }
 
 /* --- a job that does not answer ----------------------------------------------------------------*/

@@ -4,9 +4,9 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-#include "below/next.h"
+#include <time.h>
 
 void nbc_line_put(struct nbc_line *l, const char *format, ...)
 {
@@ -81,6 +81,13 @@ void nbc_line_print(struct nbc_line *l)
     fprintf(stderr, "%s\n", l->text);
     l->n = 0;
     l->text[0] = '\0';
+}
+
+int nbc_line_abort(MPI_Comm comm)
+{
+    const struct timespec while_it_reads = {.tv_nsec = 300000000};
+    nanosleep(&while_it_reads, NULL);
+    return NEXT(Abort)(comm, EXIT_FAILURE);
 }
 
 void nbc_host_own(struct nbc_host *own)

@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include "below/next.h"
+
 enum { NBC_HOST_LENGTH = 64 };
 
 /* The name of a host, cut off if it is longer. */
@@ -28,6 +30,10 @@ void nbc_line_put_ranks(struct nbc_line *l, int size, const int *group, int whic
 
 /* Writes the line, and empties it. */
 void nbc_line_print(struct nbc_line *l);
+
+/* MPI_Abort, after the launcher has had time to read what was written: Hydra ends at once, and what
+ * it has not read by then is lost (the line, 2 times of 30). Returns only if MPI_Abort does. */
+int nbc_line_abort(MPI_Comm comm);
 
 /* The host of this process. */
 void nbc_host_own(struct nbc_host *own);

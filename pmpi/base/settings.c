@@ -126,6 +126,7 @@ NUMBER(parse_size, true, 1, INT64_MAX)
 NUMBER(parse_tag_ub, true, 3, INT_MAX)
 NUMBER(parse_events, true, 1, 16 << 20)
 NUMBER(parse_million, false, 1, 1000000)
+NUMBER(parse_limit, false, 0, 1000000)
 NUMBER(parse_cpu, false, 0, 1023)
 
 /* The variables. nbcinfo prints this table, and a test compares the list of the guide with it. */
@@ -148,9 +149,9 @@ static const struct variable {
     {"NBCSHIM_HOOK", parse_hook, &nbc_settings.hook, "auto, on or off", "auto",
      "let the MPI call nbcshim in its progress loop; on: also in versions that nbcshim does not "
      "know"},
-    {"NBCSHIM_INIT_TIMEOUT", parse_million, &nbc_settings.init_timeout,
+    {"NBCSHIM_INIT_TIMEOUT", parse_limit, &nbc_settings.init_timeout,
      "a number of seconds up to 1000000", "300",
-     "end the job if a rank does not answer at MPI_Init for so long"},
+     "end the job if a rank does not answer at MPI_Init for so long; 0: never"},
     {"NBCSHIM_NODES", parse_million, &nbc_settings.nodes, "a number of ranks up to 1000000",
      "from the MPI", "assume that each node has this many consecutive ranks of MPI_COMM_WORLD"},
     {"NBCSHIM_PROGRESS", parse_progress, &nbc_settings.progress, "calls or thread", "calls",

@@ -28,7 +28,7 @@ struct nbc_settings {
     int64_t progress_cpu;                        /* NBCSHIM_PROGRESS_CPU, −1: not set */
     bool dynamic;                                /* NBCSHIM_DYNAMIC */
     int64_t timeout;                             /* NBCSHIM_TIMEOUT in seconds, 0: not set */
-    int64_t init_timeout;                        /* NBCSHIM_INIT_TIMEOUT in seconds */
+    int64_t init_timeout;                        /* NBCSHIM_INIT_TIMEOUT in seconds, 0: none */
     int64_t nodes;                               /* NBCSHIM_NODES, 0: ask the MPI */
     bool check;                                  /* NBCSHIM_CHECK */
     const char *stats;    /* NBCSHIM_STATS: "1", "verbose", a file, or NULL */

@@ -9,6 +9,7 @@
 #include <elf.h>
 #include <link.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -158,6 +159,18 @@ bool nbc_program_wants_us(void)
     bool wanted = false;
     dl_iterate_phdr(inspect_object, &wanted);
     return wanted;
+}
+
+bool nbc_is_first_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                        "SLURM_PROCID"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *rank = getenv(names[i]);
+        if (rank)
+            return strcmp(rank, "0") == 0;
+    }
+    return true;
 }
 
 /* Paths of the MPI's libraries. */

@@ -10,6 +10,10 @@
  * needs no shim. Always true in the static library, which is linked in on purpose. Local. */
 bool nbc_program_wants_us(void);
 
+/* Whether the launcher says that this process is rank 0, or says nothing. Only in the shared
+ * library. */
+bool nbc_is_first_rank(void);
+
 /* Whether one of the MPI's libraries in this process, which may be another copy than that below
  * nbcshim, has been initialized. Only in the shared library. */
 bool nbc_mpi_is_initialized(void);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "nbcshim.h"
 
@@ -149,24 +150,45 @@ static const bool for_open_mpi = true;
 static const char our_mpi[] = "Open MPI";
 #else
 static const bool for_open_mpi = false;
+#ifdef MPICH_VERSION
+static const char our_mpi[] = "MPICH";
+#else
 static const char our_mpi[] = "another MPI than Open MPI";
 #endif
+#endif
+
+/* Whether functions that are in `mpi` belong to another kind of MPI: handles of Open MPI are
+ * addresses, those of others numbers. The functions may also be those of a tool, which has no such
+ * name. */
+static bool is_foreign(const Dl_info *mpi)
+{
+    bool is_open_mpi = object_of(look_up("ompi_mpi_comm_world")) == mpi->dli_fbase;
+    return is_open_mpi != for_open_mpi && nbc_is_mpi(mpi->dli_fname);
+}
+
+/* On each rank, since one rank alone may have the wrong library. If all have, the launcher ends the
+ * others when the first one has ended. */
+static void refuse(const Dl_info *mpi, const Dl_info *own)
+{
+    if (!nbc_is_first_rank())
+        sleep(1);
+    fprintf(stderr,
+            "nbcshim: %s is built for %s, but the program uses %s: preload the library that is "
+            "built for that MPI\n",
+            own->dli_fname, our_mpi, mpi->dli_fname);
+    exit(EXIT_FAILURE);
+}
 
 /* The process has the library for which the shim was built in any case, as a dependency of the
- * shim; that of the program is before it. Handles of Open MPI are addresses, others numbers. */
+ * shim; that of the program is before it. */
 void nbc_next_require(void)
 {
     Dl_info mpi, own;
     const void *version = data_address(nbc_next_find("Get_version"));
     if (!version || !dladdr(version, &mpi) || !dladdr(&nbc_next, &own))
         return;
-    if ((object_of(dlsym(RTLD_NEXT, "ompi_mpi_comm_world")) == mpi.dli_fbase) == for_open_mpi)
-        return;
-    fprintf(stderr,
-            "nbcshim: %s is built for %s, but the program uses %s: preload the library that is "
-            "built for that MPI\n",
-            own.dli_fname, our_mpi, mpi.dli_fname);
-    exit(EXIT_FAILURE);
+    if (is_foreign(&mpi))
+        refuse(&mpi, &own);
 }
 
 /* Runs as a constructor, because a tool loaded after the shim must see MPI_Init too. Moreover, a

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/roster.h"
 #include "base/settings.h"
+#include "base/stopped.h"
 #include "below/next.h"
 
 #define WORLD MPI_COMM_WORLD
@@ -17,17 +18,18 @@
 /* The tags, counted down from the largest one. */
 enum { ARRIVED, CALL, ANSWER, NTAGS };
 
-enum { SECOND = 1000000000 };
+#define SECOND INT64_C(1000000000)
 
 /* The silent ranks are named within so many seconds. */
 enum { PATIENCE = 10 };
 
 static struct {
     int rank, size, tag_ub;
-    int64_t began, unit; /* ns; the line is printed after ten units */
-    struct nbc_host own; /* sent in answers */
-    bool called, told;
-    int64_t called_at;
+    int64_t seen, waited;  /* see count_time */
+    int64_t unit, ends_at; /* of `waited`; the line is printed after ten units */
+    struct nbc_host own;   /* sent in answers */
+    bool called, told, told_of_stop;
+    int64_t called_at;      /* of `waited` */
     int ncalls, nanswers;   /* received */
     int *answered;          /* by rank, on the caller */
     struct nbc_host *hosts; /* of the ranks that have answered */
@@ -82,7 +84,7 @@ static int call_all(void)
     if (!here.answered || !here.hosts)
         return MPI_SUCCESS;
     here.called = true;
-    here.called_at = nbc_now();
+    here.called_at = here.waited;
     here.answered[here.rank] = true;
     here.hosts[here.rank] = here.own;
     for (int rank = 0; rank < here.size && !error; rank++)
@@ -93,11 +95,11 @@ static int call_all(void)
 
 /* --- what the caller says --------------------------------------------------------------------- */
 
-static void put_silence(struct nbc_line *l, int64_t waited)
+static void put_silence(struct nbc_line *l)
 {
     nbc_line_put(l, "no answer from ");
     nbc_line_put_ranks(l, here.size, here.answered, false, NULL);
-    nbc_line_put(l, " of %d at MPI_Init for %d s", here.size, (int)(waited / SECOND));
+    nbc_line_put(l, " of %d at MPI_Init for %d s", here.size, (int)(here.waited / SECOND));
 }
 
 static void put_presence(struct nbc_line *l)
@@ -111,17 +113,21 @@ static bool all_have_answered(void)
     return here.nanswers == here.size - 1;
 }
 
-static void tell(int64_t waited)
+static void tell(void)
 {
     struct nbc_line l = {.n = 0};
     here.told = true;
-    if (all_have_answered() || nbc_settings.init_timeout <= PATIENCE) /* it ends now */
+    if (all_have_answered() || here.ends_at <= PATIENCE * SECOND) /* it ends now */
         return;
     nbc_line_put(&l, "nbcshim: ");
-    put_silence(&l, waited);
+    put_silence(&l);
     nbc_line_put(&l, ": without libnbcshim.so, or late? ");
     put_presence(&l);
-    nbc_line_put(&l, "; they wait for %d s (NBCSHIM_INIT_TIMEOUT)", (int)nbc_settings.init_timeout);
+    if (nbc_settings.init_timeout)
+        nbc_line_put(&l, "; they wait for %d s (NBCSHIM_INIT_TIMEOUT)",
+                     (int)nbc_settings.init_timeout);
+    else
+        nbc_line_put(&l, "; they wait, since NBCSHIM_INIT_TIMEOUT=0");
     nbc_line_print(&l);
 }
 
@@ -131,14 +137,32 @@ static void end_job(struct nbc_line *l)
     put_presence(l);
     nbc_line_put(l, ". The job ends: all its ranks need the library");
     nbc_line_print(l);
-    NEXT(Abort)(WORLD, EXIT_FAILURE);
+    nbc_line_abort(WORLD);
 }
 
-static void end_after_silence(int64_t waited)
+static void tell_of_stop(void)
 {
     struct nbc_line l = {.n = 0};
+    if (here.told_of_stop)
+        return;
+    here.told_of_stop = true;
     nbc_line_put(&l, "nbcshim: ");
-    put_silence(&l, waited);
+    put_silence(&l);
+    nbc_line_put(&l, "; the others wait, since a process of the program is stopped or traced");
+    nbc_line_print(&l);
+}
+
+/* Not while a debugger keeps a rank from arriving, as far as it can be seen from here. */
+static void end_after_silence(void)
+{
+    struct nbc_line l = {.n = 0};
+    if (nbc_any_is_stopped()) {
+        here.ends_at = here.waited + PATIENCE * SECOND;
+        tell_of_stop();
+        return;
+    }
+    nbc_line_put(&l, "nbcshim: ");
+    put_silence(&l);
     end_job(&l);
 }
 
@@ -165,6 +189,16 @@ static int look_for_the_program(void)
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
+/* Counts the time that this process has waited. When it has been stopped, by a debugger or a
+ * scheduler that suspends jobs, that time is left out: the other ranks may have been stopped too.
+ */
+static void count_time(void)
+{
+    int64_t now = nbc_now(), step = now - here.seen;
+    here.waited += step < SECOND ? step : SECOND;
+    here.seen = now;
+}
+
 /* When this rank calls the others, unless it has heard a call; INT64_MAX: never. */
 static int64_t turn(bool first_round)
 {
@@ -174,27 +208,26 @@ static int64_t turn(bool first_round)
                        : INT64_MAX;
 }
 
-static int attend_as_caller(int64_t waited)
+static int attend_as_caller(void)
 {
     int error = take_all(ANSWER, take_answer);
-    if (error || nbc_now() < here.called_at + here.unit)
+    if (error || here.waited < here.called_at + here.unit)
         return error;
-    if (waited >= nbc_settings.init_timeout * SECOND && !all_have_answered())
-        end_after_silence(waited);
+    if (here.waited >= here.ends_at && !all_have_answered())
+        end_after_silence();
     if (!here.told)
-        tell(waited);
+        tell();
     return look_for_the_program();
 }
 
 static int attend(bool first_round)
 {
-    int64_t waited = nbc_now() - here.began;
     int error = take_all(CALL, answer_call);
     if (error)
         return error;
     if (here.called)
-        return attend_as_caller(waited);
-    return here.ncalls || waited < turn(first_round) ? MPI_SUCCESS : call_all();
+        return attend_as_caller();
+    return here.ncalls || here.waited < turn(first_round) ? MPI_SUCCESS : call_all();
 }
 
 /* Leaves the processor to ranks that are starting. */
@@ -214,7 +247,8 @@ static int await(int rank, bool first_round)
         if (is_there)
             return NEXT(Recv)(NULL, 0, MPI_BYTE, rank, here.tag_ub - ARRIVED, WORLD,
                               MPI_STATUS_IGNORE);
-        if (nbc_now() - here.began < SECOND / 10) {
+        count_time();
+        if (here.waited < SECOND / 10) {
             sched_yield();
             continue;
         }
@@ -230,9 +264,9 @@ static int await(int rank, bool first_round)
 static void begin(void)
 {
     int *attribute, flag;
-    int64_t limit = nbc_settings.init_timeout < PATIENCE ? nbc_settings.init_timeout : PATIENCE;
-    here.began = nbc_now();
-    here.unit = limit * SECOND / 10;
+    here.seen = nbc_now();
+    here.ends_at = nbc_settings.init_timeout ? nbc_settings.init_timeout * SECOND : INT64_MAX;
+    here.unit = (here.ends_at < PATIENCE * SECOND ? here.ends_at : PATIENCE * SECOND) / 10;
     here.tag_ub = 32767; /* the least that the standard allows */
     NEXT(Comm_get_attr)(WORLD, MPI_TAG_UB, &attribute, &flag);
     if (flag)

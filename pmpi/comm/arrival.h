@@ -16,12 +16,13 @@
  * because of a slow file system or a debugger; MPI_Init of the MPI below need not have waited for
  * it. So after 9 s one rank calls all others, and those that wait answer with the name of their
  * host. Within 10 s it names the silent ranks in one line. It goes on waiting, since a job that
- * only starts slowly must run, and ends the job when NBCSHIM_INIT_TIMEOUT has passed, or when it
- * sees a message of the program from a silent rank: no rank with nbcshim sends one before its
- * MPI_Init is through.
+ * only starts slowly must run, and ends the job when NBCSHIM_INIT_TIMEOUT has passed (but not while
+ * a process of the program is stopped or in a debugger on its host), or when it sees a message of
+ * the program from a silent rank: no rank with nbcshim sends one before its MPI_Init is through.
  *
  * The caller is rank 0; if it does not call, the first rank behind a silent one. Times count from
- * the moment when MPI_Init of the MPI below has returned on this rank. */
+ * the moment when MPI_Init of the MPI below has returned on this rank; time for which this rank was
+ * stopped does not count. */
 #ifndef NBC_ARRIVAL_H
 #define NBC_ARRIVAL_H
 

@@ -130,8 +130,7 @@ static void group_by_text(struct assembly *a)
 static int end_job(const struct assembly *a)
 {
     int nothing = 0;
-    return a->rank == 0 ? NEXT(Abort)(a->comm, EXIT_FAILURE)
-                        : NEXT(Bcast)(&nothing, 1, MPI_INT, 0, a->comm);
+    return a->rank == 0 ? nbc_line_abort(a->comm) : NEXT(Bcast)(&nothing, 1, MPI_INT, 0, a->comm);
 }
 
 static int refuse(MPI_Comm comm)
