@@ -93,6 +93,23 @@ under=()
 ends_well "nbcrun" 60
 log_has 1 "nbcrun: the variables reach all hosts" "^nbcshim: barrier +tree "
 
+# --- a host without nbcshim -----------------------------------------------------------------------
+
+cat >"$scratch/lacking" <<'END'
+#!/bin/sh
+[ "$(hostname)" != h2 ] || unset LD_PRELOAD
+exec "$@"
+END
+chmod +x "$scratch/lacking"
+expect "barrier.c compiles" $MPICC -o "$scratch/barrier" "$srcdir/test/tools/barrier.c"
+on_hosts 2x2 "$ours" NBCSHIM_INIT_TIMEOUT=2 "$scratch/lacking" "$scratch/barrier"
+guarded 30 "$scratch/log" "${launch[@]}"
+status=$?
+[ $status != 0 ] && [ $status != 124 ]
+result $? "a host without nbcshim: the job ends"
+log_has 1 "one line names its ranks, and the other host" \
+    "^nbcshim: no answer from ranks 2-3 of 4 at MPI_Init for [23] s; nbcshim runs on ranks 0-1 \(h1\)\. The job ends"
+
 # --- faults ---------------------------------------------------------------------------------------
 
 expect "lost.c compiles" $MPICC -o "$scratch/lost" "$hosts/lost.c"

@@ -2,7 +2,8 @@
 /* Collectives right after MPI_Init; then no message may be there that the program has not sent.
  * With SILENT=sleep or SILENT=send in the environment, which is set on a rank without nbcshim: the
  * rank sleeps, or sends a message to each rank and sleeps. -DPLAIN: no nonblocking collective.
- * -DSESSION: a session makes a communicator first; with an argument, MPI_Init follows. */
+ * -DSESSION: a session makes a communicator first; with an argument, MPI_Init follows. -DSPAWN:
+ * with an argument, the program starts that as a second job and calls a collective with it. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,6 +84,34 @@ int main(int argc, char **argv)
     MPI_Comm_free(&comm);
     MPI_Session_finalize(&session);
     return failures != 0;
+}
+#elif defined SPAWN
+/* Each side gets the sum of the other's numbers: 1 from the parents, 10 from the child. */
+static int check_other_job(MPI_Comm other, int mine, int expected)
+{
+    int sum = -1;
+    MPI_Request request;
+    MPI_Iallreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, other, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Comm_disconnect(&other);
+    return sum != expected;
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Comm other;
+    int failures;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_get_parent(&other);
+    if (argc > 1) {
+        MPI_Comm_spawn(argv[1], MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other,
+                       MPI_ERRCODES_IGNORE);
+        failures = check_other_job(other, 1, 10);
+    } else {
+        failures = check_other_job(other, 10, 1);
+    }
+    MPI_Finalize();
+    return failures;
 }
 #else
 int main(void)

@@ -28,7 +28,8 @@ result $? "a library of another build is there"
 # launch RANKS PROGRAM VARIABLES SHELL-CASES [ARGUMENT]: the cases set the variables of single ranks.
 launch()
 {
-    cat >"$scratch/each" <<END2
+    each=$scratch/each${beside_others:-}
+    cat >"$each" <<END2
 #!/bin/sh
 silent()
 {
@@ -41,8 +42,26 @@ $4
 esac
 exec $scratch/$2 $5
 END2
-    chmod +x "$scratch/each"
-    mpi_command "$1" "$(sanitizer_runtime) $library${late:+ $late}" "$3" "$scratch/each"
+    chmod +x "$each"
+    mpi_command "$1" "$(sanitizer_runtime) $library${late:+ $late}" "$3" "$each"
+}
+
+# beside NAME RANKS VARIABLES SHELL-CASES: starts a job that mostly waits, beside the others. It has a
+# copy of the program, since stopped processes of a program concern all jobs that run it.
+beside()
+{
+    local beside_others=.$1 late=$scratch/late.so
+    cp "$scratch/agreement" "$scratch/$1"
+    launch "$2" "$1" "$3" "$4"
+    { guarded 60 "$scratch/log$beside_others" "${launch[@]}"; echo $? >"$each.status"; } &
+    pids="$pids $!"
+}
+
+# ended_well NAME: such a job did. Its output is then that of log_has.
+ended_well()
+{
+    cp "$scratch/log.$1" "$scratch/log"
+    result "$(cat "$scratch/each.$1.status")" "$2"
 }
 
 # ends NAME: the job ends with an error, before the guard ends it.
@@ -54,6 +73,17 @@ ends()
     [ $status != 0 ] && [ $status != 124 ]
     result $? "$1: the job ends (status $status)"
 }
+
+# --- jobs that start slowly, beside the other tests -----------------------------------------------
+
+pids=
+beside slow 2 "" '1) sleep 12 ;;'
+beside stopped 2 "LATE=stop LATE_RANK=1 NBCSHIM_INIT_TIMEOUT=2" \
+    '1) (sleep 8; kill -CONT $$) & ;;'
+# Rank 0 has called the others after 8 seconds, and would end the job after 20.
+beside suspended 2 "LATE=21 LATE_RANK=1 NBCSHIM_INIT_TIMEOUT=20" \
+    '0) (sleep 11; kill -STOP $$; sleep 12; kill -CONT $$) & ;;
+     1) (sleep 11; kill -STOP $$; sleep 14; kill -CONT $$) & ;;'
 
 # --- a rank without nbcshim -----------------------------------------------------------------------
 
@@ -78,9 +108,9 @@ log_has 1 "its message shows that it has no nbcshim" \
 # --- a rank that is late --------------------------------------------------------------------------
 
 late=$scratch/late.so
-launch 3 agreement "LATE=12 LATE_RANK=1" ""
+launch 3 agreement "LATE=12 LATE_RANK=1 NBCSHIM_INIT_TIMEOUT=0" ""
 ends_well "a rank that comes 12 s late: the program runs" 40
-log_has 1 "a line names the rank" '^nbcshim: no answer from rank 1 of 3 at MPI_Init for (9|10) s: .*late\?'
+log_has 1 "a line names the rank" '^nbcshim: no answer from rank 1 of 3 at MPI_Init for (9|10) s: .*late\?.*; they wait, since NBCSHIM_INIT_TIMEOUT=0$'
 log_has 1 "a rank that comes late: one line" '^nbcshim:'
 launch 3 agreement "LATE=1 LATE_RANK=0" ""
 ends_well "a rank that comes 1 s late: the program runs" 40
@@ -148,5 +178,34 @@ if grep -q 'define HAVE_MPI_SESSION_INIT 1' config.h; then
     ends_well "all ranks alike: the program runs" 40
     log_has 0 "no line" '^nbcshim:'
 fi
+
+# --- another job (Debian's MPICH starts none) -------------------------------------------------------
+
+spawns() # NAME LIBRARY
+{
+    printf '#!/bin/sh\nLD_PRELOAD=$(echo "$LD_PRELOAD" | sed "s|%s|%s|")\nexport LD_PRELOAD\nexec %s\n' \
+        "$library" "$2" "$scratch/spawning" >"$scratch/child"
+    chmod +x "$scratch/child"
+    launch 1 spawning "" "" "$scratch/child"
+    ends_well "a job that is started has $1: both run" 40
+}
+if [ "$MPI_FLAVOR" = openmpi ]; then
+    compile spawning -DSPAWN
+    other_jobs='^nbcshim: two connected jobs have different NBCSHIM_ variables or builds: the MPI itself'
+    spawns "another build" "$scratch/other.so"
+    log_has 2 "told of by both" "$other_jobs"
+    spawns "the same build" "$library"
+    log_has 0 "no line" '^nbcshim:'
+fi
+
+# --- what has become of the jobs that started slowly ----------------------------------------------
+
+wait $pids
+ended_well slow "a rank that calls MPI_Init 12 s late: the program runs"
+log_has 0 "no line" '^nbcshim:'
+ended_well stopped "a rank that is stopped in MPI_Init: the program runs when it continues"
+log_has 1 "a line says why the others wait" \
+    '^nbcshim: no answer from rank 1 of 2 at MPI_Init for [2-4] s; the others wait, since a process of the program is stopped or traced$'
+ended_well suspended "a job all of whose ranks are stopped for longer than they would wait: it runs"
 
 finish
