@@ -2,6 +2,7 @@
 #include "api/bypass.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "nbcshim.h"
@@ -45,6 +46,19 @@ bool nbc_bypassed(char *text, size_t room)
 }
 
 #ifdef PIC
+/* What the launcher says; true if it says nothing. */
+static bool is_first_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                        "SLURM_PROCID"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *rank = getenv(names[i]);
+        if (rank)
+            return strcmp(rank, "0") == 0;
+    }
+    return true;
+}
+
 /* Whether NBCSHIM has this value. */
 static bool is_set_to(const char *value)
 {
@@ -61,7 +75,7 @@ __attribute__((constructor)) static void warn_of_order(void)
 {
     char text[1024];
     nbc_next_resolve();
-    if (!nbc_next_mpi_in_front() || !nbc_is_first_rank() || is_set_to("off"))
+    if (!nbc_next_mpi_in_front() || !is_first_rank() || is_set_to("off"))
         return;
     nbc_bypassed(text, sizeof text);
     fprintf(stderr, "nbcshim: without effect: %s\n", text);
@@ -71,7 +85,7 @@ __attribute__((constructor)) static void warn_of_order(void)
  * does not reach nbcshim, which notices only at the end that the MPI has been used without it. */
 __attribute__((destructor)) static void warn_of_bypass(void)
 {
-    if (nbc_init_was_called || nbc_next_mpi_in_front() || !nbc_is_first_rank() || !is_set_to("on"))
+    if (nbc_init_was_called || nbc_next_mpi_in_front() || !is_first_rank() || !is_set_to("on"))
         return;
     if (nbc_mpi_is_initialized())
         fprintf(stderr, "nbcshim: NBCSHIM=on, but the program has called MPI_Init of the MPI's "

@@ -9,7 +9,6 @@
 #include <elf.h>
 #include <link.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -17,6 +16,7 @@
 
 /* The part of an object's dynamic section that names its undefined symbols. */
 struct symbols {
+    const ElfW(Dyn) * dynamic;
     const ElfW(Sym) * table;
     const char *strings;
     const uint32_t *gnu_hash, *hash;
@@ -35,6 +35,7 @@ static bool find_symbols(const struct dl_phdr_info *info, struct symbols *s)
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
             d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    s->dynamic = d;
     for (; d && d->d_tag != DT_NULL; d++) {
         const void *p = (const void *)relocated(info, d->d_un.d_ptr);
         if (d->d_tag == DT_SYMTAB)
@@ -138,17 +139,25 @@ bool nbc_is_mpi(const char *path)
            strncmp(base, "libompi", 7) == 0 || strncmp(base, "mca_", 4) == 0;
 }
 
-static int inspect_object(struct dl_phdr_info *info, size_t size, void *wanted)
+/* Whether an object is this library. */
+static bool is_own(const struct dl_phdr_info *info)
 {
-    (void)size;
     static const char anchor = 0; /* an address in this library */
-    struct symbols s;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
         uintptr_t start = info->dlpi_addr + p->p_vaddr;
         if (p->p_type == PT_LOAD && (uintptr_t)&anchor - start < p->p_memsz)
-            return 0;
+            return true;
     }
+    return false;
+}
+
+static int inspect_object(struct dl_phdr_info *info, size_t size, void *wanted)
+{
+    (void)size;
+    struct symbols s;
+    if (is_own(info))
+        return 0;
     if (!nbc_is_mpi(info->dlpi_name) && find_symbols(info, &s) && refers_to_collective(&s))
         *(bool *)wanted = true;
     return *(bool *)wanted;
@@ -161,17 +170,42 @@ bool nbc_program_wants_us(void)
     return wanted;
 }
 
-bool nbc_is_first_rank(void)
+/* --- dependencies ----------------------------------------------------------------------------- */
+
+/* Whether an object depends on one of the MPI's libraries on which another one depends. */
+static bool needs_same(const struct symbols *one, const struct symbols *other)
 {
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                                        "SLURM_PROCID"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *rank = getenv(names[i]);
-        if (rank)
-            return strcmp(rank, "0") == 0;
+    for (const ElfW(Dyn) *a = one->dynamic; a->d_tag != DT_NULL; a++) {
+        const char *name = one->strings + a->d_un.d_val;
+        if (a->d_tag != DT_NEEDED || !nbc_is_mpi(name))
+            continue;
+        for (const ElfW(Dyn) *b = other->dynamic; b->d_tag != DT_NULL; b++)
+            if (b->d_tag == DT_NEEDED && strcmp(name, other->strings + b->d_un.d_val) == 0)
+                return true;
     }
-    return true;
+    return false;
 }
+
+static int find_own(struct dl_phdr_info *info, size_t size, void *own)
+{
+    (void)size;
+    return is_own(info) && find_symbols(info, own);
+}
+
+static int find_other(struct dl_phdr_info *info, size_t size, void *own)
+{
+    struct symbols s;
+    (void)size;
+    return !is_own(info) && find_symbols(info, &s) && needs_same(&s, own);
+}
+
+bool nbc_only_we_need_mpi(void)
+{
+    struct symbols own;
+    return dl_iterate_phdr(find_own, &own) && !dl_iterate_phdr(find_other, &own);
+}
+
+/* --- another copy of the MPI ------------------------------------------------------------------ */
 
 /* Paths of the MPI's libraries. */
 struct paths {

@@ -10,9 +10,9 @@
  * needs no shim. Always true in the static library, which is linked in on purpose. Local. */
 bool nbc_program_wants_us(void);
 
-/* Whether the launcher says that this process is rank 0, or says nothing. Only in the shared
- * library. */
-bool nbc_is_first_rank(void);
+/* Whether no object of this process but this library depends on the MPI for which this library was
+ * built. Only in the shared library. */
+bool nbc_only_we_need_mpi(void);
 
 /* Whether one of the MPI's libraries in this process, which may be another copy than that below
  * nbcshim, has been initialized. Only in the shared library. */

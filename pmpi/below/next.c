@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "nbcshim.h"
 
@@ -145,50 +144,33 @@ static void resolve_all(void)
     __atomic_store_n(&nbc_next_resolved, true, __ATOMIC_RELEASE);
 }
 
+/* A name that MPIs of the other kind have, because their mpi.h refers to it: handles of Open MPI
+ * are addresses, those of others numbers. */
 #ifdef OPEN_MPI
-static const bool for_open_mpi = true;
-static const char our_mpi[] = "Open MPI";
+static const char our_mpi[] = "Open MPI", foreign[] = "MPIR_Dup_fn";
+#elif defined MPICH_VERSION
+static const char our_mpi[] = "MPICH", foreign[] = "ompi_mpi_comm_world";
 #else
-static const bool for_open_mpi = false;
-#ifdef MPICH_VERSION
-static const char our_mpi[] = "MPICH";
-#else
-static const char our_mpi[] = "another MPI than Open MPI";
-#endif
+static const char our_mpi[] = "another MPI than Open MPI", foreign[] = "ompi_mpi_comm_world";
 #endif
 
-/* Whether functions that are in `mpi` belong to another kind of MPI: handles of Open MPI are
- * addresses, those of others numbers. The functions may also be those of a tool, which has no such
- * name. */
-static bool is_foreign(const Dl_info *mpi)
-{
-    bool is_open_mpi = object_of(look_up("ompi_mpi_comm_world")) == mpi->dli_fbase;
-    return is_open_mpi != for_open_mpi && nbc_is_mpi(mpi->dli_fname);
-}
-
-/* On each rank, since one rank alone may have the wrong library. If all have, the launcher ends the
- * others when the first one has ended. */
-static void refuse(const Dl_info *mpi, const Dl_info *own)
-{
-    if (!nbc_is_first_rank())
-        sleep(1);
-    fprintf(stderr,
-            "nbcshim: %s is built for %s, but the program uses %s: preload the library that is "
-            "built for that MPI\n",
-            own->dli_fname, our_mpi, mpi->dli_fname);
-    exit(EXIT_FAILURE);
-}
-
-/* The process has the library for which the shim was built in any case, as a dependency of the
- * shim; that of the program is before it. */
+/* The process also has the library for which the shim was built, as a dependency of the shim. Calls
+ * of the program can go to either, by the order of dependencies. An MPI of the other kind does no
+ * harm if the program does not use it: then the program depends on the MPI of the shim too. One
+ * that was loaded with RTLD_LOCAL, to translate one kind into the other, is not found here. */
 void nbc_next_require(void)
 {
     Dl_info mpi, own;
-    const void *version = data_address(nbc_next_find("Get_version"));
-    if (!version || !dladdr(version, &mpi) || !dladdr(&nbc_next, &own))
+    const void *found = dlsym(RTLD_NEXT, foreign);
+    if (!found || !nbc_only_we_need_mpi())
         return;
-    if (is_foreign(&mpi))
-        refuse(&mpi, &own);
+    if (!dladdr(found, &mpi) || !dladdr(&nbc_next, &own))
+        return;
+    fprintf(stderr,
+            "nbcshim: %s is built for %s, but the program uses %s: use the library that is "
+            "built for that MPI\n",
+            own.dli_fname, our_mpi, mpi.dli_fname);
+    exit(EXIT_FAILURE);
 }
 
 /* Runs as a constructor, because a tool loaded after the shim must see MPI_Init too. Moreover, a

@@ -23,8 +23,19 @@ says()
     result $? "$name: the program ends (status $status)"
     log_has 1 "$name: one line names both libraries" \
         "^nbcshim: .*/libnbcshim\.so[.0-9]* is built for .*, but the program uses .*/$file\.so"
-    log_has 1 "$name: and there is no other" .
+    [ "$1" = "mpiexec.$other" ] || # it comments on the status
+        log_has 1 "$name: and there is no other" .
 }
+
+cat >"$scratch/p.f90" <<'END'
+program p
+use mpi
+integer :: e
+call MPI_Init(e)
+call MPI_Barrier(MPI_COMM_WORLD, e)
+call MPI_Finalize(e)
+end program
+END
 
 if command -v "mpicc.$other" >/dev/null; then
     expect "a program of another MPI compiles" \
@@ -33,11 +44,38 @@ if command -v "mpicc.$other" >/dev/null; then
     preload=$(echo $preload)
     preload=${preload// /:}
     says "preloaded" env LD_PRELOAD="$preload" "$scratch/barrier"
+    says "preloaded below its launcher" \
+        "mpiexec.$other" -n 1 env LD_PRELOAD="$preload" "$scratch/barrier"
     says "NBCSHIM=off" env NBCSHIM=off LD_PRELOAD="$preload" "$scratch/barrier"
     printf '#!/bin/sh\nexec %s\n' "$scratch/barrier" >"$scratch/script"
     chmod +x "$scratch/script"
     [ -n "$(sanitizer_runtime)" ] ||
         says "nbcrun and a script" tools/nbcrun --library="$library" "$scratch/script"
+
+    # The program's MPI comes after that of the library here, since it is a dependency of a library.
+    echo '#include <mpi.h>
+int work(void) { return MPI_Init(0, 0) || MPI_Barrier(MPI_COMM_WORLD); }' >"$scratch/work.c"
+    echo 'int work(void);
+int main(void) { return work(); }' >"$scratch/main.c"
+    expect "a library of another MPI compiles" \
+        "mpicc.$other" -shared -fPIC "$scratch/work.c" -o "$scratch/libwork.so"
+    expect "a program that uses it compiles" $CC "$scratch/main.c" -o "$scratch/main" \
+        -L"$scratch" -lwork -Wl,-rpath,"$scratch"
+    says "a program whose library uses MPI" env LD_PRELOAD="$preload" "$scratch/main"
+
+    if command -v "mpifort.$other" >/dev/null; then
+        expect "a Fortran program of another MPI compiles" \
+            env -C "$scratch" "mpifort.$other" p.f90 -o fortran
+        says "Fortran" env LD_PRELOAD="$preload" "$scratch/fortran"
+    fi
+
+    # It depends on a library of another MPI, but uses this one.
+    expect "a program with a library that it does not use compiles" $MPICC \
+        "$srcdir/test/tools/barrier.c" -o "$scratch/both" -Wl,--no-as-needed \
+        -L"$scratch" -lwork -Wl,-rpath,"$scratch"
+    mpi_command 2 "$(sanitizer_runtime) $library" NBCSHIM_STATS=1 "$scratch/both"
+    ends_well "another MPI that is there, but not used: the program runs" 60
+    log_has 1 "with nbcshim" '^nbcshim: barrier '
 else
     comment "no mpicc.$other: not tested"
 fi
@@ -56,6 +94,13 @@ bypasses()
     log_has "$1" "$2: $1 lines" '^nbcshim: NBCSHIM=on, but the program .* past nbcshim \(dlsym, ctypes\)$'
 }
 bypasses 1 "NBCSHIM=on" NBCSHIM=on "$mpi"
+if [ -z "$(sanitizer_runtime)" ]; then
+    printf '#!/bin/sh\nexec %s %s\n' "$scratch/apart" "$mpi" >"$scratch/script"
+    mpi_command 2 "" "" "$scratch/script"
+    launch=(env NBCSHIM=on tools/nbcrun --library="$library" "${launch[@]}")
+    ends_well "nbcrun and a script: the program runs" 60
+    log_has 1 "nbcrun and a script: 1 line" '^nbcshim: NBCSHIM=on, but the program .* past nbcshim'
+fi
 bypasses 0 "no NBCSHIM" "" "$mpi"
 bypasses 0 "NBCSHIM=off" NBCSHIM=off "$mpi"
 cp "$mpi" "$scratch"
@@ -64,5 +109,11 @@ bypasses 1 "NBCSHIM=on and another copy of the MPI" NBCSHIM=on "$scratch/${mpi##
 mpi_command 2 "$(sanitizer_runtime) $library" NBCSHIM=on "$PWD/test/mpi/extension.preload"
 ends_well "a program that calls nbcshim: it runs" 60
 log_has 0 "a program that calls nbcshim: no line" '^nbcshim:'
+if [ "$MPIFC" != no ]; then
+    expect "a Fortran program compiles" env -C "$scratch" $MPIFC p.f90 -o fortran
+    mpi_command 2 "$(sanitizer_runtime) $library" NBCSHIM=on "$scratch/fortran"
+    ends_well "a Fortran program: it runs" 60
+    log_has 0 "a Fortran program: no line" '^nbcshim:'
+fi
 
 finish
