@@ -5,33 +5,21 @@
  * In C the attribute is a pointer to an int. The Fortran bindings of the MPIs do not know it as a
  * predefined one and would return the address, so their functions are wrapped; they need not call
  * MPI_Comm_get_attr. All pass handles and optional arguments as fortran.c says. */
-#define _GNU_SOURCE
 #include "nbcshim.h"
 
 #include "below/next.h"
 
 #ifdef PIC
-#include <dlfcn.h>
 #include <stdint.h>
 #include <string.h>
 
 typedef void getter(const MPI_Fint *comm, const MPI_Fint *keyval, void *value, MPI_Fint *flag,
                     MPI_Fint *ierror);
 
-/* The MPI's function. Where its binding was loaded with dlopen, it is not among the objects after
- * this one, but among those of the object that called. */
-static getter *getter_of_mpi(const char *name, void *caller)
+static getter *getter_of_mpi(const char *name, const void *caller)
 {
     getter *next;
-    Dl_info called;
-    void *object = dlsym(RTLD_NEXT, name);
-    if (!object && dladdr(caller, &called)) {
-        void *library = dlopen(called.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-        if (library) {
-            object = dlsym(library, name);
-            dlclose(library); /* the caller's frame is in it: it stays */
-        }
-    }
+    void *object = nbc_next_symbol(name, caller);
     memcpy(&next, &object, sizeof next); /* POSIX permits the conversion */
     return next;
 }

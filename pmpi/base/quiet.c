@@ -8,11 +8,9 @@
  * which is called through its table of symbols. The definition here comes before that of the MPI,
  * and returns the errors of nbcshim's own calls. It is called after errors only. An MPI that calls
  * its function in another way goes on raising them. */
-#define _GNU_SOURCE
 #include "below/next.h"
 
 #ifdef PIC
-#include <dlfcn.h>
 #include <string.h>
 
 #include "base/lock.h"
@@ -22,31 +20,15 @@ typedef int raiser(struct MPIR_Comm *comm, const char *function, int error);
 
 raiser MPIR_Err_return_comm;
 
-/* The MPI's function. An MPI that was loaded with dlopen is not among the objects after this one,
- * but its function is among the symbols of the object that called. */
-static raiser *mpi_raiser(void *caller)
-{
-    raiser *next;
-    Dl_info called;
-    void *object = dlsym(RTLD_NEXT, "MPIR_Err_return_comm");
-    if (!object && dladdr(caller, &called)) {
-        void *library = dlopen(called.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-        if (library) {
-            object = dlsym(library, "MPIR_Err_return_comm");
-            dlclose(library); /* the caller's frame is in it: it stays */
-        }
-    }
-    memcpy(&next, &object, sizeof next); /* POSIX permits the conversion */
-    return next;
-}
-
 /* comm: null if the function has no communicator. Inside nbcshim the only calls of the program are
  * those of its operators. */
 int MPIR_Err_return_comm(struct MPIR_Comm *comm, const char *function, int error)
 {
     if (!comm && nbc_inside == NBC_LOCKED)
         return error;
-    raiser *next = mpi_raiser(__builtin_return_address(0));
+    raiser *next;
+    void *object = nbc_next_symbol("MPIR_Err_return_comm", __builtin_return_address(0));
+    memcpy(&next, &object, sizeof next); /* POSIX permits the conversion */
     return next ? next(comm, function, error) : error;
 }
 #endif
