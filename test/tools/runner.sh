@@ -27,6 +27,7 @@ MPI_FLAVOR=mpich
 NBC_HOOK=no
 MPIEXEC=$build/launcher
 SANITIZE=no
+SIMULATED=no
 END2
 
 # program NAME TEXT: a test program, in both modes.
@@ -53,7 +54,7 @@ runs()
 {
     local name=$1 wanted=$2 status
     shift 2
-    printf '%s\n' "$@" >"$tree/test/mpi/tests.list"
+    printf '%s\n' "$@" "${smpi[@]}" >"$tree/test/mpi/tests.list"
     (cd "$build" && unset srcdir NBC_TESTS NBC_SKIP NBC_FAST NBC_SOAK NBC_UNDER NBC_LIBRARY &&
         NBC_SOAK=$soak NBC_PLACES=2 LOG=$scratch/ran "$tree/test/mpi/run.sh" $option) >"$scratch/said" 2>&1
     status=$?
@@ -71,6 +72,7 @@ says()
 }
 
 option= soak=
+smpi=("not-smpi good why" "not-smpi bad why" "not-smpi late why" "not-smpi algs why")
 all='good 3 2 1 mode=preload'
 rest=$'bad 1 mode=preload\nalgs 1 mode=preload\nlate 1 soak'
 runs "all pass" 0 "$all" 'good 1 1 mode=link' 'algs 1 mode=preload' $'bad 1 soak\nlate 1 soak'
@@ -100,6 +102,11 @@ runs "a program without a line" 1 'good 1 mode=preload' 'bad 1 soak' 'algs 1 soa
 says "it is reported" "not ok 1 - tests.list has a line for late
 ok 2 - good, 1 ranks, preload
 1..2"
+said_of_smpi=("${smpi[@]}")
+smpi=("${smpi[@]:1}")
+runs "a program that may run on SMPI or not" 1 'good 1 mode=preload' 'bad 1 soak' 'algs 1 soak' 'late 1 soak'
+expect "it is reported" grep -q '^not ok 1 - tests.list says whether good runs on SMPI, or why not$' "$scratch/said"
+smpi=("${said_of_smpi[@]}")
 runs "a word that is unknown" 1 'good 1 mode=preload' 'good 1 rank=2' "$rest"
 expect "it is reported" grep -q "^not ok 1 - tests.list: good: what is 'rank=2'?$" "$scratch/said"
 runs "a fast case that is none" 1 'good 1 mode=preload fast=link:1' "$rest"
