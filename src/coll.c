@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "coll.h"
 
+#include <stdio.h>
+
 #include "block.h"
 
 static const char *const names[NBC_NCOLLS] = {
@@ -12,6 +14,14 @@ static const char *const names[NBC_NCOLLS] = {
 const char *nbc_coll_name(enum nbc_coll coll)
 {
     return names[coll];
+}
+
+int nbc_coll_function(const char *coll, bool nonblocking, const char *suffix, char *text,
+                      size_t room)
+{
+    if (nonblocking)
+        return snprintf(text, room, "MPI_I%s%s", coll, suffix);
+    return snprintf(text, room, "MPI_%c%s%s", nbc_upper(coll[0]), coll + 1, suffix);
 }
 
 bool nbc_same_word(const char *a, const char *b)

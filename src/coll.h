@@ -18,6 +18,11 @@ enum nbc_coll {
  * variables. */
 const char *nbc_coll_name(enum nbc_coll coll);
 
+/* Writes the name of an MPI function and returns its length, as snprintf() does. coll: as
+ * nbc_coll_name(). nonblocking: MPI_Ibcast and not MPI_Bcast. suffix: "", "_c", "_init" … */
+int nbc_coll_function(const char *coll, bool nonblocking, const char *suffix, char *text,
+                      size_t room);
+
 /* Change the case of an ASCII letter. tolower() and toupper() depend on the program's locale: in
  * Turkish, 'I' is not the upper case of 'i'. */
 static inline char nbc_lower(char c)

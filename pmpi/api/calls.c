@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/calls.h"
 
-#include <ctype.h>
 #include <stdio.h>
 
 #include "nbcshim.h"
@@ -31,11 +30,13 @@
 /* MPI_Ibcast, MPI_Bcast_init, MPI_Bcast, MPI_Ibcast_c */
 static int call_name(const struct nbc_call *call, enum nbc_kind kind, char *name, size_t room)
 {
-    const char *coll = nbc_coll_name(call->coll), *large = call->large ? "_c" : "";
-    if (kind == NBC_KIND_NONBLOCKING)
-        return snprintf(name, room, "MPI_I%s%s", coll, large);
-    return snprintf(name, room, "MPI_%c%s%s%s", toupper((unsigned char)coll[0]), coll + 1,
-                    kind == NBC_KIND_PERSISTENT ? "_init" : "", large);
+    static const char *const suffixes[NBC_NKINDS][2] = {
+        [NBC_KIND_BLOCKING] = {"", "_c"},
+        [NBC_KIND_NONBLOCKING] = {"", "_c"},
+        [NBC_KIND_PERSISTENT] = {"_init", "_init_c"},
+    };
+    return nbc_coll_function(nbc_coll_name(call->coll), kind == NBC_KIND_NONBLOCKING,
+                             suffixes[kind][call->large], name, room);
 }
 
 /* Takes the class of the error in a call and returns an error code whose text names the function,

@@ -305,16 +305,12 @@ static void text_put_call(struct text *t, int64_t number)
         [NBC_FOR_TAGS] = "MPI_..._init, which negotiates a tag",
         [NBC_FOR_FINALIZE] = "MPI_Finalize",
     };
-    static const char *const prefix[] = {"", "I", ""}, *const suffix[] = {"", "", "_init"};
     int purpose = (int)(number / (NBC_NKINDS * NBC_NCOLLS));
     int kind = (int)(number / NBC_NCOLLS % NBC_NKINDS);
-    const char *name = nbc_coll_name(number % NBC_NCOLLS);
-    if (purpose != NBC_FOR_PROGRAM)
-        text_put(t, "%s", others[purpose]);
-    else if (*prefix[kind])
-        text_put(t, "MPI_%s%s%s", prefix[kind], name, suffix[kind]);
-    else
-        text_put(t, "MPI_%c%s%s", *name - 'a' + 'A', name + 1, suffix[kind]);
+    char name[MPI_MAX_OBJECT_NAME];
+    nbc_coll_function(nbc_coll_name(number % NBC_NCOLLS), kind == NBC_KIND_NONBLOCKING,
+                      kind == NBC_KIND_PERSISTENT ? "_init" : "", name, sizeof name);
+    text_put(t, "%s", purpose == NBC_FOR_PROGRAM ? name : others[purpose]);
 }
 
 static const char *operator_name(int64_t number)

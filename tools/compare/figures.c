@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll.h"
 #include "gnuplot.h"
 
 const char *const variant_names[NVARIANTS] = {"without", "nbcshim", "thread"};
@@ -192,11 +193,8 @@ static bool measure_sites(struct comparison *c)
 
 const char *function_name(const struct row *key, char *text, size_t size)
 {
-    if (key->kind == NONBLOCKING)
-        snprintf(text, size, "MPI_I%s", key->coll);
-    else
-        snprintf(text, size, "MPI_%c%s%s", toupper((unsigned char)key->coll[0]), key->coll + 1,
-                 key->kind == PERSISTENT ? "_init" : "");
+    nbc_coll_function(key->coll, key->kind == NONBLOCKING, key->kind == PERSISTENT ? "_init" : "",
+                      text, size);
     return text;
 }
 
