@@ -9,7 +9,10 @@
  *
  *   PRTT(1, 0, s) = 2 (L + 2o + (s − 1) G)
  *   PRTT(n, 0, s) = PRTT(1, 0, s) + (n − 1) G_all,   G_all = g + (s − 1) G
- *   PRTT(n, d, s) = PRTT(1, 0, s) + (n − 1) (o + d)  for d > G_all */
+ *   PRTT(n, d, s) = PRTT(1, 0, s) + (n − 1) (o + d)  for d > G_all
+ *
+ * From some size on PRTT(1, 0, s) is longer than that by 2 h, the handshake before a long message.
+ */
 #include <mpi.h>
 
 #include <stdbool.h>
@@ -70,6 +73,8 @@ static double train(int peer, bool first, int n, double d, int bytes)
 
 struct loggp {
     double L, o, g, G; /* seconds */
+    double handshake;
+    int eager; /* bytes of the longest message without a handshake; 0: unknown */
 };
 
 /* Fits slope and intercept of G_all over s − 1. Points are weighted by 1/y, so that small ones
@@ -94,11 +99,40 @@ static double at_least(double value, double least)
     return value > least ? value : least;
 }
 
+/* The sizes from which on messages may begin with a handshake. */
+static const int probes[] = {1024,  2048,  3072,  4096,  6144,   8192,   12288,  16384, 24576,
+                             32768, 49152, 65536, 98304, 131072, 196608, 262144, 524288};
+enum { NPROBES = sizeof probes / sizeof *probes };
+
+/* Finds where the handshakes begin, and their mean time. They take a latency at least. Of a message
+ * whose bytes take much longer than that, they could not be told from what else delays it. */
+static void find_handshake(const double *ping, double least, struct loggp *p)
+{
+    int found = 0;
+    p->eager = 0;
+    for (int i = 0; i < NPROBES && (probes[i] - 1) * p->G < 4 * least; i++) {
+        double more = (ping[i] - least) / 2 - (probes[i] - 1) * p->G;
+        if (more < least / 2)
+            continue;
+        if (found++ == 0)
+            p->eager = i > 0 ? probes[i - 1] : 1;
+        p->handshake += (more - p->handshake) / found;
+    }
+}
+
+static void measure_handshake(int peer, bool first, double least, struct loggp *p)
+{
+    double ping[NPROBES];
+    for (int i = 0; i < NPROBES; i++)
+        ping[i] = train(peer, first, 1, 0, probes[i]);
+    find_handshake(ping, least, p);
+}
+
 /* Measures all parameters between the caller and its peer. The second of the two assists, and
  * receives the results of the first. */
 static struct loggp measure(int peer, bool first)
 {
-    struct loggp p;
+    struct loggp p = {0};
     double x[NSIZES], y[NSIZES], ping = 0;
     for (int i = 0; i < NSIZES; i++) {
         if (first)
@@ -117,6 +151,7 @@ static struct loggp measure(int peer, bool first)
     double spaced = train(peer, first, TRAIN, pause, 1);
     p.o = at_least((spaced - ping) / (TRAIN - 1) - pause, 1e-9);
     p.L = at_least(ping / 2 - 2 * p.o, 0);
+    measure_handshake(peer, first, ping, &p);
     return p;
 }
 
@@ -212,6 +247,8 @@ static int loggp(int rank, int size)
         between = within;
     }
     print_loggp("", &between);
+    if (away > 0 && between.eager)
+        printf("eager = %d\nhandshake = %.6g\n", between.eager, between.handshake * 1e9);
     print_loggp("within.", &within);
     printf("reduce = %.6g\ncopy = %.6g\n", per_byte(true) * 1e9, per_byte(false) * 1e9);
     printf("ppn = %d\n", away < 0 ? 1 : ppn);

@@ -24,6 +24,7 @@ const struct nbc_alg *nbc_launch_choose(struct nbc_shape *s, const struct nbc_wi
     const struct nbc_alg *alg = nbc_select(s, wishes->alg, nbc_tuning, &s->segment);
     if (wishes->segment)
         s->segment = wishes->segment;
+    s->eager = nbc_tuning->eager;
     return alg;
 }
 

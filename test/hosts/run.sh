@@ -121,12 +121,12 @@ result $? "a rank is killed: the job ends"
 
 # --- a slow and faulty network --------------------------------------------------------------------
 
-# The link of a host fails for half of the time, until the calling shell ends it.
+# The link of a host fails once a second for a tenth of it, until the calling shell ends it.
 flap()
 {
-    while sleep 0.2; do
+    while sleep 1; do
         "$hosts/hosts" --set down=2
-        sleep 0.2
+        sleep 0.1
         "$hosts/hosts" --set up=2
     done
 }
