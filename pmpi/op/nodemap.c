@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/settings.h"
+#include "below/simulated.h"
 #include "op/world_ranks.h"
 
 #include "nodes.h"
@@ -16,7 +17,7 @@ static struct {
     int fullest;            /* most ranks on a node; 0: unknown */
     struct nbc_nodes nodes; /* of MPI_COMM_WORLD */
     MPI_Group group;
-    bool fast;               /* a node has a network faster than sockets */
+    bool sockets;            /* there are several hosts, without a network faster than sockets */
     bool oversubscribed;     /* a node has more ranks than processors */
     bool useful[NBC_NCOLLS]; /* an algorithm of the collective uses the node map */
 } world;
@@ -112,15 +113,16 @@ static bool has_fast_network(void)
     return false;
 }
 
-/* What any host has is known on all. */
-static int ask_hosts(int rank)
+/* What any host has is known on all. Nodes that are declared or simulated tell nothing of the
+ * network. */
+static int ask_hosts(int rank, bool declared)
 {
     int here = nbc_node_size(&world.nodes, nbc_node_of(&world.nodes, rank)), any[2];
     int mine[] = {here > sysconf(_SC_NPROCESSORS_ONLN), has_fast_network()};
     int error = NEXT(Allreduce)(mine, any, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (!error) {
         world.oversubscribed = any[0];
-        world.fast = any[1];
+        world.sockets = world.nodes.nnodes > 1 && !any[1] && !declared && !NBC_IS_SIMULATED;
     }
     return error;
 }
@@ -143,7 +145,7 @@ int nbc_nodemap_setup(void)
     }
     for (int i = 0; i < nbc_nalgs; i++)
         world.useful[nbc_algs[i].coll] |= (nbc_algs[i].needs & NBC_NODES) != 0;
-    error = ask_hosts(rank);
+    error = ask_hosts(rank, declared > 0);
     return error ? error : NEXT(Comm_group)(MPI_COMM_WORLD, &world.group);
 }
 
@@ -152,6 +154,7 @@ void nbc_nodemap_cleanup(void)
     if (world.fullest)
         NEXT(Group_free)(&world.group);
     world.fullest = 0;
+    world.sockets = false;
     nbc_nodes_free(&world.nodes);
 }
 
@@ -233,18 +236,17 @@ static bool are_in_world(const struct nbc_members *m, MPI_Group group)
 int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm)
 {
     MPI_Group group;
-    bool slow = world.nodes.nnodes > 1 && !world.fast;
     m->local = !m->remote_size && m->size == 1;
     m->oversubscribed = m->sockets = false;
     m->mixed = !m->remote_size && world.fullest > 1 && world.nodes.nnodes > 1;
-    if (m->local || m->remote_size || (m->size > world.fullest && !slow))
+    if (m->local || m->remote_size || (m->size > world.fullest && !world.sockets))
         return MPI_SUCCESS;
     int error = group_of(m, comm, &group);
     if (error)
         return error;
     m->local = m->size <= world.fullest && on_one_node(m, group);
     m->oversubscribed = m->local && world.oversubscribed;
-    m->sockets = slow && !m->local && are_in_world(m, group);
+    m->sockets = world.sockets && !m->local && are_in_world(m, group);
     group_free(&group);
     return MPI_SUCCESS;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bytes.h"
 #include "cases.h"
 #include "rules.h"
 #include "unit.h"
@@ -523,10 +524,9 @@ START_TEST(segments_between_nodes_need_no_handshake)
         enum nbc_coll coll;
         const char *alg;
     } table[] = {
-        {NBC_BCAST, "chain"},     {NBC_BCAST, "two_tree"},       {NBC_BCAST, "two_rounds"},
-        {NBC_REDUCE, "chain"},    {NBC_REDUCE, "two_tree"},      {NBC_SCAN, "chain"},
-        {NBC_SCAN, "two_tree"},   {NBC_ALLREDUCE, "two_rounds"}, {NBC_ALLREDUCE, "ring"},
-        {NBC_EXSCAN, "two_tree"},
+        {NBC_BCAST, "chain"},   {NBC_BCAST, "two_tree"},  {NBC_BCAST, "two_rounds"},
+        {NBC_REDUCE, "chain"},  {NBC_REDUCE, "two_tree"}, {NBC_SCAN, "chain"},
+        {NBC_SCAN, "two_tree"}, {NBC_ALLREDUCE, "ring"},  {NBC_EXSCAN, "two_tree"},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         const struct nbc_alg *alg = nbc_alg_by_name(table[i].coll, table[i].alg);
@@ -544,6 +544,46 @@ START_TEST(segments_between_nodes_need_no_handshake)
         ck_assert_int_gt(longest_message(alg, s), 1000 + 8);
         s.segment = 2000;
         ck_assert_int_le(longest_message(alg, s), 2000 + 8);
+    }
+}
+END_TEST
+
+START_TEST(handshakes_at_once_are_better_than_many_short_pieces)
+{
+    static const enum nbc_coll colls[] = {NBC_ALLREDUCE, NBC_REDUCE};
+    for (size_t i = 0; i < sizeof colls / sizeof *colls; i++) {
+        const struct nbc_alg *alg = nbc_alg_by_name(colls[i], "two_rounds");
+        struct nbc_shape s = shape_of(colls[i], 8, 8 * 4 * 2048); /* a rank's part: 64 KiB */
+        ck_assert_int_eq(longest_message(alg, s), 64 * 1024);
+        s.sockets = true;
+        ck_assert_int_eq(longest_message(alg, s), 16 * 1024);
+        s.eager = 8 * 1024;
+        ck_assert_int_eq(longest_message(alg, s), 64 * 1024);
+        s.segment = 8 * 1024;
+        ck_assert_int_eq(longest_message(alg, s), 8 * 1024);
+    }
+}
+END_TEST
+
+/* What ranks on one host do depends neither on the rules for sockets nor on an eager limit. */
+START_TEST(one_host_has_no_sockets)
+{
+    for (int i = 0; i < nbc_default_rules.nrules; i++) {
+        const struct nbc_rule *rule = &nbc_default_rules.rule[i];
+        struct nbc_shape s = shape_of(rule->coll, rule->min_size, rule->min_bytes / 8 + 1);
+        if (!(rule->needs & NBC_SOCKETS))
+            continue;
+        s.sockets = true;
+        const struct nbc_rule *found = nbc_rule_find(&s, &nbc_default_rules);
+        ck_assert(found && found->needs & NBC_SOCKETS);
+        s.sockets = false;
+        found = nbc_rule_find(&s, &nbc_default_rules);
+        ck_assert(!found || !(found->needs & NBC_SOCKETS));
+        s.local = true;
+        s.eager = 1000;
+        found = nbc_rule_find(&s, &nbc_default_rules);
+        ck_assert(!found || !(found->needs & NBC_SOCKETS));
+        ck_assert_int_eq(nbc_segment_limit(&s, 1 << 20), 1 << 20);
     }
 }
 END_TEST
@@ -569,6 +609,8 @@ int main(void)
     tcase_add_test(tc, long_vectors_between_groups_are_cut);
     tcase_add_loop_test(tc, uneven_groups_take_messages_linear_in_both, 0, NBC_NCOLLS);
     tcase_add_test(tc, segments_between_nodes_need_no_handshake);
+    tcase_add_test(tc, handshakes_at_once_are_better_than_many_short_pieces);
+    tcase_add_test(tc, one_host_has_no_sockets);
     tcase_add_loop_test(tc, a_segment_may_be_as_long_as_a_number_can_say, 0, nbc_nalgs);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
