@@ -16,11 +16,30 @@ size_t operands_doubles(const struct operands *o)
     return (size_t)blocks_of(o) * o->count + 1;
 }
 
+/* Asks once: all measured communicators have all ranks. */
+static bool on_one_node(MPI_Comm comm)
+{
+    static int answer = -1;
+#if MPI_VERSION >= 3
+    MPI_Comm node;
+    int size, most;
+    if (answer < 0) {
+        PMPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+        PMPI_Comm_size(comm, &size);
+        PMPI_Comm_size(node, &most);
+        PMPI_Comm_free(&node);
+        answer = most == size;
+    }
+#endif
+    return answer != 0;
+}
+
 bool operands_make(struct operands *o, enum nbc_coll coll, MPI_Comm comm, int count)
 {
     *o = (struct operands){.coll = coll, .comm = comm, .count = count, .info = MPI_INFO_NULL};
     MPI_Comm_rank(comm, &o->rank);
     MPI_Comm_size(comm, &o->size);
+    o->local = on_one_node(comm);
     int blocks = blocks_of(o);
     size_t doubles = operands_doubles(o);
     o->send = malloc(doubles * sizeof *o->send);

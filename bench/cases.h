@@ -15,7 +15,8 @@ struct operands {
     enum nbc_coll coll;
     MPI_Comm comm; /* with a ring topology for neighborhoods */
     int rank, size;
-    int count; /* doubles in a block, or in the vector of a bcast or reduction */
+    bool local; /* all ranks share a node */
+    int count;  /* doubles in a block, or in the vector of a bcast or reduction */
     double *send, *recv;
     int *counts, *displs;  /* of `count` each, one per rank */
     int *byte_displs;      /* in bytes */

@@ -53,6 +53,7 @@ void model_shape(const struct operands *o, int rank, struct modelled *m)
                                   .rank = rank,
                                   .size = o->size,
                                   .commutative = true,
+                                  .local = o->local,
                                   .types = m->types,
                                   .ntypes = NBC_TYPE_FIRST_PEER,
                                   .neighbors = &m->neighbors};

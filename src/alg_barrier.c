@@ -87,6 +87,27 @@ struct nbc_sched *nbc_barrier_tree(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
+/* One round: every rank signals every other.
+ *
+ *   rank   0            1            2            3
+ *          → 1, 2, 3    → 2, 3, 0    → 3, 0, 1    → 0, 1, 2
+ *
+ * Cost: α + 2 (P − 2) o. For a few ranks on networks whose latency is high compared with o.
+ * Dissemination of radix P; the paper of dissemination4. */
+struct nbc_sched *nbc_barrier_one_round(const struct nbc_shape *shape)
+{
+    int rank = shape->rank, size = shape->size;
+    struct nbc_sched *s = nbc_sched_new(shape, 2 * size);
+    if (!s)
+        return NULL;
+    struct nbc_ref nothing = nbc_temp_bytes(s, 0);
+    for (int i = 1; i < size; i++)
+        nbc_send(s, nothing, (rank + i) % size, NBC_NONE);
+    for (int i = 1; i < size; i++)
+        nbc_recv(s, nothing, nbc_relative(rank, i, size), NBC_NONE);
+    return nbc_sched_finish(s);
+}
+
 /* Every rank signals rank 0, which then signals every rank.
  *
  *   0 ← 1, 2, 3

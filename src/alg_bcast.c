@@ -185,6 +185,89 @@ struct nbc_sched *nbc_bcast_two_tree(const struct nbc_shape *shape)
     return pipelined(shape, pipes, NBC_TREES, 2 * nbc_log2_ceil(size));
 }
 
+/* The chunks of two_rounds, one for each rank but the root, divided into pieces. */
+struct direct {
+    const struct nbc_shape *shape;
+    struct nbc_sched *s;
+    struct nbc_bytes data;
+    int64_t bytes;
+    int me, size, pieces;
+    nbc_id complete; /* done when all receives so far are; set only if data must be unpacked */
+};
+
+/* A piece of the chunk of a rank, counted from the root. */
+static struct nbc_ref piece_of(const struct direct *d, int rank, int g)
+{
+    int64_t first = nbc_part_start(d->bytes, d->size - 1, rank - 1);
+    int64_t n = nbc_part_start(d->bytes, d->size - 1, rank) - first;
+    int64_t low = nbc_part_start(n, d->pieces, g), high = nbc_part_start(n, d->pieces, g + 1);
+    return nbc_byte_range(d->data.raw, first + low, high - low);
+}
+
+static void send_piece(const struct direct *d, struct nbc_ref piece, int peer, nbc_id after)
+{
+    if (piece.count > 0)
+        nbc_send(d->s, piece, nbc_absolute(peer, d->shape->root, d->size), after);
+}
+
+static nbc_id recv_piece(struct direct *d, struct nbc_ref piece, int peer)
+{
+    if (piece.count == 0)
+        return NBC_NONE;
+    nbc_id got = nbc_recv(d->s, piece, nbc_absolute(peer, d->shape->root, d->size), NBC_NONE);
+    if (!d->data.direct)
+        d->complete = nbc_join(d->s, d->complete, got);
+    return got;
+}
+
+/* The g-th pieces of all chunks, at a rank other than the root: from the root to all others, and
+ * from them. */
+static void swap_pieces(struct direct *d, int g)
+{
+    struct nbc_ref own = piece_of(d, d->me, g);
+    nbc_id there = recv_piece(d, own, 0);
+    for (int i = 1; i < d->size - 1; i++)
+        send_piece(d, own, 1 + (d->me - 1 + i) % (d->size - 1), there);
+    for (int i = 1; i < d->size - 1; i++) {
+        int peer = 1 + nbc_relative(d->me - 1, i, d->size - 1);
+        recv_piece(d, piece_of(d, peer, g), peer);
+    }
+}
+
+/* Two rounds: the root sends a chunk of the vector to every rank, which sends it to all others.
+ * Chunks move in pieces, each forwarded as soon as it has arrived.
+ *
+ *   0 → 1 A, 2 B, 3 C
+ *   1 → 2, 3 A    2 → 3, 1 B    3 → 1, 2 C
+ *
+ * Cost: 2 (α + (P − 2) o) + (2P − 3)/(P − 1) nβ. For large vectors on a few ranks, where the
+ * latency is high. Barnett et al., "Interprocessor collective communication library (InterCom)",
+ * 1994, with all partners at once. */
+struct nbc_sched *nbc_bcast_two_rounds(const struct nbc_shape *shape)
+{
+    int size = shape->size;
+    int64_t bytes = nbc_shape_bytes(shape), segment = nbc_segment_bytes(shape, bytes);
+    struct direct d = {.shape = shape, .bytes = bytes, .size = size, .complete = NBC_NONE};
+    if (bytes == 0 || size == 1)
+        return nbc_sched_finish(nbc_sched_new(shape, 0));
+    d.me = nbc_relative(shape->rank, shape->root, size);
+    d.pieces = (int)nbc_div_up(nbc_div_up(bytes, size - 1), segment);
+    d.s = nbc_sched_new(shape, 2 * size * d.pieces);
+    if (!d.s)
+        return NULL;
+    d.data = nbc_bytes_of(d.s, shape, nbc_recv_block(shape, 0));
+    nbc_id packed = d.me == 0 ? nbc_bytes_pack(d.s, &d.data, bytes) : NBC_NONE;
+    for (int g = 0; g < d.pieces; g++) {
+        for (int i = 1; i < size && d.me == 0; i++)
+            send_piece(&d, piece_of(&d, i, g), i, packed);
+        if (d.me > 0)
+            swap_pieces(&d, g);
+    }
+    if (d.me > 0)
+        nbc_bytes_unpack(d.s, &d.data, bytes, d.complete);
+    return nbc_sched_finish(d.s);
+}
+
 /* The scatter of the two scatter + allgather broadcasts. The vector is divided into P nearly equal
  * chunks of bytes; ranks are counted from the root. The scatter leaves rank r with the chunks of
  * its whole binomial subtree; the allgather does not send these to it again. */

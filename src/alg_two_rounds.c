@@ -83,7 +83,7 @@ static struct nbc_sched *two_rounds(const struct nbc_shape *shape, bool to_all)
     int size = shape->size;
     struct nbc_ref input = nbc_send_block(shape, 0);
     struct rounds r = {.shape = shape, .grid = {shape, 1, size}, .result = input, .to_all = to_all};
-    r.grid.pieces = nbc_pieces(shape, input, input.count / size);
+    r.grid.pieces = nbc_pieces_at_once(shape, input, input.count / size);
     r.s = nbc_sched_new(shape, 5 * size * r.grid.pieces);
     nbc_id *sent = malloc(2 * (size_t)size * sizeof *sent);
     if (!r.s || !sent) {

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "bytes.h"
 
-/* MESSAGE_BYTES: the bytes that are sent in the time that one more message costs. */
+/* MESSAGE_BYTES: the bytes that are sent in the time that one more message costs. LIKELY_EAGER:
+ * what most MPIs send over sockets without a handshake (MPICH over UCX less than 32 KiB, Open MPI
+ * less than 64 KiB). */
 enum {
     DEFAULT_SEGMENT = 64 * 1024,
+    LIKELY_EAGER = 16 * 1024,
     LEAST_SEGMENT = 4096,
     MAX_SEGMENTS = 1024,
     MESSAGE_BYTES = 20 * 1024
@@ -57,16 +60,26 @@ void nbc_bytes_unpack(struct nbc_sched *s, struct nbc_bytes *v, int64_t end, nbc
     v->last = end % size ? arrived : NBC_NONE;
 }
 
+int64_t nbc_segment_limit(const struct nbc_shape *shape, int64_t most)
+{
+    int64_t eager = shape->eager;
+    if (eager <= 0 && shape->sockets)
+        eager = LIKELY_EAGER;
+    return shape->local || eager <= 0 || eager > most ? most : eager;
+}
+
 int64_t nbc_segment_bytes(const struct nbc_shape *shape, int64_t bytes)
 {
-    int64_t want = shape->segment > 0 ? shape->segment : DEFAULT_SEGMENT;
+    int64_t want = shape->segment;
+    if (want <= 0)
+        want = nbc_segment_limit(shape, DEFAULT_SEGMENT);
     int64_t least = nbc_div_up(bytes, MAX_SEGMENTS);
     return want > least ? want : least;
 }
 
 int64_t nbc_pipeline_bytes(const struct nbc_shape *shape, int64_t bytes, int hops)
 {
-    int64_t segment = DEFAULT_SEGMENT;
+    int64_t segment = nbc_segment_limit(shape, DEFAULT_SEGMENT);
     if (shape->segment > 0)
         return nbc_segment_bytes(shape, bytes);
     while (hops > 0 && segment > LEAST_SEGMENT &&

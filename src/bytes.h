@@ -37,6 +37,12 @@ static inline struct nbc_ref nbc_byte_range(struct nbc_ref raw, int64_t first, i
     return raw;
 }
 
+/* Returns the length that segments should not exceed: `most`, or on several nodes what the MPI
+ * sends without a handshake, if that is known or there are only sockets. There the time of a
+ * pipeline would be that of many handshakes. Where it is unknown and a network faster, longer
+ * segments are better. */
+int64_t nbc_segment_limit(const struct nbc_shape *shape, int64_t most);
+
 /* Returns the length of the segments in which a pipelined algorithm moves `bytes` bytes: the
  * shape's, or a default. There are at most 1024 segments, which bounds the size of the schedule. */
 int64_t nbc_segment_bytes(const struct nbc_shape *shape, int64_t bytes);

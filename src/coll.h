@@ -155,8 +155,11 @@ struct nbc_shape {
     const struct nbc_neighbors *neighbors;
     const struct nbc_nodes *nodes;
     bool local;          /* all ranks are known to share a node; never between two groups */
+    bool sockets;        /* not local, and no node has a network faster than sockets */
     bool oversubscribed; /* local, and more ranks of the job are on that node than processors */
     int64_t segment;     /* bytes that a pipelined algorithm moves at a time; 0: its default */
+    int64_t eager;       /* longest message between nodes that the MPI sends without asking the */
+                         /* receiver first, which takes several latencies; 0: unknown */
 };
 
 enum { NBC_ROOT_HERE = -3, NBC_ROOT_IDLE = -4 };

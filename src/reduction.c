@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "reduction.h"
 
+#include "bytes.h"
+
 struct nbc_acc nbc_acc_input(const struct nbc_shape *shape)
 {
     return (struct nbc_acc){nbc_send_block(shape, 0), NBC_NONE, NBC_NONE, shape->in_place};
@@ -242,7 +244,19 @@ static int cut(const struct nbc_shape *shape, struct nbc_ref vector, int64_t cou
 
 int nbc_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int64_t count)
 {
-    return cut(shape, vector, count, shape->segment > 0 ? shape->segment : SEGMENT);
+    int64_t segment = shape->segment;
+    return cut(shape, vector, count, segment > 0 ? segment : nbc_segment_limit(shape, SEGMENT));
+}
+
+/* With more pieces that need no handshake, their overhead exceeds the time of a handshake. */
+enum { MOST_SHORT_PIECES = 6 };
+
+int nbc_pieces_at_once(const struct nbc_shape *shape, struct nbc_ref vector, int64_t count)
+{
+    int pieces = nbc_pieces(shape, vector, count);
+    if (shape->segment > 0 || pieces <= MOST_SHORT_PIECES)
+        return pieces;
+    return cut(shape, vector, count, SEGMENT);
 }
 
 /* The bytes that are sent and reduced in the time that one more message costs. */
@@ -250,7 +264,7 @@ enum { MESSAGE_BYTES = 20 * 1024 };
 
 int nbc_pipeline_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int hops)
 {
-    int64_t bytes = nbc_ref_bytes(shape, vector), segment = SEGMENT;
+    int64_t bytes = nbc_ref_bytes(shape, vector), segment = nbc_segment_limit(shape, SEGMENT);
     if (shape->segment > 0)
         return nbc_pieces(shape, vector, vector.count);
     while (hops > 0 && segment > 4096 && (segment * segment - 1) / MESSAGE_BYTES >= bytes / hops)

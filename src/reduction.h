@@ -116,6 +116,10 @@ void nbc_reduce_from_all(struct nbc_sched *s, const struct nbc_shape *shape, str
  * of the type of `vector`. Their length is the shape's, or else one that suits the caches. */
 int nbc_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int64_t count);
 
+/* The same for an algorithm whose messages do not wait for each other. Where messages between nodes
+ * begin with a handshake, it takes the time of one for all of them. */
+int nbc_pieces_at_once(const struct nbc_shape *shape, struct nbc_ref vector, int64_t count);
+
 /* The same for a pipeline `hops` messages long. n bytes in S segments take (hops + S) times the
  * cost m + n/S of one segment, which is least where its length n/S is √(nm/hops). */
 int nbc_pipeline_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int hops);

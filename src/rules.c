@@ -18,6 +18,7 @@ static const struct {
              {NBC_EQUAL, "equal"},
              {NBC_LOCAL, "local"},
              {NBC_SPREAD, "spread"},
+             {NBC_SOCKETS, "sockets"},
              {NBC_OVERSUBSCRIBED, "oversubscribed"},
              {NBC_RANKS, "order_ranks"},
              {NBC_TREE, "order_tree"}};
@@ -59,6 +60,8 @@ static bool cut(struct line *l, const char *text, size_t length, struct nbc_rule
     char *rest = l->text;
     for (char *w; (w = strtok_r(rest, " \t\r", &rest)) && l->n <= MOST_WORDS;)
         l->word[l->n++] = w;
+    if (l->n == 2 && strcmp(l->word[0], "eager") == 0)
+        return true;
     if (l->n != 0 && (l->n < LEAST_WORDS || l->n > MOST_WORDS))
         return wrong(error, "expected: COLLECTIVE RANKS BYTES ALGORITHM [SEGMENT] [CONDITION]...");
     return true;
@@ -159,6 +162,14 @@ static bool read_rule(const struct line *l, struct nbc_rule *rule, struct nbc_ru
     return true;
 }
 
+static bool read_eager(const struct line *l, int64_t *eager, struct nbc_rules_error *error)
+{
+    const char *end = l->word[1];
+    if (number(&end, eager) && !*end && *eager > 0)
+        return true;
+    return wrong(error, "%.40s is not a number of bytes", l->word[1]);
+}
+
 /* --- texts ------------------------------------------------------------------------------------*/
 
 static struct nbc_rules *rules_alloc(size_t room)
@@ -169,7 +180,19 @@ static struct nbc_rules *rules_alloc(size_t room)
     rules->rule = (struct nbc_rule *)(rules + 1);
     rules->nrules = 0;
     rules->sorted = false;
+    rules->eager = 0;
     return rules;
+}
+
+/* Adds what a line says, which has been cut into words. */
+static bool read_line(const struct line *l, struct nbc_rules *rules, struct nbc_rule *all,
+                      struct nbc_rules_error *error)
+{
+    if (l->n == 0)
+        return true;
+    if (l->n == 2)
+        return read_eager(l, &rules->eager, error);
+    return read_rule(l, &all[rules->nrules++], error);
 }
 
 static size_t count_lines(const char *text)
@@ -192,18 +215,17 @@ struct nbc_rules *nbc_rules_parse(const char *text, const struct nbc_rules *then
     for (int line = 1; *text; line++) {
         size_t length = strcspn(text, "\n");
         struct line l;
-        bool good =
-            cut(&l, text, length, error) && (l.n == 0 || read_rule(&l, &all[rules->nrules], error));
-        if (!good) {
+        if (!cut(&l, text, length, error) || !read_line(&l, rules, all, error)) {
             error->line = line;
             nbc_rules_free(rules);
             return NULL;
         }
-        rules->nrules += l.n > 0;
         text += length + (text[length] == '\n');
     }
     for (int i = 0; i < nthen; i++)
         all[rules->nrules++] = then->rule[i];
+    if (then && !rules->eager)
+        rules->eager = then->eager;
     return rules;
 }
 
@@ -218,6 +240,7 @@ struct nbc_rules *nbc_rules_sort(const struct nbc_rules *rules)
             if (rules->rule[i].coll == coll)
                 all[sorted->nrules++] = rules->rule[i];
     sorted->sorted = true;
+    sorted->eager = rules->eager;
     return sorted;
 }
 
@@ -257,7 +280,7 @@ void nbc_rule_print(FILE *out, const struct nbc_rule *rule)
 /* FNV-1a over the fields of all rules. */
 int nbc_rules_hash(const struct nbc_rules *rules)
 {
-    uint64_t h = UINT64_C(14695981039346656037);
+    uint64_t h = UINT64_C(14695981039346656037) + (uint64_t)rules->eager;
     for (int i = 0; i < rules->nrules; i++) {
         const struct nbc_rule *r = &rules->rule[i];
         const int64_t words[] = {r->coll,      r->min_size,       r->max_size, r->min_bytes,

@@ -9,7 +9,11 @@
  * and, unless the algorithm's default will do, the segment size. Conditions may follow, which
  * restrict the rule to calls with a "commutative" operator; an "even" number of ranks, or a power
  * of two ("pow2"); ranks that share "nodes", an "equal" number on each node; all ranks on one node
- * ("local"), or not ("spread"), or on one node with fewer processors than ranks ("oversubscribed").
+ * ("local"), or not ("spread"), or on one node with fewer processors than ranks ("oversubscribed");
+ * on several nodes without a network faster than "sockets".
+ *
+ * A line "eager 16K" tells the longest message between nodes that the MPI sends without a
+ * handshake: segments on several nodes are no longer than that.
  *
  * A range is one number, two ("2-4"), a lower bound ("8-"), or "*" for any number. Bytes may have
  * the suffixes K, M, G, powers of 1024. A comment extends from # to the end of the line. Former

@@ -61,6 +61,8 @@ static unsigned lacking(const struct nbc_shape *shape)
     if (n < 2)
         lacks |= NBC_MULTI;
     lacks |= shape->local ? NBC_SPREAD : NBC_LOCAL;
+    if (!shape->sockets)
+        lacks |= NBC_SOCKETS;
     if (!shape->oversubscribed)
         lacks |= NBC_OVERSUBSCRIBED;
     lacks |= shape->order == NBC_ORDER_RANKS ? NBC_NOT_RANKS : NBC_RANKS;

@@ -25,6 +25,7 @@ enum nbc_needs {
     NBC_NOT_TREE = 1 << 11,      /* no reduction in the order of a tree is required */
     NBC_RANKS = 1 << 12,         /* one in the order of ranks is required; for rules */
     NBC_TREE = 1 << 13,          /* one in the order of a tree is required; for rules */
+    NBC_SOCKETS = 1 << 14,       /* not NBC_LOCAL, and no node has a network faster than sockets */
     NBC_FOLDS = NBC_NOT_TREE,    /* an algorithm that reduces in the order of ranks if required */
     NBC_DOUBLES = NBC_NOT_RANKS, /* one that reduces in the order of a tree if required */
     NBC_REGROUPS = NBC_NOT_RANKS | NBC_NOT_TREE /* one that does neither */
@@ -80,7 +81,8 @@ struct nbc_rule {
 struct nbc_rules {
     const struct nbc_rule *rule;
     int nrules;
-    bool sorted; /* by collective, in the order of enum nbc_coll; makes the search faster */
+    bool sorted;   /* by collective, in the order of enum nbc_coll; makes the search faster */
+    int64_t eager; /* for shapes (struct nbc_shape); 0: unknown */
 };
 
 /* The built-in tuning table. */

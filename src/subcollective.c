@@ -81,10 +81,12 @@ static struct nbc_shape shape_of(const struct nbc_shape *shape, const struct nbc
                             .commutative = shape->commutative,
                             .order = shape->order,
                             .local = sub->local,
+                            .sockets = !sub->local && shape->sockets,
                             .oversubscribed = sub->local && shape->oversubscribed,
                             .types = shape->types,
                             .ntypes = shape->ntypes,
-                            .segment = shape->segment};
+                            .segment = shape->segment,
+                            .eager = shape->eager};
     own.send = (struct nbc_side){.count = sub->send.count, .type = sub->send.type};
     own.recv = (struct nbc_side){.count = sub->recv.count, .type = sub->recv.type};
     if (sub->coll == NBC_REDUCE_SCATTER || sub->coll == NBC_SCATTERV) {

@@ -94,11 +94,12 @@ static int64_t count_of(const struct nbc_shape *s, int64_t count)
     return s->remote_size && cut ? count * s->remote_size : count;
 }
 
-static void make_nodes(struct tool_rank *r, int per_node, bool oversubscribed)
+static void make_nodes(struct tool_rank *r, const struct tool_call *call)
 {
-    int size = r->shape.size;
+    int size = r->shape.size, per_node = call->per_node;
     r->shape.local = !r->shape.remote_size && (!per_node || per_node >= size);
-    r->shape.oversubscribed = r->shape.local && oversubscribed;
+    r->shape.oversubscribed = r->shape.local && call->oversubscribed;
+    r->shape.sockets = !r->shape.local && !r->shape.remote_size && call->sockets;
     if (per_node <= 1 || per_node >= size || r->shape.remote_size)
         return; /* all ranks share a node, or no two ranks do */
     int n = (size + per_node - 1) / per_node;
@@ -120,6 +121,7 @@ bool tool_rank_make(struct tool_rank *r, const struct tool_call *call, int id)
             .commutative = nbc_coll_reduces(call->coll) && !call->ordered && !call->order,
             .order = call->order,
             .segment = call->segment,
+            .eager = call->eager,
         }};
     struct nbc_shape *s = &r->shape;
     struct arrays arrays = arrays_of(call->coll);
@@ -129,7 +131,7 @@ bool tool_rank_make(struct tool_rank *r, const struct tool_call *call, int id)
         tool_rank_free(r);
         return false;
     }
-    make_nodes(r, call->per_node, call->oversubscribed);
+    make_nodes(r, call);
     s->send = (struct nbc_side){.count = count, .type = NBC_TYPE_SEND};
     s->recv = (struct nbc_side){.count = count, .type = NBC_TYPE_RECV};
     make_side(r, &s->send, arrays.send, arrays.displs);

@@ -11,7 +11,9 @@ struct tool_call {
     int size, remote_size; /* ranks of the group, and of the other group of an intercommunicator */
     int64_t bytes;         /* bcast, reductions: of the vector; others: of a block */
     int64_t segment;       /* bytes; 0: the algorithm's default */
+    int64_t eager;         /* of the shape */
     int per_node;          /* number of ranks that share a node; 0: all ranks of the group */
+    bool sockets;          /* if they do not all share a node: there is no faster network */
     bool oversubscribed;   /* if all share a node: they outnumber its processors */
     bool ordered;          /* the operator is not commutative */
     enum nbc_order order;  /* of reductions */

@@ -220,6 +220,7 @@ static const struct {
     {NBC_EQUAL, "nodes with equal blocks of ranks"},
     {NBC_LOCAL, "all ranks on one node"},
     {NBC_SPREAD, "ranks on several nodes"},
+    {NBC_SOCKETS, "no network but sockets"},
     {NBC_OVERSUBSCRIBED, "more ranks than processors"},
     {NBC_REGROUPS, "any order"},
     {NBC_FOLDS, "any order or that of ranks"},
@@ -393,6 +394,7 @@ static void ask_environment(struct tool_call *call)
     const char *nodes = accepted("NBCSHIM_NODES"), *segment = accepted("NBCSHIM_SEGMENT_SIZE");
     if (nodes && !call->per_node)
         call->per_node = atoi(nodes);
+    call->eager = in_force()->eager;
     if (segment && !call->segment)
         read_number(segment, INT64_MAX, &call->segment);
 }
@@ -605,6 +607,7 @@ static const char usage[] =
     "    --ranks N        number of ranks (default 4)\n"
     "    --remote N       number of ranks in the remote group of an intercommunicator\n"
     "    --per-node N     number of consecutive ranks that share each node\n"
+    "    --sockets        nodes have no network faster than sockets\n"
     "    --oversubscribed the ranks share one node that has fewer processors than ranks\n"
     "    --bytes N        bytes of the vector or of a block, with K, M or G (default 1024)\n"
     "    --segment N      segment size of a pipelined algorithm, in bytes\n"
@@ -631,6 +634,7 @@ enum word {
     WORD_DOT,
     WORD_SVG,
     WORD_ORDERED,
+    WORD_SOCKETS,
     WORD_OVERSUBSCRIBED,
     WORD_CROWDED, /* its former name */
     WORD_HELP,
@@ -655,6 +659,7 @@ static void note_detail(int option, int word)
         {'g', NWORDS, "--segment"},
         {'o', NWORDS, "--order"},
         {0, WORD_ORDERED, "--ordered"},
+        {0, WORD_SOCKETS, "--sockets"},
         {0, WORD_OVERSUBSCRIBED, "--oversubscribed"},
         {0, WORD_CROWDED, "--oversubscribed"},
         {0, WORD_DOT, "--dot"},
@@ -706,6 +711,7 @@ static const struct option *long_options(int *section, int *word)
         {"dot", 0, NULL, WORD_DOT},
         {"svg", 0, NULL, WORD_SVG},
         {"ordered", 0, NULL, WORD_ORDERED},
+        {"sockets", 0, NULL, WORD_SOCKETS},
         {"oversubscribed", 0, NULL, WORD_OVERSUBSCRIBED},
         {"crowded", 0, NULL, WORD_CROWDED},
         {"help", 0, NULL, WORD_HELP},
@@ -750,6 +756,7 @@ static int read_options(int argc, char **argv)
     options.dot = given[WORD_DOT];
     options.svg = given[WORD_SVG];
     options.call.ordered = given[WORD_ORDERED];
+    options.call.sockets = given[WORD_SOCKETS];
     options.call.oversubscribed = given[WORD_OVERSUBSCRIBED] || given[WORD_CROWDED];
     if (given[WORD_HELP])
         return fputs(usage, stdout), 0;

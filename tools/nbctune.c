@@ -3,13 +3,15 @@
  * measures with a rank on its node, and with one on another node if there is one.
  *
  * The method is that of Hoefler, Lichei, Rehm, "Low-overhead LogGP parameter assessment for modern
- * interconnection networks", 2007: from the time of n ping-pongs in a row with a pause of the
- * sender between its messages follow o, g and G without flooding the network. PRTT(n, d, s) is the
- * time from the first of n messages of s bytes, d apart, to the answer to the last:
+ * interconnection networks", 2007, which does not flood the network. PRTT(n, s) is the time from
+ * the first of n messages of s bytes to the answer to the last:
  *
- *   PRTT(1, 0, s) = 2 (L + 2o + (s − 1) G)
- *   PRTT(n, 0, s) = PRTT(1, 0, s) + (n − 1) G_all,   G_all = g + (s − 1) G
- *   PRTT(n, d, s) = PRTT(1, 0, s) + (n − 1) (o + d)  for d > G_all */
+ *   PRTT(1, s) = 2 (L + 2o + (s − 1) G)
+ *   PRTT(n, s) = PRTT(1, s) + (n − 1) G_all,   G_all = g + (s − 1) G
+ *
+ * From some size on PRTT(1, s) is longer than that by 2 h, the handshake before a long message. The
+ * overhead o follows there from n messages with pauses; here each is timed (overhead).
+ */
 #include <mpi.h>
 
 #include <stdbool.h>
@@ -35,18 +37,15 @@ static void pause_for(double seconds)
         ;
 }
 
-/* Measures one PRTT(n, d, s), at rank 0; the peer answers the last message. */
-static double train_once(int peer, bool first, int n, double d, int bytes)
+/* Measures one PRTT(n, s), at rank 0; the peer answers the last message. */
+static double train_once(int peer, bool first, int n, int bytes)
 {
     double from = MPI_Wtime();
     for (int i = 0; i < n; i++) {
-        if (first) {
-            if (i > 0)
-                pause_for(d);
+        if (first)
             MPI_Send(data, bytes, MPI_CHAR, peer, TAG, MPI_COMM_WORLD);
-        } else {
+        else
             MPI_Recv(data, bytes, MPI_CHAR, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        }
     }
     if (first)
         MPI_Recv(data, bytes, MPI_CHAR, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -56,29 +55,59 @@ static double train_once(int peer, bool first, int n, double d, int bytes)
 }
 
 /* Returns the minimum of several: disturbances make it longer. */
-static double train(int peer, bool first, int n, double d, int bytes)
+static double train(int peer, bool first, int n, int bytes)
 {
     double least = 0;
     int repeats = bytes > 65536 ? LEAST_REPEATS : REPEATS;
     for (int i = -WARM_UP; i < repeats; i++) {
-        double time = train_once(peer, first, n, d, bytes);
+        double time = train_once(peer, first, n, bytes);
         if (i == 0 || (i > 0 && time < least))
             least = time;
     }
     return least;
 }
 
+static int later(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Returns o: how long a send takes after a pause d, the median of many. A whole train with such
+ * pauses takes so long that other programs delay it. */
+static double overhead(int peer, bool first, double d)
+{
+    double took[3 * TRAIN];
+    enum { N = sizeof took / sizeof *took };
+    for (int i = 0; i < N; i++) {
+        took[i] = 0;
+        if (!first) {
+            MPI_Recv(data, 1, MPI_CHAR, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            continue;
+        }
+        pause_for(d);
+        double clock = MPI_Wtime(), from = MPI_Wtime();
+        MPI_Send(data, 1, MPI_CHAR, peer, TAG, MPI_COMM_WORLD);
+        took[i] = MPI_Wtime() - from - (from - clock);
+    }
+    qsort(took, N, sizeof *took, later);
+    return took[N / 2];
+}
+
 struct loggp {
     double L, o, g, G; /* seconds */
+    double handshake;
+    int eager; /* bytes of the longest message without a handshake; 0: unknown */
 };
 
 /* Fits slope and intercept of G_all over s − 1. Points are weighted by 1/y, so that small ones
- * count. */
-static void fit(const double *x, const double *y, int n, double *slope, double *intercept)
+ * count, but not those that are within the error of y. */
+static void fit(const double *x, const double *y, int n, double error, double *slope,
+                double *intercept)
 {
     double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0;
     for (int i = 0; i < n; i++) {
-        double weight = 1 / (y[i] * y[i]);
+        double weight = 1 / ((y[i] + error) * (y[i] + error));
         w += weight;
         wx += weight * x[i];
         wy += weight * y[i];
@@ -94,29 +123,58 @@ static double at_least(double value, double least)
     return value > least ? value : least;
 }
 
+/* The sizes from which on messages may begin with a handshake. */
+static const int probes[] = {1024,  2048,  3072,  4096,  6144,   8192,   12288,  16384, 24576,
+                             32768, 49152, 65536, 98304, 131072, 196608, 262144, 524288};
+enum { NPROBES = sizeof probes / sizeof *probes };
+
+/* Finds where the handshakes begin, and their mean time. They take a latency at least. Of a message
+ * whose bytes take much longer than that, they could not be told from what else delays it. */
+static void find_handshake(const double *ping, double least, struct loggp *p)
+{
+    int found = 0;
+    p->eager = 0;
+    for (int i = 0; i < NPROBES && (probes[i] - 1) * p->G < 4 * least; i++) {
+        double more = (ping[i] - least) / 2 - (probes[i] - 1) * p->G;
+        if (more < least / 2)
+            continue;
+        if (found++ == 0)
+            p->eager = i > 0 ? probes[i - 1] : 1;
+        p->handshake += (more - p->handshake) / found;
+    }
+}
+
+static void measure_handshake(int peer, bool first, double least, struct loggp *p)
+{
+    double ping[NPROBES];
+    for (int i = 0; i < NPROBES; i++)
+        ping[i] = train(peer, first, 1, probes[i]);
+    find_handshake(ping, least, p);
+}
+
 /* Measures all parameters between the caller and its peer. The second of the two assists, and
  * receives the results of the first. */
 static struct loggp measure(int peer, bool first)
 {
-    struct loggp p;
+    struct loggp p = {0};
     double x[NSIZES], y[NSIZES], ping = 0;
     for (int i = 0; i < NSIZES; i++) {
         if (first)
             meter_step("messages of %d bytes to rank %d", sizes[i], peer);
-        double one = train(peer, first, 1, 0, sizes[i]);
-        double many = train(peer, first, TRAIN, 0, sizes[i]);
+        double one = train(peer, first, 1, sizes[i]);
+        double many = train(peer, first, TRAIN, sizes[i]);
         x[i] = sizes[i] - 1;
         y[i] = at_least((many - one) / (TRAIN - 1), 1e-9);
         if (i == 0)
             ping = one;
     }
-    fit(x, y, NSIZES, &p.G, &p.g);
+    fit(x, y, NSIZES, ping / 100, &p.G, &p.g);
     p.G = at_least(p.G, 0);
     p.g = at_least(p.g, 0);
     double pause = 2 * ping; /* longer than any gap */
-    double spaced = train(peer, first, TRAIN, pause, 1);
-    p.o = at_least((spaced - ping) / (TRAIN - 1) - pause, 1e-9);
+    p.o = at_least(overhead(peer, first, pause), 1e-9);
     p.L = at_least(ping / 2 - 2 * p.o, 0);
+    measure_handshake(peer, first, ping, &p);
     return p;
 }
 
@@ -212,6 +270,8 @@ static int loggp(int rank, int size)
         between = within;
     }
     print_loggp("", &between);
+    if (away > 0 && between.eager)
+        printf("eager = %d\nhandshake = %.6g\n", between.eager, between.handshake * 1e9);
     print_loggp("within.", &within);
     printf("reduce = %.6g\ncopy = %.6g\n", per_byte(true) * 1e9, per_byte(false) * 1e9);
     printf("ppn = %d\n", away < 0 ? 1 : ppn);

@@ -449,6 +449,7 @@ int nbc_bind(const struct nbc_call *call, struct nbc_members *members, struct nb
         .size = members->size,
         .remote_size = members->remote_size,
         .local = members->local,
+        .sockets = members->sockets,
         .oversubscribed = members->oversubscribed,
     };
     if (s->remote_size && (s->coll == NBC_SCAN || s->coll == NBC_EXSCAN))

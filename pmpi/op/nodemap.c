@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "op/nodemap.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/settings.h"
+#include "below/simulated.h"
 #include "op/world_ranks.h"
 
 #include "nodes.h"
@@ -15,6 +17,7 @@ static struct {
     int fullest;            /* most ranks on a node; 0: unknown */
     struct nbc_nodes nodes; /* of MPI_COMM_WORLD */
     MPI_Group group;
+    bool sockets;            /* there are several hosts, without a network faster than sockets */
     bool oversubscribed;     /* a node has more ranks than processors */
     bool useful[NBC_NCOLLS]; /* an algorithm of the collective uses the node map */
 } world;
@@ -91,13 +94,36 @@ static int find_nodes(int rank, int size)
     return error;
 }
 
-static int find_oversubscription(int rank)
+/* Whether this host has a network adapter that MPIs use without the system: InfiniBand and what
+ * shares its interface (RoCE, Omni-Path, EFA), Slingshot, Aries, BXI. */
+static bool has_fast_network(void)
 {
-    int here = nbc_node_size(&world.nodes, nbc_node_of(&world.nodes, rank)), any;
-    int mine = here > sysconf(_SC_NPROCESSORS_ONLN);
-    int error = NEXT(Allreduce)(&mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    if (!error)
-        world.oversubscribed = any;
+    static const char *const classes[] = {"/sys/class/infiniband", "/sys/class/cxi",
+                                          "/sys/class/gni", "/sys/class/bxi"};
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        DIR *adapters = opendir(classes[i]);
+        bool any = false;
+        for (struct dirent *e; adapters && (e = readdir(adapters));)
+            any |= e->d_name[0] != '.';
+        if (adapters)
+            closedir(adapters);
+        if (any)
+            return true;
+    }
+    return false;
+}
+
+/* What any host has is known on all. Nodes that are declared or simulated tell nothing of the
+ * network. */
+static int ask_hosts(int rank, bool declared)
+{
+    int here = nbc_node_size(&world.nodes, nbc_node_of(&world.nodes, rank)), any[2];
+    int mine[] = {here > sysconf(_SC_NPROCESSORS_ONLN), has_fast_network()};
+    int error = NEXT(Allreduce)(mine, any, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (!error) {
+        world.oversubscribed = any[0];
+        world.sockets = world.nodes.nnodes > 1 && !any[1] && !declared && !NBC_IS_SIMULATED;
+    }
     return error;
 }
 
@@ -119,7 +145,7 @@ int nbc_nodemap_setup(void)
     }
     for (int i = 0; i < nbc_nalgs; i++)
         world.useful[nbc_algs[i].coll] |= (nbc_algs[i].needs & NBC_NODES) != 0;
-    error = find_oversubscription(rank);
+    error = ask_hosts(rank, declared > 0);
     return error ? error : NEXT(Comm_group)(MPI_COMM_WORLD, &world.group);
 }
 
@@ -128,6 +154,7 @@ void nbc_nodemap_cleanup(void)
     if (world.fullest)
         NEXT(Group_free)(&world.group);
     world.fullest = 0;
+    world.sockets = false;
     nbc_nodes_free(&world.nodes);
 }
 
@@ -195,19 +222,31 @@ static bool on_one_node(const struct nbc_members *m, MPI_Group group)
     return true;
 }
 
+/* Only about these is anything known of the network between them. */
+static bool are_in_world(const struct nbc_members *m, MPI_Group group)
+{
+    int where[BATCH];
+    for (int first = 0; first < m->size && !m->in_world; first += BATCH)
+        if (!nodes_of_ranks(m, group, first, m->size - first < BATCH ? m->size - first : BATCH,
+                            where))
+            return false;
+    return true;
+}
+
 int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm)
 {
     MPI_Group group;
     m->local = !m->remote_size && m->size == 1;
-    m->oversubscribed = false;
+    m->oversubscribed = m->sockets = false;
     m->mixed = !m->remote_size && world.fullest > 1 && world.nodes.nnodes > 1;
-    if (m->local || m->remote_size || m->size > world.fullest)
+    if (m->local || m->remote_size || (m->size > world.fullest && !world.sockets))
         return MPI_SUCCESS;
     int error = group_of(m, comm, &group);
     if (error)
         return error;
-    m->local = on_one_node(m, group);
+    m->local = m->size <= world.fullest && on_one_node(m, group);
     m->oversubscribed = m->local && world.oversubscribed;
+    m->sockets = world.sockets && !m->local && are_in_world(m, group);
     group_free(&group);
     return MPI_SUCCESS;
 }

@@ -23,8 +23,8 @@ int nbc_nodemap_count(void);
 /* The group of MPI_COMM_WORLD, between setup and cleanup. */
 MPI_Group nbc_nodemap_world(void);
 
-/* Sets local, oversubscribed and mixed of a communicator that is being created, from its sizes.
- * Only at its creation do all its processes have the same information: later, some may have
+/* Sets local, sockets, oversubscribed and mixed of a communicator that is being created, from its
+ * sizes. Only at its creation do all its processes have the same information: later, some may have
  * initialized or finalized MPI_COMM_WORLD and others not. Local. Returns an MPI error code. */
 int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm);
 

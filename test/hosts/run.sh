@@ -19,7 +19,7 @@ fi
 # --- on hosts -------------------------------------------------------------------------------------
 
 # The ranks of each layout, by host.
-declare -A layouts=([2x2]="h1:2,h2:2" [4x1]="h1:1,h2:1,h3:1,h4:1" [2+1+3]="h1:2,h2:1,h3:3")
+declare -A layouts=([2x2]="h1:2,h2:2" [4x1]="h1:1,h2:1,h3:1,h4:1" [2+1+3]="h1:2,h2:1,h3:3" [4]="h1:4")
 
 # What makes the launcher use these hosts, and the MPI the network between them.
 host_options() # layout
@@ -80,7 +80,17 @@ hierarchical() # layout number-of-collectives collectives
         "^nbcshim: [a-z]+ +hierarchical "
 }
 
+# The rules for hosts that have only sockets. Adapters of this machine are seen on its hosts.
+few_rounds() # layout number-of-collectives
+{
+    [ -z "$(ls -A /sys/class/{infiniband,cxi,gni,bxi} 2>/dev/null)" ] || return
+    log_has "$2" "$1 ranks: $2 collectives have a rule for sockets" "^nbcshim: barrier +one_round "
+}
+
 hierarchical 4x1 0 ""
+few_rounds 4x1 1
+results 4 NBCSHIM_STATS=1 BARRIER
+few_rounds 4 0
 hierarchical 2x2 6 "$colls"
 hierarchical 2+1+3 5 "$colls" # alltoall needs as many ranks on each
 
@@ -121,12 +131,12 @@ result $? "a rank is killed: the job ends"
 
 # --- a slow and faulty network --------------------------------------------------------------------
 
-# The link of a host fails for half of the time, until the calling shell ends it.
+# The link of a host fails once a second for a tenth of it, until the calling shell ends it.
 flap()
 {
-    while sleep 0.2; do
+    while sleep 1; do
         "$hosts/hosts" --set down=2
-        sleep 0.2
+        sleep 0.1
         "$hosts/hosts" --set up=2
     done
 }

@@ -36,5 +36,6 @@ run "all on one node" "$forced NBCSHIM_NODES=4"
 log_has 0 "all on one node: none of these" "^nbcshim: [a-z]+ +hierarchical"
 run "each on a node" "$forced NBCSHIM_NODES=1"
 log_has 0 "each on a node: none of these" "^nbcshim: [a-z]+ +hierarchical"
+log_has 0 "each on a node: that is no network of sockets" "^nbcshim: barrier +one_round"
 
 finish

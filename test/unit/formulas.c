@@ -228,6 +228,32 @@ static int64_t once_n(const struct at *a)
     return a->P > 1 ? a->n : 0;
 }
 
+/* The pieces of each chunk of a broadcast in two rounds. */
+static int64_t direct_pieces(const struct at *a)
+{
+    if (a->P < 2)
+        return 0;
+    if (!a->segment)
+        return a->n <= UNCUT ? 1 : UNKNOWN;
+    return up(up(a->n, a->P - 1), a->segment);
+}
+
+static int64_t direct_rounds(const struct at *a)
+{
+    return direct_pieces(a) > 0 ? 1 + direct_pieces(a) : direct_pieces(a);
+}
+
+static int64_t direct_messages(const struct at *a)
+{
+    int64_t pieces = direct_pieces(a);
+    return pieces == UNKNOWN ? UNKNOWN : (a->P - 1) * (a->P - 1) * pieces;
+}
+
+static int64_t direct_most(const struct at *a)
+{
+    return a->P > 1 ? a->n + a->P : 0;
+}
+
 static int64_t binary_tree_rounds(const struct at *a)
 {
     if (!a->segment && a->n > UNCUT)
@@ -611,12 +637,14 @@ static int64_t pairs_n(const struct at *a)
 static const struct row table[] = {
     {nbc_barrier_dissemination, ALWAYS, log2P, P_log2P, zero, zero},
     {nbc_barrier_dissemination4, ALWAYS, log4P, dissemination4_messages, zero, zero},
+    {nbc_barrier_one_round, ALWAYS, one, PP_1, zero, zero},
     {nbc_barrier_linear, ALWAYS, two, twice_P_1, zero, zero},
     {nbc_barrier_tree, POWERS_OF_4, twice_log4P, twice_P_1, zero, zero},
 
     {nbc_bcast_binomial, POWERS_OF_2, log2P, P_1, P_1_n, log2P_n},
     {nbc_bcast_knomial4, POWERS_OF_4, log4P, P_1, P_1_n, children4_n},
     {nbc_bcast_linear, ALWAYS, one, P_1, P_1_n, P_1_n},
+    {nbc_bcast_two_rounds, BOUND, direct_rounds, direct_messages, P_1_n, direct_most},
     {nbc_bcast_chain, ALWAYS, bcast_chain_rounds, bcast_chain_messages, P_1_n, once_n},
     {nbc_bcast_binary_tree, BOUND, binary_tree_rounds, bcast_chain_messages, P_1_n,
      binary_tree_most},

@@ -66,6 +66,9 @@ START_TEST(a_message)
     net.ppn = 1;
     net.eager = 99; /* asks, is let come, comes */
     same(run(&net, NBC_BCAST, "linear", 2, 100, true).time, one(&far, 100) + 2 * far.L, "asks");
+    net.handshake = 50e-6;
+    same(run(&net, NBC_BCAST, "linear", 2, 100, true).time, one(&far, 100) + 50e-6, "asks long");
+    same(run(&net, NBC_BCAST, "linear", 2, 99, true).time, one(&far, 99), "does not ask");
 }
 END_TEST
 

@@ -101,7 +101,7 @@ START_TEST(what_is_no_rule_is_told)
         const char *what;
     } table[] = {
         {"bcast 1 2\n", 1, "expected"},
-        {"bcast 1 2 linear 3 pow2 pow2 pow2 pow2 pow2 pow2 pow2 pow2 pow2 pow2 pow2\n", 1,
+        {"bcast 1 2 linear 3 pow2 pow2 pow2 pow2 pow2 pow2 pow2 pow2 pow2 pow2 pow2 pow2\n", 1,
          "expected"},
         {"bcast 1 2 linear 3 4\n", 1, "4 is not a segment size"},
         {"bcast * 9223372036854775808 linear\n", 1, "is not a range of bytes"},
@@ -116,6 +116,9 @@ START_TEST(what_is_no_rule_is_told)
         {"bcast * * chain 0\n", 1, "0 is not a segment size"},
         {"bcast * * chain big\n", 1, "big is not a segment size"},
         {"bcast * * chain 12x\n", 1, "12x is not a segment size"},
+        {"eager 0\n", 1, "0 is not a number of bytes"},
+        {"eager 12x\n", 1, "12x is not a number of bytes"},
+        {"eager 12 13\n", 1, "expected"},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct nbc_rules_error error;
@@ -123,6 +126,25 @@ START_TEST(what_is_no_rule_is_told)
         ck_assert_int_eq(error.line, table[i].line);
         ck_assert_msg(strstr(error.what, table[i].what), "%s", error.what);
     }
+}
+END_TEST
+
+START_TEST(eager_limit)
+{
+    struct nbc_rules *with = parse("bcast * * linear\neager 12K\n");
+    struct nbc_rules *without = parse("bcast * * linear\n"), *sorted = nbc_rules_sort(with);
+    struct nbc_rules_error error;
+    struct nbc_rules *then = nbc_rules_parse("", with, &error);
+    ck_assert_int_eq(with->nrules, 1);
+    ck_assert_int_eq(with->eager, 12 * 1024);
+    ck_assert_int_eq(without->eager, 0);
+    ck_assert_int_eq(sorted->eager, with->eager);
+    ck_assert_int_eq(then->eager, with->eager);
+    ck_assert_int_ne(nbc_rules_hash(with), nbc_rules_hash(without));
+    nbc_rules_free(with);
+    nbc_rules_free(without);
+    nbc_rules_free(sorted);
+    nbc_rules_free(then);
 }
 END_TEST
 
@@ -226,7 +248,7 @@ START_TEST(every_rule_can_be_read_again)
     static const int64_t bytes[][2] = {
         {0, INT64_MAX}, {0, 7}, {INT64_MAX, INT64_MAX}, {INT64_MAX - 2, INT64_MAX - 1}};
     const unsigned all = NBC_COMMUTATIVE | NBC_POW2 | NBC_EVEN | NBC_NODES | NBC_EQUAL | NBC_LOCAL |
-                         NBC_SPREAD | NBC_OVERSUBSCRIBED;
+                         NBC_SPREAD | NBC_SOCKETS | NBC_OVERSUBSCRIBED;
     const struct nbc_alg *alg = &nbc_algs[_i];
     int n = 0;
     for (unsigned needs = 0; needs <= all; needs++) {
@@ -242,7 +264,7 @@ START_TEST(every_rule_can_be_read_again)
                                             .needs = needs});
         n++;
     }
-    ck_assert_int_eq(n, 256);
+    ck_assert_int_eq(n, 512);
 }
 END_TEST
 
@@ -254,6 +276,7 @@ int main(void)
     tcase_add_test(tc, former_names_are_read_and_present_ones_written);
     tcase_add_test(tc, others_come_behind);
     tcase_add_test(tc, what_is_no_rule_is_told);
+    tcase_add_test(tc, eager_limit);
     tcase_add_test(tc, a_long_line_is_refused);
     tcase_add_test(tc, printed_rules_can_be_read);
     tcase_add_test(tc, ranges_are_printed_as_people_write_them);

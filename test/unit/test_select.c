@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bytes.h"
 #include "cases.h"
 #include "rules.h"
 #include "unit.h"
@@ -146,7 +147,7 @@ START_TEST(an_override_wins_where_it_applies)
                                   .max_bytes = 1000,
                                   .alg = row(NBC_BCAST, false, 0),
                                   .segment = 77};
-    const struct nbc_rules rules = {&rule, 1, false};
+    const struct nbc_rules rules = {&rule, 1, false, 0};
     ck_assert_ptr_eq(nbc_select(&s, last, &rules, &segment), last);
     ck_assert_int_eq(segment, 0);
     /* of another collective, and for two groups */
@@ -164,7 +165,7 @@ START_TEST(without_rules_the_first_row_that_applies)
         int i = 0;
         while (!nbc_alg_applies(row(coll, false, i), &s))
             i++;
-        const struct nbc_rules none = {NULL, 0, false};
+        const struct nbc_rules none = {NULL, 0, false, 0};
         s.recv.counts = s.send.counts = (struct nbc_ints){(const int32_t[6]){0}, 4};
         ck_assert_ptr_eq(nbc_select(&s, NULL, NULL, &segment), row(coll, false, i));
         ck_assert_int_eq(segment, 0);
@@ -209,7 +210,7 @@ START_TEST(rules_match_ranks_and_bytes)
         {NBC_BCAST, 5, 8, 160, 800, b, 22, NBC_ANY},
         {NBC_BCAST, 9, 9, 0, 16, a, 33, NBC_ANY},
     };
-    const struct nbc_rules rules = {rule, 4, false};
+    const struct nbc_rules rules = {rule, 4, false, 0};
     const struct {
         int size;
         int64_t count;
@@ -238,7 +239,7 @@ START_TEST(rules_yield_to_preconditions)
     const struct nbc_rule rule[] = {
         {NBC_ALLREDUCE, 0, 100, 0, INT64_MAX, &needy, 11, NBC_ANY},
         {NBC_ALLREDUCE, 0, 100, 0, INT64_MAX, row(NBC_ALLREDUCE, false, 0), 22, NBC_ANY}};
-    const struct nbc_rules rules = {rule, 2, false};
+    const struct nbc_rules rules = {rule, 2, false, 0};
     struct nbc_shape s = shape_of(NBC_ALLREDUCE, 6, 1);
     int64_t segment;
     ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), &needy);
@@ -255,7 +256,7 @@ START_TEST(rules_have_needs_of_their_own)
 {
     const struct nbc_alg *any = row(NBC_ALLREDUCE, false, 1);
     struct nbc_rule rule = {NBC_ALLREDUCE, 0, 100, 0, INT64_MAX, any, 11, NBC_POW2 | NBC_NODES};
-    const struct nbc_rules rules = {&rule, 1, false};
+    const struct nbc_rules rules = {&rule, 1, false, 0};
     const struct nbc_nodes nodes = nbc_nodes_blocks(8, 2);
     struct nbc_shape s = shape_of(NBC_ALLREDUCE, 8, 1);
     int64_t segment;
@@ -285,7 +286,7 @@ START_TEST(unknown_bytes_match_only_rules_for_all_bytes)
     struct nbc_shape s = shape_of(NBC_GATHERV, 6, 1);
     const struct nbc_alg *first = row(NBC_GATHERV, false, 0), *other = row(NBC_GATHERV, false, 1);
     struct nbc_rule rule = {NBC_GATHERV, 0, 100, 0, INT64_MAX, other, 0, NBC_ANY};
-    const struct nbc_rules rules = {&rule, 1, false};
+    const struct nbc_rules rules = {&rule, 1, false, 0};
     int64_t segment;
     ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), other);
     rule.min_bytes = 1;
@@ -331,7 +332,7 @@ static int compare_rules(const struct nbc_rules *x, const struct nbc_rules *y, e
 START_TEST(sorted_rules_decide_alike)
 {
     static const struct nbc_rule one = {NBC_BARRIER, 3, 50, 0, INT64_MAX, nbc_algs, 0, NBC_ANY};
-    static const struct nbc_rules few[] = {{&one, 0, false}, {&one, 1, false}};
+    static const struct nbc_rules few[] = {{&one, 0, false, 0}, {&one, 1, false, 0}};
     const struct nbc_rules *given = _i == 0 ? &nbc_default_rules : &few[_i - 1];
     struct nbc_rules *sorted = nbc_rules_sort(given);
     int found = 0;
@@ -499,6 +500,94 @@ START_TEST(uneven_groups_take_messages_linear_in_both)
 }
 END_TEST
 
+/* The longest message of an algorithm at a rank in the middle. */
+static int64_t longest_message(const struct nbc_alg *alg, struct nbc_shape shape)
+{
+    int64_t most = 0;
+    shape.rank = shape.size / 2;
+    struct nbc_sched *s = alg->build(&shape);
+    ck_assert_ptr_nonnull(s);
+    for (int i = 0; i < s->nops; i++) {
+        const struct nbc_op *op = &s->ops[i];
+        if (op->kind != NBC_OP_SEND && op->kind != NBC_OP_RECV)
+            continue;
+        int64_t bytes = nbc_ref_bytes(&shape, nbc_op_a(op));
+        most = bytes > most ? bytes : most;
+    }
+    nbc_sched_free(s);
+    return most;
+}
+
+START_TEST(segments_between_nodes_need_no_handshake)
+{
+    static const struct {
+        enum nbc_coll coll;
+        const char *alg;
+    } table[] = {
+        {NBC_BCAST, "chain"},   {NBC_BCAST, "two_tree"},  {NBC_BCAST, "two_rounds"},
+        {NBC_REDUCE, "chain"},  {NBC_REDUCE, "two_tree"}, {NBC_SCAN, "chain"},
+        {NBC_SCAN, "two_tree"}, {NBC_ALLREDUCE, "ring"},  {NBC_EXSCAN, "two_tree"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const struct nbc_alg *alg = nbc_alg_by_name(table[i].coll, table[i].alg);
+        struct nbc_shape s = shape_of(table[i].coll, 8, 1 << 20);
+        ck_assert_int_gt(longest_message(alg, s), 16384);
+        s.sockets = true;
+        ck_assert_int_le(longest_message(alg, s), 16384);
+        s.eager = 40000;
+        ck_assert_int_gt(longest_message(alg, s), 16384);
+        ck_assert_int_le(longest_message(alg, s), 40000 + 8);
+        s.eager = 1000; /* but no more than 1024 segments */
+        s.send.count = s.recv.count = 100000;
+        ck_assert_int_le(longest_message(alg, s), 1000 + 8);
+        s.local = true;
+        ck_assert_int_gt(longest_message(alg, s), 1000 + 8);
+        s.segment = 2000;
+        ck_assert_int_le(longest_message(alg, s), 2000 + 8);
+    }
+}
+END_TEST
+
+START_TEST(handshakes_at_once_are_better_than_many_short_pieces)
+{
+    static const enum nbc_coll colls[] = {NBC_ALLREDUCE, NBC_REDUCE};
+    for (size_t i = 0; i < sizeof colls / sizeof *colls; i++) {
+        const struct nbc_alg *alg = nbc_alg_by_name(colls[i], "two_rounds");
+        struct nbc_shape s = shape_of(colls[i], 8, 8 * 4 * 2048); /* a rank's part: 64 KiB */
+        ck_assert_int_eq(longest_message(alg, s), 64 * 1024);
+        s.sockets = true;
+        ck_assert_int_eq(longest_message(alg, s), 16 * 1024);
+        s.eager = 8 * 1024;
+        ck_assert_int_eq(longest_message(alg, s), 64 * 1024);
+        s.segment = 8 * 1024;
+        ck_assert_int_eq(longest_message(alg, s), 8 * 1024);
+    }
+}
+END_TEST
+
+/* What ranks on one host do depends neither on the rules for sockets nor on an eager limit. */
+START_TEST(one_host_has_no_sockets)
+{
+    for (int i = 0; i < nbc_default_rules.nrules; i++) {
+        const struct nbc_rule *rule = &nbc_default_rules.rule[i];
+        struct nbc_shape s = shape_of(rule->coll, rule->min_size, rule->min_bytes / 8 + 1);
+        if (!(rule->needs & NBC_SOCKETS))
+            continue;
+        s.sockets = true;
+        const struct nbc_rule *found = nbc_rule_find(&s, &nbc_default_rules);
+        ck_assert(found && found->needs & NBC_SOCKETS);
+        s.sockets = false;
+        found = nbc_rule_find(&s, &nbc_default_rules);
+        ck_assert(!found || !(found->needs & NBC_SOCKETS));
+        s.local = true;
+        s.eager = 1000;
+        found = nbc_rule_find(&s, &nbc_default_rules);
+        ck_assert(!found || !(found->needs & NBC_SOCKETS));
+        ck_assert_int_eq(nbc_segment_limit(&s, 1 << 20), 1 << 20);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("select");
@@ -519,6 +608,9 @@ int main(void)
     tcase_add_loop_test(tc, there_is_always_an_algorithm, 0, NBC_NCOLLS);
     tcase_add_test(tc, long_vectors_between_groups_are_cut);
     tcase_add_loop_test(tc, uneven_groups_take_messages_linear_in_both, 0, NBC_NCOLLS);
+    tcase_add_test(tc, segments_between_nodes_need_no_handshake);
+    tcase_add_test(tc, handshakes_at_once_are_better_than_many_short_pieces);
+    tcase_add_test(tc, one_host_has_no_sockets);
     tcase_add_loop_test(tc, a_segment_may_be_as_long_as_a_number_can_say, 0, nbc_nalgs);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

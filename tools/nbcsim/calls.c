@@ -95,7 +95,9 @@ void arguments_shape(const struct arguments *a, int rank, struct own *own)
                                     .neighbors = &own->neighbors,
                                     .nodes = a->has_nodes ? &a->nodes : NULL,
                                     .local = size <= a->call.ppn,
-                                    .segment = a->call.segment};
+                                    .sockets = size > a->call.ppn && a->call.sockets,
+                                    .segment = a->call.segment,
+                                    .eager = a->call.eager};
 }
 
 const struct nbc_alg *call_choice(const struct arguments *a, const struct nbc_rules *rules,

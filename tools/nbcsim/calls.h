@@ -13,6 +13,8 @@ struct call {
     int size, root;
     int64_t bytes;
     int64_t segment; /* bytes; 0: that of the rule, or the algorithm's default */
+    int64_t eager;   /* of the shape */
+    bool sockets;    /* if ranks do not share a node */
     int ppn;         /* ranks per node, for the node map */
 };
 

@@ -476,10 +476,17 @@ static void land(struct run *r, int rank, int id, struct op *op)
     push(r, work(r, rank, id, link_of(r, op, rank)->o), rank, id, DONE);
 }
 
+/* The time in which a request for a rendezvous, or its answer, reaches the other side. */
+static double half_handshake(const struct run *r, const struct op *op, int rank)
+{
+    double time = same_node(r, op, rank) ? 0 : r->net->handshake;
+    return time > 0 ? time / 2 : link_of(r, op, rank)->L;
+}
+
 /* The receiver answers a rendezvous request. */
 static void invite(struct run *r, int rank, struct op *op)
 {
-    push(r, r->now + link_of(r, op, rank)->L, peer_of(r->p, op), op->mate, INJECT);
+    push(r, r->now + half_handshake(r, op, rank), peer_of(r->p, op), op->mate, INJECT);
 }
 
 static void start_recv(struct run *r, int rank, int id, struct op *op)
@@ -500,7 +507,7 @@ static void start_send(struct run *r, int rank, int id, const struct op *op)
     if (op->bytes <= r->net->eager)
         push(r, sent, rank, id, INJECT);
     else
-        push(r, sent + l->L, peer_of(r->p, op), op->mate, ASK);
+        push(r, sent + half_handshake(r, op, rank), peer_of(r->p, op), op->mate, ASK);
 }
 
 static void op_start(struct run *r, int rank, int id)

@@ -61,6 +61,12 @@ static const char usage[] =
 
 /* --- one call --------------------------------------------------------------------------------- */
 
+/* What rules for this network say: 0 if it has no limit. */
+static int64_t known_eager(const struct network *net)
+{
+    return net->eager < INT64_MAX ? net->eager : 0;
+}
+
 static struct call make_call(const struct options *o, enum nbc_coll coll, int size, int64_t bytes)
 {
     return (struct call){.coll = coll,
@@ -68,6 +74,8 @@ static struct call make_call(const struct options *o, enum nbc_coll coll, int si
                          .root = o->root < size ? o->root : 0,
                          .bytes = coll == NBC_BARRIER ? 0 : bytes,
                          .segment = o->segment,
+                         .sockets = o->net.sockets,
+                         .eager = o->advice ? known_eager(&o->net) : o->rules->eager,
                          .ppn = o->net.ppn};
 }
 
@@ -705,6 +713,8 @@ static int run(int argc, char **argv)
         buildcost_head(stdout);
     if (reports)
         o.format->begin(&report);
+    if (o.advice && known_eager(&o.net))
+        printf("eager %" PRId64 "\n", known_eager(&o.net));
     meter_begin(count_calls(&o, argc - optind, argv + optind), false);
     bool good = run_all(&o, &report, argc - optind, argv + optind);
     meter_end();

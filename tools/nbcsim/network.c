@@ -53,7 +53,10 @@ static const struct key {
      "mean of the random delay, relative to each time"},
     {"eager", offsetof(struct network, eager), BYTES,
      "longer messages wait for their receive to be posted"},
+    {"handshake", offsetof(struct network, handshake), NANOSECONDS,
+     "additional time of such a message between nodes; 0: 2 L"},
     {"ppn", offsetof(struct network, ppn), SMALL, "ranks per node"},
+    {"sockets", offsetof(struct network, sockets), TRUTH, "1: nodes have no network but sockets"},
     {"own_ports", offsetof(struct network, own_ports), TRUTH, "1: each rank has its own port"},
 };
 

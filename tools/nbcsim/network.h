@@ -22,9 +22,11 @@ struct network {
     double reduce, copy;         /* time per byte */
     double noise;                /* times are scaled by 1 + noise · X, X exponential with mean 1 */
     uint64_t seed;
-    int64_t eager;  /* bytes; longer messages wait until their receive is posted */
-    int ppn;        /* ranks per node: r · ppn … (r + 1) · ppn − 1 share node r */
-    bool own_ports; /* every rank has a port to the network; otherwise every node has one */
+    int64_t eager;    /* bytes; longer messages wait until their receive is posted */
+    double handshake; /* what longer messages between nodes take more at least; 0: two latencies */
+    int ppn;          /* ranks per node: r · ppn … (r + 1) · ppn − 1 share node r */
+    bool sockets;     /* for the conditions of rules */
+    bool own_ports;   /* every rank has a port to the network; otherwise every node has one */
 };
 
 /* Reads a predefined network, or a file in the format of network_write. Returns false after a
