@@ -220,11 +220,11 @@ report() # number
     tail -n +2 "$scratch/$1.result" 2>/dev/null
 }
 
-# Cases run side by side while there is a processor for each of their ranks; one with more ranks than
-# there are processors has all of them. Those with few ranks come first, the results in the order of
-# the list.
+# Cases run side by side while there is a processor for each of their ranks. Of those with more ranks
+# than processors, whose ranks yield, two run at a time: alone, one leaves processors idle while its
+# launcher works or ranks sleep. Those with few ranks come first, the results in the order of the list.
 places=${NBC_PLACES:-$cores}
-free=$places
+free=$((2 * places)) # half processors
 next=0 # to be reported
 declare -A running # process: case
 
@@ -232,15 +232,16 @@ weigh_cases()
 {
     local i
     for i in "${!case_name[@]}"; do
-        weight[i]=$((case_ranks[i] < places ? case_ranks[i] : places))
+        weight[i]=$((2 * case_ranks[i]))
+        [ "${case_ranks[i]}" -le "$places" ] || weight[i]=$((places > 1 ? places : 2))
     done
 }
 
-by_weight()
+by_ranks()
 {
     local i
-    for i in "${!weight[@]}"; do
-        echo "${weight[i]} $i"
+    for i in "${!case_ranks[@]}"; do
+        echo "${case_ranks[i]} $i"
     done | sort -sn -k 1,1 | cut -d ' ' -f 2
 }
 
@@ -274,7 +275,7 @@ run_cases()
 {
     local i weight=() ended=()
     weigh_cases
-    for i in $(by_weight); do
+    for i in $(by_ranks); do
         while [ $free -lt "${weight[i]}" ]; do
             collect
         done

@@ -171,4 +171,13 @@ mpi_command 2 "" "NBCSHIM_TUNING=$scratch/rules" bench/nbcbench -c barrier -n 1
 ends_well "rules that nbcshim takes" 60
 log_has 0 "and does not complain of" NBCSHIM_TUNING
 
+run 120 "nbctune --loggp" tools/nbctune --loggp
+for key in L o g G within.L reduce copy ppn; do
+    log_has 1 "it tells $key" "^$key = [0-9.e+-]+$"
+done
+cp "$scratch/log" "$scratch/machine"
+tools/nbcsim/nbcsim -n 2 --network "$scratch/machine" bcast:binomial >"$scratch/log" 2>&1
+result $? "nbcsim reads what it wrote"
+log_has 1 "and simulates it" 'binomial '
+
 finish

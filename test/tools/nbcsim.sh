@@ -162,13 +162,4 @@ if command -v gnuplot >/dev/null; then
     fi
 fi
 
-mpi_command 2 '' '' "$PWD/tools/nbctune" --loggp
-guarded 120 "$scratch/machine" "${launch[@]}"
-result $? "nbctune --loggp"
-for key in L o g G within.L reduce copy ppn; do
-    grep -qE "^$key = [0-9.e+-]+$" "$scratch/machine"
-    result $? "it tells $key"
-done
-shows "nbcsim reads what it wrote" 'binomial ' $sim -n 2 --network "$scratch/machine" bcast:binomial
-
 finish
