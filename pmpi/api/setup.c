@@ -77,6 +77,14 @@ static void start_progress_thread(int level)
     fprintf(stderr, "nbcshim: NBCSHIM_PROGRESS=thread ignored: %s\n", why);
 }
 
+/* Whether a thread of the program may start an operation that nobody progresses while another one
+ * is blocked in the MPI. */
+static bool threads_may_start(int level)
+{
+    return level == MPI_THREAD_MULTIPLE && !nbc_hooked &&
+           nbc_settings.progress != NBC_PROGRESS_THREAD;
+}
+
 /* Without MPI_Init there is no MPI_COMM_WORLD whose ranks could write a trace together. */
 static void start_trace(bool lead)
 {
@@ -106,6 +114,7 @@ int nbc_set_up(MPI_Comm comm, MPI_Comm home, int rank)
     nbc_hang_report_setup(rank, level);
     start_trace(leads);
     start_progress_thread(level);
+    nbc_request_let_waits_poll(threads_may_start(level));
     nbc_complete_setup();
     nbc_tag_space_divide(tag_limit(comm), nbc_settings.check ? NBC_NGUARDS : 0);
     int error = nbc_settings.check ? nbc_check_setup() : MPI_SUCCESS;
@@ -124,6 +133,7 @@ void nbc_shutdown(void)
     nbc_context_cleanup();
     nbc_nodemap_cleanup();
     nbc_check_cleanup();
+    nbc_request_let_waits_poll(false);
     nbc_request_cleanup();
     nbc_run_cleanup();
     is_set_up = false;

@@ -102,7 +102,7 @@ static __attribute__((noinline)) int wait_one(MPI_Request *request, MPI_Status *
 
 EXPORT(int, Wait, (MPI_Request * request, MPI_Status *status), (request, status))
 {
-    if (!nbc_may_have_own(1, request))
+    if (!nbc_may_have_to_poll(1, request))
         return NEXT(Wait)(request, status);
     return wait_one(request, status);
 }

@@ -15,6 +15,13 @@ static inline bool nbc_may_have_own(int n, const MPI_Request *requests)
     return nbc_any_user_requests() && !nbc_inside && n > 0 && requests;
 }
 
+/* The same for a call that waits: also true if another thread may start an operation meanwhile, so
+ * that the call has to poll. */
+static inline bool nbc_may_have_to_poll(int n, const MPI_Request *requests)
+{
+    return nbc_waits_may_poll() && !nbc_inside && n > 0 && requests;
+}
+
 /* Raises MPI_ERR_NO_MEM for an error that belongs to no communicator, and returns it. Without the
  * lock. */
 int nbc_raise_no_memory(void);

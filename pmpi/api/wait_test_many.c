@@ -154,7 +154,7 @@ static int wait_any(int n, MPI_Request *requests, int *index, MPI_Status *status
 EXPORT(int, Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status),
        (count, requests, index, status))
 {
-    if (!nbc_may_have_own(count, requests) || !index)
+    if (!nbc_may_have_to_poll(count, requests) || !index)
         return NEXT(Waitany)(count, requests, index, status);
     return wait_any(count, requests, index, status);
 }
@@ -293,7 +293,7 @@ EXPORT(int, Waitsome,
        (int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
        (incount, requests, outcount, indices, statuses))
 {
-    if (!nbc_may_have_own(incount, requests) || !outcount || !indices)
+    if (!nbc_may_have_to_poll(incount, requests) || !outcount || !indices)
         return NEXT(Waitsome)(incount, requests, outcount, indices, statuses);
     return wait_some(incount, requests, outcount, indices, statuses);
 }
@@ -473,7 +473,7 @@ static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
 EXPORT(int, Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]),
        (count, requests, statuses))
 {
-    if (!nbc_may_have_own(count, requests))
+    if (!nbc_may_have_to_poll(count, requests))
         return NEXT(Waitall)(count, requests, statuses);
     return wait_all(count, requests, statuses);
 }

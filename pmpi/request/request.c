@@ -94,6 +94,13 @@ static void count_user_requests(int change)
     __atomic_store_n(&nbc_user_requests, nbc_user_requests + change, __ATOMIC_RELAXED);
 }
 
+void nbc_request_let_waits_poll(bool poll)
+{
+    bool does = nbc_user_requests & NBC_WAITS_POLL;
+    if (poll != does)
+        count_user_requests(poll ? NBC_WAITS_POLL : -NBC_WAITS_POLL);
+}
+
 void nbc_request_hide(bool hide)
 {
     count_user_requests(hide ? -1 : 1);

@@ -73,13 +73,25 @@ static inline void nbc_request_set_state(struct nbc_request *r, enum nbc_state s
 }
 
 /* The number of requests that the program has, active or not. Every wrapped call reads it to find
- * out whether nbcshim may have to act at all. */
+ * out whether nbcshim may have to act at all. Calls that wait must also act if another thread may
+ * start an operation meanwhile: then NBC_WAITS_POLL is added. */
+enum { NBC_WAITS_POLL = 1 << 30 };
 extern int nbc_user_requests;
 
 static inline bool nbc_any_user_requests(void)
 {
+    int n = __atomic_load_n(&nbc_user_requests, __ATOMIC_RELAXED);
+    return __builtin_expect((n & (NBC_WAITS_POLL - 1)) != 0, 0);
+}
+
+static inline bool nbc_waits_may_poll(void)
+{
     return __builtin_expect(__atomic_load_n(&nbc_user_requests, __ATOMIC_RELAXED) != 0, 0);
 }
+
+/* Says whether calls that wait must always act. Under the lock, or before a second thread can enter
+ * nbcshim. */
+void nbc_request_let_waits_poll(bool poll);
 
 /* Prefetches both cache lines of a request that has not been used for long. */
 static inline void nbc_request_prefetch(const struct nbc_request *r)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Several threads of a rank that start, wait for and free requests at once: on communicators of
- * their own, on one that they share, and each other's. */
+ * their own, on one that they share, and each other's. One thread waits for a message that comes
+ * only after operations that another one starts meanwhile. */
 #include "util.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #ifndef NBC_TEST_LINKED
 #pragma weak MPI_Allreduce_init
@@ -203,6 +206,56 @@ static void handing_over(int n, MPI_Comm comm)
     run_threads(n, free_one);
 }
 
+/* --- one thread waits for a message, another one starts ----------------------------------------*/
+
+enum { MANY = 100 }; /* some of them start when others are complete */
+
+static sem_t came;
+
+static void many_barriers(MPI_Comm comm, MPI_Request *r)
+{
+    for (int i = 0; i < MANY; i++)
+        MPI_Ibarrier(comm, &r[i]);
+}
+
+static void *start_and_leave(void *arg)
+{
+    MPI_Request r[MANY];
+    usleep(20000);
+    many_barriers(*(MPI_Comm *)arg, r);
+    sem_wait(&came);
+    CHECK(MPI_Waitall(MANY, r, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    return NULL;
+}
+
+/* Rank 0 is late, and sends the message after its operations. */
+static void send_after_barriers(MPI_Comm comm)
+{
+    MPI_Request r[MANY];
+    usleep(50000);
+    many_barriers(comm, r);
+    CHECK(MPI_Waitall(MANY, r, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    for (int to = 1; to < test_size; to++)
+        MPI_Send(NULL, 0, MPI_INT, to, 0, comm);
+}
+
+static void started_meanwhile(int how, MPI_Comm comm)
+{
+    MPI_Request r;
+    if (test_rank == 0) {
+        send_after_barriers(comm);
+        return;
+    }
+    MPI_Irecv(NULL, 0, MPI_INT, 0, 0, comm, &r);
+    sem_init(&came, 0, 0);
+    pthread_create(&workers[0].thread, NULL, start_and_leave, &comm);
+    complete(how, 1, &r);
+    CHECK(r == MPI_REQUEST_NULL);
+    sem_post(&came);
+    pthread_join(workers[0].thread, NULL);
+    sem_destroy(&came);
+}
+
 /* --- error handlers ----------------------------------------------------------------------------*/
 
 static MPI_Comm alone;
@@ -254,6 +307,8 @@ int main(int argc, char **argv)
     }
     rounds = test_scale(test_oversubscribed() ? 50 : 200, 5000);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    for (int how = 0; how < 8; how++)
+        started_meanwhile(how, comm);
     for (int n = 2; n <= THREADS; n++) {
         for (int i = 0; i < n; i++) {
             workers[i].id = i;
