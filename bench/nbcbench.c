@@ -421,5 +421,5 @@ int main(int argc, char **argv)
         ok = close_json() && ok;
     MPI_Comm_free(&bench.comm);
     MPI_Finalize();
-    return ok ? 0 : 2;
+    return emit_status("nbcbench", ok ? 0 : 2);
 }

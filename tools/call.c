@@ -127,7 +127,8 @@ bool tool_rank_make(struct tool_rank *r, const struct tool_call *call, int id)
     struct arrays arrays = arrays_of(call->coll);
     int64_t count = call->coll == NBC_BARRIER ? 0 : count_of(s, call->bytes / size);
     bool w = nbc_coll_has_types(call->coll);
-    if (!make_types(r, size) || !make_arrays(r, count, w ? size : 1)) {
+    bool any = arrays.send || arrays.recv;
+    if (!make_types(r, size) || (any && !make_arrays(r, count, w ? size : 1))) {
         tool_rank_free(r);
         return false;
     }

@@ -734,6 +734,14 @@ static const struct option *long_options(int *section, int *word)
     return longs;
 }
 
+/* All ranks together have no more bytes than numbers can hold; in a reduce_scatter between two
+ * groups a vector has the blocks of both. */
+static bool is_too_large(const struct tool_call *call)
+{
+    int64_t ranks = tool_call_ranks(call), most = INT64_MAX / 64 / ranks;
+    return call->bytes > (call->remote_size ? most / ranks : most);
+}
+
 /* Returns −1 to continue, else the exit status. */
 static int read_options(int argc, char **argv)
 {
@@ -766,6 +774,8 @@ static int read_options(int argc, char **argv)
         return fail(argv[optind], "not an option; see nbcinfo --help");
     if (detail && !options.choose && !options.schedule)
         return fail(detail, "needs --choose or --schedule; see nbcinfo --help");
+    if (is_too_large(&options.call))
+        return fail("--bytes", "too many for all ranks together");
     if (!options.sections)
         options.sections = options.json ? EVERYTHING : ABOUT | VARIABLES;
     options.sections |= ABOUT;

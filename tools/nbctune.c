@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "emit.h"
 #include "meter.h"
 #include "tune.h"
 
@@ -343,5 +344,5 @@ int main(int argc, char **argv)
         fprintf(stderr, "nbctune: out of memory\n");
     free(data);
     MPI_Finalize();
-    return status;
+    return emit_status("nbctune", status);
 }

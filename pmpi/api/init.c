@@ -9,6 +9,7 @@
 #include "api/dynamic.h"
 #include "api/sessions.h"
 #include "api/setup.h"
+#include "base/broken_pipe.h"
 #include "base/errors.h"
 #include "base/lock.h"
 #include "base/settings.h"
@@ -141,6 +142,14 @@ static void find_out_if_spawned(void)
     nbc_settings.spawned = !nbc_dynamic_parent(&parent) && parent != MPI_COMM_NULL;
 }
 
+static void introduce(void)
+{
+    sigset_t before;
+    nbc_broken_pipe_ignore(&before);
+    nbc_statistics_introduce();
+    nbc_broken_pipe_heed(&before);
+}
+
 static int after_init(void)
 {
     int rank;
@@ -157,7 +166,7 @@ static int after_init(void)
     if (!error && nbc_enabled)
         error = attach_world(rank);
     if (!error && rank == 0)
-        nbc_statistics_introduce();
+        introduce();
     return error ? nbc_raise(MPI_COMM_WORLD, error) : nbc_dynamic_meet_parent();
 }
 

@@ -5,6 +5,7 @@
 
 #include "api/bypass.h"
 #include "api/wait_test.h"
+#include "base/broken_pipe.h"
 #include "base/errors.h"
 #include "base/lock.h"
 #include "base/settings.h"
@@ -123,8 +124,11 @@ int nbc_set_up(MPI_Comm comm, MPI_Comm home, int rank)
 
 void nbc_shutdown(void)
 {
+    sigset_t before;
+    nbc_broken_pipe_ignore(&before);
     nbc_statistics_print();
     nbc_trace_write();
+    nbc_broken_pipe_heed(&before);
     nbc_callback_stop();
     nbc_enabled = nbc_hooked = nbc_was_hooked = false;
     nbc_pending_dummy_cleanup();

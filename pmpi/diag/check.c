@@ -618,6 +618,8 @@ static bool check_is_over(struct nbc_prerequisite *self, int *error)
         *error = self->request->error;
         nbc_request_free(self->request);
     } while (check_start_second(check, error));
+    if (*error && check->c->guards[check->second].delivery != NBC_DELIVERY_SOUND)
+        nbc_context_mark_lost(check->c); /* the others wait for this check before all later calls */
     if (!*error)
         *error = judge(check);
     free(check);

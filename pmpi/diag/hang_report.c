@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -406,6 +407,10 @@ void nbc_hang_report_setup(int rank, int level)
     if (nbc_settings.timeout) {
         nbc_timing_on = nbc_threaded = true;
         running = report_thread_start();
+        if (!running)
+            fprintf(stderr,
+                    "nbcshim: NBCSHIM_TIMEOUT=%d ignored: the system cannot create a thread\n",
+                    (int)nbc_settings.timeout);
     }
     signal_install();
 }

@@ -133,6 +133,8 @@ int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
     }
     if (error) {
         nbc_context_mark_number_undeliverable(c, queue, seq);
+        if (nbc_launch_prerequisite && checked && c->delivery != NBC_DELIVERY_SOUND)
+            nbc_context_mark_lost(c); /* the others wait for its check before all later calls */
         return error;
     }
     nbc_request_number(r, queue, seq);

@@ -183,8 +183,12 @@ static void queue_start_deferred(struct nbc_queue *queue)
     while (queue->deferred && operation_may_begin(queue, queue->deferred)) {
         struct nbc_request *r = queue->deferred;
         int error = MPI_SUCCESS;
-        if (r->prerequisite && !r->prerequisite->over(r->prerequisite, &error))
-            return;
+        if (r->prerequisite) {
+            if (!r->prerequisite->over(r->prerequisite, &error))
+                return;
+            if (!error && r->context->delivery == NBC_DELIVERY_LOST)
+                error = MPI_ERR_OTHER; /* an earlier one is not over on other ranks */
+        }
         r->prerequisite = NULL;
         queue->deferred = r->newer;
         if (queue->deferred)

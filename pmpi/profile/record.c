@@ -363,7 +363,8 @@ void nbc_profile_open(void)
     open_now = true;
 }
 
-/* A call site as others can find it: the file, and the address in it. */
+/* A call site as others can find it: the file, and the address in it. nbccompare reads so much of a
+ * symbol, and what follows it as the file. */
 static void write_site(FILE *out, int rank, const struct nbc_site *s)
 {
     Dl_info info = {0};
@@ -375,7 +376,7 @@ static void write_site(FILE *out, int rank, const struct nbc_site *s)
         file = *map->l_name ? map->l_name : info.dli_fname;
         symbol = info.dli_sname ? info.dli_sname : "?";
     }
-    fprintf(out, "call %d %s %d %d %lld %lld %lld %lld %lld %.0f %lx %s %s\n", rank,
+    fprintf(out, "call %d %s %d %d %lld %lld %lld %lld %lld %.0f %lx %.63s %s\n", rank,
             nbc_coll_name(s->coll), (int)s->kind, s->size, (long long)s->calls, (long long)s->bytes,
             (long long)s->inside, (long long)s->waiting, (long long)s->flight, s->arrival,
             (unsigned long)at, symbol, file);

@@ -81,6 +81,7 @@ enum { N = 4, MANY = 40 };
 
 static int in[MANY], out[MANY], one = 1, zero;
 static MPI_Comm comm; /* of the scene's own */
+static MPI_Comm side; /* on which nothing fails */
 
 /* Does what comes next while all has gone well. */
 #define TRY(call)                   \
@@ -422,6 +423,39 @@ static void run_among_others(bool as_persistent)
     EXPECT(pieces > 0, "a gather asks for no memory");
 }
 
+/* With NBCSHIM_CHECK=1 the operations of a communicator begin in order, each when its check is
+ * over. The last rank fails one of several; the others wait for it in vain, and the last rank does
+ * not wait for them. */
+static bool fail_checked(int n)
+{
+    enum { SEVERAL = 80 }; /* more than begin at once */
+    static int sums[SEVERAL];
+    MPI_Request list[SEVERAL];
+    MPI_Status statuses[SEVERAL];
+    int last = test_size - 1, error = MPI_SUCCESS, failed = 0, any;
+    test_place("checked, piece %d", n);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    refused = false;
+    countdown = test_rank == last ? n : 0;
+    for (int i = 0; i < SEVERAL; i++) {
+        list[i] = MPI_REQUEST_NULL;
+        error = MPI_Iallreduce(in, &sums[i], 1, I, MPI_SUM, comm, &list[i]);
+        failed |= error != MPI_SUCCESS;
+    }
+    if (test_rank == last)
+        failed |= MPI_Waitall(SEVERAL, list, statuses) != MPI_SUCCESS;
+    countdown = 0;
+    any = refused;
+    EXPECT(!failed || any, "piece %d: fails for nothing", n);
+    MPI_Bcast(&failed, 1, I, last, side);
+    MPI_Bcast(&any, 1, I, last, side);
+    for (int i = 0; i < SEVERAL && test_rank != last; i++)
+        if (!failed)
+            MPI_Wait(&list[i], MPI_STATUS_IGNORE);
+    MPI_Comm_free(&comm);
+    return any;
+}
+
 /* All ranks alike, so none knows of the others, until nothing more can be called on MPI_COMM_WORLD:
  * MPI_Finalize ends well all the same. */
 static void use_up(void)
@@ -607,6 +641,15 @@ int main(int argc, char **argv)
         use_up();
     if (ends)
         return test_done();
+    if (argc > 1 && strcmp(argv[1], "checked") == 0) {
+        int n = 1;
+        MPI_Comm_dup(MPI_COMM_WORLD, &side);
+        while (plays && fail_checked(n))
+            n += 1 + n / test_scale(12, 100000);
+        EXPECT(!plays || n > 1, "checked operations ask for no memory");
+        MPI_Comm_free(&side);
+        return test_done();
+    }
     if (plays && test_size == 1)
         begin();
     make_types();

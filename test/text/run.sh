@@ -1,37 +1,75 @@
 #!/usr/bin/env bash
-# fuzz_text.c under libFuzzer with the sanitizers: first the inputs in corpus/, then new ones for
-# NBC_TEXT_SECONDS (10). An input that fails is kept in test/text/ of the build tree.
+# Everything that reads text from outside, under libFuzzer with the sanitizers: fuzz_text.c has the
+# readers of the library and of descriptions of networks, fuzz_nbcinfo.c and the others a program each.
+# First the inputs in the tree, then new ones for NBC_TEXT_SECONDS (10) together. An input that fails is
+# kept in test/text/ of the build tree.
 
 . "$(dirname "$0")/../lib.sh"
 seconds=${NBC_TEXT_SECONDS:-10}
-sources="src/rules.c src/select.c src/json.c src/tuning.c src/coll.c src/nodes.c pmpi/base/settings.c pmpi/base/hints.c
-    tools/nbcsim/network.c tools/nbcsim/list.c test/text/fuzz_text.c"
 
-# The readers are instrumented; the algorithms, to which rules refer, are those of the library.
-build()
+# What is instrumented, of each target besides fuzz_TARGET.c. The algorithms and the simulation are those
+# of the libraries.
+read_rules="src/rules.c src/select.c src/json.c src/coll.c"
+declare -A sources=(
+    [text]="$read_rules src/tuning.c src/nodes.c pmpi/base/settings.c pmpi/base/hints.c
+        tools/nbcsim/network.c tools/nbcsim/list.c"
+    [nbcinfo]="$read_rules tools/call.c tools/emit.c tools/picture.c"
+    [nbcsim]="$read_rules tools/nbcsim/network.c tools/nbcsim/list.c tools/meter.c"
+    [nbccompare]="src/json.c tools/compare/figures.c tools/compare/page.c tools/compare/runs.c
+        tools/emit.c"
+)
+declare -A libraries=(
+    [nbcinfo]="-L.libs -lnbcshim -Wl,-rpath,$PWD/.libs"
+    [nbcsim]=.libs/libnbcsim.a
+    [nbccompare]=.libs/libnbcsim.a # has gnuplot.c
+)
+# The inputs in the tree, and the share of the time.
+declare -A corpus=([text]=corpus [nbcinfo]=nbcinfo [nbcsim]=nbcsim [nbccompare]=nbccompare)
+declare -A share=([text]=4 [nbcinfo]=2 [nbcsim]=2 [nbccompare]=2)
+targets="text nbcinfo nbcsim nbccompare"
+flags="-std=gnu11 -D_GNU_SOURCE= -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined"
+
+# A file that several targets need is compiled once.
+object() # source
 {
-    local file flags="-std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined"
-    for file in $sources; do
-        clang $flags -DHAVE_CONFIG_H -I. -iquote "$srcdir/src" -iquote "$srcdir/pmpi" \
-            -iquote "$srcdir/tools/nbcsim" -I"$srcdir/include" $MPI_CPPFLAGS \
-            -c "$srcdir/$file" -o "$scratch/$(basename "$file" .c).o" || return
-    done
-    clang $flags "$scratch"/*.o -o "$scratch/fuzz_text" .libs/libnbc_core.a $MPI_LIBS -lm
+    local object=$scratch/$(basename "$1" .c).o
+    [ ! -f "$object" ] || return 0
+    clang $flags -DHAVE_CONFIG_H -I. -iquote "$srcdir/src" -iquote "$srcdir/pmpi" -iquote "$srcdir/tools" \
+        -iquote "$srcdir/tools/nbcsim" -iquote "$srcdir/tools/compare" -I"$srcdir/include" $MPI_CPPFLAGS \
+        -c "$srcdir/$1" -o "$object"
 }
 
-fuzz() # libFuzzer's options and inputs...
+build() # target
 {
-    "$scratch/fuzz_text" -timeout=10 -rss_limit_mb=1024 -close_fd_mask=3 \
-        -artifact_prefix=test/text/ "$@"
+    local file objects=
+    for file in ${sources[$1]} "test/text/fuzz_$1.c"; do
+        object "$file" || return
+        objects="$objects $scratch/$(basename "$file" .c).o"
+    done
+    clang $flags $objects -o "$scratch/fuzz_$1" ${libraries[$1]} .libs/libnbc_core.a $MPI_LIBS -lm
+}
+
+fuzz() # target, libFuzzer's options and inputs...
+{
+    local target=$1
+    shift
+    "$scratch/fuzz_$target" -timeout=10 -rss_limit_mb=1024 -close_fd_mask=3 \
+        -artifact_prefix="test/text/$target-" "$@" </dev/null
 }
 
 if ! command -v clang >/dev/null; then
     echo "1..0 # SKIP clang is not installed"
     exit 0
 fi
-mkdir -p test/text "$scratch/new"
-expect "fuzz_text compiles" build
-expect "the corpus" fuzz -runs=0 "$srcdir/test/text/corpus"
-expect "new inputs for $seconds seconds" fuzz -max_total_time="$seconds" -max_len=1000 \
-    -dict="$srcdir/test/text/words" "$scratch/new" "$srcdir/test/text/corpus"
+forget_settings
+mkdir -p test/text
+for target in $targets; do
+    inputs=$srcdir/test/text/${corpus[$target]}
+    mkdir "$scratch/$target"
+    limit=$((seconds * ${share[$target]} / 10))
+    expect "fuzz_$target compiles" build $target
+    expect "$target: the inputs in the tree" fuzz $target -runs=0 "$inputs"
+    expect "$target: new inputs for $limit seconds" fuzz $target -max_total_time=$((limit > 0 ? limit : 1)) \
+        -max_len=1000 -dict="$srcdir/test/text/words" "$scratch/$target" "$inputs"
+done
 finish

@@ -8,9 +8,14 @@
 
 enum { COUNT = 1024, SLEEP = 5000 /* us */ };
 
+#define START start_an_operation_from_a_function_whose_name_has_more_letters_than_records
+
 static double in[COUNT], out[4][COUNT];
 
-static void start(MPI_Request *r, int i)
+/* The name is longer than what a record has of it. */
+void START(MPI_Request *r, int i);
+
+void START(MPI_Request *r, int i)
 {
     MPI_Iallreduce(in, out[i], COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, r);
 }
@@ -19,10 +24,10 @@ static void complete_one_by_one(void)
 {
     MPI_Request r;
     int flag = 0;
-    start(&r, 0);
+    START(&r, 0);
     usleep(SLEEP);
     MPI_Wait(&r, MPI_STATUS_IGNORE);
-    start(&r, 0);
+    START(&r, 0);
     while (!flag)
         MPI_Test(&r, &flag, MPI_STATUS_IGNORE);
 }
@@ -32,7 +37,7 @@ static void complete_several(void)
     MPI_Request r[4];
     int flag = 0, index, count, indices[4];
     for (int i = 0; i < 4; i++)
-        start(&r[i], i);
+        START(&r[i], i);
     MPI_Waitany(4, r, &index, MPI_STATUS_IGNORE);
     do
         MPI_Testany(4, r, &index, &flag, MPI_STATUS_IGNORE);
@@ -40,7 +45,7 @@ static void complete_several(void)
     MPI_Waitsome(4, r, &count, indices, MPI_STATUSES_IGNORE);
     MPI_Waitall(4, r, MPI_STATUSES_IGNORE);
     for (int i = 0; i < 4; i++)
-        start(&r[i], i);
+        START(&r[i], i);
     MPI_Testsome(4, r, &count, indices, MPI_STATUSES_IGNORE);
     for (flag = 0; !flag;)
         MPI_Testall(4, r, &flag, MPI_STATUSES_IGNORE);

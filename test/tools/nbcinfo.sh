@@ -200,6 +200,7 @@ refuses "no such algorithm" 'no such algorithm' --schedule bcast:nothing
 refuses "an algorithm that does not apply" 'even number of ranks' \
     --schedule allgather:neighbor_exchange --ranks 3
 refuses "a number out of its range" 'out of range' --choose bcast --ranks 0
+refuses "more bytes than can be counted" 'too many for all ranks' --choose allgatherv --ranks 100M --bytes 256G
 refuses "an unknown option" 'nbcinfo --help' --nonsense
 refuses "an argument" 'not an option' nonsense
 

@@ -187,7 +187,8 @@ static bool measure_sites(struct comparison *c)
             return false;
         name_site(s);
     }
-    qsort(c->sites, c->nsites, sizeof *c->sites, by_seconds);
+    if (c->nsites)
+        qsort(c->sites, c->nsites, sizeof *c->sites, by_seconds);
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emit.h"
 #include "figures.h"
 #include "json.h"
 #include "page.h"
@@ -252,5 +253,6 @@ int main(int argc, char **argv)
         return 2;
     print_all(&c);
     bool written = write_to(json, write_json, &c);
-    return write_to(html, page_write, &c) && written ? 0 : 2;
+    written = write_to(html, page_write, &c) && written;
+    return emit_status("nbcrun", written ? 0 : 2) ? 2 : 0;
 }

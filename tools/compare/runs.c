@@ -3,6 +3,7 @@
 #include "runs.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,15 @@ static bool read_rank(struct run *run, char *line)
     return run->host[rank] != NULL;
 }
 
+/* Sums of such numbers are numbers. */
+static bool is_plain(const double *x, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!(fabs(x[i]) < 1e30))
+            return false;
+    return true;
+}
+
 static bool read_row(struct run *run, const char *line)
 {
     struct row r = {0};
@@ -34,6 +44,9 @@ static bool read_row(struct run *run, const char *line)
                &r.kind, &r.size, &r.calls, &r.bytes, &r.inside, &r.waiting, &r.flight, &r.arrival,
                &r.address, r.symbol, &at) < 12 ||
         !at || r.rank < 0 || r.rank >= run->nranks)
+        return false;
+    const double numbers[] = {r.calls, r.bytes, r.inside, r.waiting, r.flight, r.arrival};
+    if (!is_plain(numbers, sizeof numbers / sizeof *numbers))
         return false;
     r.inside /= 1e9;
     r.waiting /= 1e9;
@@ -62,13 +75,24 @@ static bool read_lines(struct run *run, FILE *in)
     return good && whole;
 }
 
+/* There is a line for each rank, so that a file has no more ranks than bytes. */
+static bool read_head(struct run *run, FILE *in)
+{
+    if (fseek(in, 0, SEEK_END))
+        return false;
+    long bytes = ftell(in);
+    rewind(in);
+    return fscanf(in, "nbcprofile 1 %d\n", &run->nranks) == 1 && run->nranks > 0 &&
+           run->nranks < bytes;
+}
+
 bool run_read(struct run *run, enum variant variant, const char *file)
 {
     FILE *in = fopen(file, "r");
     *run = (struct run){.variant = variant};
     if (!in)
         return fail(file, strerror(errno));
-    bool good = fscanf(in, "nbcprofile 1 %d\n", &run->nranks) == 1 && run->nranks > 0;
+    bool good = read_head(run, in);
     if (good) {
         run->wall = calloc(run->nranks, sizeof *run->wall);
         run->host = calloc(run->nranks, sizeof *run->host);
