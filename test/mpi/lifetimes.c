@@ -210,6 +210,100 @@ static void operators(int i)
     EXPECT(!used || out == (left ? 100 + i : sum), "%d: reduced to %d", i, out);
 }
 
+/* A datatype and an operator that the attribute of a communicator and of its duplicates share. The
+ * last of these frees them: that of a file, in MPI_File_close. Their handles are taken again. */
+static struct {
+    MPI_Datatype type;
+    MPI_Op op;
+    int users;
+} shared;
+
+static int share(MPI_Comm comm, int keyval, void *extra, void *value, void *copy, int *flag)
+{
+    (void)comm, (void)keyval, (void)extra;
+    shared.users++;
+    *(void **)copy = value;
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+
+static int drop_shared(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    (void)comm, (void)keyval, (void)value, (void)extra;
+    if (--shared.users > 0)
+        return MPI_SUCCESS;
+    MPI_Type_free(&shared.type);
+    MPI_Op_free(&shared.op);
+    return MPI_SUCCESS;
+}
+
+/* Each rank gathers one element of a datatype of n ints from each rank. */
+static void gather_elements(MPI_Datatype type, int n)
+{
+    int *in = test_alloc((size_t)n * sizeof *in), wrong = 0;
+    int *out = test_alloc((size_t)(n * test_size) * sizeof *out);
+    MPI_Request r;
+
+    for (int i = 0; i < n; i++)
+        in[i] = 1000 * test_rank + i;
+    MPI_Iallgather(in, 1, type, out, 1, type, MPI_COMM_WORLD, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    for (int i = 0; i < n * test_size; i++)
+        wrong += out[i] != i / n * 1000 + i % n;
+    EXPECT(wrong == 0, "elements of %d ints: %d are wrong", n, wrong);
+    free(in);
+    free(out);
+}
+
+static void reduce_ranks(MPI_Op op, int expected)
+{
+    int out = -1;
+    MPI_Request r;
+    MPI_Iallreduce(&test_rank, &out, 1, MPI_INT, op, MPI_COMM_WORLD, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    EXPECT(out == expected, "reduced to %d, not to %d", out, expected);
+}
+
+static void freed_by_file(void)
+{
+    enum { OTHERS = 4 };
+    MPI_Datatype types[OTHERS];
+    MPI_Op op;
+    MPI_Comm comm;
+    MPI_File file;
+    char name[64];
+    int keyval, sum = test_size * (test_size - 1) / 2;
+
+    shared.users = 1;
+    MPI_Type_contiguous(2, MPI_INT, &shared.type);
+    MPI_Type_commit(&shared.type);
+    MPI_Op_create(add, 1, &shared.op);
+    gather_elements(shared.type, 2);
+    reduce_ranks(shared.op, sum);
+    MPI_Comm_create_keyval(share, drop_shared, &keyval, NULL);
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    MPI_Comm_set_attr(comm, keyval, NULL);
+    snprintf(name, sizeof name, "lifetimes.%d", (int)getpid());
+    int error =
+        MPI_File_open(comm, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
+                      MPI_INFO_NULL, &file);
+    MPI_Comm_free(&comm);
+    if (error == MPI_SUCCESS)
+        MPI_File_close(&file);
+    EXPECT(error == MPI_SUCCESS && shared.users == 0, "%d use them still", shared.users);
+    for (int i = 0; i < OTHERS; i++) {
+        MPI_Type_contiguous(50 + i, MPI_INT, &types[i]);
+        MPI_Type_commit(&types[i]);
+        gather_elements(types[i], 50 + i);
+    }
+    MPI_Op_create(keep_left, 0, &op);
+    reduce_ranks(op, 0);
+    MPI_Op_free(&op);
+    for (int i = 0; i < OTHERS; i++)
+        MPI_Type_free(&types[i]);
+    MPI_Comm_free_keyval(&keyval);
+}
+
 /* What an operator frees: a type that was used before, or its own, or itself. */
 static struct {
     MPI_Datatype used, own;
@@ -584,6 +678,7 @@ int main(int argc, char **argv)
     types_change(64);
     for (int i = 0; i < 12; i++)
         freed_by_operator(i);
+    freed_by_file();
     flat(cycle, test_scale(test_oversubscribed() ? 300 : 3000, 50000), "dup, collectives, free");
     flat(operation, test_scale(test_oversubscribed() ? 2000 : 30000, 1000000), "collective");
     flat(long_array, test_scale(test_oversubscribed() ? 300 : 3000, 30000), "200 at once");
