@@ -7,7 +7,9 @@
  * requests are completed under the lock, and no thread waits while it holds the lock. */
 #include <stdlib.h>
 
+#include "api/statuses.h"
 #include "api/wait_test.h"
+#include "api/wait_test_long.h"
 #include "base/errors.h"
 #include "base/lock.h"
 #include "below/export.h"
@@ -17,8 +19,28 @@
 #include "request/own_requests.h"
 #include "request/pending_dummy.h"
 #include "request/request.h"
+#include "request/watched.h"
 
 NBC_ARCHIVE_MEMBER(wait_test_many)
+
+/* For calls that complete one or some requests: nbcshim goes on serving a long array in which only
+ * other requests are left. */
+static inline bool may_be_watched(int n, const MPI_Request *requests)
+{
+    return n >= NBC_WATCHED_LEAST && __atomic_load_n(&nbc_nwatched, __ATOMIC_RELAXED) &&
+           !nbc_inside && requests;
+}
+
+static inline bool may_complete_own(int n, const MPI_Request *requests)
+{
+    return nbc_may_have_own(n, requests) || may_be_watched(n, requests);
+}
+
+/* The same for a call that waits. */
+static inline bool may_wait_for_own(int n, const MPI_Request *requests)
+{
+    return nbc_may_have_to_poll(n, requests) || may_be_watched(n, requests);
+}
 
 /* --- any --- */
 
@@ -104,40 +126,11 @@ static bool any_round(struct array *a, int *index, MPI_Status *status, int *erro
            (!first && any_own(a, index, status, error));
 }
 
-/* Avoids a search of a long array for each of its operations: reports the first own request that is
- * already complete, beginning at a different place each time. Every OTHERS_TURN-th call tests the
- * other requests first. */
-static bool any_complete(int n, MPI_Request *requests, int *index, MPI_Status *status, int *error)
-{
-    enum { LONG = 32, OTHERS_TURN = 16 };
-    if (n < LONG)
-        return false;
-    nbc_lock();
-    unsigned start = turn;
-    if (start % OTHERS_TURN == 0) {
-        nbc_unlock();
-        return false; /* array_begin takes this turn, which is even: the others are tested first */
-    }
-    turn++;
-    for (int i = 0; i < n; i++) {
-        int at = (int)((start + (unsigned)i) % (unsigned)n);
-        struct nbc_request *r =
-            requests[at] == MPI_REQUEST_NULL ? NULL : nbc_request_find(requests[at]);
-        if (!r || r->state != NBC_COMPLETE)
-            continue;
-        *index = at;
-        *error = nbc_request_conclude(r, &requests[at], status);
-        return true;
-    }
-    nbc_unlock();
-    return false;
-}
-
 static int wait_any(int n, MPI_Request *requests, int *index, MPI_Status *status)
 {
     struct array a;
     int error, spins = 0;
-    if (any_complete(n, requests, index, status, &error))
+    if (n >= NBC_WATCHED_LEAST && nbc_long_any(n, requests, index, NULL, status, &error))
         return error;
     if (!array_begin(&a, n, requests))
         return nbc_raise_no_memory();
@@ -154,7 +147,7 @@ static int wait_any(int n, MPI_Request *requests, int *index, MPI_Status *status
 EXPORT(int, Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status),
        (count, requests, index, status))
 {
-    if (!nbc_may_have_to_poll(count, requests) || !index)
+    if (!may_wait_for_own(count, requests) || !index)
         return NEXT(Waitany)(count, requests, index, status);
     return wait_any(count, requests, index, status);
 }
@@ -163,8 +156,7 @@ static int test_any(int n, MPI_Request *requests, int *index, int *flag, MPI_Sta
 {
     struct array a;
     int error;
-    *flag = any_complete(n, requests, index, status, &error);
-    if (*flag)
+    if (n >= NBC_WATCHED_LEAST && nbc_long_any(n, requests, index, flag, status, &error))
         return error;
     if (!array_begin(&a, n, requests))
         return nbc_raise_no_memory();
@@ -179,61 +171,16 @@ static int test_any(int n, MPI_Request *requests, int *index, int *flag, MPI_Sta
 EXPORT(int, Testany, (int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status),
        (count, requests, index, flag, status))
 {
-    if (!nbc_may_have_own(count, requests) || !index || !flag)
+    if (!may_complete_own(count, requests) || !index || !flag)
         return NEXT(Testany)(count, requests, index, flag, status);
     return test_any(count, requests, index, flag, status);
-}
-
-/* --- calls with an array of statuses --- */
-
-struct report {
-    MPI_Status *statuses;
-    int error;                    /* MPI_ERR_IN_STATUS, or MPI_SUCCESS so far */
-    struct nbc_error_scope place; /* where the error is to be raised */
-};
-
-static bool is_in_status(int error)
-{
-    int class = error;
-    if (error != MPI_ERR_IN_STATUS)
-        NEXT(Error_class)(error, &class);
-    return class == MPI_ERR_IN_STATUS;
-}
-
-/* Reports one own request in statuses[at], of which the first nvalid are valid already: their
- * MPI_ERROR is set with the first error. (The standard leaves MPI_ERROR untouched where the call
- * succeeds. nbcshim writes MPI_SUCCESS, as both MPIs do, since some programs read it.) */
-static void report_status(struct report *report, const struct nbc_own_request *p,
-                          MPI_Request *requests, int at, int nvalid)
-{
-    bool ignored = report->statuses == MPI_STATUSES_IGNORE;
-    int error = p->r->state == NBC_ACTIVE ? MPI_ERR_PENDING : p->r->error;
-    if (error && !report->error) {
-        report->error = MPI_ERR_IN_STATUS;
-        report->place = nbc_context_scope(p->r->context);
-        for (int i = 0; i < nvalid && !ignored; i++)
-            report->statuses[i].MPI_ERROR = MPI_SUCCESS;
-    }
-    if (p->r->state != NBC_ACTIVE)
-        nbc_request_end(p->r, &requests[p->index]);
-    if (ignored)
-        return;
-    report->statuses[at] = nbc_empty_status;
-    report->statuses[at].MPI_ERROR = error;
-}
-
-/* The MPI below has raised `error` already, if there is one. */
-static int report_raise(const struct report *report, int error)
-{
-    nbc_types_reclaim();
-    return error || !report->error ? error : nbc_raise_at(&report->place, report->error);
 }
 
 /* --- some --- */
 
 /* Reports all complete own requests after the first `count` entries of indices and statuses, which
  * are those of other requests. Returns the number of entries. */
-static int some_own(const struct array *a, struct report *report, int *indices, int count)
+static int some_own(const struct array *a, struct nbc_statuses *report, int *indices, int count)
 {
     nbc_lock();
     array_progress(a);
@@ -242,7 +189,7 @@ static int some_own(const struct array *a, struct report *report, int *indices, 
         if (p->r->state != NBC_COMPLETE)
             continue;
         indices[count] = p->index;
-        report_status(report, p, a->requests, count, count);
+        nbc_statuses_set(report, p->r, &a->requests[p->index], count, count);
         count++;
     }
     nbc_unlock();
@@ -258,17 +205,17 @@ static bool some_round(struct array *a, int *outcount, int *indices, MPI_Status 
     *error = MPI_SUCCESS;
     if (!a->own.n || a->own.others)
         *error = NEXT(Testsome)(a->n, a->requests, outcount, indices, statuses);
-    if (*error && !is_in_status(*error))
+    if (*error && !nbc_is_in_status(*error))
         return true;
     if (*outcount == MPI_UNDEFINED) { /* no other request is active */
         if (!a->own.n)
             return true;
         *outcount = 0;
     }
-    struct report report = {.statuses = statuses, .error = *error};
+    struct nbc_statuses report = {.list = statuses, .error = *error};
     a->turn += 2;
     *outcount = some_own(a, &report, indices, *outcount);
-    *error = report_raise(&report, *error);
+    *error = nbc_statuses_raise(&report, *error);
     return *outcount > 0;
 }
 
@@ -277,6 +224,9 @@ static int wait_some(int n, MPI_Request *requests, int *outcount, int *indices,
 {
     struct array a;
     int error, spins = 0;
+    if (n >= NBC_WATCHED_LEAST &&
+        nbc_long_some(n, requests, true, outcount, indices, statuses, &error))
+        return error;
     if (!array_begin(&a, n, requests))
         return nbc_raise_no_memory();
     while (a.own.n || nbc_must_poll()) {
@@ -293,7 +243,7 @@ EXPORT(int, Waitsome,
        (int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
        (incount, requests, outcount, indices, statuses))
 {
-    if (!nbc_may_have_to_poll(incount, requests) || !outcount || !indices)
+    if (!may_wait_for_own(incount, requests) || !outcount || !indices)
         return NEXT(Waitsome)(incount, requests, outcount, indices, statuses);
     return wait_some(incount, requests, outcount, indices, statuses);
 }
@@ -303,6 +253,9 @@ static int test_some(int n, MPI_Request *requests, int *outcount, int *indices,
 {
     struct array a;
     int error;
+    if (n >= NBC_WATCHED_LEAST &&
+        nbc_long_some(n, requests, false, outcount, indices, statuses, &error))
+        return error;
     if (!array_begin(&a, n, requests))
         return nbc_raise_no_memory();
     some_round(&a, outcount, indices, statuses, &error);
@@ -314,7 +267,7 @@ EXPORT(int, Testsome,
        (int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
        (incount, requests, outcount, indices, statuses))
 {
-    if (!nbc_may_have_own(incount, requests) || !outcount || !indices)
+    if (!may_complete_own(incount, requests) || !outcount || !indices)
         return NEXT(Testsome)(incount, requests, outcount, indices, statuses);
     return test_some(incount, requests, outcount, indices, statuses);
 }
@@ -343,20 +296,22 @@ static bool all_own(const struct array *a, int *first)
  * requests may still be active. */
 static int all_end(struct array *a, MPI_Status *statuses, int error)
 {
-    if (error && !is_in_status(error)) {
+    if (error && !nbc_is_in_status(error)) {
         array_end(a);
         return error;
     }
-    struct report report = {.statuses = statuses, .error = error};
+    struct nbc_statuses report = {.list = statuses, .error = error};
     bool unwritten = !a->own.others && a->own.n < a->n; /* null and inactive requests */
     for (int i = 0; unwritten && i < a->n && statuses != MPI_STATUSES_IGNORE; i++)
         statuses[i] = nbc_empty_status;
     nbc_lock();
-    for (int i = 0; i < a->own.n; i++)
-        report_status(&report, &a->own.list[i], a->requests, a->own.list[i].index, a->n);
+    for (int i = 0; i < a->own.n; i++) {
+        const struct nbc_own_request *p = &a->own.list[i];
+        nbc_statuses_set(&report, p->r, &a->requests[p->index], p->index, a->n);
+    }
     nbc_unlock();
     array_end(a);
-    return report_raise(&report, error);
+    return nbc_statuses_raise(&report, error);
 }
 
 /* The other requests in an array of MPI_Waitall. MPI_Testsome completes them one after the other.
@@ -413,7 +368,7 @@ static int others_test(struct others *o, const struct array *a, MPI_Status *stat
     bool ignored = statuses == MPI_STATUSES_IGNORE;
     int count = 0, error = NEXT(Testsome)(a->n, a->requests, &count, o->indices,
                                           ignored ? MPI_STATUSES_IGNORE : o->statuses);
-    if (error && !is_in_status(error))
+    if (error && !nbc_is_in_status(error))
         return error;
     if (count == MPI_UNDEFINED) { /* all remaining requests are inactive */
         o->left = 0;

@@ -125,15 +125,15 @@ static void operation_complete(struct nbc_request *r)
     if (__builtin_expect(nbc_timing_on, 0))
         operation_measure(r);
     r->error = r->run->exec.error;
-    nbc_request_set_state(r, NBC_COMPLETE);
     if (__builtin_expect(r->run->exec.lost, 0))
         nbc_context_mark_lost(r->context);
-    if (r->persistent)
-        return;
-    queue->nstarted--;
-    DL_DELETE2(queue->pending, r, older, newer);
-    if (r->plan)
-        nbc_request_drop_run(r);
+    if (!r->persistent) {
+        queue->nstarted--;
+        DL_DELETE2(queue->pending, r, older, newer);
+        if (r->plan)
+            nbc_request_drop_run(r);
+    }
+    nbc_request_set_state(r, NBC_COMPLETE);
 }
 
 /* Starts the execution of an operation that has its run. */
@@ -174,8 +174,8 @@ static void operation_refuse(struct nbc_request *r, int error)
 {
     nbc_ncompleted++;
     r->error = error;
-    nbc_request_set_state(r, NBC_COMPLETE);
     DL_DELETE2(nbc_request_queue(r)->pending, r, older, newer);
+    nbc_request_set_state(r, NBC_COMPLETE);
 }
 
 static void queue_start_deferred(struct nbc_queue *queue)

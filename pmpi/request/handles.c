@@ -17,6 +17,8 @@ static struct entry *entries;
 static size_t mask; /* number of entries − 1; 0: no table */
 static size_t taken;
 
+unsigned nbc_nhandles;
+
 /* The entry of a handle, or the free entry where it belongs. */
 static struct entry *entry_of(MPI_Request handle)
 {
@@ -54,6 +56,7 @@ bool nbc_handles_add(MPI_Request handle, struct nbc_request *r)
         return false;
     *entry_of(handle) = (struct entry){handle, r};
     taken++;
+    nbc_nhandles++;
     return true;
 }
 

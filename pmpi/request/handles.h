@@ -18,6 +18,9 @@ struct nbc_request *nbc_handles_find(MPI_Request handle);
 /* Adds a handle that is not in the table. Returns false without memory. */
 bool nbc_handles_add(MPI_Request handle, struct nbc_request *r);
 
+/* The number of handles that have been added so far. */
+extern unsigned nbc_nhandles;
+
 /* Removes all handles and frees the table. */
 void nbc_handles_clear(void);
 

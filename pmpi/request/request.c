@@ -11,6 +11,7 @@
 #include "op/plan.h"
 #include "op/types.h"
 #include "request/handles.h"
+#include "request/watched.h"
 
 int nbc_user_requests;
 
@@ -84,6 +85,7 @@ static struct nbc_request *request_create(void)
         return NULL;
     }
     r->state = NBC_IDLE;
+    r->watch = 0;
     slabs->used++;
     nmade++;
     return r;
@@ -228,5 +230,6 @@ void nbc_request_cleanup(void)
     slabs = NULL;
     npool = nmade = 0;
     slab_bytes = SMALLEST;
+    nbc_watched_clear();
     nbc_handles_clear();
 }

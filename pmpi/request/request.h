@@ -29,17 +29,20 @@ enum nbc_state {
  * outstanding operations, each access goes to main memory. */
 struct nbc_request {
     _Alignas(64) MPI_Request handle;
-    enum nbc_state state;
-    int error; /* result of a complete operation */
-    int tag;   /* −1: persistent, and not made completely */
-    bool persistent;
+    uint8_t state; /* enum nbc_state */
+    uint8_t coll;  /* enum nbc_coll */
+    uint8_t watch; /* the array in whose list it is once complete (watched.h); or 0 */
+    bool persistent : 1;
     bool blocking : 1;          /* else nonblocking, unless it is persistent */
     bool lateness_reported : 1; /* NBCSHIM_TIMEOUT has reported it */
-    uint8_t coll;               /* enum nbc_coll */
+    int error;                  /* result of a complete operation */
+    int tag;                    /* −1: persistent, and not made completely */
+    int place;                  /* its index in that array */
     struct nbc_context *context;
     struct nbc_plan *plan;             /* from which it was created, or NULL */
     struct nbc_run *run;               /* while started; always if persistent or without a plan */
-    struct nbc_request *older, *newer; /* pending operations of the queue, by seq */
+    struct nbc_request *older, *newer; /* pending operations of the queue, by seq; if complete, */
+                                       /* those of the array by completion */
 
     int64_t seq; /* number of the call in its queue, unless persistent */
     const void *send, *recv;
@@ -59,9 +62,13 @@ struct nbc_prerequisite {
     bool (*over)(struct nbc_prerequisite *self, int *error);
 };
 
+/* The state of a request that has a watch changes. */
+void nbc_watched_change(struct nbc_request *r, enum nbc_state state);
+
 /* Changes the state; no other function does. Valid transitions: IDLE to INACTIVE; INACTIVE to
  * ACTIVE, to COMPLETE (its start failed) or to IDLE; ACTIVE to COMPLETE, or to INACTIVE
- * (MPI_Startall failed); COMPLETE to IDLE, or to INACTIVE if persistent. */
+ * (MPI_Startall failed); COMPLETE to IDLE, or to INACTIVE if persistent. A request that becomes
+ * COMPLETE is not in its queue any longer. */
 static inline void nbc_request_set_state(struct nbc_request *r, enum nbc_state state)
 {
     nbc_assert(r->state == NBC_IDLE     ? state == NBC_INACTIVE
@@ -69,7 +76,9 @@ static inline void nbc_request_set_state(struct nbc_request *r, enum nbc_state s
                : r->state == NBC_COMPLETE
                    ? state == NBC_IDLE || (state == NBC_INACTIVE && r->persistent)
                    : state != NBC_INACTIVE);
-    r->state = state;
+    if (__builtin_expect(r->watch, 0))
+        nbc_watched_change(r, state);
+    r->state = (uint8_t)state;
 }
 
 /* The number of requests that the program has, active or not. Every wrapped call reads it to find

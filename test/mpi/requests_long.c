@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+/* Long arrays of requests, completed one by one or some at a time, while the program changes them:
+ * entries are exchanged, completed by other calls, freed, started and replaced, parts of an array
+ * are passed, and several threads have arrays. MPI-4.1 section 3.7.5. */
+#include "config.h"
+#include "observe.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- arrays that change ------------------------------------------------------------------------*/
+
+enum { ROOM = 120, LEAST = 32, TAGS = 30000 };
+
+enum kind { SUM, RECEIVE, SUM_AGAIN, RECEIVE_AGAIN, NKINDS };
+
+/* An operation of one process: a sum, or a message to itself, both also persistent. */
+struct op {
+    enum kind kind;
+    bool active, sent;
+    int in, out, tag;
+};
+
+struct worker {
+    pthread_t thread;
+    struct rng rng;
+    MPI_Comm comm;
+    MPI_Request r[ROOM], before[ROOM];
+    struct op *op[ROOM]; /* NULL: MPI_REQUEST_NULL */
+    int tags, steps;
+};
+
+static int pick(struct worker *w, int n)
+{
+    return (int)rng_below(&w->rng, n);
+}
+
+static bool receives(enum kind kind)
+{
+    return kind == RECEIVE || kind == RECEIVE_AGAIN;
+}
+
+static bool is_persistent(enum kind kind)
+{
+    return kind == SUM_AGAIN || kind == RECEIVE_AGAIN;
+}
+
+static void op_send(struct worker *w, struct op *op)
+{
+    if (receives(op->kind) && !op->sent)
+        MPI_Send(&op->tag, 1, MPI_INT, 0, op->tag, w->comm);
+    op->sent = true;
+}
+
+/* Whether the message is sent at once is random. */
+static void op_activate(struct worker *w, struct op *op)
+{
+    op->active = true;
+    op->sent = !receives(op->kind);
+    if (pick(w, 4) > 0)
+        op_send(w, op);
+}
+
+static void act_make(struct worker *w, int i)
+{
+    if (w->op[i])
+        return;
+    struct op *op = w->op[i] = test_alloc(sizeof *op);
+    *op = (struct op){.kind = (enum kind)pick(w, NKINDS), .out = -1, .tag = ++w->tags % TAGS};
+    op->in = op->tag;
+    switch (op->kind) {
+    case SUM:
+        MPI_Iallreduce(&op->in, &op->out, 1, MPI_INT, MPI_SUM, w->comm, &w->r[i]);
+        break;
+    case RECEIVE:
+        MPI_Irecv(&op->out, 1, MPI_INT, 0, op->tag, w->comm, &w->r[i]);
+        break;
+    case SUM_AGAIN:
+        MPI_Allreduce_init(&op->in, &op->out, 1, MPI_INT, MPI_SUM, w->comm, MPI_INFO_NULL,
+                           &w->r[i]);
+        break;
+    default:
+        MPI_Recv_init(&op->out, 1, MPI_INT, 0, op->tag, w->comm, &w->r[i]);
+    }
+    if (op->kind == SUM) /* it is over already */
+        op->active = op->sent = true;
+    else if (op->kind == RECEIVE)
+        op_activate(w, op);
+}
+
+static void act_start(struct worker *w, int i)
+{
+    struct op *op = w->op[i];
+    if (!op || op->active || !is_persistent(op->kind))
+        return;
+    op->out = -1;
+    MPI_Start(&w->r[i]);
+    op_activate(w, op);
+}
+
+static void act_send(struct worker *w, int i)
+{
+    if (w->op[i] && w->op[i]->active)
+        op_send(w, w->op[i]);
+}
+
+static void op_free(struct worker *w, int i)
+{
+    free(w->op[i]);
+    w->op[i] = NULL;
+}
+
+static void act_free(struct worker *w, int i)
+{
+    struct op *op = w->op[i];
+    if (!op || op->active)
+        return;
+    MPI_Request_free(&w->r[i]);
+    op_free(w, i);
+}
+
+static void act_exchange(struct worker *w, int i)
+{
+    int k = pick(w, ROOM);
+    MPI_Request r = w->r[i];
+    struct op *op = w->op[i];
+    w->r[i] = w->r[k];
+    w->op[i] = w->op[k];
+    w->r[k] = r;
+    w->op[k] = op;
+}
+
+/* One operation has been reported at this place. */
+static void reported(struct worker *w, int i, const MPI_Status *s)
+{
+    CHECK(i >= 0 && i < ROOM && w->op[i]);
+    if (i < 0 || i >= ROOM || !w->op[i])
+        return;
+    struct op *op = w->op[i];
+    CHECK(op->active && op->sent && op->out == op->tag);
+    if (receives(op->kind))
+        CHECK(s->MPI_SOURCE == 0 && s->MPI_TAG == op->tag);
+    else
+        CHECK(is_empty(s));
+    op->active = false;
+    if (is_persistent(op->kind)) {
+        CHECK(w->r[i] == w->before[i]);
+        return;
+    }
+    CHECK(w->r[i] == MPI_REQUEST_NULL);
+    w->before[i] = MPI_REQUEST_NULL;
+    op_free(w, i);
+}
+
+static void act_wait(struct worker *w, int i)
+{
+    MPI_Status s;
+    if (!w->op[i] || !w->op[i]->active || !w->op[i]->sent)
+        return;
+    memcpy(w->before, w->r, sizeof w->r);
+    spoil(&s, 1);
+    CHECK(MPI_Wait(&w->r[i], &s) == MPI_SUCCESS);
+    reported(w, i, &s);
+}
+
+/* A call for the entries from first on. */
+struct part {
+    int first, n;
+    int nactive, nsent, nsums; /* sums are complete at once */
+};
+
+static struct part part_of(struct worker *w)
+{
+    struct part p = {.first = pick(w, 3) ? 0 : pick(w, ROOM - LEAST)};
+    p.n = pick(w, 3) ? ROOM - p.first : LEAST + pick(w, ROOM - p.first - LEAST + 1);
+    for (int i = p.first; i < p.first + p.n; i++) {
+        const struct op *op = w->op[i];
+        if (!op || !op->active)
+            continue;
+        p.nactive++;
+        p.nsent += op->sent;
+        p.nsums += !receives(op->kind);
+    }
+    return p;
+}
+
+static void call_any(struct worker *w, const struct part *p, bool tests)
+{
+    int index = -1, flag = 0, tries = 0;
+    MPI_Status s;
+    spoil(&s, 1);
+    if (!tests)
+        CHECK(MPI_Waitany(p->n, w->r + p->first, &index, &s) == MPI_SUCCESS);
+    while (tests && !flag && tries++ < 1000000) {
+        CHECK(MPI_Testany(p->n, w->r + p->first, &index, &flag, &s) == MPI_SUCCESS);
+        CHECK(flag || (index == MPI_UNDEFINED && p->nsums == 0));
+        if (p->nactive && !p->nsent)
+            break;
+    }
+    if (tests && p->nactive && !p->nsent)
+        CHECK(!flag);
+    else if (!p->nactive)
+        CHECK(index == MPI_UNDEFINED && is_empty(&s));
+    else
+        reported(w, p->first + index, &s);
+}
+
+static void call_some(struct worker *w, const struct part *p, bool tests)
+{
+    int count = 0, tries = 0, indices[ROOM];
+    MPI_Status s[ROOM];
+    spoil(s, ROOM);
+    if (!tests)
+        CHECK(MPI_Waitsome(p->n, w->r + p->first, &count, indices, s) == MPI_SUCCESS);
+    while (tests && !count && tries++ < 1000000) {
+        CHECK(MPI_Testsome(p->n, w->r + p->first, &count, indices, s) == MPI_SUCCESS);
+        if (p->nactive && !p->nsent)
+            break;
+    }
+    if (!p->nactive)
+        CHECK(count == MPI_UNDEFINED);
+    else if (!p->nsent)
+        CHECK(count == 0);
+    else
+        CHECK(count > 0 && count <= p->nsent);
+    for (int i = 0; i < count; i++)
+        reported(w, p->first + indices[i], &s[i]);
+}
+
+/* A call that would wait for ever tests instead. */
+static void act_complete(struct worker *w, int i)
+{
+    struct part p = part_of(w);
+    bool tests = i % 2 || (p.nactive && !p.nsent);
+    memcpy(w->before, w->r, sizeof w->r);
+    if (pick(w, 2))
+        call_any(w, &p, tests);
+    else
+        call_some(w, &p, tests);
+    CHECK(memcmp(w->before, w->r, sizeof w->r) == 0); /* nothing but what was reported */
+}
+
+static void act(struct worker *w)
+{
+    static void (*const acts[])(struct worker *, int) = {
+        act_make, act_make,     act_make, act_make, act_make,     act_start,    act_start,
+        act_send, act_exchange, act_free, act_wait, act_complete, act_complete, act_complete};
+    acts[pick(w, sizeof acts / sizeof *acts)](w, pick(w, ROOM));
+}
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    for (int i = 0; i < ROOM; i++)
+        w->r[i] = MPI_REQUEST_NULL;
+    for (int i = 0; i < w->steps && !test_failures(); i++)
+        act(w);
+    for (int i = 0; i < ROOM && !test_failures(); i++) {
+        act_send(w, i);
+        act_wait(w, i);
+        act_free(w, i);
+    }
+    return NULL;
+}
+
+static void arrays_change(bool threads)
+{
+    enum { WORKERS = 10 }; /* more than nbcshim watches */
+    struct worker *workers = test_alloc(WORKERS * sizeof *workers);
+    memset(workers, 0, WORKERS * sizeof *workers);
+    for (int i = 0; i < WORKERS; i++) {
+        struct worker *w = &workers[i];
+        w->rng = rng_private(1 + i);
+        w->steps = test_scale(2000, 200000);
+        MPI_Comm_dup(MPI_COMM_SELF, &w->comm);
+    }
+    for (int i = 0; i < WORKERS; i++) {
+        if (!threads)
+            work(&workers[i]);
+        else
+            pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+    }
+    for (int i = 0; i < WORKERS; i++) {
+        if (threads)
+            pthread_join(workers[i].thread, NULL);
+        MPI_Comm_free(&workers[i].comm);
+    }
+    free(workers);
+}
+
+/* An entry that was seen to be missing is found when it is back. */
+static void removed_and_put_back(void)
+{
+    MPI_Request r[LEAST], kept;
+    int index = -1, flag = 0;
+    for (int i = 0; i < LEAST; i++)
+        r[i] = MPI_REQUEST_NULL;
+    for (int i = 0; i < 3; i++)
+        MPI_Ibarrier(MPI_COMM_SELF, &r[i]);
+    MPI_Waitany(LEAST, r, &index, MPI_STATUS_IGNORE);
+    int away = index == 1 ? 2 : 1;
+    kept = r[away];
+    r[away] = MPI_REQUEST_NULL;
+    MPI_Waitany(LEAST, r, &index, MPI_STATUS_IGNORE);
+    CHECK(index != away && index != MPI_UNDEFINED);
+    r[away] = kept;
+    MPI_Testany(LEAST, r, &index, &flag, MPI_STATUS_IGNORE);
+    CHECK(flag && index == away && r[away] == MPI_REQUEST_NULL);
+}
+
+/* --- an array that other ranks complete --------------------------------------------------------*/
+
+enum { MANY = 700 };
+
+static struct {
+    MPI_Request r[MANY];
+    int place[MANY], of[MANY], in[MANY]; /* of: the operation of each place */
+} many;
+
+static void many_start(struct rng *rng)
+{
+    for (int i = 0; i < MANY; i++)
+        many.place[i] = i;
+    rng_shuffle(rng, many.place, MANY);
+    for (int i = 0; i < MANY; i++) {
+        MPI_Request *r = &many.r[many.place[i]];
+        many.of[many.place[i]] = i;
+        many.in[i] = test_rank == test_size - 1 ? i : -1;
+        if (i % 3 == 0)
+            MPI_Irecv(&many.in[i], 1, MPI_INT, left(), DATA, MPI_COMM_WORLD, r);
+        else
+            MPI_Ibcast(&many.in[i], 1, MPI_INT, test_size - 1, comm, r);
+    }
+    for (int i = 0; i < MANY; i += 3)
+        MPI_Send(&i, 1, MPI_INT, right(), DATA, MPI_COMM_WORLD);
+}
+
+/* Reports at least one completion. Returns the number. */
+static int many_complete(int n, int call, int *indices)
+{
+    int count = 0;
+    if (call == 0) {
+        MPI_Waitany(n, many.r, indices, MPI_STATUS_IGNORE);
+        return 1;
+    }
+    while (call == 1 && !count)
+        MPI_Testany(n, many.r, indices, &count, MPI_STATUS_IGNORE);
+    while (call == 2 && !count)
+        MPI_Testsome(n, many.r, &count, indices, MPI_STATUSES_IGNORE);
+    if (call == 3)
+        MPI_Waitsome(n, many.r, &count, indices, MPI_STATUSES_IGNORE);
+    return count;
+}
+
+/* If it shrinks, the last entry takes the place of each that has been reported. */
+static void many_drain(struct rng *rng, int call, bool shrinks)
+{
+    int n = MANY, left_over = MANY, indices[MANY];
+    many_start(rng);
+    while (left_over > 0) {
+        int count = many_complete(n, shrinks ? call % 2 : call, indices);
+        CHECK(count > 0 && count <= left_over);
+        if (count <= 0 || count > left_over)
+            return;
+        left_over -= count;
+        for (int i = 0; i < count; i++) {
+            int at = indices[i], of = at >= 0 && at < n ? many.of[at] : -1;
+            CHECK(of >= 0 && many.in[of] == of && many.r[at] == MPI_REQUEST_NULL);
+            if (of < 0)
+                return;
+            many.of[at] = -1;
+        }
+        if (!shrinks)
+            continue;
+        n--;
+        many.r[indices[0]] = many.r[n];
+        many.of[indices[0]] = many.of[n];
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int level = test_init_thread(&argc, &argv, MPI_THREAD_MULTIPLE);
+    struct rng rng = rng_private(0);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    removed_and_put_back();
+    arrays_change(false);
+    if (level == MPI_THREAD_MULTIPLE)
+        arrays_change(true);
+    for (int call = 0; call < 4; call++) {
+        many_drain(&rng, call, false);
+        many_drain(&rng, call, true);
+    }
+    MPI_Comm_free(&comm);
+    return test_done();
+}
