@@ -82,6 +82,8 @@ shows "rules from a file decide" ': 0 more than 10% worse' \
     $sim --tuning "$scratch/rules" --limit 20K -n 2..32,3..24 -b 8..512K:8 --regret bcast
 grep -q '^allgather .* pow2 spread$' "$scratch/rules"
 result $? "they tell powers of two from others"
+shows "a rule ends where handshakes begin" '^bcast +[*] +0-50[0-9][0-9] +linear' \
+    $sim --set L=1000000 --set eager=5000 --set handshake=4000000 --rules -n 8 -b 8..32K:4 bcast
 $sim --rules --ppn 4 --limit 20K -n 2..32 -b 8 barrier >"$scratch/places"
 grep -q ' local$' "$scratch/places" && grep -q ' nodes$' "$scratch/places"
 result $? "and ranks on one node from ranks on several"

@@ -652,6 +652,16 @@ static int read_options(struct options *o, int argc, char **argv)
 
 /* In all ranks together: a rank may handle the data of all, and some algorithms do so repeatedly.
  */
+/* Another algorithm may be best from the first message with a handshake on. */
+static void add_eager(struct options *o)
+{
+    char both[64];
+    if (o->net.handshake <= 0 || !known_eager(&o->net) || known_eager(&o->net) > 1 << 30)
+        return;
+    snprintf(both, sizeof both, "%" PRId64 ",%" PRId64, o->net.eager, o->net.eager + 64);
+    list_read(&o->bytes, both);
+}
+
 static const int64_t most_bytes = INT64_MAX / 64;
 
 /* The lists are ascending. */
@@ -696,6 +706,8 @@ static int run(int argc, char **argv)
         list_read(&o.ranks, o.build_cost ? "1048576" : o.advice ? RULE_RANKS : "64");
     if (o.bytes.n == 0)
         list_read(&o.bytes, o.advice ? "8..64M:4,64M" : "8");
+    if (o.advice)
+        add_eager(&o);
     list_sort(&o.ranks);
     list_sort(&o.bytes);
     const char *wrong = contradiction(&o, argc - optind, argv + optind);
