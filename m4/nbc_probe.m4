@@ -167,7 +167,7 @@ m4_define([NBC_MPI_NAMES], [
     File_iread_all File_iwrite_all File_iread_at_all File_iwrite_at_all
     Pready Psend_init Precv_init Parrived
     Request_get_status_any Request_get_status_some Request_get_status_all
-    Comm_attach_buffer Buffer_flush Buffer_iflush Session_attach_buffer
+    Comm_attach_buffer Buffer_detach_c Buffer_flush Buffer_iflush Session_attach_buffer
     Comm_flush_buffer Comm_iflush_buffer Session_flush_buffer Session_iflush_buffer
     Type_get_value_index Op_toint Abi_get_version
     Remove_error_class Remove_error_code Remove_error_string
