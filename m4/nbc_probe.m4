@@ -4,8 +4,8 @@
 # own. What counts is what links.
 
 # NBC_FIND_MPI
-# Sets MPICC, MPIEXEC, MPI_CPPFLAGS, MPI_PROGRAM_CPPFLAGS, MPI_LIBS, MPI_NEEDED, NBC_MPI_FLAVOR and
-# NBC_SIMULATED. The compiler wrapper is asked for
+# Sets MPICC, MPIEXEC, MPI_CPPFLAGS, MPI_PROGRAM_CPPFLAGS, MPI_LIBS, MPI_NEEDED, NBC_MPI_FLAVOR, NBC_NAME
+# and NBC_SIMULATED. The compiler wrapper is asked for
 # its flags instead of being used as the compiler, so that the parts that must not see <mpi.h> are
 # compiled without it and so that any CC works.
 AC_DEFUN([NBC_FIND_MPI], [
@@ -51,9 +51,9 @@ done
 AC_SUBST([MPI_NEEDED])
 
 # The launcher that belongs to the wrapper: mpicc.x -> mpiexec.x, in the same directory if it has
-# one.
+# one. That of mpicc_abi is mpiexec.
 AS_IF([test -z "$MPIEXEC"],
-    [MPIEXEC=`AS_ECHO(["$MPICC"]) | sed 's/ .*//; s,mpicc\([[^/]]*\)$,mpiexec\1,'`])
+    [MPIEXEC=`AS_ECHO(["$MPICC"]) | sed 's/ .*//; s/mpicc_abi$/mpicc/; s,mpicc\([[^/]]*\)$,mpiexec\1,'`])
 
 nbc_save_CPPFLAGS=$CPPFLAGS nbc_save_LIBS=$LIBS
 CPPFLAGS="$CPPFLAGS $MPI_CPPFLAGS" LIBS="$MPI_LIBS $LIBS"
@@ -69,7 +69,10 @@ NBC_MPI_SIMULATES
 ])
 
 # NBC_MPI_FAMILY
-# Sets NBC_MPI_FLAVOR: which family the MPI is of. The tests use it, to know the options of its launcher.
+# Sets NBC_MPI_FLAVOR: which family the MPI is of, and NBC_MPI_LAUNCHER, for the tests: whose options its
+# launcher has.
+# A header of the ABI of MPI-5 tells nothing else: abi. Its library has a name of its own, NBC_NAME,
+# because it serves programs that a library for one family of MPIs cannot serve.
 AC_DEFUN([NBC_MPI_FAMILY], [
 AC_MSG_CHECKING([for the family of the MPI])
 nbc_save_CPPFLAGS=$CPPFLAGS
@@ -89,10 +92,25 @@ AC_PREPROC_IFELSE([AC_LANG_SOURCE([[
 #include <mpi.h>
 #ifndef SMPI_H
 #error
-#endif]])], [NBC_MPI_FLAVOR=smpi])])])
+#endif]])], [NBC_MPI_FLAVOR=smpi],
+    [AC_PREPROC_IFELSE([AC_LANG_SOURCE([[
+#include <mpi.h>
+#if !defined(MPI_ABI_VERSION) || MPI_ABI_VERSION < 1
+#error
+#endif]])], [NBC_MPI_FLAVOR=abi])])])])
 CPPFLAGS=$nbc_save_CPPFLAGS
 AC_MSG_RESULT([$NBC_MPI_FLAVOR])
 AC_SUBST([NBC_MPI_FLAVOR])
+NBC_NAME=nbcshim
+AS_IF([test $NBC_MPI_FLAVOR = abi], [
+    NBC_NAME=nbcshim_abi
+    AC_DEFINE([NBC_ABI], [1], [Define to 1 if the MPI has the ABI of MPI-5.])])
+AC_SUBST([NBC_NAME])
+NBC_MPI_LAUNCHER=$NBC_MPI_FLAVOR
+AS_IF([test $NBC_MPI_FLAVOR = abi],
+    [AS_CASE([`$MPIEXEC --version 2>/dev/null </dev/null`],
+        [*"Open MPI"* | *OpenRTE* | *PRRTE*], [NBC_MPI_LAUNCHER=openmpi], [NBC_MPI_LAUNCHER=mpich])])
+AC_SUBST([NBC_MPI_LAUNCHER])
 ])
 
 # NBC_MPI_SIMULATES
@@ -167,7 +185,7 @@ m4_define([NBC_MPI_NAMES], [
     File_iread_all File_iwrite_all File_iread_at_all File_iwrite_at_all
     Pready Psend_init Precv_init Parrived
     Request_get_status_any Request_get_status_some Request_get_status_all
-    Comm_attach_buffer Buffer_flush Buffer_iflush Session_attach_buffer
+    Comm_attach_buffer Buffer_detach_c Buffer_flush Buffer_iflush Session_attach_buffer
     Comm_flush_buffer Comm_iflush_buffer Session_flush_buffer Session_iflush_buffer
     Type_get_value_index Op_toint Abi_get_version
     Remove_error_class Remove_error_code Remove_error_string
@@ -189,8 +207,11 @@ CPPFLAGS="$CPPFLAGS $MPI_CPPFLAGS" LIBS="$MPI_LIBS $LIBS"
 
 AC_CHECK_TYPES([MPI_Count, MPI_Message, MPI_Session], [], [], [[#include <mpi.h>]])
 
-# MPICH's functions for progress in its loop. Their types must be declared too.
-AC_CHECK_FUNCS([MPIX_Async_start MPIX_Request_is_complete])
+# MPICH's functions for progress in its loop. Their types must be declared too, which they are not in a
+# header of the ABI.
+AS_IF([test $NBC_MPI_FLAVOR != abi],
+    [AC_CHECK_FUNCS([MPIX_Async_start MPIX_Request_is_complete])],
+    [ac_cv_func_MPIX_Async_start=no])
 NBC_HOOK=$ac_cv_func_MPIX_Async_start
 AS_IF([test "$NBC_MPI_FLAVOR" = openmpi], [NBC_HOOK=yes])
 AC_SUBST([NBC_HOOK])

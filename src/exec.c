@@ -63,14 +63,17 @@ static __attribute__((cold)) void fail(struct nbc_exec *e, int error)
 typedef int post(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h);
 
 /* Posts an empty message in place of one that cannot be posted: the peer waits for a message, or
- * sends one, all the same. */
-static __attribute__((cold)) int post_empty(struct nbc_exec *e, post *call, const struct nbc_op *op,
-                                            nbc_handle *h, int error)
+ * sends one, all the same. Not where the message was received with the error. */
+static __attribute__((cold)) int post_failed(struct nbc_exec *e, post *call,
+                                             const struct nbc_op *op, nbc_handle *h, int error)
 {
-    fail(e, error);
+    bool over = error < NBC_SENT;
+    fail(e, over ? NBC_SENT - error : error);
+    if (over)
+        return NBC_SENT;
     error = call(e->self, address(e, op->buf, op->off), 0, op->type, op->peer, h);
     e->lost = e->lost || error > 0;
-    return error > 0 ? NBC_SENT : error;
+    return error ? NBC_SENT : 0;
 }
 
 /* Posts a message, which may be complete at once. After an error there may be nothing right to
@@ -83,8 +86,8 @@ static void exec_post(struct nbc_exec *e, int32_t id)
     post *call = sends ? e->transport->send : e->transport->recv;
     int64_t count = __builtin_expect(e->error, 0) && sends ? 0 : op->count;
     int error = call(e->self, address(e, op->buf, op->off), count, op->type, op->peer, h);
-    if (error > 0)
-        error = post_empty(e, call, op, h, error);
+    if (error && error != NBC_SENT)
+        error = post_failed(e, call, op, h, error);
     release(e, &e->sched->succ[op->succ], op->nsucc_issue);
     if (error == NBC_SENT)
         finish(e, id);

@@ -10,7 +10,8 @@
 /* A pending send or receive. It has room for an MPI_Request, be that an integer or a pointer. */
 typedef uintptr_t nbc_handle;
 
-/* Returned by send: the message is complete already, and there is no handle. */
+/* Returned by send: the message is complete already, and there is no handle. NBC_SENT - error, by
+ * recv: a message that was there already has been received with an error. */
 enum { NBC_SENT = -1 };
 
 /* Tells which of n handles have completed. */
@@ -20,7 +21,8 @@ typedef int nbc_transport_look(void *self, int n, nbc_handle *h, int *done, int 
  * becomes the result of the operation. `self` is the transport's state of the operation. An address
  * is that of the first element, with the offset applied; a type is a slot. Messages of one
  * operation between two ranks match in the order in which they are posted. send and recv set *h,
- * which is valid until poll reports it; on error nothing is posted, and *h is unchanged. */
+ * which is valid until poll reports it; on a positive error nothing is posted, and *h is
+ * unchanged. */
 struct nbc_transport {
     int (*send)(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h);
     int (*recv)(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h);

@@ -8,7 +8,7 @@ if [ ! -f test/settings ]; then
 fi
 . ./test/settings
 
-library=${NBC_LIBRARY:-$PWD/.libs/libnbcshim.so} # test/mutate has its own
+library=${NBC_LIBRARY:-$PWD/.libs/lib$NBC_NAME.so} # test/mutate has its own
 cases=0
 failures=0
 
@@ -128,7 +128,7 @@ mpi_command()
     # Idle ranks of MPICH spin for their whole time slice: a barrier of 4 ranks on 2 cores takes
     # 15 ms, and 33 µs when they yield.
     [ $((ranks * threads + beside)) -le "$cores" ] || crowded=1
-    if [ $crowded = 1 ] && [ "$MPI_FLAVOR" = mpich ]; then
+    if [ $crowded = 1 ] && [ "$MPI_LAUNCHER" = mpich ]; then
         preload="${preload:-$(sanitizer_runtime)} $PWD/test/mpi/.libs/yield.so"
     fi
     set -f
@@ -137,12 +137,12 @@ mpi_command()
     preload=$(echo $preload)
     [ -z "$preload" ] || set -- "LD_PRELOAD=${preload// /:}" "$@"
     launch=($MPIEXEC)
-    if [ "$MPI_FLAVOR" = openmpi ]; then
+    if [ "$MPI_LAUNCHER" = openmpi ]; then
         launch+=(--oversubscribe --bind-to none)
         [ $crowded = 0 ] || launch+=(--mca mpi_yield_when_idle 1)
     fi
     while [ "$1" != -- ]; do
-        case $MPI_FLAVOR in
+        case $MPI_LAUNCHER in
         openmpi) launch+=(-x "$1") ;;
         *) launch+=(-genv "${1%%=*}" "${1#*=}") ;;
         esac

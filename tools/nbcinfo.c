@@ -59,6 +59,8 @@ static const char built_for[] =
     "MPICH2 " MPICH2_VERSION
 #elif defined(NBC_SIMULATED)
     "SMPI"
+#elif defined(MPI_ABI_VERSION)
+    "the ABI of MPI-5, version " NUMBER(MPI_ABI_VERSION) "." NUMBER(MPI_ABI_SUBVERSION)
 #else
     "an MPI"
 #endif

@@ -4,12 +4,14 @@
  *
  * In C the attribute is a pointer to an int. The Fortran bindings of the MPIs do not know it as a
  * predefined one and would return the address, so their functions are wrapped; they need not call
- * MPI_Comm_get_attr. All pass handles and optional arguments as fortran.c says. */
+ * MPI_Comm_get_attr. All pass handles and optional arguments as fortran.c says.
+ *
+ * The ABI of MPI-5 is for C; its header has neither MPI_Fint nor conversions. */
 #include "nbcshim.h"
 
 #include "below/next.h"
 
-#ifdef PIC
+#if defined PIC && !defined NBC_ABI
 #include <stdint.h>
 #include <string.h>
 

@@ -309,22 +309,44 @@ static int p2p_sendrecv_replace(struct data d, int dest, int sendtag, int source
 /* The nonblocking form has one more parameter, a request that is complete when the receivers have
  * the buffered messages. */
 #define FLUSH(name, params, args, immediate, its_args)                      \
-    EXPORT(int, name, params, args)                                         \
+    static int immediate##_done params                                      \
     {                                                                       \
         MPI_Request request;                                                \
-        if (!p2p_must_poll())                                               \
-            return NEXT(name) args;                                         \
         int error = NEXT(immediate) its_args;                               \
         return error ? error : nbc_wait_other(&request, MPI_STATUS_IGNORE); \
+    }                                                                       \
+    EXPORT(int, name, params, args)                                         \
+    {                                                                       \
+        return p2p_must_poll() ? immediate##_done args : NEXT(name) args;   \
+    }
+
+/* A buffer is detached when it has been flushed: then it does not wait. */
+#define DETACH(name, params, args, flush)                    \
+    EXPORT(int, name, params, args)                          \
+    {                                                        \
+        int error = p2p_must_poll() ? (flush) : MPI_SUCCESS; \
+        return error ? error : NEXT(name) args;              \
     }
 
 #ifdef HAVE_MPI_BUFFER_IFLUSH
 FLUSH(Buffer_flush, (void), (), Buffer_iflush, (&request))
+DETACH(Buffer_detach, (void *buffer, int *size), (buffer, size), Buffer_iflush_done())
+#ifdef HAVE_MPI_BUFFER_DETACH_C
+DETACH(Buffer_detach_c, (void *buffer, MPI_Count *size), (buffer, size), Buffer_iflush_done())
+#endif
 #endif
 #ifdef HAVE_MPI_COMM_IFLUSH_BUFFER
 FLUSH(Comm_flush_buffer, (MPI_Comm comm), (comm), Comm_iflush_buffer, (comm, &request))
+DETACH(Comm_detach_buffer, (MPI_Comm comm, void *buffer, int *size), (comm, buffer, size),
+       Comm_iflush_buffer_done(comm))
+DETACH(Comm_detach_buffer_c, (MPI_Comm comm, void *buffer, MPI_Count *size), (comm, buffer, size),
+       Comm_iflush_buffer_done(comm))
 #endif
 #ifdef HAVE_MPI_SESSION_IFLUSH_BUFFER
 FLUSH(Session_flush_buffer, (MPI_Session session), (session), Session_iflush_buffer,
       (session, &request))
+DETACH(Session_detach_buffer, (MPI_Session session, void *buffer, int *size),
+       (session, buffer, size), Session_iflush_buffer_done(session))
+DETACH(Session_detach_buffer_c, (MPI_Session session, void *buffer, MPI_Count *size),
+       (session, buffer, size), Session_iflush_buffer_done(session))
 #endif

@@ -130,10 +130,15 @@ static bool refers_to_collective(const struct symbols *s)
     return false;
 }
 
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 bool nbc_is_mpi(const char *path)
 {
-    const char *base = strrchr(path, '/');
-    base = base ? base + 1 : path;
+    const char *base = base_name(path);
     return strncmp(base, "libmpi", 6) == 0 || strncmp(base, "libpmpi", 7) == 0 ||
            strncmp(base, "libmpich", 8) == 0 || strncmp(base, "libfmpich", 9) == 0 ||
            strncmp(base, "libompi", 7) == 0 || strncmp(base, "mca_", 4) == 0;
@@ -172,12 +177,24 @@ bool nbc_program_wants_us(void)
 
 /* --- dependencies ----------------------------------------------------------------------------- */
 
+/* All handles and constants of the ABI of MPI-5 differ from those of the other libraries of the
+ * same MPI. */
+static bool is_other_kind(const char *path)
+{
+    bool abi = strncmp(base_name(path), "libmpi_abi.", 11) == 0;
+#ifdef NBC_ABI
+    return nbc_is_mpi(path) && !abi;
+#else
+    return abi;
+#endif
+}
+
 /* Whether an object depends on one of the MPI's libraries on which another one depends. */
 static bool needs_same(const struct symbols *one, const struct symbols *other)
 {
     for (const ElfW(Dyn) *a = one->dynamic; a->d_tag != DT_NULL; a++) {
         const char *name = one->strings + a->d_un.d_val;
-        if (a->d_tag != DT_NEEDED || !nbc_is_mpi(name))
+        if (a->d_tag != DT_NEEDED || !nbc_is_mpi(name) || is_other_kind(name))
             continue;
         for (const ElfW(Dyn) *b = other->dynamic; b->d_tag != DT_NULL; b++)
             if (b->d_tag == DT_NEEDED && strcmp(name, other->strings + b->d_un.d_val) == 0)
@@ -192,17 +209,42 @@ static int find_own(struct dl_phdr_info *info, size_t size, void *own)
     return is_own(info) && find_symbols(info, own);
 }
 
+/* A library of the other kind may need one of ours, to do its work. */
 static int find_other(struct dl_phdr_info *info, size_t size, void *own)
 {
     struct symbols s;
     (void)size;
-    return !is_own(info) && find_symbols(info, &s) && needs_same(&s, own);
+    return !is_own(info) && !is_other_kind(info->dlpi_name) && find_symbols(info, &s) &&
+           needs_same(&s, own);
 }
 
 bool nbc_only_we_need_mpi(void)
 {
     struct symbols own;
     return dl_iterate_phdr(find_own, &own) && !dl_iterate_phdr(find_other, &own);
+}
+
+static int find_needs_other(struct dl_phdr_info *info, size_t size, void *found)
+{
+    struct symbols s;
+    (void)size;
+    if (is_own(info) || nbc_is_mpi(info->dlpi_name) || !find_symbols(info, &s))
+        return 0;
+    for (const ElfW(Dyn) *d = s.dynamic; d->d_tag != DT_NULL; d++) {
+        const char *name = s.strings + d->d_un.d_val;
+        if (d->d_tag != DT_NEEDED || !is_other_kind(name))
+            continue;
+        *(const char **)found = name;
+        return 1;
+    }
+    return 0;
+}
+
+const char *nbc_other_kind_needed(void)
+{
+    const char *found = NULL;
+    dl_iterate_phdr(find_needs_other, &found);
+    return found;
 }
 
 /* --- another copy of the MPI ------------------------------------------------------------------ */

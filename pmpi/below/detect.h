@@ -14,6 +14,11 @@ bool nbc_program_wants_us(void);
  * built. Only in the shared library. */
 bool nbc_only_we_need_mpi(void);
 
+/* The name of an MPI library of the other kind that the program, or one of its libraries, depends
+ * on; NULL if there is none. The kinds are that of the ABI of MPI-5, libmpi_abi, and all others.
+ * Only in the shared library. */
+const char *nbc_other_kind_needed(void);
+
 /* Whether one of the MPI's libraries in this process, which may be another copy than that below
  * nbcshim, has been initialized. Only in the shared library. */
 bool nbc_mpi_is_initialized(void);

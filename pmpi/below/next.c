@@ -158,9 +158,12 @@ static void resolve_all(void)
     __atomic_store_n(&nbc_next_resolved, true, __ATOMIC_RELEASE);
 }
 
-/* A name that MPIs of the other kind have, because their mpi.h refers to it: handles of Open MPI
- * are addresses, those of others numbers. */
-#ifdef OPEN_MPI
+/* A name that MPIs of another family have, because their mpi.h refers to it: handles of Open MPI
+ * are addresses, those of others numbers. The libraries of the ABI of MPI-5 are known by their
+ * names. */
+#ifdef NBC_ABI
+static const char our_mpi[] = "the ABI of MPI-5", foreign[] = "";
+#elif defined OPEN_MPI
 static const char our_mpi[] = "Open MPI", foreign[] = "MPIR_Dup_fn";
 #elif defined MPICH_VERSION
 static const char our_mpi[] = "MPICH", foreign[] = "ompi_mpi_comm_world";
@@ -169,21 +172,22 @@ static const char our_mpi[] = "another MPI than Open MPI", foreign[] = "ompi_mpi
 #endif
 
 /* The process also has the library for which the shim was built, as a dependency of the shim. Calls
- * of the program can go to either, by the order of dependencies. An MPI of the other kind does no
+ * of the program can go to either, by the order of dependencies. An MPI of another family does no
  * harm if the program does not use it: then the program depends on the MPI of the shim too. One
  * that was loaded with RTLD_LOCAL, to translate one kind into the other, is not found here. */
 void nbc_next_require(void)
 {
     Dl_info mpi, own;
-    const void *found = dlsym(RTLD_NEXT, foreign);
-    if (!found || !nbc_only_we_need_mpi())
-        return;
-    if (!dladdr(found, &mpi) || !dladdr(&nbc_next, &own))
+    const char *used = nbc_other_kind_needed();
+    const void *found = used ? NULL : dlsym(RTLD_NEXT, foreign);
+    if (!used && found && dladdr(found, &mpi))
+        used = mpi.dli_fname;
+    if (!used || !nbc_only_we_need_mpi() || !dladdr(&nbc_next, &own))
         return;
     fprintf(stderr,
             "nbcshim: %s is built for %s, but the program uses %s: use the library that is "
             "built for that MPI\n",
-            own.dli_fname, our_mpi, mpi.dli_fname);
+            own.dli_fname, our_mpi, used);
     exit(EXIT_FAILURE);
 }
 

@@ -104,8 +104,8 @@ static bool sites_grow(void)
  * (MPI_File_open); its Fortran bindings, which make those of the program, are other files. */
 static bool is_of_mpi(const void *address)
 {
-    static const char *const names[] = {"libmpich.so", "libmpi.so", "libpmpi", "libmpi_cray",
-                                        "mca_"};
+    static const char *const names[] = {"libmpich.so", "libmpi.so",   "libmpi_abi.so",
+                                        "libpmpi",     "libmpi_cray", "mca_"};
     Dl_info info;
     if (!dladdr(address, &info) || !info.dli_fname)
         return false;

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib.sh"
 export LC_ALL=C
 
-archive=.libs/libnbcshim.a
+archive=.libs/lib$NBC_NAME.a
 nm -D --defined-only "$library" | sed 's/.* //; s/@.*//' | sort -u >"$scratch/exported"
 nm -D --undefined-only "$library" | sed 's/.* //; s/@.*//' | sort -u >"$scratch/needed"
 grep -v '^#' "$srcdir/test/abi/mpi22.txt" >"$scratch/mpi22"

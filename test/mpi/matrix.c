@@ -209,8 +209,8 @@ enum { NCOLLECTIVES = sizeof collectives / sizeof *collectives };
 
 /* --- the table ------------------------------------------------------------------------------- */
 
-/* No handle of the MPI's. Open MPI follows any pointer but this one. */
-#ifdef OPEN_MPI
+/* No handle of the MPI. Where handles are pointers, any other one is followed. */
+#if defined OPEN_MPI || defined MPI_ABI_VERSION
 #define GARBAGE(type) ((type)NULL)
 #else
 #define GARBAGE(type) ((type)0x12345678)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* MPI_Request_get_status_any, _some and _all on an array of a collective that is pending, a
  * receive, an inactive persistent collective and nothing: they tell what is complete, and end
- * nothing. MPI_Buffer_flush progresses what rank 1 waits for before it ends the flush. */
+ * nothing. MPI_Buffer_flush and MPI_Buffer_detach progress what rank 1 waits for before it ends
+ * them. */
 #include <mpi.h>
 #include <stdio.h>
 
@@ -91,9 +92,22 @@ static void none_active(void)
     EXPECT(flag && is_empty(&s[BARRIER]) && is_empty(&s[RECEIVE]));
 }
 
+static void detach(void)
+{
+    void *buffer;
+    int size = 7;
+    MPI_Buffer_detach(&buffer, &size);
+    EXPECT(size == 0);
+}
+
+static void flush(void)
+{
+    MPI_Buffer_flush();
+}
+
 /* Half of the sums reaches rank 1 when rank 0 has made it. Rank 1 is late, so that rank 0 does this
- * in the flush. */
-static void flush(int rank)
+ * in the call, which then waits for one message or two. */
+static void call_progresses(int rank, void (*call)(void), int messages)
 {
     int ones[2] = {1, 1}, sums[2] = {0, 0};
     MPI_Request request;
@@ -101,9 +115,9 @@ static void flush(int rank)
         ;
     MPI_Iallreduce(ones, sums, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
     if (rank == 0)
-        MPI_Buffer_flush();
+        call();
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    if (rank == 1)
+    for (int i = 0; rank == 1 && i < messages; i++)
         MPI_Send(NULL, 0, MPI_INT, 0, 8, MPI_COMM_WORLD);
     EXPECT(sums[0] == 2 && sums[1] == 2);
 }
@@ -134,7 +148,8 @@ int main(int argc, char **argv)
     EXPECT(requests[BARRIER] == MPI_REQUEST_NULL && requests[PERSISTENT] != MPI_REQUEST_NULL);
     none_active();
     MPI_Request_free(&requests[PERSISTENT]);
-    flush(rank);
+    call_progresses(rank, flush, 1);
+    call_progresses(rank, detach, 2); /* a flush, and what the MPI does */
     MPI_Finalize();
     return failures > 0;
 }

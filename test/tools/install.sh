@@ -49,7 +49,7 @@ result $? "links of documents lead somewhere"
 directories="prefix=$prefix exec_prefix=$prefix libdir=$prefix/lib"
 unset MAKEFLAGS MFLAGS MAKELEVEL
 expect "make install" ${MAKE:-make} install $directories
-for file in bin/nbcrun bin/nbcinfo bin/nbcbench include/nbcshim.h lib/libnbcshim.so.0 lib/libnbcshim.a lib/libnbcprofile.so libexec/nbcshim/nbccompare \
+for file in bin/nbcrun bin/nbcinfo bin/nbcbench include/nbcshim.h lib/lib$NBC_NAME.so.0 lib/lib$NBC_NAME.a lib/libnbcprofile.so libexec/nbcshim/nbccompare \
     bin/nbcc bin/nbccxx bin/nbcfort share/man/man1/nbcc.1 share/man/man1/nbccxx.1 \
     share/man/man1/nbcfort.1 lib/cmake/nbcshim/nbcshim-config.cmake \
     lib/cmake/nbcshim/nbcshim-config-version.cmake share/bash-completion/completions/nbcinfo \
@@ -57,8 +57,8 @@ for file in bin/nbcrun bin/nbcinfo bin/nbcbench include/nbcshim.h lib/libnbcshim
     share/man/man1/nbcbench.1 share/man/man7/nbcshim.7; do
     expect "$file is installed" test -e "$prefix/$file"
 done
-[ "$(objdump -p "$prefix/lib/libnbcshim.so" | awk '$1 == "SONAME" { print $2 }')" = libnbcshim.so.0 ]
-result $? "the SONAME is libnbcshim.so.0"
+[ "$(objdump -p "$prefix/lib/lib$NBC_NAME.so" | awk '$1 == "SONAME" { print $2 }')" = lib$NBC_NAME.so.0 ]
+result $? "the SONAME is lib$NBC_NAME.so.0"
 ! grep -n '@' "$prefix/lib/modulefiles/nbcshim" "$prefix"/lib/cmake/nbcshim/*
 result $? "the module file and the files of CMake have their directories"
 

@@ -21,7 +21,7 @@ if [ "$MPI_FLAVOR" = openmpi ]; then
     ! compile 2>"$scratch/link" && grep -q MPI_Allreduce_init "$scratch/link"
     result $? "without the library jacobi does not link on Open MPI"
 fi
-expect "jacobi links with the library" compile -L"$PWD/.libs" -lnbcshim -Wl,-rpath,"$PWD/.libs"
+expect "jacobi links with the library" compile -L"$PWD/.libs" -l$NBC_NAME -Wl,-rpath,"$PWD/.libs"
 expect "jacobi converges on 1 rank" answer 1
 for ranks in 2 4; do
     expect "jacobi converges on $ranks ranks" answer $ranks

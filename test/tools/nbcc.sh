@@ -18,7 +18,7 @@ mv "$scratch/installed" "$scratch/moved"
 nbcc=$scratch/moved/bin/nbcc
 include=$scratch/moved/include
 lib=$scratch/moved/lib
-[ -f "$lib/libnbcshim.so" ] || lib=$(dirname "$(find "$scratch/moved" -name libnbcshim.so)")
+[ -f "$lib/lib$NBC_NAME.so" ] || lib=$(dirname "$(find "$scratch/moved" -name lib$NBC_NAME.so)")
 
 # tells NAME PATTERN... -- ARGUMENT...: nbcc prints one line that has all patterns, in their order.
 tells()
@@ -39,14 +39,14 @@ tells()
 
 show=-show question=-compile_info answer=-link_info
 [ "$MPI_FLAVOR" != openmpi ] || show=--showme question=--showme:compile answer=--showme:link
-tells "$show: ours before the MPI's" "-I$include/nbcshim" -lnbcshim a.c -lnbcshim -lmpi -- $show a.c
+tells "$show: ours before the MPI's" "-I$include/nbcshim" -l$NBC_NAME a.c -l$NBC_NAME -lmpi -- $show a.c
 tells "$show -c: no library" "-I$include/nbcshim" "a.c" -- $show -c a.c
-tells "$show alone: all flags" "-I$include" "-L$lib" -lnbcshim -I -lmpi -- $show
+tells "$show alone: all flags" "-I$include" "-L$lib" -l$NBC_NAME -I -lmpi -- $show
 tells "$question" "-I$include/nbcshim" -I -- $question
-tells "$answer" "-L$lib" -lnbcshim -lmpi -- $answer
+tells "$answer" "-L$lib" -l$NBC_NAME -lmpi -- $answer
 tells "--nbcc-version" "$VERSION" -- --nbcc-version
 tells "a compiler's own question goes through" "[0-9]" -- -dumpversion
-! "$nbcc" $show -c a.c | grep -q -- -lnbcshim
+! "$nbcc" $show -c a.c | grep -q -- -l$NBC_NAME
 result $? "$show -c: no library of ours"
 
 # --- programs -------------------------------------------------------------------------------------

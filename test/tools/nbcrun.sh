@@ -8,10 +8,10 @@ forget_settings
 
 # --- stand-ins ------------------------------------------------------------------------------------
 
-# Two MPI libraries; for each a nbcshim and a program.
-make_mpi() # name soname
+# Three MPI libraries; for each a nbcshim and a program.
+make_mpi() # name soname [shim]
 {
-    local libs=$scratch/$1/mpi
+    local libs=$scratch/$1/mpi shim=${3:-libnbcshim.so}
     mkdir -p "$libs" "$scratch/$1/lib" "$scratch/$1/bin"
     echo 'int MPI_Init(void); int MPI_Init(void) { return 0; }' >"$scratch/mpi.c"
     echo 'int MPI_Init(void); int main(void) { return MPI_Init(); }' >"$scratch/app.c"
@@ -19,7 +19,7 @@ make_mpi() # name soname
         { return MPI_Init(); }' >"$scratch/shim.c"
     $CC -shared -fPIC -Wl,-soname,"$2" -o "$libs/$2" "$scratch/mpi.c" &&
         $CC -o "$scratch/$1/app" "$scratch/app.c" "$libs/$2" -Wl,-rpath,"$libs" &&
-        $CC -shared -fPIC -o "$scratch/$1/lib/libnbcshim.so" "$scratch/shim.c" "$libs/$2" \
+        $CC -shared -fPIC -o "$scratch/$1/lib/$shim" "$scratch/shim.c" "$libs/$2" \
             -Wl,-rpath,"$libs" &&
         cp tools/nbcrun "$scratch/$1/bin/nbcrun"
 }
@@ -38,7 +38,7 @@ END
 }
 
 mkdir "$scratch/hydra" "$scratch/ompi" "$scratch/other" "$scratch/slurm"
-make_mpi a libmpich.so.99 && make_mpi b libmpi.so.99
+make_mpi a libmpich.so.99 && make_mpi b libmpi.so.99 && make_mpi abi libmpi_abi.so.99 libnbcshim_abi.so
 result $? "stand-ins compile"
 make_launcher "$scratch/hydra/mpiexec" "HYDRA build details: Version: 9"
 make_launcher "$scratch/hydra/mpirun.mine" "HYDRA build details: Version: 9"
@@ -235,6 +235,26 @@ refuses "side by side: nothing tells which MPI" "*cannot determine the MPI*" \
 rm "$side/lib/nbcshim/b/libnbcshim.so"
 refuses "side by side: no library for the program's MPI" "*has no nbcshim for that MPI*" \
     "$side/bin/nbcrun" --print "$app_b"
+
+# The ABI of MPI-5: a library of another name.
+shim_abi=$scratch/abi/lib/libnbcshim_abi.so
+prints "a program of the ABI" "$ompi -x LD_PRELOAD=$shim_abi $scratch/abi/app" \
+    "$scratch/abi/bin/nbcrun" --print "$ompi" "$scratch/abi/app"
+refuses "a program that is not of the ABI" "*libmpich.so.99*libmpi_abi.so.99*" \
+    "$scratch/abi/bin/nbcrun" "$hydra" "$app"
+refuses "a program of the ABI, without a library for it" "*libmpi_abi.so.99*libmpich.so.99*" \
+    "$nbcrun" "$hydra" "$scratch/abi/app"
+prints "a script, where there is only that library" "env LD_PRELOAD=$shim_abi sh -c true" \
+    "$scratch/abi/bin/nbcrun" --print sh -c true
+cp "$shim_abi" "$scratch/b/lib"
+prints "both libraries: for a program of the ABI" \
+    "env LD_PRELOAD=$scratch/b/lib/libnbcshim_abi.so $scratch/abi/app" "$nbcrun_b" --print "$scratch/abi/app"
+prints "both libraries: for another one" "env LD_PRELOAD=$shim_b $app_b" "$nbcrun_b" --print "$app_b"
+prints "both libraries: for a script" "env LD_PRELOAD=$shim_b sh -c true" "$nbcrun_b" --print sh -c true
+mkdir "$side/lib/nbcshim/abi" && cp "$shim_abi" "$side/lib/nbcshim/abi"
+prints "side by side: for a program of the ABI" \
+    "env LD_PRELOAD=$side/lib/nbcshim/abi/libnbcshim_abi.so $scratch/abi/app" \
+    "$side/bin/nbcrun" --print "$scratch/abi/app"
 
 prints "--version" "nbcrun (nbcshim) $VERSION" "$nbcrun" --version
 expect "--help" bash -c "$nbcrun --help | grep -q '^Usage: nbcrun'"

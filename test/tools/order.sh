@@ -47,7 +47,7 @@ program() # preload variables name
     mpi_command 2 "$(sanitizer_runtime) $1" "$2" "$scratch/$3"
 }
 
-wrong="-Wl,--no-as-needed $MPI_LIBS -lnbcshim"
+wrong="-Wl,--no-as-needed $MPI_LIBS -l$NBC_NAME"
 expect "a program of persistent collectives links with the MPI first" compile persistent $wrong
 expect "one that handles errors" compile return -DRETURN $wrong
 expect "one of nonblocking collectives" compile nonblocking -DNONBLOCKING $wrong
@@ -84,7 +84,7 @@ else
 
     expect "a program that takes MPI_Init from the MPI compiles" $CC -std=gnu11 -DPERSISTENT \
         -I"$srcdir/include" $MPI_CPPFLAGS "$srcdir/test/tools/past.c" -o "$scratch/past" \
-        -L"$PWD/.libs" -lnbcshim $MPI_LIBS -ldl -Wl,-rpath,"$PWD/.libs"
+        -L"$PWD/.libs" -l$NBC_NAME $MPI_LIBS -ldl -Wl,-rpath,"$PWD/.libs"
     program "" "" past
     guarded 60 "$scratch/log" "${launch[@]}"
     status=$?
@@ -99,7 +99,7 @@ ends_well "preloaded, the program runs with nbcshim" 60
 log_has 1 "by an algorithm of nbcshim" '^nbcshim: barrier '
 log_has 0 "and without a warning" 'without effect'
 
-expect "the static library links with the MPI first" compile static $MPI_LIBS -l:libnbcshim.a
+expect "the static library links with the MPI first" compile static $MPI_LIBS -l:lib$NBC_NAME.a
 program "" NBCSHIM_STATS=1 static
 ends_well "and runs" 60
 log_has 2 "its collectives complete" '^completed 0$'

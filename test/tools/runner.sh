@@ -24,6 +24,7 @@ END2
 chmod +x "$build/launcher"
 cat >"$build/test/settings" <<END2
 MPI_FLAVOR=mpich
+MPI_LAUNCHER=mpich
 NBC_HOOK=no
 MPIEXEC=$build/launcher
 SANITIZE=no

@@ -89,7 +89,7 @@ sees "in the program, nbcshim preloaded" inside "$library" inside
 sees "in the program, another behind" inside "$library $two" inside two
 
 # A program linked with nbcshim.
-shim="-DLINKED -L$PWD/.libs -lnbcshim"
+shim="-DLINKED -L$PWD/.libs -l$NBC_NAME"
 link_tool="-L$scratch -Wl,--no-as-needed"
 expect "linked: nbcshim" link_program linked $shim
 sees "linked, tool preloaded" linked "$one" one
@@ -102,12 +102,12 @@ expect "linked: tool in the program" link_program within "$scratch/inside.o" $sh
 sees "linked: tool in the program" within "" inside
 
 expect "the static library links" link_program static -DLINKED -L"$PWD/.libs" \
-    -l:libnbcshim.a $NBC_LDFLAGS
+    -l:lib$NBC_NAME.a $NBC_LDFLAGS
 sees "the static library" static ""
 
 # A tool in such a program would stand beside nbcshim, not above it: it calls PMPI_X, which is the
 # MPI's. The linker refuses, as soon as the program makes a call that the tool does not know.
-! link_program both "$scratch/inside.o" -Wl,-u,MPI_Comm_split -L"$PWD/.libs" -l:libnbcshim.a 2>"$scratch/refused" &&
+! link_program both "$scratch/inside.o" -Wl,-u,MPI_Comm_split -L"$PWD/.libs" -l:lib$NBC_NAME.a 2>"$scratch/refused" &&
     grep -q 'multiple definition' "$scratch/refused"
 result $? "a tool and the static library do not link"
 

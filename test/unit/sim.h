@@ -49,6 +49,7 @@ struct sim_config {
     int jitter;      /* largest delay of a message, in rounds */
     int delay;       /* largest delay of the start of a rank, in rounds; of some, ten times that */
     int fail_at;     /* number of the transport call that returns an error; 0: none */
+    bool swallow;    /* a receive that fails has received its message, if that was there */
 };
 
 struct sim;

@@ -543,7 +543,8 @@ START_TEST(any_call_may_fail)
                                     .rendezvous = call % 2,
                                     .jitter = 2,
                                     .delay = 2,
-                                    .fail_at = call};
+                                    .fail_at = call,
+                                    .swallow = call % 4 == 2};
         struct sim *sim = sim_new(&config);
         world_start(w, sim);
         const char *wrong = sim_run(sim);

@@ -30,8 +30,18 @@
 #endif
 #endif
 
-/* MPICH 5.0.1, whose faults doc/mpis.md has. */
-#if defined MPICH_NUMVERSION && MPICH_NUMVERSION >= 50000000
+/* The ABI of MPI-5 has its own conversions of handles to numbers. */
+#ifdef MPI_ABI_VERSION
+typedef int MPI_Fint;
+#define MPI_Errhandler_c2f MPI_Errhandler_toint
+#define MPI_Op_c2f MPI_Op_toint
+#define MPI_Request_c2f MPI_Request_toint
+#define MPI_Request_f2c MPI_Request_fromint
+#define MPI_Type_c2f MPI_Type_toint
+#endif
+
+/* MPICH 5.0.1, whose faults doc/mpis.md has; the only MPI with that ABI so far. */
+#if defined MPI_ABI_VERSION || (defined MPICH_NUMVERSION && MPICH_NUMVERSION >= 50000000)
 enum { IS_MPICH_5 = 1 };
 #else
 enum { IS_MPICH_5 = 0 };
