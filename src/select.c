@@ -81,46 +81,55 @@ bool nbc_alg_applies(const struct nbc_alg *alg, const struct nbc_shape *shape)
     return applies(alg, shape, lacking(shape));
 }
 
-static bool matches(const struct nbc_rule *r, const struct nbc_shape *shape, unsigned lacks,
-                    int64_t bytes)
+static bool has_bytes(const struct nbc_rule *r, int64_t bytes)
 {
-    int n = ranks(shape);
-    if (n < r->min_size || n > r->max_size || (r->needs & lacks))
-        return false;
     if (bytes < 0)
         return r->min_bytes == 0 && r->max_bytes == INT64_MAX;
     return bytes >= r->min_bytes && bytes <= r->max_bytes;
 }
 
-/* Returns the index in sorted rules at which those of a collective begin, or would. */
-static int first_rule(const struct nbc_rules *rules, enum nbc_coll coll)
+static bool matches(const struct nbc_rule *r, const struct nbc_shape *shape, unsigned lacks,
+                    int64_t bytes)
 {
-    int low = 0, high = rules->nrules;
-    while (low < high) {
-        int middle = low + (high - low) / 2;
-        if (rules->rule[middle].coll < coll)
-            low = middle + 1;
-        else
-            high = middle;
+    int n = ranks(shape);
+    return n >= r->min_size && n <= r->max_size && !(r->needs & lacks) && has_bytes(r, bytes);
+}
+
+static const struct nbc_rule *search(const struct nbc_shape *shape, const struct nbc_rules *rules)
+{
+    int64_t bytes = nbc_shape_bytes(shape);
+    unsigned lacks = lacking(shape);
+    for (int i = 0; i < rules->nrules; i++) {
+        const struct nbc_rule *r = &rules->rule[i];
+        if (r->coll == shape->coll && matches(r, shape, lacks, bytes) &&
+            applies(r->alg, shape, lacks))
+            return r;
     }
-    return low;
+    return NULL;
+}
+
+/* The same by the index. */
+static const struct nbc_rule *look_up(const struct nbc_shape *shape, const struct nbc_rules *rules)
+{
+    const struct nbc_rules_index *index = rules->index;
+    int64_t bytes = nbc_shape_bytes(shape);
+    unsigned lacks = lacking(shape) | (shape->remote_size > 0 ? NBC_INTRA : NBC_INTER);
+    int n = ranks(shape), end = index->first[shape->coll + 1];
+    for (int i = index->first[shape->coll]; i < end; i++) {
+        const struct nbc_rule_key *key = &index->key[i];
+        if (key->needs & lacks || n < key->min_size || n > key->max_size)
+            continue;
+        if (has_bytes(&rules->rule[i], bytes))
+            return &rules->rule[i];
+    }
+    return NULL;
 }
 
 const struct nbc_rule *nbc_rule_find(const struct nbc_shape *shape, const struct nbc_rules *rules)
 {
     if (!rules)
         return NULL;
-    int64_t bytes = nbc_shape_bytes(shape);
-    unsigned lacks = lacking(shape);
-    enum nbc_coll coll = shape->coll;
-    for (int i = rules->sorted ? first_rule(rules, coll) : 0; i < rules->nrules; i++) {
-        const struct nbc_rule *r = &rules->rule[i];
-        if (r->coll != coll && rules->sorted)
-            return NULL;
-        if (r->coll == coll && matches(r, shape, lacks, bytes) && applies(r->alg, shape, lacks))
-            return r;
-    }
-    return NULL;
+    return rules->index ? look_up(shape, rules) : search(shape, rules);
 }
 
 const struct nbc_alg *nbc_select(const struct nbc_shape *shape, const struct nbc_alg *override,
@@ -134,7 +143,7 @@ const struct nbc_alg *nbc_select(const struct nbc_shape *shape, const struct nbc
         *segment = rule->segment;
         return rule->alg;
     }
-    const struct nbc_alg *alg = nbc_algs;
+    const struct nbc_alg *alg = rules && rules->index ? rules->index->alg[shape->coll] : nbc_algs;
     unsigned lacks = lacking(shape);
     while (alg->coll != shape->coll || !applies(alg, shape, lacks))
         alg++;

@@ -25,4 +25,4 @@ static const struct nbc_rule rules[] = {
     {0},
 };
 
-const struct nbc_rules nbc_default_rules = {rules, sizeof rules / sizeof *rules - 1, false, 0};
+const struct nbc_rules nbc_default_rules = {rules, sizeof rules / sizeof *rules - 1, NULL, 0};

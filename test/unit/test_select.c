@@ -8,6 +8,8 @@
 #include "rules.h"
 #include "unit.h"
 
+enum { MOST_RANKS = 1100 };
+
 static const struct nbc_type types[] = {{1, 1, 0, 1, true}, {8, 8, 0, 8, true}, {8, 8, 0, 8, true}};
 
 static struct nbc_shape shape_of(enum nbc_coll coll, int size, int64_t count)
@@ -147,7 +149,7 @@ START_TEST(an_override_wins_where_it_applies)
                                   .max_bytes = 1000,
                                   .alg = row(NBC_BCAST, false, 0),
                                   .segment = 77};
-    const struct nbc_rules rules = {&rule, 1, false, 0};
+    const struct nbc_rules rules = {&rule, 1, NULL, 0};
     ck_assert_ptr_eq(nbc_select(&s, last, &rules, &segment), last);
     ck_assert_int_eq(segment, 0);
     /* of another collective, and for two groups */
@@ -165,7 +167,7 @@ START_TEST(without_rules_the_first_row_that_applies)
         int i = 0;
         while (!nbc_alg_applies(row(coll, false, i), &s))
             i++;
-        const struct nbc_rules none = {NULL, 0, false, 0};
+        const struct nbc_rules none = {NULL, 0, NULL, 0};
         s.recv.counts = s.send.counts = (struct nbc_ints){(const int32_t[6]){0}, 4};
         ck_assert_ptr_eq(nbc_select(&s, NULL, NULL, &segment), row(coll, false, i));
         ck_assert_int_eq(segment, 0);
@@ -210,7 +212,7 @@ START_TEST(rules_match_ranks_and_bytes)
         {NBC_BCAST, 5, 8, 160, 800, b, 22, NBC_ANY},
         {NBC_BCAST, 9, 9, 0, 16, a, 33, NBC_ANY},
     };
-    const struct nbc_rules rules = {rule, 4, false, 0};
+    const struct nbc_rules rules = {rule, 4, NULL, 0};
     const struct {
         int size;
         int64_t count;
@@ -239,7 +241,7 @@ START_TEST(rules_yield_to_preconditions)
     const struct nbc_rule rule[] = {
         {NBC_ALLREDUCE, 0, 100, 0, INT64_MAX, &needy, 11, NBC_ANY},
         {NBC_ALLREDUCE, 0, 100, 0, INT64_MAX, row(NBC_ALLREDUCE, false, 0), 22, NBC_ANY}};
-    const struct nbc_rules rules = {rule, 2, false, 0};
+    const struct nbc_rules rules = {rule, 2, NULL, 0};
     struct nbc_shape s = shape_of(NBC_ALLREDUCE, 6, 1);
     int64_t segment;
     ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), &needy);
@@ -256,7 +258,7 @@ START_TEST(rules_have_needs_of_their_own)
 {
     const struct nbc_alg *any = row(NBC_ALLREDUCE, false, 1);
     struct nbc_rule rule = {NBC_ALLREDUCE, 0, 100, 0, INT64_MAX, any, 11, NBC_POW2 | NBC_NODES};
-    const struct nbc_rules rules = {&rule, 1, false, 0};
+    const struct nbc_rules rules = {&rule, 1, NULL, 0};
     const struct nbc_nodes nodes = nbc_nodes_blocks(8, 2);
     struct nbc_shape s = shape_of(NBC_ALLREDUCE, 8, 1);
     int64_t segment;
@@ -286,7 +288,7 @@ START_TEST(unknown_bytes_match_only_rules_for_all_bytes)
     struct nbc_shape s = shape_of(NBC_GATHERV, 6, 1);
     const struct nbc_alg *first = row(NBC_GATHERV, false, 0), *other = row(NBC_GATHERV, false, 1);
     struct nbc_rule rule = {NBC_GATHERV, 0, 100, 0, INT64_MAX, other, 0, NBC_ANY};
-    const struct nbc_rules rules = {&rule, 1, false, 0};
+    const struct nbc_rules rules = {&rule, 1, NULL, 0};
     int64_t segment;
     ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), other);
     rule.min_bytes = 1;
@@ -306,43 +308,102 @@ static bool same_rule(const struct nbc_rule *a, const struct nbc_rule *b)
            a->segment == b->segment && a->needs == b->needs;
 }
 
-/* How many of the calls of a size have a rule; the same one in both. */
-static int compare_rules(const struct nbc_rules *x, const struct nbc_rules *y, enum nbc_coll coll,
-                         int size)
+/* Between groups there are no scans and no neighbors. */
+static bool has_none(const struct nbc_shape *s)
 {
-    const struct nbc_nodes nodes = nbc_nodes_blocks(size, 2);
-    int64_t counts[60];
+    return s->remote_size > 0 &&
+           (s->coll == NBC_SCAN || s->coll == NBC_EXSCAN || nbc_coll_is_neighborhood(s->coll));
+}
+
+/* How many of the calls of a size have a rule; the same one in both. The bits of `how`: where the
+ * ranks are, whether the operator commutes, which order is required, whether there are two groups.
+ */
+static int compare_calls(const struct nbc_rules *x, const struct nbc_rules *y, enum nbc_coll coll,
+                         int size, int how)
+{
+    static const int64_t edges[] = {1, 7, 8, 511, 513, 8191, 8193, 1 << 20, 1 << 24};
+    static int64_t counts[MOST_RANKS];
+    const struct nbc_nodes nodes = nbc_nodes_blocks(size, how & 1 ? 2 : 3);
     int found = 0;
-    for (int64_t count = 1; count <= 1 << 20; count *= 4)
-        for (int where = 0; where < 4; where++) {
-            struct nbc_shape s = shape_of(coll, size, count);
-            for (int i = 0; i < size; i++)
-                counts[i] = count;
-            s.send.counts = s.recv.counts = (struct nbc_ints){counts, 8};
-            s.local = where > 0;
-            s.oversubscribed = where > 1;
-            s.nodes = where == 3 ? &nodes : NULL;
-            need(same_rule(nbc_rule_find(&s, x), nbc_rule_find(&s, y)));
-            found += nbc_rule_find(&s, x) != NULL;
-        }
+    for (size_t k = 0; k < sizeof edges / sizeof *edges; k++) {
+        struct nbc_shape s = shape_of(coll, size, edges[k] / 8 + edges[k] % 8);
+        for (int i = 0; i < size; i++)
+            counts[i] = s.send.count;
+        s.send.counts = s.recv.counts = (struct nbc_ints){counts, 8};
+        s.local = (how & 3) > 0;
+        s.oversubscribed = (how & 3) > 1;
+        s.sockets = !s.local && (how & 64);
+        s.nodes = (how & 3) == 3 ? &nodes : NULL;
+        s.order = (enum nbc_order)((how >> 2) % 3);
+        s.commutative = !s.order && (how & 16);
+        s.remote_size = how & 32 ? 1 + size / 2 : 0;
+        int64_t segment;
+        need(same_rule(nbc_rule_find(&s, x), nbc_rule_find(&s, y)));
+        need(has_none(&s) ||
+             nbc_select(&s, NULL, x, &segment) == nbc_select(&s, NULL, y, &segment));
+        found += nbc_rule_find(&s, x) != NULL;
+    }
     return found;
 }
 
-/* Of the built-in rules, and where most collectives have none, or there is none. */
-START_TEST(sorted_rules_decide_alike)
+static int compare_rules(const struct nbc_rules *x, const struct nbc_rules *y)
+{
+    int found = 0;
+    for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++)
+        for (int size = 1; size <= MOST_RANKS; size += 1 + size / 8)
+            for (int how = 0; how < 128; how++)
+                found += compare_calls(x, y, coll, size, how);
+    return found;
+}
+
+/* Adds a line of a tuning file. */
+static void random_rule(FILE *out, unsigned *state)
+{
+    static const char *const conditions[] = {
+        "",      "commutative", "pow2",           "even",        "nodes",      "equal",
+        "local", "spread",      "oversubscribed", "order_ranks", "order_tree", "sockets"};
+    unsigned r[6];
+    for (int i = 0; i < 6; i++)
+        r[i] = (*state = *state * 1103515245u + 12345u) >> 8;
+    const struct nbc_alg *alg = &nbc_algs[r[0] % (unsigned)nbc_nalgs];
+    unsigned least = r[1] % 20, bytes = 1u << r[2] % 18;
+    fprintf(out, "%s %u-%u %u-%u %s %s\n", nbc_coll_name(alg->coll), least, least + r[3] % 300,
+            bytes, bytes << r[4] % 12, alg->name,
+            conditions[r[5] % (sizeof conditions / sizeof *conditions)]);
+}
+
+static struct nbc_rules *random_rules(unsigned state)
+{
+    enum { LINES = 200 };
+    struct nbc_rules_error error;
+    char *text;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    ck_assert_ptr_nonnull(out);
+    for (int i = 0; i < LINES; i++)
+        random_rule(out, &state);
+    fclose(out);
+    struct nbc_rules *rules = nbc_rules_parse(text, &nbc_default_rules, &error);
+    ck_assert_msg(rules != NULL, "line %d: %s", error.line, error.what);
+    free(text);
+    return rules;
+}
+
+/* Of the built-in rules; of user's rules before these; and where most collectives have none, or
+ * there is none. */
+START_TEST(indexed_rules_decide_alike)
 {
     static const struct nbc_rule one = {NBC_BARRIER, 3, 50, 0, INT64_MAX, nbc_algs, 0, NBC_ANY};
-    static const struct nbc_rules few[] = {{&one, 0, false, 0}, {&one, 1, false, 0}};
-    const struct nbc_rules *given = _i == 0 ? &nbc_default_rules : &few[_i - 1];
+    static const struct nbc_rules few[] = {{&one, 0, NULL, 0}, {&one, 1, NULL, 0}};
+    struct nbc_rules *mine = _i > 2 ? random_rules((unsigned)_i) : NULL;
+    const struct nbc_rules *given = mine ? mine : _i == 0 ? &nbc_default_rules : &few[_i - 1];
     struct nbc_rules *sorted = nbc_rules_sort(given);
-    int found = 0;
     ck_assert_ptr_nonnull(sorted);
+    ck_assert(sorted->index && !given->index);
     ck_assert_int_eq(sorted->nrules, given->nrules);
-    for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++)
-        for (int size = 1; size <= 60; size++)
-            found += compare_rules(given, sorted, coll, size);
-    ck_assert_int_eq(found > 0, given->nrules > 0);
+    ck_assert_int_eq(compare_rules(given, sorted) > 0, given->nrules > 0);
     nbc_rules_free(sorted);
+    nbc_rules_free(mine);
 }
 END_TEST
 
@@ -604,7 +665,7 @@ int main(void)
     tcase_add_test(tc, rules_have_needs_of_their_own);
     tcase_add_test(tc, unknown_bytes_match_only_rules_for_all_bytes);
     tcase_add_test(tc, a_required_order_is_obeyed);
-    tcase_add_loop_test(tc, sorted_rules_decide_alike, 0, 3);
+    tcase_add_loop_test(tc, indexed_rules_decide_alike, 0, 6);
     tcase_add_loop_test(tc, there_is_always_an_algorithm, 0, NBC_NCOLLS);
     tcase_add_test(tc, long_vectors_between_groups_are_cut);
     tcase_add_loop_test(tc, uneven_groups_take_messages_linear_in_both, 0, NBC_NCOLLS);
