@@ -48,7 +48,7 @@ offered "an option in part" "nbcinfo --alg" --algorithms
 offered "a collective" "nbcinfo --choose allr" allreduce
 offered "after a blank too" "nbcinfo --json  --choose reduce_scatter_" reduce_scatter_block
 offered "a collective behind =" "nbcinfo --choose=allr" allreduce
-offered "an algorithm behind its colon" "nbcinfo --schedule bcast:two" two_tree
+offered "an algorithm behind its colon" "nbcinfo --schedule bcast:two_t" two_tree
 offered "collectives and algorithms of nbcsim" "nbcsim -n 8 allgatherv:ri" ring
 offered "nothing for a number" "nbcinfo --ranks " ""
 offered "nothing, that is files, for a file" "nbcsim --plot " ""
