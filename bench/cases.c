@@ -20,6 +20,7 @@ size_t operands_doubles(const struct operands *o)
 static bool on_one_node(MPI_Comm comm)
 {
     static int answer = -1;
+    (void)comm;
 #if MPI_VERSION >= 3
     MPI_Comm node;
     int size, most;
