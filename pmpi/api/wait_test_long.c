@@ -56,9 +56,9 @@ static void call_progress(const struct call *c)
 }
 
 /* What a call does that has found nothing complete. */
-enum next { AGAIN, NOTHING_ACTIVE, POLL_AGAIN, WAIT_BELOW };
+enum next { AGAIN, NOTHING_ACTIVE, NOT_YET, WAIT_BELOW };
 
-static enum next call_next(struct call *c)
+static enum next call_next(struct call *c, bool waits, int *spins)
 {
     nbc_lock();
     bool same = c->compared || nbc_watched_compare(c->w);
@@ -69,11 +69,15 @@ static enum next call_next(struct call *c)
         return AGAIN;
     if (!own_active && !c->others_active)
         return NOTHING_ACTIVE;
-    return own_active || nbc_must_poll() ? POLL_AGAIN : WAIT_BELOW;
+    if (!waits)
+        return NOT_YET;
+    if (!own_active && !nbc_must_poll())
+        return WAIT_BELOW;
+    nbc_pause(spins);
+    return AGAIN;
 }
 
-/* --- the requests of the MPI below
- * --------------------------------------------------------------*/
+/* --- the requests of the MPI below ---*/
 
 struct slice {
     int n, passed;
@@ -196,8 +200,7 @@ static int others_some(struct call *c, struct some *out)
     return error;
 }
 
-/* --- any
- * ----------------------------------------------------------------------------------------*/
+/* --- any ---*/
 
 /* Reports one complete own request, if there is one, and ends the call. */
 static bool own_any(const struct call *c, int *index, MPI_Status *status, int *error)
@@ -238,9 +241,8 @@ static bool try_any(struct call *c, int *index, MPI_Status *status, int *error)
 }
 
 /* Nothing is complete, and the call does not wait for it. */
-static int any_none(const struct call *c, enum next next, int *index, int *flag, MPI_Status *status)
+static int any_none(enum next next, int *index, int *flag, MPI_Status *status)
 {
-    call_end(c);
     *index = MPI_UNDEFINED;
     if (next == NOTHING_ACTIVE)
         nbc_set_status(status);
@@ -253,31 +255,24 @@ bool nbc_long_any(int n, MPI_Request *requests, int *index, int *flag, MPI_Statu
                   int *error)
 {
     struct call c;
+    enum next next = AGAIN;
     int spins = 0;
     if (!call_begin(&c, n, requests))
         return false;
     if (flag)
         *flag = 1;
-    while (!try_any(&c, index, status, error)) {
-        enum next next = call_next(&c);
-        if (next == AGAIN)
-            continue;
-        if (flag || next == NOTHING_ACTIVE) {
-            *error = any_none(&c, next, index, flag, status);
+    while (next == AGAIN) {
+        if (try_any(&c, index, status, error))
             return true;
-        }
-        if (next == WAIT_BELOW) {
-            call_end(&c);
-            *error = NEXT(Waitany)(n, requests, index, status);
-            return true;
-        }
-        nbc_pause(&spins);
+        next = call_next(&c, !flag, &spins);
     }
+    call_end(&c);
+    *error = next == WAIT_BELOW ? NEXT(Waitany)(n, requests, index, status)
+                                : any_none(next, index, flag, status);
     return true;
 }
 
-/* --- some
- * ---------------------------------------------------------------------------------------*/
+/* --- some ---*/
 
 static void own_some(const struct call *c, struct some *out)
 {
@@ -310,25 +305,21 @@ bool nbc_long_some(int n, MPI_Request *requests, bool waits, int *outcount, int 
 {
     struct call c;
     struct some out = {.indices = indices, .statuses.list = statuses};
+    enum next next = AGAIN;
     int spins = 0;
     if (!call_begin(&c, n, requests))
         return false;
-    while (!try_some(&c, &out, error)) {
-        enum next next = call_next(&c);
-        if (next == AGAIN)
-            continue;
-        if (next == NOTHING_ACTIVE || !waits) {
-            call_end(&c);
-            *outcount = next == NOTHING_ACTIVE ? MPI_UNDEFINED : 0;
+    while (next == AGAIN) {
+        if (try_some(&c, &out, error)) {
+            *outcount = out.count;
             return true;
         }
-        if (next == WAIT_BELOW) {
-            call_end(&c);
-            *error = NEXT(Waitsome)(n, requests, outcount, indices, statuses);
-            return true;
-        }
-        nbc_pause(&spins);
+        next = call_next(&c, waits, &spins);
     }
-    *outcount = out.count;
+    call_end(&c);
+    if (next == WAIT_BELOW)
+        *error = NEXT(Waitsome)(n, requests, outcount, indices, statuses);
+    else
+        *outcount = next == NOTHING_ACTIVE ? MPI_UNDEFINED : 0;
     return true;
 }
