@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hash.h"
+
 static const struct {
     unsigned need;
     const char *word;
@@ -316,16 +318,15 @@ void nbc_rule_print(FILE *out, const struct nbc_rule *rule)
     fprintf(out, "\n");
 }
 
-/* FNV-1a over the fields of all rules. */
 int nbc_rules_hash(const struct nbc_rules *rules)
 {
-    uint64_t h = UINT64_C(14695981039346656037) + (uint64_t)rules->eager;
+    uint64_t h = NBC_HASH_START + (uint64_t)rules->eager;
     for (int i = 0; i < rules->nrules; i++) {
         const struct nbc_rule *r = &rules->rule[i];
         const int64_t words[] = {r->coll,      r->min_size,       r->max_size, r->min_bytes,
                                  r->max_bytes, r->alg - nbc_algs, r->segment,  r->needs};
         for (size_t w = 0; w < sizeof words / sizeof *words; w++)
-            h = (h ^ (uint64_t)words[w]) * UINT64_C(1099511628211);
+            h = nbc_hash(h, (uint64_t)words[w]);
     }
     return (int)(h >> 33);
 }

@@ -7,6 +7,7 @@
 #include "base/settings.h"
 #include "base/tuning.h"
 
+#include "hash.h"
 #include "rules.h"
 #include "select.h"
 
@@ -121,9 +122,9 @@ void nbc_alike_describe(struct nbc_alike *mine)
 uint64_t nbc_alike_digest(const struct nbc_alike *mine)
 {
     const unsigned char *byte = (const unsigned char *)mine->value;
-    uint64_t h = UINT64_C(14695981039346656037);
+    uint64_t h = NBC_HASH_START;
     for (size_t i = 0; i < sizeof mine->value; i++)
-        h = (h ^ byte[i]) * UINT64_C(1099511628211);
+        h = nbc_hash(h, byte[i]);
     return h;
 }
 

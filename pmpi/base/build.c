@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "fingerprint.h"
+#include "hash.h"
 
 const char *nbc_build(void)
 {
@@ -12,8 +13,8 @@ const char *nbc_build(void)
 
 uint64_t nbc_build_digest(void)
 {
-    uint64_t h = UINT64_C(14695981039346656037);
+    uint64_t h = NBC_HASH_START;
     for (const char *c = nbc_build(); *c; c++)
-        h = (h ^ (uint64_t)(unsigned char)*c) * UINT64_C(1099511628211);
+        h = nbc_hash(h, (unsigned char)*c);
     return h;
 }

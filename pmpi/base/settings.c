@@ -14,6 +14,7 @@
 #include "nbcshim.h"
 
 #include "coll.h"
+#include "hash.h"
 
 struct nbc_settings nbc_settings = {
     .dynamic = true, .progress_cpu = -1, .init_timeout = 300, .trace_events = 100000};
@@ -380,7 +381,7 @@ int nbc_settings_hash(void)
     h = h * 31 + (uint64_t)nbc_settings.order;
     for (int i = 0; i < NBC_NCOLLS; i++) {
         const struct nbc_alg *forced = nbc_settings.algorithm[i];
-        h = (h ^ (forced ? (uint64_t)(forced - nbc_algs) + 1 : 0)) * UINT64_C(1099511628211);
+        h = nbc_hash(h, forced ? (uint64_t)(forced - nbc_algs) + 1 : 0);
     }
     return (int)(h >> 33);
 }

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "hash.h"
+
 const char call_too_large[] = "too large";
 
 /* --- arguments -------------------------------------------------------------------------------- */
@@ -126,7 +128,7 @@ struct doings {
 static struct doings doings_of(const struct nbc_sched *s, const struct own *own,
                                enum symmetry symmetry)
 {
-    struct doings d = {.messages = 14695981039346656037u};
+    struct doings d = {.messages = NBC_HASH_START};
     for (int i = 0; i < s->nops; i++) {
         const struct nbc_op *op = &s->ops[i];
         int64_t bytes = op->kind == NBC_OP_JOIN ? 0 : nbc_ref_bytes(&own->shape, nbc_op_a(op));
@@ -138,7 +140,7 @@ static struct doings doings_of(const struct nbc_sched *s, const struct own *own,
                                    op->kind == NBC_OP_SEND);
         uint64_t words[] = {(uint64_t)op->kind, (uint64_t)bytes, (uint64_t) class};
         for (int w = 0; w < 3; w++)
-            d.messages = (d.messages ^ words[w]) * 1099511628211u;
+            d.messages = nbc_hash(d.messages, words[w]);
     }
     return d;
 }
