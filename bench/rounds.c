@@ -129,9 +129,9 @@ static void run_named(char *argument, const char *sizes)
     ways = FORCED;
     for (char *algorithm; (algorithm = strtok_r(rest, ":", &rest));)
         force(algorithm);
-    for (int coll = 0; coll <= NBC_EXSCAN; coll++)
-        if (strcmp(name, nbc_coll_name(coll)) == 0)
-            run_collective(coll, sizes);
+    enum nbc_coll coll = nbc_coll_by_name(name);
+    if (coll <= NBC_EXSCAN)
+        run_collective(coll, sizes);
     while (ways > FORCED)
         MPI_Comm_free(&forced[--ways]);
 }

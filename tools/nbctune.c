@@ -22,6 +22,7 @@
 #include "config.h"
 #include "emit.h"
 #include "meter.h"
+#include "runner.h"
 #include "tune.h"
 
 enum { TRAIN = 16, REPEATS = 40, LEAST_REPEATS = 10, WARM_UP = 3, TAG = 1 };
@@ -68,12 +69,6 @@ static double train(int peer, bool first, int n, int bytes)
     return least;
 }
 
-static int later(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Returns o: how long a send takes after a pause d, the median of many. A whole train with such
  * pauses takes so long that other programs delay it. */
 static double overhead(int peer, bool first, double d)
@@ -91,8 +86,7 @@ static double overhead(int peer, bool first, double d)
         MPI_Send(data, 1, MPI_CHAR, peer, TAG, MPI_COMM_WORLD);
         took[i] = MPI_Wtime() - from - (from - clock);
     }
-    qsort(took, N, sizeof *took, later);
-    return took[N / 2];
+    return quartiles_of(took, N).median;
 }
 
 struct loggp {

@@ -650,8 +650,6 @@ static int read_options(struct options *o, int argc, char **argv)
     return optind == argc ? 1 + refuse("no collective given", "") : 0;
 }
 
-/* In all ranks together: a rank may handle the data of all, and some algorithms do so repeatedly.
- */
 /* Another algorithm may be best from the first message with a handshake on. */
 static void add_eager(struct options *o)
 {
@@ -662,6 +660,8 @@ static void add_eager(struct options *o)
     list_read(&o->bytes, both);
 }
 
+/* In all ranks together: a rank may handle the data of all, and some algorithms do so repeatedly.
+ */
 static const int64_t most_bytes = INT64_MAX / 64;
 
 /* The lists are ascending. */
