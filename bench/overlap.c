@@ -6,7 +6,9 @@
  *     1 − (time of both together − time of the computation) / time of the operation
  *
  * It is 1 if the operation takes no extra time, 0 if both run one after the other, and negative if
- * they slow each other down. */
+ * they slow each other down. Each sample has an overlap of its own, in which the computation takes
+ * as long as the operation has just taken alone: operations between computations are slower than
+ * those that follow each other, and how much slower changes in the course of a run. */
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/prctl.h>
@@ -30,7 +32,6 @@ enum { NMEASURED = sizeof measured / sizeof *measured };
 static struct {
     bool have;
     struct runner runner;
-    double seconds; /* intended length of a computation */
     double sample[NPHASES][MAX_SAMPLES];
 } variants[NMEASURED];
 
@@ -82,18 +83,19 @@ static void compute(double seconds, struct runner *r)
 
 /* --- samples -----------------------------------------------------------------------------------*/
 
-static double overlap_sample(const struct bench *b, int v, enum phase phase, int calls)
+/* seconds: the intended length of a computation */
+static double overlap_sample(const struct bench *b, struct runner *r, enum phase phase, int calls,
+                             double seconds)
 {
-    struct runner *r = &variants[v].runner;
     native.Barrier(b->comm);
     double start = MPI_Wtime();
     for (int i = 0; i < calls; i++) {
         if (phase != COMPUTE)
             runner_start(r);
         if (phase != ALONE && b->idle)
-            rest(variants[v].seconds);
+            rest(seconds);
         else if (phase != ALONE)
-            compute(variants[v].seconds, phase == TESTED ? r : NULL);
+            compute(seconds, phase == TESTED ? r : NULL);
         if (phase != COMPUTE)
             runner_wait(r);
     }
@@ -102,17 +104,14 @@ static double overlap_sample(const struct bench *b, int v, enum phase phase, int
     return each;
 }
 
-static double share_hidden(const struct quartiles *q, enum phase total)
+/* The overlap in the phase `total` of each sample. */
+static struct quartiles hidden(const struct bench *b, double (*sample)[MAX_SAMPLES],
+                               enum phase total)
 {
-    return 1 - (q[total].median - q[COMPUTE].median) / q[ALONE].median;
-}
-
-/* With the total time at its quartiles. */
-static struct quartiles hidden_range(const struct quartiles *q, enum phase total)
-{
-    double share = share_hidden(q, total), alone = q[ALONE].median;
-    return (struct quartiles){share, share - (q[total].high - q[total].median) / alone,
-                              share + (q[total].median - q[total].low) / alone};
+    static double share[MAX_SAMPLES];
+    for (int i = 0; i < b->samples; i++)
+        share[i] = 1 - (sample[total][i] - sample[COMPUTE][i]) / sample[ALONE][i];
+    return quartiles_of(share, b->samples);
 }
 
 /* The idle computation has no phase with tests, which would wake up the processor. */
@@ -133,7 +132,7 @@ static void plot(const struct operands *o, const char *name, const char *how,
 }
 
 static void json_cell(struct bench *b, const struct operands *o, const char *name,
-                      const struct quartiles *q)
+                      const struct quartiles *q, const struct quartiles *share)
 {
     if (!json_begin(b, "overlap", o))
         return;
@@ -143,7 +142,7 @@ static void json_cell(struct bench *b, const struct operands *o, const char *nam
     for (int p = 0; p <= last_phase(b); p++) {
         json_quartiles(b, phase_names[p], q[p]);
         if (p >= PLAIN)
-            emit_real(&b->json, p == TESTED ? "overlap_tests" : "overlap", 4, share_hidden(q, p));
+            emit_real(&b->json, p == TESTED ? "overlap_tests" : "overlap", 4, share[p].median);
     }
     json_end(b);
 }
@@ -151,7 +150,9 @@ static void json_cell(struct bench *b, const struct operands *o, const char *nam
 static void report_variant(struct bench *b, const struct operands *o, int v)
 {
     const char *name = variant_names[measured[v]];
-    struct quartiles q[NPHASES];
+    struct quartiles q[NPHASES], share[NPHASES];
+    for (int p = PLAIN; p <= last_phase(b); p++) /* before the samples are sorted */
+        share[p] = hidden(b, variants[v].sample, p);
     meter_clear();
     printf("%-22s %9lld %-9s", nbc_coll_name(o->coll), (long long)cell_bytes(o), name);
     for (int p = 0; p <= last_phase(b); p++) {
@@ -159,12 +160,22 @@ static void report_variant(struct bench *b, const struct operands *o, int v)
         print_time(true, q[p].median);
         if (p < PLAIN)
             continue;
-        printf(" %7.0f%%", 100 * share_hidden(q, p));
-        plot(o, name, p == TESTED ? ", tests" : "", hidden_range(q, p));
+        printf(" %7.0f%%", 100 * share[p].median);
+        plot(o, name, p == TESTED ? ", tests" : "", share[p]);
     }
     printf("\n");
     fflush(stdout);
-    json_cell(b, o, name, q);
+    json_cell(b, o, name, q, share);
+}
+
+static void take_sample(const struct bench *b, int v, int calls, int i)
+{
+    double seconds = 0;
+    for (int p = ALONE; p <= last_phase(b); p++) {
+        double took = overlap_sample(b, &variants[v].runner, p, calls, seconds);
+        variants[v].sample[p][i] = took;
+        seconds = p == ALONE ? took : seconds;
+    }
 }
 
 static void measure_cell(struct bench *b, struct operands *o)
@@ -173,17 +184,13 @@ static void measure_cell(struct bench *b, struct operands *o)
     for (int v = 0; v < NMEASURED; v++) {
         struct runner *r = &variants[v].runner;
         variants[v].have = runner_make(r, measured[v], o);
-        if (!variants[v].have)
-            continue;
-        calls = calls ? calls : runner_calibrate(r, 2e-3);
-        for (int i = 0; i < 5; i++)
-            r->sample[i] = runner_sample(r, calls);
-        variants[v].seconds = quartiles_of(r->sample, 5).median;
+        if (variants[v].have && !calls)
+            calls = runner_calibrate(r, 2e-3);
     }
     for (int i = 0; i < b->samples; i++)
         for (int v = 0; v < NMEASURED; v++)
-            for (int p = 0; variants[v].have && p <= last_phase(b); p++)
-                variants[v].sample[p][i] = overlap_sample(b, v, p, calls);
+            if (variants[v].have)
+                take_sample(b, v, calls, i);
     for (int v = 0; v < NMEASURED; v++) {
         if (variants[v].have && b->rank == 0)
             report_variant(b, o, v);
