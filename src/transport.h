@@ -10,8 +10,8 @@
 /* A pending send or receive. It has room for an MPI_Request, be that an integer or a pointer. */
 typedef uintptr_t nbc_handle;
 
-/* Returned by send: the message is complete already, and there is no handle. NBC_SENT - error, by
- * recv: a message that was there already has been received with an error. */
+/* Returned by send: the message is complete already, and there is no handle. NBC_SENT - error: it
+ * is over with an error, a receive's because the message was there already. */
 enum { NBC_SENT = -1 };
 
 /* Tells which of n handles have completed. */
