@@ -13,6 +13,7 @@ struct bench {
     int64_t sizes[64]; /* bytes */
     int nsizes;
     int samples;
+    int most_samples; /* of a cell that is measured until its ratio is clear */
     bool native_persistent, all_algorithms, idle;
     const char *progress; /* value of NBCSHIM_PROGRESS */
     const char *groups;   /* of calls, for untouched; NULL: all */

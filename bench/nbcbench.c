@@ -144,6 +144,8 @@ static const char usage[] =
     "                           communicators, messages, requests, local, windows, files\n"
     "                           (default: all)\n"
     "  -n, --samples N          take N samples per variant and cell (default: 31)\n"
+    "  -r, --repeat N           with time, take up to N samples of a cell, until the quartiles of\n"
+    "                           the ratio to the MPI are on the same side of 1.10\n"
     "  -p, --native-persistent  measure the persistent collectives of the MPI too\n"
     "  -a, --all-algorithms     measure every algorithm that applies too\n"
     "  -i, --idle               with overlap, sleep instead of computing\n"
@@ -226,10 +228,10 @@ static bool read_groups(const char *list)
     return true;
 }
 
-static bool read_samples(const char *number)
+static bool read_samples(const char *number, int *samples)
 {
-    bench.samples = atoi(number);
-    if (bench.samples >= 1 && bench.samples <= MAX_SAMPLES)
+    *samples = atoi(number);
+    if (*samples >= 1 && *samples <= MAX_SAMPLES)
         return true;
     return complain("invalid number of samples %s: expected 1 to %d", number, MAX_SAMPLES);
 }
@@ -258,7 +260,9 @@ static bool read_option(int option)
     case 'u':
         return read_groups(optarg);
     case 'n':
-        return read_samples(optarg);
+        return read_samples(optarg, &bench.samples);
+    case 'r':
+        return read_samples(optarg, &bench.most_samples);
     case 'p':
         return bench.native_persistent = true;
     case 'a':
@@ -283,6 +287,7 @@ static bool read_options(int argc, char **argv)
                                           {"sizes", 1, 0, 's'},
                                           {"untouched", 1, 0, 'u'},
                                           {"samples", 1, 0, 'n'},
+                                          {"repeat", 1, 0, 'r'},
                                           {"native-persistent", 0, 0, 'p'},
                                           {"all-algorithms", 0, 0, 'a'},
                                           {"idle", 0, 0, 'i'},
@@ -295,7 +300,7 @@ static bool read_options(int argc, char **argv)
     int option;
     opterr = bench.rank == 0;
     while (ok && !answered &&
-           (option = getopt_long(argc, argv, "m:c:s:u:n:paig:j:h", longs, NULL)) != -1)
+           (option = getopt_long(argc, argv, "m:c:s:u:n:r:paig:j:h", longs, NULL)) != -1)
         ok = read_option(option);
     if (ok && !answered && optind < argc)
         return complain("%s is not an option", argv[optind]);

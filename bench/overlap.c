@@ -141,8 +141,10 @@ static void json_cell(struct bench *b, const struct operands *o, const char *nam
     emit_bool(&b->json, "idle", 0, b->idle);
     for (int p = 0; p <= last_phase(b); p++) {
         json_quartiles(b, phase_names[p], q[p]);
-        if (p >= PLAIN)
-            emit_real(&b->json, p == TESTED ? "overlap_tests" : "overlap", 4, share[p].median);
+        if (p < PLAIN)
+            continue;
+        emit_real(&b->json, p == TESTED ? "overlap_tests" : "overlap", 4, share[p].median);
+        json_quartiles(b, p == TESTED ? "quartiles_tests" : "quartiles", share[p]);
     }
     json_end(b);
 }

@@ -3,8 +3,10 @@
 
     report.py DIRECTORY SAMPLES REMARKS
     report.py --untouched DIRECTORY SAMPLES REMARKS DOCUMENT
+    report.py --summary DIRECTORY
 
-The second form prints the document with one section, and the remarks, written anew.
+The second form prints the document with one section, and the remarks, written anew, the third one
+line for the history.
 """
 import json
 import math
@@ -14,6 +16,7 @@ import subprocess
 import sys
 
 LIMIT = 1.10
+HISTORY = "bench/history.md"
 
 
 def first_line(command):
@@ -65,16 +68,21 @@ def losses(cells):
         return
     print(f"Cells above {LIMIT:.2f}:\n")
     for c in bad:
-        s, n = c["shim"], c["native"]
+        s, n, r = c["shim"], c["native"], c["ratio"]
         print(f"- {c['collective']}, {name_of(c['bytes'])}, {c['algorithm']}: "
               f"{s['median'] * 1e6:.2f} us (quartiles {s['low'] * 1e6:.2f} to {s['high'] * 1e6:.2f}) "
-              f"against {n['median'] * 1e6:.2f} ({n['low'] * 1e6:.2f} to {n['high'] * 1e6:.2f})")
+              f"against {n['median'] * 1e6:.2f} ({n['low'] * 1e6:.2f} to {n['high'] * 1e6:.2f}); "
+              f"{c['samples']} pairs of samples, quartiles of their ratio {r['low']:.2f} to {r['high']:.2f}")
     print()
 
 
 def load(directory, name):
     with open(f"{directory}/{name}.json") as f:
         return json.load(f)
+
+
+def floor_of(cells):
+    return mean([c["shim"]["median"] / c["floor"] for c in cells if c["bytes"] == 8 and c["floor"] > 0])
 
 
 def section(directory, mpi, ranks):
@@ -89,12 +97,29 @@ def section(directory, mpi, ranks):
     print(f"The geometric mean over {len(native)} cells is {mean(native):.2f}. Relative to the same "
           f"algorithms executed in rounds over `MPI_Testall` it is {mean(rounds):.2f}. Persistent "
           f"relative to nonblocking operations, up to 1K: {mean(small):.2f}.", end="")
-    floors = [c["shim"]["median"] / c["floor"] for c in cells if c["bytes"] == 8 and c["floor"] > 0]
     if ranks == 2:
-        print(f" Relative to the floor, 8 bytes: {mean(floors):.2f}.", end="")
+        print(f" Relative to the floor, 8 bytes: {floor_of(cells):.2f}.", end="")
     print("\n")
     losses(cells)
     print(f"![ratio to native](performance/{mpi}-{ranks}.svg)\n")
+
+
+def summary_of(directory, mpi):
+    runs = {ranks: load(directory, f"{mpi}-{ranks}") for ranks in (2, 4, 8)}
+    ratios = {n: [r for c in cells if (r := ratio(c, "shim", "native"))] for n, cells in runs.items()}
+    every = sum(ratios.values(), [])
+    sure = sum(1 for cells in runs.values() for c in cells if c.get("ratio", c)["low"] > LIMIT)
+    hidden = [r["overlap"] for r in load(directory, f"{mpi}-idle-thread")
+              if r["variant"] == "shim" and r["bytes"] >= 1 << 20]
+    means = ", ".join(f"{mean(r):.2f}" for r in ratios.values())
+    return (f"{mpi}: {len(every)} cells, {means} of native on 2, 4, 8 ranks, "
+            f"{sum(r > LIMIT for r in every)} above {LIMIT:.2f} ({sure} for certain), "
+            f"{floor_of(runs[2]):.2f} of the floor, overlap {100 * min(hidden):.0f} to "
+            f"{100 * max(hidden):.0f} %")
+
+
+def summary(directory):
+    return f"{processor()}: " + "; ".join(summary_of(directory, mpi) for mpi in ("mpich", "openmpi"))
 
 
 def time(row, name):
@@ -264,14 +289,18 @@ CHAPTERS = (
     ("Overlap", "The overlap is 1 - (together - computation) / operation, for a computation that takes "
      "as long as the operation alone (COMB, OSU). The runs use 2 ranks. If these occupy all "
      "processors, moving data takes time from the computation. In the *idle* columns the ranks sleep "
-     "instead of computing, as if an accelerator computed. *tests*: 32 calls of `MPI_Test` interrupt "
-     "the computation. *thread*: `NBCSHIM_PROGRESS=thread`.", overlap),
+     "instead of computing, as if an accelerator computed; since it takes long to wake a sleeping "
+     "processor, which the thread keeps awake, such an overlap can be more than 100 %. *tests*: 32 "
+     "calls of `MPI_Test` interrupt the computation. *thread*: `NBCSHIM_PROGRESS=thread`.", overlap),
 )
 
 
 def main():
     if sys.argv[1] == "--untouched":
         replace_untouched(*sys.argv[2:6])
+        return
+    if sys.argv[1] == "--summary":
+        print(summary(sys.argv[2]))
         return
     directory, samples, remarks = sys.argv[1:4]
     with open(f"{directory}/load") as f:
@@ -282,11 +311,17 @@ def main():
     print(f"Machine: {processor()}, {os.cpu_count()} processors. MPIs: "
           f"{first_line(['mpichversion'])}; {first_line(['ompi_info', '--version'])}. Load averages "
           f"before: {before}; after: {after}. Each figure is the median of {samples} samples per "
-          "variant and cell. All variants are measured in turn in one process. A sample is the mean "
+          f"variant and cell, or of up to {16 * int(samples)} where the quartiles of the ratio to the MPI "
+          f"contain {LIMIT:.2f}. All variants are measured in turn in one process. A sample is the mean "
           "over as many calls as take a millisecond. Ratios below 1 mean that nbcshim is faster. With "
           "more ranks than processors, the figures depend on the scheduler of the system as much as "
           "on the collectives.\n")
-    print("## Start and wait\n")
+    print("## History\n\nEach run of `bench/compare` adds a line here; the first three were made from older "
+          "runs of it, whose loaded machines and few samples the ratios of more ranks show. *For certain*: both quartiles of the "
+          f"ratio are above {LIMIT:.2f}. The overlap is that of 1 MiB and more, with the progress thread, "
+          "while the ranks sleep.\n")
+    print_file(HISTORY)
+    print("\n## Start and wait\n")
     for mpi in ("mpich", "openmpi"):
         for ranks in (2, 4, 8):
             section(directory, mpi, ranks)

@@ -14,6 +14,7 @@ struct cell {
     bool have[NVARIANTS];
     struct quartiles took[NVARIANTS];
     struct quartiles ratio; /* of the samples of nbcshim to those of the MPI, which alternate */
+    int samples;
     double floor;
     const char *algorithm;
     struct contender contender[SWEEP_MOST]; /* with --all-algorithms */
@@ -56,6 +57,39 @@ static struct quartiles ratio_of(const struct runner *a, const struct runner *b,
     return quartiles_of(ratio, samples);
 }
 
+/* A ratio above this is a loss. */
+static const double limit = 1.10;
+
+/* Takes samples number `from` to `to` of all variants in turn. */
+static void take_samples(struct cell *cell, struct runner *runners, int calls, int from, int to)
+{
+    for (int i = from; i < to; i++)
+        for (int v = 0; v < NVARIANTS; v++)
+            if (cell->have[v])
+                runners[v].sample[i] = runner_sample(&runners[v], calls);
+    cell->samples = to;
+    if (cell->have[SHIM] && cell->have[NATIVE])
+        cell->ratio = ratio_of(&runners[SHIM], &runners[NATIVE], to);
+}
+
+/* Whether noise decides on which side of the limit the ratio is. */
+static bool is_doubtful(const struct cell *cell)
+{
+    return cell->have[SHIM] && cell->have[NATIVE] && cell->ratio.low < limit &&
+           cell->ratio.high > limit;
+}
+
+/* Repeats a doubtful cell with twice the samples each time. All ranks have the same samples. */
+static void sample_until_clear(const struct bench *b, struct cell *cell, struct runner *runners,
+                               int calls)
+{
+    take_samples(cell, runners, calls, 0, b->samples);
+    while (is_doubtful(cell) && cell->samples < b->most_samples) {
+        int n = 2 * cell->samples < b->most_samples ? 2 * cell->samples : b->most_samples;
+        take_samples(cell, runners, calls, cell->samples, n);
+    }
+}
+
 static void sample_all(const struct bench *b, struct cell *cell)
 {
     static struct runner runners[NVARIANTS];
@@ -67,15 +101,10 @@ static void sample_all(const struct bench *b, struct cell *cell)
         if (cell->have[v] && !calls)
             calls = runner_calibrate(&runners[v], 1e-3);
     }
-    for (int i = 0; i < b->samples; i++)
-        for (int v = 0; v < NVARIANTS; v++)
-            if (cell->have[v])
-                runners[v].sample[i] = runner_sample(&runners[v], calls);
-    if (cell->have[SHIM] && cell->have[NATIVE]) /* the next loop sorts the samples */
-        cell->ratio = ratio_of(&runners[SHIM], &runners[NATIVE], b->samples);
+    sample_until_clear(b, cell, runners, calls);
     for (int v = 0; v < NVARIANTS; v++) {
         if (cell->have[v])
-            cell->took[v] = quartiles_of(runners[v].sample, b->samples);
+            cell->took[v] = quartiles_of(runners[v].sample, cell->samples);
         runner_free(&runners[v]);
     }
 }
@@ -174,6 +203,9 @@ static void json_cell(struct bench *b, const struct cell *c)
         return;
     emit_string(&b->json, "algorithm", 0, c->algorithm);
     emit_real(&b->json, "floor", 4, c->floor);
+    emit_number(&b->json, "samples", 0, c->samples);
+    if (c->have[SHIM] && c->have[NATIVE])
+        json_quartiles(b, "ratio", c->ratio);
     for (int v = 0; v < NVARIANTS; v++)
         if (c->have[v])
             json_quartiles(b, variant_names[v], c->took[v]);

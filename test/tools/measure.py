@@ -18,6 +18,10 @@ def time(rows, kinds):
     for row in rows:
         assert row["algorithm"] in row["algorithms"], row
         assert all(t > 0 for t in times(row, "shim", "native", "rounds", "shim_persistent")), row
+        times(row, "ratio")
+        assert row["samples"] in (3, 6, 7), row
+        doubtful = row["ratio"]["low"] < 1.1 < row["ratio"]["high"]
+        assert row["samples"] > 3 or not doubtful, row
 
 
 def calls(rows, kinds):
@@ -37,12 +41,15 @@ def overlap(rows, kinds):
     for row in rows:
         assert row["progress"] == "calls", row
         assert row["idle"] == ("overlap_tests" not in row), row
-        for share, total in (("overlap", "total"), ("overlap_tests", "total_tests")):
+        for share, range_, total in (("overlap", "quartiles", "total"),
+                                     ("overlap_tests", "quartiles_tests", "total_tests")):
             if share in row:
                 alone, compute, both = times(row, "alone", "compute", total)
                 assert alone > 0 and compute > 0, row
+                assert [row[share]] == times(row, range_), row
                 told = 1 - (both - compute) / alone
-                assert abs(row[share] - told) <= 0.01 * (1 + abs(told) + both / alone), row
+                one = row[range_]["low"] == row[range_]["high"]  # sample
+                assert not one or abs(row[share] - told) <= 0.01 * (1 + abs(told) + both / alone), row
 
 
 def outstanding(rows, kinds):

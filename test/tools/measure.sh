@@ -37,7 +37,7 @@ log_has 1 "with the reason" '^nbcbench: --json .*: cannot write: No such file or
 log_has 0 "and nothing is measured" '^barrier'
 
 run 120 "nbcbench" bench/nbcbench -c barrier,bcast,allreduce,neighbor_alltoall -s 8,4096 -n 3 \
-    --all-algorithms --json "$scratch/json" --plot "$scratch/pictures"
+    --repeat 7 --all-algorithms --json "$scratch/json" --plot "$scratch/pictures"
 expect "a line a cell" test "$(grep -cE '^(barrier|bcast|allreduce|neighbor_alltoall) ' "$scratch/log")" = 7
 expect "every algorithm" test "$(grep -cE '^    (tree|dissemination|dissemination4) ' "$scratch/log")" = 3
 expect "JSON" python3 "$srcdir/test/tools/measure.py" time "$scratch/json"
@@ -73,6 +73,7 @@ measures()
 
 measures calls -c barrier,allreduce -s 64
 measures overlap -c bcast,alltoall -s 4096 -g "$scratch/pictures"
+measures overlap -c bcast,alltoall -s 4096 -n 1
 measures overlap -c bcast,alltoall -s 4096 --idle
 measures outstanding -g "$scratch/pictures"
 for picture in overlap outstanding; do
