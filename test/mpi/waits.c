@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* Whoever waits long gives up the processor, in every call that waits: this program's sched_yield
  * counts who asks. Where ranks outnumber processors a loop without it takes a time slice for each
- * round of the others. */
+ * round of the others. Whoever starts an operation keeps it, in the MPI below too: the other ranks
+ * can do nothing before all messages are posted. */
 #include "library.h"
 
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-static int yields; /* of the library, in the thread of the program */
+static int yields, all_yields; /* of the library; of anyone: in the thread of the program */
 static _Thread_local bool counts;
 
 int sched_yield(void)
 {
-    if (counts && FROM_LIBRARY)
-        yields++;
+    yields += counts && FROM_LIBRARY;
+    all_yields += counts;
     return (int)syscall(SYS_sched_yield);
 }
 
@@ -111,6 +112,24 @@ static const struct {
     CASE(wait_some), CASE_BELOW(receive),          CASE_BELOW(block),
 };
 
+enum { LONGEST = 1024, MOST_RANKS = 16 }; /* ints */
+
+static void starts_keep_the_processor(void)
+{
+    static int from[LONGEST * MOST_RANKS], to[LONGEST * MOST_RANKS];
+    for (int n = 1; n <= LONGEST; n *= 4) {
+        test_place("start of %d ints", n);
+        MPI_Barrier(MPI_COMM_WORLD);
+        all_yields = 0;
+        counts = true;
+        MPI_Ialltoall(from, n, MPI_INT, to, n, MPI_INT, MPI_COMM_WORLD, &r[0]);
+        counts = false;
+        MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+        EXPECT(all_yields == 0 || test_native,
+               "the start of an alltoall of %d ints gives it up %d times", n, all_yields);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct timespec late = {0, 20 * 1000 * 1000};
@@ -134,5 +153,6 @@ int main(int argc, char **argv)
         if (test_rank == 0 && !test_native && !(cases[i].below && hooked))
             EXPECT(yields > 0, "%s waits without giving up the processor", cases[i].name);
     }
+    starts_keep_the_processor();
     return test_done();
 }
