@@ -316,13 +316,19 @@ struct nbc_sched *nbc_allgather_linear(const struct nbc_shape *shape)
     struct nbc_sched *s = nbc_sched_new(shape, 2 * size);
     if (!s)
         return NULL;
-    for (int i = 1; i < size; i++)
-        send_own(s, shape, (rank + i) % size);
+    struct nbc_bytes own = {.raw = nbc_send_block(shape, 0), .last = NBC_NONE};
+    int64_t bytes = nbc_ref_bytes(shape, own.raw);
+    if (nbc_block_pieces(shape, bytes) > 1) { /* packed once */
+        own = nbc_bytes_of(s, shape, own.raw);
+        nbc_bytes_pack(s, &own, bytes);
+    }
+    for (int i = 1; i < size && bytes > 0; i++)
+        nbc_send_pieces(s, shape, own.raw, (rank + i) % size, own.last);
     for (int i = 1; i < size; i++) {
         int peer = nbc_relative(rank, i, size);
         struct nbc_ref theirs = nbc_recv_block(shape, peer);
         if (nbc_ref_bytes(shape, theirs) > 0)
-            nbc_recv(s, theirs, peer, NBC_NONE);
+            nbc_recv_pieces(s, shape, theirs, peer, NBC_NONE);
     }
     keep_own(s, shape);
     return nbc_sched_finish(s);

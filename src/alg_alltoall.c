@@ -52,13 +52,13 @@ static bool something(const struct nbc_shape *shape, struct nbc_ref r)
 static nbc_id send_block(struct nbc_sched *s, const struct nbc_shape *shape, int to, nbc_id after)
 {
     struct nbc_ref block = nbc_send_block(shape, to);
-    return something(shape, block) ? nbc_send(s, block, to, after) : NBC_NONE;
+    return something(shape, block) ? nbc_send_pieces(s, shape, block, to, after) : NBC_NONE;
 }
 
 static nbc_id recv_block(struct nbc_sched *s, const struct nbc_shape *shape, int from, nbc_id after)
 {
     struct nbc_ref block = nbc_recv_block(shape, from);
-    return something(shape, block) ? nbc_recv(s, block, from, after) : NBC_NONE;
+    return something(shape, block) ? nbc_recv_pieces(s, shape, block, from, after) : NBC_NONE;
 }
 
 /* Copies the rank's block to itself. Last in the schedule, so that messages are in flight

@@ -132,26 +132,59 @@ struct nbc_sched *nbc_reduce_scatter_circulant(const struct nbc_shape *shape)
     return build_with(shape, 6 * nbc_log2_ceil(shape->size) + 4, emit_circulant);
 }
 
-static void emit_pairwise(struct blocks *b)
+/* A block moves in pieces where they avoid handshakes. All ranks know its length. */
+static int pairwise_pieces(const struct blocks *b, int rank)
+{
+    struct nbc_ref data = block(b, rank);
+    return b->shape->sockets ? nbc_pieces_at_once(b->shape, data, data.count) : 1;
+}
+
+/* Returns false behind the last piece. */
+static bool piece_of(const struct blocks *b, int rank, int g, struct nbc_ref *piece)
+{
+    int pieces = pairwise_pieces(b, rank);
+    *piece = nbc_ref_split(b->shape, block(b, rank), pieces, g < pieces ? g : 0);
+    return g < pieces && nbc_ref_bytes(b->shape, *piece) > 0;
+}
+
+/* Returns an id that is done when all sends are; in place only. */
+static nbc_id send_blocks(struct blocks *b)
 {
     int rank = b->shape->rank, size = b->shape->size;
     struct nbc_window out = {0};
-    struct nbc_acc acc = whole(b);
     nbc_id all_sent = NBC_NONE;
-    for (int i = 1; i < size; i++) {
-        int peer = (rank + i) % size;
-        if (nbc_ref_bytes(b->shape, block(b, peer)) == 0)
-            continue;
-        nbc_id sent = nbc_send(b->s, block(b, peer), peer, NBC_NONE);
-        nbc_window_add(b->s, &out, sent);
-        all_sent = also(b, all_sent, sent);
+    bool more = true;
+    for (int g = 0; more; g++) {
+        more = false;
+        for (int i = 1; i < size; i++) {
+            int peer = (rank + i) % size;
+            struct nbc_ref piece;
+            if (!piece_of(b, peer, g, &piece))
+                continue;
+            nbc_id sent = nbc_send(b->s, piece, peer, NBC_NONE);
+            nbc_window_add(b->s, &out, sent);
+            all_sent = also(b, all_sent, sent);
+            more = true;
+        }
     }
-    acc.at = block(b, rank);
-    if (nbc_ref_bytes(b->shape, acc.at) == 0)
+    return all_sent;
+}
+
+static void emit_pairwise(struct blocks *b)
+{
+    int rank = b->shape->rank, size = b->shape->size, pieces = pairwise_pieces(b, rank);
+    nbc_id all_sent = send_blocks(b), ready = NBC_NONE;
+    struct nbc_ref piece, place = result_room(b);
+    if (!piece_of(b, rank, 0, &piece))
         return;
-    struct nbc_room room = nbc_room_new(b->shape, b->result, size, NBC_ROOM_LIMIT);
-    nbc_reduce_from_all(b->s, b->shape, &room, &acc, result_room(b));
-    keep_block(b, acc.at, acc.ready, all_sent);
+    struct nbc_room room = nbc_room_new(b->shape, piece, (int64_t)size * pieces, NBC_ROOM_LIMIT);
+    for (int g = 0; piece_of(b, rank, g, &piece); g++) {
+        struct nbc_acc acc = whole(b);
+        acc.at = piece;
+        nbc_reduce_from_all(b->s, b->shape, &room, &acc, nbc_ref_split(b->shape, place, pieces, g));
+        ready = nbc_join(b->s, ready, acc.ready);
+    }
+    keep_block(b, place, ready, all_sent);
 }
 
 /* Pairwise exchange: every rank sends each other rank its block, and reduces the blocks that it

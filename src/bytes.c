@@ -89,6 +89,62 @@ int64_t nbc_pipeline_bytes(const struct nbc_shape *shape, int64_t bytes, int hop
     return segment > least ? segment : least;
 }
 
+static struct nbc_ref piece_at(const struct nbc_bytes *v, int64_t bytes, int n, int i)
+{
+    int64_t first = nbc_part_start(bytes, n, i);
+    return nbc_byte_range(v->raw, first, nbc_part_start(bytes, n, i + 1) - first);
+}
+
+/* With more pieces of a block, their overhead exceeds the time of a handshake. If every rank has a
+ * block for every other, each of them has a share in that of all. Measured: doc/performance.md. All
+ * blocks together have no more than MAX_SEGMENTS, which bounds the size of the schedule. */
+enum { MOST_PIECES = 24 };
+
+static int most_pieces(const struct nbc_shape *shape)
+{
+    int all = MAX_SEGMENTS / shape->size;
+    int best = shape->coll < NBC_ALLGATHER ? MOST_PIECES : NBC_SHORT_PIECES;
+    return shape->segment > 0 || all < best ? all : best;
+}
+
+int nbc_block_pieces(const struct nbc_shape *shape, int64_t bytes)
+{
+    int64_t n = nbc_div_up(bytes, nbc_segment_bytes(shape, bytes));
+    return shape->sockets && n > 1 && n <= most_pieces(shape) ? (int)n : 1;
+}
+
+nbc_id nbc_send_pieces(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_ref block,
+                       int peer, nbc_id after)
+{
+    int64_t bytes = nbc_ref_bytes(shape, block);
+    int n = nbc_block_pieces(shape, bytes);
+    if (n == 1)
+        return nbc_send(s, block, peer, after);
+    struct nbc_bytes data = nbc_bytes_of(s, shape, block);
+    nbc_id sent = NBC_NONE;
+    data.last = after;
+    after = nbc_bytes_pack(s, &data, bytes);
+    for (int i = 0; i < n; i++)
+        sent = nbc_join(s, sent, nbc_send(s, piece_at(&data, bytes, n, i), peer, after));
+    return sent;
+}
+
+nbc_id nbc_recv_pieces(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_ref block,
+                       int peer, nbc_id after)
+{
+    int64_t bytes = nbc_ref_bytes(shape, block);
+    int n = nbc_block_pieces(shape, bytes);
+    if (n == 1)
+        return nbc_recv(s, block, peer, after);
+    struct nbc_bytes data = nbc_bytes_of(s, shape, block);
+    nbc_id received = NBC_NONE;
+    for (int i = 0; i < n; i++)
+        received = nbc_join(s, received, nbc_recv(s, piece_at(&data, bytes, n, i), peer, after));
+    if (data.direct)
+        return received;
+    return nbc_copy(s, block, data.raw, received);
+}
+
 void nbc_window_add(struct nbc_sched *s, struct nbc_window *w, nbc_id message)
 {
     nbc_id *slot = &w->recent[w->n % NBC_WINDOW];

@@ -51,6 +51,22 @@ int64_t nbc_segment_bytes(const struct nbc_shape *shape, int64_t bytes);
  * cost m + n/S of one segment, which is least where its length n/S is √(nm/hops). */
 int64_t nbc_pipeline_bytes(const struct nbc_shape *shape, int64_t bytes, int hops);
 
+/* Where every rank sends to every other: with more pieces that need no handshake, their overhead
+ * exceeds the time of a handshake. */
+enum { NBC_SHORT_PIECES = 9 };
+
+/* Returns the number of messages in which a block of so many bytes moves. Between hosts that have
+ * only sockets these are pieces that need no handshake, unless there would be too many, or segments
+ * if the shape has any; elsewhere one. */
+int nbc_block_pieces(const struct nbc_shape *shape, int64_t bytes);
+
+/* Send a block to a peer, or receive it, in such pieces. Both ends know its bytes. Return an id
+ * that is done when all of the block is sent, or is in its place. */
+nbc_id nbc_send_pieces(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_ref block,
+                       int peer, nbc_id after);
+nbc_id nbc_recv_pieces(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_ref block,
+                       int peer, nbc_id after);
+
 /* Limits the number of messages of a stream that are in flight. Without a limit, each poll would
  * test every message, and a fast sender could fill the memory of a slow receiver with unexpected
  * messages. A zeroed window is empty. */

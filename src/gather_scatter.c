@@ -29,7 +29,8 @@ static nbc_id move_block(struct nbc_sched *s, const struct nbc_shape *shape, boo
     struct nbc_ref ref = in ? nbc_recv_block(shape, block) : nbc_send_block(shape, block);
     if (nbc_ref_bytes(shape, ref) == 0)
         return NBC_NONE;
-    return in ? nbc_recv(s, ref, peer, NBC_NONE) : nbc_send(s, ref, peer, NBC_NONE);
+    return in ? nbc_recv_pieces(s, shape, ref, peer, NBC_NONE)
+              : nbc_send_pieces(s, shape, ref, peer, NBC_NONE);
 }
 
 struct nbc_sched *nbc_gather_scatter_linear(const struct nbc_shape *shape, bool windowed)

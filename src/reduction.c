@@ -248,13 +248,10 @@ int nbc_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int64_t cou
     return cut(shape, vector, count, segment > 0 ? segment : nbc_segment_limit(shape, SEGMENT));
 }
 
-/* With more pieces that need no handshake, their overhead exceeds the time of a handshake. */
-enum { MOST_SHORT_PIECES = 6 };
-
 int nbc_pieces_at_once(const struct nbc_shape *shape, struct nbc_ref vector, int64_t count)
 {
     int pieces = nbc_pieces(shape, vector, count);
-    if (shape->segment > 0 || pieces <= MOST_SHORT_PIECES)
+    if (shape->segment > 0 || pieces <= NBC_SHORT_PIECES)
         return pieces;
     return cut(shape, vector, count, SEGMENT);
 }

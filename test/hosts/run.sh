@@ -62,6 +62,8 @@ ours="$(sanitizer_runtime) $library"
 
 # Algorithms that apply only where ranks share hosts; where none do, the rules choose others.
 colls='BARRIER BCAST REDUCE ALLREDUCE ALLGATHER ALLTOALL'
+pieces='GATHER GATHERV SCATTER SCATTERV ALLGATHER ALLGATHERV ALLTOALL ALLTOALLV ALLTOALLW
+    REDUCE_SCATTER_BLOCK REDUCE_SCATTER'
 forced=NBCSHIM_STATS=1
 for coll in $colls; do
     forced="$forced NBCSHIM_ALGORITHM_$coll=hierarchical"
@@ -89,6 +91,8 @@ few_rounds() # layout number-of-collectives
 
 hierarchical 4x1 0 ""
 few_rounds 4x1 1
+echo "eager 100" >"$scratch/short"
+results 4x1 "NBCSHIM_TUNING=$scratch/short" "$pieces" "blocks in pieces"
 results 4 NBCSHIM_STATS=1 BARRIER
 few_rounds 4 0
 hierarchical 2x2 6 "$colls"

@@ -17,10 +17,10 @@ void case_print(const struct test_case *c, char *text, size_t size)
     snprintf(text, size,
              "%s:%s P=%d remote=%d root=%d count=%" PRId64
              " op=%s in_place=%d layout=%s graph=%d nodes=%d segment=%" PRId64
-             " rendezvous=%d runs=%d seed=%" PRIu64,
+             " sockets=%d rendezvous=%d runs=%d seed=%" PRIu64,
              nbc_coll_name(c->alg->coll), c->alg->name, c->size, c->remote, c->root, c->count,
              op_names[c->op], c->in_place, layout_names[c->layout], c->graph, c->nodes, c->segment,
-             c->rendezvous, c->runs, c->seed);
+             c->sockets, c->rendezvous, c->runs, c->seed);
 }
 
 static int find_name(const char *const *names, int n, const char *name)
@@ -54,6 +54,8 @@ static bool parse_word(struct test_case *c, const char *key, const char *value)
         c->nodes = (int)number;
     else if (strcmp(key, "segment") == 0)
         c->segment = number;
+    else if (strcmp(key, "sockets") == 0)
+        c->sockets = number;
     else if (strcmp(key, "rendezvous") == 0)
         c->rendezvous = number;
     else if (strcmp(key, "runs") == 0)
@@ -395,6 +397,7 @@ static void make_shape(struct world *w, int id)
         .types = p->types,
         .ntypes = nslots,
         .segment = c->segment,
+        .sockets = c->sockets,
         .neighbors = nbc_coll_is_neighborhood(coll) ? &p->neighbors : NULL,
         .send.type = nbc_coll_has_types(coll) ? NBC_TYPE_FIRST_PEER : NBC_TYPE_SEND,
         .recv.type = nbc_coll_has_types(coll) ? NBC_TYPE_FIRST_PEER + nout : NBC_TYPE_RECV,

@@ -42,6 +42,7 @@ struct test_case {
     int graph;       /* neighborhoods: 0 … NGRAPHS − 1, see cases.c */
     int nodes;       /* number of nodes of the node map; 0: no map */
     int64_t segment; /* bytes */
+    bool sockets;    /* ranks on several hosts, without a faster network */
     bool even;       /* blocks have equal size, even if the collective allows others */
     bool rendezvous;
     int runs; /* number of times that the operation is started */

@@ -93,6 +93,7 @@ static struct test_case nth_case(const struct nbc_alg *alg, int size, uint64_t i
     i /= NGRAPHS;
     c.segment = segments[i % NSEGMENTS];
     i /= NSEGMENTS;
+    c.sockets = c.seed / 3 % 2 && !(alg->needs & NBC_INTER);
     c.nodes = alg->needs & NBC_NODES ? 2 + (int)(i % 4) : 0;
     i /= 4;
     if (alg->needs & NBC_INTER) { /* 1 × n, n × 1, uneven, even */

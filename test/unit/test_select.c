@@ -609,16 +609,55 @@ START_TEST(segments_between_nodes_need_no_handshake)
 }
 END_TEST
 
+START_TEST(blocks_between_hosts_move_in_pieces)
+{
+    static const struct {
+        enum nbc_coll coll;
+        const char *alg;
+        int64_t most; /* elements of 8 bytes: with more, there would be too many pieces */
+    } table[] = {
+        {NBC_GATHER, "linear", 48 * 1024},     {NBC_SCATTER, "linear", 48 * 1024},
+        {NBC_ALLGATHER, "linear", 18 * 1024},  {NBC_ALLTOALL, "linear", 18 * 1024},
+        {NBC_ALLTOALL, "pairwise", 18 * 1024},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const struct nbc_alg *alg = nbc_alg_by_name(table[i].coll, table[i].alg);
+        struct nbc_shape s = shape_of(table[i].coll, 8, table[i].most);
+        ck_assert_int_eq(longest_message(alg, s), 8 * table[i].most);
+        s.sockets = true;
+        ck_assert_int_eq(longest_message(alg, s), 16384);
+        s.send.count = s.recv.count = table[i].most + 1;
+        ck_assert_int_eq(longest_message(alg, s), 8 * table[i].most + 8);
+        s.eager = 60 * 1024;
+        ck_assert_int_le(longest_message(alg, s), 60 * 1024);
+        s.segment = 8000;
+        ck_assert_int_le(longest_message(alg, s), 8000);
+        s.sockets = false;
+        ck_assert_int_eq(longest_message(alg, s), 8 * table[i].most + 8);
+    }
+}
+END_TEST
+
 START_TEST(handshakes_at_once_are_better_than_many_short_pieces)
 {
-    static const enum nbc_coll colls[] = {NBC_ALLREDUCE, NBC_REDUCE};
-    for (size_t i = 0; i < sizeof colls / sizeof *colls; i++) {
-        const struct nbc_alg *alg = nbc_alg_by_name(colls[i], "two_rounds");
-        struct nbc_shape s = shape_of(colls[i], 8, 8 * 4 * 2048); /* a rank's part: 64 KiB */
+    static const struct {
+        enum nbc_coll coll;
+        const char *alg;
+        int64_t count; /* each rank reduces 64 KiB */
+    } table[] = {
+        {NBC_ALLREDUCE, "two_rounds", 8 * 8 * 1024},
+        {NBC_REDUCE, "two_rounds", 8 * 8 * 1024},
+        {NBC_REDUCE_SCATTER_BLOCK, "pairwise", 8 * 1024},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const struct nbc_alg *alg = nbc_alg_by_name(table[i].coll, table[i].alg);
+        struct nbc_shape s = shape_of(table[i].coll, 8, table[i].count);
         ck_assert_int_eq(longest_message(alg, s), 64 * 1024);
         s.sockets = true;
         ck_assert_int_eq(longest_message(alg, s), 16 * 1024);
         s.eager = 8 * 1024;
+        ck_assert_int_eq(longest_message(alg, s), 8 * 1024);
+        s.eager = 4 * 1024;
         ck_assert_int_eq(longest_message(alg, s), 64 * 1024);
         s.segment = 8 * 1024;
         ck_assert_int_eq(longest_message(alg, s), 8 * 1024);
@@ -670,6 +709,7 @@ int main(void)
     tcase_add_test(tc, long_vectors_between_groups_are_cut);
     tcase_add_loop_test(tc, uneven_groups_take_messages_linear_in_both, 0, NBC_NCOLLS);
     tcase_add_test(tc, segments_between_nodes_need_no_handshake);
+    tcase_add_test(tc, blocks_between_hosts_move_in_pieces);
     tcase_add_test(tc, handshakes_at_once_are_better_than_many_short_pieces);
     tcase_add_test(tc, one_host_has_no_sockets);
     tcase_add_loop_test(tc, a_segment_may_be_as_long_as_a_number_can_say, 0, nbc_nalgs);
