@@ -2,7 +2,8 @@
 /* Faults of the system: what nbcshim asks of it is refused, or disturbed. The operations are right
  * all the same; test/tools/faults.sh also looks at what is said.
  *
- *   faults signals     a timer interrupts this process all the time
+ *   faults signals     a timer interrupts this process all the time; its handler never runs in a
+ *                      thread of nbcshim, even if the signal is sent there
  *   faults reports     so does SIGUSR1, for which nbcshim reports what is pending
  *   faults fork        children that do not use MPI come and go
  *   faults threads     nbcshim gets no thread
@@ -54,14 +55,29 @@ static void *behind(const char *name)
         return next(__VA_ARGS__);                \
     } while (0)
 
-int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*work)(void *),
-                   void *argument)
+static int create_behind(pthread_t *thread, const pthread_attr_t *attributes, void *(*work)(void *),
+                         void *argument)
 {
-    if (no_threads && FROM_LIBRARY)
-        return EAGAIN;
     CALL_BEHIND(int, "pthread_create",
                 (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *), thread,
                 attributes, work, argument);
+}
+
+/* The threads that nbcshim has started. */
+enum { MOST_THREADS = 4 };
+static pthread_t threads[MOST_THREADS];
+static int nthreads;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*work)(void *),
+                   void *argument)
+{
+    bool asked = FROM_LIBRARY;
+    if (no_threads && asked)
+        return EAGAIN;
+    int error = create_behind(thread, attributes, work, argument);
+    if (!error && asked && nthreads < MOST_THREADS)
+        threads[nthreads++] = *thread;
+    return error;
 }
 
 static bool refuses_file(bool asked)
@@ -214,12 +230,14 @@ static void work(int rounds)
 
 /* --- faults ----------------------------------------------------------------------------------- */
 
-static volatile sig_atomic_t interruptions;
+static volatile sig_atomic_t interruptions, strayed;
 
 static void on_timer(int number)
 {
     (void)number;
     interruptions++;
+    for (int i = 0; i < nthreads; i++)
+        strayed += pthread_equal(threads[i], pthread_self()) != 0;
 }
 
 /* The handler lets system calls return early. */
@@ -236,9 +254,13 @@ static void run_signals(void)
 {
     int rounds = test_scale(40, 2000);
     interrupt_every(137, on_timer);
+    EXPECT(nthreads > 0, "nbcshim has no thread");
+    for (int i = 0; i < nthreads; i++)
+        EXPECT(pthread_kill(threads[i], SIGALRM) == 0, "thread %d has ended", i);
     work(rounds);
     interrupt_every(0, on_timer);
     EXPECT(interruptions > rounds, "%d interruptions", (int)interruptions);
+    EXPECT(!strayed, "the handler ran %d times in a thread of nbcshim", (int)strayed);
 }
 
 static void on_timer_report(int number)

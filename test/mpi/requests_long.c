@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Long arrays of requests, completed one by one or some at a time, while the program changes them:
  * entries are exchanged, completed by other calls, freed, started and replaced, parts of an array
- * are passed, and several threads have arrays. MPI-4.1 section 3.7.5. */
+ * are passed, and several threads have arrays; entries that fail, and arrays in which nothing is
+ * complete. MPI-4.1 section 3.7.5.
+ *
+ *   requests_long single   without threads: where only requests of the MPI are left, it waits */
 #include "config.h"
 #include "observe.h"
 
@@ -202,8 +205,10 @@ static void call_any(struct worker *w, const struct part *p, bool tests)
         CHECK(!flag);
     else if (!p->nactive)
         CHECK(index == MPI_UNDEFINED && is_empty(&s));
-    else
+    else {
+        CHECK(index >= 0 && index < p->n);
         reported(w, p->first + index, &s);
+    }
 }
 
 static void call_some(struct worker *w, const struct part *p, bool tests)
@@ -224,8 +229,10 @@ static void call_some(struct worker *w, const struct part *p, bool tests)
         CHECK(count == 0);
     else
         CHECK(count > 0 && count <= p->nsent);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        CHECK(indices[i] >= 0 && indices[i] < p->n);
         reported(w, p->first + indices[i], &s[i]);
+    }
 }
 
 /* A call that would wait for ever tests instead. */
@@ -309,6 +316,264 @@ static void removed_and_put_back(void)
     CHECK(flag && index == away && r[away] == MPI_REQUEST_NULL);
 }
 
+/* Two arrays with the same requests, used in turns: each finds what the other has not reported. */
+static void arrays_share_requests(void)
+{
+    enum { N = 3 };
+    MPI_Request r[2][LEAST];
+    for (int i = 0; i < LEAST; i++)
+        r[0][i] = r[1][i] = MPI_REQUEST_NULL;
+    for (int i = 0; i < N; i++)
+        MPI_Ibarrier(MPI_COMM_SELF, &r[0][i]);
+    for (int i = 0; i < N; i++) {
+        int index = -1, flag = 0;
+        if (i == 1)
+            memcpy(r[1], r[0], sizeof r[1]);
+        MPI_Testany(LEAST, r[i % 2], &index, &flag, MPI_STATUS_IGNORE);
+        CHECK(flag && index >= 0 && index < N);
+        if (index < 0 || index >= N)
+            return;
+        r[(i + 1) % 2][index] = MPI_REQUEST_NULL;
+    }
+}
+
+/* A request that the program puts into the array is reported although there is always another one
+ * that is complete. */
+static void new_one_is_found(void)
+{
+    MPI_Request r[LEAST];
+    int index = 0, calls = 0;
+    for (int i = 0; i < LEAST; i++)
+        r[i] = MPI_REQUEST_NULL;
+    MPI_Allreduce_init(&one_in, &one_out, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF, MPI_INFO_NULL, &r[0]);
+    for (; index != 20 && calls < 1000; calls++) {
+        if (index == 0)
+            MPI_Start(&r[0]);
+        MPI_Waitany(LEAST, r, &index, MPI_STATUS_IGNORE);
+        if (calls == 10)
+            MPI_Ibarrier(MPI_COMM_SELF, &r[20]);
+    }
+    CHECK(index == 20);
+    MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+    MPI_Request_free(&r[0]);
+}
+
+/* The MPI may give nbcshim the handle of a request that the program has freed. Where a request of
+ * the MPI was seen, the same handle then means one of nbcshim's. */
+static void handle_changes_hands(void)
+{
+    enum { MOST = 1000 };
+    MPI_Request r[LEAST], held[MOST], message;
+    int index = -1, flag = 0, n = 0;
+    for (int i = 0; i < LEAST; i++)
+        r[i] = MPI_REQUEST_NULL;
+    do { /* until nbcshim has no handle left that it has used before */
+        MPI_Ibarrier(MPI_COMM_SELF, &r[0]);
+        MPI_Recv_init(NULL, 0, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_SELF, &r[1]);
+        CHECK(MPI_Waitany(LEAST, r, &index, MPI_STATUS_IGNORE) == MPI_SUCCESS && index == 0);
+        message = r[1];
+        MPI_Request_free(&r[1]);
+        MPI_Ibarrier(MPI_COMM_SELF, &held[n++]); /* has the handle of the one that has completed */
+        MPI_Ibarrier(MPI_COMM_SELF, &r[1]);
+        if (r[1] != message)
+            held[n++] = r[1];
+    } while (r[1] != message && n < MOST - 1);
+    MPI_Waitall(n, held, MPI_STATUSES_IGNORE);
+    CHECK(r[1] == message);
+    if (r[1] != message)
+        return;
+    MPI_Testany(LEAST, r, &index, &flag, MPI_STATUS_IGNORE);
+    CHECK(flag && index == 1 && r[1] == MPI_REQUEST_NULL);
+}
+
+static void message_to_self(int tag, MPI_Request *receive)
+{
+    MPI_Start(receive);
+    MPI_Send(NULL, 0, MPI_INT, 0, tag, MPI_COMM_SELF);
+}
+
+/* Persistent messages that are always complete: each is reported, not one of them again and again.
+ */
+static void messages_take_turns(bool tests)
+{
+    enum { N = LEAST + 8 };
+    MPI_Request r[N];
+    int reported_at[N] = {0};
+    r[0] = sum_init();
+    for (int i = 1; i < N; i++) {
+        MPI_Recv_init(NULL, 0, MPI_INT, 0, i, MPI_COMM_SELF, &r[i]);
+        message_to_self(i, &r[i]);
+    }
+    for (int k = 0; k < 2 * N; k++) {
+        int index = -1, flag = !tests;
+        if (tests)
+            MPI_Testany(N, r, &index, &flag, MPI_STATUS_IGNORE);
+        else
+            MPI_Waitany(N, r, &index, MPI_STATUS_IGNORE);
+        CHECK(flag && index > 0 && index < N);
+        if (index <= 0 || index >= N)
+            break;
+        reported_at[index]++;
+        message_to_self(index, &r[index]);
+    }
+    for (int i = 1; i < N; i++)
+        EXPECT(reported_at[i] > 0, "message %d is never reported", i);
+    MPI_Waitall(N - 1, r + 1, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < N; i++)
+        MPI_Request_free(&r[i]);
+}
+
+/* --- errors ------------------------------------------------------------------------------------*/
+
+/* In a long array: messages from the left, of which one is longer than its receive; a sum that
+ * completes, and an inactive one. */
+enum { NERR = LEAST + 8, NMESSAGES = 10, TOO_LONG = 5, A_SUM = 20, INACTIVE = 30 };
+
+static int error_in[NMESSAGES];
+
+/* Open MPI 4.1.4 completes such a message of a process to itself without an error, or crashes. */
+static bool can_be_too_long(void)
+{
+#ifdef OPEN_MPI
+    return test_size > 1;
+#else
+    return true;
+#endif
+}
+
+static bool is_too_long(int index)
+{
+    return index == TOO_LONG && can_be_too_long();
+}
+
+static void error_start(MPI_Request *r)
+{
+    const int two[2] = {1, 2};
+    for (int i = 0; i < NERR; i++)
+        r[i] = MPI_REQUEST_NULL;
+    r[INACTIVE] = sum_init();
+    MPI_Iallreduce(&one_in, &one_out, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF, &r[A_SUM]);
+    for (int i = 0; i < NMESSAGES; i++)
+        MPI_Irecv(&error_in[i], 1, MPI_INT, left(), i, MPI_COMM_WORLD, &r[i]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < NMESSAGES; i++)
+        MPI_Send(two, 1 + is_too_long(i), MPI_INT, right(), i, MPI_COMM_WORLD);
+}
+
+static void error_any(MPI_Request *r, bool tests)
+{
+    bool reported_at[NERR] = {false};
+    for (int n = 0, tries = 0; n < NMESSAGES + 1 && tries < 100000; tries++) {
+        MPI_Status s;
+        int index = -1, flag = 1;
+        spoil(&s, 1);
+        int error =
+            tests ? MPI_Testany(NERR, r, &index, &flag, &s) : MPI_Waitany(NERR, r, &index, &s);
+        if (!flag && !error)
+            continue;
+        n++;
+        CHECK(index >= 0 && (index < NMESSAGES || index == A_SUM) && !reported_at[index]);
+        if (index < 0 || index >= NERR)
+            return;
+        reported_at[index] = true;
+        CHECK(class_of(error) == (is_too_long(index) ? MPI_ERR_TRUNCATE : MPI_SUCCESS));
+        CHECK(r[index] == MPI_REQUEST_NULL);
+    }
+    for (int i = 0; i < NMESSAGES; i++)
+        EXPECT(reported_at[i], "message %d is not reported", i);
+    CHECK(reported_at[A_SUM]);
+}
+
+/* One call has reported these. */
+static void error_check_some(const MPI_Request *r, int error, int n, const int *indices,
+                             const MPI_Status *s)
+{
+    bool bad = false;
+    for (int i = 0; i < n; i++)
+        bad = bad || is_too_long(indices[i]);
+    CHECK(class_of(error) == (bad ? MPI_ERR_IN_STATUS : MPI_SUCCESS));
+    for (int i = 0; i < n; i++) {
+        CHECK(r[indices[i]] == MPI_REQUEST_NULL);
+        if (bad)
+            CHECK(class_of(s[i].MPI_ERROR) ==
+                  (is_too_long(indices[i]) ? MPI_ERR_TRUNCATE : MPI_SUCCESS));
+    }
+}
+
+static void error_some(MPI_Request *r, bool tests)
+{
+    int left_over = NMESSAGES + 1;
+    for (int tries = 0; left_over > 0 && tries < 100000; tries++) {
+        int n = 0, indices[NERR];
+        MPI_Status s[NERR];
+        spoil(s, NERR);
+        int error =
+            tests ? MPI_Testsome(NERR, r, &n, indices, s) : MPI_Waitsome(NERR, r, &n, indices, s);
+        CHECK(n >= !tests && n <= left_over);
+        if (n < 0 || n > left_over)
+            return;
+        error_check_some(r, error, n, indices, s);
+        left_over -= n;
+    }
+    CHECK(left_over == 0);
+}
+
+/* Each request is reported once, the one that has failed with its error, and the others go on. */
+static void errors_are_reported(void)
+{
+    MPI_Errhandler before;
+    MPI_Request r[NERR];
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int call = 0; call < 4; call++) {
+        test_place("call %d", call);
+        error_start(r);
+        if (call < 2)
+            error_any(r, call % 2);
+        else
+            error_some(r, call % 2);
+        CHECK(r[INACTIVE] != MPI_REQUEST_NULL);
+        MPI_Request_free(&r[INACTIVE]);
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
+    MPI_Errhandler_free(&before);
+}
+
+/* --- an array in which nothing is complete -----------------------------------------------------*/
+
+/* One operation, which is pending because the last rank is late: tests find it active, and a wait
+ * lasts until it is over. A message of the MPI, then an operation of nbcshim. */
+static void pending_one(bool message, bool some)
+{
+    MPI_Request r[LEAST];
+    int index = -1, count = -1, flag = -1, in = -1;
+    bool early = test_size > 1 && !is_late();
+    for (int i = 0; i < LEAST; i++)
+        r[i] = MPI_REQUEST_NULL;
+    r[0] = sum_init();
+    gate_wait();
+    if (message)
+        MPI_Irecv(&in, 1, MPI_INT, test_size - 1, DATA, MPI_COMM_WORLD, &r[7]);
+    else
+        MPI_Ibarrier(comm, &r[7]);
+    for (int i = 0; early && i < 3; i++) {
+        CHECK(MPI_Testany(LEAST, r, &index, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+        CHECK(!flag && index == MPI_UNDEFINED);
+        CHECK(MPI_Testsome(LEAST, r, &count, &index, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+        CHECK(count == 0);
+    }
+    gate_open();
+    for (int i = 0; message && is_late() && i < test_size; i++)
+        MPI_Send(&i, 1, MPI_INT, i, DATA, MPI_COMM_WORLD);
+    count = 1;
+    if (some)
+        MPI_Waitsome(LEAST, r, &count, &index, MPI_STATUSES_IGNORE);
+    else
+        MPI_Waitany(LEAST, r, &index, MPI_STATUS_IGNORE);
+    CHECK(count == 1 && index == 7 && r[7] == MPI_REQUEST_NULL && (!message || in == test_rank));
+    MPI_Request_free(&r[0]);
+}
+
 /* --- an array that other ranks complete --------------------------------------------------------*/
 
 enum { MANY = 700 };
@@ -381,10 +646,19 @@ static void many_drain(struct rng *rng, int call, bool shrinks)
 
 int main(int argc, char **argv)
 {
-    int level = test_init_thread(&argc, &argv, MPI_THREAD_MULTIPLE);
+    bool single = argc > 1 && strcmp(argv[1], "single") == 0;
+    int level = test_init_thread(&argc, &argv, single ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
     struct rng rng = rng_private(0);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     removed_and_put_back();
+    arrays_share_requests();
+    new_one_is_found();
+    handle_changes_hands();
+    messages_take_turns(false);
+    messages_take_turns(true);
+    errors_are_reported();
+    for (int i = 0; i < 4; i++)
+        pending_one(i % 2, i / 2);
     arrays_change(false);
     if (level == MPI_THREAD_MULTIPLE)
         arrays_change(true);
