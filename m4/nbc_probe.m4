@@ -106,6 +106,11 @@ AS_IF([test $NBC_MPI_FLAVOR = abi], [
     NBC_NAME=nbcshim_abi
     AC_DEFINE([NBC_ABI], [1], [Define to 1 if the MPI has the ABI of MPI-5.])])
 AC_SUBST([NBC_NAME])
+nbc_eager=16384
+AS_IF([test $NBC_MPI_FLAVOR = openmpi], [nbc_eager=61440])
+AC_DEFINE_UNQUOTED([NBC_SOCKETS_EAGER], [$nbc_eager],
+    [What the MPI sends over sockets without a handshake, unless it has been told otherwise: Open MPI 64 KiB
+     with its header, MPICH over UCX less than 24 KiB.])
 NBC_MPI_LAUNCHER=$NBC_MPI_FLAVOR
 AS_IF([test $NBC_MPI_FLAVOR = abi],
     [AS_CASE([`$MPIEXEC --version 2>/dev/null </dev/null`],

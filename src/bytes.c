@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "bytes.h"
 
-/* MESSAGE_BYTES: the bytes that are sent in the time that one more message costs. LIKELY_EAGER:
- * what most MPIs send over sockets without a handshake (MPICH over UCX less than 32 KiB, Open MPI
- * less than 64 KiB). */
+#include "config.h"
+
+/* MESSAGE_BYTES: the bytes that are sent in the time that one more message costs. */
 enum {
     DEFAULT_SEGMENT = 64 * 1024,
-    LIKELY_EAGER = 16 * 1024,
     LEAST_SEGMENT = 4096,
     MAX_SEGMENTS = 1024,
     MESSAGE_BYTES = 20 * 1024
@@ -64,7 +63,7 @@ int64_t nbc_segment_limit(const struct nbc_shape *shape, int64_t most)
 {
     int64_t eager = shape->eager;
     if (eager <= 0 && shape->sockets)
-        eager = LIKELY_EAGER;
+        eager = NBC_SOCKETS_EAGER;
     return shape->local || eager <= 0 || eager > most ? most : eager;
 }
 

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapter.h"
 #include "config.h"
 #include "emit.h"
 #include "meter.h"
@@ -239,8 +240,17 @@ static int ranks_on_node(int size)
     return count;
 }
 
+/* Returns, at rank 0, whether no rank's node has a network faster than sockets. */
+static bool only_sockets(void)
+{
+    int mine = nbc_has_adapter(), any = 0;
+    MPI_Reduce(&mine, &any, 1, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD);
+    return !any;
+}
+
 static int loggp(int rank, int size)
 {
+    bool sockets = only_sockets();
     int ppn = ranks_on_node(size), away = -1, near = -1;
     for (int other = size - 1; other > 0; other--) {
         if (same_name(other))
@@ -267,6 +277,8 @@ static int loggp(int rank, int size)
     print_loggp("", &between);
     if (away > 0 && between.eager)
         printf("eager = %d\nhandshake = %.6g\n", between.eager, between.handshake * 1e9);
+    if (away > 0 && sockets)
+        printf("sockets = 1\n");
     print_loggp("within.", &within);
     printf("reduce = %.6g\ncopy = %.6g\n", per_byte(true) * 1e9, per_byte(false) * 1e9);
     printf("ppn = %d\n", away < 0 ? 1 : ppn);

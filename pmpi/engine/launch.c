@@ -16,14 +16,6 @@
 
 nbc_prerequisite_maker *nbc_launch_prerequisite;
 
-/* What the MPI sends over sockets without a handshake, unless it has been told otherwise: Open MPI
- * 64 KiB with its header, MPICH over UCX less than 24 KiB. */
-#ifdef OPEN_MPI
-enum { SOCKETS_EAGER = 60 * 1024 };
-#else
-enum { SOCKETS_EAGER = 16 * 1024 };
-#endif
-
 const struct nbc_alg *nbc_launch_choose(struct nbc_shape *s, const struct nbc_wishes *wishes)
 {
     s->order = wishes->order;
@@ -33,8 +25,6 @@ const struct nbc_alg *nbc_launch_choose(struct nbc_shape *s, const struct nbc_wi
     if (wishes->segment)
         s->segment = wishes->segment;
     s->eager = nbc_tuning->eager;
-    if (!s->eager && s->sockets)
-        s->eager = SOCKETS_EAGER;
     return alg;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "op/nodemap.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "below/simulated.h"
 #include "op/world_ranks.h"
 
+#include "adapter.h"
 #include "nodes.h"
 #include "select.h"
 
@@ -94,31 +94,12 @@ static int find_nodes(int rank, int size)
     return error;
 }
 
-/* Whether this host has a network adapter that MPIs use without the system: InfiniBand and what
- * shares its interface (RoCE, Omni-Path, EFA), Slingshot, Aries, BXI. */
-static bool has_fast_network(void)
-{
-    static const char *const classes[] = {"/sys/class/infiniband", "/sys/class/cxi",
-                                          "/sys/class/gni", "/sys/class/bxi"};
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
-        DIR *adapters = opendir(classes[i]);
-        bool any = false;
-        for (struct dirent *e; adapters && (e = readdir(adapters));)
-            any |= e->d_name[0] != '.';
-        if (adapters)
-            closedir(adapters);
-        if (any)
-            return true;
-    }
-    return false;
-}
-
 /* What any host has is known on all. Nodes that are declared or simulated tell nothing of the
  * network. */
 static int ask_hosts(int rank, bool declared)
 {
     int here = nbc_node_size(&world.nodes, nbc_node_of(&world.nodes, rank)), any[2];
-    int mine[] = {here > sysconf(_SC_NPROCESSORS_ONLN), has_fast_network()};
+    int mine[] = {here > sysconf(_SC_NPROCESSORS_ONLN), nbc_has_adapter()};
     int error = NEXT(Allreduce)(mine, any, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (!error) {
         world.oversubscribed = any[0];

@@ -98,6 +98,11 @@ few_rounds 4 0
 hierarchical 2x2 6 "$colls"
 hierarchical 2+1+3 5 "$colls" # alltoall needs as many ranks on each
 
+on_hosts 4x1 "" "" tools/nbctune --loggp
+ends_well "nbctune --loggp" 60
+[ -n "$(ls -A /sys/class/{infiniband,cxi,gni,bxi} 2>/dev/null)" ] ||
+    log_has 1 "it tells that there are only sockets" "^sockets = 1$"
+
 # --- nbcrun ---------------------------------------------------------------------------------------
 
 # Were the variable not the same on all hosts, they would wait for different messages.
@@ -135,7 +140,11 @@ result $? "a rank is killed: the job ends"
 
 # --- a slow and faulty network --------------------------------------------------------------------
 
-# The link of a host fails once a second for a tenth of it, until the calling shell ends it.
+# The link of a host fails once a second for a tenth of it, until the calling shell ends it. Not longer:
+# TCP doubles the time after which it sends again with each attempt that falls into a failure. If the
+# link fails for half of the time, for 0.2 or 0.5 seconds at once, a job that takes 6 seconds here takes
+# 15 in one run and more than a minute in the next, and Open MPI's launcher may give up at its first
+# connection.
 flap()
 {
     while sleep 1; do

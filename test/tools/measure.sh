@@ -176,6 +176,7 @@ run 120 "nbctune --loggp" tools/nbctune --loggp
 for key in L o g G within.L reduce copy ppn; do
     log_has 1 "it tells $key" "^$key = [0-9.e+-]+$"
 done
+log_has 0 "and on one host nothing of a network" "^(eager|handshake|sockets) "
 cp "$scratch/log" "$scratch/machine"
 tools/nbcsim/nbcsim -n 2 --network "$scratch/machine" bcast:binomial >"$scratch/log" 2>&1
 result $? "nbcsim reads what it wrote"

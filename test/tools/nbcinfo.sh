@@ -145,6 +145,9 @@ says "--choose: the rule's segment" '"segment": 32768' --choose bcast --json
 says "--choose: another one" '"segment": 8192' --choose bcast --json --segment 8K
 NBCSHIM_SEGMENT_SIZE=4K says "--choose: the environment's segment" '"segment": 4096' --choose bcast --json
 unset NBCSHIM_TUNING
+[ "$MPI_FLAVOR" = openmpi ] && longest=61440 || longest=15360 # as the library: 60 KiB, 16 KiB
+says "--schedule: segments need no handshake over sockets" "^ *0 send recv\+0 $longest bytes to 1" \
+    --schedule bcast:two_rounds --ranks 3 --per-node 1 --sockets --bytes 240K
 says "--choose: between groups" '^inter_' --choose bcast --ranks 3 --remote 2
 NBCSHIM_ALGORITHM_BCAST=chain says "--choose: an algorithm that is not for two groups" \
     'requests chain, which requires an intracommunicator;' --choose bcast --remote 2
