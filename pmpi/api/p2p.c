@@ -13,6 +13,7 @@
 #include "api/wait_test.h"
 #include "base/errors.h"
 #include "base/lock.h"
+#include "base/quiet.h"
 #include "below/export.h"
 #include "engine/progress.h"
 #include "op/types.h"
@@ -129,14 +130,22 @@ static int p2p_post_matched(struct data d, MPI_Message *message, MPI_Request *re
     return NEXT(Imrecv)(d.buf, (int)d.count, d.type, message, request);
 }
 
-/* The native call raises the error for a message that is too long. */
-static int p2p_receive_truncated(struct data d, MPI_Message *message, MPI_Status *status)
+static int p2p_receive_matched(struct data d, MPI_Message *message, MPI_Status *status)
 {
 #ifdef HAVE_MPI_SEND_C
     if (d.count > INT_MAX)
         return NEXT(Mrecv_c)(d.buf, d.count, d.type, message, status);
 #endif
     return NEXT(Mrecv)(d.buf, (int)d.count, d.type, message, status);
+}
+
+/* Receives a message that is too long. MPICH 4.0.2 would raise the error on MPI_COMM_WORLD. */
+static int p2p_receive_truncated(struct data d, MPI_Message *message, MPI_Comm comm,
+                                 MPI_Status *status)
+{
+    nbc_quiet_begin();
+    int error = p2p_receive_matched(d, message, status);
+    return nbc_quiet_end() ? nbc_raise(comm, error) : error;
 }
 
 static int p2p_probe_and_receive(struct data d, int source, int tag, MPI_Comm comm,
@@ -149,7 +158,7 @@ static int p2p_probe_and_receive(struct data d, int source, int tag, MPI_Comm co
     if (error)
         return error;
     if (!fits(&probed, d))
-        return p2p_receive_truncated(d, &message, status);
+        return p2p_receive_truncated(d, &message, comm, status);
     error = p2p_post_matched(d, &message, &request);
     return error ? error : nbc_wait_other(&request, status);
 }

@@ -8,13 +8,28 @@
  * which is called through its table of symbols. The definition here comes before that of the MPI,
  * and returns the errors of nbcshim's own calls. It is called after errors only. An MPI that calls
  * its function in another way goes on raising them. */
-#include "below/next.h"
+#include "base/quiet.h"
 
-#ifdef PIC
 #include <string.h>
 
 #include "base/lock.h"
+#include "below/next.h"
 
+static NBC_PER_THREAD enum { LOUD, QUIET, KEPT } mood;
+
+void nbc_quiet_begin(void)
+{
+    mood = QUIET;
+}
+
+bool nbc_quiet_end(void)
+{
+    bool kept = mood == KEPT;
+    mood = LOUD;
+    return kept;
+}
+
+#ifdef PIC
 struct MPIR_Comm;
 typedef int raiser(struct MPIR_Comm *comm, const char *function, int error);
 
@@ -26,6 +41,10 @@ int MPIR_Err_return_comm(struct MPIR_Comm *comm, const char *function, int error
 {
     if (!comm && nbc_inside == NBC_LOCKED)
         return error;
+    if (!comm && mood != LOUD) {
+        mood = KEPT;
+        return error;
+    }
     raiser *next;
     void *object = nbc_next_symbol("MPIR_Err_return_comm", __builtin_return_address(0));
     memcpy(&next, &object, sizeof next); /* POSIX permits the conversion */

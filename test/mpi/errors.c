@@ -493,6 +493,43 @@ static void raised_once(void)
     MPI_Errhandler_free(&handler);
 }
 
+/* A blocking receive of a message that is too long, while an operation of nbcshim is pending on all
+ * ranks but the last: the error is raised once, on the communicator of the message, and the next
+ * message is the next one. MPICH 4.0.2 raises those of MPI_Mrecv on MPI_COMM_WORLD. */
+static void long_message_while_pending(void)
+{
+    const int sent[2][2] = {{1, 2}, {3, 4}};
+    int got = -1, right = (test_rank + 1) % test_size,
+        left = (test_rank + test_size - 1) % test_size;
+    MPI_Comm comm;
+    MPI_Errhandler handler, before;
+    MPI_Request r[3];
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
+    MPI_Comm_create_errhandler((MPI_Comm_errhandler_function *)on_freed, &handler);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    for (int i = 0; i < 2; i++)
+        MPI_Isend(sent[i], 2 - i, MPI_INT, right, 1, comm, &r[i]);
+    for (int i = 0; test_rank == test_size - 1 && i < test_size - 1; i++)
+        MPI_Recv(NULL, 0, MPI_INT, i, 2, comm, MPI_STATUS_IGNORE);
+    MPI_Ibarrier(comm, &r[2]);
+    ncalled = 0;
+    int error = MPI_Recv(&got, 1, MPI_INT, left, 1, comm, MPI_STATUS_IGNORE);
+    EXPECT(class_of(error) == MPI_ERR_TRUNCATE, "class %d", class_of(error));
+    EXPECT(ncalled == 1 && called_on == comm, "the handler was called %d times, %s", ncalled,
+           called_on == MPI_COMM_WORLD ? "on MPI_COMM_WORLD" : "");
+    error = MPI_Recv(&got, 1, MPI_INT, left, 1, comm, MPI_STATUS_IGNORE);
+    EXPECT(!error && got == 3 && ncalled == 1, "class %d, %d", class_of(error), got);
+    if (test_rank < test_size - 1)
+        MPI_Send(NULL, 0, MPI_INT, test_size - 1, 2, comm);
+    MPI_Waitall(3, r, MPI_STATUSES_IGNORE);
+    MPI_Comm_free(&comm);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
+    MPI_Errhandler_free(&before);
+    MPI_Errhandler_free(&handler);
+}
+
 /* A blocking call of nbcshim's fails on rank 0, time and again; its messages must not reach a later
  * call, also where a few calls use the tags up. */
 static void blocking_call_fails(MPI_Comm comm)
@@ -653,6 +690,8 @@ int main(int argc, char **argv)
         blocking_call_fails(returning);
     truncated_when_freed();
     raised_once();
+    if (test_size > 1) /* Open MPI has no such error for messages of a process to itself */
+        long_message_while_pending();
     MPI_Comm_free(&returning);
     MPI_Comm_free(&counting);
     MPI_Type_free(&derived);

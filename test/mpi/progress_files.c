@@ -11,7 +11,8 @@ enum { MODE = MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE };
 
 static char name[64];
 static MPI_File file;
-static MPI_File spare; /* Open MPI 4.1.4 cannot write collectively to a preallocated file */
+static MPI_File spare; /* Open MPI 4.1.4 cannot write collectively to a preallocated file, nor set
+                        * its atomicity */
 
 static void open_file(void)
 {
@@ -83,6 +84,23 @@ static void all(void)
     check(in);
 }
 
+static void set_atomicity(void)
+{
+    int flag = 0;
+    OK(MPI_File_set_atomicity(spare, 1));
+    MPI_File_get_atomicity(spare, &flag);
+    EXPECT(flag, "the mode is %d", flag);
+    OK(MPI_File_set_atomicity(spare, 0));
+}
+
+static void set_info(void)
+{
+    MPI_Info info;
+    MPI_Info_create(&info);
+    OK(MPI_File_set_info(spare, info));
+    MPI_Info_free(&info);
+}
+
 static void split_collective(void)
 {
     int out = data(test_rank), in = -1;
@@ -105,7 +123,80 @@ static void ordered(void)
     check(in);
 }
 
+static void split_all(void)
+{
+    int out = data(test_rank), in = -1;
+    MPI_Status status;
+    MPI_File_seek(file, test_rank, MPI_SEEK_SET);
+    OK(MPI_File_write_all_begin(file, &out, 1, MPI_INT));
+    OK(MPI_File_write_all_end(file, &out, &status));
+    MPI_File_seek(file, test_rank, MPI_SEEK_SET);
+    OK(MPI_File_read_all_begin(file, &in, 1, MPI_INT));
+    OK(MPI_File_read_all_end(file, &in, &status));
+    check(in);
+}
+
+static void split_ordered(void)
+{
+    int out = data(test_rank), in = -1;
+    MPI_Status status;
+    OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
+    OK(MPI_File_write_ordered_begin(file, &out, 1, MPI_INT));
+    OK(MPI_File_write_ordered_end(file, &out, &status));
+    OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
+    OK(MPI_File_read_ordered_begin(file, &in, 1, MPI_INT));
+    OK(MPI_File_read_ordered_end(file, &in, &status));
+    check(in);
+}
+
 #ifdef HAVE_MPI_FILE_READ_ALL_C
+static void all_c(void)
+{
+    int out = data(test_rank), in = -1;
+    MPI_Status status;
+    MPI_File_seek(file, test_rank, MPI_SEEK_SET);
+    OK(MPI_File_write_all_c(file, &out, 1, MPI_INT, &status));
+    MPI_File_seek(file, test_rank, MPI_SEEK_SET);
+    OK(MPI_File_read_all_c(file, &in, 1, MPI_INT, &status));
+    check(in);
+}
+
+static void ordered_c(void)
+{
+    int out = data(test_rank), in = -1;
+    MPI_Status status;
+    OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
+    OK(MPI_File_write_ordered_c(file, &out, 1, MPI_INT, &status));
+    OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
+    OK(MPI_File_read_ordered_c(file, &in, 1, MPI_INT, &status));
+    check(in);
+}
+
+static void split_c(void)
+{
+    int out = data(test_rank), in = -1;
+    MPI_Status status;
+    OK(MPI_File_write_at_all_begin_c(file, test_rank, &out, 1, MPI_INT));
+    OK(MPI_File_write_at_all_end(file, &out, &status));
+    MPI_File_seek(file, test_rank, MPI_SEEK_SET);
+    OK(MPI_File_read_all_begin_c(file, &in, 1, MPI_INT));
+    OK(MPI_File_read_all_end(file, &in, &status));
+    check(in);
+    MPI_File_seek(file, test_rank, MPI_SEEK_SET);
+    OK(MPI_File_write_all_begin_c(file, &out, 1, MPI_INT));
+    OK(MPI_File_write_all_end(file, &out, &status));
+    OK(MPI_File_read_at_all_begin_c(file, test_rank, &in, 1, MPI_INT));
+    OK(MPI_File_read_at_all_end(file, &in, &status));
+    check(in);
+    OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
+    OK(MPI_File_write_ordered_begin_c(file, &out, 1, MPI_INT));
+    OK(MPI_File_write_ordered_end(file, &out, &status));
+    OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
+    OK(MPI_File_read_ordered_begin_c(file, &in, 1, MPI_INT));
+    OK(MPI_File_read_ordered_end(file, &in, &status));
+    check(in);
+}
+
 static void at_all_c(void)
 {
     int out = data(test_rank), in = -1;
@@ -120,13 +211,20 @@ static const struct blocked cases[] = {
     {"open", open_file, NULL, NULL, false},
     {"set_view", set_view, NULL, NULL, false},
     {"set_size", set_size, NULL, NULL, false},
+    {"set_atomicity", set_atomicity, NULL, NULL, false},
     {"preallocate", preallocate, NULL, NULL, false},
     {"sync", sync_file, NULL, NULL, false},
+    {"set_info", set_info, NULL, NULL, false},
     {"at_all", at_all, NULL, NULL, false},
     {"all", all, NULL, NULL, false},
     {"split_collective", split_collective, NULL, NULL, false},
     {"ordered", ordered, NULL, NULL, false},
+    {"split_all", split_all, NULL, NULL, false},
+    {"split_ordered", split_ordered, NULL, NULL, false},
 #ifdef HAVE_MPI_FILE_READ_ALL_C
+    {"all_c", all_c, NULL, NULL, false},
+    {"ordered_c", ordered_c, NULL, NULL, false},
+    {"split_c", split_c, NULL, NULL, false},
     {"at_all_c", at_all_c, NULL, NULL, false},
 #endif
     {"close", close_file, NULL, NULL, false},

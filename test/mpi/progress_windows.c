@@ -46,6 +46,43 @@ static void create_dynamic(void)
 }
 #endif
 
+/* The displacement unit is an MPI_Aint in these. */
+#ifdef HAVE_MPI_WIN_CREATE_C
+static void create_c(void)
+{
+    static int value; /* what is put into memory on the stack does not arrive with MPICH 4.0.2 */
+    MPI_Win made;
+    value = -1;
+    OK(MPI_Win_create_c(&value, sizeof value, sizeof value, MPI_INFO_NULL, blocked_comm, &made));
+    OK(MPI_Win_fence(0, made));
+    OK(MPI_Put(&test_rank, 1, MPI_INT, (test_rank + 1) % test_size, 0, 1, MPI_INT, made));
+    OK(MPI_Win_fence(0, made));
+    EXPECT(value == (test_rank + test_size - 1) % test_size, "value %d", value);
+    OK(MPI_Win_free(&made));
+}
+#endif
+
+#ifdef HAVE_MPI_WIN_ALLOCATE_C
+static void allocate_c(void)
+{
+    MPI_Win made;
+    int *base;
+    OK(MPI_Win_allocate_c(sizeof *base, sizeof *base, MPI_INFO_NULL, blocked_comm, &base, &made));
+    OK(MPI_Win_free(&made));
+}
+#endif
+
+#ifdef HAVE_MPI_WIN_ALLOCATE_SHARED_C
+static void allocate_shared_c(void)
+{
+    MPI_Win made;
+    int *base;
+    OK(MPI_Win_allocate_shared_c(sizeof *base, sizeof *base, MPI_INFO_NULL, blocked_comm, &base,
+                                 &made));
+    OK(MPI_Win_free(&made));
+}
+#endif
+
 static void fence(void)
 {
     int value = 10 + test_rank;
@@ -334,6 +371,15 @@ static const struct blocked cases[] = {
 #endif
 #ifdef HAVE_MPI_WIN_CREATE_DYNAMIC
     {"create_dynamic", create_dynamic, NULL, NULL, false},
+#endif
+#ifdef HAVE_MPI_WIN_CREATE_C
+    {"create_c", create_c, NULL, NULL, false},
+#endif
+#ifdef HAVE_MPI_WIN_ALLOCATE_C
+    {"allocate_c", allocate_c, NULL, NULL, false},
+#endif
+#ifdef HAVE_MPI_WIN_ALLOCATE_SHARED_C
+    {"allocate_shared_c", allocate_shared_c, NULL, NULL, false},
 #endif
     {"fence", fence, NULL, NULL, false},
     {"fence_first", fence_first, NULL, NULL, false},

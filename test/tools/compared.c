@@ -51,6 +51,28 @@ static void complete_several(void)
         MPI_Testall(4, r, &flag, MPI_STATUSES_IGNORE);
 }
 
+#ifdef PERSISTENT
+/* Each start of a request is a call. (MPICH 4.0.2 alone hangs in MPI_Waitall for an active and an
+ * inactive request.) */
+static void complete_persistent(void)
+{
+    MPI_Request r[2];
+    for (int i = 0; i < 2; i++)
+        MPI_Allreduce_init(in, out[i], COUNT / 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD,
+                           MPI_INFO_NULL, &r[i]);
+    for (int i = 0; i < 3; i++) {
+        MPI_Start(&r[0]);
+        usleep(SLEEP);
+        MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+    }
+    MPI_Startall(2, r);
+    usleep(SLEEP);
+    MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < 2; i++)
+        MPI_Request_free(&r[i]);
+}
+#endif
+
 /* The MPI makes collective calls for this. */
 static void use_a_file(const char *name)
 {
@@ -73,6 +95,9 @@ int main(int argc, char **argv)
         complete_one_by_one();
     }
     complete_several();
+#ifdef PERSISTENT
+    complete_persistent();
+#endif
     MPI_Reduce_scatter(in, out[0], counts, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     MPI_Bcast(rank ? out[0] : in, 3, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     use_a_file(argv[1]);
