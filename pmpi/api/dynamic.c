@@ -5,6 +5,7 @@
 #include <semaphore.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -18,6 +19,7 @@
 #include "base/tag_space.h"
 #include "base/tuning.h"
 #include "below/export.h"
+#include "below/quirks.h"
 #include "below/simulated.h"
 #include "comm/agree.h"
 #include "comm/context.h"
@@ -151,9 +153,44 @@ int nbc_dynamic_meet_parent(void)
     return error ? error : jobs_connect(parent, nbc_enabled);
 }
 
+/* --- the calls ---------------------------------------------------------------------------------*/
+
+/* info is significant on the root only. */
+static bool is_root(int root, MPI_Comm comm)
+{
+    int rank;
+    return comm != MPI_COMM_NULL && !NEXT(Comm_rank)(comm, &rank) && rank == root;
+}
+
+static int spawn(NBC_CONST char *command, char *argv[], int maxprocs, MPI_Info info, int root,
+                 MPI_Comm comm, MPI_Comm *newcomm, int codes[])
+{
+    MPI_Info passed = is_root(root, comm) ? nbc_quirks_spawn_info(info) : info;
+    int error = NEXT(Comm_spawn)(command, argv, maxprocs, passed, root, comm, newcomm, codes);
+    nbc_quirks_forget(passed, info);
+    return error;
+}
+
+static int spawn_multiple(int count, char *commands[], char **argvs[],
+                          NBC_CONST_SPAWN int maxprocs[], NBC_CONST_SPAWN MPI_Info infos[],
+                          int root, MPI_Comm comm, MPI_Comm *newcomm, int codes[])
+{
+    MPI_Info *passed = NULL;
+    if (count > 0 && infos && is_root(root, comm))
+        passed = malloc((size_t)count * sizeof *passed);
+    for (int i = 0; passed && i < count; i++)
+        passed[i] = nbc_quirks_spawn_info(infos[i]);
+    int error = NEXT(Comm_spawn_multiple)(count, commands, argvs, maxprocs, passed ? passed : infos,
+                                          root, comm, newcomm, codes);
+    for (int i = 0; passed && i < count; i++)
+        nbc_quirks_forget(passed[i], infos[i]);
+    free(passed);
+    return error;
+}
+
 /* After the presync all ranks of the communicator are in the call. The native call may also wait
  * for the other side, where no presync can help: `comm` does not connect both sides. */
-#define CONNECTING(name, params, args)                        \
+#define CONNECTING(name, call, params, args)                  \
     EXPORT(int, name, params, args)                           \
     {                                                         \
         if (nbc_inside)                                       \
@@ -161,26 +198,26 @@ int nbc_dynamic_meet_parent(void)
         bool known = nbc_knows(comm);                         \
         int error = nbc_presync_outside_loop(comm);           \
         if (!error)                                           \
-            error = NEXT(name) args;                          \
+            error = call args;                                \
         return error ? error : jobs_connect(*newcomm, known); \
     }
 
-CONNECTING(Comm_spawn,
+CONNECTING(Comm_spawn, spawn,
            (NBC_CONST char *command, char *argv[], int maxprocs, MPI_Info info, int root,
             MPI_Comm comm, MPI_Comm *newcomm, int codes[]),
            (command, argv, maxprocs, info, root, comm, newcomm, codes))
 
-CONNECTING(Comm_spawn_multiple,
+CONNECTING(Comm_spawn_multiple, spawn_multiple,
            (int count, char *commands[], char **argvs[], NBC_CONST_SPAWN int maxprocs[],
             NBC_CONST_SPAWN MPI_Info infos[], int root, MPI_Comm comm, MPI_Comm *newcomm,
             int codes[]),
            (count, commands, argvs, maxprocs, infos, root, comm, newcomm, codes))
 
-CONNECTING(Comm_accept,
+CONNECTING(Comm_accept, NEXT(Comm_accept),
            (NBC_CONST char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm),
            (port, info, root, comm, newcomm))
 
-CONNECTING(Comm_connect,
+CONNECTING(Comm_connect, NEXT(Comm_connect),
            (NBC_CONST char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm),
            (port, info, root, comm, newcomm))
 

@@ -2,28 +2,99 @@
 #define _GNU_SOURCE
 #include "below/quirks.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "below/next.h"
 
 #if defined OPEN_MPI && defined HAVE_MPI_GET_LIBRARY_VERSION
+static int version_major(void)
+{
+    static const char name[] = "Open MPI v";
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length;
+    if (NEXT(Get_library_version)(version, &length) || strncmp(version, name, sizeof name - 1) != 0)
+        return 0;
+    return atoi(version + sizeof name - 1);
+}
+
 /* Excludes the component "treematch" of Open MPI 4: with it, MPI_Dist_graph_create occasionally
  * hangs in programs that create and free many communicators, also without nbcshim. The component
  * that remains does not renumber ranks where `reorder` permits it. A value that the user has set
  * takes precedence. */
 void nbc_quirks_before_init(void)
 {
-    static const char version_4[] = "Open MPI v4.";
-    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length;
-    if (NEXT(Get_library_version)(version, &length))
-        return;
-    if (strncmp(version, version_4, sizeof version_4 - 1) == 0)
+    if (version_major() == 4)
         setenv("OMPI_MCA_topo", "^treematch", 0);
+}
+
+/* Lines NAME=VALUE. */
+static const char variables_key[] = "PMIX_ENVAR";
+
+/* Appends the line if there is room. What does not fit is left out: without an NBCSHIM variable,
+ * the settings of the two jobs differ, and the MPI carries out the collectives between them. */
+static size_t append_line(char *lines, size_t length, size_t room, const char *line)
+{
+    size_t more = strlen(line);
+    if (length + (length > 0) + more >= room)
+        return length;
+    if (length > 0)
+        lines[length++] = '\n';
+    memcpy(lines + length, line, more + 1);
+    return length + more;
+}
+
+static void list_variables(char *lines, size_t room)
+{
+    static const char *const prefixes[] = {"LD_PRELOAD=", "NBCSHIM"};
+    size_t length = 0;
+    lines[0] = '\0';
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        for (char **e = environ; e && *e; e++)
+            if (strncmp(*e, prefixes[i], strlen(prefixes[i])) == 0 && !strchr(*e, '\n'))
+                length = append_line(lines, length, room, *e);
+}
+
+static bool has_variables(MPI_Info info)
+{
+    int length, found = 0;
+    return NEXT(Info_get_valuelen)(info, (char *)variables_key, &length, &found) || found;
+}
+
+/* A program that says itself which variables its children have gets what it asks for. */
+MPI_Info nbc_quirks_spawn_info(MPI_Info info)
+{
+    char lines[MPI_MAX_INFO_VAL];
+    MPI_Info passed;
+    if (version_major() < 5 || (info != MPI_INFO_NULL && has_variables(info)))
+        return info;
+    list_variables(lines, sizeof lines);
+    if (!lines[0] ||
+        (info == MPI_INFO_NULL ? NEXT(Info_create)(&passed) : NEXT(Info_dup)(info, &passed)))
+        return info;
+    NEXT(Info_set)(passed, (char *)variables_key, lines);
+    return passed;
+}
+
+void nbc_quirks_forget(MPI_Info passed, MPI_Info info)
+{
+    if (passed != info)
+        NEXT(Info_free)(&passed);
 }
 #else
 void nbc_quirks_before_init(void)
 {
+}
+
+MPI_Info nbc_quirks_spawn_info(MPI_Info info)
+{
+    return info;
+}
+
+void nbc_quirks_forget(MPI_Info passed, MPI_Info info)
+{
+    (void)passed, (void)info;
 }
 #endif
