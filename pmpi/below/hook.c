@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "below/next.h"
+#include "below/quirks.h"
 
 /* A constant. Threads that write it at the same time write the same. */
 static const char *description;
@@ -99,20 +100,9 @@ static registers *find_in_open_mpi(const char *name)
     return NULL;
 }
 
-/* Returns the major version, 0 if the MPI is not Open MPI. */
-static int version_major(void)
-{
-    static const char name[] = "Open MPI v";
-    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length;
-    if (NEXT(Get_library_version)(version, &length) || strncmp(version, name, sizeof name - 1) != 0)
-        return 0;
-    return atoi(version + sizeof name - 1);
-}
-
 static bool look_for(bool any)
 {
-    int major = version_major();
+    int major = nbc_quirks_open_mpi_version();
     add = find_in_open_mpi("opal_progress_register");
     drop = find_in_open_mpi("opal_progress_unregister");
     if (!add || !drop)

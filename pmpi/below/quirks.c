@@ -10,7 +10,7 @@
 #include "below/next.h"
 
 #if defined OPEN_MPI && defined HAVE_MPI_GET_LIBRARY_VERSION
-static int version_major(void)
+int nbc_quirks_open_mpi_version(void)
 {
     static const char name[] = "Open MPI v";
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
@@ -26,7 +26,7 @@ static int version_major(void)
  * takes precedence. */
 void nbc_quirks_before_init(void)
 {
-    if (version_major() == 4)
+    if (nbc_quirks_open_mpi_version() == 4)
         setenv("OMPI_MCA_topo", "^treematch", 0);
 }
 
@@ -68,7 +68,7 @@ MPI_Info nbc_quirks_spawn_info(MPI_Info info)
 {
     char lines[MPI_MAX_INFO_VAL];
     MPI_Info passed;
-    if (version_major() < 5 || (info != MPI_INFO_NULL && has_variables(info)))
+    if (nbc_quirks_open_mpi_version() < 5 || (info != MPI_INFO_NULL && has_variables(info)))
         return info;
     list_variables(lines, sizeof lines);
     if (!lines[0] ||
@@ -84,6 +84,11 @@ void nbc_quirks_forget(MPI_Info passed, MPI_Info info)
         NEXT(Info_free)(&passed);
 }
 #else
+int nbc_quirks_open_mpi_version(void)
+{
+    return 0;
+}
+
 void nbc_quirks_before_init(void)
 {
 }

@@ -5,6 +5,9 @@
 
 #include <mpi.h>
 
+/* Returns the major version of Open MPI, 0 of other MPIs. Without the lock. Local. */
+int nbc_quirks_open_mpi_version(void);
+
 /* Sets the environment variables that the MPI below reads at its initialization. To be called
  * before that, in a process in which nbcshim may become active. Without the lock. Local. */
 void nbc_quirks_before_init(void);
