@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Who includes whom: src only src, and never <mpi.h>; a room of pmpi itself, the rooms before it, src
+# Who includes whom: src only src and config.h, and never <mpi.h>; a room of pmpi itself, the rooms before it, src
 # and include; nothing else includes pmpi. The objects of pmpi refer to each other without a circle.
 # And all files are listed.
 
@@ -74,9 +74,9 @@ found=$(find pmpi -type f | grep -vE "^pmpi/(${rooms// /|})/[^/]*$")
 result $? "every file of pmpi is in a room"
 [ -z "$found" ] || comment "$found"
 
-check_directory src src
+check_directory src src config.h
 check_directory include include
-check_directory test/unit test/unit src tools/nbcsim
+check_directory test/unit test/unit src tools/nbcsim config.h
 check_directory tools/nbcsim tools/nbcsim tools src config.h
 check_directory tools/compare tools/compare tools src
 check_directory test/mpi test/mpi test/mpi/common include config.h
