@@ -126,6 +126,13 @@ static bool any_round(struct array *a, int *index, MPI_Status *status, int *erro
            (!first && any_own(a, index, status, error));
 }
 
+/* Whether no request of the array is active, and none is the MPI's. MPICH2 1.4.1 and MPICH 3.2 wait
+ * forever for inactive requests, and they do not know those of nbcshim. */
+static bool is_over(const struct array *a)
+{
+    return !a->own.n && !a->own.others;
+}
+
 static int wait_any(int n, MPI_Request *requests, int *index, MPI_Status *status)
 {
     struct array a;
@@ -141,7 +148,11 @@ static int wait_any(int n, MPI_Request *requests, int *index, MPI_Status *status
         }
         nbc_pause(&spins);
     }
-    return NEXT(Waitany)(n, requests, index, status);
+    if (!is_over(&a))
+        return NEXT(Waitany)(n, requests, index, status);
+    *index = MPI_UNDEFINED;
+    nbc_set_status(status);
+    return MPI_SUCCESS;
 }
 
 EXPORT(int, Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status),
@@ -236,7 +247,10 @@ static int wait_some(int n, MPI_Request *requests, int *outcount, int *indices,
         }
         nbc_pause(&spins);
     }
-    return NEXT(Waitsome)(n, requests, outcount, indices, statuses);
+    if (!is_over(&a))
+        return NEXT(Waitsome)(n, requests, outcount, indices, statuses);
+    *outcount = MPI_UNDEFINED;
+    return MPI_SUCCESS;
 }
 
 EXPORT(int, Waitsome,
