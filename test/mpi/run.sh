@@ -222,7 +222,9 @@ report() # number
 
 # Cases run side by side while there is a processor for each of their ranks. Of those with more ranks
 # than processors, whose ranks yield, two run at a time: alone, one leaves processors idle while its
-# launcher works or ranks sleep. Those with few ranks come first, the results in the order of the list.
+# launcher works or ranks sleep. The launcher of Open MPI works for long, so there the ranks of all cases
+# leave a processor to another case. Those with few ranks come first, the results in the order of the list.
+[ "$MPI_LAUNCHER" != openmpi ] || beside=1
 places=${NBC_PLACES:-$cores}
 free=$((2 * places)) # half processors
 next=0 # to be reported
@@ -233,7 +235,7 @@ weigh_cases()
     local i
     for i in "${!case_name[@]}"; do
         weight[i]=$((2 * case_ranks[i]))
-        [ "${case_ranks[i]}" -le "$places" ] || weight[i]=$((places > 1 ? places : 2))
+        [ $((case_ranks[i] + beside)) -le "$places" ] || weight[i]=$((places > 1 ? places : 2))
     done
 }
 

@@ -109,7 +109,7 @@ refuses "more bytes than can be counted" 'bytes times ranks must be at most' \
 refuses "in a list, too" 'bytes times ranks must be at most' $sim -n 2,1048576 -b 8,1024G bcast
 refuses "a number above all that there are" '' $sim -n 2 -b 9223372036854775808 bcast
 shows "as many bytes as can be" 'linear ' \
-    $sim -n 64 -b 2251799813685247 allgatherv alltoall reduce_scatter bcast allreduce
+    $sim -n 64 -b 2251799813685247 allgatherv alltoall reduce_scatter bcast allreduce:rabenseifner
 for what in bcast:hierarchical bcast:inter_linear allgather:neighbor_exchange; do
     refuses "--goal of what does not apply: $what" 'does not apply' $sim -n 5 --goal - $what
 done
