@@ -21,7 +21,7 @@ HISTORY = "bench/history.md"
 
 def first_line(command):
     try:
-        return subprocess.run(command, capture_output=True, text=True).stdout.splitlines()[0]
+        return " ".join(subprocess.run(command, capture_output=True, text=True).stdout.splitlines()[0].split())
     except (OSError, IndexError):
         return "unknown"
 
@@ -248,16 +248,16 @@ def untouched(directory, samples):
         day, before, after = f.read().split("\n")[:3]
     print(f"## {UNTOUCHED}\n")
     print(f"`bench/compare --untouched {samples}` wrote this section on {day} (load averages {before} "
-          f"before and {after} after). `nbcbench -m untouched` makes the calls that nbcshim wraps, but "
-          "for nonblocking and persistent collectives, on 2 ranks. A ratio is the time of the call over "
-          "that of the MPI's own function, which is measured while nothing is pending. *One pending*: an "
-          "`MPI_Iallreduce` of nbcshim on another communicator, for which one rank is still awaited. The MPI "
-          "is measured a second time; that ratio tells how far the others can be trusted. Some rows name "
+          f"before and {after} after). `nbcbench -m untouched` makes the calls that nbcshim wraps, "
+          "except nonblocking and persistent collectives, on 2 ranks. A ratio is the time of the call over "
+          "that of the MPI's own function, which is measured while nothing is pending. With *one pending*, an "
+          "`MPI_Iallreduce` of nbcshim is pending on another communicator, because one rank has not started it. The "
+          "MPI is measured a second time; that ratio tells how far the others can be trusted. Some rows name "
           "calls that only prepare or complete others.\n\n"
-          "The last table of each MPI is about `bench/footprint`, a program of 2 ranks that uses nothing of "
-          "nbcshim, alone (*none*), with nbcshim preloaded, which stays inactive, and with `NBCSHIM=on`: "
-          "medians, of the rank that needs most, and the instructions of one rank, as callgrind counts "
-          "them.\n")
+          "The last table of each MPI is for `bench/footprint`, a program on 2 ranks that needs nothing of "
+          "nbcshim. It runs alone (*none*), with nbcshim preloaded, which stays inactive, and with "
+          "`NBCSHIM=on`. Figures are medians, those of the rank that needs most. callgrind counts the "
+          "instructions of one rank.\n")
     for mpi in ("mpich", "openmpi"):
         untouched_mpi(directory, mpi)
 
@@ -289,9 +289,9 @@ CHAPTERS = (
     ("Overlap", "The overlap is 1 - (together - computation) / operation, for a computation that takes "
      "as long as the operation alone (COMB, OSU). The runs use 2 ranks. If these occupy all "
      "processors, moving data takes time from the computation. In the *idle* columns the ranks sleep "
-     "instead of computing, as if an accelerator computed; since it takes long to wake a sleeping "
-     "processor, which the thread keeps awake, such an overlap can be more than 100 %. *tests*: 32 "
-     "calls of `MPI_Test` interrupt the computation. *thread*: `NBCSHIM_PROGRESS=thread`.", overlap),
+     "instead of computing, as if an accelerator computed. Waking a sleeping processor takes long, and "
+     "the thread keeps it awake, so this overlap can be more than 100 %. In the columns *tests*, 32 "
+     "calls of `MPI_Test` interrupt the computation. *thread* means `NBCSHIM_PROGRESS=thread`.", overlap),
 )
 
 
@@ -307,7 +307,7 @@ def main():
         before, after = f.read().split("\n")[:2]
     print("# Performance\n")
     print("`bench/compare` writes everything above *Simulated networks*. All figures there are from one run; the "
-          f"section *{UNTOUCHED}* may be of a later one.\n")
+          f"section *{UNTOUCHED}* may be from a later one.\n")
     print(f"Machine: {processor()}, {os.cpu_count()} processors. MPIs: "
           f"{first_line(['mpichversion'])}; {first_line(['ompi_info', '--version'])}. Load averages "
           f"before: {before}; after: {after}. Each figure is the median of {samples} samples per "
@@ -316,9 +316,9 @@ def main():
           "over as many calls as take a millisecond. Ratios below 1 mean that nbcshim is faster. With "
           "more ranks than processors, the figures depend on the scheduler of the system as much as "
           "on the collectives.\n")
-    print("## History\n\nEach run of `bench/compare` adds a line here; the first three were made from older "
-          "runs of it, whose loaded machines and few samples the ratios of more ranks show. *For certain*: both quartiles of the "
-          f"ratio are above {LIMIT:.2f}. The overlap is that of 1 MiB and more, with the progress thread, "
+    print("## History\n\nEach run of `bench/compare` adds a line here. The first three are from older runs with "
+          "few samples on loaded machines, which affected the ratios with more ranks. *For certain* means "
+          f"that both quartiles of the ratio are above {LIMIT:.2f}. The overlap is that of 1 MiB and more, with the progress thread, "
           "while the ranks sleep.\n")
     print_file(HISTORY)
     print("\n## Start and wait\n")

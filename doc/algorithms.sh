@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes doc/algorithms.md, or the pictures that it shows, by asking nbcinfo: so both say what the
+# Writes doc/algorithms.md, or pictures of some schedules, by asking nbcinfo: so both say what the
 # code does.
 #
 #   doc/algorithms.sh NBCINFO > doc/algorithms.md
@@ -38,29 +38,28 @@ row() # collective algorithm purpose needs
     mean=$(awk -v most="$(field most_bytes)" 'BEGIN { printf "%.4g", most / 65536 }')
     [ "$1" != barrier ] || mean=-
     [ -n "$(field rounds)" ] || exit 1
-    name="\`$2\`"
-    [[ " "$(echo $pictures)" " != *" $1:$2 "* ]] || name="[\`$2\`](pictures/$1-$2.svg)"
-    echo "| $name | $3 | $4 | $(field rounds) | $(field messages) | $mean |"
+    echo "| \`$2\` | $3 | $4 | $(field rounds) | $(field messages) | $mean |"
 }
 
 cat <<'END'
 # nbcshim: algorithms
 
-Written by `doc/algorithms.sh`, which asks `nbcinfo`: the numbers are counted in the schedules that
-the library runs. `make algorithms` writes this file again, `make doc-pictures` draws the pictures
-that it refers to into `doc/pictures` (Graphviz). Any other is drawn by
+`doc/algorithms.sh` writes this file (`make algorithms` in a build tree). It asks `nbcinfo`, so the
+numbers are those of the schedules that the library runs. Graphviz draws the schedule of any algorithm:
 
     nbcinfo --schedule allreduce:ring --ranks 4 --bytes 64K --svg >ring.svg
 
-A picture has a column for each rank and time runs downwards: blue boxes send, green ones receive,
-orange ones reduce; blue arrows are messages, gray ones say what waits for what. The ideas, the
-papers and the costs as formulas stand at the heads of the functions in `src/alg_*.c`.
+`make doc-pictures` draws twenty of them into `doc/pictures`. A picture has a column for each rank, and
+time runs downwards. Blue boxes send, green ones receive, orange ones reduce; blue arrows are messages,
+gray arrows are dependencies. The comments before the functions in `src/alg_*.c` have the ideas, the
+papers, and the costs as formulas.
 
-Columns: *rounds* is the number of messages that follow one another on the longest path, *messages*
-is their number over all ranks, *sends* is what the rank that sends most sends, in vectors (bcast,
-reductions) or blocks (others). All for 8 ranks (between groups: 4 and 4; nodes: two of 4) and 64 KiB; a pipelined
-algorithm has more messages the longer the vector. Which one runs when: `nbcinfo --rules`, and
-`nbcinfo --choose allreduce --ranks 64 --bytes 8192`.
+In the tables, *rounds* is the number of messages that follow one another on the longest path, *messages*
+is the number of messages of all ranks, and *sends* is the amount of data that the busiest sender sends,
+in vectors (bcast, reductions) or blocks (others). They are for 8 ranks (between groups: 4 and 4; with
+nodes: two nodes of 4) and 64 KiB; a pipelined algorithm has more messages for a longer vector.
+`nbcinfo --rules` shows when each algorithm runs, and
+`nbcinfo --choose allreduce --ranks 64 --bytes 8192` which one runs for a call.
 END
 
 "$nbcinfo" --algorithms --json | tr -d '\n' | sed 's/.*"algorithms": \[//; s/\].*//; s/}, *{/}\n{/g' |

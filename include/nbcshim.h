@@ -21,9 +21,9 @@
  * - Counts are numbers of elements of their datatype and must not be negative. Functions whose
  *   names end in _c differ only in their types: MPI_Count for counts and MPI_Aint for
  *   displacements.
- * - An error (MPI_ERR_COMM, _COUNT, _TYPE, _OP, _ROOT, _BUFFER, _ARG, _TOPOLOGY, _NO_MEM, _OTHER)
- *   is raised on the communicator's error handler and returned. The call has then sent nothing and
- *   has not set *request.
+ * - An error of such a call (MPI_ERR_COMM, _COUNT, _TYPE, _OP, _ROOT, _BUFFER, _ARG, _INFO,
+ *   _TOPOLOGY, _NO_MEM, _OTHER) is raised on the communicator's error handler and returned. The
+ *   call has then sent nothing and has not set *request.
  * - Intercommunicators are allowed, except for scan, exscan and the neighborhood collectives. The
  *   root is then MPI_ROOT, MPI_PROC_NULL, or a rank of the remote group. */
 #ifndef NBCSHIM_H
@@ -42,16 +42,16 @@ extern "C" {
 #define NBCSHIM_VERSION \
     (NBCSHIM_VERSION_MAJOR * 10000 + NBCSHIM_VERSION_MINOR * 100 + NBCSHIM_VERSION_PATCH)
 
-/* Feature macros for programs that would otherwise test MPI_VERSION, which describes the MPI below
- * only. Each macro covers all forms of the collectives that it names, including the blocking forms
+/* Feature macros for programs that would otherwise test MPI_VERSION, which describes only the MPI
+ * below. Each macro covers all forms of the collectives that it names, including the blocking forms
  * that the MPI may lack. */
 #define NBCSHIM_HAVE_NONBLOCKING_COLLECTIVES 1
 #define NBCSHIM_HAVE_PERSISTENT_COLLECTIVES 1
 #define NBCSHIM_HAVE_NEIGHBORHOOD_COLLECTIVES 1
 #define NBCSHIM_HAVE_LARGE_COUNT_COLLECTIVES 1
 
-/* Defining NBCSHIM_CLAIM_MPI_VERSION before including this header makes MPI_VERSION and
- * MPI_SUBVERSION say 4.0. This is for programs that test for MPI_VERSION >= 3 or 4 but use no other
+/* If NBCSHIM_CLAIM_MPI_VERSION is defined before this header is included, MPI_VERSION is 4 and
+ * MPI_SUBVERSION is 0. This is for programs that test for MPI_VERSION >= 3 or 4 but use no other
  * feature of a later MPI than these collectives. MPI_Get_version still returns the version of the
  * MPI below. */
 #ifdef NBCSHIM_CLAIM_MPI_VERSION
@@ -99,10 +99,11 @@ int nbcshim_variable(int index, struct nbcshim_variable *variable);
  * function; the static library always returns NULL. */
 const char *nbcshim_function(int index, int *below);
 
-/* Whether operations of nbcshim progress while a rank is blocked in any function of the MPI below,
- * because the MPI calls nbcshim in its progress loop. Returns the MPI's function by which that is
- * done, or the reason why not, and sets *hooked accordingly. Before MPI_Init: what nbcshim will
- * try. The caller must not free the string. May be called at any time and by any thread. */
+/* Sets *hooked to whether the MPI below calls nbcshim in its progress loop, so that operations of
+ * nbcshim progress while a rank is blocked in any function of that MPI. Returns the name of the
+ * MPI's function that makes it do so, or the reason why it does not. Before MPI_Init, the answer is
+ * what nbcshim will try. The caller must not free the string. May be called at any time and by any
+ * thread. */
 const char *nbcshim_hook(int *hooked);
 
 /* Returns the algorithm of an operation that is persistent or pending: a name that nbcinfo
@@ -404,8 +405,8 @@ int MPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcount
                                   MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
                                   MPI_Request *request);
 
-/* As above with one datatype per neighbor; displacements are in bytes and of type MPI_Aint. 8.7.2,
- * 8.8.2. */
+/* Like MPI_Ineighbor_alltoallv, with one datatype per neighbor; displacements are in bytes and of
+ * type MPI_Aint. 8.7.2, 8.8.2. */
 int MPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[],
                             const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[],
                             const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm,

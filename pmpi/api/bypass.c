@@ -88,7 +88,7 @@ __attribute__((destructor)) static void warn_of_bypass(void)
     if (nbc_init_was_called || nbc_next_mpi_in_front() || !is_first_rank() || !is_set_to("on"))
         return;
     if (nbc_mpi_is_initialized())
-        fprintf(stderr, "nbcshim: NBCSHIM=on, but the program has called MPI_Init of the MPI's "
-                        "library itself, past nbcshim (dlsym, ctypes)\n");
+        fprintf(stderr, "nbcshim: NBCSHIM=on, but the program called MPI_Init in the MPI's library "
+                        "directly, bypassing nbcshim (dlsym, ctypes)\n");
 }
 #endif

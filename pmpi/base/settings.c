@@ -140,9 +140,8 @@ static const struct variable {
     {"NBCSHIM", parse_mode, &nbc_settings.mode, "auto, on or off", "auto",
      "activate nbcshim; auto: if the program references nonblocking or persistent collectives"},
     {"NBCSHIM_BLOCKING", parse_blocking, &nbc_settings.blocking, "auto, own or native", "auto",
-     "run blocking collectives in nbcshim (own) or in the MPI (native); auto: in the MPI where "
-     "that "
-     "calls nbcshim in its progress loop"},
+     "run blocking collectives in nbcshim (own) or in the MPI (native); auto: in an MPI that calls "
+     "nbcshim in its progress loop"},
     {"NBCSHIM_CHECK", parse_switch, &nbc_settings.check, "0 or 1", "0",
      "check that the collective calls of all ranks match"},
     {"NBCSHIM_DYNAMIC", parse_switch, &nbc_settings.dynamic, "0 or 1", "1",
@@ -152,7 +151,7 @@ static const struct variable {
      "know"},
     {"NBCSHIM_INIT_TIMEOUT", parse_limit, &nbc_settings.init_timeout,
      "a number of seconds up to 1000000", "300",
-     "end the job if a rank does not answer at MPI_Init for so long; 0: never"},
+     "end the job if a rank does not answer at MPI_Init within this time; 0: never"},
     {"NBCSHIM_NODES", parse_million, &nbc_settings.nodes, "a number of ranks up to 1000000",
      "from the MPI", "assume that each node has this many consecutive ranks of MPI_COMM_WORLD"},
     {"NBCSHIM_PROGRESS", parse_progress, &nbc_settings.progress, "calls or thread", "calls",

@@ -263,7 +263,7 @@ void nbc_hook_remove(void)
 
 const char *nbc_hook_description(void)
 {
-    refuse("this MPI does not call functions of others in its progress loop");
+    refuse("this MPI does not call registered functions in its progress loop");
     return description;
 }
 #endif

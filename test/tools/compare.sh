@@ -68,7 +68,7 @@ result $? "it refers to nothing else"
 head -n 3 "$scratch/without.0" >"$scratch/cut"
 ! tools/nbccompare x "without=$scratch/cut" "nbcshim=$scratch/nbcshim.0" >"$scratch/log" 2>&1
 result $? "half a record is refused"
-log_has 1 "with the reason" 'cut: is not the whole record of a run$'
+log_has 1 "with the reason" 'cut: is not a complete record of a run$'
 
 if command -v python3 >/dev/null; then
     judged "With nbcshim the program is faster: *" 0.001 "2 2 2" "1 1 1"

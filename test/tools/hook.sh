@@ -48,7 +48,7 @@ info()
 }
 
 if [ "$NBC_HOOK" != yes ]; then
-    why='this MPI does not call functions of others in its progress loop'
+    why='this MPI does not call registered functions in its progress loop'
     run "an MPI without a hook" "no \\($why\\)"
     info "an MPI without a hook" "in nbcshim's calls \\($why\\)"
     finish

@@ -31,7 +31,7 @@ dead=
 for page in "$srcdir"/doc/*.md; do
     for link in $(grep -o '](\([^)#:]*\)' "$page" | sed 's/](//'); do
         case $link in
-        http* | pictures/*) ;; # make doc-pictures
+        http*) ;;
         *) [ -e "$srcdir/doc/$link" ] || dead="$dead $(basename "$page"):$link" ;;
         esac
     done

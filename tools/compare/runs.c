@@ -101,5 +101,5 @@ bool run_read(struct run *run, enum variant variant, const char *file)
     for (int i = 0; good && i < run->nranks; i++)
         good = run->host[i] != NULL;
     fclose(in);
-    return good || fail(file, "is not the whole record of a run");
+    return good || fail(file, "is not a complete record of a run");
 }
