@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Who includes whom: src only src and config.h, and never <mpi.h>; a room of pmpi itself, the rooms before it, src
+# Who includes whom: src only src and config.h, and never <mpi.h>; a directory of pmpi itself, those before it, src
 # and include; nothing else includes pmpi. The objects of pmpi refer to each other without a circle.
 # And all files are listed.
 
@@ -41,11 +41,11 @@ check_directory()
     result $status "$directory includes only from: $*"
 }
 
-# The rooms of pmpi, in their order: doc/developers.md says what is in each.
-rooms="below base op comm request engine diag api profile"
+# The directories of pmpi, in their order: doc/developers.md says what is in each.
+directories="below base op comm request engine diag api profile"
 
-# check_room ROOM BEFORE: what it includes names its room, and lies in this one or one of BEFORE.
-check_room()
+# check_layer DIRECTORY BEFORE: what it includes names its directory, and lies in this one or one of BEFORE.
+check_layer()
 {
     local file name status=0
     for file in pmpi/"$1"/*.[ch] pmpi/"$1"/*.def; do
@@ -65,13 +65,13 @@ check_room()
 }
 
 before=
-for room in $rooms; do
-    check_room $room "$before"
-    before="$before $room"
+for directory in $directories; do
+    check_layer $directory "$before"
+    before="$before $directory"
 done
-found=$(find pmpi -type f | grep -vE "^pmpi/(${rooms// /|})/[^/]*$")
+found=$(find pmpi -type f | grep -vE "^pmpi/(${directories// /|})/[^/]*$")
 [ -z "$found" ]
-result $? "every file of pmpi is in a room"
+result $? "every file of pmpi is in a directory of the order"
 [ -z "$found" ] || comment "$found"
 
 check_directory src src config.h
