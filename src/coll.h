@@ -47,6 +47,12 @@ static inline bool nbc_coll_has_root(enum nbc_coll coll)
     return (coll >= NBC_BCAST && coll <= NBC_SCATTERV) || coll == NBC_REDUCE;
 }
 
+/* Whether all ranks send and only the root receives: gather, gatherv, reduce. */
+static inline bool nbc_coll_is_to_root(enum nbc_coll coll)
+{
+    return coll == NBC_GATHER || coll == NBC_GATHERV || coll == NBC_REDUCE;
+}
+
 /* Whether the collective communicates along the edges of the communicator's topology. */
 static inline bool nbc_coll_is_neighborhood(enum nbc_coll coll)
 {

@@ -90,10 +90,11 @@ static int direct_run(struct direct *d)
     struct nbc_run *run = d->run;
     d->seq = queue->next_seq++;
     if (nbc_run_start(run, d->c->hidden, nbc_context_ranks(d->c), nbc_queue_tag(queue, d->seq),
-                      call->send.buf, call->recv.buf) ||
-        direct_poll(d))
+                      call->send.buf, call->recv.buf)) {
+        nbc_progress_ran_ahead(d->c, call->coll);
         return direct_end(d);
-    return direct_finish(d);
+    }
+    return direct_poll(d) ? direct_end(d) : direct_finish(d);
 }
 
 /* direct_run, with references to what an operator of the program might free. */

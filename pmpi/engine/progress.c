@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/progress.h"
 
+#include <limits.h>
 #include <sched.h>
 #include <utlist.h>
 
@@ -136,6 +137,25 @@ static void operation_complete(struct nbc_request *r)
     nbc_request_set_state(r, NBC_COMPLETE);
 }
 
+/* Over MPICH 4.0.2 a gather of 8 bytes to 1 KiB on 4 ranks and 2 processors takes some 60 % of the
+ * time without this, on 8 ranks some 80 %. Over Open MPI 4.1.4 it takes twice the time: a message
+ * there costs the same whether it is awaited or not. */
+#ifdef MPICH_NUMVERSION
+enum { AHEAD_MOST = 8 };
+#else
+enum { AHEAD_MOST = INT_MAX };
+#endif
+
+void nbc_progress_ran_ahead(const struct nbc_context *c, enum nbc_coll coll)
+{
+    static int ahead; /* calls since the last yield; under the lock */
+    if (AHEAD_MOST == INT_MAX || !c->members.oversubscribed || nbc_threaded ||
+        !nbc_coll_is_to_root(coll) || ++ahead < AHEAD_MOST)
+        return;
+    ahead = 0;
+    sched_yield();
+}
+
 /* Starts the execution of an operation that has its run. */
 static void operation_begin(struct nbc_request *r)
 {
@@ -147,8 +167,10 @@ static void operation_begin(struct nbc_request *r)
         run->last_peer = -1;
     }
     if (nbc_run_start(run, r->context->hidden, nbc_context_ranks(r->context), r->tag, r->send,
-                      r->recv))
+                      r->recv)) {
+        nbc_progress_ran_ahead(r->context, r->coll);
         operation_complete(r);
+    }
 }
 
 /* The largest number of operations of a queue that are started at once. The MPI

@@ -48,6 +48,13 @@ struct nbc_request *nbc_progress_pending(const struct nbc_context *c);
  * not complete. The queue has no other operation. Under the lock. */
 void nbc_progress_adopt(struct nbc_request *r);
 
+/* To be called after an operation that was complete when it had started. Where ranks share
+ * processors and all send to a root, a rank that only sends would start one operation after another
+ * for its whole time slice. The root has no processor meanwhile; then most messages that it finds
+ * are unexpected, and these cost more than those that it awaits. So such a rank yields its
+ * processor from time to time. Under the lock. */
+void nbc_progress_ran_ahead(const struct nbc_context *c, enum nbc_coll coll);
+
 /* Short waits are common and should not make a system call. A loop that waits yields the processor
  * after this many polls. */
 enum { NBC_SPINS = 64 };
