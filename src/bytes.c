@@ -144,10 +144,18 @@ nbc_id nbc_recv_pieces(struct nbc_sched *s, const struct nbc_shape *shape, struc
     return nbc_copy(s, block, data.raw, received);
 }
 
+nbc_id nbc_window_next(const struct nbc_window *w)
+{
+    return w->n >= NBC_WINDOW ? w->recent[w->n % NBC_WINDOW] : NBC_NONE;
+}
+
+void nbc_window_put(struct nbc_window *w, nbc_id done)
+{
+    w->recent[w->n++ % NBC_WINDOW] = done;
+}
+
 void nbc_window_add(struct nbc_sched *s, struct nbc_window *w, nbc_id message)
 {
-    nbc_id *slot = &w->recent[w->n % NBC_WINDOW];
-    if (w->n++ >= NBC_WINDOW)
-        nbc_after(s, message, *slot);
-    *slot = message;
+    nbc_after(s, message, nbc_window_next(w));
+    nbc_window_put(w, message);
 }

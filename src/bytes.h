@@ -80,4 +80,9 @@ struct nbc_window {
 /* Makes `message`, the next of the stream, wait for the one NBC_WINDOW before it. */
 void nbc_window_add(struct nbc_sched *s, struct nbc_window *w, nbc_id message);
 
+/* The same for a part of the stream that is several messages: the id for which they have to wait,
+ * then the one that is done when they are. */
+nbc_id nbc_window_next(const struct nbc_window *w);
+void nbc_window_put(struct nbc_window *w, nbc_id done);
+
 #endif

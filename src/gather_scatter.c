@@ -24,13 +24,13 @@ struct nbc_sched *nbc_gather_scatter_knomial(const struct nbc_shape *shape, int 
 
 /* Sends or receives a block, if it has bytes. */
 static nbc_id move_block(struct nbc_sched *s, const struct nbc_shape *shape, bool in, int block,
-                         int peer)
+                         int peer, nbc_id after)
 {
     struct nbc_ref ref = in ? nbc_recv_block(shape, block) : nbc_send_block(shape, block);
     if (nbc_ref_bytes(shape, ref) == 0)
         return NBC_NONE;
-    return in ? nbc_recv_pieces(s, shape, ref, peer, NBC_NONE)
-              : nbc_send_pieces(s, shape, ref, peer, NBC_NONE);
+    return in ? nbc_recv_pieces(s, shape, ref, peer, after)
+              : nbc_send_pieces(s, shape, ref, peer, after);
 }
 
 struct nbc_sched *nbc_gather_scatter_linear(const struct nbc_shape *shape, bool windowed)
@@ -41,15 +41,15 @@ struct nbc_sched *nbc_gather_scatter_linear(const struct nbc_shape *shape, bool 
     if (!s)
         return NULL;
     if (rank != root) {
-        move_block(s, shape, !gathers, 0, root);
+        move_block(s, shape, !gathers, 0, root, NBC_NONE);
         return nbc_sched_finish(s);
     }
     struct nbc_window window = {0};
     for (int i = 1; i < size; i++) {
         int peer = nbc_absolute(i, root, size);
-        nbc_id moved = move_block(s, shape, gathers, peer, peer);
+        nbc_id moved = move_block(s, shape, gathers, peer, peer, nbc_window_next(&window));
         if (windowed && moved != NBC_NONE)
-            nbc_window_add(s, &window, moved);
+            nbc_window_put(&window, moved);
     }
     nbc_copy(s, nbc_recv_block(shape, gathers ? rank : 0),
              nbc_send_block(shape, gathers ? 0 : rank), NBC_NONE);

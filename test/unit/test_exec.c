@@ -531,6 +531,7 @@ START_TEST(any_call_may_fail)
                           .layout = GAP,
                           .graph = 4,
                           .segment = 24,
+                          .sockets = !(alg->needs & NBC_INTER),
                           .nodes = 2,
                           .runs = 2,
                           .seed = 1};
@@ -579,6 +580,26 @@ static const struct window {
     {NBC_ALLTOALLW, "pairwise", 3},
 };
 
+/* count: of elements in a block; of as many messages on hosts that have only sockets. */
+static void check_crowd(const struct window *window, struct test_case c, int most)
+{
+    case_normalize(&c);
+    struct world *w = world_new(&c);
+    ck_assert_msg(!world_build(w), "%s", w->text);
+    struct sim_config config = {.seed = 7, .rendezvous = true, .jitter = 3};
+    struct sim *sim = sim_new(&config);
+    world_start(w, sim);
+    const char *wrong = sim_run(sim);
+    ck_assert_msg(!wrong, "%s", wrong);
+    int crowd = 0;
+    for (int id = 0; id < w->n; id++)
+        crowd = w->ranks[id].crowd > crowd ? w->ranks[id].crowd : crowd;
+    ck_assert_msg(crowd <= most, "%s:%s has %d messages under way, not %d",
+                  nbc_coll_name(window->coll), window->name, crowd, most);
+    sim_free(sim);
+    world_free(w);
+}
+
 START_TEST(a_window_holds_messages_back)
 {
     const struct window *window = &windows[_i];
@@ -590,22 +611,24 @@ START_TEST(a_window_holds_messages_back)
     need(c.alg);
     for (int in_place = 0; in_place < 2; in_place++) {
         c.in_place = in_place;
-        case_normalize(&c);
-        struct world *w = world_new(&c);
-        ck_assert_msg(!world_build(w), "%s", w->text);
-        struct sim_config config = {.seed = 7, .rendezvous = true, .jitter = 3};
-        struct sim *sim = sim_new(&config);
-        world_start(w, sim);
-        const char *wrong = sim_run(sim);
-        ck_assert_msg(!wrong, "%s", wrong);
-        int crowd = 0;
-        for (int id = 0; id < w->n; id++)
-            crowd = w->ranks[id].crowd > crowd ? w->ranks[id].crowd : crowd;
-        ck_assert_msg(crowd <= window->most, "%s:%s has %d messages under way, not %d",
-                      nbc_coll_name(window->coll), window->name, crowd, window->most);
-        sim_free(sim);
-        world_free(w);
+        check_crowd(window, c, window->most);
     }
+}
+END_TEST
+
+/* Of blocks that move in pieces, a window holds back as many. */
+START_TEST(a_window_holds_pieces_back)
+{
+    enum { PIECES = 5 };
+    const struct window *window = &windows[_i];
+    struct test_case c = {.alg = nbc_alg_by_name(window->coll, window->name),
+                          .size = 40,
+                          .count = PIECES,
+                          .even = true,
+                          .sockets = true,
+                          .segment = 8,
+                          .seed = 3};
+    check_crowd(window, c, PIECES * window->most);
 }
 END_TEST
 
@@ -629,6 +652,7 @@ int main(void)
     tcase_add_test(tc, a_failed_run_can_be_started_again);
     tcase_add_test(tc, a_wait_is_in_the_transport_if_that_can);
     tcase_add_loop_test(tc, a_window_holds_messages_back, 0, sizeof windows / sizeof *windows);
+    tcase_add_loop_test(tc, a_window_holds_pieces_back, 0, sizeof windows / sizeof *windows);
     suite_add_tcase(suite, tc);
     add_for_each_row(suite, any_call_may_fail);
     return run_suite(suite);
