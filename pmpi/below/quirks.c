@@ -33,8 +33,23 @@ void nbc_quirks_before_init(void)
 /* Lines NAME=VALUE. */
 static const char variables_key[] = "PMIX_ENVAR";
 
-/* Appends the line if there is room. What does not fit is left out: without an NBCSHIM variable,
- * the settings of the two jobs differ, and the MPI carries out the collectives between them. */
+/* The variables that are passed on, by their first letters, the most important ones first. Where
+ * the other job has another NBCSHIM_DYNAMIC, one of the two waits for what the other does not send.
+ * Without a later NBCSHIM variable the settings of the two differ, and the MPI carries out the
+ * collectives between them. */
+static const char *const passed_on[] = {"NBCSHIM_DYNAMIC=", "LD_PRELOAD=", "NBCSHIM"};
+enum { NPASSED_ON = sizeof passed_on / sizeof *passed_on };
+
+/* The index in passed_on, NPASSED_ON if the variable is not passed on. */
+static size_t kind_of(const char *variable)
+{
+    size_t i = 0;
+    while (i < NPASSED_ON && strncmp(variable, passed_on[i], strlen(passed_on[i])) != 0)
+        i++;
+    return strchr(variable, '\n') ? NPASSED_ON : i;
+}
+
+/* Appends the line if there is room. */
 static size_t append_line(char *lines, size_t length, size_t room, const char *line)
 {
     size_t more = strlen(line);
@@ -48,12 +63,11 @@ static size_t append_line(char *lines, size_t length, size_t room, const char *l
 
 static void list_variables(char *lines, size_t room)
 {
-    static const char *const prefixes[] = {"LD_PRELOAD=", "NBCSHIM"};
     size_t length = 0;
     lines[0] = '\0';
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+    for (size_t i = 0; i < NPASSED_ON; i++)
         for (char **e = environ; e && *e; e++)
-            if (strncmp(*e, prefixes[i], strlen(prefixes[i])) == 0 && !strchr(*e, '\n'))
+            if (kind_of(*e) == i)
                 length = append_line(lines, length, room, *e);
 }
 
