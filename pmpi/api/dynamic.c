@@ -28,9 +28,9 @@
 
 NBC_ARCHIVE_MEMBER(dynamic)
 
-/* What both sides must share: it determines the algorithm and the tags of a call. FORCED has the
- * build too. */
-enum { KNOWN, BLOCKING, CHECK, TAGS, RULES, FORCED, NWORDS };
+/* What both sides must share: it determines the algorithm and the tags of a call, and which calls a
+ * barrier precedes. FORCED has the build too. */
+enum { KNOWN, BLOCKING, HOOKED, CHECK, TAGS, RULES, FORCED, NWORDS };
 
 static void job_describe(bool known, int word[NWORDS])
 {
@@ -39,6 +39,7 @@ static void job_describe(bool known, int word[NWORDS])
         return;
     word[KNOWN] = 1;
     word[BLOCKING] = nbc_settings.blocking;
+    word[HOOKED] = nbc_hooked;
     word[CHECK] = nbc_settings.check;
     word[TAGS] = nbc_tag_ub;
     word[RULES] = nbc_rules_hash(nbc_tuning);

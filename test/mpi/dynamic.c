@@ -15,6 +15,7 @@
 enum { CHILDREN = 2 };
 
 #define OTHER_TAGS "--other-tags"
+#define UNHOOKED "--unhooked"
 
 static char *program_name;
 
@@ -67,7 +68,7 @@ static void spawn(void)
 }
 
 #ifdef OPEN_MPI
-/* Children that take other tags: what is between the two is the MPI's own, on both sides. */
+/* Children with other settings: what is between the two is the MPI's own, on both sides. */
 static void use_apart(MPI_Comm *inter)
 {
     int *outstanding, flag = 1, there;
@@ -82,13 +83,27 @@ static void use_apart(MPI_Comm *inter)
     OK(MPI_Comm_disconnect(inter));
 }
 
-static void spawn_others(void)
+static void spawn_apart(char *option)
 {
     MPI_Comm inter;
-    char *arguments[] = {OTHER_TAGS, NULL};
+    char *arguments[] = {option, NULL};
     OK(MPI_Comm_spawn(program_name, arguments, CHILDREN, MPI_INFO_NULL, 0, blocked_comm, &inter,
                       MPI_ERRCODES_IGNORE));
     use_apart(&inter);
+}
+
+static void spawn_others(void)
+{
+    char option[] = OTHER_TAGS;
+    spawn_apart(option);
+}
+
+/* With NBCSHIM_BLOCKING=native only the barriers before calls that wait for other processes depend
+ * on the hook. */
+static void spawn_unhooked(void)
+{
+    char option[] = UNHOOKED;
+    spawn_apart(option);
 }
 #endif
 
@@ -160,6 +175,7 @@ static const struct blocked cases[] = {
     {"spawn", spawn, NULL, NULL, false},
 #ifdef OPEN_MPI
     {"spawn_others", spawn_others, NULL, NULL, false},
+    {"spawn_unhooked", spawn_unhooked, NULL, NULL, true},
 #endif
     {"spawn_multiple", spawn_multiple, NULL, NULL, false},
     {"accept_and_connect", accept_and_connect, NULL, NULL, false},
@@ -168,14 +184,17 @@ static const struct blocked cases[] = {
 int main(int argc, char **argv)
 {
     MPI_Comm parent;
-    bool apart = argc > 1 && strcmp(argv[1], OTHER_TAGS) == 0;
+    bool other_tags = argc > 1 && strcmp(argv[1], OTHER_TAGS) == 0;
+    bool unhooked = argc > 1 && strcmp(argv[1], UNHOOKED) == 0;
     program_name = argv[0];
-    if (apart)
+    if (other_tags)
         setenv("NBCSHIM_TAG_UB", "1000", 1);
+    if (unhooked)
+        setenv("NBCSHIM_HOOK", "off", 1);
     test_init(&argc, &argv);
     MPI_Comm_get_parent(&parent);
 #ifdef OPEN_MPI
-    if (apart) {
+    if (other_tags || unhooked) {
         use_apart(&parent);
         return test_done();
     }
