@@ -135,8 +135,24 @@ static void print_figures(const struct course *c)
     }
 }
 
-int tune_rules(int rank, int size)
+/* Sets which collectives are measured, and returns the number of measurements. */
+static int choose(bool *chosen, char **names)
 {
+    int steps = 0;
+    for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++)
+        chosen[coll] = !*names;
+    for (; *names; names++)
+        chosen[nbc_coll_by_name(*names)] = true;
+    for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++)
+        if (chosen[coll])
+            steps += coll == NBC_BARRIER ? 1 : NSIZES; /* a barrier has no size */
+    return steps;
+}
+
+int tune_rules(int rank, int size, char **names)
+{
+    bool chosen[NBC_NCOLLS];
+    int steps = choose(chosen, names);
     int ring = 1;
     MPI_Comm comm;
     if (!calls_load()) {
@@ -150,11 +166,11 @@ int tune_rules(int rank, int size)
         printf("# Tuning rules for NBCSHIM_TUNING, measured by nbctune --rules on %d ranks.\n",
                size);
     if (rank == 0)
-        meter_begin((NBC_NCOLLS - 1) * NSIZES + 1, true); /* a barrier has no size */
+        meter_begin(steps, true);
     for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++) {
         static struct course course;
         course.coll = coll;
-        if (!measure(&course, comm, rank) || rank != 0)
+        if (!chosen[coll] || !measure(&course, comm, rank) || rank != 0)
             continue;
         meter_clear();
         print_figures(&course);

@@ -3,8 +3,9 @@
 #ifndef NBC_BENCH_TUNE_H
 #define NBC_BENCH_TUNE_H
 
-/* Measures the collectives on MPI_COMM_WORLD; rank 0 writes rules for this number of ranks to
- * standard output. Returns the exit status. */
-int tune_rules(int rank, int size);
+/* Measures collectives on MPI_COMM_WORLD; rank 0 writes rules for this number of ranks to standard
+ * output. `names` are the names of collectives, and ends with NULL; with no names, all are
+ * measured. Returns the exit status. */
+int tune_rules(int rank, int size, char **names);
 
 #endif

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "adapter.h"
+#include "coll.h"
 #include "config.h"
 #include "emit.h"
 #include "meter.h"
@@ -248,8 +249,9 @@ static bool only_sockets(void)
     return !any;
 }
 
-static int loggp(int rank, int size)
+static int loggp(int rank, int size, char **names)
 {
+    (void)names;
     bool sockets = only_sockets();
     int ppn = ranks_on_node(size), away = -1, near = -1;
     for (int other = size - 1; other > 0; other--) {
@@ -285,25 +287,29 @@ static int loggp(int rank, int size)
     return 0;
 }
 
+/* The arguments after the option are names of collectives, or there may be none. */
 static const struct mode {
     const char *option;
-    int (*run)(int rank, int size);
+    int (*run)(int rank, int size, char **names);
     int least_ranks;
     const char *meaning;
+    bool names;
 } modes[] = {
-    {"--loggp", loggp, 2, "measure the parameters of the LogGP model, for nbcsim --network"},
-    {"--rules", tune_rules, 2, "measure every algorithm and write tuning rules for NBCSHIM_TUNING"},
+    {"--loggp", loggp, 2, "measure the parameters of the LogGP model, for nbcsim --network", false},
+    {"--rules", tune_rules, 2, "measure every algorithm and write tuning rules for NBCSHIM_TUNING",
+     true},
 };
 
 enum { NMODES = sizeof modes / sizeof *modes };
 
 static void explain(void)
 {
-    printf("Usage: mpiexec -n RANKS nbctune MODE\n");
+    printf("Usage: mpiexec -n RANKS nbctune MODE [COLLECTIVE...]\n");
     for (int i = 0; i < NMODES; i++)
         printf("  %-10s %s (at least %d ranks)\n", modes[i].option, modes[i].meaning,
                modes[i].least_ranks);
-    printf("  --help     show this help and exit\n  --version  show the version and exit\n");
+    printf("  --help     show this help and exit\n  --version  show the version and exit\n"
+           "With the names of collectives, --rules measures only these.\n");
 }
 
 /* Prints what --help or --version asks for. Returns whether it was one of them. */
@@ -317,22 +323,33 @@ static bool answer(const char *option, int rank)
     return help || version;
 }
 
+static int complain(int rank, const char *what, const char *why)
+{
+    if (rank == 0)
+        fprintf(stderr, "nbctune: %s%s; see nbctune --help\n", what, why);
+    return 2;
+}
+
 static int run(int argc, char **argv, int rank, int size)
 {
     if (argc == 2 && answer(argv[1], rank))
         return 0;
-    for (int i = 0; i < NMODES && argc == 2; i++) {
-        if (strcmp(argv[1], modes[i].option) != 0)
-            continue;
-        if (size >= modes[i].least_ranks)
-            return modes[i].run(rank, size);
-        if (rank == 0)
-            fprintf(stderr, "nbctune: %s needs at least %d ranks\n", argv[1], modes[i].least_ranks);
-        return 2;
-    }
+    if (argc < 2)
+        return complain(rank, "expected one mode", "");
+    const struct mode *mode = modes;
+    while (mode < modes + NMODES && strcmp(argv[1], mode->option) != 0)
+        mode++;
+    if (mode == modes + NMODES)
+        return complain(rank, "no such mode", "");
+    if (argc > 2 && !mode->names)
+        return complain(rank, "expected one mode", "");
+    for (int i = 2; i < argc; i++)
+        if (nbc_coll_by_name(argv[i]) == NBC_NCOLLS)
+            return complain(rank, "unknown collective ", argv[i]);
+    if (size >= mode->least_ranks)
+        return mode->run(rank, size, argv + 2);
     if (rank == 0)
-        fprintf(stderr, "nbctune: %s; see nbctune --help\n",
-                argc == 2 ? "no such mode" : "expected one mode");
+        fprintf(stderr, "nbctune: %s needs at least %d ranks\n", argv[1], mode->least_ranks);
     return 2;
 }
 

@@ -125,7 +125,7 @@ run_command()
     ./quickstart) bash -n "$srcdir/quickstart" ;;
     ./quickstart\ *) grep -q "^${1#* })" "$srcdir/quickstart" ;;
     ./configure*)
-        command -v mpicc.openmpi >/dev/null || return 0
+        [[ $MPICC == *openmpi* ]] || return 0 # the command is for Open MPI: once is enough
         (mkdir -p "$scratch/configure" && cd "$scratch/configure" &&
             "$source"/configure -q --no-create --enable-option-checking=fatal ${1#* })
         ;;
