@@ -120,10 +120,13 @@ static void issue(struct nbc_exec *e, int32_t id)
     finish(e, id);
 }
 
-static bool is_long(const struct nbc_exec *e, int32_t id)
+static bool is_deferred(const struct nbc_exec *e, int32_t id)
 {
     const struct nbc_op *op = &e->sched->ops[id];
-    return (op->kind == NBC_OP_COPY || op->kind == NBC_OP_REDUCE) && op->count >= e->defer;
+    if (op->kind == NBC_OP_SEND)
+        return e->defer_sends;
+    bool computes = op->kind == NBC_OP_COPY || op->kind == NBC_OP_REDUCE;
+    return computes && e->defer > 0 && op->count >= e->defer;
 }
 
 /* Issues the ready operations, except deferred ones. */
@@ -131,7 +134,7 @@ static bool exec_run(struct nbc_exec *e, bool put_off)
 {
     int kept = 0;
     for (int i = 0; i < e->nready; i++)
-        if (put_off && is_long(e, e->ready[i]))
+        if (put_off && is_deferred(e, e->ready[i]))
             e->ready[kept++] = e->ready[i];
         else
             issue(e, e->ready[i]);
@@ -150,7 +153,7 @@ bool nbc_exec_start(struct nbc_exec *e)
         if (e->waits[id] == 0)
             e->ready[e->nready++] = id;
     }
-    return exec_run(e, e->defer > 0);
+    return exec_run(e, e->defer > 0 || e->defer_sends);
 }
 
 /* Removes the completed handles; done[] then holds their operations. */

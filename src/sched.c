@@ -34,8 +34,11 @@ struct nbc_sched *nbc_sched_new(const struct nbc_shape *shape, int ops_hint)
         return NULL;
     }
     int room = ops_hint > 4 ? ops_hint : 4;
-    *s = (struct nbc_sched){
-        .ops = malloc(room * sizeof *s->ops), .segment = shape->segment, .build = b, .refs = 1};
+    *s = (struct nbc_sched){.ops = malloc(room * sizeof *s->ops),
+                            .segment = shape->segment,
+                            .sockets = shape->sockets,
+                            .build = b,
+                            .refs = 1};
     *b = (struct nbc_build){.edges = malloc(2 * room * sizeof *b->edges),
                             .edges_room = 2 * room,
                             .ops_room = room,

@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 
+#include "base/lock.h"
 #include "base/settings.h"
 #include "base/system_thread.h"
 #include "engine/progress.h"
 #include "engine/wake.h"
+#include "op/run.h"
 
 static pthread_t thread; /* written by the thread that starts it */
 static bool running;     /* the thread that sets it to false ends the progress thread */
@@ -84,6 +86,7 @@ bool nbc_thread_start(void)
     running = nbc_rest_setup() && nbc_system_thread_start(&thread, progress_thread, NULL);
     if (running)
         thread_pin();
+    __atomic_store_n(&nbc_run_by_thread, running, __ATOMIC_RELAXED);
     return running;
 }
 
@@ -91,7 +94,13 @@ void nbc_thread_stop(void)
 {
     if (!__atomic_exchange_n(&running, false, __ATOMIC_SEQ_CST))
         return;
+    nbc_lock(); /* an operation whose start has left it sends is active now */
+    __atomic_store_n(&nbc_run_by_thread, false, __ATOMIC_RELAXED);
+    nbc_unlock();
     nbc_rest_end();
     pthread_join(thread, NULL);
     nbc_rest_cleanup();
+    int left = __atomic_load_n(&nbc_nactive, __ATOMIC_RELAXED);
+    while (left-- > 0) /* posts the sends that it did not come to; each call polls one or more */
+        nbc_progress_all();
 }

@@ -24,6 +24,8 @@ enum {
     LENGTHY_BYTES = 1 << 20 /* bytes of messages for which it is worth waking the thread */
 };
 
+bool nbc_run_by_thread;
+
 static struct nbc_run *run_pool[NCLASSES]; /* by size class, linked by next; under the lock */
 static int nrun_pooled;
 
@@ -107,7 +109,7 @@ struct nbc_run *nbc_run_new(struct nbc_sched *sched, const struct nbc_handle_ref
     nbc_exec_init(&run->exec, sched, transport, run, memory + temp);
     bool thread = nbc_settings.progress == NBC_PROGRESS_THREAD;
     run->lengthy = thread && is_lengthy(sched, handles);
-    if (thread) /* a start belongs to the program's computation: leave it no long reductions */
+    if (thread) /* a start belongs to the program's computation: leave it no long work */
         run->exec.defer = LONG_REDUCTION;
     run->exec.base[NBC_BUF_TEMP] = (uintptr_t)memory;
     run->sched = sched;
@@ -134,6 +136,11 @@ struct nbc_run *nbc_run_plain(size_t size, bool (*poll)(struct nbc_run *run, int
     return run;
 }
 
+static bool thread_polls(void)
+{
+    return __atomic_load_n(&nbc_run_by_thread, __ATOMIC_RELAXED);
+}
+
 bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag, const void *send,
                    const void *recv)
 {
@@ -143,6 +150,7 @@ bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag
     run->cursor = 0;
     run->exec.base[NBC_BUF_SEND] = (uintptr_t)send;
     run->exec.base[NBC_BUF_RECV] = (uintptr_t)recv;
+    run->exec.defer_sends = run->lengthy && run->sched->sockets && thread_polls();
     return nbc_exec_start(&run->exec);
 }
 

@@ -50,6 +50,10 @@ struct nbc_run {
     size_t room;                 /* size of memory in bytes */
 };
 
+/* Whether the progress thread polls. Then the start of a run with long messages over sockets leaves
+ * the sends to it: MPI_Isend does all the work of the sender there. Written without the lock. */
+extern bool nbc_run_by_thread;
+
 /* The rank of a peer in the hidden communicator. */
 static inline int nbc_run_peer(const struct nbc_run *run, int peer)
 {

@@ -98,6 +98,9 @@ few_rounds 4 0
 hierarchical 2x2 6 "$colls"
 hierarchical 2+1+3 5 "$colls" # alltoall needs as many ranks on each
 
+on_hosts 4x1 "$ours" NBCSHIM_PROGRESS=thread "$(program progress_thread)"
+ends_well "4x1 ranks: the progress thread sends what starts leave to it" 60
+
 on_hosts 4x1 "" "" tools/nbctune --loggp
 ends_well "nbctune --loggp" 60
 [ -n "$(ls -A /sys/class/{infiniband,cxi,gni,bxi} 2>/dev/null)" ] ||

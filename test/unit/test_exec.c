@@ -261,6 +261,31 @@ START_TEST(long_work_is_left_to_polls)
 }
 END_TEST
 
+/* Messages to the same peer keep their order, also those that become ready in the meantime. */
+START_TEST(sends_are_left_to_polls)
+{
+    struct run r;
+    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    nbc_id copied = nbc_copy(s, ref(NBC_BUF_RECV, 0), ref(NBC_BUF_SEND, 0), NBC_NONE);
+    nbc_send(s, ref(NBC_BUF_SEND, 0), 3, NBC_NONE);
+    nbc_send(s, ref(NBC_BUF_RECV, 0), 3, copied);
+    nbc_recv(s, ref(NBC_BUF_RECV, 1), 2, NBC_NONE);
+    nbc_send(s, ref(NBC_BUF_SEND, 0), 4, NBC_NONE);
+    bind(&r, s);
+    r.exec.defer_sends = true;
+    for (int again = 0; again < 2; again++) {
+        ck_assert(!nbc_exec_start(&r.exec));
+        expect_log(&r, "c r2 ");
+        ck_assert(!nbc_exec_poll(&r.exec));
+        expect_log(&r, "s3 s3 s4 ");
+        memset(r.fake.complete, 1, sizeof r.fake.complete);
+        ck_assert(nbc_exec_poll(&r.exec));
+        memset(r.fake.complete, 0, sizeof r.fake.complete);
+    }
+    unbind(&r);
+}
+END_TEST
+
 static void run_sum(struct run *r)
 {
     struct fake *f = &r->fake;
@@ -640,6 +665,7 @@ int main(void)
     tcase_add_test(tc, nothing_to_do_is_done_at_the_start);
     tcase_add_test(tc, local_work_is_done_at_the_start);
     tcase_add_test(tc, long_work_is_left_to_polls);
+    tcase_add_test(tc, sends_are_left_to_polls);
     tcase_add_test(tc, operations_start_when_what_they_wait_for_is_done);
     tcase_add_test(tc, a_finished_run_can_be_started_again);
     tcase_add_test(tc, two_runs_of_one_schedule_do_not_meet);
