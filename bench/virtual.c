@@ -20,6 +20,10 @@
 /* The largest memory of a rank, and of all ranks. */
 enum { MOST_OF_RANK = 16 << 20, MOST_OF_ALL = 512 << 20 };
 
+/* On more than MANY ranks SMPI takes about a minute or more for a cell of more bytes, for its own
+ * scan, and for an alltoall of more than MOST_TO_EACH. */
+enum { MANY = 64, MOST_OF_MANY = 65536, MOST_TO_EACH = 8 };
+
 static int rank, size;
 static char *in, *out;
 
@@ -109,6 +113,9 @@ static double measure(const struct row *row, bool native, int n)
 static bool fits(const struct row *row, double n)
 {
     double most = row->blocks ? n * size : n;
+    if (size > MANY && (n > MOST_OF_MANY || row->start == start_scan ||
+                        (row->start == start_alltoall && n > MOST_TO_EACH)))
+        return false;
     return most <= MOST_OF_RANK && most * size <= MOST_OF_ALL;
 }
 

@@ -2,6 +2,7 @@
 /* Reductions in a required order: every digit is that of the definition in doc/reductions.md, with
  * every collective, form, root, length and number of ranks per node. NBCSHIM_REDUCTION_ORDER says
  * the order, else an info key of the communicator or of the call does. */
+#include "config.h"
 #include "util.h"
 
 #include <stdio.h>
@@ -246,18 +247,29 @@ static void run_all(MPI_Comm comm)
     MPI_Op_free(&user);
 }
 
+/* Where the hint is. The communicators of an MPI-2.2 have none. */
+enum { IN_COMM, IN_CALL, NPLACES };
+
+#ifdef HAVE_MPI_COMM_DUP_WITH_INFO
+enum { HAS_HINTS = 1 };
+#else
+enum { HAS_HINTS = 0 };
+#define MPI_Comm_dup_with_info(comm, hint, result) MPI_Comm_dup(comm, result)
+#endif
+
 /* The order comes with the communicator, and in turn with the persistent call. */
 static void by_info(void)
 {
     for (order = 0; order < NORDERS; order++)
-        for (int k = 0; k < 2; k++) {
+        for (int place = HAS_HINTS ? IN_COMM : IN_CALL; place < NPLACES; place++) {
             MPI_Info hint;
             MPI_Comm comm;
             MPI_Info_create(&hint);
-            MPI_Info_set(hint, "nbcshim_reduction_order", order_names[k ? !order : order]);
+            MPI_Info_set(hint, "nbcshim_reduction_order",
+                         order_names[place == IN_CALL ? !order : order]);
             MPI_Comm_dup_with_info(MPI_COMM_WORLD, hint, &comm);
             info = MPI_INFO_NULL;
-            if (k) { /* the key of a call precedes the other */
+            if (place == IN_CALL) { /* the key of a call precedes the other */
                 MPI_Info_set(hint, "nbcshim_reduction_order", order_names[order]);
                 info = hint;
                 struct call c = {.form = PERSISTENT, .count = 20, .op = MPI_SUM, .comm = comm};

@@ -85,6 +85,19 @@ MPI_Info make_info(const struct line *line)
 
 /* What an MPI-2.2 lacks, or the nearest that it has. */
 
+/* MPICH2 1.4.1p1 ends the program in MPI_Comm_dup of a distributed graph without weights. */
+static void dup_plainly(MPI_Comm comm, MPI_Comm *result)
+{
+    int topology = MPI_UNDEFINED;
+#ifdef MPICH2_NUMVERSION
+    MPI_Topo_test(comm, &topology);
+#endif
+    if (topology == MPI_DIST_GRAPH)
+        MPI_Comm_split(comm, 0, 0, result);
+    else
+        MPI_Comm_dup(comm, result);
+}
+
 static MPI_Comm duplicate(const struct line *line, MPI_Comm comm)
 {
     MPI_Comm result;
@@ -97,7 +110,7 @@ static MPI_Comm duplicate(const struct line *line, MPI_Comm comm)
     }
 #endif
     (void)line;
-    MPI_Comm_dup(comm, &result);
+    dup_plainly(comm, &result);
     return result;
 }
 
@@ -117,7 +130,7 @@ static MPI_Request idup(const struct line *line, MPI_Comm comm, MPI_Comm *result
 #ifdef HAVE_MPI_COMM_IDUP
     MPI_Comm_idup(comm, result, &request);
 #else
-    MPI_Comm_dup(comm, result);
+    dup_plainly(comm, result);
 #endif
     return request;
 }
@@ -255,7 +268,7 @@ static MPI_Comm sub(const struct group *g, struct rng *r)
 
     MPI_Topo_test(g->comm, &status);
     if (status != MPI_CART) {
-        MPI_Comm_dup(g->comm, &parent);
+        dup_plainly(g->comm, &parent);
         grid = topology_make(parent, TOPOLOGY_CART, r);
         MPI_Comm_free(&parent);
     }

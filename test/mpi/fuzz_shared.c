@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A file of this rank and a window of all, which the threads share, for the fuzzer's requests of
  * such. They live as long as a program. */
+#include "config.h"
 #include "fuzz_others.h"
 
 #include <stdatomic.h>
@@ -22,6 +23,8 @@ int64_t shared_constant(const struct line *line)
 }
 
 /* --- files -------------------------------------------------------------------------------------*/
+
+#ifdef HAVE_MPI_FILE_OPEN
 
 static MPI_File file = MPI_FILE_NULL;
 static _Atomic int64_t file_end;
@@ -75,6 +78,42 @@ void file_check(const struct other *o)
     MPI_File_read_at(file, o->at, bytes, o->n, MPI_BYTE, MPI_STATUS_IGNORE);
     other_compare(bytes, o->n, 0, o->key, "written to a file");
 }
+
+static void close_file(void)
+{
+    if (file != MPI_FILE_NULL)
+        MPI_File_close(&file);
+}
+
+#else
+
+static const MPI_File file = MPI_FILE_NULL;
+
+static bool bears_files(void)
+{
+    return false;
+}
+
+static void open_file(void)
+{
+}
+
+MPI_Request file_start(struct other *o)
+{
+    (void)o;
+    return MPI_REQUEST_NULL;
+}
+
+void file_check(const struct other *o)
+{
+    (void)o;
+}
+
+static void close_file(void)
+{
+}
+
+#endif
 
 /* --- windows -----------------------------------------------------------------------------------*/
 
@@ -192,8 +231,7 @@ void shared_begin(bool files, bool windows)
 
 void shared_end(void)
 {
-    if (file != MPI_FILE_NULL)
-        MPI_File_close(&file);
+    close_file();
     if (window != MPI_WIN_NULL)
         close_window();
 }

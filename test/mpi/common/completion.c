@@ -265,7 +265,7 @@ static void call(const struct pool *p, struct rng *own, struct selection *s, int
         s->done[i] = false;
         s->told[i] = NULL;
     }
-    if (wait)
+    if (wait && (which != 2 || WAITANY_BEARS_INACTIVE || any_active(p, s)))
         wait_call(p, s, which);
     else
         test_call(p, s, which);
@@ -371,6 +371,8 @@ static void complete_nothing(const struct pool *p, struct rng *own)
     struct selection s;
 
     choose_inactive(p, own, &s);
+    if (which == 1 && !WAITANY_BEARS_INACTIVE)
+        which = 4;
     switch (which) {
     case 0:
         MPI_Waitall(s.n, s.request, MPI_STATUSES_IGNORE);

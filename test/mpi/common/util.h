@@ -47,6 +47,14 @@ enum { IS_MPICH_5 = 1 };
 enum { IS_MPICH_5 = 0 };
 #endif
 
+/* MPI_Waitany of MPICH2 1.4.1p1 and MPICH 3.2 waits forever if the persistent requests of the MPI
+ * in its array are all inactive, and no other is left. */
+#if defined MPICH2_NUMVERSION || (defined MPICH_NUMVERSION && MPICH_NUMVERSION < 40000000)
+enum { WAITANY_BEARS_INACTIVE = 0 };
+#else
+enum { WAITANY_BEARS_INACTIVE = 1 };
+#endif
+
 /* Programs that run with a preloaded nbcshim are linked with the MPI only: functions that it may
  * lack are referenced weakly. */
 #ifndef NBC_TEST_LINKED
