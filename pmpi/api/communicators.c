@@ -77,8 +77,11 @@ static int comm_prepare(MPI_Comm parent, bool duplicate, struct nbc_origin *orig
         if (!nbc_knows(parent))                                              \
             return NEXT(name) args;                                          \
         int error = comm_prepare(parent, duplicate, &origin);                \
-        if (!error)                                                          \
-            error = NEXT(name) args;                                         \
+        if (error)                                                           \
+            return error;                                                    \
+        error = NEXT(name) args;                                             \
+        if (error)                                                           \
+            nbc_origin_drop(&origin);                                        \
         return error ? error : comm_attach(parent, newcomm, &origin, hints); \
     }
 

@@ -357,7 +357,16 @@ struct nbc_origin nbc_origin_of(struct nbc_context *parent, bool duplicate)
     };
 }
 
-int nbc_context_adopt(MPI_Comm comm, const struct nbc_origin *origin)
+void nbc_origin_drop(const struct nbc_origin *origin)
+{
+    if (origin->range < 0)
+        return;
+    nbc_lock();
+    nbc_range_give(origin->range);
+    nbc_unlock();
+}
+
+static int context_adopt(MPI_Comm comm, const struct nbc_origin *origin)
 {
     struct nbc_context *c = malloc(sizeof *c); /* calloc takes no block from glibc's cache */
     if (!c)
@@ -390,6 +399,14 @@ int nbc_context_adopt(MPI_Comm comm, const struct nbc_origin *origin)
     return error;
 }
 
+int nbc_context_adopt(MPI_Comm comm, const struct nbc_origin *origin)
+{
+    int error = context_adopt(comm, origin);
+    if (error)
+        nbc_origin_drop(origin);
+    return error;
+}
+
 /* Neither MPI_Comm_create nor MPI_Comm_split runs the program's attribute callbacks, unlike
  * MPI_Comm_dup. MPICH 4.0.2 crashes in MPI_Comm_create if MPI_COMM_WORLD is not initialized. */
 static int comm_duplicate(MPI_Comm comm, MPI_Comm *hidden)
@@ -408,19 +425,10 @@ static int comm_duplicate(MPI_Comm comm, MPI_Comm *hidden)
     return error;
 }
 
-static void origin_give_range(const struct nbc_origin *origin)
-{
-    if (origin->range < 0)
-        return;
-    nbc_lock();
-    nbc_range_give(origin->range);
-    nbc_unlock();
-}
-
 int nbc_context_attach(MPI_Comm comm, struct nbc_origin *origin)
 {
     if (comm == MPI_COMM_NULL) {
-        origin_give_range(origin);
+        nbc_origin_drop(origin);
         return MPI_SUCCESS;
     }
     nbc_context_reclaim();

@@ -141,9 +141,12 @@ struct nbc_origin {
  * compute alike if they all make this call. Under the lock. Local. */
 struct nbc_origin nbc_origin_of(struct nbc_context *parent, bool duplicate);
 
-/* Creates the context of a new communicator; comm may be MPI_COMM_NULL, which gives the range back.
- * Without a range makes the duplicate, collective over comm. Without the lock. Returns an MPI error
- * code. */
+/* Gives the range back, since the communicator could not be made. Without the lock. */
+void nbc_origin_drop(const struct nbc_origin *origin);
+
+/* Creates the context of a new communicator; comm may be MPI_COMM_NULL. The range is given back
+ * then, and after an error. Without a range makes the duplicate, collective over comm. Without the
+ * lock. Returns an MPI error code. */
 int nbc_context_attach(MPI_Comm comm, struct nbc_origin *origin);
 
 /* The same where the caller has made the duplicate. Local. Without the lock. */

@@ -2,6 +2,7 @@
 /* Collectives between the two groups of an intercommunicator: all 15, nonblocking and persistent,
  * groups of different sizes, every rank of either group as root, every algorithm, sizes from
  * nothing to large, receiving with and without gaps. Compared with the definition, byte by byte. */
+#include "library.h"
 #include "util.h"
 
 #include <stdlib.h>
@@ -544,6 +545,27 @@ static void try_late(int late, int algorithm, bool persistent)
     op_free(op);
 }
 
+/* nbcshim has no record of a communicator that is made without it. The leaders of the two
+ * groups must tell each other so. unknown: 1 for the first group, 2 for the second one, 3 for both.
+ */
+static void try_unknown(int unknown)
+{
+    int (*dup)(MPI_Comm, MPI_Comm *) =
+        (int (*)(MPI_Comm, MPI_Comm *))library_below("PMPI_Comm_dup");
+    MPI_Comm half, local, inter;
+    int side = test_rank > 0, remote, one = 1, sum = 0;
+    EXPECT(dup, "there is no PMPI_Comm_dup");
+    MPI_Comm_split(MPI_COMM_WORLD, side, test_rank, &half);
+    (unknown >> side & 1 ? dup : MPI_Comm_dup)(half, &local);
+    MPI_Intercomm_create(local, 0, MPI_COMM_WORLD, !side, 7, &inter);
+    MPI_Comm_remote_size(inter, &remote);
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, inter);
+    EXPECT(sum == remote, "unknown %d: sum %d of %d", unknown, sum, remote);
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&local);
+    MPI_Comm_free(&half);
+}
+
 int main(int argc, char **argv)
 {
     test_init(&argc, &argv);
@@ -567,6 +589,8 @@ int main(int argc, char **argv)
         }
         MPI_Comm_free(&groups.comm);
     }
+    for (int unknown = 0; unknown < 4 && test_size > 1; unknown++)
+        try_unknown(unknown);
     MPI_Op_free(&affine);
     MPI_Type_free(&sparse);
     return test_done();

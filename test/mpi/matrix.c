@@ -5,6 +5,7 @@
  * The MPI's own functions are called in the same way where it has them, by one process; they answer
  * the same but for the differences of the table. */
 #define _GNU_SOURCE
+#include "library.h"
 #include "util.h"
 
 #include <ctype.h>
@@ -99,32 +100,12 @@ static MPI_Op first; /* an operator of the program */
 
 /* --- the calls ------------------------------------------------------------------------------- */
 
-static void *mpi_library;
-
-static void find_mpi_library(void)
-{
-    Dl_info info;
-    if (dladdr(dlsym(RTLD_DEFAULT, "MPI_Get_version"), &info))
-        mpi_library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-}
-
-typedef void function(void);
-
-/* The MPI's own function, NULL for none. */
-static function *below(const char *name)
-{
-    function *found;
-    void *object = mpi_library ? dlsym(mpi_library, name) : NULL;
-    memcpy(&found, &object, sizeof found);
-    return found;
-}
-
-#define CALL(Name, given)                                          \
-    do {                                                           \
-        function *f = native ? below("PMPI_" #Name) : NULL;        \
-        if (native)                                                \
-            return f ? ((__typeof__(MPI_##Name) *)f)given : LACKS; \
-        return MPI_##Name given;                                   \
+#define CALL(Name, given)                                                   \
+    do {                                                                    \
+        library_function *f = native ? library_below("PMPI_" #Name) : NULL; \
+        if (native)                                                         \
+            return f ? ((__typeof__(MPI_##Name) *)f)given : LACKS;          \
+        return MPI_##Name given;                                            \
     } while (0)
 
 #define UNPACK(...) __VA_ARGS__
@@ -591,7 +572,7 @@ static void run_native(MPI_Comm inter, MPI_Errhandler handler)
     struct comms comms = {.inter = inter};
     bool used[NDIFFERENCES] = {false};
     enum mpi mpi = this_mpi();
-    if (mpi == NEITHER || !mpi_library)
+    if (mpi == NEITHER || !library_below("PMPI_Init"))
         return;
     make_comms(MPI_COMM_SELF, &comms, handler);
     for (int i = 0; i < NWRONGS; i++)
@@ -675,7 +656,6 @@ int main(int argc, char **argv)
     MPI_Comm inter;
     MPI_Errhandler handler;
     test_init(&argc, &argv);
-    find_mpi_library();
     MPI_Type_contiguous(2, MPI_INT, &pair);
     MPI_Type_commit(&pair);
     MPI_Type_contiguous(2, MPI_INT, &uncommitted);

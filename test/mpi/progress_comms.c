@@ -4,6 +4,8 @@
 #include "blocked.h"
 #include "config.h"
 
+#include <unistd.h>
+
 /* The new communicator works, and so do nonblocking collectives on it. */
 static void use(MPI_Comm *comm)
 {
@@ -223,6 +225,33 @@ static const struct blocked cases[] = {
     {"accept", accept, connect, open_port, true},
 };
 
+/* Rank 2 comes to the constructor when rank 0 has answered it in a collective, for which rank 0 has
+ * to stay in nbcshim after the other leader has come. */
+static void run_late_member(void)
+{
+#if MPI_VERSION >= 3
+    MPI_Comm reduced, comm;
+    MPI_Info info;
+    MPI_Request request;
+    int one = 1, sum = 0;
+    test_place("late_member");
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "nbcshim_algorithm", "allreduce:reduce_bcast");
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &reduced);
+    MPI_Info_free(&info);
+    if (test_rank == 2)
+        usleep(50000);
+    MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, reduced, &request);
+    if (test_rank == 2)
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    OK(MPI_Intercomm_create(halves, 0, MPI_COMM_WORLD, 1 - test_rank % 2, 9, &comm));
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    EXPECT(sum == test_size, "sum %d", sum);
+    use(&comm);
+    MPI_Comm_free(&reduced);
+#endif
+}
+
 int main(int argc, char **argv)
 {
     int periodic = 1;
@@ -232,6 +261,8 @@ int main(int argc, char **argv)
     MPI_Intercomm_create(halves, 0, MPI_COMM_WORLD, 1 - test_rank % 2, 3, &inter);
     MPI_Comm_dup(MPI_COMM_WORLD, &to_disconnect);
     blocked_run(cases, sizeof cases / sizeof *cases, argv + 1);
+    if (argc == 1)
+        run_late_member();
     MPI_Comm_free(&cart);
     MPI_Comm_free(&halves);
     MPI_Comm_free(&inter);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes communicators until the MPI has no more, at most as many as its first argument says, and
- * prints their number. With a second argument, first makes and frees others, in which there is all
- * that a communicator of nbcshim may hold. */
+ * prints their number. "use": first makes and frees others, in which there is all that a
+ * communicator of nbcshim may hold; "fail": first fails to make some. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request);
 #pragma weak MPI_Barrier_init /* the MPI may lack it */
@@ -48,6 +49,14 @@ static void make_and_free(int i)
         MPI_Comm_free(&next);
 }
 
+static void fail_to_make(void)
+{
+    MPI_Comm comm;
+    int most = size + 1, periodic = 0;
+    if (MPI_Cart_create(MPI_COMM_WORLD, 1, &most, &periodic, 0, &comm) == MPI_SUCCESS)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
 int main(int argc, char **argv)
 {
     int n = 0;
@@ -59,8 +68,12 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Ibarrier(comm, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    for (int i = 0; argc > 2 && i < 300; i++)
-        make_and_free(i);
+    for (int i = 0; argc > 2 && i < 300; i++) {
+        if (strcmp(argv[2], "use") == 0)
+            make_and_free(i);
+        else
+            fail_to_make();
+    }
     while (argc > 1 && n < atoi(argv[1])) {
         int error = n % 2 ? MPI_Comm_dup(MPI_COMM_WORLD, &comm)
                           : MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);

@@ -37,5 +37,10 @@ result $? "$count communicators with few ranges"
 count "few ranges, after use" "$ours" NBCSHIM_TAG_UB=65535 use
 [ "$count" = "$few" ]
 result $? "$count communicators after others were freed, before that $few"
+if [ "$native" != $MOST ]; then
+    count "few ranges, after failures" "$ours" NBCSHIM_TAG_UB=65535 fail
+    [ "$count" = "$few" ]
+    result $? "$count communicators after others could not be made, before that $few"
+fi
 
 finish

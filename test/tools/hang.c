@@ -6,13 +6,18 @@
  * "kinds": the call of rank 0 is nonblocking and that of the others blocking, so none completes
  * until each makes the other call as well; "signal kinds": with a SIGUSR1.
  * "fails": instead of all that, the last rank comes late to an MPI_Igather to rank 0, whose own
- * block does not fit. -DSESSION: without MPI_Init, on a communicator of a session. */
+ * block does not fit. "signal rare": the others have operations of many kinds pending when they
+ * get the signal. -DSESSION: without MPI_Init, on a communicator of a session. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+/* The MPI may lack it. */
+int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request);
+#pragma weak MPI_Barrier_init
 
 enum { LATE = 3, LONG = 65536 };
 
@@ -109,6 +114,38 @@ static void call_that_fails(MPI_Comm comm, int rank, int size)
         fprintf(stderr, "rank %d: class %d\n", rank, class);
 }
 
+/* More barriers on one communicator than it has tags; a barrier on one that is freed, one between
+ * two groups, a persistent one; a duplicate; a message that is not received. */
+static void call_rare(MPI_Comm comm, int rank, int size)
+{
+    enum { MANY = 60, FREED = MANY, BETWEEN, PERSISTENT, MADE, LONG_ONE, ALL };
+    static MPI_Request request[ALL];
+    MPI_Comm many, freed, half, between, made;
+    MPI_Comm_dup(comm, &many);
+    MPI_Comm_dup(comm, &freed);
+    MPI_Comm_split(comm, rank < size / 2, 0, &half);
+    MPI_Intercomm_create(half, 0, comm, rank < size / 2 ? size / 2 : 0, 1, &between);
+    MPI_Barrier_init(comm, MPI_INFO_NULL, &request[PERSISTENT]);
+    MPI_Barrier(comm);
+    signal_starts();
+    if (rank == size - 1)
+        compute_until(MPI_Wtime() + LATE);
+    for (int i = 0; i < MANY; i++)
+        MPI_Ibarrier(many, &request[i]);
+    MPI_Ibarrier(freed, &request[FREED]);
+    MPI_Comm_free(&freed);
+    MPI_Ibarrier(between, &request[BETWEEN]);
+    MPI_Start(&request[PERSISTENT]);
+    MPI_Comm_idup(comm, &made, &request[MADE]);
+    MPI_Ibcast(ones, LONG, MPI_INT, 0, comm, &request[LONG_ONE]);
+    MPI_Waitall(ALL, request, MPI_STATUSES_IGNORE);
+    MPI_Request_free(&request[PERSISTENT]);
+    MPI_Comm_free(&made);
+    MPI_Comm_free(&between);
+    MPI_Comm_free(&half);
+    MPI_Comm_free(&many);
+}
+
 int main(int argc, char **argv)
 {
     int rank, size, done = 0;
@@ -123,6 +160,11 @@ int main(int argc, char **argv)
     MPI_Comm_size(comm, &size);
     MPI_Ibarrier(comm, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (argc > 1 && strcmp(argv[argc - 1], "rare") == 0) {
+        call_rare(comm, rank, size);
+        end(comm);
+        return 0;
+    }
     if (signals)
         signal_starts();
     if (argc > 1 && strcmp(argv[argc - 1], "kinds") == 0)

@@ -71,6 +71,22 @@ run "a blocking and a nonblocking call, SIGUSR1" "" signal kinds
 kinds "a blocking and a nonblocking call, SIGUSR1"
 unset blocking
 
+blocking="NBCSHIM_TAG_UB=30 NBCSHIM_ALGORITHM_BARRIER=linear NBCSHIM_ALGORITHM_BCAST=linear"
+run "SIGUSR1, operations of many kinds" "" signal rare
+rare() # what rank pattern
+{
+    log_has 1 "SIGUSR1, operations of many kinds: rank $2: $1" "^nbcshim: rank $2: $3"
+}
+rare "more operations than tags" 0 \
+    '52 more operations on a communicator \(rank 0 of 4\) are queued until earlier ones complete$'
+rare "a freed communicator" 0 'barrier:linear, number 1 on a freed communicator \(rank 0 of 4\), .*from rank [123, ]*3$'
+rare "between two groups" 0 \
+    'barrier:[a-z_]+, number 1 on a communicator \(rank 0 of 2\).*; peers in the other group: waits for a message from rank 1$'
+rare "persistent" 1 'persistent barrier:linear, number [0-9]+ on MPI_COMM_WORLD \(rank 1 of 4\), .*$'
+rare "a duplicate" 2 'MPI_Comm_idup$'
+rare "a message that is not received" 0 'bcast:linear, number [0-9]+ on MPI_COMM_WORLD .*: waits for a receive on rank 3$'
+unset blocking
+
 run "an operation that has failed" "NBCSHIM_TIMEOUT=1 NBCSHIM_ALGORITHM_GATHER=linear" fails
 log_has 1 "an operation that has failed: rank 0 says so, and that it waits for rank 3" \
     '^nbcshim: rank 0: gather:linear, number 2 on MPI_COMM_WORLD .*, has failed on this rank, .*waits for a message from rank 3$'

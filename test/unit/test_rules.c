@@ -53,6 +53,11 @@ START_TEST(lines_become_rules)
     r = parse("bcast 4-4 9007199254740991K-9007199254740991K linear");
     check_rule(&r->rule[0], NBC_BCAST, 4, 4, INT64_MAX - 1023, INT64_MAX - 1023, "linear", 0);
     nbc_rules_free(r);
+    r = parse("bcast * * linear 1K commutative pow2 even nodes equal local spread sockets "
+              "oversubscribed order_ranks order_tree");
+    ck_assert_int_eq(r->rule[0].segment, 1024);
+    ck_assert_uint_eq(r->rule[0].needs & (NBC_COMMUTATIVE | NBC_TREE), NBC_COMMUTATIVE | NBC_TREE);
+    nbc_rules_free(r);
     r = parse("");
     ck_assert_int_eq(r->nrules, 0);
     nbc_rules_free(r);

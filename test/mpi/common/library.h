@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tells calls made by nbcshim from others, for programs that replace a function of libc. Does not
- * work with the static library. */
+ * work with the static library. And calls of the MPI that do not pass through nbcshim. */
 #ifndef NBC_TEST_LIBRARY_H
 #define NBC_TEST_LIBRARY_H
 
@@ -12,5 +12,9 @@
 
 void library_find(void);
 bool library_has(const void *address);
+
+/* The MPI's own function PMPI_..., which is NULL if it has none. */
+typedef void library_function(void);
+library_function *library_below(const char *name);
 
 #endif

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# MPI_Finalize while a session is open, on an MPI that deletes the attributes of MPI_COMM_SELF then
+# (sessions.c): nbcshim goes on serving the session.
+
+. "$(dirname "$0")/../lib.sh"
+forget_settings
+
+expect "the MPI is made" $CC -std=gnu11 -O1 -fPIC -shared $MPI_CPPFLAGS "$srcdir/test/tools/sessions.c" \
+    -o "$scratch/sessions.so" -ldl
+
+run() # ranks
+{
+    mpi_command "$1" "$(sanitizer_runtime) $library $scratch/sessions.so" NBCSHIM_STATS=1 \
+        "$PWD/test/mpi/sessions.preload" behind
+    ends_well "a session that ends behind MPI_Finalize, $1 ranks" 60
+    log_has "$1" "the attributes were deleted in MPI_Finalize" '^deleted early: 2$'
+}
+
+if grep -q 'define HAVE_MPI_SESSION_INIT 1' config.h; then
+    run 1
+    run 3
+fi
+finish
