@@ -151,6 +151,17 @@ static void senders_let_the_root_receive(void)
 #endif
 }
 
+static double processor_time(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Seconds of the processor. Where other programs or the MPI take it from a rank, the late rank may
+ * have come before this one has waited so long. */
+static const double SHORT_WAIT = 5e-3;
+
 int main(int argc, char **argv)
 {
     const struct timespec late = {0, 20 * 1000 * 1000};
@@ -168,11 +179,14 @@ int main(int argc, char **argv)
             nanosleep(&late, NULL);
         yields = 0;
         counts = true;
+        double used = -processor_time();
         cases[i].call();
+        used += processor_time();
         counts = false;
         EXPECT(sums[0] == test_size, "%s: sum %d", cases[i].name, sums[0]);
         if (test_rank == 0 && !test_native && !(cases[i].below && hooked))
-            EXPECT(yields > 0, "%s waits without giving up the processor", cases[i].name);
+            EXPECT(yields > 0 || used < SHORT_WAIT, "%s waits %g s without giving up the processor",
+                   cases[i].name, used);
     }
     starts_keep_the_processor();
     senders_let_the_root_receive();
