@@ -22,6 +22,18 @@ START_TEST(names_lead_back)
 }
 END_TEST
 
+START_TEST(names_of_orders_lead_back)
+{
+    enum nbc_order order = NBC_ORDER_ANY;
+    for (enum nbc_order o = NBC_ORDER_ANY; o <= NBC_ORDER_TREE; o++) {
+        ck_assert(nbc_order_by_name(nbc_order_name(o), &order));
+        ck_assert_int_eq(order, o);
+    }
+    ck_assert(!nbc_order_by_name("forest", &order));
+    ck_assert_int_eq(order, NBC_ORDER_TREE);
+}
+END_TEST
+
 START_TEST(reducing_collectives_are_told_by_their_names)
 {
     int n = 0;
@@ -154,6 +166,7 @@ int main(void)
     Suite *suite = suite_create("coll");
     TCase *tc = tcase_create("coll");
     tcase_add_test(tc, names_lead_back);
+    tcase_add_test(tc, names_of_orders_lead_back);
     tcase_add_test(tc, reducing_collectives_are_told_by_their_names);
     tcase_add_test(tc, bytes_of_whole_vectors_and_single_blocks);
     tcase_add_test(tc, bytes_of_uneven_blocks_are_their_mean);
