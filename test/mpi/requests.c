@@ -237,7 +237,7 @@ static void startall(void)
     gate_open();
     MPI_Wait(&r, MPI_STATUS_IGNORE);
     four_bad(&f, f.r[3], MPI_ERR_REQUEST, comm); /* twice the same */
-    if (!IS_MPICH_5)
+    if (!IS_MPICH_43)
         four_bad(&f, MPI_REQUEST_NULL, MPI_ERR_REQUEST, MPI_COMM_WORLD);
 
     four_run(&f, 6);

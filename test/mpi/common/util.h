@@ -40,11 +40,12 @@ typedef int MPI_Fint;
 #define MPI_Type_c2f MPI_Type_toint
 #endif
 
-/* MPICH 5.0.1, whose faults doc/mpis.md has; the only MPI with that ABI so far. */
-#if defined MPI_ABI_VERSION || (defined MPICH_NUMVERSION && MPICH_NUMVERSION >= 50000000)
-enum { IS_MPICH_5 = 1 };
+/* MPICH 4.3.2 or 5.0.1, whose faults doc/mpis.md has. MPICH 5 is the only MPI with that ABI so far.
+ */
+#if defined MPI_ABI_VERSION || (defined MPICH_NUMVERSION && MPICH_NUMVERSION >= 40300000)
+enum { IS_MPICH_43 = 1 };
 #else
-enum { IS_MPICH_5 = 0 };
+enum { IS_MPICH_43 = 0 };
 #endif
 
 /* MPI_Waitany of MPICH2 1.4.1p1 and MPICH 3.2 waits forever if the persistent requests of the MPI
