@@ -62,6 +62,13 @@ AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>]], [[return MPI_Init(0, 0);]]
     [AC_MSG_RESULT([yes])],
     [AC_MSG_RESULT([no])
      AC_MSG_FAILURE([cannot build an MPI program; set MPICC, or MPI_CPPFLAGS and MPI_LIBS])])
+AC_MSG_CHECKING([for the functions of MPI-2.2])
+AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>]], [[int in, out, weighted;
+        MPI_Reduce_local(0, 0, 0, MPI_INT64_T, MPI_SUM);
+        return MPI_Dist_graph_neighbors_count(MPI_COMM_WORLD, &in, &out, &weighted);]])],
+    [AC_MSG_RESULT([yes])],
+    [AC_MSG_RESULT([no])
+     AC_MSG_ERROR([nbcshim needs an MPI with MPI-2.2; that of $MPICC is older])])
 CPPFLAGS=$nbc_save_CPPFLAGS LIBS=$nbc_save_LIBS
 
 NBC_MPI_FAMILY
