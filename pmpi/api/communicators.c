@@ -70,19 +70,20 @@ static int comm_prepare(MPI_Comm parent, bool duplicate, struct nbc_origin *orig
 #define DUPLICATOR(name, params, args, parent, hints) \
     ANY_CONSTRUCTOR(name, params, args, parent, true, hints)
 
-#define ANY_CONSTRUCTOR(name, params, args, parent, duplicate, hints)        \
-    EXPORT(int, name, params, args)                                          \
-    {                                                                        \
-        struct nbc_origin origin;                                            \
-        if (!nbc_knows(parent))                                              \
-            return NEXT(name) args;                                          \
-        int error = comm_prepare(parent, duplicate, &origin);                \
-        if (error)                                                           \
-            return error;                                                    \
-        error = NEXT(name) args;                                             \
-        if (error)                                                           \
-            nbc_origin_drop(&origin);                                        \
-        return error ? error : comm_attach(parent, newcomm, &origin, hints); \
+#define ANY_CONSTRUCTOR(name, params, args, parent, duplicate, hints) \
+    EXPORT(int, name, params, args)                                   \
+    {                                                                 \
+        struct nbc_origin origin;                                     \
+        if (!nbc_knows(parent))                                       \
+            return NEXT(name) args;                                   \
+        int error = comm_prepare(parent, duplicate, &origin);         \
+        if (error)                                                    \
+            return error;                                             \
+        error = NEXT(name) args;                                      \
+        if (!error)                                                   \
+            return comm_attach(parent, newcomm, &origin, hints);      \
+        nbc_origin_drop(&origin);                                     \
+        return error;                                                 \
     }
 
 DUPLICATOR(Comm_dup, (MPI_Comm comm, MPI_Comm *newcomm), (comm, newcomm), comm, MPI_INFO_NULL)

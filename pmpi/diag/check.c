@@ -104,7 +104,7 @@ static void sums_add(uint64_t sum[NSUMS], uint64_t bytes, uint64_t sender, uint6
 /* Whether all data that a rank sends goes to the root, or all that it receives comes from there. */
 static bool only_with_root(const struct nbc_shape *s, bool out)
 {
-    return nbc_coll_has_root(s->coll) && out == nbc_bind_to_root(s->coll);
+    return nbc_coll_has_root(s->coll) && out == nbc_coll_is_to_root(s->coll);
 }
 
 /* The k-th rank that this one sends to, or receives from; negative for MPI_PROC_NULL. */

@@ -76,11 +76,6 @@ static const char *type_fault(MPI_Datatype type)
 
 /* --- the arguments ---------------------------------------------------------------------------- */
 
-bool nbc_bind_to_root(enum nbc_coll coll)
-{
-    return coll == NBC_GATHER || coll == NBC_GATHERV || coll == NBC_REDUCE;
-}
-
 bool nbc_bind_is_root(const struct nbc_shape *s)
 {
     return s->remote_size ? s->root == NBC_ROOT_HERE : s->root == s->rank;
@@ -95,8 +90,8 @@ struct nbc_significant nbc_bind_significant(const struct nbc_shape *s)
     if (s->coll == NBC_BCAST)
         return (struct nbc_significant){false, true};
     bool root = nbc_bind_is_root(s), leaf = !root || s->remote_size == 0;
-    return nbc_bind_to_root(s->coll) ? (struct nbc_significant){leaf, root}
-                                     : (struct nbc_significant){root, leaf};
+    return nbc_coll_is_to_root(s->coll) ? (struct nbc_significant){leaf, root}
+                                        : (struct nbc_significant){root, leaf};
 }
 
 /* Roots of intercommunicators: MPI-4.1 section 6.2.3. */
@@ -140,7 +135,7 @@ static int bind_in_place(const struct nbc_call *call, struct nbc_shape *s)
         return misplaced(s->coll, send);
     if (scatter ? send || s->root != s->rank : recv)
         return misplaced(s->coll, scatter && send);
-    if (nbc_bind_to_root(s->coll) && s->root != s->rank)
+    if (nbc_coll_is_to_root(s->coll) && s->root != s->rank)
         return misplaced(s->coll, true);
     s->in_place = true;
     return MPI_SUCCESS;

@@ -32,9 +32,6 @@ int nbc_bind(const struct nbc_call *call, struct nbc_members *members, struct nb
  * the argument; empty if memory ran out. Under the lock. */
 const char *nbc_bind_fault(void);
 
-/* Whether the data of a rooted collective flows to the root. */
-bool nbc_bind_to_root(enum nbc_coll coll);
-
 /* Whether this rank is the root of a rooted collective. */
 bool nbc_bind_is_root(const struct nbc_shape *s);
 

@@ -51,7 +51,8 @@ struct nbc_run {
 };
 
 /* Whether the progress thread polls. Then the start of a run with long messages over sockets leaves
- * the sends to it: MPI_Isend does all the work of the sender there. Written without the lock. */
+ * the sends to it: MPI_Isend does all the work of the sender there. Read and written atomically;
+ * set to false under the lock. */
 extern bool nbc_run_by_thread;
 
 /* The rank of a peer in the hidden communicator. */

@@ -545,9 +545,8 @@ static void try_late(int late, int algorithm, bool persistent)
     op_free(op);
 }
 
-/* nbcshim has no record of a communicator that is made without it. The leaders of the two
- * groups must tell each other so. unknown: 1 for the first group, 2 for the second one, 3 for both.
- */
+/* nbcshim has no record of a communicator that is made without it. The leaders of the two groups
+ * must tell each other so. unknown: 1 for the first group, 2 for the second, 3 for both. */
 static void try_unknown(int unknown)
 {
     int (*dup)(MPI_Comm, MPI_Comm *) =

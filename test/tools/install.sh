@@ -125,7 +125,8 @@ run_command()
     ./quickstart) bash -n "$srcdir/quickstart" ;;
     ./quickstart\ *) grep -q "^${1#* })" "$srcdir/quickstart" ;;
     ./configure*)
-        [[ $MPICC == *openmpi* ]] || return 0 # the command is for Open MPI: once is enough
+        [ "$MPI_FLAVOR" = openmpi ] || return 0 # the command is for Open MPI: once is enough
+        command -v mpicc.openmpi >/dev/null || return 0
         (mkdir -p "$scratch/configure" && cd "$scratch/configure" &&
             "$source"/configure -q --no-create --enable-option-checking=fatal ${1#* })
         ;;

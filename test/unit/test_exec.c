@@ -230,6 +230,20 @@ START_TEST(local_work_is_done_at_the_start)
 }
 END_TEST
 
+/* The run is started, then started again: what the start issues, what the first poll issues. */
+static void expect_twice(struct run *r, const char *started, const char *polled)
+{
+    for (int again = 0; again < 2; again++) {
+        ck_assert(!nbc_exec_start(&r->exec));
+        expect_log(r, started);
+        ck_assert(!nbc_exec_poll(&r->exec));
+        expect_log(r, polled);
+        memset(r->fake.complete, 1, sizeof r->fake.complete);
+        ck_assert(nbc_exec_poll(&r->exec));
+        memset(r->fake.complete, 0, sizeof r->fake.complete);
+    }
+}
+
 START_TEST(long_work_is_left_to_polls)
 {
     struct run r;
@@ -242,15 +256,7 @@ START_TEST(long_work_is_left_to_polls)
     nbc_send(s, to, 4, after);
     bind(&r, s);
     r.exec.defer = 2;
-    for (int again = 0; again < 2; again++) {
-        ck_assert(!nbc_exec_start(&r.exec));
-        expect_log(&r, "c s3 "); /* what is behind it is not held up */
-        ck_assert(!nbc_exec_poll(&r.exec));
-        expect_log(&r, "c s4 ");
-        memset(r.fake.complete, 1, sizeof r.fake.complete);
-        ck_assert(nbc_exec_poll(&r.exec));
-        memset(r.fake.complete, 0, sizeof r.fake.complete);
-    }
+    expect_twice(&r, "c s3 ", "c s4 "); /* what is behind it is not held up */
     unbind(&r);
     bind(&r, (s = nbc_sched_new(&shape, 0), nbc_copy(s, to, from, NBC_NONE), s));
     r.exec.defer = 2;
@@ -273,15 +279,7 @@ START_TEST(sends_are_left_to_polls)
     nbc_send(s, ref(NBC_BUF_SEND, 0), 4, NBC_NONE);
     bind(&r, s);
     r.exec.defer_sends = true;
-    for (int again = 0; again < 2; again++) {
-        ck_assert(!nbc_exec_start(&r.exec));
-        expect_log(&r, "c r2 ");
-        ck_assert(!nbc_exec_poll(&r.exec));
-        expect_log(&r, "s3 s3 s4 ");
-        memset(r.fake.complete, 1, sizeof r.fake.complete);
-        ck_assert(nbc_exec_poll(&r.exec));
-        memset(r.fake.complete, 0, sizeof r.fake.complete);
-    }
+    expect_twice(&r, "c r2 ", "s3 s3 s4 ");
     unbind(&r);
 }
 END_TEST

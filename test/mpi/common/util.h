@@ -40,8 +40,7 @@ typedef int MPI_Fint;
 #define MPI_Type_c2f MPI_Type_toint
 #endif
 
-/* MPICH 4.3.2 or 5.0.1, whose faults doc/mpis.md has. MPICH 5 is the only MPI with that ABI so far.
- */
+/* MPICH 4.3.2 or 5.0.1, whose faults doc/mpis.md has. So far only MPICH 5 has that ABI. */
 #if defined MPI_ABI_VERSION || (defined MPICH_NUMVERSION && MPICH_NUMVERSION >= 40300000)
 enum { IS_MPICH_43 = 1 };
 #else
