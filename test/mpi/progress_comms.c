@@ -164,7 +164,12 @@ static void intercomm_dup(void)
     use(&comm);
 }
 
-static MPI_Comm to_disconnect = MPI_COMM_NULL;
+static MPI_Comm to_disconnect;
+
+static void make_connected(void)
+{
+    MPI_Comm_dup(blocked_comm, &to_disconnect);
+}
 
 static void disconnect(void)
 {
@@ -221,7 +226,7 @@ static const struct blocked cases[] = {
     {"intercomm_create_member", intercomm_create_member, NULL, NULL, false},
     {"intercomm_merge", intercomm_merge, NULL, NULL, false},
     {"intercomm_dup", intercomm_dup, NULL, NULL, false},
-    {"disconnect", disconnect, NULL, NULL, false},
+    {"disconnect", disconnect, NULL, make_connected, false},
     {"accept", accept, connect, open_port, true},
 };
 
@@ -259,14 +264,11 @@ int main(int argc, char **argv)
     MPI_Cart_create(MPI_COMM_WORLD, 1, &test_size, &periodic, 0, &cart);
     MPI_Comm_split(MPI_COMM_WORLD, test_rank % 2, 0, &halves);
     MPI_Intercomm_create(halves, 0, MPI_COMM_WORLD, 1 - test_rank % 2, 3, &inter);
-    MPI_Comm_dup(MPI_COMM_WORLD, &to_disconnect);
     blocked_run(cases, sizeof cases / sizeof *cases, argv + 1);
     if (argc == 1)
         run_late_member();
     MPI_Comm_free(&cart);
     MPI_Comm_free(&halves);
     MPI_Comm_free(&inter);
-    if (to_disconnect != MPI_COMM_NULL)
-        MPI_Comm_free(&to_disconnect);
     return test_done();
 }

@@ -101,12 +101,16 @@ static void set_info(void)
 #endif
 
 static MPI_Win to_free;
-static int freed;
+
+static void make_it(void)
+{
+    static int other;
+    MPI_Win_create(&other, sizeof other, sizeof other, MPI_INFO_NULL, blocked_comm, &to_free);
+}
 
 static void free_it(void)
 {
     OK(MPI_Win_free(&to_free));
-    freed = 1;
 }
 
 /* A fence and a collective may come in either order, since they are calls on different objects. */
@@ -398,22 +402,18 @@ static const struct blocked cases[] = {
 #ifdef HAVE_MPI_WIN_FLUSH
     {"lock", lock, unlock, hold_lock, true},
 #endif
-    {"free", free_it, NULL, NULL, false},
+    {"free", free_it, NULL, make_it, false},
 };
 
 int main(int argc, char **argv)
 {
-    static int other;
     MPI_Comm comm;
     test_init(&argc, &argv);
     /* Windows outlive their communicators. */
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Win_create(memory, sizeof memory, sizeof *memory, MPI_INFO_NULL, comm, &win);
-    MPI_Win_create(&other, sizeof other, sizeof other, MPI_INFO_NULL, comm, &to_free);
     MPI_Comm_free(&comm);
     blocked_run(cases, sizeof cases / sizeof *cases, argv + 1);
-    if (!freed)
-        MPI_Win_free(&to_free);
     MPI_Win_free(&win);
     return test_done();
 }

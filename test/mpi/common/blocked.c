@@ -112,23 +112,49 @@ static bool choose_algorithms(void)
 #endif
 }
 
-static void blocked_one(const struct blocked *b)
+static void let_go(const struct blocked *b)
 {
-    test_place("%s", b->name);
+    (b->release ? b->release : b->block)();
+}
+
+/* The others complete the collectives, and then do what rank 0 waits for. */
+static void blocked_until_late(const struct blocked *b)
+{
+    if (test_rank == 0) {
+        b->block();
+        complete(b->name);
+        return;
+    }
+    blocked_start();
+    complete(b->name);
+    MPI_Barrier(collectives.others); /* some may not need rank 0 */
+    let_go(b);
+}
+
+/* The others start the collectives only when rank 0 has returned from its call. */
+static void blocked_until_early(const struct blocked *b)
+{
+    if (test_rank == 0)
+        b->block();
+    else
+        let_go(b);
+    MPI_Barrier(blocked_comm);
+    if (test_rank > 0)
+        blocked_start();
+    complete(b->name);
+}
+
+static void blocked_one(const struct blocked *b, void (*run)(const struct blocked *),
+                        const char *when)
+{
+    test_place("%s, %s", b->name, when);
     MPI_Comm_dup(MPI_COMM_WORLD, &blocked_comm);
     if (b->prepare)
         b->prepare();
     start_first();
-    if (test_rank == 0) {
-        b->block();
-        complete(b->name);
-    } else {
+    if (test_rank > 0)
         usleep(10000); /* rank 0 is in the call by then */
-        blocked_start();
-        complete(b->name);
-        MPI_Barrier(collectives.others); /* some may not need rank 0 */
-        (b->release ? b->release : b->block)();
-    }
+    run(b);
     MPI_Barrier(blocked_comm);
     MPI_Comm_free(&blocked_comm);
 }
@@ -150,7 +176,8 @@ void blocked_run(const struct blocked *cases, int n, char **names)
         check_need();
     for (int i = 0; i < n; i++)
         if (is_wanted(&cases[i], names)) {
-            blocked_one(&cases[i]);
+            blocked_one(&cases[i], blocked_until_late, "the collectives complete before");
+            blocked_one(&cases[i], blocked_until_early, "the collectives complete afterwards");
             nrun++;
         }
     EXPECT(nrun > 0, "no such case");

@@ -2,7 +2,8 @@
 /* Tests of the progress rule, call by call. Rank 0 starts collectives that the others cannot
  * complete unless it forwards data later, then blocks in the call. The others start the same
  * collectives, complete them, and only then do what the call waits for. Without progress in the
- * call all hang. */
+ * call all hang. Then each case runs once more in the other order: the call must return although
+ * the collectives cannot complete yet. */
 #ifndef NBC_TEST_BLOCKED_H
 #define NBC_TEST_BLOCKED_H
 
