@@ -259,11 +259,13 @@ prints "side by side: for a program of the ABI" \
 prints "--version" "nbcrun (nbcshim) $VERSION" "$nbcrun" --version
 expect "--help" bash -c "$nbcrun --help | grep -q '^Usage: nbcrun'"
 
-# The real launcher, with a library that does nothing.
-mpi_command 2 "" "" sh -c 'echo "rank: $LD_PRELOAD"'
-output=$(guarded 30 "$scratch/log" "$nbcrun" --library="$other" "${launch[@]}" && cat "$scratch/log")
-[ "$(grep -cE "^rank: $other(:|$)" <<<"$output")" = 2 ]
+# The real launcher, with a library that does nothing. When programs end at once, mpiexec of MPICH
+# 4.0.2 dies of SIGPIPE once in a thousand times, without nbcrun as well.
+mpi_command 2 "" "" sh -c 'echo "rank: $LD_PRELOAD"; sleep 0.1'
+guarded 30 "$scratch/log" "$nbcrun" --library="$other" "${launch[@]}" &&
+    [ "$(grep -cE "^rank: $other(:|$)" "$scratch/log")" = 2 ]
 status=$?
+output=$(cat "$scratch/log")
 result $status "the ranks of the real launcher are preloaded"
 [ $status = 0 ] || comment "$(cat "$scratch/log")"
 
