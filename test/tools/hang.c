@@ -2,7 +2,8 @@
 /* The last of four ranks comes three seconds late to an MPI_Iallreduce. Meanwhile rank 0 waits for
  * it, rank 1 computes without calling MPI, and rank 2 is blocked in a barrier of the MPI's own
  * (NBCSHIM_BLOCKING=native). "signal": each rank gets a SIGUSR1 after a second;
- * "test": so it does, and rank 0 waits by MPI_Test. "long": the vector is long.
+ * "test": so it does, and rank 0 waits by MPI_Test. "long": the vector is long. "first": all ranks
+ * but the first come late.
  * "kinds": the call of rank 0 is nonblocking and that of the others blocking, so none completes
  * until each makes the other call as well; "signal kinds": with a SIGUSR1.
  * "fails": instead of all that, the last rank comes late to an MPI_Igather to rank 0, whose own
@@ -152,6 +153,7 @@ int main(int argc, char **argv)
     MPI_Request request;
     bool tests = argc > 1 && strcmp(argv[1], "test") == 0;
     int count = argc > 1 && strcmp(argv[1], "long") == 0 ? LONG : 1;
+    bool first = argc > 1 && strcmp(argv[1], "first") == 0;
     bool signals = tests || (argc > 1 && strcmp(argv[1], "signal") == 0);
     if (signals)
         signal_soon();
@@ -174,8 +176,8 @@ int main(int argc, char **argv)
         end(comm);
         return 0;
     }
-    double late = MPI_Wtime() + LATE;
-    if (rank == size - 1)
+    double late = MPI_Wtime() + (first ? LATE / 2.0 : LATE);
+    if (first ? rank > 0 : rank == size - 1)
         compute_until(late);
     for (int i = 0; i < count; i++)
         ones[i] = 1;

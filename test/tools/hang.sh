@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A hang explains itself: NBCSHIM_TIMEOUT, and SIGUSR1 on demand. In the program of hang.c the last
-# of four ranks is late; the others wait, compute, or are blocked below nbcshim.
+# rank is late; the others wait, compute, or are blocked below nbcshim.
 
 . "$(dirname "$0")/../lib.sh"
 
@@ -14,7 +14,7 @@ run()
 {
     local name=$1 variables=$2
     shift 2
-    mpi_command 4 "$(sanitizer_runtime) $library" \
+    mpi_command "${ranks:-4}" "$(sanitizer_runtime) $library" \
         "${blocking-NBCSHIM_BLOCKING=native} NBCSHIM_ALGORITHM_ALLREDUCE=one_round $variables" \
         "$scratch/$program" "$@"
     ends_well "$name: the program ends well" 60
@@ -39,6 +39,14 @@ log_has 1 "a vector in segments: rank 0 says that it waits for rank 3" \
     '^nbcshim: rank 0: allreduce:two_rounds, .* waits for a message from rank .*\b3\b'
 log_has 0 "a vector in segments: no rank is named twice" 'from rank [^;]*\b([0-9]),[^;]* \1\b'
 unset blocking
+
+for ranks in 13 15; do
+    run "$ranks ranks" NBCSHIM_TIMEOUT=1 first
+    [ $ranks = 13 ] && more= || more=' and 2 more'
+    log_has 1 "$ranks ranks: rank 0 names twelve of those for which it waits" \
+        "^nbcshim: rank 0: .*: waits for a message from rank ([0-9]+, ){11}[0-9]+$more\$"
+done
+unset ranks
 
 run "SIGUSR1" "" signal
 for rank in 0 1 2; do
