@@ -22,6 +22,7 @@ static const struct {
              {NBC_SPREAD, "spread"},
              {NBC_SOCKETS, "sockets"},
              {NBC_OVERSUBSCRIBED, "oversubscribed"},
+             {NBC_HANDSHAKE, "handshake"},
              {NBC_RANKS, "order_ranks"},
              {NBC_TREE, "order_tree"}};
 

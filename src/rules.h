@@ -9,8 +9,9 @@
  * and, unless the algorithm's default will do, the segment size. Conditions may follow, which
  * restrict the rule to calls with a "commutative" operator; an "even" number of ranks, or a power
  * of two ("pow2"); ranks that share "nodes", an "equal" number on each node; all ranks on one node
- * ("local"), or not ("spread"), or on one node with fewer processors than ranks ("oversubscribed");
- * on several nodes without a network faster than "sockets".
+ * ("local"), or not ("spread"), or on one node with fewer processors than ranks ("oversubscribed"),
+ * or where messages of more than 4 KiB begin with a "handshake"; on several nodes without a network
+ * faster than "sockets".
  *
  * A line "eager 16K" tells the longest message between nodes that the MPI sends without a
  * handshake: segments on several nodes are no longer than that.

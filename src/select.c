@@ -65,6 +65,8 @@ static unsigned lacking(const struct nbc_shape *shape)
         lacks |= NBC_SOCKETS;
     if (!shape->oversubscribed)
         lacks |= NBC_OVERSUBSCRIBED;
+    if (!shape->handshake)
+        lacks |= NBC_HANDSHAKE;
     lacks |= shape->order == NBC_ORDER_RANKS ? NBC_NOT_RANKS : NBC_RANKS;
     lacks |= shape->order == NBC_ORDER_TREE ? NBC_NOT_TREE : NBC_TREE;
     return lacks;

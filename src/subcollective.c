@@ -83,6 +83,7 @@ static struct nbc_shape shape_of(const struct nbc_shape *shape, const struct nbc
                             .local = sub->local,
                             .sockets = !sub->local && shape->sockets,
                             .oversubscribed = sub->local && shape->oversubscribed,
+                            .handshake = sub->local && shape->handshake,
                             .types = shape->types,
                             .ntypes = shape->ntypes,
                             .segment = shape->segment,

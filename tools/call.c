@@ -99,6 +99,7 @@ static void make_nodes(struct tool_rank *r, const struct tool_call *call)
     int size = r->shape.size, per_node = call->per_node;
     r->shape.local = !r->shape.remote_size && (!per_node || per_node >= size);
     r->shape.oversubscribed = r->shape.local && call->oversubscribed;
+    r->shape.handshake = r->shape.local && call->handshake;
     r->shape.sockets = !r->shape.local && !r->shape.remote_size && call->sockets;
     if (per_node <= 1 || per_node >= size || r->shape.remote_size)
         return; /* all ranks share a node, or no two ranks do */

@@ -15,6 +15,7 @@ struct tool_call {
     int per_node;          /* number of ranks that share a node; 0: all ranks of the group */
     bool sockets;          /* if they do not all share a node: there is no faster network */
     bool oversubscribed;   /* if all share a node: they outnumber its processors */
+    bool handshake;        /* if all share a node: messages over 4 KiB begin with a handshake */
     bool ordered;          /* the operator is not commutative */
     enum nbc_order order;  /* of reductions */
 };

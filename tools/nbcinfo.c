@@ -224,6 +224,7 @@ static const struct {
     {NBC_SPREAD, "ranks on several nodes"},
     {NBC_SOCKETS, "no network but sockets"},
     {NBC_OVERSUBSCRIBED, "more ranks than processors"},
+    {NBC_HANDSHAKE, "a handshake before messages over 4 KiB"},
     {NBC_REGROUPS, "any order"},
     {NBC_FOLDS, "any order or that of ranks"},
     {NBC_DOUBLES, "any order or that of a tree"},
@@ -768,6 +769,9 @@ static int read_options(int argc, char **argv)
     options.call.ordered = given[WORD_ORDERED];
     options.call.sockets = given[WORD_SOCKETS];
     options.call.oversubscribed = given[WORD_OVERSUBSCRIBED] || given[WORD_CROWDED];
+#ifdef OPEN_MPI
+    options.call.handshake = true; /* as in pmpi/op/nodemap.c */
+#endif
     if (given[WORD_HELP])
         return fputs(usage, stdout), 0;
     if (given[WORD_VERSION])

@@ -446,6 +446,7 @@ int nbc_bind(const struct nbc_call *call, struct nbc_members *members, struct nb
         .local = members->local,
         .sockets = members->sockets,
         .oversubscribed = members->oversubscribed,
+        .handshake = members->handshake,
     };
     if (s->remote_size && (s->coll == NBC_SCAN || s->coll == NBC_EXSCAN))
         return refuse(MPI_ERR_COMM, "comm is an intercommunicator");

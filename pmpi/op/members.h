@@ -12,6 +12,7 @@ struct nbc_members {
     bool in_world;                       /* the ranks in MPI_COMM_WORLD are known: */
     struct nbc_world_ranks *world;       /* world_ranks.h; a reference; NULL: the same ranks */
     bool local, sockets, oversubscribed; /* as in struct nbc_shape: nodemap.h */
+    bool handshake;                      /* likewise */
     bool mixed;                          /* some ranks may share a node, and not all do */
     struct nbc_topology *topology;       /* neighbor lists; owned, NULL until first needed */
     struct nbc_nodes *nodes;             /* node map: nodemap.h; owned, NULL until first needed */

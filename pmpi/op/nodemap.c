@@ -214,11 +214,18 @@ static bool are_in_world(const struct nbc_members *m, MPI_Group group)
     return true;
 }
 
+/* The transports of Open MPI in shared memory (btl_vader_eager_limit, btl_sm_eager_limit). */
+#ifdef OPEN_MPI
+enum { HANDSHAKE = true };
+#else
+enum { HANDSHAKE = false };
+#endif
+
 int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm)
 {
     MPI_Group group;
     m->local = !m->remote_size && m->size == 1;
-    m->oversubscribed = m->sockets = false;
+    m->oversubscribed = m->handshake = m->sockets = false;
     m->mixed = !m->remote_size && world.fullest > 1 && world.nodes.nnodes > 1;
     if (m->local || m->remote_size || (m->size > world.fullest && !world.sockets))
         return MPI_SUCCESS;
@@ -227,6 +234,7 @@ int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm)
         return error;
     m->local = m->size <= world.fullest && on_one_node(m, group);
     m->oversubscribed = m->local && world.oversubscribed;
+    m->handshake = m->local && HANDSHAKE;
     m->sockets = world.sockets && !m->local && are_in_world(m, group);
     group_free(&group);
     return MPI_SUCCESS;

@@ -23,9 +23,10 @@ int nbc_nodemap_count(void);
 /* The group of MPI_COMM_WORLD, between setup and cleanup. */
 MPI_Group nbc_nodemap_world(void);
 
-/* Sets local, sockets, oversubscribed and mixed of a communicator that is being created, from its
- * sizes. Only at its creation do all its processes have the same information: later, some may have
- * initialized or finalized MPI_COMM_WORLD and others not. Local. Returns an MPI error code. */
+/* Sets local, sockets, oversubscribed, handshake and mixed of a communicator that is being created,
+ * from its sizes. Only at its creation do all its processes have the same information: later, some
+ * may have initialized or finalized MPI_COMM_WORLD and others not. Local. Returns an MPI error
+ * code. */
 int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm);
 
 /* Sets *map to the node map for the shape of a collective. The map is the same on all ranks, and

@@ -280,6 +280,10 @@ START_TEST(rules_have_needs_of_their_own)
         ck_assert_ptr_null(nbc_rule_find(&s, &rules));
         s.oversubscribed = local;
         ck_assert_int_eq(nbc_rule_find(&s, &rules) == &rule, local);
+        rule.needs = NBC_HANDSHAKE;
+        ck_assert_ptr_null(nbc_rule_find(&s, &rules));
+        s.handshake = local;
+        ck_assert_int_eq(nbc_rule_find(&s, &rules) == &rule, local);
     }
 }
 END_TEST
@@ -334,6 +338,7 @@ static int compare_calls(const struct nbc_rules *x, const struct nbc_rules *y, e
         s.local = (how & 3) > 0;
         s.oversubscribed = (how & 3) > 1;
         s.sockets = !s.local && (how & 64);
+        s.handshake = s.local && (how & 64);
         s.nodes = (how & 3) == 3 ? &nodes : NULL;
         s.order = (enum nbc_order)((how >> 2) % 3);
         s.commutative = !s.order && (how & 16);
@@ -361,8 +366,8 @@ static int compare_rules(const struct nbc_rules *x, const struct nbc_rules *y)
 static void random_rule(FILE *out, unsigned *state)
 {
     static const char *const conditions[] = {
-        "",      "commutative", "pow2",           "even",        "nodes",      "equal",
-        "local", "spread",      "oversubscribed", "order_ranks", "order_tree", "sockets"};
+        "",       "commutative",    "pow2",        "even",       "nodes",   "equal",    "local",
+        "spread", "oversubscribed", "order_ranks", "order_tree", "sockets", "handshake"};
     unsigned r[6];
     for (int i = 0; i < 6; i++)
         r[i] = (*state = *state * 1103515245u + 12345u) >> 8;
