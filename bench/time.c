@@ -237,6 +237,7 @@ static void measure_cell(struct bench *b, struct operands *o)
 void measure_time(struct bench *b)
 {
     mean = (struct mean){.product = 1};
+    runner_warm_up(b->comm);
     measure_wire(b);
     if (b->rank == 0)
         printf("%-22s %9s %9s %7s %9s %6s %9s %6s %9s %6s %9s  %s\n", "collective", "bytes", "shim",

@@ -7,6 +7,7 @@
 
 #include "meter.h"
 #include "rules.h"
+#include "runner.h"
 #include "sweep.h"
 
 /* Another algorithm is selected only if it is better by this factor: otherwise noise would yield a
@@ -161,6 +162,7 @@ int tune_rules(int rank, int size, char **names)
         return 1;
     }
     MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &ring, 0, &comm);
+    runner_warm_up(comm);
     unsigned needs = local(comm, size) ? NBC_LOCAL : NBC_SPREAD;
     if (rank == 0)
         printf("# Tuning rules for NBCSHIM_TUNING, measured by nbctune --rules on %d ranks.\n",
