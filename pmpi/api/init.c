@@ -24,6 +24,7 @@
 #include "diag/hang_report.h"
 #include "diag/statistics.h"
 #include "engine/callback.h"
+#include "engine/progress.h"
 #include "engine/thread.h"
 #include "op/call.h"
 #include "op/nodemap.h"
@@ -126,6 +127,8 @@ static int attach_world(int rank)
         error = nbc_set_up(MPI_COMM_WORLD, MPI_COMM_SELF, rank);
     if (!error)
         error = nbc_nodemap_setup();
+    if (!error)
+        nbc_progress_set_spins(nbc_nodemap_oversubscribed());
     if (!error)
         error = catch_finalize();
     if (!error)

@@ -32,7 +32,7 @@ static bool direct_advance(struct nbc_exec *exec)
  * the lock, polls once. Returns whether the operation is complete. */
 static bool direct_poll(struct direct *d)
 {
-    int most = nbc_threaded ? 1 : NBC_SPINS;
+    int most = nbc_threaded ? 1 : nbc_spins;
     while (d->polls < most && !nbc_report_asked) {
         d->polls++;
         if (direct_advance(&d->run->exec))

@@ -419,7 +419,7 @@ static bool is_alone(const struct nbc_request *r)
 /* The polls of a short wait for an operation that is alone: nothing but the schedule. */
 static void wait_alone(struct nbc_request *r, int *spins)
 {
-    while (*spins < NBC_SPINS && !nbc_report_asked) {
+    while (*spins < nbc_spins && !nbc_report_asked) {
         ++*spins;
         if (nbc_exec_poll(&r->run->exec)) {
             operation_end(r);
@@ -457,6 +457,15 @@ void nbc_progress_all(void)
     nbc_unlock();
 }
 
+enum { SPINS = 512, SPINS_OVERSUBSCRIBED = 64 };
+
+int nbc_spins = SPINS_OVERSUBSCRIBED;
+
+void nbc_progress_set_spins(bool oversubscribed)
+{
+    nbc_spins = oversubscribed ? SPINS_OVERSUBSCRIBED : SPINS;
+}
+
 unsigned nbc_pauses;
 
 /* Counts the time from one pause of a loop to the next as time for which the program waits: all of
@@ -487,7 +496,7 @@ void nbc_pause(int *spins)
         count_waiting(*spins == 0 ? -1 : INT64_MAX);
     if (nbc_threaded)
         __atomic_fetch_add(&nbc_pauses, 1, __ATOMIC_RELAXED);
-    if (++*spins > NBC_SPINS && !NBC_IS_SIMULATED)
+    if (++*spins > nbc_spins && !NBC_IS_SIMULATED)
         sched_yield();
 }
 

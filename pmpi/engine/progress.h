@@ -55,9 +55,11 @@ void nbc_progress_adopt(struct nbc_request *r);
  * processor from time to time. Under the lock. */
 void nbc_progress_ran_ahead(const struct nbc_context *c, enum nbc_coll coll);
 
-/* Short waits are common and should not make a system call. A loop that waits yields the processor
- * after this many polls. */
-enum { NBC_SPINS = 64 };
+/* Short waits are common and should not make a system call: a loop that waits yields the processor
+ * after this many polls. A message that begins with a handshake takes 5 us within a node, some 100
+ * polls; while another rank may need the processor, a wait is not that patient. Set at init. */
+extern int nbc_spins;
+void nbc_progress_set_spins(bool oversubscribed);
 
 /* Progresses operations until r is not active. spins: the number of polls that the caller has made
  * before, see nbc_pause. Under the lock, which it releases between polls. */

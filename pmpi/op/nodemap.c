@@ -144,6 +144,11 @@ int nbc_nodemap_count(void)
     return world.nodes.nnodes;
 }
 
+bool nbc_nodemap_oversubscribed(void)
+{
+    return world.oversubscribed;
+}
+
 MPI_Group nbc_nodemap_world(void)
 {
     return world.group;

@@ -20,6 +20,9 @@ void nbc_nodemap_cleanup(void);
 /* The number of nodes of MPI_COMM_WORLD; 0 if it is not known. */
 int nbc_nodemap_count(void);
 
+/* Whether a node has more ranks of MPI_COMM_WORLD than processors. */
+bool nbc_nodemap_oversubscribed(void);
+
 /* The group of MPI_COMM_WORLD, between setup and cleanup. */
 MPI_Group nbc_nodemap_world(void);
 
