@@ -7,17 +7,21 @@
 built=$PWD
 cd "$srcdir" || exit 1
 
-# The directory where a quoted include is found.
-home() # name including-directory
+# Prints the quoted includes of the files in a directory: the file, and what it includes. (Processes and
+# subshells for each file and include would take most of the time of this test.)
+includes_of() # directory
 {
-    local directory
-    for directory in "$2" src include test/mpi/common tools/nbcsim tools/compare tools; do
-        if [ -f "$directory/$1" ]; then
-            echo "$directory"
-            return
-        fi
+    grep -HE '^ *# *include *"' "$1"/*.[ch] "$1"/*.def 2>/dev/null |
+        sed 's/^\([^:]*\):[^"]*"\([^"]*\)".*/\1 \2/'
+}
+
+# Sets at to the directory where a quoted include is found.
+find_home() # name including-directory
+{
+    for at in "$2" src include test/mpi/common tools/nbcsim tools/compare tools; do
+        [ -f "$at/$1" ] && return
     done
-    echo "?"
+    at="?"
 }
 
 # check_directory DIRECTORY ALLOWED...: every quoted include of DIRECTORY lies in an ALLOWED one.
@@ -25,19 +29,16 @@ check_directory()
 {
     local directory=$1 file name at status=0
     shift
-    for file in "$directory"/*.[ch] "$directory"/*.def; do
-        [ -f "$file" ] || continue
-        for name in $(sed -n 's/^ *# *include *"\([^"]*\)".*/\1/p' "$file"); do
-            [ "$name" = config.h ] && at=config.h || at=$(home "$name" "$directory")
-            case " $* " in
-            *" $at "*) ;;
-            *)
-                comment "$file includes $name of $at"
-                status=1
-                ;;
-            esac
-        done
-    done
+    while read -r file name; do
+        [ "$name" = config.h ] && at=config.h || find_home "$name" "$directory"
+        case " $* " in
+        *" $at "*) ;;
+        *)
+            comment "$file includes $name of $at"
+            status=1
+            ;;
+        esac
+    done < <(includes_of "$directory")
     result $status "$directory includes only from: $*"
 }
 
@@ -48,19 +49,16 @@ directories="below base op comm request engine diag api profile"
 check_layer()
 {
     local file name status=0
-    for file in pmpi/"$1"/*.[ch] pmpi/"$1"/*.def; do
-        [ -f "$file" ] || continue
-        for name in $(sed -n 's/^ *# *include *"\([^"]*\)".*/\1/p' "$file"); do
-            case " $1 $2 " in
-            *" ${name%/*} "*) [ -f "pmpi/$name" ] && continue ;;
-            esac
-            [ "$name" = config.h ] && continue
-            [ "$name" = fingerprint.h ] && continue # made in the build tree
-            [ "$name" = "${name##*/}" ] && { [ -f "src/$name" ] || [ -f "include/$name" ]; } && continue
-            comment "$file includes $name"
-            status=1
-        done
-    done
+    while read -r file name; do
+        case " $1 $2 " in
+        *" ${name%/*} "*) [ -f "pmpi/$name" ] && continue ;;
+        esac
+        [ "$name" = config.h ] && continue
+        [ "$name" = fingerprint.h ] && continue # made in the build tree
+        [ "$name" = "${name##*/}" ] && { [ -f "src/$name" ] || [ -f "include/$name" ]; } && continue
+        comment "$file includes $name"
+        status=1
+    done < <(includes_of "pmpi/$1")
     result $status "pmpi/$1 includes only from:$2 $1, src, include"
 }
 
@@ -116,15 +114,15 @@ result $? "they do so without a circle"
 [ -z "$found" ] || comment "$found"
 
 # What is not listed is not in the distribution, and a program or source not listed is never built.
-unlisted=
+unlisted= listed=$(<Makefile.am)
 for file in src/* pmpi/*/* include/* test/unit/* test/mpi/*.[ch] test/mpi/common/* test/abi/* \
     test/mpi22/* test/tools/* tools/nbcsim/* tools/compare/*; do
     case $file in
-    test/mpi/*) name=$(basename "$file" | sed 's/\..*//') ;;
+    test/mpi/*) name=${file##*/} name=${name%%.*} ;;
     test/unit/*.c) name=${file%.c} ;;
     *) name=$file ;;
     esac
-    grep -qwF -- "$name" Makefile.am || unlisted="$unlisted $file"
+    [[ $listed =~ (^|[^a-zA-Z0-9_])"$name"($|[^a-zA-Z0-9_]) ]] || unlisted="$unlisted $file"
 done
 [ -z "$unlisted" ]
 result $? "every source file is listed in Makefile.am"
