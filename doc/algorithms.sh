@@ -23,24 +23,6 @@ if [ -n "$2" ]; then
     exit
 fi
 
-# field NAME: of the JSON that nbcinfo prints in one line.
-field()
-{
-    sed -n "s/.*\"$1\": \"\{0,1\}\([^\",}]*\).*/\1/p" <<<"$costs"
-}
-
-# One row of a collective's table.
-row() # collective algorithm purpose needs
-{
-    local ranks="--ranks 8" mean
-    [[ $4 != *intercommunicator* ]] || ranks="--ranks 4 --remote 4"
-    costs=$("$nbcinfo" --schedule "$1:$2" $ranks --bytes 64K --json | tr -d '\n') || exit 1
-    mean=$(awk -v most="$(field most_bytes)" 'BEGIN { printf "%.4g", most / 65536 }')
-    [ "$1" != barrier ] || mean=-
-    [ -n "$(field rounds)" ] || exit 1
-    echo "| \`$2\` | $3 | $4 | $(field rounds) | $(field messages) | $mean |"
-}
-
 cat <<'END'
 # nbcshim: algorithms
 
@@ -62,17 +44,35 @@ nodes: two nodes of 4) and 64 KiB; a pipelined algorithm has more messages for a
 `nbcinfo --choose allreduce --ranks 64 --bytes 8192` which one runs for a call.
 END
 
-"$nbcinfo" --algorithms --json | tr -d '\n' | sed 's/.*"algorithms": \[//; s/\].*//; s/}, *{/}\n{/g' |
-    sed 's/^ *{"collective": "\([^"]*\)", "name": "\([^"]*\)", "purpose": "\([^"]*\)", "needs": "\([^"]*\)"}.*/\1|\2|\3|\4/' |
-    {
-        last=
-        while IFS='|' read -r coll name purpose needs; do
-            if [ "$coll" != "$last" ]; then
-                printf '\n## %s\n\n' "$coll"
-                echo "| algorithm | for | needs | rounds | messages | sends |"
-                echo "|---|---|---|---:|---:|---:|"
-            fi
-            last=$coll
-            row "$coll" "$name" "$purpose" "$needs"
-        done
+# The tables: the costs, by collective and algorithm, in front of the list of all algorithms. JSON of nbcinfo
+# has the fields of a row in a fixed order, one row a line.
+{
+    "$nbcinfo" --costs all --ranks 8 --bytes 64K --json || echo failed
+    "$nbcinfo" --costs all --ranks 4 --remote 4 --bytes 64K --json || echo failed
+    "$nbcinfo" --algorithms --json
+} | tr -d '\n' | sed 's/}/}\n/g' | awk '
+    function field(name,    text) {
+        if (!match($0, "\"" name "\": (\"[^\"]*\"|[0-9]+)"))
+            return ""
+        text = substr($0, RSTART + length(name) + 4, RLENGTH - length(name) - 4)
+        gsub("\"", "", text)
+        return text
     }
+    /failed/ { exit 1 }
+    /"rounds"/ {
+        sends = field("collective") == "barrier" ? "-" : sprintf("%.4g", field("most_bytes") / 65536)
+        costs[field("collective"), field("algorithm")] = \
+            field("rounds") " | " field("messages") " | " sends
+    }
+    /"purpose"/ {
+        if (!((field("collective"), field("name")) in costs))
+            exit 1
+        if (field("collective") != last) {
+            last = field("collective")
+            printf "\n## %s\n\n", last
+            print "| algorithm | for | needs | rounds | messages | sends |"
+            print "|---|---|---|---:|---:|---:|"
+        }
+        printf "| `%s` | %s | %s | %s |\n", field("name"), field("purpose"), field("needs"),
+            costs[last, field("name")]
+    }'

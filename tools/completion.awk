@@ -75,6 +75,8 @@ function candidates(name, argument)
 {
     if (argument ~ /^(FILE|DIRECTORY|FILENAME)$/)
         return "-"
+    if (name == "--costs")
+        return collectives " all"
     if (argument == "COLLECTIVE" || name == "--collectives" || (name == "-c" && command == "nbcbench"))
         return collectives
     if (argument == "COLLECTIVE:ALGORITHM")

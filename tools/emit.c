@@ -63,7 +63,7 @@ void emit_number(struct emit *e, const char *name, int width, int64_t value)
     if (e->json)
         nbc_json_int(&e->writer, name, value);
     else if (width >= 0)
-        fprintf(e->writer.out, "%*" PRId64 " ", width, value);
+        fprintf(e->writer.out, "%*" PRId64 "%s", width, value, width ? " " : "");
 }
 
 void emit_bool(struct emit *e, const char *name, int width, bool value)

@@ -31,7 +31,7 @@ enum section {
 static struct options {
     int sections;
     bool json, dot, svg;
-    const char *choose, *schedule;
+    const char *choose, *costs, *schedule;
     struct tool_call call;
     int only; /* rank; −1: all */
 } options = {.call = {.size = 4, .bytes = 1024}, .only = -1};
@@ -550,11 +550,37 @@ static int present(const struct tool_rank *ranks, const struct nbc_alg *alg)
     return status;
 }
 
-static int schedule(void)
+/* Sets what an algorithm requires and no option says: nodes. */
+static void call_suit(struct tool_call *call, const struct nbc_alg *alg)
+{
+    call->coll = alg->coll;
+    if ((alg->needs & NBC_NODES) && !call->per_node)
+        call->per_node = (call->size + 1) / 2;
+}
+
+/* Sets *lacks to what an algorithm requires of a call in vain, or to NULL. text is room for it.
+ * Returns false if memory ran out. */
+static bool call_lacks(const struct tool_call *call, const struct nbc_alg *alg, char *text,
+                       size_t size, const char **lacks)
+{
+    struct tool_rank first;
+    if (!tool_rank_make(&first, call, 0))
+        return false;
+    *lacks = nbc_alg_applies(alg, &first.shape) ? NULL : lacks_text(alg, &first.shape, text, size);
+    tool_rank_free(&first);
+    return true;
+}
+
+static bool has_too_many_ranks(void)
 {
     enum { MOST_RANKS = 1024 };
-    char name[128];
-    struct nbc_shape *shape;
+    return tool_call_ranks(&options.call) > MOST_RANKS;
+}
+
+static int schedule(void)
+{
+    char name[128], needs[256];
+    const char *lacks;
     snprintf(name, sizeof name, "%s", options.schedule);
     char *colon = strchr(name, ':');
     if (!colon)
@@ -566,22 +592,15 @@ static int schedule(void)
     const struct nbc_alg *alg = nbc_alg_by_name(options.call.coll, colon + 1);
     if (!alg)
         return fail(colon + 1, "this collective has no such algorithm; see nbcinfo --algorithms");
-    if (tool_call_ranks(&options.call) > MOST_RANKS)
+    if (has_too_many_ranks())
         return fail("--ranks", "a schedule is limited to 1024 ranks");
     if ((alg->needs & NBC_INTER) && !options.call.remote_size)
         options.call.remote_size = options.call.size;
     if (options.only >= tool_call_ranks(&options.call))
         return fail("--rank", "no such rank");
-    if ((alg->needs & NBC_NODES) && !options.call.per_node)
-        options.call.per_node = (options.call.size + 1) / 2;
-    struct tool_rank first;
-    if (!tool_rank_make(&first, &options.call, 0))
+    call_suit(&options.call, alg);
+    if (!call_lacks(&options.call, alg, needs, sizeof needs, &lacks))
         return fail("out of memory", NULL);
-    shape = &first.shape;
-    char needs[256];
-    const char *lacks =
-        nbc_alg_applies(alg, shape) ? NULL : lacks_text(alg, shape, needs, sizeof needs);
-    tool_rank_free(&first);
     if (lacks)
         return fail("the algorithm does not apply to this call: it requires", lacks);
     struct tool_rank *ranks = tool_ranks_make(&options.call, alg);
@@ -589,6 +608,62 @@ static int schedule(void)
         return fail("out of memory", NULL);
     int status = present(ranks, alg);
     tool_ranks_free(ranks, &options.call);
+    return status;
+}
+
+/* --- costs ------------------------------------------------------------------------------------ */
+
+static void cost_row(struct emit *e, const struct picture *p, const struct nbc_alg *alg)
+{
+    emit_row(e, NULL);
+    emit_string(e, "collective", 22, nbc_coll_name(alg->coll));
+    emit_string(e, "algorithm", 24, alg->name);
+    emit_number(e, "rounds", 8, p->rounds);
+    emit_number(e, "messages", 10, p->messages);
+    emit_number(e, "bytes", 14, p->bytes);
+    emit_number(e, "most_bytes", 0, p->most);
+    emit_row_end(e);
+}
+
+/* Emits the costs of an algorithm if it applies to the call. */
+static int cost_of(struct emit *e, const struct nbc_alg *alg)
+{
+    struct tool_call call = options.call;
+    struct picture p;
+    char needs[256];
+    const char *lacks;
+    call_suit(&call, alg);
+    if (!call_lacks(&call, alg, needs, sizeof needs, &lacks))
+        return fail("out of memory", NULL);
+    if (lacks)
+        return 0;
+    struct tool_rank *ranks = tool_ranks_make(&call, alg);
+    if (!ranks)
+        return fail("out of memory", NULL);
+    const char *wrong = picture_make(&p, &call, ranks);
+    if (!wrong) {
+        cost_row(e, &p, alg);
+        picture_free(&p);
+    }
+    tool_ranks_free(ranks, &call);
+    return wrong ? fail(alg->name, wrong) : 0;
+}
+
+static int costs(struct emit *e)
+{
+    enum nbc_coll coll = nbc_coll_by_name(options.costs);
+    int status = 0;
+    if (coll == NBC_NCOLLS && strcmp(options.costs, "all") != 0)
+        return fail(options.costs, "no such collective");
+    if (has_too_many_ranks())
+        return fail("--ranks", "costs are limited to 1024 ranks");
+    emit_begin(e);
+    emit_list(e, "costs", "Costs: rounds, messages, bytes, bytes of the rank that sends most");
+    for (int i = 0; i < nbc_nalgs && !status; i++)
+        if (coll == NBC_NCOLLS || nbc_algs[i].coll == coll)
+            status = cost_of(e, &nbc_algs[i]);
+    emit_list_end(e);
+    emit_end(e);
     return status;
 }
 
@@ -606,6 +681,7 @@ static const char usage[] =
     "  --json         write JSON\n"
     "\n"
     "  --choose COLLECTIVE               show which algorithm would run, and why\n"
+    "  --costs COLLECTIVE                list the algorithms that apply, and their costs (all: of all)\n"
     "  --schedule COLLECTIVE:ALGORITHM   show what each rank does\n"
     "    --ranks N        number of ranks (default 4)\n"
     "    --remote N       number of ranks in the remote group of an intercommunicator\n"
@@ -680,6 +756,9 @@ static bool read_option(int option)
     case 'c':
         options.choose = optarg;
         return true;
+    case 'k':
+        options.costs = optarg;
+        return true;
     case 's':
         options.schedule = optarg;
         return true;
@@ -720,6 +799,7 @@ static const struct option *long_options(int *section, int *word)
         {"help", 0, NULL, WORD_HELP},
         {"version", 0, NULL, WORD_VERSION},
         {"choose", 1, NULL, 'c'},
+        {"costs", 1, NULL, 'k'},
         {"schedule", 1, NULL, 's'},
         {"ranks", 1, NULL, 'n'},
         {"remote", 1, NULL, 'm'},
@@ -778,8 +858,8 @@ static int read_options(int argc, char **argv)
         return printf("nbcinfo (nbcshim) %s\n", PACKAGE_VERSION), 0;
     if (optind < argc)
         return fail(argv[optind], "not an option; see nbcinfo --help");
-    if (detail && !options.choose && !options.schedule)
-        return fail(detail, "needs --choose or --schedule; see nbcinfo --help");
+    if (detail && !options.choose && !options.costs && !options.schedule)
+        return fail(detail, "needs --choose, --costs or --schedule; see nbcinfo --help");
     if (is_too_large(&options.call))
         return fail("--bytes", "too many for all ranks together");
     if (!options.sections)
@@ -796,6 +876,8 @@ static int run(int argc, char **argv)
         return status;
     if (options.choose)
         return choose(&e);
+    if (options.costs)
+        return costs(&e);
     if (options.schedule)
         return schedule();
     return show(&e);
