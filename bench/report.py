@@ -289,8 +289,8 @@ CHAPTERS = (
     ("Overlap", "The overlap is 1 - (together - computation) / operation, for a computation that takes "
      "as long as the operation alone (COMB, OSU). The runs use 2 ranks. If these occupy all "
      "processors, moving data takes time from the computation. In the *idle* columns the ranks sleep "
-     "instead of computing, as if an accelerator computed. Waking a sleeping processor takes long, and "
-     "the thread keeps it awake, so this overlap can be more than 100 %. In the columns *tests*, 32 "
+     "instead of computing, as if an accelerator computed, and what counts is the time in the start and "
+     "in the wait, because sleeps end late. In the columns *tests*, 32 "
      "calls of `MPI_Test` interrupt the computation. *thread* means `NBCSHIM_PROGRESS=thread`.", overlap),
 )
 
