@@ -123,8 +123,8 @@ static void issue(struct nbc_exec *e, int32_t id)
 static bool is_deferred(const struct nbc_exec *e, int32_t id)
 {
     const struct nbc_op *op = &e->sched->ops[id];
-    if (op->kind == NBC_OP_SEND)
-        return e->defer_sends;
+    if (e->defer_kinds & 1U << op->kind)
+        return true;
     bool computes = op->kind == NBC_OP_COPY || op->kind == NBC_OP_REDUCE;
     return computes && e->defer > 0 && op->count >= e->defer;
 }
@@ -153,7 +153,7 @@ bool nbc_exec_start(struct nbc_exec *e)
         if (e->waits[id] == 0)
             e->ready[e->nready++] = id;
     }
-    return exec_run(e, e->defer > 0 || e->defer_sends);
+    return exec_run(e, e->defer > 0 || e->defer_kinds);
 }
 
 /* Removes the completed handles; done[] then holds their operations. */

@@ -29,10 +29,10 @@ struct nbc_exec {
     nbc_handle *handles;
     int nready, ninflight;
     int64_t defer; /* start leaves copies and reductions of this many elements to polls; 0: none */
-    bool defer_sends; /* start leaves sends to polls */
-    int left;         /* operations not yet done; 0: the run is complete */
-    int error;        /* first error, or 0 */
-    bool lost;        /* a message could be neither sent nor received, not even an empty one */
+    unsigned defer_kinds; /* start leaves operations of kind k to polls if bit 1 << k is set */
+    int left;             /* operations not yet done; 0: the run is complete */
+    int error;            /* first error, or 0 */
+    bool lost;            /* a message could be neither sent nor received, not even an empty one */
 };
 
 /* Returns the bytes of working memory that nbc_exec_init needs, aligned like malloc's. */
@@ -40,7 +40,7 @@ size_t nbc_exec_memory(const struct nbc_sched *sched);
 
 /* Prepares *e; starts nothing. `memory` has nbc_exec_memory bytes, belongs to the caller and must
  * outlive the run, as the schedule must. The caller then sets e->base, and may set e->defer and
- * e->defer_sends where another thread polls. */
+ * e->defer_kinds where another thread polls. */
 void nbc_exec_init(struct nbc_exec *e, const struct nbc_sched *sched,
                    const struct nbc_transport *transport, void *self, void *memory);
 

@@ -36,6 +36,7 @@ struct nbc_sched *nbc_sched_new(const struct nbc_shape *shape, int ops_hint)
     int room = ops_hint > 4 ? ops_hint : 4;
     *s = (struct nbc_sched){.ops = malloc(room * sizeof *s->ops),
                             .segment = shape->segment,
+                            .local = shape->local,
                             .sockets = shape->sockets,
                             .build = b,
                             .refs = 1};

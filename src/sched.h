@@ -79,7 +79,7 @@ struct nbc_sched {
     int32_t nops, nsucc;
     int32_t nmsgs;           /* sends and receives */
     int64_t segment;         /* that of the shape that it was built for */
-    bool sockets;            /* likewise */
+    bool local, sockets;     /* likewise */
     int64_t temp_bytes;      /* size of the temporary buffer, which is aligned like malloc's */
     int refs;                /* reference count; code that shares schedules guards it by a lock */
     struct nbc_build *build; /* NULL once finished */

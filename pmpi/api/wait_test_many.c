@@ -420,6 +420,7 @@ static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
         array_end(&a);
         return nbc_raise_no_memory();
     }
+    nbc_count_waiting(1);
     for (;;) {
         int before = first;
         bool own_done = all_own(&a, &first);
@@ -435,6 +436,7 @@ static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
             break;
         nbc_pause(&spins);
     }
+    nbc_count_waiting(-1);
     others_end(&others, &a, statuses, error);
     return all_end(&a, statuses, error);
 }

@@ -437,15 +437,26 @@ static void wait_step(struct nbc_request *r)
         operation_end(r);
 }
 
+unsigned nbc_pauses;
+int nbc_waiting;
+
+void nbc_count_waiting(int change)
+{
+    if (nbc_settings.progress == NBC_PROGRESS_THREAD)
+        __atomic_fetch_add(&nbc_waiting, change, __ATOMIC_RELAXED);
+}
+
 void nbc_request_wait(struct nbc_request *r, int spins)
 {
     if (r->state == NBC_ACTIVE && is_alone(r))
         wait_alone(r, &spins);
+    nbc_count_waiting(1);
     while (r->state == NBC_ACTIVE) {
         wait_step(r);
         if (r->state == NBC_ACTIVE)
             nbc_progress_yield(&spins);
     }
+    nbc_count_waiting(-1);
 }
 
 void nbc_progress_all(void)
@@ -465,8 +476,6 @@ void nbc_progress_set_spins(bool oversubscribed)
 {
     nbc_spins = oversubscribed ? SPINS_OVERSUBSCRIBED : SPINS;
 }
-
-unsigned nbc_pauses;
 
 /* Counts the time from one pause of a loop to the next as time for which the program waits: all of
  * it, or, for calls that need not be in one loop, if it is at most `most` ns. */

@@ -69,6 +69,14 @@ void nbc_request_wait(struct nbc_request *r, int spins);
  * without the lock. */
 extern unsigned nbc_pauses;
 
+/* If there is a progress thread, the number of threads that wait in nbc_request_wait or
+ * MPI_Waitall. A poll of theirs may be longer than a nap of that thread, which sees no pause then.
+ * May be read without the lock. */
+extern int nbc_waiting;
+
+/* To be called where a loop that waits begins, with 1, and where it ends, with -1. */
+void nbc_count_waiting(int change);
+
 /* To be called between two polls of a loop that waits: yields the processor once the wait gets
  * long. spins: a counter of the caller, zero at first. Without the lock. */
 void nbc_pause(int *spins);

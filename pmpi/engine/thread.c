@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 
+#include "base/clock.h"
 #include "base/lock.h"
 #include "base/settings.h"
 #include "base/system_thread.h"
@@ -27,9 +28,28 @@ enum { IDLE_POLLS = 200 };
  * get longer. */
 enum { SHORT_NAP = 10000, LONG_NAP = 100000 };
 
+/* A program that waits for an operation that it has just started pauses within this time, in ns. */
+enum { SOON = 3000 };
+
 static unsigned pauses_now(void)
 {
     return __atomic_load_n(&nbc_pauses, __ATOMIC_RELAXED);
+}
+
+static bool is_waiting(void)
+{
+    return __atomic_load_n(&nbc_waiting, __ATOMIC_RELAXED) > 0;
+}
+
+/* Whether the program waits after the start of a long operation. Pauses before that belong to a
+ * wait that has ended. */
+static bool begins_to_wait(unsigned pauses)
+{
+    int64_t end = nbc_now() + SOON;
+    while (pauses_now() == pauses && !is_waiting())
+        if (nbc_now() >= end)
+            return false;
+    return true;
 }
 
 /* Operations are active. waits: a thread of the program waits, and polls them itself. */
@@ -54,7 +74,7 @@ static void *progress_thread(void *unused)
     prctl(PR_SET_TIMERSLACK, 1000UL); /* otherwise a nap is 50 us longer */
     while (!nbc_rest_ends()) {
         unsigned now = pauses_now();
-        bool waits = now != pauses;
+        bool waits = nbc_rest_wanted() ? begins_to_wait(now) : now != pauses || is_waiting();
         pauses = now;
         if (nbc_any_active()) {
             idle = 0;

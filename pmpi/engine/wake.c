@@ -13,6 +13,15 @@ static pthread_cond_t awake;
 static int rest;
 static bool end;
 
+/* The number of long operations that became active, and how many of them the progress thread has
+ * seen, which writes the second one. */
+static unsigned lengthy, lengthy_seen;
+
+static unsigned lengthy_now(void)
+{
+    return __atomic_load_n(&lengthy, __ATOMIC_SEQ_CST);
+}
+
 static int rest_now(void)
 {
     return __atomic_load_n(&rest, __ATOMIC_SEQ_CST);
@@ -25,6 +34,8 @@ static void set_rest(enum rest now)
 
 void nbc_wake(bool much)
 {
+    if (much)
+        __atomic_fetch_add(&lengthy, 1, __ATOMIC_SEQ_CST);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* nbc_nactive was written before, relaxed */
     if (rest_now() < (much ? NAPS : SLEEPS))
         return;
@@ -58,13 +69,21 @@ void nbc_rest_sleep(const int *active)
     pthread_mutex_unlock(&mutex);
 }
 
+bool nbc_rest_wanted(void)
+{
+    unsigned before = lengthy_seen;
+    lengthy_seen = lengthy_now();
+    return lengthy_seen != before;
+}
+
+/* As in nbc_rest_sleep, a start sees that the thread naps, or the thread sees the start. */
 bool nbc_rest_nap(int64_t length)
 {
     int64_t deadline = nbc_now() + length;
     bool woken = true;
     pthread_mutex_lock(&mutex);
     set_rest(NAPS);
-    while (woken && rest_now() && !end)
+    while (woken && rest_now() && !end && lengthy_now() == lengthy_seen)
         woken = nbc_wait_until(&awake, &mutex, deadline);
     set_rest(AWAKE);
     pthread_mutex_unlock(&mutex);

@@ -21,8 +21,11 @@ void nbc_rest_cleanup(void);
  * lock. */
 void nbc_rest_sleep(const int *active);
 
-/* For the progress thread: sleeps for this many nanoseconds. Returns whether it was woken. Without
- * the lock. */
+/* For the progress thread: whether nbc_wake(true) has been called since the last call. */
+bool nbc_rest_wanted(void);
+
+/* For the progress thread: sleeps for this many nanoseconds, or until a call of nbc_wake(true) that
+ * nbc_rest_wanted has not reported. Returns false if the time has passed. Without the lock. */
 bool nbc_rest_nap(int64_t length);
 
 /* Asks the thread to end. */

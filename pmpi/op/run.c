@@ -141,6 +141,16 @@ static bool thread_polls(void)
     return __atomic_load_n(&nbc_run_by_thread, __ATOMIC_RELAXED);
 }
 
+/* The kinds of operations that move data in the call that posts them. Over sockets MPI_Isend copies
+ * to the kernel. Within a node MPI_Irecv copies a message that the other rank has offered already,
+ * and MPI_Isend only offers it. */
+static unsigned long_posts(const struct nbc_sched *sched)
+{
+    if (sched->sockets)
+        return 1U << NBC_OP_SEND;
+    return sched->local ? 1U << NBC_OP_RECV : 0;
+}
+
 bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag, const void *send,
                    const void *recv)
 {
@@ -150,7 +160,7 @@ bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag
     run->cursor = 0;
     run->exec.base[NBC_BUF_SEND] = (uintptr_t)send;
     run->exec.base[NBC_BUF_RECV] = (uintptr_t)recv;
-    run->exec.defer_sends = run->lengthy && run->sched->sockets && thread_polls();
+    run->exec.defer_kinds = run->lengthy && thread_polls() ? long_posts(run->sched) : 0;
     return nbc_exec_start(&run->exec);
 }
 

@@ -422,7 +422,7 @@ void sim_add(struct sim *sim, struct sim_rank *ranks, int size, int remote_size)
         r->memory = malloc(nbc_exec_memory(r->sched) + 1);
         nbc_exec_init(&r->exec, r->sched, &transport, r, r->memory);
         r->exec.defer = i % 3; /* nothing, all, what is longer than one element */
-        r->exec.defer_sends = i / 3 % 2;
+        r->exec.defer_kinds = (i / 3 % 2) << NBC_OP_SEND | (i / 6 % 2) << NBC_OP_RECV;
         r->exec.base[NBC_BUF_SEND] = (uintptr_t)r->send;
         r->exec.base[NBC_BUF_RECV] = (uintptr_t)r->recv;
         r->exec.base[NBC_BUF_TEMP] = (uintptr_t)r->temp;

@@ -268,7 +268,7 @@ START_TEST(long_work_is_left_to_polls)
 END_TEST
 
 /* Messages to the same peer keep their order, also those that become ready in the meantime. */
-START_TEST(sends_are_left_to_polls)
+START_TEST(messages_are_left_to_polls)
 {
     struct run r;
     struct nbc_sched *s = nbc_sched_new(&shape, 0);
@@ -278,8 +278,10 @@ START_TEST(sends_are_left_to_polls)
     nbc_recv(s, ref(NBC_BUF_RECV, 1), 2, NBC_NONE);
     nbc_send(s, ref(NBC_BUF_SEND, 0), 4, NBC_NONE);
     bind(&r, s);
-    r.exec.defer_sends = true;
+    r.exec.defer_kinds = 1 << NBC_OP_SEND;
     expect_twice(&r, "c r2 ", "s3 s3 s4 ");
+    r.exec.defer_kinds = 1 << NBC_OP_RECV;
+    expect_twice(&r, "c s3 s3 s4 ", "r2 ");
     unbind(&r);
 }
 END_TEST
@@ -663,7 +665,7 @@ int main(void)
     tcase_add_test(tc, nothing_to_do_is_done_at_the_start);
     tcase_add_test(tc, local_work_is_done_at_the_start);
     tcase_add_test(tc, long_work_is_left_to_polls);
-    tcase_add_test(tc, sends_are_left_to_polls);
+    tcase_add_test(tc, messages_are_left_to_polls);
     tcase_add_test(tc, operations_start_when_what_they_wait_for_is_done);
     tcase_add_test(tc, a_finished_run_can_be_started_again);
     tcase_add_test(tc, two_runs_of_one_schedule_do_not_meet);
