@@ -420,10 +420,11 @@ static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
         array_end(&a);
         return nbc_raise_no_memory();
     }
-    nbc_count_waiting(1);
     for (;;) {
         int before = first;
+        nbc_count_waiting(1);
         bool own_done = all_own(&a, &first);
+        nbc_count_waiting(-1);
         if (first > before)
             spins = 0;
         if (own_done && others.left > 0 && others.left == a.own.others && !nbc_must_poll()) {
@@ -436,7 +437,6 @@ static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
             break;
         nbc_pause(&spins);
     }
-    nbc_count_waiting(-1);
     others_end(&others, &a, statuses, error);
     return all_end(&a, statuses, error);
 }

@@ -74,7 +74,8 @@ extern unsigned nbc_pauses;
  * May be read without the lock. */
 extern int nbc_waiting;
 
-/* To be called where a loop that waits begins, with 1, and where it ends, with -1. */
+/* To be called where such a wait begins, with 1, and where it ends, with -1. In between the caller
+ * progresses operations all the time. */
 void nbc_count_waiting(int change);
 
 /* To be called between two polls of a loop that waits: yields the processor once the wait gets

@@ -31,11 +31,15 @@ enum { SHORT_NAP = 10000, LONG_NAP = 100000 };
 /* A program that waits for an operation that it has just started pauses within this time, in ns. */
 enum { SOON = 3000 };
 
+/* The thread polls again after this many naps in which a waiting program has not paused. */
+enum { SILENT_NAPS = 16 };
+
 static unsigned pauses_now(void)
 {
     return __atomic_load_n(&nbc_pauses, __ATOMIC_RELAXED);
 }
 
+/* Whether a thread of the program is in a wait, or in a poll of a wait that takes long. */
 static bool is_waiting(void)
 {
     return __atomic_load_n(&nbc_waiting, __ATOMIC_RELAXED) > 0;
@@ -68,13 +72,15 @@ static void thread_attend(bool waits, unsigned *pauses, long *length)
 static void *progress_thread(void *unused)
 {
     unsigned pauses = 0;
-    int idle = 0;
+    int idle = 0, silent = 0;
     long length = SHORT_NAP;
     (void)unused;
     prctl(PR_SET_TIMERSLACK, 1000UL); /* otherwise a nap is 50 us longer */
     while (!nbc_rest_ends()) {
         unsigned now = pauses_now();
-        bool waits = nbc_rest_wanted() ? begins_to_wait(now) : now != pauses || is_waiting();
+        silent = now == pauses && is_waiting() ? silent + 1 : 0;
+        bool waits = nbc_rest_wanted() ? begins_to_wait(now)
+                                       : now != pauses || (silent > 0 && silent <= SILENT_NAPS);
         pauses = now;
         if (nbc_any_active()) {
             idle = 0;
@@ -121,6 +127,6 @@ void nbc_thread_stop(void)
     pthread_join(thread, NULL);
     nbc_rest_cleanup();
     int left = __atomic_load_n(&nbc_nactive, __ATOMIC_RELAXED);
-    while (left-- > 0) /* posts the sends that it did not come to; each call polls one or more */
+    while (left-- > 0) /* posts the messages that it did not come to; each call polls one or more */
         nbc_progress_all();
 }
