@@ -681,7 +681,7 @@ static const char usage[] =
     "  --json         write JSON\n"
     "\n"
     "  --choose COLLECTIVE               show which algorithm would run, and why\n"
-    "  --costs COLLECTIVE                list the algorithms that apply, and their costs (all: of all)\n"
+    "  --costs COLLECTIVE                list the algorithms that apply, with costs; all: of all\n"
     "  --schedule COLLECTIVE:ALGORITHM   show what each rank does\n"
     "    --ranks N        number of ranks (default 4)\n"
     "    --remote N       number of ranks in the remote group of an intercommunicator\n"
