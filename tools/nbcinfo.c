@@ -517,6 +517,14 @@ static int draw(const struct picture *p, const char *title)
     return pclose(dot) ? fail("Graphviz's dot failed; is it installed?", NULL) : 0;
 }
 
+static void emit_costs(struct emit *e, const struct picture *p)
+{
+    emit_number(e, "rounds", 8, p->rounds);
+    emit_number(e, "messages", 10, p->messages);
+    emit_number(e, "bytes", 14, p->bytes);
+    emit_number(e, "most_bytes", 0, p->most);
+}
+
 static void print_costs(const struct picture *p, const struct nbc_alg *alg)
 {
     struct emit e = {.writer.out = stdout, .json = true};
@@ -524,10 +532,7 @@ static void print_costs(const struct picture *p, const struct nbc_alg *alg)
     emit_string(&e, "collective", 0, nbc_coll_name(alg->coll));
     emit_string(&e, "algorithm", 0, alg->name);
     emit_number(&e, "ranks", 0, p->nranks);
-    emit_number(&e, "rounds", 0, p->rounds);
-    emit_number(&e, "messages", 0, p->messages);
-    emit_number(&e, "bytes", 0, p->bytes);
-    emit_number(&e, "most_bytes", 0, p->most);
+    emit_costs(&e, p);
     emit_end(&e);
 }
 
@@ -618,10 +623,7 @@ static void cost_row(struct emit *e, const struct picture *p, const struct nbc_a
     emit_row(e, NULL);
     emit_string(e, "collective", 22, nbc_coll_name(alg->coll));
     emit_string(e, "algorithm", 24, alg->name);
-    emit_number(e, "rounds", 8, p->rounds);
-    emit_number(e, "messages", 10, p->messages);
-    emit_number(e, "bytes", 14, p->bytes);
-    emit_number(e, "most_bytes", 0, p->most);
+    emit_costs(e, p);
     emit_row_end(e);
 }
 
