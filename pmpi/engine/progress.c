@@ -450,6 +450,8 @@ void nbc_request_wait(struct nbc_request *r, int spins)
 {
     if (r->state == NBC_ACTIVE && is_alone(r))
         wait_alone(r, &spins);
+    if (r->state != NBC_ACTIVE)
+        return;
     nbc_count_waiting(1);
     while (r->state == NBC_ACTIVE) {
         wait_step(r);
