@@ -32,11 +32,11 @@ static bool direct_advance(struct nbc_exec *exec)
  * the lock, polls once. Returns whether the operation is complete. */
 static bool direct_poll(struct direct *d)
 {
-    int most = nbc_threaded ? 1 : nbc_spins;
-    while (d->polls < most && !nbc_report_asked) {
-        d->polls++;
+    while (nbc_progress_spins(&d->polls) && !nbc_report_asked) {
         if (direct_advance(&d->run->exec))
             return true;
+        if (nbc_threaded)
+            break;
     }
     return false;
 }

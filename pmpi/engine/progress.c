@@ -416,11 +416,43 @@ static bool is_alone(const struct nbc_request *r)
     return !nbc_threaded && !nbc_timing_on && !NBC_IS_SIMULATED && is_the_only_one(r);
 }
 
+enum { SPINS = 512, SPINS_OVERSUBSCRIBED = 64 };
+
+int nbc_spins = SPINS_OVERSUBSCRIBED;
+
+void nbc_progress_set_spins(bool oversubscribed)
+{
+    nbc_spins = oversubscribed ? SPINS_OVERSUBSCRIBED : SPINS;
+}
+
+/* Whether the polls of a wait take so long that it gives up the processor before SPINS of them:
+ * many operations may be pending, or another thread may hold the lock each time. */
+static bool polls_take_long(int spins)
+{
+    enum { READ_CLOCK = 64, SPIN_TIME = 100000 }; /* polls, ns */
+    static NBC_PER_THREAD int64_t first;
+    if (spins % READ_CLOCK > 0)
+        return false;
+    int64_t now = nbc_now();
+    if (spins == READ_CLOCK)
+        first = now;
+    return now - first > SPIN_TIME;
+}
+
+bool nbc_progress_spins(int *spins)
+{
+    if (*spins >= nbc_spins)
+        return false;
+    ++*spins;
+    if (polls_take_long(*spins))
+        *spins = nbc_spins;
+    return true;
+}
+
 /* The polls of a short wait for an operation that is alone: nothing but the schedule. */
 static void wait_alone(struct nbc_request *r, int *spins)
 {
-    while (*spins < nbc_spins && !nbc_report_asked) {
-        ++*spins;
+    while (nbc_progress_spins(spins) && !nbc_report_asked) {
         if (nbc_exec_poll(&r->run->exec)) {
             operation_end(r);
             return;
@@ -470,15 +502,6 @@ void nbc_progress_all(void)
     nbc_unlock();
 }
 
-enum { SPINS = 512, SPINS_OVERSUBSCRIBED = 64 };
-
-int nbc_spins = SPINS_OVERSUBSCRIBED;
-
-void nbc_progress_set_spins(bool oversubscribed)
-{
-    nbc_spins = oversubscribed ? SPINS_OVERSUBSCRIBED : SPINS;
-}
-
 /* Counts the time from one pause of a loop to the next as time for which the program waits: all of
  * it, or, for calls that need not be in one loop, if it is at most `most` ns. */
 static void count_waiting(int64_t most)
@@ -507,7 +530,7 @@ void nbc_pause(int *spins)
         count_waiting(*spins == 0 ? -1 : INT64_MAX);
     if (nbc_threaded)
         __atomic_fetch_add(&nbc_pauses, 1, __ATOMIC_RELAXED);
-    if (++*spins > nbc_spins && !NBC_IS_SIMULATED)
+    if (!nbc_progress_spins(spins) && !NBC_IS_SIMULATED)
         sched_yield();
 }
 

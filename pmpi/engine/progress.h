@@ -55,14 +55,19 @@ void nbc_progress_adopt(struct nbc_request *r);
  * processor from time to time. Under the lock. */
 void nbc_progress_ran_ahead(const struct nbc_context *c, enum nbc_coll coll);
 
-/* Short waits are common and should not make a system call: a loop that waits yields the processor
- * after this many polls. A message that begins with a handshake takes 5 us within a node, some 100
- * polls; while another rank may need the processor, a wait is not that patient. Set at init. */
+/* Short waits are common and should not make a system call: a loop that waits keeps the processor
+ * for this many polls, if they do not take longer than 100 us. A message that begins with a
+ * handshake takes 5 us within a node, some 100 polls; while another rank may need the processor, a
+ * wait is not that patient. Set at init. */
 extern int nbc_spins;
 void nbc_progress_set_spins(bool oversubscribed);
 
+/* Counts a poll of a loop that waits, and returns whether the loop keeps the processor. spins: the
+ * counter, zero before the first poll. */
+bool nbc_progress_spins(int *spins);
+
 /* Progresses operations until r is not active. spins: the number of polls that the caller has made
- * before, see nbc_pause. Under the lock, which it releases between polls. */
+ * before, see nbc_progress_spins. Under the lock, which it releases between polls. */
 void nbc_request_wait(struct nbc_request *r, int spins);
 
 /* Grows while a thread waits: that thread polls, so the progress thread need not. May be read
@@ -79,7 +84,7 @@ extern int nbc_waiting;
 void nbc_count_waiting(int change);
 
 /* To be called between two polls of a loop that waits: yields the processor once the wait gets
- * long. spins: a counter of the caller, zero at first. Without the lock. */
+ * long. spins: as in nbc_progress_spins. Without the lock. */
 void nbc_pause(int *spins);
 
 /* The same under the lock, which it releases for the pause. */
