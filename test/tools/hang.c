@@ -7,8 +7,9 @@
  * "kinds": the call of rank 0 is nonblocking and that of the others blocking, so none completes
  * until each makes the other call as well; "signal kinds": with a SIGUSR1.
  * "fails": instead of all that, the last rank comes late to an MPI_Igather to rank 0, whose own
- * block does not fit. "signal rare": the others have operations of many kinds pending when they
- * get the signal. -DSESSION: without MPI_Init, on a communicator of a session. */
+ * block does not fit. "operator": rank 0 gets a SIGUSR1 in its reduction operator, which nbcshim
+ * calls while it changes its state. "signal rare": the others have operations of many kinds pending
+ * when they get the signal. -DSESSION: without MPI_Init, on a communicator of a session. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -115,6 +116,40 @@ static void call_that_fails(MPI_Comm comm, int rank, int size)
         fprintf(stderr, "rank %d: class %d\n", rank, class);
 }
 
+static void say(const char *text)
+{
+    if (write(STDERR_FILENO, text, strlen(text)) < 0)
+        _exit(1);
+}
+
+static bool raises;
+
+static void add_and_raise(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)type;
+    if (raises) {
+        say("the operator begins\n");
+        raise(SIGUSR1);
+        say("the operator ends\n");
+    }
+    for (int i = 0; i < *count; i++)
+        ((int *)inout)[i] += ((const int *)in)[i];
+}
+
+static void call_operator(MPI_Comm comm, int rank, int size)
+{
+    int one = 1, sum = 0;
+    MPI_Op op;
+    MPI_Request request;
+    raises = rank == 0;
+    MPI_Op_create(add_and_raise, 1, &op);
+    MPI_Iallreduce(&one, &sum, 1, MPI_INT, op, comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Op_free(&op);
+    if (sum != size)
+        fprintf(stderr, "the sum is %d\n", sum);
+}
+
 /* More barriers on one communicator than it has tags; a barrier on one that is freed, one between
  * two groups, a persistent one; a duplicate; a message that is not received. */
 static void call_rare(MPI_Comm comm, int rank, int size)
@@ -173,6 +208,11 @@ int main(int argc, char **argv)
         call_both_kinds(comm, rank);
     if (argc > 1 && strcmp(argv[1], "fails") == 0) {
         call_that_fails(comm, rank, size);
+        end(comm);
+        return 0;
+    }
+    if (argc > 1 && strcmp(argv[1], "operator") == 0) {
+        call_operator(comm, rank, size);
         end(comm);
         return 0;
     }

@@ -63,6 +63,20 @@ log_has 3 "SIGUSR1 during MPI_Test: three ranks say what they wait for" \
 run "SIGUSR1 while the lock is in use" NBCSHIM_TIMEOUT=30 signal
 log_has 3 "SIGUSR1: three ranks say what they wait for" "^nbcshim: rank [012]: $pending .*$waits"
 
+# Each operator ends before the next report of rank 0 begins, and there is a report.
+operator_is_undisturbed()
+{
+    awk '/^the operator / { inside = $3 == "begins" }
+         /^nbcshim: rank 0:/ { reports++; if (inside) exit 1 }
+         /^the sum is/ { exit 1 }
+         END { exit !reports }' "$scratch/log"
+}
+
+for timeout in "" NBCSHIM_TIMEOUT=30; do
+    run "SIGUSR1 in an operator${timeout:+, $timeout}" "$timeout" operator
+    expect "SIGUSR1 in an operator${timeout:+, $timeout}: the report comes after it" operator_is_undisturbed
+done
+
 blocking=NBCSHIM_BLOCKING=own
 kinds()
 {
