@@ -75,6 +75,8 @@ finish()
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # Without a fast network this is what Open MPI selects, after it has tried the others for 0.2 s.
 export OMPI_MCA_pml=${OMPI_MCA_pml:-ob1}
+# Otherwise a process that MPI_Comm_spawn starts may hang in MPI_Init, for a reason that doc/mpis.md tells.
+export EVENT_NOEPOLL=1
 cores=$(nproc)
 threads=1 # of each rank
 beside=${NBC_BESIDE:-0} # other tests that keep a processor busy
