@@ -7,7 +7,7 @@
 
 #define OK(call) EXPECT((call) == MPI_SUCCESS, "%s failed", #call)
 
-enum { MOST = 2500, LEFT = 7 };
+enum { MOST = 2500, LEFT = 7, TRIES = 50 };
 
 static void use(MPI_Comm comm)
 {
@@ -33,12 +33,22 @@ static int duplicate(MPI_Comm comm, bool nonblocking, MPI_Comm *made)
     return MPI_Comm_dup(comm, made);
 }
 
+/* What fails fails again, as long as nothing is freed. */
+static void fail_again(MPI_Comm comm, bool nonblocking)
+{
+    MPI_Comm made;
+    for (int i = 1; i < TRIES; i++)
+        EXPECT(duplicate(comm, nonblocking, &made) != MPI_SUCCESS, "call %d succeeds", i + 1);
+}
+
 /* Makes communicators until there is an error, at most MOST. Returns how many. */
 static int fill(MPI_Comm comm, bool nonblocking, MPI_Comm made[])
 {
     for (int n = 0; n < MOST; n++) {
-        if (duplicate(comm, nonblocking, &made[n]))
+        if (duplicate(comm, nonblocking, &made[n])) {
+            fail_again(comm, nonblocking);
             return n;
+        }
         use(made[n]);
     }
     return MOST;
