@@ -22,6 +22,7 @@ struct call {
     MPI_Request *requests;
     bool others_first;
     bool compared;      /* the array has been compared with what was seen */
+    bool changed;       /* it was different: the others have not all been tested yet */
     bool others_active; /* an active request of the MPI below was seen */
 };
 
@@ -65,6 +66,7 @@ static enum next call_next(struct call *c, bool waits, int *spins)
     bool own_active = nbc_watched_active(c->w);
     nbc_unlock();
     c->compared = true;
+    c->changed = !same;
     if (!same)
         return AGAIN;
     if (!own_active && !c->others_active)
@@ -88,7 +90,7 @@ struct slice {
 /* The number of requests to be tested at most. */
 static int others_most(const struct call *c)
 {
-    return c->compared ? POLL : INT_MAX;
+    return c->compared && !c->changed ? POLL : INT_MAX;
 }
 
 static void slice_take(struct slice *s, const struct call *c, int most)

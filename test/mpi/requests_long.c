@@ -358,6 +358,39 @@ static void new_one_is_found(void)
     MPI_Request_free(&r[0]);
 }
 
+/* An array with so many inactive requests that a poll of a long wait tests only a part of them: a
+ * message that takes a place there is awaited all the same. */
+static void message_among_inactive(bool some)
+{
+    enum { INACTIVE = 2000, STARTED = 9, NEW = INACTIVE + 1, ALL };
+    static MPI_Request r[ALL];
+    static int indices[ALL];
+    int in[2] = {0}, out = 5, index = -1, count = 0;
+    for (int i = 1; i < NEW; i++)
+        MPI_Recv_init(&in[0], 1, MPI_INT, 0, i, MPI_COMM_SELF, &r[i]);
+    r[NEW] = MPI_REQUEST_NULL;
+    MPI_Ibarrier(MPI_COMM_SELF, &r[0]);
+    MPI_Waitany(ALL, r, &index, MPI_STATUS_IGNORE);
+    CHECK(index == 0);
+    MPI_Start(&r[STARTED]);
+    MPI_Send(&out, 1, MPI_INT, 0, STARTED, MPI_COMM_SELF);
+    MPI_Waitany(ALL, r, &index, MPI_STATUS_IGNORE);
+    CHECK(index == STARTED && in[0] == 5);
+    MPI_Irecv(&in[1], 1, MPI_INT, 0, NEW, MPI_COMM_SELF, &r[NEW]);
+    if (some) {
+        MPI_Testsome(ALL, r, &count, indices, MPI_STATUSES_IGNORE);
+        CHECK(count == 0);
+    }
+    MPI_Send(&out, 1, MPI_INT, 0, NEW, MPI_COMM_SELF);
+    if (some)
+        MPI_Waitsome(ALL, r, &count, &index, MPI_STATUSES_IGNORE);
+    else
+        MPI_Waitany(ALL, r, &index, MPI_STATUS_IGNORE);
+    CHECK(index == NEW && in[1] == 5 && (!some || count == 1));
+    for (int i = 1; i < NEW; i++)
+        MPI_Request_free(&r[i]);
+}
+
 /* The MPI may give nbcshim the handle of a request that the program has freed. Where a request of
  * the MPI was seen, the same handle then means one of nbcshim's. */
 static void handle_changes_hands(void)
@@ -653,6 +686,8 @@ int main(int argc, char **argv)
     removed_and_put_back();
     arrays_share_requests();
     new_one_is_found();
+    message_among_inactive(false);
+    message_among_inactive(true);
     handle_changes_hands();
     messages_take_turns(false);
     messages_take_turns(true);
