@@ -25,7 +25,7 @@ static int start_refuse(const struct nbc_request *r)
 
 static bool can_start(const struct nbc_request *r)
 {
-    return r->persistent && r->state == NBC_INACTIVE;
+    return r->persistent && r->state == NBC_INACTIVE && !r->claimed;
 }
 
 EXPORT(int, Start, (MPI_Request * request), (request))
@@ -77,15 +77,16 @@ static int start_others(const struct nbc_own_requests *p, int n, MPI_Request *re
     return error;
 }
 
-/* Marks the own requests as active, so that a duplicate is found. Returns p->n if all can be
- * started; otherwise the place in p of the first that cannot, and no request is changed. */
+/* Claims the own requests, so that a duplicate is found. They become active only when they start:
+ * another thread may poll active requests meanwhile. Returns p->n if all can be started; otherwise
+ * the place in p of the first that cannot, and no request is changed. */
 static int start_claim(const struct nbc_own_requests *p)
 {
     int n = 0;
     while (n < p->n && can_start(p->list[n].r))
-        nbc_request_set_state(p->list[n++].r, NBC_ACTIVE);
+        p->list[n++].r->claimed = true;
     for (int i = 0; n < p->n && i < n; i++)
-        nbc_request_set_state(p->list[i].r, NBC_INACTIVE);
+        p->list[i].r->claimed = false;
     return n;
 }
 
@@ -113,7 +114,7 @@ static void start_claimed(const struct nbc_own_requests *p, bool start)
 {
     nbc_lock();
     for (int i = 0; i < p->n; i++) {
-        nbc_request_set_state(p->list[i].r, NBC_INACTIVE);
+        p->list[i].r->claimed = false;
         if (start)
             nbc_progress_start(p->list[i].r);
     }

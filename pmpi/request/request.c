@@ -86,6 +86,7 @@ static struct nbc_request *request_create(void)
     }
     r->state = NBC_IDLE;
     r->watch = 0;
+    r->claimed = false;
     slabs->used++;
     nmade++;
     return r;

@@ -35,6 +35,7 @@ struct nbc_request {
     bool persistent : 1;
     bool blocking : 1;          /* else nonblocking, unless it is persistent */
     bool lateness_reported : 1; /* NBCSHIM_TIMEOUT has reported it */
+    bool claimed : 1;           /* inactive, and MPI_Startall is about to start it */
     int error;                  /* result of a complete operation */
     int tag;                    /* −1: persistent, and not made completely */
     int place;                  /* its index in that array */
@@ -66,13 +67,12 @@ struct nbc_prerequisite {
 void nbc_watched_change(struct nbc_request *r, enum nbc_state state);
 
 /* Changes the state; no other function does. Valid transitions: IDLE to INACTIVE; INACTIVE to
- * ACTIVE, to COMPLETE (its start failed) or to IDLE; ACTIVE to COMPLETE, or to INACTIVE
- * (MPI_Startall failed); COMPLETE to IDLE, or to INACTIVE if persistent. A request that becomes
- * COMPLETE is not in its queue any longer. */
+ * ACTIVE, to COMPLETE (its start failed) or to IDLE; ACTIVE to COMPLETE; COMPLETE to IDLE, or to
+ * INACTIVE if persistent. A request that becomes COMPLETE is not in its queue any longer. */
 static inline void nbc_request_set_state(struct nbc_request *r, enum nbc_state state)
 {
     nbc_assert(r->state == NBC_IDLE     ? state == NBC_INACTIVE
-               : r->state == NBC_ACTIVE ? state == NBC_COMPLETE || state == NBC_INACTIVE
+               : r->state == NBC_ACTIVE ? state == NBC_COMPLETE
                : r->state == NBC_COMPLETE
                    ? state == NBC_IDLE || (state == NBC_INACTIVE && r->persistent)
                    : state != NBC_INACTIVE);

@@ -5,8 +5,10 @@
 #include "util.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #ifndef NBC_TEST_LINKED
@@ -211,6 +213,7 @@ static void handing_over(int n, MPI_Comm comm)
 enum { MANY = 100 }; /* some of them start when others are complete */
 
 static sem_t came;
+static MPI_Comm alone;
 
 static void many_barriers(MPI_Comm comm, MPI_Request *r)
 {
@@ -256,9 +259,79 @@ static void started_meanwhile(int how, MPI_Comm comm)
     sem_destroy(&came);
 }
 
+/* --- one thread starts, another one tests an array in which the request was --------------------*/
+
+/* MPI_Startall starts many requests of the MPI, without the lock, before it starts the first.
+ * Whoever polls that one meanwhile makes the number of active operations wrong, which checked
+ * builds notice. */
+enum { SOME = 40, OTHERS = 2000 };
+
+static MPI_Request starts[1 + OTHERS];
+static sem_t start_now;
+static enum { OVER, ASKED, BEGINS } starting;
+
+static void *start_many(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < rounds; i++) {
+        sem_wait(&start_now);
+        __atomic_store_n(&starting, BEGINS, __ATOMIC_RELEASE);
+        MPI_Startall(1 + OTHERS, starts);
+        MPI_Waitall(1 + OTHERS, starts, MPI_STATUSES_IGNORE);
+        __atomic_store_n(&starting, OVER, __ATOMIC_RELEASE);
+    }
+    return NULL;
+}
+
+/* The length of the vector varies, so that most operations have never been started before; with it
+ * the time after which the array is tested. */
+static void test_beside(MPI_Request *array, int length, MPI_Comm comm)
+{
+    int in[5000] = {1}, out[5000] = {0}, count, indices[SOME];
+    MPI_Allreduce_init(in, out, length, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &starts[0]);
+    array[0] = starts[0];
+    for (int i = 0; i < 2; i++)
+        MPI_Testsome(SOME, array, &count, indices, MPI_STATUSES_IGNORE);
+    array[0] = MPI_REQUEST_NULL;
+    starting = ASKED;
+    sem_post(&start_now);
+    while (__atomic_load_n(&starting, __ATOMIC_ACQUIRE) == ASKED)
+        sched_yield();
+    for (volatile int d = 0; d < length % 50 * 40;)
+        d = d + 1;
+    while (__atomic_load_n(&starting, __ATOMIC_ACQUIRE))
+        MPI_Testsome(SOME, array, &count, indices, MPI_STATUSES_IGNORE);
+    CHECK(out[0] == 1);
+    MPI_Request_free(&starts[0]);
+}
+
+static void started_while_tested(MPI_Comm comm)
+{
+    MPI_Request array[SOME], pending;
+    for (int i = 0; i < SOME; i++)
+        array[i] = MPI_REQUEST_NULL;
+    MPI_Comm_dup(MPI_COMM_SELF, &alone);
+    for (int i = 1; i <= OTHERS; i++)
+        MPI_Send_init(NULL, 0, MPI_INT, MPI_PROC_NULL, 0, comm, &starts[i]);
+    MPI_Barrier(comm);
+    if (test_rank == 0)
+        MPI_Ibarrier(comm, &pending);
+    sem_init(&start_now, 0, 0);
+    pthread_create(&workers[0].thread, NULL, start_many, NULL);
+    for (int i = 0; i < rounds; i++)
+        test_beside(array, 1 + i % 5000, alone);
+    pthread_join(workers[0].thread, NULL);
+    sem_destroy(&start_now);
+    if (test_rank > 0)
+        MPI_Ibarrier(comm, &pending);
+    MPI_Wait(&pending, MPI_STATUS_IGNORE);
+    for (int i = 1; i <= OTHERS; i++)
+        MPI_Request_free(&starts[i]);
+    MPI_Comm_free(&alone);
+}
+
 /* --- error handlers ----------------------------------------------------------------------------*/
 
-static MPI_Comm alone;
 static bool reducing;
 
 /* New types each time, which nbcshim tries the operator on: so that errors of that reach nobody it
@@ -297,6 +370,19 @@ static void handlers_stay(void)
     MPI_Comm_free(&alone);
 }
 
+/* "stopped": over Open MPI the first file operation that does not block ends the progress thread.
+ */
+static void stop_progress_thread(void)
+{
+    MPI_File file;
+    MPI_Request r;
+    char byte;
+    MPI_File_open(MPI_COMM_SELF, "/proc/self/exe", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
+    MPI_File_iread(file, &byte, 1, MPI_BYTE, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    MPI_File_close(&file);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Comm comm;
@@ -307,6 +393,8 @@ int main(int argc, char **argv)
     }
     rounds = test_scale(test_oversubscribed() ? 50 : 200, 5000);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    if (argc > 1 && strcmp(argv[1], "stopped") == 0)
+        stop_progress_thread();
     for (int how = 0; how < 8; how++)
         started_meanwhile(how, comm);
     for (int n = 2; n <= THREADS; n++) {
@@ -320,6 +408,7 @@ int main(int argc, char **argv)
         for (int i = 0; i < n; i++)
             MPI_Comm_free(&workers[i].comm);
     }
+    started_while_tested(comm);
     MPI_Comm_free(&comm);
     handlers_stay();
     return test_done();
