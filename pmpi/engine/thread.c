@@ -9,13 +9,15 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/settings.h"
+#include "base/state.h"
 #include "base/system_thread.h"
 #include "engine/progress.h"
 #include "engine/wake.h"
 #include "op/run.h"
+#include "request/request.h"
 
 static pthread_t thread; /* written by the thread that starts it */
-static bool running;     /* the thread that sets it to false ends the progress thread */
+static bool running;     /* changes at init, and when the thread is stopped */
 
 /* The number of polls without an active operation before the thread sleeps: programs start the next
  * operation soon after the last, and waking the thread takes microseconds. */
@@ -116,12 +118,13 @@ bool nbc_thread_start(void)
     return running;
 }
 
-void nbc_thread_stop(void)
+/* From now on the calls that wait progress what other threads of the program start. */
+static void thread_end(void)
 {
-    if (!__atomic_exchange_n(&running, false, __ATOMIC_SEQ_CST))
-        return;
+    running = false;
     nbc_lock(); /* an operation whose start has left it sends is active now */
     __atomic_store_n(&nbc_run_by_thread, false, __ATOMIC_RELAXED);
+    nbc_request_let_waits_poll(!nbc_hooked);
     nbc_unlock();
     nbc_rest_end();
     pthread_join(thread, NULL);
@@ -129,4 +132,13 @@ void nbc_thread_stop(void)
     int left = __atomic_load_n(&nbc_nactive, __ATOMIC_RELAXED);
     while (left-- > 0) /* posts the messages that it did not come to; each call polls one or more */
         nbc_progress_all();
+}
+
+void nbc_thread_stop(void)
+{
+    static pthread_mutex_t stopping = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&stopping); /* whoever comes second waits for the end of the thread, too */
+    if (running)
+        thread_end();
+    pthread_mutex_unlock(&stopping);
 }
