@@ -30,10 +30,25 @@ struct data {
 
 #define DATA(buf, count, type) ((struct data){(void *)(uintptr_t)(buf), count, type})
 
-/* Arguments that the MPI rejects are passed to it unchanged. */
+static bool find_type_layout(MPI_Datatype type, struct nbc_type *layout)
+{
+    nbc_lock();
+    struct nbc_datatype *t;
+    int error = nbc_datatype_find(type, &t);
+    if (!error)
+        *layout = t->layout;
+    nbc_unlock();
+    return !error;
+}
+
+/* Whether a message may be received there. If not, the MPI gets the arguments as they are, and
+ * raises its error before it waits for a message or sends one. */
 static bool is_valid(struct data d)
 {
-    return d.count >= 0 && d.type != MPI_DATATYPE_NULL;
+    struct nbc_type layout;
+    if (d.count < 0 || !find_type_layout(d.type, &layout))
+        return false;
+    return d.buf || d.count == 0 || !nbc_is_relative(&layout);
 }
 
 static bool p2p_must_poll(void)
@@ -95,17 +110,6 @@ EXPORT(int, Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *message, M
 #endif
 
 /* --- receiving --------------------------------------------------------------------------------*/
-
-static bool find_type_layout(MPI_Datatype type, struct nbc_type *layout)
-{
-    nbc_lock();
-    struct nbc_datatype *t;
-    int error = nbc_datatype_find(type, &t);
-    if (!error)
-        *layout = t->layout;
-    nbc_unlock();
-    return !error;
-}
 
 static bool fits(const MPI_Status *message, struct data d)
 {

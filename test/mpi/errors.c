@@ -530,6 +530,40 @@ static void long_message_while_pending(void)
     MPI_Errhandler_free(&handler);
 }
 
+/* Receives that are wrong, on rank 0 while an operation of nbcshim is pending there: they fail
+ * before they wait for a message, receive none and send none. */
+static void wrong_receives_while_pending(MPI_Comm comm)
+{
+    int got[2] = {-1, -1}, sent[2] = {5, 6}, flag = 1, last = test_size - 1, error;
+    MPI_Datatype pair;
+    MPI_Request r;
+    MPI_Type_contiguous(2, MPI_INT, &pair); /* not committed */
+    if (test_rank == 0) {
+        MPI_Ibarrier(comm, &r);
+        error = MPI_Recv(got, 1, pair, last, 1, comm, MPI_STATUS_IGNORE);
+        EXPECT(class_of(error) == MPI_ERR_TYPE, "a type not committed: class %d", class_of(error));
+        error = MPI_Recv(NULL, 2, MPI_INT, last, 1, comm, MPI_STATUS_IGNORE);
+        EXPECT(class_of(error) == MPI_ERR_BUFFER, "no buffer: class %d", class_of(error));
+        error =
+            MPI_Sendrecv(sent, 1, MPI_INT, last, 2, got, 1, pair, last, 1, comm, MPI_STATUS_IGNORE);
+        EXPECT(class_of(error) == MPI_ERR_TYPE, "MPI_Sendrecv: class %d", class_of(error));
+        MPI_Send(NULL, 0, MPI_INT, last, 3, comm);
+        MPI_Type_commit(&pair);
+        error = MPI_Recv(got, 1, pair, last, 1, comm, MPI_STATUS_IGNORE);
+        EXPECT(!error && got[0] == 5 && got[1] == 6, "class %d, %d %d", class_of(error), got[0],
+               got[1]);
+    } else if (test_rank == last) {
+        MPI_Recv(NULL, 0, MPI_INT, 0, 3, comm, MPI_STATUS_IGNORE);
+        MPI_Iprobe(0, 2, comm, &flag, MPI_STATUS_IGNORE);
+        EXPECT(!flag, "a call that fails has sent a message");
+        MPI_Send(sent, 2, MPI_INT, 0, 1, comm);
+    }
+    if (test_rank > 0)
+        MPI_Ibarrier(comm, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    MPI_Type_free(&pair);
+}
+
 /* A blocking call of nbcshim's fails on rank 0, time and again; its messages must not reach a later
  * call, also where a few calls use the tags up. */
 static void blocking_call_fails(MPI_Comm comm)
@@ -690,8 +724,10 @@ int main(int argc, char **argv)
         blocking_call_fails(returning);
     truncated_when_freed();
     raised_once();
-    if (test_size > 1) /* Open MPI has no such error for messages of a process to itself */
+    if (test_size > 1) { /* Open MPI has no such error for messages of a process to itself */
         long_message_while_pending();
+        wrong_receives_while_pending(returning);
+    }
     MPI_Comm_free(&returning);
     MPI_Comm_free(&counting);
     MPI_Type_free(&derived);
