@@ -266,7 +266,7 @@ static void datatype_take_out(struct nbc_datatype *t)
 void nbc_datatype_release(struct nbc_datatype *t)
 {
     nbc_assert_locked();
-    if (--t->uses > 0 || !t->freed)
+    if (--t->uses > 0 || t->frees == 0)
         return;
     datatype_take_out(t);
     t->next = nbc_types_dead;
@@ -281,7 +281,10 @@ void nbc_types_reclaim_slow(void)
     nbc_unlock();
     for (; t; t = next) {
         next = t->next;
-        NEXT(Type_free)(&t->handle);
+        for (MPI_Datatype handle; t->frees > 0; t->frees--) {
+            handle = t->handle;
+            NEXT(Type_free)(&handle);
+        }
         free(t);
     }
 }
@@ -389,7 +392,7 @@ bool nbc_datatype_put_off(MPI_Datatype *type)
         free(t);
         return false;
     }
-    t->freed = true;
+    t->frees++;
     *type = MPI_DATATYPE_NULL;
     return true;
 }

@@ -20,7 +20,8 @@ struct nbc_datatype {
     bool named;                /* predefined: never freed */
     bool relative;             /* see nbc_is_relative */
     enum nbc_number number;    /* the number type for the kernels, if they know it */
-    bool freed;                /* the program has freed it: freed with its last use */
+    int frees;                 /* how often the program has freed the handle, of which it may have
+                                * got several; as often with its last use */
     struct nbc_datatype *next; /* in nbc_types_dead */
     UT_hash_handle hh;
 };

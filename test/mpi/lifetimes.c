@@ -573,6 +573,42 @@ static long long type_numbers(void)
     return sum;
 }
 
+static int ndeleted;
+
+static int on_delete(MPI_Datatype type, int key, void *value, void *extra)
+{
+    (void)type, (void)key, (void)value, (void)extra;
+    ndeleted++;
+    return MPI_SUCCESS;
+}
+
+/* The program may get a handle again from the MPI, and frees it as often, while an operation needs
+ * the type. */
+static void freed_twice(void)
+{
+    int key, count, data[8] = {0};
+    MPI_Aint address;
+    MPI_Datatype type, outer, again;
+    MPI_Request r;
+    MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, on_delete, &key, NULL);
+    MPI_Type_contiguous(2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    MPI_Type_set_attr(type, key, NULL);
+    MPI_Type_contiguous(3, type, &outer);
+    MPI_Type_get_contents(outer, 1, 0, 1, &count, &address, &again);
+    MPI_Type_free(&outer);
+    MPI_Ibcast(data, 1, type, 0, MPI_COMM_WORLD, &r);
+    MPI_Type_free(&again);
+    MPI_Type_free(&type);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    for (int i = 0; i < 4; i++) { /* until no plan has the type any more */
+        MPI_Ibarrier(MPI_COMM_WORLD, &r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+    }
+    EXPECT(ndeleted == 1, "the type was deleted %d times", ndeleted);
+    MPI_Type_free_keyval(&key);
+}
+
 static void never_called(MPI_Comm *on, int *code, ...)
 {
     (void)on, (void)code;
@@ -690,6 +726,7 @@ int main(int argc, char **argv)
     types_change(64);
     for (int i = 0; i < 12; i++)
         freed_by_operator(i);
+    freed_twice();
     freed_by_file();
     flat(cycle, test_scale(test_oversubscribed() ? 300 : 3000, 50000), "dup, collectives, free");
     flat(operation, test_scale(test_oversubscribed() ? 2000 : 30000, 1000000), "collective");
