@@ -154,6 +154,8 @@ static void session_shut_down(void)
 
 EXPORT(int, Session_finalize, (MPI_Session * session), (session))
 {
+    if (!session || *session == MPI_SESSION_NULL)
+        return NEXT(Session_finalize)(session);
     pthread_mutex_lock(&mutex);
     bool last = --nopen == 0 && !nbc_world_initialized;
     pthread_mutex_unlock(&mutex);

@@ -110,6 +110,15 @@ static void finalize_beside(MPI_Session session, int size)
     OK(MPI_Comm_free(&kept));
 }
 
+/* A call that fails ends no session. */
+static void finalize_none(void)
+{
+    MPI_Session none = MPI_SESSION_NULL;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    CHECK(MPI_Session_finalize(&none) != MPI_SUCCESS);
+}
+
 static int run_way(const char *way)
 {
     MPI_Session first, second;
@@ -119,8 +128,10 @@ static int run_way(const char *way)
         OK(MPI_Init(NULL, NULL));
     OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &first));
     OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &second));
-    if (!only)
+    if (!only) {
         use(MPI_COMM_WORLD, (MPI_Comm_size(MPI_COMM_WORLD, &n), n));
+        finalize_none();
+    }
     rank = use_session(first, "first", &n);
     OK(MPI_Session_finalize(&first));
     if (!only && !before)
