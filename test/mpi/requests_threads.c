@@ -370,8 +370,7 @@ static void handlers_stay(void)
     MPI_Comm_free(&alone);
 }
 
-/* "stopped": over Open MPI the first file operation that does not block ends the progress thread.
- */
+/* "stopped": over Open MPI the first nonblocking file operation ends the progress thread. */
 static void stop_progress_thread(void)
 {
     MPI_File file;
