@@ -7,7 +7,8 @@
  * schedules of all ranks are built and checked (sched_check), run on a simulated network
  * (sim.h), and every byte of the buffers is compared with the definition of the collective
  * (cases.h). The choice is the same in every run. NBC_SOAK=1 in the environment tries all, 0.1 a
- * tenth.
+ * tenth, of the algorithms that arguments name; without arguments it is not obeyed, since one
+ * process would take hours.
  *
  * While writing an algorithm:
  *
@@ -16,6 +17,7 @@
  *   test_algs allreduce:ring P=5    with one or more things fixed; for an intercommunicator P=3
  *                                   remote=2; layout=gap; op=affine; … (see case_print)
  *   test_algs all                   everything
+ *   test_algs --list [allreduce]    prints the names of the algorithms
  *
  * stops at the first failure with the schedules of all ranks (smaller calls come first) and a line
  * that names the case. That line, given as arguments, runs the one case again. A group of two
@@ -109,11 +111,8 @@ static struct test_case nth_case(const struct nbc_alg *alg, int size, uint64_t i
 static const uint64_t ncases =
     (uint64_t)NROOTS * NCOUNTS * NOPS * 2 * NLAYOUTS * 2 * NGRAPHS * NSEGMENTS * 4 * 4;
 
-static double soak(void)
-{
-    const char *s = getenv("NBC_SOAK");
-    return s ? atof(s) : 0;
-}
+/* Of all calls the share to try, besides the sample. */
+static double soak;
 
 /* What the command line fixes: key=value words. */
 struct fixed {
@@ -135,7 +134,7 @@ static bool try_case(struct test_case *c, const struct fixed *fixed, struct tall
     char name[500], text[600];
     case_parse(c, fixed->nwords, fixed->words);
     case_normalize(c);
-    bool many = c->size + c->remote > 2 * SMALL_SIZES + 3 && soak() == 0;
+    bool many = c->size + c->remote > 2 * SMALL_SIZES + 3 && soak == 0;
     enum outcome outcome = case_run(c, many ? MOST_MESSAGES : INT64_MAX, text, sizeof text);
     t->cases += outcome == WENT_WELL;
     if (outcome != FAILED)
@@ -173,7 +172,7 @@ static bool is_new(const struct test_case *c, uint64_t i)
 
 static bool try_all(const struct nbc_alg *alg, int size, const struct fixed *fixed, struct tally *t)
 {
-    uint64_t row = (uint64_t)(alg - nbc_algs), thousandths = (uint64_t)(soak() * 1000);
+    uint64_t row = (uint64_t)(alg - nbc_algs), thousandths = (uint64_t)(soak * 1000);
     for (uint64_t i = 0; i < period; i++) {
         if (hash3(i, row, (uint64_t)size) % 1000 >= thousandths)
             continue;
@@ -205,7 +204,7 @@ static bool try_large(const struct nbc_alg *alg, int size, const struct fixed *f
 {
     enum { LARGE = 20000 };
     uint64_t row = (uint64_t)(alg - nbc_algs);
-    int n = 4 + (int)(soak() * 20);
+    int n = 4 + (int)(soak * 20);
     if (!nbc_coll_reduces(alg->coll) || (size != 3 && size != 5 && size != 8 && size != 17))
         return true;
     for (int i = 0; i < n; i++) {
@@ -228,9 +227,9 @@ static bool try_size(const struct nbc_alg *alg, int size, const struct fixed *fi
                      struct tally *t)
 {
     int some = sample(size);
-    if (soak() > 0 && size <= SMALL_SIZES)
+    if (soak > 0 && size <= SMALL_SIZES)
         return try_all(alg, size, fixed, t) && try_some(alg, size, some, fixed, t);
-    return try_some(alg, size, some + (int)(soak() * 19 * some), fixed, t);
+    return try_some(alg, size, some + (int)(soak * 19 * some), fixed, t);
 }
 
 static bool try_alg(const struct nbc_alg *alg, const struct fixed *fixed, struct tally *t)
@@ -285,25 +284,38 @@ static bool run_alg(const struct nbc_alg *alg, const struct fixed *fixed)
     return false;
 }
 
+/* Whether an algorithm is meant by "all", "allreduce", or "allreduce:ring". */
+static bool is_named(const struct nbc_alg *alg, const char *name)
+{
+    char full[80];
+    snprintf(full, sizeof full, "%s:%s", nbc_coll_name(alg->coll), alg->name);
+    return strcmp(name, "all") == 0 || strcmp(name, nbc_coll_name(alg->coll)) == 0 ||
+           strcmp(name, full) == 0;
+}
+
+static int print_names(const char *name)
+{
+    for (const struct nbc_alg *alg = nbc_algs; alg < nbc_algs + nbc_nalgs; alg++)
+        if (is_named(alg, name))
+            printf("%s:%s\n", nbc_coll_name(alg->coll), alg->name);
+    return 0;
+}
+
 static int run_command(int argc, char **argv)
 {
-    char coll[64], *colon;
     struct fixed fixed = {argc - 2, argv + 2};
     struct test_case dummy = {.alg = nbc_algs};
     const char *bad = case_parse(&dummy, fixed.nwords, fixed.words);
     bool any = false;
-    snprintf(coll, sizeof coll, "%s", argv[1]);
-    if ((colon = strchr(coll, ':')))
-        *colon++ = 0;
+    const char *share = getenv("NBC_SOAK");
+    soak = share ? atof(share) : 0;
     if (bad) {
         fprintf(stderr, "test_algs: what is %s?\n", bad);
         return 2;
     }
     for (int i = 0; i < nbc_nalgs; i++) {
         const struct nbc_alg *alg = &nbc_algs[i];
-        if (strcmp(coll, "all") != 0 && strcmp(coll, nbc_coll_name(alg->coll)) != 0)
-            continue;
-        if (colon && strcmp(colon, alg->name) != 0)
+        if (!is_named(alg, argv[1]))
             continue;
         any = true;
         if (!run_alg(alg, &fixed))
@@ -329,6 +341,8 @@ END_TEST
 int main(int argc, char **argv)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
+    if (argc > 1 && strcmp(argv[1], "--list") == 0)
+        return print_names(argc > 2 ? argv[2] : "all");
     if (argc > 1)
         return run_command(argc, argv);
     Suite *suite = suite_create("algorithms");
