@@ -16,13 +16,16 @@
  * a wait, after all have been tested once. */
 enum { FIRST_SLICE = 8, SLICE = 64, TURN = 128, POLL = 512, OTHERS_TURN = 16 };
 
+/* The array of a call against what was seen of it. While CHANGED, some requests of the MPI below
+ * have not been tested yet. */
+enum array { NOT_COMPARED, CHANGED, AS_SEEN };
+
 struct call {
     struct nbc_watched *w;
     int n;
     MPI_Request *requests;
     bool others_first;
-    bool compared;      /* the array has been compared with what was seen */
-    bool changed;       /* it was different: the others have not all been tested yet */
+    enum array array;
     bool others_active; /* an active request of the MPI below was seen */
 };
 
@@ -62,11 +65,10 @@ enum next { AGAIN, NOTHING_ACTIVE, NOT_YET, WAIT_BELOW };
 static enum next call_next(struct call *c, bool waits, int *spins)
 {
     nbc_lock();
-    bool same = c->compared || nbc_watched_compare(c->w);
+    bool same = c->array != NOT_COMPARED || nbc_watched_compare(c->w);
     bool own_active = nbc_watched_active(c->w);
     nbc_unlock();
-    c->compared = true;
-    c->changed = !same;
+    c->array = same ? AS_SEEN : CHANGED;
     if (!same)
         return AGAIN;
     if (!own_active && !c->others_active)
@@ -90,7 +92,7 @@ struct slice {
 /* The number of requests to be tested at most. */
 static int others_most(const struct call *c)
 {
-    return c->compared && !c->changed ? POLL : INT_MAX;
+    return c->array == AS_SEEN ? POLL : INT_MAX;
 }
 
 static void slice_take(struct slice *s, const struct call *c, int most)
