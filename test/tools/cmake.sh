@@ -23,22 +23,7 @@ expect "nbcshim can be installed" ${MAKE:-make} install-libLTLIBRARIES install-i
     prefix="$scratch/installed" exec_prefix="$scratch/installed" libdir="$scratch/installed/lib"
 mv "$scratch/installed" "$prefix"
 
-cat >"$scratch/app.c" <<'END'
-#include <nbcshim.h>
-int main(int argc, char **argv)
-{
-    int one = 1, sum = 0, size;
-    MPI_Request request;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    MPI_Allreduce_init(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
-    MPI_Start(&request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    MPI_Request_free(&request);
-    MPI_Finalize();
-    return sum != size;
-}
-END
+cp "$srcdir/test/tools/app.c" "$scratch"
 cp "$scratch/app.c" "$scratch/app.cpp"
 cp "$srcdir/examples/persistent.f90" "$scratch"
 

@@ -77,22 +77,7 @@ printf '#!/bin/sh\nexec %s "$@"\n' "$MPICC" >"$scratch/bin/mpicc"
 printf '#!/bin/sh\nexec %s --define-variable=prefix=%s "$@"\n' "$(command -v pkg-config)" "$prefix" \
     >"$scratch/bin/pkg-config"
 chmod +x "$scratch"/bin/*
-cat >"$scratch/work/app.c" <<'END'
-#include <nbcshim.h>
-int main(int argc, char **argv)
-{
-    int one = 1, sum = 0, size;
-    MPI_Request request;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    MPI_Allreduce_init(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
-    MPI_Start(&request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    MPI_Request_free(&request);
-    MPI_Finalize();
-    return sum != size;
-}
-END
+cp "$srcdir/test/tools/app.c" "$scratch/work"
 # And a program that also runs without nbcshim.
 cat >"$scratch/work/solver.c" <<'END'
 #include <mpi.h>
