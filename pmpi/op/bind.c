@@ -308,9 +308,10 @@ static int bind_neighbors(struct nbc_members *m, MPI_Comm comm, struct nbc_shape
     return MPI_SUCCESS;
 }
 
+/* A rank that passes MPI_PROC_NULL as the root takes no part, and its arguments may be anything. */
 static int bind_op(const struct nbc_call *call, struct nbc_bound *b)
 {
-    if (!nbc_coll_reduces(call->coll))
+    if (!nbc_coll_reduces(call->coll) || b->shape.root == NBC_ROOT_IDLE)
         return MPI_SUCCESS;
     int error = nbc_operator_find(call->op, &b->reducer);
     if (error == MPI_ERR_OP)
