@@ -35,12 +35,17 @@ enum { CHUNK = 1 << 30 };
 static int large_type_new(int64_t count, MPI_Datatype type, MPI_Datatype *large)
 {
     MPI_Aint lb, extent, displs[2] = {0, 0};
-    MPI_Datatype parts[2] = {MPI_DATATYPE_NULL, type};
+    MPI_Datatype chunk, parts[2] = {MPI_DATATYPE_NULL, type};
     int lengths[2] = {(int)(count / CHUNK), (int)(count % CHUNK)};
-    int error = NEXT(Type_contiguous)(CHUNK, type, &parts[0]);
+    int error = NEXT(Type_contiguous)(CHUNK, type, &chunk);
     if (error)
         return error;
     NEXT(Type_get_extent)(type, &lb, &extent);
+    /* The extent of n elements is n extents only if that of an element is not negative. */
+    error = NEXT(Type_create_resized)(chunk, 0, (MPI_Aint)CHUNK * extent, &parts[0]);
+    NEXT(Type_free)(&chunk);
+    if (error)
+        return error;
     displs[1] = (MPI_Aint)lengths[0] * CHUNK * extent;
     error = NEXT(Type_create_struct)(2, lengths, displs, parts, large);
     NEXT(Type_free)(&parts[0]);
