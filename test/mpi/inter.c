@@ -434,7 +434,8 @@ static int op_post(struct op *op, bool init, MPI_Request *request)
         error = CALL(Alltoallw, alltoallw, out, oc, obytes, o->types, in, ic, ibytes, n->types);
         break;
     case REDUCE:
-        error = CALL(Reduce, reduce, out, in, count, word, affine, root);
+        error = CALL(Reduce, reduce, out, in, count, word,
+                     root == MPI_PROC_NULL ? MPI_OP_NULL : affine, root);
         break;
     case ALLREDUCE:
         error = CALL(Allreduce, allreduce, out, in, count, word, affine);
