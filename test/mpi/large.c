@@ -330,6 +330,21 @@ static void big_element(struct folded *f, MPI_Datatype whole)
 #endif
 }
 
+/* Bytes from the last to the first. With a negative extent that of many elements is not the
+ * product. */
+static void big_backwards(struct folded *f)
+{
+    MPI_Datatype back;
+    MPI_Request r;
+    test_place("ibcast_c of %lld bytes backwards", (long long)f->size);
+    MPI_Type_create_resized(MPI_BYTE, 0, -1, &back);
+    MPI_Type_commit(&back);
+    folded_fill(f, test_rank == 0 ? 4000 : 0);
+    MPI_Ibcast_c(f->base + f->size - 1, f->size, back, 0, MPI_COMM_WORLD, &r), done(&r);
+    folded_check(f, 4000, "ibcast_c backwards");
+    MPI_Type_free(&back);
+}
+
 /* Around the ring; nothing to the others. */
 static void big_ring(struct folded *in, struct folded *out)
 {
@@ -387,6 +402,7 @@ static void big(void)
 
     if (all) {
         big_element(&in, whole);
+        big_backwards(&in);
         big_ring(&in, &out);
     }
 
