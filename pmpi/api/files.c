@@ -3,7 +3,7 @@
  * call: presync.h.
  *
  * The I/O library of an MPI calls MPI functions itself, some of them under its own locks. nbcshim
- * passes these to the MPI below unchanged: all ranks are in the same call. */
+ * passes these to the MPI below unchanged. */
 #include "below/export.h"
 
 NBC_ARCHIVE_MEMBER(files)
@@ -27,11 +27,13 @@ static bool file_pass_gate(struct nbc_gate *gate, MPI_File fh, int *error)
     return *error == MPI_SUCCESS;
 }
 
-/* Marks the thread as inside the MPI below during a native call. The result is for leave_below. */
+/* Marks the thread as inside the MPI below during a native call, unless it holds the lock, as in an
+ * operator. The result is for leave_below. */
 static unsigned char enter_below(void)
 {
     unsigned char before = nbc_inside;
-    nbc_inside = NBC_BELOW;
+    if (before == NBC_OUTSIDE)
+        nbc_inside = NBC_BELOW;
     return before;
 }
 
@@ -89,22 +91,39 @@ EXPORT(int, File_close, (MPI_File * fh), (fh))
         return error;                          \
     }
 
+#define FILE_SHARED(name, params, args)       \
+    EXPORT(int, name, params, args)           \
+    {                                         \
+        unsigned char before = enter_below(); \
+        int error = NEXT(name) args;          \
+        leave_below(before);                  \
+        return error;                         \
+    }
+
 /* Open MPI 4.1.4 crashes if one thread completes such an operation while another one is in the MPI,
  * so the first of these calls stops the progress thread. */
+static void thread_leave_files(void)
+{
 #ifdef OPEN_MPI
-#define FILE_START(name, params, args) \
-    EXPORT(int, name, params, args)    \
-    {                                  \
-        if (!nbc_inside)               \
-            nbc_thread_stop();         \
-        return NEXT(name) args;        \
-    }
-#include "below/files_nonblocking.def"
+    if (!nbc_inside)
+        nbc_thread_stop();
 #endif
+}
+
+#define FILE_START(name, params, args)        \
+    EXPORT(int, name, params, args)           \
+    {                                         \
+        thread_leave_files();                 \
+        unsigned char before = enter_below(); \
+        int error = NEXT(name) args;          \
+        leave_below(before);                  \
+        return error;                         \
+    }
 
 #define NAME(name) name
 #define C int
 #include "below/files.def"
+#include "below/files_local.def"
 #undef NAME
 #undef C
 
@@ -113,5 +132,6 @@ EXPORT(int, File_close, (MPI_File * fh), (fh))
 #define NAME(name) name##_c
 #define C MPI_Count
 #include "below/files.def"
+#include "below/files_local.def"
 #endif
 #endif

@@ -29,6 +29,10 @@ static struct nbc_context *last_found; /* by the last successful search; under t
  * orders. */
 static struct nbc_context *dead; /* linked by next; under the lock */
 
+/* Contexts whose communicators were freed while the lock was taken; each has the error handler of
+ * its communicator. Linked by next; atomic. */
+static struct nbc_context *gone;
+
 static void context_free_guards(struct nbc_context *c)
 {
     for (int i = 0; c->guards && i < NBC_NGUARDS; i++)
@@ -112,66 +116,6 @@ static void context_free(struct nbc_context *c)
     free(c);
 }
 
-void nbc_context_reclaim(void)
-{
-    nbc_lock();
-    struct nbc_context *c = dead, *next;
-    dead = NULL;
-    nbc_unlock();
-    for (; c; c = next) {
-        next = c->next;
-        context_free(c);
-    }
-}
-
-void nbc_context_hold(struct nbc_context *c)
-{
-    c->uses++;
-}
-
-void nbc_context_release(struct nbc_context *c)
-{
-    if (--c->uses == 0 && c->life >= NBC_CONTEXT_FREED)
-        context_retire(c);
-}
-
-struct nbc_error_scope nbc_context_scope(struct nbc_context *c)
-{
-    struct nbc_error_scope scope = {.comm = c->user};
-    if (c->life < NBC_CONTEXT_FREED || c->handler == MPI_ERRHANDLER_NULL)
-        return scope;
-    /* The scope is used without the lock, so a reference to the handler is never dropped. */
-    scope.handler = c->handler;
-    scope.freed = true;
-    c->keeps_handler = true;
-    return scope;
-}
-
-void nbc_context_mark_undeliverable(struct nbc_context *c)
-{
-    if (c->members.size > 1 || c->members.remote_size)
-        delivery_worsen(c, NBC_DELIVERY_LEAKS);
-}
-
-void nbc_context_mark_number_undeliverable(struct nbc_context *c, struct nbc_queue *queue,
-                                           int64_t seq)
-{
-    nbc_context_mark_undeliverable(c);
-    if (c->delivery != NBC_DELIVERY_SOUND && queue->end_seq > seq + queue->ring)
-        queue->end_seq = seq + queue->ring;
-}
-
-void nbc_context_mark_lost(struct nbc_context *c)
-{
-    delivery_worsen(c, NBC_DELIVERY_LOST);
-}
-
-bool nbc_context_usable(const struct nbc_context *c)
-{
-    return c->delivery != NBC_DELIVERY_LOST && c->queue.next_seq < c->queue.end_seq &&
-           c->blocking.next_seq < c->blocking.end_seq;
-}
-
 /* No further communicator gets a range. Those that have one keep the hidden communicator. */
 static void world_ends(void)
 {
@@ -207,13 +151,108 @@ static void context_detach(struct nbc_context *c, MPI_Errhandler *handler)
     *handler = MPI_ERRHANDLER_NULL;
 }
 
+/* Detaches the contexts whose communicators were freed while the lock was taken. A caller that
+ * looks for a handle comes first: the MPI may have returned that of a freed communicator again. */
+static void contexts_settle_slow(void)
+{
+    struct nbc_context *c = __atomic_exchange_n(&gone, NULL, __ATOMIC_ACQUIRE), *next;
+    for (; c; c = next) {
+        MPI_Errhandler handler = c->handler;
+        next = c->next;
+        context_detach(c, &handler);
+        errhandler_free(handler);
+    }
+}
+
+static inline void contexts_settle(void)
+{
+    nbc_assert_locked();
+    if (__builtin_expect(__atomic_load_n(&gone, __ATOMIC_RELAXED) != NULL, 0))
+        contexts_settle_slow();
+}
+
+void nbc_context_reclaim(void)
+{
+    nbc_lock();
+    contexts_settle();
+    struct nbc_context *c = dead, *next;
+    dead = NULL;
+    nbc_unlock();
+    for (; c; c = next) {
+        next = c->next;
+        context_free(c);
+    }
+}
+
+void nbc_context_hold(struct nbc_context *c)
+{
+    c->uses++;
+}
+
+void nbc_context_release(struct nbc_context *c)
+{
+    if (--c->uses == 0 && c->life >= NBC_CONTEXT_FREED)
+        context_retire(c);
+}
+
+struct nbc_error_scope nbc_context_scope(struct nbc_context *c)
+{
+    contexts_settle();
+    struct nbc_error_scope scope = {.comm = c->user};
+    if (c->life < NBC_CONTEXT_FREED || c->handler == MPI_ERRHANDLER_NULL)
+        return scope;
+    /* The scope is used without the lock, so a reference to the handler is never dropped. */
+    scope.handler = c->handler;
+    scope.freed = true;
+    c->keeps_handler = true;
+    return scope;
+}
+
+void nbc_context_mark_undeliverable(struct nbc_context *c)
+{
+    if (c->members.size > 1 || c->members.remote_size)
+        delivery_worsen(c, NBC_DELIVERY_LEAKS);
+}
+
+void nbc_context_mark_number_undeliverable(struct nbc_context *c, struct nbc_queue *queue,
+                                           int64_t seq)
+{
+    nbc_context_mark_undeliverable(c);
+    if (c->delivery != NBC_DELIVERY_SOUND && queue->end_seq > seq + queue->ring)
+        queue->end_seq = seq + queue->ring;
+}
+
+void nbc_context_mark_lost(struct nbc_context *c)
+{
+    delivery_worsen(c, NBC_DELIVERY_LOST);
+}
+
+bool nbc_context_usable(const struct nbc_context *c)
+{
+    return c->delivery != NBC_DELIVERY_LOST && c->queue.next_seq < c->queue.end_seq &&
+           c->blocking.next_seq < c->blocking.end_seq;
+}
+
+/* Leaves a context to the next thread that takes the lock and looks for a context. */
+static void context_put_off(struct nbc_context *c, MPI_Errhandler *handler)
+{
+    c->handler = *handler;
+    *handler = MPI_ERRHANDLER_NULL;
+    c->next = __atomic_load_n(&gone, __ATOMIC_RELAXED);
+    while (
+        !__atomic_compare_exchange_n(&gone, &c->next, c, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
+}
+
 /* Callback of the attribute, which the MPI calls when the program's communicator is freed, by
- * whichever call. */
+ * whichever call. It does not wait for the lock: the MPI may hold locks of its own, for which the
+ * holder of ours waits. */
 static int context_on_free(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     (void)keyval, (void)extra;
     struct nbc_context *c = value;
     MPI_Errhandler handler;
+    unsigned char before;
     if (NEXT(Comm_get_errhandler)(comm, &handler))
         handler = MPI_ERRHANDLER_NULL;
     if (c->life == NBC_CONTEXT_FREEING) {
@@ -221,12 +260,15 @@ static int context_on_free(MPI_Comm comm, int keyval, void *value, void *extra)
         c->attribute_deleted = true;
         return MPI_SUCCESS;
     }
-    bool locked = nbc_lock_outside();
-    context_detach(c, &handler);
-    if (locked) {
-        nbc_unlock();
+    bool locked = nbc_lock_nested(&before);
+    if (locked || before == NBC_LOCKED)
+        context_detach(c, &handler);
+    else
+        context_put_off(c, &handler);
+    if (locked)
+        nbc_unlock_nested(before);
+    if (locked && before == NBC_OUTSIDE)
         nbc_context_reclaim();
-    }
     errhandler_free(handler);
     return MPI_SUCCESS;
 }
@@ -234,6 +276,7 @@ static int context_on_free(MPI_Comm comm, int keyval, void *value, void *extra)
 void nbc_context_cleanup(void)
 {
     struct nbc_context *c, *later;
+    nbc_context_reclaim();
     HASH_ITER (hh, contexts, c, later)
         NEXT(Comm_delete_attr)(c->user, nbcshim_icoll_max_outstanding);
     nbc_context_reclaim();
@@ -383,6 +426,7 @@ static int context_adopt(MPI_Comm comm, const struct nbc_origin *origin)
         .blocking.end_seq = INT64_MAX,
     };
     nbc_lock();
+    contexts_settle();
     context_take_out_stale(comm);
     HASH_ADD(hh, contexts, user, sizeof comm, c);
     bool added = nbc_added(c);
@@ -471,8 +515,8 @@ int nbc_context_attach_world(void)
 
 struct nbc_context *nbc_context_find(MPI_Comm comm)
 {
+    contexts_settle();
     struct nbc_context *c = last_found;
-    nbc_assert_locked();
     if (c && c->user == comm)
         return c;
     HASH_FIND(hh, contexts, &comm, sizeof comm, c);

@@ -116,7 +116,7 @@ struct nbc_context {
     bool keeps_handler;
 
     bool found;               /* in the table of nbc_context_find */
-    struct nbc_context *next; /* in the list of dead contexts */
+    struct nbc_context *next; /* in the lists of context.c */
     UT_hash_handle hh;
 };
 

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* Communicators that the MPI frees in a call on files, or that a callback of the program frees
+ * there, while another thread has operations in progress. */
+#include "config.h"
+#include "util.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#ifdef HAVE_MPI_FILE_OPEN
+static bool over; /* atomic */
+
+/* An operator is called with nbcshim's lock, which the other thread must do without meanwhile. */
+static void add_slowly(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < *n; i++)
+        ((int *)inout)[i] += ((int *)in)[i];
+    usleep(200);
+}
+
+/* The other thread reduces until that of all ranks is over. */
+static void *reduce(void *arg)
+{
+    MPI_Comm comm = *(MPI_Comm *)arg;
+    int sums[2] = {0, 0};
+    MPI_Op op;
+    MPI_Op_create(add_slowly, 1, &op);
+    for (int i = 0; sums[1] < test_size; i++) {
+        int in[] = {test_rank + i, __atomic_load_n(&over, __ATOMIC_RELAXED)};
+        MPI_Request r;
+        MPI_Iallreduce(in, sums, 2, MPI_INT, op, comm, &r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        EXPECT(sums[0] == test_size * i + test_size * (test_size - 1) / 2, "sum %d in round %d",
+               sums[0], i);
+    }
+    MPI_Op_free(&op);
+    return NULL;
+}
+
+static MPI_File opened(MPI_Comm comm)
+{
+    MPI_File file;
+    char name[64];
+    snprintf(name, sizeof name, "callbacks_threads.%d", (int)getpid());
+    int mode = MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE;
+    int error = MPI_File_open(comm, name, mode, MPI_INFO_NULL, &file);
+    EXPECT(error == MPI_SUCCESS, "a file cannot be opened");
+    return file;
+}
+
+/* The I/O library makes a communicator for the shared file pointer, and frees it. */
+static void shared_pointer(void)
+{
+    MPI_File file = opened(MPI_COMM_SELF);
+    MPI_Offset position = -1;
+    char byte = 'x';
+    MPI_File_write_shared(file, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_get_position_shared(file, &position);
+    EXPECT(position == 1, "the shared pointer is at %d", (int)position);
+    MPI_File_close(&file);
+}
+
+/* Freed with the last of the communicators that have the attribute: that of the file. */
+static MPI_Comm inner;
+static int users;
+
+static int copy_inner(MPI_Comm comm, int keyval, void *extra, void *value, void *copy, int *flag)
+{
+    (void)comm, (void)keyval, (void)extra;
+    users++;
+    *(void **)copy = value;
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+
+static int free_inner(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    (void)comm, (void)keyval, (void)value, (void)extra;
+    return --users > 0 ? MPI_SUCCESS : MPI_Comm_free(&inner);
+}
+
+static void reduce_on(MPI_Comm comm, int i, MPI_Request *r, int *sum)
+{
+    static int in[2];
+    in[i] = 1 + test_rank;
+    *sum = -1;
+    MPI_Iallreduce(&in[i], sum, 1, MPI_INT, MPI_SUM, comm, r);
+}
+
+/* An operation is pending on the communicator that the callback frees; the next communicator may
+ * get its handle. */
+static void freed_by_callback(MPI_Comm world)
+{
+    MPI_Comm outer, next;
+    MPI_Request r[2];
+    int keyval, sums[2], expected = test_size * (test_size + 1) / 2;
+    MPI_Comm_create_keyval(copy_inner, free_inner, &keyval, NULL);
+    MPI_Comm_dup(MPI_COMM_SELF, &outer);
+    MPI_Comm_dup(world, &inner);
+    users = 1;
+    MPI_Comm_set_attr(outer, keyval, NULL);
+    reduce_on(inner, 0, &r[0], &sums[0]);
+    MPI_File file = opened(outer);
+    MPI_Comm_free(&outer);
+    MPI_File_close(&file);
+    EXPECT(inner == MPI_COMM_NULL, "the callback has not freed the communicator");
+    MPI_Comm_dup(world, &next);
+    reduce_on(next, 1, &r[1], &sums[1]);
+    MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+    EXPECT(sums[0] == expected && sums[1] == expected, "sums %d and %d", sums[0], sums[1]);
+    MPI_Comm_free(&next);
+    MPI_Comm_free_keyval(&keyval);
+}
+
+static void with_files(void)
+{
+    MPI_Comm comm, others;
+    pthread_t thread;
+    int rounds = test_scale(test_oversubscribed() ? 20 : 100, 1000);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_dup(MPI_COMM_WORLD, &others);
+    pthread_create(&thread, NULL, reduce, &others);
+    for (int i = 0; i < rounds; i++) {
+        test_place("round %d", i);
+        shared_pointer();
+        freed_by_callback(comm);
+    }
+    __atomic_store_n(&over, true, __ATOMIC_RELAXED);
+    pthread_join(thread, NULL);
+    MPI_Comm_free(&comm);
+    MPI_Comm_free(&others);
+}
+#else
+static void with_files(void)
+{
+}
+#endif
+
+int main(int argc, char **argv)
+{
+    if (test_init_thread(&argc, &argv, MPI_THREAD_MULTIPLE) == MPI_THREAD_MULTIPLE)
+        with_files();
+    else if (test_rank == 0)
+        printf("this MPI has no MPI_THREAD_MULTIPLE: nothing to test\n");
+    return test_done();
+}
