@@ -311,8 +311,8 @@ EXPORT(int, Intercomm_create,
 
 /* --- the end of a communicator --------------------------------------------------------------- */
 
-/* Waits until a context has neither pending operations nor signals in flight. No operation can be
- * started in it any more. Under the lock, which is released between polls. */
+/* Waits until a context has neither pending operations nor signals in flight. Under the lock, which
+ * is released between polls. */
 static void comm_drain(const struct nbc_context *c)
 {
     struct nbc_request *r;
@@ -329,9 +329,9 @@ static void comm_drain(const struct nbc_context *c)
  * communicator exist, the duplicate stays. Under the lock, which is released to wait. */
 static void comm_disconnect_hidden(struct nbc_context *c)
 {
+    comm_drain(c); /* of what attribute callbacks have started */
     if (c->ngates > 0)
         return;
-    comm_drain(c);
     MPI_Comm hidden = nbc_context_take_hidden(c);
     if (hidden == MPI_COMM_NULL)
         return;
@@ -355,10 +355,20 @@ static void comm_settle_end(struct nbc_context *c, bool disconnect)
         NEXT(Errhandler_free)(&handler);
 }
 
-/* The native call runs attribute callbacks of the program, which may use the communicator. */
+static void comm_wait_for_pending(struct nbc_context *c)
+{
+    nbc_lock();
+    comm_drain(c);
+    nbc_unlock();
+}
+
+/* The native call runs attribute callbacks of the program, which may use the communicator. That of
+ * MPI_Comm_disconnect may wait for the other ranks without progress of nbcshim's operations. */
 static int comm_end(MPI_Comm *comm, int (*native)(MPI_Comm *), bool disconnect)
 {
     struct nbc_context *c = nbc_context_ending(*comm);
+    if (c && disconnect)
+        comm_wait_for_pending(c);
     int error = native(comm);
     if (c)
         comm_settle_end(c, disconnect);
@@ -378,6 +388,7 @@ EXPORT(int, Comm_disconnect, (MPI_Comm * comm), (comm))
 {
     if (!comm || !nbc_knows(*comm))
         return NEXT(Comm_disconnect)(comm);
-    int error = nbc_presync(*comm);
+    bool outside = context_of(*comm)->spans_jobs; /* Open MPI waits in the launcher's library */
+    int error = outside ? nbc_presync_outside_loop(*comm) : nbc_presync(*comm);
     return error ? error : comm_end(comm, NEXT(Comm_disconnect), true);
 }

@@ -368,18 +368,30 @@ static void disconnected_request_starts(void)
     MPI_Request_free(&r);
 }
 
-/* It is another object than the communicator that it was made from. (Open MPI 4.1.4 makes none for
+/* A window is another object than the communicator that it was made from, which is disconnected as
+ * any other. (Open MPI 4.1.4 makes none for
  * one rank.) */
 static void window_is_disconnected(void)
 {
-    int memory;
+    enum { BIG = 100000 };
+    int memory, wrong = 0, *data;
     MPI_Comm comm;
     MPI_Win window;
+    MPI_Request r;
     if (test_size == 1)
         return;
+    data = test_alloc(BIG * sizeof *data);
+    for (int i = 0; i < BIG; i++)
+        data[i] = test_rank == 0 ? i : -1;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Win_create(&memory, sizeof memory, 1, MPI_INFO_NULL, comm, &window);
+    MPI_Ibcast(data, BIG, MPI_INT, 0, comm, &r);
     CHECK(MPI_Comm_disconnect(&comm) == MPI_SUCCESS);
+    for (int i = 0; i < BIG; i++)
+        wrong += data[i] != i;
+    CHECK(wrong == 0);
+    wait(&r);
+    free(data);
     CHECK(MPI_Win_fence(0, window) == MPI_SUCCESS);
     CHECK(MPI_Win_free(&window) == MPI_SUCCESS);
 }
