@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* MPI_Comm_set_attr, MPI_Comm_delete_attr and MPI_Comm_free_keyval: a program may not change the
- * predefined attributes (MPI-4.1 7.7.4). The MPI knows MPI_ICOLL_MAX_OUTSTANDING as any keyval, and
- * its deletion says that the communicator is freed: context.c. */
+ * predefined attributes (MPI-4.1 7.7.4), and the MPI knows MPI_ICOLL_MAX_OUTSTANDING as any keyval.
+ * Functions that bypass these, as those of Fortran do, change its value; nbcshim does not read it.
+ */
 #include "nbcshim.h"
 
 #include "base/errors.h"

@@ -172,7 +172,7 @@ void nbc_sessions_end_world(void)
         session_shut_down();
         return;
     }
-    NEXT(Comm_delete_attr)(MPI_COMM_WORLD, nbcshim_icoll_max_outstanding);
+    nbc_context_end_early(MPI_COMM_WORLD);
     if (!own_is_open && open_home(&nbc_home, &rank))
         session_shut_down();
     else

@@ -16,7 +16,13 @@
 #include "op/plan.h"
 #include "op/topology.h"
 
+/* The attribute MPI_ICOLL_MAX_OUTSTANDING of every communicator that has a context, and its value.
+ */
 int nbcshim_icoll_max_outstanding = MPI_KEYVAL_INVALID;
+static int max_outstanding = INT_MAX;
+
+/* Another attribute, which the program does not know: the context. */
+static int context_keyval = MPI_KEYVAL_INVALID;
 
 static struct nbc_context *contexts; /* by handle of the program's communicator; under the lock */
 
@@ -273,20 +279,32 @@ static int context_on_free(MPI_Comm comm, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
+void nbc_context_end_early(MPI_Comm comm)
+{
+    NEXT(Comm_delete_attr)(comm, context_keyval);
+}
+
 void nbc_context_cleanup(void)
 {
     struct nbc_context *c, *later;
     nbc_context_reclaim();
     HASH_ITER (hh, contexts, c, later)
-        NEXT(Comm_delete_attr)(c->user, nbcshim_icoll_max_outstanding);
+        nbc_context_end_early(c->user);
     nbc_context_reclaim();
+    NEXT(Comm_free_keyval)(&context_keyval);
     NEXT(Comm_free_keyval)(&nbcshim_icoll_max_outstanding);
 }
 
 int nbc_context_setup(void)
 {
-    return NEXT(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, context_on_free,
-                                    &nbcshim_icoll_max_outstanding, NULL);
+    int error = NEXT(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN,
+                                         &nbcshim_icoll_max_outstanding, NULL);
+    if (error)
+        return error;
+    error = NEXT(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, context_on_free, &context_keyval, NULL);
+    if (error)
+        NEXT(Comm_free_keyval)(&nbcshim_icoll_max_outstanding);
+    return error;
 }
 
 static int members_query(struct nbc_context *c)
@@ -341,7 +359,9 @@ static int context_fill(struct nbc_context *c, const struct nbc_origin *origin)
         error = members_query(c);
     if (!error && !c->host)
         error = NEXT(Comm_set_errhandler)(c->hidden, MPI_ERRORS_RETURN);
-    return error ? error : NEXT(Comm_set_attr)(c->user, nbcshim_icoll_max_outstanding, c);
+    if (!error)
+        error = NEXT(Comm_set_attr)(c->user, nbcshim_icoll_max_outstanding, &max_outstanding);
+    return error ? error : NEXT(Comm_set_attr)(c->user, context_keyval, c);
 }
 
 /* Discards a context that was never published. */
@@ -421,7 +441,6 @@ static int context_adopt(MPI_Comm comm, const struct nbc_origin *origin)
         .found = true,
         .key = origin->key,
         .spans_jobs = !origin->parent || origin->parent->spans_jobs,
-        .max_outstanding = INT_MAX,
         .queue.end_seq = INT64_MAX,
         .blocking.end_seq = INT64_MAX,
     };

@@ -82,7 +82,6 @@ struct nbc_mail {
 enum { NBC_NGUARDS = 2 };
 
 struct nbc_context {
-    int max_outstanding; /* first: the attribute MPI_ICOLL_MAX_OUTSTANDING points to the context */
     enum nbc_context_life life;
     enum nbc_delivery delivery;
     MPI_Comm user;   /* the program's communicator; MPI_COMM_NULL from FREED on */
@@ -106,8 +105,8 @@ struct nbc_context {
                                   * see presync.h */
     int uses;                    /* active and persistent operations, which may communicate */
 
-    /* While FREEING: the attribute of nbcshim has been deleted. Only the thread that frees the
-     * communicator uses it, without the lock. */
+    /* While FREEING: the attribute with the context has been deleted. Only the thread that frees
+     * the communicator uses it, without the lock. */
     bool attribute_deleted;
 
     /* From then on: the error handler of the communicator, or MPI_ERRHANDLER_NULL. It is
@@ -123,7 +122,7 @@ struct nbc_context {
 /* Frees the contexts that are dead. Without the lock. Local. */
 void nbc_context_reclaim(void);
 
-/* Creates the keyval, before the first nbc_context_attach. Without the lock. Returns an MPI error
+/* Creates the keyvals, before the first nbc_context_attach. Without the lock. Returns an MPI error
  * code. */
 int nbc_context_setup(void);
 
@@ -202,6 +201,9 @@ bool nbc_context_end(struct nbc_context *c, MPI_Errhandler *handler);
  * if it has one of its own. The caller disconnects that. MPI_COMM_NULL if there is none, or if it
  * may not be freed. */
 MPI_Comm nbc_context_take_hidden(struct nbc_context *c);
+
+/* Ends the context of a communicator that still exists. Without the lock. */
+void nbc_context_end_early(MPI_Comm comm);
 
 /* An operation takes or drops its reference. The context survives MPI_Comm_free as long as it has
  * references. */
