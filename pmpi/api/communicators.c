@@ -266,7 +266,9 @@ static int sync_both_groups(MPI_Comm local, int leader, MPI_Comm peer, int remot
 static int sync_unknown(MPI_Comm local, int leader, MPI_Comm peer, int remote_leader, int tag)
 {
     int rank, both;
-    if (!nbc_enabled || nbc_inside || NEXT(Comm_rank)(local, &rank) || rank != leader)
+    if (!nbc_enabled || nbc_inside || local == MPI_COMM_NULL)
+        return MPI_SUCCESS; /* with the null handle the MPI raises the error */
+    if (NEXT(Comm_rank)(local, &rank) || rank != leader)
         return MPI_SUCCESS;
     int error = sync_leaders(peer, remote_leader, tag, HAS_NONE, &both);
     return error ? nbc_raise(local, error) : MPI_SUCCESS;

@@ -464,7 +464,7 @@ static void truncated_when_freed(void)
  * program's own messages where the MPI raises them. */
 static void raised_once(void)
 {
-    MPI_Comm comm;
+    MPI_Comm comm, made;
     MPI_Errhandler handler, before;
     MPI_Request r;
     int data[8] = {0}, error;
@@ -479,6 +479,9 @@ static void raised_once(void)
            "bcast: class %d", class_of(error));
     EXPECT(ncalled == (error != MPI_SUCCESS) && (!ncalled || called_on == comm),
            "bcast: the handler was called %d times", ncalled);
+    ncalled = 0;
+    MPI_Intercomm_create(MPI_COMM_NULL, 0, comm, 0, 1, &made);
+    EXPECT(ncalled == 1, "intercommunicator of nobody: the handler was called %d times", ncalled);
     ncalled = 0;
     MPI_Irecv(data, 1, MPI_INT, test_rank, 1, comm, &r);
     MPI_Send(data + 4, 2, MPI_INT, test_rank, 1, comm);
