@@ -156,29 +156,33 @@ void do_give_up(const struct line *line, struct comm *c)
 
 /* --- the end -----------------------------------------------------------------------------------*/
 
+/* MPI_Iprobe on MPI_COMM_SELF progresses nothing in MPICH 4.0.2. */
 static void wait_for(const struct message *m)
 {
     int flag;
 
     for (int i = 0; i < 1000 && !message_is_right(m); i++) {
-        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
         usleep(i < 100 ? 10 : 5000);
     }
     message_check(m, NULL);
 }
 
+/* The buffer of a send that was freed is in use until its receive is complete on another rank, and
+ * MPICH 4.0.2 sends no more of it once this rank is in MPI_Finalize. */
 void gone_end(const struct program *p)
 {
     bool any = false;
 
     for (int i = 0; i < p->n; i++)
         any = any || p->line[i].verb == GIVE_UP;
-    if (any) /* others have completed what they receive */
+    for (const struct gone *g = all_gone; g; g = g->next)
+        if (g->comes)
+            wait_for(&g->message);
+    if (any)
         MPI_Barrier(MPI_COMM_WORLD);
     while (all_gone) {
         struct gone *next = all_gone->next;
-        if (all_gone->comes)
-            wait_for(&all_gone->message);
         message_clear(&all_gone->message);
         free(all_gone);
         all_gone = next;
