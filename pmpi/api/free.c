@@ -1,29 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* MPI_Type_free and MPI_Op_free: a datatype or operator that operations still need is freed after
  * the last of them. */
-#include <sched.h>
-
 #include "base/lock.h"
 #include "below/export.h"
 #include "op/types.h"
 
 NBC_ARCHIVE_MEMBER(free)
 
-/* Takes the lock. Inside a call of the MPI, which runs attribute callbacks of the program in file
- * calls, another thread may hold the lock and wait for one that the MPI holds here: then this gives
- * up after a while. Returns whether it has taken the lock. */
+/* Takes the lock, unless this thread has it. Inside a call of the MPI, which runs attribute
+ * callbacks of the program in file calls, another thread may hold the lock and wait for one that
+ * the MPI holds here: then only if it is free. Returns whether it has taken the lock. */
 static bool free_lock(unsigned char *before)
 {
-    enum { MOST = 100000 };
     *before = nbc_inside;
-    if (nbc_inside != NBC_BELOW)
-        return nbc_lock_outside();
-    for (int i = 0; i < MOST; i++) {
-        if (nbc_lock_nested(before))
-            return true;
-        sched_yield();
-    }
-    return false;
+    return nbc_inside == NBC_BELOW ? nbc_lock_nested(before) : nbc_lock_outside();
+}
+
+static bool has_lock(void)
+{
+    return nbc_inside == NBC_LOCKED;
 }
 
 EXPORT(int, Type_free, (MPI_Datatype * type), (type))
@@ -34,7 +29,7 @@ EXPORT(int, Type_free, (MPI_Datatype * type), (type))
     if (!nbc_inside)
         nbc_types_reclaim();
     bool locked = free_lock(&before);
-    bool later = nbc_inside == NBC_LOCKED && nbc_datatype_put_off(type);
+    bool later = has_lock() ? nbc_datatype_put_off(type) : nbc_datatype_leave(type);
     if (locked)
         nbc_unlock_nested(before);
     return later ? MPI_SUCCESS : NEXT(Type_free)(type);
@@ -46,7 +41,7 @@ EXPORT(int, Op_free, (MPI_Op * op), (op))
     if (!nbc_operators_any())
         return NEXT(Op_free)(op);
     bool locked = free_lock(&before);
-    bool later = nbc_inside == NBC_LOCKED && nbc_operator_put_off(op);
+    bool later = has_lock() ? nbc_operator_put_off(op) : nbc_operator_leave(op);
     if (locked)
         nbc_unlock_nested(before);
     return later ? MPI_SUCCESS : NEXT(Op_free)(op);

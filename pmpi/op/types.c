@@ -7,10 +7,20 @@
 #include "base/state.h"
 
 uint64_t nbc_types_generation;
-struct nbc_datatype *nbc_types_dead; /* linked by next; written under the lock, read without */
+bool nbc_types_due;
 
 static struct nbc_datatype *datatypes; /* under the lock, like operators */
 static struct nbc_operator *operators;
+
+static struct nbc_datatype *dead; /* which nothing uses any more; linked by next; under the lock */
+
+/* What the program has freed while another thread had the lock: a datatype or an operator. */
+struct left {
+    MPI_Datatype type;
+    MPI_Op op;
+    struct left *next;
+};
+static struct left *left; /* atomic */
 
 static int64_t type_size(MPI_Datatype type)
 {
@@ -263,21 +273,77 @@ static void datatype_take_out(struct nbc_datatype *t)
     nbc_types_generation++;
 }
 
+static void types_are_due(void)
+{
+    __atomic_store_n(&nbc_types_due, true, __ATOMIC_RELEASE);
+}
+
 void nbc_datatype_release(struct nbc_datatype *t)
 {
     nbc_assert_locked();
     if (--t->uses > 0 || t->frees == 0)
         return;
     datatype_take_out(t);
-    t->next = nbc_types_dead;
-    __atomic_store_n(&nbc_types_dead, t, __ATOMIC_RELAXED);
+    t->next = dead;
+    dead = t;
+    types_are_due();
+}
+
+static bool leave(MPI_Datatype type, MPI_Op op)
+{
+    struct left *l = malloc(sizeof *l);
+    if (!l)
+        return false;
+    *l = (struct left){.type = type, .op = op, .next = __atomic_load_n(&left, __ATOMIC_RELAXED)};
+    while (
+        !__atomic_compare_exchange_n(&left, &l->next, l, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
+    types_are_due();
+    return true;
+}
+
+bool nbc_datatype_leave(MPI_Datatype *type)
+{
+    if (*type == MPI_DATATYPE_NULL || !leave(*type, MPI_OP_NULL))
+        return false;
+    *type = MPI_DATATYPE_NULL;
+    return true;
+}
+
+bool nbc_operator_leave(MPI_Op *op)
+{
+    if (*op == MPI_OP_NULL || !leave(MPI_DATATYPE_NULL, *op))
+        return false;
+    *op = MPI_OP_NULL;
+    return true;
+}
+
+/* Frees it, or lets the last operation that uses it do so. */
+static void left_free(struct left *l)
+{
+    bool is_type = l->type != MPI_DATATYPE_NULL;
+    nbc_lock();
+    bool later = is_type ? nbc_datatype_put_off(&l->type) : nbc_operator_put_off(&l->op);
+    nbc_unlock();
+    if (!later && is_type)
+        NEXT(Type_free)(&l->type);
+    else if (!later)
+        NEXT(Op_free)(&l->op);
+    free(l);
 }
 
 void nbc_types_reclaim_slow(void)
 {
+    (void)__atomic_exchange_n(&nbc_types_due, false,
+                              __ATOMIC_ACQ_REL); /* before the lists are read */
+    struct left *l = __atomic_exchange_n(&left, NULL, __ATOMIC_ACQUIRE), *later;
+    for (; l; l = later) {
+        later = l->next;
+        left_free(l);
+    }
     nbc_lock();
-    struct nbc_datatype *t = nbc_types_dead, *next;
-    __atomic_store_n(&nbc_types_dead, NULL, __ATOMIC_RELAXED);
+    struct nbc_datatype *t = dead, *next;
+    dead = NULL;
     nbc_unlock();
     for (; t; t = next) {
         next = t->next;

@@ -22,7 +22,7 @@ struct nbc_datatype {
     enum nbc_number number;    /* the number type for the kernels, if they know it */
     int frees;                 /* how often the program has freed the handle, of which it may have
                                 * got several; as often with its last use */
-    struct nbc_datatype *next; /* in nbc_types_dead */
+    struct nbc_datatype *next; /* in the list of dead ones */
     UT_hash_handle hh;
 };
 
@@ -58,14 +58,14 @@ static inline void nbc_datatype_hold(struct nbc_datatype *t)
 
 void nbc_datatype_release(struct nbc_datatype *t);
 
-/* Frees the datatypes that the program has freed and that no operation uses any more. The MPI then
- * runs attribute callbacks of the program, so: without the lock, and only in threads of the
- * program. */
-extern struct nbc_datatype *nbc_types_dead;
+/* Frees the datatypes that the program has freed and that no operation uses any more, and what was
+ * left (nbc_datatype_leave). The MPI then runs attribute callbacks of the program, so: without the
+ * lock, and only in threads of the program. */
+extern bool nbc_types_due; /* whether there may be any; atomic */
 void nbc_types_reclaim_slow(void);
 static inline void nbc_types_reclaim(void)
 {
-    if (__builtin_expect(!!__atomic_load_n(&nbc_types_dead, __ATOMIC_RELAXED), 0))
+    if (__builtin_expect(__atomic_load_n(&nbc_types_due, __ATOMIC_RELAXED), 0))
         nbc_types_reclaim_slow();
 }
 
@@ -85,6 +85,11 @@ int nbc_operator_check(struct nbc_operator *o, const struct nbc_datatype *t);
  * handle is then null, and the object is freed later. Otherwise the caller frees it. */
 bool nbc_datatype_put_off(MPI_Datatype *type);
 bool nbc_operator_put_off(MPI_Op *op);
+
+/* The same where the thread cannot have the lock: leaves the object to nbc_types_reclaim. Returns
+ * false, and has done nothing, if the handle is null or there is no memory. Without the lock. */
+bool nbc_datatype_leave(MPI_Datatype *type);
+bool nbc_operator_leave(MPI_Op *op);
 
 /* Whether there is any entry. Without the lock, by threads that free a datatype or operator. */
 bool nbc_datatypes_any(void);

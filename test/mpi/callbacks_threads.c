@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Communicators that the MPI frees in a call on files, or that a callback of the program frees
- * there, while another thread has operations in progress. */
+ * there with a datatype and an operator, while another thread has operations in progress. */
 #include "config.h"
 #include "util.h"
 
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #ifdef HAVE_MPI_FILE_OPEN
+enum { LONG = 3000, SHORT = 30 };
+
 static bool over; /* atomic */
 
 /* An operator is called with nbcshim's lock, which the other thread must do without meanwhile. */
@@ -62,14 +65,20 @@ static void shared_pointer(void)
     MPI_File_close(&file);
 }
 
-/* Freed with the last of the communicators that have the attribute: that of the file. */
-static MPI_Comm inner;
-static int users;
+/* What a callback frees with the last of the communicators that have an attribute: that of the
+ * file.
+ */
+static struct {
+    MPI_Comm comm;
+    MPI_Datatype type;
+    MPI_Op op;
+    int users;
+} inner;
 
 static int copy_inner(MPI_Comm comm, int keyval, void *extra, void *value, void *copy, int *flag)
 {
     (void)comm, (void)keyval, (void)extra;
-    users++;
+    inner.users++;
     *(void **)copy = value;
     *flag = 1;
     return MPI_SUCCESS;
@@ -78,38 +87,78 @@ static int copy_inner(MPI_Comm comm, int keyval, void *extra, void *value, void 
 static int free_inner(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     (void)comm, (void)keyval, (void)value, (void)extra;
-    return --users > 0 ? MPI_SUCCESS : MPI_Comm_free(&inner);
+    if (--inner.users > 0)
+        return MPI_SUCCESS;
+    MPI_Type_free(&inner.type);
+    MPI_Op_free(&inner.op);
+    return MPI_Comm_free(&inner.comm);
 }
 
-static void reduce_on(MPI_Comm comm, int i, MPI_Request *r, int *sum)
+/* An operator for elements of n ints. */
+static void add_elements(void *in, void *inout, int *n, MPI_Datatype *type)
 {
-    static int in[2];
-    in[i] = 1 + test_rank;
-    *sum = -1;
-    MPI_Iallreduce(&in[i], sum, 1, MPI_INT, MPI_SUM, comm, r);
+    int ints, bytes;
+    MPI_Type_size(*type, &bytes);
+    ints = *n * bytes / (int)sizeof ints;
+    for (int i = 0; i < ints; i++)
+        ((int *)inout)[i] += ((int *)in)[i];
 }
 
-/* An operation is pending on the communicator that the callback frees; the next communicator may
- * get its handle. */
+static void keep_left(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    int bytes;
+    MPI_Type_size(*type, &bytes);
+    memcpy(inout, in, (size_t)(*n * bytes));
+}
+
+static void make_objects(int n, MPI_User_function *function, MPI_Datatype *type, MPI_Op *op)
+{
+    MPI_Type_contiguous(n, MPI_INT, type);
+    MPI_Type_commit(type);
+    MPI_Op_create(function, function == add_elements, op);
+}
+
+static void make_inner(MPI_Comm world)
+{
+    MPI_Comm_dup(world, &inner.comm);
+    make_objects(LONG, add_elements, &inner.type, &inner.op);
+    inner.users = 1;
+}
+
+/* Operations are pending that use what the callback frees; what is made then may get the same
+ * handles. */
 static void freed_by_callback(MPI_Comm world)
 {
+    static int in[LONG], sums[LONG], lefts[LONG];
     MPI_Comm outer, next;
+    MPI_Datatype type;
+    MPI_Op op;
     MPI_Request r[2];
-    int keyval, sums[2], expected = test_size * (test_size + 1) / 2;
+    int keyval, wrong = 0, expected = test_size * (test_size + 1) / 2;
+    for (int i = 0; i < LONG; i++) {
+        in[i] = 1 + test_rank;
+        sums[i] = lefts[i] = 0;
+    }
     MPI_Comm_create_keyval(copy_inner, free_inner, &keyval, NULL);
     MPI_Comm_dup(MPI_COMM_SELF, &outer);
-    MPI_Comm_dup(world, &inner);
-    users = 1;
+    make_inner(world);
     MPI_Comm_set_attr(outer, keyval, NULL);
-    reduce_on(inner, 0, &r[0], &sums[0]);
+    MPI_Iallreduce(in, sums, 1, inner.type, inner.op, inner.comm, &r[0]);
     MPI_File file = opened(outer);
     MPI_Comm_free(&outer);
     MPI_File_close(&file);
-    EXPECT(inner == MPI_COMM_NULL, "the callback has not freed the communicator");
+    EXPECT(inner.comm == MPI_COMM_NULL && inner.type == MPI_DATATYPE_NULL &&
+               inner.op == MPI_OP_NULL,
+           "the callback has not freed everything");
+    make_objects(SHORT, keep_left, &type, &op);
     MPI_Comm_dup(world, &next);
-    reduce_on(next, 1, &r[1], &sums[1]);
+    MPI_Iallreduce(in, lefts, 1, type, op, next, &r[1]);
     MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
-    EXPECT(sums[0] == expected && sums[1] == expected, "sums %d and %d", sums[0], sums[1]);
+    for (int i = 0; i < LONG; i++)
+        wrong += sums[i] != expected || lefts[i] != (i < SHORT);
+    EXPECT(wrong == 0, "%d results are wrong", wrong);
+    MPI_Type_free(&type);
+    MPI_Op_free(&op);
     MPI_Comm_free(&next);
     MPI_Comm_free_keyval(&keyval);
 }
