@@ -267,7 +267,15 @@ ON_FILE(set_view, File_set_view(s->file, 0, MPI_DOUBLE, MPI_DOUBLE, "native", MP
 ON_FILE(set_file_info, File_set_info(s->file, s->info))
 ON_FILE(set_atomicity, File_set_atomicity(s->file, 0))
 ON_FILE(seek_shared, File_seek_shared(s->file, 0, MPI_SEEK_SET))
+ON_FILE(write_shared, File_write_shared(s->file, OUT, IGNORE))
+ON_FILE(read_shared, File_read_shared(s->file, IN, IGNORE))
 ON_FILE(sync_file, File_sync(s->file))
+
+static int get_position(struct side *s)
+{
+    MPI_Offset position;
+    return s->calls->File_get_position_shared(s->file, &position);
+}
 
 /* In two calls. */
 #define TWICE(function, begin, end)           \
@@ -340,6 +348,9 @@ const struct routine file_routines[] = {
     ROW("File_set_info", set_file_info, AROUND(with_file_info, close_file_info)),
     ROW("File_set_atomicity", set_atomicity, OPEN),
     ROW("File_seek_shared", seek_shared, OPEN),
+    ROW("File_write_shared", write_shared, OPEN),
+    ROW("File_read_shared", read_shared, OPEN),
+    ROW("File_get_position_shared", get_position, OPEN),
     ROW("File_sync", sync_file, OPEN),
     {.name = NULL}};
 
