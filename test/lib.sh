@@ -96,6 +96,12 @@ own_leaks() # log
     awk 'BEGIN { RS = "" } /Direct leak of/ && /#1 [^\n]*\/(pmpi\/[a-z]+|src)\/[a-z_]+\.[ch]:/' "$1"
 }
 
+# For tests in which nbcrun or a script preloads our library, and no sanitizer's before it.
+allow_late_sanitizer()
+{
+    export ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
+}
+
 # The hooks of UCX in the allocation of memory run where a thread ends, when the thread sanitizer has
 # ended it already.
 case $SANITIZE in

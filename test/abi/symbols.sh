@@ -95,7 +95,9 @@ int main(void)
     return MPI_Ibarrier(MPI_COMM_WORLD, &request);
 }
 EOF
-$CC -I"$srcdir/include" $MPI_CPPFLAGS -o "$scratch/one" "$scratch/one.c" "$archive" \
+sanitize=
+[ "$SANITIZE" = no ] || sanitize=-fsanitize=$SANITIZE
+$CC $sanitize -I"$srcdir/include" $MPI_CPPFLAGS -o "$scratch/one" "$scratch/one.c" "$archive" \
     .libs/libnbc_core.a $MPI_LIBS -lpthread -ldl 2>"$scratch/log"
 result $? "a program links with the static library"
 nm --defined-only "$scratch/one" | awk '$2 == "T" { print $3 }' | sort -u >"$scratch/linked"

@@ -8,6 +8,7 @@
 # those of the installed MPI.
 
 . "$(dirname "$0")/../lib.sh"
+allow_late_sanitizer
 here=$(cd "$srcdir/test/mpi41" && pwd)
 configure=$(cd "$srcdir" && pwd)/configure
 tree=$PWD

@@ -27,6 +27,8 @@ declare -A libraries=(
 declare -A corpus=([text]=corpus [nbcinfo]=nbcinfo [nbcsim]=nbcsim [nbccompare]=nbccompare)
 declare -A share=([text]=4 [nbcinfo]=2 [nbcsim]=2 [nbccompare]=2)
 targets="text nbcinfo nbcsim nbccompare"
+# A library with gcc's sanitizer cannot be in a program with clang's.
+[ "$SANITIZE" = no ] || targets="text nbcsim nbccompare"
 flags="-std=gnu11 -D_GNU_SOURCE= -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined"
 
 # A file that several targets need is compiled once.

@@ -3,6 +3,7 @@
 
 . "$(dirname "$0")/../lib.sh"
 forget_settings
+allow_late_sanitizer
 unset LD_PRELOAD
 
 # --- given runs -----------------------------------------------------------------------------------

@@ -90,9 +90,8 @@ int main(int argc, char **argv)
     return MPI_Finalize();
 }
 END
-# nbcrun preloads our library and no sanitizer's before it; and mpiexec says 0 of a program that its
-# sanitizer does not let start.
-export ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
+# mpiexec says 0 of a program that its sanitizer does not let start.
+allow_late_sanitizer
 export PATH=$scratch/bin:$prefix/bin:$PATH
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
 

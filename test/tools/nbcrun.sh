@@ -5,6 +5,7 @@
 . "$(dirname "$0")/../lib.sh"
 unset LD_PRELOAD
 forget_settings
+allow_late_sanitizer
 
 # --- stand-ins ------------------------------------------------------------------------------------
 
