@@ -4,6 +4,7 @@
 
 . "$(dirname "$0")/../lib.sh"
 forget_settings
+allow_late_sanitizer
 hosts=$(cd "$(dirname "$0")" && pwd)
 
 # All cases run within one set of hosts: this script starts itself there.
