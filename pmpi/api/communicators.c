@@ -388,9 +388,10 @@ EXPORT(int, Comm_free, (MPI_Comm * comm), (comm))
  * connected. All processes that share the duplicate of MPI_COMM_WORLD are connected anyway. */
 EXPORT(int, Comm_disconnect, (MPI_Comm * comm), (comm))
 {
-    if (!comm || !nbc_knows(*comm))
+    const struct nbc_context *c = comm ? context_of(*comm) : NULL;
+    if (!c)
         return NEXT(Comm_disconnect)(comm);
-    bool outside = context_of(*comm)->spans_jobs; /* Open MPI waits in the launcher's library */
-    int error = outside ? nbc_presync_outside_loop(*comm) : nbc_presync(*comm);
+    /* Between jobs Open MPI waits in the launcher's library. */
+    int error = c->spans_jobs ? nbc_presync_outside_loop(*comm) : nbc_presync(*comm);
     return error ? error : comm_end(comm, NEXT(Comm_disconnect), true);
 }

@@ -91,17 +91,18 @@ EXPORT(int, File_close, (MPI_File * fh), (fh))
         return error;                          \
     }
 
-#define FILE_SHARED(name, params, args)       \
-    EXPORT(int, name, params, args)           \
-    {                                         \
-        unsigned char before = enter_below(); \
-        int error = NEXT(name) args;          \
-        leave_below(before);                  \
-        return error;                         \
+#define FILE_LOCAL(name, params, args, prepare) \
+    EXPORT(int, name, params, args)             \
+    {                                           \
+        prepare;                                \
+        unsigned char before = enter_below();   \
+        int error = NEXT(name) args;            \
+        leave_below(before);                    \
+        return error;                           \
     }
 
-/* Open MPI 4.1.4 crashes if one thread completes such an operation while another one is in the MPI,
- * so the first of these calls stops the progress thread. */
+/* Open MPI 4.1.4 crashes if one thread completes a nonblocking operation while another one is in
+ * the MPI, so the first of these calls stops the progress thread. */
 static void thread_leave_files(void)
 {
 #ifdef OPEN_MPI
@@ -110,15 +111,8 @@ static void thread_leave_files(void)
 #endif
 }
 
-#define FILE_START(name, params, args)        \
-    EXPORT(int, name, params, args)           \
-    {                                         \
-        thread_leave_files();                 \
-        unsigned char before = enter_below(); \
-        int error = NEXT(name) args;          \
-        leave_below(before);                  \
-        return error;                         \
-    }
+#define FILE_SHARED(name, params, args) FILE_LOCAL(name, params, args, (void)0)
+#define FILE_START(name, params, args) FILE_LOCAL(name, params, args, thread_leave_files())
 
 #define NAME(name) name
 #define C int

@@ -93,7 +93,7 @@ static inline void nbc_unlock_nested(unsigned char before)
 }
 
 /* Takes the lock unless this thread holds it, and returns whether it has taken it. For calls that
- * operators and callbacks of the program may make: these free datatypes and communicators. */
+ * operators and callbacks of the program may make: these free datatypes and operators. */
 static inline bool nbc_lock_outside(void)
 {
     bool outside = nbc_inside == NBC_OUTSIDE;
@@ -101,5 +101,14 @@ static inline bool nbc_lock_outside(void)
         nbc_lock();
     return outside;
 }
+
+/* A thread that cannot have the lock leaves an element in a list, linked by its member next, for a
+ * holder, who takes the whole list. Both are atomic. */
+#define NBC_LEAVE(list, element)                                                                 \
+    do                                                                                           \
+        (element)->next = __atomic_load_n(&(list), __ATOMIC_RELAXED);                            \
+    while (!__atomic_compare_exchange_n(&(list), &(element)->next, element, 1, __ATOMIC_RELEASE, \
+                                        __ATOMIC_RELAXED))
+#define NBC_TAKE(list) __atomic_exchange_n(&(list), NULL, __ATOMIC_ACQUIRE)
 
 #endif

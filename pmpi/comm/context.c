@@ -16,8 +16,7 @@
 #include "op/plan.h"
 #include "op/topology.h"
 
-/* The attribute MPI_ICOLL_MAX_OUTSTANDING of every communicator that has a context, and its value.
- */
+/* The attribute MPI_ICOLL_MAX_OUTSTANDING of a communicator that has a context, and its value. */
 int nbcshim_icoll_max_outstanding = MPI_KEYVAL_INVALID;
 static int max_outstanding = INT_MAX;
 
@@ -36,7 +35,7 @@ static struct nbc_context *last_found; /* by the last successful search; under t
 static struct nbc_context *dead; /* linked by next; under the lock */
 
 /* Contexts whose communicators were freed while the lock was taken; each has the error handler of
- * its communicator. Linked by next; atomic. */
+ * its communicator. NBC_LEAVE, NBC_TAKE. */
 static struct nbc_context *gone;
 
 static void context_free_guards(struct nbc_context *c)
@@ -161,7 +160,7 @@ static void context_detach(struct nbc_context *c, MPI_Errhandler *handler)
  * looks for a handle comes first: the MPI may have returned that of a freed communicator again. */
 static void contexts_settle_slow(void)
 {
-    struct nbc_context *c = __atomic_exchange_n(&gone, NULL, __ATOMIC_ACQUIRE), *next;
+    struct nbc_context *c = NBC_TAKE(gone), *next;
     for (; c; c = next) {
         MPI_Errhandler handler = c->handler;
         next = c->next;
@@ -244,10 +243,7 @@ static void context_put_off(struct nbc_context *c, MPI_Errhandler *handler)
 {
     c->handler = *handler;
     *handler = MPI_ERRHANDLER_NULL;
-    c->next = __atomic_load_n(&gone, __ATOMIC_RELAXED);
-    while (
-        !__atomic_compare_exchange_n(&gone, &c->next, c, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-        ;
+    NBC_LEAVE(gone, c);
 }
 
 /* Callback of the attribute, which the MPI calls when the program's communicator is freed, by

@@ -20,7 +20,7 @@ struct left {
     MPI_Op op;
     struct left *next;
 };
-static struct left *left; /* atomic */
+static struct left *left; /* NBC_LEAVE, NBC_TAKE */
 
 static int64_t type_size(MPI_Datatype type)
 {
@@ -294,10 +294,8 @@ static bool leave(MPI_Datatype type, MPI_Op op)
     struct left *l = malloc(sizeof *l);
     if (!l)
         return false;
-    *l = (struct left){.type = type, .op = op, .next = __atomic_load_n(&left, __ATOMIC_RELAXED)};
-    while (
-        !__atomic_compare_exchange_n(&left, &l->next, l, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-        ;
+    *l = (struct left){.type = type, .op = op};
+    NBC_LEAVE(left, l);
     types_are_due();
     return true;
 }
@@ -334,9 +332,9 @@ static void left_free(struct left *l)
 
 void nbc_types_reclaim_slow(void)
 {
-    (void)__atomic_exchange_n(&nbc_types_due, false,
-                              __ATOMIC_ACQ_REL); /* before the lists are read */
-    struct left *l = __atomic_exchange_n(&left, NULL, __ATOMIC_ACQUIRE), *later;
+    /* Before the lists are read. */
+    (void)__atomic_exchange_n(&nbc_types_due, false, __ATOMIC_ACQ_REL);
+    struct left *l = NBC_TAKE(left), *later;
     for (; l; l = later) {
         later = l->next;
         left_free(l);

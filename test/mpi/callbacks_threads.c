@@ -65,9 +65,7 @@ static void shared_pointer(void)
     MPI_File_close(&file);
 }
 
-/* What a callback frees with the last of the communicators that have an attribute: that of the
- * file.
- */
+/* What a callback frees with the last communicator that has the attribute, that of the file. */
 static struct {
     MPI_Comm comm;
     MPI_Datatype type;
