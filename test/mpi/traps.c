@@ -369,8 +369,7 @@ static void disconnected_request_starts(void)
 }
 
 /* A window is another object than the communicator that it was made from, which is disconnected as
- * any other. (Open MPI 4.1.4 makes none for
- * one rank.) */
+ * any other. (Open MPI 4.1.4 makes none for one rank.) */
 static void window_is_disconnected(void)
 {
     enum { BIG = 100000 };
