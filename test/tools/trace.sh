@@ -63,6 +63,29 @@ for name in (e['args'] for e in d['traceEvents'] if e['name'] == 'process_name')
     assert name['events'] == 50 and name['dropped'] > 400, name
 END
 
+cat >"$scratch/copied.c" <<'END'
+#include <mpi.h>
+int main(int argc, char **argv)
+{
+    int mine[100] = {1}, all[400];
+    MPI_Request r;
+    MPI_Init(&argc, &argv);
+    MPI_Iallgather(mine, 100, MPI_INT, all, 100, MPI_INT, MPI_COMM_WORLD, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    return MPI_Finalize();
+}
+END
+expect "a program with copies compiles" $CC -std=gnu11 $MPI_CPPFLAGS "$scratch/copied.c" \
+    -o "$scratch/copied" $MPI_LIBS
+mpi_command 4 "$(sanitizer_runtime) $library" "NBCSHIM_ALGORITHM_ALLGATHER=ring \
+    NBCSHIM_TRACE=$scratch/copies" "$scratch/copied"
+ends_well "copies: the program ends well" 60
+json_says "each rank copies its own block" "$scratch/copies" <<'END'
+copies = [e for e in d['traceEvents'] if e['name'] == 'copy']
+assert sorted(e['pid'] for e in copies) == [0, 1, 2, 3], copies
+assert all(e['args']['bytes'] == 400 for e in copies), copies
+END
+
 # Files that cannot be written: reported once, at init, and the job goes on without them.
 mkdir "$scratch/directory.json"
 for name in "$scratch/nothing/there.json" "$scratch/directory.json"; do
