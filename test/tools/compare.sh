@@ -138,6 +138,16 @@ if command -v addr2line >/dev/null; then
     log_has 1 "the line of the call" '^compared\.c:[0-9]+ start_an_[a-z_]* +MPI_Iallreduce +8K +18 '
 fi
 expect "the page is there" grep -q '</html>' "$scratch/html"
+compare "a program that calls from many places is compared" 0 --runs=1 --json "$scratch/json" -- places
+if command -v python3 >/dev/null; then
+    json_says "each place is a site, and bytes are known but between groups" "$scratch/json" <<END2
+sites = [(s['function'], s['bytes'], s['calls']) for s in d['sites']]
+wanted = [('MPI_Barrier', 0, 1)] * 256 + [('MPI_Iallreduce', 8192, 2), ('MPI_Alltoallw', 16, 1),
+    ('MPI_Allreduce', 56, 1), ('MPI_Allgather', None, 1)]
+assert sorted(sites, key=str) == sorted(wanted, key=str), sites
+assert len({s['address'] for s in d['sites']}) == 260, sites
+END2
+fi
 compare "a program that fails" 1 --runs=1 -- fail
 log_has 1 "is told of" '^nbcrun: the run "without" failed with exit status [0-9]+: nothing to compare$'
 export NBCSHIM=off

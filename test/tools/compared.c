@@ -73,6 +73,50 @@ static void complete_persistent(void)
 }
 #endif
 
+/* Requests that fill no short array: of no operation, and of one. */
+static void complete_in_a_long_array(void)
+{
+    enum { LENGTH = 20 };
+    MPI_Request r[LENGTH], other;
+    int flag;
+    for (int i = 0; i < LENGTH; i++)
+        r[i] = MPI_REQUEST_NULL;
+    START(&other, 0);
+    MPI_Testall(LENGTH, r, &flag, MPI_STATUSES_IGNORE);
+    START(&r[LENGTH / 2], 1);
+    MPI_Waitall(LENGTH, r, MPI_STATUSES_IGNORE);
+    MPI_Wait(&other, MPI_STATUS_IGNORE);
+}
+
+/* Calls whose bytes are not those of one count and type at the sender: the last of them unknown. */
+static void exchange(int rank, int size)
+{
+    int counts[16], offsets[16];
+    MPI_Datatype types[16];
+    MPI_Comm self, remote;
+    for (int i = 0; i < size; i++) {
+        counts[i] = 1;
+        offsets[i] = i * (int)sizeof(double);
+        types[i] = MPI_DOUBLE;
+    }
+    MPI_Alltoallw(in, counts, offsets, types, out[0], counts, offsets, types, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, out[0], 7, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Comm_split(MPI_COMM_WORLD, rank == 0, 0, &self);
+    MPI_Intercomm_create(self, 0, MPI_COMM_WORLD, rank == 0, 3, &remote);
+    MPI_Allgather(in, 1, MPI_DOUBLE, out[0], 1, MPI_DOUBLE, remote);
+    MPI_Comm_free(&remote);
+    MPI_Comm_free(&self);
+}
+
+#define TWICE(call) call call
+#define MANY_TIMES(call) TWICE(TWICE(TWICE(TWICE(TWICE(TWICE(TWICE(TWICE(call))))))))
+
+/* Each is a call site of its own: 256. */
+static void call_from_many_places(void)
+{
+    MANY_TIMES(MPI_Barrier(MPI_COMM_SELF);)
+}
+
 /* The MPI makes collective calls for this. */
 static void use_a_file(const char *name)
 {
@@ -84,9 +128,20 @@ static void use_a_file(const char *name)
 int main(int argc, char **argv)
 {
     int rank, size, counts[16];
+#ifdef PERSISTENT
     MPI_Init(&argc, &argv);
+#else
+    int provided;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+#endif
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (argc > 2 && strcmp(argv[2], "places") == 0) {
+        complete_in_a_long_array();
+        exchange(rank, size);
+        call_from_many_places();
+        return MPI_Finalize();
+    }
     for (int i = 0; i < size; i++)
         counts[i] = i + 1;
     for (int i = 0; i < 5; i++) {
