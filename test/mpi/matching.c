@@ -223,6 +223,18 @@ static int hint(MPI_Comm comm)
     return error;
 }
 
+static int segment_hint(MPI_Comm comm)
+{
+    MPI_Request request;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "nbcshim_algorithm", "chain");
+    MPI_Info_set(info, "nbcshim_segment_size", odd ? "8" : "16");
+    int error = MPI_Bcast_init(in, 8, MPI_INT, 0, comm, info, &request);
+    MPI_Info_free(&info);
+    return error;
+}
+
 /* On an intercommunicator; rank 0 of the lower group is the root. */
 
 static bool low;
@@ -271,7 +283,7 @@ static int inter_alltoallv(MPI_Comm comm)
     return alltoallv_pair(comm);
 }
 
-enum where { PLAIN, RING, INTER };
+enum where { PLAIN, RING, INTER, UNNAMED };
 
 static const struct row {
     const char *name;
@@ -306,6 +318,8 @@ static const struct row {
     {"alltoallv, two pairs", alltoallv_pairs, {"several pairs of ranks", ""}, PLAIN, 2},
     {"neighbor size", neighbor_size, {"MPI_Ineighbor_alltoallv", "sends rank 0 4"}, RING, 3},
     {"hint", hint, {"MPI_Allreduce_init", "uses algorithm ring"}, PLAIN, 3},
+    {"segment", segment_hint, {"uses segments of 16 bytes", "segments of 8 bytes"}, PLAIN, 2},
+    {"unnamed", collective, {"MPI_Ibarrier", "MPI_Iallreduce"}, UNNAMED, 2},
     {"collective", inter_collective, {"MPI_Ibarrier", "MPI_Iallreduce"}, INTER, 2},
     {"root", inter_root, {"gives root 0", "gives root 1"}, INTER, 4},
     {"no root", inter_no_root, {"no rank gives MPI_ROOT", ""}, INTER, 2},
@@ -316,10 +330,10 @@ static const struct row {
 
 static MPI_Comm make(enum where where)
 {
-    static const char *const names[] = {"plain", "ring", "inter"};
+    static const char *const names[] = {"plain", "ring", "inter", ""};
     MPI_Comm comm, half;
     int periodic = 1;
-    if (where == PLAIN)
+    if (where == PLAIN || where == UNNAMED)
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     else if (where == RING)
         MPI_Cart_create(MPI_COMM_WORLD, 1, &test_size, &periodic, 0, &comm);
@@ -345,10 +359,9 @@ static void expect_told(const struct row *row, int error)
     MPI_Error_string(error, text, &length);
     for (int i = 0; i < 2; i++)
         EXPECT(strstr(text, row->says[i]), "%s: no '%s' in '%s'", row->name, row->says[i], text);
-    EXPECT(strstr(text, row->where == PLAIN  ? "plain of"
-                        : row->where == RING ? "ring of"
-                                             : "inter of"),
-           "%s: no communicator in '%s'", row->name, text);
+    static const char *const wheres[] = {"plain of", "ring of", "inter of",
+                                         "an unnamed communicator of"};
+    EXPECT(strstr(text, wheres[row->where]), "%s: no communicator in '%s'", row->name, text);
 }
 
 /* The communicator goes on as if nothing had happened. */

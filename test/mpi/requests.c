@@ -369,6 +369,26 @@ static void expect_shown(MPI_Comm c, const char *algorithms, const char *segment
 }
 #endif
 
+#if MPI_VERSION >= 3
+/* MPI-4.1 7.4.4, of the hint that other tests see at work. */
+static void order_of_a_communicator(void)
+{
+    MPI_Comm ordered;
+    MPI_Info info;
+    char value[MPI_MAX_INFO_VAL + 1] = "";
+    int found;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "nbcshim_reduction_order", "tree");
+    MPI_Comm_dup_with_info(comm, info, &ordered);
+    MPI_Info_free(&info);
+    MPI_Comm_get_info(ordered, &info);
+    MPI_Info_get(info, "nbcshim_reduction_order", MPI_MAX_INFO_VAL, value, &found);
+    EXPECT(found && strcmp(value, "tree") == 0, "MPI_Comm_get_info shows the order '%s'", value);
+    MPI_Info_free(&info);
+    MPI_Comm_free(&ordered);
+}
+#endif
+
 /* The hints of a communicator come with it, or are set later; MPI_Comm_dup copies none. */
 static void algorithm_of_a_communicator(void)
 {
@@ -403,6 +423,7 @@ static void algorithm_of_a_communicator(void)
     }
     MPI_Info_free(&info);
     expect_rules(copy);
+    order_of_a_communicator();
     MPI_Comm_free(&hinted);
     MPI_Comm_free(&copy);
     MPI_Comm_free(&set);
