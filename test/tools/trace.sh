@@ -163,6 +163,41 @@ for r in d:
     assert r['completed'] == r['calls'], r
 END
 
+# More pairs of ranks and tags than the table of messages has room for at first, while a persistent
+# operation is started before and after.
+cat >"$scratch/channels.c" <<'END'
+#include <nbcshim/mpi.h>
+enum { OPERATIONS = 700 };
+int main(int argc, char **argv)
+{
+    static int all[OPERATIONS][2], sum;
+    int mine = 1;
+    MPI_Request again, r[OPERATIONS];
+    MPI_Init(&argc, &argv);
+    MPI_Allreduce_init(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &again);
+    for (int turn = 0; turn < 2; turn++) {
+        for (int i = 0; i < 5; i++) {
+            MPI_Start(&again);
+            MPI_Wait(&again, MPI_STATUS_IGNORE);
+        }
+        for (int i = 0; i < OPERATIONS; i++)
+            MPI_Iallgather(&mine, 1, MPI_INT, all[i], 1, MPI_INT, MPI_COMM_WORLD, &r[i]);
+        MPI_Waitall(OPERATIONS, r, MPI_STATUSES_IGNORE);
+    }
+    MPI_Request_free(&again);
+    return MPI_Finalize();
+}
+END
+expect "a program with many messages compiles" $CC -std=gnu11 \
+    -I"$srcdir/include" $MPI_CPPFLAGS "$scratch/channels.c" -o "$scratch/channels" "$library" $MPI_LIBS
+mpi_command 2 "$(sanitizer_runtime) $library" "NBCSHIM_TRACE=$scratch/channels.json" "$scratch/channels"
+ends_well "many messages: the program ends well" 60
+json_says "each of them is told from the others" "$scratch/channels.json" <<'END'
+sent, received = ([e['id'] for e in d['traceEvents'] if e['ph'] == end] for end in 'sf')
+assert len(sent) >= 2 * 2 * (5 + 700), len(sent)
+assert len(set(sent)) == len(sent) and sorted(sent) == sorted(received), (len(set(sent)), len(received))
+END
+
 run "NBCSHIM_STATS and NBCSHIM_CHECK" "NBCSHIM_STATS=$scratch/stats.json NBCSHIM_CHECK=1"
 json_says "NBCSHIM_STATS does not count what checks take" "$scratch/stats.json" <<'END'
 [ring] = [r for r in d['algorithms'] if r['collective'] == 'allreduce']

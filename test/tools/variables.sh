@@ -55,6 +55,12 @@ for good in NBCSHIM_SEGMENT_SIZE=4k NBCSHIM_SEGMENT_SIZE=1G \
     log_has 0 "$good: not told of" '^nbcshim:'
 done
 
+# What only the system can refuse.
+mpi_command 1 "$(sanitizer_runtime) $library" "NBCSHIM_PROGRESS=thread NBCSHIM_PROGRESS_CPU=1023" \
+    "$PWD/test/mpi/extension.preload"
+ends_well "NBCSHIM_PROGRESS_CPU=1023: right results" 60
+told NBCSHIM_PROGRESS_CPU=1023 "the thread cannot run there"
+
 # As a person means them. The words of mpi_command cannot be empty or contain blanks, so these are
 # inherited.
 meant() # VARIABLE=VALUE NBCINFO-LINE
