@@ -334,7 +334,8 @@ static int all_end(struct array *a, MPI_Status *statuses, int error)
 struct others {
     int left;     /* number of requests that may be active */
     bool marked;  /* mark_pending has written the statuses of the program */
-    int *indices; /* of MPI_Testsome, as the next */
+    int *indices; /* of MPI_Testsome, as the next: for each request of the array, because MPICH 3
+                   * writes a status behind the last one that it returns, for an inactive request */
     MPI_Status *statuses;
     int some_indices[16];
     MPI_Status some_statuses[16];
@@ -365,11 +366,11 @@ static bool others_begin(struct others *o, const struct array *a, MPI_Status *st
     o->left = a->own.others;
     o->indices = o->some_indices;
     o->statuses = o->some_statuses;
-    if (o->left > room) {
-        o->statuses = malloc((size_t)o->left * (sizeof *o->statuses + sizeof *o->indices));
+    if (o->left > 0 && a->n > room) {
+        o->statuses = malloc((size_t)a->n * (sizeof *o->statuses + sizeof *o->indices));
         if (!o->statuses)
             return false;
-        o->indices = (int *)(o->statuses + o->left);
+        o->indices = (int *)(o->statuses + a->n);
     }
     o->marked = o->left > 0 && statuses != MPI_STATUSES_IGNORE;
     if (o->marked)
