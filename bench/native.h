@@ -4,6 +4,7 @@
 #ifndef NBC_BENCH_NATIVE_H
 #define NBC_BENCH_NATIVE_H
 
+#include "config.h"
 #include "nbcshim.h"
 
 struct calls {

@@ -39,7 +39,8 @@ struct routine {
     }
 #define AROUND(before, after) .set_up = before, .tear_down = after
 
-/* Ended by a routine without a name; empty before MPI-3.1. */
+/* Ended by a routine without a name; empty before MPI-3.1. That of files is empty also if the MPI
+ * has no files. */
 extern const struct routine communicator_routines[], message_routines[], request_routines[],
     local_routines[], window_routines[], file_routines[];
 

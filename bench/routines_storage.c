@@ -212,6 +212,8 @@ const struct routine window_routines[] = {
 
 /* --- files -------------------------------------------------------------------------------------*/
 
+#ifdef HAVE_MPI_FILE_OPEN
+
 /* MPI_File_preallocate is missing: in Open MPI 4.1.4, where the file has the size already, it
  * leaves a message behind, and the next MPI_File_open hangs. */
 
@@ -353,6 +355,10 @@ const struct routine file_routines[] = {
     ROW("File_get_position_shared", get_position, OPEN),
     ROW("File_sync", sync_file, OPEN),
     {.name = NULL}};
+
+#else
+const struct routine file_routines[] = {{.name = NULL}};
+#endif
 
 #else
 const struct routine window_routines[] = {{.name = NULL}}, file_routines[] = {{.name = NULL}};

@@ -2,6 +2,7 @@
 /* Several threads of a rank that start, wait for and free requests at once: on communicators of
  * their own, on one that they share, and each other's. One thread waits for a message that comes
  * only after operations that another one starts meanwhile. */
+#include "config.h"
 #include "util.h"
 
 #include <pthread.h>
@@ -373,6 +374,7 @@ static void handlers_stay(void)
 /* "stopped": over Open MPI the first nonblocking file operation ends the progress thread. */
 static void stop_progress_thread(void)
 {
+#ifdef HAVE_MPI_FILE_OPEN
     MPI_File file;
     MPI_Request r;
     char byte;
@@ -380,6 +382,7 @@ static void stop_progress_thread(void)
     MPI_File_iread(file, &byte, 1, MPI_BYTE, &r);
     MPI_Wait(&r, MPI_STATUS_IGNORE);
     MPI_File_close(&file);
+#endif
 }
 
 int main(int argc, char **argv)
