@@ -334,8 +334,8 @@ static int all_end(struct array *a, MPI_Status *statuses, int error)
 struct others {
     int left;     /* number of requests that may be active */
     bool marked;  /* mark_pending has written the statuses of the program */
-    int *indices; /* of MPI_Testsome, as the next: for each request of the array, because MPICH 3
-                   * writes a status behind the last one that it returns, for an inactive request */
+    int *indices; /* of MPI_Testsome, as the next: for each request of the array, because MVAPICH2
+                   * 2.3 writes a status behind the last one that it returns, for an inactive one */
     MPI_Status *statuses;
     int some_indices[16];
     MPI_Status some_statuses[16];

@@ -804,7 +804,7 @@ static void types_without_names_are_freed(void)
 #endif
 }
 
-/* MPI-4.1 11.4.1, not MPI-3.1: MPICH 3 ends the program. Open MPI 4.1.4 refuses it. */
+/* MPI-4.1 11.4.1, not MPI-3.1: MVAPICH2 2.3 ends the program. Open MPI 4.1.4 refuses it. */
 static void error_class_comes_before_init(void)
 {
 #if defined(MPICH_NUMVERSION) && MPI_VERSION >= 4
