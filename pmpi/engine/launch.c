@@ -76,7 +76,7 @@ static int launch_make_unplanned(const struct nbc_call *call, struct nbc_context
         struct nbc_operation op = operation_of(call, alg);
         const struct nbc_handle_refs handles = {b.types, b.shape.ntypes, b.reducer};
         op.plan = nbc_plan_keep(&c->plans, call, &b, sched, alg, wishes);
-        op.run = op.plan ? NULL : nbc_run_new(sched, &handles);
+        op.run = op.plan ? NULL : nbc_run_new(sched, &handles, nbc_bound_input(&b));
         if (op.run)
             op.run->bytes = nbc_shape_bytes(&b.shape);
         if (op.plan || op.run)

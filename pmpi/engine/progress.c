@@ -166,8 +166,8 @@ static void operation_begin(struct nbc_request *r)
         run->trace_key = r->context->key;
         run->last_peer = -1;
     }
-    if (nbc_run_start(run, r->context->hidden, nbc_context_ranks(r->context), r->tag, r->send,
-                      r->recv)) {
+    if (nbc_run_start(run, r->context->hidden, nbc_context_ranks(r->context), r->tag,
+                      nbc_run_input(run, r->send), r->recv)) {
         nbc_progress_ran_ahead(r->context, r->coll);
         operation_complete(r);
     }

@@ -433,6 +433,19 @@ static int bind_data(const struct nbc_call *call, struct nbc_bound *b)
     return error;
 }
 
+size_t nbc_bound_input(const struct nbc_bound *b)
+{
+    enum { SMALL = 1024 };
+    const struct nbc_shape *s = &b->shape;
+    const struct nbc_datatype *type = b->types[NBC_TYPE_SEND];
+    if (!b->reducer || !b->reads_send || s->in_place || s->remote_size || s->send.counts.data ||
+        !type->named || !type->layout.packed)
+        return 0;
+    int64_t blocks = s->coll == NBC_REDUCE_SCATTER_BLOCK ? s->size : 1;
+    int64_t most = SMALL / (type->layout.size * blocks);
+    return s->send.count <= most ? (size_t)(s->send.count * blocks * type->layout.size) : 0;
+}
+
 int nbc_bind(const struct nbc_call *call, struct nbc_members *members, struct nbc_bound *b)
 {
     struct nbc_shape *s = &b->shape;

@@ -32,6 +32,12 @@ int nbc_bind(const struct nbc_call *call, struct nbc_members *members, struct nb
  * the argument; empty if memory ran out. Under the lock. */
 const char *nbc_bind_fault(void);
 
+/* How many bytes of its send buffer a nonblocking reduction copies at its start; 0: it reads the
+ * buffer until it is complete, as the standard permits. Programs exist that change a small buffer
+ * earlier, and do not notice it over MPICH or Open MPI, which read such a buffer at the start:
+ * DOLFINx 0.5 to 0.9 passes to MPI_Iexscan a variable whose scope ends before the wait. */
+size_t nbc_bound_input(const struct nbc_bound *b);
+
 /* Whether this rank is the root of a rooted collective. */
 bool nbc_bind_is_root(const struct nbc_shape *s);
 

@@ -297,6 +297,7 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
     memcpy(p->types, b->types, (size_t)ntypes * sizeof *p->types);
     p->handles = (struct nbc_handle_refs){p->types, ntypes, b->reducer};
     p->bytes = nbc_shape_bytes(&b->shape);
+    p->input = nbc_bound_input(b);
     p->generation = nbc_types_generation;
     p->predefined = is_predefined(b);
     p->refs = 1;
@@ -308,7 +309,7 @@ struct nbc_run *nbc_plan_take(struct nbc_plan *plan)
 {
     struct nbc_run *run = plan->idle;
     if (!run)
-        return nbc_run_new(plan->sched, &plan->handles);
+        return nbc_run_new(plan->sched, &plan->handles, plan->input);
     plan->idle = run->next;
     plan->nidle--;
     return run;

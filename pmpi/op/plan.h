@@ -44,6 +44,7 @@ struct nbc_plan {
     const struct nbc_alg *alg;
     struct nbc_handle_refs handles;
     int64_t bytes;       /* result of nbc_shape_bytes */
+    size_t input;        /* result of nbc_bound_input */
     uint64_t generation; /* nbc_types_generation at its creation */
     bool predefined;     /* all handles are predefined: never invalid */
     /* Buffers that may not be NULL; if both, they may also not be the same buffer, nor lie

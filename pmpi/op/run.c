@@ -95,27 +95,31 @@ static bool is_lengthy(const struct nbc_sched *sched, const struct nbc_handle_re
     return bytes >= LENGTHY_BYTES;
 }
 
-/* The temporary buffer comes first because it needs the alignment. */
-struct nbc_run *nbc_run_new(struct nbc_sched *sched, const struct nbc_handle_refs *handles)
+/* The temporary buffer and the input come first because they need the alignment. */
+struct nbc_run *nbc_run_new(struct nbc_sched *sched, const struct nbc_handle_refs *handles,
+                            size_t input)
 {
-    size_t temp = round_up_to_line(sched->temp_bytes), exec = (nbc_exec_memory(sched) + 7) / 8 * 8;
+    size_t temp = round_up_to_line(sched->temp_bytes), data = temp + round_up_to_line(input);
+    size_t exec = (nbc_exec_memory(sched) + 7) / 8 * 8;
     size_t list = handles->ntypes * sizeof *handles->types;
-    struct nbc_run *run = run_allocate(temp + exec + list);
+    struct nbc_run *run = run_allocate(data + exec + list);
     if (!run)
         return NULL;
     const struct nbc_transport *transport =
         nbc_tracing ? &nbc_traced_transport : &nbc_mpi_transport;
     char *memory = run->memory;
-    nbc_exec_init(&run->exec, sched, transport, run, memory + temp);
+    nbc_exec_init(&run->exec, sched, transport, run, memory + data);
     bool thread = nbc_settings.progress == NBC_PROGRESS_THREAD;
     run->lengthy = thread && is_lengthy(sched, handles);
     if (thread) /* a start belongs to the program's computation: leave it no long work */
         run->exec.defer = LONG_REDUCTION;
     run->exec.base[NBC_BUF_TEMP] = (uintptr_t)memory;
+    run->input = memory + temp;
+    run->input_bytes = input;
     run->sched = sched;
     sched->refs++;
     run->handles = *handles;
-    run->handles.types = memcpy(memory + temp + exec, handles->types, list);
+    run->handles.types = memcpy(memory + data + exec, handles->types, list);
     run->kernel = NULL;
     if (handles->reducer)
         run->kernel =
@@ -131,6 +135,7 @@ struct nbc_run *nbc_run_plain(size_t size, bool (*poll)(struct nbc_run *run, int
         return NULL;
     run->sched = NULL;
     run->lengthy = false;
+    run->input_bytes = 0;
     run->handles = (struct nbc_handle_refs){0};
     run->poll = poll;
     return run;

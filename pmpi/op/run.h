@@ -6,6 +6,8 @@
 #ifndef NBC_RUN_H
 #define NBC_RUN_H
 
+#include <string.h>
+
 #include "below/next.h"
 #include "op/types.h"
 
@@ -44,6 +46,8 @@ struct nbc_run {
     int32_t last_peer;  /* if nbc_tracing: source of the last message that arrived */
     nbc_kernel *kernel; /* runs instead of the operator, or NULL */
     struct nbc_handle_refs handles;
+    void *input;                 /* memory for a copy of the send buffer, */
+    size_t input_bytes;          /* of so many bytes; 0: the program's buffer is used */
     struct nbc_request *request; /* the request that uses the run */
     struct nbc_run *prev, *next; /* in the active list (progress.c), in a plan, or in the pool */
     void *memory;                /* follows this struct, aligned to 64 */
@@ -62,11 +66,19 @@ static inline int nbc_run_peer(const struct nbc_run *run, int peer)
 }
 
 /* Creates a run of a schedule and takes a reference to the schedule. It copies the list of handles
- * but does not hold them. NULL without memory. */
-struct nbc_run *nbc_run_new(struct nbc_sched *sched, const struct nbc_handle_refs *handles);
+ * but does not hold them. input: the result of nbc_bound_input. NULL without memory. */
+struct nbc_run *nbc_run_new(struct nbc_sched *sched, const struct nbc_handle_refs *handles,
+                            size_t input);
 
 /* Creates a run without a schedule, with this many bytes of memory. NULL without memory. */
 struct nbc_run *nbc_run_plain(size_t size, bool (*poll)(struct nbc_run *run, int *error));
+
+/* The send buffer with which a run starts that outlives the call: the program's, or the run's copy
+ * of it. */
+static inline const void *nbc_run_input(struct nbc_run *run, const void *send)
+{
+    return run->input_bytes ? memcpy(run->input, send, run->input_bytes) : send;
+}
 
 /* Starts a run with these buffers; its messages have the tag `tag` on the hidden communicator
  * `comm`. Returns as nbc_exec_start does. */
