@@ -369,6 +369,7 @@ program collectives
   call MPI_Wait(request, MPI_STATUS_IGNORE IERR)
   call expect(all(others == size - 1), 'a collective on what idup has made')
   call MPI_Comm_free(made IERR)
+  call types_of_other_peers()
 #endif
   call MPI_Type_free(absolute IERR)
   call MPI_Comm_free(ring IERR)
@@ -379,6 +380,46 @@ program collectives
   if (failures > 0) stop 1
 
 contains
+
+#ifndef NO_NONBLOCKING
+  ! Arrays of datatypes that are not as long as the communicator has ranks: for the remote group, which has
+  ! the other parity, and for the neighbors in a graph.
+  subroutine types_of_other_peers()
+    HANDLE(MPI_Comm) :: half, inter, graph
+    integer :: i, parity, there, ends(size), edges(2 * size), ones(most), offsets(most)
+    parity = modulo(rank, 2)
+    there = merge(size / 2, (size + 1) / 2, parity == 0)
+    ones = 1
+    offsets = 4 * displs
+    ! MPICH 4.0.2's MPI_Ialltoallw of mpi_f08 takes as many types as the local group has ranks.
+    if (size > 1 .and. (BINDING /= 3 .or. modulo(size, 2) == 0)) then
+      call MPI_Comm_split(comm, parity, 0, half IERR)
+      call MPI_Intercomm_create(half, 0, comm, 1 - parity, 5, inter IERR)
+      out = -1
+      in(1:there) = item(rank, [(2 * i + 1 - parity, i = 0, there - 1)])
+      types(there + 1:) = MPI_DATATYPE_NULL
+      call MPI_Ialltoallw(in, ones, offsets, types, out, ones, offsets, types, inter, request IERR)
+      call MPI_Wait(request, MPI_STATUS_IGNORE IERR)
+      call expect(all(out(1:there) == item([(2 * i + 1 - parity, i = 0, there - 1)], rank)) &
+          .and. out(there + 1) == -1, 'alltoallw between groups')
+      call MPI_Comm_free(inter IERR)
+      call MPI_Comm_free(half IERR)
+    end if
+#if BINDING != 3
+    if (size > 2) then
+      ends = [(2 * i, i = 1, size)]
+      edges = [(modulo(i / 2 + merge(-1, 1, modulo(i, 2) == 0), size), i = 0, 2 * size - 1)]
+      call MPI_Graph_create(comm, size, ends, edges, .false., graph IERR)
+      call inputs()
+      types(3:) = MPI_DATATYPE_NULL
+      call MPI_Ineighbor_alltoallw(in, ones, bytes, types, out, ones, bytes, types, graph, request IERR)
+      call MPI_Wait(request, MPI_STATUS_IGNORE IERR)
+      call expect(out(1) == item(left, 1) .and. out(2) == item(right, 0), 'neighbors in a graph')
+      call MPI_Comm_free(graph IERR)
+    end if
+#endif
+  end subroutine
+#endif
 
   ! Overwrites what calls have left behind there.
   recursive subroutine use_stack(n)
