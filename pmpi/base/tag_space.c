@@ -8,7 +8,7 @@ int nbc_range_size, nbc_nranges, nbc_tag_ub;
  * Of these, a program does not hold more than this number at once. */
 enum { PERSISTENT_TAGS = 65536 };
 
-static void divide_whole(int tag_ub)
+static void divide_whole(int tag_ub, int nguards)
 {
     int persistent = tag_ub / 2 + 1;
     if (tag_ub - persistent >= PERSISTENT_TAGS)
@@ -22,7 +22,7 @@ static void divide_whole(int tag_ub)
         .persistent = persistent,
         .npersistent = tag_ub - persistent + 1,
         .signal = tag_ub + 1,
-        .check = tag_ub + 2,
+        .check = nguards > 0 ? tag_ub + 2 : 0, /* else perhaps no tag, nor an int */
     };
 }
 
@@ -52,6 +52,6 @@ static void divide_ranges(int tag_ub, int nguards)
 void nbc_tag_space_divide(int tag_ub, int nguards)
 {
     nbc_tag_ub = tag_ub;
-    divide_whole(tag_ub);
+    divide_whole(tag_ub, nguards);
     divide_ranges(tag_ub, nguards);
 }

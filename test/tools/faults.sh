@@ -99,13 +99,13 @@ fi
 
 faults "nobody reads standard error: the program ends well" "NBCSHIM_STATS=verbose" pipe
 mkfifo "$scratch/pipe"
-head -c 100 "$scratch/pipe" >"$scratch/begin" &
+timeout 90 head -c 100 "$scratch/pipe" >"$scratch/begin" &
 reader=$!
 faults "nobody reads the trace: the program ends well" "NBCSHIM_TRACE=$scratch/pipe"
 wait $reader
 log_has 1 "and says so" "^nbcshim: NBCSHIM_TRACE: cannot write $scratch/pipe: (Broken pipe|Input/output error)$"
 
-(sleep 1 && cat) <"$scratch/pipe" >"$scratch/trace.json" &
+timeout 90 sh -c 'exec <"$1"; sleep 1; cat' reader "$scratch/pipe" >"$scratch/trace.json" &
 reader=$!
 faults "a slow reader of the trace, and a timer: the program ends well" "NBCSHIM_TRACE=$scratch/pipe" timer
 wait $reader
