@@ -28,6 +28,8 @@ log_has 1 "hook or fallback" '^nbcshim: blocking collectives: .*; progress in th
 log_has 1 "rules" '^nbcshim: rules: built-in$'
 log_has 1 "wall time" '^nbcshim: 3 ranks, [0-9]+\.[0-9]+ s from MPI_Init to MPI_Finalize$'
 log_has 1 "who waits least" '^nbcshim: waiting while collectives were pending: minimum [0-9]+\.[0-9]+ s \(rank 1\)'
+expect "by about as long as it is late" awk '/minimum .* s \(rank 1\), mean / {
+    sub(/.*minimum /, ""); least = $1; sub(/.*maximum /, ""); exit !($1 - least > 0.3) }' "$scratch/log"
 log_has 1 "started and completed, of all ranks" '^nbcshim: allreduce +ring +3 +6[0-9] +6[0-9] '
 log_has 1 "only of those ranks that have it" '^nbcshim: barrier +[a-z_0-9]+ +2 +2 +2 '
 
