@@ -142,14 +142,21 @@ compare "a program that calls from many places is compared" 0 --runs=1 --json "$
 if command -v python3 >/dev/null; then
     json_says "each place is a site, and bytes are known but between groups" "$scratch/json" <<END2
 sites = [(s['function'], s['bytes'], s['calls']) for s in d['sites']]
-wanted = [('MPI_Barrier', 0, 1)] * 256 + [('MPI_Iallreduce', 8192, 2), ('MPI_Alltoallw', 16, 1),
+wanted = [('MPI_Barrier', 0, 1)] * 256 + [('MPI_Iallreduce', 8192, 2), ('MPI_Ibarrier', 0, 500), ('MPI_Alltoallw', 16, 1),
     ('MPI_Allreduce', 56, 1), ('MPI_Allgather', None, 1)]
 assert sorted(sites, key=str) == sorted(wanted, key=str), sites
-assert len({s['address'] for s in d['sites']}) == 260, sites
+assert len({s['address'] for s in d['sites']}) == 261, sites
 END2
 fi
 compare "a program that fails" 1 --runs=1 -- fail
 log_has 1 "is told of" '^nbcrun: the run "without" failed with exit status [0-9]+: nothing to compare$'
+for record in /dev/full "$scratch/nothing/there"; do
+    mpi_command 2 "$(sanitizer_runtime) ${library%/*}/libnbcprofile.so" "NBCPROFILE=$record" \
+        "$scratch/compared" "$scratch/file" places
+    ends_well "the program ends well though $record cannot be written" 60
+    log_has 1 "which is told of" "^$record: (No space left on device|No such file or directory)\$"
+done
+mpi_command 2 "" "" "$scratch/compared" "$scratch/file"
 export NBCSHIM=off
 compare "NBCSHIM=off is refused" 2 --
 unset NBCSHIM
@@ -180,6 +187,13 @@ if ! grep -q 'define HAVE_MPI_ALLREDUCE_INIT 1' config.h; then
     mpi_command 2 "" "" "$scratch/lacks"
     compare "it cannot be compared" 1 --
     expect "and the function is named" grep -q 'MPI_Barrier_init failed: this MPI lacks it' "$scratch/log"
+    expect "it can be linked with the library that writes records alone" $CC -I"$srcdir/include" $MPI_CPPFLAGS \
+        "$scratch/lacks.c" -o "$scratch/lacks" "${library%/*}/libnbcprofile.so" $MPI_LIBS -Wl,-rpath,"${library%/*}"
+    mpi_command 1 "" "NBCPROFILE=$scratch/record" "$scratch/lacks"
+    guarded 60 "$scratch/log" "${launch[@]}"
+    [ $? = 3 ]
+    result $? "it ends where it calls what the MPI lacks"
+    log_has 1 "with its name" '^nbcprofile: this MPI lacks MPI_Barrier_init, which the program calls$'
 fi
 
 finish

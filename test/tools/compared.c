@@ -88,6 +88,31 @@ static void complete_in_a_long_array(void)
     MPI_Wait(&other, MPI_STATUS_IGNORE);
 }
 
+/* So many operations that some have the same place in a table, and requests of messages, started while
+ * a collective is active and while none is. */
+static void complete_many(int rank, int size)
+{
+    enum { MANY = 500 };
+    static MPI_Request many[MANY];
+    MPI_Request message[2];
+    int sent = rank, received;
+    MPI_Send_init(&sent, 1, MPI_INT, (rank + 1) % size, 5, MPI_COMM_WORLD, &message[0]);
+    MPI_Recv_init(&received, 1, MPI_INT, (rank + size - 1) % size, 5, MPI_COMM_WORLD, &message[1]);
+    MPI_Start(&message[0]);
+    MPI_Start(&message[1]);
+    MPI_Waitall(2, message, MPI_STATUSES_IGNORE);
+    MPI_Startall(2, message);
+    MPI_Waitall(2, message, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < MANY; i++)
+        MPI_Ibarrier(MPI_COMM_WORLD, &many[i]);
+    MPI_Startall(2, message);
+    MPI_Waitall(2, message, MPI_STATUSES_IGNORE);
+    for (int i = MANY - 1; i >= 0; i--)
+        MPI_Wait(&many[i], MPI_STATUS_IGNORE);
+    for (int i = 0; i < 2; i++)
+        MPI_Request_free(&message[i]);
+}
+
 /* Calls whose bytes are not those of one count and type at the sender: the last of them unknown. */
 static void exchange(int rank, int size)
 {
@@ -138,6 +163,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (argc > 2 && strcmp(argv[2], "places") == 0) {
         complete_in_a_long_array();
+        complete_many(rank, size);
         exchange(rank, size);
         call_from_many_places();
         return MPI_Finalize();
