@@ -43,6 +43,7 @@ BAD(gather_recvcount, Gather, gather, in, 1, MPI_INT, out, -1, MPI_INT, 0)
 BAD(gather_type, Gather, gather, in, 1, MPI_INT, out, 1, MPI_DATATYPE_NULL, 0)
 BAD(gather_root, Gather, gather, in, 1, MPI_INT, out, 1, MPI_INT, -1)
 BAD(gather_place, Gather, gather, in, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, 0)
+BAD(gather_from_no_place, Gather, gather, MPI_IN_PLACE, 1, MPI_INT, out, 1, MPI_INT, 0)
 BAD(gather_same, Gather, gather, out, 1, MPI_INT, out, 1, MPI_INT, 0)
 BAD(gatherv_counts, Gatherv, gatherv, in, 1, MPI_INT, out, negative, displs, MPI_INT, 0)
 BAD(gatherv_same, Gatherv, gatherv, out, 1, MPI_INT, out, counts, displs, MPI_INT, 0)
@@ -234,6 +235,39 @@ static void null_communicator(bool persistent)
     MPI_Errhandler_free(&before);
 }
 
+static void complete(struct way *w, int error, const char *name)
+{
+    EXPECT(error == MPI_SUCCESS, "%s %s: class %d", way_name(w), name, class_of(error));
+    if (w->persistent)
+        MPI_Start(w->request);
+    MPI_Wait(w->request, MPI_STATUS_IGNORE);
+    if (w->persistent)
+        MPI_Request_free(w->request);
+}
+
+/* A communicator that nbcshim does not know: the MPI itself makes the call if it has it. If not,
+ * the error is raised on MPI_COMM_WORLD. */
+static void unknown_communicator(bool persistent)
+{
+    MPI_Errhandler before;
+    MPI_Request r;
+    int sum = -1, one = 1;
+    struct way way = {persistent, MPI_COMM_NULL, &r}, *w = &way;
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    PMPI_Comm_dup(MPI_COMM_WORLD, &w->comm);
+    int error = CALL(Allreduce, allreduce, &one, &sum, 1, MPI_INT, MPI_SUM);
+    EXPECT(!error || class_of(error) == MPI_ERR_COMM, "unknown communicator: class %d",
+           class_of(error));
+    if (!error) {
+        complete(w, error, "unknown communicator");
+        EXPECT(sum == test_size, "unknown communicator: sum %d", sum);
+    }
+    PMPI_Comm_free(&w->comm);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
+    MPI_Errhandler_free(&before);
+}
+
 static int scan_call(struct way *w)
 {
     return CALL(Scan, scan, in, out, 1, MPI_INT, MPI_SUM);
@@ -338,16 +372,6 @@ static void predefined_attribute(MPI_Comm comm)
     MPI_Errhandler_free(&before);
     MPI_Comm_get_attr(comm, keyval, &outstanding, &found);
     EXPECT(found && *outstanding >= 32767, "the attribute has changed");
-}
-
-static void complete(struct way *w, int error, const char *name)
-{
-    EXPECT(error == MPI_SUCCESS, "%s %s: class %d", way_name(w), name, class_of(error));
-    if (w->persistent)
-        MPI_Start(w->request);
-    MPI_Wait(w->request, MPI_STATUS_IGNORE);
-    if (w->persistent)
-        MPI_Request_free(w->request);
 }
 
 /* What looks like an error and is none: one buffer on both sides of which other parts are used, and
@@ -622,6 +646,24 @@ static void no_arrays(const struct way *given)
     MPI_Comm_free(&w->comm);
 }
 
+/* MPI_IN_PLACE in an argument that is significant only at the root is none; the send buffer of
+ * another rank is significant, so there no message is sent. */
+static void places_at_the_others(struct way *w)
+{
+    int data = 30 + test_rank, all[64];
+    complete(w,
+             CALL(Gather, gather, &data, 1, MPI_INT, test_rank ? MPI_IN_PLACE : all, 1, MPI_INT, 0),
+             "gather into no place");
+    for (int i = 0; i < test_size && test_rank == 0; i++)
+        EXPECT(all[i] == 30 + i, "gathered %d from rank %d", all[i], i);
+    if (test_rank > 0) {
+        MPI_Request *request = w->request;
+        bad_call(gather_from_no_place, "gather from no place", MPI_ERR_BUFFER, w, MPI_COMM_NULL);
+        w->request = request;
+    }
+    good_calls(w, "gather from no place");
+}
+
 /* Beside a count of zero the null type is no error: MPICH takes it. */
 static void null_types(struct way *w)
 {
@@ -665,6 +707,7 @@ static void not_errors(bool persistent, MPI_Comm comm)
     blocks_of_nobody(w);
     no_arrays(w);
     null_types(w);
+    places_at_the_others(w);
 #ifdef OPEN_MPI /* MPICH refuses it */
     data[0] = test_rank;
     complete(w, CALL(Exscan, exscan, data, test_rank ? data + 1 : data, 1, MPI_INT, MPI_SUM),
@@ -715,6 +758,7 @@ int main(int argc, char **argv)
         w = (struct way){persistent > 0, counting, NULL};
         run_all(&w, counting);
         null_communicator(persistent > 0);
+        unknown_communicator(persistent > 0);
         intercommunicator(persistent > 0);
         neighbors_in_place(persistent > 0);
         own_blocks((struct way){persistent > 0, returning, NULL});

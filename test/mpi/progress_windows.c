@@ -113,6 +113,18 @@ static void free_it(void)
     OK(MPI_Win_free(&to_free));
 }
 
+#ifndef OPEN_MPI /* which frees it */
+/* In an epoch a window cannot be freed, and stays what it is. */
+static void free_in_vain(void)
+{
+    make_it();
+    OK(MPI_Win_set_errhandler(to_free, MPI_ERRORS_RETURN));
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, test_rank, 0, to_free));
+    EXPECT(MPI_Win_free(&to_free) != MPI_SUCCESS && to_free != MPI_WIN_NULL, "it was freed");
+    OK(MPI_Win_unlock(test_rank, to_free));
+}
+#endif
+
 /* A fence and a collective may come in either order, since they are calls on different objects. */
 static void fence_first(void)
 {
@@ -403,6 +415,9 @@ static const struct blocked cases[] = {
     {"lock", lock, unlock, hold_lock, true},
 #endif
     {"free", free_it, NULL, make_it, false},
+#ifndef OPEN_MPI
+    {"free after it failed", free_it, NULL, free_in_vain, false},
+#endif
 };
 
 int main(int argc, char **argv)
