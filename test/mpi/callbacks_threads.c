@@ -69,7 +69,7 @@ static void shared_pointer(void)
 static struct {
     MPI_Comm comm;
     MPI_Datatype type;
-    MPI_Op op;
+    MPI_Op op, unused; /* operations use the first */
     int users;
 } inner;
 
@@ -89,6 +89,7 @@ static int free_inner(MPI_Comm comm, int keyval, void *value, void *extra)
         return MPI_SUCCESS;
     MPI_Type_free(&inner.type);
     MPI_Op_free(&inner.op);
+    MPI_Op_free(&inner.unused);
     return MPI_Comm_free(&inner.comm);
 }
 
@@ -120,6 +121,7 @@ static void make_inner(MPI_Comm world)
 {
     MPI_Comm_dup(world, &inner.comm);
     make_objects(LONG, add_elements, &inner.type, &inner.op);
+    MPI_Op_create(keep_left, 0, &inner.unused);
     inner.users = 1;
 }
 
