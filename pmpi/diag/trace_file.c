@@ -212,9 +212,7 @@ static void trace_put_id(struct nbc_json *j, const char *name, int rank, int num
 static void trace_put_name(struct nbc_json *j, const struct nbc_trace_event *e)
 {
     char name[64];
-    if (e->kind == NBC_TRACE_OPERATION && e->alg < 0)
-        snprintf(name, sizeof name, "%s", nbc_coll_name(e->coll));
-    else if (e->kind == NBC_TRACE_OPERATION)
+    if (e->kind == NBC_TRACE_OPERATION)
         snprintf(name, sizeof name, "%s:%s", nbc_coll_name(e->coll), nbc_algs[e->alg].name);
     else if (is_message(e))
         snprintf(name, sizeof name, "%s %d", event_names[e->kind], (int)e->peer);

@@ -95,7 +95,7 @@ static void operation_trace(const struct nbc_request *r)
     e->id = r->trace_id;
     e->peer = r->run->last_peer;
     e->coll = (int16_t)r->coll;
-    e->alg = r->alg ? (int16_t)(r->alg - nbc_algs) : -1;
+    e->alg = (int16_t)(r->alg - nbc_algs);
     e->persistent = r->persistent;
     e->number = nbc_request_call_number(r);
     e->bytes = operation_bytes(r);

@@ -198,6 +198,43 @@ assert len(sent) >= 2 * 2 * (5 + 700), len(sent)
 assert len(set(sent)) == len(sent) and sorted(sent) == sorted(received), (len(set(sent)), len(received))
 END
 
+# Between two groups, where the other ranks of the root's group do not know the bytes. With an argument, the
+# directory of the trace is gone when the trace is written.
+cat >"$scratch/between.c" <<'END'
+#include <nbcshim/mpi.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    int rank, data = 5;
+    MPI_Comm half, between;
+    MPI_Request r;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_split(MPI_COMM_WORLD, rank == 0, 0, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank == 0, 3, &between);
+    MPI_Ibcast(&data, 1, MPI_INT, rank == 0 ? MPI_ROOT : 0, between, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    MPI_Comm_free(&between);
+    MPI_Comm_free(&half);
+    if (rank == 0 && argc > 1 && rmdir(argv[1]) != 0)
+        return 1;
+    return MPI_Finalize();
+}
+END
+expect "a program of two groups compiles" $CC -std=gnu11 \
+    -I"$srcdir/include" $MPI_CPPFLAGS "$scratch/between.c" -o "$scratch/between" "$library" $MPI_LIBS
+mpi_command 3 "$(sanitizer_runtime) $library" "NBCSHIM_TRACE=$scratch/between.json" "$scratch/between"
+ends_well "two groups: the program ends well" 60
+json_says "the bytes of the bcast are not known" "$scratch/between.json" <<'END'
+found = [e['args'] for e in d['traceEvents'] if e['name'].startswith('bcast:')]
+assert len({a['operation'] for a in found if a['bytes'] is None}) == 3, found
+END
+mkdir "$scratch/gone"
+mpi_command 3 "$(sanitizer_runtime) $library" "NBCSHIM_TRACE=$scratch/gone/trace.json" "$scratch/between" \
+    "$scratch/gone"
+ends_well "the directory of the trace is gone: the program ends well" 60
+log_has 1 "which is told of" "^nbcshim: NBCSHIM_TRACE: cannot write $scratch/gone/trace.json: No such file or directory\$"
+
 run "NBCSHIM_STATS and NBCSHIM_CHECK" "NBCSHIM_STATS=$scratch/stats.json NBCSHIM_CHECK=1"
 json_says "NBCSHIM_STATS does not count what checks take" "$scratch/stats.json" <<'END'
 [ring] = [r for r in d['algorithms'] if r['collective'] == 'allreduce']
