@@ -389,6 +389,40 @@ static void order_of_a_communicator(void)
 }
 #endif
 
+#if MPI_VERSION >= 3
+/* Two hints that are longer together than a value may be on Open MPI: as many whole words are shown
+ * as have room, in the order of the collectives. */
+static void more_hints_than_are_shown(void)
+{
+    static const char first[] = "bcast:binomial,scatter:binomial,allgather:recursive_doubling,"
+                                "allgatherv:recursive_doubling,allreduce:recursive_doubling";
+    static const char last[] =
+        "reduce_scatter_block:recursive_halving,scan:recursive_doubling,neighbor_allgather:linear,"
+        "neighbor_allgatherv:linear,neighbor_alltoallv:linear,neighbor_alltoallw:linear";
+    char all[sizeof first + sizeof last], value[MPI_MAX_INFO_VAL + 1] = "";
+    const char *sets[] = {first, last};
+    MPI_Comm hinted;
+    MPI_Info info;
+    int found;
+    MPI_Comm_dup(comm, &hinted);
+    for (int i = 0; i < 2; i++) {
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "nbcshim_algorithm", sets[i]);
+        MPI_Comm_set_info(hinted, info);
+        MPI_Info_free(&info);
+    }
+    snprintf(all, sizeof all, "%s,%s", first, last);
+    MPI_Comm_get_info(hinted, &info);
+    MPI_Info_get(info, "nbcshim_algorithm", MPI_MAX_INFO_VAL, value, &found);
+    size_t n = strlen(value);
+    EXPECT(found && strncmp(all, value, n) == 0 && (all[n] == ',' || !all[n]) &&
+               (sizeof all > MPI_MAX_INFO_VAL ? n > MPI_MAX_INFO_VAL - 40 : !all[n]),
+           "of many hints are shown: %s", value);
+    MPI_Info_free(&info);
+    MPI_Comm_free(&hinted);
+}
+#endif
+
 /* The hints of a communicator come with it, or are set later; MPI_Comm_dup copies none. */
 static void algorithm_of_a_communicator(void)
 {
@@ -424,6 +458,7 @@ static void algorithm_of_a_communicator(void)
     MPI_Info_free(&info);
     expect_rules(copy);
     order_of_a_communicator();
+    more_hints_than_are_shown();
     MPI_Comm_free(&hinted);
     MPI_Comm_free(&copy);
     MPI_Comm_free(&set);
