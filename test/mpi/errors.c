@@ -327,7 +327,15 @@ static void wrong_constructors(MPI_Comm inter, int side)
     EXPECT(class_of(error) == MPI_ERR_COMM, "MPI_Comm_create_group: class %d", class_of(error));
     MPI_Group_free(&group);
 #endif
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    error = MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, test_size, 6, &made);
+    EXPECT(error != MPI_SUCCESS, "MPI_Intercomm_create: a leader that there is not");
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+#if MPI_VERSION >= 3
+    error = MPI_Comm_create_group(MPI_COMM_WORLD, MPI_GROUP_EMPTY, 7, &made);
+    EXPECT(!error && made == MPI_COMM_NULL, "MPI_Comm_create_group: class %d", class_of(error));
+#endif
 }
 
 /* Between two groups there is no order of ranks, so no scan; nor is a place in both. */

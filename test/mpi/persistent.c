@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { MOST_HELD = 60, MAX_BATCH = 12, LIFE = 5 };
 
@@ -338,6 +339,21 @@ static void many(void)
     free(order);
 }
 
+/* MPI_Comm_disconnect while a request is inactive, on the last rank late. */
+static void disconnected_when_inactive(void)
+{
+    MPI_Comm comm;
+    MPI_Request r;
+    int one = 1, sum;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    if (test_rank == test_size - 1)
+        usleep(20000);
+    MPI_Allreduce_init(&one, &sum, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &r);
+    MPI_Comm_disconnect(&comm);
+    EXPECT(comm == MPI_COMM_NULL, "not disconnected");
+    MPI_Request_free(&r);
+}
+
 int main(int argc, char **argv)
 {
     test_init(&argc, &argv);
@@ -345,6 +361,7 @@ int main(int argc, char **argv)
     if (test_has_persistent()) {
         mix();
         many();
+        disconnected_when_inactive();
     }
     kinds_finish();
     return test_done();

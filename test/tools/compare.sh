@@ -156,6 +156,9 @@ for record in /dev/full "$scratch/nothing/there"; do
     ends_well "the program ends well though $record cannot be written" 60
     log_has 1 "which is told of" "^$record: (No space left on device|No such file or directory)\$"
 done
+mpi_command 2 "$(sanitizer_runtime) ${library%/*}/libnbcprofile.so" "" "$scratch/compared" "$scratch/file" places
+ends_well "so it does if no record is wanted" 60
+log_has 0 "of which nothing is said" '^'
 mpi_command 2 "" "" "$scratch/compared" "$scratch/file"
 export NBCSHIM=off
 compare "NBCSHIM=off is refused" 2 --
