@@ -137,6 +137,13 @@ if [ "$MPI_FLAVOR" = openmpi ]; then
     guarded 60 "$scratch/log" "${launch[@]}"
     log_has 1 "a job that runs without nbcshim: the other says once that it waits for it" \
         '^nbcshim: still waiting after 10 s for the other job .* NBCSHIM_DYNAMIC=0$'
+    for parent in auto on; do
+        for child in auto on off; do
+            mpi_command 1 "$(sanitizer_runtime) $library" NBCSHIM=$parent "$scratch/alone" NBCSHIM=$child
+            ends_well "a job with NBCSHIM=$parent starts one with NBCSHIM=$child" 60
+            log_has 0 "of which nothing is said" '^nbcshim:'
+        done
+    done
 fi
 
 finish
