@@ -3,7 +3,8 @@
  * call: presync.h.
  *
  * The I/O library of an MPI calls MPI functions itself, some of them under its own locks. nbcshim
- * passes these to the MPI below unchanged. */
+ * passes these to the MPI below unchanged, unless they have a request of nbcshim: then a callback
+ * of the program calls them, an error handler of a file or a callback of an attribute. */
 #include "below/export.h"
 
 NBC_ARCHIVE_MEMBER(files)
@@ -27,20 +28,21 @@ static bool file_pass_gate(struct nbc_gate *gate, MPI_File fh, int *error)
     return *error == MPI_SUCCESS;
 }
 
-/* Marks the thread as inside the MPI below during a native call, unless it holds the lock, as in an
- * operator. The result is for leave_below. */
-static unsigned char enter_below(void)
+static void leave_below(const unsigned char *before)
 {
-    unsigned char before = nbc_inside;
-    if (before == NBC_OUTSIDE)
-        nbc_inside = NBC_BELOW;
-    return before;
+    nbc_inside = *before;
 }
 
-static void leave_below(unsigned char before)
-{
-    nbc_inside = before;
-}
+/* Makes a native call, during which the thread is inside the MPI below, unless it holds the lock,
+ * as in an operator. The call may end by an exception of an error handler, too (C++, -fexceptions).
+ */
+#define BELOW(call)                                                                       \
+    do {                                                                                  \
+        __attribute__((cleanup(leave_below))) const unsigned char before_it = nbc_inside; \
+        if (before_it == NBC_OUTSIDE)                                                     \
+            nbc_inside = NBC_BELOW;                                                       \
+        call;                                                                             \
+    } while (0)
 
 EXPORT(int, File_open,
        (MPI_Comm comm, NBC_CONST char *filename, int amode, MPI_Info info, MPI_File *fh),
@@ -51,9 +53,7 @@ EXPORT(int, File_open,
     int error = nbc_presync(comm);
     if (error)
         return error;
-    unsigned char before = enter_below();
-    error = NEXT(File_open)(comm, filename, amode, info, fh);
-    leave_below(before);
+    BELOW(error = NEXT(File_open)(comm, filename, amode, info, fh));
     return error ? error : nbc_gate_new(NBC_GATE_FILE, NBC_GATE_KEY(*fh), comm);
 }
 
@@ -66,9 +66,7 @@ EXPORT(int, File_close, (MPI_File * fh), (fh))
     if (!file_pass_gate(gate, *fh, &error))
         return error;
     nbc_gate_remove(gate);
-    unsigned char before = enter_below();
-    error = NEXT(File_close)(fh);
-    leave_below(before);
+    BELOW(error = NEXT(File_close)(fh));
     if (error)
         nbc_gate_restore(gate);
     else
@@ -85,19 +83,16 @@ EXPORT(int, File_close, (MPI_File * fh), (fh))
             return NEXT(name) args;            \
         if (!file_pass_gate(gate, fh, &error)) \
             return error;                      \
-        unsigned char before = enter_below();  \
-        error = NEXT(name) args;               \
-        leave_below(before);                   \
+        BELOW(error = NEXT(name) args);        \
         return error;                          \
     }
 
 #define FILE_LOCAL(name, params, args, prepare) \
     EXPORT(int, name, params, args)             \
     {                                           \
+        int error;                              \
         prepare;                                \
-        unsigned char before = enter_below();   \
-        int error = NEXT(name) args;            \
-        leave_below(before);                    \
+        BELOW(error = NEXT(name) args);         \
         return error;                           \
     }
 

@@ -10,39 +10,31 @@ NBC_ARCHIVE_MEMBER(free)
 /* Takes the lock, unless this thread has it. Inside a call of the MPI, which runs attribute
  * callbacks of the program in file calls, another thread may hold the lock and wait for one that
  * the MPI holds here: then only if it is free. Returns whether it has taken the lock. */
-static bool free_lock(unsigned char *before)
+static bool free_lock(void)
 {
-    *before = nbc_inside;
-    return nbc_inside == NBC_BELOW ? nbc_lock_nested(before) : nbc_lock_outside();
-}
-
-static bool has_lock(void)
-{
-    return nbc_inside == NBC_LOCKED;
+    return nbc_inside == NBC_BELOW ? nbc_lock_if_free() : nbc_lock_outside();
 }
 
 EXPORT(int, Type_free, (MPI_Datatype * type), (type))
 {
-    unsigned char before;
     if (!nbc_datatypes_any())
         return NEXT(Type_free)(type);
     if (!nbc_inside)
         nbc_types_reclaim();
-    bool locked = free_lock(&before);
-    bool later = has_lock() ? nbc_datatype_put_off(type) : nbc_datatype_leave(type);
+    bool locked = free_lock();
+    bool later = nbc_has_lock() ? nbc_datatype_put_off(type) : nbc_datatype_leave(type);
     if (locked)
-        nbc_unlock_nested(before);
+        nbc_unlock();
     return later ? MPI_SUCCESS : NEXT(Type_free)(type);
 }
 
 EXPORT(int, Op_free, (MPI_Op * op), (op))
 {
-    unsigned char before;
     if (!nbc_operators_any())
         return NEXT(Op_free)(op);
-    bool locked = free_lock(&before);
-    bool later = has_lock() ? nbc_operator_put_off(op) : nbc_operator_leave(op);
+    bool locked = free_lock();
+    bool later = nbc_has_lock() ? nbc_operator_put_off(op) : nbc_operator_leave(op);
     if (locked)
-        nbc_unlock_nested(before);
+        nbc_unlock();
     return later ? MPI_SUCCESS : NEXT(Op_free)(op);
 }

@@ -2,6 +2,8 @@
 /* MPI_Wait, MPI_Test and MPI_Request_get_status. MPI-4.1 sections 3.7.3, 3.7.6. */
 #include "api/wait_test.h"
 
+#include <sched.h>
+
 #include "base/errors.h"
 #include "below/export.h"
 #include "below/simulated.h"
@@ -15,6 +17,30 @@ MPI_Status nbc_empty_status;
 int nbc_raise_no_memory(void)
 {
     return nbc_raise(MPI_COMM_NULL, MPI_ERR_NO_MEM);
+}
+
+/* Another thread may hold the lock and wait for one that the MPI holds here, so that this thread
+ * must not wait for it for ever. */
+static bool lock_for_a_while(void)
+{
+    enum { TRIES = 1000 };
+    for (int i = 0; i < TRIES; i++) {
+        if (nbc_lock_if_free())
+            return true;
+        sched_yield();
+    }
+    return false;
+}
+
+bool nbc_is_of_callback(int n, const MPI_Request *requests)
+{
+    bool found = false;
+    if (nbc_has_lock() || !nbc_any_user_requests() || !lock_for_a_while())
+        return false;
+    for (int i = 0; i < n && !found; i++)
+        found = nbc_request_find(requests[i]);
+    nbc_unlock();
+    return found;
 }
 
 void nbc_complete_setup(void)
@@ -90,6 +116,8 @@ static int wait_inactive(MPI_Status *status)
  * saves no registers. */
 static __attribute__((noinline)) int wait_one(MPI_Request *request, MPI_Status *status)
 {
+    if (!nbc_is_of_program(1, request))
+        return NEXT(Wait)(request, status);
     nbc_lock();
     struct nbc_request *r = nbc_request_find(*request);
     if (!r || r->state == NBC_INACTIVE) {
@@ -102,13 +130,15 @@ static __attribute__((noinline)) int wait_one(MPI_Request *request, MPI_Status *
 
 EXPORT(int, Wait, (MPI_Request * request, MPI_Status *status), (request, status))
 {
-    if (!nbc_may_have_to_poll(1, request))
+    if (!nbc_waits_may_poll() || !request)
         return NEXT(Wait)(request, status);
     return wait_one(request, status);
 }
 
 static __attribute__((noinline)) int test_one(MPI_Request *request, int *flag, MPI_Status *status)
 {
+    if (!nbc_is_of_program(1, request))
+        return NEXT(Test)(request, flag, status);
     nbc_lock();
     struct nbc_request *r = nbc_request_find(*request);
     nbc_progress(r);
@@ -126,7 +156,7 @@ static __attribute__((noinline)) int test_one(MPI_Request *request, int *flag, M
 
 EXPORT(int, Test, (MPI_Request * request, int *flag, MPI_Status *status), (request, flag, status))
 {
-    if (!nbc_may_have_own(1, request) || !flag)
+    if (!nbc_any_user_requests() || !request || !flag)
         return NEXT(Test)(request, flag, status);
     return test_one(request, flag, status);
 }
@@ -134,6 +164,8 @@ EXPORT(int, Test, (MPI_Request * request, int *flag, MPI_Status *status), (reque
 static __attribute__((noinline)) int status_of_one(MPI_Request request, int *flag,
                                                    MPI_Status *status)
 {
+    if (!nbc_is_of_program(1, &request))
+        return NEXT(Request_get_status)(request, flag, status);
     nbc_lock();
     struct nbc_request *r = nbc_request_find(request);
     nbc_progress(r);
@@ -150,7 +182,7 @@ static __attribute__((noinline)) int status_of_one(MPI_Request request, int *fla
 EXPORT(int, Request_get_status, (MPI_Request request, int *flag, MPI_Status *status),
        (request, flag, status))
 {
-    if (!nbc_may_have_own(1, &request) || !flag)
+    if (!nbc_any_user_requests() || !flag)
         return NEXT(Request_get_status)(request, flag, status);
     return status_of_one(request, flag, status);
 }

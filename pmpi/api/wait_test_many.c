@@ -27,8 +27,8 @@ NBC_ARCHIVE_MEMBER(wait_test_many)
  * other requests are left. */
 static inline bool may_be_watched(int n, const MPI_Request *requests)
 {
-    return n >= NBC_WATCHED_LEAST && __atomic_load_n(&nbc_nwatched, __ATOMIC_RELAXED) &&
-           !nbc_inside && requests;
+    return n >= NBC_WATCHED_LEAST && __atomic_load_n(&nbc_nwatched, __ATOMIC_RELAXED) && requests &&
+           nbc_is_of_program(n, requests);
 }
 
 static inline bool may_complete_own(int n, const MPI_Request *requests)

@@ -25,14 +25,20 @@ extern bool nbc_threaded;
 /* Where this thread is. MPI libraries call their own PMPI_Wait and other functions, which nbcshim
  * replaces; such a call from below must go straight to the MPI. */
 enum {
-    NBC_OUTSIDE, /* in the program; must be zero */
-    NBC_LOCKED,  /* in nbcshim, with the lock */
-    NBC_BELOW    /* in a call of the MPI that calls others (files.c), without the lock */
+    NBC_OUTSIDE,     /* in the program; must be zero */
+    NBC_LOCKED,      /* in nbcshim, with the lock */
+    NBC_BELOW,       /* in a call of the MPI that calls others (files.c) */
+    NBC_LOCKED_BELOW /* both: a callback of the program, or of nbcshim, that such a call runs */
 };
 extern NBC_PER_THREAD unsigned char nbc_inside;
 
+static inline bool nbc_has_lock(void)
+{
+    return nbc_inside & NBC_LOCKED;
+}
+
 /* Asserts that the calling thread holds the lock. */
-#define nbc_assert_locked() nbc_assert(nbc_inside == NBC_LOCKED)
+#define nbc_assert_locked() nbc_assert(nbc_has_lock())
 
 /* A signal handler that interrupts a thread which holds the lock cannot read the state. It sets
  * nbc_report_asked, and the thread that next releases the lock, or waits without it, calls
@@ -59,37 +65,29 @@ static inline void nbc_lock(void)
 {
     if (nbc_threaded)
         nbc_lock_slow();
-    nbc_inside = NBC_LOCKED;
+    nbc_inside |= NBC_LOCKED;
     __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a signal handler reads nbc_inside */
 }
 
 static inline void nbc_unlock(void)
 {
-    nbc_assert(nbc_inside);
+    nbc_assert_locked();
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    nbc_inside = NBC_OUTSIDE;
+    nbc_inside &= NBC_BELOW;
     if (nbc_threaded)
         nbc_unlock_slow();
     nbc_report_poll();
 }
 
 /* For a function that the MPI calls in any of its own calls: takes the lock if it is free and this
- * thread does not hold it, and returns whether it has. *before is for nbc_unlock_nested, which
- * releases the lock and lets nbc_inside be what it was. */
-static inline bool nbc_lock_nested(unsigned char *before)
+ * thread does not hold it, and returns whether it has. */
+static inline bool nbc_lock_if_free(void)
 {
-    *before = nbc_inside;
-    if (nbc_inside == NBC_LOCKED || (nbc_threaded && !nbc_try_lock()))
+    if (nbc_has_lock() || (nbc_threaded && !nbc_try_lock()))
         return false;
-    nbc_inside = NBC_LOCKED;
+    nbc_inside |= NBC_LOCKED;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     return true;
-}
-
-static inline void nbc_unlock_nested(unsigned char before)
-{
-    nbc_unlock();
-    nbc_inside = before;
 }
 
 /* Takes the lock unless this thread holds it, and returns whether it has taken it. For calls that

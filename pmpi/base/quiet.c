@@ -39,7 +39,7 @@ raiser MPIR_Err_return_comm;
  * those of its operators. */
 int MPIR_Err_return_comm(struct MPIR_Comm *comm, const char *function, int error)
 {
-    if (!comm && nbc_inside == NBC_LOCKED)
+    if (!comm && nbc_has_lock())
         return error;
     if (!comm && mood != LOUD) {
         mood = KEPT;

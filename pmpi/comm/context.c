@@ -254,7 +254,7 @@ static int context_on_free(MPI_Comm comm, int keyval, void *value, void *extra)
     (void)keyval, (void)extra;
     struct nbc_context *c = value;
     MPI_Errhandler handler;
-    unsigned char before;
+    bool had_lock = nbc_has_lock();
     if (NEXT(Comm_get_errhandler)(comm, &handler))
         handler = MPI_ERRHANDLER_NULL;
     if (c->life == NBC_CONTEXT_FREEING) {
@@ -262,14 +262,14 @@ static int context_on_free(MPI_Comm comm, int keyval, void *value, void *extra)
         c->attribute_deleted = true;
         return MPI_SUCCESS;
     }
-    bool locked = nbc_lock_nested(&before);
-    if (locked || before == NBC_LOCKED)
+    bool locked = nbc_lock_if_free();
+    if (locked || had_lock)
         context_detach(c, &handler);
     else
         context_put_off(c, &handler);
     if (locked)
-        nbc_unlock_nested(before);
-    if (locked && before == NBC_OUTSIDE)
+        nbc_unlock();
+    if (locked && !nbc_inside)
         nbc_context_reclaim();
     errhandler_free(handler);
     return MPI_SUCCESS;

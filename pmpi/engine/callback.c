@@ -26,8 +26,7 @@ static bool is_foreign_thread(void)
 /* Returns the number of operations that have completed. */
 static int poll_operations(void)
 {
-    unsigned char before;
-    if (is_foreign_thread() || !nbc_lock_nested(&before))
+    if (is_foreign_thread() || !nbc_lock_if_free())
         return 0;
     unsigned completed = nbc_ncompleted;
     __atomic_store_n(&nbc_callback_polls, nbc_callback_polls + 1, __ATOMIC_RELAXED);
@@ -35,7 +34,7 @@ static int poll_operations(void)
     nbc_progress_below();
     nbc_transport_looks = false;
     completed = nbc_ncompleted - completed;
-    nbc_unlock_nested(before);
+    nbc_unlock();
     return (int)completed;
 }
 
@@ -44,7 +43,7 @@ static int poll_operations(void)
 static int on_progress(void)
 {
     static NBC_PER_THREAD unsigned turn;
-    return nbc_any_active() && nbc_inside != NBC_LOCKED && ++turn % 2 ? poll_operations() : 0;
+    return nbc_any_active() && !nbc_has_lock() && ++turn % 2 ? poll_operations() : 0;
 }
 
 bool nbc_callback_start(int level, bool any_version)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Collectives in attribute callbacks of a communicator that is being freed. */
+/* Collectives in attribute callbacks of a communicator that is being freed, and calls for their
+ * requests in callbacks that calls on files run. */
+#include "config.h"
 #include "util.h"
 
 #include <unistd.h>
@@ -51,6 +53,100 @@ static void end(MPI_Comm *comm, int (*ends)(MPI_Comm *))
     EXPECT(data == 42, "broadcast %d", data);
 }
 
+#ifdef HAVE_MPI_FILE_OPEN
+enum { WAITED, TESTED, STARTED, NREQUESTS };
+
+static MPI_Request pending[NREQUESTS];
+static int sums[NREQUESTS];
+
+static void start_some(void)
+{
+    static int one = 1;
+    for (int i = 0; i < NREQUESTS; i++)
+        sums[i] = -1;
+    for (int i = WAITED; i <= TESTED; i++)
+        OK(MPI_Iallreduce(&one, &sums[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &pending[i]));
+    if (test_has_persistent())
+        OK(MPI_Allreduce_init(&one, &sums[STARTED], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                              MPI_INFO_NULL, &pending[STARTED]));
+    else
+        pending[STARTED] = MPI_REQUEST_NULL;
+}
+
+static void complete_them(void)
+{
+    int flag = 0;
+    called++;
+    OK(MPI_Wait(&pending[WAITED], MPI_STATUS_IGNORE));
+    while (!flag)
+        OK(MPI_Testall(1, &pending[TESTED], &flag, MPI_STATUSES_IGNORE));
+    if (pending[STARTED] != MPI_REQUEST_NULL) {
+        OK(MPI_Start(&pending[STARTED]));
+        OK(MPI_Waitall(1, &pending[STARTED], MPI_STATUSES_IGNORE));
+        OK(MPI_Request_free(&pending[STARTED]));
+    } else {
+        sums[STARTED] = test_size;
+    }
+    for (int i = 0; i < NREQUESTS; i++)
+        EXPECT(sums[i] == test_size && pending[i] == MPI_REQUEST_NULL, "callback %d: sum %d is %d",
+               called, i, sums[i]);
+}
+
+static void on_file_error(MPI_File *file, int *error, ...)
+{
+    (void)file, (void)error;
+    complete_them();
+}
+
+static int on_copy(MPI_Comm comm, int keyval, void *extra, void *value, void *copy, int *flag)
+{
+    (void)comm, (void)keyval, (void)extra, (void)value, (void)copy;
+    complete_them();
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+static void copied_by_file(void)
+{
+    MPI_Comm comm;
+    MPI_File file;
+    int keyval;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_create_keyval(on_copy, MPI_COMM_NULL_DELETE_FN, &keyval, NULL));
+    OK(MPI_Comm_set_attr(comm, keyval, &file));
+    start_some();
+    OK(MPI_File_open(comm, "/proc/self/exe", MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
+    OK(MPI_File_close(&file));
+    if (pending[WAITED] != MPI_REQUEST_NULL) /* this MPI duplicates no communicator for a file */
+        complete_them();
+    OK(MPI_Comm_free_keyval(&keyval));
+    OK(MPI_Comm_free(&comm));
+}
+
+static void with_files(void)
+{
+    MPI_Errhandler handler, before;
+    MPI_File none;
+    OK(MPI_File_create_errhandler(on_file_error, &handler));
+    OK(MPI_File_get_errhandler(MPI_FILE_NULL, &before));
+    OK(MPI_File_set_errhandler(MPI_FILE_NULL, handler));
+    start_some();
+    called = 0;
+    EXPECT(MPI_File_open(MPI_COMM_SELF, "/nothing/there", MPI_MODE_RDONLY, MPI_INFO_NULL, &none) !=
+               MPI_SUCCESS,
+           "it was opened");
+    EXPECT(called == 1, "%d calls of the error handler", called);
+    OK(MPI_File_set_errhandler(MPI_FILE_NULL, before));
+    OK(MPI_Errhandler_free(&before));
+    OK(MPI_Errhandler_free(&handler));
+    copied_by_file();
+}
+#else
+static void with_files(void)
+{
+}
+#endif
+
 int main(int argc, char **argv)
 {
     MPI_Comm set, copied[2];
@@ -66,5 +162,6 @@ int main(int argc, char **argv)
     end(&copied[1], MPI_Comm_disconnect);
     EXPECT(called == 3, "%d callbacks", called);
     OK(MPI_Comm_free_keyval(&keyval));
+    with_files();
     return test_done();
 }

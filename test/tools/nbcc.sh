@@ -193,6 +193,44 @@ if command -v "$mpicxx" >/dev/null; then
     expect "nbcshim comes before the MPI" ours_is_first "$scratch/cpp"
     expect "which runs on 2 ranks" run "$scratch/cpp" 2
 fi
+# An exception leaves a call on files, while a request is pending.
+cat >"$scratch/thrown.cpp" <<'END'
+#include <mpi.h>
+#include <cstdio>
+static void raise(MPI_File *, int *error, ...)
+{
+    throw *error;
+}
+int main(int argc, char **argv)
+{
+    int one = 1, sum[2] = {-1, -1}, size, caught = 0;
+    MPI_Errhandler handler;
+    MPI_File file;
+    MPI_Request request;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_File_create_errhandler(raise, &handler);
+    MPI_File_set_errhandler(MPI_FILE_NULL, handler);
+    for (int i = 0; i < 2; i++) {
+        MPI_Iallreduce(&one, &sum[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+        try {
+            MPI_File_open(MPI_COMM_SELF, "/nothing/there", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
+        } catch (int) {
+            caught++;
+        }
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    if (sum[0] == size && sum[1] == size && caught == 2)
+        std::printf("caught\n");
+    MPI_Finalize();
+}
+END
+if command -v "$mpicxx" >/dev/null; then
+    expect "a C++ program whose error handler throws an exception compiles" \
+        "$nbccxx" -o "$scratch/thrown" "$scratch/thrown.cpp"
+    expect "it runs on 2 ranks" run "$scratch/thrown" 2
+    expect "with right results" test "$(grep -c '^caught$' "$scratch/log")" = 2
+fi
 if [ "$MPI_FLAVOR" = openmpi ] && command -v "$mpicxx" >/dev/null; then
     expect "nbccxx compiles a program of the old C++ bindings" \
         "$nbccxx" -Wall -DOLD_BINDINGS -o "$scratch/old" "$scratch/program.cpp"
