@@ -31,7 +31,8 @@ enum idup_stage {
     IDUP_DUPLICATES, /* the communicator is being made, and maybe the hidden duplicate */
     IDUP_OFFERS,     /* the ranks offer ranges; of an intercommunicator, to the other group */
     IDUP_RETURNS,    /* each group sends the offer of the other back */
-    IDUP_LAST,       /* without a range: the hidden duplicate is being made */
+    IDUP_STARTS,     /* without a range: a thread starts the hidden duplicate */
+    IDUP_LAST,       /* it is being made */
     IDUP_ADOPTS      /* a thread makes the context */
 };
 
@@ -119,17 +120,26 @@ static void idup_reduce(struct idup *d, const uint64_t *from, uint64_t *to, enum
         idup_fail(d, 1, error);
 }
 
+/* Starts the hidden duplicate, without the lock, since callbacks of the program are called. Called
+ * with the lock held, and returns with it. */
+static void idup_start_hidden(struct idup *d)
+{
+    d->stage = IDUP_STARTS;
+    nbc_unlock();
+    int error = NEXT(Comm_idup)(*idup_made(d), &d->origin.hidden, &d->request[1]);
+    nbc_lock();
+    d->stage = IDUP_LAST;
+    if (error)
+        idup_fail(d, 1, error);
+}
+
 static void idup_offer(struct idup *d)
 {
     d->words = nbc_ranges_offer(&d->search, d->mine);
-    if (d->words > 0) {
+    if (d->words > 0)
         idup_reduce(d, d->mine, d->others, IDUP_OFFERS);
-        return;
-    }
-    d->stage = IDUP_LAST;
-    int error = NEXT(Comm_idup)(*idup_made(d), &d->origin.hidden, &d->request[1]);
-    if (error)
-        idup_fail(d, 1, error);
+    else
+        idup_start_hidden(d);
 }
 
 /* The requests of a stage are over. Enters the next stage: IDUP_ADOPTS is the last one. */
@@ -157,7 +167,7 @@ static void idup_advance(struct idup *d, const struct nbc_context *parent)
 static bool idup_poll(struct nbc_run *run, int *failure)
 {
     struct idup *d = run->memory;
-    while (d->stage != IDUP_ADOPTS) {
+    while (d->stage != IDUP_ADOPTS && d->stage != IDUP_STARTS) {
         if (!idup_is_over(d))
             return false;
         idup_advance(d, run->request->context);
@@ -167,7 +177,7 @@ static bool idup_poll(struct nbc_run *run, int *failure)
             return true;
         }
     }
-    return false; /* another thread makes the context */
+    return false; /* another thread does that */
 }
 
 /* Makes the own request of a call. Under the lock. */

@@ -223,6 +223,74 @@ static void idups_are_pending(void)
 #endif
 }
 
+#ifdef HAVE_MPI_COMM_IDUP
+/* Operations that a callback completes, one in each call. Rank 0 has started them before, the other
+ * ranks start them there. */
+static struct {
+    MPI_Comm comm;
+    MPI_Request request[2];
+    int one, sum[2], ncalls;
+} copied;
+
+static void start_copied(int i)
+{
+    OK(MPI_Iallreduce(&copied.one, &copied.sum[i], 1, MPI_INT, MPI_SUM, copied.comm,
+                      &copied.request[i]));
+}
+
+static int on_copy(MPI_Comm comm, int keyval, void *extra, void *value, void *copy, int *flag)
+{
+    (void)comm, (void)keyval, (void)extra;
+    int i = copied.ncalls++;
+    if (i < 2) {
+        if (test_rank > 0)
+            start_copied(i);
+        OK(MPI_Wait(&copied.request[i], MPI_STATUS_IGNORE));
+        EXPECT(copied.sum[i] == test_size, "call %d of the callback: sum %d", i, copied.sum[i]);
+    }
+    *(void **)copy = value;
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+#endif
+
+/* Where no range is left, MPI_Comm_idup calls attribute callbacks twice: for the communicator, and
+ * for a hidden duplicate of that. */
+static void callbacks_of_an_idup(void)
+{
+#ifdef HAVE_MPI_COMM_IDUP
+    enum { N = 170 };
+    static MPI_Comm held[N];
+    MPI_Comm parent, made;
+    MPI_Request request;
+    int keyval;
+    test_place("callbacks_of_an_idup");
+    OK(MPI_Comm_create_keyval(on_copy, MPI_COMM_NULL_DELETE_FN, &keyval, NULL));
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &parent));
+    for (int i = 0; i < N; i++)
+        OK(MPI_Comm_dup(parent, &held[i]));
+    OK(MPI_Comm_set_attr(parent, keyval, &copied));
+    copied.comm = held[0];
+    copied.one = 1;
+    copied.ncalls = 0;
+    for (int i = 0; i < 2 && test_rank == 0; i++)
+        start_copied(i);
+    OK(MPI_Comm_idup(parent, &made, &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    EXPECT(copied.ncalls > 0, "no callback was called");
+    for (int i = copied.ncalls; i < 2; i++) {
+        if (test_rank > 0)
+            start_copied(i);
+        OK(MPI_Wait(&copied.request[i], MPI_STATUS_IGNORE));
+    }
+    OK(MPI_Comm_free(&made));
+    for (int i = 0; i < N; i++)
+        OK(MPI_Comm_free(&held[i]));
+    OK(MPI_Comm_free(&parent));
+    OK(MPI_Comm_free_keyval(&keyval));
+#endif
+}
+
 /* One of the groups uses ranges that are free in the other. */
 static void intercommunicators(void)
 {
@@ -377,6 +445,7 @@ int main(int argc, char **argv)
     pending_over_the_free();
     groups_overlap();
     idups_are_pending();
+    callbacks_of_an_idup();
     intercommunicators();
     many_persistent();
     ranges_run_out();
