@@ -7,6 +7,8 @@
 
 #include "routines.h"
 
+#if MPI_VERSION * 10 + MPI_SUBVERSION >= 31
+
 /* Open MPI looks for rare events every 8 calls. */
 enum { TIMES = 8, WARM = 3, BYTES = 8 };
 
@@ -142,3 +144,13 @@ int main(int argc, char **argv)
     MPI_Finalize();
     return fclose(names) != 0;
 }
+
+#else
+
+/* routines.h has no calls then. */
+int main(void)
+{
+    return 77;
+}
+
+#endif

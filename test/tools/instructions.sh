@@ -34,6 +34,10 @@ counts()
     guarded 120 "$scratch/log" valgrind -q "${options[@]}" "--callgrind-out-file=$scratch/$side.count" \
         test/tools/instructions "$side" "$scratch/$side.calls"
     status=$?
+    if [ $status = 77 ]; then
+        echo "1..0 # SKIP the calls are those of an MPI-3.1"
+        exit 0
+    fi
     [ "$print" ] || result $status "$side: a program makes each call under callgrind"
     [ $status = 0 ] || comment "$(head -c 20000 "$scratch/log")"
     files=$(seq -f "$scratch/$side.count.%.0f" 1 $((number * $(wc -l <"$scratch/$side.calls"))))
