@@ -91,12 +91,20 @@ static bool exhaust(bool nonblocking, bool beside)
     return ended;
 }
 
+/* Once a duplicate of MPI_COMM_WORLD has found no room, MPICH2 1.4.1p1 waits forever for room for a
+ * duplicate of MPI_COMM_SELF. */
+#ifdef MPICH2_NUMVERSION
+enum { ROUNDS = 1 };
+#else
+enum { ROUNDS = 12 };
+#endif
+
 int main(int argc, char **argv)
 {
     test_init(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    for (int i = 0; i < 12 && exhaust(i & 1, i & 2); i++)
+    for (int i = 0; i < ROUNDS && exhaust(i & 1, i & 2); i++)
         ;
     use(MPI_COMM_WORLD);
     return test_done();
