@@ -54,14 +54,14 @@ static const char *info_find(const char *key, int *length)
     return NULL;
 }
 
-int PMPI_Info_get_valuelen(MPI_Info info, const char *key, int *length, int *found)
+int PMPI_Info_get_valuelen(MPI_Info info, NBC_CONST char *key, int *length, int *found)
 {
     (void)info;
     *found = info_find(key, length) != NULL;
     return MPI_SUCCESS;
 }
 
-int PMPI_Info_get(MPI_Info info, const char *key, int room, char *value, int *found)
+int PMPI_Info_get(MPI_Info info, NBC_CONST char *key, int room, char *value, int *found)
 {
     int length;
     const char *from = info_find(key, &length);
@@ -75,7 +75,7 @@ int PMPI_Info_get(MPI_Info info, const char *key, int room, char *value, int *fo
     return MPI_SUCCESS;
 }
 
-int PMPI_Info_set(MPI_Info info, const char *key, const char *value)
+int PMPI_Info_set(MPI_Info info, NBC_CONST char *key, NBC_CONST char *value)
 {
     char *to = info_written[strcmp(key, "nbcshim_segment_size") == 0      ? 1
                             : strcmp(key, "nbcshim_reduction_order") == 0 ? 2
