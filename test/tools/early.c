@@ -30,8 +30,8 @@ int PMPI_Irecv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI
     if (!is_too_long(count, type, source, tag, comm))
         return next(buf, count, type, source, tag, comm, request);
     early++;
-    next(buf, count, type, source, tag, comm, request);
-    return PMPI_Wait(request, MPI_STATUS_IGNORE);
+    int error = next(buf, count, type, source, tag, comm, request);
+    return error ? error : PMPI_Wait(request, MPI_STATUS_IGNORE);
 }
 
 __attribute__((destructor)) static void report(void)
