@@ -168,9 +168,16 @@ static double overlap(const struct nbc_stats *s)
     return s->took > 0 ? 1 - (double)s->waited / (double)s->took : 0;
 }
 
+/* Of an MPI without MPI_Get_library_version only the header tells. */
+#ifdef MPICH2_VERSION
+#define VERSION_OF_HEADER "MPICH2 " MPICH2_VERSION
+#else
+#define VERSION_OF_HEADER "unknown"
+#endif
+
 static const char *library_version(char *text, size_t size)
 {
-    snprintf(text, size, "unknown");
+    snprintf(text, size, VERSION_OF_HEADER);
 #ifdef HAVE_MPI_GET_LIBRARY_VERSION
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length;
