@@ -8,6 +8,17 @@ if [ ! -f test/settings ]; then
 fi
 . ./test/settings
 
+# Whether the MPI has a function.
+mpi_has() # Iallreduce
+{
+    grep -qi "define HAVE_MPI_$1 1" config.h
+}
+
+# For programs that call nonblocking collectives, which an MPI-2.2 lacks, and that nbcshim is preloaded
+# into.
+newer_calls=
+mpi_has Iallreduce || newer_calls="-include $srcdir/test/tools/newer.h"
+
 library=${NBC_LIBRARY:-$PWD/.libs/lib$NBC_NAME.so} # test/mutate has its own
 cases=0
 failures=0

@@ -8,6 +8,10 @@
 # those of the installed MPI.
 
 . "$(dirname "$0")/../lib.sh"
+if ! mpi_has Iallreduce; then
+    echo "1..0 # SKIP what has the ABI of MPI-5 is no MPI-2.2"
+    exit 0
+fi
 allow_late_sanitizer
 here=$(cd "$srcdir/test/mpi41" && pwd)
 configure=$(cd "$srcdir" && pwd)/configure
@@ -22,7 +26,7 @@ ln -s libmpi_abi.so.0 "$scratch/libmpi_abi.so"
 
 build()
 {
-    mkdir "$scratch/build" && cd "$scratch/build" &&
+    mkdir "$scratch/build" && cd "$scratch/build" && unset srcdir &&
         CONFIG_SHELL=/bin/sh /bin/sh "$configure" -q --disable-static CFLAGS=-O0 CC="$CC" MPICC="$MPICC" \
             MPIEXEC="$MPIEXEC" MPIFC=no MPI_CPPFLAGS="-DNBC_TEST_ABI $newer" MPI_LIBS="$libs" &&
         grep -q 'define HAVE_MPI_REQUEST_GET_STATUS_ANY 1' config.h &&

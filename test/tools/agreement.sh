@@ -10,7 +10,7 @@ compile() # program flags...
 {
     local name=$1
     shift
-    expect "$name compiles" $CC -std=gnu11 $MPI_CPPFLAGS "$@" "$srcdir/test/tools/agreement.c" \
+    expect "$name compiles" $CC -std=gnu11 $MPI_CPPFLAGS $newer_calls "$@" "$srcdir/test/tools/agreement.c" \
         -o "$scratch/$name" $MPI_LIBS
 }
 compile agreement

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One barrier. With the argument "locale": in the locale of the environment. With "hint ALGORITHM":
- * rank 1 gives that as a hint. */
+ * rank 1 gives that as a hint, on an MPI-3. */
 #include <locale.h>
 #include <mpi.h>
 #include <string.h>
@@ -14,7 +14,9 @@ static void give_hint(char *algorithm)
         return;
     MPI_Info_create(&info);
     MPI_Info_set(info, "nbcshim_algorithm", algorithm);
+#if MPI_VERSION >= 3
     MPI_Comm_set_info(MPI_COMM_WORLD, info);
+#endif
     MPI_Info_free(&info);
 }
 

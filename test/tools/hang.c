@@ -151,12 +151,13 @@ static void call_operator(MPI_Comm comm, int rank, int size)
 }
 
 /* More barriers on one communicator than it has tags; a barrier on one that is freed, one between
- * two groups, a persistent one; a duplicate; a message that is not received. */
+ * two groups, a persistent one; a duplicate, which needs an MPI-3; a message that is not received.
+ */
 static void call_rare(MPI_Comm comm, int rank, int size)
 {
     enum { MANY = 60, FREED = MANY, BETWEEN, PERSISTENT, MADE, LONG_ONE, ALL };
     static MPI_Request request[ALL];
-    MPI_Comm many, freed, half, between, made;
+    MPI_Comm many, freed, half, between;
     MPI_Comm_dup(comm, &many);
     MPI_Comm_dup(comm, &freed);
     MPI_Comm_split(comm, rank < size / 2, 0, &half);
@@ -172,11 +173,18 @@ static void call_rare(MPI_Comm comm, int rank, int size)
     MPI_Comm_free(&freed);
     MPI_Ibarrier(between, &request[BETWEEN]);
     MPI_Start(&request[PERSISTENT]);
+#if MPI_VERSION >= 3
+    MPI_Comm made;
     MPI_Comm_idup(comm, &made, &request[MADE]);
+#else
+    request[MADE] = MPI_REQUEST_NULL;
+#endif
     MPI_Ibcast(ones, LONG, MPI_INT, 0, comm, &request[LONG_ONE]);
     MPI_Waitall(ALL, request, MPI_STATUSES_IGNORE);
     MPI_Request_free(&request[PERSISTENT]);
+#if MPI_VERSION >= 3
     MPI_Comm_free(&made);
+#endif
     MPI_Comm_free(&between);
     MPI_Comm_free(&half);
     MPI_Comm_free(&many);

@@ -83,10 +83,14 @@ cat >"$scratch/work/solver.c" <<'END'
 #include <mpi.h>
 int main(int argc, char **argv)
 {
-    MPI_Request request;
     MPI_Init(&argc, &argv);
+#if MPI_VERSION < 3
+    MPI_Barrier(MPI_COMM_WORLD);
+#else
+    MPI_Request request;
     MPI_Ibarrier(MPI_COMM_WORLD, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
+#endif
     return MPI_Finalize();
 }
 END

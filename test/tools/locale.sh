@@ -12,7 +12,7 @@ for locale in de_DE tr_TR; do
     fi
 done
 
-expect "the program compiles" $CC $MPI_CPPFLAGS "$srcdir/test/tools/barrier.c" \
+expect "the program compiles" $CC $MPI_CPPFLAGS $newer_calls "$srcdir/test/tools/barrier.c" \
     -o "$scratch/barrier" $MPI_LIBS
 
 # run LOCALE VARIABLES

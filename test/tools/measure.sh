@@ -40,12 +40,15 @@ run 120 "nbcbench" bench/nbcbench -c barrier,bcast,allreduce,neighbor_alltoall -
     --repeat 7 --all-algorithms --json "$scratch/json" --plot "$scratch/pictures"
 expect "a line a cell" test "$(grep -cE '^(barrier|bcast|allreduce|neighbor_alltoall) ' "$scratch/log")" = 7
 expect "every algorithm" test "$(grep -cE '^    (tree|dissemination|dissemination4) ' "$scratch/log")" = 3
-expect "JSON" python3 "$srcdir/test/tools/measure.py" time "$scratch/json"
-for picture in bcast allreduce neighbor_alltoall ratio; do
+# An MPI-2.2 has nothing to compare nbcshim with: there the figures are nbcshim's alone.
+compares=
+! mpi_has Iallreduce || compares=yes
+[ ! "$compares" ] || expect "JSON" python3 "$srcdir/test/tools/measure.py" time "$scratch/json"
+for picture in bcast allreduce neighbor_alltoall ${compares:+ratio}; do
     expect "picture of $picture" grep -q '</svg>' "$scratch/pictures/$picture.svg"
 done
 
-expect "what they say" python3 -c "import re
+[ ! "$compares" ] || expect "what they say" python3 -c "import re
 def text(picture):
     return re.findall(r'<t(?:span|ext)\\b[^>]*>\\s*([^<]*?)\\s*</t', open('$scratch/pictures/' + picture).read())
 bcast, ratio = text('bcast.svg'), text('ratio.svg')
@@ -68,7 +71,7 @@ measures()
     local name=$1
     shift
     run 120 "nbcbench -m $name $*" bench/nbcbench -m "$name" -n 3 -j "$scratch/json" "$@"
-    expect "rows" python3 "$srcdir/test/tools/measure.py" "$name" "$scratch/json"
+    [ ! "$compares" ] || expect "rows" python3 "$srcdir/test/tools/measure.py" "$name" "$scratch/json"
 }
 
 measures calls -c barrier,allreduce -s 64
@@ -80,6 +83,7 @@ for picture in overlap outstanding; do
     expect "picture of $picture" grep -q '</svg>' "$scratch/pictures/$picture.svg"
 done
 
+if [ "$compares" ]; then
 # Every call that nbcshim wraps is measured, but for those that start or end MPI, deal with other jobs, are
 # collectives of which nbcshim is the purpose, have counts of type MPI_Count, or that are named here.
 threads=2 # Some hundred kinds of calls wait for each other: ranks yield, in case that others are busy.
@@ -104,6 +108,7 @@ mpi_command 2 "" "" bench/nbcbench -m untouched -u nothing
 guarded 60 "$scratch/log" "${launch[@]}"
 [ $? != 0 ]
 result $? "nbcbench -u nothing: refused"
+fi
 
 for program in bench/nbcbench tools/nbctune; do
     name=${program#*/}
@@ -166,12 +171,14 @@ guarded 60 "$scratch/log" terminal tools/nbcsim/nbcsim -n 2,4 -b 8,64 bcast
 grep -aq '75% (4 of 4) bcast, 4 ranks, 64 bytes' "$scratch/log"
 result $? "on a terminal it does"
 
+if [ "$compares" ]; then
 # What bench/hosts runs on several hosts.
 run 60 "rounds" bench/rounds 1 8,4096 barrier allreduce:ring/4k:recursive_doubling
 times='( [0-9]+\.[0-9]){3}'
 log_has 1 "rounds: a line for a barrier" "^barrier 0 [a-z0-9_]+$times$"
 log_has 1 "rounds: an allreduce, with a time for each algorithm" "^allreduce 4096 [a-z0-9_]+$times   [0-9.]+ [0-9.]+$"
 log_has 3 "rounds: no other line" '^[a-z]+ [0-9]+ '
+fi
 
 # All collectives in a soak only: that takes a minute.
 tuned="barrier bcast gatherv allreduce neighbor_alltoallw"

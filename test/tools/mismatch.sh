@@ -5,7 +5,7 @@
 
 compile()
 {
-    $CC -std=gnu11 $MPI_CPPFLAGS "$srcdir/examples/mismatch.c" -o "$scratch/mismatch" $MPI_LIBS
+    $CC -std=gnu11 $MPI_CPPFLAGS $newer_calls "$srcdir/examples/mismatch.c" -o "$scratch/mismatch" $MPI_LIBS
 }
 expect "mismatch compiles" compile
 

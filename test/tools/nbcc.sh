@@ -177,7 +177,8 @@ installed() # the script's name, to which configure may have added the MPI's
 
 nbccxx=$(installed nbccxx)
 nbcfort=$(installed nbcfort)
-for script in "$nbcc" "$nbccxx" "$nbcfort"; do
+[ "$MPIFC" != no ] || nbcfort= # it says that nbcshim was built without Fortran
+for script in "$nbcc" "$nbccxx" $nbcfort; do
     name=$(basename "$script")
     output=$("$script" --help)
     [[ $output == "Usage: ${name%%.*} ARGUMENT"* && $output == *"--${name%%.*}-version"* ]]

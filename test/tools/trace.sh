@@ -9,7 +9,7 @@ if ! command -v python3 >/dev/null; then
     exit 0
 fi
 
-expect "the program compiles" $CC -std=gnu11 $MPI_CPPFLAGS "$srcdir/test/tools/traced_run.c" \
+expect "the program compiles" $CC -std=gnu11 $MPI_CPPFLAGS $newer_calls "$srcdir/test/tools/traced_run.c" \
     -o "$scratch/run" $MPI_LIBS
 
 # One that works, and shows what is in the files that it is given.
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     return MPI_Finalize();
 }
 END
-expect "the other program compiles" $CC -std=gnu11 $MPI_CPPFLAGS "$scratch/says.c" \
+expect "the other program compiles" $CC -std=gnu11 $MPI_CPPFLAGS $newer_calls "$scratch/says.c" \
     -o "$scratch/says" $MPI_LIBS
 
 run() # NAME VARIABLES
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
     return MPI_Finalize();
 }
 END
-expect "a program with copies compiles" $CC -std=gnu11 $MPI_CPPFLAGS "$scratch/copied.c" \
+expect "a program with copies compiles" $CC -std=gnu11 $MPI_CPPFLAGS $newer_calls "$scratch/copied.c" \
     -o "$scratch/copied" $MPI_LIBS
 mpi_command 4 "$(sanitizer_runtime) $library" "NBCSHIM_ALGORITHM_ALLGATHER=ring \
     NBCSHIM_TRACE=$scratch/copies" "$scratch/copied"

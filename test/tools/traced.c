@@ -6,6 +6,8 @@
 #include <stdio.h>
 #ifndef LINKED /* with nbcshim; otherwise preloading brings it */
 #pragma weak MPI_Allreduce_init
+#pragma weak MPI_Iallreduce /* an MPI-2.2 lacks these, too */
+#pragma weak MPI_Ibarrier
 #endif
 
 static int rank, size, bad;
