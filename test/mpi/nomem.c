@@ -294,19 +294,19 @@ static int communicators(void)
     return error;
 }
 
+#if MPI_VERSION >= 3
 static int duplicates(void)
 {
     int error = MPI_SUCCESS;
-#if MPI_VERSION >= 3
     MPI_Comm copy = MPI_COMM_NULL;
     ONE(MPI_Comm_idup(comm, &copy, r));
     if (error)
         copy = MPI_COMM_NULL; /* freed, but nobody could write that there */
     TRY(good(copy));
     drop(&copy);
-#endif
     return error;
 }
+#endif
 
 static int neighbors(void)
 {
@@ -592,10 +592,13 @@ struct scene {
         name, #name, keeps \
     }
 static const struct scene scenes[] = {
-    SCENE(moves, false),     SCENE(reductions, false),    SCENE(types, false),
-    SCENE(operators, false), SCENE(persistent, false),    SCENE(arrays, false),
-    SCENE(more, true),       SCENE(communicators, false), SCENE(duplicates, false),
-    SCENE(neighbors, false), SCENE(windows, false),
+    SCENE(moves, false),      SCENE(reductions, false),    SCENE(types, false),
+    SCENE(operators, false),  SCENE(persistent, false),    SCENE(arrays, false),
+    SCENE(more, true),        SCENE(communicators, false), SCENE(neighbors, false),
+    SCENE(windows, false),
+#if MPI_VERSION >= 3
+    SCENE(duplicates, false),
+#endif
 };
 enum { NSCENES = sizeof scenes / sizeof *scenes };
 

@@ -3,6 +3,8 @@
 #include "blocked.h"
 #include "config.h"
 
+#include <string.h>
+
 static int memory[8];
 static MPI_Win win; /* of `memory` */
 
@@ -156,9 +158,13 @@ static MPI_Group group_of(int rank)
 /* An error, and nothing to wait for: no post comes for it. */
 static void second_start(MPI_Group group)
 {
+#ifndef MPICH2_NUMVERSION /* 1.4.1p1 reports none */
     OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
     EXPECT(MPI_Win_start(group, 0, win) != MPI_SUCCESS, "a second MPI_Win_start succeeds");
     OK(MPI_Win_set_errhandler(win, MPI_ERRORS_ARE_FATAL));
+#else
+    (void)group;
+#endif
 }
 
 /* Rank 0 puts to all others, which post late. */
@@ -474,6 +480,10 @@ int main(int argc, char **argv)
 {
     MPI_Comm comm;
     test_init(&argc, &argv);
+#ifndef HAVE_MPI_WIN_FLUSH
+    if (argc > 1 && strcmp(argv[1], "lock") == 0)
+        return test_done();
+#endif
     /* Windows outlive their communicators. */
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Win_create(memory, sizeof memory, sizeof *memory, MPI_INFO_NULL, comm, &win);
