@@ -126,7 +126,7 @@ void do_other(const struct line *line, struct comm *c)
         return;
 #ifndef OPEN_MPI
     /* 4.0.2: MPI_Testall of a file's request, complete, and another that is not: crashes. */
-    pool->no_testall = pool->no_testall || way == WRITE || way == READ;
+    pool->has_files = pool->has_files || way == WRITE || way == READ;
 #endif
     item = item_new(line, c);
     o = item->other = test_alloc(sizeof *o);

@@ -258,7 +258,9 @@ static void call(const struct pool *p, struct rng *own, struct selection *s, int
 {
     bool any = false, known = any_known(p, s);
 
-    if (!wait && which == 1 && p->no_testall)
+    if (which >= 2 && p->has_files && !WAITS_BEAR_FILES)
+        wait = false;
+    if (!wait && which == 1 && p->has_files)
         which = 3;
     s->ignore = rng_chance(own, 50);
     for (int i = 0; i < s->n; i++) {

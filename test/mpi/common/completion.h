@@ -14,7 +14,7 @@ struct pool {
     MPI_Status *status; /* the status that it returned then */
     void **item;        /* data of the caller */
     int nactive;
-    bool no_testall;               /* the MPI's MPI_Testall fails on these requests */
+    bool has_files;                /* requests of I/O, on which some calls of the MPI fail */
     int (*sort)(const void *item); /* returns the class of a request; NULL: there is one class */
 };
 

@@ -55,6 +55,14 @@ enum { WAITANY_BEARS_INACTIVE = 0 };
 enum { WAITANY_BEARS_INACTIVE = 1 };
 #endif
 
+/* MPI_Waitany and MPI_Waitsome of MPICH2 1.4.1p1 may wait forever for I/O that is not complete when
+ * they are called. */
+#ifdef MPICH2_NUMVERSION
+enum { WAITS_BEAR_FILES = 0 };
+#else
+enum { WAITS_BEAR_FILES = 1 };
+#endif
+
 /* Programs that run with a preloaded nbcshim are linked with the MPI only: functions that it may
  * lack are referenced weakly. */
 #ifndef NBC_TEST_LINKED
