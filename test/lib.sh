@@ -11,7 +11,7 @@ fi
 # Whether the MPI has a function.
 mpi_has() # Iallreduce
 {
-    grep -qi "define HAVE_MPI_$1 1" config.h
+    grep -qsi "define HAVE_MPI_$1 1" config.h
 }
 
 # For programs that call nonblocking collectives, which an MPI-2.2 lacks, and that nbcshim is preloaded

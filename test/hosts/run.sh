@@ -124,7 +124,7 @@ cat >"$scratch/lacking" <<'END'
 exec "$@"
 END
 chmod +x "$scratch/lacking"
-expect "barrier.c compiles" $MPICC -o "$scratch/barrier" "$srcdir/test/tools/barrier.c"
+expect "barrier.c compiles" $MPICC $newer_calls -o "$scratch/barrier" "$srcdir/test/tools/barrier.c"
 on_hosts 2x2 "$ours" NBCSHIM_INIT_TIMEOUT=2 "$scratch/lacking" "$scratch/barrier"
 guarded 30 "$scratch/log" "${launch[@]}"
 status=$?
@@ -135,7 +135,7 @@ log_has 1 "one line names its ranks, and the other host" \
 
 # --- faults ---------------------------------------------------------------------------------------
 
-expect "lost.c compiles" $MPICC -o "$scratch/lost" "$hosts/lost.c"
+expect "lost.c compiles" $MPICC $newer_calls -o "$scratch/lost" "$hosts/lost.c"
 on_hosts 4x1 "$ours" "" "$scratch/lost"
 guarded 30 "$scratch/log" "${launch[@]}"
 status=$?
