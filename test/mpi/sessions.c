@@ -42,8 +42,6 @@ static int use_session(MPI_Session session, const char *tag, int *size)
     MPI_Group world, one;
     MPI_Comm all, copy, inter;
     int rank, n, zero = 0;
-    OK(MPI_Comm_create_from_group(MPI_GROUP_EMPTY, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &all));
-    CHECK(all == MPI_COMM_NULL);
     OK(MPI_Group_from_session_pset(session, "mpi://WORLD", &world));
     OK(MPI_Comm_create_from_group(world, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &all));
     MPI_Comm_rank(all, &rank);
