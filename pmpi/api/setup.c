@@ -29,18 +29,26 @@
 static bool leads; /* this process speaks for the job */
 static bool is_set_up;
 
+static void explain_lacking(const char *name, const char *why)
+{
+    static bool warned; /* without a lock: a second line would do no harm */
+    if (!warned)
+        fprintf(stderr, "nbcshim: MPI_%s failed: this MPI lacks it, and %s\n", name, why);
+    warned = true;
+}
+
 int nbc_raise_lacking(const struct nbc_call *call, const char *name)
 {
-    if (nbc_enabled) /* the communicator has no context */
-        return nbc_raise(MPI_COMM_NULL, MPI_ERR_COMM);
-    static bool warned; /* without a lock: a second line would do no harm */
     char why[1024] = "nbcshim is inactive (NBCSHIM=off, or no object loaded at MPI_Init references "
                      "a nonblocking or persistent collective); set NBCSHIM=on";
-    if (!warned) {
-        nbc_bypassed(why, sizeof why);
-        fprintf(stderr, "nbcshim: MPI_%s failed: this MPI lacks it, and %s\n", name, why);
-    }
-    warned = true;
+    if (nbc_enabled && call->comm != MPI_COMM_NULL)
+        explain_lacking(name, "nbcshim does not know the communicator, which was freed, made past "
+                              "nbcshim, or connects jobs that do not both run nbcshim with "
+                              "the same settings");
+    if (nbc_enabled)
+        return nbc_raise(MPI_COMM_NULL, MPI_ERR_COMM);
+    nbc_bypassed(why, sizeof why);
+    explain_lacking(name, why);
     return nbc_raise(call->comm, MPI_ERR_OTHER);
 }
 

@@ -245,29 +245,6 @@ static void complete(struct way *w, int error, const char *name)
         MPI_Request_free(w->request);
 }
 
-/* A communicator that nbcshim does not know: the MPI itself makes the call if it has it. If not,
- * the error is raised on MPI_COMM_WORLD. */
-static void unknown_communicator(bool persistent)
-{
-    MPI_Errhandler before;
-    MPI_Request r;
-    int sum = -1, one = 1;
-    struct way way = {persistent, MPI_COMM_NULL, &r}, *w = &way;
-    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    PMPI_Comm_dup(MPI_COMM_WORLD, &w->comm);
-    int error = CALL(Allreduce, allreduce, &one, &sum, 1, MPI_INT, MPI_SUM);
-    EXPECT(!error || class_of(error) == MPI_ERR_COMM, "unknown communicator: class %d",
-           class_of(error));
-    if (!error) {
-        complete(w, error, "unknown communicator");
-        EXPECT(sum == test_size, "unknown communicator: sum %d", sum);
-    }
-    PMPI_Comm_free(&w->comm);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
-    MPI_Errhandler_free(&before);
-}
-
 static int scan_call(struct way *w)
 {
     return CALL(Scan, scan, in, out, 1, MPI_INT, MPI_SUM);
@@ -766,7 +743,6 @@ int main(int argc, char **argv)
         w = (struct way){persistent > 0, counting, NULL};
         run_all(&w, counting);
         null_communicator(persistent > 0);
-        unknown_communicator(persistent > 0);
         intercommunicator(persistent > 0);
         neighbors_in_place(persistent > 0);
         own_blocks((struct way){persistent > 0, returning, NULL});
