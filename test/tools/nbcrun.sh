@@ -131,6 +131,45 @@ prints "hydra: an LD_PRELOAD of the command line is kept, after ours" \
 prints "hydra: and that of one program too" \
     "$hydra -genv LD_PRELOAD $shim -env LD_PRELOAD $shim:$other $app : $app" \
     "$nbcrun" --print "$hydra" -env LD_PRELOAD "$other" "$app" : "$app"
+prints "hydra: and that of a later one" \
+    "$hydra -genv LD_PRELOAD $shim $app : -n 1 -env LD_PRELOAD $shim:$other ./x : -env LD_PRELOAD $shim:$other $app -env LD_PRELOAD y" \
+    "$nbcrun" --print "$hydra" "$app" : -n 1 -env LD_PRELOAD "$other" ./x : -env LD_PRELOAD "$other" "$app" \
+    -env LD_PRELOAD y
+prints "hydra: with a sign of equality" \
+    "$hydra -n 2 -genv=LD_PRELOAD=$shim:$other -env=LD_PRELOAD=$shim:a=b $app -env=LD_PRELOAD=y" \
+    "$nbcrun" --print "$hydra" -n 2 -genv=LD_PRELOAD="$other" -env=LD_PRELOAD=a=b "$app" -env=LD_PRELOAD=y
+printf '#!/bin/sh\n' >"$scratch/script"
+chmod +x "$scratch/script"
+prints "hydra: the arguments of a script stay as they are" \
+    "$hydra -genv LD_PRELOAD $shim -n 2 $scratch/script -env LD_PRELOAD y" \
+    "$nbcrun" --print "$hydra" -n 2 "$scratch/script" -env LD_PRELOAD y
+prints "Open MPI: so do they" \
+    "$ompi -x LD_PRELOAD=$shim_b -n 2 $scratch/script -x LD_PRELOAD=y" \
+    "$nbcrun_b" --print "$ompi" -n 2 "$scratch/script" -x LD_PRELOAD=y
+prints "one that env sets is kept, after ours" \
+    "$hydra -genv LD_PRELOAD $shim -n 2 env A=1 LD_PRELOAD=$shim:$other $app env LD_PRELOAD=y" \
+    "$nbcrun" --print "$hydra" -n 2 env A=1 LD_PRELOAD="$other" "$app" env LD_PRELOAD=y
+prints "in each context" \
+    "$ompi -x LD_PRELOAD=$shim_b $app_b : -x LD_PRELOAD=$shim_b env LD_PRELOAD=$shim_b:$other $app_b" \
+    "$nbcrun_b" --print "$ompi" "$app_b" : env LD_PRELOAD="$other" "$app_b"
+prints "nbcrun goes between another command and the launcher" \
+    "launcher preloads ''
+-genv
+LD_PRELOAD
+$shim
+-n
+2
+$app
+mpiexec" "$nbcrun" timeout 60 "$hydra" -n 2 "$app" mpiexec
+prints "also where it prints" "$hydra -genv LD_PRELOAD $shim $app" "$nbcrun" --print env A=1 "$hydra" "$app"
+prints "but not behind a program" "env LD_PRELOAD=$shim env $app $hydra" "$nbcrun" --print env "$app" "$hydra"
+echo "-n 1 $app_b" >"$scratch/programs"
+refuses "Open MPI: a file of programs that lacks ours" \
+    "nbcrun: Open MPI does not pass * begin each line of $scratch/programs with -x LD_PRELOAD=$shim_b" \
+    "$nbcrun_b" "$ompi" --app "$scratch/programs"
+echo "-x LD_PRELOAD=$shim_b -n 1 $app_b" >"$scratch/programs"
+prints "Open MPI: one that has it" "$ompi -x LD_PRELOAD=$shim_b --app $scratch/programs" \
+    "$nbcrun_b" --print "$ompi" --app "$scratch/programs"
 prints "hydra: in one word, too" \
     "$hydra -n 2 -genv LD_PRELOAD=$shim:$other $app" \
     "$nbcrun" --print "$hydra" -n 2 -genv LD_PRELOAD="$other" "$app"
