@@ -228,8 +228,8 @@ static const struct {
     {NBC_REGROUPS, "any order"},
     {NBC_FOLDS, "any order or that of ranks"},
     {NBC_DOUBLES, "any order or that of a tree"},
-    {NBC_RANKS, "the order of ranks is required"},
-    {NBC_TREE, "the order of a tree is required"},
+    {NBC_RANKS, "the order of ranks"},
+    {NBC_TREE, "the order of a tree"},
 };
 
 static const char *needs_text(unsigned needs, char *text, size_t size)

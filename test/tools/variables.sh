@@ -30,16 +30,17 @@ refused NBCSHIM=perhaps "auto, on or off"
 refused NBCSHIM_BLOCKING=mine "auto, own or native"
 refused NBCSHIM_CHECK=2 "0 or 1"
 refused NBCSHIM_DYNAMIC=no "0 or 1"
-refused NBCSHIM_NODES=0 "a number of ranks up to 1000000"
-refused NBCSHIM_NODES=1000001 "a number of ranks up to 1000000"
+refused NBCSHIM_NODES=0 "a number of ranks from 1 to 1000000"
+refused NBCSHIM_NODES=1000001 "a number of ranks from 1 to 1000000"
 refused NBCSHIM_PROGRESS=sometimes "calls or thread"
 refused NBCSHIM_PROGRESS_CPU=-1 "a processor number up to 1023"
 refused NBCSHIM_STATS=file "0, 1, verbose or a file name ending in .json"
 for value in 0 -5 12X 12KB K 9223372036854775808 99999999999999999999G 9223372036854775807K; do
     refused NBCSHIM_SEGMENT_SIZE=$value "a positive number of bytes, with K, M or G"
 done
-refused NBCSHIM_TIMEOUT=1s "a number of seconds up to 1000000"
-refused NBCSHIM_TRACE_EVENTS=17M "a number up to 16M"
+refused NBCSHIM_TIMEOUT=0 "a number of seconds from 1 to 1000000"
+refused NBCSHIM_TIMEOUT=1s "a number of seconds from 1 to 1000000"
+refused NBCSHIM_TRACE_EVENTS=17M "a number from 1 to 16M"
 refused NBCSHIM_TAG_UB=2 "a number from 3 to 2147483647"
 refused NBCSHIM_ALGORITHM_SCAN=fastest "one of $(awk -F '[(, ]+' \
     '$1 == "ALG" && $2 == "SCAN" { all = all (all ? ", " : "") $3 } END { print all }' \
