@@ -100,7 +100,8 @@ static void put_silence(struct nbc_line *l)
 {
     nbc_line_put(l, "no answer from ");
     nbc_line_put_ranks(l, here.size, here.answered, false, NULL);
-    nbc_line_put(l, " of %d at MPI_Init for %d s", here.size, (int)((here.waited + SECOND / 2) / SECOND));
+    nbc_line_put(l, " of %d at MPI_Init for %d s", here.size,
+                 (int)((here.waited + SECOND / 2) / SECOND));
 }
 
 static void put_presence(struct nbc_line *l)
