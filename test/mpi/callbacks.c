@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Collectives in attribute callbacks of a communicator that is being freed, and calls for their
- * requests in callbacks that calls on files run. */
+ * requests in callbacks that calls on files run; with the argument "communicators" only the first.
+ */
 #include "config.h"
 #include "util.h"
 
@@ -162,6 +163,7 @@ int main(int argc, char **argv)
     end(&copied[1], MPI_Comm_disconnect);
     EXPECT(called == 3, "%d callbacks", called);
     OK(MPI_Comm_free_keyval(&keyval));
-    with_files();
+    if (argc == 1)
+        with_files();
     return test_done();
 }

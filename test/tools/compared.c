@@ -88,8 +88,8 @@ static void complete_in_a_long_array(void)
     MPI_Wait(&other, MPI_STATUS_IGNORE);
 }
 
-/* So many operations that some have the same place in a table, and requests of messages, started while
- * a collective is active and while none is. */
+/* So many operations that some have the same place in a table, and requests of messages, started
+ * while a collective is active and while none is. */
 static void complete_many(int rank, int size)
 {
     enum { MANY = 500 };
