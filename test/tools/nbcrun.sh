@@ -162,7 +162,9 @@ $shim
 $app
 mpiexec" "$nbcrun" timeout 60 "$hydra" -n 2 "$app" mpiexec
 prints "also where it prints" "$hydra -genv LD_PRELOAD $shim $app" "$nbcrun" --print env A=1 "$hydra" "$app"
-prints "but not behind a program" "env LD_PRELOAD=$shim env $app $hydra" "$nbcrun" --print env "$app" "$hydra"
+prints "but not behind a script" "env LD_PRELOAD=$shim timeout 60 $scratch/script $hydra" \
+    "$nbcrun" --library="$shim" --print timeout 60 "$scratch/script" "$hydra"
+prints "nor behind a program" "env LD_PRELOAD=$shim env $app $hydra" "$nbcrun" --print env "$app" "$hydra"
 echo "-n 1 $app_b" >"$scratch/programs"
 refuses "Open MPI: a file of programs that lacks ours" \
     "nbcrun: Open MPI does not pass * begin each line of $scratch/programs with -x LD_PRELOAD=$shim_b" \
