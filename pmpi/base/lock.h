@@ -25,10 +25,10 @@ extern bool nbc_threaded;
 /* Where this thread is. MPI libraries call their own PMPI_Wait and other functions, which nbcshim
  * replaces; such a call from below must go straight to the MPI. */
 enum {
-    NBC_OUTSIDE,     /* in the program; must be zero */
-    NBC_LOCKED,      /* in nbcshim, with the lock */
-    NBC_BELOW,       /* in a call of the MPI that calls others (files.c) */
-    NBC_LOCKED_BELOW /* both: a callback of the program, or of nbcshim, that such a call runs */
+    NBC_OUTSIDE = 0, /* in the program */
+    NBC_LOCKED = 1,  /* in nbcshim, with the lock */
+    NBC_BELOW = 2    /* in a call of the MPI that calls others (files.c); with NBC_LOCKED: in a
+                      * callback of the program, or of nbcshim, that such a call runs */
 };
 extern NBC_PER_THREAD unsigned char nbc_inside;
 

@@ -254,7 +254,6 @@ static int context_on_free(MPI_Comm comm, int keyval, void *value, void *extra)
     (void)keyval, (void)extra;
     struct nbc_context *c = value;
     MPI_Errhandler handler;
-    bool had_lock = nbc_has_lock();
     if (NEXT(Comm_get_errhandler)(comm, &handler))
         handler = MPI_ERRHANDLER_NULL;
     if (c->life == NBC_CONTEXT_FREEING) {
@@ -263,7 +262,7 @@ static int context_on_free(MPI_Comm comm, int keyval, void *value, void *extra)
         return MPI_SUCCESS;
     }
     bool locked = nbc_lock_if_free();
-    if (locked || had_lock)
+    if (nbc_has_lock())
         context_detach(c, &handler);
     else
         context_put_off(c, &handler);
