@@ -166,7 +166,7 @@ log_has 0 "nobody says anything" '^nbcshim:'
 
 # --- sessions -------------------------------------------------------------------------------------
 
-if grep -q 'define HAVE_MPI_SESSION_INIT 1' config.h; then
+if mpi_has Session_init; then
     compile session -DSESSION
     differ='1) export NBCSHIM_CHECK=1 ;;'
     launch 2 session "" "$differ"

@@ -178,7 +178,7 @@ for runs in 0 x ''; do
 done
 
 # A program that calls what the MPI lacks runs only with nbcshim.
-if ! grep -q 'define HAVE_MPI_ALLREDUCE_INIT 1' config.h; then
+if ! mpi_has Allreduce_init; then
     echo '#include <nbcshim.h>
     int main(int n, char **v)
     {

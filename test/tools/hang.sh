@@ -120,7 +120,7 @@ if mpi_has Ibarrier; then
     log_has 0 "NBCSHIM=off: nobody says anything" '^nbcshim:'
 fi
 
-if grep -q 'define HAVE_MPI_SESSION_INIT 1' config.h; then
+if mpi_has Session_init; then
     program=session
     expect "the program of a session compiles" $CC -std=gnu11 -DSESSION $MPI_CPPFLAGS \
         "$srcdir/test/tools/hang.c" -o "$scratch/$program" $MPI_LIBS

@@ -7,36 +7,20 @@
 forget_settings
 
 cat >"$scratch/program.c" <<'END'
-#define _GNU_SOURCE
-#include <dlfcn.h>
 #include <nbcshim.h>
 #include <stdio.h>
-#ifdef UNKNOWN
-/* A function of the MPI, past nbcshim, which has no MPI_Get_version. */
-static void *of_the_mpi(const char *name)
-{
-    Dl_info info;
-    dladdr(dlsym(RTLD_DEFAULT, "MPI_Get_version"), &info);
-    return dlsym(dlopen(info.dli_fname, RTLD_LAZY | RTLD_LOCAL), name);
-}
-#endif
 int main(int argc, char **argv)
 {
     MPI_Request request = MPI_REQUEST_NULL;
     int error = MPI_SUCCESS;
-    MPI_Comm comm = MPI_COMM_WORLD;
     MPI_Init(&argc, &argv);
 #ifdef RETURN
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 #endif
-#ifdef UNKNOWN
-    int (*make)(MPI_Comm, MPI_Comm *) = of_the_mpi("MPI_Comm_dup");
-    make(MPI_COMM_WORLD, &comm);
-#endif
 #ifdef NONBLOCKING
-    MPI_Ibarrier(comm, &request);
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
 #else
-    error = MPI_Barrier_init(comm, MPI_INFO_NULL, &request);
+    error = MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &request);
     if (!error)
         MPI_Start(&request);
 #endif
@@ -56,6 +40,14 @@ compile() # name arguments...
     shift
     $CC -std=gnu11 -I"$srcdir/include" $MPI_CPPFLAGS $CFLAGS "$scratch/program.c" \
         -Wl,-rpath,"$PWD/.libs" -L"$PWD/.libs" -o "$scratch/$name" "$@" $NBC_LDFLAGS
+}
+
+compile_past() # name flags...
+{
+    local name=$1
+    shift
+    $CC -std=gnu11 -DPERSISTENT "$@" -I"$srcdir/include" $MPI_CPPFLAGS "$srcdir/test/tools/past.c" \
+        -o "$scratch/$name" -L"$PWD/.libs" -l$NBC_NAME $MPI_LIBS -ldl -Wl,-rpath,"$PWD/.libs"
 }
 
 program() # preload variables name
@@ -108,17 +100,14 @@ else
     ends_well "a program that handles errors goes on" 60
     log_has 2 "it has the error and no request" '^refused 1$'
 
-    expect "a program with a communicator that nbcshim does not know links" compile unknown -DRETURN -DUNKNOWN \
-        -l$NBC_NAME $MPI_LIBS -ldl
+    expect "a program with a communicator that nbcshim does not know compiles" compile_past unknown -DUNKNOWN
     program "" "" unknown
     ends_well "it goes on" 60
     log_has 2 "it has an error and no request" '^refused 1$'
     log_has 2 "each rank says why" \
         '^nbcshim: MPI_Barrier_init failed: this MPI lacks it, and nbcshim does not know the communicator, which was freed, made past nbcshim, or '
 
-    expect "a program that takes MPI_Init from the MPI compiles" $CC -std=gnu11 -DPERSISTENT \
-        -I"$srcdir/include" $MPI_CPPFLAGS "$srcdir/test/tools/past.c" -o "$scratch/past" \
-        -L"$PWD/.libs" -l$NBC_NAME $MPI_LIBS -ldl -Wl,-rpath,"$PWD/.libs"
+    expect "a program that takes MPI_Init from the MPI compiles" compile_past past
     program "" "" past
     guarded 60 "$scratch/log" "${launch[@]}"
     status=$?

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A program that takes MPI_Init from the library of the MPI, as those of Julia do: past nbcshim,
- * which its other calls reach. */
+ * which its other calls reach. -DPERSISTENT: with a collective that the MPI may lack. -DUNKNOWN: it
+ * takes MPI_Comm_dup instead, and goes on after an error of that collective. */
 #define _GNU_SOURCE
 #ifdef PERSISTENT
 #include <nbcshim.h>
@@ -20,15 +21,28 @@ static void *open_mpi(void)
     return f && dladdr(f, &info) ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_LOCAL) : NULL;
 }
 
-int main(void)
+#ifdef UNKNOWN
+static int run(void *f)
 {
-    void *mpi = open_mpi(), *f = mpi ? dlsym(mpi, "MPI_Init") : NULL;
+    int (*make)(MPI_Comm, MPI_Comm *);
+    MPI_Comm comm;
+    MPI_Request request = MPI_REQUEST_NULL;
+    memcpy(&make, &f, sizeof make);
+    MPI_Init(NULL, NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    make(MPI_COMM_WORLD, &comm);
+    int error = MPI_Barrier_init(comm, MPI_INFO_NULL, &request);
+    printf("%s %d\n", error ? "refused" : "made", request == MPI_REQUEST_NULL);
+    MPI_Finalize();
+    return 0;
+}
+#else
+static int run(void *f)
+{
     int (*init)(int *, char ***);
     MPI_Comm comm;
     MPI_Request request = MPI_REQUEST_NULL;
     int size, one = 1, sum = 0;
-    if (!f)
-        return 2;
     memcpy(&init, &f, sizeof init);
     init(NULL, NULL);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -43,4 +57,16 @@ int main(void)
     MPI_Comm_free(&comm);
     MPI_Finalize();
     return sum != size;
+}
+#endif
+
+int main(void)
+{
+#ifdef UNKNOWN
+    const char *name = "MPI_Comm_dup";
+#else
+    const char *name = "MPI_Init";
+#endif
+    void *mpi = open_mpi(), *f = mpi ? dlsym(mpi, name) : NULL;
+    return f ? run(f) : 2;
 }

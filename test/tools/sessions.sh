@@ -16,7 +16,7 @@ run() # ranks
     log_has "$1" "the attributes were deleted in MPI_Finalize" '^deleted early: 3$'
 }
 
-if grep -q 'define HAVE_MPI_SESSION_INIT 1' config.h; then
+if mpi_has Session_init; then
     run 1
     run 3
 fi

@@ -129,6 +129,12 @@ assert barrier['seconds'] > 0.15 and barrier['overlap'] < 0.3, barrier
 assert bcast['overlap'] > 0.8, bcast
 END
 
+# Compiles $scratch/NAME.c and links it with nbcshim.
+link_program() # NAME
+{
+    $CC -std=gnu11 -I"$srcdir/include" $MPI_CPPFLAGS "$scratch/$1.c" -o "$scratch/$1" "$library" $MPI_LIBS
+}
+
 cat >"$scratch/restarted.c" <<'END'
 #include <nbcshim/mpi.h>
 int main(int argc, char **argv)
@@ -149,8 +155,7 @@ int main(int argc, char **argv)
     return MPI_Finalize();
 }
 END
-expect "a program that starts an operation again compiles" $CC -std=gnu11 \
-    -I"$srcdir/include" $MPI_CPPFLAGS "$scratch/restarted.c" -o "$scratch/restarted" "$library" $MPI_LIBS
+expect "a program that starts an operation again compiles" link_program restarted
 mpi_command 2 "$(sanitizer_runtime) $library" "NBCSHIM_STATS=$scratch/restarted.json" \
     "$scratch/restarted"
 ends_well "it ends well" 60
@@ -188,8 +193,7 @@ int main(int argc, char **argv)
     return MPI_Finalize();
 }
 END
-expect "a program with many messages compiles" $CC -std=gnu11 \
-    -I"$srcdir/include" $MPI_CPPFLAGS "$scratch/channels.c" -o "$scratch/channels" "$library" $MPI_LIBS
+expect "a program with many messages compiles" link_program channels
 mpi_command 2 "$(sanitizer_runtime) $library" "NBCSHIM_TRACE=$scratch/channels.json" "$scratch/channels"
 ends_well "many messages: the program ends well" 60
 json_says "each of them is told from the others" "$scratch/channels.json" <<'END'
@@ -221,8 +225,7 @@ int main(int argc, char **argv)
     return MPI_Finalize();
 }
 END
-expect "a program of two groups compiles" $CC -std=gnu11 \
-    -I"$srcdir/include" $MPI_CPPFLAGS "$scratch/between.c" -o "$scratch/between" "$library" $MPI_LIBS
+expect "a program of two groups compiles" link_program between
 mpi_command 3 "$(sanitizer_runtime) $library" "NBCSHIM_TRACE=$scratch/between.json" "$scratch/between"
 ends_well "two groups: the program ends well" 60
 json_says "the bytes of the bcast are not known" "$scratch/between.json" <<'END'
@@ -256,7 +259,7 @@ for f in files:
     json.load(open(f))"
 fi
 
-if grep -q 'define HAVE_MPI_SESSION_INIT 1' config.h; then
+if mpi_has Session_init; then
     mpi_command 2 "$(sanitizer_runtime) $library" "NBCSHIM_TRACE=$scratch/none" \
         "$PWD/test/mpi/sessions.preload"
     ends_well "a program of sessions alone ends well" 60
