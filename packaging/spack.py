@@ -11,11 +11,11 @@ class Nbcshim(AutotoolsPackage):
     """Nonblocking and persistent MPI collectives for any MPI, through the profiling interface."""
 
     manual_download = True
-    url = "file://{0}/nbcshim-0.2.0.tar.xz".format(os.getcwd())
+    url = "file://{0}/nbcshim-0.3.0.tar.xz".format(os.getcwd())
 
     license("MIT")
 
-    version("0.2.0")
+    version("0.3.0")
 
     depends_on("c", type="build")
     depends_on("mpi")
