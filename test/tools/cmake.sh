@@ -84,7 +84,7 @@ runs() # program
 }
 
 mpi="find_package(MPI REQUIRED COMPONENTS C)"
-ours="find_package(nbcshim 0.2 REQUIRED)"
+ours="find_package(nbcshim ${VERSION%.*} REQUIRED)"
 
 project c C "$ours" "$mpi" "$(cat "$scratch/orders")"
 expect "a C project builds that names nbcshim and the MPI in each order" build c \
