@@ -13,7 +13,6 @@
 #include "base/tag_space.h"
 #include "below/next.h"
 #include "comm/context.h"
-#include "comm/ranges.h"
 #include "comm/tags.h"
 #include "engine/direct.h"
 #include "engine/launch.h"
@@ -190,7 +189,7 @@ static int tags_widen(struct nbc_context *c)
 {
     int range;
     uint64_t key = nbc_range_key(c->key, ++c->nsearches);
-    int error = nbc_ranges_search(key, ranges_and, c, &range);
+    int error = nbc_ranges_search(&nbc_ranges, key, ranges_and, c, &range);
     if (error || range < 0)
         return error;
     return nbc_tags_add(c->tags, nbc_range_tag(range), nbc_range_size) ? MPI_SUCCESS
@@ -200,8 +199,8 @@ static int tags_widen(struct nbc_context *c)
 /* With few tags left in a range, the ranks would have to agree soon again. */
 static bool tags_are_few(const struct nbc_context *c)
 {
-    return c->range >= 0 && nbc_ranges_on() && c->tags->n + nbc_range_size <= MOST_TAGS &&
-           nbc_tags_left(c->tags) < c->tags->n / 4;
+    return c->range >= 0 && nbc_ranges_on(&nbc_ranges) &&
+           c->tags->n + nbc_range_size <= MOST_TAGS && nbc_tags_left(c->tags) < c->tags->n / 4;
 }
 
 static int tags_agree(struct nbc_context *c)

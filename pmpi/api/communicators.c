@@ -15,7 +15,6 @@
 #include "below/export.h"
 #include "comm/agree.h"
 #include "comm/context.h"
-#include "comm/ranges.h"
 #include "engine/progress.h"
 #include "engine/signal.h"
 #include "op/call.h"
@@ -55,9 +54,10 @@ static int comm_prepare(MPI_Comm parent, bool duplicate, struct nbc_origin *orig
     nbc_lock();
     struct nbc_context *c = nbc_context_find(parent);
     *origin = nbc_origin_of(c, duplicate);
-    bool searches = !c->spans_jobs && nbc_ranges_on();
-    int error =
-        searches ? nbc_ranges_search(origin->key, search_and, c, &origin->range) : MPI_SUCCESS;
+    bool searches = !c->spans_jobs && nbc_ranges_on(&nbc_ranges);
+    int error = searches
+                    ? nbc_ranges_search(&nbc_ranges, origin->key, search_and, c, &origin->range)
+                    : MPI_SUCCESS;
     nbc_unlock();
     if (!searches)
         return nbc_presync(parent);
@@ -151,8 +151,8 @@ static int comm_attach_later(MPI_Comm parent, MPI_Comm *comm, struct nbc_origin 
     if (*comm == MPI_COMM_NULL)
         return MPI_SUCCESS;
     nbc_lock();
-    if (origin->parent && !origin->parent->spans_jobs && nbc_ranges_on())
-        error = nbc_ranges_search(origin->key, created_and, comm, &origin->range);
+    if (origin->parent && !origin->parent->spans_jobs && nbc_ranges_on(&nbc_ranges))
+        error = nbc_ranges_search(&nbc_ranges, origin->key, created_and, comm, &origin->range);
     nbc_unlock();
     if (!error)
         return comm_attach(parent, comm, origin, MPI_INFO_NULL);

@@ -21,7 +21,6 @@ NBC_ARCHIVE_MEMBER(idup)
 #include "base/errors.h"
 #include "base/lock.h"
 #include "comm/context.h"
-#include "comm/ranges.h"
 #include "engine/progress.h"
 #include "op/run.h"
 #include "request/request.h"
@@ -135,7 +134,7 @@ static void idup_start_hidden(struct idup *d)
 
 static void idup_offer(struct idup *d)
 {
-    d->words = nbc_ranges_offer(&d->search, d->mine);
+    d->words = nbc_ranges_offer(&nbc_ranges, &d->search, d->mine);
     if (d->words > 0)
         idup_reduce(d, d->mine, d->others, IDUP_OFFERS);
     else
@@ -148,14 +147,14 @@ static void idup_advance(struct idup *d, const struct nbc_context *parent)
     bool inter = parent->members.remote_size > 0;
     bool offered = d->stage == IDUP_OFFERS || d->stage == IDUP_RETURNS;
     if (offered && d->error) {
-        nbc_ranges_settle(&d->search, NULL);
+        nbc_ranges_settle(&nbc_ranges, &d->search, NULL);
     } else if (d->stage == IDUP_OFFERS && inter) {
         idup_reduce(d, d->others, d->all, IDUP_RETURNS);
         return;
     } else if (offered) {
         for (int i = 0; i < d->words && inter; i++)
             d->others[i] &= d->all[i];
-        d->origin.range = nbc_ranges_settle(&d->search, d->others);
+        d->origin.range = nbc_ranges_settle(&nbc_ranges, &d->search, d->others);
     }
     bool settled = d->error || d->stage == IDUP_LAST || parent->range < 0 || d->origin.range >= 0;
     if (settled)

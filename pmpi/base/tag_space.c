@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/tag_space.h"
 
+#include "ranges.h"
+
 struct nbc_tag_space nbc_tags_whole, nbc_tags_range;
 int nbc_range_size, nbc_nranges, nbc_tag_ub;
+
+int nbc_range_tag(int range)
+{
+    return range * nbc_range_size;
+}
 
 /* Half of the tags serve nonblocking and blocking operations, the other half persistent operations.
  * Of these, a program does not hold more than this number at once. */
@@ -28,17 +35,17 @@ static void divide_whole(int tag_ub, int nguards)
 
 /* More ranges than MPIs have communicators are of no use, and with fewer than a hundred, duplicates
  * are as good. At most 64 operations of a queue are started at once, so short rings serve. */
-enum { MOST_RANGES = 65536, LEAST_RANGES = 128, LARGEST = 4096, SMALLEST = 512 };
+enum { LEAST_RANGES = 128, LARGEST = 4096, SMALLEST = 512 };
 
 static void divide_ranges(int tag_ub, int nguards)
 {
     int size = LARGEST;
-    while (size > SMALLEST && tag_ub / size < MOST_RANGES - 1)
+    while (size > SMALLEST && tag_ub / size < NBC_MOST_RANGES - 1)
         size /= 2;
     int n = tag_ub / size + (tag_ub % size == size - 1);
     int ring = size / 8, persistent = 2 * ring + 1 + nguards * ring;
     nbc_range_size = size;
-    nbc_nranges = n < LEAST_RANGES ? 0 : n < MOST_RANGES ? n : MOST_RANGES;
+    nbc_nranges = n < LEAST_RANGES ? 0 : n < NBC_MOST_RANGES ? n : NBC_MOST_RANGES;
     nbc_tags_range = (struct nbc_tag_space){
         .ring = ring,
         .blocking = ring,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The division of the tags of a hidden communicator, for one communicator of the program: all its
- * tags, or a range of them (comm/ranges.h). */
+ * tags, or a range of them (ranges.h of src/). */
 #ifndef NBC_TAG_SPACE_H
 #define NBC_TAG_SPACE_H
 
@@ -20,6 +20,9 @@ extern struct nbc_tag_space nbc_tags_whole; /* of a hidden communicator for one 
 extern struct nbc_tag_space nbc_tags_range; /* of a range */
 extern int nbc_range_size, nbc_nranges;     /* tags in a range; number of ranges, may be 0 */
 extern int nbc_tag_ub;
+
+/* The first tag of a range. Local. */
+int nbc_range_tag(int range);
 
 /* Divides the tags. tag_ub: the largest tag for operations; at least tag_ub + 1 must be a valid
  * tag, and nguards times tag_ub more for checks. */

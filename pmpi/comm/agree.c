@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "comm/agree.h"
 
-#include "comm/ranges.h"
+#include "ranges.h"
 
 /* On an intercommunicator a reduction returns the result of the remote group. A second reduction
  * returns that of this group. */

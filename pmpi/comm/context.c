@@ -10,7 +10,6 @@
 #include "base/hints.h"
 #include "base/lock.h"
 #include "base/state.h"
-#include "comm/ranges.h"
 #include "comm/tags.h"
 #include "op/nodemap.h"
 #include "op/plan.h"
@@ -24,6 +23,8 @@ static int max_outstanding = INT_MAX;
 static int context_keyval = MPI_KEYVAL_INVALID;
 
 static struct nbc_context *contexts; /* by handle of the program's communicator; under the lock */
+
+struct nbc_ranges nbc_ranges;
 
 static struct nbc_context *world; /* of MPI_COMM_WORLD, while ranges are in use; under the lock */
 
@@ -52,11 +53,18 @@ static void delivery_worsen(struct nbc_context *c, enum nbc_delivery to)
         c->delivery = to;
 }
 
+static void context_give_range(int range)
+{
+    nbc_assert_locked();
+    nbc_assert(nbc_range_is_used(&nbc_ranges, range));
+    nbc_range_give(&nbc_ranges, range);
+}
+
 static void context_give_ranges(struct nbc_context *c)
 {
-    nbc_range_give(c->range);
+    context_give_range(c->range);
     for (int i = 1; c->tags && i < c->tags->nspans; i++)
-        nbc_range_give(c->tags->span[i].first / nbc_range_size);
+        context_give_range(c->tags->span[i].first / nbc_range_size);
 }
 
 /* Whether no message is left over, neither of operations nor of their checks. */
@@ -124,7 +132,7 @@ static void context_free(struct nbc_context *c)
 /* No further communicator gets a range. Those that have one keep the hidden communicator. */
 static void world_ends(void)
 {
-    nbc_ranges_cleanup();
+    nbc_ranges_end(&nbc_ranges);
     world = NULL;
 }
 
@@ -420,7 +428,7 @@ void nbc_origin_drop(const struct nbc_origin *origin)
     if (origin->range < 0)
         return;
     nbc_lock();
-    nbc_range_give(origin->range);
+    context_give_range(origin->range);
     nbc_unlock();
 }
 
@@ -503,9 +511,9 @@ int nbc_context_attach(MPI_Comm comm, struct nbc_origin *origin)
 /* Makes the duplicate of MPI_COMM_WORLD the one that has the ranges. */
 static void world_begins(struct nbc_context *c)
 {
-    nbc_ranges_setup();
-    if (!nbc_ranges_on())
+    if (nbc_nranges == 0)
         return;
+    nbc_ranges_begin(&nbc_ranges, nbc_nranges);
     world = c;
     c->members.in_world = true;
     context_set_tags(c, NBC_WORLD_RANGE, nbc_range_tag(NBC_WORLD_RANGE), &nbc_tags_range);

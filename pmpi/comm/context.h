@@ -13,7 +13,7 @@
 #include "op/world_ranks.h"
 #include "below/next.h"
 #include "base/table.h"
-#include "comm/ranges.h"
+#include "ranges.h"
 
 struct nbc_hints;
 struct nbc_request;
@@ -150,6 +150,10 @@ int nbc_context_attach(MPI_Comm comm, struct nbc_origin *origin);
 
 /* The same where the caller has made the duplicate. Local. Without the lock. */
 int nbc_context_adopt(MPI_Comm comm, const struct nbc_origin *origin);
+
+/* The ranges of tags of this process, in the duplicate of MPI_COMM_WORLD. Under the lock, which a
+ * search may release temporarily. */
+extern struct nbc_ranges nbc_ranges;
 
 /* Creates the contexts of MPI_COMM_WORLD, whose duplicate has the ranges, and MPI_COMM_SELF.
  * Collective over MPI_COMM_WORLD. Without the lock. Returns an MPI error code. */

@@ -10,16 +10,16 @@
  * operations in the earlier communicator were complete, and with them its receives: all messages
  * between the two have been matched. The later communicator's messages are sent after the
  * agreement, and its receives posted after it. If a message of an operation may be left over
- * (nbc_delivery), the rank keeps the range forever. So it does if a constructor fails after the
- * agreement, since other ranks may have made the communicator. A rank that leaves the constructor
- * early may start operations at once; their messages wait at the others, which receive from this
- * hidden communicator only with the ranks and tags of their own operations.
+ * (enum nbc_delivery of pmpi/), the rank keeps the range forever. So it does if a constructor fails
+ * after the agreement, since other ranks may have made the communicator. A rank that leaves the
+ * constructor early may start operations at once; their messages wait at the others, which receive
+ * from this hidden communicator only with the ranks and tags of their own operations.
  *
  * A rank may take part in several searches at once, in several threads or by MPI_Comm_idup. It
  * offers a range to one of them at a time. So that each search finds ranges, searches begin in
  * different windows of 64 ranges; a key that all ranks of the search know determines which.
  *
- * Under the lock. Local. */
+ * The caller lets one thread in at a time. */
 #ifndef NBC_RANGES_H
 #define NBC_RANGES_H
 
@@ -29,7 +29,15 @@
 enum {
     NBC_NO_RANGE = -1,
     NBC_WORLD_RANGE = 0, /* of MPI_COMM_WORLD itself */
+    NBC_MOST_RANGES = 65536,
     NBC_RANGE_WORDS = 64 /* most words of an offer; a word is the set of free ranges of a window */
+};
+
+/* The ranges of a process. */
+struct nbc_ranges {
+    int nwindows;                        /* 0: no range is given to anyone any more */
+    uint64_t used[NBC_MOST_RANGES / 64]; /* those that this process uses, or that do not exist */
+    const struct nbc_range_search *owner[NBC_MOST_RANGES / 64]; /* to which a window is on offer */
 };
 
 /* A search: attempts, until one finds a range. Initialized with its key, the rest zero. */
@@ -39,33 +47,36 @@ struct nbc_range_search {
     int first, nwindows; /* the windows on offer */
 };
 
-/* Whether ranges are in use: from the setup, with the hidden communicator of MPI_COMM_WORLD, to the
- * cleanup. The setup does nothing if there are too few tags. */
-bool nbc_ranges_on(void);
-void nbc_ranges_setup(void);
-void nbc_ranges_cleanup(void);
+/* Begins with the ranges 0 ... n - 1, n > 0, all of them free except that of MPI_COMM_WORLD. */
+void nbc_ranges_begin(struct nbc_ranges *r, int n);
 
-/* The next attempt: writes the offer of this rank. Returns its number of words, the same on all
+/* From now on no search finds a range. Ranges in use are given back as before. */
+void nbc_ranges_end(struct nbc_ranges *r);
+
+/* Whether searches may find a range. */
+bool nbc_ranges_on(const struct nbc_ranges *r);
+
+/* The next attempt: writes the offer of this process. Returns its number of words, the same on all
  * ranks of the search; 0 if there is no further attempt. */
-int nbc_ranges_offer(struct nbc_range_search *s, uint64_t words[NBC_RANGE_WORDS]);
+int nbc_ranges_offer(struct nbc_ranges *r, struct nbc_range_search *s,
+                     uint64_t words[NBC_RANGE_WORDS]);
 
 /* Ends the attempt. all: the AND of the offers of all ranks; NULL if it is not known because of an
  * error. Takes the first range of it and returns its number, or NBC_NO_RANGE if there is none. */
-int nbc_ranges_settle(struct nbc_range_search *s, const uint64_t *all);
+int nbc_ranges_settle(struct nbc_ranges *r, const struct nbc_range_search *s, const uint64_t *all);
 
-/* The bitwise AND of the words of all ranks of a search. Returns an MPI error code. May release the
- * lock temporarily. */
+/* The bitwise AND of the words of all ranks of a search. Returns 0 or an error. Other searches may
+ * take place meanwhile. */
 typedef int nbc_words_and(void *where, const uint64_t *mine, uint64_t *all, int words);
 
-/* The whole search. Sets *range to NBC_NO_RANGE if there is none, on all ranks. May release the
- * lock. */
-int nbc_ranges_search(uint64_t key, nbc_words_and *and, void *where, int *range);
+/* The whole search. Sets *range to NBC_NO_RANGE if there is none, on all ranks. Returns 0 or the
+ * error of the AND. */
+int nbc_ranges_search(struct nbc_ranges *r, uint64_t key, nbc_words_and *and, void *where,
+                      int *range);
 
-/* Gives a range back. */
-void nbc_range_give(int range);
-
-/* The first tag of a range. */
-int nbc_range_tag(int range);
+/* Gives a range back, which must be in use. */
+void nbc_range_give(struct nbc_ranges *r, int range);
+bool nbc_range_is_used(const struct nbc_ranges *r, int range);
 
 /* A key that depends on both. */
 uint64_t nbc_range_key(uint64_t key, uint64_t also);

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranges of tags: processes with ranges of their own agree on one for each communicator, and no two
+ * communicators with a process in common have the same. */
+#include "ranges.h"
+
+#include <string.h>
+
+#include "unit.h"
+
+enum { MOST_PROCESSES = 6 };
+
+static struct nbc_ranges process[MOST_PROCESSES];
+
+/* The processes of a communicator, as bits. */
+typedef unsigned group_set;
+
+static bool is_in(group_set group, int p)
+{
+    return group >> p & 1;
+}
+
+static void all_begin(int n)
+{
+    for (int p = 0; p < MOST_PROCESSES; p++)
+        nbc_ranges_begin(&process[p], n);
+}
+
+/* A search by all processes of a group, each of which sees only its own ranges and the AND. */
+struct search {
+    group_set group;
+    struct nbc_range_search of[MOST_PROCESSES];
+    uint64_t all[NBC_RANGE_WORDS];
+};
+
+static struct search search_begin(group_set group, uint64_t key)
+{
+    struct search s = {.group = group};
+    for (int p = 0; p < MOST_PROCESSES; p++)
+        s.of[p].key = key;
+    return s;
+}
+
+/* Returns whether there is a further attempt. */
+static bool search_offers(struct search *s)
+{
+    int words = -1;
+    memset(s->all, 0xff, sizeof s->all);
+    for (int p = 0; p < MOST_PROCESSES; p++) {
+        uint64_t mine[NBC_RANGE_WORDS];
+        if (!is_in(s->group, p))
+            continue;
+        int n = nbc_ranges_offer(&process[p], &s->of[p], mine);
+        need(words < 0 || n == words);
+        words = n;
+        for (int i = 0; i < n; i++)
+            s->all[i] &= mine[i];
+    }
+    return words > 0;
+}
+
+static int search_settles(struct search *s, bool failed)
+{
+    int range = -2;
+    for (int p = 0; p < MOST_PROCESSES; p++) {
+        if (!is_in(s->group, p))
+            continue;
+        int found = nbc_ranges_settle(&process[p], &s->of[p], failed ? NULL : s->all);
+        need(range == -2 || found == range);
+        range = found;
+    }
+    return range;
+}
+
+static int find(group_set group, uint64_t key)
+{
+    struct search s = search_begin(group, key);
+    int range = NBC_NO_RANGE;
+    while (range < 0 && search_offers(&s))
+        range = search_settles(&s, false);
+    return range;
+}
+
+static void give(group_set group, int range)
+{
+    for (int p = 0; p < MOST_PROCESSES; p++)
+        if (is_in(group, p))
+            nbc_range_give(&process[p], range);
+}
+
+/* Whether the range is free in each process of the group, and not that of MPI_COMM_WORLD. */
+static bool is_free(group_set group, int range)
+{
+    for (int p = 0; p < MOST_PROCESSES; p++)
+        if (is_in(group, p) && nbc_range_is_used(&process[p], range))
+            return false;
+    return range != NBC_WORLD_RANGE;
+}
+
+static const int numbers[] = {1,    2,    63,   64,   65,    127,   128,  129,
+                              1000, 4095, 4096, 4097, 65472, 65535, 65536};
+enum { NUMBERS = sizeof numbers / sizeof *numbers };
+
+START_TEST(each_range_is_found_once)
+{
+    int n = numbers[_i];
+    bool *seen = calloc((size_t)n, sizeof *seen);
+    need(seen);
+    all_begin(n);
+    for (int i = 1; i < n; i++) {
+        int range = find(1, (uint64_t)i);
+        need(range > NBC_WORLD_RANGE && range < n && !seen[range]);
+        seen[range] = true;
+    }
+    for (uint64_t key = 0; key < 50; key++)
+        ck_assert_int_eq(find(1, key), NBC_NO_RANGE);
+    free(seen);
+}
+END_TEST
+
+START_TEST(the_only_free_range_is_found)
+{
+    int n = numbers[_i];
+    all_begin(n);
+    while (find(1, 0) >= 0)
+        continue;
+    for (int range = 1; range < n; range += 1 + n / 100) {
+        give(1, range);
+        ck_assert(!nbc_range_is_used(&process[0], range));
+        ck_assert_int_eq(find(1, (uint64_t)range), range);
+        ck_assert(nbc_range_is_used(&process[0], range));
+    }
+}
+END_TEST
+
+/* Communicators of random groups come and go. The ranges are few, so that they run out at times. */
+START_TEST(communicators_with_a_process_in_common_differ)
+{
+    enum { LIVE = 500, STEPS = 20000, RANGES = 133 };
+    static struct {
+        group_set group; /* 0: none */
+        int range;
+    } live[LIVE];
+    int failures = 0;
+    srand(1);
+    all_begin(RANGES);
+    for (int step = 0; step < STEPS; step++) {
+        int i = rand() % LIVE;
+        if (live[i].group) {
+            give(live[i].group, live[i].range);
+            live[i].group = 0;
+            continue;
+        }
+        group_set group = 1 + (unsigned)rand() % ((1 << MOST_PROCESSES) - 1);
+        int range = find(group, (uint64_t)rand());
+        if (range < 0) {
+            failures++;
+            for (int free_one = 0; free_one < RANGES; free_one++)
+                need(!is_free(group, free_one));
+            continue;
+        }
+        need(range > NBC_WORLD_RANGE && range < RANGES);
+        for (int k = 0; k < LIVE; k++)
+            need(!(live[k].group & group) || live[k].range != range);
+        live[i].group = group;
+        live[i].range = range;
+    }
+    ck_assert_int_gt(failures, STEPS / 100);
+    ck_assert_int_lt(failures, STEPS / 2);
+}
+END_TEST
+
+/* Of the searches of a process, one has a window on offer. */
+START_TEST(searches_at_once_find_different_ranges)
+{
+    all_begin(128);
+    for (uint64_t key = 0; key < 100; key++) {
+        struct search first = search_begin(3, key), second = search_begin(6, key);
+        need(search_offers(&first));
+        need(search_offers(&second));
+        int one = search_settles(&first, false);
+        ck_assert_int_ge(one, 1);
+        ck_assert_int_eq(search_settles(&second, false), NBC_NO_RANGE);
+        need(search_offers(&second));
+        int other = search_settles(&second, false);
+        ck_assert_int_ge(other, 1);
+        ck_assert_int_ne(one, other);
+        give(3, one);
+        give(6, other);
+    }
+}
+END_TEST
+
+START_TEST(a_search_that_fails_takes_nothing)
+{
+    all_begin(1000);
+    for (uint64_t key = 0; key < 100; key++) {
+        struct search s = search_begin(3, key);
+        need(search_offers(&s));
+        ck_assert_int_eq(search_settles(&s, true), NBC_NO_RANGE);
+        int range = find(3, key);
+        struct search again = search_begin(3, key);
+        need(search_offers(&again)); /* the window is on offer again, in its first attempt */
+        give(3, range);
+        ck_assert_int_ge(search_settles(&again, false), 1);
+        all_begin(1000);
+    }
+}
+END_TEST
+
+static int error_after; /* attempts */
+
+static int words_and(void *where, const uint64_t *mine, uint64_t *all, int words)
+{
+    int *calls = where;
+    if (++*calls > error_after)
+        return 7;
+    for (int i = 0; i < words; i++)
+        all[i] = *calls < 3 ? 0 : mine[i];
+    return 0;
+}
+
+START_TEST(a_search_goes_on_until_a_range_is_found)
+{
+    int calls = 0, range = 5;
+    all_begin(65536);
+    error_after = 1000;
+    ck_assert_int_eq(nbc_ranges_search(&process[0], 1, words_and, &calls, &range), 0);
+    ck_assert_int_eq(calls, 3);
+    ck_assert(range > NBC_WORLD_RANGE && nbc_range_is_used(&process[0], range));
+    calls = 0;
+    error_after = 1;
+    ck_assert_int_eq(nbc_ranges_search(&process[0], 1, words_and, &calls, &range), 7);
+    ck_assert_int_eq(calls, 2);
+    ck_assert_int_eq(range, NBC_NO_RANGE);
+}
+END_TEST
+
+/* The AND of others that offer nothing: a search ends after each window has been looked at. */
+START_TEST(a_search_looks_at_each_window)
+{
+    int n = numbers[_i];
+    int nwindows = (n + 63) / 64;
+    int nblocks = (nwindows + NBC_RANGE_WORDS - 1) / NBC_RANGE_WORDS;
+    all_begin(n);
+    for (uint64_t key = 0; key < 20; key++) {
+        static const uint64_t nothing[NBC_RANGE_WORDS];
+        bool seen[1024] = {false};
+        uint64_t mine[NBC_RANGE_WORDS];
+        struct nbc_range_search s = {.key = key};
+        int attempts = 0;
+        for (int words; (words = nbc_ranges_offer(&process[0], &s, mine)) > 0; attempts++) {
+            ck_assert_int_eq(words, s.nwindows);
+            ck_assert(attempts > 0 || words == 1);
+            ck_assert(s.first >= 0 && s.first + words <= nwindows);
+            for (int i = 0; i < words && attempts > 0; i++) {
+                need(!seen[s.first + i]);
+                seen[s.first + i] = true;
+            }
+            ck_assert_int_eq(nbc_ranges_settle(&process[0], &s, nothing), NBC_NO_RANGE);
+        }
+        ck_assert_int_eq(attempts, 1 + nblocks);
+        for (int w = 0; w < nwindows; w++)
+            need(seen[w]);
+    }
+}
+END_TEST
+
+/* Searches with different keys seldom begin in the same window, or go on in the same order. */
+START_TEST(keys_spread_searches)
+{
+    enum { KEYS = 4096, WINDOWS = 1024 };
+    static int first[WINDOWS], second[WINDOWS / NBC_RANGE_WORDS];
+    uint64_t mine[NBC_RANGE_WORDS];
+    all_begin(65536);
+    for (uint64_t i = 0; i < KEYS; i++) {
+        struct nbc_range_search s = {.key = nbc_range_key(i / 64, i % 64)};
+        nbc_ranges_offer(&process[0], &s, mine);
+        first[s.first]++;
+        nbc_ranges_settle(&process[0], &s, NULL);
+        nbc_ranges_offer(&process[0], &s, mine);
+        second[s.first / NBC_RANGE_WORDS]++;
+        nbc_ranges_settle(&process[0], &s, NULL);
+    }
+    for (int w = 0; w < WINDOWS; w++)
+        ck_assert_int_le(first[w], 20); /* 4 in the mean */
+    for (int b = 0; b < WINDOWS / NBC_RANGE_WORDS; b++)
+        ck_assert(second[b] > 170 && second[b] < 350); /* 256 in the mean */
+}
+END_TEST
+
+START_TEST(after_the_end)
+{
+    all_begin(200);
+    int range = find(1, 3);
+    struct search s = search_begin(1, 4);
+    need(nbc_ranges_on(&process[0]) && search_offers(&s));
+    nbc_ranges_end(&process[0]);
+    ck_assert(!nbc_ranges_on(&process[0]));
+    ck_assert_int_eq(search_settles(&s, false), NBC_NO_RANGE);
+    ck_assert_int_eq(find(1, 3), NBC_NO_RANGE);
+    nbc_range_give(&process[0], range);
+    nbc_ranges_begin(&process[0], 2);
+    ck_assert_int_eq(find(1, 3), 1);
+    ck_assert_int_eq(find(1, 3), NBC_NO_RANGE);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ranges");
+    TCase *tcase = tcase_create("ranges");
+    tcase_add_loop_test(tcase, each_range_is_found_once, 0, NUMBERS);
+    tcase_add_loop_test(tcase, the_only_free_range_is_found, 0, NUMBERS);
+    tcase_add_test(tcase, communicators_with_a_process_in_common_differ);
+    tcase_add_test(tcase, searches_at_once_find_different_ranges);
+    tcase_add_test(tcase, a_search_that_fails_takes_nothing);
+    tcase_add_test(tcase, a_search_goes_on_until_a_range_is_found);
+    tcase_add_loop_test(tcase, a_search_looks_at_each_window, 0, NUMBERS);
+    tcase_add_test(tcase, keys_spread_searches);
+    tcase_add_test(tcase, after_the_end);
+    suite_add_tcase(suite, tcase);
+    return run_suite(suite);
+}
