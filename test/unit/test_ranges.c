@@ -207,30 +207,35 @@ START_TEST(a_search_that_fails_takes_nothing)
 }
 END_TEST
 
-static int error_after; /* attempts */
+/* The other ranks of a search: in which attempt they offer all ranges, and in which one fails. */
+struct others {
+    int offer, fail, calls;
+};
 
 static int words_and(void *where, const uint64_t *mine, uint64_t *all, int words)
 {
-    int *calls = where;
-    if (++*calls > error_after)
+    struct others *others = where;
+    ck_assert_int_gt(words, 0);
+    if (++others->calls == others->fail)
         return 7;
     for (int i = 0; i < words; i++)
-        all[i] = *calls < 3 ? 0 : mine[i];
+        all[i] = others->calls == others->offer ? mine[i] : 0;
     return 0;
 }
 
 START_TEST(a_search_goes_on_until_a_range_is_found)
 {
-    int calls = 0, range = 5;
+    struct others third = {.offer = 3}, never = {0}, failing = {.fail = 2};
+    int range = 5;
     all_begin(65536);
-    error_after = 1000;
-    ck_assert_int_eq(nbc_ranges_search(&process[0], 1, words_and, &calls, &range), 0);
-    ck_assert_int_eq(calls, 3);
+    ck_assert_int_eq(nbc_ranges_search(&process[0], 1, words_and, &third, &range), 0);
+    ck_assert_int_eq(third.calls, 3);
     ck_assert(range > NBC_WORLD_RANGE && nbc_range_is_used(&process[0], range));
-    calls = 0;
-    error_after = 1;
-    ck_assert_int_eq(nbc_ranges_search(&process[0], 1, words_and, &calls, &range), 7);
-    ck_assert_int_eq(calls, 2);
+    ck_assert_int_eq(nbc_ranges_search(&process[0], 1, words_and, &never, &range), 0);
+    ck_assert_int_eq(never.calls, 1 + 65536 / 64 / NBC_RANGE_WORDS);
+    ck_assert_int_eq(range, NBC_NO_RANGE);
+    ck_assert_int_eq(nbc_ranges_search(&process[0], 1, words_and, &failing, &range), 7);
+    ck_assert_int_eq(failing.calls, 2);
     ck_assert_int_eq(range, NBC_NO_RANGE);
 }
 END_TEST
