@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* The MPI refuses each message of an operation, even an empty one (refuse.c), so that rank 1 has
+ * missed an operation. From then on calls on that communicator return an error on rank 0 and send
+ * nothing, since rank 1 would take their messages for those of the operation that it has missed.
+ * Other communicators are as before. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int rank, value;
+static int *refuse, *refused, *sent;
+
+#define CHECK(condition)                                                           \
+    do {                                                                           \
+        if (!(condition)) {                                                        \
+            fprintf(stderr, "rank %d, line %d: %s\n", rank, __LINE__, #condition); \
+            MPI_Abort(MPI_COMM_WORLD, 1);                                          \
+        }                                                                          \
+    } while (0)
+
+static int blocking(MPI_Comm comm)
+{
+    return MPI_Bcast(&value, 1, MPI_INT, 0, comm);
+}
+
+static int nonblocking(MPI_Comm comm)
+{
+    MPI_Request request;
+    int error = MPI_Ibcast(&value, 1, MPI_INT, 0, comm, &request);
+    return error ? error : MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+typedef int bcast(MPI_Comm);
+
+static void succeed(bcast *call, MPI_Comm comm)
+{
+    for (int i = 1; i <= 3; i++) {
+        value = rank == 0 ? i : 0;
+        CHECK(call(comm) == MPI_SUCCESS && value == i);
+    }
+}
+
+static void fail_on_root(bcast *call, MPI_Comm comm)
+{
+    int before = *refused, class;
+    *refuse = 1;
+    int error = call(comm);
+    *refuse = 0;
+    MPI_Error_class(error, &class);
+    CHECK(*refused > before && class == MPI_ERR_NO_MEM);
+}
+
+static void find_lost(MPI_Comm comm)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    int before = *sent, class;
+    bcast *const calls[] = {blocking, nonblocking};
+    for (int i = 0; i < 2; i++) {
+        MPI_Error_class(calls[i](comm), &class);
+        CHECK(class == MPI_ERR_OTHER);
+    }
+    CHECK(MPI_Ibarrier(comm, &request) != MPI_SUCCESS && request == MPI_REQUEST_NULL);
+    CHECK(*sent == before);
+}
+
+int main(int argc, char **argv)
+{
+    bcast *const calls[] = {blocking, nonblocking};
+    MPI_Comm comm[2], other;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    refuse = dlsym(RTLD_DEFAULT, "refuse");
+    refused = dlsym(RTLD_DEFAULT, "refused");
+    sent = dlsym(RTLD_DEFAULT, "sent");
+    CHECK(refuse && refused && sent);
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    for (int i = 0; i < 2; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm[i]);
+        MPI_Comm_set_errhandler(comm[i], MPI_ERRORS_RETURN);
+        succeed(calls[i], comm[i]);
+        if (rank == 0) {
+            fail_on_root(calls[i], comm[i]);
+            find_lost(comm[i]);
+        }
+        succeed(blocking, other);
+        succeed(nonblocking, other);
+        succeed(blocking, MPI_COMM_WORLD);
+    }
+    MPI_Finalize();
+    return 0;
+}

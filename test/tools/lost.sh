@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# An operation of which the MPI refuses all messages makes its communicator unusable, and no other one
+# (lost.c).
+
+. "$(dirname "$0")/../lib.sh"
+forget_settings
+
+refuse=$scratch/refuse.so
+expect "the MPI is made" $CC -std=gnu11 -O1 -fPIC -shared $MPI_CPPFLAGS "$srcdir/test/tools/refuse.c" \
+    -o "$refuse" -ldl
+expect "the program is made" $MPICC -std=gnu11 -O1 $newer_calls "$srcdir/test/tools/lost.c" \
+    -o "$scratch/lost" -ldl
+for settings in "" NBCSHIM_PROGRESS=thread; do
+    mpi_command 2 "$(sanitizer_runtime) $library $refuse" "NBCSHIM_BLOCKING=own $settings" "$scratch/lost"
+    ends_well "other communicators are usable${settings:+, $settings}" 60
+done
+finish
