@@ -336,16 +336,19 @@ static void add_and_free(void *in, void *inout, int *n, MPI_Datatype *type)
     add(in, inout, &twice, type);
 }
 
-/* The MPI gives the handle of a freed type again, for another. */
+/* The MPI gives the handle of a freed type again, for another. A blocking call is made twice: the
+ * second time it is a call that is known. */
 static void freed_by_operator(int i)
 {
-    enum { N = 3000 };
+    enum { N = 3000, NEVER = -1 };
+    const int turn = i % 3;
+    const bool blocking = i / 3 % 2;
     static int in[2 * N], out[2 * N];
     int sparse[6] = {0}, wrong = 0;
     MPI_Datatype other;
     MPI_Request r;
 
-    freed.turn = i % 3;
+    freed.turn = blocking ? NEVER : turn;
     MPI_Type_contiguous(5, MPI_INT, &freed.used);
     MPI_Type_contiguous(2, MPI_INT, &freed.own);
     MPI_Type_commit(&freed.used);
@@ -355,8 +358,15 @@ static void freed_by_operator(int i)
         in[k] = k + test_rank;
     MPI_Ibcast(out, 1, freed.used, 0, MPI_COMM_WORLD, &r);
     MPI_Wait(&r, MPI_STATUS_IGNORE);
-    MPI_Iallreduce(in, out, N, freed.own, freed.op, MPI_COMM_WORLD, &r);
-    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    if (blocking) {
+        MPI_Allreduce(in, out, N, freed.own, freed.op, MPI_COMM_WORLD);
+        memset(out, 0, sizeof out);
+        freed.turn = turn;
+        MPI_Allreduce(in, out, N, freed.own, freed.op, MPI_COMM_WORLD);
+    } else {
+        MPI_Iallreduce(in, out, N, freed.own, freed.op, MPI_COMM_WORLD, &r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+    }
     for (int k = 0; k < 2 * N; k++)
         wrong += out[k] != test_size * k + test_size * (test_size - 1) / 2;
     MPI_Type_vector(2, 1, 3, MPI_INT, &other);
