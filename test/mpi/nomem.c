@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -459,6 +460,41 @@ static bool fail_checked(int n)
     return any;
 }
 
+/* A blocking call of which the plan is at hand makes a request only if it waits long. Without
+ * memory for one it waits without: rank 0 is late, and the others hold one more request after each
+ * call, so that there is none left at times. */
+static void wait_without_request(void)
+{
+    enum { CALLS = 200, LATE = 2000000 }; /* calls, ns */
+    static MPI_Request held[CALLS];
+    const struct timespec late = {.tv_nsec = LATE};
+    int nrefused = 0;
+    MPI_Op op;
+    MPI_Op_create(add, 1, &op);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    for (int i = 0; i < CALLS; i++) {
+        int value = test_rank == 0 ? i : 1;
+        test_place("blocking call %d", i);
+        refused = false;
+        if (test_rank == 0)
+            nanosleep(&late, NULL);
+        else
+            countdown = i < 2 ? 0 : 1;
+        int error = i % 2 ? MPI_Allreduce(MPI_IN_PLACE, &value, 1, I, op, comm)
+                          : MPI_Bcast(&value, 1, I, 0, comm);
+        countdown = 0;
+        nrefused += refused;
+        EXPECT(!error, "class %d", class_of(error));
+        EXPECT(value == (i % 2 ? i + test_size - 1 : i), "%d", value);
+        MPI_Barrier_init(MPI_COMM_SELF, MPI_INFO_NULL, &held[i]);
+    }
+    EXPECT(test_rank == 0 || nrefused > 0, "none of the calls asks for memory");
+    for (int i = 0; i < CALLS; i++)
+        MPI_Request_free(&held[i]);
+    MPI_Comm_free(&comm);
+    MPI_Op_free(&op);
+}
+
 /* All ranks alike, so none knows of the others, until nothing more can be called on MPI_COMM_WORLD:
  * MPI_Finalize ends well all the same. */
 static void use_up(void)
@@ -647,6 +683,11 @@ int main(int argc, char **argv)
         use_up();
     if (ends)
         return test_done();
+    if (argc > 1 && strcmp(argv[1], "late") == 0) {
+        if (plays && test_has_persistent())
+            wait_without_request();
+        return test_done();
+    }
     if (argc > 1 && strcmp(argv[1], "checked") == 0) {
         int n = 1;
         MPI_Comm_dup(MPI_COMM_WORLD, &side);
