@@ -46,7 +46,7 @@ int nbc_raise_lacking(const struct nbc_call *call, const char *name)
                               "nbcshim, or connects jobs that do not both run nbcshim with "
                               "the same settings");
     if (nbc_enabled)
-        return nbc_raise(MPI_COMM_NULL, MPI_ERR_COMM);
+        return nbc_raise(call->comm, MPI_ERR_COMM);
     nbc_bypassed(why, sizeof why);
     explain_lacking(name, why);
     return nbc_raise(call->comm, MPI_ERR_OTHER);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A program that takes MPI_Init from the library of the MPI, as those of Julia do: past nbcshim,
  * which its other calls reach. -DPERSISTENT: with a collective that the MPI may lack. -DUNKNOWN: it
- * takes MPI_Comm_dup instead, and goes on after an error of that collective. */
+ * takes MPI_Comm_dup instead, and goes on after an error of that collective on the duplicate. */
 #define _GNU_SOURCE
 #ifdef PERSISTENT
 #include <nbcshim.h>
@@ -29,8 +29,8 @@ static int run(void *f)
     MPI_Request request = MPI_REQUEST_NULL;
     memcpy(&make, &f, sizeof make);
     MPI_Init(NULL, NULL);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     make(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     int error = MPI_Barrier_init(comm, MPI_INFO_NULL, &request);
     printf("%s %d\n", error ? "refused" : "made", request == MPI_REQUEST_NULL);
     MPI_Finalize();
