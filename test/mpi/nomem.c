@@ -460,38 +460,70 @@ static bool fail_checked(int n)
     return any;
 }
 
-/* A blocking call of which the plan is at hand makes a request only if it waits long. Without
- * memory for one it waits without: rank 0 is late, and the others hold one more request after each
- * call, so that there is none left at times. */
-static void wait_without_request(void)
+/* Blocking calls of which the plan is at hand. Rank 0 is late, so that the others make a request
+ * for the rest of their wait. What they ask for then is refused from the third call on, if at all.
+ * Returns whether it was. */
+static bool call_late(int i, MPI_Op op, bool refuses)
 {
-    enum { CALLS = 200, LATE = 2000000 }; /* calls, ns */
-    static MPI_Request held[CALLS];
-    const struct timespec late = {.tv_nsec = LATE};
+    const struct timespec late = {.tv_nsec = 2000000};
+    int value = test_rank == 0 ? i : 1;
+    test_place("late call %d", i);
+    refused = false;
+    if (test_rank == 0)
+        nanosleep(&late, NULL);
+    else if (refuses && i > 1)
+        countdown = 1;
+    int error = i % 2 ? MPI_Allreduce(MPI_IN_PLACE, &value, 1, I, op, comm)
+                      : MPI_Bcast(&value, 1, I, 0, comm);
+    countdown = 0;
+    EXPECT(!error, "class %d", class_of(error));
+    EXPECT(value == (i % 2 ? i + test_size - 1 : i), "%d", value);
+    return refused;
+}
+
+/* They give back what they take: a communicator finds as much in use as the one before. */
+static void wait_with_request(MPI_Op op)
+{
+    enum { ROUNDS = 3, LATE_CALLS = 60 };
+    int at_begin[ROUNDS], had = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        at_begin[round] = live;
+        for (int i = 0; i < LATE_CALLS; i++) {
+            call_late(i, op, false);
+            if (i == 1)
+                had = asked;
+        }
+        EXPECT(round == 0 || asked == had, "%d pieces more", asked - had);
+        MPI_Comm_free(&comm);
+    }
+    EXPECT(at_begin[2] <= at_begin[1], "%d pieces are left", at_begin[2] - at_begin[1]);
+}
+
+/* They do without: each rank holds one more request after each call, so that there is none left at
+ * times, nor memory for one. */
+static void wait_without_request(MPI_Op op)
+{
+    enum { LATE_CALLS = 200 };
+    static MPI_Request held[LATE_CALLS];
     int nrefused = 0;
-    MPI_Op op;
-    MPI_Op_create(add, 1, &op);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    for (int i = 0; i < CALLS; i++) {
-        int value = test_rank == 0 ? i : 1;
-        test_place("blocking call %d", i);
-        refused = false;
-        if (test_rank == 0)
-            nanosleep(&late, NULL);
-        else
-            countdown = i < 2 ? 0 : 1;
-        int error = i % 2 ? MPI_Allreduce(MPI_IN_PLACE, &value, 1, I, op, comm)
-                          : MPI_Bcast(&value, 1, I, 0, comm);
-        countdown = 0;
-        nrefused += refused;
-        EXPECT(!error, "class %d", class_of(error));
-        EXPECT(value == (i % 2 ? i + test_size - 1 : i), "%d", value);
+    for (int i = 0; i < LATE_CALLS; i++) {
+        nrefused += call_late(i, op, true);
         MPI_Barrier_init(MPI_COMM_SELF, MPI_INFO_NULL, &held[i]);
     }
     EXPECT(test_rank == 0 || nrefused > 0, "none of the calls asks for memory");
-    for (int i = 0; i < CALLS; i++)
+    for (int i = 0; i < LATE_CALLS; i++)
         MPI_Request_free(&held[i]);
     MPI_Comm_free(&comm);
+}
+
+static void wait_late(void)
+{
+    MPI_Op op;
+    MPI_Op_create(add, 1, &op);
+    wait_with_request(op);
+    wait_without_request(op);
     MPI_Op_free(&op);
 }
 
@@ -685,7 +717,7 @@ int main(int argc, char **argv)
         return test_done();
     if (argc > 1 && strcmp(argv[1], "late") == 0) {
         if (plays && test_has_persistent())
-            wait_without_request();
+            wait_late();
         return test_done();
     }
     if (argc > 1 && strcmp(argv[1], "checked") == 0) {
