@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Progress where the MPI calls nbcshim in its progress loop: such calls come while the program is
  * in an operator, a callback or an error handler, in threads that may not call the MPI, and in
- * several threads at once. With the argument "threads" the latter. */
+ * several threads at once. With the argument "threads" the latter; with "serialized" in a thread
+ * other than the main one. */
 #define _GNU_SOURCE
 #include "blocked.h"
 #include "config.h"
@@ -208,6 +209,22 @@ static void foreign_thread(void)
     EXPECT(calls_elsewhere == 0, "%d reductions in another thread", calls_elsewhere);
 }
 
+/* --- a thread that may, while the main thread makes no call --------------------------------------
+ */
+
+static void *receive_in_thread(void *unused)
+{
+    receive();
+    return unused;
+}
+
+static void serialized(void)
+{
+    pthread_t thread;
+    EXPECT(!pthread_create(&thread, NULL, receive_in_thread, NULL), "no thread");
+    pthread_join(thread, NULL);
+}
+
 /* --- several threads ---------------------------------------------------------------------------
  */
 
@@ -285,6 +302,7 @@ static const struct blocked cases[] = {
     {"in_callback", in_callback, send_it, NULL, false},
     {"in_error_handler", in_error_handler, send_it, NULL, false},
     {"foreign_thread", foreign_thread, send_and_operate, NULL, false},
+    {"serialized", serialized, send_it, NULL, true},
 };
 
 static void check_hook(void)
@@ -297,7 +315,9 @@ static void check_hook(void)
 int main(int argc, char **argv)
 {
     bool threads = argc > 1 && strcmp(argv[1], "threads") == 0;
-    int level = threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED;
+    int level = threads                                          ? MPI_THREAD_MULTIPLE
+                : argc > 1 && strcmp(argv[1], "serialized") == 0 ? MPI_THREAD_SERIALIZED
+                                                                 : MPI_THREAD_FUNNELED;
     EXPECT(test_init_thread(&argc, &argv, level) == level, "the thread level");
     main_thread = pthread_self();
     check_hook();
