@@ -5,7 +5,11 @@
 
 #include <string.h>
 
-static int memory[8];
+/* MPICH 4.0.2 over UCX 1.13 takes the beginning of a window for a multiple of 16, without nbcshim
+ * too. */
+#define WINDOW_MEMORY static _Alignas(16) int
+
+WINDOW_MEMORY memory[8];
 static MPI_Win win; /* of `memory` */
 
 /* --- collective calls ------------------------------------------------------------------------- */
@@ -204,7 +208,8 @@ static void epoch_wait(void)
 /* Rank 0 starts on the second of two windows first; the others post in the other order, and late.
  */
 static MPI_Win win_first, win_second;
-static int of_first, of_second;
+WINDOW_MEMORY of_first;
+WINDOW_MEMORY of_second;
 
 static void make_two(void)
 {
@@ -242,9 +247,7 @@ static void post_second(void)
     OK(MPI_Win_post(group, 0, win_second));
     OK(MPI_Win_wait(win_second));
     OK(MPI_Win_wait(win_first));
-#ifdef OPEN_MPI /* MPICH 4.0.2 loses values here, without nbcshim too */
     EXPECT(of_first == 1 && of_second == 2, "%d and %d", of_first, of_second);
-#endif
     MPI_Group_free(&group);
     OK(MPI_Win_free(&win_first));
     OK(MPI_Win_free(&win_second));
