@@ -15,8 +15,9 @@ void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *p, size_t size);
 
-static int countdown; /* 1: the next allocation fails, and those after it; 0: none does */
-static int failures;
+/* A compiler that sees the whole program (-flto) takes it that malloc changes no variable. */
+static volatile int countdown; /* 1: the next allocation fails, and those after it; 0: none does */
+static volatile int failures;
 
 static bool fails(void)
 {
