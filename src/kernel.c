@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "kernel.h"
 
-/* Compiled twice, once for AVX2; the dynamic linker selects the variant for the processor. */
+/* Compiled twice, once for AVX2; the dynamic linker selects the variant for the processor. clang
+ * gives what selects it a global name, which begins with that of the function. */
 #if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define CLONES __attribute__((target_clones("avx2", "default")))
@@ -15,15 +16,16 @@
 #define VECTORIZE __attribute__((optimize("O3")))
 #endif
 
-#define KERNEL(name, type, expression)                                                           \
-    CLONES VECTORIZE static void name(void *dst, const void *left, const void *right, int64_t n) \
-    {                                                                                            \
-        type *d = dst;                                                                           \
-        const type *l = left, *r = right;                                                        \
-        for (int64_t i = 0; i < n; i++) {                                                        \
-            type a = l[i], b = r[i];                                                             \
-            d[i] = (type)(expression);                                                           \
-        }                                                                                        \
+#define KERNEL(name, type, expression)                                                      \
+    CLONES VECTORIZE static void nbc_##name(void *dst, const void *left, const void *right, \
+                                            int64_t n)                                      \
+    {                                                                                       \
+        type *d = dst;                                                                      \
+        const type *l = left, *r = right;                                                   \
+        for (int64_t i = 0; i < n; i++) {                                                   \
+            type a = l[i], b = r[i];                                                        \
+            d[i] = (type)(expression);                                                      \
+        }                                                                                   \
     }
 
 /* Signed integers wrap on overflow, as in the MPI's reductions: they are added as unsigned ones. */
@@ -53,12 +55,12 @@ INTEGER(u64, uint64_t, uint64_t)
 ARITHMETIC(f32, float, float)
 ARITHMETIC(f64, double, double)
 
-#define ARITHMETIC_ROW(suffix)                                        \
-    [NBC_ARITH_SUM] = sum_##suffix, [NBC_ARITH_PROD] = prod_##suffix, \
-    [NBC_ARITH_MAX] = max_##suffix, [NBC_ARITH_MIN] = min_##suffix
-#define INTEGER_ROW(suffix)                                                               \
-    ARITHMETIC_ROW(suffix), [NBC_ARITH_AND] = and_##suffix, [NBC_ARITH_OR] = or_##suffix, \
-                            [NBC_ARITH_XOR] = xor_##suffix
+#define ARITHMETIC_ROW(suffix)                                                \
+    [NBC_ARITH_SUM] = nbc_sum_##suffix, [NBC_ARITH_PROD] = nbc_prod_##suffix, \
+    [NBC_ARITH_MAX] = nbc_max_##suffix, [NBC_ARITH_MIN] = nbc_min_##suffix
+#define INTEGER_ROW(suffix)                                                                       \
+    ARITHMETIC_ROW(suffix), [NBC_ARITH_AND] = nbc_and_##suffix, [NBC_ARITH_OR] = nbc_or_##suffix, \
+                            [NBC_ARITH_XOR] = nbc_xor_##suffix
 
 nbc_kernel *nbc_kernel_find(enum nbc_arith op, enum nbc_number type)
 {

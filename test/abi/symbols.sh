@@ -86,6 +86,12 @@ nothing "the static library defines no PMPI_ name" \
 nothing "all global names of the static library begin with MPI_, nbcshim_ or nbc_" \
     < <(grep -vE '^(MPIX?_[A-Z][a-z]|nbcshim_|nbc_)' "$scratch/static" |
         grep -vE '^(__asan|__odr_asan|__tsan|__gcov|__start_|__stop_|DW\.ref\.|\.)')
+# Of what selects a variant of a function for the processor, clang makes a global name.
+if command -v clang >/dev/null; then
+    clang -std=gnu11 -O0 -c -iquote "$srcdir/src" -o "$scratch/kernel.o" "$srcdir/src/kernel.c"
+    nothing "built by clang: all global names of the kernels begin with nbc_" \
+        < <(nm -g --defined-only "$scratch/kernel.o" 2>&1 | awk '{ print $NF }' | grep -v '^nbc_')
+fi
 # A program that refers to one collective only has all wrappers: its shared libraries may need them.
 cat >"$scratch/one.c" <<'EOF'
 #include <nbcshim.h>
