@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -78,11 +79,39 @@ static void control(int fd, unsigned long request, struct ifreq *device, const c
         die(what);
 }
 
+static void put_address(struct sockaddr *to, uint32_t address)
+{
+    const struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(address)};
+    memcpy(to, &in, sizeof in);
+}
+
+static uint32_t address_of(int number)
+{
+    return 0x0a4d0000u + (uint32_t)number;
+}
+
+static void put_mac_of(struct sockaddr *to, int number)
+{
+    to->sa_family = ARPHRD_ETHER;
+    memcpy(to->sa_data, mac_of_first, sizeof mac_of_first);
+    to->sa_data[5] = (char)number;
+}
+
 static void set_address(int fd, struct ifreq *device, unsigned long request, uint32_t address)
 {
-    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(address)};
-    memcpy(&device->ifr_addr, &in, sizeof in);
+    put_address(&device->ifr_addr, address);
     control(fd, request, device, "address");
+}
+
+/* Hosts know the hardware addresses of all others. One that had to ask while a port fails would
+ * give up after three seconds: "no route to host". */
+static void set_neighbor(int fd, int number)
+{
+    struct arpreq entry = {.arp_flags = ATF_PERM | ATF_COM, .arp_dev = "eth0"};
+    put_address(&entry.arp_pa, address_of(number));
+    put_mac_of(&entry.arp_ha, number);
+    if (ioctl(fd, SIOCSARP, &entry) < 0)
+        die("neighbor");
 }
 
 static void bring_up(int fd, const char *name)
@@ -103,18 +132,19 @@ static int make_interface(int number)
         die("/dev/net/tun");
     strcpy(device.ifr_name, "eth0");
     control(tap, TUNSETIFF, &device, "TUNSETIFF");
-    device.ifr_hwaddr.sa_family = 1; /* Ethernet */
-    memcpy(device.ifr_hwaddr.sa_data, mac_of_first, sizeof mac_of_first);
-    device.ifr_hwaddr.sa_data[5] = (char)number;
+    put_mac_of(&device.ifr_hwaddr, number);
     control(fd, SIOCSIFHWADDR, &device, "hardware address");
     device.ifr_mtu = (int)mtu;
     control(fd, SIOCSIFMTU, &device, "mtu");
     device.ifr_qlen = DEVICE_QUEUE;
     control(fd, SIOCSIFTXQLEN, &device, "queue");
-    set_address(fd, &device, SIOCSIFADDR, 0x0a4d0000u + (uint32_t)number);
+    set_address(fd, &device, SIOCSIFADDR, address_of(number));
     set_address(fd, &device, SIOCSIFNETMASK, 0xffffff00u);
     bring_up(fd, "lo");
     bring_up(fd, "eth0");
+    for (int other = 1; other <= MOST_PORTS; other++)
+        if (other != number)
+            set_neighbor(fd, other);
     close(fd);
     return tap;
 }
