@@ -143,11 +143,13 @@ static void try_rules(const char *text)
     char *printed;
     size_t length;
     FILE *out = open_memstream(&printed, &length);
+    if (rules->eager)
+        fprintf(out, "eager %lld\n", (long long)rules->eager);
     for (int i = 0; i < rules->nrules; i++)
         nbc_rule_print(out, &rules->rule[i]);
     fclose(out);
     again = nbc_rules_parse(printed, NULL, &error);
-    EXPECT(again && again->nrules == rules->nrules);
+    EXPECT(again && again->nrules == rules->nrules && again->eager == rules->eager);
     EXPECT(nbc_rules_hash(again) == nbc_rules_hash(rules));
     sorted = nbc_rules_sort(rules);
     EXPECT(sorted && sorted->nrules == rules->nrules);
