@@ -346,11 +346,10 @@ static void comm_settle_end(struct nbc_context *c, bool disconnect)
 {
     MPI_Errhandler handler;
     nbc_lock();
-    if (nbc_context_end(c, &handler)) {
-        if (disconnect)
-            comm_disconnect_hidden(c);
-        nbc_context_release(c);
-    }
+    nbc_context_end(c, &handler);
+    if (disconnect)
+        comm_disconnect_hidden(c);
+    nbc_context_release(c);
     nbc_unlock();
     nbc_context_reclaim();
     if (handler != MPI_ERRHANDLER_NULL)
@@ -372,8 +371,10 @@ static int comm_end(MPI_Comm *comm, int (*native)(MPI_Comm *), bool disconnect)
     if (c && disconnect)
         comm_wait_for_pending(c);
     int error = native(comm);
-    if (c)
+    if (c && *comm == MPI_COMM_NULL)
         comm_settle_end(c, disconnect);
+    else if (c)
+        nbc_context_stay(c);
     return error;
 }
 

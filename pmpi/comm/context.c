@@ -266,7 +266,7 @@ static int context_on_free(MPI_Comm comm, int keyval, void *value, void *extra)
         handler = MPI_ERRHANDLER_NULL;
     if (c->life == NBC_CONTEXT_FREEING) {
         c->handler = handler;
-        c->attribute_deleted = true;
+        c->has_attribute = false;
         return MPI_SUCCESS;
     }
     bool locked = nbc_lock_if_free();
@@ -353,6 +353,13 @@ int nbc_context_complete_slow(struct nbc_context *c)
     return error;
 }
 
+static int attribute_set(struct nbc_context *c)
+{
+    int error = NEXT(Comm_set_attr)(c->user, context_keyval, c);
+    c->has_attribute = !error;
+    return error;
+}
+
 static int context_fill(struct nbc_context *c, const struct nbc_origin *origin)
 {
     int error = MPI_SUCCESS;
@@ -364,7 +371,7 @@ static int context_fill(struct nbc_context *c, const struct nbc_origin *origin)
         error = NEXT(Comm_set_errhandler)(c->hidden, MPI_ERRORS_RETURN);
     if (!error)
         error = NEXT(Comm_set_attr)(c->user, nbcshim_icoll_max_outstanding, &max_outstanding);
-    return error ? error : NEXT(Comm_set_attr)(c->user, context_keyval, c);
+    return error ? error : attribute_set(c);
 }
 
 /* Discards a context that was never published. */
@@ -554,20 +561,26 @@ struct nbc_context *nbc_context_ending(MPI_Comm comm)
     if (c)
         c->life = NBC_CONTEXT_FREEING;
     nbc_unlock();
+    if (c && c->has_attribute)
+        NEXT(Comm_delete_attr)(comm, context_keyval);
     return c;
 }
 
-bool nbc_context_end(struct nbc_context *c, MPI_Errhandler *handler)
+void nbc_context_stay(struct nbc_context *c)
 {
-    *handler = MPI_ERRHANDLER_NULL;
-    if (!c->attribute_deleted) {
-        c->life = NBC_CONTEXT_LIVE; /* MPI_Comm_free has failed */
-        return false;
-    }
+    errhandler_free(c->handler);
+    nbc_lock();
+    c->handler = MPI_ERRHANDLER_NULL;
+    c->life = NBC_CONTEXT_LIVE;
+    nbc_unlock();
+    attribute_set(c);
+}
+
+void nbc_context_end(struct nbc_context *c, MPI_Errhandler *handler)
+{
     *handler = c->handler;
     nbc_context_hold(c);
     context_detach(c, handler);
-    return true;
 }
 
 MPI_Comm nbc_context_take_hidden(struct nbc_context *c)

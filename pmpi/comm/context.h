@@ -105,11 +105,11 @@ struct nbc_context {
                                   * see presync.h */
     int uses;                    /* active and persistent operations, which may communicate */
 
-    /* While FREEING: the attribute with the context has been deleted. Only the thread that frees
-     * the communicator uses it, without the lock. */
-    bool attribute_deleted;
+    /* The communicator has the attribute with the context. Only the thread that makes or frees the
+     * communicator uses this, without the lock. */
+    bool has_attribute;
 
-    /* From then on: the error handler of the communicator, or MPI_ERRHANDLER_NULL. It is
+    /* From FREEING on: the error handler of the communicator, or MPI_ERRHANDLER_NULL. It is
      * never freed if errors may still be raised with it (keeps_handler). */
     MPI_Errhandler handler;
     bool keeps_handler;
@@ -194,12 +194,19 @@ int nbc_context_show_hints(MPI_Comm comm, MPI_Info info);
 
 /* To be called before MPI_Comm_free and MPI_Comm_disconnect below: returns the context, NULL if
  * there is none. The program's attribute callbacks may use the context until nbc_context_end.
- * Without the lock. */
+ *
+ * Deletes the attribute here, because the MPI may delete it much later, in any call of any thread
+ * that ends the last message on the communicator: MPICH 4.0.2 releases its own lock for the
+ * callback, also in the middle of a loop over its buffered messages, which another thread then
+ * changes. Without the lock. */
 struct nbc_context *nbc_context_ending(MPI_Comm comm);
 
-/* To be called after them: returns whether the call has freed the communicator. Then the caller has
- * a reference to the context, and frees *handler without the lock if it is not null. */
-bool nbc_context_end(struct nbc_context *c, MPI_Errhandler *handler);
+/* To be called after them if the communicator still exists. Without the lock. */
+void nbc_context_stay(struct nbc_context *c);
+
+/* To be called after them otherwise: the caller has a reference to the context, and frees *handler
+ * without the lock if it is not null. */
+void nbc_context_end(struct nbc_context *c, MPI_Errhandler *handler);
 
 /* Ends all communication in the context of a freed communicator, and takes the duplicate from it,
  * if it has one of its own. The caller disconnects that. MPI_COMM_NULL if there is none, or if it

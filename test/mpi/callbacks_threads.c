@@ -1,13 +1,88 @@
 /* SPDX-License-Identifier: MIT */
 /* Communicators that the MPI frees in a call on files, or that a callback of the program frees
- * there with a datatype and an operator, while another thread has operations in progress. */
+ * there with a datatype and an operator, while another thread has operations in progress; and
+ * communicators that threads free while the MPI holds buffered messages on them. */
 #include "config.h"
 #include "util.h"
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* --- buffered messages ------------------------------------------------------------------------ */
+
+/* Open MPI 4.1.4 hangs when two threads make communicators at once, natively too. */
+#ifndef OPEN_MPI
+enum { THREADS = 3, MESSAGES = 4, LONGEST = 600, ROOM = 4096 };
+
+static MPI_Comm parents[THREADS];
+static int rounds_of_each;
+
+static void fill(unsigned char *bytes, int n, unsigned salt)
+{
+    for (int i = 0; i < n; i++)
+        bytes[i] = (unsigned char)(salt + 7 * (unsigned)i);
+}
+
+static void send_to_self(MPI_Comm parent, struct rng *own, unsigned salt)
+{
+    unsigned char out[MESSAGES][LONGEST], in[LONGEST];
+    int n[MESSAGES];
+    MPI_Comm comm;
+    MPI_Request r[MESSAGES];
+    MPI_Comm_dup(parent, &comm);
+    for (int i = 0; i < MESSAGES; i++) {
+        n[i] = 1 + rng_below(own, LONGEST);
+        fill(out[i], n[i], salt + 31 * (unsigned)i);
+        MPI_Ibsend(out[i], n[i], MPI_BYTE, 0, i, comm, &r[i]);
+    }
+    for (int i = 0; i < MESSAGES; i++) {
+        MPI_Recv(in, n[i], MPI_BYTE, 0, i, comm, MPI_STATUS_IGNORE);
+        EXPECT(memcmp(in, out[i], (size_t)n[i]) == 0, "message %d of %d bytes is wrong", i, n[i]);
+    }
+    MPI_Waitall(MESSAGES, r, MPI_STATUSES_IGNORE);
+    MPI_Comm_free(&comm);
+}
+
+static void *send_all(void *arg)
+{
+    MPI_Comm *parent = arg;
+    struct rng own = rng_private(parent - parents);
+    for (int i = 0; i < rounds_of_each; i++)
+        send_to_self(*parent, &own, (unsigned)i);
+    return NULL;
+}
+
+/* MPICH takes such messages from its list later, in the calls of any thread, and frees the
+ * communicator there. */
+static void buffered(void)
+{
+    pthread_t thread[THREADS];
+    int size = ROOM * LONGEST;
+    void *room = malloc((size_t)size);
+    test_place("buffered messages");
+    rounds_of_each = test_scale(20000, 500000);
+    MPI_Buffer_attach(room, size);
+    for (int i = 0; i < THREADS; i++)
+        MPI_Comm_dup(MPI_COMM_SELF, &parents[i]);
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&thread[i], NULL, send_all, &parents[i]);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    for (int i = 0; i < THREADS; i++)
+        MPI_Comm_free(&parents[i]);
+    MPI_Buffer_detach(&room, &size);
+    free(room);
+}
+#else
+static void buffered(void)
+{
+}
+#endif
+
+/* --- files ------------------------------------------------------------------------------------ */
 
 #ifdef HAVE_MPI_FILE_OPEN
 enum { LONG = 3000, SHORT = 30 };
@@ -189,9 +264,10 @@ static void with_files(void)
 
 int main(int argc, char **argv)
 {
-    if (test_init_thread(&argc, &argv, MPI_THREAD_MULTIPLE) == MPI_THREAD_MULTIPLE)
+    if (test_init_thread(&argc, &argv, MPI_THREAD_MULTIPLE) == MPI_THREAD_MULTIPLE) {
+        buffered();
         with_files();
-    else if (test_rank == 0)
+    } else if (test_rank == 0)
         printf("this MPI has no MPI_THREAD_MULTIPLE: nothing to test\n");
     return test_done();
 }

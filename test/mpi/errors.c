@@ -359,8 +359,6 @@ static void predefined_attribute(MPI_Comm comm)
     EXPECT(found && *outstanding >= 32767, "the attribute has changed");
 }
 
-/* What looks like an error and is none: one buffer on both sides of which other parts are used, and
- * arrays of nobody. */
 /* An int that lies `behind` ints behind the address; the next one is next to it. */
 static MPI_Datatype int_behind(int behind)
 {
@@ -442,6 +440,53 @@ static void communicator_is_freed(void)
                called_with);
         MPI_Wait(&r, MPI_STATUS_IGNORE);
     }
+}
+
+/* Refuses its first deletion. */
+static int refuse_once(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    (void)comm, (void)keyval, (void)extra;
+    int *refusals = value;
+    return (*refusals)++ ? MPI_SUCCESS : MPI_ERR_OTHER;
+}
+
+static void communicator_works(MPI_Comm comm)
+{
+    int mine = test_rank, sum = -1;
+    MPI_Request r;
+    int error = MPI_Iallreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm, &r);
+    if (!error) {
+        EXPECT(test_native || nbcshim_algorithm(r, NULL), "nbcshim does not know the communicator");
+        error = MPI_Wait(&r, MPI_STATUS_IGNORE);
+    }
+    EXPECT(!error && sum == test_size * (test_size - 1) / 2, "class %d, sum %d", class_of(error),
+           sum);
+}
+
+/* A communicator that MPI_Comm_free does not free can be used, and freed later. */
+static void communicator_is_kept(void)
+{
+    MPI_Comm comm, world = MPI_COMM_WORLD;
+    MPI_Errhandler before;
+    int keyval, refusals = 0;
+    test_place("MPI_Comm_free fails");
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    EXPECT(MPI_Comm_free(&world) != MPI_SUCCESS, "MPI_COMM_WORLD is freed");
+    communicator_works(MPI_COMM_WORLD);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
+    MPI_Errhandler_free(&before);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, refuse_once, &keyval, NULL);
+    MPI_Comm_set_attr(comm, keyval, &refusals);
+    MPI_Comm_free(&comm);
+    EXPECT(refusals == 1, "the callback was called %d times", refusals);
+    if (comm != MPI_COMM_NULL) {
+        communicator_works(comm);
+        EXPECT(MPI_Comm_free(&comm) == MPI_SUCCESS, "MPI_Comm_free fails again");
+    }
+    MPI_Comm_free_keyval(&keyval);
 }
 
 /* The same at completion, of a broadcast that no other rank waits for. MPICH raises the errors of
@@ -670,6 +715,8 @@ static void null_types(struct way *w)
     }
 }
 
+/* What looks like an error and is none: one buffer on both sides of which other parts are used, and
+ * arrays of nobody. */
 static void not_errors(bool persistent, MPI_Comm comm)
 {
     MPI_Request r;
@@ -751,6 +798,7 @@ int main(int argc, char **argv)
     if (!test_native)
         predefined_attribute(counting);
     communicator_is_freed();
+    communicator_is_kept();
     if (argc > 1 && strcmp(argv[1], "blocking") == 0)
         blocking_call_fails(returning);
     truncated_when_freed();
