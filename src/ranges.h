@@ -10,10 +10,11 @@
  * operations in the earlier communicator were complete, and with them its receives: all messages
  * between the two have been matched. The later communicator's messages are sent after the
  * agreement, and its receives posted after it. If a message of an operation may be left over
- * (enum nbc_delivery of pmpi/), the rank keeps the range forever. So it does if a constructor fails
- * after the agreement, since other ranks may have made the communicator. A rank that leaves the
- * constructor early may start operations at once; their messages wait at the others, which receive
- * from this hidden communicator only with the ranks and tags of their own operations.
+ * (enum nbc_delivery of pmpi/), the rank keeps the range forever. It gives the range back if the
+ * constructor fails: the MPI then has made no communicator on any rank, or else a program may not
+ * go on (MPI-4.1, section 9.3). A rank that leaves the constructor early may start operations at
+ * once; their messages wait at the others, which receive from this hidden communicator only with
+ * the ranks and tags of their own operations.
  *
  * A rank may take part in several searches at once, in several threads or by MPI_Comm_idup. It
  * offers a range to one of them at a time. So that each search finds ranges, searches begin in
