@@ -88,6 +88,10 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_pml=${OMPI_MCA_pml:-ob1}
 # Otherwise a process that MPI_Comm_spawn starts may hang in MPI_Init, for a reason that doc/mpis.md tells.
 export EVENT_NOEPOLL=1
+# mpiexec of Open MPI removes this directory when it ends and finds it empty, in which another one, that has just
+# made it, then cannot make its own. It is never empty with this one in it.
+[ "$MPI_LAUNCHER" != openmpi ] ||
+    mkdir -p -m 700 "${TMPDIR:-/tmp}/ompi.$(uname -n | sed 's/\..*//').$(id -u)/keep"
 cores=$(nproc)
 threads=1 # of each rank
 beside=${NBC_BESIDE:-0} # other tests that keep a processor busy
