@@ -3,6 +3,8 @@
 #include "select.h"
 #include "topo.h"
 
+#include <stdlib.h>
+
 /* All builders here serve allgather and allgatherv. By the standard's matching rules the bytes of a
  * block are the same on all ranks; its place may differ. A message of several blocks holds their
  * bytes in the order of ranks, whatever the layout on either side. Messages without bytes are not
@@ -332,6 +334,67 @@ struct nbc_sched *nbc_allgather_linear(const struct nbc_shape *shape)
     }
     keep_own(s, shape);
     return nbc_sched_finish(s);
+}
+
+/* What sparbit knows of each block: when it is here. */
+struct arrivals {
+    struct nbc_sched *s;
+    const struct nbc_shape *shape;
+    nbc_id *at; /* of the block of the rank that is so far below */
+};
+
+/* The block of the rank that is `below` this one: here it is sent to the rank that is `far` above,
+ * and the block that is as far below the rank `far` below is received from that. */
+static void sparbit_pass(struct arrivals *a, int below, int far)
+{
+    const struct nbc_shape *shape = a->shape;
+    int rank = shape->rank, size = shape->size;
+    struct nbc_ref ours = below == 0 ? nbc_send_block(shape, 0)
+                                     : nbc_recv_block(shape, nbc_relative(rank, below, size));
+    struct nbc_ref theirs = nbc_recv_block(shape, nbc_relative(rank, below + far, size));
+    if (nbc_ref_bytes(shape, ours) > 0)
+        nbc_send_pieces(a->s, shape, ours, (rank + far) % size, a->at[below]);
+    a->at[below + far] = NBC_NONE;
+    if (nbc_ref_bytes(shape, theirs) > 0)
+        a->at[below + far] =
+            nbc_recv_pieces(a->s, shape, theirs, nbc_relative(rank, far, size), NBC_NONE);
+}
+
+/* Sparbit: a binomial tree from each rank, all at once, the longest distances first. At the
+ * distance d a rank sends to the one d above what it has received at longer distances: the blocks
+ * of every second d-th rank at and below it. Each is a message, which goes on as soon as it has
+ * arrived.
+ *
+ *   rank    0        1        2        3
+ *   d = 2   2 A      3 B      0 C      1 D
+ *   d = 1   1 A, C   2 B, D   3 C, A   0 D, B
+ *
+ * Cost: ⌊log₂P⌋ α + 2 (P − 2) o + (P − 1) nβ, any P; ⌊P/2⌋ messages to the next rank follow one
+ * another. One of a rank's messages goes the longest way, two go half as far, and so on: most stay
+ * below one leaf switch. For medium and large blocks on many ranks. Loch, Koslovski, "Sparbit: a
+ * new logarithmic-cost and data locality-aware MPI Allgather algorithm", 2021. */
+struct nbc_sched *nbc_allgather_sparbit(const struct nbc_shape *shape)
+{
+    int size = shape->size, longest = 1;
+    struct arrivals a = {.s = nbc_sched_new(shape, 2 * size), .shape = shape};
+    a.at = malloc((size_t)size * sizeof *a.at);
+    if (!a.s || !a.at) {
+        free(a.at);
+        nbc_sched_free(a.s);
+        return NULL;
+    }
+    a.at[0] = NBC_NONE;
+    while (longest < size - longest)
+        longest *= 2;
+    for (int far = longest; far > 0 && size > 1; far /= 2) {
+        sparbit_pass(&a, 0, far);
+        for (int step = longest; step > far; step /= 2) /* in the order of arrival */
+            for (int below = step; below < size - far; below += 2 * step)
+                sparbit_pass(&a, below, far);
+    }
+    free(a.at);
+    keep_own(a.s, shape);
+    return nbc_sched_finish(a.s);
 }
 
 /* The two blocks of a pair of ranks, which are one message. */

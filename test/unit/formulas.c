@@ -668,6 +668,7 @@ static const struct row table[] = {
     {nbc_allgather_bruck, ALWAYS, log2P, P_log2P, PP_1_n, P_1_n},
     {nbc_allgather_ring, ALWAYS, P_1, PP_1, PP_1_n, P_1_n},
     {nbc_allgather_linear, ALWAYS, one, PP_1, PP_1_n, P_1_n},
+    {nbc_allgather_sparbit, ALWAYS, half_P, PP_1, PP_1_n, P_1_n},
     {nbc_allgather_neighbor_exchange, ALWAYS, half_P, P_half_P, PP_1_n, P_1_n},
 
     {nbc_alltoall_linear, ALWAYS, one, PP_1, PP_1_n, P_1_n},
