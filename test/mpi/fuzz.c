@@ -178,11 +178,7 @@ static void start_collective(const struct line *line, struct comm *c, const stru
 static bool is_of_the_mpi(const struct line *line)
 {
 #ifdef OPEN_MPI
-    const char *blocking = getenv("NBCSHIM_BLOCKING");
-    int hooked = 0;
-    if (!test_native)
-        nbcshim_hook(&hooked);
-    return line->verb == RUN && hooked && !(blocking && strcmp(blocking, "own") == 0);
+    return line->verb == RUN && !test_native && test_blocking_is_native();
 #else
     (void)line;
     return false;

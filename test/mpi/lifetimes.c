@@ -337,12 +337,13 @@ static void add_and_free(void *in, void *inout, int *n, MPI_Datatype *type)
 }
 
 /* The MPI gives the handle of a freed type again, for another. A blocking call is made twice: the
- * second time it is a call that is known. */
+ * second time it is a call that is known. Open MPI 4.1.4 itself uses a type that its operator has
+ * freed, also after it is freed. */
 static void freed_by_operator(int i)
 {
     enum { N = 3000, NEVER = -1 };
     const int turn = i % 3;
-    const bool blocking = i / 3 % 2;
+    const bool blocking = i / 3 % 2 && !test_blocking_is_native();
     static int in[2 * N], out[2 * N];
     int sparse[6] = {0}, wrong = 0;
     MPI_Datatype other;

@@ -412,7 +412,9 @@ static void handle_changes_hands(void)
             held[n++] = r[1];
     } while (r[1] != message && n < MOST - 1);
     MPI_Waitall(n, held, MPI_STATUSES_IGNORE);
+#ifndef __SANITIZE_ADDRESS__ /* which holds freed memory back: Open MPI gives no handle again */
     CHECK(r[1] == message);
+#endif
     if (r[1] != message)
         return;
     MPI_Testany(LEAST, r, &index, &flag, MPI_STATUS_IGNORE);

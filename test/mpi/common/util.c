@@ -50,6 +50,16 @@ static void read_settings(int *argc, char **argv)
     test_native = env_on("NBC_TEST_NATIVE");
 }
 
+bool test_blocking_is_native(void)
+{
+    const char *blocking = getenv("NBCSHIM_BLOCKING");
+    int hooked = 0;
+    if (test_native || (blocking && strcmp(blocking, "native") == 0))
+        return true;
+    nbcshim_hook(&hooked);
+    return hooked && !(blocking && strcmp(blocking, "own") == 0);
+}
+
 static bool shim_is_here(void)
 {
 #ifdef NBC_TEST_LINKED

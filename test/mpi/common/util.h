@@ -122,6 +122,9 @@ void test_place(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Returns `small`, with NBC_SOAK=1 `soak`, and for fractions a number between. */
 int test_scale(int small, int soak);
 
+/* Whether the MPI carries out the blocking collectives. */
+bool test_blocking_is_native(void);
+
 /* Whether ranks outnumber processors: then each wait takes a time slice. */
 bool test_oversubscribed(void);
 
