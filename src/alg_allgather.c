@@ -375,7 +375,7 @@ static void sparbit_pass(struct arrivals *a, int below, int far)
  * new logarithmic-cost and data locality-aware MPI Allgather algorithm", 2021. */
 struct nbc_sched *nbc_allgather_sparbit(const struct nbc_shape *shape)
 {
-    int size = shape->size, longest = 1;
+    int size = shape->size, longest = size > 1 ? nbc_pow2_floor(size - 1) : 0;
     struct arrivals a = {.s = nbc_sched_new(shape, 2 * size), .shape = shape};
     a.at = malloc((size_t)size * sizeof *a.at);
     if (!a.s || !a.at) {
@@ -384,9 +384,7 @@ struct nbc_sched *nbc_allgather_sparbit(const struct nbc_shape *shape)
         return NULL;
     }
     a.at[0] = NBC_NONE;
-    while (longest < size - longest)
-        longest *= 2;
-    for (int far = longest; far > 0 && size > 1; far /= 2) {
+    for (int far = longest; far > 0; far /= 2) {
         sparbit_pass(&a, 0, far);
         for (int step = longest; step > far; step /= 2) /* in the order of arrival */
             for (int below = step; below < size - far; below += 2 * step)
