@@ -20,9 +20,12 @@
 #endif
 
 static int countdown; /* pieces until one is refused; 0: none is */
+static bool no_block; /* each piece of as many bytes as BLOCK is refused */
 static bool refused;
 static int asked; /* how often */
 static int live;  /* pieces of the library's */
+
+enum { BLOCK = 16384 }; /* bytes: requests are allocated in blocks of at least this size */
 
 #if OWN_MALLOC
 void *__libc_malloc(size_t size);
@@ -31,11 +34,12 @@ void *__libc_realloc(void *p, size_t size);
 void *__libc_memalign(size_t align, size_t size);
 void __libc_free(void *p);
 
-static bool refuse(void)
+static bool refuse(size_t size)
 {
+    bool too_large = no_block && size >= BLOCK;
     live++;
     asked++;
-    if (countdown == 0 || --countdown > 0)
+    if (!too_large && (countdown == 0 || --countdown > 0))
         return false;
     live--;
     refused = true;
@@ -45,18 +49,18 @@ static bool refuse(void)
 
 void *malloc(size_t size)
 {
-    return FROM_LIBRARY && refuse() ? NULL : __libc_malloc(size);
+    return FROM_LIBRARY && refuse(size) ? NULL : __libc_malloc(size);
 }
 
 void *calloc(size_t n, size_t size)
 {
-    return FROM_LIBRARY && refuse() ? NULL : __libc_calloc(n, size);
+    return FROM_LIBRARY && refuse(n * size) ? NULL : __libc_calloc(n, size);
 }
 
 void *realloc(void *p, size_t size)
 {
     if (FROM_LIBRARY) {
-        if (refuse())
+        if (refuse(size))
             return NULL;
         live -= p != NULL;
     }
@@ -65,7 +69,7 @@ void *realloc(void *p, size_t size)
 
 void *aligned_alloc(size_t align, size_t size)
 {
-    return FROM_LIBRARY && refuse() ? NULL : __libc_memalign(align, size);
+    return FROM_LIBRARY && refuse(size) ? NULL : __libc_memalign(align, size);
 }
 
 void free(void *p)
@@ -461,24 +465,18 @@ static bool fail_checked(int n)
 }
 
 /* Blocking calls of which the plan is at hand. Rank 0 is late, so that the others make a request
- * for the rest of their wait. What they ask for then is refused from the third call on, if at all.
- * Returns whether it was. */
-static bool call_late(int i, MPI_Op op, bool refuses)
+ * for the rest of their wait. */
+static void call_late(int i, MPI_Op op, long ms)
 {
-    const struct timespec late = {.tv_nsec = 2000000};
+    const struct timespec late = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
     int value = test_rank == 0 ? i : 1;
     test_place("late call %d", i);
-    refused = false;
     if (test_rank == 0)
         nanosleep(&late, NULL);
-    else if (refuses && i > 1)
-        countdown = 1;
     int error = i % 2 ? MPI_Allreduce(MPI_IN_PLACE, &value, 1, I, op, comm)
                       : MPI_Bcast(&value, 1, I, 0, comm);
-    countdown = 0;
     EXPECT(!error, "class %d", class_of(error));
     EXPECT(value == (i % 2 ? i + test_size - 1 : i), "%d", value);
-    return refused;
 }
 
 /* They give back what they take: a communicator finds as much in use as the one before. */
@@ -490,7 +488,7 @@ static void wait_with_request(MPI_Op op)
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         at_begin[round] = live;
         for (int i = 0; i < LATE_CALLS; i++) {
-            call_late(i, op, false);
+            call_late(i, op, 2);
             if (i == 1)
                 had = asked;
         }
@@ -500,20 +498,41 @@ static void wait_with_request(MPI_Op op)
     EXPECT(at_begin[2] <= at_begin[1], "%d pieces are left", at_begin[2] - at_begin[1]);
 }
 
-/* They do without: each rank holds one more request after each call, so that there is none left at
- * times, nor memory for one. */
+/* Starts no operation: takes requests until there is none left, nor memory for more of them. */
+static int take_requests(MPI_Request *held, int room)
+{
+    int n = 0, error = MPI_SUCCESS;
+    no_block = true;
+    while (n < room && !(error = MPI_Barrier_init(MPI_COMM_SELF, MPI_INFO_NULL, &held[n])))
+        n++;
+    EXPECT(class_of(error) == MPI_ERR_NO_MEM, "%d requests, then class %d", n, class_of(error));
+    return n;
+}
+
+/* They do without. Beside other programs a rank that waits may not run for seconds, and makes no
+ * request if rank 0 is there when it does: rank 0 is later with each pair of calls, until both of a
+ * pair have found no request on all others. */
 static void wait_without_request(MPI_Op op)
 {
-    enum { LATE_CALLS = 200 };
-    static MPI_Request held[LATE_CALLS];
-    int nrefused = 0;
+    enum { HELD = 1000, LONGEST = 4000 }; /* requests, ms */
+    static MPI_Request held[HELD];
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    for (int i = 0; i < LATE_CALLS; i++) {
-        nrefused += call_late(i, op, true);
-        MPI_Barrier_init(MPI_COMM_SELF, MPI_INFO_NULL, &held[i]);
+    for (int i = 0; i < 2; i++)
+        call_late(i, op, 0);
+    int nheld = take_requests(held, HELD), done = 0;
+    for (int ms = 2; !done && ms < LONGEST; ms *= 2) {
+        done = 1;
+        for (int i = 0; i < 2; i++) {
+            refused = false;
+            call_late(i, op, ms);
+            done &= refused || test_rank == 0;
+        }
+        MPI_Allreduce(MPI_IN_PLACE, &done, 1, I, op, comm);
+        done = done == test_size;
     }
-    EXPECT(test_rank == 0 || nrefused > 0, "none of the calls asks for memory");
-    for (int i = 0; i < LATE_CALLS; i++)
+    no_block = false;
+    EXPECT(done, "no pair of calls asks for memory on all ranks");
+    for (int i = 0; i < nheld; i++)
         MPI_Request_free(&held[i]);
     MPI_Comm_free(&comm);
 }
@@ -521,6 +540,7 @@ static void wait_without_request(MPI_Op op)
 static void wait_late(void)
 {
     MPI_Op op;
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Op_create(add, 1, &op);
     wait_with_request(op);
     wait_without_request(op);
