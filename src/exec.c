@@ -173,7 +173,7 @@ static __attribute__((cold)) void poll_failed(struct nbc_exec *e, int error, int
     fail(e, error);
     if (ndone > 0)
         return;
-    e->lost = true;
+    e->lost = e->abandoned = true;
     e->left = e->nready = e->ninflight = 0;
 }
 

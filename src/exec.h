@@ -33,6 +33,7 @@ struct nbc_exec {
     int left;             /* operations not yet done; 0: the run is complete */
     int error;            /* first error, or 0 */
     bool lost;            /* a message could be neither sent nor received, not even an empty one */
+    bool abandoned;       /* a message may still use memory of the run, which is not used again */
 };
 
 /* Returns the bytes of working memory that nbc_exec_init needs, aligned like malloc's. */
@@ -51,7 +52,7 @@ bool nbc_exec_start(struct nbc_exec *e);
 /* Progresses the run: polls the transport once and issues the operations that have become ready.
  * Returns true if the run is complete; then e->error is its result, 0 or the transport's first
  * error code. If e->lost, messages may be missing on other ranks, or arrive here that nothing
- * receives. */
+ * receives. If e->abandoned, e->lost is set too, and the run is not started again. */
 bool nbc_exec_poll(struct nbc_exec *e);
 
 /* nbc_exec_poll, but if nothing can be issued, it waits in the transport until a message is

@@ -317,7 +317,7 @@ struct nbc_run *nbc_plan_take(struct nbc_plan *plan)
 
 void nbc_plan_give(struct nbc_plan *plan, struct nbc_run *run)
 {
-    if (plan->nidle >= MAX_IDLE) {
+    if (plan->nidle >= MAX_IDLE || run->exec.abandoned) {
         nbc_run_free(run);
         return;
     }

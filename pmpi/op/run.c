@@ -29,6 +29,9 @@ bool nbc_run_by_thread;
 static struct nbc_run *run_pool[NCLASSES]; /* by size class, linked by next; under the lock */
 static int nrun_pooled;
 
+/* Runs whose memory the MPI may still use. The list keeps them from being reported as a leak. */
+static struct nbc_run *abandoned;
+
 void nbc_handles_hold(const struct nbc_handle_refs *h)
 {
     for (int i = 0; i < h->ntypes; i++)
@@ -134,6 +137,7 @@ struct nbc_run *nbc_run_plain(size_t size, bool (*poll)(struct nbc_run *run, int
     if (!run)
         return NULL;
     run->sched = NULL;
+    run->exec.abandoned = false;
     run->lengthy = false;
     run->input_bytes = 0;
     run->handles = (struct nbc_handle_refs){0};
@@ -173,6 +177,11 @@ void nbc_run_free(struct nbc_run *run)
 {
     if (run->sched)
         nbc_sched_release(run->sched);
+    if (run->exec.abandoned) {
+        run->next = abandoned;
+        abandoned = run;
+        return;
+    }
     if (run->room > MAX_ROOM || nrun_pooled == MAX_POOLED) {
         free(run);
         return;

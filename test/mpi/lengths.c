@@ -7,6 +7,9 @@
  *     lengths [NAME…]     only those collectives */
 #include "cases.h"
 
+#include <stdlib.h>
+#include <time.h>
+
 static struct group *world, *ring;
 static int serial;
 
@@ -177,6 +180,47 @@ static void run_operators(void)
     }
 }
 
+/* --- messages under way ---------------------------------------------------------------------- */
+
+/* A rank whose operation has failed uses its buffers again at once. The last rank is late, and has
+ * no part in the error: rank 1 sends rank 0 more than that expects. */
+static void run_reuse(void)
+{
+    enum { MUCH = 20000, LATE = 50000000 }; /* elements, ns */
+    const struct timespec late = {.tv_nsec = LATE};
+    int most = test_size * MUCH, counts[2][test_size], places[test_size], wrong = 0;
+    int *in = test_alloc(most * sizeof *in), *out = test_alloc(most * sizeof *out);
+    MPI_Request r;
+    test_place("buffers are used again");
+    for (int i = 0; i < test_size; i++) {
+        counts[0][i] = counts[1][i] = MUCH;
+        places[i] = i * MUCH;
+    }
+    if (test_rank == 0)
+        counts[1][1] = 1;
+    for (int i = 0; i < most; i++)
+        in[i] = 1 + test_rank;
+    MPI_Barrier(world->comm);
+    if (test_rank == test_size - 1)
+        nanosleep(&late, NULL);
+    MPI_Ialltoallv(in, counts[0], places, MPI_INT, out, counts[1], places, MPI_INT, world->comm,
+                   &r);
+    int class = class_of(MPI_Wait(&r, MPI_STATUS_IGNORE));
+    EXPECT(class == MPI_ERR_TRUNCATE || (class == MPI_SUCCESS && test_rank > 0), "class %d", class);
+    for (int i = 0; i < most && !class; i++)
+        wrong += out[i] != 1 + i / MUCH;
+    EXPECT(!wrong, "%d of %d elements are wrong", wrong, most);
+    for (int i = 0; i < most; i++)
+        in[i] = out[i] = -1;
+    MPI_Barrier(world->comm);
+    wrong = 0;
+    for (int i = 0; i < most; i++)
+        wrong += out[i] != -1;
+    EXPECT(!wrong, "%d elements have changed after the operation", wrong);
+    free(in);
+    free(out);
+}
+
 static struct group *returning(MPI_Comm comm)
 {
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
@@ -193,6 +237,8 @@ int main(int argc, char **argv)
     world = returning(comm);
     MPI_Cart_create(MPI_COMM_WORLD, 1, &test_size, &periodic, 0, &comm);
     ring = returning(comm);
+    if (test_size > 1 && !test_native)
+        run_reuse(); /* with requests of the MPI that nothing has used before */
     for (int i = 1; i < argc; i++)
         run(coll_by_name(argv[i]));
     for (enum coll coll = 0; coll < NCOLLS && argc == 1; coll++)

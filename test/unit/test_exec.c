@@ -486,6 +486,7 @@ START_TEST(messages_are_lost)
         }
         ck_assert_int_eq(r.exec.error, 31);
         ck_assert(r.exec.lost);
+        ck_assert(r.exec.abandoned == (i == 2));
         expect_log(&r, i == 0   ? "r0 R0 r2 c S3 S3 S3 S3 "
                        : i == 1 ? "r0 r2 c + + s3 S3 S3 S3 "
                                 : "r0 r2 c ");
