@@ -363,19 +363,28 @@ static void comm_wait_for_pending(struct nbc_context *c)
     nbc_unlock();
 }
 
+struct ending {
+    struct nbc_context *c;
+    const MPI_Comm *comm;
+    bool disconnect;
+};
+
+static void ending_settle(const struct ending *e)
+{
+    if (e->c && nbc_context_ended(e->c, *e->comm))
+        comm_settle_end(e->c, e->disconnect);
+}
+
 /* The native call runs attribute callbacks of the program, which may use the communicator. That of
- * MPI_Comm_disconnect may wait for the other ranks without progress of nbcshim's operations. */
+ * MPI_Comm_disconnect may wait for the other ranks without progress of nbcshim's operations. An
+ * error handler may end the call by an exception (C++, -fexceptions). */
 static int comm_end(MPI_Comm *comm, int (*native)(MPI_Comm *), bool disconnect)
 {
-    struct nbc_context *c = nbc_context_ending(*comm);
-    if (c && disconnect)
-        comm_wait_for_pending(c);
-    int error = native(comm);
-    if (c && *comm == MPI_COMM_NULL)
-        comm_settle_end(c, disconnect);
-    else if (c)
-        nbc_context_stay(c);
-    return error;
+    __attribute__((cleanup(ending_settle))) const struct ending e = {
+        .c = nbc_context_ending(*comm), .comm = comm, .disconnect = disconnect};
+    if (e.c && disconnect)
+        comm_wait_for_pending(e.c);
+    return native(comm);
 }
 
 /* Local on the MPIs that nbcshim supports. */

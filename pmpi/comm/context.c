@@ -282,9 +282,26 @@ static int context_on_free(MPI_Comm comm, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
+/* Without the attribute, after an error, the MPI has nothing to delete. */
+static void context_end(struct nbc_context *c)
+{
+    MPI_Errhandler none = MPI_ERRHANDLER_NULL;
+    if (c->has_attribute) {
+        NEXT(Comm_delete_attr)(c->user, context_keyval);
+        return;
+    }
+    nbc_lock();
+    context_detach(c, &none);
+    nbc_unlock();
+}
+
 void nbc_context_end_early(MPI_Comm comm)
 {
-    NEXT(Comm_delete_attr)(comm, context_keyval);
+    nbc_lock();
+    struct nbc_context *c = nbc_context_find(comm);
+    nbc_unlock();
+    if (c)
+        context_end(c);
 }
 
 void nbc_context_cleanup(void)
@@ -292,7 +309,7 @@ void nbc_context_cleanup(void)
     struct nbc_context *c, *later;
     nbc_context_reclaim();
     HASH_ITER (hh, contexts, c, later)
-        nbc_context_end_early(c->user);
+        context_end(c);
     nbc_context_reclaim();
     NEXT(Comm_free_keyval)(&context_keyval);
     NEXT(Comm_free_keyval)(&nbcshim_icoll_max_outstanding);
@@ -554,6 +571,13 @@ struct nbc_context *nbc_context_find(MPI_Comm comm)
     return c;
 }
 
+/* The communicators that nobody can free keep their attribute: its place among those of the program
+ * decides when MPI_Finalize deletes it. */
+static bool deletes_attribute(const struct nbc_context *c, MPI_Comm comm)
+{
+    return nbc_threaded && c->has_attribute && comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF;
+}
+
 struct nbc_context *nbc_context_ending(MPI_Comm comm)
 {
     nbc_lock();
@@ -561,19 +585,30 @@ struct nbc_context *nbc_context_ending(MPI_Comm comm)
     if (c)
         c->life = NBC_CONTEXT_FREEING;
     nbc_unlock();
-    if (c && c->has_attribute)
+    if (c && deletes_attribute(c, comm))
         NEXT(Comm_delete_attr)(comm, context_keyval);
     return c;
 }
 
-void nbc_context_stay(struct nbc_context *c)
+/* The MPI will delete the attribute later, or the communicator stays. */
+static void context_stay(struct nbc_context *c)
 {
-    errhandler_free(c->handler);
+    MPI_Errhandler handler = c->handler;
     nbc_lock();
     c->handler = MPI_ERRHANDLER_NULL;
     c->life = NBC_CONTEXT_LIVE;
     nbc_unlock();
-    attribute_set(c);
+    errhandler_free(handler);
+    if (!c->has_attribute)
+        attribute_set(c);
+}
+
+bool nbc_context_ended(struct nbc_context *c, MPI_Comm comm)
+{
+    bool ended = comm == MPI_COMM_NULL && !c->has_attribute;
+    if (!ended)
+        context_stay(c);
+    return ended;
 }
 
 void nbc_context_end(struct nbc_context *c, MPI_Errhandler *handler)

@@ -193,19 +193,20 @@ int nbc_context_hint(MPI_Comm comm, MPI_Info info);
 int nbc_context_show_hints(MPI_Comm comm, MPI_Info info);
 
 /* To be called before MPI_Comm_free and MPI_Comm_disconnect below: returns the context, NULL if
- * there is none. The program's attribute callbacks may use the context until nbc_context_end.
+ * there is none. The program's attribute callbacks may use the context until nbc_context_ended.
  *
- * Deletes the attribute here, because the MPI may delete it much later, in any call of any thread
- * that ends the last message on the communicator: MPICH 4.0.2 releases its own lock for the
- * callback, also in the middle of a loop over its buffered messages, which another thread then
- * changes. Without the lock. */
+ * With MPI_THREAD_MULTIPLE deletes the attribute here, because the MPI may delete it much later, in
+ * any call of any thread that ends the last message on the communicator: MPICH 4.0.2 releases its
+ * own lock for the callback, also in the middle of a loop over its buffered messages, which another
+ * thread then changes. Without the lock. */
 struct nbc_context *nbc_context_ending(MPI_Comm comm);
 
-/* To be called after them if the communicator still exists. Without the lock. */
-void nbc_context_stay(struct nbc_context *c);
+/* To be called after them with the handle that they have left. Returns whether the context ends
+ * now, and not later or never. Without the lock. */
+bool nbc_context_ended(struct nbc_context *c, MPI_Comm comm);
 
-/* To be called after them otherwise: the caller has a reference to the context, and frees *handler
- * without the lock if it is not null. */
+/* To be called then: the caller has a reference to the context, and frees *handler without the lock
+ * if it is not null. */
 void nbc_context_end(struct nbc_context *c, MPI_Errhandler *handler);
 
 /* Ends all communication in the context of a freed communicator, and takes the duplicate from it,

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define OK(call) EXPECT((call) == MPI_SUCCESS, "%s fails", #call)
+
 /* --- buffered messages ------------------------------------------------------------------------ */
 
 /* Open MPI 4.1.4 hangs when two threads make communicators at once, natively too. */
@@ -262,11 +264,53 @@ static void with_files(void)
 }
 #endif
 
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static int at_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    MPI_Request r[2];
+    MPI_Datatype pair;
+    int mine[] = {1, 2, 3}, sum = 0, all[2 * test_size];
+    (void)comm, (void)keyval, (void)value, (void)extra;
+    MPI_Type_vector(2, 1, 2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
+    MPI_Iallreduce(mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r[0]);
+    MPI_Iallgather(mine, 1, pair, all, 2, MPI_INT, MPI_COMM_WORLD, &r[1]);
+    MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+    MPI_Type_free(&pair);
+    if (sum != test_size || all[2 * test_size - 1] != 3) {
+        fprintf(stderr, "callbacks_threads: in MPI_Finalize: sum %d\n", sum);
+        abort();
+    }
+    return MPI_SUCCESS;
+}
+
+/* A program that tries to free MPI_COMM_SELF learns that it cannot. MPI_Finalize deletes the
+ * attributes of MPI_COMM_SELF in reverse order all the same: nbcshim's, which is older, after that
+ * of the program. */
+static void try_to_free_self(void)
+{
+    MPI_Comm self = MPI_COMM_SELF;
+    MPI_Errhandler before;
+    int keyval;
+    OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &keyval, NULL));
+    OK(MPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL));
+    OK(MPI_Comm_free_keyval(&keyval));
+    OK(MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before)); /* where MPICH raises it */
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    EXPECT(MPI_Comm_free(&self) != MPI_SUCCESS, "MPI_COMM_SELF is freed");
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, before));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, before));
+    OK(MPI_Errhandler_free(&before));
+}
+
 int main(int argc, char **argv)
 {
     if (test_init_thread(&argc, &argv, MPI_THREAD_MULTIPLE) == MPI_THREAD_MULTIPLE) {
         buffered();
         with_files();
+        try_to_free_self();
     } else if (test_rank == 0)
         printf("this MPI has no MPI_THREAD_MULTIPLE: nothing to test\n");
     return test_done();

@@ -233,6 +233,63 @@ if command -v "$mpicxx" >/dev/null; then
     expect "it runs on 2 ranks" run "$scratch/thrown" 2
     expect "with right results" test "$(grep -c '^caught 2$' "$scratch/log")" = 2
 fi
+# One leaves MPI_Comm_free: MPI_COMM_WORLD cannot be freed, nor, on an MPI that heeds what a callback
+# returns, the other communicator.
+cat >"$scratch/refused.cpp" <<'END'
+#include <mpi.h>
+#include <cstdio>
+#ifdef OPEN_MPI
+enum { LEVEL = MPI_THREAD_MULTIPLE };
+#else
+enum { LEVEL = MPI_THREAD_SINGLE }; // MPICH keeps its lock when an exception leaves it
+#endif
+static void raise(MPI_Comm *, int *error, ...)
+{
+    throw *error;
+}
+static int refuse(MPI_Comm, int, void *, void *refusals)
+{
+    return (*static_cast<int *>(refusals))++ ? MPI_SUCCESS : MPI_ERR_OTHER;
+}
+static int try_to_free(MPI_Comm comm)
+{
+    int one = 1, sum = -1;
+    MPI_Comm handle = comm;
+    MPI_Request request;
+    try {
+        MPI_Comm_free(&handle);
+    } catch (int) {
+    }
+    if (handle == MPI_COMM_NULL)
+        comm = MPI_COMM_WORLD;
+    MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    return sum;
+}
+int main(int argc, char **argv)
+{
+    int level, size, keyval, refusals = 0;
+    MPI_Comm world = MPI_COMM_WORLD, comm;
+    MPI_Errhandler handler;
+    MPI_Init_thread(&argc, &argv, LEVEL, &level);
+    MPI_Comm_size(world, &size);
+    MPI_Comm_create_errhandler(raise, &handler);
+    MPI_Comm_set_errhandler(world, handler);
+    MPI_Comm_dup(world, &comm);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, refuse, &keyval, &refusals);
+    MPI_Comm_set_attr(comm, keyval, NULL);
+    bool right = try_to_free(world) == size && try_to_free(comm) == size;
+    MPI_Finalize();
+    if (right)
+        std::printf("right\n");
+}
+END
+if command -v "$mpicxx" >/dev/null; then
+    expect "a C++ program whose communicators cannot be freed compiles" \
+        "$nbccxx" -o "$scratch/refused" "$scratch/refused.cpp"
+    expect "it runs on 2 ranks" run "$scratch/refused" 2
+    expect "with right results" test "$(grep -c '^right$' "$scratch/log")" = 2
+fi
 if [ "$MPI_FLAVOR" = openmpi ] && command -v "$mpicxx" >/dev/null; then
     expect "nbccxx compiles a program of the old C++ bindings" \
         "$nbccxx" -Wall -DOLD_BINDINGS -o "$scratch/old" "$scratch/program.cpp"
