@@ -54,8 +54,9 @@ int nbc_raise_lacking(const struct nbc_call *call, const char *name)
 
 bool nbc_wanted(void)
 {
-    return nbc_settings.mode == NBC_MODE_ON ||
-           (nbc_settings.mode == NBC_MODE_AUTO && nbc_program_wants_us());
+    if (nbc_settings.mode != NBC_MODE_AUTO)
+        return nbc_settings.mode == NBC_MODE_ON;
+    return nbc_settings.for_blocking || nbc_program_wants_us();
 }
 
 /* The last tag for operations. The next one is for signals. */

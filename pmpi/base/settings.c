@@ -138,7 +138,8 @@ static const struct variable {
     const char *accepts, *fallback, *meaning;
 } variables[] = {
     {"NBCSHIM", parse_mode, &nbc_settings.mode, "auto, on or off", "auto",
-     "activate nbcshim; auto: if the program references nonblocking or persistent collectives"},
+     "activate nbcshim; auto: if the program references nonblocking or persistent collectives, or "
+     "a variable asks for what nbcshim does in blocking ones"},
     {"NBCSHIM_BLOCKING", parse_blocking, &nbc_settings.blocking, "auto, own or native", "auto",
      "run blocking collectives in nbcshim (own) or in the MPI (native); auto: in an MPI that calls "
      "nbcshim in its progress loop"},
@@ -279,6 +280,8 @@ void nbc_settings_read(bool warn)
         name[equals - *e] = '\0';
         read_variable(name, equals + 1, warn);
     }
+    nbc_settings.for_blocking = nbc_settings.check || nbc_settings.order != NBC_ORDER_ANY ||
+                                nbc_settings.blocking == NBC_BLOCKING_OWN;
 }
 
 /* Describes one of the NBCSHIM_ALGORITHM_... variables. */

@@ -36,6 +36,7 @@ struct nbc_settings {
     int64_t trace_events; /* NBCSHIM_TRACE_EVENTS */
     const char *tuning;   /* NBCSHIM_TUNING: a file, or NULL */
     bool spawned;         /* this job was spawned by another one */
+    bool for_blocking;    /* one of them asks for what nbcshim does in blocking collectives */
 };
 
 extern struct nbc_settings nbc_settings;

@@ -196,6 +196,8 @@ static const char *why_active(void)
         return "NBCSHIM=on";
     if (nbc_settings.mode == NBC_MODE_AUTO && nbc_program_wants_us())
         return "the program references a collective that nbcshim provides";
+    if (nbc_settings.mode == NBC_MODE_AUTO && nbc_settings.for_blocking)
+        return "NBCSHIM_CHECK, NBCSHIM_REDUCTION_ORDER or NBCSHIM_BLOCKING asks for it";
     return "the program of another rank references a collective that nbcshim provides";
 }
 
@@ -241,12 +243,22 @@ static void introduce_active(void)
             nbc_tuning_file ? ", then " : "");
 }
 
+/* A variable asks for output that an inactive nbcshim does not write. */
+static bool output_is_missed(void)
+{
+    return !nbc_enabled && nbc_settings.mode == NBC_MODE_AUTO &&
+           (nbc_settings.stats || nbc_settings.trace || nbc_settings.timeout);
+}
+
 void nbc_statistics_introduce(void)
 {
     char mpi[256];
     int size;
-    if (!is("verbose"))
+    if (!is("verbose")) {
+        if (output_is_missed())
+            fprintf(stderr, "nbcshim: inactive: %s\n", why_inactive());
         return;
+    }
     NEXT(Comm_size)(MPI_COMM_WORLD, &size);
     fprintf(stderr, "nbcshim: version %s, over %s, %d ranks\n", PACKAGE_VERSION,
             library_version(mpi, sizeof mpi), size);

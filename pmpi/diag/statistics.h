@@ -15,7 +15,8 @@ void nbc_statistics_begin(bool of_all);
 void nbc_statistics_setup(bool leads);
 
 /* If NBCSHIM_STATS=verbose, prints some lines on standard error: versions, whether nbcshim is
- * active and why, ranks, nodes, progress, rules. For one rank, at the end of init. */
+ * active and why, ranks, nodes, progress, rules. If another variable asks for output that an
+ * inactive nbcshim does not write, prints why it is inactive. For one rank, at the end of init. */
 void nbc_statistics_introduce(void);
 
 /* Gathers the figures of all ranks, if nbc_statistics_begin said so. Collective over

@@ -56,6 +56,21 @@ expect "a program without collectives compiles" $CC "$scratch/nothing.c" -o "$sc
 mpi_command 2 "$(sanitizer_runtime) $library" $verbose "$scratch/nothing"
 ends_well "it ends well" 60
 log_has 1 "inactive, since it references none" '^nbcshim: inactive: no rank references .*NBCSHIM=on'
+for asked in NBCSHIM_STATS=1 NBCSHIM_TRACE="$scratch/trace" NBCSHIM_TIMEOUT=1000; do
+    mpi_command 2 "$(sanitizer_runtime) $library" $asked "$scratch/nothing"
+    ends_well "$asked: it ends well" 60
+    log_has 1 "inactive, which a user of that variable learns" '^nbcshim: inactive: .*NBCSHIM=on'
+    log_has 1 "nothing else is said" '^nbcshim: '
+done
+mpi_command 2 "$(sanitizer_runtime) $library" "NBCSHIM=off NBCSHIM_STATS=1" "$scratch/nothing"
+ends_well "NBCSHIM=off NBCSHIM_STATS=1: it ends well" 60
+log_has 0 "a user of NBCSHIM=off knows" '^nbcshim: '
+for asked in NBCSHIM_CHECK=1 NBCSHIM_REDUCTION_ORDER=ranks NBCSHIM_BLOCKING=own; do
+    mpi_command 2 "$(sanitizer_runtime) $library" "$verbose $asked" "$scratch/nothing"
+    ends_well "$asked: it ends well" 60
+    log_has 1 "active, since the variable asks for blocking collectives" \
+        '^nbcshim: active: NBCSHIM_CHECK, NBCSHIM_REDUCTION_ORDER or NBCSHIM_BLOCKING asks for it$'
+done
 
 # Rank 0 alone runs this program; that of the others refers to collectives, and calls none.
 cat >"$scratch/two" <<END2
