@@ -148,8 +148,8 @@ static const struct variable {
     {"NBCSHIM_DYNAMIC", parse_switch, &nbc_settings.dynamic, "0 or 1", "1",
      "run collectives on communicators between jobs too"},
     {"NBCSHIM_HOOK", parse_hook, &nbc_settings.hook, "auto, on or off", "auto",
-     "let the MPI call nbcshim in its progress loop; on: also in versions that nbcshim does not "
-     "know"},
+     "let the MPI call nbcshim in its progress loop; on: also in versions of Open MPI that nbcshim "
+     "does not know"},
     {"NBCSHIM_INIT_TIMEOUT", parse_limit, &nbc_settings.init_timeout,
      "a number of seconds up to 1000000", "300",
      "end the job if a rank does not answer at MPI_Init within this time; 0: never"},

@@ -122,6 +122,16 @@ static MPI_Request request;
         return MPI_##name##_init arguments(c->comm, info, &request); \
     }
 
+/* Of nbcshim, or without it (doc/reductions.md) of the MPI. */
+static bool has_persistent(void)
+{
+#ifdef NBC_TEST_LINKED
+    return true;
+#else
+    return MPI_Allreduce_init != NULL;
+#endif
+}
+
 static int counts[MOST_RANKS]; /* of MPI_Reduce_scatter: count, 0, 2 count, count, 0, … */
 
 static int is_root(const struct call *c)
@@ -232,6 +242,8 @@ static void run_all(MPI_Comm comm)
     for (int l = 0; l < NLENGTHS; l++)
         for (int k = 0; k < NCOLLECTIVES; k++)
             for (int f = 0; f < (blocking ? NFORMS : BLOCKING); f++, turn++) {
+                if (f == PERSISTENT && !has_persistent())
+                    continue;
                 c.form = f;
                 c.count = lengths[l];
                 c.op = turn % 3 == 1 ? user : MPI_SUM;
