@@ -2,7 +2,7 @@
 /* Solves -Δu = f on the unit square, with u = 0 on the boundary, by Jacobi's method. The persistent
  * collectives of MPI-4 are set up once and started in every step.
  *
- *     nbcc -O2 jacobi.c -o jacobi -lm       (or mpicc -O2 jacobi.c -o jacobi -lnbcshim -lm)
+ *     nbcc -O2 jacobi.c -o jacobi -lm       (or mpicc with the flags of pkg-config nbcshim)
  *     mpiexec -n 4 ./jacobi [N [STEPS]]
  *
  * Open MPI 4.1 has neither MPI_Neighbor_alltoallw_init nor MPI_Allreduce_init, so that the program
