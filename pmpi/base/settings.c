@@ -280,8 +280,9 @@ void nbc_settings_read(bool warn)
         name[equals - *e] = '\0';
         read_variable(name, equals + 1, warn);
     }
-    nbc_settings.for_blocking = nbc_settings.check || nbc_settings.order != NBC_ORDER_ANY ||
-                                nbc_settings.blocking == NBC_BLOCKING_OWN;
+    bool asks = nbc_settings.check || nbc_settings.order != NBC_ORDER_ANY;
+    nbc_settings.for_blocking = nbc_settings.blocking == NBC_BLOCKING_OWN ||
+                                (asks && nbc_settings.blocking != NBC_BLOCKING_NATIVE);
 }
 
 /* Describes one of the NBCSHIM_ALGORITHM_... variables. */

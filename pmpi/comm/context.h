@@ -195,10 +195,10 @@ int nbc_context_show_hints(MPI_Comm comm, MPI_Info info);
 /* To be called before MPI_Comm_free and MPI_Comm_disconnect below: returns the context, NULL if
  * there is none. The program's attribute callbacks may use the context until nbc_context_ended.
  *
- * With MPI_THREAD_MULTIPLE deletes the attribute here, because the MPI may delete it much later, in
- * any call of any thread that ends the last message on the communicator: MPICH 4.0.2 releases its
- * own lock for the callback, also in the middle of a loop over its buffered messages, which another
- * thread then changes. Without the lock. */
+ * If the lock is in use (nbc_threaded), deletes the attribute here, because the MPI may delete it
+ * much later, in any call of any thread that ends the last message on the communicator: MPICH 4.0.2
+ * releases its own lock for the callback, also in the middle of a loop over its buffered messages,
+ * which another thread then changes. Without the lock. */
 struct nbc_context *nbc_context_ending(MPI_Comm comm);
 
 /* To be called after them with the handle that they have left. Returns whether the context ends

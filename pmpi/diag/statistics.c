@@ -198,7 +198,8 @@ static const char *why_active(void)
         return "the program references a collective that nbcshim provides";
     if (nbc_settings.mode == NBC_MODE_AUTO && nbc_settings.for_blocking)
         return "NBCSHIM_CHECK, NBCSHIM_REDUCTION_ORDER or NBCSHIM_BLOCKING asks for it";
-    return "the program of another rank references a collective that nbcshim provides";
+    return "another rank asks for it, or its program references a collective that nbcshim "
+           "provides";
 }
 
 static const char *why_inactive(void)

@@ -262,8 +262,9 @@ static void operation_poll(struct nbc_request *r);
 static void operation_start(struct nbc_request *r)
 {
     struct nbc_context *c = r->context;
-    if (c->life == NBC_CONTEXT_DISCONNECTED) {
-        r->error = MPI_ERR_COMM; /* the communicator is disconnected */
+    bool disconnected = c->life == NBC_CONTEXT_DISCONNECTED;
+    if (disconnected || c->delivery == NBC_DELIVERY_LOST) {
+        r->error = disconnected ? MPI_ERR_COMM : MPI_ERR_OTHER;
         nbc_request_set_state(r, NBC_COMPLETE);
         return;
     }

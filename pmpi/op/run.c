@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "base/settings.h"
 #include "op/mpi_transport.h"
 #include "op/trace_transport.h"
@@ -163,6 +164,7 @@ static unsigned long_posts(const struct nbc_sched *sched)
 bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag, const void *send,
                    const void *recv)
 {
+    nbc_assert(!run->exec.abandoned);
     run->comm = comm;
     run->ranks = ranks;
     run->tag = tag;

@@ -287,7 +287,7 @@ static int at_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
 
 /* A program that tries to free MPI_COMM_SELF learns that it cannot. MPI_Finalize deletes the
  * attributes of MPI_COMM_SELF in reverse order all the same: nbcshim's, which is older, after that
- * of the program. */
+ * of the program, whose collectives otherwise failed on MPICH. */
 static void try_to_free_self(void)
 {
     MPI_Comm self = MPI_COMM_SELF;

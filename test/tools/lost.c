@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 static int rank, value;
+static MPI_Request persistent; /* of the communicator that will be unusable */
 static int *refuse, *refused, *sent;
 
 #define CHECK(condition)                                                           \
@@ -52,12 +53,27 @@ static void fail_on_root(bcast *call, MPI_Comm comm)
     CHECK(*refused > before && class == MPI_ERR_NO_MEM);
 }
 
+/* By its address, because the MPI may lack it. */
+static void make_persistent(MPI_Comm comm)
+{
+    int (*init)(void *, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request *);
+    *(void **)&init = dlsym(RTLD_DEFAULT, "MPI_Bcast_init");
+    CHECK(init(&value, 1, MPI_INT, 0, comm, MPI_INFO_NULL, &persistent) == MPI_SUCCESS);
+}
+
+static int restart(MPI_Comm comm)
+{
+    (void)comm;
+    CHECK(MPI_Start(&persistent) == MPI_SUCCESS);
+    return MPI_Wait(&persistent, MPI_STATUS_IGNORE);
+}
+
 static void find_lost(MPI_Comm comm)
 {
     MPI_Request request = MPI_REQUEST_NULL;
     int before = *sent, class;
-    bcast *const calls[] = {blocking, nonblocking};
-    for (int i = 0; i < 2; i++) {
+    bcast *const calls[] = {blocking, nonblocking, restart};
+    for (int i = 0; i < 3; i++) {
         MPI_Error_class(calls[i](comm), &class);
         CHECK(class == MPI_ERR_OTHER);
     }
@@ -79,6 +95,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < 2; i++) {
         MPI_Comm_dup(MPI_COMM_WORLD, &comm[i]);
         MPI_Comm_set_errhandler(comm[i], MPI_ERRORS_RETURN);
+        make_persistent(comm[i]);
+        succeed(restart, comm[i]);
         succeed(calls[i], comm[i]);
         if (rank == 0) {
             fail_on_root(calls[i], comm[i]);
@@ -87,6 +105,7 @@ int main(int argc, char **argv)
         succeed(blocking, other);
         succeed(nonblocking, other);
         succeed(blocking, MPI_COMM_WORLD);
+        CHECK(MPI_Request_free(&persistent) == MPI_SUCCESS);
     }
     MPI_Finalize();
     return 0;
