@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # An operation of which the MPI refuses all messages makes its communicator unusable, and no other one
-# (lost.c).
+# (lost.c). So does an operation of which the MPI frees a message that is under way (freed.c).
 
 . "$(dirname "$0")/../lib.sh"
 forget_settings
@@ -14,4 +14,12 @@ for settings in "" NBCSHIM_PROGRESS=thread; do
     mpi_command 2 "$(sanitizer_runtime) $library $refuse" "NBCSHIM_BLOCKING=own $settings" "$scratch/lost"
     ends_well "other communicators are usable${settings:+, $settings}" 60
 done
+
+freeing=$scratch/freeing.so
+expect "another MPI is made" $CC -std=gnu11 -O1 -fPIC -shared $MPI_CPPFLAGS "$srcdir/test/tools/freeing.c" \
+    -o "$freeing" -ldl
+expect "another program is made" $MPICC -std=gnu11 -O1 $newer_calls "$srcdir/test/tools/freed.c" \
+    -o "$scratch/freed" -ldl
+mpi_command 4 "$(sanitizer_runtime) $library $freeing" NBCSHIM_ALGORITHM_ALLTOALLV=linear "$scratch/freed"
+ends_well "a message that the MPI frees under way is not waited for" 60
 finish
