@@ -85,8 +85,8 @@ static inline const void *nbc_run_input(struct nbc_run *run, const void *send)
 bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag, const void *send,
                    const void *recv);
 
-/* Frees a run that is not active, or returns it to the pool. One that is abandoned (exec.h) stays.
- */
+/* Frees a run that is not active, or returns it to the pool. The memory of one that is abandoned
+ * (exec.h) stays. */
 void nbc_run_free(struct nbc_run *run);
 
 /* Frees the runs in the pool, at finalize. */
