@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Many operations outstanding on one communicator, completed in random order, and the time of one
  * against that of few; more operations than there are tags; the attribute that tells how many there
- * may be. With NBCSHIM_TAG_UB=32767 the ring of tags wraps several times, also around old
- * operations that are still pending. */
+ * may be; an operation of many messages, which are tested in parts. With NBCSHIM_TAG_UB=32767 the
+ * ring of tags wraps several times, also around old operations that are still pending. */
 #include "util.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static MPI_Request *request;
 static int *in, *out, *order;
@@ -105,6 +106,43 @@ static int how_many(void)
     return test_scale(test_oversubscribed() ? 8000 : 40000, 100000);
 }
 
+/* --- many messages ---------------------------------------------------------------------------- */
+
+/* So many edges lead to the next rank, each with a message that is too long to be complete at once.
+ * Rank 0 is late. */
+enum { EDGES = 75, LENGTH = 2500 };
+
+static int element(int rank, int edge, int i)
+{
+    return (rank * EDGES + edge) * LENGTH + i;
+}
+
+static void many_messages(void)
+{
+    static int from[EDGES], to[EDGES], sent[EDGES * LENGTH], received[EDGES * LENGTH];
+    int last = (test_rank + test_size - 1) % test_size, wrong = 0;
+    MPI_Comm graph;
+    MPI_Request r;
+    for (int e = 0; e < EDGES; e++) {
+        from[e] = last;
+        to[e] = (test_rank + 1) % test_size;
+    }
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, EDGES, from, MPI_UNWEIGHTED, EDGES, to,
+                                   MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
+    for (int k = 0; k < EDGES * LENGTH; k++) {
+        sent[k] = element(test_rank, k / LENGTH, k % LENGTH);
+        received[k] = -1;
+    }
+    if (test_rank == 0)
+        usleep(20000);
+    MPI_Ineighbor_alltoall(sent, LENGTH, MPI_INT, received, LENGTH, MPI_INT, graph, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    for (int k = 0; k < EDGES * LENGTH; k++)
+        wrong += received[k] != element(last, k / LENGTH, k % LENGTH);
+    EXPECT(wrong == 0, "%d elements of %d messages are wrong", wrong, EDGES);
+    MPI_Comm_free(&graph);
+}
+
 int main(int argc, char **argv)
 {
     int n, few = 100;
@@ -127,6 +165,8 @@ int main(int argc, char **argv)
     b = outstanding(n, &own);
     if (test_rank == 0)
         printf("%.2f us each with %d outstanding, %.2f us with %d\n", a * 1e6, few, b * 1e6, n);
+    test_place("many messages");
+    many_messages();
     test_place("wrap");
     wrap(n);
     wrap(n);
