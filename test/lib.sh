@@ -217,6 +217,18 @@ stacks()
     done
 }
 
+# Sleeps in pieces, so that a virtual machine that is paused, for a minute at times, loses one piece
+# only. No process is left when the sleep is ended: read waits for what nobody writes.
+sleep_in_pieces()
+{
+    local piece nothing i
+    piece=$(awk "BEGIN { print $1 / 30 }")
+    exec {nothing}<> <(:)
+    for ((i = 0; i < 30; i++)); do
+        read -rt "$piece" -u "$nothing"
+    done
+}
+
 # guarded SECONDS LOG COMMAND...: runs it with its output in LOG. When it takes too long, the stacks
 # of the programs of this tree that it started are put into LOG and all are ended; the status is 124.
 guarded()
@@ -226,7 +238,7 @@ guarded()
     : >"$log"
     NBC_TEST_MARK=$mark. "$@" </dev/null >>"$log" 2>&1 &
     pid=$!
-    sleep "$limit" &
+    sleep_in_pieces "$limit" &
     timer=$!
     wait -n $pid $timer
     if kill -0 $timer 2>/dev/null; then
