@@ -232,6 +232,15 @@ static bool is(const char *word)
     return nbc_settings.stats && strcmp(nbc_settings.stats, word) == 0;
 }
 
+static void introduce_versions(void)
+{
+    char mpi[256];
+    int size;
+    NEXT(Comm_size)(MPI_COMM_WORLD, &size);
+    fprintf(stderr, "nbcshim: version %s, over %s, %d ranks\n", PACKAGE_VERSION,
+            library_version(mpi, sizeof mpi), size);
+}
+
 static void introduce_active(void)
 {
     bool thread = nbc_settings.progress == NBC_PROGRESS_THREAD;
@@ -247,25 +256,18 @@ static void introduce_active(void)
 /* A variable asks for output that an inactive nbcshim does not write. */
 static bool output_is_missed(void)
 {
-    return !nbc_enabled && nbc_settings.mode == NBC_MODE_AUTO &&
+    return nbc_settings.mode == NBC_MODE_AUTO &&
            (nbc_settings.stats || nbc_settings.trace || nbc_settings.timeout);
 }
 
 void nbc_statistics_introduce(void)
 {
-    char mpi[256];
-    int size;
-    if (!is("verbose")) {
-        if (output_is_missed())
-            fprintf(stderr, "nbcshim: inactive: %s\n", why_inactive());
-        return;
-    }
-    NEXT(Comm_size)(MPI_COMM_WORLD, &size);
-    fprintf(stderr, "nbcshim: version %s, over %s, %d ranks\n", PACKAGE_VERSION,
-            library_version(mpi, sizeof mpi), size);
-    if (nbc_enabled)
+    bool verbose = is("verbose");
+    if (verbose)
+        introduce_versions();
+    if (verbose && nbc_enabled)
         introduce_active();
-    else
+    if (!nbc_enabled && (verbose || output_is_missed()))
         fprintf(stderr, "nbcshim: inactive: %s\n", why_inactive());
 }
 

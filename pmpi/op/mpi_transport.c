@@ -211,19 +211,18 @@ static bool has_failed; /* a message of any operation; under the lock */
  * instructions than MPI_Testsome once: 40 % fewer on MPICH 4.0.2. */
 enum { FEW = 2 };
 
-static int transport_poll_each(const struct nbc_run *r, int first, int n, nbc_handle *h, int *done,
-                               int *ndone)
+static int transport_poll_each(const struct nbc_run *r, nbc_handle *h, int n, int *done, int *ndone)
 {
     int error = MPI_SUCCESS;
     *ndone = 0;
-    for (int i = first; i < first + n && !error; i++) {
+    for (int i = 0; i < n && !error; i++) {
         bool over = is_worth_a_test(handle_load(&h[i]));
         if (over)
             error = transport_poll_single(r, i, &h[i], &over);
         if (over)
             done[(*ndone)++] = i;
     }
-    if (TESTSOME_FREES && __builtin_expect(error, 0))
+    if (__builtin_expect(error, 0))
         has_failed = true;
     return error;
 }
@@ -284,6 +283,7 @@ static __attribute__((cold)) int add_freed(struct nbc_run *r, const MPI_Request 
                                            int *done, int ndone)
 {
     int all = ndone;
+    has_failed = true;
     for (int i = 0; i < n; i++)
         if (batch[i] == MPI_REQUEST_NULL && !has_int(done, ndone, i))
             done[all++] = i;
@@ -334,23 +334,20 @@ static int transport_poll_apart(struct nbc_run *r, int first, int n, nbc_handle 
         error = transport_poll_batch(r, &receives, h, done, ndone);
     if (*ndone == 0 && !error && sends.n > 0)
         error = transport_poll_batch(r, &sends, h, done, ndone);
-    has_failed |= error != MPI_SUCCESS;
     return error;
 }
 
 static int transport_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
 {
     struct nbc_run *r = self;
-    if (n <= FEW || nbc_transport_looks)
-        return transport_poll_each(r, 0, n, h, done, ndone);
+    if (n <= FEW || nbc_transport_looks || (TESTSOME_FREES && has_failed))
+        return transport_poll_each(r, h, n, done, ndone);
     int first = 0, error;
     if (n > BATCH) { /* test one batch, the next one in the next poll */
         first = r->cursor < n ? r->cursor : 0;
         r->cursor = first + BATCH;
         n = n - first < BATCH ? n - first : BATCH;
     }
-    if (has_failed)
-        return transport_poll_each(r, first, n, h, done, ndone);
     if (TESTSOME_FREES)
         error = transport_poll_apart(r, first, n, h, done, ndone);
     else

@@ -122,16 +122,6 @@ static MPI_Request request;
         return MPI_##name##_init arguments(c->comm, info, &request); \
     }
 
-/* Of nbcshim, or without it (doc/reductions.md) of the MPI. */
-static bool has_persistent(void)
-{
-#ifdef NBC_TEST_LINKED
-    return true;
-#else
-    return MPI_Allreduce_init != NULL;
-#endif
-}
-
 static int counts[MOST_RANKS]; /* of MPI_Reduce_scatter: count, 0, 2 count, count, 0, … */
 
 static int is_root(const struct call *c)
@@ -242,7 +232,7 @@ static void run_all(MPI_Comm comm)
     for (int l = 0; l < NLENGTHS; l++)
         for (int k = 0; k < NCOLLECTIVES; k++)
             for (int f = 0; f < (blocking ? NFORMS : BLOCKING); f++, turn++) {
-                if (f == PERSISTENT && !has_persistent())
+                if (f == PERSISTENT && !test_calls_persistent())
                     continue;
                 c.form = f;
                 c.count = lengths[l];

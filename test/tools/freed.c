@@ -5,29 +5,13 @@
  * memory and the tag of the operation, so that it cannot be started again on rank 0, nor can
  * another one on that communicator; other communicators are as before. */
 #define _GNU_SOURCE
+#include "check.h"
+
 #include <dlfcn.h>
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 enum { RANKS = 4, GO = 7 };
 
 static int rank;
-
-#define CHECK(condition)                                                           \
-    do {                                                                           \
-        if (!(condition)) {                                                        \
-            fprintf(stderr, "rank %d, line %d: %s\n", rank, __LINE__, #condition); \
-            MPI_Abort(MPI_COMM_WORLD, 1);                                          \
-        }                                                                          \
-    } while (0)
-
-static int class_of(int error)
-{
-    int class;
-    MPI_Error_class(error, &class);
-    return class;
-}
 
 /* Ranks 2 and 3 send nothing to rank 0 before it has seen the error. */
 static int run(MPI_Request *request)

@@ -4,22 +4,13 @@
  * nothing, since rank 1 would take their messages for those of the operation that it has missed.
  * Other communicators are as before. */
 #define _GNU_SOURCE
+#include "check.h"
+
 #include <dlfcn.h>
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 static int rank, value;
 static MPI_Request persistent; /* of the communicator that will be unusable */
 static int *refuse, *refused, *sent;
-
-#define CHECK(condition)                                                           \
-    do {                                                                           \
-        if (!(condition)) {                                                        \
-            fprintf(stderr, "rank %d, line %d: %s\n", rank, __LINE__, #condition); \
-            MPI_Abort(MPI_COMM_WORLD, 1);                                          \
-        }                                                                          \
-    } while (0)
 
 static int blocking(MPI_Comm comm)
 {
@@ -45,12 +36,11 @@ static void succeed(bcast *call, MPI_Comm comm)
 
 static void fail_on_root(bcast *call, MPI_Comm comm)
 {
-    int before = *refused, class;
+    int before = *refused;
     *refuse = 1;
     int error = call(comm);
     *refuse = 0;
-    MPI_Error_class(error, &class);
-    CHECK(*refused > before && class == MPI_ERR_NO_MEM);
+    CHECK(*refused > before && class_of(error) == MPI_ERR_NO_MEM);
 }
 
 /* By its address, because the MPI may lack it. */
@@ -71,12 +61,10 @@ static int restart(MPI_Comm comm)
 static void find_lost(MPI_Comm comm)
 {
     MPI_Request request = MPI_REQUEST_NULL;
-    int before = *sent, class;
+    int before = *sent;
     bcast *const calls[] = {blocking, nonblocking, restart};
-    for (int i = 0; i < 3; i++) {
-        MPI_Error_class(calls[i](comm), &class);
-        CHECK(class == MPI_ERR_OTHER);
-    }
+    for (int i = 0; i < 3; i++)
+        CHECK(class_of(calls[i](comm)) == MPI_ERR_OTHER);
     CHECK(MPI_Ibarrier(comm, &request) != MPI_SUCCESS && request == MPI_REQUEST_NULL);
     CHECK(*sent == before);
 }

@@ -194,6 +194,15 @@ if command -v "$mpicxx" >/dev/null; then
     expect "nbcshim comes before the MPI" ours_is_first "$scratch/cpp"
     expect "which runs on 2 ranks" run "$scratch/cpp" 2
 fi
+# cpp_prints NAME LINE: $scratch/NAME.cpp compiles, and each of 2 ranks prints the line.
+cpp_prints()
+{
+    command -v "$mpicxx" >/dev/null || return
+    expect "$1.cpp compiles" "$nbccxx" -o "$scratch/$1" "$scratch/$1.cpp"
+    expect "it runs on 2 ranks" run "$scratch/$1" 2
+    expect "with right results" test "$(grep -c "^$2\$" "$scratch/log")" = 2
+}
+
 # An exception leaves a call on files, while a request is pending.
 cat >"$scratch/thrown.cpp" <<'END'
 #include <mpi.h>
@@ -227,12 +236,7 @@ int main(int argc, char **argv)
     MPI_Finalize();
 }
 END
-if command -v "$mpicxx" >/dev/null; then
-    expect "a C++ program whose error handler throws an exception compiles" \
-        "$nbccxx" -o "$scratch/thrown" "$scratch/thrown.cpp"
-    expect "it runs on 2 ranks" run "$scratch/thrown" 2
-    expect "with right results" test "$(grep -c '^caught 2$' "$scratch/log")" = 2
-fi
+cpp_prints thrown "caught 2"
 # One leaves MPI_Comm_free: MPI_COMM_WORLD cannot be freed, nor, on an MPI that heeds what a callback
 # returns, the other communicator.
 cat >"$scratch/refused.cpp" <<'END'
@@ -284,12 +288,7 @@ int main(int argc, char **argv)
         std::printf("right\n");
 }
 END
-if command -v "$mpicxx" >/dev/null; then
-    expect "a C++ program whose communicators cannot be freed compiles" \
-        "$nbccxx" -o "$scratch/refused" "$scratch/refused.cpp"
-    expect "it runs on 2 ranks" run "$scratch/refused" 2
-    expect "with right results" test "$(grep -c '^right$' "$scratch/log")" = 2
-fi
+cpp_prints refused right
 if [ "$MPI_FLAVOR" = openmpi ] && command -v "$mpicxx" >/dev/null; then
     expect "nbccxx compiles a program of the old C++ bindings" \
         "$nbccxx" -Wall -DOLD_BINDINGS -o "$scratch/old" "$scratch/program.cpp"

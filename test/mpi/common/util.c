@@ -188,13 +188,18 @@ bool test_oversubscribed(void)
     return test_size > sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-bool test_has_persistent(void)
+bool test_calls_persistent(void)
 {
 #ifdef NBC_TEST_LINKED
-    return !test_native;
+    return true;
 #else
-    return MPI_Barrier_init != NULL && !test_native;
+    return MPI_Barrier_init != NULL;
 #endif
+}
+
+bool test_has_persistent(void)
+{
+    return !test_native && test_calls_persistent();
 }
 
 int class_of(int code)

@@ -128,8 +128,10 @@ bool test_blocking_is_native(void);
 /* Whether ranks outnumber processors: then each wait takes a time slice. */
 bool test_oversubscribed(void);
 
-/* Whether the persistent collectives can be called: only with nbcshim, since those of the MPIs are
- * missing or wrong. */
+/* Whether there are persistent collectives, of nbcshim or of the MPI. */
+bool test_calls_persistent(void);
+
+/* Whether they are tested: only with nbcshim, since those of the MPIs are missing or wrong. */
 bool test_has_persistent(void);
 
 /* Returns the class of an MPI error code. */
