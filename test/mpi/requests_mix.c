@@ -336,7 +336,7 @@ static void complete_all(struct rng *mine)
 {
     static const int calls[] = {0, 1, 2, 3, 4, 5, 6, 7, 9};
     while (count_active(0, n) > 0) {
-        int lo = rng_below(mine, n), which = calls[rng_below(mine, IS_MPICH_43 ? 8 : 9)];
+        int lo = rng_below(mine, n), which = calls[rng_below(mine, GET_STATUS_COMPLETES ? 8 : 9)];
         int hi = lo + 1 + rng_below(mine, n - lo);
         if (which == 0 && !rng_chance(mine, 20))
             hi = lo + 1; /* otherwise it soon does all the work */

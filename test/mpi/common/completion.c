@@ -324,7 +324,7 @@ static void pool_poll(struct pool *p, struct rng *own)
     struct selection s;
 
     selection_choose(p, own, 5, NULL, &s);
-    for (int i = 1 + rng_below(own, 20); i > 0 && !IS_MPICH_43; i--)
+    for (int i = 1 + rng_below(own, 20); i > 0 && !GET_STATUS_COMPLETES; i--)
         poll_statuses(p, &s);
 }
 

@@ -47,6 +47,14 @@ enum { IS_MPICH_43 = 1 };
 enum { IS_MPICH_43 = 0 };
 #endif
 
+/* MPI_Request_get_status of these and of Intel MPI completes a persistent request: a test after it
+ * finds an inactive one. */
+#ifdef I_MPI_VERSION
+enum { GET_STATUS_COMPLETES = 1 };
+#else
+enum { GET_STATUS_COMPLETES = IS_MPICH_43 };
+#endif
+
 /* MPI_Waitany of MPICH2 1.4.1p1 and MPICH 3.2 waits forever if the persistent requests of the MPI
  * in its array are all inactive, and no other is left. */
 #if defined MPICH2_NUMVERSION || (defined MPICH_NUMVERSION && MPICH_NUMVERSION < 40000000)
