@@ -200,6 +200,17 @@ AC_SUBST([NBC_SIMULATED])
 AM_CONDITIONAL([SIMULATED], [test $NBC_SIMULATED = yes])
 ])
 
+# NBC_CHECK_CONST(MACRO, WHAT, DECLARATION)
+# Defines MACRO as const if the declaration, which has it, agrees with the one in the MPI's header.
+AC_DEFUN([NBC_CHECK_CONST], [
+AC_MSG_CHECKING([whether the prototype of $2 has const])
+AC_COMPILE_IFELSE([AC_LANG_PROGRAM([#include <mpi.h>
+$3])],
+    [nbc_const=const], [nbc_const=])
+AS_IF([test -n "$nbc_const"], [AC_MSG_RESULT([yes])], [AC_MSG_RESULT([no])])
+AC_DEFINE_UNQUOTED([$1], [$nbc_const], [const where the MPI's prototype of $2 has it])
+])
+
 # What is looked for: everything that came after MPI-2.2 and that nbcshim either calls when it is
 # there, wraps, or offers itself. A name here gives HAVE_MPI_NAME in config.h (in upper case) when
 # MPI_Name links. To add one, add a word.
@@ -269,7 +280,7 @@ m4_define([NBC_MPI_NAMES], [
 
 # NBC_PROBE_MPI
 # Defines HAVE_MPI_NAME for every name of NBC_MPI_NAMES that links, HAVE_MPI_COUNT and its like for
-# types, and NBC_CONST. Sets NBC_HOOK to whether the MPI is expected to call nbcshim in its progress
+# types, and NBC_CONST and its like. Sets NBC_HOOK to whether the MPI is expected to call nbcshim in its progress
 # loop; only the tests use it.
 AC_DEFUN([NBC_PROBE_MPI], [
 nbc_save_CPPFLAGS=$CPPFLAGS nbc_save_LIBS=$LIBS
@@ -286,25 +297,15 @@ NBC_HOOK=$ac_cv_func_MPIX_Async_start
 AS_IF([test "$NBC_MPI_FLAVOR" = openmpi], [NBC_HOOK=yes])
 AC_SUBST([NBC_HOOK])
 
-AC_MSG_CHECKING([whether the MPI's prototypes have const])
-AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[
-#include <mpi.h>
-extern int MPI_Send(const void *, int, MPI_Datatype, int, int, MPI_Comm);]])],
-    [nbc_const=const], [nbc_const=])
-AS_IF([test -n "$nbc_const"], [AC_MSG_RESULT([yes])], [AC_MSG_RESULT([no])])
-AC_DEFINE_UNQUOTED([NBC_CONST], [$nbc_const],
-    [const where the MPI's prototypes of send buffers have it])
-
+NBC_CHECK_CONST([NBC_CONST], [send buffers],
+    [extern int MPI_Send(const void *, int, MPI_Datatype, int, int, MPI_Comm);])
 # SMPI 3.32 has const elsewhere, but not here.
-AC_MSG_CHECKING([whether that of MPI_Comm_spawn_multiple has const])
-AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[
-#include <mpi.h>
-extern int MPI_Comm_spawn_multiple(int, char *[], char **[], const int [], const MPI_Info [], int,
-                                   MPI_Comm, MPI_Comm *, int []);]])],
-    [nbc_const=const], [nbc_const=])
-AS_IF([test -n "$nbc_const"], [AC_MSG_RESULT([yes])], [AC_MSG_RESULT([no])])
-AC_DEFINE_UNQUOTED([NBC_CONST_SPAWN], [$nbc_const],
-    [const where the MPI's prototype of MPI_Comm_spawn_multiple has it])
+NBC_CHECK_CONST([NBC_CONST_SPAWN], [MPI_Comm_spawn_multiple],
+    [extern int MPI_Comm_spawn_multiple(int, char **, char ***, const int *, const MPI_Info *, int,
+                                        MPI_Comm, MPI_Comm *, int *);])
+# Nor has Intel MPI 2021.18 here.
+NBC_CHECK_CONST([NBC_CONST_STATUS], [MPI_Request_get_status_any],
+    [extern int MPI_Request_get_status_any(int, const MPI_Request *, int *, int *, MPI_Status *);])
 
 # A link test for each of some 300 names takes half a minute, so all are linked together first: the
 # names that the linker calls undefined are dropped, and what is left must link. Where the linker's
