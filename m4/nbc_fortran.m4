@@ -16,11 +16,14 @@ m4_define([NBC_FORTRAN_NAMES], [
 # NBC_PROBE_FORTRAN
 # Sets MPIFC and NBC_FORTRAN_LACKS, and defines NBC_FORTRAN, and NBC_FORTRAN_NAME as 1 or 0 for every
 # name. Nothing of it is needed: without a Fortran compiler for this MPI there are no entry points
-# and no modules. HAVE_FORTRAN, HAVE_FORTRAN_F08 tell the makefile.
+# and no modules, and without the MPI's module no modules. HAVE_FORTRAN, HAVE_FORTRAN_F08 tell the makefile.
 AC_DEFUN([NBC_PROBE_FORTRAN], [
 AC_ARG_VAR([MPIFC], [the MPI's Fortran compiler wrapper; no: leave Fortran out])
-AS_IF([test -z "$MPIFC"],
-    [MPIFC=`AS_ECHO(["$MPICC"]) | sed 's/ .*//; s,mpicc\([[^/]]*\)$,mpifort\1,'`])
+# Beside MPICC: MPICH2 and Intel MPI have mpif90 alone.
+for nbc_name in mpifort mpif90; do
+    nbc_wrapper=`AS_ECHO(["$MPICC"]) | sed "s/ .*//; s,mpicc\([[^/]]*\)\\$,$nbc_name\1,"`
+    AS_IF([test -z "$MPIFC" && command -v "$nbc_wrapper" >/dev/null], [MPIFC=$nbc_wrapper])
+done
 
 # Fortran wants no config header in front, so that these programs are compiled by hand.
 nbc_fortran_links ()
@@ -79,7 +82,8 @@ end program"]) | nbc_fortran_links],
 CPPFLAGS=$nbc_save_CPPFLAGS
 AS_IF([test $nbc_fortran = yes], [AC_MSG_RESULT([$MPIFC])], [AC_MSG_RESULT([none]); MPIFC=no])
 
-nbc_f08=no
+nbc_module=no nbc_f08=no
+AS_IF([test $nbc_fortran = yes], [NBC_FIND_MODULE])
 NBC_FORTRAN_LACKS=
 AS_IF([test $nbc_fortran = yes], [
     AS_ECHO(["program nbc
@@ -95,7 +99,8 @@ end program"]) | nbc_fortran_links && nbc_f08=yes
         *) NBC_FORTRAN_LACKS="$NBC_FORTRAN_LACKS $nbc_name" ;;
         esac
     done
-    AC_MSG_RESULT([`echo $NBC_FORTRAN_LACKS | wc -w`])
+    nbc_number=`echo $NBC_FORTRAN_LACKS | wc -w`
+    AC_MSG_RESULT([$nbc_number])
     AS_IF([test -n "$NBC_FORTRAN_LACKS"],
         [AC_DEFINE([NBC_FORTRAN], [1], [Define to 1 where the MPI's Fortran binding lacks any.])])])
 m4_foreach_w([NBC_name], m4_defn([NBC_FORTRAN_NAMES]),
@@ -110,6 +115,31 @@ for nbc_name in m4_normalize(NBC_FORTRAN_NAMES); do
 done
 rm -f conftest*
 AC_SUBST([NBC_FORTRAN_LACKS])
-AM_CONDITIONAL([HAVE_FORTRAN], [test $nbc_fortran = yes])
+AM_CONDITIONAL([HAVE_FORTRAN], [test $nbc_module = yes])
 AM_CONDITIONAL([HAVE_FORTRAN_F08], [test $nbc_f08 = yes])
+])
+
+# NBC_FIND_MODULE
+# Sets nbc_module to whether the module mpi is found. PyPI's Intel MPI has it, for gfortran, in a directory
+# that its wrapper does not name: then MPIFC gets the directory as an option.
+AC_DEFUN([NBC_FIND_MODULE], [
+AC_MSG_CHECKING([for its module mpi])
+nbc_uses_module ()
+{
+    echo "program nbc
+use mpi
+if (MPI_COMM_WORLD == MPI_COMM_NULL) stop 1
+end program" | nbc_fortran_links
+}
+AS_IF([nbc_uses_module], [nbc_module=yes], [
+    nbc_wrapper=$MPIFC
+    for nbc_directory in `$MPIFC -show 2>/dev/null | $AWK -f "$srcdir/m4/words.awk" | sed -n 's/^-I//p'`; do
+        for nbc_directory in "$nbc_directory"/mpi/gfortran/*; do
+            test $nbc_module = no && test -f "$nbc_directory/mpi.mod" || continue
+            MPIFC="$nbc_wrapper -I$nbc_directory"
+            nbc_uses_module && nbc_module=yes
+        done
+    done
+    AS_IF([test $nbc_module = no], [MPIFC=$nbc_wrapper])])
+AC_MSG_RESULT([$nbc_module])
 ])

@@ -13,22 +13,43 @@ AC_ARG_VAR([MPICC], [the MPI's C compiler wrapper, which chooses the MPI])
 AC_ARG_VAR([MPIEXEC], [the MPI's launcher, for the tests])
 AC_ARG_VAR([MPI_CPPFLAGS], [preprocessor flags for the MPI, instead of the wrapper's])
 AC_ARG_VAR([MPI_LIBS], [linker flags for the MPI, instead of the wrapper's])
-AS_IF([test -z "$MPICC"], [AC_CHECK_PROGS([MPICC], [mpicc.mpich mpicc mpicc.openmpi])])
-AS_IF([test -z "$MPICC" && test -z "$MPI_LIBS"],
-    [AC_MSG_ERROR([no MPI found; name its compiler wrapper: ./configure MPICC=/path/to/mpicc])])
+AS_IF([test -z "$MPICC" && test -z "$MPI_LIBS"], [NBC_SEARCH_MPICC])
+nbc_wrapper=`AS_ECHO(["$MPICC"]) | sed 's/ .*//'`
+AS_IF([test -n "$MPICC" && ! command -v "$nbc_wrapper" >/dev/null],
+    [AC_MSG_ERROR([there is no program $nbc_wrapper, which MPICC names])])
+
+# Open MPI's wrapper knows --showme, MPICH's kin -show; others at least -compile_info.
+nbc_ask_wrapper ()
+{
+    nbc_link=
+    if nbc_compile=`$MPICC --showme:compile 2>/dev/null`; then
+        nbc_link=`$MPICC --showme:link 2>/dev/null`
+    elif nbc_compile=`$MPICC -show 2>/dev/null`; then
+        nbc_link=$nbc_compile
+    elif nbc_compile=`$MPICC -compile_info 2>/dev/null`; then
+        nbc_link=`$MPICC -link_info 2>/dev/null`
+    fi
+}
 
 AC_MSG_CHECKING([for the flags of $MPICC])
-nbc_compile= nbc_link=
-# Open MPI's wrapper knows --showme, MPICH's kin -show; others at least -compile_info.
-AS_IF([nbc_out=`$MPICC --showme:compile 2>/dev/null`],
-        [nbc_compile=$nbc_out; nbc_link=`$MPICC --showme:link 2>/dev/null`],
-    [nbc_out=`$MPICC -show 2>/dev/null`],
-        [nbc_compile=$nbc_out; nbc_link=$nbc_out],
-    [nbc_out=`$MPICC -compile_info 2>/dev/null`],
-        [nbc_compile=$nbc_out; nbc_link=`$MPICC -link_info 2>/dev/null`])
+nbc_ask_wrapper
+# The wrappers of PyPI's Intel MPI know their place from I_MPI_ROOT alone.
+AC_ARG_VAR([I_MPI_ROOT], [the directory of Intel MPI, if its wrappers do not know it])
+AS_CASE([$nbc_compile], [*I_MPI_SUBSTITUTE_INSTALLDIR*], [
+    nbc_wrapper=`command -v "$nbc_wrapper"`
+    I_MPI_ROOT=`AS_DIRNAME(["$nbc_wrapper"])`
+    I_MPI_ROOT=`cd "$I_MPI_ROOT/.." && pwd`
+    export I_MPI_ROOT
+    nbc_ask_wrapper])
+nbc_compile=`AS_ECHO(["$nbc_compile"]) | $AWK -f "$srcdir/m4/words.awk"`
+nbc_link=`AS_ECHO(["$nbc_link"]) | $AWK -f "$srcdir/m4/words.awk"`
+nbc_blank=`AS_ECHO(["$nbc_compile
+$nbc_link"]) | grep '^-[[IL]].*[[ 	]]' | sed q`
+AS_IF([test -n "$nbc_blank"],
+    [AC_MSG_ERROR([make cannot pass on the blank in "$nbc_blank", a flag of $MPICC; name the MPI by a path without blanks])])
 AS_IF([test -z "$MPI_CPPFLAGS"], [
     for nbc_word in $nbc_compile; do
-        AS_CASE([$nbc_word], [-I* | -D* | -pthread], [MPI_CPPFLAGS="$MPI_CPPFLAGS $nbc_word"])
+        AS_CASE([$nbc_word], [-I* | -isystem* | -D* | -pthread], [MPI_CPPFLAGS="$MPI_CPPFLAGS $nbc_word"])
     done])
 # What is included before each file of a program that the MPI runs, and not of other programs.
 MPI_PROGRAM_CPPFLAGS= nbc_before=
@@ -58,10 +79,12 @@ AS_IF([test -z "$MPIEXEC"],
 nbc_save_CPPFLAGS=$CPPFLAGS nbc_save_LIBS=$LIBS
 CPPFLAGS="$CPPFLAGS $MPI_CPPFLAGS" LIBS="$MPI_LIBS $LIBS"
 AC_MSG_CHECKING([whether an MPI program compiles and links])
-AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>]], [[return MPI_Init(0, 0);]])],
+AC_LANG_CONFTEST([AC_LANG_PROGRAM([[#include <mpi.h>]], [[return MPI_Init(0, 0);]])])
+AS_IF([eval "$ac_link" 2>conftest.err && test -s conftest$ac_exeext],
     [AC_MSG_RESULT([yes])],
     [AC_MSG_RESULT([no])
-     AC_MSG_FAILURE([cannot build an MPI program; set MPICC, or MPI_CPPFLAGS and MPI_LIBS])])
+     NBC_BLAME])
+rm -f conftest*
 AC_MSG_CHECKING([for the functions of MPI-2.2])
 AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>]], [[int in, out, weighted;
         MPI_Reduce_local(0, 0, 0, MPI_INT64_T, MPI_SUM);
@@ -73,6 +96,41 @@ CPPFLAGS=$nbc_save_CPPFLAGS LIBS=$nbc_save_LIBS
 
 NBC_MPI_FAMILY
 NBC_MPI_SIMULATES
+])
+
+# NBC_SEARCH_MPICC
+# Sets MPICC to the first wrapper in PATH: that of an environment that is active precedes the system's.
+AC_DEFUN([NBC_SEARCH_MPICC], [
+AC_MSG_CHECKING([for the compiler wrapper of an MPI])
+nbc_save_IFS=$IFS
+IFS=:
+for nbc_directory in $PATH; do
+    for nbc_name in mpicc.mpich mpicc mpicc.openmpi; do
+        AS_IF([test -z "$MPICC" && test -f "$nbc_directory/$nbc_name" && test -x "$nbc_directory/$nbc_name"],
+            [MPICC=$nbc_directory/$nbc_name])
+    done
+done
+IFS=$nbc_save_IFS
+AC_MSG_RESULT([${MPICC:-none}])
+AS_IF([test -z "$MPICC"],
+    [AC_MSG_ERROR([no MPI found; name its compiler wrapper: ./configure MPICC=/path/to/mpicc])])
+])
+
+# NBC_BLAME
+# Ends configure, which could not build the program conftest.c: says whether MPICC can, and the first error.
+AC_DEFUN([NBC_BLAME], [
+nbc_first_error ()
+{
+    cat conftest.err >&AS_MESSAGE_LOG_FD
+    grep -i -e error -e undefined -e cannot conftest.err | sed q
+}
+nbc_error=`nbc_first_error`
+AS_IF([test -z "$MPICC"],
+        [AC_MSG_ERROR([$CC cannot build an MPI program with MPI_CPPFLAGS and MPI_LIBS: $nbc_error])],
+    [$MPICC conftest.$ac_ext -o conftest-wrapper >conftest.err 2>&1],
+        [AC_MSG_ERROR([$MPICC builds an MPI program, but $CC with its flags does not: $nbc_error])])
+nbc_error=`nbc_first_error`
+AC_MSG_ERROR([$MPICC cannot build an MPI program: $nbc_error])
 ])
 
 # NBC_MPI_FAMILY
@@ -140,6 +198,17 @@ AS_IF([test "$NBC_MPI_FLAVOR" = smpi], [
         [Define to 1 if the MPI simulates its ranks within one process, in virtual time.])])
 AC_SUBST([NBC_SIMULATED])
 AM_CONDITIONAL([SIMULATED], [test $NBC_SIMULATED = yes])
+])
+
+# NBC_CHECK_CONST(MACRO, WHAT, DECLARATION)
+# Defines MACRO as const if the declaration, which has it, agrees with the one in the MPI's header.
+AC_DEFUN([NBC_CHECK_CONST], [
+AC_MSG_CHECKING([whether the prototype of $2 has const])
+AC_COMPILE_IFELSE([AC_LANG_PROGRAM([#include <mpi.h>
+$3])],
+    [nbc_const=const], [nbc_const=])
+AS_IF([test -n "$nbc_const"], [AC_MSG_RESULT([yes])], [AC_MSG_RESULT([no])])
+AC_DEFINE_UNQUOTED([$1], [$nbc_const], [const where the MPI's prototype of $2 has it])
 ])
 
 # What is looked for: everything that came after MPI-2.2 and that nbcshim either calls when it is
@@ -211,7 +280,7 @@ m4_define([NBC_MPI_NAMES], [
 
 # NBC_PROBE_MPI
 # Defines HAVE_MPI_NAME for every name of NBC_MPI_NAMES that links, HAVE_MPI_COUNT and its like for
-# types, and NBC_CONST. Sets NBC_HOOK to whether the MPI is expected to call nbcshim in its progress
+# types, and NBC_CONST and its like. Sets NBC_HOOK to whether the MPI is expected to call nbcshim in its progress
 # loop; only the tests use it.
 AC_DEFUN([NBC_PROBE_MPI], [
 nbc_save_CPPFLAGS=$CPPFLAGS nbc_save_LIBS=$LIBS
@@ -228,25 +297,15 @@ NBC_HOOK=$ac_cv_func_MPIX_Async_start
 AS_IF([test "$NBC_MPI_FLAVOR" = openmpi], [NBC_HOOK=yes])
 AC_SUBST([NBC_HOOK])
 
-AC_MSG_CHECKING([whether the MPI's prototypes have const])
-AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[
-#include <mpi.h>
-extern int MPI_Send(const void *, int, MPI_Datatype, int, int, MPI_Comm);]])],
-    [nbc_const=const], [nbc_const=])
-AS_IF([test -n "$nbc_const"], [AC_MSG_RESULT([yes])], [AC_MSG_RESULT([no])])
-AC_DEFINE_UNQUOTED([NBC_CONST], [$nbc_const],
-    [const where the MPI's prototypes of send buffers have it])
-
+NBC_CHECK_CONST([NBC_CONST], [send buffers],
+    [extern int MPI_Send(const void *, int, MPI_Datatype, int, int, MPI_Comm);])
 # SMPI 3.32 has const elsewhere, but not here.
-AC_MSG_CHECKING([whether that of MPI_Comm_spawn_multiple has const])
-AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[
-#include <mpi.h>
-extern int MPI_Comm_spawn_multiple(int, char *[], char **[], const int [], const MPI_Info [], int,
-                                   MPI_Comm, MPI_Comm *, int []);]])],
-    [nbc_const=const], [nbc_const=])
-AS_IF([test -n "$nbc_const"], [AC_MSG_RESULT([yes])], [AC_MSG_RESULT([no])])
-AC_DEFINE_UNQUOTED([NBC_CONST_SPAWN], [$nbc_const],
-    [const where the MPI's prototype of MPI_Comm_spawn_multiple has it])
+NBC_CHECK_CONST([NBC_CONST_SPAWN], [MPI_Comm_spawn_multiple],
+    [extern int MPI_Comm_spawn_multiple(int, char **, char ***, const int *, const MPI_Info *, int,
+                                        MPI_Comm, MPI_Comm *, int *);])
+# Nor has Intel MPI 2021.18 here.
+NBC_CHECK_CONST([NBC_CONST_STATUS], [MPI_Request_get_status_any],
+    [extern int MPI_Request_get_status_any(int, const MPI_Request *, int *, int *, MPI_Status *);])
 
 # A link test for each of some 300 names takes half a minute, so all are linked together first: the
 # names that the linker calls undefined are dropped, and what is left must link. Where the linker's

@@ -15,7 +15,7 @@ NBC_ARCHIVE_MEMBER(get_status)
 #include "request/request.h"
 
 /* Finds the own requests that are active or complete, after one poll of all operations. */
-static int status_begin(struct nbc_own_requests *own, int n, const MPI_Request *requests)
+static int status_begin(struct nbc_own_requests *own, int n, NBC_CONST_STATUS MPI_Request *requests)
 {
     nbc_lock();
     bool ok = nbc_own_requests_find(own, n, requests, false);
@@ -40,8 +40,9 @@ static bool must_ask_below(const struct nbc_own_requests *own)
     return own->others || !own->n;
 }
 
-static int status_any(const struct nbc_own_requests *own, int n, const MPI_Request *requests,
-                      int *index, int *flag, MPI_Status *status)
+static int status_any(const struct nbc_own_requests *own, int n,
+                      NBC_CONST_STATUS MPI_Request *requests, int *index, int *flag,
+                      MPI_Status *status)
 {
     *flag = 0;
     *index = MPI_UNDEFINED;
@@ -61,7 +62,8 @@ static int status_any(const struct nbc_own_requests *own, int n, const MPI_Reque
 }
 
 EXPORT(int, Request_get_status_any,
-       (int count, const MPI_Request requests[], int *index, int *flag, MPI_Status *status),
+       (int count, NBC_CONST_STATUS MPI_Request requests[], int *index, int *flag,
+        MPI_Status *status),
        (count, requests, index, flag, status))
 {
     struct nbc_own_requests own;
@@ -75,8 +77,9 @@ EXPORT(int, Request_get_status_any,
     return error;
 }
 
-static int status_some(const struct nbc_own_requests *own, int n, const MPI_Request *requests,
-                       int *outcount, int *indices, MPI_Status *statuses)
+static int status_some(const struct nbc_own_requests *own, int n,
+                       NBC_CONST_STATUS MPI_Request *requests, int *outcount, int *indices,
+                       MPI_Status *statuses)
 {
     int count = 0;
     if (must_ask_below(own)) {
@@ -99,7 +102,7 @@ static int status_some(const struct nbc_own_requests *own, int n, const MPI_Requ
 }
 
 EXPORT(int, Request_get_status_some,
-       (int incount, const MPI_Request requests[], int *outcount, int indices[],
+       (int incount, NBC_CONST_STATUS MPI_Request requests[], int *outcount, int indices[],
         MPI_Status statuses[]),
        (incount, requests, outcount, indices, statuses))
 {
@@ -116,7 +119,7 @@ EXPORT(int, Request_get_status_some,
 
 /* The MPI below sees a complete own request as inactive, which has the empty status too. */
 EXPORT(int, Request_get_status_all,
-       (int count, const MPI_Request requests[], int *flag, MPI_Status statuses[]),
+       (int count, NBC_CONST_STATUS MPI_Request requests[], int *flag, MPI_Status statuses[]),
        (count, requests, flag, statuses))
 {
     struct nbc_own_requests own;

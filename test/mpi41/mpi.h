@@ -10,12 +10,17 @@
     int MPI_##name params;    \
     int PMPI_##name params
 
+/* Intel MPI 2021.18 has no const here. */
+#ifdef NBC_TEST_NO_CONST
+#define REQUESTS MPI_Request
+#else
+#define REQUESTS const MPI_Request
+#endif
 DECLARE(Request_get_status_any,
-        (int n, const MPI_Request requests[], int *index, int *flag, MPI_Status *status));
+        (int n, REQUESTS requests[], int *index, int *flag, MPI_Status *status));
 DECLARE(Request_get_status_some,
-        (int n, const MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]));
-DECLARE(Request_get_status_all,
-        (int n, const MPI_Request requests[], int *flag, MPI_Status statuses[]));
+        (int n, REQUESTS requests[], int *outcount, int indices[], MPI_Status statuses[]));
+DECLARE(Request_get_status_all, (int n, REQUESTS requests[], int *flag, MPI_Status statuses[]));
 DECLARE(Buffer_flush, (void));
 DECLARE(Buffer_iflush, (MPI_Request * request));
 #undef DECLARE

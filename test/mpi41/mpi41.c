@@ -21,7 +21,7 @@ static enum state look(MPI_Request request, MPI_Status *status)
 
 #define ALIAS(name) __attribute__((weak, alias("PMPI_" #name))) __typeof(PMPI_##name) MPI_##name;
 
-int PMPI_Request_get_status_any(int n, const MPI_Request requests[], int *index, int *flag,
+int PMPI_Request_get_status_any(int n, REQUESTS requests[], int *index, int *flag,
                                 MPI_Status *status)
 {
     MPI_Status own;
@@ -41,7 +41,7 @@ int PMPI_Request_get_status_any(int n, const MPI_Request requests[], int *index,
     return MPI_SUCCESS;
 }
 
-int PMPI_Request_get_status_some(int n, const MPI_Request requests[], int *outcount, int indices[],
+int PMPI_Request_get_status_some(int n, REQUESTS requests[], int *outcount, int indices[],
                                  MPI_Status statuses[])
 {
     int count = 0, active = 0;
@@ -59,8 +59,7 @@ int PMPI_Request_get_status_some(int n, const MPI_Request requests[], int *outco
     return MPI_SUCCESS;
 }
 
-int PMPI_Request_get_status_all(int n, const MPI_Request requests[], int *flag,
-                                MPI_Status statuses[])
+int PMPI_Request_get_status_all(int n, REQUESTS requests[], int *flag, MPI_Status statuses[])
 {
     *flag = 1;
     for (int i = 0; i < n; i++) {
