@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# The parts of pages that commands write are up to date, and pages stay of a length that a person reads.
+
+. "$(dirname "$0")/../lib.sh"
+
+if command -v python3 >/dev/null; then
+    expect "the map of the files is up to date (else: doc/map)" "$srcdir/doc/map" --check
+else
+    echo "ok $((cases += 1)) - generated pages # SKIP no python3"
+fi
+while read -r page most; do
+    lines=$(wc -l <"$srcdir/$page")
+    [ "$lines" -le "$most" ]
+    result $? "$page has at most $most lines: $lines"
+done <<'END'
+README 130
+END
+
+finish
