@@ -17,6 +17,7 @@ while read -r page most; do
 done <<'END'
 README 130
 doc/performance.md 200
+doc/testing.md 160
 END
 
 finish
