@@ -64,7 +64,8 @@ def us(row, name):
 
 def put_run(what, command, samples, loads):
     """When, where and how: one row of runs.tsv."""
-    mpis = ", ".join(first_line(c) for c in (["mpichversion"], ["ompi_info", "--version"]))
+    mpis = ", ".join(first_line(c).replace("Version: ", "").replace(" v", " ")
+                     for c in (["mpichversion"], ["ompi_info", "--version"]))
     tables.put("runs", ["what", "date", "command", "processor", "processors", "MPIs", "load before", "load after",
                         "samples"],
                [[what, clock.strftime("%F"), command, processor(), os.cpu_count(), mpis, *loads, samples]], 1)
