@@ -5,6 +5,8 @@
 
 if command -v python3 >/dev/null; then
     expect "the map of the files is up to date (else: doc/map)" "$srcdir/doc/map" --check
+    expect "doc/performance.md has the numbers of doc/performance/ (else: bench/pages)" \
+        "$srcdir/bench/pages" --check
 else
     echo "ok $((cases += 1)) - generated pages # SKIP no python3"
 fi
@@ -14,6 +16,8 @@ while read -r page most; do
     result $? "$page has at most $most lines: $lines"
 done <<'END'
 README 130
+doc/performance.md 200
+doc/testing.md 160
 END
 
 finish
