@@ -4,6 +4,7 @@
 #define NBC_QUIRKS_H
 
 #include <mpi.h>
+#include <stdbool.h>
 
 /* Returns the major version of Open MPI, 0 of other MPIs. Without the lock. Local. */
 int nbc_quirks_open_mpi_version(void);
@@ -20,5 +21,10 @@ void nbc_quirks_before_init(void);
  * Without the lock, by the rank on which info is significant. */
 MPI_Info nbc_quirks_spawn_info(MPI_Info info);
 void nbc_quirks_forget(MPI_Info passed, MPI_Info info);
+
+/* MPI_Reduce_local, which in Open MPI 5 uses MPI_COMM_SELF and crashes while that does not exist:
+ * in a program that only opens sessions. `world`: whether MPI_COMM_SELF exists. Local. */
+int nbc_quirks_reduce_local(const void *in, void *inout, int n, MPI_Datatype type, MPI_Op op,
+                            bool world);
 
 #endif
