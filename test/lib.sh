@@ -87,7 +87,8 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # Without a fast network this is what Open MPI selects, after it has tried the others for 0.2 s.
 export OMPI_MCA_pml=${OMPI_MCA_pml:-ob1}
 # Otherwise a process that MPI_Comm_spawn starts may hang in MPI_Init, for a reason that doc/mpis.md tells.
-export EVENT_NOEPOLL=1
+# Open MPI 5, whose launcher is not OpenRTE's, may have a libevent with epoll alone.
+[ "$MPI_LAUNCHER" != openmpi ] || [[ $($MPIEXEC --version 2>/dev/null) != *OpenRTE* ]] || export EVENT_NOEPOLL=1
 # mpiexec of Open MPI removes this directory when it ends and finds it empty, in which another one, that has just
 # made it, then cannot make its own. It is never empty with this one in it.
 [ "$MPI_LAUNCHER" != openmpi ] ||

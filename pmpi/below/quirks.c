@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "below/quirks.h"
 
-#include <stdbool.h>
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -128,3 +128,33 @@ int nbc_quirks_inactive_source(MPI_Comm comm)
     NEXT(Request_free)(&request);
     return error || index != MPI_UNDEFINED ? 0 : MPI_PROC_NULL;
 }
+
+#if defined OPEN_MPI && defined HAVE_MPI_SESSION_INIT
+typedef int reduces(const void *in, void *inout, size_t n, MPI_Datatype type, MPI_Op op, void *);
+
+/* The function by which that one reduces. */
+static int reduce_without_world(const void *in, void *inout, int n, MPI_Datatype type, MPI_Op op)
+{
+    static const char name[] = "mca_coll_base_reduce_local";
+    void *object = dlsym(RTLD_NEXT, name);
+    if (!object)
+        object = dlsym(RTLD_DEFAULT, name);
+    return object ? ((reduces *)object)(in, inout, (size_t)n, type, op, NULL)
+                  : MPI_ERR_UNSUPPORTED_OPERATION;
+}
+
+int nbc_quirks_reduce_local(const void *in, void *inout, int n, MPI_Datatype type, MPI_Op op,
+                            bool world)
+{
+    if (!world)
+        return reduce_without_world(in, inout, n, type, op);
+    return NEXT(Reduce_local)(in, inout, n, type, op);
+}
+#else
+int nbc_quirks_reduce_local(const void *in, void *inout, int n, MPI_Datatype type, MPI_Op op,
+                            bool world)
+{
+    (void)world;
+    return NEXT(Reduce_local)((NBC_CONST void *)in, inout, n, type, op);
+}
+#endif

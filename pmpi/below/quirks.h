@@ -9,8 +9,7 @@
 
 #include "below/next.h"
 
-/* --- what the families of MPIs do differently: constants
- * ----------------------------------------*/
+/* --- constants: what the families of MPIs do differently --------------------------------------*/
 
 #ifdef OPEN_MPI
 enum { NBC_IS_OPEN_MPI = true };
@@ -109,5 +108,10 @@ void nbc_quirks_forget(MPI_Info passed, MPI_Info info);
  * Intel MPI does; else rank 0. comm: a communicator of this process alone. Under the lock. Local.
  */
 int nbc_quirks_inactive_source(MPI_Comm comm);
+
+/* MPI_Reduce_local, which in Open MPI 5 uses MPI_COMM_SELF and crashes while that does not exist:
+ * in a program that only opens sessions. `world`: whether MPI_COMM_SELF exists. Local. */
+int nbc_quirks_reduce_local(const void *in, void *inout, int n, MPI_Datatype type, MPI_Op op,
+                            bool world);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/state.h"
 #include "below/hook.h"
+#include "below/quirks.h"
 #include "below/simulated.h"
 #include "below/quirks.h"
 #include "op/run.h"
@@ -471,8 +472,9 @@ static int reduce_by_operator(const struct nbc_run *r, uintptr_t in, uintptr_t i
     int64_t extent = layout_of(r, type)->extent;
     for (int64_t i = 0; i < count; i += CHUNK) {
         int n = (int)(count - i < CHUNK ? count - i : CHUNK);
-        int error = NEXT(Reduce_local)((void *)(in + i * extent), (void *)(inout + i * extent), n,
-                                       r->handles.types[type]->handle, r->handles.reducer->handle);
+        int error = nbc_quirks_reduce_local((void *)(in + i * extent), (void *)(inout + i * extent),
+                                            n, r->handles.types[type]->handle,
+                                            r->handles.reducer->handle, nbc_world_initialized);
         if (error)
             return error;
     }

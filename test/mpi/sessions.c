@@ -24,6 +24,32 @@ static int failures;
     } while (0)
 #define OK(call) CHECK((call) == MPI_SUCCESS)
 
+static void add(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < *n; i++)
+        ((int *)inout)[i] += ((int *)in)[i];
+}
+
+/* Reductions that the MPI carries out: Open MPI 5.0.11 crashes in MPI_Reduce_local before
+ * MPI_Init. */
+static void reduce(MPI_Comm comm, int expected)
+{
+    MPI_Request request[4];
+    MPI_Op op;
+    int one = 1, sum = 0, any = 0, pair[2] = {7, 3}, most[2] = {0};
+    long double part = 0.5L, total = 0;
+    OK(MPI_Op_create(add, 1, &op));
+    OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, op, comm, &request[0]));
+    OK(MPI_Op_free(&op));
+    OK(MPI_Iallreduce(pair, most, 1, MPI_2INT, MPI_MAXLOC, comm, &request[1]));
+    OK(MPI_Iallreduce(&part, &total, 1, MPI_LONG_DOUBLE, MPI_SUM, comm, &request[2]));
+    OK(MPI_Iallreduce(&one, &any, 1, MPI_INT, MPI_LAND, comm, &request[3]));
+    OK(MPI_Waitall(4, request, MPI_STATUSES_IGNORE));
+    CHECK(sum == expected && most[0] == 7 && most[1] == 3 && any == 1);
+    CHECK(total == expected * part);
+}
+
 static void use(MPI_Comm comm, int expected)
 {
     MPI_Request request[2];
@@ -34,6 +60,7 @@ static void use(MPI_Comm comm, int expected)
     OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request[1]));
     OK(MPI_Waitall(2, request, MPI_STATUSES_IGNORE));
     CHECK(sum == expected);
+    reduce(comm, expected);
 }
 
 /* Collectives on a communicator of all, on one made from it, and between two groups. */
