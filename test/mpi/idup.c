@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#define OK(call) EXPECT((call) == MPI_SUCCESS, "%s failed", #call)
-
 #ifdef HAVE_MPI_COMM_IDUP
 static void use(MPI_Comm comm)
 {
@@ -17,7 +15,7 @@ static void use(MPI_Comm comm)
     EXPECT(flag && *outstanding >= 32767, "no MPI_ICOLL_MAX_OUTSTANDING");
     OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    EXPECT(sum == test_size, "sum %d", sum);
+    EXPECT_INT(sum, test_size);
 }
 
 static void completed_by_wait(void)
@@ -89,7 +87,8 @@ static void mixed(void)
     OK(MPI_Comm_free(&parent));
 #endif
     OK(MPI_Waitall(N, request, MPI_STATUSES_IGNORE));
-    EXPECT(in == last && sum == test_size, "received %d, sum %d", in, sum);
+    EXPECT_INT(in, last);
+    EXPECT_INT(sum, test_size);
     if (parent != MPI_COMM_NULL)
         OK(MPI_Comm_free(&parent));
     use(second);
@@ -110,7 +109,7 @@ static void derived(void)
     MPI_Comm_size(split, &size);
     OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, split, &request));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    EXPECT(sum == size, "sum %d of %d", sum, size);
+    EXPECT_INT(sum, size);
     OK(MPI_Comm_free(&split));
     OK(MPI_Comm_free(&comm));
 }
