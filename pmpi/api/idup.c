@@ -12,6 +12,8 @@
  *
  * Where the parent has a hidden duplicate of its own, an MPI_Comm_idup of that one is started in
  * the call. */
+#include "api/idup.h"
+
 #include "below/export.h"
 
 NBC_ARCHIVE_MEMBER(idup)
@@ -179,6 +181,33 @@ static bool idup_poll(struct nbc_run *run, int *failure)
     return false; /* another thread does that */
 }
 
+/* A duplicate of the communicator that the MPI is making, or NULL. */
+static struct nbc_request *idup_of(const struct nbc_context *parent)
+{
+    for (struct nbc_run *run = nbc_progress_first(); run; run = run->next) {
+        const struct idup *d = run->memory;
+        if (run->poll == idup_poll && run->request->context == parent &&
+            d->stage == IDUP_DUPLICATES)
+            return run->request;
+    }
+    return NULL;
+}
+
+void nbc_idup_settle(MPI_Comm parent)
+{
+    struct nbc_request *r;
+    int spins = 0;
+    if (!nbc_any_active())
+        return;
+    nbc_lock();
+    const struct nbc_context *c = nbc_context_find(parent);
+    while (c && (r = idup_of(c))) {
+        nbc_progress(r);
+        nbc_progress_yield(&spins);
+    }
+    nbc_unlock();
+}
+
 /* Makes the own request of a call. Under the lock. */
 static int idup_prepare(MPI_Comm comm, MPI_Comm *newcomm, struct nbc_request **out)
 {
@@ -253,4 +282,9 @@ IDUP(Comm_idup, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request), (comm,
 IDUP(Comm_idup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request),
      (comm, info, newcomm, request), info, (comm, info, newcomm, &d->request[0]))
 #endif
+#else
+void nbc_idup_settle(MPI_Comm parent)
+{
+    (void)parent;
+}
 #endif
