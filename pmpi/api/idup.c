@@ -24,6 +24,7 @@ NBC_ARCHIVE_MEMBER(idup)
 #include "base/lock.h"
 #include "comm/context.h"
 #include "engine/progress.h"
+#include "engine/thread.h"
 #include "op/run.h"
 #include "request/request.h"
 
@@ -175,6 +176,7 @@ static bool idup_poll(struct nbc_run *run, int *failure)
         if (d->stage == IDUP_ADOPTS) {
             *failure = idup_adopt(d);
             idup_drop_hints(d);
+            nbc_thread_rest(-1);
             return true;
         }
     }
@@ -227,10 +229,15 @@ static int idup_prepare(MPI_Comm comm, MPI_Comm *newcomm, struct nbc_request **o
     return nbc_request_new(parent, &op, out);
 }
 
+/* Until the duplicate exists the progress thread rests. MPICH and Open MPI hang if one thread
+ * progresses duplicates while another one is in MPI_Comm_idup, and Open MPI if a second thread
+ * progresses it at all meanwhile. */
 static int idup_begin(MPI_Comm comm, MPI_Comm *newcomm, struct nbc_request **r)
 {
     nbc_lock();
     int error = idup_prepare(comm, newcomm, r);
+    if (*r)
+        nbc_thread_rest(1);
     nbc_unlock();
     return error ? nbc_raise(comm, error) : MPI_SUCCESS;
 }
@@ -242,6 +249,7 @@ static int idup_end(struct nbc_request *r, int error, MPI_Info hints, MPI_Reques
     struct idup *d = r->run->memory;
     nbc_lock();
     if (error) {
+        nbc_thread_rest(-1);
         nbc_request_free(r);
         nbc_unlock();
         return error;
