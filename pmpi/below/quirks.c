@@ -2,12 +2,20 @@
 #define _GNU_SOURCE
 #include "below/quirks.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "below/next.h"
+
+bool nbc_quirks_replace_blocking(void)
+{
+#if defined MPICH_NUMVERSION && !defined HAVE_MPIX_ASYNC_START
+    return true;
+#else
+    return false;
+#endif
+}
 
 #if defined OPEN_MPI && defined HAVE_MPI_GET_LIBRARY_VERSION
 int nbc_quirks_open_mpi_version(void)
