@@ -31,11 +31,29 @@ static uintptr_t relocated(const struct dl_phdr_info *object, uintptr_t value)
     return value < object->dlpi_addr ? value + object->dlpi_addr : value;
 }
 
-static bool segment_has(const struct dl_phdr_info *object, ElfW(Word) type, uintptr_t address)
+static bool is_inside(const struct dl_phdr_info *object, uintptr_t address)
 {
     for (int i = 0; i < object->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &object->dlpi_phdr[i];
-        if (p->p_type == type && address - (object->dlpi_addr + p->p_vaddr) < p->p_memsz)
+        if (p->p_type == PT_LOAD && address - (object->dlpi_addr + p->p_vaddr) < p->p_memsz)
+            return true;
+    }
+    return false;
+}
+
+static uintptr_t page_of(uintptr_t address)
+{
+    return address & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+}
+
+/* The dynamic linker protects whole pages, not the last one if that is not full. */
+static bool is_protected(const struct dl_phdr_info *object, uintptr_t address)
+{
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &object->dlpi_phdr[i];
+        uintptr_t begin = object->dlpi_addr + p->p_vaddr;
+        if (p->p_type == PT_GNU_RELRO && address >= page_of(begin) &&
+            address < page_of(begin + p->p_memsz))
             return true;
     }
     return false;
@@ -72,7 +90,7 @@ static bool search_table(struct search *s, const struct dl_phdr_info *object, ui
         uintptr_t place = object->dlpi_addr + r[i].r_offset;
         s->slot->place = (nbc_slot_function **)place;
         s->slot->original = *s->slot->place;
-        s->slot->write_protected = segment_has(object, PT_GNU_RELRO, place);
+        s->slot->write_protected = is_protected(object, place);
         return true;
     }
     return false;
@@ -90,13 +108,13 @@ static int find_in_mpi(struct dl_phdr_info *object, size_t size, void *search)
 {
     struct search *s = search;
     (void)size;
-    if (!segment_has(object, PT_LOAD, s->inside))
+    if (!is_inside(object, s->inside))
         return 0;
     s->path = object->dlpi_name;
     if (!*s->path || !search_object(s, object))
         return -1;
     /* The MPI has not called it yet: the slot leads into the library itself. */
-    if (segment_has(object, PT_LOAD, (uintptr_t)s->slot->original))
+    if (is_inside(object, (uintptr_t)s->slot->original))
         s->slot->original = NULL;
     return 1;
 }
@@ -127,11 +145,12 @@ bool nbc_slot_find(const char *name, struct nbc_slot *slot)
 
 bool nbc_slot_set(const struct nbc_slot *slot, nbc_slot_function *function)
 {
-    uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE), page = (uintptr_t)slot->place & ~(size - 1);
-    if (slot->write_protected && mprotect((void *)page, size, PROT_READ | PROT_WRITE) != 0)
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    void *page = (void *)page_of((uintptr_t)slot->place);
+    if (slot->write_protected && mprotect(page, size, PROT_READ | PROT_WRITE) != 0)
         return false;
     __atomic_store_n(slot->place, function, __ATOMIC_RELEASE);
     if (slot->write_protected)
-        mprotect((void *)page, size, PROT_READ);
+        mprotect(page, size, PROT_READ);
     return true;
 }
