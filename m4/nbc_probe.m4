@@ -295,6 +295,10 @@ AS_IF([test $NBC_MPI_FLAVOR != abi],
     [ac_cv_func_MPIX_Async_start=no])
 NBC_HOOK=$ac_cv_func_MPIX_Async_start
 AS_IF([test "$NBC_MPI_FLAVOR" = openmpi], [NBC_HOOK=yes])
+# The device ch4:ucx of MPICH has one too: pmpi/below/hook.c.
+AS_IF([test "$NBC_MPI_FLAVOR" = mpich],
+    [AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>]], [[MPI_Init(0, 0);]])],
+        [AS_IF([ldd conftest$ac_exeext 2>/dev/null | grep libucp >/dev/null], [NBC_HOOK=yes])])])
 AC_SUBST([NBC_HOOK])
 
 NBC_CHECK_CONST([NBC_CONST], [send buffers],

@@ -11,7 +11,6 @@
 #include "api/presync.h"
 #include "base/errors.h"
 #include "base/lock.h"
-#include "base/settings.h"
 #include "base/state.h"
 #include "below/export.h"
 #include "comm/agree.h"
@@ -197,7 +196,7 @@ EXPORT(int, Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Com
     struct nbc_context *c = context_of(comm);
     if (!c)
         return NEXT(Comm_create_group)(comm, group, tag, newcomm);
-    bool sync = group != MPI_GROUP_NULL && nbc_settings.blocking != NBC_BLOCKING_NATIVE;
+    bool sync = group != MPI_GROUP_NULL && nbc_calls_need_help();
     int error = sync ? sync_group(c, group, tag) : MPI_SUCCESS;
     if (error)
         return nbc_raise(comm, error);

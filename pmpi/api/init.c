@@ -65,19 +65,20 @@ static int agree_on_settings(bool *on)
     return all.same_settings ? MPI_SUCCESS : nbc_consent_settle(MPI_COMM_WORLD, nbc_is_set_up());
 }
 
-/* The MPI calls nbcshim in its progress loop on all ranks or on none. If it does, calls of the
- * program can block in the MPI. */
+/* The MPI calls nbcshim in its progress loop on all ranks in the same way, or on none. If it does,
+ * calls of the program can block in the MPI. */
 static int agree_on_hook(void)
 {
-    int level, mine = false, all;
+    int level, mine = 0;
     NEXT(Query_thread)(&level);
     if (nbc_settings.hook != NBC_HOOK_OFF)
         mine = nbc_callback_start(level, nbc_settings.hook == NBC_HOOK_ON);
-    int error = NEXT(Allreduce)(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    int bounds[2] = {mine, -mine};
+    int error = NEXT(Allreduce)(MPI_IN_PLACE, bounds, 2, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (error)
         return error;
-    nbc_hooked = nbc_was_hooked = all;
-    if (mine && !all)
+    nbc_hooked = nbc_was_hooked = bounds[0] > 0 && bounds[0] == -bounds[1];
+    if (mine && !nbc_hooked)
         nbc_callback_stop();
     return MPI_SUCCESS;
 }
@@ -86,7 +87,8 @@ static int agree_on_hook(void)
  * holds for them. */
 static void settle_blocking(void)
 {
-    bool wants_own = nbc_settings.check || nbc_settings.order != NBC_ORDER_ANY;
+    bool wants_own =
+        nbc_settings.check || nbc_settings.order != NBC_ORDER_ANY || nbc_quirks_replace_blocking();
     if (nbc_settings.blocking == NBC_BLOCKING_AUTO)
         nbc_settings.blocking = nbc_hooked && !wants_own ? NBC_BLOCKING_NATIVE : NBC_BLOCKING_OWN;
 }

@@ -50,9 +50,14 @@ static int barrier(MPI_Comm comm, int (*run)(const struct nbc_call *call))
     return error == NBC_CALL_BELOW ? MPI_SUCCESS : error;
 }
 
+bool nbc_calls_need_help(void)
+{
+    return nbc_settings.blocking != NBC_BLOCKING_NATIVE && (!nbc_hooked || nbc_settings.check);
+}
+
 int nbc_presync(MPI_Comm comm)
 {
-    return barrier(comm, nbc_call_blocking);
+    return nbc_calls_need_help() ? barrier(comm, nbc_call_blocking) : MPI_SUCCESS;
 }
 
 int nbc_presync_outside_loop(MPI_Comm comm)
@@ -101,7 +106,7 @@ static struct nbc_gate *gate_make(enum nbc_gate_kind kind, uint64_t key,
 /* Where the hook misses epochs, MPI_Win_start waits for the signals of the gate's ranks. */
 static bool gate_is_needed(enum nbc_gate_kind kind)
 {
-    return nbc_settings.blocking != NBC_BLOCKING_NATIVE ||
+    return nbc_calls_need_help() ||
            (kind == NBC_GATE_WINDOW && nbc_hooked && nbc_hook_misses_epochs());
 }
 
@@ -140,7 +145,7 @@ struct nbc_gate *nbc_gate_find(enum nbc_gate_kind kind, uint64_t key)
 
 int nbc_gate_pass(struct nbc_gate *gate)
 {
-    if (!gate || nbc_settings.blocking == NBC_BLOCKING_NATIVE)
+    if (!gate || !nbc_calls_need_help())
         return MPI_SUCCESS;
     struct nbc_request *r = gate->barrier;
     nbc_lock();

@@ -5,7 +5,7 @@
  * made the call, and none depends on what another one has yet to do outside it.
  *
  * All ranks of a group decide alike: whether there is a barrier depends on what they have agreed on
- * (that the communicator has a context, NBCSHIM_BLOCKING), never on pending operations. */
+ * (that the communicator has a context, the hook, the settings), never on pending operations. */
 #ifndef NBC_PRESYNC_H
 #define NBC_PRESYNC_H
 
@@ -19,8 +19,13 @@
  * same on all its ranks. Without the lock. */
 bool nbc_knows(MPI_Comm comm);
 
+/* Whether there are such barriers: unless the MPI calls nbcshim while it blocks (the hook), or
+ * NBCSHIM_BLOCKING=native forgoes them. NBCSHIM_CHECK compares the ranks' calls in them, so it has
+ * them with the hook too. */
+bool nbc_calls_need_help(void);
+
 /* The barrier before a call that is collective over a communicator. Does nothing if the
- * communicator has no context, or with NBCSHIM_BLOCKING=native. Without the lock. Returns
+ * communicator has no context, or unless nbc_calls_need_help. Without the lock. Returns
  * MPI_SUCCESS, or an error after raising it on the communicator. */
 int nbc_presync(MPI_Comm comm);
 

@@ -8,6 +8,7 @@
 
 #include "below/next.h"
 #include "below/quirks.h"
+#include "below/slot.h"
 
 /* A constant. Threads that write it at the same time write the same. */
 static const char *description;
@@ -18,62 +19,43 @@ static bool refuse(const char *why)
     return false;
 }
 
-#if defined OPEN_MPI && defined HAVE_MPI_GET_LIBRARY_VERSION
-#define NBC_HOOK_FUNCTION "opal_progress_register"
-#elif defined HAVE_MPIX_ASYNC_START && defined HAVE_MPIX_REQUEST_IS_COMPLETE
-#define NBC_HOOK_FUNCTION "MPIX_Async_start"
-#define NBC_HOOK_OF_MPICH
-#endif
+/* How an MPI can be made to call a function in its progress loop. */
+struct way {
+    const char *name; /* the function of the MPI by which it is done */
+    const char *without_effect;
+    bool (*look_for)(bool any);           /* whether the MPI has it; before init too */
+    bool (*allows)(int level);            /* whether it may be used at this thread level */
+    void (*enter_loop)(void);             /* a call that enters the loop and does not wait */
+    bool (*start)(int (*function)(void)); /* from now on the MPI calls the function */
+    void (*end)(void);
+    bool looks, ends_early, misses_epochs; /* hook.h */
+};
 
-#ifdef NBC_HOOK_OF_MPICH
-enum { LOOKS = true, ENDS_EARLY = true, MISSES_EPOCHS = true };
-#else
-enum { LOOKS = false, ENDS_EARLY = false, MISSES_EPOCHS = false };
-#endif
+#define NAMED(function) \
+    .name = (function), .without_effect = function " does not have the expected effect"
 
-bool nbc_hook_looks(void)
-{
-    return LOOKS;
-}
-
-bool nbc_hook_ends_early(void)
-{
-    return ENDS_EARLY;
-}
-
-bool nbc_hook_misses_epochs(void)
-{
-    return MISSES_EPOCHS;
-}
-
-#ifndef NBC_HOOK_OF_MPICH
-bool nbc_hook_is_complete(MPI_Request request)
-{
-    (void)request;
-    return true;
-}
-#endif
-
-#ifdef NBC_HOOK_FUNCTION
 static int (*installed)(void); /* NULL: none */
-static unsigned ncalls;        /* of count_call */
-static bool failed;            /* it may not be used here, or has no effect */
 
 /* In a program that is linked statically, RTLD_NEXT finds nothing. */
-static void *find(const char *name)
+static __attribute__((unused)) void *find(const char *name)
 {
     void *object = dlsym(RTLD_NEXT, name);
     return object ? object : dlsym(RTLD_DEFAULT, name);
 }
 
-static int count_call(void)
+static __attribute__((unused)) bool allows_any(int level)
 {
-    ncalls++;
-    return 0;
+    (void)level;
+    return true;
 }
-#endif
 
-#if defined OPEN_MPI && defined NBC_HOOK_FUNCTION
+static __attribute__((unused)) void probe_self(void)
+{
+    int flag;
+    NEXT(Iprobe)(0, 0, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+}
+
+#if defined OPEN_MPI && defined HAVE_MPI_GET_LIBRARY_VERSION
 typedef int registers(int (*function)(void));
 
 static registers *add, *drop;
@@ -100,7 +82,7 @@ static registers *find_in_open_mpi(const char *name)
     return NULL;
 }
 
-static bool look_for(bool any)
+static bool open_mpi_look_for(bool any)
 {
     int major = nbc_quirks_open_mpi_version();
     add = find_in_open_mpi("opal_progress_register");
@@ -112,28 +94,23 @@ static bool look_for(bool any)
     return true;
 }
 
-static bool allows(int level)
-{
-    (void)level;
-    return true;
-}
-
-static void enter_loop(void)
-{
-    int flag;
-    NEXT(Iprobe)(0, 0, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
-}
-
-static bool hook_start(int (*function)(void))
+static bool open_mpi_start(int (*function)(void))
 {
     return add(function) == 0;
 }
 
-static void hook_end(void)
+static void open_mpi_end(void)
 {
     drop(installed);
 }
-#elif defined NBC_HOOK_OF_MPICH
+
+static const struct way open_mpi = {
+    NAMED("opal_progress_register"), .look_for = open_mpi_look_for, .allows = allows_any,
+    .enter_loop = probe_self,        .start = open_mpi_start,       .end = open_mpi_end,
+};
+#endif
+
+#if defined HAVE_MPIX_ASYNC_START && defined HAVE_MPIX_REQUEST_IS_COMPLETE
 typedef __typeof__(MPIX_Async_start) starts;
 typedef __typeof__(MPIX_Request_is_complete) asks;
 typedef __typeof__(MPIX_Stream_progress) enters;
@@ -144,12 +121,7 @@ static enters *enter;
 
 /* MPICH calls the function until that has returned MPIX_ASYNC_DONE; in MPI_Finalize it waits for
  * that. */
-static int (*wanted)(void);
-
-bool nbc_hook_is_complete(MPI_Request request)
-{
-    return is_complete(request);
-}
+static int (*async_wanted)(void);
 
 /* MPICH's device ch3 waits for a message in a loop of its own, in which it calls no registered
  * function. */
@@ -160,7 +132,7 @@ static bool is_ch3(void)
     return !NEXT(Get_library_version)(version, &length) && strstr(version, "ch3:");
 }
 
-static bool look_for(bool any)
+static bool async_look_for(bool any)
 {
     void *found[] = {find("MPIX_Async_start"), find("MPIX_Request_is_complete"),
                      find("MPIX_Stream_progress")};
@@ -175,12 +147,12 @@ static bool look_for(bool any)
 
 /* MPICH holds locks of its own during the call, which is why a function may not call what waits, or
  * enters the loop again. nbcshim does so in rare cases (errors, elements larger than 2 GiB). */
-static bool allows(int level)
+static bool async_allows(int level)
 {
     return level < MPI_THREAD_MULTIPLE || refuse("MPICH with MPI_THREAD_MULTIPLE");
 }
 
-static void enter_loop(void)
+static void async_enter_loop(void)
 {
     enter(MPIX_STREAM_NULL);
 }
@@ -188,93 +160,211 @@ static void enter_loop(void)
 static int on_turn(MPIX_Async_thing thing)
 {
     (void)thing;
-    if (!wanted)
+    if (!async_wanted)
         return MPIX_ASYNC_DONE;
-    wanted();
+    async_wanted();
     return MPIX_ASYNC_NOPROGRESS;
 }
 
-static bool hook_start(int (*function)(void))
+static bool async_start(int (*function)(void))
 {
-    wanted = function;
+    async_wanted = function;
     return start(on_turn, NULL, MPIX_STREAM_NULL) == MPI_SUCCESS;
 }
 
-static void hook_end(void)
+static void async_end(void)
 {
-    wanted = NULL;
-    enter_loop();
+    async_wanted = NULL;
+    async_enter_loop();
 }
+
+static const struct way async = {
+    NAMED("MPIX_Async_start"),
+    .look_for = async_look_for,
+    .allows = async_allows,
+    .enter_loop = async_enter_loop,
+    .start = async_start,
+    .end = async_end,
+    .looks = true,
+    .ends_early = true,
+    .misses_epochs = true,
+};
+#define HAS_ASYNC
 #endif
 
-#ifdef NBC_HOOK_FUNCTION
+#if defined MPICH_NUMVERSION && !defined NBC_ABI
+/* MPICH's device ch4:ucx calls this function of UCX in each turn of all of its loops. Other users
+ * of UCX in the process keep the original. */
+typedef unsigned progresses(void *worker);
+
+static struct nbc_slot ucx_slot;
+static progresses *ucx_progress;
+static int (*ucx_wanted)(void);
+
+/* The MPI handles what has arrived within the call, so that comes first. */
+static unsigned ucx_turn(void *worker)
+{
+    unsigned events = ucx_progress(worker);
+    ucx_wanted();
+    return events;
+}
+
+static bool ucx_look_for(bool any)
+{
+    (void)any;
+    if (!ucx_progress && nbc_slot_find("ucp_worker_progress", &ucx_slot))
+        ucx_progress = (progresses *)ucx_slot.original;
+    return ucx_progress != NULL;
+}
+
+/* MPICH holds its lock during the call, which is not recursive. */
+static bool ucx_allows(int level)
+{
+    return level < MPI_THREAD_MULTIPLE || refuse("MPICH with MPI_THREAD_MULTIPLE");
+}
+
+static bool ucx_start(int (*function)(void))
+{
+    ucx_wanted = function;
+    return nbc_slot_set(&ucx_slot, (nbc_slot_function *)ucx_turn);
+}
+
+static void ucx_end(void)
+{
+    nbc_slot_set(&ucx_slot, ucx_slot.original);
+}
+
+/* MPI_Iprobe of MPICH does not enter the loop for a message of the process to itself. */
+static __attribute__((unused)) void receive_nothing(void)
+{
+    MPI_Request request;
+    int flag;
+    if (NEXT(Irecv)(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_SELF, &request))
+        return;
+    NEXT(Request_get_status)(request, &flag, MPI_STATUS_IGNORE);
+    NEXT(Cancel)(&request);
+    NEXT(Wait)(&request, MPI_STATUS_IGNORE);
+}
+
+static const struct way ucx = {
+    NAMED("ucp_worker_progress"),  .look_for = ucx_look_for, .allows = ucx_allows,
+    .enter_loop = receive_nothing, .start = ucx_start,       .end = ucx_end,
+};
+#define HAS_SLOTS
+#endif
+
+/* In the order of preference. */
+static const struct way *const ways[] = {
+#if defined OPEN_MPI && defined HAVE_MPI_GET_LIBRARY_VERSION
+    &open_mpi,
+#endif
+#ifdef HAS_ASYNC
+    &async,
+#endif
+#ifdef HAS_SLOTS
+    &ucx,
+#endif
+    NULL,
+};
+
+static const struct way *way; /* the last one that was installed */
+static bool failed;           /* none may be used here, or has an effect */
+static unsigned ncalls;       /* of count_call */
+
+static int count_call(void)
+{
+    ncalls++;
+    return 0;
+}
+
 /* Whether the progress loop calls what is hooked into it. */
-static bool try_hook(void)
+static bool try_way(const struct way *w)
 {
     enum { MOST = 1000 };
     ncalls = 0;
-    if (!hook_start(count_call))
+    if (!w->start(count_call))
         return false;
     installed = count_call;
     for (int i = 0; i < MOST && !ncalls; i++)
-        enter_loop();
-    hook_end();
+        w->enter_loop();
+    w->end();
     installed = NULL;
     return ncalls > 0;
 }
 
-bool nbc_hook_install(int (*function)(void), int level, bool any)
+static bool install(const struct way *w, int (*function)(void), int level, bool any)
 {
-    if (!look_for(any))
+    if (!w->look_for(any) || !w->allows(level))
         return false;
-    failed = !allows(level);
-    if (failed)
-        return false;
-    failed = !try_hook() || !hook_start(function);
-    if (failed)
-        return refuse(NBC_HOOK_FUNCTION " does not have the expected effect");
-    description = NBC_HOOK_FUNCTION;
+    if (!try_way(w) || !w->start(function))
+        return refuse(w->without_effect);
+    description = w->name;
     installed = function;
+    way = w;
     return true;
+}
+
+int nbc_hook_install(int (*function)(void), int level, bool any)
+{
+    failed = false;
+    for (int i = 0; ways[i]; i++)
+        if (install(ways[i], function, level, any))
+            return i + 1;
+    failed = true;
+    return 0;
+}
+
+/* The first way that the MPI has, NULL if there is none. */
+static const struct way *look_for(void)
+{
+    int i = 0;
+    while (ways[i] && !ways[i]->look_for(false))
+        i++;
+    return ways[i];
 }
 
 bool nbc_hook_available(void)
 {
-    return installed || (!failed && look_for(false));
+    return installed || (!failed && look_for());
 }
 
 void nbc_hook_remove(void)
 {
     if (installed)
-        hook_end();
+        way->end();
     installed = NULL;
 }
 
 const char *nbc_hook_description(void)
 {
-    if (!description && look_for(false))
-        return NBC_HOOK_FUNCTION;
-    return description;
+    const struct way *found = installed ? way : failed ? NULL : look_for();
+    if (found)
+        return found->name;
+    return description ? description
+                       : "this MPI does not call registered functions in its progress loop";
 }
+
+bool nbc_hook_looks(void)
+{
+    return way && way->looks;
+}
+
+bool nbc_hook_ends_early(void)
+{
+    return way && way->ends_early;
+}
+
+bool nbc_hook_misses_epochs(void)
+{
+    return way && way->misses_epochs;
+}
+
+bool nbc_hook_is_complete(MPI_Request request)
+{
+#ifdef HAS_ASYNC
+    return is_complete(request);
 #else
-bool nbc_hook_install(int (*function)(void), int level, bool any)
-{
-    (void)function, (void)level, (void)any;
-    return false;
-}
-
-bool nbc_hook_available(void)
-{
-    return false;
-}
-
-void nbc_hook_remove(void)
-{
-}
-
-const char *nbc_hook_description(void)
-{
-    refuse("this MPI does not call registered functions in its progress loop");
-    return description;
-}
+    (void)request;
+    return true;
 #endif
+}

@@ -9,6 +9,10 @@
  * MPICH from 4.3 on: MPIX_Async_start (Zhou, Latham, Raffenetti, Guo, Thakur: MPI Progress For All,
  * 2024). The function may start messages, and test requests that are complete.
  *
+ * MPICH before 4.3 with the device ch4:ucx: ucp_worker_progress of UCX, which MPICH calls in each
+ * turn through a slot of its library (slot.h). The function may do what it likes that does not
+ * wait, as on Open MPI.
+ *
  * To be called at init and at finalize, without the lock. Local. */
 #ifndef NBC_HOOK_H
 #define NBC_HOOK_H
@@ -17,10 +21,11 @@
 
 #include <mpi.h>
 
-/* Makes the MPI call `function` in its progress loop, by each thread that is in it. Returns false
- * if this MPI cannot do that at this thread level, or if it does not call what was hooked into the
- * loop. any: accept versions of the MPI that nbcshim does not know. */
-bool nbc_hook_install(int (*function)(void), int level, bool any);
+/* Makes the MPI call `function` in its progress loop, by each thread that is in it. Returns the way
+ * in which that is done, a positive number, of which the functions below depend; 0 if this MPI
+ * cannot do that at this thread level, or if it does not call what was hooked into the loop. any:
+ * accept versions of the MPI that nbcshim does not know. */
+int nbc_hook_install(int (*function)(void), int level, bool any);
 
 /* Undoes nbc_hook_install, if it has succeeded. Where nbc_hook_ends_early, before MPI_Finalize:
  * MPICH waits there for the end of such functions before it deletes attributes. Elsewhere later, so

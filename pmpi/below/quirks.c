@@ -9,6 +9,15 @@
 
 #include "below/next.h"
 
+bool nbc_quirks_replace_blocking(void)
+{
+#if defined MPICH_NUMVERSION && !defined HAVE_MPIX_ASYNC_START
+    return true;
+#else
+    return false;
+#endif
+}
+
 #if defined OPEN_MPI && defined HAVE_MPI_GET_LIBRARY_VERSION
 int nbc_quirks_open_mpi_version(void)
 {

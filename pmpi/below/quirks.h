@@ -86,6 +86,11 @@ static inline int64_t nbc_quirks_length(const MPI_Status *status)
 
 /* --- functions --------------------------------------------------------------------------------*/
 
+/* Whether the blocking collectives of nbcshim should replace those of the MPI unless the user wants
+ * otherwise: MPICH before 4.3 has faults in its own (a segmentation fault with MPI_Exscan_c), and
+ * most take longer. Local. */
+bool nbc_quirks_replace_blocking(void);
+
 /* Returns the major version of Open MPI, 0 of other MPIs. Without the lock. Local. */
 int nbc_quirks_open_mpi_version(void);
 

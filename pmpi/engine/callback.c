@@ -46,7 +46,7 @@ static int on_progress(void)
     return nbc_any_active() && !nbc_has_lock() && ++turn % 2 ? poll_operations() : 0;
 }
 
-bool nbc_callback_start(int level, bool any_version)
+int nbc_callback_start(int level, bool any_version)
 {
     has_only_thread = level < MPI_THREAD_SERIALIZED;
     only_thread = pthread_self();

@@ -7,9 +7,9 @@
 
 #include <stdbool.h>
 
-/* Hooks nbcshim into the progress loop of the MPI, or returns false. level: the thread level of the
- * MPI. To be called at init, without the lock. Local. */
-bool nbc_callback_start(int level, bool any_version);
+/* Hooks nbcshim into the progress loop of the MPI: returns the way as nbc_hook_install does. level:
+ * the thread level of the MPI. To be called at init, without the lock. Local. */
+int nbc_callback_start(int level, bool any_version);
 
 /* Ends it, at finalize. Without the lock. */
 void nbc_callback_stop(void);

@@ -708,13 +708,22 @@ static bool play(const struct scene *scene, int n)
     return refused;
 }
 
+static bool is_hooked(void)
+{
+    int hooked;
+    nbcshim_hook(&hooked);
+    return hooked;
+}
+
 /* First with nothing at hand, then again: now all that is taken is given back. */
 static void scene_run(const struct scene *scene)
 {
     int pieces = 0;
     while (play(scene, pieces + 1))
         pieces++;
-    EXPECT(pieces > 0, "%s asks for no memory", scene->name);
+    /* With a hook the calls of windows have no barrier of nbcshim before them. */
+    EXPECT(pieces > 0 || (scene->play == windows && is_hooked()), "%s asks for no memory",
+           scene->name);
     for (int n = 1;; n++) {
         int held = live;
         bool any = play(scene, n);
