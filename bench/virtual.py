@@ -1,38 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""The section on simulated networks of doc/performance.md, from the files of bench/virtual:
+"""Puts the results of bench/virtual into doc/performance/virtual*.tsv, and draws the plots:
 
-    virtual.py DIRECTORY SECTION DOCUMENT PLOTS
+    virtual.py DIRECTORY PLOTS
 """
 import glob
-import math
 import os
 import subprocess
 import sys
 
+import tables
 from report import LIMIT, mean, name_of
 
-HEAD = "## Simulated networks"
-NEXT = "## Remarks"
 PEERS = {"mpich": "MPICH", "ompi": "Open MPI", "mvapich2": "MVAPICH2", "impi": "Intel MPI"}
 LEAF = 16 # hosts on a leaf switch
-PLATFORMS = {
-    "fat-tree": "Fat tree with full bandwidth",
-    "tapered": "Fat tree with a fourth of the bandwidth between leaf switches",
-}
-INTRODUCTION = """
-`bench/virtual` writes this section, after `./quickstart smpi`. SMPI (SimGrid 3.32) runs each program with
-many ranks in one process and in virtual time, on a described network. The figures are the same in each
-run and on each machine. SMPI can choose the algorithms of its own blocking collectives as MPICH, Open
-MPI, MVAPICH2 and Intel MPI do. Start and wait of nbcshim, with its built-in rules, are compared with
-these four. Each host has one rank; 16 hosts share a leaf switch; a link carries 12.5 GB/s with a latency
-of 0.5 µs. Neither computation nor copies take time. All ranks start at the same time, and the time is
-that of the last rank. The bytes of gather, scatter, allgather, alltoall and reduce_scatter_block are
-those of one block. Cells in which a rank needs more than 16 MiB, or all ranks more than 512 MiB, are
-left out. So are, on 256 ranks, all cells of more than 64 KiB, scan, and alltoall of more than 8 bytes,
-because SMPI takes about a minute or more for each. On 1024 ranks nbcshim does five collectives of 8 bytes
-in 44 s, but SMPI with MPICH's or Open MPI's choice did not finish a barrier within 110 s, so nothing could
-be compared.
-"""
+SIZES = 8, 1 << 10, 1 << 14, 1 << 16, 1 << 20
+PLATFORMS = "fat-tree", "tapered"
 
 
 def read(directory):
@@ -57,30 +39,23 @@ def best(cell):
     return min(cell[p] for p in PEERS if p in cell)
 
 
-def table(cells):
+def rows_of(platform, ranks, cells):
+    """For each collective its ratios to the best, and which is the best where nbcshim is slower."""
     sizes = sorted({size for coll, size in cells if coll != "barrier"})
-    lines = ["| collective | " + " | ".join(map(name_of, sizes)) + " |", "|---|" + "---|" * len(sizes)]
     for coll in dict.fromkeys(coll for coll, _ in cells):
-        row = {size: c["nbcshim"] / best(c) for (name, size), c in cells.items() if name == coll}
+        of = {size: c for (name, size), c in cells.items() if name == coll}
+        ratio = {size: c["nbcshim"] / best(c) for size, c in of.items()}
+        slow = [f"{name_of(size)}: {PEERS[min(PEERS, key=lambda p: of[size][p])]}"
+                for size in sorted(of) if ratio[size] > LIMIT]
         if coll == "barrier":
-            row = {sizes[0]: row[0]}
-        lines.append(f"| {coll} | " + " | ".join(f"{row[s]:.2f}" if s in row else "" for s in sizes) + " |")
-    return lines
+            ratio = {sizes[0]: ratio[0]}
+        yield [platform, ranks, coll] + [f"{ratio[s]:.2f}" if s in ratio else "" for s in SIZES] + ["; ".join(slow)]
 
 
-def summary(cells):
-    lines = [f"| {len(cells)} | " + " | ".join(
-        f"{mean([c['nbcshim'] / c[p] for c in cells.values()]):.2f}" for p in PEERS)]
-    return lines[0] + f" | {mean([c['nbcshim'] / best(c) for c in cells.values()]):.2f} |"
-
-
-def over(cells):
-    slow = [(c["nbcshim"] / best(c), coll, size, min(PEERS, key=lambda p: c[p]))
-            for (coll, size), c in cells.items() if c["nbcshim"] / best(c) > LIMIT]
-    if not slow:
-        return f"No cell is above {LIMIT:.2f}."
-    return f"Above {LIMIT:.2f}: " + ", ".join(
-        f"{coll} {name_of(size)} ({ratio:.2f}, {PEERS[peer]})" for ratio, coll, size, peer in sorted(slow)[::-1]) + "."
+def means(platform, ranks, cells):
+    return [platform, ranks, len(cells)] + [
+        f"{mean([c['nbcshim'] / c[p] for c in cells.values()]):.2f}" for p in PEERS] + [
+        f"{mean([c['nbcshim'] / best(c) for c in cells.values()]):.2f}"]
 
 
 def plot(times, platform, file):
@@ -105,39 +80,21 @@ def plot(times, platform, file):
     subprocess.run(["gnuplot"], input="\n".join(script) + "\n", text=True, check=True)
 
 
-def section(times, plots):
-    lines = [HEAD] + INTRODUCTION.splitlines() + [""]
-    for platform, title in PLATFORMS.items():
-        file = os.path.join(plots, f"virtual-{platform}.svg")
+def main():
+    directory, plots = sys.argv[1:3]
+    times = read(directory)
+    rows, averages = [], []
+    for platform in PLATFORMS:
         if not any(p == platform for p, _ in times):
             continue
-        plot(times, platform, file)
-        lines += [f"### {title}", "", "Geometric mean of the ratios of nbcshim's times to those of SMPI with "
-                  "the choice of each MPI, and with the best choice in each cell:", "",
-                  "| ranks | cells | " + " | ".join(PEERS.values()) + " | the best |",
-                  "|---|---|" + "---|" * (len(PEERS) + 1)]
-        ranks = ranks_of(times, platform)
-        lines += [f"| {n} {summary(times[platform, n])}" for n in ranks]
-        lines += ["", f"![ratios by bytes](performance/{os.path.basename(file)})", "",
-                  "Each point of the plot is the geometric mean over the collectives.", ""]
-        for n in ranks:
-            cells = times[platform, n]
-            lines += [f"{n} ranks, relative to the best of the four in each cell:", ""] + table(cells)
-            lines += ["", over(cells), ""]
-    return lines
-
-
-def replace(document, text):
-    with open(document) as f:
-        before, remarks = f.read().split("\n" + NEXT + "\n", 1)
-    before = before.split("\n" + HEAD + "\n", 1)[0].rstrip("\n")
-    with open(document, "w") as f:
-        f.write(f"{before}\n\n{text}{NEXT}\n{remarks}")
+        plot(times, platform, os.path.join(plots, f"virtual-{platform}.svg"))
+        for ranks in ranks_of(times, platform):
+            rows += rows_of(platform, ranks, times[platform, ranks])
+            averages.append(means(platform, ranks, times[platform, ranks]))
+    tables.put("virtual", ["network", "ranks", "collective"] + [name_of(s) for s in SIZES] +
+               ["best, where above 1.10"], rows, 1)
+    tables.put("virtual-means", ["network", "ranks", "cells"] + list(PEERS.values()) + ["the best"], averages, 1)
 
 
 if __name__ == "__main__":
-    directory, kept, document, plots = sys.argv[1:5]
-    text = "\n".join(section(read(directory), plots)).rstrip("\n") + "\n\n"
-    with open(kept, "w") as f: # bench/compare puts it into the document that it writes
-        f.write(text)
-    replace(document, text)
+    main()

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Allgather: every rank has a block, which all ranks receive. */
 #include "bytes.h"
 #include "select.h"
 #include "topo.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Allreduce: the vectors of all ranks are combined, and all ranks receive the result. */
 #include "bytes.h"
 #include "circulant.h"
 #include "reduction.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Barrier: no rank leaves before all ranks have entered. */
 #include "select.h"
 #include "topo.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Broadcast: the vector of the root goes to all ranks, as a whole, in segments or in parts. */
 #include "bytes.h"
 #include "select.h"
 #include "topo.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Gather and gatherv: the root receives a block of every rank. */
 #include "bytes.h"
 #include "gather_scatter.h"
 #include "select.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Reduce: the vectors of all ranks are combined at the root. */
 #include "bytes.h"
 #include "reduction.h"
 #include "select.h"

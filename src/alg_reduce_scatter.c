@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* Reduce_scatter and reduce_scatter_block: the vectors of all ranks are combined, and each rank
+ * receives its block of the result. */
 #include "bytes.h"
 #include "circulant.h"
 #include "reduction.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Scan and exscan: each rank receives the combined vectors of the ranks up to it, or below it. */
 #include <stdlib.h>
 
 #include "bytes.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Scatter and scatterv: every rank receives its block from the root. */
 #include "bytes.h"
 #include "gather_scatter.h"
 #include "select.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Prints a schedule as text, for people. */
 #include "sched.h"
 
 #include <inttypes.h>

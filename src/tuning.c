@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The built-in rules as a table, made of tuning.def. */
 #include <limits.h>
 
 #include "select.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "api/idup.h"
 #include "api/presync.h"
 #include "base/errors.h"
 #include "base/lock.h"
@@ -51,6 +52,7 @@ static int search_and(void *context, const uint64_t *mine, uint64_t *all, int wo
  * ranks have made the call. Where there are no ranges, the presync has that effect. */
 static int comm_prepare(MPI_Comm parent, bool duplicate, struct nbc_origin *origin)
 {
+    nbc_idup_settle(parent);
     nbc_lock();
     struct nbc_context *c = nbc_context_find(parent);
     *origin = nbc_origin_of(c, duplicate);

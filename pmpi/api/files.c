@@ -12,6 +12,7 @@ NBC_ARCHIVE_MEMBER(files)
 #ifdef HAVE_MPI_FILE_OPEN
 #include "api/presync.h"
 #include "base/lock.h"
+#include "below/quirks.h"
 #include "engine/thread.h"
 
 static struct nbc_gate *file_gate(MPI_File fh)
@@ -96,14 +97,11 @@ EXPORT(int, File_close, (MPI_File * fh), (fh))
         return error;                           \
     }
 
-/* Open MPI 4.1.4 crashes if one thread completes a nonblocking operation while another one is in
- * the MPI, so the first of these calls stops the progress thread. */
+/* Where the MPI does not bear the progress thread there, the first of these calls stops it. */
 static void thread_leave_files(void)
 {
-#ifdef OPEN_MPI
-    if (!nbc_inside)
+    if (!NBC_FILES_BEAR_THREADS && !nbc_inside)
         nbc_thread_stop();
-#endif
 }
 
 #define FILE_SHARED(name, params, args) FILE_LOCAL(name, params, args, (void)0)
@@ -122,5 +120,6 @@ static void thread_leave_files(void)
 #define C MPI_Count
 #include "below/files.def"
 #include "below/files_local.def"
+#include "below/quirks.h"
 #endif
 #endif

@@ -12,6 +12,8 @@
  *
  * Where the parent has a hidden duplicate of its own, an MPI_Comm_idup of that one is started in
  * the call. */
+#include "api/idup.h"
+
 #include "below/export.h"
 
 NBC_ARCHIVE_MEMBER(idup)
@@ -22,6 +24,7 @@ NBC_ARCHIVE_MEMBER(idup)
 #include "base/lock.h"
 #include "comm/context.h"
 #include "engine/progress.h"
+#include "engine/thread.h"
 #include "op/run.h"
 #include "request/request.h"
 
@@ -173,10 +176,38 @@ static bool idup_poll(struct nbc_run *run, int *failure)
         if (d->stage == IDUP_ADOPTS) {
             *failure = idup_adopt(d);
             idup_drop_hints(d);
+            nbc_thread_rest(-1);
             return true;
         }
     }
     return false; /* another thread does that */
+}
+
+/* A duplicate of the communicator that the MPI is making, or NULL. */
+static struct nbc_request *idup_of(const struct nbc_context *parent)
+{
+    for (struct nbc_run *run = nbc_progress_first(); run; run = run->next) {
+        const struct idup *d = run->memory;
+        if (run->poll == idup_poll && run->request->context == parent &&
+            d->stage == IDUP_DUPLICATES)
+            return run->request;
+    }
+    return NULL;
+}
+
+void nbc_idup_settle(MPI_Comm parent)
+{
+    struct nbc_request *r;
+    int spins = 0;
+    if (!nbc_any_active())
+        return;
+    nbc_lock();
+    const struct nbc_context *c = nbc_context_find(parent);
+    while (c && (r = idup_of(c))) {
+        nbc_progress(r);
+        nbc_progress_yield(&spins);
+    }
+    nbc_unlock();
 }
 
 /* Makes the own request of a call. Under the lock. */
@@ -198,10 +229,15 @@ static int idup_prepare(MPI_Comm comm, MPI_Comm *newcomm, struct nbc_request **o
     return nbc_request_new(parent, &op, out);
 }
 
+/* Until the duplicate exists the progress thread rests. MPICH and Open MPI hang if one thread
+ * progresses duplicates while another one is in MPI_Comm_idup, and Open MPI if a second thread
+ * progresses it at all meanwhile. */
 static int idup_begin(MPI_Comm comm, MPI_Comm *newcomm, struct nbc_request **r)
 {
     nbc_lock();
     int error = idup_prepare(comm, newcomm, r);
+    if (*r)
+        nbc_thread_rest(1);
     nbc_unlock();
     return error ? nbc_raise(comm, error) : MPI_SUCCESS;
 }
@@ -213,6 +249,7 @@ static int idup_end(struct nbc_request *r, int error, MPI_Info hints, MPI_Reques
     struct idup *d = r->run->memory;
     nbc_lock();
     if (error) {
+        nbc_thread_rest(-1);
         nbc_request_free(r);
         nbc_unlock();
         return error;
@@ -253,4 +290,9 @@ IDUP(Comm_idup, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request), (comm,
 IDUP(Comm_idup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request),
      (comm, info, newcomm, request), info, (comm, info, newcomm, &d->request[0]))
 #endif
+#else
+void nbc_idup_settle(MPI_Comm parent)
+{
+    (void)parent;
+}
 #endif

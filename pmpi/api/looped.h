@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Calls that do not block, but that programs repeat in a loop. */
 #ifndef NBC_LOOPED_H
 #define NBC_LOOPED_H
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "api/calls.h"
+#include "api/idup.h"
 #include "base/errors.h"
 #include "base/lock.h"
 #include "base/settings.h"
@@ -40,6 +41,7 @@ static bool is_inter(MPI_Comm comm)
 static int barrier(MPI_Comm comm, int (*run)(const struct nbc_call *call))
 {
     const struct nbc_call call = {.coll = NBC_BARRIER, .purpose = NBC_FOR_OTHERS, .comm = comm};
+    nbc_idup_settle(comm);
     int error = run(&call);
     /* After one barrier of an intercommunicator a rank knows that the remote group has made the
      * call; after the second it knows the same of its own group. */

@@ -330,15 +330,20 @@ static int all_end(struct array *a, MPI_Status *statuses, int error)
 
 /* The other requests in an array of MPI_Waitall. MPI_Testsome completes them one after the other.
  * MPI_Testall would not do: in MPICH 4.0.2 it reports active partitioned requests as failed, and
- * polls complete requests of file operations again, which aborts the program. */
+ * polls complete requests of file operations again, which aborts the program.
+ *
+ * An MPI may report a request that is not active: Intel MPI reports persistent ones to or from
+ * MPI_PROC_NULL each time. So each request counts once. */
 struct others {
     int left;     /* number of requests that may be active */
     bool marked;  /* mark_pending has written the statuses of the program */
     int *indices; /* of MPI_Testsome, as the next: for each request of the array, because MVAPICH2
                    * 2.3 writes a status behind the last one that it returns, for an inactive one */
     MPI_Status *statuses;
+    bool *over; /* by place: null, of nbcshim, or reported */
     int some_indices[16];
     MPI_Status some_statuses[16];
+    bool some_over[16];
 };
 
 /* Sets the statuses as they are to be if an error occurs: requests not complete are pending. */
@@ -360,42 +365,82 @@ static void unmark_own(const struct array *a, MPI_Status *statuses)
     nbc_unlock();
 }
 
-static bool others_begin(struct others *o, const struct array *a, MPI_Status *statuses)
+static bool others_make_room(struct others *o, int n)
 {
     const int room = sizeof o->some_indices / sizeof *o->some_indices;
-    o->left = a->own.others;
     o->indices = o->some_indices;
     o->statuses = o->some_statuses;
-    if (o->left > 0 && a->n > room) {
-        o->statuses = malloc((size_t)a->n * (sizeof *o->statuses + sizeof *o->indices));
-        if (!o->statuses)
-            return false;
-        o->indices = (int *)(o->statuses + a->n);
-    }
+    o->over = o->some_over;
+    if (o->left == 0 || n <= room)
+        return true;
+    o->statuses = malloc((size_t)n * (sizeof *o->statuses + sizeof *o->indices + sizeof *o->over));
+    if (!o->statuses)
+        return false;
+    o->indices = (int *)(o->statuses + n);
+    o->over = (bool *)(o->indices + n);
+    return true;
+}
+
+static bool others_begin(struct others *o, const struct array *a, MPI_Status *statuses)
+{
+    o->left = a->own.others;
+    if (!others_make_room(o, a->n))
+        return false;
     o->marked = o->left > 0 && statuses != MPI_STATUSES_IGNORE;
     if (o->marked)
         mark_pending(a, statuses);
+    if (o->left == 0)
+        return true;
+    nbc_lock();
+    for (int i = 0; i < a->n; i++)
+        o->over[i] = a->requests[i] == MPI_REQUEST_NULL || nbc_request_find(a->requests[i]);
+    nbc_unlock();
     return true;
+}
+
+/* Takes over what the MPI below says of the request at this place. */
+static void others_take(struct others *o, int place, const MPI_Status *status, bool failed,
+                        MPI_Status *statuses)
+{
+    o->over[place] = true;
+    o->left--;
+    if (!o->marked)
+        return;
+    statuses[place] = *status;
+    if (!failed)
+        statuses[place].MPI_ERROR = MPI_SUCCESS;
+}
+
+/* Where MPI_Testsome reports nothing but what it has reported before, it will never say that all
+ * remaining requests are inactive. MPI_Testall will. */
+static int others_test_all(struct others *o, const struct array *a, MPI_Status *statuses)
+{
+    int flag = 0, error = NEXT(Testall)(a->n, a->requests, &flag,
+                                        o->marked ? o->statuses : MPI_STATUSES_IGNORE);
+    bool reported = error ? nbc_is_in_status(error) : flag;
+    for (int i = 0; reported && i < a->n; i++)
+        if (!o->over[i])
+            others_take(o, i, &o->statuses[i], error, statuses);
+    return error;
 }
 
 static int others_test(struct others *o, const struct array *a, MPI_Status *statuses)
 {
-    bool ignored = statuses == MPI_STATUSES_IGNORE;
+    int before = o->left;
     int count = 0, error = NEXT(Testsome)(a->n, a->requests, &count, o->indices,
-                                          ignored ? MPI_STATUSES_IGNORE : o->statuses);
+                                          o->marked ? o->statuses : MPI_STATUSES_IGNORE);
     if (error && !nbc_is_in_status(error))
         return error;
     if (count == MPI_UNDEFINED) { /* all remaining requests are inactive */
         o->left = 0;
         return error;
     }
-    o->left -= count;
-    for (int i = 0; i < count && !ignored; i++) {
-        statuses[o->indices[i]] = o->statuses[i];
-        if (!error)
-            statuses[o->indices[i]].MPI_ERROR = MPI_SUCCESS;
-    }
-    return error;
+    for (int i = 0; i < count; i++)
+        if (!o->over[o->indices[i]])
+            others_take(o, o->indices[i], &o->statuses[i], error, statuses);
+    if (count == 0 || o->left < before || error)
+        return error;
+    return others_test_all(o, a, statuses);
 }
 
 static void others_end(struct others *o, const struct array *a, MPI_Status *statuses, int error)

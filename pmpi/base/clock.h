@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The clock, and whether operations are timed. */
 #ifndef NBC_CLOCK_H
 #define NBC_CLOCK_H
 

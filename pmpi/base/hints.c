@@ -105,24 +105,38 @@ static void add(char *list, size_t room, const char *coll, const char *name)
         list[used] = '\0';
 }
 
-int nbc_hints_write(const struct nbc_hints *hints, MPI_Info info)
+/* Shows a hint, or that it is not in force: Intel MPI gives a duplicate the keys of its original,
+ * those that no longer hold too. value: empty if it is not in force. */
+static int show(MPI_Info info, const char *key, const char *value)
 {
-    char value[MPI_MAX_INFO_VAL] = "";
-    int error = MPI_SUCCESS;
+    int length, found;
+    if (*value)
+        return NEXT(Info_set)(info, (char *)key, (char *)value);
+    int error = NEXT(Info_get_valuelen)(info, (char *)key, &length, &found);
+    return error || !found ? error : NEXT(Info_delete)(info, (char *)key);
+}
+
+static void list_algorithms(const struct nbc_hints *hints, char *list, size_t room)
+{
     for (int c = 0; c < NBC_NCOLLS; c++) {
         const struct nbc_alg *alg = hints->algorithm[c];
         bool general = alg && is_general(hints, alg->name);
         if (alg && !(general && has_before(hints, c, alg->name)))
-            add(value, sizeof value, general ? "" : nbc_coll_name(c), alg->name);
+            add(list, room, general ? "" : nbc_coll_name(c), alg->name);
     }
-    if (*value)
-        error = NEXT(Info_set)(info, (char *)"nbcshim_algorithm", value);
-    if (!error && hints->segment_size) {
-        snprintf(value, sizeof value, "%" PRId64, hints->segment_size);
-        error = NEXT(Info_set)(info, (char *)"nbcshim_segment_size", value);
-    }
-    if (!error && hints->order)
-        error = NEXT(Info_set)(info, (char *)"nbcshim_reduction_order",
-                               (char *)nbc_order_name(hints->order));
+}
+
+int nbc_hints_write(const struct nbc_hints *hints, MPI_Info info)
+{
+    char algorithms[MPI_MAX_INFO_VAL] = "", segment[32] = "";
+    list_algorithms(hints, algorithms, sizeof algorithms);
+    if (hints->segment_size)
+        snprintf(segment, sizeof segment, "%" PRId64, hints->segment_size);
+    int error = show(info, "nbcshim_algorithm", algorithms);
+    if (!error)
+        error = show(info, "nbcshim_segment_size", segment);
+    if (!error)
+        error =
+            show(info, "nbcshim_reduction_order", hints->order ? nbc_order_name(hints->order) : "");
     return error;
 }

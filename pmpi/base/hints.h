@@ -32,7 +32,8 @@ int nbc_hints_check(MPI_Info info);
  * MPI_INFO_NULL. Local. */
 void nbc_hints_read(MPI_Info info, struct nbc_hints *hints);
 
-/* Sets the keys so that nbc_hints_read would read the same. Returns an MPI error code. */
+/* Sets the keys so that nbc_hints_read would read the same, and deletes those of hints that are not
+ * set. Returns an MPI error code. */
 int nbc_hints_write(const struct nbc_hints *hints, MPI_Info info);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Whether a process of the program is stopped, as by a debugger. */
 #ifndef NBC_STOPPED_H
 #define NBC_STOPPED_H
 

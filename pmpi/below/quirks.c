@@ -118,6 +118,17 @@ void nbc_quirks_forget(MPI_Info passed, MPI_Info info)
 }
 #endif
 
+int nbc_quirks_inactive_source(MPI_Comm comm)
+{
+    MPI_Request request;
+    int index = MPI_UNDEFINED, flag;
+    if (NEXT(Recv_init)(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, comm, &request))
+        return 0;
+    int error = NEXT(Testany)(1, &request, &index, &flag, MPI_STATUS_IGNORE);
+    NEXT(Request_free)(&request);
+    return error || index != MPI_UNDEFINED ? 0 : MPI_PROC_NULL;
+}
+
 #if defined OPEN_MPI && defined HAVE_MPI_SESSION_INIT
 typedef int reduces(const void *in, void *inout, size_t n, MPI_Datatype type, MPI_Op op, void *);
 

@@ -1,10 +1,90 @@
 /* SPDX-License-Identifier: MIT */
-/* Works around defects of the MPI below that would hang programs. */
+/* Works around defects of the MPI below that would hang programs, or give them wrong data. */
 #ifndef NBC_QUIRKS_H
 #define NBC_QUIRKS_H
 
-#include <mpi.h>
+#include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "below/next.h"
+
+/* --- constants: what the families of MPIs do differently --------------------------------------*/
+
+#ifdef OPEN_MPI
+enum { NBC_IS_OPEN_MPI = true };
+#else
+enum { NBC_IS_OPEN_MPI = false };
+#endif
+#ifdef MPICH_NUMVERSION
+enum { NBC_IS_MPICH = true, NBC_MPICH_VERSION = MPICH_NUMVERSION / 10000000 };
+#else
+enum { NBC_IS_MPICH = false, NBC_MPICH_VERSION = 0 };
+#endif
+
+enum {
+    /* The number of collectives to a root that a rank starts ahead of the others before it yields
+     * the processor, if ranks share it. Over MPICH 4.0.2 a gather of 8 bytes to 1 KiB on 4 ranks
+     * and 2 processors takes some 60 % of the time with it, on 8 ranks some 80 %. Over Open MPI
+     * 4.1.4 it takes twice the time: a message there costs the same whether it is awaited or not.
+     */
+    NBC_AHEAD_MOST = NBC_IS_MPICH ? 8 : INT_MAX,
+
+    /* Messages of so many bytes are complete when MPI_Isend returns, almost always. To ask about
+     * one that is not takes a poll, and on Open MPI also a sched_yield if the ranks share
+     * processors, before the other messages are posted. Open MPI 4.1.4 completes up to 256 bytes at
+     * once within a node. */
+    NBC_EAGER = NBC_IS_OPEN_MPI ? 256 : 8192,
+
+    /* On MPICH from 3.0 on, MPI_Request_get_status polls only for a request that is not complete,
+     * and MPI_Test always: for a send that is complete MPI_Test takes 470 instructions on MPICH
+     * 4.0.2, the other and MPI_Wait 300. Its poll also takes in the message that follows before its
+     * receive is posted, which is then copied twice: a stream of 8 bytes arrives at half the rate.
+     * On Open MPI neither polls for a request that is complete. */
+    NBC_GET_STATUS_BEFORE_TEST = NBC_MPICH_VERSION >= 3,
+
+    /* If one message fails in PMPI_Testsome, Open MPI also frees those that are under way and whose
+     * status holds an error. Then nobody learns when they end, and they use memory that is the
+     * program's again. The status of a send is not initialized, so receives, which alone fail, are
+     * tested apart. Over UCX the status of a receive may be that of an earlier message that failed:
+     * after one failure messages are tested one by one. */
+    NBC_TESTSOME_FREES = NBC_IS_OPEN_MPI,
+
+    /* With a count of zero MPICH accepts any handle as datatype, Open MPI only
+     * MPI_DATATYPE_NULL, which programs pass. */
+    NBC_ANY_TYPE_FOR_NOTHING = !NBC_IS_OPEN_MPI,
+
+    /* MPICH returns an error if the receive buffer of rank 0 in an exscan, which is not
+     * significant, is the send buffer, and its tests require the error. If rank 0 alone succeeded,
+     * it would wait for the ranks whose call failed. */
+    NBC_CHECKS_FIRST_OF_EXSCAN = !NBC_IS_OPEN_MPI,
+
+    /* Long messages within a node wait for the receiver: the transports of Open MPI in shared
+     * memory (btl_vader_eager_limit, btl_sm_eager_limit). */
+    NBC_HANDSHAKE_ON_NODE = NBC_IS_OPEN_MPI,
+
+    /* Open MPI 4.1.4 crashes if one thread completes a nonblocking operation of a file while
+     * another one is in the MPI. */
+    NBC_FILES_BEAR_THREADS = !NBC_IS_OPEN_MPI,
+};
+
+/* The length of a message that was received, -1 if it is not known. The MPI's functions take longer
+ * than to read it where the two families of MPIs keep it. */
+static inline int64_t nbc_quirks_length(const MPI_Status *status)
+{
+#if defined MPICH_NUMVERSION && MPICH_NUMVERSION >= 30100000
+    return (int64_t)((uint64_t)(unsigned)status->count_hi_and_cancelled >> 1 << 32 |
+                     (unsigned)status->count_lo);
+#elif defined OPEN_MPI
+    return (int64_t)status->_ucount;
+#else
+    int length;
+    NEXT(Get_count)((NBC_CONST MPI_Status *)status, MPI_BYTE, &length);
+    return length >= 0 ? length : -1;
+#endif
+}
+
+/* --- functions --------------------------------------------------------------------------------*/
 
 /* Returns the major version of Open MPI, 0 of other MPIs. Without the lock. Local. */
 int nbc_quirks_open_mpi_version(void);
@@ -21,6 +101,13 @@ void nbc_quirks_before_init(void);
  * Without the lock, by the rank on which info is significant. */
 MPI_Info nbc_quirks_spawn_info(MPI_Info info);
 void nbc_quirks_forget(MPI_Info passed, MPI_Info info);
+
+/* Returns the source of a persistent receive that all completion calls of the MPI below take for
+ * inactive until it is started: MPI_PROC_NULL, with which a request needs the least memory (on Open
+ * MPI 4.1 180 instead of 770 bytes), unless this MPI takes such a request for a complete one, as
+ * Intel MPI does; else rank 0. comm: a communicator of this process alone. Under the lock. Local.
+ */
+int nbc_quirks_inactive_source(MPI_Comm comm);
 
 /* MPI_Reduce_local, which in Open MPI 5 uses MPI_COMM_SELF and crashes while that does not exist:
  * in a program that only opens sessions. `world`: whether MPI_COMM_SELF exists. Local. */

@@ -645,8 +645,9 @@ int nbc_context_hint(MPI_Comm comm, MPI_Info info)
 int nbc_context_show_hints(MPI_Comm comm, MPI_Info info)
 {
     nbc_lock();
+    static const struct nbc_hints none;
     const struct nbc_context *c = nbc_context_find(comm);
-    int error = c && c->hints ? nbc_hints_write(c->hints, info) : MPI_SUCCESS;
+    int error = c ? nbc_hints_write(c->hints ? c->hints : &none, info) : MPI_SUCCESS;
     nbc_unlock();
     return error;
 }

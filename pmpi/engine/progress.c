@@ -12,6 +12,7 @@
 #include "base/tag_space.h"
 #include "below/next.h"
 #include "below/simulated.h"
+#include "below/quirks.h"
 #include "comm/context.h"
 #include "engine/wake.h"
 #include "op/plan.h"
@@ -137,20 +138,11 @@ static void operation_complete(struct nbc_request *r)
     nbc_request_set_state(r, NBC_COMPLETE);
 }
 
-/* Over MPICH 4.0.2 a gather of 8 bytes to 1 KiB on 4 ranks and 2 processors takes some 60 % of the
- * time without this, on 8 ranks some 80 %. Over Open MPI 4.1.4 it takes twice the time: a message
- * there costs the same whether it is awaited or not. */
-#ifdef MPICH_NUMVERSION
-enum { AHEAD_MOST = 8 };
-#else
-enum { AHEAD_MOST = INT_MAX };
-#endif
-
 void nbc_progress_ran_ahead(const struct nbc_context *c, enum nbc_coll coll)
 {
     static int ahead; /* calls since the last yield; under the lock */
-    if (AHEAD_MOST == INT_MAX || !c->members.oversubscribed || nbc_threaded ||
-        !nbc_coll_is_to_root(coll) || ++ahead < AHEAD_MOST)
+    if (NBC_AHEAD_MOST == INT_MAX || !c->members.oversubscribed || nbc_threaded ||
+        !nbc_coll_is_to_root(coll) || ++ahead < NBC_AHEAD_MOST)
         return;
     ahead = 0;
     sched_yield();

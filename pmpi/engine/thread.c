@@ -18,6 +18,7 @@
 
 static pthread_t thread; /* written by the thread that starts it */
 static bool running;     /* changes at init, and when the thread is stopped */
+static int rests;        /* see nbc_thread_rest; written under the lock */
 
 /* The number of polls without an active operation before the thread sleeps: programs start the next
  * operation soon after the last, and waking the thread takes microseconds. */
@@ -35,6 +36,17 @@ enum { SOON = 3000 };
 
 /* The thread polls again after this many naps in which a waiting program has not paused. */
 enum { SILENT_NAPS = 16 };
+
+void nbc_thread_rest(int change)
+{
+    nbc_assert_locked();
+    __atomic_store_n(&rests, rests + change, __ATOMIC_RELAXED);
+}
+
+static bool has_to_rest(void)
+{
+    return __atomic_load_n(&rests, __ATOMIC_RELAXED) > 0;
+}
 
 static unsigned pauses_now(void)
 {
@@ -58,11 +70,19 @@ static bool begins_to_wait(unsigned pauses)
     return true;
 }
 
+static void thread_poll(void)
+{
+    nbc_lock();
+    if (!has_to_rest())
+        nbc_progress(NULL);
+    nbc_unlock();
+}
+
 /* Operations are active. waits: a thread of the program waits, and polls them itself. */
 static void thread_attend(bool waits, unsigned *pauses, long *length)
 {
-    if (!waits) {
-        nbc_progress_all();
+    if (!waits && !has_to_rest()) {
+        thread_poll();
         *length = *length / 2 > SHORT_NAP ? *length / 2 : SHORT_NAP;
     } else if (nbc_rest_nap(*length)) {
         *pauses = pauses_now(); /* the program may have ended its wait */

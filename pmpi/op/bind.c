@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "below/next.h"
+#include "below/quirks.h"
 #include "op/nodemap.h"
 #include "op/topology.h"
 
@@ -214,16 +215,11 @@ static bool lacks_peer_buffer(const struct nbc_args *a, const struct nbc_datatyp
     return nbc_is_relative(&there);
 }
 
-/* With a count of zero MPICH accepts any handle as datatype, and programs pass MPI_DATATYPE_NULL.
- */
+/* Programs pass MPI_DATATYPE_NULL with a count of zero. */
 static bool lacks_type(const struct nbc_args *a, int peer)
 {
-#ifdef OPEN_MPI
-    bool any = a->types[peer] == MPI_DATATYPE_NULL;
-#else
-    bool any = true;
-#endif
-    return any && nbc_ints_at(a->counts, peer) == 0;
+    bool may_lack = NBC_ANY_TYPE_FOR_NOTHING || a->types[peer] == MPI_DATATYPE_NULL;
+    return may_lack && nbc_ints_at(a->counts, peer) == 0;
 }
 
 static int bind_peer(struct nbc_bound *b, const struct nbc_side *side, const struct nbc_args *a,
@@ -365,14 +361,6 @@ static bool is_first_of_exscan(const struct nbc_shape *s)
     return s->coll == NBC_EXSCAN && s->rank == 0;
 }
 
-/* MPICH nevertheless returns an error if that buffer is the send buffer, and its tests require the
- * error. If rank 0 alone succeeded, it would wait for the ranks whose call failed. */
-#ifdef OPEN_MPI
-enum { CHECKED_BELOW = false };
-#else
-enum { CHECKED_BELOW = true };
-#endif
-
 /* Whether this rank sends data to peer i and receives data from it. A neighbor MPI_PROC_NULL has
  * blocks, but they are neither sent nor received. */
 static bool is_peer(const struct nbc_shape *s, int i)
@@ -387,7 +375,7 @@ static bool buffers_alias(const struct nbc_call *call, const struct nbc_bound *b
 {
     const struct nbc_shape *s = &b->shape;
     bool same = call->send.buf == call->recv.buf;
-    if (!call->send.buf || (is_first_of_exscan(s) && !CHECKED_BELOW))
+    if (!call->send.buf || (is_first_of_exscan(s) && !NBC_CHECKS_FIRST_OF_EXSCAN))
         return false;
     if (nbc_coll_reduces(s->coll))
         return same && s->recv.count > 0 && b->types[NBC_TYPE_RECV]->layout.size > 0;

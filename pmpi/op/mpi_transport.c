@@ -9,6 +9,7 @@
 #include "below/hook.h"
 #include "below/quirks.h"
 #include "below/simulated.h"
+#include "below/quirks.h"
 #include "op/run.h"
 #include "op/types.h"
 
@@ -76,32 +77,11 @@ static int transport_post(bool sends, void *addr, int64_t count, MPI_Datatype ty
 
 bool nbc_transport_looks;
 
-/* Messages of so many bytes are complete when MPI_Isend returns, almost always. To ask about one
- * that is not takes a poll, and on Open MPI also a sched_yield if the ranks share processors,
- * before the other messages are posted. Open MPI 4.1.4 completes up to 256 bytes at once within a
- * node. */
-#ifdef OPEN_MPI
-enum { EAGER = 256 };
-#else
-enum { EAGER = 8192 };
-#endif
-
-/* On MPICH from 3.0 on, MPI_Request_get_status polls only for a request that is not complete, and
- * MPI_Test always: for a send that is complete MPI_Test takes 470 instructions on MPICH 4.0.2, the
- * other and MPI_Wait 300. Its poll also takes in the message that follows before its receive is
- * posted, which is then copied twice: a stream of 8 bytes arrives at half the rate. On Open MPI
- * neither polls for a request that is complete. */
-#if defined MPICH_NUMVERSION && MPICH_NUMVERSION >= 30000000
-enum { LOOKS_FIRST = true };
-#else
-enum { LOOKS_FIRST = false };
-#endif
-
 /* Frees the request if it is complete, or has failed. */
 static inline int end_if_complete(MPI_Request *request, MPI_Status *status, bool *over)
 {
     int flag = 0, error;
-    if (!LOOKS_FIRST)
+    if (!NBC_GET_STATUS_BEFORE_TEST)
         error = NEXT(Test)(request, &flag, status);
     else {
         error = NEXT(Request_get_status)(*request, &flag, MPI_STATUS_IGNORE);
@@ -130,7 +110,7 @@ static int transport_send(void *self, uintptr_t addr, int64_t count, int type, i
     if (error)
         return error;
     bool over = false; /* a test costs virtual time where the MPI is simulated */
-    if (!NBC_IS_SIMULATED && count * t->layout.size <= EAGER && is_worth_a_test(request))
+    if (!NBC_IS_SIMULATED && count * t->layout.size <= NBC_EAGER && is_worth_a_test(request))
         error = end_if_complete(&request, MPI_STATUS_IGNORE, &over);
     if (over)
         return NBC_SENT - error;
@@ -159,22 +139,6 @@ static int transport_receive(void *self, uintptr_t addr, int64_t count, int type
     return 0;
 }
 
-/* The length of a message that was received, -1 if it is not known. The MPI's functions take longer
- * than to read it where the two families of MPIs keep it. */
-static inline int64_t length_of(const MPI_Status *status)
-{
-#if defined MPICH_NUMVERSION && MPICH_NUMVERSION >= 30100000
-    return (int64_t)((uint64_t)(unsigned)status->count_hi_and_cancelled >> 1 << 32 |
-                     (unsigned)status->count_lo);
-#elif defined OPEN_MPI
-    return (int64_t)status->_ucount;
-#else
-    int length;
-    NEXT(Get_count)((NBC_CONST MPI_Status *)status, MPI_BYTE, &length);
-    return length >= 0 ? length : -1;
-#endif
-}
-
 /* Message number i in flight is over without an error of the MPI. One that is shorter than its
  * receive is an error: the ranks disagree, or its sender has failed. */
 static inline int check_length(const struct nbc_run *r, int i, const MPI_Status *status)
@@ -182,7 +146,7 @@ static inline int check_length(const struct nbc_run *r, int i, const MPI_Status 
     const struct nbc_op *op = &r->exec.sched->ops[r->exec.inflight[i]];
     if (op->kind != NBC_OP_RECV)
         return MPI_SUCCESS;
-    int64_t length = length_of(status);
+    int64_t length = nbc_quirks_length(status);
     bool right = length == op->count * r->handles.types[op->type]->layout.size || length < 0;
     return __builtin_expect(right, 1) ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
 }
@@ -194,17 +158,6 @@ static int transport_poll_single(const struct nbc_run *r, int i, nbc_handle *h, 
     int error = end_if_complete(&request, &status, over);
     return error || !*over ? error : check_length(r, i, &status);
 }
-
-/* If one message fails in PMPI_Testsome, Open MPI also frees those that are under way and whose
- * status holds an error. Then nobody learns when they end, and they use memory that is the
- * program's again. The status of a send is not initialized, so receives, which alone fail, are
- * tested apart. Over UCX the status of a receive may be that of an earlier message that failed:
- * after one failure messages are tested one by one. */
-#ifdef OPEN_MPI
-enum { TESTSOME_FREES = true };
-#else
-enum { TESTSOME_FREES = false };
-#endif
 
 static bool has_failed; /* a message of any operation; under the lock */
 
@@ -231,8 +184,8 @@ static int transport_poll_each(const struct nbc_run *r, nbc_handle *h, int n, in
 /* The largest number of messages of one operation that one call tests. */
 enum { BATCH = 32 };
 
-/* Messages in flight that one call tests: n of them from number `first` on, or with TESTSOME_FREES
- * those of at[]. */
+/* Messages in flight that one call tests: n of them from number `first` on, or with
+ * NBC_TESTSOME_FREES those of at[]. */
 struct batch {
     int n, first;
     int at[BATCH];
@@ -240,7 +193,7 @@ struct batch {
 
 static inline int batch_place(const struct batch *b, int i)
 {
-    return TESTSOME_FREES ? b->at[i] : b->first + i;
+    return NBC_TESTSOME_FREES ? b->at[i] : b->first + i;
 }
 
 /* Almost always the MPI returns them in order. */
@@ -278,8 +231,8 @@ static bool has_int(const int *list, int n, int wanted)
     return false;
 }
 
-/* Adds messages to those that are over: those that were freed under way, see TESTSOME_FREES. The
- * run and its tag are given up. Returns their new number. */
+/* Adds messages to those that are over: those that were freed under way, see NBC_TESTSOME_FREES.
+ * The run and its tag are given up. Returns their new number. */
 static __attribute__((cold)) int add_freed(struct nbc_run *r, const MPI_Request *batch, int n,
                                            int *done, int ndone)
 {
@@ -341,7 +294,7 @@ static int transport_poll_apart(struct nbc_run *r, int first, int n, nbc_handle 
 static int transport_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
 {
     struct nbc_run *r = self;
-    if (n <= FEW || nbc_transport_looks || (TESTSOME_FREES && has_failed))
+    if (n <= FEW || nbc_transport_looks || (NBC_TESTSOME_FREES && has_failed))
         return transport_poll_each(r, h, n, done, ndone);
     int first = 0, error;
     if (n > BATCH) { /* test one batch, the next one in the next poll */
@@ -349,7 +302,7 @@ static int transport_poll(void *self, int n, nbc_handle *h, int *done, int *ndon
         r->cursor = first + BATCH;
         n = n - first < BATCH ? n - first : BATCH;
     }
-    if (TESTSOME_FREES)
+    if (NBC_TESTSOME_FREES)
         error = transport_poll_apart(r, first, n, h, done, ndone);
     else
         error = transport_poll_batch(r, &(struct batch){.n = n, .first = first}, h, done, ndone);

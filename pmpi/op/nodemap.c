@@ -7,6 +7,7 @@
 
 #include "base/settings.h"
 #include "below/simulated.h"
+#include "below/quirks.h"
 #include "op/world_ranks.h"
 
 #include "adapter.h"
@@ -219,13 +220,6 @@ static bool are_in_world(const struct nbc_members *m, MPI_Group group)
     return true;
 }
 
-/* The transports of Open MPI in shared memory (btl_vader_eager_limit, btl_sm_eager_limit). */
-#ifdef OPEN_MPI
-enum { HANDSHAKE = true };
-#else
-enum { HANDSHAKE = false };
-#endif
-
 int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm)
 {
     MPI_Group group;
@@ -239,7 +233,7 @@ int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm)
         return error;
     m->local = m->size <= world.fullest && on_one_node(m, group);
     m->oversubscribed = m->local && world.oversubscribed;
-    m->handshake = m->local && HANDSHAKE;
+    m->handshake = m->local && NBC_HANDSHAKE_ON_NODE;
     m->sockets = world.sockets && !m->local && are_in_world(m, group);
     group_free(&group);
     return MPI_SUCCESS;

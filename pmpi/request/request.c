@@ -7,6 +7,7 @@
 #include "base/state.h"
 #include "base/tag_space.h"
 #include "below/next.h"
+#include "below/quirks.h"
 #include "comm/tags.h"
 #include "op/plan.h"
 #include "op/types.h"
@@ -31,6 +32,7 @@ static struct nbc_request **pool; /* idle requests, the next one to be taken las
 static int npool, nmade;
 static struct slab *slabs;           /* the newest slab */
 static size_t slab_bytes = SMALLEST; /* size of the next slab */
+static int source;                   /* of the receives whose handles the requests have */
 static struct slab *abandoned_slabs; /* with requests that the program has never freed: no leak */
 
 struct nbc_request *nbc_request_find(MPI_Request handle)
@@ -77,8 +79,10 @@ static struct nbc_request *request_create(void)
         if (!pool_grow())
             return NULL;
     nbc_assert(slabs->used < slabs->size);
+    if (nmade == 0)
+        source = nbc_quirks_inactive_source(nbc_home);
     struct nbc_request *r = &slabs->list[slabs->used];
-    if (NEXT(Recv_init)(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, nbc_home, &r->handle))
+    if (NEXT(Recv_init)(NULL, 0, MPI_BYTE, source, 0, nbc_home, &r->handle))
         return NULL;
     if (!nbc_handles_add(r->handle, r)) {
         NEXT(Request_free)(&r->handle);

@@ -2,10 +2,9 @@
 /* The request object: one collective operation, nonblocking or persistent. A nonblocking operation
  * is a persistent operation that is started once: one object, one path.
  *
- * The handle is a request of the MPI below, a persistent receive from MPI_PROC_NULL that is never
- * started. Conversions to Fortran, tools, and MPI calls that nbcshim does not wrap therefore accept
- * it. Handles and objects are created once and recycled in pairs; a table finds the object of a
- * handle.
+ * The handle is a request of the MPI below, a persistent receive that is never started. Conversions
+ * to Fortran, tools, and MPI calls that nbcshim does not wrap therefore accept it. Handles and
+ * objects are created once and recycled in pairs; a table finds the object of a handle.
  *
  * Under the lock of lock.h, except nbc_user_requests, which may be read without it. Local. */
 #ifndef NBC_REQUEST_H

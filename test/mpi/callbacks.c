@@ -7,8 +7,6 @@
 
 #include <unistd.h>
 
-#define OK(call) EXPECT((call) == MPI_SUCCESS, "%s fails", #call)
-
 static int called;
 
 static void add_up(MPI_Comm comm)
@@ -17,14 +15,14 @@ static void add_up(MPI_Comm comm)
     int one = 1, sum = 0;
     OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    EXPECT(sum == test_size, "sum %d", sum);
+    EXPECT_INT(sum, test_size);
     if (!test_has_persistent())
         return;
     sum = 0;
     OK(MPI_Allreduce_init(&one, &sum, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request));
     OK(MPI_Start(&request));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    EXPECT(sum == test_size, "persistent: sum %d", sum);
+    EXPECT_INT(sum, test_size, "persistent");
     OK(MPI_Request_free(&request));
 }
 
@@ -51,7 +49,7 @@ static void end(MPI_Comm *comm, int (*ends)(MPI_Comm *))
         OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     OK(ends(comm));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    EXPECT(data == 42, "broadcast %d", data);
+    EXPECT_INT(data, 42);
 }
 
 /* MPICH runs the callbacks of a communicator when its last request is freed: here on one rank after
@@ -149,7 +147,7 @@ static void with_files(void)
     EXPECT(MPI_File_open(MPI_COMM_SELF, "/nothing/there", MPI_MODE_RDONLY, MPI_INFO_NULL, &none) !=
                MPI_SUCCESS,
            "it was opened");
-    EXPECT(called == 1, "%d calls of the error handler", called);
+    EXPECT_INT(called, 1);
     OK(MPI_File_set_errhandler(MPI_FILE_NULL, before));
     OK(MPI_Errhandler_free(&before));
     OK(MPI_Errhandler_free(&handler));
@@ -177,7 +175,7 @@ int main(int argc, char **argv)
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &set));
     OK(MPI_Comm_set_attr(set, keyval, &value));
     end_late(&set);
-    EXPECT(called == 4, "%d callbacks", called);
+    EXPECT_INT(called, 4);
     OK(MPI_Comm_free_keyval(&keyval));
     if (argc == 1)
         with_files();

@@ -11,8 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define OK(call) EXPECT((call) == MPI_SUCCESS, "%s fails", #call)
-
 /* --- buffered messages ------------------------------------------------------------------------ */
 
 /* Open MPI 4.1.4 hangs when two threads make communicators at once, natively too. */
@@ -112,8 +110,7 @@ static void *reduce(void *arg)
         MPI_Request r;
         MPI_Iallreduce(in, sums, 2, MPI_INT, op, comm, &r);
         MPI_Wait(&r, MPI_STATUS_IGNORE);
-        EXPECT(sums[0] == test_size * i + test_size * (test_size - 1) / 2, "sum %d in round %d",
-               sums[0], i);
+        EXPECT_INT(sums[0], test_size * i + test_size * (test_size - 1) / 2, "round %d", i);
     }
     MPI_Op_free(&op);
     return NULL;
@@ -126,7 +123,7 @@ static MPI_File opened(MPI_Comm comm)
     snprintf(name, sizeof name, "callbacks_threads.%d", (int)getpid());
     int mode = MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE;
     int error = MPI_File_open(comm, name, mode, MPI_INFO_NULL, &file);
-    EXPECT(error == MPI_SUCCESS, "a file cannot be opened");
+    OK(error);
     return file;
 }
 
@@ -138,7 +135,7 @@ static void shared_pointer(void)
     char byte = 'x';
     MPI_File_write_shared(file, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE);
     MPI_File_get_position_shared(file, &position);
-    EXPECT(position == 1, "the shared pointer is at %d", (int)position);
+    EXPECT_INT(position, 1);
     MPI_File_close(&file);
 }
 
@@ -233,7 +230,7 @@ static void freed_by_callback(MPI_Comm world)
     MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
     for (int i = 0; i < LONG; i++)
         wrong += sums[i] != expected || lefts[i] != (i < SHORT);
-    EXPECT(wrong == 0, "%d results are wrong", wrong);
+    EXPECT_INT(wrong, 0);
     MPI_Type_free(&type);
     MPI_Op_free(&op);
     MPI_Comm_free(&next);

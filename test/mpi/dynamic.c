@@ -61,13 +61,13 @@ static void add_up(MPI_Comm comm, int expected, const char *which)
     int one = 1, sum = 0;
     if (!has_nonblocking(comm)) {
         OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
-        EXPECT(sum == expected, "%s: sum %d, not %d", which, sum, expected);
+        EXPECT_INT(sum, expected, "%s", which);
         return;
     }
     OK(MPI_Ibarrier(comm, &request[0]));
     OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request[1]));
     OK(MPI_Waitall(2, request, MPI_STATUSES_IGNORE));
-    EXPECT(sum == expected, "%s: sum %d, not %d", which, sum, expected);
+    EXPECT_INT(sum, expected, "%s", which);
 }
 
 /* MPI_Comm_disconnect waits for what is pending, and for the other side, which waits first. Open
@@ -192,16 +192,16 @@ static int connection(void)
     int fd = socket(AF_INET, SOCK_STREAM, 0), connected = fd;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (test_rank == 0) {
-        EXPECT(bind(fd, (struct sockaddr *)&address, length) == 0 && listen(fd, 1) == 0 &&
-                   getsockname(fd, (struct sockaddr *)&address, &length) == 0,
-               "no socket");
+        EXPECT_INT(bind(fd, (struct sockaddr *)&address, length), 0);
+        EXPECT_INT(listen(fd, 1), 0);
+        EXPECT_INT(getsockname(fd, (struct sockaddr *)&address, &length), 0);
         OK(MPI_Send(&address.sin_port, sizeof address.sin_port, MPI_BYTE, 1, 4, MPI_COMM_WORLD));
         connected = accept(fd, NULL, NULL);
         close(fd);
     } else {
         OK(MPI_Recv(&address.sin_port, sizeof address.sin_port, MPI_BYTE, 0, 4, MPI_COMM_WORLD,
                     MPI_STATUS_IGNORE));
-        EXPECT(connect(fd, (struct sockaddr *)&address, length) == 0, "no connection");
+        EXPECT_INT(connect(fd, (struct sockaddr *)&address, length), 0);
     }
     return connected;
 }

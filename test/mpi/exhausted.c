@@ -5,8 +5,6 @@
 #include "config.h"
 #include "util.h"
 
-#define OK(call) EXPECT((call) == MPI_SUCCESS, "%s failed", #call)
-
 enum { MOST = 2500, LEFT = 7, TRIES = 50 };
 
 static void use(MPI_Comm comm)
@@ -17,7 +15,7 @@ static void use(MPI_Comm comm)
     OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request));
     OK(MPI_Barrier(comm));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    EXPECT(sum == size, "sum %d", sum);
+    EXPECT_INT(sum, size);
 }
 
 static int duplicate(MPI_Comm comm, bool nonblocking, MPI_Comm *made)
@@ -69,7 +67,7 @@ static void fill_rest(bool nonblocking, bool beside)
     if (beside)
         OK(MPI_Win_create(MPI_BOTTOM, 0, 1, MPI_INFO_NULL, MPI_COMM_SELF, &window));
     int n = fill(MPI_COMM_WORLD, nonblocking, made);
-    EXPECT(n == most, "%d in place of %d", n, most);
+    EXPECT_INT(n, most);
     drop(made, n);
     if (beside)
         OK(MPI_Win_free(&window));

@@ -33,7 +33,7 @@ static void check(const char *what, int n, const int *source, int dst)
 {
     for (int i = 0; i < MOST; i++) {
         int right = i < n && source[i] >= 0 ? word(source[i], dst) : -1;
-        EXPECT(out[i] == right, "%s: result %d is %d, not %d", what, i, out[i], right);
+        EXPECT_INT(out[i], right, "%s, result %d", what, i);
     }
 }
 
@@ -63,8 +63,7 @@ static void moves(int root)
         all[i] = i;
 
     TWICE("barrier", MPIX_Barrier_init(W), check("barrier", 0, all, 0));
-    TWICE("bcast", MPIX_Bcast_init(in, 1, I, root, W),
-          EXPECT(in[0] == word(root, 0), "bcast: %d", in[0]));
+    TWICE("bcast", MPIX_Bcast_init(in, 1, I, root, W), EXPECT_INT(in[0], word(root, 0)));
     TWICE("gather", MPIX_Gather_init(in, 1, I, out, 1, I, root, W),
           check("gather", at_root, all, 0));
     TWICE("gatherv", MPIX_Gatherv_init(in, 1, I, out, ones, places, I, root, W),
@@ -97,17 +96,15 @@ static void reductions(int root)
     int last = test_size - 1, me = test_rank, total = sum(0, last, 0);
 
     TWICE("reduce", MPIX_Reduce_init(in, out, 1, I, S, root, W),
-          EXPECT(out[0] == (me == root ? total : -1), "reduce: %d", out[0]));
-    TWICE("allreduce", MPIX_Allreduce_init(in, out, 1, I, S, W),
-          EXPECT(out[0] == total, "allreduce: %d", out[0]));
+          EXPECT_INT(out[0], me == root ? total : -1));
+    TWICE("allreduce", MPIX_Allreduce_init(in, out, 1, I, S, W), EXPECT_INT(out[0], total));
     TWICE("reduce_scatter", MPIX_Reduce_scatter_init(in, out, ones, I, S, W),
-          EXPECT(out[0] == sum(0, last, me), "reduce_scatter: %d", out[0]));
+          EXPECT_INT(out[0], sum(0, last, me)));
     TWICE("reduce_scatter_block", MPIX_Reduce_scatter_block_init(in, out, 1, I, S, W),
-          EXPECT(out[0] == sum(0, last, me), "reduce_scatter_block: %d", out[0]));
-    TWICE("scan", MPIX_Scan_init(in, out, 1, I, S, W),
-          EXPECT(out[0] == sum(0, me, 0), "scan: %d", out[0]));
+          EXPECT_INT(out[0], sum(0, last, me)));
+    TWICE("scan", MPIX_Scan_init(in, out, 1, I, S, W), EXPECT_INT(out[0], sum(0, me, 0)));
     TWICE("exscan", MPIX_Exscan_init(in, out, 1, I, S, W),
-          EXPECT(out[0] == (me ? sum(0, me - 1, 0) : -1), "exscan: %d", out[0]));
+          EXPECT_INT(out[0], me ? sum(0, me - 1, 0) : -1));
 }
 
 /* Along a line: from below and from above. The block for the one below is the first, and comes

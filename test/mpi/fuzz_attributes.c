@@ -47,7 +47,7 @@ static MPI_Request start_sum(MPI_Comm comm, struct sum *s)
 
 void sum_check(const struct sum *s)
 {
-    EXPECT(s->out == s->due, "a sum that a callback has started is %d, not %d", s->out, s->due);
+    EXPECT_INT(s->out, s->due, "a sum that a callback has started");
 }
 
 static void sum_now(MPI_Comm comm)
@@ -196,7 +196,7 @@ void attributes_begin(void)
 
 void attributes_check(void)
 {
-    EXPECT(made == deleted, "%d of %d attributes were deleted", deleted, made);
+    EXPECT_INT(made, deleted);
     made = deleted = 0;
 }
 

@@ -25,7 +25,7 @@ void other_compare(const unsigned char *bytes, int n, int64_t first, uint64_t ke
 
     while (i < n && bytes[i] == byte_of(key, first + i))
         i++;
-    EXPECT(i == n, "%s: byte %d of %d is wrong", what, i, n);
+    EXPECT_INT(i, n, "bytes of %s that are right", what);
 }
 
 /* --- generalized requests ----------------------------------------------------------------------*/
@@ -61,7 +61,7 @@ static int release(void *state)
     (void)state;
     if (may_use_mpi())
         MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF);
-    EXPECT(sum == 1, "a sum over one rank is %d", sum);
+    EXPECT_INT(sum, 1);
     freed++;
     return MPI_SUCCESS;
 }
@@ -113,7 +113,7 @@ void others_begin(const struct program *p)
 void others_end(void)
 {
     shared_end();
-    EXPECT(freed == made, "%d of %d generalized requests were freed", freed, made);
+    EXPECT_INT(freed, made, "generalized requests");
 }
 
 void do_other(const struct line *line, struct comm *c)
@@ -152,7 +152,7 @@ static void check_status(const struct other *o, const MPI_Status *status)
     if (!status || o->way > READ)
         return;
     MPI_Get_count(status, MPI_BYTE, &n);
-    EXPECT(n == o->n, "request of way %d: a status says %d bytes, not %d", o->way, n, o->n);
+    EXPECT_INT(n, o->n, "status of a request of way %d", o->way);
     EXPECT(o->way != GENERALIZED || (status->MPI_SOURCE == 7 && status->MPI_TAG == 7),
            "the status of a generalized request is from %d, tag %d", status->MPI_SOURCE,
            status->MPI_TAG);

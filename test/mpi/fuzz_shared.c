@@ -176,8 +176,7 @@ static void close_window(void)
     for (int i = 0; i < test_size * threads; i++) {
         int64_t sum;
         read_back(&sum, (int)sizeof sum, i % test_size, share_of(i / test_size));
-        EXPECT(sum == due[i], "accumulated at rank %d: %d, not %d", i % test_size, (int)sum,
-               (int)due[i]);
+        EXPECT_INT(sum, due[i], "accumulated at rank %d", i % test_size);
     }
     free(due);
     MPI_Win_unlock_all(window);

@@ -90,9 +90,9 @@ static void wildcards(MPI_Comm comm, struct rng *rng)
         MPI_Send(&sent, 1, MPI_INT, to, tag, comm);
         if (!flag)
             MPI_Wait(&receive, &status);
-        EXPECT(got == 1000 * round + from && status.MPI_SOURCE == from && status.MPI_TAG == tag,
-               "received %d from %d with tag %d, not from %d with %d", got, status.MPI_SOURCE,
-               status.MPI_TAG, from, tag);
+        EXPECT_INT(got, 1000 * round + from);
+        EXPECT_INT(status.MPI_SOURCE, from);
+        EXPECT_INT(status.MPI_TAG, tag);
         MPI_Barrier(comm);
     }
     group_delete(g);
@@ -124,7 +124,7 @@ static void local_call(MPI_Comm comm, const char *what)
         MPI_Comm_remote_size(comm, &size);
     else
         MPI_Comm_size(comm, &size);
-    EXPECT(sum == size, "%s: sum %d, not %d", what, sum, size);
+    EXPECT_INT(sum, size, "%s", what);
     MPI_Comm_free(&comm);
 }
 

@@ -145,10 +145,9 @@ static void run_operator(MPI_Op op, int wrong)
         EXPECT(class == MPI_SUCCESS || (round == 1 && class == MPI_ERR_TRUNCATE), "class %d",
                class);
         for (int i = 0; i < n && !class; i++)
-            EXPECT(out[i] == ((1 << test_size) - 1) + (round == 0 ? MARK : 0), "element %d is %x",
-                   i, out[i]);
+            EXPECT_INT(out[i], ((1 << test_size) - 1) + (round == 0 ? MARK : 0), "element %d", i);
     }
-    EXPECT(unsent == 0, "the operator saw %d values that no rank has sent", unsent);
+    EXPECT_INT(unsent, 0, "values that no rank has sent");
     unsent = 0;
 }
 
@@ -160,7 +159,7 @@ static void run_bcast(int root, int other)
     test_place("a bcast from rank %d, others have %d", root, other);
     MPI_Ibcast(data, test_rank == root ? VALUES / 2 : other, MPI_INT, root, world->comm, &r);
     int class = class_of(MPI_Wait(&r, MPI_STATUS_IGNORE));
-    EXPECT(class == (test_rank == root ? MPI_SUCCESS : MPI_ERR_TRUNCATE), "class %d", class);
+    EXPECT_INT(class, test_rank == root ? MPI_SUCCESS : MPI_ERR_TRUNCATE);
 }
 
 static void run_operators(void)
@@ -213,14 +212,14 @@ static void run_reuse(void)
     EXPECT(class == MPI_ERR_TRUNCATE || (class == MPI_SUCCESS && test_rank > 0), "class %d", class);
     for (int i = 0; i < most && !class; i++)
         wrong += out[i] != 1 + i / MUCH;
-    EXPECT(!wrong, "%d of %d elements are wrong", wrong, most);
+    EXPECT_INT(wrong, 0, "of %d elements", most);
     for (int i = 0; i < most; i++)
         in[i] = out[i] = -1;
     MPI_Barrier(world->comm);
     wrong = 0;
     for (int i = 0; i < most; i++)
         wrong += out[i] != -1;
-    EXPECT(!wrong, "%d elements have changed after the operation", wrong);
+    EXPECT_INT(wrong, 0, "elements after the operation");
     free(in);
     free(out);
 }

@@ -44,7 +44,7 @@ static double outstanding(int n, struct rng *own)
     begin = MPI_Wtime() - begin;
     for (int i = 0; i < n; i++)
         wrong += !right(i, i);
-    EXPECT(wrong == 0, "%d of %d outstanding operations are wrong", wrong, n);
+    EXPECT_INT(wrong, 0, "of %d outstanding operations", n);
     return begin / n;
 }
 
@@ -77,7 +77,7 @@ static void wrap(int n)
     MPI_Waitall(n, request, MPI_STATUSES_IGNORE);
     for (int i = 0; i < n; i++)
         wrong += !right(i, i);
-    EXPECT(wrong == 0, "%d of %d operations are wrong after the tags have wrapped", wrong, n);
+    EXPECT_INT(wrong, 0, "of %d operations after the tags have wrapped", n);
 }
 
 static void attribute(void)
@@ -95,8 +95,7 @@ static void attribute(void)
         smallest = greatest = flag ? *value : -1;
         MPI_Allreduce(MPI_IN_PLACE, &smallest, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
         MPI_Allreduce(MPI_IN_PLACE, &greatest, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-        EXPECT(smallest == greatest, "MPI_ICOLL_MAX_OUTSTANDING: %d on one rank, %d on another",
-               smallest, greatest);
+        EXPECT_INT(smallest, greatest, "MPI_ICOLL_MAX_OUTSTANDING");
     }
     MPI_Comm_free(&comm);
 }
@@ -139,7 +138,7 @@ static void many_messages(void)
     MPI_Wait(&r, MPI_STATUS_IGNORE);
     for (int k = 0; k < EDGES * LENGTH; k++)
         wrong += received[k] != element(last, k / LENGTH, k % LENGTH);
-    EXPECT(wrong == 0, "%d elements of %d messages are wrong", wrong, EDGES);
+    EXPECT_INT(wrong, 0);
     MPI_Comm_free(&graph);
 }
 

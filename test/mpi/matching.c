@@ -355,7 +355,7 @@ static void expect_told(const struct row *row, int error)
     if (!error)
         return;
     MPI_Error_class(error, &class);
-    EXPECT(class == MPI_ERR_OTHER, "%s: class %d", row->name, class);
+    EXPECT_INT(class, MPI_ERR_OTHER, "%s", row->name);
     MPI_Error_string(error, text, &length);
     for (int i = 0; i < 2; i++)
         EXPECT(strstr(text, row->says[i]), "%s: no '%s' in '%s'", row->name, row->says[i], text);
@@ -370,16 +370,16 @@ static void expect_working(const struct row *row, MPI_Comm comm)
     MPI_Request request[2];
     int one = 1, sum = 0, ranks = test_size;
     int error = MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request[0]);
-    EXPECT(!error, "%s: then an allreduce fails", row->name);
+    EXPECT_INT(error, 0, "%s, then an allreduce", row->name);
     error = MPI_Allreduce_init(in, out, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request[1]);
-    EXPECT(!error, "%s: then an init fails", row->name);
+    EXPECT_INT(error, 0, "%s, then an init", row->name);
     MPI_Start(&request[1]);
     error = MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
-    EXPECT(!error, "%s: then they do not complete", row->name);
+    EXPECT_INT(error, 0, "%s, then they complete", row->name);
     MPI_Request_free(&request[1]);
     if (row->where == INTER)
         MPI_Comm_remote_size(comm, &ranks);
-    EXPECT(sum == ranks, "%s: then the sum is %d", row->name, sum);
+    EXPECT_INT(sum, ranks, "%s, then", row->name);
 }
 
 static void row_run(const struct row *row)
@@ -406,7 +406,7 @@ static void run_many(void)
                        &request[i]);
     for (int i = N - 1; i >= 0; i--) {
         int error = MPI_Wait(&request[i], MPI_STATUS_IGNORE);
-        EXPECT(!error == (i != 7), "many: number %d gives error %d", i, error);
+        EXPECT_INT(!error, i != 7, "many, number %d", i);
         EXPECT(i == 7 || sum[i] == test_size, "many: number %d gives %d", i, sum[i]);
     }
     MPI_Comm_free(&comm);
@@ -419,7 +419,7 @@ static int leave_out(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     if (!odd)
         error = MPI_Barrier(MPI_COMM_WORLD);
-    EXPECT(odd == !error, "a call left out: error %d", error);
+    EXPECT_INT(!error, odd, "a call left out");
     int failed = test_failures() > 0;
     MPI_Finalize();
     return failed;

@@ -143,7 +143,7 @@ static void many_edges(void)
         MPI_Wait(&r, MPI_STATUS_IGNORE);
         for (int i = 0; i < N; i++)
             wrong += out[to[i]] != in[i];
-        EXPECT(wrong == 0, "many edges, turn %d: %d are wrong", turn, wrong);
+        EXPECT_INT(wrong, 0, "many edges, turn %d", turn);
     }
     MPI_Comm_free(&loops);
 }

@@ -65,10 +65,8 @@ static void try_orders(int b, int n)
     if (!last)
         blocking[b]();
     MPI_Wait(&r, MPI_STATUS_IGNORE);
-    EXPECT(ours[0] == sum, "nonblocking call %d beside blocking call %d: %d, not %d", n, b, ours[0],
-           sum);
-    EXPECT(theirs[0] == sum, "blocking call %d beside nonblocking call %d: %d, not %d", b, n,
-           theirs[0], sum);
+    EXPECT_INT(ours[0], sum, "nonblocking call %d beside blocking call %d", n, b);
+    EXPECT_INT(theirs[0], sum, "blocking call %d beside nonblocking call %d", b, n);
 }
 
 /* --- one call, blocking on some ranks --------------------------------------------------------- */
@@ -92,7 +90,7 @@ static void kinds_match(void)
     }
     if (!flag)
         MPI_Wait(&r, MPI_STATUS_IGNORE);
-    EXPECT(ours[0] == theirs[0], "kinds: %d and %d", ours[0], theirs[0]);
+    EXPECT_INT(ours[0], theirs[0], "kinds");
 }
 
 int main(int argc, char **argv)

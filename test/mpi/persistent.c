@@ -55,8 +55,7 @@ static void finished(struct pool *p, int i, const MPI_Status *status)
         case_check(item->testcase, item->once ? "nonblocking" : "persistent");
     else
         message_check(&item->message, status);
-    EXPECT(item->once == (p->request[i] == MPI_REQUEST_NULL), "a completed %s request is %snull",
-           item->once ? "nonblocking" : "persistent", item->once ? "not " : "");
+    EXPECT_INT(p->request[i] == MPI_REQUEST_NULL, item->once);
     if (item->once)
         release(p, i);
 }
@@ -327,7 +326,7 @@ static void many(void)
         MPI_Waitall(n, shuffled, MPI_STATUSES_IGNORE);
         for (int i = 0; i < n; i++)
             wrong += out[i] != i * test_size * (test_size + 1) / 2 + round * test_size;
-        EXPECT(wrong == 0, "%d of %d persistent operations held together are wrong", wrong, n);
+        EXPECT_INT(wrong, 0, "of %d persistent operations held together", n);
     }
     rng_shuffle(&own, order, n);
     for (int i = 0; i < n; i++)

@@ -15,8 +15,8 @@ static int received(void)
     int value = -1;
     MPI_Status status;
     OK(MPI_Recv(&value, 1, MPI_INT, 1, TAG, blocked_comm, &status));
-    EXPECT(status.MPI_SOURCE == 1 && status.MPI_TAG == TAG, "status of %d, tag %d",
-           status.MPI_SOURCE, status.MPI_TAG);
+    EXPECT_INT(status.MPI_SOURCE, 1);
+    EXPECT_INT(status.MPI_TAG, TAG);
     return value;
 }
 
@@ -37,7 +37,7 @@ static void take_large(void)
 
 static void recv(void)
 {
-    EXPECT(received() == 42, "received");
+    EXPECT_INT(received(), 42);
 }
 
 static void recv_any(void)
@@ -54,7 +54,7 @@ static void recv_large(void)
 {
     large[LARGE - 1] = 0;
     OK(MPI_Recv(large, LARGE, MPI_CHAR, 1, TAG, blocked_comm, MPI_STATUS_IGNORE));
-    EXPECT(large[LARGE - 1] == 'x', "received");
+    EXPECT_INT(large[LARGE - 1], 'x');
 }
 
 static void send_large(void)
@@ -68,8 +68,8 @@ static void probe(void)
 {
     MPI_Status status;
     OK(MPI_Probe(MPI_ANY_SOURCE, TAG, blocked_comm, &status));
-    EXPECT(status.MPI_SOURCE == 1, "status of %d", status.MPI_SOURCE);
-    EXPECT(received() == 42, "received");
+    EXPECT_INT(status.MPI_SOURCE, 1);
+    EXPECT_INT(received(), 42);
 }
 
 static void iprobe(void)
@@ -77,7 +77,7 @@ static void iprobe(void)
     int flag = 0;
     while (!flag)
         OK(MPI_Iprobe(1, TAG, blocked_comm, &flag, MPI_STATUS_IGNORE));
-    EXPECT(received() == 42, "received");
+    EXPECT_INT(received(), 42);
 }
 
 #ifdef HAVE_MPI_IMPROBE
@@ -86,7 +86,8 @@ static void mrecv(MPI_Message *message)
     int value = -1;
     MPI_Status status;
     OK(MPI_Mrecv(&value, 1, MPI_INT, message, &status));
-    EXPECT(value == 42 && status.MPI_SOURCE == 1, "received %d of %d", value, status.MPI_SOURCE);
+    EXPECT_INT(value, 42);
+    EXPECT_INT(status.MPI_SOURCE, 1);
 }
 
 static void mprobe(void)
@@ -139,7 +140,7 @@ static void have_large(void)
     if (test_rank != 1)
         return;
     OK(MPI_Wait(&ready, MPI_STATUS_IGNORE));
-    EXPECT(large[LARGE - 1] == 'r', "received");
+    EXPECT_INT(large[LARGE - 1], 'r');
 }
 
 static void sendrecv_receives(void)
@@ -147,7 +148,7 @@ static void sendrecv_receives(void)
     int value = -1;
     OK(MPI_Sendrecv(&value, 1, MPI_INT, MPI_PROC_NULL, TAG, &value, 1, MPI_INT, 1, TAG,
                     blocked_comm, MPI_STATUS_IGNORE));
-    EXPECT(value == 42, "received %d", value);
+    EXPECT_INT(value, 42);
 }
 
 static void sendrecv_sends(void)
@@ -185,7 +186,8 @@ static void sendrecv_replace_bottom(void)
     MPI_Type_commit(&both);
     first = 1, second = 2;
     OK(MPI_Sendrecv_replace(MPI_BOTTOM, 1, both, 1, TAG, 1, BACK, blocked_comm, MPI_STATUS_IGNORE));
-    EXPECT(first == 3 && second == 4, "received %d %d", first, second);
+    EXPECT_INT(first, 3);
+    EXPECT_INT(second, 4);
     MPI_Type_free(&both);
 }
 
@@ -195,7 +197,8 @@ static void replace_it(void)
     if (test_rank != 1)
         return;
     MPI_Sendrecv(out, 2, MPI_INT, 0, BACK, in, 2, MPI_INT, 0, TAG, blocked_comm, MPI_STATUS_IGNORE);
-    EXPECT(in[0] == 1 && in[1] == 2, "received %d %d", in[0], in[1]);
+    EXPECT_INT(in[0], 1);
+    EXPECT_INT(in[1], 2);
 }
 
 #ifdef HAVE_MPI_SEND_C
@@ -203,7 +206,7 @@ static void recv_c(void)
 {
     int value = -1;
     OK(MPI_Recv_c(&value, 1, MPI_INT, 1, TAG, blocked_comm, MPI_STATUS_IGNORE));
-    EXPECT(value == 42, "received %d", value);
+    EXPECT_INT(value, 42);
 }
 
 static void send_c(void)
@@ -226,14 +229,15 @@ static void sendrecv_c(void)
     int value = -1;
     OK(MPI_Sendrecv_c(&value, 1, MPI_INT, MPI_PROC_NULL, TAG, &value, 1, MPI_INT, 1, TAG,
                       blocked_comm, MPI_STATUS_IGNORE));
-    EXPECT(value == 42, "received %d", value);
+    EXPECT_INT(value, 42);
 }
 
 static void sendrecv_replace_c(void)
 {
     int value[2] = {1, 2};
     OK(MPI_Sendrecv_replace_c(value, 2, MPI_INT, 1, TAG, 1, BACK, blocked_comm, MPI_STATUS_IGNORE));
-    EXPECT(value[0] == 3 && value[1] == 4, "received %d %d", value[0], value[1]);
+    EXPECT_INT(value[0], 3);
+    EXPECT_INT(value[1], 4);
 }
 #endif
 
@@ -264,14 +268,14 @@ static void wait(void)
 {
     MPI_Request request = receive();
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    EXPECT(value == 42, "received %d", value);
+    EXPECT_INT(value, 42);
 }
 
 static void waitall(void)
 {
     MPI_Request request[2] = {MPI_REQUEST_NULL, receive()};
     OK(MPI_Waitall(2, request, MPI_STATUSES_IGNORE));
-    EXPECT(value == 42, "received %d", value);
+    EXPECT_INT(value, 42);
 }
 
 static void waitany(void)
@@ -279,7 +283,8 @@ static void waitany(void)
     MPI_Request request[2] = {MPI_REQUEST_NULL, receive()};
     int index;
     OK(MPI_Waitany(2, request, &index, MPI_STATUS_IGNORE));
-    EXPECT(value == 42 && index == 1, "received %d", value);
+    EXPECT_INT(value, 42);
+    EXPECT_INT(index, 1);
 }
 
 static void waitsome(void)
@@ -287,7 +292,8 @@ static void waitsome(void)
     MPI_Request request[2] = {MPI_REQUEST_NULL, receive()};
     int count, index[2];
     OK(MPI_Waitsome(2, request, &count, index, MPI_STATUSES_IGNORE));
-    EXPECT(value == 42 && count == 1, "received %d", value);
+    EXPECT_INT(value, 42);
+    EXPECT_INT(count, 1);
 }
 
 static void test(void)
@@ -296,7 +302,7 @@ static void test(void)
     int flag = 0;
     while (!flag)
         OK(MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
-    EXPECT(value == 42, "received %d", value);
+    EXPECT_INT(value, 42);
 }
 
 static void testall(void)
@@ -305,7 +311,7 @@ static void testall(void)
     int flag = 0;
     while (!flag)
         OK(MPI_Testall(1, &request, &flag, MPI_STATUSES_IGNORE));
-    EXPECT(value == 42, "received %d", value);
+    EXPECT_INT(value, 42);
 }
 
 static void testany(void)
@@ -314,7 +320,7 @@ static void testany(void)
     int flag = 0, index;
     while (!flag)
         OK(MPI_Testany(1, &request, &index, &flag, MPI_STATUS_IGNORE));
-    EXPECT(value == 42, "received %d", value);
+    EXPECT_INT(value, 42);
 }
 
 static void testsome(void)
@@ -323,7 +329,7 @@ static void testsome(void)
     int count = 0, index;
     while (!count)
         OK(MPI_Testsome(1, &request, &count, &index, MPI_STATUSES_IGNORE));
-    EXPECT(value == 42, "received %d", value);
+    EXPECT_INT(value, 42);
 }
 
 static void get_status(void)
@@ -333,7 +339,7 @@ static void get_status(void)
     while (!flag)
         OK(MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    EXPECT(value == 42, "received %d", value);
+    EXPECT_INT(value, 42);
 }
 
 #ifdef HAVE_MPI_PARRIVED
@@ -346,7 +352,7 @@ static void parrived(void)
     OK(MPI_Start(&request));
     while (!flag)
         OK(MPI_Parrived(request, 0, &flag));
-    EXPECT(value == 42, "received %d", value);
+    EXPECT_INT(value, 42);
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     OK(MPI_Request_free(&request));
 }
@@ -395,7 +401,7 @@ static void bcast(void)
 {
     int data = test_rank == 1 ? 7 : -1;
     OK(MPI_Bcast(&data, 1, MPI_INT, 1, blocked_comm));
-    EXPECT(data == 7, "received %d", data);
+    EXPECT_INT(data, 7);
 }
 
 static void reduce(void)
@@ -409,7 +415,7 @@ static void allreduce(void)
 {
     int mine = test_rank, sum = -1;
     OK(MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, blocked_comm));
-    EXPECT(sum == test_size * (test_size - 1) / 2, "sum %d", sum);
+    EXPECT_INT(sum, test_size * (test_size - 1) / 2);
 }
 
 static void alltoall(void)
@@ -419,7 +425,7 @@ static void alltoall(void)
         out[i] = 100 * test_rank + i;
     OK(MPI_Alltoall(out, 1, MPI_INT, in, 1, MPI_INT, blocked_comm));
     for (int i = 0; i < test_size; i++)
-        EXPECT(in[i] == 100 * i + test_rank, "[%d] = %d", i, in[i]);
+        EXPECT_INT(in[i], 100 * i + test_rank);
 }
 
 static const struct blocked cases[] = {

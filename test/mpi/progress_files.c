@@ -81,7 +81,7 @@ static int data(int rank)
 
 static void check(int value)
 {
-    EXPECT(value == data(test_rank), "read %d", value);
+    EXPECT_INT(value, data(test_rank));
 }
 
 static void at_all(void)

@@ -78,7 +78,7 @@ static void receive(void)
 {
     int value = 0;
     OK(MPI_Recv(&value, 1, MPI_INT, 1, TAG, blocked_comm, MPI_STATUS_IGNORE));
-    EXPECT(value == 42, "received %d", value);
+    EXPECT_INT(value, 42);
 }
 
 static void send_it(void)
@@ -206,7 +206,7 @@ static void foreign_thread(void)
     if (progress && !pthread_create(&thread, NULL, loop, progress))
         pthread_join(thread, NULL);
     extra_end();
-    EXPECT(calls_elsewhere == 0, "%d reductions in another thread", calls_elsewhere);
+    EXPECT_INT(calls_elsewhere, 0, "reductions in another thread");
 }
 
 /* --- a thread that may, while the main thread makes no call --------------------------------------
@@ -245,8 +245,7 @@ static void *run_thread(void *number)
         OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
         if (test_rank == 1)
             OK(MPI_Send(&i, 1, MPI_INT, 0, TAG, comm));
-        EXPECT(sum == test_size * (test_size - 1) / 2 + test_size * i, "thread %d: sum %d", id,
-               sum);
+        EXPECT_INT(sum, test_size * (test_size - 1) / 2 + test_size * i, "thread %d", id);
         EXPECT(test_rank > 0 || token == i, "thread %d: token %d", id, token);
     }
     return NULL;
@@ -318,7 +317,7 @@ int main(int argc, char **argv)
     int level = threads                                          ? MPI_THREAD_MULTIPLE
                 : argc > 1 && strcmp(argv[1], "serialized") == 0 ? MPI_THREAD_SERIALIZED
                                                                  : MPI_THREAD_FUNNELED;
-    EXPECT(test_init_thread(&argc, &argv, level) == level, "the thread level");
+    EXPECT_INT(test_init_thread(&argc, &argv, level), level);
     main_thread = pthread_self();
     check_hook();
     work_at_finalize();

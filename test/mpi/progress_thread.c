@@ -71,13 +71,12 @@ static void others_need_not_wait(int count, double seconds)
     MPI_Iallreduce(mine, sum, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
     if (test_rank == 0) {
         compute(seconds);
-        EXPECT(*done == test_size - 1, "%d of %d others are done after %g s", *done, test_size - 1,
-               seconds);
+        EXPECT_INT(*done, test_size - 1, "after %g s", seconds);
     }
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     ++*done;
     for (int i = 0; i < count; i++)
-        EXPECT(sum[i] == test_size * (test_size - 1) / 2 + test_size * i, "sum of element %d", i);
+        EXPECT_INT(sum[i], test_size * (test_size - 1) / 2 + test_size * i, "element %d", i);
     MPI_Barrier(MPI_COMM_WORLD);
     free(mine);
     free(sum);
@@ -89,7 +88,7 @@ int main(int argc, char **argv)
     int level = -1;
     EXPECT(provided <= MPI_THREAD_FUNNELED, "thread level %d is more than asked for", provided);
     MPI_Query_thread(&level);
-    EXPECT(level == provided, "thread level %d is not %d", level, provided);
+    EXPECT_INT(level, provided);
     share();
     for (int i = 0; i < 5; i++) {
         others_need_not_wait(SHORT, 2);

@@ -92,7 +92,7 @@ static void fence(void)
     OK(MPI_Put(&value, 1, MPI_INT, (test_rank + 1) % test_size, test_rank, 1, MPI_INT, win));
     OK(MPI_Win_fence(0, win));
     int last = (test_rank + test_size - 1) % test_size;
-    EXPECT(memory[last] == 10 + last, "[%d] = %d", last, memory[last]);
+    EXPECT_INT(memory[last], 10 + last);
 }
 
 #ifdef HAVE_MPI_WIN_SET_INFO
@@ -190,7 +190,7 @@ static void post_late(void)
     memory[0] = 0;
     OK(MPI_Win_post(group, 0, win));
     OK(MPI_Win_wait(win));
-    EXPECT(memory[0] == 77, "%d", memory[0]);
+    EXPECT_INT(memory[0], 77);
     MPI_Group_free(&group);
 }
 
@@ -201,7 +201,7 @@ static void epoch_wait(void)
     OK(MPI_Win_post(group, 0, win));
     OK(MPI_Win_wait(win));
     for (int from = 1; from < test_size; from++)
-        EXPECT(memory[from] == 88 + from, "[%d] = %d", from, memory[from]);
+        EXPECT_INT(memory[from], 88 + from);
     MPI_Group_free(&group);
 }
 
@@ -247,7 +247,8 @@ static void post_second(void)
     OK(MPI_Win_post(group, 0, win_second));
     OK(MPI_Win_wait(win_second));
     OK(MPI_Win_wait(win_first));
-    EXPECT(of_first == 1 && of_second == 2, "%d and %d", of_first, of_second);
+    EXPECT_INT(of_first, 1);
+    EXPECT_INT(of_second, 2);
     MPI_Group_free(&group);
     OK(MPI_Win_free(&win_first));
     OK(MPI_Win_free(&win_second));

@@ -16,8 +16,6 @@
 #pragma weak MPI_Bcast_init
 #endif
 
-#define OK(call) EXPECT((call) == MPI_SUCCESS, "%s failed", #call)
-
 /* --- one operation ------------------------------------------------------------------------------
  */
 
@@ -68,7 +66,7 @@ static void finish(struct operation *op)
         uint64_t sum = 0;
         for (int rank = 0; rank < op->sources; rank++)
             sum += datum(op->seed, rank, i);
-        EXPECT(op->data[i] == sum, "operation %llx: wrong data", (unsigned long long)op->seed);
+        EXPECT_INT(op->data[i], sum, "operation %llx", (unsigned long long)op->seed);
     }
 }
 
@@ -246,7 +244,7 @@ static int on_copy(MPI_Comm comm, int keyval, void *extra, void *value, void *co
         if (test_rank > 0)
             start_copied(i);
         OK(MPI_Wait(&copied.request[i], MPI_STATUS_IGNORE));
-        EXPECT(copied.sum[i] == test_size, "call %d of the callback: sum %d", i, copied.sum[i]);
+        EXPECT_INT(copied.sum[i], test_size, "call %d of the callback", i);
     }
     *(void **)copy = value;
     *flag = 1;
@@ -323,7 +321,8 @@ static void intercommunicators(void)
         OK(MPI_Comm_free(&again));
         OK(MPI_Comm_free(&inter));
         OK(MPI_Waitall(2, request, MPI_STATUSES_IGNORE));
-        EXPECT(sum == remote && all == size, "sums %d of %d, %d of %d", sum, remote, all, size);
+        EXPECT_INT(sum, remote);
+        EXPECT_INT(all, size);
     }
     for (int i = 0; test_rank % 2 && i < HELD; i++)
         OK(MPI_Comm_free(&held[i]));
@@ -364,8 +363,8 @@ static void many_persistent(void)
         for (int i = 0; i < N; i++)
             for (int c = 0; c < COMMS; c++) {
                 OK(MPI_Wait(&op[c][i].request, MPI_STATUS_IGNORE));
-                EXPECT(op[c][i].data[1] == datum((unsigned)(i * COMMS + c), 0, 1),
-                       "persistent %d of %d: wrong data", i, c);
+                EXPECT_INT(op[c][i].data[1], datum((unsigned)(i * COMMS + c), 0, 1),
+                           "persistent %d of %d", i, c);
             }
     }
     for (int c = 0; c < COMMS; c++)

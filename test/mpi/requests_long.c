@@ -163,7 +163,7 @@ static void act_wait(struct worker *w, int i)
         return;
     memcpy(w->before, w->r, sizeof w->r);
     spoil(&s, 1);
-    CHECK(MPI_Wait(&w->r[i], &s) == MPI_SUCCESS);
+    OK(MPI_Wait(&w->r[i], &s));
     reported(w, i, &s);
 }
 
@@ -194,9 +194,9 @@ static void call_any(struct worker *w, const struct part *p, bool tests)
     MPI_Status s;
     spoil(&s, 1);
     if (!tests)
-        CHECK(MPI_Waitany(p->n, w->r + p->first, &index, &s) == MPI_SUCCESS);
+        OK(MPI_Waitany(p->n, w->r + p->first, &index, &s));
     while (tests && !flag && tries++ < 1000000) {
-        CHECK(MPI_Testany(p->n, w->r + p->first, &index, &flag, &s) == MPI_SUCCESS);
+        OK(MPI_Testany(p->n, w->r + p->first, &index, &flag, &s));
         CHECK(flag || (index == MPI_UNDEFINED && p->nsums == 0));
         if (p->nactive && !p->nsent)
             break;
@@ -217,16 +217,16 @@ static void call_some(struct worker *w, const struct part *p, bool tests)
     MPI_Status s[ROOM];
     spoil(s, ROOM);
     if (!tests)
-        CHECK(MPI_Waitsome(p->n, w->r + p->first, &count, indices, s) == MPI_SUCCESS);
+        OK(MPI_Waitsome(p->n, w->r + p->first, &count, indices, s));
     while (tests && !count && tries++ < 1000000) {
-        CHECK(MPI_Testsome(p->n, w->r + p->first, &count, indices, s) == MPI_SUCCESS);
+        OK(MPI_Testsome(p->n, w->r + p->first, &count, indices, s));
         if (p->nactive && !p->nsent)
             break;
     }
     if (!p->nactive)
-        CHECK(count == MPI_UNDEFINED);
+        EXPECT_INT(count, MPI_UNDEFINED);
     else if (!p->nsent)
-        CHECK(count == 0);
+        EXPECT_INT(count, 0);
     else
         CHECK(count > 0 && count <= p->nsent);
     for (int i = 0; i < count; i++) {
@@ -353,7 +353,7 @@ static void new_one_is_found(void)
         if (calls == 10)
             MPI_Ibarrier(MPI_COMM_SELF, &r[20]);
     }
-    CHECK(index == 20);
+    EXPECT_INT(index, 20);
     MPI_Wait(&r[0], MPI_STATUS_IGNORE);
     MPI_Request_free(&r[0]);
 }
@@ -371,7 +371,7 @@ static void message_among_inactive(bool some)
     r[NEW] = MPI_REQUEST_NULL;
     MPI_Ibarrier(MPI_COMM_SELF, &r[0]);
     MPI_Waitany(ALL, r, &index, MPI_STATUS_IGNORE);
-    CHECK(index == 0);
+    EXPECT_INT(index, 0);
     MPI_Start(&r[STARTED]);
     MPI_Send(&out, 1, MPI_INT, 0, STARTED, MPI_COMM_SELF);
     MPI_Waitany(ALL, r, &index, MPI_STATUS_IGNORE);
@@ -379,7 +379,7 @@ static void message_among_inactive(bool some)
     MPI_Irecv(&in[1], 1, MPI_INT, 0, NEW, MPI_COMM_SELF, &r[NEW]);
     if (some) {
         MPI_Testsome(ALL, r, &count, indices, MPI_STATUSES_IGNORE);
-        CHECK(count == 0);
+        EXPECT_INT(count, 0);
     }
     MPI_Send(&out, 1, MPI_INT, 0, NEW, MPI_COMM_SELF);
     if (some)
@@ -511,7 +511,7 @@ static void error_any(MPI_Request *r, bool tests)
         if (index < 0 || index >= NERR)
             return;
         reported_at[index] = true;
-        CHECK(class_of(error) == (is_too_long(index) ? MPI_ERR_TRUNCATE : MPI_SUCCESS));
+        EXPECT_INT(class_of(error), is_too_long(index) ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
         CHECK(r[index] == MPI_REQUEST_NULL);
     }
     for (int i = 0; i < NMESSAGES; i++)
@@ -526,12 +526,12 @@ static void error_check_some(const MPI_Request *r, int error, int n, const int *
     bool bad = false;
     for (int i = 0; i < n; i++)
         bad = bad || is_too_long(indices[i]);
-    CHECK(class_of(error) == (bad ? MPI_ERR_IN_STATUS : MPI_SUCCESS));
+    EXPECT_INT(class_of(error), bad ? MPI_ERR_IN_STATUS : MPI_SUCCESS);
     for (int i = 0; i < n; i++) {
         CHECK(r[indices[i]] == MPI_REQUEST_NULL);
         if (bad)
-            CHECK(class_of(s[i].MPI_ERROR) ==
-                  (is_too_long(indices[i]) ? MPI_ERR_TRUNCATE : MPI_SUCCESS));
+            EXPECT_INT(class_of(s[i].MPI_ERROR),
+                       is_too_long(indices[i]) ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
     }
 }
 
@@ -550,7 +550,7 @@ static void error_some(MPI_Request *r, bool tests)
         error_check_some(r, error, n, indices, s);
         left_over -= n;
     }
-    CHECK(left_over == 0);
+    EXPECT_INT(left_over, 0);
 }
 
 /* Each request is reported once, the one that has failed with its error, and the others go on. */
@@ -592,10 +592,10 @@ static void pending_one(bool message, bool some)
     else
         MPI_Ibarrier(comm, &r[7]);
     for (int i = 0; early && i < 3; i++) {
-        CHECK(MPI_Testany(LEAST, r, &index, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+        OK(MPI_Testany(LEAST, r, &index, &flag, MPI_STATUS_IGNORE));
         CHECK(!flag && index == MPI_UNDEFINED);
-        CHECK(MPI_Testsome(LEAST, r, &count, &index, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
-        CHECK(count == 0);
+        OK(MPI_Testsome(LEAST, r, &count, &index, MPI_STATUSES_IGNORE));
+        EXPECT_INT(count, 0);
     }
     gate_open();
     for (int i = 0; message && is_late() && i < test_size; i++)

@@ -9,8 +9,6 @@
 #pragma weak MPI_Allreduce_init
 #endif
 
-#define CHECK(condition) EXPECT(condition, "%s:%d: %s", __func__, __LINE__, #condition)
-
 enum kind {
     NONE,
     SUM,      /* ours */
@@ -144,10 +142,10 @@ static void start_persistent(struct rng *mine)
     for (int i = 0; i < count; i++)
         some[i] = requests[order[i]];
     if (rng_chance(mine, 70))
-        CHECK(MPI_Startall(count, some) == MPI_SUCCESS);
+        OK(MPI_Startall(count, some));
     else
         for (int i = 0; i < count; i++)
-            CHECK(MPI_Start(&some[i]) == MPI_SUCCESS);
+            OK(MPI_Start(&some[i]));
     for (int i = 0; i < count; i++) { /* Open MPI may change the handle of a message */
         if (entries[order[i]].kind == SUM_INIT)
             CHECK(some[i] == requests[order[i]]);
@@ -255,7 +253,7 @@ static void whole(int lo, int hi)
 
 static void some(int lo, int count, int active, bool waits)
 {
-    CHECK((count == MPI_UNDEFINED) == (active == 0));
+    EXPECT_INT(count == MPI_UNDEFINED, active == 0);
     CHECK(count == MPI_UNDEFINED || (count <= active && count >= waits));
     for (int i = 0; i < count; i++)
         completed(lo + indices[i], &statuses[i]);
@@ -291,40 +289,40 @@ static void call(int which, int lo, int hi)
         complete_general(); /* before a call that waits */
     switch (which) {
     case 0:
-        CHECK(MPI_Waitall(hi - lo, r, statuses) == MPI_SUCCESS);
+        OK(MPI_Waitall(hi - lo, r, statuses));
         whole(lo, hi);
         break;
     case 1:
-        CHECK(MPI_Testall(hi - lo, r, &flag, statuses) == MPI_SUCCESS);
+        OK(MPI_Testall(hi - lo, r, &flag, statuses));
         if (flag)
             whole(lo, hi);
         break;
     case 2:
-        CHECK(MPI_Waitsome(hi - lo, r, &count, indices, statuses) == MPI_SUCCESS);
+        OK(MPI_Waitsome(hi - lo, r, &count, indices, statuses));
         some(lo, count, active, true);
         break;
     case 3:
-        CHECK(MPI_Testsome(hi - lo, r, &count, indices, statuses) == MPI_SUCCESS);
+        OK(MPI_Testsome(hi - lo, r, &count, indices, statuses));
         some(lo, count, active, false);
         break;
     case 4:
-        CHECK(MPI_Waitany(hi - lo, r, &index, statuses) == MPI_SUCCESS);
+        OK(MPI_Waitany(hi - lo, r, &index, statuses));
         any(lo, index, active, true);
         break;
     case 5:
-        CHECK(MPI_Testany(hi - lo, r, &index, &flag, statuses) == MPI_SUCCESS);
+        OK(MPI_Testany(hi - lo, r, &index, &flag, statuses));
         any(lo, index, active, flag);
         break;
     case 6:
-        CHECK(MPI_Wait(r, statuses) == MPI_SUCCESS);
+        OK(MPI_Wait(r, statuses));
         single(lo, true);
         break;
     case 7:
-        CHECK(MPI_Test(r, &flag, statuses) == MPI_SUCCESS);
+        OK(MPI_Test(r, &flag, statuses));
         single(lo, flag);
         break;
     case 9:
-        CHECK(MPI_Request_get_status(*r, &flag, statuses) == MPI_SUCCESS);
+        OK(MPI_Request_get_status(*r, &flag, statuses));
         CHECK(flag || entries[lo].active);
         if (flag)
             check_status(&entries[lo], entries[lo].active, statuses);
@@ -336,7 +334,7 @@ static void complete_all(struct rng *mine)
 {
     static const int calls[] = {0, 1, 2, 3, 4, 5, 6, 7, 9};
     while (count_active(0, n) > 0) {
-        int lo = rng_below(mine, n), which = calls[rng_below(mine, IS_MPICH_43 ? 8 : 9)];
+        int lo = rng_below(mine, n), which = calls[rng_below(mine, GET_STATUS_COMPLETES ? 8 : 9)];
         int hi = lo + 1 + rng_below(mine, n - lo);
         if (which == 0 && !rng_chance(mine, 20))
             hi = lo + 1; /* otherwise it soon does all the work */

@@ -18,17 +18,6 @@
 
 enum { THREADS = 4, SLICE = 8 };
 
-#define CHECK(condition)                          \
-    do {                                          \
-        if (!(condition))                         \
-            fail(__func__, __LINE__, #condition); \
-    } while (0)
-
-static void fail(const char *function, int line, const char *what)
-{
-    test_fail("%s:%d: %s", function, line, what);
-}
-
 static int rounds;
 
 struct worker {
@@ -72,36 +61,36 @@ static void complete(int how, int n, MPI_Request *r)
     int flag = 0, index, count, indices[SLICE];
     switch (how % 8) {
     case 0:
-        CHECK(MPI_Waitall(n, r, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+        OK(MPI_Waitall(n, r, MPI_STATUSES_IGNORE));
         break;
     case 1:
         while (!flag)
-            CHECK(MPI_Testall(n, r, &flag, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+            OK(MPI_Testall(n, r, &flag, MPI_STATUSES_IGNORE));
         break;
     case 2:
         for (int i = 0; i < n; i++)
-            CHECK(MPI_Waitany(n, r, &index, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+            OK(MPI_Waitany(n, r, &index, MPI_STATUS_IGNORE));
         break;
     case 3:
         for (int i = 0; i < n; i += flag)
-            CHECK(MPI_Testany(n, r, &index, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+            OK(MPI_Testany(n, r, &index, &flag, MPI_STATUS_IGNORE));
         break;
     case 4:
         for (int i = 0; i < n; i += count)
-            CHECK(MPI_Waitsome(n, r, &count, indices, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+            OK(MPI_Waitsome(n, r, &count, indices, MPI_STATUSES_IGNORE));
         break;
     case 5:
         for (int i = 0; i < n; i += count)
-            CHECK(MPI_Testsome(n, r, &count, indices, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+            OK(MPI_Testsome(n, r, &count, indices, MPI_STATUSES_IGNORE));
         break;
     case 6:
         for (int i = n - 1; i >= 0; i--)
-            CHECK(MPI_Wait(&r[i], MPI_STATUS_IGNORE) == MPI_SUCCESS);
+            OK(MPI_Wait(&r[i], MPI_STATUS_IGNORE));
         break;
     case 7:
         for (int i = 0; i < n; i++)
             for (flag = 0; !flag;)
-                CHECK(MPI_Test(&r[i], &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+                OK(MPI_Test(&r[i], &flag, MPI_STATUS_IGNORE));
         break;
     }
 }
@@ -117,18 +106,18 @@ static void *on_own_comm(void *arg)
         int value = 1000 * w->id + i;
         in = w->in[0] = value + test_rank;
         out = w->out[0] = from_left = -1;
-        CHECK(MPI_Start(&persistent) == MPI_SUCCESS);
+        OK(MPI_Start(&persistent));
         MPI_Irecv(&from_left, 1, MPI_INT, left(), i, w->comm, &r[0]);
         MPI_Iallreduce(&in, &out, 1, MPI_INT, MPI_SUM, w->comm, &r[1]);
         MPI_Isend(&in, 1, MPI_INT, right(), i, w->comm, &r[2]);
         r[3] = persistent;
         complete(i, 4, r);
         CHECK(out == sum_of(value) && w->out[0] == sum_of(value));
-        CHECK(from_left == value + left());
+        EXPECT_INT(from_left, value + left());
         CHECK(r[0] == MPI_REQUEST_NULL && r[1] == MPI_REQUEST_NULL && r[2] == MPI_REQUEST_NULL);
         CHECK(r[3] == persistent);
     }
-    CHECK(MPI_Request_free(&persistent) == MPI_SUCCESS);
+    OK(MPI_Request_free(&persistent));
     return NULL;
 }
 
@@ -164,7 +153,7 @@ static void slices(int n, MPI_Comm comm)
         for (int i = 0; i < n * SLICE; i++) {
             CHECK(r[i] == MPI_REQUEST_NULL);
             int wanted = i % 3 ? sum_of(slice_round + i) : slice_round + i + left();
-            CHECK(workers[i / SLICE].out[i % SLICE] == wanted);
+            EXPECT_INT(workers[i / SLICE].out[i % SLICE], wanted);
         }
     }
 }
@@ -178,7 +167,7 @@ static void *start_one(void *arg)
     struct worker *w = arg;
     w->in[0] = slice_round + w->id + test_rank;
     w->out[0] = -1;
-    CHECK(MPI_Start(&handed[w->id]) == MPI_SUCCESS);
+    OK(MPI_Start(&handed[w->id]));
     return NULL;
 }
 
@@ -186,7 +175,7 @@ static void *wait_one(void *arg)
 {
     struct worker *w = arg;
     complete(6 + slice_round % 2, 1, &handed[w->id]);
-    CHECK(w->out[0] == sum_of(slice_round + w->id));
+    EXPECT_INT(w->out[0], sum_of(slice_round + w->id));
     return NULL;
 }
 
@@ -228,7 +217,7 @@ static void *start_and_leave(void *arg)
     usleep(20000);
     many_barriers(*(MPI_Comm *)arg, r);
     sem_wait(&came);
-    CHECK(MPI_Waitall(MANY, r, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    OK(MPI_Waitall(MANY, r, MPI_STATUSES_IGNORE));
     return NULL;
 }
 
@@ -238,7 +227,7 @@ static void send_after_barriers(MPI_Comm comm)
     MPI_Request r[MANY];
     usleep(50000);
     many_barriers(comm, r);
-    CHECK(MPI_Waitall(MANY, r, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    OK(MPI_Waitall(MANY, r, MPI_STATUSES_IGNORE));
     for (int to = 1; to < test_size; to++)
         MPI_Send(NULL, 0, MPI_INT, to, 0, comm);
 }
@@ -302,7 +291,7 @@ static void test_beside(MPI_Request *array, int length, MPI_Comm comm)
         d = d + 1;
     while (__atomic_load_n(&starting, __ATOMIC_ACQUIRE))
         MPI_Testsome(SOME, array, &count, indices, MPI_STATUSES_IGNORE);
-    CHECK(out[0] == 1);
+    EXPECT_INT(out[0], 1);
     MPI_Request_free(&starts[0]);
 }
 
@@ -367,7 +356,7 @@ static void handlers_stay(void)
     }
     pthread_join(workers[0].thread, NULL);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
-    CHECK(lost == 0);
+    EXPECT_INT(lost, 0);
     MPI_Comm_free(&alone);
 }
 
@@ -388,7 +377,7 @@ static void stop_progress_thread(MPI_Comm comm)
     MPI_Wait(&r, MPI_STATUS_IGNORE);
     MPI_File_close(&file);
     MPI_Wait(&pending, MPI_STATUS_IGNORE);
-    CHECK(sum == test_size);
+    EXPECT_INT(sum, test_size);
 #else
     (void)comm;
 #endif

@@ -10,12 +10,13 @@
 #   link     linked with the shared library
 #   static   linked with the static one
 #
-# NBC_TESTS=REGEX runs only the cases whose line matches, NBC_SKIP=REGEX all but those, NBC_FAST=1
-# those that the list marks as fast; NBC_SOAK=1, or a fraction, gives ten times the time; NBC_UNDER=COMMAND runs the programs under that, valgrind
-# for example.
+# NBC_TESTS=REGEX runs only the cases whose line matches, NBC_TESTS=--failed those that failed in the last
+# run, NBC_SKIP=REGEX all but those, NBC_FAST=1 those that the list marks as fast; NBC_SOAK=1, or a fraction,
+# gives ten times the time; NBC_UNDER=COMMAND runs the programs under that, valgrind for example.
 
 srcdir=${srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
 list=$srcdir/test/mpi/tests.list
+failed=test/mpi/failed # the names of the cases that failed in the last run
 . ./test/settings || exit 2
 
 # --- the cases ------------------------------------------------------------------------------------
@@ -29,7 +30,11 @@ add_case() # mode program ranks variables seconds label arguments...
 {
     local mode=$1 program=$2 ranks=$3 label=$6 name
     name="$program${7:+ ${*:7}}, $ranks ranks, $mode${label:+, $label}"
-    [[ $name =~ ${NBC_TESTS:-.} ]] || return
+    if [ "$NBC_TESTS" = --failed ]; then
+        grep -qsxF -- "$name" "$failed" || return
+    else
+        [[ $name =~ ${NBC_TESTS:-.} ]] || return
+    fi
     [ -z "$NBC_SKIP" ] || [[ ! $name =~ $NBC_SKIP ]] || return
     case_name+=("$name")
     case_mode+=("$mode")
@@ -159,7 +164,10 @@ read_list()
 }
 
 read_list
-if [ ${#case_name[@]} = 0 ]; then
+if [ "$NBC_TESTS" = --failed ] && [ ! -s "$failed" ]; then
+    echo "run.sh: no case failed in the last run" >&2
+    exit 1
+elif [ ${#case_name[@]} = 0 ]; then
     echo "run.sh: no case is named like '$NBC_TESTS'${NBC_SKIP:+ and unlike '$NBC_SKIP'}" >&2
     exit 1
 fi
@@ -219,6 +227,7 @@ report() # number
 {
     local status='no result'
     { read -r status <"$scratch/$1.result"; } 2>/dev/null
+    [ "$status" = 0 ] || echo "${case_name[$1]}" >>"$failed"
     result "$status" "${case_name[$1]}"
     tail -n +2 "$scratch/$1.result" 2>/dev/null
 }
@@ -309,6 +318,7 @@ trap end_all INT TERM
 for complaint in "${complaints[@]}"; do
     result 1 "$complaint"
 done
+: >"$failed"
 run_cases
 
 finish

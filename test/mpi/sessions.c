@@ -13,17 +13,6 @@
 #ifdef HAVE_MPI_SESSION_INIT
 #include <dirent.h>
 
-static int failures;
-
-#define CHECK(condition)                                                      \
-    do {                                                                      \
-        if (!(condition)) {                                                   \
-            failures++;                                                       \
-            fprintf(stderr, "sessions: line %d: %s\n", __LINE__, #condition); \
-        }                                                                     \
-    } while (0)
-#define OK(call) CHECK((call) == MPI_SUCCESS)
-
 static void add(void *in, void *inout, int *n, MPI_Datatype *type)
 {
     (void)type;
@@ -59,7 +48,7 @@ static void use(MPI_Comm comm, int expected)
     OK(MPI_Ibarrier(comm, &request[0]));
     OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request[1]));
     OK(MPI_Waitall(2, request, MPI_STATUSES_IGNORE));
-    CHECK(sum == expected);
+    EXPECT_INT(sum, expected);
     reduce(comm, expected);
 }
 
@@ -132,7 +121,7 @@ static void finalize_beside(MPI_Session session, int size)
     OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, kept, &request));
     OK(MPI_Finalize());
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    CHECK(sum == size);
+    EXPECT_INT(sum, size);
     use(kept, size);
     OK(MPI_Comm_free(&kept));
 }
@@ -167,10 +156,10 @@ static int run_way(const char *way)
     OK(MPI_Session_finalize(&second));
     if (before)
         OK(MPI_Finalize());
-    CHECK(count_threads() == threads);
+    EXPECT_INT(count_threads(), threads);
     if (rank == 0)
         printf("ok %d ranks\n", n);
-    return failures > 0;
+    return test_failures() > 0;
 }
 
 /* Messages of a process to itself. Without a communicator of several processes MPICH 4.0.2 crashes
@@ -198,7 +187,7 @@ static void send_to_self(MPI_Comm comm)
     for (int i = 0, index; i < 3; i++)
         OK(MPI_Waitany(3, r, &index, MPI_STATUS_IGNORE));
     for (int i = 0; i < 5; i++)
-        CHECK(in[i] == out);
+        EXPECT_INT(in[i], out);
 }
 
 /* No communicator has the ranks of MPI_COMM_WORLD. */
@@ -219,7 +208,7 @@ static int run_alone(void)
     OK(MPI_Comm_free(&comm));
     OK(MPI_Group_free(&self));
     OK(MPI_Session_finalize(&session));
-    return failures > 0;
+    return test_failures() > 0;
 }
 
 int main(int argc, char **argv)

@@ -260,7 +260,7 @@ int main(int argc, char **argv)
         counts = true;
         cases[i].call();
         counts = false;
-        EXPECT(sums[0] == test_size, "%s: sum %d", cases[i].name, sums[0]);
+        EXPECT_INT(sums[0], test_size, "%s", cases[i].name);
         if (test_rank == 0 && must_yield)
             EXPECT(yields > 0, "%s waits without giving up the processor", cases[i].name);
     }

@@ -4,19 +4,12 @@
  * nothing. MPI_Buffer_flush and MPI_Buffer_detach progress what rank 1 waits for before it ends
  * them. */
 #include <mpi.h>
-#include <stdio.h>
-
-enum { BARRIER, NONE, RECEIVE, PERSISTENT, N };
 
 static int failures;
+#define IF_IT_FAILS failures++
+#include "../expect.h"
 
-#define EXPECT(cond)                                      \
-    do {                                                  \
-        if (!(cond)) {                                    \
-            printf("line %d: not %s\n", __LINE__, #cond); \
-            failures++;                                   \
-        }                                                 \
-    } while (0)
+enum { BARRIER, NONE, RECEIVE, PERSISTENT, N };
 
 static MPI_Request requests[N];
 
@@ -37,12 +30,12 @@ static void nothing_complete(void)
 {
     int index = 7, flag = 7, outcount = 7, indices[N];
     MPI_Request_get_status_any(N, requests, &index, &flag, MPI_STATUS_IGNORE);
-    EXPECT(!flag);
+    CHECK(!flag);
     MPI_Request_get_status_some(N, requests, &outcount, indices, MPI_STATUSES_IGNORE);
-    EXPECT(outcount == 0);
+    EXPECT_INT(outcount, 0);
     flag = 7;
     MPI_Request_get_status_all(N, requests, &flag, MPI_STATUSES_IGNORE);
-    EXPECT(!flag);
+    CHECK(!flag);
 }
 
 /* Polls by these calls alone: they must move the barrier on. */
@@ -53,12 +46,12 @@ static void barrier_completes(void)
     scribble(s, N);
     while (!flag)
         MPI_Request_get_status_any(N, requests, &index, &flag, s);
-    EXPECT(index == BARRIER && is_empty(s));
+    CHECK(index == BARRIER && is_empty(s));
     scribble(s, N);
     MPI_Request_get_status_some(N, requests, &outcount, indices, s);
-    EXPECT(outcount == 1 && indices[0] == BARRIER && is_empty(s) && s[1].MPI_TAG == 77);
+    CHECK(outcount == 1 && indices[0] == BARRIER && is_empty(s) && s[1].MPI_TAG == 77);
     MPI_Request_get_status_all(N, requests, &flag, s);
-    EXPECT(!flag);
+    CHECK(!flag);
 }
 
 static void both_complete(void)
@@ -69,15 +62,15 @@ static void both_complete(void)
         MPI_Request_get_status_some(N, requests, &outcount, indices, s);
     for (int i = 0; i < 2; i++) {
         seen |= 1 << indices[i];
-        EXPECT(indices[i] == BARRIER ? is_empty(&s[i]) : s[i].MPI_SOURCE == 1 && s[i].MPI_TAG == 5);
+        CHECK(indices[i] == BARRIER ? is_empty(&s[i]) : s[i].MPI_SOURCE == 1 && s[i].MPI_TAG == 5);
     }
-    EXPECT(seen == (1 << BARRIER | 1 << RECEIVE));
+    EXPECT_INT(seen, 1 << BARRIER | 1 << RECEIVE);
     MPI_Request_get_status_any(N, requests, &index, &flag, MPI_STATUS_IGNORE);
-    EXPECT(flag && (index == BARRIER || index == RECEIVE));
+    CHECK(flag && (index == BARRIER || index == RECEIVE));
     scribble(s, N);
     MPI_Request_get_status_all(N, requests, &flag, s);
-    EXPECT(flag && s[RECEIVE].MPI_TAG == 5);
-    EXPECT(is_empty(&s[BARRIER]) && is_empty(&s[NONE]) && is_empty(&s[PERSISTENT]));
+    CHECK(flag && s[RECEIVE].MPI_TAG == 5);
+    CHECK(is_empty(&s[BARRIER]) && is_empty(&s[NONE]) && is_empty(&s[PERSISTENT]));
 }
 
 static void none_active(void)
@@ -85,11 +78,11 @@ static void none_active(void)
     int index, flag, outcount, indices[N];
     MPI_Status s[N];
     MPI_Request_get_status_any(N, requests, &index, &flag, s);
-    EXPECT(flag && index == MPI_UNDEFINED && is_empty(s));
+    CHECK(flag && index == MPI_UNDEFINED && is_empty(s));
     MPI_Request_get_status_some(N, requests, &outcount, indices, s);
-    EXPECT(outcount == MPI_UNDEFINED);
+    EXPECT_INT(outcount, MPI_UNDEFINED);
     MPI_Request_get_status_all(N, requests, &flag, s);
-    EXPECT(flag && is_empty(&s[BARRIER]) && is_empty(&s[RECEIVE]));
+    CHECK(flag && is_empty(&s[BARRIER]) && is_empty(&s[RECEIVE]));
 }
 
 static void detach(void)
@@ -97,7 +90,7 @@ static void detach(void)
     void *buffer;
     int size = 7;
     MPI_Buffer_detach(&buffer, &size);
-    EXPECT(size == 0);
+    EXPECT_INT(size, 0);
 }
 
 static void flush(void)
@@ -119,7 +112,7 @@ static void call_progresses(int rank, void (*call)(void), int messages)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     for (int i = 0; rank == 1 && i < messages; i++)
         MPI_Send(NULL, 0, MPI_INT, 0, 8, MPI_COMM_WORLD);
-    EXPECT(sums[0] == 2 && sums[1] == 2);
+    CHECK(sums[0] == 2 && sums[1] == 2);
 }
 
 int main(int argc, char **argv)
@@ -137,7 +130,7 @@ int main(int argc, char **argv)
         barrier_completes();
         MPI_Send(NULL, 0, MPI_INT, 1, 6, MPI_COMM_WORLD);
         both_complete();
-        EXPECT(got == sent);
+        EXPECT_INT(got, sent);
     } else {
         MPI_Recv(NULL, 0, MPI_INT, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Ibarrier(MPI_COMM_WORLD, &requests[BARRIER]);
@@ -145,7 +138,7 @@ int main(int argc, char **argv)
         MPI_Send(&sent, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
     }
     MPI_Waitall(N, requests, MPI_STATUSES_IGNORE);
-    EXPECT(requests[BARRIER] == MPI_REQUEST_NULL && requests[PERSISTENT] != MPI_REQUEST_NULL);
+    CHECK(requests[BARRIER] == MPI_REQUEST_NULL && requests[PERSISTENT] != MPI_REQUEST_NULL);
     none_active();
     MPI_Request_free(&requests[PERSISTENT]);
     call_progresses(rank, flush, 1);

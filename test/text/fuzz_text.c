@@ -23,13 +23,9 @@
 
 static int complaints; /* standard error, which libFuzzer closes to what the readers write there */
 
-#define EXPECT(condition)                                                       \
-    do {                                                                        \
-        if (!(condition)) {                                                     \
-            dprintf(complaints, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-            abort();                                                            \
-        }                                                                       \
-    } while (0)
+#define FAILURES_TO complaints
+#define IF_IT_FAILS abort()
+#include "../expect.h"
 
 /* --- the MPI, as far as hints need it: an info object is the text
  * --------------------------------- */
@@ -69,7 +65,7 @@ int PMPI_Info_get(MPI_Info info, NBC_CONST char *key, int room, char *value, int
     *found = from != NULL;
     if (!from)
         return MPI_SUCCESS;
-    EXPECT(length <= room);
+    CHECK(length <= room);
     memcpy(value, from, (size_t)length);
     value[length] = '\0';
     return MPI_SUCCESS;
@@ -81,7 +77,7 @@ int PMPI_Info_set(MPI_Info info, NBC_CONST char *key, NBC_CONST char *value)
                             : strcmp(key, "nbcshim_reduction_order") == 0 ? 2
                                                                           : 0];
     (void)info;
-    EXPECT(strlen(value) < sizeof info_written[0]);
+    CHECK(strlen(value) < sizeof info_written[0]);
     strcpy(to, value);
     return MPI_SUCCESS;
 }
@@ -124,9 +120,9 @@ static void same_selection(const struct nbc_rules *a, const struct nbc_rules *b)
                                   .ntypes = 3,
                                   .send = side,
                                   .recv = side};
-        EXPECT(nbc_select(&shape, NULL, a, &segments[0]) ==
-               nbc_select(&shape, NULL, b, &segments[1]));
-        EXPECT(segments[0] == segments[1]);
+        CHECK(nbc_select(&shape, NULL, a, &segments[0]) ==
+              nbc_select(&shape, NULL, b, &segments[1]));
+        CHECK(segments[0] == segments[1]);
     }
 }
 
@@ -137,7 +133,7 @@ static void try_rules(const char *text)
     struct nbc_rules_error error;
     struct nbc_rules *rules = nbc_rules_parse(text, NULL, &error), *again, *sorted;
     if (!rules) {
-        EXPECT(error.line > 0 && *error.what);
+        CHECK(error.line > 0 && *error.what);
         return;
     }
     char *printed;
@@ -149,10 +145,10 @@ static void try_rules(const char *text)
         nbc_rule_print(out, &rules->rule[i]);
     fclose(out);
     again = nbc_rules_parse(printed, NULL, &error);
-    EXPECT(again && again->nrules == rules->nrules && again->eager == rules->eager);
-    EXPECT(nbc_rules_hash(again) == nbc_rules_hash(rules));
+    CHECK(again && again->nrules == rules->nrules && again->eager == rules->eager);
+    CHECK(nbc_rules_hash(again) == nbc_rules_hash(rules));
     sorted = nbc_rules_sort(rules);
-    EXPECT(sorted && sorted->nrules == rules->nrules);
+    CHECK(sorted && sorted->nrules == rules->nrules);
     same_selection(rules, sorted);
     nbc_rules_free(again);
     nbc_rules_free(sorted);
@@ -181,13 +177,13 @@ static void try_settings(char *text)
     nbc_settings_read(true);
     __lsan_enable();
     environ = before;
-    EXPECT(nbc_settings.mode <= NBC_MODE_OFF && nbc_settings.blocking <= NBC_BLOCKING_NATIVE);
-    EXPECT(nbc_settings.segment_size >= 0 && nbc_settings.timeout >= 0);
-    EXPECT(nbc_settings.tag_ub == 0 || nbc_settings.tag_ub >= 3);
-    EXPECT(nbc_settings.trace_events >= 1 && nbc_settings.trace_events <= 16 << 20);
-    EXPECT(nbc_settings.progress_cpu >= -1 && nbc_settings.progress_cpu < 1024);
+    CHECK(nbc_settings.mode <= NBC_MODE_OFF && nbc_settings.blocking <= NBC_BLOCKING_NATIVE);
+    CHECK(nbc_settings.segment_size >= 0 && nbc_settings.timeout >= 0);
+    CHECK(nbc_settings.tag_ub == 0 || nbc_settings.tag_ub >= 3);
+    CHECK(nbc_settings.trace_events >= 1 && nbc_settings.trace_events <= 16 << 20);
+    CHECK(nbc_settings.progress_cpu >= -1 && nbc_settings.progress_cpu < 1024);
     for (int c = 0; c < NBC_NCOLLS; c++)
-        EXPECT(!nbc_settings.algorithm[c] || nbc_settings.algorithm[c]->coll == (enum nbc_coll)c);
+        CHECK(!nbc_settings.algorithm[c] || nbc_settings.algorithm[c]->coll == (enum nbc_coll)c);
     nbc_settings_hash();
 }
 
@@ -211,7 +207,7 @@ static void try_hints(const char *text)
              info_written[0], info_written[1], info_written[2]);
     info_text = back;
     nbc_hints_read(info, &again);
-    EXPECT(memcmp(&hints, &again, sizeof hints) == 0);
+    CHECK(memcmp(&hints, &again, sizeof hints) == 0);
 }
 
 /* Reads a file with this text. */
@@ -219,7 +215,7 @@ static bool read_network(struct network *net, const char *text, size_t length)
 {
     char name[32];
     int file = memfd_create("network", MFD_CLOEXEC);
-    EXPECT(file >= 0 && write(file, text, length) == (ssize_t)length);
+    CHECK(file >= 0 && write(file, text, length) == (ssize_t)length);
     snprintf(name, sizeof name, "/proc/self/fd/%d", file);
     bool good = network_read(net, name);
     close(file);
@@ -240,13 +236,13 @@ static void try_network(const char *text)
     size_t length;
     if (!read_network(&net, text, strlen(text)))
         return;
-    EXPECT(is_sound(&net.between) && is_sound(&net.within));
-    EXPECT(net.reduce >= 0 && net.copy >= 0 && net.noise >= 0 && net.ppn > 0 && net.eager >= 0);
+    CHECK(is_sound(&net.between) && is_sound(&net.within));
+    CHECK(net.reduce >= 0 && net.copy >= 0 && net.noise >= 0 && net.ppn > 0 && net.eager >= 0);
     FILE *out = open_memstream(&written, &length);
     network_write(&net, out);
     fclose(out);
-    EXPECT(read_network(&again, written, length));
-    EXPECT(again.ppn == net.ppn && again.own_ports == net.own_ports);
+    CHECK(read_network(&again, written, length));
+    CHECK(again.ppn == net.ppn && again.own_ports == net.own_ports);
     free(written);
 }
 
@@ -256,10 +252,10 @@ static void try_list(const char *text)
     list.n = 0;
     if (!list_read(&list, text))
         return;
-    EXPECT(list.n >= 1 && list.n <= LIST_MOST);
+    CHECK(list.n >= 1 && list.n <= LIST_MOST);
     list_sort(&list);
     for (int i = 1; i < list.n; i++)
-        EXPECT(list.at[i - 1] < list.at[i]);
+        CHECK(list.at[i - 1] < list.at[i]);
 }
 
 /* A quoted string is one string of JSON, and unquoted the same bytes. */
@@ -270,20 +266,20 @@ static void try_json(const char *text)
     FILE *out = open_memstream(&written, &length);
     nbc_json_quoted(out, text);
     fclose(out);
-    EXPECT(length >= 2 && written[0] == '"' && written[length - 1] == '"');
+    CHECK(length >= 2 && written[0] == '"' && written[length - 1] == '"');
     to = written;
     for (const char *c = written + 1; c < written + length - 1; c++) {
-        EXPECT((unsigned char)*c >= ' ' && *c != '"');
+        CHECK((unsigned char)*c >= ' ' && *c != '"');
         if (*c != '\\') {
             *to++ = *c;
             continue;
         }
         const char *escapes = "\"\\/bfnrt", *meant = "\"\\/\b\f\n\r\t",
                    *found = strchr(escapes, *++c);
-        EXPECT(c < written + length - 1 && (*c == 'u' || found));
+        CHECK(c < written + length - 1 && (*c == 'u' || found));
         if (*c == 'u') {
             char digits[5] = {0};
-            EXPECT(written + length - 1 - c > 4);
+            CHECK(written + length - 1 - c > 4);
             memcpy(digits, c + 1, 4);
             *to++ = (char)strtol(digits, NULL, 16);
             c += 4;
@@ -292,7 +288,7 @@ static void try_json(const char *text)
         }
     }
     *to = '\0';
-    EXPECT(strcmp(written, text) == 0);
+    CHECK(strcmp(written, text) == 0);
     free(written);
 }
 

@@ -4,15 +4,9 @@
 #define TEST_TOOLS_CHECK_H
 
 #include <mpi.h>
-#include <stdio.h>
 
-#define CHECK(condition)                                                           \
-    do {                                                                           \
-        if (!(condition)) {                                                        \
-            fprintf(stderr, "rank %d, line %d: %s\n", rank, __LINE__, #condition); \
-            MPI_Abort(MPI_COMM_WORLD, 1);                                          \
-        }                                                                          \
-    } while (0)
+#define IF_IT_FAILS MPI_Abort(MPI_COMM_WORLD, 1)
+#include "../expect.h"
 
 static inline int class_of(int error)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The time and memory that schedules take to build (nbcsim --build-cost). */
 #ifndef NBCSIM_BUILDCOST_H
 #define NBCSIM_BUILDCOST_H
 

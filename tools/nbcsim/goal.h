@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Writes programs in the language GOAL, for LogGOPSim. */
 #ifndef NBCSIM_GOAL_H
 #define NBCSIM_GOAL_H
 

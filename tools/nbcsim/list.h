@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Lists of numbers in arguments: "3,8K,2..64". */
 #ifndef NBCSIM_LIST_H
 #define NBCSIM_LIST_H
 

@@ -13,11 +13,6 @@
 
 MPI_Comm blocked_comm = MPI_COMM_NULL;
 
-void blocked_check(int error, const char *call)
-{
-    EXPECT(error == MPI_SUCCESS, "%s returned %d", call, error);
-}
-
 enum { NOPS = 3 };
 
 static struct {
@@ -40,9 +35,9 @@ static void blocked_start(void)
 static void complete(const char *name)
 {
     MPI_Waitall(NOPS, collectives.request, MPI_STATUSES_IGNORE);
-    EXPECT(collectives.sum == test_size * (test_size + 1) / 2, "%s: sum %d", name, collectives.sum);
+    EXPECT_INT(collectives.sum, test_size * (test_size + 1) / 2, "%s", name);
     for (int i = 0; i < test_size; i++)
-        EXPECT(collectives.all[i] == i + 1, "%s: [%d] = %d", name, i, collectives.all[i]);
+        EXPECT_INT(collectives.all[i], i + 1, "%s, element %d", name, i);
 }
 
 /* Rank 0 starts before the others do. */

@@ -25,8 +25,4 @@ extern MPI_Comm blocked_comm;
 /* Runs the cases, or those that the arguments of the program name. */
 void blocked_run(const struct blocked *cases, int n, char **names);
 
-/* Checks that a call returned MPI_SUCCESS. */
-#define OK(call) blocked_check(call, #call)
-void blocked_check(int error, const char *call);
-
 #endif

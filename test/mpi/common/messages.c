@@ -81,14 +81,13 @@ void message_check(const struct message *m, const MPI_Status *status)
     if (!m->receives)
         return;
     n = right_bytes(m);
-    EXPECT(n == m->n, "message of %d bytes from %d, tag %d: byte %d is wrong", m->n, m->other,
-           m->tag, n);
+    EXPECT_INT(n, m->n, "bytes that are right of a message from %d, tag %d", m->other, m->tag);
     if (!status)
         return;
     MPI_Get_count(status, MPI_BYTE, &n);
-    EXPECT(status->MPI_SOURCE == m->other && status->MPI_TAG == m->tag && n == m->n,
-           "a status says %d bytes from %d, tag %d, not %d from %d, tag %d", n, status->MPI_SOURCE,
-           status->MPI_TAG, m->n, m->other, m->tag);
+    EXPECT_INT(status->MPI_SOURCE, m->other);
+    EXPECT_INT(status->MPI_TAG, m->tag);
+    EXPECT_INT(n, m->n);
 }
 
 void message_clear(struct message *m)

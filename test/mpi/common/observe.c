@@ -133,7 +133,7 @@ void single_inactive(MPI_Request r)
     spoil(&s, 1);
     flag = 0;
     CHECK(MPI_Request_get_status(r, &flag, &s) == MPI_SUCCESS && flag && is_empty(&s));
-    CHECK(MPI_Wait(&r, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
     CHECK(r == before);
 }
 
@@ -153,7 +153,7 @@ void array_inactive(int n, MPI_Request *r)
     CHECK(MPI_Testsome(n, r, &count, indices, s) == MPI_SUCCESS && count == MPI_UNDEFINED);
     spoil(s, n + 1);
     behind = s[n];
-    CHECK(MPI_Waitall(n, r, s) == MPI_SUCCESS);
+    OK(MPI_Waitall(n, r, s));
     for (int i = 0; i < n; i++)
         CHECK(is_empty(&s[i]));
     spoil(s, n);
@@ -161,7 +161,7 @@ void array_inactive(int n, MPI_Request *r)
     CHECK(MPI_Testall(n, r, &flag, s) == MPI_SUCCESS && flag);
     for (int i = 0; i < n; i++)
         CHECK(is_empty(&s[i]));
-    CHECK(MPI_Waitall(n, r, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    OK(MPI_Waitall(n, r, MPI_STATUSES_IGNORE));
     CHECK(memcmp(&s[n], &behind, sizeof behind) == 0);
 }
 
@@ -171,6 +171,6 @@ void poll_status(MPI_Request r)
     int flag = 0;
     spoil(&s, 1);
     while (!flag)
-        CHECK(MPI_Request_get_status(r, &flag, &s) == MPI_SUCCESS);
+        OK(MPI_Request_get_status(r, &flag, &s));
     CHECK(is_empty(&s) && s.MPI_ERROR == UNTOUCHED);
 }

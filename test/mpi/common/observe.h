@@ -6,8 +6,6 @@
 
 #include "util.h"
 
-#define CHECK(condition) EXPECT(condition, "%s:%d: %s", __func__, __LINE__, #condition)
-
 enum { UNTOUCHED = 77, GATE = 900, DATA = 901 };
 
 extern MPI_Comm comm; /* where the collectives run; WORLD carries the messages */

@@ -20,7 +20,7 @@ int test_rank, test_size;
 static const char *program = "?";
 static int failures;
 static pthread_mutex_t failing = PTHREAD_MUTEX_INITIALIZER;
-static _Thread_local char place[200] = "the beginning";
+static _Thread_local char place[200];
 
 static bool env_on(const char *name)
 {
@@ -74,7 +74,7 @@ static void on_alarm(int signal)
 {
     char text[300];
     int length = snprintf(text, sizeof text, "%s: rank %d of %d hangs in: %s\n", program, test_rank,
-                          test_size, place);
+                          test_size, *place ? place : "the beginning");
 
     (void)signal;
     if (write(STDERR_FILENO, text, (size_t)length) < 0)
@@ -145,19 +145,19 @@ static void report(const char *text)
 {
     if (++failures > MAX_REPORTS)
         return;
-    fprintf(stderr, "%s: seed %" PRIu64 ", rank %d of %d: %s\n", program, test_seed, test_rank,
-            test_size, text);
+    fprintf(stderr, "%s [%s, rank %d of %d, seed %" PRIu64 "%s%s]\n", text, program, test_rank,
+            test_size, test_seed, *place ? ", at: " : "", place);
     if (failures == MAX_REPORTS)
         fprintf(stderr, "%s: rank %d: further failures are only counted\n", program, test_rank);
 }
 
-void test_fail(const char *format, ...)
+void test_fail_at(const char *file, int line, const char *function, const char *format, ...)
 {
-    char text[800];
+    char text[EXPECT_TEXT];
     va_list args;
 
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    expect_print(text, file, line, function, format, args);
     va_end(args);
     pthread_mutex_lock(&failing);
     report(text);

@@ -10,6 +10,8 @@
 
 #include <nbcshim.h>
 
+#include "../../expect.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -45,6 +47,14 @@ typedef int MPI_Fint;
 enum { IS_MPICH_43 = 1 };
 #else
 enum { IS_MPICH_43 = 0 };
+#endif
+
+/* MPI_Request_get_status of these and of Intel MPI completes a persistent request: a test after it
+ * finds an inactive one. */
+#ifdef I_MPI_VERSION
+enum { GET_STATUS_COMPLETES = 1 };
+#else
+enum { GET_STATUS_COMPLETES = IS_MPICH_43 };
 #endif
 
 /* MPI_Waitany of MPICH2 1.4.1p1 and MPICH 3.2 waits forever if the persistent requests of the MPI
@@ -104,19 +114,11 @@ int test_init_thread(int *argc, char ***argv, int required);
 /* Finalizes MPI. Returns the exit status, 0 if no rank has failed. */
 int test_done(void);
 
-/* Reports a failure with seed and rank; the program continues. Any thread may call it. */
-void test_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
 /* Returns the number of failures of this rank so far. */
 int test_failures(void);
 
-#define EXPECT(condition, ...)      \
-    do {                            \
-        if (!(condition))           \
-            test_fail(__VA_ARGS__); \
-    } while (0)
-
-/* Records the current activity, for the report of a rank that hangs (NBC_TEST_ALARM seconds). */
+/* Records the current activity of this thread, for the report of a failure and of a rank that hangs
+ * (NBC_TEST_ALARM seconds). */
 void test_place(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Returns `small`, with NBC_SOAK=1 `soak`, and for fractions a number between. */
