@@ -18,7 +18,7 @@ static void use(MPI_Comm comm)
     EXPECT_INT(sum, test_size);
 }
 
-static void completed_by_wait(void)
+TEST(completed_by_wait)
 {
     MPI_Comm comm;
     MPI_Request request;
@@ -30,7 +30,7 @@ static void completed_by_wait(void)
 }
 
 /* Rank 0 returns from the call before the others make it. */
-static void local(void)
+TEST(local)
 {
     MPI_Comm comm;
     MPI_Request request;
@@ -47,7 +47,7 @@ static void local(void)
 }
 
 /* The hints are the new communicator's, freed by the program as soon as it likes. */
-static void hinted(void)
+TEST(hinted)
 {
 #ifdef HAVE_MPI_COMM_IDUP_WITH_INFO
     MPI_Comm comm;
@@ -70,7 +70,7 @@ static void hinted(void)
 
 /* Two at once, with a collective and a message, completed together; the parent is freed meanwhile.
  */
-static void mixed(void)
+TEST(mixed)
 {
     enum { N = 5 };
     MPI_Comm parent, first, second;
@@ -98,7 +98,7 @@ static void mixed(void)
 }
 
 /* What is made from it is ours too. */
-static void derived(void)
+TEST(derived)
 {
     MPI_Comm comm, split;
     MPI_Request request;
@@ -117,13 +117,5 @@ static void derived(void)
 
 int main(int argc, char **argv)
 {
-    test_init(&argc, &argv);
-#ifdef HAVE_MPI_COMM_IDUP
-    completed_by_wait();
-    local();
-    hinted();
-    mixed();
-    derived();
-#endif
-    return test_done();
+    return test_main(argc, argv, NULL, NULL);
 }
