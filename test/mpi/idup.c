@@ -18,7 +18,7 @@ static void use(MPI_Comm comm)
     EXPECT_INT(sum, test_size);
 }
 
-static void completed_by_wait(void)
+TEST(completed_by_wait)
 {
     MPI_Comm comm;
     MPI_Request request;
@@ -30,7 +30,7 @@ static void completed_by_wait(void)
 }
 
 /* Rank 0 returns from the call before the others make it. */
-static void local(void)
+TEST(local)
 {
     MPI_Comm comm;
     MPI_Request request;
@@ -47,7 +47,7 @@ static void local(void)
 }
 
 /* The hints are the new communicator's, freed by the program as soon as it likes. */
-static void hinted(void)
+TEST(hinted)
 {
 #ifdef HAVE_MPI_COMM_IDUP_WITH_INFO
     MPI_Comm comm;
@@ -70,7 +70,7 @@ static void hinted(void)
 
 /* Two at once, with a collective and a message, completed together; the parent is freed meanwhile.
  */
-static void mixed(void)
+TEST(mixed)
 {
     enum { N = 5 };
     MPI_Comm parent, first, second;
@@ -98,7 +98,7 @@ static void mixed(void)
 }
 
 /* What is made from it is ours too. */
-static void derived(void)
+TEST(derived)
 {
     MPI_Comm comm, split;
     MPI_Request request;
@@ -134,7 +134,7 @@ static MPI_Comm beside(int kind, MPI_Group all)
     return made;
 }
 
-static void beside_constructors(void)
+TEST(beside_constructors)
 {
     enum { ROUNDS = 160, KINDS = 4 };
     MPI_Group all;
@@ -173,7 +173,7 @@ static void overlapping(void)
         OK((i % 3 == 1 ? MPI_Comm_remote_size : MPI_Comm_size)(made[i], &size));
         OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, made[i], &request[i]));
         OK(MPI_Wait(&request[i], MPI_STATUS_IGNORE));
-        EXPECT(sum == size, "sum %d of %d", sum, size);
+        EXPECT_INT(sum, size);
         OK(MPI_Comm_free(&made[i]));
     }
     OK(MPI_Comm_free(&both));
@@ -199,20 +199,10 @@ static void in_turns(void)
         left -= flag;
     }
     for (int i = 0; i < N; i++) {
-        EXPECT(sums[i] == test_size, "sum %d", sums[i]);
+        EXPECT_INT(sums[i], test_size);
         use(made[i]);
         OK(MPI_Comm_free(&made[i]));
     }
-}
-
-static void run_all(void)
-{
-    completed_by_wait();
-    local();
-    hinted();
-    mixed();
-    derived();
-    beside_constructors();
 }
 
 /* Several times: the hangs that these two look for are occasional. */
@@ -229,12 +219,12 @@ static void run(const char *name)
 
 int main(int argc, char **argv)
 {
-    test_init(&argc, &argv);
 #ifdef HAVE_MPI_COMM_IDUP
-    if (argc == 1)
-        run_all();
-    for (int i = 1; i < argc; i++)
-        run(argv[i]);
+    if (argc > 1 && argv[1][0] != '-') {
+        test_init(&argc, &argv);
+        run(argv[1]);
+        return test_done();
+    }
 #endif
-    return test_done();
+    return test_main(argc, argv, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 
 /* --- null and inactive requests ----------------------------------------------------------------*/
 
-static void inactive_requests(void)
+TEST(inactive_requests)
 {
     MPI_Request ours = sum_init(), native, pending = MPI_REQUEST_NULL;
     int x, late = test_size > 1 && !is_late();
@@ -44,7 +44,7 @@ static void inactive_requests(void)
 
 /* --- one request -------------------------------------------------------------------------------*/
 
-static void single_completion(void)
+TEST(single_completion)
 {
     MPI_Status s;
     int flag = 0;
@@ -66,7 +66,7 @@ static void single_completion(void)
     CHECK(MPI_Wait(&r, MPI_STATUS_IGNORE) == MPI_SUCCESS && r == MPI_REQUEST_NULL);
 }
 
-static void persistent_completion(void)
+TEST(persistent_completion)
 {
     MPI_Request r = sum_init(), handle = r;
     MPI_Status s;
@@ -88,7 +88,7 @@ static void persistent_completion(void)
     CHECK(MPI_Request_free(&r) == MPI_SUCCESS && r == MPI_REQUEST_NULL);
 }
 
-static void get_status(void)
+TEST(get_status)
 {
     MPI_Request r, p = sum_init();
     int flag = 1;
@@ -127,7 +127,7 @@ static void refuse_all(MPI_Request *r, MPI_Comm on)
 }
 
 /* On one rank operations are complete at once: the same must be refused. */
-static void misuse(void)
+TEST(misuse)
 {
     MPI_Request r, p = sum_init(), handle = p;
     MPI_Comm copy, freed;
@@ -217,7 +217,7 @@ static void four_bad(struct four *f, MPI_Request bad, int class, MPI_Comm on)
     }
 }
 
-static void startall(void)
+TEST(startall)
 {
     struct four f;
     MPI_Request p, r;
@@ -249,7 +249,7 @@ static void startall(void)
 /* A buffered send is complete before its message has left. Where the MPI (Open MPI does) gives the
  * next start another handle, the program must see that one: the old one dies with its message.
  * (What such messages of Open MPI 4.1.4 contain is wrong without nbcshim too.) */
-static void startall_may_change_handles(void)
+TEST(startall_may_change_handles)
 {
     enum { STARTS = 2, BIG = 100000 };
     int *big = calloc(BIG, sizeof *big);
@@ -277,7 +277,7 @@ static void startall_may_change_handles(void)
 }
 
 /* A message of the program's is cancelled, or freed, while one of ours is pending. */
-static void cancel_theirs(void)
+TEST(cancel_theirs)
 {
     MPI_Request ours = sum_start(), theirs;
     MPI_Status status;
@@ -317,7 +317,7 @@ static void expect_rules(MPI_Comm c)
     MPI_Wait(&r, MPI_STATUS_IGNORE);
 }
 
-static void algorithm_of_a_request(void)
+TEST(algorithm_of_a_request)
 {
     int data[4] = {0};
     long long segment = -1;
@@ -424,7 +424,7 @@ static void more_hints_than_are_shown(void)
 #endif
 
 /* The hints of a communicator come with it, or are set later; MPI_Comm_dup copies none. */
-static void algorithm_of_a_communicator(void)
+TEST(algorithm_of_a_communicator)
 {
 #if MPI_VERSION >= 3
     MPI_Comm hinted, copy, set;
@@ -465,22 +465,19 @@ static void algorithm_of_a_communicator(void)
 #endif
 }
 
-int main(int argc, char **argv)
+static void before(void)
 {
-    test_init(&argc, &argv);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     note_errors(comm);
     note_errors(MPI_COMM_WORLD);
-    inactive_requests();
-    single_completion();
-    persistent_completion();
-    get_status();
-    misuse();
-    cancel_theirs();
-    startall();
-    startall_may_change_handles();
-    algorithm_of_a_request();
-    algorithm_of_a_communicator();
+}
+
+static void after(void)
+{
     MPI_Comm_free(&comm);
-    return test_done();
+}
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, before, after);
 }

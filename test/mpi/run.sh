@@ -10,13 +10,18 @@
 #   link     linked with the shared library
 #   static   linked with the static one
 #
-# NBC_TESTS=REGEX runs only the cases whose line matches, NBC_TESTS=--failed those that failed in the last
-# run, NBC_SKIP=REGEX all but those, NBC_FAST=1 those that the list marks as fast; NBC_SOAK=1, or a fraction,
-# gives ten times the time; NBC_UNDER=COMMAND runs the programs under that, valgrind for example.
+# NBC_TESTS=REGEX runs only the cases whose line matches, NBC_TESTS='REGEX: NAME' of these the test of that
+# name (TEST(NAME) in the program), NBC_TESTS=--failed those that failed in the last run, NBC_SKIP=REGEX all
+# but those, NBC_FAST=1 those that the list marks as fast; NBC_SOAK=1, or a fraction, gives ten times the
+# time; NBC_UNDER=COMMAND runs the programs under that, valgrind for example.
 
 srcdir=${srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
 list=$srcdir/test/mpi/tests.list
 failed=test/mpi/failed # the names of the cases that failed in the last run
+only_test=''
+if [[ $NBC_TESTS == *': '* ]]; then
+    only_test=${NBC_TESTS##*: } NBC_TESTS=${NBC_TESTS%: *}
+fi
 . ./test/settings || exit 2
 
 # --- the cases ------------------------------------------------------------------------------------
@@ -36,13 +41,14 @@ add_case() # mode program ranks variables seconds label arguments...
         [[ $name =~ ${NBC_TESTS:-.} ]] || return
     fi
     [ -z "$NBC_SKIP" ] || [[ ! $name =~ $NBC_SKIP ]] || return
+    [ -z "$only_test" ] || grep -qs "^TEST($only_test[,)]" "$srcdir/test/mpi/$program.c" || return
     case_name+=("$name")
     case_mode+=("$mode")
     case_program+=("$program")
     case_ranks+=("$ranks")
     case_variables+=("$4")
     case_limit+=("$5")
-    case_arguments+=("${*:7} $unnamed")
+    case_arguments+=("${*:7} $unnamed${only_test:+ --only=$only_test}")
 }
 
 # Settings that force algorithms, one line of NAME=VALUE words each: the k-th line has the k-th
@@ -228,7 +234,7 @@ report() # number
     local status='no result'
     { read -r status <"$scratch/$1.result"; } 2>/dev/null
     [ "$status" = 0 ] || echo "${case_name[$1]}" >>"$failed"
-    result "$status" "${case_name[$1]}"
+    result "$status" "${case_name[$1]}${only_test:+: $only_test}"
     tail -n +2 "$scratch/$1.result" 2>/dev/null
 }
 

@@ -43,7 +43,7 @@ static void wait(MPI_Request *r)
 
 /* Copies or reductions of the local part at init: MPICH 4.0.2, Open MPI of old. What init reads is
  * rubbish, and what it writes would show. */
-static void data_moves_at_init(void)
+TEST(data_moves_at_init, .wanted = test_has_persistent)
 {
     struct group *world = group_new(MPI_COMM_WORLD);
     for (int i = 0; i < NINTRA && test_has_persistent(); i++)
@@ -87,7 +87,7 @@ static void make_group(void)
  * something else, while the first is held: with few tags (NBCSHIM_TAG_UB=30: these are all there
  * are), nonblocking ones go around their ring many times, and persistent ones come and go, in
  * another order on each rank. */
-static void tags_are_given_twice(void)
+TEST(tags_are_given_twice, .wanted = test_has_persistent)
 {
     enum { HELD = 15, ROUNDS = 40 };
     int in[HELD], out[HELD], order[HELD], x = 1, sum;
@@ -126,7 +126,7 @@ static void tags_are_given_twice(void)
 /* --- requests --------------------------------------------------------------------------------- */
 
 /* Handles that are no handles of the MPI do not come back from Fortran's numbers. */
-static void handle_is_lost_in_conversion(void)
+TEST(handle_is_lost_in_conversion, .wanted = test_has_persistent)
 {
     int x = test_rank, sum = -1;
     MPI_Request r = sum_start(MPI_COMM_WORLD, &x, &sum),
@@ -149,7 +149,7 @@ static void handle_is_lost_in_conversion(void)
 }
 
 /* The program's own requests look like those that stand for operations: persistent, with nobody. */
-static void requests_are_taken_for_ours(void)
+TEST(requests_are_taken_for_ours)
 {
     enum { N = 40 };
     MPI_Request theirs[N], r;
@@ -175,7 +175,7 @@ static void requests_are_taken_for_ours(void)
 
 /* Arrays of nothing, most by null pointers (Open MPI's MPI_Startall takes none), while something is
  * pending and while nothing is. */
-static void empty_arrays_are_read(void)
+TEST(empty_arrays_are_read)
 {
     int x = test_rank, sum, flag, index, count;
     for (int i = 0; i < 2; i++) {
@@ -212,7 +212,7 @@ static void finish_other(MPI_Comm *comm, int *code, ...)
 
 /* An error handler may use MPI: a lock that is held around it hangs, a list that is being walked
  * breaks. */
-static void error_handler_uses_mpi(void)
+TEST(error_handler_uses_mpi)
 {
     MPI_Comm comm;
     MPI_Errhandler handler;
@@ -261,7 +261,7 @@ static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
 
 /* A hidden duplicate made by MPI_Comm_dup has the program's attributes copied, and deleted, once
  * more. */
-static void attributes_are_copied_twice(void)
+TEST(attributes_are_copied_twice)
 {
     MPI_Comm first, comm;
     MPI_Request r;
@@ -289,7 +289,7 @@ static void attributes_are_copied_twice(void)
 
 /* Each two neighbors of a ring have a communicator; each rank starts on its two in another order.
  * MPI-4.1, section 6.12: nonblocking collectives resolve what would deadlock with blocking ones. */
-static void overlapping_communicators_deadlock(void)
+TEST(overlapping_communicators_deadlock)
 {
     MPI_Comm to_left = MPI_COMM_NULL, to_right = MPI_COMM_NULL;
     MPI_Request r[2];
@@ -317,7 +317,7 @@ static void overlapping_communicators_deadlock(void)
 }
 
 /* MPI_Comm_disconnect waits for what is pending; the request lives on. */
-static void disconnect_drops_what_is_pending(void)
+TEST(disconnect_drops_what_is_pending)
 {
     enum { BIG = 100000 };
     int *data = test_alloc(BIG * sizeof *data), x = test_rank, sum = -1, wrong = 0;
@@ -337,7 +337,7 @@ static void disconnect_drops_what_is_pending(void)
 }
 
 /* All ranks are rid of the communicator at the same time, whatever requests they still hold. */
-static void disconnect_waits_for_a_held_request(void)
+TEST(disconnect_waits_for_a_held_request)
 {
     MPI_Comm comm;
     MPI_Request r;
@@ -351,7 +351,7 @@ static void disconnect_waits_for_a_held_request(void)
         wait(&r);
 }
 
-static void disconnected_request_starts(void)
+TEST(disconnected_request_starts)
 {
     MPI_Comm comm;
     MPI_Request r;
@@ -368,7 +368,7 @@ static void disconnected_request_starts(void)
 
 /* A window is another object than the communicator that it was made from, which is disconnected as
  * any other. (Open MPI 4.1.4 makes none for one rank.) */
-static void window_is_disconnected(void)
+TEST(window_is_disconnected)
 {
     enum { BIG = 100000 };
     int memory, wrong = 0, *data;
@@ -395,7 +395,7 @@ static void window_is_disconnected(void)
 
 /* A communicator of some ranks alone is made by them alone: the others wait for a message that they
  * get afterwards. */
-static void constructor_wants_all_ranks(void)
+TEST(constructor_wants_all_ranks)
 {
 #if MPI_VERSION >= 3
     MPI_Group world, half;
@@ -423,7 +423,7 @@ static void constructor_wants_all_ranks(void)
 /* --- data ------------------------------------------------------------------------------------- */
 
 /* A barrier that some rank has not entered is complete nowhere. */
-static void barrier_completes_early(bool persistent)
+static void barrier_between(bool persistent)
 {
     int flag;
     for (int late = 0; late < test_size && test_size > 1; late++) {
@@ -449,9 +449,19 @@ static void barrier_completes_early(bool persistent)
     }
 }
 
+TEST(barrier_completes_early)
+{
+    barrier_between(false);
+}
+
+TEST(persistent_barrier_completes_early, .wanted = test_has_persistent)
+{
+    barrier_between(true);
+}
+
 /* Nothing is described as no elements on one side and as elements of no size on the other; counts
  * and types of the two sides differ all the same. */
-static void nothing_differs_by_side(void)
+TEST(nothing_differs_by_side)
 {
     MPI_Datatype empty;
     MPI_Request r[4];
@@ -473,7 +483,7 @@ static void nothing_differs_by_side(void)
 
 /* The same bytes are sent to all, and by several operations at once; they lie in memory that can
  * only be read elsewhere (common/sides.h). */
-static void send_buffers_are_taken_for_private(void)
+TEST(send_buffers_are_taken_for_private)
 {
     enum { OPS = 6 };
     int *counts = test_alloc((size_t)test_size * sizeof *counts);
@@ -505,7 +515,7 @@ static void send_buffers_are_taken_for_private(void)
 
 /* The receive buffer of a reduction counts at the root alone: elsewhere it may be anything, also
  * the send buffer. */
-static void receive_buffer_is_used_elsewhere(void)
+TEST(receive_buffer_is_used_elsewhere)
 {
     enum { N = 5000 };
     static double in[N], out[N];
@@ -528,7 +538,7 @@ static void receive_buffer_is_used_elsewhere(void)
 
 /* Kernels of our own, and what there is none for: each operator on each type that it is defined
  * for, against MPI_Reduce_local in the order of ranks. */
-static void operator_is_wrong_on_a_type(void)
+TEST(operator_is_wrong_on_a_type)
 {
     enum { N = 19 };
     for (int o = 0; o < npredefined_ops; o++)
@@ -593,8 +603,6 @@ static void leave_things_behind(void)
     MPI_Comm_free_keyval(&key);
 }
 
-#define PLACE(call) (test_place(#call), call)
-
 static MPI_Datatype helper;
 static int ndeleted;
 
@@ -607,7 +615,7 @@ static int end_helper(MPI_Datatype type, int keyval, void *value, void *extra)
 
 /* A type that is freed while in use ends later, with callbacks that may call MPI: what they free
  * must be forgotten, since its handle comes again for another type. */
-static void callback_of_a_freed_type_uses_mpi(void)
+TEST(callback_of_a_freed_type_uses_mpi)
 {
     enum { MANY = 16, N = 3 };
     int keyval, in[2 * N], out[N * MANY];
@@ -651,7 +659,7 @@ static int count_deleted(MPI_Datatype type, int keyval, void *value, void *extra
 }
 
 /* The last use of a freed type may be that of a persistent request. */
-static void type_outlives_its_request(void)
+TEST(type_outlives_its_request)
 {
     int keyval, x = 0;
     MPI_Datatype type;
@@ -672,7 +680,7 @@ static void type_outlives_its_request(void)
 }
 
 /* The largest of 1 and all bits set is 1 of signed numbers, and the smallest of unsigned ones. */
-static void signs_are_mixed_up(void)
+TEST(signs_are_mixed_up)
 {
     const struct {
         MPI_Datatype type;
@@ -706,7 +714,7 @@ static void signs_are_mixed_up(void)
 
 /* What is reduced as a Fortran type is reduced as the C type of its kind and size: to the last bit,
  * so that neither is taken for another. Halves and negative numbers tell integers from reals. */
-static void kinds_are_mixed_up(void)
+TEST(kinds_are_mixed_up)
 {
     enum { N = 1001 };
     const struct {
@@ -770,7 +778,7 @@ static void gather_rows(MPI_Datatype row, MPI_Datatype member)
 }
 
 /* MPI_Type_get_envelope refuses them. */
-static void large_types_are_looked_into(void)
+TEST(large_types_are_looked_into)
 {
 #ifdef HAVE_MPI_TYPE_GET_ENVELOPE_C
     MPI_Datatype large, copy, pair;
@@ -784,7 +792,7 @@ static void large_types_are_looked_into(void)
 }
 
 /* MPI-4.1 19.1.5: types for Fortran's kinds are predefined, though they have no names. */
-static void types_without_names_are_freed(void)
+TEST(types_without_names_are_freed)
 {
 #ifdef HAVE_MPI_TYPE_CREATE_F90_REAL /* not in MPICH 3.2 without Fortran */
     MPI_Datatype real, copy, pair;
@@ -804,7 +812,7 @@ static void types_without_names_are_freed(void)
 
 /* A program that uses its small send buffer for something else before a reduction is complete, as
  * DOLFINx does. Wrong, but it works over both MPIs. */
-static void small_input_changes_early(void)
+TEST(small_input_changes_early)
 {
     enum { MOST = 128 };
     long in[MOST], out[MOST], below = (long)test_rank * (test_rank + 1) / 2;
@@ -846,41 +854,20 @@ static void error_class_comes_before_init(void)
 #endif
 }
 
+static void before(void)
+{
+    kinds_init();
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+}
+
+static void after(void)
+{
+    leave_things_behind();
+    kinds_finish();
+}
+
 int main(int argc, char **argv)
 {
     error_class_comes_before_init();
-    test_init(&argc, &argv);
-    kinds_init();
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    if (test_has_persistent()) {
-        PLACE(data_moves_at_init());
-        PLACE(tags_are_given_twice());
-        PLACE(handle_is_lost_in_conversion());
-        PLACE(barrier_completes_early(true));
-    }
-    PLACE(requests_are_taken_for_ours());
-    PLACE(empty_arrays_are_read());
-    PLACE(error_handler_uses_mpi());
-    PLACE(attributes_are_copied_twice());
-    PLACE(overlapping_communicators_deadlock());
-    PLACE(disconnect_drops_what_is_pending());
-    PLACE(disconnect_waits_for_a_held_request());
-    PLACE(disconnected_request_starts());
-    PLACE(window_is_disconnected());
-    PLACE(constructor_wants_all_ranks());
-    PLACE(barrier_completes_early(false));
-    PLACE(nothing_differs_by_side());
-    PLACE(send_buffers_are_taken_for_private());
-    PLACE(receive_buffer_is_used_elsewhere());
-    PLACE(operator_is_wrong_on_a_type());
-    PLACE(callback_of_a_freed_type_uses_mpi());
-    PLACE(type_outlives_its_request());
-    PLACE(signs_are_mixed_up());
-    PLACE(kinds_are_mixed_up());
-    PLACE(large_types_are_looked_into());
-    PLACE(types_without_names_are_freed());
-    PLACE(small_input_changes_early());
-    leave_things_behind();
-    kinds_finish();
-    return test_done();
+    return test_main(argc, argv, before, after);
 }

@@ -150,6 +150,54 @@ int test_done(void)
     return all > 0;
 }
 
+static struct test *tests, **tests_end = &tests;
+
+void test_add(struct test *test)
+{
+    *tests_end = test;
+    tests_end = &test->next;
+}
+
+static bool is_named(const struct test *test, char **argv)
+{
+    for (int i = 1; argv[i]; i++)
+        if (strncmp(argv[i], "--only=", 7) == 0 && strcmp(argv[i] + 7, test->name) == 0)
+            return true;
+    return !argv[1];
+}
+
+static void run_tests(char **argv)
+{
+    int nrun = 0;
+
+    for (const struct test *test = tests; test; test = test->next) {
+        if (!is_named(test, argv))
+            continue;
+        nrun++;
+        test_place("%s", test->name);
+        if (!test->wanted || test->wanted())
+            test->run();
+    }
+    *place = '\0';
+    EXPECT(nrun > 0 || !argv[1], "no such test");
+}
+
+int test_main(int argc, char **argv, void (*before)(void), void (*after)(void))
+{
+    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+        for (const struct test *test = tests; test; test = test->next)
+            puts(test->name);
+        return 0;
+    }
+    test_init(&argc, &argv);
+    if (before)
+        before();
+    run_tests(argv);
+    if (after)
+        after();
+    return test_done();
+}
+
 static void report(const char *text)
 {
     if (++failures > MAX_REPORTS)

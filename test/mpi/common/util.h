@@ -114,6 +114,30 @@ int test_init_thread(int *argc, char ***argv, int required);
 /* Finalizes MPI. Returns the exit status, 0 if no rank has failed. */
 int test_done(void);
 
+/* A test of the program: TEST(name) { ... }, or TEST(name, .wanted = f) { ... } with a function
+ * that says whether to run it. Tests run in the order in which they stand in the file. */
+struct test {
+    const char *name;
+    void (*run)(void);
+    bool (*wanted)(void);
+    struct test *next;
+};
+
+#define TEST(function, ...)                                                           \
+    static void function(void);                                                       \
+    __attribute__((constructor)) static void add_##function(void)                     \
+    {                                                                                 \
+        static struct test added = {.name = #function, .run = function, __VA_ARGS__}; \
+        test_add(&added);                                                             \
+    }                                                                                 \
+    static void function(void)
+
+void test_add(struct test *test);
+
+/* Runs the tests, or those that arguments --only=NAME name, between test_init and test_done; before
+ * and after them what is given. With --list it only prints their names. Returns the exit status. */
+int test_main(int argc, char **argv, void (*before)(void), void (*after)(void));
+
 /* Returns the number of failures of this rank so far. */
 int test_failures(void);
 
