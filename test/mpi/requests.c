@@ -465,19 +465,7 @@ TEST(algorithm_of_a_communicator)
 #endif
 }
 
-static void before(void)
-{
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    note_errors(comm);
-    note_errors(MPI_COMM_WORLD);
-}
-
-static void after(void)
-{
-    MPI_Comm_free(&comm);
-}
-
 int main(int argc, char **argv)
 {
-    return test_main(argc, argv, before, after);
+    return test_main(argc, argv, observe_begin, observe_end);
 }

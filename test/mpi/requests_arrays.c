@@ -149,7 +149,7 @@ static void mixed_some(bool tests)
     mix_end(&m);
 }
 
-static void mixes(void)
+TEST(mixes)
 {
     for (int i = 0; i < 2; i++) {
         mixed_all(i);
@@ -164,7 +164,7 @@ static void mixes(void)
 }
 
 /* MPI_Testall touches nothing while one is missing, whosever it is. */
-static void testall_is_atomic(void)
+TEST(testall_is_atomic)
 {
     MPI_Request r[2], before[2];
     int flag = 1, x = -1;
@@ -237,7 +237,7 @@ static int release_polled(void *state)
     return release(&((struct polled *)state)->entry);
 }
 
-static void testall_polls_the_others(void)
+TEST(testall_polls_the_others)
 {
     struct polled p = {.entry = -1};
     MPI_Request r[2] = {MPI_REQUEST_NULL};
@@ -255,15 +255,11 @@ static void testall_polls_the_others(void)
         OK(MPI_Testall(2, r, &flag, MPI_STATUSES_IGNORE));
     CHECK(r[0] == MPI_REQUEST_NULL && r[1] == MPI_REQUEST_NULL);
 }
-#else
-static void testall_polls_the_others(void)
-{
-}
 #endif
 
 /* While all are ready all the time, each must be chosen now and then. Which of the messages is the
  * MPI's affair. */
-static void nobody_starves(bool tests, int n)
+static void starves(bool tests, int n)
 {
     enum { MOST = 45 };
     MPI_Request r[MOST];
@@ -295,6 +291,14 @@ static void nobody_starves(bool tests, int n)
     }
     CHECK(messages >= rounds / 32);
     OK(MPI_Waitall(n, r, MPI_STATUSES_IGNORE));
+}
+
+TEST(nobody_starves)
+{
+    for (int i = 0; i < 2; i++) {
+        starves(i, 5);
+        starves(i, 45);
+    }
 }
 
 /* --- operations that fail ----------------------------------------------------------------------*/
@@ -494,7 +498,7 @@ static void failing_persistent_before_others_call(MPI_Comm three)
     OK(MPI_Request_free(&r));
 }
 
-static void failures_before_others_call(void)
+TEST(failures_before_others_call)
 {
     MPI_Comm three;
     MPI_Comm_split(comm, test_rank < 3 ? 0 : MPI_UNDEFINED, 0, &three);
@@ -509,7 +513,7 @@ static void failures_before_others_call(void)
     MPI_Comm_free(&three);
 }
 
-static void failures(void)
+TEST(failures)
 {
     MPI_Comm pair;
     MPI_Comm_split(comm, test_rank / 2, 0, &pair);
@@ -575,7 +579,7 @@ static void wait_for_message(int how)
     CHECK(r[1] == MPI_REQUEST_NULL && x == how);
 }
 
-static void waiting_moves_ours_on(void)
+TEST(waiting_moves_ours_on)
 {
     enum { WAYS = 9 };
     if (test_size < 2)
@@ -610,7 +614,7 @@ static void open_own(MPI_File *file)
 
 /* Several requests of a file beside one of ours, or while one is pending. MPI_Testall of
  * MPICH 4.0.2 does not bear them, but MPI_Waitall does. */
-static void requests_of_files(void)
+TEST(requests_of_files)
 {
 #ifdef HAVE_MPI_FILE_OPEN
     enum { N = 3, LONG = 20, ROUNDS = 60 };
@@ -642,7 +646,7 @@ static void requests_of_files(void)
 }
 
 /* One of them beside a message that comes late. */
-static void file_and_message(void)
+TEST(file_and_message)
 {
 #ifdef HAVE_MPI_FILE_OPEN
     enum { ROUNDS = 5, ALL = 3 };
@@ -667,7 +671,7 @@ static void file_and_message(void)
 }
 
 /* MPI_Testall of MPICH 4.0.2 does not bear partitioned requests, but MPI_Waitall does. */
-static void partitioned_ones(void)
+TEST(partitioned_ones)
 {
 #ifdef HAVE_MPI_PSEND_INIT
     enum { PARTS = 3, ROUNDS = 3, ALL = 3 };
@@ -704,23 +708,5 @@ int main(int argc, char **argv)
     setenv("NBCSHIM_ALGORITHM_ALLREDUCE", "recursive_doubling", 1);
     /* The root receives from all: failures_before_others_call. */
     setenv("NBCSHIM_ALGORITHM_GATHER", "linear", 1);
-    test_init(&argc, &argv);
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    note_errors(comm);
-    note_errors(MPI_COMM_WORLD);
-    mixes();
-    testall_is_atomic();
-    testall_polls_the_others();
-    for (int i = 0; i < 2; i++) {
-        nobody_starves(i, 5);
-        nobody_starves(i, 45);
-    }
-    failures();
-    failures_before_others_call();
-    waiting_moves_ours_on();
-    requests_of_files();
-    file_and_message();
-    partitioned_ones();
-    MPI_Comm_free(&comm);
-    return test_done();
+    return test_main(argc, argv, observe_begin, observe_end);
 }

@@ -174,3 +174,15 @@ void poll_status(MPI_Request r)
         OK(MPI_Request_get_status(r, &flag, &s));
     CHECK(is_empty(&s) && s.MPI_ERROR == UNTOUCHED);
 }
+
+void observe_begin(void)
+{
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    note_errors(comm);
+    note_errors(MPI_COMM_WORLD);
+}
+
+void observe_end(void)
+{
+    MPI_Comm_free(&comm);
+}

@@ -10,6 +10,10 @@ enum { UNTOUCHED = 77, GATE = 900, DATA = 901 };
 
 extern MPI_Comm comm; /* where the collectives run; WORLD carries the messages */
 
+/* Make and free that communicator, for test_main; errors on it and on WORLD are noted. */
+void observe_begin(void);
+void observe_end(void);
+
 /* Makes errors on this communicator be counted and returned. */
 void note_errors(MPI_Comm on);
 extern int nraised; /* since the last call of raised */
