@@ -128,17 +128,4 @@ done
 result $? "every source file is listed in Makefile.am"
 [ -z "$unlisted" ] || comment "not listed:$unlisted"
 
-# The map of the files for developers is whole.
-unmapped=
-for file in src/* pmpi/*/*; do
-    case $file in
-    src/alg_*) continue ;;
-    esac
-    name=${file##*/}
-    grep -qE "\`${name%.*}\.(\[ch\]|${name##*.})\`" doc/developers.md || unmapped="$unmapped $file"
-done
-[ -z "$unmapped" ]
-result $? "doc/developers.md has every file of src and pmpi"
-[ -z "$unmapped" ] || comment "not there:$unmapped"
-
 finish
