@@ -13,6 +13,7 @@ NBC_ARCHIVE_MEMBER(files)
 #include "api/presync.h"
 #include "base/lock.h"
 #include "below/quirks.h"
+#include "comm/context.h"
 #include "engine/thread.h"
 
 static struct nbc_gate *file_gate(MPI_File fh)
@@ -121,5 +122,6 @@ static void thread_leave_files(void)
 #include "below/files.def"
 #include "below/files_local.def"
 #include "below/quirks.h"
+#include "comm/context.h"
 #endif
 #endif

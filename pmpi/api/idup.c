@@ -19,7 +19,6 @@
 NBC_ARCHIVE_MEMBER(idup)
 
 #ifdef HAVE_MPI_COMM_IDUP
-#include "api/presync.h"
 #include "base/errors.h"
 #include "base/lock.h"
 #include "comm/context.h"

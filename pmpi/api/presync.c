@@ -18,16 +18,6 @@
 
 #include "coll.h"
 
-bool nbc_knows(MPI_Comm comm)
-{
-    if (!nbc_enabled || nbc_inside)
-        return false;
-    nbc_lock();
-    bool known = nbc_context_find(comm) != NULL;
-    nbc_unlock();
-    return known;
-}
-
 static bool is_inter(MPI_Comm comm)
 {
     nbc_lock();
@@ -41,7 +31,6 @@ static bool is_inter(MPI_Comm comm)
 static int barrier(MPI_Comm comm, int (*run)(const struct nbc_call *call))
 {
     const struct nbc_call call = {.coll = NBC_BARRIER, .purpose = NBC_FOR_OTHERS, .comm = comm};
-    nbc_idup_settle(comm);
     int error = run(&call);
     /* After one barrier of an intercommunicator a rank knows that the remote group has made the
      * call; after the second it knows the same of its own group. */
@@ -57,12 +46,14 @@ bool nbc_calls_need_help(void)
 
 int nbc_presync(MPI_Comm comm)
 {
+    nbc_idup_settle(comm);
     return nbc_calls_need_help() ? barrier(comm, nbc_call_blocking) : MPI_SUCCESS;
 }
 
 int nbc_presync_outside_loop(MPI_Comm comm)
 {
     bool forced = nbc_hooked && nbc_knows(comm);
+    nbc_idup_settle(comm);
     return barrier(comm, forced ? nbc_call_forced : nbc_call_blocking);
 }
 

@@ -15,10 +15,6 @@
 
 #include "below/next.h"
 
-/* Whether the communicator has a context, and the call does not come from inside the MPI below: the
- * same on all its ranks. Without the lock. */
-bool nbc_knows(MPI_Comm comm);
-
 /* Whether there are such barriers: unless the MPI calls nbcshim while it blocks (the hook), or
  * NBCSHIM_BLOCKING=native forgoes them. NBCSHIM_CHECK compares the ranks' calls in them, so it has
  * them with the hook too. */

@@ -651,3 +651,13 @@ int nbc_context_show_hints(MPI_Comm comm, MPI_Info info)
     nbc_unlock();
     return error;
 }
+
+bool nbc_knows(MPI_Comm comm)
+{
+    if (!nbc_enabled || nbc_inside)
+        return false;
+    nbc_lock();
+    bool known = nbc_context_find(comm) != NULL;
+    nbc_unlock();
+    return known;
+}

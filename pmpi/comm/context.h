@@ -242,4 +242,8 @@ bool nbc_context_usable(const struct nbc_context *c);
 /* Frees all contexts, at finalize. Without the lock. */
 void nbc_context_cleanup(void);
 
+/* Whether the communicator has a context, and the call does not come from inside the MPI below: the
+ * same on all its ranks. Without the lock. */
+bool nbc_knows(MPI_Comm comm);
+
 #endif
