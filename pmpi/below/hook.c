@@ -47,6 +47,7 @@ bool nbc_hook_misses_epochs(void)
 }
 
 #ifndef NBC_HOOK_OF_MPICH
+/* unreached: asked only with the hook of MPICH */
 bool nbc_hook_is_complete(MPI_Request request)
 {
     (void)request;
@@ -90,6 +91,7 @@ static registers *find_in_open_mpi(const char *name)
     registers *function;
     void *object = find(name);
     if (!object || !dladdr(object, &info) || !info.dli_fname)
+        /* unreached: other versions of Open MPI */
         return NULL;
     memcpy(&function, &object, sizeof function); /* POSIX permits the conversion */
     const char *slash = strrchr(info.dli_fname, '/');
@@ -97,6 +99,7 @@ static registers *find_in_open_mpi(const char *name)
     for (int i = 0; libraries[i]; i++)
         if (strncmp(file, libraries[i], strlen(libraries[i])) == 0)
             return function;
+    /* unreached: other versions of Open MPI */
     return NULL;
 }
 
@@ -108,6 +111,7 @@ static bool look_for(bool any)
     if (!add || !drop)
         return refuse("no opal_progress_register in Open MPI");
     if (!any && (major < FIRST_VERSION || major > LAST_VERSION))
+        /* unreached: other versions of Open MPI */
         return refuse("a version of Open MPI that nbcshim does not know");
     return true;
 }
@@ -214,6 +218,7 @@ static bool try_hook(void)
     enum { MOST = 1000 };
     ncalls = 0;
     if (!hook_start(count_call))
+        /* unreached: other versions of Open MPI */
         return false;
     installed = count_call;
     for (int i = 0; i < MOST && !ncalls; i++)
@@ -226,9 +231,11 @@ static bool try_hook(void)
 bool nbc_hook_install(int (*function)(void), int level, bool any)
 {
     if (!look_for(any))
+        /* unreached: other versions of Open MPI */
         return false;
     failed = !allows(level);
     if (failed)
+        /* unreached: other versions of Open MPI */
         return false;
     failed = !try_hook() || !hook_start(function);
     if (failed)
