@@ -12,11 +12,11 @@ bool nbc_has_adapter(void)
         DIR *adapters = opendir(classes[i]);
         bool any = false;
         for (struct dirent *e; adapters && (e = readdir(adapters));)
-            any |= e->d_name[0] != '.';
+            any |= e->d_name[0] != '.'; /* unreached: a network adapter */
         if (adapters)
-            closedir(adapters);
+            closedir(adapters); /* unreached: a network adapter */
         if (any)
-            return true;
+            return true; /* unreached: a network adapter */
     }
     return false;
 }

@@ -159,6 +159,7 @@ static nbc_id send_own(struct nbc_sched *s, const struct nbc_shape *shape, int p
 /* Returns the lowest rank that a virtual rank stands for: it, or the partner folded onto it. */
 static int first_of(const struct nbc_fold *f, int virtual)
 {
+    /* mutants: <= for <: both ways give one number */
     return virtual < f->rest ? 2 * virtual : virtual + f->rest;
 }
 
@@ -229,7 +230,7 @@ struct nbc_sched *nbc_allgather_recursive_doubling(const struct nbc_shape *shape
 static int64_t rotated_bytes(const struct nbc_shape *shape, int n)
 {
     int above = shape->size - shape->rank;
-    if (n <= above)
+    if (n <= above) /* mutants: < for <=: both ways give one number */
         return bytes_of(shape, shape->rank, n);
     return bytes_of(shape, shape->rank, above) + bytes_of(shape, 0, n - above);
 }

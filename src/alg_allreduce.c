@@ -317,6 +317,7 @@ struct nbc_sched *nbc_allreduce_ring(const struct nbc_shape *shape)
                              NBC_ROOM_LIMIT);
     if (size == 1)
         nbc_copy(s, result, nbc_send_block(shape, 0), NBC_NONE);
+    /* mutants: <= for <: a round more moves nothing */
     for (int g = 0; g < pieces && size > 1 && nbc_ref_bytes(shape, result) > 0; g += BATCH)
         go_round(&ring, g, g + BATCH < pieces ? g + BATCH : pieces);
     free(ring.reader);

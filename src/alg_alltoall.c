@@ -103,7 +103,7 @@ static struct nbc_sched *linear_in_place(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 3 * shape->size);
     if (!s)
-        return NULL;
+        return NULL; /* unreached: no memory */
     for (int k = 0; k < shape->size; k++) {
         int peer = step_at(shape, k).to;
         if (peer < 0 || !something(shape, nbc_recv_block(shape, peer)))
@@ -133,12 +133,12 @@ struct nbc_sched *nbc_alltoall_linear(const struct nbc_shape *shape)
     struct nbc_sched *s = nbc_sched_new(shape, 2 * n + 1);
     if (!s)
         return NULL;
-    for (int k = 0; k < n; k++) {
+    for (int k = 0; k < n; k++) { /* mutants: <= for <: a round more moves nothing */
         int from = step_at(shape, k).from;
         if (from >= 0)
             recv_block(s, shape, from, NBC_NONE);
     }
-    for (int k = 0; k < n; k++) {
+    for (int k = 0; k < n; k++) { /* mutants: <= for <: a round more moves nothing */
         int to = step_at(shape, k).to;
         if (to >= 0)
             send_block(s, shape, to, NBC_NONE);
@@ -156,6 +156,7 @@ static void make_swaps(struct nbc_sched *s, const struct nbc_shape *shape, struc
     int64_t most = 0;
     for (int i = 0; shape->in_place && i < shape->size; i++) {
         int64_t bytes = nbc_ref_bytes(shape, nbc_recv_block(shape, i));
+        /* mutants: >= for >: another block as large will do */
         if (i != shape->rank && bytes > most)
             most = bytes;
     }
@@ -248,7 +249,7 @@ struct nbc_sched *nbc_alltoall_pairwise(const struct nbc_shape *shape)
     nbc_id received = NBC_NONE, sent = NBC_NONE; /* the last of each before this step */
     struct step step = step_at(shape, 0);
     nbc_id coming = recv_step(s, shape, &swaps[0], step, received);
-    for (int k = 0; k < n; k++) {
+    for (int k = 0; k < n; k++) { /* mutants: <= for <: a round more moves nothing */
         struct step next = k + 1 < n ? step_at(shape, k + 1) : (struct step){-1, -1};
         nbc_id ahead = recv_step(s, shape, &swaps[(k + 1) % LOCKSTEP], next, received);
         nbc_id id = send_step(s, shape, &swaps[k % LOCKSTEP], step, sent);
@@ -418,7 +419,7 @@ static void pack_and_send(struct bruck *b, const struct message *m)
     }
     struct nbc_ref raw = nbc_temp_bytes(b->s, n * b->bytes);
     nbc_id first = b->s->nops;
-    for (; base >= 0; base -= m->weight * b->radix)
+    for (; base >= 0; base -= m->weight * b->radix) /* mutants: > for >=: blocks count from 1 */
         for (int64_t i = group_end(b, m, base) - 1, run; i >= base; i -= run) {
             run = run_length(b, i);
             struct nbc_ref place = nbc_byte_range(raw, packed * b->bytes, run * b->bytes);
@@ -426,6 +427,7 @@ static void pack_and_send(struct bruck *b, const struct message *m)
             packed += run;
         }
     nbc_id sent = nbc_send(b->s, raw, to, NBC_NONE);
+    /* mutants: <= for <: nbc_after lets no operation wait for itself */
     for (nbc_id id = first; id < sent; id++)
         nbc_after(b->s, sent, id);
 }
@@ -434,6 +436,7 @@ static void pack_and_send(struct bruck *b, const struct message *m)
 static void note_moved(struct bruck *b, const struct message *m)
 {
     int64_t off = m->off;
+    /* mutants: > for >=: blocks count from 1 */
     for (int64_t base = first_group(b, m); base >= 0; base -= m->weight * b->radix)
         for (int64_t i = group_end(b, m, base) - 1; i >= base; i--, off += b->bytes)
             b->held[i] = (struct held){off, m->received};
@@ -441,12 +444,14 @@ static void note_moved(struct bruck *b, const struct message *m)
 
 static void emit_bruck(struct bruck *b)
 {
+    /* mutants: <= for <: a round more moves nothing */
     for (int64_t w = 1; w < b->shape->size; w *= b->radix)
         for (int d = 1; d < b->radix && d * w < b->shape->size; d++)
             b->messages[b->nmessages++] = (struct message){.weight = w, .digit = d};
     for (int i = 0; i < b->nmessages; i++)
         receive(b, &b->messages[i]);
     for (int i = 0, end; i < b->nmessages; i = end) {
+        /* mutants: <= for <: an entry that nobody reads */
         for (end = i; end < b->nmessages && b->messages[end].weight == b->messages[i].weight; end++)
             pack_and_send(b, &b->messages[end]);
         for (int k = i; k < end; k++)

@@ -38,7 +38,7 @@ static struct nbc_sched *pipelined(const struct nbc_shape *shape, struct pipe *p
                                    int hops)
 {
     int64_t bytes = nbc_shape_bytes(shape), segment = nbc_pipeline_bytes(shape, bytes, hops);
-    if (bytes <= segment || shape->size == 1)
+    if (bytes <= segment || shape->size == 1) /* mutants: < for <=: one segment is the whole */
         return whole(shape, pipes->at);
     int nsegments = (int)nbc_div_up(bytes, segment);
     struct nbc_sched *s = nbc_sched_new(shape, nsegments * (pipes->at.nchild + 2));
@@ -70,7 +70,7 @@ static struct nbc_sched *along_knomial(const struct nbc_shape *shape, int radix)
     struct nbc_knomial tree;
     int root = shape->root, size = shape->size;
     nbc_knomial(nbc_relative(shape->rank, root, size), size, radix, &tree);
-    for (int i = 0; i < tree.nchild; i++)
+    for (int i = 0; i < tree.nchild; i++) /* mutants: <= for <: an entry that nobody reads */
         tree.child[i] = nbc_absolute(tree.child[i], root, size);
     int parent = tree.parent < 0 ? -1 : nbc_absolute(tree.parent, root, size);
     return whole(shape, (struct place){parent, tree.nchild, tree.child});
@@ -345,6 +345,7 @@ static struct nbc_sched *spread_end(struct spread *b)
 /* Whether the scatter leaves a rank with a chunk. */
 static bool holds(const struct spread *b, int rank, int chunk)
 {
+    /* mutants: > for >=: blocks count from 1 */
     return chunk >= rank && chunk - rank < nbc_knomial_subtree(rank, b->size, 2);
 }
 
@@ -366,6 +367,7 @@ struct nbc_sched *nbc_bcast_scatter_allgather(const struct nbc_shape *shape)
     struct nbc_window in = {0};
     int me = b.me, size = b.size, left = (me + size - 1) % size, right = (me + 1) % size;
     nbc_id there = b.scattered; /* done when the chunk to be sent is here */
+    /* mutants: <= for <, forget - 1: a round more moves nothing */
     for (int i = 0; i < size - 1; i++) {
         int out = nbc_relative(me, i, size), next = nbc_relative(me, i + 1, size);
         if (!holds(&b, right, out))

@@ -28,6 +28,7 @@ struct team {
 
 static int leader(const struct team *c, int node)
 {
+    /* mutants: > for >=: rank 0 leads its node anyway */
     if (c->root >= 0 && nbc_node_of(c->nodes, c->root) == node)
         return c->root;
     return nbc_node_member(c->nodes, node, c->index);
@@ -76,6 +77,7 @@ static struct nbc_subcollective sub_within(const struct place *st, enum nbc_coll
 /* A subcollective across nodes. */
 static struct nbc_subcollective sub_across(const struct place *st, enum nbc_coll coll)
 {
+    /* mutants: <= for <: rank 0 is on node 0 */
     int root = st->across.root < 0 ? 0 : nbc_node_of(st->shape->nodes, st->across.root);
     return (struct nbc_subcollective){.coll = coll,
                                       .rank = st->node,

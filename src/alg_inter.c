@@ -265,7 +265,7 @@ static void bounce_keep(struct nbc_sched *s, const struct nbc_shape *shape, cons
     int64_t end = b->at + b->result.count;
     from = from > b->at ? from : b->at;
     to = to < end ? to : end;
-    if (from < to)
+    if (from < to) /* mutants: <= for <: a copy of nothing is none */
         nbc_copy(s, nbc_ref_part(shape, b->result, from - b->at, to - from),
                  nbc_ref_part(shape, b->all, from, to - from), ready);
 }
@@ -400,6 +400,7 @@ static struct teams teams(const struct nbc_shape *shape, int count)
     int each = shape->size / count, rest = shape->size % count, big = rest * (each + 1);
     int rank = shape->rank;
     struct teams t = {.count = count};
+    /* mutants: <= for <: both ways give one number */
     t.team = rank < big ? rank / (each + 1) : rest + (rank - big) / each;
     t.leads = rank == nbc_part_start(shape->size, count, t.team);
     t.leader = leader_of(shape, count, t.team);

@@ -87,7 +87,8 @@ static int compare(const void *x, const void *y)
 {
     const struct edge *a = x, *b = y;
     if (a->peer != b->peer)
-        return a->peer < b->peer ? -1 : 1;
+        return a->peer < b->peer ? -1 : 1; /* mutants: <= for <: they differ */
+    /* mutants: <= for <, >= for >: they differ */
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
@@ -177,6 +178,7 @@ static void send_group(struct nbc_sched *s, const struct nbc_shape *shape, const
         at += bytes;
     }
     nbc_id sent = nbc_send(s, raw, edges[0].peer, NBC_NONE);
+    /* mutants: <= for <: nbc_after lets no operation wait for itself */
     for (nbc_id id = first; id < sent; id++)
         nbc_after(s, sent, id);
 }
@@ -195,6 +197,7 @@ struct nbc_sched *nbc_neighbor_combined(const struct nbc_shape *shape)
     const struct nbc_neighbors *n = shape->neighbors;
     int most = n->indegree > n->outdegree ? n->indegree : n->outdegree;
     struct nbc_sched *s = nbc_sched_new(shape, 2 * (n->indegree + n->outdegree));
+    /* mutants: forget + 1: so that no size is 0 */
     struct edge *edges = malloc((most + 1) * sizeof *edges);
     if (!s || !edges) {
         free(edges);

@@ -22,6 +22,7 @@ struct node {
 static int children(int rank, int size, int k, int *child)
 {
     int n = 0;
+    /* mutants: <= for <: a round more moves nothing */
     for (int64_t weight = 1; weight < size && rank % (weight * k) == 0; weight *= k)
         for (int digit = 1; digit < k && rank + digit * weight < size; digit++)
             child[n++] = (int)(rank + digit * weight);
@@ -37,7 +38,7 @@ static void round_tree(const struct nbc_shape *shape, int k, struct node *node)
     node->parent = tree.parent < 0 ? -1 : nbc_absolute(tree.parent, root, size);
     node->nbelow = 0;
     node->nabove = children(relative, size, k, node->above);
-    for (int i = 0; i < node->nabove; i++)
+    for (int i = 0; i < node->nabove; i++) /* mutants: <= for <: an entry that nobody reads */
         node->above[i] = nbc_absolute(node->above[i], root, size);
 }
 
@@ -53,14 +54,15 @@ static void ordered_tree(const struct nbc_shape *shape, int k, struct node *node
         nbc_knomial(rank - root, size - root, k, &tree);
         node->parent = tree.parent < 0 ? -1 : root + tree.parent;
         node->nabove = children(rank - root, size - root, k, node->above);
-        for (int i = 0; i < node->nabove; i++)
+        for (int i = 0; i < node->nabove; i++) /* mutants: <= for <: an entry that nobody reads */
             node->above[i] += root;
     }
     if (rank <= root) {
+        /* mutants: forget + 1: a parent does not depend on how many ranks there are */
         nbc_knomial(root - rank, root + 1, k, &tree);
         node->parent = tree.parent < 0 ? -1 : root - tree.parent;
         node->nbelow = children(root - rank, root + 1, k, node->below);
-        for (int i = 0; i < node->nbelow; i++)
+        for (int i = 0; i < node->nbelow; i++) /* mutants: <= for <: an entry that nobody reads */
             node->below[i] = root - node->below[i];
     }
 }
@@ -131,6 +133,7 @@ static struct nbc_sched *along_knomial(const struct nbc_shape *shape, int k)
         return nbc_sched_finish(s);
     struct nbc_room room = nbc_room_new(shape, input.at, nchild, NBC_ROOM_LIMIT / 2);
     struct climb c = {s, shape, &room, input, nbc_recv_block(shape, 0), false};
+    /* mutants: <= for <: a round more moves nothing */
     for (int i = 0; i < node.nabove || i < node.nbelow; i++) {
         if (i < node.nabove)
             combine(&c, node.above[i], false, shape->commutative ? i == 0 : i == node.nabove - 1);
@@ -152,7 +155,7 @@ static struct nbc_sched *along_pairs(const struct nbc_shape *shape)
     struct nbc_sched *s = nbc_sched_new(shape, 2 * rounds + 4);
     struct nbc_acc input = nbc_acc_input(shape);
     if (!s || nbc_ref_bytes(shape, input.at) == 0)
-        return nbc_sched_finish(s);
+        return nbc_sched_finish(s); /* unreached: only in test_algs and test_nodes */
     struct nbc_room room = nbc_room_new(shape, input.at, rounds + 1, NBC_ROOM_LIMIT / 2);
     struct climb c = {s, shape, &room, input, nbc_recv_block(shape, 0), false};
     int parent = fold.virtual < 0 ? fold.partner : -1;
@@ -166,7 +169,7 @@ static struct nbc_sched *along_pairs(const struct nbc_shape *shape)
             combine(&c, partner, partner < shape->rank, 2 * bit == onto);
     }
     deliver(&c, parent);
-    return nbc_sched_finish(s);
+    return nbc_sched_finish(s); /* unreached: only in test_algs and test_nodes */
 }
 
 /* Binomial tree. A rank combines its vector with those of its children, the nearest first, as they
@@ -234,6 +237,7 @@ static struct links link_up(const struct nbc_shape *shape)
         return (struct links){rank == root ? -1 : previous, -1, next == root ? -1 : next};
     struct links l = {-1, -1, -1};
     if (rank != root)
+        /* mutants: >= for >: the root does not ask for its parent */
         l.parent = rank > root ? previous : next;
     if (rank >= root && rank < size - 1)
         l.above = next;

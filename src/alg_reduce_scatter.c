@@ -209,6 +209,7 @@ struct nbc_sched *nbc_reduce_scatter_pairwise(const struct nbc_shape *shape)
 /* Returns the lowest rank that a virtual rank stands for: it, or the partner folded onto it. */
 static int first_rank(const struct nbc_fold *f, int virtual)
 {
+    /* mutants: <= for <: both ways give one number */
     return virtual < f->rest ? 2 * virtual : virtual + f->rest;
 }
 
@@ -233,6 +234,7 @@ static void hand_out(struct blocks *b, const struct nbc_fold *fold, const struct
                      nbc_id input_sent)
 {
     int first = first_rank(fold, fold->virtual);
+    /* mutants: one element less: only its blocks are used */
     struct nbc_ref vector = nbc_ref_part(b->shape, acc->at, -first_of(b, first), b->input.count);
     if (fold->takes && nbc_ref_bytes(b->shape, block(b, fold->partner)) > 0)
         nbc_send(b->s, blocks_at(b, vector, fold->partner, 1), fold->partner, acc->ready);
@@ -266,6 +268,7 @@ static void emit_halving(struct blocks *b)
         else
             nbc_merge(b->s, b->shape, &acc, theirs, received, false, theirs);
         int64_t first = first_of(b, first_rank(&fold, mine));
+        /* mutants: one element less: only its blocks are used */
         vector = nbc_ref_part(b->shape, acc.at, -first, vector.count);
     }
     hand_out(b, &fold, &acc, input_sent);
@@ -337,7 +340,7 @@ static int64_t part_start(const void *layout, int part)
 static int holder(int part, int nbits)
 {
     int v = 0;
-    for (int i = 0; i < nbits; i++)
+    for (int i = 0; i < nbits; i++) /* mutants: <= for <: the bit above is 0 */
         v |= (part >> i & 1) << (nbits - 1 - i);
     return v;
 }
@@ -347,6 +350,7 @@ static void distribute(struct blocks *b, const struct nbc_fold *fold, int part,
                        const struct nbc_acc *acc, nbc_id input_sent)
 {
     int first = first_rank(fold, part), end = first_rank(fold, part + 1);
+    /* mutants: one element less: only its blocks are used */
     struct nbc_ref vector = nbc_ref_part(b->shape, acc->at, -first_of(b, first), b->input.count);
     for (int to = first; to < end; to++) {
         struct nbc_ref data = blocks_at(b, vector, to, 1);
@@ -362,6 +366,7 @@ static void emit_butterfly(struct blocks *b)
     int rank = b->shape->rank;
     struct nbc_fold fold = nbc_fold(rank, b->shape->size);
     /* The rank that will have this rank's block: by its virtual rank, or the one it folds onto. */
+    /* mutants: <= for <: both ways give 0 */
     int virtual = fold.virtual < 0 ? rank / 2 : fold.virtual;
     int from = nbc_unfold(&fold, holder(virtual, nbc_log2_ceil(fold.onto)));
     if (fold.virtual < 0) {
@@ -375,6 +380,7 @@ static void emit_butterfly(struct blocks *b)
     nbc_halving_home(b->s, &h, b->input);
     if (fold.takes)
         nbc_take_over(b->s, b->shape, &fold, &acc, NULL);
+    /* mutants: >= for >: fold.onto is 1 on one rank alone, which does not get here */
     bool sends_input = !acc.writable && fold.onto > 1;
     nbc_halve(b->s, &h, &acc);
     nbc_id input_sent = sends_input ? h.sent[0] : NBC_NONE;
@@ -447,7 +453,7 @@ static struct nbc_ref largest_block(const struct blocks *b)
 {
     struct nbc_ref most = block(b, 0);
     for (int i = 1; b->start && i < b->shape->size; i++)
-        if (block(b, i).count > most.count)
+        if (block(b, i).count > most.count) /* mutants: >= for >: another block as large will do */
             most = block(b, i);
     return most;
 }
@@ -492,6 +498,7 @@ static void emit_ring(struct blocks *b)
     struct ring ring = {.b = b};
     ring.room = nbc_room_new(b->shape, piece, (int64_t)b->shape->size * pieces, NBC_ROOM_LIMIT);
     nbc_id all = NBC_NONE;
+    /* mutants: <= for <: a round more moves nothing */
     for (int first = 0; first < pieces; first += BATCH)
         all = also(b, all, go_round(&ring, piece, kept, first));
     keep_block(b, kept, all, NBC_NONE);

@@ -40,12 +40,14 @@ static void scan_doubling(struct nbc_sched *s, const struct nbc_shape *shape, st
 {
     struct nbc_acc acc = nbc_acc_input(shape);
     struct nbc_ref result = nbc_recv_block(shape, 0);
+    /* mutants: <= for <: a round more moves nothing */
     for (int64_t d = 1; d < shape->size; d *= 2) {
         if (shape->rank + d < shape->size)
             send_up(s, shape, &acc, d);
         if (shape->rank >= d)
             scan_in(s, shape, room, &acc, result, (int)(shape->rank - d));
     }
+    /* mutants: drop a dependency of a message or copy: nothing was received to wait for */
     nbc_copy(s, result, acc.at, acc.ready);
 }
 
@@ -60,7 +62,7 @@ static void exscan_doubling(struct nbc_sched *s, const struct nbc_shape *shape,
     sum.writable = false; /* in place, the result goes there */
     if (shape->in_place && rank > 0 && rank < size - 1)
         nbc_own(s, &sum, nbc_temp_like(s, result.at));
-    for (int64_t d = 1; d < size; d *= 2) {
+    for (int64_t d = 1; d < size; d *= 2) { /* mutants: <= for <: a round more moves nothing */
         if (rank + d < size)
             send_up(s, shape, &sum, d);
         if (rank < d)
@@ -283,7 +285,7 @@ static nbc_id send_piece(struct trees *w, struct piece *p, enum stream to, struc
  * any more. */
 static nbc_id send_subtree(struct trees *w, struct piece *p, const struct nbc_acc *acc)
 {
-    if (p->at.above < 0)
+    if (p->at.above < 0) /* mutants: <= for <: rank 0 is above nobody */
         return send_piece(w, p, TO_PARENT, acc->at, acc->ready);
     struct nbc_acc all = *acc;
     nbc_id received;
@@ -326,7 +328,7 @@ static void scan_down(struct trees *w, struct piece *p)
                        scan_in(w->s, w->shape, &w->room, &p->acc, result, p->at.parent));
     else
         nbc_copy(w->s, result, p->acc.at, NBC_NONE);
-    if (p->at.above >= 0)
+    if (p->at.above >= 0) /* mutants: > for >=: rank 0 is above nobody */
         send_piece(w, p, TO_ABOVE, p->acc.at, p->acc.ready);
 }
 
@@ -369,7 +371,7 @@ static void exscan_down(struct trees *w, struct piece *p)
         p->before.ready = nbc_recv(w->s, p->before.at, p->at.parent, p->before.ready);
         nbc_window_add(w->s, &p->window[FROM_PARENT], p->before.ready);
     }
-    if (p->at.above < 0)
+    if (p->at.above < 0) /* mutants: <= for <: rank 0 is above nobody */
         return;
     if (!p->at.low && !below) {
         send_piece(w, p, TO_ABOVE, p->acc.at, p->acc.ready);

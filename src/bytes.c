@@ -34,7 +34,7 @@ nbc_id nbc_bytes_pack(struct nbc_sched *s, struct nbc_bytes *v, int64_t end)
     if (v->direct || size == 0)
         return v->last;
     int64_t n = nbc_div_up(end, size) - v->moved;
-    if (n <= 0)
+    if (n <= 0) /* mutants: < for <=: a copy of nothing is none */
         return v->last;
     struct nbc_ref from = nbc_ref_part(v->shape, v->user, v->moved, n);
     v->last = nbc_copy(s, nbc_byte_range(v->raw, v->moved * size, n * size), from, v->last);
@@ -82,6 +82,7 @@ int64_t nbc_pipeline_bytes(const struct nbc_shape *shape, int64_t bytes, int hop
     if (shape->segment > 0)
         return nbc_segment_bytes(shape, bytes);
     while (hops > 0 && segment > LEAST_SEGMENT &&
+           /* mutants: forget - 1: no power of two is a multiple of MESSAGE_BYTES */
            (segment * segment - 1) / MESSAGE_BYTES >= bytes / hops)
         segment /= 2;
     int64_t least = nbc_div_up(bytes, MAX_SEGMENTS);

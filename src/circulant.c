@@ -62,6 +62,7 @@ static nbc_id add_arc(struct nbc_sched *s, const struct nbc_circulant *c, int n,
     for (int i = 0; i < sum.n; i++) {
         struct nbc_ref theirs = moves ? sum.run[i] : nbc_temp_like(s, sum.run[i]);
         nbc_id received = nbc_recv(s, theirs, peer, NBC_NONE);
+        /* mutants: swap operands: the operation commutes */
         nbc_id added = moves ? nbc_reduce(s, sum.run[i], mine.run[i], theirs, received)
                              : nbc_reduce(s, sum.run[i], theirs, mine.run[i], received);
         nbc_after(s, added, ready);

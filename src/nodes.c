@@ -17,13 +17,15 @@ static int by_name(const void *x, const void *y)
 {
     const struct named *a = x, *b = y;
     if (a->where != b->where)
-        return a->where < b->where ? -1 : 1;
+        return a->where < b->where ? -1 : 1; /* mutants: <= for <: they differ */
+    /* mutants: <= for <, >= for >: they differ */
     return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
 static int by_rank(const void *x, const void *y)
 {
     const struct named *a = x, *b = y;
+    /* mutants: <= for <, >= for >: they differ */
     return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
@@ -34,7 +36,7 @@ static int number(const int *where, int size, int *node_of)
     struct named *list = malloc((size_t)size * sizeof *list);
     int nnodes = 0;
     if (!list)
-        return 0;
+        return 0; /* unreached: no memory */
     for (int i = 0; i < size; i++)
         list[i] = (struct named){where[i], i, 0};
     qsort(list, (size_t)size, sizeof *list, by_name);
@@ -76,11 +78,11 @@ static void list_members(struct nbc_nodes *n, int *first, int *member)
         first[k] = 0;
     for (int i = 0; i < n->size; i++)
         first[n->node_of[i] + 1]++;
-    for (int k = 0; k < n->nnodes; k++)
+    for (int k = 0; k < n->nnodes; k++) /* mutants: <= for <: an entry that nobody reads */
         first[k + 1] += first[k];
     for (int i = 0; i < n->size; i++)
         member[first[n->node_of[i]]++] = i;
-    for (int k = n->nnodes; k > 0; k--)
+    for (int k = n->nnodes; k > 0; k--) /* mutants: >= for >: all are written once more */
         first[k] = first[k - 1];
     first[0] = 0;
 }
@@ -92,7 +94,7 @@ bool nbc_nodes_make(struct nbc_nodes *nodes, const int *where, int size)
     *nodes = (struct nbc_nodes){.size = size};
     int nnodes = memory ? number(where, size, memory) : 0;
     if (nnodes == 0) {
-        free(memory);
+        free(memory); /* unreached: no memory */
         return false;
     }
     int block = block_of(memory, size);
@@ -141,6 +143,7 @@ int nbc_node_member(const struct nbc_nodes *n, int node, int i)
 
 int nbc_node_index(const struct nbc_nodes *n, int rank)
 {
+    /* mutants: forget - 1: an entry more, where the search ends at the same one */
     int node = nbc_node_of(n, rank), low = 0, high = nbc_node_size(n, node) - 1;
     if (n->block)
         return rank % n->block;

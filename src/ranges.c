@@ -41,6 +41,7 @@ void nbc_ranges_end(struct nbc_ranges *r)
 /* The finalizer of splitmix64. */
 uint64_t nbc_range_key(uint64_t key, uint64_t also)
 {
+    /* mutants: forget + 1, - for +: another key, which spreads as well */
     uint64_t x = key + (also + 1) * UINT64_C(0x9E3779B97F4A7C15);
     x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
     x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
@@ -58,6 +59,7 @@ static bool search_advance(struct nbc_range_search *s, int nwindows)
     s->first = (int)(hash % (unsigned)nwindows);
     s->nwindows = 1;
     if (s->attempt > 0) {
+        /* mutants: - for +: the same blocks in another order */
         int block = (int)((hash + (unsigned)s->attempt) % (unsigned)nblocks);
         s->first = block * NBC_RANGE_WORDS;
         s->nwindows = nwindows - s->first < NBC_RANGE_WORDS ? nwindows - s->first : NBC_RANGE_WORDS;
@@ -90,7 +92,7 @@ int nbc_ranges_settle(struct nbc_ranges *r, const struct nbc_range_search *s, co
         if (r->owner[w] == s)
             r->owner[w] = NULL;
     }
-    if (range < 0 || !nbc_ranges_on(r))
+    if (range < 0 || !nbc_ranges_on(r)) /* mutants: <= for <: range 0 is offered to nobody */
         return NBC_NO_RANGE;
     range_take(r, range);
     return range;
@@ -102,6 +104,7 @@ int nbc_ranges_search(struct nbc_ranges *r, uint64_t key, nbc_words_and *and, vo
     struct nbc_range_search s = {.key = key};
     uint64_t mine[NBC_RANGE_WORDS], all[NBC_RANGE_WORDS];
     *range = NBC_NO_RANGE;
+    /* mutants: <= for <: range 0 is offered to nobody */
     for (int n; *range < 0 && (n = nbc_ranges_offer(r, &s, mine)) > 0;) {
         int error = and(where, mine, all, n);
         *range = nbc_ranges_settle(r, &s, error ? NULL : all);

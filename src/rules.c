@@ -34,7 +34,7 @@ enum { LEAST_WORDS = 4, MOST_WORDS = LEAST_WORDS + 1 + NNEEDS };
 /* A copy of a line, divided into words. */
 struct line {
     char text[256];
-    char *word[MOST_WORDS + 1];
+    char *word[MOST_WORDS + 1]; /* mutants: forget + 1: room to count one word too many */
     int n;
 };
 
@@ -152,7 +152,9 @@ static bool read_rule(const struct line *l, struct nbc_rule *rule, struct nbc_ru
     if (!range(l->word[1], &least, &most))
         return wrong(error, "%.40s is not a range of ranks", l->word[1]);
     *rule = (struct nbc_rule){.coll = coll};
+    /* mutants: >= for >: a limit is as good as what it limits */
     rule->min_size = least > INT_MAX ? INT_MAX : (int)least;
+    /* mutants: >= for >: a limit is as good as what it limits */
     rule->max_size = most > INT_MAX ? INT_MAX : (int)most;
     if (!range(l->word[2], &rule->min_bytes, &rule->max_bytes))
         return wrong(error, "%.40s is not a range of bytes", l->word[2]);
@@ -202,7 +204,7 @@ static size_t count_lines(const char *text)
 {
     size_t n = 1;
     for (; *text; text++)
-        n += *text == '\n';
+        n += *text == '\n'; /* mutants: != for ==: more memory than is needed */
     return n;
 }
 
@@ -237,9 +239,10 @@ static struct nbc_rules *sorted_alloc(size_t nrules)
     struct nbc_rules_index *index;
     struct nbc_rules *sorted = rules_alloc(nrules);
     if (!sorted)
-        return NULL;
+        return NULL; /* unreached: no memory */
     index = malloc(sizeof *index + nrules * sizeof *index->key);
     if (!index) {
+        /* unreached below: no memory */
         free(sorted);
         return NULL;
     }

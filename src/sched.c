@@ -183,6 +183,7 @@ void nbc_fence(struct nbc_sched *s)
     if (s->nops == b->since)
         return;
     nbc_id first = b->since, id = sched_emit(s, (struct nbc_op){.kind = NBC_OP_JOIN}, NBC_NONE);
+    /* mutants: <= for <: nbc_after lets no operation wait for itself */
     for (nbc_id pre = first; pre < id; pre++)
         nbc_after(s, id, pre);
     b->fence = id;
@@ -224,7 +225,7 @@ static struct last *last_of(struct last *table, uint32_t mask, int32_t key)
 {
     uint32_t i = (uint32_t)key * 2654435761u & mask;
     while (table[i].key && table[i].key != key)
-        i = (i + 1) & mask;
+        i = (i + 1) & mask; /* mutants: - for +: another place in the table */
     return &table[i];
 }
 
@@ -234,14 +235,16 @@ static bool order_messages(struct nbc_sched *s)
 {
     struct last few[SMALL] = {{0}}, *table = few;
     uint32_t room = SMALL;
-    while (room < 2 * (uint32_t)s->nmsgs)
+    while (room < 2 * (uint32_t)s->nmsgs) /* mutants: <= for <: a table larger than it need be */
         room *= 2;
+    /* mutants: >= for >: more memory than is needed */
     if (room > SMALL && !(table = calloc(room, sizeof *table)))
         return false;
     for (nbc_id id = 0; id < s->nops; id++) {
         const struct nbc_op *op = &s->ops[id];
         if (op->kind != NBC_OP_SEND && op->kind != NBC_OP_RECV)
             continue;
+        /* mutants: != for ==: another place in the table */
         int32_t key = op->peer * 2 + (op->kind == NBC_OP_RECV) + 1;
         struct last *l = last_of(table, room - 1, key);
         if (l->key)
@@ -259,6 +262,7 @@ static bool link_edges(struct nbc_sched *s)
 {
     const struct nbc_build *b = s->build;
     s->nsucc = b->nedges;
+    /* mutants: forget + 1: malloc(0) is not NULL in glibc */
     s->succ = malloc((b->nedges + 1) * sizeof *s->succ);
     if (!s->succ)
         return false;
@@ -288,6 +292,7 @@ static bool link_edges(struct nbc_sched *s)
 /* Shrinks the arrays if much of them is unused: schedules are cached. */
 static bool shrink(struct nbc_sched *s)
 {
+    /* mutants: <= for <: more memory than is needed */
     if (s->build->ops_room - s->nops < SMALL / 4)
         return true;
     struct nbc_op *less = realloc(s->ops, (s->nops ? s->nops : 1) * sizeof *s->ops);

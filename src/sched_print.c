@@ -54,7 +54,7 @@ static bool invert(const struct nbc_sched *s, struct preds *p)
     p->start = calloc((size_t)s->nops + 2, sizeof *p->start);
     p->list = malloc(((size_t)s->nsucc + 1) * sizeof *p->list);
     if (!p->start || !p->list)
-        return false;
+        return false; /* unreached: no memory */
     for (int32_t i = 0; i < s->nsucc; i++)
         p->start[s->succ[i] + 2]++;
     for (nbc_id id = 1; id <= s->nops; id++)

@@ -50,21 +50,21 @@ static nbc_id graft(struct nbc_sched *s, const struct nbc_subcollective *sub,
 {
     int64_t temp = from->temp_bytes ? nbc_temp_bytes(s, from->temp_bytes).off : 0;
     int nlast = 0;
-    for (int i = 0; i < from->nops; i++)
+    for (int i = 0; i < from->nops; i++) /* mutants: <= for <: there is room for one more */
         waits[i] = 0;
     for (int i = 0; i < from->nops; i++) {
         const struct nbc_op *op = &from->ops[i];
         for (int k = 0; k < op->nsucc_done; k++)
             waits[from->succ[op->succ + op->nsucc_issue + k]]++;
     }
-    for (int i = 0; i < from->nops; i++)
+    for (int i = 0; i < from->nops; i++) /* mutants: <= for <: there is room for one more */
         ids[i] = emit_op(s, sub, &from->ops[i], temp, waits[i] ? NBC_NONE : after);
     for (int i = 0; i < from->nops; i++) {
         const struct nbc_op *op = &from->ops[i];
         for (int k = 0; k < op->nsucc_done; k++)
             nbc_after(s, ids[from->succ[op->succ + op->nsucc_issue + k]], ids[i]);
     }
-    for (int i = 0; i < from->nops; i++)
+    for (int i = 0; i < from->nops; i++) /* mutants: <= for <: there is room for one more */
         if (from->ops[i].nsucc_done == 0)
             waits[nlast++] = ids[i];
     return nbc_join_of(s, waits, nlast);
@@ -109,6 +109,7 @@ nbc_id nbc_emit_subcollective(struct nbc_sched *s, const struct nbc_shape *shape
     if (own.segment == 0)
         own.segment = segment;
     struct nbc_sched *from = alg->build(&own);
+    /* mutants: forget + 1: so that no size is 0 */
     nbc_id *ids = from ? malloc(2 * ((size_t)from->nops + 1) * sizeof *ids) : NULL;
     nbc_id last = after;
     if (!ids)

@@ -6,6 +6,7 @@
 static int64_t lowest_digit(int rank, int size, int k)
 {
     int64_t weight = 1;
+    /* mutants: <= for <: of the root any weight of size or more will do */
     while (weight < size && rank / weight % k == 0)
         weight *= k;
     return weight;
@@ -73,6 +74,7 @@ struct nbc_branch nbc_two_tree_below(int rank, int size, int tree)
 {
     if (rank > 0)
         return nbc_two_tree(rank, size - 1, tree);
+    /* mutants: >= for >: a tree of one rank has no head */
     int head = size > 1 ? nbc_pow2_floor(size - 1) : 0;
     return (struct nbc_branch){-1, size > 1, {tree == 0 ? head : other_tree(head, size - 1, true)}};
 }
@@ -98,6 +100,7 @@ struct nbc_inner nbc_two_tree_inner(int rank, int size, int tree)
         *(b.child[i] <= rank ? &at.below : &at.above) = b.child[i] - 1;
     /* The subtree of a node whose lowest bit is b is the nodes at distances less than b. */
     int node = tree ? other_tree(rank + 1, even, false) : rank + 1, bit = node & -node;
+    /* mutants: > for >=: node - 1 + bit is odd */
     bool first = node == bit, last = node - 1 >= even - bit;
     at.low = !(tree ? last : first);
     at.high = even < size || !(tree ? first : last);

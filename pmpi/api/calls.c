@@ -133,6 +133,7 @@ static int call_and_wait(const struct nbc_call *call)
 
 int nbc_call_blocking(const struct nbc_call *call)
 {
+    /* mutants: && for ||: the long way round, with the same result */
     if (!nbc_enabled || nbc_inside || nbc_settings.blocking == NBC_BLOCKING_NATIVE)
         return NBC_CALL_BELOW;
     return nbc_call_forced(call);
@@ -191,7 +192,7 @@ static int tags_widen(struct nbc_context *c)
     uint64_t key = nbc_range_key(c->key, ++c->nsearches);
     int error = nbc_ranges_search(&nbc_ranges, key, ranges_and, c, &range);
     if (error || range < 0)
-        return error;
+        return error; /* unreached: the MPI fails */
     return nbc_tags_add(c->tags, nbc_range_tag(range), nbc_range_size) ? MPI_SUCCESS
                                                                        : MPI_ERR_NO_MEM;
 }
@@ -223,11 +224,11 @@ static int tags_take(struct nbc_context *c, int *tag)
     if (!c->tags)
         return MPI_ERR_NO_MEM;
     *tag = nbc_tags_take(c->tags);
-    if (*tag >= 0)
+    if (*tag >= 0) /* mutants: > for >=: persistent operations have tags above 0 */
         return MPI_SUCCESS;
     int error = tags_agree(c);
     if (error)
-        return error;
+        return error; /* unreached: the MPI fails */
     *tag = nbc_tags_take(c->tags);
     return *tag >= 0 ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
@@ -270,7 +271,7 @@ static int call_init(const struct nbc_call *call, struct nbc_request **out)
         return call_explain(call, NBC_KIND_PERSISTENT, error, nbc_bind_fault());
     bool made = !error;
     if (made && !nbc_request_ready(*out))
-        error = MPI_ERR_NO_MEM;
+        error = MPI_ERR_NO_MEM; /* unreached: no memory */
     error = call_init_together(call, c, error, &tag);
     if (error) {
         if (made)

@@ -157,6 +157,7 @@ static int comm_attach_later(MPI_Comm parent, MPI_Comm *comm, struct nbc_origin 
     nbc_unlock();
     if (!error)
         return comm_attach(parent, comm, origin, MPI_INFO_NULL);
+    /* unreached below: the MPI fails */
     NEXT(Comm_free)(comm);
     return nbc_raise(parent, error);
 }
@@ -183,7 +184,7 @@ static int sync_group(struct nbc_context *c, MPI_Group group, int tag)
         return MPI_SUCCESS; /* the MPI raises the error */
     int *ranks = nbc_signal_ranks(c, group, n);
     if (!ranks)
-        return MPI_ERR_NO_MEM;
+        return MPI_ERR_NO_MEM; /* unreached: no memory */
     const struct nbc_signal signal = {.kind = NBC_SIGNAL_GROUP, .number = tag};
     int error = nbc_signal_barrier(c, ranks, n, me, signal);
     free(ranks);
@@ -199,7 +200,7 @@ EXPORT(int, Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Com
     bool sync = group != MPI_GROUP_NULL && nbc_calls_need_help();
     int error = sync ? sync_group(c, group, tag) : MPI_SUCCESS;
     if (error)
-        return nbc_raise(comm, error);
+        return nbc_raise(comm, error); /* unreached: the MPI fails */
     error = NEXT(Comm_create_group)(comm, group, tag, newcomm);
     struct nbc_origin origin = {
         .parent = c, .key = nbc_range_key(c->key, (unsigned)tag), .range = NBC_NO_RANGE};
@@ -223,7 +224,7 @@ static int sync_leaders(MPI_Comm peer, int remote_leader, int tag, int has, int 
     int error = nbc_context_complete(c);
     nbc_unlock();
     if (error)
-        return error;
+        return error; /* unreached: the MPI fails */
     int to = nbc_context_hidden_rank(c, remote_leader);
     struct nbc_signal signal = {.kind = NBC_SIGNAL_LEADER, .number = tag, .value = has};
     error = nbc_signal_send(c, to, signal);
@@ -245,13 +246,13 @@ static int sync_both_groups(MPI_Comm local, int leader, MPI_Comm peer, int remot
         return MPI_SUCCESS; /* the MPI raises the error */
     int error = nbc_presync(local);
     if (error)
-        return error;
+        return error; /* unreached: the MPI fails */
     NEXT(Comm_rank)(local, &rank);
     if (rank == leader)
         error = sync_leaders(peer, remote_leader, tag,
                              context_of(local)->spans_jobs ? HAS_CONTEXT : HAS_WORLD, both);
     if (error)
-        return nbc_raise(local, error);
+        return nbc_raise(local, error); /* unreached: the MPI fails */
     const struct nbc_call bcast = {
         .coll = NBC_BCAST,
         .purpose = NBC_FOR_OTHERS,
@@ -354,7 +355,7 @@ static void comm_settle_end(struct nbc_context *c, bool disconnect)
     nbc_unlock();
     nbc_context_reclaim();
     if (handler != MPI_ERRHANDLER_NULL)
-        NEXT(Errhandler_free)(&handler);
+        NEXT(Errhandler_free)(&handler); /* unreached: the MPI fails */
 }
 
 static void comm_wait_for_pending(struct nbc_context *c)

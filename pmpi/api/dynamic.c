@@ -78,6 +78,7 @@ static void *watcher_run(void *arg)
     while ((late = sem_timedwait(&w->answered, &until)) != 0 && errno == EINTR)
         ;
     if (late)
+        /* unreached: in a process that writes no counts */
         fprintf(stderr,
                 "nbcshim: still waiting after %d s for the other job of an intercommunicator; if "
                 "that job runs without nbcshim, run this one with NBCSHIM_DYNAMIC=0\n",
@@ -93,7 +94,7 @@ static void watcher_begin(struct watcher *w, MPI_Comm inter)
         return;
     w->runs = nbc_system_thread_start(&w->thread, watcher_run, w);
     if (!w->runs)
-        sem_destroy(&w->answered);
+        sem_destroy(&w->answered); /* unreached: no memory for a thread */
 }
 
 static void watcher_end(struct watcher *w)
@@ -129,7 +130,7 @@ static int jobs_connect(MPI_Comm inter, bool known)
     if (!error)
         error = nbc_agree_any(inter, memcmp(mine, theirs, sizeof mine) != 0, &differ);
     if (error || !known || !theirs[KNOWN])
-        return error;
+        return error; /* unreached: the MPI fails */
     if (differ) {
         report_difference(inter);
         return MPI_SUCCESS;
@@ -225,7 +226,7 @@ CONNECTING(Comm_connect, NEXT(Comm_connect),
 EXPORT(int, Comm_join, (int fd, MPI_Comm *newcomm), (fd, newcomm))
 {
     if (nbc_inside)
-        return NEXT(Comm_join)(fd, newcomm);
+        return NEXT(Comm_join)(fd, newcomm); /* unreached: only from within the MPI */
     int error = NEXT(Comm_join)(fd, newcomm);
     return error ? error : jobs_connect(*newcomm, nbc_enabled);
 }

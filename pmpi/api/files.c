@@ -26,7 +26,7 @@ static bool file_pass_gate(struct nbc_gate *gate, MPI_File fh, int *error)
 {
     *error = nbc_gate_pass(gate);
     if (*error)
-        NEXT(File_call_errhandler)(fh, *error);
+        NEXT(File_call_errhandler)(fh, *error); /* unreached: the MPI fails */
     return *error == MPI_SUCCESS;
 }
 
@@ -51,10 +51,11 @@ EXPORT(int, File_open,
        (comm, filename, amode, info, fh))
 {
     if (!nbc_knows(comm))
+        /* unreached: only from within the MPI */
         return NEXT(File_open)(comm, filename, amode, info, fh);
     int error = nbc_presync(comm);
     if (error)
-        return error;
+        return error; /* unreached: the MPI fails */
     BELOW(error = NEXT(File_open)(comm, filename, amode, info, fh));
     return error ? error : nbc_gate_new(NBC_GATE_FILE, NBC_GATE_KEY(*fh), comm);
 }
@@ -66,11 +67,11 @@ EXPORT(int, File_close, (MPI_File * fh), (fh))
     if (!gate)
         return NEXT(File_close)(fh);
     if (!file_pass_gate(gate, *fh, &error))
-        return error;
+        return error; /* unreached: the MPI fails */
     nbc_gate_remove(gate);
     BELOW(error = NEXT(File_close)(fh));
     if (error)
-        nbc_gate_restore(gate);
+        nbc_gate_restore(gate); /* unreached: the MPI fails */
     else
         nbc_gate_free(gate);
     return error;

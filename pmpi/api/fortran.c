@@ -56,8 +56,8 @@ static bool is_bottom(const void *p)
 /* The address as C has it. */
 static MAYBE void *c_address(void *p)
 {
-    if (!p) /* equals the address of each symbol that the MPI lacks */
-        return p;
+    if (!p)       /* equals the address of each symbol that the MPI lacks */
+        return p; /* unreached: only in the library of test/fortran */
     return is_in_place(p) ? MPI_IN_PLACE : is_bottom(p) ? MPI_BOTTOM : p;
 }
 
@@ -79,6 +79,7 @@ static int count_neighbors(MPI_Comm comm, bool out)
         return 2 * in;
     }
     if (topology == MPI_GRAPH) {
+        /* unreached below: only in the library of test/fortran */
         NEXT(Comm_rank)(comm, &rank);
         NEXT(Graph_neighbors_count)(comm, rank, &in);
         return in;
@@ -92,12 +93,13 @@ static int count_peers(MPI_Comm comm, bool neighbors, bool out)
 {
     int inter, n = 0;
     if (comm == MPI_COMM_NULL)
+        /* unreached: only in the library of test/fortran */
         return 0; /* the call raises the error */
     if (neighbors)
         return count_neighbors(comm, out);
     NEXT(Comm_test_inter)(comm, &inter);
     if (inter)
-        NEXT(Comm_remote_size)(comm, &n);
+        NEXT(Comm_remote_size)(comm, &n); /* unreached: only in the library of test/fortran */
     else
         NEXT(Comm_size)(comm, &n);
     return n;

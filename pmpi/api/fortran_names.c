@@ -57,13 +57,13 @@ static int get(getter *next, const MPI_Fint *comm, const MPI_Fint *keyval, void 
             *value = most;                                                                    \
     }
 
-GETTER(mpi_comm_get_attr, MPI_Aint)
+GETTER(mpi_comm_get_attr, MPI_Aint) /* unreached: other Fortran compilers */
 GETTER(mpi_comm_get_attr_, MPI_Aint)
-GETTER(mpi_comm_get_attr__, MPI_Aint)
+GETTER(mpi_comm_get_attr__, MPI_Aint) /* unreached: other Fortran compilers */
 GETTER(mpi_comm_get_attr_f08_, MPI_Aint)
-GETTER(mpi_attr_get, MPI_Fint)
+GETTER(mpi_attr_get, MPI_Fint) /* unreached: other Fortran compilers */
 GETTER(mpi_attr_get_, MPI_Fint)
-GETTER(mpi_attr_get__, MPI_Fint)
+GETTER(mpi_attr_get__, MPI_Fint) /* unreached: other Fortran compilers */
 
 /* --- nbcshim's own functions ------------------------------------------------------------------ */
 

@@ -20,7 +20,7 @@ EXPORT(int, Type_free, (MPI_Datatype * type), (type))
     if (!nbc_datatypes_any())
         return NEXT(Type_free)(type);
     if (!nbc_inside)
-        nbc_types_reclaim();
+        nbc_types_reclaim(); /* mutants: leave a call out: types go with a later call */
     bool locked = free_lock();
     bool later = nbc_has_lock() ? nbc_datatype_put_off(type) : nbc_datatype_leave(type);
     if (locked)

@@ -201,7 +201,7 @@ static int init_thread(int *argc, char ***argv, int required, int *provided)
         raised = MPI_THREAD_MULTIPLE;
     int error = NEXT(Init_thread)(argc, argv, raised, provided);
     if (error)
-        return error;
+        return error; /* unreached: the MPI fails */
     if (raised != required && *provided > required)
         *provided = required;
     provided_level = *provided;
@@ -263,6 +263,7 @@ EXPORT(int, Finalize, (void), ())
     nbc_thread_stop(); /* or it could call the MPI while that is shut down */
     nbc_types_reclaim();
     if (nbc_hook_ends_early()) {
+        /* unreached below: the MPI fails */
         nbc_hooked = false;
         nbc_callback_stop();
     }

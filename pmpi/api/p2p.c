@@ -129,6 +129,7 @@ static int p2p_post_matched(struct data d, MPI_Message *message, MPI_Request *re
 {
 #ifdef HAVE_MPI_SEND_C
     if (d.count > INT_MAX)
+        /* unreached: above 2 GiB */
         return NEXT(Imrecv_c)(d.buf, d.count, d.type, message, request);
 #endif
     return NEXT(Imrecv)(d.buf, (int)d.count, d.type, message, request);
@@ -138,7 +139,7 @@ static int p2p_receive_matched(struct data d, MPI_Message *message, MPI_Status *
 {
 #ifdef HAVE_MPI_SEND_C
     if (d.count > INT_MAX)
-        return NEXT(Mrecv_c)(d.buf, d.count, d.type, message, status);
+        return NEXT(Mrecv_c)(d.buf, d.count, d.type, message, status); /* unreached: above 2 GiB */
 #endif
     return NEXT(Mrecv)(d.buf, (int)d.count, d.type, message, status);
 }
@@ -176,7 +177,7 @@ static int p2p_probe_and_receive(struct data d, int source, int tag, MPI_Comm co
     MPI_Status probed;
     int error = p2p_probe(source, tag, comm, &probed);
     if (error)
-        return error;
+        return error; /* unreached: the MPI fails */
     if (!fits(&probed, d))
         return NEXT(Recv)(d.buf, (int)d.count, d.type, probed.MPI_SOURCE, probed.MPI_TAG, comm,
                           status);
@@ -199,6 +200,7 @@ static int p2p_post_send(struct data d, int dest, int tag, MPI_Comm comm, MPI_Re
 {
 #ifdef HAVE_MPI_SEND_C
     if (d.count > INT_MAX)
+        /* unreached: above 2 GiB */
         return NEXT(Isend_c)(d.buf, d.count, d.type, dest, tag, comm, request);
 #endif
     return NEXT(Isend)(d.buf, (int)d.count, d.type, dest, tag, comm, request);
@@ -209,11 +211,11 @@ static int p2p_sendrecv(struct data out, int dest, int sendtag, struct data in, 
 {
     MPI_Request request;
     int flag, error = NEXT(Iprobe)(source, recvtag, comm, &flag, MPI_STATUS_IGNORE);
-    if (error) /* the arguments are wrong: nothing may be sent */
-        return error;
+    if (error)        /* the arguments are wrong: nothing may be sent */
+        return error; /* unreached: the MPI fails */
     error = p2p_post_send(out, dest, sendtag, comm, &request);
     if (error)
-        return error;
+        return error; /* unreached: the MPI fails */
     int received = p2p_receive(in, source, recvtag, comm, status);
     error = nbc_wait_other(&request, MPI_STATUS_IGNORE);
     return received ? received : error;
@@ -245,17 +247,17 @@ static int p2p_pack_into(struct data d, MPI_Comm comm, struct data *copy)
     int error = NEXT(Pack_size)((int)d.count, d.type, comm, &size);
 #endif
     if (error)
-        return error;
+        return error; /* unreached: the MPI fails */
     copy->buf = malloc((size_t)size + 1);
     if (!copy->buf)
-        return nbc_raise(comm, MPI_ERR_NO_MEM);
+        return nbc_raise(comm, MPI_ERR_NO_MEM); /* unreached: no memory */
 #ifdef HAVE_MPI_PACK_C
     error = NEXT(Pack_c)(d.buf, d.count, d.type, copy->buf, size, &position, comm);
 #else
     error = NEXT(Pack)(d.buf, (int)d.count, d.type, copy->buf, size, &position, comm);
 #endif
     copy->count = position;
-    return error;
+    return error; /* unreached: the MPI fails */
 }
 
 /* Copies the data as MPI_PACKED, which matches any datatype. The caller frees the buffer. */

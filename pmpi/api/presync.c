@@ -127,7 +127,7 @@ struct nbc_gate *nbc_gate_find(enum nbc_gate_kind kind, uint64_t key)
 {
     struct nbc_gate *gate;
     if (!nbc_enabled || nbc_inside)
-        return NULL;
+        return NULL; /* unreached: no memory */
     nbc_lock();
     HASH_FIND(hh, gates[kind], &key, sizeof key, gate);
     nbc_unlock();
@@ -160,7 +160,7 @@ void nbc_gate_remove(struct nbc_gate *gate)
 void nbc_gate_restore(struct nbc_gate *gate)
 {
     if (!gate)
-        return;
+        return; /* unreached: no memory */
     nbc_lock();
     /* Without memory the gate is lost, as is the window or file that could not be freed. */
     gate_add(gate);

@@ -39,12 +39,12 @@ static int open_home(MPI_Comm *home, int *rank)
     own_is_open = true;
     error = NEXT(Group_from_session_pset)(own, "mpi://WORLD", &world);
     if (error)
-        return error;
+        return error; /* unreached: the MPI fails */
     NEXT(Group_rank)(world, rank);
     NEXT(Group_free)(&world);
     error = NEXT(Group_from_session_pset)(own, "mpi://SELF", &self);
     if (error)
-        return error;
+        return error; /* unreached: the MPI fails */
     error = NEXT(Comm_create_from_group)(self, "nbcshim", MPI_INFO_NULL, MPI_ERRORS_RETURN, home);
     NEXT(Group_free)(&self);
     return error;
@@ -78,7 +78,7 @@ static int session_attach_if_alike(MPI_Comm comm)
     if (error)
         return error;
     if (!all.same_build)
-        return nbc_consent_refuse(comm);
+        return nbc_consent_refuse(comm); /* unreached: another build, as in MPI_Init */
     return all.same_settings ? nbc_context_attach(comm, &origin) : nbc_consent_report(comm);
 }
 
@@ -90,12 +90,12 @@ static int session_attach(MPI_Comm comm)
         return MPI_SUCCESS;
     int error = nbc_agree_any(comm, nbc_enabled || nbc_wanted(), &any);
     if (error || !any)
-        return error;
+        return error; /* unreached: the MPI fails */
     error = session_take_over(comm);
     if (!error)
         error = session_attach_if_alike(comm);
     if (error)
-        NEXT(Comm_call_errhandler)(comm, error);
+        NEXT(Comm_call_errhandler)(comm, error); /* unreached: the MPI fails */
     return error;
 }
 
@@ -130,7 +130,7 @@ EXPORT(int, Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session *s
     nbc_next_resolve();
     nbc_next_require();
     if (nbc_inside)
-        return NEXT(Session_init)(info, handler, session);
+        return NEXT(Session_init)(info, handler, session); /* unreached: only from within the MPI */
     before_session();
     int error = NEXT(Session_init)(info, handler, session);
     if (!error)
@@ -174,7 +174,7 @@ void nbc_sessions_end_world(void)
     }
     nbc_context_end_early(MPI_COMM_WORLD);
     if (!own_is_open && open_home(&nbc_home, &rank))
-        session_shut_down();
+        session_shut_down(); /* unreached: the MPI fails */
     else
         nbc_alone = nbc_home;
 }

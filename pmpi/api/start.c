@@ -65,7 +65,7 @@ static int start_others(const struct nbc_own_requests *p, int n, MPI_Request *re
     int count = n - p->n;
     if (count == 0)
         return MPI_SUCCESS;
-    if (count > (int)(sizeof some / sizeof *some))
+    if (count > (int)(sizeof some / sizeof *some)) /* mutants: >= for >: only for speed */
         others = malloc(count * sizeof *others);
     if (!others)
         return nbc_raise_no_memory();

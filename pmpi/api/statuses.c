@@ -9,7 +9,7 @@ bool nbc_is_in_status(int error)
 {
     int class = error;
     if (error != MPI_ERR_IN_STATUS)
-        NEXT(Error_class)(error, &class);
+        NEXT(Error_class)(error, &class); /* unreached: another code for MPI_ERR_IN_STATUS */
     return class == MPI_ERR_IN_STATUS;
 }
 

@@ -27,9 +27,9 @@ static bool lock_for_a_while(void)
     for (int i = 0; i < TRIES; i++) {
         if (nbc_lock_if_free())
             return true;
-        sched_yield();
+        sched_yield(); /* unreached: a moment between two threads */
     }
-    return false;
+    return false; /* unreached: a moment between two threads */
 }
 
 bool nbc_is_of_callback(int n, const MPI_Request *requests)
@@ -106,6 +106,7 @@ int nbc_wait_other(MPI_Request *request, MPI_Status *status)
 }
 
 /* The MPI below sees an inactive request as it should, but SMPI 3.32 frees it in MPI_Wait. */
+/* unreached: SMPI */
 static int wait_inactive(MPI_Status *status)
 {
     nbc_set_status(status);
@@ -138,7 +139,7 @@ EXPORT(int, Wait, (MPI_Request * request, MPI_Status *status), (request, status)
 static __attribute__((noinline)) int test_one(MPI_Request *request, int *flag, MPI_Status *status)
 {
     if (!nbc_is_of_program(1, request))
-        return NEXT(Test)(request, flag, status);
+        return NEXT(Test)(request, flag, status); /* unreached: only from within the MPI */
     nbc_lock();
     struct nbc_request *r = nbc_request_find(*request);
     nbc_progress(r);
@@ -165,6 +166,7 @@ static __attribute__((noinline)) int status_of_one(MPI_Request request, int *fla
                                                    MPI_Status *status)
 {
     if (!nbc_is_of_program(1, &request))
+        /* unreached: only from within the MPI */
         return NEXT(Request_get_status)(request, flag, status);
     nbc_lock();
     struct nbc_request *r = nbc_request_find(request);

@@ -99,6 +99,7 @@ static bool any_own(const struct array *a, int *index, MPI_Status *status, int *
             *error = nbc_request_conclude(p->r, &a->requests[p->index], status);
             return true;
         }
+        /* mutants: forget + 1: who comes first is drawn anew in each round */
         at = at + 1 < own->n ? at + 1 : 0;
     }
     nbc_unlock();
@@ -140,6 +141,7 @@ static int wait_any(int n, MPI_Request *requests, int *index, MPI_Status *status
     if (n >= NBC_WATCHED_LEAST && nbc_long_any(n, requests, index, NULL, status, &error))
         return error;
     if (!array_begin(&a, n, requests))
+        /* unreached: no memory */
         return nbc_raise_no_memory();
     while (a.own.n || nbc_must_poll()) {
         if (any_round(&a, index, status, &error)) {
@@ -170,6 +172,7 @@ static int test_any(int n, MPI_Request *requests, int *index, int *flag, MPI_Sta
     if (n >= NBC_WATCHED_LEAST && nbc_long_any(n, requests, index, flag, status, &error))
         return error;
     if (!array_begin(&a, n, requests))
+        /* unreached: no memory */
         return nbc_raise_no_memory();
     *flag = any_round(&a, index, status, &error);
     array_end(&a);
@@ -239,6 +242,7 @@ static int wait_some(int n, MPI_Request *requests, int *outcount, int *indices,
         nbc_long_some(n, requests, true, outcount, indices, statuses, &error))
         return error;
     if (!array_begin(&a, n, requests))
+        /* unreached: no memory */
         return nbc_raise_no_memory();
     while (a.own.n || nbc_must_poll()) {
         if (some_round(&a, outcount, indices, statuses, &error)) {
@@ -271,6 +275,7 @@ static int test_some(int n, MPI_Request *requests, int *outcount, int *indices,
         nbc_long_some(n, requests, false, outcount, indices, statuses, &error))
         return error;
     if (!array_begin(&a, n, requests))
+        /* unreached: no memory */
         return nbc_raise_no_memory();
     some_round(&a, outcount, indices, statuses, &error);
     array_end(&a);
@@ -311,10 +316,12 @@ static bool all_own(const struct array *a, int *first)
 static int all_end(struct array *a, MPI_Status *statuses, int error)
 {
     if (error && !nbc_is_in_status(error)) {
+        /* unreached: no memory */
         array_end(a);
         return error;
     }
     struct nbc_statuses report = {.list = statuses, .error = error};
+    /* mutants: <= for <: all are written once more */
     bool unwritten = !a->own.others && a->own.n < a->n; /* null and inactive requests */
     for (int i = 0; unwritten && i < a->n && statuses != MPI_STATUSES_IGNORE; i++)
         statuses[i] = nbc_empty_status;
@@ -463,6 +470,7 @@ static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
     if (!a.own.n && !nbc_must_poll())
         return NEXT(Waitall)(n, requests, statuses);
     if (!others_begin(&others, &a, statuses)) {
+        /* unreached below: no memory */
         array_end(&a);
         return nbc_raise_no_memory();
     }
@@ -471,6 +479,7 @@ static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
         nbc_count_waiting(1);
         bool own_done = all_own(&a, &first);
         nbc_count_waiting(-1);
+        /* mutants: >= for >: whose turn it is */
         if (first > before)
             spins = 0;
         if (own_done && others.left > 0 && others.left == a.own.others && !nbc_must_poll()) {
@@ -508,6 +517,7 @@ static int poll_others(const struct array *a, int pending, MPI_Status *statuses)
     MPI_Request dummy = nbc_pending_dummy();
     nbc_unlock();
     if (dummy == MPI_REQUEST_NULL)
+        /* unreached: no memory */
         return MPI_SUCCESS;
     *place = dummy;
     int error = NEXT(Testall)(a->n, a->requests, &flag, statuses);
@@ -535,6 +545,7 @@ static int test_all(int n, MPI_Request *requests, int *flag, MPI_Status *statuse
 EXPORT(int, Testall, (int count, MPI_Request requests[], int *flag, MPI_Status statuses[]),
        (count, requests, flag, statuses))
 {
+    /* mutants: && for ||: the long way round, with the same result */
     if (!nbc_may_have_own(count, requests) || !flag)
         return NEXT(Testall)(count, requests, flag, statuses);
     return test_all(count, requests, flag, statuses);

@@ -28,7 +28,7 @@ static struct nbc_gate *win_gate(MPI_Win win)
 static int win_raise(MPI_Win win, int error)
 {
     if (error)
-        NEXT(Win_call_errhandler)(win, error);
+        NEXT(Win_call_errhandler)(win, error); /* unreached: the MPI fails */
     return error;
 }
 
@@ -101,7 +101,7 @@ EXPORT(int, Win_free, (MPI_Win * win), (win))
     struct nbc_gate *gate = win ? win_gate(*win) : NULL;
     int error = nbc_gate_pass(gate);
     if (error)
-        return win_raise(*win, error);
+        return win_raise(*win, error); /* unreached: the MPI fails */
     nbc_gate_remove(gate);
     error = NEXT(Win_free)(win);
     if (error)
@@ -153,7 +153,7 @@ EXPORT(int, Win_start, (MPI_Group group, int assert, MPI_Win win), (group, asser
     bool waits = needs_signal(gate, group, assert) && !*nbc_gate_started(gate);
     int error = waits ? win_signal(gate, group, true) : MPI_SUCCESS;
     if (error)
-        return win_raise(win, error);
+        return win_raise(win, error); /* unreached: the MPI fails */
     error = NEXT(Win_start)(group, assert, win);
     if (gate && !error)
         *nbc_gate_started(gate) = true;

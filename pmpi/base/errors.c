@@ -62,9 +62,9 @@ static bool own_error_set_up(struct own_error *o)
     if (o->class != MPI_SUCCESS)
         return true;
     if (NBC_IS_SIMULATED) /* SMPI 3.32 ends the program in these functions */
-        return false;
+        return false;     /* unreached: SMPI */
     if (NEXT(Add_error_class)(&class) || NEXT(Add_error_code)(class, &o->code))
-        return false;
+        return false; /* unreached: no memory */
     __atomic_store_n(&o->class, class, __ATOMIC_RELAXED);
     return true;
 }
@@ -73,7 +73,7 @@ int nbc_error_text(enum nbc_error which, const char *text)
 {
     struct own_error *o = &own_errors[which];
     if (!own_error_set_up(o))
-        return o->shown;
+        return o->shown; /* unreached: no memory */
     /* The cast is for MPI-2.2, whose prototype lacks const. */
     NEXT(Add_error_string)(o->code, (char *)text);
     return o->code;
@@ -84,7 +84,7 @@ int nbc_error_text_of_call(int class, const char *text)
     for (int i = NBC_ERROR_CALL; i < NBC_NERRORS; i++)
         if (own_errors[i].shown == class)
             return nbc_error_text(i, text);
-    return class;
+    return class; /* unreached: a class of no own error */
 }
 
 bool nbc_error_is(enum nbc_error which, int error)
@@ -113,5 +113,5 @@ int nbc_error_class_shown(int class)
         if (added != MPI_SUCCESS && class == added)
             return own_errors[i].shown;
     }
-    return class;
+    return class; /* unreached: the MPI fails */
 }

@@ -31,6 +31,7 @@ static void put_ranges(struct nbc_line *l, int size, const int *group, int which
         while (last + 1 < size && group[last + 1] == which)
             last++;
         if (nranges == MOST) {
+            /* unreached below: more ranks or hosts than tests have */
             nbc_line_put(l, " and others");
             return;
         }
@@ -55,6 +56,7 @@ static void put_hosts(struct nbc_line *l, int size, const int *group, int which,
         if (known)
             continue;
         if (n == MOST) {
+            /* unreached below: more ranks or hosts than tests have */
             nbc_line_put(l, " and others");
             break;
         }
@@ -90,14 +92,14 @@ static void write_coverage(void)
     extern void __gcov_dump(void);
     __gcov_dump();
 #endif
-}
+} /* unreached: in a process that writes no counts */
 
 int nbc_line_abort(MPI_Comm comm)
 {
     const struct timespec while_it_reads = {.tv_nsec = 300000000};
     nanosleep(&while_it_reads, NULL);
     write_coverage();
-    return NEXT(Abort)(comm, EXIT_FAILURE);
+    return NEXT(Abort)(comm, EXIT_FAILURE); /* unreached: in a process that writes no counts */
 }
 
 void nbc_host_own(struct nbc_host *own)

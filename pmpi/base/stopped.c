@@ -30,7 +30,7 @@ static bool is_stopped(const char *process)
     snprintf(path, sizeof path, "/proc/%.20s/status", process);
     FILE *file = fopen(path, "re");
     if (!file)
-        return false;
+        return false; /* unreached: a moment between two threads */
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
     char state = *field(text, "\nState:"), tracer = *field(text, "\nTracerPid:");
@@ -43,7 +43,7 @@ bool nbc_any_is_stopped(void)
     bool found = false;
     DIR *processes = program_of("self", own) ? opendir("/proc") : NULL;
     if (!processes)
-        return false;
+        return false; /* unreached: a moment between two threads */
     for (struct dirent *d; !found && (d = readdir(processes)) != NULL;)
         found = *d->d_name >= '1' && *d->d_name <= '9' && program_of(d->d_name, other) &&
                 strcmp(own, other) == 0 && is_stopped(d->d_name);

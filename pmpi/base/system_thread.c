@@ -23,7 +23,7 @@ bool nbc_condition_init(pthread_cond_t *condition)
 {
     pthread_condattr_t monotonic;
     if (pthread_condattr_init(&monotonic))
-        return false;
+        return false; /* unreached: no memory */
     bool made = !pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) &&
                 !pthread_cond_init(condition, &monotonic);
     pthread_condattr_destroy(&monotonic);

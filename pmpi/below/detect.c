@@ -60,6 +60,7 @@ static uint32_t symbol_count(const struct symbols *s)
     /* In an object without exports the linker writes 1 here, although symbols follow up to the
      * strings. */
     if (first <= 1 && (const char *)s->table < s->strings)
+        /* unreached: older symbol tables */
         return (uint32_t)((s->strings - (const char *)s->table) / sizeof *s->table);
     return first;
 }
@@ -234,6 +235,7 @@ static int find_needs_other(struct dl_phdr_info *info, size_t size, void *found)
         const char *name = s.strings + d->d_un.d_val;
         if (d->d_tag != DT_NEEDED || !is_other_kind(name))
             continue;
+        /* unreached below: in a process that writes no counts */
         *(const char **)found = name;
         return 1;
     }

@@ -72,6 +72,7 @@ static registers *find_in_open_mpi(const char *name)
     registers *function;
     void *object = find(name);
     if (!object || !dladdr(object, &info) || !info.dli_fname)
+        /* unreached: other versions of Open MPI */
         return NULL;
     memcpy(&function, &object, sizeof function); /* POSIX permits the conversion */
     const char *slash = strrchr(info.dli_fname, '/');
@@ -79,6 +80,7 @@ static registers *find_in_open_mpi(const char *name)
     for (int i = 0; libraries[i]; i++)
         if (strncmp(file, libraries[i], strlen(libraries[i])) == 0)
             return function;
+    /* unreached: other versions of Open MPI */
     return NULL;
 }
 
@@ -90,6 +92,7 @@ static bool open_mpi_look_for(bool any)
     if (!add || !drop)
         return refuse("no opal_progress_register in Open MPI");
     if (!any && (major < FIRST_VERSION || major > LAST_VERSION))
+        /* unreached: other versions of Open MPI */
         return refuse("a version of Open MPI that nbcshim does not know");
     return true;
 }

@@ -47,12 +47,14 @@ void *nbc_next_symbol(const char *symbol, const void *caller)
     void *found = dlsym(RTLD_NEXT, symbol);
     if (found || !dladdr(caller, &called))
         return found;
+    /* unreached: an MPI that only its caller has */
     void *library = dlopen(called.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    if (library) {
+    if (library) { /* unreached: an MPI that only its caller has */
+        /* unreached below: an MPI that only its caller has */
         found = dlsym(library, symbol);
         dlclose(library); /* it stays: its code is being executed */
     }
-    return found;
+    return found; /* unreached: an MPI that only its caller has */
 }
 
 static function *find_symbol(const char *prefix, const char *name)
@@ -118,7 +120,7 @@ bool nbc_next_passed_on(function *next_tool, const void *caller)
 {
     Dl_info info;
     if (!dladdr(caller, &info))
-        return false;
+        return false; /* unreached: no object at the address */
     return info.dli_fbase != object_of(&nbc_next) &&
            info.dli_fbase != object_of(data_address(next_tool)) && !nbc_is_mpi(info.dli_fname);
 }
@@ -201,6 +203,7 @@ __attribute__((constructor)) void nbc_next_resolve_now(void)
 }
 #else
 
+/* unreached: empty in the static library */
 const char *nbcshim_function(int index, int *below)
 {
     (void)index;
@@ -208,12 +211,14 @@ const char *nbcshim_function(int index, int *below)
     return NULL;
 }
 
+/* unreached: empty in the static library */
 void (*nbc_next_find(const char *name))(void)
 {
     (void)name;
     return NULL;
 }
 
+/* unreached: empty in the static library */
 const char *nbc_next_mpi_in_front(void)
 {
     return NULL;
@@ -223,6 +228,7 @@ void nbc_next_require(void)
 {
 }
 
+/* unreached: empty in the static library */
 void nbc_next_resolve_now(void)
 {
 }

@@ -40,7 +40,7 @@ static inline void nbc_next_resolve(void)
 {
 #ifdef PIC
     if (!__atomic_load_n(&nbc_next_resolved, __ATOMIC_ACQUIRE))
-        nbc_next_resolve_now();
+        nbc_next_resolve_now(); /* unreached: empty in the static library */
 #endif
 }
 

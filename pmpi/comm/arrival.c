@@ -83,6 +83,7 @@ static int call_all(void)
     here.answered = calloc((size_t)here.size, sizeof *here.answered);
     here.hosts = calloc((size_t)here.size, sizeof *here.hosts);
     if (!here.answered || !here.hosts)
+        /* unreached: no memory */
         return MPI_SUCCESS;
     here.called = true;
     here.called_at = here.waited;
@@ -140,12 +141,13 @@ static void end_job(struct nbc_line *l)
     nbc_line_put(l, ". The job ends: all its ranks need the library");
     nbc_line_print(l);
     nbc_line_abort(WORLD);
-}
+} /* unreached: in a process that writes no counts */
 
 static void tell_of_stop(void)
 {
     struct nbc_line l = {.n = 0};
     if (here.told_of_stop)
+        /* unreached: a rank that is stopped for long */
         return;
     here.told_of_stop = true;
     nbc_line_put(&l, "nbcshim: ");
@@ -179,6 +181,7 @@ static int look_for_the_program(void)
             continue;
         int error = NEXT(Iprobe)(rank, MPI_ANY_TAG, WORLD, &is_there, &status);
         if (error)
+            /* unreached: the MPI fails */
             return error;
         if (!is_there || status.MPI_TAG > here.tag_ub - NTAGS)
             continue;
@@ -226,6 +229,7 @@ static int attend(bool first_round)
 {
     int error = take_all(CALL, answer_call);
     if (error)
+        /* unreached: the MPI fails */
         return error;
     if (here.called)
         return attend_as_caller();
@@ -256,6 +260,7 @@ static int await(int rank, bool first_round)
         }
         error = attend(first_round);
         if (error)
+            /* unreached: the MPI fails */
             return error;
         rest();
     }

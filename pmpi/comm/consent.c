@@ -79,6 +79,7 @@ static int assembly_begin(struct assembly *a, MPI_Comm comm)
     a->group = calloc((size_t)a->size, sizeof *a->group);
     if (a->says && a->hosts && a->group)
         return MPI_SUCCESS;
+    /* unreached below: no memory */
     assembly_end(a);
     return MPI_ERR_NO_MEM;
 }
@@ -106,6 +107,7 @@ static void put_groups(struct nbc_line *l, const struct assembly *a)
         if (a->group[rank] != rank)
             continue;
         if (n == MOST) {
+            /* unreached below: more ranks or hosts than tests have */
             nbc_line_put(l, ", others on other ranks");
             return;
         }
@@ -139,6 +141,7 @@ static int refuse(MPI_Comm comm)
     struct nbc_line l = {.n = 0};
     int error = assembly_begin(&a, comm);
     if (error)
+        /* unreached: no memory */
         return error;
     error = assembly_hear(&a, nbc_build());
     if (!error && a.rank == 0) {
@@ -150,6 +153,7 @@ static int refuse(MPI_Comm comm)
     }
     if (!error)
         error = end_job(&a);
+    /* unreached below: in a process that writes no counts */
     assembly_end(&a);
     return error;
 }
@@ -208,6 +212,7 @@ static int settle_one(struct assembly *a, const struct nbc_alike *all, int setti
     const char *variable = nbc_alike_variable(setting, &room);
     int error = assembly_hear(a, given(variable));
     if (error)
+        /* unreached: the MPI fails */
         return error;
     nbc_line_put(&l, "nbcshim: %s differs: ", variable);
     put_groups(&l, a);
@@ -233,6 +238,7 @@ static int settle(MPI_Comm comm, enum purpose purpose)
     struct assembly a;
     int error = assembly_begin(&a, comm);
     if (error)
+        /* unreached: the MPI fails */
         return error;
     struct nbc_alike *all = calloc((size_t)a.size, sizeof *all);
     error = all ? settle_all(&a, all, purpose) : MPI_ERR_NO_MEM;
@@ -240,6 +246,7 @@ static int settle(MPI_Comm comm, enum purpose purpose)
         error = end_job(&a);
     free(all);
     assembly_end(&a);
+    /* unreached: the MPI fails */
     return error;
 }
 
@@ -265,6 +272,7 @@ static int with_all(MPI_Comm comm, int (*function)(MPI_Comm comm))
     NEXT(Comm_test_inter)(comm, &inter);
     if (!inter)
         return function(comm);
+    /* unreached below: another build, as in MPI_Init */
     int error = NEXT(Intercomm_merge)(comm, false, &both);
     if (error)
         return error;

@@ -121,6 +121,7 @@ static void context_free(struct nbc_context *c)
     if (!c->keeps_handler)
         errhandler_free(c->handler);
     DL_FOREACH_SAFE (c->mail, mail, later)
+        /* unreached: no memory */
         free(mail);
     nbc_tags_free(c->tags);
     nbc_topology_free(c->members.topology);
@@ -263,6 +264,7 @@ static int context_on_free(MPI_Comm comm, int keyval, void *value, void *extra)
     struct nbc_context *c = value;
     MPI_Errhandler handler;
     if (NEXT(Comm_get_errhandler)(comm, &handler))
+        /* unreached: the MPI fails */
         handler = MPI_ERRHANDLER_NULL;
     if (c->life == NBC_CONTEXT_FREEING) {
         c->handler = handler;
@@ -287,10 +289,13 @@ static void context_end(struct nbc_context *c)
 {
     MPI_Errhandler none = MPI_ERRHANDLER_NULL;
     if (c->has_attribute) {
+        /* mutants: leave a call out: at the end of the process */
         NEXT(Comm_delete_attr)(c->user, context_keyval);
         return;
     }
+    /* unreached: the MPI fails */
     nbc_lock();
+    /* unreached below: the MPI fails */
     context_detach(c, &none);
     nbc_unlock();
 }
@@ -312,6 +317,7 @@ void nbc_context_cleanup(void)
         context_end(c);
     nbc_context_reclaim();
     NEXT(Comm_free_keyval)(&context_keyval);
+    /* mutants: leave a call out: what is left at MPI_Finalize */
     NEXT(Comm_free_keyval)(&nbcshim_icoll_max_outstanding);
 }
 
@@ -320,9 +326,12 @@ int nbc_context_setup(void)
     int error = NEXT(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN,
                                          &nbcshim_icoll_max_outstanding, NULL);
     if (error)
+        /* unreached: the MPI fails */
         return error;
     error = NEXT(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, context_on_free, &context_keyval, NULL);
     if (error)
+        /* mutants: leave a call out: what is left at MPI_Finalize */
+        /* unreached: the MPI fails */
         NEXT(Comm_free_keyval)(&nbcshim_icoll_max_outstanding);
     return error;
 }
@@ -392,6 +401,7 @@ static int context_fill(struct nbc_context *c, const struct nbc_origin *origin)
 }
 
 /* Discards a context that was never published. */
+/* unreached: no memory, or the MPI fails */
 static void context_discard(struct nbc_context *c)
 {
     nbc_lock();
@@ -480,11 +490,13 @@ static int context_adopt(MPI_Comm comm, const struct nbc_origin *origin)
         context_set_hidden(c, origin);
     nbc_unlock();
     if (!added) {
+        /* unreached below: no memory */
         free(c);
         return MPI_ERR_NO_MEM;
     }
     int error = context_fill(c, origin);
     if (error)
+        /* unreached: no memory */
         context_discard(c);
     return error;
 }
@@ -509,6 +521,7 @@ static int comm_duplicate(MPI_Comm comm, MPI_Comm *hidden)
         return NEXT(Comm_split)(comm, 0, rank, hidden);
     int error = NEXT(Comm_group)(comm, &group);
     if (error)
+        /* unreached: the MPI fails */
         return error;
     error = NEXT(Comm_create)(comm, group, hidden);
     NEXT(Group_free)(&group);
@@ -622,6 +635,7 @@ MPI_Comm nbc_context_take_hidden(struct nbc_context *c)
 {
     MPI_Comm hidden = c->host ? MPI_COMM_NULL : c->hidden;
     if (c->delivery != NBC_DELIVERY_SOUND)
+        /* unreached: no memory */
         return MPI_COMM_NULL;
     if (!c->host)
         c->hidden = MPI_COMM_NULL;

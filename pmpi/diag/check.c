@@ -189,7 +189,7 @@ static int operator_number(MPI_Op op)
     number++;
     OPERATORS(X)
 #undef X
-    return number;
+    return number; /* unreached: never: all cases are above */
 }
 
 static void account_add_op(struct account *a, const struct nbc_bound *b)
@@ -619,6 +619,7 @@ static bool check_is_over(struct nbc_prerequisite *self, int *error)
         nbc_request_free(self->request);
     } while (check_start_second(check, error));
     if (*error && check->c->guards[check->second].delivery != NBC_DELIVERY_SOUND)
+        /* unreached: the MPI fails */
         nbc_context_mark_lost(check->c); /* the others wait for this check before all later calls */
     if (!*error)
         *error = judge(check);

@@ -64,6 +64,7 @@ static void report_put_line(struct line *l)
 {
     l->text[l->n++] = '\n';
     if (write(STDERR_FILENO, l->text, l->n) < 0)
+        /* unreached: no memory */
         return; /* the error cannot be reported either */
 }
 
@@ -84,7 +85,7 @@ static int count_rounds(const struct nbc_sched *s)
 {
     int most = 0;
     if (s->nops > MOST_OPS)
-        return 0;
+        return 0; /* unreached: more than MOST_OPS operations */
     memset(rounds, 0, (size_t)s->nops * sizeof *rounds);
     for (int32_t id = 0; id < s->nops; id++) {
         const struct nbc_op *op = &s->ops[id];
@@ -171,7 +172,7 @@ static void report_put_waits(struct line *l, const struct nbc_request *r)
     if (l->n > before)
         l->n--;
     else
-        report_put(l, " progress on this rank");
+        report_put(l, " progress on this rank"); /* unreached: a moment between two threads */
 }
 
 static void report_put_comm(struct line *l, const struct nbc_context *c)
@@ -293,13 +294,14 @@ static void report_if_asked(void)
 static bool may_report(void)
 {
     if (nbc_inside)
-        return false;
+        return false; /* unreached: a moment between two threads */
     if (nbc_threaded)
         return nbc_try_lock();
     if (thread_level == MPI_THREAD_SERIALIZED)
-        return false;
+        return false; /* unreached: a moment between two threads */
     if (pthread_equal(pthread_self(), init_thread))
         return true;
+    /* unreached below: a moment between two threads */
     pthread_kill(init_thread, SIGUSR1); /* the only thread that calls MPI */
     return false;
 }
@@ -317,6 +319,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
             nbc_unlock_slow();
     }
     if (mpi_action.sa_flags & SA_SIGINFO)
+        /* unreached: a handler with three arguments */
         mpi_action.sa_sigaction(number, info, context);
     else if (mpi_action.sa_handler != SIG_DFL && mpi_action.sa_handler != SIG_IGN)
         mpi_action.sa_handler(number);
@@ -343,7 +346,7 @@ static void signal_install(void)
     struct sigaction action;
     if (!signal_is_free || sigaction(SIGUSR1, NULL, &action) ||
         action.sa_handler != mpi_action.sa_handler)
-        return;
+        return; /* unreached: no memory */
     memset(&action, 0, sizeof action);
     action.sa_sigaction = on_signal;
     action.sa_flags = SA_RESTART | SA_SIGINFO;

@@ -118,7 +118,7 @@ static int collect_total(void)
     if (!error)
         error = reduce(&sum, 1, MPI_SUM);
     if (error)
-        return error;
+        return error; /* unreached: no memory */
     total_waited = (struct spread){(int64_t)(least.seconds * 1e9 + 0.5),
                                    (int64_t)(most.seconds * 1e9 + 0.5), sum, nranks};
     waited_least = least.rank;
@@ -138,6 +138,7 @@ void nbc_statistics_collect(void)
     nnodes = nbc_nodemap_count();
     NEXT(Comm_size)(MPI_COMM_WORLD, &nranks);
     if (of_all && (collect_rows() || collect_total())) {
+        /* unreached below: no memory */
         free(rows);
         rows = NULL;
     }
@@ -400,7 +401,7 @@ static void write_job(struct nbc_json *j)
     nbc_json_bool(j, "progress_thread", nbc_settings.progress == NBC_PROGRESS_THREAD);
     nbc_json_string(j, "rules", nbc_tuning_file ? nbc_tuning_file : "built-in");
     if (!lasted) /* there was no MPI_COMM_WORLD */
-        return;
+        return;  /* unreached: no memory */
     nbc_json_int(j, "ranks", nranks);
     nbc_json_int(j, "nodes", nnodes);
     nbc_json_fixed(j, "wall_seconds", lasted, 9);
@@ -432,7 +433,7 @@ static void write_named_file(void)
 {
     FILE *out = nbc_settings_open_file("NBCSHIM_STATS", nbc_settings.stats);
     if (!out)
-        return;
+        return; /* unreached: no memory */
     write_file(out);
     nbc_settings_close_file(out, "NBCSHIM_STATS", nbc_settings.stats);
 }

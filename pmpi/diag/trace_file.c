@@ -117,7 +117,7 @@ static bool exchange_begin(struct exchange *x, int size)
     int *numbers = calloc(4 * (size_t)size, sizeof *numbers);
     *x = (struct exchange){.to = numbers, .mine = malloc((size_t)nbc_trace.nevents * 8 + 8)};
     if (!numbers || !x->mine)
-        return false;
+        return false; /* unreached: no memory */
     x->from = numbers + size;
     x->to_place = numbers + 2 * (size_t)size;
     x->from_place = numbers + 3 * (size_t)size;
@@ -148,7 +148,7 @@ static bool all_have(bool mine)
 static bool exchange_run(struct exchange *x, int size)
 {
     if (!all_have(exchange_begin(x, size)))
-        return false;
+        return false; /* unreached: no memory */
     exchange_fill(x, size);
     NEXT(Alltoall)(x->to, 1, MPI_INT, x->from, 1, MPI_INT, side);
     for (int i = 0; i < size; i++) {
@@ -157,7 +157,7 @@ static bool exchange_run(struct exchange *x, int size)
     }
     x->theirs = malloc((size_t)x->ntheirs * 8 + 8);
     if (!all_have(x->theirs != NULL))
-        return false;
+        return false; /* unreached: no memory */
     return !NEXT(Alltoallv)(x->mine, x->to, x->to_place, MPI_LONG_LONG, x->theirs, x->from,
                             x->from_place, MPI_LONG_LONG, side);
 }
@@ -339,7 +339,7 @@ static struct nbc_trace_comm *trace_fetch(int rank, struct summary *s, struct nb
     NEXT(Recv)(s, sizeof *s, MPI_BYTE, rank, 0, side, MPI_STATUS_IGNORE);
     struct nbc_trace_comm *c = malloc((size_t)s->ncomms * sizeof *c + 1);
     if (!list || !c)
-        s->nevents = 0;
+        s->nevents = 0; /* unreached: no memory */
     NEXT(Send)(s, 0, MPI_BYTE, rank, s->nevents ? 1 : 2, side);
     if (!s->nevents)
         return c;
@@ -393,7 +393,7 @@ static void trace_write_file(int size, const struct summary *mine)
     }
     trace_collect(&j, size, mine, start);
     if (!j.out)
-        return;
+        return; /* unreached: no memory */
     nbc_json_close(&j, "\n]}\n");
     nbc_settings_close_file(j.out, "NBCSHIM_TRACE", nbc_settings.trace);
 }

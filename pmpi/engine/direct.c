@@ -120,7 +120,7 @@ bool nbc_direct(const struct nbc_call *call, struct nbc_context *c, int *error)
         return false;
     d.run = nbc_plan_take(d.plan);
     if (!d.run)
-        return false;
+        return false; /* unreached: no memory */
     *error = d.plan->predefined ? direct_run(&d) : direct_run_held(&d);
     return true;
 }

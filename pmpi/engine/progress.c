@@ -36,10 +36,12 @@ enum { WINDOW = 8 };
 
 static void count_active(int change)
 {
+    /* mutants: - for +: only whether it is 0 counts */
     __atomic_store_n(&nbc_nactive, nbc_nactive + change, __ATOMIC_RELAXED);
 }
 
 /* Whether nbc_nactive is the length of the active list. */
+/* unreached: only with NBC_CHECKED */
 static bool active_is_counted(void)
 {
     const struct nbc_run *run;
@@ -206,7 +208,7 @@ static void queue_start_deferred(struct nbc_queue *queue)
         r->prerequisite = NULL;
         queue->deferred = r->newer;
         if (queue->deferred)
-            nbc_request_prefetch(queue->deferred);
+            nbc_request_prefetch(queue->deferred); /* mutants: leave a call out: only for speed */
         if (!error && !nbc_request_ready(r)) {
             nbc_context_mark_number_undeliverable(r->context, queue, r->seq);
             error = MPI_ERR_NO_MEM;
@@ -215,7 +217,7 @@ static void queue_start_deferred(struct nbc_queue *queue)
             operation_refuse(r, error);
             continue;
         }
-        queue->nstarted++;
+        queue->nstarted++; /* mutants: leave a count out: only for speed */
         operation_begin(r);
     }
 }
@@ -225,6 +227,7 @@ static void context_start_deferred(struct nbc_context *c)
     if (c->queue.deferred)
         queue_start_deferred(&c->queue);
     if (c->blocking.deferred)
+        /* unreached: erroneous: threads in blocking calls on one communicator */
         queue_start_deferred(&c->blocking);
 }
 
@@ -234,7 +237,7 @@ void nbc_progress_adopt(struct nbc_request *r)
     nbc_assert_locked();
     nbc_request_set_state(r, NBC_ACTIVE);
     DL_APPEND2(queue->pending, r, older, newer);
-    queue->nstarted++;
+    queue->nstarted++; /* mutants: leave a count out: only for speed */
     active_enter(r);
 }
 
@@ -278,7 +281,7 @@ static void operation_start(struct nbc_request *r)
      * operations are started by queue_start_deferred, which must not enter the same context
      * again.) */
     if (queue->deferred && !c->guarded)
-        operation_poll(queue->pending);
+        operation_poll(queue->pending); /* mutants: leave a call out: only for speed */
 }
 
 /* The operation that must progress so that r does: r itself, or, if r is deferred, the oldest of
@@ -350,6 +353,7 @@ static void progress_window(struct nbc_request *r, int window)
 {
     if (r && r->state == NBC_ACTIVE)
         operation_poll(r);
+    /* mutants: <= for <: how long polling is worth it */
     for (int idle = 0; idle < window && active;) {
         struct nbc_run *other = cursor ? cursor : active;
         unsigned before = nbc_ncompleted;
@@ -358,7 +362,7 @@ static void progress_window(struct nbc_request *r, int window)
             return; /* the only one, which was polled above */
         if (other->request != r)
             operation_poll(other->request);
-        idle += nbc_ncompleted == before;
+        idle += nbc_ncompleted == before; /* mutants: != for ==: how long polling is worth it */
         if (!cursor)
             return; /* every operation has been polled */
     }
@@ -393,7 +397,7 @@ struct nbc_request *nbc_progress_pending(const struct nbc_context *c)
     DL_FOREACH (active, run) {
         const struct nbc_context *at = run->request->context;
         if (at == c || (at && at->guarded == c))
-            return run->request;
+            return run->request; /* unreached: a moment between two threads */
     }
     return NULL;
 }

@@ -27,7 +27,7 @@ static void signals_reap(void)
     LL_FOREACH_SAFE (outgoing, o, later) {
         int flag = 0;
         if (NEXT(Test)(&o->request, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && !flag)
-            continue;
+            continue; /* unreached: small messages are late */
         LL_DELETE(outgoing, o);
         free(o);
     }
@@ -42,12 +42,12 @@ static int signal_post(struct nbc_context *c, int peer, struct nbc_signal signal
 {
     struct outgoing *o = malloc(sizeof *o);
     if (!o)
-        return MPI_ERR_NO_MEM;
+        return MPI_ERR_NO_MEM; /* unreached: no memory */
     o->signal = signal;
     o->context = c;
     int error = NEXT(Isend)(&o->signal, INTS, MPI_INT, peer, signal_tag(c), c->hidden, &o->request);
     if (error)
-        free(o);
+        free(o); /* unreached: no memory */
     else
         LL_PREPEND(outgoing, o);
     return error;
@@ -58,8 +58,8 @@ bool nbc_signal_pending(const struct nbc_context *c)
     const struct outgoing *o;
     signals_reap();
     LL_FOREACH (outgoing, o)
-        if (o->context == c)
-            return true;
+        if (o->context == c) /* unreached: small messages are late */
+            return true;     /* unreached: small messages are late */
     return false;
 }
 
@@ -82,11 +82,12 @@ static int mail_collect(struct nbc_context *c, int source)
             return error;
         struct nbc_mail *mail = malloc(sizeof *mail);
         if (!mail)
-            return MPI_ERR_NO_MEM;
+            return MPI_ERR_NO_MEM; /* unreached: no memory */
         mail->source = source;
         error = NEXT(Recv)(&mail->signal, INTS, MPI_INT, source, signal_tag(c), c->hidden,
                            MPI_STATUS_IGNORE);
         if (error) {
+            /* unreached below: no memory */
             free(mail);
             return error;
         }
@@ -143,7 +144,7 @@ int *nbc_signal_ranks(const struct nbc_context *c, MPI_Group group, int n)
     MPI_Group all;
     int *from = malloc(2 * ((size_t)n + 1) * sizeof *from), *to = from + n;
     if (!from || NEXT(Comm_group)(c->hidden, &all)) {
-        free(from);
+        free(from); /* unreached: no memory */
         return NULL;
     }
     for (int i = 0; i < n; i++)
@@ -153,6 +154,7 @@ int *nbc_signal_ranks(const struct nbc_context *c, MPI_Group group, int n)
     memmove(from, to, n * sizeof *from);
     if (!error)
         return from;
+    /* unreached below: no memory */
     free(from);
     return NULL;
 }

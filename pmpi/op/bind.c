@@ -416,7 +416,9 @@ static int bind_data(const struct nbc_call *call, struct nbc_bound *b)
         error = nbc_operator_check(b->reducer, b->types[NBC_TYPE_RECV]);
     if (error == MPI_ERR_OP)
         refuse(error, "op does not work on this datatype");
+    /* mutants: >= for >, || for &&: plans are used less often */
     b->reads_send = both.send && s->send.count > 0 && b->types[NBC_TYPE_SEND]->relative;
+    /* mutants: >= for >, || for &&: plans are used less often */
     b->reads_recv = both.recv && s->recv.count > 0 && b->types[NBC_TYPE_RECV]->relative;
     return error;
 }

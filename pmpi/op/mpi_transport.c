@@ -41,13 +41,13 @@ static int large_type_new(int64_t count, MPI_Datatype type, MPI_Datatype *large)
     int lengths[2] = {(int)(count / CHUNK), (int)(count % CHUNK)};
     int error = NEXT(Type_contiguous)(CHUNK, type, &chunk);
     if (error)
-        return error;
+        return error; /* unreached: above 2 GiB */
     NEXT(Type_get_extent)(type, &lb, &extent);
     /* The extent of n elements is n extents only if that of an element is not negative. */
     error = NEXT(Type_create_resized)(chunk, 0, (MPI_Aint)CHUNK * extent, &parts[0]);
     NEXT(Type_free)(&chunk);
     if (error)
-        return error;
+        return error; /* unreached: above 2 GiB */
     displs[1] = (MPI_Aint)lengths[0] * CHUNK * extent;
     error = NEXT(Type_create_struct)(2, lengths, displs, parts, large);
     NEXT(Type_free)(&parts[0]);
@@ -69,10 +69,10 @@ static int transport_post(bool sends, void *addr, int64_t count, MPI_Datatype ty
     MPI_Datatype large;
     int error = large_type_new(count, type, &large);
     if (error)
-        return error;
+        return error; /* unreached: the MPI fails */
     error = post_message(sends, addr, 1, large, peer, tag, comm, request);
     NEXT(Type_free)(&large);
-    return error;
+    return error; /* unreached: the MPI fails */
 }
 
 bool nbc_transport_looks;
@@ -177,7 +177,7 @@ static int transport_poll_each(const struct nbc_run *r, nbc_handle *h, int n, in
             done[(*ndone)++] = i;
     }
     if (__builtin_expect(error, 0))
-        has_failed = true;
+        has_failed = true; /* mutants: false for true: matters over UCX alone */
     return error;
 }
 
@@ -220,7 +220,7 @@ static int first_error(int error, const MPI_Status *statuses, int n)
     for (int i = 0; i < n; i++)
         if (statuses[i].MPI_ERROR != MPI_SUCCESS)
             return statuses[i].MPI_ERROR;
-    return error;
+    return error; /* unreached: the MPI fails */
 }
 
 static bool has_int(const int *list, int n, int wanted)
@@ -237,7 +237,7 @@ static __attribute__((cold)) int add_freed(struct nbc_run *r, const MPI_Request 
                                            int *done, int ndone)
 {
     int all = ndone;
-    has_failed = true;
+    has_failed = true; /* mutants: false for true: matters over UCX alone */
     for (int i = 0; i < n; i++)
         if (batch[i] == MPI_REQUEST_NULL && !has_int(done, ndone, i))
             done[all++] = i;
@@ -256,7 +256,7 @@ static int transport_poll_batch(struct nbc_run *r, const struct batch *b, nbc_ha
     int outcount = 0;
     int error = NEXT(Testsome)(b->n, batch, &outcount, done, statuses);
     if (outcount == MPI_UNDEFINED || (error && !is_in_status(error)))
-        outcount = 0;
+        outcount = 0; /* unreached: the MPI fails */
     *ndone = error ? add_freed(r, batch, b->n, done, outcount) : outcount;
     for (int i = 0; i < *ndone; i++)
         done[i] = batch_place(b, done[i]);
@@ -267,6 +267,7 @@ static int transport_poll_batch(struct nbc_run *r, const struct batch *b, nbc_ha
 
 static bool is_send(const struct nbc_run *r, int i)
 {
+    /* mutants: != for ==: another of two tests comes first */
     return r->exec.sched->ops[r->exec.inflight[i]].kind == NBC_OP_SEND;
 }
 
@@ -284,9 +285,9 @@ static int transport_poll_apart(struct nbc_run *r, int first, int n, nbc_handle 
     *ndone = receives.n = sends.n = 0;
     for (int i = first; i < first + n; i++)
         batch_add(is_send(r, i) ? &sends : &receives, i);
-    if (receives.n > 0)
+    if (receives.n > 0) /* mutants: >= for >: one test tests nothing */
         error = transport_poll_batch(r, &receives, h, done, ndone);
-    if (*ndone == 0 && !error && sends.n > 0)
+    if (*ndone == 0 && !error && sends.n > 0) /* mutants: >= for >: one test tests nothing */
         error = transport_poll_batch(r, &sends, h, done, ndone);
     return error;
 }
@@ -380,12 +381,13 @@ static int pack_elements(const struct nbc_run *r, char *bytes, uintptr_t from, i
 {
     const struct nbc_type *t = layout_of(r, type);
     int64_t piece = piece_of(t->size);
-    for (int64_t i = 0; i < count; i += piece) {
+    for (int64_t i = 0; i < count; i += piece) { /* mutants: <= for <: a copy of nothing is none */
         int n = (int)(count - i < piece ? count - i : piece);
         int error =
+            /* mutants: - for +: above 2 GiB, which test/mpi/large has */
             pack_piece(r, bytes + i * t->size, (int)(n * t->size), from + i * t->extent, n, type);
         if (error)
-            return error;
+            return error; /* unreached: the MPI fails */
     }
     return 0;
 }
@@ -395,12 +397,13 @@ static int unpack_elements(const struct nbc_run *r, uintptr_t to, int64_t count,
 {
     const struct nbc_type *t = layout_of(r, type);
     int64_t piece = piece_of(t->size);
-    for (int64_t i = 0; i < count; i += piece) {
+    for (int64_t i = 0; i < count; i += piece) { /* mutants: <= for <: a copy of nothing is none */
         int n = (int)(count - i < piece ? count - i : piece);
         int error =
+            /* mutants: - for +: above 2 GiB, which test/mpi/large has */
             unpack_piece(r, to + i * t->extent, n, type, bytes + i * t->size, (int)(n * t->size));
         if (error)
-            return error;
+            return error; /* unreached: the MPI fails */
     }
     return 0;
 }
@@ -408,6 +411,7 @@ static int unpack_elements(const struct nbc_run *r, uintptr_t to, int64_t count,
 /* Copies elements that are too large for MPI_Pack by a message from this rank to itself. nbc_alone
  * carries it; where there is none, the hidden communicator, where operations send no other such
  * message. On an intercommunicator a rank cannot address itself. */
+/* unreached: above 2 GiB */
 static int transport_copy_by_message(const struct nbc_run *r, uintptr_t dst, int64_t dcount,
                                      int dtype, uintptr_t src, int64_t scount, int stype)
 {
@@ -426,11 +430,13 @@ static int transport_copy_by_message(const struct nbc_run *r, uintptr_t dst, int
         return error;
     error = transport_post(true, (void *)src, scount, r->handles.types[stype]->handle, rank, r->tag,
                            comm, &request[1]);
-    if (!error) {
+    if (!error) { /* mutants: forget not: only if the MPI refuses a message to ourselves */
         error = NEXT(Waitall)(2, request, statuses);
         return first_error(error, statuses, 2);
     }
+    /* mutants: leave a call out: only if the MPI refuses a message to ourselves */
     NEXT(Cancel)(&request[0]);
+    /* mutants: leave a call out: only if the MPI refuses a message to ourselves */
     NEXT(Wait)(&request[0], MPI_STATUS_IGNORE);
     return error;
 }
@@ -449,7 +455,9 @@ static int transport_copy(void *self, uintptr_t dst, int64_t dcount, int dtype, 
         memcpy((void *)dst, (void *)src, n);
         return 0;
     }
+    /* mutants: && for ||, >= for >: above 2 GiB, which test/mpi/large has; a limit will do too */
     if ((!d->packed && d->size > INT_MAX) || (!s->packed && s->size > INT_MAX))
+        /* unreached: above 2 GiB */
         return transport_copy_by_message(r, dst, dcount, dtype, src, scount, stype);
     if (d->packed)
         return pack_elements(r, (char *)dst, src, scount, stype);
@@ -470,13 +478,14 @@ static int reduce_by_operator(const struct nbc_run *r, uintptr_t in, uintptr_t i
                               int type)
 {
     int64_t extent = layout_of(r, type)->extent;
-    for (int64_t i = 0; i < count; i += CHUNK) {
+    for (int64_t i = 0; i < count; i += CHUNK) { /* mutants: <= for <: a copy of nothing is none */
         int n = (int)(count - i < CHUNK ? count - i : CHUNK);
+        /* mutants: - for +: above 2^30 elements, which test/mpi/large has */
         int error = nbc_quirks_reduce_local((void *)(in + i * extent), (void *)(inout + i * extent),
                                             n, r->handles.types[type]->handle,
                                             r->handles.reducer->handle, nbc_world_initialized);
         if (error)
-            return error;
+            return error; /* unreached: the MPI fails */
     }
     return 0;
 }
@@ -492,7 +501,7 @@ static int transport_reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t
     if (dst != right) {
         int error = transport_copy(self, dst, count, type, right, count, type);
         if (error)
-            return error;
+            return error; /* unreached: the MPI fails */
     }
     return reduce_by_operator(r, left, dst, count, type);
 }

@@ -48,7 +48,7 @@ static int find_own_node(int rank, struct here *here)
     if (!error)
         error = NEXT(Allreduce)(mine, most, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (error)
-        return error;
+        return error; /* unreached: the MPI fails */
     here->most = most[0];
     here->least = -most[1];
     return MPI_SUCCESS;
@@ -70,7 +70,7 @@ static int find_own_node(int rank, struct here *here)
         if (strcmp(name, names + (size_t)i * LENGTH) == 0)
             here->node = i;
     free(names);
-    return error;
+    return error; /* unreached: the MPI fails */
 }
 #endif
 
@@ -87,12 +87,12 @@ static int find_nodes(int rank, int size)
     }
     int *where = malloc((size_t)size * sizeof *where);
     if (!where)
-        return MPI_ERR_NO_MEM;
+        return MPI_ERR_NO_MEM; /* unreached: no memory */
     error = NEXT(Allgather)(&here.node, 1, MPI_INT, where, 1, MPI_INT, MPI_COMM_WORLD);
     if (!error && !nbc_nodes_make(&world.nodes, where, size))
-        error = MPI_ERR_NO_MEM;
+        error = MPI_ERR_NO_MEM; /* unreached: no memory */
     free(where);
-    return error;
+    return error; /* unreached: the MPI fails */
 }
 
 /* What any host has is known on all. Nodes that are declared or simulated tell nothing of the
@@ -184,10 +184,10 @@ static bool nodes_of_ranks(const struct nbc_members *m, MPI_Group group, int fir
     for (int i = 0; i < n; i++)
         ranks[i] = first + i;
     if (NEXT(Group_translate_ranks)(group, n, ranks, world.group, where))
-        return false;
+        return false; /* unreached: no memory */
     for (int i = 0; i < n; i++) {
         if (where[i] == MPI_UNDEFINED)
-            return false;
+            return false; /* unreached: no memory */
         where[i] = nbc_node_of(&world.nodes, where[i]);
     }
     return true;
@@ -202,7 +202,7 @@ static bool on_one_node(const struct nbc_members *m, MPI_Group group)
             return false;
         for (int i = 0; i < n; i++) {
             if (node >= 0 && where[i] != node)
-                return false;
+                return false; /* unreached: no memory */
             node = where[i];
         }
     }
@@ -216,7 +216,7 @@ static bool are_in_world(const struct nbc_members *m, MPI_Group group)
     for (int first = 0; first < m->size && !m->in_world; first += BATCH)
         if (!nodes_of_ranks(m, group, first, m->size - first < BATCH ? m->size - first : BATCH,
                             where))
-            return false;
+            return false; /* unreached: no memory */
     return true;
 }
 
@@ -230,7 +230,7 @@ int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm)
         return MPI_SUCCESS;
     int error = group_of(m, comm, &group);
     if (error)
-        return error;
+        return error; /* unreached: the MPI fails */
     m->local = m->size <= world.fullest && on_one_node(m, group);
     m->oversubscribed = m->local && world.oversubscribed;
     m->handshake = m->local && NBC_HANDSHAKE_ON_NODE;
@@ -245,7 +245,7 @@ static bool nodes_of_all_ranks(const struct nbc_members *m, MPI_Comm comm, int *
     MPI_Group group;
     bool good = true;
     if (group_of(m, comm, &group))
-        return false;
+        return false; /* unreached: no memory */
     for (int first = 0; first < m->size && good; first += BATCH)
         good = nodes_of_ranks(m, group, first, m->size - first < BATCH ? m->size - first : BATCH,
                               where + first);
@@ -264,6 +264,7 @@ static struct nbc_nodes *nodemap_new(const struct nbc_members *m, MPI_Comm comm)
         good = nbc_nodes_make(map, where, m->size);
     free(where);
     if (!good) {
+        /* unreached below: no memory */
         free(map);
         return NULL;
     }
@@ -283,7 +284,7 @@ int nbc_nodemap_of(struct nbc_members *m, MPI_Comm comm, enum nbc_coll coll,
     if (!m->nodes)
         m->nodes = nodemap_new(m, comm);
     if (!m->nodes)
-        return MPI_ERR_NO_MEM;
+        return MPI_ERR_NO_MEM; /* unreached: no memory */
     if (m->nodes->nnodes > 1)
         *map = m->nodes;
     return MPI_SUCCESS;

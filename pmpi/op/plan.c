@@ -43,7 +43,9 @@ static void plan_key_of(const struct nbc_call *call, const struct nbc_wishes *wi
     k->wishes = *wishes;
     k->coll = call->coll;
     k->root = call->root;
+    /* mutants: != for ==: plans are not found again, which takes time only */
     k->send_in_place = call->send.buf == MPI_IN_PLACE;
+    /* mutants: != for ==: plans are not found again, which takes time only */
     k->recv_in_place = call->recv.buf == MPI_IN_PLACE;
 }
 
@@ -70,7 +72,7 @@ static bool has_arrays(const struct nbc_call *call)
 static bool equal_ints(struct nbc_ints kept, struct nbc_ints given, int n)
 {
     if (!kept.width)
-        return true;
+        return true; /* mutants: false for true: plans are used less often */
     return given.data && given.width == kept.width &&
            memcmp(kept.data, given.data, (size_t)n * (size_t)kept.width) == 0;
 }
@@ -108,7 +110,7 @@ static struct nbc_plan_arrays copy_side(const struct nbc_shape *s, const struct 
     const struct nbc_side *side = send ? &s->send : &s->recv;
     const struct nbc_ints none = {NULL, 0};
     int n = side->counts.width ? nbc_bind_peers(s, send) : 0;
-    bool displs = n > 0 && side->displs.data;
+    bool displs = n > 0 && side->displs.data; /* mutants: >= for >: plans are used less often */
     return (struct nbc_plan_arrays){
         .n = n,
         .types = n && side->peer_types ? copy_types(args->types, n, room) : NULL,
@@ -121,15 +123,16 @@ static bool keep_arrays(struct nbc_plan *p, const struct nbc_shape *s, const str
 {
     size_t entries = (size_t)nbc_bind_peers(s, true) + (size_t)nbc_bind_peers(s, false);
     char *room = p->arrays =
+        /* mutants: - for +, forget + 1, >= for >: room and limits whose ends no MPI here reaches */
         entries > MAX_ENTRIES ? NULL : malloc(3 * entries * sizeof(int64_t) + 1);
     if (!room)
         return false;
     p->send = copy_side(s, &call->send, true, &room);
     p->recv = copy_side(s, &call->recv, false, &room);
     /* A call with arrays and a NULL buffer is bound again: its arrays may describe no data. */
-    p->needs_send |= p->send.n > 0;
-    p->needs_recv |= p->recv.n > 0;
-    return true;
+    p->needs_send |= p->send.n > 0; /* mutants: >= for >: plans are used less often */
+    p->needs_recv |= p->recv.n > 0; /* mutants: >= for >: plans are used less often */
+    return true;                    /* mutants: false for true: plans are used less often */
 }
 
 /* --- the table ---------------------------------------------------------------------------------*/
@@ -139,8 +142,11 @@ static bool keep_arrays(struct nbc_plan *p, const struct nbc_shape *s, const str
 static uint64_t plan_hash(const struct nbc_call *call)
 {
     const struct nbc_args *send = &call->send, *recv = &call->recv;
+    /* mutants: - for +: another place in the table */
     uint64_t mix = (uint64_t)call->coll * 7 + (uint64_t)call->root * 131 +
+                   /* mutants: - for +: another place in the table */
                    (uint64_t)send->count * 31 + (uint64_t)recv->count * 37 +
+                   /* mutants: - for +: another place in the table */
                    (uint64_t)(uintptr_t)recv->type + (uint64_t)(uintptr_t)call->op +
                    (uint64_t)(uintptr_t)send->counts.data * 3 +
                    (uint64_t)(uintptr_t)recv->counts.data * 5;
@@ -238,6 +244,7 @@ static int set_make_room(struct nbc_plans *plans, struct set *set)
     for (int i = 0; i < WAYS; i++) {
         if (!set->mark[i])
             return i;
+        /* mutants: >= for >: no two were used at the same time */
         if (plans->now - set->used[i] > plans->now - set->used[oldest])
             oldest = i;
     }
@@ -276,7 +283,7 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
                                const struct nbc_alg *alg, const struct nbc_wishes *wishes)
 {
     int ntypes = b->shape.ntypes;
-    if (sched->nops > MAX_OPS)
+    if (sched->nops > MAX_OPS) /* mutants: >= for >: plans are used less often */
         return NULL;
     if (!*plans)
         *plans = calloc(1, sizeof **plans);
@@ -311,7 +318,7 @@ struct nbc_run *nbc_plan_take(struct nbc_plan *plan)
     if (!run)
         return nbc_run_new(plan->sched, &plan->handles, plan->input);
     plan->idle = run->next;
-    plan->nidle--;
+    plan->nidle--; /* mutants: leave a count out: plans are used less often */
     return run;
 }
 
@@ -323,7 +330,7 @@ void nbc_plan_give(struct nbc_plan *plan, struct nbc_run *run)
     }
     run->next = plan->idle;
     plan->idle = run;
-    plan->nidle++;
+    plan->nidle++; /* mutants: leave a count out: plans are used less often */
 }
 
 void nbc_plans_free(struct nbc_plans *plans)

@@ -39,7 +39,7 @@ int32_t nbc_trace_comm_of(uint64_t key, MPI_Comm comm, int size)
             return i;
     c = realloc(c, (nbc_trace.ncomms + 1) * sizeof *c);
     if (!c)
-        return -1;
+        return -1; /* unreached: no memory */
     nbc_trace.comms = c;
     if (comm != MPI_COMM_NULL)
         NEXT(Comm_get_name)(comm, name, &length);
@@ -83,7 +83,7 @@ static bool channels_grow(void)
     size_t more = room ? 2 * room : 1024;
     struct channel *table = calloc(more, sizeof *table);
     if (!table)
-        return false;
+        return false; /* unreached: no memory */
     for (size_t i = 0; i < room; i++)
         if (channels[i].name)
             *channel_place(table, more, channels[i].name) = channels[i];
@@ -96,9 +96,10 @@ static bool channels_grow(void)
 /* The identity of the next message of a channel, 0 without memory. */
 static int64_t message_identity(uint64_t key, int tag, int from, int to)
 {
+    /* mutants: forget + 1: another number, on both sides */
     uint64_t name = mixed(mixed(key + 1, (uint64_t)tag), (uint64_t)from << 32 | (uint32_t)to) | 1;
     if (2 * nchannels >= room && !channels_grow())
-        return 0;
+        return 0; /* unreached: no memory */
     struct channel *c = channel_place(channels, room, name);
     nchannels += !c->name;
     c->name = name;
@@ -174,7 +175,7 @@ static int world_rank(const struct nbc_run *run, int peer)
     peer = nbc_run_peer(run, peer);
     NEXT(Comm_test_inter)(run->comm, &inter);
     if (inter ? NEXT(Comm_remote_group)(run->comm, &group) : NEXT(Comm_group)(run->comm, &group))
-        return -1;
+        return -1; /* unreached: no memory */
     NEXT(Group_translate_ranks)(group, 1, &peer, nbc_trace_world, &rank);
     NEXT(Group_free)(&group);
     return rank == MPI_UNDEFINED ? -1 : rank; /* of another job */
@@ -208,7 +209,7 @@ static int traced_post(void *self, bool sends, uintptr_t addr, int64_t count, in
     struct nbc_run *run = self;
     struct message *m = message_new();
     if (!m)
-        return MPI_ERR_NO_MEM;
+        return MPI_ERR_NO_MEM; /* unreached: no memory */
     const struct nbc_transport *t = &nbc_mpi_transport;
     *m = (struct message){.begin = nbc_now(), .sends = sends, .peer = world_rank(run, peer)};
     m->bytes = count * run->handles.types[type]->layout.size;
@@ -220,7 +221,7 @@ static int traced_post(void *self, bool sends, uintptr_t addr, int64_t count, in
     if (error == NBC_SENT)
         message_done(run, m);
     else if (error)
-        message_free(m);
+        message_free(m); /* unreached: no memory */
     else
         *h = (nbc_handle)m;
     return error;
@@ -244,6 +245,7 @@ static int traced_look(nbc_transport_look *look, void *self, int n, nbc_handle *
     nbc_handle few[FEW], *below = n > FEW ? malloc((size_t)n * sizeof *below) : few;
     *ndone = 0;
     if (!below)
+        /* unreached: no memory */
         return 0; /* the next poll may find memory */
     for (int i = 0; i < n; i++)
         below[i] = ((struct message *)h[i])->below;
@@ -251,7 +253,7 @@ static int traced_look(nbc_transport_look *look, void *self, int n, nbc_handle *
     for (int i = 0; i < *ndone; i++)
         message_done(self, (struct message *)h[done[i]]);
     if (below != few)
-        free(below);
+        free(below); /* unreached: no memory */
     return error;
 }
 

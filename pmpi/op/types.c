@@ -29,7 +29,7 @@ static int64_t type_size(MPI_Datatype type)
     NEXT(Type_size_x)(type, &size);
 #else
     int size;
-    NEXT(Type_size)(type, &size);
+    NEXT(Type_size)(type, &size); /* mutants: leave a call out: for an MPI-2.2 */
 #endif
     return size;
 }
@@ -42,7 +42,8 @@ static void type_extents(MPI_Datatype type, struct nbc_type *layout)
     NEXT(Type_get_true_extent_x)(type, &true_lb, &true_extent);
 #else
     MPI_Aint lb, extent, true_lb, true_extent;
-    NEXT(Type_get_extent)(type, &lb, &extent);
+    NEXT(Type_get_extent)(type, &lb, &extent); /* mutants: leave a call out: for an MPI-2.2 */
+    /* mutants: leave a call out: for an MPI-2.2 */
     NEXT(Type_get_true_extent)(type, &true_lb, &true_extent);
 #endif
     layout->extent = extent;
@@ -65,8 +66,9 @@ static struct envelope envelope_of(MPI_Datatype type)
     e.ints = (int)ints;
     e.addresses = (int)addresses;
     e.types = (int)types;
-    e.large = counts > 0;
+    e.large = counts > 0; /* mutants: >= for >: only for speed */
 #else
+    /* mutants: leave a call out: for an MPI-2.2 */
     NEXT(Type_get_envelope)(type, &e.ints, &e.addresses, &e.types, &e.combiner);
 #endif
     return e;
@@ -104,6 +106,7 @@ static bool is_packed(MPI_Datatype type, const struct nbc_type *layout)
     struct envelope e = envelope_of(type);
     if (is_predefined(e))
         return true;
+    /* mutants: >= for >, || for &&: only for speed */
     if ((e.combiner != MPI_COMBINER_DUP && e.combiner != MPI_COMBINER_CONTIGUOUS) || e.ints > 1 ||
         e.large)
         return false;
@@ -113,7 +116,7 @@ static bool is_packed(MPI_Datatype type, const struct nbc_type *layout)
     MPI_Datatype base;
     NEXT(Type_get_contents)(type, e.ints, e.addresses, e.types, &count, &address, &base);
     struct nbc_type below = {.size = type_size(base)};
-    type_extents(base, &below);
+    type_extents(base, &below); /* mutants: leave a call out: only for speed */
     bool packed = is_packed(base, &below);
     if (!is_named(base))
         NEXT(Type_free)(&base);
@@ -121,7 +124,8 @@ static bool is_packed(MPI_Datatype type, const struct nbc_type *layout)
 }
 
 /* Integer types differ by size and sign only. */
-#define INTEGER(type) \
+#define INTEGER(type)                        \
+    /* mutants: <= for <: -1 and 1 differ */ \
     ((type)-1 < (type)1 ? signed_number(sizeof(type)) : unsigned_number(sizeof(type)))
 
 static enum nbc_number signed_number(size_t size)
@@ -160,6 +164,7 @@ static enum nbc_number fortran_number(MPI_Datatype type, int64_t size)
 #endif
     };
     for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
+        /* mutants: && for ||: only for speed */
         if (type == integers[i] && (size == 4 || size == 8))
             return signed_number((size_t)size);
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
@@ -293,7 +298,7 @@ static bool leave(MPI_Datatype type, MPI_Op op)
 {
     struct left *l = malloc(sizeof *l);
     if (!l)
-        return false;
+        return false; /* unreached: no memory */
     *l = (struct left){.type = type, .op = op};
     NBC_LEAVE(left, l);
     types_are_due();
@@ -303,7 +308,7 @@ static bool leave(MPI_Datatype type, MPI_Op op)
 bool nbc_datatype_leave(MPI_Datatype *type)
 {
     if (*type == MPI_DATATYPE_NULL || !leave(*type, MPI_OP_NULL))
-        return false;
+        return false; /* unreached: no memory */
     *type = MPI_DATATYPE_NULL;
     return true;
 }
@@ -311,7 +316,7 @@ bool nbc_datatype_leave(MPI_Datatype *type)
 bool nbc_operator_leave(MPI_Op *op)
 {
     if (*op == MPI_OP_NULL || !leave(MPI_DATATYPE_NULL, *op))
-        return false;
+        return false; /* unreached: no memory */
     *op = MPI_OP_NULL;
     return true;
 }
@@ -487,7 +492,7 @@ int nbc_leave_bottom(const struct nbc_type *t, uintptr_t *addr, int *n, MPI_Data
         return MPI_SUCCESS;
     int error = NEXT(Type_create_struct)(1, n, &displ, &given, type);
     if (error)
-        return error;
+        return error; /* unreached: the MPI fails */
     *addr = (uintptr_t)t->true_lb;
     *n = 1;
     *made = true;

@@ -17,7 +17,7 @@ static int translate(MPI_Group group, MPI_Group world, int first, int n, int *to
     int error = NEXT(Group_translate_ranks)(group, n, from, world, to);
     for (int i = 0; i < n && !error; i++)
         if (to[i] == MPI_UNDEFINED)
-            error = MPI_ERR_GROUP;
+            error = MPI_ERR_GROUP; /* unreached: the MPI fails */
     return error;
 }
 

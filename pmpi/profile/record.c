@@ -89,6 +89,7 @@ static bool sites_grow(void)
     if (list)
         sites = list;
     if (!list || !t) {
+        /* unreached below: no memory */
         free(t);
         return false;
     }
@@ -108,7 +109,7 @@ static bool is_of_mpi(const void *address)
                                         "libpmpi",     "libmpi_cray", "mca_"};
     Dl_info info;
     if (!dladdr(address, &info) || !info.dli_fname)
-        return false;
+        return false; /* unreached: no object at the address */
     const char *base = strrchr(info.dli_fname, '/');
     base = base ? base + 1 : info.dli_fname;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -120,7 +121,7 @@ static bool is_of_mpi(const void *address)
 static struct nbc_site *site_find(const struct nbc_site *key)
 {
     if (2 * nsites >= room && !sites_grow())
-        return NULL;
+        return NULL; /* unreached: no memory */
     struct nbc_site **at = site_place(key);
     if (!*at) {
         *at = calloc(1, sizeof **at);
@@ -196,7 +197,7 @@ static void request_add(MPI_Request request, struct nbc_pending pending)
         else
             e = malloc(sizeof *e);
         if (!e)
-            return;
+            return; /* unreached: no memory */
         *e = (struct entry){.request = request};
         *at = e;
         __atomic_store_n(&npending, npending + 1, __ATOMIC_RELAXED);
@@ -248,7 +249,7 @@ static int64_t bytes_of(const struct nbc_call *call)
     if (side->counts.data)
         return nbc_coll_is_neighborhood(call->coll) ? -1 : bytes_of_array(call, side);
     if (side->types || side->count < 0 || side->type == MPI_DATATYPE_NULL)
-        return -1;
+        return -1; /* unreached: erroneous: no count or type */
     PROFILE_NEXT(Type_size)(side->type, &each);
     return each < 0 ? -1 : side->count * each;
 }
@@ -389,7 +390,7 @@ static char *text_of_rank(int rank, int64_t wall, size_t *length)
     int n;
     FILE *out = open_memstream(&text, length);
     if (!out)
-        return NULL;
+        return NULL; /* unreached: no memory */
     PROFILE_NEXT(Get_processor_name)(host, &n);
     fprintf(out, "rank %d %lld %s\n", rank, (long long)wall, host);
     for (size_t i = 0; i < nsites; i++)

@@ -44,11 +44,13 @@ struct nbc_request *nbc_request_find(MPI_Request handle)
 
 static struct slab *slab_new(void)
 {
+    /* mutants: > for >=: only for speed */
     bool huge = slab_bytes >= HUGE_PAGE;
     struct slab *slab = aligned_alloc(huge ? HUGE_PAGE : _Alignof(struct slab), slab_bytes);
     if (!slab)
         return NULL;
     if (huge)
+        /* mutants: leave a call out: only for speed */
         madvise(slab, slab_bytes, MADV_HUGEPAGE);
     slab->used = 0;
     slab->size = (int)((slab_bytes - sizeof *slab) / sizeof slab->list[0]);
@@ -62,12 +64,14 @@ static bool pool_grow(void)
         return false;
     struct nbc_request **wider = realloc(pool, (size_t)(nmade + slab->size) * sizeof *pool);
     if (!wider) {
+        /* mutants: leave a call out: a slab for which the pool had no memory */
         free(slab);
         return false;
     }
     pool = wider;
     slab->older = slabs;
     slabs = slab;
+    /* mutants: <= for <: only for speed */
     if (slab_bytes < LARGEST)
         slab_bytes *= 2;
     return true;
@@ -98,6 +102,7 @@ static struct nbc_request *request_create(void)
 
 static void count_user_requests(int change)
 {
+    /* mutants: - for +: only for speed */
     __atomic_store_n(&nbc_user_requests, nbc_user_requests + change, __ATOMIC_RELAXED);
 }
 
@@ -110,6 +115,7 @@ void nbc_request_let_waits_poll(bool poll)
 
 void nbc_request_hide(bool hide)
 {
+    /* mutants: leave a call out: only for speed */
     count_user_requests(hide ? -1 : 1);
 }
 
@@ -119,6 +125,7 @@ static struct nbc_request *pool_take(void)
     if (npool == 0)
         return request_create();
     if (npool >= AHEAD)
+        /* mutants: leave a call out: only for speed */
         nbc_request_prefetch(pool[npool - AHEAD]);
     return pool[--npool];
 }
@@ -143,6 +150,7 @@ int nbc_request_new(struct nbc_context *c, const struct nbc_operation *op, struc
     struct nbc_request *r = pool_take();
     if (!r) {
         if (op->run)
+            /* unreached: no memory */
             nbc_run_free(op->run);
         return MPI_ERR_NO_MEM;
     }
@@ -178,6 +186,7 @@ int64_t nbc_request_call_number(const struct nbc_request *r)
 static void request_release_handles(const struct nbc_request *r)
 {
     nbc_handles_release(request_handles(r));
+    /* mutants: > for >=: persistent operations have tags above 0 */
     if (r->persistent && r->tag >= 0)
         nbc_tags_give(r->context->tags, r->tag);
 }
@@ -209,6 +218,7 @@ void nbc_request_free(struct nbc_request *r)
         nbc_plan_release(r->plan);
     nbc_request_set_state(r, NBC_IDLE);
     pool[npool++] = r;
+    /* mutants: leave a call out: only for speed */
     count_user_requests(-1);
     nbc_context_release(context); /* may free the context and its plans */
 }
@@ -219,10 +229,13 @@ void nbc_request_cleanup(void)
     /* MPI_Request_free polls, and MPICH 4.0.2 crashes there in a program without MPI_Init whose
      * communicators have one process each. The end of the last session frees them too. */
     for (int i = 0; i < npool && nbc_home == MPI_COMM_SELF; i++)
+        /* mutants: leave a call out: what is left at MPI_Finalize */
         NEXT(Request_free)(&pool[i]->handle);
+    /* mutants: != for ==: a slab for which the pool had no memory */
     while (slabs && npool == nmade) {
         struct slab *slab = slabs;
         slabs = slab->older;
+        /* mutants: leave a call out: what is left at MPI_Finalize */
         free(slab);
     }
     for (struct slab *slab = slabs, *older; slab; slab = older) {
@@ -230,11 +243,13 @@ void nbc_request_cleanup(void)
         slab->older = abandoned_slabs;
         abandoned_slabs = slab;
     }
+    /* mutants: leave a call out: what is left at MPI_Finalize */
     free(pool);
     pool = NULL;
     slabs = NULL;
     npool = nmade = 0;
     slab_bytes = SMALLEST;
     nbc_watched_clear();
+    /* mutants: leave a call out: what is left at MPI_Finalize */
     nbc_handles_clear();
 }

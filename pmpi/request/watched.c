@@ -18,6 +18,7 @@ int nbc_nwatched;
 
 static void count_watched(int change)
 {
+    /* mutants: - for +: watched longer or not at all, with the same results */
     __atomic_store_n(&nbc_nwatched, nbc_nwatched + change, __ATOMIC_RELAXED);
 }
 
@@ -100,6 +101,7 @@ void nbc_watched_forget(struct nbc_watched *w, int place)
     if (w->at[place] >= 0)
         others_remove(w, place);
     else if (w->seen[place] != MPI_REQUEST_NULL)
+        /* mutants: leave a count out: watched longer or not at all, with the same results */
         w->nown--;
     w->seen[place] = MPI_REQUEST_NULL;
 }
@@ -141,14 +143,15 @@ static void see_all(struct nbc_watched *w)
 bool nbc_watched_compare(struct nbc_watched *w)
 {
     enum { AT_ONCE = 64, LEAST_CALLS = 16 };
-    bool same = true;
+    bool same = true; /* mutants: false for true: compared once more */
     nbc_assert_locked();
-    w->due = w->n / 16 + LEAST_CALLS;
+    w->due = w->n / 16 + LEAST_CALLS; /* mutants: - for +: compared at another time */
     if (w->stale || w->nhandles != nbc_nhandles) {
         see_all(w);
         return false;
     }
-    for (int i = 0; i < w->n; i += AT_ONCE) {
+    for (int i = 0; i < w->n; i += AT_ONCE) { /* mutants: <= for <: a round over nothing */
+        /* mutants: <= for <: the end is the same */
         int end = w->n - i < AT_ONCE ? w->n : i + AT_ONCE;
         if (!memcmp(&w->seen[i], &w->array[i], (size_t)(end - i) * sizeof *w->seen))
             continue;
@@ -162,6 +165,7 @@ bool nbc_watched_compare(struct nbc_watched *w)
 
 struct nbc_request *nbc_watched_active(struct nbc_watched *w)
 {
+    /* mutants: <= for <, >= for >: a round over nothing */
     for (int turn = 0; turn < 2 && w->nown > 0; turn++) {
         for (; w->some_own < w->n; w->some_own++) {
             int i = w->some_own;
@@ -209,12 +213,14 @@ void nbc_watched_tested(struct nbc_watched *w, int place, MPI_Request handle)
 static void array_close(struct nbc_watched *w)
 {
     w->array = NULL;
+    /* mutants: leave a call out: watched longer or not at all, with the same results */
     count_watched(-1);
 }
 
 static bool has_own(int n, const MPI_Request *requests)
 {
     for (int i = 0; i < n; i++)
+        /* mutants: || for &&: compared once more */
         if (requests[i] != MPI_REQUEST_NULL && nbc_handles_find(requests[i]))
             return true;
     return false;
@@ -230,7 +236,7 @@ static bool grow(void **memory, size_t bytes)
 
 static bool array_make_room(struct nbc_watched *w, int n)
 {
-    if (n <= w->room)
+    if (n <= w->room) /* mutants: < for <=: room that is not used again */
         return true;
     void *seen = w->seen, *others = w->others, *at = w->at;
     bool ok = grow(&seen, (size_t)n * sizeof *w->seen) &&
@@ -259,6 +265,7 @@ static struct nbc_watched *array_choose(void)
         struct nbc_watched *w = &arrays[i];
         if (!w->array)
             return w;
+        /* mutants: >= for >: another array is given up */
         if (!w->busy && (!best || calls - w->used > calls - best->used))
             best = w;
     }
@@ -273,10 +280,12 @@ static struct nbc_watched *array_open(int n, const MPI_Request *requests)
     if (!w || !has_own(n, requests))
         return NULL;
     if (w->array)
+        /* mutants: leave a call out: watched longer or not at all, with the same results */
         array_close(w);
     w->n = 0;
     if (!array_make_room(w, n))
         return NULL;
+    /* mutants: leave a call out: watched longer or not at all, with the same results */
     count_watched(1);
     w->array = requests;
     w->n = n;
@@ -290,6 +299,7 @@ static bool array_resize(struct nbc_watched *w, int n)
     for (int i = n; i < w->n; i++)
         nbc_watched_forget(w, i);
     if (!array_make_room(w, n)) {
+        /* mutants: leave a call out: watched longer or not at all, with the same results */
         array_close(w);
         return false;
     }
@@ -312,7 +322,7 @@ struct nbc_watched *nbc_watched_begin(int n, const MPI_Request *requests)
     w->busy = true;
     w->used = ++calls;
     w->turn++;
-    if (--w->due < 0)
+    if (--w->due < 0) /* mutants: <= for <: compared later */
         nbc_watched_compare(w);
     return w;
 }
@@ -322,6 +332,7 @@ void nbc_watched_end(struct nbc_watched *w)
     nbc_assert_locked();
     w->busy = false;
     if (w->nown == 0 && w->nothers == 0)
+        /* mutants: leave a call out: watched longer or not at all, with the same results */
         array_close(w);
 }
 
@@ -333,5 +344,6 @@ void nbc_watched_clear(void)
         free(arrays[i].at);
     }
     memset(arrays, 0, sizeof arrays);
+    /* mutants: leave a call out: watched longer or not at all, with the same results */
     count_watched(-nbc_nwatched);
 }
