@@ -18,6 +18,7 @@ struct bench {
     const char *progress; /* value of NBCSHIM_PROGRESS */
     const char *groups;   /* of calls, for untouched; NULL: all */
     const char *plot;     /* a directory, or NULL */
+    bool failed;          /* a measure cannot run, and has said why */
     struct emit json;     /* json.writer.out: of rank 0, or NULL */
 };
 
@@ -25,8 +26,12 @@ struct bench {
 void measure_time(struct bench *b);
 void measure_calls(struct bench *b);
 void measure_overlap(struct bench *b);
+void measure_device(struct bench *b);
 void measure_outstanding(struct bench *b);
 void measure_untouched(struct bench *b);
+
+/* Returns the seconds of an operation with a rest of `seconds` between its start and its wait. */
+double idle_sample(const struct bench *b, struct runner *r, int calls, double seconds);
 
 bool untouched_group_exists(const char *name);
 

@@ -64,7 +64,7 @@ static double time_init(const struct runner *r, MPI_Request *made, bool anew)
         if (anew)
             make_forget(r->o);
         double start = MPI_Wtime();
-        case_init(r->calls, r->o, &made[i]);
+        operands_init(r->calls, r->o, &made[i]);
         total += since(start);
     }
     return total / BATCH;

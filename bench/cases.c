@@ -113,7 +113,7 @@ void operands_free(struct operands *o)
     ROW(NEIGHBOR_ALLTOALLW, Neighbor_alltoallw, Ineighbor_alltoallw, Neighbor_alltoallw_init,     \
         TYPES(o->wide_displs))
 
-bool case_call(const struct calls *c, const struct operands *o)
+bool operands_call(const struct calls *c, const struct operands *o)
 {
     switch (o->coll) {
     case NBC_BARRIER:
@@ -128,7 +128,7 @@ bool case_call(const struct calls *c, const struct operands *o)
     }
 }
 
-bool case_start(const struct calls *c, const struct operands *o, MPI_Request *r)
+bool operands_start(const struct calls *c, const struct operands *o, MPI_Request *r)
 {
     switch (o->coll) {
     case NBC_BARRIER:
@@ -143,7 +143,7 @@ bool case_start(const struct calls *c, const struct operands *o, MPI_Request *r)
     }
 }
 
-bool case_init(const struct calls *c, const struct operands *o, MPI_Request *r)
+bool operands_init(const struct calls *c, const struct operands *o, MPI_Request *r)
 {
     switch (o->coll) {
     case NBC_BARRIER:
@@ -162,7 +162,7 @@ void operands_ask(struct operands *o)
 {
     MPI_Request r;
     long long segment;
-    if (!case_init(&shim, o, &r))
+    if (!operands_init(&shim, o, &r))
         return;
     const char *name = nbcshim_algorithm(r, &segment);
     if (name) {

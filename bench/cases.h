@@ -40,8 +40,8 @@ size_t operands_doubles(const struct operands *o);
 
 /* Make the blocking call; start the nonblocking collective; make the persistent request. Return
  * false if this side does not have the function. */
-bool case_call(const struct calls *c, const struct operands *o);
-bool case_start(const struct calls *c, const struct operands *o, MPI_Request *r);
-bool case_init(const struct calls *c, const struct operands *o, MPI_Request *r);
+bool operands_call(const struct calls *c, const struct operands *o);
+bool operands_start(const struct calls *c, const struct operands *o, MPI_Request *r);
+bool operands_init(const struct calls *c, const struct operands *o, MPI_Request *r);
 
 #endif

@@ -26,6 +26,8 @@ static const struct measure {
     {"time", measure_time, NULL, "8,64,512,4096,32768,262144,2097152,4194304"},
     {"calls", measure_calls, NULL, "8"},
     {"overlap", measure_overlap, "bcast,allreduce,alltoall", "65536,1048576"},
+    {"device", measure_device, "bcast,allgather,alltoall,reduce,allreduce",
+     "8,512,4096,32768,65536,524288,4194304,16777216,67108864"},
     {"outstanding", measure_outstanding, "allreduce", "8"},
     {"untouched", measure_untouched, "all", "8,1024,65536,1048576"},
 };
@@ -132,14 +134,16 @@ static const char usage[] =
     "                           time         start an operation and wait for it immediately\n"
     "                           calls        time each call separately: init, free, start, wait\n"
     "                           overlap      how much of an operation computation hides\n"
+    "                           device       buffers on a GPU, beside copies by the program\n"
     "                           outstanding  time and memory per operation, up to 40000 at once\n"
     "                           untouched    what nbcshim costs all other calls\n"
     "  -c, --collectives LIST   choose the collectives (default: the 17 that are not neighborhood\n"
-    "                           collectives; overlap: bcast,allreduce,alltoall; outstanding:\n"
+    "                           collectives; overlap: bcast,allreduce,alltoall; device:\n"
+    "                           bcast,allgather,alltoall,reduce,allreduce; outstanding:\n"
     "                           allreduce; untouched: all)\n"
     "  -s, --sizes LIST         choose the sizes, multiples of 8 bytes (default: 8 to 4194304;\n"
     "                           calls and outstanding: 8; overlap: 65536,1048576;\n"
-    "                           untouched: 8,1024,65536,1048576)\n"
+    "                           device: 8 to 67108864; untouched: 8,1024,65536,1048576)\n"
     "  -u, --untouched LIST     with untouched, choose the groups of calls: collectives,\n"
     "                           communicators, messages, requests, local, windows, files\n"
     "                           (default: all)\n"
@@ -148,6 +152,7 @@ static const char usage[] =
     "                           the ratio to the MPI are on the same side of 1.10\n"
     "  -p, --native-persistent  measure the persistent collectives of the MPI too\n"
     "  -a, --all-algorithms     measure every algorithm that applies too\n"
+    "  -d, --device             the same as --measure device\n"
     "  -i, --idle               with overlap, sleep instead of computing\n"
     "  -g, --plot DIRECTORY     draw the times, and the ratio to the MPI, with gnuplot; the\n"
     "                           directory is created if it does not exist\n"
@@ -267,6 +272,8 @@ static bool read_option(int option)
         return bench.native_persistent = true;
     case 'a':
         return bench.all_algorithms = true;
+    case 'd':
+        return read_measures((char[]){"device"});
     case 'i':
         return bench.idle = true;
     case 'g':
@@ -290,6 +297,7 @@ static bool read_options(int argc, char **argv)
                                           {"repeat", 1, 0, 'r'},
                                           {"native-persistent", 0, 0, 'p'},
                                           {"all-algorithms", 0, 0, 'a'},
+                                          {"device", 0, 0, 'd'},
                                           {"idle", 0, 0, 'i'},
                                           {"plot", 1, 0, 'g'},
                                           {"json", 1, 0, 'j'},
@@ -300,7 +308,7 @@ static bool read_options(int argc, char **argv)
     int option;
     opterr = bench.rank == 0;
     while (ok && !answered &&
-           (option = getopt_long(argc, argv, "m:c:s:u:n:r:paig:j:h", longs, NULL)) != -1)
+           (option = getopt_long(argc, argv, "m:c:s:u:n:r:padig:j:h", longs, NULL)) != -1)
         ok = read_option(option);
     if (ok && !answered && optind < argc)
         return complain("%s is not an option", argv[optind]);
@@ -397,7 +405,7 @@ static bool run(const char *library)
         measures[i].run(&bench);
     }
     describe_run(title, sizeof title);
-    return bench.rank != 0 || !bench.plot || plot_draw(bench.plot, title);
+    return !bench.failed && (bench.rank != 0 || !bench.plot || plot_draw(bench.plot, title));
 }
 
 /* Returns on all ranks whether all agree. */

@@ -91,7 +91,7 @@ static double crowd_run(struct crowd *c, const struct calls *calls, int n, doubl
     double start = MPI_Wtime();
     for (int i = 0; i < n; i++) {
         c->one.recv = c->buffers + i * c->stride;
-        case_start(calls, &c->one, &c->requests[i]);
+        operands_start(calls, &c->one, &c->requests[i]);
     }
     if (peak)
         *peak = heap();

@@ -99,7 +99,7 @@ static double idle_call(struct runner *r, double seconds)
 /* A rest ends late, by a time that is as long as a short operation and that differs between ranks,
  * and a collective lets all ranks wait for the last one. So what counts is the time in the calls,
  * of which the median is taken, and the rest as it was intended. */
-static double idle_sample(const struct bench *b, struct runner *r, int calls, double seconds)
+double idle_sample(const struct bench *b, struct runner *r, int calls, double seconds)
 {
     enum { LEAST = 9, MOST = 512 }; /* calls */
     double inside[MOST];

@@ -55,8 +55,8 @@ static void run_once(const struct operands *o, int way)
     MPI_Request r;
     mine.comm = way >= FORCED ? forced[way] : o->comm;
     if (way == BLOCKING)
-        case_call(c, &mine);
-    else if (case_start(c, &mine, &r))
+        operands_call(c, &mine);
+    else if (operands_start(c, &mine, &r))
         c->Wait(&r, MPI_STATUS_IGNORE);
 }
 

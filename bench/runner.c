@@ -20,8 +20,8 @@ static bool runner_set_up(struct runner *r)
     if (r->variant == ROUNDS)
         return (r->rounds = rounds_new(r->o, r->o->comm)) != NULL;
     if (variant_is_persistent(r->variant))
-        return case_init(r->calls, r->o, &r->request);
-    return case_start(r->calls, r->o, &r->request) &&
+        return operands_init(r->calls, r->o, &r->request);
+    return operands_start(r->calls, r->o, &r->request) &&
            !r->calls->Wait(&r->request, MPI_STATUS_IGNORE);
 }
 
@@ -52,7 +52,7 @@ void runner_start(struct runner *r)
     if (variant_is_persistent(r->variant))
         r->calls->Start(&r->request);
     else
-        case_start(r->calls, r->o, &r->request);
+        operands_start(r->calls, r->o, &r->request);
 }
 
 void runner_wait(struct runner *r)

@@ -47,17 +47,15 @@ static bool measure(struct course *c, MPI_Comm comm, int rank)
     return c->nsizes > 0 && c->n > 0;
 }
 
-/* Whether all ranks share a node, by their processor names and NBCSHIM_NODES. */
-static bool local(MPI_Comm comm, int size)
+/* Whether all ranks share a node, by their processor names. */
+static bool local(MPI_Comm comm)
 {
     char mine[MPI_MAX_PROCESSOR_NAME + 1] = "", first[MPI_MAX_PROCESSOR_NAME + 1];
     int length, same, all;
-    const char *declared = getenv("NBCSHIM_NODES");
-    int ranks = declared ? atoi(declared) : 0;
     MPI_Get_processor_name(mine, &length);
     memcpy(first, mine, sizeof first);
     PMPI_Bcast(first, sizeof first, MPI_CHAR, 0, comm);
-    same = ranks > 0 ? ranks >= size : strcmp(mine, first) == 0;
+    same = strcmp(mine, first) == 0;
     PMPI_Allreduce(&same, &all, 1, MPI_INT, MPI_MIN, comm);
     return all;
 }
@@ -163,7 +161,7 @@ int tune_rules(int rank, int size, char **names)
     }
     MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &ring, 0, &comm);
     runner_warm_up(comm);
-    unsigned needs = local(comm, size) ? NBC_LOCAL : NBC_SPREAD;
+    unsigned needs = local(comm) ? NBC_LOCAL : NBC_SPREAD;
     if (rank == 0)
         printf("# Tuning rules for NBCSHIM_TUNING, measured by nbctune --rules on %d ranks.\n",
                size);

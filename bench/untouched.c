@@ -324,7 +324,7 @@ static void try_cell(struct bench *b, const char *group, const struct routine *r
 
 static int run_collective(struct side *s)
 {
-    return case_call(s->calls, s->o) ? MPI_SUCCESS : MPI_ERR_OTHER;
+    return operands_call(s->calls, s->o) ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
 static void measure_collectives(struct bench *b, const char *group)

@@ -6,18 +6,26 @@ import os
 
 from spack.package import *
 
+try:  # Spack 1 has it in the repository of its packages
+    from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
+
+    has_languages = True
+except ImportError:
+    has_languages = False
+
 
 class Nbcshim(AutotoolsPackage):
     """Nonblocking and persistent MPI collectives for any MPI, through the profiling interface."""
 
     manual_download = True
-    url = "file://{0}/nbcshim-0.3.0.tar.xz".format(os.getcwd())
+    url = "file://{0}/nbcshim-0.4.0.tar.xz".format(os.getcwd())
 
     license("MIT")
 
-    version("0.3.0")
+    version("0.4.0")
 
-    depends_on("c", type="build")
+    if has_languages:
+        depends_on("c", type="build")
     depends_on("mpi")
     depends_on("uthash", type="build")
     depends_on("pkgconfig", type="build")

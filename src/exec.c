@@ -107,6 +107,24 @@ static int compute(struct nbc_exec *e, const struct nbc_op *op)
     return e->transport->reduce(e->self, a, b, c, op->count, op->type);
 }
 
+/* After an error nothing is copied: there may be nothing right to copy. */
+static __attribute__((cold)) void exec_stage(struct nbc_exec *e, int32_t id)
+{
+    const struct nbc_op *op = &e->sched->ops[id];
+    int error = NBC_SENT;
+    if (op->kind == NBC_OP_RELEASE)
+        e->transport->release(e->self);
+    else if (!e->error)
+        error = e->transport->stage(e->self, op->kind == NBC_OP_STORE, op->buf, op->off, op->count,
+                                    op->type, &e->handles[e->ninflight]);
+    if (error > 0)
+        fail(e, error);
+    if (error)
+        finish(e, id);
+    else
+        e->inflight[e->ninflight++] = id;
+}
+
 static void issue(struct nbc_exec *e, int32_t id)
 {
     const struct nbc_op *op = &e->sched->ops[id];
@@ -114,9 +132,14 @@ static void issue(struct nbc_exec *e, int32_t id)
         exec_post(e, id);
         return;
     }
-    int error = op->kind == NBC_OP_JOIN ? 0 : compute(e, op);
-    if (error)
-        fail(e, error);
+    if (op->kind < NBC_OP_JOIN) {
+        int error = compute(e, op);
+        if (error)
+            fail(e, error);
+    } else if (__builtin_expect(op->kind > NBC_OP_JOIN, 0)) {
+        exec_stage(e, id);
+        return;
+    }
     finish(e, id);
 }
 
@@ -167,14 +190,21 @@ static void remove_done(struct nbc_exec *e, int ndone)
     }
 }
 
+void nbc_exec_give_up(struct nbc_exec *e, int error, bool abandoned)
+{
+    fail(e, error);
+    e->lost = true;
+    e->abandoned = e->abandoned || abandoned;
+    e->left = e->nready = e->ninflight = 0;
+}
+
 /* A poll has failed. If no message is over by it, no later poll can do better. */
 static __attribute__((cold)) void poll_failed(struct nbc_exec *e, int error, int ndone)
 {
-    fail(e, error);
     if (ndone > 0)
-        return;
-    e->lost = e->abandoned = true;
-    e->left = e->nready = e->ninflight = 0;
+        fail(e, error);
+    else
+        nbc_exec_give_up(e, error, true);
 }
 
 /* `look` is one of the two functions of the transport that report completed messages. */

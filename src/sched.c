@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "staged.h"
+
 enum {
     TEMP_ALIGN = 64,
     SMALL = 32 /* fewer items than this do not justify an allocation */
@@ -166,6 +168,20 @@ nbc_id nbc_join_of(struct nbc_sched *s, const nbc_id *ids, int n)
     return id;
 }
 
+nbc_id nbc_emit_again(struct nbc_sched *s, const struct nbc_op *op)
+{
+    struct nbc_op copy = *op;
+    copy.npre = copy.succ = copy.nsucc_done = copy.nsucc_issue = 0;
+    s->nmsgs += op->kind == NBC_OP_SEND || op->kind == NBC_OP_RECV;
+    return sched_emit(s, copy, NBC_NONE);
+}
+
+nbc_id nbc_emit_staged(struct nbc_sched *s, enum nbc_op_kind kind, struct nbc_ref data)
+{
+    s->nmsgs += kind != NBC_OP_RELEASE;
+    return sched_emit(s, op_on(kind, data), NBC_NONE);
+}
+
 void nbc_sched_fail(struct nbc_sched *s)
 {
     s->build->out_of_memory = true;
@@ -325,6 +341,7 @@ void nbc_sched_free(struct nbc_sched *s)
     if (!s)
         return;
     free_build(s);
+    nbc_staged_free(s->staged);
     free(s->ops);
     free(s->succ);
     free(s);

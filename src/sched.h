@@ -26,7 +26,17 @@
 typedef int32_t nbc_id;
 #define NBC_NONE ((nbc_id)-1)
 
-enum nbc_op_kind { NBC_OP_SEND, NBC_OP_RECV, NBC_OP_COPY, NBC_OP_REDUCE, NBC_OP_JOIN };
+/* Those after JOIN are in staged schedules only (staged.h). */
+enum nbc_op_kind {
+    NBC_OP_SEND,
+    NBC_OP_RECV,
+    NBC_OP_COPY,
+    NBC_OP_REDUCE,
+    NBC_OP_JOIN,
+    NBC_OP_FETCH,  /* copies from the device's memory of a buffer to the host's */
+    NBC_OP_STORE,  /* the other way */
+    NBC_OP_RELEASE /* the last operation: nothing uses the host's memory any more */
+};
 
 /* An operation on up to three references, which nbc_op_a, nbc_op_b and nbc_op_c return. Schedules
  * are cached, so the struct is small: it stores once what the references have in common. */
@@ -77,12 +87,13 @@ struct nbc_sched {
     struct nbc_op *ops;
     int32_t *succ;
     int32_t nops, nsucc;
-    int32_t nmsgs;           /* sends and receives */
-    int64_t segment;         /* that of the shape that it was built for */
-    bool local, sockets;     /* likewise */
-    int64_t temp_bytes;      /* size of the temporary buffer, which is aligned like malloc's */
-    int refs;                /* reference count; code that shares schedules guards it by a lock */
-    struct nbc_build *build; /* NULL once finished */
+    int32_t nmsgs;             /* sends, receives, fetches and stores */
+    int64_t segment;           /* that of the shape that it was built for */
+    bool local, sockets;       /* likewise */
+    int64_t temp_bytes;        /* size of the temporary buffer, which is aligned like malloc's */
+    struct nbc_staged *staged; /* what staged.h has made of it, or NULL */
+    int refs;                  /* reference count; code that shares schedules guards it by a lock */
+    struct nbc_build *build;   /* NULL once finished */
 };
 
 /* Returns an empty schedule with one reference, or NULL if memory ran out. ops_hint: the expected
@@ -124,6 +135,12 @@ void nbc_fence(struct nbc_sched *s);
  * with their type and extent. Reservations are disjoint. */
 struct nbc_ref nbc_temp_bytes(struct nbc_sched *s, int64_t n);
 struct nbc_ref nbc_temp_like(struct nbc_sched *s, struct nbc_ref like);
+
+/* Emits a copy of an operation of another schedule, without its edges. */
+nbc_id nbc_emit_again(struct nbc_sched *s, const struct nbc_op *op);
+
+/* Emits an operation of a staged schedule on these data. */
+nbc_id nbc_emit_staged(struct nbc_sched *s, enum nbc_op_kind kind, struct nbc_ref data);
 
 /* Records that the builder's own allocation failed: nbc_sched_finish returns NULL. */
 void nbc_sched_fail(struct nbc_sched *s);

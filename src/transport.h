@@ -43,6 +43,15 @@ struct nbc_transport {
     int (*reduce)(void *self, uintptr_t dst, uintptr_t left, uintptr_t right, int64_t count,
                   int type);
 
+    /* Copies elements between the host's memory of buffer `buf`, at offset `off`, and the device's,
+     * there if `store`. Sets *h, which poll reports when the copy is over. Returns as send does.
+     * Only for staged schedules, as the next one. */
+    int (*stage)(void *self, bool store, int buf, int64_t off, int64_t count, int type,
+                 nbc_handle *h);
+
+    /* All copies and messages of the run are over, and its operations too. */
+    void (*release)(void *self);
+
     /* As poll, but blocks until one has completed. NULL: the transport cannot. */
     nbc_transport_look *wait;
 };

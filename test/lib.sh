@@ -68,15 +68,25 @@ comment()
 json_says()
 {
     cat >"$scratch/check.py"
-    expect "$1" python3 -c "import json, sys
+    expect "$1" python3 -c "import json, re, sys
 d = json.load(open('$2'))
 exec(open('$scratch/check.py').read())"
+}
+
+# What test/costs reads: the time of this process and of those that it has waited for.
+processors_used() # name
+{
+    times >"$scratch/times" # in a pipe it would be that of a subshell
+    tr ms '  ' <"$scratch/times" | awk -v name="$1" -v wall="$SECONDS" '
+        { user += 60 * $1 + $2; system_ += 60 * $3 + $4 }
+        END { printf "# %.3f s, %.3f + %.3f s of processors: %s\n", wall, user, system_, name }'
 }
 
 # The closing lines, and the exit status of the script.
 finish()
 {
     echo "1..$cases"
+    [[ $0 == */mpi/run.sh ]] || processors_used "$(basename "$0" .sh)"
     echo "# $((cases - failures)) passed, $failures failed, $SECONDS s"
     [ $cases -gt 0 ] && [ $failures = 0 ]
 }
@@ -84,6 +94,8 @@ finish()
 # --- MPI programs ---------------------------------------------------------------------------------
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# Intel MPI crashes in MPI_Comm_spawn without it.
+export I_MPI_SPAWN=on
 # Without a fast network this is what Open MPI selects, after it has tried the others for 0.2 s.
 export OMPI_MCA_pml=${OMPI_MCA_pml:-ob1}
 # Otherwise a process that MPI_Comm_spawn starts may hang in MPI_Init, for a reason that doc/mpis.md tells.

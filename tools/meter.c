@@ -80,10 +80,8 @@ static void say_rest(void)
         dprintf(meter.file, ", %.0f min left", rest / 60);
 }
 
-void meter_step(const char *format, ...)
+static void write_line(const char *format, va_list list)
 {
-    va_list list;
-    meter.steps++;
     if (meter.file < 0)
         return;
     if (meter.opened) /* what was written before passes through the launcher */
@@ -95,11 +93,26 @@ void meter_step(const char *format, ...)
         say_rest();
         dprintf(meter.file, ") ");
     }
-    va_start(list, format);
     vdprintf(meter.file, format, list);
-    va_end(list);
     dprintf(meter.file, "\033[K");
     meter.shown = true;
+}
+
+void meter_step(const char *format, ...)
+{
+    va_list list;
+    meter.steps++;
+    va_start(list, format);
+    write_line(format, list);
+    va_end(list);
+}
+
+void meter_say(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    write_line(format, list);
+    va_end(list);
 }
 
 void meter_clear(void)

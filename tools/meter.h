@@ -11,6 +11,9 @@ void meter_begin(int total, int launched);
 /* Begins a step, with a text for printf that says what it does. */
 void meter_step(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Says with another text what the same step does. */
+void meter_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Clears the line, before something else is written on the terminal; the next step writes it again.
  * meter_end: for the last time. */
 void meter_clear(void);

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adapter.h"
+#include "fast_network.h"
 #include "coll.h"
 #include "config.h"
 #include "emit.h"
@@ -244,7 +244,7 @@ static int ranks_on_node(int size)
 /* Returns, at rank 0, whether no rank's node has a network faster than sockets. */
 static bool only_sockets(void)
 {
-    int mine = nbc_has_adapter(), any = 0;
+    int mine = nbc_has_fast_network(), any = 0;
     MPI_Reduce(&mine, &any, 1, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD);
     return !any;
 }

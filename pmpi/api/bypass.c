@@ -62,14 +62,28 @@ static bool is_first_rank(void)
     return true;
 }
 
-/* Whether NBCSHIM has this value. */
-static bool is_set_to(const char *value)
+static const char *value_of(const char *variable)
 {
     struct nbcshim_variable v;
     for (int i = 0; nbcshim_variable(i, &v); i++)
-        if (strcmp(v.name, "NBCSHIM") == 0)
-            return v.value && nbc_same_word(v.value, value);
-    return false; /* unreached: never: NBCSHIM is listed */
+        if (strcmp(v.name, variable) == 0)
+            return v.value;
+    return NULL; /* unreached: never: they are listed */
+}
+
+/* Whether NBCSHIM has this value. */
+static bool is_set_to(const char *value)
+{
+    const char *set = value_of("NBCSHIM");
+    return set && nbc_same_word(set, value);
+}
+
+/* The variable by which the user expects something of nbcshim, NULL if there is none. */
+static const char *expectation(void)
+{
+    if (is_set_to("on"))
+        return "NBCSHIM=on";
+    return value_of("NBCSHIM_STATS") && !is_set_to("off") ? "NBCSHIM_STATS is set" : NULL;
 }
 
 /* When the library is loaded: if the MPI has all functions that the program calls, none of them
@@ -88,10 +102,13 @@ __attribute__((constructor)) static void warn_of_order(void)
  * does not reach nbcshim, which notices only at the end that the MPI has been used without it. */
 __attribute__((destructor)) static void warn_of_bypass(void)
 {
-    if (nbc_init_was_called || nbc_next_mpi_in_front() || !is_first_rank() || !is_set_to("on"))
+    const char *expected = expectation();
+    if (nbc_init_was_called || nbc_next_mpi_in_front() || !is_first_rank() || !expected)
         return;
     if (nbc_mpi_is_initialized())
-        fprintf(stderr, "nbcshim: NBCSHIM=on, but the program called MPI_Init in the MPI's library "
-                        "directly, bypassing nbcshim (dlsym, ctypes)\n");
+        fprintf(stderr,
+                "nbcshim: %s, but the program, or a tool behind nbcshim, called MPI_Init in the "
+                "MPI's library directly, bypassing nbcshim (dlsym, ctypes)\n",
+                expected);
 }
 #endif

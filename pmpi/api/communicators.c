@@ -6,17 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/calls.h"
-#include "api/idup.h"
-#include "api/presync.h"
 #include "base/errors.h"
 #include "base/lock.h"
 #include "base/state.h"
 #include "below/export.h"
-#include "comm/agree.h"
+#include "comm/compare_ranks.h"
 #include "comm/context.h"
+#include "engine/calls.h"
 #include "engine/progress.h"
-#include "engine/signal.h"
+#include "hookless/barrier_before.h"
+#include "hookless/signal.h"
 #include "op/call.h"
 #include "op/world_ranks.h"
 #include "request/request.h"
@@ -48,20 +47,21 @@ static int search_and(void *context, const uint64_t *mine, uint64_t *all, int wo
 }
 
 /* What precedes a constructor: the ranks of the parent agree on a range. When this returns all
- * ranks have made the call. Where there are no ranges, the presync has that effect. */
+ * ranks have made the call. Where there are no ranges, the barrier before the call has that effect.
+ */
 static int comm_prepare(MPI_Comm parent, bool duplicate, struct nbc_origin *origin)
 {
-    nbc_idup_settle(parent);
     nbc_lock();
     struct nbc_context *c = nbc_context_find(parent);
     *origin = nbc_origin_of(c, duplicate);
     bool searches = !c->spans_jobs && nbc_ranges_on(&nbc_ranges);
-    int error = searches
-                    ? nbc_ranges_search(&nbc_ranges, origin->key, search_and, c, &origin->range)
-                    : MPI_SUCCESS;
     nbc_unlock();
     if (!searches)
-        return nbc_presync(parent);
+        return nbc_barrier_before(parent);
+    nbc_progress_duplicates(parent);
+    nbc_lock();
+    int error = nbc_ranges_search(&nbc_ranges, origin->key, search_and, c, &origin->range);
+    nbc_unlock();
     return error ? nbc_raise(parent, error) : MPI_SUCCESS;
 }
 
@@ -75,7 +75,7 @@ static int comm_prepare(MPI_Comm parent, bool duplicate, struct nbc_origin *orig
     EXPORT(int, name, params, args)                                   \
     {                                                                 \
         struct nbc_origin origin;                                     \
-        if (!nbc_knows(parent))                                       \
+        if (!nbc_comm_is_ours(parent))                                \
             return NEXT(name) args;                                   \
         int error = comm_prepare(parent, duplicate, &origin);         \
         if (error)                                                    \
@@ -164,7 +164,7 @@ static int comm_attach_later(MPI_Comm parent, MPI_Comm *comm, struct nbc_origin 
 
 static struct nbc_context *context_of(MPI_Comm comm)
 {
-    if (!nbc_knows(comm))
+    if (!nbc_comm_is_ours(comm))
         return NULL;
     nbc_lock();
     struct nbc_context *c = nbc_context_find(comm);
@@ -173,32 +173,13 @@ static struct nbc_context *context_of(MPI_Comm comm)
 }
 
 #ifdef HAVE_MPI_COMM_CREATE_GROUP
-/* A barrier of the ranks in the group, by signals. The tag distinguishes the calls of several
- * threads for groups that overlap. */
-static int sync_group(struct nbc_context *c, MPI_Group group, int tag)
-{
-    int n, me;
-    NEXT(Group_size)(group, &n);
-    NEXT(Group_rank)(group, &me);
-    if (me == MPI_UNDEFINED || c->members.remote_size)
-        return MPI_SUCCESS; /* the MPI raises the error */
-    int *ranks = nbc_signal_ranks(c, group, n);
-    if (!ranks)
-        return MPI_ERR_NO_MEM; /* unreached: no memory */
-    const struct nbc_signal signal = {.kind = NBC_SIGNAL_GROUP, .number = tag};
-    int error = nbc_signal_barrier(c, ranks, n, me, signal);
-    free(ranks);
-    return error;
-}
-
 EXPORT(int, Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm),
        (comm, group, tag, newcomm))
 {
     struct nbc_context *c = context_of(comm);
     if (!c)
         return NEXT(Comm_create_group)(comm, group, tag, newcomm);
-    bool sync = group != MPI_GROUP_NULL && nbc_calls_need_help();
-    int error = sync ? sync_group(c, group, tag) : MPI_SUCCESS;
+    int error = nbc_barrier_before_group(c, group, tag);
     if (error)
         return nbc_raise(comm, error); /* unreached: the MPI fails */
     error = NEXT(Comm_create_group)(comm, group, tag, newcomm);
@@ -235,7 +216,7 @@ static int sync_leaders(MPI_Comm peer, int remote_leader, int tag, int has, int 
 }
 
 /* When this returns all ranks of both groups have made the call: a leader sends its signal after
- * the presync of its group, and the broadcast follows the signal of the other leader. */
+ * the barrier of its group, and the broadcast follows the signal of the other leader. */
 static int sync_both_groups(MPI_Comm local, int leader, MPI_Comm peer, int remote_leader, int tag,
                             int *both)
 {
@@ -244,7 +225,7 @@ static int sync_both_groups(MPI_Comm local, int leader, MPI_Comm peer, int remot
     NEXT(Comm_test_inter)(local, &inter);
     if (inter || leader < 0 || leader >= size)
         return MPI_SUCCESS; /* the MPI raises the error */
-    int error = nbc_presync(local);
+    int error = nbc_barrier_before(local);
     if (error)
         return error; /* unreached: the MPI fails */
     NEXT(Comm_rank)(local, &rank);
@@ -305,7 +286,7 @@ EXPORT(int, Intercomm_create,
        (local, local_leader, peer, remote_leader, tag, newcomm))
 {
     int both = 0;
-    int error = nbc_knows(local)
+    int error = nbc_comm_is_ours(local)
                     ? sync_both_groups(local, local_leader, peer, remote_leader, tag, &both)
                     : sync_unknown(local, local_leader, peer, remote_leader, tag);
     if (!error)
@@ -334,7 +315,7 @@ static void comm_drain(const struct nbc_context *c)
 static void comm_disconnect_hidden(struct nbc_context *c)
 {
     comm_drain(c); /* of what attribute callbacks have started */
-    if (c->ngates > 0)
+    if (c->nobjects > 0)
         return;
     MPI_Comm hidden = nbc_context_take_hidden(c);
     if (hidden == MPI_COMM_NULL)
@@ -389,11 +370,14 @@ static int comm_end(MPI_Comm *comm, int (*native)(MPI_Comm *), bool disconnect)
     return native(comm);
 }
 
-/* Local on the MPIs that nbcshim supports. */
+/* Local on the MPIs that nbcshim supports. Open MPI crashes if a communicator is freed while an
+ * MPI_Comm_idup of it is pending, which all ranks have called. */
 EXPORT(int, Comm_free, (MPI_Comm * comm), (comm))
 {
-    return comm && nbc_knows(*comm) ? comm_end(comm, NEXT(Comm_free), false)
-                                    : NEXT(Comm_free)(comm);
+    if (!comm || !nbc_comm_is_ours(*comm))
+        return NEXT(Comm_free)(comm);
+    nbc_progress_duplicates(*comm);
+    return comm_end(comm, NEXT(Comm_free), false);
 }
 
 /* Collective. A hidden duplicate of its own is disconnected too, or the processes would stay
@@ -404,6 +388,6 @@ EXPORT(int, Comm_disconnect, (MPI_Comm * comm), (comm))
     if (!c)
         return NEXT(Comm_disconnect)(comm);
     /* Between jobs Open MPI waits in the launcher's library. */
-    int error = c->spans_jobs ? nbc_presync_outside_loop(*comm) : nbc_presync(*comm);
+    int error = c->spans_jobs ? nbc_barrier_before_outside_loop(*comm) : nbc_barrier_before(*comm);
     return error ? error : comm_end(comm, NEXT(Comm_disconnect), true);
 }

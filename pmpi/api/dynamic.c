@@ -6,45 +6,20 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "api/presync.h"
-#include "base/build.h"
 #include "base/errors.h"
 #include "base/lock.h"
 #include "base/settings.h"
 #include "base/state.h"
 #include "base/system_thread.h"
-#include "base/tag_space.h"
-#include "base/tuning.h"
 #include "below/export.h"
 #include "below/quirks.h"
-#include "below/simulated.h"
-#include "comm/agree.h"
+#include "comm/compare_ranks.h"
 #include "comm/context.h"
-
-#include "rules.h"
+#include "hookless/barrier_before.h"
 
 NBC_ARCHIVE_MEMBER(dynamic)
-
-/* What both sides must share: it determines the algorithm and the tags of a call, and which calls a
- * barrier precedes. FORCED has the build too. */
-enum { KNOWN, BLOCKING, HOOKED, CHECK, TAGS, RULES, FORCED, NWORDS };
-
-static void job_describe(bool known, int word[NWORDS])
-{
-    memset(word, 0, NWORDS * sizeof *word);
-    if (!known)
-        return;
-    word[KNOWN] = 1;
-    word[BLOCKING] = nbc_settings.blocking;
-    word[HOOKED] = nbc_hooked;
-    word[CHECK] = nbc_settings.check;
-    word[TAGS] = nbc_tag_ub;
-    word[RULES] = nbc_rules_hash(nbc_tuning);
-    word[FORCED] = nbc_settings_hash() ^ (int)(nbc_build_digest() >> 33);
-}
 
 static void report_difference(MPI_Comm inter)
 {
@@ -106,32 +81,22 @@ static void watcher_end(struct watcher *w)
     sem_destroy(&w->answered);
 }
 
-static int jobs_exchange(MPI_Comm inter, int mine[NWORDS], int theirs[NWORDS])
-{
-    struct watcher watcher;
-    watcher_begin(&watcher, inter);
-    int error = NEXT(Allreduce)(mine, theirs, NWORDS, MPI_INT, MPI_MIN, inter);
-    watcher_end(&watcher);
-    return error;
-}
-
-/* Agrees with the other side of a new intercommunicator, and attaches a context if the
+/* Compares this side of a new intercommunicator with the other one, and attaches a context if the
  * communicators of both sides have one and their settings match. known: the communicator of this
  * side has a context. Collective over both groups. */
 static int jobs_connect(MPI_Comm inter, bool known)
 {
     struct nbc_origin origin = {.range = NBC_NO_RANGE};
-    int mine[NWORDS], theirs[NWORDS];
-    bool differ;
+    struct nbc_comparison all;
+    struct watcher watcher;
     if (inter == MPI_COMM_NULL || !nbc_settings.dynamic)
         return MPI_SUCCESS;
-    job_describe(known, mine);
-    int error = jobs_exchange(inter, mine, theirs);
-    if (!error)
-        error = nbc_agree_any(inter, memcmp(mine, theirs, sizeof mine) != 0, &differ);
-    if (error || !known || !theirs[KNOWN])
+    watcher_begin(&watcher, inter);
+    int error = nbc_compare_ranks(inter, NBC_OF_TWO_JOBS | (known ? 0 : NBC_UNKNOWN), 0, &all);
+    watcher_end(&watcher);
+    if (error || all.said & NBC_UNKNOWN)
         return error; /* unreached: the MPI fails */
-    if (differ) {
+    if (!all.same_build || !all.same_settings) {
         report_difference(inter);
         return MPI_SUCCESS;
     }
@@ -139,19 +104,12 @@ static int jobs_connect(MPI_Comm inter, bool known)
     return error ? nbc_raise(inter, error) : MPI_SUCCESS;
 }
 
-/* SMPI 3.32 ends the program in this call, and cannot start processes. */
-int nbc_dynamic_parent(MPI_Comm *parent)
-{
-    *parent = MPI_COMM_NULL;
-    return NBC_IS_SIMULATED ? MPI_SUCCESS : NEXT(Comm_get_parent)(parent);
-}
-
 int nbc_dynamic_meet_parent(void)
 {
     MPI_Comm parent;
     if (!nbc_settings.dynamic)
         return MPI_SUCCESS;
-    int error = nbc_dynamic_parent(&parent);
+    int error = nbc_quirks_parent(&parent);
     return error ? error : jobs_connect(parent, nbc_enabled);
 }
 
@@ -190,15 +148,15 @@ static int spawn_multiple(int count, char *commands[], char **argvs[],
     return error;
 }
 
-/* After the presync all ranks of the communicator are in the call. The native call may also wait
- * for the other side, where no presync can help: `comm` does not connect both sides. */
+/* After the barrier all ranks of the communicator are in the call. The native call may also wait
+ * for the other side, where no barrier can help: `comm` does not connect both sides. */
 #define CONNECTING(name, call, params, args)                  \
     EXPORT(int, name, params, args)                           \
     {                                                         \
         if (nbc_inside)                                       \
             return NEXT(name) args;                           \
-        bool known = nbc_knows(comm);                         \
-        int error = nbc_presync_outside_loop(comm);           \
+        bool known = nbc_comm_is_ours(comm);                  \
+        int error = nbc_barrier_before_outside_loop(comm);    \
         if (!error)                                           \
             error = call args;                                \
         return error ? error : jobs_connect(*newcomm, known); \

@@ -7,9 +7,6 @@
 
 #include "below/next.h"
 
-/* MPI_Comm_get_parent of the MPI below; MPI_COMM_NULL where that cannot start processes. */
-int nbc_dynamic_parent(MPI_Comm *parent);
-
 /* Called in MPI_Init, without the lock. If this job was spawned, agrees with the job that spawned
  * it and attaches a context to the intercommunicator. Collective over both jobs. Returns
  * MPI_SUCCESS, or an error that has been raised. */

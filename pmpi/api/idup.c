@@ -12,8 +12,6 @@
  *
  * Where the parent has a hidden duplicate of its own, an MPI_Comm_idup of that one is started in
  * the call. */
-#include "api/idup.h"
-
 #include "below/export.h"
 
 NBC_ARCHIVE_MEMBER(idup)
@@ -147,8 +145,10 @@ static void idup_offer(struct idup *d)
 }
 
 /* The requests of a stage are over. Enters the next stage: IDUP_ADOPTS is the last one. */
-static void idup_advance(struct idup *d, const struct nbc_context *parent)
+static void idup_advance(struct idup *d, struct nbc_context *parent)
 {
+    if (d->stage == IDUP_DUPLICATES)
+        parent->nduplicates--;
     bool inter = parent->members.remote_size > 0;
     bool offered = d->stage == IDUP_OFFERS || d->stage == IDUP_RETURNS;
     if (offered && d->error) {
@@ -185,33 +185,6 @@ static bool idup_poll(struct nbc_run *run, int *failure)
     }
     /* unreached: another thread may do it */
     return false; /* another thread does that */
-}
-
-/* A duplicate of the communicator that the MPI is making, or NULL. */
-static struct nbc_request *idup_of(const struct nbc_context *parent)
-{
-    for (struct nbc_run *run = nbc_progress_first(); run; run = run->next) {
-        const struct idup *d = run->memory;
-        if (run->poll == idup_poll && run->request->context == parent &&
-            d->stage == IDUP_DUPLICATES)
-            return run->request;
-    }
-    return NULL;
-}
-
-void nbc_idup_settle(MPI_Comm parent)
-{
-    struct nbc_request *r;
-    int spins = 0;
-    if (!nbc_any_active())
-        return;
-    nbc_lock();
-    const struct nbc_context *c = nbc_context_find(parent);
-    while (c && (r = idup_of(c))) {
-        nbc_progress(r);
-        nbc_progress_yield(&spins);
-    }
-    nbc_unlock();
 }
 
 /* Makes the own request of a call. Under the lock. */
@@ -267,6 +240,7 @@ static int idup_end(struct nbc_request *r, int error, MPI_Info hints, MPI_Reques
             /* unreached: no memory */
             idup_fail(d, 1, error);
     }
+    r->context->nduplicates++;
     nbc_progress_start(r);
     *request = r->handle;
     nbc_unlock();
@@ -278,7 +252,7 @@ static int idup_end(struct nbc_request *r, int error, MPI_Info hints, MPI_Reques
     EXPORT(int, name, params, args)                            \
     {                                                          \
         struct nbc_request *r = NULL;                          \
-        if (!newcomm || !request || !nbc_knows(comm))          \
+        if (!newcomm || !request || !nbc_comm_is_ours(comm))   \
             return NEXT(name) args;                            \
         int error = idup_begin(comm, newcomm, &r);             \
         if (!r)                                                \
@@ -295,9 +269,4 @@ IDUP(Comm_idup, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request), (comm,
 IDUP(Comm_idup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request),
      (comm, info, newcomm, request), info, (comm, info, newcomm, &d->request[0]))
 #endif
-#else
-void nbc_idup_settle(MPI_Comm parent)
-{
-    (void)parent;
-}
 #endif

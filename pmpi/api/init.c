@@ -6,7 +6,7 @@
 #include "nbcshim.h"
 
 #include "api/bypass.h"
-#include "api/calls.h"
+#include "engine/calls.h"
 #include "api/dynamic.h"
 #include "api/sessions.h"
 #include "api/setup.h"
@@ -16,13 +16,15 @@
 #include "base/settings.h"
 #include "base/state.h"
 #include "base/tuning.h"
+#include "below/detect.h"
 #include "below/export.h"
 #include "below/hook.h"
 #include "below/quirks.h"
-#include "comm/arrival.h"
-#include "comm/consent.h"
+#include "comm/init_handshake.h"
+#include "comm/compare_ranks.h"
 #include "comm/context.h"
 #include "diag/hang_report.h"
+#include "diag/launcher.h"
 #include "diag/statistics.h"
 #include "engine/callback.h"
 #include "engine/progress.h"
@@ -47,22 +49,22 @@ const char *nbcshim_hook(int *hooked)
 }
 
 /* All ranks agree on whether nbcshim is active, and take the same settings. */
-static int agree_on_settings(bool *on)
+static int agree_on_settings(bool *on, uint32_t *large)
 {
-    struct nbc_consent all;
-    int error =
-        nbc_consent_ask(MPI_COMM_WORLD, nbc_enabled || nbc_wanted(), nbc_arrival_called(), &all);
-    if (!error && all.any_called)
-        error = nbc_arrival_clear();
+    struct nbc_comparison all;
+    uint32_t says = (nbc_enabled || nbc_wanted() ? NBC_WANTS : 0) |
+                    (nbc_init_handshake_called() ? NBC_CALLED : 0) |
+                    (nbc_settings.stats ? 0 : NBC_WITHOUT_STATS) |
+                    (nbc_is_set_up() ? NBC_IN_USE : 0);
+    int error = nbc_compare_ranks(MPI_COMM_WORLD, says, nbc_program_large(), &all);
+    if (!error && all.said & NBC_CALLED)
+        error = nbc_init_handshake_clear();
     if (error)
         return error;
-    nbc_statistics_begin(all.all_have_stats);
-    *on = all.any_wants;
-    if (!all.any_wants)
-        return MPI_SUCCESS;
-    if (!all.same_build)
-        return nbc_consent_refuse(MPI_COMM_WORLD);
-    return all.same_settings ? MPI_SUCCESS : nbc_consent_settle(MPI_COMM_WORLD, nbc_is_set_up());
+    nbc_statistics_begin(!(all.said & NBC_WITHOUT_STATS));
+    *on = all.said & NBC_WANTS;
+    *large = all.large;
+    return *on ? nbc_compare_ranks_report(MPI_COMM_WORLD, &all, true) : MPI_SUCCESS;
 }
 
 /* The MPI calls nbcshim in its progress loop on all ranks in the same way, or on none. If it does,
@@ -77,26 +79,30 @@ static int agree_on_hook(void)
     int error = NEXT(Allreduce)(MPI_IN_PLACE, bounds, 2, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (error)
         return error;
-    nbc_hooked = nbc_was_hooked = bounds[0] > 0 && bounds[0] == -bounds[1];
+    bool works = bounds[0] > 0 && bounds[0] == -bounds[1];
+    if (works)
+        error = nbc_hook_try_together(MPI_COMM_WORLD, &works);
+    nbc_hooked = nbc_was_hooked = works && !error;
     if (mine && !nbc_hooked)
         nbc_callback_stop();
-    return MPI_SUCCESS;
+    return error;
 }
 
 /* NBCSHIM_CHECK compares the blocking calls that nbcshim carries out, and NBCSHIM_REDUCTION_ORDER
- * holds for them. */
-static void settle_blocking(void)
+ * holds for them. Returns the collectives that nbcshim carries out in any case. */
+static uint32_t settle_blocking(void)
 {
-    bool wants_own =
-        nbc_settings.check || nbc_settings.order != NBC_ORDER_ANY || nbc_quirks_replace_blocking();
-    if (nbc_settings.blocking == NBC_BLOCKING_AUTO)
-        nbc_settings.blocking = nbc_hooked && !wants_own ? NBC_BLOCKING_NATIVE : NBC_BLOCKING_OWN;
+    bool wants_own = nbc_settings.check || nbc_settings.order != NBC_ORDER_ANY;
+    if (nbc_settings.blocking != NBC_BLOCKING_AUTO)
+        return 0;
+    nbc_settings.blocking = nbc_hooked && !wants_own ? NBC_BLOCKING_NATIVE : NBC_BLOCKING_OWN;
+    return nbc_quirks_own_blocking();
 }
 
 static void set_alone(void)
 {
     nbc_lock();
-    nbc_alone = nbc_context_find(MPI_COMM_SELF)->hidden;
+    nbc_self_comm = nbc_context_find(MPI_COMM_SELF)->hidden;
     nbc_unlock();
 }
 
@@ -106,7 +112,7 @@ static int on_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     (void)comm, (void)keyval, (void)value, (void)extra;
     nbc_statistics_collect();
-    nbc_alone = MPI_COMM_NULL; /* the hidden duplicate of MPI_COMM_SELF is freed */
+    nbc_self_comm = MPI_COMM_NULL; /* the hidden duplicate of MPI_COMM_SELF is freed */
     nbc_sessions_end_world();
     return MPI_SUCCESS;
 }
@@ -122,12 +128,13 @@ static int catch_finalize(void)
     return error;
 }
 
-static int attach_world(int rank)
+static int attach_world(int rank, uint32_t large)
 {
     int error = agree_on_hook();
-    settle_blocking();
+    uint32_t own = large | settle_blocking();
     if (!error)
         error = nbc_set_up(MPI_COMM_WORLD, MPI_COMM_SELF, rank);
+    nbc_set_native_blocking(own);
     if (!error)
         error = nbc_nodemap_setup();
     if (!error)
@@ -145,34 +152,41 @@ static int attach_world(int rank)
 static void find_out_if_spawned(void)
 {
     MPI_Comm parent;
-    nbc_settings.spawned = !nbc_dynamic_parent(&parent) && parent != MPI_COMM_NULL;
+    nbc_settings.spawned = !nbc_quirks_parent(&parent) && parent != MPI_COMM_NULL;
 }
 
 static void introduce(void)
 {
     sigset_t before;
+    int size;
+    NEXT(Comm_size)(MPI_COMM_WORLD, &size);
     nbc_broken_pipe_ignore(&before);
     nbc_statistics_introduce();
+    if (nbc_enabled && !nbc_settings.spawned)
+        nbc_launcher_check(size);
     nbc_broken_pipe_heed(&before);
 }
 
 static int after_init(void)
 {
     int rank;
+    uint32_t large = 0;
+    nbc_hook_after_init();
     nbc_hang_report_after_init();
     nbc_world_initialized = true;
     find_out_if_spawned();
     NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
-    int error = nbc_arrive(); /* before files are read, which may take long */
+    int error = nbc_init_handshake(); /* before files are read, which may take long */
     if (rank == 0)
         nbc_settings_read(true); /* a second time, in which one rank reports errors */
     nbc_tuning_read(rank == 0);
     if (!error)
-        error = agree_on_settings(&nbc_enabled);
+        error = agree_on_settings(&nbc_enabled, &large);
     if (!error && nbc_enabled)
-        error = attach_world(rank);
+        error = attach_world(rank, large);
     if (!error && rank == 0)
         introduce();
+    nbc_hang_report_init_ends();
     return error ? nbc_raise(MPI_COMM_WORLD, error) : nbc_dynamic_meet_parent();
 }
 
@@ -182,10 +196,13 @@ static void before_init(void)
     nbc_init_was_called = true;
     nbc_next_resolve();
     nbc_next_require();
-    nbc_hang_report_before_init();
     nbc_settings_read(false);
-    if (nbc_wanted())
-        nbc_quirks_before_init();
+    bool wanted = nbc_wanted();
+    nbc_hang_report_before_init(wanted);
+    if (!wanted)
+        return;
+    nbc_quirks_before_init();
+    nbc_hook_before_init();
 }
 
 /* The thread level that the program was given. */
@@ -258,6 +275,7 @@ static void check_finalize(void)
 
 EXPORT(int, Finalize, (void), ())
 {
+    nbc_hang_report_finalize_begins();
     check_finalize();
     nbc_hang_report_stop();
     nbc_thread_stop(); /* or it could call the MPI while that is shut down */
@@ -267,5 +285,9 @@ EXPORT(int, Finalize, (void), ())
         nbc_hooked = false;
         nbc_callback_stop();
     }
-    return NEXT(Finalize)();
+    nbc_sessions_finalize_begins();
+    int error = NEXT(Finalize)();
+    nbc_sessions_finalize_ends();
+    nbc_hang_report_finalize_ends();
+    return error;
 }

@@ -11,8 +11,7 @@
 #include "base/state.h"
 #include "base/tuning.h"
 #include "below/export.h"
-#include "comm/agree.h"
-#include "comm/consent.h"
+#include "comm/compare_ranks.h"
 #include "comm/context.h"
 #include "diag/hang_report.h"
 #include "engine/thread.h"
@@ -25,9 +24,12 @@ NBC_ARCHIVE_MEMBER(sessions)
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int nopen; /* sessions of the program that are open */
 
-/* The session of nbcshim in a program without MPI_Init. It keeps the home communicator alive. */
+/* The session of nbcshim where a session comes before MPI_Init. It keeps the home communicator
+ * alive. While it is open, MPICH 4.0.2 leaves the process manager no earlier than when the process
+ * exits, upon which the process manager kills the other ranks. */
 static MPI_Session own;
 static bool own_is_open;
+static bool world_is_over; /* MPI_Finalize has returned */
 
 /* *rank: among all processes of the job. */
 static int open_home(MPI_Comm *home, int *rank)
@@ -62,7 +64,7 @@ static int session_take_over(MPI_Comm comm)
         nbc_tuning_read(rank == 0);
         if (!error)
             error = nbc_set_up(comm, home, rank);
-        nbc_alone = home;
+        nbc_self_comm = home;
         nbc_enabled = !error;
     }
     pthread_mutex_unlock(&mutex);
@@ -73,13 +75,11 @@ static int session_take_over(MPI_Comm comm)
 static int session_attach_if_alike(MPI_Comm comm)
 {
     struct nbc_origin origin = {.range = NBC_NO_RANGE};
-    struct nbc_consent all;
-    int error = nbc_consent_ask(comm, true, false, &all);
-    if (error)
-        return error;
-    if (!all.same_build)
-        return nbc_consent_refuse(comm); /* unreached: another build, as in MPI_Init */
-    return all.same_settings ? nbc_context_attach(comm, &origin) : nbc_consent_report(comm);
+    struct nbc_comparison all;
+    int error = nbc_compare_ranks(comm, NBC_WANTS, 0, &all);
+    if (!error)
+        error = nbc_compare_ranks_report(comm, &all, false);
+    return error || !all.same_settings ? error : nbc_context_attach(comm, &origin);
 }
 
 /* Agrees on a communicator that was made from a group, and attaches its context. Collective. */
@@ -109,7 +109,7 @@ static void before_session(void)
 {
     pthread_mutex_lock(&mutex);
     if (is_first())
-        nbc_hang_report_before_init();
+        nbc_hang_report_before_init(false);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -138,30 +138,57 @@ EXPORT(int, Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session *s
     return error;
 }
 
+/* From now on, request handles are made on `next`. */
+static void close_own(MPI_Comm next)
+{
+    MPI_Comm home = nbc_handle_comm;
+    if (!own_is_open)
+        return;
+    own_is_open = false;
+    nbc_lock();
+    nbc_handle_comm = next;
+    nbc_unlock();
+    NEXT(Comm_free)(&home);
+    NEXT(Session_finalize)(&own);
+}
+
 static void session_shut_down(void)
 {
     nbc_hang_report_stop();
+    nbc_hang_report_finalize_ends();
     if (nbc_enabled) {
         nbc_thread_stop();
         nbc_shutdown();
     }
-    if (!own_is_open)
-        return;
-    NEXT(Comm_free)(&nbc_home);
-    NEXT(Session_finalize)(&own);
-    own_is_open = false;
+    close_own(MPI_COMM_NULL);
 }
+
+/* MPICH 4.0.2 deletes the attributes of MPI_COMM_SELF in the last of MPI_Finalize and the calls of
+ * MPI_Session_finalize, so MPI_COMM_SELF exists until then. */
 
 EXPORT(int, Session_finalize, (MPI_Session * session), (session))
 {
     if (!session || *session == MPI_SESSION_NULL)
         return NEXT(Session_finalize)(session);
     pthread_mutex_lock(&mutex);
-    bool last = --nopen == 0 && !nbc_world_initialized;
+    bool last = --nopen == 0;
     pthread_mutex_unlock(&mutex);
-    if (last)
+    if (last && !nbc_world_initialized)
         session_shut_down();
+    else if (last && world_is_over)
+        close_own(MPI_COMM_SELF);
     return NEXT(Session_finalize)(session);
+}
+
+void nbc_sessions_finalize_begins(void)
+{
+    if (nopen == 0)
+        close_own(MPI_COMM_SELF);
+}
+
+void nbc_sessions_finalize_ends(void)
+{
+    world_is_over = true;
 }
 
 void nbc_sessions_end_world(void)
@@ -173,10 +200,10 @@ void nbc_sessions_end_world(void)
         return;
     }
     nbc_context_end_early(MPI_COMM_WORLD);
-    if (!own_is_open && open_home(&nbc_home, &rank))
+    if (!own_is_open && open_home(&nbc_handle_comm, &rank))
         session_shut_down(); /* unreached: the MPI fails */
     else
-        nbc_alone = nbc_home;
+        nbc_self_comm = nbc_handle_comm;
 }
 
 EXPORT(int, Comm_create_from_group,
@@ -197,6 +224,14 @@ EXPORT(int, Intercomm_create_from_groups,
     return error || nbc_inside ? error : session_attach(*newcomm);
 }
 #else
+void nbc_sessions_finalize_begins(void)
+{
+}
+
+void nbc_sessions_finalize_ends(void)
+{
+}
+
 void nbc_sessions_end_world(void)
 {
     nbc_shutdown();

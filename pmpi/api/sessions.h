@@ -10,4 +10,8 @@
  * still open, only detaches it from these communicators. Without the lock. */
 void nbc_sessions_end_world(void);
 
+/* Around the native MPI_Finalize. Without the lock. */
+void nbc_sessions_finalize_begins(void);
+void nbc_sessions_finalize_ends(void);
+
 #endif

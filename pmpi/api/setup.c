@@ -6,20 +6,22 @@
 #include "api/bypass.h"
 #include "api/wait_test.h"
 #include "base/broken_pipe.h"
+#include "base/clock.h"
 #include "base/errors.h"
 #include "base/lock.h"
 #include "base/settings.h"
 #include "base/state.h"
 #include "base/tag_space.h"
 #include "below/detect.h"
+#include "below/revoked.h"
 #include "comm/context.h"
 #include "diag/check.h"
 #include "diag/hang_report.h"
 #include "diag/statistics.h"
 #include "diag/trace_file.h"
 #include "engine/callback.h"
-#include "engine/signal.h"
 #include "engine/thread.h"
+#include "hookless/signal.h"
 #include "op/call.h"
 #include "op/nodemap.h"
 #include "op/run.h"
@@ -59,6 +61,11 @@ bool nbc_wanted(void)
     return nbc_settings.for_blocking || nbc_program_wants_us();
 }
 
+void nbc_set_native_blocking(uint32_t own)
+{
+    nbc_native_blocking = nbc_settings.blocking == NBC_BLOCKING_NATIVE ? ~own : 0;
+}
+
 /* The last tag for operations. The next one is for signals. */
 static int tag_limit(MPI_Comm comm)
 {
@@ -69,9 +76,7 @@ static int tag_limit(MPI_Comm comm)
     limit--;
     if (nbc_settings.check)
         limit = nbc_check_tag_limit(limit + 1);
-    if (nbc_settings.tag_ub && nbc_settings.tag_ub < limit)
-        limit = (int)nbc_settings.tag_ub;
-    return limit;
+    return limit < nbc_settings.test.tag_ub ? limit : (int)nbc_settings.test.tag_ub;
 }
 
 /* The progress thread calls the MPI at the same time as threads of the program. */
@@ -116,17 +121,21 @@ int nbc_set_up(MPI_Comm comm, MPI_Comm home, int rank)
     if (is_set_up)
         return MPI_SUCCESS;
     is_set_up = true;
-    nbc_home = home;
+    nbc_handle_comm = home;
     leads = rank == 0;
+    nbc_set_native_blocking(0);
     nbc_statistics_setup(leads);
+    nbc_revoked_setup();
     NEXT(Query_thread)(&level);
     nbc_threaded = level == MPI_THREAD_MULTIPLE;
     nbc_hang_report_setup(rank, level);
     start_trace(leads);
+    if (nbc_settings.stats)
+        nbc_progress_observe_calls();
     start_progress_thread(level);
     nbc_request_let_waits_poll(threads_may_start(level));
     nbc_complete_setup();
-    nbc_tag_space_divide(tag_limit(comm), nbc_settings.check ? NBC_NGUARDS : 0);
+    nbc_tag_space_divide(tag_limit(comm), nbc_settings.check ? NBC_NCHECK_CONTEXTS : 0);
     int error = nbc_settings.check ? nbc_check_setup() : MPI_SUCCESS;
     return error ? error : nbc_context_setup();
 }
@@ -140,9 +149,10 @@ void nbc_shutdown(void)
     nbc_broken_pipe_heed(&before);
     nbc_callback_stop();
     nbc_enabled = nbc_hooked = nbc_was_hooked = false;
+    nbc_native_blocking = 0;
     nbc_pending_dummy_cleanup();
     nbc_signal_cleanup();
-    nbc_alone = MPI_COMM_NULL;
+    nbc_self_comm = MPI_COMM_NULL;
     nbc_context_cleanup();
     nbc_nodemap_cleanup();
     nbc_check_cleanup();

@@ -4,16 +4,21 @@
 #define NBC_SETUP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "below/next.h"
 
 /* Whether this process wants nbcshim to be active. */
 bool nbc_wanted(void);
 
-/* Sets the state up, once. comm: any communicator; home: nbc_home, see state.h; rank: of this
- * process among all processes of the job. Collective if NBCSHIM_TRACE is set. Returns an MPI error
- * code. */
+/* Sets the state up, once. comm: any communicator; home: nbc_handle_comm, see state.h; rank: of
+ * this process among all processes of the job. Collective if NBCSHIM_TRACE is set. Returns an MPI
+ * error code. */
 int nbc_set_up(MPI_Comm comm, MPI_Comm home, int rank);
+
+/* Sets nbc_native_blocking from the settings. own: collectives that nbcshim carries out in any
+ * case. */
+void nbc_set_native_blocking(uint32_t own);
 
 /* Whether it is: in MPI_Init, if a session has created a communicator before. */
 bool nbc_is_set_up(void);

@@ -9,7 +9,6 @@
 #include "comm/context.h"
 #include "engine/progress.h"
 #include "op/types.h"
-#include "request/own_requests.h"
 #include "request/request.h"
 
 NBC_ARCHIVE_MEMBER(start)
@@ -42,51 +41,64 @@ EXPORT(int, Start, (MPI_Request * request), (request))
     return r ? MPI_SUCCESS : NEXT(Start)(request);
 }
 
-/* Copies the handles of other requests out of the array, or back into it: the MPI below may start a
- * request under a new handle (Open MPI does so while the last message is still being sent). */
-static void start_copy_others(const struct nbc_own_requests *p, int n, MPI_Request *requests,
-                              MPI_Request *others, bool back)
-{
-    for (int i = 0, nown = 0; i < n; i++) {
-        if (nown < p->n && p->list[nown].index == i)
-            nown++;
-        else if (back)
-            requests[i] = others[i - nown];
-        else
-            others[i - nown] = requests[i];
-    }
-}
-
 /* Starts the other requests, in an array of their own: the MPI below would also start the handles
- * of own requests. */
-static int start_others(const struct nbc_own_requests *p, int n, MPI_Request *requests)
+ * of own requests. It may start a request under a new handle (Open MPI does so while the last
+ * message is still being sent). Meanwhile their entries are null. */
+static int start_others(MPI_Request *requests, int count)
 {
     MPI_Request some[16], *others = some;
-    int count = n - p->n;
     if (count == 0)
         return MPI_SUCCESS;
     if (count > (int)(sizeof some / sizeof *some)) /* mutants: >= for >: only for speed */
         others = malloc(count * sizeof *others);
     if (!others)
         return nbc_raise_no_memory();
-    start_copy_others(p, n, requests, others, false);
+    nbc_lock();
+    for (int i = 0, k = 0; k < count; i++) {
+        if (nbc_request_find(requests[i]))
+            continue;
+        others[k++] = requests[i];
+        requests[i] = MPI_REQUEST_NULL;
+    }
+    nbc_unlock();
     int error = NEXT(Startall)(count, others);
-    start_copy_others(p, n, requests, others, true);
+    for (int i = 0, k = 0; k < count; i++)
+        if (requests[i] == MPI_REQUEST_NULL)
+            requests[i] = others[k++];
     if (others != some)
         free(others);
     return error;
 }
 
-/* Claims the own requests, so that a duplicate is found. They become active only when they start:
- * another thread may poll active requests meanwhile. Returns p->n if all can be started; otherwise
- * the place in p of the first that cannot, and no request is changed. */
-static int start_claim(const struct nbc_own_requests *p)
+/* Releases the own requests among the first n, and starts them. Under the lock. */
+static void start_claimed(int n, const MPI_Request *requests, bool start)
 {
-    int n = 0;
-    while (n < p->n && can_start(p->list[n].r))
-        p->list[n++].r->claimed = true;
-    for (int i = 0; n < p->n && i < n; i++)
-        p->list[i].r->claimed = false;
+    for (int i = 0; i < n; i++) {
+        struct nbc_request *r = nbc_request_find(requests[i]);
+        if (!r)
+            continue;
+        r->claimed = false;
+        if (start)
+            nbc_progress_start(r);
+    }
+}
+
+/* Claims the own requests, so that a duplicate is found. They become active only when they start:
+ * another thread may poll active requests meanwhile. Returns n if all can be started; otherwise the
+ * place of the first that cannot, and no request is changed. Under the lock. */
+static int start_claim(int n, const MPI_Request *requests, int *nown)
+{
+    *nown = 0;
+    for (int i = 0; i < n; i++) {
+        struct nbc_request *r = nbc_request_find(requests[i]);
+        if (r && !can_start(r)) {
+            start_claimed(i, requests, false);
+            return i;
+        }
+        if (r)
+            r->claimed = true;
+        *nown += r != NULL;
+    }
     return n;
 }
 
@@ -98,44 +110,28 @@ static const char *start_why_not(const struct nbc_request *r)
                                     : "an active persistent request";
 }
 
-/* The same as start_refuse for entry `bad` of p. Releases p. */
-static int start_refuse_entry(struct nbc_own_requests *p, int bad)
+/* The same as start_refuse for an entry of an array. */
+static int start_refuse_entry(const MPI_Request *requests, int entry)
 {
-    const struct nbc_request *r = p->list[bad].r;
+    const struct nbc_request *r = nbc_request_find(requests[entry]);
     const struct nbc_error_scope place = nbc_context_scope(r->context);
     const char *why = start_why_not(r);
-    int entry = p->list[bad].index;
-    nbc_own_requests_release(p);
     nbc_unlock();
     return nbc_raise_entry(&place, "MPI_Startall", entry, why);
 }
 
-static void start_claimed(const struct nbc_own_requests *p, bool start)
-{
-    nbc_lock();
-    for (int i = 0; i < p->n; i++) {
-        p->list[i].r->claimed = false;
-        if (start)
-            nbc_progress_start(p->list[i].r);
-    }
-    nbc_unlock();
-}
-
 static int start_all(int n, MPI_Request *requests)
 {
-    struct nbc_own_requests p;
+    int nown;
     nbc_lock();
-    if (!nbc_own_requests_find(&p, n, requests, true)) {
-        nbc_unlock();
-        return nbc_raise_no_memory();
-    }
-    int bad = start_claim(&p);
-    if (bad < p.n)
-        return start_refuse_entry(&p, bad);
+    int bad = start_claim(n, requests, &nown);
+    if (bad < n)
+        return start_refuse_entry(requests, bad);
     nbc_unlock();
-    int error = start_others(&p, n, requests);
-    start_claimed(&p, !error);
-    nbc_own_requests_release(&p);
+    int error = start_others(requests, n - nown);
+    nbc_lock();
+    start_claimed(n, requests, !error);
+    nbc_unlock();
     return error;
 }
 

@@ -13,15 +13,14 @@ bool nbc_is_in_status(int error)
     return class == MPI_ERR_IN_STATUS;
 }
 
-void nbc_statuses_set(struct nbc_statuses *s, struct nbc_request *r, MPI_Request *request, int at,
-                      int nvalid)
+void nbc_statuses_set(struct nbc_statuses *s, struct nbc_request *r, MPI_Request *request, int at)
 {
     bool ignored = s->list == MPI_STATUSES_IGNORE;
     int error = r->state == NBC_ACTIVE ? MPI_ERR_PENDING : r->error;
     if (error && !s->error) {
         s->error = MPI_ERR_IN_STATUS;
         s->place = nbc_context_scope(r->context);
-        for (int i = 0; i < nvalid && !ignored; i++)
+        for (int i = 0; i < s->nvalid && !ignored; i++)
             s->list[i].MPI_ERROR = MPI_SUCCESS;
     }
     if (r->state != NBC_ACTIVE)

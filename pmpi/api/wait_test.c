@@ -4,10 +4,12 @@
 
 #include <sched.h>
 
+#include "base/clock.h"
 #include "base/errors.h"
 #include "below/export.h"
-#include "below/simulated.h"
+#include "below/quirks.h"
 #include "comm/context.h"
+#include "hookless/poll.h"
 #include "op/types.h"
 
 NBC_ARCHIVE_MEMBER(wait_test)
@@ -63,6 +65,8 @@ void nbc_set_status(MPI_Status *status)
 int nbc_request_end(struct nbc_request *r, MPI_Request *request)
 {
     int error = r->error;
+    if (__builtin_expect(nbc_timing_on, 0))
+        nbc_progress_measure_end(r, false);
     if (r->persistent) {
         nbc_request_set_state(r, NBC_INACTIVE);
         return error;
@@ -93,19 +97,7 @@ int nbc_request_conclude(struct nbc_request *r, MPI_Request *request, MPI_Status
     return MPI_SUCCESS;
 }
 
-int nbc_wait_other(MPI_Request *request, MPI_Status *status)
-{
-    int spins = 0;
-    while (nbc_must_poll()) {
-        int flag = 0, error = NEXT(Test)(request, &flag, status);
-        if (error || flag)
-            return error;
-        nbc_progress_pause(&spins);
-    }
-    return NEXT(Wait)(request, status);
-}
-
-/* The MPI below sees an inactive request as it should, but SMPI 3.32 frees it in MPI_Wait. */
+/* See NBC_FREES_INACTIVE. */
 /* unreached: SMPI */
 static int wait_inactive(MPI_Status *status)
 {
@@ -123,7 +115,7 @@ static __attribute__((noinline)) int wait_one(MPI_Request *request, MPI_Status *
     struct nbc_request *r = nbc_request_find(*request);
     if (!r || r->state == NBC_INACTIVE) {
         nbc_unlock();
-        return r && NBC_IS_SIMULATED ? wait_inactive(status) : nbc_wait_other(request, status);
+        return r && NBC_FREES_INACTIVE ? wait_inactive(status) : nbc_wait_other(request, status);
     }
     nbc_request_wait(r, 0);
     return nbc_request_conclude(r, request, status);

@@ -55,18 +55,4 @@ int nbc_request_end(struct nbc_request *r, MPI_Request *request);
  * Called with the lock held, returns without it. */
 int nbc_request_conclude(struct nbc_request *r, MPI_Request *request, MPI_Status *status);
 
-/* MPI_Wait on a request of the MPI below; the operations of nbcshim progress meanwhile. Without the
- * lock. Returns an error that the MPI below has raised. */
-int nbc_wait_other(MPI_Request *request, MPI_Status *status);
-
-/* Whether a blocking call must be replaced by a loop that polls. Unless the MPI below calls nbcshim
- * while it blocks, it may block only while no operation of nbcshim is active and no other thread
- * can start one that other processes wait for. Without the lock. (Without MPI_Init, MPICH 4.0.2
- * crashes in a poll until a communicator of several processes exists.) */
-static inline bool nbc_must_poll(void)
-{
-    bool threads_may_start = nbc_threaded && __atomic_load_n(&nbc_has_peers, __ATOMIC_RELAXED);
-    return (nbc_any_active() || threads_may_start) && !nbc_hooked;
-}
-
 #endif

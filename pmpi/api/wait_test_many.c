@@ -2,258 +2,290 @@
 /* The completion calls for several requests: MPI-4.1 section 3.7.5. An array may contain own
  * requests, which nbcshim completes, and other requests, which the MPI below completes.
  *
- * The other requests are tested by the MPI below, in the unchanged array (own_requests.h), and
- * without the lock, because these calls may run callbacks and error handlers of the program. Own
- * requests are completed under the lock, and no thread waits while it holds the lock. */
+ * For the MPI below, the handle of an own request is an inactive persistent request. So it gets the
+ * unchanged array: its completion calls ignore inactive requests, give them the empty status and
+ * leave their handles unchanged. The other requests are tested without the lock, because these
+ * calls may run callbacks and error handlers of the program. Own requests are completed under the
+ * lock, and no thread waits while it holds the lock.
+ *
+ * A call for one or some requests of a long array looks through it only if it finds no complete own
+ * request by the places that earlier calls have remembered (request/ready.h). */
+#include <limits.h>
 #include <stdlib.h>
 
 #include "api/statuses.h"
 #include "api/wait_test.h"
-#include "api/wait_test_long.h"
 #include "base/errors.h"
 #include "base/lock.h"
 #include "below/export.h"
 #include "comm/context.h"
 #include "engine/progress.h"
+#include "hookless/poll.h"
 #include "op/types.h"
-#include "request/own_requests.h"
 #include "request/pending_dummy.h"
+#include "request/ready.h"
 #include "request/request.h"
-#include "request/watched.h"
 
 NBC_ARCHIVE_MEMBER(wait_test_many)
 
-/* For calls that complete one or some requests: nbcshim goes on serving a long array in which only
- * other requests are left. */
-static inline bool may_be_watched(int n, const MPI_Request *requests)
-{
-    return n >= NBC_WATCHED_LEAST && __atomic_load_n(&nbc_nwatched, __ATOMIC_RELAXED) && requests &&
-           nbc_is_of_program(n, requests);
-}
+/* Arrays from LONG entries on are not looked through in each call. For MPI_Waitany and MPI_Testany
+ * the MPI below tests WINDOW requests at once, and in a long wait about POLL in each poll, after
+ * all have been tested once. */
+enum { LONG = 32, WINDOW = 64, POLL = 512 };
 
-static inline bool may_complete_own(int n, const MPI_Request *requests)
-{
-    return nbc_may_have_own(n, requests) || may_be_watched(n, requests);
-}
+/* 2^32 divided by the golden ratio: its multiples modulo 2^32 are spread evenly. */
+static const unsigned TURN = 2654435769u;
 
-/* The same for a call that waits. */
-static inline bool may_wait_for_own(int n, const MPI_Request *requests)
-{
-    return nbc_may_have_to_poll(n, requests) || may_be_watched(n, requests);
-}
+/* --- any and some --- */
 
-/* --- any --- */
-
-/* The array of a call, and the own requests in it. */
 struct array {
+    struct nbc_own own; /* once the call has looked through the array */
     int n;
     MPI_Request *requests;
-    struct nbc_own_requests own; /* active or complete */
-    unsigned turn;               /* selects the request that is examined first */
+    unsigned turn;      /* a multiple of TURN, another one in each call */
+    bool seen;          /* the call has looked through the array */
+    bool again;         /* this is not its first round */
+    bool others_active; /* of the other requests, one was active */
 };
 
-/* Changes with each call and each poll, so that no request is always first. Under the lock. */
-static unsigned turn;
-
-static bool array_begin(struct array *a, int n, MPI_Request *requests)
+/* Looks through the array, and remembers where own requests are. Under the lock. */
+static void array_look(struct array *a)
 {
-    a->n = n;
-    a->requests = requests;
+    nbc_own_find(&a->own, a->n, a->requests, true);
+    a->seen = true;
+}
+
+/* A long array is looked through now and then even if complete requests are known, lest one starve
+ * that the program has put into the array. */
+static void array_begin(struct array *a, int n, MPI_Request *requests)
+{
+    static unsigned turn;
+    *a = (struct array){.n = n, .requests = requests};
     nbc_lock();
-    bool ok = nbc_own_requests_find(&a->own, n, requests, false);
-    a->turn = turn++;
+    a->turn = turn += TURN;
+    if (n < LONG || a->turn < UINT_MAX / ((unsigned)n / 4 + 16))
+        array_look(a);
     nbc_unlock();
-    return ok;
 }
 
-static void array_end(struct array *a)
+/* Progresses operations until some complete, or for about as long as it takes to look through the
+ * array. Under the lock. */
+static void array_progress(const struct array *a)
 {
-    nbc_own_requests_release(&a->own);
+    enum { MOST = 8 };
+    unsigned before = nbc_ncompleted;
+    int most = a->n / WINDOW;
+    for (int i = 0; i <= most && i < MOST && nbc_ncompleted == before && nbc_any_active(); i++)
+        nbc_progress(a->own.active);
 }
 
-/* Progresses one own request, a different one each time, and the operations of the process, for as
- * long as some complete: to search a long array for few complete requests would cost more. Under
- * the lock. Returns the place in the list at which the search begins this time. */
-static int array_progress(const struct array *a)
+/* A complete own request, by its place; NULL if there is none, and then the call has looked through
+ * the array. Under the lock. */
+static struct nbc_request *array_ready(struct array *a, int *place)
 {
-    int first = a->own.n ? (int)(a->turn / 2 % (unsigned)a->own.n) : 0;
-    struct nbc_request *r = a->own.n ? a->own.list[first].r : NULL;
-    unsigned begin = nbc_ncompleted, before;
-    do {
-        before = nbc_ncompleted;
-        nbc_progress(r);
-    } while (nbc_ncompleted != before && nbc_ncompleted - begin < (unsigned)a->own.n);
-    return first;
+    const bool none = a->seen && !a->own.n;
+    struct nbc_request *r = none ? NULL : nbc_ready_find(a->requests, a->n, a->turn, place);
+    if (r)
+        return r;
+    array_progress(a);
+    if (none)
+        return NULL;
+    r = nbc_ready_find(a->requests, a->n, a->turn, place);
+    if (r || a->seen)
+        return r;
+    array_look(a);
+    *place = a->own.ready;
+    return *place < a->n ? nbc_request_find(a->requests[*place]) : NULL;
+}
+
+/* What a call does that has found nothing complete. */
+enum next { AGAIN, NOTHING_ACTIVE, NOT_YET, WAIT_BELOW };
+
+static enum next array_next(struct array *a, bool waits, int *spins)
+{
+    if (!a->own.n && !a->others_active)
+        return NOTHING_ACTIVE;
+    if (!waits)
+        return NOT_YET;
+    if (!a->own.n && !nbc_must_poll())
+        return WAIT_BELOW;
+    a->again = true;
+    nbc_pause(spins);
+    return AGAIN;
 }
 
 /* Reports one complete own request, if there is one. Then *error is the result of the call. */
-static bool any_own(const struct array *a, int *index, MPI_Status *status, int *error)
+static bool any_own(struct array *a, int *index, MPI_Status *status, int *error)
 {
+    int place;
     nbc_lock();
-    const struct nbc_own_requests *own = &a->own;
-    int at = array_progress(a);
-    for (int i = 0; i < own->n; i++) {
-        const struct nbc_own_request *p = &own->list[at];
-        if (p->r->state == NBC_COMPLETE) {
-            *index = p->index;
-            *error = nbc_request_conclude(p->r, &a->requests[p->index], status);
-            return true;
-        }
-        /* mutants: forget + 1: who comes first is drawn anew in each round */
-        at = at + 1 < own->n ? at + 1 : 0;
+    struct nbc_request *r = array_ready(a, &place);
+    if (!r) {
+        nbc_unlock();
+        return false;
     }
-    nbc_unlock();
-    return false;
+    *index = place;
+    *error = nbc_request_conclude(r, &a->requests[place], status);
+    return true;
 }
 
-static bool any_other(const struct array *a, int *index, MPI_Status *status, int *error)
+/* Of the last such test of a long array: behind which place it ended, and whether it has found a
+ * complete one; then more may be. */
+static int other_next;
+static bool other_found;
+
+/* The same of the other requests, of which it tests about `most`, in windows of the array. In a
+ * long array it goes on where the last such test has ended. */
+static bool any_other(struct array *a, int most, int *index, MPI_Status *status, int *error)
 {
-    if (a->own.n && !a->own.others)
+    const bool ignored = status == MPI_STATUS_IGNORE, is_long = a->n >= LONG;
+    int first = is_long ? __atomic_load_n(&other_next, __ATOMIC_RELAXED) % a->n : 0;
+    bool found = false;
+    MPI_Status mine; /* the MPI below may write it although nothing is complete */
+    if (a->seen && !a->own.others)
         return false;
-    int flag = 0;
-    *error = NEXT(Testany)(a->n, a->requests, index, &flag, status);
-    if (*error || !flag || *index != MPI_UNDEFINED)
-        return *error || flag;
-    if (a->own.n)
-        return false;       /* no other request is active */
-    nbc_set_status(status); /* MPICH 4.0.2 leaves it as it was */
-    return true;
+    if (!ignored)
+        mine = *status;
+    for (int left = most < a->n ? most : a->n, n; left > 0 && !found; left -= n) {
+        int at = MPI_UNDEFINED, flag = 0;
+        n = a->n - first < WINDOW ? a->n - first : WINDOW;
+        *error = NEXT(Testany)(n, &a->requests[first], &at, &flag, ignored ? status : &mine);
+        a->others_active |= !flag;
+        found = *error || (flag && at != MPI_UNDEFINED);
+        *index = at == MPI_UNDEFINED ? at : first + at;
+        first = found && at != MPI_UNDEFINED ? *index + 1 : first + n;
+        first = first < a->n ? first : 0;
+    }
+    if (found && !ignored)
+        *status = mine;
+    if (is_long) {
+        __atomic_store_n(&other_next, first, __ATOMIC_RELAXED);
+        __atomic_store_n(&other_found, found, __ATOMIC_RELAXED);
+    }
+    return found;
 }
 
 static bool any_round(struct array *a, int *index, MPI_Status *status, int *error)
 {
-    bool first = a->turn++ % 2;
-    return (first && any_own(a, index, status, error)) || any_other(a, index, status, error) ||
-           (!first && any_own(a, index, status, error));
+    const bool often = a->n < LONG || __atomic_load_n(&other_found, __ATOMIC_RELAXED);
+    const bool others_first = a->turn < UINT_MAX / (often ? 2 : 16);
+    if (others_first && any_other(a, WINDOW, index, status, error))
+        return true;
+    if (any_own(a, index, status, error))
+        return true;
+    if (others_first && a->n <= WINDOW)
+        return false;
+    return any_other(a, a->again ? POLL : a->n, index, status, error);
 }
 
-/* Whether no request of the array is active, and none is the MPI's. MPICH2 1.4.1 and MPICH 3.2 wait
- * forever for inactive requests, and they do not know those of nbcshim. */
-static bool is_over(const struct array *a)
-{
-    return !a->own.n && !a->own.others;
-}
-
-static int wait_any(int n, MPI_Request *requests, int *index, MPI_Status *status)
+/* MPI_Waitany if flag is NULL, else MPI_Testany. (MPICH2 1.4.1 and MPICH 3.2 wait forever for
+ * inactive requests, and they do not know those of nbcshim. MPICH 4.0.2 leaves the status of such a
+ * call as it was.) */
+static int complete_any(int n, MPI_Request *requests, int *index, int *flag, MPI_Status *status)
 {
     struct array a;
+    enum next next;
     int error, spins = 0;
-    if (n >= NBC_WATCHED_LEAST && nbc_long_any(n, requests, index, NULL, status, &error))
-        return error;
-    if (!array_begin(&a, n, requests))
-        /* unreached: no memory */
-        return nbc_raise_no_memory();
-    while (a.own.n || nbc_must_poll()) {
+    array_begin(&a, n, requests);
+    do {
         if (any_round(&a, index, status, &error)) {
-            array_end(&a);
+            if (flag)
+                *flag = 1;
             return error;
         }
-        nbc_pause(&spins);
-    }
-    if (!is_over(&a))
+        next = array_next(&a, !flag, &spins);
+    } while (next == AGAIN);
+    if (next == WAIT_BELOW)
         return NEXT(Waitany)(n, requests, index, status);
     *index = MPI_UNDEFINED;
-    nbc_set_status(status);
+    if (flag)
+        *flag = next == NOTHING_ACTIVE;
+    if (next == NOTHING_ACTIVE)
+        nbc_set_status(status);
     return MPI_SUCCESS;
 }
 
 EXPORT(int, Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status),
        (count, requests, index, status))
 {
-    if (!may_wait_for_own(count, requests) || !index)
+    if (!nbc_may_have_to_poll(count, requests) || !index)
         return NEXT(Waitany)(count, requests, index, status);
-    return wait_any(count, requests, index, status);
-}
-
-static int test_any(int n, MPI_Request *requests, int *index, int *flag, MPI_Status *status)
-{
-    struct array a;
-    int error;
-    if (n >= NBC_WATCHED_LEAST && nbc_long_any(n, requests, index, flag, status, &error))
-        return error;
-    if (!array_begin(&a, n, requests))
-        /* unreached: no memory */
-        return nbc_raise_no_memory();
-    *flag = any_round(&a, index, status, &error);
-    array_end(&a);
-    if (*flag)
-        return error;
-    *index = MPI_UNDEFINED;
-    return MPI_SUCCESS;
+    return complete_any(count, requests, index, NULL, status);
 }
 
 EXPORT(int, Testany, (int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status),
        (count, requests, index, flag, status))
 {
-    if (!may_complete_own(count, requests) || !index || !flag)
+    if (!nbc_may_have_own(count, requests) || !index || !flag)
         return NEXT(Testany)(count, requests, index, flag, status);
-    return test_any(count, requests, index, flag, status);
+    return complete_any(count, requests, index, flag, status);
 }
 
-/* --- some --- */
-
-/* Reports all complete own requests after the first `count` entries of indices and statuses, which
- * are those of other requests. Returns the number of entries. */
-static int some_own(const struct array *a, struct nbc_statuses *report, int *indices, int count)
+/* Reports all complete own requests that are known after the first `count` entries of indices and
+ * statuses, which are those of other requests. Returns the number of entries. */
+static int some_own(struct array *a, struct nbc_statuses *report, int *indices, int count)
 {
+    int place;
     nbc_lock();
-    array_progress(a);
-    for (int i = 0; i < a->own.n; i++) {
-        const struct nbc_own_request *p = &a->own.list[i];
-        if (p->r->state != NBC_COMPLETE)
-            continue;
-        indices[count] = p->index;
-        nbc_statuses_set(report, p->r, &a->requests[p->index], count, count);
+    for (struct nbc_request *r = array_ready(a, &place); r;
+         r = nbc_ready_find(a->requests, a->n, a->turn, &place)) {
+        indices[count] = place;
+        report->nvalid = count;
+        nbc_statuses_set(report, r, &a->requests[place], count);
         count++;
     }
     nbc_unlock();
     return count;
 }
 
-/* One poll. Returns true when the call is over: a request is complete, no request is active, or the
- * MPI below has failed. Sets *error. */
-static bool some_round(struct array *a, int *outcount, int *indices, MPI_Status *statuses,
-                       int *error)
+/* The same of the other requests, which come first: MVAPICH2 2.3 writes a status behind the last
+ * one that it returns. Returns an error of the MPI below. */
+static int some_other(struct array *a, int *count, int *indices, MPI_Status *statuses)
 {
-    *outcount = 0;
-    *error = MPI_SUCCESS;
-    if (!a->own.n || a->own.others)
-        *error = NEXT(Testsome)(a->n, a->requests, outcount, indices, statuses);
-    if (*error && !nbc_is_in_status(*error))
-        return true;
-    if (*outcount == MPI_UNDEFINED) { /* no other request is active */
-        if (!a->own.n)
-            return true;
-        *outcount = 0;
-    }
-    struct nbc_statuses report = {.list = statuses, .error = *error};
-    a->turn += 2;
-    *outcount = some_own(a, &report, indices, *outcount);
-    *error = nbc_statuses_raise(&report, *error);
-    return *outcount > 0;
+    if (a->seen && !a->own.others)
+        return MPI_SUCCESS;
+    int error = NEXT(Testsome)(a->n, a->requests, count, indices, statuses);
+    a->others_active |= *count != MPI_UNDEFINED;
+    if (*count == MPI_UNDEFINED)
+        *count = 0;
+    return error;
 }
 
-static int wait_some(int n, MPI_Request *requests, int *outcount, int *indices,
-                     MPI_Status *statuses)
+/* One poll. Returns true when the call is over: a request is complete, or the MPI below has failed.
+ * Sets *error. In a long array, other requests are tested if no own one is complete, or now and
+ * then. */
+static bool some_round(struct array *a, int *count, int *indices, MPI_Status *statuses, int *error)
+{
+    struct nbc_statuses report = {.list = statuses};
+    *error = MPI_SUCCESS;
+    *count = a->seen ? 0 : some_own(a, &report, indices, 0);
+    if (*count == 0) {
+        *error = some_other(a, count, indices, statuses);
+        if (*error && !nbc_is_in_status(*error))
+            return true;
+        report.error = *error;
+        *count = some_own(a, &report, indices, *count);
+    }
+    *error = nbc_statuses_raise(&report, *error);
+    return *count > 0;
+}
+
+static int complete_some(int n, MPI_Request *requests, bool waits, int *outcount, int *indices,
+                         MPI_Status *statuses)
 {
     struct array a;
+    enum next next;
     int error, spins = 0;
-    if (n >= NBC_WATCHED_LEAST &&
-        nbc_long_some(n, requests, true, outcount, indices, statuses, &error))
-        return error;
-    if (!array_begin(&a, n, requests))
-        /* unreached: no memory */
-        return nbc_raise_no_memory();
-    while (a.own.n || nbc_must_poll()) {
-        if (some_round(&a, outcount, indices, statuses, &error)) {
-            array_end(&a);
+    array_begin(&a, n, requests);
+    do {
+        if (some_round(&a, outcount, indices, statuses, &error))
             return error;
-        }
-        nbc_pause(&spins);
-    }
-    if (!is_over(&a))
+        next = array_next(&a, waits, &spins);
+    } while (next == AGAIN);
+    if (next == WAIT_BELOW)
         return NEXT(Waitsome)(n, requests, outcount, indices, statuses);
-    *outcount = MPI_UNDEFINED;
+    if (next == NOTHING_ACTIVE)
+        *outcount = MPI_UNDEFINED;
     return MPI_SUCCESS;
 }
 
@@ -261,78 +293,52 @@ EXPORT(int, Waitsome,
        (int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
        (incount, requests, outcount, indices, statuses))
 {
-    if (!may_wait_for_own(incount, requests) || !outcount || !indices)
+    if (!nbc_may_have_to_poll(incount, requests) || !outcount || !indices)
         return NEXT(Waitsome)(incount, requests, outcount, indices, statuses);
-    return wait_some(incount, requests, outcount, indices, statuses);
-}
-
-static int test_some(int n, MPI_Request *requests, int *outcount, int *indices,
-                     MPI_Status *statuses)
-{
-    struct array a;
-    int error;
-    if (n >= NBC_WATCHED_LEAST &&
-        nbc_long_some(n, requests, false, outcount, indices, statuses, &error))
-        return error;
-    if (!array_begin(&a, n, requests))
-        /* unreached: no memory */
-        return nbc_raise_no_memory();
-    some_round(&a, outcount, indices, statuses, &error);
-    array_end(&a);
-    return error;
+    return complete_some(incount, requests, true, outcount, indices, statuses);
 }
 
 EXPORT(int, Testsome,
        (int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
        (incount, requests, outcount, indices, statuses))
 {
-    if (!may_complete_own(incount, requests) || !outcount || !indices)
+    if (!nbc_may_have_own(incount, requests) || !outcount || !indices)
         return NEXT(Testsome)(incount, requests, outcount, indices, statuses);
-    return test_some(incount, requests, outcount, indices, statuses);
+    return complete_some(incount, requests, false, outcount, indices, statuses);
 }
 
 /* --- all --- */
 
-/* Progresses the first own request that is not complete. All own requests before *first are
- * complete; the caller keeps it, zero at first. Returns true when all are complete. */
-static bool all_own(const struct array *a, int *first)
+/* Ends complete own requests from *place on, up to the first active one, which it returns; or, if
+ * it passes the active ones, up to the last. Under the lock. */
+static struct nbc_request *all_own(struct nbc_statuses *report, int n, MPI_Request *requests,
+                                   int *place, bool passes)
 {
-    const struct nbc_own_requests *own = &a->own;
-    nbc_lock();
-    while (*first < own->n && own->list[*first].r->state == NBC_COMPLETE)
-        ++*first;
-    if (*first < own->n)
-        nbc_progress(own->list[*first].r);
-    else if (own->others)
-        nbc_progress(NULL); /* until the other requests are complete */
-    while (*first < own->n && own->list[*first].r->state == NBC_COMPLETE)
-        ++*first;
-    nbc_unlock();
-    return *first == own->n;
+    for (; *place < n; ++*place) {
+        MPI_Request *at = &requests[*place];
+        struct nbc_request *r = *at == MPI_REQUEST_NULL ? NULL : nbc_request_find(*at);
+        if (!r || r->state == NBC_INACTIVE)
+            continue;
+        if (r->state == NBC_ACTIVE && !passes)
+            return r;
+        nbc_statuses_set(report, r, at, *place);
+    }
+    return NULL;
 }
 
 /* Ends the call. Either all requests are complete, or the MPI below reports errors, and some own
- * requests may still be active. */
-static int all_end(struct array *a, MPI_Status *statuses, int error)
+ * requests may still be active. `place`: of the first own one that has not been reported. */
+static int all_end(int n, MPI_Request *requests, struct nbc_statuses *report, int place, int error)
 {
-    if (error && !nbc_is_in_status(error)) {
+    if (error && !nbc_is_in_status(error))
         /* unreached: no memory */
-        array_end(a);
         return error;
-    }
-    struct nbc_statuses report = {.list = statuses, .error = error};
-    /* mutants: <= for <: all are written once more */
-    bool unwritten = !a->own.others && a->own.n < a->n; /* null and inactive requests */
-    for (int i = 0; unwritten && i < a->n && statuses != MPI_STATUSES_IGNORE; i++)
-        statuses[i] = nbc_empty_status;
     nbc_lock();
-    for (int i = 0; i < a->own.n; i++) {
-        const struct nbc_own_request *p = &a->own.list[i];
-        nbc_statuses_set(&report, p->r, &a->requests[p->index], p->index, a->n);
-    }
+    if (error)
+        report->error = error;
+    all_own(report, n, requests, &place, true);
     nbc_unlock();
-    array_end(a);
-    return nbc_statuses_raise(&report, error);
+    return nbc_statuses_raise(report, error);
 }
 
 /* The other requests in an array of MPI_Waitall. MPI_Testsome completes them one after the other.
@@ -343,7 +349,7 @@ static int all_end(struct array *a, MPI_Status *statuses, int error)
  * MPI_PROC_NULL each time. So each request counts once. */
 struct others {
     int left;     /* number of requests that may be active */
-    bool marked;  /* mark_pending has written the statuses of the program */
+    bool marked;  /* the program gets statuses */
     int *indices; /* of MPI_Testsome, as the next: for each request of the array, because MVAPICH2
                    * 2.3 writes a status behind the last one that it returns, for an inactive one */
     MPI_Status *statuses;
@@ -352,25 +358,6 @@ struct others {
     MPI_Status some_statuses[16];
     bool some_over[16];
 };
-
-/* Sets the statuses as they are to be if an error occurs: requests not complete are pending. */
-static void mark_pending(const struct array *a, MPI_Status *statuses)
-{
-    for (int i = 0; i < a->n; i++) {
-        statuses[i] = nbc_empty_status;
-        statuses[i].MPI_ERROR = a->requests[i] != MPI_REQUEST_NULL ? MPI_ERR_PENDING : MPI_SUCCESS;
-    }
-}
-
-/* Inactive own requests are not pending. */
-static void unmark_own(const struct array *a, MPI_Status *statuses)
-{
-    nbc_lock();
-    for (int i = 0; i < a->n; i++)
-        if (statuses[i].MPI_ERROR == MPI_ERR_PENDING && nbc_request_find(a->requests[i]))
-            statuses[i].MPI_ERROR = MPI_SUCCESS;
-    nbc_unlock();
-}
 
 static bool others_make_room(struct others *o, int n)
 {
@@ -385,23 +372,6 @@ static bool others_make_room(struct others *o, int n)
         return false;
     o->indices = (int *)(o->statuses + n);
     o->over = (bool *)(o->indices + n);
-    return true;
-}
-
-static bool others_begin(struct others *o, const struct array *a, MPI_Status *statuses)
-{
-    o->left = a->own.others;
-    if (!others_make_room(o, a->n))
-        return false;
-    o->marked = o->left > 0 && statuses != MPI_STATUSES_IGNORE;
-    if (o->marked)
-        mark_pending(a, statuses);
-    if (o->left == 0)
-        return true;
-    nbc_lock();
-    for (int i = 0; i < a->n; i++)
-        o->over[i] = a->requests[i] == MPI_REQUEST_NULL || nbc_request_find(a->requests[i]);
-    nbc_unlock();
     return true;
 }
 
@@ -420,21 +390,21 @@ static void others_take(struct others *o, int place, const MPI_Status *status, b
 
 /* Where MPI_Testsome reports nothing but what it has reported before, it will never say that all
  * remaining requests are inactive. MPI_Testall will. */
-static int others_test_all(struct others *o, const struct array *a, MPI_Status *statuses)
+static int others_test_all(struct others *o, int n, MPI_Request *requests, MPI_Status *statuses)
 {
-    int flag = 0, error = NEXT(Testall)(a->n, a->requests, &flag,
-                                        o->marked ? o->statuses : MPI_STATUSES_IGNORE);
+    int flag = 0,
+        error = NEXT(Testall)(n, requests, &flag, o->marked ? o->statuses : MPI_STATUSES_IGNORE);
     bool reported = error ? nbc_is_in_status(error) : flag;
-    for (int i = 0; reported && i < a->n; i++)
+    for (int i = 0; reported && i < n; i++)
         if (!o->over[i])
             others_take(o, i, &o->statuses[i], error, statuses);
     return error;
 }
 
-static int others_test(struct others *o, const struct array *a, MPI_Status *statuses)
+static int others_test(struct others *o, int n, MPI_Request *requests, MPI_Status *statuses)
 {
     int before = o->left;
-    int count = 0, error = NEXT(Testsome)(a->n, a->requests, &count, o->indices,
+    int count = 0, error = NEXT(Testsome)(n, requests, &count, o->indices,
                                           o->marked ? o->statuses : MPI_STATUSES_IGNORE);
     if (error && !nbc_is_in_status(error))
         return error;
@@ -447,53 +417,96 @@ static int others_test(struct others *o, const struct array *a, MPI_Status *stat
             others_take(o, o->indices[i], &o->statuses[i], error, statuses);
     if (count == 0 || o->left < before || error)
         return error;
-    return others_test_all(o, a, statuses);
+    return others_test_all(o, n, requests, statuses);
 }
 
-static void others_end(struct others *o, const struct array *a, MPI_Status *statuses, int error)
+/* Sets the statuses as they are to be if an error occurs: requests that may be active are pending.
+ */
+static bool others_begin(struct others *o, int left, int n, const MPI_Request *requests,
+                         MPI_Status *statuses)
 {
-    for (int i = 0; o->marked && i < a->n && !error; i++)
-        statuses[i].MPI_ERROR = MPI_SUCCESS;
-    if (o->marked && error)
-        unmark_own(a, statuses);
+    o->left = left;
+    o->marked = statuses != MPI_STATUSES_IGNORE;
+    if (!others_make_room(o, n))
+        return false;
+    if (o->left == 0 && !o->marked)
+        return true;
+    nbc_lock();
+    for (int i = 0; i < n; i++) {
+        bool is_null = requests[i] == MPI_REQUEST_NULL;
+        const struct nbc_request *r = is_null ? NULL : nbc_request_find(requests[i]);
+        if (o->left > 0)
+            o->over[i] = is_null || r;
+        if (!o->marked)
+            continue;
+        statuses[i] = nbc_empty_status;
+        statuses[i].MPI_ERROR =
+            is_null || (r && r->state == NBC_INACTIVE) ? MPI_SUCCESS : MPI_ERR_PENDING;
+    }
+    nbc_unlock();
+    return true;
+}
+
+static void others_end(const struct others *o, int n, MPI_Status *statuses, int error)
+{
+    /* inactive ones of the MPI */
+    for (int i = 0; o->marked && i < n && !error; i++)
+        if (statuses[i].MPI_ERROR == MPI_ERR_PENDING)
+            statuses[i].MPI_ERROR = MPI_SUCCESS;
     if (o->statuses != o->some_statuses)
         free(o->statuses);
 }
 
+/* Ends own requests in their order, and progresses the first one that is not complete. Returns
+ * whether all are complete. */
+static bool all_step(struct nbc_statuses *report, int n, MPI_Request *requests, int *place,
+                     bool others)
+{
+    nbc_count_waiting(1);
+    nbc_lock();
+    struct nbc_request *active = all_own(report, n, requests, place, false);
+    if (active || others) /* until the other requests are complete */
+        nbc_progress(active);
+    if (active)
+        active = all_own(report, n, requests, place, false);
+    nbc_unlock();
+    nbc_count_waiting(-1);
+    return !active;
+}
+
 static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
 {
-    struct array a;
+    struct nbc_own own;
     struct others others;
-    int error = MPI_SUCCESS, first = 0, spins = 0;
-    if (!array_begin(&a, n, requests))
-        return nbc_raise_no_memory();
-    if (!a.own.n && !nbc_must_poll())
+    struct nbc_statuses report = {.list = statuses};
+    int error = MPI_SUCCESS, place = 0, spins = 0;
+    nbc_lock();
+    nbc_own_find(&own, n, requests, false);
+    nbc_unlock();
+    if (!own.n && !nbc_must_poll())
         return NEXT(Waitall)(n, requests, statuses);
-    if (!others_begin(&others, &a, statuses)) {
+    if (!others_begin(&others, own.others, n, requests, statuses))
         /* unreached below: no memory */
-        array_end(&a);
         return nbc_raise_no_memory();
-    }
     for (;;) {
-        int before = first;
-        nbc_count_waiting(1);
-        bool own_done = all_own(&a, &first);
-        nbc_count_waiting(-1);
+        const int before = place;
+        const bool own_done = all_step(&report, n, requests, &place, others.left > 0);
         /* mutants: >= for >: whose turn it is */
-        if (first > before)
+        if (place > before)
             spins = 0;
-        if (own_done && others.left > 0 && others.left == a.own.others && !nbc_must_poll()) {
+        if (own_done && others.left > 0 && others.left == own.others && !report.error &&
+            !nbc_must_poll()) {
             error = NEXT(Waitall)(n, requests, statuses);
             break;
         }
         if (others.left > 0)
-            error = others_test(&others, &a, statuses);
+            error = others_test(&others, n, requests, statuses);
         if (error || (own_done && others.left == 0))
             break;
         nbc_pause(&spins);
     }
-    others_end(&others, &a, statuses, error);
-    return all_end(&a, statuses, error);
+    others_end(&others, n, statuses, error);
+    return all_end(n, requests, &report, place, error);
 }
 
 EXPORT(int, Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]),
@@ -507,11 +520,12 @@ EXPORT(int, Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]),
 /* Progresses the other requests while an own one is pending, and completes none of them: the dummy
  * takes the place of the pending one. MPICH has requests that progress only in completion calls for
  * them, for example those of collective file operations. */
-static int poll_others(const struct array *a, int pending, MPI_Status *statuses)
+static int poll_others(const struct nbc_own *own, int n, MPI_Request *requests,
+                       MPI_Status *statuses)
 {
-    MPI_Request *place = &a->requests[a->own.list[pending].index], saved = *place;
+    MPI_Request *place = &requests[own->pending], saved = *place;
     int flag;
-    if (!a->own.others)
+    if (!own->others)
         return MPI_SUCCESS;
     nbc_lock();
     MPI_Request dummy = nbc_pending_dummy();
@@ -520,26 +534,36 @@ static int poll_others(const struct array *a, int pending, MPI_Status *statuses)
         /* unreached: no memory */
         return MPI_SUCCESS;
     *place = dummy;
-    int error = NEXT(Testall)(a->n, a->requests, &flag, statuses);
+    int error = NEXT(Testall)(n, requests, &flag, statuses);
     *place = saved;
     return error;
 }
 
-static int test_all(int n, MPI_Request *requests, int *flag, MPI_Status *statuses)
+/* Out of line, as in wait_test.c. */
+static __attribute__((noinline)) int test_all(int n, MPI_Request *requests, int *flag,
+                                              MPI_Status *statuses)
 {
-    struct array a;
-    int error = MPI_SUCCESS, first = 0;
-    if (!array_begin(&a, n, requests))
-        return nbc_raise_no_memory();
-    *flag = all_own(&a, &first);
-    if (!*flag)
-        error = poll_others(&a, first, statuses);
-    else if (a.own.others)
+    struct nbc_own own;
+    struct nbc_statuses report = {.list = statuses, .nvalid = n};
+    int error = MPI_SUCCESS;
+    nbc_lock();
+    nbc_own_find(&own, n, requests, false);
+    if (own.active || own.others)
+        nbc_progress(own.active);
+    if (own.active && own.active->state == NBC_COMPLETE)
+        nbc_own_find(&own, n, requests, false);
+    nbc_unlock();
+    *flag = !own.active;
+    if (own.active)
+        error = poll_others(&own, n, requests, statuses);
+    else if (own.others)
         error = NEXT(Testall)(n, requests, flag, statuses);
-    if (*flag || error)
-        return all_end(&a, statuses, error);
-    array_end(&a);
-    return MPI_SUCCESS;
+    else if (statuses != MPI_STATUSES_IGNORE)
+        for (int i = 0; i < n; i++)
+            statuses[i] = nbc_empty_status;
+    if (!*flag && !error)
+        return MPI_SUCCESS;
+    return all_end(n, requests, &report, 0, error);
 }
 
 EXPORT(int, Testall, (int count, MPI_Request requests[], int *flag, MPI_Status statuses[]),

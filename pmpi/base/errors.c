@@ -6,12 +6,12 @@
 #include "base/lock.h"
 #include "base/state.h"
 #include "below/next.h"
-#include "below/simulated.h"
+#include "below/quirks.h"
 
 int nbc_raise(MPI_Comm comm, int error)
 {
     if (comm == MPI_COMM_NULL)
-        comm = nbc_world_initialized ? MPI_COMM_WORLD : nbc_home;
+        comm = nbc_world_initialized ? MPI_COMM_WORLD : nbc_handle_comm;
     NEXT(Comm_call_errhandler)(comm, error);
     return error;
 }
@@ -21,7 +21,7 @@ int nbc_raise(MPI_Comm comm, int error)
 static int raise_on_own_comm(MPI_Errhandler handler, int error)
 {
     MPI_Comm alone;
-    int failure = NEXT(Comm_split)(nbc_home, 0, 0, &alone);
+    int failure = NEXT(Comm_split)(nbc_handle_comm, 0, 0, &alone);
     if (failure)
         return nbc_raise(MPI_COMM_NULL, error);
     NEXT(Comm_set_errhandler)(alone, handler);
@@ -45,6 +45,7 @@ static struct own_error {
 } own_errors[NBC_NERRORS] = {
     [NBC_ERROR_ENTRY] = {.shown = MPI_ERR_REQUEST, .class = MPI_SUCCESS},
     [NBC_ERROR_MISMATCH] = {.shown = MPI_ERR_OTHER, .class = MPI_SUCCESS},
+    [NBC_ERROR_DEVICE] = {.shown = MPI_ERR_OTHER, .class = MPI_SUCCESS},
     [NBC_ERROR_CALL_BUFFER] = {.shown = MPI_ERR_BUFFER, .class = MPI_SUCCESS},
     [NBC_ERROR_CALL_COUNT] = {.shown = MPI_ERR_COUNT, .class = MPI_SUCCESS},
     [NBC_ERROR_CALL_TYPE] = {.shown = MPI_ERR_TYPE, .class = MPI_SUCCESS},
@@ -61,9 +62,8 @@ static bool own_error_set_up(struct own_error *o)
     int class;
     if (o->class != MPI_SUCCESS)
         return true;
-    if (NBC_IS_SIMULATED) /* SMPI 3.32 ends the program in these functions */
-        return false;     /* unreached: SMPI */
-    if (NEXT(Add_error_class)(&class) || NEXT(Add_error_code)(class, &o->code))
+    if (!NBC_MAY_ADD_ERRORS || NEXT(Add_error_class)(&class) ||
+        NEXT(Add_error_code)(class, &o->code))
         return false; /* unreached: no memory */
     __atomic_store_n(&o->class, class, __ATOMIC_RELAXED);
     return true;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 /* Calls the error handler of comm and returns `error`. For MPI_COMM_NULL the handler is that of
- * MPI_COMM_WORLD, or of nbc_home if MPI_COMM_WORLD does not exist. Without the lock, because
+ * MPI_COMM_WORLD, or of nbc_handle_comm if MPI_COMM_WORLD does not exist. Without the lock, because
  * handlers are code of the program. */
 int nbc_raise(MPI_Comm comm, int error);
 
@@ -25,6 +25,7 @@ int nbc_raise_at(const struct nbc_error_scope *place, int error);
 enum nbc_error {
     NBC_ERROR_ENTRY,    /* MPI_ERR_REQUEST: an entry of an array of requests */
     NBC_ERROR_MISMATCH, /* MPI_ERR_OTHER: ranks made different calls */
+    NBC_ERROR_DEVICE,   /* MPI_ERR_OTHER: a function of a device's runtime has failed */
     NBC_ERROR_CALL,     /* the wrong arguments of a call, by class: this one and those after it */
     NBC_ERROR_CALL_BUFFER = NBC_ERROR_CALL,
     NBC_ERROR_CALL_COUNT,

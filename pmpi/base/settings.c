@@ -14,10 +14,16 @@
 #include "nbcshim.h"
 
 #include "coll.h"
-#include "hash.h"
+
+#define TEST_DEFAULTS                             \
+    {                                             \
+        .tag_ub = INT_MAX, .trace_events = 100000 \
+    }
+
+const struct nbc_test_settings nbc_test_defaults = TEST_DEFAULTS;
 
 struct nbc_settings nbc_settings = {
-    .dynamic = true, .progress_cpu = -1, .init_timeout = 300, .trace_events = 100000};
+    .dynamic = true, .progress_cpu = -1, .init_timeout = 300, .test = TEST_DEFAULTS};
 
 extern char **environ;
 
@@ -47,6 +53,7 @@ static bool parse_word(const char *value, const char *const words[], int *place)
 WORDS(parse_mode, "auto", "on", "off")
 WORDS(parse_blocking, "auto", "own", "native")
 WORDS(parse_hook, "auto", "on", "off")
+WORDS(parse_device, "auto", "stage", "off")
 WORDS(parse_progress, "calls", "thread")
 
 static bool parse_order(const char *value, void *out)
@@ -130,6 +137,34 @@ NUMBER(parse_million, false, 1, 1000000)
 NUMBER(parse_limit, false, 0, 1000000)
 NUMBER(parse_cpu, false, 0, 1023)
 
+/* "tag_ub=30,nodes=2": sets all or nothing. */
+static bool parse_test(const char *value, void *out)
+{
+    struct nbc_test_settings test = nbc_test_defaults;
+    const struct {
+        const char *name;
+        bool (*parse)(const char *value, void *out);
+        void *out;
+    } options[] = {
+        {"tag_ub=", parse_tag_ub, &test.tag_ub},
+        {"nodes=", parse_million, &test.nodes},
+        {"trace_events=", parse_events, &test.trace_events},
+    };
+    enum { NOPTIONS = sizeof options / sizeof *options };
+    char word[64];
+    for (int n = 0; *value; value += n + (value[n] == ',')) {
+        int i = 0;
+        n = (int)strcspn(value, ",");
+        snprintf(word, sizeof word, "%.*s", n, value);
+        while (i < NOPTIONS && strncmp(word, options[i].name, strlen(options[i].name)) != 0)
+            i++;
+        if (i == NOPTIONS || !options[i].parse(word + strlen(options[i].name), options[i].out))
+            return false;
+    }
+    memcpy(out, &test, sizeof test);
+    return true;
+}
+
 /* The variables. nbcinfo prints this table, and a test compares the list of the guide with it. */
 static const struct variable {
     const char *name;
@@ -145,6 +180,9 @@ static const struct variable {
      "nbcshim in its progress loop"},
     {"NBCSHIM_CHECK", parse_switch, &nbc_settings.check, "0 or 1", "0",
      "check that the collective calls of all ranks match"},
+    {"NBCSHIM_DEVICE", parse_device, &nbc_settings.device, "auto, stage or off", "auto",
+     "buffers in the memory of a GPU are copied to that of the host (stage); off: all buffers are "
+     "taken for memory of the host"},
     {"NBCSHIM_DYNAMIC", parse_switch, &nbc_settings.dynamic, "0 or 1", "1",
      "run collectives on communicators between jobs too"},
     {"NBCSHIM_HOOK", parse_hook, &nbc_settings.hook, "auto, on or off", "auto",
@@ -153,8 +191,6 @@ static const struct variable {
     {"NBCSHIM_INIT_TIMEOUT", parse_limit, &nbc_settings.init_timeout,
      "a number of seconds up to 1000000", "300",
      "end the job if a rank does not answer at MPI_Init within this time; 0: never"},
-    {"NBCSHIM_NODES", parse_million, &nbc_settings.nodes, "a number of ranks from 1 to 1000000",
-     "from the MPI", "assume that each node has this many consecutive ranks of MPI_COMM_WORLD"},
     {"NBCSHIM_PROGRESS", parse_progress, &nbc_settings.progress, "calls or thread", "calls",
      "progress operations in MPI calls only, or in a thread as well"},
     {"NBCSHIM_PROGRESS_CPU", parse_cpu, &nbc_settings.progress_cpu, "a processor number up to 1023",
@@ -168,15 +204,13 @@ static const struct variable {
     {"NBCSHIM_SEGMENT_SIZE", parse_size, &nbc_settings.segment_size,
      "a positive number of bytes, with K, M or G", "per algorithm",
      "segment size of pipelined algorithms"},
+    {"NBCSHIM_TEST", parse_test, &nbc_settings.test, "options of doc/testing.md", "none",
+     "what nbcshim's own tests need"},
     {"NBCSHIM_TIMEOUT", parse_million, &nbc_settings.timeout,
      "a number of seconds from 1 to 1000000", "none",
      "report operations pending longer than this, and which ranks they wait for"},
     {"NBCSHIM_TRACE", parse_file, &nbc_settings.trace, "a file name", "none",
      "write a trace of every rank's operations for about://tracing or Perfetto"},
-    {"NBCSHIM_TRACE_EVENTS", parse_events, &nbc_settings.trace_events, "a number from 1 to 16M",
-     "100000", "largest number of events per rank in a trace"},
-    {"NBCSHIM_TAG_UB", parse_tag_ub, &nbc_settings.tag_ub, "a number from 3 to 2147483647",
-     "the MPI's", "largest tag that nbcshim uses"},
     {"NBCSHIM_TUNING", parse_file, &nbc_settings.tuning, "a file name", "built-in rules",
      "tuning rules that precede the built-in rules; see nbctune(1)"},
 };
@@ -285,15 +319,21 @@ void nbc_settings_read(bool warn)
                                 (asks && nbc_settings.blocking != NBC_BLOCKING_NATIVE);
 }
 
-/* Describes one of the NBCSHIM_ALGORITHM_... variables. */
-static void describe_algorithm_variable(enum nbc_coll coll, struct nbcshim_variable *v)
+const char *nbc_algorithm_variable(enum nbc_coll coll, char room[NBC_VARIABLE_LENGTH])
 {
     const char *name = nbc_coll_name(coll);
     size_t n = sizeof algorithm_prefix - 1;
-    memcpy(v->name, algorithm_prefix, n);
-    for (; *name && n < sizeof v->name - 1; n++)
-        v->name[n] = nbc_upper(*name++);
-    v->name[n] = '\0';
+    memcpy(room, algorithm_prefix, n);
+    for (; *name && n < NBC_VARIABLE_LENGTH - 1; n++)
+        room[n] = nbc_upper(*name++);
+    room[n] = '\0';
+    return room;
+}
+
+/* Describes one of the NBCSHIM_ALGORITHM_... variables. */
+static void describe_algorithm_variable(enum nbc_coll coll, struct nbcshim_variable *v)
+{
+    nbc_algorithm_variable(coll, v->name);
     v->accepts = "an algorithm name";
     v->fallback = "tuning rules";
     v->meaning = "run this algorithm where it applies";
@@ -377,15 +417,4 @@ void nbc_settings_close_file(FILE *out, const char *variable, const char *name)
         error = errno;
     if (error)
         fprintf(stderr, "nbcshim: %s: cannot write %s: %s\n", variable, name, strerror(error));
-}
-
-int nbc_settings_hash(void)
-{
-    uint64_t h = (uint64_t)nbc_settings.segment_size * 31 + (uint64_t)nbc_settings.nodes;
-    h = h * 31 + (uint64_t)nbc_settings.order;
-    for (int i = 0; i < NBC_NCOLLS; i++) {
-        const struct nbc_alg *forced = nbc_settings.algorithm[i];
-        h = nbc_hash(h, forced ? (uint64_t)(forced - nbc_algs) + 1 : 0);
-    }
-    return (int)(h >> 33);
 }

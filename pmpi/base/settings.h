@@ -14,29 +14,40 @@ enum nbc_blocking { NBC_BLOCKING_AUTO, NBC_BLOCKING_OWN, NBC_BLOCKING_NATIVE };
 
 enum nbc_hook { NBC_HOOK_AUTO, NBC_HOOK_ON, NBC_HOOK_OFF };
 
+/* Whether buffers in the memory of a device are copied to that of the host. AUTO: as STAGE. */
+enum nbc_device_use { NBC_DEVICE_AUTO, NBC_DEVICE_STAGE, NBC_DEVICE_OFF };
+
 enum nbc_progress_kind { NBC_PROGRESS_CALLS, NBC_PROGRESS_THREAD };
+
+/* NBCSHIM_TEST: what tests need, and users do not (doc/testing.md). */
+struct nbc_test_settings {
+    int64_t tag_ub;       /* no tags above this one */
+    int64_t nodes;        /* each node has so many consecutive ranks; 0: ask the MPI */
+    int64_t trace_events; /* that a rank keeps for a trace */
+};
+
+extern const struct nbc_test_settings nbc_test_defaults;
 
 struct nbc_settings {
     enum nbc_mode mode;                          /* NBCSHIM */
     enum nbc_blocking blocking;                  /* NBCSHIM_BLOCKING */
     enum nbc_hook hook;                          /* NBCSHIM_HOOK */
     const struct nbc_alg *algorithm[NBC_NCOLLS]; /* NBCSHIM_ALGORITHM_… */
+    enum nbc_device_use device;                  /* NBCSHIM_DEVICE */
     int64_t segment_size;                        /* NBCSHIM_SEGMENT_SIZE, 0: not set */
     enum nbc_order order;                        /* NBCSHIM_REDUCTION_ORDER */
-    int64_t tag_ub;                              /* NBCSHIM_TAG_UB, 0: not set */
     enum nbc_progress_kind progress;             /* NBCSHIM_PROGRESS */
     int64_t progress_cpu;                        /* NBCSHIM_PROGRESS_CPU, −1: not set */
     bool dynamic;                                /* NBCSHIM_DYNAMIC */
     int64_t timeout;                             /* NBCSHIM_TIMEOUT in seconds, 0: not set */
     int64_t init_timeout;                        /* NBCSHIM_INIT_TIMEOUT in seconds, 0: none */
-    int64_t nodes;                               /* NBCSHIM_NODES, 0: ask the MPI */
     bool check;                                  /* NBCSHIM_CHECK */
-    const char *stats;    /* NBCSHIM_STATS: "1", "verbose", a file, or NULL */
-    const char *trace;    /* NBCSHIM_TRACE: a file, or NULL */
-    int64_t trace_events; /* NBCSHIM_TRACE_EVENTS */
-    const char *tuning;   /* NBCSHIM_TUNING: a file, or NULL */
-    bool spawned;         /* this job was spawned by another one */
-    bool for_blocking;    /* one of them asks for what nbcshim does in blocking collectives */
+    const char *stats;             /* NBCSHIM_STATS: "1", "verbose", a file, or NULL */
+    const char *trace;             /* NBCSHIM_TRACE: a file, or NULL */
+    const char *tuning;            /* NBCSHIM_TUNING: a file, or NULL */
+    struct nbc_test_settings test; /* NBCSHIM_TEST */
+    bool spawned;                  /* this job was spawned by another one */
+    bool for_blocking; /* one of them asks for what nbcshim does in blocking collectives */
 };
 
 extern struct nbc_settings nbc_settings;
@@ -57,10 +68,9 @@ bool nbc_settings_try_file(const char *variable, const char *name);
 FILE *nbc_settings_open_file(const char *variable, const char *name);
 void nbc_settings_close_file(FILE *out, const char *variable, const char *name);
 
-/* A hash of the settings that must be the same on all ranks: with different hashes, ranks would run
- * different schedules for the same call. Different settings have different hashes with high
- * probability. */
-int nbc_settings_hash(void);
+/* NBCSHIM_ALGORITHM_ALLREDUCE and its like, in *room; returns it. */
+enum { NBC_VARIABLE_LENGTH = 64 };
+const char *nbc_algorithm_variable(enum nbc_coll coll, char room[NBC_VARIABLE_LENGTH]);
 
 /* Parses a positive number of bytes, with K, M or G for powers of 1024. Returns false, and leaves
  * *size unchanged, if the value is none. */

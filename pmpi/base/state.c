@@ -3,9 +3,10 @@
 
 #include "below/hook.h"
 
+uint32_t nbc_native_blocking;
 bool nbc_enabled, nbc_world_initialized, nbc_has_peers, nbc_hooked, nbc_was_hooked;
-MPI_Comm nbc_home;
-MPI_Comm nbc_alone = MPI_COMM_NULL;
+MPI_Comm nbc_handle_comm;
+MPI_Comm nbc_self_comm = MPI_COMM_NULL;
 
 const char *nbc_hook_state(void)
 {

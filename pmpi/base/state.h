@@ -6,12 +6,19 @@
 
 #include <mpi.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Whether nbcshim runs the collectives of this process. It has the same value on every rank of
  * MPI_COMM_WORLD. MPI_Init sets it; in a program that only opens sessions, the creation of the
  * first communicator whose ranks want nbcshim does. While it is false, every call goes to the MPI
  * below, and no communicator has a context. */
 extern bool nbc_enabled;
+
+/* The collectives whose blocking calls the MPI carries out, a bit for each of enum nbc_coll; none
+ * unless NBCSHIM_BLOCKING is, or has become, `native`. It has the same value on every rank. Where
+ * the MPI lacks the functions with MPI_Count, nbcshim carries out both forms of a collective whose
+ * large one the program references: its ranks may use either form in one call. */
+extern uint32_t nbc_native_blocking;
 
 /* Whether MPI_COMM_WORLD and MPI_COMM_SELF may be used: MPI_Init has been called, and MPI_Finalize
  * has not. */
@@ -35,11 +42,11 @@ const char *nbc_hook_state(void);
 
 /* A communicator of this process alone, for calls and errors that belong to no other communicator:
  * MPI_COMM_SELF, or one from a session that nbcshim has opened. Set when nbcshim becomes active. */
-extern MPI_Comm nbc_home;
+extern MPI_Comm nbc_handle_comm;
 
 /* Another one, on which nothing of the program travels and errors are returned: for questions to
  * the MPI that it answers by raising an error, and for copies. MPI_COMM_NULL while there is none.
  */
-extern MPI_Comm nbc_alone;
+extern MPI_Comm nbc_self_comm;
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* NBCSHIM_STATS: statistics of this rank. For each algorithm, how often it ran, how long it took,
- * and for how much of that time the program did not wait. diag/statistics.h reports them. Under the
- * lock. Local. */
+/* Sums over calls: how many, how long they took, and for how much of that time the program was in
+ * MPI. For each algorithm NBCSHIM_STATS reports them (diag/statistics.h), for each call site
+ * libnbcprofile.so. The caller guards them. */
 #ifndef NBC_STATS_H
 #define NBC_STATS_H
 
-#include "select.h"
+#include <stdbool.h>
+
+#include "base/in_mpi.h"
 
 /* The histogram has one class per power of two: class i counts times from 2^i to 2^(i + 1) − 1 ns.
  * The first and the last class also count shorter and longer times. */
@@ -14,18 +16,40 @@ enum { NBC_STATS_CLASSES = 40 };
 struct nbc_stats {
     int64_t started, bytes;
     bool unknown; /* the bytes of some operations are unknown */
-    int64_t completed, took, waited;
+    int64_t completed, took;
+    int64_t waited; /* in calls of MPI, from the start of an operation until a call completes it */
+    int64_t flight, inside; /* of those that do not block: all of that time, and that in calls */
     int64_t histogram[NBC_STATS_CLASSES];
 };
 
-/* Counts an operation that is started. bytes: the result of nbc_shape_bytes, −1 if unknown. */
-void nbc_stats_count(const struct nbc_alg *alg, int64_t bytes);
+/* The statistics of a row of nbc_algs. Without NBCSHIM_STATS they mean nothing. Under the lock. */
+struct nbc_stats *nbc_stats_of(int alg);
 
-/* Counts a completed operation. took: nanoseconds from its start to its completion; waited: how
- * many of them the program spent in calls that wait. */
-void nbc_stats_complete(const struct nbc_alg *alg, int64_t took, int64_t waited);
+/* An operation is started. bytes: negative if unknown. */
+static inline void nbc_stats_start(struct nbc_stats *s, int64_t bytes)
+{
+    s->started++;
+    s->bytes += bytes > 0 ? bytes : 0;
+    s->unknown = s->unknown || bytes < 0;
+}
 
-/* The statistics of a row of nbc_algs. */
-struct nbc_stats nbc_stats_of(int alg);
+/* An operation is complete, so many nanoseconds after its start. */
+static inline void nbc_stats_complete(struct nbc_stats *s, int64_t took)
+{
+    int class = took < 1 ? 0 : 63 - __builtin_clzll((unsigned long long)took);
+    s->completed++;
+    s->took += took;
+    s->histogram[class < NBC_STATS_CLASSES ? class : NBC_STATS_CLASSES - 1]++;
+}
+
+/* The program learns that an operation is complete that was started `before`. */
+static inline void nbc_stats_end(struct nbc_stats *s, bool blocks, const struct nbc_moment *before,
+                                 const struct nbc_moment *now)
+{
+    int64_t inside = nbc_in_mpi_between(before, now);
+    s->waited += inside;
+    s->flight += blocks ? 0 : now->now - before->now;
+    s->inside += blocks ? 0 : inside;
+}
 
 #endif

@@ -5,12 +5,12 @@
 #include <signal.h>
 #include <time.h>
 
-#include "below/simulated.h"
+#include "below/quirks.h"
 
 bool nbc_system_thread_start(pthread_t *thread, void *(*work)(void *), void *arg)
 {
     sigset_t all, before;
-    if (NBC_IS_SIMULATED) /* another thread has no rank, and may not even ask for the time */
+    if (!NBC_MAY_START_THREADS)
         return false;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

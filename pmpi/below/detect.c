@@ -76,15 +76,24 @@ enum { LACKS_NEIGHBORHOODS = 0 };
 enum { LACKS_NEIGHBORHOODS = 1 };
 #endif
 
-/* Whether a name is that of a blocking collective that the MPI lacks. `end` is the rest of the name
- * after that of the collective: "_c", and the underscores of Fortran. */
-static bool is_missing_blocking(enum nbc_coll coll, const char *end)
+/* What objects reference: see nbc_program_wants_us and nbc_program_large. */
+struct references {
+    bool all; /* are looked for; else the first is enough */
+    bool any;
+    uint32_t large;
+};
+
+/* Notes a name that may be that of a blocking collective which the MPI lacks. `end` is the rest of
+ * the name after that of the collective: "_c", and the underscores of Fortran. */
+static void note_blocking(enum nbc_coll coll, const char *end, struct references *r)
 {
     bool large = strncmp(end, "_c", 2) == 0;
     end += large ? 2 : 0;
     if (end[strspn(end, "_")] != '\0')
-        return false;
-    return large ? LACKS_LARGE : LACKS_NEIGHBORHOODS && nbc_coll_is_neighborhood(coll);
+        return;
+    r->any |= large ? LACKS_LARGE : LACKS_NEIGHBORHOODS && nbc_coll_is_neighborhood(coll);
+    if (large && LACKS_LARGE)
+        r->large |= UINT32_C(1) << coll;
 }
 
 /* The name after its prefix, NULL if it has none of these. Open MPI's extension uses MPIX_, and
@@ -96,9 +105,9 @@ static const char *after_prefix(const char *name)
     return strncmp(name, "mpix_", 5) == 0 || strncmp(name, "mpir_", 5) == 0 ? name + 5 : NULL;
 }
 
-/* Whether a symbol is a nonblocking or persistent collective: MPI_Iallreduce,
- * PMPI_Allreduce_init_c, mpi_iallreduce_, mpi_allreduce_init_f08_, ... */
-static bool names_collective(const char *name)
+/* Notes a symbol that may be a collective: MPI_Iallreduce, PMPI_Allreduce_init_c, mpi_iallreduce_,
+ * mpi_allreduce_init_f08_, ... */
+static void note_name(const char *name, struct references *r)
 {
     char lower[64];
     size_t n = 0;
@@ -109,26 +118,27 @@ static bool names_collective(const char *name)
     lower[n] = '\0';
     const char *rest = after_prefix(lower);
     if (!rest)
-        return false;
+        return;
     for (int c = 0; c < NBC_NCOLLS; c++) {
         const char *coll = nbc_coll_name(c);
         size_t length = strlen(coll);
         if (*rest == 'i' && strncmp(rest + 1, coll, length) == 0)
-            return true;
-        if (strncmp(rest, coll, length) == 0 &&
-            (strncmp(rest + length, "_init", 5) == 0 || is_missing_blocking(c, rest + length)))
-            return true;
+            r->any = true;
+        else if (strncmp(rest, coll, length) != 0)
+            continue;
+        else if (strncmp(rest + length, "_init", 5) == 0)
+            r->any = true;
+        else
+            note_blocking(c, rest + length, r);
     }
-    return false;
 }
 
-static bool refers_to_collective(const struct symbols *s)
+static void note_names(const struct symbols *s, struct references *r)
 {
     uint32_t n = symbol_count(s);
-    for (uint32_t i = 1; i < n; i++)
-        if (s->table[i].st_shndx == SHN_UNDEF && names_collective(s->strings + s->table[i].st_name))
-            return true;
-    return false;
+    for (uint32_t i = 1; i < n && (r->all || !r->any); i++)
+        if (s->table[i].st_shndx == SHN_UNDEF)
+            note_name(s->strings + s->table[i].st_name, r);
 }
 
 static const char *base_name(const char *path)
@@ -158,22 +168,29 @@ static bool is_own(const struct dl_phdr_info *info)
     return false;
 }
 
-static int inspect_object(struct dl_phdr_info *info, size_t size, void *wanted)
+static int inspect_object(struct dl_phdr_info *info, size_t size, void *to)
 {
     (void)size;
+    struct references *r = to;
     struct symbols s;
-    if (is_own(info))
-        return 0;
-    if (!nbc_is_mpi(info->dlpi_name) && find_symbols(info, &s) && refers_to_collective(&s))
-        *(bool *)wanted = true;
-    return *(bool *)wanted;
+    if (!is_own(info) && !nbc_is_mpi(info->dlpi_name) && find_symbols(info, &s))
+        note_names(&s, r);
+    return r->any && !r->all;
 }
 
 bool nbc_program_wants_us(void)
 {
-    bool wanted = false;
-    dl_iterate_phdr(inspect_object, &wanted);
-    return wanted;
+    struct references r = {.any = false};
+    dl_iterate_phdr(inspect_object, &r);
+    return r.any;
+}
+
+uint32_t nbc_program_large(void)
+{
+    struct references r = {.all = true};
+    if (LACKS_LARGE)
+        dl_iterate_phdr(inspect_object, &r);
+    return r.large;
 }
 
 /* --- dependencies ----------------------------------------------------------------------------- */
@@ -292,5 +309,10 @@ bool nbc_mpi_is_initialized(void)
 bool nbc_program_wants_us(void)
 {
     return true;
+}
+
+uint32_t nbc_program_large(void)
+{
+    return 0;
 }
 #endif

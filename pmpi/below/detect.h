@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds out whether the program uses nonblocking or persistent collectives. Without the lock. */
+/* Finds out which collectives the program uses. Without the lock. */
 #ifndef NBC_DETECT_H
 #define NBC_DETECT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-/* Whether an object of this process, other than the MPI's libraries and nbcshim, references a
- * nonblocking or persistent collective by name. A program that references none cannot call one and
- * needs no shim. Always true in the static library, which is linked in on purpose. Local. */
+/* Whether an object of this process, other than the MPI's libraries and nbcshim, references by name
+ * a nonblocking or persistent collective, or a blocking one that the MPI lacks. A program that
+ * references none cannot call one and needs no shim. Always true in the static library, which is
+ * linked in on purpose. Local. */
 bool nbc_program_wants_us(void);
+
+/* Of the blocking collectives with MPI_Count that the MPI lacks, those that such objects reference,
+ * a bit for each of enum nbc_coll. None in the static library, which cannot tell. Local. */
+uint32_t nbc_program_large(void);
 
 /* Whether no object of this process but this library depends on the MPI for which this library was
  * built. Only in the shared library. */

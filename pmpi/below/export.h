@@ -12,13 +12,28 @@
  * MPI_Wait      forward_Wait if a tool is loaded after the shim, else shim_Wait
  * PMPI_Wait     forward_Wait if tools are loaded before and after the shim and the call comes
  *               from the first, else shim_Wait
- * forward_Wait  calls the MPI_Wait of the tool that is loaded after the shim */
+ * forward_Wait  calls the MPI_Wait of the tool that is loaded after the shim
+ *
+ * If calls are observed (nbc_next_observe), forward_Wait is called without a tool too, and calls
+ * shim_Wait. */
 #ifndef NBC_EXPORT_H
 #define NBC_EXPORT_H
 
 #include <stdbool.h>
 
 #include "below/next.h"
+#include "below/simulated.h"
+
+/* Called at the beginning and the end of each call of the program, once nbc_next_observe has set
+ * them. */
+extern void (*nbc_next_enter)(const char *name), (*nbc_next_leave)(void);
+
+/* Where the program has called the function, in its body: behind forward_Wait that is not the
+ * caller. */
+extern NBC_PER_THREAD const void *nbc_next_site;
+#define NBC_SITE(name) \
+    (NBC_IS_FORWARDED(name) ? nbc_next_site : (const void *)__builtin_return_address(0))
+#define NBC_KEEP_SITE (nbc_next_site = __builtin_return_address(0))
 
 #ifdef PIC
 /* One row per exported function. The linker gathers pointers to the rows into an array (a compiler
@@ -29,6 +44,7 @@ struct nbc_tool {
     const char *name;
     void (**next_tool)(void);
     bool *has_front;
+    void (*shim)(void);
 };
 
 /* Whether the caller of a PMPI_ function is a tool loaded before the shim, which passes on a call
@@ -39,34 +55,59 @@ bool nbc_next_passed_on(void (*next_tool)(void), const void *caller);
  * shim has called the tool. */
 #define NBC_STAY __asm__ volatile("")
 
+#define NBC_IS_FORWARDED(name) __builtin_expect(!!tool_##name, 0)
+
 #define EXPORT(type, name, params, args)                                                           \
     static type shim_##name params;                                                                \
     static type(*tool_##name) params;                                                              \
     static bool front_##name;                                                                      \
     static const struct nbc_tool row_##name = {#name, (void (**)(void)) & tool_##name,             \
-                                               &front_##name};                                     \
+                                               &front_##name, (void (*)(void))shim_##name};        \
     static const struct nbc_tool *const entry_##name __attribute__((used, section("nbc_tools"))) = \
         &row_##name;                                                                               \
     static type forward_##name params                                                              \
     {                                                                                              \
+        if (nbc_next_enter)                                                                        \
+            nbc_next_enter(#name);                                                                 \
         type result = tool_##name args;                                                            \
         NBC_STAY;                                                                                  \
+        if (nbc_next_leave)                                                                        \
+            nbc_next_leave();                                                                      \
         return result;                                                                             \
     }                                                                                              \
     type MPI_##name params                                                                         \
     {                                                                                              \
-        return __builtin_expect(!!tool_##name, 0) ? forward_##name args : shim_##name args;        \
+        if (!NBC_IS_FORWARDED(name))                                                               \
+            return shim_##name args;                                                               \
+        NBC_KEEP_SITE;                                                                             \
+        return forward_##name args;                                                                \
     }                                                                                              \
     type PMPI_##name params                                                                        \
     {                                                                                              \
         if (__builtin_expect(front_##name, 0) &&                                                   \
-            nbc_next_passed_on((void (*)(void))tool_##name, __builtin_return_address(0)))          \
+            nbc_next_passed_on((void (*)(void))tool_##name, __builtin_return_address(0))) {        \
+            NBC_KEEP_SITE;                                                                         \
             return forward_##name args;                                                            \
+        }                                                                                          \
         return shim_##name args;                                                                   \
     }                                                                                              \
     static type shim_##name params
 #else
-#define EXPORT(type, name, params, args) type MPI_##name params
+#define NBC_IS_FORWARDED(name) __builtin_expect(!!nbc_next_enter, 0)
+
+#define EXPORT(type, name, params, args)          \
+    static type shim_##name params;               \
+    type MPI_##name params                        \
+    {                                             \
+        if (__builtin_expect(!nbc_next_enter, 1)) \
+            return shim_##name args;              \
+        NBC_KEEP_SITE;                            \
+        nbc_next_enter(#name);                    \
+        type result = shim_##name args;           \
+        nbc_next_leave();                         \
+        return result;                            \
+    }                                             \
+    static type shim_##name params
 #endif
 
 /* The linker takes an object of the static library only if something refers to it that is not

@@ -3,12 +3,18 @@
 #include "below/hook.h"
 
 #include <dlfcn.h>
+#include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "below/next.h"
+#include "below/ofi.h"
 #include "below/quirks.h"
 #include "below/slot.h"
+
+#include "hash.h"
 
 /* A constant. Threads that write it at the same time write the same. */
 static const char *description;
@@ -28,7 +34,8 @@ struct way {
     void (*enter_loop)(void);             /* a call that enters the loop and does not wait */
     bool (*start)(int (*function)(void)); /* from now on the MPI calls the function */
     void (*end)(void);
-    bool looks, ends_early, misses_epochs; /* hook.h */
+    unsigned *turns; /* NULL: a process alone can try it, by enter_loop */
+    bool looks, ends_early, misses_epochs, misses_probes; /* hook.h */
 };
 
 #define NAMED(function) \
@@ -47,6 +54,14 @@ static __attribute__((unused)) bool allows_any(int level)
 {
     (void)level;
     return true;
+}
+
+/* MPICH holds locks of its own during the call, which are not recursive, and nbcshim makes calls
+ * that take them: in each turn those that start messages, in rare cases those that enter the loop
+ * again (errors, elements larger than 2 GiB). */
+static __attribute__((unused)) bool below_multiple(int level)
+{
+    return level < MPI_THREAD_MULTIPLE || refuse("MPICH with MPI_THREAD_MULTIPLE");
 }
 
 static __attribute__((unused)) void probe_self(void)
@@ -148,13 +163,6 @@ static bool async_look_for(bool any)
     return (found[0] && found[1] && found[2]) || refuse("an MPICH without MPIX_Async_start");
 }
 
-/* MPICH holds locks of its own during the call, which is why a function may not call what waits, or
- * enters the loop again. nbcshim does so in rare cases (errors, elements larger than 2 GiB). */
-static bool async_allows(int level)
-{
-    return level < MPI_THREAD_MULTIPLE || refuse("MPICH with MPI_THREAD_MULTIPLE");
-}
-
 static void async_enter_loop(void)
 {
     enter(MPIX_STREAM_NULL);
@@ -184,7 +192,7 @@ static void async_end(void)
 static const struct way async = {
     NAMED("MPIX_Async_start"),
     .look_for = async_look_for,
-    .allows = async_allows,
+    .allows = below_multiple,
     .enter_loop = async_enter_loop,
     .start = async_start,
     .end = async_end,
@@ -220,12 +228,6 @@ static bool ucx_look_for(bool any)
     return ucx_progress != NULL;
 }
 
-/* MPICH holds its lock during the call, which is not recursive. */
-static bool ucx_allows(int level)
-{
-    return level < MPI_THREAD_MULTIPLE || refuse("MPICH with MPI_THREAD_MULTIPLE");
-}
-
 static bool ucx_start(int (*function)(void))
 {
     ucx_wanted = function;
@@ -250,10 +252,85 @@ static __attribute__((unused)) void receive_nothing(void)
 }
 
 static const struct way ucx = {
-    NAMED("ucp_worker_progress"),  .look_for = ucx_look_for, .allows = ucx_allows,
+    NAMED("ucp_worker_progress"),  .look_for = ucx_look_for, .allows = below_multiple,
     .enter_loop = receive_nothing, .start = ucx_start,       .end = ucx_end,
 };
+
+/* The device ch4:ofi: the MPI reads its queue in each turn, and handles afterwards what has
+ * arrived. */
+static bool ofi_look_for(bool any)
+{
+    int initialized = false;
+    (void)any;
+    NEXT(Initialized)(&initialized);
+    return initialized ? nbc_ofi_has_queue() : nbc_ofi_may_open();
+}
+
+static bool ofi_start(int (*function)(void))
+{
+    nbc_ofi_call(function);
+    return true;
+}
+
+static void ofi_end(void)
+{
+    nbc_ofi_call(NULL);
+}
+
+/* The lock that the MPI holds during the read is recursive in Intel MPI. */
+static const struct way ofi = {
+    NAMED("fi_cq_read"),           .look_for = ofi_look_for,
+#ifdef I_MPI_VERSION
+    .allows = allows_any,
+#else
+    .allows = below_multiple,
+#endif
+    .enter_loop = receive_nothing, .start = ofi_start,       .end = ofi_end,
+};
 #define HAS_SLOTS
+#endif
+
+#if defined HAS_SLOTS && defined I_MPI_VERSION
+/* Intel MPI within a node uses neither UCX nor libfabric. It asks the time by this function between
+ * some turns of its loop, outside the code that makes progress; not while it probes. */
+typedef void accumulates(void *from, void *to, double *sum);
+
+static struct nbc_slot clock_slot;
+static accumulates *clock_accumulate;
+static int (*clock_wanted)(void);
+static unsigned clock_turns; /* by several threads: not all are counted */
+
+static void clock_turn(void *from, void *to, double *sum)
+{
+    clock_accumulate(from, to, sum);
+    __atomic_store_n(&clock_turns, clock_turns + 1, __ATOMIC_RELAXED);
+    clock_wanted();
+}
+
+static bool clock_look_for(bool any)
+{
+    (void)any;
+    if (!clock_accumulate && nbc_slot_find("MPL_wtime_acc", &clock_slot))
+        clock_accumulate = (accumulates *)clock_slot.original;
+    return clock_accumulate != NULL;
+}
+
+static bool clock_start(int (*function)(void))
+{
+    clock_wanted = function;
+    return nbc_slot_set(&clock_slot, (nbc_slot_function *)clock_turn);
+}
+
+static void clock_end(void)
+{
+    nbc_slot_set(&clock_slot, clock_slot.original);
+}
+
+static const struct way intel_clock = {
+    NAMED("MPL_wtime_acc"), .look_for = clock_look_for, .allows = allows_any,
+    .turns = &clock_turns,  .start = clock_start,       .end = clock_end,
+    .misses_probes = true,
+};
 #endif
 
 /* In the order of preference. */
@@ -265,7 +342,10 @@ static const struct way *const ways[] = {
     &async,
 #endif
 #ifdef HAS_SLOTS
-    &ucx,
+    &ofi,         &ucx,
+#endif
+#if defined HAS_SLOTS && defined I_MPI_VERSION
+    &intel_clock,
 #endif
     NULL,
 };
@@ -284,6 +364,8 @@ static int count_call(void)
 static bool try_way(const struct way *w)
 {
     enum { MOST = 1000 };
+    if (w->turns)
+        return true;
     ncalls = 0;
     if (!w->start(count_call))
         return false;
@@ -307,6 +389,20 @@ static bool install(const struct way *w, int (*function)(void), int level, bool 
     return true;
 }
 
+void nbc_hook_before_init(void)
+{
+#ifdef HAS_SLOTS
+    nbc_ofi_watch();
+#endif
+}
+
+void nbc_hook_after_init(void)
+{
+#ifdef HAS_SLOTS
+    nbc_ofi_unwatch();
+#endif
+}
+
 int nbc_hook_install(int (*function)(void), int level, bool any)
 {
     failed = false;
@@ -315,6 +411,71 @@ int nbc_hook_install(int (*function)(void), int level, bool any)
             return i + 1;
     failed = true;
     return 0;
+}
+
+/* --- a trial by several ranks ------------------------------------------------------------------*/
+
+static int hash_of_host(void)
+{
+    char name[MPI_MAX_PROCESSOR_NAME] = "";
+    uint64_t hash = NBC_HASH_START;
+    int length;
+    NEXT(Get_processor_name)(name, &length);
+    for (const char *at = name; *at; at++)
+        hash = nbc_hash(hash, (unsigned char)*at);
+    return (int)(hash & INT_MAX);
+}
+
+static void wait_for(int64_t nanoseconds)
+{
+    struct timespec nap = {.tv_nsec = (long)nanoseconds};
+    nanosleep(&nap, NULL);
+}
+
+/* This rank waits in a receive, which takes the sender so long. Returns whether the MPI has called
+ * the function meanwhile. */
+static bool is_called_in_receive(int source, MPI_Comm comm)
+{
+    unsigned before = *way->turns;
+    NEXT(Recv)(NULL, 0, MPI_BYTE, source, 0, comm, MPI_STATUS_IGNORE);
+    return *way->turns != before;
+}
+
+/* Rank 0 lets all others wait, then rank 1 lets rank 0 wait. */
+static bool is_called_here(MPI_Comm comm, int rank, int size, int64_t nanoseconds)
+{
+    bool called = rank == 0 || is_called_in_receive(0, comm);
+    if (rank <= 1)
+        wait_for(nanoseconds);
+    for (int i = 1; i < size && rank == 0; i++)
+        NEXT(Send)(NULL, 0, MPI_BYTE, i, 0, comm);
+    if (rank == 1)
+        NEXT(Send)(NULL, 0, MPI_BYTE, 0, 0, comm);
+    return rank == 0 ? is_called_in_receive(1, comm) : called;
+}
+
+int nbc_hook_try_together(MPI_Comm comm, bool *works)
+{
+    enum { FIRST = 200000, TRIALS = 4, LONGER = 4 };
+    int rank, size, error = MPI_SUCCESS, all = false;
+    *works = true;
+    if (!way->turns)
+        return MPI_SUCCESS;
+    NEXT(Comm_rank)(comm, &rank);
+    NEXT(Comm_size)(comm, &size);
+    if (size == 1)
+        return MPI_SUCCESS;
+    int host = hash_of_host(), bounds[2] = {host, -host};
+    error = NEXT(Allreduce)(MPI_IN_PLACE, bounds, 2, MPI_INT, MPI_MIN, comm);
+    bool together = bounds[0] == -bounds[1];
+    int64_t length = FIRST;
+    for (int i = 0; i < TRIALS && !error && !all && together; i++, length *= LONGER) {
+        int mine = is_called_here(comm, rank, size, length);
+        error = NEXT(Allreduce)(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
+    }
+    failed = !all;
+    *works = all || refuse(together ? way->without_effect : "Intel MPI on several hosts");
+    return error;
 }
 
 /* The first way that the MPI has, NULL if there is none. */
@@ -360,6 +521,11 @@ bool nbc_hook_ends_early(void)
 bool nbc_hook_misses_epochs(void)
 {
     return way && way->misses_epochs;
+}
+
+bool nbc_hook_misses_probes(void)
+{
+    return way && way->misses_probes;
 }
 
 bool nbc_hook_is_complete(MPI_Request request)

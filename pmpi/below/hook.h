@@ -13,6 +13,11 @@
  * turn through a slot of its library (slot.h). The function may do what it likes that does not
  * wait, as on Open MPI.
  *
+ * MPICH before 4.3 and Intel MPI with the device ch4:ofi: the function that reads the completion
+ * queue of libfabric, in each turn (ofi.h).
+ *
+ * Intel MPI on one node: MPL_wtime_acc, by such a slot, which it calls between some turns.
+ *
  * To be called at init and at finalize, without the lock. Local. */
 #ifndef NBC_HOOK_H
 #define NBC_HOOK_H
@@ -21,11 +26,21 @@
 
 #include <mpi.h>
 
+/* What has to be done before the MPI's init, and after it; the second does nothing without the
+ * first. */
+void nbc_hook_before_init(void);
+void nbc_hook_after_init(void);
+
 /* Makes the MPI call `function` in its progress loop, by each thread that is in it. Returns the way
  * in which that is done, a positive number, of which the functions below depend; 0 if this MPI
  * cannot do that at this thread level, or if it does not call what was hooked into the loop. any:
  * accept versions of the MPI that nbcshim does not know. */
 int nbc_hook_install(int (*function)(void), int level, bool any);
+
+/* After nbc_hook_install has succeeded in the same way on all ranks: where a process alone cannot
+ * try whether the MPI calls the function, the ranks try it together. Collective over comm. Sets
+ * *works to the same value on all ranks. Returns an MPI error code. */
+int nbc_hook_try_together(MPI_Comm comm, bool *works);
 
 /* Undoes nbc_hook_install, if it has succeeded. Where nbc_hook_ends_early, before MPI_Finalize:
  * MPICH waits there for the end of such functions before it deletes attributes. Elsewhere later, so
@@ -41,6 +56,9 @@ bool nbc_hook_is_complete(MPI_Request request);
 /* Whether the MPI waits in MPI_Win_start, MPI_Win_complete and MPI_Win_wait without calling the
  * function: MPICH 5.0 does. */
 bool nbc_hook_misses_epochs(void);
+
+/* Whether it waits so in MPI_Probe and MPI_Mprobe: Intel MPI does. */
+bool nbc_hook_misses_probes(void);
 
 /* Whether nbc_hook_install has, or will look for, what it needs; before init too. */
 bool nbc_hook_available(void);

@@ -5,6 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "below/export.h"
+
+void (*nbc_next_enter)(const char *name), (*nbc_next_leave)(void);
+NBC_PER_THREAD const void *nbc_next_site;
+
 #ifdef PIC
 #include <dlfcn.h>
 #include <pthread.h>
@@ -15,7 +20,6 @@
 #include "nbcshim.h"
 
 #include "below/detect.h"
-#include "below/export.h"
 
 struct nbc_next nbc_next;
 bool nbc_next_resolved;
@@ -113,12 +117,30 @@ static void find_tools(void)
     }
 }
 
+static bool (*is_within)(void); /* whether this thread is in an observed call */
+
+void nbc_next_observe(void (*enter)(const char *), void (*leave)(void), bool (*within)(void))
+{
+    nbc_next_enter = enter;
+    nbc_next_leave = leave;
+    is_within = within;
+    for (const struct nbc_tool *const *p = __start_nbc_tools; p < __stop_nbc_tools; p++)
+        if (!*(*p)->next_tool) {
+            *(*p)->next_tool = (*p)->shim;
+            *(*p)->has_front = true;
+        }
+}
+
 /* A tool may reach the PMPI_ function by a tail call and leave its own caller's address, so the
  * tool loaded before the shim cannot be recognized by its object. Any caller is taken for it except
  * the tool loaded after the shim, the shim itself (in a call of that tool), and the MPI. */
 bool nbc_next_passed_on(function *next_tool, const void *caller)
 {
     Dl_info info;
+    if (is_within && is_within())
+        return false;
+    if (object_of(data_address(next_tool)) == object_of(&nbc_next))
+        return true; /* observed, without a tool */
     if (!dladdr(caller, &info))
         return false; /* unreached: no object at the address */
     return info.dli_fbase != object_of(&nbc_next) &&
@@ -202,6 +224,13 @@ __attribute__((constructor)) void nbc_next_resolve_now(void)
     pthread_once(&once, resolve_all);
 }
 #else
+
+void nbc_next_observe(void (*enter)(const char *), void (*leave)(void), bool (*within)(void))
+{
+    (void)within;
+    nbc_next_enter = enter;
+    nbc_next_leave = leave;
+}
 
 /* unreached: empty in the static library */
 const char *nbcshim_function(int index, int *below)

@@ -21,7 +21,19 @@ struct nbc_next {
 #undef FN
 };
 
-#ifdef PIC
+#ifdef NBC_PROFILE
+/* libnbcprofile.so calls the PMPI_ functions of nbcshim or the MPI, whichever is next. Without one
+ * the MPI lacks it: says so, and ends the program, as the dynamic linker would. */
+void (*nbc_profile_next(const char *name))(void);
+
+#define NEXT(name)                                                    \
+    __extension__({                                                   \
+        static __typeof__(MPI_##name) *next;                          \
+        if (!next)                                                    \
+            next = (__typeof__(MPI_##name) *)nbc_profile_next(#name); \
+        next;                                                         \
+    })
+#elif defined PIC
 /* Written when the library is loaded, or earlier by nbc_next_resolve; afterwards only read. */
 extern struct nbc_next nbc_next;
 extern bool nbc_next_resolved;
@@ -31,6 +43,10 @@ extern bool nbc_next_resolved;
 #define NEXT(name) PMPI_##name
 #endif
 
+/* From now on calls `enter` at the beginning of each call of the program, with its name without
+ * prefix, and `leave` at its end. */
+void nbc_next_observe(void (*enter)(const char *name), void (*leave)(void), bool (*within)(void));
+
 /* Fills the table and finds tools. May be called any number of times. The constructor of the
  * library calls it, and so does each function through which a program can enter MPI for the first
  * time: the constructors of other libraries may run first. Without the lock. */
@@ -38,7 +54,7 @@ void nbc_next_resolve_now(void);
 
 static inline void nbc_next_resolve(void)
 {
-#ifdef PIC
+#if defined PIC && !defined NBC_PROFILE
     if (!__atomic_load_n(&nbc_next_resolved, __ATOMIC_ACQUIRE))
         nbc_next_resolve_now(); /* unreached: empty in the static library */
 #endif

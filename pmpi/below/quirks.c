@@ -9,12 +9,16 @@
 
 #include "below/next.h"
 
-bool nbc_quirks_replace_blocking(void)
+#include "coll.h"
+
+uint32_t nbc_quirks_own_blocking(void)
 {
-#if defined MPICH_NUMVERSION && !defined HAVE_MPIX_ASYNC_START
-    return true;
+#if defined I_MPI_VERSION
+    return UINT32_C(1) << NBC_EXSCAN | UINT32_C(1) << NBC_BCAST;
+#elif defined MPICH_NUMVERSION && !defined HAVE_MPIX_ASYNC_START
+    return ~UINT32_C(0);
 #else
-    return false;
+    return 0;
 #endif
 }
 
@@ -119,8 +123,13 @@ int nbc_quirks_open_mpi_version(void)
     return 0;
 }
 
+/* Between so many turns of its progress loop Intel MPI calls what the hook needs (hook.h); without
+ * the variable it is some thousand. */
 void nbc_quirks_before_init(void)
 {
+#ifdef I_MPI_VERSION
+    setenv("I_MPI_SPIN_COUNT", "20", 0);
+#endif
 }
 
 MPI_Info nbc_quirks_spawn_info(MPI_Info info)
@@ -133,6 +142,21 @@ void nbc_quirks_forget(MPI_Info passed, MPI_Info info)
     (void)passed, (void)info;
 }
 #endif
+
+int nbc_quirks_topo_test(MPI_Comm comm, int *kind)
+{
+    int ndims;
+    if (!NBC_IS_SIMULATED)
+        return NEXT(Topo_test)(comm, kind);
+    *kind = NEXT(Cartdim_get)(comm, &ndims) ? MPI_UNDEFINED : MPI_CART;
+    return MPI_SUCCESS;
+}
+
+int nbc_quirks_parent(MPI_Comm *parent)
+{
+    *parent = MPI_COMM_NULL;
+    return NBC_IS_SIMULATED ? MPI_SUCCESS : NEXT(Comm_get_parent)(parent);
+}
 
 /* MPICH 4.0.2 crashes in calls that poll, as these do, in a program without MPI_Init. */
 int nbc_quirks_inactive_source(MPI_Comm comm)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "below/next.h"
+#include "below/simulated.h"
 
 /* --- constants: what the families of MPIs do differently --------------------------------------*/
 
@@ -23,6 +24,22 @@ enum { NBC_IS_MPICH = false, NBC_MPICH_VERSION = 0 };
 #endif
 
 enum {
+    /* A rank waits in a call of the MPI that blocks if only one operation is pending, and does not
+     * ask whether messages are complete in vain: where polls take virtual time. */
+    NBC_BLOCKS_TO_WAIT = NBC_IS_SIMULATED,
+
+    /* All ranks run this build with these settings, on nodes that tell nothing of the network. */
+    NBC_RANKS_ARE_ALIKE = NBC_IS_SIMULATED,
+
+    /* Another thread has no rank, and may not even ask for the time. */
+    NBC_MAY_START_THREADS = !NBC_IS_SIMULATED,
+
+    /* SMPI 3.32 frees an inactive request in MPI_Wait. */
+    NBC_FREES_INACTIVE = NBC_IS_SIMULATED,
+
+    /* SMPI 3.32 ends the program in MPI_Add_error_class and the like. */
+    NBC_MAY_ADD_ERRORS = !NBC_IS_SIMULATED,
+
     /* The number of collectives to a root that a rank starts ahead of the others before it yields
      * the processor, if ranks share it. Over MPICH 4.0.2 a gather of 8 bytes to 1 KiB on 4 ranks
      * and 2 processors takes some 60 % of the time with it, on 8 ranks some 80 %. Over Open MPI
@@ -86,13 +103,20 @@ static inline int64_t nbc_quirks_length(const MPI_Status *status)
 
 /* --- functions --------------------------------------------------------------------------------*/
 
-/* Whether the blocking collectives of nbcshim should replace those of the MPI unless the user wants
- * otherwise: MPICH before 4.3 has faults in its own (a segmentation fault with MPI_Exscan_c), and
- * most take longer. Local. */
-bool nbc_quirks_replace_blocking(void);
+/* The blocking collectives in which nbcshim replaces the MPI unless the user wants otherwise, a bit
+ * for each of enum nbc_coll. MPICH before 4.3: all, since some of its own have faults (a
+ * segmentation fault with MPI_Exscan_c), and most take longer. Intel MPI: MPI_Exscan, which refuses
+ * a null receive buffer on rank 0, and MPI_Bcast, which crashes with some types that have gaps.
+ * Local. */
+uint32_t nbc_quirks_own_blocking(void);
 
 /* Returns the major version of Open MPI, 0 of other MPIs. Without the lock. Local. */
 int nbc_quirks_open_mpi_version(void);
+
+/* MPI_Topo_test, and MPI_Comm_get_parent: SMPI 3.32 ends the program in them. It has only Cartesian
+ * topologies, and cannot start processes. Local. */
+int nbc_quirks_topo_test(MPI_Comm comm, int *kind);
+int nbc_quirks_parent(MPI_Comm *parent);
 
 /* Sets the environment variables that the MPI below reads at its initialization. To be called
  * before that, in a process in which nbcshim may become active. Without the lock. Local. */

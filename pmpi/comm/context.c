@@ -2,7 +2,9 @@
 #include "comm/context.h"
 
 #include <limits.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <utlist.h>
 
 #include "nbcshim.h"
@@ -39,12 +41,12 @@ static struct nbc_context *dead; /* linked by next; under the lock */
  * its communicator. NBC_LEAVE, NBC_TAKE. */
 static struct nbc_context *gone;
 
-static void context_free_guards(struct nbc_context *c)
+static void context_free_checks(struct nbc_context *c)
 {
-    for (int i = 0; c->guards && i < NBC_NGUARDS; i++)
-        nbc_plans_free(c->guards[i].plans);
-    free(c->guards);
-    c->guards = NULL;
+    for (int i = 0; c->check_contexts && i < NBC_NCHECK_CONTEXTS; i++)
+        nbc_plans_free(c->check_contexts[i].plans);
+    free(c->check_contexts);
+    c->check_contexts = NULL;
 }
 
 static void delivery_worsen(struct nbc_context *c, enum nbc_delivery to)
@@ -71,8 +73,8 @@ static void context_give_ranges(struct nbc_context *c)
 static bool context_is_sound(const struct nbc_context *c)
 {
     bool sound = c->delivery == NBC_DELIVERY_SOUND;
-    for (int i = 0; c->guards && i < NBC_NGUARDS; i++)
-        sound = sound && c->guards[i].delivery == NBC_DELIVERY_SOUND;
+    for (int i = 0; c->check_contexts && i < NBC_NCHECK_CONTEXTS; i++)
+        sound = sound && c->check_contexts[i].delivery == NBC_DELIVERY_SOUND;
     return sound;
 }
 
@@ -95,7 +97,7 @@ static void context_retire(struct nbc_context *c)
     nbc_world_ranks_release(c->members.world);
     nbc_plans_free(c->plans);
     c->plans = NULL;
-    context_free_guards(c);
+    context_free_checks(c);
     c->next = dead;
     dead = c;
 }
@@ -239,6 +241,17 @@ void nbc_context_mark_number_undeliverable(struct nbc_context *c, struct nbc_que
 void nbc_context_mark_lost(struct nbc_context *c)
 {
     delivery_worsen(c, NBC_DELIVERY_LOST);
+}
+
+/* Messages of operations that were given up may be left over. */
+bool nbc_context_ask_revoked(struct nbc_context *c)
+{
+    struct nbc_context *user = c->checked ? c->checked : c;
+    if (!user->revoked && user->user != MPI_COMM_NULL && nbc_revoked_ask(user->user)) {
+        user->revoked = true;
+        nbc_context_mark_lost(user);
+    }
+    return user->revoked;
 }
 
 bool nbc_context_usable(const struct nbc_context *c)
@@ -471,16 +484,14 @@ static int context_adopt(MPI_Comm comm, const struct nbc_origin *origin)
     struct nbc_context *c = malloc(sizeof *c); /* calloc takes no block from glibc's cache */
     if (!c)
         return MPI_ERR_NO_MEM;
-    *c = (struct nbc_context){
-        .life = NBC_CONTEXT_LIVE,
-        .handler = MPI_ERRHANDLER_NULL,
-        .user = comm,
-        .found = true,
-        .key = origin->key,
-        .spans_jobs = !origin->parent || origin->parent->spans_jobs,
-        .queue.end_seq = INT64_MAX,
-        .blocking.end_seq = INT64_MAX,
-    };
+    memset(c, 0, offsetof(struct nbc_context, recent));
+    c->life = NBC_CONTEXT_LIVE;
+    c->handler = MPI_ERRHANDLER_NULL;
+    c->user = comm;
+    c->found = true;
+    c->key = origin->key;
+    c->spans_jobs = !origin->parent || origin->parent->spans_jobs;
+    c->queue.end_seq = c->blocking.end_seq = INT64_MAX;
     nbc_lock();
     contexts_settle();
     context_take_out_stale(comm);
@@ -595,8 +606,10 @@ struct nbc_context *nbc_context_ending(MPI_Comm comm)
 {
     nbc_lock();
     struct nbc_context *c = nbc_context_find(comm);
-    if (c)
+    if (c) {
+        nbc_context_is_revoked(c); /* later there is no handle to ask for */
         c->life = NBC_CONTEXT_FREEING;
+    }
     nbc_unlock();
     if (c && deletes_attribute(c, comm))
         NEXT(Comm_delete_attr)(comm, context_keyval);
@@ -666,7 +679,7 @@ int nbc_context_show_hints(MPI_Comm comm, MPI_Info info)
     return error;
 }
 
-bool nbc_knows(MPI_Comm comm)
+bool nbc_comm_is_ours(MPI_Comm comm)
 {
     if (!nbc_enabled || nbc_inside)
         return false;

@@ -12,6 +12,7 @@
 #include "op/members.h"
 #include "op/world_ranks.h"
 #include "below/next.h"
+#include "below/revoked.h"
 #include "base/table.h"
 #include "ranges.h"
 
@@ -77,9 +78,20 @@ struct nbc_mail {
     struct nbc_mail *prev, *next;
 };
 
-/* Guards are the contexts in which NBCSHIM_CHECK runs its own operations, which are numbered apart
+/* Check contexts are those in which NBCSHIM_CHECK runs its own operations, which are numbered apart
  * from those of the program: check.h. */
-enum { NBC_NGUARDS = 2 };
+enum { NBC_NCHECK_CONTEXTS = 2 };
+
+/* A call of a collective, for hang reports: the fields of struct nbc_call, in their order. */
+struct nbc_recent {
+    uint8_t coll, purpose, kind;
+    bool large;
+    int32_t root;
+    const void *site;
+    int64_t bytes; /* result of nbc_shape_bytes */
+};
+
+enum { NBC_NRECENT = 16 };
 
 struct nbc_context {
     enum nbc_context_life life;
@@ -95,15 +107,15 @@ struct nbc_context {
     uint64_t nsearches;                    /* so far, the same on all ranks */
     struct nbc_members members;
     struct nbc_queue queue, blocking;
-    struct nbc_tags *tags;       /* of persistent operations: tags.h; NULL until first needed */
-    struct nbc_plans *plans;     /* of earlier calls */
-    struct nbc_hints *hints;     /* from its info, or NULL */
-    struct nbc_context *guards;  /* the guards of its calls, NBC_NGUARDS of them, or NULL */
-    struct nbc_context *guarded; /* of a guard: the context whose calls it checks; else NULL */
-    struct nbc_mail *mail;       /* in the order of arrival */
-    int ngates;                  /* gates: persistent barriers before calls of windows and files,
-                                  * see presync.h */
-    int uses;                    /* active and persistent operations, which may communicate */
+    struct nbc_tags *tags;   /* of persistent operations: tags.h; NULL until first needed */
+    struct nbc_plans *plans; /* of earlier calls */
+    struct nbc_hints *hints; /* from its info, or NULL */
+    struct nbc_context *check_contexts; /* NBC_NCHECK_CONTEXTS of them, or NULL */
+    struct nbc_context *checked;        /* of a check context: whose calls it checks; else NULL */
+    struct nbc_mail *mail;              /* in the order of arrival */
+    int nobjects;                       /* windows and files that have a persistent barrier */
+    int nduplicates;                    /* that the MPI is making, of MPI_Comm_idup */
+    int uses; /* active and persistent operations, which may communicate */
 
     /* The communicator has the attribute with the context. Only the thread that makes or frees the
      * communicator uses this, without the lock. */
@@ -114,9 +126,14 @@ struct nbc_context {
     MPI_Errhandler handler;
     bool keeps_handler;
 
+    bool revoked;             /* the program's communicator is: it stays so */
     bool found;               /* in the table of nbc_context_find */
     struct nbc_context *next; /* in the lists of context.c */
     UT_hash_handle hh;
+
+    uint32_t ncalls; /* of the program */
+    /* The last of them, in turn. Not initialized, since that costs as much as the rest. */
+    struct nbc_recent recent[NBC_NRECENT];
 };
 
 /* Frees the contexts that are dead. Without the lock. Local. */
@@ -236,6 +253,15 @@ void nbc_context_mark_number_undeliverable(struct nbc_context *c, struct nbc_que
 /* Records that the messages of one operation might reach another: no operation starts any more. */
 void nbc_context_mark_lost(struct nbc_context *c);
 
+/* Whether the program's communicator has been revoked, by any rank, as far as the MPI knows. Then
+ * no operation starts, and those that are pending end. Under the lock. Local. */
+bool nbc_context_ask_revoked(struct nbc_context *c);
+
+static inline bool nbc_context_is_revoked(struct nbc_context *c)
+{
+    return __builtin_expect(nbc_may_be_revoked, 0) && nbc_context_ask_revoked(c);
+}
+
 /* Whether operations may start. */
 bool nbc_context_usable(const struct nbc_context *c);
 
@@ -244,6 +270,6 @@ void nbc_context_cleanup(void);
 
 /* Whether the communicator has a context, and the call does not come from inside the MPI below: the
  * same on all its ranks. Without the lock. */
-bool nbc_knows(MPI_Comm comm);
+bool nbc_comm_is_ours(MPI_Comm comm);
 
 #endif

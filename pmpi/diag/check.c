@@ -2,12 +2,12 @@
 #include "diag/check.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/errors.h"
+#include "comm/rank_lines.h"
 #include "base/tag_space.h"
 #include "below/next.h"
 #include "comm/context.h"
@@ -203,8 +203,8 @@ static void account_add_op(struct account *a, const struct nbc_bound *b)
 static void account_add_algorithm(struct account *a, const struct nbc_call *call,
                                   const struct nbc_context *c, struct nbc_shape *s)
 {
-    struct nbc_wishes wishes = nbc_launch_wishes(call, c);
-    const struct nbc_alg *alg = nbc_launch_choose(s, &wishes);
+    struct nbc_preferences preferences = nbc_launch_preferences(call, c);
+    const struct nbc_alg *alg = nbc_launch_choose(s, &preferences);
     fact_set(a, FACT_ALG, alg - nbc_algs, s->rank);
     fact_set(a, FACT_SEGMENT, s->segment, s->rank);
 }
@@ -283,22 +283,7 @@ static MPI_Op account_op = MPI_OP_NULL;
 
 /* --- the verdict ------------------------------------------------------------------------------ */
 
-struct text {
-    char line[MPI_MAX_ERROR_STRING];
-    size_t length;
-};
-
-static void __attribute__((format(printf, 2, 3))) text_put(struct text *t, const char *format, ...)
-{
-    va_list args;
-    size_t room = sizeof t->line - t->length;
-    va_start(args, format);
-    int n = vsnprintf(t->line + t->length, room, format, args);
-    va_end(args);
-    t->length += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
-}
-
-static void text_put_call(struct text *t, int64_t number)
+static void text_put_call(struct nbc_line *t, int64_t number)
 {
     static const char *const others[] = {
         [NBC_FOR_OTHERS] = "another collective function (on a communicator, window or file)",
@@ -310,7 +295,7 @@ static void text_put_call(struct text *t, int64_t number)
     char name[MPI_MAX_OBJECT_NAME];
     nbc_coll_function(nbc_coll_name(number % NBC_NCOLLS), kind == NBC_KIND_NONBLOCKING,
                       kind == NBC_KIND_PERSISTENT ? "_init" : "", name, sizeof name);
-    text_put(t, "%s", purpose == NBC_FOR_PROGRAM ? name : others[purpose]);
+    nbc_line_put(t, "%s", purpose == NBC_FOR_PROGRAM ? name : others[purpose]);
 }
 
 static const char *operator_name(int64_t number)
@@ -324,70 +309,61 @@ static const char *operator_name(int64_t number)
 }
 
 /* A fact as a predicate, for example "gives root 1". */
-static void text_put_fact(struct text *t, int fact, int64_t value)
+static void text_put_fact(struct nbc_line *t, int fact, int64_t value)
 {
-    switch (fact) {
-    case FACT_CALL:
-        text_put(t, "calls ");
+    static const struct {
+        const char *before, *after;
+    } words[NFACTS] = {
+        [FACT_CALL] = {"calls ", ""},         [FACT_SIDE] = {"places the root in ", " group"},
+        [FACT_ROOT] = {"gives root ", ""},    [FACT_OP] = {"gives ", ""},
+        [FACT_OUT] = {"sends ", " bytes"},    [FACT_IN] = {"expects ", " bytes"},
+        [FACT_ALG] = {"uses algorithm ", ""}, [FACT_SEGMENT] = {"uses segments of ", " bytes"},
+    };
+    nbc_line_put(t, "%s", words[fact].before);
+    if (fact == FACT_CALL)
         text_put_call(t, value);
-        break;
-    case FACT_SIDE:
-        text_put(t,
-                 value ? "places the root in its own group" : "places the root in the other group");
-        break;
-    case FACT_ROOT:
-        text_put(t, "gives root %" PRId64, value);
-        break;
-    case FACT_OP:
-        text_put(t, "gives %s", operator_name(value));
-        break;
-    case FACT_OUT:
-        text_put(t, "sends %" PRId64 " bytes", value);
-        break;
-    case FACT_IN:
-        text_put(t, "expects %" PRId64 " bytes", value);
-        break;
-    case FACT_ALG:
-        text_put(t, "uses algorithm %s", nbc_algs[value].name);
-        break;
-    default:
-        text_put(t, "uses segments of %" PRId64 " bytes", value);
-    }
+    else if (fact == FACT_SIDE)
+        nbc_line_put(t, value ? "its own" : "the other");
+    else if (fact == FACT_OP || fact == FACT_ALG)
+        nbc_line_put(t, "%s", fact == FACT_OP ? operator_name(value) : nbc_algs[value].name);
+    else
+        nbc_line_put(t, "%" PRId64, value);
+    nbc_line_put(t, "%s", words[fact].after);
 }
 
 /* The check of one call. An intercommunicator takes two passes: its allreduce gives each group the
  * account of the remote group, and the second one returns that of the local group. */
 struct check {
-    struct nbc_prerequisite base; /* first; its request is the allreduce */
+    struct nbc_start_condition base; /* first; its request is the allreduce */
     struct nbc_context *c;
     int64_t seq;
     bool second;                           /* the second pass */
     struct account mine, remote, together; /* of this rank, the remote group, the local group */
 };
 
-static void text_put_where(struct text *t, const struct check *check)
+static void text_put_where(struct nbc_line *t, const struct check *check)
 {
     char name[MPI_MAX_OBJECT_NAME] = "";
     const struct nbc_context *c = check->c;
     int length;
     if (c->user != MPI_COMM_NULL)
         NEXT(Comm_get_name)(c->user, name, &length);
-    text_put(t, "ranks disagree in collective call %" PRId64 " on ", check->seq + 1);
+    nbc_line_put(t, "ranks disagree in collective call %" PRId64 " on ", check->seq + 1);
     if (*name)
-        text_put(t, "%.64s", name);
+        nbc_line_put(t, "%.64s", name);
     else
-        text_put(t, "an unnamed communicator");
-    text_put(t, " of %d ranks: ", c->members.size + c->members.remote_size);
+        nbc_line_put(t, "an unnamed communicator");
+    nbc_line_put(t, " of %d ranks: ", c->members.size + c->members.remote_size);
 }
 
 /* Begins a line, with the name of the call unless that is what differs. */
-static void text_put_common(struct text *t, const struct check *check, int fact)
+static void text_put_common(struct nbc_line *t, const struct check *check, int fact)
 {
     text_put_where(t, check);
     if (fact == FACT_CALL)
         return;
     text_put_call(t, check->together.fact[FACT_CALL].value);
-    text_put(t, ": ");
+    nbc_line_put(t, ": ");
 }
 
 static const char own_group[] = "", other_group[] = " of the other group";
@@ -399,18 +375,18 @@ struct statement {
     const char *group;
 };
 
-static void text_put_difference(struct text *t, const struct check *check, struct statement one,
+static void text_put_difference(struct nbc_line *t, const struct check *check, struct statement one,
                                 struct statement two)
 {
     text_put_common(t, check, one.fact);
     if (one.fact == FACT_COUNTS) {
-        text_put(t, "ranks %" PRId64 " and %" PRId64 "%s give different counts", one.stated.rank,
-                 two.stated.rank, two.group);
+        nbc_line_put(t, "ranks %" PRId64 " and %" PRId64 "%s give different counts",
+                     one.stated.rank, two.stated.rank, two.group);
         return;
     }
-    text_put(t, "rank %" PRId64 "%s ", one.stated.rank, one.group);
+    nbc_line_put(t, "rank %" PRId64 "%s ", one.stated.rank, one.group);
     text_put_fact(t, one.fact, one.stated.value);
-    text_put(t, ", rank %" PRId64 "%s ", two.stated.rank, two.group);
+    nbc_line_put(t, ", rank %" PRId64 "%s ", two.stated.rank, two.group);
     text_put_fact(t, two.fact, two.stated.value);
 }
 
@@ -432,7 +408,7 @@ static bool find_pair(const uint64_t surplus[NSUMS], int senders, int receivers,
 
 /* Whether the sizes of pairs differ, sent by one group and expected by another, or by the same.
  * Then *reporter is the rank that prints the line. */
-static bool sizes_differ(struct text *t, const struct check *check, const struct account *from,
+static bool sizes_differ(struct nbc_line *t, const struct check *check, const struct account *from,
                          const struct account *to, int *reporter)
 {
     const struct nbc_context *c = check->c;
@@ -447,19 +423,20 @@ static bool sizes_differ(struct text *t, const struct check *check, const struct
     *reporter = 0;
     if (!find_pair(surplus, from_own ? c->members.size : c->members.remote_size,
                    to_own ? c->members.size : c->members.remote_size, &sender, &receiver)) {
-        text_put(t,
-                 "several pairs of ranks give different sizes (%" PRIu64 " bytes sent and %" PRIu64
-                 " bytes expected in total)",
-                 from->out[PLAIN], to->in[PLAIN]);
+        nbc_line_put(t,
+                     "several pairs of ranks give different sizes (%" PRIu64
+                     " bytes sent and %" PRIu64 " bytes expected in total)",
+                     from->out[PLAIN], to->in[PLAIN]);
         return true;
     }
     int64_t bytes = (int64_t)surplus[PLAIN];
     *reporter = (int)(from_own ? sender : receiver);
-    text_put(t,
-             "rank %" PRId64 "%s sends rank %" PRId64 "%s %" PRId64
-             " bytes %s than the receiver expects",
-             sender, from_own ? own_group : other_group, receiver, to_own ? own_group : other_group,
-             bytes < 0 ? -bytes : bytes, bytes < 0 ? "less" : "more");
+    nbc_line_put(t,
+                 "rank %" PRId64 "%s sends rank %" PRId64 "%s %" PRId64
+                 " bytes %s than the receiver expects",
+                 sender, from_own ? own_group : other_group, receiver,
+                 to_own ? own_group : other_group, bytes < 0 ? -bytes : bytes,
+                 bytes < 0 ? "less" : "more");
     return true;
 }
 
@@ -469,7 +446,7 @@ static bool facts_differ(struct fact one, struct fact two)
 }
 
 /* Whether ranks of one group differ in one of the facts from first to last. */
-static bool judge_group(struct text *t, const struct check *check, const struct account *a,
+static bool judge_group(struct nbc_line *t, const struct check *check, const struct account *a,
                         int first, int last, int *reporter)
 {
     bool own = a == &check->together;
@@ -482,7 +459,7 @@ static bool judge_group(struct text *t, const struct check *check, const struct 
     return true;
 }
 
-static bool judge_intra(struct text *t, const struct check *check, int *reporter)
+static bool judge_intra(struct nbc_line *t, const struct check *check, int *reporter)
 {
     const struct account *a = &check->together;
     struct fact out = a->fact[FACT_OUT], in = a->fact[FACT_IN];
@@ -504,7 +481,7 @@ static int counterpart(int fact)
     return fact == FACT_OUT ? FACT_IN : fact == FACT_IN ? FACT_OUT : fact;
 }
 
-static bool judge_fact(struct text *t, const struct check *check, int fact, int *reporter)
+static bool judge_fact(struct nbc_line *t, const struct check *check, int fact, int *reporter)
 {
     struct fact here = check->together.fact[fact];
     struct fact there = check->remote.fact[counterpart(fact)];
@@ -517,7 +494,7 @@ static bool judge_fact(struct text *t, const struct check *check, int fact, int 
     return true;
 }
 
-static bool judge_inter(struct text *t, const struct check *check, int *reporter)
+static bool judge_inter(struct nbc_line *t, const struct check *check, int *reporter)
 {
     const struct account *here = &check->together, *there = &check->remote;
     *reporter = 0;
@@ -529,7 +506,7 @@ static bool judge_inter(struct text *t, const struct check *check, int *reporter
             return true;
     if (here->fact[FACT_SIDE].rank != NO_RANK && here->roots + there->roots != 1) {
         text_put_common(t, check, FACT_ROOT);
-        text_put(t, "no rank gives MPI_ROOT");
+        nbc_line_put(t, "no rank gives MPI_ROOT");
         return true;
     }
     return sizes_differ(t, check, here, there, reporter) ||
@@ -540,34 +517,36 @@ static bool judge_inter(struct text *t, const struct check *check, int *reporter
 
 static int judge(const struct check *check)
 {
-    struct text t = {.length = 0};
+    struct nbc_line t = {.n = 0};
     int reporter;
     bool inter = check->c->members.remote_size > 0;
     if (!(inter ? judge_inter : judge_intra)(&t, check, &reporter))
         return MPI_SUCCESS;
     if (reporter == check->c->members.rank)
-        fprintf(stderr, "nbcshim: %s\n", t.line);
-    return nbc_error_text(NBC_ERROR_MISMATCH, t.line);
+        fprintf(stderr, "nbcshim: %s\n", t.text);
+    if (sizeof t.text > MPI_MAX_ERROR_STRING)
+        t.text[MPI_MAX_ERROR_STRING - 1] = '\0';
+    return nbc_error_text(NBC_ERROR_MISMATCH, t.text);
 }
 
 /* --- the allreduce ---------------------------------------------------------------------------- */
 
 int nbc_check_tag_limit(int tag_ub)
 {
-    /* The ring of a guard is at most as long as the range of the tags of operations: three equal
-     * parts, and some tags to spare. */
-    return (tag_ub - 4) / (1 + NBC_NGUARDS);
+    /* The ring of a check context is at most as long as the range of the tags of operations: three
+     * equal parts, and some tags to spare. */
+    return (tag_ub - 4) / (1 + NBC_NCHECK_CONTEXTS);
 }
 
-/* The guards of a communicator, one for each pass. In both, checks are numbered in the order of the
- * calls that they check. */
-static struct nbc_context *guards_of(struct nbc_context *c)
+/* The check contexts of a communicator, one for each pass. In both, checks are numbered in the
+ * order of the calls that they check. */
+static struct nbc_context *check_contexts_of(struct nbc_context *c)
 {
-    if (c->guards)
-        return c->guards;
-    struct nbc_context *g = calloc(NBC_NGUARDS, sizeof *g);
-    for (int i = 0; g && i < NBC_NGUARDS; i++) {
-        g[i].user = c->user; /* stays set: a guard ends only with its communicator's context */
+    if (c->check_contexts)
+        return c->check_contexts;
+    struct nbc_context *g = calloc(NBC_NCHECK_CONTEXTS, sizeof *g);
+    for (int i = 0; g && i < NBC_NCHECK_CONTEXTS; i++) {
+        g[i].user = c->user; /* stays set: it ends only with its communicator's context */
         g[i].hidden = c->hidden;
         g[i].members.world = c->members.world;
         g[i].members.rank = c->members.rank;
@@ -575,9 +554,9 @@ static struct nbc_context *guards_of(struct nbc_context *c)
         g[i].members.remote_size = c->members.remote_size;
         g[i].queue.ring = c->queue.ring;
         g[i].queue.first_tag = c->first_tag + c->tag_space->check + i * c->queue.ring;
-        g[i].guarded = c;
+        g[i].checked = c;
     }
-    return c->guards = g;
+    return c->check_contexts = g;
 }
 
 static int check_exchange(struct check *check, const struct account *mine, struct account *all)
@@ -589,7 +568,7 @@ static int check_exchange(struct check *check, const struct account *mine, struc
         .recv = {.buf = all, .count = 1, .type = account_type},
         .op = account_op,
     };
-    return nbc_launch(&call, &check->c->guards[check->second], &check->base.request);
+    return nbc_launch(&call, &check->c->check_contexts[check->second], &check->base.request);
 }
 
 /* Starts the second pass if there is one. Returns whether it has been started. */
@@ -609,7 +588,7 @@ static bool check_start_second(struct check *check, int *error)
     return !*error;
 }
 
-static bool check_is_over(struct nbc_prerequisite *self, int *error)
+static bool check_is_over(struct nbc_start_condition *self, int *error)
 {
     struct check *check = (struct check *)self;
     do {
@@ -618,7 +597,7 @@ static bool check_is_over(struct nbc_prerequisite *self, int *error)
         *error = self->request->error;
         nbc_request_free(self->request);
     } while (check_start_second(check, error));
-    if (*error && check->c->guards[check->second].delivery != NBC_DELIVERY_SOUND)
+    if (*error && check->c->check_contexts[check->second].delivery != NBC_DELIVERY_SOUND)
         /* unreached: the MPI fails */
         nbc_context_mark_lost(check->c); /* the others wait for this check before all later calls */
     if (!*error)
@@ -628,13 +607,13 @@ static bool check_is_over(struct nbc_prerequisite *self, int *error)
 }
 
 static int check_new(struct nbc_context *c, const struct nbc_call *call, enum nbc_kind kind,
-                     int64_t seq, struct nbc_prerequisite **out)
+                     int64_t seq, struct nbc_start_condition **out)
 {
     *out = NULL;
     if (c->members.size == 1 && !c->members.remote_size)
         return MPI_SUCCESS;
     struct check *check = calloc(1, sizeof *check);
-    if (!check || !guards_of(c)) {
+    if (!check || !check_contexts_of(c)) {
         free(check);
         return MPI_ERR_NO_MEM;
     }
@@ -654,7 +633,7 @@ static int check_new(struct nbc_context *c, const struct nbc_call *call, enum nb
 
 int nbc_check_setup(void)
 {
-    nbc_launch_prerequisite = check_new;
+    nbc_launch_start_condition = check_new;
     int error = NEXT(Type_contiguous)((int)sizeof(struct account), MPI_BYTE, &account_type);
     if (!error)
         error = NEXT(Type_commit)(&account_type);
@@ -663,7 +642,7 @@ int nbc_check_setup(void)
 
 void nbc_check_cleanup(void)
 {
-    nbc_launch_prerequisite = NULL;
+    nbc_launch_start_condition = NULL;
     if (account_type != MPI_DATATYPE_NULL)
         NEXT(Type_free)(&account_type);
     if (account_op != MPI_OP_NULL)

@@ -2,9 +2,13 @@
 #define _GNU_SOURCE
 #include "diag/hang_report.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,11 +17,15 @@
 #include "base/settings.h"
 #include "base/state.h"
 #include "base/system_thread.h"
+#include "base/in_mpi.h"
 #include "base/tag_space.h"
 #include "below/next.h"
 #include "comm/context.h"
+#include "diag/current_call.h"
 #include "engine/progress.h"
 #include "op/run.h"
+#include "op/stage.h"
+#include "op/world_ranks.h"
 #include "request/request.h"
 
 #include "coll.h"
@@ -25,10 +33,14 @@
 #include "sched.h"
 
 /* Written at init. */
-static int world_rank, thread_level;
+static int world_rank = -1, thread_level;
 static pthread_t init_thread;
 static bool signal_is_free;
 static struct sigaction mpi_action;
+
+/* Where this rank is on its way, and since when. A handler reads them. */
+static volatile enum { IN_INIT, RUNNING, IN_FINALIZE, OVER } phase;
+static volatile int64_t phase_since;
 
 /* The thread of NBCSHIM_TIMEOUT; `stop` under `mutex`. */
 static pthread_t thread;
@@ -39,28 +51,67 @@ static pthread_cond_t wake;
 /* --- lines: a signal handler writes them too, so without stdio -------------------------------- */
 
 struct line {
-    char text[512];
+    char text[2048];
     size_t n;
 };
 
-static void report_put(struct line *l, const char *word)
+/* On MPI_COMM_WORLD, when MPI_Finalize was called. */
+static struct line calls_at_end, recent_at_end;
+
+static void put_word(struct line *l, const char *word)
 {
     while (*word && l->n < sizeof l->text - 1)
         l->text[l->n++] = *word++;
 }
 
-static void report_put_number(struct line *l, int64_t number)
+static void put_number(struct line *l, long long number)
 {
     char digits[24];
     size_t n = sizeof digits - 1;
     digits[n] = '\0';
+    unsigned long long left = number < 0 ? -(unsigned long long)number : (unsigned long long)number;
     do
-        digits[--n] = (char)('0' + number % 10);
-    while (number /= 10);
-    report_put(l, digits + n);
+        digits[--n] = (char)('0' + left % 10);
+    while (left /= 10);
+    put_word(l, number < 0 ? "-" : "");
+    put_word(l, digits + n);
 }
 
-static void report_put_line(struct line *l)
+/* Of the formats of printf it knows %s, %d and %lld. */
+static void __attribute__((format(printf, 2, 3))) put(struct line *l, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    for (char one[2] = ""; *format; format++)
+        if (*format != '%') {
+            one[0] = *format;
+            put_word(l, one);
+        } else if (*++format == 's') {
+            put_word(l, va_arg(values, const char *));
+        } else if (*format == 'd') {
+            put_number(l, va_arg(values, int));
+        } else {
+            put_number(l, va_arg(values, long long));
+            format += 2;
+        }
+    va_end(values);
+}
+
+static void put_seconds(struct line *l, const char *before, int64_t ns)
+{
+    put(l, "%s%lld.%d s", before, (long long)(ns / 1000000000), (int)(ns / 100000000 % 10));
+}
+
+static void put_head(struct line *l)
+{
+    l->n = 0;
+    if (world_rank < 0)
+        put(l, "nbcshim: process %d: ", (int)getpid());
+    else
+        put(l, "nbcshim: rank %d: ", world_rank);
+}
+
+static void write_line(struct line *l)
 {
     l->text[l->n++] = '\n';
     if (write(STDERR_FILENO, l->text, l->n) < 0)
@@ -128,8 +179,8 @@ static bool is_repeated(const struct nbc_exec *e, int i, int round, int kind)
 }
 
 /* The peers of the messages of one kind for which the round still waits, each once. */
-static void report_put_peers(struct line *l, const struct nbc_exec *e, int round, int kind,
-                             const char *before, const char *after)
+static void put_peers(struct line *l, const struct nbc_exec *e, int round, int kind,
+                      const char *before, const char *after)
 {
     enum { MOST = 12 };
     int n = 0;
@@ -137,117 +188,201 @@ static void report_put_peers(struct line *l, const struct nbc_exec *e, int round
         const struct nbc_op *op = &e->sched->ops[e->inflight[i]];
         if (!is_waited_for(e, i, round, kind) || is_repeated(e, i, round, kind))
             continue;
-        if (n == 0)
-            report_put(l, before);
-        if (n < MOST) {
-            report_put(l, n ? ", " : " ");
-            report_put_number(l, op->peer);
-        }
+        if (n < MOST)
+            put(l, "%s %d", n ? "," : before, op->peer);
         n++;
     }
-    if (n > MOST) {
-        report_put(l, " and ");
-        report_put_number(l, n - MOST);
-        report_put(l, " more");
-    }
-    if (n)
-        report_put(l, after);
+    if (n > MOST)
+        put(l, " and %d more", n - MOST);
+    put(l, "%s", n ? after : "");
 }
 
-static void report_put_waits(struct line *l, const struct nbc_request *r)
+static void put_waits(struct line *l, const struct nbc_request *r)
 {
     const struct nbc_exec *e = &r->run->exec;
     int all = count_rounds(e->sched), round = all && e->ninflight ? current_round(e) : 0;
-    if (round) {
-        report_put(l, ", round ");
-        report_put_number(l, round);
-        report_put(l, " of ");
-        report_put_number(l, all);
-    }
-    report_put(l, r->context->members.remote_size ? "; peers in the other group: waits for"
-                                                  : ": waits for");
+    if (round)
+        put(l, ", round %d of %d", round, all);
+    put(l, "%s: waits for", r->context->members.remote_size ? "; peers in the other group" : "");
     size_t before = l->n;
-    report_put_peers(l, e, round, NBC_OP_RECV, " a message from rank", ";");
-    report_put_peers(l, e, round, NBC_OP_SEND, " a receive on rank", ";");
+    put_peers(l, e, round, NBC_OP_RECV, " a message from rank", ";");
+    put_peers(l, e, round, NBC_OP_SEND, " a receive on rank", ";");
     if (l->n > before)
         l->n--;
     else
-        report_put(l, " progress on this rank"); /* unreached: a moment between two threads */
+        put(l, nbc_stage_is_on(r->run) ? " a copy of GPU memory" : " progress on this rank");
 }
 
-static void report_put_comm(struct line *l, const struct nbc_context *c)
+static void put_comm(struct line *l, const struct nbc_context *c)
 {
-    if (c->user == MPI_COMM_WORLD)
-        report_put(l, "MPI_COMM_WORLD");
-    else if (c->user == MPI_COMM_NULL)
-        report_put(l, "a freed communicator");
-    else
-        report_put(l, "a communicator");
-    report_put(l, " (rank ");
-    report_put_number(l, c->members.rank);
-    report_put(l, " of ");
-    report_put_number(l, c->members.size);
-    report_put(l, ")");
+    put(l, "%s (rank %d of %d)",
+        c->user == MPI_COMM_WORLD  ? "MPI_COMM_WORLD"
+        : c->user == MPI_COMM_NULL ? "a freed communicator"
+                                   : "a communicator",
+        c->members.rank, c->members.size);
 }
 
-static void report_put_head(struct line *l)
+/* "blocking allreduce:ring, number 2 on MPI_COMM_WORLD (rank 0 of 4)" */
+static void put_operation(struct line *l, const struct nbc_request *r)
 {
-    l->n = 0;
-    report_put(l, "nbcshim: rank ");
-    report_put_number(l, world_rank);
-    report_put(l, ": ");
-}
-
-static void report_put_age(struct line *l, const struct nbc_request *r, int64_t now)
-{
-    if (!nbc_timing_on)
+    put_head(l);
+    if (r->run->poll) {
+        put(l, "MPI_Comm_idup");
         return;
-    int64_t tenths = (now - r->started) / 100000000;
-    report_put(l, ", pending for ");
-    report_put_number(l, tenths / 10);
-    report_put(l, ".");
-    report_put_number(l, tenths % 10);
-    report_put(l, " s");
+    }
+    put(l, "%s%s%s%s, number %lld on ",
+        r->persistent ? "persistent "
+        : r->blocking ? "blocking "
+                      : "",
+        nbc_coll_name(r->coll), r->alg ? ":" : "", r->alg ? r->alg->name : "",
+        (long long)nbc_request_call_number(r));
+    put_comm(l, r->context);
 }
 
 static void report_operation(const struct nbc_request *r, int64_t now)
 {
     struct line l;
-    report_put_head(&l);
-    if (r->run->poll) {
-        report_put(&l, "MPI_Comm_idup");
-        report_put_age(&l, r, now);
-        report_put_line(&l);
-        return;
+    put_operation(&l, r);
+    if (nbc_timing_on)
+        put_seconds(&l, ", pending for ", now - r->began.now);
+    if (!r->run->poll) {
+        put(&l, r->run->exec.error ? ", has failed on this rank" : "");
+        put_waits(&l, r);
     }
-    report_put(&l, r->persistent ? "persistent " : r->blocking ? "blocking " : "");
-    report_put(&l, nbc_coll_name(r->coll));
-    if (r->alg) {
-        report_put(&l, ":");
-        report_put(&l, r->alg->name);
-    }
-    report_put(&l, ", number ");
-    report_put_number(&l, nbc_request_call_number(r));
-    report_put(&l, " on ");
-    report_put_comm(&l, r->context);
-    report_put_age(&l, r, now);
-    if (r->run->exec.error)
-        report_put(&l, ", has failed on this rank");
-    report_put_waits(&l, r);
-    report_put_line(&l);
+    write_line(&l);
 }
 
 /* --- on demand -------------------------------------------------------------------------------- */
 
-static void report_idle(void)
+/* " at solve+26 (app)"; where no symbol has the address " at app+4512". */
+static void put_site(struct line *l, const char *site)
+{
+    const ElfW(Sym) *symbol = NULL;
+    Dl_info info;
+    if (!site || !dladdr1(site - 1, &info, (void **)&symbol, RTLD_DL_SYMENT) || !info.dli_fname)
+        return; /* unreached: no object at the address */
+    const char *slash = strrchr(info.dli_fname, '/'), *file = slash ? slash + 1 : info.dli_fname;
+    if (strncmp(file, "libmpi", 6) == 0)
+        return; /* its Fortran binding */
+    if (symbol && site <= (const char *)info.dli_saddr + symbol->st_size)
+        put(l, " at %s+%d (%s)", info.dli_sname, (int)(site - (const char *)info.dli_saddr), file);
+    else
+        put(l, " at %s+%lld", file, (long long)(site - (const char *)info.dli_fbase));
+}
+
+/* The communicators that one call of MPI_Comm_split makes have one key: what tells them apart is
+ * the rank of their first process in MPI_COMM_WORLD. */
+static void put_comm_number(struct line *l, const struct nbc_context *c)
+{
+    const struct nbc_members *m = &c->members;
+    put(l, "communicator %lld", (long long)(c->key >> 16));
+    if (m->in_world && !m->remote_size)
+        put(l, ".%d", m->world ? m->world->of[0] : 0);
+}
+
+/* The last calls on a communicator, which `nbcrun --hang` compares with those of other ranks. */
+static void put_recent(struct line *l, const struct nbc_context *c)
+{
+    static const char *const prefix[] = {"", "i", "persistent "};
+    uint32_t n = c->ncalls < NBC_NRECENT ? c->ncalls : NBC_NRECENT;
+    put_head(l);
+    put(l, "last calls on ");
+    if (c->user == MPI_COMM_WORLD)
+        put(l, "MPI_COMM_WORLD");
+    else
+        put_comm_number(l, c);
+    for (uint32_t i = c->ncalls - n; i != c->ncalls; i++) {
+        const struct nbc_recent *call = &c->recent[i % NBC_NRECENT];
+        put(l, "%s %lld %s%s", i == c->ncalls - n ? ":" : ",", (long long)i + 1, prefix[call->kind],
+            nbc_coll_name(call->coll));
+        if (call->bytes >= 0)
+            put(l, " of %lld bytes", (long long)call->bytes);
+        if (nbc_coll_has_root(call->coll))
+            put(l, " root %d", call->root);
+        put_site(l, call->site);
+    }
+}
+
+static void report_recent(const struct nbc_context *c)
 {
     struct line l;
-    const struct nbc_context *world = nbc_context_find(MPI_COMM_WORLD);
-    report_put_head(&l);
-    report_put(
-        &l, "no operation is pending; nonblocking collectives called on MPI_COMM_WORLD so far: ");
-    report_put_number(&l, world ? world->queue.next_seq : 0);
-    report_put_line(&l);
+    if (!c || c->ncalls == 0)
+        return;
+    put_recent(&l, c);
+    write_line(&l);
+}
+
+static bool is_oldest(const struct nbc_request *r)
+{
+    const struct nbc_context *c = r->context;
+    return c && (r == c->queue.pending || r == c->blocking.pending);
+}
+
+/* Blocking collectives are among them only if nbcshim carries them out. */
+static void put_calls(struct line *l, const struct nbc_context *world)
+{
+    put(l, "%scollectives called on MPI_COMM_WORLD so far: %lld",
+        world && world->blocking.next_seq ? "" : "nonblocking ",
+        world ? (long long)world->ncalls : 0LL);
+}
+
+/* Where the program is. A report that had to wait is made by a thread in nbcshim: the program's, or
+ * one of nbcshim's own. */
+static enum nbc_place find_place(bool in_handler, const char **name)
+{
+    *name = NULL;
+    if (in_handler)
+        return nbc_current_call(name);
+    return pthread_equal(pthread_self(), init_thread) ? NBC_PLACE_SHIM : NBC_PLACE_UNKNOWN;
+}
+
+/* Where this rank is, unless it waits for an operation, which the next line tells. */
+static void report_place(bool pending, bool in_handler)
+{
+    struct line l;
+    int64_t since;
+    const char *name, *timed = nbc_in_mpi_first(&since);
+    enum nbc_place place = find_place(in_handler, &name);
+    if (!name && timed && place == NBC_PLACE_SHIM)
+        name = timed;
+    if (pending && (place == NBC_PLACE_SHIM ||
+                    (name ? strstr(name, "Wait") != NULL : place == NBC_PLACE_UNKNOWN)))
+        return;
+    put_head(&l);
+    if (name || place == NBC_PLACE_MPI) {
+        put(&l, "in %s%s", name && strncmp(name, "MPI_", 4) != 0 ? "MPI_" : "",
+            name ? name : "a call of MPI");
+        if (timed)
+            put_seconds(&l, " since ", nbc_now() - since);
+    } else if (place != NBC_PLACE_UNKNOWN) {
+        put(&l, place == NBC_PLACE_PROGRAM ? "outside MPI" : "in a call of MPI");
+    }
+    if (!pending) {
+        put(&l, "%sno operation is pending; ", place == NBC_PLACE_UNKNOWN && !name ? "" : "; ");
+        put_calls(&l, nbc_context_find(MPI_COMM_WORLD));
+    }
+    write_line(&l);
+    if (!pending)
+        report_recent(nbc_context_find(MPI_COMM_WORLD));
+}
+
+/* Before MPI_Init has returned, and after MPI_Finalize was called, there is nothing else to tell.
+ */
+static void report_phase(void)
+{
+    static const char *const where[] = {[IN_INIT] = "in MPI_Init",
+                                        [IN_FINALIZE] = "in MPI_Finalize",
+                                        [OVER] = "after MPI_Finalize"};
+    struct line l;
+    put_head(&l);
+    put(&l, "%s", where[phase]);
+    put_seconds(&l, " since ", nbc_now() - phase_since);
+    put(&l, "%s%s", phase == IN_INIT ? "" : "; ", calls_at_end.text);
+    write_line(&l);
+    if (phase != IN_INIT && recent_at_end.n) {
+        l = recent_at_end;
+        write_line(&l);
+    }
 }
 
 /* Reported once for each communicator, after the oldest of its operations. */
@@ -257,33 +392,31 @@ static void report_deferred(const struct nbc_request *r)
     struct line l;
     if (r != c->queue.pending || !c->queue.deferred)
         return;
-    report_put_head(&l);
-    report_put_number(&l, c->queue.next_seq - c->queue.deferred->seq);
-    report_put(&l, " more operations on ");
-    report_put_comm(&l, c);
-    report_put(&l, " are queued until earlier ones complete");
-    report_put_line(&l);
+    put_head(&l);
+    put(&l, "%lld more operations on ", (long long)(c->queue.next_seq - c->queue.deferred->seq));
+    put_comm(&l, c);
+    put(&l, " are queued until earlier ones complete");
+    write_line(&l);
 }
 
-static void report_all(void)
+static void report_all(bool in_handler)
 {
-    int n = 0;
     int64_t now = nbc_now();
+    report_place(nbc_progress_first(), in_handler);
     for (const struct nbc_run *run = nbc_progress_first(); run; run = run->next) {
         const struct nbc_request *r = run->request;
         report_operation(r, now);
         report_deferred(r);
-        n++;
+        if (is_oldest(r))
+            report_recent(r->context);
     }
-    if (n == 0)
-        report_idle();
 }
 
 static void report_if_asked(void)
 {
     nbc_lock();
     if (nbc_report_asked)
-        report_all();
+        report_all(false);
     nbc_report_asked = 0;
     nbc_unlock();
 }
@@ -293,7 +426,7 @@ static void report_if_asked(void)
  * the report. If threads are used, takes the mutex. */
 static bool may_report(void)
 {
-    if (nbc_inside)
+    if (nbc_inside & NBC_LOCKED)
         return false; /* unreached: a moment between two threads */
     if (nbc_threaded)
         return nbc_try_lock();
@@ -306,37 +439,40 @@ static bool may_report(void)
     return false;
 }
 
+/* Reports the operations, now or when the state is whole again. */
+static void report_running(void)
+{
+    unsigned char inside = nbc_inside;
+    nbc_report_asked = 1;
+    if (!may_report())
+        return;
+    nbc_inside = NBC_LOCKED;
+    report_all(true);
+    nbc_report_asked = 0;
+    nbc_inside = inside;
+    if (nbc_threaded)
+        nbc_unlock_slow();
+}
+
+/* The MPI's handler may call the one that it has found in MPI_Init, which is this one (MPICH). */
 static void on_signal(int number, siginfo_t *info, void *context)
 {
+    static NBC_PER_THREAD volatile bool inside;
     int saved = errno;
-    nbc_report_asked = 1;
-    if (may_report()) {
-        nbc_inside = NBC_LOCKED;
-        report_all();
-        nbc_report_asked = 0;
-        nbc_inside = NBC_OUTSIDE;
-        if (nbc_threaded)
-            nbc_unlock_slow();
-    }
+    if (inside)
+        return;
+    inside = true;
+    if (phase == RUNNING)
+        report_running();
+    else
+        report_phase();
     if (mpi_action.sa_flags & SA_SIGINFO)
         /* unreached: a handler with three arguments */
         mpi_action.sa_sigaction(number, info, context);
     else if (mpi_action.sa_handler != SIG_DFL && mpi_action.sa_handler != SIG_IGN)
         mpi_action.sa_handler(number);
+    inside = false;
     errno = saved;
-}
-
-void nbc_hang_report_before_init(void)
-{
-    struct sigaction now;
-    signal_is_free =
-        !sigaction(SIGUSR1, NULL, &now) &&
-        (now.sa_handler == SIG_DFL || (signal_is_free && now.sa_handler == mpi_action.sa_handler));
-}
-
-void nbc_hang_report_after_init(void)
-{
-    signal_is_free = signal_is_free && !sigaction(SIGUSR1, NULL, &mpi_action);
 }
 
 /* A program that has its own handler keeps it. If the MPI has one (MPICH's launcher reports failed
@@ -345,7 +481,7 @@ static void signal_install(void)
 {
     struct sigaction action;
     if (!signal_is_free || sigaction(SIGUSR1, NULL, &action) ||
-        action.sa_handler != mpi_action.sa_handler)
+        (action.sa_handler != mpi_action.sa_handler && action.sa_sigaction != on_signal))
         return; /* unreached: no memory */
     memset(&action, 0, sizeof action);
     action.sa_sigaction = on_signal;
@@ -354,7 +490,47 @@ static void signal_install(void)
     sigaction(SIGUSR1, &action, NULL);
 }
 
-static void signal_restore(void)
+static void enter_phase(int which)
+{
+    phase_since = nbc_now();
+    phase = which;
+}
+
+/* As launchers tell it. */
+static int rank_from_environment(void)
+{
+    static const char *const names[] = {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i]))
+            return atoi(getenv(names[i]));
+    return -1;
+}
+
+void nbc_hang_report_before_init(bool wanted)
+{
+    struct sigaction now;
+    signal_is_free =
+        !sigaction(SIGUSR1, NULL, &now) &&
+        (now.sa_handler == SIG_DFL || (signal_is_free && now.sa_handler == mpi_action.sa_handler));
+    enter_phase(IN_INIT);
+    world_rank = rank_from_environment();
+    init_thread = pthread_self();
+    if (wanted && signal_is_free && now.sa_handler == SIG_DFL) {
+        mpi_action = now;
+        signal_install();
+    }
+}
+
+void nbc_hang_report_after_init(void)
+{
+    struct sigaction now;
+    signal_is_free = signal_is_free && !sigaction(SIGUSR1, NULL, &now);
+    if (signal_is_free && now.sa_sigaction != on_signal)
+        mpi_action = now;
+}
+
+/* Also when the library is unloaded. */
+__attribute__((destructor)) static void signal_restore(void)
 {
     struct sigaction old;
     if (!sigaction(SIGUSR1, NULL, &old) && old.sa_flags & SA_SIGINFO &&
@@ -364,6 +540,15 @@ static void signal_restore(void)
 
 /* --- by time ---------------------------------------------------------------------------------- */
 
+/* An operation that was late is only slow. */
+static void report_late_end(const struct nbc_request *r)
+{
+    struct line l;
+    put_operation(&l, r);
+    put_seconds(&l, ", completed after ", nbc_now() - r->began.now);
+    write_line(&l);
+}
+
 /* Each operation is reported once. */
 static void report_late(void)
 {
@@ -371,9 +556,11 @@ static void report_late(void)
     nbc_lock();
     for (struct nbc_run *run = nbc_progress_first(); run; run = run->next) {
         struct nbc_request *r = run->request;
-        if (r->lateness_reported || now - r->started < nbc_settings.timeout * 1000000000)
+        if (r->lateness_reported || now - r->began.now < nbc_settings.timeout * 1000000000)
             continue;
         report_operation(r, now);
+        if (is_oldest(r))
+            report_recent(r->context);
         r->lateness_reported = true;
     }
     nbc_unlock();
@@ -405,6 +592,8 @@ void nbc_hang_report_setup(int rank, int level)
     world_rank = rank;
     thread_level = level;
     nbc_report = report_if_asked;
+    nbc_progress_late_end = report_late_end;
+    phase = RUNNING;
     init_thread = pthread_self();
     nbc_timing_on = nbc_settings.stats;
     if (nbc_settings.timeout) {
@@ -418,13 +607,8 @@ void nbc_hang_report_setup(int rank, int level)
     signal_install();
 }
 
-void nbc_hang_report_stop(void)
+static void report_thread_stop(void)
 {
-    if (!nbc_enabled)
-        return;
-    signal_restore();
-    if (!running)
-        return;
     pthread_mutex_lock(&mutex);
     stop = true;
     pthread_cond_signal(&wake);
@@ -432,4 +616,37 @@ void nbc_hang_report_stop(void)
     pthread_join(thread, NULL);
     pthread_cond_destroy(&wake);
     running = false;
+}
+
+void nbc_hang_report_init_ends(void)
+{
+    enter_phase(RUNNING);
+    if (!nbc_enabled)
+        signal_restore();
+}
+
+void nbc_hang_report_finalize_begins(void)
+{
+    if (!nbc_enabled)
+        return;
+    nbc_lock();
+    const struct nbc_context *world = nbc_context_find(MPI_COMM_WORLD);
+    calls_at_end.n = 0;
+    put_calls(&calls_at_end, world);
+    calls_at_end.text[calls_at_end.n] = '\0';
+    if (world && world->ncalls)
+        put_recent(&recent_at_end, world);
+    nbc_unlock();
+    enter_phase(IN_FINALIZE);
+}
+
+void nbc_hang_report_stop(void)
+{
+    if (running)
+        report_thread_stop();
+}
+
+void nbc_hang_report_finalize_ends(void)
+{
+    enter_phase(OVER);
 }

@@ -15,6 +15,7 @@
 #include "below/next.h"
 #include "engine/progress.h"
 #include "op/nodemap.h"
+#include "op/stage.h"
 
 #include "coll.h"
 #include "json.h"
@@ -22,108 +23,83 @@
 /* Of the JSON file. 1 was an array of the algorithms. */
 enum { SCHEMA = 2 };
 
-/* One figure, over those ranks that have it. */
+/* One figure, over those ranks that have it, and the ranks with the least and the most. */
 struct spread {
-    int64_t least, most, sum, ranks;
+    int64_t least, most, sum, ranks, least_rank, most_rank;
 };
 
-/* A row of nbc_algs, over all ranks. */
-struct row {
-    int64_t started, completed;
-    struct spread each, waited; /* ns: mean time of an operation; in calls that wait */
-};
+/* The figures of a row of nbc_algs. Times in ns: the mean of an operation, and in calls that wait.
+ */
+enum { STARTED, COMPLETED, EACH, WAITED, NFIGURES };
 
 static bool leads, of_all;
 static int64_t began, lasted; /* ns: of this rank, from MPI_Init to MPI_Finalize */
 static int nranks = 1, nnodes;
-static struct row *rows; /* by row of nbc_algs; NULL until they are collected */
-static struct spread total_waited;
-static int waited_least, waited_most; /* the ranks that did */
 
-/* --- over all ranks ------------------------------------------------------------------------------
- */
+/* Of all ranks, by row of nbc_algs; behind them the time in calls while operations were pending.
+ * NULL until they are collected. */
+static struct spread (*rows)[NFIGURES], *total_waited;
 
-/* A rank's figures of a row: sums, and figures of which the least is taken; of their negatives,
- * too, for the greatest. */
-enum { STARTED, COMPLETED, RANKS, EACH, WAITED, NFIGURES };
+/* --- over all ranks --------------------------------------------------------------------------- */
 
-static void figures_of(struct nbc_stats s, int64_t *f)
+static struct spread spread_of(int64_t value, int rank, bool counts)
 {
-    f[STARTED] = s.started;
-    f[COMPLETED] = s.completed;
-    f[RANKS] = s.completed > 0;
-    f[EACH] = s.completed ? s.took / s.completed : 0;
-    f[WAITED] = s.waited;
+    return counts ? (struct spread){value, value, value, 1, rank, rank} : (struct spread){0};
 }
 
-static int reduce(int64_t *figures, int n, MPI_Op op)
+static void spread_add(struct spread *to, const struct spread *from)
 {
-    return NEXT(Allreduce)(MPI_IN_PLACE, figures, n, MPI_LONG_LONG, op, MPI_COMM_WORLD);
-}
-
-/* Ranks without a figure do not count for the least and the greatest. */
-static void put_bounds(int64_t *bounds, const int64_t *f)
-{
-    for (int i = EACH; i <= WAITED; i++) {
-        *bounds++ = f[RANKS] ? f[i] : INT64_MAX;
-        *bounds++ = f[RANKS] ? -f[i] : INT64_MAX;
+    if (from->ranks && (!to->ranks || from->least <= to->least)) {
+        to->least = from->least;
+        to->least_rank = from->least_rank;
     }
+    if (from->ranks && (!to->ranks || from->most >= to->most)) {
+        to->most = from->most;
+        to->most_rank = from->most_rank;
+    }
+    to->sum += from->sum;
+    to->ranks += from->ranks;
 }
 
-static struct spread spread_of(int64_t sum, int64_t ranks, const int64_t *bounds)
+static void combine(void *in, void *inout, int *n, MPI_Datatype *type)
 {
-    return ranks ? (struct spread){bounds[0], -bounds[1], sum, ranks} : (struct spread){0};
+    (void)type;
+    for (int i = 0; i < *n; i++)
+        spread_add((struct spread *)inout + i, (struct spread *)in + i);
 }
 
-static int collect_rows(void)
+static void own_figures(void)
 {
-    enum { NBOUNDS = 2 * (NFIGURES - EACH) };
-    int n = nbc_nalgs;
-    int64_t *f = malloc((size_t)n * (NFIGURES + NBOUNDS) * sizeof *f);
-    rows = calloc(n, sizeof *rows);
-    int mine = f && rows, all = false;
+    int rank;
+    NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
+    for (int i = 0; i < nbc_nalgs; i++) {
+        struct nbc_stats s = *nbc_stats_of(i);
+        rows[i][STARTED] = spread_of(s.started, rank, true);
+        rows[i][COMPLETED] = spread_of(s.completed, rank, true);
+        rows[i][EACH] = spread_of(s.completed ? s.took / s.completed : 0, rank, s.completed);
+        rows[i][WAITED] = spread_of(s.waited, rank, s.completed);
+    }
+    total_waited = rows[nbc_nalgs];
+    *total_waited = spread_of(nbc_progress_waited(), rank, true);
+}
+
+static int collect_figures(void)
+{
+    MPI_Datatype type;
+    MPI_Op op;
+    rows = calloc(nbc_nalgs + 1, sizeof *rows);
+    int mine = rows != NULL, all = false;
     int error = NEXT(Allreduce)(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    int64_t *bounds = f + (size_t)n * NFIGURES;
-    for (int i = 0; all && i < n; i++) {
-        figures_of(nbc_stats_of(i), f + i * NFIGURES);
-        put_bounds(bounds + i * NBOUNDS, f + i * NFIGURES);
-    }
-    if (all && !error)
-        error = reduce(f, n * NFIGURES, MPI_SUM);
-    if (all && !error)
-        error = reduce(bounds, n * NBOUNDS, MPI_MIN);
-    for (int i = 0; all && !error && i < n; i++) {
-        const int64_t *sum = f + i * NFIGURES, *bound = bounds + i * NBOUNDS;
-        rows[i] = (struct row){.started = sum[STARTED],
-                               .completed = sum[COMPLETED],
-                               .each = spread_of(sum[EACH], sum[RANKS], bound),
-                               .waited = spread_of(sum[WAITED], sum[RANKS], bound + 2)};
-    }
-    free(f);
-    return error ? error : all ? MPI_SUCCESS : MPI_ERR_NO_MEM;
-}
-
-static int collect_total(void)
-{
-    struct {
-        double seconds;
-        int rank;
-    } mine, least, most;
-    int64_t sum = nbc_progress_waited();
-    NEXT(Comm_rank)(MPI_COMM_WORLD, &mine.rank);
-    mine.seconds = (double)sum / 1e9;
-    int error = NEXT(Allreduce)(&mine, &least, 1, MPI_DOUBLE_INT, MPI_MINLOC, MPI_COMM_WORLD);
-    if (!error)
-        error = NEXT(Allreduce)(&mine, &most, 1, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD);
-    if (!error)
-        error = reduce(&sum, 1, MPI_SUM);
-    if (error)
-        return error; /* unreached: no memory */
-    total_waited = (struct spread){(int64_t)(least.seconds * 1e9 + 0.5),
-                                   (int64_t)(most.seconds * 1e9 + 0.5), sum, nranks};
-    waited_least = least.rank;
-    waited_most = most.rank;
-    return MPI_SUCCESS;
+    if (error || !all)
+        return MPI_ERR_NO_MEM; /* unreached: no memory */
+    own_figures();
+    NEXT(Type_contiguous)((int)sizeof **rows, MPI_BYTE, &type);
+    NEXT(Type_commit)(&type);
+    NEXT(Op_create)(combine, 0, &op);
+    error = NEXT(Allreduce)(MPI_IN_PLACE, rows, nbc_nalgs * NFIGURES + 1, type, op, MPI_COMM_WORLD);
+    NEXT(Op_free)(&op);
+    NEXT(Type_free)(&type);
+    return error;
 }
 
 void nbc_statistics_begin(bool all)
@@ -137,15 +113,14 @@ void nbc_statistics_collect(void)
     lasted = nbc_now() - began;
     nnodes = nbc_nodemap_count();
     NEXT(Comm_size)(MPI_COMM_WORLD, &nranks);
-    if (of_all && (collect_rows() || collect_total())) {
+    if (of_all && collect_figures()) {
         /* unreached below: no memory */
         free(rows);
         rows = NULL;
     }
 }
 
-/* --- what they mean -----------------------------------------------------------------------------
- */
+/* --- what they mean --------------------------------------------------------------------------- */
 
 static double ratio(double a, double b)
 {
@@ -163,10 +138,10 @@ static double imbalance(struct spread s)
     return s.sum > 0 ? (double)s.most / mean(s) - 1 : 0;
 }
 
-/* The fraction of the operations' time in which the program did not wait. */
+/* The fraction of the time of operations that do not block in which the rank was not in MPI. */
 static double overlap(const struct nbc_stats *s)
 {
-    return s->took > 0 ? 1 - (double)s->waited / (double)s->took : 0;
+    return 1 - ratio((double)s->inside, (double)s->flight);
 }
 
 /* Of an MPI without MPI_Get_library_version only the header tells. */
@@ -212,7 +187,12 @@ static const char *why_inactive(void)
 
 static const char *blocking_by(void)
 {
-    return nbc_settings.blocking == NBC_BLOCKING_NATIVE ? "the MPI's" : "nbcshim's";
+    const uint32_t all = (UINT32_C(1) << NBC_NCOLLS) - 1, native = nbc_native_blocking & all;
+    if (!native)
+        return "nbcshim's";
+    return native == all ? "the MPI's"
+                         : "the MPI's, nbcshim's where the MPI has a fault, or lacks a form with "
+                           "MPI_Count that the program references";
 }
 
 static const char *level_name(void)
@@ -225,8 +205,7 @@ static const char *level_name(void)
                                             : "MPI_THREAD_SINGLE";
 }
 
-/* --- lines on standard error ---------------------------------------------------------------------
- */
+/* --- lines on standard error ------------------------------------------------------------------ */
 
 static bool is(const char *word)
 {
@@ -242,14 +221,19 @@ static void introduce_versions(void)
             library_version(mpi, sizeof mpi), size);
 }
 
+static void print_progress(bool hooked)
+{
+    fprintf(stderr, "nbcshim: blocking collectives: %s; progress in the MPI's own waits: %s%s%s\n",
+            blocking_by(), hooked ? "by " : "no (", nbc_hook_state(), hooked ? "" : ")");
+}
+
 static void introduce_active(void)
 {
     bool thread = nbc_settings.progress == NBC_PROGRESS_THREAD;
     fprintf(stderr, "nbcshim: active: %s\n", why_active());
     fprintf(stderr, "nbcshim: nodes: %d; thread level of the MPI: %s; progress thread: %s\n",
             nbc_nodemap_count(), level_name(), thread ? "yes" : "no");
-    fprintf(stderr, "nbcshim: blocking collectives: %s; progress in the MPI's own waits: %s%s%s\n",
-            blocking_by(), nbc_hooked ? "by " : "no (", nbc_hook_state(), nbc_hooked ? "" : ")");
+    print_progress(nbc_hooked);
     fprintf(stderr, "nbcshim: rules: %s%sbuilt-in\n", nbc_tuning_file ? nbc_tuning_file : "",
             nbc_tuning_file ? ", then " : "");
 }
@@ -277,58 +261,60 @@ static void print_row(const struct nbc_alg *alg, const struct nbc_stats *s)
     char bytes[32] = "-", each[32] = "-", share[32] = "-";
     if (!s->unknown) /* no rank knows all data of a vector collective */
         snprintf(bytes, sizeof bytes, "%" PRId64, s->bytes);
-    if (s->completed) {
+    if (s->completed)
         snprintf(each, sizeof each, "%.2f", (double)s->took / 1000 / (double)s->completed);
+    if (s->flight)
         snprintf(share, sizeof share, "%.0f%%", 100 * overlap(s));
-    }
     fprintf(stderr, "nbcshim: %-22s %-22s %12" PRId64 " %16s %12s %8s\n", nbc_coll_name(alg->coll),
             alg->name, s->started, bytes, each, share);
 }
 
 static void print_table(void)
 {
-    fprintf(stderr, "nbcshim: blocking collectives: %s; progress in the MPI's own waits: %s%s%s\n",
-            blocking_by(), nbc_was_hooked ? "by " : "no (", nbc_hook_state(),
-            nbc_was_hooked ? "" : ")");
+    print_progress(nbc_was_hooked);
+    if (nbc_stage_bytes[0] || nbc_stage_bytes[1])
+        fprintf(stderr,
+                "nbcshim: GPU memory: %" PRId64 " bytes copied from it, %" PRId64
+                " to it; copies under way for %.6f s\n",
+                nbc_stage_bytes[0], nbc_stage_bytes[1], (double)nbc_stage_time / 1e9);
     fprintf(stderr, "nbcshim: %-22s %-22s %12s %16s %12s %8s\n", "collective", "algorithm", "calls",
             "bytes", "mean us", "overlap");
     for (int i = 0; i < nbc_nalgs; i++) {
-        struct nbc_stats s = nbc_stats_of(i);
-        if (s.started)
-            print_row(&nbc_algs[i], &s);
+        const struct nbc_stats *s = nbc_stats_of(i);
+        if (s->started)
+            print_row(&nbc_algs[i], s);
     }
 }
 
-static void print_row_of_all(const struct nbc_alg *alg, const struct row *r)
+static void print_row_of_all(const struct nbc_alg *alg, const struct spread *r)
 {
     fprintf(stderr,
             "nbcshim: %-20s %-20s %6" PRId64 " %9" PRId64 " %9" PRId64
             " %10.2f %10.2f %10.2f %7.2f%% %9.0f%%\n",
-            nbc_coll_name(alg->coll), alg->name, r->each.ranks, r->started, r->completed,
-            (double)r->each.least / 1e3, mean(r->each) / 1e3, (double)r->each.most / 1e3,
-            100 * ratio(mean(r->waited), (double)lasted), 100 * imbalance(r->waited));
+            nbc_coll_name(alg->coll), alg->name, r[EACH].ranks, r[STARTED].sum, r[COMPLETED].sum,
+            (double)r[EACH].least / 1e3, mean(r[EACH]) / 1e3, (double)r[EACH].most / 1e3,
+            100 * ratio(mean(r[WAITED]), (double)lasted), 100 * imbalance(r[WAITED]));
 }
 
 static void print_all(void)
 {
-    struct spread w = total_waited;
+    struct spread w = *total_waited;
     fprintf(stderr, "nbcshim: %d ranks, %.3f s from MPI_Init to MPI_Finalize\n", nranks,
             (double)lasted / 1e9);
     fprintf(stderr,
             "nbcshim: waiting while collectives were pending: minimum %.6f s (rank %d), mean %.6f "
             "s, maximum %.6f s (rank %d); mean: %.2f%% of the time; imbalance %.0f%%\n",
-            (double)w.least / 1e9, waited_least, mean(w) / 1e9, (double)w.most / 1e9, waited_most,
-            100 * ratio(mean(w), (double)lasted), 100 * imbalance(w));
+            (double)w.least / 1e9, (int)w.least_rank, mean(w) / 1e9, (double)w.most / 1e9,
+            (int)w.most_rank, 100 * ratio(mean(w), (double)lasted), 100 * imbalance(w));
     fprintf(stderr, "nbcshim: %-20s %-20s %6s %9s %9s %10s %10s %10s %8s %10s\n", "collective",
             "algorithm", "ranks", "started", "completed", "us minimum", "mean", "maximum",
             "waiting", "imbalance");
     for (int i = 0; i < nbc_nalgs; i++)
-        if (rows[i].started)
-            print_row_of_all(&nbc_algs[i], &rows[i]);
+        if (rows[i][STARTED].sum)
+            print_row_of_all(&nbc_algs[i], rows[i]);
 }
 
-/* --- the file -----------------------------------------------------------------------------------
- */
+/* --- the file --------------------------------------------------------------------------------- */
 
 /* The name of a class is its lower bound. */
 static void write_histogram(struct nbc_json *j, const struct nbc_stats *s)
@@ -357,36 +343,39 @@ static void write_spread(struct nbc_json *j, const char *name, struct spread s)
     nbc_json_close(j, "}");
 }
 
-static void write_row_of_all(struct nbc_json *j, const struct row *r)
+static void write_row_of_all(struct nbc_json *j, const struct spread *r)
 {
     nbc_json_open(j, "all_ranks", "{");
-    nbc_json_int(j, "ranks", r->each.ranks);
-    nbc_json_int(j, "started", r->started);
-    nbc_json_int(j, "completed", r->completed);
-    write_spread(j, "seconds_each", r->each);
-    write_spread(j, "waited_seconds", r->waited);
-    write_fraction(j, "share_of_wall", ratio(mean(r->waited), (double)lasted));
-    write_fraction(j, "imbalance", imbalance(r->waited));
+    nbc_json_int(j, "ranks", r[EACH].ranks);
+    nbc_json_int(j, "started", r[STARTED].sum);
+    nbc_json_int(j, "completed", r[COMPLETED].sum);
+    write_spread(j, "seconds_each", r[EACH]);
+    write_spread(j, "waited_seconds", r[WAITED]);
+    write_fraction(j, "share_of_wall", ratio(mean(r[WAITED]), (double)lasted));
+    write_fraction(j, "imbalance", imbalance(r[WAITED]));
     nbc_json_close(j, "}");
 }
 
 static void write_row(struct nbc_json *j, int alg)
 {
-    const struct nbc_stats s = nbc_stats_of(alg);
+    const struct nbc_stats *s = nbc_stats_of(alg);
     nbc_json_line(j, NULL, "{");
     nbc_json_string(j, "collective", nbc_coll_name(nbc_algs[alg].coll));
     nbc_json_string(j, "algorithm", nbc_algs[alg].name);
-    nbc_json_int(j, "calls", s.started);
-    if (s.unknown)
+    nbc_json_int(j, "calls", s->started);
+    if (s->unknown)
         nbc_json_string(j, "bytes", NULL);
     else
-        nbc_json_int(j, "bytes", s.bytes);
-    nbc_json_int(j, "completed", s.completed);
-    nbc_json_fixed(j, "seconds", s.took, 9);
-    write_fraction(j, "overlap", overlap(&s));
-    write_histogram(j, &s);
+        nbc_json_int(j, "bytes", s->bytes);
+    nbc_json_int(j, "completed", s->completed);
+    nbc_json_fixed(j, "seconds", s->took, 9);
+    if (s->flight)
+        write_fraction(j, "overlap", overlap(s));
+    else
+        nbc_json_string(j, "overlap", NULL);
+    write_histogram(j, s);
     if (rows)
-        write_row_of_all(j, &rows[alg]);
+        write_row_of_all(j, rows[alg]);
     nbc_json_close(j, "}");
 }
 
@@ -406,7 +395,7 @@ static void write_job(struct nbc_json *j)
     nbc_json_int(j, "nodes", nnodes);
     nbc_json_fixed(j, "wall_seconds", lasted, 9);
     if (rows)
-        write_spread(j, "waited_seconds", total_waited);
+        write_spread(j, "waited_seconds", *total_waited);
 }
 
 static void write_file(FILE *out)
@@ -416,7 +405,7 @@ static void write_file(FILE *out)
     write_job(&j);
     nbc_json_open(&j, "algorithms", "[");
     for (int i = 0; i < nbc_nalgs; i++)
-        if (nbc_stats_of(i).started || (rows && rows[i].started))
+        if (nbc_stats_of(i)->started || (rows && rows[i][STARTED].sum))
             write_row(&j, i);
     nbc_json_close(&j, "\n]}\n");
 }

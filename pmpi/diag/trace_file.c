@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "diag/trace_file.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/collect.h"
 #include "base/settings.h"
 #include "below/next.h"
 #include "op/trace_transport.h"
@@ -18,39 +20,6 @@ static const char *const event_names[] = {
     [NBC_TRACE_SEND] = "send to", [NBC_TRACE_RECV] = "recv from", [NBC_TRACE_REDUCE] = "reduce",
     [NBC_TRACE_COPY] = "copy",    [NBC_TRACE_START] = "start",    [NBC_TRACE_PROGRESS] = "progress",
 };
-
-static MPI_Comm side;  /* a duplicate of MPI_COMM_WORLD */
-static int64_t offset; /* rank 0's clock minus this rank's, in nanoseconds */
-
-/* --- clocks ----------------------------------------------------------------------------------- */
-
-enum { PINGS = 10 };
-
-static void clock_answer(int peer)
-{
-    for (int i = 0; i < PINGS; i++) {
-        int64_t now;
-        NEXT(Recv)(&now, 0, MPI_BYTE, peer, 0, side, MPI_STATUS_IGNORE);
-        now = nbc_now();
-        NEXT(Send)(&now, sizeof now, MPI_BYTE, peer, 0, side);
-    }
-}
-
-/* Takes the fastest of some round trips and assumes that rank 0 read its clock in its middle. */
-static void clock_ask(void)
-{
-    int64_t least = INT64_MAX;
-    for (int i = 0; i < PINGS; i++) {
-        int64_t there, begin = nbc_now();
-        NEXT(Send)(&there, 0, MPI_BYTE, 0, 0, side);
-        NEXT(Recv)(&there, sizeof there, MPI_BYTE, 0, 0, side, MPI_STATUS_IGNORE);
-        int64_t trip = nbc_now() - begin;
-        if (trip >= least)
-            continue;
-        least = trip;
-        offset = there - (begin + trip / 2);
-    }
-}
 
 /* Whether all ranks have the memory for their events, and rank 0 can write the file. */
 static bool all_can_trace(void)
@@ -65,23 +34,15 @@ static bool all_can_trace(void)
 
 void nbc_trace_setup(void)
 {
-    int rank, size;
-    if (!all_can_trace() || NEXT(Comm_dup)(MPI_COMM_WORLD, &side)) {
+    if (!all_can_trace() || !nbc_collect_begin()) {
         nbc_trace_record_cleanup();
         return;
     }
-    NEXT(Comm_rank)(side, &rank);
-    NEXT(Comm_size)(side, &size);
-    NEXT(Comm_group)(side, &nbc_trace_world);
-    for (int peer = 1; rank == 0 && peer < size; peer++)
-        clock_answer(peer);
-    if (rank > 0)
-        clock_ask();
+    NEXT(Comm_group)(nbc_collect_comm, &nbc_trace_world);
     nbc_tracing = nbc_timing_on = true;
 }
 
-/* --- arrows --------------------------------------------------------------------------------------
- */
+/* --- arrows ----------------------------------------------------------------------------------- */
 
 static bool is_message(const struct nbc_trace_event *e)
 {
@@ -105,315 +66,178 @@ static int compare_ids(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What each rank tells each other one: the identities of their messages. */
-struct exchange {
-    int *to, *from, *to_place, *from_place; /* by rank: numbers, and indices in mine, theirs */
-    int64_t *mine, *theirs;
-    int ntheirs;
-};
-
-static bool exchange_begin(struct exchange *x, int size)
+/* A message has an arrow if the other rank has recorded it too: each rank tells each other one the
+ * identities of their messages. Collective. */
+static void trace_find_arrows(int rank, int size)
 {
-    int *numbers = calloc(4 * (size_t)size, sizeof *numbers);
-    *x = (struct exchange){.to = numbers, .mine = malloc((size_t)nbc_trace.nevents * 8 + 8)};
-    if (!numbers || !x->mine)
-        return false; /* unreached: no memory */
-    x->from = numbers + size;
-    x->to_place = numbers + 2 * (size_t)size;
-    x->from_place = numbers + 3 * (size_t)size;
-    return true;
-}
-
-/* Fills mine in the order of the ranks. */
-static void exchange_fill(struct exchange *x, int size)
-{
-    for (int64_t i = 0; i < nbc_trace.nevents; i++)
-        if (may_have_arrow(&nbc_trace.events[i]))
-            x->to[nbc_trace.events[i].peer]++;
-    for (int i = 1; i < size; i++)
-        x->to_place[i] = x->to_place[i - 1] + x->to[i - 1];
-    for (int64_t i = 0; i < nbc_trace.nevents; i++)
-        if (may_have_arrow(&nbc_trace.events[i]))
-            x->mine[x->to_place[nbc_trace.events[i].peer]++] = nbc_trace.events[i].number;
-    for (int i = 0; i < size; i++)
-        x->to_place[i] -= x->to[i];
-}
-
-static bool all_have(bool mine)
-{
-    int own = mine, all = false;
-    return !NEXT(Allreduce)(&own, &all, 1, MPI_INT, MPI_MIN, side) && all;
-}
-
-static bool exchange_run(struct exchange *x, int size)
-{
-    if (!all_have(exchange_begin(x, size)))
-        return false; /* unreached: no memory */
-    exchange_fill(x, size);
-    NEXT(Alltoall)(x->to, 1, MPI_INT, x->from, 1, MPI_INT, side);
-    for (int i = 0; i < size; i++) {
-        x->from_place[i] = x->ntheirs;
-        x->ntheirs += x->from[i];
+    int64_t *mine = nbc_trace.identities, *theirs = mine + nbc_settings.test.trace_events;
+    struct nbc_trace_event *events = nbc_trace.events, *end = events + nbc_trace.nevents, *e;
+    for (int distance = 1; distance < size; distance++) {
+        int to = (rank + distance) % size, from = (rank - distance + size) % size, n = 0;
+        MPI_Status status;
+        for (e = events; e < end; e++)
+            if (e->peer == to && may_have_arrow(e))
+                mine[n++] = e->number;
+        NEXT(Sendrecv)
+        (mine, n, MPI_LONG_LONG, to, 0, theirs, (int)nbc_settings.test.trace_events, MPI_LONG_LONG,
+         from, 0, nbc_collect_comm, &status);
+        NEXT(Get_count)(&status, MPI_LONG_LONG, &n);
+        qsort(theirs, n, sizeof *theirs, compare_ids);
+        for (e = events; e < end; e++)
+            if (e->peer == from && may_have_arrow(e))
+                e->has_arrow = bsearch(&e->number, theirs, n, sizeof *theirs, compare_ids);
     }
-    x->theirs = malloc((size_t)x->ntheirs * 8 + 8);
-    if (!all_have(x->theirs != NULL))
-        return false; /* unreached: no memory */
-    return !NEXT(Alltoallv)(x->mine, x->to, x->to_place, MPI_LONG_LONG, x->theirs, x->from,
-                            x->from_place, MPI_LONG_LONG, side);
-}
-
-/* A message has an arrow if the other rank has recorded it too. Collective. */
-static void trace_find_arrows(int size)
-{
-    struct exchange x;
-    if (exchange_run(&x, size)) {
-        qsort(x.theirs, x.ntheirs, sizeof *x.theirs, compare_ids);
-        for (int64_t i = 0; i < nbc_trace.nevents; i++) {
-            struct nbc_trace_event *e = &nbc_trace.events[i];
-            e->has_arrow = may_have_arrow(e) &&
-                           bsearch(&e->number, x.theirs, x.ntheirs, sizeof *x.theirs, compare_ids);
-        }
-    }
-    free(x.to);
-    free(x.mine);
-    free(x.theirs);
 }
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-struct summary {
-    int64_t nevents, dropped, inside, offset;
-    int ncomms;
-    char host[MPI_MAX_PROCESSOR_NAME + 1];
-};
+static int64_t start; /* of the trace, by this rank's clock */
+
+/* Opens an event, which "}" closes. The first one of all comes first. */
+static void put_head(FILE *out, const char *phase, int rank, int thread, const char *name)
+{
+    fprintf(out, "%s\n{\"ph\": \"%s\", \"pid\": %d, \"tid\": %d, \"name\": \"%s\"",
+            strcmp(name, "process_name") || rank ? "," : "", phase, rank, thread, name);
+}
 
 /* A time in microseconds, as the format requires. */
-static void trace_put_time(struct nbc_json *j, const char *name, int64_t ns)
+static void put_time(FILE *out, const char *name, int64_t ns)
 {
-    nbc_json_fixed(j, name, ns, 3);
+    long long size = llabs(ns);
+    fprintf(out, ", \"%s\": %s%lld.%03lld", name, ns < 0 ? "-" : "", size / 1000, size % 1000);
 }
 
-static void trace_put_head(struct nbc_json *j, const char *phase, int rank, int thread)
+static const char *name_of(const struct nbc_trace_event *e)
 {
-    nbc_json_line(j, NULL, "{");
-    nbc_json_string(j, "ph", phase);
-    nbc_json_int(j, "pid", rank);
-    nbc_json_int(j, "tid", thread);
-}
-
-/* A number that is an identifier in the whole file. */
-static void trace_put_id(struct nbc_json *j, const char *name, int rank, int number)
-{
-    char id[32];
-    snprintf(id, sizeof id, "%d.%d", rank, number);
-    nbc_json_string(j, name, id);
-}
-
-static void trace_put_name(struct nbc_json *j, const struct nbc_trace_event *e)
-{
-    char name[64];
+    static char name[64];
     if (e->kind == NBC_TRACE_OPERATION)
         snprintf(name, sizeof name, "%s:%s", nbc_coll_name(e->coll), nbc_algs[e->alg].name);
-    else if (is_message(e))
-        snprintf(name, sizeof name, "%s %d", event_names[e->kind], (int)e->peer);
     else
-        snprintf(name, sizeof name, "%s", event_names[e->kind]);
-    nbc_json_string(j, "name", name);
+        snprintf(name, sizeof name, is_message(e) ? "%s %d" : "%s", event_names[e->kind],
+                 (int)e->peer);
+    return name;
 }
 
-/* The communicators of the rank that is written. */
-static const struct nbc_trace_comm *comms;
-
-static void trace_put_args(struct nbc_json *j, const struct nbc_trace_event *e, int rank)
+static void put_args(FILE *out, const struct nbc_trace_event *e, int rank)
 {
-    nbc_json_open(j, "args", "{");
-    trace_put_id(j, "operation", rank, e->id);
+    fprintf(out, ", \"args\": {\"operation\": \"%d.%d\"", rank, e->id);
+    if (e->bytes < 0)
+        fprintf(out, ", \"bytes\": null");
+    else
+        fprintf(out, ", \"bytes\": %" PRId64, e->bytes);
+    if (is_message(e))
+        fprintf(out, ", \"peer\": %d", e->peer);
     if (e->kind == NBC_TRACE_OPERATION) {
-        const struct nbc_trace_comm *c = e->comm >= 0 && comms ? &comms[e->comm] : NULL;
-        nbc_json_string(j, "communicator", c ? c->name : NULL);
-        if (c)
-            nbc_json_int(j, "ranks", c->size);
-        if (e->bytes >= 0)
-            nbc_json_int(j, "bytes", e->bytes);
-        else
-            nbc_json_string(j, "bytes", NULL);
-        nbc_json_int(j, "number", e->number);
-        nbc_json_bool(j, "persistent", e->persistent);
-        nbc_json_int(j, "waited_for", e->peer);
-    } else {
-        if (is_message(e))
-            nbc_json_int(j, "peer", e->peer);
-        nbc_json_int(j, "bytes", e->bytes);
+        fprintf(out, ", \"number\": %" PRId64 ", \"persistent\": %s, \"waited_for\": %d", e->number,
+                e->persistent ? "true" : "false", e->peer);
+        if (e->comm >= 0) {
+            fprintf(out, ", \"ranks\": %d, \"communicator\": ", nbc_trace.comms[e->comm].size);
+            nbc_json_quoted(out, nbc_trace.comms[e->comm].name);
+        }
     }
-    nbc_json_close(j, "}");
+    fprintf(out, "}");
 }
 
 /* An operation or a message. They overlap, so they are asynchronous spans, from "b" to "e". */
-static void trace_put_span(struct nbc_json *j, const struct nbc_trace_event *e, int rank, int n,
-                           int64_t start)
+static void put_span(FILE *out, const struct nbc_trace_event *e, int rank, int n)
 {
     for (int end = 0; end <= 1; end++) {
-        trace_put_head(j, end ? "e" : "b", rank, 0);
-        nbc_json_string(j, "cat", e->kind == NBC_TRACE_OPERATION ? "operation" : "message");
-        trace_put_id(j, "id", rank, n);
-        trace_put_name(j, e);
-        trace_put_time(j, "ts", (end ? e->end : e->begin) - start);
-        trace_put_args(j, e, rank);
-        nbc_json_close(j, "}");
+        put_head(out, end ? "e" : "b", rank, 0, name_of(e));
+        fprintf(out, ", \"cat\": \"%s\", \"id\": \"%d.%d\"",
+                e->kind == NBC_TRACE_OPERATION ? "operation" : "message", rank, n);
+        put_time(out, "ts", (end ? e->end : e->begin) - start);
+        put_args(out, e, rank);
+        fprintf(out, "}");
     }
 }
 
-/* An end of an arrow from the slice in which a message is sent to that in which it has arrived. */
-static void trace_put_arrow(struct nbc_json *j, const struct nbc_trace_event *e, int rank,
-                            int64_t start)
+/* An end of an arrow from the slice in which a message is sent to that in which it has arrived:
+ * "bp" says, in the slice around it, not in the next one. */
+static void put_arrow(FILE *out, const struct nbc_trace_event *e, int rank)
 {
-    char id[32];
-    snprintf(id, sizeof id, "%016llx", (unsigned long long)e->number);
-    trace_put_head(j, e->kind == NBC_TRACE_SEND ? "s" : "f", rank, 1);
-    nbc_json_string(j, "cat", "arrow");
-    nbc_json_string(j, "id", id);
-    nbc_json_string(j, "name", "message");
-    if (e->kind == NBC_TRACE_RECV)
-        nbc_json_string(j, "bp", "e"); /* ends in the slice around it, not in the next one */
-    trace_put_time(j, "ts", arrow_time(e) - start);
-    nbc_json_close(j, "}");
+    bool sends = e->kind == NBC_TRACE_SEND;
+    put_head(out, sends ? "s" : "f", rank, 1, "message");
+    fprintf(out, ", \"cat\": \"arrow\", \"id\": \"%016" PRIx64 "\"%s", e->number,
+            sends ? "" : ", \"bp\": \"e\"");
+    put_time(out, "ts", arrow_time(e) - start);
+    fprintf(out, "}");
 }
 
 /* Time spent in nbcshim. Such events follow one another or are nested. */
-static void trace_put_slice(struct nbc_json *j, const struct nbc_trace_event *e, int rank,
-                            int64_t start)
+static void put_slice(FILE *out, const struct nbc_trace_event *e, int rank)
 {
-    trace_put_head(j, "X", rank, 1);
-    trace_put_name(j, e);
-    trace_put_time(j, "ts", e->begin - start);
-    trace_put_time(j, "dur", e->end - e->begin);
+    put_head(out, "X", rank, 1, name_of(e));
+    put_time(out, "ts", e->begin - start);
+    put_time(out, "dur", e->end - e->begin);
     if (e->kind == NBC_TRACE_REDUCE || e->kind == NBC_TRACE_COPY)
-        trace_put_args(j, e, rank);
-    nbc_json_close(j, "}");
+        put_args(out, e, rank);
+    fprintf(out, "}");
 }
 
 /* The names of a rank and of its rows, and what it has recorded in all. */
-static void trace_put_metadata(struct nbc_json *j, int rank, const struct summary *s)
+static void put_metadata(FILE *out, int rank)
 {
-    char name[MPI_MAX_PROCESSOR_NAME + 32];
-    snprintf(name, sizeof name, "rank %d on %s", rank, s->host);
-    nbc_json_line(j, NULL, "{");
-    nbc_json_string(j, "ph", "M");
-    nbc_json_int(j, "pid", rank);
-    nbc_json_string(j, "name", "process_name");
-    nbc_json_open(j, "args", "{");
-    nbc_json_string(j, "name", name);
-    nbc_json_int(j, "events", s->nevents);
-    nbc_json_int(j, "dropped", s->dropped);
-    nbc_json_int(j, "inside_us", s->inside / 1000);
-    nbc_json_close(j, "}}");
-    trace_put_head(j, "M", rank, 0);
-    nbc_json_string(j, "name", "process_sort_index");
-    nbc_json_open(j, "args", "{");
-    nbc_json_int(j, "sort_index", rank);
-    nbc_json_close(j, "}}");
-    trace_put_head(j, "M", rank, 1);
-    nbc_json_string(j, "name", "thread_name");
-    nbc_json_open(j, "args", "{");
-    nbc_json_string(j, "name", "inside nbcshim");
-    nbc_json_close(j, "}}");
+    char host[MPI_MAX_PROCESSOR_NAME + 1] = "", name[MPI_MAX_PROCESSOR_NAME + 32];
+    int length;
+    NEXT(Get_processor_name)(host, &length);
+    snprintf(name, sizeof name, "rank %d on %s", rank, host);
+    put_head(out, "M", rank, 0, "process_name");
+    fprintf(out,
+            ", \"args\": {\"events\": %" PRId64 ", \"dropped\": %" PRId64
+            ", \"inside_us\": %" PRId64 ", \"name\": ",
+            nbc_trace.nevents, nbc_trace.dropped, nbc_trace.inside / 1000);
+    nbc_json_quoted(out, name);
+    fprintf(out, "}}");
+    put_head(out, "M", rank, 0, "process_sort_index");
+    fprintf(out, ", \"args\": {\"sort_index\": %d}}", rank);
+    put_head(out, "M", rank, 1, "thread_name");
+    fprintf(out, ", \"args\": {\"name\": \"inside nbcshim\"}}");
 }
 
-static void trace_put_rank(struct nbc_json *j, int rank, const struct summary *s,
-                           const struct nbc_trace_event *list, int64_t start)
+static void put_rank(FILE *out, int rank)
 {
-    trace_put_metadata(j, rank, s);
-    for (int i = 0; i < s->nevents; i++) {
-        if (list[i].kind <= NBC_TRACE_RECV)
-            trace_put_span(j, &list[i], rank, i, start - s->offset);
+    put_metadata(out, rank);
+    for (int i = 0; i < nbc_trace.nevents; i++) {
+        const struct nbc_trace_event *e = &nbc_trace.events[i];
+        if (e->kind <= NBC_TRACE_RECV)
+            put_span(out, e, rank, i);
         else
-            trace_put_slice(j, &list[i], rank, start - s->offset);
-        if (list[i].has_arrow)
-            trace_put_arrow(j, &list[i], rank, start - s->offset);
+            put_slice(out, e, rank);
+        if (e->has_arrow)
+            put_arrow(out, e, rank);
     }
 }
 
-/* Receives the events and communicators of another rank. Without a list it receives none. */
-static struct nbc_trace_comm *trace_fetch(int rank, struct summary *s, struct nbc_trace_event *list)
+/* The file of rank 0. */
+static FILE *trace_begin(void)
 {
-    NEXT(Recv)(s, sizeof *s, MPI_BYTE, rank, 0, side, MPI_STATUS_IGNORE);
-    struct nbc_trace_comm *c = malloc((size_t)s->ncomms * sizeof *c + 1);
-    if (!list || !c)
-        s->nevents = 0; /* unreached: no memory */
-    NEXT(Send)(s, 0, MPI_BYTE, rank, s->nevents ? 1 : 2, side);
-    if (!s->nevents)
-        return c;
-    int bytes = (int)(s->nevents * (int64_t)sizeof *list);
-    NEXT(Recv)(list, bytes, MPI_BYTE, rank, 0, side, MPI_STATUS_IGNORE);
-    bytes = s->ncomms * (int)sizeof *c;
-    NEXT(Recv)(c, bytes, MPI_BYTE, rank, 0, side, MPI_STATUS_IGNORE);
-    return c;
-}
-
-/* Collects the events one rank at a time: rank 0 never holds those of more than two ranks. */
-static void trace_collect(struct nbc_json *j, int size, const struct summary *mine, int64_t start)
-{
-    struct nbc_trace_event *list = malloc((size_t)nbc_settings.trace_events * sizeof *list);
-    for (int rank = 0; rank < size; rank++) {
-        struct summary s = *mine;
-        struct nbc_trace_comm *fetched = rank ? trace_fetch(rank, &s, list) : NULL;
-        comms = rank ? fetched : nbc_trace.comms;
-        if (j->out)
-            trace_put_rank(j, rank, &s, rank ? list : nbc_trace.events, start);
-        free(fetched);
-    }
-    comms = NULL;
-    free(list);
-}
-
-static void trace_deliver(const struct summary *mine)
-{
-    MPI_Status status;
-    NEXT(Send)((void *)(uintptr_t)mine, sizeof *mine, MPI_BYTE, 0, 0, side);
-    NEXT(Recv)(NULL, 0, MPI_BYTE, 0, MPI_ANY_TAG, side, &status);
-    if (status.MPI_TAG != 1)
-        return;
-    int bytes = (int)(mine->nevents * (int64_t)sizeof *nbc_trace.events);
-    NEXT(Send)(nbc_trace.events, bytes, MPI_BYTE, 0, 0, side);
-    NEXT(Send)(nbc_trace.comms, mine->ncomms * (int)sizeof *comms, MPI_BYTE, 0, 0, side);
-}
-
-static void trace_write_file(int size, const struct summary *mine)
-{
-    struct nbc_json j = {.out = nbc_settings_open_file("NBCSHIM_TRACE", nbc_settings.trace)};
-    const struct nbc_trace_event *events = nbc_trace.events;
-    int64_t start = nbc_trace.nevents ? events[0].begin : 0;
+    FILE *out = nbc_settings_open_file("NBCSHIM_TRACE", nbc_settings.trace);
+    if (out)
+        fprintf(out, "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [");
+    start = nbc_trace.nevents ? nbc_trace.events[0].begin : 0;
     for (int64_t i = 0; i < nbc_trace.nevents; i++)
-        if (events[i].begin < start)
-            start = events[i].begin;
-    if (j.out) {
-        nbc_json_open(&j, NULL, "{");
-        nbc_json_string(&j, "displayTimeUnit", "ns");
-        nbc_json_open(&j, "traceEvents", "[");
-    }
-    trace_collect(&j, size, mine, start);
-    if (!j.out)
-        return; /* unreached: no memory */
-    nbc_json_close(&j, "\n]}\n");
-    nbc_settings_close_file(j.out, "NBCSHIM_TRACE", nbc_settings.trace);
+        if (nbc_trace.events[i].begin < start)
+            start = nbc_trace.events[i].begin;
+    return out;
 }
 
 void nbc_trace_write(void)
 {
-    int rank, size, length;
+    int rank, size;
     if (!nbc_tracing)
         return;
-    NEXT(Comm_rank)(side, &rank);
-    NEXT(Comm_size)(side, &size);
-    trace_find_arrows(size);
-    struct summary mine = {
-        nbc_trace.nevents, nbc_trace.dropped, nbc_trace.inside, offset, nbc_trace.ncomms, ""};
-    NEXT(Get_processor_name)(mine.host, &length);
-    if (rank == 0)
-        trace_write_file(size, &mine);
-    else
-        trace_deliver(&mine);
+    NEXT(Comm_rank)(nbc_collect_comm, &rank);
+    NEXT(Comm_size)(nbc_collect_comm, &size);
+    trace_find_arrows(rank, size);
+    FILE *out = rank ? NULL : trace_begin();
+    NEXT(Bcast)(&start, sizeof start, MPI_BYTE, 0, nbc_collect_comm);
+    start -= nbc_collect_offset;
+    nbc_collect(out, put_rank);
+    if (out) {
+        fprintf(out, "\n]}\n");
+        nbc_settings_close_file(out, "NBCSHIM_TRACE", nbc_settings.trace);
+    }
     NEXT(Group_free)(&nbc_trace_world);
-    NEXT(Comm_free)(&side);
+    nbc_collect_end();
     nbc_trace_record_cleanup();
 }

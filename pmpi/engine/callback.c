@@ -30,9 +30,9 @@ static int poll_operations(void)
         return 0;
     unsigned completed = nbc_ncompleted;
     __atomic_store_n(&nbc_callback_polls, nbc_callback_polls + 1, __ATOMIC_RELAXED);
-    nbc_transport_looks = nbc_hook_looks();
+    nbc_inside_mpi_loop = nbc_hook_looks();
     nbc_progress_below();
-    nbc_transport_looks = false;
+    nbc_inside_mpi_loop = false;
     completed = nbc_ncompleted - completed;
     nbc_unlock();
     return (int)completed;

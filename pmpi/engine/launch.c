@@ -14,43 +14,45 @@
 #include "sched.h"
 #include "select.h"
 
-nbc_prerequisite_maker *nbc_launch_prerequisite;
+nbc_start_condition_maker *nbc_launch_start_condition;
 
-const struct nbc_alg *nbc_launch_choose(struct nbc_shape *s, const struct nbc_wishes *wishes)
+const struct nbc_alg *nbc_launch_choose(struct nbc_shape *s,
+                                        const struct nbc_preferences *preferences)
 {
-    s->order = wishes->order;
+    s->order = preferences->order;
     if (s->order != NBC_ORDER_ANY)
         s->commutative = false;
-    const struct nbc_alg *alg = nbc_select(s, wishes->alg, nbc_tuning, &s->segment);
-    if (wishes->segment)
-        s->segment = wishes->segment;
+    const struct nbc_alg *alg = nbc_select(s, preferences->alg, nbc_tuning, &s->segment);
+    if (preferences->segment)
+        s->segment = preferences->segment;
     s->eager = nbc_tuning->eager;
     return alg;
 }
 
 static void wish_by_hints(const struct nbc_hints *hints, enum nbc_coll coll,
-                          struct nbc_wishes *wishes)
+                          struct nbc_preferences *preferences)
 {
-    if (!wishes->alg)
-        wishes->alg = hints->algorithm[coll];
-    if (!wishes->segment)
-        wishes->segment = hints->segment_size;
-    if (!wishes->order)
-        wishes->order = hints->order;
+    if (!preferences->alg)
+        preferences->alg = hints->algorithm[coll];
+    if (!preferences->segment)
+        preferences->segment = hints->segment_size;
+    if (!preferences->order)
+        preferences->order = hints->order;
 }
 
-struct nbc_wishes nbc_launch_wishes(const struct nbc_call *call, const struct nbc_context *c)
+struct nbc_preferences nbc_launch_preferences(const struct nbc_call *call,
+                                              const struct nbc_context *c)
 {
-    struct nbc_wishes wishes = {nbc_settings.algorithm[call->coll], nbc_settings.segment_size,
-                                nbc_settings.order};
+    struct nbc_preferences preferences = {nbc_settings.algorithm[call->coll],
+                                          nbc_settings.segment_size, nbc_settings.order};
     if (call->has_info) {
         struct nbc_hints hints = {0};
         nbc_hints_read(call->info, &hints);
-        wish_by_hints(&hints, call->coll, &wishes);
+        wish_by_hints(&hints, call->coll, &preferences);
     }
     if (c->hints)
-        wish_by_hints(c->hints, call->coll, &wishes);
-    return wishes;
+        wish_by_hints(c->hints, call->coll, &preferences);
+    return preferences;
 }
 
 static struct nbc_operation operation_of(const struct nbc_call *call, const struct nbc_alg *alg)
@@ -61,7 +63,8 @@ static struct nbc_operation operation_of(const struct nbc_call *call, const stru
 
 /* The slow path, without a cached plan. Caches a plan if that is possible. */
 static int launch_make_unplanned(const struct nbc_call *call, struct nbc_context *c,
-                                 const struct nbc_wishes *wishes, struct nbc_request **out)
+                                 const struct nbc_preferences *preferences,
+                                 struct nbc_request **out)
 {
     struct nbc_bound b;
     int error = nbc_context_complete(c);
@@ -69,13 +72,13 @@ static int launch_make_unplanned(const struct nbc_call *call, struct nbc_context
         error = nbc_bind(call, &c->members, &b);
     if (error)
         return error;
-    const struct nbc_alg *alg = nbc_launch_choose(&b.shape, wishes);
+    const struct nbc_alg *alg = nbc_launch_choose(&b.shape, preferences);
     struct nbc_sched *sched = alg->build(&b.shape);
     error = MPI_ERR_NO_MEM;
     if (sched) {
         struct nbc_operation op = operation_of(call, alg);
         const struct nbc_handle_refs handles = {b.types, b.shape.ntypes, b.reducer};
-        op.plan = nbc_plan_keep(&c->plans, call, &b, sched, alg, wishes);
+        op.plan = nbc_plan_keep(&c->plans, call, &b, sched, alg, preferences);
         op.run = op.plan ? NULL : nbc_run_new(sched, &handles, nbc_bound_input(&b));
         if (op.run)
             op.run->bytes = nbc_shape_bytes(&b.shape);
@@ -87,22 +90,35 @@ static int launch_make_unplanned(const struct nbc_call *call, struct nbc_context
     return error;
 }
 
-int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out)
+static int launch_make(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out)
 {
-    struct nbc_wishes wishes = nbc_launch_wishes(call, c);
-    struct nbc_plan *plan = nbc_plan_find(c->plans, call, &wishes);
+    struct nbc_preferences preferences = nbc_launch_preferences(call, c);
+    struct nbc_plan *plan = nbc_plan_find(c->plans, call, &preferences);
     if (!plan)
-        return launch_make_unplanned(call, c, &wishes, out);
+        return launch_make_unplanned(call, c, &preferences, out);
     struct nbc_operation op = operation_of(call, plan->alg);
     op.plan = plan;
     return nbc_request_new(c, &op, out);
+}
+
+int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out)
+{
+    int error = launch_make(call, c, out);
+    if (error)
+        return error;
+    struct nbc_request *r = *out;
+    bool internal = call->purpose != NBC_FOR_PROGRAM;
+    r->internal = internal;
+    if (!internal)
+        nbc_launch_note(c, call, nbc_request_bytes(r));
+    return MPI_SUCCESS;
 }
 
 /* While calls are checked, one queue has all of them, so that the numbers are those of the calls,
  * and the checks follow their order. */
 static struct nbc_queue *queue_for(struct nbc_context *c, enum nbc_kind kind)
 {
-    return kind == NBC_KIND_NONBLOCKING || nbc_launch_prerequisite ? &c->queue : &c->blocking;
+    return kind == NBC_KIND_NONBLOCKING || nbc_launch_start_condition ? &c->queue : &c->blocking;
 }
 
 /* Takes a number, and with it a tag, even if the operation cannot be created for lack of memory:
@@ -116,14 +132,14 @@ int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
         return error;
     struct nbc_queue *queue = queue_for(c, kind);
     int64_t seq = queue->next_seq++;
-    if (!error && __builtin_expect(nbc_launch_prerequisite && checked, 0)) {
-        error = nbc_launch_prerequisite(c, checked, kind, seq, &r->prerequisite);
+    if (!error && __builtin_expect(nbc_launch_start_condition && checked, 0)) {
+        error = nbc_launch_start_condition(c, checked, kind, seq, &r->start_condition);
         if (error)
             nbc_request_free(r);
     }
     if (error) {
         nbc_context_mark_number_undeliverable(c, queue, seq);
-        if (nbc_launch_prerequisite && checked && c->delivery != NBC_DELIVERY_SOUND)
+        if (nbc_launch_start_condition && checked && c->delivery != NBC_DELIVERY_SOUND)
             nbc_context_mark_lost(c); /* the others wait for its check before all later calls */
         return error;
     }

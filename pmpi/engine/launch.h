@@ -4,6 +4,9 @@
 #ifndef NBC_LAUNCH_H
 #define NBC_LAUNCH_H
 
+#include <stddef.h>
+#include <string.h>
+
 #include "op/call.h"
 #include "op/plan.h"
 #include "request/request.h"
@@ -11,13 +14,25 @@
 struct nbc_alg;
 
 /* What the user asks of a call. Precedence: environment, call info, communicator info. */
-struct nbc_wishes nbc_launch_wishes(const struct nbc_call *call, const struct nbc_context *c);
+struct nbc_preferences nbc_launch_preferences(const struct nbc_call *call,
+                                              const struct nbc_context *c);
 
 /* Chooses the algorithm for a shape as the user asks, by the rules in force. Sets the segment size
  * and the order of the shape. */
-const struct nbc_alg *nbc_launch_choose(struct nbc_shape *s, const struct nbc_wishes *wishes);
+const struct nbc_alg *nbc_launch_choose(struct nbc_shape *s,
+                                        const struct nbc_preferences *preferences);
 
-/* Creates the inactive operation of a call, without a tag. Returns an MPI error code. */
+/* Adds the program's call to the last ones on its communicator. */
+static inline void nbc_launch_note(struct nbc_context *c, const struct nbc_call *call,
+                                   int64_t bytes)
+{
+    struct nbc_recent *note = &c->recent[c->ncalls++ % NBC_NRECENT];
+    memcpy(note, call, offsetof(struct nbc_recent, bytes)); /* one load, one store */
+    note->bytes = bytes;
+}
+
+/* Creates the inactive operation of a call, without a tag, and notes the call. Returns an MPI error
+ * code. */
 int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out);
 
 /* Starts the nonblocking operation of a call. Returns an MPI error code. */
@@ -30,12 +45,13 @@ int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
                        const struct nbc_call *checked, enum nbc_kind kind,
                        struct nbc_request **out);
 
-/* Creates the prerequisite of the operation of a call, number seq on its communicator. *out is NULL
- * if there is none. Returns an MPI error code. */
-typedef int nbc_prerequisite_maker(struct nbc_context *c, const struct nbc_call *call,
-                                   enum nbc_kind kind, int64_t seq, struct nbc_prerequisite **out);
+/* Creates the start condition of the operation of a call, number seq on its communicator. *out is
+ * NULL if there is none. Returns an MPI error code. */
+typedef int nbc_start_condition_maker(struct nbc_context *c, const struct nbc_call *call,
+                                      enum nbc_kind kind, int64_t seq,
+                                      struct nbc_start_condition **out);
 
 /* Set at init if calls are checked (check.h), else NULL. */
-extern nbc_prerequisite_maker *nbc_launch_prerequisite;
+extern nbc_start_condition_maker *nbc_launch_start_condition;
 
 #endif

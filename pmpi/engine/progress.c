@@ -6,15 +6,17 @@
 #include <utlist.h>
 
 #include "base/clock.h"
+#include "base/in_mpi.h"
 #include "base/lock.h"
 #include "base/settings.h"
 #include "base/stats.h"
 #include "base/tag_space.h"
 #include "below/next.h"
-#include "below/simulated.h"
+#include "below/quirks.h"
 #include "below/quirks.h"
 #include "comm/context.h"
 #include "engine/wake.h"
+#include "op/mpi_transport.h"
 #include "op/plan.h"
 #include "op/run.h"
 #include "op/trace_transport.h"
@@ -70,18 +72,35 @@ static void active_enter(struct nbc_request *r)
         nbc_wake(run->lengthy);
 }
 
-/* Nanoseconds for which threads of the program have waited, if nbc_timing_on. */
+/* Nanoseconds for which threads were in calls while operations were pending, if nbc_timing_on. */
 static int64_t waited;
+static NBC_PER_THREAD struct {
+    bool any; /* operations were pending when the call began */
+    unsigned ncompleted;
+} at_enter;
+
+static void call_enter(const char *name)
+{
+    nbc_in_mpi_enter(name);
+    at_enter.any = nbc_any_active();
+    at_enter.ncompleted = nbc_ncompleted;
+}
+
+static void call_leave(void)
+{
+    int64_t took = nbc_in_mpi_leave();
+    if (at_enter.any || at_enter.ncompleted != nbc_ncompleted)
+        __atomic_fetch_add(&waited, took, __ATOMIC_RELAXED);
+}
+
+void nbc_progress_observe_calls(void)
+{
+    nbc_next_observe(call_enter, call_leave, nbc_in_mpi);
+}
 
 int64_t nbc_progress_waited(void)
 {
     return __atomic_load_n(&waited, __ATOMIC_RELAXED);
-}
-
-/* As nbc_shape_bytes. */
-static int64_t operation_bytes(const struct nbc_request *r)
-{
-    return r->plan ? r->plan->bytes : r->run->bytes;
 }
 
 static int32_t operation_comm(const struct nbc_request *r)
@@ -92,31 +111,44 @@ static int32_t operation_comm(const struct nbc_request *r)
 
 static void operation_trace(const struct nbc_request *r)
 {
-    struct nbc_trace_event *e = nbc_trace_add(NBC_TRACE_OPERATION, r->started, nbc_now());
+    struct nbc_trace_event *e = nbc_trace_add(NBC_TRACE_OPERATION, r->began.now, nbc_now());
     if (!e)
         return;
-    e->id = r->trace_id;
+    e->id = r->run->trace_id;
     e->peer = r->run->last_peer;
     e->coll = (int16_t)r->coll;
     e->alg = (int16_t)(r->alg - nbc_algs);
     e->persistent = r->persistent;
     e->number = nbc_request_call_number(r);
-    e->bytes = operation_bytes(r);
+    e->bytes = nbc_request_bytes(r);
     e->comm = operation_comm(r);
 }
 
-/* Whether the program called the operation or needs it: not those of checks, nor operations without
- * an algorithm. */
-static bool operation_counts(const struct nbc_request *r)
+/* The statistics of an operation that the program called: not of those of nbcshim, nor of
+ * operations without an algorithm; or NULL. */
+static struct nbc_stats *operation_stats(const struct nbc_request *r)
 {
-    return r->alg && !r->context->guarded;
+    bool counts = r->alg && !r->internal && !r->context->checked;
+    return counts ? nbc_stats_of((int)(r->alg - nbc_algs)) : NULL;
 }
+
+void nbc_progress_measure_end(const struct nbc_request *r, bool blocks)
+{
+    const struct nbc_moment now = nbc_in_mpi_moment();
+    struct nbc_stats *s = operation_stats(r);
+    if (s)
+        nbc_stats_end(s, blocks, &r->began, &now);
+}
+
+void (*nbc_progress_late_end)(const struct nbc_request *r);
 
 static void operation_measure(const struct nbc_request *r)
 {
-    int64_t now = __atomic_load_n(&waited, __ATOMIC_RELAXED);
-    if (operation_counts(r))
-        nbc_stats_complete(r->alg, nbc_now() - r->started, now - r->waited_before);
+    struct nbc_stats *s = operation_stats(r);
+    if (r->lateness_reported)
+        nbc_progress_late_end(r);
+    if (s)
+        nbc_stats_complete(s, nbc_now() - r->began.now);
     if (nbc_tracing)
         operation_trace(r);
 }
@@ -150,18 +182,25 @@ void nbc_progress_ran_ahead(const struct nbc_context *c, enum nbc_coll coll)
     sched_yield();
 }
 
+static __attribute__((cold, noinline)) bool run_start_with_devices(struct nbc_request *r)
+{
+    return nbc_run_start_with_devices(r->run, r->context->hidden, nbc_context_ranks(r->context),
+                                      r->tag, r->send, r->recv, true);
+}
+
 /* Starts the execution of an operation that has its run. */
 static void operation_begin(struct nbc_request *r)
 {
     struct nbc_run *run = r->run;
     active_enter(r);
     if (__builtin_expect(nbc_tracing, 0)) {
-        run->trace_id = r->trace_id;
+        run->trace_id = nbc_trace_next_id();
         run->trace_key = r->context->key;
         run->last_peer = -1;
     }
-    if (nbc_run_start(run, r->context->hidden, nbc_context_ranks(r->context), r->tag,
-                      nbc_run_input(run, r->send), r->recv)) {
+    if (nbc_device_may_be() ? run_start_with_devices(r)
+                            : nbc_run_start(run, r->context->hidden, nbc_context_ranks(r->context),
+                                            r->tag, nbc_run_input(run, r->send), r->recv)) {
         nbc_progress_ran_ahead(r->context, r->coll);
         operation_complete(r);
     }
@@ -199,13 +238,15 @@ static void queue_start_deferred(struct nbc_queue *queue)
     while (queue->deferred && operation_may_begin(queue, queue->deferred)) {
         struct nbc_request *r = queue->deferred;
         int error = MPI_SUCCESS;
-        if (r->prerequisite) {
-            if (!r->prerequisite->over(r->prerequisite, &error))
+        if (r->start_condition) {
+            if (!r->start_condition->over(r->start_condition, &error))
                 return;
             if (!error && r->context->delivery == NBC_DELIVERY_LOST)
                 error = MPI_ERR_OTHER; /* an earlier one is not over on other ranks */
         }
-        r->prerequisite = NULL;
+        if (nbc_context_is_revoked(r->context))
+            error = nbc_error_revoked;
+        r->start_condition = NULL;
         queue->deferred = r->newer;
         if (queue->deferred)
             nbc_request_prefetch(queue->deferred); /* mutants: leave a call out: only for speed */
@@ -258,8 +299,9 @@ static void operation_start(struct nbc_request *r)
 {
     struct nbc_context *c = r->context;
     bool disconnected = c->life == NBC_CONTEXT_DISCONNECTED;
+    bool revoked = r->persistent && nbc_context_is_revoked(c); /* of others the call has asked */
     if (disconnected || c->delivery == NBC_DELIVERY_LOST) {
-        r->error = disconnected ? MPI_ERR_COMM : MPI_ERR_OTHER;
+        r->error = disconnected ? MPI_ERR_COMM : revoked ? nbc_error_revoked : MPI_ERR_OTHER;
         nbc_request_set_state(r, NBC_COMPLETE);
         return;
     }
@@ -277,21 +319,21 @@ static void operation_start(struct nbc_request *r)
     if (!queue->deferred)
         queue->deferred = r;
     queue_start_deferred(queue);
-    /* The program may make no other call for long, so complete older operations. (A guard's
+    /* The program may make no other call for long, so complete older operations. (A check context's
      * operations are started by queue_start_deferred, which must not enter the same context
      * again.) */
-    if (queue->deferred && !c->guarded)
+    if (queue->deferred && !c->checked)
         operation_poll(queue->pending); /* mutants: leave a call out: only for speed */
 }
 
 /* The operation that must progress so that r does: r itself, or, if r is deferred, the oldest of
- * its queue, or that one's prerequisite. */
+ * its queue, or that one's start condition. */
 static struct nbc_request *operation_awaited(struct nbc_request *r)
 {
     while (is_deferred(r)) {
         r = nbc_request_queue(r)->pending;
         if (is_deferred(r))
-            r = r->prerequisite->request;
+            r = r->start_condition->request;
     }
     return r;
 }
@@ -299,16 +341,14 @@ static struct nbc_request *operation_awaited(struct nbc_request *r)
 /* operation_start, with the times for NBCSHIM_TRACE, NBCSHIM_STATS and NBCSHIM_TIMEOUT. */
 static void operation_start_timed(struct nbc_request *r)
 {
-    r->started = nbc_now();
+    const int64_t begin = nbc_now();
+    struct nbc_stats *s = operation_stats(r);
+    r->began = nbc_in_mpi_moment();
     r->lateness_reported = false;
-    r->waited_before = __atomic_load_n(&waited, __ATOMIC_RELAXED);
-    if (nbc_tracing) {
-        r->trace_id = nbc_trace_next_id();
+    if (nbc_tracing)
         operation_comm(r); /* asks for its name, while it has one */
-    }
-    if (operation_counts(r))
-        nbc_stats_count(r->alg, operation_bytes(r));
-    int64_t begin = r->started;
+    if (s)
+        nbc_stats_start(s, nbc_request_bytes(r));
     operation_start(r);
     if (nbc_tracing)
         nbc_trace_inside(begin, 0, true);
@@ -329,8 +369,18 @@ static void operation_end(struct nbc_request *r)
     struct nbc_context *c = r->context;
     operation_complete(r);
     context_start_deferred(c);
-    if (c->guarded)
-        context_start_deferred(c->guarded);
+    if (c->checked)
+        context_start_deferred(c->checked);
+}
+
+/* Ends the run of an operation whose communicator has been revoked. Inside of the progress loop of
+ * the MPI nothing can be cancelled. */
+static __attribute__((cold, noinline)) bool operation_give_up(struct nbc_request *r)
+{
+    if (nbc_inside_mpi_loop || !nbc_context_is_revoked(r->context))
+        return false;
+    nbc_transport_give_up(r->run, nbc_error_revoked);
+    return true;
 }
 
 /* Progresses an active operation. Afterwards only the state of r may be read, which remains valid
@@ -345,7 +395,8 @@ static void operation_poll(struct nbc_request *r)
         return;
     }
     r = operation_awaited(r);
-    if (nbc_exec_poll(&r->run->exec))
+    if (nbc_exec_poll(&r->run->exec) ||
+        (__builtin_expect(nbc_may_be_revoked, 0) && operation_give_up(r)))
         operation_end(r);
 }
 
@@ -396,7 +447,7 @@ struct nbc_request *nbc_progress_pending(const struct nbc_context *c)
         return c->queue.pending ? c->queue.pending : c->blocking.pending;
     DL_FOREACH (active, run) {
         const struct nbc_context *at = run->request->context;
-        if (at == c || (at && at->guarded == c))
+        if (at == c || (at && at->checked == c))
             return run->request; /* unreached: a moment between two threads */
     }
     return NULL;
@@ -410,7 +461,7 @@ static bool is_the_only_one(const struct nbc_request *r)
 /* Whether polls need to reach no other operation, and no other thread. */
 static bool is_alone(const struct nbc_request *r)
 {
-    return !nbc_threaded && !nbc_timing_on && !NBC_IS_SIMULATED && is_the_only_one(r);
+    return !nbc_threaded && !nbc_timing_on && !NBC_BLOCKS_TO_WAIT && is_the_only_one(r);
 }
 
 enum { SPINS = 512, SPINS_OVERSUBSCRIBED = 64 };
@@ -457,10 +508,10 @@ static void wait_alone(struct nbc_request *r, int *spins)
     }
 }
 
-/* One step of a wait for r. A simulated rank waits in the MPI below if nothing else is active. */
+/* One step of a wait for r. */
 static void wait_step(struct nbc_request *r)
 {
-    if (!NBC_IS_SIMULATED || !is_the_only_one(r))
+    if (!NBC_BLOCKS_TO_WAIT || !is_the_only_one(r))
         nbc_progress(r);
     else if (nbc_exec_wait(&r->run->exec))
         operation_end(r);
@@ -499,22 +550,8 @@ void nbc_progress_all(void)
     nbc_unlock();
 }
 
-/* Counts the time from one pause of a loop to the next as time for which the program waits: all of
- * it, or, for calls that need not be in one loop, if it is at most `most` ns. */
-static void count_waiting(int64_t most)
-{
-    static NBC_PER_THREAD int64_t last;
-    int64_t now = nbc_now();
-    if (now - last <= most)
-        __atomic_fetch_add(&waited, now - last, __ATOMIC_RELAXED);
-    last = now;
-}
-
 void nbc_progress_below(void)
 {
-    enum { SAME_WAIT = 100000 }; /* ns from one turn of the MPI's loop to the next */
-    if (__builtin_expect(nbc_timing_on, 0))
-        count_waiting(SAME_WAIT);
     if (nbc_threaded)
         __atomic_fetch_add(&nbc_pauses, 1, __ATOMIC_RELAXED);
     progress(NULL, 1);
@@ -523,11 +560,9 @@ void nbc_progress_below(void)
 void nbc_pause(int *spins)
 {
     nbc_report_poll();
-    if (__builtin_expect(nbc_timing_on, 0))
-        count_waiting(*spins == 0 ? -1 : INT64_MAX);
     if (nbc_threaded)
         __atomic_fetch_add(&nbc_pauses, 1, __ATOMIC_RELAXED);
-    if (!nbc_progress_spins(spins) && !NBC_IS_SIMULATED)
+    if (!nbc_progress_spins(spins) && !NBC_BLOCKS_TO_WAIT)
         sched_yield();
 }
 
@@ -536,6 +571,20 @@ void nbc_progress_yield(int *spins)
     nbc_unlock();
     nbc_pause(spins);
     nbc_lock();
+}
+
+void nbc_progress_duplicates(MPI_Comm comm)
+{
+    int spins = 0;
+    if (!nbc_any_active())
+        return;
+    nbc_lock();
+    const struct nbc_context *c = nbc_context_find(comm);
+    while (c && c->nduplicates > 0) {
+        nbc_progress(NULL);
+        nbc_progress_yield(&spins);
+    }
+    nbc_unlock();
 }
 
 void nbc_progress_pause(int *spins)

@@ -12,9 +12,18 @@ extern int nbc_nactive;
 /* The number of operations that have completed so far. Under the lock. */
 extern unsigned nbc_ncompleted;
 
-/* Nanoseconds that threads of the program have spent in calls that wait, while an operation was
- * active, if nbc_timing_on. By any thread. */
+/* Nanoseconds that threads of the program have spent in calls while an operation was active, if
+ * calls are observed. By any thread. */
 int64_t nbc_progress_waited(void);
+
+/* From now on the time in calls counts. If nbc_timing_on. */
+void nbc_progress_observe_calls(void);
+
+/* Called when an operation completes that has been reported as late. Under the lock. */
+extern void (*nbc_progress_late_end)(const struct nbc_request *r);
+
+/* Adds an operation to the statistics whose completion the program learns. If nbc_timing_on. */
+void nbc_progress_measure_end(const struct nbc_request *r, bool blocks);
 
 static inline bool nbc_any_active(void)
 {
@@ -40,9 +49,16 @@ void nbc_progress_below(void);
 /* nbc_progress without the lock and without a request, for loops that wait for something else. */
 void nbc_progress_all(void);
 
-/* An incomplete operation that may still communicate in a context, or in its guards; NULL if there
- * is none. Under the lock. */
+/* An incomplete operation that may still communicate in a context, or in its check contexts; NULL
+ * if there is none. Under the lock. */
 struct nbc_request *nbc_progress_pending(const struct nbc_context *c);
+
+/* Before a constructor of the communicator: waits until the MPI has made the duplicates of it that
+ * are pending (MPI_Comm_idup). All its ranks have called for them, in the same order, and a
+ * constructor may wait for all its ranks. Open MPI agrees on the number of each new communicator by
+ * messages on the parent; it hangs if two of these agreements overlap and the ranks progress them
+ * in different orders. Without the lock. */
+void nbc_progress_duplicates(MPI_Comm comm);
 
 /* Makes r the request of an operation whose run, with r->run, has been started without one and is
  * not complete. The queue has no other operation. Under the lock. */

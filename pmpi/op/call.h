@@ -30,15 +30,17 @@ enum nbc_purpose {
 
 /* A call of any of the 22 collectives. Fields that a collective does not use are zero. */
 struct nbc_call {
-    enum nbc_coll coll;
-    enum nbc_purpose purpose;
+    /* As in struct nbc_recent, which has them of the last calls. */
+    uint8_t coll, purpose; /* enum nbc_coll, enum nbc_purpose */
+    uint8_t kind;          /* enum nbc_kind, if it is the program's */
+    bool large;            /* a function whose name ends in _c */
+    int root;
+    const void *site; /* to which the program's call returns */
     MPI_Comm comm;
     struct nbc_args send, recv; /* bcast: only recv; reductions: count and type in both */
-    int root;
     MPI_Op op;
     MPI_Info info; /* of persistent collectives */
     bool has_info;
-    bool large; /* a function whose name ends in _c */
 };
 
 #endif

@@ -8,9 +8,8 @@
 #include "base/state.h"
 #include "below/hook.h"
 #include "below/quirks.h"
-#include "below/simulated.h"
-#include "below/quirks.h"
 #include "op/run.h"
+#include "op/stage.h"
 #include "op/types.h"
 
 #include "block.h"
@@ -75,7 +74,7 @@ static int transport_post(bool sends, void *addr, int64_t count, MPI_Datatype ty
     return error; /* unreached: the MPI fails */
 }
 
-bool nbc_transport_looks;
+bool nbc_inside_mpi_loop;
 
 /* Frees the request if it is complete, or has failed. */
 static inline int end_if_complete(MPI_Request *request, MPI_Status *status, bool *over)
@@ -96,7 +95,7 @@ static inline int end_if_complete(MPI_Request *request, MPI_Status *status, bool
  * the MPI; inside, only if the answer is yes. */
 static inline bool is_worth_a_test(MPI_Request request)
 {
-    return __builtin_expect(!nbc_transport_looks, 1) || nbc_hook_is_complete(request);
+    return __builtin_expect(!nbc_inside_mpi_loop, 1) || nbc_hook_is_complete(request);
 }
 
 static int transport_send(void *self, uintptr_t addr, int64_t count, int type, int peer,
@@ -109,8 +108,8 @@ static int transport_send(void *self, uintptr_t addr, int64_t count, int type, i
                                r->comm, &request);
     if (error)
         return error;
-    bool over = false; /* a test costs virtual time where the MPI is simulated */
-    if (!NBC_IS_SIMULATED && count * t->layout.size <= NBC_EAGER && is_worth_a_test(request))
+    bool over = false;
+    if (!NBC_BLOCKS_TO_WAIT && count * t->layout.size <= NBC_EAGER && is_worth_a_test(request))
         error = end_if_complete(&request, MPI_STATUS_IGNORE, &over);
     if (over)
         return NBC_SENT - error;
@@ -295,7 +294,7 @@ static int transport_poll_apart(struct nbc_run *r, int first, int n, nbc_handle 
 static int transport_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
 {
     struct nbc_run *r = self;
-    if (n <= FEW || nbc_transport_looks || (NBC_TESTSOME_FREES && has_failed))
+    if (n <= FEW || nbc_inside_mpi_loop || (NBC_TESTSOME_FREES && has_failed))
         return transport_poll_each(r, h, n, done, ndone);
     int first = 0, error;
     if (n > BATCH) { /* test one batch, the next one in the next poll */
@@ -308,6 +307,60 @@ static int transport_poll(void *self, int n, nbc_handle *h, int *done, int *ndon
     else
         error = transport_poll_batch(r, &(struct batch){.n = n, .first = first}, h, done, ndone);
     sort_ints(done, *ndone); /* the standard defines no order */
+    return error;
+}
+
+/* Whether message number i is over now. Sends cannot be cancelled. */
+static bool give_up_message(struct nbc_run *r, int i)
+{
+    bool over;
+    MPI_Request request = handle_load(&r->exec.handles[i]);
+    if (!is_send(r, i))
+        NEXT(Cancel)(&request);
+    end_if_complete(&request, MPI_STATUS_IGNORE, &over);
+    if (!over)
+        NEXT(Request_free)(&request);
+    return over;
+}
+
+void nbc_transport_give_up(struct nbc_run *run, int error)
+{
+    bool over = true;
+    for (int i = 0; i < run->exec.ninflight; i++)
+        over &= !nbc_stage_is_copy(run, i) && give_up_message(run, i);
+    nbc_exec_give_up(&run->exec, error, !over);
+}
+
+/* Of those in flight. Returns their number. */
+static int put_messages_first(struct nbc_run *r, int n, nbc_handle *h)
+{
+    int32_t *ops = r->exec.inflight;
+    int first = 0;
+    for (int i = 0; i < n; i++) {
+        if (nbc_stage_is_copy(r, i))
+            continue;
+        int32_t op = ops[i];
+        nbc_handle handle = h[i];
+        ops[i] = ops[first];
+        h[i] = h[first];
+        ops[first] = op;
+        h[first++] = handle;
+    }
+    return first;
+}
+
+/* Messages as in other runs: what has arrived is used before the MPI moves the next. */
+static int staged_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
+{
+    struct nbc_run *r = self;
+    int messages = put_messages_first(r, n, h);
+    int error = transport_poll(self, messages, h, done, ndone);
+    for (int i = messages; i < n && !error; i++) {
+        bool over;
+        error = nbc_stage_test(r, h[i], &over);
+        if (over)
+            done[(*ndone)++] = i;
+    }
     return error;
 }
 
@@ -353,7 +406,7 @@ static int pack_piece(const struct nbc_run *r, char *bytes, int size, uintptr_t 
     MPI_Datatype handle = r->handles.types[type]->handle;
     int position = 0;
     bool made;
-    int error = nbc_leave_bottom(layout_of(r, type), &from, &n, &handle, &made);
+    int error = nbc_rebase_from_bottom(layout_of(r, type), &from, &n, &handle, &made);
     if (!error)
         error = NEXT(Pack)((void *)from, n, handle, bytes, size, &position, r->comm);
     if (made)
@@ -367,7 +420,7 @@ static int unpack_piece(const struct nbc_run *r, uintptr_t to, int n, int type, 
     MPI_Datatype handle = r->handles.types[type]->handle;
     int position = 0;
     bool made;
-    int error = nbc_leave_bottom(layout_of(r, type), &to, &n, &handle, &made);
+    int error = nbc_rebase_from_bottom(layout_of(r, type), &to, &n, &handle, &made);
     if (!error)
         error =
             NEXT(Unpack)((void *)(uintptr_t)bytes, size, &position, (void *)to, n, handle, r->comm);
@@ -408,9 +461,9 @@ static int unpack_elements(const struct nbc_run *r, uintptr_t to, int64_t count,
     return 0;
 }
 
-/* Copies elements that are too large for MPI_Pack by a message from this rank to itself. nbc_alone
- * carries it; where there is none, the hidden communicator, where operations send no other such
- * message. On an intercommunicator a rank cannot address itself. */
+/* Copies elements that are too large for MPI_Pack by a message from this rank to itself.
+ * nbc_self_comm carries it; where there is none, the hidden communicator, where operations send no
+ * other such message. On an intercommunicator a rank cannot address itself. */
 /* unreached: above 2 GiB */
 static int transport_copy_by_message(const struct nbc_run *r, uintptr_t dst, int64_t dcount,
                                      int dtype, uintptr_t src, int64_t scount, int stype)
@@ -418,8 +471,8 @@ static int transport_copy_by_message(const struct nbc_run *r, uintptr_t dst, int
     int inter = 0, rank;
     MPI_Request request[2];
     MPI_Status statuses[2];
-    MPI_Comm comm = nbc_alone != MPI_COMM_NULL ? nbc_alone : r->comm;
-    if (nbc_alone == MPI_COMM_NULL)
+    MPI_Comm comm = nbc_self_comm != MPI_COMM_NULL ? nbc_self_comm : r->comm;
+    if (nbc_self_comm == MPI_COMM_NULL)
         NEXT(Comm_test_inter)(comm, &inter);
     if (inter)
         return MPI_ERR_OTHER;
@@ -515,4 +568,14 @@ const struct nbc_transport nbc_mpi_transport = {
 #endif
     .copy = transport_copy,
     .reduce = transport_reduce,
+};
+
+const struct nbc_transport nbc_staged_transport = {
+    .send = transport_send,
+    .recv = transport_receive,
+    .poll = staged_poll,
+    .copy = transport_copy,
+    .reduce = transport_reduce,
+    .stage = nbc_stage_copy,
+    .release = nbc_stage_release,
 };

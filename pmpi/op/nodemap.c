@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include "base/settings.h"
-#include "below/simulated.h"
+#include "below/quirks.h"
 #include "below/quirks.h"
 #include "op/world_ranks.h"
 
-#include "adapter.h"
+#include "fast_network.h"
 #include "nodes.h"
 #include "select.h"
 
@@ -95,23 +95,23 @@ static int find_nodes(int rank, int size)
     return error; /* unreached: the MPI fails */
 }
 
-/* What any host has is known on all. Nodes that are declared or simulated tell nothing of the
+/* What any host has is known on all. Nodes that are declared tell nothing of the
  * network. */
 static int ask_hosts(int rank, bool declared)
 {
     int here = nbc_node_size(&world.nodes, nbc_node_of(&world.nodes, rank)), any[2];
-    int mine[] = {here > sysconf(_SC_NPROCESSORS_ONLN), nbc_has_adapter()};
+    int mine[] = {here > sysconf(_SC_NPROCESSORS_ONLN), nbc_has_fast_network()};
     int error = NEXT(Allreduce)(mine, any, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (!error) {
         world.oversubscribed = any[0];
-        world.sockets = world.nodes.nnodes > 1 && !any[1] && !declared && !NBC_IS_SIMULATED;
+        world.sockets = world.nodes.nnodes > 1 && !any[1] && !declared && !NBC_RANKS_ARE_ALIKE;
     }
     return error;
 }
 
 int nbc_nodemap_setup(void)
 {
-    int rank, size, declared = (int)nbc_settings.nodes; /* on all ranks: base/alike.h */
+    int rank, size, declared = (int)nbc_settings.test.nodes; /* the same on all ranks */
     NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
     NEXT(Comm_size)(MPI_COMM_WORLD, &size);
     int error = MPI_SUCCESS;

@@ -32,7 +32,7 @@ struct nbc_plans {
     struct set set[SETS];
 };
 
-static void plan_key_of(const struct nbc_call *call, const struct nbc_wishes *wishes,
+static void plan_key_of(const struct nbc_call *call, const struct nbc_preferences *preferences,
                         struct nbc_plan_key *k)
 {
     k->send_count = call->send.count;
@@ -40,7 +40,7 @@ static void plan_key_of(const struct nbc_call *call, const struct nbc_wishes *wi
     k->send_type = call->send.type;
     k->recv_type = call->recv.type;
     k->op = call->op;
-    k->wishes = *wishes;
+    k->preferences = *preferences;
     k->coll = call->coll;
     k->root = call->root;
     /* mutants: != for ==: plans are not found again, which takes time only */
@@ -51,13 +51,14 @@ static void plan_key_of(const struct nbc_call *call, const struct nbc_wishes *wi
 
 /* Whether plan_key_of would give this key. */
 static inline bool is_key_of(const struct nbc_plan_key *k, const struct nbc_call *call,
-                             const struct nbc_wishes *wishes)
+                             const struct nbc_preferences *preferences)
 {
     return k->coll == (int)call->coll && k->send_count == call->send.count &&
            k->recv_count == call->recv.count && k->send_type == call->send.type &&
            k->recv_type == call->recv.type && k->op == call->op && k->root == call->root &&
-           k->wishes.alg == wishes->alg && k->wishes.segment == wishes->segment &&
-           k->wishes.order == wishes->order &&
+           k->preferences.alg == preferences->alg &&
+           k->preferences.segment == preferences->segment &&
+           k->preferences.order == preferences->order &&
            k->send_in_place == (call->send.buf == MPI_IN_PLACE) &&
            k->recv_in_place == (call->recv.buf == MPI_IN_PLACE);
 }
@@ -189,18 +190,19 @@ static void plan_retire(struct nbc_plans *plans, struct set *set, int i)
 }
 
 static inline bool plan_is_for(const struct nbc_plan *p, const struct nbc_call *call,
-                               const struct nbc_wishes *wishes)
+                               const struct nbc_preferences *preferences)
 {
-    return is_key_of(&p->key, call, wishes) && (!p->arrays || (same_arrays(&p->send, &call->send) &&
-                                                               same_arrays(&p->recv, &call->recv)));
+    return is_key_of(&p->key, call, preferences) &&
+           (!p->arrays ||
+            (same_arrays(&p->send, &call->send) && same_arrays(&p->recv, &call->recv)));
 }
 
 /* The index of the plan for a call, WAYS if there is none. */
 static int place_of(const struct set *set, uint32_t mark, const struct nbc_call *call,
-                    const struct nbc_wishes *wishes)
+                    const struct nbc_preferences *preferences)
 {
     for (int i = 0; i < WAYS; i++)
-        if (set->mark[i] == mark && plan_is_for(set->plan[i], call, wishes))
+        if (set->mark[i] == mark && plan_is_for(set->plan[i], call, preferences))
             return i;
     return WAYS;
 }
@@ -215,22 +217,22 @@ static inline bool plan_suits(const struct nbc_plan *p, const struct nbc_call *c
 }
 
 static struct nbc_plan *plan_look_up(struct nbc_plans *plans, const struct nbc_call *call,
-                                     const struct nbc_wishes *wishes)
+                                     const struct nbc_preferences *preferences)
 {
     uint64_t h = plan_hash(call);
     struct set *set = set_of(plans, h);
-    int i = place_of(set, mark_of(h), call, wishes);
+    int i = place_of(set, mark_of(h), call, preferences);
     return i < WAYS ? plans->recent[call->coll] = set->plan[i] : NULL;
 }
 
 struct nbc_plan *nbc_plan_find(struct nbc_plans *plans, const struct nbc_call *call,
-                               const struct nbc_wishes *wishes)
+                               const struct nbc_preferences *preferences)
 {
     if (!plans)
         return NULL;
     struct nbc_plan *plan = plans->recent[call->coll];
-    if (!plan || !plan_is_for(plan, call, wishes))
-        plan = plan_look_up(plans, call, wishes);
+    if (!plan || !plan_is_for(plan, call, preferences))
+        plan = plan_look_up(plans, call, preferences);
     if (!plan || !plan_suits(plan, call))
         return NULL;
     *plan->used = ++plans->now;
@@ -258,7 +260,7 @@ static void plan_enter(struct nbc_plans *plans, const struct nbc_call *call, str
 {
     uint64_t h = plan_hash(call);
     struct set *set = set_of(plans, h);
-    int i = place_of(set, mark_of(h), call, &p->key.wishes);
+    int i = place_of(set, mark_of(h), call, &p->key.preferences);
     if (i < WAYS)
         plan_retire(plans, set, i);
     else
@@ -280,7 +282,7 @@ static bool is_predefined(const struct nbc_bound *b)
 
 struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *call,
                                const struct nbc_bound *b, struct nbc_sched *sched,
-                               const struct nbc_alg *alg, const struct nbc_wishes *wishes)
+                               const struct nbc_alg *alg, const struct nbc_preferences *preferences)
 {
     int ntypes = b->shape.ntypes;
     if (sched->nops > MAX_OPS) /* mutants: >= for >: plans are used less often */
@@ -298,7 +300,7 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
         free(p);
         return NULL;
     }
-    plan_key_of(call, wishes, &p->key);
+    plan_key_of(call, preferences, &p->key);
     sched->refs++;
     p->alg = alg;
     memcpy(p->types, b->types, (size_t)ntypes * sizeof *p->types);

@@ -14,7 +14,7 @@
 #include "op/run.h"
 
 /* What the user asks of a call, by variables and info keys. */
-struct nbc_wishes {
+struct nbc_preferences {
     const struct nbc_alg *alg; /* NULL: the tuning rules select */
     int64_t segment;           /* bytes; 0: as selected */
     enum nbc_order order;      /* of reductions */
@@ -24,7 +24,7 @@ struct nbc_plan_key {
     int64_t send_count, recv_count;
     MPI_Datatype send_type, recv_type;
     MPI_Op op;
-    struct nbc_wishes wishes;
+    struct nbc_preferences preferences;
     int coll, root;
     bool send_in_place, recv_in_place;
 };
@@ -63,14 +63,15 @@ struct nbc_plans;
 /* The plan for a call; the table keeps its reference. NULL if there is none, or if the call must be
  * bound again because of its buffers. */
 struct nbc_plan *nbc_plan_find(struct nbc_plans *plans, const struct nbc_call *call,
-                               const struct nbc_wishes *wishes);
+                               const struct nbc_preferences *preferences);
 
 /* Creates the plan of a call that has been bound and whose schedule has been built, and caches it.
  * The plan takes references of its own. Returns NULL if a plan of this kind is not cached, or
  * without memory. Allocates *plans if it is NULL. */
 struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *call,
                                const struct nbc_bound *b, struct nbc_sched *sched,
-                               const struct nbc_alg *alg, const struct nbc_wishes *wishes);
+                               const struct nbc_alg *alg,
+                               const struct nbc_preferences *preferences);
 
 /* Takes a run set up for the plan, for the caller to return with nbc_plan_give. NULL without
  * memory. */

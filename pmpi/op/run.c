@@ -7,6 +7,7 @@
 #include "base/lock.h"
 #include "base/settings.h"
 #include "op/mpi_transport.h"
+#include "op/stage.h"
 #include "op/trace_transport.h"
 
 #include "coll.h"
@@ -129,6 +130,7 @@ struct nbc_run *nbc_run_new(struct nbc_sched *sched, const struct nbc_handle_ref
         run->kernel =
             nbc_kernel_find(handles->reducer->arith, handles->types[NBC_TYPE_RECV]->number);
     run->poll = NULL;
+    run->stage = NULL;
     return run;
 }
 
@@ -143,6 +145,7 @@ struct nbc_run *nbc_run_plain(size_t size, bool (*poll)(struct nbc_run *run, int
     run->input_bytes = 0;
     run->handles = (struct nbc_handle_refs){0};
     run->poll = poll;
+    run->stage = NULL;
     return run;
 }
 
@@ -161,8 +164,9 @@ static unsigned long_posts(const struct nbc_sched *sched)
     return sched->local ? 1U << NBC_OP_RECV : 0;
 }
 
-bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag, const void *send,
-                   const void *recv)
+static inline __attribute__((always_inline)) void set_start(struct nbc_run *run, MPI_Comm comm,
+                                                            const int *ranks, int tag,
+                                                            const void *send, const void *recv)
 {
     nbc_assert(!run->exec.abandoned);
     run->comm = comm;
@@ -172,13 +176,38 @@ bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag
     run->exec.base[NBC_BUF_SEND] = (uintptr_t)send;
     run->exec.base[NBC_BUF_RECV] = (uintptr_t)recv;
     run->exec.defer_kinds = run->lengthy && thread_polls() ? long_posts(run->sched) : 0;
+}
+
+bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag, const void *send,
+                   const void *recv)
+{
+    set_start(run, comm, ranks, tag, send, recv);
     return nbc_exec_start(&run->exec);
+}
+
+bool nbc_run_start_with_devices(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag,
+                                const void *send, const void *recv, bool outlives)
+{
+    if (!nbc_stage_is_possible())
+        return nbc_run_start(run, comm, ranks, tag, outlives ? nbc_run_input(run, send) : send,
+                             recv);
+    nbc_stage_undo(run);
+    if (outlives && run->input_bytes)
+        send = nbc_stage_input(run, send);
+    set_start(run, comm, ranks, tag, send, recv);
+    int error = nbc_stage_begin(run, &nbc_staged_transport);
+    if (!error)
+        return nbc_exec_start(&run->exec);
+    run->exec.error = error;
+    run->exec.lost = true;
+    return true;
 }
 
 void nbc_run_free(struct nbc_run *run)
 {
     if (run->sched)
         nbc_sched_release(run->sched);
+    nbc_stage_free(run);
     if (run->exec.abandoned) {
         run->next = abandoned;
         abandoned = run;
@@ -199,4 +228,5 @@ void nbc_run_cleanup(void)
     for (int class = 0; class < NCLASSES; class ++)
         for (struct nbc_run *run; (run = run_pool_take(class));)
             free(run);
+    nbc_stage_cleanup();
 }

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "below/simulated.h"
+#include "below/quirks.h"
 
 static struct nbc_topology *topology_allocate(int indegree, int outdegree)
 {
@@ -66,21 +66,11 @@ static struct nbc_topology *dist_graph_topology(MPI_Comm comm)
     return t;
 }
 
-/* SMPI 3.32 has only Cartesian topologies, and ends the program in MPI_Topo_test. */
-static int topology_kind(MPI_Comm comm, int *kind)
-{
-    int ndims;
-    if (!NBC_IS_SIMULATED)
-        return NEXT(Topo_test)(comm, kind);
-    *kind = NEXT(Cartdim_get)(comm, &ndims) ? MPI_UNDEFINED : MPI_CART;
-    return MPI_SUCCESS;
-}
-
 struct nbc_topology *nbc_topology_new(MPI_Comm comm, int *error)
 {
     int kind;
     struct nbc_topology *t;
-    *error = topology_kind(comm, &kind);
+    *error = nbc_quirks_topo_test(comm, &kind);
     if (*error)
         return NULL;
     *error = MPI_ERR_NO_MEM;

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/settings.h"
+#include "base/table.h"
 #include "op/mpi_transport.h"
 #include "op/run.h"
 
@@ -19,9 +20,11 @@ static int32_t nstarted;
 
 bool nbc_trace_record_setup(void)
 {
-    nbc_trace.events = malloc((size_t)nbc_settings.trace_events * sizeof *nbc_trace.events);
+    size_t n = (size_t)nbc_settings.test.trace_events;
+    nbc_trace.events = malloc(n * sizeof *nbc_trace.events);
+    nbc_trace.identities = malloc(2 * n * sizeof *nbc_trace.identities);
     nbc_trace.covered = INT64_MAX;
-    return nbc_trace.events != NULL;
+    return nbc_trace.events && nbc_trace.identities;
 }
 
 int32_t nbc_trace_next_id(void)
@@ -52,17 +55,15 @@ int32_t nbc_trace_comm_of(uint64_t key, MPI_Comm comm, int size)
     return nbc_trace.ncomms++;
 }
 
-/* --- which message is which ----------------------------------------------------------------------
- */
+/* --- which message is which ------------------------------------------------------------------- */
 
 /* Messages with the same source, destination and tag on the same communicator are a channel. MPI
- * keeps their order, so that both ends can number them. A table of the numbers of messages so far:
- * open addressing, a power of two. */
+ * keeps their order, so that both ends can number them. */
 static struct channel {
-    uint64_t name; /* 0: free */
-    int64_t count;
+    uint64_t name;
+    int64_t count; /* of messages so far */
+    UT_hash_handle hh;
 } * channels;
-static size_t nchannels, room;
 
 static uint64_t mixed(uint64_t a, uint64_t b)
 {
@@ -70,49 +71,28 @@ static uint64_t mixed(uint64_t a, uint64_t b)
     return (x ^ x >> 29) * UINT64_C(0x94d049bb133111eb) + b;
 }
 
-static struct channel *channel_place(struct channel *table, size_t size, uint64_t name)
-{
-    size_t i = (size_t)(name >> 17) & (size - 1);
-    while (table[i].name && table[i].name != name)
-        i = (i + 1) & (size - 1);
-    return &table[i];
-}
-
-static bool channels_grow(void)
-{
-    size_t more = room ? 2 * room : 1024;
-    struct channel *table = calloc(more, sizeof *table);
-    if (!table)
-        return false; /* unreached: no memory */
-    for (size_t i = 0; i < room; i++)
-        if (channels[i].name)
-            *channel_place(table, more, channels[i].name) = channels[i];
-    free(channels);
-    channels = table;
-    room = more;
-    return true;
-}
-
 /* The identity of the next message of a channel, 0 without memory. */
 static int64_t message_identity(uint64_t key, int tag, int from, int to)
 {
     /* mutants: forget + 1: another number, on both sides */
     uint64_t name = mixed(mixed(key + 1, (uint64_t)tag), (uint64_t)from << 32 | (uint32_t)to) | 1;
-    if (2 * nchannels >= room && !channels_grow())
+    struct channel *c;
+    HASH_FIND(hh, channels, &name, sizeof name, c);
+    if (!c && (c = calloc(1, sizeof *c))) {
+        c->name = name;
+        HASH_ADD(hh, channels, name, sizeof name, c);
+    }
+    if (!c)
         return 0; /* unreached: no memory */
-    struct channel *c = channel_place(channels, room, name);
-    nchannels += !c->name;
-    c->name = name;
     return (int64_t)(mixed(name, (uint64_t)++c->count) | 1);
 }
 
-/* --- events --------------------------------------------------------------------------------------
- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 struct nbc_trace_event *nbc_trace_add(enum nbc_trace_kind kind, int64_t begin, int64_t end)
 {
     seen++;
-    if (nbc_trace.nevents == nbc_settings.trace_events) {
+    if (nbc_trace.nevents == nbc_settings.test.trace_events) {
         nbc_trace.dropped++;
         bool is_slice = kind == NBC_TRACE_START || kind == NBC_TRACE_PROGRESS;
         if (is_slice && begin < nbc_trace.covered)
@@ -138,8 +118,7 @@ void nbc_trace_inside(int64_t begin, int64_t seen_before, bool always)
         nbc_trace_add(always ? NBC_TRACE_START : NBC_TRACE_PROGRESS, begin, end);
 }
 
-/* --- the transport -------------------------------------------------------------------------------
- */
+/* --- the transport ---------------------------------------------------------------------------- */
 
 /* A traced message. Its address is the handle that the executor stores. */
 struct message {
@@ -147,26 +126,7 @@ struct message {
     int64_t begin, bytes, identity;
     int32_t peer;
     bool sends;
-    struct message *next;
 };
-
-static struct message *spare; /* free messages, linked by next */
-
-static struct message *message_new(void)
-{
-    struct message *m = spare;
-    if (m)
-        spare = m->next;
-    else
-        m = malloc(sizeof *m);
-    return m;
-}
-
-static void message_free(struct message *m)
-{
-    m->next = spare;
-    spare = m;
-}
 
 static int world_rank(const struct nbc_run *run, int peer)
 {
@@ -200,14 +160,14 @@ static void message_done(struct nbc_run *run, struct message *m)
         e->bytes = m->bytes;
         e->number = m->identity;
     }
-    message_free(m);
+    free(m);
 }
 
 static int traced_post(void *self, bool sends, uintptr_t addr, int64_t count, int type, int peer,
                        nbc_handle *h)
 {
     struct nbc_run *run = self;
-    struct message *m = message_new();
+    struct message *m = malloc(sizeof *m);
     if (!m)
         return MPI_ERR_NO_MEM; /* unreached: no memory */
     const struct nbc_transport *t = &nbc_mpi_transport;
@@ -221,7 +181,7 @@ static int traced_post(void *self, bool sends, uintptr_t addr, int64_t count, in
     if (error == NBC_SENT)
         message_done(run, m);
     else if (error)
-        message_free(m); /* unreached: no memory */
+        free(m); /* unreached: no memory */
     else
         *h = (nbc_handle)m;
     return error;
@@ -312,18 +272,14 @@ const struct nbc_transport nbc_traced_transport = {
 
 void nbc_trace_record_cleanup(void)
 {
-    free(nbc_trace.events);
-    free(nbc_trace.comms);
-    free(channels);
-    nbc_trace.events = NULL;
-    nbc_trace.comms = NULL;
-    nbc_trace.ncomms = 0;
-    channels = NULL;
-    room = nchannels = 0;
-    nbc_tracing = false;
-    while (spare) {
-        struct message *m = spare;
-        spare = m->next;
-        free(m);
+    struct channel *c, *next;
+    HASH_ITER (hh, channels, c, next) {
+        HASH_DEL(channels, c);
+        free(c);
     }
+    free(nbc_trace.events);
+    free(nbc_trace.identities);
+    free(nbc_trace.comms);
+    nbc_trace = (struct nbc_trace_record){.events = NULL};
+    nbc_tracing = false;
 }

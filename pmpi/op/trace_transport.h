@@ -42,7 +42,7 @@ struct nbc_trace_comm {
     char name[64];
 };
 
-/* The recorded events. Events beyond NBCSHIM_TRACE_EVENTS are only counted. */
+/* The recorded events. Events beyond trace_events of NBCSHIM_TEST are only counted. */
 struct nbc_trace_record {
     struct nbc_trace_event *events;
     int64_t nevents, dropped;
@@ -50,6 +50,7 @@ struct nbc_trace_record {
     int64_t covered; /* until then, all messages are within recorded slices of time in nbcshim */
     struct nbc_trace_comm *comms;
     int ncomms;
+    int64_t *identities; /* space for two per event */
 };
 
 /* Set at init, afterwards only read. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "op/types.h"
 
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/lock.h"
 #include "base/state.h"
@@ -228,9 +230,9 @@ static bool is_committed(MPI_Datatype type)
 {
     char none[8] = {0};
     int position = 0, class;
-    if (nbc_alone == MPI_COMM_NULL)
+    if (nbc_self_comm == MPI_COMM_NULL)
         return true;
-    int error = NEXT(Pack)(none, 0, type, none, sizeof none, &position, nbc_alone);
+    int error = NEXT(Pack)(none, 0, type, none, sizeof none, &position, nbc_self_comm);
     return !error || NEXT(Error_class)(error, &class) || class != MPI_ERR_TYPE;
 }
 
@@ -270,6 +272,53 @@ int nbc_datatype_find(MPI_Datatype type, struct nbc_datatype **entry)
         return MPI_ERR_TYPE;
     *entry = new_datatype(type);
     return *entry ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+/* Sets the runs of ones in `bytes`. Returns their number; `runs` may be NULL. */
+static int find_runs(const unsigned char *bytes, const struct nbc_type *layout,
+                     struct nbc_bytes_run *runs)
+{
+    const unsigned char *end = bytes + layout->true_extent, *p = bytes, *stop;
+    int n = 0;
+    while (p < end && (p = memchr(p, 0xff, (size_t)(end - p)))) {
+        stop = memchr(p, 0, (size_t)(end - p));
+        stop = stop ? stop : end;
+        if (runs)
+            runs[n] = (struct nbc_bytes_run){layout->true_lb + (p - bytes), stop - p};
+        n++;
+        p = stop;
+    }
+    return n;
+}
+
+/* Unpacks bytes of ones over zeros. */
+static bool mark_data(struct nbc_datatype *t, MPI_Comm comm, unsigned char *bytes)
+{
+    int size = (int)t->layout.size, position = 0;
+    void *ones = malloc((size_t)size + 1);
+    if (!ones || t->layout.size > INT_MAX) {
+        free(ones);
+        return false;
+    }
+    memset(ones, 0xff, (size_t)size);
+    void *element = (void *)((uintptr_t)bytes - (uintptr_t)t->layout.true_lb);
+    int error = NEXT(Unpack)(ones, size, &position, element, 1, t->handle, comm);
+    free(ones);
+    return !error;
+}
+
+const struct nbc_bytes_run *nbc_datatype_runs(struct nbc_datatype *t, MPI_Comm comm, int *n)
+{
+    unsigned char *bytes = t->runs ? NULL : calloc(1, (size_t)t->layout.true_extent + 1);
+    if (bytes && mark_data(t, comm, bytes)) {
+        t->nruns = find_runs(bytes, &t->layout, NULL);
+        t->runs = malloc((size_t)(t->nruns + 1) * sizeof *t->runs);
+        if (t->runs)
+            find_runs(bytes, &t->layout, t->runs);
+    }
+    free(bytes);
+    *n = t->nruns;
+    return t->runs;
 }
 
 static void datatype_take_out(struct nbc_datatype *t)
@@ -354,6 +403,7 @@ void nbc_types_reclaim_slow(void)
             handle = t->handle;
             NEXT(Type_free)(&handle);
         }
+        free(t->runs);
         free(t);
     }
 }
@@ -386,7 +436,8 @@ static bool is_logical_on_real(MPI_Op op, MPI_Datatype type)
 static bool operator_is_accepted(MPI_Op op, MPI_Datatype type)
 {
     int in = 0, out = 0;
-    return nbc_alone == MPI_COMM_NULL || !NEXT(Allreduce)(&in, &out, 0, type, op, nbc_alone);
+    return nbc_self_comm == MPI_COMM_NULL ||
+           !NEXT(Allreduce)(&in, &out, 0, type, op, nbc_self_comm);
 }
 
 int nbc_operator_check(struct nbc_operator *o, const struct nbc_datatype *t)
@@ -458,6 +509,7 @@ bool nbc_datatype_put_off(MPI_Datatype *type)
         return false;
     if (t->uses == 0) {
         datatype_take_out(t);
+        free(t->runs);
         free(t);
         return false;
     }
@@ -482,8 +534,8 @@ bool nbc_operator_put_off(MPI_Op *op)
     return true;
 }
 
-int nbc_leave_bottom(const struct nbc_type *t, uintptr_t *addr, int *n, MPI_Datatype *type,
-                     bool *made)
+int nbc_rebase_from_bottom(const struct nbc_type *t, uintptr_t *addr, int *n, MPI_Datatype *type,
+                           bool *made)
 {
     MPI_Aint displ = (MPI_Aint)-t->true_lb;
     MPI_Datatype given = *type;

@@ -7,6 +7,7 @@
 #ifndef NBC_TYPES_H
 #define NBC_TYPES_H
 
+#include "below/device.h"
 #include "below/next.h"
 #include "base/table.h"
 
@@ -16,9 +17,11 @@
 struct nbc_datatype {
     MPI_Datatype handle;
     struct nbc_type layout;
-    int uses;                  /* number of operations that hold it */
-    bool named;                /* predefined: never freed */
-    bool relative;             /* see nbc_is_relative */
+    int uses;                   /* number of operations that hold it */
+    bool named;                 /* predefined: never freed */
+    bool relative;              /* see nbc_is_relative */
+    struct nbc_bytes_run *runs; /* see nbc_datatype_runs; NULL: not yet known */
+    int nruns;
     enum nbc_number number;    /* the number type for the kernels, if they know it */
     int frees;                 /* how often the program has freed the handle, of which it may have
                                 * got several; as often with its last use */
@@ -49,6 +52,9 @@ int nbc_operator_find(MPI_Op op, struct nbc_operator **entry);
 /* Whether the data of this layout begins where the buffer does, or so close that there can be none
  * if the buffer is NULL. */
 bool nbc_is_relative(const struct nbc_type *layout);
+
+/* The bytes of an element that hold data, in ascending order; NULL without memory. */
+const struct nbc_bytes_run *nbc_datatype_runs(struct nbc_datatype *t, MPI_Comm comm, int *n);
 
 /* Takes or drops a reference of an operation. */
 static inline void nbc_datatype_hold(struct nbc_datatype *t)
@@ -98,7 +104,7 @@ bool nbc_operators_any(void);
 /* Elements at MPI_BOTTOM: MPICH rejects a null buffer in MPI_Pack and MPI_Unpack. Replaces them by
  * one element of a datatype whose displacements count from where the data begins. Returns an MPI
  * error code. If it sets *made, the caller frees *type. */
-int nbc_leave_bottom(const struct nbc_type *t, uintptr_t *addr, int *n, MPI_Datatype *type,
-                     bool *made);
+int nbc_rebase_from_bottom(const struct nbc_type *t, uintptr_t *addr, int *n, MPI_Datatype *type,
+                           bool *made);
 
 #endif

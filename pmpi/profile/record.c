@@ -7,24 +7,30 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "profile/next.h"
+#include "base/clock.h"
+#include "base/collect.h"
+#include "below/next.h"
 
 #include "coll.h"
 
-_Thread_local const void *nbc_profile_caller;
+NBC_PER_THREAD const void *nbc_profile_caller, *nbc_profile_place;
 
-static _Thread_local int depth; /* of calls of the program, and of calls within them */
 static bool open_now;
+static bool threaded; /* several threads at a time may call */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static int64_t begin_of_all, offset; /* rank 0's clock minus this rank's */
+static int64_t begin_of_all, end_of_all; /* by the clock of rank 0 */
 
-int64_t nbc_profile_now(void)
+static void lock(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    if (threaded)
+        pthread_mutex_lock(&mutex);
+}
+
+static void unlock(void)
+{
+    if (threaded)
+        pthread_mutex_unlock(&mutex);
 }
 
 void (*nbc_profile_next(const char *name))(void)
@@ -41,65 +47,14 @@ void (*nbc_profile_next(const char *name))(void)
     return found;
 }
 
-void nbc_profile_enter(void)
-{
-    depth++;
-}
-
-void nbc_profile_leave(void)
-{
-    depth--;
-}
-
 bool nbc_profile_skips(void)
 {
-    return depth > 0 || !open_now;
+    return nbc_in_mpi() || !open_now;
 }
 
-/* --- sites ---------------------------------------------------------------------------------------
- */
+/* --- sites ------------------------------------------------------------------------------------ */
 
-/* All sites, in the order of their first calls; `table` finds them: open addressing, a power of
- * two. Sites never move. */
-static struct nbc_site **sites, **table;
-static size_t nsites, room;
-
-static size_t hash(const void *address, uint64_t rest)
-{
-    return (size_t)(((uint64_t)(uintptr_t)address ^ rest << 48) * UINT64_C(0x9e3779b97f4a7c15) >>
-                    20);
-}
-
-static struct nbc_site **site_place(const struct nbc_site *key)
-{
-    uint64_t rest = (uint64_t)key->coll << 8 ^ (uint64_t)key->kind << 6 ^ (uint64_t)(key->size + 1);
-    for (size_t i = hash(key->address, rest);; i++) {
-        struct nbc_site **at = &table[i & (room - 1)];
-        if (!*at || ((*at)->address == key->address && (*at)->coll == key->coll &&
-                     (*at)->kind == key->kind && (*at)->size == key->size))
-            return at;
-    }
-}
-
-/* Returns false without memory. */
-static bool sites_grow(void)
-{
-    size_t more = room ? 2 * room : 256;
-    struct nbc_site **list = realloc(sites, more * sizeof *list), **t = calloc(more, sizeof *t);
-    if (list)
-        sites = list;
-    if (!list || !t) {
-        /* unreached below: no memory */
-        free(t);
-        return false;
-    }
-    free(table);
-    table = t;
-    room = more;
-    for (size_t i = 0; i < nsites; i++)
-        *site_place(sites[i]) = sites[i];
-    return true;
-}
+static struct nbc_site *sites; /* in the order of their first calls */
 
 /* Whether an address is in the MPI's own code, which makes collective calls for other functions
  * (MPI_File_open); its Fortran bindings, which make those of the program, are other files. */
@@ -118,116 +73,92 @@ static bool is_of_mpi(const void *address)
     return false;
 }
 
-static struct nbc_site *site_find(const struct nbc_site *key)
+static struct nbc_site *site_find(const struct nbc_site_key *key)
 {
-    if (2 * nsites >= room && !sites_grow())
-        return NULL; /* unreached: no memory */
-    struct nbc_site **at = site_place(key);
-    if (!*at) {
-        *at = calloc(1, sizeof **at);
-        if (*at) {
-            **at = *key;
-            (*at)->foreign = is_of_mpi(key->address);
-            sites[nsites++] = *at;
-        }
-    }
-    return *at;
+    struct nbc_site *s;
+    HASH_FIND(hh, sites, key, sizeof *key, s);
+    if (s || !(s = calloc(1, sizeof *s)))
+        return s;
+    s->key = *key;
+    s->foreign = is_of_mpi(key->stack->frame[0]);
+    HASH_ADD(hh, sites, key, sizeof *key, s);
+    return s;
 }
 
-/* --- requests ------------------------------------------------------------------------------------
- */
+/* --- requests --------------------------------------------------------------------------------- */
 
-/* By handle. Chains, because requests are removed all the time. */
-struct entry {
-    MPI_Request request;
-    struct nbc_pending pending;
-    struct entry *next;
-};
-
-enum { CHAINS = 4096 };
-
-static struct entry *chains[CHAINS], *spare;
+static struct nbc_pending *pending; /* by handle */
 static int npending;
-
-static struct entry **chain_of(MPI_Request request)
-{
-    uint64_t key = 0;
-    memcpy(&key, &request, sizeof request);
-    struct entry **e = &chains[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
-    while (*e && (*e)->request != request)
-        e = &(*e)->next;
-    return e;
-}
 
 bool nbc_profile_any_pending(void)
 {
     return __atomic_load_n(&npending, __ATOMIC_RELAXED) != 0;
 }
 
-struct nbc_pending *nbc_profile_find(MPI_Request request)
+static void count_pending(int more)
 {
-    pthread_mutex_lock(&mutex);
-    struct entry *e = *chain_of(request);
-    pthread_mutex_unlock(&mutex);
-    return e ? &e->pending : NULL;
+    __atomic_store_n(&npending, npending + more, __ATOMIC_RELAXED);
 }
 
-void nbc_profile_drop(MPI_Request request)
+struct nbc_pending *nbc_profile_find(MPI_Request request)
 {
-    pthread_mutex_lock(&mutex);
-    struct entry **at = chain_of(request), *e = *at;
-    if (e) {
-        *at = e->next;
-        e->next = spare;
-        spare = e;
-        __atomic_store_n(&npending, npending - 1, __ATOMIC_RELAXED);
-    }
-    pthread_mutex_unlock(&mutex);
+    struct nbc_pending *p;
+    lock();
+    HASH_FIND(hh, pending, &request, sizeof request, p);
+    unlock();
+    return p && p->call.site ? p : NULL;
+}
+
+/* Under the mutex. */
+static void request_drop(struct nbc_pending *p)
+{
+    p->call.site = NULL;
+    p->active = false;
+    count_pending(-1);
+}
+
+void nbc_profile_drop(struct nbc_pending *p)
+{
+    lock();
+    request_drop(p);
+    unlock();
 }
 
 /* MPIs give operations that are complete at once the same handle: the last one counts. Under the
  * mutex. */
-static void request_add(MPI_Request request, struct nbc_pending pending)
+static void request_add(MPI_Request request, const struct nbc_span *call, bool persistent)
 {
-    struct entry **at = chain_of(request);
-    if (!*at) {
-        struct entry *e = spare;
-        if (e)
-            spare = e->next;
-        else
-            e = malloc(sizeof *e);
-        if (!e)
-            return; /* unreached: no memory */
-        *e = (struct entry){.request = request};
-        *at = e;
-        __atomic_store_n(&npending, npending + 1, __ATOMIC_RELAXED);
-    }
-    (*at)->pending = pending;
+    struct nbc_pending *p;
+    HASH_FIND(hh, pending, &request, sizeof request, p);
+    if (!p && !(p = calloc(1, sizeof *p)))
+        return; /* unreached: no memory */
+    count_pending(!p->call.site);
+    p->call = *call;
+    p->persistent = persistent;
+    p->active = !persistent;
+    if (p->hh.tbl)
+        return;
+    p->request = request;
+    HASH_ADD(hh, pending, request, sizeof request, p);
 }
 
-/* --- calls ---------------------------------------------------------------------------------------
- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 /* An array has an entry for each process. */
 static int64_t bytes_of_array(const struct nbc_call *call, const struct nbc_args *side)
 {
     int size = 0, each;
     int64_t bytes = 0;
-    PROFILE_NEXT(Comm_size)(call->comm, &size);
+    NEXT(Comm_size)(call->comm, &size);
     if (!side->types)
-        PROFILE_NEXT(Type_size)(side->type, &each);
+        NEXT(Type_size)(side->type, &each);
     for (int i = 0; i < size; i++) {
         int64_t count = nbc_ints_at(side->counts, i);
         if (side->types && count)
-            PROFILE_NEXT(Type_size)(side->types[i], &each);
+            NEXT(Type_size)(side->types[i], &each);
         bytes += count ? count * each : 0;
     }
     return bytes;
-}
-
-static bool takes_from_root(enum nbc_coll coll)
-{
-    return coll == NBC_BCAST || coll == NBC_SCATTER || coll == NBC_SCATTERV;
 }
 
 /* The bytes of the vector or the block that this rank has, of an array the sum; −1: unknown. Asks
@@ -235,11 +166,12 @@ static bool takes_from_root(enum nbc_coll coll)
 static int64_t bytes_of(const struct nbc_call *call)
 {
     int inter = 1, each = 0;
-    const struct nbc_args *side = takes_from_root(call->coll) ? &call->recv : &call->send;
+    bool from_root = nbc_coll_has_root(call->coll) && !nbc_coll_is_to_root(call->coll);
+    const struct nbc_args *side = from_root ? &call->recv : &call->send;
     if (call->coll == NBC_BARRIER)
         return 0;
     if (call->comm != MPI_COMM_NULL)
-        PROFILE_NEXT(Comm_test_inter)(call->comm, &inter);
+        NEXT(Comm_test_inter)(call->comm, &inter);
     if (inter)
         return -1;
     if (side->buf == MPI_IN_PLACE)
@@ -250,7 +182,7 @@ static int64_t bytes_of(const struct nbc_call *call)
         return nbc_coll_is_neighborhood(call->coll) ? -1 : bytes_of_array(call, side);
     if (side->types || side->count < 0 || side->type == MPI_DATATYPE_NULL)
         return -1; /* unreached: erroneous: no count or type */
-    PROFILE_NEXT(Type_size)(side->type, &each);
+    NEXT(Type_size)(side->type, &each);
     return each < 0 ? -1 : side->count * each;
 }
 
@@ -259,197 +191,149 @@ static int size_class(int64_t bytes)
     return bytes < 0 ? -1 : bytes ? 64 - __builtin_clzll((unsigned long long)bytes) : 0;
 }
 
-void nbc_profile_begin(struct nbc_timed *t, const struct nbc_call *call, enum nbc_kind kind)
+void nbc_profile_begin(struct nbc_span *t, const struct nbc_call *call, enum nbc_kind kind)
 {
-    struct nbc_site key = {.address = nbc_profile_caller, .coll = call->coll, .kind = kind};
-    nbc_profile_enter();
+    struct nbc_site_key key = {.coll = call->coll, .kind = kind};
     t->bytes = bytes_of(call);
     key.size = size_class(t->bytes);
-    pthread_mutex_lock(&mutex);
-    t->site = site_find(&key);
+    key.python = nbc_python_find();
+    lock();
+    key.stack = nbc_stack_find(nbc_profile_caller, nbc_profile_place);
+    t->site = key.stack ? site_find(&key) : NULL;
     if (t->site && t->site->foreign)
         t->site = NULL;
-    pthread_mutex_unlock(&mutex);
-    t->began = nbc_profile_now();
+    unlock();
+    nbc_in_mpi_enter("");
+    t->began = nbc_in_mpi_entered();
 }
 
-/* Under the mutex. */
-static void count_call(struct nbc_site *s, int64_t began, int64_t bytes)
+/* An operation begins, by a call that took so long. Under the mutex. */
+static void count_start(const struct nbc_span *t, int64_t took)
 {
-    s->calls++;
-    s->bytes += bytes > 0 ? bytes : 0;
-    s->arrival += (double)(began + offset - begin_of_all);
+    nbc_stats_start(&t->site->sums, t->bytes);
+    t->site->starting += took;
+    t->site->arrival += (double)(t->began.now + nbc_collect_offset - begin_of_all);
 }
 
-void nbc_profile_end(struct nbc_timed *t, const MPI_Request *request, int error)
+void nbc_profile_end(struct nbc_span *t, const MPI_Request *request, int error)
 {
-    int64_t now = nbc_profile_now();
-    struct nbc_site *s = t->site;
-    nbc_profile_leave();
-    if (!s || error)
+    int64_t took = nbc_in_mpi_leave();
+    if (!t->site || error)
         return;
-    pthread_mutex_lock(&mutex);
-    bool persistent = s->kind == NBC_KIND_PERSISTENT;
-    s->inside += now - t->began;
-    if (!persistent)
-        count_call(s, t->began, t->bytes);
+    lock();
+    bool persistent = t->site->key.kind == NBC_KIND_PERSISTENT;
+    if (persistent)
+        t->site->starting += took;
+    else
+        count_start(t, took);
     if (request)
-        request_add(*request, (struct nbc_pending){.site = s,
-                                                   .began = t->began,
-                                                   .bytes = t->bytes,
-                                                   .persistent = persistent,
-                                                   .active = !persistent});
-    pthread_mutex_unlock(&mutex);
+        request_add(*request, t, persistent);
+    unlock();
 }
 
-void nbc_profile_started(struct nbc_pending *p, int64_t began, int64_t now)
+void nbc_profile_started(struct nbc_pending *p, struct nbc_moment began, int64_t took)
 {
-    pthread_mutex_lock(&mutex);
-    count_call(p->site, began, p->bytes);
-    p->site->inside += now - began;
-    p->began = began;
+    lock();
+    p->call.began = began;
     p->active = true;
-    pthread_mutex_unlock(&mutex);
+    count_start(&p->call, took);
+    unlock();
 }
 
-void nbc_profile_waited(struct nbc_pending *p, int64_t took, bool done, int64_t now)
+void nbc_profile_waited(struct nbc_pending *p, int64_t took, bool done, struct nbc_moment now)
 {
-    pthread_mutex_lock(&mutex);
-    p->site->waiting += took;
-    if (done) {
-        p->site->flight += now - p->began;
-        p->active = false;
+    lock();
+    if (p->call.site) {
+        p->call.site->waiting += took;
+        if (done)
+            nbc_stats_end(&p->call.site->sums, false, &p->call.began, &now);
+        p->active = p->active && !done;
+        if (done && !p->persistent)
+            request_drop(p);
     }
-    pthread_mutex_unlock(&mutex);
+    unlock();
 }
 
-/* --- beginning and end ---------------------------------------------------------------------------
- */
-
-/* The fastest of some round trips tells how far rank 0's clock is ahead. */
-static void compare_clocks(int rank, int size)
-{
-    enum { PINGS = 5, TAG = 7 };
-    int64_t there, least = INT64_MAX;
-    for (int peer = 1; rank == 0 && peer < size; peer++)
-        for (int i = 0; i < PINGS; i++) {
-            PROFILE_NEXT(Recv)(NULL, 0, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            there = nbc_profile_now();
-            PROFILE_NEXT(Send)(&there, sizeof there, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
-        }
-    for (int i = 0; rank > 0 && i < PINGS; i++) {
-        int64_t begin = nbc_profile_now();
-        PROFILE_NEXT(Send)(NULL, 0, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
-        PROFILE_NEXT(Recv)
-        (&there, sizeof there, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        int64_t trip = nbc_profile_now() - begin;
-        if (trip < least) {
-            least = trip;
-            offset = there - (begin + trip / 2);
-        }
-    }
-}
+/* --- beginning and end ------------------------------------------------------------------------ */
 
 void nbc_profile_open(void)
 {
-    int rank, size;
-    if (!getenv("NBCPROFILE") || open_now)
+    if (!getenv("NBCPROFILE") || open_now || !nbc_collect_begin())
         return;
-    PROFILE_NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
-    PROFILE_NEXT(Comm_size)(MPI_COMM_WORLD, &size);
-    compare_clocks(rank, size);
-    PROFILE_NEXT(Barrier)(MPI_COMM_WORLD);
-    begin_of_all = nbc_profile_now() + offset;
-    PROFILE_NEXT(Bcast)(&begin_of_all, sizeof begin_of_all, MPI_BYTE, 0, MPI_COMM_WORLD);
+    NEXT(Barrier)(nbc_collect_comm);
+    begin_of_all = nbc_now() + nbc_collect_offset;
+    NEXT(Bcast)(&begin_of_all, sizeof begin_of_all, MPI_BYTE, 0, nbc_collect_comm);
+    int level = MPI_THREAD_MULTIPLE;
+    NEXT(Query_thread)(&level);
+    threaded = level == MPI_THREAD_MULTIPLE;
+    nbc_python_setup();
     open_now = true;
 }
 
-/* A call site as others can find it: the file, and the address in it. nbccompare reads so much of a
- * symbol, and what follows it as the file. */
-static void write_site(FILE *out, int rank, const struct nbc_site *s)
+/* A frame as others can find it: the address in its file, the symbol, and the file. */
+static void write_frame(FILE *out, const void *frame)
 {
     Dl_info info = {0};
     struct link_map *map = NULL;
     const char *file = "?", *symbol = "?";
-    uintptr_t at = (uintptr_t)s->address;
-    if (dladdr1(s->address, &info, (void **)&map, RTLD_DL_LINKMAP) && map) {
+    uintptr_t at = (uintptr_t)frame;
+    if (dladdr1((const char *)frame - 1, &info, (void **)&map, RTLD_DL_LINKMAP) && map) {
         at -= map->l_addr;
         file = *map->l_name ? map->l_name : info.dli_fname;
         symbol = info.dli_sname ? info.dli_sname : "?";
     }
-    fprintf(out, "call %d %s %d %d %lld %lld %lld %lld %lld %.0f %lx %.63s %s\n", rank,
-            nbc_coll_name(s->coll), (int)s->kind, s->size, (long long)s->calls, (long long)s->bytes,
-            (long long)s->inside, (long long)s->waiting, (long long)s->flight, s->arrival,
-            (unsigned long)at, symbol, file);
+    fprintf(out, "\t%lx %s %s", (unsigned long)at, symbol, file);
 }
 
-/* What this rank tells rank 0. */
-static char *text_of_rank(int rank, int64_t wall, size_t *length)
+static void write_site(FILE *out, int rank, const struct nbc_site *s)
 {
-    char host[MPI_MAX_PROCESSOR_NAME + 1] = "", *text = NULL;
+    const int64_t sums[] = {s->key.size, s->sums.started, s->sums.bytes, s->starting,
+                            s->waiting,  s->sums.flight,  s->sums.inside};
+    fprintf(out, "call %d %s %d", rank, nbc_coll_name(s->key.coll), s->key.kind);
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        fprintf(out, " %lld", (long long)sums[i]);
+    fprintf(out, " %.0f", s->arrival);
+    for (int i = 0; i < s->key.stack->n; i++)
+        write_frame(out, s->key.stack->frame[i]);
+    nbc_python_write(out, s->key.python);
+    fputc('\n', out);
+}
+
+static void write_rank(FILE *out, int rank)
+{
+    char host[MPI_MAX_PROCESSOR_NAME + 1] = "";
     int n;
-    FILE *out = open_memstream(&text, length);
-    if (!out)
-        return NULL; /* unreached: no memory */
-    PROFILE_NEXT(Get_processor_name)(host, &n);
-    fprintf(out, "rank %d %lld %s\n", rank, (long long)wall, host);
-    for (size_t i = 0; i < nsites; i++)
-        if (!sites[i]->foreign)
-            write_site(out, rank, sites[i]);
-    return fclose(out) ? NULL : text;
+    NEXT(Get_processor_name)(host, &n);
+    fprintf(out, "rank %d %lld %s\n", rank, (long long)(end_of_all - begin_of_all), host);
+    for (const struct nbc_site *s = sites; s; s = s->hh.next)
+        if (!s->foreign)
+            write_site(out, rank, s);
 }
 
-static void write_all(const char *text, size_t length, int size)
+/* Whether nbcshim is there and does nothing: then this keyval of its interface is invalid. */
+static bool nbcshim_is_inactive(void)
 {
-    const char *name = getenv("NBCPROFILE");
-    FILE *out = fopen(name, "w");
-    if (!out) {
-        perror(name);
-        return;
-    }
-    fprintf(out, "nbcprofile 1 %d\n", size);
-    fwrite(text, 1, length, out);
-    fprintf(out, "end\n");
-    if (fclose(out))
-        perror(name);
-}
-
-/* Rank 0 gathers the texts of all ranks. */
-static void gather(const char *text, int length, int rank, int size)
-{
-    int *lengths = NULL, *places = NULL, total = 0;
-    char *all = NULL;
-    if (rank == 0) {
-        lengths = calloc(size, sizeof *lengths);
-        places = calloc(size, sizeof *places);
-    }
-    PROFILE_NEXT(Gather)(&length, 1, MPI_INT, lengths, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    for (int i = 0; rank == 0 && i < size; i++) {
-        places[i] = total;
-        total += lengths[i];
-    }
-    if (rank == 0)
-        all = malloc(total + 1);
-    PROFILE_NEXT(Gatherv)
-    ((void *)(uintptr_t)text, length, MPI_CHAR, all, lengths, places, MPI_CHAR, 0, MPI_COMM_WORLD);
-    if (rank == 0)
-        write_all(all, total, size);
-    free(all);
-    free(places);
-    free(lengths);
+    const int *keyval = dlsym(RTLD_DEFAULT, "nbcshim_icoll_max_outstanding");
+    return keyval && *keyval == MPI_KEYVAL_INVALID;
 }
 
 void nbc_profile_close(void)
 {
+    const char *name = getenv("NBCPROFILE");
     int rank, size;
-    size_t length = 0;
     if (!open_now)
         return;
-    int64_t wall = nbc_profile_now() + offset - begin_of_all;
+    end_of_all = nbc_now() + nbc_collect_offset;
     open_now = false;
-    PROFILE_NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
-    PROFILE_NEXT(Comm_size)(MPI_COMM_WORLD, &size);
-    char *text = text_of_rank(rank, wall, &length);
-    gather(text ? text : "", text ? (int)length : 0, rank, size);
-    free(text);
+    NEXT(Comm_rank)(nbc_collect_comm, &rank);
+    NEXT(Comm_size)(nbc_collect_comm, &size);
+    FILE *out = rank ? NULL : fopen(name, "w");
+    if (out)
+        fprintf(out, "nbcprofile 2 %d\n%s", size, nbcshim_is_inactive() ? "inactive\n" : "");
+    nbc_collect(out, write_rank);
+    if (out)
+        fprintf(out, "end\n");
+    if (rank == 0 && (!out || fclose(out)))
+        perror(name);
+    nbc_collect_end();
 }

@@ -12,65 +12,72 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/stats.h"
+#include "base/table.h"
+#include "below/simulated.h"
 #include "op/call.h"
+#include "profile/python.h"
+#include "profile/stack.h"
 
-/* What a program does at one place. Times are in nanoseconds. */
+/* Equal for calls that are counted together. */
+struct nbc_site_key {
+    const struct nbc_stack *stack;
+    const struct nbc_python *python;
+    int coll, kind; /* enum nbc_coll, enum nbc_kind */
+    int64_t size;   /* −1: unknown, 0: no bytes, n: from 2^(n − 1) to 2^n − 1 */
+};
+
+/* What a program does at one place. Of persistent operations the starts count. */
 struct nbc_site {
-    const void *address; /* to which the call returns */
-    enum nbc_coll coll;
-    enum nbc_kind kind;
-    int size;        /* −1: unknown, 0: no bytes, n: from 2^(n − 1) to 2^n − 1 */
-    bool foreign;    /* calls of the MPI itself, which are not recorded */
-    int64_t calls;   /* operations: of persistent ones, starts */
-    int64_t bytes;   /* of all calls */
-    int64_t inside;  /* in the calls that start or block */
-    int64_t waiting; /* in the calls that complete */
-    int64_t flight;  /* from start to completion, unless it blocks */
-    double arrival;  /* sum of the times at which the calls began */
+    struct nbc_site_key key;
+    struct nbc_stats sums;
+    int64_t starting, waiting; /* ns in the calls that start or block, and that complete */
+    double arrival;            /* sum of the times at which the calls began */
+    bool foreign;              /* calls of the MPI itself, which are not recorded */
+    UT_hash_handle hh;
 };
 
-/* An operation of a request. */
-struct nbc_pending {
-    struct nbc_site *site;
-    int64_t began, bytes;
-    bool persistent, active;
-};
-
-/* A call that is under way. */
-struct nbc_timed {
+/* A call that is under way, or its operation. */
+struct nbc_span {
     struct nbc_site *site; /* NULL: not recorded */
-    int64_t began, bytes;
+    struct nbc_moment began;
+    int64_t bytes;
 };
 
-/* The address to which the call of the program returns: set by each exported function. */
-extern _Thread_local const void *nbc_profile_caller;
+/* A handle that has been a collective's, and the operation that it has now, unless that is dropped:
+ * handles are used again, so that they stay in the table. */
+struct nbc_pending {
+    MPI_Request request;
+    struct nbc_span call;
+    bool persistent, active;
+    UT_hash_handle hh;
+};
+
+/* The address to which the call of the program returns, and where it lies: set by each exported
+ * function. */
+extern NBC_PER_THREAD const void *nbc_profile_caller, *nbc_profile_place;
 
 /* Whether a call is not the program's own: MPI is not initialized, or the call comes from within
  * another one. */
 bool nbc_profile_skips(void);
 
 /* Around a call of the MPI's function. `request` is what it has written, NULL if it blocks. */
-void nbc_profile_begin(struct nbc_timed *t, const struct nbc_call *call, enum nbc_kind kind);
-void nbc_profile_end(struct nbc_timed *t, const MPI_Request *request, int error);
+void nbc_profile_begin(struct nbc_span *t, const struct nbc_call *call, enum nbc_kind kind);
+void nbc_profile_end(struct nbc_span *t, const MPI_Request *request, int error);
 
 /* Whether a request may be a collective's. */
 bool nbc_profile_any_pending(void);
 
-/* The operation of a request, NULL if it is not a collective's. Valid until it is dropped. */
+/* The operation of a request, NULL if it is not a collective's. */
 struct nbc_pending *nbc_profile_find(MPI_Request request);
-void nbc_profile_drop(MPI_Request request);
+void nbc_profile_drop(struct nbc_pending *p);
 
-/* A persistent operation has been started by a call that began then. */
-void nbc_profile_started(struct nbc_pending *p, int64_t began, int64_t now);
+/* A persistent operation has been started by a call that began then, and took so long for it. */
+void nbc_profile_started(struct nbc_pending *p, struct nbc_moment began, int64_t took);
 
-/* A call that completes, or tries to, took this time for the operation; `done` with it at `now`. */
-void nbc_profile_waited(struct nbc_pending *p, int64_t took, bool done, int64_t now);
-
-/* Nested calls are not recorded between these two. */
-void nbc_profile_enter(void);
-void nbc_profile_leave(void);
-
-int64_t nbc_profile_now(void);
+/* A call that completes, or tries to, took this time for the operation; `done` with it at `now`:
+ * then it is dropped unless it is persistent. */
+void nbc_profile_waited(struct nbc_pending *p, int64_t took, bool done, struct nbc_moment now);
 
 /* Called after MPI_Init: the record begins. Called before MPI_Finalize: rank 0 writes the record of
  * all ranks to the file that NBCPROFILE names. Collective. */

@@ -22,7 +22,7 @@ unsigned nbc_nhandles;
 /* The entry of a handle, or the free entry where it belongs. */
 static struct entry *entry_of(MPI_Request handle)
 {
-    size_t i = nbc_hash_handle(&handle, sizeof handle);
+    size_t i = nbc_hash_key(&handle, sizeof handle);
     while (entries[i & mask].r && entries[i & mask].handle != handle)
         i++;
     return &entries[i & mask];

@@ -12,7 +12,7 @@
 #include "op/plan.h"
 #include "op/types.h"
 #include "request/handles.h"
-#include "request/watched.h"
+#include "request/ready.h"
 
 int nbc_user_requests;
 
@@ -84,16 +84,16 @@ static struct nbc_request *request_create(void)
             return NULL;
     nbc_assert(slabs->used < slabs->size);
     if (nmade == 0)
-        source = nbc_quirks_inactive_source(nbc_home);
+        source = nbc_quirks_inactive_source(nbc_handle_comm);
     struct nbc_request *r = &slabs->list[slabs->used];
-    if (NEXT(Recv_init)(NULL, 0, MPI_BYTE, source, 0, nbc_home, &r->handle))
+    if (NEXT(Recv_init)(NULL, 0, MPI_BYTE, source, 0, nbc_handle_comm, &r->handle))
         return NULL;
     if (!nbc_handles_add(r->handle, r)) {
         NEXT(Request_free)(&r->handle);
         return NULL;
     }
     r->state = NBC_IDLE;
-    r->watch = 0;
+    r->seen = false;
     r->claimed = false;
     slabs->used++;
     nmade++;
@@ -163,7 +163,7 @@ int nbc_request_new(struct nbc_context *c, const struct nbc_operation *op, struc
     r->send = op->send;
     r->recv = op->recv;
     r->alg = op->alg;
-    r->prerequisite = NULL;
+    r->start_condition = NULL;
     request_hold_handles(r, c);
     count_user_requests(1);
     *out = r;
@@ -228,7 +228,7 @@ void nbc_request_cleanup(void)
 {
     /* MPI_Request_free polls, and MPICH 4.0.2 crashes there in a program without MPI_Init whose
      * communicators have one process each. The end of the last session frees them too. */
-    for (int i = 0; i < npool && nbc_home == MPI_COMM_SELF; i++)
+    for (int i = 0; i < npool && nbc_handle_comm == MPI_COMM_SELF; i++)
         /* mutants: leave a call out: what is left at MPI_Finalize */
         NEXT(Request_free)(&pool[i]->handle);
     /* mutants: != for ==: a slab for which the pool had no memory */
@@ -249,7 +249,30 @@ void nbc_request_cleanup(void)
     slabs = NULL;
     npool = nmade = 0;
     slab_bytes = SMALLEST;
-    nbc_watched_clear();
+    nbc_ready_clear();
     /* mutants: leave a call out: what is left at MPI_Finalize */
     nbc_handles_clear();
+}
+
+void nbc_own_find(struct nbc_own *own, int n, const MPI_Request *requests, bool remember)
+{
+    nbc_assert_locked();
+    *own = (struct nbc_own){.ready = n, .pending = n};
+    for (int i = 0; i < n; i++) {
+        if (requests[i] == MPI_REQUEST_NULL)
+            continue;
+        struct nbc_request *r = nbc_request_find(requests[i]);
+        own->others += !r;
+        if (!r || r->state == NBC_INACTIVE)
+            continue;
+        own->n++;
+        if (remember)
+            nbc_ready_see(r, &requests[i]);
+        if (r->state == NBC_COMPLETE && own->ready == n)
+            own->ready = i;
+        if (r->state == NBC_ACTIVE && own->pending == n) {
+            own->pending = i;
+            own->active = r;
+        }
+    }
 }

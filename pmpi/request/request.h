@@ -11,8 +11,10 @@
 #define NBC_REQUEST_H
 
 #include "comm/context.h"
+#include "base/in_mpi.h"
 #include "base/lock.h"
 #include "base/tag_space.h"
+#include "op/plan.h"
 #include "op/run.h"
 
 #include "select.h"
@@ -30,40 +32,40 @@ struct nbc_request {
     _Alignas(64) MPI_Request handle;
     uint8_t state; /* enum nbc_state */
     uint8_t coll;  /* enum nbc_coll */
-    uint8_t watch; /* the array in whose list it is once complete (watched.h); or 0 */
+    bool seen; /* a call has seen it at `place`: it is in a list while it is complete (ready.h) */
     bool persistent : 1;
     bool blocking : 1;          /* else nonblocking, unless it is persistent */
     bool lateness_reported : 1; /* NBCSHIM_TIMEOUT has reported it */
+    bool internal : 1;          /* of nbcshim, not of the program */
     bool claimed : 1;           /* inactive, and MPI_Startall is about to start it */
     int error;                  /* result of a complete operation */
     int tag;                    /* −1: persistent, and not made completely */
-    int place;                  /* its index in that array */
+    uint32_t place;             /* the address, see place_of in ready.c */
     struct nbc_context *context;
     struct nbc_plan *plan;             /* from which it was created, or NULL */
     struct nbc_run *run;               /* while started; always if persistent or without a plan */
     struct nbc_request *older, *newer; /* pending operations of the queue, by seq; if complete, */
-                                       /* those of the array by completion */
+                                       /* those of the list, by completion */
 
     int64_t seq; /* number of the call in its queue, unless persistent */
     const void *send, *recv;
-    const struct nbc_alg *alg;             /* NULL: not by an algorithm of the table */
-    struct nbc_prerequisite *prerequisite; /* must be over before the operation starts, or NULL */
-    int64_t started;                       /* nbc_now at its start, if nbc_timing_on */
-    int64_t waited_before; /* time for which the program had waited then, if nbc_timing_on */
-    int32_t trace_id;      /* if nbc_tracing */
+    const struct nbc_alg *alg; /* NULL: not by an algorithm of the table */
+    struct nbc_start_condition
+        *start_condition;    /* must be over before the operation starts, or NULL */
+    struct nbc_moment began; /* if nbc_timing_on: its start */
 };
 
-/* A prerequisite: something that must be over before an operation starts. Each kind begins with
+/* A start condition: something that must be over before an operation starts. Each kind begins with
  * this struct. */
-struct nbc_prerequisite {
+struct nbc_start_condition {
     struct nbc_request *request; /* the operation on which it depends */
-    /* Returns whether the prerequisite is over; then it no longer exists, and *error is its result.
-     * To be called only for the oldest deferred operation of a communicator. */
-    bool (*over)(struct nbc_prerequisite *self, int *error);
+    /* Returns whether the start condition is over; then it no longer exists, and *error is its
+     * result. To be called only for the oldest deferred operation of a communicator. */
+    bool (*over)(struct nbc_start_condition *self, int *error);
 };
 
-/* The state of a request that has a watch changes. */
-void nbc_watched_change(struct nbc_request *r, enum nbc_state state);
+/* The state of a request that has been seen changes. */
+void nbc_ready_change(struct nbc_request *r, enum nbc_state state);
 
 /* Changes the state; no other function does. Valid transitions: IDLE to INACTIVE; INACTIVE to
  * ACTIVE, to COMPLETE (its start failed) or to IDLE; ACTIVE to COMPLETE; COMPLETE to IDLE, or to
@@ -75,8 +77,8 @@ static inline void nbc_request_set_state(struct nbc_request *r, enum nbc_state s
                : r->state == NBC_COMPLETE
                    ? state == NBC_IDLE || (state == NBC_INACTIVE && r->persistent)
                    : state != NBC_INACTIVE);
-    if (__builtin_expect(r->watch, 0))
-        nbc_watched_change(r, state);
+    if (__builtin_expect(r->seen, 0))
+        nbc_ready_change(r, state);
     r->state = (uint8_t)state;
 }
 
@@ -100,6 +102,12 @@ static inline bool nbc_waits_may_poll(void)
 /* Says whether calls that wait must always act. Under the lock, or before a second thread can enter
  * nbcshim. */
 void nbc_request_let_waits_poll(bool poll);
+
+/* As nbc_shape_bytes. */
+static inline int64_t nbc_request_bytes(const struct nbc_request *r)
+{
+    return r->plan ? r->plan->bytes : r->run->bytes;
+}
 
 /* Prefetches both cache lines of a request that has not been used for long. */
 static inline void nbc_request_prefetch(const struct nbc_request *r)
@@ -171,5 +179,18 @@ void nbc_request_hide(bool hide);
 
 /* Frees all idle requests, at finalize. */
 void nbc_request_cleanup(void);
+
+/* The requests in an array of the program. Those of nbcshim that are inactive count as null. */
+struct nbc_own {
+    int n;                      /* number of requests of nbcshim that are active or complete */
+    int others;                 /* number of the requests that are not nbcshim's */
+    int ready;                  /* the first place of a complete one; the length if there is none */
+    int pending;                /* the same for an active one */
+    struct nbc_request *active; /* that one; or NULL */
+};
+
+/* Looks through an array. If `remember`, each request of nbcshim is from now on at its place here
+ * (ready.h). Under the lock. */
+void nbc_own_find(struct nbc_own *own, int n, const MPI_Request *requests, bool remember);
 
 #endif

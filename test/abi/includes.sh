@@ -43,7 +43,7 @@ check_directory()
 }
 
 # The directories of pmpi, in their order: doc/developers.md says what is in each.
-directories="below base op comm request engine diag api profile"
+directories="below base op comm request engine hookless diag api profile"
 
 # check_layer DIRECTORY BEFORE: what it includes names its directory, and lies in this one or one of BEFORE.
 check_layer()
@@ -67,7 +67,7 @@ for directory in $directories; do
     check_layer $directory "$before"
     before="$before $directory"
 done
-found=$(find pmpi -type f | grep -vE "^pmpi/(${directories// /|})/[^/]*$")
+found=$(find pmpi -mindepth 2 -type f | grep -vE "^pmpi/(${directories// /|})/[^/]*$"; ls -d pmpi/*.[chd]* 2>/dev/null)
 [ -z "$found" ]
 result $? "every file of pmpi is in a directory of the order"
 [ -z "$found" ] || comment "$found"
@@ -114,7 +114,7 @@ result $? "they do so without a circle"
 [ -z "$found" ] || comment "$found"
 
 # What is not listed is not in the distribution, and a program or source not listed is never built.
-unlisted= listed=$(<Makefile.am)
+unlisted= listed=$(cat Makefile.am ./*/local.mk test/*/local.mk)
 for file in src/* pmpi/*/* include/* test/unit/* test/mpi/*.[ch] test/mpi/common/* test/abi/* \
     test/mpi22/* test/tools/* tools/nbcsim/* tools/compare/*; do
     case $file in
@@ -125,7 +125,7 @@ for file in src/* pmpi/*/* include/* test/unit/* test/mpi/*.[ch] test/mpi/common
     [[ $listed =~ (^|[^a-zA-Z0-9_])"$name"($|[^a-zA-Z0-9_]) ]] || unlisted="$unlisted $file"
 done
 [ -z "$unlisted" ]
-result $? "every source file is listed in Makefile.am"
+result $? "every source file is listed in the local.mk of its folder"
 [ -z "$unlisted" ] || comment "not listed:$unlisted"
 
 # A reason in a source stands at a line that it concerns, and what test/mutate names exists.

@@ -63,7 +63,7 @@ static void buffered(void)
     int size = ROOM * LONGEST;
     void *room = malloc((size_t)size);
     test_place("buffered messages");
-    rounds_of_each = test_scale(20000, 500000);
+    rounds_of_each = test_scale(test_oversubscribed() ? 2000 : 10000, 500000);
     MPI_Buffer_attach(room, size);
     for (int i = 0; i < THREADS; i++)
         MPI_Comm_dup(MPI_COMM_SELF, &parents[i]);

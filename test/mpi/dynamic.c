@@ -257,7 +257,7 @@ int main(int argc, char **argv)
     bool apart = is(OTHER_TAGS, argc, argv) || is(UNHOOKED, argc, argv);
     program_name = argv[0];
     if (is(OTHER_TAGS, argc, argv))
-        setenv("NBCSHIM_TAG_UB", "1000", 1);
+        setenv("NBCSHIM_TEST", "tag_ub=1000", 1);
     if (is(UNHOOKED, argc, argv))
         setenv("NBCSHIM_HOOK", "off", 1);
     test_init(&argc, &argv);

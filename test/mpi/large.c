@@ -4,8 +4,8 @@
  *
  *     large [empty] [sparse] [big]      those parts; else all
  *
- * A soak has, besides, more than 4 GiB in memory of its own and reductions of more than 2^31
- * elements: 10 GB for two ranks. */
+ * A soak has, besides, more than 4 GiB in memory of its own, reductions of more than 2^31
+ * elements (10 GB for two ranks), and as many elements in one place. */
 #define _GNU_SOURCE
 #include "util.h"
 
@@ -501,6 +501,21 @@ static void element(void)
 #endif
 }
 
+/* All elements in one place: they are packed one by one, though there is but one byte. */
+static void overlaid(void)
+{
+    const MPI_Count n = 2 * GIB + 9;
+    char byte = test_rank == 0 ? 'x' : '-';
+    MPI_Datatype none;
+    MPI_Request r;
+    test_place("ibcast_c of %lld elements without extent", (long long)n);
+    MPI_Type_create_resized(MPI_CHAR, 0, 0, &none);
+    MPI_Type_commit(&none);
+    MPI_Ibcast_c(&byte, n, none, 0, MPI_COMM_WORLD, &r), done(&r);
+    EXPECT_INT(byte, 'x');
+    MPI_Type_free(&none);
+}
+
 /* Copied on one rank, where the MPI packs and unpacks no more than 2 GiB at once. */
 static void rows(void)
 {
@@ -541,8 +556,9 @@ static const struct {
     void (*run)(void);
     bool soak;
 } parts[] = {
-    {"empty", empty, false}, {"sparse", sparse, false},  {"big", big, false},
-    {"huge", huge, true},    {"element", element, true}, {"rows", rows, true},
+    {"empty", empty, false},      {"sparse", sparse, false},  {"big", big, false},
+    {"huge", huge, true},         {"element", element, true}, {"rows", rows, true},
+    {"overlaid", overlaid, true},
 };
 
 int main(int argc, char **argv)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Many operations outstanding on one communicator, completed in random order, and the time of one
  * against that of few; more operations than there are tags; the attribute that tells how many there
- * may be; an operation of many messages, which are tested in parts. With NBCSHIM_TAG_UB=32767 the
- * ring of tags wraps several times, also around old operations that are still pending. */
+ * may be; an operation of many messages, which are tested in parts. With NBCSHIM_TEST=tag_ub=32767
+ * the ring of tags wraps several times, also around old operations that are still pending. */
 #include "util.h"
 
 #include <stdio.h>

@@ -3,82 +3,30 @@
  * that the library asks for, for all n that there are. The call returns MPI_ERR_NO_MEM or does
  * without; its request is as it was; what comes after works; and nothing stays behind. Of several
  * ranks it is the root of a gather that fails, and the others know nothing of it. */
-#include "library.h"
-
-#include <errno.h>
-#include <stdlib.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 #include <time.h>
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* The sanitizers have a malloc of their own, and programs without one of glibc's. */
-#if defined __GLIBC__ && !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
-#define OWN_MALLOC 1
-#else
-#define OWN_MALLOC 0
-#endif
-
 static int countdown; /* pieces until one is refused; 0: none is */
 static bool no_block; /* each piece of as many bytes as BLOCK is refused */
 static bool refused;
-static int asked; /* how often */
-static int live;  /* pieces of the library's */
 
 enum { BLOCK = 16384 }; /* bytes: requests are allocated in blocks of at least this size */
-
-#if OWN_MALLOC
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *p, size_t size);
-void *__libc_memalign(size_t align, size_t size);
-void __libc_free(void *p);
 
 static bool refuse(size_t size)
 {
     bool too_large = no_block && size >= BLOCK;
-    live++;
-    asked++;
     if (!too_large && (countdown == 0 || --countdown > 0))
         return false;
-    live--;
     refused = true;
-    errno = ENOMEM;
     return true;
 }
 
-void *malloc(size_t size)
-{
-    return FROM_LIBRARY && refuse(size) ? NULL : __libc_malloc(size);
-}
-
-void *calloc(size_t n, size_t size)
-{
-    return FROM_LIBRARY && refuse(n * size) ? NULL : __libc_calloc(n, size);
-}
-
-void *realloc(void *p, size_t size)
-{
-    if (FROM_LIBRARY) {
-        if (refuse(size))
-            return NULL;
-        live -= p != NULL;
-    }
-    return __libc_realloc(p, size);
-}
-
-void *aligned_alloc(size_t align, size_t size)
-{
-    return FROM_LIBRARY && refuse(size) ? NULL : __libc_memalign(align, size);
-}
-
-void free(void *p)
-{
-    if (p && FROM_LIBRARY)
-        live--;
-    __libc_free(p);
-}
-#endif
+#define pieces_refuse refuse
+#include "pieces.h"
 
 /* --- scenes ----------------------------------------------------------------------------------- */
 
@@ -387,7 +335,7 @@ static int gather(bool as_persistent, MPI_Request *r)
     return error;
 }
 
-/* With few tags (NBCSHIM_TAG_UB=30) the tag of the failed one comes again and again. */
+/* With few tags (NBCSHIM_TEST=tag_ub=30) the tag of the failed one comes again and again. */
 static bool fail_among_others(bool as_persistent, int n)
 {
     enum { MORE = 40 };
@@ -489,13 +437,13 @@ static void wait_with_request(MPI_Op op)
     MPI_Request_free(&first);
     for (int round = 0; round < ROUNDS; round++) {
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-        at_begin[round] = live;
+        at_begin[round] = pieces_live;
         for (int i = 0; i < LATE_CALLS; i++) {
             call_late(i, op, 2);
             if (i == 1)
-                had = asked;
+                had = pieces_asked;
         }
-        EXPECT(round == 0 || asked == had, "%d pieces more", asked - had);
+        EXPECT(round == 0 || pieces_asked == had, "%d pieces more", pieces_asked - had);
         MPI_Comm_free(&comm);
     }
     EXPECT(at_begin[2] <= at_begin[1], "%d pieces are left", at_begin[2] - at_begin[1]);
@@ -577,15 +525,15 @@ static void begin(void)
     comm = MPI_COMM_WORLD;
     refused = true;
     for (int n = 1; refused && calls < CALLS_MOST; calls++) {
-        int error = MPI_SUCCESS, held = live;
+        int error = MPI_SUCCESS, held = pieces_live;
         test_place("first call, piece %d", n);
         refused = false;
         countdown = n;
         ONE(MPI_Iallreduce(in, out, N, I, MPI_SUM, comm, r));
         countdown = 0;
-        n = live > held ? 1 : n + 1;
+        n = pieces_live > held ? 1 : n + 1;
     }
-    EXPECT(calls < CALLS_MOST, "%d pieces, and ever more", live);
+    EXPECT(calls < CALLS_MOST, "%d pieces, and ever more", pieces_live);
 }
 
 /* --- what needs none -------------------------------------------------------------------------- */
@@ -631,9 +579,9 @@ static void call_again(void)
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         make_calls(group);
         use_type();
-        int before = asked;
+        int before = pieces_asked;
         make_calls(group);
-        EXPECT_INT(asked, before, "pieces for calls %d to %d when made again", group,
+        EXPECT_INT(pieces_asked, before, "pieces for calls %d to %d when made again", group,
                    group + CALLS);
         MPI_Comm_free(&comm);
     }
@@ -649,14 +597,14 @@ static void make_room(void)
     for (int round = 0; round < 2; round++) {
         int error = MPI_SUCCESS;
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-        held = live;
+        held = pieces_live;
         for (int i = 0; i < PLANS; i++)
             TRY(MPI_Bcast_init(out, i / 2, i % 2 ? I : MPI_CHAR, 0, comm, MPI_INFO_NULL, &list[i]));
         for (int i = 0; i < PLANS; i++)
             MPI_Request_free(&list[i]);
         MPI_Comm_free(&comm);
     }
-    EXPECT(live <= held, "%d pieces are left of plans", live - held);
+    EXPECT(pieces_live <= held, "%d pieces are left of plans", pieces_live - held);
 }
 
 static void make_types(void)
@@ -725,10 +673,10 @@ static void scene_run(const struct scene *scene)
     EXPECT(pieces > 0 || (scene->play == windows && is_hooked()), "%s asks for no memory",
            scene->name);
     for (int n = 1;; n++) {
-        int held = live;
+        int held = pieces_live;
         bool any = play(scene, n);
-        EXPECT(scene->keeps || live <= held, "%s, piece %d: %d pieces are left", scene->name, n,
-               live - held);
+        EXPECT(scene->keeps || pieces_live <= held, "%s, piece %d: %d pieces are left", scene->name,
+               n, pieces_live - held);
         if (!any)
             break;
     }

@@ -14,74 +14,37 @@ static MPI_Win win; /* of `memory` */
 
 /* --- collective calls ------------------------------------------------------------------------- */
 
-static void create(void)
-{
-    MPI_Win made;
-    int value = -1;
-    OK(MPI_Win_create(&value, sizeof value, sizeof value, MPI_INFO_NULL, blocked_comm, &made));
-    OK(MPI_Win_free(&made));
-}
+/* Makes a window and frees it. */
+#define CREATES(name, call)             \
+    static void name(void)              \
+    {                                   \
+        MPI_Win made;                   \
+        int value = -1, *base = &value; \
+        OK(call);                       \
+        (void)base;                     \
+        OK(MPI_Win_free(&made));        \
+    }
+#define SIZE sizeof(int), sizeof(int), MPI_INFO_NULL, blocked_comm
 
+CREATES(create, MPI_Win_create(base, SIZE, &made))
 #ifdef HAVE_MPI_WIN_ALLOCATE
-static void allocate(void)
-{
-    MPI_Win made;
-    int *base;
-    OK(MPI_Win_allocate(sizeof *base, sizeof *base, MPI_INFO_NULL, blocked_comm, &base, &made));
-    OK(MPI_Win_free(&made));
-}
+CREATES(allocate, MPI_Win_allocate(SIZE, &base, &made))
 #endif
-
 #ifdef HAVE_MPI_WIN_ALLOCATE_SHARED
-static void allocate_shared(void)
-{
-    MPI_Win made;
-    int *base;
-    OK(MPI_Win_allocate_shared(sizeof *base, sizeof *base, MPI_INFO_NULL, blocked_comm, &base,
-                               &made));
-    OK(MPI_Win_free(&made));
-}
+CREATES(allocate_shared, MPI_Win_allocate_shared(SIZE, &base, &made))
 #endif
-
 #ifdef HAVE_MPI_WIN_CREATE_DYNAMIC
-static void create_dynamic(void)
-{
-    MPI_Win made;
-    OK(MPI_Win_create_dynamic(MPI_INFO_NULL, blocked_comm, &made));
-    OK(MPI_Win_free(&made));
-}
+CREATES(create_dynamic, MPI_Win_create_dynamic(MPI_INFO_NULL, blocked_comm, &made))
 #endif
-
 /* The displacement unit is an MPI_Aint in these. */
 #ifdef HAVE_MPI_WIN_CREATE_C
-static void create_c(void)
-{
-    MPI_Win made;
-    int value = -1;
-    OK(MPI_Win_create_c(&value, sizeof value, sizeof value, MPI_INFO_NULL, blocked_comm, &made));
-    OK(MPI_Win_free(&made));
-}
+CREATES(create_c, MPI_Win_create_c(base, SIZE, &made))
 #endif
-
 #ifdef HAVE_MPI_WIN_ALLOCATE_C
-static void allocate_c(void)
-{
-    MPI_Win made;
-    int *base;
-    OK(MPI_Win_allocate_c(sizeof *base, sizeof *base, MPI_INFO_NULL, blocked_comm, &base, &made));
-    OK(MPI_Win_free(&made));
-}
+CREATES(allocate_c, MPI_Win_allocate_c(SIZE, &base, &made))
 #endif
-
 #ifdef HAVE_MPI_WIN_ALLOCATE_SHARED_C
-static void allocate_shared_c(void)
-{
-    MPI_Win made;
-    int *base;
-    OK(MPI_Win_allocate_shared_c(sizeof *base, sizeof *base, MPI_INFO_NULL, blocked_comm, &base,
-                                 &made));
-    OK(MPI_Win_free(&made));
-}
+CREATES(allocate_shared_c, MPI_Win_allocate_shared_c(SIZE, &base, &made))
 #endif
 
 static void fence(void)

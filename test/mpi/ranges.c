@@ -4,7 +4,7 @@
  * of other communicators are pending; groups that overlap; agreements at the same time, in several
  * threads and by MPI_Comm_idup; more persistent requests than a range has tags. Each operation has
  * its own data, so that a message which reaches another one is found out. Meant for few ranges too
- * (NBCSHIM_TAG_UB=65535). */
+ * (NBCSHIM_TEST=tag_ub=65535). */
 #include "config.h"
 #include "util.h"
 

@@ -13,7 +13,8 @@
 # NBC_TESTS=REGEX runs only the cases whose line matches, NBC_TESTS='REGEX: NAME' of these the test of that
 # name (TEST(NAME) in the program), NBC_TESTS=--failed those that failed in the last run, NBC_SKIP=REGEX all
 # but those, NBC_FAST=1 those that the list marks as fast; NBC_SOAK=1, or a fraction, gives ten times the
-# time; NBC_UNDER=COMMAND runs the programs under that, valgrind for example.
+# time; NBC_AGAIN=1 leaves out those that the list marks as run once; NBC_UNDER=COMMAND runs the programs
+# under that, valgrind for example.
 
 srcdir=${srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
 list=$srcdir/test/mpi/tests.list
@@ -79,13 +80,13 @@ forced_algorithms()
 }
 
 # Linked programs differ from preloaded ones in how they reach nbcshim, not in what their ranks exchange:
-# except in the soak, they run on 2 and 3 ranks if the line has these.
+# except in the soak, they run on 2 ranks if the line has these, or else on 3.
 is_wanted() # mode ranks all-ranks fast
 {
     [[ $4 != *",$1:$2,"* ]] || return 0
     [ -z "$NBC_FAST" ] || return 1
     [ -z "$NBC_SOAK" ] && [ "$1" != preload ] || return 0
-    [[ " 2 3 " == *" $2 "* || ! " $3 " =~ \ [23]\  ]]
+    [ "$2" = 2 ] || [[ $2 = 3 && $3 != *" 2"* || ! " $3 " =~ \ [23]\  ]]
 }
 
 read_line() # program words...
@@ -95,7 +96,7 @@ read_line() # program words...
     shift
     for word; do
         case $word in
-        all) ranks="$ranks 1 2 3 4 5 7 8" ;;
+        all) ranks="$ranks 1 2 3 4 5${NBC_SOAK:+ 7 8}" ;;
         [0-9]*) ranks="$ranks $word" ;;
         env=*) variables="$variables ${word#env=}" ;;
         arg=*) arguments+=("${word#arg=}") ;;
@@ -105,6 +106,7 @@ read_line() # program words...
             named=("${all_named[@]}")
             ;;
         soak) [ -n "$NBC_SOAK" ] || return ;;
+        once) [ -z "$NBC_AGAIN" ] || return ;;
         hook) [ "$NBC_HOOK" = yes ] || return ;;
         only=*) only=${word#only=} ;;
         fast=*) fast=,${word#fast=}, ;;
@@ -204,6 +206,12 @@ ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=1
 export MALLOC_TOP_PAD_=$((32 << 20)) MALLOC_MMAP_THRESHOLD_=$((1 << 30)) MALLOC_TRIM_THRESHOLD_=$((1 << 30))
 hung=0
 
+# Of consecutive lines in which fuzz names its programs, the last: what follows must not lie behind hundreds of lines.
+last_seed_only()
+{
+    awk '/^program of seed/ { seed = $0 "\n"; next } { printf "%s%s\n", seed, $0; seed = "" } END { printf "%s", seed }'
+}
+
 # Into $scratch/NUMBER.result: the status, how long it took, and what it wrote if it failed.
 run_case() # number of the case
 {
@@ -222,7 +230,7 @@ run_case() # number of the case
         comment "$(tail -n 1 "$scratch/$1.time"): ${case_name[$1]}"
         if [ $status != 0 ]; then
             comment "status $status: ${launch[*]}"
-            comment "$(head -c 20000 "$log")"
+            comment "$(last_seed_only <"$log" | head -c 20000)"
         fi
     } >"$scratch/$1.result"
     rm -f "$log" "$scratch/$1.time"

@@ -126,6 +126,25 @@ static void finalize_beside(MPI_Session session, int size)
     OK(MPI_Comm_free(&kept));
 }
 
+/* MPI_Finalize deletes the attributes of MPI_COMM_SELF; MPICH 4.0.2 does so in the end of the last
+ * session, if that comes later. Before that, the MPI is not finalized. */
+static bool attributes_deleted;
+
+static int on_end(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    (void)comm, (void)keyval, (void)value, (void)extra;
+    attributes_deleted = true;
+    return MPI_SUCCESS;
+}
+
+static void watch_end(void)
+{
+    int keyval;
+    OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_end, &keyval, NULL));
+    OK(MPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL));
+    OK(MPI_Comm_free_keyval(&keyval));
+}
+
 /* A call that fails ends no session. */
 static void finalize_none(void)
 {
@@ -140,8 +159,10 @@ static int run_way(const char *way)
     MPI_Session first, second;
     int n, rank, only = strcmp(way, "only") == 0, before = strcmp(way, "before") == 0;
     int threads = count_threads();
-    if (!only)
+    if (!only) {
         OK(MPI_Init(NULL, NULL));
+        watch_end();
+    }
     OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &first));
     OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &second));
     if (!only) {
@@ -156,9 +177,36 @@ static int run_way(const char *way)
     OK(MPI_Session_finalize(&second));
     if (before)
         OK(MPI_Finalize());
+    CHECK(only || attributes_deleted);
     EXPECT_INT(count_threads(), threads);
     if (rank == 0)
         printf("ok %d ranks\n", n);
+    return test_failures() > 0;
+}
+
+/* A session makes communicators before MPI_Init, and ends before MPI_Finalize or after it. */
+static int run_around(bool ends_before)
+{
+    MPI_Session session;
+    MPI_Comm all;
+    int n;
+    OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
+    use_session(session, "first", &n);
+    all = make_all(session, "all");
+    OK(MPI_Init(NULL, NULL));
+    watch_end();
+    use(MPI_COMM_WORLD, n);
+    use(all, n);
+    if (!ends_before)
+        finalize_beside(session, n);
+    use(all, n);
+    OK(MPI_Comm_free(&all));
+    OK(MPI_Session_finalize(&session));
+    if (ends_before) {
+        use(MPI_COMM_WORLD, n);
+        OK(MPI_Finalize());
+    }
+    CHECK(attributes_deleted);
     return test_failures() > 0;
 }
 
@@ -215,6 +263,8 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "self") == 0)
         return run_alone();
+    if (argc > 1 && strncmp(argv[1], "around", 6) == 0)
+        return run_around(strcmp(argv[1], "around-first") == 0);
     return run_way(argc > 1 ? argv[1] : "only");
 }
 #else

@@ -84,8 +84,8 @@ static void make_group(void)
 }
 
 /* The tag of a persistent operation is given to another one, persistent or not, or is used for
- * something else, while the first is held: with few tags (NBCSHIM_TAG_UB=30: these are all there
- * are), nonblocking ones go around their ring many times, and persistent ones come and go, in
+ * something else, while the first is held: with few tags (NBCSHIM_TEST=tag_ub=30: these are all
+ * there are), nonblocking ones go around their ring many times, and persistent ones come and go, in
  * another order on each rank. */
 TEST(tags_are_given_twice, .wanted = test_has_persistent)
 {

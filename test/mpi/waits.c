@@ -137,7 +137,7 @@ static void wait_some(void)
         MPI_Waitsome(2, r, &count, indices, MPI_STATUSES_IGNORE);
 }
 
-/* A blocking call that must complete what is pending: see pmpi/api/p2p.c. */
+/* A blocking call that must complete what is pending: see pmpi/hookless/p2p.c. */
 static void receive(void)
 {
     r[0] = start(&sums[0]);

@@ -35,11 +35,13 @@ static void forget(struct comparison *c)
         for (int k = 0; r->host && k < r->nranks; k++)
             free(r->host[k]);
         for (int k = 0; k < r->nrows; k++)
-            free(r->rows[k].file);
+            free(r->rows[k].text);
         free(r->host);
         free(r->wall);
         free(r->rows);
     }
+    for (int i = 0; i < c->nsites; i++)
+        free(c->sites[i].where);
     free(c->sites);
     for (int v = 0; v < NVARIANTS; v++)
         free(c->late[v]);

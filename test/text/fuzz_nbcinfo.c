@@ -7,6 +7,8 @@
 #define popen(command, mode) fopen("/dev/null", mode)
 #define pclose fclose
 #define main nbcinfo_main
+#include "../../tools/info/installed.c"
+#include "../../tools/info/predicted.c"
 #include "../../tools/nbcinfo.c"
 #undef main
 
@@ -15,14 +17,14 @@
 /* Schedules of many ranks or many segments take seconds. */
 static bool is_small(void)
 {
-    const struct tool_call *call = &options.call;
+    const struct tool_call *call = &info_options.call;
     int64_t piece = call->segment ? call->segment : 64;
     return call->size <= 40 && call->remote_size <= 40 && call->bytes / piece <= 2000;
 }
 
 static void forget(void)
 {
-    options = (struct options){.call = {.size = 4, .bytes = 1024}, .only = -1};
+    info_options = (struct info_options){.call = {.size = 4, .bytes = 1024}, .only = -1};
     detail = NULL;
     optind = 0;
 }
@@ -34,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!input_arguments(&input, program, data, size))
         return -1;
     forget();
-    if (read_options(input.n, input.at) < 0 && options.schedule && !is_small())
+    if (read_options(input.n, input.at) < 0 && info_options.schedule && !is_small())
         return -1;
     /* getopt_long has put the options first. */
     forget();

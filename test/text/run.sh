@@ -15,7 +15,7 @@ declare -A sources=(
         tools/nbcsim/network.c tools/nbcsim/list.c"
     [nbcinfo]="$read_rules tools/call.c tools/emit.c tools/picture.c"
     [nbcsim]="$read_rules tools/nbcsim/network.c tools/nbcsim/list.c tools/meter.c"
-    [nbccompare]="src/json.c tools/compare/figures.c tools/compare/page.c tools/compare/runs.c
+    [nbccompare]="src/json.c tools/compare/figures.c tools/compare/names.c tools/compare/page.c tools/compare/runs.c
         tools/emit.c"
 )
 declare -A libraries=(

@@ -133,7 +133,7 @@ log_has 0 "no difference: no line" '^nbcshim:'
 printf 'barrier * * tree\n' >"$scratch/rules"
 launch 3 agreement "NBCSHIM_STATS=1 NBCSHIM_DYNAMIC=1" "1) export NBCSHIM_ALGORITHM_ALLREDUCE=ring \
 NBCSHIM_SEGMENT_SIZE=4k NBCSHIM_BLOCKING=own NBCSHIM_CHECK=1 NBCSHIM_DYNAMIC=0 NBCSHIM_HOOK=off \
-NBCSHIM_NODES=2 NBCSHIM_REDUCTION_ORDER=tree NBCSHIM_TAG_UB=20000 NBCSHIM_TRACE=$scratch/trace NBCSHIM_TRACE_EVENTS=200000 \
+NBCSHIM_TEST=nodes=2,tag_ub=20000 NBCSHIM_REDUCTION_ORDER=tree NBCSHIM_TRACE=$scratch/trace \
 NBCSHIM_TUNING=$scratch/rules NBCSHIM_TIMEOUT=50 NBCSHIM_PROGRESS=calls ;;"
 ends_well "other settings on rank 1: the program runs" 60
 differs() # VARIABLE VALUE-OF-RANK-1 OTHER-VALUE OUTCOME
@@ -147,13 +147,11 @@ differs NBCSHIM_BLOCKING own "not set" "all ranks take own"
 differs NBCSHIM_CHECK 1 "not set" "all ranks take 1"
 differs NBCSHIM_DYNAMIC 0 1 "all ranks take 0"
 differs NBCSHIM_HOOK off "not set" "all ranks take off"
-differs NBCSHIM_NODES 2 "not set" "all ranks take 2"
 differs NBCSHIM_REDUCTION_ORDER tree "not set" "all ranks take tree"
-differs NBCSHIM_TAG_UB 20000 "not set" "all ranks take 20000"
+differs NBCSHIM_TEST nodes=2,tag_ub=20000 "not set" "all ranks ignore it"
 differs NBCSHIM_TRACE ".*/trace" "not set" "all ranks ignore it"
-differs NBCSHIM_TRACE_EVENTS 200000 "not set" "all ranks take the smallest number"
 differs NBCSHIM_TUNING ".*/rules" "not set" "all ranks ignore it, .* different rules"
-log_has 12 "of the others none" ' differs: '
+log_has 10 "of the others none" ' differs: '
 log_has 0 "the algorithm of rank 1 is not used" '^nbcshim: allreduce +ring '
 
 launch 2 agreement "" "1) export NBCSHIM=off ;;"

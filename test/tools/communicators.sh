@@ -29,16 +29,16 @@ count "with nbcshim" "$ours" NBCSHIM=on
 result $? "$count communicators, without nbcshim $native"
 
 # With few ranges a range that is lost takes the room of a communicator, where the MPI has an end.
-count "few ranges" "$ours" NBCSHIM_TAG_UB=65535
+count "few ranges" "$ours" NBCSHIM_TEST=tag_ub=65535
 few=$count
 # Some 126 ranges serve one communicator each, and what is left serves two each.
 [ "$native" = $MOST ] || [ "${count:-0}" -ge $(((native + 120) / 2)) ]
 result $? "$count communicators with few ranges"
-count "few ranges, after use" "$ours" NBCSHIM_TAG_UB=65535 use
+count "few ranges, after use" "$ours" NBCSHIM_TEST=tag_ub=65535 use
 [ "$count" = "$few" ]
 result $? "$count communicators after others were freed, before that $few"
 if [ "$native" != $MOST ]; then
-    count "few ranges, after failures" "$ours" NBCSHIM_TAG_UB=65535 fail
+    count "few ranges, after failures" "$ours" NBCSHIM_TEST=tag_ub=65535 fail
     [ "$count" = "$few" ]
     result $? "$count communicators after others could not be made, before that $few"
 fi

@@ -41,6 +41,19 @@ if mpi_has Iallreduce; then
     run fft2d "" 4 128
 fi
 
+# Buffers on a GPU, here the look-alike's, on any MPI; the statistics tell what was copied.
+if mpi_has Iallreduce; then
+    expect "device compiles without warnings" $CC -std=gnu11 -O2 -Wall -Wextra -Wshadow -Werror \
+        -Wno-unknown-warning-option -Wno-stringop-overflow -I"$srcdir/test/device" $MPI_CPPFLAGS \
+        "$srcdir/examples/device.c" -o "$scratch/device" "$PWD/test/device/libcuda.so.1" \
+        "-Wl,-rpath,$PWD/test/device" $MPI_LIBS
+    mpi_command 2 "$(sanitizer_runtime) $library" NBCSHIM_STATS=1 "$scratch/device" 3 300000
+    ends_well "device: the program ends well" 60
+    log_has 1 "device: it is right" '^3 buckets of 300000 floats, 2 ranks: right$'
+    log_has 1 "device: statistics of copies" \
+        '^nbcshim: GPU memory: 3600000 bytes copied from it, 3600000 to it; copies under way for 0\.[0-9]+ s$'
+fi
+
 # What they say of a wrong argument.
 mpi_command 1 "" "" "$scratch/fft2d" 100
 ! guarded 60 "$scratch/log" "${launch[@]}"

@@ -33,8 +33,8 @@ done
 # hangs or crashes. Pieces that are refused lie the closer the earlier; in the soak each is.
 memory() # NAME VARIABLES
 {
-    local n=1 status bad=
-    while [ $n -lt 1000 ]; do
+    local n=1 most=4000 status bad=
+    while [ $n -lt $most ]; do
         mpi_command 2 "$(sanitizer_runtime) $library" "$2" "$PWD/test/mpi/faults.preload" memory=$n
         guarded 60 "$scratch/log" "${launch[@]}"
         status=$?
@@ -46,7 +46,7 @@ memory() # NAME VARIABLES
         ! grep -q 'no such piece' "$scratch/log" || break
         n=$((NBC_SOAK_ALL ? n + 1 : 2 * n + 1))
     done
-    [ -z "$bad" ] && [ $n -gt 1 ] && [ $n -lt 1000 ]
+    [ -z "$bad" ] && [ $n -gt 1 ] && [ $n -lt $most ]
     result $? "$1"
     [ -z "$bad" ] || comment "pieces$bad"
 }
@@ -79,7 +79,7 @@ tells()
 for command in "nbcrun --help" "nbcrun --version" "nbcc --help" "nbcc --nbcc-help" "nbcc --nbcc-version"; do
     tells "$command" 1 tools/$command
 done
-printf 'nbcprofile 1 1\nrank 0 1 host\nend\n' >"$scratch/record"
+printf 'nbcprofile 2 1\nrank 0 1 host\nend\n' >"$scratch/record"
 records="without=$scratch/record nbcshim=$scratch/record"
 tells nbccompare 2 tools/nbccompare program $records
 for option in --json --html; do

@@ -29,6 +29,8 @@ for rank in 0 1 2; do
         "^nbcshim: rank $rank: $pending \(rank $rank of 4\), pending for [1-9]\.[0-9] s, $waits"
 done
 log_has 0 "NBCSHIM_TIMEOUT: the late rank has nothing to say" 'nbcshim: rank 3:'
+log_has 3 "NBCSHIM_TIMEOUT: what was only slow says so" \
+    "^nbcshim: rank [012]: $pending \(rank [012] of 4\), completed after [2-9]\.[0-9] s\$"
 
 run "NBCSHIM_TIMEOUT that is not reached" NBCSHIM_TIMEOUT=30
 log_has 0 "NBCSHIM_TIMEOUT: nobody says anything" 'nbcshim:'
@@ -54,7 +56,13 @@ for rank in 0 1 2; do
         "^nbcshim: rank $rank: $pending \(rank $rank of 4\), $waits"
 done
 log_has 1 "SIGUSR1: the late rank has called one operation only" \
-    '^nbcshim: rank 3: no operation is pending; nonblocking .* MPI_COMM_WORLD so far: 1$'
+    '^nbcshim: rank 3: outside MPI; no operation is pending; nonblocking .* MPI_COMM_WORLD so far: 1$'
+
+for stats in 0 1; do
+    run "SIGUSR1, NBCSHIM_STATS=$stats" NBCSHIM_STATS=$stats signal
+    log_has 3 "SIGUSR1, NBCSHIM_STATS=$stats: where the last calls are" \
+        '^nbcshim: rank [012]: last calls on MPI_COMM_WORLD: 1 .*iallreduce of .* at (main\+[0-9]+ \()?hang\b'
+done
 
 run "SIGUSR1 during MPI_Test" "" test
 log_has 3 "SIGUSR1 during MPI_Test: three ranks say what they wait for" \
@@ -75,6 +83,7 @@ operator_is_undisturbed()
 for timeout in "" NBCSHIM_TIMEOUT=30; do
     run "SIGUSR1 in an operator${timeout:+, $timeout}" "$timeout" operator
     expect "SIGUSR1 in an operator${timeout:+, $timeout}: the report comes after it" operator_is_undisturbed
+    log_has 0 "SIGUSR1 in an operator${timeout:+, $timeout}: the rank is not outside MPI" 'rank 0: outside MPI'
 done
 
 blocking=NBCSHIM_BLOCKING=own
@@ -93,7 +102,7 @@ run "a blocking and a nonblocking call, SIGUSR1" "" signal kinds
 kinds "a blocking and a nonblocking call, SIGUSR1"
 unset blocking
 
-blocking="NBCSHIM_TAG_UB=30 NBCSHIM_ALGORITHM_BARRIER=linear NBCSHIM_ALGORITHM_BCAST=linear"
+blocking="NBCSHIM_TEST=tag_ub=30 NBCSHIM_ALGORITHM_BARRIER=linear NBCSHIM_ALGORITHM_BCAST=linear"
 run "SIGUSR1, operations of many kinds" "" signal rare
 rare() # what rank pattern
 {
@@ -114,6 +123,47 @@ log_has 1 "an operation that has failed: rank 0 says so, and that it waits for r
     '^nbcshim: rank 0: gather:linear, number 2 on MPI_COMM_WORLD .*, has failed on this rank, .*waits for a message from rank 3$'
 log_has 0 "an operation that has failed: its errors are right" '^rank .*: class'
 log_has 1 "an operation that has failed: no other has" 'has failed on this rank'
+
+expect "the program with a culprit compiles" $CC -std=gnu11 $MPI_CPPFLAGS $newer_calls \
+    "$srcdir/test/tools/culprit.c" -o "$scratch/culprit" $MPI_LIBS
+
+# Ranks end without MPI_Finalize, so that the job does not end well.
+culprit() # VARIABLES ARGUMENT
+{
+    mpi_command 4 "$(sanitizer_runtime) $library" "NBCSHIM=on $1" "$scratch/culprit" "$2"
+    guarded 60 "$scratch/log" "${launch[@]}"
+}
+
+# MPI_Finalize of MPICH does not wait for the others.
+so_far='nonblocking collectives called on MPI_COMM_WORLD so far'
+culprit NBCSHIM_CHECK=0 bcast
+log_has 1 "the culprit is in MPI_Finalize, and says so" \
+    "^nbcshim: rank 3: (in|after) MPI_Finalize since [0-9]+\.[0-9] s; $so_far: 7\$"
+log_has 4 "every rank says where it is" \
+    '^nbcshim: rank [0-3]: ((in|after) MPI_Finalize since|allreduce:[a-z_]+, number 7 on .* waits for a message from rank .*3)'
+tools/nbcrun --hang="$scratch/log" >"$scratch/sorted"
+mv "$scratch/sorted" "$scratch/log"
+place='at culprit\+[0-9]+'
+[[ " $CFLAGS " == *" -O2 "* ]] || place='at .*' # without tail calls nbcshim's own function
+log_has 1 "side by side: the call that differs, its bytes, its root and its place" \
+    "^MPI_COMM_WORLD: call 7 differs: ranks 0-2: iallreduce of 4 bytes $place; rank 3: ibcast of 4 bytes root 3 $place\$"
+culprit "NBCSHIM_BLOCKING=own" blocking
+log_has 1 "blocking collectives count where nbcshim carries them out" \
+    '^nbcshim: rank 0: in MPI_Recv; no operation is pending; collectives called on MPI_COMM_WORLD so far: 6$'
+culprit "" calls
+log_has 1 "a rank in MPI_Recv" "^nbcshim: rank 0: in MPI_Recv; no operation is pending; $so_far: 0\$"
+log_has 1 "a rank that computes" "^nbcshim: rank 1: outside MPI; no operation is pending; $so_far: 0\$"
+log_has 1 "a rank in MPI_Probe" "^nbcshim: rank 2: in MPI_Probe; no operation is pending; $so_far: 0\$"
+log_has 1 "a rank in MPI_Wait" "^nbcshim: rank 3: in MPI_Wait; no operation is pending; $so_far: 0\$"
+culprit "NBCSHIM_CHECK=0" halves
+log_has 2 "each half of a split communicator has its number" \
+    '^nbcshim: rank [01]: last calls on communicator [0-9]+\.[01]: 1 i(barrier|bcast) '
+tools/nbcrun --hang="$scratch/log" >"$scratch/sorted"
+mv "$scratch/sorted" "$scratch/log"
+log_has 0 "calls on two communicators are not compared" ' differs: '
+log_has 2 "nor is a rank that has not reported" '^communicator [0-9.]+: one rank only has reported its last calls'
+culprit "" init
+log_has 3 "ranks in MPI_Init" '^nbcshim: rank [012]: in MPI_Init since [0-9]+\.[0-9] s$'
 
 if mpi_has Ibarrier; then
     run "a program that nbcshim stands aside of" NBCSHIM=off

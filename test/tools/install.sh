@@ -147,10 +147,36 @@ expect "the trace that README speaks of has been written" test -s "$scratch/work
 
 # --- uninstalling ---------------------------------------------------------------------------------
 
+# left NAME DIRECTORY: nothing is, and no empty directory.
+left()
+{
+    local files
+    files=$(find "$2" 2>/dev/null)
+    [ -z "$files" ]
+    result $? "$1"
+    [ -z "$files" ] || comment "$files"
+}
+
 expect "make uninstall" ${MAKE:-make} uninstall $directories
-left=$(find "$prefix" -type f -o -type l)
-[ -z "$left" ]
-result $? "make uninstall leaves nothing"
-[ -z "$left" ] || comment "$left"
+left "make uninstall leaves nothing, not even a directory" "$prefix"
+
+# Two side by side, as --enable-side-by-side configures them; here both are of this MPI.
+side=$scratch/side
+beside() # make's target, name
+{
+    ${MAKE:-make} "$1" prefix="$side" exec_prefix="$side" libdir="$side/lib/nbcshim/$2" \
+        program_transform_name="s/^\\(nbcbench\\|nbcc\\|nbccxx\\|nbcfort\\|nbcinfo\\|nbcsim\\|nbctune\\)\$\$/&.$2/"
+}
+expect "one MPI's installation" beside install one
+find "$side" ! -type d | sort >"$scratch/alone"
+expect "another's beside it" beside install another
+expect "that is uninstalled" beside uninstall another
+find "$side" ! -type d | sort | diff "$scratch/alone" - >"$scratch/output"
+result $? "all of the first is there still, and nothing of the other"
+[ ! -s "$scratch/output" ] || comment "$(cat "$scratch/output")"
+left "of the other no empty directory" "$side/lib/nbcshim/another"
+expect "nbcrun of the first works" bash -c "'$side/bin/nbcrun' --print '$scratch/work/app' | grep -q nbcshim/one/"
+expect "it is uninstalled too" beside uninstall one
+left "after the last nothing is left" "$side"
 
 finish

@@ -85,7 +85,7 @@ static void count(const struct routine *r)
 
 static int run_collective(struct side *s)
 {
-    return case_call(s->calls, s->o) ? MPI_SUCCESS : MPI_ERR_OTHER;
+    return operands_call(s->calls, s->o) ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
 static void count_collective(enum nbc_coll coll, const char *name)

@@ -52,6 +52,15 @@ def overlap(rows, kinds):
                 assert not one or abs(row[share] - told) <= 0.01 * (1 + abs(told) + both / alone), row
 
 
+def device(rows, kinds):
+    assert [(r["collective"], r["bytes"]) for r in rows] == [
+        (c, b) for c in ("gather", "reduce", "allreduce") for b in (8, 8192)], rows
+    for row in rows:
+        assert all(t > 0 for t in times(row, "staged", "by_hand", "by_hand_native")), row
+        times(row, "overlap")
+        assert "direct" not in row and row["progress"] == "calls", row
+
+
 def outstanding(rows, kinds):
     ours = [r for r in rows if r["variant"] == "shim"]
     assert [r["outstanding"] for r in ours] == [100, 1000, 10000, 40000], rows

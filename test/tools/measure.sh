@@ -78,6 +78,23 @@ measures calls -c barrier,allreduce -s 64
 measures overlap -c bcast,alltoall -s 4096 -g "$scratch/pictures"
 measures overlap -c bcast,alltoall -s 4096 -n 1
 measures overlap -c bcast,alltoall -s 4096 --idle
+
+# Buffers on a GPU, over the look-alike of its runtime; without one it says so.
+refuses_device()
+{
+    mpi_command 2 "" "" bench/nbcbench --device -n 1
+    guarded 60 "$scratch/log" "${launch[@]}"
+    [ $? != 0 ]
+    result $? "nbcbench --device without a GPU: refused"
+    log_has 1 "with the reason" '^nbcbench: device: no GPU with libcuda.so.1 or libamdhip64.so$'
+}
+[ -e /dev/nvidia0 ] || [ -e /dev/kfd ] || refuses_device
+mpi_command 2 "" "LD_LIBRARY_PATH=$PWD/test/device${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" bench/nbcbench --device \
+    -n 3 -c allreduce,gather,reduce -s 8,8192 -j "$scratch/json"
+ends_well "nbcbench --device" 120
+log_has 6 "a line a cell" '^[a-z]+ +(8|8192) +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +- +- +-?[0-9]+%$'
+expect "rows" python3 "$srcdir/test/tools/measure.py" device "$scratch/json"
+
 measures outstanding -g "$scratch/pictures"
 for picture in overlap outstanding; do
     expect "picture of $picture" grep -q '</svg>' "$scratch/pictures/$picture.svg"

@@ -35,11 +35,16 @@ refuses()
 
 says "it runs alone and tells its version" "^nbcshim +${VERSION//./\\.}\$"
 says "and the MPI that it finds" '^found +(MPICH|Open MPI|.*MPI)'
+says "and the runtimes of GPUs" '^GPU memory copied to that of the host; (neither CUDA nor HIP is found|found lib.*)$'
+LD_LIBRARY_PATH=$PWD/test/device${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} NBCSHIM_DEVICE=off \
+    says "or CUDA's" '^GPU memory taken for memory of the host; found libcuda.so.1'
 for option in '--ranks 8' '--bytes 1K' '--rank 0' --ordered --oversubscribed --svg; do
     refuses "$option without a call" "^nbcinfo: ${option%% *}: needs --choose, --costs or --schedule; see" $option
 done
+refuses "--seconds without --selftest" '^nbcinfo: --seconds: needs --selftest; see' --seconds 5
 refuses "an option that is none: no usage" '^see nbcinfo --help$' --nothing
 says "--version" "^nbcinfo \(nbcshim\) ${VERSION//./\\.}\$" --version
+says "--cures" '^           .*(mpich|ompi)#[0-9]' --cures
 says "--help" '^Usage: nbcinfo' --help
 
 for arguments in '' --help --version --json '--choose bcast' '--costs bcast' '--schedule bcast:chain'; do
@@ -135,11 +140,10 @@ NBCSHIM_TUNING=$scratch/nothing says "--choose: a tuning file that is not there"
 : >"$scratch/empty"
 [ "$(NBCSHIM_TUNING=$scratch/empty "$nbcinfo" --choose reduce 2>&1)" = "$("$nbcinfo" --choose reduce)" ]
 result $? "--choose: a tuning file without rules is none, as for the library"
-NBCSHIM_NODES=2 says "--choose: nodes that the environment declares" '^hierarchical' \
-    --choose bcast --ranks 64 --bytes 8
+says "--choose: ranks per node" '^hierarchical' --choose bcast --ranks 64 --per-node 2 --bytes 8
 says "--choose: all ranks on a node" '^[^h]' --choose bcast --ranks 64 --bytes 8
-NBCSHIM_NODES=2 NBCSHIM_ALGORITHM_BCAST=nodes says "--choose: a former name that the environment asks for" \
-    '^hierarchical: requested by NBCSHIM_ALGORITHM_BCAST' --choose bcast --ranks 64
+NBCSHIM_ALGORITHM_BCAST=nodes says "--choose: a former name that the environment asks for" \
+    '^hierarchical: requested by NBCSHIM_ALGORITHM_BCAST' --choose bcast --ranks 64 --per-node 2
 for option in --oversubscribed --crowded; do
     says "--choose: $option" '^linear: tuning rule' --choose barrier --ranks 16 $option
 done

@@ -100,6 +100,15 @@ prints "srun: --export" \
     "$srun --export=ALL,LD_PRELOAD=$shim -n 4 $app" "$nbcrun" --print "$srun" -n 4 "$app"
 prints "no launcher: the program itself" \
     "env LD_PRELOAD=$shim $app x" "$nbcrun" --print "$app" x
+# Debian's name of a program for one MPI, as nwchem.mpich, and our own, as nbcinfo.openmpi.
+for name in app.mpich app.openmpi app.hydra; do
+    cp "$app" "$scratch/$name"
+    prints "no launcher: a program of the name $name" \
+        "env LD_PRELOAD=$shim $scratch/$name x" "$nbcrun" --print "$scratch/$name" x
+    prints "hydra: behind a launcher it is the program" \
+        "$hydra -genv LD_PRELOAD $shim timeout 60 $scratch/$name -env LD_PRELOAD y" \
+        "$nbcrun" --print "$hydra" timeout 60 "$scratch/$name" -env LD_PRELOAD y
+done
 prints "--launcher names the kind of a wrapper" \
     "$scratch/slurm/mylaunch -genv LD_PRELOAD $shim $app" \
     "$nbcrun" --launcher=hydra --print "$scratch/slurm/mylaunch" "$app"
@@ -278,6 +287,33 @@ rm "$side/lib/nbcshim/b/libnbcshim.so"
 refuses "side by side: no library for the program's MPI" "*has no nbcshim for that MPI*" \
     "$side/bin/nbcrun" --print "$app_b"
 
+# Python: the module mpi4py.MPI is linked with an MPI, and the MPI's file may be that of an environment.
+make_python() # directory module mpi
+{
+    mkdir -p "$scratch/$1"
+    printf '#!/bin/sh\nprintf "%%s\\n" "%s" "%s"\n' "$2" "$3" >"$scratch/$1/python3"
+    chmod +x "$scratch/$1/python3"
+}
+environment_mpi=$scratch/environment/lib/libmpich.so.99
+mkdir -p "$scratch/environment/lib" && cp "$scratch/a/mpi/libmpich.so.99" "$environment_mpi"
+make_python py_a "$app" "$scratch/a/mpi/libmpich.so.99"
+make_python py_environment "$app" "$environment_mpi"
+make_python py_b "$app_b" "$scratch/b/mpi/libmpi.so.99"
+prints "Python with this MPI" \
+    "$hydra -genv LD_PRELOAD $shim -n 2 $scratch/py_a/python3 x" \
+    "$nbcrun" --print "$hydra" -n 2 "$scratch/py_a/python3" x
+prints "Python with another file of this name: its own one" \
+    "$hydra -genv LD_PRELOAD $shim:$environment_mpi -n 2 $scratch/py_environment/python3 x" \
+    "$nbcrun" --print "$hydra" -n 2 "$scratch/py_environment/python3" x
+refuses "Python with another MPI" "*mpi4py of *python3 is linked with libmpi.so.99*libmpich.so.99*" \
+    "$nbcrun" --print "$hydra" -n 2 "$scratch/py_b/python3" x
+make_mpi lost libmpi.so.12 && rm "$scratch/lost/mpi/libmpi.so.12"
+prints "an MPI that the dynamic linker does not find, and the launcher of another one" \
+    "nbcrun: warning: the dynamic linker does not find libmpi.so.12, which $scratch/lost/lib/libnbcshim.so needs
+nbcrun: warning: $ompi is a launcher of Open MPI, but $scratch/lost/lib/libnbcshim.so is for libmpi.so.12
+$ompi -x LD_PRELOAD=$scratch/lost/lib/libnbcshim.so sh -c true" \
+    "$scratch/lost/bin/nbcrun" --print "$ompi" sh -c true
+
 # The ABI of MPI-5: a library of another name.
 shim_abi=$scratch/abi/lib/libnbcshim_abi.so
 prints "a program of the ABI" "$ompi -x LD_PRELOAD=$shim_abi $scratch/abi/app" \
@@ -310,6 +346,45 @@ status=$?
 output=$(cat "$scratch/log")
 result $status "the ranks of the real launcher are preloaded"
 [ $status = 0 ] || comment "$(cat "$scratch/log")"
+
+# Where the program and the library name the MPI, nobody need ask the dynamic linker, which takes most of the
+# time.
+mkdir "$scratch/slow"
+printf '#!/bin/sh\necho asked >>%s\n' "$scratch/asked" >"$scratch/slow/ldd"
+chmod +x "$scratch/slow/ldd"
+PATH=$scratch/slow:$PATH sh -x "$nbcrun" --print "$hydra" -n 2 "$app" >"$scratch/log" 2>&1
+grep -q "LD_PRELOAD" "$scratch/log" && ! grep -q -e "--list" "$scratch/log" && [ ! -e "$scratch/asked" ]
+result $? "the dynamic linker is not asked in vain"
+
+# Reports of a thousand ranks, of which each waits for another one; one makes another call.
+awk 'BEGIN { for (r = 0; r < 1000; r++) {
+    printf "nbcshim: rank %d: allreduce:ring, number 7 on MPI_COMM_WORLD (rank %d of 1000), pending for %d.0 s, " \
+        "round 3 of 5: waits for a message from rank %d\n", r, r, r % 9, (r + 999) % 1000
+    printf "nbcshim: rank %d: last calls on MPI_COMM_WORLD: 6 iallreduce of 1, 7 %s\n", r,
+        r == 500 ? "ibarrier of 0" : "iallreduce of 1" } }' >"$scratch/thousand"
+"$nbcrun" --hang="$scratch/thousand" >"$scratch/log"
+[ "$(wc -l <"$scratch/log")" -le 40 ]
+result $? "the reports of 1,000 ranks are at most 40 lines"
+log_has 1 "the call that differs, and where" \
+    '^MPI_COMM_WORLD: call 7 differs: ranks 0-499,501-999: iallreduce of 1; rank 500: ibarrier of 0$'
+
+# The last sixteen calls need not be the same ones. The name is one of C++.
+awk 'BEGIN { for (r = 0; r < 4; r++) {
+    n = r == 2 ? 40 : 60
+    printf "nbcshim: rank %d: last calls on MPI_COMM_WORLD: %d iallreduce of 1 at _ZN3one5solveEi+7 (app)", r, n - 15
+    for (i = n - 14; i <= n; i++) printf ", %d iallreduce of 1 at _ZN3one5solveEi+7 (app)", i
+    printf "\nnbcshim: rank %d: in MPI_Recv\n", r } }' >"$scratch/behind"
+"$nbcrun" --hang="$scratch/behind" >"$scratch/log"
+log_has 1 "a rank that is far behind" \
+    '^MPI_COMM_WORLD: the last calls .* do not differ .*root, ranks 0-1,3 have made 60 calls, rank 2 has made 40 calls;'
+sed '/rank 1: last/d' "$scratch/behind" >"$scratch/silent"
+"$nbcrun" --hang="$scratch/silent" >"$scratch/log"
+log_has 1 "of a rank that does not say its calls nothing is said" ' ranks 0,3 have made 60 calls, rank 2 has made 40 calls;'
+sed -i 's/40 iallreduce of 1/40 ibarrier/; s/: 45 iallreduce of 1/: 40 iallreduce of 1 at _ZN3one5solveEi+7 (app), 45 iallreduce of 1/' \
+    "$scratch/behind"
+"$nbcrun" --hang="$scratch/behind" >"$scratch/log"
+! command -v c++filt >/dev/null ||
+    log_has 1 "a function of C++" '^MPI_COMM_WORLD: call 40 differs: .*at one::solve\(int\)\+7 \(app\)'
 
 # On another host the ranks have what the launcher passes on, and nothing else. A stand-in for ssh makes
 # such a host.

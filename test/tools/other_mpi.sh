@@ -91,7 +91,7 @@ bypasses()
 {
     mpi_command 2 "$(sanitizer_runtime) $library" "$3" "$scratch/apart" "$4"
     ends_well "$2: the program runs" 60
-    log_has "$1" "$2: $1 lines" '^nbcshim: NBCSHIM=on, but the program .* bypassing nbcshim \(dlsym, ctypes\)$'
+    log_has "$1" "$2: $1 lines" '^nbcshim: NBCSHIM.*, but the program, or a tool behind nbcshim, .* bypassing nbcshim \(dlsym, ctypes\)$'
 }
 bypasses 1 "NBCSHIM=on" NBCSHIM=on "$mpi"
 if [ -z "$(sanitizer_runtime)" ]; then
@@ -99,10 +99,11 @@ if [ -z "$(sanitizer_runtime)" ]; then
     mpi_command 2 "" "" "$scratch/script"
     launch=(env NBCSHIM=on tools/nbcrun --library="$library" "${launch[@]}")
     ends_well "nbcrun and a script: the program runs" 60
-    log_has 1 "nbcrun and a script: 1 line" '^nbcshim: NBCSHIM=on, but the program .* bypassing nbcshim'
+    log_has 1 "nbcrun and a script: 1 line" '^nbcshim: NBCSHIM=on, but the program, or a tool behind nbcshim, .* bypassing nbcshim'
 fi
 bypasses 0 "no NBCSHIM" "" "$mpi"
-bypasses 0 "NBCSHIM=off" NBCSHIM=off "$mpi"
+bypasses 1 "NBCSHIM_STATS=1" NBCSHIM_STATS=1 "$mpi"
+bypasses 0 "NBCSHIM=off" "NBCSHIM=off NBCSHIM_STATS=1" "$mpi"
 cp "$mpi" "$scratch"
 bypasses 1 "NBCSHIM=on and another copy of the MPI" NBCSHIM=on "$scratch/${mpi##*/}"
 

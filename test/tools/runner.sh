@@ -143,12 +143,21 @@ says "it prints names" "good, 3 ranks, preload
 good, 2 ranks, preload
 good, 1 ranks, preload"
 runs "--list of three modes" 0 'good 1 3 5 mode=all' 'good 5 mode=link'
-says "linked programs run on 2 and 3 ranks, if these are listed" "good, 1 ranks, preload
+says "linked programs run on 2 or 3 ranks, if these are listed" "good, 1 ranks, preload
 good, 3 ranks, preload
 good, 5 ranks, preload
 good, 3 ranks, link
 good, 3 ranks, static
 good, 5 ranks, link"
+runs "--list of 2 and 3 ranks, and of what runs once" 0 'good 3 2' 'good 1 mode=link once'
+says "linked programs run on 2 ranks rather than 3" "good, 3 ranks, preload
+good, 2 ranks, preload
+good, 2 ranks, link
+good, 1 ranks, link"
+NBC_AGAIN=1 runs "--list on another MPI" 0 'good 3 2' 'good 1 mode=link once'
+says "not what runs once" "good, 3 ranks, preload
+good, 2 ranks, preload
+good, 2 ranks, link"
 soak=1 runs "--list in the soak" 0 'good 1 3 mode=both'
 says "they run on all" "good, 1 ranks, preload
 good, 3 ranks, preload

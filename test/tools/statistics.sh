@@ -35,7 +35,7 @@ log_has 1 "started and completed, of all ranks" '^nbcshim: allreduce +ring +3 +6
 log_has 1 "only of those ranks that have it" '^nbcshim: barrier +[a-z_0-9]+ +2 +2 +2 '
 
 echo "bcast * * chain" >"$scratch/rules"
-run "with other settings" "$verbose NBCSHIM=on NBCSHIM_PROGRESS=thread NBCSHIM_NODES=2 \
+run "with other settings" "$verbose NBCSHIM=on NBCSHIM_PROGRESS=thread NBCSHIM_TEST=nodes=2 \
     NBCSHIM_TUNING=$scratch/rules"
 log_has 1 "NBCSHIM=on" '^nbcshim: active: NBCSHIM=on$'
 log_has 1 "two nodes, and the thread" '^nbcshim: nodes: 2; .*MPI_THREAD_MULTIPLE; progress thread: yes$'

@@ -35,7 +35,7 @@ barrier    *    *      nodes           nodes
 allreduce  *    *      rooted
 bcast      *    *      linear          crowded
 END
-setting=NBCSHIM_NODES=2 run "$scratch/former" $program
+setting=NBCSHIM_TEST=nodes=2 run "$scratch/former" $program
 log_has 1 "a former name of an algorithm" '^nbcshim: allreduce +reduce_bcast '
 log_has 0 "no complaint of former names" 'NBCSHIM_TUNING'
 
@@ -63,10 +63,10 @@ END
 run "$scratch/places" $program
 log_has 1 "ranks on one node" '^nbcshim: bcast +chain '
 log_has 0 "no others" '^nbcshim: (bcast +linear|barrier +dissemination4) '
-setting=NBCSHIM_NODES=2 run "$scratch/places" $program
+setting=NBCSHIM_TEST=nodes=2 run "$scratch/places" $program
 log_has 1 "ranks on two nodes" '^nbcshim: bcast +linear '
 log_has 1 "parts of them on one" '^nbcshim: barrier +tree '
-setting=NBCSHIM_NODES=1 run "$scratch/places" $program
+setting=NBCSHIM_TEST=nodes=1 run "$scratch/places" $program
 log_has 1 "each on its own" '^nbcshim: barrier +dissemination4 '
 log_has 0 "not together" '^nbcshim: bcast +chain '
 

@@ -30,8 +30,6 @@ refused NBCSHIM=perhaps "auto, on or off"
 refused NBCSHIM_BLOCKING=mine "auto, own or native"
 refused NBCSHIM_CHECK=2 "0 or 1"
 refused NBCSHIM_DYNAMIC=no "0 or 1"
-refused NBCSHIM_NODES=0 "a number of ranks from 1 to 1000000"
-refused NBCSHIM_NODES=1000001 "a number of ranks from 1 to 1000000"
 refused NBCSHIM_PROGRESS=sometimes "calls or thread"
 refused NBCSHIM_PROGRESS_CPU=-1 "a processor number up to 1023"
 refused NBCSHIM_STATS=file "0, 1, verbose or a file name ending in .json"
@@ -40,8 +38,9 @@ for value in 0 -5 12X 12KB K 9223372036854775808 99999999999999999999G 922337203
 done
 refused NBCSHIM_TIMEOUT=0 "a number of seconds from 1 to 1000000"
 refused NBCSHIM_TIMEOUT=1s "a number of seconds from 1 to 1000000"
-refused NBCSHIM_TRACE_EVENTS=17M "a number from 1 to 16M"
-refused NBCSHIM_TAG_UB=2 "a number from 3 to 2147483647"
+for value in nodes=0 nodes=1000001 trace_events=17M tag_ub=2 colour=3 tag_ub tag_ub=60,nodes=0; do
+    refused NBCSHIM_TEST=$value "options of doc/testing.md"
+done
 refused NBCSHIM_ALGORITHM_SCAN=fastest "one of $(awk -F '[(, ]+' \
     '$1 == "ALG" && $2 == "SCAN" { all = all (all ? ", " : "") $3 } END { print all }' \
     "$srcdir/src/algs.def")"
@@ -51,8 +50,8 @@ told NBCSHIM_COLOUR=red "unknown variable; nbcinfo lists the known ones"
 
 # NBCSHIMMER is no variable of nbcshim.
 for good in NBCSHIM_SEGMENT_SIZE=4k NBCSHIMMER=1 NBCSHIM_SEGMENT_SIZE=1G \
-    NBCSHIM_SEGMENT_SIZE=9223372036854775807 NBCSHIM_TAG_UB=60 NBCSHIM_PROGRESS_CPU=0 \
-    "NBCSHIM_PROGRESS=thread NBCSHIM_PROGRESS_CPU=0" NBCSHIM_ALGORITHM_BCAST=chain NBCSHIM_NODES=1; do
+    NBCSHIM_SEGMENT_SIZE=9223372036854775807 NBCSHIM_TEST=tag_ub=60,trace_events=16M NBCSHIM_PROGRESS_CPU=0 \
+    "NBCSHIM_PROGRESS=thread NBCSHIM_PROGRESS_CPU=0" NBCSHIM_ALGORITHM_BCAST=chain NBCSHIM_TEST=nodes=1; do
     run "$good"
     log_has 0 "$good: not told of" '^nbcshim:'
 done

@@ -563,6 +563,7 @@ static const char *simulate(struct world *w)
         .rendezvous = w->c.rendezvous,
         .jitter = (int)(w->c.seed % 4),
         .delay = w->c.seed % 3 ? 0 : 5,
+        .staged = w->c.seed / 4 % 3 == 0,
     };
     struct sim *sim = sim_new(&config);
     world_start(w, sim);

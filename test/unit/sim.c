@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "staged.h"
+
 /* --- random numbers --------------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t x)
@@ -314,6 +316,11 @@ static int sim_recv(void *self, uintptr_t addr, int64_t count, int type, int pee
     return sim_post(r, RECV, make_end(r, addr, count, type), peer, h);
 }
 
+/* A copy between a buffer and its shadow: a handle with this bit. */
+enum { COPY = 2 };
+
+static bool shadow_copy_ends(struct sim *sim, nbc_handle h);
+
 static int sim_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
 {
     struct sim_rank *r = self;
@@ -321,6 +328,11 @@ static int sim_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
     bool shorter = false;
     *ndone = 0;
     for (int i = 0; i < n; i++) {
+        if (h[i] & COPY) {
+            if (shadow_copy_ends(sim, h[i]))
+                done[(*ndone)++] = i;
+            continue;
+        }
         struct message *m = (struct message *)(h[i] & ~(nbc_handle)1);
         enum side side = h[i] & 1;
         if (m->end[side].due > sim->round)
@@ -377,7 +389,63 @@ static int sim_reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t right
     return 0;
 }
 
+struct shadow_copy {
+    const struct layout *layout;
+    char *from, *to;
+    int64_t count, due;
+};
+
+static uintptr_t user_base(const struct sim_rank *r, int buf)
+{
+    return (uintptr_t)(buf == NBC_BUF_SEND ? r->send : r->recv);
+}
+
+static int sim_stage(void *self, bool store, int buf, int64_t off, int64_t count, int type,
+                     nbc_handle *h)
+{
+    struct sim_rank *r = self;
+    if (inject(r))
+        return 77;
+    const struct nbc_staged *staged = r->sched->staged;
+    int64_t shift = nbc_staged_shift(staged, buf, off + r->layouts[type].type.true_lb);
+    char *user = (char *)user_base(r, buf) + off, *shadow = (char *)r->exec.base[buf] + off - shift;
+    struct shadow_copy *c = malloc(sizeof *c);
+    *c = (struct shadow_copy){.layout = &r->layouts[type],
+                              .from = store ? shadow : user,
+                              .to = store ? user : shadow,
+                              .count = count,
+                              .due = later(r->op->sim)};
+    spoil(c->layout, c->to, count);
+    *h = (nbc_handle)c | COPY;
+    return 0;
+}
+
+static bool shadow_copy_ends(struct sim *sim, nbc_handle h)
+{
+    struct shadow_copy *c = (struct shadow_copy *)(h & ~(nbc_handle)COPY);
+    if (c->due > sim->round)
+        return false;
+    char *data = malloc((size_t)(c->count * c->layout->type.size) + 1);
+    layout_pack(c->layout, c->from, c->count, data);
+    layout_unpack(c->layout, c->to, c->count, data);
+    free(data);
+    free(c);
+    sim->ntimers--;
+    sim->ncompleted++;
+    return true;
+}
+
+static void sim_release(void *self)
+{
+    struct sim_rank *r = self;
+    r->released = true;
+    if (r->exec.ninflight || r->exec.left != 1)
+        complain(r->op->sim, "rank %d gives its memory back too early", r->local);
+}
+
 static const struct nbc_transport transport = {
+    .stage = sim_stage,
+    .release = sim_release,
     .send = sim_send,
     .recv = sim_recv,
     .poll = sim_poll,
@@ -402,6 +470,67 @@ static int64_t start_round(struct sim *sim)
     return sim->round + (late && rng_below(&sim->rng, 8) == 0 ? 10 * late : late);
 }
 
+/* A device makes one copy after the other: what is used first comes first. */
+static void check_fetches(struct sim_rank *r)
+{
+    int32_t before = 0;
+    for (int id = 0; id < r->runs_as->nops && r->runs_as->ops[id].kind == NBC_OP_FETCH; id++) {
+        const struct nbc_op *op = &r->runs_as->ops[id];
+        int32_t first = INT32_MAX;
+        for (int i = 0; i < op->nsucc_done; i++)
+            if (r->runs_as->succ[op->succ + i] < first)
+                first = r->runs_as->succ[op->succ + i];
+        if (first < before)
+            complain(r->op->sim, "rank %d fetches late what operation %d uses", r->local, first);
+        before = first;
+    }
+}
+
+/* The staged schedule of a rank whose buffers are a device's, in short pieces. */
+static void stage_rank(struct sim_rank *r, int ntypes, unsigned buffers)
+{
+    enum { PIECE = 40, FAR = 8 };
+    struct nbc_type *types = malloc((size_t)ntypes * sizeof *types);
+    for (int i = 0; i < ntypes; i++)
+        types[i] = r->layouts[i].type;
+    struct nbc_sched *sched = (struct nbc_sched *)(uintptr_t)r->sched;
+    nbc_staged_of(sched, types, ntypes, FAR);
+    r->runs_as = nbc_stage(sched, types, ntypes, buffers, PIECE);
+    for (int buf = 0; buf < 2; buf++) {
+        if (buffers >> buf & 1)
+            r->shadow[buf] = malloc((size_t)nbc_staged_size(sched->staged, buf) + 1);
+    }
+    free(types);
+    if (r->runs_as)
+        check_fetches(r);
+}
+
+/* The number of type slots that a schedule uses. */
+static int count_types(const struct nbc_sched *s)
+{
+    int n = NBC_TYPE_FIRST_PEER;
+    for (int id = 0; id < s->nops; id++) {
+        const struct nbc_op *op = &s->ops[id];
+        n = op->kind != NBC_OP_JOIN && op->type >= n ? op->type + 1 : n;
+        n = op->kind == NBC_OP_COPY && op->b_type >= n ? op->b_type + 1 : n;
+    }
+    return n;
+}
+
+static void bind_buffers(struct sim_rank *r)
+{
+    r->released = false;
+    for (int buf = 0; buf < 2; buf++) {
+        r->exec.base[buf] = user_base(r, buf);
+        if (!r->shadow[buf])
+            continue;
+        const struct nbc_staged *staged = r->sched->staged;
+        int64_t low = staged->nparts[buf] > 0 ? staged->parts[buf]->span.low : 0;
+        memset(r->shadow[buf], 0xa7, (size_t)nbc_staged_size(staged, buf));
+        r->exec.base[buf] = (uintptr_t)r->shadow[buf] - (uintptr_t)low;
+    }
+}
+
 void sim_add(struct sim *sim, struct sim_rank *ranks, int size, int remote_size)
 {
     struct sim_op *op = calloc(1, sizeof *op);
@@ -419,12 +548,14 @@ void sim_add(struct sim *sim, struct sim_rank *ranks, int size, int remote_size)
         r->start = start_round(sim);
         r->from = calloc((size_t)(size > remote_size ? size : remote_size), sizeof *r->from);
         r->temp = malloc((size_t)r->sched->temp_bytes + 1);
-        r->memory = malloc(nbc_exec_memory(r->sched) + 1);
-        nbc_exec_init(&r->exec, r->sched, &transport, r, r->memory);
+        r->runs_as = r->sched;
+        r->shadow[0] = r->shadow[1] = NULL;
+        if (sim->config.staged)
+            stage_rank(r, count_types(r->sched), (unsigned)rng_below(&sim->rng, 4));
+        r->memory = malloc(nbc_exec_memory(r->runs_as) + 1);
+        nbc_exec_init(&r->exec, r->runs_as, &transport, r, r->memory);
         r->exec.defer = i % 3; /* nothing, all, what is longer than one element */
         r->exec.defer_kinds = (i / 3 % 2) << NBC_OP_SEND | (i / 6 % 2) << NBC_OP_RECV;
-        r->exec.base[NBC_BUF_SEND] = (uintptr_t)r->send;
-        r->exec.base[NBC_BUF_RECV] = (uintptr_t)r->recv;
         r->exec.base[NBC_BUF_TEMP] = (uintptr_t)r->temp;
         sim->order[sim->nranks++] = r;
         sim->nwaiting++;
@@ -436,7 +567,7 @@ static void end_run(struct sim *sim, struct sim_rank *r)
 {
     r->live = false;
     sim->nlive--;
-    if (r->exec.ninflight)
+    if (r->exec.ninflight || (r->runs_as != r->sched && !r->released))
         complain(sim, "rank %d is complete with messages under way", r->local);
     if (r->told != (r->exec.error != 0) || r->exec.lost)
         complain(sim, "rank %d ends with error %d", r->local, r->exec.error);
@@ -466,7 +597,7 @@ static void check_order_of_posts(struct sim *sim, const struct sim_rank *r)
     int32_t last = -1;
     for (int i = 0; i < e->ninflight; i++) {
         int32_t id = e->inflight[i];
-        if (r->sched->ops[id].kind != NBC_OP_SEND)
+        if (e->sched->ops[id].kind != NBC_OP_SEND)
             continue;
         if (id < last)
             complain(sim, "rank %d posts send %d behind %d at the start", r->local, (int)id,
@@ -487,6 +618,7 @@ static void sim_step(struct sim *sim, struct sim_rank *r)
     if (r->run >= (r->runs ? r->runs : 1) || r->start > sim->round)
         return;
     memset(r->temp, 0x5a, (size_t)r->sched->temp_bytes);
+    bind_buffers(r);
     r->live = true;
     sim->nwaiting--;
     sim->nlive++;
@@ -520,7 +652,7 @@ static void complain_deadlock(struct sim *sim)
             complain(sim, "deadlock: rank %d has nothing to wait for", r->local);
             return;
         }
-        const struct nbc_op *op = &r->sched->ops[e->inflight[0]];
+        const struct nbc_op *op = &e->sched->ops[e->inflight[0]];
         complain(sim, "deadlock: rank %d of %d, run %d, waits for operation %d (%s rank %d)",
                  r->local, r->op->size, r->run, (int)e->inflight[0],
                  op->kind == NBC_OP_SEND ? "send to" : "receive from", (int)op->peer);
@@ -567,6 +699,10 @@ bool sim_failed(const struct sim *sim)
 static void free_messages(struct sim *sim, struct sim_rank *r)
 {
     for (int i = 0; i < r->exec.ninflight; i++) {
+        if (r->exec.handles[i] & COPY) {
+            free((void *)(r->exec.handles[i] & ~(nbc_handle)COPY));
+            continue;
+        }
         struct message *m = (struct message *)(r->exec.handles[i] & ~(nbc_handle)1);
         enum side side = r->exec.handles[i] & 1;
         m->reported[side] = true;
@@ -595,6 +731,8 @@ void sim_free(struct sim *sim)
         free_channels(sim, r, size > remote ? size : remote);
         free(r->temp);
         free(r->memory);
+        free(r->shadow[0]);
+        free(r->shadow[1]);
     }
     for (struct sim_op *op = sim->ops, *next; op; op = next) {
         next = op->next;

@@ -49,6 +49,7 @@ struct sim_config {
     int jitter;      /* largest delay of a message, in rounds */
     int delay;       /* largest delay of the start of a rank, in rounds; of some, ten times that */
     int fail_at;     /* number of the transport call that returns an error; 0: none */
+    bool staged;     /* buffers of some ranks are a device's: copies are late too */
     bool swallow;    /* a receive that fails has received its message, if that was there */
 };
 
@@ -69,10 +70,13 @@ struct sim_rank {
     struct sim_op *op; /* from here on, set by the simulation */
     struct nbc_exec exec;
     void *temp, *memory;
-    struct channel *from; /* per peer */
-    int64_t start;        /* round */
+    const struct nbc_sched *runs_as; /* sched, or what is staged of it */
+    void *shadow[2];                 /* of the send and the receive buffer, or NULL */
+    struct channel *from;            /* per peer */
+    int64_t start;                   /* round */
     int run;
     bool live, told; /* active; has received an error in this run */
+    bool released;   /* the last operation of a staged schedule is over */
     bool spoiled;    /* this run had an error, its own or one of others */
     int crowd;       /* largest number of messages in flight */
     int local, group;

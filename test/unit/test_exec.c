@@ -571,6 +571,7 @@ START_TEST(any_call_may_fail)
                                     .jitter = 2,
                                     .delay = 2,
                                     .fail_at = call,
+                                    .staged = call % 3 == 0,
                                     .swallow = call % 4 == 2};
         struct sim *sim = sim_new(&config);
         world_start(w, sim);

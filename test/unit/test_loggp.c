@@ -203,6 +203,36 @@ START_TEST(symmetry_is_seen)
     ck_assert(symmetric(NBC_ALLREDUCE, "ring", 100, 80000));
     ck_assert(!symmetric(NBC_ALLREDUCE, "ring", 100, 80080)); /* parts differ */
     ck_assert(!symmetric(NBC_BCAST, "scatter_allgather", 100, 80000));
+    ck_assert(symmetric(NBC_ALLREDUCE, "recursive_multiplying", 1024, 8));
+    ck_assert(!symmetric(NBC_ALLREDUCE, "recursive_multiplying", 1023, 8)); /* 31 is a factor */
+}
+END_TEST
+
+/* Ranks that differ in the order of their reductions: one of each class takes as long as all. */
+START_TEST(classes)
+{
+    static const int sizes[] = {60, 96, 128, 420, 512, 1024};
+    struct network net = quiet();
+    net.reduce = 1e-9;
+    net.copy = 1e-10;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int64_t n = 8; n <= 8000; n *= 10)
+            for (int rendezvous = 0; rendezvous < 2; rendezvous++) {
+                net.eager = rendezvous ? 0 : INT64_MAX;
+                const char *name = "recursive_multiplying";
+                struct result all = run(&net, NBC_ALLREDUCE, name, sizes[i], n, true);
+                struct result few = run(&net, NBC_ALLREDUCE, name, sizes[i], n, false);
+                same(few.time, all.time, "one rank of each class");
+                ck_assert_int_eq(few.messages, all.messages);
+            }
+}
+END_TEST
+
+/* What would not fit into memory is found too large from a few of its ranks. */
+START_TEST(too_large)
+{
+    ck_assert(!symmetric(NBC_ALLTOALL, "linear", 1 << 20, 8));
+    ck_assert(symmetric(NBC_ALLREDUCE, "recursive_multiplying", 1 << 20, 8));
 }
 END_TEST
 
@@ -394,6 +424,8 @@ int main(void)
     tcase_add_test(tcase, ports);
     tcase_add_test(tcase, noise);
     tcase_add_test(tcase, symmetry_is_seen);
+    tcase_add_test(tcase, classes);
+    tcase_add_test(tcase, too_large);
     tcase_add_test(tcase, spreading);
     tcase_add_test(tcase, networks);
     tcase_add_test(tcase, lists);

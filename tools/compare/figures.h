@@ -16,7 +16,9 @@ struct figure {
 /* A call site, collective, form and size, over all ranks and runs. */
 struct site {
     const struct row *key;
-    char where[256];
+    int nframes;             /* of the key that count */
+    bool tells[MOST_FRAMES]; /* a frame in which it differs from others of the same call */
+    char *where;
     double calls;                     /* of a rank, in a run */
     double bytes;                     /* mean of a call; negative: unknown */
     struct figure seconds[NVARIANTS]; /* in MPI, mean of the ranks */

@@ -3,6 +3,7 @@
  *
  *   nbccompare [--json=FILE] [--html=FILE] COMMAND without=FILE nbcshim=FILE [thread=FILE] ... */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "emit.h"
 #include "figures.h"
 #include "json.h"
+#include "names.h"
 #include "page.h"
 
 /* --- text --- */
@@ -40,19 +42,20 @@ static void print_wall(const struct comparison *c)
 
 static void print_sites(const struct comparison *c)
 {
-    enum { MOST = 20 };
+    enum { MOST = 20, WHERE = 50 };
     printf("\nIn collectives, mean of all ranks, in ms. hidden: share of the time from start to "
-           "completion in\nwhich the program was not in MPI for the operation.\n");
-    printf("%-28s %-26s %9s %8s", "call site", "function", "bytes", "calls");
+           "completion in\nwhich the rank was not in MPI.\n");
+    printf("%-*s %-26s %9s %8s", WHERE, "call site", "function", "bytes", "calls");
     for (int v = 0; v < NVARIANTS; v++)
         if (c->have[v])
             printf(" %15s %7s", variant_labels[v], "hidden");
     printf("\n");
     for (int i = 0; i < c->nsites && i < MOST; i++) {
         const struct site *s = &c->sites[i];
-        char name[64], size[64];
-        printf("%-28.28s %-26s %9s %8.6g", s->where, function_name(s->key, name, sizeof name),
-               size_name(s, size, sizeof size), s->calls);
+        char name[64], size[64], where[WHERE + 1];
+        printf("%-*s %-26s %9s %8.*f", WHERE, name_shortened(s->where, where, WHERE),
+               function_name(s->key, name, sizeof name), size_name(s, size, sizeof size),
+               s->calls == floor(s->calls) ? 0 : 1, s->calls);
         for (int v = 0; v < NVARIANTS; v++)
             if (c->have[v]) {
                 printf(" %15.3f", s->seconds[v].median * 1e3);
@@ -61,7 +64,7 @@ static void print_sites(const struct comparison *c)
         printf("\n");
     }
     if (c->nsites > MOST)
-        printf("and %d more\n", c->nsites - MOST);
+        printf("and %d more (all: --json=FILE)\n", c->nsites - MOST);
 }
 
 static void print_late(const struct comparison *c)
@@ -78,30 +81,17 @@ static void print_late(const struct comparison *c)
         printf("no rank comes late to collectives\n");
 }
 
-/* nbcshim stands aside in such a program. */
-static void print_if_inactive(const struct comparison *c)
-{
-    const char *mode = getenv("NBCSHIM");
-    for (int i = 0; i < c->nsites; i++)
-        if (c->sites[i].key->kind > 0)
-            return;
-    if (c->nsites && !(mode && *mode))
-        printf("\nThe program calls only blocking collectives: nbcshim does nothing there, unless "
-               "NBCSHIM=on.\n");
-    if (!c->nsites)
-        printf("\nNo collective of the program was seen.\n");
-}
-
 static void print_all(const struct comparison *c)
 {
-    printf("%s\n%d ranks; %d runs of each kind, in turns; medians\n\n", c->command, c->nranks,
-           c->turns);
+    printf("%s\n%d rank%s; %d run%s of each kind, in turns; medians\n\n", c->command, c->nranks,
+           c->nranks == 1 ? "" : "s", c->turns, c->turns == 1 ? "" : "s");
     print_wall(c);
     if (c->nsites) {
         print_sites(c);
         print_late(c);
     }
-    print_if_inactive(c);
+    if (!c->nsites)
+        printf("\nNo collective of the program was seen.\n");
     printf("\n%s\n", c->verdict);
 }
 
@@ -159,8 +149,8 @@ static void write_site(struct nbc_json *j, const struct comparison *c, const str
     char name[64];
     nbc_json_line(j, NULL, "{");
     nbc_json_string(j, "site", s->where);
-    nbc_json_string(j, "file", s->key->file);
-    nbc_json_int(j, "address", (int64_t)s->key->address);
+    nbc_json_string(j, "file", s->key->frames[0].file);
+    nbc_json_int(j, "address", (int64_t)s->key->frames[0].address);
     nbc_json_string(j, "function", function_name(s->key, name, sizeof name));
     nbc_json_real(j, "calls", s->calls, 12);
     if (s->bytes < 0)

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "names.h"
+
 /* Those of Okabe and Ito, which most people can tell from each other. */
 static const char *const colours[NVARIANTS] = {"#0072b2", "#d55e00", "#009e73"};
 
@@ -71,7 +73,8 @@ static void plot_begin(struct plot *p, FILE *out, double least, double most, int
         most = least + 1e-6;
     *p = (struct plot){out, least, most, height};
     fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
+            "<div class=\"wide\"><svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
+            "width=\"%d\" "
             "height=\"%d\" "
             "font-family=\"sans-serif\" font-size=\"12\">\n",
             WIDTH, height + 45, WIDTH, height + 45);
@@ -147,7 +150,7 @@ static void plot_wall(FILE *out, const struct comparison *c)
                 at_x(&p, c->wall[v].median), y, at_x(&p, c->wall[v].median), y + 2 * ROW - 8);
         y += 2 * ROW;
     }
-    fputs("</svg>\n", out);
+    fputs("</svg></div>\n", out);
 }
 
 static void plot_sites(FILE *out, const struct comparison *c)
@@ -165,14 +168,13 @@ static void plot_sites(FILE *out, const struct comparison *c)
         snprintf(label, sizeof label, "%s, %s bytes", function_name(s->key, name, sizeof name),
                  size_name(s, size, sizeof size));
         plot_label(&p, y + 12, label);
-        snprintf(label, sizeof label, "%.40s", s->where);
-        plot_label(&p, y + 27, label);
+        plot_label(&p, y + 27, name_shortened(s->where, label, 48));
         for (int v = 0, row = 0; v < NVARIANTS; v++)
             if (c->have[v])
                 plot_bar(&p, y + row++ * ROW, s->seconds[v], v);
         y += block;
     }
-    fputs("</svg>\n", out);
+    fputs("</svg></div>\n", out);
 }
 
 static void plot_late(FILE *out, const struct comparison *c)
@@ -196,7 +198,7 @@ static void plot_late(FILE *out, const struct comparison *c)
                          (struct figure){c->late[v][i], c->late[v][i], c->late[v][i]}, v);
         y += block;
     }
-    fputs("</svg>\n", out);
+    fputs("</svg></div>\n", out);
 }
 
 /* --- text --- */
@@ -206,17 +208,27 @@ static void put_legend(FILE *out, const struct comparison *c)
     fputs("<p>", out);
     for (int v = 0; v < NVARIANTS; v++)
         if (c->have[v])
-            fprintf(out, "<span style=\"color:%s\">&#9632;</span> %s &nbsp; ", colours[v],
-                    variant_labels[v]);
+            fprintf(out, "<span class=\"key\"><span style=\"color:%s\">&#9632;</span> %s</span> ",
+                    colours[v], variant_labels[v]);
     fputs("</p>\n", out);
 }
 
 static void put_head(FILE *out, const struct comparison *c)
 {
-    fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>", out);
+    fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+          "<meta name=\"viewport\" content=\"width=device-width\"><title>",
+          out);
     put_text(out, c->command);
-    fputs("</title>\n<style>body{font-family:sans-serif;max-width:1040px;margin:2em auto}"
-          "table{border-collapse:collapse}td,th{padding:.2em .7em;text-align:right}"
+    /* What is wider than the window scrolls by itself; names of sites break anywhere. */
+    fputs("</title>\n<style>body{font-family:sans-serif;max-width:1300px;margin:2em auto;padding:0 "
+          "1em}"
+          "h1{font-size:1.5em}h1,td:first-child{overflow-wrap:anywhere}"
+          ".key{white-space:nowrap;margin-right:1em}"
+          ".wide{overflow-x:auto}svg{max-width:100%;min-width:640px;height:auto}"
+          "table{border-collapse:collapse}td,th{padding:.2em .5em;text-align:right}"
+          "td:first-child{min-width:14em}"
+          "@media(max-width:900px){td,th{font-size:.75em;padding:.2em .25em}"
+          "td:first-child{min-width:11em}}"
           "td:first-child,th:first-child{text-align:left}tr:nth-child(even){background:#f3f3f3}"
           ".verdict{font-size:1.3em;border-left:6px solid #0072b2;padding:.5em 1em;"
           "background:#f3f3f3}</style></head><body>\n<h1><code>",
@@ -225,9 +237,9 @@ static void put_head(FILE *out, const struct comparison *c)
     fputs("</code></h1>\n<p class=\"verdict\">", out);
     put_text(out, c->verdict);
     fprintf(out,
-            "</p>\n<p>%d ranks; %d runs of each kind, in turns. Figures are medians over the "
+            "</p>\n<p>%d rank%s; %d run%s of each kind, in turns. Figures are medians over the "
             "runs; bars from the first to the third quartile.</p>\n",
-            c->nranks, c->turns);
+            c->nranks, c->nranks == 1 ? "" : "s", c->turns, c->turns == 1 ? "" : "s");
 }
 
 static void put_share(FILE *out, double share)
@@ -240,7 +252,9 @@ static void put_share(FILE *out, double share)
 
 static void put_table(FILE *out, const struct comparison *c)
 {
-    fputs("<table><tr><th>call site</th><th>function</th><th>bytes</th><th>calls</th>", out);
+    fputs("<div class=\"wide\"><table><tr><th>call "
+          "site</th><th>function</th><th>bytes</th><th>calls</th>",
+          out);
     for (int v = 0; v < NVARIANTS; v++)
         if (c->have[v])
             fprintf(out, "<th>%s</th><th>hidden</th>", variant_labels[v]);
@@ -261,8 +275,9 @@ static void put_table(FILE *out, const struct comparison *c)
         }
         fputs("</tr>\n", out);
     }
-    fputs("</table>\n<p><i>hidden</i>: the share of the time from the start of an operation to its "
-          "completion in which the program was not in MPI for it.</p>\n",
+    fputs("</table></div>\n<p><i>hidden</i>: the share of the time from the start of an operation "
+          "to its "
+          "completion in which the rank was not in MPI.</p>\n",
           out);
 }
 

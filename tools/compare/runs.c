@@ -36,25 +36,54 @@ static bool is_plain(const double *x, int n)
     return true;
 }
 
+bool is_python(const struct frame *f)
+{
+    return *f->symbol == ':';
+}
+
+/* "\tADDRESS SYMBOL FILE" for each frame. */
+static bool read_frames(struct row *r, const char *text)
+{
+    char *rest = r->text = strdup(text), *one;
+    while (rest && (one = strsep(&rest, "\t"))) {
+        char *end, *file;
+        if (!*one)
+            continue;
+        struct frame *f = &r->frames[r->nframes];
+        unsigned long address = strtoul(one, &end, 16);
+        if (r->nframes == MOST_FRAMES || end == one || *end != ' ' ||
+            !(file = strchr(end + 1, ' ')))
+            return false;
+        *file = '\0';
+        *f = (struct frame){address, end + 1, file + 1};
+        r->nframes++;
+    }
+    return r->nframes > 0;
+}
+
 static bool read_row(struct run *run, const char *line)
 {
     struct row r = {0};
     int at = 0;
-    if (sscanf(line, "call %d %31s %d %d %lf %lf %lf %lf %lf %lf %lx %63s %n", &r.rank, r.coll,
-               &r.kind, &r.size, &r.calls, &r.bytes, &r.inside, &r.waiting, &r.flight, &r.arrival,
-               &r.address, r.symbol, &at) < 12 ||
+    if (sscanf(line, "call %d %31s %d %d %lf %lf %lf %lf %lf %lf %lf%n", &r.rank, r.coll, &r.kind,
+               &r.size, &r.calls, &r.bytes, &r.inside, &r.waiting, &r.flight, &r.shown, &r.arrival,
+               &at) < 11 ||
         !at || r.rank < 0 || r.rank >= run->nranks)
         return false;
-    const double numbers[] = {r.calls, r.bytes, r.inside, r.waiting, r.flight, r.arrival};
+    const double numbers[] = {r.calls, r.bytes, r.inside, r.waiting, r.flight, r.shown, r.arrival};
     if (!is_plain(numbers, sizeof numbers / sizeof *numbers))
         return false;
     r.inside /= 1e9;
     r.waiting /= 1e9;
     r.flight /= 1e9;
+    r.shown /= 1e9;
     r.arrival /= 1e9;
-    r.file = strdup(line + at);
+    if (!read_frames(&r, line + at)) {
+        free(r.text);
+        return false;
+    }
     struct row *rows = realloc(run->rows, (run->nrows + 1) * sizeof *rows);
-    if (!rows || !r.file)
+    if (!rows)
         return false;
     run->rows = rows;
     run->rows[run->nrows++] = r;
@@ -69,7 +98,9 @@ static bool read_lines(struct run *run, FILE *in)
     while (good && !whole && getline(&line, &room, in) > 0) {
         line[strcspn(line, "\n")] = '\0';
         whole = strcmp(line, "end") == 0;
-        good = whole || read_rank(run, line) || read_row(run, line);
+        bool inactive = strcmp(line, "inactive") == 0;
+        run->inactive = run->inactive || inactive;
+        good = whole || inactive || read_rank(run, line) || read_row(run, line);
     }
     free(line);
     return good && whole;
@@ -82,7 +113,7 @@ static bool read_head(struct run *run, FILE *in)
         return false;
     long bytes = ftell(in);
     rewind(in);
-    return fscanf(in, "nbcprofile 1 %d\n", &run->nranks) == 1 && run->nranks > 0 &&
+    return fscanf(in, "nbcprofile 2 %d\n", &run->nranks) == 1 && run->nranks > 0 &&
            run->nranks < bytes;
 }
 

@@ -121,7 +121,8 @@ static struct nbc_sched *build_sched(const struct arguments *a, const struct nbc
 
 /* A summary of the operations of a rank. */
 struct doings {
-    uint64_t messages; /* hash of its sends and receives, in order */
+    uint64_t messages; /* hash of its sends and receives, in order (DIGITWISE: of the sends only) */
+    uint64_t receives; /* DIGITWISE: hash of the receives, in any order */
     int64_t reduced, copied;
 };
 
@@ -138,9 +139,15 @@ static struct doings doings_of(const struct nbc_sched *s, const struct own *own,
         }
         int class = symmetry_class(symmetry, own->shape.size, own->shape.rank, op->peer,
                                    op->kind == NBC_OP_SEND);
+        bool any_order = symmetry == DIGITWISE && op->kind == NBC_OP_RECV;
         uint64_t words[] = {(uint64_t)op->kind, (uint64_t)bytes, (uint64_t) class};
+        uint64_t hash = any_order ? NBC_HASH_START : d.messages;
         for (int w = 0; w < 3; w++)
-            d.messages = nbc_hash(d.messages, words[w]);
+            hash = nbc_hash(hash, words[w]);
+        if (any_order)
+            d.receives += hash;
+        else
+            d.messages = hash;
     }
     return d;
 }
@@ -164,8 +171,8 @@ static int one_for_all(const struct arguments *a, const struct nbc_alg *alg, enu
             return -1;
         struct doings d = doings_of(s, &own, symmetry);
         nbc_sched_free(s);
-        if (i > 0 && (d.messages != most.messages || d.reduced != most.reduced ||
-                      !nearly(d.copied, most.copied)))
+        if (i > 0 && (d.messages != most.messages || d.receives != most.receives ||
+                      d.reduced != most.reduced || !nearly(d.copied, most.copied)))
             return -1;
         if (i == 0 || d.copied > most.copied) {
             most = d;
@@ -175,20 +182,72 @@ static int one_for_all(const struct arguments *a, const struct nbc_alg *alg, enu
     return busiest;
 }
 
-/* Sets the representative rank. */
-static enum symmetry symmetry_of(const struct arguments *a, const struct nbc_alg *alg, int *rank)
+/* Ranks that are simulated for all. */
+enum { MOST_CLASSES = 4 * 2 * 3 * 5 * 7 };
+struct classes {
+    enum symmetry symmetry;
+    int n, rank[MOST_CLASSES];
+};
+
+/* Whether a receive is posted only after another operation: senders might wait for that. */
+static bool receives_wait(const struct nbc_sched *s)
 {
+    for (int i = 0; i < s->nsucc; i++)
+        if (s->ops[s->succ[i]].kind == NBC_OP_RECV)
+            return true;
+    return false;
+}
+
+/* One rank for each choice of a digit per radix. The ranks with which a rank exchanges digit t have
+ * its digits below t, so they have done the same until then; they differ from it in the order in
+ * which they reduce what they receive. The slowest rank is one that has, in all digits of a radix,
+ * that with the slowest order. */
+static bool digit_classes(const struct arguments *a, const struct nbc_alg *alg, struct classes *c)
+{
+    int radix[MOST_DIGITS], n = symmetry_digits(a->call.size, radix);
+    struct own own;
+    struct nbc_sched *s = n ? build_sched(a, alg, 0, &own) : NULL;
+    bool good = s && !receives_wait(s) && one_for_all(a, alg, DIGITWISE) >= 0;
+    nbc_sched_free(s);
+    if (!good)
+        return false;
+    c->n = 0;
+    for (int choice = 0; choice < MOST_CLASSES; choice++) {
+        int rank = 0, left = choice, digit = 0;
+        int64_t weight = 1;
+        for (int t = 0; t < n; weight *= radix[t++]) {
+            if (t == 0 || radix[t] != radix[t - 1]) {
+                digit = left % radix[t];
+                left /= radix[t];
+            }
+            rank += (int)(digit * weight);
+        }
+        if (left)
+            break;
+        c->rank[c->n++] = rank;
+    }
+    return true;
+}
+
+static void find_classes(const struct arguments *a, const struct nbc_alg *alg, struct classes *c)
+{
+    static const enum symmetry simple[] = {ROTATION, MIRROR, CUBE};
     int size = a->call.size;
-    if (a->call.ppn > 1 && a->call.ppn < size)
-        return NONE;
-    if (size < 3)
-        return NONE;
-    if ((*rank = one_for_all(a, alg, ROTATION)) >= 0)
-        return ROTATION;
-    if (size % 2 == 0 && (*rank = one_for_all(a, alg, MIRROR)) >= 0)
-        return MIRROR;
     bool power = (size & (size - 1)) == 0;
-    return power && (*rank = one_for_all(a, alg, CUBE)) >= 0 ? CUBE : NONE;
+    *c = (struct classes){.symmetry = NONE, .n = size};
+    if ((a->call.ppn > 1 && a->call.ppn < size) || size < 3)
+        return;
+    for (int i = 0; i < 3; i++) {
+        if ((simple[i] == MIRROR && size % 2) || (simple[i] == CUBE && !power))
+            continue;
+        if ((c->rank[0] = one_for_all(a, alg, simple[i])) < 0)
+            continue;
+        c->symmetry = simple[i];
+        c->n = 1;
+        return;
+    }
+    if (digit_classes(a, alg, c))
+        c->symmetry = DIGITWISE;
 }
 
 static bool add_rank(struct program *p, const struct arguments *a, const struct nbc_alg *alg,
@@ -218,19 +277,58 @@ static int64_t guess_ops(const struct arguments *a, const struct nbc_alg *alg)
     return roots + sum * size / SAMPLE;
 }
 
+/* Returns the longest schedule of two ranks, of which the last has a part even of a short vector.
+ */
+static int ops_of(const struct arguments *a, const struct nbc_alg *alg, int size)
+{
+    struct arguments small;
+    struct call call = a->call;
+    int most = 0;
+    call.size = size;
+    call.root = size - 1;
+    if (!arguments_make(&small, &call))
+        return 0;
+    for (int i = 1; i <= 2; i++) {
+        struct own own;
+        arguments_shape(&small, i == 1 ? size / 2 : 0, &own);
+        struct nbc_sched *s = nbc_alg_applies(alg, &own.shape) ? alg->build(&own.shape) : NULL;
+        most = s && s->nops > most ? s->nops : most;
+        nbc_sched_free(s);
+    }
+    arguments_free(&small);
+    return most;
+}
+
+/* Whether the schedule of one rank is too long even to be built, as far as those of fewer ranks
+ * tell: these grow linearly with the number of ranks, or they do not grow that fast. */
+static bool too_long(const struct arguments *a, const struct nbc_alg *alg, int64_t limit)
+{
+    enum { SMALL = 1 << 13, LONG = 1 << 19 };
+    int size = a->call.size;
+    if (!limit || size <= 8 * SMALL)
+        return false;
+    while (size > SMALL)
+        size /= 2;
+    int64_t few = ops_of(a, alg, size / 2), more = ops_of(a, alg, size);
+    int64_t guess = few && more > few + few / 2 ? more * (a->call.size / size) : 0;
+    return guess > (limit / 64 > LONG ? limit / 64 : LONG);
+}
+
 struct program *call_program(const struct arguments *a, const struct nbc_alg *alg,
                              const struct limits *limits, const char **wrong)
 {
-    int size = a->call.size, stands = 0;
-    enum symmetry symmetry = limits->no_symmetry ? NONE : symmetry_of(a, alg, &stands);
-    int nranks = symmetry == NONE ? size : 1;
+    struct classes c = {.symmetry = NONE, .n = a->call.size};
     *wrong = call_too_large;
-    if (limits->ops && guess_ops(a, alg) * nranks / size > limits->ops)
+    if (too_long(a, alg, limits->ops))
         return NULL;
-    struct program *p = program_new(size, symmetry);
+    if (!limits->no_symmetry)
+        find_classes(a, alg, &c);
+    if (limits->ops && guess_ops(a, alg) * c.n / a->call.size > limits->ops)
+        return NULL;
+    struct program *p = program_new(a->call.size, c.n, c.symmetry);
     *wrong = p ? NULL : "out of memory";
-    for (int i = 0; p && i < nranks && !*wrong; i++)
-        if (!add_rank(p, a, alg, symmetry == NONE ? i : stands))
+    for (int i = 0; p && i < c.n && !*wrong; i++)
+        if (!add_rank(p, a, alg, c.symmetry == NONE ? i : c.rank[i]))
             *wrong = "out of memory";
     if (p && !*wrong)
         *wrong = program_match(p);

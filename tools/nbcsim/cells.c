@@ -210,6 +210,8 @@ const char *runner_cell(struct runner *r, const struct call *call, const struct 
         struct entry *e = &cell->entry[cell->n++];
         *e = (struct entry){.alg = alg, .chosen = alg == chosen};
         a.call.segment = alg == chosen && !call->segment ? segment : call->segment;
+        if (r->begins)
+            r->begins(call, alg);
         wrong = run_entry(r, &a, e);
     }
     arguments_free(&a);

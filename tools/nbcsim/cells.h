@@ -22,6 +22,7 @@ struct runner {
     const struct nbc_rules *rules;
     struct limits limits;
     bool path, estimate;
+    void (*begins)(const struct call *call, const struct nbc_alg *alg); /* or NULL */
     struct past *past;     /* per algorithm: for powers of two, and for other numbers of ranks */
     struct growth *growth; /* per algorithm, once computed */
 };

@@ -25,6 +25,7 @@ struct place {
 
 struct program {
     int size, nranks; /* nranks: added so far */
+    int expected;     /* as many are going to be added */
     enum symmetry symmetry;
     struct op *ops;
     int32_t *succ;
@@ -34,14 +35,15 @@ struct program {
     char text[160];
 };
 
-struct program *program_new(int size, enum symmetry symmetry)
+struct program *program_new(int size, int nranks, enum symmetry symmetry)
 {
     struct program *p = calloc(1, sizeof *p);
     if (!p)
         return NULL;
     p->size = size;
+    p->expected = nranks;
     p->symmetry = symmetry;
-    p->rank = malloc((symmetry == NONE ? (size_t)size : 1) * sizeof *p->rank);
+    p->rank = malloc((size_t)nranks * sizeof *p->rank);
     if (p->rank)
         return p;
     free(p);
@@ -76,8 +78,7 @@ static bool make_room(void **array, size_t n, size_t more, size_t *room, size_t 
     if (n + more <= *room)
         return true;
     size_t want = n + n / 4 + more;
-    size_t guess =
-        (size_t)((double)(n + more) / (p->nranks + 1) * 1.02 * (p->symmetry == NONE ? p->size : 1));
+    size_t guess = (size_t)((double)(n + more) / (p->nranks + 1) * 1.02 * p->expected);
     if (p->nranks > 64 && guess > want)
         want = guess;
     void *larger = realloc(*array, want * element);
@@ -93,6 +94,31 @@ static bool is_message(const struct op *op)
     return op->kind == NBC_OP_SEND || op->kind == NBC_OP_RECV;
 }
 
+int symmetry_digits(int size, int *radix)
+{
+    static const int usable[] = {4, 2, 3, 5, 7};
+    int n = 0;
+    for (int i = 0; i < 5; i++)
+        for (; size % usable[i] == 0; size /= usable[i])
+            radix[n++] = usable[i];
+    return size == 1 ? n : 0;
+}
+
+/* Negative if the ranks differ in several digits. */
+static int digit_class(int size, int from, int to)
+{
+    int radix[MOST_DIGITS], class = -1;
+    int n = symmetry_digits(size, radix);
+    for (int t = 0; t < n; from /= radix[t], to /= radix[t], t++) {
+        int distance = (to % radix[t] - from % radix[t] + radix[t]) % radix[t];
+        if (distance && class >= 0)
+            return -1;
+        if (distance)
+            class = 8 * t + distance;
+    }
+    return class;
+}
+
 int symmetry_class(enum symmetry symmetry, int size, int rank, int peer, bool sends)
 {
     switch (symmetry) {
@@ -104,6 +130,8 @@ int symmetry_class(enum symmetry symmetry, int size, int rank, int peer, bool se
         return (rank % 2 == 0 ? peer - rank + size : rank - peer + size) % size;
     case CUBE:
         return peer ^ rank;
+    case DIGITWISE:
+        return sends ? digit_class(size, rank, peer) : digit_class(size, peer, rank);
     default:
         return peer;
     }
@@ -145,9 +173,9 @@ static struct op *op_at(const struct program *p, int rank, int k)
 }
 
 /* Returns the simulated rank that is the peer of an operation. */
-static int peer_of(const struct program *p, const struct op *op)
+static int peer_of(const struct program *p, int rank, const struct op *op)
 {
-    return p->symmetry == NONE ? op->peer : 0;
+    return p->symmetry == NONE ? op->peer : rank;
 }
 
 /* --- matching --------------------------------------------------------------------------------- */
@@ -213,7 +241,7 @@ static const char *match_rank(struct program *p, int rank, const struct receives
     int at = 0, base = 0;
     for (int i = 0; i < n; i++) {
         struct op *send = op_at(p, rank, sends[i].op);
-        int to = peer_of(p, send), from = p->symmetry == NONE ? rank : send->peer;
+        int to = peer_of(p, rank, send), from = p->symmetry == NONE ? rank : send->peer;
         if (to < 0 || to >= p->nranks)
             return complain(p, "an invalid peer", rank, send->peer);
         const struct index *list = r->list + r->first[to];
@@ -486,7 +514,7 @@ static double half_handshake(const struct run *r, const struct op *op, int rank)
 /* The receiver answers a rendezvous request. */
 static void invite(struct run *r, int rank, struct op *op)
 {
-    push(r, r->now + half_handshake(r, op, rank), peer_of(r->p, op), op->mate, INJECT);
+    push(r, r->now + half_handshake(r, op, rank), peer_of(r->p, rank, op), op->mate, INJECT);
 }
 
 static void start_recv(struct run *r, int rank, int id, struct op *op)
@@ -507,7 +535,7 @@ static void start_send(struct run *r, int rank, int id, const struct op *op)
     if (op->bytes <= r->net->eager)
         push(r, sent, rank, id, INJECT);
     else
-        push(r, sent + half_handshake(r, op, rank), peer_of(r->p, op), op->mate, ASK);
+        push(r, sent + half_handshake(r, op, rank), peer_of(r->p, rank, op), op->mate, ASK);
 }
 
 static void op_start(struct run *r, int rank, int id)
@@ -539,7 +567,7 @@ static void inject(struct run *r, int rank, int id, const struct op *op)
     double begin = port->out > r->now ? port->out : r->now, end = begin + wire(l, op);
     port->out = end + l->g;
     push(r, end, rank, id, DONE);
-    push(r, begin + stretched(r, l->L), peer_of(r->p, op), op->mate, HEAD);
+    push(r, begin + stretched(r, l->L), peer_of(r->p, rank, op), op->mate, HEAD);
 }
 
 static void arrive(struct run *r, int rank, int id, const struct op *op)
@@ -560,7 +588,7 @@ static void reach(struct run *r, const struct event *e, struct op *op)
         op->at = r->now;
         return;
     }
-    blame(r, e->rank, e->op, peer_of(r->p, op), op->mate);
+    blame(r, e->rank, e->op, peer_of(r->p, e->rank, op), op->mate);
     if (asks)
         invite(r, e->rank, op);
     else
@@ -639,7 +667,8 @@ static void follow_path(struct run *r, struct result *result)
         const struct op *op = op_at(r->p, rank, id);
         const struct cause *c = cause_of(r, rank, id);
         const struct link *l = is_message(op) ? link_of(r, op, rank) : NULL;
-        bool crossed = op->kind == NBC_OP_RECV && c->rank == peer_of(r->p, op) && c->op == op->mate;
+        bool crossed =
+            op->kind == NBC_OP_RECV && c->rank == peer_of(r->p, rank, op) && c->op == op->mate;
         if (crossed) {
             path->messages++;
             path->bytes += op->bytes;
@@ -673,8 +702,8 @@ static void count(const struct program *p, struct result *result)
             result->most_bytes = bytes[i] > result->most_bytes ? bytes[i] : result->most_bytes;
     }
     if (p->symmetry != NONE) {
-        result->messages *= p->size;
-        result->bytes *= p->size;
+        result->messages = result->messages / p->nranks * p->size;
+        result->bytes = result->bytes / p->nranks * p->size;
     }
     result->temp = p->temp;
 }

@@ -13,17 +13,24 @@
 
 /* Symmetries under which all ranks do the same, with other peers, so that one rank is simulated for
  * all. Peers correspond by their distance (ring-like algorithms), by the distance with opposite
- * sign for odd ranks (neighbor exchange), or by exclusive or (hypercube-like ones). */
-enum symmetry { NONE, ROTATION, MIRROR, CUBE };
+ * sign for odd ranks (neighbor exchange), by exclusive or (hypercube-like ones), or by the distance
+ * in one digit (recursive multiplying; digits as that algorithm factorizes the number of ranks). */
+enum symmetry { NONE, ROTATION, MIRROR, CUBE, DIGITWISE };
+
+/* Sets `radix` to the radices of the digits of 0 … size − 1, the last digit first. Returns their
+ * number; 0 if a prime factor is above 7. */
+enum { MOST_DIGITS = 32 };
+int symmetry_digits(int size, int *radix);
 
 /* Returns the number of a peer under a symmetry, the same on both sides of a message. */
 int symmetry_class(enum symmetry symmetry, int size, int rank, int peer, bool sends);
 
 struct program;
 
-/* Returns an empty program for `size` ranks; NULL if memory ran out. Add one schedule if there is a
- * symmetry, else one per rank in ascending order. */
-struct program *program_new(int size, enum symmetry symmetry);
+/* Returns an empty program for `size` ranks; NULL if memory ran out. Add `nranks` schedules: with a
+ * symmetry one of each class of ranks, which exchanges messages only with ranks that do the same at
+ * the same time; without, one per rank in ascending order. */
+struct program *program_new(int size, int nranks, enum symmetry symmetry);
 
 /* Copies what the simulation needs of a schedule. Returns false if memory ran out. */
 bool program_add(struct program *p, const struct nbc_sched *s, const struct nbc_shape *shape);

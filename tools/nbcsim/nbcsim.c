@@ -140,12 +140,21 @@ static void show_progress(const struct call *call)
                call->bytes);
 }
 
+/* A large simulation takes seconds with each algorithm. */
+static void show_algorithm(const struct call *call, const struct nbc_alg *alg)
+{
+    if (call->size > 4096)
+        meter_say("%s:%s, %d ranks, %" PRId64 " bytes", nbc_coll_name(call->coll), alg->name,
+                  call->size, call->bytes);
+}
+
 static struct runner make_runner(const struct options *o)
 {
     struct runner r = {.net = &o->net,
                        .rules = o->rules,
                        .limits = o->limits,
                        .path = o->path,
+                       .begins = show_algorithm,
                        .estimate = o->estimate};
     if (!runner_begin(&r))
         no_memory();

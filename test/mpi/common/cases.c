@@ -439,6 +439,22 @@ static void spoil(struct testcase *c, struct side *s)
     s->type = MPI_DATATYPE_NULL;
 }
 
+/* Where a buffer is to be: NBC_DEVICE=device puts all of them in the memory of a device, mixed
+ * some. */
+static enum device_memory draw_memory(struct rng *rng)
+{
+    const char *wanted = getenv("NBC_DEVICE");
+    int draw;
+
+    if (!wanted || !*wanted)
+        return ON_HOST;
+    device_load_tested(); /* when the program has been in nbcshim already */
+    if (strcmp(wanted, "device") == 0)
+        return ON_DEVICE;
+    draw = rng_below(rng, 5);
+    return draw < 2 ? ON_HOST : draw < 4 ? ON_DEVICE : MANAGED;
+}
+
 /* Half of the buffers have one. */
 static void draw_walls(struct testcase *c)
 {
@@ -446,7 +462,9 @@ static void draw_walls(struct testcase *c)
 
     for (int i = 0; i < 2; i++) {
         int draw = rng_below(&rng, 2 * (NWALLS - 1));
-        *(i ? &c->send.wall : &c->recv.wall) = draw < NWALLS ? (enum wall)draw : NO_WALL;
+        struct side *s = i ? &c->send : &c->recv;
+        s->in = draw_memory(&rng);
+        s->wall = draw < NWALLS && !s->in ? (enum wall)draw : NO_WALL;
     }
 }
 
@@ -458,7 +476,8 @@ struct testcase *case_new(const struct spec *spec)
     c->own = (struct rng){mix_in(mix_in(spec->seed, 2), test_rank)};
     c->in_place = spec->in_place && (!coll_rooted(spec->coll) || is_root(spec));
     c->send.type = c->recv.type = MPI_BYTE;
-    draw_walls(c);
+    if (!spec->open)
+        draw_walls(c);
     if (coll_reduces(spec->coll)) {
         make_reduction(c);
         c->op = op_make(spec->op);
@@ -528,6 +547,8 @@ void case_fill(struct testcase *c, int round)
         memcpy(c->send.filled, c->send.memory, c->send.size);
     if (c->recv.used)
         memcpy(c->recv.filled, c->recv.memory, c->recv.size);
+    side_push(&c->send);
+    side_push(&c->recv);
     /* MPICH 4.3 and 5.0 broadcast to the root too, unless it is the first rank of its node. */
     side_protect(&c->send, IS_MPICH_43 && c->spec.coll == BCAST);
 }
@@ -735,6 +756,8 @@ static void compare(const struct testcase *c, const struct side *s, const unsign
 
 void case_untouched(struct testcase *c, const char *what)
 {
+    side_pull(&c->send);
+    side_pull(&c->recv);
     if (c->send.used)
         compare(c, &c->send, c->send.filled, "send", what);
     if (c->recv.used)
@@ -745,6 +768,8 @@ void case_check(struct testcase *c, const char *what)
 {
     unsigned char *expected;
 
+    side_pull(&c->send);
+    side_pull(&c->recv);
     if (c->send.used)
         compare(c, &c->send, c->send.filled, "send", what);
     if (!c->recv.used)

@@ -49,6 +49,8 @@ struct spec {
     int count;              /* of a block; in v and w collectives up to twice as many */
     bool in_place;
     bool large; /* use the functions with MPI_Count */
+    bool
+        open; /* no buffer is next to an inaccessible page or read-only: networks register memory */
     uint64_t seed;
 };
 

@@ -146,6 +146,7 @@ static void set_memory(struct side *s, size_t size)
     s->size = size;
     s->memory = s->wall ? walled(s, size) : test_alloc(size);
     s->filled = test_alloc(size);
+    s->place = s->in ? device_new(s->in, size) : s->memory;
 }
 
 void side_protect(struct side *s, bool writable)
@@ -170,7 +171,7 @@ static void allocate(struct side *s)
         high = last > high ? last : high;
     }
     set_memory(s, guard_before(s) + (size_t)(high - low) + guard_behind(s));
-    s->base = s->memory + guard_before(s) - low;
+    s->base = s->place + guard_before(s) - low;
     s->buf = s->base;
 }
 
@@ -252,7 +253,7 @@ void side_make_absolute(struct side *s, const struct style *style, struct rng *r
         at += style->kind->size;
     }
     set_memory(s, (size_t)at + guard_behind(s));
-    MPI_Get_address(s->memory, &start);
+    MPI_Get_address(s->place, &start);
     for (int64_t i = 0; i < total; i++)
         offset[i] += start;
     for (int i = 0; i < s->n; i++) {
@@ -283,8 +284,19 @@ struct walk side_walk(const struct side *s, unsigned char *memory, const struct 
 {
     return (struct walk){.memory = memory,
                          .layout = b->layout,
-                         .element =
-                             b->origin - (MPI_Aint)((intptr_t)s->memory - (intptr_t)s->base)};
+                         .element = b->origin - (MPI_Aint)((intptr_t)s->place - (intptr_t)s->base)};
+}
+
+void side_push(const struct side *s)
+{
+    if (s->used && s->in)
+        device_store(s->place, s->memory, s->size);
+}
+
+void side_pull(struct side *s)
+{
+    if (s->used && s->in)
+        device_fetch(s->memory, s->place, s->size);
 }
 
 void side_drop(struct side *s)
@@ -303,6 +315,8 @@ void side_delete(struct side *s)
     for (int i = 0; i < s->nowned; i++)
         layout_delete(s->owned[i]);
     free(s->block);
+    if (s->in && s->place)
+        device_free(s->place);
     if (s->pages)
         munmap(s->pages, s->pages_size);
     else

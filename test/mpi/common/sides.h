@@ -4,6 +4,7 @@
 #ifndef NBC_TEST_SIDES_H
 #define NBC_TEST_SIDES_H
 
+#include "device.h"
 #include "layouts.h"
 
 enum {
@@ -44,10 +45,12 @@ enum placing {
 struct side {
     bool used; /* this rank has such a buffer */
     enum wall wall;
+    enum device_memory in; /* not on the host: without a wall */
     int n;
     struct block *block;
     unsigned char *memory, *filled; /* the memory, and a copy from before the call */
     size_t size;
+    unsigned char *place; /* the address of the memory in the call: its own, or a device's */
     unsigned char *pages; /* the mapping, if the side has a wall */
     size_t pages_size;
     unsigned char *base; /* address to which origins are relative; NULL for absolute addresses */
@@ -113,6 +116,10 @@ static inline unsigned char *walk_next(struct walk *w)
 
 /* If there is a wall, makes the memory writable or read-only. */
 void side_protect(struct side *s, bool writable);
+
+/* Copies the memory to the device, or back, if it is there in the call. */
+void side_push(const struct side *s);
+void side_pull(struct side *s);
 
 /* Frees the datatypes and overwrites the argument arrays. */
 void side_drop(struct side *s);

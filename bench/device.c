@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* Measures collectives whose buffers are in the memory of a GPU, beside what a program does without
+ * nbcshim: copy to pinned memory of the host, a collective there, copy back. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "bench.h"
+#include "common/device.h"
+#include "meter.h"
+
+/* STAGED: nbcshim gets the buffers of the GPU. By hand: around nbcshim's collective, or around the
+ * blocking one of the MPI. DIRECT: the blocking one of an MPI that takes such buffers gets them. */
+enum way { STAGED, BY_HAND, BY_HAND_NATIVE, DIRECT, NWAYS };
+
+static const char *const way_names[NWAYS] = {"staged", "by_hand", "by_hand_native", "direct"};
+
+static bool is_direct; /* the MPI takes buffers of a GPU */
+
+struct cell {
+    struct operands host, device;
+    int64_t read, written; /* bytes of this rank */
+    double sample[NWAYS][MAX_SAMPLES];
+};
+
+/* --- the data of a rank ------------------------------------------------------------------------*/
+
+static int64_t blocks_read(const struct operands *o)
+{
+    bool root = o->rank == 0;
+    switch (o->coll) {
+    case NBC_BARRIER:
+        return 0;
+    case NBC_BCAST:
+        return root;
+    case NBC_SCATTER:
+    case NBC_SCATTERV:
+        return root ? o->size : 0;
+    case NBC_ALLTOALL:
+    case NBC_ALLTOALLV:
+    case NBC_ALLTOALLW:
+    case NBC_REDUCE_SCATTER:
+    case NBC_REDUCE_SCATTER_BLOCK:
+        return o->size;
+    case NBC_NEIGHBOR_ALLTOALL:
+    case NBC_NEIGHBOR_ALLTOALLV:
+    case NBC_NEIGHBOR_ALLTOALLW:
+        return 2;
+    default:
+        return 1;
+    }
+}
+
+static int64_t blocks_written(const struct operands *o)
+{
+    bool root = o->rank == 0;
+    switch (o->coll) {
+    case NBC_BARRIER:
+        return 0;
+    case NBC_BCAST:
+    case NBC_EXSCAN:
+        return !root;
+    case NBC_REDUCE:
+        return root;
+    case NBC_GATHER:
+    case NBC_GATHERV:
+        return root ? o->size : 0;
+    case NBC_ALLGATHER:
+    case NBC_ALLGATHERV:
+    case NBC_ALLTOALL:
+    case NBC_ALLTOALLV:
+    case NBC_ALLTOALLW:
+        return o->size;
+    default:
+        return nbc_coll_is_neighborhood(o->coll) ? 2 : 1;
+    }
+}
+
+static size_t buffer_bytes(const struct operands *o)
+{
+    enum { PAGE = 4096 };
+    return (operands_doubles(o) * sizeof(double) + PAGE - 1) / PAGE * PAGE;
+}
+
+static double *pinned_copy(const double *data, const struct operands *o)
+{
+    size_t bytes = buffer_bytes(o);
+    double *copy = aligned_alloc(4096, bytes);
+    if (!copy)
+        return NULL;
+    memcpy(copy, data, operands_doubles(o) * sizeof *data);
+    if (device_pin(copy, bytes))
+        return copy;
+    free(copy);
+    return NULL;
+}
+
+static double *device_copy(const double *data, const struct operands *o)
+{
+    double *copy = device_new(ON_DEVICE, buffer_bytes(o));
+    device_store(copy, data, operands_doubles(o) * sizeof *data);
+    return copy;
+}
+
+static void cell_free(struct cell *c)
+{
+    for (int i = 0; i < 2; i++) {
+        double *pinned = i ? c->host.send : c->host.recv, *on = i ? c->device.send : c->device.recv;
+        if (pinned)
+            device_unpin(pinned);
+        free(pinned);
+        if (on)
+            device_free(on);
+    }
+}
+
+/* Returns false on all ranks if any rank lacks memory. */
+static bool cell_make(struct cell *c, const struct operands *o)
+{
+    c->host = c->device = *o;
+    c->read = blocks_read(o) * o->count * (int64_t)sizeof(double);
+    c->written = blocks_written(o) * o->count * (int64_t)sizeof(double);
+    c->host.send = pinned_copy(o->send, o);
+    c->host.recv = pinned_copy(o->recv, o);
+    c->device.send = device_copy(o->send, o);
+    c->device.recv = device_copy(o->recv, o);
+    int ok = c->host.send && c->host.recv, all;
+    PMPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, o->comm);
+    return all;
+}
+
+/* --- samples -----------------------------------------------------------------------------------*/
+
+static void run_nonblocking(const struct operands *o)
+{
+    MPI_Request r;
+    operands_start(&shim, o, &r);
+    shim.Wait(&r, MPI_STATUS_IGNORE);
+}
+
+static void run_by_hand(struct cell *c, bool by_mpi)
+{
+    bool one = c->host.coll == NBC_BCAST; /* buffer */
+    device_fetch(one ? c->host.recv : c->host.send, one ? c->device.recv : c->device.send,
+                 (size_t)c->read);
+    if (by_mpi)
+        operands_call(&native, &c->host);
+    else
+        run_nonblocking(&c->host);
+    device_store(c->device.recv, c->host.recv, (size_t)c->written);
+}
+
+static void run(struct cell *c, enum way way)
+{
+    if (way == STAGED)
+        run_nonblocking(&c->device);
+    else if (way == DIRECT)
+        operands_call(&native, &c->device);
+    else
+        run_by_hand(c, way == BY_HAND_NATIVE);
+}
+
+static double sample(struct cell *c, enum way way, int calls)
+{
+    native.Barrier(c->host.comm);
+    double start = MPI_Wtime();
+    for (int i = 0; i < calls; i++)
+        run(c, way);
+    double each = (MPI_Wtime() - start) / calls;
+    of_slowest(c->host.comm, &each, 1);
+    return each;
+}
+
+static int calls_for(struct cell *c, double seconds)
+{
+    sample(c, STAGED, 1);
+    int calls = (int)(seconds / sample(c, STAGED, 2));
+    return calls < 1 ? 1 : calls > 1000 ? 1000 : calls;
+}
+
+/* How much of the staged operation a rest hides that is as long. */
+static struct quartiles hidden(const struct bench *b, const struct cell *c, int calls)
+{
+    static struct runner r;
+    double share[MAX_SAMPLES];
+    runner_make(&r, SHIM, &c->device);
+    for (int i = 0; i < b->samples; i++) {
+        double alone = idle_sample(b, &r, calls, 0);
+        share[i] = 1 - (idle_sample(b, &r, calls, alone) - alone) / alone;
+    }
+    runner_free(&r);
+    return quartiles_of(share, b->samples);
+}
+
+/* --- telling -----------------------------------------------------------------------------------*/
+
+static void print_cell(const struct operands *o, const struct quartiles *q, struct quartiles share)
+{
+    meter_clear();
+    printf("%-22s %9lld %9.2f", nbc_coll_name(o->coll), (long long)cell_bytes(o),
+           q[STAGED].median * 1e6);
+    for (int way = BY_HAND; way < NWAYS; way++) {
+        bool have = way < DIRECT || is_direct;
+        print_time(have, q[way].median);
+        if (have)
+            printf(" %6.2f", q[STAGED].median / q[way].median);
+        else
+            printf(" %6s", "-");
+    }
+    printf(" %6.0f%%\n", 100 * share.median);
+    fflush(stdout);
+}
+
+static void measure_cell(struct bench *b, struct operands *o)
+{
+    static struct cell cell;
+    struct quartiles q[NWAYS] = {0};
+    int nways = is_direct ? NWAYS : DIRECT;
+    if (cell_make(&cell, o)) {
+        int calls = calls_for(&cell, 2e-3);
+        for (int i = 0; i < b->samples; i++)
+            for (int way = 0; way < nways; way++)
+                cell.sample[way][i] = sample(&cell, way, calls);
+        for (int way = 0; way < nways; way++)
+            q[way] = quartiles_of(cell.sample[way], b->samples);
+        struct quartiles share = hidden(b, &cell, calls);
+        if (b->rank == 0)
+            print_cell(o, q, share);
+        if (json_begin(b, "device", o)) {
+            emit_string(&b->json, "progress", 0, b->progress);
+            for (int way = 0; way < nways; way++)
+                json_quartiles(b, way_names[way], q[way]);
+            json_quartiles(b, "overlap", share);
+            json_end(b);
+        }
+    }
+    cell_free(&cell);
+}
+
+/* Whether the MPI says that it takes buffers of a GPU; MPICH and Open MPI have one or more of
+ * these. */
+static bool mpi_is_aware(void)
+{
+    static const char *const names[] = {"MPIX_Query_cuda_support", "MPIX_Query_rocm_support",
+                                        "MPIX_Query_hip_support"};
+    bool aware = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        void *found = dlsym(RTLD_DEFAULT, names[i]);
+        int (*query)(void);
+        memcpy(&query, &found, sizeof query);
+        aware = aware || (found && query());
+    }
+    return aware;
+}
+
+static void print_head(void)
+{
+    char name[100];
+    device_name(name, sizeof name);
+    printf("# on %s; the MPI %s buffers of a GPU\n", name, is_direct ? "takes" : "does not take");
+    printf("%-22s %9s %9s %9s %6s %9s %6s %9s %6s %7s\n", "collective", "bytes", "staged",
+           "by hand", "ratio", "with MPI", "ratio", "direct", "ratio", "overlap");
+}
+
+void measure_device(struct bench *b)
+{
+    int ok = device_load("libcuda.so.1") || device_load("libamdhip64.so"), all;
+    PMPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, b->comm);
+    if (!all) {
+        if (b->rank == 0)
+            fputs("nbcbench: device: no GPU with libcuda.so.1 or libamdhip64.so\n", stderr);
+        b->failed = true;
+        return;
+    }
+    is_direct = mpi_is_aware();
+    device_choose(b->rank);
+    prctl(PR_SET_TIMERSLACK, 1UL); /* makes sleeps exact */
+    runner_warm_up(b->comm);
+    if (b->rank == 0)
+        print_head();
+    for_each_cell(b, measure_cell);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/in_mpi.h"
+
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "below/simulated.h"
+
+struct thread {
+    int64_t since; /* when the call began */
+    int64_t total; /* of earlier calls */
+    int32_t number, depth;
+};
+
+static NBC_PER_THREAD struct thread here;
+static int32_t nthreads;
+
+/* The call of the thread that called MPI first, the main thread as a rule, which may have ended. */
+static const char *first_name;
+static int64_t first_since;
+
+static void number_thread(void)
+{
+    here.number = __atomic_add_fetch(&nthreads, 1, __ATOMIC_RELAXED);
+}
+
+static void show(const char *name)
+{
+    if (here.number != 1)
+        return;
+    first_since = here.since;
+    __atomic_store_n(&first_name, name, __ATOMIC_RELEASE);
+}
+
+void nbc_in_mpi_enter(const char *name)
+{
+    if (here.depth++ > 0)
+        return;
+    if (!here.number)
+        number_thread();
+    here.since = nbc_now();
+    show(name);
+}
+
+int64_t nbc_in_mpi_leave_at(int64_t now)
+{
+    if (here.depth == 0 || --here.depth > 0)
+        return 0; /* 0: a call that began before the time was counted */
+    int64_t took = now - here.since;
+    here.total += took;
+    show(NULL);
+    return took;
+}
+
+int64_t nbc_in_mpi_leave(void)
+{
+    return nbc_in_mpi_leave_at(here.depth == 1 ? nbc_now() : 0);
+}
+
+bool nbc_in_mpi(void)
+{
+    return here.depth > 0;
+}
+
+struct nbc_moment nbc_in_mpi_moment(void)
+{
+    int64_t now = nbc_now();
+    return (struct nbc_moment){now, here.total + (here.depth ? now - here.since : 0), here.number};
+}
+
+struct nbc_moment nbc_in_mpi_entered(void)
+{
+    return (struct nbc_moment){here.since, here.total, here.number};
+}
+
+int64_t nbc_in_mpi_between(const struct nbc_moment *before, const struct nbc_moment *after)
+{
+    int64_t own = here.depth ? after->now - here.since : 0;
+    int64_t all = after->now - before->now;
+    int64_t inside = before->thread == after->thread ? after->inside - before->inside : own;
+    return inside < all ? inside : all;
+}
+
+const char *nbc_in_mpi_first(int64_t *since)
+{
+    const char *name = __atomic_load_n(&first_name, __ATOMIC_ACQUIRE);
+    *since = name ? first_since : 0;
+    return name;
+}

@@ -1,0 +1,779 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "below/device.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const uintptr_t yes = 1, no = 0;
+const uintptr_t *nbc_device_word = &yes;
+
+static char fault[200];
+
+const char *nbc_device_fault(void)
+{
+    return fault;
+}
+
+/* --- the runtimes ------------------------------------------------------------------------------
+ */
+
+/* The functions that have the same parameters in both, in the order of `names`. They return 0 or an
+ * error; addresses of a device are integers in CUDA and pointers in HIP. */
+struct functions {
+    int (*stream_new)(void **stream, unsigned flags);
+    int (*stream_free)(void *stream);
+    int (*event_new)(void **event, unsigned flags);
+    int (*event_free)(void *event);
+    int (*event_record)(void *event, void *stream);
+    int (*event_query)(void *event);
+    int (*fetch)(void *host, uintptr_t device, size_t n, void *stream);
+    int (*store)(uintptr_t device, const void *host, size_t n, void *stream);
+    int (*pin)(void *memory, size_t size, unsigned flags);
+    int (*unpin)(void *memory);
+};
+
+enum { NFUNCTIONS = sizeof(struct functions) / sizeof(void *) };
+
+enum { NON_BLOCKING = 1, NO_TIMING = 2, PORTABLE = 1, NOT_READY = 600 }; /* in both */
+
+/* Where an address is. */
+struct place {
+    bool device;
+    void *context;
+    uintptr_t start;
+    size_t size;
+};
+
+/* Rows of `length` bytes, `pitch` bytes apart in both memories. */
+struct rows {
+    uintptr_t on_device, on_host;
+    int64_t length, pitch, n;
+};
+
+struct runtime {
+    const char *library;
+    const char *names[NFUNCTIONS];
+    bool (*resolve)(void *library);                /* the functions that differ */
+    bool (*locate)(uintptr_t at, struct place *p); /* false: the runtime does not know it */
+    int (*enter)(void *context, void **before);    /* makes the context current in this thread */
+    void (*leave)(void *before);
+    int (*copy_rows)(bool store, const struct rows *rows, void *stream);
+    const char *rows_name; /* of the function that it calls */
+    const char *(*words)(int error);
+    bool found;
+    union {
+        struct functions f;
+        void *any[NFUNCTIONS];
+    };
+};
+
+static bool resolve(void *library, const char *name, void *function)
+{
+    void *found = dlsym(library, name);
+    memcpy(function, &found, sizeof found);
+    return found;
+}
+
+/* CUDA_MEMCPY2D */
+struct cuda_side {
+    size_t x, y;
+    int memory;
+    const void *host;
+    uintptr_t device;
+    void *array;
+    size_t pitch;
+};
+
+struct cuda_rows {
+    struct cuda_side from, to;
+    size_t length, n;
+};
+
+static struct {
+    int (*get_attributes)(unsigned n, int *which, void **data, uintptr_t at);
+    int (*copy_rows)(const struct cuda_rows *rows, void *stream);
+    int (*push)(void *context);
+    int (*pop)(void **context);
+    int (*device_get)(int *device, int ordinal);
+    int (*primary_retain)(void **context, int device);
+    int (*set_attribute)(const void *value, int which, uintptr_t at);
+    int (*wait_event)(void *stream, void *event, unsigned flags);
+    int (*primary_state)(int device, unsigned *flags, int *is_active);
+    int (*allocate)(uintptr_t *at, size_t size);
+    int (*release)(uintptr_t at);
+    int (*error_string)(int error, const char **words);
+} cuda;
+
+static bool cuda_resolve(void *library)
+{
+    return resolve(library, "cuPointerGetAttributes", &cuda.get_attributes) &&
+           resolve(library, "cuMemcpy2DAsync_v2", &cuda.copy_rows) &&
+           resolve(library, "cuCtxPushCurrent_v2", &cuda.push) &&
+           resolve(library, "cuCtxPopCurrent_v2", &cuda.pop) &&
+           resolve(library, "cuDeviceGet", &cuda.device_get) &&
+           resolve(library, "cuDevicePrimaryCtxRetain", &cuda.primary_retain) &&
+           resolve(library, "cuDevicePrimaryCtxGetState", &cuda.primary_state) &&
+           resolve(library, "cuPointerSetAttribute", &cuda.set_attribute) &&
+           resolve(library, "cuStreamWaitEvent", &cuda.wait_event) &&
+           resolve(library, "cuMemAlloc_v2", &cuda.allocate) &&
+           resolve(library, "cuMemFree_v2", &cuda.release) &&
+           resolve(library, "cuGetErrorString", &cuda.error_string);
+}
+
+/* Memory that is mapped by addresses (cuMemMap) and that of pools has no context: it is used in its
+ * device's own. That is retained once, and again after a reset. It is not released: after a reset
+ * this would take a reference of the program's. */
+enum { MOST_PRIMARY = 64 };
+
+static void *cuda_primary(int ordinal)
+{
+    static void *primary[MOST_PRIMARY];
+    unsigned flags;
+    int device, is_active;
+    if (ordinal < 0 || ordinal >= MOST_PRIMARY || cuda.device_get(&device, ordinal) ||
+        cuda.primary_state(device, &flags, &is_active))
+        return NULL;
+    if ((!primary[ordinal] || !is_active) && cuda.primary_retain(&primary[ordinal], device))
+        primary[ordinal] = NULL;
+    return primary[ordinal];
+}
+
+static bool cuda_locate(uintptr_t at, struct place *p)
+{
+    enum { CONTEXT = 1, TYPE = 2, MANAGED = 8, ORDINAL = 9, START = 11, SIZE = 12, DEVICE = 2 };
+    int which[] = {CONTEXT, TYPE, MANAGED, ORDINAL, START, SIZE}, ordinal = 0;
+    unsigned type = 0, managed = 0;
+    void *data[] = {&p->context, &type, &managed, &ordinal, &p->start, &p->size};
+    *p = (struct place){0};
+    if (cuda.get_attributes(sizeof which / sizeof *which, which, data, at) || !type)
+        return false;
+    p->device = type == DEVICE && !(managed & 0xff);
+    if (p->device && !p->context)
+        p->context = cuda_primary(ordinal);
+    return true;
+}
+
+/* Whether the driver knows an attribute of memory. */
+static bool cuda_attribute(uintptr_t at, int which, void *value)
+{
+    return !cuda.get_attributes(1, &which, &value, at);
+}
+
+/* What memory has as long as it is allocated, and no other memory ever has; 0: there is none. */
+static uint64_t cuda_memory_id(uintptr_t at)
+{
+    enum { BUFFER_ID = 7 };
+    uint64_t id = 0;
+    return cuda_attribute(at, BUFFER_ID, &id) ? id : 0;
+}
+
+/* cuMemcpy and cudaMemcpy to a device return before the data is there, if it comes from memory that
+ * is not pinned. Sets the attribute of the memory that makes them wait. Returns whether it was set
+ * before. Memory of pools does not have it. */
+static bool cuda_waits(uintptr_t at)
+{
+    enum { SYNC_MEMOPS = 6 };
+    int set = 0;
+    const int value = 1;
+    if (cuda_attribute(at, SYNC_MEMOPS, &set) && set & 0xff)
+        return true;
+    cuda.set_attribute(&value, SYNC_MEMOPS, at);
+    return false;
+}
+
+static int cuda_enter(void *context, void **before)
+{
+    *before = NULL;
+    return cuda.push(context);
+}
+
+static void cuda_leave(void *before)
+{
+    cuda.pop(&before);
+}
+
+static int cuda_copy_rows(bool store, const struct rows *rows, void *stream)
+{
+    enum { HOST = 1, DEVICE = 2 };
+    size_t pitch = (size_t)rows->pitch;
+    struct cuda_side host = {.memory = HOST, .host = (void *)rows->on_host, .pitch = pitch};
+    struct cuda_side device = {.memory = DEVICE, .device = rows->on_device, .pitch = pitch};
+    struct cuda_rows r = {.from = store ? host : device,
+                          .to = store ? device : host,
+                          .length = (size_t)rows->length,
+                          .n = (size_t)rows->n};
+    return cuda.copy_rows(&r, stream);
+}
+
+static const char *cuda_words(int error)
+{
+    const char *words;
+    return cuda.error_string(error, &words) ? "an unknown error" : words;
+}
+
+struct hip_attributes {
+    int type, device;
+    void *on_device, *on_host;
+    int managed;
+    unsigned flags;
+    void *room[8]; /* should it grow */
+};
+
+static struct {
+    int (*get_attributes)(struct hip_attributes *a, uintptr_t at);
+    int (*get_range)(void **start, size_t *size, uintptr_t at);
+    int (*copy_rows)(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t length,
+                     size_t n, int kind, void *stream);
+    int (*get_device)(int *device);
+    int (*set_device)(int device);
+    const char *(*error_string)(int error);
+    int (*peek)(void), (*take)(void);
+} hip;
+
+static bool hip_resolve(void *library)
+{
+    return resolve(library, "hipPointerGetAttributes", &hip.get_attributes) &&
+           resolve(library, "hipMemGetAddressRange", &hip.get_range) &&
+           resolve(library, "hipMemcpy2DAsync", &hip.copy_rows) &&
+           resolve(library, "hipGetDevice", &hip.get_device) &&
+           resolve(library, "hipSetDevice", &hip.set_device) &&
+           resolve(library, "hipPeekAtLastError", &hip.peek) &&
+           resolve(library, "hipGetLastError", &hip.take) &&
+           resolve(library, "hipGetErrorString", &hip.error_string);
+}
+
+/* The numbers of the types differ between the versions of HIP. A device's number stands for a
+ * context. */
+static bool hip_locate(uintptr_t at, struct place *p)
+{
+    struct hip_attributes a = {0};
+    void *start = NULL;
+    int before = hip.peek(), error = hip.get_attributes(&a, at);
+    *p = (struct place){0};
+    if (error && !before)
+        hip.take(); /* memory of the host is an error, which the program would find */
+    if (error || (!a.on_device && !a.on_host))
+        return false;
+    p->device = a.on_device && !a.on_host && !a.managed;
+    p->context = (void *)(intptr_t)(a.device + 1);
+    if (p->device && !hip.get_range(&start, &p->size, at))
+        p->start = (uintptr_t)start;
+    return true;
+}
+
+static int hip_enter(void *context, void **before)
+{
+    int device = 0, error = hip.get_device(&device);
+    *before = (void *)(intptr_t)device;
+    return error ? error : hip.set_device((int)(intptr_t)context - 1);
+}
+
+static void hip_leave(void *before)
+{
+    hip.set_device((int)(intptr_t)before);
+}
+
+static int hip_copy_rows(bool store, const struct rows *rows, void *stream)
+{
+    enum { TO_DEVICE = 1, TO_HOST = 2 };
+    void *host = (void *)rows->on_host, *device = (void *)rows->on_device;
+    size_t pitch = (size_t)rows->pitch;
+    return hip.copy_rows(store ? device : host, pitch, store ? host : device, pitch,
+                         (size_t)rows->length, (size_t)rows->n, store ? TO_DEVICE : TO_HOST,
+                         stream);
+}
+
+static const char *hip_words(int error)
+{
+    return hip.error_string(error);
+}
+
+static struct runtime runtimes[] = {
+    {.library = "libcuda.so", /* a program may open it by this name: then it has no other */
+     .names = {"cuStreamCreate", "cuStreamDestroy_v2", "cuEventCreate", "cuEventDestroy_v2",
+               "cuEventRecord", "cuEventQuery", "cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2",
+               "cuMemHostRegister_v2", "cuMemHostUnregister"},
+     .resolve = cuda_resolve,
+     .locate = cuda_locate,
+     .enter = cuda_enter,
+     .leave = cuda_leave,
+     .copy_rows = cuda_copy_rows,
+     .rows_name = "cuMemcpy2DAsync_v2",
+     .words = cuda_words},
+    {.library = "libamdhip64.so",
+     .names = {"hipStreamCreateWithFlags", "hipStreamDestroy", "hipEventCreateWithFlags",
+               "hipEventDestroy", "hipEventRecord", "hipEventQuery", "hipMemcpyDtoHAsync",
+               "hipMemcpyHtoDAsync", "hipHostRegister", "hipHostUnregister"},
+     .resolve = hip_resolve,
+     .locate = hip_locate,
+     .enter = hip_enter,
+     .leave = hip_leave,
+     .copy_rows = hip_copy_rows,
+     .rows_name = "hipMemcpy2DAsync",
+     .words = hip_words},
+};
+
+enum { NRUNTIMES = sizeof runtimes / sizeof *runtimes };
+
+/* --- finding them ------------------------------------------------------------------------------
+ */
+
+/* The files of the runtimes among those that are loaded. */
+struct search {
+    unsigned long long added; /* libraries ever loaded */
+    char file[NRUNTIMES][1024];
+};
+
+static unsigned long long added_before;
+
+/* Called for each library; the first call tells whether there are new ones. */
+static int see_library(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct search *s = context;
+    (void)size;
+    s->added = info->dlpi_adds;
+    if (s->added == added_before)
+        return 1;
+    const char *slash = strrchr(info->dlpi_name, '/'), *name = slash ? slash + 1 : info->dlpi_name;
+    for (int i = 0; i < NRUNTIMES; i++)
+        if (strncmp(name, runtimes[i].library, strlen(runtimes[i].library)) == 0)
+            snprintf(s->file[i], sizeof s->file[i], "%s", info->dlpi_name);
+    return 0;
+}
+
+/* The C library appends a library to its list when it loads it. A small one of its own, which
+ * hardly a program uses, marks the end of the list: it is loaded again when others have come after
+ * it. */
+static struct {
+    void *library;
+    struct link_map *entry; /* NULL: the end is not marked */
+    bool given_up;
+} mark;
+
+static void mark_take(void)
+{
+    if (mark.library)
+        dlclose(mark.library);
+    mark.library = NULL;
+    mark.entry = NULL;
+}
+
+static void mark_end(void)
+{
+    static const char *const names[] = {"libBrokenLocale.so.1", "libanl.so.1"};
+    for (size_t i = 0; i < sizeof names / sizeof *names && !mark.given_up; i++) {
+        mark_take();
+        mark.library = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
+        if (mark.library && !dlinfo(mark.library, RTLD_DI_LINKMAP, &mark.entry) &&
+            !mark.entry->l_next)
+            return;
+    }
+    mark_take();
+    mark.given_up = true;
+}
+
+static const uintptr_t *entry_after(const struct link_map *entry)
+{
+    return (const uintptr_t *)&entry->l_next;
+}
+
+static bool runtime_resolve(struct runtime *r, const char *file)
+{
+    void *library = dlopen(file, RTLD_LAZY | RTLD_NOLOAD);
+    bool ok = library;
+    for (int i = 0; i < NFUNCTIONS && ok; i++)
+        ok = resolve(library, r->names[i], &r->any[i]);
+    return ok && r->resolve(library);
+}
+
+static bool found_any;
+
+static void look(void)
+{
+    struct search s;
+    for (int i = 0; i < NRUNTIMES; i++)
+        s.file[i][0] = '\0';
+    dl_iterate_phdr(see_library, &s);
+    if (s.added == added_before)
+        return;
+    added_before = s.added;
+    for (int i = 0; i < NRUNTIMES; i++)
+        if (!runtimes[i].found && s.file[i][0] && runtime_resolve(&runtimes[i], s.file[i]))
+            found_any = runtimes[i].found = true;
+}
+
+/* The end is marked first: what is loaded meanwhile is seen next time. */
+bool nbc_device_look(void)
+{
+    if (mark.entry && !mark.entry->l_next)
+        return found_any;
+    mark_end();
+    look();
+    nbc_device_word = found_any || !mark.entry ? &yes : entry_after(mark.entry);
+    return found_any;
+}
+
+void nbc_device_ignore(void)
+{
+    nbc_device_word = &no;
+}
+
+/* --- devices -----------------------------------------------------------------------------------
+ */
+
+struct nbc_device_copy {
+    struct nbc_device *device;
+    void *event;
+    struct nbc_device_copy *next; /* idle */
+};
+
+struct nbc_device {
+    struct runtime *runtime;
+    void *context;
+    void *stream[2]; /* for fetches and stores; NULL: not yet */
+    uintptr_t mark;  /* memory that ends with the context; 0: none */
+    uint64_t mark_id;
+    bool is_marked; /* or that failed */
+    struct nbc_device_copy *idle;
+    struct nbc_device *next;
+};
+
+static struct nbc_device *devices;
+
+static int last_error;
+
+static bool failed(const struct runtime *r, const char *function, int error)
+{
+    last_error = error;
+    if (error)
+        snprintf(fault, sizeof fault, "%s failed: %s (%d)", function, r->words(error), error);
+    return error;
+}
+
+static struct nbc_device *device_of(struct runtime *r, void *context)
+{
+    struct nbc_device *d = devices;
+    while (d && (d->runtime != r || d->context != context))
+        d = d->next;
+    if (d || !(d = calloc(1, sizeof *d)))
+        return d;
+    *d = (struct nbc_device){.runtime = r, .context = context, .next = devices};
+    return devices = d;
+}
+
+/* A system call that reads a mask of signals, and then refuses what to do with it. */
+static bool is_readable(uintptr_t at)
+{
+    return !syscall(SYS_rt_sigprocmask, -1, at & ~(uintptr_t)7, NULL, 8) || errno != EFAULT;
+}
+
+/* *p: if a device's, where. */
+static enum nbc_memory memory_at(uintptr_t at, struct runtime **runtime, struct place *p)
+{
+    for (*runtime = runtimes; *runtime < runtimes + NRUNTIMES; ++*runtime)
+        if ((*runtime)->found && (*runtime)->locate(at, p))
+            return p->device ? NBC_MEMORY_DEVICE : NBC_MEMORY_HOST;
+    return is_readable(at) ? NBC_MEMORY_HOST : NBC_MEMORY_NONE;
+}
+
+static bool on_one_page(uintptr_t first, uintptr_t last)
+{
+    enum { SMALLEST_PAGE = 4096 };
+    return first / SMALLEST_PAGE == last / SMALLEST_PAGE;
+}
+
+enum nbc_memory nbc_device_find(uintptr_t first, uintptr_t last, struct nbc_device **device)
+{
+    struct runtime *runtime, *other;
+    struct place p, end;
+    enum nbc_memory memory = memory_at(first, &runtime, &p);
+    bool inside = memory == NBC_MEMORY_DEVICE ? p.size > 0 && last - p.start < p.size
+                                              : on_one_page(first, last);
+    *device = NULL;
+    if (!inside && memory_at(last, &other, &end) != memory)
+        return NBC_MEMORY_DIFFERS;
+    if (memory == NBC_MEMORY_DEVICE)
+        *device = device_of(runtime, p.context);
+    return memory == NBC_MEMORY_DEVICE && !*device ? NBC_MEMORY_NONE : memory;
+}
+
+/* --- copies ------------------------------------------------------------------------------------
+ */
+
+/* Whether the context has been destroyed, and perhaps made again at the same address: CUDA's driver
+ * crashes if it is given such a context, or streams and events of it, but it tells whether memory
+ * is there. HIP returns an error. */
+static bool is_gone(const struct nbc_device *d)
+{
+    return d->mark && cuda_memory_id(d->mark) != d->mark_id;
+}
+
+/* In the device's context. */
+static void mark_context(struct nbc_device *d)
+{
+    d->is_marked = true;
+    if (d->runtime->locate == cuda_locate && !cuda.allocate(&d->mark, 1))
+        d->mark_id = cuda_memory_id(d->mark);
+}
+
+static bool device_enter(struct nbc_device *d, void **before)
+{
+    if (failed(d->runtime, "making a device's context current",
+               d->runtime->enter(d->context, before)))
+        return false;
+    if (!d->is_marked)
+        mark_context(d);
+    return true;
+}
+
+static struct nbc_device_copy *copy_new(struct nbc_device *d)
+{
+    struct nbc_device_copy *copy = d->idle;
+    if (copy) {
+        d->idle = copy->next;
+        return copy;
+    }
+    copy = calloc(1, sizeof *copy);
+    if (!copy)
+        snprintf(fault, sizeof fault, "no memory");
+    if (!copy || failed(d->runtime, d->runtime->names[2],
+                        d->runtime->f.event_new(&copy->event, NO_TIMING))) {
+        free(copy);
+        return NULL;
+    }
+    copy->device = d;
+    return copy;
+}
+
+static void copy_give(struct nbc_device_copy *copy)
+{
+    copy->next = copy->device->idle;
+    copy->device->idle = copy;
+}
+
+static bool copy_run(struct nbc_device *d, bool store, uintptr_t device, uintptr_t host, int64_t n)
+{
+    const struct functions *f = &d->runtime->f;
+    int error = store ? f->store(device, (void *)host, (size_t)n, d->stream[1])
+                      : f->fetch((void *)host, device, (size_t)n, d->stream[0]);
+    return !failed(d->runtime, d->runtime->names[store ? 7 : 6], error);
+}
+
+static bool copy_rows(struct nbc_device *d, bool store, const struct rows *rows)
+{
+    enum { MOST_PITCH = INT32_MAX };
+    const struct runtime *r = d->runtime;
+    if (rows->n > 1 && rows->pitch >= rows->length && rows->pitch <= MOST_PITCH)
+        return !failed(r, r->rows_name, r->copy_rows(store, rows, d->stream[store]));
+    for (int64_t i = 0; i < rows->n; i++) {
+        uintptr_t at = (uintptr_t)(i * rows->pitch);
+        if (!copy_run(d, store, rows->on_device + at, rows->on_host + at, rows->length))
+            return false;
+    }
+    return true;
+}
+
+/* Whether the runs of an element are rows; sets how far apart. */
+static bool is_regular(const struct nbc_elements *e, int64_t *pitch)
+{
+    *pitch = e->nruns > 1 ? e->runs[1].at - e->runs[0].at : e->extent;
+    for (int k = 1; k < e->nruns; k++)
+        if (e->runs[k].length != e->runs->length || e->runs[k].at - e->runs[k - 1].at != *pitch)
+            return false;
+    return e->nruns > 0;
+}
+
+static struct rows rows_at(const struct nbc_elements *e, int64_t at, int64_t length, int64_t pitch,
+                           int64_t n)
+{
+    return (struct rows){.on_device = e->on_device + (uintptr_t)at,
+                         .on_host = e->on_host + (uintptr_t)at,
+                         .length = length,
+                         .pitch = pitch,
+                         .n = n};
+}
+
+/* In few copies: of everything, if that is rows; or else of each element, or of the same run of all
+ * elements. */
+static bool copy_elements(struct nbc_device *d, bool store, const struct nbc_elements *e)
+{
+    int64_t pitch, nruns = e->nruns;
+    bool regular = is_regular(e, &pitch), whole = regular && e->extent == nruns * pitch;
+    bool by_element = regular && e->count <= nruns;
+    int64_t ncopies = whole ? 1 : by_element ? e->count : nruns;
+    for (int64_t i = 0; i < ncopies; i++) {
+        const struct nbc_bytes_run *r = whole || by_element ? e->runs : &e->runs[i];
+        struct rows rows = whole        ? rows_at(e, r->at, r->length, pitch, nruns * e->count)
+                           : by_element ? rows_at(e, i * e->extent + r->at, r->length, pitch, nruns)
+                                        : rows_at(e, r->at, r->length, e->extent, e->count);
+        if (!copy_rows(d, store, &rows))
+            return false;
+    }
+    return true;
+}
+
+/* In the device's context. */
+static bool make_stream(struct nbc_device *d, bool store)
+{
+    const struct runtime *r = d->runtime;
+    void **stream = &d->stream[store];
+    return *stream || !failed(r, r->names[0], r->f.stream_new(stream, NON_BLOCKING));
+}
+
+/* In the device's context. */
+static struct nbc_device_copy *copy_start(struct nbc_device *d, bool store,
+                                          const struct nbc_elements *e)
+{
+    const struct runtime *r = d->runtime;
+    if (!make_stream(d, store))
+        return NULL;
+    struct nbc_device_copy *copy = copy_new(d);
+    if (!copy)
+        return NULL;
+    if (copy_elements(d, store, e) &&
+        !failed(r, r->names[4], r->f.event_record(copy->event, d->stream[store])))
+        return copy;
+    copy_give(copy);
+    return NULL;
+}
+
+/* Whether a function has failed because the context was destroyed. */
+static bool is_stale(void)
+{
+    enum { INVALID_CONTEXT = 201, INVALID_HANDLE = 400, CONTEXT_IS_DESTROYED = 709 };
+    return last_error == INVALID_CONTEXT || last_error == INVALID_HANDLE ||
+           last_error == CONTEXT_IS_DESTROYED;
+}
+
+static void device_forget(struct nbc_device *d)
+{
+    d->stream[0] = d->stream[1] = NULL;
+    d->mark = 0;
+    d->is_marked = false;
+    for (struct nbc_device_copy *copy; (copy = d->idle);) {
+        d->idle = copy->next;
+        free(copy);
+    }
+}
+
+/* Enters a device for new work, also if its context has been made again. */
+static bool device_enter_anew(struct nbc_device *d, void **before)
+{
+    if (is_gone(d))
+        device_forget(d);
+    return device_enter(d, before);
+}
+
+struct nbc_device_copy *nbc_device_start(struct nbc_device *d, bool store,
+                                         const struct nbc_elements *e)
+{
+    void *before;
+    if (!device_enter_anew(d, &before))
+        return NULL;
+    struct nbc_device_copy *copy = copy_start(d, store, e);
+    if (!copy && is_stale()) {
+        device_forget(d);
+        copy = copy_start(d, store, e);
+    }
+    d->runtime->leave(before);
+    return copy;
+}
+
+/* In the device's context: the streams wait for a default stream of the program. */
+static bool follow(struct nbc_device *d, void *stream)
+{
+    const struct runtime *r = d->runtime;
+    struct nbc_device_copy *copy = copy_new(d);
+    bool ok = copy && make_stream(d, false) && make_stream(d, true) &&
+              !failed(r, r->names[4], r->f.event_record(copy->event, stream)) &&
+              !failed(r, "cuStreamWaitEvent", cuda.wait_event(d->stream[0], copy->event, 0)) &&
+              !failed(r, "cuStreamWaitEvent", cuda.wait_event(d->stream[1], copy->event, 0));
+    if (copy)
+        copy_give(copy);
+    return ok;
+}
+
+bool nbc_device_settle(struct nbc_device *d, uintptr_t at)
+{
+    void *const legacy = (void *)1, *const per_thread = (void *)2;
+    void *before;
+    if (d->runtime->locate != cuda_locate || cuda_waits(at))
+        return true;
+    if (!device_enter_anew(d, &before))
+        return false;
+    bool ok = follow(d, legacy) && follow(d, per_thread);
+    d->runtime->leave(before);
+    return ok;
+}
+
+bool nbc_device_test(struct nbc_device_copy *copy, bool *over)
+{
+    const struct runtime *r = copy->device->runtime;
+    void *before;
+    *over = true;
+    if (!device_enter(copy->device, &before))
+        return false;
+    int error = r->f.event_query(copy->event);
+    r->leave(before);
+    *over = error != NOT_READY;
+    if (*over)
+        copy_give(copy);
+    return !*over || !failed(r, r->names[5], error);
+}
+
+bool nbc_device_pin(struct nbc_device *d, void *memory, size_t size)
+{
+    void *before;
+    if (!device_enter(d, &before))
+        return false;
+    int error = d->runtime->f.pin(memory, size, PORTABLE);
+    d->runtime->leave(before);
+    return !error;
+}
+
+void nbc_device_unpin(struct nbc_device *d, void *memory)
+{
+    void *before;
+    if (is_gone(d) || !device_enter(d, &before))
+        return;
+    d->runtime->f.unpin(memory);
+    d->runtime->leave(before);
+}
+
+static void device_free(struct nbc_device *d)
+{
+    const struct functions *f = &d->runtime->f;
+    void *before;
+    bool in = !is_gone(d) && device_enter(d, &before);
+    for (struct nbc_device_copy *copy; (copy = d->idle);) {
+        d->idle = copy->next;
+        if (in)
+            f->event_free(copy->event);
+        free(copy);
+    }
+    for (int i = 0; i < 2 && in; i++)
+        if (d->stream[i])
+            f->stream_free(d->stream[i]);
+    if (in && d->mark)
+        cuda.release(d->mark);
+    if (in)
+        d->runtime->leave(before);
+    free(d);
+}
+
+void nbc_device_cleanup(void)
+{
+    for (struct nbc_device *d; (d = devices);) {
+        devices = d->next;
+        device_free(d);
+    }
+    mark_take();
+    nbc_device_word = &yes;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* The memory of devices, by the runtime that the program has loaded: CUDA's driver API or HIP. They
+ * are found at run time; nothing depends on them. Under the lock. Local; nothing waits. */
+#ifndef NBC_DEVICE_H
+#define NBC_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Points to a word that is 0 as long as there can be no runtime: nbc_device_look has found none,
+ * and no library has been loaded since. */
+extern const uintptr_t *nbc_device_word;
+
+static inline bool nbc_device_may_be(void)
+{
+    return __builtin_expect(__atomic_load_n(nbc_device_word, __ATOMIC_RELAXED) != 0, 0);
+}
+
+/* Looks for the runtimes among the libraries that are loaded, if there are new ones. Returns
+ * whether one has ever been found. */
+bool nbc_device_look(void);
+
+/* There is no runtime, whatever the program loads. */
+void nbc_device_ignore(void);
+
+/* What is at an address. */
+enum nbc_memory {
+    NBC_MEMORY_HOST, /* what the processor may access */
+    NBC_MEMORY_DEVICE,
+    NBC_MEMORY_NONE,    /* neither: it has been freed, say */
+    NBC_MEMORY_DIFFERS, /* not the same at the first byte and at the last */
+};
+
+/* A context of a device, with streams of nbcshim's own. */
+struct nbc_device;
+
+/* Finds out what the bytes from `first` to `last` are; if a device's, sets *device. */
+enum nbc_memory nbc_device_find(uintptr_t first, uintptr_t last, struct nbc_device **device);
+
+/* Copies that start from now on see what the program has written to the memory at an address by
+ * calls that have returned, although the device may not have it yet. Returns false if that fails:
+ * see nbc_device_fault. */
+bool nbc_device_settle(struct nbc_device *d, uintptr_t at);
+
+/* Bytes of an element that hold data: `length` of them from `at` on. */
+struct nbc_bytes_run {
+    int64_t at, length;
+};
+
+/* A copy of elements, `extent` bytes apart, between the memories of a device and of the host. */
+struct nbc_elements {
+    uintptr_t on_device, on_host;
+    const struct nbc_bytes_run *runs;
+    int nruns;
+    int64_t count, extent;
+};
+
+/* A copy that is under way. */
+struct nbc_device_copy;
+
+/* Starts a copy, to the device if `store`. Returns NULL if that fails: nbc_device_fault says why,
+ * and a part of the copy may be under way. */
+struct nbc_device_copy *nbc_device_start(struct nbc_device *d, bool store,
+                                         const struct nbc_elements *e);
+
+/* Sets *over if the copy, which then does not exist any more, has ended. Returns false if it has
+ * failed. */
+bool nbc_device_test(struct nbc_device_copy *copy, bool *over);
+
+/* What has failed last, and the runtime's words for it. */
+const char *nbc_device_fault(void);
+
+/* Make memory of the host faster for copies, and undo that before it is freed. May fail, which
+ * changes nothing else. */
+bool nbc_device_pin(struct nbc_device *d, void *memory, size_t size);
+void nbc_device_unpin(struct nbc_device *d, void *memory);
+
+/* Frees streams and events. Everything may be used again. */
+void nbc_device_cleanup(void);
+
+#endif

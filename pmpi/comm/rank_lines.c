@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "comm/rank_lines.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+void nbc_line_put(struct nbc_line *l, const char *format, ...)
+{
+    size_t room = sizeof l->text - l->n;
+    va_list values;
+    va_start(values, format);
+    int n = vsnprintf(l->text + l->n, room, format, values);
+    va_end(values);
+    if (n > 0)
+        l->n += (size_t)n < room ? (size_t)n : room - 1;
+}
+
+/* Appends the ranks as ranges. At most MOST ranges are named. */
+static void put_ranges(struct nbc_line *l, int size, const struct nbc_rank *ranks, int64_t value)
+{
+    enum { MOST = 10 };
+    int nranges = 0;
+    for (int first = 0, last; first < size; first = last + 1) {
+        last = first;
+        if (ranks[first].value != value)
+            continue;
+        while (last + 1 < size && ranks[last + 1].value == value)
+            last++;
+        if (nranges == MOST) {
+            /* unreached below: more ranks or hosts than tests have */
+            nbc_line_put(l, " and others");
+            return;
+        }
+        nbc_line_put(l, nranges++ ? ", %d" : "%d", first);
+        if (last > first)
+            nbc_line_put(l, "-%d", last);
+    }
+}
+
+/* Appends the names of their hosts, at most MOST. */
+static void put_hosts(struct nbc_line *l, int size, const struct nbc_rank *ranks, int64_t value)
+{
+    enum { MOST = 4 };
+    const char *named[MOST];
+    int n = 0;
+    for (int rank = 0; rank < size; rank++) {
+        bool known = ranks[rank].value != value;
+        for (int i = 0; i < n && !known; i++)
+            known = strcmp(ranks[rank].host, named[i]) == 0;
+        if (known)
+            continue;
+        if (n == MOST) {
+            /* unreached below: more ranks or hosts than tests have */
+            nbc_line_put(l, " and others");
+            break;
+        }
+        named[n] = ranks[rank].host;
+        nbc_line_put(l, n++ ? ", %s" : " (%s", ranks[rank].host);
+    }
+    nbc_line_put(l, n ? ")" : "");
+}
+
+void nbc_line_put_ranks(struct nbc_line *l, int size, const struct nbc_rank *ranks, int64_t value,
+                        bool hosts)
+{
+    int n = 0;
+    for (int rank = 0; rank < size; rank++)
+        n += ranks[rank].value == value;
+    nbc_line_put(l, n == 1 ? "rank " : "ranks ");
+    put_ranges(l, size, ranks, value);
+    if (hosts)
+        put_hosts(l, size, ranks, value);
+}
+
+void nbc_line_print(const struct nbc_line *l)
+{
+    fprintf(stderr, "%s\n", l->text);
+}
+
+/* The MPI kills the process before it writes what gcov has counted. */
+static void write_coverage(void)
+{
+#ifdef NBC_COVERAGE
+    extern void __gcov_dump(void);
+    __gcov_dump();
+#endif
+} /* unreached: in a process that writes no counts */
+
+int nbc_line_abort(MPI_Comm comm)
+{
+    const struct timespec while_it_reads = {.tv_nsec = 300000000};
+    nanosleep(&while_it_reads, NULL);
+    write_coverage();
+    return NEXT(Abort)(comm, EXIT_FAILURE); /* unreached: in a process that writes no counts */
+}
+
+void nbc_host_own(char host[NBC_HOST_LENGTH])
+{
+    char name[MPI_MAX_PROCESSOR_NAME + 1] = "";
+    int length;
+    NEXT(Get_processor_name)(name, &length);
+    snprintf(host, NBC_HOST_LENGTH, "%.*s", NBC_HOST_LENGTH - 1, name);
+}

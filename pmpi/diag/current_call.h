@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* The call of MPI in which this thread is, by its stack: no call costs anything for that. Also in a
+ * signal handler. */
+#ifndef NBC_CURRENT_CALL_H
+#define NBC_CURRENT_CALL_H
+
+enum nbc_place {
+    NBC_PLACE_UNKNOWN, /* the MPI is a static library, or the stack cannot be read */
+    NBC_PLACE_PROGRAM, /* outside MPI */
+    NBC_PLACE_MPI,     /* in a call of the MPI */
+    NBC_PLACE_SHIM     /* in a call that nbcshim carries out */
+};
+
+/* Sets name to that of the function of the MPI, NULL if it is not known. */
+enum nbc_place nbc_current_call(const char **name);
+
+#endif

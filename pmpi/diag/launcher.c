@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include "diag/launcher.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct launcher {
+    const char *size, *rank; /* variables: how many processes, and which of them this is */
+};
+
+/* The launcher of an MPI may itself be started by Slurm, once per node, and its ranks inherit
+ * Slurm's variables: those count only if no launcher of an MPI has set its own. */
+static const struct launcher of_mpis[] = {
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+    {"PMI_SIZE", "PMI_RANK"}, /* Hydra; srun --mpi=pmi2 */
+    {"JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK"},
+    {"FLUX_JOB_SIZE", "FLUX_TASK_RANK"},
+};
+static const struct launcher slurm = {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"};
+
+static int number(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value ? atoi(value) : 0;
+}
+
+/* Of launchers within each other the inner one has started this process; it is not known which one
+ * that is, so that none may have started it alone. */
+static const struct launcher *starter_of_several(void)
+{
+    const struct launcher *found = NULL;
+    for (size_t i = 0; i < sizeof of_mpis / sizeof *of_mpis; i++) {
+        int n = number(of_mpis[i].size);
+        if (n == 1)
+            return NULL;
+        if (n > 1 && !found)
+            found = &of_mpis[i];
+    }
+    if (found)
+        return found;
+    /* In a shell that srun --pty has started, a program that is started there is alone. */
+    return number(slurm.size) > 1 && !getenv("SLURM_PTY_PORT") ? &slurm : NULL;
+}
+
+void nbc_launcher_check(int size)
+{
+    const struct launcher *l = size == 1 ? starter_of_several() : NULL;
+    if (!l || number(l->rank) != 0)
+        return;
+    fprintf(
+        stderr,
+        "nbcshim: %s=%d, but each of these processes is alone in MPI_COMM_WORLD: the launcher is "
+        "not one for this MPI%s\n",
+        l->size, number(l->size),
+        getenv("SLURM_STEP_NUM_TASKS") ? " (srun: try another --mpi=)" : "");
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* Collective calls that nbcshim does not implement (constructors, windows, files) block in the MPI
+ * below, where no operation of nbcshim progresses unless the MPI calls nbcshim (the hook). So their
+ * ranks first make a barrier of nbcshim, in which all operations progress. When a rank leaves the
+ * barrier, all ranks have made the call, and none depends on what another one has yet to do outside
+ * it.
+ *
+ * All ranks of a group decide alike: whether there is a barrier depends on what they have agreed on
+ * (that the communicator has a context, the hook, the settings), never on pending operations. With
+ * the hook, or with NBCSHIM_BLOCKING=native, there is none; but NBCSHIM_CHECK compares the ranks'
+ * calls in the barriers, so it has them with the hook too.
+ *
+ * All without the lock. */
+#ifndef NBC_BARRIER_BEFORE_H
+#define NBC_BARRIER_BEFORE_H
+
+#include "comm/context.h"
+
+struct nbc_request;
+
+/* The barrier before a call that is collective over a communicator. Does nothing if the
+ * communicator has no context. Returns MPI_SUCCESS, or an error after raising it on the
+ * communicator. */
+int nbc_barrier_before(MPI_Comm comm);
+
+/* The same before a call that waits outside the progress loop of the MPI: with the hook, too. */
+int nbc_barrier_before_outside_loop(MPI_Comm comm);
+
+/* The same before a call that is collective over a group of ranks in a communicator. tag
+ * distinguishes the calls of several threads for groups that overlap. */
+int nbc_barrier_before_group(struct nbc_context *c, MPI_Group group, int tag);
+
+/* The persistent barrier of one window or file. These are made from a communicator, but their calls
+ * are ordered among themselves only: a fence may come before a collective on one rank and after it
+ * on another. So they cannot share the barriers of the communicator. */
+enum nbc_object { NBC_WINDOW, NBC_FILE, NBC_NOBJECTS };
+
+struct nbc_object_barrier {
+    uint64_t key;
+    enum nbc_object object;
+    struct nbc_request *request;
+    struct nbc_context *context; /* of the communicator */
+    int number;                  /* no other one of the communicator has the same */
+    bool started;                /* MPI_Win_start has begun an epoch that is not complete */
+    UT_hash_handle hh;
+};
+
+/* A handle as the key of its barrier. */
+#define NBC_KEY(handle) nbc_object_key(&(handle), sizeof(handle))
+uint64_t nbc_object_key(const void *handle, size_t size);
+
+/* Makes the barrier of a new window or file, where nbc_barrier_before makes one; also where windows
+ * need it for signals. Collective over the communicator. Returns as nbc_barrier_before does. */
+int nbc_object_barrier_new(enum nbc_object object, uint64_t key, MPI_Comm comm);
+
+/* The barrier of a window or file, NULL if there is none. */
+struct nbc_object_barrier *nbc_object_barrier_find(enum nbc_object object, uint64_t key);
+
+/* Passes the barrier before a call that is collective over the window or file. b may be NULL, as in
+ * the functions below. Returns an MPI error code, not raised. */
+int nbc_object_barrier_pass(struct nbc_object_barrier *b);
+
+/* Around a call that frees the window or file. Before it, the barrier leaves the table, since
+ * another thread may get the same handle at once. `freed`: the call has succeeded. */
+void nbc_object_barrier_ending(struct nbc_object_barrier *b);
+void nbc_object_barrier_ended(struct nbc_object_barrier *b, bool freed);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* Point-to-point calls in which a rank can block: poll.h. MPI_Bsend and MPI_Mrecv are missing,
+ * since they do not block: the first is local, and the message of the second has been matched. */
+#include <stdlib.h>
+
+#include "base/errors.h"
+#include "base/suppress_errors.h"
+#include "below/hook.h"
+#include "hookless/poll.h"
+#include "op/types.h"
+
+NBC_ARCHIVE_MEMBER(p2p)
+
+int nbc_wait_other(MPI_Request *request, MPI_Status *status)
+{
+    NBC_POLL_WHILE(nbc_must_poll(), NEXT(Test)(request, &flag, status),
+                   NEXT(Wait)(request, status));
+}
+
+static bool p2p_must_poll(void)
+{
+    return nbc_must_poll() && !nbc_inside;
+}
+
+/* Completes a call whose nonblocking form has been called. MPICH raises the errors of completion on
+ * MPI_COMM_WORLD; they are errors of this call. */
+static int p2p_finish(MPI_Request *request, MPI_Comm comm, MPI_Status *status)
+{
+    nbc_suppress_errors_begin();
+    int error = nbc_wait_other(request, status);
+    return nbc_suppress_errors_end() && error ? nbc_raise(comm, error) : error;
+}
+
+/* --- sending and receiving --------------------------------------------------------------------*/
+
+#if defined HAVE_MPI_SEND_C && defined HAVE_MPI_PACK_C
+typedef MPI_Count number;
+#define LARGE(name) NEXT(name##_c)
+#else
+typedef int number;
+#define LARGE(name) NEXT(name)
+#endif
+
+struct side {
+    void *buf;
+    number count;
+    MPI_Datatype type;
+    int peer, tag;
+};
+
+#define SIDE(buf, count, type, peer, tag) \
+    ((struct side){(void *)(uintptr_t)(buf), count, type, peer, tag})
+
+/* MPICH 4.0.2 gives a receive from nobody the wrong status, unless it blocks. */
+static int p2p_finish_receive(MPI_Request *request, const struct side *in, MPI_Comm comm,
+                              MPI_Status *status)
+{
+    if (in->peer != MPI_PROC_NULL)
+        return p2p_finish(request, comm, status);
+    NEXT(Request_free)(request);
+    return NEXT(Recv)(NULL, 0, MPI_BYTE, in->peer, in->tag, comm, status);
+}
+
+static int p2p_receive(struct side in, MPI_Comm comm, MPI_Status *status)
+{
+    MPI_Request r;
+    int error = LARGE(Irecv)(in.buf, in.count, in.type, in.peer, in.tag, comm, &r);
+    return error ? error : p2p_finish_receive(&r, &in, comm, status);
+}
+
+static int p2p_sendrecv(struct side out, struct side in, MPI_Comm comm, MPI_Status *status)
+{
+    MPI_Request r[2];
+    int error = LARGE(Irecv)(in.buf, in.count, in.type, in.peer, in.tag, comm, &r[0]);
+    if (error)
+        return error; /* unreached: the MPI fails */
+    int failed = LARGE(Isend)(out.buf, out.count, out.type, out.peer, out.tag, comm, &r[1]);
+    if (failed)
+        NEXT(Cancel)(&r[0]); /* unreached: the MPI fails */
+    error = p2p_finish_receive(&r[0], &in, comm, status);
+    if (!failed)
+        failed = p2p_finish(&r[1], comm, MPI_STATUS_IGNORE);
+    return error ? error : failed;
+}
+
+/* Describes the same data by an address other than MPI_BOTTOM. If it sets *made, the caller frees
+ * the datatype. */
+static int p2p_leave_bottom(struct side *d, bool *made)
+{
+    struct nbc_datatype *t;
+    uintptr_t addr = (uintptr_t)d->buf;
+    int n = (int)d->count;
+    *made = false;
+    if (addr || n == 0 || n != d->count)
+        return MPI_SUCCESS;
+    nbc_lock();
+    int error = nbc_datatype_find(d->type, &t);
+    if (!error)
+        error = nbc_rebase_from_bottom(&t->layout, &addr, &n, &d->type, made);
+    nbc_unlock();
+    d->buf = (void *)addr;
+    d->count = n;
+    return error;
+}
+
+/* Packs data into a new buffer, which the caller frees: MPI_PACKED matches any datatype. */
+static int p2p_pack(struct side d, MPI_Comm comm, struct side *copy)
+{
+    number room;
+    bool made;
+    *copy = SIDE(NULL, 0, MPI_PACKED, d.peer, d.tag);
+    int error = p2p_leave_bottom(&d, &made);
+    if (error)
+        return nbc_raise(comm, error); /* unreached: the MPI fails */
+    error = LARGE(Pack_size)(d.count, d.type, comm, &room);
+    if (!error && !(copy->buf = malloc((size_t)room + 1)))
+        error = nbc_raise(comm, MPI_ERR_NO_MEM); /* unreached: no memory */
+    if (!error)
+        error = LARGE(Pack)(d.buf, d.count, d.type, copy->buf, room, &copy->count, comm);
+    if (made)
+        NEXT(Type_free)(&d.type);
+    return error;
+}
+
+static int p2p_replace(struct side out, int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+    struct side copy, in = SIDE(out.buf, out.count, out.type, source, tag);
+    int error = p2p_pack(out, comm, &copy);
+    if (!error)
+        error = p2p_sendrecv(copy, in, comm, status);
+    free(copy.buf);
+    return error;
+}
+
+#define CALL(name, params, args, instead)                     \
+    EXPORT(int, name, params, args)                           \
+    {                                                         \
+        return p2p_must_poll() ? (instead) : NEXT(name) args; \
+    }
+
+#define SEND(C, name, post)                                                                     \
+    EXPORT(int, name,                                                                           \
+           (NBC_CONST void *buf, C count, MPI_Datatype type, int dest, int tag, MPI_Comm comm), \
+           (buf, count, type, dest, tag, comm))                                                 \
+    {                                                                                           \
+        MPI_Request r;                                                                          \
+        if (!p2p_must_poll())                                                                   \
+            return NEXT(name)(buf, count, type, dest, tag, comm);                               \
+        int error = NEXT(post)(buf, count, type, dest, tag, comm, &r);                          \
+        return error ? error : p2p_finish(&r, comm, MPI_STATUS_IGNORE);                         \
+    }
+
+/* C: the type of counts. */
+#define FORMS(C, suffix)                                                                         \
+    SEND(C, Send##suffix, Isend##suffix)                                                         \
+    SEND(C, Ssend##suffix, Issend##suffix)                                                       \
+    SEND(C, Rsend##suffix, Irsend##suffix)                                                       \
+    CALL(Recv##suffix,                                                                           \
+         (void *buf, C count, MPI_Datatype type, int source, int tag, MPI_Comm comm,             \
+          MPI_Status *status),                                                                   \
+         (buf, count, type, source, tag, comm, status),                                          \
+         p2p_receive(SIDE(buf, count, type, source, tag), comm, status))                         \
+    CALL(Sendrecv##suffix,                                                                       \
+         (NBC_CONST void *out, C n, MPI_Datatype outtype, int dest, int outtag, void *in, C nin, \
+          MPI_Datatype intype, int source, int intag, MPI_Comm comm, MPI_Status *status),        \
+         (out, n, outtype, dest, outtag, in, nin, intype, source, intag, comm, status),          \
+         p2p_sendrecv(SIDE(out, n, outtype, dest, outtag), SIDE(in, nin, intype, source, intag), \
+                      comm, status))                                                             \
+    CALL(Sendrecv_replace##suffix,                                                               \
+         (void *buf, C count, MPI_Datatype type, int dest, int outtag, int source, int intag,    \
+          MPI_Comm comm, MPI_Status *status),                                                    \
+         (buf, count, type, dest, outtag, source, intag, comm, status),                          \
+         p2p_replace(SIDE(buf, count, type, dest, outtag), source, intag, comm, status))
+
+FORMS(int, )
+#ifdef HAVE_MPI_SEND_C
+FORMS(MPI_Count, _c)
+#endif
+
+/* --- probes ------------------------------------------------------------------------------------*/
+
+static bool probe_must_poll(void)
+{
+    return nbc_must_poll_if(nbc_hook_misses_probes) && !nbc_inside;
+}
+
+EXPORT(int, Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status),
+       (source, tag, comm, status))
+{
+    NBC_POLL_WHILE(probe_must_poll(), NEXT(Iprobe)(source, tag, comm, &flag, status),
+                   NEXT(Probe)(source, tag, comm, status));
+}
+
+POLLED(Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status),
+       (source, tag, comm, flag, status))
+
+#ifdef HAVE_MPI_PARRIVED
+POLLED(Parrived, (MPI_Request request, int partition, int *flag), (request, partition, flag))
+#endif
+
+#ifdef HAVE_MPI_IMPROBE
+EXPORT(int, Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status),
+       (source, tag, comm, message, status))
+{
+    NBC_POLL_WHILE(probe_must_poll(), NEXT(Improbe)(source, tag, comm, &flag, message, status),
+                   NEXT(Mprobe)(source, tag, comm, message, status));
+}
+
+POLLED(Improbe,
+       (int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status),
+       (source, tag, comm, flag, message, status))
+#endif
+
+/* --- buffers of MPI_Bsend ---------------------------------------------------------------------*/
+
+/* The nonblocking form of a flush gives a request that is complete when the receivers have the
+ * messages. then: after it, a detach does not wait. */
+#define FLUSHED(name, params, args, flush, its_args, then)                  \
+    EXPORT(int, name, params, args)                                         \
+    {                                                                       \
+        MPI_Request request;                                                \
+        if (!p2p_must_poll())                                               \
+            return NEXT(name) args;                                         \
+        int error = NEXT(flush) its_args;                                   \
+        if (!error)                                                         \
+            error = p2p_finish(&request, MPI_COMM_NULL, MPI_STATUS_IGNORE); \
+        return error ? error : (then);                                      \
+    }
+
+#ifdef HAVE_MPI_BUFFER_IFLUSH
+#define FLUSHED_BUFFER(name, params, args, then) \
+    FLUSHED(Buffer_##name, params, args, Buffer_iflush, (&request), then)
+FLUSHED_BUFFER(flush, (void), (), MPI_SUCCESS)
+FLUSHED_BUFFER(detach, (void *buffer, int *size), (buffer, size), NEXT(Buffer_detach)(buffer, size))
+#ifdef HAVE_MPI_BUFFER_DETACH_C
+FLUSHED_BUFFER(detach_c, (void *buffer, MPI_Count *size), (buffer, size),
+               NEXT(Buffer_detach_c)(buffer, size))
+#endif
+#endif
+#ifdef HAVE_MPI_COMM_IFLUSH_BUFFER
+#define FLUSHED_COMM(name, params, args, then) \
+    FLUSHED(Comm_##name, params, args, Comm_iflush_buffer, (comm, &request), then)
+FLUSHED_COMM(flush_buffer, (MPI_Comm comm), (comm), MPI_SUCCESS)
+FLUSHED_COMM(detach_buffer, (MPI_Comm comm, void *buffer, int *size), (comm, buffer, size),
+             NEXT(Comm_detach_buffer)(comm, buffer, size))
+FLUSHED_COMM(detach_buffer_c, (MPI_Comm comm, void *buffer, MPI_Count *size), (comm, buffer, size),
+             NEXT(Comm_detach_buffer_c)(comm, buffer, size))
+#endif
+#ifdef HAVE_MPI_SESSION_IFLUSH_BUFFER
+#define FLUSHED_SESSION(name, params, args, then) \
+    FLUSHED(Session_##name, params, args, Session_iflush_buffer, (session, &request), then)
+FLUSHED_SESSION(flush_buffer, (MPI_Session session), (session), MPI_SUCCESS)
+FLUSHED_SESSION(detach_buffer, (MPI_Session session, void *buffer, int *size),
+                (session, buffer, size), NEXT(Session_detach_buffer)(session, buffer, size))
+FLUSHED_SESSION(detach_buffer_c, (MPI_Session session, void *buffer, MPI_Count *size),
+                (session, buffer, size), NEXT(Session_detach_buffer_c)(session, buffer, size))
+#endif

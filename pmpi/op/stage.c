@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "op/stage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/errors.h"
+#include "base/settings.h"
+#include "op/types.h"
+
+#include "sched.h"
+#include "staged.h"
+
+int64_t nbc_stage_bytes[2];
+int64_t nbc_stage_time;
+
+enum {
+    PIECE = 512 << 10,     /* bytes of a copy */
+    PAGE = 4096,           /* blocks of the pool have this size at least, and this alignment */
+    HUGE = 2 << 20,        /* and from this size on that of large pages */
+    STEP = 16 << 20,       /* sizes are powers of two below this, and multiples of this above */
+    KEPT_MOST = 256 << 20, /* bytes of the blocks in the pool */
+    FAR = 4096,            /* bytes of a gap that takes no memory in a block */
+    ALIGN = 64 /* data has the place in a block that it has in the buffer, modulo this */
+};
+
+/* --- the pool of pinned memory ---------------------------------------------------------------- */
+
+struct block {
+    void *memory;
+    size_t size;
+    struct nbc_device *pinned; /* by this, or NULL */
+    struct block *next;
+};
+
+static struct block *pool;
+static size_t pool_bytes;
+
+static size_t block_size(size_t needed)
+{
+    size_t size = PAGE;
+    while (size < needed && size < STEP)
+        size *= 2;
+    return needed <= size ? size : (needed + STEP - 1) / STEP * STEP;
+}
+
+static void block_free(struct block *b)
+{
+    if (b->pinned)
+        nbc_device_unpin(b->pinned, b->memory);
+    free(b->memory);
+    free(b);
+}
+
+static struct block *block_new(size_t size, struct nbc_device *device)
+{
+    struct block *b = malloc(sizeof *b);
+    if (!b)
+        return NULL;
+    *b = (struct block){.memory = aligned_alloc(size < HUGE ? PAGE : HUGE, size), .size = size};
+    if (!b->memory) {
+        free(b);
+        return NULL;
+    }
+    if (size >= HUGE) /* if it may be had */
+        madvise(b->memory, size, MADV_HUGEPAGE);
+    b->pinned = device && nbc_device_pin(device, b->memory, size) ? device : NULL;
+    return b;
+}
+
+static struct block *block_out(struct block **at)
+{
+    struct block *b = *at;
+    *at = b->next;
+    pool_bytes -= b->size;
+    return b;
+}
+
+static struct block *block_take(size_t needed, struct nbc_device *device)
+{
+    size_t size = block_size(needed);
+    for (struct block **at = &pool; *at; at = &(*at)->next)
+        if ((*at)->size >= size && (*at)->size / 2 <= size)
+            return block_out(at);
+    return size < needed ? NULL : block_new(size, device);
+}
+
+/* The oldest make room; the newest is always kept. */
+static void block_give(struct block *b)
+{
+    b->next = pool;
+    pool = b;
+    pool_bytes += b->size;
+    while (pool_bytes > KEPT_MOST && pool->next) {
+        struct block **last = &pool->next;
+        while ((*last)->next)
+            last = &(*last)->next;
+        block_free(block_out(last));
+    }
+}
+
+/* --- a staged run ----------------------------------------------------------------------------- */
+
+struct nbc_stage {
+    struct nbc_exec host; /* the execution without staging */
+    bool is_on;
+    bool lost;    /* a copy has failed, and may be under way still: the block is not used again */
+    int error[2]; /* of a buffer that is no memory */
+    struct nbc_device *device[2]; /* of the send and the receive buffer */
+    uintptr_t base[2];            /* of the program's buffers */
+    struct block *block;
+    void *memory; /* of the execution */
+    size_t room;
+};
+
+/* Blocks of failed copies. The list keeps them from being reported as a leak. */
+static struct block *lost;
+
+static int explain_buffer(int buf, enum nbc_memory memory, uintptr_t first)
+{
+    char text[200];
+    snprintf(text, sizeof text, "the %s buffer, whose data begins at %#llx, %s",
+             buf == NBC_BUF_SEND ? "send" : "receive", (unsigned long long)first,
+             memory == NBC_MEMORY_DIFFERS ? "begins and ends in different kinds of memory"
+                                          : "is neither memory of the host nor of a device");
+    return nbc_error_text_of_call(MPI_ERR_BUFFER, text);
+}
+
+/* What all parts of a buffer are. */
+static enum nbc_memory find_parts(struct nbc_stage *s, const struct nbc_staged *kept, int buf)
+{
+    enum nbc_memory memory = NBC_MEMORY_HOST;
+    for (int i = 0; i < kept->nparts[buf]; i++) {
+        const struct nbc_span *span = &kept->parts[buf][i].span;
+        struct nbc_device *device;
+        enum nbc_memory found = nbc_device_find(s->base[buf] + (uintptr_t)span->low,
+                                                s->base[buf] + (uintptr_t)span->high - 1, &device);
+        if (i > 0 && found != memory)
+            return NBC_MEMORY_DIFFERS;
+        memory = found;
+        if (i == 0)
+            s->device[buf] = device;
+        if (found == NBC_MEMORY_DEVICE &&
+            !nbc_device_settle(device, s->base[buf] + (uintptr_t)span->low))
+            s->error[buf] = nbc_error_text(NBC_ERROR_DEVICE, nbc_device_fault());
+    }
+    return memory;
+}
+
+/* Finds out which buffers must be staged. Returns them as a set. */
+static unsigned find_buffers(const struct nbc_run *run, struct nbc_stage *s,
+                             const struct nbc_staged *kept)
+{
+    unsigned buffers = 0;
+    for (int buf = 0; buf < 2; buf++) {
+        s->error[buf] = MPI_SUCCESS;
+        s->device[buf] = NULL;
+        s->base[buf] = run->exec.base[buf];
+        enum nbc_memory memory = find_parts(s, kept, buf);
+        if (memory == NBC_MEMORY_HOST)
+            continue;
+        buffers |= 1U << buf;
+        if (memory != NBC_MEMORY_DEVICE)
+            s->error[buf] =
+                explain_buffer(buf, memory, s->base[buf] + (uintptr_t)kept->parts[buf]->span.low);
+    }
+    return buffers;
+}
+
+/* Memory of the host for the staged buffers; sets where they are in it. */
+static bool take_block(struct nbc_run *run, struct nbc_stage *s, unsigned buffers,
+                       const struct nbc_staged *kept)
+{
+    size_t size = 0, at = 0;
+    for (int buf = 0; buf < 2; buf++)
+        if (buffers >> buf & 1)
+            size += (size_t)nbc_staged_size(kept, buf) + 2 * ALIGN;
+    s->block = block_take(size, s->device[0] ? s->device[0] : s->device[1]);
+    for (int buf = 0; buf < 2 && s->block; buf++) {
+        if (!(buffers >> buf & 1))
+            continue;
+        uintptr_t low = (uintptr_t)kept->parts[buf]->span.low;
+        at = (at + ALIGN - 1) / ALIGN * ALIGN + (s->base[buf] + low) % ALIGN;
+        run->exec.base[buf] = (uintptr_t)s->block->memory + at - low;
+        at += (size_t)nbc_staged_size(kept, buf);
+    }
+    return s->block;
+}
+
+static bool make_room(struct nbc_stage *s, size_t needed)
+{
+    if (needed <= s->room)
+        return true;
+    free(s->memory);
+    s->memory = malloc(needed);
+    s->room = s->memory ? needed : 0;
+    return s->memory;
+}
+
+static struct nbc_stage *stage_of(struct nbc_run *run)
+{
+    if (!run->stage)
+        run->stage = calloc(1, sizeof *run->stage);
+    return run->stage;
+}
+
+/* From now on the run executes this schedule. */
+static void replace(struct nbc_run *run, const struct nbc_sched *sched,
+                    const struct nbc_transport *transport)
+{
+    struct nbc_exec *e = &run->exec, *host = &run->stage->host;
+    nbc_exec_init(e, sched, transport, run, run->stage->memory);
+    memcpy(e->base, host->base, sizeof e->base);
+    e->defer = host->defer;
+    e->defer_kinds = host->defer_kinds;
+    run->stage->is_on = true;
+}
+
+static int begin(struct nbc_run *run, const struct nbc_type *types,
+                 const struct nbc_transport *transport)
+{
+    int ntypes = run->handles.ntypes;
+    struct nbc_staged *kept = nbc_staged_of(run->sched, types, ntypes, FAR);
+    struct nbc_stage *s = stage_of(run);
+    if (!kept || !s)
+        return MPI_ERR_NO_MEM;
+    unsigned buffers = find_buffers(run, s, kept);
+    if (!buffers)
+        return MPI_SUCCESS;
+    struct nbc_sched *sched = nbc_stage(run->sched, types, ntypes, buffers, PIECE);
+    if (!sched || !make_room(s, nbc_exec_memory(sched)))
+        return MPI_ERR_NO_MEM;
+    s->host = run->exec;
+    replace(run, sched, transport);
+    s->lost = false;
+    if (take_block(run, s, buffers, kept))
+        return MPI_SUCCESS;
+    nbc_stage_undo(run);
+    return MPI_ERR_NO_MEM;
+}
+
+bool nbc_stage_is_possible(void)
+{
+    if (nbc_settings.device != NBC_DEVICE_OFF)
+        return nbc_device_look();
+    nbc_device_ignore();
+    return false;
+}
+
+int nbc_stage_begin(struct nbc_run *run, const struct nbc_transport *transport)
+{
+    enum { FEW = 16 };
+    int n = run->handles.ntypes;
+    struct nbc_type few[FEW], *types = n <= FEW ? few : malloc((size_t)n * sizeof *types);
+    if (!types)
+        return MPI_ERR_NO_MEM;
+    for (int i = 0; i < n; i++)
+        types[i] = run->handles.types[i]->layout;
+    int error = begin(run, types, transport);
+    if (types != few)
+        free(types);
+    return error;
+}
+
+bool nbc_stage_is_on(const struct nbc_run *run)
+{
+    return run->stage && run->stage->is_on;
+}
+
+void nbc_stage_undo(struct nbc_run *run)
+{
+    if (!run->stage || !run->stage->is_on)
+        return;
+    run->stage->is_on = false;
+    run->exec = run->stage->host;
+}
+
+void nbc_stage_free(struct nbc_run *run)
+{
+    if (!run->stage || run->exec.abandoned)
+        return;
+    free(run->stage->memory);
+    free(run->stage);
+    run->stage = NULL;
+}
+
+/* --- copies ----------------------------------------------------------------------------------- */
+
+static int under_way; /* copies */
+static int64_t since; /* when one is, the first of them */
+
+static void count_begin(void)
+{
+    if (under_way++ == 0 && nbc_timing_on)
+        since = nbc_now();
+}
+
+static void count_end(void)
+{
+    if (--under_way == 0 && nbc_timing_on)
+        nbc_stage_time += nbc_now() - since;
+}
+
+static int copy_failed(struct nbc_stage *s)
+{
+    s->lost = true;
+    return nbc_error_text(NBC_ERROR_DEVICE, nbc_device_fault());
+}
+
+/* The parts of a buffer may be on several devices. */
+static struct nbc_device *device_at(const struct nbc_run *run, int buf, uintptr_t at)
+{
+    struct nbc_device *device;
+    if (run->sched->staged->nparts[buf] > 1 &&
+        nbc_device_find(at, at, &device) == NBC_MEMORY_DEVICE)
+        return device;
+    return run->stage->device[buf];
+}
+
+int nbc_stage_copy(void *self, bool store, int buf, int64_t off, int64_t count, int type,
+                   nbc_handle *h)
+{
+    struct nbc_run *run = self;
+    struct nbc_stage *s = run->stage;
+    struct nbc_datatype *t = run->handles.types[type];
+    int64_t first = off + t->layout.true_lb; /* of the bytes */
+    int64_t shift = nbc_staged_shift(run->sched->staged, buf, first);
+    struct nbc_bytes_run all = {0, count * t->layout.size};
+    struct nbc_elements e = {.on_device = s->base[buf] + (uintptr_t)off,
+                             .on_host = run->exec.base[buf] + (uintptr_t)(off - shift),
+                             .runs = &all,
+                             .nruns = 1,
+                             .count = 1,
+                             .extent = t->layout.extent};
+    if (s->error[buf])
+        return s->error[buf];
+    nbc_stage_bytes[store] += all.length;
+    if (!t->layout.packed) {
+        e.count = count;
+        e.runs = nbc_datatype_runs(t, run->comm, &e.nruns);
+    }
+    if (!e.runs)
+        return MPI_ERR_NO_MEM;
+    struct nbc_device_copy *copy =
+        nbc_device_start(device_at(run, buf, s->base[buf] + (uintptr_t)first), store, &e);
+    *h = (nbc_handle)copy;
+    if (!copy)
+        return copy_failed(s);
+    count_begin();
+    return 0;
+}
+
+bool nbc_stage_is_copy(const struct nbc_run *run, int i)
+{
+    int kind = run->exec.sched->ops[run->exec.inflight[i]].kind;
+    return kind == NBC_OP_FETCH || kind == NBC_OP_STORE;
+}
+
+int nbc_stage_test(struct nbc_run *run, nbc_handle h, bool *over)
+{
+    bool ok = nbc_device_test((struct nbc_device_copy *)h, over);
+    if (*over)
+        count_end();
+    return ok ? MPI_SUCCESS : copy_failed(run->stage);
+}
+
+void nbc_stage_release(void *self)
+{
+    struct nbc_stage *s = ((struct nbc_run *)self)->stage;
+    if (!s->lost) {
+        block_give(s->block);
+        return;
+    }
+    s->block->next = lost;
+    lost = s->block;
+}
+
+const void *nbc_stage_input(struct nbc_run *run, const void *send)
+{
+    struct nbc_device *device;
+    uintptr_t first = (uintptr_t)send;
+    bool host = nbc_device_find(first, first + run->input_bytes - 1, &device) == NBC_MEMORY_HOST;
+    return host ? memcpy(run->input, send, run->input_bytes) : send;
+}
+
+void nbc_stage_cleanup(void)
+{
+    for (struct block *b; (b = pool);) {
+        pool = b->next;
+        block_free(b);
+    }
+    pool_bytes = 0;
+    for (struct block *b = lost; b; b = b->next) {
+        if (b->pinned)
+            nbc_device_unpin(b->pinned, b->memory);
+        b->pinned = NULL;
+    }
+    nbc_device_cleanup();
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT */
+#include "staged.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The use of a staged buffer by an operation. */
+struct use {
+    struct nbc_ref ref;
+    struct nbc_span span;
+    nbc_id op;
+    bool writes;
+};
+
+/* A sorted list of spans that neither overlap nor touch. */
+struct set {
+    struct nbc_span *list;
+    int n, room;
+};
+
+struct stage {
+    const struct nbc_shape *shape; /* its types */
+    const struct nbc_sched *from;
+    struct nbc_sched *to;
+    unsigned buffers;
+    int64_t piece;
+    struct use *uses;
+    int nuses;
+    struct set in[2], out[2];
+    int nfetches;
+};
+
+/* --- sets of bytes --------------------------------------------------------------------------- */
+
+static bool set_add(struct set *s, struct nbc_span add)
+{
+    int first = 0, last;
+    while (first < s->n && s->list[first].high < add.low)
+        first++;
+    for (last = first; last < s->n && s->list[last].low <= add.high; last++) {
+        add.low = s->list[last].low < add.low ? s->list[last].low : add.low;
+        add.high = s->list[last].high > add.high ? s->list[last].high : add.high;
+    }
+    if (s->n + 1 > s->room) {
+        int room = s->room ? 2 * s->room : 8;
+        struct nbc_span *more = realloc(s->list, (size_t)room * sizeof *more);
+        if (!more)
+            return false;
+        s->list = more;
+        s->room = room;
+    }
+    memmove(&s->list[first + 1], &s->list[last], (size_t)(s->n - last) * sizeof *s->list);
+    s->n += first + 1 - last;
+    s->list[first] = add;
+    return true;
+}
+
+static bool set_covers(const struct set *s, struct nbc_span span)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->list[i].low <= span.low && span.high <= s->list[i].high)
+            return true;
+    return false;
+}
+
+static bool overlap(struct nbc_span x, struct nbc_span y)
+{
+    return x.low < y.high && y.low < x.high;
+}
+
+/* --- what the operations use ----------------------------------------------------------------- */
+
+static struct nbc_span span_of(const struct nbc_shape *shape, struct nbc_ref ref)
+{
+    struct nbc_span span;
+    nbc_ref_span(shape, ref, &span.low, &span.high);
+    return span;
+}
+
+/* The references of an operation, first those that it reads. Returns their number. */
+static int refs_of(const struct nbc_op *op, struct nbc_ref refs[3], int *nread)
+{
+    int n = 0;
+    if (op->kind == NBC_OP_COPY || op->kind == NBC_OP_REDUCE)
+        refs[n++] = nbc_op_b(op);
+    if (op->kind == NBC_OP_REDUCE)
+        refs[n++] = nbc_op_c(op);
+    *nread = n + (op->kind == NBC_OP_SEND);
+    if (op->kind != NBC_OP_JOIN)
+        refs[n++] = nbc_op_a(op);
+    return n;
+}
+
+static void use_add(struct stage *s, nbc_id op, struct nbc_ref ref, bool writes)
+{
+    struct nbc_span span = span_of(s->shape, ref);
+    if (s->buffers >> ref.buf & 1 && span.low < span.high)
+        s->uses[s->nuses++] = (struct use){ref, span, op, writes};
+}
+
+static bool find_uses(struct stage *s)
+{
+    s->uses = malloc(3 * (size_t)s->from->nops * sizeof *s->uses + 1);
+    for (nbc_id id = 0; id < s->from->nops && s->uses; id++) {
+        struct nbc_ref refs[3];
+        int nread, n = refs_of(&s->from->ops[id], refs, &nread);
+        for (int i = 0; i < n; i++)
+            use_add(s, id, refs[i], i >= nread);
+    }
+    return s->uses;
+}
+
+static bool is_packed(const struct stage *s, struct nbc_ref ref)
+{
+    return s->shape->types[ref.type].packed;
+}
+
+/* What operations read is input, unless one emitted before has written all of it. */
+static bool find_data(struct stage *s)
+{
+    bool ok = true;
+    for (int i = 0; i < s->nuses && ok; i++) {
+        const struct use *u = &s->uses[i];
+        int buf = u->ref.buf;
+        if (!u->writes)
+            ok = set_covers(&s->out[buf], u->span) || set_add(&s->in[buf], u->span);
+        else if (is_packed(s, u->ref))
+            ok = set_add(&s->out[buf], u->span);
+    }
+    return ok;
+}
+
+/* --- the staged schedule --------------------------------------------------------------------- */
+
+static struct nbc_ref bytes_of(struct nbc_span span, int buf)
+{
+    return (struct nbc_ref){
+        .off = span.low, .count = span.high - span.low, .type = NBC_TYPE_BYTE, .buf = buf};
+}
+
+/* The pieces of a set, one after the other: sets *piece to the next one from *at on. */
+static bool next_piece(const struct stage *s, const struct set *set, struct nbc_span *piece, int *i,
+                       int64_t *at)
+{
+    if (*i < set->n && *at >= set->list[*i].high)
+        ++*i;
+    if (*i >= set->n)
+        return false;
+    int64_t low = *at > set->list[*i].low ? *at : set->list[*i].low, high = low + s->piece;
+    *piece = (struct nbc_span){low, high < set->list[*i].high ? high : set->list[*i].high};
+    *at = piece->high;
+    return true;
+}
+
+/* A piece of the input, and the first operation that uses it. */
+struct fetch {
+    struct nbc_ref data;
+    nbc_id first;
+};
+
+static int by_first_use(const void *x, const void *y)
+{
+    const struct fetch *a = x, *b = y;
+    if (a->first != b->first)
+        return a->first < b->first ? -1 : 1;
+    return a->data.buf != b->data.buf ? a->data.buf - b->data.buf
+                                      : (a->data.off > b->data.off) - (a->data.off < b->data.off);
+}
+
+static nbc_id first_use(const struct stage *s, struct nbc_span piece, int buf)
+{
+    int i = 0;
+    while (s->uses[i].ref.buf != buf || !overlap(s->uses[i].span, piece))
+        i++;
+    return s->uses[i].op;
+}
+
+/* The pieces of the input; their number is returned, `list` may be NULL. */
+static int list_fetches(const struct stage *s, struct fetch *list)
+{
+    struct nbc_span piece;
+    int n = 0;
+    for (int buf = 0; buf < 2; buf++) {
+        int64_t at = INT64_MIN;
+        for (int i = 0; next_piece(s, &s->in[buf], &piece, &i, &at); n++)
+            if (list)
+                list[n] = (struct fetch){bytes_of(piece, buf), first_use(s, piece, buf)};
+    }
+    return n;
+}
+
+/* In the order of their use: the device makes one copy after the other. */
+static void emit_fetches(struct stage *s)
+{
+    int n = list_fetches(s, NULL);
+    struct fetch *list = malloc((size_t)n * sizeof *list + 1);
+    if (!list) {
+        nbc_sched_fail(s->to);
+        return;
+    }
+    list_fetches(s, list);
+    qsort(list, (size_t)n, sizeof *list, by_first_use);
+    for (int i = 0; i < n; i++)
+        nbc_emit_staged(s->to, NBC_OP_FETCH, list[i].data);
+    free(list);
+}
+
+static int64_t shift_of(const struct stage *s, struct nbc_ref ref)
+{
+    struct nbc_span span = span_of(s->shape, ref);
+    bool staged = s->buffers >> ref.buf & 1 && span.low < span.high;
+    return staged ? nbc_staged_shift(s->from->staged, ref.buf, span.low) : 0;
+}
+
+/* An operation, on the host's copies of the buffers. */
+static void emit_on_host(const struct stage *s, const struct nbc_op *from)
+{
+    struct nbc_op op = *from;
+    if (op.kind != NBC_OP_JOIN)
+        op.off -= shift_of(s, nbc_op_a(from));
+    if (op.kind == NBC_OP_COPY || op.kind == NBC_OP_REDUCE)
+        op.b_off -= shift_of(s, nbc_op_b(from));
+    if (op.kind == NBC_OP_REDUCE)
+        op.c_off -= shift_of(s, nbc_op_c(from));
+    nbc_emit_again(s->to, &op);
+}
+
+/* The operations, with their edges, and those from the fetches. */
+static void emit_operations(struct stage *s)
+{
+    s->nfetches = s->to->nops;
+    for (nbc_id id = 0; id < s->from->nops; id++)
+        emit_on_host(s, &s->from->ops[id]);
+    for (nbc_id id = 0; id < s->from->nops; id++) {
+        const struct nbc_op *op = &s->from->ops[id];
+        for (int i = 0; i < op->nsucc_done; i++)
+            nbc_after(s->to, s->nfetches + s->from->succ[op->succ + op->nsucc_issue + i],
+                      s->nfetches + id);
+    }
+    for (nbc_id f = 0; f < s->nfetches; f++) {
+        const struct nbc_op *fetch = &s->to->ops[f];
+        const struct nbc_span span = {fetch->off, fetch->off + fetch->count};
+        for (int i = 0; i < s->nuses; i++)
+            if (s->uses[i].ref.buf == fetch->buf && overlap(s->uses[i].span, span))
+                nbc_after(s->to, s->nfetches + s->uses[i].op, f);
+    }
+}
+
+static void emit_store(struct stage *s, struct nbc_ref data, struct nbc_span span)
+{
+    nbc_id store = nbc_emit_staged(s->to, NBC_OP_STORE, data);
+    for (int i = 0; i < s->nuses; i++)
+        if (s->uses[i].writes && s->uses[i].ref.buf == data.buf && overlap(s->uses[i].span, span))
+            nbc_after(s->to, store, s->nfetches + s->uses[i].op);
+}
+
+static bool is_first_of(const struct stage *s, int n)
+{
+    const struct nbc_ref *ref = &s->uses[n].ref;
+    for (int i = 0; i < n; i++) {
+        const struct nbc_ref *other = &s->uses[i].ref;
+        if (s->uses[i].writes && nbc_same_place(*ref, *other) && ref->count == other->count &&
+            ref->type == other->type)
+            return false;
+    }
+    return true;
+}
+
+static void emit_stores(struct stage *s, int buf)
+{
+    struct nbc_span piece;
+    int64_t at = INT64_MIN;
+    for (int i = 0; next_piece(s, &s->out[buf], &piece, &i, &at);)
+        emit_store(s, bytes_of(piece, buf), piece);
+    for (int i = 0; i < s->nuses; i++) {
+        const struct use *u = &s->uses[i];
+        if (u->writes && u->ref.buf == buf && !is_packed(s, u->ref) && is_first_of(s, i))
+            emit_store(s, u->ref, u->span);
+    }
+}
+
+static void emit_release(struct stage *s)
+{
+    nbc_id last = s->to->nops, id = nbc_emit_staged(s->to, NBC_OP_RELEASE, (struct nbc_ref){0});
+    for (nbc_id pre = 0; pre < last; pre++)
+        nbc_after(s->to, id, pre);
+}
+
+static struct nbc_sched *stage(struct stage *s)
+{
+    s->to = find_uses(s) && find_data(s) ? nbc_sched_new(s->shape, s->from->nops + 4) : NULL;
+    if (!s->to)
+        return NULL;
+    emit_fetches(s);
+    emit_operations(s);
+    for (int buf = 0; buf < 2; buf++)
+        emit_stores(s, buf);
+    emit_release(s);
+    s->to->temp_bytes = s->from->temp_bytes;
+    return nbc_sched_finish(s->to);
+}
+
+/* The bytes of a buffer that operations use. */
+static bool find_all(const struct nbc_sched *s, const struct nbc_shape *shape, int buf,
+                     struct set *all)
+{
+    bool ok = true;
+    for (nbc_id id = 0; id < s->nops; id++) {
+        struct nbc_ref refs[3];
+        int nread, n = refs_of(&s->ops[id], refs, &nread);
+        for (int i = 0; i < n && ok; i++) {
+            struct nbc_span span = span_of(shape, refs[i]);
+            if (refs[i].buf == buf && span.low < span.high)
+                ok = set_add(all, span);
+        }
+    }
+    return ok;
+}
+
+static bool make_parts(struct nbc_staged *staged, int buf, const struct set *all, int64_t far)
+{
+    struct nbc_part *parts = malloc((size_t)all->n * sizeof *parts + 1);
+    int n = 0;
+    for (int i = 0; i < all->n && parts; i++) {
+        int64_t gap = i > 0 ? all->list[i].low - all->list[i - 1].high : 0;
+        if (i > 0 && gap < far)
+            parts[n - 1].span.high = all->list[i].high;
+        else {
+            parts[n] = (struct nbc_part){all->list[i], n > 0 ? parts[n - 1].shift : 0};
+            parts[n++].shift += gap / far * far;
+        }
+    }
+    staged->parts[buf] = parts;
+    staged->nparts[buf] = n;
+    return parts;
+}
+
+struct nbc_staged *nbc_staged_of(struct nbc_sched *s, const struct nbc_type *types, int ntypes,
+                                 int64_t far)
+{
+    const struct nbc_shape shape = {.types = types, .ntypes = ntypes};
+    if (s->staged)
+        return s->staged;
+    struct nbc_staged *staged = calloc(1, sizeof *staged);
+    bool ok = staged;
+    for (int buf = 0; buf < 2 && ok; buf++) {
+        struct set all = {NULL, 0, 0};
+        ok = find_all(s, &shape, buf, &all) && make_parts(staged, buf, &all, far);
+        free(all.list);
+    }
+    if (!ok) {
+        nbc_staged_free(staged);
+        return NULL;
+    }
+    return s->staged = staged;
+}
+
+int64_t nbc_staged_size(const struct nbc_staged *staged, int buf)
+{
+    const struct nbc_part *parts = staged->parts[buf], *last = &parts[staged->nparts[buf] - 1];
+    return staged->nparts[buf] > 0 ? last->span.high - last->shift - parts->span.low : 0;
+}
+
+int64_t nbc_staged_shift(const struct nbc_staged *staged, int buf, int64_t at)
+{
+    const struct nbc_part *part = staged->parts[buf];
+    for (int i = 1; i < staged->nparts[buf] && at >= part[1].span.low; i++)
+        part++;
+    return part->shift;
+}
+
+struct nbc_sched *nbc_stage(struct nbc_sched *s, const struct nbc_type *types, int ntypes,
+                            unsigned buffers, int64_t piece)
+{
+    const struct nbc_shape shape = {.types = types,
+                                    .ntypes = ntypes,
+                                    .segment = s->segment,
+                                    .local = s->local,
+                                    .sockets = s->sockets};
+    struct nbc_sched **with = &s->staged->with[buffers];
+    if (*with)
+        return *with;
+    struct stage made = {.shape = &shape, .from = s, .buffers = buffers, .piece = piece};
+    *with = stage(&made);
+    free(made.uses);
+    for (int buf = 0; buf < 2; buf++) {
+        free(made.in[buf].list);
+        free(made.out[buf].list);
+    }
+    return *with;
+}
+
+void nbc_staged_free(struct nbc_staged *staged)
+{
+    if (!staged)
+        return;
+    for (unsigned i = 0; i < sizeof staged->with / sizeof *staged->with; i++)
+        nbc_sched_free(staged->with[i]);
+    free(staged->parts[0]);
+    free(staged->parts[1]);
+    free(staged);
+}

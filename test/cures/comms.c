@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* Communicators, and the end of the program. */
+#include "cures.h"
+
+static void check_sum(MPI_Comm comm)
+{
+    int one = 1, sum = -1;
+    MPI_Request request;
+    OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request));
+    finish(&request);
+    EXPECT_INT(sum, test_size);
+}
+
+TEST(many_comm_idup_pending)
+{
+    enum { MANY = 20 };
+    MPI_Comm copy[MANY];
+    MPI_Request request[MANY];
+    for (int i = 0; i < MANY; i++)
+        OK(MPI_Comm_idup(WORLD, &copy[i], &request[i]));
+    OK(MPI_Waitall(MANY, request, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < MANY; i++) {
+        check_sum(copy[i]);
+        OK(MPI_Comm_free(&copy[i]));
+    }
+}
+
+/* Another constructor of the same communicator while an MPI_Comm_idup is pending. */
+TEST(comm_idup_and_dup)
+{
+    for (int i = 0; i < 20; i++) {
+        MPI_Comm copy[2];
+        MPI_Request request;
+        OK(MPI_Comm_idup(WORLD, &copy[0], &request));
+        if (i % 2)
+            OK(MPI_Comm_dup(WORLD, &copy[1]));
+        else
+            OK(MPI_Comm_split(WORLD, 0, test_rank, &copy[1]));
+        finish(&request);
+        for (int k = 0; k < 2; k++) {
+            check_sum(copy[k]);
+            OK(MPI_Comm_free(&copy[k]));
+        }
+    }
+}
+
+/* The parent is freed while they are pending. */
+TEST(comm_idup_parent_freed)
+{
+    enum { MANY = 8 };
+    MPI_Comm parent, copy[MANY];
+    MPI_Request request[MANY];
+    OK(MPI_Comm_dup(WORLD, &parent));
+    for (int i = 0; i < MANY; i++)
+        OK(MPI_Comm_idup(parent, &copy[i], &request[i]));
+    OK(MPI_Comm_free(&parent));
+    OK(MPI_Waitall(MANY, request, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < MANY; i++) {
+        check_sum(copy[i]);
+        OK(MPI_Comm_free(&copy[i]));
+    }
+}
+
+/* Freed while collectives are pending on it. */
+TEST(comm_free_while_pending)
+{
+    enum { MANY = 8 };
+    MPI_Request request[MANY];
+    int one = 1, sums[MANY];
+    for (int i = 0; i < MANY; i++) {
+        MPI_Comm comm;
+        OK(MPI_Comm_dup(WORLD, &comm));
+        OK(MPI_Iallreduce(&one, &sums[i], 1, MPI_INT, MPI_SUM, comm, &request[i]));
+        OK(MPI_Comm_free(&comm));
+    }
+    OK(MPI_Waitall(MANY, request, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < MANY; i++)
+        EXPECT_INT(sums[i], test_size);
+}
+
+/* A delete callback on MPI_COMM_SELF is called as the first step of MPI_Finalize, when all of MPI
+ * works still. Its failures come too late to be counted: it aborts. */
+static int collectives_at_the_end(MPI_Comm comm, int key, void *value, void *extra)
+{
+    MPI_Request request;
+    int one = 1, sum = -1, error = MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, WORLD, &request);
+    (void)comm, (void)key, (void)value, (void)extra;
+    if (!error)
+        error = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (error || sum != test_size)
+        MPI_Abort(WORLD, 7);
+    return MPI_SUCCESS;
+}
+
+TEST(collectives_in_finalize)
+{
+    int key;
+    OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, collectives_at_the_end, &key, NULL));
+    OK(MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL));
+    OK(MPI_Comm_free_keyval(&key));
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: MIT */
+/* Buffers in the memory of a device, over the look-alike of its runtime (test/device): what the
+ * cases of other programs do not do, which NBC_DEVICE puts there too. */
+#include "device.h"
+#include "util.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { N = 1500, PAGES = 2 * 4096 };
+
+static int64_t (*copies)(void);
+static void (*place_next)(void *address);
+
+static void look_up(const char *name, void *function)
+{
+    void *found = device_function(name);
+    memcpy(function, &found, sizeof found);
+}
+
+/* A vector of which element i is `first` + i, in memory of this kind. */
+static int *vector_new(enum device_memory kind, int n, int first)
+{
+    int *host = test_alloc((size_t)n * sizeof *host);
+    int *device = kind == ON_HOST ? host : device_new(kind, (size_t)n * sizeof *device);
+    for (int i = 0; i < n; i++)
+        host[i] = first + i;
+    if (kind == ON_HOST)
+        return host;
+    device_store(device, host, (size_t)n * sizeof *host);
+    free(host);
+    return device;
+}
+
+/* Whether element i is factor * i + first; frees nothing. */
+static bool vector_is(enum device_memory kind, const int *v, int n, int factor, int first)
+{
+    int *host = test_alloc((size_t)n * sizeof *host);
+    bool ok = true;
+    if (kind == ON_DEVICE)
+        device_fetch(host, v, (size_t)n * sizeof *host);
+    else
+        memcpy(host, v, (size_t)n * sizeof *host);
+    for (int i = 0; i < n && ok; i++)
+        ok = host[i] == factor * i + first;
+    free(host);
+    return ok;
+}
+
+static int sum_of_ranks(void)
+{
+    return test_size * (test_size - 1) / 2;
+}
+
+/* A sum over all ranks works. */
+static void expect_sum(const char *when)
+{
+    int *in = vector_new(ON_DEVICE, N, test_rank), *out = vector_new(ON_DEVICE, N, -1);
+    MPI_Request r;
+    int error = MPI_Iallreduce(in, out, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r);
+    EXPECT(error == MPI_SUCCESS && MPI_Wait(&r, MPI_STATUS_IGNORE) == MPI_SUCCESS, "%s: an error",
+           when);
+    EXPECT(vector_is(ON_DEVICE, out, N, test_size, sum_of_ranks()), "%s: a wrong sum", when);
+    device_free(in);
+    device_free(out);
+}
+
+enum late { NONBLOCKING, BLOCKING, PERSISTENT };
+
+static void late_call(enum late kind, const int *in, int *out, MPI_Request *kept)
+{
+    MPI_Request r;
+    if (kind == BLOCKING) {
+        MPI_Allreduce(in, out, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        return;
+    }
+    if (kind == NONBLOCKING)
+        MPI_Iallreduce(in, out, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r);
+    else
+        MPI_Start(kept);
+    MPI_Wait(kind == NONBLOCKING ? &r : kept, MPI_STATUS_IGNORE);
+}
+
+/* A call before there is a runtime, and the same one, without another call in between, with its
+ * result on a device. */
+static void expect_late(enum late kind)
+{
+    MPI_Request kept = MPI_REQUEST_NULL;
+    int *in = vector_new(ON_HOST, N, test_rank);
+    int *out = mmap(NULL, PAGES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (kind == PERSISTENT && !test_has_persistent())
+        kind = NONBLOCKING;
+    if (kind == PERSISTENT)
+        MPI_Allreduce_init(in, out, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &kept);
+    for (int i = 0; i < 4; i++) {
+        if (i == 2) /* another library comes and goes */
+            dlclose(dlopen("libutil.so.1", RTLD_NOW));
+        late_call(kind, in, out, &kept);
+    }
+    EXPECT(vector_is(ON_HOST, out, N, test_size, sum_of_ranks()), "a wrong sum on the host");
+    device_load_tested();
+    look_up("nbc_runtime_copies", &copies);
+    look_up("nbc_runtime_place", &place_next);
+    place_next(out);
+    EXPECT(device_new(ON_DEVICE, PAGES) == out, "the memory is not where it should be");
+    late_call(kind, in, out, &kept);
+    EXPECT(vector_is(ON_DEVICE, out, N, test_size, sum_of_ranks()), "a wrong sum on the device");
+    if (kept != MPI_REQUEST_NULL)
+        MPI_Request_free(&kept);
+    device_free(out);
+    munmap(out, PAGES);
+    free(in);
+}
+
+/* A process can load the runtime only once: the other two run alone. */
+TEST(loaded_late)
+{
+    expect_late(NONBLOCKING);
+}
+
+TEST(loaded_late_blocking)
+{
+    if (!copies)
+        expect_late(BLOCKING);
+}
+
+TEST(loaded_late_persistent)
+{
+    if (!copies)
+        expect_late(PERSISTENT);
+}
+
+/* HIP keeps the last error for the program. That a buffer is memory of the host is none. */
+TEST(no_error_is_left)
+{
+    int (*peek)(void), in = 1, out = 0;
+    void *found = device_function("hipPeekAtLastError");
+    MPI_Request r;
+    memcpy(&peek, &found, sizeof peek);
+    MPI_Iallreduce(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    EXPECT_INT(out, test_size);
+    if (peek)
+        EXPECT_INT(peek(), 0);
+}
+
+/* Only the data that a rank reads or writes is copied, in one copy if it is short. */
+TEST(counted)
+{
+    MPI_Request r;
+    int *v = vector_new(ON_DEVICE, N, test_rank == 0 ? 5 : -1);
+    int64_t before = copies();
+    MPI_Ibcast(v, N, MPI_INT, 0, MPI_COMM_WORLD, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    int made = (int)(copies() - before);
+    EXPECT(made == (test_size > 1), "broadcast: %d copies", made);
+    EXPECT(vector_is(ON_DEVICE, v, N, 1, 5), "broadcast: wrong data");
+    device_free(v);
+}
+
+/* Broadcasts ints of a datatype: the data is written in so many copies, and no other int changes.
+ * The root reads the gaps too, in one copy. */
+static void expect_rows(const char *what, MPI_Datatype type, int count, int written)
+{
+    enum { ROOM = 4096 };
+    int *v = vector_new(ON_DEVICE, ROOM, test_rank == 0 ? 5 : -7), got[ROOM], data[ROOM] = {0};
+    int ones[ROOM], at = 0;
+    MPI_Request r;
+    for (int i = 0; i < ROOM; i++)
+        ones[i] = 1;
+    MPI_Unpack(ones, sizeof ones, &at, data, count, type, MPI_COMM_SELF);
+    int64_t before = copies();
+    MPI_Ibcast(v, count, type, 0, MPI_COMM_WORLD, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    int made = (int)(copies() - before), wanted = test_rank == 0 ? test_size > 1 : written;
+    EXPECT(made == wanted, "%s: %d copies, not %d", what, made, wanted);
+    device_fetch(got, v, sizeof got);
+    for (int i = 0; i < ROOM; i++)
+        EXPECT(got[i] == i + (data[i] || test_rank == 0 ? 5 : -7), "%s: element %d is %d", what, i,
+               got[i]);
+    device_free(v);
+    MPI_Type_free(&type);
+}
+
+TEST(rows)
+{
+    enum { BLOCKS = 40 };
+    MPI_Datatype vector, type;
+    MPI_Type_vector(BLOCKS, 3, 5, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    expect_rows("a vector", type, 1, 1);
+    MPI_Type_create_resized(MPI_INT, 0, 3 * sizeof(int), &type);
+    MPI_Type_commit(&type);
+    expect_rows("elements apart", type, BLOCKS, 1);
+    MPI_Type_vector(BLOCKS, 3, 5, MPI_INT, &vector);
+    MPI_Type_create_resized(vector, 0, BLOCKS * 5 * sizeof(int), &type);
+    MPI_Type_commit(&type);
+    expect_rows("vectors that go on", type, 3, 1);
+    MPI_Type_create_resized(vector, 0, (BLOCKS * 5 + 4) * sizeof(int), &type);
+    MPI_Type_commit(&type);
+    expect_rows("vectors apart", type, 3, 3);
+    MPI_Type_free(&vector);
+    MPI_Type_indexed(2, (int[]){2, 1}, (int[]){0, 4}, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    expect_rows("unequal blocks", type, BLOCKS, 2);
+}
+
+/* A call with a wrong buffer on rank 0 alone. The other ranks get an error or a result. */
+static void expect_buffer_error(const int *send, int *recv, MPI_Datatype type, const char *what)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length, *in = vector_new(ON_DEVICE, N, 1), *out = vector_new(ON_DEVICE, N, 1);
+    MPI_Request r;
+    bool wrong = test_rank == 0;
+    int error = MPI_Iallgather(wrong ? send : in, wrong ? 1 : 4, wrong ? type : MPI_INT,
+                               wrong ? recv : out, 4, MPI_INT, MPI_COMM_WORLD, &r);
+    if (!error)
+        error = MPI_Wait(&r, MPI_STATUS_IGNORE);
+    if (wrong && error)
+        MPI_Error_string(error, text, &length);
+    EXPECT(!wrong || class_of(error) == MPI_ERR_BUFFER, "%s: error class %d, not MPI_ERR_BUFFER",
+           what, class_of(error));
+    EXPECT(!wrong || strstr(text, "memory"), "%s: the text is '%s'", what, text);
+    device_free(in);
+    device_free(out);
+    MPI_Barrier(MPI_COMM_WORLD);
+    expect_sum(what);
+}
+
+TEST(no_memory)
+{
+    MPI_Datatype four, apart;
+    int *gone = vector_new(ON_DEVICE, N, 0), *ok = vector_new(ON_DEVICE, N, 0);
+    char *host = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int *beside = vector_new(ON_DEVICE, N, 0);
+    MPI_Aint displs[2] = {0, (MPI_Aint)((intptr_t)beside - (intptr_t)host)};
+    int lengths[2] = {2, 2};
+    device_free(gone);
+    MPI_Type_contiguous(4, MPI_INT, &four);
+    MPI_Type_commit(&four);
+    MPI_Type_create_hindexed(2, lengths, displs, MPI_INT, &apart);
+    MPI_Type_commit(&apart);
+    expect_buffer_error(gone, ok, four, "a send buffer that was freed");
+    expect_buffer_error(ok, gone, four, "a receive buffer that was freed");
+    expect_buffer_error((int *)host, ok, apart, "a buffer on the host and on a device");
+    MPI_Type_free(&four);
+    MPI_Type_free(&apart);
+    munmap(host, 4096);
+    device_free(ok);
+    device_free(beside);
+}
+
+/* A persistent operation, of which a buffer is memory of another kind at each start. */
+TEST(kinds_change)
+{
+    MPI_Request r;
+    if (!test_has_persistent())
+        return;
+    int *out = mmap(NULL, PAGES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int *in = vector_new(ON_DEVICE, N, test_rank);
+    MPI_Allreduce_init(in, out, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &r);
+    for (int i = 0; i < 6; i++) {
+        enum device_memory kind = i % 2 == 0 ? ON_HOST : ON_DEVICE;
+        if (kind == ON_DEVICE) {
+            place_next(out);
+            EXPECT(device_new(kind, PAGES) == out, "the memory is not where it should be");
+        }
+        MPI_Start(&r);
+        int error = MPI_Wait(&r, MPI_STATUS_IGNORE);
+        EXPECT(!error && vector_is(kind, out, N, test_size, sum_of_ranks()), "start %d: wrong", i);
+        if (kind == ON_DEVICE)
+            device_free(out);
+        mmap(out, PAGES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    }
+    MPI_Request_free(&r);
+    munmap(out, PAGES);
+    device_free(in);
+}
+
+/* Blocks in allocations far from each other, on all devices, by their addresses: there is no memory
+ * of the host for what is between them. */
+TEST(far_apart)
+{
+    enum { MOST = 8 };
+    const size_t step = (size_t)1 << 40;
+    MPI_Request r;
+    MPI_Datatype send[MOST], recv[MOST];
+    int *in[MOST], *out[MOST], ones[MOST], zeros[MOST] = {0}, n = N;
+    char *room = mmap(NULL, (MOST + 1) * step, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    EXPECT(room != MAP_FAILED, "no room");
+    if (test_size > MOST || room == MAP_FAILED)
+        return;
+    device_free(device_new(ON_DEVICE, 1)); /* loads the runtime */
+    look_up("nbc_runtime_place", &place_next);
+    for (int i = 0; i < test_size; i++) {
+        MPI_Aint at;
+        ones[i] = 1;
+        place_next(room + (size_t)i * step);
+        in[i] = vector_new(ON_DEVICE, N, test_rank + i);
+        place_next(room + (size_t)(MOST - i) * step);
+        out[i] = vector_new(ON_DEVICE, N, -1);
+        at = (MPI_Aint)(intptr_t)in[i];
+        MPI_Type_create_hindexed(1, &n, &at, MPI_INT, &send[i]);
+        at = (MPI_Aint)(intptr_t)out[i];
+        MPI_Type_create_hindexed(1, &n, &at, MPI_INT, &recv[i]);
+        MPI_Type_commit(&send[i]);
+        MPI_Type_commit(&recv[i]);
+    }
+    int error = MPI_Ialltoallw(MPI_BOTTOM, ones, zeros, send, MPI_BOTTOM, ones, zeros, recv,
+                               MPI_COMM_WORLD, &r);
+    EXPECT(!error && !MPI_Wait(&r, MPI_STATUS_IGNORE), "an error");
+    for (int i = 0; i < test_size; i++) {
+        EXPECT(vector_is(ON_DEVICE, out[i], N, 1, test_rank + i), "wrong data of rank %d", i);
+        MPI_Type_free(&send[i]);
+        MPI_Type_free(&recv[i]);
+        device_free(in[i]);
+        device_free(out[i]);
+    }
+    munmap(room, (MOST + 1) * step);
+}
+
+/* A block on a device between two on the host. */
+TEST(host_and_device)
+{
+    enum { MOST = 8 };
+    MPI_Request r;
+    MPI_Datatype types[MOST];
+    int ones[MOST], zeros[MOST] = {0}, n = 4;
+    if (test_size < 3 || test_size > MOST)
+        return;
+    char *room = mmap(NULL, 3 * PAGES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int *out = vector_new(ON_DEVICE, N, -1);
+    look_up("nbc_runtime_place", &place_next);
+    place_next(room + PAGES);
+    void *device = device_new(ON_DEVICE, PAGES);
+    for (int i = 0; i < test_size; i++) {
+        MPI_Aint at = (MPI_Aint)(intptr_t)(room + i % 3 * PAGES);
+        ones[i] = 1;
+        MPI_Type_create_hindexed(1, &n, &at, MPI_INT, &types[i]);
+        MPI_Type_commit(&types[i]);
+    }
+    int counts[MOST], displs[MOST];
+    MPI_Datatype ints[MOST];
+    for (int i = 0; i < test_size; i++) {
+        counts[i] = n;
+        displs[i] = i * n * (int)sizeof(int);
+        ints[i] = MPI_INT;
+    }
+    int error = MPI_Ialltoallw(MPI_BOTTOM, ones, zeros, types, out, counts, displs, ints,
+                               MPI_COMM_WORLD, &r);
+    if (!error)
+        error = MPI_Wait(&r, MPI_STATUS_IGNORE);
+    EXPECT(class_of(error) == MPI_ERR_BUFFER, "error class %d", class_of(error));
+    for (int i = 0; i < test_size; i++)
+        MPI_Type_free(&types[i]);
+    device_free(device);
+    device_free(out);
+    munmap(room, 3 * PAGES);
+}
+
+/* Changes a variable of the runtime. */
+static void set_runtime(const char *name, const char *value)
+{
+    void (*settings)(void);
+    void *found = device_function("nbc_runtime_settings");
+
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+    memcpy(&settings, &found, sizeof found);
+    settings();
+}
+
+/* Copies that take half a second: no call waits for them. */
+TEST(nobody_waits)
+{
+    double longest = 0, begin = MPI_Wtime(), before = begin;
+    int flag = 0, *in = vector_new(ON_DEVICE, N, test_rank), *out = vector_new(ON_DEVICE, N, -1);
+    MPI_Request r;
+    MPI_Barrier(MPI_COMM_WORLD);
+    set_runtime("NBC_RUNTIME_TIME", "500000000,1000");
+    begin = before = MPI_Wtime();
+    MPI_Iallreduce(in, out, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r);
+    for (;;) {
+        double now = MPI_Wtime();
+        longest = now - before > longest ? now - before : longest;
+        before = now;
+        if (flag)
+            break;
+        MPI_Test(&r, &flag, MPI_STATUS_IGNORE);
+    }
+    set_runtime("NBC_RUNTIME_TIME", NULL);
+    EXPECT(before - begin >= 1, "two copies took %.3f s", before - begin);
+    EXPECT(longest < 0.4, "a call took %.3f s", longest);
+    EXPECT(vector_is(ON_DEVICE, out, N, test_size, sum_of_ranks()), "a wrong sum");
+    device_free(in);
+    device_free(out);
+}
+
+/* Each function of the runtime fails at each of its calls, on rank 0. */
+static void fail(const char *function, int at, bool matters)
+{
+    char setting[100], text[MPI_MAX_ERROR_STRING] = "";
+    int length, *in = vector_new(ON_DEVICE, N, test_rank), *out = vector_new(ON_DEVICE, N, -1);
+    MPI_Request r;
+    test_place("%s, call %d", function, at);
+    snprintf(setting, sizeof setting, "%s=%d", function, at);
+    if (test_rank == 0)
+        set_runtime("NBC_RUNTIME_FAIL", setting);
+    int error = MPI_Iallreduce(in, out, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r);
+    if (!error)
+        error = MPI_Wait(&r, MPI_STATUS_IGNORE);
+    set_runtime("NBC_RUNTIME_FAIL", NULL);
+    if (error)
+        MPI_Error_string(error, text, &length);
+    if (test_rank == 0 && matters)
+        EXPECT(class_of(error) == MPI_ERR_OTHER && strstr(text, "an injected error"),
+               "error class %d, '%s'", class_of(error), text);
+    EXPECT(error || vector_is(ON_DEVICE, out, N, test_size, sum_of_ranks()), "a wrong sum");
+    device_free(in);
+    device_free(out);
+    expect_sum(function);
+}
+
+TEST(faults)
+{
+    for (int at = 1; at <= 2; at++) {
+        fail("cuCtxPushCurrent_v2", at, true);
+        fail("cuEventRecord", at, true);
+        fail("cuEventQuery", at, true);
+    }
+    fail("cuMemcpyDtoHAsync_v2", 1, true);
+    fail("cuMemcpyHtoDAsync_v2", 1, true);
+    fail("cuPointerGetAttributes", 1, false);
+    fail("cuMemHostRegister_v2", 1, false);
+    fail("cuStreamCreate", 1, false);
+    fail("cuEventCreate", 1, false);
+}
+
+/* The context of a device is destroyed, and comes back. */
+TEST(reset)
+{
+    int (*reset_device)(int device);
+    look_up("cuDevicePrimaryCtxReset_v2", &reset_device);
+    for (int i = 0; i < 3; i++) {
+        reset_device(i % 2);
+        expect_sum("after a reset");
+    }
+}
+
+static void before(void)
+{
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+}
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, before, NULL);
+}

@@ -1,0 +1,91 @@
+# MPI tests: test/mpi/NAME.c becomes up to three programs. NAME.preload knows nothing of the library
+# and may lack functions that the MPI does not have: LD_PRELOAD brings them. NAME.link and NAME.static
+# are linked with it. A new test needs its name here and a line in test/mpi/tests.list, which says
+# which of the three are run; the others are not built.
+
+mpi_tests = \
+	callbacks callbacks_threads collectives devices digits dynamic errors exhausted extension faults forms fuzz idioms idup inter isolation large lengths lifetimes many matching \
+	matrix mix neighbors nomem orders \
+	persistent progress progress_comms progress_files progress_hook progress_thread \
+	progress_windows ranges \
+	requests requests_arrays requests_long requests_mix requests_threads sessions simulated traps \
+	waits
+mpi_common = \
+	batch blocked cases completion device groups kinds layouts library messages observe predefined program sides topology \
+	util
+fuzz_parts = fuzz_attributes fuzz_comms fuzz_gone fuzz_messages fuzz_others fuzz_shared
+
+shell_programs = $(patsubst %,test/mpi/%.preload,collectives dynamic extension faults fuzz lengths \
+	mix progress progress_thread requests_mix sessions)
+# What run.sh runs of the list, under NBC_TESTS, NBC_SKIP and NBC_FAST, and what shell tests run.
+mpi_needed := $(shell NBC_TESTS='$(value NBC_TESTS)' NBC_SKIP='$(value NBC_SKIP)' \
+	NBC_FAST='$(value NBC_FAST)' $(srcdir)/test/mpi/run.sh --programs) \
+	$(shell_programs)
+check_DATA += $(sort $(filter $(mpi_tests:%=test/mpi/%.preload) $(mpi_tests:%=test/mpi/%.link) \
+	$(mpi_tests:%=test/mpi/%.static),$(mpi_needed)))
+
+# Compiled twice: see NBC_TEST_LINKED in test/mpi/common/util.h. The compiler writes down what each
+# object depends on.
+mpi_flags = $(DEFS) -I. -I$(srcdir)/include -iquote $(srcdir)/test/mpi/common -iquote $(srcdir)/src \
+	$(MPI_CPPFLAGS) $(MPI_PROGRAM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS)
+mpi_compile = $(AM_V_CC)$(MKDIR_P) $(@D) && $(CC) $(mpi_flags) -MMD -MP
+mpi_link = $(AM_V_CCLD)$(LIBTOOL) $(AM_V_lt) --tag=CC --mode=link $(CC) $(AM_CFLAGS) $(CFLAGS) \
+	$(AM_LDFLAGS) $(LDFLAGS)
+
+test/mpi/plain/%.o: test/mpi/%.c
+	$(mpi_compile) -c -o $@ $<
+test/mpi/plain/%.o: test/mpi/common/%.c
+	$(mpi_compile) -c -o $@ $<
+test/mpi/linked/%.o: test/mpi/%.c
+	$(mpi_compile) -DNBC_TEST_LINKED -c -o $@ $<
+test/mpi/linked/%.o: test/mpi/common/%.c
+	$(mpi_compile) -DNBC_TEST_LINKED -c -o $@ $<
+
+test/mpi/%.preload: test/mpi/plain/%.o $(mpi_common:%=test/mpi/plain/%.o)
+	$(mpi_link) -Wl,--unresolved-symbols=ignore-in-object-files -o $@ $^ $(MPI_LIBS) $(LIBS)
+# Linked again only where the archive is in the program; a shared library is found at run time.
+shared_library = lib@NBC_NAME@.la
+test/mpi/%.link: test/mpi/linked/%.o $(mpi_common:%=test/mpi/linked/%.o) | $(shared_library)
+	$(mpi_link) -no-install -o $@ $^ lib@NBC_NAME@.la $(MPI_LIBS) $(LIBS)
+test/mpi/%.static: test/mpi/linked/%.o $(mpi_common:%=test/mpi/linked/%.o) lib@NBC_NAME@.la
+	$(mpi_static)
+
+# A simulated MPI loads a program once for each rank: as a shared object, in which the names of MPI
+# mean nbcshim's functions first.
+if SIMULATED
+mpi_static = $(AM_V_CCLD)$(CC) -shared $(AM_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS) -o $@ \
+	$(filter %.o,$^) -Wl,-Bsymbolic,--whole-archive .libs/lib@NBC_NAME@.a -Wl,--no-whole-archive \
+	$(MPI_LIBS) $(LIBS)
+else
+mpi_static = $(mpi_link) -static -o $@ $^ $(MPI_LIBS) $(LIBS)
+endif
+
+test/mpi/fuzz.preload: $(fuzz_parts:%=test/mpi/plain/%.o)
+test/mpi/fuzz.link test/mpi/fuzz.static: $(fuzz_parts:%=test/mpi/linked/%.o)
+
+-include $(wildcard test/mpi/plain/*.d test/mpi/linked/*.d)
+.SECONDARY:
+
+# Look-alikes of the runtimes of devices, which test programs load.
+device_flags = -shared -fPIC -pthread $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS)
+device_runtimes = test/device/libcuda.so.1 test/device/libamdhip64.so.6
+check_DATA += $(device_runtimes)
+CLEANFILES += $(device_runtimes)
+test/device/libcuda.so.1: test/device/runtime.c
+	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(device_flags) -Wl,-soname,$(@F) -o $@ $<
+test/device/libamdhip64.so.6: test/device/runtime.c
+	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) -DHIP $(device_flags) -Wl,-soname,$(@F) -o $@ $<
+
+# The same programs on a GPU, if there is one.
+.PHONY: check-device
+check-device:
+	$(AM_V_at)why=`$(srcdir)/test/device/check` || { echo "check-device: not run: $$why"; exit 0; }; \
+	NBC_DEVICE_LIBRARY=$$why && export NBC_DEVICE_LIBRARY && \
+	$(MAKE) check-one TEST='^(collectives|fuzz|lengths|mix|persistent).*NBC_DEVICE=[a-z]* NBCSHIM_BLOCKING=own$$$$'
+
+check_LTLIBRARIES += test/mpi/yield.la
+test_mpi_yield_la_SOURCES = test/mpi/yield.c
+test_mpi_yield_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
+
+EXTRA_DIST += $(mpi_tests:%=test/mpi/%.c) $(fuzz_parts:%=test/mpi/%.c) \
+	$(mpi_common:%=test/mpi/common/%.c) $(mpi_common:%=test/mpi/common/%.h)

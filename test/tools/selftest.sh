@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# nbcinfo --selftest: it passes on 1, 2 and 4 ranks and with threads, and fails if a collective gives a
+# wrong result, if a call hangs, or if nbcshim does nothing.
+
+. "$(dirname "$0")/../lib.sh"
+forget_settings
+allow_late_sanitizer
+nbcinfo=$PWD/tools/nbcinfo
+if [ -x tools/.libs/nbcinfo ]; then
+    nbcinfo=$PWD/tools/.libs/nbcinfo
+    export LD_LIBRARY_PATH=$PWD/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+fi
+
+# selftest RANKS PRELOAD VARIABLES ARGUMENT...: its output is in $scratch/log, its exit status in $status.
+selftest()
+{
+    local ranks=$1 preload=$2 variables=$3
+    shift 3
+    mpi_command "$ranks" "$(sanitizer_runtime)${preload:+ $preload}" "$variables" "$nbcinfo" --selftest --seconds 4 "$@"
+    guarded 120 "$scratch/log" "${launch[@]}"
+    status=$?
+}
+
+# says NAME succeeds|fails PATTERN: it does, with a line like that.
+says()
+{
+    local ended=fails as_expected
+    [ $status != 0 ] || ended=succeeds
+    [ "$2" = $ended ] && grep -qE -- "$3" "$scratch/log"
+    as_expected=$?
+    result $as_expected "$1"
+    [ $as_expected = 0 ] || comment "status $status: $(tail -n 30 "$scratch/log")"
+}
+
+for ranks in 1 2 4; do
+    selftest $ranks "" ""
+    says "$ranks ranks: all is right" succeeds "^nbcinfo: selftest: right: [1-9][0-9]* operations .* ranks: $ranks, nodes: 1,"
+done
+says "where the ranks are" succeeds "^  $(hostname) +4 +"
+says "every kind of call" succeeds '^  between groups +[1-9]'
+selftest 2 "" "" --threads
+if grep -q 'no MPI_THREAD_MULTIPLE' "$scratch/log"; then
+    says "this MPI has no MPI_THREAD_MULTIPLE" fails '^nbcinfo: --threads'
+else
+    says "two threads: all is right" succeeds '^nbcinfo: selftest: right: '
+fi
+
+selftest 2 "" "" --json
+says "times beside the MPI's" succeeds '.'
+sed -n '/^{/,$p' "$scratch/log" >"$scratch/json"
+json_says "the result as JSON" "$scratch/json" <<END
+assert d["right"] is True and d["verdict"].startswith("right: ")
+assert sum(n["ranks"] for n in d["nodes"]) == 2 and d["nodes"][0]["processors"] > 0
+assert [k["kind"] for k in d["results"]] == ["nonblocking", "persistent", "between groups"]
+assert all(k["operations"] > 0 for k in d["results"]) and d["wrong"] == []
+assert any(t["collective"] == "bcast" and t["nbcshim_us"] > 0 for t in d["times"])
+END
+
+# A tool in front that damages what one collective receives.
+$MPICC -shared -fPIC -o "$scratch/corrupt.so" "$srcdir/test/tools/corrupt.c" -ldl || exit 1
+selftest 2 "$scratch/corrupt.so" ""
+says "a wrong result: which collective" fails '^nbcinfo: selftest: WRONG: [1-9][0-9]* failures of allgather on 2 ranks'
+says "and where" fails 'nonblocking: allgather.* receive buffer wrong in '
+selftest 2 "$scratch/corrupt.so" NBC_CORRUPT=hang --seconds 1
+says "a call that hangs: what waits for whom" fails 'rank 0: allgather:.* waits for a message from rank 1'
+says "and that it hangs" fails '^nbcinfo: selftest: WRONG: a call hangs'
+selftest 2 "" "NBCSHIM=off"
+says "nbcshim does nothing" fails '^nbcinfo: selftest: NOT TESTED: nbcshim does nothing here'
+
+finish
