@@ -38,6 +38,8 @@ for ranks in 1 2 4; do
 done
 says "where the ranks are" succeeds "^  $(hostname) +4 +"
 says "every kind of call" succeeds '^  between groups +[1-9]'
+selftest 2 "" NBC_SEED=2
+says "a rank outside of the first grid" succeeds '^nbcinfo: selftest: right: '
 selftest 2 "" "" --threads
 if grep -q 'no MPI_THREAD_MULTIPLE' "$scratch/log"; then
     says "this MPI has no MPI_THREAD_MULTIPLE" fails '^nbcinfo: --threads'
