@@ -66,6 +66,10 @@ says "and where" fails 'nonblocking: allgather.* receive buffer wrong in '
 selftest 2 "$scratch/corrupt.so" NBC_CORRUPT=hang --seconds 1
 says "a call that hangs: what waits for whom" fails 'rank 0: allgather:.* waits for a message from rank 1'
 says "and that it hangs" fails '^nbcinfo: selftest: WRONG: a call hangs'
+mpi_command 2 "$(sanitizer_runtime) $scratch/corrupt.so" NBC_CORRUPT=hang "$nbcinfo" --selftest --seconds 1 --json
+guarded 120 "$scratch/log" bash -c '"${@:2}" >"$1"' _ "$scratch/output" "${launch[@]}"
+sed -n '/^{/,/"verdict"/p' "$scratch/output" >"$scratch/json" # the launcher has words of its own
+json_says "and as JSON" "$scratch/json" <<<'assert d["verdict"] == "WRONG: a call hangs" and not d["right"] and d["nodes"]'
 selftest 2 "" "NBCSHIM=off"
 says "nbcshim does nothing" fails '^nbcinfo: selftest: NOT TESTED: nbcshim does nothing here'
 
