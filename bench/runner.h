@@ -3,6 +3,8 @@
 #ifndef NBC_BENCH_RUNNER_H
 #define NBC_BENCH_RUNNER_H
 
+#include <signal.h>
+
 #include "cases.h"
 
 enum { MAX_SAMPLES = 1001 };
@@ -34,6 +36,10 @@ void runner_wait(struct runner *r);
 bool runner_test(struct runner *r);
 
 void runner_run(struct runner *r);
+
+/* How many runs have ended, of all runners: for a signal handler that tells a slow job from one
+ * that hangs. */
+extern volatile sig_atomic_t runner_runs;
 
 /* Replaces each of n values by the maximum over all ranks. */
 void of_slowest(MPI_Comm comm, double *figures, int n);

@@ -8,6 +8,8 @@
 
 static bool sweep_set_up(struct runner *r, struct operands *o, const struct nbc_alg *alg)
 {
+    if (!alg)
+        return runner_make(r, SHIM_PERSISTENT, o);
     MPI_Info_create(&o->info);
     MPI_Info_set(o->info, "nbcshim_algorithm", alg->name);
     bool ok = runner_make(r, SHIM_PERSISTENT, o);
@@ -15,18 +17,19 @@ static bool sweep_set_up(struct runner *r, struct operands *o, const struct nbc_
     return ok;
 }
 
-int sweep(struct operands *o, int samples, struct contender contenders[SWEEP_MOST])
+int sweep(struct operands *o, int samples, bool selected, struct contender contenders[SWEEP_MOST])
 {
     struct runner *runners = calloc(SWEEP_MOST, sizeof *runners);
     struct modelled m;
     int n = 0, calls = 0;
     model_shape(o, o->rank, &m);
-    for (int i = 0; runners && i < nbc_nalgs && n < SWEEP_MOST; i++) {
-        if (nbc_algs[i].coll != o->coll || !nbc_alg_applies(&nbc_algs[i], &m.shape))
+    for (int i = selected ? -1 : 0; runners && i < nbc_nalgs && n < SWEEP_MOST; i++) {
+        const struct nbc_alg *alg = i < 0 ? NULL : &nbc_algs[i];
+        if (alg && (alg->coll != o->coll || !nbc_alg_applies(alg, &m.shape)))
             continue;
-        if (!sweep_set_up(&runners[n], o, &nbc_algs[i]))
+        if (!sweep_set_up(&runners[n], o, alg))
             break;
-        contenders[n].alg = &nbc_algs[i];
+        contenders[n].alg = alg;
         calls = calls ? calls : runner_calibrate(&runners[n], 5e-4);
         n++;
     }

@@ -9,14 +9,14 @@
 enum { SWEEP_MOST = 16 };
 
 struct contender {
-    const struct nbc_alg *alg;
-    double median; /* seconds from start to completion, of the slowest rank */
+    const struct nbc_alg *alg; /* NULL: what nbcshim selects, with the segment size of the rule */
+    double median;             /* seconds from start to completion, of the slowest rank */
 };
 
 /* Measures all of them alternately, as persistent operations of the shim, with `samples` samples
  * each. Collective over o->comm; the results are the same on every rank. Returns their number; they
- * are in the order of algs.def. */
-int sweep(struct operands *o, int samples, struct contender contenders[SWEEP_MOST]);
+ * are in the order of algs.def, after what nbcshim selects, if that is asked for. */
+int sweep(struct operands *o, int samples, bool selected, struct contender contenders[SWEEP_MOST]);
 
 /* Returns the bytes by which rules select, −1 if ranks do not know those of each other. */
 int64_t sweep_bytes(const struct operands *o);

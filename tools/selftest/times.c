@@ -52,8 +52,8 @@ static double time_of(const struct contender *at, int n, const struct nbc_alg *a
     return 0;
 }
 
-/* Finds an algorithm that takes half the time of the selected one, in three measurements one after
- * the other: other programs disturb one. */
+/* Finds an algorithm that takes half the time of what nbcshim selects, in three measurements one
+ * after the other: other programs disturb one. */
 static void find_better(struct cell *c, double seconds)
 {
     struct contender at[SWEEP_MOST];
@@ -61,9 +61,9 @@ static void find_better(struct cell *c, double seconds)
     for (int pass = 0; pass < 3; pass++) {
         if (!selftest_has_time(c->o.comm, seconds))
             return;
-        int n = sweep(&c->o, SWEEP_SAMPLES + 2 * pass, at);
-        double now = time_of(at, n, c->o.alg);
-        for (int i = 0; pass == 0 && i < n; i++)
+        int n = sweep(&c->o, SWEEP_SAMPLES + 2 * pass, true, at);
+        double now = time_of(at, n, NULL);
+        for (int i = 1; pass == 0 && i < n; i++)
             if (!best || at[i].median < time_of(at, n, best))
                 best = at[i].alg;
         double then = best ? time_of(at, n, best) : 0;
