@@ -25,7 +25,8 @@ failures=0
 
 # A directory of the script's own.
 scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+# A process that bash has just forked has this trap too, and obeys it if it is killed before it has dropped it.
+trap '[ "$BASHPID" != $$ ] || rm -rf "$scratch"' EXIT
 
 # What the user has set for nbcshim is not for the script.
 forget_settings()
@@ -166,7 +167,7 @@ mpi_command()
     # Idle ranks of MPICH spin for their whole time slice: a barrier of 4 ranks on 2 cores takes
     # 15 ms, and 33 µs when they yield.
     [ $((ranks * threads + beside)) -le "$cores" ] || crowded=1
-    if [ $crowded = 1 ] && [ "$MPI_LAUNCHER" = mpich ]; then
+    if [ $crowded = 1 ] && { [ "$MPI_LAUNCHER" = mpich ] || [ "${NBC_NAP:-}" ]; }; then
         preload="${preload:-$(sanitizer_runtime)} $PWD/test/mpi/.libs/yield.so"
     fi
     set -f
