@@ -16,7 +16,7 @@ selftest()
 {
     local ranks=$1 preload=$2 variables=$3
     shift 3
-    mpi_command "$ranks" "$(sanitizer_runtime)${preload:+ $preload}" "$variables" "$nbcinfo" --selftest --seconds 4 "$@"
+    mpi_command "$ranks" "$(sanitizer_runtime)${preload:+ $preload}" "$variables" "$nbcinfo" --selftest --seconds 2 "$@"
     guarded 120 "$scratch/log" "${launch[@]}"
     status=$?
 }
@@ -45,7 +45,7 @@ else
     says "two threads: all is right" succeeds '^nbcinfo: selftest: right: '
 fi
 
-selftest 2 "" "" --json
+selftest 2 "" "" --json --seconds 4
 says "times beside the MPI's" succeeds '.'
 sed -n '/^{/,$p' "$scratch/log" >"$scratch/json"
 json_says "the result as JSON" "$scratch/json" <<END
