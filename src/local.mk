@@ -3,6 +3,12 @@
 # A library of its own, compiled without the MPI's flags; the unit tests link it alone.
 
 noinst_LTLIBRARIES += libnbc_core.la
+# Libtool makes archives that are not installed of the objects for shared libraries alone: it need not compile
+# others.
+if SHARED
+once_compiled = --tag=disable-static
+endif
+libnbc_core_la_LIBTOOLFLAGS = $(once_compiled)
 libnbc_core_la_CPPFLAGS = -iquote $(srcdir)/src
 libnbc_core_la_CFLAGS = $(AM_CFLAGS) -Wmissing-prototypes
 libnbc_core_la_SOURCES = \

@@ -89,7 +89,8 @@ on_mpi22() # check|build_tests
     build_mpi22
     NBC_TESTS="^((${mpi22_tests// /|}), [1-3] ranks, (preload|link|static)|fuzz, [1-3] ranks, preload, .*)$" "$1" mpi22 \
         "test/mpi22/link.sh test/abi/symbols.sh test/abi/header.sh test/mpi/run.sh" \
-        bin_PROGRAMS= check_PROGRAMS= mpi_tests="$mpi22_tests"
+        bin_PROGRAMS= pkglibexec_PROGRAMS= check_PROGRAMS= noinst_LTLIBRARIES=libnbc_core.la \
+        check_LTLIBRARIES=test/mpi/yield.la mpi_tests="$mpi22_tests"
 }
 mpi22_tests="collectives errors fuzz inter isolation large lifetimes neighbors persistent requests_mix traps"
 
@@ -199,6 +200,7 @@ build_ahead()
     on_openmpi build_tests
     (on_mpi22 build_tests)
     on_smpi build_tests
+    [ -z "${CHECK_NEWEST:-}" ] || { newest_install openmpi && newest_install mpich-ofi; }
 } 2>/dev/null
 
 # Builds the fuzzer in a tree and runs it.

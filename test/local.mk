@@ -103,7 +103,7 @@ mostly_once_tests = \
 	test/tools/variables.sh
 
 # With make -j tests run side by side, but those that look at times, and the one that itself runs cases
-# side by side, run alone, one after the other, when the others are done.
+# side by side, run one after the other when the others are done, beside those alone that mostly wait.
 alone_tests = \
 	test/hosts/run.sh \
 	test/tools/measure.sh \
@@ -111,7 +111,7 @@ alone_tests = \
 	test/mpi/run.sh
 alone_logs := $(filter $(alone_tests:.sh=.log),$(TEST_LOGS))
 other_logs := $(filter-out $(alone_logs),$(TEST_LOGS))
-$(alone_logs): | $(other_logs)
+$(alone_logs): | $(filter-out $(waiting_tests:.sh=.log),$(other_logs))
 $(foreach log,$(alone_logs),$(eval $(log): | $(before))$(eval before := $(log)))
 # Of those that mostly wait one runs at a time, beside the others.
 $(filter test/tools/hang.log,$(TEST_LOGS)): | $(filter test/tools/agreement.log,$(TEST_LOGS))

@@ -51,6 +51,7 @@ tools/info/nbcinfo-installed.$(OBJEXT): cures_table.h
 
 noinst_LTLIBRARIES += libnbcsim.la
 libnbcsim_la_CPPFLAGS = -iquote $(srcdir)/src -iquote $(srcdir)/tools
+libnbcsim_la_LIBTOOLFLAGS = $(once_compiled)
 libnbcsim_la_CFLAGS = $(AM_CFLAGS) -Wmissing-prototypes
 libnbcsim_la_SOURCES = \
 	tools/emit.c tools/emit.h \

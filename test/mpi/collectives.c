@@ -2,14 +2,17 @@
 /* Every collective in every form, one after the other: all roots, sizes from nothing to large, in
  * place, all operators, predefined and derived types, on the world and on parts of it.
  *
- *     collectives [NAME…]     only those; so that each algorithm can be forced through all of it */
+ *     collectives [NAME…]     only those; so that each algorithm can be forced through all of it
+ *     collectives few NAME…   with one size alone; for scripts that look at what nbcshim has chosen
+ */
 #include "batch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const int sizes[] = {0, 1, 7, 60, 1000};
-enum { NSIZES = sizeof sizes / sizeof *sizes, LARGE = 70000 };
+enum { NSIZES = sizeof sizes / sizeof *sizes, LARGE = 70000, FEW = 2 };
+static bool few;
 
 /* The blocking collective gives the same: the definition by which all are checked is the MPI's too.
  * Only with plain arguments, because the MPIs' own have bugs: MPICH 4.0.2 ignores the displacement
@@ -56,7 +59,7 @@ static void sweep(enum coll coll, const struct group *g, enum mode mode)
     int repeat = coll_rooted(coll) ? 1 : 3, serial = g->size * 1000, blocking = 0;
 
     for (int root = 0; root < (coll_rooted(coll) ? g->size : repeat); root++)
-        for (int i = 0; i < NSIZES; i++)
+        for (int i = few ? FEW : 0; i < (few ? FEW + 1 : NSIZES); i++)
             for (int k = 0; k < 1 + in_place; k++) {
                 struct spec s =
                     make_spec(coll, g, serial++, coll_rooted(coll) ? root : 0, sizes[i]);
@@ -66,7 +69,7 @@ static void sweep(enum coll coll, const struct group *g, enum mode mode)
                     run_blocking(s, &blocking);
             }
     batch_run(&batch);
-    for (int k = 0; k < 4 && coll != BARRIER; k++) {
+    for (int k = 0; k < 4 && coll != BARRIER && !few; k++) {
         struct spec s = make_spec(coll, g, serial++, (k * 5) % g->size, large(coll, g->size));
         s.in_place = in_place && k % 2 == 1;
         batch_add(&batch, &s);
@@ -128,9 +131,10 @@ int main(int argc, char **argv)
 
     test_init(&argc, &argv);
     kinds_init();
+    few = argc > 1 && strcmp(argv[1], "few") == 0;
     for (int i = 0; i < NINTRA; i++)
         wanted[i] = argc == 1;
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1 + few; i < argc; i++) {
         enum coll coll = coll_by_name(argv[i]);
         EXPECT(coll < NINTRA, "no collective '%s'", argv[i]);
         wanted[coll % NCOLLS] = true;

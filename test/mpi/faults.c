@@ -287,7 +287,7 @@ static void run_reports(void)
     int nowhere = open("/dev/null", O_WRONLY), before = dup(STDERR_FILENO);
     dup2(nowhere, STDERR_FILENO);
     interrupt_every(337, on_timer_report);
-    work_interrupted(test_scale(20, 1000));
+    work_interrupted(test_scale(6, 1000));
     interrupt_every(0, on_timer_report);
     dup2(before, STDERR_FILENO);
     close(before);

@@ -564,7 +564,7 @@ int main(int argc, char **argv)
     kinds_init();
     attributes_begin();
     if (!s.programs && !s.seconds)
-        s.programs = test_scale(test_oversubscribed() ? 25 : 100, 3000);
+        s.programs = test_scale(test_oversubscribed() || s.threads > 1 ? 25 : 100, 3000);
     if (s.print) {
         struct program p = make_program(&s);
         if (test_rank == 0)

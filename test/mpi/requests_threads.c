@@ -391,7 +391,7 @@ int main(int argc, char **argv)
             printf("this MPI has no MPI_THREAD_MULTIPLE: nothing to test\n");
         return test_done();
     }
-    rounds = test_scale(test_oversubscribed() ? 50 : 200, 5000);
+    rounds = test_scale(test_oversubscribed() ? 15 : 200, 5000);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     if (argc > 1 && strcmp(argv[1], "stopped") == 0)
         stop_progress_thread(comm);

@@ -16,7 +16,7 @@ selftest()
 {
     local ranks=$1 preload=$2 variables=$3
     shift 3
-    mpi_command "$ranks" "$(sanitizer_runtime)${preload:+ $preload}" "$variables" "$nbcinfo" --selftest --seconds 4 "$@"
+    mpi_command "$ranks" "$(sanitizer_runtime)${preload:+ $preload}" "$variables" "$nbcinfo" --selftest --seconds 2 "$@"
     guarded 120 "$scratch/log" "${launch[@]}"
     status=$?
 }

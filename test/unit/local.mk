@@ -23,6 +23,7 @@ if HAVE_CHECK
 check_PROGRAMS += $(unit_tests)
 endif
 
+test_unit_libunit_la_LIBTOOLFLAGS = $(once_compiled)
 test_unit_libunit_la_CPPFLAGS = -iquote $(srcdir)/src $(CHECK_CFLAGS)
 test_unit_libunit_la_SOURCES = \
 	test/unit/cases.c test/unit/cases.h \
