@@ -106,12 +106,9 @@ TEST(in_place_ialltoallv_sparse)
 }
 
 /* Each block is one element of a datatype that has its place and length. */
-TEST(in_place_ialltoallw)
+static struct vectors places_new(int *ones, int *zeros)
 {
-    MPI_Request request;
     struct vectors v = vectors_new(true);
-    int *buffer = ints(v.total), *ones = ints(test_size), *zeros = ints(test_size);
-    each_of(&v, buffer, false);
     for (int i = 0; i < test_size; i++) {
         MPI_Aint place = v.byte_displs[i];
         OK(MPI_Type_create_hindexed(1, &v.counts[i], &place, MPI_INT, &v.types[i]));
@@ -119,16 +116,53 @@ TEST(in_place_ialltoallw)
         ones[i] = 1;
         zeros[i] = 0;
     }
+    return v;
+}
+
+static void places_free(struct vectors *v)
+{
+    for (int i = 0; i < test_size; i++)
+        OK(MPI_Type_free(&v->types[i]));
+    vectors_free(v);
+}
+
+TEST(in_place_ialltoallw)
+{
+    MPI_Request request;
+    int *ones = ints(test_size), *zeros = ints(test_size);
+    struct vectors v = places_new(ones, zeros);
+    int *buffer = ints(v.total);
+    each_of(&v, buffer, false);
     OK(MPI_Ialltoallw(MPI_IN_PLACE, NULL, NULL, NULL, buffer, ones, zeros, v.types, WORLD,
                       &request));
     finish(&request);
     each_of(&v, buffer, true);
-    for (int i = 0; i < test_size; i++)
-        OK(MPI_Type_free(&v.types[i]));
+    places_free(&v);
     free(buffer);
     free(ones);
     free(zeros);
-    vectors_free(&v);
+}
+
+TEST(in_place_alltoallw_init)
+{
+    MPI_Request request;
+    NEEDS(MPI_Alltoallw_init);
+    int *ones = ints(test_size), *zeros = ints(test_size);
+    struct vectors v = places_new(ones, zeros);
+    int *buffer = ints(v.total);
+    OK(MPI_Alltoallw_init(MPI_IN_PLACE, NULL, NULL, NULL, buffer, ones, zeros, v.types, WORLD,
+                          MPI_INFO_NULL, &request));
+    for (int round = 0; round < 2; round++) {
+        each_of(&v, buffer, false);
+        OK(MPI_Start(&request));
+        finish(&request);
+        each_of(&v, buffer, true);
+    }
+    OK(MPI_Request_free(&request));
+    places_free(&v);
+    free(buffer);
+    free(ones);
+    free(zeros);
 }
 
 TEST(in_place_alltoall_init)

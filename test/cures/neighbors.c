@@ -132,14 +132,22 @@ TEST(graph_without_edges_buffers_null)
 }
 
 /* One edge, from rank 0 to the last one. What has no neighbor has no arrays. */
-TEST(graph_with_one_edge)
+static MPI_Comm graph_of_one_edge(void)
 {
     MPI_Comm comm;
+    int last = test_size - 1, first = 0;
+    OK(MPI_Dist_graph_create_adjacent(WORLD, test_rank == last, &first, MPI_UNWEIGHTED,
+                                      test_rank == 0, &last, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+                                      &comm));
+    return comm;
+}
+
+TEST(graph_with_one_edge)
+{
+    MPI_Comm comm = graph_of_one_edge();
     MPI_Request request;
-    int last = test_size - 1, first = 0, one = 1, zero = 0, out = sent(test_rank, 0), in = -1;
-    bool sends = test_rank == 0, receives = test_rank == last;
-    OK(MPI_Dist_graph_create_adjacent(WORLD, receives, &first, MPI_UNWEIGHTED, sends, &last,
-                                      MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm));
+    int one = 1, zero = 0, out = sent(test_rank, 0), in = -1;
+    bool sends = test_rank == 0, receives = test_rank == test_size - 1;
     OK(MPI_Ineighbor_alltoallv(sends ? &out : NULL, sends ? &one : NULL, sends ? &zero : NULL,
                                MPI_INT, receives ? &in : NULL, receives ? &one : NULL,
                                receives ? &zero : NULL, MPI_INT, comm, &request));
@@ -150,6 +158,27 @@ TEST(graph_with_one_edge)
                                 &request));
     finish(&request);
     EXPECT_INT(in, receives ? 0 : -1);
+    OK(MPI_Comm_free(&comm));
+}
+
+TEST(graph_with_one_edge_persistent)
+{
+    MPI_Request request;
+    int one = 1, zero = 0, out, in = -1;
+    bool sends = test_rank == 0, receives = test_rank == test_size - 1;
+    NEEDS(MPI_Neighbor_alltoallv_init);
+    MPI_Comm comm = graph_of_one_edge();
+    OK(MPI_Neighbor_alltoallv_init(sends ? &out : NULL, sends ? &one : NULL, sends ? &zero : NULL,
+                                   MPI_INT, receives ? &in : NULL, receives ? &one : NULL,
+                                   receives ? &zero : NULL, MPI_INT, comm, MPI_INFO_NULL,
+                                   &request));
+    for (int round = 0; round < 2; round++) {
+        out = sent(test_rank, round);
+        OK(MPI_Start(&request));
+        finish(&request);
+        EXPECT_INT(in, receives ? sent(0, round) : -1, "round %d", round);
+    }
+    OK(MPI_Request_free(&request));
     OK(MPI_Comm_free(&comm));
 }
 

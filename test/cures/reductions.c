@@ -36,50 +36,107 @@ static void compose_all(void *in, void *inout, int *n, MPI_Datatype *type)
         right[i] = compose(left[i], right[i]);
 }
 
-static void fill(struct map *maps)
+static void fill(struct map *maps, int n)
 {
-    for (int i = 0; i < N; i++)
+    for (int i = 0; i < n; i++)
         maps[i] = map_of(test_rank, i);
 }
 
-static void check(const struct map *got, int last, const char *what)
+/* Of the composition of ranks 0 to last: n elements from this one on. */
+static void check_from(const struct map *got, int first, int n, int last, const char *what)
 {
-    for (int i = 0; i < N; i++) {
-        struct map want = composed(last, i);
-        EXPECT(got[i].a == want.a && got[i].b == want.b, "%s: element %d", what, i);
+    for (int i = 0; i < n; i++) {
+        struct map want = composed(last, first + i);
+        EXPECT(got[i].a == want.a && got[i].b == want.b, "%s: element %d", what, first + i);
     }
 }
 
-TEST(operator_not_commutative)
+static void check(const struct map *got, int n, int last, const char *what)
 {
+    check_from(got, 0, n, last, what);
+}
+
+/* The operator and vectors of a length that all ranks divide. */
+struct maps {
     MPI_Op op;
     MPI_Datatype type;
+    int n;
+    struct map *mine, *result;
+};
+
+static void reduce_to_each(struct maps *m)
+{
     MPI_Request request;
-    struct map mine[N], result[N];
-    OK(MPI_Type_contiguous(2, MPI_INT, &type));
-    OK(MPI_Type_commit(&type));
-    OK(MPI_Op_create(compose_all, 0, &op));
-    fill(mine);
-    OK(MPI_Iallreduce(mine, result, N, type, op, WORLD, &request));
-    finish(&request);
-    check(result, test_size - 1, "Iallreduce");
     for (int root = 0; root < test_size; root++) {
-        OK(MPI_Ireduce(mine, result, N, type, op, root, WORLD, &request));
+        bool here = test_rank == root;
+        OK(MPI_Ireduce(m->mine, m->result, m->n, m->type, m->op, root, WORLD, &request));
         finish(&request);
-        if (test_rank == root)
-            check(result, test_size - 1, "Ireduce");
-        fill(result);
-        OK(MPI_Ireduce(test_rank == root ? MPI_IN_PLACE : result, result, N, type, op, root, WORLD,
-                       &request));
+        if (here)
+            check(m->result, m->n, test_size - 1, "Ireduce");
+        fill(m->result, m->n);
+        OK(MPI_Ireduce(here ? MPI_IN_PLACE : m->result, m->result, m->n, m->type, m->op, root,
+                       WORLD, &request));
         finish(&request);
-        if (test_rank == root)
-            check(result, test_size - 1, "Ireduce in place");
+        if (here)
+            check(m->result, m->n, test_size - 1, "Ireduce in place");
     }
-    OK(MPI_Iscan(mine, result, N, type, op, WORLD, &request));
+}
+
+static void reduce_and_scatter(struct maps *m)
+{
+    MPI_Request request;
+    int block = m->n / test_size, *counts = ints(test_size);
+    for (int i = 0; i < test_size; i++)
+        counts[i] = block;
+    OK(MPI_Ireduce_scatter_block(m->mine, m->result, block, m->type, m->op, WORLD, &request));
     finish(&request);
-    check(result, test_rank, "Iscan");
-    OK(MPI_Op_free(&op));
-    OK(MPI_Type_free(&type));
+    check_from(m->result, test_rank * block, block, test_size - 1, "Ireduce_scatter_block");
+    OK(MPI_Ireduce_scatter(m->mine, m->result, counts, m->type, m->op, WORLD, &request));
+    finish(&request);
+    check_from(m->result, test_rank * block, block, test_size - 1, "Ireduce_scatter");
+    free(counts);
+}
+
+static void reduce_to_all(struct maps *m)
+{
+    MPI_Request request;
+    OK(MPI_Iallreduce(m->mine, m->result, m->n, m->type, m->op, WORLD, &request));
+    finish(&request);
+    check(m->result, m->n, test_size - 1, "Iallreduce");
+    fill(m->result, m->n);
+    OK(MPI_Iallreduce(MPI_IN_PLACE, m->result, m->n, m->type, m->op, WORLD, &request));
+    finish(&request);
+    check(m->result, m->n, test_size - 1, "Iallreduce in place");
+    OK(MPI_Iscan(m->mine, m->result, m->n, m->type, m->op, WORLD, &request));
+    finish(&request);
+    check(m->result, m->n, test_rank, "Iscan");
+    OK(MPI_Iexscan(m->mine, m->result, m->n, m->type, m->op, WORLD, &request));
+    finish(&request);
+    if (test_rank > 0)
+        check(m->result, m->n, test_rank - 1, "Iexscan");
+}
+
+/* The algorithms of an MPI depend on the length. */
+TEST(operator_not_commutative)
+{
+    const int each[] = {1, 30, 9000};
+    struct maps m;
+    OK(MPI_Type_contiguous(2, MPI_INT, &m.type));
+    OK(MPI_Type_commit(&m.type));
+    OK(MPI_Op_create(compose_all, 0, &m.op));
+    for (size_t k = 0; k < sizeof each / sizeof *each; k++) {
+        m.n = each[k] * test_size;
+        m.mine = test_alloc((size_t)m.n * sizeof *m.mine);
+        m.result = test_alloc((size_t)m.n * sizeof *m.result);
+        fill(m.mine, m.n);
+        reduce_to_all(&m);
+        reduce_to_each(&m);
+        reduce_and_scatter(&m);
+        free(m.mine);
+        free(m.result);
+    }
+    OK(MPI_Op_free(&m.op));
+    OK(MPI_Type_free(&m.type));
 }
 
 /* Elements of two integers with a gap of two behind them. */
@@ -248,13 +305,13 @@ TEST(freed_while_pending)
     OK(MPI_Type_contiguous(2, MPI_INT, &type));
     OK(MPI_Type_commit(&type));
     OK(MPI_Op_create(compose_all, 0, &op));
-    fill(mine);
+    fill(mine, N);
     OK(MPI_Iallreduce(mine, result, N, type, op, comm, &request));
     OK(MPI_Op_free(&op));
     OK(MPI_Type_free(&type));
     OK(MPI_Comm_free(&comm));
     finish(&request);
-    check(result, test_size - 1, "Iallreduce");
+    check(result, N, test_size - 1, "Iallreduce");
 }
 
 TEST(reductions_of_nothing)
@@ -298,5 +355,117 @@ TEST(ireduce_null_beside_root)
         finish(&request);
         if (test_rank == root)
             EXPECT_INT(sum, test_size * (test_size - 1) / 2);
+    }
+}
+
+/* A vector so long that it is passed on in segments. */
+TEST(ireduce_in_place_long)
+{
+    enum { MANY = 60000 };
+    int *vector = ints(MANY), ranks = test_size * (test_size - 1) / 2;
+    for (int root = 0; root < test_size; root++) {
+        MPI_Request request;
+        bool here = test_rank == root;
+        for (int i = 0; i < MANY; i++)
+            vector[i] = test_rank + i;
+        OK(MPI_Ireduce(here ? MPI_IN_PLACE : vector, vector, MANY, MPI_INT, MPI_SUM, root, WORLD,
+                       &request));
+        finish(&request);
+        for (int i = 0; here && i < MANY; i++)
+            EXPECT_INT(vector[i], ranks + test_size * i, "element %d, root %d", i, root);
+    }
+    free(vector);
+}
+
+static void add_nothing(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    (void)in, (void)inout, (void)n, (void)type;
+}
+
+/* Elements of a datatype without data. */
+TEST(reductions_of_type_of_size_zero)
+{
+    MPI_Op op;
+    MPI_Datatype type;
+    MPI_Request request[4];
+    int in = 1, out[4] = {-1, -1, -1, -1};
+    OK(MPI_Type_contiguous(0, MPI_BYTE, &type));
+    OK(MPI_Type_commit(&type));
+    OK(MPI_Op_create(add_nothing, 1, &op));
+    OK(MPI_Iallreduce(&in, &out[0], 1, type, op, WORLD, &request[0]));
+    OK(MPI_Ireduce(&in, &out[1], 1, type, op, 0, WORLD, &request[1]));
+    OK(MPI_Iscan(&in, &out[2], 1, type, op, WORLD, &request[2]));
+    OK(MPI_Ireduce_scatter_block(&in, &out[3], 1, type, op, WORLD, &request[3]));
+    OK(MPI_Waitall(4, request, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < 4; i++)
+        EXPECT_INT(out[i], -1, "reduction %d", i);
+    OK(MPI_Op_free(&op));
+    OK(MPI_Type_free(&type));
+}
+
+/* One element of a datatype of 200 kB. Blocking too, unless it goes to the MPI under nbcshim. */
+enum { WIDE = 50000 };
+
+static void add_wide(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    int *from = in, *to = inout;
+    (void)type;
+    for (int i = 0; i < *n * WIDE; i++)
+        to[i] += from[i];
+}
+
+static void check_wide(const int *sum, const char *what)
+{
+    int ranks = test_size * (test_size - 1) / 2;
+    for (int i = 0; test_rank == 0 && i < WIDE; i++)
+        EXPECT_INT(sum[i], ranks + test_size * i, "of %s", what);
+}
+
+/* Several times: MPICH takes another algorithm after the first calls on a communicator. */
+TEST(reduce_of_a_large_element)
+{
+    MPI_Op op;
+    MPI_Datatype type;
+    const char *blocking = getenv("NBCSHIM_BLOCKING");
+    bool blocks = test_native || (blocking && strcmp(blocking, "own") == 0);
+    int *mine = ints(WIDE), *sum = ints(WIDE);
+    OK(MPI_Type_contiguous(WIDE, MPI_INT, &type));
+    OK(MPI_Type_commit(&type));
+    OK(MPI_Op_create(add_wide, 1, &op));
+    for (int i = 0; i < WIDE; i++)
+        mine[i] = test_rank + i;
+    for (int round = 0; round < 20; round++) {
+        MPI_Request request;
+        OK(MPI_Ireduce(mine, sum, 1, type, op, 0, WORLD, &request));
+        finish(&request);
+        check_wide(sum, "Ireduce");
+        if (blocks)
+            OK(MPI_Reduce(mine, sum, 1, type, op, 0, WORLD));
+        check_wide(sum, "Reduce");
+    }
+    OK(MPI_Op_free(&op));
+    OK(MPI_Type_free(&type));
+    free(mine);
+    free(sum);
+}
+
+/* The send buffer is a variable of a function that has returned, and other calls write over it: a
+ * fault of the program. */
+static void start_sum(double *sum, MPI_Request *request)
+{
+    double mine = test_rank + 1;
+    OK(MPI_Iallreduce(&mine, sum, 1, MPI_DOUBLE, MPI_SUM, WORLD, request));
+    mine = 1e9;
+    __asm__ volatile("" : : "r"(&mine) : "memory");
+}
+
+TEST(send_buffer_of_a_function_that_has_returned)
+{
+    for (int round = 0; round < 200; round++) {
+        MPI_Request request;
+        double sum = -1;
+        start_sum(&sum, &request);
+        finish(&request);
+        EXPECT(sum == test_size * (test_size + 1) / 2, "the sum is %g in round %d", sum, round);
     }
 }

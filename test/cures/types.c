@@ -291,3 +291,65 @@ TEST(large_count_alltoallv)
         EXPECT_INT(in[far + i], (char)(i * 8 + test_rank + 1), "from rank %d", i);
     munmap(in, (size_t)far + 65536);
 }
+
+/* Another of this many elements each time, without a pause. */
+TEST(iallgather_many_times)
+{
+    enum { ROUNDS = 1000, MOST = 700 };
+    int *mine = ints(MOST), *all = ints(MOST * test_size);
+    for (int round = 0; round < ROUNDS; round++) {
+        MPI_Request request;
+        int n = 1 + round * 37 % MOST;
+        for (int i = 0; i < n; i++)
+            mine[i] = sent(test_rank, round + i);
+        OK(MPI_Iallgather(mine, n, MPI_INT, all, n, MPI_INT, WORLD, &request));
+        finish(&request);
+        for (int i = 0; i < n * test_size; i++)
+            EXPECT_INT(all[i], sent(i / n, round + i % n), "round %d", round);
+    }
+    free(mine);
+    free(all);
+}
+
+/* Writes over arrays of arguments. */
+static void spoil(int *counts, int *displs)
+{
+    for (int i = 0; i < test_size; i++) {
+        counts[i] = -5;
+        displs[i] = 1 << 28;
+    }
+}
+
+/* The arrays of counts and displacements are variables of a function that returns before the
+ * operation is complete: a fault of the program. */
+TEST(arrays_changed_before_completion)
+{
+    enum { MANY = 3000 };
+    MPI_Request request;
+    int *counts = ints(test_size), *displs = ints(test_size);
+    int *out = ints(MANY * test_size), *in = ints(MANY * test_size);
+    for (int v = 0; v < 2; v++) {
+        for (int i = 0; i < test_size; i++) {
+            counts[i] = MANY;
+            displs[i] = i * MANY;
+        }
+        for (int i = 0; i < MANY * test_size; i++) {
+            out[i] = sent(test_rank, v ? i % MANY : i);
+            in[i] = -1;
+        }
+        if (v)
+            OK(MPI_Iallgatherv(out, MANY, MPI_INT, in, counts, displs, MPI_INT, WORLD, &request));
+        else
+            OK(MPI_Ialltoallv(out, counts, displs, MPI_INT, in, counts, displs, MPI_INT, WORLD,
+                              &request));
+        spoil(counts, displs);
+        finish(&request);
+        for (int i = 0; i < MANY * test_size; i++)
+            EXPECT_INT(in[i], sent(i / MANY, (v ? 0 : test_rank * MANY) + i % MANY), "%s %d",
+                       v ? "Iallgatherv" : "Ialltoallv", i);
+    }
+    free(counts);
+    free(displs);
+    free(out);
+    free(in);
+}

@@ -45,6 +45,9 @@ refuses "--seconds without --selftest" '^nbcinfo: --seconds: needs --selftest; s
 refuses "an option that is none: no usage" '^see nbcinfo --help$' --nothing
 says "--version" "^nbcinfo \(nbcshim\) ${VERSION//./\\.}\$" --version
 says "--cures" '^           .*(mpich|ompi)#[0-9]' --cures
+expect "--cures: first what goes wrong on this MPI" awk '/^  [a-z]/ && $1 == "right" { right = 1 }
+    /^  [a-z]/ && $1 != "right" && right { late = 1 }
+    END { exit late || !right }' <("$nbcinfo" --cures)
 says "--help" '^Usage: nbcinfo' --help
 
 for arguments in '' --help --version --json '--choose bcast' '--costs bcast' '--schedule bcast:chain'; do
