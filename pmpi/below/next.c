@@ -147,6 +147,14 @@ bool nbc_next_passed_on(function *next_tool, const void *caller)
            info.dli_fbase != object_of(data_address(next_tool)) && !nbc_is_mpi(info.dli_fname);
 }
 
+const char *nbc_next_wrapper(const void *start)
+{
+    for (const struct nbc_tool *const *p = __start_nbc_tools; p < __stop_nbc_tools; p++)
+        if (data_address((*p)->shim) == start)
+            return (*p)->name;
+    return NULL;
+}
+
 const char *nbcshim_function(int index, int *below)
 {
     if (index < 0 || index >= __stop_nbc_tools - __start_nbc_tools)

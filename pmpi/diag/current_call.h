@@ -4,14 +4,18 @@
 #ifndef NBC_CURRENT_CALL_H
 #define NBC_CURRENT_CALL_H
 
+#include <stdbool.h>
+
 enum nbc_place {
-    NBC_PLACE_UNKNOWN, /* the MPI is a static library, or the stack cannot be read */
+    NBC_PLACE_UNKNOWN, /* the MPI or nbcshim is a static library, or the stack cannot be read */
     NBC_PLACE_PROGRAM, /* outside MPI */
     NBC_PLACE_MPI,     /* in a call of the MPI */
     NBC_PLACE_SHIM     /* in a call that nbcshim carries out */
 };
 
-/* Sets name to that of the function of the MPI, NULL if it is not known. */
-enum nbc_place nbc_current_call(const char **name);
+/* Sets name to that of the function of MPI that the program has called, without its prefix; NULL if
+ * it is not known. in_handler: the caller is a signal handler, which may have interrupted the
+ * program; otherwise it is in a call of the program. */
+enum nbc_place nbc_current_call(bool in_handler, const char **name);
 
 #endif

@@ -213,13 +213,29 @@ static void put_waits(struct line *l, const struct nbc_request *r)
         put(l, nbc_stage_is_on(r->run) ? " a copy of GPU memory" : " progress on this rank");
 }
 
+/* ' "of the rows"', if the program has given the communicator this name. nbcrun --hang looks for
+ * the quotation marks. */
+static void put_comm_name(struct line *l, const struct nbc_context *c)
+{
+    char letter[2] = "";
+    if (!c->name)
+        return;
+    put(l, " \"");
+    for (const char *at = c->name; *at; at++) {
+        *letter = *at == '"' || (unsigned char)*at < ' ' ? '?' : *at;
+        put_word(l, letter);
+    }
+    put(l, "\"");
+}
+
 static void put_comm(struct line *l, const struct nbc_context *c)
 {
-    put(l, "%s (rank %d of %d)",
+    put(l, "%s",
         c->user == MPI_COMM_WORLD  ? "MPI_COMM_WORLD"
         : c->user == MPI_COMM_NULL ? "a freed communicator"
-                                   : "a communicator",
-        c->members.rank, c->members.size);
+                                   : "a communicator");
+    put_comm_name(l, c);
+    put(l, " (rank %d of %d)", c->members.rank, c->members.size);
 }
 
 /* "blocking allreduce:ring, number 2 on MPI_COMM_WORLD (rank 0 of 4)" */
@@ -230,7 +246,7 @@ static void put_operation(struct line *l, const struct nbc_request *r)
         put(l, "MPI_Comm_idup");
         return;
     }
-    put(l, "%s%s%s%s, number %lld on ",
+    put(l, "%s%s%s%s%s, number %lld on ", r->internal || r->context->checked ? "internal " : "",
         r->persistent ? "persistent "
         : r->blocking ? "blocking "
                       : "",
@@ -291,6 +307,7 @@ static void put_recent(struct line *l, const struct nbc_context *c)
         put(l, "MPI_COMM_WORLD");
     else
         put_comm_number(l, c);
+    put_comm_name(l, c);
     for (uint32_t i = c->ncalls - n; i != c->ncalls; i++) {
         const struct nbc_recent *call = &c->recent[i % NBC_NRECENT];
         put(l, "%s %lld %s%s", i == c->ncalls - n ? ":" : ",", (long long)i + 1, prefix[call->kind],
@@ -331,27 +348,37 @@ static void put_calls(struct line *l, const struct nbc_context *world)
 static enum nbc_place find_place(bool in_handler, const char **name)
 {
     *name = NULL;
-    if (in_handler)
-        return nbc_current_call(name);
-    return pthread_equal(pthread_self(), init_thread) ? NBC_PLACE_SHIM : NBC_PLACE_UNKNOWN;
+    if (!in_handler && !pthread_equal(pthread_self(), init_thread))
+        return NBC_PLACE_UNKNOWN;
+    return nbc_current_call(in_handler, name);
 }
 
-/* Where this rank is, unless it waits for an operation, which the next line tells. */
-static void report_place(bool pending, bool in_handler)
+/* Whether the next lines tell where the rank is, in a blocking collective of nbcshim, or nothing is
+ * known. */
+static bool is_in_operation(enum nbc_place place, const char *name)
+{
+    const struct nbc_run *run = nbc_progress_first();
+    if (run && !name && (place == NBC_PLACE_SHIM || place == NBC_PLACE_UNKNOWN))
+        return true;
+    while (run && !(run->request->blocking && !run->request->internal))
+        run = run->next;
+    return run && place == NBC_PLACE_SHIM;
+}
+
+static void report_place(bool in_handler)
 {
     struct line l;
     int64_t since;
     const char *name, *timed = nbc_in_mpi_first(&since);
     enum nbc_place place = find_place(in_handler, &name);
+    bool pending = nbc_progress_first();
     if (!name && timed && place == NBC_PLACE_SHIM)
         name = timed;
-    if (pending && (place == NBC_PLACE_SHIM ||
-                    (name ? strstr(name, "Wait") != NULL : place == NBC_PLACE_UNKNOWN)))
+    if (is_in_operation(place, name))
         return;
     put_head(&l);
     if (name || place == NBC_PLACE_MPI) {
-        put(&l, "in %s%s", name && strncmp(name, "MPI_", 4) != 0 ? "MPI_" : "",
-            name ? name : "a call of MPI");
+        put(&l, "in %s%s", name ? "MPI_" : "", name ? name : "a call of MPI");
         if (timed)
             put_seconds(&l, " since ", nbc_now() - since);
     } else if (place != NBC_PLACE_UNKNOWN) {
@@ -402,7 +429,7 @@ static void report_deferred(const struct nbc_request *r)
 static void report_all(bool in_handler)
 {
     int64_t now = nbc_now();
-    report_place(nbc_progress_first(), in_handler);
+    report_place(in_handler);
     for (const struct nbc_run *run = nbc_progress_first(); run; run = run->next) {
         const struct nbc_request *r = run->request;
         report_operation(r, now);

@@ -386,6 +386,23 @@ sed -i 's/40 iallreduce of 1/40 ibarrier/; s/: 45 iallreduce of 1/: 40 iallreduc
 ! command -v c++filt >/dev/null ||
     log_has 1 "a function of C++" '^MPI_COMM_WORLD: call 40 differs: .*at one::solve\(int\)\+7 \(app\)'
 
+# By NBCSHIM_TIMEOUT, and then by SIGUSR1.
+for seconds in 2.0 7.5; do
+    for rank in 0 1; do
+        echo "nbcshim: rank $rank: barrier:linear, number 1 on MPI_COMM_WORLD (rank $rank of 3), pending for $seconds s: waits for a message from rank 2"
+    done
+done >"$scratch/twice"
+"$nbcrun" --hang="$scratch/twice" >"$scratch/log"
+log_has 1 "a rank that reports twice is named once" '^ranks 0-1: barrier:linear, number 1 on MPI_COMM_WORLD \(of 3\): waits'
+
+# MPI_Comm_set_name is local: one rank may have given no name, or another one.
+{
+    echo 'nbcshim: rank 0: last calls on communicator 65.0: 1 ibarrier of 0'
+    echo 'nbcshim: rank 1: last calls on communicator 65.0 "rows: 1": 1 ibcast of 4 root 0'
+} >"$scratch/named"
+"$nbcrun" --hang="$scratch/named" >"$scratch/log"
+log_has 1 "a communicator with a name" '^communicator 65\.0 "rows: 1": call 1 differs: rank 0: ibarrier of 0; rank 1: ibcast '
+
 # On another host the ranks have what the launcher passes on, and nothing else. A stand-in for ssh makes
 # such a host.
 cat >"$scratch/ssh" <<'END'
