@@ -15,8 +15,7 @@
 struct walk {
     const void *mpi, *shim; /* where these objects begin */
     bool left;              /* the frames of the report itself */
-    enum nbc_place place;   /* of the outermost frame so far */
-    const char *name;       /* of the function of MPI there */
+    struct nbc_current now; /* by the frames so far */
 };
 
 static const void *object_with(const void *address)
@@ -82,23 +81,34 @@ static const char *name_in_shim(const void *start, const char *symbol)
 #endif
 }
 
+/* The MPI's libraries for Fortran, which have its name and more. */
+static bool is_binding(const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    return strncmp(slash ? slash + 1 : file, "libmpi", 6) == 0;
+}
+
+static void look_at_function(struct walk *w, const void *start, const char *site)
+{
+    Dl_info info;
+    if (!start || !dladdr(start, &info))
+        return;
+    if (info.dli_fbase == w->mpi)
+        w->now = (struct nbc_current){NBC_PLACE_MPI, name_in_mpi(start, info.dli_sname), NULL};
+    else if (info.dli_fbase == w->shim && w->left)
+        w->now = (struct nbc_current){NBC_PLACE_SHIM, name_in_shim(start, info.dli_sname), NULL};
+    else if (info.dli_fbase != w->shim && !w->now.site && !is_binding(info.dli_fname))
+        w->now.site = site;
+    w->left = w->left || info.dli_fbase != w->shim;
+}
+
 static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *context, void *to)
 {
-    struct walk *w = to;
-    Dl_info info;
-    uintptr_t address = _Unwind_GetRegionStart(context);
-    void *start;
-    memcpy(&start, &address, sizeof start);
-    if (!start || !dladdr(start, &info))
-        return _URC_NO_REASON;
-    if (info.dli_fbase == w->mpi) {
-        w->place = NBC_PLACE_MPI;
-        w->name = name_in_mpi(start, info.dli_sname);
-    } else if (info.dli_fbase == w->shim && w->left) {
-        w->place = NBC_PLACE_SHIM;
-        w->name = name_in_shim(start, info.dli_sname);
-    }
-    w->left = w->left || info.dli_fbase != w->shim;
+    uintptr_t addresses[] = {_Unwind_GetRegionStart(context), _Unwind_GetIP(context)};
+    void *start, *site;
+    memcpy(&start, &addresses[0], sizeof start);
+    memcpy(&site, &addresses[1], sizeof site);
+    look_at_function(to, start, site);
     return _URC_NO_REASON;
 }
 
@@ -110,25 +120,23 @@ static bool is_polled(const char *name)
 }
 #endif
 
-enum nbc_place nbc_current_call(bool in_handler, const char **name)
+struct nbc_current nbc_current_call(bool in_handler)
 {
     void *finalize;
     int (*next)(void) = NEXT(Finalize);
     memcpy(&finalize, &next, sizeof finalize);
     const void *here = object_with(&nbc_timing_on);
     struct walk w = {.mpi = object_with(finalize), .left = !in_handler};
-    *name = NULL;
     if (!w.mpi || w.mpi == here)
-        return NBC_PLACE_UNKNOWN;
+        return w.now;
 #ifdef PIC
     w.shim = here;
-    w.place = NBC_PLACE_PROGRAM;
+    w.now.place = NBC_PLACE_PROGRAM;
 #endif
     _Unwind_Backtrace(look_at_frame, &w);
 #ifndef PIC
-    if (w.name && is_polled(w.name))
-        w.name = NULL; /* in the program or in nbcshim */
+    if (w.now.name && is_polled(w.now.name))
+        w.now.name = NULL; /* in the program or in nbcshim */
 #endif
-    *name = w.name;
-    return w.place;
+    return w.now;
 }

@@ -356,8 +356,11 @@ PATH=$scratch/slow:$PATH sh -x "$nbcrun" --print "$hydra" -n 2 "$app" >"$scratch
 grep -q "LD_PRELOAD" "$scratch/log" && ! grep -q -e "--list" "$scratch/log" && [ ! -e "$scratch/asked" ]
 result $? "the dynamic linker is not asked in vain"
 
-# Reports of a thousand ranks, of which each waits for another one; one makes another call.
+# Reports of a thousand ranks, of which each waits for another one, at another place, and each two have a
+# communicator; one makes another call.
 awk 'BEGIN { for (r = 0; r < 1000; r++) {
+    printf "nbcshim: rank %d: in MPI_Wait at app+0x%x\n", r, r
+    printf "nbcshim: rank %d: last calls on communicator %d.0: 1 ibarrier of 0\n", r, r / 2
     printf "nbcshim: rank %d: allreduce:ring, number 7 on MPI_COMM_WORLD (rank %d of 1000), pending for %d.0 s, " \
         "round 3 of 5: waits for a message from rank %d\n", r, r, r % 9, (r + 999) % 1000
     printf "nbcshim: rank %d: last calls on MPI_COMM_WORLD: 6 iallreduce of 1, 7 %s\n", r,
@@ -367,6 +370,9 @@ awk 'BEGIN { for (r = 0; r < 1000; r++) {
 result $? "the reports of 1,000 ranks are at most 40 lines"
 log_has 1 "the call that differs, and where" \
     '^MPI_COMM_WORLD: call 7 differs: ranks 0-499,501-999: iallreduce of 1; rank 500: ibarrier of 0$'
+log_has 1 "the function of all, without the thousand places" '^ranks 0-999: in MPI_Wait$'
+log_has 1 "what all wait for, without the thousand peers" \
+    '^ranks 0-999: allreduce:ring, number 7 on MPI_COMM_WORLD \(of 1000\), round 3 of 5: waits for other ranks$'
 
 # The last sixteen calls need not be the same ones. The name is one of C++.
 awk 'BEGIN { for (r = 0; r < 4; r++) {
