@@ -94,20 +94,30 @@ bool nbc_next_passed_on(void (*next_tool)(void), const void *caller);
     }                                                                                              \
     static type shim_##name params
 #else
+/* The same array, for hang reports: nothing else tells which functions of the program these are. */
+struct nbc_tool {
+    const char *name;
+    void (*entry)(void), (*shim)(void);
+};
+
 #define NBC_IS_FORWARDED(name) __builtin_expect(!!nbc_next_enter, 0)
 
-#define EXPORT(type, name, params, args)          \
-    static type shim_##name params;               \
-    type MPI_##name params                        \
-    {                                             \
-        if (__builtin_expect(!nbc_next_enter, 1)) \
-            return shim_##name args;              \
-        NBC_KEEP_SITE;                            \
-        nbc_next_enter(#name);                    \
-        type result = shim_##name args;           \
-        nbc_next_leave();                         \
-        return result;                            \
-    }                                             \
+#define EXPORT(type, name, params, args)                                                           \
+    static type shim_##name params;                                                                \
+    static const struct nbc_tool row_##name = {#name, (void (*)(void))MPI_##name,                  \
+                                               (void (*)(void))shim_##name};                       \
+    static const struct nbc_tool *const entry_##name __attribute__((used, section("nbc_tools"))) = \
+        &row_##name;                                                                               \
+    type MPI_##name params                                                                         \
+    {                                                                                              \
+        if (__builtin_expect(!nbc_next_enter, 1))                                                  \
+            return shim_##name args;                                                               \
+        NBC_KEEP_SITE;                                                                             \
+        nbc_next_enter(#name);                                                                     \
+        type result = shim_##name args;                                                            \
+        nbc_next_leave();                                                                          \
+        return result;                                                                             \
+    }                                                                                              \
     static type shim_##name params
 #endif
 

@@ -76,7 +76,7 @@ void nbc_next_require(void);
 void (*nbc_next_find(const char *name))(void);
 
 /* The name, without prefix, of the function of MPI whose body in the shim begins at the address;
- * NULL if there is none. Only in the shared library. */
+ * NULL if there is none. */
 const char *nbc_next_wrapper(const void *start);
 
 /* The object with this symbol, given whole, that comes after the shim; NULL if there is none. An

@@ -72,12 +72,19 @@ static const char *name_in_mpi(const void *start, const char *symbol)
 
 static const char *name_in_shim(const void *start, const char *symbol)
 {
-#ifdef PIC
     const char *name = mpi_name(symbol);
     return name ? name : nbc_next_wrapper(start);
-#else
+}
+
+/* In the static library nbcshim's functions are some of the program's: only those that a program
+ * calls are known. */
+static bool is_of_shim(const struct walk *w, const void *base, const void *start)
+{
+#ifdef PIC
     (void)start;
-    return symbol; /* unreached: the static library is a part of the program */
+    return base == w->shim;
+#else
+    return base == w->shim && nbc_next_wrapper(start);
 #endif
 }
 
@@ -93,13 +100,14 @@ static void look_at_function(struct walk *w, const void *start, const char *site
     Dl_info info;
     if (!start || !dladdr(start, &info))
         return;
+    bool of_shim = is_of_shim(w, info.dli_fbase, start);
     if (info.dli_fbase == w->mpi)
         w->now = (struct nbc_current){NBC_PLACE_MPI, name_in_mpi(start, info.dli_sname), NULL};
-    else if (info.dli_fbase == w->shim && w->left)
+    else if (of_shim && w->left)
         w->now = (struct nbc_current){NBC_PLACE_SHIM, name_in_shim(start, info.dli_sname), NULL};
-    else if (info.dli_fbase != w->shim && !w->now.site && !is_binding(info.dli_fname))
+    else if (!of_shim && !w->now.site && !is_binding(info.dli_fname))
         w->now.site = site;
-    w->left = w->left || info.dli_fbase != w->shim;
+    w->left = w->left || !of_shim;
 }
 
 static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *context, void *to)
@@ -126,17 +134,16 @@ struct nbc_current nbc_current_call(bool in_handler)
     int (*next)(void) = NEXT(Finalize);
     memcpy(&finalize, &next, sizeof finalize);
     const void *here = object_with(&nbc_timing_on);
-    struct walk w = {.mpi = object_with(finalize), .left = !in_handler};
+    struct walk w = {.mpi = object_with(finalize), .shim = here, .left = !in_handler};
     if (!w.mpi || w.mpi == here)
         return w.now;
 #ifdef PIC
-    w.shim = here;
     w.now.place = NBC_PLACE_PROGRAM;
 #endif
     _Unwind_Backtrace(look_at_frame, &w);
 #ifndef PIC
-    if (w.now.name && is_polled(w.now.name))
-        w.now.name = NULL; /* in the program or in nbcshim */
+    if (w.now.place == NBC_PLACE_MPI && w.now.name && is_polled(w.now.name))
+        w.now.name = w.now.site = NULL; /* in the program or in nbcshim */
 #endif
     return w.now;
 }

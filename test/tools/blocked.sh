@@ -34,5 +34,11 @@ blocked "blocked" 57 ""
 blocked "blocked, with a collective pending" 57 "" pending
 blocked "blocked in nbcshim, with a collective pending" 57 NBCSHIM_BLOCKING=own pending
 blocked "blocked, without the hook, with a collective pending" 57 NBCSHIM_HOOK=off pending
+if [ -z "$newer_calls" ]; then
+    expect "the program compiles with the static library" $CC -std=gnu11 $MPI_CPPFLAGS \
+        "$srcdir/test/tools/blocked.c" -o "$scratch/blocked" ".libs/lib$NBC_NAME.a" $MPI_LIBS
+    library=
+    blocked "blocked in the static library" 57 "" pending
+fi
 
 finish
