@@ -17,6 +17,7 @@ TESTS = $(unit_tests) $(shell_tests) test/mpi/run.sh
 
 waiting_tests = \
 	test/tools/agreement.sh \
+	test/tools/blocked.sh \
 	test/tools/hang.sh
 # With make -j the longest first.
 shell_tests = \
@@ -114,7 +115,8 @@ other_logs := $(filter-out $(alone_logs),$(TEST_LOGS))
 $(alone_logs): | $(filter-out $(waiting_tests:.sh=.log),$(other_logs))
 $(foreach log,$(alone_logs),$(eval $(log): | $(before))$(eval before := $(log)))
 # Of those that mostly wait one runs at a time, beside the others.
-$(filter test/tools/hang.log,$(TEST_LOGS)): | $(filter test/tools/agreement.log,$(TEST_LOGS))
+waiting_logs := $(filter $(waiting_tests:.sh=.log),$(TEST_LOGS))
+$(foreach log,$(waiting_logs),$(eval $(log): | $(earlier))$(eval earlier := $(log)))
 $(other_logs): AM_TESTS_ENVIRONMENT += NBC_BESIDE=1; export NBC_BESIDE;
 # make runs the recipe of config.h each time, and puts off what waits for it: the unit tests, among them
 # the longest test, which would then run at the end, alone. If all tests wait, all keep their places.
@@ -160,7 +162,7 @@ EXTRA_DIST += \
 	test/text/fuzz_nbcsim.c test/text/fuzz_text.c test/text/nbccompare test/text/nbcinfo \
 	test/text/nbcsim test/text/words \
 	test/tools/agreement.c test/tools/alone.c test/tools/apart.c test/tools/app.c \
-	test/tools/barrier.c test/tools/check.h test/tools/communicators.c test/tools/compared.c \
+	test/tools/barrier.c test/tools/blocked.c test/tools/check.h test/tools/communicators.c test/tools/compared.c \
 	test/tools/corrupt.c test/tools/culprit.c test/tools/early.c test/tools/freed.c \
 	test/tools/freeing.c test/tools/hang.c test/tools/inactive.c test/tools/instructions.limits \
 	test/tools/late.c test/tools/lost.c test/tools/measure.py test/tools/newer.h \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* MPI_Comm_set_info and MPI_Comm_get_info: hints for the collectives of a communicator. */
+/* What a program says of a communicator: hints for its collectives, and its name. */
 #include "base/lock.h"
 #include "base/state.h"
 #include "below/export.h"
@@ -22,3 +22,11 @@ EXPORT(int, Comm_get_info, (MPI_Comm comm, MPI_Info *info), (comm, info))
     return error || !nbc_enabled || nbc_inside ? error : nbc_context_show_hints(comm, *info);
 }
 #endif
+
+EXPORT(int, Comm_set_name, (MPI_Comm comm, NBC_CONST char *name), (comm, name))
+{
+    int error = NEXT(Comm_set_name)(comm, name);
+    if (!error && nbc_enabled && !nbc_inside)
+        nbc_context_name(comm, name);
+    return error;
+}

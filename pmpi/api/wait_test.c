@@ -125,7 +125,9 @@ EXPORT(int, Wait, (MPI_Request * request, MPI_Status *status), (request, status)
 {
     if (!nbc_waits_may_poll() || !request)
         return NEXT(Wait)(request, status);
-    return wait_one(request, status);
+    int error = wait_one(request, status);
+    NBC_STAY;
+    return error;
 }
 
 static __attribute__((noinline)) int test_one(MPI_Request *request, int *flag, MPI_Status *status)

@@ -210,7 +210,9 @@ EXPORT(int, Waitany, (int count, MPI_Request requests[], int *index, MPI_Status 
 {
     if (!nbc_may_have_to_poll(count, requests) || !index)
         return NEXT(Waitany)(count, requests, index, status);
-    return complete_any(count, requests, index, NULL, status);
+    int error = complete_any(count, requests, index, NULL, status);
+    NBC_STAY;
+    return error;
 }
 
 EXPORT(int, Testany, (int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status),
@@ -295,7 +297,9 @@ EXPORT(int, Waitsome,
 {
     if (!nbc_may_have_to_poll(incount, requests) || !outcount || !indices)
         return NEXT(Waitsome)(incount, requests, outcount, indices, statuses);
-    return complete_some(incount, requests, true, outcount, indices, statuses);
+    int error = complete_some(incount, requests, true, outcount, indices, statuses);
+    NBC_STAY;
+    return error;
 }
 
 EXPORT(int, Testsome,
@@ -514,7 +518,9 @@ EXPORT(int, Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]),
 {
     if (!nbc_may_have_to_poll(count, requests))
         return NEXT(Waitall)(count, requests, statuses);
-    return wait_all(count, requests, statuses);
+    int error = wait_all(count, requests, statuses);
+    NBC_STAY;
+    return error;
 }
 
 /* Progresses the other requests while an own one is pending, and completes none of them: the dummy

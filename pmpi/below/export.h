@@ -35,6 +35,11 @@ extern NBC_PER_THREAD const void *nbc_next_site;
     (NBC_IS_FORWARDED(name) ? nbc_next_site : (const void *)__builtin_return_address(0))
 #define NBC_KEEP_SITE (nbc_next_site = __builtin_return_address(0))
 
+/* After a call: prevents a tail call, which leaves no frame. A tool must return into this library,
+ * by which PMPI_X recognizes that the shim has called the tool; and a hang report finds the call of
+ * MPI by its frame. */
+#define NBC_STAY __asm__ volatile("")
+
 #ifdef PIC
 /* One row per exported function. The linker gathers pointers to the rows into an array (a compiler
  * may align rows and leave gaps). nbc_next_resolve walks the array: it sets *next_tool if a tool
@@ -50,10 +55,6 @@ struct nbc_tool {
 /* Whether the caller of a PMPI_ function is a tool loaded before the shim, which passes on a call
  * of the program. The other callers are the MPI itself and the tool loaded after the shim. */
 bool nbc_next_passed_on(void (*next_tool)(void), const void *caller);
-
-/* Prevents a tail call: the tool must return into this library, by which PMPI_X recognizes that the
- * shim has called the tool. */
-#define NBC_STAY __asm__ volatile("")
 
 #define NBC_IS_FORWARDED(name) __builtin_expect(!!tool_##name, 0)
 
@@ -93,20 +94,30 @@ bool nbc_next_passed_on(void (*next_tool)(void), const void *caller);
     }                                                                                              \
     static type shim_##name params
 #else
+/* The same array, for hang reports: nothing else tells which functions of the program these are. */
+struct nbc_tool {
+    const char *name;
+    void (*entry)(void), (*shim)(void);
+};
+
 #define NBC_IS_FORWARDED(name) __builtin_expect(!!nbc_next_enter, 0)
 
-#define EXPORT(type, name, params, args)          \
-    static type shim_##name params;               \
-    type MPI_##name params                        \
-    {                                             \
-        if (__builtin_expect(!nbc_next_enter, 1)) \
-            return shim_##name args;              \
-        NBC_KEEP_SITE;                            \
-        nbc_next_enter(#name);                    \
-        type result = shim_##name args;           \
-        nbc_next_leave();                         \
-        return result;                            \
-    }                                             \
+#define EXPORT(type, name, params, args)                                                           \
+    static type shim_##name params;                                                                \
+    static const struct nbc_tool row_##name = {#name, (void (*)(void))MPI_##name,                  \
+                                               (void (*)(void))shim_##name};                       \
+    static const struct nbc_tool *const entry_##name __attribute__((used, section("nbc_tools"))) = \
+        &row_##name;                                                                               \
+    type MPI_##name params                                                                         \
+    {                                                                                              \
+        if (__builtin_expect(!nbc_next_enter, 1))                                                  \
+            return shim_##name args;                                                               \
+        NBC_KEEP_SITE;                                                                             \
+        nbc_next_enter(#name);                                                                     \
+        type result = shim_##name args;                                                            \
+        nbc_next_leave();                                                                          \
+        return result;                                                                             \
+    }                                                                                              \
     static type shim_##name params
 #endif
 

@@ -4,18 +4,43 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "below/export.h"
 
+typedef void function(void);
+
+extern const struct nbc_tool *const __start_nbc_tools[], *const __stop_nbc_tools[];
+
 void (*nbc_next_enter)(const char *name), (*nbc_next_leave)(void);
 NBC_PER_THREAD const void *nbc_next_site;
+
+static const void *data_address(function *f)
+{
+    const void *address;
+    memcpy(&address, &f, sizeof address);
+    return address;
+}
+
+const char *nbc_next_wrapper(const void *start)
+{
+    for (const struct nbc_tool *const *p = __start_nbc_tools; p < __stop_nbc_tools; p++) {
+        const struct nbc_tool *t = *p;
+        bool found = data_address(t->shim) == start;
+#ifndef PIC
+        found = found || data_address(t->entry) == start;
+#endif
+        if (found)
+            return t->name;
+    }
+    return NULL;
+}
 
 #ifdef PIC
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "nbcshim.h"
 
@@ -23,8 +48,6 @@ NBC_PER_THREAD const void *nbc_next_site;
 
 struct nbc_next nbc_next;
 bool nbc_next_resolved;
-
-typedef void function(void);
 
 /* The MPI's library if it comes before the shim, else NULL. Written once, by resolve_all. */
 static const char *mpi_in_front;
@@ -77,13 +100,6 @@ function *nbc_next_find(const char *name)
     return find_symbol("PMPI_", name);
 }
 
-static const void *data_address(function *f)
-{
-    const void *address;
-    memcpy(&address, &f, sizeof address);
-    return address;
-}
-
 /* Whether a tool is loaded after the shim: then MPI_X and PMPI_X of the next objects are in
  * different objects. Usually they are the same function, and the slow dladdr is not needed. */
 static bool is_tool(function *below, function *pmpi)
@@ -102,8 +118,6 @@ static bool has_front_tool(const char *name)
     const void *object = object_of(dlsym(RTLD_DEFAULT, symbol));
     return object && object != object_of(&nbc_next);
 }
-
-extern const struct nbc_tool *const __start_nbc_tools[], *const __stop_nbc_tools[];
 
 static void find_tools(void)
 {

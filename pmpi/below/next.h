@@ -75,6 +75,10 @@ void nbc_next_require(void);
  * passes their calls on. Always NULL in the static library, which calls them by name. */
 void (*nbc_next_find(const char *name))(void);
 
+/* The name, without prefix, of the function of MPI whose body in the shim begins at the address;
+ * NULL if there is none. */
+const char *nbc_next_wrapper(const void *start);
+
 /* The object with this symbol, given whole, that comes after the shim; NULL if there is none. An
  * MPI that was loaded with dlopen does not come after it: then the symbol as the object sees it
  * from which the shim was called, `caller` being an address there. Only in the shared library. */

@@ -129,6 +129,7 @@ static void context_free(struct nbc_context *c)
     nbc_topology_free(c->members.topology);
     nbc_nodemap_free(c->members.nodes);
     free(c->hints);
+    free(c->name);
     free(c);
 }
 
@@ -667,6 +668,17 @@ int nbc_context_hint(MPI_Comm comm, MPI_Info info)
         nbc_hints_read(info, c->hints);
     nbc_unlock();
     return error;
+}
+
+void nbc_context_name(MPI_Comm comm, const char *name)
+{
+    nbc_lock();
+    struct nbc_context *c = nbc_context_find(comm);
+    if (c) {
+        free(c->name);
+        c->name = *name ? strdup(name) : NULL;
+    }
+    nbc_unlock();
 }
 
 int nbc_context_show_hints(MPI_Comm comm, MPI_Info info)

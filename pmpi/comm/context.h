@@ -110,6 +110,7 @@ struct nbc_context {
     struct nbc_tags *tags;   /* of persistent operations: tags.h; NULL until first needed */
     struct nbc_plans *plans; /* of earlier calls */
     struct nbc_hints *hints; /* from its info, or NULL */
+    char *name;              /* that the program has given it, or NULL */
     struct nbc_context *check_contexts; /* NBC_NCHECK_CONTEXTS of them, or NULL */
     struct nbc_context *checked;        /* of a check context: whose calls it checks; else NULL */
     struct nbc_mail *mail;              /* in the order of arrival */
@@ -205,6 +206,10 @@ struct nbc_context *nbc_context_find(MPI_Comm comm);
 /* Reads the hints of an info that is set on a communicator. Without the lock. Local. Returns an MPI
  * error code. */
 int nbc_context_hint(MPI_Comm comm, MPI_Info info);
+
+/* Keeps the name that the program has given a communicator, for hang reports. Without the lock.
+ * Local. */
+void nbc_context_name(MPI_Comm comm, const char *name);
 
 /* Adds the hints of a communicator to an info. Without the lock. Returns an MPI error code. */
 int nbc_context_show_hints(MPI_Comm comm, MPI_Info info);

@@ -15,8 +15,7 @@
 struct walk {
     const void *mpi, *shim; /* where these objects begin */
     bool left;              /* the frames of the report itself */
-    enum nbc_place place;   /* of the outermost frame so far */
-    const char *name;
+    struct nbc_current now; /* by the frames so far */
 };
 
 static const void *object_with(const void *address)
@@ -25,52 +24,126 @@ static const void *object_with(const void *address)
     return dladdr(address, &info) ? info.dli_fbase : NULL;
 }
 
-/* The name without the first P; NULL if that of no function of MPI. */
+/* The name without prefix; NULL if that of no function of MPI. */
 static const char *mpi_name(const char *symbol)
 {
     if (symbol && symbol[0] == 'P')
         symbol++;
-    return symbol && strncmp(symbol, "MPI_", 4) == 0 ? symbol : NULL;
+    return symbol && strncmp(symbol, "MPI_", 4) == 0 ? symbol + 4 : NULL;
 }
 
-/* Whether nbcshim calls the function of the MPI in its own loops. */
-static bool is_polled(const char *name)
+/* Whether a function does no more than jump to another one. */
+static bool jumps_to(void (*function)(void), const void *other)
 {
-    return strncmp(name, "MPI_Test", 8) == 0 || strstr(name, "probe");
+    const unsigned char *code;
+    memcpy(&code, &function, sizeof code);
+#ifdef __x86_64__
+    static const unsigned char endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    enum { JMP = 0xe9 };
+    int32_t distance;
+    if (code && memcmp(code, endbr64, sizeof endbr64) == 0)
+        code += sizeof endbr64;
+    if (!code || *code != JMP)
+        return false;
+    memcpy(&distance, code + 1, sizeof distance);
+    return code + 1 + sizeof distance + distance == other;
+#else
+    (void)other;
+    return false;
+#endif
+}
+
+/* The compiler may put a function of the MPI into one that has no symbol, and leave of the other
+ * one only a jump, which leaves no frame. */
+static const char *name_behind_jump(const void *start)
+{
+#define FN(name)                                     \
+    if (jumps_to((void (*)(void))NEXT(name), start)) \
+        return #name;
+#include "below/next.def"
+#undef FN
+    return NULL;
+}
+
+static const char *name_in_mpi(const void *start, const char *symbol)
+{
+    return symbol ? mpi_name(symbol) : name_behind_jump(start);
+}
+
+static const char *name_in_shim(const void *start, const char *symbol)
+{
+    const char *name = mpi_name(symbol);
+    return name ? name : nbc_next_wrapper(start);
+}
+
+/* In the static library nbcshim's functions are some of the program's: only those that a program
+ * calls are known. */
+static bool is_of_shim(const struct walk *w, const void *base, const void *start)
+{
+#ifdef PIC
+    (void)start;
+    return base == w->shim;
+#else
+    return base == w->shim && nbc_next_wrapper(start);
+#endif
+}
+
+/* The MPI's libraries for Fortran, which have its name and more. */
+static bool is_binding(const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    return strncmp(slash ? slash + 1 : file, "libmpi", 6) == 0;
+}
+
+static void look_at_function(struct walk *w, const void *start, const char *site)
+{
+    Dl_info info;
+    if (!start || !dladdr(start, &info))
+        return;
+    bool of_shim = is_of_shim(w, info.dli_fbase, start);
+    if (info.dli_fbase == w->mpi)
+        w->now = (struct nbc_current){NBC_PLACE_MPI, name_in_mpi(start, info.dli_sname), NULL};
+    else if (of_shim && w->left)
+        w->now = (struct nbc_current){NBC_PLACE_SHIM, name_in_shim(start, info.dli_sname), NULL};
+    else if (!of_shim && !w->now.site && !is_binding(info.dli_fname))
+        w->now.site = site;
+    w->left = w->left || !of_shim;
 }
 
 static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *context, void *to)
 {
-    struct walk *w = to;
-    Dl_info info;
-    uintptr_t address = _Unwind_GetIP(context);
-    void *at;
-    memcpy(&at, &address, sizeof at);
-    if (!at || !dladdr(at, &info))
-        return _URC_NO_REASON;
-    if (info.dli_fbase == w->mpi) {
-        const char *name = mpi_name(info.dli_sname);
-        w->place = NBC_PLACE_MPI;
-        w->name = name ? name : w->name;
-    } else if (info.dli_fbase == w->shim && w->left) {
-        w->place = NBC_PLACE_SHIM;
-        w->name = w->name && is_polled(w->name) ? NULL : w->name;
-    }
-    w->left = w->left || info.dli_fbase != w->shim;
+    uintptr_t addresses[] = {_Unwind_GetRegionStart(context), _Unwind_GetIP(context)};
+    void *start, *site;
+    memcpy(&start, &addresses[0], sizeof start);
+    memcpy(&site, &addresses[1], sizeof site);
+    look_at_function(to, start, site);
     return _URC_NO_REASON;
 }
 
-enum nbc_place nbc_current_call(const char **name)
+#ifndef PIC
+/* Whether nbcshim calls the function of the MPI in its own loops. */
+static bool is_polled(const char *name)
+{
+    return strncmp(name, "Test", 4) == 0 || strstr(name, "probe");
+}
+#endif
+
+struct nbc_current nbc_current_call(bool in_handler)
 {
     void *finalize;
     int (*next)(void) = NEXT(Finalize);
     memcpy(&finalize, &next, sizeof finalize);
-    struct walk w = {.mpi = object_with(finalize), .shim = object_with(&nbc_timing_on)};
-    *name = NULL;
-    if (!w.mpi || w.mpi == w.shim)
-        return NBC_PLACE_UNKNOWN;
-    w.place = NBC_PLACE_PROGRAM;
+    const void *here = object_with(&nbc_timing_on);
+    struct walk w = {.mpi = object_with(finalize), .shim = here, .left = !in_handler};
+    if (!w.mpi || w.mpi == here)
+        return w.now;
+#ifdef PIC
+    w.now.place = NBC_PLACE_PROGRAM;
+#endif
     _Unwind_Backtrace(look_at_frame, &w);
-    *name = w.name;
-    return w.place;
+#ifndef PIC
+    if (w.now.place == NBC_PLACE_MPI && w.now.name && is_polled(w.now.name))
+        w.now.name = w.now.site = NULL; /* in the program or in nbcshim */
+#endif
+    return w.now;
 }

@@ -77,6 +77,17 @@ static void put_number(struct line *l, long long number)
     put_word(l, digits + n);
 }
 
+static void put_hex(struct line *l, size_t number)
+{
+    char digits[2 * sizeof number + 1] = "";
+    size_t n = sizeof digits - 1;
+    do
+        digits[--n] = "0123456789abcdef"[number % 16];
+    while (number /= 16);
+    put_word(l, "0x");
+    put_word(l, digits + n);
+}
+
 /* Of the formats of printf it knows %s, %d and %lld. */
 static void __attribute__((format(printf, 2, 3))) put(struct line *l, const char *format, ...)
 {
@@ -213,13 +224,29 @@ static void put_waits(struct line *l, const struct nbc_request *r)
         put(l, nbc_stage_is_on(r->run) ? " a copy of GPU memory" : " progress on this rank");
 }
 
+/* ' "of the rows"', if the program has given the communicator this name. nbcrun --hang looks for
+ * the quotation marks. */
+static void put_comm_name(struct line *l, const struct nbc_context *c)
+{
+    char letter[2] = "";
+    if (!c->name)
+        return;
+    put(l, " \"");
+    for (const char *at = c->name; *at; at++) {
+        *letter = *at == '"' || (unsigned char)*at < ' ' ? '?' : *at;
+        put_word(l, letter);
+    }
+    put(l, "\"");
+}
+
 static void put_comm(struct line *l, const struct nbc_context *c)
 {
-    put(l, "%s (rank %d of %d)",
+    put(l, "%s",
         c->user == MPI_COMM_WORLD  ? "MPI_COMM_WORLD"
         : c->user == MPI_COMM_NULL ? "a freed communicator"
-                                   : "a communicator",
-        c->members.rank, c->members.size);
+                                   : "a communicator");
+    put_comm_name(l, c);
+    put(l, " (rank %d of %d)", c->members.rank, c->members.size);
 }
 
 /* "blocking allreduce:ring, number 2 on MPI_COMM_WORLD (rank 0 of 4)" */
@@ -230,7 +257,7 @@ static void put_operation(struct line *l, const struct nbc_request *r)
         put(l, "MPI_Comm_idup");
         return;
     }
-    put(l, "%s%s%s%s, number %lld on ",
+    put(l, "%s%s%s%s%s, number %lld on ", r->internal || r->context->checked ? "internal " : "",
         r->persistent ? "persistent "
         : r->blocking ? "blocking "
                       : "",
@@ -254,20 +281,28 @@ static void report_operation(const struct nbc_request *r, int64_t now)
 
 /* --- on demand -------------------------------------------------------------------------------- */
 
-/* " at solve+26 (app)"; where no symbol has the address " at app+4512". */
+/* " at solve+0x1a (app)", for a call that returns to `site`; where no symbol has the address, as
+ * addr2line and nbcrun --compare have it, " at app+0x4512". */
 static void put_site(struct line *l, const char *site)
 {
     const ElfW(Sym) *symbol = NULL;
+    const struct link_map *map = NULL;
+    const char *call = site - 1;
     Dl_info info;
-    if (!site || !dladdr1(site - 1, &info, (void **)&symbol, RTLD_DL_SYMENT) || !info.dli_fname)
+    if (!site || !dladdr1(call, &info, (void **)&map, RTLD_DL_LINKMAP) || !info.dli_fname)
         return; /* unreached: no object at the address */
     const char *slash = strrchr(info.dli_fname, '/'), *file = slash ? slash + 1 : info.dli_fname;
     if (strncmp(file, "libmpi", 6) == 0)
         return; /* its Fortran binding */
-    if (symbol && site <= (const char *)info.dli_saddr + symbol->st_size)
-        put(l, " at %s+%d (%s)", info.dli_sname, (int)(site - (const char *)info.dli_saddr), file);
-    else
-        put(l, " at %s+%lld", file, (long long)(site - (const char *)info.dli_fbase));
+    dladdr1(call, &info, (void **)&symbol, RTLD_DL_SYMENT);
+    if (symbol && call < (const char *)info.dli_saddr + symbol->st_size) {
+        put(l, " at %s+", info.dli_sname);
+        put_hex(l, (uintptr_t)call - (uintptr_t)info.dli_saddr);
+        put(l, " (%s)", file);
+    } else {
+        put(l, " at %s+", file);
+        put_hex(l, (uintptr_t)call - map->l_addr);
+    }
 }
 
 /* The communicators that one call of MPI_Comm_split makes have one key: what tells them apart is
@@ -291,6 +326,7 @@ static void put_recent(struct line *l, const struct nbc_context *c)
         put(l, "MPI_COMM_WORLD");
     else
         put_comm_number(l, c);
+    put_comm_name(l, c);
     for (uint32_t i = c->ncalls - n; i != c->ncalls; i++) {
         const struct nbc_recent *call = &c->recent[i % NBC_NRECENT];
         put(l, "%s %lld %s%s", i == c->ncalls - n ? ":" : ",", (long long)i + 1, prefix[call->kind],
@@ -328,37 +364,41 @@ static void put_calls(struct line *l, const struct nbc_context *world)
 
 /* Where the program is. A report that had to wait is made by a thread in nbcshim: the program's, or
  * one of nbcshim's own. */
-static enum nbc_place find_place(bool in_handler, const char **name)
+static struct nbc_current find_place(bool in_handler)
 {
-    *name = NULL;
-    if (in_handler)
-        return nbc_current_call(name);
-    return pthread_equal(pthread_self(), init_thread) ? NBC_PLACE_SHIM : NBC_PLACE_UNKNOWN;
+    if (!in_handler && !pthread_equal(pthread_self(), init_thread))
+        return (struct nbc_current){.place = NBC_PLACE_UNKNOWN};
+    return nbc_current_call(in_handler);
 }
 
-/* Where this rank is, unless it waits for an operation, which the next line tells. */
-static void report_place(bool pending, bool in_handler)
+static void put_place(struct line *l, const struct nbc_current *now, const char *timed,
+                      int64_t since)
+{
+    if (now->name || now->place == NBC_PLACE_MPI || now->place == NBC_PLACE_SHIM) {
+        put(l, "in %s%s", now->name ? "MPI_" : "", now->name ? now->name : "a call of MPI");
+        put_site(l, now->site);
+        if (timed)
+            put_seconds(l, " since ", nbc_now() - since);
+    } else if (now->place == NBC_PLACE_PROGRAM) {
+        put(l, "outside MPI");
+    }
+}
+
+static void report_place(bool in_handler)
 {
     struct line l;
     int64_t since;
-    const char *name, *timed = nbc_in_mpi_first(&since);
-    enum nbc_place place = find_place(in_handler, &name);
-    if (!name && timed && place == NBC_PLACE_SHIM)
-        name = timed;
-    if (pending && (place == NBC_PLACE_SHIM ||
-                    (name ? strstr(name, "Wait") != NULL : place == NBC_PLACE_UNKNOWN)))
+    const char *timed = nbc_in_mpi_first(&since);
+    struct nbc_current now = find_place(in_handler);
+    if (!now.name && now.place == NBC_PLACE_SHIM)
+        now.name = timed;
+    bool pending = nbc_progress_first(), unknown = now.place == NBC_PLACE_UNKNOWN && !now.name;
+    if (pending && unknown)
         return;
     put_head(&l);
-    if (name || place == NBC_PLACE_MPI) {
-        put(&l, "in %s%s", name && strncmp(name, "MPI_", 4) != 0 ? "MPI_" : "",
-            name ? name : "a call of MPI");
-        if (timed)
-            put_seconds(&l, " since ", nbc_now() - since);
-    } else if (place != NBC_PLACE_UNKNOWN) {
-        put(&l, place == NBC_PLACE_PROGRAM ? "outside MPI" : "in a call of MPI");
-    }
+    put_place(&l, &now, timed, since);
     if (!pending) {
-        put(&l, "%sno operation is pending; ", place == NBC_PLACE_UNKNOWN && !name ? "" : "; ");
+        put(&l, "%sno operation is pending; ", unknown ? "" : "; ");
         put_calls(&l, nbc_context_find(MPI_COMM_WORLD));
     }
     write_line(&l);
@@ -402,7 +442,7 @@ static void report_deferred(const struct nbc_request *r)
 static void report_all(bool in_handler)
 {
     int64_t now = nbc_now();
-    report_place(nbc_progress_first(), in_handler);
+    report_place(in_handler);
     for (const struct nbc_run *run = nbc_progress_first(); run; run = run->next) {
         const struct nbc_request *r = run->request;
         report_operation(r, now);

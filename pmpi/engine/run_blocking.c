@@ -75,6 +75,7 @@ static int direct_finish(struct direct *d)
     if (nbc_request_new(d->c, &op, &r))
         return direct_finish_alone(d);
     r->run = d->run;
+    r->internal = d->call->purpose != NBC_FOR_PROGRAM;
     nbc_request_number(r, &d->c->blocking, d->seq);
     nbc_progress_adopt(r);
     nbc_request_wait(r, d->polls);

@@ -132,10 +132,14 @@ static int p2p_replace(struct side out, int source, int tag, MPI_Comm comm, MPI_
     return error;
 }
 
-#define CALL(name, params, args, instead)                     \
-    EXPORT(int, name, params, args)                           \
-    {                                                         \
-        return p2p_must_poll() ? (instead) : NEXT(name) args; \
+#define CALL(name, params, args, instead) \
+    EXPORT(int, name, params, args)       \
+    {                                     \
+        if (!p2p_must_poll())             \
+            return NEXT(name) args;       \
+        int error = instead;              \
+        NBC_STAY;                         \
+        return error;                     \
     }
 
 #define SEND(C, name, post)                                                                     \
@@ -147,7 +151,10 @@ static int p2p_replace(struct side out, int source, int tag, MPI_Comm comm, MPI_
         if (!p2p_must_poll())                                                                   \
             return NEXT(name)(buf, count, type, dest, tag, comm);                               \
         int error = NEXT(post)(buf, count, type, dest, tag, comm, &r);                          \
-        return error ? error : p2p_finish(&r, comm, MPI_STATUS_IGNORE);                         \
+        if (!error)                                                                             \
+            error = p2p_finish(&r, comm, MPI_STATUS_IGNORE);                                    \
+        NBC_STAY;                                                                               \
+        return error;                                                                           \
     }
 
 /* C: the type of counts. */

@@ -4,7 +4,7 @@
  * and then MPI_Finalize. "init": rank 3 does not come to MPI_Init. "calls": rank 0 waits in
  * MPI_Recv, rank 1 computes, rank 2 waits in MPI_Probe, rank 3 in MPI_Wait for a message.
  * "blocking": the same after blocking collectives. "halves": ranks 0 and 1 wait, each in another
- * operation on another communicator, for ranks 2 and 3. */
+ * operation on another communicator, which has a name, for ranks 2 and 3. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -71,6 +71,8 @@ static void wait_in_halves(int rank)
     MPI_Comm half;
     MPI_Request request;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half);
+    MPI_Comm_set_name(half, "replaced");
+    MPI_Comm_set_name(half, rank % 2 ? "odd: \"1\"" : "even");
     while (rank > 1)
         usleep(1000);
     if (rank == 0)

@@ -62,7 +62,7 @@ log_has 1 "SIGUSR1: the late rank has called one operation only" \
 for stats in 0 1; do
     run "SIGUSR1, NBCSHIM_STATS=$stats" NBCSHIM_STATS=$stats signal
     log_has 3 "SIGUSR1, NBCSHIM_STATS=$stats: where the last calls are" \
-        '^nbcshim: rank [012]: last calls on MPI_COMM_WORLD: 1 .*iallreduce of .* at (main\+[0-9]+ \()?hang\b'
+        '^nbcshim: rank [012]: last calls on MPI_COMM_WORLD: 1 .*iallreduce of .* at (main\+0x[0-9a-f]+ \()?hang\b'
 done
 
 run "SIGUSR1 during MPI_Test" "" test
@@ -125,7 +125,7 @@ log_has 1 "an operation that has failed: rank 0 says so, and that it waits for r
 log_has 0 "an operation that has failed: its errors are right" '^rank .*: class'
 log_has 1 "an operation that has failed: no other has" 'has failed on this rank'
 
-expect "the program with a culprit compiles" $CC -std=gnu11 $MPI_CPPFLAGS $newer_calls \
+expect "the program with a culprit compiles" $CC -std=gnu11 -g $MPI_CPPFLAGS $newer_calls \
     "$srcdir/test/tools/culprit.c" -o "$scratch/culprit" $MPI_LIBS
 
 # Ranks end without MPI_Finalize, so that the job does not end well. If they all end at once, mpiexec of Open MPI
@@ -146,25 +146,42 @@ log_has 4 "every rank says where it is" \
     '^nbcshim: rank [0-3]: ((in|after) MPI_Finalize since|allreduce:[a-z_]+, number 7 on .* waits for a message from rank .*3)'
 tools/nbcrun --hang="$scratch/log" >"$scratch/sorted"
 mv "$scratch/sorted" "$scratch/log"
-place='at culprit\+[0-9]+'
+place='at culprit\+0x[0-9a-f]+'
 [[ " $CFLAGS " == *" -O2 "* ]] || place='at .*' # without tail calls nbcshim's own function
 log_has 1 "side by side: the call that differs, its bytes, its root and its place" \
     "^MPI_COMM_WORLD: call 7 differs: ranks 0-2: iallreduce of 4 bytes $place; rank 3: ibcast of 4 bytes root 3 $place\$"
 culprit "NBCSHIM_BLOCKING=own" blocking
 log_has 1 "blocking collectives count where nbcshim carries them out" \
-    '^nbcshim: rank 0: in MPI_Recv; no operation is pending; collectives called on MPI_COMM_WORLD so far: 6$'
+    '^nbcshim: rank 0: in MPI_Recv at culprit\+0x[0-9a-f]+; no operation is pending; collectives called on MPI_COMM_WORLD so far: 6$'
 culprit "" calls
-log_has 1 "a rank in MPI_Recv" "^nbcshim: rank 0: in MPI_Recv; no operation is pending; $so_far: 0\$"
+log_has 1 "a rank in MPI_Recv" "^nbcshim: rank 0: in MPI_Recv at culprit\+0x[0-9a-f]+; no operation is pending; $so_far: 0\$"
+# The line of the call, and not the next one.
+receives_at() # NAME
+{
+    local site
+    site=$(sed -nE 's/^nbcshim: rank 0: in MPI_Recv at culprit\+(0x[0-9a-f]+);.*/\1/p' "$scratch/log")
+    expect "$1: addr2line knows the place" grep -q "MPI_Recv(" \
+        <(sed -n "$(addr2line -e "$scratch/culprit" "$site" | grep -oE '[0-9]+' | tail -n 1)p" "$srcdir/test/tools/culprit.c")
+}
+! command -v addr2line >/dev/null || receives_at "a rank in MPI_Recv"
 log_has 1 "a rank that computes" "^nbcshim: rank 1: outside MPI; no operation is pending; $so_far: 0\$"
-log_has 1 "a rank in MPI_Probe" "^nbcshim: rank 2: in MPI_Probe; no operation is pending; $so_far: 0\$"
-log_has 1 "a rank in MPI_Wait" "^nbcshim: rank 3: in MPI_Wait; no operation is pending; $so_far: 0\$"
+log_has 1 "a rank in MPI_Probe" "^nbcshim: rank 2: in MPI_Probe at culprit\+0x[0-9a-f]+; no operation is pending; $so_far: 0\$"
+log_has 1 "a rank in MPI_Wait" "^nbcshim: rank 3: in MPI_Wait at culprit\+0x[0-9a-f]+; no operation is pending; $so_far: 0\$"
 culprit "NBCSHIM_CHECK=0" halves
-log_has 2 "each half of a split communicator has its number" \
-    '^nbcshim: rank [01]: last calls on communicator [0-9]+\.[01]: 1 i(barrier|bcast) '
+log_has 1 "each half of a split communicator has its number, and its name" \
+    '^nbcshim: rank 0: last calls on communicator [0-9]+\.0 "even": 1 ibarrier '
+log_has 1 "also a name that could mislead" \
+    '^nbcshim: rank 1: last calls on communicator [0-9]+\.1 "odd: \?1\?": 1 ibcast '
+log_has 1 "and so in what is pending" '^nbcshim: rank 0: barrier:.*, number 1 on a communicator "even" \(rank 0 of 2\), '
 tools/nbcrun --hang="$scratch/log" >"$scratch/sorted"
 mv "$scratch/sorted" "$scratch/log"
 log_has 0 "calls on two communicators are not compared" ' differs: '
-log_has 2 "nor is a rank that has not reported" '^communicator [0-9.]+: one rank only has reported its last calls'
+log_has 2 "nor is a rank that has not reported" '^communicator [0-9.]+ "(even|odd: \?1\?)": one rank only has reported its last calls'
+if command -v addr2line >/dev/null && $CC -std=gnu11 -g -fno-pie -no-pie $MPI_CPPFLAGS $newer_calls \
+    "$srcdir/test/tools/culprit.c" -o "$scratch/culprit" $MPI_LIBS 2>/dev/null; then
+    culprit "" calls
+    receives_at "a program that is loaded where its file says"
+fi
 culprit "" init
 log_has 3 "ranks in MPI_Init" '^nbcshim: rank [012]: in MPI_Init since [0-9]+\.[0-9] s$'
 

@@ -356,8 +356,11 @@ PATH=$scratch/slow:$PATH sh -x "$nbcrun" --print "$hydra" -n 2 "$app" >"$scratch
 grep -q "LD_PRELOAD" "$scratch/log" && ! grep -q -e "--list" "$scratch/log" && [ ! -e "$scratch/asked" ]
 result $? "the dynamic linker is not asked in vain"
 
-# Reports of a thousand ranks, of which each waits for another one; one makes another call.
+# Reports of a thousand ranks, of which each waits for another one, at another place, and each two have a
+# communicator; one makes another call.
 awk 'BEGIN { for (r = 0; r < 1000; r++) {
+    printf "nbcshim: rank %d: in MPI_Wait at app+0x%x\n", r, r
+    printf "nbcshim: rank %d: last calls on communicator %d.0: 1 ibarrier of 0\n", r, r / 2
     printf "nbcshim: rank %d: allreduce:ring, number 7 on MPI_COMM_WORLD (rank %d of 1000), pending for %d.0 s, " \
         "round 3 of 5: waits for a message from rank %d\n", r, r, r % 9, (r + 999) % 1000
     printf "nbcshim: rank %d: last calls on MPI_COMM_WORLD: 6 iallreduce of 1, 7 %s\n", r,
@@ -367,6 +370,9 @@ awk 'BEGIN { for (r = 0; r < 1000; r++) {
 result $? "the reports of 1,000 ranks are at most 40 lines"
 log_has 1 "the call that differs, and where" \
     '^MPI_COMM_WORLD: call 7 differs: ranks 0-499,501-999: iallreduce of 1; rank 500: ibarrier of 0$'
+log_has 1 "the function of all, without the thousand places" '^ranks 0-999: in MPI_Wait$'
+log_has 1 "what all wait for, without the thousand peers" \
+    '^ranks 0-999: allreduce:ring, number 7 on MPI_COMM_WORLD \(of 1000\), round 3 of 5: waits for other ranks$'
 
 # The last sixteen calls need not be the same ones. The name is one of C++.
 awk 'BEGIN { for (r = 0; r < 4; r++) {
@@ -385,6 +391,27 @@ sed -i 's/40 iallreduce of 1/40 ibarrier/; s/: 45 iallreduce of 1/: 40 iallreduc
 "$nbcrun" --hang="$scratch/behind" >"$scratch/log"
 ! command -v c++filt >/dev/null ||
     log_has 1 "a function of C++" '^MPI_COMM_WORLD: call 40 differs: .*at one::solve\(int\)\+7 \(app\)'
+
+# By NBCSHIM_TIMEOUT, and then by SIGUSR1.
+for seconds in 2.0 7.5; do
+    for rank in 0 1; do
+        echo "nbcshim: rank $rank: barrier:linear, number 1 on MPI_COMM_WORLD (rank $rank of 3), pending for $seconds s: waits for a message from rank 2"
+    done
+done >"$scratch/twice"
+"$nbcrun" --hang="$scratch/twice" >"$scratch/log"
+log_has 1 "a rank that reports twice is named once" '^ranks 0-1: barrier:linear, number 1 on MPI_COMM_WORLD \(of 3\): waits'
+
+echo 'nbcshim: inactive: no rank references a nonblocking or persistent collective; NBCSHIM=on activates it' >"$scratch/inactive"
+"$nbcrun" --hang="$scratch/inactive" >"$scratch/log"
+log_has 1 "nbcshim was inactive" '^no report of nbcshim is in this file: it was inactive$'
+
+# MPI_Comm_set_name is local: one rank may have given no name, or another one.
+{
+    echo 'nbcshim: rank 0: last calls on communicator 65.0: 1 ibarrier of 0'
+    echo 'nbcshim: rank 1: last calls on communicator 65.0 "rows: 1": 1 ibcast of 4 root 0'
+} >"$scratch/named"
+"$nbcrun" --hang="$scratch/named" >"$scratch/log"
+log_has 1 "a communicator with a name" '^communicator 65\.0 "rows: 1": call 1 differs: rank 0: ibarrier of 0; rank 1: ibcast '
 
 # On another host the ranks have what the launcher passes on, and nothing else. A stand-in for ssh makes
 # such a host.
