@@ -49,7 +49,10 @@ fi
 
 # A rule whose segments are far too short.
 echo 'bcast * * chain 8' >"$scratch/rules"
-selftest 2 "" "NBCSHIM_TUNING=$scratch/rules" --json --seconds 6
+for seconds in 6 40; do # a busy machine needs the latter
+    selftest 2 "" "NBCSHIM_TUNING=$scratch/rules" --json --seconds $seconds
+    ! grep -q '"gather".*"bytes": *1024' "$scratch/log" || break
+done
 says "times beside the MPI's" succeeds '.'
 sed -n '/^{/,$p' "$scratch/log" >"$scratch/json"
 json_says "the result as JSON" "$scratch/json" <<END
@@ -59,7 +62,7 @@ assert [k["kind"] for k in d["results"]] == ["nonblocking", "persistent", "betwe
 assert all(k["operations"] > 0 for k in d["results"]) and d["wrong"] == []
 times = {(t["collective"], t["bytes"]): t for t in d["times"]}
 assert times["barrier", 0]["nbcshim_us"] > 0
-if ("gather", 1024) in times: # on a busy machine there is no time for more
+if ("gather", 1024) in times: # there was time for the cell before it
     assert times["bcast", 1024]["instead"] and "bcast" in d["remedy"]
 END
 
