@@ -73,22 +73,42 @@ static bool is_of_mpi(const void *address)
     return false;
 }
 
-static struct nbc_site *site_find(const struct nbc_site_key *key)
+static void site_add(struct nbc_site *s, const struct nbc_site_key *key)
 {
-    struct nbc_site *s;
-    HASH_FIND(hh, sites, key, sizeof *key, s);
-    if (s || !(s = calloc(1, sizeof *s)))
-        return s;
     s->key = *key;
     s->foreign = is_of_mpi(key->stack->frame[0]);
     HASH_ADD(hh, sites, key, sizeof *key, s);
-    return s;
+}
+
+static struct nbc_site *site_find(const struct nbc_site_key *key)
+{
+    /* The last ones spare most calls the table. */
+    static struct nbc_site *latest_sites[64];
+    struct nbc_site **known = &latest_sites[(uintptr_t)key->stack / sizeof *key->stack % 64];
+    struct nbc_site *s = *known;
+    if (s && memcmp(&s->key, key, sizeof *key) == 0)
+        return s;
+    HASH_FIND(hh, sites, key, sizeof *key, s);
+    if (!s && (s = calloc(1, sizeof *s)))
+        site_add(s, key);
+    return *known = s;
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
 
 static struct nbc_pending *pending; /* by handle */
+static struct nbc_pending *latest;  /* that was looked for */
 static int npending;
+
+/* Under the mutex. */
+static struct nbc_pending *pending_find(MPI_Request request)
+{
+    struct nbc_pending *p = latest;
+    if (p && p->request == request)
+        return p;
+    HASH_FIND(hh, pending, &request, sizeof request, p);
+    return latest = p;
+}
 
 bool nbc_profile_any_pending(void)
 {
@@ -102,9 +122,8 @@ static void count_pending(int more)
 
 struct nbc_pending *nbc_profile_find(MPI_Request request)
 {
-    struct nbc_pending *p;
     lock();
-    HASH_FIND(hh, pending, &request, sizeof request, p);
+    struct nbc_pending *p = pending_find(request);
     unlock();
     return p && p->call.site ? p : NULL;
 }
@@ -128,8 +147,7 @@ void nbc_profile_drop(struct nbc_pending *p)
  * mutex. */
 static void request_add(MPI_Request request, const struct nbc_span *call, bool persistent)
 {
-    struct nbc_pending *p;
-    HASH_FIND(hh, pending, &request, sizeof request, p);
+    struct nbc_pending *p = pending_find(request);
     if (!p && !(p = calloc(1, sizeof *p)))
         return; /* unreached: no memory */
     count_pending(!p->call.site);
@@ -170,7 +188,9 @@ static int64_t bytes_of(const struct nbc_call *call)
     const struct nbc_args *side = from_root ? &call->recv : &call->send;
     if (call->coll == NBC_BARRIER)
         return 0;
-    if (call->comm != MPI_COMM_NULL)
+    if (call->comm == MPI_COMM_WORLD)
+        inter = 0;
+    else if (call->comm != MPI_COMM_NULL)
         NEXT(Comm_test_inter)(call->comm, &inter);
     if (inter)
         return -1;

@@ -227,8 +227,8 @@ if [ "$SANITIZE" = no ] && [[ " $CFLAGS " == *" -O2 "* ]] && command -v valgrind
         counts+=("$(sed -n 's/^totals: //p' "$scratch/cost.out")")
     done
     more=$(((counts[1] - counts[0]) / 2000))
-    [ "$more" -gt 500 ] && [ "$more" -le 1300 ]
-    result $? "a start and its wait take $more instructions more with libnbcprofile.so (at most 1300)"
+    [ "$more" -gt 500 ] && [ "$more" -le 1100 ]
+    result $? "a start and its wait take $more instructions more with libnbcprofile.so (at most 1100)"
 fi
 
 # A module for Python refers to all functions, whatever the program calls.
