@@ -177,7 +177,8 @@ format_is_right()
     local program=clang-format files
     ! command -v clang-format-14 >/dev/null || program=clang-format-14
     mapfile -t files < <(git ls-files '*.c' '*.h')
-    [ ${#files[@]} -gt 0 ] && $program --dry-run -Werror "${files[@]}" && echo "${#files[@]} files"
+    [ ${#files[@]} -gt 0 ] && printf '%s\0' "${files[@]}" |
+        xargs -0 -n 50 -P "$(nproc)" $program --dry-run -Werror && echo "${#files[@]} files"
 }
 
 check_all()
