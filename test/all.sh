@@ -109,7 +109,7 @@ check_mpi22()
 # Builds and tests the library for SMPI. Its programs are linked statically.
 configure_smpi()
 {
-    configure_tree smpi smpicc CFLAGS=-O1
+    configure_tree smpi smpicc CFLAGS=-O0
 }
 
 on_smpi() # check|build_tests
