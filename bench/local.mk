@@ -43,5 +43,5 @@ dist_man_MANS += doc/nbcbench.1
 EXTRA_DIST += \
 	bench/against-model bench/against_model.py bench/budget bench/budget.c bench/compare \
 	bench/completions bench/completions.c bench/footprint bench/footprint.c bench/hosts \
-	bench/nap.c bench/pages bench/profile bench/report.py bench/scaling bench/scaling_tables.py \
+	bench/pages bench/profile bench/report.py bench/scaling bench/scaling_tables.py \
 	bench/tables.py bench/virtual bench/virtual.c bench/virtual.py

@@ -9,7 +9,7 @@ failed=0
 # tests mostly wait: one more runs than there are processors.
 check()
 {
-    local tree=$1 tests=${2:-} log=_build/$1-check.log status good bad excused
+    local tree=$1 tests=${2:-} log=_build/$1-check.log start=$SECONDS status good bad excused
     shift $(($# < 2 ? $# : 2))
     mkdir -p "_build/$tree/test"
     find "_build/$tree/test" -name '*.trs' -delete
@@ -23,7 +23,7 @@ check()
     # If the tree does not build or the runner dies, no case is recorded as failed.
     [ $status = 0 ] || [ "$bad" != 0 ] || bad=1
     [ "$good" != 0 ] || [ "$bad" != 0 ] || bad=1
-    echo "$tree: $good passed, $bad failed"
+    echo "$tree: $good passed, $bad failed, $((SECONDS - start)) s"
     grep '^SKIP: .*this machine does not allow ' "$log"
     if [ "$bad" != 0 ]; then
         grep -E '^(FAIL|ERROR|XPASS|SKIP): ' "$log" | grep -v 'this machine does not allow' | head -n 40
@@ -109,7 +109,7 @@ check_mpi22()
 # Builds and tests the library for SMPI. Its programs are linked statically.
 configure_smpi()
 {
-    configure_tree smpi smpicc CFLAGS=-O1
+    configure_tree smpi smpicc CFLAGS=-O0
 }
 
 on_smpi() # check|build_tests
@@ -177,7 +177,8 @@ format_is_right()
     local program=clang-format files
     ! command -v clang-format-14 >/dev/null || program=clang-format-14
     mapfile -t files < <(git ls-files '*.c' '*.h')
-    [ ${#files[@]} -gt 0 ] && $program --dry-run -Werror "${files[@]}" && echo "${#files[@]} files"
+    [ ${#files[@]} -gt 0 ] && printf '%s\0' "${files[@]}" |
+        xargs -0 -n 50 -P "$(nproc)" $program --dry-run -Werror && echo "${#files[@]} files"
 }
 
 check_all()

@@ -378,10 +378,10 @@ static void set_runtime(const char *name, const char *value)
     settings();
 }
 
-/* Copies that take half a second: no call waits for them. */
-TEST(nobody_waits)
+/* Returns the seconds of the longest call on any rank while two copies take half a second each. */
+static double longest_call(void)
 {
-    double longest = 0, begin = MPI_Wtime(), before = begin;
+    double longest = 0, begin, before;
     int flag = 0, *in = vector_new(ON_DEVICE, N, test_rank), *out = vector_new(ON_DEVICE, N, -1);
     MPI_Request r;
     MPI_Barrier(MPI_COMM_WORLD);
@@ -398,10 +398,21 @@ TEST(nobody_waits)
     }
     set_runtime("NBC_RUNTIME_TIME", NULL);
     EXPECT(before - begin >= 1, "two copies took %.3f s", before - begin);
-    EXPECT(longest < 0.4, "a call took %.3f s", longest);
     EXPECT(vector_is(ON_DEVICE, out, N, test_size, sum_of_ranks()), "a wrong sum");
     device_free(in);
     device_free(out);
+    MPI_Allreduce(MPI_IN_PLACE, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return longest;
+}
+
+/* No call waits for copies. A busy machine may take a rank its processor for as long, but not each
+ * time. */
+TEST(nobody_waits)
+{
+    double longest = longest_call();
+    for (int i = 0; i < 5 && longest >= 0.4; i++)
+        longest = longest_call();
+    EXPECT(longest < 0.4, "a call took %.3f s", longest);
 }
 
 /* Each function of the runtime fails at each of its calls, on rank 0. */

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Preloaded into the ranks of MPICH when there are more of them than cores: makes an idle rank give
  * up its core. MPICH's ch4:ucx never does, whatever its variables say, so that ranks wait for each
- * other's time slices and a test suite takes hours. With NBC_NAP in the environment, into ranks of
- * any MPI: an idle rank sleeps for a moment, so that ranks that wait for seconds use no processor.
- */
+ * other's time slices and a test suite takes hours.
+ *
+ * With NBC_NAP=NANOSECONDS in the environment, for ranks of any MPI: an idle rank sleeps where it
+ * would yield. Ranks that wait for seconds then use no processor; and a rank that sleeps is woken
+ * in time, while one that yields waits until all others have had a time slice of some milliseconds,
+ * also those of other programs. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,22 +22,23 @@ typedef unsigned progress(void *worker);
 
 unsigned ucp_worker_progress(void *worker);
 
-static int naps;
+static long nap; /* nanoseconds, or 0 */
 
 static __attribute__((constructor)) void read_environment(void)
 {
     const char *setting = getenv("NBC_NAP");
-    naps = setting && *setting;
+    nap = setting ? atol(setting) : 0;
 }
 
 int sched_yield(void)
 {
-    const struct timespec nap = {.tv_nsec = 500000};
+    static _Thread_local int exact;
     int kept = errno;
-
-    if (!naps)
+    if (!nap)
         return (int)syscall(SYS_sched_yield);
-    nanosleep(&nap, NULL);
+    if (!exact)
+        exact = !prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
+    nanosleep(&(struct timespec){0, nap}, NULL);
     errno = kept;
     return 0;
 }

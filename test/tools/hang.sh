@@ -8,7 +8,7 @@ expect "the program compiles" $CC -std=gnu11 $MPI_CPPFLAGS $newer_calls "$srcdir
     -o "$scratch/hang" $MPI_LIBS
 
 program=hang
-export NBC_NAP=1 # ranks wait for seconds; see test/mpi/yield.c
+export NBC_NAP=500000 # ranks wait for seconds; see test/mpi/yield.c
 
 # run NAME VARIABLES ARGUMENT...: the program ends well.
 run()
