@@ -186,6 +186,11 @@ static int info(struct side *s)
     return s->calls->Info_free(&hints);
 }
 
+static int name(struct side *s)
+{
+    return s->calls->Comm_set_name(COMM, "measured");
+}
+
 static int attribute(struct side *s)
 {
     s->calls->Comm_set_attr(COMM, s->keyval, NULL);
@@ -216,6 +221,7 @@ const struct routine local_routines[] = {
     ROW("Query_thread", query_thread),
     ROW("Comm_get_errhandler+Comm_set_errhandler+Errhandler_free", errhandler),
     ROW("Comm_get_info+Comm_set_info+Info_free", info),
+    ROW("Comm_set_name", name),
     ROW("Comm_set_attr+Comm_delete_attr", attribute, AROUND(create_keyval, free_keyval)),
     ROW("Comm_create_keyval+Comm_free_keyval", keyval),
     {.name = NULL}};
