@@ -4,7 +4,9 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,6 +14,7 @@
 #include "below/next.h"
 #include "below/ofi.h"
 #include "below/quirks.h"
+#include "below/simulated.h"
 #include "below/slot.h"
 
 #include "hash.h"
@@ -34,7 +37,9 @@ struct way {
     void (*enter_loop)(void);             /* a call that enters the loop and does not wait */
     bool (*start)(int (*function)(void)); /* from now on the MPI calls the function */
     void (*end)(void);
-    unsigned *turns; /* NULL: a process alone can try it, by enter_loop */
+    unsigned least;   /* calls that a blocking receive makes; 0: a process alone can try it */
+    bool one_host;    /* only where all ranks are on one host */
+    bool calls_alone; /* not beside the progress thread */
     bool looks, ends_early, misses_epochs, misses_probes; /* hook.h */
 };
 
@@ -298,12 +303,10 @@ typedef void accumulates(void *from, void *to, double *sum);
 static struct nbc_slot clock_slot;
 static accumulates *clock_accumulate;
 static int (*clock_wanted)(void);
-static unsigned clock_turns; /* by several threads: not all are counted */
 
 static void clock_turn(void *from, void *to, double *sum)
 {
     clock_accumulate(from, to, sum);
-    __atomic_store_n(&clock_turns, clock_turns + 1, __ATOMIC_RELAXED);
     clock_wanted();
 }
 
@@ -328,9 +331,103 @@ static void clock_end(void)
 
 static const struct way intel_clock = {
     NAMED("MPL_wtime_acc"), .look_for = clock_look_for, .allows = allows_any,
-    .turns = &clock_turns,  .start = clock_start,       .end = clock_end,
-    .misses_probes = true,
+    .start = clock_start,   .end = clock_end,           .least = 1,
+    .one_host = true,       .misses_probes = true,
 };
+#endif
+
+#if defined HAS_SLOTS && defined HAVE_MPI_GET_LIBRARY_VERSION && !defined I_MPI_VERSION
+/* With MPI_THREAD_MULTIPLE, MPICH's device ch4 holds a lock in each call for messages, and releases
+ * it in each turn of its loops, so that other threads get it, and at the end of the call. nbcshim's
+ * function is called when this lock, the message lock, has been released:
+ *
+ * - The thread does not hold the message lock then, which is not recursive, so the function may
+ *   make the calls for messages that any other thread could make at this moment. The thread may
+ *   hold other locks of the MPI (that of ROMIO in MPI_File_open), which these calls do not take;
+ *   were these counted, nothing would progress there.
+ * - nbcshim's lock precedes the message lock: whoever holds the latter never waits for the former.
+ *   So the function takes nbcshim's lock only if that is free. If a thread has nbcshim's lock and
+ *   waits for the message lock, the holder of that releases it without waiting.
+ * - The calls that the function makes release the message lock too. The thread has nbcshim's lock
+ *   then, by which the function knows that it is inside itself.
+ * - MPI_Finalize ends it before the MPI shuts down. A thread of the MPI may be between the release
+ *   and the call then: the function stays in memory, and finds no operation.
+ *
+ * All of this is said of the slot of the MPI's library, so locks of others are not concerned. */
+typedef int releases(pthread_mutex_t *mutex);
+
+static struct nbc_slot lock_slot;
+static releases *lock_release;
+static pthread_mutex_t *message_lock;
+static NBC_PER_THREAD pthread_mutex_t *released; /* the last one, while the lock is searched */
+static int (*lock_wanted)(void);
+
+static int lock_turn(pthread_mutex_t *mutex)
+{
+    int error = lock_release(mutex);
+    if (mutex == message_lock)
+        __atomic_load_n(&lock_wanted, __ATOMIC_RELAXED)();
+    return error;
+}
+
+static int lock_note(pthread_mutex_t *mutex)
+{
+    released = mutex;
+    return lock_release(mutex);
+}
+
+static bool lock_set(releases *function)
+{
+    return nbc_slot_set(&lock_slot, (nbc_slot_function *)function);
+}
+
+/* A call that finds no message releases the message lock last. */
+static bool lock_find(void)
+{
+    if (lock_set(lock_note))
+        probe_self();
+    message_lock = released;
+    return message_lock != NULL;
+}
+
+/* The trial sees no other loop than that of a receive, so the versions are those that were seen. */
+static bool lock_look_for(bool any)
+{
+    enum { FIRST_MPICH = 4, LAST_MPICH = 5 };
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length, major = 0;
+    NEXT(Get_library_version)(version, &length);
+    bool known = sscanf(version, "MPICH Version: %d", &major) == 1 && major >= FIRST_MPICH &&
+                 major <= LAST_MPICH;
+    if (!strstr(version, "ch4:") || !(known || any))
+        return false;
+    if (!lock_release && nbc_slot_find("pthread_mutex_unlock", &lock_slot))
+        lock_release = (releases *)lock_slot.original;
+    return lock_release != NULL;
+}
+
+static bool lock_allows(int level)
+{
+    return level == MPI_THREAD_MULTIPLE;
+}
+
+static bool lock_start(int (*function)(void))
+{
+    __atomic_store_n(&lock_wanted, function, __ATOMIC_RELAXED);
+    return (message_lock || lock_find()) && lock_set(lock_turn);
+}
+
+static void lock_end(void)
+{
+    lock_set(lock_release);
+}
+
+static const struct way lock = {
+    NAMED("pthread_mutex_unlock"), .look_for = lock_look_for, .allows = lock_allows,
+    .start = lock_start,           .end = lock_end,           .least = 16,
+    .calls_alone = true,           .ends_early = true,
+};
+#define HAS_LOCK
 #endif
 
 /* In the order of preference. */
@@ -347,6 +444,9 @@ static const struct way *const ways[] = {
 #if defined HAS_SLOTS && defined I_MPI_VERSION
     &intel_clock,
 #endif
+#ifdef HAS_LOCK
+    &lock,
+#endif
     NULL,
 };
 
@@ -356,7 +456,7 @@ static unsigned ncalls;       /* of count_call */
 
 static int count_call(void)
 {
-    ncalls++;
+    __atomic_fetch_add(&ncalls, 1, __ATOMIC_RELAXED);
     return 0;
 }
 
@@ -364,7 +464,7 @@ static int count_call(void)
 static bool try_way(const struct way *w)
 {
     enum { MOST = 1000 };
-    if (w->turns)
+    if (w->least)
         return true;
     ncalls = 0;
     if (!w->start(count_call))
@@ -377,10 +477,12 @@ static bool try_way(const struct way *w)
     return ncalls > 0;
 }
 
-static bool install(const struct way *w, int (*function)(void), int level, bool any)
+static bool install(const struct way *w, int (*function)(void), int level, bool any, bool thread)
 {
     if (!w->look_for(any) || !w->allows(level))
         return false;
+    if (w->calls_alone && thread)
+        return refuse("MPICH with NBCSHIM_PROGRESS=thread");
     if (!try_way(w) || !w->start(function))
         return refuse(w->without_effect);
     description = w->name;
@@ -403,11 +505,11 @@ void nbc_hook_after_init(void)
 #endif
 }
 
-int nbc_hook_install(int (*function)(void), int level, bool any)
+int nbc_hook_install(int (*function)(void), int level, bool any, bool thread)
 {
     failed = false;
     for (int i = 0; ways[i]; i++)
-        if (install(ways[i], function, level, any))
+        if (install(ways[i], function, level, any, thread))
             return i + 1;
     failed = true;
     return 0;
@@ -432,26 +534,25 @@ static void wait_for(int64_t nanoseconds)
     nanosleep(&nap, NULL);
 }
 
-/* This rank waits in a receive, which takes the sender so long. Returns whether the MPI has called
- * the function meanwhile. */
+/* This rank waits in a receive, which takes the sender so long. Returns whether the MPI calls the
+ * function meanwhile. */
 static bool is_called_in_receive(int source, MPI_Comm comm)
 {
-    unsigned before = *way->turns;
+    unsigned before = __atomic_load_n(&ncalls, __ATOMIC_RELAXED);
     NEXT(Recv)(NULL, 0, MPI_BYTE, source, 0, comm, MPI_STATUS_IGNORE);
-    return *way->turns != before;
+    return __atomic_load_n(&ncalls, __ATOMIC_RELAXED) - before >= way->least;
 }
 
-/* Rank 0 lets all others wait, then rank 1 lets rank 0 wait. */
+/* A message goes around: a rank either lets the next one wait before it receives, or after that.
+ * Rank 0 does the former, the last one the latter. */
 static bool is_called_here(MPI_Comm comm, int rank, int size, int64_t nanoseconds)
 {
-    bool called = rank == 0 || is_called_in_receive(0, comm);
-    if (rank <= 1)
-        wait_for(nanoseconds);
-    for (int i = 1; i < size && rank == 0; i++)
-        NEXT(Send)(NULL, 0, MPI_BYTE, i, 0, comm);
-    if (rank == 1)
-        NEXT(Send)(NULL, 0, MPI_BYTE, 0, 0, comm);
-    return rank == 0 ? is_called_in_receive(1, comm) : called;
+    bool receives_first = rank % 2 || rank == size - 1;
+    int source = (rank + size - 1) % size;
+    bool called = receives_first && is_called_in_receive(source, comm);
+    wait_for(nanoseconds);
+    NEXT(Send)(NULL, 0, MPI_BYTE, (rank + 1) % size, 0, comm);
+    return receives_first ? called : is_called_in_receive(source, comm);
 }
 
 int nbc_hook_try_together(MPI_Comm comm, bool *works)
@@ -459,20 +560,22 @@ int nbc_hook_try_together(MPI_Comm comm, bool *works)
     enum { FIRST = 200000, TRIALS = 4, LONGER = 4 };
     int rank, size, error = MPI_SUCCESS, all = false;
     *works = true;
-    if (!way->turns)
+    if (!way->least)
         return MPI_SUCCESS;
     NEXT(Comm_rank)(comm, &rank);
     NEXT(Comm_size)(comm, &size);
     if (size == 1)
         return MPI_SUCCESS;
-    int host = hash_of_host(), bounds[2] = {host, -host};
+    int host = way->one_host ? hash_of_host() : 0, bounds[2] = {host, -host};
     error = NEXT(Allreduce)(MPI_IN_PLACE, bounds, 2, MPI_INT, MPI_MIN, comm);
     bool together = bounds[0] == -bounds[1];
     int64_t length = FIRST;
+    way->start(count_call);
     for (int i = 0; i < TRIALS && !error && !all && together; i++, length *= LONGER) {
         int mine = is_called_here(comm, rank, size, length);
         error = NEXT(Allreduce)(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
     }
+    way->start(installed);
     failed = !all;
     *works = all || refuse(together ? way->without_effect : "Intel MPI on several hosts");
     return error;
@@ -501,7 +604,7 @@ void nbc_hook_remove(void)
 
 const char *nbc_hook_description(void)
 {
-    const struct way *found = installed ? way : failed ? NULL : look_for();
+    const struct way *found = failed ? NULL : way ? way : look_for();
     if (found)
         return found->name;
     return description ? description

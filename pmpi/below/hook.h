@@ -18,6 +18,9 @@
  *
  * Intel MPI on one node: MPL_wtime_acc, by such a slot, which it calls between some turns.
  *
+ * MPICH 4 and 5 with ch4 and MPI_THREAD_MULTIPLE: pthread_mutex_unlock, by such a slot, which it
+ * calls in each turn, for a lock that it holds during the functions above.
+ *
  * To be called at init and at finalize, without the lock. Local. */
 #ifndef NBC_HOOK_H
 #define NBC_HOOK_H
@@ -34,8 +37,8 @@ void nbc_hook_after_init(void);
 /* Makes the MPI call `function` in its progress loop, by each thread that is in it. Returns the way
  * in which that is done, a positive number, of which the functions below depend; 0 if this MPI
  * cannot do that at this thread level, or if it does not call what was hooked into the loop. any:
- * accept versions of the MPI that nbcshim does not know. */
-int nbc_hook_install(int (*function)(void), int level, bool any);
+ * accept versions of the MPI that nbcshim does not know. thread: the progress thread will run. */
+int nbc_hook_install(int (*function)(void), int level, bool any, bool thread);
 
 /* After nbc_hook_install has succeeded in the same way on all ranks: where a process alone cannot
  * try whether the MPI calls the function, the ranks try it together. Collective over comm. Sets

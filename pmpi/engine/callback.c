@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "base/lock.h"
+#include "base/settings.h"
 #include "below/hook.h"
 #include "below/simulated.h"
 #include "engine/progress.h"
@@ -50,7 +51,8 @@ int nbc_callback_start(int level, bool any_version)
 {
     has_only_thread = level < MPI_THREAD_SERIALIZED;
     only_thread = pthread_self();
-    return nbc_hook_install(on_progress, level, any_version);
+    bool thread = nbc_settings.progress == NBC_PROGRESS_THREAD;
+    return nbc_hook_install(on_progress, level, any_version, thread);
 }
 
 void nbc_callback_stop(void)

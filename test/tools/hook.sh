@@ -71,6 +71,9 @@ log_has 1 "switched off: blocking collectives of nbcshim" "blocking collectives:
 info "switched off" "in nbcshim's calls \\(NBCSHIM_HOOK=off\\)" NBCSHIM_HOOK=off
 
 if [ "$MPI_FLAVOR" != openmpi ]; then
+    run "threads" "by pthread_mutex_unlock" "" NBC_MULTIPLE=1
+    run "threads, switched off" "no \\($off\\)" "" "NBC_MULTIPLE=1 NBCSHIM_HOOK=off"
+    run "the progress thread" 'no \(MPICH with NBCSHIM_PROGRESS=thread\)' "" NBCSHIM_PROGRESS=thread
     finish
     exit
 fi

@@ -115,7 +115,12 @@ static void after_init(int *argc, char **argv)
 
 void test_init(int *argc, char ***argv)
 {
-    MPI_Init(argc, argv);
+    int provided;
+
+    if (getenv("NBC_MULTIPLE"))
+        MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
+    else
+        MPI_Init(argc, argv);
     after_init(argc, *argv);
 }
 
