@@ -20,6 +20,7 @@ NBC_ARCHIVE_MEMBER(idup)
 #include "base/errors.h"
 #include "base/lock.h"
 #include "comm/context.h"
+#include "engine/callback.h"
 #include "engine/progress.h"
 #include "engine/thread.h"
 #include "op/run.h"
@@ -173,7 +174,7 @@ static bool idup_poll(struct nbc_run *run, int *failure)
 {
     struct idup *d = run->memory;
     while (d->stage != IDUP_ADOPTS && d->stage != IDUP_STARTS) {
-        if (!idup_is_over(d))
+        if (!idup_is_over(d) || !nbc_may_start_native)
             return false;
         idup_advance(d, run->request->context);
         if (d->stage == IDUP_ADOPTS) {

@@ -37,6 +37,7 @@ struct way {
     void (*enter_loop)(void);             /* a call that enters the loop and does not wait */
     bool (*start)(int (*function)(void)); /* from now on the MPI calls the function */
     void (*end)(void);
+    bool (*may_poll)(void), (*may_start)(void); /* hook.h; NULL: always */
     unsigned least;   /* calls that a blocking receive makes; 0: a process alone can try it */
     bool one_host;    /* only where all ranks are on one host */
     bool calls_alone; /* not beside the progress thread */
@@ -342,9 +343,12 @@ static const struct way intel_clock = {
  * function is called when this lock, the message lock, has been released:
  *
  * - The thread does not hold the message lock then, which is not recursive, so the function may
- *   make the calls for messages that any other thread could make at this moment. The thread may
- *   hold other locks of the MPI (that of ROMIO in MPI_File_open), which these calls do not take;
- *   were these counted, nothing would progress there.
+ *   make the calls for messages that any other thread could make at this moment.
+ * - From 4.1 on MPICH has more locks, and releases the message lock while it holds some of them.
+ *   Where that is the lock for messages to oneself, nothing is polled (nbc_hook_may_poll). Under
+ *   others, those of its nonblocking collectives among them, messages are, but no such collective
+ *   is started (nbc_hook_may_start): MPI_Buffer_detach waits under one. Files have a lock of their
+ *   own, which MPI_File_open holds while it waits; no call for messages takes it.
  * - nbcshim's lock precedes the message lock: whoever holds the latter never waits for the former.
  *   So the function takes nbcshim's lock only if that is free. If a thread has nbcshim's lock and
  *   waits for the message lock, the holder of that releases it without waiting.
@@ -353,41 +357,82 @@ static const struct way intel_clock = {
  * - MPI_Finalize ends it before the MPI shuts down. A thread of the MPI may be between the release
  *   and the call then: the function stays in memory, and finds no operation.
  *
- * All of this is said of the slot of the MPI's library, so locks of others are not concerned. */
-typedef int releases(pthread_mutex_t *mutex);
+ * All of this is said of the slots of the MPI's library, so locks of others are not concerned. */
+typedef int locks(pthread_mutex_t *mutex); /* or unlocks */
 
-static struct nbc_slot lock_slot;
-static releases *lock_release;
-static pthread_mutex_t *message_lock;
-static NBC_PER_THREAD pthread_mutex_t *released; /* the last one, while the lock is searched */
+static struct nbc_slot take_slot, release_slot;
+static locks *lock_take, *lock_release;
+static pthread_mutex_t *message_lock, *self_lock, *file_lock; /* the first two may be one */
 static int (*lock_wanted)(void);
+static NBC_PER_THREAD pthread_mutex_t *released; /* the last one, while locks are searched */
+static NBC_PER_THREAD int held;                  /* locks, without that of files */
 
-static int lock_turn(pthread_mutex_t *mutex)
+static int lock_taken(pthread_mutex_t *mutex)
+{
+    held += mutex != file_lock;
+    return lock_take(mutex);
+}
+
+static int lock_released(pthread_mutex_t *mutex)
 {
     int error = lock_release(mutex);
+    held -= held > 0 && mutex != file_lock; /* 0: it was taken before the slots were set */
     if (mutex == message_lock)
         __atomic_load_n(&lock_wanted, __ATOMIC_RELAXED)();
     return error;
 }
 
-static int lock_note(pthread_mutex_t *mutex)
+static int lock_noted(pthread_mutex_t *mutex)
 {
     released = mutex;
     return lock_release(mutex);
 }
 
-static bool lock_set(releases *function)
+static bool lock_set(locks *take, locks *release)
 {
-    return nbc_slot_set(&lock_slot, (nbc_slot_function *)function);
+    return nbc_slot_set(&take_slot, (nbc_slot_function *)take) &&
+           nbc_slot_set(&release_slot, (nbc_slot_function *)release);
 }
 
-/* A call that finds no message releases the message lock last. */
+/* A local call on files. */
+static void ask_file(void)
+{
+#ifdef HAVE_MPI_FILE_OPEN
+    MPI_Errhandler handler;
+    __typeof__(MPI_File_get_errhandler) *ask;
+    void *object = find("PMPI_File_get_errhandler");
+    memcpy(&ask, &object, sizeof ask); /* POSIX permits the conversion */
+    if (ask)
+        ask(MPI_FILE_NULL, &handler);
+#endif
+}
+
+/* The lock that each of these calls releases last. */
 static bool lock_find(void)
 {
-    if (lock_set(lock_note))
-        probe_self();
+    if (!lock_set(lock_take, lock_noted))
+        return false;
+    ask_file();
+    file_lock = released;
+    probe_self();
+    self_lock = released;
+    receive_nothing();
     message_lock = released;
+    if (file_lock == message_lock)
+        file_lock = NULL;
     return message_lock != NULL;
+}
+
+static bool lock_may_poll(void)
+{
+    if (self_lock == message_lock)
+        return true;
+    return pthread_mutex_trylock(self_lock) == 0 && pthread_mutex_unlock(self_lock) == 0;
+}
+
+static bool lock_may_start(void)
+{
+    return held == 0;
 }
 
 /* The trial sees no other loop than that of a receive, so the versions are those that were seen. */
@@ -401,8 +446,11 @@ static bool lock_look_for(bool any)
                  major <= LAST_MPICH;
     if (!strstr(version, "ch4:") || !(known || any))
         return false;
-    if (!lock_release && nbc_slot_find("pthread_mutex_unlock", &lock_slot))
-        lock_release = (releases *)lock_slot.original;
+    if (!lock_release && nbc_slot_find("pthread_mutex_lock", &take_slot) &&
+        nbc_slot_find("pthread_mutex_unlock", &release_slot)) {
+        lock_take = (locks *)take_slot.original;
+        lock_release = (locks *)release_slot.original;
+    }
     return lock_release != NULL;
 }
 
@@ -414,18 +462,19 @@ static bool lock_allows(int level)
 static bool lock_start(int (*function)(void))
 {
     __atomic_store_n(&lock_wanted, function, __ATOMIC_RELAXED);
-    return (message_lock || lock_find()) && lock_set(lock_turn);
+    return (message_lock || lock_find()) && lock_set(lock_taken, lock_released);
 }
 
 static void lock_end(void)
 {
-    lock_set(lock_release);
+    lock_set(lock_take, lock_release);
 }
 
 static const struct way lock = {
     NAMED("pthread_mutex_unlock"), .look_for = lock_look_for, .allows = lock_allows,
     .start = lock_start,           .end = lock_end,           .least = 16,
-    .calls_alone = true,           .ends_early = true,
+    .calls_alone = true,           .ends_early = true,        .may_poll = lock_may_poll,
+    .may_start = lock_may_start,
 };
 #define HAS_LOCK
 #endif
@@ -629,6 +678,16 @@ bool nbc_hook_misses_epochs(void)
 bool nbc_hook_misses_probes(void)
 {
     return way && way->misses_probes;
+}
+
+bool nbc_hook_may_poll(void)
+{
+    return !way->may_poll || way->may_poll();
+}
+
+bool nbc_hook_may_start(void)
+{
+    return !way->may_start || way->may_start();
 }
 
 bool nbc_hook_is_complete(MPI_Request request)

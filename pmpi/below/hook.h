@@ -51,6 +51,11 @@ int nbc_hook_try_together(MPI_Comm comm, bool *works);
 void nbc_hook_remove(void);
 bool nbc_hook_ends_early(void);
 
+/* Whether the function may make calls for messages this time, and start nonblocking collectives of
+ * the MPI: the thread may hold locks of the MPI that these need. */
+bool nbc_hook_may_poll(void);
+bool nbc_hook_may_start(void);
+
 /* Whether the function must look whether a request is complete, by nbc_hook_is_complete, before it
  * tests it: a test would enter the loop again. By any thread. */
 bool nbc_hook_looks(void);

@@ -12,6 +12,7 @@
 #include "op/mpi_transport.h"
 
 unsigned nbc_callback_polls;
+bool nbc_may_start_native = true;
 
 /* Below MPI_THREAD_SERIALIZED only one thread may call the MPI. If the loop runs in another one,
  * that is one of the MPI's own, and the program may be in nbcshim, which takes no lock then. Set at
@@ -27,12 +28,14 @@ static bool is_foreign_thread(void)
 /* Returns the number of operations that have completed. */
 static int poll_operations(void)
 {
-    if (is_foreign_thread() || !nbc_lock_if_free())
+    if (is_foreign_thread() || !nbc_hook_may_poll() || !nbc_lock_if_free())
         return 0;
     unsigned completed = nbc_ncompleted;
     __atomic_store_n(&nbc_callback_polls, nbc_callback_polls + 1, __ATOMIC_RELAXED);
     nbc_inside_mpi_loop = nbc_hook_looks();
+    nbc_may_start_native = nbc_hook_may_start();
     nbc_progress_below();
+    nbc_may_start_native = true;
     nbc_inside_mpi_loop = false;
     completed = nbc_ncompleted - completed;
     nbc_unlock();

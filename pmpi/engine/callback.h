@@ -14,6 +14,10 @@ int nbc_callback_start(int level, bool any_version);
 /* Ends it, at finalize. Without the lock. */
 void nbc_callback_stop(void);
 
+/* Whether a poll may start nonblocking collectives of the MPI, and make communicators. Under the
+ * lock. */
+extern bool nbc_may_start_native;
+
 /* The number of calls that have polled operations. May be read without the lock. */
 extern unsigned nbc_callback_polls;
 
