@@ -85,16 +85,16 @@ newest_has() # mpi
 }
 
 # A program of test/mpi on MPICH's device ch4:ofi, whose hook is found.
-run_on_ofi() # program
+run_on_ofi() # hook program arguments...
 {
-    local place=$root/_build/newest/environment-mpich-ofi out=_build/newest-ofi.out
+    local hook=$1 place=$root/_build/newest/environment-mpich-ofi out=_build/newest-ofi.out
     ln -sf libmpi.so.12 "$place/lib/libmpich.so.12" # Debian's name, for which it was built
     MPIR_CVAR_CH4_NETMOD=ofi LD_LIBRARY_PATH=$place/lib timeout 60 "$place/bin/mpiexec" -n 3 \
         -genv NBCSHIM_STATS 1 -genv LD_PRELOAD "$root/_build/mpich/.libs/libnbcshim.so" \
-        "_build/mpich/test/mpi/$1.preload" >$out 2>&1
+        "_build/mpich/test/mpi/$2.preload" "${@:3}" >$out 2>&1
     local status=$?
     cat $out
-    [ $status = 0 ] && grep "progress in the MPI's own waits: by fi_cq_read" $out
+    [ $status = 0 ] && grep "progress in the MPI's own waits: by $hook" $out
 }
 
 # What was built on Open MPI 4.1 runs on the newest one, what was built on Debian's MPICH runs on one with another
@@ -111,7 +111,10 @@ check_newest_briefly()
     fi
     newest_has mpich-ofi || return 0
     for program in collectives progress progress_comms progress_files progress_windows; do
-        check_command "newest-ofi-$program" run_on_ofi $program
+        check_command "newest-ofi-$program" run_on_ofi fi_cq_read $program
+    done
+    for program in progress "progress_hook threads" "idup receiving"; do
+        NBC_MULTIPLE=1 check_command "newest-threads-${program% *}" run_on_ofi pthread_mutex_unlock $program
     done
 }
 

@@ -411,7 +411,7 @@ static void ask_file(void)
 static bool lock_find(void)
 {
     if (!lock_set(lock_take, lock_noted))
-        return false;
+        return false; /* unreached: the system refuses it */
     ask_file();
     file_lock = released;
     probe_self();
@@ -419,7 +419,7 @@ static bool lock_find(void)
     receive_nothing();
     message_lock = released;
     if (file_lock == message_lock)
-        file_lock = NULL;
+        file_lock = NULL; /* unreached: MPICH without ROMIO */
     return message_lock != NULL;
 }
 
@@ -427,6 +427,7 @@ static bool lock_may_poll(void)
 {
     if (self_lock == message_lock)
         return true;
+    /* unreached: MPICH from 4.1 on */
     return pthread_mutex_trylock(self_lock) == 0 && pthread_mutex_unlock(self_lock) == 0;
 }
 
@@ -445,7 +446,7 @@ static bool lock_look_for(bool any)
     bool known = sscanf(version, "MPICH Version: %d", &major) == 1 && major >= FIRST_MPICH &&
                  major <= LAST_MPICH;
     if (!strstr(version, "ch4:") || !(known || any))
-        return false;
+        return false; /* unreached: other versions of MPICH */
     if (!lock_release && nbc_slot_find("pthread_mutex_lock", &take_slot) &&
         nbc_slot_find("pthread_mutex_unlock", &release_slot)) {
         lock_take = (locks *)take_slot.original;
