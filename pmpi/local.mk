@@ -11,7 +11,7 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/below/detect.c pmpi/below/detect.h \
 	pmpi/below/device.c pmpi/below/device.h \
 	pmpi/below/export.h \
-	pmpi/below/files.def pmpi/below/files_local.def \
+	pmpi/below/files.def \
 	pmpi/below/hook.c pmpi/below/hook.h \
 	pmpi/below/next.c pmpi/below/next.def pmpi/below/next.h \
 	pmpi/below/ofi.c pmpi/below/ofi.h \
