@@ -29,7 +29,6 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/base/settings.c pmpi/base/settings.h \
 	pmpi/base/state.c pmpi/base/state.h \
 	pmpi/base/stats.c pmpi/base/stats.h \
-	pmpi/base/stopped.c pmpi/base/stopped.h \
 	pmpi/base/system_thread.c pmpi/base/system_thread.h \
 	pmpi/base/table.h \
 	pmpi/base/tag_space.c pmpi/base/tag_space.h \
@@ -51,7 +50,6 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/comm/compare_ranks.c pmpi/comm/compare_ranks.h \
 	pmpi/comm/context.c pmpi/comm/context.h \
 	pmpi/comm/tags.c pmpi/comm/tags.h \
-	pmpi/request/handles.c pmpi/request/handles.h \
 	pmpi/request/pending_dummy.c pmpi/request/pending_dummy.h \
 	pmpi/request/request.c pmpi/request/request.h \
 	pmpi/request/ready.c pmpi/request/ready.h \
@@ -91,7 +89,6 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/api/sessions.c pmpi/api/sessions.h \
 	pmpi/api/setup.c pmpi/api/setup.h \
 	pmpi/api/start.c \
-	pmpi/api/statuses.c pmpi/api/statuses.h \
 	pmpi/api/wait_test.c pmpi/api/wait_test.h \
 	pmpi/api/wait_test_many.c
 
