@@ -50,7 +50,6 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/comm/compare_ranks.c pmpi/comm/compare_ranks.h \
 	pmpi/comm/context.c pmpi/comm/context.h \
 	pmpi/comm/tags.c pmpi/comm/tags.h \
-	pmpi/request/pending_dummy.c pmpi/request/pending_dummy.h \
 	pmpi/request/request.c pmpi/request/request.h \
 	pmpi/request/ready.c pmpi/request/ready.h \
 	pmpi/engine/calls.c pmpi/engine/calls.h \
@@ -73,10 +72,10 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/diag/statistics.c pmpi/diag/statistics.h \
 	pmpi/diag/trace_file.c pmpi/diag/trace_file.h \
 	pmpi/api/attributes.c \
-	pmpi/api/bypass.c pmpi/api/bypass.h \
+	pmpi/api/bypass.c \
 	pmpi/api/collectives.def pmpi/api/forms.def \
 	pmpi/api/communicators.c \
-	pmpi/api/dynamic.c pmpi/api/dynamic.h \
+	pmpi/api/dynamic.c \
 	pmpi/api/entry.c \
 	pmpi/api/error_handlers.c \
 	pmpi/api/fortran.c pmpi/api/fortran.def \
@@ -86,7 +85,7 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/api/idup.c \
 	pmpi/api/info.c \
 	pmpi/api/init.c \
-	pmpi/api/sessions.c pmpi/api/sessions.h \
+	pmpi/api/sessions.c \
 	pmpi/api/setup.c pmpi/api/setup.h \
 	pmpi/api/start.c \
 	pmpi/api/wait_test.c pmpi/api/wait_test.h \
@@ -110,9 +109,9 @@ libnbcprofile_la_CPPFLAGS = $(lib@NBC_NAME@_la_CPPFLAGS) -DNBC_PROFILE
 libnbcprofile_la_SOURCES = \
 	pmpi/base/clock.c pmpi/base/collect.c pmpi/base/in_mpi.c \
 	pmpi/profile/entry.c \
-	pmpi/profile/python.c pmpi/profile/python.h \
+	pmpi/profile/python.c \
 	pmpi/profile/record.c pmpi/profile/record.h \
-	pmpi/profile/stack.c pmpi/profile/stack.h
+	pmpi/profile/stack.c
 libnbcprofile_la_LIBADD = libnbc_core.la $(MPI_LIBS)
 libnbcprofile_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -no-undefined $(MPI_NEEDED) \
 	$(NBC_SHARED_LDFLAGS) -Wl,--version-script=$(srcdir)/libnbcprofile.map

@@ -5,10 +5,7 @@
 
 #include "nbcshim.h"
 
-#include "api/bypass.h"
 #include "engine/calls.h"
-#include "api/dynamic.h"
-#include "api/sessions.h"
 #include "api/setup.h"
 #include "base/broken_pipe.h"
 #include "base/errors.h"

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/sessions.h"
+/* Sessions (MPI-4.1 section 11.3). A program of sessions need not call MPI_Init, so its ranks have
+ * no common communicator on which to agree whether nbcshim is active. They agree on each
+ * communicator that is made from a group: it gets a context if nbcshim is active on any of its
+ * ranks, or any of them wants it. Communicators made from that one follow it. */
+#include "api/setup.h"
 
 #include <pthread.h>
 
 #include "nbcshim.h"
 
-#include "api/setup.h"
 #include "base/lock.h"
 #include "base/settings.h"
 #include "base/state.h"

@@ -21,7 +21,6 @@
 #include "engine/progress.h"
 #include "hookless/poll.h"
 #include "op/types.h"
-#include "request/pending_dummy.h"
 #include "request/ready.h"
 #include "request/request.h"
 
@@ -570,6 +569,49 @@ EXPORT(int, Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]),
     return error;
 }
 
+static MPI_Request pending_dummy = MPI_REQUEST_NULL; /* created when first needed; under the lock */
+
+/* The callbacks of the generalized request. */
+static int dummy_query(void *state, MPI_Status *status)
+{
+    (void)state;
+    NEXT(Status_set_elements)(status, MPI_BYTE, 0);
+    NEXT(Status_set_cancelled)(status, 0);
+    return MPI_SUCCESS;
+}
+
+static int dummy_release(void *state)
+{
+    (void)state;
+    return MPI_SUCCESS;
+}
+
+/* unreached: nobody cancels it */
+static int dummy_cancel(void *state, int complete)
+{
+    (void)state, (void)complete;
+    return MPI_SUCCESS;
+}
+
+/* A request of the MPI below that stays pending: it stands for a pending request of nbcshim.
+ * Created at the first call; MPI_REQUEST_NULL if the MPI cannot create it. Under the lock. Local.
+ */
+static MPI_Request dummy_get(void)
+{
+    if (pending_dummy == MPI_REQUEST_NULL &&
+        NEXT(Grequest_start)(dummy_query, dummy_release, dummy_cancel, NULL, &pending_dummy))
+        pending_dummy = MPI_REQUEST_NULL; /* unreached: no memory */
+    return pending_dummy;
+}
+
+void nbc_complete_cleanup(void)
+{
+    if (pending_dummy == MPI_REQUEST_NULL)
+        return;
+    NEXT(Grequest_complete)(pending_dummy);
+    NEXT(Wait)(&pending_dummy, MPI_STATUS_IGNORE);
+}
+
 /* Progresses the other requests while an own one is pending, and completes none of them: the dummy
  * takes the place of the pending one. MPICH has requests that progress only in completion calls for
  * them, for example those of collective file operations. */
@@ -581,7 +623,7 @@ static int poll_others(const struct nbc_own *own, int n, MPI_Request *requests,
     if (!own->others)
         return MPI_SUCCESS;
     nbc_lock();
-    MPI_Request dummy = nbc_pending_dummy();
+    MPI_Request dummy = dummy_get();
     nbc_unlock();
     if (dummy == MPI_REQUEST_NULL)
         /* unreached: no memory */
