@@ -65,12 +65,13 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/hookless/poll.h \
 	pmpi/hookless/signal.c pmpi/hookless/signal.h \
 	pmpi/hookless/windows.c \
-	pmpi/diag/check.c pmpi/diag/check.h \
+	pmpi/diag/check.c \
 	pmpi/diag/current_call.c pmpi/diag/current_call.h \
-	pmpi/diag/hang_report.c pmpi/diag/hang_report.h \
-	pmpi/diag/launcher.c pmpi/diag/launcher.h \
-	pmpi/diag/statistics.c pmpi/diag/statistics.h \
-	pmpi/diag/trace_file.c pmpi/diag/trace_file.h \
+	pmpi/diag/diag.h \
+	pmpi/diag/hang_report.c \
+	pmpi/diag/launcher.c \
+	pmpi/diag/statistics.c \
+	pmpi/diag/trace_file.c \
 	pmpi/api/attributes.c \
 	pmpi/api/bypass.c \
 	pmpi/api/collectives.def pmpi/api/forms.def \

@@ -16,7 +16,7 @@
 #include "below/export.h"
 #include "comm/compare_ranks.h"
 #include "comm/context.h"
-#include "diag/hang_report.h"
+#include "diag/diag.h"
 #include "engine/thread.h"
 
 NBC_ARCHIVE_MEMBER(sessions)
