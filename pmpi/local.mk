@@ -11,7 +11,7 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/below/detect.c pmpi/below/detect.h \
 	pmpi/below/device.c pmpi/below/device.h \
 	pmpi/below/export.h \
-	pmpi/below/files.def pmpi/below/files_local.def \
+	pmpi/below/files.def \
 	pmpi/below/hook.c pmpi/below/hook.h \
 	pmpi/below/next.c pmpi/below/next.def pmpi/below/next.h \
 	pmpi/below/ofi.c pmpi/below/ofi.h \
@@ -29,7 +29,6 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/base/settings.c pmpi/base/settings.h \
 	pmpi/base/state.c pmpi/base/state.h \
 	pmpi/base/stats.c pmpi/base/stats.h \
-	pmpi/base/stopped.c pmpi/base/stopped.h \
 	pmpi/base/system_thread.c pmpi/base/system_thread.h \
 	pmpi/base/table.h \
 	pmpi/base/tag_space.c pmpi/base/tag_space.h \
@@ -51,8 +50,6 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/comm/compare_ranks.c pmpi/comm/compare_ranks.h \
 	pmpi/comm/context.c pmpi/comm/context.h \
 	pmpi/comm/tags.c pmpi/comm/tags.h \
-	pmpi/request/handles.c pmpi/request/handles.h \
-	pmpi/request/pending_dummy.c pmpi/request/pending_dummy.h \
 	pmpi/request/request.c pmpi/request/request.h \
 	pmpi/request/ready.c pmpi/request/ready.h \
 	pmpi/engine/calls.c pmpi/engine/calls.h \
@@ -68,17 +65,18 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/hookless/poll.h \
 	pmpi/hookless/signal.c pmpi/hookless/signal.h \
 	pmpi/hookless/windows.c \
-	pmpi/diag/check.c pmpi/diag/check.h \
+	pmpi/diag/check.c \
 	pmpi/diag/current_call.c pmpi/diag/current_call.h \
-	pmpi/diag/hang_report.c pmpi/diag/hang_report.h \
-	pmpi/diag/launcher.c pmpi/diag/launcher.h \
-	pmpi/diag/statistics.c pmpi/diag/statistics.h \
-	pmpi/diag/trace_file.c pmpi/diag/trace_file.h \
+	pmpi/diag/diag.h \
+	pmpi/diag/hang_report.c \
+	pmpi/diag/launcher.c \
+	pmpi/diag/statistics.c \
+	pmpi/diag/trace_file.c \
 	pmpi/api/attributes.c \
-	pmpi/api/bypass.c pmpi/api/bypass.h \
+	pmpi/api/bypass.c \
 	pmpi/api/collectives.def pmpi/api/forms.def \
 	pmpi/api/communicators.c \
-	pmpi/api/dynamic.c pmpi/api/dynamic.h \
+	pmpi/api/dynamic.c \
 	pmpi/api/entry.c \
 	pmpi/api/error_handlers.c \
 	pmpi/api/fortran.c pmpi/api/fortran.def \
@@ -88,10 +86,9 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/api/idup.c \
 	pmpi/api/info.c \
 	pmpi/api/init.c \
-	pmpi/api/sessions.c pmpi/api/sessions.h \
+	pmpi/api/sessions.c \
 	pmpi/api/setup.c pmpi/api/setup.h \
 	pmpi/api/start.c \
-	pmpi/api/statuses.c pmpi/api/statuses.h \
 	pmpi/api/wait_test.c pmpi/api/wait_test.h \
 	pmpi/api/wait_test_many.c
 
@@ -113,9 +110,9 @@ libnbcprofile_la_CPPFLAGS = $(lib@NBC_NAME@_la_CPPFLAGS) -DNBC_PROFILE
 libnbcprofile_la_SOURCES = \
 	pmpi/base/clock.c pmpi/base/collect.c pmpi/base/in_mpi.c \
 	pmpi/profile/entry.c \
-	pmpi/profile/python.c pmpi/profile/python.h \
+	pmpi/profile/python.c \
 	pmpi/profile/record.c pmpi/profile/record.h \
-	pmpi/profile/stack.c pmpi/profile/stack.h
+	pmpi/profile/stack.c
 libnbcprofile_la_LIBADD = libnbc_core.la $(MPI_LIBS)
 libnbcprofile_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -no-undefined $(MPI_NEEDED) \
 	$(NBC_SHARED_LDFLAGS) -Wl,--version-script=$(srcdir)/libnbcprofile.map

@@ -45,6 +45,22 @@ struct nbc_sched *nbc_bcast_inter_linear(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
+/* Every rank of one group moves a block to or from the root; `sends`: this rank sends. */
+static struct nbc_sched *one_root(const struct nbc_shape *shape, bool sends)
+{
+    bool here = shape->root == NBC_ROOT_HERE;
+    int n = here ? shape->remote_size : 1;
+    struct nbc_sched *s = nbc_sched_new(shape, n);
+    if (!s || shape->root == NBC_ROOT_IDLE)
+        return nbc_sched_finish(s);
+    for (int i = 0; i < n; i++) {
+        struct nbc_ref block = sends ? nbc_send_block(shape, i) : nbc_recv_block(shape, i);
+        if (something(shape, block))
+            (sends ? nbc_send : nbc_recv)(s, block, here ? i : shape->root, NBC_NONE);
+    }
+    return nbc_sched_finish(s);
+}
+
 /* Gather(v), linear: every remote rank sends its block to the root.
  *
  *   root a0   ←b0 ←b1
@@ -52,16 +68,7 @@ struct nbc_sched *nbc_bcast_inter_linear(const struct nbc_shape *shape)
  * Cost: α + R (o + nβ). */
 struct nbc_sched *nbc_gather_inter_linear(const struct nbc_shape *shape)
 {
-    bool here = shape->root == NBC_ROOT_HERE;
-    struct nbc_sched *s = nbc_sched_new(shape, here ? shape->remote_size : 1);
-    if (!s || shape->root == NBC_ROOT_IDLE)
-        return nbc_sched_finish(s);
-    if (!here && something(shape, nbc_send_block(shape, 0)))
-        nbc_send(s, nbc_send_block(shape, 0), shape->root, NBC_NONE);
-    for (int i = 0; here && i < shape->remote_size; i++)
-        if (something(shape, nbc_recv_block(shape, i)))
-            nbc_recv(s, nbc_recv_block(shape, i), i, NBC_NONE);
-    return nbc_sched_finish(s);
+    return one_root(shape, shape->root != NBC_ROOT_HERE);
 }
 
 /* Scatter(v), linear: the root sends every remote rank its block.
@@ -71,16 +78,7 @@ struct nbc_sched *nbc_gather_inter_linear(const struct nbc_shape *shape)
  * Cost: α + R (o + nβ). */
 struct nbc_sched *nbc_scatter_inter_linear(const struct nbc_shape *shape)
 {
-    bool here = shape->root == NBC_ROOT_HERE;
-    struct nbc_sched *s = nbc_sched_new(shape, here ? shape->remote_size : 1);
-    if (!s || shape->root == NBC_ROOT_IDLE)
-        return nbc_sched_finish(s);
-    if (!here && something(shape, nbc_recv_block(shape, 0)))
-        nbc_recv(s, nbc_recv_block(shape, 0), shape->root, NBC_NONE);
-    for (int i = 0; here && i < shape->remote_size; i++)
-        if (something(shape, nbc_send_block(shape, i)))
-            nbc_send(s, nbc_send_block(shape, i), i, NBC_NONE);
-    return nbc_sched_finish(s);
+    return one_root(shape, shape->root == NBC_ROOT_HERE);
 }
 
 /* --- reductions, linear --- */

@@ -18,14 +18,13 @@ libnbc_core_la_SOURCES = \
 	src/alg_alltoall.c \
 	src/alg_barrier.c \
 	src/alg_bcast.c \
-	src/alg_gather.c \
+	src/alg_gather_scatter.c \
 	src/alg_hierarchical.c \
 	src/alg_inter.c \
 	src/alg_neighbor.c \
 	src/alg_reduce.c \
 	src/alg_reduce_scatter.c \
 	src/alg_scan.c \
-	src/alg_scatter.c \
 	src/alg_two_rounds.c \
 	src/alg_via_root.c \
 	src/aliases.def \
@@ -35,7 +34,6 @@ libnbc_core_la_SOURCES = \
 	src/circulant.c src/circulant.h \
 	src/coll.c src/coll.h src/colls.def \
 	src/exec.c src/exec.h \
-	src/gather_scatter.c src/gather_scatter.h \
 	src/hash.h \
 	src/reduction.c src/reduction.h \
 	src/json.c src/json.h \

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/dynamic.h"
+/* Connections between jobs that were started apart (MPI-4.1 chapter 11). Each job has decided for
+ * itself whether nbcshim is active, so they exchange that, by a collective call of the MPI below.
+ * The other job must run under nbcshim as well, or this one must set NBCSHIM_DYNAMIC=0. */
+#include "api/setup.h"
 
 #include <errno.h>
 #include <semaphore.h>

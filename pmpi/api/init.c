@@ -5,10 +5,7 @@
 
 #include "nbcshim.h"
 
-#include "api/bypass.h"
 #include "engine/calls.h"
-#include "api/dynamic.h"
-#include "api/sessions.h"
 #include "api/setup.h"
 #include "base/broken_pipe.h"
 #include "base/errors.h"
@@ -23,9 +20,7 @@
 #include "comm/init_handshake.h"
 #include "comm/compare_ranks.h"
 #include "comm/context.h"
-#include "diag/hang_report.h"
-#include "diag/launcher.h"
-#include "diag/statistics.h"
+#include "diag/diag.h"
 #include "engine/callback.h"
 #include "engine/progress.h"
 #include "engine/thread.h"

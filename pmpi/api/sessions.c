@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/sessions.h"
+/* Sessions (MPI-4.1 section 11.3). A program of sessions need not call MPI_Init, so its ranks have
+ * no common communicator on which to agree whether nbcshim is active. They agree on each
+ * communicator that is made from a group: it gets a context if nbcshim is active on any of its
+ * ranks, or any of them wants it. Communicators made from that one follow it. */
+#include "api/setup.h"
 
 #include <pthread.h>
 
 #include "nbcshim.h"
 
-#include "api/setup.h"
 #include "base/lock.h"
 #include "base/settings.h"
 #include "base/state.h"
@@ -13,7 +16,7 @@
 #include "below/export.h"
 #include "comm/compare_ranks.h"
 #include "comm/context.h"
-#include "diag/hang_report.h"
+#include "diag/diag.h"
 #include "engine/thread.h"
 
 NBC_ARCHIVE_MEMBER(sessions)

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "api/bypass.h"
 #include "api/wait_test.h"
 #include "base/broken_pipe.h"
 #include "base/clock.h"
@@ -15,17 +14,13 @@
 #include "below/detect.h"
 #include "below/revoked.h"
 #include "comm/context.h"
-#include "diag/check.h"
-#include "diag/hang_report.h"
-#include "diag/statistics.h"
-#include "diag/trace_file.h"
+#include "diag/diag.h"
 #include "engine/callback.h"
 #include "engine/thread.h"
 #include "hookless/signal.h"
 #include "op/call.h"
 #include "op/nodemap.h"
 #include "op/run.h"
-#include "request/pending_dummy.h"
 #include "request/request.h"
 
 static bool leads; /* this process speaks for the job */
@@ -150,7 +145,7 @@ void nbc_shutdown(void)
     nbc_callback_stop();
     nbc_enabled = nbc_hooked = nbc_was_hooked = false;
     nbc_native_blocking = 0;
-    nbc_pending_dummy_cleanup();
+    nbc_complete_cleanup();
     nbc_signal_cleanup();
     nbc_self_comm = MPI_COMM_NULL;
     nbc_context_cleanup();

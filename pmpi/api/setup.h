@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Setup and shutdown of the state that is not of a single communicator. All without the lock. */
+/* Setup and shutdown of the state that is not of a single communicator, and what the beginning and
+ * the end of nbcshim need of other files. All without the lock. */
 #ifndef NBC_SETUP_H
 #define NBC_SETUP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "below/next.h"
@@ -34,5 +36,31 @@ struct nbc_call;
  * function, and returns it. If the reason is that nbcshim is inactive, a line on standard error
  * says once how to change that. */
 int nbc_raise_lacking(const struct nbc_call *call, const char *name);
+
+/* --- bypass.c --- */
+
+/* Whether the program's calls bypass nbcshim. Writes to `text` how, and what to do. Between
+ * MPI_Init and MPI_Finalize of the MPI, while nbcshim is inactive. Local. */
+bool nbc_bypassed(char *text, size_t room);
+
+/* Whether MPI_Init or MPI_Init_thread of nbcshim has been called. */
+extern bool nbc_init_was_called;
+
+/* --- dynamic.c --- */
+
+/* Called in MPI_Init. If this job was spawned, agrees with the job that spawned it and attaches a
+ * context to the intercommunicator. Collective over both jobs. Returns MPI_SUCCESS, or an error
+ * that has been raised. */
+int nbc_dynamic_meet_parent(void);
+
+/* --- sessions.c --- */
+
+/* MPI_Finalize is about to free MPI_COMM_WORLD and MPI_COMM_SELF. Shuts nbcshim down; with sessions
+ * still open, only detaches it from these communicators. */
+void nbc_sessions_end_world(void);
+
+/* Around the native MPI_Finalize. */
+void nbc_sessions_finalize_begins(void);
+void nbc_sessions_finalize_ends(void);
 
 #endif

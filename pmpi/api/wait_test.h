@@ -43,6 +43,9 @@ extern MPI_Status nbc_empty_status;
 /* Sets nbc_empty_status. Called once at init, before the first request exists. */
 void nbc_complete_setup(void);
 
+/* Frees what completion calls have created in the MPI below, at finalize. */
+void nbc_complete_cleanup(void);
+
 /* Writes the empty status as calls for one request do, which leave MPI_ERROR alone. */
 void nbc_set_status(MPI_Status *status);
 

@@ -13,7 +13,6 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "api/statuses.h"
 #include "api/wait_test.h"
 #include "base/errors.h"
 #include "base/lock.h"
@@ -22,7 +21,6 @@
 #include "engine/progress.h"
 #include "hookless/poll.h"
 #include "op/types.h"
-#include "request/pending_dummy.h"
 #include "request/ready.h"
 #include "request/request.h"
 
@@ -35,6 +33,55 @@ enum { LONG = 32, WINDOW = 64, POLL = 512 };
 
 /* 2^32 divided by the golden ratio: its multiples modulo 2^32 are spread evenly. */
 static const unsigned TURN = 2654435769u;
+
+/* --- statuses --- */
+
+/* What a call with an array of statuses writes there for requests of nbcshim, and the error that it
+ * raises. */
+struct statuses {
+    MPI_Status *list;
+    int nvalid;                   /* so many are valid, but for their MPI_ERROR */
+    int error;                    /* MPI_ERR_IN_STATUS, or MPI_SUCCESS so far */
+    struct nbc_error_scope place; /* where the error is to be raised */
+};
+
+/* Whether an error of the MPI below is of the class MPI_ERR_IN_STATUS. */
+static bool is_in_status(int error)
+{
+    int class = error;
+    if (error != MPI_ERR_IN_STATUS)
+        NEXT(Error_class)(error, &class); /* unreached: another code for MPI_ERR_IN_STATUS */
+    return class == MPI_ERR_IN_STATUS;
+}
+
+/* Reports a request in list[at]. With the first error, sets MPI_ERROR of those that are valid. (The
+ * standard leaves MPI_ERROR untouched where the call succeeds. nbcshim writes MPI_SUCCESS, as both
+ * MPIs do, since some programs read it.) Ends the request if it is complete. Under the lock. */
+static void statuses_set(struct statuses *s, struct nbc_request *r, MPI_Request *request, int at)
+{
+    bool ignored = s->list == MPI_STATUSES_IGNORE;
+    int error = r->state == NBC_ACTIVE ? MPI_ERR_PENDING : r->error;
+    if (error && !s->error) {
+        s->error = MPI_ERR_IN_STATUS;
+        s->place = nbc_context_scope(r->context);
+        for (int i = 0; i < s->nvalid && !ignored; i++)
+            s->list[i].MPI_ERROR = MPI_SUCCESS;
+    }
+    if (r->state != NBC_ACTIVE)
+        nbc_request_end(r, request);
+    if (ignored)
+        return;
+    s->list[at] = nbc_empty_status;
+    s->list[at].MPI_ERROR = error;
+}
+
+/* At the end of the call: raises the error, unless the MPI below has raised `error` already.
+ * Returns the error of the call. Without the lock. */
+static int statuses_raise(const struct statuses *s, int error)
+{
+    nbc_types_reclaim();
+    return error || !s->error ? error : nbc_raise_at(&s->place, s->error);
+}
 
 /* --- any and some --- */
 
@@ -225,7 +272,7 @@ EXPORT(int, Testany, (int count, MPI_Request requests[], int *index, int *flag, 
 
 /* Reports all complete own requests that are known after the first `count` entries of indices and
  * statuses, which are those of other requests. Returns the number of entries. */
-static int some_own(struct array *a, struct nbc_statuses *report, int *indices, int count)
+static int some_own(struct array *a, struct statuses *report, int *indices, int count)
 {
     int place;
     nbc_lock();
@@ -233,7 +280,7 @@ static int some_own(struct array *a, struct nbc_statuses *report, int *indices, 
          r = nbc_ready_find(a->requests, a->n, a->turn, &place)) {
         indices[count] = place;
         report->nvalid = count;
-        nbc_statuses_set(report, r, &a->requests[place], count);
+        statuses_set(report, r, &a->requests[place], count);
         count++;
     }
     nbc_unlock();
@@ -258,17 +305,17 @@ static int some_other(struct array *a, int *count, int *indices, MPI_Status *sta
  * then. */
 static bool some_round(struct array *a, int *count, int *indices, MPI_Status *statuses, int *error)
 {
-    struct nbc_statuses report = {.list = statuses};
+    struct statuses report = {.list = statuses};
     *error = MPI_SUCCESS;
     *count = a->seen ? 0 : some_own(a, &report, indices, 0);
     if (*count == 0) {
         *error = some_other(a, count, indices, statuses);
-        if (*error && !nbc_is_in_status(*error))
+        if (*error && !is_in_status(*error))
             return true;
         report.error = *error;
         *count = some_own(a, &report, indices, *count);
     }
-    *error = nbc_statuses_raise(&report, *error);
+    *error = statuses_raise(&report, *error);
     return *count > 0;
 }
 
@@ -315,7 +362,7 @@ EXPORT(int, Testsome,
 
 /* Ends complete own requests from *place on, up to the first active one, which it returns; or, if
  * it passes the active ones, up to the last. Under the lock. */
-static struct nbc_request *all_own(struct nbc_statuses *report, int n, MPI_Request *requests,
+static struct nbc_request *all_own(struct statuses *report, int n, MPI_Request *requests,
                                    int *place, bool passes)
 {
     for (; *place < n; ++*place) {
@@ -325,16 +372,16 @@ static struct nbc_request *all_own(struct nbc_statuses *report, int n, MPI_Reque
             continue;
         if (r->state == NBC_ACTIVE && !passes)
             return r;
-        nbc_statuses_set(report, r, at, *place);
+        statuses_set(report, r, at, *place);
     }
     return NULL;
 }
 
 /* Ends the call. Either all requests are complete, or the MPI below reports errors, and some own
  * requests may still be active. `place`: of the first own one that has not been reported. */
-static int all_end(int n, MPI_Request *requests, struct nbc_statuses *report, int place, int error)
+static int all_end(int n, MPI_Request *requests, struct statuses *report, int place, int error)
 {
-    if (error && !nbc_is_in_status(error))
+    if (error && !is_in_status(error))
         /* unreached: no memory */
         return error;
     nbc_lock();
@@ -342,7 +389,7 @@ static int all_end(int n, MPI_Request *requests, struct nbc_statuses *report, in
         report->error = error;
     all_own(report, n, requests, &place, true);
     nbc_unlock();
-    return nbc_statuses_raise(report, error);
+    return statuses_raise(report, error);
 }
 
 /* The other requests in an array of MPI_Waitall. MPI_Testsome completes them one after the other.
@@ -398,7 +445,7 @@ static int others_test_all(struct others *o, int n, MPI_Request *requests, MPI_S
 {
     int flag = 0,
         error = NEXT(Testall)(n, requests, &flag, o->marked ? o->statuses : MPI_STATUSES_IGNORE);
-    bool reported = error ? nbc_is_in_status(error) : flag;
+    bool reported = error ? is_in_status(error) : flag;
     for (int i = 0; reported && i < n; i++)
         if (!o->over[i])
             others_take(o, i, &o->statuses[i], error, statuses);
@@ -410,7 +457,7 @@ static int others_test(struct others *o, int n, MPI_Request *requests, MPI_Statu
     int before = o->left;
     int count = 0, error = NEXT(Testsome)(n, requests, &count, o->indices,
                                           o->marked ? o->statuses : MPI_STATUSES_IGNORE);
-    if (error && !nbc_is_in_status(error))
+    if (error && !is_in_status(error))
         return error;
     if (count == MPI_UNDEFINED) { /* all remaining requests are inactive */
         o->left = 0;
@@ -463,8 +510,7 @@ static void others_end(const struct others *o, int n, MPI_Status *statuses, int 
 
 /* Ends own requests in their order, and progresses the first one that is not complete. Returns
  * whether all are complete. */
-static bool all_step(struct nbc_statuses *report, int n, MPI_Request *requests, int *place,
-                     bool others)
+static bool all_step(struct statuses *report, int n, MPI_Request *requests, int *place, bool others)
 {
     nbc_count_waiting(1);
     nbc_lock();
@@ -482,7 +528,7 @@ static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
 {
     struct nbc_own own;
     struct others others;
-    struct nbc_statuses report = {.list = statuses};
+    struct statuses report = {.list = statuses};
     int error = MPI_SUCCESS, place = 0, spins = 0;
     nbc_lock();
     nbc_own_find(&own, n, requests, false);
@@ -523,6 +569,49 @@ EXPORT(int, Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]),
     return error;
 }
 
+static MPI_Request pending_dummy = MPI_REQUEST_NULL; /* created when first needed; under the lock */
+
+/* The callbacks of the generalized request. */
+static int dummy_query(void *state, MPI_Status *status)
+{
+    (void)state;
+    NEXT(Status_set_elements)(status, MPI_BYTE, 0);
+    NEXT(Status_set_cancelled)(status, 0);
+    return MPI_SUCCESS;
+}
+
+static int dummy_release(void *state)
+{
+    (void)state;
+    return MPI_SUCCESS;
+}
+
+/* unreached: nobody cancels it */
+static int dummy_cancel(void *state, int complete)
+{
+    (void)state, (void)complete;
+    return MPI_SUCCESS;
+}
+
+/* A request of the MPI below that stays pending: it stands for a pending request of nbcshim.
+ * Created at the first call; MPI_REQUEST_NULL if the MPI cannot create it. Under the lock. Local.
+ */
+static MPI_Request dummy_get(void)
+{
+    if (pending_dummy == MPI_REQUEST_NULL &&
+        NEXT(Grequest_start)(dummy_query, dummy_release, dummy_cancel, NULL, &pending_dummy))
+        pending_dummy = MPI_REQUEST_NULL; /* unreached: no memory */
+    return pending_dummy;
+}
+
+void nbc_complete_cleanup(void)
+{
+    if (pending_dummy == MPI_REQUEST_NULL)
+        return;
+    NEXT(Grequest_complete)(pending_dummy);
+    NEXT(Wait)(&pending_dummy, MPI_STATUS_IGNORE);
+}
+
 /* Progresses the other requests while an own one is pending, and completes none of them: the dummy
  * takes the place of the pending one. MPICH has requests that progress only in completion calls for
  * them, for example those of collective file operations. */
@@ -534,7 +623,7 @@ static int poll_others(const struct nbc_own *own, int n, MPI_Request *requests,
     if (!own->others)
         return MPI_SUCCESS;
     nbc_lock();
-    MPI_Request dummy = nbc_pending_dummy();
+    MPI_Request dummy = dummy_get();
     nbc_unlock();
     if (dummy == MPI_REQUEST_NULL)
         /* unreached: no memory */
@@ -550,7 +639,7 @@ static __attribute__((noinline)) int test_all(int n, MPI_Request *requests, int 
                                               MPI_Status *statuses)
 {
     struct nbc_own own;
-    struct nbc_statuses report = {.list = statuses, .nvalid = n};
+    struct statuses report = {.list = statuses, .nvalid = n};
     int error = MPI_SUCCESS;
     nbc_lock();
     nbc_own_find(&own, n, requests, false);

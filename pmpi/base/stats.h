@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sums over calls: how many, how long they took, and for how much of that time the program was in
- * MPI. For each algorithm NBCSHIM_STATS reports them (diag/statistics.h), for each call site
+ * MPI. For each algorithm NBCSHIM_STATS reports them (diag/statistics.c), for each call site
  * libnbcprofile.so. The caller guards them. */
 #ifndef NBC_STATS_H
 #define NBC_STATS_H

@@ -12,6 +12,15 @@
 #include <mpi.h>
 #include <stdbool.h>
 
+/* NBC_IF(HAVE_MPI_X, code): the code, if config.h defines this name as 1. */
+#define NBC_HAS_1 ,
+#define NBC_IF(have, ...) NBC_IF_NAMED(have, __VA_ARGS__)
+#define NBC_IF_NAMED(have, ...) NBC_IF_CHOSEN(NBC_HAS_##have NBC_YES, NBC_NO, )(__VA_ARGS__)
+#define NBC_IF_CHOSEN(...) NBC_IF_SECOND(__VA_ARGS__)
+#define NBC_IF_SECOND(first, second, ...) second
+#define NBC_YES(...) __VA_ARGS__
+#define NBC_NO(...)
+
 /* The static library declares this type too, although it does not use it: libtool compiles each
  * file twice, the shared object first, and make reads the list of included files of the second
  * compilation. */

@@ -2,14 +2,18 @@
 #define _GNU_SOURCE
 #include "comm/init_handshake.h"
 
+#include <dirent.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/settings.h"
-#include "base/stopped.h"
 #include "below/next.h"
 #include "below/quirks.h"
 #include "comm/rank_lines.h"
@@ -95,6 +99,54 @@ static int call_all(void)
     return error;
 }
 
+/* --- processes that are stopped --------------------------------------------------------------- */
+
+/* The file that a process runs; false for processes of other users. */
+static bool program_of(const char *process, char program[PATH_MAX])
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/%.20s/exe", process);
+    ssize_t n = readlink(link, program, PATH_MAX - 1);
+    program[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+/* The text after a name at the beginning of a line: "State:", "TracerPid:". */
+static const char *field(const char *text, const char *name)
+{
+    const char *found = strstr(text, name);
+    return found ? found + strlen(name) + strspn(found + strlen(name), "\t ") : "";
+}
+
+static bool is_stopped(const char *process)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%.20s/status", process);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false; /* unreached: a moment between two threads */
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    char state = *field(text, "\nState:"), tracer = *field(text, "\nTracerPid:");
+    return state == 'T' || state == 't' || (tracer && tracer != '0');
+}
+
+/* Whether a process on this host that runs the same program as this one, this one included, is
+ * stopped by a signal or traced by a debugger. False where there is no /proc. */
+static bool any_is_stopped(void)
+{
+    char own[PATH_MAX], other[PATH_MAX];
+    bool found = false;
+    DIR *processes = program_of("self", own) ? opendir("/proc") : NULL;
+    if (!processes)
+        return false; /* unreached: a moment between two threads */
+    for (struct dirent *d; !found && (d = readdir(processes)) != NULL;)
+        found = *d->d_name >= '1' && *d->d_name <= '9' && program_of(d->d_name, other) &&
+                strcmp(own, other) == 0 && is_stopped(d->d_name);
+    closedir(processes);
+    return found;
+}
+
 /* --- what the caller says --------------------------------------------------------------------- */
 
 static void put_silence(struct nbc_line *l)
@@ -146,7 +198,7 @@ static void end_after_silence(void)
 {
     struct nbc_line l = {.n = 0};
     put_silence(&l);
-    if (!nbc_any_is_stopped())
+    if (!any_is_stopped())
         end_job(&l);
     here.ends_at = here.waited + PATIENCE * SECOND;
     nbc_line_put(&l, "; the others wait, since a process of the program is stopped or traced");

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "diag/check.h"
+/* NBCSHIM_CHECK=1 checks that the collective calls of all ranks match.
+ *
+ * Each call is checked by a small nonblocking allreduce, whose operator compares the calls of two
+ * groups of ranks. The operation of the call starts when its check has passed; otherwise it
+ * completes with an error on every rank. Checks have tags and numbers of their own, in two struct
+ * nbc_context called check contexts, because mismatched calls may take different tags, or a
+ * different number of tags. */
+#include "diag/diag.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "diag/hang_report.h"
+/* Reports pending operations, and the ranks that each waits for, on standard error. NBCSHIM_TIMEOUT
+ * starts a thread that reports operations pending for longer; SIGUSR1 reports all that are pending
+ * now. */
+#include "diag/diag.h"
 
 #include <dlfcn.h>
 #include <errno.h>

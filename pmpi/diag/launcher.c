@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "diag/launcher.h"
+/* Whether the launcher has started several processes of which each is alone in MPI_COMM_WORLD: the
+ * launcher and the MPI do not understand each other. */
+#include "diag/diag.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "diag/statistics.h"
+/* NBCSHIM_STATS, the reporting part: what nbcshim does in this job, at init, and the statistics of
+ * base/stats.h at the end. Without the lock, at init and finalize. */
+#include "diag/diag.h"
 
 #include <inttypes.h>
 #include <stdio.h>

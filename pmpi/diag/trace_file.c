@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "diag/trace_file.h"
+/* NBCSHIM_TRACE, the part that writes: merges the events that all ranks have recorded
+ * (trace_transport.h) into one file for about://tracing and Perfetto. */
+#include "diag/diag.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -107,7 +107,6 @@ static void thread_leave_files(void)
 #define NAME(name) name
 #define C int
 #include "below/files.def"
-#include "below/files_local.def"
 #undef NAME
 #undef C
 
@@ -116,6 +115,5 @@ static void thread_leave_files(void)
 #define NAME(name) name##_c
 #define C MPI_Count
 #include "below/files.def"
-#include "below/files_local.def"
 #endif
 #endif

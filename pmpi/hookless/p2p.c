@@ -180,9 +180,7 @@ static int p2p_replace(struct side out, int source, int tag, MPI_Comm comm, MPI_
          p2p_replace(SIDE(buf, count, type, dest, outtag), source, intag, comm, status))
 
 FORMS(int, )
-#ifdef HAVE_MPI_SEND_C
-FORMS(MPI_Count, _c)
-#endif
+NBC_IF(HAVE_MPI_SEND_C, FORMS(MPI_Count, _c))
 
 /* --- probes ------------------------------------------------------------------------------------*/
 
@@ -201,9 +199,8 @@ EXPORT(int, Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status),
 POLLED(Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status),
        (source, tag, comm, flag, status))
 
-#ifdef HAVE_MPI_PARRIVED
-POLLED(Parrived, (MPI_Request request, int partition, int *flag), (request, partition, flag))
-#endif
+NBC_IF(HAVE_MPI_PARRIVED, POLLED(Parrived, (MPI_Request request, int partition, int *flag),
+                                 (request, partition, flag)))
 
 #ifdef HAVE_MPI_IMPROBE
 EXPORT(int, Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status),

@@ -50,24 +50,14 @@ static int win_raise(MPI_Win win, int error)
         (size, unit, info, comm, base, win))
 
 CREATE(Win_create, int)
-#ifdef HAVE_MPI_WIN_CREATE_C
-CREATE(Win_create_c, MPI_Aint)
-#endif
-#ifdef HAVE_MPI_WIN_ALLOCATE
-ALLOCATE(Win_allocate, int)
-#endif
-#ifdef HAVE_MPI_WIN_ALLOCATE_C
-ALLOCATE(Win_allocate_c, MPI_Aint)
-#endif
-#ifdef HAVE_MPI_WIN_ALLOCATE_SHARED
-ALLOCATE(Win_allocate_shared, int)
-#endif
-#ifdef HAVE_MPI_WIN_ALLOCATE_SHARED_C
-ALLOCATE(Win_allocate_shared_c, MPI_Aint)
-#endif
-#ifdef HAVE_MPI_WIN_CREATE_DYNAMIC
-CONSTRUCTOR(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win *win), (info, comm, win))
-#endif
+NBC_IF(HAVE_MPI_WIN_CREATE_C, CREATE(Win_create_c, MPI_Aint))
+NBC_IF(HAVE_MPI_WIN_ALLOCATE, ALLOCATE(Win_allocate, int))
+NBC_IF(HAVE_MPI_WIN_ALLOCATE_C, ALLOCATE(Win_allocate_c, MPI_Aint))
+NBC_IF(HAVE_MPI_WIN_ALLOCATE_SHARED, ALLOCATE(Win_allocate_shared, int))
+NBC_IF(HAVE_MPI_WIN_ALLOCATE_SHARED_C, ALLOCATE(Win_allocate_shared_c, MPI_Aint))
+NBC_IF(HAVE_MPI_WIN_CREATE_DYNAMIC,
+       CONSTRUCTOR(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win *win),
+                   (info, comm, win)))
 
 #define COLLECTIVE(name, params, args)                          \
     EXPORT(int, name, params, args)                             \
@@ -77,9 +67,7 @@ CONSTRUCTOR(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win *win), (i
     }
 
 COLLECTIVE(Win_fence, (int assert, MPI_Win win), (assert, win))
-#ifdef HAVE_MPI_WIN_SET_INFO
-COLLECTIVE(Win_set_info, (MPI_Win win, MPI_Info info), (win, info))
-#endif
+NBC_IF(HAVE_MPI_WIN_SET_INFO, COLLECTIVE(Win_set_info, (MPI_Win win, MPI_Info info), (win, info)))
 
 EXPORT(int, Win_free, (MPI_Win * win), (win))
 {
@@ -152,16 +140,10 @@ EXPORT(int, Win_wait, (MPI_Win win), (win))
 POLLED(Win_test, (MPI_Win win, int *flag), (win, flag))
 POLLED(Win_lock, (int type, int rank, int assert, MPI_Win win), (type, rank, assert, win))
 POLLED(Win_unlock, (int rank, MPI_Win win), (rank, win))
-#ifdef HAVE_MPI_WIN_LOCK_ALL
-POLLED(Win_lock_all, (int assert, MPI_Win win), (assert, win))
-POLLED(Win_unlock_all, (MPI_Win win), (win))
-#endif
-#ifdef HAVE_MPI_WIN_FLUSH
-POLLED(Win_flush, (int rank, MPI_Win win), (rank, win))
-POLLED(Win_flush_all, (MPI_Win win), (win))
-POLLED(Win_flush_local, (int rank, MPI_Win win), (rank, win))
-POLLED(Win_flush_local_all, (MPI_Win win), (win))
-#endif
-#ifdef HAVE_MPI_WIN_SYNC
-POLLED(Win_sync, (MPI_Win win), (win))
-#endif
+NBC_IF(HAVE_MPI_WIN_LOCK_ALL, POLLED(Win_lock_all, (int assert, MPI_Win win), (assert, win)))
+NBC_IF(HAVE_MPI_WIN_LOCK_ALL, POLLED(Win_unlock_all, (MPI_Win win), (win)))
+NBC_IF(HAVE_MPI_WIN_FLUSH, POLLED(Win_flush, (int rank, MPI_Win win), (rank, win)))
+NBC_IF(HAVE_MPI_WIN_FLUSH, POLLED(Win_flush_all, (MPI_Win win), (win)))
+NBC_IF(HAVE_MPI_WIN_FLUSH, POLLED(Win_flush_local, (int rank, MPI_Win win), (rank, win)))
+NBC_IF(HAVE_MPI_WIN_FLUSH, POLLED(Win_flush_local_all, (MPI_Win win), (win)))
+NBC_IF(HAVE_MPI_WIN_SYNC, POLLED(Win_sync, (MPI_Win win), (win)))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "profile/python.h"
+/* The lines of Python from which the program calls MPI: the stack of the interpreter's functions is
+ * the same for all of them. */
+#include "profile/record.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -16,8 +16,40 @@
 #include "base/table.h"
 #include "below/simulated.h"
 #include "op/call.h"
-#include "profile/python.h"
-#include "profile/stack.h"
+
+/* --- python.c --- */
+
+struct nbc_python;
+
+/* Called in MPI_Init: whether the program is Python, 3.9 or later. Local. */
+void nbc_python_setup(void);
+
+/* The lines of this thread, the innermost first; equal ones are the same object. NULL: the thread
+ * runs no Python. Takes the interpreter's lock (GIL), so that no lock of this library may be held.
+ */
+const struct nbc_python *nbc_python_find(void);
+
+/* Writes each line as "\tLINE :FUNCTION FILE", the number in hexadecimal digits; of NULL nothing.
+ */
+void nbc_python_write(FILE *out, const struct nbc_python *lines);
+
+/* --- stack.c --- */
+
+enum { NBC_STACK_DEPTH = 8 };
+
+struct nbc_stack {
+    int n;
+    const void *frame[NBC_STACK_DEPTH];  /* to which the calls return, the innermost first */
+    int32_t offset[NBC_STACK_DEPTH];     /* of the return address from `place`, in bytes */
+    const char *place;                   /* of the first one */
+    const struct nbc_stack *same, *next; /* the first stack with the same frames; in a chain */
+};
+
+/* The stack of a call that returns to `caller`; this address lies at `place`. Equal stacks are the
+ * same object. NULL without memory. */
+const struct nbc_stack *nbc_stack_find(const void *caller, const void *place);
+
+/* --- record.c --- */
 
 /* Equal for calls that are counted together. */
 struct nbc_site_key {

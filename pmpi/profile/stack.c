@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "profile/stack.h"
+/* The call stacks from which the program calls MPI. To walk a stack takes microseconds, so that it
+ * is done once for each: a later call from the same address at the same height of the stack has
+ * the same callers if the same return addresses lie where they lay then. Under the mutex. */
+#include "profile/record.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

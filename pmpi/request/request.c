@@ -5,16 +5,80 @@
 #include <sys/mman.h>
 
 #include "base/state.h"
+#include "base/table.h"
 #include "base/tag_space.h"
 #include "below/next.h"
 #include "below/quirks.h"
 #include "comm/tags.h"
 #include "op/plan.h"
 #include "op/types.h"
-#include "request/handles.h"
 #include "request/ready.h"
 
 int nbc_user_requests;
+
+/* --- the objects of handles ------------------------------------------------------------------- */
+
+struct entry {
+    MPI_Request handle;
+    struct nbc_request *r; /* NULL: free */
+};
+
+/* Every completion call searches here, possibly among tens of thousands of requests and in any
+ * order. The table is therefore one array that contains the handles, with linear probing, and a
+ * search costs one cache line. The number of entries is a power of two, and at most three of four
+ * are taken. The table only grows, because handles are recycled with their objects. */
+static struct entry *entries;
+static size_t mask; /* number of entries − 1; 0: no table */
+static size_t taken;
+
+/* The entry of a handle, or the free entry where it belongs. */
+static struct entry *entry_of(MPI_Request handle)
+{
+    size_t i = nbc_hash_key(&handle, sizeof handle);
+    while (entries[i & mask].r && entries[i & mask].handle != handle)
+        i++;
+    return &entries[i & mask];
+}
+
+static struct nbc_request *handles_find(MPI_Request handle)
+{
+    return mask ? entry_of(handle)->r : NULL;
+}
+
+static bool handles_grow(void)
+{
+    enum { FIRST = 64 };
+    struct entry *old = entries;
+    size_t n = mask ? mask + 1 : 0, more = n ? 2 * n : FIRST;
+    struct entry *wider = calloc(more, sizeof *wider);
+    if (!wider)
+        return false;
+    entries = wider;
+    mask = more - 1;
+    for (size_t i = 0; i < n; i++)
+        if (old[i].r)
+            *entry_of(old[i].handle) = old[i];
+    free(old);
+    return true;
+}
+
+static bool handles_add(MPI_Request handle, struct nbc_request *r)
+{
+    if (taken >= (mask + 1) / 4 * 3 && !handles_grow())
+        return false;
+    *entry_of(handle) = (struct entry){handle, r};
+    taken++;
+    return true;
+}
+
+static void handles_clear(void)
+{
+    free(entries);
+    entries = NULL;
+    mask = taken = 0;
+}
+
+/* --- the pool --------------------------------------------------------------------------------- */
 
 /* Requests are allocated in slabs, each of twice the size of the last up to a limit, and are not
  * freed before the end. Large slabs use huge pages: with small pages, accesses in random order
@@ -38,7 +102,7 @@ static struct slab *abandoned_slabs; /* with requests that the program has never
 struct nbc_request *nbc_request_find(MPI_Request handle)
 {
     nbc_assert_locked();
-    struct nbc_request *r = nbc_handles_find(handle);
+    struct nbc_request *r = handles_find(handle);
     return r && r->state != NBC_IDLE ? r : NULL;
 }
 
@@ -88,7 +152,7 @@ static struct nbc_request *request_create(void)
     struct nbc_request *r = &slabs->list[slabs->used];
     if (NEXT(Recv_init)(NULL, 0, MPI_BYTE, source, 0, nbc_handle_comm, &r->handle))
         return NULL;
-    if (!nbc_handles_add(r->handle, r)) {
+    if (!handles_add(r->handle, r)) {
         NEXT(Request_free)(&r->handle);
         return NULL;
     }
@@ -251,7 +315,7 @@ void nbc_request_cleanup(void)
     slab_bytes = SMALLEST;
     nbc_ready_clear();
     /* mutants: leave a call out: what is left at MPI_Finalize */
-    nbc_handles_clear();
+    handles_clear();
 }
 
 void nbc_own_find(struct nbc_own *own, int n, const MPI_Request *requests, bool remember)

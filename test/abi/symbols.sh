@@ -58,7 +58,7 @@ nothing "a comment above its row names the functions of each collective" \
         } { above = $0 }' "$collectives")
 
 # The shim reaches the MPI's functions by dlsym, so those of next.def count as needed too; what it
-# uses only where the MPI has it stands between #ifdef and #endif there.
+# uses only where the MPI has it stands in NBC_IF there, or between #ifdef and #endif.
 {
     sed 's/^PMPI_/MPI_/' "$scratch/needed" | grep '^MPI_'
     sed '/^# *if/,/^# *endif/d' "$srcdir/pmpi/below/next.def" | sed -n 's/^ *FN(\(\w*\)).*/MPI_\1/p'

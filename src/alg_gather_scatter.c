@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/* Gather and gatherv: the root receives a block of every rank. Scatter and scatterv: every rank
+ * receives its block from the root. */
+#include "bytes.h"
+#include "sched.h"
+#include "select.h"
+#include "topo.h"
+
+/* --- both: the root holds the blocks of all ranks --- */
+
+/* A rank's place in a k-nomial tree. Ranks are counted from the root, so that a subtree is a
+ * contiguous range of blocks. */
+struct gather_scatter {
+    const struct nbc_shape *shape;
+    struct nbc_sched *s;
+    struct nbc_knomial tree;
+    int64_t each; /* bytes of a block */
+    int radix;
+};
+
+/* Number of ranks in the subtree of a child. */
+static int subtree_of(const struct gather_scatter *g, int child)
+{
+    return nbc_knomial_subtree(child, g->shape->size, g->radix);
+}
+
+/* Builds a schedule along the tree: at_root emits the operations of the root, elsewhere those of
+ * every other rank. Neither is called when blocks have no bytes. NULL: out of memory. */
+static struct nbc_sched *knomial(const struct nbc_shape *shape, int radix,
+                                 void (*at_root)(struct gather_scatter *g),
+                                 void (*elsewhere)(struct gather_scatter *g))
+{
+    struct gather_scatter g = {.shape = shape, .each = nbc_shape_bytes(shape), .radix = radix};
+    int me = nbc_relative(shape->rank, shape->root, shape->size);
+    nbc_knomial(me, shape->size, radix, &g.tree);
+    g.s = nbc_sched_new(shape, g.tree.nchild + 3);
+    if (!g.s || g.each == 0)
+        return nbc_sched_finish(g.s);
+    (me == 0 ? at_root : elsewhere)(&g);
+    return nbc_sched_finish(g.s);
+}
+
+/* Sends or receives a block, if it has bytes. */
+static nbc_id move_block(struct nbc_sched *s, const struct nbc_shape *shape, bool in, int block,
+                         int peer, nbc_id after)
+{
+    struct nbc_ref ref = in ? nbc_recv_block(shape, block) : nbc_send_block(shape, block);
+    if (nbc_ref_bytes(shape, ref) == 0)
+        return NBC_NONE;
+    return in ? nbc_recv_pieces(s, shape, ref, peer, after)
+              : nbc_send_pieces(s, shape, ref, peer, after);
+}
+
+/* Builds a schedule in which every block travels directly between its rank and the root. The root
+ * takes the ranks in ascending order from its own, within a window or all at once. Blocks without
+ * bytes are not sent, which both sides know. NULL: out of memory. */
+static struct nbc_sched *linear(const struct nbc_shape *shape, bool windowed)
+{
+    int rank = shape->rank, root = shape->root, size = shape->size;
+    bool gathers = shape->coll == NBC_GATHER || shape->coll == NBC_GATHERV;
+    struct nbc_sched *s = nbc_sched_new(shape, rank == root ? size : 1);
+    if (!s)
+        return NULL;
+    if (rank != root) {
+        move_block(s, shape, !gathers, 0, root, NBC_NONE);
+        return nbc_sched_finish(s);
+    }
+    struct nbc_window window = {0};
+    for (int i = 1; i < size; i++) {
+        int peer = nbc_absolute(i, root, size);
+        nbc_id moved = move_block(s, shape, gathers, peer, peer, nbc_window_next(&window));
+        if (windowed && moved != NBC_NONE)
+            nbc_window_put(&window, moved);
+    }
+    nbc_copy(s, nbc_recv_block(shape, gathers ? rank : 0),
+             nbc_send_block(shape, gathers ? 0 : rank), NBC_NONE);
+    return nbc_sched_finish(s);
+}
+
+/* --- gather --- */
+
+/* Gather along a k-nomial tree: inner ranks collect the blocks of their subtree as bytes and send
+ * them to their parent in one message. */
+
+/* Blocks of consecutive ranks are contiguous in the root's buffer, which therefore receives a
+ * subtree directly. It uses temporary space only for a subtree that wraps around past the last
+ * rank, or if the type is not packed. */
+static void collect_child(struct gather_scatter *g, int child)
+{
+    const struct nbc_shape *shape = g->shape;
+    int n = subtree_of(g, child), first = nbc_absolute(child, shape->root, shape->size);
+    struct nbc_ref blocks = nbc_recv_block(shape, first);
+    int64_t count = blocks.count;
+    int above = n <= shape->size - first ? n : shape->size - first; /* up to the last rank */
+    blocks.count = above * count;
+    if (n == 1 || (n == above && shape->types[blocks.type].packed)) {
+        nbc_recv(g->s, blocks, first, NBC_NONE);
+        return;
+    }
+    struct nbc_ref bytes = nbc_temp_bytes(g->s, n * g->each);
+    nbc_id got = nbc_recv(g->s, bytes, first, NBC_NONE);
+    nbc_copy(g->s, blocks, nbc_byte_range(bytes, 0, above * g->each), got);
+    blocks = nbc_recv_block(shape, 0); /* the others from rank 0 on */
+    blocks.count = (n - above) * count;
+    nbc_copy(g->s, blocks, nbc_byte_range(bytes, above * g->each, (n - above) * g->each), got);
+}
+
+static void collect_at_root(struct gather_scatter *g)
+{
+    for (int i = 0; i < g->tree.nchild; i++)
+        collect_child(g, g->tree.child[i]);
+    nbc_copy(g->s, nbc_recv_block(g->shape, g->shape->rank), nbc_send_block(g->shape, 0), NBC_NONE);
+}
+
+static void hand_up(struct gather_scatter *g)
+{
+    const struct nbc_shape *shape = g->shape;
+    const struct nbc_knomial *tree = &g->tree;
+    int me = nbc_relative(shape->rank, shape->root, shape->size);
+    int parent = nbc_absolute(tree->parent, shape->root, shape->size);
+    struct nbc_ref mine = nbc_send_block(shape, 0);
+    if (tree->subtree == 1) {
+        nbc_send(g->s, mine, parent, NBC_NONE);
+        return;
+    }
+    struct nbc_ref all = nbc_temp_bytes(g->s, tree->subtree * g->each);
+    nbc_id got[sizeof tree->child / sizeof *tree->child];
+    for (int i = 0; i < tree->nchild; i++) {
+        int child = tree->child[i];
+        struct nbc_ref part =
+            nbc_byte_range(all, (child - me) * g->each, subtree_of(g, child) * g->each);
+        int peer = nbc_absolute(child, shape->root, shape->size);
+        got[i] = nbc_recv(g->s, part, peer, NBC_NONE);
+    }
+    nbc_id copied = nbc_copy(g->s, nbc_byte_range(all, 0, g->each), mine, NBC_NONE);
+    nbc_id sent = nbc_send(g->s, all, parent, copied);
+    for (int i = 0; i < tree->nchild; i++)
+        nbc_after(g->s, sent, got[i]);
+}
+
+/* Binomial tree: a broadcast in reverse. Every rank waits for its subtree, then sends it up.
+ *
+ *   1 → 0 B    3 → 2 D
+ *   2 → 0 CD
+ *
+ * Cost: ⌈log₂P⌉ α + (P − 1) nβ, n the bytes of a block; inner ranks copy their block. For small
+ * blocks. Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in
+ * MPICH", 2005. */
+struct nbc_sched *nbc_gather_binomial(const struct nbc_shape *shape)
+{
+    return knomial(shape, 2, collect_at_root, hand_up);
+}
+
+/* 4-nomial tree: as binomial, but with half the depth and up to three children per level.
+ *
+ *   1 → 0 B    2 → 0 C    3 → 0 D
+ *
+ * Cost: ⌈log₄P⌉ (α + 2o) + (P − 1) nβ, o the time to process a message that has arrived. For small
+ * blocks where o is much less than α. Bar-Noy, Kipnis, "Designing broadcasting algorithms in the
+ * postal model for message-passing systems", 1992. */
+struct nbc_sched *nbc_gather_knomial4(const struct nbc_shape *shape)
+{
+    return knomial(shape, 4, collect_at_root, hand_up);
+}
+
+/* Linear: all receives are posted at once; every block is received in its place.
+ *
+ *   1 → 0 B    2 → 0 C    3 → 0 D
+ *
+ * Cost: α + (P − 2) o + (P − 1) nβ. For few ranks, and for blocks that are too large to be
+ * forwarded. The only algorithm, windowed or not, for gatherv: only the root knows the counts, so
+ * no other rank could allocate space for a subtree. */
+struct nbc_sched *nbc_gather_linear(const struct nbc_shape *shape)
+{
+    return linear(shape, false);
+}
+
+/* Linear with a window: as linear, but the root posts a limited number of receives at a time.
+ * Blocks of the rendezvous protocol then arrive a few at a time.
+ *
+ *   1 → 0 B    2 → 0 C    (window of two)
+ *   3 → 0 D
+ *
+ * Cost: P/w α + (P − 1) nβ for a window of w. For large blocks on many ranks, which would
+ * flood the root all at once. */
+struct nbc_sched *nbc_gather_windowed(const struct nbc_shape *shape)
+{
+    return linear(shape, true);
+}
+
+/* --- scatter --- */
+
+/* Scatter along a k-nomial tree, the gather in reverse: inner ranks receive the blocks of their
+ * subtree as bytes and send each child those of its subtree. */
+
+/* Blocks of consecutive ranks are contiguous in the root's buffer, which therefore sends a subtree
+ * directly. It uses temporary space only for a subtree that wraps around past the last rank. */
+static void deal_child(struct gather_scatter *d, int child)
+{
+    const struct nbc_shape *shape = d->shape;
+    int n = subtree_of(d, child), first = nbc_absolute(child, shape->root, shape->size);
+    struct nbc_ref blocks = nbc_send_block(shape, first);
+    int64_t count = blocks.count;
+    if (n <= shape->size - first) {
+        blocks.count = n * count;
+        nbc_send(d->s, blocks, first, NBC_NONE);
+        return;
+    }
+    int above = shape->size - first; /* blocks up to the last rank; the others start at rank 0 */
+    struct nbc_ref bytes = nbc_temp_bytes(d->s, n * d->each);
+    blocks.count = above * count;
+    nbc_id copied = nbc_copy(d->s, nbc_byte_range(bytes, 0, above * d->each), blocks, NBC_NONE);
+    blocks = nbc_send_block(shape, 0);
+    blocks.count = (n - above) * count;
+    struct nbc_ref rest = nbc_byte_range(bytes, above * d->each, (n - above) * d->each);
+    nbc_send(d->s, bytes, first, nbc_copy(d->s, rest, blocks, copied));
+}
+
+static void deal_from_root(struct gather_scatter *d)
+{
+    for (int i = 0; i < d->tree.nchild; i++)
+        deal_child(d, d->tree.child[i]);
+    nbc_copy(d->s, nbc_recv_block(d->shape, 0), nbc_send_block(d->shape, d->shape->rank), NBC_NONE);
+}
+
+static void hand_down(struct gather_scatter *d)
+{
+    const struct nbc_shape *shape = d->shape;
+    int me = nbc_relative(shape->rank, shape->root, shape->size);
+    int parent = nbc_absolute(d->tree.parent, shape->root, shape->size);
+    struct nbc_ref mine = nbc_recv_block(shape, 0);
+    bool as_bytes = d->tree.parent > 0; /* the root sends a single block as elements */
+    if (d->tree.subtree == 1 && (!as_bytes || shape->types[mine.type].packed)) {
+        nbc_recv(d->s, mine, parent, NBC_NONE);
+        return;
+    }
+    struct nbc_ref all = nbc_temp_bytes(d->s, d->tree.subtree * d->each);
+    nbc_id got = nbc_recv(d->s, all, parent, NBC_NONE);
+    for (int i = 0; i < d->tree.nchild; i++) {
+        int child = d->tree.child[i];
+        struct nbc_ref part =
+            nbc_byte_range(all, (child - me) * d->each, subtree_of(d, child) * d->each);
+        nbc_send(d->s, part, nbc_absolute(child, shape->root, shape->size), got);
+    }
+    nbc_copy(d->s, mine, nbc_byte_range(all, 0, d->each), got);
+}
+
+/* Binomial tree: each rank receives the blocks of its subtree in one message, keeps its own and
+ * forwards the others, the largest subtree first.
+ *
+ *   0 → 2 CD
+ *   0 → 1 B    2 → 3 D
+ *
+ * Cost: ⌈log₂P⌉ α + (P − 1) nβ, n the bytes of a block; inner ranks copy their block. For small
+ * blocks. Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in
+ * MPICH", 2005. */
+struct nbc_sched *nbc_scatter_binomial(const struct nbc_shape *shape)
+{
+    return knomial(shape, 2, deal_from_root, hand_down);
+}
+
+/* 4-nomial tree: as binomial, but with half the depth and up to three children per level.
+ *
+ *   0 → 1 B    0 → 2 C    0 → 3 D
+ *
+ * Cost: ⌈log₄P⌉ (α + 2o) + (P − 1) nβ, o the time the sender is busy with a message. For small
+ * blocks where o is much less than α. Bar-Noy, Kipnis, "Designing broadcasting algorithms in the
+ * postal model for message-passing systems", 1992. */
+struct nbc_sched *nbc_scatter_knomial4(const struct nbc_shape *shape)
+{
+    return knomial(shape, 4, deal_from_root, hand_down);
+}
+
+/* Linear: all sends are posted at once; every block is received in its place.
+ *
+ *   0 → 1 B    0 → 2 C    0 → 3 D
+ *
+ * Cost: α + (P − 2) o + (P − 1) nβ. For few ranks, and for blocks that are too large to be
+ * forwarded. The only algorithm, windowed or not, for scatterv: only the root knows the counts, so
+ * no other rank could allocate space for a subtree. */
+struct nbc_sched *nbc_scatter_linear(const struct nbc_shape *shape)
+{
+    return linear(shape, false);
+}
+
+/* Linear with a window: as linear, but the root has a limited number of sends in flight.
+ *
+ *   0 → 1 B    0 → 2 C    (window of two)
+ *   0 → 3 D
+ *
+ * Cost: P/w α + (P − 1) nβ for a window of w. For large blocks on many ranks, which would
+ * share the root's link so thinly that even the first one arrives late. */
+struct nbc_sched *nbc_scatter_windowed(const struct nbc_shape *shape)
+{
+    return linear(shape, true);
+}
