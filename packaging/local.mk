@@ -40,12 +40,12 @@ $(uninstalled): bashcompletion_DATA := $(call unless_beside,$(bashcompletion_DAT
 $(uninstalled): zshcompletion_DATA := $(call unless_beside,$(zshcompletion_DATA))
 
 # Its directories go as soon as they are empty; those that other programs have too only below a prefix that
-# no system comes with.
+# no system comes with. The prefix stays: "make distcheck" looks there.
 own_directories = $(pkgincludedir) $(pkglibexecdir) $(cmakedir) $(modulefiledir) $(fortrandir) $(pkgconfigdir) \
 	$(if $(side_by_side),$(dir $(cmakedir)) $(libdir) $(side_by_side))
 common_directories = $(bindir) $(includedir) $(libexecdir) $(dir $(cmakedir)) $(libdir) $(man1dir) $(man7dir) $(mandir) \
 	$(bashcompletiondir) $(dir $(bashcompletiondir)) $(zshcompletiondir) $(dir $(zshcompletiondir)) $(datadir) \
-	$(side_by_side:%/nbcshim/=%) $(prefix)
+	$(side_by_side:%/nbcshim/=%)
 uninstall-hook:
 	-@for directory in $(own_directories) $(if $(filter-out /usr /usr/local,$(prefix)),$(common_directories)); do \
 		rmdir "$(DESTDIR)$$directory" 2>/dev/null; \
