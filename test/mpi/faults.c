@@ -230,24 +230,34 @@ static void work(int rounds)
 
 /* --- faults ----------------------------------------------------------------------------------- */
 
-static volatile sig_atomic_t interruptions, strayed;
+static volatile sig_atomic_t interruptions, strayed, pause_us;
 
+/* One interruption, or none if the pause is 0. */
+static void interrupt_once(void)
+{
+    struct itimerval timer = {{0, 0}, {0, pause_us}};
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/* The pause begins at the end of the handler: if the handler takes longer than the pause, as a
+ * report does on a loaded machine, a timer that repeats itself leaves the program no time. */
 static void on_timer(int number)
 {
     (void)number;
     interruptions++;
     for (int i = 0; i < nthreads; i++)
         strayed += pthread_equal(threads[i], pthread_self()) != 0;
+    interrupt_once();
 }
 
 /* The handler lets system calls return early. */
 static void interrupt_every(int microseconds, void (*handler)(int))
 {
     struct sigaction action = {.sa_handler = handler};
-    struct itimerval timer = {{0, microseconds}, {0, microseconds}};
     sigemptyset(&action.sa_mask);
     sigaction(SIGALRM, &action, NULL);
-    setitimer(ITIMER_REAL, &timer, NULL);
+    pause_us = microseconds;
+    interrupt_once();
 }
 
 /* At least as many rounds, and more until each rank has been interrupted as often. */
@@ -276,8 +286,8 @@ static void run_signals(void)
 static void on_timer_report(int number)
 {
     int saved = errno;
-    on_timer(number);
     raise(SIGUSR1);
+    on_timer(number);
     errno = saved;
 }
 
