@@ -27,6 +27,7 @@ void measure_time(struct bench *b);
 void measure_calls(struct bench *b);
 void measure_overlap(struct bench *b);
 void measure_device(struct bench *b);
+void measure_halo(struct bench *b);
 void measure_outstanding(struct bench *b);
 void measure_untouched(struct bench *b);
 

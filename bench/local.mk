@@ -14,6 +14,7 @@ bench_nbcbench_SOURCES = \
 	bench/model.c bench/model.h \
 	bench/native.c bench/native.def bench/native.h \
 	bench/nbcbench.c \
+	bench/halo.c \
 	bench/outstanding.c \
 	bench/overlap.c \
 	bench/plot.c bench/plot.h \

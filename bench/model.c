@@ -284,9 +284,6 @@ static int perform(struct rounds *r, const struct operands *o, const struct nbc_
     }
 }
 
-/* gcc takes MPICH's MPI_STATUSES_IGNORE for an array of no elements and warns of it. */
-static MPI_Status *volatile no_statuses = MPI_STATUSES_IGNORE;
-
 void rounds_run(struct rounds *r, const struct operands *o)
 {
     for (int depth = 0; depth < r->ndepths; depth++) {

@@ -7,6 +7,8 @@
 
 struct calls shim, native;
 
+MPI_Status *volatile no_statuses = MPI_STATUSES_IGNORE;
+
 /* dlsym names a function by an object pointer. */
 static void load(void *handle, const char *name, void *slot)
 {

@@ -15,6 +15,9 @@ struct calls {
 
 extern struct calls shim, native;
 
+/* MPI_STATUSES_IGNORE. MPICH's is an array of no elements for gcc, which warns of it. */
+extern MPI_Status *volatile no_statuses;
+
 /* Sets both. Functions that the MPI lacks are NULL in `native`. Returns the path of the MPI
  * library, or NULL if it was not found. */
 const char *calls_load(void);

@@ -28,6 +28,7 @@ static const struct measure {
     {"overlap", measure_overlap, "bcast,allreduce,alltoall", "65536,1048576"},
     {"device", measure_device, "bcast,allgather,alltoall,reduce,allreduce",
      "8,512,4096,32768,65536,524288,4194304,16777216,67108864"},
+    {"halo", measure_halo, NULL, "8,64,1024"},
     {"outstanding", measure_outstanding, "allreduce", "8"},
     {"untouched", measure_untouched, "all", "8,1024,65536,1048576"},
 };
@@ -135,6 +136,7 @@ static const char usage[] =
     "                           calls        time each call separately: init, free, start, wait\n"
     "                           overlap      how much of an operation computation hides\n"
     "                           device       buffers on a GPU, beside copies by the program\n"
+    "                           halo         exchanges on grids, beside messages by the program\n"
     "                           outstanding  time and memory per operation, up to 40000 at once\n"
     "                           untouched    what nbcshim costs all other calls\n"
     "  -c, --collectives LIST   choose the collectives (default: the 17 that are not neighborhood\n"
@@ -142,8 +144,9 @@ static const char usage[] =
     "                           bcast,allgather,alltoall,reduce,allreduce; outstanding:\n"
     "                           allreduce; untouched: all)\n"
     "  -s, --sizes LIST         choose the sizes, multiples of 8 bytes (default: 8 to 4194304;\n"
-    "                           calls and outstanding: 8; overlap: 65536,1048576;\n"
-    "                           device: 8 to 67108864; untouched: 8,1024,65536,1048576)\n"
+    "                           calls and outstanding: 8; overlap: 65536,1048576; halo:\n"
+    "                           8,64,1024; device: 8 to 67108864; untouched: "
+    "8,1024,65536,1048576)\n"
     "  -u, --untouched LIST     with untouched, choose the groups of calls: collectives,\n"
     "                           communicators, messages, requests, local, windows, files\n"
     "                           (default: all)\n"

@@ -28,9 +28,6 @@ static const double longest = 2;
 /* Limit of the buffers of all operations of a sample. */
 static const double most_memory = 1 << 30;
 
-/* gcc takes MPICH's MPI_STATUSES_IGNORE for an array of no elements and warns of it. */
-static MPI_Status *volatile no_statuses = MPI_STATUSES_IGNORE;
-
 static struct variety {
     struct runner runner;
     bool have[NNUMBERS];

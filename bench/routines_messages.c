@@ -15,9 +15,6 @@ enum { TAG = 1, UNUSED_TAG = 2 };
 #define MESSAGE s->peer, TAG, s->o->comm /* for a probe */
 #define IGNORE MPI_STATUS_IGNORE
 
-/* gcc takes MPICH's MPI_STATUSES_IGNORE for an array of no elements and warns of it. */
-static MPI_Status *volatile no_statuses = MPI_STATUSES_IGNORE;
-
 /* --- a message there and one back --------------------------------------------------------------*/
 
 static int receive(struct side *s)

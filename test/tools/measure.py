@@ -61,6 +61,13 @@ def device(rows, kinds):
         assert "direct" not in row and row["progress"] == "calls", row
 
 
+def halo(rows, kinds):
+    assert [(r["dimensions"], r["bytes"]) for r in rows] == [
+        (d, s) for d in (1, 2, 3) for s in (0, 64)], rows
+    for row in rows:
+        assert all(t > 0 for t in times(row, "collective", "by_hand", "messages")), row
+
+
 def outstanding(rows, kinds):
     ours = [r for r in rows if r["variant"] == "shim"]
     assert [r["outstanding"] for r in ours] == [100, 1000, 10000, 40000], rows

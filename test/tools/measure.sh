@@ -95,6 +95,8 @@ ends_well "nbcbench --device" 120
 log_has 6 "a line a cell" '^[a-z]+ +(8|8192) +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +- +- +-?[0-9]+%$'
 expect "rows" python3 "$srcdir/test/tools/measure.py" device "$scratch/json"
 
+measures halo -s 0,64 -n 3
+
 measures outstanding -g "$scratch/pictures"
 for picture in overlap outstanding; do
     expect "picture of $picture" grep -q '</svg>' "$scratch/pictures/$picture.svg"
