@@ -121,17 +121,35 @@ static int64_t alltoall_hierarchical_most(const struct at *a)
 
 /* --- neighborhoods ---------------------------------------------------------------------------- */
 
+static bool is_allgather(const struct at *a)
+{
+    return a->coll == NBC_NEIGHBOR_ALLGATHER || a->coll == NBC_NEIGHBOR_ALLGATHERV;
+}
+
+static int count_to(const struct nbc_neighbors *l, int n, int peer)
+{
+    int count = 0;
+    for (int k = 0; k < n; k++)
+        count += l->destinations[k] == peer;
+    return count;
+}
+
+/* Whether edge k shares the message of an earlier one. */
+static bool is_shared(const struct at *a, const struct nbc_neighbors *l, int k)
+{
+    int peer = l->destinations[k];
+    bool together = is_allgather(a) || count_to(l, l->outdegree, peer) * a->n <= 4096;
+    return together && count_to(l, k, peer) > 0;
+}
+
 static int64_t count_edges(const struct at *a, bool combined)
 {
     int64_t n = 0;
     for (int id = 0; id < a->P; id++) {
         const struct nbc_neighbors *l = &a->w->party[id].neighbors;
-        for (int k = 0; k < l->outdegree; k++) {
-            bool first = true;
-            for (int j = 0; j < k && combined; j++)
-                first = first && l->destinations[j] != l->destinations[k];
-            n += first && l->destinations[k] >= 0 && l->destinations[k] != id;
-        }
+        for (int k = 0; k < l->outdegree; k++)
+            n += l->destinations[k] >= 0 && l->destinations[k] != id &&
+                 !(combined && is_shared(a, l, k));
     }
     return n;
 }
@@ -154,8 +172,7 @@ static int64_t edge_pairs(const struct at *a)
 /* Of an allgather the one block travels once. */
 static int64_t combined_bytes(const struct at *a)
 {
-    bool allgather = a->coll == NBC_NEIGHBOR_ALLGATHER || a->coll == NBC_NEIGHBOR_ALLGATHERV;
-    return count_edges(a, allgather) * a->n;
+    return count_edges(a, is_allgather(a)) * a->n;
 }
 
 static int64_t degree(const struct at *a)
@@ -177,6 +194,12 @@ static int64_t degree_n(const struct at *a)
 static int64_t any_edge(const struct at *a)
 {
     return count_edges(a, false) > 0;
+}
+
+/* Two edges of this size have a message each. */
+static int64_t combined_rounds(const struct at *a)
+{
+    return !is_allgather(a) && 2 * a->n > 4096 ? degree(a) : any_edge(a);
 }
 
 /* --- two groups ------------------------------------------------------------------------------- */
@@ -331,7 +354,7 @@ static const struct row table[] = {
     {nbc_allreduce_hierarchical_split, BOUND, split_rounds, unknown, split_bytes, twice_P_1_n},
 
     {nbc_neighbor_linear, BOUND, degree, edges, edges_n, degree_n},
-    {nbc_neighbor_combined, BOUND, any_edge, edge_pairs, combined_bytes, degree_n},
+    {nbc_neighbor_combined, BOUND, combined_rounds, edge_pairs, combined_bytes, degree_n},
 
     {nbc_barrier_inter_linear, ALWAYS, one, twice_PR, zero, zero},
     {nbc_barrier_inter_dissemination, BOUND, inter_dissemination_rounds,

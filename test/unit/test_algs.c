@@ -41,9 +41,11 @@ static int size_of(int i)
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-static int64_t a_count(int i, int size)
+/* Of the edges of a neighborhood, both those whose blocks share a message and others are tried. */
+static int64_t a_count(enum nbc_coll coll, int i, int size)
 {
-    const int64_t counts[] = {1, 0, size, size - 1, size + 1, 37};
+    const int64_t counts[] = {1,        0,        size,
+                              size - 1, size + 1, nbc_coll_is_neighborhood(coll) ? 300 : 37};
     return counts[i];
 }
 
@@ -81,7 +83,7 @@ static struct test_case nth_case(const struct nbc_alg *alg, int size, uint64_t i
     struct test_case c = {.alg = alg, .size = size, .runs = 1, .seed = i};
     c.root = a_root((int)(i % NROOTS), size);
     i /= NROOTS;
-    c.count = a_count((int)(i % NCOUNTS), size);
+    c.count = a_count(alg->coll, (int)(i % NCOUNTS), size);
     i /= NCOUNTS;
     c.op = (int)(i % NOPS);
     i /= NOPS;
@@ -161,7 +163,7 @@ static bool is_new(const struct test_case *c, uint64_t i)
     int root = (int)(i % NROOTS), roots = c->size <= NROOTS ? c->size : 4;
     bool new = root < roots &&a_root(root, c->size) == c->root;
     i /= NROOTS;
-    new = new &&a_count((int)(i % NCOUNTS), c->size) == c->count;
+    new = new &&a_count(c->alg->coll, (int)(i % NCOUNTS), c->size) == c->count;
     i /= NCOUNTS;
     new = new && (int)(i % NOPS) == c->op;
     i /= NOPS;

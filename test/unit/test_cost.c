@@ -63,9 +63,12 @@ static int64_t least_common_multiple(int64_t x, int64_t y)
     return multiple;
 }
 
-/* Divisible by P and by powers of two, so that parts are equal. */
-static int64_t count_for(const struct nbc_alg *alg, int P, int remote)
+/* Divisible by P and by powers of two, so that parts are equal. The blocks of edges that may share
+ * a message are in turn small enough and too large for that. */
+static int64_t count_for(const struct nbc_alg *alg, int P, int remote, int turn)
 {
+    if (nbc_coll_is_neighborhood(alg->coll))
+        return turn ? 4096 / ATOM / 2 + 1 : 3;
     bool vector = alg->coll == NBC_BCAST || nbc_coll_reduces(alg->coll);
     bool scatters = alg->coll == NBC_REDUCE_SCATTER || alg->coll == NBC_REDUCE_SCATTER_BLOCK;
     if (scatters)
@@ -89,7 +92,7 @@ START_TEST(cost_is_as_the_head_says)
                 struct test_case c = {.alg = alg,
                                       .size = P,
                                       .remote = remote,
-                                      .count = count_for(alg, P, remote),
+                                      .count = count_for(alg, P, remote, cut),
                                       .even = true,
                                       .graph = P % 6,
                                       .nodes = alg->needs & NBC_NODES ? 2 : 0,
