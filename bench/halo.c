@@ -48,7 +48,7 @@ static void exchange_messages(struct halo *h)
 }
 
 static void (*const ways[NWAYS])(struct halo *h) = {exchange, exchange_by_hand, exchange_messages};
-static const char *const way_names[NWAYS] = {"collective", "by_hand", "messages"};
+static const char *const way_names[NWAYS] = {"shim", "by_hand", "messages"};
 
 static void halo_free(struct halo *h)
 {

@@ -65,7 +65,7 @@ def halo(rows, kinds):
     assert [(r["dimensions"], r["bytes"]) for r in rows] == [
         (d, s) for d in (1, 2, 3) for s in (0, 64)], rows
     for row in rows:
-        assert all(t > 0 for t in times(row, "collective", "by_hand", "messages")), row
+        assert all(t > 0 for t in times(row, "shim", "by_hand", "messages")), row
 
 
 def outstanding(rows, kinds):
