@@ -37,9 +37,11 @@ static void round_tree(const struct nbc_shape *shape, int k, struct node *node)
     nbc_knomial(relative, size, k, &tree);
     node->parent = tree.parent < 0 ? -1 : nbc_absolute(tree.parent, root, size);
     node->nbelow = 0;
-    node->nabove = children(relative, size, k, node->above);
-    for (int i = 0; i < node->nabove; i++) /* mutants: <= for <: an entry that nobody reads */
-        node->above[i] = nbc_absolute(node->above[i], root, size);
+    node->nabove = k == NBC_BINE ? tree.nchild : children(relative, size, k, node->above);
+    for (int i = 0; i < node->nabove; i++) { /* mutants: <= for <: an entry that nobody reads */
+        int child = k == NBC_BINE ? tree.child[tree.nchild - 1 - i] : node->above[i];
+        node->above[i] = nbc_absolute(child, root, size);
+    }
 }
 
 /* Two k-nomial trees that share their root: one on the ranks above it, and a mirrored one on those
@@ -199,6 +201,19 @@ struct nbc_sched *nbc_reduce_binomial(const struct nbc_shape *shape)
 struct nbc_sched *nbc_reduce_knomial4(const struct nbc_shape *shape)
 {
     return along_knomial(shape, 4);
+}
+
+/* Bine tree (nbc_knomial): the binomial tree with nearer partners. A subtree extends to both sides
+ * of its head, so the operator must be commutative.
+ *
+ *   8 ranks:  0 ← 1, 7, 3    3 ← 2, 4    7 ← 6    4 ← 5
+ *
+ * Cost: ⌈log₂P⌉ (α + nβ + nγ). Temporary: as binomial. For small vectors on ranks in groups, as the
+ * broadcast. De Sensi et al., "Bine trees: enhancing collective operations by optimizing
+ * communication locality", 2025. */
+struct nbc_sched *nbc_reduce_bine(const struct nbc_shape *shape)
+{
+    return along_knomial(shape, NBC_BINE);
 }
 
 /* Linear: every rank sends its vector to the root, which combines them in descending cyclic order

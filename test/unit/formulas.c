@@ -179,6 +179,16 @@ static int64_t subtrees2_n(const struct at *a)
     return subtrees(a->P, 2) * a->n;
 }
 
+/* A Bine tree on a power of two has the subtrees of a binomial one; one that others fold onto has
+ * them too, and each of these is in all subtrees above it. */
+static int64_t bine_subtrees_n(const struct at *a)
+{
+    int64_t sum = 0;
+    for (int rank = 1; rank < a->P; rank++)
+        sum += nbc_knomial_subtree(rank, (int)a->P, NBC_BINE).n;
+    return sum * a->n;
+}
+
 static int64_t subtrees4_n(const struct at *a)
 {
     return subtrees(a->P, 4) * a->n;
@@ -643,6 +653,7 @@ static const struct row table[] = {
 
     {nbc_bcast_binomial, POWERS_OF_2, log2P, P_1, P_1_n, log2P_n},
     {nbc_bcast_knomial4, POWERS_OF_4, log4P, P_1, P_1_n, children4_n},
+    {nbc_bcast_bine, POWERS_OF_2, log2P, P_1, P_1_n, log2P_n},
     {nbc_bcast_linear, ALWAYS, one, P_1, P_1_n, P_1_n},
     {nbc_bcast_two_rounds, BOUND, direct_rounds, direct_messages, P_1_n, direct_most},
     {nbc_bcast_chain, ALWAYS, bcast_chain_rounds, bcast_chain_messages, P_1_n, once_n},
@@ -655,11 +666,13 @@ static const struct row table[] = {
 
     {nbc_gather_binomial, POWERS_OF_2, log2P, P_1, subtrees2_n, P_1_n},
     {nbc_gather_knomial4, POWERS_OF_4, log4P, P_1, subtrees4_n, P_1_n},
+    {nbc_gather_bine, POWERS_OF_2, log2P, P_1, bine_subtrees_n, P_1_n},
     {nbc_gather_linear, ALWAYS, one, P_1, P_1_n, P_1_n},
     {nbc_gather_windowed, ALWAYS, in_windows, P_1, P_1_n, P_1_n},
 
     {nbc_scatter_binomial, POWERS_OF_2, log2P, P_1, subtrees2_n, P_1_n},
     {nbc_scatter_knomial4, POWERS_OF_4, log4P, P_1, subtrees4_n, P_1_n},
+    {nbc_scatter_bine, POWERS_OF_2, log2P, P_1, bine_subtrees_n, P_1_n},
     {nbc_scatter_linear, ALWAYS, one, P_1, P_1_n, P_1_n},
     {nbc_scatter_windowed, ALWAYS, in_windows, P_1, P_1_n, P_1_n},
 
@@ -679,6 +692,7 @@ static const struct row table[] = {
 
     {nbc_reduce_binomial, POWERS_OF_2, log2P, P_1, P_1_n, log2P_n},
     {nbc_reduce_knomial4, POWERS_OF_4, log4P, P_1, P_1_n, children4_n},
+    {nbc_reduce_bine, POWERS_OF_2, log2P, P_1, P_1_n, log2P_n},
     {nbc_reduce_linear, ALWAYS, in_room, P_1, P_1_n, P_1_n},
     {nbc_reduce_chain, ALWAYS, own_chain_rounds, own_chain_messages, P_1_n, once_n},
     {nbc_reduce_two_tree, BOUND, two_tree_rounds, own_chain_messages, P_1_n, two_tree_most},
