@@ -201,8 +201,23 @@ int nbc_butterfly_path(const struct nbc_fold *f, int from)
     return digits ^ digits >> 1;
 }
 
-int nbc_butterfly_end(const struct nbc_fold *f, int path)
+/* Returns a number below a power of two with its bits reversed. */
+static int reversed(int number, int pow2)
 {
+    int r = 0;
+    for (int bit = 1; bit < pow2; bit *= 2)
+        r = 2 * r + (number & bit ? 1 : 0);
+    return r;
+}
+
+int nbc_butterfly_part(const struct nbc_fold *f)
+{
+    return reversed(nbc_butterfly_path(f, 0), f->onto);
+}
+
+int nbc_butterfly_holder(const struct nbc_fold *f, int part)
+{
+    int path = reversed(part, f->onto);
     if (!f->bine)
         return path;
     int digits = path, negative = NEGATIVE & (f->onto - 1);

@@ -163,7 +163,10 @@ int nbc_butterfly_partner(const struct nbc_fold *f, int k);
  * and agree in all lower ones. */
 int nbc_butterfly_path(const struct nbc_fold *f, int from);
 
-/* Returns the virtual rank whose path from 0 this is. */
-int nbc_butterfly_end(const struct nbc_fold *f, int path);
+/* If partners of each round divide what they share, and the one with that bit of its path from 0
+ * keeps the upper half, virtual ranks end with one part each: that whose number is the path with
+ * its bits reversed. Returns the part of this rank, and the virtual rank that has a part. */
+int nbc_butterfly_part(const struct nbc_fold *f);
+int nbc_butterfly_holder(const struct nbc_fold *f, int part);
 
 #endif

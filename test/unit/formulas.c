@@ -563,6 +563,40 @@ static int64_t butterfly_most(const struct at *a)
     return P_1_by_P_n(a) + (a->P > 2 ? a->n / a->P : 0) + (rest(a) ? 2 * a->n : 0);
 }
 
+/* The same for the parts of Bine butterflies. */
+static int64_t bine_moves(const struct at *a)
+{
+    int64_t moves = 0;
+    for (int rank = 0; rank < pow2(a); rank++) {
+        struct nbc_fold fold = nbc_fold_onto(rank, (int)pow2(a), (int)pow2(a), -1);
+        fold.bine = true;
+        moves += nbc_butterfly_part(&fold) != rank;
+    }
+    return rest(a) ? UNKNOWN : moves;
+}
+
+static int64_t bine_messages(const struct at *a)
+{
+    int64_t moves = bine_moves(a);
+    return moves == UNKNOWN ? UNKNOWN : P_log2P(a) + moves;
+}
+
+static int64_t bine_bytes(const struct at *a)
+{
+    int64_t moves = bine_moves(a);
+    return moves == UNKNOWN ? UNKNOWN : (a->P - 1) * a->n + moves * (a->n / a->P);
+}
+
+static int64_t bine_allgather_bytes(const struct at *a)
+{
+    return PP_1_n(a) + bine_moves(a) * a->n;
+}
+
+static int64_t bine_allgather_most(const struct at *a)
+{
+    return P_1_n(a) + (a->P > 2 ? a->n : 0);
+}
+
 static int64_t scatter_doubling_bytes(const struct at *a)
 {
     return (pow2(a) * floor_log2P(a) + rest(a)) * a->n + rest(a) * (a->n / a->P);
@@ -682,6 +716,8 @@ static const struct row table[] = {
     {nbc_allgather_ring, ALWAYS, P_1, PP_1, PP_1_n, P_1_n},
     {nbc_allgather_linear, ALWAYS, one, PP_1, PP_1_n, P_1_n},
     {nbc_allgather_sparbit, ALWAYS, half_P, PP_1, PP_1_n, P_1_n},
+    {nbc_allgather_bine, POWERS_OF_2, butterfly_rounds, bine_messages, bine_allgather_bytes,
+     bine_allgather_most},
     {nbc_allgather_neighbor_exchange, ALWAYS, half_P, P_half_P, PP_1_n, P_1_n},
 
     {nbc_alltoall_linear, ALWAYS, one, PP_1, PP_1_n, P_1_n},
@@ -699,12 +735,17 @@ static const struct row table[] = {
     {nbc_reduce_rabenseifner, POWERS_OF_2, reduce_rabenseifner_rounds, reduce_rabenseifner_messages,
      reduce_rabenseifner_bytes, reduce_rabenseifner_most},
 
+    {nbc_reduce_bine_halving, POWERS_OF_2, reduce_rabenseifner_rounds, reduce_rabenseifner_messages,
+     reduce_rabenseifner_bytes, reduce_rabenseifner_most},
+
     {nbc_allreduce_recursive_doubling, POWERS_OF_2, folded_rounds, folded_messages,
      folded_messages_n, folded_log2P_n},
     {nbc_allreduce_recursive_multiplying, ALWAYS, multiplying_rounds, multiplying_messages,
      multiplying_bytes, multiplying_most},
     {nbc_allreduce_one_round, ALWAYS, one, PP_1, PP_1_n, P_1_n},
     {nbc_allreduce_rabenseifner, POWERS_OF_2, allreduce_rabenseifner_rounds,
+     allreduce_rabenseifner_messages, allreduce_rabenseifner_bytes, reduce_rabenseifner_most},
+    {nbc_allreduce_bine, POWERS_OF_2, allreduce_rabenseifner_rounds,
      allreduce_rabenseifner_messages, allreduce_rabenseifner_bytes, reduce_rabenseifner_most},
     {nbc_allreduce_two_rounds, ALWAYS, two_rounds, twice_PP_1_pieces, twice_P_1_n,
      twice_P_1_by_P_n},
@@ -726,6 +767,8 @@ static const struct row table[] = {
      scatter_doubling_bytes, scatter_doubling_most},
     {nbc_reduce_scatter_butterfly, POWERS_OF_2, butterfly_rounds, butterfly_messages,
      butterfly_bytes, butterfly_most},
+    {nbc_reduce_scatter_bine, POWERS_OF_2, butterfly_rounds, bine_messages, bine_bytes,
+     butterfly_most},
     {nbc_reduce_scatter_ring, BOUND, ring_once_rounds, PP_1_pieces, P_1_n, P_1_by_P_n},
 
     {nbc_scan_recursive_doubling, POWERS_OF_2, log2P, scan_doubling_messages, scan_doubling_bytes,
