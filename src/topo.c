@@ -201,6 +201,32 @@ int nbc_butterfly_path(const struct nbc_fold *f, int from)
     return digits ^ digits >> 1;
 }
 
+/* Returns the distance that a path leads up from an even rank, or down from an odd one. */
+static int bine_distance(int path, int pow2)
+{
+    int digits = path, negative = NEGATIVE & (pow2 - 1);
+    for (int shift = 1; shift < 32; shift *= 2)
+        digits ^= digits >> shift;
+    int far = (digits ^ negative) - negative;
+    return __builtin_popcount((unsigned)path) % 2 ? far : -far;
+}
+
+int nbc_butterfly_to(const struct nbc_fold *f, int path)
+{
+    if (!f->bine)
+        return f->virtual ^ path;
+    int far = bine_distance(path, f->onto);
+    return (f->virtual % 2 ? f->virtual - far : f->virtual + far) & (f->onto - 1);
+}
+
+int nbc_butterfly_from(const struct nbc_fold *f, int path)
+{
+    if (!f->bine)
+        return f->virtual ^ path;
+    int far = bine_distance(path, f->onto);
+    return ((f->virtual ^ far) & 1 ? f->virtual + far : f->virtual - far) & (f->onto - 1);
+}
+
 /* Returns a number below a power of two with its bits reversed. */
 static int reversed(int number, int pow2)
 {
@@ -217,12 +243,7 @@ int nbc_butterfly_part(const struct nbc_fold *f)
 
 int nbc_butterfly_holder(const struct nbc_fold *f, int part)
 {
-    int path = reversed(part, f->onto);
-    if (!f->bine)
-        return path;
-    int digits = path, negative = NEGATIVE & (f->onto - 1);
-    for (int shift = 1; shift < 32; shift *= 2)
-        digits ^= digits >> shift;
-    int far = (digits ^ negative) - negative;
-    return (__builtin_popcount((unsigned)path) % 2 ? far : -far) & (f->onto - 1);
+    struct nbc_fold zero = *f;
+    zero.virtual = 0;
+    return nbc_butterfly_to(&zero, reversed(part, f->onto));
 }

@@ -163,6 +163,11 @@ int nbc_butterfly_partner(const struct nbc_fold *f, int k);
  * and agree in all lower ones. */
 int nbc_butterfly_path(const struct nbc_fold *f, int from);
 
+/* Return the virtual rank to which a path leads from this one, and the one from which it leads
+ * here. */
+int nbc_butterfly_to(const struct nbc_fold *f, int path);
+int nbc_butterfly_from(const struct nbc_fold *f, int path);
+
 /* If partners of each round divide what they share, and the one with that bit of its path from 0
  * keeps the upper half, virtual ranks end with one part each: that whose number is the path with
  * its bits reversed. Returns the part of this rank, and the virtual rank that has a part. */

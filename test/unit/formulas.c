@@ -724,6 +724,7 @@ static const struct row table[] = {
     {nbc_alltoall_throttled, BOUND, in_windows, PP_1, PP_1_n, P_1_n},
     {nbc_alltoall_pairwise, BOUND, P_1, PP_1, PP_1_n, P_1_n},
     {nbc_alltoall_bruck, POWERS_OF_2, log2P, P_log2P, bruck_bytes, bruck_most},
+    {nbc_alltoall_bine, ALWAYS, log2P, P_log2P, bruck_bytes, bruck_most},
     {nbc_alltoall_bruck4, POWERS_OF_4, log4P, bruck4_messages, bruck4_bytes, bruck4_most},
 
     {nbc_reduce_binomial, POWERS_OF_2, log2P, P_1, P_1_n, log2P_n},

@@ -208,6 +208,9 @@ static void check_butterfly(int onto, bool bine)
                 at = path >> k & 1 ? nbc_butterfly_partner(&step, k) : at;
             }
             need(at == v);
+            struct nbc_fold begin = at_virtual(from, onto, bine);
+            need(nbc_butterfly_to(&begin, path) == v);
+            need(nbc_butterfly_from(&f, path) == from);
         }
     }
 }
