@@ -104,9 +104,65 @@ START_TEST(cost_is_as_the_head_says)
 }
 END_TEST
 
+/* Bine algorithms beside those whose shape they have: percent of the bytes between groups of 16 of
+ * 256 ranks, on average over all places where the first group may begin. */
+static const struct {
+    enum nbc_coll coll;
+    const char *bine, *other;
+    int percent;
+} bine[] = {
+    {NBC_BCAST, "bine", "binomial", 79},
+    {NBC_GATHER, "bine", "binomial", 89},
+    {NBC_SCATTER, "bine", "binomial", 89},
+    {NBC_REDUCE, "bine", "binomial", 79},
+    {NBC_REDUCE, "bine_halving", "rabenseifner", 79},
+    {NBC_ALLREDUCE, "bine", "rabenseifner", 78},
+    {NBC_REDUCE_SCATTER_BLOCK, "bine", "butterfly", 78},
+    {NBC_ALLGATHER, "bine", "sparbit", 77},
+    {NBC_ALLTOALL, "bine", "bruck", 88},
+};
+
+enum { GROUP = 16 };
+
+/* Sets between[cut] to the bytes between groups of which the first has `cut` fewer. */
+static void between_groups(const struct nbc_alg *alg, int64_t between[GROUP])
+{
+    struct test_case c = {.alg = alg, .size = 256, .even = true, .runs = 1, .seed = 1};
+    c.count = count_for(alg, c.size, 0);
+    case_normalize(&c);
+    struct world *w = world_new(&c);
+    ck_assert_msg(!world_build(w), "%s", w->text);
+    for (int cut = 0; cut < GROUP; cut++)
+        between[cut] = count_between(w, GROUP, cut);
+    world_free(w);
+}
+
+START_TEST(bine_trees_stay_in_groups)
+{
+    int64_t with[GROUP], without[GROUP], sum = 0, of = 0;
+    between_groups(nbc_alg_by_name(bine[_i].coll, bine[_i].bine), with);
+    between_groups(nbc_alg_by_name(bine[_i].coll, bine[_i].other), without);
+    for (int cut = 0; cut < GROUP; cut++) {
+        sum += with[cut];
+        of += without[cut];
+    }
+    int64_t percent = (100 * sum + of / 2) / of;
+    ck_assert_msg(percent == bine[_i].percent, "%s:%s: %" PRId64 " %% of the bytes of %s",
+                  nbc_coll_name(bine[_i].coll), bine[_i].bine, percent, bine[_i].other);
+    /* Groups that begin at multiples of their size are subtrees of the binomial tree: each gets the
+     * vector once. */
+    if (bine[_i].coll == NBC_BCAST)
+        need(without[0] == 15 * (int64_t)ATOM * 256 && with[0] > 2 * without[0]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cost");
     add_for_each_row(suite, cost_is_as_the_head_says);
+    TCase *tc = tcase_create("groups");
+    tcase_set_timeout(tc, 0);
+    tcase_add_loop_test(tc, bine_trees_stay_in_groups, 0, sizeof bine / sizeof *bine);
+    suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
