@@ -18,7 +18,7 @@ EXTRA_DIST += \
 	doc/performance/virtual-fat-tree.svg doc/performance/virtual-tapered.svg \
 	doc/programs-tried.md doc/programs.md doc/progress.md doc/python.md doc/reductions.md \
 	doc/scaling.md doc/site.md doc/testing.md doc/tools.md \
-	doc/tuning/infiniband doc/tuning/slingshot \
+	doc/tuning/groups doc/tuning/infiniband doc/tuning/slingshot \
 	$(wildcard $(srcdir)/doc/performance/*.tsv)
 
 EXTRA_DIST += \

@@ -156,13 +156,6 @@ static nbc_id send_own(struct nbc_sched *s, const struct nbc_shape *shape, int p
     return nbc_ref_bytes(shape, mine) > 0 ? nbc_send(s, mine, peer, NBC_NONE) : NBC_NONE;
 }
 
-/* Returns the lowest rank that a virtual rank stands for: it, or the partner folded onto it. */
-static int first_of(const struct nbc_fold *f, int virtual)
-{
-    /* mutants: <= for <: both ways give one number */
-    return virtual < f->rest ? 2 * virtual : virtual + f->rest;
-}
-
 /* A rank that folds away: sends its block to its partner, receives all blocks. */
 static void hand_over(struct area *a)
 {
@@ -172,17 +165,19 @@ static void hand_over(struct area *a)
     area_recv(a, 0, a->shape->size, rank + 1, a->shape->in_place ? sent : NBC_NONE);
 }
 
-/* Round `bit` of recursive doubling: exchanges the blocks of this group for those of the partner's.
- */
-static void double_group(const struct area *a, const struct nbc_fold *f, int bit, struct have *have)
+/* Round `bit` of recursive doubling, at a rank that began with the blocks of virtual rank `place`:
+ * exchanges the blocks of its group for those of the partner's. Those of this rank, if it gave them
+ * away, come back after `given`. */
+static void double_group(const struct area *a, const struct nbc_fold *f, int place, int partner,
+                         int bit, nbc_id given, struct have *have)
 {
-    int mine = f->virtual & -bit, theirs = mine ^ bit;
-    int low = first_of(f, mine), n = first_of(f, mine + bit) - low;
-    int low2 = first_of(f, theirs), n2 = first_of(f, theirs + bit) - low2;
-    int partner = nbc_unfold(f, f->virtual ^ bit);
-    if (n > 1) {
+    int mine = place & -bit, theirs = mine ^ bit;
+    int low = nbc_first_of(f, mine), n = nbc_first_of(f, mine + bit) - low;
+    int low2 = nbc_first_of(f, theirs), n2 = nbc_first_of(f, theirs + bit) - low2;
+    bool back = (f->virtual & -bit) == theirs;
+    if (n > 1 || place != f->virtual) {
         area_send(a, low, n, partner, have);
-        have_add(have, area_recv(a, low2, n2, partner, NBC_NONE));
+        have_add(have, area_recv(a, low2, n2, partner, back ? given : NBC_NONE));
         return;
     }
     /* In the first round, this rank's block is sent before it is copied to its place. */
@@ -219,10 +214,48 @@ struct nbc_sched *nbc_allgather_recursive_doubling(const struct nbc_shape *shape
         have_add(&have, area_recv(&a, shape->rank - 1, 1, shape->rank - 1, NBC_NONE));
     if (fold.takes || pow2 == 1)
         have_add(&have, area_own(&a));
-    for (int bit = 1; bit < pow2; bit *= 2)
-        double_group(&a, &fold, bit, &have);
+    for (int bit = 1; bit < pow2; bit *= 2) {
+        int partner = nbc_unfold(&fold, fold.virtual ^ bit);
+        double_group(&a, &fold, fold.virtual, partner, bit, NBC_NONE, &have);
+    }
     if (fold.takes)
         area_send(&a, 0, shape->size, shape->rank - 1, &have);
+    return nbc_sched_finish(s);
+}
+
+/* Bine butterfly, the longest distances first, so that most blocks go to the nearest partners.
+ * Blocks of a group are contiguous in the order of nbc_butterfly_part, so each rank first sends its
+ * block to the rank whose place it has in that order. From there on it is recursive doubling.
+ *
+ *   8 ranks   1 → 3 B           2 → 7 C           3 → 4 D     4 → 1 E   5 → 6 F   6 → 2 G   7 → 5 H
+ *   k = 2     0 ↔ 3 A, B        1 ↔ 6 E, F        2 ↔ 5 G, H       4 ↔ 7 D, C
+ *   k = 1     0 ↔ 7 AB, CD      1 ↔ 2 EF, GH      3 ↔ 4 AB, CD     5 ↔ 6 GH, EF
+ *   k = 0     0 ↔ 1 ABCD, EFGH  and so on
+ *
+ * Cost: (1 + log₂P) α + (P − 1) nβ and a block, powers of two. For medium blocks of ranks in groups
+ * with few links between them. De Sensi et al., "Bine trees: enhancing collective operations by
+ * optimizing communication locality", 2025. */
+struct nbc_sched *nbc_allgather_bine(const struct nbc_shape *shape)
+{
+    int rank = shape->rank, rounds = nbc_log2_ceil(shape->size);
+    struct nbc_fold fold = nbc_fold(rank, shape->size);
+    struct nbc_sched *s = nbc_sched_new(shape, 2 * rounds + 6);
+    if (!s)
+        return NULL;
+    fold.bine = true;
+    struct area a = area_new(s, shape);
+    struct have have = {.n = 0};
+    int place = nbc_butterfly_part(&fold);
+    nbc_id given = NBC_NONE;
+    if (place != rank) {
+        nbc_id sent = send_own(s, shape, nbc_butterfly_holder(&fold, rank));
+        given = shape->in_place ? sent : NBC_NONE;
+        have_add(&have, area_recv(&a, place, 1, place, NBC_NONE));
+    } else if (rounds == 0) {
+        area_own(&a);
+    }
+    for (int k = rounds - 1, bit = 1; k >= 0; k--, bit *= 2)
+        double_group(&a, &fold, place, nbc_butterfly_partner(&fold, k), bit, given, &have);
     return nbc_sched_finish(s);
 }
 

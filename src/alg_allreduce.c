@@ -113,10 +113,10 @@ static void collect(struct nbc_sched *s, const struct nbc_halving *h, const stru
 {
     nbc_id received[MAX_ROUNDS];
     const struct nbc_fold *fold = h->fold;
-    int part = h->part, have = 1, nheard = 0;
+    int part = h->part, have = 1, nheard = 0, path = nbc_butterfly_path(fold, 0);
     for (int k = h->nrounds - 1; k >= 0; k--, have *= 2) {
-        int partner = nbc_unfold(fold, fold->virtual ^ 1 << k);
-        bool upper = fold->virtual & 1 << k;
+        int partner = nbc_unfold(fold, nbc_butterfly_partner(fold, k));
+        bool upper = path >> k & 1;
         nbc_id sent = nbc_send(s, nbc_parts(h, h->home, part, have), partner, acc->ready);
         for (int i = 0; i < nheard; i++)
             nbc_after(s, sent, received[i]);
@@ -129,6 +129,30 @@ static void collect(struct nbc_sched *s, const struct nbc_halving *h, const stru
     nbc_id sent = nbc_send(s, h->home, fold->partner, acc->ready);
     for (int i = 0; i < nheard; i++)
         nbc_after(s, sent, received[i]);
+}
+
+/* Reduce-scatter by halving, then allgather by doubling. */
+static struct nbc_sched *halve_and_double(const struct nbc_shape *shape, bool bine)
+{
+    struct nbc_fold fold = nbc_fold(shape->rank, shape->size);
+    fold.bine = bine;
+    struct nbc_sched *s = nbc_sched_new(shape, 6 * nbc_log2_ceil(shape->size) + 4);
+    struct nbc_ref result = nbc_recv_block(shape, 0);
+    if (!s || nbc_ref_bytes(shape, result) == 0)
+        return nbc_sched_finish(s);
+    if (fold.virtual < 0) {
+        hand_over(s, shape, fold.partner);
+        return nbc_sched_finish(s);
+    }
+    struct nbc_acc acc = nbc_acc_input(shape);
+    if (fold.takes)
+        nbc_take_over(s, shape, &fold, &acc, &result);
+    struct nbc_halving h = {.shape = shape, .fold = &fold, .first = equal_part, .home = result};
+    h.layout = &h;
+    nbc_halve(s, &h, &acc);
+    nbc_own(s, &acc, nbc_parts(&h, result, h.part, 1));
+    collect(s, &h, &acc);
+    return nbc_sched_finish(s);
 }
 
 /* Rabenseifner's algorithm: reduce-scatter, then allgather. In round k ranks that differ in bit k
@@ -148,24 +172,24 @@ static void collect(struct nbc_sched *s, const struct nbc_halving *h, const stru
  * reduction operations", 2004. */
 struct nbc_sched *nbc_allreduce_rabenseifner(const struct nbc_shape *shape)
 {
-    struct nbc_fold fold = nbc_fold(shape->rank, shape->size);
-    struct nbc_sched *s = nbc_sched_new(shape, 6 * nbc_log2_ceil(shape->size) + 4);
-    struct nbc_ref result = nbc_recv_block(shape, 0);
-    if (!s || nbc_ref_bytes(shape, result) == 0)
-        return nbc_sched_finish(s);
-    if (fold.virtual < 0) {
-        hand_over(s, shape, fold.partner);
-        return nbc_sched_finish(s);
-    }
-    struct nbc_acc acc = nbc_acc_input(shape);
-    if (fold.takes)
-        nbc_take_over(s, shape, &fold, &acc, &result);
-    struct nbc_halving h = {.shape = shape, .fold = &fold, .first = equal_part, .home = result};
-    h.layout = &h;
-    nbc_halve(s, &h, &acc);
-    nbc_own(s, &acc, nbc_parts(&h, result, h.part, 1));
-    collect(s, &h, &acc);
-    return nbc_sched_finish(s);
+    return halve_and_double(shape, false);
+}
+
+/* Bine butterfly: as Rabenseifner's algorithm, with nearer partners. Partial results are not ranges
+ * of ranks, so the operator must be commutative. Every part is reduced on one rank, which yields
+ * the same bits everywhere; recursive doubling on this butterfly would not: its ranks combine in
+ * different orders.
+ *
+ *   8 ranks, k = 0   0 ↔ 1    2 ↔ 3    4 ↔ 5    6 ↔ 7    halves
+ *            k = 1   0 ↔ 7    1 ↔ 2    3 ↔ 4    5 ↔ 6    quarters
+ *            k = 2   0 ↔ 3    1 ↔ 6    2 ↔ 5    4 ↔ 7    eighths, and back
+ *
+ * Cost: as Rabenseifner's. For large vectors of ranks in groups with few links between them, if the
+ * groups do not begin at multiples of a power of two. De Sensi et al., "Bine trees: enhancing
+ * collective operations by optimizing communication locality", 2025. */
+struct nbc_sched *nbc_allreduce_bine(const struct nbc_shape *shape)
+{
+    return halve_and_double(shape, true);
 }
 
 static int64_t circulant_part(const void *layout, int part)

@@ -304,6 +304,7 @@ struct bruck {
     struct message messages[MAX_MESSAGES];
     int nmessages;
     struct held *held; /* by number of block */
+    struct nbc_fold fold;
 };
 
 /* The blocks base … base + weight − 1, as far as they exist, are one group of a message. */
@@ -334,22 +335,32 @@ static struct nbc_ref recv_range(const struct bruck *b, int first, int64_t n)
     return range;
 }
 
+/* The ranks that get and that send the block with a number. */
+static int target_of(const struct bruck *b, int64_t i)
+{
+    return b->fold.bine ? nbc_butterfly_to(&b->fold, (int)i)
+                        : nbc_absolute((int)i, b->shape->rank, b->shape->size);
+}
+
+static int source_of(const struct bruck *b, int64_t i)
+{
+    return b->fold.bine ? nbc_butterfly_from(&b->fold, (int)i)
+                        : nbc_relative(b->shape->rank, (int)i, b->shape->size);
+}
+
 /* The blocks that have reached their destination are the last of a message: digit · weight and
- * those above it, of peers below this rank. They are in the order of the user's buffer and wrap
- * around at most once. */
+ * those above it. Without Bine trees they are of peers below this rank, in the order of the user's
+ * buffer, and wrap around at most once. */
 static void deliver(struct bruck *b, const struct message *m, int64_t first, int64_t n)
 {
-    int size = b->shape->size;
-    int64_t end = m->digit * m->weight + n;
-    int peer = nbc_relative(b->shape->rank, (int)(end - 1), size);
-    struct nbc_ref raw = {m->off + first * b->bytes, n * b->bytes, NBC_TYPE_BYTE, NBC_BUF_TEMP};
-    int64_t straight = n < size - peer ? n : size - peer;
-    struct nbc_ref high = nbc_byte_range(raw, 0, straight * b->bytes);
-    struct nbc_ref low = nbc_byte_range(raw, straight * b->bytes, (n - straight) * b->bytes);
-    nbc_id id = nbc_copy(b->s, recv_range(b, peer, straight), high, m->received);
-    nbc_after(b->s, id, b->copied);
-    if (straight < n) {
-        id = nbc_copy(b->s, recv_range(b, 0, n - straight), low, m->received);
+    int64_t last = m->digit * m->weight + n - 1;
+    for (int64_t i = 0, run; i < n; i += run) {
+        int peer = source_of(b, last - i);
+        for (run = 1; i + run < n && source_of(b, last - i - run) == peer + run;)
+            run++;
+        int64_t off = m->off + (first + i) * b->bytes;
+        struct nbc_ref raw = {off, run * b->bytes, NBC_TYPE_BYTE, NBC_BUF_TEMP};
+        nbc_id id = nbc_copy(b->s, recv_range(b, peer, run), raw, m->received);
         nbc_after(b->s, id, b->copied);
     }
 }
@@ -364,12 +375,11 @@ static bool as_elements(const struct bruck *b, int64_t n)
 
 static void receive(struct bruck *b, struct message *m)
 {
-    int size = b->shape->size;
-    int from = nbc_relative(b->shape->rank, (int)(m->digit * m->weight), size);
     int64_t n = count_blocks(b, m);
     int64_t last = m->digit * m->weight, final = group_end(b, m, last) - last;
-    int lowest = nbc_relative(b->shape->rank, (int)(last + final - 1), size);
-    if (n == final && lowest + n <= size && as_elements(b, n)) {
+    int from = source_of(b, last), lowest = source_of(b, last + final - 1);
+    bool in_order = (n == 1 || !b->fold.bine) && lowest + n <= b->shape->size;
+    if (n == final && in_order && as_elements(b, n)) {
         m->off = -1;
         m->received = nbc_recv(b->s, recv_range(b, lowest, n), from, b->copied);
         return;
@@ -386,7 +396,7 @@ static struct nbc_ref held_ref(const struct bruck *b, int64_t i, int64_t n)
     struct held h = b->held[i];
     if (h.received != NBC_NONE)
         return (struct nbc_ref){h.off, n * b->bytes, NBC_TYPE_BYTE, NBC_BUF_TEMP};
-    int to = nbc_absolute((int)i, b->shape->rank, b->shape->size);
+    int to = target_of(b, i);
     if (b->shape->in_place)
         return nbc_byte_range(b->input, to * b->bytes, n * b->bytes);
     return nbc_send_block(b->shape, to);
@@ -411,7 +421,7 @@ static int64_t run_length(const struct bruck *b, int64_t i)
 
 static void pack_and_send(struct bruck *b, const struct message *m)
 {
-    int to = nbc_absolute((int)(m->digit * m->weight), b->shape->rank, b->shape->size);
+    int to = target_of(b, m->digit * m->weight);
     int64_t n = count_blocks(b, m), base = first_group(b, m), packed = 0;
     if (n == 1) {
         nbc_send(b->s, held_ref(b, base, 1), to, held_since(b, base));
@@ -473,10 +483,12 @@ static void emit_bruck(struct bruck *b)
  * the user's buffer and are copied there at once or in two parts. The message of the last weight is
  * received there directly, unless it wraps around. Bruck, Ho, Kipnis, Upfal, Weathersby, "Efficient
  * algorithms for all-to-all communications in multiport message-passing systems", 1997. */
-static struct nbc_sched *bruck(const struct nbc_shape *shape, int radix)
+static struct nbc_sched *bruck(const struct nbc_shape *shape, int radix, bool bine)
 {
     int size = shape->size;
     struct bruck b = {.shape = shape, .radix = radix, .copied = NBC_NONE};
+    b.fold = nbc_fold(shape->rank, size);
+    b.fold.bine = bine;
     b.bytes = nbc_ref_bytes(shape, nbc_recv_block(shape, 0));
     b.s = nbc_sched_new(shape, b.bytes ? 4 * size : 1);
     b.held = malloc(size * sizeof *b.held);
@@ -500,7 +512,7 @@ static struct nbc_sched *bruck(const struct nbc_shape *shape, int radix)
  * many ranks. */
 struct nbc_sched *nbc_alltoall_bruck(const struct nbc_shape *shape)
 {
-    return bruck(shape, 2);
+    return bruck(shape, 2, false);
 }
 
 /* Radix 4: half the rounds of radix 2, three messages at once in each.
@@ -508,5 +520,21 @@ struct nbc_sched *nbc_alltoall_bruck(const struct nbc_shape *shape)
  * whose latency is high compared with o, and for blocks that are less small. */
 struct nbc_sched *nbc_alltoall_bruck4(const struct nbc_shape *shape)
 {
-    return bruck(shape, 4);
+    return bruck(shape, 4, false);
+}
+
+/* Bine butterfly: as Bruck's of radix 2, but the bits of a block's number are its path in the
+ * butterfly (nbc_butterfly_path), whose partners are nearer.
+ *
+ *   8 ranks:  0 ↔ 1    2 ↔ 3    4 ↔ 5    6 ↔ 7    four blocks each way
+ *             0 ↔ 7    1 ↔ 2    3 ↔ 4    5 ↔ 6
+ *             0 ↔ 3    1 ↔ 6    2 ↔ 5    4 ↔ 7
+ *
+ * Cost: log₂P α + ½ P log₂P nβ, twice that in bytes of temporary memory, powers of two; blocks that
+ * arrive are copied one by one, as they are not of adjacent peers. For small blocks of many ranks
+ * in groups with few links between them. De Sensi et al., "Bine trees: enhancing collective
+ * operations by optimizing communication locality", 2025. */
+struct nbc_sched *nbc_alltoall_bine(const struct nbc_shape *shape)
+{
+    return bruck(shape, 2, true);
 }

@@ -18,10 +18,16 @@ struct gather_scatter {
     int radix;
 };
 
-/* Number of ranks in the subtree of a child. */
-static int subtree_of(const struct gather_scatter *g, int child)
+static struct nbc_range subtree_of(const struct gather_scatter *g, int child)
 {
     return nbc_knomial_subtree(child, g->shape->size, g->radix);
+}
+
+/* The blocks of some ranks among those of this rank's subtree. */
+static struct nbc_ref part_of(const struct gather_scatter *g, struct nbc_ref all,
+                              struct nbc_range ranks)
+{
+    return nbc_byte_range(all, (ranks.first - g->tree.below.first) * g->each, ranks.n * g->each);
 }
 
 /* Builds a schedule along the tree: at_root emits the operations of the root, elsewhere those of
@@ -88,17 +94,19 @@ static struct nbc_sched *linear(const struct nbc_shape *shape, bool windowed)
 static void collect_child(struct gather_scatter *g, int child)
 {
     const struct nbc_shape *shape = g->shape;
-    int n = subtree_of(g, child), first = nbc_absolute(child, shape->root, shape->size);
+    struct nbc_range below = subtree_of(g, child);
+    int n = below.n, peer = nbc_absolute(child, shape->root, shape->size);
+    int first = nbc_absolute(below.first, shape->root, shape->size);
     struct nbc_ref blocks = nbc_recv_block(shape, first);
     int64_t count = blocks.count;
     int above = n <= shape->size - first ? n : shape->size - first; /* up to the last rank */
     blocks.count = above * count;
     if (n == 1 || (n == above && shape->types[blocks.type].packed)) {
-        nbc_recv(g->s, blocks, first, NBC_NONE);
+        nbc_recv(g->s, blocks, peer, NBC_NONE);
         return;
     }
     struct nbc_ref bytes = nbc_temp_bytes(g->s, n * g->each);
-    nbc_id got = nbc_recv(g->s, bytes, first, NBC_NONE);
+    nbc_id got = nbc_recv(g->s, bytes, peer, NBC_NONE);
     nbc_copy(g->s, blocks, nbc_byte_range(bytes, 0, above * g->each), got);
     blocks = nbc_recv_block(shape, 0); /* the others from rank 0 on */
     blocks.count = (n - above) * count;
@@ -119,20 +127,19 @@ static void hand_up(struct gather_scatter *g)
     int me = nbc_relative(shape->rank, shape->root, shape->size);
     int parent = nbc_absolute(tree->parent, shape->root, shape->size);
     struct nbc_ref mine = nbc_send_block(shape, 0);
-    if (tree->subtree == 1) {
+    if (tree->below.n == 1) {
         nbc_send(g->s, mine, parent, NBC_NONE);
         return;
     }
-    struct nbc_ref all = nbc_temp_bytes(g->s, tree->subtree * g->each);
+    struct nbc_ref all = nbc_temp_bytes(g->s, tree->below.n * g->each);
     nbc_id got[sizeof tree->child / sizeof *tree->child];
     for (int i = 0; i < tree->nchild; i++) {
         int child = tree->child[i];
-        struct nbc_ref part =
-            nbc_byte_range(all, (child - me) * g->each, subtree_of(g, child) * g->each);
         int peer = nbc_absolute(child, shape->root, shape->size);
-        got[i] = nbc_recv(g->s, part, peer, NBC_NONE);
+        got[i] = nbc_recv(g->s, part_of(g, all, subtree_of(g, child)), peer, NBC_NONE);
     }
-    nbc_id copied = nbc_copy(g->s, nbc_byte_range(all, 0, g->each), mine, NBC_NONE);
+    struct nbc_ref own = part_of(g, all, (struct nbc_range){me, 1});
+    nbc_id copied = nbc_copy(g->s, own, mine, NBC_NONE);
     nbc_id sent = nbc_send(g->s, all, parent, copied);
     for (int i = 0; i < tree->nchild; i++)
         nbc_after(g->s, sent, got[i]);
@@ -161,6 +168,20 @@ struct nbc_sched *nbc_gather_binomial(const struct nbc_shape *shape)
 struct nbc_sched *nbc_gather_knomial4(const struct nbc_shape *shape)
 {
     return knomial(shape, 4, collect_at_root, hand_up);
+}
+
+/* Bine tree (nbc_knomial): the binomial tree with nearer partners.
+ *
+ *   8 ranks:  1 → 0 B    2 → 3 C    5 → 4 F    6 → 7 G
+ *             7 → 0 GH   4 → 3 EF
+ *             3 → 0 CDEF
+ *
+ * Cost: ⌈log₂P⌉ α + (P − 1) nβ, n the bytes of a block; inner ranks copy their block. For small
+ * blocks of ranks in groups, as the broadcast. De Sensi et al., "Bine trees: enhancing collective
+ * operations by optimizing communication locality", 2025. */
+struct nbc_sched *nbc_gather_bine(const struct nbc_shape *shape)
+{
+    return knomial(shape, NBC_BINE, collect_at_root, hand_up);
 }
 
 /* Linear: all receives are posted at once; every block is received in its place.
@@ -198,12 +219,14 @@ struct nbc_sched *nbc_gather_windowed(const struct nbc_shape *shape)
 static void deal_child(struct gather_scatter *d, int child)
 {
     const struct nbc_shape *shape = d->shape;
-    int n = subtree_of(d, child), first = nbc_absolute(child, shape->root, shape->size);
+    struct nbc_range below = subtree_of(d, child);
+    int n = below.n, peer = nbc_absolute(child, shape->root, shape->size);
+    int first = nbc_absolute(below.first, shape->root, shape->size);
     struct nbc_ref blocks = nbc_send_block(shape, first);
     int64_t count = blocks.count;
     if (n <= shape->size - first) {
         blocks.count = n * count;
-        nbc_send(d->s, blocks, first, NBC_NONE);
+        nbc_send(d->s, blocks, peer, NBC_NONE);
         return;
     }
     int above = shape->size - first; /* blocks up to the last rank; the others start at rank 0 */
@@ -213,7 +236,7 @@ static void deal_child(struct gather_scatter *d, int child)
     blocks = nbc_send_block(shape, 0);
     blocks.count = (n - above) * count;
     struct nbc_ref rest = nbc_byte_range(bytes, above * d->each, (n - above) * d->each);
-    nbc_send(d->s, bytes, first, nbc_copy(d->s, rest, blocks, copied));
+    nbc_send(d->s, bytes, peer, nbc_copy(d->s, rest, blocks, copied));
 }
 
 static void deal_from_root(struct gather_scatter *d)
@@ -230,19 +253,18 @@ static void hand_down(struct gather_scatter *d)
     int parent = nbc_absolute(d->tree.parent, shape->root, shape->size);
     struct nbc_ref mine = nbc_recv_block(shape, 0);
     bool as_bytes = d->tree.parent > 0; /* the root sends a single block as elements */
-    if (d->tree.subtree == 1 && (!as_bytes || shape->types[mine.type].packed)) {
+    if (d->tree.below.n == 1 && (!as_bytes || shape->types[mine.type].packed)) {
         nbc_recv(d->s, mine, parent, NBC_NONE);
         return;
     }
-    struct nbc_ref all = nbc_temp_bytes(d->s, d->tree.subtree * d->each);
+    struct nbc_ref all = nbc_temp_bytes(d->s, d->tree.below.n * d->each);
     nbc_id got = nbc_recv(d->s, all, parent, NBC_NONE);
     for (int i = 0; i < d->tree.nchild; i++) {
         int child = d->tree.child[i];
-        struct nbc_ref part =
-            nbc_byte_range(all, (child - me) * d->each, subtree_of(d, child) * d->each);
+        struct nbc_ref part = part_of(d, all, subtree_of(d, child));
         nbc_send(d->s, part, nbc_absolute(child, shape->root, shape->size), got);
     }
-    nbc_copy(d->s, mine, nbc_byte_range(all, 0, d->each), got);
+    nbc_copy(d->s, mine, part_of(d, all, (struct nbc_range){me, 1}), got);
 }
 
 /* Binomial tree: each rank receives the blocks of its subtree in one message, keeps its own and
@@ -269,6 +291,20 @@ struct nbc_sched *nbc_scatter_binomial(const struct nbc_shape *shape)
 struct nbc_sched *nbc_scatter_knomial4(const struct nbc_shape *shape)
 {
     return knomial(shape, 4, deal_from_root, hand_down);
+}
+
+/* Bine tree (nbc_knomial): the binomial tree with nearer partners.
+ *
+ *   8 ranks:  0 → 3 CDEF
+ *             0 → 7 GH   3 → 4 EF
+ *             0 → 1 B    3 → 2 C    4 → 5 F    7 → 6 G
+ *
+ * Cost: ⌈log₂P⌉ α + (P − 1) nβ, n the bytes of a block; inner ranks copy their block. For small
+ * blocks of ranks in groups, as the broadcast. De Sensi et al., "Bine trees: enhancing collective
+ * operations by optimizing communication locality", 2025. */
+struct nbc_sched *nbc_scatter_bine(const struct nbc_shape *shape)
+{
+    return knomial(shape, NBC_BINE, deal_from_root, hand_down);
 }
 
 /* Linear: all sends are posted at once; every block is received in its place.

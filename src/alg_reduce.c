@@ -37,9 +37,11 @@ static void round_tree(const struct nbc_shape *shape, int k, struct node *node)
     nbc_knomial(relative, size, k, &tree);
     node->parent = tree.parent < 0 ? -1 : nbc_absolute(tree.parent, root, size);
     node->nbelow = 0;
-    node->nabove = children(relative, size, k, node->above);
-    for (int i = 0; i < node->nabove; i++) /* mutants: <= for <: an entry that nobody reads */
-        node->above[i] = nbc_absolute(node->above[i], root, size);
+    node->nabove = k == NBC_BINE ? tree.nchild : children(relative, size, k, node->above);
+    for (int i = 0; i < node->nabove; i++) { /* mutants: <= for <: an entry that nobody reads */
+        int child = k == NBC_BINE ? tree.child[tree.nchild - 1 - i] : node->above[i];
+        node->above[i] = nbc_absolute(child, root, size);
+    }
 }
 
 /* Two k-nomial trees that share their root: one on the ranks above it, and a mirrored one on those
@@ -201,6 +203,19 @@ struct nbc_sched *nbc_reduce_knomial4(const struct nbc_shape *shape)
     return along_knomial(shape, 4);
 }
 
+/* Bine tree (nbc_knomial): the binomial tree with nearer partners. A subtree extends to both sides
+ * of its head, so the operator must be commutative.
+ *
+ *   8 ranks:  0 ← 1, 7, 3    3 ← 2, 4    7 ← 6    4 ← 5
+ *
+ * Cost: ⌈log₂P⌉ (α + nβ + nγ). Temporary: as binomial. For small vectors on ranks in groups, as the
+ * broadcast. De Sensi et al., "Bine trees: enhancing collective operations by optimizing
+ * communication locality", 2025. */
+struct nbc_sched *nbc_reduce_bine(const struct nbc_shape *shape)
+{
+    return along_knomial(shape, NBC_BINE);
+}
+
 /* Linear: every rank sends its vector to the root, which combines them in descending cyclic order
  * from the rank below. For non-commutative operators it combines the vectors of lower and of higher
  * ranks separately, then both. Where the order of ranks is required, it begins with rank 0.
@@ -335,41 +350,30 @@ static void gather(struct nbc_sched *s, const struct nbc_halving *h, const struc
 {
     nbc_id received[32];
     const struct nbc_fold *fold = h->fold;
-    int part = h->part, have = 1, nheard = 0;
+    int part = h->part, have = 1, nheard = 0, path = nbc_butterfly_path(fold, 0);
+    int down = nbc_butterfly_path(fold, root);
     for (int k = h->nrounds - 1; k >= 0; k--, have *= 2) {
-        int bit = 1 << k, partner = nbc_unfold(fold, fold->virtual ^ bit);
-        if ((fold->virtual ^ root) & bit) {
+        int partner = nbc_unfold(fold, nbc_butterfly_partner(fold, k));
+        if (down >> k & 1) {
             nbc_id sent = nbc_send(s, nbc_parts(h, h->home, part, have), partner, acc->ready);
             for (int i = 0; i < nheard; i++)
                 nbc_after(s, sent, received[i]);
             return;
         }
-        int other = fold->virtual & bit ? part - have : part + have;
+        int other = path >> k & 1 ? part - have : part + have;
         received[nheard++] = nbc_recv(s, nbc_parts(h, h->home, other, have), partner, h->sent[k]);
         part = other < part ? other : part;
     }
 }
 
-/* Rabenseifner's algorithm: reduce-scatter by vector halving with distance doubling, then gather.
- * Partial results cover contiguous ranges of ranks, so the order of ranks is kept. Ranks beyond a
- * power of two fold onto a neighbor; the root does not.
- *
- *   rank   0         1         2         3          parts AB are the lower half, CD the upper
- *   k = 0  0 ↔ 1 CD, AB        2 ↔ 3 CD, AB
- *   k = 1  0 ↔ 2 B, A   1 ↔ 3 D, C                  then 0 has A, 1 has C, 2 has B, 3 has D
- *          0 ← 2 B      1 ← 3 D
- *          0 ← 1 CD                                 root 0
- *
- * Cost: 2 log₂P α + (P − 1)/P (2nβ + nγ), with α + nβ + nγ more when P is not a power of two.
- * Temporary: one vector, half a vector at the root; half a vector more for non-commutative
- * operators, and one or two for a rank that another folds onto. For large vectors on many ranks.
- * Rabenseifner, "Optimization of collective reduction operations", 2004. */
-struct nbc_sched *nbc_reduce_rabenseifner(const struct nbc_shape *shape)
+/* Reduce-scatter by halving, then gather. */
+static struct nbc_sched *halve_and_gather(const struct nbc_shape *shape, bool bine)
 {
     struct nbc_fold fold =
         nbc_fold_onto(shape->rank, shape->size, nbc_pow2_floor(shape->size), shape->root);
     struct nbc_fold at_root =
         nbc_fold_onto(shape->root, shape->size, nbc_pow2_floor(shape->size), shape->root);
+    fold.bine = bine;
     struct nbc_sched *s = nbc_sched_new(shape, 5 * nbc_log2_ceil(shape->size) + 4);
     struct nbc_acc acc = nbc_acc_input(shape);
     if (!s || nbc_ref_bytes(shape, acc.at) == 0)
@@ -390,4 +394,40 @@ struct nbc_sched *nbc_reduce_rabenseifner(const struct nbc_shape *shape)
     nbc_own(s, &acc, nbc_parts(&h, h.home, h.part, 1));
     gather(s, &h, &acc, at_root.virtual);
     return nbc_sched_finish(s);
+}
+
+/* Rabenseifner's algorithm: reduce-scatter by vector halving with distance doubling, then gather.
+ * Partial results cover contiguous ranges of ranks, so the order of ranks is kept. Ranks beyond a
+ * power of two fold onto a neighbor; the root does not.
+ *
+ *   rank   0         1         2         3          parts AB are the lower half, CD the upper
+ *   k = 0  0 ↔ 1 CD, AB        2 ↔ 3 CD, AB
+ *   k = 1  0 ↔ 2 B, A   1 ↔ 3 D, C                  then 0 has A, 1 has C, 2 has B, 3 has D
+ *          0 ← 2 B      1 ← 3 D
+ *          0 ← 1 CD                                 root 0
+ *
+ * Cost: 2 log₂P α + (P − 1)/P (2nβ + nγ), with α + nβ + nγ more when P is not a power of two.
+ * Temporary: one vector, half a vector at the root; half a vector more for non-commutative
+ * operators, and one or two for a rank that another folds onto. For large vectors on many ranks.
+ * Rabenseifner, "Optimization of collective reduction operations", 2004. */
+struct nbc_sched *nbc_reduce_rabenseifner(const struct nbc_shape *shape)
+{
+    return halve_and_gather(shape, false);
+}
+
+/* Bine butterfly: as Rabenseifner's algorithm, with nearer partners, for commutative operators.
+ *
+ *   8 ranks, k = 0   0 ↔ 1    2 ↔ 3    4 ↔ 5    6 ↔ 7    halves
+ *            k = 1   0 ↔ 7    1 ↔ 2    3 ↔ 4    5 ↔ 6    quarters
+ *            k = 2   0 ↔ 3    1 ↔ 6    2 ↔ 5    4 ↔ 7    eighths
+ *   root 0           0 ← 3    1 ← 6    2 ← 5    7 ← 4
+ *                    0 ← 7    1 ← 2
+ *                    0 ← 1
+ *
+ * Cost: as Rabenseifner's. For large vectors of ranks in groups with few links between them, if the
+ * groups do not begin at multiples of a power of two. De Sensi et al., "Bine trees: enhancing
+ * collective operations by optimizing communication locality", 2025. */
+struct nbc_sched *nbc_reduce_bine_halving(const struct nbc_shape *shape)
+{
+    return halve_and_gather(shape, true);
 }

@@ -206,19 +206,12 @@ struct nbc_sched *nbc_reduce_scatter_pairwise(const struct nbc_shape *shape)
     return build_with(shape, 4 * shape->size, emit_pairwise);
 }
 
-/* Returns the lowest rank that a virtual rank stands for: it, or the partner folded onto it. */
-static int first_rank(const struct nbc_fold *f, int virtual)
-{
-    /* mutants: <= for <: both ways give one number */
-    return virtual < f->rest ? 2 * virtual : virtual + f->rest;
-}
-
 /* Returns the blocks of n virtual ranks, including those of their partners. */
 static struct nbc_ref virtual_blocks(const struct blocks *b, const struct nbc_fold *f,
                                      struct nbc_ref vector, int virtual, int n)
 {
-    int first = first_rank(f, virtual);
-    return blocks_at(b, vector, first, first_rank(f, virtual + n) - first);
+    int first = nbc_first_of(f, virtual);
+    return blocks_at(b, vector, first, nbc_first_of(f, virtual + n) - first);
 }
 
 /* A rank that folds away: sends its vector to its partner, receives its result from `from`. */
@@ -233,7 +226,7 @@ static void hand_over(struct blocks *b, int partner, int from)
 static void hand_out(struct blocks *b, const struct nbc_fold *fold, const struct nbc_acc *acc,
                      nbc_id input_sent)
 {
-    int first = first_rank(fold, fold->virtual);
+    int first = nbc_first_of(fold, fold->virtual);
     /* mutants: one element less: only its blocks are used */
     struct nbc_ref vector = nbc_ref_part(b->shape, acc->at, -first_of(b, first), b->input.count);
     if (fold->takes && nbc_ref_bytes(b->shape, block(b, fold->partner)) > 0)
@@ -267,7 +260,7 @@ static void emit_halving(struct blocks *b)
             nbc_append(b->s, &acc, theirs, received);
         else
             nbc_merge(b->s, b->shape, &acc, theirs, received, false, theirs);
-        int64_t first = first_of(b, first_rank(&fold, mine));
+        int64_t first = first_of(b, nbc_first_of(&fold, mine));
         /* mutants: one element less: only its blocks are used */
         vector = nbc_ref_part(b->shape, acc.at, -first, vector.count);
     }
@@ -333,23 +326,14 @@ struct parts {
 static int64_t part_start(const void *layout, int part)
 {
     const struct parts *p = layout;
-    return first_of(p->b, first_rank(p->fold, part));
-}
-
-/* Returns the virtual rank that has this part after a halving: the part with its bits reversed. */
-static int holder(int part, int nbits)
-{
-    int v = 0;
-    for (int i = 0; i < nbits; i++) /* mutants: <= for <: the bit above is 0 */
-        v |= (part >> i & 1) << (nbits - 1 - i);
-    return v;
+    return first_of(p->b, nbc_first_of(p->fold, part));
 }
 
 /* Sends the blocks of virtual rank `part` to their ranks; keeps this rank's own. */
 static void distribute(struct blocks *b, const struct nbc_fold *fold, int part,
                        const struct nbc_acc *acc, nbc_id input_sent)
 {
-    int first = first_rank(fold, part), end = first_rank(fold, part + 1);
+    int first = nbc_first_of(fold, part), end = nbc_first_of(fold, part + 1);
     /* mutants: one element less: only its blocks are used */
     struct nbc_ref vector = nbc_ref_part(b->shape, acc->at, -first_of(b, first), b->input.count);
     for (int to = first; to < end; to++) {
@@ -361,14 +345,15 @@ static void distribute(struct blocks *b, const struct nbc_fold *fold, int part,
     }
 }
 
-static void emit_butterfly(struct blocks *b)
+static void emit_halves(struct blocks *b, bool bine)
 {
     int rank = b->shape->rank;
     struct nbc_fold fold = nbc_fold(rank, b->shape->size);
+    fold.bine = bine;
     /* The rank that will have this rank's block: by its virtual rank, or the one it folds onto. */
     /* mutants: <= for <: both ways give 0 */
     int virtual = fold.virtual < 0 ? rank / 2 : fold.virtual;
-    int from = nbc_unfold(&fold, holder(virtual, nbc_log2_ceil(fold.onto)));
+    int from = nbc_unfold(&fold, nbc_butterfly_holder(&fold, virtual));
     if (fold.virtual < 0) {
         hand_over(b, fold.partner, from);
         return;
@@ -393,6 +378,16 @@ static void emit_butterfly(struct blocks *b)
         nbc_after(b->s, received, input_sent);
 }
 
+static void emit_butterfly(struct blocks *b)
+{
+    emit_halves(b, false);
+}
+
+static void emit_bine(struct blocks *b)
+{
+    emit_halves(b, true);
+}
+
 /* Butterfly: vector halving with distance doubling, which keeps the order of ranks but leaves the
  * blocks in bit-reversed order; then each goes to its owner. Ranks beyond a power of two fold onto
  * a neighbor.
@@ -409,6 +404,21 @@ static void emit_butterfly(struct blocks *b)
 struct nbc_sched *nbc_reduce_scatter_butterfly(const struct nbc_shape *shape)
 {
     return build_with(shape, 3 * nbc_log2_ceil(shape->size) + 8, emit_butterfly);
+}
+
+/* Bine butterfly: as butterfly, with nearer partners, for commutative operators.
+ *
+ *   8 ranks, k = 0   0 ↔ 1    2 ↔ 3    4 ↔ 5    6 ↔ 7    halves
+ *            k = 1   0 ↔ 7    1 ↔ 2    3 ↔ 4    5 ↔ 6    quarters
+ *            k = 2   0 ↔ 3    1 ↔ 6    2 ↔ 5    4 ↔ 7    eighths, then to their owners
+ *                    1 → 4 E  2 → 6 G  3 → 1 B  4 → 3 D  5 → 7 H  6 → 5 F  7 → 2 C
+ *
+ * Cost: as butterfly. For medium vectors of ranks in groups with few links between them, if the
+ * groups do not begin at multiples of a power of two. De Sensi et al., "Bine trees: enhancing
+ * collective operations by optimizing communication locality", 2025. */
+struct nbc_sched *nbc_reduce_scatter_bine(const struct nbc_shape *shape)
+{
+    return build_with(shape, 3 * nbc_log2_ceil(shape->size) + 8, emit_bine);
 }
 
 /* The number of pieces of a block in the ring at a time. It is less than the slots of a rank: a

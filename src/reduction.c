@@ -419,7 +419,7 @@ static void keep_half(struct nbc_sched *s, struct nbc_halving *h, struct nbc_acc
 void nbc_halving_home(struct nbc_sched *s, struct nbc_halving *h, struct nbc_ref like)
 {
     int have = h->fold->onto / 2;
-    int part = h->fold->virtual & 1 ? have : 0;
+    int part = nbc_butterfly_path(h->fold, 0) & 1 ? have : 0;
     struct nbc_ref kept = nbc_temp_like(s, nbc_parts(h, like, part, have));
     /* mutants: one element less: only its parts are named */
     h->home = nbc_ref_part(h->shape, kept, -h->first(h->layout, part), like.count);
@@ -428,13 +428,13 @@ void nbc_halving_home(struct nbc_sched *s, struct nbc_halving *h, struct nbc_ref
 void nbc_halve(struct nbc_sched *s, struct nbc_halving *h, struct nbc_acc *acc)
 {
     const struct nbc_fold *fold = h->fold;
-    int have = fold->onto;
+    int have = fold->onto, path = nbc_butterfly_path(fold, 0);
     struct nbc_ref vector = acc->at; /* its part 0, even if this rank has given that away */
     h->part = h->nrounds = 0;
-    for (int bit = 1; bit < fold->onto; bit *= 2) {
+    for (int k = 0; have > 1; k++) {
         have /= 2;
-        bool upper = fold->virtual & bit;
-        int partner = nbc_unfold(fold, fold->virtual ^ bit);
+        bool upper = path >> k & 1;
+        int partner = nbc_unfold(fold, nbc_butterfly_partner(fold, k));
         int keep = h->part + (upper ? have : 0), give = h->part + (upper ? 0 : have);
         nbc_id sent = nbc_send(s, nbc_parts(h, vector, give, have), partner, acc->ready);
         h->sent[h->nrounds++] = sent;

@@ -151,9 +151,10 @@ struct nbc_exchange {
  * acc->ready does not cover. */
 nbc_id nbc_exchange(struct nbc_sched *s, const struct nbc_exchange *x, struct nbc_acc *acc);
 
-/* Reduce-scatter by vector halving and distance doubling. In round k, virtual ranks that differ in
- * bit k each keep one half of the parts that they have in common. Partial results cover contiguous
- * ranges of ranks, in rank order. Virtual rank v ends with part bit-reversed(v). */
+/* Reduce-scatter by vector halving and distance doubling. In round k, partners in the butterfly of
+ * the fold each keep one half of the parts that they have in common: virtual rank v ends with
+ * nbc_butterfly_part. Partial results cover contiguous ranges of ranks, in rank order, unless the
+ * butterfly is that of Bine trees: then the operator must be commutative. */
 struct nbc_halving {
     const struct nbc_shape *shape;
     const struct nbc_fold *fold;                    /* onto a power of two */

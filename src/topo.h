@@ -45,24 +45,39 @@ static inline int nbc_log2_ceil(int n)
     return n <= 1 ? 0 : 32 - __builtin_clz((unsigned)(n - 1));
 }
 
+/* A range of ranks. */
+struct nbc_range {
+    int first, n;
+};
+
 /* A rank's place in the k-nomial tree on the ranks 0 … size−1 with root 0. The parent of a rank is
  * the rank with its lowest nonzero digit in base k cleared, so every subtree is a contiguous range
  * of ranks.
  *
  *   k = 2, size 8:  0 → 4, 2, 1    4 → 6, 5    2 → 3    6 → 7
+ *
+ * The Bine tree (binomial negabinary) has the shape of the binomial one, but its ranks are counted
+ * in base −2: at the distances 1, 1, 3, 5, 11 …, by turns in either direction, partners are nearer
+ * by a third than at 1, 2, 4, 8, 16 …, and a subtree extends to both sides of its head. Ranks
+ * beyond a power of two are leaves below a neighbor (nbc_fold). De Sensi et al., "Bine trees:
+ * enhancing collective operations by optimizing communication locality", 2025.
+ *
+ *   size 8:  0 → 3, 7, 1    3 → 4, 2    7 → 6    4 → 5
  */
+enum { NBC_BINE = -2 };
+
 struct nbc_knomial {
-    int parent;  /* −1 at the root */
-    int subtree; /* number of ranks in its subtree, which is rank … rank+subtree−1 */
+    int parent;             /* −1 at the root */
+    struct nbc_range below; /* its subtree, itself included */
     int nchild;
     int child[120]; /* largest subtree first; 120 suffice for 2 ≤ k ≤ 16 and any size */
 };
 
-/* Fills *tree for a rank; 2 ≤ k ≤ 16. */
+/* Fills *tree for a rank; 2 ≤ k ≤ 16, or NBC_BINE. */
 void nbc_knomial(int rank, int size, int k, struct nbc_knomial *tree);
 
-/* Returns the number of ranks in the subtree of a rank, without computing its children. */
-int nbc_knomial_subtree(int rank, int size, int k);
+/* Returns the subtree of a rank, without computing its children. */
+struct nbc_range nbc_knomial_subtree(int rank, int size, int k);
 
 /* Two binary trees on the nodes 1 … size. No node has children in both, so a rank that sends half
  * of its data down each tree sends as much as it receives. The first tree is in order: odd numbers
@@ -110,6 +125,7 @@ struct nbc_fold {
     int partner; /* the other rank of its pair, or −1 */
     bool takes;  /* its partner hands it data */
     int keep;
+    bool bine; /* the butterfly on the virtual ranks is that of Bine trees: false from nbc_fold */
 };
 
 /* Requires size/2 ≤ onto ≤ size. keep: a rank that must not fold away, or −1. */
@@ -128,5 +144,34 @@ static inline int nbc_unfold(const struct nbc_fold *f, int virtual)
         return virtual + f->rest;
     return f->keep == 2 * virtual ? f->keep : 2 * virtual + 1;
 }
+
+/* Returns the lowest rank that a virtual rank stands for: it, or the partner folded onto it; the
+ * size for the virtual rank `onto`. */
+static inline int nbc_first_of(const struct nbc_fold *f, int virtual)
+{
+    /* mutants: <= for <: both ways give one number */
+    return virtual < f->rest ? 2 * virtual : virtual + f->rest;
+}
+
+/* A butterfly on the virtual ranks of a fold onto a power of two: in round k each has one partner,
+ * the one that differs in bit k; in that of Bine trees the one at their distance, which Swing has
+ * too (De Sensi et al., "Swing: short-cutting rings for higher bandwidth allreduce", 2024). */
+int nbc_butterfly_partner(const struct nbc_fold *f, int k);
+
+/* The bits of the rounds in which data of virtual rank `from` takes a step on its way to this one,
+ * if the rounds ascend. For each `from` they are one to one. Partners of round k differ in bit k
+ * and agree in all lower ones. */
+int nbc_butterfly_path(const struct nbc_fold *f, int from);
+
+/* Return the virtual rank to which a path leads from this one, and the one from which it leads
+ * here. */
+int nbc_butterfly_to(const struct nbc_fold *f, int path);
+int nbc_butterfly_from(const struct nbc_fold *f, int path);
+
+/* If partners of each round divide what they share, and the one with that bit of its path from 0
+ * keeps the upper half, virtual ranks end with one part each: that whose number is the path with
+ * its bits reversed. Returns the part of this rank, and the virtual rank that has a part. */
+int nbc_butterfly_part(const struct nbc_fold *f);
+int nbc_butterfly_holder(const struct nbc_fold *f, int part);
 
 #endif

@@ -114,3 +114,17 @@ struct cost count(struct world *w)
     free(clocks);
     return c;
 }
+
+int64_t count_between(const struct world *w, int group, int cut)
+{
+    int64_t bytes = 0;
+    for (int id = 0; id < w->n; id++) {
+        const struct party *p = &w->party[id];
+        for (nbc_id op = 0; op < p->sched->nops; op++) {
+            const struct nbc_op *o = &p->sched->ops[op];
+            if (o->kind == NBC_OP_SEND && (id + cut) / group != (o->peer + cut) / group)
+                bytes += nbc_ref_bytes(&p->shape, nbc_op_a(o));
+        }
+    }
+    return bytes;
+}

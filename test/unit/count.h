@@ -14,4 +14,8 @@ struct cost {
 /* Counts them over all ranks, whose schedules have been built. */
 struct cost count(struct world *w);
 
+/* Returns the bytes that leave a group of `group` successive ranks; the first group has `cut`
+ * fewer. */
+int64_t count_between(const struct world *w, int group, int cut);
+
 #endif

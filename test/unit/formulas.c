@@ -179,6 +179,16 @@ static int64_t subtrees2_n(const struct at *a)
     return subtrees(a->P, 2) * a->n;
 }
 
+/* A Bine tree on a power of two has the subtrees of a binomial one; one that others fold onto has
+ * them too, and each of these is in all subtrees above it. */
+static int64_t bine_subtrees_n(const struct at *a)
+{
+    int64_t sum = 0;
+    for (int rank = 1; rank < a->P; rank++)
+        sum += nbc_knomial_subtree(rank, (int)a->P, NBC_BINE).n;
+    return sum * a->n;
+}
+
 static int64_t subtrees4_n(const struct at *a)
 {
     return subtrees(a->P, 4) * a->n;
@@ -553,6 +563,40 @@ static int64_t butterfly_most(const struct at *a)
     return P_1_by_P_n(a) + (a->P > 2 ? a->n / a->P : 0) + (rest(a) ? 2 * a->n : 0);
 }
 
+/* The same for the parts of Bine butterflies. */
+static int64_t bine_moves(const struct at *a)
+{
+    int64_t moves = 0;
+    for (int rank = 0; rank < pow2(a); rank++) {
+        struct nbc_fold fold = nbc_fold_onto(rank, (int)pow2(a), (int)pow2(a), -1);
+        fold.bine = true;
+        moves += nbc_butterfly_part(&fold) != rank;
+    }
+    return rest(a) ? UNKNOWN : moves;
+}
+
+static int64_t bine_messages(const struct at *a)
+{
+    int64_t moves = bine_moves(a);
+    return moves == UNKNOWN ? UNKNOWN : P_log2P(a) + moves;
+}
+
+static int64_t bine_bytes(const struct at *a)
+{
+    int64_t moves = bine_moves(a);
+    return moves == UNKNOWN ? UNKNOWN : (a->P - 1) * a->n + moves * (a->n / a->P);
+}
+
+static int64_t bine_allgather_bytes(const struct at *a)
+{
+    return PP_1_n(a) + bine_moves(a) * a->n;
+}
+
+static int64_t bine_allgather_most(const struct at *a)
+{
+    return P_1_n(a) + (a->P > 2 ? a->n : 0);
+}
+
 static int64_t scatter_doubling_bytes(const struct at *a)
 {
     return (pow2(a) * floor_log2P(a) + rest(a)) * a->n + rest(a) * (a->n / a->P);
@@ -643,6 +687,7 @@ static const struct row table[] = {
 
     {nbc_bcast_binomial, POWERS_OF_2, log2P, P_1, P_1_n, log2P_n},
     {nbc_bcast_knomial4, POWERS_OF_4, log4P, P_1, P_1_n, children4_n},
+    {nbc_bcast_bine, POWERS_OF_2, log2P, P_1, P_1_n, log2P_n},
     {nbc_bcast_linear, ALWAYS, one, P_1, P_1_n, P_1_n},
     {nbc_bcast_two_rounds, BOUND, direct_rounds, direct_messages, P_1_n, direct_most},
     {nbc_bcast_chain, ALWAYS, bcast_chain_rounds, bcast_chain_messages, P_1_n, once_n},
@@ -655,11 +700,13 @@ static const struct row table[] = {
 
     {nbc_gather_binomial, POWERS_OF_2, log2P, P_1, subtrees2_n, P_1_n},
     {nbc_gather_knomial4, POWERS_OF_4, log4P, P_1, subtrees4_n, P_1_n},
+    {nbc_gather_bine, POWERS_OF_2, log2P, P_1, bine_subtrees_n, P_1_n},
     {nbc_gather_linear, ALWAYS, one, P_1, P_1_n, P_1_n},
     {nbc_gather_windowed, ALWAYS, in_windows, P_1, P_1_n, P_1_n},
 
     {nbc_scatter_binomial, POWERS_OF_2, log2P, P_1, subtrees2_n, P_1_n},
     {nbc_scatter_knomial4, POWERS_OF_4, log4P, P_1, subtrees4_n, P_1_n},
+    {nbc_scatter_bine, POWERS_OF_2, log2P, P_1, bine_subtrees_n, P_1_n},
     {nbc_scatter_linear, ALWAYS, one, P_1, P_1_n, P_1_n},
     {nbc_scatter_windowed, ALWAYS, in_windows, P_1, P_1_n, P_1_n},
 
@@ -669,20 +716,27 @@ static const struct row table[] = {
     {nbc_allgather_ring, ALWAYS, P_1, PP_1, PP_1_n, P_1_n},
     {nbc_allgather_linear, ALWAYS, one, PP_1, PP_1_n, P_1_n},
     {nbc_allgather_sparbit, ALWAYS, half_P, PP_1, PP_1_n, P_1_n},
+    {nbc_allgather_bine, POWERS_OF_2, butterfly_rounds, bine_messages, bine_allgather_bytes,
+     bine_allgather_most},
     {nbc_allgather_neighbor_exchange, ALWAYS, half_P, P_half_P, PP_1_n, P_1_n},
 
     {nbc_alltoall_linear, ALWAYS, one, PP_1, PP_1_n, P_1_n},
     {nbc_alltoall_throttled, BOUND, in_windows, PP_1, PP_1_n, P_1_n},
     {nbc_alltoall_pairwise, BOUND, P_1, PP_1, PP_1_n, P_1_n},
     {nbc_alltoall_bruck, POWERS_OF_2, log2P, P_log2P, bruck_bytes, bruck_most},
+    {nbc_alltoall_bine, ALWAYS, log2P, P_log2P, bruck_bytes, bruck_most},
     {nbc_alltoall_bruck4, POWERS_OF_4, log4P, bruck4_messages, bruck4_bytes, bruck4_most},
 
     {nbc_reduce_binomial, POWERS_OF_2, log2P, P_1, P_1_n, log2P_n},
     {nbc_reduce_knomial4, POWERS_OF_4, log4P, P_1, P_1_n, children4_n},
+    {nbc_reduce_bine, POWERS_OF_2, log2P, P_1, P_1_n, log2P_n},
     {nbc_reduce_linear, ALWAYS, in_room, P_1, P_1_n, P_1_n},
     {nbc_reduce_chain, ALWAYS, own_chain_rounds, own_chain_messages, P_1_n, once_n},
     {nbc_reduce_two_tree, BOUND, two_tree_rounds, own_chain_messages, P_1_n, two_tree_most},
     {nbc_reduce_rabenseifner, POWERS_OF_2, reduce_rabenseifner_rounds, reduce_rabenseifner_messages,
+     reduce_rabenseifner_bytes, reduce_rabenseifner_most},
+
+    {nbc_reduce_bine_halving, POWERS_OF_2, reduce_rabenseifner_rounds, reduce_rabenseifner_messages,
      reduce_rabenseifner_bytes, reduce_rabenseifner_most},
 
     {nbc_allreduce_recursive_doubling, POWERS_OF_2, folded_rounds, folded_messages,
@@ -691,6 +745,8 @@ static const struct row table[] = {
      multiplying_bytes, multiplying_most},
     {nbc_allreduce_one_round, ALWAYS, one, PP_1, PP_1_n, P_1_n},
     {nbc_allreduce_rabenseifner, POWERS_OF_2, allreduce_rabenseifner_rounds,
+     allreduce_rabenseifner_messages, allreduce_rabenseifner_bytes, reduce_rabenseifner_most},
+    {nbc_allreduce_bine, POWERS_OF_2, allreduce_rabenseifner_rounds,
      allreduce_rabenseifner_messages, allreduce_rabenseifner_bytes, reduce_rabenseifner_most},
     {nbc_allreduce_two_rounds, ALWAYS, two_rounds, twice_PP_1_pieces, twice_P_1_n,
      twice_P_1_by_P_n},
@@ -712,6 +768,8 @@ static const struct row table[] = {
      scatter_doubling_bytes, scatter_doubling_most},
     {nbc_reduce_scatter_butterfly, POWERS_OF_2, butterfly_rounds, butterfly_messages,
      butterfly_bytes, butterfly_most},
+    {nbc_reduce_scatter_bine, POWERS_OF_2, butterfly_rounds, bine_messages, bine_bytes,
+     butterfly_most},
     {nbc_reduce_scatter_ring, BOUND, ring_once_rounds, PP_1_pieces, P_1_n, P_1_by_P_n},
 
     {nbc_scan_recursive_doubling, POWERS_OF_2, log2P, scan_doubling_messages, scan_doubling_bytes,

@@ -107,9 +107,68 @@ START_TEST(cost_is_as_the_head_says)
 }
 END_TEST
 
+/* Bine algorithms beside those whose shape they have: percent of the bytes between groups of 16 of
+ * 256 ranks, if the first group is complete, and on average over all lengths that it may have. The
+ * table is in doc/scaling.md. */
+static const struct {
+    enum nbc_coll coll;
+    const char *bine, *other;
+    int complete, average;
+} bine[] = {
+    {NBC_BCAST, "bine", "binomial", 260, 79},
+    {NBC_GATHER, "bine", "binomial", 106, 89},
+    {NBC_SCATTER, "bine", "binomial", 106, 89},
+    {NBC_REDUCE, "bine", "binomial", 260, 79},
+    {NBC_REDUCE, "bine_halving", "rabenseifner", 190, 79},
+    {NBC_ALLREDUCE, "bine", "rabenseifner", 200, 78},
+    {NBC_REDUCE_SCATTER_BLOCK, "bine", "butterfly", 194, 78},
+    {NBC_ALLGATHER, "bine", "sparbit", 66, 77},
+    {NBC_ALLTOALL, "bine", "bruck", 86, 88},
+};
+
+enum { GROUP = 16 };
+
+/* Sets between[cut] to the bytes between groups of which the first has `cut` fewer. */
+static void between_groups(const struct nbc_alg *alg, int64_t between[GROUP])
+{
+    struct test_case c = {.alg = alg, .size = 256, .even = true, .runs = 1, .seed = 1};
+    c.count = count_for(alg, c.size, 0);
+    case_normalize(&c);
+    struct world *w = world_new(&c);
+    ck_assert_msg(!world_build(w), "%s", w->text);
+    for (int cut = 0; cut < GROUP; cut++)
+        between[cut] = count_between(w, GROUP, cut);
+    world_free(w);
+}
+
+static void check_percent(int row, const char *what, int64_t with, int64_t without, int wanted)
+{
+    int64_t percent = (100 * with + without / 2) / without;
+    ck_assert_msg(percent == wanted, "%s:%s, %s: %" PRId64 " %% of the bytes of %s",
+                  nbc_coll_name(bine[row].coll), bine[row].bine, what, percent, bine[row].other);
+}
+
+START_TEST(bine_trees_stay_in_groups)
+{
+    int64_t with[GROUP], without[GROUP], sum = 0, of = 0;
+    between_groups(nbc_alg_by_name(bine[_i].coll, bine[_i].bine), with);
+    between_groups(nbc_alg_by_name(bine[_i].coll, bine[_i].other), without);
+    for (int cut = 0; cut < GROUP; cut++) {
+        sum += with[cut];
+        of += without[cut];
+    }
+    check_percent(_i, "complete groups", with[0], without[0], bine[_i].complete);
+    check_percent(_i, "on average", sum, of, bine[_i].average);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cost");
     add_for_each_row(suite, cost_is_as_the_head_says);
+    TCase *tc = tcase_create("groups");
+    tcase_set_timeout(tc, 0);
+    tcase_add_loop_test(tc, bine_trees_stay_in_groups, 0, sizeof bine / sizeof *bine);
+    suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

@@ -49,8 +49,8 @@ static void check_tree_at(int rank, int size, int k)
             ck_abort_msg("size %d, k %d: child %d of %d has parent %d", size, k, tree.child[i],
                          rank, child.parent);
         /* largest first; the end of the ranks may have cut one short */
-        need(child.subtree <= before || tree.child[i - 1] + before == size);
-        before = child.subtree;
+        need(child.below.n <= before || tree.child[i - 1] + before == size);
+        before = child.below.n;
     }
     for (int i = tree.nchild - 1; i >= 0; i--) { /* children of one level ascend: look them up */
         int next = -1;
@@ -59,10 +59,10 @@ static void check_tree_at(int rank, int size, int k)
                 next = j;
         if (!(next >= 0))
             ck_abort_msg("size %d, k %d: nobody covers rank %d below %d", size, k, covered, rank);
-        covered += nbc_knomial_subtree(tree.child[next], size, k);
+        covered += nbc_knomial_subtree(tree.child[next], size, k).n;
     }
-    need(covered == rank + tree.subtree);
-    need(tree.subtree == nbc_knomial_subtree(rank, size, k));
+    need(tree.below.first == rank && covered == rank + tree.below.n);
+    need(tree.below.n == nbc_knomial_subtree(rank, size, k).n);
 }
 
 START_TEST(knomial_is_a_tree_of_contiguous_subtrees)
@@ -105,12 +105,126 @@ START_TEST(knomial_of_the_largest_size)
     struct nbc_knomial tree;
     for (int k = 2; k <= 16; k++) {
         nbc_knomial(0, INT_MAX, k, &tree);
-        need(tree.subtree == INT_MAX);
+        need(tree.below.n == INT_MAX);
         need(tree.nchild <= (int)(sizeof tree.child / sizeof *tree.child));
         for (int i = 0; i < tree.nchild; i++)
             need(tree.child[i] > 0);
         nbc_knomial(INT_MAX - 1, INT_MAX, k, &tree);
         need(tree.parent >= 0 && tree.parent < INT_MAX - 1);
+    }
+}
+END_TEST
+
+/* The subtree of a rank is it and those of its children: nobody is missing, nobody is there twice.
+ */
+static void check_bine_at(int rank, int size)
+{
+    struct nbc_knomial tree, child;
+    nbc_knomial(rank, size, NBC_BINE, &tree);
+    struct nbc_range below = tree.below;
+    unsigned char covered[MOST] = {0};
+    need(below.first >= 0 && below.first <= rank);
+    need(rank < below.first + below.n && below.first + below.n <= size);
+    need(rank ? below.n < size : below.n == size && tree.parent == -1);
+    covered[rank] = 1;
+    for (int i = 0; i < tree.nchild; i++) {
+        nbc_knomial(tree.child[i], size, NBC_BINE, &child);
+        need(child.parent == rank);
+        for (int k = 0; k < child.below.n; k++)
+            need(++covered[child.below.first + k] == 1);
+    }
+    for (int i = 0; i < size; i++)
+        need(covered[i] == (i >= below.first && i < below.first + below.n));
+}
+
+static int bine_depth(int rank, int size)
+{
+    struct nbc_knomial tree;
+    int depth = 0;
+    for (int at = rank; at != 0; at = tree.parent, depth++)
+        nbc_knomial(at, size, NBC_BINE, &tree);
+    return depth;
+}
+
+START_TEST(bine_tree_is_a_tree_of_contiguous_subtrees)
+{
+    for (int size = 1; size <= MOST; size++)
+        for (int rank = 0; rank < size; rank++) {
+            check_bine_at(rank, size);
+            need(bine_depth(rank, size) <= nbc_log2_ceil(size));
+        }
+    need(bine_depth(INT_MAX - 1, INT_MAX) <= 31);
+    need(bine_depth((1 << 30) - 1, 1 << 30) == 1);
+}
+END_TEST
+
+/* 1, 1, 3, 5, 11 …: each is twice the one before, one less or one more by turns. */
+START_TEST(bine_distances_are_those_of_the_paper)
+{
+    static const int far[] = {1, 1, 3, 5, 11, 21, 43, 85};
+    enum { ROUNDS = sizeof far / sizeof *far, SIZE = 1 << ROUNDS };
+    int met[ROUNDS] = {0};
+    for (int rank = 0; rank < SIZE; rank++) {
+        struct nbc_knomial tree;
+        nbc_knomial(rank, SIZE, NBC_BINE, &tree);
+        for (int i = 0; i < tree.nchild; i++) {
+            int k = tree.nchild - 1 - i, up = nbc_relative(tree.child[i], rank, SIZE);
+            need(up == far[k] || up == SIZE - far[k]);
+            need((up == far[k]) == ((rank + k) % 2 == 0));
+            met[k]++;
+        }
+    }
+    for (int k = 0; k < ROUNDS; k++)
+        need(met[k] == SIZE >> (k + 1));
+}
+END_TEST
+
+static struct nbc_fold at_virtual(int virtual, int onto, bool bine)
+{
+    struct nbc_fold f = nbc_fold_onto(virtual, onto, onto, -1);
+    f.bine = bine;
+    return f;
+}
+
+/* Halving and doubling rely on this. */
+static void check_butterfly(int onto, bool bine)
+{
+    for (int v = 0; v < onto; v++) {
+        struct nbc_fold f = at_virtual(v, onto, bine);
+        int path = nbc_butterfly_path(&f, 0), at = 0;
+        need(path >= 0 && path < onto && nbc_butterfly_holder(&f, nbc_butterfly_part(&f)) == v);
+        for (int k = 0; 1 << k < onto; k++) {
+            struct nbc_fold other = at_virtual(nbc_butterfly_partner(&f, k), onto, bine);
+            need(nbc_butterfly_partner(&other, k) == v);
+            int differs = path ^ nbc_butterfly_path(&other, 0);
+            need(differs >> k & 1);
+            need((differs & ((1 << k) - 1)) == 0);
+        }
+        for (int from = 0; from < onto; from++) {
+            path = nbc_butterfly_path(&f, from);
+            at = from;
+            for (int k = 0; 1 << k < onto; k++) {
+                struct nbc_fold step = at_virtual(at, onto, bine);
+                at = path >> k & 1 ? nbc_butterfly_partner(&step, k) : at;
+            }
+            need(at == v);
+            struct nbc_fold begin = at_virtual(from, onto, bine);
+            need(nbc_butterfly_to(&begin, path) == v);
+            need(nbc_butterfly_from(&f, path) == from);
+        }
+    }
+}
+
+START_TEST(butterflies_lead_everywhere)
+{
+    for (int onto = 1; onto <= 256; onto *= 2)
+        check_butterfly(onto, _i);
+    int most = 1 << 30;
+    for (int v = 0; v < 100; v++) {
+        struct nbc_fold f = at_virtual(_i ? v * 7654321 : most - 1 - v, most, _i);
+        need(nbc_butterfly_holder(&f, nbc_butterfly_part(&f)) == f.virtual);
+        int partner = nbc_butterfly_partner(&f, 29);
+        need(partner >= 0 && partner < most);
     }
 }
 END_TEST
@@ -252,6 +366,9 @@ int main(void)
     tcase_add_loop_test(tc, knomial_is_a_tree_of_contiguous_subtrees, 0, NRADIXES);
     tcase_add_loop_test(tc, knomial_depth_is_logarithmic, 0, NRADIXES);
     tcase_add_test(tc, knomial_of_the_largest_size);
+    tcase_add_test(tc, bine_tree_is_a_tree_of_contiguous_subtrees);
+    tcase_add_test(tc, bine_distances_are_those_of_the_paper);
+    tcase_add_loop_test(tc, butterflies_lead_everywhere, 0, 2);
     tcase_add_test(tc, two_trees_share_no_inner_nodes);
     tcase_add_test(tc, two_trees_of_ranges_of_ranks);
     tcase_add_test(tc, folds_are_one_to_one_and_keep_order);
