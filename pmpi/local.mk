@@ -10,6 +10,7 @@ lib@NBC_NAME@_la_SHORTNAME = libnbcshim_la
 lib@NBC_NAME@_la_SOURCES = \
 	pmpi/below/detect.c pmpi/below/detect.h \
 	pmpi/below/device.c pmpi/below/device.h \
+	pmpi/below/elf.h \
 	pmpi/below/export.h \
 	pmpi/below/files.def \
 	pmpi/below/hook.c pmpi/below/hook.h \

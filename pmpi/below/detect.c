@@ -6,11 +6,9 @@
 
 #ifdef PIC
 #include <dlfcn.h>
-#include <elf.h>
-#include <link.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
+
+#include "below/elf.h"
 
 #include "coll.h"
 
@@ -22,31 +20,18 @@ struct symbols {
     const uint32_t *gnu_hash, *hash;
 };
 
-/* glibc relocates the addresses of the dynamic section, musl and others do not. */
-static uintptr_t relocated(const struct dl_phdr_info *info, ElfW(Addr) value)
-{
-    return value < info->dlpi_addr ? value + info->dlpi_addr : value;
-}
-
 static bool find_symbols(const struct dl_phdr_info *info, struct symbols *s)
 {
-    const ElfW(Dyn) *d = NULL;
-    memset(s, 0, sizeof *s);
-    for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-    s->dynamic = d;
-    for (; d && d->d_tag != DT_NULL; d++) {
-        const void *p = (const void *)relocated(info, d->d_un.d_ptr);
-        if (d->d_tag == DT_SYMTAB)
-            s->table = p;
-        else if (d->d_tag == DT_STRTAB)
-            s->strings = p;
-        else if (d->d_tag == DT_GNU_HASH)
-            s->gnu_hash = p;
-        else if (d->d_tag == DT_HASH)
-            s->hash = p;
-    }
+    const ElfW(Dyn) *d = nbc_elf_dynamic(info);
+    if (!d)
+        return false;
+    *s = (struct symbols){
+        .dynamic = d,
+        .table = nbc_elf_table(info, d, DT_SYMTAB),
+        .strings = nbc_elf_table(info, d, DT_STRTAB),
+        .gnu_hash = nbc_elf_table(info, d, DT_GNU_HASH),
+        .hash = nbc_elf_table(info, d, DT_HASH),
+    };
     return s->table && s->strings && (s->hash || s->gnu_hash);
 }
 
@@ -158,14 +143,8 @@ bool nbc_is_mpi(const char *path)
 /* Whether an object is this library. */
 static bool is_own(const struct dl_phdr_info *info)
 {
-    static const char anchor = 0; /* an address in this library */
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-        uintptr_t start = info->dlpi_addr + p->p_vaddr;
-        if (p->p_type == PT_LOAD && (uintptr_t)&anchor - start < p->p_memsz)
-            return true;
-    }
-    return false;
+    static const char anchor = 0;
+    return nbc_elf_has(info, (uintptr_t)&anchor);
 }
 
 static int inspect_object(struct dl_phdr_info *info, size_t size, void *to)
