@@ -152,10 +152,8 @@ static bool read_rule(const struct line *l, struct nbc_rule *rule, struct nbc_ru
     if (!range(l->word[1], &least, &most))
         return wrong(error, "%.40s is not a range of ranks", l->word[1]);
     *rule = (struct nbc_rule){.coll = coll};
-    /* mutants: >= for >: a limit is as good as what it limits */
-    rule->min_size = least > INT_MAX ? INT_MAX : (int)least;
-    /* mutants: >= for >: a limit is as good as what it limits */
-    rule->max_size = most > INT_MAX ? INT_MAX : (int)most;
+    rule->min_size = least > INT_MAX ? INT_MAX : (int)least; /* mutants: >= for >: the same value */
+    rule->max_size = most > INT_MAX ? INT_MAX : (int)most;   /* mutants: >= for >: the same value */
     if (!range(l->word[2], &rule->min_bytes, &rule->max_bytes))
         return wrong(error, "%.40s is not a range of bytes", l->word[2]);
     rule->alg = nbc_alg_by_name(coll, l->word[3]);
@@ -204,7 +202,7 @@ static size_t count_lines(const char *text)
 {
     size_t n = 1;
     for (; *text; text++)
-        n += *text == '\n'; /* mutants: != for ==: more memory than is needed */
+        n += *text == '\n'; /* mutants: != for ==: more memory */
     return n;
 }
 

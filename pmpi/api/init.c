@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* MPI_Init, MPI_Finalize and their kin: the beginning and the end of nbcshim. */
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "nbcshim.h"
 

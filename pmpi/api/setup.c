@@ -5,7 +5,6 @@
 
 #include "api/wait_test.h"
 #include "base/broken_pipe.h"
-#include "base/clock.h"
 #include "base/errors.h"
 #include "base/lock.h"
 #include "base/settings.h"

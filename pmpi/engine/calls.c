@@ -9,7 +9,6 @@
 #include "base/errors.h"
 #include "base/hints.h"
 #include "base/lock.h"
-#include "base/settings.h"
 #include "base/state.h"
 #include "base/tag_space.h"
 #include "below/next.h"
@@ -138,7 +137,7 @@ static int call_and_wait(const struct nbc_call *call)
 
 int nbc_call_blocking(const struct nbc_call *call)
 {
-    /* mutants: && for ||: the long way round, with the same result */
+    /* mutants: && for ||: only slower */
     if (!nbc_enabled || nbc_inside || nbc_native_blocking >> call->coll & 1)
         return NBC_CALL_BELOW;
     return nbc_call_forced(call);
@@ -229,7 +228,7 @@ static int tags_take(struct nbc_context *c, int *tag)
     if (!c->tags)
         return MPI_ERR_NO_MEM;
     *tag = nbc_tags_take(c->tags);
-    if (*tag >= 0) /* mutants: > for >=: persistent operations have tags above 0 */
+    if (*tag >= 0) /* mutants: > for >=: persistent tags are above 0 */
         return MPI_SUCCESS;
     int error = tags_agree(c);
     if (error)

@@ -10,9 +10,7 @@
 #include "base/lock.h"
 #include "base/settings.h"
 #include "base/stats.h"
-#include "base/tag_space.h"
 #include "below/next.h"
-#include "below/quirks.h"
 #include "below/quirks.h"
 #include "comm/context.h"
 #include "engine/wake.h"
@@ -249,7 +247,7 @@ static void queue_start_deferred(struct nbc_queue *queue)
         r->start_condition = NULL;
         queue->deferred = r->newer;
         if (queue->deferred)
-            nbc_request_prefetch(queue->deferred); /* mutants: leave a call out: only for speed */
+            nbc_request_prefetch(queue->deferred); /* mutants: leave a call out: for speed */
         if (!error && !nbc_request_ready(r)) {
             nbc_context_mark_number_undeliverable(r->context, queue, r->seq);
             error = MPI_ERR_NO_MEM;
@@ -258,7 +256,7 @@ static void queue_start_deferred(struct nbc_queue *queue)
             operation_refuse(r, error);
             continue;
         }
-        queue->nstarted++; /* mutants: leave a count out: only for speed */
+        queue->nstarted++; /* mutants: leave a count out: for speed */
         operation_begin(r);
     }
 }
@@ -278,7 +276,7 @@ void nbc_progress_adopt(struct nbc_request *r)
     nbc_assert_locked();
     nbc_request_set_state(r, NBC_ACTIVE);
     DL_APPEND2(queue->pending, r, older, newer);
-    queue->nstarted++; /* mutants: leave a count out: only for speed */
+    queue->nstarted++; /* mutants: leave a count out: for speed */
     active_enter(r);
 }
 
@@ -323,7 +321,7 @@ static void operation_start(struct nbc_request *r)
      * operations are started by queue_start_deferred, which must not enter the same context
      * again.) */
     if (queue->deferred && !c->checked)
-        operation_poll(queue->pending); /* mutants: leave a call out: only for speed */
+        operation_poll(queue->pending); /* mutants: leave a call out: for speed */
 }
 
 /* The operation that must progress so that r does: r itself, or, if r is deferred, the oldest of
@@ -404,8 +402,7 @@ static void progress_window(struct nbc_request *r, int window)
 {
     if (r && r->state == NBC_ACTIVE)
         operation_poll(r);
-    /* mutants: <= for <: how long polling is worth it */
-    for (int idle = 0; idle < window && active;) {
+    for (int idle = 0; idle < window && active;) { /* mutants: <= for <: how long to poll */
         struct nbc_run *other = cursor ? cursor : active;
         unsigned before = nbc_ncompleted;
         cursor = other->next;
@@ -413,7 +410,7 @@ static void progress_window(struct nbc_request *r, int window)
             return; /* the only one, which was polled above */
         if (other->request != r)
             operation_poll(other->request);
-        idle += nbc_ncompleted == before; /* mutants: != for ==: how long polling is worth it */
+        idle += nbc_ncompleted == before; /* mutants: != for ==: how long to poll */
         if (!cursor)
             return; /* every operation has been polled */
     }

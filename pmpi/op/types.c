@@ -68,7 +68,7 @@ static struct envelope envelope_of(MPI_Datatype type)
     e.ints = (int)ints;
     e.addresses = (int)addresses;
     e.types = (int)types;
-    e.large = counts > 0; /* mutants: >= for >: only for speed */
+    e.large = counts > 0; /* mutants: >= for >: for speed */
 #else
     /* mutants: leave a call out: for an MPI-2.2 */
     NEXT(Type_get_envelope)(type, &e.ints, &e.addresses, &e.types, &e.combiner);
@@ -108,7 +108,7 @@ static bool is_packed(MPI_Datatype type, const struct nbc_type *layout)
     struct envelope e = envelope_of(type);
     if (is_predefined(e))
         return true;
-    /* mutants: >= for >, || for &&: only for speed */
+    /* mutants: >= for >, || for &&: for speed */
     if ((e.combiner != MPI_COMBINER_DUP && e.combiner != MPI_COMBINER_CONTIGUOUS) || e.ints > 1 ||
         e.large)
         return false;
@@ -118,7 +118,7 @@ static bool is_packed(MPI_Datatype type, const struct nbc_type *layout)
     MPI_Datatype base;
     NEXT(Type_get_contents)(type, e.ints, e.addresses, e.types, &count, &address, &base);
     struct nbc_type below = {.size = type_size(base)};
-    type_extents(base, &below); /* mutants: leave a call out: only for speed */
+    type_extents(base, &below); /* mutants: leave a call out: for speed */
     bool packed = is_packed(base, &below);
     if (!is_named(base))
         NEXT(Type_free)(&base);
@@ -166,8 +166,7 @@ static enum nbc_number fortran_number(MPI_Datatype type, int64_t size)
 #endif
     };
     for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
-        /* mutants: && for ||: only for speed */
-        if (type == integers[i] && (size == 4 || size == 8))
+        if (type == integers[i] && (size == 4 || size == 8)) /* mutants: && for ||: for speed */
             return signed_number((size_t)size);
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         if (type == reals[i])
