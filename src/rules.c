@@ -180,10 +180,7 @@ static struct nbc_rules *rules_alloc(size_t room)
     struct nbc_rules *rules = malloc(sizeof *rules + room * sizeof *rules->rule);
     if (!rules)
         return NULL;
-    rules->rule = (struct nbc_rule *)(rules + 1);
-    rules->nrules = 0;
-    rules->index = NULL;
-    rules->eager = 0;
+    *rules = (struct nbc_rules){.rule = (struct nbc_rule *)(rules + 1)};
     return rules;
 }
 
@@ -232,63 +229,24 @@ struct nbc_rules *nbc_rules_parse(const char *text, const struct nbc_rules *then
     return rules;
 }
 
-static struct nbc_rules *sorted_alloc(size_t nrules)
-{
-    struct nbc_rules_index *index;
-    struct nbc_rules *sorted = rules_alloc(nrules);
-    if (!sorted)
-        return NULL; /* unreached: no memory */
-    index = malloc(sizeof *index + nrules * sizeof *index->key);
-    if (!index) {
-        /* unreached below: no memory */
-        free(sorted);
-        return NULL;
-    }
-    sorted->index = index;
-    return sorted;
-}
-
-static struct nbc_rule_key key_of(const struct nbc_rule *rule)
-{
-    unsigned all = rule->needs | rule->alg->needs;
-    unsigned groups = all & NBC_INTER ? 0 : NBC_INTRA;
-    return (struct nbc_rule_key){all | groups, rule->min_size, rule->max_size};
-}
-
-static const struct nbc_alg *first_alg(enum nbc_coll coll)
-{
-    const struct nbc_alg *alg = nbc_algs;
-    while (alg->coll != coll)
-        alg++;
-    return alg;
-}
-
 struct nbc_rules *nbc_rules_sort(const struct nbc_rules *rules)
 {
-    struct nbc_rules *sorted = sorted_alloc((size_t)rules->nrules);
+    struct nbc_rules *sorted = rules_alloc((size_t)rules->nrules);
     if (!sorted)
         return NULL;
-    struct nbc_rules_index *index = (struct nbc_rules_index *)(uintptr_t)sorted->index;
     struct nbc_rule *all = (struct nbc_rule *)(sorted + 1);
     for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++) {
-        index->first[coll] = sorted->nrules;
-        index->alg[coll] = first_alg(coll);
-        for (int i = 0; i < rules->nrules; i++) {
-            if (rules->rule[i].coll != coll)
-                continue;
-            index->key[sorted->nrules] = key_of(&rules->rule[i]);
-            all[sorted->nrules++] = rules->rule[i];
-        }
+        for (int i = 0; i < rules->nrules; i++)
+            if (rules->rule[i].coll == coll)
+                all[sorted->nrules++] = rules->rule[i];
+        sorted->first[coll + 1] = sorted->nrules;
     }
-    index->first[NBC_NCOLLS] = sorted->nrules;
     sorted->eager = rules->eager;
     return sorted;
 }
 
 void nbc_rules_free(struct nbc_rules *rules)
 {
-    if (rules)
-        free((void *)(uintptr_t)rules->index);
     free(rules);
 }
 
