@@ -24,7 +24,7 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/base/clock.c pmpi/base/clock.h \
 	pmpi/base/collect.c pmpi/base/collect.h \
 	pmpi/base/in_mpi.c pmpi/base/in_mpi.h \
-	pmpi/base/errors.c pmpi/base/errors.h pmpi/base/suppress_errors.c pmpi/base/suppress_errors.h \
+	pmpi/base/errors.c pmpi/base/errors.h \
 	pmpi/base/hints.c pmpi/base/hints.h \
 	pmpi/base/lock.c pmpi/base/lock.h \
 	pmpi/base/settings.c pmpi/base/settings.h \

@@ -61,4 +61,11 @@ int nbc_error_class_shown(int class);
 int nbc_raise_entry(const struct nbc_error_scope *place, const char *function, int entry,
                     const char *why);
 
+/* Keeps MPICH from raising an error on MPI_COMM_WORLD that belongs to another communicator: around
+ * a call of the MPI below by this thread, without the lock. nbc_suppress_errors_end returns whether
+ * an error of the call was not raised: then the caller raises it. False where the MPI raises errors
+ * on the right communicator, and in the static library. */
+void nbc_suppress_errors_begin(void);
+bool nbc_suppress_errors_end(void);
+
 #endif

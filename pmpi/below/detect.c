@@ -4,9 +4,24 @@
 
 #include "below/next.h"
 
+#include <string.h>
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+bool nbc_is_mpi(const char *path)
+{
+    const char *base = base_name(path);
+    return strncmp(base, "libmpi", 6) == 0 || strncmp(base, "libpmpi", 7) == 0 ||
+           strncmp(base, "libmpich", 8) == 0 || strncmp(base, "libfmpich", 9) == 0 ||
+           strncmp(base, "libompi", 7) == 0 || strncmp(base, "mca_", 4) == 0;
+}
+
 #ifdef PIC
 #include <dlfcn.h>
-#include <string.h>
 
 #include "below/elf.h"
 
@@ -124,20 +139,6 @@ static void note_names(const struct symbols *s, struct references *r)
     for (uint32_t i = 1; i < n && (r->all || !r->any); i++)
         if (s->table[i].st_shndx == SHN_UNDEF)
             note_name(s->strings + s->table[i].st_name, r);
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-bool nbc_is_mpi(const char *path)
-{
-    const char *base = base_name(path);
-    return strncmp(base, "libmpi", 6) == 0 || strncmp(base, "libpmpi", 7) == 0 ||
-           strncmp(base, "libmpich", 8) == 0 || strncmp(base, "libfmpich", 9) == 0 ||
-           strncmp(base, "libompi", 7) == 0 || strncmp(base, "mca_", 4) == 0;
 }
 
 /* Whether an object is this library. */

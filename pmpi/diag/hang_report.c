@@ -20,6 +20,7 @@
 #include "base/state.h"
 #include "base/system_thread.h"
 #include "base/in_mpi.h"
+#include "below/detect.h"
 #include "comm/context.h"
 #include "comm/rank_lines.h"
 #include "diag/current_call.h"
@@ -230,7 +231,7 @@ static void put_site(struct nbc_line *l, const char *site)
     if (!site || !dladdr1(call, &info, (void **)&map, RTLD_DL_LINKMAP) || !info.dli_fname)
         return; /* unreached: no object at the address */
     const char *slash = strrchr(info.dli_fname, '/'), *file = slash ? slash + 1 : info.dli_fname;
-    if (strncmp(file, "libmpi", 6) == 0)
+    if (nbc_is_mpi(file))
         return; /* its Fortran binding */
     dladdr1(call, &info, (void **)&symbol, RTLD_DL_SYMENT);
     if (symbol && call < (const char *)info.dli_saddr + symbol->st_size)
@@ -472,16 +473,6 @@ static void enter_phase(int which)
     phase = which;
 }
 
-/* As launchers tell it. */
-static int rank_from_environment(void)
-{
-    static const char *const names[] = {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (getenv(names[i]))
-            return atoi(getenv(names[i]));
-    return -1;
-}
-
 void nbc_hang_report_before_init(bool wanted)
 {
     struct sigaction now;
@@ -489,7 +480,7 @@ void nbc_hang_report_before_init(bool wanted)
         !sigaction(SIGUSR1, NULL, &now) &&
         (now.sa_handler == SIG_DFL || (signal_is_free && now.sa_handler == mpi_action.sa_handler));
     enter_phase(IN_INIT);
-    world_rank = rank_from_environment();
+    world_rank = nbc_launcher_rank();
     init_thread = pthread_self();
     if (wanted && signal_is_free && now.sa_handler == SIG_DFL) {
         mpi_action = now;

@@ -342,30 +342,18 @@ void nbc_datatype_release(struct nbc_datatype *t)
     types_are_due();
 }
 
-static bool leave(MPI_Datatype type, MPI_Op op)
+/* For nbc_types_reclaim; *type or *op is null, and then both are. */
+static bool leave(MPI_Datatype *type, MPI_Op *op)
 {
-    struct left *l = malloc(sizeof *l);
+    bool none = *type == MPI_DATATYPE_NULL && *op == MPI_OP_NULL;
+    struct left *l = none ? NULL : malloc(sizeof *l);
     if (!l)
         return false; /* unreached: no memory */
-    *l = (struct left){.type = type, .op = op};
+    *l = (struct left){.type = *type, .op = *op};
+    *type = MPI_DATATYPE_NULL;
+    *op = MPI_OP_NULL;
     NBC_LEAVE(left, l);
     types_are_due();
-    return true;
-}
-
-bool nbc_datatype_leave(MPI_Datatype *type)
-{
-    if (*type == MPI_DATATYPE_NULL || !leave(*type, MPI_OP_NULL))
-        return false; /* unreached: no memory */
-    *type = MPI_DATATYPE_NULL;
-    return true;
-}
-
-bool nbc_operator_leave(MPI_Op *op)
-{
-    if (*op == MPI_OP_NULL || !leave(MPI_DATATYPE_NULL, *op))
-        return false; /* unreached: no memory */
-    *op = MPI_OP_NULL;
     return true;
 }
 
@@ -502,7 +490,8 @@ void nbc_operator_release(struct nbc_operator *o)
 bool nbc_datatype_put_off(MPI_Datatype *type)
 {
     struct nbc_datatype *t;
-    nbc_assert_locked();
+    if (!nbc_has_lock())
+        return leave(type, &(MPI_Op){MPI_OP_NULL});
     HASH_FIND(hh, datatypes, type, sizeof *type, t);
     if (!t || t->named)
         return false;
@@ -520,7 +509,8 @@ bool nbc_datatype_put_off(MPI_Datatype *type)
 bool nbc_operator_put_off(MPI_Op *op)
 {
     struct nbc_operator *o;
-    nbc_assert_locked();
+    if (!nbc_has_lock())
+        return leave(&(MPI_Datatype){MPI_DATATYPE_NULL}, op);
     HASH_FIND(hh, operators, op, sizeof *op, o);
     if (!o || o->named)
         return false;
