@@ -29,7 +29,7 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/base/lock.c pmpi/base/lock.h \
 	pmpi/base/settings.c pmpi/base/settings.h \
 	pmpi/base/state.c pmpi/base/state.h \
-	pmpi/base/stats.c pmpi/base/stats.h \
+	pmpi/base/stats.h \
 	pmpi/base/system_thread.c pmpi/base/system_thread.h \
 	pmpi/base/table.h \
 	pmpi/base/tag_space.c pmpi/base/tag_space.h \

@@ -44,18 +44,18 @@ static struct own_error {
     const int shown; /* the class that MPI_Error_class returns */
     int class, code;
 } own_errors[NBC_NERRORS] = {
-    [NBC_ERROR_ENTRY] = {.shown = MPI_ERR_REQUEST, .class = MPI_SUCCESS},
-    [NBC_ERROR_MISMATCH] = {.shown = MPI_ERR_OTHER, .class = MPI_SUCCESS},
-    [NBC_ERROR_DEVICE] = {.shown = MPI_ERR_OTHER, .class = MPI_SUCCESS},
-    [NBC_ERROR_CALL_BUFFER] = {.shown = MPI_ERR_BUFFER, .class = MPI_SUCCESS},
-    [NBC_ERROR_CALL_COUNT] = {.shown = MPI_ERR_COUNT, .class = MPI_SUCCESS},
-    [NBC_ERROR_CALL_TYPE] = {.shown = MPI_ERR_TYPE, .class = MPI_SUCCESS},
-    [NBC_ERROR_CALL_COMM] = {.shown = MPI_ERR_COMM, .class = MPI_SUCCESS},
-    [NBC_ERROR_CALL_ROOT] = {.shown = MPI_ERR_ROOT, .class = MPI_SUCCESS},
-    [NBC_ERROR_CALL_OP] = {.shown = MPI_ERR_OP, .class = MPI_SUCCESS},
-    [NBC_ERROR_CALL_TOPOLOGY] = {.shown = MPI_ERR_TOPOLOGY, .class = MPI_SUCCESS},
-    [NBC_ERROR_CALL_ARG] = {.shown = MPI_ERR_ARG, .class = MPI_SUCCESS},
-    [NBC_ERROR_CALL_INFO] = {.shown = MPI_ERR_INFO, .class = MPI_SUCCESS},
+    [NBC_ERROR_ENTRY] = {.shown = MPI_ERR_REQUEST},
+    [NBC_ERROR_MISMATCH] = {.shown = MPI_ERR_OTHER},
+    [NBC_ERROR_DEVICE] = {.shown = MPI_ERR_OTHER},
+    [NBC_ERROR_CALL] = {.shown = MPI_ERR_BUFFER},
+    {.shown = MPI_ERR_COUNT},
+    {.shown = MPI_ERR_TYPE},
+    {.shown = MPI_ERR_COMM},
+    {.shown = MPI_ERR_ROOT},
+    {.shown = MPI_ERR_OP},
+    {.shown = MPI_ERR_TOPOLOGY},
+    {.shown = MPI_ERR_ARG},
+    {.shown = MPI_ERR_INFO},
 };
 
 static bool own_error_set_up(struct own_error *o)

@@ -26,17 +26,8 @@ enum nbc_error {
     NBC_ERROR_ENTRY,    /* MPI_ERR_REQUEST: an entry of an array of requests */
     NBC_ERROR_MISMATCH, /* MPI_ERR_OTHER: ranks made different calls */
     NBC_ERROR_DEVICE,   /* MPI_ERR_OTHER: a function of a device's runtime has failed */
-    NBC_ERROR_CALL,     /* the wrong arguments of a call, by class: this one and those after it */
-    NBC_ERROR_CALL_BUFFER = NBC_ERROR_CALL,
-    NBC_ERROR_CALL_COUNT,
-    NBC_ERROR_CALL_TYPE,
-    NBC_ERROR_CALL_COMM,
-    NBC_ERROR_CALL_ROOT,
-    NBC_ERROR_CALL_OP,
-    NBC_ERROR_CALL_TOPOLOGY,
-    NBC_ERROR_CALL_ARG,
-    NBC_ERROR_CALL_INFO,
-    NBC_NERRORS
+    NBC_ERROR_CALL,     /* the wrong arguments of a call: the first of 9 classes */
+    NBC_NERRORS = NBC_ERROR_CALL + 9
 };
 
 /* Sets the string of an error's code, which MPI_Error_string returns until the next call of this

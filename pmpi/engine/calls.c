@@ -29,13 +29,11 @@
 /* MPI_Ibcast, MPI_Bcast_init, MPI_Bcast, MPI_Ibcast_c */
 static int call_name(const struct nbc_call *call, enum nbc_kind kind, char *name, size_t room)
 {
-    static const char *const suffixes[NBC_NKINDS][2] = {
-        [NBC_KIND_BLOCKING] = {"", "_c"},
-        [NBC_KIND_NONBLOCKING] = {"", "_c"},
-        [NBC_KIND_PERSISTENT] = {"_init", "_init_c"},
-    };
-    return nbc_coll_function(nbc_coll_name(call->coll), kind == NBC_KIND_NONBLOCKING,
-                             suffixes[kind][call->large], name, room);
+    const char *suffix = kind == NBC_KIND_PERSISTENT ? call->large ? "_init_c" : "_init"
+                         : call->large               ? "_c"
+                                                     : "";
+    return nbc_coll_function(nbc_coll_name(call->coll), kind == NBC_KIND_NONBLOCKING, suffix, name,
+                             room);
 }
 
 /* Takes the class of the error in a call and returns an error code whose text names the function,

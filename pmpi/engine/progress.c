@@ -3,13 +3,13 @@
 
 #include <limits.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <utlist.h>
 
 #include "base/clock.h"
 #include "base/in_mpi.h"
 #include "base/lock.h"
 #include "base/settings.h"
-#include "base/stats.h"
 #include "below/next.h"
 #include "below/quirks.h"
 #include "comm/context.h"
@@ -122,12 +122,20 @@ static void operation_trace(const struct nbc_request *r)
     e->comm = operation_comm(r);
 }
 
+struct nbc_stats *nbc_progress_stats(int alg)
+{
+    static struct nbc_stats *all, nobody_reads; /* indexed by row of nbc_algs */
+    if (!all && nbc_settings.stats)
+        all = calloc(nbc_nalgs, sizeof *all);
+    return all ? &all[alg] : &nobody_reads;
+}
+
 /* The statistics of an operation that the program called: not of those of nbcshim, nor of
  * operations without an algorithm; or NULL. */
 static struct nbc_stats *operation_stats(const struct nbc_request *r)
 {
     bool counts = r->alg && !r->internal && !r->context->checked;
-    return counts ? nbc_stats_of((int)(r->alg - nbc_algs)) : NULL;
+    return counts ? nbc_progress_stats((int)(r->alg - nbc_algs)) : NULL;
 }
 
 void nbc_progress_measure_end(const struct nbc_request *r, bool blocks)
