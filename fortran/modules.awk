@@ -163,8 +163,8 @@ END {
         text = rows[r]
         gsub(/^ROW\(|\)$/, "", text)
         split(text, field, /, */)
-        procedure(field[1], items[field[7]], 0)
-        procedure(field[4], items[field[7]], 1)
+        procedure("I" field[2], items[field[4]], 0)
+        procedure(field[1] "_init", items[field[4]], 1)
     }
     print "end module"
 }

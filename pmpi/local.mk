@@ -10,6 +10,7 @@ lib@NBC_NAME@_la_SHORTNAME = libnbcshim_la
 lib@NBC_NAME@_la_SOURCES = \
 	pmpi/below/detect.c pmpi/below/detect.h \
 	pmpi/below/device.c pmpi/below/device.h \
+	pmpi/below/elf.h \
 	pmpi/below/export.h \
 	pmpi/below/files.def \
 	pmpi/below/hook.c pmpi/below/hook.h \
@@ -23,12 +24,12 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/base/clock.c pmpi/base/clock.h \
 	pmpi/base/collect.c pmpi/base/collect.h \
 	pmpi/base/in_mpi.c pmpi/base/in_mpi.h \
-	pmpi/base/errors.c pmpi/base/errors.h pmpi/base/suppress_errors.c pmpi/base/suppress_errors.h \
+	pmpi/base/errors.c pmpi/base/errors.h \
 	pmpi/base/hints.c pmpi/base/hints.h \
 	pmpi/base/lock.c pmpi/base/lock.h \
 	pmpi/base/settings.c pmpi/base/settings.h \
 	pmpi/base/state.c pmpi/base/state.h \
-	pmpi/base/stats.c pmpi/base/stats.h \
+	pmpi/base/stats.h \
 	pmpi/base/system_thread.c pmpi/base/system_thread.h \
 	pmpi/base/table.h \
 	pmpi/base/tag_space.c pmpi/base/tag_space.h \

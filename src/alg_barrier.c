@@ -16,8 +16,7 @@ static struct nbc_sched *disseminate(const struct nbc_shape *shape, int radix)
     struct nbc_ref nothing = nbc_temp_bytes(s, 0);
     nbc_id received[64];
     int nheard = 0;
-    /* mutants: <= for <: a round more moves nothing */
-    for (int64_t step = 1; step < size; step *= radix) {
+    for (int64_t step = 1; step < size; step *= radix) { /* mutants: <= for <: a round of nothing */
         int before = nheard;
         for (int64_t d = step; d < size && d < radix * step; d += step) {
             nbc_id sent = nbc_send(s, nothing, (int)((rank + d) % size), NBC_NONE);

@@ -40,8 +40,7 @@ static void scan_doubling(struct nbc_sched *s, const struct nbc_shape *shape, st
 {
     struct nbc_acc acc = nbc_acc_input(shape);
     struct nbc_ref result = nbc_recv_block(shape, 0);
-    /* mutants: <= for <: a round more moves nothing */
-    for (int64_t d = 1; d < shape->size; d *= 2) {
+    for (int64_t d = 1; d < shape->size; d *= 2) { /* mutants: <= for <: a round of nothing */
         if (shape->rank + d < shape->size)
             send_up(s, shape, &acc, d);
         if (shape->rank >= d)
@@ -62,7 +61,7 @@ static void exscan_doubling(struct nbc_sched *s, const struct nbc_shape *shape,
     sum.writable = false; /* in place, the result goes there */
     if (shape->in_place && rank > 0 && rank < size - 1)
         nbc_own(s, &sum, nbc_temp_like(s, result.at));
-    for (int64_t d = 1; d < size; d *= 2) { /* mutants: <= for <: a round more moves nothing */
+    for (int64_t d = 1; d < size; d *= 2) { /* mutants: <= for <: a round of nothing */
         if (rank + d < size)
             send_up(s, shape, &sum, d);
         if (rank < d)

@@ -17,16 +17,14 @@ static int by_name(const void *x, const void *y)
 {
     const struct named *a = x, *b = y;
     if (a->where != b->where)
-        return a->where < b->where ? -1 : 1; /* mutants: <= for <: they differ */
-    /* mutants: <= for <, >= for >: they differ */
-    return a->rank < b->rank ? -1 : a->rank > b->rank;
+        return a->where < b->where ? -1 : 1;           /* mutants: <= for <: unequal */
+    return a->rank < b->rank ? -1 : a->rank > b->rank; /* mutants: <= for <, >= for >: unequal */
 }
 
 static int by_rank(const void *x, const void *y)
 {
     const struct named *a = x, *b = y;
-    /* mutants: <= for <, >= for >: they differ */
-    return a->rank < b->rank ? -1 : a->rank > b->rank;
+    return a->rank < b->rank ? -1 : a->rank > b->rank; /* mutants: <= for <, >= for >: unequal */
 }
 
 /* Numbers the nodes in the order of their lowest ranks: sets node_of[rank]. Returns the number of

@@ -58,7 +58,7 @@ void nbc_merge(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_ac
 void nbc_take_over(struct nbc_sched *s, const struct nbc_shape *shape, const struct nbc_fold *fold,
                    struct nbc_acc *acc, const struct nbc_ref *place)
 {
-    /* mutants: <= for <: nobody is its own partner */
+    /* mutants: <= for <: never equal */
     bool theirs_left = fold->partner < shape->rank, appends = nbc_appends(shape, acc, theirs_left);
     bool moves = !acc->writable;
     struct nbc_ref home = moves && place ? *place : nbc_temp_like(s, acc->at);
@@ -236,12 +236,12 @@ static int cut(const struct nbc_shape *shape, struct nbc_ref vector, int64_t cou
 {
     int64_t bytes = count * shape->types[vector.type].size;
     int64_t n = nbc_div_up(bytes, segment);
-    /* mutants: >= for >: a limit is as good as what it limits */
+    /* mutants: >= for >: the same value */
     if (n > MAX_PIECES) /* bounds the size of the schedule */
         n = MAX_PIECES;
-    if (n > count)             /* mutants: >= for >: a limit is as good as what it limits */
+    if (n > count)             /* mutants: >= for >: the same value */
         n = count;             /* unreached: only in test_algs and test_nodes */
-    return n > 1 ? (int)n : 1; /* mutants: >= for >: a limit is as good as what it limits */
+    return n > 1 ? (int)n : 1; /* mutants: >= for >: the same value */
 }
 
 int nbc_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int64_t count)
@@ -302,12 +302,12 @@ static struct rounds begin(const struct nbc_exchange *x, const struct nbc_acc *a
     int64_t weight = 1;
     for (int t = 0; t < x->nrounds; weight *= x->radix[t++]) {
         expected += x->radix[t] - 1;
-        if (x->radix[t] > most) /* mutants: >= for >: a limit is as good as what it limits */
+        if (x->radix[t] > most) /* mutants: >= for >: the same value */
             most = x->radix[t];
         if (!r.in_place && digit_of(x, weight, t) < x->radix[t] - 1)
             r.last_move = t;
     }
-    if (most > NBC_ROOM_LIMIT) /* mutants: >= for >: a limit is as good as what it limits */
+    if (most > NBC_ROOM_LIMIT) /* mutants: >= for >: the same value */
         expected = most = 0;   /* one place for each, however large */
     r.room = nbc_room_new(x->shape, x->result, expected, most);
     return r;
@@ -325,8 +325,7 @@ static struct nbc_ref stay(struct nbc_sched *s, struct rounds *r, int t)
 static void take_over(struct nbc_sched *s, struct rounds *r, struct nbc_acc *acc)
 {
     const struct nbc_exchange *x = r->x;
-    /* mutants: <= for <: nobody is its own partner */
-    bool theirs_left = x->fold->partner < x->shape->rank;
+    bool theirs_left = x->fold->partner < x->shape->rank; /* mutants: <= for <: never equal */
     bool appends = nbc_appends(x->shape, acc, theirs_left);
     nbc_id free = NBC_NONE;
     struct nbc_ref home = acc->writable ? acc->at : stay(s, r, 0), theirs = home;
@@ -409,7 +408,7 @@ struct nbc_ref nbc_parts(const struct nbc_halving *h, struct nbc_ref vector, int
 static void keep_half(struct nbc_sched *s, struct nbc_halving *h, struct nbc_acc *half,
                       struct nbc_ref home, int partner)
 {
-    bool theirs_left = partner < h->shape->rank; /* mutants: <= for <: nobody is its own partner */
+    bool theirs_left = partner < h->shape->rank; /* mutants: <= for <: never equal */
     bool appends = nbc_appends(h->shape, half, theirs_left);
     struct nbc_ref theirs = appends && !half->writable ? home : nbc_temp_like(s, half->at);
     nbc_id received = nbc_recv(s, theirs, partner, NBC_NONE);

@@ -152,10 +152,8 @@ static bool read_rule(const struct line *l, struct nbc_rule *rule, struct nbc_ru
     if (!range(l->word[1], &least, &most))
         return wrong(error, "%.40s is not a range of ranks", l->word[1]);
     *rule = (struct nbc_rule){.coll = coll};
-    /* mutants: >= for >: a limit is as good as what it limits */
-    rule->min_size = least > INT_MAX ? INT_MAX : (int)least;
-    /* mutants: >= for >: a limit is as good as what it limits */
-    rule->max_size = most > INT_MAX ? INT_MAX : (int)most;
+    rule->min_size = least > INT_MAX ? INT_MAX : (int)least; /* mutants: >= for >: the same value */
+    rule->max_size = most > INT_MAX ? INT_MAX : (int)most;   /* mutants: >= for >: the same value */
     if (!range(l->word[2], &rule->min_bytes, &rule->max_bytes))
         return wrong(error, "%.40s is not a range of bytes", l->word[2]);
     rule->alg = nbc_alg_by_name(coll, l->word[3]);
@@ -182,10 +180,7 @@ static struct nbc_rules *rules_alloc(size_t room)
     struct nbc_rules *rules = malloc(sizeof *rules + room * sizeof *rules->rule);
     if (!rules)
         return NULL;
-    rules->rule = (struct nbc_rule *)(rules + 1);
-    rules->nrules = 0;
-    rules->index = NULL;
-    rules->eager = 0;
+    *rules = (struct nbc_rules){.rule = (struct nbc_rule *)(rules + 1)};
     return rules;
 }
 
@@ -204,7 +199,7 @@ static size_t count_lines(const char *text)
 {
     size_t n = 1;
     for (; *text; text++)
-        n += *text == '\n'; /* mutants: != for ==: more memory than is needed */
+        n += *text == '\n'; /* mutants: != for ==: more memory */
     return n;
 }
 
@@ -234,63 +229,24 @@ struct nbc_rules *nbc_rules_parse(const char *text, const struct nbc_rules *then
     return rules;
 }
 
-static struct nbc_rules *sorted_alloc(size_t nrules)
-{
-    struct nbc_rules_index *index;
-    struct nbc_rules *sorted = rules_alloc(nrules);
-    if (!sorted)
-        return NULL; /* unreached: no memory */
-    index = malloc(sizeof *index + nrules * sizeof *index->key);
-    if (!index) {
-        /* unreached below: no memory */
-        free(sorted);
-        return NULL;
-    }
-    sorted->index = index;
-    return sorted;
-}
-
-static struct nbc_rule_key key_of(const struct nbc_rule *rule)
-{
-    unsigned all = rule->needs | rule->alg->needs;
-    unsigned groups = all & NBC_INTER ? 0 : NBC_INTRA;
-    return (struct nbc_rule_key){all | groups, rule->min_size, rule->max_size};
-}
-
-static const struct nbc_alg *first_alg(enum nbc_coll coll)
-{
-    const struct nbc_alg *alg = nbc_algs;
-    while (alg->coll != coll)
-        alg++;
-    return alg;
-}
-
 struct nbc_rules *nbc_rules_sort(const struct nbc_rules *rules)
 {
-    struct nbc_rules *sorted = sorted_alloc((size_t)rules->nrules);
+    struct nbc_rules *sorted = rules_alloc((size_t)rules->nrules);
     if (!sorted)
         return NULL;
-    struct nbc_rules_index *index = (struct nbc_rules_index *)(uintptr_t)sorted->index;
     struct nbc_rule *all = (struct nbc_rule *)(sorted + 1);
     for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++) {
-        index->first[coll] = sorted->nrules;
-        index->alg[coll] = first_alg(coll);
-        for (int i = 0; i < rules->nrules; i++) {
-            if (rules->rule[i].coll != coll)
-                continue;
-            index->key[sorted->nrules] = key_of(&rules->rule[i]);
-            all[sorted->nrules++] = rules->rule[i];
-        }
+        for (int i = 0; i < rules->nrules; i++)
+            if (rules->rule[i].coll == coll)
+                all[sorted->nrules++] = rules->rule[i];
+        sorted->first[coll + 1] = sorted->nrules;
     }
-    index->first[NBC_NCOLLS] = sorted->nrules;
     sorted->eager = rules->eager;
     return sorted;
 }
 
 void nbc_rules_free(struct nbc_rules *rules)
 {
-    if (rules)
-        free((void *)(uintptr_t)rules->index);
     free(rules);
 }
 

@@ -37,8 +37,8 @@ struct nbc_rules_error {
 struct nbc_rules *nbc_rules_parse(const char *text, const struct nbc_rules *then,
                                   struct nbc_rules_error *error);
 
-/* Returns a copy with an index, which selects as the original does but faster; free it by
- * nbc_rules_free. NULL: memory ran out. */
+/* Returns a sorted copy, which selects as the original does but faster; free it by nbc_rules_free.
+ * NULL: memory ran out. */
 struct nbc_rules *nbc_rules_sort(const struct nbc_rules *rules);
 
 void nbc_rules_free(struct nbc_rules *rules);

@@ -199,8 +199,7 @@ void nbc_fence(struct nbc_sched *s)
     if (s->nops == b->since)
         return;
     nbc_id first = b->since, id = sched_emit(s, (struct nbc_op){.kind = NBC_OP_JOIN}, NBC_NONE);
-    /* mutants: <= for <: nbc_after lets no operation wait for itself */
-    for (nbc_id pre = first; pre < id; pre++)
+    for (nbc_id pre = first; pre < id; pre++) /* mutants: <= for <: nbc_after ignores that */
         nbc_after(s, id, pre);
     b->fence = id;
     b->since = s->nops;
@@ -253,8 +252,7 @@ static bool order_messages(struct nbc_sched *s)
     uint32_t room = SMALL;
     while (room < 2 * (uint32_t)s->nmsgs) /* mutants: <= for <: a table larger than it need be */
         room *= 2;
-    /* mutants: >= for >: more memory than is needed */
-    if (room > SMALL && !(table = calloc(room, sizeof *table)))
+    if (room > SMALL && !(table = calloc(room, sizeof *table))) /* mutants: >= for >: more memory */
         return false;
     for (nbc_id id = 0; id < s->nops; id++) {
         const struct nbc_op *op = &s->ops[id];
@@ -308,8 +306,7 @@ static bool link_edges(struct nbc_sched *s)
 /* Shrinks the arrays if much of them is unused: schedules are cached. */
 static bool shrink(struct nbc_sched *s)
 {
-    /* mutants: <= for <: more memory than is needed */
-    if (s->build->ops_room - s->nops < SMALL / 4)
+    if (s->build->ops_room - s->nops < SMALL / 4) /* mutants: <= for <: more memory */
         return true;
     struct nbc_op *less = realloc(s->ops, (s->nops ? s->nops : 1) * sizeof *s->ops);
     s->ops = less ? less : s->ops;

@@ -90,48 +90,36 @@ static bool has_bytes(const struct nbc_rule *r, int64_t bytes)
     return bytes >= r->min_bytes && bytes <= r->max_bytes;
 }
 
-static bool matches(const struct nbc_rule *r, const struct nbc_shape *shape, unsigned lacks,
-                    int64_t bytes)
-{
-    int n = ranks(shape);
-    return n >= r->min_size && n <= r->max_size && !(r->needs & lacks) && has_bytes(r, bytes);
-}
-
-static const struct nbc_rule *search(const struct nbc_shape *shape, const struct nbc_rules *rules)
+const struct nbc_rule *nbc_rule_find(const struct nbc_shape *shape, const struct nbc_rules *rules)
 {
     int64_t bytes = nbc_shape_bytes(shape);
     unsigned lacks = lacking(shape);
-    for (int i = 0; i < rules->nrules; i++) {
-        const struct nbc_rule *r = &rules->rule[i];
-        if (r->coll == shape->coll && matches(r, shape, lacks, bytes) &&
-            applies(r->alg, shape, lacks))
+    if (!rules)
+        return NULL;
+    const int n = ranks(shape), *first = &rules->first[shape->coll];
+    const struct nbc_rule *r = rules->rule + first[0];
+    const struct nbc_rule *end = rules->rule + (first[1] ? first[1] : rules->nrules);
+    for (; r < end; r++) {
+        if (r->needs & lacks || n < r->min_size || n > r->max_size || r->coll != shape->coll)
+            continue;
+        if (has_bytes(r, bytes) && applies(r->alg, shape, lacks))
             return r;
     }
     return NULL;
 }
 
-/* The same by the index. */
-static const struct nbc_rule *look_up(const struct nbc_shape *shape, const struct nbc_rules *rules)
+/* The first row of a collective: more than the few steps to it would be taken in vain before. */
+static const struct nbc_alg *first_row(enum nbc_coll coll)
 {
-    const struct nbc_rules_index *index = rules->index;
-    int64_t bytes = nbc_shape_bytes(shape);
-    unsigned lacks = lacking(shape) | (shape->remote_size > 0 ? NBC_INTRA : NBC_INTER);
-    int n = ranks(shape), end = index->first[shape->coll + 1];
-    for (int i = index->first[shape->coll]; i < end; i++) {
-        const struct nbc_rule_key *key = &index->key[i];
-        if (key->needs & lacks || n < key->min_size || n > key->max_size)
-            continue;
-        if (has_bytes(&rules->rule[i], bytes))
-            return &rules->rule[i];
+    int low = 0, high = nbc_nalgs - 1;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (nbc_algs[middle].coll < coll)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return NULL;
-}
-
-const struct nbc_rule *nbc_rule_find(const struct nbc_shape *shape, const struct nbc_rules *rules)
-{
-    if (!rules)
-        return NULL;
-    return rules->index ? look_up(shape, rules) : search(shape, rules);
+    return &nbc_algs[low];
 }
 
 const struct nbc_alg *nbc_select(const struct nbc_shape *shape, const struct nbc_alg *override,
@@ -145,9 +133,9 @@ const struct nbc_alg *nbc_select(const struct nbc_shape *shape, const struct nbc
         *segment = rule->segment;
         return rule->alg;
     }
-    const struct nbc_alg *alg = rules && rules->index ? rules->index->alg[shape->coll] : nbc_algs;
+    const struct nbc_alg *alg = first_row(shape->coll);
     unsigned lacks = lacking(shape);
-    while (alg->coll != shape->coll || !applies(alg, shape, lacks))
+    while (!applies(alg, shape, lacks))
         alg++;
     return alg;
 }

@@ -26,7 +26,6 @@ enum nbc_needs {
     NBC_RANKS = 1 << 12,         /* one in the order of ranks is required; for rules */
     NBC_TREE = 1 << 13,          /* one in the order of a tree is required; for rules */
     NBC_SOCKETS = 1 << 14,       /* not NBC_LOCAL, and no node has a network faster than sockets */
-    NBC_INTRA = 1 << 15,         /* no intercommunicator; only for keys of rules */
     NBC_HANDSHAKE = 1 << 16,     /* NBC_LOCAL, and messages over 4 KiB begin with a handshake */
     NBC_FOLDS = NBC_NOT_TREE,    /* an algorithm that reduces in the order of ranks if required */
     NBC_DOUBLES = NBC_NOT_RANKS, /* one that reduces in the order of a tree if required */
@@ -49,7 +48,7 @@ struct nbc_alg {
 #include "algs.def"
 #undef ALG
 
-/* All rows of algs.def, in its order: the rows of a collective are adjacent. */
+/* All rows of algs.def, in its order, which is that of the collectives. */
 extern const struct nbc_alg nbc_algs[];
 extern const int nbc_nalgs;
 
@@ -80,25 +79,11 @@ struct nbc_rule {
     unsigned needs;  /* further preconditions, besides those of the algorithm */
 };
 
-/* What is looked at in many rules to find one that matches. */
-struct nbc_rule_key {
-    unsigned needs; /* those of the rule and of its algorithm; NBC_INTRA unless NBC_INTER */
-    int min_size, max_size;
-};
-
-/* An index of rules that are sorted by collective: where those of a collective begin, and their
- * keys; and the first algorithm of each collective. */
-struct nbc_rules_index {
-    int first[NBC_NCOLLS + 1];
-    const struct nbc_alg *alg[NBC_NCOLLS];
-    struct nbc_rule_key key[];
-};
-
 struct nbc_rules {
     const struct nbc_rule *rule;
     int nrules;
-    const struct nbc_rules_index *index; /* NULL: not sorted; then all rules are searched */
-    int64_t eager;                       /* for shapes (struct nbc_shape); 0: unknown */
+    int64_t eager;             /* for shapes (struct nbc_shape); 0: unknown */
+    int first[NBC_NCOLLS + 1]; /* where those of a collective begin; all 0: they are not sorted */
 };
 
 /* The built-in tuning table. */

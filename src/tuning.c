@@ -26,4 +26,4 @@ static const struct nbc_rule rules[] = {
     {0},
 };
 
-const struct nbc_rules nbc_default_rules = {rules, sizeof rules / sizeof *rules - 1, NULL, 0};
+const struct nbc_rules nbc_default_rules = {rules, sizeof rules / sizeof *rules - 1, 0, {0}};

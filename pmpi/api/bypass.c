@@ -13,6 +13,7 @@
 #include "base/state.h"
 #include "below/detect.h"
 #include "below/next.h"
+#include "diag/diag.h"
 
 #include "coll.h"
 
@@ -55,14 +56,9 @@ bool nbc_bypassed(char *text, size_t room)
 /* What the launcher says; true if it says nothing. */
 static bool is_first_rank(void)
 {
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                                        "SLURM_PROCID"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *rank = getenv(names[i]);
-        if (rank)
-            return strcmp(rank, "0") == 0;
-    }
-    return true;
+    const char *slurm = getenv("SLURM_PROCID");
+    int rank = nbc_launcher_rank();
+    return rank >= 0 ? rank == 0 : !slurm || strcmp(slurm, "0") == 0;
 }
 
 static const char *value_of(const char *variable)

@@ -3,7 +3,6 @@
  * agree on a range of tags for the new communicator. It gets its context right after the call,
  * where a collective call on it is legal. If the parent has no context, the new communicator gets
  * none either, on any rank. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/errors.h"

@@ -56,8 +56,7 @@ static void *watcher_run(void *arg)
     while ((late = sem_timedwait(&w->answered, &until)) != 0 && errno == EINTR)
         ;
     if (late)
-        /* unreached: in a process that writes no counts */
-        fprintf(stderr,
+        fprintf(stderr, /* unreached: in a process that writes no counts */
                 "nbcshim: still waiting after %d s for the other job of an intercommunicator; if "
                 "that job runs without nbcshim, run this one with NBCSHIM_DYNAMIC=0\n",
                 PATIENCE);
@@ -187,7 +186,7 @@ CONNECTING(Comm_connect, NEXT(Comm_connect),
 EXPORT(int, Comm_join, (int fd, MPI_Comm *newcomm), (fd, newcomm))
 {
     if (nbc_inside)
-        return NEXT(Comm_join)(fd, newcomm); /* unreached: only from within the MPI */
+        return NEXT(Comm_join)(fd, newcomm); /* unreached: within the MPI */
     int error = NEXT(Comm_join)(fd, newcomm);
     return error ? error : jobs_connect(*newcomm, nbc_enabled);
 }

@@ -6,7 +6,6 @@
 #include "engine/calls.h"
 #include "api/setup.h"
 #include "base/lock.h"
-#include "base/settings.h"
 #include "base/state.h"
 #include "below/export.h"
 #include "op/call.h"

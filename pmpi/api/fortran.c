@@ -194,9 +194,9 @@ static void fortran_finish(struct scope *s, int error, MPI_Request handle, MPI_F
 #define PASTE(x, y) x##y
 #define IF(flag, ...) PASTE(IF_, flag)(__VA_ARGS__)
 
-#define ROW(Nonblocking, nonblocking, NONBLOCKING, Persistent, persistent, PERSISTENTLY, ITEMS) \
-    IF(LACKED(NONBLOCKING), IMMEDIATE(Nonblocking, nonblocking, ITEMS))                         \
-    IF(LACKED(PERSISTENTLY), PERSISTENT(Persistent, persistent, ITEMS))
+#define ROW(Name, name, NAME, ITEMS)                        \
+    IF(LACKED(I##NAME), IMMEDIATE(I##name, i##name, ITEMS)) \
+    IF(LACKED(NAME##_INIT), PERSISTENT(Name##_init, name##_init, ITEMS))
 #include "api/fortran.def"
 
 #endif

@@ -12,7 +12,6 @@
 #include "below/next.h"
 
 #if defined PIC && !defined NBC_ABI
-#include <stdint.h>
 #include <string.h>
 
 typedef void getter(const MPI_Fint *comm, const MPI_Fint *keyval, void *value, MPI_Fint *flag,

@@ -22,7 +22,7 @@ EXPORT(int, Type_free, (MPI_Datatype * type), (type))
     if (!nbc_inside)
         nbc_types_reclaim(); /* mutants: leave a call out: types go with a later call */
     bool locked = free_lock();
-    bool later = nbc_has_lock() ? nbc_datatype_put_off(type) : nbc_datatype_leave(type);
+    bool later = nbc_datatype_put_off(type);
     if (locked)
         nbc_unlock();
     return later ? MPI_SUCCESS : NEXT(Type_free)(type);
@@ -33,7 +33,7 @@ EXPORT(int, Op_free, (MPI_Op * op), (op))
     if (!nbc_operators_any())
         return NEXT(Op_free)(op);
     bool locked = free_lock();
-    bool later = nbc_has_lock() ? nbc_operator_put_off(op) : nbc_operator_leave(op);
+    bool later = nbc_operator_put_off(op);
     if (locked)
         nbc_unlock();
     return later ? MPI_SUCCESS : NEXT(Op_free)(op);

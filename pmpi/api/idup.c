@@ -101,8 +101,7 @@ static int idup_adopt(struct idup *d)
     if (!error && d->hints != MPI_INFO_NULL)
         error = nbc_context_hint(*made, d->hints);
     if (!adopted && d->origin.hidden != MPI_COMM_NULL && !d->failed[1])
-        /* unreached: the MPI fails */
-        NEXT(Comm_free)(&d->origin.hidden);
+        NEXT(Comm_free)(&d->origin.hidden); /* unreached: the MPI fails */
     if (error && !d->failed[0])
         NEXT(Comm_free)(made);
     nbc_lock();
@@ -117,8 +116,7 @@ static void idup_reduce(struct idup *d, const uint64_t *from, uint64_t *to, enum
     int error = NEXT(Iallreduce)(from, to, d->words, MPI_UNSIGNED_LONG_LONG, MPI_BAND,
                                  *idup_made(d), &d->request[1]);
     if (error)
-        /* unreached: the MPI fails */
-        idup_fail(d, 1, error);
+        idup_fail(d, 1, error); /* unreached: the MPI fails */
 }
 
 /* Starts the hidden duplicate, without the lock, since callbacks of the program are called. Called
@@ -131,8 +129,7 @@ static void idup_start_hidden(struct idup *d)
     nbc_lock();
     d->stage = IDUP_LAST;
     if (error)
-        /* unreached: the MPI fails */
-        idup_fail(d, 1, error);
+        idup_fail(d, 1, error); /* unreached: the MPI fails */
 }
 
 static void idup_offer(struct idup *d)
@@ -152,8 +149,7 @@ static void idup_advance(struct idup *d, struct nbc_context *parent)
     bool inter = parent->members.remote_size > 0;
     bool offered = d->stage == IDUP_OFFERS || d->stage == IDUP_RETURNS;
     if (offered && d->error) {
-        /* unreached: the MPI fails */
-        nbc_ranges_settle(&nbc_ranges, &d->search, NULL);
+        nbc_ranges_settle(&nbc_ranges, &d->search, NULL); /* unreached: the MPI fails */
     } else if (d->stage == IDUP_OFFERS && inter) {
         idup_reduce(d, d->others, d->all, IDUP_RETURNS);
         return;
@@ -183,8 +179,7 @@ static bool idup_poll(struct nbc_run *run, int *failure)
             return true;
         }
     }
-    /* unreached: another thread may do it */
-    return false; /* another thread does that */
+    return false; /* unreached: another thread does that */
 }
 
 /* Makes the own request of a call. Under the lock. */
@@ -237,8 +232,7 @@ static int idup_end(struct nbc_request *r, int error, MPI_Info hints, MPI_Reques
     if (r->context->range < 0) {
         error = NEXT(Comm_idup)(r->context->hidden, &d->origin.hidden, &d->request[1]);
         if (error)
-            /* unreached: no memory */
-            idup_fail(d, 1, error);
+            idup_fail(d, 1, error); /* unreached: no memory */
     }
     r->context->nduplicates++;
     nbc_progress_start(r);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* MPI_Init, MPI_Finalize and their kin: the beginning and the end of nbcshim. */
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "nbcshim.h"
 
@@ -79,7 +77,7 @@ static int agree_on_hook(void)
         error = nbc_hook_try_together(MPI_COMM_WORLD, &works);
     nbc_hooked = nbc_was_hooked = works && !error;
     if (mine && !nbc_hooked)
-        nbc_callback_stop();
+        nbc_hook_remove();
     return error;
 }
 
@@ -278,7 +276,7 @@ EXPORT(int, Finalize, (void), ())
     if (nbc_hook_ends_early()) {
         /* unreached below: the MPI fails */
         nbc_hooked = false;
-        nbc_callback_stop();
+        nbc_hook_remove();
     }
     nbc_sessions_finalize_begins();
     int error = NEXT(Finalize)();

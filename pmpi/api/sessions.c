@@ -133,7 +133,7 @@ EXPORT(int, Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session *s
     nbc_next_resolve();
     nbc_next_require();
     if (nbc_inside)
-        return NEXT(Session_init)(info, handler, session); /* unreached: only from within the MPI */
+        return NEXT(Session_init)(info, handler, session); /* unreached: within the MPI */
     before_session();
     int error = NEXT(Session_init)(info, handler, session);
     if (!error)

@@ -5,17 +5,16 @@
 
 #include "api/wait_test.h"
 #include "base/broken_pipe.h"
-#include "base/clock.h"
 #include "base/errors.h"
 #include "base/lock.h"
 #include "base/settings.h"
 #include "base/state.h"
 #include "base/tag_space.h"
 #include "below/detect.h"
+#include "below/hook.h"
 #include "below/revoked.h"
 #include "comm/context.h"
 #include "diag/diag.h"
-#include "engine/callback.h"
 #include "engine/thread.h"
 #include "hookless/signal.h"
 #include "op/call.h"
@@ -142,7 +141,7 @@ void nbc_shutdown(void)
     nbc_statistics_print();
     nbc_trace_write();
     nbc_broken_pipe_heed(&before);
-    nbc_callback_stop();
+    nbc_hook_remove();
     nbc_enabled = nbc_hooked = nbc_was_hooked = false;
     nbc_native_blocking = 0;
     nbc_complete_cleanup();

@@ -49,7 +49,7 @@ static int start_others(MPI_Request *requests, int count)
     MPI_Request some[16], *others = some;
     if (count == 0)
         return MPI_SUCCESS;
-    if (count > (int)(sizeof some / sizeof *some)) /* mutants: >= for >: only for speed */
+    if (count > (int)(sizeof some / sizeof *some)) /* mutants: >= for >: for speed */
         others = malloc(count * sizeof *others);
     if (!others)
         return nbc_raise_no_memory();

@@ -133,7 +133,7 @@ EXPORT(int, Wait, (MPI_Request * request, MPI_Status *status), (request, status)
 static __attribute__((noinline)) int test_one(MPI_Request *request, int *flag, MPI_Status *status)
 {
     if (!nbc_is_of_program(1, request))
-        return NEXT(Test)(request, flag, status); /* unreached: only from within the MPI */
+        return NEXT(Test)(request, flag, status); /* unreached: within the MPI */
     nbc_lock();
     struct nbc_request *r = nbc_request_find(*request);
     nbc_progress(r);
@@ -160,8 +160,7 @@ static __attribute__((noinline)) int status_of_one(MPI_Request request, int *fla
                                                    MPI_Status *status)
 {
     if (!nbc_is_of_program(1, &request))
-        /* unreached: only from within the MPI */
-        return NEXT(Request_get_status)(request, flag, status);
+        return NEXT(Request_get_status)(request, flag, status); /* unreached: within the MPI */
     nbc_lock();
     struct nbc_request *r = nbc_request_find(request);
     nbc_progress(r);

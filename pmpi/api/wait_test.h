@@ -4,7 +4,6 @@
 #define NBC_WAIT_TEST_H
 
 #include "base/lock.h"
-#include "base/state.h"
 #include "engine/progress.h"
 #include "request/request.h"
 

@@ -382,8 +382,7 @@ static struct nbc_request *all_own(struct statuses *report, int n, MPI_Request *
 static int all_end(int n, MPI_Request *requests, struct statuses *report, int place, int error)
 {
     if (error && !is_in_status(error))
-        /* unreached: no memory */
-        return error;
+        return error; /* unreached: no memory */
     nbc_lock();
     if (error)
         report->error = error;
@@ -541,8 +540,7 @@ static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
     for (;;) {
         const int before = place;
         const bool own_done = all_step(&report, n, requests, &place, others.left > 0);
-        /* mutants: >= for >: whose turn it is */
-        if (place > before)
+        if (place > before) /* mutants: >= for >: whose turn it is */
             spins = 0;
         if (own_done && others.left > 0 && others.left == own.others && !report.error &&
             !nbc_must_poll()) {
@@ -626,8 +624,7 @@ static int poll_others(const struct nbc_own *own, int n, MPI_Request *requests,
     MPI_Request dummy = dummy_get();
     nbc_unlock();
     if (dummy == MPI_REQUEST_NULL)
-        /* unreached: no memory */
-        return MPI_SUCCESS;
+        return MPI_SUCCESS; /* unreached: no memory */
     *place = dummy;
     int error = NEXT(Testall)(n, requests, &flag, statuses);
     *place = saved;
@@ -664,8 +661,7 @@ static __attribute__((noinline)) int test_all(int n, MPI_Request *requests, int 
 EXPORT(int, Testall, (int count, MPI_Request requests[], int *flag, MPI_Status statuses[]),
        (count, requests, flag, statuses))
 {
-    /* mutants: && for ||: the long way round, with the same result */
-    if (!nbc_may_have_own(count, requests) || !flag)
+    if (!nbc_may_have_own(count, requests) || !flag) /* mutants: && for ||: only slower */
         return NEXT(Testall)(count, requests, flag, statuses);
     return test_all(count, requests, flag, statuses);
 }

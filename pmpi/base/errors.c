@@ -2,6 +2,7 @@
 #include "base/errors.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/lock.h"
 #include "base/state.h"
@@ -43,18 +44,18 @@ static struct own_error {
     const int shown; /* the class that MPI_Error_class returns */
     int class, code;
 } own_errors[NBC_NERRORS] = {
-    [NBC_ERROR_ENTRY] = {.shown = MPI_ERR_REQUEST, .class = MPI_SUCCESS},
-    [NBC_ERROR_MISMATCH] = {.shown = MPI_ERR_OTHER, .class = MPI_SUCCESS},
-    [NBC_ERROR_DEVICE] = {.shown = MPI_ERR_OTHER, .class = MPI_SUCCESS},
-    [NBC_ERROR_CALL_BUFFER] = {.shown = MPI_ERR_BUFFER, .class = MPI_SUCCESS},
-    [NBC_ERROR_CALL_COUNT] = {.shown = MPI_ERR_COUNT, .class = MPI_SUCCESS},
-    [NBC_ERROR_CALL_TYPE] = {.shown = MPI_ERR_TYPE, .class = MPI_SUCCESS},
-    [NBC_ERROR_CALL_COMM] = {.shown = MPI_ERR_COMM, .class = MPI_SUCCESS},
-    [NBC_ERROR_CALL_ROOT] = {.shown = MPI_ERR_ROOT, .class = MPI_SUCCESS},
-    [NBC_ERROR_CALL_OP] = {.shown = MPI_ERR_OP, .class = MPI_SUCCESS},
-    [NBC_ERROR_CALL_TOPOLOGY] = {.shown = MPI_ERR_TOPOLOGY, .class = MPI_SUCCESS},
-    [NBC_ERROR_CALL_ARG] = {.shown = MPI_ERR_ARG, .class = MPI_SUCCESS},
-    [NBC_ERROR_CALL_INFO] = {.shown = MPI_ERR_INFO, .class = MPI_SUCCESS},
+    [NBC_ERROR_ENTRY] = {.shown = MPI_ERR_REQUEST},
+    [NBC_ERROR_MISMATCH] = {.shown = MPI_ERR_OTHER},
+    [NBC_ERROR_DEVICE] = {.shown = MPI_ERR_OTHER},
+    [NBC_ERROR_CALL] = {.shown = MPI_ERR_BUFFER},
+    {.shown = MPI_ERR_COUNT},
+    {.shown = MPI_ERR_TYPE},
+    {.shown = MPI_ERR_COMM},
+    {.shown = MPI_ERR_ROOT},
+    {.shown = MPI_ERR_OP},
+    {.shown = MPI_ERR_TOPOLOGY},
+    {.shown = MPI_ERR_ARG},
+    {.shown = MPI_ERR_INFO},
 };
 
 static bool own_error_set_up(struct own_error *o)
@@ -115,3 +116,51 @@ int nbc_error_class_shown(int class)
     }
     return class; /* unreached: the MPI fails */
 }
+
+/* --- errors of the MPI on the wrong communicator ---------------------------------------------- */
+
+/* MPICH raises the errors of completion calls on MPI_COMM_WORLD, whatever communicator the message
+ * belongs to, and whose error handler ends the program by default. nbcshim returns the errors of
+ * its messages from the program's completion call, on the communicator of the operation, so they
+ * must not be raised below.
+ *
+ * In the MPICH family all functions raise their errors through this function of the library's,
+ * which is called through its table of symbols. The definition here comes before that of the MPI,
+ * and returns the errors of nbcshim's own calls. It is called after errors only. An MPI that calls
+ * its function in another way goes on raising them. */
+static NBC_PER_THREAD enum { LOUD, QUIET, KEPT } mood;
+
+void nbc_suppress_errors_begin(void)
+{
+    mood = QUIET;
+}
+
+bool nbc_suppress_errors_end(void)
+{
+    bool kept = mood == KEPT;
+    mood = LOUD;
+    return kept;
+}
+
+#ifdef PIC
+struct MPIR_Comm;
+typedef int raiser(struct MPIR_Comm *comm, const char *function, int error);
+
+raiser MPIR_Err_return_comm;
+
+/* comm: null if the function has no communicator. Inside nbcshim the only calls of the program are
+ * those of its operators. */
+int MPIR_Err_return_comm(struct MPIR_Comm *comm, const char *function, int error)
+{
+    if (!comm && nbc_has_lock())
+        return error;
+    if (!comm && mood != LOUD) {
+        mood = KEPT;
+        return error;
+    }
+    raiser *next;
+    void *object = nbc_next_symbol("MPIR_Err_return_comm", __builtin_return_address(0));
+    memcpy(&next, &object, sizeof next); /* POSIX permits the conversion */
+    return next ? next(comm, function, error) : error;
+}
+#endif

@@ -26,17 +26,8 @@ enum nbc_error {
     NBC_ERROR_ENTRY,    /* MPI_ERR_REQUEST: an entry of an array of requests */
     NBC_ERROR_MISMATCH, /* MPI_ERR_OTHER: ranks made different calls */
     NBC_ERROR_DEVICE,   /* MPI_ERR_OTHER: a function of a device's runtime has failed */
-    NBC_ERROR_CALL,     /* the wrong arguments of a call, by class: this one and those after it */
-    NBC_ERROR_CALL_BUFFER = NBC_ERROR_CALL,
-    NBC_ERROR_CALL_COUNT,
-    NBC_ERROR_CALL_TYPE,
-    NBC_ERROR_CALL_COMM,
-    NBC_ERROR_CALL_ROOT,
-    NBC_ERROR_CALL_OP,
-    NBC_ERROR_CALL_TOPOLOGY,
-    NBC_ERROR_CALL_ARG,
-    NBC_ERROR_CALL_INFO,
-    NBC_NERRORS
+    NBC_ERROR_CALL,     /* the wrong arguments of a call: the first of 9 classes */
+    NBC_NERRORS = NBC_ERROR_CALL + 9
 };
 
 /* Sets the string of an error's code, which MPI_Error_string returns until the next call of this
@@ -60,5 +51,12 @@ int nbc_error_class_shown(int class);
  * error code. Without the lock. */
 int nbc_raise_entry(const struct nbc_error_scope *place, const char *function, int entry,
                     const char *why);
+
+/* Keeps MPICH from raising an error on MPI_COMM_WORLD that belongs to another communicator: around
+ * a call of the MPI below by this thread, without the lock. nbc_suppress_errors_end returns whether
+ * an error of the call was not raised: then the caller raises it. False where the MPI raises errors
+ * on the right communicator, and in the static library. */
+void nbc_suppress_errors_begin(void);
+bool nbc_suppress_errors_end(void);
 
 #endif

@@ -22,9 +22,6 @@ struct nbc_stats {
     int64_t histogram[NBC_STATS_CLASSES];
 };
 
-/* The statistics of a row of nbc_algs. Without NBCSHIM_STATS they mean nothing. Under the lock. */
-struct nbc_stats *nbc_stats_of(int alg);
-
 /* An operation is started. bytes: negative if unknown. */
 static inline void nbc_stats_start(struct nbc_stats *s, int64_t bytes)
 {

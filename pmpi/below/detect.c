@@ -4,13 +4,26 @@
 
 #include "below/next.h"
 
+#include <string.h>
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+bool nbc_is_mpi(const char *path)
+{
+    const char *base = base_name(path);
+    return strncmp(base, "libmpi", 6) == 0 || strncmp(base, "libpmpi", 7) == 0 ||
+           strncmp(base, "libmpich", 8) == 0 || strncmp(base, "libfmpich", 9) == 0 ||
+           strncmp(base, "libompi", 7) == 0 || strncmp(base, "mca_", 4) == 0;
+}
+
 #ifdef PIC
 #include <dlfcn.h>
-#include <elf.h>
-#include <link.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+
+#include "below/elf.h"
 
 #include "coll.h"
 
@@ -22,31 +35,18 @@ struct symbols {
     const uint32_t *gnu_hash, *hash;
 };
 
-/* glibc relocates the addresses of the dynamic section, musl and others do not. */
-static uintptr_t relocated(const struct dl_phdr_info *info, ElfW(Addr) value)
-{
-    return value < info->dlpi_addr ? value + info->dlpi_addr : value;
-}
-
 static bool find_symbols(const struct dl_phdr_info *info, struct symbols *s)
 {
-    const ElfW(Dyn) *d = NULL;
-    memset(s, 0, sizeof *s);
-    for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-    s->dynamic = d;
-    for (; d && d->d_tag != DT_NULL; d++) {
-        const void *p = (const void *)relocated(info, d->d_un.d_ptr);
-        if (d->d_tag == DT_SYMTAB)
-            s->table = p;
-        else if (d->d_tag == DT_STRTAB)
-            s->strings = p;
-        else if (d->d_tag == DT_GNU_HASH)
-            s->gnu_hash = p;
-        else if (d->d_tag == DT_HASH)
-            s->hash = p;
-    }
+    const ElfW(Dyn) *d = nbc_elf_dynamic(info);
+    if (!d)
+        return false;
+    *s = (struct symbols){
+        .dynamic = d,
+        .table = nbc_elf_table(info, d, DT_SYMTAB),
+        .strings = nbc_elf_table(info, d, DT_STRTAB),
+        .gnu_hash = nbc_elf_table(info, d, DT_GNU_HASH),
+        .hash = nbc_elf_table(info, d, DT_HASH),
+    };
     return s->table && s->strings && (s->hash || s->gnu_hash);
 }
 
@@ -141,31 +141,11 @@ static void note_names(const struct symbols *s, struct references *r)
             note_name(s->strings + s->table[i].st_name, r);
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-bool nbc_is_mpi(const char *path)
-{
-    const char *base = base_name(path);
-    return strncmp(base, "libmpi", 6) == 0 || strncmp(base, "libpmpi", 7) == 0 ||
-           strncmp(base, "libmpich", 8) == 0 || strncmp(base, "libfmpich", 9) == 0 ||
-           strncmp(base, "libompi", 7) == 0 || strncmp(base, "mca_", 4) == 0;
-}
-
 /* Whether an object is this library. */
 static bool is_own(const struct dl_phdr_info *info)
 {
-    static const char anchor = 0; /* an address in this library */
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-        uintptr_t start = info->dlpi_addr + p->p_vaddr;
-        if (p->p_type == PT_LOAD && (uintptr_t)&anchor - start < p->p_memsz)
-            return true;
-    }
-    return false;
+    static const char anchor = 0;
+    return nbc_elf_has(info, (uintptr_t)&anchor);
 }
 
 static int inspect_object(struct dl_phdr_info *info, size_t size, void *to)

@@ -29,8 +29,8 @@ const char *nbc_other_kind_needed(void);
  * nbcshim, has been initialized. Only in the shared library. */
 bool nbc_mpi_is_initialized(void);
 
-/* Whether the file name of an object is that of one of the MPI's libraries. Only in the shared
- * library. */
+/* Whether the file name of an object is that of one of the MPI's libraries, those of its Fortran
+ * binding included. */
 bool nbc_is_mpi(const char *path);
 
 #endif

@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -25,55 +24,42 @@ static bool refuse(const char *why)
     return false;
 }
 
-/* How an MPI can be made to call a function in its progress loop. */
+/* How an MPI can be made to call `wanted` in its progress loop. */
 struct way {
     const char *name; /* the function of the MPI by which it is done */
     const char *without_effect;
-    bool (*look_for)(bool any);           /* whether the MPI has it; before init too */
-    bool (*allows)(int level);            /* whether it may be used at this thread level */
-    void (*enter_loop)(void);             /* a call that enters the loop and does not wait */
-    bool (*start)(int (*function)(void)); /* from now on the MPI calls the function */
+    void (*enter_loop)(void); /* a call that enters the loop and does not wait */
+    unsigned *turns;          /* NULL: a process alone can try it, by enter_loop */
+
+    struct nbc_slot *slot;      /* the MPI calls the function of that name by this slot, */
+    nbc_slot_function *in_slot; /* and then this one in its place; or, without a slot: */
+    bool (*look_for)(void);     /* whether the MPI has it; before init too */
+    bool (*start)(void);
     void (*end)(void);
-    unsigned *turns; /* NULL: a process alone can try it, by enter_loop */
+
+    /* MPICH holds locks of its own during the call, which are not recursive, and nbcshim makes
+     * calls that take them: in each turn those that start messages, in rare cases those that enter
+     * the loop again (errors, elements larger than 2 GiB). */
+    bool below_multiple;
     bool looks, ends_early, misses_epochs, misses_probes; /* hook.h */
 };
 
 #define NAMED(function) \
     .name = (function), .without_effect = function " does not have the expected effect"
 
-static int (*installed)(void); /* NULL: none */
-
-/* In a program that is linked statically, RTLD_NEXT finds nothing. */
-static __attribute__((unused)) void *find(const char *name)
-{
-    void *object = dlsym(RTLD_NEXT, name);
-    return object ? object : dlsym(RTLD_DEFAULT, name);
-}
-
-static __attribute__((unused)) bool allows_any(int level)
-{
-    (void)level;
-    return true;
-}
-
-/* MPICH holds locks of its own during the call, which are not recursive, and nbcshim makes calls
- * that take them: in each turn those that start messages, in rare cases those that enter the loop
- * again (errors, elements larger than 2 GiB). */
-static __attribute__((unused)) bool below_multiple(int level)
-{
-    return level < MPI_THREAD_MULTIPLE || refuse("MPICH with MPI_THREAD_MULTIPLE");
-}
-
-static __attribute__((unused)) void probe_self(void)
-{
-    int flag;
-    NEXT(Iprobe)(0, 0, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
-}
+static int (*wanted)(void); /* stays after the end: other threads may be about to call it */
+static bool any_version;    /* accept versions of Open MPI that nbcshim does not know */
 
 #if defined OPEN_MPI && defined HAVE_MPI_GET_LIBRARY_VERSION
 typedef int registers(int (*function)(void));
 
 static registers *add, *drop;
+
+static void probe_self(void)
+{
+    int flag;
+    NEXT(Iprobe)(0, 0, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+}
 
 /* The versions that are known to call such functions in all of their waits. */
 enum { FIRST_VERSION = 1, LAST_VERSION = 5 };
@@ -85,46 +71,44 @@ static registers *find_in_open_mpi(const char *name)
     static const char *const libraries[] = {"libopen-pal", "libopal", "libmpi", NULL};
     Dl_info info;
     registers *function;
-    void *object = find(name);
+    void *object = nbc_next_object(name);
     if (!object || !dladdr(object, &info) || !info.dli_fname)
-        /* unreached: other versions of Open MPI */
-        return NULL;
+        return NULL;                             /* unreached: other versions of Open MPI */
     memcpy(&function, &object, sizeof function); /* POSIX permits the conversion */
     const char *slash = strrchr(info.dli_fname, '/');
     const char *file = slash ? slash + 1 : info.dli_fname;
     for (int i = 0; libraries[i]; i++)
         if (strncmp(file, libraries[i], strlen(libraries[i])) == 0)
             return function;
-    /* unreached: other versions of Open MPI */
-    return NULL;
+    return NULL; /* unreached: other versions of Open MPI */
 }
 
-static bool open_mpi_look_for(bool any)
+static bool open_mpi_look_for(void)
 {
     int major = nbc_quirks_open_mpi_version();
     add = find_in_open_mpi("opal_progress_register");
     drop = find_in_open_mpi("opal_progress_unregister");
     if (!add || !drop)
         return refuse("no opal_progress_register in Open MPI");
-    if (!any && (major < FIRST_VERSION || major > LAST_VERSION))
+    if (!any_version && (major < FIRST_VERSION || major > LAST_VERSION))
         /* unreached: other versions of Open MPI */
         return refuse("a version of Open MPI that nbcshim does not know");
     return true;
 }
 
-static bool open_mpi_start(int (*function)(void))
+static bool open_mpi_start(void)
 {
-    return add(function) == 0;
+    return add(wanted) == 0;
 }
 
 static void open_mpi_end(void)
 {
-    drop(installed);
+    drop(wanted);
 }
 
 static const struct way open_mpi = {
-    NAMED("opal_progress_register"), .look_for = open_mpi_look_for, .allows = allows_any,
-    .enter_loop = probe_self,        .start = open_mpi_start,       .end = open_mpi_end,
+    NAMED("opal_progress_register"), .enter_loop = probe_self, .look_for = open_mpi_look_for,
+    .start = open_mpi_start,         .end = open_mpi_end,
 };
 #endif
 
@@ -137,10 +121,6 @@ static starts *start;
 static asks *is_complete;
 static enters *enter;
 
-/* MPICH calls the function until that has returned MPIX_ASYNC_DONE; in MPI_Finalize it waits for
- * that. */
-static int (*async_wanted)(void);
-
 /* MPICH's device ch3 waits for a message in a loop of its own, in which it calls no registered
  * function. */
 static bool is_ch3(void)
@@ -150,11 +130,11 @@ static bool is_ch3(void)
     return !NEXT(Get_library_version)(version, &length) && strstr(version, "ch3:");
 }
 
-static bool async_look_for(bool any)
+static bool async_look_for(void)
 {
-    void *found[] = {find("MPIX_Async_start"), find("MPIX_Request_is_complete"),
-                     find("MPIX_Stream_progress")};
-    (void)any;
+    void *found[] = {nbc_next_object("MPIX_Async_start"),
+                     nbc_next_object("MPIX_Request_is_complete"),
+                     nbc_next_object("MPIX_Stream_progress")};
     if (is_ch3())
         return refuse("MPICH with the device ch3");
     memcpy(&start, &found[0], sizeof start); /* POSIX permits the conversion */
@@ -168,34 +148,35 @@ static void async_enter_loop(void)
     enter(MPIX_STREAM_NULL);
 }
 
+/* MPICH calls the function until that has returned MPIX_ASYNC_DONE; in MPI_Finalize it waits for
+ * that. */
 static int on_turn(MPIX_Async_thing thing)
 {
     (void)thing;
-    if (!async_wanted)
+    if (!wanted)
         return MPIX_ASYNC_DONE;
-    async_wanted();
+    wanted();
     return MPIX_ASYNC_NOPROGRESS;
 }
 
-static bool async_start(int (*function)(void))
+static bool async_start(void)
 {
-    async_wanted = function;
     return start(on_turn, NULL, MPIX_STREAM_NULL) == MPI_SUCCESS;
 }
 
 static void async_end(void)
 {
-    async_wanted = NULL;
+    wanted = NULL;
     async_enter_loop();
 }
 
 static const struct way async = {
     NAMED("MPIX_Async_start"),
-    .look_for = async_look_for,
-    .allows = below_multiple,
     .enter_loop = async_enter_loop,
+    .look_for = async_look_for,
     .start = async_start,
     .end = async_end,
+    .below_multiple = true,
     .looks = true,
     .ends_early = true,
     .misses_epochs = true,
@@ -209,38 +190,17 @@ static const struct way async = {
 typedef unsigned progresses(void *worker);
 
 static struct nbc_slot ucx_slot;
-static progresses *ucx_progress;
-static int (*ucx_wanted)(void);
 
 /* The MPI handles what has arrived within the call, so that comes first. */
 static unsigned ucx_turn(void *worker)
 {
-    unsigned events = ucx_progress(worker);
-    ucx_wanted();
+    unsigned events = ((progresses *)ucx_slot.original)(worker);
+    wanted();
     return events;
 }
 
-static bool ucx_look_for(bool any)
-{
-    (void)any;
-    if (!ucx_progress && nbc_slot_find("ucp_worker_progress", &ucx_slot))
-        ucx_progress = (progresses *)ucx_slot.original;
-    return ucx_progress != NULL;
-}
-
-static bool ucx_start(int (*function)(void))
-{
-    ucx_wanted = function;
-    return nbc_slot_set(&ucx_slot, (nbc_slot_function *)ucx_turn);
-}
-
-static void ucx_end(void)
-{
-    nbc_slot_set(&ucx_slot, ucx_slot.original);
-}
-
 /* MPI_Iprobe of MPICH does not enter the loop for a message of the process to itself. */
-static __attribute__((unused)) void receive_nothing(void)
+static void receive_nothing(void)
 {
     MPI_Request request;
     int flag;
@@ -252,23 +212,25 @@ static __attribute__((unused)) void receive_nothing(void)
 }
 
 static const struct way ucx = {
-    NAMED("ucp_worker_progress"),  .look_for = ucx_look_for, .allows = below_multiple,
-    .enter_loop = receive_nothing, .start = ucx_start,       .end = ucx_end,
+    NAMED("ucp_worker_progress"),
+    .enter_loop = receive_nothing,
+    .slot = &ucx_slot,
+    .in_slot = (nbc_slot_function *)ucx_turn,
+    .below_multiple = true,
 };
 
 /* The device ch4:ofi: the MPI reads its queue in each turn, and handles afterwards what has
  * arrived. */
-static bool ofi_look_for(bool any)
+static bool ofi_look_for(void)
 {
     int initialized = false;
-    (void)any;
     NEXT(Initialized)(&initialized);
     return initialized ? nbc_ofi_has_queue() : nbc_ofi_may_open();
 }
 
-static bool ofi_start(int (*function)(void))
+static bool ofi_start(void)
 {
-    nbc_ofi_call(function);
+    nbc_ofi_call(wanted);
     return true;
 }
 
@@ -279,13 +241,12 @@ static void ofi_end(void)
 
 /* The lock that the MPI holds during the read is recursive in Intel MPI. */
 static const struct way ofi = {
-    NAMED("fi_cq_read"),           .look_for = ofi_look_for,
-#ifdef I_MPI_VERSION
-    .allows = allows_any,
-#else
-    .allows = below_multiple,
+    NAMED("fi_cq_read"),      .enter_loop = receive_nothing,
+    .look_for = ofi_look_for, .start = ofi_start,
+    .end = ofi_end,
+#ifndef I_MPI_VERSION
+    .below_multiple = true,
 #endif
-    .enter_loop = receive_nothing, .start = ofi_start,       .end = ofi_end,
 };
 #define HAS_SLOTS
 #endif
@@ -296,39 +257,18 @@ static const struct way ofi = {
 typedef void accumulates(void *from, void *to, double *sum);
 
 static struct nbc_slot clock_slot;
-static accumulates *clock_accumulate;
-static int (*clock_wanted)(void);
 static unsigned clock_turns; /* by several threads: not all are counted */
 
 static void clock_turn(void *from, void *to, double *sum)
 {
-    clock_accumulate(from, to, sum);
+    ((accumulates *)clock_slot.original)(from, to, sum);
     __atomic_store_n(&clock_turns, clock_turns + 1, __ATOMIC_RELAXED);
-    clock_wanted();
-}
-
-static bool clock_look_for(bool any)
-{
-    (void)any;
-    if (!clock_accumulate && nbc_slot_find("MPL_wtime_acc", &clock_slot))
-        clock_accumulate = (accumulates *)clock_slot.original;
-    return clock_accumulate != NULL;
-}
-
-static bool clock_start(int (*function)(void))
-{
-    clock_wanted = function;
-    return nbc_slot_set(&clock_slot, (nbc_slot_function *)clock_turn);
-}
-
-static void clock_end(void)
-{
-    nbc_slot_set(&clock_slot, clock_slot.original);
+    wanted();
 }
 
 static const struct way intel_clock = {
-    NAMED("MPL_wtime_acc"), .look_for = clock_look_for, .allows = allows_any,
-    .turns = &clock_turns,  .start = clock_start,       .end = clock_end,
+    NAMED("MPL_wtime_acc"), .turns = &clock_turns,
+    .slot = &clock_slot,    .in_slot = (nbc_slot_function *)clock_turn,
     .misses_probes = true,
 };
 #endif
@@ -351,13 +291,33 @@ static const struct way *const ways[] = {
 };
 
 static const struct way *way; /* the last one that was installed */
-static bool failed;           /* none may be used here, or has an effect */
-static unsigned ncalls;       /* of count_call */
+static bool installed;
+static bool failed;     /* none may be used here, or has an effect */
+static unsigned ncalls; /* of count_call */
 
 static int count_call(void)
 {
     ncalls++;
     return 0;
+}
+
+static bool way_exists(const struct way *w)
+{
+    return w->slot ? nbc_slot_find(w->name, w->slot) : w->look_for();
+}
+
+static bool way_start(const struct way *w, int (*function)(void))
+{
+    wanted = function;
+    return w->slot ? nbc_slot_set(w->slot, w->in_slot) : w->start();
+}
+
+static void way_end(const struct way *w)
+{
+    if (w->slot)
+        nbc_slot_set(w->slot, w->slot->original);
+    else
+        w->end();
 }
 
 /* Whether the progress loop calls what is hooked into it. */
@@ -367,24 +327,24 @@ static bool try_way(const struct way *w)
     if (w->turns)
         return true;
     ncalls = 0;
-    if (!w->start(count_call))
+    if (!way_start(w, count_call))
         return false;
-    installed = count_call;
     for (int i = 0; i < MOST && !ncalls; i++)
         w->enter_loop();
-    w->end();
-    installed = NULL;
+    way_end(w);
     return ncalls > 0;
 }
 
-static bool install(const struct way *w, int (*function)(void), int level, bool any)
+static bool install(const struct way *w, int (*function)(void), int level)
 {
-    if (!w->look_for(any) || !w->allows(level))
+    if (!way_exists(w))
         return false;
-    if (!try_way(w) || !w->start(function))
+    if (w->below_multiple && level == MPI_THREAD_MULTIPLE)
+        return refuse("MPICH with MPI_THREAD_MULTIPLE");
+    if (!try_way(w) || !way_start(w, function))
         return refuse(w->without_effect);
     description = w->name;
-    installed = function;
+    installed = true;
     way = w;
     return true;
 }
@@ -405,9 +365,10 @@ void nbc_hook_after_init(void)
 
 int nbc_hook_install(int (*function)(void), int level, bool any)
 {
+    any_version = any;
     failed = false;
     for (int i = 0; ways[i]; i++)
-        if (install(ways[i], function, level, any))
+        if (install(ways[i], function, level))
             return i + 1;
     failed = true;
     return 0;
@@ -482,7 +443,7 @@ int nbc_hook_try_together(MPI_Comm comm, bool *works)
 static const struct way *look_for(void)
 {
     int i = 0;
-    while (ways[i] && !ways[i]->look_for(false))
+    while (ways[i] && !way_exists(ways[i]))
         i++;
     return ways[i];
 }
@@ -495,8 +456,8 @@ bool nbc_hook_available(void)
 void nbc_hook_remove(void)
 {
     if (installed)
-        way->end();
-    installed = NULL;
+        way_end(way);
+    installed = false;
 }
 
 const char *nbc_hook_description(void)

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "below/next.h"
 
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -36,8 +37,13 @@ const char *nbc_next_wrapper(const void *start)
     return NULL;
 }
 
+void *nbc_next_object(const char *symbol)
+{
+    void *object = dlsym(RTLD_NEXT, symbol);
+    return object ? object : dlsym(RTLD_DEFAULT, symbol);
+}
+
 #ifdef PIC
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -88,6 +88,10 @@ void (*nbc_next_find(const char *name))(void);
  * NULL if there is none. */
 const char *nbc_next_wrapper(const void *start);
 
+/* The object with this symbol, given whole, in any library: after the shim, or, in a program that
+ * is linked statically, where RTLD_NEXT finds nothing, the first one. NULL if there is none. */
+void *nbc_next_object(const char *symbol);
+
 /* The object with this symbol, given whole, that comes after the shim; NULL if there is none. An
  * MPI that was loaded with dlopen does not come after it: then the symbol as the object sees it
  * from which the shim was called, `caller` being an address there. Only in the shared library. */

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "below/quirks.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -177,10 +176,7 @@ typedef int reduces(const void *in, void *inout, size_t n, MPI_Datatype type, MP
 /* The function by which that one reduces. */
 static int reduce_without_world(const void *in, void *inout, int n, MPI_Datatype type, MPI_Op op)
 {
-    static const char name[] = "mca_coll_base_reduce_local";
-    void *object = dlsym(RTLD_NEXT, name);
-    if (!object)
-        object = dlsym(RTLD_DEFAULT, name);
+    void *object = nbc_next_object("mca_coll_base_reduce_local");
     return object ? ((reduces *)object)(in, inout, (size_t)n, type, op, NULL)
                   : MPI_ERR_UNSUPPORTED_OPERATION;
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#define _GNU_SOURCE
 #include "below/revoked.h"
 
-#include "config.h"
-
-#include <dlfcn.h>
 #include <string.h>
+
+#include "below/next.h"
 
 bool nbc_may_be_revoked;
 
@@ -29,10 +27,7 @@ static asks *ask;
 void nbc_revoked_setup(void)
 {
 #if defined OPEN_MPI || defined MPIX_ERR_REVOKED
-    static const char name[] = "PMPIX_Comm_is_revoked";
-    void *object = dlsym(RTLD_NEXT, name);
-    if (!object) /* a program that is linked statically */
-        object = dlsym(RTLD_DEFAULT, name);
+    void *object = nbc_next_object("PMPIX_Comm_is_revoked");
     memcpy(&ask, &object, sizeof ask);
     nbc_may_be_revoked = ask;
 #endif

@@ -3,13 +3,11 @@
 #include "below/slot.h"
 
 #include <dlfcn.h>
-#include <link.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "below/elf.h"
 #include "below/next.h"
 
 #if __ELF_NATIVE_CLASS == 64
@@ -24,22 +22,6 @@ struct search {
     const char *path; /* of that library */
     struct nbc_slot *slot;
 };
-
-/* glibc relocates the addresses of the dynamic section, musl and others do not. */
-static uintptr_t relocated(const struct dl_phdr_info *object, uintptr_t value)
-{
-    return value < object->dlpi_addr ? value + object->dlpi_addr : value;
-}
-
-static bool is_inside(const struct dl_phdr_info *object, uintptr_t address)
-{
-    for (int i = 0; i < object->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &object->dlpi_phdr[i];
-        if (p->p_type == PT_LOAD && address - (object->dlpi_addr + p->p_vaddr) < p->p_memsz)
-            return true;
-    }
-    return false;
-}
 
 static uintptr_t page_of(uintptr_t address)
 {
@@ -59,31 +41,16 @@ static bool is_protected(const struct dl_phdr_info *object, uintptr_t address)
     return false;
 }
 
-static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *object)
-{
-    for (int i = 0; i < object->dlpi_phnum; i++)
-        if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            return (const ElfW(Dyn) *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
-    return NULL;
-}
-
-/* The value of an entry of the dynamic section, 0 if it is missing. */
-static uintptr_t entry(const ElfW(Dyn) * d, ElfW(Sxword) tag)
-{
-    while (d->d_tag != DT_NULL && d->d_tag != tag)
-        d++;
-    return d->d_tag == DT_NULL ? 0 : d->d_un.d_val;
-}
-
 /* Relocations with an addend are addresses in data, not slots. */
-static bool search_table(struct search *s, const struct dl_phdr_info *object, uintptr_t table,
-                         size_t size)
+static bool search_table(struct search *s, const struct dl_phdr_info *object, ElfW(Sxword) table,
+                         ElfW(Sxword) size)
 {
-    const ElfW(Dyn) *d = dynamic_of(object);
-    const ElfW(Sym) *symbols = (const ElfW(Sym) *)relocated(object, entry(d, DT_SYMTAB));
-    const char *strings = (const char *)relocated(object, entry(d, DT_STRTAB));
-    const ElfW(Rela) *r = (const ElfW(Rela) *)relocated(object, table);
-    for (size_t i = 0; table && i < size / sizeof *r; i++) {
+    const ElfW(Dyn) *d = nbc_elf_dynamic(object);
+    const ElfW(Sym) *symbols = nbc_elf_table(object, d, DT_SYMTAB);
+    const char *strings = nbc_elf_table(object, d, DT_STRTAB);
+    const ElfW(Rela) *r = nbc_elf_table(object, d, table);
+    const size_t n = r ? nbc_elf_entry(d, size) / sizeof *r : 0;
+    for (size_t i = 0; i < n; i++) {
         size_t symbol = SYMBOL_OF(r[i].r_info);
         if (!symbol || r[i].r_addend || strcmp(strings + symbols[symbol].st_name, s->name) != 0)
             continue;
@@ -98,23 +65,23 @@ static bool search_table(struct search *s, const struct dl_phdr_info *object, ui
 
 static bool search_object(struct search *s, const struct dl_phdr_info *object)
 {
-    const ElfW(Dyn) *d = dynamic_of(object);
-    bool plt = d && entry(d, DT_PLTREL) == DT_RELA;
-    return (plt && search_table(s, object, entry(d, DT_JMPREL), entry(d, DT_PLTRELSZ))) ||
-           (d && search_table(s, object, entry(d, DT_RELA), entry(d, DT_RELASZ)));
+    const ElfW(Dyn) *d = nbc_elf_dynamic(object);
+    bool plt = d && nbc_elf_entry(d, DT_PLTREL) == DT_RELA;
+    return (plt && search_table(s, object, DT_JMPREL, DT_PLTRELSZ)) ||
+           (d && search_table(s, object, DT_RELA, DT_RELASZ));
 }
 
 static int find_in_mpi(struct dl_phdr_info *object, size_t size, void *search)
 {
     struct search *s = search;
     (void)size;
-    if (!is_inside(object, s->inside))
+    if (!nbc_elf_has(object, s->inside))
         return 0;
     s->path = object->dlpi_name;
     if (!*s->path || !search_object(s, object))
         return -1;
     /* The MPI has not called it yet: the slot leads into the library itself. */
-    if (is_inside(object, (uintptr_t)s->slot->original))
+    if (nbc_elf_has(object, (uintptr_t)s->slot->original))
         s->slot->original = NULL;
     return 1;
 }

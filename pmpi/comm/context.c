@@ -123,8 +123,7 @@ static void context_free(struct nbc_context *c)
     if (!c->keeps_handler)
         errhandler_free(c->handler);
     DL_FOREACH_SAFE (c->mail, mail, later)
-        /* unreached: no memory */
-        free(mail);
+        free(mail); /* unreached: no memory */
     nbc_tags_free(c->tags);
     nbc_topology_free(c->members.topology);
     nbc_nodemap_free(c->members.nodes);
@@ -278,8 +277,7 @@ static int context_on_free(MPI_Comm comm, int keyval, void *value, void *extra)
     struct nbc_context *c = value;
     MPI_Errhandler handler;
     if (NEXT(Comm_get_errhandler)(comm, &handler))
-        /* unreached: the MPI fails */
-        handler = MPI_ERRHANDLER_NULL;
+        handler = MPI_ERRHANDLER_NULL; /* unreached: the MPI fails */
     if (c->life == NBC_CONTEXT_FREEING) {
         c->handler = handler;
         c->has_attribute = false;
@@ -307,8 +305,7 @@ static void context_end(struct nbc_context *c)
         NEXT(Comm_delete_attr)(c->user, context_keyval);
         return;
     }
-    /* unreached: the MPI fails */
-    nbc_lock();
+    nbc_lock(); /* unreached: the MPI fails */
     /* unreached below: the MPI fails */
     context_detach(c, &none);
     nbc_unlock();
@@ -331,7 +328,7 @@ void nbc_context_cleanup(void)
         context_end(c);
     nbc_context_reclaim();
     NEXT(Comm_free_keyval)(&context_keyval);
-    /* mutants: leave a call out: what is left at MPI_Finalize */
+    /* mutants: leave a call out: left at MPI_Finalize */
     NEXT(Comm_free_keyval)(&nbcshim_icoll_max_outstanding);
 }
 
@@ -340,13 +337,11 @@ int nbc_context_setup(void)
     int error = NEXT(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN,
                                          &nbcshim_icoll_max_outstanding, NULL);
     if (error)
-        /* unreached: the MPI fails */
-        return error;
+        return error; /* unreached: the MPI fails */
     error = NEXT(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, context_on_free, &context_keyval, NULL);
     if (error)
-        /* mutants: leave a call out: what is left at MPI_Finalize */
-        /* unreached: the MPI fails */
-        NEXT(Comm_free_keyval)(&nbcshim_icoll_max_outstanding);
+        /* mutants: leave a call out: left at MPI_Finalize */
+        NEXT(Comm_free_keyval)(&nbcshim_icoll_max_outstanding); /* unreached: the MPI fails */
     return error;
 }
 
@@ -508,8 +503,7 @@ static int context_adopt(MPI_Comm comm, const struct nbc_origin *origin)
     }
     int error = context_fill(c, origin);
     if (error)
-        /* unreached: no memory */
-        context_discard(c);
+        context_discard(c); /* unreached: no memory */
     return error;
 }
 
@@ -533,8 +527,7 @@ static int comm_duplicate(MPI_Comm comm, MPI_Comm *hidden)
         return NEXT(Comm_split)(comm, 0, rank, hidden);
     int error = NEXT(Comm_group)(comm, &group);
     if (error)
-        /* unreached: the MPI fails */
-        return error;
+        return error; /* unreached: the MPI fails */
     error = NEXT(Comm_create)(comm, group, hidden);
     NEXT(Group_free)(&group);
     return error;
@@ -649,8 +642,7 @@ MPI_Comm nbc_context_take_hidden(struct nbc_context *c)
 {
     MPI_Comm hidden = c->host ? MPI_COMM_NULL : c->hidden;
     if (c->delivery != NBC_DELIVERY_SOUND)
-        /* unreached: no memory */
-        return MPI_COMM_NULL;
+        return MPI_COMM_NULL; /* unreached: no memory */
     if (!c->host)
         c->hidden = MPI_COMM_NULL;
     c->life = NBC_CONTEXT_DISCONNECTED;

@@ -218,8 +218,7 @@ static int look_for_the_program(void)
             continue;
         int error = NEXT(Iprobe)(rank, MPI_ANY_TAG, WORLD, &is_there, &status);
         if (error)
-            /* unreached: the MPI fails */
-            return error;
+            return error; /* unreached: the MPI fails */
         if (!is_there || status.MPI_TAG > here.tag_ub - NTAGS)
             continue;
         nbc_line_put(&l, "nbcshim: rank %d of %d runs without nbcshim: it has sent a message", rank,
@@ -266,8 +265,7 @@ static int attend(void)
 {
     int error = take_all(CALL, answer_call);
     if (error)
-        /* unreached: the MPI fails */
-        return error;
+        return error; /* unreached: the MPI fails */
     if (here.called)
         return attend_as_caller();
     return here.ncalls || here.waited < turn() ? MPI_SUCCESS : call_all();

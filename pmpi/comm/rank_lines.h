@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines on standard error that name ranks and their hosts. */
+/* Lines on standard error, and how they name ranks and their hosts. */
 #ifndef NBC_RANK_LINES_H
 #define NBC_RANK_LINES_H
 
@@ -18,11 +18,12 @@ struct nbc_rank {
 };
 
 struct nbc_line {
-    char text[1024];
+    char text[2048];
     size_t n;
 };
 
-/* Appends text; what does not fit is left out. */
+/* Appends text; what does not fit is left out. Of the formats of printf it knows %s, %c, %d, %ld,
+ * %lld and %lx, and it may be called in a signal handler. */
 void nbc_line_put(struct nbc_line *l, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -31,8 +32,8 @@ void nbc_line_put(struct nbc_line *l, const char *format, ...)
 void nbc_line_put_ranks(struct nbc_line *l, int size, const struct nbc_rank *ranks, int64_t value,
                         bool hosts);
 
-/* Writes the line. */
-void nbc_line_print(const struct nbc_line *l);
+/* Writes the line, and ends it. In a signal handler, too. */
+void nbc_line_print(struct nbc_line *l);
 
 /* MPI_Abort, after the launcher has had time to read what was written: Hydra ends at once, and what
  * it has not read by then is lost (the line, 2 times of 30). Returns only if MPI_Abort does. */

@@ -51,8 +51,7 @@ struct nbc_tags *nbc_tags_new(int first, int n)
     struct nbc_tags *t = calloc(1, sizeof *t);
     if (t && nbc_tags_add(t, first, n))
         return t;
-    /* mutants: leave a call out: memory has run out */
-    nbc_tags_free(t);
+    nbc_tags_free(t); /* mutants: leave a call out: memory has run out */
     return NULL;
 }
 

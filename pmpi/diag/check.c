@@ -15,7 +15,6 @@
 
 #include "base/errors.h"
 #include "comm/rank_lines.h"
-#include "base/tag_space.h"
 #include "below/next.h"
 #include "comm/context.h"
 #include "engine/launch.h"
@@ -348,18 +347,18 @@ struct check {
     struct account mine, remote, together; /* of this rank, the remote group, the local group */
 };
 
+enum { SHOWN = 64 }; /* letters of the name of a communicator */
+
 static void text_put_where(struct nbc_line *t, const struct check *check)
 {
-    char name[MPI_MAX_OBJECT_NAME] = "";
+    char name[MPI_MAX_OBJECT_NAME + SHOWN + 1] = "";
     const struct nbc_context *c = check->c;
     int length;
     if (c->user != MPI_COMM_NULL)
         NEXT(Comm_get_name)(c->user, name, &length);
     nbc_line_put(t, "ranks disagree in collective call %" PRId64 " on ", check->seq + 1);
-    if (*name)
-        nbc_line_put(t, "%.64s", name);
-    else
-        nbc_line_put(t, "an unnamed communicator");
+    name[SHOWN] = '\0';
+    nbc_line_put(t, "%s", *name ? name : "an unnamed communicator");
     nbc_line_put(t, " of %d ranks: ", c->members.size + c->members.remote_size);
 }
 
@@ -431,9 +430,9 @@ static bool sizes_differ(struct nbc_line *t, const struct check *check, const st
     if (!find_pair(surplus, from_own ? c->members.size : c->members.remote_size,
                    to_own ? c->members.size : c->members.remote_size, &sender, &receiver)) {
         nbc_line_put(t,
-                     "several pairs of ranks give different sizes (%" PRIu64
-                     " bytes sent and %" PRIu64 " bytes expected in total)",
-                     from->out[PLAIN], to->in[PLAIN]);
+                     "several pairs of ranks give different sizes (%" PRId64
+                     " bytes sent and %" PRId64 " bytes expected in total)",
+                     (int64_t)from->out[PLAIN], (int64_t)to->in[PLAIN]);
         return true;
     }
     int64_t bytes = (int64_t)surplus[PLAIN];

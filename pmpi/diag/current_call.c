@@ -10,6 +10,7 @@
 #include <unwind.h>
 
 #include "base/clock.h"
+#include "below/detect.h"
 #include "below/next.h"
 
 struct walk {
@@ -88,13 +89,6 @@ static bool is_of_shim(const struct walk *w, const void *base, const void *start
 #endif
 }
 
-/* The MPI's libraries for Fortran, which have its name and more. */
-static bool is_binding(const char *file)
-{
-    const char *slash = strrchr(file, '/');
-    return strncmp(slash ? slash + 1 : file, "libmpi", 6) == 0;
-}
-
 static void look_at_function(struct walk *w, const void *start, const char *site)
 {
     Dl_info info;
@@ -105,7 +99,7 @@ static void look_at_function(struct walk *w, const void *start, const char *site
         w->now = (struct nbc_current){NBC_PLACE_MPI, name_in_mpi(start, info.dli_sname), NULL};
     else if (of_shim && w->left)
         w->now = (struct nbc_current){NBC_PLACE_SHIM, name_in_shim(start, info.dli_sname), NULL};
-    else if (!of_shim && !w->now.site && !is_binding(info.dli_fname))
+    else if (!of_shim && !w->now.site && !nbc_is_mpi(info.dli_fname)) /* its Fortran binding */
         w->now.site = site;
     w->left = w->left || !of_shim;
 }

@@ -42,6 +42,9 @@ void nbc_hang_report_finalize_ends(void);
 
 /* --- launcher.c --- */
 
+/* The rank of this process as the launcher of an MPI tells it, -1 if it does not. */
+int nbc_launcher_rank(void);
+
 /* Writes a line if the launcher's variables say that each of several processes is alone; only the
  * first of them does. `size` is that of MPI_COMM_WORLD, which no other job has spawned. */
 void nbc_launcher_check(int size);

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <link.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +20,13 @@
 #include "base/state.h"
 #include "base/system_thread.h"
 #include "base/in_mpi.h"
-#include "base/tag_space.h"
-#include "below/next.h"
+#include "below/detect.h"
 #include "comm/context.h"
+#include "comm/rank_lines.h"
 #include "diag/current_call.h"
 #include "engine/progress.h"
 #include "op/run.h"
 #include "op/stage.h"
-#include "op/world_ranks.h"
 #include "request/request.h"
 
 #include "coll.h"
@@ -51,86 +49,24 @@ static bool running, stop;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake;
 
-/* --- lines: a signal handler writes them too, so without stdio -------------------------------- */
-
-struct line {
-    char text[2048];
-    size_t n;
-};
-
 /* On MPI_COMM_WORLD, when MPI_Finalize was called. */
-static struct line calls_at_end, recent_at_end;
+static struct nbc_line calls_at_end, recent_at_end;
 
-static void put_word(struct line *l, const char *word)
+/* --- lines ------------------------------------------------------------------------------------ */
+
+static void put_seconds(struct nbc_line *l, const char *before, int64_t ns)
 {
-    while (*word && l->n < sizeof l->text - 1)
-        l->text[l->n++] = *word++;
+    nbc_line_put(l, "%s%lld.%d s", before, (long long)(ns / 1000000000),
+                 (int)(ns / 100000000 % 10));
 }
 
-static void put_number(struct line *l, long long number)
-{
-    char digits[24];
-    size_t n = sizeof digits - 1;
-    digits[n] = '\0';
-    unsigned long long left = number < 0 ? -(unsigned long long)number : (unsigned long long)number;
-    do
-        digits[--n] = (char)('0' + left % 10);
-    while (left /= 10);
-    put_word(l, number < 0 ? "-" : "");
-    put_word(l, digits + n);
-}
-
-static void put_hex(struct line *l, size_t number)
-{
-    char digits[2 * sizeof number + 1] = "";
-    size_t n = sizeof digits - 1;
-    do
-        digits[--n] = "0123456789abcdef"[number % 16];
-    while (number /= 16);
-    put_word(l, "0x");
-    put_word(l, digits + n);
-}
-
-/* Of the formats of printf it knows %s, %d and %lld. */
-static void __attribute__((format(printf, 2, 3))) put(struct line *l, const char *format, ...)
-{
-    va_list values;
-    va_start(values, format);
-    for (char one[2] = ""; *format; format++)
-        if (*format != '%') {
-            one[0] = *format;
-            put_word(l, one);
-        } else if (*++format == 's') {
-            put_word(l, va_arg(values, const char *));
-        } else if (*format == 'd') {
-            put_number(l, va_arg(values, int));
-        } else {
-            put_number(l, va_arg(values, long long));
-            format += 2;
-        }
-    va_end(values);
-}
-
-static void put_seconds(struct line *l, const char *before, int64_t ns)
-{
-    put(l, "%s%lld.%d s", before, (long long)(ns / 1000000000), (int)(ns / 100000000 % 10));
-}
-
-static void put_head(struct line *l)
+static void put_head(struct nbc_line *l)
 {
     l->n = 0;
     if (world_rank < 0)
-        put(l, "nbcshim: process %d: ", (int)getpid());
+        nbc_line_put(l, "nbcshim: process %d: ", (int)getpid());
     else
-        put(l, "nbcshim: rank %d: ", world_rank);
-}
-
-static void write_line(struct line *l)
-{
-    l->text[l->n++] = '\n';
-    if (write(STDERR_FILENO, l->text, l->n) < 0)
-        /* unreached: no memory */
-        return; /* the error cannot be reported either */
+        nbc_line_put(l, "nbcshim: rank %d: ", world_rank);
 }
 
 /* --- what an operation waits for -------------------------------------------------------------- */
@@ -193,7 +129,7 @@ static bool is_repeated(const struct nbc_exec *e, int i, int round, int kind)
 }
 
 /* The peers of the messages of one kind for which the round still waits, each once. */
-static void put_peers(struct line *l, const struct nbc_exec *e, int round, int kind,
+static void put_peers(struct nbc_line *l, const struct nbc_exec *e, int round, int kind,
                       const char *before, const char *after)
 {
     enum { MOST = 12 };
@@ -203,90 +139,90 @@ static void put_peers(struct line *l, const struct nbc_exec *e, int round, int k
         if (!is_waited_for(e, i, round, kind) || is_repeated(e, i, round, kind))
             continue;
         if (n < MOST)
-            put(l, "%s %d", n ? "," : before, op->peer);
+            nbc_line_put(l, "%s %d", n ? "," : before, op->peer);
         n++;
     }
     if (n > MOST)
-        put(l, " and %d more", n - MOST);
-    put(l, "%s", n ? after : "");
+        nbc_line_put(l, " and %d more", n - MOST);
+    nbc_line_put(l, "%s", n ? after : "");
 }
 
-static void put_waits(struct line *l, const struct nbc_request *r)
+static void put_waits(struct nbc_line *l, const struct nbc_request *r)
 {
     const struct nbc_exec *e = &r->run->exec;
     int all = count_rounds(e->sched), round = all && e->ninflight ? current_round(e) : 0;
     if (round)
-        put(l, ", round %d of %d", round, all);
-    put(l, "%s: waits for", r->context->members.remote_size ? "; peers in the other group" : "");
+        nbc_line_put(l, ", round %d of %d", round, all);
+    nbc_line_put(l, "%s: waits for",
+                 r->context->members.remote_size ? "; peers in the other group" : "");
     size_t before = l->n;
     put_peers(l, e, round, NBC_OP_RECV, " a message from rank", ";");
     put_peers(l, e, round, NBC_OP_SEND, " a receive on rank", ";");
     if (l->n > before)
         l->n--;
     else
-        put(l, nbc_stage_is_on(r->run) ? " a copy of GPU memory" : " progress on this rank");
+        nbc_line_put(l,
+                     nbc_stage_is_on(r->run) ? " a copy of GPU memory" : " progress on this rank");
 }
 
 /* ' "of the rows"', if the program has given the communicator this name. nbcrun --hang looks for
  * the quotation marks. */
-static void put_comm_name(struct line *l, const struct nbc_context *c)
+static void put_comm_name(struct nbc_line *l, const struct nbc_context *c)
 {
-    char letter[2] = "";
     if (!c->name)
         return;
-    put(l, " \"");
-    for (const char *at = c->name; *at; at++) {
-        *letter = *at == '"' || (unsigned char)*at < ' ' ? '?' : *at;
-        put_word(l, letter);
-    }
-    put(l, "\"");
+    nbc_line_put(l, " \"");
+    for (const char *at = c->name; *at; at++)
+        nbc_line_put(l, "%c", *at == '"' || (unsigned char)*at < ' ' ? '?' : *at);
+    nbc_line_put(l, "\"");
 }
 
-static void put_comm(struct line *l, const struct nbc_context *c)
+static void put_comm(struct nbc_line *l, const struct nbc_context *c)
 {
-    put(l, "%s",
-        c->user == MPI_COMM_WORLD  ? "MPI_COMM_WORLD"
-        : c->user == MPI_COMM_NULL ? "a freed communicator"
-                                   : "a communicator");
+    nbc_line_put(l, "%s",
+                 c->user == MPI_COMM_WORLD  ? "MPI_COMM_WORLD"
+                 : c->user == MPI_COMM_NULL ? "a freed communicator"
+                                            : "a communicator");
     put_comm_name(l, c);
-    put(l, " (rank %d of %d)", c->members.rank, c->members.size);
+    nbc_line_put(l, " (rank %d of %d)", c->members.rank, c->members.size);
 }
 
 /* "blocking allreduce:ring, number 2 on MPI_COMM_WORLD (rank 0 of 4)" */
-static void put_operation(struct line *l, const struct nbc_request *r)
+static void put_operation(struct nbc_line *l, const struct nbc_request *r)
 {
     put_head(l);
     if (r->run->poll) {
-        put(l, "MPI_Comm_idup");
+        nbc_line_put(l, "MPI_Comm_idup");
         return;
     }
-    put(l, "%s%s%s%s%s, number %lld on ", r->internal || r->context->checked ? "internal " : "",
-        r->persistent ? "persistent "
-        : r->blocking ? "blocking "
-                      : "",
-        nbc_coll_name(r->coll), r->alg ? ":" : "", r->alg ? r->alg->name : "",
-        (long long)nbc_request_call_number(r));
+    nbc_line_put(l, "%s%s%s%s%s, number %lld on ",
+                 r->internal || r->context->checked ? "internal " : "",
+                 r->persistent ? "persistent "
+                 : r->blocking ? "blocking "
+                               : "",
+                 nbc_coll_name(r->coll), r->alg ? ":" : "", r->alg ? r->alg->name : "",
+                 (long long)nbc_request_call_number(r));
     put_comm(l, r->context);
 }
 
 static void report_operation(const struct nbc_request *r, int64_t now)
 {
-    struct line l;
+    struct nbc_line l;
     put_operation(&l, r);
     if (nbc_timing_on)
         put_seconds(&l, ", pending for ", now - r->began.now);
     if (!r->run->poll) {
-        put(&l, r->run->exec.error ? ", has failed on this rank" : "");
+        nbc_line_put(&l, r->run->exec.error ? ", has failed on this rank" : "");
         put_waits(&l, r);
     }
-    write_line(&l);
+    nbc_line_print(&l);
 }
 
 /* --- on demand -------------------------------------------------------------------------------- */
 
 /* " at solve+0x1a (app)", for a call that returns to `site`; where no symbol has the address, as
  * addr2line and nbcrun --compare have it, " at app+0x4512". */
-static void put_site(struct line *l, const char *site)
+static void put_site(struct nbc_line *l, const char *site)
 {
     const ElfW(Sym) *symbol = NULL;
     const struct link_map *map = NULL;
@@ -295,60 +231,57 @@ static void put_site(struct line *l, const char *site)
     if (!site || !dladdr1(call, &info, (void **)&map, RTLD_DL_LINKMAP) || !info.dli_fname)
         return; /* unreached: no object at the address */
     const char *slash = strrchr(info.dli_fname, '/'), *file = slash ? slash + 1 : info.dli_fname;
-    if (strncmp(file, "libmpi", 6) == 0)
+    if (nbc_is_mpi(file))
         return; /* its Fortran binding */
     dladdr1(call, &info, (void **)&symbol, RTLD_DL_SYMENT);
-    if (symbol && call < (const char *)info.dli_saddr + symbol->st_size) {
-        put(l, " at %s+", info.dli_sname);
-        put_hex(l, (uintptr_t)call - (uintptr_t)info.dli_saddr);
-        put(l, " (%s)", file);
-    } else {
-        put(l, " at %s+", file);
-        put_hex(l, (uintptr_t)call - map->l_addr);
-    }
+    if (symbol && call < (const char *)info.dli_saddr + symbol->st_size)
+        nbc_line_put(l, " at %s+0x%lx (%s)", info.dli_sname,
+                     (unsigned long)(call - (const char *)info.dli_saddr), file);
+    else
+        nbc_line_put(l, " at %s+0x%lx", file, (unsigned long)((uintptr_t)call - map->l_addr));
 }
 
 /* The communicators that one call of MPI_Comm_split makes have one key: what tells them apart is
  * the rank of their first process in MPI_COMM_WORLD. */
-static void put_comm_number(struct line *l, const struct nbc_context *c)
+static void put_comm_number(struct nbc_line *l, const struct nbc_context *c)
 {
     const struct nbc_members *m = &c->members;
-    put(l, "communicator %lld", (long long)(c->key >> 16));
+    nbc_line_put(l, "communicator %lld", (long long)(c->key >> 16));
     if (m->in_world && !m->remote_size)
-        put(l, ".%d", m->world ? m->world->of[0] : 0);
+        nbc_line_put(l, ".%d", m->world ? m->world->of[0] : 0);
 }
 
 /* The last calls on a communicator, which `nbcrun --hang` compares with those of other ranks. */
-static void put_recent(struct line *l, const struct nbc_context *c)
+static void put_recent(struct nbc_line *l, const struct nbc_context *c)
 {
     static const char *const prefix[] = {"", "i", "persistent "};
     uint32_t n = c->ncalls < NBC_NRECENT ? c->ncalls : NBC_NRECENT;
     put_head(l);
-    put(l, "last calls on ");
+    nbc_line_put(l, "last calls on ");
     if (c->user == MPI_COMM_WORLD)
-        put(l, "MPI_COMM_WORLD");
+        nbc_line_put(l, "MPI_COMM_WORLD");
     else
         put_comm_number(l, c);
     put_comm_name(l, c);
     for (uint32_t i = c->ncalls - n; i != c->ncalls; i++) {
         const struct nbc_recent *call = &c->recent[i % NBC_NRECENT];
-        put(l, "%s %lld %s%s", i == c->ncalls - n ? ":" : ",", (long long)i + 1, prefix[call->kind],
-            nbc_coll_name(call->coll));
+        nbc_line_put(l, "%s %lld %s%s", i == c->ncalls - n ? ":" : ",", (long long)i + 1,
+                     prefix[call->kind], nbc_coll_name(call->coll));
         if (call->bytes >= 0)
-            put(l, " of %lld bytes", (long long)call->bytes);
+            nbc_line_put(l, " of %lld bytes", (long long)call->bytes);
         if (nbc_coll_has_root(call->coll))
-            put(l, " root %d", call->root);
+            nbc_line_put(l, " root %d", call->root);
         put_site(l, call->site);
     }
 }
 
 static void report_recent(const struct nbc_context *c)
 {
-    struct line l;
+    struct nbc_line l;
     if (!c || c->ncalls == 0)
         return;
     put_recent(&l, c);
-    write_line(&l);
+    nbc_line_print(&l);
 }
 
 static bool is_oldest(const struct nbc_request *r)
@@ -358,11 +291,11 @@ static bool is_oldest(const struct nbc_request *r)
 }
 
 /* Blocking collectives are among them only if nbcshim carries them out. */
-static void put_calls(struct line *l, const struct nbc_context *world)
+static void put_calls(struct nbc_line *l, const struct nbc_context *world)
 {
-    put(l, "%scollectives called on MPI_COMM_WORLD so far: %lld",
-        world && world->blocking.next_seq ? "" : "nonblocking ",
-        world ? (long long)world->ncalls : 0LL);
+    nbc_line_put(l, "%scollectives called on MPI_COMM_WORLD so far: %lld",
+                 world && world->blocking.next_seq ? "" : "nonblocking ",
+                 world ? (long long)world->ncalls : 0LL);
 }
 
 /* Where the program is. A report that had to wait is made by a thread in nbcshim: the program's, or
@@ -374,22 +307,23 @@ static struct nbc_current find_place(bool in_handler)
     return nbc_current_call(in_handler);
 }
 
-static void put_place(struct line *l, const struct nbc_current *now, const char *timed,
+static void put_place(struct nbc_line *l, const struct nbc_current *now, const char *timed,
                       int64_t since)
 {
     if (now->name || now->place == NBC_PLACE_MPI || now->place == NBC_PLACE_SHIM) {
-        put(l, "in %s%s", now->name ? "MPI_" : "", now->name ? now->name : "a call of MPI");
+        nbc_line_put(l, "in %s%s", now->name ? "MPI_" : "",
+                     now->name ? now->name : "a call of MPI");
         put_site(l, now->site);
         if (timed)
             put_seconds(l, " since ", nbc_now() - since);
     } else if (now->place == NBC_PLACE_PROGRAM) {
-        put(l, "outside MPI");
+        nbc_line_put(l, "outside MPI");
     }
 }
 
 static void report_place(bool in_handler)
 {
-    struct line l;
+    struct nbc_line l;
     int64_t since;
     const char *timed = nbc_in_mpi_first(&since);
     struct nbc_current now = find_place(in_handler);
@@ -401,10 +335,10 @@ static void report_place(bool in_handler)
     put_head(&l);
     put_place(&l, &now, timed, since);
     if (!pending) {
-        put(&l, "%sno operation is pending; ", unknown ? "" : "; ");
+        nbc_line_put(&l, "%sno operation is pending; ", unknown ? "" : "; ");
         put_calls(&l, nbc_context_find(MPI_COMM_WORLD));
     }
-    write_line(&l);
+    nbc_line_print(&l);
     if (!pending)
         report_recent(nbc_context_find(MPI_COMM_WORLD));
 }
@@ -416,15 +350,15 @@ static void report_phase(void)
     static const char *const where[] = {[IN_INIT] = "in MPI_Init",
                                         [IN_FINALIZE] = "in MPI_Finalize",
                                         [OVER] = "after MPI_Finalize"};
-    struct line l;
+    struct nbc_line l;
     put_head(&l);
-    put(&l, "%s", where[phase]);
+    nbc_line_put(&l, "%s", where[phase]);
     put_seconds(&l, " since ", nbc_now() - phase_since);
-    put(&l, "%s%s", phase == IN_INIT ? "" : "; ", calls_at_end.text);
-    write_line(&l);
+    nbc_line_put(&l, "%s%s", phase == IN_INIT ? "" : "; ", calls_at_end.text);
+    nbc_line_print(&l);
     if (phase != IN_INIT && recent_at_end.n) {
         l = recent_at_end;
-        write_line(&l);
+        nbc_line_print(&l);
     }
 }
 
@@ -432,14 +366,15 @@ static void report_phase(void)
 static void report_deferred(const struct nbc_request *r)
 {
     const struct nbc_context *c = r->context;
-    struct line l;
+    struct nbc_line l;
     if (r != c->queue.pending || !c->queue.deferred)
         return;
     put_head(&l);
-    put(&l, "%lld more operations on ", (long long)(c->queue.next_seq - c->queue.deferred->seq));
+    nbc_line_put(&l, "%lld more operations on ",
+                 (long long)(c->queue.next_seq - c->queue.deferred->seq));
     put_comm(&l, c);
-    put(&l, " are queued until earlier ones complete");
-    write_line(&l);
+    nbc_line_put(&l, " are queued until earlier ones complete");
+    nbc_line_print(&l);
 }
 
 static void report_all(bool in_handler)
@@ -510,8 +445,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
     else
         report_phase();
     if (mpi_action.sa_flags & SA_SIGINFO)
-        /* unreached: a handler with three arguments */
-        mpi_action.sa_sigaction(number, info, context);
+        mpi_action.sa_sigaction(number, info, context); /* unreached: a handler of this form */
     else if (mpi_action.sa_handler != SIG_DFL && mpi_action.sa_handler != SIG_IGN)
         mpi_action.sa_handler(number);
     inside = false;
@@ -539,16 +473,6 @@ static void enter_phase(int which)
     phase = which;
 }
 
-/* As launchers tell it. */
-static int rank_from_environment(void)
-{
-    static const char *const names[] = {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (getenv(names[i]))
-            return atoi(getenv(names[i]));
-    return -1;
-}
-
 void nbc_hang_report_before_init(bool wanted)
 {
     struct sigaction now;
@@ -556,7 +480,7 @@ void nbc_hang_report_before_init(bool wanted)
         !sigaction(SIGUSR1, NULL, &now) &&
         (now.sa_handler == SIG_DFL || (signal_is_free && now.sa_handler == mpi_action.sa_handler));
     enter_phase(IN_INIT);
-    world_rank = rank_from_environment();
+    world_rank = nbc_launcher_rank();
     init_thread = pthread_self();
     if (wanted && signal_is_free && now.sa_handler == SIG_DFL) {
         mpi_action = now;
@@ -586,10 +510,10 @@ __attribute__((destructor)) static void signal_restore(void)
 /* An operation that was late is only slow. */
 static void report_late_end(const struct nbc_request *r)
 {
-    struct line l;
+    struct nbc_line l;
     put_operation(&l, r);
     put_seconds(&l, ", completed after ", nbc_now() - r->began.now);
-    write_line(&l);
+    nbc_line_print(&l);
 }
 
 /* Each operation is reported once. */
@@ -676,7 +600,6 @@ void nbc_hang_report_finalize_begins(void)
     const struct nbc_context *world = nbc_context_find(MPI_COMM_WORLD);
     calls_at_end.n = 0;
     put_calls(&calls_at_end, world);
-    calls_at_end.text[calls_at_end.n] = '\0';
     if (world && world->ncalls)
         put_recent(&recent_at_end, world);
     nbc_unlock();

@@ -45,6 +45,15 @@ static const struct launcher *starter_of_several(void)
     return number(slurm.size) > 1 && !getenv("SLURM_PTY_PORT") ? &slurm : NULL;
 }
 
+int nbc_launcher_rank(void)
+{
+    static const char *const names[] = {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i]))
+            return number(names[i]);
+    return -1;
+}
+
 void nbc_launcher_check(int size)
 {
     const struct launcher *l = size == 1 ? starter_of_several() : NULL;

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/settings.h"
 #include "base/state.h"
-#include "base/stats.h"
 #include "base/tuning.h"
 #include "below/detect.h"
 #include "below/next.h"
@@ -75,7 +74,7 @@ static void own_figures(void)
     int rank;
     NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
     for (int i = 0; i < nbc_nalgs; i++) {
-        struct nbc_stats s = *nbc_stats_of(i);
+        struct nbc_stats s = *nbc_progress_stats(i);
         rows[i][STARTED] = spread_of(s.started, rank, true);
         rows[i][COMPLETED] = spread_of(s.completed, rank, true);
         rows[i][EACH] = spread_of(s.completed ? s.took / s.completed : 0, rank, s.completed);
@@ -282,7 +281,7 @@ static void print_table(void)
     fprintf(stderr, "nbcshim: %-22s %-22s %12s %16s %12s %8s\n", "collective", "algorithm", "calls",
             "bytes", "mean us", "overlap");
     for (int i = 0; i < nbc_nalgs; i++) {
-        const struct nbc_stats *s = nbc_stats_of(i);
+        const struct nbc_stats *s = nbc_progress_stats(i);
         if (s->started)
             print_row(&nbc_algs[i], s);
     }
@@ -360,7 +359,7 @@ static void write_row_of_all(struct nbc_json *j, const struct spread *r)
 
 static void write_row(struct nbc_json *j, int alg)
 {
-    const struct nbc_stats *s = nbc_stats_of(alg);
+    const struct nbc_stats *s = nbc_progress_stats(alg);
     nbc_json_line(j, NULL, "{");
     nbc_json_string(j, "collective", nbc_coll_name(nbc_algs[alg].coll));
     nbc_json_string(j, "algorithm", nbc_algs[alg].name);
@@ -407,7 +406,7 @@ static void write_file(FILE *out)
     write_job(&j);
     nbc_json_open(&j, "algorithms", "[");
     for (int i = 0; i < nbc_nalgs; i++)
-        if (nbc_stats_of(i)->started || (rows && rows[i][STARTED].sum))
+        if (nbc_progress_stats(i)->started || (rows && rows[i][STARTED].sum))
             write_row(&j, i);
     nbc_json_close(&j, "\n]}\n");
 }

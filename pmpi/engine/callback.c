@@ -52,8 +52,3 @@ int nbc_callback_start(int level, bool any_version)
     only_thread = pthread_self();
     return nbc_hook_install(on_progress, level, any_version);
 }
-
-void nbc_callback_stop(void)
-{
-    nbc_hook_remove();
-}

@@ -7,12 +7,10 @@
 
 #include <stdbool.h>
 
-/* Hooks nbcshim into the progress loop of the MPI: returns the way as nbc_hook_install does. level:
- * the thread level of the MPI. To be called at init, without the lock. Local. */
+/* Hooks nbcshim into the progress loop of the MPI: returns the way as nbc_hook_install does, and
+ * nbc_hook_remove ends it. level: the thread level of the MPI. To be called at init, without the
+ * lock. Local. */
 int nbc_callback_start(int level, bool any_version);
-
-/* Ends it, at finalize. Without the lock. */
-void nbc_callback_stop(void);
 
 /* The number of calls that have polled operations. May be read without the lock. */
 extern unsigned nbc_callback_polls;

@@ -9,7 +9,6 @@
 #include "base/errors.h"
 #include "base/hints.h"
 #include "base/lock.h"
-#include "base/settings.h"
 #include "base/state.h"
 #include "base/tag_space.h"
 #include "below/next.h"
@@ -30,13 +29,11 @@
 /* MPI_Ibcast, MPI_Bcast_init, MPI_Bcast, MPI_Ibcast_c */
 static int call_name(const struct nbc_call *call, enum nbc_kind kind, char *name, size_t room)
 {
-    static const char *const suffixes[NBC_NKINDS][2] = {
-        [NBC_KIND_BLOCKING] = {"", "_c"},
-        [NBC_KIND_NONBLOCKING] = {"", "_c"},
-        [NBC_KIND_PERSISTENT] = {"_init", "_init_c"},
-    };
-    return nbc_coll_function(nbc_coll_name(call->coll), kind == NBC_KIND_NONBLOCKING,
-                             suffixes[kind][call->large], name, room);
+    const char *suffix = kind == NBC_KIND_PERSISTENT ? call->large ? "_init_c" : "_init"
+                         : call->large               ? "_c"
+                                                     : "";
+    return nbc_coll_function(nbc_coll_name(call->coll), kind == NBC_KIND_NONBLOCKING, suffix, name,
+                             room);
 }
 
 /* Takes the class of the error in a call and returns an error code whose text names the function,
@@ -138,7 +135,7 @@ static int call_and_wait(const struct nbc_call *call)
 
 int nbc_call_blocking(const struct nbc_call *call)
 {
-    /* mutants: && for ||: the long way round, with the same result */
+    /* mutants: && for ||: only slower */
     if (!nbc_enabled || nbc_inside || nbc_native_blocking >> call->coll & 1)
         return NBC_CALL_BELOW;
     return nbc_call_forced(call);
@@ -229,7 +226,7 @@ static int tags_take(struct nbc_context *c, int *tag)
     if (!c->tags)
         return MPI_ERR_NO_MEM;
     *tag = nbc_tags_take(c->tags);
-    if (*tag >= 0) /* mutants: > for >=: persistent operations have tags above 0 */
+    if (*tag >= 0) /* mutants: > for >=: persistent tags are above 0 */
         return MPI_SUCCESS;
     int error = tags_agree(c);
     if (error)

@@ -4,7 +4,6 @@
 #include "base/hints.h"
 #include "base/settings.h"
 #include "base/tuning.h"
-#include "below/next.h"
 #include "comm/context.h"
 #include "engine/progress.h"
 #include "op/bind.h"

@@ -3,16 +3,14 @@
 
 #include <limits.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <utlist.h>
 
 #include "base/clock.h"
 #include "base/in_mpi.h"
 #include "base/lock.h"
 #include "base/settings.h"
-#include "base/stats.h"
-#include "base/tag_space.h"
 #include "below/next.h"
-#include "below/quirks.h"
 #include "below/quirks.h"
 #include "comm/context.h"
 #include "engine/wake.h"
@@ -124,12 +122,20 @@ static void operation_trace(const struct nbc_request *r)
     e->comm = operation_comm(r);
 }
 
+struct nbc_stats *nbc_progress_stats(int alg)
+{
+    static struct nbc_stats *all, nobody_reads; /* indexed by row of nbc_algs */
+    if (!all && nbc_settings.stats)
+        all = calloc(nbc_nalgs, sizeof *all);
+    return all ? &all[alg] : &nobody_reads;
+}
+
 /* The statistics of an operation that the program called: not of those of nbcshim, nor of
  * operations without an algorithm; or NULL. */
 static struct nbc_stats *operation_stats(const struct nbc_request *r)
 {
     bool counts = r->alg && !r->internal && !r->context->checked;
-    return counts ? nbc_stats_of((int)(r->alg - nbc_algs)) : NULL;
+    return counts ? nbc_progress_stats((int)(r->alg - nbc_algs)) : NULL;
 }
 
 void nbc_progress_measure_end(const struct nbc_request *r, bool blocks)
@@ -249,7 +255,7 @@ static void queue_start_deferred(struct nbc_queue *queue)
         r->start_condition = NULL;
         queue->deferred = r->newer;
         if (queue->deferred)
-            nbc_request_prefetch(queue->deferred); /* mutants: leave a call out: only for speed */
+            nbc_request_prefetch(queue->deferred); /* mutants: leave a call out: for speed */
         if (!error && !nbc_request_ready(r)) {
             nbc_context_mark_number_undeliverable(r->context, queue, r->seq);
             error = MPI_ERR_NO_MEM;
@@ -258,7 +264,7 @@ static void queue_start_deferred(struct nbc_queue *queue)
             operation_refuse(r, error);
             continue;
         }
-        queue->nstarted++; /* mutants: leave a count out: only for speed */
+        queue->nstarted++; /* mutants: leave a count out: for speed */
         operation_begin(r);
     }
 }
@@ -278,7 +284,7 @@ void nbc_progress_adopt(struct nbc_request *r)
     nbc_assert_locked();
     nbc_request_set_state(r, NBC_ACTIVE);
     DL_APPEND2(queue->pending, r, older, newer);
-    queue->nstarted++; /* mutants: leave a count out: only for speed */
+    queue->nstarted++; /* mutants: leave a count out: for speed */
     active_enter(r);
 }
 
@@ -323,7 +329,7 @@ static void operation_start(struct nbc_request *r)
      * operations are started by queue_start_deferred, which must not enter the same context
      * again.) */
     if (queue->deferred && !c->checked)
-        operation_poll(queue->pending); /* mutants: leave a call out: only for speed */
+        operation_poll(queue->pending); /* mutants: leave a call out: for speed */
 }
 
 /* The operation that must progress so that r does: r itself, or, if r is deferred, the oldest of
@@ -404,8 +410,7 @@ static void progress_window(struct nbc_request *r, int window)
 {
     if (r && r->state == NBC_ACTIVE)
         operation_poll(r);
-    /* mutants: <= for <: how long polling is worth it */
-    for (int idle = 0; idle < window && active;) {
+    for (int idle = 0; idle < window && active;) { /* mutants: <= for <: how long to poll */
         struct nbc_run *other = cursor ? cursor : active;
         unsigned before = nbc_ncompleted;
         cursor = other->next;
@@ -413,7 +418,7 @@ static void progress_window(struct nbc_request *r, int window)
             return; /* the only one, which was polled above */
         if (other->request != r)
             operation_poll(other->request);
-        idle += nbc_ncompleted == before; /* mutants: != for ==: how long polling is worth it */
+        idle += nbc_ncompleted == before; /* mutants: != for ==: how long to poll */
         if (!cursor)
             return; /* every operation has been polled */
     }

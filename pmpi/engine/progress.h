@@ -3,6 +3,7 @@
 #ifndef NBC_PROGRESS_H
 #define NBC_PROGRESS_H
 
+#include "base/stats.h"
 #include "request/request.h"
 
 /* The number of started and incomplete operations. Deferred ones are not counted: if there are any,
@@ -18,6 +19,9 @@ int64_t nbc_progress_waited(void);
 
 /* From now on the time in calls counts. If nbc_timing_on. */
 void nbc_progress_observe_calls(void);
+
+/* The statistics of a row of nbc_algs. Without NBCSHIM_STATS they mean nothing. Under the lock. */
+struct nbc_stats *nbc_progress_stats(int alg);
 
 /* Called when an operation completes that has been reported as late. Under the lock. */
 extern void (*nbc_progress_late_end)(const struct nbc_request *r);

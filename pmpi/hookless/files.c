@@ -50,8 +50,7 @@ EXPORT(int, File_open,
        (comm, filename, amode, info, fh))
 {
     if (!nbc_comm_is_ours(comm))
-        /* unreached: only from within the MPI */
-        return NEXT(File_open)(comm, filename, amode, info, fh);
+        return NEXT(File_open)(comm, filename, amode, info, fh); /* unreached: within the MPI */
     int error = nbc_barrier_before(comm);
     if (error)
         return error; /* unreached: the MPI fails */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/errors.h"
-#include "base/suppress_errors.h"
 #include "below/hook.h"
 #include "hookless/poll.h"
 #include "op/types.h"

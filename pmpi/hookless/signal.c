@@ -5,7 +5,6 @@
 #include <utlist.h>
 
 #include "base/lock.h"
-#include "base/tag_space.h"
 #include "below/next.h"
 #include "engine/progress.h"
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "below/next.h"
 #include "below/quirks.h"
 #include "op/nodemap.h"
 #include "op/topology.h"

@@ -205,8 +205,7 @@ static int traced_look(nbc_transport_look *look, void *self, int n, nbc_handle *
     nbc_handle few[FEW], *below = n > FEW ? malloc((size_t)n * sizeof *below) : few;
     *ndone = 0;
     if (!below)
-        /* unreached: no memory */
-        return 0; /* the next poll may find memory */
+        return 0; /* unreached: no memory; the next poll may find some */
     for (int i = 0; i < n; i++)
         below[i] = ((struct message *)h[i])->below;
     int error = look(self, n, below, done, ndone);

@@ -68,7 +68,7 @@ static struct envelope envelope_of(MPI_Datatype type)
     e.ints = (int)ints;
     e.addresses = (int)addresses;
     e.types = (int)types;
-    e.large = counts > 0; /* mutants: >= for >: only for speed */
+    e.large = counts > 0; /* mutants: >= for >: for speed */
 #else
     /* mutants: leave a call out: for an MPI-2.2 */
     NEXT(Type_get_envelope)(type, &e.ints, &e.addresses, &e.types, &e.combiner);
@@ -108,7 +108,7 @@ static bool is_packed(MPI_Datatype type, const struct nbc_type *layout)
     struct envelope e = envelope_of(type);
     if (is_predefined(e))
         return true;
-    /* mutants: >= for >, || for &&: only for speed */
+    /* mutants: >= for >, || for &&: for speed */
     if ((e.combiner != MPI_COMBINER_DUP && e.combiner != MPI_COMBINER_CONTIGUOUS) || e.ints > 1 ||
         e.large)
         return false;
@@ -118,7 +118,7 @@ static bool is_packed(MPI_Datatype type, const struct nbc_type *layout)
     MPI_Datatype base;
     NEXT(Type_get_contents)(type, e.ints, e.addresses, e.types, &count, &address, &base);
     struct nbc_type below = {.size = type_size(base)};
-    type_extents(base, &below); /* mutants: leave a call out: only for speed */
+    type_extents(base, &below); /* mutants: leave a call out: for speed */
     bool packed = is_packed(base, &below);
     if (!is_named(base))
         NEXT(Type_free)(&base);
@@ -166,8 +166,7 @@ static enum nbc_number fortran_number(MPI_Datatype type, int64_t size)
 #endif
     };
     for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
-        /* mutants: && for ||: only for speed */
-        if (type == integers[i] && (size == 4 || size == 8))
+        if (type == integers[i] && (size == 4 || size == 8)) /* mutants: && for ||: for speed */
             return signed_number((size_t)size);
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         if (type == reals[i])
@@ -343,30 +342,18 @@ void nbc_datatype_release(struct nbc_datatype *t)
     types_are_due();
 }
 
-static bool leave(MPI_Datatype type, MPI_Op op)
+/* For nbc_types_reclaim; *type or *op is null, and then both are. */
+static bool leave(MPI_Datatype *type, MPI_Op *op)
 {
-    struct left *l = malloc(sizeof *l);
+    bool none = *type == MPI_DATATYPE_NULL && *op == MPI_OP_NULL;
+    struct left *l = none ? NULL : malloc(sizeof *l);
     if (!l)
         return false; /* unreached: no memory */
-    *l = (struct left){.type = type, .op = op};
+    *l = (struct left){.type = *type, .op = *op};
+    *type = MPI_DATATYPE_NULL;
+    *op = MPI_OP_NULL;
     NBC_LEAVE(left, l);
     types_are_due();
-    return true;
-}
-
-bool nbc_datatype_leave(MPI_Datatype *type)
-{
-    if (*type == MPI_DATATYPE_NULL || !leave(*type, MPI_OP_NULL))
-        return false; /* unreached: no memory */
-    *type = MPI_DATATYPE_NULL;
-    return true;
-}
-
-bool nbc_operator_leave(MPI_Op *op)
-{
-    if (*op == MPI_OP_NULL || !leave(MPI_DATATYPE_NULL, *op))
-        return false; /* unreached: no memory */
-    *op = MPI_OP_NULL;
     return true;
 }
 
@@ -503,7 +490,8 @@ void nbc_operator_release(struct nbc_operator *o)
 bool nbc_datatype_put_off(MPI_Datatype *type)
 {
     struct nbc_datatype *t;
-    nbc_assert_locked();
+    if (!nbc_has_lock())
+        return leave(type, &(MPI_Op){MPI_OP_NULL});
     HASH_FIND(hh, datatypes, type, sizeof *type, t);
     if (!t || t->named)
         return false;
@@ -521,7 +509,8 @@ bool nbc_datatype_put_off(MPI_Datatype *type)
 bool nbc_operator_put_off(MPI_Op *op)
 {
     struct nbc_operator *o;
-    nbc_assert_locked();
+    if (!nbc_has_lock())
+        return leave(&(MPI_Datatype){MPI_DATATYPE_NULL}, op);
     HASH_FIND(hh, operators, op, sizeof *op, o);
     if (!o || o->named)
         return false;

@@ -65,8 +65,8 @@ static inline void nbc_datatype_hold(struct nbc_datatype *t)
 void nbc_datatype_release(struct nbc_datatype *t);
 
 /* Frees the datatypes that the program has freed and that no operation uses any more, and what was
- * left (nbc_datatype_leave). The MPI then runs attribute callbacks of the program, so: without the
- * lock, and only in threads of the program. */
+ * left by threads without the lock. The MPI then runs attribute callbacks of the program, so:
+ * without the lock, and only in threads of the program. */
 extern bool nbc_types_due; /* whether there may be any; atomic */
 void nbc_types_reclaim_slow(void);
 static inline void nbc_types_reclaim(void)
@@ -88,14 +88,10 @@ void nbc_operator_release(struct nbc_operator *o);
 int nbc_operator_check(struct nbc_operator *o, const struct nbc_datatype *t);
 
 /* For MPI_Type_free and MPI_Op_free of the program. Returns true if operations use the object: the
- * handle is then null, and the object is freed later. Otherwise the caller frees it. */
+ * handle is then null, and the object is freed later. Otherwise the caller frees it. Without the
+ * lock, where the thread cannot have it, nbc_types_reclaim finds that out. */
 bool nbc_datatype_put_off(MPI_Datatype *type);
 bool nbc_operator_put_off(MPI_Op *op);
-
-/* The same where the thread cannot have the lock: leaves the object to nbc_types_reclaim. Returns
- * false, and has done nothing, if the handle is null or there is no memory. Without the lock. */
-bool nbc_datatype_leave(MPI_Datatype *type);
-bool nbc_operator_leave(MPI_Op *op);
 
 /* Whether there is any entry. Without the lock, by threads that free a datatype or operator. */
 bool nbc_datatypes_any(void);

@@ -6,12 +6,10 @@
 
 #include "base/state.h"
 #include "base/table.h"
-#include "base/tag_space.h"
 #include "below/next.h"
 #include "below/quirks.h"
 #include "comm/tags.h"
 #include "op/plan.h"
-#include "op/types.h"
 #include "request/ready.h"
 
 int nbc_user_requests;
@@ -108,14 +106,12 @@ struct nbc_request *nbc_request_find(MPI_Request handle)
 
 static struct slab *slab_new(void)
 {
-    /* mutants: > for >=: only for speed */
-    bool huge = slab_bytes >= HUGE_PAGE;
+    bool huge = slab_bytes >= HUGE_PAGE; /* mutants: > for >=: for speed */
     struct slab *slab = aligned_alloc(huge ? HUGE_PAGE : _Alignof(struct slab), slab_bytes);
     if (!slab)
         return NULL;
     if (huge)
-        /* mutants: leave a call out: only for speed */
-        madvise(slab, slab_bytes, MADV_HUGEPAGE);
+        madvise(slab, slab_bytes, MADV_HUGEPAGE); /* mutants: leave a call out: for speed */
     slab->used = 0;
     slab->size = (int)((slab_bytes - sizeof *slab) / sizeof slab->list[0]);
     return slab;
@@ -128,15 +124,13 @@ static bool pool_grow(void)
         return false;
     struct nbc_request **wider = realloc(pool, (size_t)(nmade + slab->size) * sizeof *pool);
     if (!wider) {
-        /* mutants: leave a call out: a slab for which the pool had no memory */
-        free(slab);
+        free(slab); /* mutants: leave a call out: a slab without room in the pool */
         return false;
     }
     pool = wider;
     slab->older = slabs;
     slabs = slab;
-    /* mutants: <= for <: only for speed */
-    if (slab_bytes < LARGEST)
+    if (slab_bytes < LARGEST) /* mutants: <= for <: for speed */
         slab_bytes *= 2;
     return true;
 }
@@ -166,7 +160,7 @@ static struct nbc_request *request_create(void)
 
 static void count_user_requests(int change)
 {
-    /* mutants: - for +: only for speed */
+    /* mutants: - for +: for speed */
     __atomic_store_n(&nbc_user_requests, nbc_user_requests + change, __ATOMIC_RELAXED);
 }
 
@@ -179,8 +173,7 @@ void nbc_request_let_waits_poll(bool poll)
 
 void nbc_request_hide(bool hide)
 {
-    /* mutants: leave a call out: only for speed */
-    count_user_requests(hide ? -1 : 1);
+    count_user_requests(hide ? -1 : 1); /* mutants: leave a call out: for speed */
 }
 
 static struct nbc_request *pool_take(void)
@@ -189,8 +182,7 @@ static struct nbc_request *pool_take(void)
     if (npool == 0)
         return request_create();
     if (npool >= AHEAD)
-        /* mutants: leave a call out: only for speed */
-        nbc_request_prefetch(pool[npool - AHEAD]);
+        nbc_request_prefetch(pool[npool - AHEAD]); /* mutants: leave a call out: for speed */
     return pool[--npool];
 }
 
@@ -214,8 +206,7 @@ int nbc_request_new(struct nbc_context *c, const struct nbc_operation *op, struc
     struct nbc_request *r = pool_take();
     if (!r) {
         if (op->run)
-            /* unreached: no memory */
-            nbc_run_free(op->run);
+            nbc_run_free(op->run); /* unreached: no memory */
         return MPI_ERR_NO_MEM;
     }
     nbc_request_set_state(r, NBC_INACTIVE);
@@ -250,8 +241,7 @@ int64_t nbc_request_call_number(const struct nbc_request *r)
 static void request_release_handles(const struct nbc_request *r)
 {
     nbc_handles_release(request_handles(r));
-    /* mutants: > for >=: persistent operations have tags above 0 */
-    if (r->persistent && r->tag >= 0)
+    if (r->persistent && r->tag >= 0) /* mutants: > for >=: persistent tags are above 0 */
         nbc_tags_give(r->context->tags, r->tag);
 }
 
@@ -282,8 +272,7 @@ void nbc_request_free(struct nbc_request *r)
         nbc_plan_release(r->plan);
     nbc_request_set_state(r, NBC_IDLE);
     pool[npool++] = r;
-    /* mutants: leave a call out: only for speed */
-    count_user_requests(-1);
+    count_user_requests(-1);      /* mutants: leave a call out: for speed */
     nbc_context_release(context); /* may free the context and its plans */
 }
 
@@ -293,29 +282,24 @@ void nbc_request_cleanup(void)
     /* MPI_Request_free polls, and MPICH 4.0.2 crashes there in a program without MPI_Init whose
      * communicators have one process each. The end of the last session frees them too. */
     for (int i = 0; i < npool && nbc_handle_comm == MPI_COMM_SELF; i++)
-        /* mutants: leave a call out: what is left at MPI_Finalize */
-        NEXT(Request_free)(&pool[i]->handle);
-    /* mutants: != for ==: a slab for which the pool had no memory */
-    while (slabs && npool == nmade) {
+        NEXT(Request_free)(&pool[i]->handle); /* mutants: leave a call out: left at MPI_Finalize */
+    while (slabs && npool == nmade) { /* mutants: != for ==: a slab without room in the pool */
         struct slab *slab = slabs;
         slabs = slab->older;
-        /* mutants: leave a call out: what is left at MPI_Finalize */
-        free(slab);
+        free(slab); /* mutants: leave a call out: left at MPI_Finalize */
     }
     for (struct slab *slab = slabs, *older; slab; slab = older) {
         older = slab->older;
         slab->older = abandoned_slabs;
         abandoned_slabs = slab;
     }
-    /* mutants: leave a call out: what is left at MPI_Finalize */
-    free(pool);
+    free(pool); /* mutants: leave a call out: left at MPI_Finalize */
     pool = NULL;
     slabs = NULL;
     npool = nmade = 0;
     slab_bytes = SMALLEST;
     nbc_ready_clear();
-    /* mutants: leave a call out: what is left at MPI_Finalize */
-    handles_clear();
+    handles_clear(); /* mutants: leave a call out: left at MPI_Finalize */
 }
 
 void nbc_own_find(struct nbc_own *own, int n, const MPI_Request *requests, bool remember)

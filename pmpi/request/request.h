@@ -13,7 +13,6 @@
 #include "comm/context.h"
 #include "base/in_mpi.h"
 #include "base/lock.h"
-#include "base/tag_space.h"
 #include "op/plan.h"
 #include "op/run.h"
 
