@@ -132,7 +132,7 @@ enum { GROUP = 16 };
 static void between_groups(const struct nbc_alg *alg, int64_t between[GROUP])
 {
     struct test_case c = {.alg = alg, .size = 256, .even = true, .runs = 1, .seed = 1};
-    c.count = count_for(alg, c.size, 0);
+    c.count = count_for(alg, c.size, 0, 0);
     case_normalize(&c);
     struct world *w = world_new(&c);
     ck_assert_msg(!world_build(w), "%s", w->text);
