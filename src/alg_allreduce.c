@@ -184,8 +184,9 @@ struct nbc_sched *nbc_allreduce_rabenseifner(const struct nbc_shape *shape)
  *            k = 1   0 ↔ 7    1 ↔ 2    3 ↔ 4    5 ↔ 6    quarters
  *            k = 2   0 ↔ 3    1 ↔ 6    2 ↔ 5    4 ↔ 7    eighths, and back
  *
- * Cost: as Rabenseifner's. For large vectors of ranks in groups with few links between them, if the
- * groups do not begin at multiples of a power of two. De Sensi et al., "Bine trees: enhancing
+ * Cost: as Rabenseifner's. For large vectors of ranks in groups with few links between
+ * them, if the groups do not begin at multiples of a power of two (doc/scaling.md). The rules of
+ * doc/tuning/groups select it. De Sensi et al., "Bine trees: enhancing
  * collective operations by optimizing communication locality", 2025. */
 struct nbc_sched *nbc_allreduce_bine(const struct nbc_shape *shape)
 {

@@ -105,9 +105,10 @@ struct nbc_sched *nbc_bcast_knomial4(const struct nbc_shape *shape)
  *
  *   8 ranks:  0 → 3, 7, 1    3 → 4, 2    7 → 6    4 → 5
  *
- * Cost: ⌈log₂P⌉ (α + nβ). For small vectors on ranks in groups with few links between them, if the
- * groups do not begin at multiples of a power of two; there the messages between groups are up to a
- * third fewer. De Sensi et al., "Bine trees: enhancing collective operations by optimizing
+ * Cost: ⌈log₂P⌉ (α + nβ). For small vectors on ranks in groups with few
+ * links between them, if the groups do not begin at multiples of a power of two: there a fifth
+ * fewer messages go from one to another, on average over 256 ranks (doc/scaling.md). No built-in
+ * rule selects it. De Sensi et al., "Bine trees: enhancing collective operations by optimizing
  * communication locality", 2025. */
 struct nbc_sched *nbc_bcast_bine(const struct nbc_shape *shape)
 {

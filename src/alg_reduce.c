@@ -424,9 +424,10 @@ struct nbc_sched *nbc_reduce_rabenseifner(const struct nbc_shape *shape)
  *                    0 ← 7    1 ← 2
  *                    0 ← 1
  *
- * Cost: as Rabenseifner's. For large vectors of ranks in groups with few links between them, if the
- * groups do not begin at multiples of a power of two. De Sensi et al., "Bine trees: enhancing
- * collective operations by optimizing communication locality", 2025. */
+ * Cost: as Rabenseifner's. For large vectors of ranks in groups with few links between
+ * them, if the groups do not begin at multiples of a power of two (doc/scaling.md). No built-in
+ * rule selects it. De Sensi et al., "Bine trees: enhancing collective operations by optimizing
+ * communication locality", 2025. */
 struct nbc_sched *nbc_reduce_bine_halving(const struct nbc_shape *shape)
 {
     return halve_and_gather(shape, true);

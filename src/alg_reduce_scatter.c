@@ -413,8 +413,9 @@ struct nbc_sched *nbc_reduce_scatter_butterfly(const struct nbc_shape *shape)
  *            k = 2   0 ↔ 3    1 ↔ 6    2 ↔ 5    4 ↔ 7    eighths, then to their owners
  *                    1 → 4 E  2 → 6 G  3 → 1 B  4 → 3 D  5 → 7 H  6 → 5 F  7 → 2 C
  *
- * Cost: as butterfly. For medium vectors of ranks in groups with few links between them, if the
- * groups do not begin at multiples of a power of two. De Sensi et al., "Bine trees: enhancing
+ * Cost: as butterfly. For medium vectors of ranks in groups with few links between
+ * them, if the groups do not begin at multiples of a power of two (doc/scaling.md). The rules of
+ * doc/tuning/groups select it. De Sensi et al., "Bine trees: enhancing
  * collective operations by optimizing communication locality", 2025. */
 struct nbc_sched *nbc_reduce_scatter_bine(const struct nbc_shape *shape)
 {

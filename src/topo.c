@@ -205,7 +205,7 @@ int nbc_butterfly_path(const struct nbc_fold *f, int from)
 static int bine_distance(int path, int pow2)
 {
     int digits = path, negative = NEGATIVE & (pow2 - 1);
-    for (int shift = 1; shift < 32; shift *= 2)
+    for (int shift = 1; shift <= 16; shift *= 2)
         digits ^= digits >> shift;
     int far = (digits ^ negative) - negative;
     return __builtin_popcount((unsigned)path) % 2 ? far : -far;

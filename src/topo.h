@@ -149,7 +149,6 @@ static inline int nbc_unfold(const struct nbc_fold *f, int virtual)
  * size for the virtual rank `onto`. */
 static inline int nbc_first_of(const struct nbc_fold *f, int virtual)
 {
-    /* mutants: <= for <: both ways give one number */
     return virtual < f->rest ? 2 * virtual : virtual + f->rest;
 }
 
