@@ -179,6 +179,18 @@ static int64_t any_edge(const struct at *a)
     return count_edges(a, false) > 0;
 }
 
+/* What test_cost counts by itself. */
+static int64_t three(const struct at *a)
+{
+    (void)a;
+    return 3;
+}
+
+static int64_t thrice_edges_n(const struct at *a)
+{
+    return 3 * count_edges(a, false) * a->n;
+}
+
 /* --- two groups ------------------------------------------------------------------------------- */
 
 static int64_t smaller(const struct at *a)
@@ -332,6 +344,7 @@ static const struct row table[] = {
 
     {nbc_neighbor_linear, BOUND, degree, edges, edges_n, degree_n},
     {nbc_neighbor_combined, BOUND, any_edge, edge_pairs, combined_bytes, degree_n},
+    {nbc_neighbor_locality, BOUND, three, unknown, unknown, thrice_edges_n},
 
     {nbc_barrier_inter_linear, ALWAYS, one, twice_PR, zero, zero},
     {nbc_barrier_inter_dissemination, BOUND, inter_dissemination_rounds,
