@@ -88,22 +88,46 @@ void nbc_pattern_free(struct nbc_pattern *pattern)
 }
 
 /* Overheads in nanoseconds and bytes per nanosecond: of the faster one of the networks that nbcsim
- * knows. */
-enum { BETWEEN = 200, WITHIN = 150, COPY = 30, BYTES_BETWEEN = 16, BYTES_WITHIN = 4 };
+ * knows. STEP: latency of one more message within a node. */
+enum { BETWEEN = 200, WITHIN = 150, STEP = 600, COPY = 30, BYTES_BETWEEN = 16, BYTES_WITHIN = 4 };
 
-struct nbc_pattern_cost nbc_pattern_cost(const struct nbc_sched *s, const struct nbc_shape *shape)
+static void add_times(const struct nbc_shape *shape, const struct nbc_sched *s, int64_t *within,
+                      int64_t *between)
 {
-    struct nbc_pattern_cost cost = {0};
     int node = nbc_node_of(shape->nodes, shape->rank);
     for (nbc_id id = 0; id < s->nops; id++) {
         const struct nbc_op *op = &s->ops[id];
         int64_t bytes = op->kind == NBC_OP_JOIN ? 0 : nbc_ref_bytes(shape, nbc_op_a(op));
         if (op->kind == NBC_OP_COPY)
-            cost.within += COPY + bytes / BYTES_WITHIN;
+            *within += COPY + bytes / BYTES_WITHIN;
         else if (op->kind != NBC_OP_JOIN && nbc_node_of(shape->nodes, op->peer) == node)
-            cost.within += WITHIN + bytes / BYTES_WITHIN;
+            *within += WITHIN + bytes / BYTES_WITHIN;
         else if (op->kind != NBC_OP_JOIN)
-            cost.between += BETWEEN + bytes / BYTES_BETWEEN;
+            *between += BETWEEN + bytes / BYTES_BETWEEN;
     }
-    return cost;
+}
+
+enum { LINEAR, APART_WITHIN, APART_BETWEEN, TOGETHER_WITHIN, TOGETHER_BETWEEN };
+
+void nbc_pattern_numbers(const struct nbc_shape *shape, const struct nbc_sched *linear,
+                         const struct nbc_sched *apart, const struct nbc_sched *together,
+                         int64_t *numbers)
+{
+    for (int i = 0; i < NBC_PATTERN_NUMBERS; i++)
+        numbers[i] = 0;
+    add_times(shape, linear, &numbers[LINEAR], &numbers[LINEAR]);
+    add_times(shape, apart, &numbers[APART_WITHIN], &numbers[APART_BETWEEN]);
+    add_times(shape, together, &numbers[TOGETHER_WITHIN], &numbers[TOGETHER_BETWEEN]);
+}
+
+/* Within nodes and between them different ranks may be the busiest ones. The gain must be a fifth.
+ */
+enum nbc_pattern_choice nbc_pattern_choose(const int64_t *largest, bool forced)
+{
+    int64_t apart = largest[APART_WITHIN] + largest[APART_BETWEEN] + STEP;
+    int64_t together = largest[TOGETHER_WITHIN] + largest[TOGETHER_BETWEEN] + (int64_t)2 * STEP;
+    int64_t least = apart < together ? apart : together;
+    if (!forced && least > largest[LINEAR] / 5 * 4)
+        return NBC_PATTERN_NEITHER;
+    return apart < together ? NBC_PATTERN_APART : NBC_PATTERN_TOGETHER;
 }

@@ -64,15 +64,23 @@ bool nbc_pattern_make(struct nbc_pattern *pattern, const struct nbc_edge *offers
                       int room);
 void nbc_pattern_free(struct nbc_pattern *pattern);
 
-/* The time that a rank spends on its messages within the node, and between nodes, in nanoseconds: a
- * guess for a fast network, where there is least to gain. */
-struct nbc_pattern_cost {
-    int64_t within, between;
-};
+/* Whether it is worth it. Each rank gives numbers; the largest of each over all ranks decide. They
+ * are guesses of the time of its messages, in nanoseconds, on a fast network, where there is least
+ * to gain. */
+enum { NBC_PATTERN_NUMBERS = 5 };
 
-struct nbc_pattern_cost nbc_pattern_cost(const struct nbc_sched *s, const struct nbc_shape *shape);
+enum nbc_pattern_choice { NBC_PATTERN_NEITHER, NBC_PATTERN_APART, NBC_PATTERN_TOGETHER };
 
-/* Latency of the additional messages within nodes. */
-enum { NBC_PATTERN_STEP = 600 };
+/* The numbers of a rank, from its schedules: with a message for each edge, with ranks that send
+ * apart, and with ranks that do not. */
+void nbc_pattern_numbers(const struct nbc_shape *shape, const struct nbc_sched *linear,
+                         const struct nbc_sched *apart, const struct nbc_sched *together,
+                         int64_t *numbers);
+
+/* forced: not neither. */
+enum nbc_pattern_choice nbc_pattern_choose(const int64_t *largest, bool forced);
+
+/* On no rank fewer edges to other nodes are worth an agreement. */
+enum { NBC_PATTERN_LEAST = 4 };
 
 #endif

@@ -13,9 +13,8 @@
 #include "pattern.h"
 #include "select.h"
 
-/* Fewer messages of a rank to other nodes are not worth the agreement; longer lists of edges of a
- * node are not exchanged. */
-enum { LEAST_MESSAGES = 4, MOST_EDGES = 1 << 20 };
+/* Longer lists of edges of a node are not exchanged. */
+enum { MOST_EDGES = 1 << 20 };
 
 struct agreement {
     struct nbc_context *c;
@@ -178,32 +177,21 @@ static bool build(struct agreement *a, const struct nbc_preferences *preferences
     return a->together && a->apart;
 }
 
-/* All ranks choose the best of the schedules, or that of `r`: NULL. The gain must be a fifth. */
+/* All ranks choose one of the schedules, or that of `r`: NULL. */
 static int choose(struct agreement *a, const struct nbc_request *r, bool good, bool forced,
                   struct nbc_sched **best)
 {
-    enum { LACKS, LINEAR, APART, APART_BETWEEN, TOGETHER, TOGETHER_BETWEEN, N };
-    const struct nbc_shape *shape = &a->bound.shape;
-    int64_t n[N] = {[LACKS] = !good};
+    int64_t n[NBC_PATTERN_NUMBERS + 1] = {[NBC_PATTERN_NUMBERS] = !good};
     *best = NULL;
-    if (good) {
-        struct nbc_pattern_cost linear = nbc_pattern_cost(r->run->sched, shape);
-        struct nbc_pattern_cost apart = nbc_pattern_cost(a->apart, shape);
-        struct nbc_pattern_cost together = nbc_pattern_cost(a->together, shape);
-        n[LINEAR] = linear.within + linear.between;
-        n[APART] = apart.within;
-        n[APART_BETWEEN] = apart.between;
-        n[TOGETHER] = together.within;
-        n[TOGETHER_BETWEEN] = together.between;
-    }
-    int error = largest(a, n, N);
-    if (error || n[LACKS])
+    if (good)
+        nbc_pattern_numbers(&a->bound.shape, r->run->sched, a->apart, a->together, n);
+    int error = largest(a, n, NBC_PATTERN_NUMBERS + 1);
+    if (error || n[NBC_PATTERN_NUMBERS])
         return error;
-    int64_t apart = n[APART] + n[APART_BETWEEN] + NBC_PATTERN_STEP;
-    int64_t together = n[TOGETHER] + n[TOGETHER_BETWEEN] + (int64_t)2 * NBC_PATTERN_STEP;
-    int64_t least = apart < together ? apart : together;
-    if (forced || least <= n[LINEAR] / 5 * 4)
-        *best = apart < together ? a->apart : a->together;
+    enum nbc_pattern_choice choice = nbc_pattern_choose(n, forced);
+    *best = choice == NBC_PATTERN_APART      ? a->apart
+            : choice == NBC_PATTERN_TOGETHER ? a->together
+                                             : NULL;
     return MPI_SUCCESS;
 }
 
@@ -227,7 +215,7 @@ static int agree(struct agreement *a, const struct nbc_call *call, struct nbc_re
     int64_t n[N] = {!good, a->offer.busiest, a->offer.n, a->nmates};
     int error = largest(a, n, N);
     if (error || n[LACKS] || n[ROOM] * n[MATES] > MOST_EDGES || n[BUSIEST] == 0 ||
-        (n[BUSIEST] < LEAST_MESSAGES && !forced))
+        (n[BUSIEST] < NBC_PATTERN_LEAST && !forced))
         return error;
     a->room = (int)n[ROOM];
     error = exchange(a, &exchanged);
