@@ -94,13 +94,14 @@ static struct nbc_request *exchange_new(const struct agreement *a)
 
 /* --- the steps -------------------------------------------------------------------------------- */
 
-/* Whether the ranks agree at all, as all of them decide alike, also one without memory. Sets
- * *forced if the user asks for the algorithm. */
+/* Whether the ranks agree at all. All of them decide alike, also one without memory; the processes
+ * of two jobs do not know the same of their nodes. Sets *forced if the user asks for the algorithm.
+ */
 static bool is_candidate(const struct nbc_call *call, const struct nbc_context *c, bool *forced)
 {
     const struct nbc_members *m = &c->members;
     *forced = false;
-    if (!nbc_coll_is_neighborhood(call->coll) || !m->mixed || m->local)
+    if (!nbc_coll_is_neighborhood(call->coll) || c->spans_jobs || !m->mixed || m->local)
         return false;
     struct nbc_preferences preferences = nbc_launch_preferences(call, c);
     const struct nbc_alg *alg = preferences.alg;
