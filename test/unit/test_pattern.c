@@ -5,6 +5,7 @@
 
 #include "nodes.h"
 #include "pattern.h"
+#include "select.h"
 #include "unit.h"
 
 static const struct nbc_type types[NBC_TYPE_FIRST_PEER] = {
@@ -150,6 +151,53 @@ START_TEST(numbers_are_of_the_messages)
 }
 END_TEST
 
+enum { BLOCK = 4, RANKS = 9 * BLOCK };
+
+/* Every rank has an edge to, or from, each rank of the other nodes. */
+static void connect_all(int rank, int *peers, struct nbc_edge *offer)
+{
+    int n = RANKS - BLOCK;
+    offer[0] = (struct nbc_edge){n, n, 0};
+    for (int i = 0; i < n; i++) {
+        peers[i] = i < rank / BLOCK * BLOCK ? i : i + BLOCK;
+        offer[1 + i] = (struct nbc_edge){rank, peers[i], 12};
+        offer[1 + n + i] = (struct nbc_edge){peers[i], rank, 12};
+    }
+}
+
+/* Eight other nodes, four ranks: about two each, where a rank alone would send to 32 ranks. */
+START_TEST(ranks_share_the_other_nodes)
+{
+    enum { ROOM = 2 * RANKS };
+    static struct nbc_edge offers[BLOCK * ROOM];
+    int peers[BLOCK][RANKS];
+    const struct nbc_nodes nodes = nbc_nodes_blocks(RANKS, BLOCK);
+    struct nbc_pattern pattern;
+    for (int rank = 0; rank < BLOCK; rank++)
+        connect_all(rank, peers[rank], offers + rank * ROOM);
+    ck_assert(nbc_pattern_make(&pattern, offers, BLOCK, ROOM));
+    for (int rank = 0; rank < BLOCK; rank++) {
+        const struct nbc_neighbors neighbors = {peers[rank], peers[rank], RANKS - BLOCK,
+                                                RANKS - BLOCK, false};
+        struct nbc_shape shape = shape_of(rank, &neighbors, &nodes);
+        shape.pattern = &pattern;
+        struct nbc_sched *s = nbc_neighbor_locality(&shape);
+        int sent = 0, received = 0;
+        for (nbc_id id = 0; id < s->nops; id++) {
+            bool away = s->ops[id].kind != NBC_OP_COPY && s->ops[id].peer >= BLOCK;
+            sent += away && s->ops[id].kind == NBC_OP_SEND;
+            received += away && s->ops[id].kind == NBC_OP_RECV;
+        }
+        ck_assert_int_ge(sent, 1);
+        ck_assert_int_le(sent, 3);
+        ck_assert_int_ge(received, 1);
+        ck_assert_int_le(received, 3);
+        nbc_sched_free(s);
+    }
+    nbc_pattern_free(&pattern);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("patterns");
@@ -160,6 +208,7 @@ int main(void)
     tcase_add_test(tc, a_pattern_has_the_edges_of_all_ranks);
     tcase_add_test(tc, the_gain_must_be_a_fifth);
     tcase_add_test(tc, numbers_are_of_the_messages);
+    tcase_add_test(tc, ranks_share_the_other_nodes);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
