@@ -10,6 +10,7 @@
 #include "select.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool something(const struct nbc_shape *shape, struct nbc_ref r)
 {
@@ -73,6 +74,7 @@ struct route {
     struct nbc_ref block; /* at one of its ends: the data */
     struct nbc_ref place; /* where the data are on this rank, when `there` is done */
     nbc_id there;
+    int key[5]; /* by which routes are sorted; a group has the first two in common */
 };
 
 struct routes {
@@ -80,61 +82,55 @@ struct routes {
     struct nbc_sched *s;
     struct route *out, *in; /* which leave this rank's node, or reach it */
     int nout, nin;
-    bool same; /* an allgather: all edges from one rank carry the same block */
+    int *ranks; /* room for as many as there are routes on one side */
+    bool same;  /* an allgather: all edges from one rank carry the same block */
 };
 
-static int less(int a, int b)
+/* A group has the same ranks in between, or is a message of one of the three steps. Both ends of a
+ * message sort its routes alike. */
+enum grouping { RANKS_BETWEEN, FIRST_STEP, SECOND_STEP, THIRD_STEP };
+
+static void set_key(const struct routes *all, struct route *r, enum grouping by)
 {
-    return a < b ? -1 : a > b; /* mutants: <= for <: they differ */
+    const struct nbc_pattern *p = all->shape->pattern;
+    int from = r->edge.from, to = r->edge.to;
+    const int keys[][5] = {
+        [RANKS_BETWEEN] = {r->node, p && p->apart ? from : 0, from, to, r->order},
+        [FIRST_STEP] = {r->out, from, r->in, to, r->order},
+        [SECOND_STEP] = {r->out, r->in, from, to, r->order},
+        [THIRD_STEP] = {r->in, to, r->out, from, r->order},
+    };
+    memcpy(r->key, keys[by], sizeof r->key);
 }
 
-static int in_order(const struct route *a, const struct route *b)
-{
-    int by = less(a->edge.from, b->edge.from);
-    by = by ? by : less(a->edge.to, b->edge.to);
-    return by ? by : less(a->order, b->order);
-}
-
-/* By the node at the other end. Both ends of an edge sort those between two nodes alike. */
-static int by_node(const void *x, const void *y)
+static int by_key(const void *x, const void *y)
 {
     const struct route *a = x, *b = y;
-    int by = less(a->node, b->node);
-    return by ? by : in_order(a, b);
+    int i = 0;
+    while (i < 4 && a->key[i] == b->key[i])
+        i++;
+    return a->key[i] < b->key[i] ? -1 : a->key[i] > b->key[i]; /* mutants: <= for <: they differ */
 }
 
-/* By the message from the source. */
-static int by_first(const void *x, const void *y)
-{
-    const struct route *a = x, *b = y;
-    int by = less(a->out, b->out);
-    by = by ? by : less(a->edge.from, b->edge.from);
-    by = by ? by : less(a->in, b->in);
-    return by ? by : in_order(a, b);
-}
+typedef void group_user(const struct routes *all, struct route *r, int n);
 
-/* By the message between nodes. */
-static int by_second(const void *x, const void *y)
+static void each_group(const struct routes *all, struct route *r, int n, enum grouping by,
+                       group_user *use)
 {
-    const struct route *a = x, *b = y;
-    int by = less(a->out, b->out);
-    by = by ? by : less(a->in, b->in);
-    return by ? by : in_order(a, b);
-}
-
-/* By the message to the destination. */
-static int by_third(const void *x, const void *y)
-{
-    const struct route *a = x, *b = y;
-    int by = less(a->in, b->in);
-    by = by ? by : less(a->edge.to, b->edge.to);
-    by = by ? by : less(a->out, b->out);
-    return by ? by : in_order(a, b);
+    for (int i = 0; i < n; i++)
+        set_key(all, &r[i], by);
+    qsort(r, (size_t)n, sizeof *r, by_key);
+    for (int i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && r[end].key[0] == r[i].key[0] && r[end].key[1] == r[i].key[1];)
+            end++;
+        use(all, r + i, end - i);
+    }
 }
 
 static int by_value(const void *x, const void *y)
 {
-    return less(*(const int *)x, *(const int *)y);
+    int a = *(const int *)x, b = *(const int *)y;
+    return a < b ? -1 : a > b; /* mutants: <= for <: which of two equal ones is first */
 }
 
 /* Chooses one of the sources of some routes, or of their destinations: neighboring turns choose
@@ -151,30 +147,18 @@ static int choose(const struct route *r, int n, bool source, int turn, int *rank
     return ranks[(turn + turn / count) % count];
 }
 
-/* Whether two routes have the same ranks in between: if they connect the same nodes and, if ranks
- * send apart, begin at the same rank. */
-static bool together(const struct nbc_shape *shape, const struct route *a, const struct route *b)
+/* Chooses the ranks between the ends of a group of routes. */
+static void choose_ranks(const struct routes *all, struct route *r, int n)
 {
-    return a->node == b->node && !(shape->pattern->apart && a->edge.from != b->edge.from);
-}
-
-/* Chooses the ranks in between. `ranks` has room for n. */
-static void choose_ranks(const struct nbc_shape *shape, struct route *r, int n, int *ranks)
-{
-    qsort(r, (size_t)n, sizeof *r, by_node);
-    for (int i = 0, end; i < n; i = end) {
-        for (end = i + 1; end < n && together(shape, &r[i], &r[end]);)
-            end++;
-        if (r[i].node < 0)
-            continue;
-        int from = r[i].edge.from, to = nbc_node_of(shape->nodes, r[i].edge.to);
-        int turn = to + (shape->pattern->apart ? from : nbc_node_of(shape->nodes, from));
-        int out = choose(r + i, end - i, true, turn, ranks);
-        int in = choose(r + i, end - i, false, turn, ranks);
-        for (int k = i; k < end; k++) {
-            r[k].out = out;
-            r[k].in = in;
-        }
+    const struct nbc_shape *shape = all->shape;
+    if (r[0].node < 0)
+        return;
+    int from = r[0].edge.from, to = nbc_node_of(shape->nodes, r[0].edge.to);
+    int turn = to + (shape->pattern->apart ? from : nbc_node_of(shape->nodes, from));
+    int out = choose(r, n, true, turn, all->ranks), in = choose(r, n, false, turn, all->ranks);
+    for (int i = 0; i < n; i++) {
+        r[i].out = out;
+        r[i].in = in;
     }
 }
 
@@ -185,8 +169,11 @@ static struct route route_of(const struct nbc_shape *shape, struct nbc_edge e, b
 {
     struct route r = {
         .edge = e, .node = -1, .order = order, .out = e.from, .in = e.to, .there = NBC_NONE};
-    if (shape->pattern && e.bytes <= SHORT)
-        r.node = nbc_node_of(shape->nodes, out ? e.to : e.from);
+    if (!shape->pattern || e.bytes > SHORT)
+        return r;
+    int other = nbc_node_of(shape->nodes, out ? e.to : e.from);
+    if (other != nbc_node_of(shape->nodes, shape->rank))
+        r.node = other;
     return r;
 }
 
@@ -198,19 +185,11 @@ static int list_routes(const struct nbc_shape *shape, bool out, struct nbc_end *
     const struct nbc_pattern *p = shape->pattern;
     const struct nbc_edge *edges = !p ? NULL : out ? p->out : p->in;
     int nedges = !p ? 0 : out ? p->nout : p->nin, nends = nbc_ends_list(shape, out, ends), n = 0;
-    int node = p ? nbc_node_of(shape->nodes, shape->rank) : -1;
-    int own = 0;
-    while (own < nedges && (out ? edges[own].from : edges[own].to) != shape->rank)
-        own++;
     for (int i = 0; i < nends; i++) {
-        int peer = ends[i].peer;
-        bool inside = p && nbc_node_of(shape->nodes, peer) == node;
-        struct nbc_edge e = {.from = out ? shape->rank : peer,
-                             .to = out ? peer : shape->rank,
+        struct nbc_edge e = {.from = out ? shape->rank : ends[i].peer,
+                             .to = out ? ends[i].peer : shape->rank,
                              .bytes = nbc_ref_bytes(shape, ends[i].block)};
-        r[n] = route_of(shape, e, out, p && !inside ? own++ : i);
-        if (inside)
-            r[n].node = -1;
+        r[n] = route_of(shape, e, out, i);
         r[n].block = r[n].place = ends[i].block;
         n++;
     }
@@ -224,6 +203,7 @@ static void routes_free(struct routes *all)
 {
     free(all->out);
     free(all->in);
+    free(all->ranks);
 }
 
 /* Returns false without memory. */
@@ -235,24 +215,21 @@ static bool routes_make(struct routes *all, const struct nbc_shape *shape)
     size_t out = (size_t)n->outdegree + (p ? (size_t)p->nout : 0) + 1;
     size_t in = (size_t)n->indegree + (p ? (size_t)p->nin : 0) + 1, most = out > in ? out : in;
     struct nbc_end *ends = malloc(most * sizeof *ends);
-    int *ranks = malloc(most * sizeof *ranks);
     *all = (struct routes){.shape = shape,
                            .out = malloc(out * sizeof *all->out),
                            .in = malloc(in * sizeof *all->in),
+                           .ranks = malloc(most * sizeof *all->ranks),
                            .same = shape->coll == NBC_NEIGHBOR_ALLGATHER ||
                                    shape->coll == NBC_NEIGHBOR_ALLGATHERV};
-    bool good = ends && ranks && all->out && all->in;
+    bool good = ends && all->ranks && all->out && all->in;
     if (good) {
         all->nout = list_routes(shape, true, ends, all->out);
         all->nin = list_routes(shape, false, ends, all->in);
-        if (p) {
-            choose_ranks(shape, all->out, all->nout, ranks);
-            choose_ranks(shape, all->in, all->nin, ranks);
-        }
+        each_group(all, all->out, all->nout, RANKS_BETWEEN, choose_ranks);
+        each_group(all, all->in, all->nin, RANKS_BETWEEN, choose_ranks);
     } else {
         routes_free(all);
     }
-    free(ranks);
     free(ends);
     return good;
 }
@@ -359,8 +336,6 @@ static void receive_routes(const struct routes *all, struct route *r, int n, int
 
 /* --- the three steps -------------------------------------------------------------------------- */
 
-typedef void group_emitter(const struct routes *all, struct route *r, int n);
-
 /* The source's messages to the ranks of its node that send to other nodes. */
 static void first_step(const struct routes *all, struct route *r, int n)
 {
@@ -395,35 +370,6 @@ static void third_step(const struct routes *all, struct route *r, int n)
         nbc_copy(all->s, r[i].block, r[i].place, r[i].there);
 }
 
-static bool is_first(const struct route *a, const struct route *b)
-{
-    return a->out == b->out && a->edge.from == b->edge.from;
-}
-
-static bool is_second(const struct route *a, const struct route *b)
-{
-    return a->out == b->out && a->in == b->in;
-}
-
-static bool is_third(const struct route *a, const struct route *b)
-{
-    return a->in == b->in && a->edge.to == b->edge.to;
-}
-
-/* Sorts routes by message, and emits the messages. */
-static void each_message(const struct routes *all, struct route *r, int n,
-                         int (*order)(const void *, const void *),
-                         bool (*same)(const struct route *, const struct route *),
-                         group_emitter *emit)
-{
-    qsort(r, (size_t)n, sizeof *r, order);
-    for (int i = 0, end; i < n; i = end) {
-        for (end = i + 1; end < n && same(&r[i], &r[end]);)
-            end++;
-        emit(all, r + i, end - i);
-    }
-}
-
 static struct nbc_sched *by_routes(const struct nbc_shape *shape)
 {
     struct routes all;
@@ -435,10 +381,10 @@ static struct nbc_sched *by_routes(const struct nbc_shape *shape)
     }
     all.s = s;
     /* Between two ranks of a node, both ends emit the messages of the steps in this order. */
-    each_message(&all, all.out, all.nout, by_first, is_first, first_step);
-    each_message(&all, all.in, all.nin, by_second, is_second, second_receive);
-    each_message(&all, all.out, all.nout, by_second, is_second, second_send);
-    each_message(&all, all.in, all.nin, by_third, is_third, third_step);
+    each_group(&all, all.out, all.nout, FIRST_STEP, first_step);
+    each_group(&all, all.in, all.nin, SECOND_STEP, second_receive);
+    each_group(&all, all.out, all.nout, SECOND_STEP, second_send);
+    each_group(&all, all.in, all.nin, THIRD_STEP, third_step);
     routes_free(&all);
     copy_self(s, shape);
     return nbc_sched_finish(s);
