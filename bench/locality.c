@@ -131,8 +131,8 @@ static void make(const struct pattern *p)
 
 /* --- shapes ----------------------------------------------------------------------------------- */
 
-static const struct nbc_type byte = {1, 1, 0, 1, true};
-static const struct nbc_type types[NBC_TYPE_FIRST_PEER] = {byte, byte, byte};
+static const struct nbc_type types[NBC_TYPE_FIRST_PEER] = {
+    {1, 1, 0, 1, true}, {1, 1, 0, 1, true}, {1, 1, 0, 1, true}};
 static struct nbc_nodes nodes;
 
 struct rank {

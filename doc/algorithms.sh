@@ -84,7 +84,8 @@ cat <<'END'
 In `MPI_Neighbor_alltoallv_init` and the other four, the ranks of a communicator on several nodes agree whether
 `locality` is worth it: an allreduce of a few numbers and, if a rank has at least four edges to other nodes, an exchange
 of the edges' ranks and bytes within each node, and two allreduces. The largest guess of any rank's time decides; it must
-be a fifth less than with a message for each edge. The choice is the same on all ranks. Nonblocking collectives are
+be a fifth less than with a message for each edge. The choice is the same on all ranks. If a node has more than 131,072
+edges, its ranks times the most edges of one, the agreement ends with the first allreduce. Nonblocking collectives are
 local, and never use it. `NBCSHIM_ALGORITHM_NEIGHBOR_ALLTOALLV=linear` (and so on) avoids the agreement, as does an
 info key or a tuning rule.
 

@@ -13,8 +13,9 @@
 #include "pattern.h"
 #include "select.h"
 
-/* Longer lists of edges of a node are not exchanged. */
-enum { MOST_EDGES = 1 << 20 };
+/* Longer lists of edges of a node are not exchanged: for each edge a rank takes about 150 bytes of
+ * memory until it knows its schedule. */
+enum { MOST_EDGES = 1 << 17 };
 
 struct agreement {
     struct nbc_context *c;

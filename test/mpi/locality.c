@@ -194,6 +194,23 @@ TEST(same_blocks, .wanted = nodes)
     OK(MPI_Comm_free(&comm));
 }
 
+/* More than a rank has memory for. */
+TEST(too_many_edges, .wanted = nodes)
+{
+    enum { N = 33000 };
+    static int many[N], in[N], out[N];
+    MPI_Request request;
+    MPI_Comm wide;
+    for (int i = 0; i < N; i++)
+        many[i] = test_rank < 4 ? (test_rank + 2) % 4 : test_rank;
+    OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, N, many, MPI_UNWEIGHTED, N, many,
+                                      MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &wide));
+    OK(MPI_Neighbor_alltoall_init(in, 1, MPI_INT, out, 1, MPI_INT, wide, MPI_INFO_NULL, &request));
+    expect_algorithm(request, "linear");
+    OK(MPI_Request_free(&request));
+    OK(MPI_Comm_free(&wide));
+}
+
 /* A rank that waits in an init call progresses what the others wait for before theirs. */
 TEST(others_are_late, .wanted = nodes)
 {
