@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The neighborhood collectives. Every edge of the topology is a message: block k is sent to
- * destinations[k], block k is received from sources[k]. A rank knows its own edges only. A neighbor
- * MPI_PROC_NULL receives nothing, and its block of the receive buffer is not written. Both ends of
- * an edge know its bytes and omit the message if there are none. Several edges
- * may connect the same two processes: pattern.h says which ends match. */
+ * destinations[k], block k is received from sources[k]. A rank knows its own edges only, unless
+ * there is a pattern. A neighbor MPI_PROC_NULL receives nothing, and its block of the receive
+ * buffer is not written. Both ends of an edge know its bytes and omit the message if there are
+ * none. Several edges may connect the same two processes: pattern.h says which ends match. */
 #include "bytes.h"
 #include "nodes.h"
 #include "pattern.h"
