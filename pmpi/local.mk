@@ -57,6 +57,7 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/engine/callback.c pmpi/engine/callback.h \
 	pmpi/engine/run_blocking.c pmpi/engine/run_blocking.h \
 	pmpi/engine/launch.c pmpi/engine/launch.h \
+	pmpi/engine/locality.c pmpi/engine/locality.h \
 	pmpi/engine/progress.c pmpi/engine/progress.h \
 	pmpi/engine/thread.c pmpi/engine/thread.h \
 	pmpi/engine/wake.c pmpi/engine/wake.h \

@@ -1,30 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The neighborhood collectives. Every edge of the topology is a message: block k is sent to
- * destinations[k], block k is received from sources[k]. A rank knows its own edges only. A neighbor
- * MPI_PROC_NULL receives nothing, and its block of the receive buffer is not written. Both ends of
- * an edge know its bytes and omit the message if there are none.
- *
- * Several edges may connect the same two processes. On graph topologies the order of the lists
- * determines which ends match: the k-th edge to a process is that process's k-th edge from here. On
- * Cartesian topologies the standard defines the exchange by MPI_Cart_shift: a block sent to the
- * negative neighbor is received there as that of the positive one. If a periodic dimension has 1 or
- * 2 ranks, both neighbors are one process:
- *
- *   sends      to −1, to +1                  to −1 matches the other's from +1,
- *   receives   from −1, from +1              to +1 matches the other's from −1
- *
- * so the receiving side matches the edges of each dimension in the order +1, −1. */
+ * destinations[k], block k is received from sources[k]. A rank knows its own edges only, unless
+ * there is a pattern. A neighbor MPI_PROC_NULL receives nothing, and its block of the receive
+ * buffer is not written. Both ends of an edge know its bytes and omit the message if there are
+ * none. Several edges may connect the same two processes: pattern.h says which ends match. */
 #include "bytes.h"
+#include "nodes.h"
+#include "pattern.h"
 #include "select.h"
-#include "topo.h"
 
 #include <stdlib.h>
-
-/* Returns the index of the source that is i-th in the order of the senders' lists. */
-static int source_at(const struct nbc_neighbors *n, int i)
-{
-    return n->cartesian ? i ^ 1 : i;
-}
+#include <string.h>
 
 static bool something(const struct nbc_shape *shape, struct nbc_ref r)
 {
@@ -39,11 +25,11 @@ static void copy_self(struct nbc_sched *s, const struct nbc_shape *shape)
     for (int out = 0; out < n->outdegree; out++) {
         if (n->destinations[out] != shape->rank)
             continue;
-        while (in < n->indegree && n->sources[source_at(n, in)] != shape->rank)
+        while (in < n->indegree && n->sources[nbc_source_at(n, in)] != shape->rank)
             in++;
         if (in == n->indegree)
             return;
-        struct nbc_ref dst = nbc_recv_block(shape, source_at(n, in++));
+        struct nbc_ref dst = nbc_recv_block(shape, nbc_source_at(n, in++));
         nbc_copy(s, dst, nbc_send_block(shape, out), NBC_NONE);
     }
 }
@@ -62,7 +48,7 @@ struct nbc_sched *nbc_neighbor_linear(const struct nbc_shape *shape)
     if (!s)
         return NULL;
     for (int i = 0; i < n->indegree; i++) {
-        int at = source_at(n, i), from = n->sources[at];
+        int at = nbc_source_at(n, i), from = n->sources[at];
         if (from >= 0 && from != shape->rank && something(shape, nbc_recv_block(shape, at)))
             nbc_recv(s, nbc_recv_block(shape, at), from, NBC_NONE);
     }
@@ -75,150 +61,393 @@ struct nbc_sched *nbc_neighbor_linear(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* Edges between two ranks share a message of at most so many bytes. Up to there the two copies take
- * less time than a message of its own for each, on MPICH 4.0.2 and Open MPI 4.1.4. */
-enum { COMBINED_MOST = 4096 };
+/* --- routes ----------------------------------------------------------------------------------- */
 
-/* One end of an edge with data, to or from another rank. */
-struct edge {
-    int peer;
-    int order;            /* its position in the order of edges, which both sides know */
-    int place;            /* that of the message that carries it */
-    struct nbc_ref block; /* its block on this rank */
+/* The way of the data of an edge: from its source to a rank of the same node, from that to a rank
+ * of the other node, and to the destination. Often these are two ranks, or three. */
+struct route {
+    struct nbc_edge edge;
+    int node;  /* the other node; −1: the data go straight to the destination */
+    int order; /* among the edges between the same ranks */
+    int out, in;
+    int alone;            /* not 0: its message has no other data */
+    struct nbc_ref block; /* at one of its ends: the data */
+    struct nbc_ref place; /* where the data are on this rank, when `there` is done */
+    nbc_id there;
+    int key[6]; /* by which routes are sorted; a group has the first three in common */
 };
 
-static int compare(int a, int b)
-{
-    return a < b ? -1 : a > b; /* mutants: <= for <, >= for >: where it matters they differ */
-}
-
-static int by_peer(const void *x, const void *y)
-{
-    const struct edge *a = x, *b = y;
-    return a->peer != b->peer ? compare(a->peer, b->peer) : compare(a->order, b->order);
-}
-
-static int by_place(const void *x, const void *y)
-{
-    const struct edge *a = x, *b = y;
-    return a->place != b->place ? compare(a->place, b->place) : compare(a->order, b->order);
-}
-
-static int list_sources(const struct nbc_shape *shape, struct edge *edges)
-{
-    const struct nbc_neighbors *n = shape->neighbors;
-    int count = 0;
-    for (int i = 0; i < n->indegree; i++) {
-        int at = source_at(n, i), from = n->sources[at];
-        struct nbc_ref block = nbc_recv_block(shape, at);
-        if (from >= 0 && from != shape->rank && something(shape, block))
-            edges[count++] = (struct edge){from, i, i, block};
-    }
-    return count;
-}
-
-static int list_destinations(const struct nbc_shape *shape, struct edge *edges)
-{
-    const struct nbc_neighbors *n = shape->neighbors;
-    int count = 0;
-    for (int i = 0; i < n->outdegree; i++) {
-        int to = n->destinations[i];
-        struct nbc_ref block = nbc_send_block(shape, i);
-        if (to >= 0 && to != shape->rank && something(shape, block))
-            edges[count++] = (struct edge){to, i, i, block};
-    }
-    return count;
-}
-
-/* The number of edges, from the first one on, to or from one peer, or in one message. */
-static int peer_edges(const struct edge *edges, int n)
-{
-    int size = 1;
-    while (size < n && edges[size].peer == edges[0].peer)
-        size++;
-    return size;
-}
-
-static int message_edges(const struct edge *edges, int n)
-{
-    int size = 1;
-    while (size < n && edges[size].place == edges[0].place)
-        size++;
-    return size;
-}
-
-static int64_t group_bytes(const struct nbc_shape *shape, const struct edge *edges, int n)
-{
-    int64_t bytes = 0;
-    for (int i = 0; i < n; i++)
-        bytes += nbc_ref_bytes(shape, edges[i].block);
-    return bytes;
-}
-
-/* In an allgather all edges to one peer carry the same block. */
-static bool same_block(const struct nbc_shape *shape)
+/* In an allgather all edges from one rank carry the same block. */
+static bool sends_one_block(const struct nbc_shape *shape)
 {
     return shape->coll == NBC_NEIGHBOR_ALLGATHER || shape->coll == NBC_NEIGHBOR_ALLGATHERV;
 }
 
-/* Whether edges to or from one peer share a message: both ends decide alike. */
-static bool share_message(const struct nbc_shape *shape, const struct edge *edges, int n)
+struct routes {
+    const struct nbc_shape *shape;
+    struct nbc_sched *s;
+    struct route *out, *in; /* which leave this rank's node, or reach it */
+    int nout, nin;
+    int *ranks; /* room for as many as there are routes on one side */
+    bool same;  /* sends_one_block */
+};
+
+/* A group has the same two ends, the same ranks in between, or is a message of one of the three
+ * steps. Both ends of a message sort its routes alike. */
+enum grouping { ENDS, RANKS_BETWEEN, FIRST_STEP, SECOND_STEP, THIRD_STEP };
+
+static void set_key(const struct routes *all, struct route *r, enum grouping by)
 {
-    return same_block(shape) || group_bytes(shape, edges, n) <= COMBINED_MOST;
+    const struct nbc_pattern *p = all->shape->pattern;
+    int from = r->edge.from, to = r->edge.to;
+    const int keys[][6] = {
+        [ENDS] = {from, to, r->node, r->order},
+        [RANKS_BETWEEN] = {r->node, p && p->apart ? from : 0, 0, from, to, r->order},
+        [FIRST_STEP] = {r->out, from, 0, r->in, to, r->order},
+        [SECOND_STEP] = {r->out, r->in, r->alone, from, to, r->order},
+        [THIRD_STEP] = {r->in, to, r->alone, r->out, from, r->order},
+    };
+    memcpy(r->key, keys[by], sizeof r->key);
 }
 
-/* Puts edges that share a message next to each other, at the place of the first of them, and leaves
- * the others where they are. */
-static void arrange(const struct nbc_shape *shape, struct edge *edges, int count)
+static int by_key(const void *x, const void *y)
 {
-    qsort(edges, count, sizeof *edges, by_peer);
-    for (int i = 0, size; i < count; i += size) {
-        size = peer_edges(edges + i, count - i);
-        if (size > 1 && share_message(shape, edges + i, size))
-            for (int k = 1; k < size; k++)
-                edges[i + k].place = edges[i].place;
+    const struct route *a = x, *b = y;
+    int i = 0;
+    while (i < 5 && a->key[i] == b->key[i])
+        i++;
+    return a->key[i] < b->key[i] ? -1 : a->key[i] > b->key[i]; /* mutants: <= for <: they differ */
+}
+
+typedef void group_user(const struct routes *all, struct route *r, int n);
+
+static bool same_group(const struct route *a, const struct route *b)
+{
+    return memcmp(a->key, b->key, 3 * sizeof *a->key) == 0;
+}
+
+static void each_group(const struct routes *all, struct route *r, int n, enum grouping by,
+                       group_user *use)
+{
+    for (int i = 0; i < n; i++)
+        set_key(all, &r[i], by);
+    qsort(r, (size_t)n, sizeof *r, by_key);
+    for (int i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && same_group(&r[i], &r[end]);)
+            end++;
+        use(all, r + i, end - i);
     }
-    qsort(edges, count, sizeof *edges, by_place);
 }
 
-static void receive_group(struct nbc_sched *s, const struct nbc_shape *shape,
-                          const struct edge *edges, int n)
+static int by_value(const void *x, const void *y)
 {
-    if (n == 1 || same_block(shape)) {
-        nbc_id received = nbc_recv(s, edges[0].block, edges[0].peer, NBC_NONE);
-        for (int i = 1; i < n; i++)
-            nbc_copy(s, edges[i].block, edges[0].block, received);
+    int a = *(const int *)x, b = *(const int *)y;
+    return a < b ? -1 : a > b; /* mutants: <= for <: which of two equal ones is first */
+}
+
+/* Chooses one of the sources of some routes, or of their destinations: neighboring turns choose
+ * different ones, and so do those that are as far apart as there are ranks. */
+static int choose(const struct route *r, int n, bool source, int turn, int *ranks)
+{
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        ranks[i] = source ? r[i].edge.from : r[i].edge.to;
+    qsort(ranks, (size_t)n, sizeof *ranks, by_value);
+    for (int i = 0; i < n; i++)
+        if (i == 0 || ranks[i] != ranks[i - 1])
+            ranks[count++] = ranks[i];
+    return ranks[(turn + turn / count) % count];
+}
+
+/* Chooses the ranks between the ends of a group of routes. */
+static void choose_ranks(const struct routes *all, struct route *r, int n)
+{
+    const struct nbc_shape *shape = all->shape;
+    if (r[0].node < 0)
         return;
-    }
-    struct nbc_ref raw = nbc_temp_bytes(s, group_bytes(shape, edges, n));
-    nbc_id received = nbc_recv(s, raw, edges[0].peer, NBC_NONE);
-    int64_t at = 0;
+    int from = r[0].edge.from, to = nbc_node_of(shape->nodes, r[0].edge.to);
+    int turn = to + (shape->pattern->apart ? from : nbc_node_of(shape->nodes, from));
+    int out = choose(r, n, true, turn, all->ranks), in = choose(r, n, false, turn, all->ranks);
     for (int i = 0; i < n; i++) {
-        int64_t bytes = nbc_ref_bytes(shape, edges[i].block);
-        nbc_copy(s, edges[i].block, nbc_byte_range(raw, at, bytes), received);
-        at += bytes;
+        r[i].out = out;
+        r[i].in = in;
     }
 }
 
-static void send_group(struct nbc_sched *s, const struct nbc_shape *shape, const struct edge *edges,
-                       int n)
+/* Edges between two ranks share a message of at most so many bytes. Up to there the two copies take
+ * less time than a message of its own for each, on MPICH 4.0.2 and Open MPI 4.1.4. */
+enum { SHARED_MOST = 4096 };
+
+/* Whether n edges between two ranks, which carry so many bytes, share a message. */
+static bool is_shared(const struct nbc_shape *shape, int n, int64_t bytes)
 {
-    if (n == 1 || same_block(shape)) {
-        nbc_send(s, edges[0].block, edges[0].peer, NBC_NONE);
+    return n > 1 && (sends_one_block(shape) || bytes <= SHARED_MOST);
+}
+
+/* Gives the data of a group of routes with the same ends a message each, unless they share one. */
+static void keep_apart(const struct routes *all, struct route *r, int n)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < n; i++)
+        bytes += r[i].edge.bytes;
+    for (int i = 0; i < n && r[0].node < 0 && !is_shared(all->shape, n, bytes); i++)
+        r[i].alone = i + 1;
+}
+
+/* With so few bytes a block, it gains more to send it with others than its copies cost. */
+enum { SHORT = 1024 };
+
+static struct route route_of(const struct nbc_shape *shape, struct nbc_edge e, bool out, int order)
+{
+    struct route r = {
+        .edge = e, .node = -1, .order = order, .out = e.from, .in = e.to, .there = NBC_NONE};
+    if (!shape->pattern || e.bytes > SHORT)
+        return r;
+    int other = nbc_node_of(shape->nodes, out ? e.to : e.from);
+    if (other != nbc_node_of(shape->nodes, shape->rank))
+        r.node = other;
+    return r;
+}
+
+/* Lists the routes of one side: this rank's own edges, and those of the other ranks of its node to
+ * other nodes. */
+static int list_routes(const struct nbc_shape *shape, bool out, struct nbc_end *ends,
+                       struct route *r)
+{
+    const struct nbc_pattern *p = shape->pattern;
+    const struct nbc_edge *edges = !p ? NULL : out ? p->out : p->in;
+    int nedges = !p ? 0 : out ? p->nout : p->nin, nends = nbc_ends_list(shape, out, ends), n = 0;
+    for (int i = 0; i < nends; i++) {
+        struct nbc_edge e = {.from = out ? shape->rank : ends[i].peer,
+                             .to = out ? ends[i].peer : shape->rank,
+                             .bytes = nbc_ref_bytes(shape, ends[i].block)};
+        r[n] = route_of(shape, e, out, i);
+        r[n].block = r[n].place = ends[i].block;
+        n++;
+    }
+    for (int i = 0; i < nedges; i++)
+        if ((out ? edges[i].from : edges[i].to) != shape->rank)
+            r[n++] = route_of(shape, edges[i], out, i);
+    return n;
+}
+
+static void routes_free(struct routes *all)
+{
+    free(all->out);
+    free(all->in);
+    free(all->ranks);
+}
+
+/* Returns false without memory. */
+static bool routes_make(struct routes *all, const struct nbc_shape *shape)
+{
+    const struct nbc_neighbors *n = shape->neighbors;
+    const struct nbc_pattern *p = shape->pattern;
+    /* mutants: forget + 1: so that no size is 0 */
+    size_t out = (size_t)n->outdegree + (p ? (size_t)p->nout : 0) + 1;
+    size_t in = (size_t)n->indegree + (p ? (size_t)p->nin : 0) + 1, most = out > in ? out : in;
+    struct nbc_end *ends = malloc(most * sizeof *ends);
+    *all = (struct routes){.shape = shape,
+                           .out = malloc(out * sizeof *all->out),
+                           .in = malloc(in * sizeof *all->in),
+                           .ranks = malloc(most * sizeof *all->ranks),
+                           .same = sends_one_block(shape)};
+    bool good = ends && all->ranks && all->out && all->in;
+    if (good) {
+        all->nout = list_routes(shape, true, ends, all->out);
+        all->nin = list_routes(shape, false, ends, all->in);
+        each_group(all, all->out, all->nout, ENDS, keep_apart);
+        each_group(all, all->in, all->nin, ENDS, keep_apart);
+        each_group(all, all->out, all->nout, RANKS_BETWEEN, choose_ranks);
+        each_group(all, all->in, all->nin, RANKS_BETWEEN, choose_ranks);
+    } else {
+        routes_free(all);
+    }
+    free(ends);
+    return good;
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+/* Whether a route's data are in its message already, with the previous route's. */
+static bool repeats(const struct routes *all, const struct route *r, int i)
+{
+    return i > 0 && all->same && r[i].edge.from == r[i - 1].edge.from;
+}
+
+/* The pieces and bytes of a message with the data of n routes. */
+static int count_pieces(const struct routes *all, const struct route *r, int n, int64_t *bytes)
+{
+    int pieces = 0;
+    *bytes = 0;
+    for (int i = 0; i < n; i++)
+        if (!repeats(all, r, i)) {
+            *bytes += r[i].edge.bytes;
+            pieces++;
+        }
+    return pieces;
+}
+
+/* Whether b lies behind a, and they arrive together. */
+static bool continues(const struct route *a, const struct route *b)
+{
+    return a->place.type == NBC_TYPE_BYTE && b->place.type == NBC_TYPE_BYTE &&
+           a->place.buf == NBC_BUF_TEMP && b->place.buf == NBC_BUF_TEMP && a->there == b->there &&
+           a->place.off + a->place.count == b->place.off;
+}
+
+/* Returns the bytes that begin with a route's and lie together, and sets *next to the route after
+ * them. */
+static struct nbc_ref run_of(const struct routes *all, const struct route *r, int n, int first,
+                             int *next)
+{
+    struct nbc_ref run = r[first].place;
+    int last = first;
+    for (*next = first + 1; *next < n; ++*next) {
+        if (repeats(all, r, *next))
+            continue;
+        if (!continues(&r[last], &r[*next]))
+            break;
+        last = *next;
+        run.count += r[last].place.count;
+    }
+    return run;
+}
+
+/* Sends the data of n routes to a peer, from where they are. */
+static void send_routes(const struct routes *all, const struct route *r, int n, int peer)
+{
+    struct nbc_sched *s = all->s;
+    int next;
+    struct nbc_ref run = run_of(all, r, n, 0, &next);
+    if (next == n) {
+        nbc_send(s, run, peer, r[0].there);
         return;
     }
-    struct nbc_ref raw = nbc_temp_bytes(s, group_bytes(shape, edges, n));
+    int64_t bytes, at = 0;
+    count_pieces(all, r, n, &bytes);
+    struct nbc_ref raw = nbc_temp_bytes(s, bytes);
     nbc_id first = s->nops;
-    int64_t at = 0;
-    for (int i = 0; i < n; i++) {
-        int64_t bytes = nbc_ref_bytes(shape, edges[i].block);
-        nbc_copy(s, nbc_byte_range(raw, at, bytes), edges[i].block, NBC_NONE);
-        at += bytes;
+    for (int i = 0; i < n; i = next) {
+        run = run_of(all, r, n, i, &next);
+        int64_t length = nbc_ref_bytes(all->shape, run);
+        nbc_copy(s, nbc_byte_range(raw, at, length), run, r[i].there);
+        at += length;
     }
-    nbc_id sent = nbc_send(s, raw, edges[0].peer, NBC_NONE);
+    nbc_id sent = nbc_send(s, raw, peer, NBC_NONE);
     /* mutants: <= for <: nbc_after lets no operation wait for itself */
     for (nbc_id id = first; id < sent; id++)
         nbc_after(s, sent, id);
+}
+
+/* Whether one block is all of a message, and is received in its place: for this rank alone, and in
+ * the form in which its source sends it, or packed. */
+static bool is_direct(const struct routes *all, const struct route *r, int n, int peer)
+{
+    for (int i = 0; i < n; i++)
+        if (r[i].edge.to != all->shape->rank)
+            return false;
+    return peer == r[0].edge.from || all->shape->types[r[0].block.type].packed;
+}
+
+static void receive_routes(const struct routes *all, struct route *r, int n, int peer)
+{
+    int64_t bytes, at = 0;
+    int pieces = count_pieces(all, r, n, &bytes);
+    bool direct = pieces == 1 && is_direct(all, r, n, peer);
+    struct nbc_ref raw = direct ? r[0].block : nbc_temp_bytes(all->s, bytes);
+    nbc_id received = nbc_recv(all->s, raw, peer, NBC_NONE);
+    for (int i = 0; i < n; i++) {
+        bool again = repeats(all, r, i);
+        r[i].place = direct  ? raw
+                     : again ? r[i - 1].place
+                             : nbc_byte_range(raw, at, r[i].edge.bytes);
+        r[i].there = received;
+        at += again ? 0 : r[i].edge.bytes;
+    }
+}
+
+/* --- the three steps -------------------------------------------------------------------------- */
+
+/* The source's messages to the ranks of its node that send to other nodes. */
+static void first_step(const struct routes *all, struct route *r, int n)
+{
+    int me = all->shape->rank;
+    if (r[0].edge.from == me && r[0].out != me)
+        send_routes(all, r, n, r[0].out);
+    if (r[0].edge.from != me && r[0].out == me)
+        receive_routes(all, r, n, r[0].edge.from);
+}
+
+static void second_send(const struct routes *all, struct route *r, int n)
+{
+    if (r[0].out == all->shape->rank)
+        send_routes(all, r, n, r[0].in);
+}
+
+static void second_receive(const struct routes *all, struct route *r, int n)
+{
+    if (r[0].in == all->shape->rank)
+        receive_routes(all, r, n, r[0].out);
+}
+
+/* The messages to the destinations from the ranks of their node that have received the data. */
+static void third_step(const struct routes *all, struct route *r, int n)
+{
+    int me = all->shape->rank;
+    if (r[0].in == me && r[0].edge.to != me)
+        send_routes(all, r, n, r[0].edge.to);
+    if (r[0].in != me && r[0].edge.to == me)
+        receive_routes(all, r, n, r[0].in);
+    for (int i = 0; i < n && r[0].edge.to == me; i++)
+        nbc_copy(all->s, r[i].block, r[i].place, r[i].there);
+}
+
+static struct nbc_sched *by_routes(const struct nbc_shape *shape)
+{
+    struct routes all;
+    struct nbc_sched *s =
+        nbc_sched_new(shape, 2 * (shape->neighbors->indegree + shape->neighbors->outdegree));
+    if (!s || !routes_make(&all, shape)) {
+        nbc_sched_free(s);
+        return NULL;
+    }
+    all.s = s;
+    /* Between two ranks of a node, both ends emit the messages of the steps in this order. */
+    each_group(&all, all.out, all.nout, FIRST_STEP, first_step);
+    each_group(&all, all.in, all.nin, SECOND_STEP, second_receive);
+    each_group(&all, all.out, all.nout, SECOND_STEP, second_send);
+    each_group(&all, all.in, all.nin, THIRD_STEP, third_step);
+    routes_free(&all);
+    copy_self(s, shape);
+    return nbc_sched_finish(s);
+}
+
+static int by_peer(const void *x, const void *y)
+{
+    int a = ((const struct nbc_end *)x)->peer, b = ((const struct nbc_end *)y)->peer;
+    return a < b ? -1 : a > b; /* mutants: <= for <: which of two equal ones is first */
+}
+
+/* Whether edges of one side share a message: 1 or 0; −1 without memory. */
+static int any_shared(const struct nbc_shape *shape, bool out)
+{
+    const struct nbc_neighbors *n = shape->neighbors;
+    int degree = out ? n->outdegree : n->indegree, shared = 0;
+    /* mutants: forget + 1: so that no size is 0 */
+    struct nbc_end *ends = malloc(((size_t)degree + 1) * sizeof *ends);
+    if (!ends)
+        return -1;
+    int count = nbc_ends_list(shape, out, ends);
+    qsort(ends, (size_t)count, sizeof *ends, by_peer);
+    for (int i = 0, end; i < count && !shared; i = end) {
+        int64_t bytes = 0;
+        for (end = i; end < count && ends[end].peer == ends[i].peer; end++)
+            bytes += nbc_ref_bytes(shape, ends[end].block);
+        shared = is_shared(shape, end - i, bytes);
+    }
+    free(ends);
+    return shared;
 }
 
 /* Combined: one message for all edges between the same two ranks if their blocks are small, packed
@@ -233,29 +462,34 @@ static void send_group(struct nbc_sched *s, const struct nbc_shape *shape, const
  * side, to temporary memory. The default. */
 struct nbc_sched *nbc_neighbor_combined(const struct nbc_shape *shape)
 {
-    const struct nbc_neighbors *n = shape->neighbors;
-    int most = n->indegree > n->outdegree ? n->indegree : n->outdegree;
-    struct nbc_sched *s = nbc_sched_new(shape, 2 * (n->indegree + n->outdegree));
-    /* mutants: forget + 1: so that no size is 0 */
-    struct edge *edges = malloc((most + 1) * sizeof *edges);
-    if (!s || !edges) {
-        free(edges);
-        nbc_sched_free(s);
+    struct nbc_shape alone = *shape;
+    alone.pattern = NULL;
+    int out = any_shared(&alone, true), in = any_shared(&alone, false);
+    if (out < 0 || in < 0)
         return NULL;
-    }
-    int count = list_sources(shape, edges);
-    arrange(shape, edges, count);
-    for (int i = 0, size; i < count; i += size) {
-        size = message_edges(edges + i, count - i);
-        receive_group(s, shape, edges + i, size);
-    }
-    count = list_destinations(shape, edges);
-    arrange(shape, edges, count);
-    for (int i = 0, size; i < count; i += size) {
-        size = message_edges(edges + i, count - i);
-        send_group(s, shape, edges + i, size);
-    }
-    free(edges);
-    copy_self(s, shape);
-    return nbc_sched_finish(s);
+    return out || in ? by_routes(&alone) : nbc_neighbor_linear(&alone);
+}
+
+/* Locality: one message for all short edges from one node to another. One of the sources collects
+ * the blocks of the others, and one of the destinations hands the blocks to the others; which ranks
+ * do so differs from node to node. An allgather sends a block once to each node. Long blocks, and
+ * those within the node, go straight to their destinations.
+ *
+ *   nodes 01, 23, all to all of the other node:   1 → 0           3 → 2
+ *                                                 0 → 2           2 → 0
+ *                                                 2 → 3           0 → 1
+ *
+ * If the pattern says so, every rank sends one message to each node by itself, and only the
+ * destinations hand on what they receive: two steps.
+ *
+ * Cost: with nodes of p ranks that each have edges to m nodes, at most 2 (p − 1) messages within a
+ * node and about m/p between nodes on every rank (in two steps p − 1 and m), where linear has one
+ * for each edge; each block is sent, and copied, up to three times. For many small blocks, of
+ * persistent operations: the ranks of a node must know one another's edges. Collom, Li, Bienz,
+ * "Optimizing irregular communication with neighborhood collectives and locality-aware
+ * parallelism", 2023; Bienz, Gropp, Olson, "Node aware sparse matrix–vector multiplication", 2019.
+ */
+struct nbc_sched *nbc_neighbor_locality(const struct nbc_shape *shape)
+{
+    return by_routes(shape);
 }

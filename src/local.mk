@@ -39,6 +39,7 @@ libnbc_core_la_SOURCES = \
 	src/json.c src/json.h \
 	src/kernel.c src/kernel.h \
 	src/nodes.c src/nodes.h \
+	src/pattern.c src/pattern.h \
 	src/ranges.c src/ranges.h \
 	src/sched.c src/sched.h \
 	src/sched_print.c \

@@ -58,6 +58,8 @@ static unsigned lacking(const struct nbc_shape *shape)
         lacks |= NBC_NODES;
     if (!shape->nodes || !nbc_nodes_equal(shape->nodes))
         lacks |= NBC_EQUAL;
+    if (!shape->pattern)
+        lacks |= NBC_PATTERN;
     if (n < 2)
         lacks |= NBC_MULTI;
     lacks |= shape->local ? NBC_SPREAD : NBC_LOCAL;

@@ -2,6 +2,7 @@
 #include "call.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Which sides of a collective have an array of counts, and whether it has displacements too. */
 struct arrays {
@@ -108,6 +109,39 @@ static void make_nodes(struct tool_rank *r, const struct tool_call *call)
     r->shape.nodes = &r->nodes;
 }
 
+static struct nbc_neighbors ring(int size, int rank, int around[2])
+{
+    around[0] = (rank + size - 1) % size;
+    around[1] = (rank + 1) % size;
+    return (struct nbc_neighbors){around, around, 2, 2, true};
+}
+
+/* What the other ranks of the node would offer. */
+static bool make_pattern(struct tool_rank *r)
+{
+    enum { ROOM = 5 };
+    int first = r->shape.rank / r->nodes.block * r->nodes.block, left = r->shape.size - first;
+    int n = left < r->nodes.block ? left : r->nodes.block;
+    struct nbc_edge *offers = malloc((size_t)n * ROOM * sizeof *offers);
+    bool good = offers;
+    for (int i = 0; good && i < n; i++) {
+        int around[2];
+        struct nbc_neighbors neighbors = ring(r->shape.size, first + i, around);
+        struct nbc_shape shape = r->shape;
+        struct nbc_offer offer;
+        shape.rank = first + i;
+        shape.neighbors = &neighbors;
+        good = nbc_offer_make(&offer, &shape);
+        if (good)
+            memcpy(offers + i * ROOM, offer.edges, (size_t)offer.n * sizeof *offers);
+        free(offer.edges);
+    }
+    good = good && nbc_pattern_make(&r->pattern, offers, n, ROOM);
+    r->shape.pattern = &r->pattern;
+    free(offers);
+    return good;
+}
+
 bool tool_rank_make(struct tool_rank *r, const struct tool_call *call, int id)
 {
     bool second = id >= call->size;
@@ -145,10 +179,12 @@ bool tool_rank_make(struct tool_rank *r, const struct tool_call *call, int id)
         s->recv.type = NBC_TYPE_FIRST_PEER + peers(s);
     }
     if (nbc_coll_is_neighborhood(call->coll)) {
-        r->around[0] = (id + call->size - 1) % call->size;
-        r->around[1] = (id + 1) % call->size;
-        r->neighbors = (struct nbc_neighbors){r->around, r->around, 2, 2, true};
+        r->neighbors = ring(call->size, id, r->around);
         s->neighbors = &r->neighbors;
+        if (s->nodes && !make_pattern(r)) {
+            tool_rank_free(r);
+            return false;
+        }
     }
     return true;
 }
@@ -160,6 +196,7 @@ void tool_rank_free(struct tool_rank *r)
     free(r->types);
     free(r->counts);
     free(r->displs);
+    nbc_pattern_free(&r->pattern);
     *r = (struct tool_rank){0};
 }
 

@@ -4,6 +4,7 @@
 #ifndef NBC_TOOLS_CALL_H
 #define NBC_TOOLS_CALL_H
 
+#include "pattern.h"
 #include "select.h"
 
 struct tool_call {
@@ -28,6 +29,7 @@ struct tool_rank {
     int64_t *counts, *displs;
     struct nbc_neighbors neighbors;
     struct nbc_nodes nodes;
+    struct nbc_pattern pattern;
     int around[2];
 };
 

@@ -16,6 +16,7 @@
 #include "comm/tags.h"
 #include "engine/run_blocking.h"
 #include "engine/launch.h"
+#include "engine/locality.h"
 #include "engine/progress.h"
 #include "op/bind.h"
 #include "op/plan.h"
@@ -109,18 +110,6 @@ int nbc_call_start(const struct nbc_call *call, MPI_Request *request)
     return call_raise(call, error);
 }
 
-/* Waits for an operation whose request the program does not have, and frees it. Returns the error
- * of the operation. */
-static int call_finish(struct nbc_request *r)
-{
-    nbc_request_wait(r, 0);
-    int error = r->error;
-    if (__builtin_expect(nbc_timing_on, 0))
-        nbc_progress_measure_end(r, true);
-    nbc_request_free(r);
-    return error;
-}
-
 /* Returns when the operation is complete, or has failed to start. */
 static int call_and_wait(const struct nbc_call *call)
 {
@@ -130,7 +119,7 @@ static int call_and_wait(const struct nbc_call *call)
     if (error || nbc_run_blocking(call, c, &error))
         return error;
     error = call_launch(call, c, NBC_KIND_BLOCKING, &r);
-    return error ? error : call_finish(r);
+    return error ? error : nbc_launch_finish(r);
 }
 
 int nbc_call_blocking(const struct nbc_call *call)
@@ -243,16 +232,18 @@ static int call_check_init(const struct nbc_call *call, struct nbc_context *c)
         .coll = NBC_BARRIER, .purpose = NBC_FOR_TAGS, .comm = call->comm};
     struct nbc_request *r;
     int error = nbc_launch_checked(&barrier, c, call, NBC_KIND_PERSISTENT, &r);
-    return error ? error : call_finish(r);
+    return error ? error : nbc_launch_finish(r);
 }
 
-/* The collective part of an init call: the check and the tag. A rank that is out of memory takes
- * part as well, since the other ranks do not know that it has failed. Its tag is then neither used
- * nor given back. */
-static int call_init_together(const struct nbc_call *call, struct nbc_context *c, int error,
-                              int *tag)
+/* The collective part of an init call: the check, the algorithm and the tag. A rank that is out of
+ * memory takes part as well, since the other ranks do not know that it has failed. Its tag is then
+ * neither used nor given back. */
+static int call_init_together(const struct nbc_call *call, struct nbc_context *c,
+                              struct nbc_request *r, int error, int *tag)
 {
     int differs = nbc_launch_start_condition ? call_check_init(call, c) : MPI_SUCCESS;
+    int disagreed = differs ? MPI_SUCCESS : nbc_locality_agree(call, c, error ? NULL : r);
+    error = error ? error : disagreed;
     int no_tag = differs ? MPI_SUCCESS : tags_take(c, tag);
     if (error || no_tag == MPI_ERR_NO_MEM)
         nbc_context_mark_undeliverable(c);
@@ -275,7 +266,7 @@ static int call_init(const struct nbc_call *call, struct nbc_request **out)
     bool made = !error;
     if (made && !nbc_request_ready(*out))
         error = MPI_ERR_NO_MEM; /* unreached: no memory */
-    error = call_init_together(call, c, error, &tag);
+    error = call_init_together(call, c, made ? *out : NULL, error, &tag);
     if (error) {
         if (made)
             nbc_request_free(*out);

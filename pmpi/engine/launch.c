@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/launch.h"
 
+#include "base/clock.h"
 #include "base/hints.h"
 #include "base/settings.h"
 #include "base/tuning.h"
@@ -151,4 +152,22 @@ int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
 int nbc_launch(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out)
 {
     return nbc_launch_checked(call, c, NULL, NBC_KIND_NONBLOCKING, out);
+}
+
+void nbc_launch_internal(struct nbc_context *c, struct nbc_request *r)
+{
+    struct nbc_queue *queue = queue_for(c, NBC_KIND_BLOCKING);
+    r->internal = true;
+    nbc_request_number(r, queue, queue->next_seq++);
+    nbc_progress_start(r);
+}
+
+int nbc_launch_finish(struct nbc_request *r)
+{
+    nbc_request_wait(r, 0);
+    int error = r->error;
+    if (__builtin_expect(nbc_timing_on, 0))
+        nbc_progress_measure_end(r, true);
+    nbc_request_free(r);
+    return error;
 }

@@ -45,6 +45,14 @@ int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
                        const struct nbc_call *checked, enum nbc_kind kind,
                        struct nbc_request **out);
 
+/* Starts an operation that nbcshim has made for itself, as one of a blocking call. All ranks make
+ * it in the same order relative to the program's blocking calls. */
+void nbc_launch_internal(struct nbc_context *c, struct nbc_request *r);
+
+/* Waits for an operation whose request the program does not have, and frees it. Returns the error
+ * of the operation. */
+int nbc_launch_finish(struct nbc_request *r);
+
 /* Creates the start condition of the operation of a call, number seq on its communicator. *out is
  * NULL if there is none. Returns an MPI error code. */
 typedef int nbc_start_condition_maker(struct nbc_context *c, const struct nbc_call *call,

@@ -261,6 +261,19 @@ void nbc_request_drop_run(struct nbc_request *r)
     r->run = NULL;
 }
 
+void nbc_request_replace(struct nbc_request *r, struct nbc_run *run, const struct nbc_alg *alg)
+{
+    nbc_handles_hold(&run->handles);
+    nbc_handles_release(request_handles(r));
+    if (r->run)
+        nbc_request_drop_run(r);
+    if (r->plan)
+        nbc_plan_release(r->plan);
+    r->plan = NULL;
+    r->run = run;
+    r->alg = alg;
+}
+
 void nbc_request_free(struct nbc_request *r)
 {
     struct nbc_context *context = r->context;

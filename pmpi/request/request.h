@@ -169,6 +169,10 @@ void nbc_request_free(struct nbc_request *r);
 /* Takes a run for the request if it has none. Returns false without memory. */
 bool nbc_request_ready(struct nbc_request *r);
 
+/* Gives an operation that has not started a run of its own, and the algorithm of that, instead of
+ * its plan or its run. */
+void nbc_request_replace(struct nbc_request *r, struct nbc_run *run, const struct nbc_alg *alg);
+
 /* Returns the run of a request to its plan, or frees it. */
 void nbc_request_drop_run(struct nbc_request *r);
 

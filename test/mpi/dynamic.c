@@ -70,6 +70,27 @@ static void add_up(MPI_Comm comm, int expected, const char *which)
     EXPECT_INT(sum, expected, "%s", which);
 }
 
+/* The jobs may know different things of their nodes, and none of the other's. */
+static void persistent_ring(MPI_Comm comm)
+{
+    MPI_Comm ring;
+    MPI_Request request;
+    int rank, size, periodic = 1, in[2], out[2] = {-1, -1};
+    MPI_Comm_size(comm, &size);
+    MPI_Comm_rank(comm, &rank);
+    if (!test_has_persistent())
+        return;
+    in[0] = in[1] = rank;
+    OK(MPI_Cart_create(comm, 1, &size, &periodic, 0, &ring));
+    OK(MPI_Neighbor_alltoall_init(in, 1, MPI_INT, out, 1, MPI_INT, ring, MPI_INFO_NULL, &request));
+    OK(MPI_Start(&request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    EXPECT_INT(out[0], (rank + size - 1) % size);
+    EXPECT_INT(out[1], (rank + 1) % size);
+    OK(MPI_Request_free(&request));
+    OK(MPI_Comm_free(&ring));
+}
+
 /* MPI_Comm_disconnect waits for what is pending, and for the other side, which waits first. Open
  * MPI 4.1.4 itself hangs there. */
 static void disconnect_while_pending(MPI_Comm *inter, int expected, int high)
@@ -105,6 +126,8 @@ static void use(MPI_Comm *inter, int high)
     OK(MPI_Intercomm_merge(*inter, high, &both));
     expect_ours(both, "together");
     add_up(both, here + there, "together");
+    if (outstanding_of(both))
+        persistent_ring(both);
     OK(MPI_Comm_free(&both));
     disconnect_while_pending(inter, there, high);
 }

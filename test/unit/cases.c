@@ -100,7 +100,8 @@ void case_normalize(struct test_case *c)
         c->layout = SCRAMBLED;
     if (!nbc_coll_is_neighborhood(coll))
         c->graph = 0;
-    if (c->nodes < 2 || c->nodes > c->size || c->remote || nbc_coll_is_neighborhood(coll))
+    if (c->nodes < 2 || c->nodes > c->size || c->remote ||
+        (nbc_coll_is_neighborhood(coll) && !(c->alg->needs & NBC_NODES)))
         c->nodes = 0;
     if (coll == NBC_BARRIER) {
         c->count = c->segment = 0;
@@ -451,6 +452,30 @@ static void make_nodes(struct world *w)
         abort();
 }
 
+/* Every rank gets the offers of the ranks of its node. */
+static void make_pattern(struct world *w, int id)
+{
+    struct party *p = &w->party[id];
+    int node = nbc_node_of(&w->nodes, id), n = nbc_node_size(&w->nodes, node), room = 1;
+    struct nbc_offer *offers = calloc((size_t)n, sizeof *offers);
+    for (int i = 0; i < n; i++) {
+        if (!nbc_offer_make(&offers[i], &w->party[nbc_node_member(&w->nodes, node, i)].shape))
+            abort();
+        room = offers[i].n > room ? offers[i].n : room;
+    }
+    struct nbc_edge *all = calloc((size_t)n * (size_t)room, sizeof *all);
+    for (int i = 0; i < n; i++) {
+        memcpy(all + i * room, offers[i].edges, (size_t)offers[i].n * sizeof *all);
+        free(offers[i].edges);
+    }
+    if (!nbc_pattern_make(&p->pattern, all, n, room))
+        abort();
+    p->pattern.apart = w->c.seed / 7 % 2;
+    p->shape.pattern = &p->pattern;
+    free(all);
+    free(offers);
+}
+
 /* --- a case from start to end ----------------------------------------------------------------- */
 
 struct world *world_new(const struct test_case *c)
@@ -476,6 +501,8 @@ struct world *world_new(const struct test_case *c)
         w->party[id].id = id;
         make_shape(w, id);
     }
+    for (int id = 0; id < w->n && w->nodes.nnodes && c->alg->needs & NBC_PATTERN; id++)
+        make_pattern(w, id);
     return w;
 }
 
@@ -545,6 +572,7 @@ void world_free(struct world *w)
         }
         free(p->types);
         free(p->layouts);
+        nbc_pattern_free(&p->pattern);
         free(w->edges[id]);
     }
     free(w->edges);

@@ -5,6 +5,7 @@
 #define NBC_TEST_CASES_H
 
 #include "nodes.h"
+#include "pattern.h"
 #include "select.h"
 #include "sim.h"
 
@@ -66,6 +67,7 @@ void case_normalize(struct test_case *c);
 struct party {
     struct nbc_shape shape;
     struct nbc_neighbors neighbors;
+    struct nbc_pattern pattern;
     struct nbc_type *types;
     struct layout *layouts;
     void *counts[2], *displs[2];

@@ -202,6 +202,18 @@ static int64_t combined_rounds(const struct at *a)
     return !is_allgather(a) && 2 * a->n > 4096 ? degree(a) : any_edge(a);
 }
 
+/* What test_cost counts by itself. */
+static int64_t three(const struct at *a)
+{
+    (void)a;
+    return 3;
+}
+
+static int64_t thrice_edges_n(const struct at *a)
+{
+    return 3 * count_edges(a, false) * a->n;
+}
+
 /* --- two groups ------------------------------------------------------------------------------- */
 
 static int64_t smaller(const struct at *a)
@@ -355,6 +367,7 @@ static const struct row table[] = {
 
     {nbc_neighbor_linear, BOUND, degree, edges, edges_n, degree_n},
     {nbc_neighbor_combined, BOUND, combined_rounds, edge_pairs, combined_bytes, degree_n},
+    {nbc_neighbor_locality, BOUND, three, unknown, unknown, thrice_edges_n},
 
     {nbc_barrier_inter_linear, ALWAYS, one, twice_PR, zero, zero},
     {nbc_barrier_inter_dissemination, BOUND, inter_dissemination_rounds,

@@ -11,6 +11,7 @@ unit_tests = \
 	test/unit/test_loggp \
 	test/unit/test_nodes \
 	test/unit/test_nomem \
+	test/unit/test_pattern \
 	test/unit/test_ranges \
 	test/unit/test_rules \
 	test/unit/test_sched \
@@ -18,7 +19,7 @@ unit_tests = \
 	test/unit/test_topo \
 	test/unit/test_uses
 check_LTLIBRARIES += test/unit/libunit.la
-check_PROGRAMS += test/tools/instructions bench/rounds
+check_PROGRAMS += test/tools/instructions bench/locality bench/rounds
 if HAVE_CHECK
 check_PROGRAMS += $(unit_tests)
 endif

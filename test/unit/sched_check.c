@@ -334,7 +334,8 @@ static bool check_peer(struct checker *c, nbc_id id, const struct nbc_op *op)
         return fail(c, "operation %d: no peer %d", (int)id, (int)op->peer);
     if (!s->remote_size && op->peer == s->rank)
         return fail(c, "operation %d: message to itself", (int)id);
-    const struct nbc_neighbors *n = nbc_coll_is_neighborhood(s->coll) ? s->neighbors : NULL;
+    const struct nbc_neighbors *n =
+        nbc_coll_is_neighborhood(s->coll) && !s->pattern ? s->neighbors : NULL;
     if (n && op->kind == NBC_OP_SEND && !neighbor(n->destinations, n->outdegree, op->peer))
         return fail(c, "operation %d: rank %d is no destination", (int)id, (int)op->peer);
     if (n && op->kind == NBC_OP_RECV && !neighbor(n->sources, n->indegree, op->peer))

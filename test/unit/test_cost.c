@@ -162,6 +162,88 @@ START_TEST(bine_trees_stay_in_groups)
 }
 END_TEST
 
+/* The number of ranks of a node that have edges to another node. */
+static int count_sources(const struct world *w, int from_node, int to_node)
+{
+    int n = 0;
+    for (int id = 0; id < w->n; id++) {
+        const struct nbc_neighbors *l = &w->party[id].neighbors;
+        bool any = false;
+        for (int k = 0; k < l->outdegree; k++)
+            any = any || (l->destinations[k] >= 0 &&
+                          nbc_node_of(&w->nodes, l->destinations[k]) == to_node);
+        n += any && nbc_node_of(&w->nodes, id) == from_node;
+    }
+    return n;
+}
+
+static int count_sends(const struct world *w, int id, int node)
+{
+    const struct nbc_sched *s = w->party[id].sched;
+    int n = 0;
+    for (nbc_id op = 0; op < s->nops; op++)
+        n += s->ops[op].kind == NBC_OP_SEND && nbc_node_of(&w->nodes, s->ops[op].peer) == node;
+    return n;
+}
+
+/* Peers of a rank on its own node. */
+static int count_mates(const struct world *w, int id)
+{
+    const struct nbc_neighbors *l = &w->party[id].neighbors;
+    int n = 0;
+    for (int mate = 0; mate < w->n; mate++) {
+        bool any = false;
+        for (int k = 0; k < l->outdegree; k++)
+            any = any || l->destinations[k] == mate;
+        n += any && mate != id && nbc_node_of(&w->nodes, mate) == nbc_node_of(&w->nodes, id);
+    }
+    return n;
+}
+
+/* Between two nodes there is one message, or one of each source. Within a node a rank sends to each
+ * other rank at most once in the first step and once in the third, but for its own edges. */
+static void check_locality(struct world *w)
+{
+    for (int from = 0; from < w->nodes.nnodes; from++)
+        for (int to = 0; to < w->nodes.nnodes; to++) {
+            int sends = 0, sources = count_sources(w, from, to);
+            for (int id = 0; id < w->n; id++)
+                if (nbc_node_of(&w->nodes, id) == from)
+                    sends += count_sends(w, id, to);
+            if (from != to)
+                ck_assert_int_eq(sends, w->party[0].pattern.apart ? sources : sources > 0);
+        }
+    for (int id = 0; id < w->n; id++) {
+        int node = nbc_node_of(&w->nodes, id), steps = w->party[id].pattern.apart ? 1 : 2;
+        ck_assert_int_le(count_sends(w, id, node),
+                         steps * (nbc_node_size(&w->nodes, node) - 1) + count_mates(w, id));
+    }
+}
+
+START_TEST(locality_sends_once_between_nodes)
+{
+    const struct nbc_alg *alg = nbc_alg_by_name(NBC_NEIGHBOR_ALLTOALL + _i, "locality");
+    int most = 0;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        struct test_case c = {.alg = alg,
+                              .size = 4 + (int)(seed % 21),
+                              .count = 3,
+                              .even = true,
+                              .graph = (int)(seed % NGRAPHS),
+                              .nodes = 2 + (int)(seed / 5 % 4),
+                              .runs = 1,
+                              .seed = seed};
+        struct world *w = world_new(&c);
+        ck_assert(world_applies(w));
+        ck_assert_msg(!world_build(w), "%s", w->text);
+        check_locality(w);
+        most = count_sources(w, 0, 1) > most ? count_sources(w, 0, 1) : most;
+        world_free(w);
+    }
+    ck_assert_int_gt(most, 3);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cost");
@@ -169,6 +251,10 @@ int main(void)
     TCase *tc = tcase_create("groups");
     tcase_set_timeout(tc, 0);
     tcase_add_loop_test(tc, bine_trees_stay_in_groups, 0, sizeof bine / sizeof *bine);
+    suite_add_tcase(suite, tc);
+    tc = tcase_create("locality");
+    tcase_add_loop_test(tc, locality_sends_once_between_nodes, 0,
+                        NBC_NEIGHBOR_ALLTOALLW - NBC_NEIGHBOR_ALLTOALL + 1);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

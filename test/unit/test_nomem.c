@@ -134,12 +134,37 @@ START_TEST(long_schedules_without_memory)
 }
 END_TEST
 
+START_TEST(an_offer_without_memory_is_none)
+{
+    struct test_case c = case_of(nbc_alg_by_name(NBC_NEIGHBOR_ALLTOALL, "locality"));
+    struct world *w = world_new(&c);
+    struct nbc_offer offer;
+    struct nbc_pattern pattern;
+    bool made = false;
+    for (int n = 1; !made; n++) {
+        countdown = n;
+        failures = 0;
+        made = nbc_offer_make(&offer, &w->party[0].shape);
+        countdown = 0;
+        ck_assert(made == (failures == 0));
+    }
+    countdown = 1;
+    made = nbc_pattern_make(&pattern, offer.edges, 1, offer.n);
+    countdown = 0;
+    ck_assert(!made);
+    nbc_pattern_free(&pattern);
+    free(offer.edges);
+    world_free(w);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("no memory");
     TCase *tc = tcase_create("no memory");
     tcase_set_timeout(tc, 0);
     tcase_add_test(tc, long_schedules_without_memory);
+    tcase_add_test(tc, an_offer_without_memory_is_none);
     suite_add_tcase(suite, tc);
     add_for_each_row(suite, a_check_without_memory_says_so);
     add_for_each_row(suite, a_builder_without_memory_gives_no_schedule);

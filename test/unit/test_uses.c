@@ -13,7 +13,7 @@
 
 /* Replaces tuning.def: subcollectives use the first algorithm that applies, so that the numbers do
  * not depend on the tuning rules. */
-const struct nbc_rules nbc_default_rules = {NULL, 0, false, 0};
+const struct nbc_rules nbc_default_rules = {.rule = NULL};
 
 struct uses {
     int64_t messages, sent; /* sent, copied, reduced: bytes */

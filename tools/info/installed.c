@@ -214,6 +214,7 @@ static const struct {
     {NBC_SOCKETS, "no network but sockets"},
     {NBC_OVERSUBSCRIBED, "more ranks than processors"},
     {NBC_HANDSHAKE, "a handshake before messages over 4 KiB"},
+    {NBC_PATTERN, "a persistent operation"},
     {NBC_REGROUPS, "any order"},
     {NBC_FOLDS, "any order or that of ranks"},
     {NBC_DOUBLES, "any order or that of a tree"},
