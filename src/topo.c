@@ -71,6 +71,7 @@ struct nbc_range nbc_knomial_subtree(int rank, int size, int k)
         return (struct nbc_range){0, size};
     if (k == NBC_BINE) {
         struct nbc_fold f = bine_fold(rank, size);
+        /* mutants: <= for <: virtual rank 0 is the root */
         return f.virtual < 0 ? (struct nbc_range){rank, 1}
                              : bine_subtree(&f, bine_round(f.virtual, f.onto));
     }

@@ -192,6 +192,7 @@ static void check_butterfly(int onto, bool bine)
     for (int v = 0; v < onto; v++) {
         struct nbc_fold f = at_virtual(v, onto, bine);
         int path = nbc_butterfly_path(&f, 0), at = 0;
+        need((v == 0) == (nbc_butterfly_part(&f) == 0));
         need(path >= 0 && path < onto && nbc_butterfly_holder(&f, nbc_butterfly_part(&f)) == v);
         for (int k = 0; 1 << k < onto; k++) {
             struct nbc_fold other = at_virtual(nbc_butterfly_partner(&f, k), onto, bine);
