@@ -150,7 +150,7 @@ START_TEST(an_override_wins_where_it_applies)
                                   .max_bytes = 1000,
                                   .alg = row(NBC_BCAST, false, 0),
                                   .segment = 77};
-    const struct nbc_rules rules = {&rule, 1, NULL, 0};
+    const struct nbc_rules rules = {.rule = &rule, .nrules = 1};
     ck_assert_ptr_eq(nbc_select(&s, last, &rules, &segment), last);
     ck_assert_int_eq(segment, 0);
     /* of another collective, and for two groups */
@@ -168,7 +168,7 @@ START_TEST(without_rules_the_first_row_that_applies)
         int i = 0;
         while (!nbc_alg_applies(row(coll, false, i), &s))
             i++;
-        const struct nbc_rules none = {NULL, 0, NULL, 0};
+        const struct nbc_rules none = {.rule = NULL};
         s.recv.counts = s.send.counts = (struct nbc_ints){(const int32_t[6]){0}, 4};
         ck_assert_ptr_eq(nbc_select(&s, NULL, NULL, &segment), row(coll, false, i));
         ck_assert_int_eq(segment, 0);
@@ -213,7 +213,7 @@ START_TEST(rules_match_ranks_and_bytes)
         {NBC_BCAST, 5, 8, 160, 800, b, 22, NBC_ANY},
         {NBC_BCAST, 9, 9, 0, 16, a, 33, NBC_ANY},
     };
-    const struct nbc_rules rules = {rule, 4, NULL, 0};
+    const struct nbc_rules rules = {.rule = rule, .nrules = 4};
     const struct {
         int size;
         int64_t count;
@@ -242,7 +242,7 @@ START_TEST(rules_yield_to_preconditions)
     const struct nbc_rule rule[] = {
         {NBC_ALLREDUCE, 0, 100, 0, INT64_MAX, &needy, 11, NBC_ANY},
         {NBC_ALLREDUCE, 0, 100, 0, INT64_MAX, row(NBC_ALLREDUCE, false, 0), 22, NBC_ANY}};
-    const struct nbc_rules rules = {rule, 2, NULL, 0};
+    const struct nbc_rules rules = {.rule = rule, .nrules = 2};
     struct nbc_shape s = shape_of(NBC_ALLREDUCE, 6, 1);
     int64_t segment;
     ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), &needy);
@@ -259,7 +259,7 @@ START_TEST(rules_have_needs_of_their_own)
 {
     const struct nbc_alg *any = row(NBC_ALLREDUCE, false, 1);
     struct nbc_rule rule = {NBC_ALLREDUCE, 0, 100, 0, INT64_MAX, any, 11, NBC_POW2 | NBC_NODES};
-    const struct nbc_rules rules = {&rule, 1, NULL, 0};
+    const struct nbc_rules rules = {.rule = &rule, .nrules = 1};
     const struct nbc_nodes nodes = nbc_nodes_blocks(8, 2);
     struct nbc_shape s = shape_of(NBC_ALLREDUCE, 8, 1);
     int64_t segment;
@@ -293,7 +293,7 @@ START_TEST(unknown_bytes_match_only_rules_for_all_bytes)
     struct nbc_shape s = shape_of(NBC_GATHERV, 6, 1);
     const struct nbc_alg *first = row(NBC_GATHERV, false, 0), *other = row(NBC_GATHERV, false, 1);
     struct nbc_rule rule = {NBC_GATHERV, 0, 100, 0, INT64_MAX, other, 0, NBC_ANY};
-    const struct nbc_rules rules = {&rule, 1, NULL, 0};
+    const struct nbc_rules rules = {.rule = &rule, .nrules = 1};
     int64_t segment;
     ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), other);
     rule.min_bytes = 1;
