@@ -67,17 +67,20 @@ struct runtime {
     int (*copy_rows)(bool store, const struct rows *rows, void *stream);
     const char *rows_name; /* of the function that it calls */
     const char *(*words)(int error);
-    bool found;
+    bool found, is_refused; /* is_refused: it lacks a function */
     union {
         struct functions f;
         void *any[NFUNCTIONS];
     };
 };
 
+static const char *lacking; /* the function that resolve has not found last */
+
 static bool resolve(void *library, const char *name, void *function)
 {
     void *found = dlsym(library, name);
     memcpy(function, &found, sizeof found);
+    lacking = found ? NULL : name;
     return found;
 }
 
@@ -390,7 +393,12 @@ static bool runtime_resolve(struct runtime *r, const char *file)
     bool ok = library;
     for (int i = 0; i < NFUNCTIONS && ok; i++)
         ok = resolve(library, r->names[i], &r->any[i]);
-    return ok && r->resolve(library);
+    ok = ok && r->resolve(library);
+    r->is_refused = library && !ok;
+    if (r->is_refused)
+        fprintf(stderr, "nbcshim: GPU memory is not supported with %s, which lacks %s\n", file,
+                lacking);
+    return ok;
 }
 
 static bool found_any;
@@ -405,7 +413,8 @@ static void look(void)
         return;
     added_before = s.added;
     for (int i = 0; i < NRUNTIMES; i++)
-        if (!runtimes[i].found && s.file[i][0] && runtime_resolve(&runtimes[i], s.file[i]))
+        if (!runtimes[i].found && !runtimes[i].is_refused && s.file[i][0] &&
+            runtime_resolve(&runtimes[i], s.file[i]))
             found_any = runtimes[i].found = true;
 }
 
