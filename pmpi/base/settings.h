@@ -14,8 +14,9 @@ enum nbc_blocking { NBC_BLOCKING_AUTO, NBC_BLOCKING_OWN, NBC_BLOCKING_NATIVE };
 
 enum nbc_hook { NBC_HOOK_AUTO, NBC_HOOK_ON, NBC_HOOK_OFF };
 
-/* Whether buffers in the memory of a device are copied to that of the host. AUTO: as STAGE. */
-enum nbc_device_use { NBC_DEVICE_AUTO, NBC_DEVICE_STAGE, NBC_DEVICE_OFF };
+/* Whether buffers in the memory of a device are copied to that of the host, or given to the MPI if
+ * that takes them. AUTO: as is better for the schedule. */
+enum nbc_device_use { NBC_DEVICE_AUTO, NBC_DEVICE_STAGE, NBC_DEVICE_DIRECT, NBC_DEVICE_OFF };
 
 enum nbc_progress_kind { NBC_PROGRESS_CALLS, NBC_PROGRESS_THREAD };
 

@@ -11,6 +11,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "below/next.h"
+#include "below/quirks.h"
+
 static const uintptr_t yes = 1, no = 0;
 const uintptr_t *nbc_device_word = &yes;
 
@@ -37,6 +40,7 @@ struct functions {
     int (*store)(uintptr_t device, const void *host, size_t n, void *stream);
     int (*pin)(void *memory, size_t size, unsigned flags);
     int (*unpin)(void *memory);
+    int (*move)(uintptr_t to, uintptr_t from, size_t n, void *stream);
 };
 
 enum { NFUNCTIONS = sizeof(struct functions) / sizeof(void *) };
@@ -57,8 +61,16 @@ struct rows {
     int64_t length, pitch, n;
 };
 
+/* What an MPI says of the runtime: MPIX_GPU_query_support knows it by the number. */
+struct aware {
+    const char *names[2]; /* of functions without arguments */
+    int number;
+    int asked; /* 0: not yet; 1: no; 2: yes */
+};
+
 struct runtime {
     const char *library;
+    struct aware aware;
     const char *names[NFUNCTIONS];
     bool (*resolve)(void *library);                /* the functions that differ */
     bool (*locate)(uintptr_t at, struct place *p); /* false: the runtime does not know it */
@@ -302,7 +314,8 @@ static struct runtime runtimes[] = {
     {.library = "libcuda.so", /* a program may open it by this name: then it has no other */
      .names = {"cuStreamCreate", "cuStreamDestroy_v2", "cuEventCreate", "cuEventDestroy_v2",
                "cuEventRecord", "cuEventQuery", "cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2",
-               "cuMemHostRegister_v2", "cuMemHostUnregister"},
+               "cuMemHostRegister_v2", "cuMemHostUnregister", "cuMemcpyDtoDAsync_v2"},
+     .aware = {{"MPIX_Query_cuda_support"}, 0},
      .resolve = cuda_resolve,
      .locate = cuda_locate,
      .enter = cuda_enter,
@@ -313,7 +326,8 @@ static struct runtime runtimes[] = {
     {.library = "libamdhip64.so",
      .names = {"hipStreamCreateWithFlags", "hipStreamDestroy", "hipEventCreateWithFlags",
                "hipEventDestroy", "hipEventRecord", "hipEventQuery", "hipMemcpyDtoHAsync",
-               "hipMemcpyHtoDAsync", "hipHostRegister", "hipHostUnregister"},
+               "hipMemcpyHtoDAsync", "hipHostRegister", "hipHostUnregister", "hipMemcpyDtoDAsync"},
+     .aware = {{"MPIX_Query_rocm_support", "MPIX_Query_hip_support"}, 2},
      .resolve = hip_resolve,
      .locate = hip_locate,
      .enter = hip_enter,
@@ -434,6 +448,39 @@ void nbc_device_ignore(void)
     nbc_device_word = &no;
 }
 
+/* --- what the MPI takes ------------------------------------------------------------------------
+ */
+
+/* MPICH before 4.1 does not know HIP's number, and raises an error. */
+static bool mpi_knows(int number)
+{
+    int (*query)(int number, int *answer), answer = 0, initialized = 0;
+    MPI_Errhandler kept[2];
+    NEXT(Initialized)(&initialized);
+    if (!initialized || !resolve(RTLD_DEFAULT, "MPIX_GPU_query_support", &query))
+        return false;
+    nbc_quirks_mute(kept);
+    int error = query(number, &answer);
+    nbc_quirks_unmute(kept);
+    return !error && answer;
+}
+
+static bool mpi_says(const struct aware *a)
+{
+    int (*query)(void);
+    for (int i = 0; i < 2 && a->names[i]; i++)
+        if (resolve(RTLD_DEFAULT, a->names[i], &query) && query() == 1)
+            return true;
+    return mpi_knows(a->number);
+}
+
+static bool mpi_takes(struct runtime *r)
+{
+    if (!r->aware.asked)
+        r->aware.asked = mpi_says(&r->aware) ? 2 : 1;
+    return r->aware.asked == 2;
+}
+
 /* --- devices -----------------------------------------------------------------------------------
  */
 
@@ -496,6 +543,14 @@ static bool on_one_page(uintptr_t first, uintptr_t last)
 {
     enum { SMALLEST_PAGE = 4096 };
     return first / SMALLEST_PAGE == last / SMALLEST_PAGE;
+}
+
+bool nbc_device_mpi_takes(const struct nbc_device *d)
+{
+    for (int i = 0; i < NRUNTIMES && !d; i++)
+        if (mpi_takes(&runtimes[i]))
+            return true;
+    return d && mpi_takes(d->runtime);
 }
 
 enum nbc_memory nbc_device_find(uintptr_t first, uintptr_t last, struct nbc_device **device)
@@ -628,6 +683,13 @@ static bool copy_elements(struct nbc_device *d, bool store, const struct nbc_ele
     return true;
 }
 
+static bool copy_within(struct nbc_device *d, const struct nbc_elements *e)
+{
+    const struct runtime *r = d->runtime;
+    uintptr_t to = e->on_device, from = e->on_host;
+    return !failed(r, r->names[10], r->f.move(to, from, (size_t)e->runs->length, d->stream[1]));
+}
+
 /* In the device's context. */
 static bool make_stream(struct nbc_device *d, bool store)
 {
@@ -646,7 +708,7 @@ static struct nbc_device_copy *copy_start(struct nbc_device *d, bool store,
     struct nbc_device_copy *copy = copy_new(d);
     if (!copy)
         return NULL;
-    if (copy_elements(d, store, e) &&
+    if ((e->within ? copy_within(d, e) : copy_elements(d, store, e)) &&
         !failed(r, r->names[4], r->f.event_record(copy->event, d->stream[store])))
         return copy;
     copy_give(copy);
@@ -709,12 +771,13 @@ static bool follow(struct nbc_device *d, void *stream)
     return ok;
 }
 
-bool nbc_device_settle(struct nbc_device *d, uintptr_t at)
+bool nbc_device_settle(struct nbc_device *d, uintptr_t at, bool *late)
 {
     void *const legacy = (void *)1, *const per_thread = (void *)2;
     void *before;
     if (d->runtime->locate != cuda_locate || cuda_waits(at))
         return true;
+    *late = true;
     if (!device_enter_anew(d, &before))
         return false;
     bool ok = follow(d, legacy) && follow(d, per_thread);
@@ -735,6 +798,16 @@ bool nbc_device_test(struct nbc_device_copy *copy, bool *over)
     if (*over)
         copy_give(copy);
     return !*over || !failed(r, r->names[5], error);
+}
+
+bool nbc_device_enter(struct nbc_device *d, void **before)
+{
+    return device_enter(d, before);
+}
+
+void nbc_device_leave(struct nbc_device *d, void *before)
+{
+    d->runtime->leave(before);
 }
 
 bool nbc_device_pin(struct nbc_device *d, void *memory, size_t size)

@@ -80,7 +80,8 @@ struct event {
     struct context *context;
     struct stream *stream;
     unsigned defaults; /* recorded in these of the default streams */
-    uint64_t after;    /* is complete when this many copies of the stream have ended */
+    uint64_t after;    /* is complete when this many copies of the stream have ended, */
+    uint64_t gate;     /* and so many late ones */
 };
 
 struct memory {
@@ -100,7 +101,7 @@ static struct event *events;
 static void *next_address;
 static struct memory *memories;
 static int nstreams, nevents, npinned, nmisuses;
-static int64_t ncopies, queries;
+static int64_t ncopies, nbytes, queries;
 static uint64_t last_id;
 static __thread struct context *stack[64];
 static __thread int depth;
@@ -252,7 +253,9 @@ static struct stream *make_late(struct copy *c)
 static int copy_rows(bool store, uintptr_t device, void *host, size_t n, size_t pitch, size_t rows,
                      struct stream *s)
 {
-    struct memory *m = memory_of(device);
+    struct memory *m = memory_of(device), *other = memory_of((uintptr_t)host);
+    if (other && !other->managed)
+        return misuse("a device's memory where the host's should be", INVALID_VALUE);
     if (n == 0 || pitch < n || rows == 0)
         return misuse("a copy of nothing, or of rows that overlap", INVALID_VALUE);
     if (!m || device + (rows - 1) * pitch + n > (uintptr_t)m->address + m->size)
@@ -285,6 +288,7 @@ static int copy_rows(bool store, uintptr_t device, void *host, size_t n, size_t 
     s->last = &c->next;
     s->begun++;
     ncopies += s != &late_stream;
+    nbytes += s != &late_stream ? (int64_t)(n * rows) : 0;
     return 0;
 }
 
@@ -382,13 +386,14 @@ CALL_(cuEventRecord, hipEventRecord, (struct event * event, struct stream *strea
         result = misuse("an event in a stream of another context", INVALID_HANDLE);
     event->stream = stream;
     event->after = stream->begun;
+    event->gate = stream->gate;
 })
 
 CALL_(cuEventQuery, hipEventQuery, (struct event * event), {
     end_due();
     if (current() != event->context)
         result = misuse("an event of another context", INVALID_CONTEXT);
-    else if (event->stream->ended < event->after)
+    else if (event->stream->ended < event->after || late_stream.ended < event->gate)
         result = NOT_READY;
 })
 
@@ -405,6 +410,18 @@ CALL_(cuStreamWaitEvent, hipStreamWaitEvent,
 CALL_(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync,
       (void *host, uintptr_t device, size_t n, struct stream *stream),
       { result = copy(false, device, host, n, stream); })
+
+/* Within a device, or between two. */
+CALL_(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync,
+      (uintptr_t to, uintptr_t from, size_t n, struct stream *stream), {
+          struct memory *m = memory_of(from);
+          if (!m || n > m->size - (from - (uintptr_t)m->address))
+              result = misuse("a copy from outside of the device's memory", INVALID_VALUE);
+          else
+              result = copy(true, to, m->hidden + (from - (uintptr_t)m->address), n, stream);
+          if (!result)
+              nbytes -= (int64_t)n;
+      })
 
 CALL_(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync,
       (uintptr_t device, void *host, size_t n, struct stream *stream),
@@ -703,6 +720,26 @@ __attribute__((visibility("default"))) int64_t nbc_runtime_copies(void);
 int64_t nbc_runtime_copies(void)
 {
     return ncopies;
+}
+
+/* And their bytes between devices and the host. */
+__attribute__((visibility("default"))) int64_t nbc_runtime_bytes(void);
+int64_t nbc_runtime_bytes(void)
+{
+    return nbytes;
+}
+
+/* For an MPI that takes addresses of a device: how far the hidden ones are; 0 if it is none. */
+__attribute__((visibility("default"))) intptr_t nbc_runtime_to_hidden(uintptr_t at);
+intptr_t nbc_runtime_to_hidden(uintptr_t at)
+{
+    pthread_mutex_lock(&mutex);
+    struct memory *m = memory_of(at);
+    intptr_t distance = m && !m->managed ? m->hidden - m->address : 0;
+    if (distance && current() != m->context)
+        misuse("the MPI gets memory of a context that is not current", 0);
+    pthread_mutex_unlock(&mutex);
+    return distance;
 }
 
 __attribute__((destructor)) static void report(void)

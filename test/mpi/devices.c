@@ -14,7 +14,7 @@
 
 enum { N = 1500, PAGES = 2 * 4096 };
 
-static int64_t (*copies)(void);
+static int64_t (*copies)(void), (*bytes)(void);
 static void (*place_next)(void *address);
 
 static void look_up(const char *name, void *function)
@@ -70,6 +70,16 @@ static void expect_sum(const char *when)
     device_free(out);
 }
 
+/* Whether the MPI gets the buffers of collectives that only move data. */
+static bool is_direct(void)
+{
+    int (*query)(void);
+    const char *use = getenv("NBCSHIM_DEVICE");
+    void *found = dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support");
+    memcpy(&query, &found, sizeof found);
+    return found && query() && !(use && strcmp(use, "stage") == 0);
+}
+
 enum late { NONBLOCKING, BLOCKING, PERSISTENT };
 
 static void late_call(enum late kind, const int *in, int *out, MPI_Request *kept)
@@ -105,6 +115,7 @@ static void expect_late(enum late kind)
     EXPECT(vector_is(ON_HOST, out, N, test_size, sum_of_ranks()), "a wrong sum on the host");
     device_load_tested();
     look_up("nbc_runtime_copies", &copies);
+    look_up("nbc_runtime_bytes", &bytes);
     look_up("nbc_runtime_place", &place_next);
     place_next(out);
     EXPECT(device_new(ON_DEVICE, PAGES) == out, "the memory is not where it should be");
@@ -158,9 +169,31 @@ TEST(counted)
     MPI_Ibcast(v, N, MPI_INT, 0, MPI_COMM_WORLD, &r);
     MPI_Wait(&r, MPI_STATUS_IGNORE);
     int made = (int)(copies() - before);
-    EXPECT(made == (test_size > 1), "broadcast: %d copies", made);
+    EXPECT(made == (test_size > 1 && !is_direct()), "broadcast: %d copies", made);
     EXPECT(vector_is(ON_DEVICE, v, N, 1, 5), "broadcast: wrong data");
     device_free(v);
+}
+
+/* If the MPI takes the buffers, nothing passes through the host; the own block is a copy within the
+ * device. */
+TEST(nothing_staged)
+{
+    MPI_Request r;
+    int *in, *out, n = N * test_size;
+    device_choose(test_rank);
+    in = vector_new(ON_DEVICE, N, test_rank * N);
+    out = vector_new(ON_DEVICE, n, -1);
+    int64_t ncopies = copies(), nbytes = bytes();
+    MPI_Iallgather(in, N, MPI_INT, out, N, MPI_INT, MPI_COMM_WORLD, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    int made = (int)(copies() - ncopies), moved = (int)(bytes() - nbytes);
+    int staged = (N + n) * (int)sizeof *in;
+    EXPECT_INT(moved, is_direct() ? 0 : staged);
+    EXPECT(!is_direct() || made == 1, "%d copies", made);
+    EXPECT(vector_is(ON_DEVICE, out, n, 1, 0), "wrong data");
+    device_free(in);
+    device_free(out);
+    device_choose(-1);
 }
 
 /* Broadcasts ints of a datatype: the data is written in so many copies, and no other int changes.
@@ -178,6 +211,7 @@ static void expect_rows(const char *what, MPI_Datatype type, int count, int writ
     MPI_Ibcast(v, count, type, 0, MPI_COMM_WORLD, &r);
     MPI_Wait(&r, MPI_STATUS_IGNORE);
     int made = (int)(copies() - before), wanted = test_rank == 0 ? test_size > 1 : written;
+    wanted = is_direct() ? 0 : wanted;
     EXPECT(made == wanted, "%s: %d copies, not %d", what, made, wanted);
     device_fetch(got, v, sizeof got);
     for (int i = 0; i < ROOM; i++)
@@ -440,6 +474,63 @@ static void fail(const char *function, int at, bool matters)
     expect_sum(function);
 }
 
+/* Gathers vectors with gaps, if `gaps`, while a function fails on rank 0: all ranks end, with an
+ * error or the right data, and the gaps stay. */
+static void fail_moving(const char *function, int at, bool gaps)
+{
+    enum { ROOM = 4096, PER = 90 };
+    char setting[100], text[MPI_MAX_ERROR_STRING] = "";
+    MPI_Datatype type;
+    MPI_Request r;
+    int length, got[ROOM], *in, *out;
+    device_choose(test_rank);
+    in = vector_new(ON_DEVICE, ROOM, test_rank * 100);
+    out = vector_new(ON_DEVICE, ROOM, -7000);
+    MPI_Type_vector(PER / 3, 3, gaps ? 5 : 3, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    test_place("%s, call %d, %s", function, at, gaps ? "gaps" : "no gaps");
+    snprintf(setting, sizeof setting, "%s=%d", function, at);
+    if (test_rank == 0)
+        set_runtime("NBC_RUNTIME_FAIL", setting);
+    int error = MPI_Iallgather(in, 1, type, out, 1, type, MPI_COMM_WORLD, &r);
+    if (!error)
+        error = MPI_Wait(&r, MPI_STATUS_IGNORE);
+    set_runtime("NBC_RUNTIME_FAIL", NULL);
+    if (error)
+        MPI_Error_string(error, text, &length);
+    if (test_rank == 0 && error)
+        EXPECT(strstr(text, "an injected error") || class_of(error) == MPI_ERR_BUFFER ||
+                   class_of(error) == MPI_ERR_TRUNCATE,
+               "error class %d, '%s'", class_of(error), text);
+    device_fetch(got, out, sizeof got);
+    for (int i = 0, extent = gaps ? 148 : PER; i < ROOM; i++) {
+        int at_block = i % extent, from = i / extent;
+        bool data = from < test_size && (!gaps || at_block % 5 < 3);
+        int wanted = data ? from * 100 + at_block : i - 7000;
+        EXPECT(got[i] == wanted || (data && error), "element %d is %d, not %d", i, got[i], wanted);
+    }
+    MPI_Type_free(&type);
+    device_free(in);
+    device_free(out);
+    device_choose(-1);
+    expect_sum(function);
+}
+
+TEST(faults_in_moves)
+{
+    static const char *const names[] = {
+        "cuCtxPushCurrent_v2",   "cuEventRecord",          "cuEventQuery",
+        "cuMemcpyDtoHAsync_v2",  "cuMemcpyHtoDAsync_v2",   "cuMemcpyDtoDAsync_v2",
+        "cuMemcpy2DAsync_v2",    "cuPointerGetAttributes", "cuMemHostRegister_v2",
+        "cuPointerSetAttribute", "cuStreamWaitEvent",      "cuStreamCreate",
+        "cuEventCreate"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (int at = 1; at <= 6; at++) {
+            fail_moving(names[i], at, false);
+            fail_moving(names[i], at, true);
+        }
+}
+
 TEST(faults)
 {
     for (int at = 1; at <= 2; at++) {
@@ -447,8 +538,8 @@ TEST(faults)
         fail("cuEventRecord", at, true);
         fail("cuEventQuery", at, true);
     }
-    fail("cuMemcpyDtoHAsync_v2", 1, true);
-    fail("cuMemcpyHtoDAsync_v2", 1, true);
+    fail("cuMemcpyDtoHAsync_v2", 1, !is_direct()); /* a rank that only moves data may need none */
+    fail("cuMemcpyHtoDAsync_v2", 1, !is_direct());
     fail("cuPointerGetAttributes", 1, false);
     fail("cuMemHostRegister_v2", 1, false);
     fail("cuStreamCreate", 1, false);
