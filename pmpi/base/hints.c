@@ -63,6 +63,8 @@ void nbc_hints_read(MPI_Info info, struct nbc_hints *hints)
         nbc_parse_size(value, &hints->segment_size);
     if (hint_get(info, "nbcshim_reduction_order", value, sizeof value))
         nbc_order_by_name(value, &hints->order);
+    if (hint_get(info, "nbcshim_device", value, sizeof value))
+        nbc_device_by_name(value, &hints->device);
     if (!hint_get(info, "nbcshim_algorithm", value, sizeof value))
         return;
     for (name = strtok_r(value, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest))
@@ -128,6 +130,8 @@ int nbc_hints_write(const struct nbc_hints *hints, MPI_Info info)
     int error = show(info, "nbcshim_algorithm", algorithms);
     if (!error)
         error = show(info, "nbcshim_segment_size", segment);
+    if (!error)
+        error = show(info, "nbcshim_device", hints->device ? nbc_device_name(hints->device) : "");
     if (!error)
         error =
             show(info, "nbcshim_reduction_order", hints->order ? nbc_order_name(hints->order) : "");

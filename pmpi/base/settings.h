@@ -73,6 +73,10 @@ void nbc_settings_close_file(FILE *out, const char *variable, const char *name);
 enum { NBC_VARIABLE_LENGTH = 64 };
 const char *nbc_algorithm_variable(enum nbc_coll coll, char room[NBC_VARIABLE_LENGTH]);
 
+/* Sets *use, an enum nbc_device_use, if the name is one of it: "stage". Returns whether it is. */
+bool nbc_device_by_name(const char *name, void *use);
+const char *nbc_device_name(enum nbc_device_use use);
+
 /* Parses a positive number of bytes, with K, M or G for powers of 1024. Returns false, and leaves
  * *size unchanged, if the value is none. */
 bool nbc_parse_size(const char *value, int64_t *size);

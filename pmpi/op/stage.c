@@ -243,10 +243,10 @@ static void replace(struct nbc_run *run, const struct nbc_sched *sched,
 /* Whether the MPI gets these buffers: this rank moves data only, and they are on one device. */
 static bool is_direct(const struct nbc_run *run, const struct nbc_stage *s, unsigned buffers)
 {
-    if (nbc_settings.device == NBC_DEVICE_STAGE || !s->direct || s->several || s->error[0] ||
-        s->error[1] || !nbc_device_mpi_takes(s->direct) || !nbc_has_direct(run->sched))
+    if (run->device == NBC_DEVICE_STAGE || !s->direct || s->several || s->error[0] || s->error[1] ||
+        !nbc_device_mpi_takes(s->direct) || !nbc_has_direct(run->sched))
         return false;
-    return nbc_settings.device == NBC_DEVICE_DIRECT || nbc_direct_is_better(run->sched, buffers);
+    return run->device == NBC_DEVICE_DIRECT || nbc_direct_is_better(run->sched, buffers);
 }
 
 static int begin(struct nbc_run *run, const struct nbc_type *types,

@@ -196,6 +196,62 @@ TEST(nothing_staged)
     device_choose(-1);
 }
 
+/* Gathers an int of each rank on this communicator, by a persistent operation with this info unless
+ * it is null. Returns the bytes between a device and the host. */
+static int bytes_staged(MPI_Comm comm, MPI_Info info)
+{
+    MPI_Request r;
+    int *in, *out, n = test_size;
+    device_choose(0);
+    in = vector_new(ON_DEVICE, 1, test_rank);
+    out = vector_new(ON_DEVICE, n, -1);
+    int64_t before = bytes();
+    if (info == MPI_INFO_NULL)
+        MPI_Iallgather(in, 1, MPI_INT, out, 1, MPI_INT, comm, &r);
+    else {
+        MPI_Allgather_init(in, 1, MPI_INT, out, 1, MPI_INT, comm, info, &r);
+        MPI_Start(&r);
+    }
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    if (info != MPI_INFO_NULL)
+        MPI_Request_free(&r);
+    int moved = (int)(bytes() - before);
+    EXPECT(vector_is(ON_DEVICE, out, n, 1, 0), "wrong data");
+    device_free(in);
+    device_free(out);
+    device_choose(-1);
+    return moved;
+}
+
+/* The info of the call takes precedence over that of the communicator. */
+TEST(hints)
+{
+    const int all = (1 + test_size) * (int)sizeof(int);
+    char value[MPI_MAX_INFO_VAL + 1] = "";
+    int found = 0;
+    MPI_Comm staged;
+    MPI_Info info;
+    if (!is_direct() || getenv("NBCSHIM_DEVICE"))
+        return;
+    EXPECT_INT(bytes_staged(MPI_COMM_WORLD, MPI_INFO_NULL), 0);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "nbcshim_device", "stage");
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &staged);
+    EXPECT_INT(bytes_staged(staged, MPI_INFO_NULL), all);
+    if (test_has_persistent()) {
+        EXPECT_INT(bytes_staged(MPI_COMM_WORLD, info), all);
+        MPI_Info_set(info, "nbcshim_device", "direct");
+        EXPECT_INT(bytes_staged(staged, info), 0);
+    }
+    EXPECT_INT(bytes_staged(MPI_COMM_WORLD, MPI_INFO_NULL), 0);
+    MPI_Info_free(&info);
+    MPI_Comm_get_info(staged, &info);
+    MPI_Info_get(info, "nbcshim_device", MPI_MAX_INFO_VAL, value, &found);
+    EXPECT(found && strcmp(value, "stage") == 0, "MPI_Comm_get_info shows '%s'", value);
+    MPI_Info_free(&info);
+    MPI_Comm_free(&staged);
+}
+
 /* Broadcasts ints of a datatype: the data is written in so many copies, and no other int changes.
  * The root reads the gaps too, in one copy. */
 static void expect_rows(const char *what, MPI_Datatype type, int count, int written)
