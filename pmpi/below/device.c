@@ -50,6 +50,7 @@ enum { NON_BLOCKING = 1, NO_TIMING = 2, PORTABLE = 1, NOT_READY = 600 }; /* in b
 /* Where an address is. */
 struct place {
     bool device;
+    bool waits; /* what has been written there is there when the call returns */
     void *context;
     uintptr_t start;
     size_t size;
@@ -162,45 +163,41 @@ static void *cuda_primary(int ordinal)
 
 static bool cuda_locate(uintptr_t at, struct place *p)
 {
-    enum { CONTEXT = 1, TYPE = 2, MANAGED = 8, ORDINAL = 9, START = 11, SIZE = 12, DEVICE = 2 };
-    int which[] = {CONTEXT, TYPE, MANAGED, ORDINAL, START, SIZE}, ordinal = 0;
-    unsigned type = 0, managed = 0;
-    void *data[] = {&p->context, &type, &managed, &ordinal, &p->start, &p->size};
+    enum { CONTEXT = 1, TYPE, WAITS = 6, MANAGED = 8, ORDINAL, START = 11, SIZE, N = 7 };
+    enum { DEVICE = 2 };
+    int which[N] = {CONTEXT, TYPE, MANAGED, ORDINAL, START, SIZE, WAITS}, ordinal = 0;
+    unsigned type = 0, managed = 0, waits = 0;
+    void *data[N] = {&p->context, &type, &managed, &ordinal, &p->start, &p->size, &waits};
     *p = (struct place){0};
-    if (cuda.get_attributes(sizeof which / sizeof *which, which, data, at) || !type)
+    /* A driver may refuse the last one for memory that does not have it. */
+    if ((cuda.get_attributes(N, which, data, at) && cuda.get_attributes(N - 1, which, data, at)) ||
+        !type)
         return false;
     p->device = type == DEVICE && !(managed & 0xff);
+    p->waits = waits & 0xff;
     if (p->device && !p->context)
         p->context = cuda_primary(ordinal);
     return true;
 }
 
-/* Whether the driver knows an attribute of memory. */
-static bool cuda_attribute(uintptr_t at, int which, void *value)
+/* Sets *id to what memory has as long as it is allocated, and no other memory ever has; to 0 if
+ * there is none. Returns false if the driver does not tell. */
+static bool cuda_memory_id(uintptr_t at, uint64_t *id)
 {
-    return !cuda.get_attributes(1, &which, &value, at);
-}
-
-/* What memory has as long as it is allocated, and no other memory ever has; 0: there is none. */
-static uint64_t cuda_memory_id(uintptr_t at)
-{
-    enum { BUFFER_ID = 7 };
-    uint64_t id = 0;
-    return cuda_attribute(at, BUFFER_ID, &id) ? id : 0;
+    int which = 7; /* BUFFER_ID */
+    void *data = id;
+    *id = 0;
+    return !cuda.get_attributes(1, &which, &data, at);
 }
 
 /* cuMemcpy and cudaMemcpy to a device return before the data is there, if it comes from memory that
- * is not pinned. Sets the attribute of the memory that makes them wait. Returns whether it was set
- * before. Memory of pools does not have it. */
-static bool cuda_waits(uintptr_t at)
+ * is not pinned. Sets the attribute of the memory that makes them wait. Memory of pools does not
+ * have it. */
+static void cuda_make_wait(uintptr_t at)
 {
     enum { SYNC_MEMOPS = 6 };
-    int set = 0;
     const int value = 1;
-    if (cuda_attribute(at, SYNC_MEMOPS, &set) && set & 0xff)
-        return true;
     cuda.set_attribute(&value, SYNC_MEMOPS, at);
-    return false;
 }
 
 static int cuda_enter(void *context, void **before)
@@ -277,6 +274,7 @@ static bool hip_locate(uintptr_t at, struct place *p)
     if (error || (!a.on_device && !a.on_host))
         return false;
     p->device = a.on_device && !a.on_host && !a.managed;
+    p->waits = true;
     p->context = (void *)(intptr_t)(a.device + 1);
     if (p->device && !hip.get_range(&start, &p->size, at))
         p->start = (uintptr_t)start;
@@ -553,7 +551,8 @@ bool nbc_device_mpi_takes(const struct nbc_device *d)
     return d && mpi_takes(d->runtime);
 }
 
-enum nbc_memory nbc_device_find(uintptr_t first, uintptr_t last, struct nbc_device **device)
+enum nbc_memory nbc_device_find(uintptr_t first, uintptr_t last, struct nbc_device **device,
+                                bool *waits)
 {
     struct runtime *runtime, *other;
     struct place p, end;
@@ -565,6 +564,7 @@ enum nbc_memory nbc_device_find(uintptr_t first, uintptr_t last, struct nbc_devi
         return NBC_MEMORY_DIFFERS;
     if (memory == NBC_MEMORY_DEVICE)
         *device = device_of(runtime, p.context);
+    *waits = p.waits;
     return memory == NBC_MEMORY_DEVICE && !*device ? NBC_MEMORY_NONE : memory;
 }
 
@@ -573,18 +573,24 @@ enum nbc_memory nbc_device_find(uintptr_t first, uintptr_t last, struct nbc_devi
 
 /* Whether the context has been destroyed, and perhaps made again at the same address: CUDA's driver
  * crashes if it is given such a context, or streams and events of it, but it tells whether memory
- * is there. HIP returns an error. */
-static bool is_gone(const struct nbc_device *d)
+ * is there; if it does not, returns `unknown`. HIP returns an error. */
+static bool is_gone(const struct nbc_device *d, bool unknown)
 {
-    return d->mark && cuda_memory_id(d->mark) != d->mark_id;
+    uint64_t id;
+    if (!d->mark)
+        return false;
+    return cuda_memory_id(d->mark, &id) ? id != d->mark_id : unknown;
 }
 
 /* In the device's context. */
 static void mark_context(struct nbc_device *d)
 {
     d->is_marked = true;
-    if (d->runtime->locate == cuda_locate && !cuda.allocate(&d->mark, 1))
-        d->mark_id = cuda_memory_id(d->mark);
+    if (d->runtime->locate != cuda_locate || cuda.allocate(&d->mark, 1) ||
+        cuda_memory_id(d->mark, &d->mark_id))
+        return;
+    cuda.release(d->mark);
+    d->mark = 0;
 }
 
 static bool device_enter(struct nbc_device *d, void **before)
@@ -737,7 +743,7 @@ static void device_forget(struct nbc_device *d)
 /* Enters a device for new work, also if its context has been made again. */
 static bool device_enter_anew(struct nbc_device *d, void **before)
 {
-    if (is_gone(d))
+    if (is_gone(d, false))
         device_forget(d);
     return device_enter(d, before);
 }
@@ -771,13 +777,11 @@ static bool follow(struct nbc_device *d, void *stream)
     return ok;
 }
 
-bool nbc_device_settle(struct nbc_device *d, uintptr_t at, bool *late)
+bool nbc_device_settle(struct nbc_device *d, uintptr_t at)
 {
     void *const legacy = (void *)1, *const per_thread = (void *)2;
     void *before;
-    if (d->runtime->locate != cuda_locate || cuda_waits(at))
-        return true;
-    *late = true;
+    cuda_make_wait(at);
     if (!device_enter_anew(d, &before))
         return false;
     bool ok = follow(d, legacy) && follow(d, per_thread);
@@ -823,7 +827,7 @@ bool nbc_device_pin(struct nbc_device *d, void *memory, size_t size)
 void nbc_device_unpin(struct nbc_device *d, void *memory)
 {
     void *before;
-    if (is_gone(d) || !device_enter(d, &before))
+    if (is_gone(d, true) || !device_enter(d, &before))
         return;
     d->runtime->f.unpin(memory);
     d->runtime->leave(before);
@@ -833,7 +837,7 @@ static void device_free(struct nbc_device *d)
 {
     const struct functions *f = &d->runtime->f;
     void *before;
-    bool in = !is_gone(d) && device_enter(d, &before);
+    bool in = !is_gone(d, true) && device_enter(d, &before);
     for (struct nbc_device_copy *copy; (copy = d->idle);) {
         d->idle = copy->next;
         if (in)

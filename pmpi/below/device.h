@@ -35,13 +35,14 @@ enum nbc_memory {
 /* A context of a device, with streams of nbcshim's own. */
 struct nbc_device;
 
-/* Finds out what the bytes from `first` to `last` are; if a device's, sets *device. */
-enum nbc_memory nbc_device_find(uintptr_t first, uintptr_t last, struct nbc_device **device);
+/* Finds out what the bytes from `first` to `last` are; if a device's, sets *device, and *waits to
+ * whether the device has what the program has written there by calls that have returned. */
+enum nbc_memory nbc_device_find(uintptr_t first, uintptr_t last, struct nbc_device **device,
+                                bool *waits);
 
-/* Copies that start from now on see what the program has written to the memory at an address by
- * calls that have returned, although the device may not have it yet: then sets *late. Returns false
- * if that fails: see nbc_device_fault. */
-bool nbc_device_settle(struct nbc_device *d, uintptr_t at, bool *late);
+/* If it may not have it: copies that start from now on wait for that, and calls of the program that
+ * write to this memory in future will. Returns false if that fails: see nbc_device_fault. */
+bool nbc_device_settle(struct nbc_device *d, uintptr_t at);
 
 /* Whether the MPI says that it takes buffers in this device's memory; or in any that there may be,
  * if NULL. After the MPI is initialized. */

@@ -141,8 +141,10 @@ static enum nbc_memory find_parts(struct nbc_stage *s, const struct nbc_staged *
     for (int i = 0; i < kept->nparts[buf]; i++) {
         const struct nbc_span *span = &kept->parts[buf][i].span;
         struct nbc_device *device;
-        enum nbc_memory found = nbc_device_find(s->base[buf] + (uintptr_t)span->low,
-                                                s->base[buf] + (uintptr_t)span->high - 1, &device);
+        uintptr_t first = s->base[buf] + (uintptr_t)span->low;
+        bool waits;
+        enum nbc_memory found =
+            nbc_device_find(first, s->base[buf] + (uintptr_t)span->high - 1, &device, &waits);
         if (i > 0 && found != memory)
             return NBC_MEMORY_DIFFERS;
         memory = found;
@@ -150,8 +152,10 @@ static enum nbc_memory find_parts(struct nbc_stage *s, const struct nbc_staged *
             s->device[buf] = device;
         s->direct = s->direct ? s->direct : device;
         s->several = s->several || (device && device != s->direct);
-        if (found == NBC_MEMORY_DEVICE &&
-            !nbc_device_settle(device, s->base[buf] + (uintptr_t)span->low, &s->late))
+        if (found != NBC_MEMORY_DEVICE || waits)
+            continue;
+        s->late = true;
+        if (!nbc_device_settle(device, first))
             s->error[buf] = nbc_error_text(NBC_ERROR_DEVICE, nbc_device_fault());
     }
     return memory;
@@ -348,8 +352,9 @@ static int copy_failed(struct nbc_stage *s)
 static struct nbc_device *device_at(const struct nbc_run *run, int buf, uintptr_t at)
 {
     struct nbc_device *device;
+    bool waits;
     if (run->sched->staged->nparts[buf] > 1 &&
-        nbc_device_find(at, at, &device) == NBC_MEMORY_DEVICE)
+        nbc_device_find(at, at, &device, &waits) == NBC_MEMORY_DEVICE)
         return device;
     return run->stage->device[buf];
 }
@@ -483,8 +488,8 @@ void nbc_stage_release(void *self)
 const void *nbc_stage_input(struct nbc_run *run, const void *send)
 {
     struct nbc_device *device;
-    uintptr_t first = (uintptr_t)send;
-    bool host = nbc_device_find(first, first + run->input_bytes - 1, &device) == NBC_MEMORY_HOST;
+    uintptr_t first = (uintptr_t)send, last = first + run->input_bytes - 1;
+    bool waits, host = nbc_device_find(first, last, &device, &waits) == NBC_MEMORY_HOST;
     return host ? memcpy(run->input, send, run->input_bytes) : send;
 }
 

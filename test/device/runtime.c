@@ -101,7 +101,7 @@ static struct event *events;
 static void *next_address;
 static struct memory *memories;
 static int nstreams, nevents, npinned, nmisuses;
-static int64_t ncopies, nbytes, queries;
+static int64_t ncopies, nbytes, nasked, queries;
 static uint64_t last_id;
 static __thread struct context *stack[64];
 static __thread int depth;
@@ -665,6 +665,7 @@ CALL_(cuCtxPopCurrent_v2, , (struct context * *context), {
 
 CALL_(cuPointerGetAttributes, , (unsigned n, const int *which, void **data, uintptr_t at), {
     struct memory *m = memory_of(at);
+    nasked++;
     for (unsigned i = 0; i < n; i++)
         switch (which[i]) {
         case 1:
@@ -727,6 +728,13 @@ __attribute__((visibility("default"))) int64_t nbc_runtime_bytes(void);
 int64_t nbc_runtime_bytes(void)
 {
     return nbytes;
+}
+
+/* And questions what memory is, of CUDA's. */
+__attribute__((visibility("default"))) int64_t nbc_runtime_asked(void);
+int64_t nbc_runtime_asked(void)
+{
+    return nasked;
 }
 
 /* For an MPI that takes addresses of a device: how far the hidden ones are; 0 if it is none. */
