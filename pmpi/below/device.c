@@ -467,8 +467,8 @@ static bool mpi_says(const struct aware *a)
 {
     int (*query)(void);
     for (int i = 0; i < 2 && a->names[i]; i++)
-        if (resolve(RTLD_DEFAULT, a->names[i], &query) && query() == 1)
-            return true;
+        if (resolve(RTLD_DEFAULT, a->names[i], &query))
+            return query() == 1;
     return mpi_knows(a->number);
 }
 
@@ -485,6 +485,7 @@ static bool mpi_takes(struct runtime *r)
 struct nbc_device_copy {
     struct nbc_device *device;
     void *event;
+    int64_t settles;              /* of the device when it started */
     struct nbc_device_copy *next; /* idle */
 };
 
@@ -494,7 +495,10 @@ struct nbc_device {
     void *stream[2]; /* for fetches and stores; NULL: not yet */
     uintptr_t mark;  /* memory that ends with the context; 0: none */
     uint64_t mark_id;
-    bool is_marked; /* or that failed */
+    bool is_marked;           /* or that failed */
+    bool unsettled;           /* copies should wait, but could not be made to */
+    int64_t settles, settled; /* how often copies had to wait for what the program has written, and
+                               * how often that is known to be over */
     struct nbc_device_copy *idle;
     struct nbc_device *next;
 };
@@ -555,7 +559,7 @@ enum nbc_memory nbc_device_find(uintptr_t first, uintptr_t last, struct nbc_devi
                                 bool *waits)
 {
     struct runtime *runtime, *other;
-    struct place p, end;
+    struct place p = {0}, end;
     enum nbc_memory memory = memory_at(first, &runtime, &p);
     bool inside = memory == NBC_MEMORY_DEVICE ? p.size > 0 && last - p.start < p.size
                                               : on_one_page(first, last);
@@ -564,7 +568,7 @@ enum nbc_memory nbc_device_find(uintptr_t first, uintptr_t last, struct nbc_devi
         return NBC_MEMORY_DIFFERS;
     if (memory == NBC_MEMORY_DEVICE)
         *device = device_of(runtime, p.context);
-    *waits = p.waits;
+    *waits = p.waits && !(*device && (*device)->unsettled);
     return memory == NBC_MEMORY_DEVICE && !*device ? NBC_MEMORY_NONE : memory;
 }
 
@@ -714,6 +718,7 @@ static struct nbc_device_copy *copy_start(struct nbc_device *d, bool store,
     struct nbc_device_copy *copy = copy_new(d);
     if (!copy)
         return NULL;
+    copy->settles = d->settles;
     if ((e->within ? copy_within(d, e) : copy_elements(d, store, e)) &&
         !failed(r, r->names[4], r->f.event_record(copy->event, d->stream[store])))
         return copy;
@@ -731,6 +736,7 @@ static bool is_stale(void)
 
 static void device_forget(struct nbc_device *d)
 {
+    d->settled = d->settles;
     d->stream[0] = d->stream[1] = NULL;
     d->mark = 0;
     d->is_marked = false;
@@ -782,11 +788,18 @@ bool nbc_device_settle(struct nbc_device *d, uintptr_t at)
     void *const legacy = (void *)1, *const per_thread = (void *)2;
     void *before;
     cuda_make_wait(at);
+    d->unsettled = true;
     if (!device_enter_anew(d, &before))
         return false;
-    bool ok = follow(d, legacy) && follow(d, per_thread);
+    d->unsettled = !follow(d, legacy) || !follow(d, per_thread);
+    d->settles++;
     d->runtime->leave(before);
-    return ok;
+    return !d->unsettled;
+}
+
+bool nbc_device_is_settled(const struct nbc_device *d)
+{
+    return d->settled == d->settles;
 }
 
 bool nbc_device_test(struct nbc_device_copy *copy, bool *over)
@@ -799,6 +812,8 @@ bool nbc_device_test(struct nbc_device_copy *copy, bool *over)
     int error = r->f.event_query(copy->event);
     r->leave(before);
     *over = error != NOT_READY;
+    if (!error && copy->settles > copy->device->settled)
+        copy->device->settled = copy->settles;
     if (*over)
         copy_give(copy);
     return !*over || !failed(r, r->names[5], error);

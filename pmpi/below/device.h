@@ -44,6 +44,9 @@ enum nbc_memory nbc_device_find(uintptr_t first, uintptr_t last, struct nbc_devi
  * write to this memory in future will. Returns false if that fails: see nbc_device_fault. */
 bool nbc_device_settle(struct nbc_device *d, uintptr_t at);
 
+/* Whether nothing has to be waited for any more: a copy that started since then has ended. */
+bool nbc_device_is_settled(const struct nbc_device *d);
+
 /* Whether the MPI says that it takes buffers in this device's memory; or in any that there may be,
  * if NULL. After the MPI is initialized. */
 bool nbc_device_mpi_takes(const struct nbc_device *d);

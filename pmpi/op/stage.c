@@ -114,7 +114,6 @@ struct nbc_stage {
     struct nbc_device *device[2]; /* of the send and the receive buffer; NULL: it is not on one */
     struct nbc_device *direct;    /* of all buffers on devices, which the MPI gets; or NULL */
     bool several;                 /* devices */
-    bool late;                    /* a device does not yet have what the program has written */
     uintptr_t base[2];            /* of the program's buffers */
     struct block *block;
     void *memory; /* of the execution */
@@ -152,10 +151,7 @@ static enum nbc_memory find_parts(struct nbc_stage *s, const struct nbc_staged *
             s->device[buf] = device;
         s->direct = s->direct ? s->direct : device;
         s->several = s->several || (device && device != s->direct);
-        if (found != NBC_MEMORY_DEVICE || waits)
-            continue;
-        s->late = true;
-        if (!nbc_device_settle(device, first))
+        if (found == NBC_MEMORY_DEVICE && !waits && !nbc_device_settle(device, first))
             s->error[buf] = nbc_error_text(NBC_ERROR_DEVICE, nbc_device_fault());
     }
     return memory;
@@ -167,7 +163,7 @@ static unsigned find_buffers(const struct nbc_run *run, struct nbc_stage *s,
 {
     unsigned buffers = 0;
     s->direct = NULL;
-    s->several = s->late = false;
+    s->several = false;
     for (int buf = 0; buf < 2; buf++) {
         s->error[buf] = MPI_SUCCESS;
         s->device[buf] = NULL;
@@ -370,8 +366,7 @@ static int copy_begin(struct nbc_stage *s, struct nbc_device *device, bool store
     return 0;
 }
 
-/* Sets which bytes of an operation's elements are data. Returns an
- * MPI error code. */
+/* Sets which bytes of an operation's elements are data. Returns an MPI error code. */
 static int find_data(struct nbc_run *run, const struct nbc_op *op, struct nbc_elements *e,
                      struct nbc_bytes_run *all)
 {
@@ -410,9 +405,12 @@ static int move_begin(struct nbc_run *run, const struct nbc_op *op, nbc_handle *
     return copy_begin(s, s->direct, store, &e, h);
 }
 
+/* Another operation may have made copies wait, and may not have seen the end of that yet. */
 static int settle_begin(struct nbc_stage *s, nbc_handle *h)
 {
-    return s->late ? copy_begin(s, s->direct, false, &(struct nbc_elements){0}, h) : NBC_SENT;
+    if (nbc_device_is_settled(s->direct))
+        return NBC_SENT;
+    return copy_begin(s, s->direct, false, &(struct nbc_elements){0}, h);
 }
 
 static int fetch_or_store(struct nbc_run *run, const struct nbc_op *op, nbc_handle *h)

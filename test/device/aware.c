@@ -51,9 +51,10 @@ static void *translated(const void *buf, int count, MPI_Datatype type)
 {
     MPI_Aint lb, extent;
     PMPI_Type_get_true_extent(type, &lb, &extent);
+    uintptr_t at = (uintptr_t)buf;
     if (count > 0 && extent > 0)
-        return (char *)(uintptr_t)buf + to_hidden((uintptr_t)buf + (uintptr_t)lb);
-    return (void *)(uintptr_t)buf;
+        at += (uintptr_t)to_hidden(at + (uintptr_t)lb);
+    return (void *)at;
 }
 
 int PMPI_Isend(const void *buf, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,

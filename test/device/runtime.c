@@ -94,6 +94,15 @@ struct memory {
     struct memory *next;
 };
 
+/* Memory of the host. It is pinned no longer when its context is destroyed. */
+struct pin {
+    void *memory;
+    struct context *context;
+    struct pin *next;
+};
+
+static struct pin *pins;
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct context contexts[NDEVICES] = {{.device = 0}, {.device = 1}};
 static struct stream *streams;
@@ -475,12 +484,33 @@ CALL_(cuMemHostRegister_v2, hipHostRegister, (char *memory, size_t size, unsigne
         __atomic_fetch_add(&memory[i], 0, __ATOMIC_RELAXED); /* there is a page for each address */
     if (flags != 1)
         result = misuse("pinned memory for one context", INVALID_VALUE);
+    struct pin *p = malloc(sizeof *p);
+    *p = (struct pin){memory, current(), pins};
+    pins = p;
     npinned++;
 })
 
+/* Of a context, or this memory. */
+static bool unpin(const struct context *context, const void *memory)
+{
+    bool found = false;
+    for (struct pin **at = &pins; *at;) {
+        struct pin *p = *at;
+        if (p->context != context && p->memory != memory) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        free(p);
+        npinned--;
+        found = true;
+    }
+    return found;
+}
+
 CALL_(cuMemHostUnregister, hipHostUnregister, (void *memory), {
-    (void)memory;
-    npinned--;
+    if (!unpin(NULL, memory))
+        result = INVALID_VALUE;
 })
 
 static int allocate(uintptr_t *address, size_t size, bool managed)
@@ -625,6 +655,7 @@ CALL_(cuDevicePrimaryCtxRetain, , (struct context * *context, int device),
 CALL_(cuDevicePrimaryCtxReset_v2, , (int device), {
     static struct context dead = {.destroyed = true};
     end_late();
+    unpin(&contexts[device], NULL);
     for (struct stream *s = streams; s; s = s->next)
         if (s->context == &contexts[device]) {
             while (s->first)

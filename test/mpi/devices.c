@@ -174,6 +174,21 @@ TEST(counted)
     device_free(v);
 }
 
+/* Two operations at once on memory that the program has written, and the device does not have yet.
+ */
+TEST(both_wait)
+{
+    MPI_Request r[2];
+    for (int i = 0; i < 20; i++) {
+        int *v = vector_new(ON_DEVICE, N, test_rank == 0 ? 5 : -1);
+        MPI_Ibcast(v, N / 2, MPI_INT, 0, MPI_COMM_WORLD, &r[0]);
+        MPI_Ibcast(v + N / 2, N / 2, MPI_INT, 0, MPI_COMM_WORLD, &r[1]);
+        MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+        EXPECT(vector_is(ON_DEVICE, v, N, 1, 5), "wrong data");
+        device_free(v);
+    }
+}
+
 /* The runtime is asked once what a buffer is, and before a copy once whether its context is there.
  */
 TEST(asked_once)
@@ -548,40 +563,53 @@ static void fail(const char *function, int at, bool matters)
     expect_sum(function);
 }
 
-/* Gathers vectors with gaps, if `gaps`, while a function fails on rank 0: all ranks end, with an
- * error or the right data, and the gaps stay. */
+/* Checks what has been gathered of vectors: the gaps are as before. */
+static void expect_gathered(const int *out, int room, bool gaps)
+{
+    enum { EXTENT = 148, PER = 90 };
+    int *got = test_alloc((size_t)room * sizeof *got);
+    device_fetch(got, out, (size_t)room * sizeof *got);
+    for (int i = 0, extent = gaps ? EXTENT : PER; i < room; i++) {
+        int at = i % extent, from = i / extent;
+        bool data = from < test_size && (!gaps || at % 5 < 3);
+        int wanted = data ? from * 100 + at : i - 7000;
+        EXPECT(got[i] == wanted, "element %d is %d, not %d", i, got[i], wanted);
+    }
+    free(got);
+}
+
+/* Gathers vectors, with gaps if `gaps`, while a function fails on rank 0: all ranks end, with an
+ * error or the right data. The next time all is right. */
 static void fail_moving(const char *function, int at, bool gaps)
 {
-    enum { ROOM = 4096, PER = 90 };
+    enum { ROOM = 4096 };
     char setting[100], text[MPI_MAX_ERROR_STRING] = "";
     MPI_Datatype type;
     MPI_Request r;
-    int length, got[ROOM], *in, *out;
+    int length, *in, *out;
     device_choose(test_rank);
     in = vector_new(ON_DEVICE, ROOM, test_rank * 100);
     out = vector_new(ON_DEVICE, ROOM, -7000);
-    MPI_Type_vector(PER / 3, 3, gaps ? 5 : 3, MPI_INT, &type);
+    MPI_Type_vector(30, 3, gaps ? 5 : 3, MPI_INT, &type);
     MPI_Type_commit(&type);
     test_place("%s, call %d, %s", function, at, gaps ? "gaps" : "no gaps");
     snprintf(setting, sizeof setting, "%s=%d", function, at);
     if (test_rank == 0)
         set_runtime("NBC_RUNTIME_FAIL", setting);
-    int error = MPI_Iallgather(in, 1, type, out, 1, type, MPI_COMM_WORLD, &r);
-    if (!error)
-        error = MPI_Wait(&r, MPI_STATUS_IGNORE);
-    set_runtime("NBC_RUNTIME_FAIL", NULL);
-    if (error)
-        MPI_Error_string(error, text, &length);
-    if (test_rank == 0 && error)
-        EXPECT(strstr(text, "an injected error") || class_of(error) == MPI_ERR_BUFFER ||
-                   class_of(error) == MPI_ERR_TRUNCATE,
-               "error class %d, '%s'", class_of(error), text);
-    device_fetch(got, out, sizeof got);
-    for (int i = 0, extent = gaps ? 148 : PER; i < ROOM; i++) {
-        int at_block = i % extent, from = i / extent;
-        bool data = from < test_size && (!gaps || at_block % 5 < 3);
-        int wanted = data ? from * 100 + at_block : i - 7000;
-        EXPECT(got[i] == wanted || (data && error), "element %d is %d, not %d", i, got[i], wanted);
+    for (int i = 0; i < 2; i++) {
+        int error = MPI_Iallgather(in, 1, type, out, 1, type, MPI_COMM_WORLD, &r);
+        if (!error)
+            error = MPI_Wait(&r, MPI_STATUS_IGNORE);
+        set_runtime("NBC_RUNTIME_FAIL", NULL);
+        if (error)
+            MPI_Error_string(error, text, &length);
+        if (test_rank == 0 && error)
+            EXPECT(strstr(text, "an injected error") || class_of(error) == MPI_ERR_BUFFER ||
+                       class_of(error) == MPI_ERR_TRUNCATE,
+                   "error class %d, '%s'", class_of(error), text);
+        EXPECT(i == 0 || !error, "an error without a fault");
+        if (!error) /* else nothing here waits for what the program has written */
+            expect_gathered(out, ROOM, gaps);
     }
     MPI_Type_free(&type);
     device_free(in);
@@ -603,6 +631,30 @@ TEST(faults_in_moves)
             fail_moving(names[i], at, false);
             fail_moving(names[i], at, true);
         }
+}
+
+/* Copies cannot be made to wait for what the program has written. The next ones do. */
+TEST(faults_in_settling)
+{
+    static const char *const names[] = {"cuEventRecord", "cuStreamWaitEvent", "cuEventCreate",
+                                        "cuCtxPushCurrent_v2"};
+    char setting[100];
+    MPI_Request r;
+    for (int i = 0; i < 80; i++) {
+        int *v = vector_new(ON_DEVICE, N, test_rank == 0 ? 5 : -1);
+        snprintf(setting, sizeof setting, "%s=%d", names[i % 4], i / 4 % 4 + 1);
+        test_place("%s", setting);
+        if (test_rank == 0)
+            set_runtime("NBC_RUNTIME_FAIL", setting);
+        if (!MPI_Ibcast(v, N, MPI_INT, 0, MPI_COMM_WORLD, &r))
+            MPI_Wait(&r, MPI_STATUS_IGNORE);
+        set_runtime("NBC_RUNTIME_FAIL", NULL);
+        EXPECT(!MPI_Ibcast(v, N, MPI_INT, 0, MPI_COMM_WORLD, &r) &&
+                   !MPI_Wait(&r, MPI_STATUS_IGNORE),
+               "an error");
+        EXPECT(vector_is(ON_DEVICE, v, N, 1, 5), "wrong data");
+        device_free(v);
+    }
 }
 
 TEST(faults)
