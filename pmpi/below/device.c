@@ -807,8 +807,10 @@ bool nbc_device_test(struct nbc_device_copy *copy, bool *over)
     const struct runtime *r = copy->device->runtime;
     void *before;
     *over = true;
-    if (!device_enter(copy->device, &before))
+    if (!device_enter(copy->device, &before)) {
+        copy_give(copy);
         return false;
+    }
     int error = r->f.event_query(copy->event);
     r->leave(before);
     *over = error != NOT_READY;
