@@ -5,6 +5,8 @@
  * that the program has begun; and as some MPIs do, it needs the context of the memory to be current
  * in the thread that calls it. */
 #define _GNU_SOURCE
+#include "config.h"
+
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdint.h>
@@ -57,7 +59,7 @@ static void *translated(const void *buf, int count, MPI_Datatype type)
     return (void *)at;
 }
 
-int PMPI_Isend(const void *buf, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+int PMPI_Isend(NBC_CONST void *buf, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
                MPI_Request *request)
 {
     static __typeof__(MPI_Isend) *next;

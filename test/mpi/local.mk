@@ -79,7 +79,7 @@ test/device/libcuda.so.1: test/device/runtime.c
 test/device/libamdhip64.so.6: test/device/runtime.c
 	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) -DHIP $(device_flags) -Wl,-soname,$(@F) -o $@ $<
 test/device/aware.so: test/device/aware.c
-	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(MPI_CPPFLAGS) $(device_flags) -o $@ $< -ldl
+	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(mpi_flags) $(device_flags) -o $@ $< -ldl
 # It lacks a function.
 test/device/lacking/libcuda.so.1: test/device/runtime.c
 	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) -DcuStreamWaitEvent=nbc_lacking $(device_flags) -Wl,-soname,$(@F) -o $@ $<
