@@ -256,6 +256,34 @@ static int bytes_staged(MPI_Comm comm, MPI_Info info)
     return moved;
 }
 
+/* Bruck's algorithm has a copy for each block, but staged one of all that is sent and one of all
+ * that is received. */
+TEST(staged_if_better)
+{
+    MPI_Comm bruck;
+    MPI_Info info;
+    MPI_Request r;
+    int *in, *out, n = test_size;
+    if (getenv("NBCSHIM_DEVICE") || test_size < 4) /* else one block has no copy */
+        return;
+    device_choose(0);
+    in = vector_new(ON_DEVICE, n, test_rank * n);
+    out = vector_new(ON_DEVICE, n, -1);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "nbcshim_algorithm", "alltoall:bruck");
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &bruck);
+    int64_t before = copies();
+    MPI_Ialltoall(in, 1, MPI_INT, out, 1, MPI_INT, bruck, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    EXPECT_INT((int)(copies() - before), 2);
+    EXPECT(vector_is(ON_DEVICE, out, n, n, test_rank), "wrong data");
+    MPI_Info_free(&info);
+    MPI_Comm_free(&bruck);
+    device_free(in);
+    device_free(out);
+    device_choose(-1);
+}
+
 /* The info of the call takes precedence over that of the communicator. */
 TEST(hints)
 {
@@ -405,9 +433,9 @@ TEST(kinds_change)
     device_free(in);
 }
 
-/* Blocks in allocations far from each other, on all devices, by their addresses: there is no memory
- * of the host for what is between them. */
-TEST(far_apart)
+/* Blocks in allocations far from each other, by their addresses: there is no memory of the host for
+ * what is between them. */
+static void expect_far_apart(void)
 {
     enum { MOST = 8 };
     const size_t step = (size_t)1 << 40;
@@ -446,6 +474,18 @@ TEST(far_apart)
         device_free(out[i]);
     }
     munmap(room, (MOST + 1) * step);
+}
+
+TEST(far_apart) /* on all devices */
+{
+    expect_far_apart();
+}
+
+TEST(far_apart_on_one)
+{
+    device_choose(test_rank);
+    expect_far_apart();
+    device_choose(-1);
 }
 
 /* A block on a device between two on the host. */
