@@ -462,20 +462,19 @@ int64_t nbc_staged_shift(const struct nbc_staged *staged, int buf, int64_t at)
     return part->shift;
 }
 
-/* direct: whether that schedule is wanted. */
-static struct nbc_sched *stage_of(struct nbc_sched *s, const struct nbc_type *types, int ntypes,
-                                  unsigned buffers, int64_t piece, bool direct)
+struct nbc_sched *nbc_stage(struct nbc_sched *s, const struct nbc_type *types, int ntypes,
+                            unsigned buffers, int64_t piece)
 {
     const struct nbc_shape shape = {.types = types,
                                     .ntypes = ntypes,
                                     .segment = s->segment,
                                     .local = s->local,
                                     .sockets = s->sockets};
-    struct nbc_sched **kept = direct ? &s->staged->direct[buffers] : &s->staged->with[buffers];
+    struct nbc_sched **kept = piece ? &s->staged->with[buffers] : &s->staged->direct[buffers];
     if (*kept)
         return *kept;
     struct stage made = {.shape = &shape, .from = s, .buffers = buffers, .piece = piece};
-    *kept = direct ? stage_direct(&made) : stage(&made);
+    *kept = piece ? stage(&made) : stage_direct(&made);
     free(made.uses);
     free(made.first);
     for (int buf = 0; buf < 2; buf++) {
@@ -483,12 +482,6 @@ static struct nbc_sched *stage_of(struct nbc_sched *s, const struct nbc_type *ty
         free(made.out[buf].list);
     }
     return *kept;
-}
-
-struct nbc_sched *nbc_stage(struct nbc_sched *s, const struct nbc_type *types, int ntypes,
-                            unsigned buffers, int64_t piece)
-{
-    return stage_of(s, types, ntypes, buffers, piece, false);
 }
 
 bool nbc_has_direct(const struct nbc_sched *s)
@@ -513,12 +506,6 @@ bool nbc_direct_is_better(const struct nbc_sched *s, unsigned buffers)
         }
     }
     return nmessages == 0 || nused >= ncopies;
-}
-
-struct nbc_sched *nbc_stage_direct(struct nbc_sched *s, const struct nbc_type *types, int ntypes,
-                                   unsigned buffers)
-{
-    return stage_of(s, types, ntypes, buffers, 0, true);
 }
 
 void nbc_staged_free(struct nbc_staged *staged)

@@ -49,8 +49,8 @@ int64_t nbc_staged_size(const struct nbc_staged *staged, int buf);
 int64_t nbc_staged_shift(const struct nbc_staged *staged, int buf, int64_t at);
 
 /* After nbc_staged_of. Returns the staged schedule for these buffers, which is kept with `s`; NULL
- * without memory. No copy has more than `piece` bytes, unless its type has gaps. Bytes that no
- * operation writes are not written to the device. */
+ * without memory. No copy has more than `piece` bytes, unless its type has gaps; 0: the direct
+ * schedule. Bytes that no operation writes are not written to the device. */
 struct nbc_sched *nbc_stage(struct nbc_sched *s, const struct nbc_type *types, int ntypes,
                             unsigned buffers, int64_t piece);
 
@@ -61,10 +61,6 @@ bool nbc_has_direct(const struct nbc_sched *s);
  * messages do, as in Bruck's algorithms, one copy of all of it is faster than one for each block.
  */
 bool nbc_direct_is_better(const struct nbc_sched *s, unsigned buffers);
-
-/* The same as nbc_stage, but the direct schedule. Its temporary buffer is larger. */
-struct nbc_sched *nbc_stage_direct(struct nbc_sched *s, const struct nbc_type *types, int ntypes,
-                                   unsigned buffers);
 
 /* Accepts NULL. */
 void nbc_staged_free(struct nbc_staged *staged);

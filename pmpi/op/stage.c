@@ -262,8 +262,7 @@ static int begin(struct nbc_run *run, const struct nbc_type *types,
         return MPI_SUCCESS;
     if (!is_direct(run, s, buffers))
         s->direct = NULL;
-    struct nbc_sched *sched = s->direct ? nbc_stage_direct(run->sched, types, ntypes, buffers)
-                                        : nbc_stage(run->sched, types, ntypes, buffers, PIECE);
+    struct nbc_sched *sched = nbc_stage(run->sched, types, ntypes, buffers, s->direct ? 0 : PIECE);
     if (!sched || !make_room(s, nbc_exec_memory(sched)))
         return MPI_ERR_NO_MEM;
     s->host = run->exec;

@@ -515,8 +515,7 @@ static void stage_rank(struct sim_rank *r, int ntypes, unsigned buffers, bool di
     struct nbc_sched *sched = (struct nbc_sched *)(uintptr_t)r->sched;
     nbc_staged_of(sched, types, ntypes, FAR);
     direct = direct && nbc_has_direct(sched);
-    r->runs_as = direct ? nbc_stage_direct(sched, types, ntypes, buffers)
-                        : nbc_stage(sched, types, ntypes, buffers, PIECE);
+    r->runs_as = nbc_stage(sched, types, ntypes, buffers, direct ? 0 : PIECE);
     for (int buf = 0; buf < 2; buf++) {
         if (buffers >> buf & 1 && !direct)
             r->shadow[buf] = malloc((size_t)nbc_staged_size(sched->staged, buf) + 1);
