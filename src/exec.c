@@ -115,8 +115,7 @@ static __attribute__((cold)) void exec_stage(struct nbc_exec *e, int32_t id)
     if (op->kind == NBC_OP_RELEASE)
         e->transport->release(e->self);
     else if (!e->error)
-        error = e->transport->stage(e->self, op->kind == NBC_OP_STORE, op->buf, op->off, op->count,
-                                    op->type, &e->handles[e->ninflight]);
+        error = e->transport->stage(e->self, op, &e->handles[e->ninflight]);
     if (error > 0)
         fail(e, error);
     if (error)

@@ -176,10 +176,14 @@ nbc_id nbc_emit_again(struct nbc_sched *s, const struct nbc_op *op)
     return sched_emit(s, copy, NBC_NONE);
 }
 
-nbc_id nbc_emit_staged(struct nbc_sched *s, enum nbc_op_kind kind, struct nbc_ref data)
+nbc_id nbc_emit_staged(struct nbc_sched *s, enum nbc_op_kind kind, struct nbc_ref data,
+                       struct nbc_ref from)
 {
+    struct nbc_op op = op_on(kind, data);
+    op.b_off = from.off;
+    op.b_buf = (uint8_t)from.buf & 7;
     s->nmsgs += kind != NBC_OP_RELEASE;
-    return sched_emit(s, op_on(kind, data), NBC_NONE);
+    return sched_emit(s, op, NBC_NONE);
 }
 
 void nbc_sched_fail(struct nbc_sched *s)

@@ -35,6 +35,8 @@ enum nbc_op_kind {
     NBC_OP_JOIN,
     NBC_OP_FETCH,  /* copies from the device's memory of a buffer to the host's */
     NBC_OP_STORE,  /* the other way */
+    NBC_OP_MOVE,   /* a copy of which a side, or both, is in a device's memory; b is like a */
+    NBC_OP_SETTLE, /* is over when the device's memory has what the program has written there */
     NBC_OP_RELEASE /* the last operation: nothing uses the host's memory any more */
 };
 
@@ -42,7 +44,7 @@ enum nbc_op_kind {
  * are cached, so the struct is small: it stores once what the references have in common. */
 struct nbc_op {
     int64_t off, count; /* of a */
-    int64_t b_off;
+    int64_t b_off;      /* COPY, REDUCE, MOVE */
     union {
         int64_t c_off;   /* REDUCE */
         int64_t b_count; /* COPY */
@@ -63,13 +65,13 @@ struct nbc_op {
     uint8_t uneven : 1; /* REDUCE: the counts of the three differ, which is a builder's error */
 };
 
-/* Returns, for SEND and RECV, the data; for COPY and REDUCE, the destination. */
+/* Returns, for SEND and RECV, the data; for COPY, REDUCE and MOVE, the destination. */
 static inline struct nbc_ref nbc_op_a(const struct nbc_op *op)
 {
     return (struct nbc_ref){op->off, op->count, op->type, op->buf};
 }
 
-/* Returns, for COPY, the source; for REDUCE, the left operand. */
+/* Returns, for COPY and MOVE, the source; for REDUCE, the left operand. */
 static inline struct nbc_ref nbc_op_b(const struct nbc_op *op)
 {
     bool copy = op->kind == NBC_OP_COPY;
@@ -87,7 +89,7 @@ struct nbc_sched {
     struct nbc_op *ops;
     int32_t *succ;
     int32_t nops, nsucc;
-    int32_t nmsgs;             /* sends, receives, fetches and stores */
+    int32_t nmsgs;             /* operations that the transport's poll ends */
     int64_t segment;           /* that of the shape that it was built for */
     bool local, sockets;       /* likewise */
     int64_t temp_bytes;        /* size of the temporary buffer, which is aligned like malloc's */
@@ -139,8 +141,9 @@ struct nbc_ref nbc_temp_like(struct nbc_sched *s, struct nbc_ref like);
 /* Emits a copy of an operation of another schedule, without its edges. */
 nbc_id nbc_emit_again(struct nbc_sched *s, const struct nbc_op *op);
 
-/* Emits an operation of a staged schedule on these data. */
-nbc_id nbc_emit_staged(struct nbc_sched *s, enum nbc_op_kind kind, struct nbc_ref data);
+/* Emits an operation of a staged schedule on these data; from: of a MOVE. */
+nbc_id nbc_emit_staged(struct nbc_sched *s, enum nbc_op_kind kind, struct nbc_ref data,
+                       struct nbc_ref from);
 
 /* Records that the builder's own allocation failed: nbc_sched_finish returns NULL. */
 void nbc_sched_fail(struct nbc_sched *s);

@@ -28,6 +28,7 @@ struct stage {
     int nuses;
     struct set in[2], out[2];
     int nfetches;
+    nbc_id *first, *last; /* direct: what an operation has become */
 };
 
 /* --- sets of bytes --------------------------------------------------------------------------- */
@@ -201,7 +202,7 @@ static void emit_fetches(struct stage *s)
     list_fetches(s, list);
     qsort(list, (size_t)n, sizeof *list, by_first_use);
     for (int i = 0; i < n; i++)
-        nbc_emit_staged(s->to, NBC_OP_FETCH, list[i].data);
+        nbc_emit_staged(s->to, NBC_OP_FETCH, list[i].data, (struct nbc_ref){0});
     free(list);
 }
 
@@ -248,7 +249,7 @@ static void emit_operations(struct stage *s)
 
 static void emit_store(struct stage *s, struct nbc_ref data, struct nbc_span span)
 {
-    nbc_id store = nbc_emit_staged(s->to, NBC_OP_STORE, data);
+    nbc_id store = nbc_emit_staged(s->to, NBC_OP_STORE, data, (struct nbc_ref){0});
     for (int i = 0; i < s->nuses; i++)
         if (s->uses[i].writes && s->uses[i].ref.buf == data.buf && overlap(s->uses[i].span, span))
             nbc_after(s->to, store, s->nfetches + s->uses[i].op);
@@ -281,7 +282,8 @@ static void emit_stores(struct stage *s, int buf)
 
 static void emit_release(struct stage *s)
 {
-    nbc_id last = s->to->nops, id = nbc_emit_staged(s->to, NBC_OP_RELEASE, (struct nbc_ref){0});
+    const struct nbc_ref none = {0};
+    nbc_id last = s->to->nops, id = nbc_emit_staged(s->to, NBC_OP_RELEASE, none, none);
     for (nbc_id pre = 0; pre < last; pre++)
         nbc_after(s->to, id, pre);
 }
@@ -297,6 +299,97 @@ static struct nbc_sched *stage(struct stage *s)
         emit_stores(s, buf);
     emit_release(s);
     s->to->temp_bytes = s->from->temp_bytes;
+    return nbc_sched_finish(s->to);
+}
+
+/* --- the direct schedule --------------------------------------------------------------------- */
+
+static bool is_on_device(const struct stage *s, struct nbc_ref ref)
+{
+    return s->buffers >> ref.buf & 1;
+}
+
+static nbc_id emit_move(const struct stage *s, struct nbc_ref to, struct nbc_ref from, nbc_id after)
+{
+    nbc_id id = nbc_emit_staged(s->to, NBC_OP_MOVE, to, from);
+    nbc_after(s->to, id, after);
+    return id;
+}
+
+/* Bytes and the gaps between them are moved at once where that writes no gaps of the device. */
+static nbc_id move_bytes(const struct stage *s, struct nbc_ref to, struct nbc_ref from)
+{
+    return emit_move(s, bytes_of(span_of(s->shape, to), to.buf),
+                     bytes_of(span_of(s->shape, from), from.buf), NBC_NONE);
+}
+
+static void emit_copy(const struct stage *s, nbc_id id)
+{
+    struct nbc_ref to = nbc_op_a(&s->from->ops[id]), from = nbc_op_b(&s->from->ops[id]);
+    bool stores = is_on_device(s, to);
+    nbc_id at = NBC_NONE;
+    if (is_packed(s, to) && is_packed(s, from)) {
+        s->first[id] = s->last[id] = move_bytes(s, to, from);
+        return;
+    }
+    if (is_on_device(s, from)) {
+        struct nbc_ref host = nbc_temp_like(s->to, from);
+        s->first[id] = at = move_bytes(s, host, from);
+        from = host;
+    }
+    struct nbc_ref host = stores ? nbc_temp_like(s->to, to) : to;
+    s->last[id] = nbc_copy(s->to, host, from, at);
+    if (at == NBC_NONE)
+        s->first[id] = s->last[id];
+    if (stores)
+        s->last[id] = emit_move(s, to, host, s->last[id]);
+}
+
+/* Whether an operation is a copy with a side on a device. If the sides differ in length it is an
+ * error, which the transport returns before it reads anything. */
+static bool is_for_device(const struct stage *s, const struct nbc_op *op)
+{
+    if (op->kind != NBC_OP_COPY)
+        return false;
+    struct nbc_ref to = nbc_op_a(op), from = nbc_op_b(op);
+    return (is_on_device(s, to) || is_on_device(s, from)) &&
+           nbc_ref_bytes(s->shape, to) == nbc_ref_bytes(s->shape, from);
+}
+
+static void emit_direct(const struct stage *s, nbc_id id)
+{
+    const struct nbc_op *op = &s->from->ops[id];
+    if (is_for_device(s, op))
+        emit_copy(s, id);
+    else
+        s->first[id] = s->last[id] = nbc_emit_again(s->to, op);
+}
+
+static void emit_directs(const struct stage *s)
+{
+    const struct nbc_ref none = {0};
+    nbc_id settled = nbc_emit_staged(s->to, NBC_OP_SETTLE, none, none);
+    for (nbc_id id = 0; id < s->from->nops; id++) {
+        emit_direct(s, id);
+        nbc_after(s->to, s->first[id], settled);
+    }
+    for (nbc_id id = 0; id < s->from->nops; id++) {
+        const struct nbc_op *op = &s->from->ops[id];
+        for (int i = 0; i < op->nsucc_done; i++)
+            nbc_after(s->to, s->first[s->from->succ[op->succ + op->nsucc_issue + i]], s->last[id]);
+    }
+}
+
+static struct nbc_sched *stage_direct(struct stage *s)
+{
+    s->first = malloc(2 * (size_t)s->from->nops * sizeof *s->first + 1);
+    s->last = s->first + s->from->nops;
+    s->to = s->first ? nbc_sched_new(s->shape, s->from->nops + 4) : NULL;
+    if (!s->to)
+        return NULL;
+    s->to->temp_bytes = s->from->temp_bytes;
+    emit_directs(s);
+    emit_release(s);
     return nbc_sched_finish(s->to);
 }
 
@@ -377,25 +470,52 @@ struct nbc_sched *nbc_stage(struct nbc_sched *s, const struct nbc_type *types, i
                                     .segment = s->segment,
                                     .local = s->local,
                                     .sockets = s->sockets};
-    struct nbc_sched **with = &s->staged->with[buffers];
-    if (*with)
-        return *with;
+    struct nbc_sched **kept = piece ? &s->staged->with[buffers] : &s->staged->direct[buffers];
+    if (*kept)
+        return *kept;
     struct stage made = {.shape = &shape, .from = s, .buffers = buffers, .piece = piece};
-    *with = stage(&made);
+    *kept = piece ? stage(&made) : stage_direct(&made);
     free(made.uses);
+    free(made.first);
     for (int buf = 0; buf < 2; buf++) {
         free(made.in[buf].list);
         free(made.out[buf].list);
     }
-    return *with;
+    return *kept;
+}
+
+bool nbc_has_direct(const struct nbc_sched *s)
+{
+    for (nbc_id id = 0; id < s->nops; id++)
+        if (s->ops[id].kind == NBC_OP_REDUCE)
+            return false;
+    return true;
+}
+
+bool nbc_direct_is_better(const struct nbc_sched *s, unsigned buffers)
+{
+    int nmessages = 0, nused = 0, ncopies = 0;
+    for (nbc_id id = 0; id < s->nops; id++) {
+        const struct nbc_op *op = &s->ops[id];
+        bool uses = buffers >> op->buf & 1;
+        if (op->kind == NBC_OP_COPY)
+            ncopies += uses || buffers >> op->b_buf & 1;
+        else if (op->kind != NBC_OP_JOIN) {
+            nmessages++;
+            nused += uses;
+        }
+    }
+    return nmessages == 0 || nused >= ncopies;
 }
 
 void nbc_staged_free(struct nbc_staged *staged)
 {
     if (!staged)
         return;
-    for (unsigned i = 0; i < sizeof staged->with / sizeof *staged->with; i++)
+    for (unsigned i = 0; i < sizeof staged->with / sizeof *staged->with; i++) {
         nbc_sched_free(staged->with[i]);
+        nbc_sched_free(staged->direct[i]);
+    }
     free(staged->parts[0]);
     free(staged->parts[1]);
     free(staged);

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct nbc_op;
+
 /* A pending send or receive. It has room for an MPI_Request, be that an integer or a pointer. */
 typedef uintptr_t nbc_handle;
 
@@ -43,11 +45,9 @@ struct nbc_transport {
     int (*reduce)(void *self, uintptr_t dst, uintptr_t left, uintptr_t right, int64_t count,
                   int type);
 
-    /* Copies elements between the host's memory of buffer `buf`, at offset `off`, and the device's,
-     * there if `store`. Sets *h, which poll reports when the copy is over. Returns as send does.
-     * Only for staged schedules, as the next one. */
-    int (*stage)(void *self, bool store, int buf, int64_t off, int64_t count, int type,
-                 nbc_handle *h);
+    /* Starts an operation of a device (staged.h). Sets *h, which poll reports when it is over.
+     * Returns as send does. Only for staged schedules, as the next one. */
+    int (*stage)(void *self, const struct nbc_op *op, nbc_handle *h);
 
     /* All copies and messages of the run are over, and its operations too. */
     void (*release)(void *self);

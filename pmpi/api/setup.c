@@ -11,6 +11,7 @@
 #include "base/state.h"
 #include "base/tag_space.h"
 #include "below/detect.h"
+#include "below/device.h"
 #include "below/hook.h"
 #include "below/revoked.h"
 #include "comm/context.h"
@@ -104,6 +105,13 @@ static void start_trace(bool lead)
                         "MPI_Init\n");
 }
 
+static void explain_staging(void)
+{
+    if (nbc_settings.device == NBC_DEVICE_DIRECT && !nbc_device_mpi_takes(NULL))
+        fprintf(stderr, "nbcshim: NBCSHIM_DEVICE=direct: this MPI does not say that it takes "
+                        "buffers of GPUs: they are copied to memory of the host\n");
+}
+
 bool nbc_is_set_up(void)
 {
     return is_set_up;
@@ -124,6 +132,8 @@ int nbc_set_up(MPI_Comm comm, MPI_Comm home, int rank)
     nbc_threaded = level == MPI_THREAD_MULTIPLE;
     nbc_hang_report_setup(rank, level);
     start_trace(leads);
+    if (leads)
+        explain_staging();
     if (nbc_settings.stats)
         nbc_progress_observe_calls();
     start_progress_thread(level);

@@ -7,6 +7,7 @@
 
 #include "base/settings.h"
 #include "base/state.h"
+#include "below/quirks.h"
 
 #include "coll.h"
 
@@ -40,24 +41,16 @@ static void hint_read_algorithm(char *name, struct nbc_hints *hints)
         hint_set(nbc_alg_by_name(coll, colon + 1), hints);
 }
 
-/* The MPI is asked by a look for a key. Its errors must not reach the program's handlers: they are
- * raised on either of these communicators. */
+/* The MPI is asked by a look for a key. */
 int nbc_hints_check(MPI_Info info)
 {
-    MPI_Comm comms[] = {MPI_COMM_WORLD, MPI_COMM_SELF};
-    MPI_Errhandler handlers[2];
+    MPI_Errhandler kept[2];
     int length, found;
     if (info == MPI_INFO_NULL || !nbc_world_initialized) /* nowhere to keep them from */
         return MPI_SUCCESS;
-    for (int i = 0; i < 2; i++) {
-        NEXT(Comm_get_errhandler)(comms[i], &handlers[i]);
-        NEXT(Comm_set_errhandler)(comms[i], MPI_ERRORS_RETURN);
-    }
+    nbc_quirks_mute(kept);
     int error = NEXT(Info_get_valuelen)(info, (char *)"nbcshim_algorithm", &length, &found);
-    for (int i = 0; i < 2; i++) {
-        NEXT(Comm_set_errhandler)(comms[i], handlers[i]);
-        NEXT(Errhandler_free)(&handlers[i]);
-    }
+    nbc_quirks_unmute(kept);
     return error ? MPI_ERR_INFO : MPI_SUCCESS;
 }
 
@@ -70,6 +63,8 @@ void nbc_hints_read(MPI_Info info, struct nbc_hints *hints)
         nbc_parse_size(value, &hints->segment_size);
     if (hint_get(info, "nbcshim_reduction_order", value, sizeof value))
         nbc_order_by_name(value, &hints->order);
+    if (hint_get(info, "nbcshim_device", value, sizeof value))
+        nbc_device_by_name(value, &hints->device);
     if (!hint_get(info, "nbcshim_algorithm", value, sizeof value))
         return;
     for (name = strtok_r(value, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest))
@@ -135,6 +130,8 @@ int nbc_hints_write(const struct nbc_hints *hints, MPI_Info info)
     int error = show(info, "nbcshim_algorithm", algorithms);
     if (!error)
         error = show(info, "nbcshim_segment_size", segment);
+    if (!error)
+        error = show(info, "nbcshim_device", hints->device ? nbc_device_name(hints->device) : "");
     if (!error)
         error =
             show(info, "nbcshim_reduction_order", hints->order ? nbc_order_name(hints->order) : "");

@@ -8,19 +8,23 @@
  *
  *   nbcshim_reduction_order  order in which reductions combine the ranks: any, ranks or tree
  *
- * The value must be the same on every rank of the communicator. Other keys and invalid values are
- * ignored, as the standard requires of hints (MPI-4.1 chapter 10). */
+ *   nbcshim_device  what becomes of buffers in the memory of a device: auto, stage, direct or off
+ *
+ * The value must be the same on every rank of the communicator, but for the last. Other keys and
+ * invalid values are ignored, as the standard requires of hints (MPI-4.1 chapter 10). */
 #ifndef NBC_HINTS_H
 #define NBC_HINTS_H
 
+#include "base/settings.h"
 #include "below/next.h"
 
 #include "select.h"
 
 struct nbc_hints {
     const struct nbc_alg *algorithm[NBC_NCOLLS];
-    int64_t segment_size; /* 0: not set */
-    enum nbc_order order; /* NBC_ORDER_ANY: not set */
+    int64_t segment_size;       /* 0: not set */
+    enum nbc_order order;       /* NBC_ORDER_ANY: not set */
+    enum nbc_device_use device; /* NBC_DEVICE_AUTO: not set */
 };
 
 /* Returns MPI_ERR_INFO if the handle is not one of an info object, else MPI_SUCCESS. Under the

@@ -53,8 +53,23 @@ static bool parse_word(const char *value, const char *const words[], int *place)
 WORDS(parse_mode, "auto", "on", "off")
 WORDS(parse_blocking, "auto", "own", "native")
 WORDS(parse_hook, "auto", "on", "off")
-WORDS(parse_device, "auto", "stage", "off")
 WORDS(parse_progress, "calls", "thread")
+
+static const char *const device_words[] = {"auto", "stage", "direct", "off", NULL};
+
+bool nbc_device_by_name(const char *name, void *use)
+{
+    int place;
+    if (!parse_word(name, device_words, &place))
+        return false;
+    memcpy(use, &place, sizeof place);
+    return true;
+}
+
+const char *nbc_device_name(enum nbc_device_use use)
+{
+    return device_words[use];
+}
 
 static bool parse_order(const char *value, void *out)
 {
@@ -180,9 +195,11 @@ static const struct variable {
      "nbcshim in its progress loop"},
     {"NBCSHIM_CHECK", parse_switch, &nbc_settings.check, "0 or 1", "0",
      "check that the collective calls of all ranks match"},
-    {"NBCSHIM_DEVICE", parse_device, &nbc_settings.device, "auto, stage or off", "auto",
-     "buffers in the memory of a GPU are copied to that of the host (stage); off: all buffers are "
-     "taken for memory of the host"},
+    {"NBCSHIM_DEVICE", nbc_device_by_name, &nbc_settings.device, "auto, stage, direct or off",
+     "auto",
+     "copy buffers in the memory of a GPU to that of the host (stage), or give them to an MPI that "
+     "takes them (direct); auto: what is better; off: all buffers are taken for memory of the "
+     "host"},
     {"NBCSHIM_DYNAMIC", parse_switch, &nbc_settings.dynamic, "0 or 1", "1",
      "run collectives on communicators between jobs too"},
     {"NBCSHIM_HOOK", parse_hook, &nbc_settings.hook, "auto, on or off", "auto",

@@ -14,8 +14,9 @@ enum nbc_blocking { NBC_BLOCKING_AUTO, NBC_BLOCKING_OWN, NBC_BLOCKING_NATIVE };
 
 enum nbc_hook { NBC_HOOK_AUTO, NBC_HOOK_ON, NBC_HOOK_OFF };
 
-/* Whether buffers in the memory of a device are copied to that of the host. AUTO: as STAGE. */
-enum nbc_device_use { NBC_DEVICE_AUTO, NBC_DEVICE_STAGE, NBC_DEVICE_OFF };
+/* Whether buffers in the memory of a device are copied to that of the host, or given to the MPI if
+ * that takes them. AUTO: as is better for the schedule. */
+enum nbc_device_use { NBC_DEVICE_AUTO, NBC_DEVICE_STAGE, NBC_DEVICE_DIRECT, NBC_DEVICE_OFF };
 
 enum nbc_progress_kind { NBC_PROGRESS_CALLS, NBC_PROGRESS_THREAD };
 
@@ -71,6 +72,10 @@ void nbc_settings_close_file(FILE *out, const char *variable, const char *name);
 /* NBCSHIM_ALGORITHM_ALLREDUCE and its like, in *room; returns it. */
 enum { NBC_VARIABLE_LENGTH = 64 };
 const char *nbc_algorithm_variable(enum nbc_coll coll, char room[NBC_VARIABLE_LENGTH]);
+
+/* Sets *use, an enum nbc_device_use, if the name is one of it: "stage". Returns whether it is. */
+bool nbc_device_by_name(const char *name, void *use);
+const char *nbc_device_name(enum nbc_device_use use);
 
 /* Parses a positive number of bytes, with K, M or G for powers of 1024. Returns false, and leaves
  * *size unchanged, if the value is none. */

@@ -11,6 +11,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "below/next.h"
+#include "below/quirks.h"
+
 static const uintptr_t yes = 1, no = 0;
 const uintptr_t *nbc_device_word = &yes;
 
@@ -37,6 +40,7 @@ struct functions {
     int (*store)(uintptr_t device, const void *host, size_t n, void *stream);
     int (*pin)(void *memory, size_t size, unsigned flags);
     int (*unpin)(void *memory);
+    int (*move)(uintptr_t to, uintptr_t from, size_t n, void *stream);
 };
 
 enum { NFUNCTIONS = sizeof(struct functions) / sizeof(void *) };
@@ -46,6 +50,7 @@ enum { NON_BLOCKING = 1, NO_TIMING = 2, PORTABLE = 1, NOT_READY = 600 }; /* in b
 /* Where an address is. */
 struct place {
     bool device;
+    bool waits; /* what has been written there is there when the call returns */
     void *context;
     uintptr_t start;
     size_t size;
@@ -57,8 +62,16 @@ struct rows {
     int64_t length, pitch, n;
 };
 
+/* What an MPI says of the runtime: MPIX_GPU_query_support knows it by the number. */
+struct aware {
+    const char *names[2]; /* of functions without arguments */
+    int number;
+    int asked; /* 0: not yet; 1: no; 2: yes */
+};
+
 struct runtime {
     const char *library;
+    struct aware aware;
     const char *names[NFUNCTIONS];
     bool (*resolve)(void *library);                /* the functions that differ */
     bool (*locate)(uintptr_t at, struct place *p); /* false: the runtime does not know it */
@@ -67,17 +80,20 @@ struct runtime {
     int (*copy_rows)(bool store, const struct rows *rows, void *stream);
     const char *rows_name; /* of the function that it calls */
     const char *(*words)(int error);
-    bool found;
+    bool found, is_refused; /* is_refused: it lacks a function */
     union {
         struct functions f;
         void *any[NFUNCTIONS];
     };
 };
 
+static const char *lacking; /* the function that resolve has not found last */
+
 static bool resolve(void *library, const char *name, void *function)
 {
     void *found = dlsym(library, name);
     memcpy(function, &found, sizeof found);
+    lacking = found ? NULL : name;
     return found;
 }
 
@@ -147,45 +163,41 @@ static void *cuda_primary(int ordinal)
 
 static bool cuda_locate(uintptr_t at, struct place *p)
 {
-    enum { CONTEXT = 1, TYPE = 2, MANAGED = 8, ORDINAL = 9, START = 11, SIZE = 12, DEVICE = 2 };
-    int which[] = {CONTEXT, TYPE, MANAGED, ORDINAL, START, SIZE}, ordinal = 0;
-    unsigned type = 0, managed = 0;
-    void *data[] = {&p->context, &type, &managed, &ordinal, &p->start, &p->size};
+    enum { CONTEXT = 1, TYPE, WAITS = 6, MANAGED = 8, ORDINAL, START = 11, SIZE, N = 7 };
+    enum { DEVICE = 2 };
+    int which[N] = {CONTEXT, TYPE, MANAGED, ORDINAL, START, SIZE, WAITS}, ordinal = 0;
+    unsigned type = 0, managed = 0, waits = 0;
+    void *data[N] = {&p->context, &type, &managed, &ordinal, &p->start, &p->size, &waits};
     *p = (struct place){0};
-    if (cuda.get_attributes(sizeof which / sizeof *which, which, data, at) || !type)
+    /* A driver may refuse the last one for memory that does not have it. */
+    if ((cuda.get_attributes(N, which, data, at) && cuda.get_attributes(N - 1, which, data, at)) ||
+        !type)
         return false;
     p->device = type == DEVICE && !(managed & 0xff);
+    p->waits = waits & 0xff;
     if (p->device && !p->context)
         p->context = cuda_primary(ordinal);
     return true;
 }
 
-/* Whether the driver knows an attribute of memory. */
-static bool cuda_attribute(uintptr_t at, int which, void *value)
+/* Sets *id to what memory has as long as it is allocated, and no other memory ever has; to 0 if
+ * there is none. Returns false if the driver does not tell. */
+static bool cuda_memory_id(uintptr_t at, uint64_t *id)
 {
-    return !cuda.get_attributes(1, &which, &value, at);
-}
-
-/* What memory has as long as it is allocated, and no other memory ever has; 0: there is none. */
-static uint64_t cuda_memory_id(uintptr_t at)
-{
-    enum { BUFFER_ID = 7 };
-    uint64_t id = 0;
-    return cuda_attribute(at, BUFFER_ID, &id) ? id : 0;
+    int which = 7; /* BUFFER_ID */
+    void *data = id;
+    *id = 0;
+    return !cuda.get_attributes(1, &which, &data, at);
 }
 
 /* cuMemcpy and cudaMemcpy to a device return before the data is there, if it comes from memory that
- * is not pinned. Sets the attribute of the memory that makes them wait. Returns whether it was set
- * before. Memory of pools does not have it. */
-static bool cuda_waits(uintptr_t at)
+ * is not pinned. Sets the attribute of the memory that makes them wait. Memory of pools does not
+ * have it. */
+static void cuda_make_wait(uintptr_t at)
 {
     enum { SYNC_MEMOPS = 6 };
-    int set = 0;
     const int value = 1;
-    if (cuda_attribute(at, SYNC_MEMOPS, &set) && set & 0xff)
-        return true;
     cuda.set_attribute(&value, SYNC_MEMOPS, at);
-    return false;
 }
 
 static int cuda_enter(void *context, void **before)
@@ -262,6 +274,7 @@ static bool hip_locate(uintptr_t at, struct place *p)
     if (error || (!a.on_device && !a.on_host))
         return false;
     p->device = a.on_device && !a.on_host && !a.managed;
+    p->waits = true;
     p->context = (void *)(intptr_t)(a.device + 1);
     if (p->device && !hip.get_range(&start, &p->size, at))
         p->start = (uintptr_t)start;
@@ -299,7 +312,8 @@ static struct runtime runtimes[] = {
     {.library = "libcuda.so", /* a program may open it by this name: then it has no other */
      .names = {"cuStreamCreate", "cuStreamDestroy_v2", "cuEventCreate", "cuEventDestroy_v2",
                "cuEventRecord", "cuEventQuery", "cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2",
-               "cuMemHostRegister_v2", "cuMemHostUnregister"},
+               "cuMemHostRegister_v2", "cuMemHostUnregister", "cuMemcpyDtoDAsync_v2"},
+     .aware = {{"MPIX_Query_cuda_support", NULL}, 0, 0},
      .resolve = cuda_resolve,
      .locate = cuda_locate,
      .enter = cuda_enter,
@@ -310,7 +324,8 @@ static struct runtime runtimes[] = {
     {.library = "libamdhip64.so",
      .names = {"hipStreamCreateWithFlags", "hipStreamDestroy", "hipEventCreateWithFlags",
                "hipEventDestroy", "hipEventRecord", "hipEventQuery", "hipMemcpyDtoHAsync",
-               "hipMemcpyHtoDAsync", "hipHostRegister", "hipHostUnregister"},
+               "hipMemcpyHtoDAsync", "hipHostRegister", "hipHostUnregister", "hipMemcpyDtoDAsync"},
+     .aware = {{"MPIX_Query_rocm_support", "MPIX_Query_hip_support"}, 2, 0},
      .resolve = hip_resolve,
      .locate = hip_locate,
      .enter = hip_enter,
@@ -390,7 +405,12 @@ static bool runtime_resolve(struct runtime *r, const char *file)
     bool ok = library;
     for (int i = 0; i < NFUNCTIONS && ok; i++)
         ok = resolve(library, r->names[i], &r->any[i]);
-    return ok && r->resolve(library);
+    ok = ok && r->resolve(library);
+    r->is_refused = library && !ok;
+    if (r->is_refused)
+        fprintf(stderr, "nbcshim: GPU memory is not supported with %s, which lacks %s\n", file,
+                lacking);
+    return ok;
 }
 
 static bool found_any;
@@ -405,7 +425,8 @@ static void look(void)
         return;
     added_before = s.added;
     for (int i = 0; i < NRUNTIMES; i++)
-        if (!runtimes[i].found && s.file[i][0] && runtime_resolve(&runtimes[i], s.file[i]))
+        if (!runtimes[i].found && !runtimes[i].is_refused && s.file[i][0] &&
+            runtime_resolve(&runtimes[i], s.file[i]))
             found_any = runtimes[i].found = true;
 }
 
@@ -425,12 +446,46 @@ void nbc_device_ignore(void)
     nbc_device_word = &no;
 }
 
+/* --- what the MPI takes ------------------------------------------------------------------------
+ */
+
+/* MPICH before 4.1 does not know HIP's number, and raises an error. */
+static bool mpi_knows(int number)
+{
+    int (*query)(int number, int *answer), answer = 0, initialized = 0;
+    MPI_Errhandler kept[2];
+    NEXT(Initialized)(&initialized);
+    if (!initialized || !resolve(RTLD_DEFAULT, "MPIX_GPU_query_support", &query))
+        return false;
+    nbc_quirks_mute(kept);
+    int error = query(number, &answer);
+    nbc_quirks_unmute(kept);
+    return !error && answer;
+}
+
+static bool mpi_says(const struct aware *a)
+{
+    int (*query)(void);
+    for (int i = 0; i < 2 && a->names[i]; i++)
+        if (resolve(RTLD_DEFAULT, a->names[i], &query))
+            return query() == 1;
+    return mpi_knows(a->number);
+}
+
+static bool mpi_takes(struct runtime *r)
+{
+    if (!r->aware.asked)
+        r->aware.asked = mpi_says(&r->aware) ? 2 : 1;
+    return r->aware.asked == 2;
+}
+
 /* --- devices -----------------------------------------------------------------------------------
  */
 
 struct nbc_device_copy {
     struct nbc_device *device;
     void *event;
+    int64_t settles;              /* of the device when it started */
     struct nbc_device_copy *next; /* idle */
 };
 
@@ -440,7 +495,10 @@ struct nbc_device {
     void *stream[2]; /* for fetches and stores; NULL: not yet */
     uintptr_t mark;  /* memory that ends with the context; 0: none */
     uint64_t mark_id;
-    bool is_marked; /* or that failed */
+    bool is_marked;           /* or that failed */
+    bool unsettled;           /* copies should wait, but could not be made to */
+    int64_t settles, settled; /* how often copies had to wait for what the program has written, and
+                               * how often that is known to be over */
     struct nbc_device_copy *idle;
     struct nbc_device *next;
 };
@@ -489,10 +547,19 @@ static bool on_one_page(uintptr_t first, uintptr_t last)
     return first / SMALLEST_PAGE == last / SMALLEST_PAGE;
 }
 
-enum nbc_memory nbc_device_find(uintptr_t first, uintptr_t last, struct nbc_device **device)
+bool nbc_device_mpi_takes(const struct nbc_device *d)
+{
+    for (int i = 0; i < NRUNTIMES && !d; i++)
+        if (mpi_takes(&runtimes[i]))
+            return true;
+    return d && mpi_takes(d->runtime);
+}
+
+enum nbc_memory nbc_device_find(uintptr_t first, uintptr_t last, struct nbc_device **device,
+                                bool *waits)
 {
     struct runtime *runtime, *other;
-    struct place p, end;
+    struct place p = {0}, end;
     enum nbc_memory memory = memory_at(first, &runtime, &p);
     bool inside = memory == NBC_MEMORY_DEVICE ? p.size > 0 && last - p.start < p.size
                                               : on_one_page(first, last);
@@ -501,6 +568,7 @@ enum nbc_memory nbc_device_find(uintptr_t first, uintptr_t last, struct nbc_devi
         return NBC_MEMORY_DIFFERS;
     if (memory == NBC_MEMORY_DEVICE)
         *device = device_of(runtime, p.context);
+    *waits = p.waits && !(*device && (*device)->unsettled);
     return memory == NBC_MEMORY_DEVICE && !*device ? NBC_MEMORY_NONE : memory;
 }
 
@@ -509,18 +577,24 @@ enum nbc_memory nbc_device_find(uintptr_t first, uintptr_t last, struct nbc_devi
 
 /* Whether the context has been destroyed, and perhaps made again at the same address: CUDA's driver
  * crashes if it is given such a context, or streams and events of it, but it tells whether memory
- * is there. HIP returns an error. */
-static bool is_gone(const struct nbc_device *d)
+ * is there; if it does not, returns `unknown`. HIP returns an error. */
+static bool is_gone(const struct nbc_device *d, bool unknown)
 {
-    return d->mark && cuda_memory_id(d->mark) != d->mark_id;
+    uint64_t id;
+    if (!d->mark)
+        return false;
+    return cuda_memory_id(d->mark, &id) ? id != d->mark_id : unknown;
 }
 
 /* In the device's context. */
 static void mark_context(struct nbc_device *d)
 {
     d->is_marked = true;
-    if (d->runtime->locate == cuda_locate && !cuda.allocate(&d->mark, 1))
-        d->mark_id = cuda_memory_id(d->mark);
+    if (d->runtime->locate != cuda_locate || cuda.allocate(&d->mark, 1) ||
+        cuda_memory_id(d->mark, &d->mark_id))
+        return;
+    cuda.release(d->mark);
+    d->mark = 0;
 }
 
 static bool device_enter(struct nbc_device *d, void **before)
@@ -619,6 +693,13 @@ static bool copy_elements(struct nbc_device *d, bool store, const struct nbc_ele
     return true;
 }
 
+static bool copy_within(struct nbc_device *d, const struct nbc_elements *e)
+{
+    const struct runtime *r = d->runtime;
+    uintptr_t to = e->on_device, from = e->on_host;
+    return !failed(r, r->names[10], r->f.move(to, from, (size_t)e->runs->length, d->stream[1]));
+}
+
 /* In the device's context. */
 static bool make_stream(struct nbc_device *d, bool store)
 {
@@ -637,7 +718,8 @@ static struct nbc_device_copy *copy_start(struct nbc_device *d, bool store,
     struct nbc_device_copy *copy = copy_new(d);
     if (!copy)
         return NULL;
-    if (copy_elements(d, store, e) &&
+    copy->settles = d->settles;
+    if ((e->within ? copy_within(d, e) : copy_elements(d, store, e)) &&
         !failed(r, r->names[4], r->f.event_record(copy->event, d->stream[store])))
         return copy;
     copy_give(copy);
@@ -654,6 +736,7 @@ static bool is_stale(void)
 
 static void device_forget(struct nbc_device *d)
 {
+    d->settled = d->settles;
     d->stream[0] = d->stream[1] = NULL;
     d->mark = 0;
     d->is_marked = false;
@@ -666,7 +749,7 @@ static void device_forget(struct nbc_device *d)
 /* Enters a device for new work, also if its context has been made again. */
 static bool device_enter_anew(struct nbc_device *d, void **before)
 {
-    if (is_gone(d))
+    if (is_gone(d, false))
         device_forget(d);
     return device_enter(d, before);
 }
@@ -704,13 +787,19 @@ bool nbc_device_settle(struct nbc_device *d, uintptr_t at)
 {
     void *const legacy = (void *)1, *const per_thread = (void *)2;
     void *before;
-    if (d->runtime->locate != cuda_locate || cuda_waits(at))
-        return true;
+    cuda_make_wait(at);
+    d->unsettled = true;
     if (!device_enter_anew(d, &before))
         return false;
-    bool ok = follow(d, legacy) && follow(d, per_thread);
+    d->unsettled = !follow(d, legacy) || !follow(d, per_thread);
+    d->settles++;
     d->runtime->leave(before);
-    return ok;
+    return !d->unsettled;
+}
+
+bool nbc_device_is_settled(const struct nbc_device *d)
+{
+    return d->settled == d->settles;
 }
 
 bool nbc_device_test(struct nbc_device_copy *copy, bool *over)
@@ -718,14 +807,28 @@ bool nbc_device_test(struct nbc_device_copy *copy, bool *over)
     const struct runtime *r = copy->device->runtime;
     void *before;
     *over = true;
-    if (!device_enter(copy->device, &before))
+    if (!device_enter(copy->device, &before)) {
+        copy_give(copy);
         return false;
+    }
     int error = r->f.event_query(copy->event);
     r->leave(before);
     *over = error != NOT_READY;
+    if (!error && copy->settles > copy->device->settled)
+        copy->device->settled = copy->settles;
     if (*over)
         copy_give(copy);
     return !*over || !failed(r, r->names[5], error);
+}
+
+bool nbc_device_enter(struct nbc_device *d, void **before)
+{
+    return device_enter(d, before);
+}
+
+void nbc_device_leave(struct nbc_device *d, void *before)
+{
+    d->runtime->leave(before);
 }
 
 bool nbc_device_pin(struct nbc_device *d, void *memory, size_t size)
@@ -741,7 +844,7 @@ bool nbc_device_pin(struct nbc_device *d, void *memory, size_t size)
 void nbc_device_unpin(struct nbc_device *d, void *memory)
 {
     void *before;
-    if (is_gone(d) || !device_enter(d, &before))
+    if (is_gone(d, true) || !device_enter(d, &before))
         return;
     d->runtime->f.unpin(memory);
     d->runtime->leave(before);
@@ -751,7 +854,7 @@ static void device_free(struct nbc_device *d)
 {
     const struct functions *f = &d->runtime->f;
     void *before;
-    bool in = !is_gone(d) && device_enter(d, &before);
+    bool in = !is_gone(d, true) && device_enter(d, &before);
     for (struct nbc_device_copy *copy; (copy = d->idle);) {
         d->idle = copy->next;
         if (in)

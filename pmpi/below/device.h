@@ -35,22 +35,36 @@ enum nbc_memory {
 /* A context of a device, with streams of nbcshim's own. */
 struct nbc_device;
 
-/* Finds out what the bytes from `first` to `last` are; if a device's, sets *device. */
-enum nbc_memory nbc_device_find(uintptr_t first, uintptr_t last, struct nbc_device **device);
+/* Finds out what the bytes from `first` to `last` are; if a device's, sets *device, and *waits to
+ * whether the device has what the program has written there by calls that have returned. */
+enum nbc_memory nbc_device_find(uintptr_t first, uintptr_t last, struct nbc_device **device,
+                                bool *waits);
 
-/* Copies that start from now on see what the program has written to the memory at an address by
- * calls that have returned, although the device may not have it yet. Returns false if that fails:
- * see nbc_device_fault. */
+/* If it may not have it: copies that start from now on wait for that, and calls of the program that
+ * write to this memory in future will. Returns false if that fails: see nbc_device_fault. */
 bool nbc_device_settle(struct nbc_device *d, uintptr_t at);
+
+/* Whether nothing has to be waited for any more: a copy that started since then has ended. */
+bool nbc_device_is_settled(const struct nbc_device *d);
+
+/* Whether the MPI says that it takes buffers in this device's memory; or in any that there may be,
+ * if NULL. After the MPI is initialized. */
+bool nbc_device_mpi_takes(const struct nbc_device *d);
+
+/* Makes a device's context current in this thread, and then the one before. */
+bool nbc_device_enter(struct nbc_device *d, void **before);
+void nbc_device_leave(struct nbc_device *d, void *before);
 
 /* Bytes of an element that hold data: `length` of them from `at` on. */
 struct nbc_bytes_run {
     int64_t at, length;
 };
 
-/* A copy of elements, `extent` bytes apart, between the memories of a device and of the host. */
+/* A copy of elements, `extent` bytes apart, between the memories of a device and of the host.
+ * No element: the copy is over when those that started before are, and what they wait for. */
 struct nbc_elements {
     uintptr_t on_device, on_host;
+    bool within; /* on_host is on the same device: a store of the first run from there */
     const struct nbc_bytes_run *runs;
     int nruns;
     int64_t count, extent;

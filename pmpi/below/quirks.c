@@ -196,3 +196,21 @@ int nbc_quirks_reduce_local(const void *in, void *inout, int n, MPI_Datatype typ
     return NEXT(Reduce_local)((NBC_CONST void *)in, inout, n, type, op);
 }
 #endif
+
+void nbc_quirks_mute(MPI_Errhandler kept[2])
+{
+    MPI_Comm comms[] = {MPI_COMM_WORLD, MPI_COMM_SELF};
+    for (int i = 0; i < 2; i++) {
+        NEXT(Comm_get_errhandler)(comms[i], &kept[i]);
+        NEXT(Comm_set_errhandler)(comms[i], MPI_ERRORS_RETURN);
+    }
+}
+
+void nbc_quirks_unmute(MPI_Errhandler kept[2])
+{
+    MPI_Comm comms[] = {MPI_COMM_WORLD, MPI_COMM_SELF};
+    for (int i = 0; i < 2; i++) {
+        NEXT(Comm_set_errhandler)(comms[i], kept[i]);
+        NEXT(Errhandler_free)(&kept[i]);
+    }
+}

@@ -143,4 +143,9 @@ int nbc_quirks_inactive_source(MPI_Comm comm);
 int nbc_quirks_reduce_local(const void *in, void *inout, int n, MPI_Datatype type, MPI_Op op,
                             bool world);
 
+/* Between the two, errors of calls without a communicator reach no handler of the program: they are
+ * raised on MPI_COMM_WORLD or MPI_COMM_SELF, which must exist. */
+void nbc_quirks_mute(MPI_Errhandler kept[2]);
+void nbc_quirks_unmute(MPI_Errhandler kept[2]);
+
 #endif

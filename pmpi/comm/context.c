@@ -662,6 +662,13 @@ int nbc_context_hint(MPI_Comm comm, MPI_Info info)
     return error;
 }
 
+enum nbc_device_use nbc_context_device_use(const struct nbc_context *c, enum nbc_device_use of_call)
+{
+    if (nbc_settings.device)
+        return nbc_settings.device;
+    return of_call || !c->hints ? of_call : c->hints->device;
+}
+
 void nbc_context_name(MPI_Comm comm, const char *name)
 {
     nbc_lock();

@@ -8,6 +8,7 @@
 #define NBC_CONTEXT_H
 
 #include "base/errors.h"
+#include "base/settings.h"
 #include "base/tag_space.h"
 #include "op/members.h"
 #include "op/world_ranks.h"
@@ -206,6 +207,11 @@ struct nbc_context *nbc_context_find(MPI_Comm comm);
 /* Reads the hints of an info that is set on a communicator. Without the lock. Local. Returns an MPI
  * error code. */
 int nbc_context_hint(MPI_Comm comm, MPI_Info info);
+
+/* What becomes of buffers in a device's memory, as the environment, the info of a call, and that of
+ * the communicator say, in this order; AUTO if none does. */
+enum nbc_device_use nbc_context_device_use(const struct nbc_context *c,
+                                           enum nbc_device_use of_call);
 
 /* Keeps the name that the program has given a communicator, for hang reports. Without the lock.
  * Local. */

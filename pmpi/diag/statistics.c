@@ -13,6 +13,7 @@
 #include "base/state.h"
 #include "base/tuning.h"
 #include "below/detect.h"
+#include "below/device.h"
 #include "below/next.h"
 #include "engine/progress.h"
 #include "op/nodemap.h"
@@ -235,6 +236,8 @@ static void introduce_active(void)
     fprintf(stderr, "nbcshim: nodes: %d; thread level of the MPI: %s; progress thread: %s\n",
             nbc_nodemap_count(), level_name(), thread ? "yes" : "no");
     print_progress(nbc_hooked);
+    if (nbc_device_mpi_takes(NULL))
+        fprintf(stderr, "nbcshim: this MPI says that it takes buffers of GPUs\n");
     fprintf(stderr, "nbcshim: rules: %s%sbuilt-in\n", nbc_tuning_file ? nbc_tuning_file : "",
             nbc_tuning_file ? ", then " : "");
 }
@@ -273,11 +276,12 @@ static void print_row(const struct nbc_alg *alg, const struct nbc_stats *s)
 static void print_table(void)
 {
     print_progress(nbc_was_hooked);
-    if (nbc_stage_bytes[0] || nbc_stage_bytes[1])
+    if (nbc_stage_starts[0] || nbc_stage_starts[1])
         fprintf(stderr,
-                "nbcshim: GPU memory: %" PRId64 " bytes copied from it, %" PRId64
-                " to it; copies under way for %.6f s\n",
-                nbc_stage_bytes[0], nbc_stage_bytes[1], (double)nbc_stage_time / 1e9);
+                "nbcshim: GPU memory: %" PRId64 " starts staged, %" PRId64 " direct; %" PRId64
+                " bytes copied from it, %" PRId64 " to it; copies under way for %.6f s\n",
+                nbc_stage_starts[0], nbc_stage_starts[1], nbc_stage_bytes[0], nbc_stage_bytes[1],
+                (double)nbc_stage_time / 1e9);
     fprintf(stderr, "nbcshim: %-22s %-22s %12s %16s %12s %8s\n", "collective", "algorithm", "calls",
             "bytes", "mean us", "overlap");
     for (int i = 0; i < nbc_nalgs; i++) {

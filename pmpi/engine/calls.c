@@ -273,6 +273,11 @@ static int call_init(const struct nbc_call *call, struct nbc_request **out)
         return error;
     }
     nbc_request_make_persistent(*out, tag);
+    if (call->has_info) {
+        struct nbc_hints hints = {0};
+        nbc_hints_read(call->info, &hints);
+        (*out)->device = hints.device & 3;
+    }
     return MPI_SUCCESS;
 }
 

@@ -191,7 +191,8 @@ void nbc_progress_ran_ahead(const struct nbc_context *c, enum nbc_coll coll)
 static __attribute__((cold, noinline)) bool run_start_with_devices(struct nbc_request *r)
 {
     return nbc_run_start_with_devices(r->run, r->context->hidden, nbc_context_ranks(r->context),
-                                      r->tag, r->send, r->recv, true);
+                                      r->tag, r->send, r->recv, true,
+                                      nbc_context_device_use(r->context, r->device));
 }
 
 /* Starts the execution of an operation that has its run. */

@@ -84,6 +84,13 @@ static int direct_finish(struct direct *d)
     return error;
 }
 
+static __attribute__((cold, noinline)) bool start_with_devices(const struct direct *d, int tag)
+{
+    return nbc_run_start_with_devices(d->run, d->c->hidden, nbc_context_ranks(d->c), tag,
+                                      d->call->send.buf, d->call->recv.buf, false,
+                                      nbc_context_device_use(d->c, NBC_DEVICE_AUTO));
+}
+
 static int direct_run(struct direct *d)
 {
     const struct nbc_call *call = d->call;
@@ -94,7 +101,7 @@ static int direct_run(struct direct *d)
     const int *ranks = nbc_context_ranks(d->c);
     int tag = nbc_queue_tag(queue, d->seq);
     const void *send = call->send.buf, *recv = call->recv.buf;
-    if (nbc_device_may_be() ? nbc_run_start_with_devices(run, comm, ranks, tag, send, recv, false)
+    if (nbc_device_may_be() ? start_with_devices(d, tag)
                             : nbc_run_start(run, comm, ranks, tag, send, recv)) {
         nbc_progress_ran_ahead(d->c, call->coll);
         return direct_end(d);

@@ -331,6 +331,33 @@ void nbc_transport_give_up(struct nbc_run *run, int error)
     nbc_exec_give_up(&run->exec, error, !over);
 }
 
+typedef int post(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h);
+
+/* An empty message needs no device. */
+static int staged_post(post *call, void *self, uintptr_t addr, int64_t count, int type, int peer,
+                       nbc_handle *h)
+{
+    void *before = NULL;
+    int error = MPI_SUCCESS;
+    struct nbc_device *entered = nbc_stage_enter(self, &before, count > 0 ? &error : NULL);
+    if (error)
+        return error;
+    error = call(self, addr, count, type, peer, h);
+    nbc_stage_leave(entered, before);
+    return error;
+}
+
+static int staged_send(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h)
+{
+    return staged_post(transport_send, self, addr, count, type, peer, h);
+}
+
+static int staged_receive(void *self, uintptr_t addr, int64_t count, int type, int peer,
+                          nbc_handle *h)
+{
+    return staged_post(transport_receive, self, addr, count, type, peer, h);
+}
+
 /* Of those in flight. Returns their number. */
 static int put_messages_first(struct nbc_run *r, int n, nbc_handle *h)
 {
@@ -354,7 +381,10 @@ static int staged_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
 {
     struct nbc_run *r = self;
     int messages = put_messages_first(r, n, h);
+    void *before = NULL;
+    struct nbc_device *entered = nbc_stage_enter(r, &before, NULL);
     int error = transport_poll(self, messages, h, done, ndone);
+    nbc_stage_leave(entered, before);
     for (int i = messages; i < n && !error; i++) {
         bool over;
         error = nbc_stage_test(r, h[i], &over);
@@ -571,8 +601,8 @@ const struct nbc_transport nbc_mpi_transport = {
 };
 
 const struct nbc_transport nbc_staged_transport = {
-    .send = transport_send,
-    .recv = transport_receive,
+    .send = staged_send,
+    .recv = staged_receive,
     .poll = staged_poll,
     .copy = transport_copy,
     .reduce = transport_reduce,

@@ -186,12 +186,14 @@ bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag
 }
 
 bool nbc_run_start_with_devices(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag,
-                                const void *send, const void *recv, bool outlives)
+                                const void *send, const void *recv, bool outlives,
+                                enum nbc_device_use use)
 {
-    if (!nbc_stage_is_possible())
+    run->device = use;
+    nbc_stage_undo(run);
+    if (!nbc_stage_is_possible() || use == NBC_DEVICE_OFF)
         return nbc_run_start(run, comm, ranks, tag, outlives ? nbc_run_input(run, send) : send,
                              recv);
-    nbc_stage_undo(run);
     if (outlives && run->input_bytes)
         send = nbc_stage_input(run, send);
     set_start(run, comm, ranks, tag, send, recv);

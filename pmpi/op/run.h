@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/settings.h"
 #include "below/device.h"
 #include "below/next.h"
 #include "op/types.h"
@@ -51,6 +52,7 @@ struct nbc_run {
     size_t input_bytes;          /* of so many bytes; 0: the program's buffer is used */
     struct nbc_request *request; /* the request that uses the run */
     struct nbc_run *prev, *next; /* in the active list (progress.c), in a plan, or in the pool */
+    enum nbc_device_use device;  /* if it started where nbc_device_may_be */
     struct nbc_stage *stage;     /* if a buffer has been in a device's memory; or NULL */
     void *memory;                /* follows this struct, aligned to 64 */
     size_t room;                 /* size of memory in bytes */
@@ -88,9 +90,10 @@ bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag
                    const void *recv);
 
 /* The same, and its nbc_run_input if it `outlives` the call, where nbc_device_may_be: buffers may
- * be in the memory of a device. */
+ * be in the memory of a device, of which `use` is made. */
 bool nbc_run_start_with_devices(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag,
-                                const void *send, const void *recv, bool outlives);
+                                const void *send, const void *recv, bool outlives,
+                                enum nbc_device_use use);
 
 /* Frees a run that is not active, or returns it to the pool. The memory of one that is abandoned
  * (exec.h) stays. */

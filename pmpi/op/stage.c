@@ -15,6 +15,7 @@
 #include "sched.h"
 #include "staged.h"
 
+int64_t nbc_stage_starts[2];
 int64_t nbc_stage_bytes[2];
 int64_t nbc_stage_time;
 
@@ -110,7 +111,9 @@ struct nbc_stage {
     bool is_on;
     bool lost;    /* a copy has failed, and may be under way still: the block is not used again */
     int error[2]; /* of a buffer that is no memory */
-    struct nbc_device *device[2]; /* of the send and the receive buffer */
+    struct nbc_device *device[2]; /* of the send and the receive buffer; NULL: it is not on one */
+    struct nbc_device *direct;    /* of all buffers on devices, which the MPI gets; or NULL */
+    bool several;                 /* devices */
     uintptr_t base[2];            /* of the program's buffers */
     struct block *block;
     void *memory; /* of the execution */
@@ -137,15 +140,18 @@ static enum nbc_memory find_parts(struct nbc_stage *s, const struct nbc_staged *
     for (int i = 0; i < kept->nparts[buf]; i++) {
         const struct nbc_span *span = &kept->parts[buf][i].span;
         struct nbc_device *device;
-        enum nbc_memory found = nbc_device_find(s->base[buf] + (uintptr_t)span->low,
-                                                s->base[buf] + (uintptr_t)span->high - 1, &device);
+        uintptr_t first = s->base[buf] + (uintptr_t)span->low;
+        bool waits;
+        enum nbc_memory found =
+            nbc_device_find(first, s->base[buf] + (uintptr_t)span->high - 1, &device, &waits);
         if (i > 0 && found != memory)
             return NBC_MEMORY_DIFFERS;
         memory = found;
         if (i == 0)
             s->device[buf] = device;
-        if (found == NBC_MEMORY_DEVICE &&
-            !nbc_device_settle(device, s->base[buf] + (uintptr_t)span->low))
+        s->direct = s->direct ? s->direct : device;
+        s->several = s->several || (device && device != s->direct);
+        if (found == NBC_MEMORY_DEVICE && !waits && !nbc_device_settle(device, first))
             s->error[buf] = nbc_error_text(NBC_ERROR_DEVICE, nbc_device_fault());
     }
     return memory;
@@ -156,6 +162,8 @@ static unsigned find_buffers(const struct nbc_run *run, struct nbc_stage *s,
                              const struct nbc_staged *kept)
 {
     unsigned buffers = 0;
+    s->direct = NULL;
+    s->several = false;
     for (int buf = 0; buf < 2; buf++) {
         s->error[buf] = MPI_SUCCESS;
         s->device[buf] = NULL;
@@ -171,11 +179,23 @@ static unsigned find_buffers(const struct nbc_run *run, struct nbc_stage *s,
     return buffers;
 }
 
+/* Memory of the host for what is temporary. */
+static bool take_temporary(struct nbc_run *run, struct nbc_stage *s)
+{
+    size_t size = (size_t)run->exec.sched->temp_bytes;
+    s->block = size > 0 ? block_take(size, s->direct) : NULL;
+    if (s->block)
+        run->exec.base[NBC_BUF_TEMP] = (uintptr_t)s->block->memory;
+    return s->block || size == 0;
+}
+
 /* Memory of the host for the staged buffers; sets where they are in it. */
 static bool take_block(struct nbc_run *run, struct nbc_stage *s, unsigned buffers,
                        const struct nbc_staged *kept)
 {
     size_t size = 0, at = 0;
+    if (s->direct)
+        return take_temporary(run, s);
     for (int buf = 0; buf < 2; buf++)
         if (buffers >> buf & 1)
             size += (size_t)nbc_staged_size(kept, buf) + 2 * ALIGN;
@@ -220,6 +240,15 @@ static void replace(struct nbc_run *run, const struct nbc_sched *sched,
     run->stage->is_on = true;
 }
 
+/* Whether the MPI gets these buffers: this rank moves data only, and they are on one device. */
+static bool is_direct(const struct nbc_run *run, const struct nbc_stage *s, unsigned buffers)
+{
+    if (run->device == NBC_DEVICE_STAGE || !s->direct || s->several || s->error[0] || s->error[1] ||
+        !nbc_device_mpi_takes(s->direct) || !nbc_has_direct(run->sched))
+        return false;
+    return run->device == NBC_DEVICE_DIRECT || nbc_direct_is_better(run->sched, buffers);
+}
+
 static int begin(struct nbc_run *run, const struct nbc_type *types,
                  const struct nbc_transport *transport)
 {
@@ -231,11 +260,14 @@ static int begin(struct nbc_run *run, const struct nbc_type *types,
     unsigned buffers = find_buffers(run, s, kept);
     if (!buffers)
         return MPI_SUCCESS;
-    struct nbc_sched *sched = nbc_stage(run->sched, types, ntypes, buffers, PIECE);
+    if (!is_direct(run, s, buffers))
+        s->direct = NULL;
+    struct nbc_sched *sched = nbc_stage(run->sched, types, ntypes, buffers, s->direct ? 0 : PIECE);
     if (!sched || !make_room(s, nbc_exec_memory(sched)))
         return MPI_ERR_NO_MEM;
     s->host = run->exec;
     replace(run, sched, transport);
+    nbc_stage_starts[s->direct != NULL]++;
     s->lost = false;
     if (take_block(run, s, buffers, kept))
         return MPI_SUCCESS;
@@ -315,38 +347,17 @@ static int copy_failed(struct nbc_stage *s)
 static struct nbc_device *device_at(const struct nbc_run *run, int buf, uintptr_t at)
 {
     struct nbc_device *device;
+    bool waits;
     if (run->sched->staged->nparts[buf] > 1 &&
-        nbc_device_find(at, at, &device) == NBC_MEMORY_DEVICE)
+        nbc_device_find(at, at, &device, &waits) == NBC_MEMORY_DEVICE)
         return device;
     return run->stage->device[buf];
 }
 
-int nbc_stage_copy(void *self, bool store, int buf, int64_t off, int64_t count, int type,
-                   nbc_handle *h)
+static int copy_begin(struct nbc_stage *s, struct nbc_device *device, bool store,
+                      const struct nbc_elements *e, nbc_handle *h)
 {
-    struct nbc_run *run = self;
-    struct nbc_stage *s = run->stage;
-    struct nbc_datatype *t = run->handles.types[type];
-    int64_t first = off + t->layout.true_lb; /* of the bytes */
-    int64_t shift = nbc_staged_shift(run->sched->staged, buf, first);
-    struct nbc_bytes_run all = {0, count * t->layout.size};
-    struct nbc_elements e = {.on_device = s->base[buf] + (uintptr_t)off,
-                             .on_host = run->exec.base[buf] + (uintptr_t)(off - shift),
-                             .runs = &all,
-                             .nruns = 1,
-                             .count = 1,
-                             .extent = t->layout.extent};
-    if (s->error[buf])
-        return s->error[buf];
-    nbc_stage_bytes[store] += all.length;
-    if (!t->layout.packed) {
-        e.count = count;
-        e.runs = nbc_datatype_runs(t, run->comm, &e.nruns);
-    }
-    if (!e.runs)
-        return MPI_ERR_NO_MEM;
-    struct nbc_device_copy *copy =
-        nbc_device_start(device_at(run, buf, s->base[buf] + (uintptr_t)first), store, &e);
+    struct nbc_device_copy *copy = nbc_device_start(device, store, e);
     *h = (nbc_handle)copy;
     if (!copy)
         return copy_failed(s);
@@ -354,10 +365,100 @@ int nbc_stage_copy(void *self, bool store, int buf, int64_t off, int64_t count, 
     return 0;
 }
 
+/* Sets which bytes of an operation's elements are data. Returns an MPI error code. */
+static int find_data(struct nbc_run *run, const struct nbc_op *op, struct nbc_elements *e,
+                     struct nbc_bytes_run *all)
+{
+    struct nbc_datatype *t = run->handles.types[op->type];
+    *all = (struct nbc_bytes_run){0, op->count * t->layout.size};
+    *e = (struct nbc_elements){.runs = all, .nruns = 1, .count = 1, .extent = t->layout.extent};
+    if (!t->layout.packed) {
+        e->count = op->count;
+        e->runs = nbc_datatype_runs(t, run->comm, &e->nruns);
+    }
+    return e->runs ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+static bool is_on_device(const struct nbc_stage *s, int buf)
+{
+    return buf != NBC_BUF_TEMP && s->device[buf];
+}
+
+/* A copy of a direct run. */
+static int move_begin(struct nbc_run *run, const struct nbc_op *op, nbc_handle *h)
+{
+    struct nbc_stage *s = run->stage;
+    struct nbc_elements e;
+    struct nbc_bytes_run all;
+    int error = find_data(run, op, &e, &all);
+    if (error)
+        return error;
+    uintptr_t to = run->exec.base[op->buf] + (uintptr_t)op->off;
+    uintptr_t from = run->exec.base[op->b_buf] + (uintptr_t)op->b_off;
+    bool store = is_on_device(s, op->buf);
+    e.within = store && is_on_device(s, op->b_buf);
+    e.on_device = store ? to : from;
+    e.on_host = store ? from : to;
+    if (!e.within)
+        nbc_stage_bytes[store] += all.length;
+    return copy_begin(s, s->direct, store, &e, h);
+}
+
+/* Another operation may have made copies wait, and may not have seen the end of that yet. */
+static int settle_begin(struct nbc_stage *s, nbc_handle *h)
+{
+    if (nbc_device_is_settled(s->direct))
+        return NBC_SENT;
+    return copy_begin(s, s->direct, false, &(struct nbc_elements){0}, h);
+}
+
+static int fetch_or_store(struct nbc_run *run, const struct nbc_op *op, nbc_handle *h)
+{
+    struct nbc_stage *s = run->stage;
+    int buf = op->buf;
+    int64_t first = op->off + run->handles.types[op->type]->layout.true_lb; /* of the bytes */
+    int64_t shift = nbc_staged_shift(run->sched->staged, buf, first);
+    bool store = op->kind == NBC_OP_STORE;
+    struct nbc_elements e;
+    struct nbc_bytes_run all;
+    if (s->error[buf])
+        return s->error[buf];
+    int error = find_data(run, op, &e, &all);
+    if (error)
+        return error;
+    e.on_device = s->base[buf] + (uintptr_t)op->off;
+    e.on_host = run->exec.base[buf] + (uintptr_t)(op->off - shift);
+    nbc_stage_bytes[store] += all.length;
+    return copy_begin(s, device_at(run, buf, s->base[buf] + (uintptr_t)first), store, &e, h);
+}
+
+int nbc_stage_copy(void *self, const struct nbc_op *op, nbc_handle *h)
+{
+    struct nbc_run *run = self;
+    if (op->kind == NBC_OP_MOVE)
+        return move_begin(run, op, h);
+    return op->kind == NBC_OP_SETTLE ? settle_begin(run->stage, h) : fetch_or_store(run, op, h);
+}
+
+struct nbc_device *nbc_stage_enter(const struct nbc_run *run, void **before, int *error)
+{
+    struct nbc_device *d = run->stage->direct;
+    if (!d || nbc_device_enter(d, before))
+        return d;
+    if (error)
+        *error = nbc_error_text(NBC_ERROR_DEVICE, nbc_device_fault());
+    return NULL;
+}
+
+void nbc_stage_leave(struct nbc_device *entered, void *before)
+{
+    if (entered)
+        nbc_device_leave(entered, before);
+}
+
 bool nbc_stage_is_copy(const struct nbc_run *run, int i)
 {
-    int kind = run->exec.sched->ops[run->exec.inflight[i]].kind;
-    return kind == NBC_OP_FETCH || kind == NBC_OP_STORE;
+    return run->exec.sched->ops[run->exec.inflight[i]].kind > NBC_OP_JOIN;
 }
 
 int nbc_stage_test(struct nbc_run *run, nbc_handle h, bool *over)
@@ -371,6 +472,8 @@ int nbc_stage_test(struct nbc_run *run, nbc_handle h, bool *over)
 void nbc_stage_release(void *self)
 {
     struct nbc_stage *s = ((struct nbc_run *)self)->stage;
+    if (!s->block)
+        return;
     if (!s->lost) {
         block_give(s->block);
         return;
@@ -382,8 +485,8 @@ void nbc_stage_release(void *self)
 const void *nbc_stage_input(struct nbc_run *run, const void *send)
 {
     struct nbc_device *device;
-    uintptr_t first = (uintptr_t)send;
-    bool host = nbc_device_find(first, first + run->input_bytes - 1, &device) == NBC_MEMORY_HOST;
+    uintptr_t first = (uintptr_t)send, last = first + run->input_bytes - 1;
+    bool waits, host = nbc_device_find(first, last, &device, &waits) == NBC_MEMORY_HOST;
     return host ? memcpy(run->input, send, run->input_bytes) : send;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/settings.h"
 #include "base/state.h"
 #include "base/table.h"
 #include "below/next.h"
@@ -212,6 +213,7 @@ int nbc_request_new(struct nbc_context *c, const struct nbc_operation *op, struc
     nbc_request_set_state(r, NBC_INACTIVE);
     r->tag = -1;
     r->persistent = r->blocking = false;
+    r->device = NBC_DEVICE_AUTO;
     r->coll = (uint8_t)op->coll;
     r->plan = op->plan;
     r->run = op->run;

@@ -37,6 +37,7 @@ struct nbc_request {
     bool lateness_reported : 1; /* NBCSHIM_TIMEOUT has reported it */
     bool internal : 1;          /* of nbcshim, not of the program */
     bool claimed : 1;           /* inactive, and MPI_Startall is about to start it */
+    uint8_t device : 2;         /* enum nbc_device_use, of a persistent one: from its info */
     int error;                  /* result of a complete operation */
     int tag;                    /* −1: persistent, and not made completely */
     uint32_t place;             /* the address, see place_of in ready.c */

@@ -80,7 +80,8 @@ struct event {
     struct context *context;
     struct stream *stream;
     unsigned defaults; /* recorded in these of the default streams */
-    uint64_t after;    /* is complete when this many copies of the stream have ended */
+    uint64_t after;    /* is complete when this many copies of the stream have ended, */
+    uint64_t gate;     /* and so many late ones */
 };
 
 struct memory {
@@ -93,6 +94,15 @@ struct memory {
     struct memory *next;
 };
 
+/* Memory of the host. It is pinned no longer when its context is destroyed. */
+struct pin {
+    void *memory;
+    struct context *context;
+    struct pin *next;
+};
+
+static struct pin *pins;
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct context contexts[NDEVICES] = {{.device = 0}, {.device = 1}};
 static struct stream *streams;
@@ -100,7 +110,7 @@ static struct event *events;
 static void *next_address;
 static struct memory *memories;
 static int nstreams, nevents, npinned, nmisuses;
-static int64_t ncopies, queries;
+static int64_t ncopies, nbytes, nasked, queries;
 static uint64_t last_id;
 static __thread struct context *stack[64];
 static __thread int depth;
@@ -252,7 +262,9 @@ static struct stream *make_late(struct copy *c)
 static int copy_rows(bool store, uintptr_t device, void *host, size_t n, size_t pitch, size_t rows,
                      struct stream *s)
 {
-    struct memory *m = memory_of(device);
+    struct memory *m = memory_of(device), *other = memory_of((uintptr_t)host);
+    if (other && !other->managed)
+        return misuse("a device's memory where the host's should be", INVALID_VALUE);
     if (n == 0 || pitch < n || rows == 0)
         return misuse("a copy of nothing, or of rows that overlap", INVALID_VALUE);
     if (!m || device + (rows - 1) * pitch + n > (uintptr_t)m->address + m->size)
@@ -285,6 +297,7 @@ static int copy_rows(bool store, uintptr_t device, void *host, size_t n, size_t 
     s->last = &c->next;
     s->begun++;
     ncopies += s != &late_stream;
+    nbytes += s != &late_stream ? (int64_t)(n * rows) : 0;
     return 0;
 }
 
@@ -382,13 +395,14 @@ CALL_(cuEventRecord, hipEventRecord, (struct event * event, struct stream *strea
         result = misuse("an event in a stream of another context", INVALID_HANDLE);
     event->stream = stream;
     event->after = stream->begun;
+    event->gate = stream->gate;
 })
 
 CALL_(cuEventQuery, hipEventQuery, (struct event * event), {
     end_due();
     if (current() != event->context)
         result = misuse("an event of another context", INVALID_CONTEXT);
-    else if (event->stream->ended < event->after)
+    else if (event->stream->ended < event->after || late_stream.ended < event->gate)
         result = NOT_READY;
 })
 
@@ -405,6 +419,18 @@ CALL_(cuStreamWaitEvent, hipStreamWaitEvent,
 CALL_(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync,
       (void *host, uintptr_t device, size_t n, struct stream *stream),
       { result = copy(false, device, host, n, stream); })
+
+/* Within a device, or between two. */
+CALL_(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync,
+      (uintptr_t to, uintptr_t from, size_t n, struct stream *stream), {
+          struct memory *m = memory_of(from);
+          if (!m || n > m->size - (from - (uintptr_t)m->address))
+              result = misuse("a copy from outside of the device's memory", INVALID_VALUE);
+          else
+              result = copy(true, to, m->hidden + (from - (uintptr_t)m->address), n, stream);
+          if (!result)
+              nbytes -= (int64_t)n;
+      })
 
 CALL_(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync,
       (uintptr_t device, void *host, size_t n, struct stream *stream),
@@ -458,12 +484,33 @@ CALL_(cuMemHostRegister_v2, hipHostRegister, (char *memory, size_t size, unsigne
         __atomic_fetch_add(&memory[i], 0, __ATOMIC_RELAXED); /* there is a page for each address */
     if (flags != 1)
         result = misuse("pinned memory for one context", INVALID_VALUE);
+    struct pin *p = malloc(sizeof *p);
+    *p = (struct pin){memory, current(), pins};
+    pins = p;
     npinned++;
 })
 
+/* Of a context, or this memory. */
+static bool unpin(const struct context *context, const void *memory)
+{
+    bool found = false;
+    for (struct pin **at = &pins; *at;) {
+        struct pin *p = *at;
+        if (p->context != context && p->memory != memory) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        free(p);
+        npinned--;
+        found = true;
+    }
+    return found;
+}
+
 CALL_(cuMemHostUnregister, hipHostUnregister, (void *memory), {
-    (void)memory;
-    npinned--;
+    if (!unpin(NULL, memory))
+        result = INVALID_VALUE;
 })
 
 static int allocate(uintptr_t *address, size_t size, bool managed)
@@ -608,6 +655,7 @@ CALL_(cuDevicePrimaryCtxRetain, , (struct context * *context, int device),
 CALL_(cuDevicePrimaryCtxReset_v2, , (int device), {
     static struct context dead = {.destroyed = true};
     end_late();
+    unpin(&contexts[device], NULL);
     for (struct stream *s = streams; s; s = s->next)
         if (s->context == &contexts[device]) {
             while (s->first)
@@ -648,6 +696,7 @@ CALL_(cuCtxPopCurrent_v2, , (struct context * *context), {
 
 CALL_(cuPointerGetAttributes, , (unsigned n, const int *which, void **data, uintptr_t at), {
     struct memory *m = memory_of(at);
+    nasked++;
     for (unsigned i = 0; i < n; i++)
         switch (which[i]) {
         case 1:
@@ -703,6 +752,33 @@ __attribute__((visibility("default"))) int64_t nbc_runtime_copies(void);
 int64_t nbc_runtime_copies(void)
 {
     return ncopies;
+}
+
+/* And their bytes between devices and the host. */
+__attribute__((visibility("default"))) int64_t nbc_runtime_bytes(void);
+int64_t nbc_runtime_bytes(void)
+{
+    return nbytes;
+}
+
+/* And questions what memory is, of CUDA's. */
+__attribute__((visibility("default"))) int64_t nbc_runtime_asked(void);
+int64_t nbc_runtime_asked(void)
+{
+    return nasked;
+}
+
+/* For an MPI that takes addresses of a device: how far the hidden ones are; 0 if it is none. */
+__attribute__((visibility("default"))) intptr_t nbc_runtime_to_hidden(uintptr_t at);
+intptr_t nbc_runtime_to_hidden(uintptr_t at)
+{
+    pthread_mutex_lock(&mutex);
+    struct memory *m = memory_of(at);
+    intptr_t distance = m && !m->managed ? m->hidden - m->address : 0;
+    if (distance && current() != m->context)
+        misuse("the MPI gets memory of a context that is not current", 0);
+    pthread_mutex_unlock(&mutex);
+    return distance;
 }
 
 __attribute__((destructor)) static void report(void)

@@ -14,7 +14,7 @@
 
 enum { N = 1500, PAGES = 2 * 4096 };
 
-static int64_t (*copies)(void);
+static int64_t (*copies)(void), (*bytes)(void);
 static void (*place_next)(void *address);
 
 static void look_up(const char *name, void *function)
@@ -70,6 +70,16 @@ static void expect_sum(const char *when)
     device_free(out);
 }
 
+/* Whether the MPI gets the buffers of collectives that only move data. */
+static bool is_direct(void)
+{
+    int (*query)(void);
+    const char *use = getenv("NBCSHIM_DEVICE");
+    void *found = dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support");
+    memcpy(&query, &found, sizeof found);
+    return found && query() && !(use && strcmp(use, "stage") == 0);
+}
+
 enum late { NONBLOCKING, BLOCKING, PERSISTENT };
 
 static void late_call(enum late kind, const int *in, int *out, MPI_Request *kept)
@@ -105,6 +115,7 @@ static void expect_late(enum late kind)
     EXPECT(vector_is(ON_HOST, out, N, test_size, sum_of_ranks()), "a wrong sum on the host");
     device_load_tested();
     look_up("nbc_runtime_copies", &copies);
+    look_up("nbc_runtime_bytes", &bytes);
     look_up("nbc_runtime_place", &place_next);
     place_next(out);
     EXPECT(device_new(ON_DEVICE, PAGES) == out, "the memory is not where it should be");
@@ -158,9 +169,148 @@ TEST(counted)
     MPI_Ibcast(v, N, MPI_INT, 0, MPI_COMM_WORLD, &r);
     MPI_Wait(&r, MPI_STATUS_IGNORE);
     int made = (int)(copies() - before);
-    EXPECT(made == (test_size > 1), "broadcast: %d copies", made);
+    EXPECT(made == (test_size > 1 && !is_direct()), "broadcast: %d copies", made);
     EXPECT(vector_is(ON_DEVICE, v, N, 1, 5), "broadcast: wrong data");
     device_free(v);
+}
+
+/* Two operations at once on memory that the program has written, and the device does not have yet.
+ */
+TEST(both_wait)
+{
+    MPI_Request r[2];
+    for (int i = 0; i < 20; i++) {
+        int *v = vector_new(ON_DEVICE, N, test_rank == 0 ? 5 : -1);
+        MPI_Ibcast(v, N / 2, MPI_INT, 0, MPI_COMM_WORLD, &r[0]);
+        MPI_Ibcast(v + N / 2, N / 2, MPI_INT, 0, MPI_COMM_WORLD, &r[1]);
+        MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+        EXPECT(vector_is(ON_DEVICE, v, N, 1, 5), "wrong data");
+        device_free(v);
+    }
+}
+
+/* The runtime is asked once what a buffer is, and before a copy once whether its context is there.
+ */
+TEST(asked_once)
+{
+    int64_t (*asked)(void), before = 0;
+    MPI_Request r;
+    int *v = vector_new(ON_DEVICE, N, test_rank == 0 ? 5 : -1);
+    look_up("nbc_runtime_asked", &asked);
+    for (int i = 0; i < 3; i++) { /* the first makes the context known, and changes the memory */
+        before = asked();
+        MPI_Ibcast(v, N, MPI_INT, 0, MPI_COMM_WORLD, &r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+    }
+    int made = (int)(asked() - before), wanted = test_size == 1 ? 0 : is_direct() ? 1 : 2;
+    EXPECT(made == wanted, "asked %d times, not %d", made, wanted);
+    device_free(v);
+}
+
+/* If the MPI takes the buffers, nothing passes through the host; the own block is a copy within the
+ * device. */
+TEST(nothing_staged)
+{
+    MPI_Request r;
+    int *in, *out, n = N * test_size;
+    device_choose(test_rank);
+    in = vector_new(ON_DEVICE, N, test_rank * N);
+    out = vector_new(ON_DEVICE, n, -1);
+    int64_t ncopies = copies(), nbytes = bytes();
+    MPI_Iallgather(in, N, MPI_INT, out, N, MPI_INT, MPI_COMM_WORLD, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    int made = (int)(copies() - ncopies), moved = (int)(bytes() - nbytes);
+    int staged = (N + n) * (int)sizeof *in;
+    EXPECT_INT(moved, is_direct() ? 0 : staged);
+    EXPECT(!is_direct() || made == 1, "%d copies", made);
+    EXPECT(vector_is(ON_DEVICE, out, n, 1, 0), "wrong data");
+    device_free(in);
+    device_free(out);
+    device_choose(-1);
+}
+
+/* Gathers an int of each rank on this communicator, by a persistent operation with this info unless
+ * it is null. Returns the bytes between a device and the host. */
+static int bytes_staged(MPI_Comm comm, MPI_Info info)
+{
+    MPI_Request r;
+    int *in, *out, n = test_size;
+    device_choose(0);
+    in = vector_new(ON_DEVICE, 1, test_rank);
+    out = vector_new(ON_DEVICE, n, -1);
+    int64_t before = bytes();
+    if (info == MPI_INFO_NULL)
+        MPI_Iallgather(in, 1, MPI_INT, out, 1, MPI_INT, comm, &r);
+    else {
+        MPI_Allgather_init(in, 1, MPI_INT, out, 1, MPI_INT, comm, info, &r);
+        MPI_Start(&r);
+    }
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    if (info != MPI_INFO_NULL)
+        MPI_Request_free(&r);
+    int moved = (int)(bytes() - before);
+    EXPECT(vector_is(ON_DEVICE, out, n, 1, 0), "wrong data");
+    device_free(in);
+    device_free(out);
+    device_choose(-1);
+    return moved;
+}
+
+/* Bruck's algorithm has a copy for each block, but staged one of all that is sent and one of all
+ * that is received. */
+TEST(staged_if_better)
+{
+    MPI_Comm bruck;
+    MPI_Info info;
+    MPI_Request r;
+    int *in, *out, n = test_size;
+    if (getenv("NBCSHIM_DEVICE") || test_size < 4) /* else one block has no copy */
+        return;
+    device_choose(0);
+    in = vector_new(ON_DEVICE, n, test_rank * n);
+    out = vector_new(ON_DEVICE, n, -1);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "nbcshim_algorithm", "alltoall:bruck");
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &bruck);
+    int64_t before = copies();
+    MPI_Ialltoall(in, 1, MPI_INT, out, 1, MPI_INT, bruck, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    EXPECT_INT((int)(copies() - before), 2);
+    EXPECT(vector_is(ON_DEVICE, out, n, n, test_rank), "wrong data");
+    MPI_Info_free(&info);
+    MPI_Comm_free(&bruck);
+    device_free(in);
+    device_free(out);
+    device_choose(-1);
+}
+
+/* The info of the call takes precedence over that of the communicator. */
+TEST(hints)
+{
+    const int all = (1 + test_size) * (int)sizeof(int);
+    char value[MPI_MAX_INFO_VAL + 1] = "";
+    int found = 0;
+    MPI_Comm staged;
+    MPI_Info info;
+    if (!is_direct() || getenv("NBCSHIM_DEVICE"))
+        return;
+    EXPECT_INT(bytes_staged(MPI_COMM_WORLD, MPI_INFO_NULL), 0);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "nbcshim_device", "stage");
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &staged);
+    EXPECT_INT(bytes_staged(staged, MPI_INFO_NULL), all);
+    if (test_has_persistent()) {
+        EXPECT_INT(bytes_staged(MPI_COMM_WORLD, info), all);
+        MPI_Info_set(info, "nbcshim_device", "direct");
+        EXPECT_INT(bytes_staged(staged, info), 0);
+    }
+    EXPECT_INT(bytes_staged(MPI_COMM_WORLD, MPI_INFO_NULL), 0);
+    MPI_Info_free(&info);
+    MPI_Comm_get_info(staged, &info);
+    MPI_Info_get(info, "nbcshim_device", MPI_MAX_INFO_VAL, value, &found);
+    EXPECT(found && strcmp(value, "stage") == 0, "MPI_Comm_get_info shows '%s'", value);
+    MPI_Info_free(&info);
+    MPI_Comm_free(&staged);
 }
 
 /* Broadcasts ints of a datatype: the data is written in so many copies, and no other int changes.
@@ -178,6 +328,7 @@ static void expect_rows(const char *what, MPI_Datatype type, int count, int writ
     MPI_Ibcast(v, count, type, 0, MPI_COMM_WORLD, &r);
     MPI_Wait(&r, MPI_STATUS_IGNORE);
     int made = (int)(copies() - before), wanted = test_rank == 0 ? test_size > 1 : written;
+    wanted = is_direct() ? 0 : wanted;
     EXPECT(made == wanted, "%s: %d copies, not %d", what, made, wanted);
     device_fetch(got, v, sizeof got);
     for (int i = 0; i < ROOM; i++)
@@ -282,9 +433,9 @@ TEST(kinds_change)
     device_free(in);
 }
 
-/* Blocks in allocations far from each other, on all devices, by their addresses: there is no memory
- * of the host for what is between them. */
-TEST(far_apart)
+/* Blocks in allocations far from each other, by their addresses: there is no memory of the host for
+ * what is between them. */
+static void expect_far_apart(void)
 {
     enum { MOST = 8 };
     const size_t step = (size_t)1 << 40;
@@ -323,6 +474,18 @@ TEST(far_apart)
         device_free(out[i]);
     }
     munmap(room, (MOST + 1) * step);
+}
+
+TEST(far_apart) /* on all devices */
+{
+    expect_far_apart();
+}
+
+TEST(far_apart_on_one)
+{
+    device_choose(test_rank);
+    expect_far_apart();
+    device_choose(-1);
 }
 
 /* A block on a device between two on the host. */
@@ -397,7 +560,7 @@ static double longest_call(void)
         MPI_Test(&r, &flag, MPI_STATUS_IGNORE);
     }
     set_runtime("NBC_RUNTIME_TIME", NULL);
-    EXPECT(before - begin >= 1, "two copies took %.3f s", before - begin);
+    EXPECT(before - begin >= 1 || is_direct(), "two copies took %.3f s", before - begin);
     EXPECT(vector_is(ON_DEVICE, out, N, test_size, sum_of_ranks()), "a wrong sum");
     device_free(in);
     device_free(out);
@@ -440,6 +603,100 @@ static void fail(const char *function, int at, bool matters)
     expect_sum(function);
 }
 
+/* Checks what has been gathered of vectors: the gaps are as before. */
+static void expect_gathered(const int *out, int room, bool gaps)
+{
+    enum { EXTENT = 148, PER = 90 };
+    int *got = test_alloc((size_t)room * sizeof *got);
+    device_fetch(got, out, (size_t)room * sizeof *got);
+    for (int i = 0, extent = gaps ? EXTENT : PER; i < room; i++) {
+        int at = i % extent, from = i / extent;
+        bool data = from < test_size && (!gaps || at % 5 < 3);
+        int wanted = data ? from * 100 + at : i - 7000;
+        EXPECT(got[i] == wanted, "element %d is %d, not %d", i, got[i], wanted);
+    }
+    free(got);
+}
+
+/* Gathers vectors, with gaps if `gaps`, while a function fails on rank 0: all ranks end, with an
+ * error or the right data. The next time all is right. */
+static void fail_moving(const char *function, int at, bool gaps)
+{
+    enum { ROOM = 4096 };
+    char setting[100], text[MPI_MAX_ERROR_STRING] = "";
+    MPI_Datatype type;
+    MPI_Request r;
+    int length, *in, *out;
+    device_choose(test_rank);
+    in = vector_new(ON_DEVICE, ROOM, test_rank * 100);
+    out = vector_new(ON_DEVICE, ROOM, -7000);
+    MPI_Type_vector(30, 3, gaps ? 5 : 3, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    test_place("%s, call %d, %s", function, at, gaps ? "gaps" : "no gaps");
+    snprintf(setting, sizeof setting, "%s=%d", function, at);
+    if (test_rank == 0)
+        set_runtime("NBC_RUNTIME_FAIL", setting);
+    for (int i = 0; i < 2; i++) {
+        int error = MPI_Iallgather(in, 1, type, out, 1, type, MPI_COMM_WORLD, &r);
+        if (!error)
+            error = MPI_Wait(&r, MPI_STATUS_IGNORE);
+        set_runtime("NBC_RUNTIME_FAIL", NULL);
+        if (error)
+            MPI_Error_string(error, text, &length);
+        if (test_rank == 0 && error)
+            EXPECT(strstr(text, "an injected error") || class_of(error) == MPI_ERR_BUFFER ||
+                       class_of(error) == MPI_ERR_TRUNCATE,
+                   "error class %d, '%s'", class_of(error), text);
+        EXPECT(i == 0 || !error, "an error without a fault");
+        if (!error) /* else nothing here waits for what the program has written */
+            expect_gathered(out, ROOM, gaps);
+    }
+    MPI_Type_free(&type);
+    device_free(in);
+    device_free(out);
+    device_choose(-1);
+    expect_sum(function);
+}
+
+TEST(faults_in_moves)
+{
+    static const char *const names[] = {
+        "cuCtxPushCurrent_v2",   "cuEventRecord",          "cuEventQuery",
+        "cuMemcpyDtoHAsync_v2",  "cuMemcpyHtoDAsync_v2",   "cuMemcpyDtoDAsync_v2",
+        "cuMemcpy2DAsync_v2",    "cuPointerGetAttributes", "cuMemHostRegister_v2",
+        "cuPointerSetAttribute", "cuStreamWaitEvent",      "cuStreamCreate",
+        "cuEventCreate"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (int at = 1; at <= 6; at++) {
+            fail_moving(names[i], at, false);
+            fail_moving(names[i], at, true);
+        }
+}
+
+/* Copies cannot be made to wait for what the program has written. The next ones do. */
+TEST(faults_in_settling)
+{
+    static const char *const names[] = {"cuEventRecord", "cuStreamWaitEvent", "cuEventCreate",
+                                        "cuCtxPushCurrent_v2"};
+    char setting[100];
+    MPI_Request r;
+    for (int i = 0; i < 80; i++) {
+        int *v = vector_new(ON_DEVICE, N, test_rank == 0 ? 5 : -1);
+        snprintf(setting, sizeof setting, "%s=%d", names[i % 4], i / 4 % 4 + 1);
+        test_place("%s", setting);
+        if (test_rank == 0)
+            set_runtime("NBC_RUNTIME_FAIL", setting);
+        if (!MPI_Ibcast(v, N, MPI_INT, 0, MPI_COMM_WORLD, &r))
+            MPI_Wait(&r, MPI_STATUS_IGNORE);
+        set_runtime("NBC_RUNTIME_FAIL", NULL);
+        EXPECT(!MPI_Ibcast(v, N, MPI_INT, 0, MPI_COMM_WORLD, &r) &&
+                   !MPI_Wait(&r, MPI_STATUS_IGNORE),
+               "an error");
+        EXPECT(vector_is(ON_DEVICE, v, N, 1, 5), "wrong data");
+        device_free(v);
+    }
+}
+
 TEST(faults)
 {
     for (int at = 1; at <= 2; at++) {
@@ -447,8 +704,8 @@ TEST(faults)
         fail("cuEventRecord", at, true);
         fail("cuEventQuery", at, true);
     }
-    fail("cuMemcpyDtoHAsync_v2", 1, true);
-    fail("cuMemcpyHtoDAsync_v2", 1, true);
+    fail("cuMemcpyDtoHAsync_v2", 1, !is_direct()); /* a rank that only moves data may need none */
+    fail("cuMemcpyHtoDAsync_v2", 1, !is_direct());
     fail("cuPointerGetAttributes", 1, false);
     fail("cuMemHostRegister_v2", 1, false);
     fail("cuStreamCreate", 1, false);

@@ -218,6 +218,7 @@ run_case() # number of the case
     local mode=${case_mode[$1]} log=$scratch/$1.log preload='' variables=${case_variables[$1]} status
     local TIMEFORMAT='%R s, %U + %S s of processors'
     [ "$mode" != preload ] || preload="$(sanitizer_runtime) $library"
+    [[ $variables != *NBC_AWARE=yes* ]] || preload="$preload $PWD/test/device/aware.so"
     [ "$mode" != link ] || [ -z "$NBC_LIBRARY" ] ||
         variables="$variables LD_LIBRARY_PATH=${NBC_LIBRARY%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
     mpi_command "${case_ranks[$1]}" "$preload" "$variables" $NBC_UNDER \

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/hints.h"
+#include "below/quirks.h"
 #include "base/settings.h"
 #include "base/state.h"
 
@@ -32,8 +33,9 @@ static int complaints; /* standard error, which libFuzzer closes to what the rea
 
 bool nbc_world_initialized;
 
-static const char *info_text;     /* "key=value" lines */
-static char info_written[3][512]; /* what MPI_Info_set gets: algorithm, segment size, order */
+static const char *info_text; /* "key=value" lines */
+static char info_written[4]
+                        [512]; /* what MPI_Info_set gets: algorithm, segment size, order, device */
 
 /* Returns the value of a key, which ends with its line, and its length; NULL if there is none. */
 static const char *info_find(const char *key, int *length)
@@ -75,6 +77,7 @@ int PMPI_Info_set(MPI_Info info, NBC_CONST char *key, NBC_CONST char *value)
 {
     char *to = info_written[strcmp(key, "nbcshim_segment_size") == 0      ? 1
                             : strcmp(key, "nbcshim_reduction_order") == 0 ? 2
+                            : strcmp(key, "nbcshim_device") == 0          ? 3
                                                                           : 0];
     (void)info;
     CHECK(strlen(value) < sizeof info_written[0]);
@@ -89,21 +92,15 @@ int PMPI_Info_delete(MPI_Info info, NBC_CONST char *key)
 }
 
 /* nbc_hints_check, which is not called here, needs these. */
-int PMPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *handler)
+void nbc_quirks_mute(MPI_Errhandler kept[2])
 {
-    (void)comm, (void)handler;
+    (void)kept;
     abort();
 }
 
-int PMPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
+void nbc_quirks_unmute(MPI_Errhandler kept[2])
 {
-    (void)comm, (void)handler;
-    abort();
-}
-
-int PMPI_Errhandler_free(MPI_Errhandler *handler)
-{
-    (void)handler;
+    (void)kept;
     abort();
 }
 
@@ -209,8 +206,9 @@ static void try_hints(const char *text)
     if (strlen(info_written[0]) > 250)
         return;
     snprintf(back, sizeof back,
-             "nbcshim_algorithm=%s\nnbcshim_segment_size=%s\nnbcshim_reduction_order=%s\n",
-             info_written[0], info_written[1], info_written[2]);
+             "nbcshim_algorithm=%s\nnbcshim_segment_size=%s\nnbcshim_reduction_order=%s\n"
+             "nbcshim_device=%s\n",
+             info_written[0], info_written[1], info_written[2], info_written[3]);
     info_text = back;
     nbc_hints_read(info, &again);
     CHECK(memcmp(&hints, &again, sizeof hints) == 0);

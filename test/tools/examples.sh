@@ -51,7 +51,16 @@ if mpi_has Iallreduce; then
     ends_well "device: the program ends well" 60
     log_has 1 "device: it is right" '^3 buckets of 300000 floats, 2 ranks: right$'
     log_has 1 "device: statistics of copies" \
-        '^nbcshim: GPU memory: 3600000 bytes copied from it, 3600000 to it; copies under way for 0\.[0-9]+ s$'
+        '^nbcshim: GPU memory: 3 starts staged, 0 direct; 3600000 bytes copied from it, 3600000 to it; copies under way for 0\.[0-9]+ s$'
+    mpi_command 2 "$(sanitizer_runtime) $library" NBCSHIM_DEVICE=direct "$scratch/device" 3 30000
+    ends_well "an MPI that does not take its buffers: the program ends well" 60
+    log_has 1 "NBCSHIM_DEVICE=direct is refused in a line" '^nbcshim: NBCSHIM_DEVICE=direct: this MPI does not say'
+    # The look-alike of an MPI that takes them.
+    mpi_command 2 "$(sanitizer_runtime) $library $PWD/test/device/aware.so" \
+        "NBCSHIM_STATS=1 NBCSHIM_DEVICE=direct NBC_DEVICE=device" test/mpi/mix.preload
+    ends_well "an MPI that takes buffers of GPUs: a program ends well" 60
+    log_has 0 "NBCSHIM_DEVICE=direct is accepted" '^nbcshim: NBCSHIM_DEVICE=direct'
+    log_has 1 "statistics of the buffers that it gets" '^nbcshim: GPU memory: [0-9]+ starts staged, [1-9][0-9]* direct; '
 fi
 
 # What they say of a wrong argument.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Faults of the system, and what nbcshim and its tools say of them: no threads, no file descriptors, no
 # memory from the beginning of MPI_Init on (faults.c); a full disk and a pipe that nobody reads under each
-# file that is written; dlclose (unload.c).
+# file that is written; a runtime of a GPU that lacks a function; dlclose (unload.c).
 
 . "$(dirname "$0")/../lib.sh"
 forget_settings
@@ -111,6 +111,14 @@ faults "a slow reader of the trace, and a timer: the program ends well" "NBCSHIM
 wait $reader
 log_has 0 "nothing is said" "cannot write"
 ! command -v python3 >/dev/null || expect "the trace is whole" python3 -m json.tool "$scratch/trace.json" /dev/null
+
+# --- a GPU's runtime ----------------------------------------------------------------------------------
+
+mpi_command 2 "$(sanitizer_runtime) $library $PWD/test/device/lacking/libcuda.so.1" "" \
+    "$PWD/test/mpi/faults.preload"
+ends_well "a runtime that lacks a function: buffers on the host may be used" 60
+log_has 2 "each process says once which" \
+    '^nbcshim: GPU memory is not supported with .*/libcuda.so.1, which lacks cuStreamWaitEvent$'
 
 # --- dlclose ------------------------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ refuses()
 
 says "it runs alone and tells its version" "^nbcshim +${VERSION//./\\.}\$"
 says "and the MPI that it finds" '^found +(MPICH|Open MPI|.*MPI)'
-says "and the runtimes of GPUs" '^GPU memory copied to that of the host; (neither CUDA nor HIP is found|found lib.*)$'
+says "and the runtimes of GPUs" '^GPU memory given to an MPI that takes it, else copied to that of the host; (neither CUDA nor HIP is found|found lib.*)$'
 LD_LIBRARY_PATH=$PWD/test/device${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} NBCSHIM_DEVICE=off \
     says "or CUDA's" '^GPU memory taken for memory of the host; found libcuda.so.1'
 for option in '--ranks 8' '--bytes 1K' '--rank 0' --ordered --oversubscribed --svg; do

@@ -400,22 +400,24 @@ static uintptr_t user_base(const struct sim_rank *r, int buf)
     return (uintptr_t)(buf == NBC_BUF_SEND ? r->send : r->recv);
 }
 
-static int sim_stage(void *self, bool store, int buf, int64_t off, int64_t count, int type,
-                     nbc_handle *h)
+static int sim_stage(void *self, const struct nbc_op *op, nbc_handle *h)
 {
     struct sim_rank *r = self;
     if (inject(r))
         return 77;
-    const struct nbc_staged *staged = r->sched->staged;
-    int64_t shift = nbc_staged_shift(staged, buf, off + r->layouts[type].type.true_lb);
-    char *user = (char *)user_base(r, buf) + off, *shadow = (char *)r->exec.base[buf] + off - shift;
     struct shadow_copy *c = malloc(sizeof *c);
-    *c = (struct shadow_copy){.layout = &r->layouts[type],
-                              .from = store ? shadow : user,
-                              .to = store ? user : shadow,
-                              .count = count,
-                              .due = later(r->op->sim)};
-    spoil(c->layout, c->to, count);
+    const struct layout *l = &r->layouts[op->type];
+    char *to = (char *)r->exec.base[op->buf] + op->off;
+    char *from = (char *)r->exec.base[op->b_buf] + op->b_off;
+    if (op->kind == NBC_OP_FETCH || op->kind == NBC_OP_STORE) {
+        int64_t shift = nbc_staged_shift(r->sched->staged, op->buf, op->off + l->type.true_lb);
+        char *shadow = to - shift, *user = (char *)user_base(r, op->buf) + op->off;
+        to = op->kind == NBC_OP_STORE ? user : shadow;
+        from = op->kind == NBC_OP_STORE ? shadow : user;
+    }
+    *c = (struct shadow_copy){
+        .layout = l, .from = from, .to = to, .count = op->count, .due = later(r->op->sim)};
+    spoil(c->layout, c->to, c->count);
     *h = (nbc_handle)c | COPY;
     return 0;
 }
@@ -486,8 +488,25 @@ static void check_fetches(struct sim_rank *r)
     }
 }
 
-/* The staged schedule of a rank whose buffers are a device's, in short pieces. */
-static void stage_rank(struct sim_rank *r, int ntypes, unsigned buffers)
+/* The processor reads and writes nothing on a device. Only what has no gaps is copied from there.
+ */
+static void check_moves(struct sim_rank *r, unsigned buffers)
+{
+    for (int id = 0; id < r->runs_as->nops; id++) {
+        const struct nbc_op *op = &r->runs_as->ops[id];
+        bool stores = buffers >> op->buf & 1, fetches = buffers >> op->b_buf & 1;
+        if (op->kind == NBC_OP_COPY && (stores || fetches))
+            complain(r->op->sim, "rank %d copies on a device", r->local);
+        if (op->kind == NBC_OP_MOVE && !stores && !fetches)
+            complain(r->op->sim, "rank %d lets a device copy on the host", r->local);
+        if (op->kind == NBC_OP_MOVE && fetches && !r->layouts[op->type].type.packed)
+            complain(r->op->sim, "rank %d fetches elements with gaps", r->local);
+    }
+}
+
+/* The staged schedule of a rank whose buffers are a device's, in short pieces; if `direct` and it
+ * has one, that for a network which takes them. */
+static void stage_rank(struct sim_rank *r, int ntypes, unsigned buffers, bool direct)
 {
     enum { PIECE = 40, FAR = 8 };
     struct nbc_type *types = malloc((size_t)ntypes * sizeof *types);
@@ -495,13 +514,16 @@ static void stage_rank(struct sim_rank *r, int ntypes, unsigned buffers)
         types[i] = r->layouts[i].type;
     struct nbc_sched *sched = (struct nbc_sched *)(uintptr_t)r->sched;
     nbc_staged_of(sched, types, ntypes, FAR);
-    r->runs_as = nbc_stage(sched, types, ntypes, buffers, PIECE);
+    direct = direct && nbc_has_direct(sched);
+    r->runs_as = nbc_stage(sched, types, ntypes, buffers, direct ? 0 : PIECE);
     for (int buf = 0; buf < 2; buf++) {
-        if (buffers >> buf & 1)
+        if (buffers >> buf & 1 && !direct)
             r->shadow[buf] = malloc((size_t)nbc_staged_size(sched->staged, buf) + 1);
     }
     free(types);
-    if (r->runs_as)
+    if (r->runs_as && direct)
+        check_moves(r, buffers);
+    else if (r->runs_as)
         check_fetches(r);
 }
 
@@ -547,11 +569,12 @@ void sim_add(struct sim *sim, struct sim_rank *ranks, int size, int remote_size)
         r->live = r->told = false;
         r->start = start_round(sim);
         r->from = calloc((size_t)(size > remote_size ? size : remote_size), sizeof *r->from);
-        r->temp = malloc((size_t)r->sched->temp_bytes + 1);
         r->runs_as = r->sched;
         r->shadow[0] = r->shadow[1] = NULL;
         if (sim->config.staged)
-            stage_rank(r, count_types(r->sched), (unsigned)rng_below(&sim->rng, 4));
+            stage_rank(r, count_types(r->sched), (unsigned)rng_below(&sim->rng, 4),
+                       rng_below(&sim->rng, 2));
+        r->temp = malloc((size_t)r->runs_as->temp_bytes + 1);
         r->memory = malloc(nbc_exec_memory(r->runs_as) + 1);
         nbc_exec_init(&r->exec, r->runs_as, &transport, r, r->memory);
         r->exec.defer = i % 3; /* nothing, all, what is longer than one element */
@@ -617,7 +640,7 @@ static void sim_step(struct sim *sim, struct sim_rank *r)
     }
     if (r->run >= (r->runs ? r->runs : 1) || r->start > sim->round)
         return;
-    memset(r->temp, 0x5a, (size_t)r->sched->temp_bytes);
+    memset(r->temp, 0x5a, (size_t)r->runs_as->temp_bytes);
     bind_buffers(r);
     r->live = true;
     sim->nwaiting--;

@@ -78,9 +78,12 @@ static void gpu_memory(char *text, size_t size)
 {
     static const char *const runtimes[] = {"libcuda.so.1", "libamdhip64.so"};
     const char *use = info_accepted("NBCSHIM_DEVICE"), *before = "; found ";
-    bool off = use && nbc_same_word(use, "off");
-    size_t n = (size_t)snprintf(
-        text, size, "%s", off ? "taken for memory of the host" : "copied to that of the host");
+    size_t n = (size_t)snprintf(text, size, "%s",
+                                use && nbc_same_word(use, "off") ? "taken for memory of the host"
+                                : use && nbc_same_word(use, "stage")
+                                    ? "copied to that of the host"
+                                    : "given to an MPI that takes it, else copied to that "
+                                      "of the host");
     for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes && n < size; i++)
         if (dlopen(runtimes[i], RTLD_LAZY)) {
             n += (size_t)snprintf(text + n, size - n, "%s%s", before, runtimes[i]);

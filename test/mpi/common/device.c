@@ -130,7 +130,7 @@ void *device_new(enum device_memory kind, size_t size)
     int error;
 
     device_load_tested();
-    enter(chosen < 0 ? next++ % ndevices : chosen);
+    enter(chosen < 0 ? next++ / 3 % ndevices : chosen);
     size = size > 0 ? size : 1;
     error =
         kind == MANAGED ? run.allocate_managed(&address, size, 1) : run.allocate(&address, size);

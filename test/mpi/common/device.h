@@ -16,8 +16,8 @@ bool device_load(const char *library);
 /* Loads that of the tests, before the first use. */
 void device_load_tested(void);
 
-/* Memory of one of the devices: in turn, or of number n, modulo their number, after
- * device_choose(n). No context is current before or after. */
+/* Memory of one of the devices: three times of each in turn, or of number n, modulo their number,
+ * after device_choose(n). No context is current before or after. */
 void device_choose(int n);
 void *device_new(enum device_memory kind, size_t size);
 void device_free(void *memory);
