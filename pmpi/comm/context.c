@@ -17,6 +17,8 @@
 #include "op/plan.h"
 #include "op/topology.h"
 
+#include "hash.h"
+
 /* The attribute MPI_ICOLL_MAX_OUTSTANDING of a communicator that has a context, and its value. */
 int nbcshim_icoll_max_outstanding = MPI_KEYVAL_INVALID;
 static int max_outstanding = INT_MAX;
@@ -461,7 +463,7 @@ struct nbc_origin nbc_origin_of(struct nbc_context *parent, bool duplicate)
     return (struct nbc_origin){
         .parent = parent,
         .duplicate = duplicate,
-        .key = nbc_range_key(parent->key, ++parent->nsearches),
+        .key = nbc_hash_pair(parent->key, ++parent->nsearches),
         .range = NBC_NO_RANGE,
     };
 }
