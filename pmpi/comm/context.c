@@ -23,7 +23,8 @@
 int nbcshim_icoll_max_outstanding = MPI_KEYVAL_INVALID;
 static int max_outstanding = INT_MAX;
 
-/* Another attribute, which the program does not know: the context. */
+/* Another attribute, which the program does not know: the context. (As the value of the first it
+ * would cost 230 instructions less, but Fortran programs can change and delete that.) */
 static int context_keyval = MPI_KEYVAL_INVALID;
 
 static struct nbc_context *contexts; /* by handle of the program's communicator; under the lock */
