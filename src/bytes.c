@@ -3,13 +3,7 @@
 
 #include "config.h"
 
-/* MESSAGE_BYTES: the bytes that are sent in the time that one more message costs. */
-enum {
-    DEFAULT_SEGMENT = 64 * 1024,
-    LEAST_SEGMENT = 4096,
-    MAX_SEGMENTS = 1024,
-    MESSAGE_BYTES = 20 * 1024
-};
+enum { DEFAULT_SEGMENT = 64 * 1024, MAX_SEGMENTS = 1024 };
 
 struct nbc_bytes nbc_bytes_of(struct nbc_sched *s, const struct nbc_shape *shape,
                               struct nbc_ref user)
@@ -76,15 +70,23 @@ int64_t nbc_segment_bytes(const struct nbc_shape *shape, int64_t bytes)
     return want > least ? want : least;
 }
 
-int64_t nbc_pipeline_bytes(const struct nbc_shape *shape, int64_t bytes, int hops)
+/* MESSAGE_BYTES: the bytes that are sent in the time that one more message costs. */
+int64_t nbc_pipeline_segment(const struct nbc_shape *shape, int64_t bytes, int hops, int64_t most)
 {
-    int64_t segment = nbc_segment_limit(shape, DEFAULT_SEGMENT);
-    if (shape->segment > 0)
-        return nbc_segment_bytes(shape, bytes);
-    while (hops > 0 && segment > LEAST_SEGMENT &&
+    enum { LEAST = 4096, MESSAGE_BYTES = 20 * 1024 };
+    int64_t segment = nbc_segment_limit(shape, most);
+    while (hops > 0 && segment > LEAST &&
            /* mutants: forget - 1: no power of two is a multiple of MESSAGE_BYTES */
            (segment * segment - 1) / MESSAGE_BYTES >= bytes / hops)
         segment /= 2;
+    return segment;
+}
+
+int64_t nbc_pipeline_bytes(const struct nbc_shape *shape, int64_t bytes, int hops)
+{
+    if (shape->segment > 0)
+        return nbc_segment_bytes(shape, bytes);
+    int64_t segment = nbc_pipeline_segment(shape, bytes, hops, DEFAULT_SEGMENT);
     int64_t least = nbc_div_up(bytes, MAX_SEGMENTS);
     return segment > least ? segment : least;
 }

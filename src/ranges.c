@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "hash.h"
+
 enum { BITS = 64 };
 
 bool nbc_ranges_on(const struct nbc_ranges *r)
@@ -38,22 +40,12 @@ void nbc_ranges_end(struct nbc_ranges *r)
     r->nwindows = 0;
 }
 
-/* The finalizer of splitmix64. */
-uint64_t nbc_range_key(uint64_t key, uint64_t also)
-{
-    /* mutants: forget + 1, - for +: another key, which spreads as well */
-    uint64_t x = key + (also + 1) * UINT64_C(0x9E3779B97F4A7C15);
-    x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return x ^ (x >> 31);
-}
-
 /* The first attempt looks in one window. Each of the others looks in a block of windows, and all
  * blocks together are all windows. */
 static bool search_advance(struct nbc_range_search *s, int nwindows)
 {
     int nblocks = (nwindows + NBC_RANGE_WORDS - 1) / NBC_RANGE_WORDS;
-    uint64_t hash = nbc_range_key(s->key, 0);
+    uint64_t hash = nbc_hash_pair(s->key, 0);
     if (s->attempt > nblocks)
         return false;
     s->first = (int)(hash % (unsigned)nwindows);

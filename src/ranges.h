@@ -79,7 +79,4 @@ int nbc_ranges_search(struct nbc_ranges *r, uint64_t key, nbc_words_and *and, vo
 void nbc_range_give(struct nbc_ranges *r, int range);
 bool nbc_range_is_used(const struct nbc_ranges *r, int range);
 
-/* A key that depends on both. */
-uint64_t nbc_range_key(uint64_t key, uint64_t also);
-
 #endif

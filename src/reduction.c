@@ -258,17 +258,12 @@ int nbc_pieces_at_once(const struct nbc_shape *shape, struct nbc_ref vector, int
     return cut(shape, vector, count, SEGMENT);
 }
 
-/* The bytes that are sent and reduced in the time that one more message costs. */
-enum { MESSAGE_BYTES = 20 * 1024 };
-
 int nbc_pipeline_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int hops)
 {
-    int64_t bytes = nbc_ref_bytes(shape, vector), segment = nbc_segment_limit(shape, SEGMENT);
     if (shape->segment > 0)
         return nbc_pieces(shape, vector, vector.count);
-    while (hops > 0 && segment > 4096 && (segment * segment - 1) / MESSAGE_BYTES >= bytes / hops)
-        segment /= 2;
-    return cut(shape, vector, vector.count, segment);
+    return cut(shape, vector, vector.count,
+               nbc_pipeline_segment(shape, nbc_ref_bytes(shape, vector), hops, SEGMENT));
 }
 
 struct nbc_ref nbc_cell(const struct nbc_grid *grid, struct nbc_ref vector, int g, int i)

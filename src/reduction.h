@@ -120,8 +120,7 @@ int nbc_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int64_t cou
  * begin with a handshake, it takes the time of one for all of them. */
 int nbc_pieces_at_once(const struct nbc_shape *shape, struct nbc_ref vector, int64_t count);
 
-/* The same for a pipeline `hops` messages long. n bytes in S segments take (hops + S) times the
- * cost m + n/S of one segment, which is least where its length n/S is √(nm/hops). */
+/* The same for a pipeline `hops` messages long (nbc_pipeline_segment). */
 int nbc_pipeline_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int hops);
 
 /* Division of a vector into pieces, which follow one another, and of each piece into parts, which

@@ -20,6 +20,7 @@
 #include "request/request.h"
 
 #include "coll.h"
+#include "hash.h"
 
 NBC_ARCHIVE_MEMBER(communicators)
 
@@ -183,7 +184,7 @@ EXPORT(int, Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Com
         return nbc_raise(comm, error); /* unreached: the MPI fails */
     error = NEXT(Comm_create_group)(comm, group, tag, newcomm);
     struct nbc_origin origin = {
-        .parent = c, .key = nbc_range_key(c->key, (unsigned)tag), .range = NBC_NO_RANGE};
+        .parent = c, .key = nbc_hash_pair(c->key, (unsigned)tag), .range = NBC_NO_RANGE};
     return error ? error : comm_attach_later(comm, newcomm, &origin);
 }
 #endif
@@ -274,7 +275,7 @@ static int inter_attach(MPI_Comm local, int both, MPI_Comm *inter)
     NEXT(Comm_remote_size)(*inter, &m);
     if (both == HAS_WORLD && remote_is_in_world(*inter, m)) {
         origin.parent = context_of(local);
-        origin.key = nbc_range_key((uint64_t)n * (unsigned)m, (unsigned)(n + m));
+        origin.key = nbc_hash_pair((uint64_t)n * (unsigned)m, (unsigned)(n + m));
     }
     return comm_attach_later(local, inter, &origin);
 }

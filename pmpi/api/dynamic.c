@@ -4,12 +4,9 @@
  * The other job must run under nbcshim as well, or this one must set NBCSHIM_DYNAMIC=0. */
 #include "api/setup.h"
 
-#include <errno.h>
-#include <semaphore.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/errors.h"
 #include "base/lock.h"
@@ -40,47 +37,20 @@ static void report_difference(MPI_Comm inter)
  * nbcshim. */
 enum { PATIENCE = 10 }; /* seconds */
 
-struct watcher {
-    pthread_t thread;
-    sem_t answered;
-    bool runs;
-};
-
-static void *watcher_run(void *arg)
+static bool say_that_it_waits(void)
 {
-    struct watcher *w = arg;
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += PATIENCE;
-    int late;
-    while ((late = sem_timedwait(&w->answered, &until)) != 0 && errno == EINTR)
-        ;
-    if (late)
-        fprintf(stderr, /* unreached: in a process that writes no counts */
-                "nbcshim: still waiting after %d s for the other job of an intercommunicator; if "
-                "that job runs without nbcshim, run this one with NBCSHIM_DYNAMIC=0\n",
-                PATIENCE);
-    return NULL;
+    fprintf(stderr, /* unreached: in a process that writes no counts */
+            "nbcshim: still waiting after %d s for the other job of an intercommunicator; if "
+            "that job runs without nbcshim, run this one with NBCSHIM_DYNAMIC=0\n",
+            PATIENCE);
+    return false; /* unreached: in a process that writes no counts */
 }
 
-static void watcher_begin(struct watcher *w, MPI_Comm inter)
+static void watcher_begin(struct nbc_timer *watcher, MPI_Comm inter)
 {
     int rank;
-    w->runs = false;
-    if (NEXT(Comm_rank)(inter, &rank) || rank != 0 || sem_init(&w->answered, 0, 0) != 0)
-        return;
-    w->runs = nbc_system_thread_start(&w->thread, watcher_run, w);
-    if (!w->runs)
-        sem_destroy(&w->answered); /* unreached: no memory for a thread */
-}
-
-static void watcher_end(struct watcher *w)
-{
-    if (!w->runs)
-        return;
-    sem_post(&w->answered);
-    pthread_join(w->thread, NULL);
-    sem_destroy(&w->answered);
+    if (!NEXT(Comm_rank)(inter, &rank) && rank == 0)
+        nbc_timer_start(watcher, PATIENCE * INT64_C(1000000000), say_that_it_waits);
 }
 
 /* Compares this side of a new intercommunicator with the other one, and attaches a context if the
@@ -90,12 +60,12 @@ static int jobs_connect(MPI_Comm inter, bool known)
 {
     struct nbc_origin origin = {.range = NBC_NO_RANGE};
     struct nbc_comparison all;
-    struct watcher watcher;
+    struct nbc_timer watcher = {.runs = false};
     if (inter == MPI_COMM_NULL || !nbc_settings.dynamic)
         return MPI_SUCCESS;
     watcher_begin(&watcher, inter);
     int error = nbc_compare_ranks(inter, NBC_OF_TWO_JOBS | (known ? 0 : NBC_UNKNOWN), 0, &all);
-    watcher_end(&watcher);
+    nbc_timer_stop(&watcher);
     if (error || all.said & NBC_UNKNOWN)
         return error; /* unreached: the MPI fails */
     if (!all.same_build || !all.same_settings) {

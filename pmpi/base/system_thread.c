@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "below/quirks.h"
 
 bool nbc_system_thread_start(pthread_t *thread, void *(*work)(void *), void *arg)
@@ -35,4 +36,42 @@ bool nbc_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t d
     const int64_t second = 1000000000;
     const struct timespec until = {.tv_sec = deadline / second, .tv_nsec = deadline % second};
     return pthread_cond_timedwait(condition, mutex, &until) == 0;
+}
+
+static void *timer_run(void *timer)
+{
+    struct nbc_timer *t = timer;
+    bool again = true;
+    pthread_mutex_lock(&t->mutex);
+    while (again && !t->stops) {
+        bool due = !nbc_wait_until(&t->wake, &t->mutex, nbc_now() + t->period);
+        pthread_mutex_unlock(&t->mutex);
+        again = !due || t->call();
+        pthread_mutex_lock(&t->mutex);
+    }
+    pthread_mutex_unlock(&t->mutex);
+    return NULL;
+}
+
+bool nbc_timer_start(struct nbc_timer *t, int64_t period, bool (*call)(void))
+{
+    t->stops = false;
+    t->period = period;
+    t->call = call;
+    pthread_mutex_init(&t->mutex, NULL);
+    t->runs = nbc_condition_init(&t->wake) && nbc_system_thread_start(&t->thread, timer_run, t);
+    return t->runs;
+}
+
+void nbc_timer_stop(struct nbc_timer *t)
+{
+    if (!t->runs)
+        return;
+    pthread_mutex_lock(&t->mutex);
+    t->stops = true;
+    pthread_cond_signal(&t->wake);
+    pthread_mutex_unlock(&t->mutex);
+    pthread_join(t->thread, NULL);
+    pthread_cond_destroy(&t->wake);
+    t->runs = false;
 }

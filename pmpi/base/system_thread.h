@@ -18,4 +18,20 @@ bool nbc_condition_init(pthread_cond_t *condition);
  * passed. */
 bool nbc_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t deadline);
 
+/* A thread that calls a function every so many nanoseconds, until that returns false. */
+struct nbc_timer {
+    bool runs, stops;
+    int64_t period;
+    bool (*call)(void);
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t wake;
+};
+
+/* Starts it; the struct is zero. Returns `runs`: false if the system cannot start a thread. */
+bool nbc_timer_start(struct nbc_timer *t, int64_t period, bool (*call)(void));
+
+/* Ends it, if it runs. */
+void nbc_timer_stop(struct nbc_timer *t);
+
 #endif

@@ -25,6 +25,7 @@
 
 #include "block.h"
 #include "coll.h"
+#include "hash.h"
 #include "select.h"
 
 /* --- the facts of a call ---------------------------------------------------------------------- */
@@ -92,19 +93,12 @@ static bool has_paired_sizes(enum nbc_coll coll)
            coll == NBC_ALLTOALLV || coll == NBC_ALLTOALLW || nbc_coll_is_neighborhood(coll);
 }
 
-static uint64_t pair_weight(uint64_t sender, uint64_t receiver)
-{
-    uint64_t x = (sender << 32 | receiver) + UINT64_C(0x9E3779B97F4A7C15);
-    x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    return x ^ (x >> 27);
-}
-
 static void sums_add(uint64_t sum[NSUMS], uint64_t bytes, uint64_t sender, uint64_t receiver)
 {
     sum[PLAIN] += bytes;
     sum[SENDER] += bytes * sender;
     sum[RECEIVER] += bytes * receiver;
-    sum[MIXED] += bytes * pair_weight(sender, receiver);
+    sum[MIXED] += bytes * nbc_hash_pair(sender, receiver);
 }
 
 /* Whether all data that a rank sends goes to the root, or all that it receives comes from there. */
@@ -141,7 +135,7 @@ static void account_add_scattered(struct account *a, const struct nbc_shape *s)
     for (int i = 0; i < s->size; i++) {
         uint64_t bytes = (uint64_t)nbc_ref_bytes(s, nbc_send_block(s, i));
         total += bytes;
-        hash += bytes * pair_weight(0, i);
+        hash += bytes * nbc_hash_pair(0, i);
     }
     fact_set(a, FACT_OUT, (int64_t)total, s->rank);
     fact_set(a, FACT_IN, (int64_t)total, s->rank);
@@ -409,7 +403,7 @@ static bool find_pair(const uint64_t surplus[NSUMS], int senders, int receivers,
     return *sender >= 0 && *sender < senders && *receiver >= 0 && *receiver < receivers &&
            *sender * plain == (int64_t)surplus[SENDER] &&
            *receiver * plain == (int64_t)surplus[RECEIVER] &&
-           surplus[MIXED] == surplus[PLAIN] * pair_weight(*sender, *receiver);
+           surplus[MIXED] == surplus[PLAIN] * nbc_hash_pair(*sender, *receiver);
 }
 
 /* Whether the sizes of pairs differ, sent by one group and expected by another, or by the same.

@@ -43,11 +43,7 @@ static struct sigaction mpi_action;
 static volatile enum { IN_INIT, RUNNING, IN_FINALIZE, OVER } phase;
 static volatile int64_t phase_since;
 
-/* The thread of NBCSHIM_TIMEOUT; `stop` under `mutex`. */
-static pthread_t thread;
-static bool running, stop;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t wake;
+static struct nbc_timer timer; /* of NBCSHIM_TIMEOUT */
 
 /* On MPI_COMM_WORLD, when MPI_Finalize was called. */
 static struct nbc_line calls_at_end, recent_at_end;
@@ -517,7 +513,7 @@ static void report_late_end(const struct nbc_request *r)
 }
 
 /* Each operation is reported once. */
-static void report_late(void)
+static bool report_late(void)
 {
     int64_t now = nbc_now();
     nbc_lock();
@@ -531,27 +527,7 @@ static void report_late(void)
         r->lateness_reported = true;
     }
     nbc_unlock();
-}
-
-static void *report_thread(void *unused)
-{
-    enum { PERIOD = 250000000 }; /* ns */
-    (void)unused;
-    pthread_mutex_lock(&mutex);
-    while (!stop) {
-        nbc_wait_until(&wake, &mutex, nbc_now() + PERIOD);
-        pthread_mutex_unlock(&mutex);
-        report_late();
-        pthread_mutex_lock(&mutex);
-    }
-    pthread_mutex_unlock(&mutex);
-    return NULL;
-}
-
-static bool report_thread_start(void)
-{
-    stop = false;
-    return nbc_condition_init(&wake) && nbc_system_thread_start(&thread, report_thread, NULL);
+    return true;
 }
 
 void nbc_hang_report_setup(int rank, int level)
@@ -564,25 +540,14 @@ void nbc_hang_report_setup(int rank, int level)
     init_thread = pthread_self();
     nbc_timing_on = nbc_settings.stats;
     if (nbc_settings.timeout) {
+        enum { PERIOD = 250000000 }; /* ns */
         nbc_timing_on = nbc_threaded = true;
-        running = report_thread_start();
-        if (!running)
+        if (!nbc_timer_start(&timer, PERIOD, report_late))
             fprintf(stderr,
                     "nbcshim: NBCSHIM_TIMEOUT=%d ignored: the system cannot create a thread\n",
                     (int)nbc_settings.timeout);
     }
     signal_install();
-}
-
-static void report_thread_stop(void)
-{
-    pthread_mutex_lock(&mutex);
-    stop = true;
-    pthread_cond_signal(&wake);
-    pthread_mutex_unlock(&mutex);
-    pthread_join(thread, NULL);
-    pthread_cond_destroy(&wake);
-    running = false;
 }
 
 void nbc_hang_report_init_ends(void)
@@ -608,8 +573,7 @@ void nbc_hang_report_finalize_begins(void)
 
 void nbc_hang_report_stop(void)
 {
-    if (running)
-        report_thread_stop();
+    nbc_timer_stop(&timer);
 }
 
 void nbc_hang_report_finalize_ends(void)

@@ -25,6 +25,7 @@
 #include "request/request.h"
 
 #include "coll.h"
+#include "hash.h"
 #include "sched.h"
 
 /* MPI_Ibcast, MPI_Bcast_init, MPI_Bcast, MPI_Ibcast_c */
@@ -180,7 +181,7 @@ static int ranges_and(void *context, const uint64_t *mine, uint64_t *all, int wo
 static int tags_widen(struct nbc_context *c)
 {
     int range;
-    uint64_t key = nbc_range_key(c->key, ++c->nsearches);
+    uint64_t key = nbc_hash_pair(c->key, ++c->nsearches);
     int error = nbc_ranges_search(&nbc_ranges, key, ranges_and, c, &range);
     if (error || range < 0)
         return error; /* unreached: the MPI fails */

@@ -11,6 +11,8 @@
 #include "op/mpi_transport.h"
 #include "op/run.h"
 
+#include "hash.h"
+
 bool nbc_tracing;
 struct nbc_trace_record nbc_trace;
 MPI_Group nbc_trace_world;
@@ -65,17 +67,11 @@ static struct channel {
     UT_hash_handle hh;
 } * channels;
 
-static uint64_t mixed(uint64_t a, uint64_t b)
-{
-    uint64_t x = (a ^ b * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
-    return (x ^ x >> 29) * UINT64_C(0x94d049bb133111eb) + b;
-}
-
 /* The identity of the next message of a channel, 0 without memory. */
 static int64_t message_identity(uint64_t key, int tag, int from, int to)
 {
-    /* mutants: forget + 1: another number, on both sides */
-    uint64_t name = mixed(mixed(key + 1, (uint64_t)tag), (uint64_t)from << 32 | (uint32_t)to) | 1;
+    const uint64_t ends = (uint64_t)from << 32 | (uint32_t)to;
+    uint64_t name = nbc_hash_pair(nbc_hash_pair(key, (uint64_t)tag), ends) | 1;
     struct channel *c;
     HASH_FIND(hh, channels, &name, sizeof name, c);
     if (!c && (c = calloc(1, sizeof *c))) {
@@ -84,7 +80,7 @@ static int64_t message_identity(uint64_t key, int tag, int from, int to)
     }
     if (!c)
         return 0; /* unreached: no memory */
-    return (int64_t)(mixed(name, (uint64_t)++c->count) | 1);
+    return (int64_t)(nbc_hash_pair(name, (uint64_t)++c->count) | 1);
 }
 
 /* --- events ----------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Ranges of tags: processes with ranges of their own agree on one for each communicator, and no two
  * communicators with a process in common have the same. */
+#include "hash.h"
 #include "ranges.h"
 
 #include <string.h>
@@ -278,7 +279,7 @@ START_TEST(keys_spread_searches)
     uint64_t mine[NBC_RANGE_WORDS];
     all_begin(65536);
     for (uint64_t i = 0; i < KEYS; i++) {
-        struct nbc_range_search s = {.key = nbc_range_key(i / 64, i % 64)};
+        struct nbc_range_search s = {.key = nbc_hash_pair(i / 64, i % 64)};
         nbc_ranges_offer(&process[0], &s, mine);
         first[s.first]++;
         nbc_ranges_settle(&process[0], &s, NULL);
