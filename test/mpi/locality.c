@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EACH = 12, MOST_RANKS = 16, MOST = EACH * MOST_RANKS, STARTS = 20, LONG = 3000 };
+/* Blocks of UNIT ints: the EACH between two ranks are together too long for one message without
+ * other ranks' (see combined), and each is short. */
+enum { EACH = 60, UNIT = 24, MOST_RANKS = 16, MOST = EACH * MOST_RANKS, STARTS = 20, LONG = 3000 };
 
 static int peers[MOST], npeers;
 static MPI_Comm comm;
@@ -52,11 +54,11 @@ static int word(int from, int to, int turn, int start, int i)
     return from + 17 * (to + 17 * (turn + 13 * (start + 23 * i)));
 }
 
-/* Blocks of 0, 1, 2, … ints, the same from a rank to another as back; `most`: for one in nine. */
+/* The ints of a block, the same from a rank to another as back; `most`: for every second one. */
 static int length(int to, int turn, int most)
 {
     int a = test_rank < to ? test_rank : to, b = test_rank < to ? to : test_rank;
-    return most && (a + b + turn) % 9 == 0 ? most : (3 * a + b + turn) % 5;
+    return most && (a + b + turn) % 2 == 0 ? most : (3 * a + b + turn) % UNIT + UNIT / 2;
 }
 
 /* The receiver has gaps between the ints: MPI_INT, and a type of its own. */
@@ -155,38 +157,58 @@ TEST(many_short_blocks, .wanted = nodes)
 TEST(some_long_blocks, .wanted = nodes)
 {
     connect(EACH);
-    starts(LONG, "linear");
+    starts(LONG, "combined");
     OK(MPI_Comm_free(&comm));
 }
 
 TEST(few_blocks, .wanted = nodes)
 {
     connect(1);
-    starts(0, "linear");
+    starts(0, "combined");
     OK(MPI_Comm_free(&comm));
 }
 
-/* An allgather, and an alltoall of blocks of one size. */
+/* The buffers of an alltoall of blocks of UNIT ints. */
+static int in[MOST * UNIT], all[MOST * UNIT];
+
+static void alltoall_init(MPI_Info info, MPI_Request *request)
+{
+    OK(MPI_Neighbor_alltoall_init(in, UNIT, MPI_INT, all, UNIT, MPI_INT, comm, info, request));
+}
+
+static MPI_Info info_of(const char *algorithm)
+{
+    MPI_Info info;
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "nbcshim_algorithm", algorithm));
+    return info;
+}
+
+/* An allgather, in which all blocks between two ranks are one, and an alltoall of blocks of one
+ * size.
+ */
 TEST(same_blocks, .wanted = nodes)
 {
-    int in[MOST], all[MOST], own = 0, got[MOST], wrong = 0;
+    int own = 0, got[MOST], wrong = 0;
     MPI_Request request[2];
+    MPI_Info info = info_of("locality");
     connect(EACH);
-    OK(MPI_Neighbor_allgather_init(&own, 1, MPI_INT, got, 1, MPI_INT, comm, MPI_INFO_NULL,
-                                   &request[0]));
-    OK(MPI_Neighbor_alltoall_init(in, 1, MPI_INT, all, 1, MPI_INT, comm, MPI_INFO_NULL,
-                                  &request[1]));
+    OK(MPI_Neighbor_allgather_init(&own, 1, MPI_INT, got, 1, MPI_INT, comm, info, &request[0]));
+    OK(MPI_Info_free(&info));
+    alltoall_init(MPI_INFO_NULL, &request[1]);
     for (int i = 0; i < 2; i++)
         expect_algorithm(request[i], "locality");
     for (int start = 0; start < STARTS; start++) {
         own = 100 * start + test_rank;
         for (int i = 0; i < npeers; i++)
-            in[i] = word(test_rank, peers[i], turn_of(i), start, 0);
+            for (int k = 0; k < UNIT; k++)
+                in[i * UNIT + k] = word(test_rank, peers[i], turn_of(i), start, k);
         OK(MPI_Startall(2, request));
         OK(MPI_Waitall(2, request, MPI_STATUSES_IGNORE));
         for (int i = 0; i < npeers; i++)
-            wrong += got[i] != 100 * start + peers[i] ||
-                     all[i] != word(peers[i], test_rank, turn_of(i), start, 0);
+            for (int k = 0; k < UNIT; k++)
+                wrong += got[i] != 100 * start + peers[i] ||
+                         all[i * UNIT + k] != word(peers[i], test_rank, turn_of(i), start, k);
     }
     EXPECT_INT(wrong, 0);
     for (int i = 0; i < 2; i++)
@@ -198,15 +220,16 @@ TEST(same_blocks, .wanted = nodes)
 TEST(too_many_edges, .wanted = nodes)
 {
     enum { N = 33000 };
-    static int many[N], in[N], out[N];
+    static int many[N], from[N], into[N];
     MPI_Request request;
     MPI_Comm wide;
     for (int i = 0; i < N; i++)
         many[i] = test_rank < 4 ? (test_rank + 2) % 4 : test_rank;
     OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, N, many, MPI_UNWEIGHTED, N, many,
                                       MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &wide));
-    OK(MPI_Neighbor_alltoall_init(in, 1, MPI_INT, out, 1, MPI_INT, wide, MPI_INFO_NULL, &request));
-    expect_algorithm(request, "linear");
+    OK(MPI_Neighbor_alltoall_init(from, 1, MPI_INT, into, 1, MPI_INT, wide, MPI_INFO_NULL,
+                                  &request));
+    expect_algorithm(request, "combined");
     OK(MPI_Request_free(&request));
     OK(MPI_Comm_free(&wide));
 }
@@ -214,13 +237,13 @@ TEST(too_many_edges, .wanted = nodes)
 /* A rank that waits in an init call progresses what the others wait for before theirs. */
 TEST(others_are_late, .wanted = nodes)
 {
-    int in[MOST] = {0}, out[MOST], one = 1, sum = 0;
+    int one = 1, sum = 0;
     MPI_Request pending, request;
     connect(EACH);
     OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &pending));
     if (test_rank % 2)
         OK(MPI_Wait(&pending, MPI_STATUS_IGNORE));
-    OK(MPI_Neighbor_alltoall_init(in, 1, MPI_INT, out, 1, MPI_INT, comm, MPI_INFO_NULL, &request));
+    alltoall_init(MPI_INFO_NULL, &request);
     expect_algorithm(request, "locality");
     if (test_rank % 2 == 0)
         OK(MPI_Wait(&pending, MPI_STATUS_IGNORE));
@@ -229,26 +252,24 @@ TEST(others_are_late, .wanted = nodes)
     OK(MPI_Comm_free(&comm));
 }
 
-/* The user's choice, by call and by communicator. */
+/* The user's choice. */
 TEST(hinted, .wanted = nodes)
 {
-    int in[MOST] = {0}, out[MOST];
     MPI_Request request;
-    MPI_Info info;
-    OK(MPI_Info_create(&info));
-    OK(MPI_Info_set(info, "nbcshim_algorithm", "neighbor_alltoall:combined"));
+    MPI_Info info = info_of("neighbor_alltoall:linear");
     connect(EACH);
-    OK(MPI_Neighbor_alltoall_init(in, 1, MPI_INT, out, 1, MPI_INT, comm, info, &request));
-    expect_algorithm(request, "combined");
+    alltoall_init(info, &request);
+    expect_algorithm(request, "linear");
     OK(MPI_Request_free(&request));
+    OK(MPI_Info_free(&info));
     OK(MPI_Comm_free(&comm));
     connect(1);
-    OK(MPI_Info_set(info, "nbcshim_algorithm", "locality"));
-    OK(MPI_Neighbor_alltoall_init(in, 1, MPI_INT, out, 1, MPI_INT, comm, info, &request));
+    info = info_of("locality");
+    alltoall_init(info, &request);
     expect_algorithm(request, "locality");
     OK(MPI_Request_free(&request));
-    OK(MPI_Ineighbor_alltoall(in, 1, MPI_INT, out, 1, MPI_INT, comm, &request));
-    expect_algorithm(request, "linear");
+    OK(MPI_Ineighbor_alltoall(in, 1, MPI_INT, all, 1, MPI_INT, comm, &request));
+    expect_algorithm(request, "combined");
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     OK(MPI_Comm_free(&comm));
     OK(MPI_Info_free(&info));
@@ -257,12 +278,11 @@ TEST(hinted, .wanted = nodes)
 /* A refused call communicates nothing; the next one is right. */
 TEST(refused, .wanted = nodes)
 {
-    int in[MOST] = {0}, out[MOST];
     MPI_Request request = MPI_REQUEST_NULL;
     connect(EACH);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     int code =
-        MPI_Neighbor_alltoall_init(in, -1, MPI_INT, out, 1, MPI_INT, comm, MPI_INFO_NULL, &request);
+        MPI_Neighbor_alltoall_init(in, -1, MPI_INT, all, 1, MPI_INT, comm, MPI_INFO_NULL, &request);
     EXPECT_INT(class_of(code), MPI_ERR_COUNT);
     EXPECT(request == MPI_REQUEST_NULL, "the request is set");
     starts(0, "locality");
@@ -272,13 +292,11 @@ TEST(refused, .wanted = nodes)
 /* Requests outlive their communicator, and any number comes and goes. */
 TEST(again_and_again, .wanted = nodes)
 {
-    int in[MOST] = {0}, out[MOST];
     for (int i = 0; i < test_scale(40, 2000); i++) {
         MPI_Request request;
         connect(EACH);
         in[0] = i;
-        OK(MPI_Neighbor_alltoall_init(in, 1, MPI_INT, out, 1, MPI_INT, comm, MPI_INFO_NULL,
-                                      &request));
+        alltoall_init(MPI_INFO_NULL, &request);
         OK(MPI_Start(&request));
         OK(MPI_Comm_free(&comm));
         OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
