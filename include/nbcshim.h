@@ -10,9 +10,10 @@
  * - MPI_I… starts a nonblocking operation. The call is local. It sets *request, which a completion
  *   call (MPI_Wait, MPI_Test, …) must complete. Freeing the request (MPI_Request_free) or
  *   cancelling it is an error. (6.12)
- * - MPI_…_init sets up a persistent operation. The call may communicate. MPI_Start starts the
- *   operation any number of times; each start must be completed before the next one.
- *   MPI_Request_free frees the request while it is inactive. (6.13)
+ * - MPI_…_init sets up a persistent operation. The call is nonlocal: it may communicate, and may
+ *   wait until all ranks have called it. MPI_Start starts the operation any number of times; each
+ *   start must be completed before the next one. MPI_Request_free frees the request while it is
+ *   inactive. (6.13)
  * - All ranks must call the collectives of a communicator in the same order. They may start
  *   persistent operations in different orders.
  * - From the start of an operation to its completion, the program must not write to its send buffer

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Persistent neighborhood collectives whose ranks send together to other nodes (the algorithm
  * `locality`): the ranks of a node tell one another their edges, and all ranks agree whether it is
- * worth it. MPI_..._init is collective and may wait for other ranks. */
+ * worth it. MPI_..._init may wait for the other ranks (MPI-4.1, section 6.13: it is nonlocal). */
 #ifndef NBC_LOCALITY_H
 #define NBC_LOCALITY_H
 
