@@ -161,6 +161,15 @@ static void *cuda_primary(int ordinal)
     return primary[ordinal];
 }
 
+/* Whether no question has an answer: the program has not initialized the driver, or has ended it,
+ * or there is no GPU. */
+static bool cuda_is_off(int error)
+{
+    enum { NOT_INITIALIZED = 3, DEINITIALIZED = 4, STUB_LIBRARY = 34, NO_DEVICE = 100 };
+    return error == NOT_INITIALIZED || error == DEINITIALIZED || error == STUB_LIBRARY ||
+           error == NO_DEVICE;
+}
+
 static bool cuda_locate(uintptr_t at, struct place *p)
 {
     enum { CONTEXT = 1, TYPE, WAITS = 6, MANAGED = 8, ORDINAL, START = 11, SIZE, N = 7 };
@@ -169,9 +178,10 @@ static bool cuda_locate(uintptr_t at, struct place *p)
     unsigned type = 0, managed = 0, waits = 0;
     void *data[N] = {&p->context, &type, &managed, &ordinal, &p->start, &p->size, &waits};
     *p = (struct place){0};
-    /* A driver may refuse the last one for memory that does not have it. */
-    if ((cuda.get_attributes(N, which, data, at) && cuda.get_attributes(N - 1, which, data, at)) ||
-        !type)
+    int error = cuda.get_attributes(N, which, data, at);
+    if (error && !cuda_is_off(error)) /* may refuse the last one for memory that has not got it */
+        error = cuda.get_attributes(N - 1, which, data, at);
+    if (error || !type)
         return false;
     p->device = type == DEVICE && !(managed & 0xff);
     p->waits = waits & 0xff;

@@ -10,6 +10,7 @@
  *
  *     NBC_RUNTIME_FAIL=FUNCTION[:N]  the N-th call of the function fails, and all later ones
  *     NBC_RUNTIME_FAIL=FUNCTION=N    the N-th call alone
+ *     NBC_RUNTIME_FAIL=cuInit        no question what memory is has an answer either
  *     NBC_RUNTIME_TIME=NS,MBS        copies take so many ns, and 1 s for so many MB; in each stream
  *                                    one after the other
  *     NBC_RUNTIME_TIME=NS,MBS,only   and move nothing: for measurements, since a processor that
@@ -33,6 +34,7 @@
 enum {
     INVALID_VALUE = 1,
     OUT_OF_MEMORY = 2,
+    NOT_INITIALIZED = 3,
     INVALID_CONTEXT = 201,
     INVALID_HANDLE = 400,
     NOT_READY = 600,
@@ -697,6 +699,8 @@ CALL_(cuCtxPopCurrent_v2, , (struct context * *context), {
 CALL_(cuPointerGetAttributes, , (unsigned n, const int *which, void **data, uintptr_t at), {
     struct memory *m = memory_of(at);
     nasked++;
+    if (to_fail && strcmp(to_fail, "cuInit") == 0)
+        result = NOT_INITIALIZED;
     for (unsigned i = 0; i < n; i++)
         switch (which[i]) {
         case 1:

@@ -189,6 +189,20 @@ TEST(both_wait)
     }
 }
 
+/* Changes a variable of the runtime. */
+static void set_runtime(const char *name, const char *value)
+{
+    void (*settings)(void);
+    void *found = device_function("nbc_runtime_settings");
+
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+    memcpy(&settings, &found, sizeof found);
+    settings();
+}
+
 /* The runtime is asked once what a buffer is, and before a copy once whether its context is there.
  */
 TEST(asked_once)
@@ -205,6 +219,23 @@ TEST(asked_once)
     int made = (int)(asked() - before), wanted = test_size == 1 ? 0 : is_direct() ? 1 : 2;
     EXPECT(made == wanted, "asked %d times, not %d", made, wanted);
     device_free(v);
+}
+
+/* A driver that the program has not initialized, or that finds no GPU, is asked once too. */
+TEST(asked_once_in_vain)
+{
+    int64_t (*asked)(void);
+    MPI_Request r;
+    int v = 5;
+    device_free(vector_new(ON_DEVICE, N, 0)); /* the runtime is loaded */
+    look_up("nbc_runtime_asked", &asked);
+    set_runtime("NBC_RUNTIME_FAIL", "cuInit");
+    int64_t before = asked();
+    MPI_Ibcast(&v, 1, MPI_INT, 0, MPI_COMM_WORLD, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    int made = (int)(asked() - before), wanted = test_size > 1;
+    set_runtime("NBC_RUNTIME_FAIL", NULL);
+    EXPECT(made == wanted, "asked %d times, not %d", made, wanted);
 }
 
 /* If the MPI takes the buffers, nothing passes through the host; the own block is a copy within the
@@ -525,20 +556,6 @@ TEST(host_and_device)
     device_free(device);
     device_free(out);
     munmap(room, 3 * PAGES);
-}
-
-/* Changes a variable of the runtime. */
-static void set_runtime(const char *name, const char *value)
-{
-    void (*settings)(void);
-    void *found = device_function("nbc_runtime_settings");
-
-    if (value)
-        setenv(name, value, 1);
-    else
-        unsetenv(name);
-    memcpy(&settings, &found, sizeof found);
-    settings();
 }
 
 /* Returns the seconds of the longest call on any rank while two copies take half a second each. */
