@@ -80,6 +80,7 @@ static struct nbc_request *exchange_new(const struct agreement *a)
         return NULL;
     const struct nbc_handle_refs handles = {types, NBC_TYPE_FIRST_PEER, NULL};
     struct nbc_operation op = {.coll = shape.coll,
+                               .alg = nbc_alg_by_name(shape.coll, "linear"), /* for NBCSHIM_TRACE */
                                .send = a->offers + (size_t)a->nmates * (size_t)a->room,
                                .recv = a->offers,
                                .run = nbc_run_new(sched, &handles, 0)};
