@@ -80,6 +80,7 @@ static struct nbc_request *exchange_new(const struct agreement *a)
         return NULL;
     const struct nbc_handle_refs handles = {types, NBC_TYPE_FIRST_PEER, NULL};
     struct nbc_operation op = {.coll = shape.coll,
+                               .alg = nbc_alg_by_name(shape.coll, "linear"), /* for NBCSHIM_TRACE */
                                .send = a->offers + (size_t)a->nmates * (size_t)a->room,
                                .recv = a->offers,
                                .run = nbc_run_new(sched, &handles, 0)};
@@ -212,10 +213,11 @@ static int replace(const struct agreement *a, struct nbc_request *r, struct nbc_
 static int agree(struct agreement *a, const struct nbc_call *call, struct nbc_request *r,
                  bool forced)
 {
-    enum { LACKS, BUSIEST, ROOM, MATES, N };
+    enum { LACKS, BUSIEST, ROOM, MATES, FORCED, N };
     bool good = r && prepare(a, call), exchanged;
-    int64_t n[N] = {!good, a->offer.busiest, a->offer.n, a->nmates};
+    int64_t n[N] = {!good, a->offer.busiest, a->offer.n, a->nmates, forced};
     int error = largest(a, n, N);
+    forced = n[FORCED]; /* the same on all ranks, even if the info of one alone asks for it */
     if (error || n[LACKS] || n[ROOM] * n[MATES] > MOST_EDGES || n[BUSIEST] == 0 ||
         (n[BUSIEST] < NBC_PATTERN_LEAST && !forced))
         return error;

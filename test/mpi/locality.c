@@ -304,6 +304,23 @@ TEST(again_and_again, .wanted = nodes)
     }
 }
 
+/* A rank alone that names the algorithm does not go on alone. */
+TEST(hinted_on_one_rank, .wanted = nodes)
+{
+    int given[MOST] = {0}, taken[MOST];
+    MPI_Request request;
+    MPI_Info info;
+    OK(MPI_Info_create(&info));
+    if (test_rank == 1)
+        OK(MPI_Info_set(info, "nbcshim_algorithm", "locality"));
+    connect(1);
+    OK(MPI_Neighbor_alltoall_init(given, 1, MPI_INT, taken, 1, MPI_INT, comm, info, &request));
+    expect_algorithm(request, "locality");
+    OK(MPI_Request_free(&request));
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Info_free(&info));
+}
+
 int main(int argc, char **argv)
 {
     return test_main(argc, argv, NULL, NULL);

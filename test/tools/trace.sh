@@ -167,6 +167,35 @@ for r in d:
     assert r['completed'] == r['calls'], r
 END
 
+# An init call whose ranks tell one another their edges.
+cat >"$scratch/edges.c" <<'END'
+#include <nbcshim/mpi.h>
+int main(int argc, char **argv)
+{
+    int to[] = {0, 1, 2, 3}, in[4] = {0}, out[4];
+    MPI_Comm graph;
+    MPI_Request r;
+    MPI_Init(&argc, &argv);
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 4, to, MPI_UNWEIGHTED, 4, to, MPI_UNWEIGHTED,
+                                   MPI_INFO_NULL, 0, &graph);
+    MPI_Neighbor_alltoall_init(in, 1, MPI_INT, out, 1, MPI_INT, graph, MPI_INFO_NULL, &r);
+    MPI_Start(&r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    MPI_Request_free(&r);
+    MPI_Comm_free(&graph);
+    return MPI_Finalize();
+}
+END
+expect "a program with a neighborhood compiles" link_program edges
+mpi_command 4 "$(sanitizer_runtime) $library" "NBCSHIM_TRACE=$scratch/edges.json NBCSHIM_TEST=nodes=2 \
+    NBCSHIM_ALGORITHM_NEIGHBOR_ALLTOALL=locality" "$scratch/edges"
+ends_well "a neighborhood: the program ends well" 60
+json_says "operations of its init call have names" "$scratch/edges.json" <<'END'
+names = [e['name'] for e in d['traceEvents']]
+assert names.count('neighbor_alltoall:locality') >= 4, names
+assert names.count('neighbor_allgather:linear') >= 4, names
+END
+
 # More pairs of ranks and tags than the table of messages has room for at first, while a persistent
 # operation is started before and after.
 cat >"$scratch/channels.c" <<'END'
