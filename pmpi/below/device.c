@@ -417,9 +417,11 @@ static bool runtime_resolve(struct runtime *r, const char *file)
         ok = resolve(library, r->names[i], &r->any[i]);
     ok = ok && r->resolve(library);
     r->is_refused = library && !ok;
-    if (r->is_refused)
+    if (r->is_refused) {
         fprintf(stderr, "nbcshim: GPU memory is not supported with %s, which lacks %s\n", file,
                 lacking);
+        dlclose(library);
+    }
     return ok;
 }
 

@@ -240,13 +240,18 @@ static void replace(struct nbc_run *run, const struct nbc_sched *sched,
     run->stage->is_on = true;
 }
 
-/* Whether the MPI gets these buffers: this rank moves data only, and they are on one device. */
+/* Whether the MPI gets these buffers: this rank moves data only, and they are on one device. The
+ * progress thread also polls operations on memory of the host, without the buffers' context; an MPI
+ * that then moves their messages may need that, so it gets them there only if the user says so. */
 static bool is_direct(const struct nbc_run *run, const struct nbc_stage *s, unsigned buffers)
 {
     if (run->device == NBC_DEVICE_STAGE || !s->direct || s->several || s->error[0] || s->error[1] ||
         !nbc_device_mpi_takes(s->direct) || !nbc_has_direct(run->sched))
         return false;
-    return run->device == NBC_DEVICE_DIRECT || nbc_direct_is_better(run->sched, buffers);
+    if (run->device == NBC_DEVICE_DIRECT)
+        return true;
+    bool thread = __atomic_load_n(&nbc_run_by_thread, __ATOMIC_RELAXED);
+    return !thread && nbc_direct_is_better(run->sched, buffers);
 }
 
 static int begin(struct nbc_run *run, const struct nbc_type *types,

@@ -74,10 +74,12 @@ static void expect_sum(const char *when)
 static bool is_direct(void)
 {
     int (*query)(void);
-    const char *use = getenv("NBCSHIM_DEVICE");
+    const char *use = getenv("NBCSHIM_DEVICE"), *progress = getenv("NBCSHIM_PROGRESS");
+    bool asked = use && strcmp(use, "direct") == 0,
+         thread = progress && strcmp(progress, "thread") == 0;
     void *found = dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support");
     memcpy(&query, &found, sizeof found);
-    return found && query() && !(use && strcmp(use, "stage") == 0);
+    return found && query() && !(use && strcmp(use, "stage") == 0) && (asked || !thread);
 }
 
 enum late { NONBLOCKING, BLOCKING, PERSISTENT };
