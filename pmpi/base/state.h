@@ -40,6 +40,16 @@ extern bool nbc_was_hooked;
 /* The function of the MPI by which that is done, or why it is not. A constant. */
 const char *nbc_hook_state(void);
 
+/* Whether the progress thread polls. Then the start of a run with long messages leaves to it the
+ * calls that move data: MPI_Isend over sockets, MPI_Irecv within a node. Read and written
+ * atomically; set to false under the lock. */
+extern bool nbc_by_thread;
+
+static inline bool nbc_thread_polls(void)
+{
+    return __atomic_load_n(&nbc_by_thread, __ATOMIC_RELAXED);
+}
+
 /* A communicator of this process alone, for calls and errors that belong to no other communicator:
  * MPI_COMM_SELF, or one from a session that nbcshim has opened. Set when nbcshim becomes active. */
 extern MPI_Comm nbc_handle_comm;

@@ -13,7 +13,6 @@
 #include "base/system_thread.h"
 #include "engine/progress.h"
 #include "engine/wake.h"
-#include "op/run.h"
 #include "request/request.h"
 
 static pthread_t thread; /* written by the thread that starts it */
@@ -134,7 +133,7 @@ bool nbc_thread_start(void)
     running = nbc_rest_setup() && nbc_system_thread_start(&thread, progress_thread, NULL);
     if (running)
         thread_pin();
-    __atomic_store_n(&nbc_run_by_thread, running, __ATOMIC_RELAXED);
+    __atomic_store_n(&nbc_by_thread, running, __ATOMIC_RELAXED);
     return running;
 }
 
@@ -143,7 +142,7 @@ static void thread_end(void)
 {
     running = false;
     nbc_lock(); /* an operation whose start has left it sends is active now */
-    __atomic_store_n(&nbc_run_by_thread, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&nbc_by_thread, false, __ATOMIC_RELAXED);
     nbc_request_let_waits_poll(!nbc_hooked);
     nbc_unlock();
     nbc_rest_end();

@@ -6,6 +6,7 @@
 
 #include "base/lock.h"
 #include "base/settings.h"
+#include "base/state.h"
 #include "op/mpi_transport.h"
 #include "op/stage.h"
 #include "op/trace_transport.h"
@@ -25,8 +26,6 @@ enum {
     LONG_REDUCTION = 16384, /* elements of a reduction that a progress thread should run */
     LENGTHY_BYTES = 1 << 20 /* bytes of messages for which it is worth waking the thread */
 };
-
-bool nbc_run_by_thread;
 
 static struct nbc_run *run_pool[NCLASSES]; /* by size class, linked by next; under the lock */
 static int nrun_pooled;
@@ -149,11 +148,6 @@ struct nbc_run *nbc_run_plain(size_t size, bool (*poll)(struct nbc_run *run, int
     return run;
 }
 
-static bool thread_polls(void)
-{
-    return __atomic_load_n(&nbc_run_by_thread, __ATOMIC_RELAXED);
-}
-
 /* The kinds of operations that move data in the call that posts them. Over sockets MPI_Isend copies
  * to the kernel. Within a node MPI_Irecv copies a message that the other rank has offered already,
  * and MPI_Isend only offers it. */
@@ -175,7 +169,7 @@ static inline __attribute__((always_inline)) void set_start(struct nbc_run *run,
     run->cursor = 0;
     run->exec.base[NBC_BUF_SEND] = (uintptr_t)send;
     run->exec.base[NBC_BUF_RECV] = (uintptr_t)recv;
-    run->exec.defer_kinds = run->lengthy && thread_polls() ? long_posts(run->sched) : 0;
+    run->exec.defer_kinds = run->lengthy && nbc_thread_polls() ? long_posts(run->sched) : 0;
 }
 
 bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag, const void *send,

@@ -58,11 +58,6 @@ struct nbc_run {
     size_t room;                 /* size of memory in bytes */
 };
 
-/* Whether the progress thread polls. Then the start of a run with long messages leaves to it the
- * calls that move data: MPI_Isend over sockets, MPI_Irecv within a node. Read and written
- * atomically; set to false under the lock. */
-extern bool nbc_run_by_thread;
-
 /* The rank of a peer in the hidden communicator. */
 static inline int nbc_run_peer(const struct nbc_run *run, int peer)
 {

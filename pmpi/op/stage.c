@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/errors.h"
 #include "base/settings.h"
+#include "base/state.h"
 #include "op/types.h"
 
 #include "sched.h"
@@ -250,8 +251,7 @@ static bool is_direct(const struct nbc_run *run, const struct nbc_stage *s, unsi
         return false;
     if (run->device == NBC_DEVICE_DIRECT)
         return true;
-    bool thread = __atomic_load_n(&nbc_run_by_thread, __ATOMIC_RELAXED);
-    return !thread && nbc_direct_is_better(run->sched, buffers);
+    return !nbc_thread_polls() && nbc_direct_is_better(run->sched, buffers);
 }
 
 static int begin(struct nbc_run *run, const struct nbc_type *types,
