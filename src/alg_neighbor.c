@@ -89,7 +89,6 @@ struct routes {
     struct route *out, *in; /* which leave this rank's node, or reach it */
     int nout, nin;
     int *ranks; /* room for as many as there are routes on one side */
-    bool same;  /* sends_one_block */
 };
 
 /* A group has the same two ends, the same ranks in between, or is a message of one of the three
@@ -139,6 +138,7 @@ static void each_group(const struct routes *all, struct route *r, int n, enum gr
     }
 }
 
+/* Of ints, or of structs that begin with one. */
 static int by_value(const void *x, const void *y)
 {
     int a = *(const int *)x, b = *(const int *)y;
@@ -190,7 +190,9 @@ static void keep_apart(const struct routes *all, struct route *r, int n)
     int64_t bytes = 0;
     for (int i = 0; i < n; i++)
         bytes += r[i].edge.bytes;
-    for (int i = 0; i < n && r[0].node < 0 && !is_shared(all->shape, n, bytes); i++)
+    if (r[0].node >= 0 || is_shared(all->shape, n, bytes))
+        return;
+    for (int i = 0; i < n; i++)
         r[i].alone = i + 1;
 }
 
@@ -250,8 +252,7 @@ static bool routes_make(struct routes *all, const struct nbc_shape *shape)
     *all = (struct routes){.shape = shape,
                            .out = malloc(out * sizeof *all->out),
                            .in = malloc(in * sizeof *all->in),
-                           .ranks = malloc(most * sizeof *all->ranks),
-                           .same = sends_one_block(shape)};
+                           .ranks = malloc(most * sizeof *all->ranks)};
     bool good = ends && all->ranks && all->out && all->in;
     if (good) {
         all->nout = list_routes(shape, true, ends, all->out);
@@ -272,7 +273,7 @@ static bool routes_make(struct routes *all, const struct nbc_shape *shape)
 /* Whether a route's data are in its message already, with the previous route's. */
 static bool repeats(const struct routes *all, const struct route *r, int i)
 {
-    return i > 0 && all->same && r[i].edge.from == r[i - 1].edge.from;
+    return i > 0 && sends_one_block(all->shape) && r[i].edge.from == r[i - 1].edge.from;
 }
 
 /* The pieces and bytes of a message with the data of n routes. */
@@ -423,12 +424,6 @@ static struct nbc_sched *by_routes(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-static int by_peer(const void *x, const void *y)
-{
-    int a = ((const struct nbc_end *)x)->peer, b = ((const struct nbc_end *)y)->peer;
-    return a < b ? -1 : a > b; /* mutants: <= for <: which of two equal ones is first */
-}
-
 /* Whether edges of one side share a message: 1 or 0; −1 without memory. */
 static int any_shared(const struct nbc_shape *shape, bool out)
 {
@@ -439,7 +434,7 @@ static int any_shared(const struct nbc_shape *shape, bool out)
     if (!ends)
         return -1;
     int count = nbc_ends_list(shape, out, ends);
-    qsort(ends, (size_t)count, sizeof *ends, by_peer);
+    qsort(ends, (size_t)count, sizeof *ends, by_value); /* by peer */
     for (int i = 0, end; i < count && !shared; i = end) {
         int64_t bytes = 0;
         for (end = i; end < count && ends[end].peer == ends[i].peer; end++)
