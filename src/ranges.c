@@ -90,8 +90,41 @@ int nbc_ranges_settle(struct nbc_ranges *r, const struct nbc_range_search *s, co
     return range;
 }
 
+/* With fewer free ranges in the window than this, a search takes none to spare. */
+enum { MOST_SPARE = 16, PLENTY = 32 };
+
+/* The window of `range`, which the search has found; `all` are its ranges that all ranks offered.
+ */
+static void spare_fill(struct nbc_ranges *r, struct nbc_spare_ranges *spare, int range,
+                       uint64_t all)
+{
+    int n = spare->want;
+    spare->want = n == 0 ? 1 : n < MOST_SPARE ? 2 * n : n;
+    if (__builtin_popcountll(all) < PLENTY)
+        return;
+    spare->first = range - range % BITS;
+    for (all &= all - 1; n > 0; n--, all &= all - 1)
+        spare->left |= all & -all;
+    r->used[range / BITS] |= spare->left;
+}
+
+int nbc_spare_take(struct nbc_spare_ranges *spare)
+{
+    if (!spare->left)
+        return NBC_NO_RANGE;
+    int range = spare->first + __builtin_ctzll(spare->left);
+    spare->left &= spare->left - 1;
+    return range;
+}
+
+void nbc_spare_give(struct nbc_ranges *r, struct nbc_spare_ranges *spare)
+{
+    r->used[spare->first / BITS] &= ~spare->left;
+    spare->left = 0;
+}
+
 int nbc_ranges_search(struct nbc_ranges *r, uint64_t key, nbc_words_and *and, void *where,
-                      int *range)
+                      struct nbc_spare_ranges *spare, int *range)
 {
     struct nbc_range_search s = {.key = key};
     uint64_t mine[NBC_RANGE_WORDS], all[NBC_RANGE_WORDS];
@@ -102,6 +135,8 @@ int nbc_ranges_search(struct nbc_ranges *r, uint64_t key, nbc_words_and *and, vo
         *range = nbc_ranges_settle(r, &s, error ? NULL : all);
         if (error)
             return error;
+        if (*range >= 0 && spare)
+            spare_fill(r, spare, *range, all[*range / BITS - s.first]);
     }
     return 0;
 }

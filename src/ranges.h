@@ -20,6 +20,10 @@
  * offers a range to one of them at a time. So that each search finds ranges, searches begin in
  * different windows of 64 ranges; a key that all ranks of the search know determines which.
  *
+ * A parent of many communicators keeps spare ranges: its searches take some more than they need, on
+ * all ranks the same, and the next constructors take those in turn and need no search. They are in
+ * use as far as other searches can tell.
+ *
  * The caller lets one thread in at a time. */
 #ifndef NBC_RANGES_H
 #define NBC_RANGES_H
@@ -48,6 +52,13 @@ struct nbc_range_search {
     int first, nwindows; /* the windows on offer */
 };
 
+/* Spare ranges of one parent, the same on all its ranks. All zero: none yet. */
+struct nbc_spare_ranges {
+    uint64_t left; /* of a window of 64 ranges */
+    int first;     /* range of the window */
+    int want;      /* how many the next search takes, which doubles each time */
+};
+
 /* Begins with the ranges 0 ... n - 1, n > 0, all of them free except that of MPI_COMM_WORLD. */
 void nbc_ranges_begin(struct nbc_ranges *r, int n);
 
@@ -71,9 +82,15 @@ int nbc_ranges_settle(struct nbc_ranges *r, const struct nbc_range_search *s, co
 typedef int nbc_words_and(void *where, const uint64_t *mine, uint64_t *all, int words);
 
 /* The whole search. Sets *range to NBC_NO_RANGE if there is none, on all ranks. Returns 0 or the
- * error of the AND. */
+ * error of the AND. Fills *spare, which has none left, if many are free; spare may be NULL. */
 int nbc_ranges_search(struct nbc_ranges *r, uint64_t key, nbc_words_and *and, void *where,
-                      int *range);
+                      struct nbc_spare_ranges *spare, int *range);
+
+/* Takes the next spare range; NBC_NO_RANGE if none is left. */
+int nbc_spare_take(struct nbc_spare_ranges *spare);
+
+/* Gives all spare ranges back. */
+void nbc_spare_give(struct nbc_ranges *r, struct nbc_spare_ranges *spare);
 
 /* Gives a range back, which must be in use. */
 void nbc_range_give(struct nbc_ranges *r, int range);

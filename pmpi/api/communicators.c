@@ -46,21 +46,24 @@ static int search_and(void *context, const uint64_t *mine, uint64_t *all, int wo
     return nbc_call_and(c, NBC_FOR_OTHERS, mine, all, words);
 }
 
-/* What precedes a constructor: the ranks of the parent agree on a range. When this returns all
- * ranks have made the call. Where there are no ranges, the barrier before the call has that effect.
+/* What precedes a constructor: the ranks of the parent agree on a range, if it has none to spare.
+ * When this returns all ranks have made the call, where a barrier before the call has that effect.
  */
 static int comm_prepare(MPI_Comm parent, bool duplicate, struct nbc_origin *origin)
 {
     nbc_lock();
     struct nbc_context *c = nbc_context_find(parent);
     *origin = nbc_origin_of(c, duplicate);
-    bool searches = !c->spans_jobs && nbc_ranges_on(&nbc_ranges);
+    bool searches = origin->range < 0 && !c->spans_jobs && nbc_ranges_on(&nbc_ranges);
     nbc_unlock();
-    if (!searches)
-        return nbc_barrier_before(parent);
+    int error = searches ? MPI_SUCCESS : nbc_barrier_before(parent);
+    if (error)
+        nbc_origin_drop(origin); /* unreached: no memory */
+    if (error || !searches)
+        return error;
     nbc_progress_duplicates(parent);
     nbc_lock();
-    int error = nbc_ranges_search(&nbc_ranges, origin->key, search_and, c, &origin->range);
+    error = nbc_ranges_search(&nbc_ranges, origin->key, search_and, c, &c->spare, &origin->range);
     nbc_unlock();
     return error ? nbc_raise(parent, error) : MPI_SUCCESS;
 }
@@ -153,7 +156,8 @@ static int comm_attach_later(MPI_Comm parent, MPI_Comm *comm, struct nbc_origin 
         return MPI_SUCCESS;
     nbc_lock();
     if (origin->parent && !origin->parent->spans_jobs && nbc_ranges_on(&nbc_ranges))
-        error = nbc_ranges_search(&nbc_ranges, origin->key, created_and, comm, &origin->range);
+        error =
+            nbc_ranges_search(&nbc_ranges, origin->key, created_and, comm, NULL, &origin->range);
     nbc_unlock();
     if (!error)
         return comm_attach(parent, comm, origin, MPI_INFO_NULL);

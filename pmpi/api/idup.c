@@ -4,14 +4,15 @@
  * completes when all is done. Only then may the program start a collective on the new communicator,
  * and the context exists.
  *
- * Where the parent has a range of tags, the ranks agree on one for the duplicate when the native
- * request is complete, by an MPI_Iallreduce of the MPI below on the duplicate, which the program
- * does not have yet. (An operation of nbcshim on the parent would have to be repeated if no range
- * is found, and in an order that the ranks do not share.) If they find none, they make a hidden
- * duplicate of the duplicate, which runs attribute callbacks of the program once more.
+ * Where the parent has a spare range of tags, the duplicate takes it. Where it has a range only,
+ * the ranks agree on one for the duplicate when the native request is complete, by an
+ * MPI_Iallreduce of the MPI below on the duplicate, which the program does not have yet. (An
+ * operation of nbcshim on the parent would have to be repeated if no range is found, and in an
+ * order that the ranks do not share.) If they find none, they make a hidden duplicate of the
+ * duplicate, which runs attribute callbacks of the program once more.
  *
- * Where the parent has a hidden duplicate of its own, an MPI_Comm_idup of that one is started in
- * the call. */
+ * Where the parent has a hidden duplicate of its own and no spare range, an MPI_Comm_idup of that
+ * one is started in the call. */
 #include "below/export.h"
 
 NBC_ARCHIVE_MEMBER(idup)
@@ -100,6 +101,8 @@ static int idup_adopt(struct idup *d)
     }
     if (!error && d->hints != MPI_INFO_NULL)
         error = nbc_context_hint(*made, d->hints);
+    if (d->error)
+        nbc_origin_drop(&d->origin);
     if (!adopted && d->origin.hidden != MPI_COMM_NULL && !d->failed[1])
         NEXT(Comm_free)(&d->origin.hidden); /* unreached: the MPI fails */
     if (error && !d->failed[0])
@@ -198,7 +201,10 @@ static int idup_prepare(MPI_Comm comm, MPI_Comm *newcomm, struct nbc_request **o
     };
     d->origin.hidden = MPI_COMM_NULL;
     d->search.key = d->origin.key;
-    return nbc_request_new(parent, &op, out);
+    int range = d->origin.range, error = nbc_request_new(parent, &op, out);
+    if (error && range >= 0)
+        nbc_range_give(&nbc_ranges, range);
+    return error;
 }
 
 /* Until the duplicate exists the progress thread rests. MPICH and Open MPI hang if one thread
@@ -219,6 +225,8 @@ static int idup_begin(MPI_Comm comm, MPI_Comm *newcomm, struct nbc_request **r)
 static int idup_end(struct nbc_request *r, int error, MPI_Info hints, MPI_Request *request)
 {
     struct idup *d = r->run->memory;
+    if (error)
+        nbc_origin_drop(&d->origin);
     nbc_lock();
     if (error) {
         nbc_thread_rest(-1);
@@ -229,7 +237,7 @@ static int idup_end(struct nbc_request *r, int error, MPI_Info hints, MPI_Reques
     d->made = *d->user;
     if (hints != MPI_INFO_NULL)
         d->error = NEXT(Info_dup)(hints, &d->hints);
-    if (r->context->range < 0) {
+    if (r->context->range < 0 && d->origin.range < 0) {
         error = NEXT(Comm_idup)(r->context->hidden, &d->origin.hidden, &d->request[1]);
         if (error)
             idup_fail(d, 1, error); /* unreached: no memory */

@@ -97,6 +97,7 @@ static void context_retire(struct nbc_context *c)
 {
     c->life = NBC_CONTEXT_DEAD;
     context_leave_host(c);
+    nbc_spare_give(&nbc_ranges, &c->spare);
     nbc_world_ranks_release(c->members.world);
     nbc_plans_free(c->plans);
     c->plans = NULL;
@@ -465,7 +466,7 @@ struct nbc_origin nbc_origin_of(struct nbc_context *parent, bool duplicate)
         .parent = parent,
         .duplicate = duplicate,
         .key = nbc_hash_pair(parent->key, ++parent->nsearches),
-        .range = NBC_NO_RANGE,
+        .range = nbc_ranges_on(&nbc_ranges) ? nbc_spare_take(&parent->spare) : NBC_NO_RANGE,
     };
 }
 

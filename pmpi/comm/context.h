@@ -106,6 +106,7 @@ struct nbc_context {
     bool spans_jobs;                       /* or some processes may not have called MPI_Init */
     uint64_t key;                          /* for searches of ranges, the same on all ranks */
     uint64_t nsearches;                    /* so far, the same on all ranks */
+    struct nbc_spare_ranges spare;         /* for communicators that are made of this one */
     struct nbc_members members;
     struct nbc_queue queue, blocking;
     struct nbc_tags *tags;   /* of persistent operations: tags.h; NULL until first needed */
@@ -155,8 +156,9 @@ struct nbc_origin {
     MPI_Comm hidden; /* without a range: a duplicate, likewise */
 };
 
-/* Begins the creation of a communicator from a parent: a new key, which all ranks of the parent
- * compute alike if they all make this call. Under the lock. Local. */
+/* Begins the creation of a communicator from a parent: a new key, and a spare range if the parent
+ * has one, which are the same on all ranks of the parent if they all make this call. Under the
+ * lock. Local. */
 struct nbc_origin nbc_origin_of(struct nbc_context *parent, bool duplicate);
 
 /* Gives the range back, since the communicator could not be made. Without the lock. */

@@ -182,7 +182,7 @@ static int tags_widen(struct nbc_context *c)
 {
     int range;
     uint64_t key = nbc_hash_pair(c->key, ++c->nsearches);
-    int error = nbc_ranges_search(&nbc_ranges, key, ranges_and, c, &range);
+    int error = nbc_ranges_search(&nbc_ranges, key, ranges_and, c, NULL, &range);
     if (error || range < 0)
         return error; /* unreached: the MPI fails */
     return nbc_tags_add(c->tags, nbc_range_tag(range), nbc_range_size) ? MPI_SUCCESS

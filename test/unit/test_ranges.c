@@ -229,13 +229,13 @@ START_TEST(a_search_goes_on_until_a_range_is_found)
     struct others third = {.offer = 3}, never = {0}, failing = {.fail = 2};
     int range = 5;
     all_begin(65536);
-    ck_assert_int_eq(nbc_ranges_search(&process[0], 1, words_and, &third, &range), 0);
+    ck_assert_int_eq(nbc_ranges_search(&process[0], 1, words_and, &third, NULL, &range), 0);
     ck_assert_int_eq(third.calls, 3);
     ck_assert(range > NBC_WORLD_RANGE && nbc_range_is_used(&process[0], range));
-    ck_assert_int_eq(nbc_ranges_search(&process[0], 1, words_and, &never, &range), 0);
+    ck_assert_int_eq(nbc_ranges_search(&process[0], 1, words_and, &never, NULL, &range), 0);
     ck_assert_int_eq(never.calls, 1 + 65536 / 64 / NBC_RANGE_WORDS);
     ck_assert_int_eq(range, NBC_NO_RANGE);
-    ck_assert_int_eq(nbc_ranges_search(&process[0], 1, words_and, &failing, &range), 7);
+    ck_assert_int_eq(nbc_ranges_search(&process[0], 1, words_and, &failing, NULL, &range), 7);
     ck_assert_int_eq(failing.calls, 2);
     ck_assert_int_eq(range, NBC_NO_RANGE);
 }
@@ -294,6 +294,144 @@ START_TEST(keys_spread_searches)
 }
 END_TEST
 
+/* A parent of communicators, and what each of its processes has to spare. */
+struct parent {
+    group_set group;
+    struct nbc_spare_ranges spare[MOST_PROCESSES];
+};
+
+/* A search as the other processes of the group see it: what they offer in each attempt. */
+struct search_of_group {
+    group_set group;
+    uint64_t key;
+    int attempt;
+    const struct nbc_ranges *before; /* of all processes */
+};
+
+static int and_of_group(void *where, const uint64_t *mine, uint64_t *all, int words)
+{
+    struct search_of_group *g = where;
+    memcpy(all, mine, (size_t)words * sizeof *all);
+    for (int p = 0; p < MOST_PROCESSES; p++) {
+        static struct nbc_ranges copy;
+        struct nbc_range_search s = {.key = g->key};
+        uint64_t offer[NBC_RANGE_WORDS];
+        if (!is_in(g->group, p))
+            continue;
+        copy = g->before[p];
+        for (int i = 0; i < g->attempt; i++) {
+            nbc_ranges_offer(&copy, &s, offer);
+            nbc_ranges_settle(&copy, &s, NULL);
+        }
+        need(nbc_ranges_offer(&copy, &s, offer) == words);
+        for (int i = 0; i < words; i++)
+            all[i] &= offer[i];
+    }
+    g->attempt++;
+    return 0;
+}
+
+/* A constructor: the range of a child of all processes of the parent. */
+static int child_range(struct parent *parent, uint64_t key, int *searches)
+{
+    static struct nbc_ranges before[MOST_PROCESSES];
+    int range = -2;
+    memcpy(before, process, sizeof before);
+    for (int p = 0; p < MOST_PROCESSES; p++) {
+        if (!is_in(parent->group, p))
+            continue;
+        struct search_of_group g = {.group = parent->group, .key = key, .before = before};
+        int found = nbc_spare_take(&parent->spare[p]);
+        if (found < 0) {
+            need(nbc_ranges_search(&process[p], key, and_of_group, &g, &parent->spare[p], &found) ==
+                 0);
+            ++*searches;
+        }
+        need(range == -2 || found == range);
+        need(found < 0 || nbc_range_is_used(&process[p], found));
+        range = found;
+    }
+    return range;
+}
+
+static void parent_ends(struct parent *parent)
+{
+    for (int p = 0; p < MOST_PROCESSES; p++)
+        nbc_spare_give(&process[p], &parent->spare[p]);
+    *parent = (struct parent){.group = 1 + (unsigned)rand() % ((1 << MOST_PROCESSES) - 1)};
+}
+
+static int ranges_used(int p)
+{
+    int used = 0;
+    for (int i = 0; i < process[p].nwindows; i++)
+        used += __builtin_popcountll(process[p].used[i]);
+    return used;
+}
+
+/* Parents and children of random groups come and go. Children of different parents with a process
+ * in common differ, also in those that the parents have taken to spare, and none is lost. */
+START_TEST(spare_ranges_belong_to_one_parent)
+{
+    enum { PARENTS = 9, LIVE = 60, STEPS = 6000, RANGES = 640 };
+    static struct parent parents[PARENTS];
+    static struct {
+        group_set group; /* 0: none */
+        int range;
+    } live[LIVE];
+    int searches = 0, children = 0;
+    srand(2);
+    all_begin(RANGES);
+    for (int i = 0; i < PARENTS; i++)
+        parent_ends(&parents[i]);
+    for (int step = 0; step < STEPS; step++) {
+        int i = rand() % LIVE;
+        struct parent *parent = &parents[rand() % PARENTS];
+        if (rand() % 100 == 0)
+            parent_ends(parent);
+        if (live[i].group) {
+            give(live[i].group, live[i].range);
+            live[i].group = 0;
+            continue;
+        }
+        int range = child_range(parent, (uint64_t)rand(), &searches);
+        need(range > NBC_WORLD_RANGE && range < RANGES);
+        for (int k = 0; k < LIVE; k++)
+            need(!(live[k].group & parent->group) || live[k].range != range);
+        live[i].group = parent->group;
+        live[i].range = range;
+        children += __builtin_popcount(parent->group);
+    }
+    ck_assert_int_lt(searches, children / 4);
+    for (int i = 0; i < LIVE; i++)
+        give(live[i].group, live[i].range);
+    for (int i = 0; i < PARENTS; i++)
+        parent_ends(&parents[i]);
+    for (int p = 0; p < MOST_PROCESSES; p++)
+        ck_assert_int_eq(ranges_used(p), 1);
+}
+END_TEST
+
+/* Where few ranges are free, all of them are found: none is kept to spare. */
+START_TEST(few_ranges_are_not_spared)
+{
+    enum { RANGES = 64 };
+    static struct parent parents[2];
+    int searches = 0;
+    all_begin(RANGES);
+    parents[0] = (struct parent){.group = 1};
+    parents[1] = (struct parent){.group = 3};
+    for (int i = 1; i < RANGES / 2; i++)
+        need(child_range(&parents[0], (uint64_t)i, &searches) > NBC_WORLD_RANGE);
+    int spare = __builtin_popcountll(parents[0].spare[0].left);
+    for (int i = RANGES / 2; i < RANGES - spare; i++) {
+        need(child_range(&parents[1], (uint64_t)i, &searches) > NBC_WORLD_RANGE);
+        ck_assert(parents[1].spare[0].left == 0);
+    }
+    ck_assert_int_eq(child_range(&parents[1], 1, &searches), NBC_NO_RANGE);
+}
+END_TEST
+
 START_TEST(after_the_end)
 {
     all_begin(200);
@@ -323,6 +461,8 @@ int main(void)
     tcase_add_test(tcase, a_search_goes_on_until_a_range_is_found);
     tcase_add_loop_test(tcase, a_search_looks_at_each_window, 0, NUMBERS);
     tcase_add_test(tcase, keys_spread_searches);
+    tcase_add_test(tcase, spare_ranges_belong_to_one_parent);
+    tcase_add_test(tcase, few_ranges_are_not_spared);
     tcase_add_test(tcase, after_the_end);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
