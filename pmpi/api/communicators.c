@@ -47,8 +47,8 @@ static int search_and(void *context, const uint64_t *mine, uint64_t *all, int wo
 }
 
 /* What precedes a constructor: the ranks of the parent agree on a range, if it has none to spare.
- * When this returns all ranks have made the call, where a barrier before the call has that effect.
- */
+ * When this returns all ranks have made the call, where a barrier before the call has that effect:
+ * without the hook a search has it, so none finds ranges to spare. */
 static int comm_prepare(MPI_Comm parent, bool duplicate, struct nbc_origin *origin)
 {
     nbc_lock();
@@ -63,7 +63,8 @@ static int comm_prepare(MPI_Comm parent, bool duplicate, struct nbc_origin *orig
         return error;
     nbc_progress_duplicates(parent);
     nbc_lock();
-    error = nbc_ranges_search(&nbc_ranges, origin->key, search_and, c, &c->spare, &origin->range);
+    error = nbc_ranges_search(&nbc_ranges, origin->key, search_and, c,
+                              nbc_hooked ? &c->spare : NULL, &origin->range);
     nbc_unlock();
     return error ? nbc_raise(parent, error) : MPI_SUCCESS;
 }
