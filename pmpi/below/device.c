@@ -497,6 +497,8 @@ static bool mpi_takes(struct runtime *r)
 struct nbc_device_copy {
     struct nbc_device *device;
     void *event;
+    const char *function; /* that has failed: what is under way is waited for all the same */
+    int error;
     int64_t settles;              /* of the device when it started */
     struct nbc_device_copy *next; /* idle */
 };
@@ -517,10 +519,12 @@ struct nbc_device {
 
 static struct nbc_device *devices;
 
+static const char *last_function;
 static int last_error;
 
 static bool failed(const struct runtime *r, const char *function, int error)
 {
+    last_function = function;
     last_error = error;
     if (error)
         snprintf(fault, sizeof fault, "%s failed: %s (%d)", function, r->words(error), error);
@@ -644,6 +648,13 @@ static void copy_give(struct nbc_device_copy *copy)
     copy->device->idle = copy;
 }
 
+/* The copy is over when what is under way is; then it fails with these words. */
+static void keep_failure(struct nbc_device_copy *copy)
+{
+    copy->function = last_function;
+    copy->error = last_error;
+}
+
 static bool copy_run(struct nbc_device *d, bool store, uintptr_t device, uintptr_t host, int64_t n)
 {
     const struct functions *f = &d->runtime->f;
@@ -731,9 +742,14 @@ static struct nbc_device_copy *copy_start(struct nbc_device *d, bool store,
     if (!copy)
         return NULL;
     copy->settles = d->settles;
-    if ((e->within ? copy_within(d, e) : copy_elements(d, store, e)) &&
-        !failed(r, r->names[4], r->f.event_record(copy->event, d->stream[store])))
-        return copy;
+    copy->error = 0;
+    if (!(e->within ? copy_within(d, e) : copy_elements(d, store, e)))
+        keep_failure(copy);
+    for (int i = 0; i < 2; i++) {
+        if (!failed(r, r->names[4], r->f.event_record(copy->event, d->stream[store])))
+            return copy;
+        keep_failure(copy);
+    }
     copy_give(copy);
     return NULL;
 }
@@ -814,23 +830,33 @@ bool nbc_device_is_settled(const struct nbc_device *d)
     return d->settled == d->settles;
 }
 
-bool nbc_device_test(struct nbc_device_copy *copy, bool *over)
+/* Returns whether the runtime answers. */
+static bool copy_ask(const struct nbc_device_copy *copy, bool *over)
 {
     const struct runtime *r = copy->device->runtime;
     void *before;
-    *over = true;
-    if (!device_enter(copy->device, &before)) {
-        copy_give(copy);
+    if (!device_enter(copy->device, &before))
         return false;
-    }
     int error = r->f.event_query(copy->event);
     r->leave(before);
-    *over = error != NOT_READY;
-    if (!error && copy->settles > copy->device->settled)
-        copy->device->settled = copy->settles;
+    *over = !error;
+    return error == NOT_READY || !failed(r, r->names[5], error);
+}
+
+/* After a failure the runtime is asked on until the copy has ended. If it fails again, nobody can
+ * tell. */
+bool nbc_device_test(struct nbc_device_copy *copy, bool *over)
+{
+    struct nbc_device *d = copy->device;
+    *over = false;
+    if (!copy_ask(copy, over)) {
+        *over = copy->error;
+        keep_failure(copy);
+    } else if (*over && copy->settles > d->settled)
+        d->settled = copy->settles;
     if (*over)
         copy_give(copy);
-    return !*over || !failed(r, r->names[5], error);
+    return !*over || !failed(d->runtime, copy->function, copy->error);
 }
 
 bool nbc_device_enter(struct nbc_device *d, void **before)

@@ -73,8 +73,8 @@ struct nbc_elements {
 /* A copy that is under way. */
 struct nbc_device_copy;
 
-/* Starts a copy, to the device if `store`. Returns NULL if that fails: nbc_device_fault says why,
- * and a part of the copy may be under way. */
+/* Starts a copy, to the device if `store`. Returns NULL if that fails: nbc_device_fault says why.
+ * If a part of it is under way, it fails when that is over, unless the runtime cannot tell. */
 struct nbc_device_copy *nbc_device_start(struct nbc_device *d, bool store,
                                          const struct nbc_elements *e);
 

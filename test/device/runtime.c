@@ -289,6 +289,8 @@ static int copy_rows(bool store, uintptr_t device, void *host, size_t n, size_t 
         return misuse("a stream of a context that is no more", INVALID_HANDLE);
     if (s != &late_stream && s->context != current())
         return misuse("a copy in a stream of another context", INVALID_CONTEXT);
+    if (s != &late_stream && s->context != m->context)
+        return misuse("a copy in a stream of another context than its memory's", INVALID_CONTEXT);
     made.gate = s->gate;
     struct copy *c = malloc(sizeof *c);
     *c = made;
@@ -601,6 +603,7 @@ struct attributes {
 
 CALL_(, hipPointerGetAttributes, (struct attributes * a, uintptr_t at), {
     struct memory *m = memory_of(at);
+    nasked++;
     if (!m)
         result = INVALID_VALUE;
     else
@@ -765,7 +768,17 @@ int64_t nbc_runtime_bytes(void)
     return nbytes;
 }
 
-/* And questions what memory is, of CUDA's. */
+/* Copies of streams that have not ended. */
+__attribute__((visibility("default"))) int64_t nbc_runtime_under_way(void);
+int64_t nbc_runtime_under_way(void)
+{
+    int64_t n = 0;
+    for (struct stream *s = streams; s; s = s->next)
+        n += (int64_t)(s->begun - s->ended);
+    return n;
+}
+
+/* And questions what memory is. */
 __attribute__((visibility("default"))) int64_t nbc_runtime_asked(void);
 int64_t nbc_runtime_asked(void)
 {
