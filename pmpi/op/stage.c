@@ -36,6 +36,7 @@ struct block {
     void *memory;
     size_t size;
     struct nbc_device *pinned; /* by this, or NULL */
+    struct nbc_device *maker;  /* whose runtime has made the memory, or NULL */
     struct block *next;
 };
 
@@ -54,20 +55,28 @@ static void block_free(struct block *b)
 {
     if (b->pinned)
         nbc_device_unpin(b->pinned, b->memory);
-    free(b->memory);
+    if (b->maker)
+        nbc_device_memory_free(b->maker, b->memory);
+    else
+        free(b->memory);
     free(b);
 }
 
 static struct block *block_new(size_t size, struct nbc_device *device)
 {
-    struct block *b = malloc(sizeof *b);
+    struct block *b = calloc(1, sizeof *b);
     if (!b)
         return NULL;
-    *b = (struct block){.memory = aligned_alloc(size < HUGE ? PAGE : HUGE, size), .size = size};
+    b->size = size;
+    b->maker = nbc_device_makes_memory(device) ? device : NULL;
+    b->memory = b->maker ? nbc_device_memory_new(device, size)
+                         : aligned_alloc(size < HUGE ? PAGE : HUGE, size);
     if (!b->memory) {
         free(b);
         return NULL;
     }
+    if (b->maker)
+        return b;
     if (size >= HUGE) /* if it may be had */
         madvise(b->memory, size, MADV_HUGEPAGE);
     b->pinned = device && nbc_device_pin(device, b->memory, size) ? device : NULL;
@@ -85,8 +94,9 @@ static struct block *block_out(struct block **at)
 static struct block *block_take(size_t needed, struct nbc_device *device)
 {
     size_t size = block_size(needed);
+    bool makes = nbc_device_makes_memory(device);
     for (struct block **at = &pool; *at; at = &(*at)->next)
-        if ((*at)->size >= size && (*at)->size / 2 <= size)
+        if ((*at)->size >= size && (*at)->size / 2 <= size && (!makes || (*at)->maker))
             return block_out(at);
     return size < needed ? NULL : block_new(size, device);
 }
@@ -505,7 +515,9 @@ void nbc_stage_cleanup(void)
     for (struct block *b = lost; b; b = b->next) {
         if (b->pinned)
             nbc_device_unpin(b->pinned, b->memory);
-        b->pinned = NULL;
+        if (b->maker)
+            nbc_device_memory_free(b->maker, b->memory);
+        b->pinned = b->maker = NULL;
     }
     nbc_device_cleanup();
 }

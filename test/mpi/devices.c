@@ -23,9 +23,17 @@ static void look_up(const char *name, void *function)
     memcpy(function, &found, sizeof found);
 }
 
-static bool is_hip(void)
+enum runtime { CUDA, HIP, LEVEL_ZERO };
+
+static enum runtime runtime(void)
 {
-    return device_function("hipMalloc");
+    return device_function("hipMalloc") ? HIP : device_function("zeInit") ? LEVEL_ZERO : CUDA;
+}
+
+/* The words for an error of the look-alike. */
+static const char *injected(void)
+{
+    return runtime() == LEVEL_ZERO ? "an error of Level Zero" : "an injected error";
 }
 
 /* A vector of which element i is `first` + i, in memory of this kind. */
@@ -84,7 +92,8 @@ static bool is_direct(void)
          thread = progress && strcmp(progress, "thread") == 0;
     void *found = dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support");
     memcpy(&query, &found, sizeof found);
-    return found && query() && !(use && strcmp(use, "stage") == 0) && (asked || !thread);
+    return runtime() != LEVEL_ZERO && found && query() && !(use && strcmp(use, "stage") == 0) &&
+           (asked || !thread);
 }
 
 enum late { NONBLOCKING, BLOCKING, PERSISTENT };
@@ -152,6 +161,21 @@ TEST(loaded_late_persistent)
 {
     if (!copies)
         expect_late(PERSISTENT);
+}
+
+/* No question is asked of Level Zero unless somebody wants that. */
+TEST(asked_if_wanted)
+{
+    int64_t (*asked)(void), before;
+    const char *wanted = getenv("NBCSHIM_LEVEL_ZERO");
+    int in = 1, out = 0;
+    MPI_Request r;
+    device_load_tested();
+    look_up("nbc_runtime_asked", &asked);
+    before = asked();
+    MPI_Iallreduce(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    EXPECT_INT(asked() > before, runtime() != LEVEL_ZERO || wanted);
 }
 
 /* HIP keeps the last error for the program. That a buffer is memory of the host is none. */
@@ -224,10 +248,8 @@ TEST(asked_once)
         MPI_Ibcast(v, N, MPI_INT, 0, MPI_COMM_WORLD, &r);
         MPI_Wait(&r, MPI_STATUS_IGNORE);
     }
-    int wanted = test_size == 1            ? 0
-                 : is_direct() || is_hip() ? 1
-                                           : 2,
-        made = (int)(asked() - before);
+    bool once = is_direct() || runtime() != CUDA;
+    int made = (int)(asked() - before), wanted = test_size == 1 ? 0 : once ? 1 : 2;
     EXPECT(made == wanted, "asked %d times, not %d", made, wanted);
     device_free(v);
 }
@@ -239,7 +261,7 @@ TEST(asked_once_in_vain)
     MPI_Request r;
     int v = 5;
     device_free(vector_new(ON_DEVICE, N, 0)); /* the runtime is loaded */
-    if (is_hip())
+    if (runtime() != CUDA)
         return;
     look_up("nbc_runtime_asked", &asked);
     set_runtime("NBC_RUNTIME_FAIL", "cuInit");
@@ -649,21 +671,21 @@ TEST(nobody_waits)
     EXPECT(longest < 0.4, "a call took %.3f s", longest);
 }
 
-/* CUDA's functions, and HIP's of the same purpose. */
-static const char *const functions[][2] = {
-    {"cuCtxPushCurrent_v2", "hipSetDevice"},
-    {"cuEventRecord", "hipEventRecord"},
-    {"cuEventQuery", "hipEventQuery"},
-    {"cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync"},
-    {"cuMemcpyHtoDAsync_v2", "hipMemcpyHtoDAsync"},
-    {"cuMemcpyDtoDAsync_v2", "hipMemcpyDtoDAsync"},
-    {"cuMemcpy2DAsync_v2", "hipMemcpy2DAsync"},
-    {"cuPointerGetAttributes", "hipPointerGetAttributes"},
-    {"cuMemHostRegister_v2", "hipHostRegister"},
-    {"cuStreamCreate", "hipStreamCreateWithFlags"},
-    {"cuEventCreate", "hipEventCreateWithFlags"},
-    {"cuPointerSetAttribute", "hipMemGetAddressRange"},
-    {"cuStreamWaitEvent", "hipGetDevice"},
+/* Functions of the same or a similar purpose. */
+static const char *const functions[][3] = {
+    {"cuCtxPushCurrent_v2", "hipSetDevice", "zeEventHostReset"},
+    {"cuEventRecord", "hipEventRecord", "zeCommandListAppendBarrier"},
+    {"cuEventQuery", "hipEventQuery", "zeEventQueryStatus"},
+    {"cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync", "zeCommandListAppendMemoryCopy"},
+    {"cuMemcpyHtoDAsync_v2", "hipMemcpyHtoDAsync", "zeCommandListAppendMemoryCopy"},
+    {"cuMemcpyDtoDAsync_v2", "hipMemcpyDtoDAsync", "zeEventPoolCreate"},
+    {"cuMemcpy2DAsync_v2", "hipMemcpy2DAsync", "zeCommandListAppendMemoryCopyRegion"},
+    {"cuPointerGetAttributes", "hipPointerGetAttributes", "zeMemGetAllocProperties"},
+    {"cuMemHostRegister_v2", "hipHostRegister", "zeMemFree"},
+    {"cuStreamCreate", "hipStreamCreateWithFlags", "zeCommandListCreateImmediate"},
+    {"cuEventCreate", "hipEventCreateWithFlags", "zeEventCreate"},
+    {"cuPointerSetAttribute", "hipMemGetAddressRange", "zeMemGetAddressRange"},
+    {"cuStreamWaitEvent", "hipGetDevice", "zeDeviceGetCommandQueueGroupProperties"},
 };
 
 enum { NFUNCTIONS = sizeof functions / sizeof *functions };
@@ -686,8 +708,8 @@ static void fail(const char *function, int at, bool matters)
         MPI_Error_string(error, text, &length);
     expect_nothing_under_way();
     if (test_rank == 0 && matters)
-        EXPECT(class_of(error) == MPI_ERR_OTHER && strstr(text, "an injected error"),
-               "error class %d, '%s'", class_of(error), text);
+        EXPECT(class_of(error) == MPI_ERR_OTHER && strstr(text, injected()), "error class %d, '%s'",
+               class_of(error), text);
     EXPECT(error || vector_is(ON_DEVICE, out, N, test_size, sum_of_ranks()), "a wrong sum");
     device_free(in);
     device_free(out);
@@ -736,7 +758,7 @@ static void fail_moving(const char *function, int at, bool gaps)
         if (error)
             MPI_Error_string(error, text, &length);
         if (test_rank == 0 && error)
-            EXPECT(strstr(text, "an injected error") || class_of(error) == MPI_ERR_BUFFER ||
+            EXPECT(strstr(text, injected()) || class_of(error) == MPI_ERR_BUFFER ||
                        class_of(error) == MPI_ERR_TRUNCATE,
                    "error class %d, '%s'", class_of(error), text);
         EXPECT(i == 0 || !error, "an error without a fault");
@@ -754,8 +776,8 @@ TEST(faults_in_moves)
 {
     for (int i = 0; i < NFUNCTIONS; i++)
         for (int at = 1; at <= 6; at++) {
-            fail_moving(functions[i][is_hip()], at, false);
-            fail_moving(functions[i][is_hip()], at, true);
+            fail_moving(functions[i][runtime()], at, false);
+            fail_moving(functions[i][runtime()], at, true);
         }
 }
 
@@ -766,7 +788,7 @@ TEST(faults_in_settling)
                                         "cuCtxPushCurrent_v2"};
     char setting[100];
     MPI_Request r;
-    for (int i = 0; i < 80 && !is_hip(); i++) {
+    for (int i = 0; i < 80 && runtime() == CUDA; i++) {
         int *v = vector_new(ON_DEVICE, N, test_rank == 0 ? 5 : -1);
         snprintf(setting, sizeof setting, "%s=%d", names[i % 4], i / 4 % 4 + 1);
         test_place("%s", setting);
@@ -788,10 +810,10 @@ TEST(faults)
     enum { ENTER, RECORD, QUERY, FETCH, STORE };
     for (int i = 0; i < NFUNCTIONS; i++)
         for (int at = 1; at <= 2; at++) {
-            bool once = i == FETCH || i == STORE || (i == ENTER && is_hip());
-            bool copies_nothing = is_direct() && (is_hip() || i >= FETCH); /* perhaps */
+            bool once = i == FETCH || i == STORE || (i == ENTER && runtime() == HIP);
+            bool copies_nothing = is_direct() && (runtime() != CUDA || i >= FETCH); /* perhaps */
             bool matters = i <= STORE && !(at == 2 && once) && !(copies_nothing && i != ENTER);
-            fail(functions[i][is_hip()], at, matters);
+            fail(functions[i][runtime()], at, matters);
         }
 }
 

@@ -70,14 +70,16 @@ test/mpi/fuzz.link test/mpi/fuzz.static: $(fuzz_parts:%=test/mpi/linked/%.o)
 
 # Look-alikes of the runtimes of devices, which test programs load.
 device_flags = -shared -fPIC -pthread $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS)
-device_runtimes = test/device/libcuda.so.1 test/device/libamdhip64.so.6 test/device/lacking/libcuda.so.1 \
-	test/device/aware.so
+device_runtimes = test/device/libcuda.so.1 test/device/libamdhip64.so.6 test/device/libze_loader.so.1 \
+	test/device/lacking/libcuda.so.1 test/device/aware.so
 check_DATA += $(device_runtimes)
 CLEANFILES += $(device_runtimes)
 test/device/libcuda.so.1: test/device/runtime.c
 	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(device_flags) -Wl,-soname,$(@F) -o $@ $<
 test/device/libamdhip64.so.6: test/device/runtime.c
 	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) -DHIP $(device_flags) -Wl,-soname,$(@F) -o $@ $<
+test/device/libze_loader.so.1: test/device/level_zero.c test/device/runtime.c
+	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(device_flags) -Wl,-soname,$(@F) -o $@ $<
 test/device/aware.so: test/device/aware.c
 	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(mpi_flags) $(device_flags) -o $@ $< -ldl
 # It lacks a function.
