@@ -86,11 +86,13 @@ test/device/aware.so: test/device/aware.c
 test/device/lacking/libcuda.so.1: test/device/runtime.c
 	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) -DcuStreamWaitEvent=nbc_lacking $(device_flags) -Wl,-soname,$(@F) -o $@ $<
 
-# The same programs on a GPU, if there is one.
+# The same programs on a GPU, if there is one, or with the runtime that NBC_DEVICE_LIBRARY names. NBC_VARIABLES: for
+# nbcshim.
 .PHONY: check-device
 check-device:
-	$(AM_V_at)why=`$(srcdir)/test/device/check` || { echo "check-device: not run: $$why"; exit 0; }; \
-	NBC_DEVICE_LIBRARY=$$why && export NBC_DEVICE_LIBRARY && \
+	$(AM_V_at)why=$${NBC_DEVICE_LIBRARY:-`$(srcdir)/test/device/check`} || { echo "check-device: not run: $$why"; exit 0; }; \
+	NBC_DEVICE_LIBRARY=$$why NBC_VARIABLES="NBCSHIM_LEVEL_ZERO=1 $$NBC_VARIABLES" && \
+	export NBC_DEVICE_LIBRARY NBC_VARIABLES && \
 	$(MAKE) check-one TEST='^(collectives|fuzz|lengths|mix|persistent).*NBC_DEVICE=[a-z]* NBCSHIM_BLOCKING=own$$$$'
 
 check_LTLIBRARIES += test/mpi/yield.la

@@ -286,6 +286,11 @@ void device_unpin(void *memory)
     leave();
 }
 
+bool device_is_look_alike(void)
+{
+    return device_function("nbc_runtime_settings");
+}
+
 /* The look-alikes have no function for it. */
 void device_name(char *text, int size)
 {
