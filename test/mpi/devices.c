@@ -87,13 +87,10 @@ static void expect_sum(const char *when)
 static bool is_direct(void)
 {
     int (*query)(void);
-    const char *use = getenv("NBCSHIM_DEVICE"), *progress = getenv("NBCSHIM_PROGRESS");
-    bool asked = use && strcmp(use, "direct") == 0,
-         thread = progress && strcmp(progress, "thread") == 0;
+    const char *use = getenv("NBCSHIM_DEVICE");
     void *found = dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support");
     memcpy(&query, &found, sizeof found);
-    return runtime() != LEVEL_ZERO && found && query() && !(use && strcmp(use, "stage") == 0) &&
-           (asked || !thread);
+    return runtime() != LEVEL_ZERO && found && query() && !(use && strcmp(use, "stage") == 0);
 }
 
 enum late { NONBLOCKING, BLOCKING, PERSISTENT };
