@@ -11,16 +11,18 @@
 #include "common/device.h"
 #include "meter.h"
 
-/* STAGED: nbcshim gets the buffers of the GPU. By hand: around nbcshim's collective, or around the
- * blocking one of the MPI. DIRECT: the blocking one of an MPI that takes such buffers gets them. */
-enum way { STAGED, BY_HAND, BY_HAND_NATIVE, DIRECT, NWAYS };
+/* STAGED: nbcshim gets the buffers of the GPU, and copies them. By hand: around nbcshim's
+ * collective, or around the blocking one of the MPI. If the MPI takes such buffers, DIRECT: nbcshim
+ * gives them to it where it can; MPI_ALONE: the MPI's blocking collective gets them. */
+enum way { STAGED, BY_HAND, BY_HAND_NATIVE, DIRECT, MPI_ALONE, NWAYS };
 
-static const char *const way_names[NWAYS] = {"staged", "by_hand", "by_hand_native", "direct"};
+static const char *const way_names[NWAYS] = {"staged", "by_hand", "by_hand_native", "direct",
+                                             "native"};
 
-static bool is_direct; /* the MPI takes buffers of a GPU */
+static bool is_measured[NWAYS] = {true, true, true};
 
 struct cell {
-    struct operands host, device;
+    struct operands host, device, direct;
     int64_t read, written; /* bytes of this rank */
     double sample[NWAYS][MAX_SAMPLES];
 };
@@ -104,8 +106,27 @@ static double *device_copy(const double *data, const struct operands *o)
     return copy;
 }
 
+/* A communicator on which nbcshim makes this use of buffers of a GPU. */
+static MPI_Comm comm_with(MPI_Comm comm, const char *use)
+{
+    MPI_Comm made;
+#ifdef HAVE_MPI_COMM_DUP_WITH_INFO
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "nbcshim_device", (char *)use);
+    MPI_Comm_dup_with_info(comm, info, &made);
+    MPI_Info_free(&info);
+#else
+    (void)use;
+    MPI_Comm_dup(comm, &made);
+#endif
+    return made;
+}
+
 static void cell_free(struct cell *c)
 {
+    MPI_Comm_free(&c->device.comm);
+    MPI_Comm_free(&c->direct.comm);
     for (int i = 0; i < 2; i++) {
         double *pinned = i ? c->host.send : c->host.recv, *on = i ? c->device.send : c->device.recv;
         if (pinned)
@@ -126,6 +147,9 @@ static bool cell_make(struct cell *c, const struct operands *o)
     c->host.recv = pinned_copy(o->recv, o);
     c->device.send = device_copy(o->send, o);
     c->device.recv = device_copy(o->recv, o);
+    c->direct = c->device;
+    c->device.comm = comm_with(o->comm, "stage");
+    c->direct.comm = comm_with(o->comm, "direct");
     int ok = c->host.send && c->host.recv, all;
     PMPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, o->comm);
     return all;
@@ -157,6 +181,8 @@ static void run(struct cell *c, enum way way)
     if (way == STAGED)
         run_nonblocking(&c->device);
     else if (way == DIRECT)
+        run_nonblocking(&c->direct);
+    else if (way == MPI_ALONE)
         operands_call(&native, &c->device);
     else
         run_by_hand(c, way == BY_HAND_NATIVE);
@@ -198,14 +224,18 @@ static struct quartiles hidden(const struct bench *b, const struct cell *c, int 
 
 static void print_cell(const struct operands *o, const struct quartiles *q, struct quartiles share)
 {
+    bool directly = is_measured[DIRECT] && q[DIRECT].median < q[STAGED].median;
+    double ours = q[directly ? DIRECT : STAGED].median;
     meter_clear();
     printf("%-22s %9lld %9.2f", nbc_coll_name(o->coll), (long long)cell_bytes(o),
            q[STAGED].median * 1e6);
+    print_time(is_measured[DIRECT], q[DIRECT].median);
     for (int way = BY_HAND; way < NWAYS; way++) {
-        bool have = way < DIRECT || is_direct;
-        print_time(have, q[way].median);
-        if (have)
-            printf(" %6.2f", q[STAGED].median / q[way].median);
+        if (way == DIRECT)
+            continue;
+        print_time(is_measured[way], q[way].median);
+        if (is_measured[way])
+            printf(" %6.2f", ours / q[way].median);
         else
             printf(" %6s", "-");
     }
@@ -217,21 +247,22 @@ static void measure_cell(struct bench *b, struct operands *o)
 {
     static struct cell cell;
     struct quartiles q[NWAYS] = {0};
-    int nways = is_direct ? NWAYS : DIRECT;
     if (cell_make(&cell, o)) {
         int calls = calls_for(&cell, 2e-3);
         for (int i = 0; i < b->samples; i++)
-            for (int way = 0; way < nways; way++)
-                cell.sample[way][i] = sample(&cell, way, calls);
-        for (int way = 0; way < nways; way++)
+            for (int way = 0; way < NWAYS; way++)
+                if (is_measured[way])
+                    cell.sample[way][i] = sample(&cell, way, calls);
+        for (int way = 0; way < NWAYS; way++)
             q[way] = quartiles_of(cell.sample[way], b->samples);
         struct quartiles share = hidden(b, &cell, calls);
         if (b->rank == 0)
             print_cell(o, q, share);
         if (json_begin(b, "device", o)) {
             emit_string(&b->json, "progress", 0, b->progress);
-            for (int way = 0; way < nways; way++)
-                json_quartiles(b, way_names[way], q[way]);
+            for (int way = 0; way < NWAYS; way++)
+                if (is_measured[way])
+                    json_quartiles(b, way_names[way], q[way]);
             json_quartiles(b, "overlap", share);
             json_end(b);
         }
@@ -259,14 +290,17 @@ static void print_head(void)
 {
     char name[100];
     device_name(name, sizeof name);
-    printf("# on %s; the MPI %s buffers of a GPU\n", name, is_direct ? "takes" : "does not take");
-    printf("%-22s %9s %9s %9s %6s %9s %6s %9s %6s %7s\n", "collective", "bytes", "staged",
-           "by hand", "ratio", "with MPI", "ratio", "direct", "ratio", "overlap");
+    printf("# on %s; the MPI %s buffers of a GPU\n", name,
+           is_measured[DIRECT] ? "takes" : "does not take");
+    printf("%-22s %9s %9s %9s %9s %6s %9s %6s %9s %6s %7s\n", "collective", "bytes", "staged",
+           "direct", "by hand", "ratio", "with MPI", "ratio", "MPI", "ratio", "overlap");
 }
 
 void measure_device(struct bench *b)
 {
-    int ok = device_load("libcuda.so.1") || device_load("libamdhip64.so"), all;
+    int ok = device_load("libcuda.so.1") || device_load("libamdhip64.so") ||
+             device_load("libamdhip64.so.6"),
+        all;
     PMPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, b->comm);
     if (!all) {
         if (b->rank == 0)
@@ -274,7 +308,8 @@ void measure_device(struct bench *b)
         b->failed = true;
         return;
     }
-    is_direct = mpi_is_aware();
+    is_measured[DIRECT] = mpi_is_aware();
+    is_measured[MPI_ALONE] = is_measured[DIRECT] && !device_is_look_alike();
     device_choose(b->rank);
     prctl(PR_SET_TIMERSLACK, 1UL); /* makes sleeps exact */
     runner_warm_up(b->comm);

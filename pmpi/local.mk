@@ -9,7 +9,7 @@ lib@NBC_NAME@_la_CPPFLAGS = -iquote $(srcdir)/pmpi -iquote $(srcdir)/src -I$(src
 lib@NBC_NAME@_la_SHORTNAME = libnbcshim_la
 lib@NBC_NAME@_la_SOURCES = \
 	pmpi/below/detect.c pmpi/below/detect.h \
-	pmpi/below/device.c pmpi/below/device.h \
+	pmpi/below/device.c pmpi/below/device.h pmpi/below/level_zero.c pmpi/below/runtime.h \
 	pmpi/below/elf.h \
 	pmpi/below/export.h \
 	pmpi/below/files.def \

@@ -144,7 +144,7 @@ EXTRA_DIST += \
 	test/all.sh test/soak.sh \
 	test/costs \
 	test/cures/cures.h test/cures/cures.list test/cures/ialltoallw.f90 test/cures/page \
-	test/device/aware.c test/device/check test/device/cuda_runtime.h test/device/runtime.c \
+	test/device/aware.c test/device/check test/device/cuda_runtime.h test/device/level_zero.c test/device/runtime.c \
 	test/expect.h \
 	test/fortran/collectives.F90 test/fortran/names.F90 \
 	test/fuzz \

@@ -61,6 +61,7 @@ warnings: warnings-mpi-preloaded warnings-mpi-linked warnings-device $(warnings_
 warnings-mpi: warnings-mpi-preloaded warnings-mpi-linked warnings-lib@NBC_NAME@_la warnings-libnbcprofile_la
 warnings-device:
 	$(CC) -fsyntax-only $(AM_CFLAGS) $(CFLAGS) $(srcdir)/test/device/runtime.c
+	$(CC) -fsyntax-only $(AM_CFLAGS) $(CFLAGS) $(srcdir)/test/device/level_zero.c
 	$(CC) -fsyntax-only $(mpi_flags) $(srcdir)/test/device/aware.c
 warnings-mpi-preloaded:
 	$(CC) -fsyntax-only $(mpi_flags) $(call in_source,$(mpi_preloaded) $(mpi_parts))

@@ -125,6 +125,8 @@ int nbc_set_up(MPI_Comm comm, MPI_Comm home, int rank)
     is_set_up = true;
     nbc_handle_comm = home;
     leads = rank == 0;
+    if (nbc_settings.level_zero)
+        nbc_device_allow_level_zero();
     nbc_set_native_blocking(0);
     nbc_statistics_setup(leads);
     nbc_revoked_setup();

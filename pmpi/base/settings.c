@@ -208,6 +208,8 @@ static const struct variable {
     {"NBCSHIM_INIT_TIMEOUT", parse_limit, &nbc_settings.init_timeout,
      "a number of seconds up to 1000000", "300",
      "end the job if a rank does not answer at MPI_Init within this time; 0: never"},
+    {"NBCSHIM_LEVEL_ZERO", parse_switch, &nbc_settings.level_zero, "0 or 1", "0",
+     "copy buffers in the memory of GPUs with Level Zero, too: this was not run on hardware"},
     {"NBCSHIM_PROGRESS", parse_progress, &nbc_settings.progress, "calls or thread", "calls",
      "progress operations in MPI calls only, or in a thread as well"},
     {"NBCSHIM_PROGRESS_CPU", parse_cpu, &nbc_settings.progress_cpu, "a processor number up to 1023",

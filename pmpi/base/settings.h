@@ -35,6 +35,7 @@ struct nbc_settings {
     enum nbc_hook hook;                          /* NBCSHIM_HOOK */
     const struct nbc_alg *algorithm[NBC_NCOLLS]; /* NBCSHIM_ALGORITHM_… */
     enum nbc_device_use device;                  /* NBCSHIM_DEVICE */
+    bool level_zero;                             /* NBCSHIM_LEVEL_ZERO */
     int64_t segment_size;                        /* NBCSHIM_SEGMENT_SIZE, 0: not set */
     enum nbc_order order;                        /* NBCSHIM_REDUCTION_ORDER */
     enum nbc_progress_kind progress;             /* NBCSHIM_PROGRESS */

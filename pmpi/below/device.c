@@ -13,6 +13,7 @@
 
 #include "below/next.h"
 #include "below/quirks.h"
+#include "below/runtime.h"
 
 static const uintptr_t yes = 1, no = 0;
 const uintptr_t *nbc_device_word = &yes;
@@ -27,65 +28,7 @@ const char *nbc_device_fault(void)
 /* --- the runtimes ------------------------------------------------------------------------------
  */
 
-/* The functions that have the same parameters in both, in the order of `names`. They return 0 or an
- * error; addresses of a device are integers in CUDA and pointers in HIP. */
-struct functions {
-    int (*stream_new)(void **stream, unsigned flags);
-    int (*stream_free)(void *stream);
-    int (*event_new)(void **event, unsigned flags);
-    int (*event_free)(void *event);
-    int (*event_record)(void *event, void *stream);
-    int (*event_query)(void *event);
-    int (*fetch)(void *host, uintptr_t device, size_t n, void *stream);
-    int (*store)(uintptr_t device, const void *host, size_t n, void *stream);
-    int (*pin)(void *memory, size_t size, unsigned flags);
-    int (*unpin)(void *memory);
-    int (*move)(uintptr_t to, uintptr_t from, size_t n, void *stream);
-};
-
-enum { NFUNCTIONS = sizeof(struct functions) / sizeof(void *) };
-
-enum { NON_BLOCKING = 1, NO_TIMING = 2, PORTABLE = 1, NOT_READY = 600 }; /* in both */
-
-/* Where an address is. */
-struct place {
-    bool device;
-    bool waits; /* what has been written there is there when the call returns */
-    void *context;
-    uintptr_t start;
-    size_t size;
-};
-
-/* Rows of `length` bytes, `pitch` bytes apart in both memories. */
-struct rows {
-    uintptr_t on_device, on_host;
-    int64_t length, pitch, n;
-};
-
-/* What an MPI says of the runtime: MPIX_GPU_query_support knows it by the number. */
-struct aware {
-    const char *names[2]; /* of functions without arguments */
-    int number;
-    int asked; /* 0: not yet; 1: no; 2: yes */
-};
-
-struct runtime {
-    const char *library;
-    struct aware aware;
-    const char *names[NFUNCTIONS];
-    bool (*resolve)(void *library);                /* the functions that differ */
-    bool (*locate)(uintptr_t at, struct place *p); /* false: the runtime does not know it */
-    int (*enter)(void *context, void **before);    /* makes the context current in this thread */
-    void (*leave)(void *before);
-    int (*copy_rows)(bool store, const struct rows *rows, void *stream);
-    const char *rows_name; /* of the function that it calls */
-    const char *(*words)(int error);
-    bool found, is_refused; /* is_refused: it lacks a function */
-    union {
-        struct functions f;
-        void *any[NFUNCTIONS];
-    };
-};
+enum { NON_BLOCKING = 1, NO_TIMING = 2, PORTABLE = 1 }; /* in CUDA and HIP */
 
 static const char *lacking; /* the function that resolve has not found last */
 
@@ -170,14 +113,14 @@ static bool cuda_is_off(int error)
            error == NO_DEVICE;
 }
 
-static bool cuda_locate(uintptr_t at, struct place *p)
+static bool cuda_locate(uintptr_t at, struct nbc_place *p)
 {
     enum { CONTEXT = 1, TYPE, WAITS = 6, MANAGED = 8, ORDINAL, START = 11, SIZE, N = 7 };
     enum { DEVICE = 2 };
     int which[N] = {CONTEXT, TYPE, MANAGED, ORDINAL, START, SIZE, WAITS}, ordinal = 0;
     unsigned type = 0, managed = 0, waits = 0;
     void *data[N] = {&p->context, &type, &managed, &ordinal, &p->start, &p->size, &waits};
-    *p = (struct place){0};
+    *p = (struct nbc_place){0};
     int error = cuda.get_attributes(N, which, data, at);
     if (error && !cuda_is_off(error)) /* may refuse the last one for memory that has not got it */
         error = cuda.get_attributes(N - 1, which, data, at);
@@ -221,7 +164,7 @@ static void cuda_leave(void *before)
     cuda.pop(&before);
 }
 
-static int cuda_copy_rows(bool store, const struct rows *rows, void *stream)
+static int cuda_copy_rows(bool store, const struct nbc_rows *rows, void *stream)
 {
     enum { HOST = 1, DEVICE = 2 };
     size_t pitch = (size_t)rows->pitch;
@@ -273,12 +216,12 @@ static bool hip_resolve(void *library)
 
 /* The numbers of the types differ between the versions of HIP. A device's number stands for a
  * context. */
-static bool hip_locate(uintptr_t at, struct place *p)
+static bool hip_locate(uintptr_t at, struct nbc_place *p)
 {
     struct hip_attributes a = {0};
     void *start = NULL;
     int before = hip.peek(), error = hip.get_attributes(&a, at);
-    *p = (struct place){0};
+    *p = (struct nbc_place){0};
     if (error && !before)
         hip.take(); /* memory of the host is an error, which the program would find */
     if (error || (!a.on_device && !a.on_host))
@@ -303,7 +246,7 @@ static void hip_leave(void *before)
     hip.set_device((int)(intptr_t)before);
 }
 
-static int hip_copy_rows(bool store, const struct rows *rows, void *stream)
+static int hip_copy_rows(bool store, const struct nbc_rows *rows, void *stream)
 {
     enum { TO_DEVICE = 1, TO_HOST = 2 };
     void *host = (void *)rows->on_host, *device = (void *)rows->on_device;
@@ -318,7 +261,7 @@ static const char *hip_words(int error)
     return hip.error_string(error);
 }
 
-static struct runtime runtimes[] = {
+static struct nbc_runtime cuda_and_hip[] = {
     {.library = "libcuda.so", /* a program may open it by this name: then it has no other */
      .names = {"cuStreamCreate", "cuStreamDestroy_v2", "cuEventCreate", "cuEventDestroy_v2",
                "cuEventRecord", "cuEventQuery", "cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2",
@@ -345,7 +288,14 @@ static struct runtime runtimes[] = {
      .words = hip_words},
 };
 
+static struct nbc_runtime *const runtimes[] = {&cuda_and_hip[0], &cuda_and_hip[1], &nbc_level_zero};
+
 enum { NRUNTIMES = sizeof runtimes / sizeof *runtimes };
+
+void nbc_device_allow_level_zero(void)
+{
+    nbc_level_zero.is_refused = false;
+}
 
 /* --- finding them ------------------------------------------------------------------------------
  */
@@ -368,7 +318,7 @@ static int see_library(struct dl_phdr_info *info, size_t size, void *context)
         return 1;
     const char *slash = strrchr(info->dlpi_name, '/'), *name = slash ? slash + 1 : info->dlpi_name;
     for (int i = 0; i < NRUNTIMES; i++)
-        if (strncmp(name, runtimes[i].library, strlen(runtimes[i].library)) == 0)
+        if (strncmp(name, runtimes[i]->library, strlen(runtimes[i]->library)) == 0)
             snprintf(s->file[i], sizeof s->file[i], "%s", info->dlpi_name);
     return 0;
 }
@@ -409,17 +359,17 @@ static const uintptr_t *entry_after(const struct link_map *entry)
     return (const uintptr_t *)&entry->l_next;
 }
 
-static bool runtime_resolve(struct runtime *r, const char *file)
+static bool runtime_resolve(struct nbc_runtime *r, const char *file)
 {
     void *library = dlopen(file, RTLD_LAZY | RTLD_NOLOAD);
     bool ok = library;
-    for (int i = 0; i < NFUNCTIONS && ok; i++)
-        ok = resolve(library, r->names[i], &r->any[i]);
+    for (int i = 0; i < NBC_NFUNCTIONS && ok; i++)
+        ok = !r->names[i] || resolve(library, r->names[i], &r->any[i]);
     ok = ok && r->resolve(library);
     r->is_refused = library && !ok;
     if (r->is_refused) {
         fprintf(stderr, "nbcshim: GPU memory is not supported with %s, which lacks %s\n", file,
-                lacking);
+                r->lacking ? r->lacking : lacking);
         dlclose(library);
     }
     return ok;
@@ -437,9 +387,9 @@ static void look(void)
         return;
     added_before = s.added;
     for (int i = 0; i < NRUNTIMES; i++)
-        if (!runtimes[i].found && !runtimes[i].is_refused && s.file[i][0] &&
-            runtime_resolve(&runtimes[i], s.file[i]))
-            found_any = runtimes[i].found = true;
+        if (!runtimes[i]->found && !runtimes[i]->is_refused && s.file[i][0] &&
+            runtime_resolve(runtimes[i], s.file[i]))
+            found_any = runtimes[i]->found = true;
 }
 
 /* The end is marked first: what is loaded meanwhile is seen next time. */
@@ -475,7 +425,7 @@ static bool mpi_knows(int number)
     return !error && answer;
 }
 
-static bool mpi_says(const struct aware *a)
+static bool mpi_says(const struct nbc_aware *a)
 {
     int (*query)(void);
     for (int i = 0; i < 2 && a->names[i]; i++)
@@ -484,7 +434,7 @@ static bool mpi_says(const struct aware *a)
     return mpi_knows(a->number);
 }
 
-static bool mpi_takes(struct runtime *r)
+static bool mpi_takes(struct nbc_runtime *r)
 {
     if (!r->aware.asked)
         r->aware.asked = mpi_says(&r->aware) ? 2 : 1;
@@ -497,12 +447,14 @@ static bool mpi_takes(struct runtime *r)
 struct nbc_device_copy {
     struct nbc_device *device;
     void *event;
+    const char *function; /* that has failed: what is under way is waited for all the same */
+    int error;
     int64_t settles;              /* of the device when it started */
     struct nbc_device_copy *next; /* idle */
 };
 
 struct nbc_device {
-    struct runtime *runtime;
+    struct nbc_runtime *runtime;
     void *context;
     void *stream[2]; /* for fetches and stores; NULL: not yet */
     uintptr_t mark;  /* memory that ends with the context; 0: none */
@@ -517,17 +469,19 @@ struct nbc_device {
 
 static struct nbc_device *devices;
 
+static const char *last_function;
 static int last_error;
 
-static bool failed(const struct runtime *r, const char *function, int error)
+static bool failed(const struct nbc_runtime *r, const char *function, int error)
 {
+    last_function = function;
     last_error = error;
     if (error)
         snprintf(fault, sizeof fault, "%s failed: %s (%d)", function, r->words(error), error);
     return error;
 }
 
-static struct nbc_device *device_of(struct runtime *r, void *context)
+static struct nbc_device *device_of(struct nbc_runtime *r, void *context)
 {
     struct nbc_device *d = devices;
     while (d && (d->runtime != r || d->context != context))
@@ -545,11 +499,13 @@ static bool is_readable(uintptr_t at)
 }
 
 /* *p: if a device's, where. */
-static enum nbc_memory memory_at(uintptr_t at, struct runtime **runtime, struct place *p)
+static enum nbc_memory memory_at(uintptr_t at, struct nbc_runtime **runtime, struct nbc_place *p)
 {
-    for (*runtime = runtimes; *runtime < runtimes + NRUNTIMES; ++*runtime)
-        if ((*runtime)->found && (*runtime)->locate(at, p))
+    for (int i = 0; i < NRUNTIMES; i++) {
+        *runtime = runtimes[i];
+        if (runtimes[i]->found && runtimes[i]->locate(at, p))
             return p->device ? NBC_MEMORY_DEVICE : NBC_MEMORY_HOST;
+    }
     return is_readable(at) ? NBC_MEMORY_HOST : NBC_MEMORY_NONE;
 }
 
@@ -562,7 +518,7 @@ static bool on_one_page(uintptr_t first, uintptr_t last)
 bool nbc_device_mpi_takes(const struct nbc_device *d)
 {
     for (int i = 0; i < NRUNTIMES && !d; i++)
-        if (mpi_takes(&runtimes[i]))
+        if (mpi_takes(runtimes[i]))
             return true;
     return d && mpi_takes(d->runtime);
 }
@@ -570,8 +526,8 @@ bool nbc_device_mpi_takes(const struct nbc_device *d)
 enum nbc_memory nbc_device_find(uintptr_t first, uintptr_t last, struct nbc_device **device,
                                 bool *waits)
 {
-    struct runtime *runtime, *other;
-    struct place p = {0}, end;
+    struct nbc_runtime *runtime, *other;
+    struct nbc_place p = {0}, end;
     enum nbc_memory memory = memory_at(first, &runtime, &p);
     bool inside = memory == NBC_MEMORY_DEVICE ? p.size > 0 && last - p.start < p.size
                                               : on_one_page(first, last);
@@ -644,18 +600,25 @@ static void copy_give(struct nbc_device_copy *copy)
     copy->device->idle = copy;
 }
 
+/* The copy is over when what is under way is; then it fails with these words. */
+static void keep_failure(struct nbc_device_copy *copy)
+{
+    copy->function = last_function;
+    copy->error = last_error;
+}
+
 static bool copy_run(struct nbc_device *d, bool store, uintptr_t device, uintptr_t host, int64_t n)
 {
-    const struct functions *f = &d->runtime->f;
+    const struct nbc_runtime_functions *f = &d->runtime->f;
     int error = store ? f->store(device, (void *)host, (size_t)n, d->stream[1])
                       : f->fetch((void *)host, device, (size_t)n, d->stream[0]);
     return !failed(d->runtime, d->runtime->names[store ? 7 : 6], error);
 }
 
-static bool copy_rows(struct nbc_device *d, bool store, const struct rows *rows)
+static bool copy_rows(struct nbc_device *d, bool store, const struct nbc_rows *rows)
 {
     enum { MOST_PITCH = INT32_MAX };
-    const struct runtime *r = d->runtime;
+    const struct nbc_runtime *r = d->runtime;
     if (rows->n > 1 && rows->pitch >= rows->length && rows->pitch <= MOST_PITCH)
         return !failed(r, r->rows_name, r->copy_rows(store, rows, d->stream[store]));
     for (int64_t i = 0; i < rows->n; i++) {
@@ -676,14 +639,14 @@ static bool is_regular(const struct nbc_elements *e, int64_t *pitch)
     return e->nruns > 0;
 }
 
-static struct rows rows_at(const struct nbc_elements *e, int64_t at, int64_t length, int64_t pitch,
-                           int64_t n)
+static struct nbc_rows rows_at(const struct nbc_elements *e, int64_t at, int64_t length,
+                               int64_t pitch, int64_t n)
 {
-    return (struct rows){.on_device = e->on_device + (uintptr_t)at,
-                         .on_host = e->on_host + (uintptr_t)at,
-                         .length = length,
-                         .pitch = pitch,
-                         .n = n};
+    return (struct nbc_rows){.on_device = e->on_device + (uintptr_t)at,
+                             .on_host = e->on_host + (uintptr_t)at,
+                             .length = length,
+                             .pitch = pitch,
+                             .n = n};
 }
 
 /* In few copies: of everything, if that is rows; or else of each element, or of the same run of all
@@ -696,9 +659,10 @@ static bool copy_elements(struct nbc_device *d, bool store, const struct nbc_ele
     int64_t ncopies = whole ? 1 : by_element ? e->count : nruns;
     for (int64_t i = 0; i < ncopies; i++) {
         const struct nbc_bytes_run *r = whole || by_element ? e->runs : &e->runs[i];
-        struct rows rows = whole        ? rows_at(e, r->at, r->length, pitch, nruns * e->count)
-                           : by_element ? rows_at(e, i * e->extent + r->at, r->length, pitch, nruns)
-                                        : rows_at(e, r->at, r->length, e->extent, e->count);
+        struct nbc_rows rows = whole ? rows_at(e, r->at, r->length, pitch, nruns * e->count)
+                               : by_element
+                                   ? rows_at(e, i * e->extent + r->at, r->length, pitch, nruns)
+                                   : rows_at(e, r->at, r->length, e->extent, e->count);
         if (!copy_rows(d, store, &rows))
             return false;
     }
@@ -707,7 +671,7 @@ static bool copy_elements(struct nbc_device *d, bool store, const struct nbc_ele
 
 static bool copy_within(struct nbc_device *d, const struct nbc_elements *e)
 {
-    const struct runtime *r = d->runtime;
+    const struct nbc_runtime *r = d->runtime;
     uintptr_t to = e->on_device, from = e->on_host;
     return !failed(r, r->names[10], r->f.move(to, from, (size_t)e->runs->length, d->stream[1]));
 }
@@ -715,7 +679,7 @@ static bool copy_within(struct nbc_device *d, const struct nbc_elements *e)
 /* In the device's context. */
 static bool make_stream(struct nbc_device *d, bool store)
 {
-    const struct runtime *r = d->runtime;
+    const struct nbc_runtime *r = d->runtime;
     void **stream = &d->stream[store];
     return *stream || !failed(r, r->names[0], r->f.stream_new(stream, NON_BLOCKING));
 }
@@ -724,16 +688,21 @@ static bool make_stream(struct nbc_device *d, bool store)
 static struct nbc_device_copy *copy_start(struct nbc_device *d, bool store,
                                           const struct nbc_elements *e)
 {
-    const struct runtime *r = d->runtime;
+    const struct nbc_runtime *r = d->runtime;
     if (!make_stream(d, store))
         return NULL;
     struct nbc_device_copy *copy = copy_new(d);
     if (!copy)
         return NULL;
     copy->settles = d->settles;
-    if ((e->within ? copy_within(d, e) : copy_elements(d, store, e)) &&
-        !failed(r, r->names[4], r->f.event_record(copy->event, d->stream[store])))
-        return copy;
+    copy->error = 0;
+    if (!(e->within ? copy_within(d, e) : copy_elements(d, store, e)))
+        keep_failure(copy);
+    for (int i = 0; i < 2; i++) {
+        if (!failed(r, r->names[4], r->f.event_record(copy->event, d->stream[store])))
+            return copy;
+        keep_failure(copy);
+    }
     copy_give(copy);
     return NULL;
 }
@@ -784,7 +753,7 @@ struct nbc_device_copy *nbc_device_start(struct nbc_device *d, bool store,
 /* In the device's context: the streams wait for a default stream of the program. */
 static bool follow(struct nbc_device *d, void *stream)
 {
-    const struct runtime *r = d->runtime;
+    const struct nbc_runtime *r = d->runtime;
     struct nbc_device_copy *copy = copy_new(d);
     bool ok = copy && make_stream(d, false) && make_stream(d, true) &&
               !failed(r, r->names[4], r->f.event_record(copy->event, stream)) &&
@@ -814,23 +783,33 @@ bool nbc_device_is_settled(const struct nbc_device *d)
     return d->settled == d->settles;
 }
 
-bool nbc_device_test(struct nbc_device_copy *copy, bool *over)
+/* Returns whether the runtime answers. */
+static bool copy_ask(const struct nbc_device_copy *copy, bool *over)
 {
-    const struct runtime *r = copy->device->runtime;
+    const struct nbc_runtime *r = copy->device->runtime;
     void *before;
-    *over = true;
-    if (!device_enter(copy->device, &before)) {
-        copy_give(copy);
+    if (!device_enter(copy->device, &before))
         return false;
-    }
     int error = r->f.event_query(copy->event);
     r->leave(before);
-    *over = error != NOT_READY;
-    if (!error && copy->settles > copy->device->settled)
-        copy->device->settled = copy->settles;
+    *over = !error;
+    return error == NBC_NOT_READY || !failed(r, r->names[5], error);
+}
+
+/* After a failure the runtime is asked on until the copy has ended. If it fails again, nobody can
+ * tell. */
+bool nbc_device_test(struct nbc_device_copy *copy, bool *over)
+{
+    struct nbc_device *d = copy->device;
+    *over = false;
+    if (!copy_ask(copy, over)) {
+        *over = copy->error;
+        keep_failure(copy);
+    } else if (*over && copy->settles > d->settled)
+        d->settled = copy->settles;
     if (*over)
         copy_give(copy);
-    return !*over || !failed(r, r->names[5], error);
+    return !*over || !failed(d->runtime, copy->function, copy->error);
 }
 
 bool nbc_device_enter(struct nbc_device *d, void **before)
@@ -841,6 +820,21 @@ bool nbc_device_enter(struct nbc_device *d, void **before)
 void nbc_device_leave(struct nbc_device *d, void *before)
 {
     d->runtime->leave(before);
+}
+
+bool nbc_device_makes_memory(const struct nbc_device *d)
+{
+    return d && d->runtime->memory_new;
+}
+
+void *nbc_device_memory_new(struct nbc_device *d, size_t size)
+{
+    return d->runtime->memory_new(size);
+}
+
+void nbc_device_memory_free(struct nbc_device *d, void *memory)
+{
+    d->runtime->memory_free(memory);
 }
 
 bool nbc_device_pin(struct nbc_device *d, void *memory, size_t size)
@@ -864,7 +858,7 @@ void nbc_device_unpin(struct nbc_device *d, void *memory)
 
 static void device_free(struct nbc_device *d)
 {
-    const struct functions *f = &d->runtime->f;
+    const struct nbc_runtime_functions *f = &d->runtime->f;
     void *before;
     bool in = !is_gone(d, true) && device_enter(d, &before);
     for (struct nbc_device_copy *copy; (copy = d->idle);) {
@@ -889,6 +883,9 @@ void nbc_device_cleanup(void)
         devices = d->next;
         device_free(d);
     }
+    for (int i = 0; i < NRUNTIMES; i++)
+        if (runtimes[i]->found && runtimes[i]->end)
+            runtimes[i]->end();
     mark_take();
     nbc_device_word = &yes;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory of devices, by the runtime that the program has loaded: CUDA's driver API or HIP. They
+/* The memory of devices, by the runtime that the program has loaded: CUDA's driver API, HIP or, if
+ * that is allowed, Level Zero. They
  * are found at run time; nothing depends on them. Under the lock. Local; nothing waits. */
 #ifndef NBC_DEVICE_H
 #define NBC_DEVICE_H
@@ -23,6 +24,9 @@ bool nbc_device_look(void);
 
 /* There is no runtime, whatever the program loads. */
 void nbc_device_ignore(void);
+
+/* Level Zero is looked for too. */
+void nbc_device_allow_level_zero(void);
 
 /* What is at an address. */
 enum nbc_memory {
@@ -73,8 +77,8 @@ struct nbc_elements {
 /* A copy that is under way. */
 struct nbc_device_copy;
 
-/* Starts a copy, to the device if `store`. Returns NULL if that fails: nbc_device_fault says why,
- * and a part of the copy may be under way. */
+/* Starts a copy, to the device if `store`. Returns NULL if that fails: nbc_device_fault says why.
+ * If a part of it is under way, it fails when that is over, unless the runtime cannot tell. */
 struct nbc_device_copy *nbc_device_start(struct nbc_device *d, bool store,
                                          const struct nbc_elements *e);
 
@@ -84,6 +88,12 @@ bool nbc_device_test(struct nbc_device_copy *copy, bool *over);
 
 /* What has failed last, and the runtime's words for it. */
 const char *nbc_device_fault(void);
+
+/* Whether copies of a device (NULL: none) need memory of the host that the runtime has made, and
+ * this memory: aligned to a page, or NULL. */
+bool nbc_device_makes_memory(const struct nbc_device *d);
+void *nbc_device_memory_new(struct nbc_device *d, size_t size);
+void nbc_device_memory_free(struct nbc_device *d, void *memory);
 
 /* Make memory of the host faster for copies, and undo that before it is freed. May fail, which
  * changes nothing else. */

@@ -13,6 +13,7 @@
 #include "base/system_thread.h"
 #include "engine/progress.h"
 #include "engine/wake.h"
+#include "op/stage.h"
 #include "request/request.h"
 
 static pthread_t thread; /* written by the thread that starts it */
@@ -71,9 +72,13 @@ static bool begins_to_wait(unsigned pauses)
 
 static void thread_poll(void)
 {
+    void *before;
     nbc_lock();
-    if (!has_to_rest())
+    if (!has_to_rest()) {
+        struct nbc_device *entered = nbc_stage_enter_pending(&before);
         nbc_progress(NULL);
+        nbc_stage_leave_pending(entered, before);
+    }
     nbc_unlock();
 }
 

@@ -36,6 +36,7 @@ struct block {
     void *memory;
     size_t size;
     struct nbc_device *pinned; /* by this, or NULL */
+    struct nbc_device *maker;  /* whose runtime has made the memory, or NULL */
     struct block *next;
 };
 
@@ -54,20 +55,28 @@ static void block_free(struct block *b)
 {
     if (b->pinned)
         nbc_device_unpin(b->pinned, b->memory);
-    free(b->memory);
+    if (b->maker)
+        nbc_device_memory_free(b->maker, b->memory);
+    else
+        free(b->memory);
     free(b);
 }
 
 static struct block *block_new(size_t size, struct nbc_device *device)
 {
-    struct block *b = malloc(sizeof *b);
+    struct block *b = calloc(1, sizeof *b);
     if (!b)
         return NULL;
-    *b = (struct block){.memory = aligned_alloc(size < HUGE ? PAGE : HUGE, size), .size = size};
+    b->size = size;
+    b->maker = nbc_device_makes_memory(device) ? device : NULL;
+    b->memory = b->maker ? nbc_device_memory_new(device, size)
+                         : aligned_alloc(size < HUGE ? PAGE : HUGE, size);
     if (!b->memory) {
         free(b);
         return NULL;
     }
+    if (b->maker)
+        return b;
     if (size >= HUGE) /* if it may be had */
         madvise(b->memory, size, MADV_HUGEPAGE);
     b->pinned = device && nbc_device_pin(device, b->memory, size) ? device : NULL;
@@ -85,8 +94,9 @@ static struct block *block_out(struct block **at)
 static struct block *block_take(size_t needed, struct nbc_device *device)
 {
     size_t size = block_size(needed);
+    bool makes = nbc_device_makes_memory(device);
     for (struct block **at = &pool; *at; at = &(*at)->next)
-        if ((*at)->size >= size && (*at)->size / 2 <= size)
+        if ((*at)->size >= size && (*at)->size / 2 <= size && (!makes || (*at)->maker))
             return block_out(at);
     return size < needed ? NULL : block_new(size, device);
 }
@@ -115,6 +125,7 @@ struct nbc_stage {
     struct nbc_device *device[2]; /* of the send and the receive buffer; NULL: it is not on one */
     struct nbc_device *direct;    /* of all buffers on devices, which the MPI gets; or NULL */
     bool several;                 /* devices */
+    bool is_pending;              /* counted in `direct` */
     uintptr_t base[2];            /* of the program's buffers */
     struct block *block;
     void *memory; /* of the execution */
@@ -241,17 +252,33 @@ static void replace(struct nbc_run *run, const struct nbc_sched *sched,
     run->stage->is_on = true;
 }
 
-/* Whether the MPI gets these buffers: this rank moves data only, and they are on one device. The
- * progress thread also polls operations on memory of the host, without the buffers' context; an MPI
- * that then moves their messages may need that, so it gets them there only if the user says so. */
+/* Direct runs that are pending, and the device of the first of them. */
+static struct {
+    struct nbc_device *device;
+    int n;
+} direct;
+
+static void count_direct(struct nbc_stage *s, bool begins)
+{
+    if (s->is_pending == begins)
+        return;
+    if (direct.n == 0)
+        direct.device = s->direct;
+    direct.n += begins ? 1 : -1;
+    s->is_pending = begins;
+}
+
+/* Whether the MPI gets these buffers: this rank moves data only, and they are on one device. In
+ * each poll of the progress thread the MPI may move messages of all pending operations, and may
+ * need their context: there, all that are pending are on one device. */
 static bool is_direct(const struct nbc_run *run, const struct nbc_stage *s, unsigned buffers)
 {
     if (run->device == NBC_DEVICE_STAGE || !s->direct || s->several || s->error[0] || s->error[1] ||
         !nbc_device_mpi_takes(s->direct) || !nbc_has_direct(run->sched))
         return false;
-    if (run->device == NBC_DEVICE_DIRECT)
-        return true;
-    return !nbc_thread_polls() && nbc_direct_is_better(run->sched, buffers);
+    if (direct.n > 0 && direct.device != s->direct && nbc_thread_polls())
+        return false;
+    return run->device == NBC_DEVICE_DIRECT || nbc_direct_is_better(run->sched, buffers);
 }
 
 static int begin(struct nbc_run *run, const struct nbc_type *types,
@@ -274,8 +301,10 @@ static int begin(struct nbc_run *run, const struct nbc_type *types,
     replace(run, sched, transport);
     nbc_stage_starts[s->direct != NULL]++;
     s->lost = false;
-    if (take_block(run, s, buffers, kept))
+    if (take_block(run, s, buffers, kept)) {
+        count_direct(s, s->direct);
         return MPI_SUCCESS;
+    }
     nbc_stage_undo(run);
     return MPI_ERR_NO_MEM;
 }
@@ -318,7 +347,10 @@ void nbc_stage_undo(struct nbc_run *run)
 
 void nbc_stage_free(struct nbc_run *run)
 {
-    if (!run->stage || run->exec.abandoned)
+    if (!run->stage)
+        return;
+    count_direct(run->stage, false);
+    if (run->exec.abandoned)
         return;
     free(run->stage->memory);
     free(run->stage);
@@ -455,6 +487,19 @@ struct nbc_device *nbc_stage_enter(const struct nbc_run *run, void **before, int
     return NULL;
 }
 
+struct nbc_device *nbc_stage_enter_pending(void **before)
+{
+    if (direct.n++ == 0)
+        direct.device = NULL;
+    return direct.device && nbc_device_enter(direct.device, before) ? direct.device : NULL;
+}
+
+void nbc_stage_leave_pending(struct nbc_device *entered, void *before)
+{
+    direct.n--;
+    nbc_stage_leave(entered, before);
+}
+
 void nbc_stage_leave(struct nbc_device *entered, void *before)
 {
     if (entered)
@@ -477,6 +522,7 @@ int nbc_stage_test(struct nbc_run *run, nbc_handle h, bool *over)
 void nbc_stage_release(void *self)
 {
     struct nbc_stage *s = ((struct nbc_run *)self)->stage;
+    count_direct(s, false);
     if (!s->block)
         return;
     if (!s->lost) {
@@ -505,7 +551,9 @@ void nbc_stage_cleanup(void)
     for (struct block *b = lost; b; b = b->next) {
         if (b->pinned)
             nbc_device_unpin(b->pinned, b->memory);
-        b->pinned = NULL;
+        if (b->maker)
+            nbc_device_memory_free(b->maker, b->memory);
+        b->pinned = b->maker = NULL;
     }
     nbc_device_cleanup();
 }

@@ -35,6 +35,11 @@ void nbc_stage_release(void *self);
 struct nbc_device *nbc_stage_enter(const struct nbc_run *run, void **before, int *error);
 void nbc_stage_leave(struct nbc_device *entered, void *before);
 
+/* The same around a poll of all operations by the progress thread: the device is that of those that
+ * are direct, if there are any. Others do not become direct meanwhile. */
+struct nbc_device *nbc_stage_enter_pending(void **before);
+void nbc_stage_leave_pending(struct nbc_device *entered, void *before);
+
 /* Whether entry i of the handles in flight is one of nbc_stage_copy. */
 bool nbc_stage_is_copy(const struct nbc_run *run, int i);
 

@@ -3,15 +3,19 @@
  * between nbcshim and the MPI, for the look-alikes of the runtimes (runtime.c). Messages use the
  * look-alike's hidden mapping of the memory, as a network adapter does, without waiting for copies
  * that the program has begun; and as some MPIs do, it needs the context of the memory to be current
- * in the thread that calls it. */
+ * in the thread that calls it: when a message starts and, in the progress thread of nbcshim, which
+ * cannot have it from the program, as long as one is under way, whatever that thread tests. */
 #define _GNU_SOURCE
 #include "config.h"
 
 #include <dlfcn.h>
 #include <mpi.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int MPIX_Query_cuda_support(void);
 int MPIX_Query_rocm_support(void);
@@ -49,34 +53,153 @@ static intptr_t to_hidden(uintptr_t at)
     return f ? f(at) : 0;
 }
 
-static void *translated(const void *buf, int count, MPI_Datatype type)
+/* Messages from and to devices that are under way. */
+enum { MOST = 4096 };
+static struct {
+    MPI_Request request;
+    uintptr_t at;
+} moving[MOST];
+static int nmoving;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* Returns the hidden address. */
+static void *translated(const void *buf, int count, MPI_Datatype type, uintptr_t *on_device)
 {
     MPI_Aint lb, extent;
+    intptr_t far = 0;
     PMPI_Type_get_true_extent(type, &lb, &extent);
     uintptr_t at = (uintptr_t)buf;
+    *on_device = at + (uintptr_t)lb;
     if (count > 0 && extent > 0)
-        at += (uintptr_t)to_hidden(at + (uintptr_t)lb);
-    return (void *)at;
+        far = to_hidden(*on_device);
+    if (far == 0)
+        *on_device = 0;
+    return (void *)(at + (uintptr_t)far);
+}
+
+/* Messages that were over at once may share a request. */
+static int place_of(MPI_Request request)
+{
+    int i = 0;
+    while (i < nmoving && moving[i].request != request)
+        i++;
+    return i;
+}
+
+static int begin(int error, MPI_Request request, uintptr_t on_device)
+{
+    pthread_mutex_lock(&mutex);
+    if (!error && on_device && nmoving < MOST && place_of(request) == nmoving) {
+        moving[nmoving].request = request;
+        moving[nmoving++].at = on_device;
+    }
+    pthread_mutex_unlock(&mutex);
+    return error;
+}
+
+static void end(MPI_Request request)
+{
+    pthread_mutex_lock(&mutex);
+    int i = place_of(request);
+    if (i < nmoving)
+        moving[i] = moving[--nmoving];
+    pthread_mutex_unlock(&mutex);
+}
+
+/* The progress thread of nbcshim, where no other thread than it and the first calls the MPI. */
+static bool is_progress_thread(void)
+{
+    const char *progress = getenv("NBCSHIM_PROGRESS");
+    return progress && strcmp(progress, "thread") == 0 && gettid() != getpid();
+}
+
+/* The look-alike reports it if the context is not the current one. */
+static void need_contexts(void)
+{
+    pthread_mutex_lock(&mutex);
+    for (int i = 0; i < nmoving && is_progress_thread(); i++)
+        to_hidden(moving[i].at);
+    pthread_mutex_unlock(&mutex);
 }
 
 int PMPI_Isend(NBC_CONST void *buf, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
                MPI_Request *request)
 {
     static __typeof__(MPI_Isend) *next;
+    uintptr_t at;
     if (!next)
         look_up(RTLD_NEXT, "PMPI_Isend", &next);
-    return next(translated(buf, count, type), count, type, peer, tag, comm, request);
+    void *hidden = translated(buf, count, type, &at);
+    int error = next(hidden, count, type, peer, tag, comm, request);
+    return begin(error, *request, at);
 }
 
 int PMPI_Irecv(void *buf, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
                MPI_Request *request)
 {
     static __typeof__(MPI_Irecv) *next;
+    uintptr_t at;
     if (!next)
         look_up(RTLD_NEXT, "PMPI_Irecv", &next);
-    return next(translated(buf, count, type), count, type, peer, tag, comm, request);
+    void *hidden = translated(buf, count, type, &at);
+    int error = next(hidden, count, type, peer, tag, comm, request);
+    return begin(error, *request, at);
+}
+
+int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    static __typeof__(MPI_Test) *next;
+    MPI_Request before = *request;
+    if (!next)
+        look_up(RTLD_NEXT, "PMPI_Test", &next);
+    need_contexts();
+    int error = next(request, flag, status);
+    if (error || *flag)
+        end(before);
+    return error;
+}
+
+int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+    static __typeof__(MPI_Request_get_status) *next;
+    if (!next)
+        look_up(RTLD_NEXT, "PMPI_Request_get_status", &next);
+    need_contexts();
+    return next(request, flag, status);
+}
+
+int PMPI_Wait(MPI_Request *request, MPI_Status *status)
+{
+    static __typeof__(MPI_Wait) *next;
+    MPI_Request before = *request;
+    if (!next)
+        look_up(RTLD_NEXT, "PMPI_Wait", &next);
+    int error = next(request, status);
+    end(before);
+    return error;
+}
+
+int PMPI_Testsome(int n, MPI_Request *requests, int *nover, int *over, MPI_Status *statuses)
+{
+    static __typeof__(MPI_Testsome) *next;
+    MPI_Request *before = malloc((size_t)n * sizeof *before + 1);
+    if (!next)
+        look_up(RTLD_NEXT, "PMPI_Testsome", &next);
+    memcpy(before, requests, (size_t)n * sizeof *before);
+    need_contexts();
+    int error = next(n, requests, nover, over, statuses);
+    for (int i = 0; i < n; i++)
+        if (requests[i] != before[i])
+            end(before[i]);
+    free(before);
+    return error;
 }
 
 /* So nbcshim does not take it for a tool. */
 __typeof__(MPI_Isend) MPI_Isend __attribute__((alias("PMPI_Isend")));
 __typeof__(MPI_Irecv) MPI_Irecv __attribute__((alias("PMPI_Irecv")));
+__typeof__(MPI_Test) MPI_Test __attribute__((alias("PMPI_Test")));
+__typeof__(MPI_Request_get_status) MPI_Request_get_status
+    __attribute__((alias("PMPI_Request_get_status")));
+__typeof__(MPI_Wait) MPI_Wait __attribute__((alias("PMPI_Wait")));
+__typeof__(MPI_Testsome) MPI_Testsome __attribute__((alias("PMPI_Testsome")));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A look-alike of the runtimes of devices: of libcuda.so.1, or with -DHIP of libamdhip64.so, as far
- * as nbcshim and the tests use them. A "device" is memory of this process that the processor may
- * not access: its addresses are mapped without any access, and a second mapping of the same memory,
- * which nobody knows, serves the copies.
+/* A look-alike of the runtimes of devices: of libcuda.so.1, with -DHIP of libamdhip64.so, or as a
+ * part of level_zero.c of libze_loader.so.1, as far as nbcshim and the tests use them. A "device"
+ * is memory of this process that the processor may not access: its addresses are mapped without any
+ * access, and a second mapping of the same memory, which nobody knows, serves the copies.
  *
  * It is as adverse as the real ones may be: copies end late, and those of different streams in any
  * order. What a copy to the host will write holds garbage until the copy has ended, and what a copy
@@ -67,10 +67,11 @@ struct stream {
     struct stream *next;
 };
 
-#ifdef HIP
-static const bool is_hip = true;
+/* Copies of the program return when the data is there. */
+#if defined HIP || defined LEVEL_ZERO
+static const bool copies_wait = true;
 #else
-static const bool is_hip = false;
+static const bool copies_wait = false;
 #endif
 
 /* Copies of the program that have returned before the data was there. It stands for the default
@@ -278,7 +279,8 @@ static int copy_rows(bool store, uintptr_t device, void *host, size_t n, size_t 
                         .pitch = pitch,
                         .rows = rows};
     enum { MOST_LATE_BYTES = 64 << 10 };
-    if (!s && store && n <= MOST_LATE_BYTES && !m->waits && !m->managed && !is_timed && !is_hip)
+    if (!s && store && n <= MOST_LATE_BYTES && !m->waits && !m->managed && !is_timed &&
+        !copies_wait)
         s = make_late(&made);
     if (!s) {
         end_late();
@@ -289,6 +291,8 @@ static int copy_rows(bool store, uintptr_t device, void *host, size_t n, size_t 
         return misuse("a stream of a context that is no more", INVALID_HANDLE);
     if (s != &late_stream && s->context != current())
         return misuse("a copy in a stream of another context", INVALID_CONTEXT);
+    if (s != &late_stream && s->context != m->context)
+        return misuse("a copy in a stream of another context than its memory's", INVALID_CONTEXT);
     made.gate = s->gate;
     struct copy *c = malloc(sizeof *c);
     *c = made;
@@ -320,20 +324,29 @@ static int copy(bool store, uintptr_t device, void *host, size_t n, struct strea
 /* HIP keeps the last error of each thread until the program asks for it. */
 static __thread int last_error;
 
-#define CALL_(cuda_name, hip_name, parameters, ...)                                  \
-    __attribute__((visibility("default"))) int NAME(cuda_name, hip_name) parameters; \
-    int NAME(cuda_name, hip_name) parameters                                         \
-    {                                                                                \
-        int result = 0;                                                              \
-        pthread_mutex_lock(&mutex);                                                  \
-        if (is_to_fail(NAME(#cuda_name, #hip_name)))                                 \
-            result = INJECTED;                                                       \
-        else                                                                         \
-            __VA_ARGS__                                                              \
-        if (result && result != NOT_READY)                                           \
-            last_error = result;                                                     \
-        pthread_mutex_unlock(&mutex);                                                \
-        return result;                                                               \
+/* Those of CUDA are no part of Level Zero. */
+#ifdef LEVEL_ZERO
+#define VISIBLE hidden
+#else
+#define VISIBLE default
+#endif
+#define TEXT_(word) #word
+#define TEXT(word) TEXT_(word)
+
+#define CALL_(cuda_name, hip_name, parameters, ...)                                      \
+    __attribute__((visibility(TEXT(VISIBLE)))) int NAME(cuda_name, hip_name) parameters; \
+    int NAME(cuda_name, hip_name) parameters                                             \
+    {                                                                                    \
+        int result = 0;                                                                  \
+        pthread_mutex_lock(&mutex);                                                      \
+        if (is_to_fail(NAME(#cuda_name, #hip_name)))                                     \
+            result = INJECTED;                                                           \
+        else                                                                             \
+            __VA_ARGS__                                                                  \
+        if (result && result != NOT_READY)                                               \
+            last_error = result;                                                         \
+        pthread_mutex_unlock(&mutex);                                                    \
+        return result;                                                                   \
     }
 
 CALL_(cuStreamCreate, hipStreamCreateWithFlags, (struct stream * *stream, unsigned flags), {
@@ -601,6 +614,7 @@ struct attributes {
 
 CALL_(, hipPointerGetAttributes, (struct attributes * a, uintptr_t at), {
     struct memory *m = memory_of(at);
+    nasked++;
     if (!m)
         result = INVALID_VALUE;
     else
@@ -765,7 +779,17 @@ int64_t nbc_runtime_bytes(void)
     return nbytes;
 }
 
-/* And questions what memory is, of CUDA's. */
+/* Copies of streams that have not ended. */
+__attribute__((visibility("default"))) int64_t nbc_runtime_under_way(void);
+int64_t nbc_runtime_under_way(void)
+{
+    int64_t n = 0;
+    for (struct stream *s = streams; s; s = s->next)
+        n += (int64_t)(s->begun - s->ended);
+    return n;
+}
+
+/* And questions what memory is. */
 __attribute__((visibility("default"))) int64_t nbc_runtime_asked(void);
 int64_t nbc_runtime_asked(void)
 {

@@ -70,25 +70,29 @@ test/mpi/fuzz.link test/mpi/fuzz.static: $(fuzz_parts:%=test/mpi/linked/%.o)
 
 # Look-alikes of the runtimes of devices, which test programs load.
 device_flags = -shared -fPIC -pthread $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS)
-device_runtimes = test/device/libcuda.so.1 test/device/libamdhip64.so.6 test/device/lacking/libcuda.so.1 \
-	test/device/aware.so
+device_runtimes = test/device/libcuda.so.1 test/device/libamdhip64.so.6 test/device/libze_loader.so.1 \
+	test/device/lacking/libcuda.so.1 test/device/aware.so
 check_DATA += $(device_runtimes)
 CLEANFILES += $(device_runtimes)
 test/device/libcuda.so.1: test/device/runtime.c
 	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(device_flags) -Wl,-soname,$(@F) -o $@ $<
 test/device/libamdhip64.so.6: test/device/runtime.c
 	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) -DHIP $(device_flags) -Wl,-soname,$(@F) -o $@ $<
+test/device/libze_loader.so.1: test/device/level_zero.c test/device/runtime.c
+	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(device_flags) -Wl,-soname,$(@F) -o $@ $<
 test/device/aware.so: test/device/aware.c
 	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(mpi_flags) $(device_flags) -o $@ $< -ldl
 # It lacks a function.
 test/device/lacking/libcuda.so.1: test/device/runtime.c
 	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) -DcuStreamWaitEvent=nbc_lacking $(device_flags) -Wl,-soname,$(@F) -o $@ $<
 
-# The same programs on a GPU, if there is one.
+# The same programs on a GPU, if there is one, or with the runtime that NBC_DEVICE_LIBRARY names. NBC_VARIABLES: for
+# nbcshim.
 .PHONY: check-device
 check-device:
-	$(AM_V_at)why=`$(srcdir)/test/device/check` || { echo "check-device: not run: $$why"; exit 0; }; \
-	NBC_DEVICE_LIBRARY=$$why && export NBC_DEVICE_LIBRARY && \
+	$(AM_V_at)why=$${NBC_DEVICE_LIBRARY:-`$(srcdir)/test/device/check`} || { echo "check-device: not run: $$why"; exit 0; }; \
+	NBC_DEVICE_LIBRARY=$$why NBC_VARIABLES="NBCSHIM_LEVEL_ZERO=1 $$NBC_VARIABLES" && \
+	export NBC_DEVICE_LIBRARY NBC_VARIABLES && \
 	$(MAKE) check-one TEST='^(collectives|fuzz|lengths|mix|persistent).*NBC_DEVICE=[a-z]* NBCSHIM_BLOCKING=own$$$$'
 
 check_LTLIBRARIES += test/mpi/yield.la

@@ -215,7 +215,7 @@ last_seed_only()
 # Into $scratch/NUMBER.result: the status, how long it took, and what it wrote if it failed.
 run_case() # number of the case
 {
-    local mode=${case_mode[$1]} log=$scratch/$1.log preload='' variables=${case_variables[$1]} status
+    local mode=${case_mode[$1]} log=$scratch/$1.log preload='' variables="${case_variables[$1]} ${NBC_VARIABLES:-}" status
     local TIMEFORMAT='%R s, %U + %S s of processors'
     [ "$mode" != preload ] || preload="$(sanitizer_runtime) $library"
     [[ $variables != *NBC_AWARE=yes* ]] || preload="$preload $PWD/test/device/aware.so"

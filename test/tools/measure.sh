@@ -89,11 +89,18 @@ refuses_device()
     log_has 1 "with the reason" '^nbcbench: device: no GPU with libcuda.so.1 or libamdhip64.so$'
 }
 [ -e /dev/nvidia0 ] || [ -e /dev/kfd ] || refuses_device
-mpi_command 2 "" "LD_LIBRARY_PATH=$PWD/test/device${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" bench/nbcbench --device \
-    -n 3 -c allreduce,gather,reduce -s 8,8192 -j "$scratch/json"
-ends_well "nbcbench --device" 120
-log_has 6 "a line a cell" '^[a-z]+ +(8|8192) +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +- +- +-?[0-9]+%$'
+device_is_measured() # what, library to preload or none, what is in the column of direct ones
+{
+    mpi_command 2 "$2" "LD_LIBRARY_PATH=$PWD/test/device${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" bench/nbcbench --device \
+        -n 3 -c allreduce,gather,reduce -s 8,8192 -j "$scratch/json"
+    ends_well "nbcbench --device, $1" 120
+    log_has 6 "a line a cell" \
+        "^[a-z]+ +(8|8192) +[0-9.]+ +$3 +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +- +- +-?[0-9]+%\$"
+}
+device_is_measured "an MPI that takes no buffers of a GPU" "" -
 expect "rows" python3 "$srcdir/test/tools/measure.py" device "$scratch/json"
+device_is_measured "one that takes them" "$(sanitizer_runtime) $library $PWD/test/device/aware.so" '[0-9.]+'
+expect "rows" python3 "$srcdir/test/tools/measure.py" device "$scratch/json" direct
 
 measures halo -s 0,64 -n 3
 

@@ -38,6 +38,8 @@ says "and the MPI that it finds" '^found +(MPICH|Open MPI|.*MPI)'
 says "and the runtimes of GPUs" '^GPU memory given to an MPI that takes it, else copied to that of the host; (neither CUDA nor HIP is found|found lib.*)$'
 LD_LIBRARY_PATH=$PWD/test/device${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} NBCSHIM_DEVICE=off \
     says "or CUDA's" '^GPU memory taken for memory of the host; found libcuda.so.1'
+LD_LIBRARY_PATH=$PWD/test/device${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} NBCSHIM_LEVEL_ZERO=1 \
+    says "and Level Zero's, if that is asked for" '; found libcuda.so.1, (libamdhip64.so, )?libze_loader.so.1$'
 for option in '--ranks 8' '--bytes 1K' '--rank 0' --ordered --oversubscribed --svg; do
     refuses "$option without a call" "^nbcinfo: ${option%% *}: needs --choose, --costs or --schedule; see" $option
 done

@@ -76,7 +76,10 @@ const char *info_accepted(const char *name)
 /* What becomes of buffers in it, and the runtimes that a program would find. */
 static void gpu_memory(char *text, size_t size)
 {
-    static const char *const runtimes[] = {"libcuda.so.1", "libamdhip64.so"};
+    const char *level_zero = info_accepted("NBCSHIM_LEVEL_ZERO");
+    const char *const runtimes[] = {
+        "libcuda.so.1", "libamdhip64.so",
+        level_zero && nbc_same_word(level_zero, "1") ? "libze_loader.so.1" : NULL};
     const char *use = info_accepted("NBCSHIM_DEVICE"), *before = "; found ";
     size_t n = (size_t)snprintf(text, size, "%s",
                                 use && nbc_same_word(use, "off") ? "taken for memory of the host"
@@ -85,7 +88,7 @@ static void gpu_memory(char *text, size_t size)
                                     : "given to an MPI that takes it, else copied to that "
                                       "of the host");
     for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes && n < size; i++)
-        if (dlopen(runtimes[i], RTLD_LAZY)) {
+        if (runtimes[i] && dlopen(runtimes[i], RTLD_LAZY)) {
             n += (size_t)snprintf(text + n, size - n, "%s%s", before, runtimes[i]);
             before = ", ";
         }

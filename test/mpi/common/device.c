@@ -11,7 +11,7 @@
 static void *library;
 static bool is_hip;
 
-/* CUDA's and HIP's functions, with the same parameters. */
+/* CUDA's and HIP's functions, with the same parameters; or those below for Level Zero. */
 static struct {
     int (*allocate)(uintptr_t *address, size_t size);
     int (*allocate_managed)(uintptr_t *address, size_t size, unsigned flags);
@@ -29,6 +29,24 @@ enum { MOST_DEVICES = 16 };
 
 static void *contexts[MOST_DEVICES];
 static int ndevices, next, chosen = -1;
+
+/* Level Zero's functions; copies are in a list that waits for them. */
+static struct {
+    void *context, *list[MOST_DEVICES];
+    int now; /* the current device, which Level Zero does not have */
+    int (*init)(unsigned flags);
+    int (*drivers)(unsigned *n, void **drivers);
+    int (*devices)(void *driver, unsigned *n, void **devices);
+    int (*context_new)(void *driver, const void *how, void **context);
+    int (*list_new)(void *context, void *device, const void *how, void **list);
+    int (*allocate)(void *context, const void *how, size_t size, size_t align, void *device,
+                    uintptr_t *memory);
+    int (*allocate_shared)(void *context, const void *how, const void *how_on_host, size_t size,
+                           size_t align, void *device, uintptr_t *memory);
+    int (*release)(void *context, uintptr_t memory);
+    int (*copy)(void *list, uintptr_t to, uintptr_t from, size_t n, void *event, unsigned nwaits,
+                void **waits);
+} ze;
 
 void *device_function(const char *name)
 {
@@ -77,6 +95,95 @@ static bool set_up_hip(void)
     return run.count(&ndevices) == 0 && ndevices > 0;
 }
 
+/* The structures of descriptions: their type, no extension, and zeros. */
+struct how {
+    int type;
+    const void *next;
+    int rest[5];
+};
+
+static int ze_allocate(uintptr_t *address, size_t size)
+{
+    const struct how how = {.type = 0x15};
+    return ze.allocate(ze.context, &how, size, 64, contexts[ze.now], address);
+}
+
+static int ze_allocate_shared(uintptr_t *address, size_t size, unsigned flags)
+{
+    const struct how how = {.type = 0x15}, on_host = {.type = 0x16};
+    (void)flags;
+    return ze.allocate_shared(ze.context, &how, &on_host, size, 64, contexts[ze.now], address);
+}
+
+static int ze_release(uintptr_t address)
+{
+    return ze.release(ze.context, address);
+}
+
+static int ze_store(uintptr_t device, const void *host, size_t n)
+{
+    return ze.copy(ze.list[ze.now], device, (uintptr_t)host, n, NULL, 0, NULL);
+}
+
+static int ze_fetch(void *host, uintptr_t device, size_t n)
+{
+    return ze.copy(ze.list[ze.now], (uintptr_t)host, device, n, NULL, 0, NULL);
+}
+
+static int ze_set_device(int device)
+{
+    ze.now = device;
+    return 0;
+}
+
+/* Level Zero cannot pin what malloc has given. */
+static int ze_pin(void *memory, size_t size, unsigned flags)
+{
+    (void)memory;
+    (void)size;
+    (void)flags;
+    return 1;
+}
+
+static void look_up_level_zero(void)
+{
+    is_hip = true; /* a device is current, not a context */
+    look_up("", "zeInit", &ze.init);
+    look_up("", "zeDriverGet", &ze.drivers);
+    look_up("", "zeDeviceGet", &ze.devices);
+    look_up("", "zeContextCreate", &ze.context_new);
+    look_up("", "zeCommandListCreateImmediate", &ze.list_new);
+    look_up("", "zeMemAllocDevice", &ze.allocate);
+    look_up("", "zeMemAllocShared", &ze.allocate_shared);
+    look_up("", "zeMemFree", &ze.release);
+    look_up("", "zeCommandListAppendMemoryCopy", &ze.copy);
+    run.allocate = ze_allocate;
+    run.allocate_managed = ze_allocate_shared;
+    run.release = ze_release;
+    run.store = ze_store;
+    run.fetch = ze_fetch;
+    run.pin = ze_pin;
+    run.set_device = ze_set_device;
+}
+
+static bool set_up_level_zero(void)
+{
+    const struct how context = {.type = 0xd}, list = {.type = 0xe, .rest = {0, 0, 0, 1, 0}};
+    unsigned n = 1;
+    void *driver;
+
+    look_up_level_zero();
+    if (ze.init(0) || ze.drivers(&n, &driver) || n == 0)
+        return false;
+    n = MOST_DEVICES;
+    must(ze.devices(driver, &n, contexts) == 0 &&
+         ze.context_new(driver, &context, &ze.context) == 0);
+    for (unsigned i = 0; i < n; i++)
+        must(ze.list_new(ze.context, contexts[i], &list, &ze.list[i]) == 0);
+    ndevices = (int)n;
+    return ndevices > 0;
+}
+
 bool device_load(const char *name)
 {
     if (ndevices > 0)
@@ -85,6 +192,8 @@ bool device_load(const char *name)
     library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return false;
+    if (strstr(name, "ze_loader"))
+        return set_up_level_zero();
     look_up("cuMemAlloc_v2", "hipMalloc", &run.allocate);
     look_up("cuMemAllocManaged", "hipMallocManaged", &run.allocate_managed);
     look_up("cuMemFree_v2", "hipFree", &run.release);
@@ -175,6 +284,11 @@ void device_unpin(void *memory)
     enter(chosen < 0 ? 0 : chosen);
     must(run.unpin(memory) == 0);
     leave();
+}
+
+bool device_is_look_alike(void)
+{
+    return device_function("nbc_runtime_settings");
 }
 
 /* The look-alikes have no function for it. */

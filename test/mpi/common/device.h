@@ -26,6 +26,7 @@ void device_store(void *device, const void *host, size_t size);
 void device_fetch(void *host, const void *device, size_t size);
 
 void device_name(char *text, int size); /* of the chosen one */
+bool device_is_look_alike(void);
 
 /* Make memory of the host faster for copies, and undo that. */
 bool device_pin(void *memory, size_t size);
