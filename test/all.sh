@@ -191,6 +191,7 @@ check_all()
     check_mpi22
     on_smpi check
     [ -z "${CHECK_NEWEST:-}" ] || check_newest_briefly
+    [ -z "${CHECK_PROGRAMS:-}" ] || run_programs --brief
 }
 
 # What the first tests leave of the processors, since some of them wait, builds the trees of the later ones. What
@@ -216,11 +217,11 @@ fuzz() # TREE SECONDS [ARGUMENT...]
 }
 
 # Programs of others, natively and under nbcshim.
-run_programs() # [NAME...]
+run_programs() # [--brief | NAME...]
 {
     local log=_build/programs.log closing
     test/programs/run "$@" 2>&1 | tee "$log"
-    test/programs/run --page
+    [ "${1:-}" = --brief ] || test/programs/run --page
     closing=$(tail -n 1 "$log")
     passed=$((passed + ${closing%% *}))
     closing=${closing#*, }

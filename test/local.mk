@@ -133,7 +133,10 @@ test_tools_instructions_LDADD = lib@NBC_NAME@.la libnbc_core.la $(MPI_LIBS)
 test_tools_instructions_LDFLAGS = $(AM_LDFLAGS) -no-install
 
 EXTRA_DIST += $(shell_tests) $(programs:%=test/programs/%)
-programs = boost.sh cp2k.sh fftw.sh hpcc.sh lammps.sh mpi4py.sh mumps.sh nwchem.sh petsc.sh run scalapack.sh
+programs = \
+	abinit.sh boost.sh coarrays.sh cp2k.sh dolfinx.sh espresso.sh fftw.sh gromacs.sh h5py.sh \
+	hdf5.sh hpcc.sh lammps.sh meep.sh mpb.sh mpi4py.sh mumps.sh nwchem.sh p4est.sh pays petsc.sh \
+	pnetcdf.sh run scalapack.sh slepc.sh spfft.sh stencil.sh trilinos.sh
 
 mostlyclean-local:
 	rm -rf one test/mpi/plain test/mpi/linked

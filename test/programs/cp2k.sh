@@ -1,7 +1,7 @@
 # CP2K: the energy of a water molecule, plane waves and Gaussians, basis and potential of the package.
 packages="cp2k cp2k-data" mpi=openmpi ranks=4
 tolerance=1e-9 why="sums over grids in another order"
-gain="nothing at this size: blocking reductions and alltoallv of its FFT"
+gain="between hosts with a slow network, NBCSHIM_BLOCKING=own (below)"
 prepare()
 {
     cat >water.inp <<END

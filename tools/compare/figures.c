@@ -492,10 +492,10 @@ static struct finding find_out(const struct comparison *c, int v)
     return f;
 }
 
-/* With so many digits that two that differ look different. */
-static const char *digits_of(double seconds, char *text, size_t size)
+/* With so many digits that two that differ look different, in a unit that suits both. */
+static const char *digits_of(double seconds, double other, char *text, size_t size)
 {
-    double s = fabs(seconds);
+    double s = fmax(fabs(seconds), fabs(other));
     if (s >= 0.1)
         snprintf(text, size, "%.3f s", seconds);
     else if (s >= 1e-4)
@@ -512,8 +512,8 @@ static int put_verdict(const struct comparison *c, int v, char *text, size_t siz
     const char *with = v == THREAD ? "nbcshim and its progress thread" : "nbcshim";
     char mine[32], native[32];
     struct finding f = find_out(c, v);
-    digits_of(after, mine, sizeof mine);
-    digits_of(before, native, sizeof native);
+    digits_of(after, before, mine, sizeof mine);
+    digits_of(before, after, native, sizeof native);
     if (c->turns < 3)
         return snprintf(text, size,
                         "too few runs to tell (three of each at least): %s with %s, %s without",
