@@ -66,6 +66,9 @@ if ("gather", 1024) in times: # there was time for the cell before it
     assert times["bcast", 1024]["instead"] and "bcast" in d["remedy"]
 END
 
+selftest 2 "" "NBCSHIM=off"
+says "nbcshim does nothing" fails '^nbcinfo: selftest: NOT TESTED: nbcshim does nothing here'
+
 # A tool in front that damages what one collective receives.
 $MPICC -shared -fPIC -o "$scratch/corrupt.so" "$srcdir/test/tools/corrupt.c" -ldl || exit 1
 selftest 2 "$scratch/corrupt.so" ""
@@ -78,11 +81,7 @@ says "a call that hangs: what waits for whom" fails 'rank 0: allgather:.* waits 
 says "and that it hangs" fails '^nbcinfo: selftest: WRONG: a call hangs'
 mpi_command 2 "$(sanitizer_runtime) $scratch/corrupt.so" NBC_CORRUPT=hang "$nbcinfo" --selftest --seconds 1 --json
 guarded 120 "$scratch/log" bash -c '"${@:2}" >"$1"' _ "$scratch/output" "${launch[@]}"
-threads=1
-unset NBC_NAP
 sed -n '/^{/,/"verdict"/p' "$scratch/output" >"$scratch/json" # the launcher has words of its own
 json_says "and as JSON" "$scratch/json" <<<'assert d["verdict"] == "WRONG: a call hangs" and not d["right"] and d["nodes"]'
-selftest 2 "" "NBCSHIM=off"
-says "nbcshim does nothing" fails '^nbcinfo: selftest: NOT TESTED: nbcshim does nothing here'
 
 finish
