@@ -187,11 +187,36 @@ check_all()
     build_ahead &
     check mpich
     wait
+    beside check_others &
     on_openmpi check
+    wait
+    counts_of_beside
+}
+
+check_others()
+{
     check_mpi22
     on_smpi check
     [ -z "${CHECK_NEWEST:-}" ] || check_newest_briefly
     [ -z "${CHECK_PROGRAMS:-}" ] || run_programs --brief
+}
+
+# Runs a command beside the tests of another tree, which leave processors idle. What it says comes at its end.
+beside() # COMMAND...
+{
+    rm -f _build/beside.counts
+    passed=0 failed=0
+    "$@" >_build/beside.log 2>&1
+    echo "$passed $failed" >_build/beside.counts
+}
+
+counts_of_beside()
+{
+    local good=0 bad=1 # if it has not come to its end
+    cat _build/beside.log
+    [ ! -f _build/beside.counts ] || read -r good bad <_build/beside.counts
+    passed=$((passed + good))
+    failed=$((failed + bad))
 }
 
 # What the first tests leave of the processors, since some of them wait, builds the trees of the later ones. What

@@ -15,6 +15,7 @@
 enum { EACH = 60, UNIT = 24, MOST_RANKS = 16, MOST = EACH * MOST_RANKS, STARTS = 20, LONG = 3000 };
 
 static int peers[MOST], npeers;
+static int turns[MOST]; /* how many edges to the same rank come before this one */
 static MPI_Comm comm;
 
 static bool is_mate(int rank)
@@ -29,7 +30,7 @@ static void connect(int each)
     for (int i = 0; i < each; i++)
         for (int to = 0; to < test_size && to < MOST_RANKS; to++)
             if (!is_mate(to) || (i == 0 && to != test_rank))
-                peers[npeers++] = to;
+                turns[npeers] = i, peers[npeers++] = to;
     OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, npeers, peers, MPI_UNWEIGHTED, npeers, peers,
                                       MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm));
 }
@@ -38,15 +39,6 @@ static void expect_algorithm(MPI_Request request, const char *name)
 {
     const char *is = test_native ? name : nbcshim_algorithm(request, NULL);
     EXPECT(is && strcmp(is, name) == 0, "%s and not %s", is ? is : "nothing", name);
-}
-
-/* How many edges to the same rank come before this one. */
-static int turn_of(int edge)
-{
-    int n = 0;
-    for (int i = 0; i < edge; i++)
-        n += peers[i] == peers[edge];
-    return n;
 }
 
 static int word(int from, int to, int turn, int start, int i)
@@ -74,7 +66,7 @@ static void prepare(struct call *c, int most, MPI_Datatype gap)
 {
     c->total = 0;
     for (int i = 0; i < npeers; i++) {
-        c->counts[i] = length(peers[i], turn_of(i), most);
+        c->counts[i] = length(peers[i], turns[i], most);
         c->from[i] = c->into[i] = c->total;
         c->sent[i] = c->total * (MPI_Aint)sizeof(int);
         c->received[i] = 2 * c->sent[i];
@@ -90,7 +82,7 @@ static void fill(struct call *c, int start)
 {
     for (int i = 0; i < npeers; i++)
         for (int k = 0; k < c->counts[i]; k++)
-            c->in[c->from[i] + k] = word(test_rank, peers[i], turn_of(i), start, k);
+            c->in[c->from[i] + k] = word(test_rank, peers[i], turns[i], start, k);
     for (int i = 0; i <= 2 * c->total; i++)
         c->out[i] = -1;
 }
@@ -101,7 +93,7 @@ static void check(const struct call *c, int start, int step)
     for (int i = 0; i < npeers; i++)
         for (int k = 0; k < c->counts[i]; k++)
             wrong +=
-                c->out[step * (c->into[i] + k)] != word(peers[i], test_rank, turn_of(i), start, k);
+                c->out[step * (c->into[i] + k)] != word(peers[i], test_rank, turns[i], start, k);
     for (int i = 0; i < c->total && step == 2; i++)
         wrong += c->out[2 * i + 1] != -1;
     EXPECT_INT(wrong, 0, "start %d", start);
@@ -202,13 +194,13 @@ TEST(same_blocks, .wanted = nodes)
         own = 100 * start + test_rank;
         for (int i = 0; i < npeers; i++)
             for (int k = 0; k < UNIT; k++)
-                in[i * UNIT + k] = word(test_rank, peers[i], turn_of(i), start, k);
+                in[i * UNIT + k] = word(test_rank, peers[i], turns[i], start, k);
         OK(MPI_Startall(2, request));
         OK(MPI_Waitall(2, request, MPI_STATUSES_IGNORE));
         for (int i = 0; i < npeers; i++)
             for (int k = 0; k < UNIT; k++)
                 wrong += got[i] != 100 * start + peers[i] ||
-                         all[i * UNIT + k] != word(peers[i], test_rank, turn_of(i), start, k);
+                         all[i * UNIT + k] != word(peers[i], test_rank, turns[i], start, k);
     }
     EXPECT_INT(wrong, 0);
     for (int i = 0; i < 2; i++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A job of two ranks in which rank 1 blocks in one function of MPI after the other. It writes the
- * name on standard error; rank 0 then sends it a SIGUSR1, and comes to the call. The ranks tell
- * each other how far they are by a file, the first argument, which is not collective and no
- * message. "pending": meanwhile a barrier of nbcshim is pending on rank 1. "spawn": only the
- * functions that start and meet other jobs; "child": such a job. */
+ * name on standard error, which is FILE.said; rank 0 then sends it a SIGUSR1, and comes to the call
+ * once there is the report. The ranks tell each other how far they are by FILE, the first argument,
+ * which is not collective and no message. "pending": meanwhile a barrier of nbcshim is pending on
+ * rank 1. "spawn": only the functions that start and meet other jobs; "child": such a job. */
 #include <mpi.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -21,7 +21,7 @@
 #define IF_MPI_4(...) __VA_ARGS__
 #endif
 
-enum { PAUSE = 60000 /* us */, LARGE = 1 << 20, LATE = 0, TAG = 5 };
+enum { PAUSE = 5000 /* us */, LONGEST = 5000000, LARGE = 1 << 20, LATE = 0, TAG = 5 };
 
 static struct shared {
     atomic_int calls; /* that rank 1 has begun */
@@ -29,7 +29,7 @@ static struct shared {
     char port[MPI_MAX_PORT_NAME];
 } * shared;
 
-static int rank, calls;
+static int rank, calls, said; /* what rank 1 says */
 static bool pends;
 static MPI_Comm beside; /* of the barrier that is pending */
 static MPI_Request barrier = MPI_REQUEST_NULL;
@@ -44,15 +44,52 @@ static struct shared *share(const char *file)
     return mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 }
 
+#define OUTSIDE ": outside MPI"
+
+/* Standard error of rank 1, which rank 0 reads. */
+static int open_said(const char *file)
+{
+    char name[1000];
+    snprintf(name, sizeof name, "%s.said", file);
+    int fd = open(name, O_RDWR | O_CREAT | O_APPEND, 0600);
+    if (fd < 0 || (rank != LATE && dup2(fd, STDERR_FILENO) < 0))
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    return fd;
+}
+
+/* What rank 1 says behind `from`, once that tells where it is; an empty text if nothing does. */
+static const char *report_behind(off_t from)
+{
+    static char text[8000];
+    for (int waited = 0; waited < LONGEST; waited += 1000) {
+        ssize_t n = pread(said, text, sizeof text - 1, from);
+        text[n > 0 ? n : 0] = 0;
+        if (n > 0 && text[n - 1] == '\n' && (strstr(text, ": in MPI_") || strstr(text, OUTSIDE)))
+            return text;
+        usleep(1000);
+    }
+    return "";
+}
+
+/* A rank that has not had a processor has not come to the call. */
+static void ask(void)
+{
+    for (int pause = PAUSE; pause < 100 * PAUSE; pause *= 2) {
+        usleep(pause);
+        off_t from = lseek(said, 0, SEEK_END);
+        kill(shared->pid, SIGUSR1);
+        if (!strstr(report_behind(from), OUTSIDE))
+            return;
+    }
+}
+
 static void begin(const char *name)
 {
     calls++;
     if (rank == LATE) {
         while (atomic_load(&shared->calls) < calls)
             usleep(1000);
-        usleep(PAUSE);
-        kill(shared->pid, SIGUSR1);
-        usleep(PAUSE);
+        ask();
     } else {
         if (pends)
             MPI_Ibarrier(beside, &barrier);
@@ -266,6 +303,7 @@ int main(int argc, char **argv)
     snprintf(file, sizeof file, "%s.data", argv[1]);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(WORLD, &rank);
+    said = open_said(argv[1]);
     MPI_Comm_dup(WORLD, &beside);
     pends = strcmp(how, "pending") == 0;
     if (rank != LATE)

@@ -9,6 +9,7 @@ enum { MAX_BATCH = 24 };
 
 struct batch {
     enum mode mode; /* not BLOCKING */
+    bool shuffled;  /* each rank starts persistent ones in an order of its own */
     int n;
     struct spec spec[MAX_BATCH];
 };

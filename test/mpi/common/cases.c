@@ -480,7 +480,10 @@ struct testcase *case_new(const struct spec *spec)
         draw_walls(c);
     if (coll_reduces(spec->coll)) {
         make_reduction(c);
-        c->op = op_make(spec->op);
+        if (is_leaf(spec) || is_root(spec) || spec->coll != REDUCE)
+            c->op = op_make(spec->op);
+        else
+            spoil(c, &c->recv);
     } else {
         make_movement(c);
         spoil(c, &c->send);

@@ -52,6 +52,7 @@ struct spec {
     bool
         open; /* no buffer is next to an inaccessible page or read-only: networks register memory */
     uint64_t seed;
+    const char *algorithm; /* a hint for persistent ones of a batch, or NULL */
 };
 
 /* Draws all fields except the collective and the group. Counts are at most max_count. */
