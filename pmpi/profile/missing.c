@@ -27,12 +27,12 @@ static void hide(const char *symbol)
     void *entry = NULL, *function = dlsym(RTLD_DEFAULT, symbol);
     if (!function || !dladdr(names, &own) || !dladdr1(function, &found, &entry, RTLD_DL_SYMENT) ||
         !entry || found.dli_fbase != own.dli_fbase)
-        return;
+        return; /* unreached: another library in front defines it too */
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     uintptr_t first = (uintptr_t)entry & ~(page - 1);
     size_t size = (uintptr_t)entry + sizeof(ElfW(Sym)) - first;
     if (mprotect((void *)first, size, PROT_READ | PROT_WRITE) != 0)
-        return;
+        return; /* unreached: the table cannot be changed */
     ((ElfW(Sym) *)entry)->st_shndx = SHN_UNDEF;
     ((ElfW(Sym) *)entry)->st_value = 0;
     mprotect((void *)first, size, PROT_READ);
@@ -42,7 +42,7 @@ __attribute__((constructor)) static void hide_missing(void)
 {
     char symbol[64];
     if (!dlsym(RTLD_NEXT, "PMPI_Init"))
-        return; /* the MPI is not there yet */
+        return; /* unreached: the MPI is loaded later */
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(symbol, sizeof symbol, "PMPI_%s", names[i]);
         if (dlsym(RTLD_NEXT, symbol))
