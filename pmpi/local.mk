@@ -112,6 +112,7 @@ libnbcprofile_la_CPPFLAGS = $(lib@NBC_NAME@_la_CPPFLAGS) -DNBC_PROFILE
 libnbcprofile_la_SOURCES = \
 	pmpi/base/clock.c pmpi/base/collect.c pmpi/base/in_mpi.c \
 	pmpi/profile/entry.c \
+	pmpi/profile/missing.c \
 	pmpi/profile/python.c \
 	pmpi/profile/record.c pmpi/profile/record.h \
 	pmpi/profile/stack.c

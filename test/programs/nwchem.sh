@@ -1,5 +1,5 @@
 # NWChem: the Hartree-Fock energy of a water molecule.
-packages="nwchem-openmpi nwchem-mpich nwchem-data" mpi=both ranks=2
+packages="nwchem-openmpi nwchem-data" mpi=openmpi ranks=2
 tolerance=1e-8 why="tasks are given out in the order in which ranks ask"
 gain="nothing: Global Arrays uses messages and blocking collectives"
 prepare()
@@ -20,7 +20,7 @@ END
 program()
 {
     rm -f water.db water.movecs
-    echo "nwchem.$mpi water.nw"
+    echo nwchem.openmpi water.nw
 }
 numbers()
 {
