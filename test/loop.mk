@@ -58,7 +58,7 @@ mpi_parts = $(mpi_common:%=test/mpi/common/%.c) $(fuzz_parts:%=test/mpi/%.c)
 .PHONY: warnings warnings-mpi warnings-device warnings-mpi-preloaded warnings-mpi-linked $(warnings_of_built)
 warnings: warnings-mpi-preloaded warnings-mpi-linked warnings-device $(warnings_of_built)
 # What depends on the MPI.
-warnings-mpi: warnings-mpi-preloaded warnings-mpi-linked warnings-lib@NBC_NAME@_la warnings-libnbcprofile_la
+warnings-mpi: warnings-mpi-preloaded warnings-lib@NBC_NAME@_la warnings-libnbcprofile_la
 warnings-device:
 	$(CC) -fsyntax-only $(AM_CFLAGS) $(CFLAGS) $(srcdir)/test/device/runtime.c
 	$(CC) -fsyntax-only $(AM_CFLAGS) $(CFLAGS) $(srcdir)/test/device/level_zero.c

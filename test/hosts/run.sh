@@ -46,7 +46,7 @@ on_hosts()
         ranks=$((ranks + ${part#*:}))
     done
     [ "$MPI_FLAVOR" = openmpi ] || preload="$preload $HOSTS/finalize.so"
-    mpi_command $ranks "$preload" "$variables" "$@"
+    mpi_command $ranks "$preload" "$variables${NBC_NAP:+ NBC_NAP=$NBC_NAP}" "$@"
     set -- "${under[@]}" "${launch[0]}" $(host_options "$layout") "${launch[@]:1}"
     launch=("$hosts/on" h1 "cd $(printf %q "$PWD") && exec $(printf ' %q' "$@")")
 }

@@ -3,7 +3,7 @@
  * place, all operators, predefined and derived types, on the world and on parts of it.
  *
  *     collectives [NAME…]     only those; so that each algorithm can be forced through all of it
- *     collectives few NAME…   with one size alone; for scripts that look at what nbcshim has chosen
+ *     collectives few [NAME…] with one size alone: for what does not look at the sizes
  */
 #include "batch.h"
 
@@ -133,7 +133,7 @@ int main(int argc, char **argv)
     kinds_init();
     few = argc > 1 && strcmp(argv[1], "few") == 0;
     for (int i = 0; i < NINTRA; i++)
-        wanted[i] = argc == 1;
+        wanted[i] = argc == 1 + few;
     for (int i = 1 + few; i < argc; i++) {
         enum coll coll = coll_by_name(argv[i]);
         EXPECT(coll < NINTRA, "no collective '%s'", argv[i]);

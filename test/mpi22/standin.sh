@@ -24,10 +24,21 @@ real=$(ldd "$directory/program" | awk '$1 ~ /^libmpich\.so/ { print $3 }')
 }
 
 "$mpicc" -DMPICH_SKIP_MPICXX -E -dD "$directory/program.c" |
-    perl "$here/cut.pl" "$here/../abi/mpi22.txt" "$directory/include/mpi.h" "$directory/mpi22.c" \
-        "$real"
+    perl "$here/cut.pl" "$here/../abi/mpi22.txt" "$directory/new.h" "$directory/new.c" "$real"
+
+# What is as it was keeps its time: a tree that was built for it is not compiled again.
+renew() # file new-file
+{
+    if cmp -s "$1" "$2"; then
+        rm "$2"
+    else
+        mv "$2" "$1"
+    fi
+}
+renew "$directory/include/mpi.h" "$directory/new.h"
+renew "$directory/mpi22.c" "$directory/new.c"
 cc=$("$mpicc" -show | sed 's/ .*//')
-$cc -O1 -fPIC -shared -I"$directory/include" -Wno-deprecated-declarations \
+[ "$library" -nt "$directory/mpi22.c" ] || $cc -O1 -fPIC -shared -I"$directory/include" -Wno-deprecated-declarations \
     -Wl,-soname,libmpi22.so -o "$library" "$directory/mpi22.c" -ldl
 
 cat >"$directory/bin/mpicc22" <<END

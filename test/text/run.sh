@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Everything that reads text from outside, under libFuzzer with the sanitizers: fuzz_text.c has the
 # readers of the library and of descriptions of networks, fuzz_nbcinfo.c and the others a program each.
-# First the inputs in the tree, then new ones for NBC_TEXT_SECONDS (10) together. An input that fails is
+# First the inputs in the tree, then new ones for NBC_TEXT_SECONDS (5) together. An input that fails is
 # kept in test/text/ of the build tree.
 
 . "$(dirname "$0")/../lib.sh"
-seconds=${NBC_TEXT_SECONDS:-10}
+seconds=${NBC_TEXT_SECONDS:-5}
 
 # What is instrumented, of each target besides fuzz_TARGET.c. The algorithms and the simulation are those
 # of the libraries.
