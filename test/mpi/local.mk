@@ -25,8 +25,7 @@ check_DATA += $(sort $(filter $(mpi_tests:%=test/mpi/%.preload) $(mpi_tests:%=te
 	$(mpi_tests:%=test/mpi/%.static),$(mpi_needed)))
 
 # Compiled twice: see NBC_TEST_LINKED in test/mpi/common/util.h. The compiler writes down what each
-# object depends on. With -Og it takes half the time; those with -O2
-# have the loops over bytes.
+# object depends on. With -Og it takes half the time; those with -O2 have the loops over bytes.
 optimization = -Og
 $(foreach f,cases inter kinds large layouts sides util,test/mpi/plain/$f.o test/mpi/linked/$f.o): optimization = -O2
 mpi_flags = $(DEFS) -I. -I$(srcdir)/include -iquote $(srcdir)/test/mpi/common -iquote $(srcdir)/src \
