@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <time.h>
 
 #include "below/export.h"
 
@@ -41,6 +42,12 @@ void *nbc_next_object(const char *symbol)
 {
     void *object = dlsym(RTLD_NEXT, symbol);
     return object ? object : dlsym(RTLD_DEFAULT, symbol);
+}
+
+void nbc_next_let_launcher_read(void)
+{
+    const struct timespec while_it_reads = {.tv_nsec = 300000000};
+    nanosleep(&while_it_reads, NULL);
 }
 
 #ifdef PIC
@@ -232,6 +239,7 @@ void nbc_next_require(void)
             "nbcshim: %s is built for %s, but the program uses %s: use the library that is "
             "built for that MPI\n",
             own.dli_fname, our_mpi, used);
+    nbc_next_let_launcher_read();
     exit(EXIT_FAILURE);
 }
 

@@ -74,6 +74,10 @@ static inline void nbc_next_resolve(void)
  * nbc_next_resolve. Always NULL in the static library. */
 const char *nbc_next_mpi_in_front(void);
 
+/* After a line, before a process ends that its launcher may not expect to end: Hydra loses what it
+ * has not read by then (2 lines of 30). */
+void nbc_next_let_launcher_read(void);
+
 /* Ends the process, with one line, if it uses an MPI whose handles are not those of the MPI for
  * which this shared library was built: any call could crash then, also while the shim is inactive.
  * Called before the MPI is initialized. */
