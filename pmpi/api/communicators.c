@@ -9,6 +9,7 @@
 #include "base/lock.h"
 #include "base/state.h"
 #include "below/export.h"
+#include "below/quirks.h"
 #include "comm/compare_ranks.h"
 #include "comm/context.h"
 #include "engine/calls.h"
@@ -48,7 +49,7 @@ static int search_and(void *context, const uint64_t *mine, uint64_t *all, int wo
 
 /* What precedes a constructor: the ranks of the parent agree on a range, if it has none to spare.
  * When this returns all ranks have made the call, where a barrier before the call has that effect:
- * without the hook a search has it, so none finds ranges to spare. */
+ * without the hook a search has it, so none finds ranges to spare; nor where constructors wait. */
 static int comm_prepare(MPI_Comm parent, bool duplicate, struct nbc_origin *origin)
 {
     nbc_lock();
@@ -63,8 +64,8 @@ static int comm_prepare(MPI_Comm parent, bool duplicate, struct nbc_origin *orig
         return error;
     nbc_progress_duplicates(parent);
     nbc_lock();
-    error = nbc_ranges_search(&nbc_ranges, origin->key, search_and, c,
-                              nbc_hooked ? &c->spare : NULL, &origin->range);
+    struct nbc_spare_ranges *spare = nbc_hooked && !NBC_CONSTRUCTORS_WAIT ? &c->spare : NULL;
+    error = nbc_ranges_search(&nbc_ranges, origin->key, search_and, c, spare, &origin->range);
     nbc_unlock();
     return error ? nbc_raise(parent, error) : MPI_SUCCESS;
 }

@@ -87,6 +87,12 @@ enum {
     /* Open MPI 4.1.4 crashes if one thread completes a nonblocking operation of a file while
      * another one is in the MPI. */
     NBC_FILES_BEAR_THREADS = !NBC_IS_OPEN_MPI,
+
+    /* Open MPI makes the communicators of a process in the order of their parents' numbers, those
+     * of MPI_Comm_idup and of other threads too. Ranks that begin with different ones may wait for
+     * one another forever, unless all ranks are in a constructor before the first enters the MPI:
+     * each needs an exchange. */
+    NBC_CONSTRUCTORS_WAIT = NBC_IS_OPEN_MPI,
 };
 
 /* The length of a message that was received, -1 if it is not known. The MPI's functions take longer

@@ -5,6 +5,7 @@
 #include "util.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #ifdef HAVE_MPI_COMM_IDUP
 static void use(MPI_Comm comm)
@@ -151,6 +152,43 @@ TEST(beside_constructors)
         OK(MPI_Comm_free(&other));
     }
     OK(MPI_Group_free(&all));
+}
+
+/* The last rank makes a communicator of its own between an MPI_Comm_idup and a constructor, in
+ * which the others are already. Open MPI makes those of a process one after the other, in an order
+ * that ranks may not share: it needs the exchange before each constructor (ranges.h). */
+TEST(others_are_ahead)
+{
+    enum { POLLS = 2000 };
+    MPI_Comm parent, other, own, comm, copy;
+    MPI_Request request;
+    int last = test_rank == test_size - 1, flag;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &parent));
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &other));
+    OK(MPI_Comm_dup(MPI_COMM_SELF, &own));
+    for (int i = 0; i < 2; i++) { /* the second one may leave a spare range */
+        OK(MPI_Comm_dup(parent, &comm));
+        OK(MPI_Comm_free(&comm));
+    }
+    OK(MPI_Barrier(parent));
+    if (last)
+        usleep(50000);
+    OK(MPI_Comm_idup(other, &copy, &request));
+    for (int i = 0; i < POLLS && last; i++)
+        OK(MPI_Iprobe(MPI_ANY_SOURCE, 3, parent, &flag, MPI_STATUS_IGNORE));
+    if (last) {
+        OK(MPI_Comm_dup(own, &comm));
+        OK(MPI_Comm_free(&comm));
+    }
+    OK(MPI_Comm_dup(parent, &comm));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    use(comm);
+    use(copy);
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Comm_free(&copy));
+    OK(MPI_Comm_free(&own));
+    OK(MPI_Comm_free(&other));
+    OK(MPI_Comm_free(&parent));
 }
 
 /* Many pending together, of communicators that overlap. */

@@ -24,7 +24,7 @@ static void use(MPI_Comm *comm)
 }
 
 /* A parent's third constructor takes a range of tags that the second one left, without an exchange
- * (ranges.h), where the MPI calls nbcshim. */
+ * (ranges.h), where the MPI calls nbcshim and is not Open MPI. */
 static void make_two(MPI_Comm parent)
 {
     for (int i = 0; i < 2; i++) {
