@@ -238,4 +238,4 @@ MESSAGES
     }
 
 #define EXTENSION_OF(...)
-#include "op/forms.def"
+#include "api/forms.def"
