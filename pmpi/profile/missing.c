@@ -18,7 +18,7 @@
 static const char *const names[] = {
 #define EXTENSION_OF(...)
 #define ENTRY(name, ...) #name,
-#include "op/forms.def"
+#include "api/forms.def"
 };
 
 static void hide(const char *symbol)
