@@ -57,15 +57,16 @@ static int comm_prepare(MPI_Comm parent, bool duplicate, struct nbc_origin *orig
     *origin = nbc_origin_of(c, duplicate);
     bool searches = origin->range < 0 && !c->spans_jobs && nbc_ranges_on(&nbc_ranges);
     nbc_unlock();
-    int error = searches ? MPI_SUCCESS : nbc_barrier_before(parent);
-    if (error)
-        nbc_origin_drop(origin); /* unreached: no memory */
-    if (error || !searches)
-        return error;
+    if (!searches) {
+        int failure = nbc_barrier_before(parent);
+        if (failure)
+            nbc_origin_drop(origin); /* unreached: no memory */
+        return failure;
+    }
     nbc_progress_duplicates(parent);
-    nbc_lock();
     struct nbc_spare_ranges *spare = nbc_hooked && !NBC_CONSTRUCTORS_WAIT ? &c->spare : NULL;
-    error = nbc_ranges_search(&nbc_ranges, origin->key, search_and, c, spare, &origin->range);
+    nbc_lock();
+    int error = nbc_ranges_search(&nbc_ranges, origin->key, search_and, c, spare, &origin->range);
     nbc_unlock();
     return error ? nbc_raise(parent, error) : MPI_SUCCESS;
 }
