@@ -457,7 +457,7 @@ int nbc_bind(const struct nbc_call *call, struct nbc_members *members, struct nb
     if (!error)
         error = bind_neighbors(members, call->comm, s);
     if (!error)
-        error = nbc_nodemap_of(members, call->comm, s->coll, &s->nodes);
+        error = nbc_nodemap_of(members, call->comm, &s->nodes);
     if (!error)
         error = bind_in_place(call, s);
     if (!error)

@@ -7,20 +7,17 @@
 
 #include "base/settings.h"
 #include "below/quirks.h"
-#include "below/quirks.h"
 #include "op/world_ranks.h"
 
 #include "fast_network.h"
 #include "nodes.h"
-#include "select.h"
 
 static struct {
     int fullest;            /* most ranks on a node; 0: unknown */
     struct nbc_nodes nodes; /* of MPI_COMM_WORLD */
     MPI_Group group;
-    bool sockets;            /* there are several hosts, without a network faster than sockets */
-    bool oversubscribed;     /* a node has more ranks than processors */
-    bool useful[NBC_NCOLLS]; /* an algorithm of the collective uses the node map */
+    bool sockets;        /* there are several hosts, without a network faster than sockets */
+    bool oversubscribed; /* a node has more ranks than processors */
 } world;
 
 /* A number of this process's node, and the number of ranks on the emptiest and on the fullest node.
@@ -125,8 +122,6 @@ int nbc_nodemap_setup(void)
         int here = nbc_node_size(&world.nodes, i);
         world.fullest = here > world.fullest ? here : world.fullest;
     }
-    for (int i = 0; i < nbc_nalgs; i++)
-        world.useful[nbc_algs[i].coll] |= (nbc_algs[i].needs & NBC_NODES) != 0;
     error = ask_hosts(rank, declared > 0);
     return error ? error : NEXT(Comm_group)(MPI_COMM_WORLD, &world.group);
 }
@@ -275,11 +270,10 @@ static struct nbc_nodes *nodemap_new(const struct nbc_members *m, MPI_Comm comm)
     return map;
 }
 
-int nbc_nodemap_of(struct nbc_members *m, MPI_Comm comm, enum nbc_coll coll,
-                   const struct nbc_nodes **map)
+int nbc_nodemap_of(struct nbc_members *m, MPI_Comm comm, const struct nbc_nodes **map)
 {
     *map = NULL;
-    if (!m->mixed || m->local || !world.useful[coll])
+    if (!m->mixed || m->local)
         return MPI_SUCCESS;
     if (!m->nodes)
         m->nodes = nodemap_new(m, comm);

@@ -2,15 +2,13 @@
 /* The node of each rank of a communicator. At init the MPI is asked once about MPI_COMM_WORLD. All
  * else follows from the ranks that the processes of a communicator have there, by local calls: when
  * the communicator is created, whether all its ranks share a node, which needs no memory; and the
- * node map when a collective that can use it is first called. Set up at init; afterwards under the
+ * node map when a collective is first called. Set up at init; afterwards under the
  * lock. */
 #ifndef NBC_NODEMAP_H
 #define NBC_NODEMAP_H
 
 #include "op/members.h"
 #include "below/next.h"
-
-#include "coll.h"
 
 /* Finds the nodes of MPI_COMM_WORLD. Collective over it. Returns an MPI error code.
  * nbc_nodemap_cleanup frees them; local. */
@@ -33,10 +31,9 @@ MPI_Group nbc_nodemap_world(void);
 int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm);
 
 /* Sets *map to the node map for the shape of a collective. The map is the same on all ranks, and
- * the members own it. Sets *map to NULL if no algorithm of the collective can use it. Local.
- * Returns an MPI error code. */
-int nbc_nodemap_of(struct nbc_members *m, MPI_Comm comm, enum nbc_coll coll,
-                   const struct nbc_nodes **map);
+ * the members own it. Sets *map to NULL if the nodes are not known, or all ranks are on one, or
+ * each on another. Local. Returns an MPI error code. */
+int nbc_nodemap_of(struct nbc_members *m, MPI_Comm comm, const struct nbc_nodes **map);
 
 /* Frees a node map; accepts NULL. */
 void nbc_nodemap_free(struct nbc_nodes *map);

@@ -29,6 +29,11 @@ run "former names in variables" "NBCSHIM_STATS=1 NBCSHIM_TEST=nodes=2 \
 log_has 1 "former names in variables: allreduce" "^nbcshim: allreduce +reduce_bcast "
 log_has 1 "former names in variables: allgather" "^nbcshim: allgather +gather_bcast_linear "
 log_has 0 "former names in variables: no complaint" "^nbcshim: .* ignored"
+# Their rules are for collectives, too, none of whose algorithms needs the node map.
+mpi_command 4 "$(sanitizer_runtime) $library" "NBCSHIM_STATS=1 NBCSHIM_TEST=nodes=2" \
+    "$PWD/test/mpi/collectives.preload" few reduce_scatter_block
+ends_well "two nodes, rules: right results" 120
+log_has 1 "two nodes, rules: reduce_scatter_block" "^nbcshim: reduce_scatter_block +recursive_halving "
 run "nodes of three ranks and of one" "$forced NBCSHIM_TEST=nodes=3"
 log_has 0 "no equal nodes: no such alltoall" "^nbcshim: alltoall +hierarchical "
 log_has 1 "no equal nodes: allgather" "^nbcshim: allgather +hierarchical "
