@@ -34,7 +34,7 @@ test_unit_libunit_la_SOURCES = \
 	test/unit/results.c \
 	test/unit/sched_check.c test/unit/sched_check.h \
 	test/unit/sim.c test/unit/sim.h \
-	test/unit/unit.h
+	test/unit/unit.c test/unit/unit.h
 
 test_unit_test_loggp_CPPFLAGS = $(AM_CPPFLAGS) -iquote $(srcdir)/tools/nbcsim
 test_unit_test_loggp_LDADD = libnbcsim.la $(LDADD) -lm
