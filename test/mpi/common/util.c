@@ -150,6 +150,28 @@ int test_done(void)
     return all > 0;
 }
 
+static struct scratch {
+    struct scratch *next;
+    _Alignas(max_align_t) char data[];
+} * scratch;
+
+void *test_scratch(size_t size)
+{
+    struct scratch *made = test_alloc(sizeof *made + size);
+    made->next = scratch;
+    scratch = made;
+    return made->data;
+}
+
+static void free_scratch(void)
+{
+    while (scratch) {
+        struct scratch *next = scratch->next;
+        free(scratch);
+        scratch = next;
+    }
+}
+
 static struct test *tests, **tests_end = &tests;
 
 void test_add(struct test *test)
@@ -193,6 +215,7 @@ static void run_test(const struct test *test, int level)
     } else if (!test->wanted || test->wanted()) {
         test->runner ? test->runner(test) : test->run();
     }
+    free_scratch();
     *place = '\0';
 }
 

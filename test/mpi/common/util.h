@@ -171,8 +171,9 @@ bool test_has_persistent(void);
 /* Returns the class of an MPI error code. */
 int class_of(int code);
 
-/* Never returns NULL. */
+/* Never return NULL. What the second one returns is freed after the test of test_main. */
 void *test_alloc(size_t size);
+void *test_scratch(size_t size);
 
 /* Creates an empty file of this process in TMPDIR or /tmp. Returns false on an error. */
 enum { TEST_FILE_NAME = 512 };
