@@ -94,18 +94,18 @@ take_core() # tree
     core=(libnbc_core_la_OBJECTS=)
 }
 
-# Not the cases with variables, but for the fuzzer, which has no others.
+# Not the cases with variables, but for the programs that have no others.
 on_mpi22() # check|build_tests
 {
     local core
     build_mpi22
     take_core mpi22
-    NBC_TESTS="^((${mpi22_tests// /|}), [1-3] ranks, (preload|link|static)|fuzz, [1-3] ranks, preload, .*)$" "$1" mpi22 \
+    NBC_TESTS="^((${mpi22_tests// /|}), [1-3] ranks, (preload|link|static)|(fuzz|matrix), [1-3] ranks, preload, .*)$" "$1" mpi22 \
         "test/mpi22/link.sh test/abi/symbols.sh test/abi/header.sh test/mpi/run.sh" \
         bin_PROGRAMS= pkglibexec_PROGRAMS= check_PROGRAMS= noinst_LTLIBRARIES=libnbc_core.la \
         check_LTLIBRARIES=test/mpi/yield.la mpi_tests="$mpi22_tests" "${core[@]}"
 }
-mpi22_tests="collectives errors fuzz inter isolation large lifetimes neighbors persistent requests_mix traps"
+mpi22_tests="collectives errors fuzz inter isolation large lifetimes matrix neighbors persistent requests_mix traps"
 
 # A program that is built and never run counts as failed.
 check_mpi22()

@@ -5,9 +5,7 @@
 static void check_sum(MPI_Comm comm)
 {
     int one = 1, sum = -1;
-    MPI_Request request;
-    OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request));
-    finish(&request);
+    COMPLETE(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request));
     EXPECT_INT(sum, test_size);
 }
 

@@ -31,9 +31,25 @@ static inline void finish(MPI_Request *request)
     OK(MPI_Wait(request, MPI_STATUS_IGNORE));
 }
 
+/* Of a persistent one. */
+static inline void run_again(MPI_Request *request)
+{
+    OK(MPI_Start(request));
+    finish(request);
+}
+
+/* Starts an operation, whose last argument is &request, and waits for it. */
+#define COMPLETE(call)       \
+    do {                     \
+        MPI_Request request; \
+        OK(call);            \
+        finish(&request);    \
+    } while (0)
+
+/* Room for n integers and one more; freed after the test. */
 static inline int *ints(int n)
 {
-    return test_alloc((size_t)(n + 1) * sizeof(int));
+    return test_scratch((size_t)(n + 1) * sizeof(int));
 }
 
 #endif

@@ -26,7 +26,7 @@ struct vectors {
 static struct vectors vectors_new(bool vary)
 {
     struct vectors v = {ints(test_size), ints(test_size), ints(test_size), 0, NULL};
-    v.types = test_alloc((size_t)test_size * sizeof *v.types);
+    v.types = test_scratch((size_t)test_size * sizeof *v.types);
     for (int i = 0; i < test_size; i++) {
         v.counts[i] = vary ? test_rank + i + 1 : 1;
         v.displs[i] = v.total;
@@ -51,36 +51,22 @@ static void each_of(const struct vectors *v, int *buffer, bool received)
         }
 }
 
-static void vectors_free(struct vectors *v)
-{
-    free(v->counts);
-    free(v->displs);
-    free(v->byte_displs);
-    free(v->types);
-}
-
 TEST(in_place_ialltoall)
 {
-    MPI_Request request;
     int *buffer = ints(BLOCK * test_size);
     fill(buffer);
-    OK(MPI_Ialltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, BLOCK, MPI_INT, WORLD, &request));
-    finish(&request);
+    COMPLETE(
+        MPI_Ialltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, BLOCK, MPI_INT, WORLD, &request));
     check(buffer);
-    free(buffer);
 }
 
 static void ialltoallv(struct vectors *v)
 {
-    MPI_Request request;
     int *buffer = ints(v->total);
     each_of(v, buffer, false);
-    OK(MPI_Ialltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, buffer, v->counts, v->displs,
-                      MPI_INT, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Ialltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, buffer, v->counts,
+                            v->displs, MPI_INT, WORLD, &request));
     each_of(v, buffer, true);
-    free(buffer);
-    vectors_free(v);
 }
 
 TEST(in_place_ialltoallv)
@@ -120,24 +106,18 @@ static void places_free(struct vectors *v)
 {
     for (int i = 0; i < test_size; i++)
         OK(MPI_Type_free(&v->types[i]));
-    vectors_free(v);
 }
 
 TEST(in_place_ialltoallw)
 {
-    MPI_Request request;
     int *ones = ints(test_size), *zeros = ints(test_size);
     struct vectors v = places_new(ones, zeros);
     int *buffer = ints(v.total);
     each_of(&v, buffer, false);
-    OK(MPI_Ialltoallw(MPI_IN_PLACE, NULL, NULL, NULL, buffer, ones, zeros, v.types, WORLD,
-                      &request));
-    finish(&request);
+    COMPLETE(MPI_Ialltoallw(MPI_IN_PLACE, NULL, NULL, NULL, buffer, ones, zeros, v.types, WORLD,
+                            &request));
     each_of(&v, buffer, true);
     places_free(&v);
-    free(buffer);
-    free(ones);
-    free(zeros);
 }
 
 TEST(in_place_alltoallw_init)
@@ -151,15 +131,11 @@ TEST(in_place_alltoallw_init)
                           MPI_INFO_NULL, &request));
     for (int round = 0; round < 2; round++) {
         each_of(&v, buffer, false);
-        OK(MPI_Start(&request));
-        finish(&request);
+        run_again(&request);
         each_of(&v, buffer, true);
     }
     OK(MPI_Request_free(&request));
     places_free(&v);
-    free(buffer);
-    free(ones);
-    free(zeros);
 }
 
 TEST(in_place_alltoall_init)
@@ -172,25 +148,20 @@ TEST(in_place_alltoall_init)
                          MPI_INFO_NULL, &request));
     for (int round = 0; round < 2; round++) {
         fill(buffer);
-        OK(MPI_Start(&request));
-        finish(&request);
+        run_again(&request);
         check(buffer);
     }
     OK(MPI_Request_free(&request));
-    free(buffer);
 }
 
 /* On one rank too. */
 TEST(in_place_ireduce_scatter)
 {
-    MPI_Request request;
     struct vectors v = vectors_new(false);
     int *buffer = ints(test_size);
     for (int i = 0; i < test_size; i++)
         buffer[i] = i + 1;
-    OK(MPI_Ireduce_scatter(MPI_IN_PLACE, buffer, v.counts, MPI_INT, MPI_SUM, WORLD, &request));
-    finish(&request);
+    COMPLETE(
+        MPI_Ireduce_scatter(MPI_IN_PLACE, buffer, v.counts, MPI_INT, MPI_SUM, WORLD, &request));
     EXPECT_INT(buffer[0], test_size * (test_rank + 1));
-    free(buffer);
-    vectors_free(&v);
 }

@@ -23,27 +23,22 @@ static void inter_free(MPI_Comm *inter, MPI_Comm *local)
 
 TEST(inter_iallgather, .wanted = several)
 {
-    MPI_Request request;
     MPI_Comm local, inter = inter_new(&local);
     int mine = sent(test_rank, 0), *in = ints(test_size);
-    OK(MPI_Iallgather(&mine, 1, MPI_INT, in, 1, MPI_INT, inter, &request));
-    finish(&request);
+    COMPLETE(MPI_Iallgather(&mine, 1, MPI_INT, in, 1, MPI_INT, inter, &request));
     for (int i = 0; i < (test_rank > 0 ? 1 : test_size - 1); i++)
         EXPECT_INT(in[i], sent(test_rank > 0 ? 0 : i + 1, 0));
-    free(in);
     inter_free(&inter, &local);
 }
 
 /* One group sends nothing to the other. */
 TEST(inter_iallgather_one_way, .wanted = several)
 {
-    MPI_Request request;
     MPI_Comm local, inter = inter_new(&local);
     int mine = sent(test_rank, 0), in = -1;
     bool alone = test_rank == 0;
-    OK(MPI_Iallgather(alone ? &mine : NULL, alone ? 1 : 0, MPI_INT, alone ? NULL : &in,
-                      alone ? 0 : 1, MPI_INT, inter, &request));
-    finish(&request);
+    COMPLETE(MPI_Iallgather(alone ? &mine : NULL, alone ? 1 : 0, MPI_INT, alone ? NULL : &in,
+                            alone ? 0 : 1, MPI_INT, inter, &request));
     if (!alone)
         EXPECT_INT(in, sent(0, 0));
     inter_free(&inter, &local);
@@ -52,37 +47,31 @@ TEST(inter_iallgather_one_way, .wanted = several)
 /* Buffers without significance are NULL. */
 TEST(inter_rooted_null_buffers, .wanted = several)
 {
-    MPI_Request request;
     MPI_Comm local, inter = inter_new(&local);
     bool alone = test_rank == 0;
     int root = alone ? MPI_ROOT : 0, mine = alone ? -1 : sent(test_rank, 0), sum = -1, n = 0;
     int *all = ints(test_size);
-    OK(MPI_Igather(alone ? NULL : &mine, alone ? 0 : 1, MPI_INT, alone ? all : NULL, alone ? 1 : 0,
-                   MPI_INT, root, inter, &request));
-    finish(&request);
+    COMPLETE(MPI_Igather(alone ? NULL : &mine, alone ? 0 : 1, MPI_INT, alone ? all : NULL,
+                         alone ? 1 : 0, MPI_INT, root, inter, &request));
     for (int i = 1; alone && i < test_size; i++)
         EXPECT_INT(all[i - 1], sent(i, 0));
-    OK(MPI_Ireduce(alone ? NULL : &mine, alone ? &sum : NULL, 1, MPI_INT, MPI_SUM, root, inter,
-                   &request));
-    finish(&request);
+    COMPLETE(MPI_Ireduce(alone ? NULL : &mine, alone ? &sum : NULL, 1, MPI_INT, MPI_SUM, root,
+                         inter, &request));
     for (int i = 1; i < test_size; i++)
         n += sent(i, 0);
     if (alone)
         EXPECT_INT(sum, n);
-    free(all);
     inter_free(&inter, &local);
 }
 
 /* The group of the root, but for the root, takes no part: its datatypes and buffers are void. */
 TEST(inter_bcast_from_the_large_group, .wanted = several)
 {
-    MPI_Request request;
     MPI_Comm local, inter = inter_new(&local);
     int root = test_rank == 0 ? 0 : test_rank == 1 ? MPI_ROOT : MPI_PROC_NULL;
     int data = test_rank == 1 ? 4711 : -1;
     bool idle = root == MPI_PROC_NULL;
-    OK(MPI_Ibcast(idle ? NULL : &data, idle ? 0 : 1, MPI_INT, root, inter, &request));
-    finish(&request);
+    COMPLETE(MPI_Ibcast(idle ? NULL : &data, idle ? 0 : 1, MPI_INT, root, inter, &request));
     if (test_rank == 0)
         EXPECT_INT(data, 4711);
     inter_free(&inter, &local);

@@ -7,14 +7,12 @@
 TEST(periodic_dimension_of_one_or_two)
 {
     MPI_Comm comm;
-    MPI_Request request;
     int dims[2] = {test_size, 1}, periods[2] = {1, 1}, rank, out[4], in[4] = {-1, -1, -1, -1};
     OK(MPI_Cart_create(WORLD, 2, dims, periods, 0, &comm));
     OK(MPI_Comm_rank(comm, &rank));
     for (int i = 0; i < 4; i++)
         out[i] = sent(rank, i);
-    OK(MPI_Ineighbor_alltoall(out, 1, MPI_INT, in, 1, MPI_INT, comm, &request));
-    finish(&request);
+    COMPLETE(MPI_Ineighbor_alltoall(out, 1, MPI_INT, in, 1, MPI_INT, comm, &request));
     int low = (rank + test_size - 1) % test_size, high = (rank + 1) % test_size;
     EXPECT_INT(in[0], sent(low, 1));
     EXPECT_INT(in[1], sent(high, 0));
@@ -28,7 +26,6 @@ TEST(periodic_dimension_alltoallv)
 {
     enum { NEIGHBORS = 4 };
     MPI_Comm comm;
-    MPI_Request request;
     int dims[2] = {test_size, 1}, periods[2] = {1, 1}, rank;
     int counts[NEIGHBORS], displs[NEIGHBORS], out[NEIGHBORS] = {0};
     MPI_Aint bytes[NEIGHBORS];
@@ -45,12 +42,11 @@ TEST(periodic_dimension_alltoallv)
     for (int w = 0; w < 2; w++) {
         int in[NEIGHBORS] = {-1, -1, -1, -1};
         if (w)
-            OK(MPI_Ineighbor_alltoallw(out, counts, bytes, types, in, counts, bytes, types, comm,
-                                       &request));
+            COMPLETE(MPI_Ineighbor_alltoallw(out, counts, bytes, types, in, counts, bytes, types,
+                                             comm, &request));
         else
-            OK(MPI_Ineighbor_alltoallv(out, counts, displs, MPI_INT, in, counts, displs, MPI_INT,
-                                       comm, &request));
-        finish(&request);
+            COMPLETE(MPI_Ineighbor_alltoallv(out, counts, displs, MPI_INT, in, counts, displs,
+                                             MPI_INT, comm, &request));
         EXPECT_INT(in[0], sent((rank + test_size - 1) % test_size, 1));
         EXPECT_INT(in[1], sent((rank + 1) % test_size, 0));
         EXPECT_INT(in[2], sent(rank, 3));
@@ -71,8 +67,7 @@ TEST(periodic_dimension_persistent)
     for (int round = 0; round < 2; round++) {
         out[0] = sent(rank, 10 * round);
         out[1] = sent(rank, 10 * round + 1);
-        OK(MPI_Start(&request));
-        finish(&request);
+        run_again(&request);
         EXPECT_INT(in[0], sent((rank + test_size - 1) % test_size, 10 * round + 1));
         EXPECT_INT(in[1], sent((rank + 1) % test_size, 10 * round));
     }
@@ -84,15 +79,13 @@ TEST(periodic_dimension_persistent)
 TEST(edges_given_twice)
 {
     MPI_Comm comm;
-    MPI_Request request;
     int next = (test_rank + 1) % test_size, last = (test_rank + test_size - 1) % test_size;
     int from[2] = {last, last}, to[2] = {next, next}, out[2], in[2] = {-1, -1};
     OK(MPI_Dist_graph_create_adjacent(WORLD, 2, from, MPI_UNWEIGHTED, 2, to, MPI_UNWEIGHTED,
                                       MPI_INFO_NULL, 0, &comm));
     for (int i = 0; i < 2; i++)
         out[i] = sent(test_rank, i);
-    OK(MPI_Ineighbor_alltoall(out, 1, MPI_INT, in, 1, MPI_INT, comm, &request));
-    finish(&request);
+    COMPLETE(MPI_Ineighbor_alltoall(out, 1, MPI_INT, in, 1, MPI_INT, comm, &request));
     for (int i = 0; i < 2; i++)
         EXPECT_INT(in[i], sent(last, i));
     OK(MPI_Comm_free(&comm));
@@ -145,18 +138,15 @@ static MPI_Comm graph_of_one_edge(void)
 TEST(graph_with_one_edge)
 {
     MPI_Comm comm = graph_of_one_edge();
-    MPI_Request request;
     int one = 1, zero = 0, out = sent(test_rank, 0), in = -1;
     bool sends = test_rank == 0, receives = test_rank == test_size - 1;
-    OK(MPI_Ineighbor_alltoallv(sends ? &out : NULL, sends ? &one : NULL, sends ? &zero : NULL,
-                               MPI_INT, receives ? &in : NULL, receives ? &one : NULL,
-                               receives ? &zero : NULL, MPI_INT, comm, &request));
-    finish(&request);
+    COMPLETE(MPI_Ineighbor_alltoallv(sends ? &out : NULL, sends ? &one : NULL, sends ? &zero : NULL,
+                                     MPI_INT, receives ? &in : NULL, receives ? &one : NULL,
+                                     receives ? &zero : NULL, MPI_INT, comm, &request));
     EXPECT_INT(in, receives ? sent(0, 0) : -1);
-    OK(MPI_Ineighbor_allgatherv(&test_rank, 1, MPI_INT, receives ? &in : NULL,
-                                receives ? &one : NULL, receives ? &zero : NULL, MPI_INT, comm,
-                                &request));
-    finish(&request);
+    COMPLETE(MPI_Ineighbor_allgatherv(&test_rank, 1, MPI_INT, receives ? &in : NULL,
+                                      receives ? &one : NULL, receives ? &zero : NULL, MPI_INT,
+                                      comm, &request));
     EXPECT_INT(in, receives ? 0 : -1);
     OK(MPI_Comm_free(&comm));
 }
@@ -174,8 +164,7 @@ TEST(graph_with_one_edge_persistent)
                                    &request));
     for (int round = 0; round < 2; round++) {
         out = sent(test_rank, round);
-        OK(MPI_Start(&request));
-        finish(&request);
+        run_again(&request);
         EXPECT_INT(in, receives ? sent(0, round) : -1, "round %d", round);
     }
     OK(MPI_Request_free(&request));
@@ -186,7 +175,6 @@ TEST(graph_with_one_edge_persistent)
 TEST(ineighbor_alltoallw_cart)
 {
     MPI_Comm comm;
-    MPI_Request request;
     enum { NEIGHBORS = 6 };
     int dims[3] = {test_size, 1, 1}, periods[3] = {0, 1, 0}, rank, coord[3];
     int counts[NEIGHBORS], out[NEIGHBORS], in[NEIGHBORS];
@@ -202,9 +190,8 @@ TEST(ineighbor_alltoallw_cart)
         out[i] = sent(rank, i);
         in[i] = -1;
     }
-    OK(MPI_Ineighbor_alltoallw(out, counts, displs, types, in, counts, displs, types, comm,
-                               &request));
-    finish(&request);
+    COMPLETE(MPI_Ineighbor_alltoallw(out, counts, displs, types, in, counts, displs, types, comm,
+                                     &request));
     EXPECT_INT(in[0], coord[0] > 0 ? sent(rank - 1, 1) : -1);
     EXPECT_INT(in[1], coord[0] < test_size - 1 ? sent(rank + 1, 0) : -1);
     EXPECT_INT(in[2], sent(rank, 3));
@@ -218,7 +205,6 @@ TEST(ineighbor_alltoallw_cart)
 TEST(ineighbor_allgather_reordered_graph)
 {
     MPI_Comm comm;
-    MPI_Request request;
     int next = (test_rank + 1) % test_size, one = 1, rank, in[4] = {-1, -1, -1, -1}, from[4], to[4];
     OK(MPI_Dist_graph_create(WORLD, 1, &test_rank, &one, &next, MPI_UNWEIGHTED, MPI_INFO_NULL, 1,
                              &comm));
@@ -228,8 +214,7 @@ TEST(ineighbor_allgather_reordered_graph)
     EXPECT_INT(nfrom, 1);
     EXPECT_INT(nto, 1);
     OK(MPI_Dist_graph_neighbors(comm, 1, from, MPI_UNWEIGHTED, 1, to, MPI_UNWEIGHTED));
-    OK(MPI_Ineighbor_allgather(&rank, 1, MPI_INT, in, 1, MPI_INT, comm, &request));
-    finish(&request);
+    COMPLETE(MPI_Ineighbor_allgather(&rank, 1, MPI_INT, in, 1, MPI_INT, comm, &request));
     EXPECT_INT(in[0], from[0]);
     OK(MPI_Comm_free(&comm));
 }
@@ -253,11 +238,10 @@ TEST(ineighbor_in_place_is_an_error)
 TEST(ineighbor_alltoallw_star)
 {
     MPI_Comm comm;
-    MPI_Request request;
-    MPI_Datatype column, *types = test_alloc((size_t)test_size * sizeof *types);
+    MPI_Datatype column, *types = test_scratch((size_t)test_size * sizeof *types);
     int peers = test_size - 1, zero = 0, *all = ints(test_size), *ones = ints(test_size);
     int *matrix = ints(3 * test_size), got[3] = {-1, -1, -1}, root = test_rank == 0;
-    MPI_Aint *displs = test_alloc((size_t)test_size * sizeof *displs), none = 0;
+    MPI_Aint *displs = test_scratch((size_t)test_size * sizeof *displs), none = 0;
     OK(MPI_Type_vector(3, 1, test_size, MPI_INT, &column));
     OK(MPI_Type_commit(&column));
     for (int i = 0; i < test_size; i++) {
@@ -272,16 +256,10 @@ TEST(ineighbor_alltoallw_star)
                                       all, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm));
     int three = 3;
     MPI_Datatype integers = MPI_INT;
-    OK(MPI_Ineighbor_alltoallw(matrix, ones, displs, types, got, &three, &none, &integers, comm,
-                               &request));
-    finish(&request);
+    COMPLETE(MPI_Ineighbor_alltoallw(matrix, ones, displs, types, got, &three, &none, &integers,
+                                     comm, &request));
     for (int i = 0; !root && i < 3; i++)
         EXPECT_INT(got[i], sent(test_rank, i));
     OK(MPI_Type_free(&column));
     OK(MPI_Comm_free(&comm));
-    free(types);
-    free(all);
-    free(ones);
-    free(matrix);
-    free(displs);
 }

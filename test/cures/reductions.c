@@ -66,17 +66,14 @@ struct maps {
 
 static void reduce_to_each(struct maps *m)
 {
-    MPI_Request request;
     for (int root = 0; root < test_size; root++) {
         bool here = test_rank == root;
-        OK(MPI_Ireduce(m->mine, m->result, m->n, m->type, m->op, root, WORLD, &request));
-        finish(&request);
+        COMPLETE(MPI_Ireduce(m->mine, m->result, m->n, m->type, m->op, root, WORLD, &request));
         if (here)
             check(m->result, m->n, test_size - 1, "Ireduce");
         fill(m->result, m->n);
-        OK(MPI_Ireduce(here ? MPI_IN_PLACE : m->result, m->result, m->n, m->type, m->op, root,
-                       WORLD, &request));
-        finish(&request);
+        COMPLETE(MPI_Ireduce(here ? MPI_IN_PLACE : m->result, m->result, m->n, m->type, m->op, root,
+                             WORLD, &request));
         if (here)
             check(m->result, m->n, test_size - 1, "Ireduce in place");
     }
@@ -84,34 +81,25 @@ static void reduce_to_each(struct maps *m)
 
 static void reduce_and_scatter(struct maps *m)
 {
-    MPI_Request request;
     int block = m->n / test_size, *counts = ints(test_size);
     for (int i = 0; i < test_size; i++)
         counts[i] = block;
-    OK(MPI_Ireduce_scatter_block(m->mine, m->result, block, m->type, m->op, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Ireduce_scatter_block(m->mine, m->result, block, m->type, m->op, WORLD, &request));
     check_from(m->result, test_rank * block, block, test_size - 1, "Ireduce_scatter_block");
-    OK(MPI_Ireduce_scatter(m->mine, m->result, counts, m->type, m->op, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Ireduce_scatter(m->mine, m->result, counts, m->type, m->op, WORLD, &request));
     check_from(m->result, test_rank * block, block, test_size - 1, "Ireduce_scatter");
-    free(counts);
 }
 
 static void reduce_to_all(struct maps *m)
 {
-    MPI_Request request;
-    OK(MPI_Iallreduce(m->mine, m->result, m->n, m->type, m->op, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Iallreduce(m->mine, m->result, m->n, m->type, m->op, WORLD, &request));
     check(m->result, m->n, test_size - 1, "Iallreduce");
     fill(m->result, m->n);
-    OK(MPI_Iallreduce(MPI_IN_PLACE, m->result, m->n, m->type, m->op, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Iallreduce(MPI_IN_PLACE, m->result, m->n, m->type, m->op, WORLD, &request));
     check(m->result, m->n, test_size - 1, "Iallreduce in place");
-    OK(MPI_Iscan(m->mine, m->result, m->n, m->type, m->op, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Iscan(m->mine, m->result, m->n, m->type, m->op, WORLD, &request));
     check(m->result, m->n, test_rank, "Iscan");
-    OK(MPI_Iexscan(m->mine, m->result, m->n, m->type, m->op, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Iexscan(m->mine, m->result, m->n, m->type, m->op, WORLD, &request));
     if (test_rank > 0)
         check(m->result, m->n, test_rank - 1, "Iexscan");
 }
@@ -126,14 +114,12 @@ TEST(operator_not_commutative)
     OK(MPI_Op_create(compose_all, 0, &m.op));
     for (size_t k = 0; k < sizeof each / sizeof *each; k++) {
         m.n = each[k] * test_size;
-        m.mine = test_alloc((size_t)m.n * sizeof *m.mine);
-        m.result = test_alloc((size_t)m.n * sizeof *m.result);
+        m.mine = test_scratch((size_t)m.n * sizeof *m.mine);
+        m.result = test_scratch((size_t)m.n * sizeof *m.result);
         fill(m.mine, m.n);
         reduce_to_all(&m);
         reduce_to_each(&m);
         reduce_and_scatter(&m);
-        free(m.mine);
-        free(m.result);
     }
     OK(MPI_Op_free(&m.op));
     OK(MPI_Type_free(&m.type));
@@ -191,22 +177,17 @@ TEST(operator_type_with_gaps)
 {
     MPI_Op op;
     MPI_Datatype type = strided_type();
-    MPI_Request request;
     int *mine = strided(test_size), *result = ints(STRIDE * test_size);
     OK(MPI_Op_create(compose_strided, 0, &op));
     memset(result, -1, (size_t)(STRIDE * test_size) * sizeof *result);
-    OK(MPI_Iallreduce(mine, result, test_size, type, op, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Iallreduce(mine, result, test_size, type, op, WORLD, &request));
     for (int i = 0; i < test_size; i++)
         check_strided(&result[STRIDE * i], i, "Iallreduce");
     memset(result, -1, (size_t)(STRIDE * test_size) * sizeof *result);
-    OK(MPI_Ireduce_scatter_block(mine, result, 1, type, op, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Ireduce_scatter_block(mine, result, 1, type, op, WORLD, &request));
     check_strided(result, test_rank, "Ireduce_scatter_block");
     OK(MPI_Op_free(&op));
     OK(MPI_Type_free(&type));
-    free(mine);
-    free(result);
 }
 
 /* The data of an element begins behind its address. */
@@ -214,7 +195,6 @@ TEST(operator_type_with_lower_bound)
 {
     MPI_Op op;
     MPI_Datatype data, type;
-    MPI_Request request;
     int two = 2, behind = 0, *counts = ints(test_size);
     MPI_Aint place = STRIDE * (MPI_Aint)sizeof(int);
     int *mine = strided(test_size), *result = ints(STRIDE * test_size);
@@ -225,8 +205,8 @@ TEST(operator_type_with_lower_bound)
     for (int i = 0; i < test_size; i++)
         counts[i] = 1;
     memset(result, -1, (size_t)(STRIDE * test_size) * sizeof *result);
-    OK(MPI_Ireduce_scatter(mine - STRIDE, result - STRIDE, counts, type, op, WORLD, &request));
-    finish(&request);
+    COMPLETE(
+        MPI_Ireduce_scatter(mine - STRIDE, result - STRIDE, counts, type, op, WORLD, &request));
     check_strided(result, test_rank, "Ireduce_scatter");
     for (int i = STRIDE; i < STRIDE * test_size; i++)
         behind += result[i] != -1;
@@ -234,18 +214,13 @@ TEST(operator_type_with_lower_bound)
     OK(MPI_Op_free(&op));
     OK(MPI_Type_free(&type));
     OK(MPI_Type_free(&data));
-    free(mine);
-    free(result);
-    free(counts);
 }
 
 /* The receive buffer of rank 0 is not significant. */
 TEST(iexscan_null_on_rank_0)
 {
-    MPI_Request request;
     int mine = 3, sum = -1;
-    OK(MPI_Iexscan(&mine, test_rank > 0 ? &sum : NULL, 1, MPI_INT, MPI_SUM, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Iexscan(&mine, test_rank > 0 ? &sum : NULL, 1, MPI_INT, MPI_SUM, WORLD, &request));
     EXPECT_INT(sum, test_rank > 0 ? 3 * test_rank : -1);
 }
 
@@ -262,7 +237,6 @@ TEST(type_negative_extent)
 {
     MPI_Op op;
     MPI_Datatype type;
-    MPI_Request request;
     enum { COUNT = 5 };
     int mine[COUNT], result[COUNT] = {0};
     OK(MPI_Type_create_resized(MPI_INT, 0, -(MPI_Aint)sizeof(int), &type));
@@ -270,8 +244,8 @@ TEST(type_negative_extent)
     OK(MPI_Op_create(add_backwards, 1, &op));
     for (int i = 0; i < COUNT; i++)
         mine[i] = i + test_rank;
-    OK(MPI_Iallreduce(&mine[COUNT - 1], &result[COUNT - 1], COUNT, type, op, WORLD, &request));
-    finish(&request);
+    COMPLETE(
+        MPI_Iallreduce(&mine[COUNT - 1], &result[COUNT - 1], COUNT, type, op, WORLD, &request));
     for (int i = 0; i < COUNT; i++)
         EXPECT_INT(result[i], test_size * i + test_size * (test_size - 1) / 2, "element %d", i);
     OK(MPI_Op_free(&op));
@@ -280,14 +254,12 @@ TEST(type_negative_extent)
 
 TEST(ireduce_maxloc_long_double)
 {
-    MPI_Request request;
     struct {
         long double value;
         int index;
     } mine = {.value = 10 - test_rank, .index = test_rank};
-    OK(MPI_Ireduce(test_rank == 0 ? MPI_IN_PLACE : &mine, &mine, 1, MPI_LONG_DOUBLE_INT, MPI_MAXLOC,
-                   0, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Ireduce(test_rank == 0 ? MPI_IN_PLACE : &mine, &mine, 1, MPI_LONG_DOUBLE_INT,
+                         MPI_MAXLOC, 0, WORLD, &request));
     if (test_rank == 0)
         EXPECT(mine.value == 10 && mine.index == 0, "the maximum is %Lg of %d", mine.value,
                mine.index);
@@ -323,24 +295,19 @@ TEST(reductions_of_nothing)
     OK(MPI_Iallreduce(NULL, NULL, 0, MPI_INT, MPI_SUM, WORLD, &request[1]));
     OK(MPI_Ireduce_scatter(NULL, NULL, zeros, MPI_INT, MPI_SUM, WORLD, &request[2]));
     OK(MPI_Waitall(3, request, MPI_STATUSES_IGNORE));
-    free(zeros);
 }
 
 /* Nothing is written behind the block. */
 TEST(ireduce_scatter_block_overrun)
 {
-    MPI_Request request;
     int *ones = ints(test_size), *result = ints(test_size);
     for (int i = 0; i < test_size; i++)
         ones[i] = 1;
     memset(result, 0, (size_t)(test_size + 1) * sizeof *result);
-    OK(MPI_Ireduce_scatter_block(ones, result, 1, MPI_INT, MPI_SUM, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Ireduce_scatter_block(ones, result, 1, MPI_INT, MPI_SUM, WORLD, &request));
     EXPECT_INT(result[0], test_size);
     for (int i = 1; i <= test_size; i++)
         EXPECT_INT(result[i], 0, "behind the block");
-    free(ones);
-    free(result);
 }
 
 /* The root is the last rank, and no other has a receive buffer. */
@@ -348,11 +315,9 @@ TEST(ireduce_null_beside_root)
 {
     int root = test_size - 1, sum;
     for (int round = 0; round < 20; round++) {
-        MPI_Request request;
         sum = -1;
-        OK(MPI_Ireduce(&test_rank, test_rank == root ? &sum : NULL, 1, MPI_INT, MPI_SUM, root,
-                       WORLD, &request));
-        finish(&request);
+        COMPLETE(MPI_Ireduce(&test_rank, test_rank == root ? &sum : NULL, 1, MPI_INT, MPI_SUM, root,
+                             WORLD, &request));
         if (test_rank == root)
             EXPECT_INT(sum, test_size * (test_size - 1) / 2);
     }
@@ -364,17 +329,14 @@ TEST(ireduce_in_place_long)
     enum { MANY = 60000 };
     int *vector = ints(MANY), ranks = test_size * (test_size - 1) / 2;
     for (int root = 0; root < test_size; root++) {
-        MPI_Request request;
         bool here = test_rank == root;
         for (int i = 0; i < MANY; i++)
             vector[i] = test_rank + i;
-        OK(MPI_Ireduce(here ? MPI_IN_PLACE : vector, vector, MANY, MPI_INT, MPI_SUM, root, WORLD,
-                       &request));
-        finish(&request);
+        COMPLETE(MPI_Ireduce(here ? MPI_IN_PLACE : vector, vector, MANY, MPI_INT, MPI_SUM, root,
+                             WORLD, &request));
         for (int i = 0; here && i < MANY; i++)
             EXPECT_INT(vector[i], ranks + test_size * i, "element %d, root %d", i, root);
     }
-    free(vector);
 }
 
 static void add_nothing(void *in, void *inout, int *n, MPI_Datatype *type)
@@ -435,9 +397,7 @@ TEST(reduce_of_a_large_element)
     for (int i = 0; i < WIDE; i++)
         mine[i] = test_rank + i;
     for (int round = 0; round < 20; round++) {
-        MPI_Request request;
-        OK(MPI_Ireduce(mine, sum, 1, type, op, 0, WORLD, &request));
-        finish(&request);
+        COMPLETE(MPI_Ireduce(mine, sum, 1, type, op, 0, WORLD, &request));
         check_wide(sum, "Ireduce");
         if (blocks)
             OK(MPI_Reduce(mine, sum, 1, type, op, 0, WORLD));
@@ -445,8 +405,6 @@ TEST(reduce_of_a_large_element)
     }
     OK(MPI_Op_free(&op));
     OK(MPI_Type_free(&type));
-    free(mine);
-    free(sum);
 }
 
 /* The send buffer is a variable of a function that has returned, and other calls write over it: a

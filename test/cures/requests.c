@@ -23,14 +23,12 @@ TEST(ibarrier_while_receives_are_posted)
 
 TEST(barrier_after_improbe)
 {
-    MPI_Request request;
     MPI_Message message;
     int flag = 1;
     for (int i = 0; i < 10; i++) {
         OK(MPI_Improbe(MPI_ANY_SOURCE, 11, WORLD, &flag, &message, MPI_STATUS_IGNORE));
         EXPECT(!flag, "there is a message");
-        OK(MPI_Ibarrier(WORLD, &request));
-        finish(&request);
+        COMPLETE(MPI_Ibarrier(WORLD, &request));
     }
 }
 
@@ -112,15 +110,13 @@ TEST(error_classes)
 TEST(many_outstanding)
 {
     enum { MANY = 3000 };
-    MPI_Request *request = test_alloc(MANY * sizeof *request);
+    MPI_Request *request = test_scratch(MANY * sizeof *request);
     int *sums = ints(MANY), one = 1;
     for (int i = 0; i < MANY; i++)
         OK(MPI_Iallreduce(&one, &sums[i], 1, MPI_INT, MPI_SUM, WORLD, &request[i]));
     OK(MPI_Waitall(MANY, request, MPI_STATUSES_IGNORE));
     for (int i = 0; i < MANY; i++)
         EXPECT_INT(sums[i], test_size);
-    free(request);
-    free(sums);
 }
 
 /* MPI_Request_get_status says that it is complete; then the request is still there. */

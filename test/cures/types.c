@@ -7,11 +7,10 @@
 /* Absolute addresses in the datatypes of each peer. */
 TEST(ialltoallw_bottom)
 {
-    MPI_Request request;
     int *out = ints(test_size), *in = ints(test_size), *ones = ints(test_size),
         *zeros = ints(test_size);
-    MPI_Datatype *from = test_alloc((size_t)test_size * sizeof *from);
-    MPI_Datatype *to = test_alloc((size_t)test_size * sizeof *to);
+    MPI_Datatype *from = test_scratch((size_t)test_size * sizeof *from);
+    MPI_Datatype *to = test_scratch((size_t)test_size * sizeof *to);
     for (int i = 0; i < test_size; i++) {
         MPI_Aint address;
         out[i] = sent(test_rank, i);
@@ -25,35 +24,25 @@ TEST(ialltoallw_bottom)
         OK(MPI_Type_commit(&from[i]));
         OK(MPI_Type_commit(&to[i]));
     }
-    OK(MPI_Ialltoallw(MPI_BOTTOM, ones, zeros, from, MPI_BOTTOM, ones, zeros, to, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Ialltoallw(MPI_BOTTOM, ones, zeros, from, MPI_BOTTOM, ones, zeros, to, WORLD,
+                            &request));
     for (int i = 0; i < test_size; i++) {
         EXPECT_INT(in[i], sent(i, test_rank), "from rank %d", i);
         OK(MPI_Type_free(&from[i]));
         OK(MPI_Type_free(&to[i]));
     }
-    free(out);
-    free(in);
-    free(ones);
-    free(zeros);
-    free(from);
-    free(to);
 }
 
 /* Nothing is sent, and the types of nothing are MPI_DATATYPE_NULL. */
 TEST(ialltoallw_null_types)
 {
-    MPI_Request request;
     int *zeros = ints(test_size);
-    MPI_Datatype *types = test_alloc((size_t)test_size * sizeof *types);
+    MPI_Datatype *types = test_scratch((size_t)test_size * sizeof *types);
     for (int i = 0; i < test_size; i++) {
         zeros[i] = 0;
         types[i] = MPI_DATATYPE_NULL;
     }
-    OK(MPI_Ialltoallw(NULL, zeros, zeros, types, NULL, zeros, zeros, types, WORLD, &request));
-    finish(&request);
-    free(zeros);
-    free(types);
+    COMPLETE(MPI_Ialltoallw(NULL, zeros, zeros, types, NULL, zeros, zeros, types, WORLD, &request));
 }
 
 /* Half of the ranks describe the same data by another datatype and count. */
@@ -74,21 +63,16 @@ TEST(other_type_on_each_rank)
 {
     enum { MANY = 6000 };
     int count, *one = ints(MANY), *all = ints(MANY * test_size);
-    MPI_Request request;
     MPI_Datatype type = block_type(&count);
     for (int i = 0; i < MANY; i++)
         one[i] = sent(test_rank, i);
-    OK(MPI_Iallgather(one, count, type, all, count, type, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Iallgather(one, count, type, all, count, type, WORLD, &request));
     for (int i = 0; i < MANY * test_size; i++)
         EXPECT_INT(all[i], sent(i / MANY, i % MANY), "of Iallgather");
-    OK(MPI_Ibcast(one, count, type, test_size - 1, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Ibcast(one, count, type, test_size - 1, WORLD, &request));
     for (int i = 0; i < MANY; i++)
         EXPECT_INT(one[i], sent(test_size - 1, i), "of Ibcast");
     OK(MPI_Type_free(&type));
-    free(one);
-    free(all);
 }
 
 /* Rank r receives from all at displacements whose offsets in bytes are more than 2 GiB. The memory
@@ -96,7 +80,6 @@ TEST(other_type_on_each_rank)
 TEST(displacement_above_2gib)
 {
     enum { FAR = 700 * 1024 * 1024 };
-    MPI_Request request;
     size_t size = (size_t)FAR * sizeof(int) + 65536;
     int *there = mmap(NULL, size, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -109,22 +92,17 @@ TEST(displacement_above_2gib)
         counts[i] = 1;
         displs[i] = FAR + i;
     }
-    OK(MPI_Iallgatherv(&mine, 1, MPI_INT, there, counts, displs, MPI_INT, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Iallgatherv(&mine, 1, MPI_INT, there, counts, displs, MPI_INT, WORLD, &request));
     for (int i = 0; i < test_size; i++)
         EXPECT_INT(there[FAR + i], sent(i, 0), "of Iallgatherv");
     there[FAR + test_size] = 0;
-    OK(MPI_Igatherv(&mine, 1, MPI_INT, there, counts, displs, MPI_INT, 0, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Igatherv(&mine, 1, MPI_INT, there, counts, displs, MPI_INT, 0, WORLD, &request));
     munmap(there, size);
-    free(counts);
-    free(displs);
 }
 
 /* Blocks of a datatype without data; some ranks send none of it, some several. */
 TEST(igatherv_type_of_size_zero)
 {
-    MPI_Request request;
     MPI_Datatype type;
     int *counts = ints(test_size), *displs = ints(test_size), nothing = 0;
     OK(MPI_Type_contiguous(0, MPI_INT, &type));
@@ -133,33 +111,24 @@ TEST(igatherv_type_of_size_zero)
         counts[i] = i % 3;
         displs[i] = i;
     }
-    OK(MPI_Igatherv(&nothing, counts[test_rank], type, displs, counts, displs, type, 0, WORLD,
-                    &request));
-    finish(&request);
-    OK(MPI_Iscatterv(displs, counts, displs, type, &nothing, counts[test_rank], type, 0, WORLD,
-                     &request));
-    finish(&request);
+    COMPLETE(MPI_Igatherv(&nothing, counts[test_rank], type, displs, counts, displs, type, 0, WORLD,
+                          &request));
+    COMPLETE(MPI_Iscatterv(displs, counts, displs, type, &nothing, counts[test_rank], type, 0,
+                           WORLD, &request));
     OK(MPI_Type_free(&type));
-    free(counts);
-    free(displs);
 }
 
 /* Ranks differ in how many elements without data they pass: some pass none. */
 TEST(type_of_size_zero)
 {
-    MPI_Request request;
     MPI_Datatype type;
     int n = test_rank % 2 ? 5 : 0, in = -1, out = -1;
     OK(MPI_Type_contiguous(0, MPI_INT, &type));
     OK(MPI_Type_commit(&type));
-    OK(MPI_Ibcast(&out, n, type, 0, WORLD, &request));
-    finish(&request);
-    OK(MPI_Igather(&out, n, type, &in, 3, type, 0, WORLD, &request));
-    finish(&request);
-    OK(MPI_Iscatter(&out, 3, type, &in, n, type, 0, WORLD, &request));
-    finish(&request);
-    OK(MPI_Iallgather(&out, n, type, &in, 1, type, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Ibcast(&out, n, type, 0, WORLD, &request));
+    COMPLETE(MPI_Igather(&out, n, type, &in, 3, type, 0, WORLD, &request));
+    COMPLETE(MPI_Iscatter(&out, 3, type, &in, n, type, 0, WORLD, &request));
+    COMPLETE(MPI_Iallgather(&out, n, type, &in, 1, type, WORLD, &request));
     EXPECT_INT(in, -1);
     OK(MPI_Type_free(&type));
 }
@@ -167,7 +136,6 @@ TEST(type_of_size_zero)
 /* The extent of one element is more than 2 GiB. The memory between is not touched. */
 TEST(extent_above_2gib)
 {
-    MPI_Request request;
     MPI_Datatype far;
     MPI_Aint extent = ((MPI_Aint)5 << 29) + 4096;
     size_t size = (size_t)extent * (size_t)test_size;
@@ -180,8 +148,7 @@ TEST(extent_above_2gib)
     }
     OK(MPI_Type_create_resized(MPI_INT, 0, extent, &far));
     OK(MPI_Type_commit(&far));
-    OK(MPI_Iallgather(&mine, 1, MPI_INT, there, 1, far, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Iallgather(&mine, 1, MPI_INT, there, 1, far, WORLD, &request));
     for (int i = 0; i < test_size; i++)
         EXPECT_INT(*(int *)(there + i * extent), sent(i, 0), "of rank %d", i);
     OK(MPI_Type_free(&far));
@@ -191,80 +158,64 @@ TEST(extent_above_2gib)
 /* A null datatype for the buffer that only the root has. */
 TEST(igather_null_type_beside_root)
 {
-    MPI_Request request;
     bool root = test_rank == 0;
     int mine = sent(test_rank, 0), *all = ints(test_size);
-    OK(MPI_Igather(&mine, 1, MPI_INT, root ? all : NULL, root ? 1 : 0,
-                   root ? MPI_INT : MPI_DATATYPE_NULL, 0, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Igather(&mine, 1, MPI_INT, root ? all : NULL, root ? 1 : 0,
+                         root ? MPI_INT : MPI_DATATYPE_NULL, 0, WORLD, &request));
     for (int i = 0; root && i < test_size; i++)
         EXPECT_INT(all[i], sent(i, 0), "of Igather");
-    OK(MPI_Iscatter(root ? all : NULL, root ? 1 : 0, root ? MPI_INT : MPI_DATATYPE_NULL, &mine, 1,
-                    MPI_INT, 0, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Iscatter(root ? all : NULL, root ? 1 : 0, root ? MPI_INT : MPI_DATATYPE_NULL,
+                          &mine, 1, MPI_INT, 0, WORLD, &request));
     EXPECT_INT(mine, sent(test_rank, 0));
-    free(all);
 }
 
 /* Numbers below zero and pointers to nowhere where the standard says that they are not
  * significant. */
 TEST(garbage_beside_root)
 {
-    MPI_Request request;
     bool root = test_rank == 0;
     int mine = sent(test_rank, 0), *all = ints(test_size), *nowhere = (int *)8;
-    OK(MPI_Igather(&mine, 1, MPI_INT, root ? all : nowhere, root ? 1 : -5, MPI_INT, 0, WORLD,
-                   &request));
-    finish(&request);
+    COMPLETE(MPI_Igather(&mine, 1, MPI_INT, root ? all : nowhere, root ? 1 : -5, MPI_INT, 0, WORLD,
+                         &request));
     for (int round = 0; round < 20; round++) {
         mine = -1;
-        OK(MPI_Iscatter(root ? all : nowhere, root ? 1 : -5, MPI_INT, &mine, 1, MPI_INT, 0, WORLD,
-                        &request));
-        finish(&request);
+        COMPLETE(MPI_Iscatter(root ? all : nowhere, root ? 1 : -5, MPI_INT, &mine, 1, MPI_INT, 0,
+                              WORLD, &request));
         EXPECT_INT(mine, sent(test_rank, 0));
     }
-    free(all);
 }
 
 /* With MPI_IN_PLACE the arguments of the send buffer are not significant. */
 TEST(garbage_in_place)
 {
-    MPI_Request request;
     int *all = ints(test_size);
     all[test_rank] = sent(test_rank, 0);
-    OK(MPI_Iallgather(MPI_IN_PLACE, -3, MPI_DATATYPE_NULL, all, 1, MPI_INT, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Iallgather(MPI_IN_PLACE, -3, MPI_DATATYPE_NULL, all, 1, MPI_INT, WORLD, &request));
     for (int i = 0; i < test_size; i++)
         EXPECT_INT(all[i], sent(i, 0), "of Iallgather");
     for (int i = 0; i < test_size; i++)
         all[i] = sent(test_rank, i);
-    OK(MPI_Ialltoall(MPI_IN_PLACE, -3, MPI_DATATYPE_NULL, all, 1, MPI_INT, WORLD, &request));
-    finish(&request);
+    COMPLETE(MPI_Ialltoall(MPI_IN_PLACE, -3, MPI_DATATYPE_NULL, all, 1, MPI_INT, WORLD, &request));
     for (int i = 0; i < test_size; i++)
         EXPECT_INT(all[i], sent(i, test_rank), "of Ialltoall");
-    free(all);
 }
 
 /* Lengths around those at which a broadcast of MPICH changes its algorithm. */
 TEST(ibcast_lengths)
 {
     const int lengths[] = {1, 12287, 12288, 32000, 32001, 524287, 524289};
-    char *data = test_alloc(524289);
+    char *data = test_scratch(524289);
     for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
-        MPI_Request request;
         int n = lengths[k], root = (int)k % test_size;
         memset(data, test_rank == root ? 'x' : 0, (size_t)n);
-        OK(MPI_Ibcast(data, n, MPI_BYTE, root, WORLD, &request));
-        finish(&request);
+        COMPLETE(MPI_Ibcast(data, n, MPI_BYTE, root, WORLD, &request));
         EXPECT(data[0] == 'x' && memcmp(data, data + 1, (size_t)n - 1) == 0, "%d bytes", n);
     }
-    free(data);
 }
 
 /* The large-count forms. */
 TEST(large_count_alltoallv)
 {
-    MPI_Request request;
     MPI_Count counts[64], byte = 1;
     MPI_Aint displs[64], far = (MPI_Aint)3 << 30;
     char *in, out[64];
@@ -284,9 +235,8 @@ TEST(large_count_alltoallv)
         displs[i] = far + i;
         out[i] = (char)(test_rank * 8 + i + 1);
     }
-    OK(MPI_Ialltoallv_c(out, counts, here, MPI_CHAR, in, counts, displs, MPI_CHAR, WORLD,
-                        &request));
-    finish(&request);
+    COMPLETE(MPI_Ialltoallv_c(out, counts, here, MPI_CHAR, in, counts, displs, MPI_CHAR, WORLD,
+                              &request));
     for (int i = 0; i < test_size; i++)
         EXPECT_INT(in[far + i], (char)(i * 8 + test_rank + 1), "from rank %d", i);
     munmap(in, (size_t)far + 65536);
@@ -298,17 +248,13 @@ TEST(iallgather_many_times)
     enum { ROUNDS = 1000, MOST = 700 };
     int *mine = ints(MOST), *all = ints(MOST * test_size);
     for (int round = 0; round < ROUNDS; round++) {
-        MPI_Request request;
         int n = 1 + round * 37 % MOST;
         for (int i = 0; i < n; i++)
             mine[i] = sent(test_rank, round + i);
-        OK(MPI_Iallgather(mine, n, MPI_INT, all, n, MPI_INT, WORLD, &request));
-        finish(&request);
+        COMPLETE(MPI_Iallgather(mine, n, MPI_INT, all, n, MPI_INT, WORLD, &request));
         for (int i = 0; i < n * test_size; i++)
             EXPECT_INT(all[i], sent(i / n, round + i % n), "round %d", round);
     }
-    free(mine);
-    free(all);
 }
 
 /* Writes over arrays of arguments. */
@@ -348,8 +294,4 @@ TEST(arrays_changed_before_completion)
             EXPECT_INT(in[i], sent(i / MANY, (v ? 0 : test_rank * MANY) + i % MANY), "%s %d",
                        v ? "Iallgatherv" : "Ialltoallv", i);
     }
-    free(counts);
-    free(displs);
-    free(out);
-    free(in);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Collectives in attribute callbacks of a communicator that is being freed, and calls for their
- * requests in callbacks that calls on files run; with the argument "communicators" only the first.
- */
+ * requests in callbacks that calls on files run. */
 #include "config.h"
 #include "util.h"
 
@@ -63,6 +62,25 @@ static void end_late(MPI_Comm *comm)
     OK(MPI_Comm_free(comm));
     if (request != MPI_REQUEST_NULL)
         OK(MPI_Request_free(&request));
+}
+
+TEST(communicators)
+{
+    MPI_Comm set, copied[2];
+    int keyval, value = 0;
+    OK(MPI_Comm_create_keyval(MPI_COMM_DUP_FN, on_delete, &keyval, NULL));
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &set));
+    OK(MPI_Comm_set_attr(set, keyval, &value)); /* behind ours; copies come before it */
+    for (int i = 0; i < 2; i++)
+        OK(MPI_Comm_dup(set, &copied[i]));
+    end(&set, MPI_Comm_free);
+    end(&copied[0], MPI_Comm_free);
+    end(&copied[1], MPI_Comm_disconnect);
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &set));
+    OK(MPI_Comm_set_attr(set, keyval, &value));
+    end_late(&set);
+    EXPECT_INT(called, 4);
+    OK(MPI_Comm_free_keyval(&keyval));
 }
 
 #ifdef HAVE_MPI_FILE_OPEN
@@ -135,7 +153,7 @@ static void copied_by_file(void)
     OK(MPI_Comm_free(&comm));
 }
 
-static void with_files(void)
+TEST(files)
 {
     MPI_Errhandler handler, before;
     MPI_File none;
@@ -153,31 +171,9 @@ static void with_files(void)
     OK(MPI_Errhandler_free(&handler));
     copied_by_file();
 }
-#else
-static void with_files(void)
-{
-}
 #endif
 
 int main(int argc, char **argv)
 {
-    MPI_Comm set, copied[2];
-    int keyval, value = 0;
-    test_init(&argc, &argv);
-    OK(MPI_Comm_create_keyval(MPI_COMM_DUP_FN, on_delete, &keyval, NULL));
-    OK(MPI_Comm_dup(MPI_COMM_WORLD, &set));
-    OK(MPI_Comm_set_attr(set, keyval, &value)); /* behind ours; copies come before it */
-    for (int i = 0; i < 2; i++)
-        OK(MPI_Comm_dup(set, &copied[i]));
-    end(&set, MPI_Comm_free);
-    end(&copied[0], MPI_Comm_free);
-    end(&copied[1], MPI_Comm_disconnect);
-    OK(MPI_Comm_dup(MPI_COMM_WORLD, &set));
-    OK(MPI_Comm_set_attr(set, keyval, &value));
-    end_late(&set);
-    EXPECT_INT(called, 4);
-    OK(MPI_Comm_free_keyval(&keyval));
-    if (argc == 1)
-        with_files();
-    return test_done();
+    return test_main(argc, argv, NULL, NULL);
 }

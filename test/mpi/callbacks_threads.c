@@ -57,12 +57,11 @@ static void *send_all(void *arg)
 
 /* MPICH takes such messages from its list later, in the calls of any thread, and frees the
  * communicator there. */
-static void buffered(void)
+TEST(buffered, .level = MPI_THREAD_MULTIPLE)
 {
     pthread_t thread[THREADS];
     int size = ROOM * LONGEST;
     void *room = malloc((size_t)size);
-    test_place("buffered messages");
     rounds_of_each = test_scale(test_oversubscribed() ? 2000 : 10000, 500000);
     MPI_Buffer_attach(room, size);
     for (int i = 0; i < THREADS; i++)
@@ -75,10 +74,6 @@ static void buffered(void)
         MPI_Comm_free(&parents[i]);
     MPI_Buffer_detach(&room, &size);
     free(room);
-}
-#else
-static void buffered(void)
-{
 }
 #endif
 
@@ -237,7 +232,7 @@ static void freed_by_callback(MPI_Comm world)
     MPI_Comm_free_keyval(&keyval);
 }
 
-static void with_files(void)
+TEST(files, .level = MPI_THREAD_MULTIPLE)
 {
     MPI_Comm comm, others;
     pthread_t thread;
@@ -254,10 +249,6 @@ static void with_files(void)
     pthread_join(thread, NULL);
     MPI_Comm_free(&comm);
     MPI_Comm_free(&others);
-}
-#else
-static void with_files(void)
-{
 }
 #endif
 
@@ -285,7 +276,7 @@ static int at_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
 /* A program that tries to free MPI_COMM_SELF learns that it cannot. MPI_Finalize deletes the
  * attributes of MPI_COMM_SELF in reverse order all the same: nbcshim's, which is older, after that
  * of the program, whose collectives otherwise failed on MPICH. */
-static void try_to_free_self(void)
+TEST(try_to_free_self)
 {
     MPI_Comm self = MPI_COMM_SELF;
     MPI_Errhandler before;
@@ -304,11 +295,5 @@ static void try_to_free_self(void)
 
 int main(int argc, char **argv)
 {
-    if (test_init_thread(&argc, &argv, MPI_THREAD_MULTIPLE) == MPI_THREAD_MULTIPLE) {
-        buffered();
-        with_files();
-        try_to_free_self();
-    } else if (test_rank == 0)
-        printf("this MPI has no MPI_THREAD_MULTIPLE: nothing to test\n");
-    return test_done();
+    return test_main(argc, argv, NULL, NULL);
 }

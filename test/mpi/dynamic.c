@@ -21,6 +21,12 @@ enum { CHILDREN = 2 };
 #define PROBE "--probe"
 
 static char *program_name;
+static bool has_processes; /* this is a parent, and the MPI can start processes */
+
+static bool can_spawn(void)
+{
+    return has_processes;
+}
 
 /* A communicator is ours when it has the attribute, of which this is the value; NULL: it is not. */
 static const int *outstanding_of(MPI_Comm comm)
@@ -132,7 +138,7 @@ static void use(MPI_Comm *inter, int high)
     disconnect_while_pending(inter, there, high);
 }
 
-static void spawn(void)
+BLOCKED(spawn, .test.wanted = can_spawn)
 {
     MPI_Comm inter;
     OK(MPI_Comm_spawn(program_name, MPI_ARGV_NULL, CHILDREN, MPI_INFO_NULL, 0, blocked_comm, &inter,
@@ -163,7 +169,7 @@ static void spawn_apart(char *option)
     use_apart(&inter);
 }
 
-static void spawn_others(void)
+BLOCKED(spawn_others, .test.wanted = can_spawn)
 {
     char option[] = OTHER_TAGS;
     spawn_apart(option);
@@ -171,13 +177,13 @@ static void spawn_others(void)
 
 /* With NBCSHIM_BLOCKING=native only the barriers before calls that wait for other processes depend
  * on the hook. */
-static void spawn_unhooked(void)
+BLOCKED(spawn_unhooked, .test.wanted = can_spawn, .test.if_named = true)
 {
     char option[] = UNHOOKED;
     spawn_apart(option);
 }
 
-static void spawn_multiple(void)
+BLOCKED(spawn_multiple, .test.wanted = can_spawn)
 {
     MPI_Comm inter;
     char *commands[2] = {program_name, program_name};
@@ -188,7 +194,7 @@ static void spawn_multiple(void)
     use(&inter, 0);
 }
 
-static void accept_and_connect(void)
+BLOCKED(accept_and_connect, .test.wanted = can_spawn)
 {
     MPI_Comm half, inter;
     char port[MPI_MAX_PORT_NAME] = "";
@@ -229,10 +235,9 @@ static int connection(void)
     return connected;
 }
 
-static void join(void)
+TEST(join, .wanted = can_spawn)
 {
     MPI_Comm inter;
-    test_place("join");
     if (test_rank > 1 || test_size < 2)
         return;
     int fd = connection();
@@ -241,16 +246,7 @@ static void join(void)
     use(&inter, test_rank);
 }
 
-static const struct blocked cases[] = {
-    {"spawn", spawn, NULL, NULL, false},
-    {"spawn_others", spawn_others, NULL, NULL, false},
-    {"spawn_unhooked", spawn_unhooked, NULL, NULL, true},
-    {"spawn_multiple", spawn_multiple, NULL, NULL, false},
-    {"accept_and_connect", accept_and_connect, NULL, NULL, false},
-};
-
-/* Whether this MPI can start processes. */
-static int can_spawn(void)
+static void ask_for_processes(void)
 {
     char option[] = PROBE, *arguments[] = {option, NULL};
     MPI_Comm inter;
@@ -266,34 +262,43 @@ static int can_spawn(void)
             printf("this MPI cannot start processes\n");
     }
     OK(MPI_Bcast(&can, 1, MPI_INT, 0, MPI_COMM_WORLD));
-    return can;
+    has_processes = can;
 }
 
-static bool is(const char *option, int argc, char **argv)
+static void begin(void)
 {
-    return argc > 1 && strcmp(argv[1], option) == 0;
+    MPI_Comm parent;
+    MPI_Comm_get_parent(&parent);
+    if (parent != MPI_COMM_NULL)
+        use(&parent, 1);
+    else
+        ask_for_processes();
+    blocked_begin();
+}
+
+/* A child with other settings. */
+static int run_apart(int argc, char **argv)
+{
+    MPI_Comm parent;
+    if (strcmp(argv[1], OTHER_TAGS) == 0)
+        setenv("NBCSHIM_TEST", "tag_ub=1000", 1);
+    if (strcmp(argv[1], UNHOOKED) == 0)
+        setenv("NBCSHIM_HOOK", "off", 1);
+    test_init(&argc, &argv);
+    MPI_Comm_get_parent(&parent);
+    if (strcmp(argv[1], PROBE) == 0)
+        OK(MPI_Comm_disconnect(&parent));
+    else
+        use_apart(&parent);
+    return test_done();
 }
 
 int main(int argc, char **argv)
 {
-    MPI_Comm parent;
-    bool apart = is(OTHER_TAGS, argc, argv) || is(UNHOOKED, argc, argv);
+    const char *option = argc > 1 ? argv[1] : "";
     program_name = argv[0];
-    if (is(OTHER_TAGS, argc, argv))
-        setenv("NBCSHIM_TEST", "tag_ub=1000", 1);
-    if (is(UNHOOKED, argc, argv))
-        setenv("NBCSHIM_HOOK", "off", 1);
-    test_init(&argc, &argv);
-    MPI_Comm_get_parent(&parent);
-    if (is(PROBE, argc, argv))
-        OK(MPI_Comm_disconnect(&parent));
-    else if (parent != MPI_COMM_NULL && apart)
-        use_apart(&parent);
-    else if (parent != MPI_COMM_NULL)
-        use(&parent, 1);
-    else if (can_spawn()) {
-        blocked_run(cases, sizeof cases / sizeof *cases, argv + 1);
-        join();
-    }
-    return test_done();
+    if (strcmp(option, OTHER_TAGS) == 0 || strcmp(option, UNHOOKED) == 0 ||
+        strcmp(option, PROBE) == 0)
+        return run_apart(argc, argv);
+    return test_main(argc, argv, begin, blocked_end);
 }

@@ -2,8 +2,6 @@
 /* Counts and displacements above 2^31 and messages above 2 GiB, in little memory: types without
  * data, buffers of which few pages exist, and buffers that are one piece of memory many times.
  *
- *     large [empty] [sparse] [big]      those parts; else all
- *
  * A soak has, besides, more than 4 GiB in memory of its own, reductions of more than 2^31
  * elements (10 GB for two ranks), and as many elements in one place. */
 #define _GNU_SOURCE
@@ -106,7 +104,7 @@ static void empty_elements(MPI_Aint extent)
     free(displs);
 }
 
-static void empty(void)
+TEST(empty)
 {
     empty_elements(0);
     empty_elements(1);
@@ -157,7 +155,7 @@ static void sparse_check(int *buf, int dst, const char *what)
     }
 }
 
-static void sparse(void)
+TEST(sparse)
 {
     int *in = reserve(sparse_size()), *out = reserve(sparse_size());
     MPI_Count *counts = test_alloc((size_t)test_size * sizeof *counts);
@@ -374,7 +372,7 @@ static void big_ring(struct folded *in, struct folded *out)
 
 /* On more than 2 ranks only the first, except in a soak: the others differ in their types and
  * counts, not in what ranks do. Each message keeps a processor for seconds. */
-static void big(void)
+TEST(big)
 {
     enum { MIB = 1 << 20, COUNT = 2051 };
     const bool all = test_size <= 2 || test_soak;
@@ -412,6 +410,11 @@ static void big(void)
 }
 
 /* --- memory of its own, for a soak ------------------------------------------------------------ */
+
+static bool in_soak(void)
+{
+    return test_soak && test_size == 2;
+}
 
 static void huge_bcast(void)
 {
@@ -474,9 +477,9 @@ static void huge_reduction(bool user)
 }
 
 /* A type with gaps, of which one element has more than 2 GiB: sent, and copied on one rank. */
-static void element(void)
-{
 #ifdef HAVE_MPI_TYPE_SIZE_X
+TEST(element, .wanted = in_soak)
+{
     enum { ROW = 1 << 20, ROWS = 2053 };
     const int64_t size = (int64_t)ROWS * ROW * 2;
     unsigned char *in = reserve((size_t)size), *out = reserve((size_t)size);
@@ -498,11 +501,11 @@ static void element(void)
     MPI_Type_free(&rows);
     munmap(in, (size_t)size);
     munmap(out, (size_t)size);
-#endif
 }
+#endif
 
 /* All elements in one place: they are packed one by one, though there is but one byte. */
-static void overlaid(void)
+TEST(overlaid, .wanted = in_soak)
 {
     const MPI_Count n = 2 * GIB + 9;
     char byte = test_rank == 0 ? 'x' : '-';
@@ -517,7 +520,7 @@ static void overlaid(void)
 }
 
 /* Copied on one rank, where the MPI packs and unpacks no more than 2 GiB at once. */
-static void rows(void)
+TEST(rows, .wanted = in_soak)
 {
     enum { ROW = 1 << 20, ROWS = 1026 };
     const size_t size = (size_t)ROWS * ROW;
@@ -544,35 +547,14 @@ static void rows(void)
     munmap(out, size);
 }
 
-static void huge(void)
+TEST(huge, .wanted = in_soak)
 {
     huge_bcast();
     huge_reduction(false);
     huge_reduction(true);
 }
 
-static const struct {
-    const char *name;
-    void (*run)(void);
-    bool soak;
-} parts[] = {
-    {"empty", empty, false},      {"sparse", sparse, false},  {"big", big, false},
-    {"huge", huge, true},         {"element", element, true}, {"rows", rows, true},
-    {"overlaid", overlaid, true},
-};
-
 int main(int argc, char **argv)
 {
-    int known = 0;
-    test_init(&argc, &argv);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        bool wanted = argc == 1 && (!parts[i].soak || (test_soak && test_size == 2));
-        for (int k = 1; k < argc; k++)
-            if (strcmp(argv[k], parts[i].name) == 0)
-                wanted = true, known++;
-        if (wanted)
-            parts[i].run();
-    }
-    EXPECT(known == argc - 1, "no such part");
-    return test_done();
+    return test_main(argc, argv, NULL, NULL);
 }

@@ -35,12 +35,12 @@ static void take_large(void)
 
 /* --- receiving and probing -------------------------------------------------------------------- */
 
-static void recv(void)
+BLOCKED(recv, .release = send_it)
 {
     EXPECT_INT(received(), 42);
 }
 
-static void recv_any(void)
+BLOCKED(recv_any, .release = send_it)
 {
     int value = -1, count;
     MPI_Status status;
@@ -50,13 +50,6 @@ static void recv_any(void)
            "%d: count %d of %d, tag %d", value, count, status.MPI_SOURCE, status.MPI_TAG);
 }
 
-static void recv_large(void)
-{
-    large[LARGE - 1] = 0;
-    OK(MPI_Recv(large, LARGE, MPI_CHAR, 1, TAG, blocked_comm, MPI_STATUS_IGNORE));
-    EXPECT_INT(large[LARGE - 1], 'x');
-}
-
 static void send_large(void)
 {
     large[LARGE - 1] = 'x';
@@ -64,7 +57,14 @@ static void send_large(void)
         MPI_Send(large, LARGE, MPI_CHAR, 0, TAG, blocked_comm);
 }
 
-static void probe(void)
+BLOCKED(recv_large, .release = send_large)
+{
+    large[LARGE - 1] = 0;
+    OK(MPI_Recv(large, LARGE, MPI_CHAR, 1, TAG, blocked_comm, MPI_STATUS_IGNORE));
+    EXPECT_INT(large[LARGE - 1], 'x');
+}
+
+BLOCKED(probe, .release = send_it)
 {
     MPI_Status status;
     OK(MPI_Probe(MPI_ANY_SOURCE, TAG, blocked_comm, &status));
@@ -72,7 +72,7 @@ static void probe(void)
     EXPECT_INT(received(), 42);
 }
 
-static void iprobe(void)
+BLOCKED(iprobe, .release = send_it)
 {
     int flag = 0;
     while (!flag)
@@ -90,14 +90,14 @@ static void mrecv(MPI_Message *message)
     EXPECT_INT(status.MPI_SOURCE, 1);
 }
 
-static void mprobe(void)
+BLOCKED(mprobe, .release = send_it)
 {
     MPI_Message message;
     OK(MPI_Mprobe(MPI_ANY_SOURCE, TAG, blocked_comm, &message, MPI_STATUS_IGNORE));
     mrecv(&message);
 }
 
-static void improbe(void)
+BLOCKED(improbe, .release = send_it)
 {
     MPI_Message message;
     int flag = 0;
@@ -109,12 +109,12 @@ static void improbe(void)
 
 /* --- sending ----------------------------------------------------------------------------------*/
 
-static void send(void)
+BLOCKED(send, .release = take_large)
 {
     OK(MPI_Send(large, LARGE, MPI_CHAR, 1, TAG, blocked_comm));
 }
 
-static void ssend(void)
+BLOCKED(ssend, .release = take_large)
 {
     OK(MPI_Ssend(large, 1, MPI_CHAR, 1, TAG, blocked_comm));
 }
@@ -130,11 +130,6 @@ static void expect_large(void)
     MPI_Barrier(blocked_comm);
 }
 
-static void rsend(void)
-{
-    OK(MPI_Rsend(large, LARGE, MPI_CHAR, 1, TAG, blocked_comm));
-}
-
 static void have_large(void)
 {
     if (test_rank != 1)
@@ -143,7 +138,12 @@ static void have_large(void)
     EXPECT_INT(large[LARGE - 1], 'r');
 }
 
-static void sendrecv_receives(void)
+BLOCKED(rsend, .release = have_large, .prepare = expect_large)
+{
+    OK(MPI_Rsend(large, LARGE, MPI_CHAR, 1, TAG, blocked_comm));
+}
+
+BLOCKED(sendrecv_receives, .release = send_it)
 {
     int value = -1;
     OK(MPI_Sendrecv(&value, 1, MPI_INT, MPI_PROC_NULL, TAG, &value, 1, MPI_INT, 1, TAG,
@@ -151,7 +151,7 @@ static void sendrecv_receives(void)
     EXPECT_INT(value, 42);
 }
 
-static void sendrecv_sends(void)
+BLOCKED(sendrecv_sends, .release = take_large)
 {
     MPI_Status status;
     OK(MPI_Sendrecv(large, LARGE, MPI_CHAR, 1, TAG, NULL, 0, MPI_INT, MPI_PROC_NULL, TAG,
@@ -160,7 +160,17 @@ static void sendrecv_sends(void)
            "status of %d, tag %d", status.MPI_SOURCE, status.MPI_TAG);
 }
 
-static void sendrecv_replace(void)
+static void replace_it(void)
+{
+    int out[2] = {3, 4}, in[2] = {-1, -1};
+    if (test_rank != 1)
+        return;
+    MPI_Sendrecv(out, 2, MPI_INT, 0, BACK, in, 2, MPI_INT, 0, TAG, blocked_comm, MPI_STATUS_IGNORE);
+    EXPECT_INT(in[0], 1);
+    EXPECT_INT(in[1], 2);
+}
+
+BLOCKED(sendrecv_replace, .release = replace_it)
 {
     int value[4] = {1, -1, 2, -1};
     MPI_Datatype sparse;
@@ -173,7 +183,7 @@ static void sendrecv_replace(void)
 }
 
 /* The data is where the addresses in the type say. */
-static void sendrecv_replace_bottom(void)
+BLOCKED(sendrecv_replace_bottom, .release = replace_it)
 {
     static int first, second;
     const int lengths[2] = {1, 1};
@@ -191,40 +201,30 @@ static void sendrecv_replace_bottom(void)
     MPI_Type_free(&both);
 }
 
-static void replace_it(void)
-{
-    int out[2] = {3, 4}, in[2] = {-1, -1};
-    if (test_rank != 1)
-        return;
-    MPI_Sendrecv(out, 2, MPI_INT, 0, BACK, in, 2, MPI_INT, 0, TAG, blocked_comm, MPI_STATUS_IGNORE);
-    EXPECT_INT(in[0], 1);
-    EXPECT_INT(in[1], 2);
-}
-
 #ifdef HAVE_MPI_SEND_C
-static void recv_c(void)
+BLOCKED(recv_c, .release = send_it)
 {
     int value = -1;
     OK(MPI_Recv_c(&value, 1, MPI_INT, 1, TAG, blocked_comm, MPI_STATUS_IGNORE));
     EXPECT_INT(value, 42);
 }
 
-static void send_c(void)
+BLOCKED(send_c, .release = take_large)
 {
     OK(MPI_Send_c(large, LARGE, MPI_CHAR, 1, TAG, blocked_comm));
 }
 
-static void ssend_c(void)
+BLOCKED(ssend_c, .release = take_large)
 {
     OK(MPI_Ssend_c(large, 1, MPI_CHAR, 1, TAG, blocked_comm));
 }
 
-static void rsend_c(void)
+BLOCKED(rsend_c, .release = have_large, .prepare = expect_large)
 {
     OK(MPI_Rsend_c(large, LARGE, MPI_CHAR, 1, TAG, blocked_comm));
 }
 
-static void sendrecv_c(void)
+BLOCKED(sendrecv_c, .release = send_it)
 {
     int value = -1;
     OK(MPI_Sendrecv_c(&value, 1, MPI_INT, MPI_PROC_NULL, TAG, &value, 1, MPI_INT, 1, TAG,
@@ -232,7 +232,7 @@ static void sendrecv_c(void)
     EXPECT_INT(value, 42);
 }
 
-static void sendrecv_replace_c(void)
+BLOCKED(sendrecv_replace_c, .release = replace_it)
 {
     int value[2] = {1, 2};
     OK(MPI_Sendrecv_replace_c(value, 2, MPI_INT, 1, TAG, 1, BACK, blocked_comm, MPI_STATUS_IGNORE));
@@ -242,7 +242,7 @@ static void sendrecv_replace_c(void)
 #endif
 
 /* Only the progress thread helps here: doc/progress.md. */
-static void detach(void)
+BLOCKED(detach, .release = take_large, .test.if_named = true)
 {
     void *buffer;
     int size = LARGE + MPI_BSEND_OVERHEAD;
@@ -264,21 +264,21 @@ static MPI_Request receive(void)
     return request;
 }
 
-static void wait(void)
+BLOCKED(wait, .release = send_it)
 {
     MPI_Request request = receive();
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     EXPECT_INT(value, 42);
 }
 
-static void waitall(void)
+BLOCKED(waitall, .release = send_it)
 {
     MPI_Request request[2] = {MPI_REQUEST_NULL, receive()};
     OK(MPI_Waitall(2, request, MPI_STATUSES_IGNORE));
     EXPECT_INT(value, 42);
 }
 
-static void waitany(void)
+BLOCKED(waitany, .release = send_it)
 {
     MPI_Request request[2] = {MPI_REQUEST_NULL, receive()};
     int index;
@@ -287,7 +287,7 @@ static void waitany(void)
     EXPECT_INT(index, 1);
 }
 
-static void waitsome(void)
+BLOCKED(waitsome, .release = send_it)
 {
     MPI_Request request[2] = {MPI_REQUEST_NULL, receive()};
     int count, index[2];
@@ -296,7 +296,7 @@ static void waitsome(void)
     EXPECT_INT(count, 1);
 }
 
-static void test(void)
+BLOCKED(test, .release = send_it)
 {
     MPI_Request request = receive();
     int flag = 0;
@@ -305,7 +305,7 @@ static void test(void)
     EXPECT_INT(value, 42);
 }
 
-static void testall(void)
+BLOCKED(testall, .release = send_it)
 {
     MPI_Request request = receive();
     int flag = 0;
@@ -314,7 +314,7 @@ static void testall(void)
     EXPECT_INT(value, 42);
 }
 
-static void testany(void)
+BLOCKED(testany, .release = send_it)
 {
     MPI_Request request = receive();
     int flag = 0, index;
@@ -323,7 +323,7 @@ static void testany(void)
     EXPECT_INT(value, 42);
 }
 
-static void testsome(void)
+BLOCKED(testsome, .release = send_it)
 {
     MPI_Request request = receive();
     int count = 0, index;
@@ -332,7 +332,7 @@ static void testsome(void)
     EXPECT_INT(value, 42);
 }
 
-static void get_status(void)
+BLOCKED(get_status, .release = send_it)
 {
     MPI_Request request = receive();
     int flag = 0;
@@ -343,20 +343,6 @@ static void get_status(void)
 }
 
 #ifdef HAVE_MPI_PARRIVED
-static void parrived(void)
-{
-    MPI_Request request;
-    int flag = 0;
-    value = -1;
-    OK(MPI_Precv_init(&value, 1, 1, MPI_INT, 1, TAG, blocked_comm, MPI_INFO_NULL, &request));
-    OK(MPI_Start(&request));
-    while (!flag)
-        OK(MPI_Parrived(request, 0, &flag));
-    EXPECT_INT(value, 42);
-    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    OK(MPI_Request_free(&request));
-}
-
 /* In Open MPI 5 nothing partitioned progresses before every rank of MPI_COMM_WORLD has made some
  * such request. */
 static void send_partition_to_self(void)
@@ -388,37 +374,52 @@ static void send_partition(void)
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     OK(MPI_Request_free(&request));
 }
+
+BLOCKED(parrived, .release = send_partition)
+{
+    MPI_Request request;
+    int flag = 0;
+    value = -1;
+    OK(MPI_Precv_init(&value, 1, 1, MPI_INT, 1, TAG, blocked_comm, MPI_INFO_NULL, &request));
+    OK(MPI_Start(&request));
+    while (!flag)
+        OK(MPI_Parrived(request, 0, &flag));
+    EXPECT_INT(value, 42);
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Request_free(&request));
+}
+
 #endif
 
 /* --- blocking collectives --------------------------------------------------------------------- */
 
-static void barrier(void)
+BLOCKED(barrier)
 {
     OK(MPI_Barrier(blocked_comm));
 }
 
-static void bcast(void)
+BLOCKED(bcast)
 {
     int data = test_rank == 1 ? 7 : -1;
     OK(MPI_Bcast(&data, 1, MPI_INT, 1, blocked_comm));
     EXPECT_INT(data, 7);
 }
 
-static void reduce(void)
+BLOCKED(reduce)
 {
     int mine = test_rank, sum = -1;
     OK(MPI_Reduce(&mine, &sum, 1, MPI_INT, MPI_SUM, 0, blocked_comm));
     EXPECT(test_rank != 0 || sum == test_size * (test_size - 1) / 2, "sum %d", sum);
 }
 
-static void allreduce(void)
+BLOCKED(allreduce)
 {
     int mine = test_rank, sum = -1;
     OK(MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, blocked_comm));
     EXPECT_INT(sum, test_size * (test_size - 1) / 2);
 }
 
-static void alltoall(void)
+BLOCKED(alltoall)
 {
     int out[64], in[64];
     for (int i = 0; i < test_size; i++)
@@ -428,56 +429,19 @@ static void alltoall(void)
         EXPECT_INT(in[i], 100 * i + test_rank);
 }
 
-static const struct blocked cases[] = {
-    {"recv", recv, send_it, NULL, false},
-    {"recv_any", recv_any, send_it, NULL, false},
-    {"recv_large", recv_large, send_large, NULL, false},
-    {"probe", probe, send_it, NULL, false},
-    {"iprobe", iprobe, send_it, NULL, false},
-#ifdef HAVE_MPI_IMPROBE
-    {"mprobe", mprobe, send_it, NULL, false},
-    {"improbe", improbe, send_it, NULL, false},
-#endif
-    {"send", send, take_large, NULL, false},
-    {"ssend", ssend, take_large, NULL, false},
-    {"rsend", rsend, have_large, expect_large, false},
-    {"sendrecv_receives", sendrecv_receives, send_it, NULL, false},
-    {"sendrecv_sends", sendrecv_sends, take_large, NULL, false},
-    {"sendrecv_replace", sendrecv_replace, replace_it, NULL, false},
-    {"sendrecv_replace_bottom", sendrecv_replace_bottom, replace_it, NULL, false},
-#ifdef HAVE_MPI_SEND_C
-    {"recv_c", recv_c, send_it, NULL, false},
-    {"send_c", send_c, take_large, NULL, false},
-    {"ssend_c", ssend_c, take_large, NULL, false},
-    {"rsend_c", rsend_c, have_large, expect_large, false},
-    {"sendrecv_c", sendrecv_c, send_it, NULL, false},
-    {"sendrecv_replace_c", sendrecv_replace_c, replace_it, NULL, false},
-#endif
-    {"detach", detach, take_large, NULL, true},
-    {"wait", wait, send_it, NULL, false},
-    {"waitall", waitall, send_it, NULL, false},
-    {"waitany", waitany, send_it, NULL, false},
-    {"waitsome", waitsome, send_it, NULL, false},
-    {"test", test, send_it, NULL, false},
-    {"testall", testall, send_it, NULL, false},
-    {"testany", testany, send_it, NULL, false},
-    {"testsome", testsome, send_it, NULL, false},
-    {"get_status", get_status, send_it, NULL, false},
-#ifdef HAVE_MPI_PARRIVED
-    {"parrived", parrived, send_partition, NULL, false},
-#endif
-    {"barrier", barrier, NULL, NULL, false},
-    {"bcast", bcast, NULL, NULL, false},
-    {"reduce", reduce, NULL, NULL, false},
-    {"allreduce", allreduce, NULL, NULL, false},
-    {"alltoall", alltoall, NULL, NULL, false},
-};
+static void begin(void)
+{
+    large = test_alloc(LARGE);
+    blocked_begin();
+}
+
+static void end(void)
+{
+    blocked_end();
+    free(large);
+}
 
 int main(int argc, char **argv)
 {
-    test_init(&argc, &argv);
-    large = test_alloc(LARGE);
-    blocked_run(cases, sizeof cases / sizeof *cases, argv + 1);
-    free(large);
-    return test_done();
+    return test_main(argc, argv, begin, end);
 }

@@ -39,7 +39,7 @@ static void make_two_before(void)
     make_two(blocked_comm);
 }
 
-static void duplicate(void)
+BLOCKED(duplicate, .prepare = make_two_before)
 {
     MPI_Comm comm;
     OK(MPI_Comm_dup(blocked_comm, &comm));
@@ -47,7 +47,7 @@ static void duplicate(void)
 }
 
 #ifdef HAVE_MPI_COMM_DUP_WITH_INFO
-static void dup_with_info(void)
+BLOCKED(dup_with_info, .prepare = make_two_before)
 {
     MPI_Comm comm;
     OK(MPI_Comm_dup_with_info(blocked_comm, MPI_INFO_NULL, &comm));
@@ -55,7 +55,7 @@ static void dup_with_info(void)
 }
 #endif
 
-static void create(void)
+BLOCKED(create, .prepare = make_two_before)
 {
     MPI_Comm comm;
     MPI_Group group;
@@ -65,7 +65,7 @@ static void create(void)
     use(&comm);
 }
 
-static void split(void)
+BLOCKED(split, .prepare = make_two_before)
 {
     MPI_Comm comm;
     OK(MPI_Comm_split(blocked_comm, test_rank % 2, -test_rank, &comm));
@@ -73,7 +73,7 @@ static void split(void)
 }
 
 #ifdef HAVE_MPI_COMM_SPLIT_TYPE
-static void split_type(void)
+BLOCKED(split_type, .prepare = make_two_before)
 {
     MPI_Comm comm;
     OK(MPI_Comm_split_type(blocked_comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm));
@@ -81,7 +81,7 @@ static void split_type(void)
 }
 #endif
 
-static void cart_create(void)
+BLOCKED(cart_create, .prepare = make_two_before)
 {
     MPI_Comm comm, rows;
     int periodic = 1, keep = 1;
@@ -98,7 +98,7 @@ static void make_two_of_cart(void)
     make_two(cart);
 }
 
-static void cart_sub(void)
+BLOCKED(cart_sub, .prepare = make_two_of_cart)
 {
     MPI_Comm comm;
     int keep = 1;
@@ -106,7 +106,7 @@ static void cart_sub(void)
     use(&comm);
 }
 
-static void graph_create(void)
+BLOCKED(graph_create, .prepare = make_two_before)
 {
     MPI_Comm comm;
     int index[2] = {1, 2}, edges[2] = {1, 0};
@@ -115,7 +115,7 @@ static void graph_create(void)
         use(&comm);
 }
 
-static void dist_graph_create(void)
+BLOCKED(dist_graph_create, .prepare = make_two_before)
 {
     MPI_Comm comm;
     int source = test_rank, degree = 1, next = (test_rank + 1) % test_size;
@@ -124,7 +124,7 @@ static void dist_graph_create(void)
     use(&comm);
 }
 
-static void dist_graph_create_adjacent(void)
+BLOCKED(dist_graph_create_adjacent, .prepare = make_two_before)
 {
     MPI_Comm comm;
     int next = (test_rank + 1) % test_size, last = (test_rank + test_size - 1) % test_size;
@@ -135,7 +135,7 @@ static void dist_graph_create_adjacent(void)
 
 #ifdef HAVE_MPI_COMM_CREATE_GROUP
 /* The last rank is not in it, and does nothing. */
-static void create_group(void)
+BLOCKED(create_group)
 {
     MPI_Comm comm;
     MPI_Group all, group;
@@ -155,7 +155,7 @@ static MPI_Comm halves = MPI_COMM_NULL; /* {0, 2, …} and {1, 3, …} */
 static MPI_Comm inter = MPI_COMM_NULL;  /* between them */
 
 /* Rank 0 waits for the other leader. */
-static void intercomm_create_leader(void)
+BLOCKED(intercomm_create_leader)
 {
     MPI_Comm comm;
     OK(MPI_Intercomm_create(halves, 0, blocked_comm, 1 - test_rank % 2, 7, &comm));
@@ -163,7 +163,7 @@ static void intercomm_create_leader(void)
 }
 
 /* Rank 0 waits for its own leader. */
-static void intercomm_create_member(void)
+BLOCKED(intercomm_create_member)
 {
     MPI_Comm comm;
     int even = test_rank % 2 == 0;
@@ -176,14 +176,14 @@ static void make_two_of_inter(void)
     make_two(inter);
 }
 
-static void intercomm_merge(void)
+BLOCKED(intercomm_merge, .prepare = make_two_of_inter)
 {
     MPI_Comm comm;
     OK(MPI_Intercomm_merge(inter, test_rank % 2, &comm));
     use(&comm);
 }
 
-static void intercomm_dup(void)
+BLOCKED(intercomm_dup, .prepare = make_two_of_inter)
 {
     MPI_Comm comm;
     OK(MPI_Comm_dup(inter, &comm));
@@ -197,7 +197,7 @@ static void make_connected(void)
     MPI_Comm_dup(blocked_comm, &to_disconnect);
 }
 
-static void disconnect(void)
+BLOCKED(disconnect, .prepare = make_connected)
 {
     OK(MPI_Comm_disconnect(&to_disconnect));
     EXPECT(to_disconnect == MPI_COMM_NULL, "not null");
@@ -213,14 +213,6 @@ static void open_port(void)
     OK(MPI_Bcast(port, sizeof port, MPI_CHAR, 0, blocked_comm));
 }
 
-static void accept(void)
-{
-    MPI_Comm comm;
-    OK(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &comm));
-    OK(MPI_Comm_disconnect(&comm));
-    OK(MPI_Close_port(port));
-}
-
 static void connect(void)
 {
     MPI_Comm comm;
@@ -230,42 +222,23 @@ static void connect(void)
     OK(MPI_Comm_disconnect(&comm));
 }
 
-static const struct blocked cases[] = {
-    {"dup", duplicate, NULL, make_two_before, false},
-#ifdef HAVE_MPI_COMM_DUP_WITH_INFO
-    {"dup_with_info", dup_with_info, NULL, make_two_before, false},
-#endif
-    {"create", create, NULL, make_two_before, false},
-    {"split", split, NULL, make_two_before, false},
-#ifdef HAVE_MPI_COMM_SPLIT_TYPE
-    {"split_type", split_type, NULL, make_two_before, false},
-#endif
-    {"cart_create", cart_create, NULL, make_two_before, false},
-    {"cart_sub", cart_sub, NULL, make_two_of_cart, false},
-    {"graph_create", graph_create, NULL, make_two_before, false},
-    {"dist_graph_create", dist_graph_create, NULL, make_two_before, false},
-    {"dist_graph_create_adjacent", dist_graph_create_adjacent, NULL, make_two_before, false},
-#ifdef HAVE_MPI_COMM_CREATE_GROUP
-    {"create_group", create_group, NULL, NULL, false},
-#endif
-    {"intercomm_create_leader", intercomm_create_leader, NULL, NULL, false},
-    {"intercomm_create_member", intercomm_create_member, NULL, NULL, false},
-    {"intercomm_merge", intercomm_merge, NULL, make_two_of_inter, false},
-    {"intercomm_dup", intercomm_dup, NULL, make_two_of_inter, false},
-    {"disconnect", disconnect, NULL, make_connected, false},
-    {"accept", accept, connect, open_port, true},
-};
+BLOCKED(accept, .release = connect, .prepare = open_port, .test.if_named = true)
+{
+    MPI_Comm comm;
+    OK(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &comm));
+    OK(MPI_Comm_disconnect(&comm));
+    OK(MPI_Close_port(port));
+}
 
 /* Rank 2 comes to the constructor when rank 0 has answered it in a collective, for which rank 0 has
  * to stay in nbcshim after the other leader has come. */
-static void run_late_member(void)
-{
 #if MPI_VERSION >= 3
+TEST(late_member)
+{
     MPI_Comm reduced, comm;
     MPI_Info info;
     MPI_Request request;
     int one = 1, sum = 0;
-    test_place("late_member");
     MPI_Info_create(&info);
     MPI_Info_set(info, "nbcshim_algorithm", "allreduce:reduce_bcast");
     MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &reduced);
@@ -280,21 +253,27 @@ static void run_late_member(void)
     EXPECT_INT(sum, test_size);
     use(&comm);
     MPI_Comm_free(&reduced);
+}
 #endif
+
+static void begin(void)
+{
+    int periodic = 1;
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &test_size, &periodic, 0, &cart);
+    MPI_Comm_split(MPI_COMM_WORLD, test_rank % 2, 0, &halves);
+    MPI_Intercomm_create(halves, 0, MPI_COMM_WORLD, 1 - test_rank % 2, 3, &inter);
+    blocked_begin();
+}
+
+static void end(void)
+{
+    blocked_end();
+    MPI_Comm_free(&cart);
+    MPI_Comm_free(&halves);
+    MPI_Comm_free(&inter);
 }
 
 int main(int argc, char **argv)
 {
-    int periodic = 1;
-    test_init(&argc, &argv);
-    MPI_Cart_create(MPI_COMM_WORLD, 1, &test_size, &periodic, 0, &cart);
-    MPI_Comm_split(MPI_COMM_WORLD, test_rank % 2, 0, &halves);
-    MPI_Intercomm_create(halves, 0, MPI_COMM_WORLD, 1 - test_rank % 2, 3, &inter);
-    blocked_run(cases, sizeof cases / sizeof *cases, argv + 1);
-    if (argc == 1)
-        run_late_member();
-    MPI_Comm_free(&cart);
-    MPI_Comm_free(&halves);
-    MPI_Comm_free(&inter);
-    return test_done();
+    return test_main(argc, argv, begin, end);
 }

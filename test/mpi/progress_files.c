@@ -14,7 +14,7 @@ static char name[64];
 static MPI_File file;
 static MPI_File spare;
 
-static void open_file(void)
+BLOCKED(open_file)
 {
     MPI_File another;
     char another_name[80];
@@ -44,31 +44,31 @@ static void open_one(void)
     MPI_Comm_free(&comm);
 }
 
-static void close_file(void)
+BLOCKED(close_file, .prepare = open_one)
 {
     OK(MPI_File_close(&to_close));
 }
 
-static void set_size(void)
+BLOCKED(set_size)
 {
     OK(MPI_File_set_size(file, 4096));
 }
 
 /* Of a new file: Open MPI 4.1.4 cannot write collectively to a preallocated file, nor set its
  * atomicity, and often hangs when a file is preallocated again. */
-static void preallocate(void)
+BLOCKED(preallocate, .prepare = open_one)
 {
     OK(MPI_File_preallocate(to_close, 8192));
     OK(MPI_File_close(&to_close));
 }
 
-static void set_view(void)
+BLOCKED(set_view)
 {
     char native[] = "native";
     OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, native, MPI_INFO_NULL));
 }
 
-static void sync_file(void)
+BLOCKED(sync_file)
 {
     OK(MPI_File_sync(file));
 }
@@ -84,27 +84,7 @@ static void check(int value)
     EXPECT_INT(value, data(test_rank));
 }
 
-static void at_all(void)
-{
-    int out = data(test_rank), in = -1;
-    MPI_Status status;
-    OK(MPI_File_write_at_all(file, test_rank, &out, 1, MPI_INT, &status));
-    OK(MPI_File_read_at_all(file, test_rank, &in, 1, MPI_INT, &status));
-    check(in);
-}
-
-static void all(void)
-{
-    int out = data(test_rank), in = -1;
-    MPI_Status status;
-    MPI_File_seek(file, test_rank, MPI_SEEK_SET);
-    OK(MPI_File_write_all(file, &out, 1, MPI_INT, &status));
-    MPI_File_seek(file, test_rank, MPI_SEEK_SET);
-    OK(MPI_File_read_all(file, &in, 1, MPI_INT, &status));
-    check(in);
-}
-
-static void set_atomicity(void)
+BLOCKED(set_atomicity)
 {
     int flag = 0;
     OK(MPI_File_set_atomicity(spare, 1));
@@ -113,7 +93,7 @@ static void set_atomicity(void)
     OK(MPI_File_set_atomicity(spare, 0));
 }
 
-static void set_info(void)
+BLOCKED(set_info)
 {
     MPI_Info info;
     MPI_Info_create(&info);
@@ -121,139 +101,53 @@ static void set_info(void)
     MPI_Info_free(&info);
 }
 
-static void split_collective(void)
-{
-    int out = data(test_rank), in = -1;
-    MPI_Status status;
-    OK(MPI_File_write_at_all_begin(file, test_rank, &out, 1, MPI_INT));
-    OK(MPI_File_write_at_all_end(file, &out, &status));
-    OK(MPI_File_read_at_all_begin(file, test_rank, &in, 1, MPI_INT));
-    OK(MPI_File_read_at_all_end(file, &in, &status));
-    check(in);
-}
+/* Each rank writes at its place, and reads what it has written; `seek` comes before each. */
+#define AT_PLACE test_rank,
+#define SEEK_OWN MPI_File_seek(file, test_rank, MPI_SEEK_SET)
+#define SEEK_SHARED OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET))
+#define WHOLE(name, kind, at, seek, c)                                    \
+    BLOCKED(name)                                                         \
+    {                                                                     \
+        int out = data(test_rank), in = -1;                               \
+        MPI_Status status;                                                \
+        seek;                                                             \
+        OK(MPI_File_write_##kind##c(file, at &out, 1, MPI_INT, &status)); \
+        seek;                                                             \
+        OK(MPI_File_read_##kind##c(file, at &in, 1, MPI_INT, &status));   \
+        check(in);                                                        \
+    }
+#define SPLIT(name, kind, at, seek, c)                                   \
+    BLOCKED(name)                                                        \
+    {                                                                    \
+        int out = data(test_rank), in = -1;                              \
+        MPI_Status status;                                               \
+        seek;                                                            \
+        OK(MPI_File_write_##kind##_begin##c(file, at &out, 1, MPI_INT)); \
+        OK(MPI_File_write_##kind##_end(file, &out, &status));            \
+        seek;                                                            \
+        OK(MPI_File_read_##kind##_begin##c(file, at &in, 1, MPI_INT));   \
+        OK(MPI_File_read_##kind##_end(file, &in, &status));              \
+        check(in);                                                       \
+    }
 
-static void ordered(void)
-{
-    int out = data(test_rank), in = -1;
-    MPI_Status status;
-    OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
-    OK(MPI_File_write_ordered(file, &out, 1, MPI_INT, &status));
-    OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
-    OK(MPI_File_read_ordered(file, &in, 1, MPI_INT, &status));
-    check(in);
-}
-
-static void split_all(void)
-{
-    int out = data(test_rank), in = -1;
-    MPI_Status status;
-    MPI_File_seek(file, test_rank, MPI_SEEK_SET);
-    OK(MPI_File_write_all_begin(file, &out, 1, MPI_INT));
-    OK(MPI_File_write_all_end(file, &out, &status));
-    MPI_File_seek(file, test_rank, MPI_SEEK_SET);
-    OK(MPI_File_read_all_begin(file, &in, 1, MPI_INT));
-    OK(MPI_File_read_all_end(file, &in, &status));
-    check(in);
-}
-
-static void split_ordered(void)
-{
-    int out = data(test_rank), in = -1;
-    MPI_Status status;
-    OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
-    OK(MPI_File_write_ordered_begin(file, &out, 1, MPI_INT));
-    OK(MPI_File_write_ordered_end(file, &out, &status));
-    OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
-    OK(MPI_File_read_ordered_begin(file, &in, 1, MPI_INT));
-    OK(MPI_File_read_ordered_end(file, &in, &status));
-    check(in);
-}
-
+WHOLE(at_all, at_all, AT_PLACE, , )
+WHOLE(all, all, , SEEK_OWN, )
+WHOLE(ordered, ordered, , SEEK_SHARED, )
+SPLIT(split_at_all, at_all, AT_PLACE, , )
+SPLIT(split_all, all, , SEEK_OWN, )
+SPLIT(split_ordered, ordered, , SEEK_SHARED, )
 #ifdef HAVE_MPI_FILE_READ_ALL_C
-static void all_c(void)
-{
-    int out = data(test_rank), in = -1;
-    MPI_Status status;
-    MPI_File_seek(file, test_rank, MPI_SEEK_SET);
-    OK(MPI_File_write_all_c(file, &out, 1, MPI_INT, &status));
-    MPI_File_seek(file, test_rank, MPI_SEEK_SET);
-    OK(MPI_File_read_all_c(file, &in, 1, MPI_INT, &status));
-    check(in);
-}
-
-static void ordered_c(void)
-{
-    int out = data(test_rank), in = -1;
-    MPI_Status status;
-    OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
-    OK(MPI_File_write_ordered_c(file, &out, 1, MPI_INT, &status));
-    OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
-    OK(MPI_File_read_ordered_c(file, &in, 1, MPI_INT, &status));
-    check(in);
-}
-
-static void split_c(void)
-{
-    int out = data(test_rank), in = -1;
-    MPI_Status status;
-    OK(MPI_File_write_at_all_begin_c(file, test_rank, &out, 1, MPI_INT));
-    OK(MPI_File_write_at_all_end(file, &out, &status));
-    MPI_File_seek(file, test_rank, MPI_SEEK_SET);
-    OK(MPI_File_read_all_begin_c(file, &in, 1, MPI_INT));
-    OK(MPI_File_read_all_end(file, &in, &status));
-    check(in);
-    MPI_File_seek(file, test_rank, MPI_SEEK_SET);
-    OK(MPI_File_write_all_begin_c(file, &out, 1, MPI_INT));
-    OK(MPI_File_write_all_end(file, &out, &status));
-    OK(MPI_File_read_at_all_begin_c(file, test_rank, &in, 1, MPI_INT));
-    OK(MPI_File_read_at_all_end(file, &in, &status));
-    check(in);
-    OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
-    OK(MPI_File_write_ordered_begin_c(file, &out, 1, MPI_INT));
-    OK(MPI_File_write_ordered_end(file, &out, &status));
-    OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
-    OK(MPI_File_read_ordered_begin_c(file, &in, 1, MPI_INT));
-    OK(MPI_File_read_ordered_end(file, &in, &status));
-    check(in);
-}
-
-static void at_all_c(void)
-{
-    int out = data(test_rank), in = -1;
-    MPI_Status status;
-    OK(MPI_File_write_at_all_c(file, test_rank, &out, 1, MPI_INT, &status));
-    OK(MPI_File_read_at_all_c(file, test_rank, &in, 1, MPI_INT, &status));
-    check(in);
-}
+WHOLE(at_all_c, at_all, AT_PLACE, , _c)
+WHOLE(all_c, all, , SEEK_OWN, _c)
+WHOLE(ordered_c, ordered, , SEEK_SHARED, _c)
+SPLIT(split_at_all_c, at_all, AT_PLACE, , _c)
+SPLIT(split_all_c, all, , SEEK_OWN, _c)
+SPLIT(split_ordered_c, ordered, , SEEK_SHARED, _c)
 #endif
 
-static const struct blocked cases[] = {
-    {"open", open_file, NULL, NULL, false},
-    {"set_view", set_view, NULL, NULL, false},
-    {"set_size", set_size, NULL, NULL, false},
-    {"set_atomicity", set_atomicity, NULL, NULL, false},
-    {"preallocate", preallocate, NULL, open_one, false},
-    {"sync", sync_file, NULL, NULL, false},
-    {"set_info", set_info, NULL, NULL, false},
-    {"at_all", at_all, NULL, NULL, false},
-    {"all", all, NULL, NULL, false},
-    {"split_collective", split_collective, NULL, NULL, false},
-    {"ordered", ordered, NULL, NULL, false},
-    {"split_all", split_all, NULL, NULL, false},
-    {"split_ordered", split_ordered, NULL, NULL, false},
-#ifdef HAVE_MPI_FILE_READ_ALL_C
-    {"all_c", all_c, NULL, NULL, false},
-    {"ordered_c", ordered_c, NULL, NULL, false},
-    {"split_c", split_c, NULL, NULL, false},
-    {"at_all_c", at_all_c, NULL, NULL, false},
-#endif
-    {"close", close_file, NULL, open_one, false},
-};
-
-int main(int argc, char **argv)
+static void begin(void)
 {
     MPI_Comm comm;
-    test_init(&argc, &argv);
     /* One name for all, in the directory where the tests run. */
     snprintf(name, sizeof name, "progress_files.%d", (int)getpid());
     MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
@@ -262,18 +156,26 @@ int main(int argc, char **argv)
     file = opened(comm, "data");
     spare = opened(comm, "spare");
     MPI_Comm_free(&comm);
-    blocked_run(cases, sizeof cases / sizeof *cases, argv + 1);
-    MPI_File_close(&spare);
-    MPI_File_close(&file);
-    return test_done();
+    blocked_begin();
 }
 
+static void end(void)
+{
+    blocked_end();
+    MPI_File_close(&spare);
+    MPI_File_close(&file);
+}
 #else /* an MPI that was built without files: nothing to test */
+static void begin(void)
+{
+}
+
+static void end(void)
+{
+}
+#endif
 
 int main(int argc, char **argv)
 {
-    test_init(&argc, &argv);
-    return test_done();
+    return test_main(argc, argv, begin, end);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Progress where the MPI calls nbcshim in its progress loop: such calls come while the program is
  * in an operator, a callback or an error handler, in threads that may not call the MPI, and in
- * several threads at once. With the argument "threads" the latter; with "serialized" in a thread
- * other than the main one. */
+ * several threads at once ("threads"), or in one other than the main one ("serialized"). */
 #define _GNU_SOURCE
 #include "blocked.h"
 #include "config.h"
@@ -91,17 +90,17 @@ static void send_it(void)
 /* --- an operator that enters the loop, in the loop ---------------------------------------------
  */
 
-static void wait_for_operator(void)
-{
-    extra_start();
-    receive();
-    extra_end();
-}
-
 static void operate(void)
 {
     extra_all();
     send_it();
+}
+
+BLOCKED(wait_for_operator, .release = operate)
+{
+    extra_start();
+    receive();
+    extra_end();
 }
 
 /* --- blocked in an operator, a callback and an error handler ------------------------------------
@@ -113,7 +112,7 @@ static void receive_in_operator(void *in, void *inout, int *n, MPI_Datatype *typ
     receive();
 }
 
-static void in_operator(void)
+BLOCKED(in_operator, .release = send_it)
 {
     MPI_Op op;
     int in = 1, inout = 2;
@@ -131,7 +130,7 @@ static int receive_in_copy(MPI_Comm comm, int keyval, void *extra_state, void *i
     return MPI_SUCCESS;
 }
 
-static void in_callback(void)
+BLOCKED(in_callback, .release = send_it)
 {
     MPI_Comm copy;
     int keyval;
@@ -152,7 +151,7 @@ static void receive_in_handler(MPI_Comm *comm, int *error, ...)
     receive();
 }
 
-static void in_error_handler(void)
+BLOCKED(in_error_handler, .release = send_it)
 {
     MPI_Errhandler handler;
     handled = false;
@@ -168,6 +167,12 @@ static void in_error_handler(void)
  * No function of Intel MPI calls the hook without waiting. */
 
 #ifndef I_MPI_VERSION
+static void send_and_operate(void)
+{
+    send_it();
+    extra_all();
+}
+
 static void *loop(void *function)
 {
     void (*progress)(void);
@@ -177,12 +182,6 @@ static void *loop(void *function)
         usleep(100);
     }
     return NULL;
-}
-
-static void send_and_operate(void)
-{
-    send_it();
-    extra_all();
 }
 
 #ifdef HAVE_MPIX_ASYNC_START
@@ -216,7 +215,7 @@ static void *find_turn(void)
 #endif
 
 /* The main thread makes no call meanwhile, as if it was inside nbcshim. */
-static void foreign_thread(void)
+BLOCKED(foreign_thread, .release = send_and_operate, .test.level = MPI_THREAD_FUNNELED)
 {
     pthread_t thread;
     void *progress = TURN;
@@ -240,7 +239,7 @@ static void *receive_in_thread(void *unused)
     return unused;
 }
 
-static void serialized(void)
+BLOCKED(serialized, .release = send_it, .test.if_named = true, .test.level = MPI_THREAD_SERIALIZED)
 {
     pthread_t thread;
     EXPECT(!pthread_create(&thread, NULL, receive_in_thread, NULL), "no thread");
@@ -273,7 +272,7 @@ static void *run_thread(void *number)
     return NULL;
 }
 
-static void several_threads(void)
+TEST(threads, .if_named = true, .level = MPI_THREAD_MULTIPLE)
 {
     pthread_t threads[THREADS];
     int id[THREADS];
@@ -317,42 +316,26 @@ static void work_at_finalize(void)
     OK(MPI_Comm_free_keyval(&keyval));
 }
 
-static const struct blocked cases[] = {
-    {"operator", wait_for_operator, operate, NULL, false},
-    {"in_operator", in_operator, send_it, NULL, false},
-    {"in_callback", in_callback, send_it, NULL, false},
-    {"in_error_handler", in_error_handler, send_it, NULL, false},
-#ifndef I_MPI_VERSION
-    {"foreign_thread", foreign_thread, send_and_operate, NULL, false},
-#endif
-    {"serialized", serialized, send_it, NULL, true},
-};
-
-static void check_hook(void)
+static void begin(void)
 {
     int hooked = 0;
     const char *how = nbcshim_hook(&hooked);
     EXPECT(hooked, "no hook: %s", how);
+    main_thread = pthread_self();
+    work_at_finalize();
+    make_comm(&extra.comm);
+    MPI_Op_create(look_around, 1, &extra.op);
+    blocked_begin();
+}
+
+static void end(void)
+{
+    blocked_end();
+    MPI_Op_free(&extra.op);
+    MPI_Comm_free(&extra.comm);
 }
 
 int main(int argc, char **argv)
 {
-    bool threads = argc > 1 && strcmp(argv[1], "threads") == 0;
-    int level = threads                                          ? MPI_THREAD_MULTIPLE
-                : argc > 1 && strcmp(argv[1], "serialized") == 0 ? MPI_THREAD_SERIALIZED
-                                                                 : MPI_THREAD_FUNNELED;
-    EXPECT_INT(test_init_thread(&argc, &argv, level), level);
-    main_thread = pthread_self();
-    check_hook();
-    work_at_finalize();
-    if (threads) {
-        several_threads();
-        return test_done();
-    }
-    make_comm(&extra.comm);
-    MPI_Op_create(look_around, 1, &extra.op);
-    blocked_run(cases, sizeof cases / sizeof *cases, argv + 1);
-    MPI_Op_free(&extra.op);
-    MPI_Comm_free(&extra.comm);
-    return test_done();
+    return test_main(argc, argv, begin, end);
 }

@@ -16,7 +16,7 @@ static MPI_Win win; /* of `memory` */
 
 /* Makes a window and frees it. */
 #define CREATES(name, call)             \
-    static void name(void)              \
+    BLOCKED(name)                       \
     {                                   \
         MPI_Win made;                   \
         int value = -1, *base = &value; \
@@ -47,7 +47,7 @@ CREATES(allocate_c, MPI_Win_allocate_c(SIZE, &base, &made))
 CREATES(allocate_shared_c, MPI_Win_allocate_shared_c(SIZE, &base, &made))
 #endif
 
-static void fence(void)
+BLOCKED(fence)
 {
     int value = 10 + test_rank;
     memory[test_rank] = value;
@@ -59,7 +59,7 @@ static void fence(void)
 }
 
 #ifdef HAVE_MPI_WIN_SET_INFO
-static void set_info(void)
+BLOCKED(set_info)
 {
     MPI_Info info;
     OK(MPI_Info_create(&info));
@@ -77,7 +77,7 @@ static void make_it(void)
     MPI_Win_create(&other, sizeof other, sizeof other, MPI_INFO_NULL, blocked_comm, &to_free);
 }
 
-static void free_it(void)
+BLOCKED(free_it, .prepare = make_it)
 {
     OK(MPI_Win_free(&to_free));
 }
@@ -92,10 +92,15 @@ static void free_in_vain(void)
     EXPECT(MPI_Win_free(&to_free) != MPI_SUCCESS && to_free != MPI_WIN_NULL, "it was freed");
     OK(MPI_Win_unlock(test_rank, to_free));
 }
+
+BLOCKED(free_after_it_failed, .prepare = free_in_vain)
+{
+    OK(MPI_Win_free(&to_free));
+}
 #endif
 
 /* A fence and a collective may come in either order, since they are calls on different objects. */
-static void fence_first(void)
+BLOCKED(fence_first)
 {
     MPI_Request request;
     if (test_rank % 2)
@@ -134,8 +139,18 @@ static void second_start(MPI_Group group)
 #endif
 }
 
+static void post_late(void)
+{
+    MPI_Group group = group_of(0);
+    memory[0] = 0;
+    OK(MPI_Win_post(group, 0, win));
+    OK(MPI_Win_wait(win));
+    EXPECT_INT(memory[0], 77);
+    MPI_Group_free(&group);
+}
+
 /* Rank 0 puts to all others, which post late. */
-static void epoch_start(void)
+BLOCKED(start, .release = post_late)
 {
     MPI_Group group = group_of(-1);
     int value = 77;
@@ -147,18 +162,18 @@ static void epoch_start(void)
     MPI_Group_free(&group);
 }
 
-static void post_late(void)
+static void start_late(void)
 {
     MPI_Group group = group_of(0);
-    memory[0] = 0;
-    OK(MPI_Win_post(group, 0, win));
-    OK(MPI_Win_wait(win));
-    EXPECT_INT(memory[0], 77);
+    int value = 88 + test_rank;
+    OK(MPI_Win_start(group, 0, win));
+    OK(MPI_Put(&value, 1, MPI_INT, 0, test_rank, 1, MPI_INT, win));
+    OK(MPI_Win_complete(win));
     MPI_Group_free(&group);
 }
 
 /* Rank 0 is the target, and waits for all others. */
-static void epoch_wait(void)
+BLOCKED(wait, .release = start_late)
 {
     MPI_Group group = group_of(-1);
     OK(MPI_Win_post(group, 0, win));
@@ -194,16 +209,6 @@ static void put_on(MPI_Win on, MPI_Group group, int value)
     OK(MPI_Win_complete(on));
 }
 
-static void start_second_first(void)
-{
-    MPI_Group group = group_of(-1);
-    put_on(win_second, group, 2);
-    put_on(win_first, group, 1);
-    MPI_Group_free(&group);
-    OK(MPI_Win_free(&win_first));
-    OK(MPI_Win_free(&win_second));
-}
-
 static void post_second(void)
 {
     MPI_Group group = group_of(0);
@@ -217,7 +222,17 @@ static void post_second(void)
     OK(MPI_Win_free(&win_second));
 }
 
-static void test(void)
+BLOCKED(start_second_first, .release = post_second, .prepare = make_two)
+{
+    MPI_Group group = group_of(-1);
+    put_on(win_second, group, 2);
+    put_on(win_first, group, 1);
+    MPI_Group_free(&group);
+    OK(MPI_Win_free(&win_first));
+    OK(MPI_Win_free(&win_second));
+}
+
+BLOCKED(test, .release = start_late)
 {
     MPI_Group group = group_of(-1);
     int flag = 0;
@@ -227,44 +242,39 @@ static void test(void)
     MPI_Group_free(&group);
 }
 
-static void start_late(void)
-{
-    MPI_Group group = group_of(0);
-    int value = 88 + test_rank;
-    OK(MPI_Win_start(group, 0, win));
-    OK(MPI_Put(&value, 1, MPI_INT, 0, test_rank, 1, MPI_INT, win));
-    OK(MPI_Win_complete(win));
-    MPI_Group_free(&group);
-}
-
 /* --- loops over one-sided calls --------------------------------------------------------------- */
 
 #ifdef HAVE_MPI_FETCH_AND_OP
 typedef int on_window(MPI_Win window);
 
-static int lock_own(MPI_Win window)
-{
-    return MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window);
-}
-
-static int unlock_own(MPI_Win window)
-{
-    return MPI_Win_unlock(0, window);
-}
-
-static int flush_own(MPI_Win window)
-{
-    return MPI_Win_flush(0, window);
-}
-
-static int flush_local_own(MPI_Win window)
-{
-    return MPI_Win_flush_local(0, window);
-}
+#define ON_OWN(name, call)                \
+    static int name##_own(MPI_Win window) \
+    {                                     \
+        return call;                      \
+    }
+ON_OWN(lock, MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window))
+ON_OWN(unlock, MPI_Win_unlock(0, window))
+ON_OWN(flush, MPI_Win_flush(0, window))
+ON_OWN(flush_local, MPI_Win_flush_local(0, window))
 
 static int lock_every(MPI_Win window)
 {
     return MPI_Win_lock_all(0, window);
+}
+
+static void clear_it(void)
+{
+    memory[7] = 0;
+}
+
+static void write_it(void)
+{
+    int value = 99, before;
+    if (test_rank != 1)
+        return;
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+    OK(MPI_Fetch_and_op(&value, &before, MPI_INT, 0, 7, MPI_REPLACE, win));
+    OK(MPI_Win_unlock(0, win));
 }
 
 /* Rank 0 looks at its own memory until another rank has written there: after each look it flushes,
@@ -282,50 +292,17 @@ static void look(on_window *open, on_window *flush, on_window *close)
     OK(close(win));
 }
 
-static void flush(void)
-{
-    look(lock_own, flush_own, unlock_own);
-}
-
-static void flush_local(void)
-{
-    look(lock_own, flush_local_own, unlock_own);
-}
-
-static void relock(void)
-{
-    look(lock_own, NULL, unlock_own);
-}
-
-static void flush_all(void)
-{
-    look(lock_every, MPI_Win_flush_all, MPI_Win_unlock_all);
-}
-
-static void flush_local_all(void)
-{
-    look(lock_every, MPI_Win_flush_local_all, MPI_Win_unlock_all);
-}
-
-static void relock_all(void)
-{
-    look(lock_every, NULL, MPI_Win_unlock_all);
-}
-
-static void clear_it(void)
-{
-    memory[7] = 0;
-}
-
-static void write_it(void)
-{
-    int value = 99, before;
-    if (test_rank != 1)
-        return;
-    OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
-    OK(MPI_Fetch_and_op(&value, &before, MPI_INT, 0, 7, MPI_REPLACE, win));
-    OK(MPI_Win_unlock(0, win));
-}
+#define LOOKS(name, ...)                                    \
+    BLOCKED(name, .release = write_it, .prepare = clear_it) \
+    {                                                       \
+        look(__VA_ARGS__);                                  \
+    }
+LOOKS(flush, lock_own, flush_own, unlock_own)
+LOOKS(flush_local, lock_own, flush_local_own, unlock_own)
+LOOKS(relock, lock_own, NULL, unlock_own)
+LOOKS(flush_all, lock_every, MPI_Win_flush_all, MPI_Win_unlock_all)
+LOOKS(flush_local_all, lock_every, MPI_Win_flush_local_all, MPI_Win_unlock_all)
+LOOKS(relock_all, lock_every, NULL, MPI_Win_unlock_all)
 #endif
 
 #if defined HAVE_MPI_WIN_SYNC && defined HAVE_MPI_WIN_ALLOCATE_SHARED
@@ -348,14 +325,6 @@ static void share(void)
     MPI_Barrier(blocked_comm);
 }
 
-static void sync_until_written(void)
-{
-    while (*seen != 99)
-        OK(MPI_Win_sync(shared));
-    OK(MPI_Win_unlock_all(shared));
-    OK(MPI_Win_free(&shared));
-}
-
 static void write_shared(void)
 {
     if (test_rank == 1)
@@ -364,6 +333,15 @@ static void write_shared(void)
     OK(MPI_Win_unlock_all(shared));
     OK(MPI_Win_free(&shared));
 }
+
+BLOCKED(sync_until_written, .release = write_shared, .prepare = share)
+{
+    while (*seen != 99)
+        OK(MPI_Win_sync(shared));
+    OK(MPI_Win_unlock_all(shared));
+    OK(MPI_Win_free(&shared));
+}
+
 #endif
 
 /* --- a contended lock: only the progress thread helps (doc/progress.md) ----------------------- */
@@ -381,81 +359,42 @@ static void hold_lock(void)
     MPI_Barrier(blocked_comm);
 }
 
-static void lock(void)
-{
-    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, test_size - 1, 0, win));
-    OK(MPI_Win_unlock(test_size - 1, win));
-}
-
 static void unlock(void)
 {
     if (test_rank == 1)
         OK(MPI_Win_unlock(test_size - 1, win));
 }
+
+BLOCKED(lock, .release = unlock, .prepare = hold_lock, .test.if_named = true)
+{
+    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, test_size - 1, 0, win));
+    OK(MPI_Win_unlock(test_size - 1, win));
+}
+
+#else
+TEST(lock, .if_named = true)
+{
+    /* this MPI has no flush */
+}
 #endif
 
-static const struct blocked cases[] = {
-    {"create", create, NULL, NULL, false},
-#ifdef HAVE_MPI_WIN_ALLOCATE
-    {"allocate", allocate, NULL, NULL, false},
-#endif
-#ifdef HAVE_MPI_WIN_ALLOCATE_SHARED
-    {"allocate_shared", allocate_shared, NULL, NULL, false},
-#endif
-#ifdef HAVE_MPI_WIN_CREATE_DYNAMIC
-    {"create_dynamic", create_dynamic, NULL, NULL, false},
-#endif
-#ifdef HAVE_MPI_WIN_CREATE_C
-    {"create_c", create_c, NULL, NULL, false},
-#endif
-#ifdef HAVE_MPI_WIN_ALLOCATE_C
-    {"allocate_c", allocate_c, NULL, NULL, false},
-#endif
-#ifdef HAVE_MPI_WIN_ALLOCATE_SHARED_C
-    {"allocate_shared_c", allocate_shared_c, NULL, NULL, false},
-#endif
-    {"fence", fence, NULL, NULL, false},
-    {"fence_first", fence_first, NULL, NULL, false},
-#ifdef HAVE_MPI_WIN_SET_INFO
-    {"set_info", set_info, NULL, NULL, false},
-#endif
-    {"start", epoch_start, post_late, NULL, false},
-    {"wait", epoch_wait, start_late, NULL, false},
-    {"start the second first", start_second_first, post_second, make_two, false},
-    {"test", test, start_late, NULL, false},
-#ifdef HAVE_MPI_FETCH_AND_OP
-    {"flush", flush, write_it, clear_it, false},
-    {"flush_local", flush_local, write_it, clear_it, false},
-    {"relock", relock, write_it, clear_it, false},
-    {"flush_all", flush_all, write_it, clear_it, false},
-    {"flush_local_all", flush_local_all, write_it, clear_it, false},
-    {"relock_all", relock_all, write_it, clear_it, false},
-#endif
-#if defined HAVE_MPI_WIN_SYNC && defined HAVE_MPI_WIN_ALLOCATE_SHARED
-    {"sync", sync_until_written, write_shared, share, false},
-#endif
-#ifdef HAVE_MPI_WIN_FLUSH
-    {"lock", lock, unlock, hold_lock, true},
-#endif
-    {"free", free_it, NULL, make_it, false},
-#ifndef OPEN_MPI
-    {"free after it failed", free_it, NULL, free_in_vain, false},
-#endif
-};
-
-int main(int argc, char **argv)
+/* Windows outlive their communicators. */
+static void begin(void)
 {
     MPI_Comm comm;
-    test_init(&argc, &argv);
-#ifndef HAVE_MPI_WIN_FLUSH
-    if (argc > 1 && strcmp(argv[1], "lock") == 0)
-        return test_done();
-#endif
-    /* Windows outlive their communicators. */
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Win_create(memory, sizeof memory, sizeof *memory, MPI_INFO_NULL, comm, &win);
     MPI_Comm_free(&comm);
-    blocked_run(cases, sizeof cases / sizeof *cases, argv + 1);
+    blocked_begin();
+}
+
+static void end(void)
+{
+    blocked_end();
     MPI_Win_free(&win);
-    return test_done();
+}
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, begin, end);
 }

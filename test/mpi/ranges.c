@@ -88,6 +88,11 @@ static uint64_t next_seed(void)
 
 static struct rng shared; /* the same on all ranks */
 
+static void begin(void)
+{
+    shared.state = test_seed;
+}
+
 static int below(int n)
 {
     return (int)(mix64(shared.state++) % (unsigned)n);
@@ -95,7 +100,7 @@ static int below(int n)
 
 /* More communicators than ranges, all with an operation pending; they are freed in another order.
  */
-static void ranges_run_out(void)
+TEST(ranges_run_out)
 {
     enum { N = 170 };
     static MPI_Comm comm[N];
@@ -119,7 +124,7 @@ static void ranges_run_out(void)
 
 /* Each communicator is freed with its operation pending, which each rank completes at another time,
  * while new communicators are made. */
-static void pending_over_the_free(void)
+TEST(pending_over_the_free)
 {
     enum { PENDING = 8 };
     static struct operation op[PENDING];
@@ -151,7 +156,7 @@ static void pending_over_the_free(void)
 
 /* Each pair of neighbors in a ring has communicators, made from groups that overlap, with the other
  * members of the pairs meanwhile elsewhere. */
-static void groups_overlap(void)
+TEST(groups_overlap)
 {
 #ifdef HAVE_MPI_COMM_CREATE_GROUP
     MPI_Group world;
@@ -189,7 +194,7 @@ static void groups_overlap(void)
 }
 
 /* Several MPI_Comm_idup of one communicator and of its duplicates, with constructors between. */
-static void idups_are_pending(void)
+TEST(idups_are_pending)
 {
 #ifdef HAVE_MPI_COMM_IDUP
     enum { N = 12 };
@@ -254,7 +259,7 @@ static int on_copy(MPI_Comm comm, int keyval, void *extra, void *value, void *co
 
 /* Where no range is left, MPI_Comm_idup calls attribute callbacks twice: for the communicator, and
  * for a hidden duplicate of that. */
-static void callbacks_of_an_idup(void)
+TEST(callbacks_of_an_idup)
 {
 #ifdef HAVE_MPI_COMM_IDUP
     enum { N = 170 };
@@ -290,7 +295,7 @@ static void callbacks_of_an_idup(void)
 }
 
 /* One of the groups uses ranges that are free in the other. */
-static void intercommunicators(void)
+TEST(intercommunicators)
 {
     enum { HELD = 40 };
     MPI_Comm half, held[HELD], inter, again, merged;
@@ -331,7 +336,7 @@ static void intercommunicators(void)
 
 /* More persistent requests than a range has tags, on several communicators; a part is freed and
  * made again, so that their tags are agreed on again. */
-static void many_persistent(void)
+TEST(many_persistent)
 {
     enum { N = 3601, COMMS = 2 }; /* prime to 3 and to 7 */
     static struct operation op[COMMS][N];
@@ -374,9 +379,17 @@ static void many_persistent(void)
             OK(MPI_Request_free(&op[c][i].request));
 }
 
+/* The ranges that the tests have used are back. */
+TEST(ranges_are_back)
+{
+    ranges_run_out();
+}
+
 /* --- threads ------------------------------------------------------------------------------------
  */
 
+/* Open MPI 4.1.4 hangs when two threads make communicators at once, natively too. */
+#ifndef OPEN_MPI
 enum { THREADS = 3 };
 
 struct worker {
@@ -405,16 +418,9 @@ static void *worker_run(void *arg)
     return NULL;
 }
 
-/* Open MPI 4.1.4 hangs when two threads make communicators at once, natively too. */
-static void threads_create(int level)
+TEST(threads, .if_named = true, .level = MPI_THREAD_MULTIPLE)
 {
     struct worker worker[THREADS];
-    test_place("threads_create");
-#ifdef OPEN_MPI
-    level = MPI_THREAD_SINGLE;
-#endif
-    if (level < MPI_THREAD_MULTIPLE)
-        return;
     for (int i = 0; i < THREADS; i++) {
         worker[i].id = i;
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &worker[i].comm));
@@ -426,27 +432,9 @@ static void threads_create(int level)
         OK(MPI_Comm_free(&worker[i].comm));
     }
 }
+#endif
 
-/* --- main ---------------------------------------------------------------------------------------
- */
-
-/* With the argument "threads" only these: several threads make communicators. */
 int main(int argc, char **argv)
 {
-    bool threads = argc > 1 && strcmp(argv[1], "threads") == 0;
-    int level = test_init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
-    shared.state = test_seed;
-    if (threads) {
-        threads_create(level);
-        return test_done();
-    }
-    ranges_run_out();
-    pending_over_the_free();
-    groups_overlap();
-    idups_are_pending();
-    callbacks_of_an_idup();
-    intercommunicators();
-    many_persistent();
-    ranges_run_out();
-    return test_done();
+    return test_main(argc, argv, begin, NULL);
 }

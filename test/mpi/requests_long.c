@@ -4,7 +4,7 @@
  * are passed, and several threads have arrays; entries that fail, and arrays in which nothing is
  * complete. MPI-4.1 section 3.7.5.
  *
- *   requests_long single   without threads: where only requests of the MPI are left, it waits */
+ * With --single there are no threads: where only requests of the MPI are left, it waits. */
 #include "config.h"
 #include "observe.h"
 
@@ -271,7 +271,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-static void arrays_change(bool threads)
+static void change_arrays(bool threads)
 {
     enum { WORKERS = 10 };
     struct worker *workers = test_alloc(WORKERS * sizeof *workers);
@@ -299,8 +299,18 @@ static void arrays_change(bool threads)
     MPI_Request_free(&held);
 }
 
+TEST(arrays_change)
+{
+    change_arrays(false);
+}
+
+TEST(arrays_change_in_threads, .level = MPI_THREAD_MULTIPLE)
+{
+    change_arrays(true);
+}
+
 /* An entry that was seen to be missing is found when it is back. */
-static void removed_and_put_back(void)
+TEST(removed_and_put_back)
 {
     MPI_Request r[LEAST], kept;
     int index = -1, flag = 0;
@@ -320,7 +330,7 @@ static void removed_and_put_back(void)
 }
 
 /* Two arrays with the same requests, used in turns: each finds what the other has not reported. */
-static void arrays_share_requests(void)
+TEST(arrays_share_requests)
 {
     enum { N = 3 };
     MPI_Request r[2][LEAST];
@@ -342,7 +352,7 @@ static void arrays_share_requests(void)
 
 /* A request that the program puts into the array is reported although there is always another one
  * that is complete. */
-static void new_one_is_found(void)
+TEST(new_one_is_found)
 {
     MPI_Request r[LEAST];
     int index = 0, calls = 0;
@@ -363,7 +373,7 @@ static void new_one_is_found(void)
 
 /* An array with so many inactive requests that a poll of a long wait tests only a part of them: a
  * message that takes a place there is awaited all the same. */
-static void message_among_inactive(bool some)
+static void await_among_inactive(bool some)
 {
     enum { INACTIVE = 2000, STARTED = 9, NEW = INACTIVE + 1, ALL };
     static MPI_Request r[ALL];
@@ -394,9 +404,15 @@ static void message_among_inactive(bool some)
         MPI_Request_free(&r[i]);
 }
 
+TEST(message_among_inactive)
+{
+    await_among_inactive(false);
+    await_among_inactive(true);
+}
+
 /* The MPI may give nbcshim the handle of a request that the program has freed. Where a request of
  * the MPI was seen, the same handle then means one of nbcshim's. */
-static void handle_changes_hands(void)
+TEST(handle_changes_hands)
 {
     enum { MOST = 1000 };
     MPI_Request r[LEAST], held[MOST], message;
@@ -432,7 +448,7 @@ static void message_to_self(int tag, MPI_Request *receive)
 
 /* Persistent messages that are always complete: each is reported, not one of them again and again.
  */
-static void messages_take_turns(bool tests)
+static void take_turns(bool tests)
 {
     enum { N = LEAST + 8 };
     MPI_Request r[N];
@@ -459,6 +475,12 @@ static void messages_take_turns(bool tests)
     MPI_Waitall(N - 1, r + 1, MPI_STATUSES_IGNORE);
     for (int i = 0; i < N; i++)
         MPI_Request_free(&r[i]);
+}
+
+TEST(messages_take_turns)
+{
+    take_turns(false);
+    take_turns(true);
 }
 
 /* --- errors ------------------------------------------------------------------------------------*/
@@ -557,7 +579,7 @@ static void error_some(MPI_Request *r, bool tests)
 }
 
 /* Each request is reported once, the one that has failed with its error, and the others go on. */
-static void errors_are_reported(void)
+TEST(errors_are_reported)
 {
     MPI_Errhandler before;
     MPI_Request r[NERR];
@@ -581,7 +603,7 @@ static void errors_are_reported(void)
 
 /* One operation, which is pending because the last rank is late: tests find it active, and a wait
  * lasts until it is over. A message of the MPI, then an operation of nbcshim. */
-static void pending_one(bool message, bool some)
+static void await_one(bool message, bool some)
 {
     MPI_Request r[LEAST];
     int index = -1, count = -1, flag = -1, in = -1;
@@ -610,6 +632,12 @@ static void pending_one(bool message, bool some)
         MPI_Waitany(LEAST, r, &index, MPI_STATUS_IGNORE);
     CHECK(count == 1 && index == 7 && r[7] == MPI_REQUEST_NULL && (!message || in == test_rank));
     MPI_Request_free(&r[0]);
+}
+
+TEST(pending_one)
+{
+    for (int i = 0; i < 4; i++)
+        await_one(i % 2, i / 2);
 }
 
 /* --- an array that other ranks complete --------------------------------------------------------*/
@@ -657,7 +685,7 @@ static int many_complete(int n, int call, int *indices)
 }
 
 /* If it shrinks, the last entry takes the place of each that has been reported. */
-static void many_drain(struct rng *rng, int call, bool shrinks)
+static void drain_many(struct rng *rng, int call, bool shrinks)
 {
     int n = MANY, left_over = MANY, indices[MANY];
     many_start(rng);
@@ -682,30 +710,26 @@ static void many_drain(struct rng *rng, int call, bool shrinks)
     }
 }
 
+TEST(many_drain)
+{
+    struct rng rng = rng_private(0);
+    for (int call = 0; call < 4; call++) {
+        drain_many(&rng, call, false);
+        drain_many(&rng, call, true);
+    }
+}
+
+static void begin(void)
+{
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+}
+
+static void end(void)
+{
+    MPI_Comm_free(&comm);
+}
+
 int main(int argc, char **argv)
 {
-    bool single = argc > 1 && strcmp(argv[1], "single") == 0;
-    int level = test_init_thread(&argc, &argv, single ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
-    struct rng rng = rng_private(0);
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    removed_and_put_back();
-    arrays_share_requests();
-    new_one_is_found();
-    message_among_inactive(false);
-    message_among_inactive(true);
-    handle_changes_hands();
-    messages_take_turns(false);
-    messages_take_turns(true);
-    errors_are_reported();
-    for (int i = 0; i < 4; i++)
-        pending_one(i % 2, i / 2);
-    arrays_change(false);
-    if (level == MPI_THREAD_MULTIPLE)
-        arrays_change(true);
-    for (int call = 0; call < 4; call++) {
-        many_drain(&rng, call, false);
-        many_drain(&rng, call, true);
-    }
-    MPI_Comm_free(&comm);
-    return test_done();
+    return test_main(argc, argv, begin, end);
 }

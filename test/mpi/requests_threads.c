@@ -19,6 +19,7 @@
 enum { THREADS = 4, SLICE = 8 };
 
 static int rounds;
+static MPI_Comm comm; /* of all ranks and threads */
 
 struct worker {
     pthread_t thread;
@@ -51,6 +52,27 @@ static int left(void)
 static int right(void)
 {
     return (test_rank + 1) % test_size;
+}
+
+/* Over Open MPI the first nonblocking file operation ends the progress thread. An
+ * allreduce is pending on rank 0 then, since the last rank comes late. */
+TEST(stopped, .if_named = true, .level = MPI_THREAD_MULTIPLE)
+{
+#ifdef HAVE_MPI_FILE_OPEN
+    MPI_File file;
+    MPI_Request r, pending;
+    int one = 1, sum = -1;
+    char byte;
+    if (test_rank == test_size - 1)
+        usleep(50000);
+    MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &pending);
+    MPI_File_open(MPI_COMM_SELF, "/proc/self/exe", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
+    MPI_File_iread(file, &byte, 1, MPI_BYTE, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    MPI_File_close(&file);
+    MPI_Wait(&pending, MPI_STATUS_IGNORE);
+    EXPECT_INT(sum, test_size);
+#endif
 }
 
 /* --- each on a communicator of its own ---------------------------------------------------------*/
@@ -132,7 +154,7 @@ static void *on_slice(void *arg)
     return NULL;
 }
 
-static void slices(int n, MPI_Comm comm)
+static void slices(int n)
 {
     MPI_Request r[THREADS * SLICE];
     for (slice_round = 0; slice_round < rounds / 5; slice_round++) {
@@ -186,7 +208,7 @@ static void *free_one(void *arg)
     return NULL;
 }
 
-static void handing_over(int n, MPI_Comm comm)
+static void handing_over(int n)
 {
     for (int i = 0; i < n; i++)
         MPI_Allreduce_init(&workers[i].in[0], &workers[i].out[0], 1, MPI_INT, MPI_SUM, comm,
@@ -198,6 +220,21 @@ static void handing_over(int n, MPI_Comm comm)
     run_threads(n, free_one);
 }
 
+TEST(in_turns, .level = MPI_THREAD_MULTIPLE)
+{
+    for (int n = 2; n <= THREADS; n++) {
+        for (int i = 0; i < n; i++) {
+            workers[i].id = i;
+            MPI_Comm_dup(comm, &workers[i].comm);
+        }
+        run_threads(n, on_own_comm);
+        slices(n);
+        handing_over(n);
+        for (int i = 0; i < n; i++)
+            MPI_Comm_free(&workers[i].comm);
+    }
+}
+
 /* --- one thread waits for a message, another one starts ----------------------------------------*/
 
 enum { MANY = 100 }; /* some of them start when others are complete */
@@ -205,7 +242,7 @@ enum { MANY = 100 }; /* some of them start when others are complete */
 static sem_t came;
 static MPI_Comm alone;
 
-static void many_barriers(MPI_Comm comm, MPI_Request *r)
+static void many_barriers(MPI_Request *r)
 {
     for (int i = 0; i < MANY; i++)
         MPI_Ibarrier(comm, &r[i]);
@@ -214,39 +251,46 @@ static void many_barriers(MPI_Comm comm, MPI_Request *r)
 static void *start_and_leave(void *arg)
 {
     MPI_Request r[MANY];
+    (void)arg;
     usleep(20000);
-    many_barriers(*(MPI_Comm *)arg, r);
+    many_barriers(r);
     sem_wait(&came);
     OK(MPI_Waitall(MANY, r, MPI_STATUSES_IGNORE));
     return NULL;
 }
 
 /* Rank 0 is late, and sends the message after its operations. */
-static void send_after_barriers(MPI_Comm comm)
+static void send_after_barriers(void)
 {
     MPI_Request r[MANY];
     usleep(50000);
-    many_barriers(comm, r);
+    many_barriers(r);
     OK(MPI_Waitall(MANY, r, MPI_STATUSES_IGNORE));
     for (int to = 1; to < test_size; to++)
         MPI_Send(NULL, 0, MPI_INT, to, 0, comm);
 }
 
-static void started_meanwhile(int how, MPI_Comm comm)
+static void start_meanwhile(int how)
 {
     MPI_Request r;
     if (test_rank == 0) {
-        send_after_barriers(comm);
+        send_after_barriers();
         return;
     }
     MPI_Irecv(NULL, 0, MPI_INT, 0, 0, comm, &r);
     sem_init(&came, 0, 0);
-    pthread_create(&workers[0].thread, NULL, start_and_leave, &comm);
+    pthread_create(&workers[0].thread, NULL, start_and_leave, NULL);
     complete(how, 1, &r);
     CHECK(r == MPI_REQUEST_NULL);
     sem_post(&came);
     pthread_join(workers[0].thread, NULL);
     sem_destroy(&came);
+}
+
+TEST(started_meanwhile, .level = MPI_THREAD_MULTIPLE)
+{
+    for (int how = 0; how < 8; how++)
+        start_meanwhile(how);
 }
 
 /* --- one thread starts, another one tests an array in which the request was --------------------*/
@@ -275,10 +319,10 @@ static void *start_many(void *arg)
 
 /* The length of the vector varies, so that most operations have never been started before; with it
  * the time after which the array is tested. */
-static void test_beside(MPI_Request *array, int length, MPI_Comm comm)
+static void test_beside(MPI_Request *array, int length)
 {
     int in[5000] = {1}, out[5000] = {0}, count, indices[SOME];
-    MPI_Allreduce_init(in, out, length, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &starts[0]);
+    MPI_Allreduce_init(in, out, length, MPI_INT, MPI_SUM, alone, MPI_INFO_NULL, &starts[0]);
     array[0] = starts[0];
     for (int i = 0; i < 2; i++)
         MPI_Testsome(SOME, array, &count, indices, MPI_STATUSES_IGNORE);
@@ -295,7 +339,7 @@ static void test_beside(MPI_Request *array, int length, MPI_Comm comm)
     MPI_Request_free(&starts[0]);
 }
 
-static void started_while_tested(MPI_Comm comm)
+TEST(started_while_tested, .level = MPI_THREAD_MULTIPLE)
 {
     MPI_Request array[SOME], pending;
     for (int i = 0; i < SOME; i++)
@@ -309,7 +353,7 @@ static void started_while_tested(MPI_Comm comm)
     sem_init(&start_now, 0, 0);
     pthread_create(&workers[0].thread, NULL, start_many, NULL);
     for (int i = 0; i < rounds; i++)
-        test_beside(array, 1 + i % 5000, alone);
+        test_beside(array, 1 + i % 5000);
     pthread_join(workers[0].thread, NULL);
     sem_destroy(&start_now);
     if (test_rank > 0)
@@ -339,7 +383,7 @@ static void *reduce(void *arg)
     return NULL;
 }
 
-static void handlers_stay(void)
+TEST(handlers_stay, .level = MPI_THREAD_MULTIPLE)
 {
     MPI_Errhandler now, before;
     long lost = 0;
@@ -360,56 +404,18 @@ static void handlers_stay(void)
     MPI_Comm_free(&alone);
 }
 
-/* "stopped": over Open MPI the first nonblocking file operation ends the progress thread. An
- * allreduce is pending on rank 0 then, since the last rank comes late. */
-static void stop_progress_thread(MPI_Comm comm)
+static void begin(void)
 {
-#ifdef HAVE_MPI_FILE_OPEN
-    MPI_File file;
-    MPI_Request r, pending;
-    int one = 1, sum = -1;
-    char byte;
-    if (test_rank == test_size - 1)
-        usleep(50000);
-    MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &pending);
-    MPI_File_open(MPI_COMM_SELF, "/proc/self/exe", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
-    MPI_File_iread(file, &byte, 1, MPI_BYTE, &r);
-    MPI_Wait(&r, MPI_STATUS_IGNORE);
-    MPI_File_close(&file);
-    MPI_Wait(&pending, MPI_STATUS_IGNORE);
-    EXPECT_INT(sum, test_size);
-#else
-    (void)comm;
-#endif
+    rounds = test_scale(test_oversubscribed() ? 15 : 200, 5000);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+}
+
+static void end(void)
+{
+    MPI_Comm_free(&comm);
 }
 
 int main(int argc, char **argv)
 {
-    MPI_Comm comm;
-    if (test_init_thread(&argc, &argv, MPI_THREAD_MULTIPLE) < MPI_THREAD_MULTIPLE) {
-        if (test_rank == 0)
-            printf("this MPI has no MPI_THREAD_MULTIPLE: nothing to test\n");
-        return test_done();
-    }
-    rounds = test_scale(test_oversubscribed() ? 15 : 200, 5000);
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    if (argc > 1 && strcmp(argv[1], "stopped") == 0)
-        stop_progress_thread(comm);
-    for (int how = 0; how < 8; how++)
-        started_meanwhile(how, comm);
-    for (int n = 2; n <= THREADS; n++) {
-        for (int i = 0; i < n; i++) {
-            workers[i].id = i;
-            MPI_Comm_dup(comm, &workers[i].comm);
-        }
-        run_threads(n, on_own_comm);
-        slices(n, comm);
-        handing_over(n, comm);
-        for (int i = 0; i < n; i++)
-            MPI_Comm_free(&workers[i].comm);
-    }
-    started_while_tested(comm);
-    MPI_Comm_free(&comm);
-    handlers_stay();
-    return test_done();
+    return test_main(argc, argv, begin, end);
 }

@@ -90,14 +90,54 @@ static MPI_Request start(int *sum)
     return started;
 }
 
-static void wait_one(void)
+/* For the last rank: sleeps for a while, or until the wait of rank 0 gives up the processor,
+ * however long that takes here. A wait that never does is not kept waiting for ever. */
+static void come_late(bool rank_0_yields)
+{
+    enum { LONGEST_WAIT = 5 * 50 };
+    const struct timespec late = {0, 20 * 1000 * 1000};
+    nanosleep(&late, NULL);
+    for (int i = 1; i < LONGEST_WAIT && rank_0_yields && !*given_up; i++)
+        nanosleep(&late, NULL);
+}
+
+static bool hooked; /* the MPI calls nbcshim in its progress loop */
+
+static void run_wait(const struct test *test, bool must_yield)
+{
+    sums[0] = -1;
+    *given_up = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (test_rank == test_size - 1)
+        come_late(must_yield);
+    yields = 0;
+    counts = true;
+    test->run();
+    counts = false;
+    EXPECT_INT(sums[0], test_size);
+    if (test_rank == 0 && must_yield)
+        EXPECT(yields > 0, "the wait does not give up the processor");
+}
+
+static void in_shim(const struct test *test)
+{
+    run_wait(test, !test_native);
+}
+
+/* Waits in the MPI, if that is hooked. It decides then whether it gives up the processor. */
+static void below(const struct test *test)
+{
+    run_wait(test, !test_native && !hooked);
+}
+
+TEST(wait_one, .runner = in_shim)
 {
     r[0] = start(&sums[0]);
     MPI_Wait(&r[0], MPI_STATUS_IGNORE);
 }
 
 /* For a message, while an operation is pending. */
-static void wait_for_message(void)
+TEST(wait_for_message, .runner = below)
 {
     r[0] = start(&sums[0]);
     if (test_rank == 0) {
@@ -115,13 +155,13 @@ static void start_two(void)
         r[i] = start(&sums[i]);
 }
 
-static void wait_all(void)
+TEST(wait_all, .runner = in_shim)
 {
     start_two();
     MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
 }
 
-static void wait_any(void)
+TEST(wait_any, .runner = in_shim)
 {
     int index;
     start_two();
@@ -129,7 +169,7 @@ static void wait_any(void)
     MPI_Waitany(2, r, &index, MPI_STATUS_IGNORE);
 }
 
-static void wait_some(void)
+TEST(wait_some, .runner = in_shim)
 {
     int count, indices[2];
     start_two();
@@ -138,7 +178,7 @@ static void wait_some(void)
 }
 
 /* A blocking call that must complete what is pending: see pmpi/hookless/p2p.c. */
-static void receive(void)
+TEST(receive, .runner = below)
 {
     r[0] = start(&sums[0]);
     if (test_rank == 0)
@@ -148,34 +188,14 @@ static void receive(void)
     MPI_Wait(&r[0], MPI_STATUS_IGNORE);
 }
 
-static void block(void)
+TEST(block, .runner = below)
 {
     MPI_Allreduce(&one, &sums[0], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 }
 
-#define CASE(function)             \
-    {                              \
-        function, #function, false \
-    }
-#define CASE_BELOW(function)      \
-    {                             \
-        function, #function, true \
-    }
-
-/* below: waits in the MPI, if that calls nbcshim in its progress loop. The MPI decides then whether
- * it gives up the processor. */
-static const struct {
-    void (*call)(void);
-    const char *name;
-    bool below;
-} cases[] = {
-    CASE(wait_one),  CASE_BELOW(wait_for_message), CASE(wait_all),    CASE(wait_any),
-    CASE(wait_some), CASE_BELOW(receive),          CASE_BELOW(block),
-};
-
 enum { LONGEST = 1024, MOST_RANKS = 16 }; /* ints */
 
-static void starts_keep_the_processor(void)
+TEST(starts_keep_the_processor)
 {
     static int from[LONGEST * MOST_RANKS], to[LONGEST * MOST_RANKS];
     for (int n = 1; n <= LONGEST; n *= 4) {
@@ -192,12 +212,11 @@ static void starts_keep_the_processor(void)
 }
 
 /* If all ranks are on one node with fewer processors. */
-static void senders_let_the_root_receive(void)
-{
 #ifdef MPICH_NUMVERSION
+TEST(senders_let_the_root_receive)
+{
     enum { GATHERS = 64 };
     static int from, to[MOST_RANKS];
-    test_place("gathers to rank 0");
     MPI_Barrier(MPI_COMM_WORLD);
     yields = 0;
     counts = true;
@@ -208,25 +227,13 @@ static void senders_let_the_root_receive(void)
     counts = false;
     if (test_rank > 0 && test_oversubscribed() && !test_native)
         EXPECT(yields > 0, "%d gathers do not give up the processor", GATHERS);
+}
 #endif
-}
-
-/* For the last rank: sleeps for a while, or until the wait of rank 0 gives up the processor,
- * however long that takes here. A wait that never does is not kept waiting for ever. */
-static void come_late(bool rank_0_yields)
-{
-    enum { LONGEST_WAIT = 5 * 50 };
-    const struct timespec late = {0, 20 * 1000 * 1000};
-    nanosleep(&late, NULL);
-    for (int i = 1; i < LONGEST_WAIT && rank_0_yields && !*given_up; i++)
-        nanosleep(&late, NULL);
-}
 
 /* Where ranks do not share processors, a wait has patience for more polls, but for no more time. */
-static void slow_polls_are_few(void)
+TEST(slow_polls_are_few)
 {
     enum { FAST_POLLS = 512 };
-    test_place("slow polls");
     *given_up = 0;
     MPI_Barrier(MPI_COMM_WORLD);
     if (test_rank == test_size - 1)
@@ -239,33 +246,18 @@ static void slow_polls_are_few(void)
         EXPECT(locks < FAST_POLLS / 2, "a wait gives up the processor after %d slow polls", locks);
 }
 
+static void begin(void)
+{
+    int found = 0;
+    share();
+    if (test_native)
+        return;
+    library_find();
+    nbcshim_hook(&found);
+    hooked = found;
+}
+
 int main(int argc, char **argv)
 {
-    int hooked = 0;
-    test_init(&argc, &argv);
-    share();
-    if (!test_native) {
-        library_find();
-        nbcshim_hook(&hooked);
-    }
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        bool must_yield = !test_native && !(cases[i].below && hooked);
-        test_place("%s", cases[i].name);
-        sums[0] = -1;
-        *given_up = 0;
-        MPI_Barrier(MPI_COMM_WORLD);
-        if (test_rank == test_size - 1)
-            come_late(must_yield);
-        yields = 0;
-        counts = true;
-        cases[i].call();
-        counts = false;
-        EXPECT_INT(sums[0], test_size, "%s", cases[i].name);
-        if (test_rank == 0 && must_yield)
-            EXPECT(yields > 0, "%s waits without giving up the processor", cases[i].name);
-    }
-    slow_polls_are_few();
-    starts_keep_the_processor();
-    senders_let_the_root_receive();
-    return test_done();
+    return test_main(argc, argv, begin, NULL);
 }

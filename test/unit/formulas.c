@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* One group of ranks that are all as far from one another. */
 #include "formulas.h"
 #include "topo.h"
 
+/* Broadcasts cut what is longer than UNCUT in pieces of their own choice. */
+enum { WINDOW = 8, UNCUT = 4096 };
+
 /* --- words ------------------------------------------------------------------------------------ */
 
-int64_t log_ceil(int64_t n, int64_t k)
+int64_t up(int64_t n, int64_t by)
+{
+    return (n + by - 1) / by;
+}
+
+static int64_t log_ceil(int64_t n, int64_t k)
 {
     int64_t l = 0;
     for (int64_t reach = 1; reach < n; reach *= k)
@@ -13,46 +20,14 @@ int64_t log_ceil(int64_t n, int64_t k)
     return l;
 }
 
-int64_t zero(const struct at *a)
+static int64_t pow2_floor(int64_t n)
 {
-    (void)a;
-    return 0;
+    return nbc_pow2_floor((int)n);
 }
 
-int64_t one(const struct at *a)
+static int64_t known_if(bool known, int64_t number)
 {
-    return a->P > 1 || a->R;
-}
-
-int64_t up(int64_t n, int64_t by)
-{
-    return (n + by - 1) / by;
-}
-
-int64_t log2P(const struct at *a)
-{
-    return log_ceil(a->P, 2);
-}
-
-static int64_t log4P(const struct at *a)
-{
-    return log_ceil(a->P, 4);
-}
-
-static int64_t pow2(const struct at *a)
-{
-    return nbc_pow2_floor((int)a->P);
-}
-
-static int64_t floor_log2P(const struct at *a)
-{
-    return log_ceil(pow2(a), 2);
-}
-
-/* Ranks beyond the power of two. */
-int64_t rest(const struct at *a)
-{
-    return a->P - pow2(a);
+    return known ? number : UNKNOWN;
 }
 
 /* Peers d·k^i < P, 0 < d < k: children of a k-nomial root, partners of dissemination. */
@@ -66,7 +41,7 @@ static int64_t peers_of(int64_t P, int64_t k)
 }
 
 /* Ranks in all k-nomial subtrees but the root's: what a gather's or scatter's messages hold. */
-int64_t subtrees(int64_t P, int64_t k)
+static int64_t subtrees(int64_t P, int64_t k)
 {
     int64_t sum = 0;
     for (int64_t rank = 1; rank < P; rank++) {
@@ -75,6 +50,16 @@ int64_t subtrees(int64_t P, int64_t k)
             size *= k;
         sum += size < P - rank ? size : P - rank;
     }
+    return sum;
+}
+
+/* A Bine tree on a power of two has the subtrees of a binomial one; one that others fold onto has
+ * them too, and each of these is in all subtrees above it. */
+static int64_t bine_subtrees(int64_t P)
+{
+    int64_t sum = 0;
+    for (int rank = 1; rank < P; rank++)
+        sum += nbc_knomial_subtree(rank, (int)P, NBC_BINE).n;
     return sum;
 }
 
@@ -88,317 +73,6 @@ static int64_t digits(int64_t P, int64_t k)
     return sum;
 }
 
-/* --- the formulas ----------------------------------------------------------------------------- */
-
-/* P − 1 messages in all, and what they hold */
-static int64_t P_1(const struct at *a)
-{
-    return a->P - 1;
-}
-
-int64_t P_1_n(const struct at *a)
-{
-    return (a->P - 1) * a->n;
-}
-
-static int64_t PP_1(const struct at *a)
-{
-    return a->P * (a->P - 1);
-}
-
-static int64_t PP_1_n(const struct at *a)
-{
-    return a->P * (a->P - 1) * a->n;
-}
-
-static int64_t P_log2P(const struct at *a)
-{
-    return a->P * log2P(a);
-}
-
-static int64_t in_windows(const struct at *a)
-{
-    return up(a->P - 1, WINDOW);
-}
-
-/* All at once where they have room, else in windows. */
-static int64_t in_room(const struct at *a)
-{
-    return a->P > WINDOW && a->P * a->n > 128 * 1024 ? in_windows(a) : a->P > 1;
-}
-
-static int64_t in_room_and_back(const struct at *a)
-{
-    return in_room(a) + 1;
-}
-
-/* barriers */
-static int64_t dissemination4_messages(const struct at *a)
-{
-    return a->P * peers_of(a->P, 4);
-}
-
-static int64_t twice_log4P(const struct at *a)
-{
-    return 2 * log4P(a);
-}
-
-static int64_t two(const struct at *a)
-{
-    return a->P > 1 ? 2 : 0;
-}
-
-static int64_t all_back(const struct at *a)
-{
-    return a->P * P_1_n(a);
-}
-
-static int64_t there_and_all_back(const struct at *a)
-{
-    return P_1_n(a) + all_back(a);
-}
-
-static int64_t twice_P_1(const struct at *a)
-{
-    return 2 * (a->P - 1);
-}
-
-/* k-nomial trees */
-static int64_t log2P_n(const struct at *a)
-{
-    return log2P(a) * a->n;
-}
-
-static int64_t children4_n(const struct at *a)
-{
-    return peers_of(a->P, 4) * a->n;
-}
-
-static int64_t subtrees2_n(const struct at *a)
-{
-    return subtrees(a->P, 2) * a->n;
-}
-
-/* A Bine tree on a power of two has the subtrees of a binomial one; one that others fold onto has
- * them too, and each of these is in all subtrees above it. */
-static int64_t bine_subtrees_n(const struct at *a)
-{
-    int64_t sum = 0;
-    for (int rank = 1; rank < a->P; rank++)
-        sum += nbc_knomial_subtree(rank, (int)a->P, NBC_BINE).n;
-    return sum * a->n;
-}
-
-static int64_t subtrees4_n(const struct at *a)
-{
-    return subtrees(a->P, 4) * a->n;
-}
-
-/* pipelines; without a segment size of the caller's the reductions have a choice of their own */
-static int64_t pieces(const struct at *a)
-{
-    return a->segment && a->P > 1 ? up(a->n, a->segment) : 1;
-}
-
-static int64_t chain_rounds(const struct at *a)
-{
-    return a->P > 1 ? a->P - 2 + pieces(a) : 0;
-}
-
-/* Broadcasts cut what is longer than this in pieces of their own choice. */
-enum { UNCUT = 4096 };
-
-static int64_t bcast_chain_rounds(const struct at *a)
-{
-    return a->segment || a->n <= UNCUT ? chain_rounds(a) : UNKNOWN;
-}
-
-static int64_t chain_messages(const struct at *a)
-{
-    return (a->P - 1) * pieces(a);
-}
-
-static int64_t own_chain_rounds(const struct at *a)
-{
-    return a->segment ? chain_rounds(a) : UNKNOWN;
-}
-
-static int64_t own_chain_messages(const struct at *a)
-{
-    return a->segment ? chain_messages(a) : UNKNOWN;
-}
-
-static int64_t bcast_chain_messages(const struct at *a)
-{
-    return a->segment || a->n <= UNCUT ? chain_messages(a) : UNKNOWN;
-}
-
-static int64_t once_n(const struct at *a)
-{
-    return a->P > 1 ? a->n : 0;
-}
-
-/* The pieces of each chunk of a broadcast in two rounds. */
-static int64_t direct_pieces(const struct at *a)
-{
-    if (a->P < 2)
-        return 0;
-    if (!a->segment)
-        return a->n <= UNCUT ? 1 : UNKNOWN;
-    return up(up(a->n, a->P - 1), a->segment);
-}
-
-static int64_t direct_rounds(const struct at *a)
-{
-    return direct_pieces(a) > 0 ? 1 + direct_pieces(a) : direct_pieces(a);
-}
-
-static int64_t direct_messages(const struct at *a)
-{
-    int64_t pieces = direct_pieces(a);
-    return pieces == UNKNOWN ? UNKNOWN : (a->P - 1) * (a->P - 1) * pieces;
-}
-
-static int64_t direct_most(const struct at *a)
-{
-    return a->P > 1 ? a->n + a->P : 0;
-}
-
-static int64_t binary_tree_rounds(const struct at *a)
-{
-    if (!a->segment && a->n > UNCUT)
-        return UNKNOWN;
-    return a->P > 1 ? 2 * log2P(a) + 2 * pieces(a) : 0;
-}
-
-static int64_t binary_tree_most(const struct at *a)
-{
-    return (a->P > 2 ? 2 : a->P - 1) * a->n;
-}
-
-static int64_t two_tree_rounds(const struct at *a)
-{
-    return a->segment && a->P > 1 ? 2 * log2P(a) + pieces(a) : UNKNOWN;
-}
-
-/* Half of the pieces twice; what is not cut goes along one tree alone. */
-static int64_t two_tree_most(const struct at *a)
-{
-    bool cut = a->segment && a->n > a->segment;
-    return cut ? a->n + a->segment : binary_tree_most(a);
-}
-
-/* scatter and allgather */
-static int64_t log2P_and_P_1(const struct at *a)
-{
-    return log2P(a) + a->P - 1;
-}
-
-/* Every rank gets all chunks once: those of its subtree in one message, the others one by one. */
-static int64_t scatter_allgather_messages(const struct at *a)
-{
-    return a->P - 1 + a->P * (a->P - 1) - subtrees(a->P, 2);
-}
-
-static int64_t twice_log2P(const struct at *a)
-{
-    return 2 * log2P(a);
-}
-
-static int64_t twice_P_1_by_P_n(const struct at *a)
-{
-    return 2 * (a->P - 1) * a->n / a->P;
-}
-
-/* allgather */
-static int64_t folded_rounds(const struct at *a)
-{
-    return floor_log2P(a) + (rest(a) ? 2 : 0);
-}
-
-static int64_t folded_messages(const struct at *a)
-{
-    return pow2(a) * floor_log2P(a) + 2 * rest(a);
-}
-
-static int64_t allgather_doubling_bytes(const struct at *a)
-{
-    return (rest(a) + a->P * (pow2(a) - 1) + rest(a) * a->P) * a->n;
-}
-
-static int64_t allgather_doubling_most(const struct at *a)
-{
-    return rest(a) ? 3 * (a->P - 1) * a->n : (a->P - 1) * a->n;
-}
-
-static int64_t half_P(const struct at *a)
-{
-    return a->P / 2;
-}
-
-static int64_t P_half_P(const struct at *a)
-{
-    return a->P * a->P / 2;
-}
-
-/* alltoall */
-static int64_t bruck_bytes(const struct at *a)
-{
-    return a->P * digits(a->P, 2) * a->n;
-}
-
-static int64_t bruck_most(const struct at *a)
-{
-    return up(a->P * log2P(a), 2) * a->n;
-}
-
-static int64_t bruck4_messages(const struct at *a)
-{
-    return a->P * peers_of(a->P, 4);
-}
-
-static int64_t bruck4_bytes(const struct at *a)
-{
-    return a->P * digits(a->P, 4) * a->n;
-}
-
-static int64_t bruck4_most(const struct at *a)
-{
-    return up(3 * a->P * log4P(a), 4) * a->n;
-}
-
-/* reduce, Rabenseifner: fold, halving, binomial gather of the parts */
-static int64_t reduce_rabenseifner_rounds(const struct at *a)
-{
-    return 2 * floor_log2P(a) + (rest(a) > 0);
-}
-
-static int64_t reduce_rabenseifner_messages(const struct at *a)
-{
-    return rest(a) + pow2(a) * floor_log2P(a) + pow2(a) - 1;
-}
-
-static int64_t reduce_rabenseifner_bytes(const struct at *a)
-{
-    return rest(a) * a->n + (pow2(a) - 1) * a->n + subtrees(pow2(a), 2) * (a->n / pow2(a));
-}
-
-static int64_t reduce_rabenseifner_most(const struct at *a)
-{
-    return 2 * (pow2(a) - 1) * (a->n / pow2(a)) + (rest(a) ? a->n : 0);
-}
-
-/* allreduce */
-static int64_t folded_messages_n(const struct at *a)
-{
-    return folded_messages(a) * a->n;
-}
-
-static int64_t folded_log2P_n(const struct at *a)
-{
-    return (floor_log2P(a) + (rest(a) > 0)) * a->n;
-}
-
 /* Groups of 4 as long as P asks for it, then one of 2, 3, 5, 7. Sum of (size − 1), or the number of
  * groups; what is left over folds: the head tells no more. */
 static int64_t groups(int64_t P, bool sum)
@@ -408,383 +82,405 @@ static int64_t groups(int64_t P, bool sum)
     for (int i = 0; i < 5; i++)
         for (; P % sizes[i] == 0; P /= sizes[i])
             total += sum ? sizes[i] - 1 : 1;
-    return P == 1 ? total : UNKNOWN;
-}
-
-static int64_t multiplying_rounds(const struct at *a)
-{
-    return groups(a->P, false);
-}
-
-static int64_t multiplying_messages(const struct at *a)
-{
-    int64_t each = groups(a->P, true);
-    return each == UNKNOWN ? UNKNOWN : a->P * each;
-}
-
-static int64_t multiplying_bytes(const struct at *a)
-{
-    int64_t messages = multiplying_messages(a);
-    return messages == UNKNOWN ? UNKNOWN : messages * a->n;
-}
-
-static int64_t multiplying_most(const struct at *a)
-{
-    int64_t each = groups(a->P, true);
-    return each == UNKNOWN ? UNKNOWN : each * a->n;
-}
-
-static int64_t allreduce_rabenseifner_rounds(const struct at *a)
-{
-    return 2 * floor_log2P(a) + (rest(a) ? 2 : 0);
-}
-
-static int64_t allreduce_rabenseifner_messages(const struct at *a)
-{
-    return 2 * pow2(a) * floor_log2P(a) + 2 * rest(a);
-}
-
-static int64_t allreduce_rabenseifner_bytes(const struct at *a)
-{
-    return 2 * (pow2(a) - 1) * a->n + 2 * rest(a) * a->n;
-}
-
-/* Pieces of each of the P parts of a vector. */
-static int64_t part_pieces(const struct at *a)
-{
-    return a->segment ? up(a->n / a->P, a->segment) : 1;
-}
-
-static int64_t twice_PP_1_pieces(const struct at *a)
-{
-    return 2 * a->P * (a->P - 1) * part_pieces(a);
-}
-
-static int64_t PP_1_pieces(const struct at *a)
-{
-    return a->P * (a->P - 1) * part_pieces(a);
-}
-
-int64_t twice_P_1_n(const struct at *a)
-{
-    return 2 * (a->P - 1) * a->n;
-}
-
-static int64_t two_rounds(const struct at *a)
-{
-    return a->P > 1 ? 2 * part_pieces(a) : 0;
-}
-
-/* The parts of a piece, and in the second round its results to the root. */
-static int64_t reduce_two_rounds_messages(const struct at *a)
-{
-    return (a->P + 1) * (a->P - 1) * part_pieces(a);
-}
-
-static int64_t reduce_two_rounds_bytes(const struct at *a)
-{
-    return (a->P - 1) * (a->n + a->n / a->P);
-}
-
-/* The next piece sets out when the one before has been passed on. */
-static int64_t ring_rounds(const struct at *a)
-{
-    return a->P > 1 ? 2 * (a->P - 1) * part_pieces(a) : 0;
-}
-
-/* One a rank and round, and one more where what it sends goes over the last part: in a round that
- * sends m parts that is so for m − 1 ranks. */
-static int64_t circulant_messages(const struct at *a)
-{
-    return a->P * log2P(a) + a->P - 1 - log2P(a);
-}
-
-/* … and the two pieces of such a message are posted one after the other. */
-static int64_t twice_circulant_rounds(const struct at *a)
-{
-    return 4 * log2P(a);
-}
-
-static int64_t twice_circulant_messages(const struct at *a)
-{
-    return 2 * circulant_messages(a);
-}
-
-/* reduce_scatter; n: the whole vector */
-static int64_t P_1_by_P_n(const struct at *a)
-{
-    return (a->P - 1) * (a->n / a->P);
-}
-
-static int64_t there_and_part_back(const struct at *a)
-{
-    return P_1_n(a) + P_1_by_P_n(a);
-}
-
-static int64_t halving_bytes(const struct at *a)
-{
-    return (pow2(a) - 1) * a->n + rest(a) * (a->n + a->n / a->P);
+    return known_if(P == 1, total);
 }
 
 /* The first rank that others fold onto keeps the largest halves: they have two blocks a rank. */
-static int64_t halving_most(const struct at *a)
+static int64_t halved_blocks(int64_t p2, int64_t rest)
 {
     int64_t blocks = 0;
-    for (int64_t half = pow2(a) / 2; half > 0; half /= 2)
-        blocks += half + (half < rest(a) ? half : rest(a));
-    return (rest(a) ? a->n : 0) + blocks * (a->n / a->P);
+    for (int64_t half = p2 / 2; half > 0; half /= 2)
+        blocks += half + (half < rest ? half : rest);
+    return blocks;
 }
 
-static int64_t butterfly_rounds(const struct at *a)
-{
-    return floor_log2P(a) + (rest(a) > 0) + (a->P > 2);
-}
-
-/* Blocks that bit reversal leaves where they are; with folded ranks the head tells no more. */
-static int64_t butterfly_moves(const struct at *a)
-{
-    return rest(a) ? UNKNOWN : a->P - (INT64_C(1) << (log2P(a) + 1) / 2);
-}
-
-static int64_t butterfly_messages(const struct at *a)
-{
-    int64_t moves = butterfly_moves(a);
-    return moves == UNKNOWN ? UNKNOWN : P_log2P(a) + moves;
-}
-
-static int64_t butterfly_bytes(const struct at *a)
-{
-    int64_t moves = butterfly_moves(a);
-    return moves == UNKNOWN ? UNKNOWN : (a->P - 1) * a->n + moves * (a->n / a->P);
-}
-
-static int64_t butterfly_most(const struct at *a)
-{
-    return P_1_by_P_n(a) + (a->P > 2 ? a->n / a->P : 0) + (rest(a) ? 2 * a->n : 0);
-}
-
-/* The same for the parts of Bine butterflies. */
-static int64_t bine_moves(const struct at *a)
+/* Parts of a Bine butterfly that are not where they belong. */
+static int64_t bine_moves(int64_t p2)
 {
     int64_t moves = 0;
-    for (int rank = 0; rank < pow2(a); rank++) {
-        struct nbc_fold fold = nbc_fold_onto(rank, (int)pow2(a), (int)pow2(a), -1);
+    for (int rank = 0; rank < p2; rank++) {
+        struct nbc_fold fold = nbc_fold_onto(rank, (int)p2, (int)p2, -1);
         fold.bine = true;
         moves += nbc_butterfly_part(&fold) != rank;
     }
-    return rest(a) ? UNKNOWN : moves;
+    return moves;
 }
 
-static int64_t bine_messages(const struct at *a)
-{
-    int64_t moves = bine_moves(a);
-    return moves == UNKNOWN ? UNKNOWN : P_log2P(a) + moves;
-}
-
-static int64_t bine_bytes(const struct at *a)
-{
-    int64_t moves = bine_moves(a);
-    return moves == UNKNOWN ? UNKNOWN : (a->P - 1) * a->n + moves * (a->n / a->P);
-}
-
-static int64_t bine_allgather_bytes(const struct at *a)
-{
-    return PP_1_n(a) + bine_moves(a) * a->n;
-}
-
-static int64_t bine_allgather_most(const struct at *a)
-{
-    return P_1_n(a) + (a->P > 2 ? a->n : 0);
-}
-
-static int64_t scatter_doubling_bytes(const struct at *a)
-{
-    return (pow2(a) * floor_log2P(a) + rest(a)) * a->n + rest(a) * (a->n / a->P);
-}
-
-static int64_t scatter_doubling_most(const struct at *a)
-{
-    return floor_log2P(a) * a->n + (rest(a) ? a->n + a->n / a->P : 0);
-}
-
-static int64_t ring_once_rounds(const struct at *a)
-{
-    return (a->P - 1) * part_pieces(a);
-}
-
-/* scan */
-static int64_t scan_doubling_messages(const struct at *a)
+static int64_t scan_doubling_messages(int64_t P)
 {
     int64_t sum = 0;
-    for (int64_t step = 1; step < a->P; step *= 2)
-        sum += a->P - step;
+    for (int64_t step = 1; step < P; step *= 2)
+        sum += P - step;
     return sum;
-}
-
-static int64_t scan_doubling_bytes(const struct at *a)
-{
-    return scan_doubling_messages(a) * a->n;
 }
 
 /* For a piece every rank sends up whose subtree is not at the end, and every rank hears whose is
  * not at the beginning. */
-static int64_t scan_tree_messages(const struct at *a, int tree)
+static int64_t scan_tree_messages(int64_t P, int tree)
 {
     int64_t messages = 0;
-    for (int rank = 0; rank < a->P; rank++) {
-        struct nbc_inner at = nbc_two_tree_inner(rank, (int)a->P, tree);
+    for (int rank = 0; rank < P; rank++) {
+        struct nbc_inner at = nbc_two_tree_inner(rank, (int)P, tree);
         messages += at.low + at.high;
     }
     return messages;
 }
 
-static int64_t scan_trees_messages(const struct at *a)
+/* --- one group of ranks that are all as far from one another ---------------------------------- */
+
+#define COST(builder, ...)                      \
+    do {                                        \
+        if (build == builder) {                 \
+            *f = (struct formula){__VA_ARGS__}; \
+            return true;                        \
+        }                                       \
+    } while (0)
+
+static bool barrier_or_bcast(nbc_builder *build, const struct at *a, struct formula *f)
 {
-    int64_t second = pieces(a) / 2;
-    return (pieces(a) - second) * scan_tree_messages(a, 0) + second * scan_tree_messages(a, 1);
+    const int64_t P = a->P, n = a->n, others = P - 1;
+    const int64_t log2P = log_ceil(P, 2), log4P = log_ceil(P, 4);
+    const int64_t pieces = a->segment && P > 1 ? up(n, a->segment) : 1;
+    const bool asked = a->segment || n <= UNCUT; /* the pieces are those that were asked for */
+    /* Of a broadcast in two rounds, the pieces of each chunk. */
+    const int64_t of_chunk = a->segment && P > 1 ? up(up(n, others), a->segment) : 1;
+    /* Half of the pieces twice; what is not cut goes along one tree alone. */
+    const bool cut = a->segment && n > a->segment;
+    const int64_t tree_most = (P > 2 ? 2 : others) * n;
+
+    COST(nbc_barrier_dissemination, ALWAYS, log2P, P * log2P, 0, 0);
+    COST(nbc_barrier_dissemination4, ALWAYS, log4P, P * peers_of(P, 4), 0, 0);
+    COST(nbc_barrier_one_round, ALWAYS, P > 1, P * others, 0, 0);
+    COST(nbc_barrier_linear, ALWAYS, P > 1 ? 2 : 0, 2 * others, 0, 0);
+    COST(nbc_barrier_tree, POWERS_OF_4, 2 * log4P, 2 * others, 0, 0);
+
+    COST(nbc_bcast_binomial, POWERS_OF_2, log2P, others, others * n, log2P * n);
+    COST(nbc_bcast_knomial4, POWERS_OF_4, log4P, others, others * n, peers_of(P, 4) * n);
+    COST(nbc_bcast_bine, POWERS_OF_2, log2P, others, others * n, log2P * n);
+    COST(nbc_bcast_linear, ALWAYS, P > 1, others, others * n, others * n);
+    COST(nbc_bcast_two_rounds, BOUND, known_if(asked || P<2, P> 1 ? 1 + of_chunk : 0),
+         known_if(asked || P < 2, others * others * of_chunk), others * n, P > 1 ? n + P : 0);
+    COST(nbc_bcast_chain, ALWAYS, known_if(asked, P > 1 ? P - 2 + pieces : 0),
+         known_if(asked, others * pieces), others * n, P > 1 ? n : 0);
+    COST(nbc_bcast_binary_tree, BOUND, known_if(asked, P > 1 ? 2 * log2P + 2 * pieces : 0),
+         known_if(asked, others * pieces), others * n, tree_most);
+    COST(nbc_bcast_two_tree, BOUND, known_if(a->segment && P > 1, 2 * log2P + pieces),
+         known_if(asked, others * pieces), others * n, cut ? n + a->segment : tree_most);
+    /* Every rank gets all chunks once: those of its subtree in one message, the others one by one.
+     */
+    COST(nbc_bcast_scatter_allgather, BOUND, log2P + others, others + P * others - subtrees(P, 2),
+         others * n, 2 * others * n / P);
+    COST(nbc_bcast_scatter_doubling, BOUND, 2 * log2P, P * log2P, others * n, 2 * others * n / P);
+    return false;
 }
 
-static int64_t own_scan_trees_messages(const struct at *a)
+/* Of blocks of n bytes. */
+static bool of_blocks(nbc_builder *build, const struct at *a, struct formula *f)
 {
-    return a->segment ? scan_trees_messages(a) : UNKNOWN;
+    const int64_t P = a->P, n = a->n, others = P - 1;
+    const int64_t log2P = log_ceil(P, 2), log4P = log_ceil(P, 4);
+    const int64_t p2 = pow2_floor(P), rest = P - p2, logp2 = log_ceil(p2, 2);
+    const int64_t windows = up(others, WINDOW);
+    const int64_t in_all = P * others * n;
+
+    COST(nbc_gather_binomial, POWERS_OF_2, log2P, others, subtrees(P, 2) * n, others * n);
+    COST(nbc_gather_knomial4, POWERS_OF_4, log4P, others, subtrees(P, 4) * n, others * n);
+    COST(nbc_gather_bine, POWERS_OF_2, log2P, others, bine_subtrees(P) * n, others * n);
+    COST(nbc_gather_linear, ALWAYS, P > 1, others, others * n, others * n);
+    COST(nbc_gather_windowed, ALWAYS, windows, others, others * n, others * n);
+
+    COST(nbc_scatter_binomial, POWERS_OF_2, log2P, others, subtrees(P, 2) * n, others * n);
+    COST(nbc_scatter_knomial4, POWERS_OF_4, log4P, others, subtrees(P, 4) * n, others * n);
+    COST(nbc_scatter_bine, POWERS_OF_2, log2P, others, bine_subtrees(P) * n, others * n);
+    COST(nbc_scatter_linear, ALWAYS, P > 1, others, others * n, others * n);
+    COST(nbc_scatter_windowed, ALWAYS, windows, others, others * n, others * n);
+
+    COST(nbc_allgather_recursive_doubling, POWERS_OF_2, logp2 + (rest ? 2 : 0),
+         p2 * logp2 + 2 * rest, (rest + P * (p2 - 1) + rest * P) * n, (rest ? 3 : 1) * others * n);
+    COST(nbc_allgather_bruck, ALWAYS, log2P, P * log2P, in_all, others * n);
+    COST(nbc_allgather_ring, ALWAYS, others, P * others, in_all, others * n);
+    COST(nbc_allgather_linear, ALWAYS, P > 1, P * others, in_all, others * n);
+    COST(nbc_allgather_sparbit, ALWAYS, P / 2, P * others, in_all, others * n);
+    COST(nbc_allgather_bine, POWERS_OF_2, logp2 + (rest > 0) + (P > 2),
+         known_if(!rest, P * log2P + bine_moves(p2)), known_if(!rest, in_all + bine_moves(p2) * n),
+         others * n + (P > 2 ? n : 0));
+    COST(nbc_allgather_neighbor_exchange, ALWAYS, P / 2, P * P / 2, in_all, others * n);
+    COST(nbc_allgather_gather_bcast_linear, ALWAYS, P > 1 ? 2 : 0, 2 * others,
+         others * n + P * others * n, P * others * n);
+
+    COST(nbc_alltoall_linear, ALWAYS, P > 1, P * others, in_all, others * n);
+    COST(nbc_alltoall_throttled, BOUND, windows, P * others, in_all, others * n);
+    COST(nbc_alltoall_pairwise, BOUND, others, P * others, in_all, others * n);
+    COST(nbc_alltoall_bruck, POWERS_OF_2, log2P, P * log2P, P * digits(P, 2) * n,
+         up(P * log2P, 2) * n);
+    COST(nbc_alltoall_bine, ALWAYS, log2P, P * log2P, P * digits(P, 2) * n, up(P * log2P, 2) * n);
+    COST(nbc_alltoall_bruck4, POWERS_OF_4, log4P, P * peers_of(P, 4), P * digits(P, 4) * n,
+         up(3 * P * log4P, 4) * n);
+    return false;
 }
 
-static int64_t own_scan_trees_bytes(const struct at *a)
+/* Of vectors of n bytes, whose parts have n / P. */
+static bool reductions(nbc_builder *build, const struct at *a, struct formula *f)
 {
-    return a->segment ? scan_trees_messages(a) * (a->n / pieces(a)) : UNKNOWN;
+    const int64_t P = a->P, n = a->n, others = P - 1, part = n / P;
+    const int64_t log2P = log_ceil(P, 2), log4P = log_ceil(P, 4);
+    const int64_t p2 = pow2_floor(P), rest = P - p2, logp2 = log_ceil(p2, 2), part2 = n / p2;
+    const int64_t windows = up(others, WINDOW);
+    /* All at once where they have room, else in windows. */
+    const int64_t in_room = P > WINDOW && P * n > 128 * 1024 ? windows : P > 1;
+    /* Without a segment size of the caller's they have a choice of their own. */
+    const bool asked = a->segment;
+    const int64_t pieces = asked && P > 1 ? up(n, a->segment) : 1;
+    const int64_t pieces_of_part = asked ? up(part, a->segment) : 1;
+    const bool cut = asked && n > a->segment;
+    const int64_t folded = p2 * logp2 + 2 * rest; /* messages of a butterfly */
+    /* Rabenseifner: fold, halving, binomial gather of the parts. */
+    const int64_t halving_messages = rest + p2 * logp2 + p2 - 1,
+                  halving_bytes = rest * n + (p2 - 1) * n + subtrees(p2, 2) * part2,
+                  halving_most = 2 * (p2 - 1) * part2 + (rest ? n : 0);
+    /* One a rank and round, and one more where what it sends goes over the last part: in a round
+     * that sends m parts that is so for m − 1 ranks. */
+    const int64_t circulant = P * log2P + others - log2P;
+    /* Blocks that bit reversal moves; with folded ranks the head tells no more. */
+    const int64_t moves = P - (INT64_C(1) << (log2P + 1) / 2);
+    /* Pieces take two trees in turns. */
+    const int64_t tree_pieces =
+        (pieces - pieces / 2) * scan_tree_messages(P, 0) + pieces / 2 * scan_tree_messages(P, 1);
+
+    COST(nbc_reduce_binomial, POWERS_OF_2, log2P, others, others * n, log2P * n);
+    COST(nbc_reduce_knomial4, POWERS_OF_4, log4P, others, others * n, peers_of(P, 4) * n);
+    COST(nbc_reduce_bine, POWERS_OF_2, log2P, others, others * n, log2P * n);
+    COST(nbc_reduce_linear, ALWAYS, in_room, others, others * n, others * n);
+    COST(nbc_reduce_chain, ALWAYS, known_if(asked, P > 1 ? P - 2 + pieces : 0),
+         known_if(asked, others * pieces), others * n, P > 1 ? n : 0);
+    COST(nbc_reduce_two_tree, BOUND, known_if(asked && P > 1, 2 * log2P + pieces),
+         known_if(asked, others * pieces), others * n,
+         cut ? n + a->segment : (P > 2 ? 2 : others) * n);
+    COST(nbc_reduce_rabenseifner, POWERS_OF_2, 2 * logp2 + (rest > 0), halving_messages,
+         halving_bytes, halving_most);
+    COST(nbc_reduce_bine_halving, POWERS_OF_2, 2 * logp2 + (rest > 0), halving_messages,
+         halving_bytes, halving_most);
+    /* The parts of a piece, and in the second round its results to the root. */
+    COST(nbc_reduce_two_rounds, ALWAYS, P > 1 ? 2 * pieces_of_part : 0,
+         (P + 1) * others * pieces_of_part, others * (n + part), 2 * others * n / P);
+
+    COST(nbc_allreduce_recursive_doubling, POWERS_OF_2, logp2 + (rest ? 2 : 0), folded, folded * n,
+         (logp2 + (rest > 0)) * n);
+    const int64_t sent = groups(P, true); /* by each */
+    COST(nbc_allreduce_recursive_multiplying, ALWAYS, groups(P, false),
+         known_if(sent != UNKNOWN, P * sent), known_if(sent != UNKNOWN, P * sent * n),
+         known_if(sent != UNKNOWN, sent * n));
+    COST(nbc_allreduce_one_round, ALWAYS, P > 1, P * others, P * others * n, others * n);
+    COST(nbc_allreduce_rabenseifner, POWERS_OF_2, 2 * logp2 + (rest ? 2 : 0),
+         2 * p2 * logp2 + 2 * rest, 2 * (p2 - 1) * n + 2 * rest * n, halving_most);
+    COST(nbc_allreduce_bine, POWERS_OF_2, 2 * logp2 + (rest ? 2 : 0), 2 * p2 * logp2 + 2 * rest,
+         2 * (p2 - 1) * n + 2 * rest * n, halving_most);
+    COST(nbc_allreduce_two_rounds, ALWAYS, P > 1 ? 2 * pieces_of_part : 0,
+         2 * P * others * pieces_of_part, 2 * others * n, 2 * others * n / P);
+    /* The two pieces of a message over the last part are posted one after the other. */
+    COST(nbc_allreduce_circulant, BOUND, 4 * log2P, 2 * circulant, 2 * others * n,
+         2 * others * n / P);
+    /* The next piece sets out when the one before has been passed on. */
+    COST(nbc_allreduce_ring, BOUND, 2 * others * pieces_of_part, 2 * P * others * pieces_of_part,
+         2 * others * n, 2 * others * n / P);
+    COST(nbc_allreduce_reduce_bcast_linear, ALWAYS, in_room + 1, 2 * others, 2 * others * n,
+         others * n);
+
+    COST(nbc_reduce_scatter_reduce_scatter_linear, ALWAYS, in_room + 1, 2 * others,
+         others * n + others * part, others * n);
+    COST(nbc_reduce_scatter_pairwise, ALWAYS, windows, P * others, others * n, others * part);
+    COST(nbc_reduce_scatter_recursive_halving, POWERS_OF_2, logp2 + (rest ? 2 : 0), folded,
+         (p2 - 1) * n + rest * (n + part), (rest ? n : 0) + halved_blocks(p2, rest) * part);
+    COST(nbc_reduce_scatter_circulant, BOUND, 2 * log2P, circulant, others * n, others * part);
+    COST(nbc_reduce_scatter_recursive_doubling, POWERS_OF_2, logp2 + (rest ? 2 : 0), folded,
+         (p2 * logp2 + rest) * n + rest * part, logp2 * n + (rest ? n + part : 0));
+    COST(nbc_reduce_scatter_butterfly, POWERS_OF_2, logp2 + (rest > 0) + (P > 2),
+         known_if(!rest, P * log2P + moves), known_if(!rest, others * n + moves * part),
+         others * part + (P > 2 ? part : 0) + (rest ? 2 * n : 0));
+    COST(nbc_reduce_scatter_bine, POWERS_OF_2, logp2 + (rest > 0) + (P > 2),
+         known_if(!rest, P * log2P + bine_moves(p2)),
+         known_if(!rest, others * n + bine_moves(p2) * part),
+         others * part + (P > 2 ? part : 0) + (rest ? 2 * n : 0));
+    COST(nbc_reduce_scatter_ring, BOUND, others * pieces_of_part, P * others * pieces_of_part,
+         others * n, others * part);
+
+    COST(nbc_scan_recursive_doubling, POWERS_OF_2, log2P, scan_doubling_messages(P),
+         scan_doubling_messages(P) * n, log2P * n);
+    COST(nbc_scan_one_round, ALWAYS, in_room, P * others / 2, P * others / 2 * n, others * n);
+    COST(nbc_scan_chain, ALWAYS, known_if(asked, P > 1 ? P - 2 + pieces : 0),
+         known_if(asked, others * pieces), others * n, P > 1 ? n : 0);
+    /* Half of the pieces thrice, the others once; what is not cut goes along one tree alone. */
+    COST(nbc_scan_two_tree, BOUND, known_if(asked && P > 1, 4 * log2P + 2 * pieces),
+         known_if(asked, tree_pieces), known_if(asked, tree_pieces * (n / pieces)),
+         cut ? 2 * n + a->segment : 3 * n);
+    return false;
 }
 
-static int64_t scan_trees_rounds(const struct at *a)
+/* --- nodes, and by way of rank 0 -------------------------------------------------------------- */
+
+/* The gathers of blocks of two nodes, the exchange of what they have, the broadcasts of everything:
+ * blocks that move. */
+static int64_t blocks_over_nodes(const struct at *a)
 {
-    return a->segment && a->P > 1 ? 4 * log2P(a) + 2 * pieces(a) : UNKNOWN;
+    int64_t blocks = a->P + (a->P - 2) * a->P;
+    for (int node = 0; node < 2; node++)
+        blocks += subtrees(nbc_node_size(&a->w->nodes, node), 2);
+    return blocks;
 }
 
-/* Half of the pieces thrice, the others once; what is not cut goes along one tree alone. */
-static int64_t scan_trees_most(const struct at *a)
+/* Two nodes: what goes within them, and one exchange or message between them. The parts are trees
+ * as long as there are few ranks, then what the rules say, which is not for the heads to tell. */
+static bool on_nodes(nbc_builder *build, const struct at *a, struct formula *f)
 {
-    bool cut = a->segment && a->n > a->segment;
-    return cut ? 2 * a->n + a->segment : 3 * a->n;
+    const int64_t P = a->P, n = a->n, others = P - 1, log2P = log_ceil(P, 2);
+    const int64_t within = P - 2; /* messages within the nodes */
+    const bool few = P <= 16;
+    /* Nodes, ranks of each. */
+    const int64_t N = a->w->nodes.nnodes, p = N ? nbc_node_size(&a->w->nodes, 0) : 0;
+    const bool linear = N < 16 && P < 16 * N, halves = N == 2 && !(p & (p - 1));
+
+    COST(nbc_barrier_hierarchical, BOUND, known_if(few, 1 + 2 * log2P),
+         known_if(few, 2 * within + 2), 0, 0);
+    COST(nbc_bcast_hierarchical, BOUND, known_if(few, 1 + log2P), known_if(few, others), others * n,
+         others * n);
+    COST(nbc_allgather_hierarchical, BOUND, known_if(few, 1 + 2 * log2P),
+         known_if(few, 2 * within + 2), few ? blocks_over_nodes(a) * n : UNKNOWN,
+         known_if(few, (log2P + 2) * P * n));
+    /* Both steps move every block. */
+    COST(nbc_alltoall_hierarchical, BOUND, known_if(few, 1 + 2 * log2P),
+         known_if(linear, P * (P / N - 1 + N - 1)),
+         known_if(linear, P * ((P / N - 1) * N + (N - 1) * (P / N)) * n), 4 * P * log2P * n);
+    COST(nbc_reduce_hierarchical, BOUND, known_if(few, 1 + log2P), known_if(few, others),
+         known_if(few, others * n), 2 * others * n);
+    COST(nbc_allreduce_reduce_bcast, BOUND, known_if(few, 2 * log2P), known_if(few, 2 * others),
+         known_if(few, 2 * others * n), known_if(few, others * n));
+    COST(nbc_allreduce_hierarchical, BOUND, known_if(few, 1 + 2 * log2P),
+         known_if(few, 2 * within + 2), known_if(few, (2 * within + 2) * n), 2 * others * n);
+    /* reduce_scatter, one exchange, allgather: of parts of a node's ranks. */
+    COST(nbc_allreduce_hierarchical_split, BOUND, 2 + 4 * log2P + P, UNKNOWN,
+         known_if(halves, P * (2 * (p - 1) * n / p + n / p)), 2 * others * n);
+    return false;
 }
 
-static int64_t pairs(const struct at *a)
+/* --- neighborhoods ---------------------------------------------------------------------------- */
+
+static bool is_allgather(const struct at *a)
 {
-    return a->P * (a->P - 1) / 2;
+    return a->coll == NBC_NEIGHBOR_ALLGATHER || a->coll == NBC_NEIGHBOR_ALLGATHERV;
 }
 
-static int64_t pairs_n(const struct at *a)
+static int count_to(const struct nbc_neighbors *l, int n, int peer)
 {
-    return pairs(a) * a->n;
+    int count = 0;
+    for (int k = 0; k < n; k++)
+        count += l->destinations[k] == peer;
+    return count;
 }
 
-/* --- the table -------------------------------------------------------------------------------- */
-
-static const struct row table[] = {
-    {nbc_barrier_dissemination, ALWAYS, log2P, P_log2P, zero, zero},
-    {nbc_barrier_dissemination4, ALWAYS, log4P, dissemination4_messages, zero, zero},
-    {nbc_barrier_one_round, ALWAYS, one, PP_1, zero, zero},
-    {nbc_barrier_linear, ALWAYS, two, twice_P_1, zero, zero},
-    {nbc_barrier_tree, POWERS_OF_4, twice_log4P, twice_P_1, zero, zero},
-
-    {nbc_bcast_binomial, POWERS_OF_2, log2P, P_1, P_1_n, log2P_n},
-    {nbc_bcast_knomial4, POWERS_OF_4, log4P, P_1, P_1_n, children4_n},
-    {nbc_bcast_bine, POWERS_OF_2, log2P, P_1, P_1_n, log2P_n},
-    {nbc_bcast_linear, ALWAYS, one, P_1, P_1_n, P_1_n},
-    {nbc_bcast_two_rounds, BOUND, direct_rounds, direct_messages, P_1_n, direct_most},
-    {nbc_bcast_chain, ALWAYS, bcast_chain_rounds, bcast_chain_messages, P_1_n, once_n},
-    {nbc_bcast_binary_tree, BOUND, binary_tree_rounds, bcast_chain_messages, P_1_n,
-     binary_tree_most},
-    {nbc_bcast_two_tree, BOUND, two_tree_rounds, bcast_chain_messages, P_1_n, two_tree_most},
-    {nbc_bcast_scatter_allgather, BOUND, log2P_and_P_1, scatter_allgather_messages, P_1_n,
-     twice_P_1_by_P_n},
-    {nbc_bcast_scatter_doubling, BOUND, twice_log2P, P_log2P, P_1_n, twice_P_1_by_P_n},
-
-    {nbc_gather_binomial, POWERS_OF_2, log2P, P_1, subtrees2_n, P_1_n},
-    {nbc_gather_knomial4, POWERS_OF_4, log4P, P_1, subtrees4_n, P_1_n},
-    {nbc_gather_bine, POWERS_OF_2, log2P, P_1, bine_subtrees_n, P_1_n},
-    {nbc_gather_linear, ALWAYS, one, P_1, P_1_n, P_1_n},
-    {nbc_gather_windowed, ALWAYS, in_windows, P_1, P_1_n, P_1_n},
-
-    {nbc_scatter_binomial, POWERS_OF_2, log2P, P_1, subtrees2_n, P_1_n},
-    {nbc_scatter_knomial4, POWERS_OF_4, log4P, P_1, subtrees4_n, P_1_n},
-    {nbc_scatter_bine, POWERS_OF_2, log2P, P_1, bine_subtrees_n, P_1_n},
-    {nbc_scatter_linear, ALWAYS, one, P_1, P_1_n, P_1_n},
-    {nbc_scatter_windowed, ALWAYS, in_windows, P_1, P_1_n, P_1_n},
-
-    {nbc_allgather_recursive_doubling, POWERS_OF_2, folded_rounds, folded_messages,
-     allgather_doubling_bytes, allgather_doubling_most},
-    {nbc_allgather_bruck, ALWAYS, log2P, P_log2P, PP_1_n, P_1_n},
-    {nbc_allgather_ring, ALWAYS, P_1, PP_1, PP_1_n, P_1_n},
-    {nbc_allgather_linear, ALWAYS, one, PP_1, PP_1_n, P_1_n},
-    {nbc_allgather_sparbit, ALWAYS, half_P, PP_1, PP_1_n, P_1_n},
-    {nbc_allgather_bine, POWERS_OF_2, butterfly_rounds, bine_messages, bine_allgather_bytes,
-     bine_allgather_most},
-    {nbc_allgather_neighbor_exchange, ALWAYS, half_P, P_half_P, PP_1_n, P_1_n},
-
-    {nbc_alltoall_linear, ALWAYS, one, PP_1, PP_1_n, P_1_n},
-    {nbc_alltoall_throttled, BOUND, in_windows, PP_1, PP_1_n, P_1_n},
-    {nbc_alltoall_pairwise, BOUND, P_1, PP_1, PP_1_n, P_1_n},
-    {nbc_alltoall_bruck, POWERS_OF_2, log2P, P_log2P, bruck_bytes, bruck_most},
-    {nbc_alltoall_bine, ALWAYS, log2P, P_log2P, bruck_bytes, bruck_most},
-    {nbc_alltoall_bruck4, POWERS_OF_4, log4P, bruck4_messages, bruck4_bytes, bruck4_most},
-
-    {nbc_reduce_binomial, POWERS_OF_2, log2P, P_1, P_1_n, log2P_n},
-    {nbc_reduce_knomial4, POWERS_OF_4, log4P, P_1, P_1_n, children4_n},
-    {nbc_reduce_bine, POWERS_OF_2, log2P, P_1, P_1_n, log2P_n},
-    {nbc_reduce_linear, ALWAYS, in_room, P_1, P_1_n, P_1_n},
-    {nbc_reduce_chain, ALWAYS, own_chain_rounds, own_chain_messages, P_1_n, once_n},
-    {nbc_reduce_two_tree, BOUND, two_tree_rounds, own_chain_messages, P_1_n, two_tree_most},
-    {nbc_reduce_rabenseifner, POWERS_OF_2, reduce_rabenseifner_rounds, reduce_rabenseifner_messages,
-     reduce_rabenseifner_bytes, reduce_rabenseifner_most},
-
-    {nbc_reduce_bine_halving, POWERS_OF_2, reduce_rabenseifner_rounds, reduce_rabenseifner_messages,
-     reduce_rabenseifner_bytes, reduce_rabenseifner_most},
-
-    {nbc_allreduce_recursive_doubling, POWERS_OF_2, folded_rounds, folded_messages,
-     folded_messages_n, folded_log2P_n},
-    {nbc_allreduce_recursive_multiplying, ALWAYS, multiplying_rounds, multiplying_messages,
-     multiplying_bytes, multiplying_most},
-    {nbc_allreduce_one_round, ALWAYS, one, PP_1, PP_1_n, P_1_n},
-    {nbc_allreduce_rabenseifner, POWERS_OF_2, allreduce_rabenseifner_rounds,
-     allreduce_rabenseifner_messages, allreduce_rabenseifner_bytes, reduce_rabenseifner_most},
-    {nbc_allreduce_bine, POWERS_OF_2, allreduce_rabenseifner_rounds,
-     allreduce_rabenseifner_messages, allreduce_rabenseifner_bytes, reduce_rabenseifner_most},
-    {nbc_allreduce_two_rounds, ALWAYS, two_rounds, twice_PP_1_pieces, twice_P_1_n,
-     twice_P_1_by_P_n},
-    {nbc_reduce_two_rounds, ALWAYS, two_rounds, reduce_two_rounds_messages, reduce_two_rounds_bytes,
-     twice_P_1_by_P_n},
-    {nbc_allreduce_circulant, BOUND, twice_circulant_rounds, twice_circulant_messages, twice_P_1_n,
-     twice_P_1_by_P_n},
-    {nbc_allreduce_ring, BOUND, ring_rounds, twice_PP_1_pieces, twice_P_1_n, twice_P_1_by_P_n},
-
-    {nbc_allreduce_reduce_bcast_linear, ALWAYS, in_room_and_back, twice_P_1, twice_P_1_n, P_1_n},
-    {nbc_allgather_gather_bcast_linear, ALWAYS, two, twice_P_1, there_and_all_back, all_back},
-    {nbc_reduce_scatter_reduce_scatter_linear, ALWAYS, in_room_and_back, twice_P_1,
-     there_and_part_back, P_1_n},
-    {nbc_reduce_scatter_pairwise, ALWAYS, in_windows, PP_1, P_1_n, P_1_by_P_n},
-    {nbc_reduce_scatter_recursive_halving, POWERS_OF_2, folded_rounds, folded_messages,
-     halving_bytes, halving_most},
-    {nbc_reduce_scatter_circulant, BOUND, twice_log2P, circulant_messages, P_1_n, P_1_by_P_n},
-    {nbc_reduce_scatter_recursive_doubling, POWERS_OF_2, folded_rounds, folded_messages,
-     scatter_doubling_bytes, scatter_doubling_most},
-    {nbc_reduce_scatter_butterfly, POWERS_OF_2, butterfly_rounds, butterfly_messages,
-     butterfly_bytes, butterfly_most},
-    {nbc_reduce_scatter_bine, POWERS_OF_2, butterfly_rounds, bine_messages, bine_bytes,
-     butterfly_most},
-    {nbc_reduce_scatter_ring, BOUND, ring_once_rounds, PP_1_pieces, P_1_n, P_1_by_P_n},
-
-    {nbc_scan_recursive_doubling, POWERS_OF_2, log2P, scan_doubling_messages, scan_doubling_bytes,
-     log2P_n},
-    {nbc_scan_one_round, ALWAYS, in_room, pairs, pairs_n, P_1_n},
-    {nbc_scan_chain, ALWAYS, own_chain_rounds, own_chain_messages, P_1_n, once_n},
-    {nbc_scan_two_tree, BOUND, scan_trees_rounds, own_scan_trees_messages, own_scan_trees_bytes,
-     scan_trees_most},
-};
-
-/* Builders that serve one group and two have a row in both tables. */
-const struct row *formulas_of(const struct nbc_alg *alg)
+/* Whether edge k shares the message of an earlier one. */
+static bool is_shared(const struct at *a, const struct nbc_neighbors *l, int k)
 {
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (table[i].build == alg->build && !(alg->needs & NBC_INTER))
-            return &table[i];
-    return formulas_of_groups(alg->build);
+    int peer = l->destinations[k];
+    bool together = is_allgather(a) || count_to(l, l->outdegree, peer) * a->n <= 4096;
+    return together && count_to(l, k, peer) > 0;
+}
+
+static int64_t count_edges(const struct at *a, bool combined)
+{
+    int64_t n = 0;
+    for (int id = 0; id < a->P; id++) {
+        const struct nbc_neighbors *l = &a->w->party[id].neighbors;
+        for (int k = 0; k < l->outdegree; k++)
+            n += l->destinations[k] >= 0 && l->destinations[k] != id &&
+                 !(combined && is_shared(a, l, k));
+    }
+    return n;
+}
+
+static int64_t most_edges(const struct at *a)
+{
+    int64_t most = 0;
+    for (int id = 0; id < a->P; id++) {
+        const struct nbc_neighbors *l = &a->w->party[id].neighbors;
+        most = l->outdegree > most ? l->outdegree : most;
+        most = l->indegree > most ? l->indegree : most;
+    }
+    return most;
+}
+
+static bool neighborhoods(nbc_builder *build, const struct at *a, struct formula *f)
+{
+    const int64_t n = a->n, degree = most_edges(a), edges = count_edges(a, false);
+    const int64_t messages = count_edges(a, true);
+    const bool shared = is_allgather(a) || 2 * n <= 4096; /* two edges have one message */
+    COST(nbc_neighbor_linear, BOUND, degree, edges, edges * n, degree * n);
+    /* Of an allgather the one block travels once. */
+    COST(nbc_neighbor_combined, BOUND, shared ? edges > 0 : degree, messages,
+         (is_allgather(a) ? messages : edges) * n, degree * n);
+    /* What it sends test_cost counts by itself. */
+    COST(nbc_neighbor_locality, BOUND, 3, UNKNOWN, UNKNOWN, 3 * edges * n);
+    return false;
+}
+
+/* --- two groups ------------------------------------------------------------------------------- */
+
+/* Vectors that are received into WINDOW places, each free when the next one has been reduced. */
+static int64_t fold_rounds(int64_t vectors)
+{
+    return vectors > WINDOW ? 1 + up(vectors - WINDOW, WINDOW - 1) : 1;
+}
+
+static bool between_groups(nbc_builder *build, const struct at *a, struct formula *f)
+{
+    const int64_t P = a->P, R = a->R, n = a->n, log2P = log_ceil(P, 2);
+    const int64_t smaller = P < R ? P : R, larger = P > R ? P : R;
+    const int64_t T = pow2_floor(smaller), logT = log_ceil(T, 2); /* teams */
+    const bool teams_of_two = P == R && P == T;
+    /* Two vectors a round but for the last, where nobody asks for the other. */
+    const int64_t doubling = 2 * P * (1 + 2 * log2P - (P > 1));
+    /* To each group come the parts of the other's vectors; the results go back, and to all but one.
+     * Where all goes through one rank, there is nothing to be cut. A rank of the smaller group has
+     * its vector, and a part to the other one and for all of that. */
+    const bool cut = smaller > 1;
+    const int64_t bounce_rounds = fold_rounds(larger - 1) + (cut ? 2 : 0),
+                  bounce_messages = cut ? 2 * smaller * (P + R) : 2 * P * R,
+                  bounce_bytes = cut ? 2 * (P + R) * n : 2 * P * R * n,
+                  part = up(n / ATOM, smaller) * ATOM,
+                  bounce_most = cut ? n + larger * part : larger * n;
+
+    COST(nbc_barrier_inter_linear, ALWAYS, 1, 2 * P * R, 0, 0);
+    COST(nbc_barrier_inter_dissemination, BOUND, 1 + log_ceil(smaller, 2) + (P == R ? 0 : 2),
+         known_if(P == R, 2 * P * (1 + log2P)), 0, 0);
+    COST(nbc_bcast_inter_linear, ALWAYS, 1, R, R * n, R * n);
+    COST(nbc_gather_inter_linear, ALWAYS, 1, R, R * n, R * n);
+    COST(nbc_scatter_inter_linear, ALWAYS, 1, R, R * n, R * n);
+    COST(nbc_reduce_inter_linear, ALWAYS, fold_rounds(R - 1), R, R * n, R * n);
+    /* The last one is received in the place of the result. */
+    COST(nbc_allreduce_inter_linear, BOUND, fold_rounds(larger - 1), 2 * P * R, 2 * P * R * n,
+         larger * n);
+    COST(nbc_allreduce_inter_recursive_doubling, BOUND, 1 + 2 * logT + (teams_of_two ? 0 : 2),
+         known_if(teams_of_two, doubling), known_if(teams_of_two, doubling * n),
+         (1 + 2 * logT + 2 + up(larger, T)) * n);
+    COST(nbc_allreduce_inter_bounce, BOUND, bounce_rounds, bounce_messages, bounce_bytes,
+         bounce_most);
+    COST(nbc_reduce_scatter_inter_linear, BOUND, fold_rounds(larger), 2 * P * R, 2 * P * R * n,
+         larger * n);
+    COST(nbc_reduce_scatter_block_inter_linear, BOUND, fold_rounds(larger - 1), 2 * P * R,
+         (P + R) * n, larger * up(n, smaller));
+    COST(nbc_reduce_scatter_inter_bounce, BOUND, bounce_rounds, bounce_messages, bounce_bytes,
+         bounce_most);
+    COST(nbc_alltoall_linear, ALWAYS, 1, 2 * P * R, 2 * P * R * n, larger * n);
+    COST(nbc_alltoall_throttled, BOUND, up(larger, WINDOW), 2 * P * R, 2 * P * R * n, larger * n);
+    return false;
+}
+
+bool formula_of(const struct nbc_alg *alg, const struct at *a, struct formula *f)
+{
+    nbc_builder *build = alg->build;
+    if (alg->needs & NBC_INTER)
+        return between_groups(build, a, f);
+    if (nbc_coll_is_neighborhood(alg->coll))
+        return neighborhoods(build, a, f);
+    return barrier_or_bcast(build, a, f) || of_blocks(build, a, f) || reductions(build, a, f) ||
+           on_nodes(build, a, f);
 }

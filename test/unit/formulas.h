@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The costs in the comments of the algorithms, as functions. test_cost fails for a builder without
- * a row in one of the tables. */
+/* The costs in the comments of the algorithms, as formulas. */
 #ifndef NBC_TEST_FORMULAS_H
 #define NBC_TEST_FORMULAS_H
 
@@ -14,32 +13,21 @@ struct at {
     const struct world *w;
 };
 
-typedef int64_t formula(const struct at *a);
-
 /* The numbers of ranks for which `rounds` and `most` are exact; for others they are bounds. */
 enum exact { ALWAYS, POWERS_OF_2, POWERS_OF_4, BOUND };
 
-enum {
-    UNKNOWN = -1, /* the comment gives no number */
-    WINDOW = 8
-};
+enum { UNKNOWN = -1 }; /* the comment gives no number */
 
-struct row {
-    nbc_builder *build;
+/* Messages one after the other; messages and bytes in all; bytes at one rank. */
+struct formula {
     enum exact exact;
-    formula *rounds, *messages, *bytes, *most;
+    int64_t rounds, messages, bytes, most;
 };
 
-/* Returns the row of an algorithm, or NULL. */
-const struct row *formulas_of(const struct nbc_alg *alg);
+/* Returns false if there is none for the algorithm. */
+bool formula_of(const struct nbc_alg *alg, const struct at *a, struct formula *f);
 
-/* The rows of formulas_groups.c: nodes, neighborhoods, two groups. */
-const struct row *formulas_of_groups(nbc_builder *build);
-
-/* Functions that both files use. */
-int64_t log_ceil(int64_t n, int64_t k);
+/* Returns n / by, rounded up. */
 int64_t up(int64_t n, int64_t by);
-int64_t subtrees(int64_t P, int64_t k);
-formula zero, one, log2P, rest, P_1_n, twice_P_1_n;
 
 #endif

@@ -29,12 +29,12 @@ test_unit_libunit_la_CPPFLAGS = -iquote $(srcdir)/src $(CHECK_CFLAGS)
 test_unit_libunit_la_SOURCES = \
 	test/unit/cases.c test/unit/cases.h \
 	test/unit/count.c test/unit/count.h \
-	test/unit/formulas.c test/unit/formulas.h test/unit/formulas_groups.c \
+	test/unit/formulas.c test/unit/formulas.h \
 	test/unit/parts.c test/unit/parts.h \
 	test/unit/results.c \
 	test/unit/sched_check.c test/unit/sched_check.h \
 	test/unit/sim.c test/unit/sim.h \
-	test/unit/unit.h
+	test/unit/unit.c test/unit/unit.h
 
 test_unit_test_loggp_CPPFLAGS = $(AM_CPPFLAGS) -iquote $(srcdir)/tools/nbcsim
 test_unit_test_loggp_LDADD = libnbcsim.la $(LDADD) -lm

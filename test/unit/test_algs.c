@@ -330,7 +330,7 @@ static int run_command(int argc, char **argv)
 
 /* --- the suite -------------------------------------------------------------------------------- */
 
-START_TEST(every_case)
+UNIT(every_case, .each_row = true)
 {
     const struct nbc_alg *alg = &nbc_algs[_i];
     struct tally t = {0};
@@ -338,7 +338,6 @@ START_TEST(every_case)
     ck_assert_msg(try_alg(alg, &fixed, &t), "%s", t.failure);
     ck_assert_msg(t.cases > 0, "%s:%s applies to no call", nbc_coll_name(alg->coll), alg->name);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {
@@ -347,7 +346,5 @@ int main(int argc, char **argv)
         return print_names(argc > 2 ? argv[2] : "all");
     if (argc > 1)
         return run_command(argc, argv);
-    Suite *suite = suite_create("algorithms");
-    add_for_each_row(suite, every_case);
-    return run_suite(suite);
+    return unit_main();
 }

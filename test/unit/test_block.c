@@ -37,7 +37,7 @@ static void expect(struct nbc_ref r, int buf, int64_t off, int64_t count, int ty
     ck_assert_int_eq(r.type, type);
 }
 
-START_TEST(dense_blocks)
+UNIT(dense_blocks)
 {
     struct nbc_shape s = shape_of(NBC_ALLTOALL, 1);
     expect(nbc_send_block(&s, 2), NBC_BUF_SEND, 2 * 6 * 8, 6, NBC_TYPE_SEND);
@@ -45,9 +45,8 @@ START_TEST(dense_blocks)
     s.send.count = INT64_C(1) << 40;
     expect(nbc_send_block(&s, 2), NBC_BUF_SEND, INT64_C(1) << 44, INT64_C(1) << 40, NBC_TYPE_SEND);
 }
-END_TEST
 
-START_TEST(collectives_with_one_block_to_send)
+UNIT(collectives_with_one_block_to_send)
 {
     const enum nbc_coll colls[] = {NBC_GATHER,
                                    NBC_GATHERV,
@@ -61,17 +60,15 @@ START_TEST(collectives_with_one_block_to_send)
         expect(nbc_recv_block(&s, 2), NBC_BUF_RECV, 180, 9, NBC_TYPE_RECV);
     }
 }
-END_TEST
 
-START_TEST(broadcast_has_one_buffer)
+UNIT(broadcast_has_one_buffer)
 {
     struct nbc_shape s = shape_of(NBC_BCAST, 1);
     expect(nbc_send_block(&s, 0), NBC_BUF_RECV, 0, 9, NBC_TYPE_RECV);
     expect(nbc_recv_block(&s, 0), NBC_BUF_RECV, 0, 9, NBC_TYPE_RECV);
 }
-END_TEST
 
-START_TEST(counts_and_displacements_in_extents)
+UNIT(counts_and_displacements_in_extents)
 {
     struct nbc_shape s = shape_of(NBC_ALLTOALLV, 1);
     s.send.counts = s.recv.counts = (struct nbc_ints){counts, 4};
@@ -82,9 +79,8 @@ START_TEST(counts_and_displacements_in_extents)
         expect(nbc_recv_block(&s, i), NBC_BUF_RECV, wide_displs[i] * 10, counts[i], NBC_TYPE_RECV);
     }
 }
-END_TEST
 
-START_TEST(types_by_peer_have_displacements_in_bytes)
+UNIT(types_by_peer_have_displacements_in_bytes)
 {
     struct nbc_shape s = shape_of(NBC_ALLTOALLW, 1);
     s.send = (struct nbc_side){.counts = {counts, 4},
@@ -95,9 +91,8 @@ START_TEST(types_by_peer_have_displacements_in_bytes)
     for (int i = 0; i < 3; i++)
         expect(nbc_send_block(&s, i), NBC_BUF_SEND, displs[i], counts[i], NBC_TYPE_SEND + i);
 }
-END_TEST
 
-START_TEST(reduce_scatter_counts_imply_displacements)
+UNIT(reduce_scatter_counts_imply_displacements)
 {
     struct nbc_shape s = shape_of(NBC_REDUCE_SCATTER, 2);
     s.send.counts = (struct nbc_ints){counts, 4};
@@ -110,10 +105,9 @@ START_TEST(reduce_scatter_counts_imply_displacements)
     s.in_place = true;
     expect(nbc_send_block(&s, 2), NBC_BUF_RECV, 24, 7, NBC_TYPE_SEND);
 }
-END_TEST
 
 /* MPI_IN_PLACE: what the standard says of each collective. */
-START_TEST(in_place_input_is_in_the_receive_buffer)
+UNIT(in_place_input_is_in_the_receive_buffer)
 {
     const enum nbc_coll own[] = {NBC_GATHER, NBC_GATHERV, NBC_ALLGATHER, NBC_ALLGATHERV};
     for (int i = 0; i < 4; i++) { /* this rank's block of the result */
@@ -134,9 +128,8 @@ START_TEST(in_place_input_is_in_the_receive_buffer)
         expect(nbc_send_block(&s, 0), NBC_BUF_RECV, 0, 9, NBC_TYPE_RECV);
     }
 }
-END_TEST
 
-START_TEST(in_place_scatter_keeps_the_roots_block_where_it_is)
+UNIT(in_place_scatter_keeps_the_roots_block_where_it_is)
 {
     for (int v = 0; v < 2; v++) {
         struct nbc_shape s = shape_of(v ? NBC_SCATTERV : NBC_SCATTER, 1);
@@ -147,7 +140,6 @@ START_TEST(in_place_scatter_keeps_the_roots_block_where_it_is)
         expect(nbc_recv_block(&s, 2), NBC_BUF_SEND, 48, 6, NBC_TYPE_SEND);
     }
 }
-END_TEST
 
 static struct layout random_layout(struct rng *rng)
 {
@@ -159,7 +151,7 @@ static struct layout random_layout(struct rng *rng)
 }
 
 /* The span of a reference against the bytes that its elements really touch. */
-START_TEST(spans_are_the_bytes_touched)
+UNIT(spans_are_the_bytes_touched)
 {
     struct rng rng = {4711};
     for (int round = 0; round < 5000; round++) {
@@ -181,9 +173,8 @@ START_TEST(spans_are_the_bytes_touched)
         need(nbc_ref_bytes(&s, r) == r.count * l.natoms * ATOM);
     }
 }
-END_TEST
 
-START_TEST(parts_are_nearly_equal_and_cover_all)
+UNIT(parts_are_nearly_equal_and_cover_all)
 {
     for (int64_t n = 0; n < 60; n++)
         for (int parts = 1; parts < 20; parts++) {
@@ -197,9 +188,8 @@ START_TEST(parts_are_nearly_equal_and_cover_all)
     int64_t n = INT64_C(1) << 60;
     need(nbc_part_start(n, 3, 3) == n);
 }
-END_TEST
 
-START_TEST(parts_of_references)
+UNIT(parts_of_references)
 {
     struct nbc_shape s = shape_of(NBC_ALLREDUCE, 0);
     struct nbc_ref r = {.off = 16, .count = 10, .type = NBC_TYPE_SEND, .buf = NBC_BUF_TEMP};
@@ -207,9 +197,8 @@ START_TEST(parts_of_references)
     expect(nbc_ref_split(&s, r, 4, 0), NBC_BUF_TEMP, 16, 3, NBC_TYPE_SEND);
     expect(nbc_ref_split(&s, r, 4, 3), NBC_BUF_TEMP, 16 + 8 * 8, 2, NBC_TYPE_SEND);
 }
-END_TEST
 
-START_TEST(division_rounds_up)
+UNIT(division_rounds_up)
 {
     ck_assert_int_eq(nbc_div_up(0, 4), 0);
     ck_assert_int_eq(nbc_div_up(1, 4), 1);
@@ -218,25 +207,4 @@ START_TEST(division_rounds_up)
     ck_assert_int_eq(nbc_div_up(5, INT64_MAX), 1);
     ck_assert_int_eq(nbc_div_up(INT64_MAX, INT64_MAX), 1);
     ck_assert_int_eq(nbc_div_up(INT64_MAX, 2), INT64_MAX / 2 + 1);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("block");
-    TCase *tc = tcase_create("block");
-    tcase_add_test(tc, dense_blocks);
-    tcase_add_test(tc, collectives_with_one_block_to_send);
-    tcase_add_test(tc, broadcast_has_one_buffer);
-    tcase_add_test(tc, counts_and_displacements_in_extents);
-    tcase_add_test(tc, types_by_peer_have_displacements_in_bytes);
-    tcase_add_test(tc, reduce_scatter_counts_imply_displacements);
-    tcase_add_test(tc, in_place_input_is_in_the_receive_buffer);
-    tcase_add_test(tc, in_place_scatter_keeps_the_roots_block_where_it_is);
-    tcase_add_test(tc, spans_are_the_bytes_touched);
-    tcase_add_test(tc, parts_are_nearly_equal_and_cover_all);
-    tcase_add_test(tc, parts_of_references);
-    tcase_add_test(tc, division_rounds_up);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -5,7 +5,7 @@
 #include "coll.h"
 #include "unit.h"
 
-START_TEST(names_lead_back)
+UNIT(names_lead_back)
 {
     for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++) {
         const char *name = nbc_coll_name(coll);
@@ -20,9 +20,8 @@ START_TEST(names_lead_back)
     ck_assert_int_eq(nbc_coll_by_name("REDUCE_SCATTE"), NBC_NCOLLS);
     ck_assert_int_eq(nbc_coll_by_name("REDUCE@SCATTER"), NBC_NCOLLS);
 }
-END_TEST
 
-START_TEST(names_of_orders_lead_back)
+UNIT(names_of_orders_lead_back)
 {
     enum nbc_order order = NBC_ORDER_ANY;
     for (enum nbc_order o = NBC_ORDER_ANY; o <= NBC_ORDER_TREE; o++) {
@@ -32,9 +31,8 @@ START_TEST(names_of_orders_lead_back)
     ck_assert(!nbc_order_by_name("forest", &order));
     ck_assert_int_eq(order, NBC_ORDER_TREE);
 }
-END_TEST
 
-START_TEST(reducing_collectives_are_told_by_their_names)
+UNIT(reducing_collectives_are_told_by_their_names)
 {
     int n = 0;
     for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++) {
@@ -45,7 +43,6 @@ START_TEST(reducing_collectives_are_told_by_their_names)
     }
     ck_assert_int_eq(n, 6);
 }
-END_TEST
 
 static const struct nbc_type types[] = {
     {1, 1, 0, 1, true}, {4, 8, 0, 4, false}, {10, 10, 0, 10, true}};
@@ -71,7 +68,7 @@ static int64_t bytes_of(enum nbc_coll coll)
     return nbc_shape_bytes(&s);
 }
 
-START_TEST(bytes_of_whole_vectors_and_single_blocks)
+UNIT(bytes_of_whole_vectors_and_single_blocks)
 {
     ck_assert_int_eq(bytes_of(NBC_BARRIER), 0);
     ck_assert_int_eq(bytes_of(NBC_BCAST), 90);
@@ -90,9 +87,8 @@ START_TEST(bytes_of_whole_vectors_and_single_blocks)
     s.coll = NBC_SCATTER;
     ck_assert_int_eq(nbc_shape_bytes(&s), 24);
 }
-END_TEST
 
-START_TEST(bytes_of_uneven_blocks_are_their_mean)
+UNIT(bytes_of_uneven_blocks_are_their_mean)
 {
     struct nbc_shape s = shape_of(NBC_ALLGATHERV);
     s.recv.counts = (struct nbc_ints){counts, 4};
@@ -103,10 +99,9 @@ START_TEST(bytes_of_uneven_blocks_are_their_mean)
     s.send.counts = (struct nbc_ints){counts, 4};
     ck_assert_int_eq(nbc_shape_bytes(&s), 17 * 4 / 5);
 }
-END_TEST
 
 /* Of 5 ranks here and 4 there: the others have the two sides the other way round. */
-START_TEST(bytes_between_groups_are_the_same_in_both)
+UNIT(bytes_between_groups_are_the_same_in_both)
 {
     const enum nbc_coll both[] = {NBC_ALLGATHER, NBC_ALLTOALL};
     for (int i = 0; i < 2; i++) {
@@ -136,9 +131,8 @@ START_TEST(bytes_between_groups_are_the_same_in_both)
         ck_assert_int_eq(nbc_shape_bytes(&s), others[i].bytes);
     }
 }
-END_TEST
 
-START_TEST(bytes_that_no_rank_knows)
+UNIT(bytes_that_no_rank_knows)
 {
     const enum nbc_coll colls[] = {
         NBC_GATHERV,           NBC_SCATTERV,           NBC_ALLTOALLV,
@@ -147,9 +141,8 @@ START_TEST(bytes_that_no_rank_knows)
     for (size_t i = 0; i < sizeof colls / sizeof *colls; i++)
         ck_assert_int_eq(bytes_of(colls[i]), -1);
 }
-END_TEST
 
-START_TEST(bytes_above_32_bits)
+UNIT(bytes_above_32_bits)
 {
     struct nbc_shape s = shape_of(NBC_BCAST);
     s.recv.count = INT64_C(1) << 33;
@@ -158,21 +151,4 @@ START_TEST(bytes_above_32_bits)
     const int32_t many[] = {2000000000, 2000000000, 2000000000, 2000000000, 2000000000};
     s.send.counts = (struct nbc_ints){many, 4};
     ck_assert_int_eq(nbc_shape_bytes(&s), INT64_C(8000000000));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("coll");
-    TCase *tc = tcase_create("coll");
-    tcase_add_test(tc, names_lead_back);
-    tcase_add_test(tc, names_of_orders_lead_back);
-    tcase_add_test(tc, reducing_collectives_are_told_by_their_names);
-    tcase_add_test(tc, bytes_of_whole_vectors_and_single_blocks);
-    tcase_add_test(tc, bytes_of_uneven_blocks_are_their_mean);
-    tcase_add_test(tc, bytes_between_groups_are_the_same_in_both);
-    tcase_add_test(tc, bytes_that_no_rank_knows);
-    tcase_add_test(tc, bytes_above_32_bits);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

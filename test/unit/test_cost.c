@@ -35,7 +35,7 @@ static int64_t bytes_of(const struct world *w)
     return units * ATOM;
 }
 
-static void check_cost(const struct row *row, const struct test_case *c)
+static void check_cost(const struct test_case *c)
 {
     char name[500];
     struct world *w = world_new(c);
@@ -46,11 +46,13 @@ static void check_cost(const struct row *row, const struct test_case *c)
         struct at at = {
             .P = c->size, .R = c->remote, .segment = c->segment, .coll = c->alg->coll, .w = w};
         at.n = bytes_of(w);
-        bool exact = is_exact(row->exact, at.P);
-        compare(name, "messages one after the other", cost.rounds, row->rounds(&at), exact);
-        compare(name, "messages in all", cost.messages, row->messages(&at), true);
-        compare(name, "bytes in all", cost.bytes, row->bytes(&at), true);
-        compare(name, "bytes at one rank", cost.most, row->most(&at), exact);
+        struct formula f;
+        ck_assert_msg(formula_of(c->alg, &at, &f), "no formula for %s", name);
+        bool exact = is_exact(f.exact, at.P);
+        compare(name, "messages one after the other", cost.rounds, f.rounds, exact);
+        compare(name, "messages in all", cost.messages, f.messages, true);
+        compare(name, "bytes in all", cost.bytes, f.bytes, true);
+        compare(name, "bytes at one rank", cost.most, f.most, exact);
     }
     world_free(w);
 }
@@ -76,12 +78,10 @@ static int64_t count_for(const struct nbc_alg *alg, int P, int remote, int turn)
     return vector ? least_common_multiple(P, remote ? remote : nbc_pow2_floor(P)) : 3;
 }
 
-START_TEST(cost_is_as_the_head_says)
+UNIT(cost_is_as_the_head_says, .each_row = true)
 {
     static const int sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 64};
     const struct nbc_alg *alg = &nbc_algs[_i];
-    const struct row *row = formulas_of(alg);
-    ck_assert_msg(row, "no formula for %s:%s", nbc_coll_name(alg->coll), alg->name);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         int P = sizes[i];
         if (alg->needs & NBC_INTER && P > 17)
@@ -101,11 +101,10 @@ START_TEST(cost_is_as_the_head_says)
                 if (cut) /* a few pieces; the window must not fill */
                     c.segment = c.count * ATOM / 4 > 8 ? c.count * ATOM / 4 : 8;
                 case_normalize(&c);
-                check_cost(row, &c);
+                check_cost(&c);
             }
     }
 }
-END_TEST
 
 /* Bine algorithms beside those whose shape they have: percent of the bytes between groups of 16 of
  * 256 ranks, if the first group is complete, and on average over all lengths that it may have. The
@@ -148,7 +147,7 @@ static void check_percent(int row, const char *what, int64_t with, int64_t witho
                   nbc_coll_name(bine[row].coll), bine[row].bine, what, percent, bine[row].other);
 }
 
-START_TEST(bine_trees_stay_in_groups)
+UNIT(bine_trees_stay_in_groups, .times = sizeof bine / sizeof *bine)
 {
     int64_t with[GROUP], without[GROUP], sum = 0, of = 0;
     between_groups(nbc_alg_by_name(bine[_i].coll, bine[_i].bine), with);
@@ -160,7 +159,6 @@ START_TEST(bine_trees_stay_in_groups)
     check_percent(_i, "complete groups", with[0], without[0], bine[_i].complete);
     check_percent(_i, "on average", sum, of, bine[_i].average);
 }
-END_TEST
 
 /* The number of ranks of a node that have edges to another node. */
 static int count_sources(const struct world *w, int from_node, int to_node)
@@ -220,7 +218,7 @@ static void check_locality(struct world *w)
     }
 }
 
-START_TEST(locality_sends_once_between_nodes)
+UNIT(locality_sends_once_between_nodes, .times = NBC_NEIGHBOR_ALLTOALLW - NBC_NEIGHBOR_ALLTOALL + 1)
 {
     const struct nbc_alg *alg = nbc_alg_by_name(NBC_NEIGHBOR_ALLTOALL + _i, "locality");
     int most = 0;
@@ -241,20 +239,4 @@ START_TEST(locality_sends_once_between_nodes)
         world_free(w);
     }
     ck_assert_int_gt(most, 3);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("cost");
-    add_for_each_row(suite, cost_is_as_the_head_says);
-    TCase *tc = tcase_create("groups");
-    tcase_set_timeout(tc, 0);
-    tcase_add_loop_test(tc, bine_trees_stay_in_groups, 0, sizeof bine / sizeof *bine);
-    suite_add_tcase(suite, tc);
-    tc = tcase_create("locality");
-    tcase_add_loop_test(tc, locality_sends_once_between_nodes, 0,
-                        NBC_NEIGHBOR_ALLTOALLW - NBC_NEIGHBOR_ALLTOALL + 1);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -202,7 +202,7 @@ static struct nbc_sched *sum_of_three(void)
 
 /* --- what it must do -------------------------------------------------------------------------- */
 
-START_TEST(nothing_to_do_is_done_at_the_start)
+UNIT(nothing_to_do_is_done_at_the_start)
 {
     struct run r;
     bind(&r, nbc_sched_new(&shape, 0));
@@ -211,9 +211,8 @@ START_TEST(nothing_to_do_is_done_at_the_start)
     expect_log(&r, "");
     unbind(&r);
 }
-END_TEST
 
-START_TEST(local_work_is_done_at_the_start)
+UNIT(local_work_is_done_at_the_start)
 {
     struct run r;
     struct nbc_sched *s = nbc_sched_new(&shape, 0);
@@ -228,7 +227,6 @@ START_TEST(local_work_is_done_at_the_start)
     ck_assert_uint_eq(r.fake.last[2], 3024);
     unbind(&r);
 }
-END_TEST
 
 /* The run is started, then started again: what the start issues, what the first poll issues. */
 static void expect_twice(struct run *r, const char *started, const char *polled)
@@ -244,7 +242,7 @@ static void expect_twice(struct run *r, const char *started, const char *polled)
     }
 }
 
-START_TEST(long_work_is_left_to_polls)
+UNIT(long_work_is_left_to_polls)
 {
     struct run r;
     struct nbc_sched *s = nbc_sched_new(&shape, 0);
@@ -265,10 +263,9 @@ START_TEST(long_work_is_left_to_polls)
     expect_log(&r, "c ");
     unbind(&r);
 }
-END_TEST
 
 /* Messages to the same peer keep their order, also those that become ready in the meantime. */
-START_TEST(messages_are_left_to_polls)
+UNIT(messages_are_left_to_polls)
 {
     struct run r;
     struct nbc_sched *s = nbc_sched_new(&shape, 0);
@@ -284,7 +281,6 @@ START_TEST(messages_are_left_to_polls)
     expect_twice(&r, "c s3 s3 s4 ", "r2 ");
     unbind(&r);
 }
-END_TEST
 
 static void run_sum(struct run *r)
 {
@@ -314,16 +310,15 @@ static void run_sum(struct run *r)
     ck_assert_uint_eq(f->addr[4], 1008);
 }
 
-START_TEST(operations_start_when_what_they_wait_for_is_done)
+UNIT(operations_start_when_what_they_wait_for_is_done)
 {
     struct run r;
     bind(&r, sum_of_three());
     run_sum(&r);
     unbind(&r);
 }
-END_TEST
 
-START_TEST(a_finished_run_can_be_started_again)
+UNIT(a_finished_run_can_be_started_again)
 {
     struct run r;
     bind(&r, sum_of_three());
@@ -331,9 +326,8 @@ START_TEST(a_finished_run_can_be_started_again)
         run_sum(&r);
     unbind(&r);
 }
-END_TEST
 
-START_TEST(two_runs_of_one_schedule_do_not_meet)
+UNIT(two_runs_of_one_schedule_do_not_meet)
 {
     struct run r, other;
     bind(&r, sum_of_three());
@@ -347,9 +341,8 @@ START_TEST(two_runs_of_one_schedule_do_not_meet)
     free(other.memory);
     unbind(&r);
 }
-END_TEST
 
-START_TEST(everything_complete_at_the_first_poll)
+UNIT(everything_complete_at_the_first_poll)
 {
     struct run r;
     bind(&r, sum_of_three());
@@ -360,9 +353,8 @@ START_TEST(everything_complete_at_the_first_poll)
     expect_log(&r, "r0 r2 c + + s3 s3 ");
     unbind(&r);
 }
-END_TEST
 
-START_TEST(sends_that_complete_at_once)
+UNIT(sends_that_complete_at_once)
 {
     struct run r;
     struct nbc_sched *s = nbc_sched_new(&shape, 0);
@@ -385,10 +377,9 @@ START_TEST(sends_that_complete_at_once)
     expect_log(&r, "r0 r2 c + + s3 s3 ");
     unbind(&r);
 }
-END_TEST
 
 /* Many messages that complete in an arbitrary order, several in a poll. */
-START_TEST(completions_in_any_order)
+UNIT(completions_in_any_order)
 {
     struct rng rng = {99};
     for (int round = 0; round < 200; round++) {
@@ -415,14 +406,13 @@ START_TEST(completions_in_any_order)
         unbind(&r);
     }
 }
-END_TEST
 
 /* --- errors ----------------------------------------------------------------------------------- */
 
 /* The sum of three, in which one call of the transport fails. All messages are posted all the same,
  * but those that are sent after the error are empty, as is one that takes the place of one that
  * cannot be posted. Nothing is reduced after the error. */
-START_TEST(an_error_ends_nothing)
+UNIT(an_error_ends_nothing)
 {
 #define FAIL(what) offsetof(struct fake, fail_##what)
     static const struct {
@@ -451,9 +441,8 @@ START_TEST(an_error_ends_nothing)
     }
 #undef FAIL
 }
-END_TEST
 
-START_TEST(the_first_error_counts)
+UNIT(the_first_error_counts)
 {
     struct run r;
     bind(&r, sum_of_three());
@@ -466,11 +455,10 @@ START_TEST(the_first_error_counts)
     ck_assert_int_eq(r.exec.error, 21);
     unbind(&r);
 }
-END_TEST
 
 /* A message for which not even an empty one can be posted, or whose completion cannot be learned:
  * the run ends, and tells that messages may be left over. */
-START_TEST(messages_are_lost)
+UNIT(messages_are_lost)
 {
     for (int i = 0; i < 3; i++) {
         struct run r;
@@ -493,9 +481,8 @@ START_TEST(messages_are_lost)
         unbind(&r);
     }
 }
-END_TEST
 
-START_TEST(a_failed_run_can_be_started_again)
+UNIT(a_failed_run_can_be_started_again)
 {
     struct run r;
     bind(&r, sum_of_three());
@@ -511,9 +498,8 @@ START_TEST(a_failed_run_can_be_started_again)
     ck_assert(!r.exec.lost);
     unbind(&r);
 }
-END_TEST
 
-START_TEST(a_wait_is_in_the_transport_if_that_can)
+UNIT(a_wait_is_in_the_transport_if_that_can)
 {
     struct nbc_transport waits = transport;
     struct run r;
@@ -542,12 +528,11 @@ START_TEST(a_wait_is_in_the_transport_if_that_can)
     expect_log(&r, "r2 c ");
     unbind(&r);
 }
-END_TEST
 
 /* The n-th call of the transport fails, for every n, somewhere among the ranks of a real algorithm.
  * All ranks must end, with no message left over (the simulation watches), and those that end
  * without an error have right results, as all have in the other run. */
-START_TEST(any_call_may_fail)
+UNIT(any_call_may_fail, .each_row = true)
 {
     const struct nbc_alg *alg = &nbc_algs[_i];
     struct test_case c = {.alg = alg,
@@ -585,7 +570,6 @@ START_TEST(any_call_may_fail)
         world_free(w);
     }
 }
-END_TEST
 
 /* --- windows --- */
 
@@ -627,7 +611,7 @@ static void check_crowd(const struct window *window, struct test_case c, int mos
     world_free(w);
 }
 
-START_TEST(a_window_holds_messages_back)
+UNIT(a_window_holds_messages_back, .times = sizeof windows / sizeof *windows)
 {
     const struct window *window = &windows[_i];
     struct test_case c = {.alg = nbc_alg_by_name(window->coll, window->name),
@@ -641,10 +625,9 @@ START_TEST(a_window_holds_messages_back)
         check_crowd(window, c, window->most);
     }
 }
-END_TEST
 
 /* Of blocks that move in pieces, a window holds back as many. */
-START_TEST(a_window_holds_pieces_back)
+UNIT(a_window_holds_pieces_back, .times = sizeof windows / sizeof *windows)
 {
     enum { PIECES = 5 };
     const struct window *window = &windows[_i];
@@ -656,32 +639,4 @@ START_TEST(a_window_holds_pieces_back)
                           .segment = 8,
                           .seed = 3};
     check_crowd(window, c, PIECES * window->most);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("exec");
-    TCase *tc = tcase_create("exec");
-    tcase_set_timeout(tc, 0);
-    tcase_add_test(tc, nothing_to_do_is_done_at_the_start);
-    tcase_add_test(tc, local_work_is_done_at_the_start);
-    tcase_add_test(tc, long_work_is_left_to_polls);
-    tcase_add_test(tc, messages_are_left_to_polls);
-    tcase_add_test(tc, operations_start_when_what_they_wait_for_is_done);
-    tcase_add_test(tc, a_finished_run_can_be_started_again);
-    tcase_add_test(tc, two_runs_of_one_schedule_do_not_meet);
-    tcase_add_test(tc, everything_complete_at_the_first_poll);
-    tcase_add_test(tc, sends_that_complete_at_once);
-    tcase_add_test(tc, completions_in_any_order);
-    tcase_add_test(tc, an_error_ends_nothing);
-    tcase_add_test(tc, the_first_error_counts);
-    tcase_add_test(tc, messages_are_lost);
-    tcase_add_test(tc, a_failed_run_can_be_started_again);
-    tcase_add_test(tc, a_wait_is_in_the_transport_if_that_can);
-    tcase_add_loop_test(tc, a_window_holds_messages_back, 0, sizeof windows / sizeof *windows);
-    tcase_add_loop_test(tc, a_window_holds_pieces_back, 0, sizeof windows / sizeof *windows);
-    suite_add_tcase(suite, tc);
-    add_for_each_row(suite, any_call_may_fail);
-    return run_suite(suite);
 }

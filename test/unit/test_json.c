@@ -19,7 +19,7 @@ static void json_is(struct nbc_json *j, const char *expected)
     free(text);
 }
 
-START_TEST(values_are_separated)
+UNIT(values_are_separated)
 {
     struct nbc_json j = json_begin();
     nbc_json_open(&j, NULL, "{");
@@ -33,9 +33,8 @@ START_TEST(values_are_separated)
     nbc_json_close(&j, "}");
     json_is(&j, "{\"a\": -1, \"b\": true, \"c\": null, \"d\": [1, 2]}");
 }
-END_TEST
 
-START_TEST(lines_begin_after_the_comma)
+UNIT(lines_begin_after_the_comma)
 {
     struct nbc_json j = json_begin();
     nbc_json_open(&j, NULL, "[");
@@ -46,17 +45,15 @@ START_TEST(lines_begin_after_the_comma)
     nbc_json_close(&j, "\n]");
     json_is(&j, "[\n{},\n{}\n]");
 }
-END_TEST
 
-START_TEST(strings_are_escaped)
+UNIT(strings_are_escaped)
 {
     struct nbc_json j = json_begin();
     nbc_json_string(&j, "a\"b", "\\ \n \xe4 ~");
     json_is(&j, "\"a\\\"b\": \"\\\\ \\u000a \\u00e4 ~\"");
 }
-END_TEST
 
-START_TEST(fixed_numbers_have_all_their_digits)
+UNIT(fixed_numbers_have_all_their_digits)
 {
     struct nbc_json j = json_begin();
     nbc_json_fixed(&j, NULL, 5, 3);
@@ -64,17 +61,4 @@ START_TEST(fixed_numbers_have_all_their_digits)
     nbc_json_fixed(&j, NULL, INT64_MIN, 9);
     nbc_json_fixed(&j, NULL, 7, 0);
     json_is(&j, "0.005, -1.500, -9223372036.854775808, 7");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("json");
-    TCase *tcase = tcase_create("json");
-    tcase_add_test(tcase, values_are_separated);
-    tcase_add_test(tcase, lines_begin_after_the_comma);
-    tcase_add_test(tcase, strings_are_escaped);
-    tcase_add_test(tcase, fixed_numbers_have_all_their_digits);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
 }

@@ -157,7 +157,7 @@ static void check(enum nbc_arith op, enum nbc_number type, int n, int place)
         }
 }
 
-START_TEST(every_operator_on_every_number)
+UNIT(every_operator_on_every_number)
 {
     for (int type = NBC_NUMBER_NONE + 1; type < NBC_NNUMBERS; type++)
         for (int op = NBC_ARITH_NONE + 1; op < NBC_NARITHS; op++) {
@@ -168,24 +168,11 @@ START_TEST(every_operator_on_every_number)
                     check(op, type, n, place);
         }
 }
-END_TEST
 
-START_TEST(none_of_none)
+UNIT(none_of_none)
 {
     for (int type = 0; type < NBC_NNUMBERS; type++)
         need(!nbc_kernel_find(NBC_ARITH_NONE, type));
     for (int op = 0; op < NBC_NARITHS; op++)
         need(!nbc_kernel_find(op, NBC_NUMBER_NONE));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("kernel");
-    TCase *tc = tcase_create("kernel");
-    tcase_set_timeout(tc, 0);
-    tcase_add_test(tc, every_operator_on_every_number);
-    tcase_add_test(tc, none_of_none);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -56,7 +56,7 @@ static void same(double x, double y, const char *what)
     ck_assert_msg(fabs(x - y) <= 1e-9 * (x + y), "%s: %.12g, by hand %.12g", what, x, y);
 }
 
-START_TEST(a_message)
+UNIT(a_message)
 {
     struct network net = quiet();
     for (int64_t n = 0; n <= 4096; n = 3 * n + 1)
@@ -70,10 +70,9 @@ START_TEST(a_message)
     same(run(&net, NBC_BCAST, "linear", 2, 100, true).time, one(&far, 100) + 50e-6, "asks long");
     same(run(&net, NBC_BCAST, "linear", 2, 99, true).time, one(&far, 99), "does not ask");
 }
-END_TEST
 
 /* Children of the root: the farthest first. T: a message, s: pace. */
-START_TEST(binomial)
+UNIT(binomial)
 {
     struct network net = quiet();
     for (int64_t n = 1; n <= 10000; n *= 10) {
@@ -97,9 +96,8 @@ START_TEST(binomial)
         ck_assert_int_eq(run(&net, NBC_BCAST, "binomial", 8, n, true).path.messages, 3);
     }
 }
-END_TEST
 
-START_TEST(rings)
+UNIT(rings)
 {
     struct network net = quiet();
     net.reduce = 2e-9;
@@ -117,10 +115,9 @@ START_TEST(rings)
         ck_assert_int_eq(r.path.reduced, (P - 1) * n);
     }
 }
-END_TEST
 
 /* All that one port sends, one behind the other. */
-START_TEST(ports)
+UNIT(ports)
 {
     struct network net = quiet();
     for (int P = 2; P <= 9; P++)
@@ -135,9 +132,8 @@ START_TEST(ports)
     same(run(&net, NBC_ALLGATHER, "recursive_doubling", 4, 1000, true).time, within + across,
          "own ports");
 }
-END_TEST
 
-START_TEST(noise)
+UNIT(noise)
 {
     struct network net = quiet();
     double before = run(&net, NBC_ALLREDUCE, "recursive_doubling", 64, 8, true).time;
@@ -149,10 +145,9 @@ START_TEST(noise)
     ck_assert(first == again && first != other);
     ck_assert(first > 1.5 * before && first < 10 * before); /* the slowest of 64 sets the pace */
 }
-END_TEST
 
 /* Where one rank stands for all, all together take as long. Local work may be cut up otherwise. */
-START_TEST(symmetry)
+UNIT(symmetry, .times = nbc_nalgs)
 {
     struct network net = quiet();
     static const int sizes[] = {3, 8, 13, 16, 32, 33};
@@ -176,7 +171,6 @@ START_TEST(symmetry)
             ck_assert_int_eq(all.bytes, short_cut.bytes);
         }
 }
-END_TEST
 
 static int symmetric(enum nbc_coll coll, const char *name, int size, int64_t bytes)
 {
@@ -194,7 +188,7 @@ static int symmetric(enum nbc_coll coll, const char *name, int size, int64_t byt
     return few;
 }
 
-START_TEST(symmetry_is_seen)
+UNIT(symmetry_is_seen)
 {
     ck_assert(symmetric(NBC_ALLGATHER, "ring", 100, 8));
     ck_assert(symmetric(NBC_ALLGATHER, "neighbor_exchange", 100, 8));
@@ -206,10 +200,9 @@ START_TEST(symmetry_is_seen)
     ck_assert(symmetric(NBC_ALLREDUCE, "recursive_multiplying", 1024, 8));
     ck_assert(!symmetric(NBC_ALLREDUCE, "recursive_multiplying", 1023, 8)); /* 31 is a factor */
 }
-END_TEST
 
 /* Ranks that differ in the order of their reductions: one of each class takes as long as all. */
-START_TEST(classes)
+UNIT(classes)
 {
     static const int sizes[] = {60, 96, 128, 420, 512, 1024};
     struct network net = quiet();
@@ -226,18 +219,16 @@ START_TEST(classes)
                 ck_assert_int_eq(few.messages, all.messages);
             }
 }
-END_TEST
 
 /* What would not fit into memory is found too large from a few of its ranks. */
-START_TEST(too_large)
+UNIT(too_large)
 {
     ck_assert(!symmetric(NBC_ALLTOALL, "linear", 1 << 20, 8));
     ck_assert(symmetric(NBC_ALLREDUCE, "recursive_multiplying", 1 << 20, 8));
 }
-END_TEST
 
 /* No algorithm beats the bounds. */
-START_TEST(bounds)
+UNIT(bounds, .times = nbc_nalgs)
 {
     struct network net = quiet();
     const struct nbc_alg *alg = &nbc_algs[_i];
@@ -259,11 +250,10 @@ START_TEST(bounds)
                           nbc_coll_name(alg->coll), alg->name, P, bytes, r.time, bounds_most(&b));
         }
 }
-END_TEST
 
 /* Eight ranks with g < o: news reaches 1, 2, 4, 7, … as in Karp's picture: worked out by hand for
  * T = 11, o = 2: at 11, 13, 15, 17, 19, 21, 22. */
-START_TEST(spreading)
+UNIT(spreading)
 {
     struct network net = quiet();
     const double last[] = {0, 0, 11e-6, 13e-6, 15e-6, 17e-6, 19e-6, 21e-6, 22e-6, 23e-6};
@@ -272,7 +262,6 @@ START_TEST(spreading)
         same(call_bounds(&call, &net).latency, last[P], "news");
     }
 }
-END_TEST
 
 /* --- GOAL, read back -------------------------------------------------------------------------- */
 
@@ -360,7 +349,7 @@ static void check_goal(const struct nbc_alg *alg, int size, int64_t bytes)
     arguments_free(&a);
 }
 
-START_TEST(goal)
+UNIT(goal, .times = nbc_nalgs)
 {
     const struct nbc_alg *alg = &nbc_algs[_i];
     if (alg->needs & (NBC_INTER | NBC_NODES))
@@ -373,11 +362,10 @@ START_TEST(goal)
             check_goal(alg, P, alg->coll == NBC_BARRIER ? 0 : 200000);
     }
 }
-END_TEST
 
 /* --- the rest --------------------------------------------------------------------------------- */
 
-START_TEST(networks)
+UNIT(networks)
 {
     struct network net, again;
     need(network_read(&net, "infiniband"));
@@ -396,9 +384,8 @@ START_TEST(networks)
     ck_assert(!network_set(&net, "L=-1") && !network_set(&net, "M=1") && !network_set(&net, "L=x"));
     ck_assert(!network_set(&net, "ppn=0") && !network_set(&net, "L 5") && network_set(&net, "L=0"));
 }
-END_TEST
 
-START_TEST(lists)
+UNIT(lists)
 {
     struct list list = {0};
     ck_assert(list_read(&list, "3,1K,2..9,8..8M:1024"));
@@ -410,31 +397,4 @@ START_TEST(lists)
     const char *bad[] = {"", "x", "1,", "1..", "0..4", "1..4:1", "-1", "5T"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         ck_assert_msg(!list_read(&(struct list){0}, bad[i]), "%s", bad[i]);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("loggp");
-    TCase *tcase = tcase_create("by hand");
-    tcase_set_timeout(tcase, 0);
-    tcase_add_test(tcase, a_message);
-    tcase_add_test(tcase, binomial);
-    tcase_add_test(tcase, rings);
-    tcase_add_test(tcase, ports);
-    tcase_add_test(tcase, noise);
-    tcase_add_test(tcase, symmetry_is_seen);
-    tcase_add_test(tcase, classes);
-    tcase_add_test(tcase, too_large);
-    tcase_add_test(tcase, spreading);
-    tcase_add_test(tcase, networks);
-    tcase_add_test(tcase, lists);
-    suite_add_tcase(suite, tcase);
-    tcase = tcase_create("every algorithm");
-    tcase_set_timeout(tcase, 0);
-    tcase_add_loop_test(tcase, symmetry, 0, nbc_nalgs);
-    tcase_add_loop_test(tcase, bounds, 0, nbc_nalgs);
-    tcase_add_loop_test(tcase, goal, 0, nbc_nalgs);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
 }

@@ -29,7 +29,7 @@ static void check_map(const struct nbc_nodes *n, const int *where, int size)
             ck_assert((where[x] == where[y]) == (nbc_node_of(n, x) == nbc_node_of(n, y)));
 }
 
-START_TEST(any_map)
+UNIT(any_map)
 {
     static const struct {
         int size, nnodes;
@@ -56,9 +56,8 @@ START_TEST(any_map)
         nbc_nodes_free(&n);
     }
 }
-END_TEST
 
-START_TEST(blocks)
+UNIT(blocks)
 {
     for (int size = 1; size <= 20; size++)
         for (int block = 1; block <= size; block++) {
@@ -70,7 +69,6 @@ START_TEST(blocks)
             ck_assert(nbc_nodes_equal(&n) == (size % block == 0));
         }
 }
-END_TEST
 
 /* Bytes of the longest message of a broadcast by nodes. */
 static int64_t longest(int64_t segment)
@@ -99,21 +97,9 @@ static int64_t longest(int64_t segment)
     return most;
 }
 
-START_TEST(parts_take_the_segments_of_the_call)
+UNIT(parts_take_the_segments_of_the_call)
 {
     ck_assert_int_eq(longest(128000), 128000);
     ck_assert_int_eq(longest(4096), 4096);
     ck_assert_int_gt(longest(0), 4096);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("nodes");
-    TCase *tcase = tcase_create("nodes");
-    tcase_add_test(tcase, any_map);
-    tcase_add_test(tcase, blocks);
-    tcase_add_test(tcase, parts_take_the_segments_of_the_call);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
 }

@@ -62,7 +62,7 @@ static struct test_case case_of(const struct nbc_alg *alg)
     return c;
 }
 
-START_TEST(a_builder_without_memory_gives_no_schedule)
+UNIT(a_builder_without_memory_gives_no_schedule, .each_row = true)
 {
     struct test_case c = case_of(&nbc_algs[_i]);
     struct world *w = world_new(&c);
@@ -82,9 +82,8 @@ START_TEST(a_builder_without_memory_gives_no_schedule)
     }
     world_free(w);
 }
-END_TEST
 
-START_TEST(a_check_without_memory_says_so)
+UNIT(a_check_without_memory_says_so, .each_row = true)
 {
     struct test_case c = case_of(&nbc_algs[_i]);
     struct world *w = world_new(&c);
@@ -103,10 +102,9 @@ START_TEST(a_check_without_memory_says_so)
     }
     world_free(w);
 }
-END_TEST
 
 /* Growing arrays: a schedule of thousands of operations from a hint of none. */
-START_TEST(long_schedules_without_memory)
+UNIT(long_schedules_without_memory)
 {
     static const struct nbc_type types[] = {
         {1, 1, 0, 1, true}, {8, 8, 0, 8, true}, {8, 8, 0, 8, true}};
@@ -132,9 +130,8 @@ START_TEST(long_schedules_without_memory)
     ck_assert_int_ge(s->nops, 3000);
     nbc_sched_free(s);
 }
-END_TEST
 
-START_TEST(an_offer_without_memory_is_none)
+UNIT(an_offer_without_memory_is_none)
 {
     struct test_case c = case_of(nbc_alg_by_name(NBC_NEIGHBOR_ALLTOALL, "locality"));
     struct world *w = world_new(&c);
@@ -155,18 +152,4 @@ START_TEST(an_offer_without_memory_is_none)
     nbc_pattern_free(&pattern);
     free(offer.edges);
     world_free(w);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("no memory");
-    TCase *tc = tcase_create("no memory");
-    tcase_set_timeout(tc, 0);
-    tcase_add_test(tc, long_schedules_without_memory);
-    tcase_add_test(tc, an_offer_without_memory_is_none);
-    suite_add_tcase(suite, tc);
-    add_for_each_row(suite, a_check_without_memory_says_so);
-    add_for_each_row(suite, a_builder_without_memory_gives_no_schedule);
-    return run_suite(suite);
 }

@@ -33,7 +33,7 @@ static void check_edge(const struct nbc_edge *e, int from, int to, int64_t bytes
 }
 
 /* Those to other nodes, in order; neither MPI_PROC_NULL nor the rank itself, nor its node. */
-START_TEST(a_rank_offers_its_edges_to_other_nodes)
+UNIT(a_rank_offers_its_edges_to_other_nodes)
 {
     const int in[] = {3, -2, 1, 0}, out[] = {5, 0, 2, 5, -2, 1};
     const struct nbc_neighbors neighbors = {in, out, 4, 6, false};
@@ -50,9 +50,8 @@ START_TEST(a_rank_offers_its_edges_to_other_nodes)
     check_edge(&offer.edges[4], 3, 0, 12);
     free(offer.edges);
 }
-END_TEST
 
-START_TEST(blocks_without_data_are_no_edges)
+UNIT(blocks_without_data_are_no_edges)
 {
     const int peers[] = {2};
     const struct nbc_neighbors neighbors = {peers, peers, 1, 1, false};
@@ -65,10 +64,9 @@ START_TEST(blocks_without_data_are_no_edges)
     ck_assert_int_eq(offer.busiest, 0);
     free(offer.edges);
 }
-END_TEST
 
 /* Both neighbors are one rank: what goes to the lower one comes from the upper one. */
-START_TEST(incoming_edges_are_in_the_order_of_the_senders)
+UNIT(incoming_edges_are_in_the_order_of_the_senders)
 {
     const int around[] = {1, 1};
     const int64_t counts[] = {1, 2}, displs[] = {0, 1};
@@ -83,9 +81,8 @@ START_TEST(incoming_edges_are_in_the_order_of_the_senders)
     ck_assert_int_eq(ends[0].block.count, 2);
     ck_assert_int_eq(ends[1].block.count, 1);
 }
-END_TEST
 
-START_TEST(a_pattern_has_the_edges_of_all_ranks)
+UNIT(a_pattern_has_the_edges_of_all_ranks)
 {
     const struct nbc_edge offers[] = {{1, 1, 0}, {0, 7, 5}, {8, 0, 6},  /* of rank 0 */
                                       {0, 2, 0}, {9, 1, 7}, {9, 1, 8}}; /* of rank 1 */
@@ -99,11 +96,10 @@ START_TEST(a_pattern_has_the_edges_of_all_ranks)
     check_edge(&p.in[2], 9, 1, 8);
     nbc_pattern_free(&p);
 }
-END_TEST
 
 /* In the order of the numbers: linear; apart, within nodes and between; together, likewise. One
  * more step takes 600. */
-START_TEST(the_gain_must_be_a_fifth)
+UNIT(the_gain_must_be_a_fifth)
 {
     const struct {
         int64_t numbers[NBC_PATTERN_NUMBERS];
@@ -121,10 +117,9 @@ START_TEST(the_gain_must_be_a_fifth)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_int_eq(nbc_pattern_choose(cases[i].numbers, cases[i].forced), cases[i].choice);
 }
-END_TEST
 
 /* Messages between nodes take more than those within one, and copies count. */
-START_TEST(numbers_are_of_the_messages)
+UNIT(numbers_are_of_the_messages)
 {
     const int peers[] = {1, 2, 3};
     const struct nbc_neighbors neighbors = {peers, peers, 3, 3, false};
@@ -149,7 +144,6 @@ START_TEST(numbers_are_of_the_messages)
     nbc_sched_free(linear);
     nbc_sched_free(other);
 }
-END_TEST
 
 enum { BLOCK = 4, RANKS = 9 * BLOCK };
 
@@ -166,7 +160,7 @@ static void connect_all(int rank, int *peers, struct nbc_edge *offer)
 }
 
 /* Eight other nodes, four ranks: about two each, where a rank alone would send to 32 ranks. */
-START_TEST(ranks_share_the_other_nodes)
+UNIT(ranks_share_the_other_nodes)
 {
     enum { ROOM = 2 * RANKS };
     static struct nbc_edge offers[BLOCK * ROOM];
@@ -195,20 +189,4 @@ START_TEST(ranks_share_the_other_nodes)
         nbc_sched_free(s);
     }
     nbc_pattern_free(&pattern);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("patterns");
-    TCase *tc = tcase_create("patterns");
-    tcase_add_test(tc, a_rank_offers_its_edges_to_other_nodes);
-    tcase_add_test(tc, blocks_without_data_are_no_edges);
-    tcase_add_test(tc, incoming_edges_are_in_the_order_of_the_senders);
-    tcase_add_test(tc, a_pattern_has_the_edges_of_all_ranks);
-    tcase_add_test(tc, the_gain_must_be_a_fifth);
-    tcase_add_test(tc, numbers_are_of_the_messages);
-    tcase_add_test(tc, ranks_share_the_other_nodes);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

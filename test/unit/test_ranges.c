@@ -101,7 +101,7 @@ static const int numbers[] = {1,    2,    63,   64,   65,    127,   128,  129,
                               1000, 4095, 4096, 4097, 65472, 65535, 65536};
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
-START_TEST(each_range_is_found_once)
+UNIT(each_range_is_found_once, .times = NUMBERS)
 {
     int n = numbers[_i];
     bool *seen = calloc((size_t)n, sizeof *seen);
@@ -116,9 +116,8 @@ START_TEST(each_range_is_found_once)
         ck_assert_int_eq(find(1, key), NBC_NO_RANGE);
     free(seen);
 }
-END_TEST
 
-START_TEST(the_only_free_range_is_found)
+UNIT(the_only_free_range_is_found, .times = NUMBERS)
 {
     int n = numbers[_i];
     all_begin(n);
@@ -131,10 +130,9 @@ START_TEST(the_only_free_range_is_found)
         ck_assert(nbc_range_is_used(&process[0], range));
     }
 }
-END_TEST
 
 /* Communicators of random groups come and go. The ranges are few, so that they run out at times. */
-START_TEST(communicators_with_a_process_in_common_differ)
+UNIT(communicators_with_a_process_in_common_differ)
 {
     enum { LIVE = 500, STEPS = 20000, RANGES = 133 };
     static struct {
@@ -168,10 +166,9 @@ START_TEST(communicators_with_a_process_in_common_differ)
     ck_assert_int_gt(failures, STEPS / 100);
     ck_assert_int_lt(failures, STEPS / 2);
 }
-END_TEST
 
 /* Of the searches of a process, one has a window on offer. */
-START_TEST(searches_at_once_find_different_ranges)
+UNIT(searches_at_once_find_different_ranges)
 {
     all_begin(128);
     for (uint64_t key = 0; key < 100; key++) {
@@ -189,9 +186,8 @@ START_TEST(searches_at_once_find_different_ranges)
         give(6, other);
     }
 }
-END_TEST
 
-START_TEST(a_search_that_fails_takes_nothing)
+UNIT(a_search_that_fails_takes_nothing)
 {
     all_begin(1000);
     for (uint64_t key = 0; key < 100; key++) {
@@ -206,7 +202,6 @@ START_TEST(a_search_that_fails_takes_nothing)
         all_begin(1000);
     }
 }
-END_TEST
 
 /* The other ranks of a search: in which attempt they offer all ranges, and in which one fails. */
 struct others {
@@ -224,7 +219,7 @@ static int words_and(void *where, const uint64_t *mine, uint64_t *all, int words
     return 0;
 }
 
-START_TEST(a_search_goes_on_until_a_range_is_found)
+UNIT(a_search_goes_on_until_a_range_is_found)
 {
     struct others third = {.offer = 3}, never = {0}, failing = {.fail = 2};
     int range = 5;
@@ -239,10 +234,9 @@ START_TEST(a_search_goes_on_until_a_range_is_found)
     ck_assert_int_eq(failing.calls, 2);
     ck_assert_int_eq(range, NBC_NO_RANGE);
 }
-END_TEST
 
 /* The AND of others that offer nothing: a search ends after each window has been looked at. */
-START_TEST(a_search_looks_at_each_window)
+UNIT(a_search_looks_at_each_window, .times = NUMBERS)
 {
     int n = numbers[_i];
     int nwindows = (n + 63) / 64;
@@ -269,10 +263,9 @@ START_TEST(a_search_looks_at_each_window)
             need(seen[w]);
     }
 }
-END_TEST
 
 /* Searches with different keys seldom begin in the same window, or go on in the same order. */
-START_TEST(keys_spread_searches)
+UNIT(keys_spread_searches)
 {
     enum { KEYS = 4096, WINDOWS = 1024 };
     static int first[WINDOWS], second[WINDOWS / NBC_RANGE_WORDS];
@@ -292,7 +285,6 @@ START_TEST(keys_spread_searches)
     for (int b = 0; b < WINDOWS / NBC_RANGE_WORDS; b++)
         ck_assert(second[b] > 170 && second[b] < 350); /* 256 in the mean */
 }
-END_TEST
 
 /* A parent of communicators, and what each of its processes has to spare. */
 struct parent {
@@ -371,7 +363,7 @@ static int ranges_used(int p)
 
 /* Parents and children of random groups come and go. Children of different parents with a process
  * in common differ, also in those that the parents have taken to spare, and none is lost. */
-START_TEST(spare_ranges_belong_to_one_parent)
+UNIT(spare_ranges_belong_to_one_parent)
 {
     enum { PARENTS = 9, LIVE = 60, STEPS = 6000, RANGES = 640 };
     static struct parent parents[PARENTS];
@@ -410,10 +402,9 @@ START_TEST(spare_ranges_belong_to_one_parent)
     for (int p = 0; p < MOST_PROCESSES; p++)
         ck_assert_int_eq(ranges_used(p), 1);
 }
-END_TEST
 
 /* Where few ranges are free, all of them are found: none is kept to spare. */
-START_TEST(few_ranges_are_not_spared)
+UNIT(few_ranges_are_not_spared)
 {
     enum { RANGES = 64 };
     static struct parent parents[2];
@@ -430,9 +421,8 @@ START_TEST(few_ranges_are_not_spared)
     }
     ck_assert_int_eq(child_range(&parents[1], 1, &searches), NBC_NO_RANGE);
 }
-END_TEST
 
-START_TEST(after_the_end)
+UNIT(after_the_end)
 {
     all_begin(200);
     int range = find(1, 3);
@@ -446,24 +436,4 @@ START_TEST(after_the_end)
     nbc_ranges_begin(&process[0], 2);
     ck_assert_int_eq(find(1, 3), 1);
     ck_assert_int_eq(find(1, 3), NBC_NO_RANGE);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("ranges");
-    TCase *tcase = tcase_create("ranges");
-    tcase_add_loop_test(tcase, each_range_is_found_once, 0, NUMBERS);
-    tcase_add_loop_test(tcase, the_only_free_range_is_found, 0, NUMBERS);
-    tcase_add_test(tcase, communicators_with_a_process_in_common_differ);
-    tcase_add_test(tcase, searches_at_once_find_different_ranges);
-    tcase_add_test(tcase, a_search_that_fails_takes_nothing);
-    tcase_add_test(tcase, a_search_goes_on_until_a_range_is_found);
-    tcase_add_loop_test(tcase, a_search_looks_at_each_window, 0, NUMBERS);
-    tcase_add_test(tcase, keys_spread_searches);
-    tcase_add_test(tcase, spare_ranges_belong_to_one_parent);
-    tcase_add_test(tcase, few_ranges_are_not_spared);
-    tcase_add_test(tcase, after_the_end);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
 }

@@ -27,7 +27,7 @@ static void check_rule(const struct nbc_rule *r, enum nbc_coll coll, int min_siz
     ck_assert_int_eq(r->segment, segment);
 }
 
-START_TEST(lines_become_rules)
+UNIT(lines_become_rules)
 {
     struct nbc_rules *r = parse("# measured\n"
                                 "\n"
@@ -62,10 +62,9 @@ START_TEST(lines_become_rules)
     ck_assert_int_eq(r->nrules, 0);
     nbc_rules_free(r);
 }
-END_TEST
 
 /* "nodes" is the former name of an algorithm, and still a word for what a rule is for. */
-START_TEST(former_names_are_read_and_present_ones_written)
+UNIT(former_names_are_read_and_present_ones_written)
 {
     struct nbc_rules *r = parse("bcast 3 * nodes 1K nodes crowded\nallreduce 3 * rooted");
     check_rule(&r->rule[0], NBC_BCAST, 3, 3, 0, INT64_MAX, "hierarchical", 1024);
@@ -83,9 +82,8 @@ START_TEST(former_names_are_read_and_present_ones_written)
     free(text);
     nbc_rules_free(r);
 }
-END_TEST
 
-START_TEST(others_come_behind)
+UNIT(others_come_behind)
 {
     struct nbc_rules_error error;
     struct nbc_rules *r = nbc_rules_parse("bcast * * linear\n", &nbc_default_rules, &error);
@@ -96,9 +94,8 @@ START_TEST(others_come_behind)
                      nbc_default_rules.nrules * sizeof *r->rule);
     nbc_rules_free(r);
 }
-END_TEST
 
-START_TEST(what_is_no_rule_is_told)
+UNIT(what_is_no_rule_is_told)
 {
     static const struct {
         const char *text;
@@ -132,9 +129,8 @@ START_TEST(what_is_no_rule_is_told)
         ck_assert_msg(strstr(error.what, table[i].what), "%s", error.what);
     }
 }
-END_TEST
 
-START_TEST(eager_limit)
+UNIT(eager_limit)
 {
     struct nbc_rules *with = parse("bcast * * linear\neager 12K\n");
     struct nbc_rules *without = parse("bcast * * linear\n"), *sorted = nbc_rules_sort(with);
@@ -151,9 +147,8 @@ START_TEST(eager_limit)
     nbc_rules_free(sorted);
     nbc_rules_free(then);
 }
-END_TEST
 
-START_TEST(a_long_line_is_refused)
+UNIT(a_long_line_is_refused)
 {
     struct nbc_rules_error error;
     char text[1000];
@@ -175,10 +170,9 @@ START_TEST(a_long_line_is_refused)
     ck_assert_int_eq(r->nrules, 0);
     nbc_rules_free(r);
 }
-END_TEST
 
 /* Printed and read again, the built-in rules are the same; any change changes the hash. */
-START_TEST(printed_rules_can_be_read)
+UNIT(printed_rules_can_be_read)
 {
     char *text = NULL;
     size_t size;
@@ -203,7 +197,6 @@ START_TEST(printed_rules_can_be_read)
     nbc_rules_free(less);
     free(text);
 }
-END_TEST
 
 static char *printed(const struct nbc_rule *rule)
 {
@@ -215,7 +208,7 @@ static char *printed(const struct nbc_rule *rule)
     return text;
 }
 
-START_TEST(ranges_are_printed_as_people_write_them)
+UNIT(ranges_are_printed_as_people_write_them)
 {
     static const char *const ranges[] = {"*", "0", "5", "5-", "0-7", "5-7"};
     enum { NRANGES = sizeof ranges / sizeof *ranges };
@@ -232,7 +225,6 @@ START_TEST(ranges_are_printed_as_people_write_them)
         nbc_rules_free(r);
     }
 }
-END_TEST
 
 static void check_round_trip(const struct nbc_rule *rule)
 {
@@ -247,7 +239,7 @@ static void check_round_trip(const struct nbc_rule *rule)
 }
 
 /* Each set of needs; all of them come with the longest numbers that there are. */
-START_TEST(every_rule_can_be_read_again)
+UNIT(every_rule_can_be_read_again, .times = nbc_nalgs)
 {
     static const int sizes[][2] = {{0, INT_MAX}, {0, 7}, {7, INT_MAX}, {INT_MAX - 2, INT_MAX - 1}};
     static const int64_t bytes[][2] = {
@@ -270,22 +262,4 @@ START_TEST(every_rule_can_be_read_again)
         n++;
     }
     ck_assert_int_eq(n, 1024);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("rules");
-    TCase *tc = tcase_create("rules");
-    tcase_add_test(tc, lines_become_rules);
-    tcase_add_test(tc, former_names_are_read_and_present_ones_written);
-    tcase_add_test(tc, others_come_behind);
-    tcase_add_test(tc, what_is_no_rule_is_told);
-    tcase_add_test(tc, eager_limit);
-    tcase_add_test(tc, a_long_line_is_refused);
-    tcase_add_test(tc, printed_rules_can_be_read);
-    tcase_add_test(tc, ranges_are_printed_as_people_write_them);
-    tcase_add_loop_test(tc, every_rule_can_be_read_again, 0, nbc_nalgs);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -61,7 +61,7 @@ static int edges(const struct nbc_sched *s, nbc_id x, nbc_id y, bool issue)
     return n;
 }
 
-START_TEST(an_edge_for_every_wait)
+UNIT(an_edge_for_every_wait)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
     struct nbc_sched *s = nbc_sched_new(&shape, 0);
@@ -82,9 +82,8 @@ START_TEST(an_edge_for_every_wait)
     ck_assert_int_eq(s->ops[c].npre, 1);
     nbc_sched_free(s);
 }
-END_TEST
 
-START_TEST(joins_only_where_two_things_meet)
+UNIT(joins_only_where_two_things_meet)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
     struct nbc_sched *s = nbc_sched_new(&shape, 0);
@@ -102,9 +101,8 @@ START_TEST(joins_only_where_two_things_meet)
     ck_assert_int_eq(edges(s, b, both, false), 1);
     nbc_sched_free(s);
 }
-END_TEST
 
-START_TEST(nothing_passes_a_fence)
+UNIT(nothing_passes_a_fence)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
     struct nbc_sched *s = nbc_sched_new(&shape, 0);
@@ -130,9 +128,8 @@ START_TEST(nothing_passes_a_fence)
     ck_assert(edges(s, 6, f, false) && !edges(s, fence, f, false));
     nbc_sched_free(s);
 }
-END_TEST
 
-START_TEST(messages_with_one_peer_are_posted_in_order)
+UNIT(messages_with_one_peer_are_posted_in_order)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
     struct nbc_sched *s = nbc_sched_new(&shape, 0);
@@ -151,9 +148,8 @@ START_TEST(messages_with_one_peer_are_posted_in_order)
         }
     nbc_sched_free(s);
 }
-END_TEST
 
-START_TEST(copies_of_nothing_and_to_oneself_are_left_out)
+UNIT(copies_of_nothing_and_to_oneself_are_left_out)
 {
     struct nbc_shape shape = shape_of(NBC_ALLREDUCE);
     struct nbc_sched *s = nbc_sched_new(&shape, 0);
@@ -163,10 +159,9 @@ START_TEST(copies_of_nothing_and_to_oneself_are_left_out)
     ck_assert_int_ne(nbc_copy(s, in_recv(0, 3), from_send(0, 3), a), a);
     nbc_sched_free(nbc_sched_finish(s));
 }
-END_TEST
 
 /* Elements of 16 bytes that are not packed, in pieces of 6: some end in no element. */
-START_TEST(pieces_of_elements_come_in_any_order)
+UNIT(pieces_of_elements_come_in_any_order)
 {
     enum { NPIECES = 8, PIECE = 6 };
     struct nbc_shape shape = shape_of(NBC_BCAST);
@@ -184,9 +179,8 @@ START_TEST(pieces_of_elements_come_in_any_order)
             ck_assert_int_eq(edges(s, piece[i], piece[j], false), 0);
     nbc_sched_free(s);
 }
-END_TEST
 
-START_TEST(the_last_release_frees)
+UNIT(the_last_release_frees)
 {
     struct nbc_shape shape = shape_of(NBC_ALLREDUCE);
     struct nbc_sched *s = nbc_sched_new(&shape, 0);
@@ -198,9 +192,8 @@ START_TEST(the_last_release_frees)
     ck_assert_int_eq(s->ops[0].kind, NBC_OP_SEND);
     nbc_sched_release(s);
 }
-END_TEST
 
-START_TEST(temporary_room_is_never_shared)
+UNIT(temporary_room_is_never_shared)
 {
     struct nbc_shape shape = shape_of(NBC_ALLREDUCE);
     struct nbc_sched *s = nbc_sched_new(&shape, 0);
@@ -220,9 +213,8 @@ START_TEST(temporary_room_is_never_shared)
     ck_assert(high[5] <= s->temp_bytes);
     nbc_sched_free(s);
 }
-END_TEST
 
-START_TEST(printed_line_by_line)
+UNIT(printed_line_by_line)
 {
     struct nbc_shape shape = shape_of(NBC_ALLREDUCE);
     struct nbc_sched *s = nbc_sched_new(&shape, 0);
@@ -249,7 +241,6 @@ START_TEST(printed_line_by_line)
     free(text);
     nbc_sched_free(s);
 }
-END_TEST
 
 /* --- defects that the check finds ------------------------------------------------------------- */
 
@@ -267,7 +258,7 @@ static void expect(struct nbc_sched *s, const struct nbc_shape *shape, const cha
     nbc_sched_free(s);
 }
 
-START_TEST(check_wants_references_inside_the_buffers)
+UNIT(check_wants_references_inside_the_buffers)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
     const struct {
@@ -299,9 +290,8 @@ START_TEST(check_wants_references_inside_the_buffers)
             expect(s, &shape, fine ? NULL : write ? "writes" : "reads");
         }
 }
-END_TEST
 
-START_TEST(check_wants_ranks_off_buffers_they_do_not_have)
+UNIT(check_wants_ranks_off_buffers_they_do_not_have)
 {
     struct nbc_shape shape = shape_of(NBC_GATHER); /* rank 1, root 0: no receive buffer */
     struct nbc_sched *s = nbc_sched_new(&shape, 0);
@@ -337,9 +327,8 @@ START_TEST(check_wants_ranks_off_buffers_they_do_not_have)
     nbc_send(s, from_send(0, 1), 1, NBC_NONE);
     expect(s, &shape, "reads send");
 }
-END_TEST
 
-START_TEST(check_wants_gaps_left_alone)
+UNIT(check_wants_gaps_left_alone)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
     types[NBC_TYPE_RECV] = gaps;
@@ -353,10 +342,9 @@ START_TEST(check_wants_gaps_left_alone)
     nbc_recv(s, in_recv(16, 11), 0, NBC_NONE);
     expect(s, &shape, NULL);
 }
-END_TEST
 
 /* Blocks of a w collective may lie in each other's gaps. */
-START_TEST(check_lets_columns_interleave)
+UNIT(check_lets_columns_interleave)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
     types[NBC_TYPE_RECV] = column;
@@ -370,9 +358,8 @@ START_TEST(check_lets_columns_interleave)
     nbc_recv(s, in_recv(16, 3), 2, NBC_NONE); /* the third element twice */
     expect(s, &shape, "race");
 }
-END_TEST
 
-START_TEST(check_wants_peers_that_exist)
+UNIT(check_wants_peers_that_exist)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
     const struct {
@@ -387,9 +374,8 @@ START_TEST(check_wants_peers_that_exist)
         expect(s, &shape, peers[i].words);
     }
 }
-END_TEST
 
-START_TEST(check_wants_neighbors)
+UNIT(check_wants_neighbors)
 {
     const int sources[] = {0, -1}, destinations[] = {2, 3};
     const struct nbc_neighbors neighbors = {sources, destinations, 2, 2, false};
@@ -409,10 +395,9 @@ START_TEST(check_wants_neighbors)
     nbc_recv(s, in_recv(24, 3), 0, NBC_NONE); /* the block of MPI_PROC_NULL */
     expect(s, &shape, "writes recv");
 }
-END_TEST
 
 /* The program's mistake; nothing is copied to where there is no block. */
-START_TEST(an_edge_to_oneself_wants_its_other_end)
+UNIT(an_edge_to_oneself_wants_its_other_end)
 {
     const int sources[] = {2}, destinations[] = {1}; /* of the sources, none is in the list */
     const struct nbc_neighbors neighbors = {sources, destinations, 0, 1, false};
@@ -422,9 +407,8 @@ START_TEST(an_edge_to_oneself_wants_its_other_end)
     ck_assert_int_eq(s->nops, 0);
     nbc_sched_free(s);
 }
-END_TEST
 
-START_TEST(check_finds_races)
+UNIT(check_finds_races)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
     struct nbc_sched *s = nbc_sched_new(&shape, 0); /* sends what is not there yet */
@@ -453,10 +437,9 @@ START_TEST(check_finds_races)
     nbc_send(s, in_recv(0, 3), 0, NBC_NONE);
     expect(s, &shape, NULL);
 }
-END_TEST
 
 /* Posting in order is not completing in order. */
-START_TEST(check_knows_that_message_order_is_no_order_of_data)
+UNIT(check_knows_that_message_order_is_no_order_of_data)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
     struct nbc_sched *s = nbc_sched_new(&shape, 0);
@@ -470,9 +453,8 @@ START_TEST(check_knows_that_message_order_is_no_order_of_data)
     nbc_send(s, in_recv(0, 3), 0, NBC_NONE);
     expect(s, &shape, NULL);
 }
-END_TEST
 
-START_TEST(check_wants_operands_in_their_places)
+UNIT(check_wants_operands_in_their_places)
 {
     struct nbc_shape shape = shape_of(NBC_ALLREDUCE);
     shape.commutative = true;
@@ -497,9 +479,8 @@ START_TEST(check_wants_operands_in_their_places)
     nbc_reduce(s, in_recv(0, 3), from_send(0, 3), in_recv(0, 3), NBC_NONE);
     expect(s, &shape, "no op");
 }
-END_TEST
 
-START_TEST(check_wants_copies_of_one_size)
+UNIT(check_wants_copies_of_one_size)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
     struct nbc_sched *s = nbc_sched_new(&shape, 0);
@@ -512,9 +493,8 @@ START_TEST(check_wants_copies_of_one_size)
     nbc_copy(s, in_recv(0, 3), ref(NBC_BUF_SEND, 0, 24, NBC_TYPE_BYTE), NBC_NONE);
     expect(s, &shape, NULL);
 }
-END_TEST
 
-START_TEST(check_wants_slots_counts_and_buffers_that_exist)
+UNIT(check_wants_slots_counts_and_buffers_that_exist)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
     const struct {
@@ -530,10 +510,9 @@ START_TEST(check_wants_slots_counts_and_buffers_that_exist)
         expect(s, &shape, refs[i].words);
     }
 }
-END_TEST
 
 /* Defects of the arrays, which the builder calls cannot make. */
-START_TEST(check_finds_broken_graphs)
+UNIT(check_finds_broken_graphs)
 {
     for (int defect = 0; defect < 7; defect++) {
         struct nbc_shape shape = shape_of(NBC_ALLTOALL);
@@ -566,7 +545,6 @@ START_TEST(check_finds_broken_graphs)
         nbc_sched_free(s);
     }
 }
-END_TEST
 
 /* --- the check against the simulation --------------------------------------------------------- */
 
@@ -628,7 +606,7 @@ static void drop_and_compare(const struct test_case *c, int id, struct score *sc
         }
 }
 
-START_TEST(a_schedule_that_passes_the_check_runs_right)
+UNIT(a_schedule_that_passes_the_check_runs_right, .each_row = true)
 {
     const struct nbc_alg *alg = &nbc_algs[_i];
     struct score score = {0};
@@ -653,37 +631,4 @@ START_TEST(a_schedule_that_passes_the_check_runs_right)
     ck_assert_msg(score.dropped == 0 || score.found > 0 || alg->coll == NBC_BARRIER,
                   "%s:%s: %d edges, and none needed", nbc_coll_name(alg->coll), alg->name,
                   score.dropped);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("sched");
-    TCase *tc = tcase_create("sched");
-    tcase_set_timeout(tc, 0);
-    tcase_add_test(tc, an_edge_for_every_wait);
-    tcase_add_test(tc, joins_only_where_two_things_meet);
-    tcase_add_test(tc, nothing_passes_a_fence);
-    tcase_add_test(tc, messages_with_one_peer_are_posted_in_order);
-    tcase_add_test(tc, copies_of_nothing_and_to_oneself_are_left_out);
-    tcase_add_test(tc, pieces_of_elements_come_in_any_order);
-    tcase_add_test(tc, the_last_release_frees);
-    tcase_add_test(tc, temporary_room_is_never_shared);
-    tcase_add_test(tc, printed_line_by_line);
-    tcase_add_test(tc, check_wants_references_inside_the_buffers);
-    tcase_add_test(tc, check_wants_ranks_off_buffers_they_do_not_have);
-    tcase_add_test(tc, check_wants_gaps_left_alone);
-    tcase_add_test(tc, check_lets_columns_interleave);
-    tcase_add_test(tc, check_wants_peers_that_exist);
-    tcase_add_test(tc, check_wants_neighbors);
-    tcase_add_test(tc, an_edge_to_oneself_wants_its_other_end);
-    tcase_add_test(tc, check_finds_races);
-    tcase_add_test(tc, check_knows_that_message_order_is_no_order_of_data);
-    tcase_add_test(tc, check_wants_operands_in_their_places);
-    tcase_add_test(tc, check_wants_copies_of_one_size);
-    tcase_add_test(tc, check_wants_slots_counts_and_buffers_that_exist);
-    tcase_add_test(tc, check_finds_broken_graphs);
-    suite_add_tcase(suite, tc);
-    add_for_each_row(suite, a_schedule_that_passes_the_check_runs_right);
-    return run_suite(suite);
 }

@@ -35,7 +35,7 @@ static const struct nbc_alg *row(enum nbc_coll coll, bool inter, int n)
     return NULL;
 }
 
-START_TEST(rows_stand_together_and_have_names_of_their_own)
+UNIT(rows_stand_together_and_have_names_of_their_own)
 {
     bool seen[NBC_NCOLLS] = {0};
     for (int i = 0; i < nbc_nalgs; i++) {
@@ -52,9 +52,8 @@ START_TEST(rows_stand_together_and_have_names_of_their_own)
     }
     ck_assert_ptr_null(nbc_alg_by_name(NBC_BARRIER, row(NBC_BCAST, false, 0)->name));
 }
-END_TEST
 
-START_TEST(former_names_are_read)
+UNIT(former_names_are_read)
 {
     const struct {
         enum nbc_coll coll;
@@ -84,18 +83,16 @@ START_TEST(former_names_are_read)
     ck_assert_ptr_null(nbc_alg_by_name(NBC_SCAN, "nodes"));
     ck_assert_ptr_null(nbc_alg_by_name(NBC_BCAST, "crowded"));
 }
-END_TEST
 
 /* So that a later row does not take the name from those who still use it in its former sense. */
-START_TEST(no_algorithm_has_a_former_name)
+UNIT(no_algorithm_has_a_former_name)
 {
     for (const struct nbc_alias *a = nbc_aliases; a->former; a++)
         for (int i = 0; i < nbc_nalgs; i++)
             ck_assert_str_ne(nbc_algs[i].name, a->former);
 }
-END_TEST
 
-START_TEST(needs_are_met)
+UNIT(needs_are_met)
 {
     const struct {
         unsigned needs;
@@ -135,9 +132,8 @@ START_TEST(needs_are_met)
         ck_assert_msg(nbc_alg_applies(&alg, &s) == table[i].applies, "line %d", (int)i);
     }
 }
-END_TEST
 
-START_TEST(an_override_wins_where_it_applies)
+UNIT(an_override_wins_where_it_applies)
 {
     struct nbc_shape s = shape_of(NBC_BCAST, 6, 100);
     int64_t segment = 5;
@@ -158,9 +154,8 @@ START_TEST(an_override_wins_where_it_applies)
     ck_assert_int_eq(segment, 77);
     ck_assert_ptr_eq(nbc_select(&s, row(NBC_BCAST, true, 0), &rules, &segment), rule.alg);
 }
-END_TEST
 
-START_TEST(without_rules_the_first_row_that_applies)
+UNIT(without_rules_the_first_row_that_applies)
 {
     int64_t segment = 5;
     for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++) {
@@ -175,11 +170,10 @@ START_TEST(without_rules_the_first_row_that_applies)
         ck_assert_ptr_eq(nbc_select(&s, NULL, &none, &segment), row(coll, false, i));
     }
 }
-END_TEST
 
 /* Every reduction has an algorithm for every order, also between groups, and rules and overrides
  * choose no other. */
-START_TEST(a_required_order_is_obeyed)
+UNIT(a_required_order_is_obeyed)
 {
     static const unsigned never[] = {0, NBC_NOT_RANKS, NBC_NOT_TREE};
     int64_t segment;
@@ -202,9 +196,8 @@ START_TEST(a_required_order_is_obeyed)
                     free((void *)s.send.counts.data);
                 }
 }
-END_TEST
 
-START_TEST(rules_match_ranks_and_bytes)
+UNIT(rules_match_ranks_and_bytes)
 {
     const struct nbc_alg *a = row(NBC_BCAST, false, 1), *b = row(NBC_BCAST, false, 2);
     const struct nbc_rule rule[] = {
@@ -233,9 +226,8 @@ START_TEST(rules_match_ranks_and_bytes)
             ck_assert_int_eq(segment, table[i].segment);
     }
 }
-END_TEST
 
-START_TEST(rules_yield_to_preconditions)
+UNIT(rules_yield_to_preconditions)
 {
     struct nbc_alg needy = *row(NBC_ALLREDUCE, false, 0);
     needy.needs = NBC_COMMUTATIVE;
@@ -253,9 +245,8 @@ START_TEST(rules_yield_to_preconditions)
     ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), row(NBC_ALLREDUCE, true, 0));
     ck_assert_int_eq(segment, 0);
 }
-END_TEST
 
-START_TEST(rules_have_needs_of_their_own)
+UNIT(rules_have_needs_of_their_own)
 {
     const struct nbc_alg *any = row(NBC_ALLREDUCE, false, 1);
     struct nbc_rule rule = {NBC_ALLREDUCE, 0, 100, 0, INT64_MAX, any, 11, NBC_POW2 | NBC_NODES};
@@ -286,9 +277,8 @@ START_TEST(rules_have_needs_of_their_own)
         ck_assert_int_eq(nbc_rule_find(&s, &rules) == &rule, local);
     }
 }
-END_TEST
 
-START_TEST(unknown_bytes_match_only_rules_for_all_bytes)
+UNIT(unknown_bytes_match_only_rules_for_all_bytes)
 {
     struct nbc_shape s = shape_of(NBC_GATHERV, 6, 1);
     const struct nbc_alg *first = row(NBC_GATHERV, false, 0), *other = row(NBC_GATHERV, false, 1);
@@ -302,7 +292,6 @@ START_TEST(unknown_bytes_match_only_rules_for_all_bytes)
     rule.max_bytes = INT64_MAX - 1;
     ck_assert_ptr_eq(nbc_select(&s, NULL, &rules, &segment), first);
 }
-END_TEST
 
 static bool same_rule(const struct nbc_rule *a, const struct nbc_rule *b)
 {
@@ -397,7 +386,7 @@ static struct nbc_rules *random_rules(unsigned state)
 
 /* Of the built-in rules; of user's rules before these; and where most collectives have none, or
  * there is none. */
-START_TEST(sorted_rules_decide_alike)
+UNIT(sorted_rules_decide_alike, .times = 6)
 {
     static const struct nbc_rule one = {NBC_BARRIER, 3, 50, 0, INT64_MAX, nbc_algs, 0, NBC_ANY};
     static const struct nbc_rules few[] = {{.rule = &one}, {.rule = &one, .nrules = 1}};
@@ -411,10 +400,9 @@ START_TEST(sorted_rules_decide_alike)
     nbc_rules_free(sorted);
     nbc_rules_free(mine);
 }
-END_TEST
 
 /* Every collective has a row that applies to every call it can be made with. */
-START_TEST(there_is_always_an_algorithm)
+UNIT(there_is_always_an_algorithm, .times = NBC_NCOLLS)
 {
     enum nbc_coll coll = (enum nbc_coll)_i;
     for (int size = 1; size <= 40; size++)
@@ -432,10 +420,9 @@ START_TEST(there_is_always_an_algorithm)
                               remote);
             }
 }
-END_TEST
 
 /* Of a few bytes it is one piece; that is for the sanitizer to see, too. */
-START_TEST(a_segment_may_be_as_long_as_a_number_can_say)
+UNIT(a_segment_may_be_as_long_as_a_number_can_say, .times = nbc_nalgs)
 {
     static const int32_t counts[] = {1, 1, 1, 1, 1, 1, 1, 1}, displs[] = {0, 1, 2, 3, 4, 5, 6, 7};
     const struct nbc_nodes nodes = nbc_nodes_blocks(8, 4);
@@ -455,7 +442,6 @@ START_TEST(a_segment_may_be_as_long_as_a_number_can_say)
     nbc_sched_free(large);
     nbc_sched_free(largest);
 }
-END_TEST
 
 /* --- what a choice costs where one group is far smaller than the other ------------------------ */
 
@@ -516,7 +502,7 @@ static void check_linear(const struct nbc_shape *shape)
 
 /* Linear moves whole vectors, as many as there are ranks; so what counts is the vector, not a block
  * of it, and with two ranks in each group there is nothing to gain. */
-START_TEST(long_vectors_between_groups_are_cut)
+UNIT(long_vectors_between_groups_are_cut)
 {
     static const struct {
         enum nbc_coll coll;
@@ -545,9 +531,8 @@ START_TEST(long_vectors_between_groups_are_cut)
         ck_assert_msg(strcmp(alg->name, table[i].alg) == 0, "line %d: %s", (int)i, alg->name);
     }
 }
-END_TEST
 
-START_TEST(uneven_groups_take_messages_linear_in_both)
+UNIT(uneven_groups_take_messages_linear_in_both, .times = NBC_NCOLLS)
 {
     static const int groups[][2] = {{1, LARGER}, {4, LARGER}, {LARGER, 1}, {LARGER, 4}};
     static const int64_t counts[] = {0, 1, 64, 2048, 1 << 20};
@@ -565,7 +550,6 @@ START_TEST(uneven_groups_take_messages_linear_in_both)
             }
         }
 }
-END_TEST
 
 /* The longest message of an algorithm at a rank in the middle. */
 static int64_t longest_message(const struct nbc_alg *alg, struct nbc_shape shape)
@@ -585,7 +569,7 @@ static int64_t longest_message(const struct nbc_alg *alg, struct nbc_shape shape
     return most;
 }
 
-START_TEST(segments_between_nodes_need_no_handshake)
+UNIT(segments_between_nodes_need_no_handshake)
 {
     static const struct {
         enum nbc_coll coll;
@@ -615,9 +599,8 @@ START_TEST(segments_between_nodes_need_no_handshake)
         ck_assert_int_le(longest_message(alg, s), 2000 + 8);
     }
 }
-END_TEST
 
-START_TEST(blocks_between_hosts_move_in_pieces)
+UNIT(blocks_between_hosts_move_in_pieces)
 {
     static const struct {
         enum nbc_coll coll;
@@ -645,9 +628,8 @@ START_TEST(blocks_between_hosts_move_in_pieces)
         ck_assert_int_eq(longest_message(alg, s), 8 * table[i].most + 8);
     }
 }
-END_TEST
 
-START_TEST(handshakes_at_once_are_better_than_many_short_pieces)
+UNIT(handshakes_at_once_are_better_than_many_short_pieces)
 {
     static const struct {
         enum nbc_coll coll;
@@ -673,10 +655,9 @@ START_TEST(handshakes_at_once_are_better_than_many_short_pieces)
         ck_assert_int_eq(longest_message(alg, s), 8 * 1024);
     }
 }
-END_TEST
 
 /* What ranks on one host do depends neither on the rules for sockets nor on an eager limit. */
-START_TEST(one_host_has_no_sockets)
+UNIT(one_host_has_no_sockets)
 {
     for (int i = 0; i < nbc_default_rules.nrules; i++) {
         const struct nbc_rule *rule = &nbc_default_rules.rule[i];
@@ -695,34 +676,4 @@ START_TEST(one_host_has_no_sockets)
         ck_assert(!found || !(found->needs & NBC_SOCKETS));
         ck_assert_int_eq(nbc_segment_limit(&s, 1 << 20), 1 << 20);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("select");
-    TCase *tc = tcase_create("select");
-    tcase_set_timeout(tc, 0);
-    tcase_add_test(tc, rows_stand_together_and_have_names_of_their_own);
-    tcase_add_test(tc, former_names_are_read);
-    tcase_add_test(tc, no_algorithm_has_a_former_name);
-    tcase_add_test(tc, needs_are_met);
-    tcase_add_test(tc, an_override_wins_where_it_applies);
-    tcase_add_test(tc, without_rules_the_first_row_that_applies);
-    tcase_add_test(tc, rules_match_ranks_and_bytes);
-    tcase_add_test(tc, rules_yield_to_preconditions);
-    tcase_add_test(tc, rules_have_needs_of_their_own);
-    tcase_add_test(tc, unknown_bytes_match_only_rules_for_all_bytes);
-    tcase_add_test(tc, a_required_order_is_obeyed);
-    tcase_add_loop_test(tc, sorted_rules_decide_alike, 0, 6);
-    tcase_add_loop_test(tc, there_is_always_an_algorithm, 0, NBC_NCOLLS);
-    tcase_add_test(tc, long_vectors_between_groups_are_cut);
-    tcase_add_loop_test(tc, uneven_groups_take_messages_linear_in_both, 0, NBC_NCOLLS);
-    tcase_add_test(tc, segments_between_nodes_need_no_handshake);
-    tcase_add_test(tc, blocks_between_hosts_move_in_pieces);
-    tcase_add_test(tc, handshakes_at_once_are_better_than_many_short_pieces);
-    tcase_add_test(tc, one_host_has_no_sockets);
-    tcase_add_loop_test(tc, a_segment_may_be_as_long_as_a_number_can_say, 0, nbc_nalgs);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -8,7 +8,7 @@
 
 enum { MOST = 300 };
 
-START_TEST(relative_and_absolute_are_inverse)
+UNIT(relative_and_absolute_are_inverse)
 {
     for (int size = 1; size <= 40; size++)
         for (int root = 0; root < size; root++)
@@ -19,9 +19,8 @@ START_TEST(relative_and_absolute_are_inverse)
             }
     need(nbc_absolute(INT_MAX - 2, INT_MAX - 1, INT_MAX) == INT_MAX - 3);
 }
-END_TEST
 
-START_TEST(powers_of_two)
+UNIT(powers_of_two)
 {
     for (int n = 1; n < 5000; n++) {
         int floor = nbc_pow2_floor(n), up = nbc_log2_ceil(n);
@@ -31,7 +30,6 @@ START_TEST(powers_of_two)
     need(nbc_pow2_floor(INT_MAX) == 1 << 30);
     need(nbc_log2_ceil(INT_MAX) == 31);
 }
-END_TEST
 
 static const int radixes[] = {2, 3, 4, 5, 7, 8, 11, 16};
 enum { NRADIXES = sizeof radixes / sizeof *radixes };
@@ -65,7 +63,7 @@ static void check_tree_at(int rank, int size, int k)
     need(tree.below.n == nbc_knomial_subtree(rank, size, k).n);
 }
 
-START_TEST(knomial_is_a_tree_of_contiguous_subtrees)
+UNIT(knomial_is_a_tree_of_contiguous_subtrees, .times = NRADIXES)
 {
     int k = radixes[_i];
     for (int size = 1; size <= MOST; size++) {
@@ -80,9 +78,8 @@ START_TEST(knomial_is_a_tree_of_contiguous_subtrees)
         need(nchildren == size - 1);
     }
 }
-END_TEST
 
-START_TEST(knomial_depth_is_logarithmic)
+UNIT(knomial_depth_is_logarithmic, .times = NRADIXES)
 {
     int k = radixes[_i];
     for (int size = 1; size <= MOST; size++) {
@@ -98,9 +95,8 @@ START_TEST(knomial_depth_is_logarithmic)
         }
     }
 }
-END_TEST
 
-START_TEST(knomial_of_the_largest_size)
+UNIT(knomial_of_the_largest_size)
 {
     struct nbc_knomial tree;
     for (int k = 2; k <= 16; k++) {
@@ -113,7 +109,6 @@ START_TEST(knomial_of_the_largest_size)
         need(tree.parent >= 0 && tree.parent < INT_MAX - 1);
     }
 }
-END_TEST
 
 /* The subtree of a rank is it and those of its children: nobody is missing, nobody is there twice.
  */
@@ -146,7 +141,7 @@ static int bine_depth(int rank, int size)
     return depth;
 }
 
-START_TEST(bine_tree_is_a_tree_of_contiguous_subtrees)
+UNIT(bine_tree_is_a_tree_of_contiguous_subtrees)
 {
     for (int size = 1; size <= MOST; size++)
         for (int rank = 0; rank < size; rank++) {
@@ -156,10 +151,9 @@ START_TEST(bine_tree_is_a_tree_of_contiguous_subtrees)
     need(bine_depth(INT_MAX - 1, INT_MAX) <= 31);
     need(bine_depth((1 << 30) - 1, 1 << 30) == 1);
 }
-END_TEST
 
 /* 1, 1, 3, 5, 11 …: each is twice the one before, one less or one more by turns. */
-START_TEST(bine_distances_are_those_of_the_paper)
+UNIT(bine_distances_are_those_of_the_paper)
 {
     static const int far[] = {1, 1, 3, 5, 11, 21, 43, 85};
     enum { ROUNDS = sizeof far / sizeof *far, SIZE = 1 << ROUNDS };
@@ -177,7 +171,6 @@ START_TEST(bine_distances_are_those_of_the_paper)
     for (int k = 0; k < ROUNDS; k++)
         need(met[k] == SIZE >> (k + 1));
 }
-END_TEST
 
 static struct nbc_fold at_virtual(int virtual, int onto, bool bine)
 {
@@ -216,7 +209,7 @@ static void check_butterfly(int onto, bool bine)
     }
 }
 
-START_TEST(butterflies_lead_everywhere)
+UNIT(butterflies_lead_everywhere, .times = 2)
 {
     for (int onto = 1; onto <= 256; onto *= 2)
         check_butterfly(onto, _i);
@@ -228,7 +221,6 @@ START_TEST(butterflies_lead_everywhere)
         need(partner >= 0 && partner < most);
     }
 }
-END_TEST
 
 /* Everyone is its children's parent, one node has none, and nobody has children in both trees. */
 static void check_trees(int size)
@@ -269,7 +261,7 @@ static int check_range(int rank, int from, int size, int tree)
     return end;
 }
 
-START_TEST(two_trees_of_ranges_of_ranks)
+UNIT(two_trees_of_ranges_of_ranks)
 {
     for (int size = 1; size <= 130; size++)
         for (int tree = 0; tree < NBC_TREES; tree++) {
@@ -290,7 +282,6 @@ START_TEST(two_trees_of_ranges_of_ranks)
     struct nbc_inner at = nbc_two_tree_inner(INT_MAX - 1, INT_MAX, 0);
     need(at.parent == -1 && at.below == (1 << 30) - 1);
 }
-END_TEST
 
 static int depth_of(int node, int size, int tree)
 {
@@ -300,7 +291,7 @@ static int depth_of(int node, int size, int tree)
     return depth;
 }
 
-START_TEST(two_trees_share_no_inner_nodes)
+UNIT(two_trees_share_no_inner_nodes)
 {
     for (int size = 1; size <= 130; size++) {
         check_trees(size);
@@ -317,7 +308,6 @@ START_TEST(two_trees_share_no_inner_nodes)
         for (int node = INT_MAX - 4; node < INT_MAX; node++)
             need(depth_of(node, INT_MAX - 1, tree) <= 30);
 }
-END_TEST
 
 static void check_fold(int size, int onto, int keep)
 {
@@ -345,7 +335,7 @@ static void check_fold(int size, int onto, int keep)
     need(next == onto);
 }
 
-START_TEST(folds_are_one_to_one_and_keep_order)
+UNIT(folds_are_one_to_one_and_keep_order)
 {
     for (int size = 1; size <= 64; size++)
         for (int onto = (size + 1) / 2; onto <= size; onto++)
@@ -354,25 +344,4 @@ START_TEST(folds_are_one_to_one_and_keep_order)
     for (int size = 1; size <= MOST; size++)
         for (int rank = 0; rank < size; rank++)
             need(nbc_fold(rank, size).onto == nbc_pow2_floor(size));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("topo");
-    TCase *tc = tcase_create("topo");
-    tcase_set_timeout(tc, 0);
-    tcase_add_test(tc, relative_and_absolute_are_inverse);
-    tcase_add_test(tc, powers_of_two);
-    tcase_add_loop_test(tc, knomial_is_a_tree_of_contiguous_subtrees, 0, NRADIXES);
-    tcase_add_loop_test(tc, knomial_depth_is_logarithmic, 0, NRADIXES);
-    tcase_add_test(tc, knomial_of_the_largest_size);
-    tcase_add_test(tc, bine_tree_is_a_tree_of_contiguous_subtrees);
-    tcase_add_test(tc, bine_distances_are_those_of_the_paper);
-    tcase_add_loop_test(tc, butterflies_lead_everywhere, 0, 2);
-    tcase_add_test(tc, two_trees_share_no_inner_nodes);
-    tcase_add_test(tc, two_trees_of_ranges_of_ranks);
-    tcase_add_test(tc, folds_are_one_to_one_and_keep_order);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

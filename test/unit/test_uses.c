@@ -140,7 +140,7 @@ static void print_all(void)
     }
 }
 
-START_TEST(every_algorithm_uses_what_it_did)
+UNIT(every_algorithm_uses_what_it_did, .each_row = true)
 {
     const struct nbc_alg *alg = &nbc_algs[_i];
     char name[80], now[400], before[400] = "no such line";
@@ -152,7 +152,6 @@ START_TEST(every_algorithm_uses_what_it_did)
             print_line(alg, &table[i].uses, before, sizeof before);
     ck_assert_msg(strcmp(now, before) == 0, "uses.def: %s\nnow:      %s", before, now);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {
@@ -160,7 +159,5 @@ int main(int argc, char **argv)
         print_all();
         return 0;
     }
-    Suite *suite = suite_create("uses");
-    add_for_each_row(suite, every_algorithm_uses_what_it_did);
-    return run_suite(suite);
+    return unit_main();
 }

@@ -4,6 +4,7 @@
 #define NBC_TEST_UNIT_H
 
 #include <check.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 /* An assertion for long loops: Check's own do I/O even if they hold. */
@@ -13,31 +14,37 @@
             ck_abort_msg("%s", #condition); \
     } while (0)
 
-/* Adds a test case for every algorithm, named "allreduce:ring"; the test finds its row in _i. The
- * names are static because Check keeps their addresses. */
-#define add_for_each_row(suite, test)                                                           \
-    do {                                                                                        \
-        static char names[500][80];                                                             \
-        for (int row = 0; row < nbc_nalgs && row < 500; row++) {                                \
-            snprintf(names[row], sizeof names[row], "%s:%s", nbc_coll_name(nbc_algs[row].coll), \
-                     nbc_algs[row].name);                                                       \
-            TCase *tcase = tcase_create(names[row]);                                            \
-            tcase_set_timeout(tcase, 0);                                                        \
-            tcase_add_loop_test(tcase, test, row, row + 1);                                     \
-            suite_add_tcase(suite, tcase);                                                      \
-        }                                                                                       \
-    } while (0)
+/* A test of the program: UNIT(name) { ... }; with _i = 0 ... n - 1: UNIT(name, .times = n) { ... };
+ * for every algorithm, whose row is _i: UNIT(name, .each_row = true) { ... }. */
+struct unit {
+    void (*add)(TCase *tcase, int first, int end);
+    int times;
+    bool each_row;
+    struct unit *next;
+};
 
-/* Runs a suite in this process, for sanitizers and debuggers. Returns the exit status. */
-static inline int run_suite(Suite *suite)
-{
-    SRunner *runner = srunner_create(suite);
-    if (!getenv("CK_FORK"))
-        srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+#define UNIT(name, ...)                                            \
+    static void run_##name(int _i);                                \
+    START_TEST(name)                                               \
+    {                                                              \
+        run_##name(_i);                                            \
+    }                                                              \
+    END_TEST                                                       \
+    static void add_##name(TCase *tcase, int first, int end)       \
+    {                                                              \
+        tcase_add_loop_test(tcase, name, first, end);              \
+    }                                                              \
+    __attribute__((constructor)) static void register_##name(void) \
+    {                                                              \
+        static struct unit unit;                                   \
+        unit = (struct unit){.add = add_##name, __VA_ARGS__};      \
+        unit_add(&unit);                                           \
+    }                                                              \
+    static void run_##name(int _i __attribute__((unused)))
+
+void unit_add(struct unit *unit);
+
+/* Runs the tests; what main does unless the program has another. Returns the exit status. */
+int unit_main(void);
 
 #endif

@@ -109,19 +109,19 @@ static bool choose_algorithms(void)
 
 static void let_go(const struct blocked *b)
 {
-    (b->release ? b->release : b->block)();
+    (b->release ? b->release : b->test.run)();
 }
 
 /* The others complete the collectives, and then do what rank 0 waits for. */
 static void blocked_until_late(const struct blocked *b)
 {
     if (test_rank == 0) {
-        b->block();
-        complete(b->name);
+        b->test.run();
+        complete(b->test.name);
         return;
     }
     blocked_start();
-    complete(b->name);
+    complete(b->test.name);
     MPI_Barrier(collectives.others); /* some may not need rank 0 */
     let_go(b);
 }
@@ -130,19 +130,19 @@ static void blocked_until_late(const struct blocked *b)
 static void blocked_until_early(const struct blocked *b)
 {
     if (test_rank == 0)
-        b->block();
+        b->test.run();
     else
         let_go(b);
     MPI_Barrier(blocked_comm);
     if (test_rank > 0)
         blocked_start();
-    complete(b->name);
+    complete(b->test.name);
 }
 
 static void blocked_one(const struct blocked *b, void (*run)(const struct blocked *),
                         const char *when)
 {
-    test_place("%s, %s", b->name, when);
+    test_place("%s, %s", b->test.name, when);
     MPI_Comm_dup(MPI_COMM_WORLD, &blocked_comm);
     if (b->prepare)
         b->prepare();
@@ -154,28 +154,23 @@ static void blocked_one(const struct blocked *b, void (*run)(const struct blocke
     MPI_Comm_free(&blocked_comm);
 }
 
-static bool is_wanted(const struct blocked *b, char **names)
+void blocked_run(const struct test *test)
 {
-    for (int i = 0; names[i]; i++)
-        if (strcmp(names[i], b->name) == 0)
-            return true;
-    return !names[0] && !b->named_only;
+    const struct blocked *b = (const struct blocked *)test;
+    blocked_one(b, blocked_until_late, "the collectives complete before");
+    blocked_one(b, blocked_until_early, "the collectives complete afterwards");
 }
 
-void blocked_run(const struct blocked *cases, int n, char **names)
+void blocked_begin(void)
 {
-    int nrun = 0;
     MPI_Comm_dup(MPI_COMM_WORLD, &collectives.comm);
     MPI_Comm_split(MPI_COMM_WORLD, test_rank > 0, 0, &collectives.others);
     if (choose_algorithms())
         check_need();
-    for (int i = 0; i < n; i++)
-        if (is_wanted(&cases[i], names)) {
-            blocked_one(&cases[i], blocked_until_late, "the collectives complete before");
-            blocked_one(&cases[i], blocked_until_early, "the collectives complete afterwards");
-            nrun++;
-        }
-    EXPECT(nrun > 0, "no such case");
+}
+
+void blocked_end(void)
+{
     MPI_Comm_free(&collectives.comm);
     MPI_Comm_free(&collectives.others);
 }

@@ -10,19 +10,32 @@
 #include "util.h"
 
 struct blocked {
-    const char *name;
-    void (*block)(void);   /* the blocking call of rank 0 */
+    struct test test;
     void (*release)(void); /* what the others do afterwards; NULL: the same call */
     void (*prepare)(void); /* what all ranks do before, or NULL */
-    bool named_only;       /* runs only if it is named in the arguments */
 };
+
+/* A test of test_main. The body is the blocking call of rank 0:
+ * BLOCKED(recv, .release = send_it) { ... } */
+#define BLOCKED(call, ...)                                                                  \
+    static void call(void);                                                                 \
+    __attribute__((constructor)) static void add_##call(void)                               \
+    {                                                                                       \
+        static struct blocked added = {                                                     \
+            .test.name = #call, .test.run = call, .test.runner = blocked_run, __VA_ARGS__}; \
+        test_add(&added.test);                                                              \
+    }                                                                                       \
+    static void call(void)
+
+void blocked_run(const struct test *test);
+
+/* Before and after the tests. */
+void blocked_begin(void);
+void blocked_end(void);
 
 /* A communicator of all ranks for the calls, a new one for each case; the collectives run on
  * another. (After some twenty constructors on one communicator, Open MPI 4.1.4 hangs in the next
  * MPI_Dist_graph_create, natively too, since it reuses the tags of that call.) */
 extern MPI_Comm blocked_comm;
-
-/* Runs the cases, or those that the arguments of the program name. */
-void blocked_run(const struct blocked *cases, int n, char **names);
 
 #endif

@@ -150,6 +150,28 @@ int test_done(void)
     return all > 0;
 }
 
+static struct scratch {
+    struct scratch *next;
+    _Alignas(max_align_t) char data[];
+} * scratch;
+
+void *test_scratch(size_t size)
+{
+    struct scratch *made = test_alloc(sizeof *made + size);
+    made->next = scratch;
+    scratch = made;
+    return made->data;
+}
+
+static void free_scratch(void)
+{
+    while (scratch) {
+        struct scratch *next = scratch->next;
+        free(scratch);
+        scratch = next;
+    }
+}
+
 static struct test *tests, **tests_end = &tests;
 
 void test_add(struct test *test)
@@ -158,41 +180,72 @@ void test_add(struct test *test)
     tests_end = &test->next;
 }
 
-static bool is_named(const struct test *test, char **argv)
+static bool has_argument(char **argv, const char *option, const char *name)
 {
+    size_t length = strlen(option);
     for (int i = 1; argv[i]; i++)
-        if (strncmp(argv[i], "--only=", 7) == 0 && strcmp(argv[i] + 7, test->name) == 0)
+        if (strncmp(argv[i], option, length) == 0 && strcmp(argv[i] + length, name) == 0)
             return true;
-    return !argv[1];
+    return false;
 }
 
-static void run_tests(char **argv)
+static bool is_chosen(const struct test *test, char **argv)
+{
+    bool all = !argv[1] || (has_argument(argv, "", "--single") && !argv[2]);
+    return (all && !test->if_named) || has_argument(argv, "", test->name) ||
+           has_argument(argv, "--only=", test->name);
+}
+
+static int needed_level(char **argv)
+{
+    int level = 0;
+    for (const struct test *test = tests; test; test = test->next)
+        if (is_chosen(test, argv) && test->level > level)
+            level = test->level;
+    return has_argument(argv, "", "--single") ? 0 : level;
+}
+
+static void run_test(const struct test *test, int level)
+{
+    test_place("%s", test->name);
+    if (test->level > level) {
+        EXPECT(test->level == MPI_THREAD_MULTIPLE, "the MPI has no threads");
+        if (test_rank == 0)
+            printf("%s: not without MPI_THREAD_MULTIPLE\n", test->name);
+    } else if (!test->wanted || test->wanted()) {
+        test->runner ? test->runner(test) : test->run();
+    }
+    free_scratch();
+    *place = '\0';
+}
+
+static void run_tests(char **argv, int level)
 {
     int nrun = 0;
-
-    for (const struct test *test = tests; test; test = test->next) {
-        if (!is_named(test, argv))
-            continue;
-        nrun++;
-        test_place("%s", test->name);
-        if (!test->wanted || test->wanted())
-            test->run();
-    }
-    *place = '\0';
+    for (const struct test *test = tests; test; test = test->next)
+        if (is_chosen(test, argv)) {
+            run_test(test, level);
+            nrun++;
+        }
     EXPECT(nrun > 0 || !argv[1], "no such test");
 }
 
 int test_main(int argc, char **argv, void (*before)(void), void (*after)(void))
 {
+    int level;
     if (argc == 2 && strcmp(argv[1], "--list") == 0) {
         for (const struct test *test = tests; test; test = test->next)
             puts(test->name);
         return 0;
     }
-    test_init(&argc, &argv);
+    level = needed_level(argv);
+    if (level)
+        level = test_init_thread(&argc, &argv, level);
+    else
+        test_init(&argc, &argv);
     if (before)
         before();
-    run_tests(argv);
+    run_tests(argv, level);
     if (after)
         after();
     return test_done();

@@ -122,6 +122,10 @@ struct test {
     const char *name;
     void (*run)(void);
     bool (*wanted)(void);
+    bool if_named; /* runs only if an argument names it */
+    int level;     /* of threads: MPI_THREAD_..., or 0 for a test without threads */
+    void (*runner)(
+        const struct test *test); /* calls `run`; NULL: nothing is to be done around it */
     struct test *next;
 };
 
@@ -136,8 +140,10 @@ struct test {
 
 void test_add(struct test *test);
 
-/* Runs the tests, or those that arguments --only=NAME name, between test_init and test_done; before
- * and after them what is given. With --list it only prints their names. Returns the exit status. */
+/* Runs the tests, or those that arguments name (NAME or --only=NAME), between test_init and
+ * test_done; before and after them what is given. The level of threads is the highest that one of
+ * them needs; what the MPI does not have, or --single forbids, is left out. With --list it only
+ * prints their names. Returns the exit status. */
 int test_main(int argc, char **argv, void (*before)(void), void (*after)(void));
 
 /* Returns the number of failures of this rank so far. */
@@ -165,8 +171,9 @@ bool test_has_persistent(void);
 /* Returns the class of an MPI error code. */
 int class_of(int code);
 
-/* Never returns NULL. */
+/* Never return NULL. What the second one returns is freed after the test of test_main. */
 void *test_alloc(size_t size);
+void *test_scratch(size_t size);
 
 /* Creates an empty file of this process in TMPDIR or /tmp. Returns false on an error. */
 enum { TEST_FILE_NAME = 512 };
