@@ -91,7 +91,8 @@ static int call_lacking(const struct nbc_call *call, const char *name)
         return MPI_##name args;       \
     }                                 \
     EXTENSION_TWIN(name, params, args)
-#define EXTENSION_OF(persistent, params, args) \
-    EXTENSION(persistent, (params, MPI_Info info, MPI_Request * request), (args, info, request))
+#define EXTENSION_OF(persistent, params, args, ...)                              \
+    EXTENSION(persistent, (UNWRAP params, MPI_Info info, MPI_Request * request), \
+              (UNWRAP args, info, request))
 
 #include "api/forms.def"
