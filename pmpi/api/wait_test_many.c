@@ -45,15 +45,6 @@ struct statuses {
     struct nbc_error_scope place; /* where the error is to be raised */
 };
 
-/* Whether an error of the MPI below is of the class MPI_ERR_IN_STATUS. */
-static bool is_in_status(int error)
-{
-    int class = error;
-    if (error != MPI_ERR_IN_STATUS)
-        NEXT(Error_class)(error, &class); /* unreached: another code for MPI_ERR_IN_STATUS */
-    return class == MPI_ERR_IN_STATUS;
-}
-
 /* Reports a request in list[at]. With the first error, sets MPI_ERROR of those that are valid. (The
  * standard leaves MPI_ERROR untouched where the call succeeds. nbcshim writes MPI_SUCCESS, as both
  * MPIs do, since some programs read it.) Ends the request if it is complete. Under the lock. */
@@ -310,7 +301,7 @@ static bool some_round(struct array *a, int *count, int *indices, MPI_Status *st
     *count = a->seen ? 0 : some_own(a, &report, indices, 0);
     if (*count == 0) {
         *error = some_other(a, count, indices, statuses);
-        if (*error && !is_in_status(*error))
+        if (*error && !nbc_error_is_of(*error, MPI_ERR_IN_STATUS))
             return true;
         report.error = *error;
         *count = some_own(a, &report, indices, *count);
@@ -381,7 +372,7 @@ static struct nbc_request *all_own(struct statuses *report, int n, MPI_Request *
  * requests may still be active. `place`: of the first own one that has not been reported. */
 static int all_end(int n, MPI_Request *requests, struct statuses *report, int place, int error)
 {
-    if (error && !is_in_status(error))
+    if (error && !nbc_error_is_of(error, MPI_ERR_IN_STATUS))
         return error; /* unreached: no memory */
     nbc_lock();
     if (error)
@@ -444,7 +435,7 @@ static int others_test_all(struct others *o, int n, MPI_Request *requests, MPI_S
 {
     int flag = 0,
         error = NEXT(Testall)(n, requests, &flag, o->marked ? o->statuses : MPI_STATUSES_IGNORE);
-    bool reported = error ? is_in_status(error) : flag;
+    bool reported = error ? nbc_error_is_of(error, MPI_ERR_IN_STATUS) : flag;
     for (int i = 0; reported && i < n; i++)
         if (!o->over[i])
             others_take(o, i, &o->statuses[i], error, statuses);
@@ -456,7 +447,7 @@ static int others_test(struct others *o, int n, MPI_Request *requests, MPI_Statu
     int before = o->left;
     int count = 0, error = NEXT(Testsome)(n, requests, &count, o->indices,
                                           o->marked ? o->statuses : MPI_STATUSES_IGNORE);
-    if (error && !is_in_status(error))
+    if (error && !nbc_error_is_of(error, MPI_ERR_IN_STATUS))
         return error;
     if (count == MPI_UNDEFINED) { /* all remaining requests are inactive */
         o->left = 0;
