@@ -84,15 +84,13 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/api/fortran.c pmpi/api/fortran.def \
 	pmpi/api/fortran_names.c \
 	pmpi/api/free.c \
-	pmpi/api/get_status.c \
 	pmpi/api/idup.c \
 	pmpi/api/info.c \
 	pmpi/api/init.c \
 	pmpi/api/sessions.c \
 	pmpi/api/setup.c pmpi/api/setup.h \
 	pmpi/api/start.c \
-	pmpi/api/wait_test.c pmpi/api/wait_test.h \
-	pmpi/api/wait_test_many.c
+	pmpi/api/wait_test.c pmpi/api/wait_test.h
 
 # A shared object that reaches the MPI by dlsym alone would lose it as "not needed" wherever the
 # compiler passes --as-needed. libtool puts linker flags behind the libraries, so MPI_NEEDED says

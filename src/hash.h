@@ -3,6 +3,7 @@
 #ifndef NBC_HASH_H
 #define NBC_HASH_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define NBC_HASH_START UINT64_C(14695981039346656037)
@@ -10,6 +11,14 @@
 static inline uint64_t nbc_hash(uint64_t hash, uint64_t word)
 {
     return (hash ^ word) * UINT64_C(1099511628211);
+}
+
+static inline uint64_t nbc_hash_bytes(const void *data, size_t size)
+{
+    uint64_t hash = NBC_HASH_START;
+    for (size_t i = 0; i < size; i++)
+        hash = nbc_hash(hash, ((const unsigned char *)data)[i]);
+    return hash;
 }
 
 /* A number that depends on both, in all its bits: the finalizer of splitmix64. */

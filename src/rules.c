@@ -70,8 +70,7 @@ static bool cut(struct line *l, const char *text, size_t length, struct nbc_rule
     return true;
 }
 
-/* Reads the number at *p and advances *p past it. */
-static bool number(const char **p, int64_t *n)
+bool nbc_number(const char **p, int64_t *n)
 {
     static const char units[] = "KMG";
     if (!isdigit((unsigned char)**p))
@@ -98,7 +97,7 @@ static bool range(const char *word, int64_t *least, int64_t *most)
     *most = INT64_MAX;
     if (strcmp(word, "*") == 0)
         return true;
-    if (!number(&word, least))
+    if (!nbc_number(&word, least))
         return false;
     *most = *least;
     if (*word == '\0')
@@ -106,7 +105,7 @@ static bool range(const char *word, int64_t *least, int64_t *most)
     *most = INT64_MAX;
     if (*word++ != '-')
         return false;
-    return *word == '\0' || (number(&word, most) && *word == '\0' && *least <= *most);
+    return *word == '\0' || (nbc_number(&word, most) && *word == '\0' && *least <= *most);
 }
 
 static bool add_need(const char *word, unsigned *which)
@@ -137,7 +136,7 @@ static bool read_more(const char *word, struct nbc_rule *rule, struct nbc_rules_
     int64_t segment;
     if (read_need(word, &rule->needs))
         return true;
-    if (!number(&end, &segment) || *end || segment == 0 || rule->segment)
+    if (!nbc_number(&end, &segment) || *end || segment == 0 || rule->segment)
         return wrong(error, "%.40s is not a segment size or a condition", word);
     rule->segment = segment;
     return true;
@@ -168,7 +167,7 @@ static bool read_rule(const struct line *l, struct nbc_rule *rule, struct nbc_ru
 static bool read_eager(const struct line *l, int64_t *eager, struct nbc_rules_error *error)
 {
     const char *end = l->word[1];
-    if (number(&end, eager) && !*end && *eager > 0)
+    if (nbc_number(&end, eager) && !*end && *eager > 0)
         return true;
     return wrong(error, "%.40s is not a number of bytes", l->word[1]);
 }

@@ -26,6 +26,10 @@
 
 #include "select.h"
 
+/* Reads the number at *p, which may have such a suffix, and advances *p past it. Returns false if
+ * there is none. */
+bool nbc_number(const char **p, int64_t *n);
+
 /* What is wrong with a text, and in which line. */
 struct nbc_rules_error {
     int line; /* from 1; 0: memory ran out */

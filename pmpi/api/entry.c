@@ -13,8 +13,8 @@
 #ifndef PIC
 /* clang-format off */
 #define MEMBERS(M) \
-    M(attributes) M(communicators) M(dynamic) M(error_handlers) M(files) M(free) M(get_status) \
-    M(idup) M(info) M(init) M(p2p) M(sessions) M(start) M(wait_test) M(wait_test_many) M(windows)
+    M(attributes) M(communicators) M(dynamic) M(error_handlers) M(files) M(free) \
+    M(idup) M(info) M(init) M(p2p) M(sessions) M(start) M(wait_test) M(windows)
 /* clang-format on */
 #define DECLARE(name) extern const char nbc_archive_member_##name;
 #define ADDRESS(name) &nbc_archive_member_##name,
@@ -91,7 +91,8 @@ static int call_lacking(const struct nbc_call *call, const char *name)
         return MPI_##name args;       \
     }                                 \
     EXTENSION_TWIN(name, params, args)
-#define EXTENSION_OF(persistent, params, args) \
-    EXTENSION(persistent, (params, MPI_Info info, MPI_Request * request), (args, info, request))
+#define EXTENSION_OF(persistent, params, args, ...)                              \
+    EXTENSION(persistent, (UNWRAP params, MPI_Info info, MPI_Request * request), \
+              (UNWRAP args, info, request))
 
 #include "api/forms.def"

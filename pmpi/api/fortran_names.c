@@ -17,14 +17,6 @@
 typedef void getter(const MPI_Fint *comm, const MPI_Fint *keyval, void *value, MPI_Fint *flag,
                     MPI_Fint *ierror);
 
-static getter *getter_of_mpi(const char *name, const void *caller)
-{
-    getter *next;
-    void *object = nbc_next_symbol(name, caller);
-    memcpy(&next, &object, sizeof next); /* POSIX permits the conversion */
-    return next;
-}
-
 /* Returns the value if the attribute is MPI_ICOLL_MAX_OUTSTANDING and has been found, else 0. */
 static int get(getter *next, const MPI_Fint *comm, const MPI_Fint *keyval, void *value,
                MPI_Fint *flag, MPI_Fint *ierror)
@@ -42,18 +34,19 @@ static int get(getter *next, const MPI_Fint *comm, const MPI_Fint *keyval, void 
 }
 
 /* A wrapper for one spelling; Integer is the type of the value. */
-#define GETTER(name, Integer)                                                                 \
-    void name(const MPI_Fint *comm, const MPI_Fint *keyval, Integer *value, MPI_Fint *flag,   \
-              MPI_Fint *ierror)                                                               \
-    {                                                                                         \
-        static getter *kept; /* each thread finds the same */                                 \
-        getter *next = __atomic_load_n(&kept, __ATOMIC_RELAXED);                              \
-        if (!next)                                                                            \
-            __atomic_store_n(&kept, next = getter_of_mpi(#name, __builtin_return_address(0)), \
-                             __ATOMIC_RELAXED);                                               \
-        int most = get(next, comm, keyval, value, flag, ierror);                              \
-        if (most)                                                                             \
-            *value = most;                                                                    \
+#define GETTER(name, Integer)                                                                      \
+    void name(const MPI_Fint *comm, const MPI_Fint *keyval, Integer *value, MPI_Fint *flag,        \
+              MPI_Fint *ierror)                                                                    \
+    {                                                                                              \
+        static getter *kept; /* each thread finds the same */                                      \
+        getter *next = __atomic_load_n(&kept, __ATOMIC_RELAXED);                                   \
+        if (!next)                                                                                 \
+            __atomic_store_n(&kept,                                                                \
+                             next = (getter *)nbc_next_symbol(#name, __builtin_return_address(0)), \
+                             __ATOMIC_RELAXED);                                                    \
+        int most = get(next, comm, keyval, value, flag, ierror);                                   \
+        if (most)                                                                                  \
+            *value = most;                                                                         \
     }
 
 GETTER(mpi_comm_get_attr, MPI_Aint) /* unreached: other Fortran compilers */

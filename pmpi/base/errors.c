@@ -9,6 +9,12 @@
 #include "below/next.h"
 #include "below/quirks.h"
 
+bool nbc_error_is_of(int error, int class)
+{
+    int its;
+    return error == class || (!NEXT(Error_class)(error, &its) && its == class);
+}
+
 int nbc_raise(MPI_Comm comm, int error)
 {
     if (comm == MPI_COMM_NULL)
@@ -158,9 +164,7 @@ int MPIR_Err_return_comm(struct MPIR_Comm *comm, const char *function, int error
         mood = KEPT;
         return error;
     }
-    raiser *next;
-    void *object = nbc_next_symbol("MPIR_Err_return_comm", __builtin_return_address(0));
-    memcpy(&next, &object, sizeof next); /* POSIX permits the conversion */
+    raiser *next = (raiser *)nbc_next_symbol("MPIR_Err_return_comm", __builtin_return_address(0));
     return next ? next(comm, function, error) : error;
 }
 #endif

@@ -6,6 +6,9 @@
 #include <mpi.h>
 #include <stdbool.h>
 
+/* Whether an error code is of this class. Local. */
+bool nbc_error_is_of(int error, int class);
+
 /* Calls the error handler of comm and returns `error`. For MPI_COMM_NULL the handler is that of
  * MPI_COMM_WORLD, or of nbc_handle_comm if MPI_COMM_WORLD does not exist. Without the lock, because
  * handlers are code of the program. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/settings.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,6 +13,7 @@
 #include "nbcshim.h"
 
 #include "coll.h"
+#include "rules.h"
 
 #define TEST_DEFAULTS                             \
     {                                             \
@@ -86,18 +86,9 @@ static bool parse_switch(const char *value, void *out)
 
 bool nbc_parse_size(const char *value, int64_t *size)
 {
-    static const char units[] = "KMG";
-    char *end;
-    errno = 0;
-    long long n = strtoll(value, &end, 10);
-    const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
-    if (end == value || errno || n <= 0 || (*end && (!unit || end[1])))
+    int64_t n;
+    if (!nbc_number(&value, &n) || *value || n == 0)
         return false;
-    for (int i = 0; unit && i <= unit - units; i++) {
-        if (n > LLONG_MAX / 1024)
-            return false;
-        n *= 1024;
-    }
     *size = n;
     return true;
 }

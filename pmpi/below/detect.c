@@ -6,15 +6,9 @@
 
 #include <string.h>
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 bool nbc_is_mpi(const char *path)
 {
-    const char *base = base_name(path);
+    const char *base = nbc_base_name(path);
     return strncmp(base, "libmpi", 6) == 0 || strncmp(base, "libpmpi", 7) == 0 ||
            strncmp(base, "libmpich", 8) == 0 || strncmp(base, "libfmpich", 9) == 0 ||
            strncmp(base, "libompi", 7) == 0 || strncmp(base, "mca_", 4) == 0;
@@ -179,7 +173,7 @@ uint32_t nbc_program_large(void)
  * same MPI. */
 static bool is_other_kind(const char *path)
 {
-    bool abi = strncmp(base_name(path), "libmpi_abi.", 11) == 0;
+    bool abi = strncmp(nbc_base_name(path), "libmpi_abi.", 11) == 0;
 #ifdef NBC_ABI
     return nbc_is_mpi(path) && !abi;
 #else

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Whether an object of this process, other than the MPI's libraries and nbcshim, references by name
  * a nonblocking or persistent collective, or a blocking one that the MPI lacks. A program that
@@ -28,6 +29,13 @@ const char *nbc_other_kind_needed(void);
 /* Whether one of the MPI's libraries in this process, which may be another copy than that below
  * nbcshim, has been initialized. Only in the shared library. */
 bool nbc_mpi_is_initialized(void);
+
+/* The last part of a path. */
+static inline const char *nbc_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
 
 /* Whether the file name of an object is that of one of the MPI's libraries, those of its Fortran
  * binding included. */

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "below/detect.h"
 #include "below/next.h"
 #include "below/quirks.h"
 #include "below/runtime.h"
@@ -316,7 +317,7 @@ static int see_library(struct dl_phdr_info *info, size_t size, void *context)
     s->added = info->dlpi_adds;
     if (s->added == added_before)
         return 1;
-    const char *slash = strrchr(info->dlpi_name, '/'), *name = slash ? slash + 1 : info->dlpi_name;
+    const char *name = nbc_base_name(info->dlpi_name);
     for (int i = 0; i < NRUNTIMES; i++)
         if (strncmp(name, runtimes[i]->library, strlen(runtimes[i]->library)) == 0)
             snprintf(s->file[i], sizeof s->file[i], "%s", info->dlpi_name);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "below/detect.h"
 #include "below/next.h"
 #include "below/ofi.h"
 #include "below/quirks.h"
@@ -70,16 +71,13 @@ static registers *find_in_open_mpi(const char *name)
 {
     static const char *const libraries[] = {"libopen-pal", "libopal", "libmpi", NULL};
     Dl_info info;
-    registers *function;
-    void *object = nbc_next_object(name);
+    const void *object = nbc_next_object(name);
     if (!object || !dladdr(object, &info) || !info.dli_fname)
-        return NULL;                             /* unreached: other versions of Open MPI */
-    memcpy(&function, &object, sizeof function); /* POSIX permits the conversion */
-    const char *slash = strrchr(info.dli_fname, '/');
-    const char *file = slash ? slash + 1 : info.dli_fname;
+        return NULL; /* unreached: other versions of Open MPI */
+    const char *file = nbc_base_name(info.dli_fname);
     for (int i = 0; libraries[i]; i++)
         if (strncmp(file, libraries[i], strlen(libraries[i])) == 0)
-            return function;
+            return (registers *)nbc_next_function(name);
     return NULL; /* unreached: other versions of Open MPI */
 }
 
@@ -132,15 +130,12 @@ static bool is_ch3(void)
 
 static bool async_look_for(void)
 {
-    void *found[] = {nbc_next_object("MPIX_Async_start"),
-                     nbc_next_object("MPIX_Request_is_complete"),
-                     nbc_next_object("MPIX_Stream_progress")};
+    start = (starts *)nbc_next_function("MPIX_Async_start");
+    is_complete = (asks *)nbc_next_function("MPIX_Request_is_complete");
+    enter = (enters *)nbc_next_function("MPIX_Stream_progress");
     if (is_ch3())
         return refuse("MPICH with the device ch3");
-    memcpy(&start, &found[0], sizeof start); /* POSIX permits the conversion */
-    memcpy(&is_complete, &found[1], sizeof is_complete);
-    memcpy(&enter, &found[2], sizeof enter);
-    return (found[0] && found[1] && found[2]) || refuse("an MPICH without MPIX_Async_start");
+    return (start && is_complete && enter) || refuse("an MPICH without MPIX_Async_start");
 }
 
 static void async_enter_loop(void)
@@ -379,12 +374,9 @@ int nbc_hook_install(int (*function)(void), int level, bool any)
 static int hash_of_host(void)
 {
     char name[MPI_MAX_PROCESSOR_NAME] = "";
-    uint64_t hash = NBC_HASH_START;
     int length;
     NEXT(Get_processor_name)(name, &length);
-    for (const char *at = name; *at; at++)
-        hash = nbc_hash(hash, (unsigned char)*at);
-    return (int)(hash & INT_MAX);
+    return (int)(nbc_hash_bytes(name, strlen(name)) & INT_MAX);
 }
 
 static void wait_for(int64_t nanoseconds)

@@ -38,10 +38,22 @@ const char *nbc_next_wrapper(const void *start)
     return NULL;
 }
 
+static function *as_function(void *object)
+{
+    function *f;
+    memcpy(&f, &object, sizeof f); /* POSIX permits the conversion */
+    return f;
+}
+
 void *nbc_next_object(const char *symbol)
 {
     void *object = dlsym(RTLD_NEXT, symbol);
     return object ? object : dlsym(RTLD_DEFAULT, symbol);
+}
+
+function *nbc_next_function(const char *symbol)
+{
+    return as_function(nbc_next_object(symbol));
 }
 
 void nbc_next_let_launcher_read(void)
@@ -81,12 +93,12 @@ static void *look_up(const char *symbol)
     return object_of(found) == object_of(&nbc_next) ? NULL : found;
 }
 
-void *nbc_next_symbol(const char *symbol, const void *caller)
+function *nbc_next_symbol(const char *symbol, const void *caller)
 {
     Dl_info called;
     void *found = dlsym(RTLD_NEXT, symbol);
     if (found || !dladdr(caller, &called))
-        return found;
+        return as_function(found);
     /* unreached: an MPI that only its caller has */
     void *library = dlopen(called.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     if (library) { /* unreached: an MPI that only its caller has */
@@ -94,18 +106,14 @@ void *nbc_next_symbol(const char *symbol, const void *caller)
         found = dlsym(library, symbol);
         dlclose(library); /* it stays: its code is being executed */
     }
-    return found; /* unreached: an MPI that only its caller has */
+    return as_function(found); /* unreached: an MPI that only its caller has */
 }
 
 static function *find_symbol(const char *prefix, const char *name)
 {
     char symbol[64];
-    void *object;
-    function *found;
     snprintf(symbol, sizeof symbol, "%s%s", prefix, name);
-    object = look_up(symbol);
-    memcpy(&found, &object, sizeof found); /* POSIX permits the conversion */
-    return found;
+    return as_function(look_up(symbol));
 }
 
 function *nbc_next_find(const char *name)

@@ -96,9 +96,12 @@ const char *nbc_next_wrapper(const void *start);
  * is linked statically, where RTLD_NEXT finds nothing, the first one. NULL if there is none. */
 void *nbc_next_object(const char *symbol);
 
-/* The object with this symbol, given whole, that comes after the shim; NULL if there is none. An
+/* The same of a function. */
+void (*nbc_next_function(const char *symbol))(void);
+
+/* The function with this symbol, given whole, that comes after the shim; NULL if there is none. An
  * MPI that was loaded with dlopen does not come after it: then the symbol as the object sees it
  * from which the shim was called, `caller` being an address there. Only in the shared library. */
-void *nbc_next_symbol(const char *symbol, const void *caller);
+void (*nbc_next_symbol(const char *symbol, const void *caller))(void);
 
 #endif

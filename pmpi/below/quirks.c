@@ -176,9 +176,8 @@ typedef int reduces(const void *in, void *inout, size_t n, MPI_Datatype type, MP
 /* The function by which that one reduces. */
 static int reduce_without_world(const void *in, void *inout, int n, MPI_Datatype type, MPI_Op op)
 {
-    void *object = nbc_next_object("mca_coll_base_reduce_local");
-    return object ? ((reduces *)object)(in, inout, (size_t)n, type, op, NULL)
-                  : MPI_ERR_UNSUPPORTED_OPERATION;
+    reduces *reduce = (reduces *)nbc_next_function("mca_coll_base_reduce_local");
+    return reduce ? reduce(in, inout, (size_t)n, type, op, NULL) : MPI_ERR_UNSUPPORTED_OPERATION;
 }
 
 int nbc_quirks_reduce_local(const void *in, void *inout, int n, MPI_Datatype type, MPI_Op op,

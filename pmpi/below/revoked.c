@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "below/revoked.h"
 
-#include <string.h>
-
 #include "below/next.h"
 
 bool nbc_may_be_revoked;
@@ -27,8 +25,7 @@ static asks *ask;
 void nbc_revoked_setup(void)
 {
 #if defined OPEN_MPI || defined MPIX_ERR_REVOKED
-    void *object = nbc_next_object("PMPIX_Comm_is_revoked");
-    memcpy(&ask, &object, sizeof ask);
+    ask = (asks *)nbc_next_function("PMPIX_Comm_is_revoked");
     nbc_may_be_revoked = ask;
 #endif
 }

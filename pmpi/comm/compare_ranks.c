@@ -23,19 +23,6 @@
  * builds for different processors, and the static and the shared library, are alike. */
 static const char build[] = PACKAGE_VERSION ", sources " NBC_FINGERPRINT;
 
-static uint64_t hash_of(const void *data, size_t size)
-{
-    uint64_t h = NBC_HASH_START;
-    for (size_t i = 0; i < size; i++)
-        h = nbc_hash(h, ((const unsigned char *)data)[i]);
-    return h;
-}
-
-static uint64_t hash_of_text(const char *text)
-{
-    return hash_of(text, strlen(text));
-}
-
 /* The settings, each a number. Those before CHECK do not concern two jobs; those from ALGORITHM on
  * are NBCSHIM_ALGORITHM_…, by collective. */
 enum { MODE, BLOCKING, DYNAMIC, HOOK, TRACE, TEST, CHECK, ORDER, SEGMENT_SIZE, TUNING, ALGORITHM };
@@ -75,7 +62,7 @@ static void describe(int64_t value[NSETTINGS])
     value[DYNAMIC] = s->dynamic;
     value[HOOK] = s->hook;
     value[TRACE] = s->trace != NULL;
-    value[TEST] = (int64_t)hash_of(&s->test, sizeof s->test);
+    value[TEST] = (int64_t)nbc_hash_bytes(&s->test, sizeof s->test);
     value[CHECK] = s->check;
     value[ORDER] = s->order;
     value[SEGMENT_SIZE] = s->segment_size;
@@ -109,11 +96,11 @@ static uint64_t settings_digest(bool of_two_jobs)
     int64_t value[NSETTINGS];
     describe(value);
     if (!of_two_jobs)
-        return hash_of(value, sizeof value);
+        return nbc_hash_bytes(value, sizeof value);
     const uint64_t settled[] = {nbc_native_blocking, nbc_hooked, (uint64_t)nbc_tag_ub,
                                 (uint64_t)nbc_settings.test.nodes};
-    return hash_of(value + CHECK, sizeof value - CHECK * sizeof *value) ^
-           hash_of(settled, sizeof settled);
+    return nbc_hash_bytes(value + CHECK, sizeof value - CHECK * sizeof *value) ^
+           nbc_hash_bytes(settled, sizeof settled);
 }
 
 /* --- the exchange ----------------------------------------------------------------------------- */
@@ -151,7 +138,7 @@ enum { BUILD, NO_BUILD, SETTINGS, NO_SETTINGS, SAYS_NOT, NO_LARGE, NWORDS = 8 };
 int nbc_compare_ranks(MPI_Comm comm, uint32_t says, uint32_t large, struct nbc_comparison *all)
 {
     uint64_t mine[NWORDS] = {0}, word[NWORDS];
-    mine[BUILD] = hash_of_text(build);
+    mine[BUILD] = nbc_hash_bytes(build, sizeof build - 1);
     mine[NO_BUILD] = ~mine[BUILD];
     mine[SETTINGS] = settings_digest(says & NBC_OF_TWO_JOBS);
     mine[NO_SETTINGS] = ~mine[SETTINGS];
@@ -242,9 +229,9 @@ static int report(struct assembly *a, const char *what, const char *text, int64_
 
 static int report_builds(struct assembly *a)
 {
-    int error =
-        report(a, "ranks have different builds of nbcshim", build, (int64_t)hash_of_text(build),
-               ". The job ends: all its ranks need the same", 0);
+    int error = report(a, "ranks have different builds of nbcshim", build,
+                       (int64_t)nbc_hash_bytes(build, sizeof build - 1),
+                       ". The job ends: all its ranks need the same", 0);
     return error ? error : end_job(a);
 } /* unreached: in a process that writes no counts */
 

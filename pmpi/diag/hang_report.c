@@ -226,7 +226,7 @@ static void put_site(struct nbc_line *l, const char *site)
     Dl_info info;
     if (!site || !dladdr1(call, &info, (void **)&map, RTLD_DL_LINKMAP) || !info.dli_fname)
         return; /* unreached: no object at the address */
-    const char *slash = strrchr(info.dli_fname, '/'), *file = slash ? slash + 1 : info.dli_fname;
+    const char *file = nbc_base_name(info.dli_fname);
     if (nbc_is_mpi(file))
         return; /* its Fortran binding */
     dladdr1(call, &info, (void **)&symbol, RTLD_DL_SYMENT);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/errors.h"
 #include "base/state.h"
 #include "below/hook.h"
 #include "below/quirks.h"
@@ -119,12 +120,6 @@ static int transport_send(void *self, uintptr_t addr, int64_t count, int type, i
 
 /* The device ch3 of the MPICH family returns the error of a message that is too long from
  * MPI_Irecv, if that was there before. It has then been received. */
-static __attribute__((cold)) bool is_truncated(int error)
-{
-    int class;
-    return !NEXT(Error_class)(error, &class) && class == MPI_ERR_TRUNCATE;
-}
-
 static int transport_receive(void *self, uintptr_t addr, int64_t count, int type, int peer,
                              nbc_handle *h)
 {
@@ -133,7 +128,7 @@ static int transport_receive(void *self, uintptr_t addr, int64_t count, int type
     int error = transport_post(false, (void *)addr, count, r->handles.types[type]->handle,
                                nbc_run_peer(r, peer), r->tag, r->comm, &request);
     if (error)
-        return is_truncated(error) ? NBC_SENT - error : error;
+        return nbc_error_is_of(error, MPI_ERR_TRUNCATE) ? NBC_SENT - error : error;
     handle_store(h, request);
     return 0;
 }
@@ -206,15 +201,9 @@ static void sort_ints(int *list, int n)
         }
 }
 
-static bool is_in_status(int error)
-{
-    int class;
-    return !NEXT(Error_class)(error, &class) && class == MPI_ERR_IN_STATUS;
-}
-
 static int first_error(int error, const MPI_Status *statuses, int n)
 {
-    if (!error || !is_in_status(error))
+    if (!error || !nbc_error_is_of(error, MPI_ERR_IN_STATUS))
         return error;
     for (int i = 0; i < n; i++)
         if (statuses[i].MPI_ERROR != MPI_SUCCESS)
@@ -254,7 +243,7 @@ static int transport_poll_batch(struct nbc_run *r, const struct batch *b, nbc_ha
         batch[i] = handle_load(&h[batch_place(b, i)]);
     int outcount = 0;
     int error = NEXT(Testsome)(b->n, batch, &outcount, done, statuses);
-    if (outcount == MPI_UNDEFINED || (error && !is_in_status(error)))
+    if (outcount == MPI_UNDEFINED || (error && !nbc_error_is_of(error, MPI_ERR_IN_STATUS)))
         outcount = 0; /* unreached: the MPI fails */
     *ndone = error ? add_freed(r, batch, b->n, done, outcount) : outcount;
     for (int i = 0; i < *ndone; i++)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/errors.h"
 #include "base/lock.h"
 #include "base/state.h"
 
@@ -228,11 +229,11 @@ static enum nbc_arith arith_of(MPI_Op op)
 static bool is_committed(MPI_Datatype type)
 {
     char none[8] = {0};
-    int position = 0, class;
+    int position = 0;
     if (nbc_self_comm == MPI_COMM_NULL)
         return true;
     int error = NEXT(Pack)(none, 0, type, none, sizeof none, &position, nbc_self_comm);
-    return !error || NEXT(Error_class)(error, &class) || class != MPI_ERR_TYPE;
+    return !error || !nbc_error_is_of(error, MPI_ERR_TYPE);
 }
 
 bool nbc_is_relative(const struct nbc_type *layout)

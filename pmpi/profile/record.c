@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/collect.h"
+#include "below/detect.h"
 #include "below/next.h"
 
 #include "coll.h"
@@ -65,8 +66,7 @@ static bool is_of_mpi(const void *address)
     Dl_info info;
     if (!dladdr(address, &info) || !info.dli_fname)
         return false; /* unreached: no object at the address */
-    const char *base = strrchr(info.dli_fname, '/');
-    base = base ? base + 1 : info.dli_fname;
+    const char *base = nbc_base_name(info.dli_fname);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strncmp(base, names[i], strlen(names[i])) == 0)
             return true;
