@@ -84,7 +84,7 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/api/fortran.c pmpi/api/fortran.def \
 	pmpi/api/fortran_names.c \
 	pmpi/api/free.c \
-	pmpi/api/idup.c \
+	pmpi/api/idup.c pmpi/api/idup.h \
 	pmpi/api/info.c \
 	pmpi/api/init.c \
 	pmpi/api/sessions.c \

@@ -5,6 +5,7 @@
  */
 #include "nbcshim.h"
 
+#include "api/idup.h"
 #include "base/errors.h"
 #include "base/lock.h"
 #include "base/state.h"
@@ -19,12 +20,14 @@ static bool is_predefined(int keyval)
 
 EXPORT(int, Comm_set_attr, (MPI_Comm comm, int keyval, void *value), (comm, keyval, value))
 {
+    nbc_idup_start_all(comm);
     return is_predefined(keyval) ? nbc_raise(comm, MPI_ERR_KEYVAL)
                                  : NEXT(Comm_set_attr)(comm, keyval, value);
 }
 
 EXPORT(int, Comm_delete_attr, (MPI_Comm comm, int keyval), (comm, keyval))
 {
+    nbc_idup_start_all(comm);
     return is_predefined(keyval) ? nbc_raise(comm, MPI_ERR_KEYVAL)
                                  : NEXT(Comm_delete_attr)(comm, keyval);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* MPI_Error_class, MPI_Comm_set_errhandler and MPI_Comm_get_errhandler. */
+#include "api/idup.h"
 #include "base/errors.h"
 #include "base/lock.h"
 #include "below/export.h"
@@ -25,6 +26,7 @@ static bool needs_lock(MPI_Comm comm)
 
 EXPORT(int, Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler handler), (comm, handler))
 {
+    nbc_idup_start_all(comm);
     if (!needs_lock(comm))
         return NEXT(Comm_set_errhandler)(comm, handler);
     nbc_lock();

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* MPI_Comm_idup: MPI-4.1 section 7.4.2. The call is local, so what a constructor does before or
- * after the native call follows here without waiting, and the program gets an own request, which
- * completes when all is done. Only then may the program start a collective on the new communicator,
- * and the context exists.
+/* Only when its request is complete may the program start a collective on the new communicator, and
+ * the context exists.
  *
  * Where the parent has a spare range of tags, the duplicate takes it. Where it has a range only,
  * the ranks agree on one for the duplicate when the native request is complete, by an
@@ -12,8 +10,12 @@
  * duplicate, which runs attribute callbacks of the program once more.
  *
  * Where the parent has a hidden duplicate of its own and no spare range, an MPI_Comm_idup of that
- * one is started in the call. */
+ * one is started with that of the program's. */
+#include "api/idup.h"
+
+#include "below/detect.h"
 #include "below/export.h"
+#include "below/quirks.h"
 
 NBC_ARCHIVE_MEMBER(idup)
 
@@ -28,10 +30,11 @@ NBC_ARCHIVE_MEMBER(idup)
 
 /* One call. Lies in the memory of the run. */
 enum idup_stage {
+    IDUP_WAITS,      /* for earlier ones of the parent: NBC_DUPLICATES_FOLLOW */
     IDUP_DUPLICATES, /* the communicator is being made, and maybe the hidden duplicate */
     IDUP_OFFERS,     /* the ranks offer ranges; of an intercommunicator, to the other group */
     IDUP_RETURNS,    /* each group sends the offer of the other back */
-    IDUP_STARTS,     /* without a range: a thread starts the hidden duplicate */
+    IDUP_STARTS,     /* a thread makes the native call */
     IDUP_LAST,       /* it is being made */
     IDUP_ADOPTS      /* a thread makes the context */
 };
@@ -42,13 +45,23 @@ struct idup {
     MPI_Info hints; /* a copy */
     MPI_Request request[2]; /* of the program's communicator; the hidden one, or an agreement */
     bool failed[2];
-    int error; /* the first one */
+    int error;    /* the first one */
+    int64_t turn; /* its number among the duplicates of the parent */
     enum idup_stage stage;
     struct nbc_origin origin;
     struct nbc_range_search search;
     int words;
     uint64_t mine[NBC_RANGE_WORDS], others[NBC_RANGE_WORDS], all[NBC_RANGE_WORDS];
 };
+
+static int idup_native(struct idup *d, MPI_Comm parent)
+{
+#ifdef HAVE_MPI_COMM_IDUP_WITH_INFO
+    if (d->hints != MPI_INFO_NULL)
+        return NEXT(Comm_idup_with_info)(parent, d->hints, d->user, &d->request[0]);
+#endif
+    return NEXT(Comm_idup)(parent, d->user, &d->request[0]);
+}
 
 static MPI_Comm *idup_made(struct idup *d)
 {
@@ -122,6 +135,31 @@ static void idup_reduce(struct idup *d, const uint64_t *from, uint64_t *to, enum
         idup_fail(d, 1, error); /* unreached: the MPI fails */
 }
 
+/* Starts the duplicate of the parent's hidden duplicate, if the new communicator needs it. */
+static void idup_duplicate_hidden(struct idup *d, const struct nbc_context *parent)
+{
+    if (parent->range >= 0 || d->origin.range >= 0)
+        return;
+    int error = NEXT(Comm_idup)(parent->hidden, &d->origin.hidden, &d->request[1]);
+    if (error)
+        idup_fail(d, 1, error); /* unreached: no memory */
+}
+
+/* Makes the native call of an operation that has waited, as idup_start_hidden does. */
+static void idup_start(struct idup *d, const struct nbc_context *parent)
+{
+    d->stage = IDUP_STARTS;
+    nbc_unlock();
+    int error = idup_native(d, parent->user);
+    nbc_lock();
+    d->stage = IDUP_DUPLICATES;
+    d->made = *d->user;
+    if (error)
+        idup_fail(d, 0, error); /* unreached: no memory */
+    else
+        idup_duplicate_hidden(d, parent);
+}
+
 /* Starts the hidden duplicate, without the lock, since callbacks of the program are called. Called
  * with the lock held, and returns with it. */
 static void idup_start_hidden(struct idup *d)
@@ -148,7 +186,7 @@ static void idup_offer(struct idup *d)
 static void idup_advance(struct idup *d, struct nbc_context *parent)
 {
     if (d->stage == IDUP_DUPLICATES)
-        parent->nduplicates--;
+        parent->nduplicated++;
     bool inter = parent->members.remote_size > 0;
     bool offered = d->stage == IDUP_OFFERS || d->stage == IDUP_RETURNS;
     if (offered && d->error) {
@@ -171,10 +209,13 @@ static void idup_advance(struct idup *d, struct nbc_context *parent)
 static bool idup_poll(struct nbc_run *run, int *failure)
 {
     struct idup *d = run->memory;
-    while (d->stage != IDUP_ADOPTS && d->stage != IDUP_STARTS) {
+    struct nbc_context *parent = run->request->context;
+    if (d->stage == IDUP_WAITS && d->turn == parent->nduplicated)
+        idup_start(d, parent);
+    while (d->stage != IDUP_ADOPTS && d->stage != IDUP_STARTS && d->stage != IDUP_WAITS) {
         if (!idup_is_over(d))
             return false;
-        idup_advance(d, run->request->context);
+        idup_advance(d, parent);
         if (d->stage == IDUP_ADOPTS) {
             *failure = idup_adopt(d);
             idup_drop_hints(d);
@@ -182,7 +223,24 @@ static bool idup_poll(struct nbc_run *run, int *failure)
             return true;
         }
     }
-    return false; /* unreached: another thread does that */
+    return false;
+}
+
+void nbc_idup_start_all(MPI_Comm comm)
+{
+    if (!NBC_DUPLICATES_FOLLOW || !nbc_any_active())
+        return;
+    nbc_lock();
+    struct nbc_run *run = nbc_progress_first();
+    while (run) {
+        struct idup *d = run->memory;
+        bool waits =
+            run->poll == idup_poll && d->stage == IDUP_WAITS && run->request->context->user == comm;
+        if (waits)
+            idup_start(d, run->request->context);
+        run = waits ? nbc_progress_first() : run->next;
+    }
+    nbc_unlock();
 }
 
 /* Makes the own request of a call. Under the lock. */
@@ -209,13 +267,22 @@ static int idup_prepare(MPI_Comm comm, MPI_Comm *newcomm, struct nbc_request **o
 
 /* Until the duplicate exists the progress thread rests. MPICH and Open MPI hang if one thread
  * progresses duplicates while another one is in MPI_Comm_idup, and Open MPI if a second thread
- * progresses it at all meanwhile. */
-static int idup_begin(MPI_Comm comm, MPI_Comm *newcomm, struct nbc_request **r)
+ * progresses it at all meanwhile.
+ *
+ * The Fortran binding of Open MPI returns the handle that it finds in *newcomm after the call, so
+ * its calls do not wait. */
+static int idup_begin(MPI_Comm comm, MPI_Comm *newcomm, const void *site, struct nbc_request **r)
 {
     nbc_lock();
     int error = idup_prepare(comm, newcomm, r);
-    if (*r)
+    if (*r) {
+        struct idup *d = (*r)->run->memory;
+        d->turn = (*r)->context->nduplicates;
+        bool first = d->turn == (*r)->context->nduplicated;
+        bool waits = NBC_DUPLICATES_FOLLOW && !first && !nbc_is_within_mpi(site);
+        d->stage = waits ? IDUP_WAITS : IDUP_DUPLICATES;
         nbc_thread_rest(1);
+    }
     nbc_unlock();
     return error ? nbc_raise(comm, error) : MPI_SUCCESS;
 }
@@ -237,11 +304,8 @@ static int idup_end(struct nbc_request *r, int error, MPI_Info hints, MPI_Reques
     d->made = *d->user;
     if (hints != MPI_INFO_NULL)
         d->error = NEXT(Info_dup)(hints, &d->hints);
-    if (r->context->range < 0 && d->origin.range < 0) {
-        error = NEXT(Comm_idup)(r->context->hidden, &d->origin.hidden, &d->request[1]);
-        if (error)
-            idup_fail(d, 1, error); /* unreached: no memory */
-    }
+    if (d->stage == IDUP_DUPLICATES)
+        idup_duplicate_hidden(d, r->context);
     r->context->nduplicates++;
     nbc_progress_start(r);
     *request = r->handle;
@@ -249,19 +313,22 @@ static int idup_end(struct nbc_request *r, int error, MPI_Info hints, MPI_Reques
     return MPI_SUCCESS;
 }
 
-/* The native call runs attribute callbacks of the program, so it is made without the lock. */
-#define IDUP(name, params, args, hints, native)                \
-    EXPORT(int, name, params, args)                            \
-    {                                                          \
-        struct nbc_request *r = NULL;                          \
-        if (!newcomm || !request || !nbc_comm_is_ours(comm))   \
-            return NEXT(name) args;                            \
-        int error = idup_begin(comm, newcomm, &r);             \
-        if (!r)                                                \
-            return error;                                      \
-        struct idup *d = r->run->memory;                       \
-        *newcomm = MPI_COMM_NULL;                              \
-        return idup_end(r, NEXT(name) native, hints, request); \
+/* The native call runs attribute callbacks of the program, so it is made without the lock. The body
+ * is inlined, also without optimization, so that the call site is that of the program. */
+#define IDUP(name, params, args, hints, native)                           \
+    static inline __attribute__((always_inline)) int shim_##name params;  \
+    EXPORT(int, name, params, args)                                       \
+    {                                                                     \
+        struct nbc_request *r = NULL;                                     \
+        if (!newcomm || !request || !nbc_comm_is_ours(comm))              \
+            return NEXT(name) args;                                       \
+        int error = idup_begin(comm, newcomm, NBC_SITE(name), &r);        \
+        if (!r)                                                           \
+            return error;                                                 \
+        struct idup *d = r->run->memory;                                  \
+        *newcomm = MPI_COMM_NULL;                                         \
+        error = d->stage == IDUP_WAITS ? MPI_SUCCESS : NEXT(name) native; \
+        return idup_end(r, error, hints, request);                        \
     }
 
 IDUP(Comm_idup, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request), (comm, newcomm, request),
@@ -271,4 +338,9 @@ IDUP(Comm_idup, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request), (comm,
 IDUP(Comm_idup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request),
      (comm, info, newcomm, request), info, (comm, info, newcomm, &d->request[0]))
 #endif
+#else
+void nbc_idup_start_all(MPI_Comm comm)
+{
+    (void)comm;
+}
 #endif

@@ -41,4 +41,8 @@ static inline const char *nbc_base_name(const char *path)
  * binding included. */
 bool nbc_is_mpi(const char *path);
 
+/* Whether an address, of a caller, lies in one of these libraries. Only in the shared library; the
+ * static one has no calls of theirs. */
+bool nbc_is_within_mpi(const void *address);
+
 #endif

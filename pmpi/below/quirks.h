@@ -89,6 +89,12 @@ enum {
      * one another forever, unless all ranks are in a constructor before the first enters the MPI:
      * each needs an exchange. */
     NBC_CONSTRUCTORS_WAIT = NBC_IS_OPEN_MPI,
+
+    /* Of each MPI_Comm_idup Open MPI makes a sequence of MPI_Iallreduce on the parent, and starts
+     * the next one as soon as this rank finds the last one complete. If two are pending on one
+     * parent, the ranks may interleave their sequences differently. So nbcshim begins the second
+     * one when the first is over. Those of different parents do not disturb each other. */
+    NBC_DUPLICATES_FOLLOW = NBC_IS_OPEN_MPI,
 };
 
 /* The length of a message that was received, -1 if it is not known. The MPI's functions take longer

@@ -586,7 +586,7 @@ void nbc_progress_duplicates(MPI_Comm comm)
         return;
     nbc_lock();
     const struct nbc_context *c = nbc_context_find(comm);
-    while (c && c->nduplicates > 0) {
+    while (c && c->nduplicates > c->nduplicated) {
         nbc_progress(NULL);
         nbc_progress_yield(&spins);
     }

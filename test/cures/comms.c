@@ -29,6 +29,30 @@ TEST(many_comm_idup_pending)
         many_idups();
 }
 
+/* Ranks have made different communicators, and make other calls of MPI between the idups. */
+TEST(comm_idup_apart)
+{
+    for (int round = 0; round < 20; round++) {
+        MPI_Comm own, copy[4];
+        MPI_Request request[4];
+        int flag;
+        if (round % test_size == test_rank)
+            OK(MPI_Comm_dup(MPI_COMM_SELF, &own));
+        for (int i = 0; i < 4; i++) {
+            OK(MPI_Comm_idup(WORLD, &copy[i], &request[i]));
+            for (int k = (round + i) % test_size == test_rank ? 30 : 0; k > 0; k--)
+                OK(MPI_Iprobe(MPI_ANY_SOURCE, 0, WORLD, &flag, MPI_STATUS_IGNORE));
+        }
+        OK(MPI_Waitall(4, request, MPI_STATUSES_IGNORE));
+        for (int i = 0; i < 4; i++) {
+            check_sum(copy[i]);
+            OK(MPI_Comm_free(&copy[i]));
+        }
+        if (round % test_size == test_rank)
+            OK(MPI_Comm_free(&own));
+    }
+}
+
 /* Another constructor of the same communicator while an MPI_Comm_idup is pending. */
 TEST(comm_idup_and_dup)
 {

@@ -320,7 +320,7 @@ program collectives
   integer :: status(MPI_STATUS_SIZE)
 #endif
   HANDLE(MPI_Datatype) :: absolute
-  HANDLE(MPI_Comm) :: made
+  HANDLE(MPI_Comm) :: made, made_too
   integer :: total
 
   call MPI_Init(error)
@@ -369,6 +369,18 @@ program collectives
   call MPI_Wait(request, MPI_STATUS_IGNORE IERR)
   call expect(all(others == size - 1), 'a collective on what idup has made')
   call MPI_Comm_free(made IERR)
+
+  ! Two of one parent.
+  call MPI_Comm_idup(comm, made, two(1) IERR)
+  call MPI_Comm_idup(comm, made_too, two(2) IERR)
+  call use_stack(7)
+  call MPI_Waitall(2, two, MPI_STATUSES_IGNORE IERR)
+  others = rank
+  call MPI_Iallreduce(MPI_IN_PLACE, others, 2, MPI_INTEGER, MPI_MAX, made_too, request IERR)
+  call MPI_Wait(request, MPI_STATUS_IGNORE IERR)
+  call expect(all(others == size - 1), 'a collective on the second one')
+  call MPI_Comm_free(made IERR)
+  call MPI_Comm_free(made_too IERR)
   call types_of_other_peers()
 #endif
   call MPI_Type_free(absolute IERR)

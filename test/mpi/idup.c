@@ -98,6 +98,107 @@ TEST(mixed)
     OK(MPI_Comm_free(&second));
 }
 
+/* So many that the next communicator has another number on each rank. */
+static void make_own(MPI_Comm *own, int n)
+{
+    for (int i = 0; i < n; i++)
+        OK(MPI_Comm_dup(MPI_COMM_SELF, &own[i]));
+}
+
+static void poll_a_while(struct rng *own)
+{
+    int flag;
+    for (int i = rng_below(own, 50); i > 0; i--)
+        OK(MPI_Iprobe(MPI_ANY_SOURCE, 3, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
+    if (rng_chance(own, 25))
+        usleep((useconds_t)rng_below(own, 200));
+}
+
+/* Several of one parent, whose ranks are apart: Open MPI would interleave their messages. */
+static void several(struct rng *own)
+{
+    enum { N = 4, MOST = 5 };
+    MPI_Comm made[N], kept[MOST];
+    MPI_Request request[N];
+    int order[N], n = rng_below(own, MOST);
+    make_own(kept, n);
+    for (int i = 0; i < N; i++) {
+        OK(MPI_Comm_idup(MPI_COMM_WORLD, &made[i], &request[i]));
+        poll_a_while(own);
+        order[i] = i;
+    }
+    if (rng_chance(own, 50))
+        OK(MPI_Wait(&request[N - 1], MPI_STATUS_IGNORE));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    rng_shuffle(own, order, N);
+    for (int i = 0; i < N; i++)
+        OK(MPI_Wait(&request[order[i]], MPI_STATUS_IGNORE));
+    for (int i = 0; i < N; i++) {
+        use(made[i]);
+        OK(MPI_Comm_free(&made[i]));
+    }
+    while (n > 0)
+        OK(MPI_Comm_free(&kept[--n]));
+}
+
+TEST(several_of_one_parent)
+{
+    struct rng own = rng_private(7);
+    for (int i = 0; i < 20; i++)
+        several(&own);
+}
+
+static int has(MPI_Comm comm, int key)
+{
+    int *value, flag = 0;
+    OK(MPI_Comm_get_attr(comm, key, &value, &flag));
+    return flag;
+}
+
+/* Each has the attributes that the parent had at its call, also if another one is pending then. */
+TEST(attributes_of_the_call)
+{
+    enum { N = 3 };
+    MPI_Comm parent, made[N];
+    MPI_Request request[N];
+    int key, value = 0;
+    OK(MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL));
+    OK(MPI_Comm_dup(MPI_COMM_SELF, &parent));
+    for (int i = 0; i < 2; i++)
+        OK(MPI_Comm_idup(parent, &made[i], &request[i]));
+    OK(MPI_Comm_set_attr(parent, key, &value));
+    OK(MPI_Comm_idup(parent, &made[2], &request[2]));
+    OK(MPI_Comm_delete_attr(parent, key));
+    OK(MPI_Waitall(N, request, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < N; i++) {
+        EXPECT_INT(has(made[i], key), i == 2);
+        OK(MPI_Comm_free(&made[i]));
+    }
+    OK(MPI_Comm_free(&parent));
+    OK(MPI_Comm_free_keyval(&key));
+}
+
+/* The same of the error handler. */
+TEST(error_handler_of_the_call)
+{
+    MPI_Comm parent, made[2];
+    MPI_Request request[2];
+    MPI_Errhandler handler;
+    OK(MPI_Comm_dup(MPI_COMM_SELF, &parent));
+    OK(MPI_Comm_set_errhandler(parent, MPI_ERRORS_RETURN));
+    for (int i = 0; i < 2; i++)
+        OK(MPI_Comm_idup(parent, &made[i], &request[i]));
+    OK(MPI_Comm_set_errhandler(parent, MPI_ERRORS_ARE_FATAL));
+    OK(MPI_Waitall(2, request, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < 2; i++) {
+        OK(MPI_Comm_get_errhandler(made[i], &handler));
+        EXPECT(handler == MPI_ERRORS_RETURN, "duplicate %d has another handler", i);
+        OK(MPI_Errhandler_free(&handler));
+        OK(MPI_Comm_free(&made[i]));
+    }
+    OK(MPI_Comm_free(&parent));
+}
+
 /* What is made from it is ours too. */
 TEST(derived)
 {
