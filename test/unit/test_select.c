@@ -662,8 +662,14 @@ UNIT(one_host_has_no_sockets)
     for (int i = 0; i < nbc_default_rules.nrules; i++) {
         const struct nbc_rule *rule = &nbc_default_rules.rule[i];
         struct nbc_shape s = shape_of(rule->coll, rule->min_size, rule->min_bytes / 8 + 1);
+        struct nbc_nodes nodes = nbc_nodes_blocks(s.size, 2);
+        int64_t counts[MOST_RANKS];
         if (!(rule->needs & NBC_SOCKETS))
             continue;
+        for (int k = 0; k < s.size; k++)
+            counts[k] = s.send.count;
+        s.send.counts = s.recv.counts = (struct nbc_ints){counts, 8};
+        s.nodes = rule->needs & NBC_NODES ? &nodes : NULL;
         s.sockets = true;
         const struct nbc_rule *found = nbc_rule_find(&s, &nbc_default_rules);
         ck_assert(found && found->needs & NBC_SOCKETS);
