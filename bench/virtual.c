@@ -21,11 +21,15 @@
 enum { MOST_OF_RANK = 16 << 20, MOST_OF_ALL = 512 << 20 };
 
 /* On more than MANY ranks SMPI takes about a minute or more for a cell of more bytes, for its own
- * scan, and for an alltoall of more than MOST_TO_EACH. */
+ * scans, and for an alltoall(v, w) of more than MOST_TO_EACH. */
 enum { MANY = 64, MOST_OF_MANY = 65536, MOST_TO_EACH = 8 };
 
 static int rank, size;
 static char *in, *out;
+
+/* Of the collectives with counts: equal blocks, one after the other. */
+static int *counts, *displs;
+static MPI_Datatype *types;
 
 struct row {
     const char *name;
@@ -67,20 +71,54 @@ ROW(allreduce, Allreduce(in, out, DOUBLES, MPI_COMM_WORLD),
     allreduce(in, out, DOUBLES, MPI_COMM_WORLD, request))
 ROW(reduce_scatter_block, Reduce_scatter_block(in, out, DOUBLES, MPI_COMM_WORLD),
     reduce_scatter_block(in, out, DOUBLES, MPI_COMM_WORLD, request))
+#define BYTES counts, displs, MPI_BYTE
+
+ROW(gatherv, Gatherv(in, n, MPI_BYTE, out, BYTES, 0, MPI_COMM_WORLD),
+    gatherv(in, n, MPI_BYTE, out, BYTES, 0, MPI_COMM_WORLD, request))
+ROW(scatterv, Scatterv(in, BYTES, out, n, MPI_BYTE, 0, MPI_COMM_WORLD),
+    scatterv(in, BYTES, out, n, MPI_BYTE, 0, MPI_COMM_WORLD, request))
+ROW(allgatherv, Allgatherv(in, n, MPI_BYTE, out, BYTES, MPI_COMM_WORLD),
+    allgatherv(in, n, MPI_BYTE, out, BYTES, MPI_COMM_WORLD, request))
+ROW(alltoallv, Alltoallv(in, BYTES, out, BYTES, MPI_COMM_WORLD),
+    alltoallv(in, BYTES, out, BYTES, MPI_COMM_WORLD, request))
+ROW(alltoallw, Alltoallw(in, counts, displs, types, out, counts, displs, types, MPI_COMM_WORLD),
+    alltoallw(in, counts, displs, types, out, counts, displs, types, MPI_COMM_WORLD, request))
+ROW(reduce_scatter, Reduce_scatter(in, out, counts, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD),
+    reduce_scatter(in, out, counts, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, request))
+ROW(exscan, Exscan(in, out, DOUBLES, MPI_COMM_WORLD),
+    exscan(in, out, DOUBLES, MPI_COMM_WORLD, request))
 ROW(scan, Scan(in, out, DOUBLES, MPI_COMM_WORLD), scan(in, out, DOUBLES, MPI_COMM_WORLD, request))
 
+#define FUNCTIONS(name) native_##name, start_##name
+
 static const struct row rows[] = {
-    {"barrier", false, true, native_barrier, start_barrier},
-    {"bcast", false, false, native_bcast, start_bcast},
-    {"gather", true, false, native_gather, start_gather},
-    {"scatter", true, false, native_scatter, start_scatter},
-    {"allgather", true, false, native_allgather, start_allgather},
-    {"alltoall", true, false, native_alltoall, start_alltoall},
-    {"reduce", false, false, native_reduce, start_reduce},
-    {"allreduce", false, false, native_allreduce, start_allreduce},
-    {"reduce_scatter_block", true, false, native_reduce_scatter_block, start_reduce_scatter_block},
-    {"scan", false, false, native_scan, start_scan},
+    {"barrier", false, true, FUNCTIONS(barrier)},
+    {"bcast", false, false, FUNCTIONS(bcast)},
+    {"gather", true, false, FUNCTIONS(gather)},
+    {"gatherv", true, false, FUNCTIONS(gatherv)},
+    {"scatter", true, false, FUNCTIONS(scatter)},
+    {"scatterv", true, false, FUNCTIONS(scatterv)},
+    {"allgather", true, false, FUNCTIONS(allgather)},
+    {"allgatherv", true, false, FUNCTIONS(allgatherv)},
+    {"alltoall", true, false, FUNCTIONS(alltoall)},
+    {"alltoallv", true, false, FUNCTIONS(alltoallv)},
+    {"alltoallw", true, false, FUNCTIONS(alltoallw)},
+    {"reduce", false, false, FUNCTIONS(reduce)},
+    {"allreduce", false, false, FUNCTIONS(allreduce)},
+    {"reduce_scatter_block", true, false, FUNCTIONS(reduce_scatter_block)},
+    {"reduce_scatter", true, false, FUNCTIONS(reduce_scatter)},
+    {"scan", false, false, FUNCTIONS(scan)},
+    {"exscan", false, false, FUNCTIONS(exscan)},
 };
+
+static void set_blocks(int n)
+{
+    for (int i = 0; i < size; i++) {
+        counts[i] = n;
+        displs[i] = i * n;
+        types[i] = MPI_BYTE;
+    }
+}
 
 /* The clock of the simulation is one for all ranks. */
 static double start_together(void)
@@ -98,6 +136,7 @@ static double start_together(void)
 static double measure(const struct row *row, bool native, int n)
 {
     MPI_Request request;
+    set_blocks(row->start == start_reduce_scatter ? n / 8 : n);
     double last, begin = start_together();
     if (native) {
         row->native(n);
@@ -113,10 +152,20 @@ static double measure(const struct row *row, bool native, int n)
 static bool fits(const struct row *row, double n)
 {
     double most = row->blocks ? n * size : n;
-    if (size > MANY && (n > MOST_OF_MANY || row->start == start_scan ||
-                        (row->start == start_alltoall && n > MOST_TO_EACH)))
+    bool to_each = strncmp(row->name, "alltoall", strlen("alltoall")) == 0;
+    bool prefix = row->start == start_scan || row->start == start_exscan;
+    if (size > MANY && (n > MOST_OF_MANY || prefix || (to_each && n > MOST_TO_EACH)))
         return false;
     return most <= MOST_OF_RANK && most * size <= MOST_OF_ALL;
+}
+
+static bool is_named(const char *names, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = names; (at = strstr(at, name)); at += length)
+        if ((at == names || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
 }
 
 int main(int argc, char **argv)
@@ -124,16 +173,21 @@ int main(int argc, char **argv)
     if (argc < 3)
         return 2;
     bool native = strcmp(argv[1], "nbcshim") != 0;
-    const char *only = getenv("VIRTUAL_ONLY");
+    const char *only = getenv("VIRTUAL_ONLY"); /* names, between spaces */
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     in = calloc(1, MOST_OF_RANK);
     out = calloc(1, MOST_OF_RANK);
-    for (size_t i = 0; in && out && i < sizeof rows / sizeof *rows; i++)
+    counts = calloc((size_t)size, sizeof *counts);
+    displs = calloc((size_t)size, sizeof *displs);
+    types = calloc((size_t)size, sizeof *types);
+    if (!in || !out || !counts || !displs || !types)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int k = 2; k < argc; k++) {
             int n = rows[i].empty ? 0 : atoi(argv[k]);
-            if ((only && !strstr(only, rows[i].name)) || (rows[i].empty && k > 2) ||
+            if ((only && !is_named(only, rows[i].name)) || (rows[i].empty && k > 2) ||
                 !fits(&rows[i], n))
                 continue;
             double seconds = measure(&rows[i], native, n);
@@ -142,6 +196,9 @@ int main(int argc, char **argv)
         }
     free(in);
     free(out);
+    free(counts);
+    free(displs);
+    free(types);
     MPI_Finalize();
     return 0;
 }

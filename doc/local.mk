@@ -15,7 +15,7 @@ EXTRA_DIST += \
 	doc/packaging.md doc/performance.md \
 	doc/performance/mpich-2.svg doc/performance/mpich-4.svg doc/performance/mpich-8.svg \
 	doc/performance/openmpi-2.svg doc/performance/openmpi-4.svg doc/performance/openmpi-8.svg \
-	doc/performance/virtual-fat-tree.svg doc/performance/virtual-tapered.svg \
+	doc/performance/virtual-fat-tree-1.svg doc/performance/virtual-dragonfly-8.svg \
 	doc/programs-tried.md doc/programs.md doc/progress.md doc/python.md doc/reductions.md \
 	doc/scaling.md doc/site.md doc/testing.md doc/tools.md \
 	doc/tuning/groups doc/tuning/infiniband doc/tuning/slingshot \
