@@ -44,21 +44,16 @@ static struct step step_at(const struct nbc_shape *shape, int k)
     return step;
 }
 
-static bool something(const struct nbc_shape *shape, struct nbc_ref r)
-{
-    return nbc_ref_bytes(shape, r) > 0;
-}
-
 static nbc_id send_block(struct nbc_sched *s, const struct nbc_shape *shape, int to, nbc_id after)
 {
     struct nbc_ref block = nbc_send_block(shape, to);
-    return something(shape, block) ? nbc_send_pieces(s, shape, block, to, after) : NBC_NONE;
+    return nbc_has_bytes(shape, block) ? nbc_send_pieces(s, shape, block, to, after) : NBC_NONE;
 }
 
 static nbc_id recv_block(struct nbc_sched *s, const struct nbc_shape *shape, int from, nbc_id after)
 {
     struct nbc_ref block = nbc_recv_block(shape, from);
-    return something(shape, block) ? nbc_recv_pieces(s, shape, block, from, after) : NBC_NONE;
+    return nbc_has_bytes(shape, block) ? nbc_recv_pieces(s, shape, block, from, after) : NBC_NONE;
 }
 
 /* Copies the rank's block to itself. Last in the schedule, so that messages are in flight
@@ -106,7 +101,7 @@ static struct nbc_sched *linear_in_place(const struct nbc_shape *shape)
         return NULL; /* unreached: no memory */
     for (int k = 0; k < shape->size; k++) {
         int peer = step_at(shape, k).to;
-        if (peer < 0 || !something(shape, nbc_recv_block(shape, peer)))
+        if (peer < 0 || !nbc_has_bytes(shape, nbc_recv_block(shape, peer)))
             continue;
         struct swap swap = {.emptied = NBC_NONE};
         swap.room = nbc_temp_bytes(s, nbc_ref_bytes(shape, nbc_recv_block(shape, peer)));
@@ -170,7 +165,7 @@ static void make_swaps(struct nbc_sched *s, const struct nbc_shape *shape, struc
 static nbc_id recv_step(struct nbc_sched *s, const struct nbc_shape *shape, struct swap *swap,
                         struct step step, nbc_id after)
 {
-    if (step.from < 0 || !something(shape, nbc_recv_block(shape, step.from)))
+    if (step.from < 0 || !nbc_has_bytes(shape, nbc_recv_block(shape, step.from)))
         return NBC_NONE;
     if (shape->in_place)
         return swap_recv(s, shape, swap, step.from, after);
@@ -180,7 +175,7 @@ static nbc_id recv_step(struct nbc_sched *s, const struct nbc_shape *shape, stru
 static nbc_id send_step(struct nbc_sched *s, const struct nbc_shape *shape, struct swap *swap,
                         struct step step, nbc_id after)
 {
-    if (step.to < 0 || !something(shape, nbc_send_block(shape, step.to)))
+    if (step.to < 0 || !nbc_has_bytes(shape, nbc_send_block(shape, step.to)))
         return NBC_NONE;
     if (shape->in_place)
         return swap_send(s, shape, swap, step.to, after);
@@ -437,9 +432,7 @@ static void pack_and_send(struct bruck *b, const struct message *m)
             packed += run;
         }
     nbc_id sent = nbc_send(b->s, raw, to, NBC_NONE);
-    /* mutants: <= for <: nbc_after lets no operation wait for itself */
-    for (nbc_id id = first; id < sent; id++)
-        nbc_after(b->s, sent, id);
+    nbc_after_since(b->s, sent, first);
 }
 
 /* Records that the blocks of a message are where it was received. */
