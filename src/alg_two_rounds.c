@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Allreduce and reduce in two rounds, of which the first reduces parts of the vector on all ranks.
  */
-#include "bytes.h"
 #include "reduction.h"
 #include "select.h"
 

@@ -7,8 +7,6 @@
 
 #include "base/settings.h"
 #include "below/quirks.h"
-#include "below/quirks.h"
-#include "op/world_ranks.h"
 
 #include "fast_network.h"
 #include "nodes.h"
