@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/errors.h"
-#include "below/hook.h"
 #include "hookless/poll.h"
 #include "op/types.h"
 
@@ -178,7 +177,7 @@ static int p2p_replace(struct side out, int source, int tag, MPI_Comm comm, MPI_
 
 static bool probe_must_poll(void)
 {
-    return nbc_must_poll_if(nbc_hook_misses_probes) && !nbc_inside;
+    return nbc_must_poll_if(NBC_HOOK_MISSES_PROBES) && !nbc_inside;
 }
 
 EXPORT(int, Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status),
