@@ -126,86 +126,70 @@ static bool is_packed(MPI_Datatype type, const struct nbc_type *layout)
     return packed;
 }
 
-/* Integer types differ by size and sign only. */
-#define INTEGER(type)                        \
-    /* mutants: <= for <: -1 and 1 differ */ \
-    ((type)-1 < (type)1 ? signed_number(sizeof(type)) : unsigned_number(sizeof(type)))
+/* The kinds of numbers that kernels know, in several sizes. */
+enum kind { SIGNED, UNSIGNED, REAL };
 
-static enum nbc_number signed_number(size_t size)
+static enum nbc_number number_of_size(enum kind kind, int64_t size)
 {
-    return size == 1   ? NBC_NUMBER_I8
-           : size == 2 ? NBC_NUMBER_I16
-           : size == 4 ? NBC_NUMBER_I32
-                       : NBC_NUMBER_I64;
-}
-
-static enum nbc_number unsigned_number(size_t size)
-{
-    return signed_number(size) + 1;
-}
-
-/* Fortran datatypes, whose sizes depend on the Fortran compiler. */
-static enum nbc_number fortran_number(MPI_Datatype type, int64_t size)
-{
-    const MPI_Datatype integers[] = {
-        MPI_INTEGER,
-#ifdef MPI_INTEGER4
-        MPI_INTEGER4,
-#endif
-#ifdef MPI_INTEGER8
-        MPI_INTEGER8,
-#endif
+    const enum nbc_number numbers[][3] = {
+        {NBC_NUMBER_I8, NBC_NUMBER_U8, NBC_NUMBER_NONE},
+        {NBC_NUMBER_I16, NBC_NUMBER_U16, NBC_NUMBER_NONE},
+        {NBC_NUMBER_I32, NBC_NUMBER_U32, NBC_NUMBER_F32},
+        {NBC_NUMBER_I64, NBC_NUMBER_U64, NBC_NUMBER_F64},
     };
-    const MPI_Datatype reals[] = {
-        MPI_REAL,
-        MPI_DOUBLE_PRECISION,
-#ifdef MPI_REAL4
-        MPI_REAL4,
-#endif
-#ifdef MPI_REAL8
-        MPI_REAL8,
-#endif
-    };
-    for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
-        if (type == integers[i] && (size == 4 || size == 8)) /* mutants: && for ||: for speed */
-            return signed_number((size_t)size);
-    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
-        if (type == reals[i])
-            return size == 4 ? NBC_NUMBER_F32 : size == 8 ? NBC_NUMBER_F64 : NBC_NUMBER_NONE;
+    for (int i = 0; i < 4; i++)
+        if (size == 1 << i)
+            return numbers[i][kind];
     return NBC_NUMBER_NONE;
 }
 
+/* The sizes of Fortran's types depend on the compiler. */
 static enum nbc_number number_of(MPI_Datatype type, int64_t size)
 {
     const struct {
         MPI_Datatype type;
-        enum nbc_number number;
+        enum kind kind;
     } known[] = {
-        {MPI_DOUBLE, NBC_NUMBER_F64},
-        {MPI_FLOAT, NBC_NUMBER_F32},
-        {MPI_SIGNED_CHAR, INTEGER(signed char)},
-        {MPI_UNSIGNED_CHAR, INTEGER(unsigned char)},
-        {MPI_SHORT, INTEGER(short)},
-        {MPI_UNSIGNED_SHORT, INTEGER(unsigned short)},
-        {MPI_INT, INTEGER(int)},
-        {MPI_UNSIGNED, INTEGER(unsigned)},
-        {MPI_LONG, INTEGER(long)},
-        {MPI_UNSIGNED_LONG, INTEGER(unsigned long)},
-        {MPI_LONG_LONG, INTEGER(long long)},
-        {MPI_UNSIGNED_LONG_LONG, INTEGER(unsigned long long)},
-        {MPI_INT8_T, NBC_NUMBER_I8},
-        {MPI_UINT8_T, NBC_NUMBER_U8},
-        {MPI_INT16_T, NBC_NUMBER_I16},
-        {MPI_UINT16_T, NBC_NUMBER_U16},
-        {MPI_INT32_T, NBC_NUMBER_I32},
-        {MPI_UINT32_T, NBC_NUMBER_U32},
-        {MPI_INT64_T, NBC_NUMBER_I64},
-        {MPI_UINT64_T, NBC_NUMBER_U64},
+        {MPI_DOUBLE, REAL},
+        {MPI_FLOAT, REAL},
+        {MPI_SIGNED_CHAR, SIGNED},
+        {MPI_UNSIGNED_CHAR, UNSIGNED},
+        {MPI_SHORT, SIGNED},
+        {MPI_UNSIGNED_SHORT, UNSIGNED},
+        {MPI_INT, SIGNED},
+        {MPI_UNSIGNED, UNSIGNED},
+        {MPI_LONG, SIGNED},
+        {MPI_UNSIGNED_LONG, UNSIGNED},
+        {MPI_LONG_LONG, SIGNED},
+        {MPI_UNSIGNED_LONG_LONG, UNSIGNED},
+        {MPI_INT8_T, SIGNED},
+        {MPI_UINT8_T, UNSIGNED},
+        {MPI_INT16_T, SIGNED},
+        {MPI_UINT16_T, UNSIGNED},
+        {MPI_INT32_T, SIGNED},
+        {MPI_UINT32_T, UNSIGNED},
+        {MPI_INT64_T, SIGNED},
+        {MPI_UINT64_T, UNSIGNED},
+        {MPI_INTEGER, SIGNED},
+        {MPI_REAL, REAL},
+        {MPI_DOUBLE_PRECISION, REAL},
+#ifdef MPI_INTEGER4
+        {MPI_INTEGER4, SIGNED},
+#endif
+#ifdef MPI_INTEGER8
+        {MPI_INTEGER8, SIGNED},
+#endif
+#ifdef MPI_REAL4
+        {MPI_REAL4, REAL},
+#endif
+#ifdef MPI_REAL8
+        {MPI_REAL8, REAL},
+#endif
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].type == type)
-            return known[i].number;
-    return fortran_number(type, size);
+            return number_of_size(known[i].kind, size);
+    return NBC_NUMBER_NONE;
 }
 
 static enum nbc_arith arith_of(MPI_Op op)
