@@ -192,22 +192,6 @@ static enum nbc_number number_of(MPI_Datatype type, int64_t size)
     return NBC_NUMBER_NONE;
 }
 
-static enum nbc_arith arith_of(MPI_Op op)
-{
-    const struct {
-        MPI_Op op;
-        enum nbc_arith arith;
-    } known[] = {
-        {MPI_SUM, NBC_ARITH_SUM},  {MPI_PROD, NBC_ARITH_PROD}, {MPI_MAX, NBC_ARITH_MAX},
-        {MPI_MIN, NBC_ARITH_MIN},  {MPI_BAND, NBC_ARITH_AND},  {MPI_BOR, NBC_ARITH_OR},
-        {MPI_BXOR, NBC_ARITH_XOR},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].op == op)
-            return known[i].arith;
-    return NBC_ARITH_NONE;
-}
-
 /* Asks the MPI, by packing no elements. (Functions without a communicator raise their errors on
  * MPI_COMM_WORLD, and MPICH lets a send to MPI_PROC_NULL pass with any datatype.) */
 static bool is_committed(MPI_Datatype type)
@@ -380,19 +364,40 @@ void nbc_types_reclaim_slow(void)
     }
 }
 
-static bool is_named_op(MPI_Op op)
-{
-    const MPI_Op named[] = {MPI_MAX,    MPI_MIN,    MPI_SUM,    MPI_PROD, MPI_LAND,
-                            MPI_BAND,   MPI_LOR,    MPI_BOR,    MPI_LXOR, MPI_BXOR,
-                            MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE};
-    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
-        if (op == named[i])
-            return true;
+/* The predefined operators, and what they are to the kernels. */
+#define OPERATORS(X)                                                                         \
+    X(MAX, MAX)                                                                              \
+    X(MIN, MIN) X(SUM, SUM) X(PROD, PROD) X(LAND, NONE) X(BAND, AND) X(LOR, NONE) X(BOR, OR) \
+        X(LXOR, NONE) X(BXOR, XOR) X(MINLOC, NONE) X(MAXLOC, NONE) X(REPLACE, NONE)          \
+            OPERATOR_WITHOUT_EFFECT(X)
 #ifdef MPI_NO_OP
-    return op == MPI_NO_OP;
+#define OPERATOR_WITHOUT_EFFECT(X) X(NO_OP, NONE)
 #else
-    return false;
+#define OPERATOR_WITHOUT_EFFECT(X)
 #endif
+
+/* The number of a predefined operator, from 1; 0 for others. */
+static int number_of_operator(MPI_Op op, enum nbc_arith *arith)
+{
+#define ROW(name, its_arith) {MPI_##name, NBC_ARITH_##its_arith},
+    const struct {
+        MPI_Op op;
+        enum nbc_arith arith;
+    } known[] = {OPERATORS(ROW)};
+    *arith = NBC_ARITH_NONE;
+    for (int i = 0; i < (int)(sizeof known / sizeof *known); i++)
+        if (op == known[i].op) {
+            *arith = known[i].arith;
+            return i + 1;
+        }
+    return 0;
+}
+
+const char *nbc_operator_name(int number)
+{
+#define NAME(name, arith) "MPI_" #name,
+    static const char *const names[] = {OPERATORS(NAME)};
+    return names[number - 1];
 }
 
 /* MPI-4.1 6.9.2: logical operators are for integers and logical values. MPICH accepts these two
@@ -423,7 +428,7 @@ int nbc_operator_check(struct nbc_operator *o, const struct nbc_datatype *t)
     return MPI_SUCCESS;
 }
 
-static struct nbc_operator *new_operator(MPI_Op op, bool named)
+static struct nbc_operator *new_operator(MPI_Op op, int named, enum nbc_arith arith)
 {
     int commutative;
     struct nbc_operator *o = calloc(1, sizeof *o);
@@ -433,7 +438,7 @@ static struct nbc_operator *new_operator(MPI_Op op, bool named)
     o->handle = op;
     o->commutative = commutative;
     o->named = named;
-    o->arith = arith_of(op);
+    o->arith = arith;
     o->checked = MPI_DATATYPE_NULL;
     HASH_ADD(hh, operators, handle, sizeof op, o);
     if (nbc_added(o))
@@ -449,10 +454,11 @@ int nbc_operator_find(MPI_Op op, struct nbc_operator **entry)
     HASH_FIND(hh, operators, &op, sizeof op, *entry);
     if (*entry)
         return MPI_SUCCESS;
-    bool named = is_named_op(op);
+    enum nbc_arith arith;
+    int named = number_of_operator(op, &arith);
     if (!op || op == MPI_OP_NULL || (!named && !operator_is_accepted(op, MPI_INT)))
         return MPI_ERR_OP;
-    *entry = new_operator(op, named);
+    *entry = new_operator(op, named, arith);
     return *entry ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 

@@ -33,7 +33,7 @@ struct nbc_operator {
     MPI_Op handle;
     int uses;
     bool commutative;
-    bool named;           /* predefined */
+    int named;            /* predefined: its number, from 1, the same on all ranks; else 0 */
     enum nbc_arith arith; /* for the kernels */
     bool freed;
     MPI_Datatype checked; /* the datatype for which it was last found valid */
@@ -70,6 +70,9 @@ static inline void nbc_types_reclaim(void)
     if (__builtin_expect(__atomic_load_n(&nbc_types_due, __ATOMIC_RELAXED), 0))
         nbc_types_reclaim_slow();
 }
+
+/* The name of a predefined operator with this number. */
+const char *nbc_operator_name(int number);
 
 /* Whether the operator is valid for the datatype: MPI_SUCCESS or MPI_ERR_OP. Always valid if the
  * program has created the operator. */
