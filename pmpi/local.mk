@@ -14,6 +14,7 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/below/export.h \
 	pmpi/below/files.def \
 	pmpi/below/hook.c pmpi/below/hook.h \
+	pmpi/below/messages.def \
 	pmpi/below/next.c pmpi/below/next.def pmpi/below/next.h \
 	pmpi/below/ofi.c pmpi/below/ofi.h \
 	pmpi/below/quirks.c pmpi/below/quirks.h \
@@ -36,16 +37,14 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/base/tuning.c pmpi/base/tuning.h \
 	pmpi/op/bind.c pmpi/op/bind.h \
 	pmpi/op/call.h \
-	pmpi/op/members.h \
+	pmpi/op/members.c pmpi/op/members.h \
 	pmpi/op/mpi_transport.c pmpi/op/mpi_transport.h \
 	pmpi/op/nodemap.c pmpi/op/nodemap.h \
 	pmpi/op/plan.c pmpi/op/plan.h \
 	pmpi/op/run.c pmpi/op/run.h \
 	pmpi/op/stage.c pmpi/op/stage.h \
-	pmpi/op/topology.c pmpi/op/topology.h \
 	pmpi/op/trace_transport.c pmpi/op/trace_transport.h \
 	pmpi/op/types.c pmpi/op/types.h \
-	pmpi/op/world_ranks.c pmpi/op/world_ranks.h \
 	pmpi/comm/rank_lines.c pmpi/comm/rank_lines.h \
 	pmpi/comm/init_handshake.c pmpi/comm/init_handshake.h \
 	pmpi/comm/compare_ranks.c pmpi/comm/compare_ranks.h \

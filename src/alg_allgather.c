@@ -62,8 +62,7 @@ static void have_add(struct have *h, nbc_id id)
 
 static void after_all(struct nbc_sched *s, nbc_id op, const struct have *h)
 {
-    for (int i = 0; i < h->n; i++)
-        nbc_after(s, op, h->id[i]);
+    nbc_after_all(s, op, h->id, h->n);
 }
 
 /* Copies n blocks, held as bytes, to the receive buffer: at once if they are contiguous there. */
@@ -125,7 +124,7 @@ static struct nbc_ref area_blocks(const struct area *a, int first, int n)
 static void area_send(const struct area *a, int first, int n, int peer, const struct have *after)
 {
     struct nbc_ref data = area_blocks(a, first, n);
-    if (nbc_ref_bytes(a->shape, data) > 0)
+    if (nbc_has_bytes(a->shape, data))
         after_all(a->s, nbc_send(a->s, data, peer, NBC_NONE), after);
 }
 
@@ -133,7 +132,7 @@ static void area_send(const struct area *a, int first, int n, int peer, const st
 static nbc_id area_recv(const struct area *a, int first, int n, int peer, nbc_id after)
 {
     struct nbc_ref data = area_blocks(a, first, n);
-    if (nbc_ref_bytes(a->shape, data) == 0)
+    if (!nbc_has_bytes(a->shape, data))
         return NBC_NONE;
     nbc_id got = nbc_recv(a->s, data, peer, after);
     if (!a->direct)
@@ -153,7 +152,7 @@ static nbc_id area_own(const struct area *a)
 static nbc_id send_own(struct nbc_sched *s, const struct nbc_shape *shape, int peer)
 {
     struct nbc_ref mine = nbc_send_block(shape, 0);
-    return nbc_ref_bytes(shape, mine) > 0 ? nbc_send(s, mine, peer, NBC_NONE) : NBC_NONE;
+    return nbc_has_bytes(shape, mine) ? nbc_send(s, mine, peer, NBC_NONE) : NBC_NONE;
 }
 
 /* A rank that folds away: sends its block to its partner, receives all blocks. */
@@ -328,10 +327,10 @@ struct nbc_sched *nbc_allgather_ring(const struct nbc_shape *shape)
     struct nbc_ref data = nbc_send_block(shape, 0);
     nbc_id there = NBC_NONE;
     for (int i = 1; i < size; i++) {
-        if (nbc_ref_bytes(shape, data) > 0)
+        if (nbc_has_bytes(shape, data))
             nbc_send(s, data, right, there);
         data = nbc_recv_block(shape, nbc_relative(rank, i, size));
-        if (nbc_ref_bytes(shape, data) == 0)
+        if (!nbc_has_bytes(shape, data))
             continue;
         there = nbc_recv(s, data, left, NBC_NONE);
         nbc_window_add(s, &in, there);
@@ -364,7 +363,7 @@ struct nbc_sched *nbc_allgather_linear(const struct nbc_shape *shape)
     for (int i = 1; i < size; i++) {
         int peer = nbc_relative(rank, i, size);
         struct nbc_ref theirs = nbc_recv_block(shape, peer);
-        if (nbc_ref_bytes(shape, theirs) > 0)
+        if (nbc_has_bytes(shape, theirs))
             nbc_recv_pieces(s, shape, theirs, peer, NBC_NONE);
     }
     keep_own(s, shape);
@@ -387,10 +386,10 @@ static void sparbit_pass(struct arrivals *a, int below, int far)
     struct nbc_ref ours = below == 0 ? nbc_send_block(shape, 0)
                                      : nbc_recv_block(shape, nbc_relative(rank, below, size));
     struct nbc_ref theirs = nbc_recv_block(shape, nbc_relative(rank, below + far, size));
-    if (nbc_ref_bytes(shape, ours) > 0)
+    if (nbc_has_bytes(shape, ours))
         nbc_send_pieces(a->s, shape, ours, (rank + far) % size, a->at[below]);
     a->at[below + far] = NBC_NONE;
-    if (nbc_ref_bytes(shape, theirs) > 0)
+    if (nbc_has_bytes(shape, theirs))
         a->at[below + far] =
             nbc_recv_pieces(a->s, shape, theirs, nbc_relative(rank, far, size), NBC_NONE);
 }
@@ -453,7 +452,7 @@ static struct pair own_pair(struct nbc_sched *s, const struct nbc_shape *shape, 
     struct pair pair = pair_of(s, shape, rank / 2);
     nbc_id got = NBC_NONE;
     send_own(s, shape, mate);
-    if (nbc_ref_bytes(shape, theirs) > 0)
+    if (nbc_has_bytes(shape, theirs))
         got = nbc_recv(s, theirs, mate, NBC_NONE);
     nbc_id kept = keep_own(s, shape);
     if (!pair.direct && shape->size > 2) {
@@ -495,10 +494,10 @@ struct nbc_sched *nbc_allgather_neighbor_exchange(const struct nbc_shape *shape)
         int far = (i + 1) / 2 % npairs;
         int p = below ? nbc_relative(rank / 2, far, npairs) : (rank / 2 + far) % npairs;
         int peer = below ? nbc_relative(rank, 1, size) : (rank + 1) % size;
-        if (nbc_ref_bytes(shape, last.data) > 0)
+        if (nbc_has_bytes(shape, last.data))
             after_all(s, nbc_send(s, last.data, peer, NBC_NONE), &have);
         last = pair_of(s, shape, p);
-        if (nbc_ref_bytes(shape, last.data) == 0)
+        if (!nbc_has_bytes(shape, last.data))
             continue;
         have = (struct have){{nbc_recv(s, last.data, peer, NBC_NONE)}, 1};
         if (!last.direct)

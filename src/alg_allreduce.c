@@ -24,7 +24,7 @@ static struct nbc_sched *exchange(const struct nbc_shape *shape, int onto, const
     struct nbc_fold fold = nbc_fold_onto(shape->rank, shape->size, onto, -1);
     struct nbc_sched *s = nbc_sched_new(shape, 3 * nrounds + 4);
     struct nbc_ref result = nbc_recv_block(shape, 0);
-    if (!s || nbc_ref_bytes(shape, result) == 0)
+    if (!s || !nbc_has_bytes(shape, result))
         return nbc_sched_finish(s);
     if (fold.virtual < 0) {
         hand_over(s, shape, fold.partner);
@@ -118,8 +118,7 @@ static void collect(struct nbc_sched *s, const struct nbc_halving *h, const stru
         int partner = nbc_unfold(fold, nbc_butterfly_partner(fold, k));
         bool upper = path >> k & 1;
         nbc_id sent = nbc_send(s, nbc_parts(h, h->home, part, have), partner, acc->ready);
-        for (int i = 0; i < nheard; i++)
-            nbc_after(s, sent, received[i]);
+        nbc_after_all(s, sent, received, nheard);
         int other = upper ? part - have : part + have;
         received[nheard++] = nbc_recv(s, nbc_parts(h, h->home, other, have), partner, h->sent[k]);
         part = upper ? other : part;
@@ -127,8 +126,7 @@ static void collect(struct nbc_sched *s, const struct nbc_halving *h, const stru
     if (!fold->takes)
         return;
     nbc_id sent = nbc_send(s, h->home, fold->partner, acc->ready);
-    for (int i = 0; i < nheard; i++)
-        nbc_after(s, sent, received[i]);
+    nbc_after_all(s, sent, received, nheard);
 }
 
 /* Reduce-scatter by halving, then allgather by doubling. */
@@ -138,7 +136,7 @@ static struct nbc_sched *halve_and_double(const struct nbc_shape *shape, bool bi
     fold.bine = bine;
     struct nbc_sched *s = nbc_sched_new(shape, 6 * nbc_log2_ceil(shape->size) + 4);
     struct nbc_ref result = nbc_recv_block(shape, 0);
-    if (!s || nbc_ref_bytes(shape, result) == 0)
+    if (!s || !nbc_has_bytes(shape, result))
         return nbc_sched_finish(s);
     if (fold.virtual < 0) {
         hand_over(s, shape, fold.partner);
@@ -218,7 +216,7 @@ struct nbc_sched *nbc_allreduce_circulant(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 10 * nbc_log2_ceil(shape->size) + 4);
     struct nbc_ref result = nbc_recv_block(shape, 0);
-    if (!s || nbc_ref_bytes(shape, result) == 0)
+    if (!s || !nbc_has_bytes(shape, result))
         return nbc_sched_finish(s);
     struct nbc_circulant circulant = {.shape = shape,
                                       .first = circulant_part,
@@ -343,7 +341,7 @@ struct nbc_sched *nbc_allreduce_ring(const struct nbc_shape *shape)
     if (size == 1)
         nbc_copy(s, result, nbc_send_block(shape, 0), NBC_NONE);
     /* mutants: <= for <: a round more moves nothing */
-    for (int g = 0; g < pieces && size > 1 && nbc_ref_bytes(shape, result) > 0; g += BATCH)
+    for (int g = 0; g < pieces && size > 1 && nbc_has_bytes(shape, result); g += BATCH)
         go_round(&ring, g, g + BATCH < pieces ? g + BATCH : pieces);
     free(ring.reader);
     return nbc_sched_finish(s);

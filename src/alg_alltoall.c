@@ -44,23 +44,6 @@ static struct step step_at(const struct nbc_shape *shape, int k)
     return step;
 }
 
-static bool something(const struct nbc_shape *shape, struct nbc_ref r)
-{
-    return nbc_ref_bytes(shape, r) > 0;
-}
-
-static nbc_id send_block(struct nbc_sched *s, const struct nbc_shape *shape, int to, nbc_id after)
-{
-    struct nbc_ref block = nbc_send_block(shape, to);
-    return something(shape, block) ? nbc_send_pieces(s, shape, block, to, after) : NBC_NONE;
-}
-
-static nbc_id recv_block(struct nbc_sched *s, const struct nbc_shape *shape, int from, nbc_id after)
-{
-    struct nbc_ref block = nbc_recv_block(shape, from);
-    return something(shape, block) ? nbc_recv_pieces(s, shape, block, from, after) : NBC_NONE;
-}
-
 /* Copies the rank's block to itself. Last in the schedule, so that messages are in flight
  * meanwhile. */
 static void copy_own(struct nbc_sched *s, const struct nbc_shape *shape)
@@ -99,19 +82,39 @@ static nbc_id swap_send(struct nbc_sched *s, const struct nbc_shape *shape, stru
     return sent;
 }
 
+static nbc_id recv_step(struct nbc_sched *s, const struct nbc_shape *shape, struct swap *swap,
+                        struct step step, nbc_id after)
+{
+    if (step.from < 0 || !nbc_has_bytes(shape, nbc_recv_block(shape, step.from)))
+        return NBC_NONE;
+    if (shape->in_place)
+        return swap_recv(s, shape, swap, step.from, after);
+    return nbc_recv_pieces(s, shape, nbc_recv_block(shape, step.from), step.from, after);
+}
+
+static nbc_id send_step(struct nbc_sched *s, const struct nbc_shape *shape, struct swap *swap,
+                        struct step step, nbc_id after)
+{
+    if (step.to < 0 || !nbc_has_bytes(shape, nbc_send_block(shape, step.to)))
+        return NBC_NONE;
+    if (shape->in_place)
+        return swap_send(s, shape, swap, step.to, after);
+    return nbc_send_pieces(s, shape, nbc_send_block(shape, step.to), step.to, after);
+}
+
 static struct nbc_sched *linear_in_place(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 3 * shape->size);
     if (!s)
         return NULL; /* unreached: no memory */
     for (int k = 0; k < shape->size; k++) {
-        int peer = step_at(shape, k).to;
-        if (peer < 0 || !something(shape, nbc_recv_block(shape, peer)))
+        struct step step = step_at(shape, k);
+        if (step.to < 0)
             continue;
         struct swap swap = {.emptied = NBC_NONE};
-        swap.room = nbc_temp_bytes(s, nbc_ref_bytes(shape, nbc_recv_block(shape, peer)));
-        swap_recv(s, shape, &swap, peer, NBC_NONE);
-        swap_send(s, shape, &swap, peer, NBC_NONE);
+        swap.room = nbc_temp_bytes(s, nbc_ref_bytes(shape, nbc_recv_block(shape, step.to)));
+        recv_step(s, shape, &swap, step, NBC_NONE);
+        send_step(s, shape, &swap, step, NBC_NONE);
     }
     return nbc_sched_finish(s);
 }
@@ -133,16 +136,10 @@ struct nbc_sched *nbc_alltoall_linear(const struct nbc_shape *shape)
     struct nbc_sched *s = nbc_sched_new(shape, 2 * n + 1);
     if (!s)
         return NULL;
-    for (int k = 0; k < n; k++) { /* mutants: <= for <: a round more moves nothing */
-        int from = step_at(shape, k).from;
-        if (from >= 0)
-            recv_block(s, shape, from, NBC_NONE);
-    }
-    for (int k = 0; k < n; k++) { /* mutants: <= for <: a round more moves nothing */
-        int to = step_at(shape, k).to;
-        if (to >= 0)
-            send_block(s, shape, to, NBC_NONE);
-    }
+    for (int k = 0; k < n; k++) /* mutants: <= for <: a round more moves nothing */
+        recv_step(s, shape, NULL, step_at(shape, k), NBC_NONE);
+    for (int k = 0; k < n; k++) /* mutants: <= for <: a round more moves nothing */
+        send_step(s, shape, NULL, step_at(shape, k), NBC_NONE);
     copy_own(s, shape);
     return nbc_sched_finish(s);
 }
@@ -165,26 +162,6 @@ static void make_swaps(struct nbc_sched *s, const struct nbc_shape *shape, struc
         if (shape->in_place && i < shape->size)
             swaps[i].room = nbc_temp_bytes(s, most);
     }
-}
-
-static nbc_id recv_step(struct nbc_sched *s, const struct nbc_shape *shape, struct swap *swap,
-                        struct step step, nbc_id after)
-{
-    if (step.from < 0 || !something(shape, nbc_recv_block(shape, step.from)))
-        return NBC_NONE;
-    if (shape->in_place)
-        return swap_recv(s, shape, swap, step.from, after);
-    return recv_block(s, shape, step.from, after);
-}
-
-static nbc_id send_step(struct nbc_sched *s, const struct nbc_shape *shape, struct swap *swap,
-                        struct step step, nbc_id after)
-{
-    if (step.to < 0 || !something(shape, nbc_send_block(shape, step.to)))
-        return NBC_NONE;
-    if (shape->in_place)
-        return swap_send(s, shape, swap, step.to, after);
-    return send_block(s, shape, step.to, after);
 }
 
 /* Linear, throttled: as linear, but with at most WINDOW messages in flight in either direction. A
@@ -437,9 +414,7 @@ static void pack_and_send(struct bruck *b, const struct message *m)
             packed += run;
         }
     nbc_id sent = nbc_send(b->s, raw, to, NBC_NONE);
-    /* mutants: <= for <: nbc_after lets no operation wait for itself */
-    for (nbc_id id = first; id < sent; id++)
-        nbc_after(b->s, sent, id);
+    nbc_after_since(b->s, sent, first);
 }
 
 /* Records that the blocks of a message are where it was received. */

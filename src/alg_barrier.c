@@ -20,8 +20,7 @@ static struct nbc_sched *disseminate(const struct nbc_shape *shape, int radix)
         int before = nheard;
         for (int64_t d = step; d < size && d < radix * step; d += step) {
             nbc_id sent = nbc_send(s, nothing, (int)((rank + d) % size), NBC_NONE);
-            for (int i = 0; i < before; i++)
-                nbc_after(s, sent, received[i]);
+            nbc_after_all(s, sent, received, before);
         }
         for (int64_t d = step; d < size && d < radix * step; d += step)
             received[nheard++] = nbc_recv(s, nothing, nbc_relative(rank, (int)d, size), NBC_NONE);
@@ -77,11 +76,10 @@ struct nbc_sched *nbc_barrier_tree(const struct nbc_shape *shape)
         received[i] = nbc_recv(s, nothing, tree.child[i], NBC_NONE);
     if (tree.parent >= 0) {
         nbc_id sent = nbc_send(s, nothing, tree.parent, NBC_NONE);
-        for (int i = 0; i < tree.nchild; i++)
-            nbc_after(s, sent, received[i]);
+        nbc_after_all(s, sent, received, tree.nchild);
         released = nbc_recv(s, nothing, tree.parent, NBC_NONE);
-    } else {
-        nbc_fence(s);
+    } else if (tree.nchild > 0) {
+        released = nbc_join_of(s, received, tree.nchild);
     }
     for (int i = 0; i < tree.nchild; i++)
         nbc_send(s, nothing, tree.child[i], released);
@@ -130,8 +128,9 @@ struct nbc_sched *nbc_barrier_linear(const struct nbc_shape *shape)
     }
     for (int i = 1; i < size; i++)
         nbc_recv(s, nothing, i, NBC_NONE);
-    nbc_fence(s);
+    nbc_id all = nbc_join_of(s, NULL, 0);
+    nbc_after_since(s, all, 0);
     for (int i = 1; i < size; i++)
-        nbc_send(s, nothing, i, NBC_NONE);
+        nbc_send(s, nothing, i, all);
     return nbc_sched_finish(s);
 }

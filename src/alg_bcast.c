@@ -16,7 +16,7 @@ static struct nbc_sched *whole(const struct nbc_shape *shape, struct place at)
 {
     struct nbc_sched *s = nbc_sched_new(shape, at.nchild + 1);
     struct nbc_ref data = nbc_recv_block(shape, 0);
-    if (!s || nbc_ref_bytes(shape, data) == 0)
+    if (!s || !nbc_has_bytes(shape, data))
         return nbc_sched_finish(s);
     nbc_id got = at.parent < 0 ? NBC_NONE : nbc_recv(s, data, at.parent, NBC_NONE);
     for (int i = 0; i < at.nchild; i++)
@@ -128,7 +128,7 @@ struct nbc_sched *nbc_bcast_linear(const struct nbc_shape *shape)
         return whole(shape, (struct place){root, 0, NULL});
     struct nbc_sched *s = nbc_sched_new(shape, size);
     struct nbc_ref data = nbc_recv_block(shape, 0);
-    if (!s || nbc_ref_bytes(shape, data) == 0)
+    if (!s || !nbc_has_bytes(shape, data))
         return nbc_sched_finish(s);
     for (int i = 1; i < size; i++)
         nbc_send(s, data, nbc_absolute(i, root, size), NBC_NONE);
@@ -420,8 +420,7 @@ struct nbc_sched *nbc_bcast_scatter_doubling(const struct nbc_shape *shape)
         if (holds(&b, partner, mine))
             continue;
         nbc_id sent = send_chunks(&b, mine, bit, partner, b.scattered);
-        for (int i = 0; i < before; i++)
-            nbc_after(b.s, sent, got[i]);
+        nbc_after_all(b.s, sent, got, before);
     }
     return spread_end(&b);
 }

@@ -51,7 +51,7 @@ static nbc_id move_block(struct nbc_sched *s, const struct nbc_shape *shape, boo
                          int peer, nbc_id after)
 {
     struct nbc_ref ref = in ? nbc_recv_block(shape, block) : nbc_send_block(shape, block);
-    if (nbc_ref_bytes(shape, ref) == 0)
+    if (!nbc_has_bytes(shape, ref))
         return NBC_NONE;
     return in ? nbc_recv_pieces(s, shape, ref, peer, after)
               : nbc_send_pieces(s, shape, ref, peer, after);
@@ -141,8 +141,7 @@ static void hand_up(struct gather_scatter *g)
     struct nbc_ref own = part_of(g, all, (struct nbc_range){me, 1});
     nbc_id copied = nbc_copy(g->s, own, mine, NBC_NONE);
     nbc_id sent = nbc_send(g->s, all, parent, copied);
-    for (int i = 0; i < tree->nchild; i++)
-        nbc_after(g->s, sent, got[i]);
+    nbc_after_all(g->s, sent, got, tree->nchild);
 }
 
 /* Binomial tree: a broadcast in reverse. Every rank waits for its subtree, then sends it up.

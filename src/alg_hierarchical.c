@@ -199,7 +199,7 @@ struct nbc_sched *nbc_reduce_hierarchical(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 16);
     struct nbc_ref input = nbc_send_block(shape, 0);
-    if (!s || nbc_ref_bytes(shape, input) == 0)
+    if (!s || !nbc_has_bytes(shape, input))
         return nbc_sched_finish(s);
     struct place st = place_of(shape, s, shape->root);
     bool root = shape->rank == shape->root, alone = st.here == 1;
@@ -233,7 +233,7 @@ struct nbc_sched *nbc_allreduce_hierarchical(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 16);
     struct nbc_ref input = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
-    if (!s || nbc_ref_bytes(shape, input) == 0)
+    if (!s || !nbc_has_bytes(shape, input))
         return nbc_sched_finish(s);
     struct place st = place_of(shape, s, -1);
     bool alone = st.here == 1;
@@ -314,7 +314,7 @@ struct nbc_sched *nbc_allreduce_hierarchical_split(const struct nbc_shape *shape
 {
     struct nbc_sched *s = nbc_sched_new(shape, 16);
     struct nbc_ref input = nbc_send_block(shape, 0);
-    if (!s || nbc_ref_bytes(shape, input) == 0)
+    if (!s || !nbc_has_bytes(shape, input))
         return nbc_sched_finish(s);
     struct place st = place_of(shape, s, -1);
     st.across.index = st.index; /* the ranks of the same index on their nodes */
@@ -411,7 +411,7 @@ static nbc_id gather_all(const struct place *st, const struct region *r, int64_t
 struct nbc_sched *nbc_allgather_hierarchical(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 16);
-    if (!s || nbc_ref_bytes(shape, nbc_recv_block(shape, 0)) == 0)
+    if (!s || !nbc_has_bytes(shape, nbc_recv_block(shape, 0)))
         return nbc_sched_finish(s);
     struct place st = place_of(shape, s, -1);
     struct region r = region_of(&st);
@@ -437,18 +437,13 @@ struct nbc_sched *nbc_allgather_hierarchical(const struct nbc_shape *shape)
 static nbc_id turn(struct nbc_sched *s, struct nbc_ref to, struct nbc_ref from, int rows,
                    int columns, int64_t each, nbc_id after)
 {
+    nbc_id first = s->nops;
     for (int r = 0; r < rows; r++)
         for (int c = 0; c < columns; c++)
             nbc_copy(s, nbc_byte_range(to, ((int64_t)c * rows + r) * each, each),
                      nbc_byte_range(from, ((int64_t)r * columns + c) * each, each), after);
-    nbc_id *ids = malloc((size_t)rows * columns * sizeof *ids);
-    int n = 0;
-    for (nbc_id id = s->nops - rows * columns; ids && id < s->nops; id++)
-        ids[n++] = id;
-    if (!ids)
-        nbc_sched_fail(s);
-    nbc_id done = nbc_join_of(s, ids, n);
-    free(ids);
+    nbc_id done = nbc_join_of(s, NULL, 0);
+    nbc_after_since(s, done, first);
     return done;
 }
 

@@ -10,11 +10,6 @@
 #include "select.h"
 #include "topo.h"
 
-static bool something(const struct nbc_shape *shape, struct nbc_ref r)
-{
-    return nbc_ref_bytes(shape, r) > 0;
-}
-
 /* Returns the i-th remote rank to send to. Ranks begin with different ones. */
 static int spread(const struct nbc_shape *shape, int i)
 {
@@ -36,7 +31,7 @@ struct nbc_sched *nbc_bcast_inter_linear(const struct nbc_shape *shape)
 {
     bool here = shape->root == NBC_ROOT_HERE;
     struct nbc_sched *s = nbc_sched_new(shape, here ? shape->remote_size : 1);
-    if (!s || shape->root == NBC_ROOT_IDLE || !something(shape, nbc_recv_block(shape, 0)))
+    if (!s || shape->root == NBC_ROOT_IDLE || !nbc_has_bytes(shape, nbc_recv_block(shape, 0)))
         return nbc_sched_finish(s);
     if (!here)
         nbc_recv(s, nbc_recv_block(shape, 0), shape->root, NBC_NONE);
@@ -55,7 +50,7 @@ static struct nbc_sched *one_root(const struct nbc_shape *shape, bool sends)
         return nbc_sched_finish(s);
     for (int i = 0; i < n; i++) {
         struct nbc_ref block = sends ? nbc_send_block(shape, i) : nbc_recv_block(shape, i);
-        if (something(shape, block))
+        if (nbc_has_bytes(shape, block))
             (sends ? nbc_send : nbc_recv)(s, block, here ? i : shape->root, NBC_NONE);
     }
     return nbc_sched_finish(s);
@@ -145,9 +140,9 @@ struct nbc_sched *nbc_reduce_inter_linear(const struct nbc_shape *shape)
     struct nbc_sched *s = nbc_sched_new(shape, here ? 2 * shape->remote_size : 1);
     if (!s || shape->root == NBC_ROOT_IDLE)
         return nbc_sched_finish(s);
-    if (!here && something(shape, nbc_send_block(shape, 0)))
+    if (!here && nbc_has_bytes(shape, nbc_send_block(shape, 0)))
         nbc_send(s, nbc_send_block(shape, 0), shape->root, NBC_NONE);
-    if (here && something(shape, nbc_recv_block(shape, 0))) {
+    if (here && nbc_has_bytes(shape, nbc_recv_block(shape, 0))) {
         struct fold all = fold_all(shape, nbc_recv_block(shape, 0));
         fold(s, shape, &all);
     }
@@ -163,7 +158,7 @@ struct nbc_sched *nbc_reduce_inter_linear(const struct nbc_shape *shape)
 struct nbc_sched *nbc_allreduce_inter_linear(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 3 * shape->remote_size);
-    if (!s || !something(shape, nbc_send_block(shape, 0)))
+    if (!s || !nbc_has_bytes(shape, nbc_send_block(shape, 0)))
         return nbc_sched_finish(s);
     struct fold all = fold_all(shape, nbc_recv_block(shape, 0));
     fold(s, shape, &all);
@@ -204,7 +199,7 @@ struct nbc_sched *nbc_reduce_scatter_inter_linear(const struct nbc_shape *shape)
 {
     struct nbc_ref mine = whole_vector(shape), result = nbc_recv_block(shape, 0), vector = result;
     struct nbc_sched *s = nbc_sched_new(shape, 3 * shape->remote_size);
-    if (!s || !something(shape, mine))
+    if (!s || !nbc_has_bytes(shape, mine))
         return nbc_sched_finish(s);
     vector.count = mine.count;
     struct fold part = {
@@ -225,7 +220,7 @@ struct nbc_sched *nbc_reduce_scatter_block_inter_linear(const struct nbc_shape *
 {
     struct nbc_ref mine = whole_vector(shape);
     struct nbc_sched *s = nbc_sched_new(shape, 3 * shape->remote_size);
-    if (!s || !something(shape, mine))
+    if (!s || !nbc_has_bytes(shape, mine))
         return nbc_sched_finish(s);
     struct fold all = fold_all(shape, nbc_recv_block(shape, 0));
     fold(s, shape, &all);
@@ -274,7 +269,7 @@ static void send_parts(struct nbc_sched *s, const struct nbc_shape *shape, const
     for (int i = 0; i < b->parts; i++) {
         int to = (shape->rank % b->parts + i) % b->parts;
         struct nbc_ref part = nbc_ref_split(shape, b->mine, b->parts, to);
-        if (something(shape, part))
+        if (nbc_has_bytes(shape, part))
             nbc_send(s, part, to, NBC_NONE);
     }
 }
@@ -284,7 +279,7 @@ static void send_parts(struct nbc_sched *s, const struct nbc_shape *shape, const
 static void pass_on(struct nbc_sched *s, const struct nbc_shape *shape, const struct bounce *b)
 {
     struct nbc_ref part = nbc_ref_split(shape, b->mine, b->parts, shape->rank);
-    if (!something(shape, part))
+    if (!nbc_has_bytes(shape, part))
         return;
     struct nbc_ref passing = nbc_temp_like(s, part);
     nbc_id received = nbc_recv(s, passing, shape->rank, NBC_NONE);
@@ -303,19 +298,19 @@ static void bounce(struct nbc_sched *s, const struct nbc_shape *shape, const str
     nbc_id reduced = NBC_NONE;
     if (reduces)
         part = nbc_ref_split(shape, b->all, b->parts, rank);
-    if (reduces && something(shape, part)) {
+    if (reduces && nbc_has_bytes(shape, part)) {
         struct fold all = fold_all(shape, part);
         reduced = fold(s, shape, &all);
         bounce_keep(s, shape, b, rank, reduced);
     }
     send_parts(s, shape, b);
-    if (reduces && something(shape, part))
+    if (reduces && nbc_has_bytes(shape, part))
         nbc_send(s, part, rank, reduced);
     if (reduces)
         pass_on(s, shape, b);
     for (int k = 0; k < b->parts; k++) {
         struct nbc_ref other = nbc_ref_split(shape, b->all, b->parts, k);
-        if (k != rank && something(shape, other))
+        if (k != rank && nbc_has_bytes(shape, other))
             bounce_keep(s, shape, b, k, nbc_recv(s, other, k, NBC_NONE));
     }
 }
@@ -555,7 +550,7 @@ struct nbc_sched *nbc_allreduce_inter_recursive_doubling(const struct nbc_shape 
 {
     struct teams t = teams(shape, nbc_pow2_floor(smaller_group(shape)));
     struct nbc_sched *s = nbc_sched_new(shape, 4 * nbc_log2_ceil(t.count) + 3 * t.remote + 4);
-    if (!s || !something(shape, nbc_send_block(shape, 0)))
+    if (!s || !nbc_has_bytes(shape, nbc_send_block(shape, 0)))
         return nbc_sched_finish(s);
     if (!t.leads) {
         nbc_recv(s, nbc_recv_block(shape, 0), t.leader, NBC_NONE);

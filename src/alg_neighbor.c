@@ -12,11 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool something(const struct nbc_shape *shape, struct nbc_ref r)
-{
-    return nbc_ref_bytes(shape, r) > 0;
-}
-
 /* Copies along edges from a rank to itself: the k-th outgoing one is the k-th incoming one. */
 static void copy_self(struct nbc_sched *s, const struct nbc_shape *shape)
 {
@@ -49,12 +44,12 @@ struct nbc_sched *nbc_neighbor_linear(const struct nbc_shape *shape)
         return NULL;
     for (int i = 0; i < n->indegree; i++) {
         int at = nbc_source_at(n, i), from = n->sources[at];
-        if (from >= 0 && from != shape->rank && something(shape, nbc_recv_block(shape, at)))
+        if (from >= 0 && from != shape->rank && nbc_has_bytes(shape, nbc_recv_block(shape, at)))
             nbc_recv(s, nbc_recv_block(shape, at), from, NBC_NONE);
     }
     for (int i = 0; i < n->outdegree; i++) {
         int to = n->destinations[i];
-        if (to >= 0 && to != shape->rank && something(shape, nbc_send_block(shape, i)))
+        if (to >= 0 && to != shape->rank && nbc_has_bytes(shape, nbc_send_block(shape, i)))
             nbc_send(s, nbc_send_block(shape, i), to, NBC_NONE);
     }
     copy_self(s, shape);
@@ -336,9 +331,7 @@ static void send_routes(const struct routes *all, const struct route *r, int n, 
         at += length;
     }
     nbc_id sent = nbc_send(s, raw, peer, NBC_NONE);
-    /* mutants: <= for <: nbc_after lets no operation wait for itself */
-    for (nbc_id id = first; id < sent; id++)
-        nbc_after(s, sent, id);
+    nbc_after_since(s, sent, first);
 }
 
 /* Whether one block is all of a message, and is received in its place: for this rank alone, and in

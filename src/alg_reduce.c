@@ -131,7 +131,7 @@ static struct nbc_sched *along_knomial(const struct nbc_shape *shape, int k)
     int nchild = node.nabove + node.nbelow;
     struct nbc_sched *s = nbc_sched_new(shape, 2 * nchild + 2);
     struct nbc_acc input = nbc_acc_input(shape);
-    if (!s || nbc_ref_bytes(shape, input.at) == 0)
+    if (!s || !nbc_has_bytes(shape, input.at))
         return nbc_sched_finish(s);
     struct nbc_room room = nbc_room_new(shape, input.at, nchild, NBC_ROOM_LIMIT / 2);
     struct climb c = {s, shape, &room, input, nbc_recv_block(shape, 0), false};
@@ -156,7 +156,7 @@ static struct nbc_sched *along_pairs(const struct nbc_shape *shape)
     struct nbc_fold at_root = nbc_fold_onto(shape->root, shape->size, onto, shape->root);
     struct nbc_sched *s = nbc_sched_new(shape, 2 * rounds + 4);
     struct nbc_acc input = nbc_acc_input(shape);
-    if (!s || nbc_ref_bytes(shape, input.at) == 0)
+    if (!s || !nbc_has_bytes(shape, input.at))
         return nbc_sched_finish(s); /* unreached: only in test_algs and test_nodes */
     struct nbc_room room = nbc_room_new(shape, input.at, rounds + 1, NBC_ROOM_LIMIT / 2);
     struct climb c = {s, shape, &room, input, nbc_recv_block(shape, 0), false};
@@ -228,7 +228,7 @@ struct nbc_sched *nbc_reduce_linear(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, here(shape) ? 2 * shape->size : 1);
     struct nbc_acc acc = nbc_acc_input(shape);
-    if (!s || nbc_ref_bytes(shape, acc.at) == 0)
+    if (!s || !nbc_has_bytes(shape, acc.at))
         return nbc_sched_finish(s);
     if (!here(shape)) {
         nbc_send(s, acc.at, shape->root, NBC_NONE);
@@ -239,26 +239,50 @@ struct nbc_sched *nbc_reduce_linear(const struct nbc_shape *shape)
     return nbc_sched_finish(s);
 }
 
-/* A rank's neighbors in a chain; −1: none. */
-struct links {
-    int parent, below, above;
+enum { MAX_PIPELINE_CHILDREN = 2 };
+
+/* A rank's place in a pipeline, and its messages. */
+struct pipe {
+    int parent; /* −1: the root */
+    int nchild, child[MAX_PIPELINE_CHILDREN];
+    bool below[MAX_PIPELINE_CHILDREN]; /* the child's data are of lower ranks */
+    struct nbc_window in[MAX_PIPELINE_CHILDREN], out;
 };
 
-static struct links link_up(const struct nbc_shape *shape)
+static void pipe_add(struct pipe *p, int child, bool below)
 {
-    int rank = shape->rank, root = shape->root, size = shape->size;
-    int next = (rank + 1) % size, previous = nbc_relative(rank, 1, size);
-    if (shape->commutative) /* cyclic order: all data comes from above */
-        return (struct links){rank == root ? -1 : previous, -1, next == root ? -1 : next};
-    struct links l = {-1, -1, -1};
-    if (rank != root)
-        /* mutants: >= for >: the root does not ask for its parent */
-        l.parent = rank > root ? previous : next;
-    if (rank >= root && rank < size - 1)
-        l.above = next;
-    if (rank <= root && rank > 0)
-        l.below = previous;
-    return l;
+    p->child[p->nchild] = child;
+    p->below[p->nchild++] = below;
+}
+
+/* Moves the vector in pieces, which alternate between the pipes: each is combined with this rank's
+ * and sent on while the next one is in flight, and while it is in the cache. hops: from the
+ * farthest rank to the root. */
+static struct nbc_sched *pipelined(const struct nbc_shape *shape, struct pipe *pipes, int npipes,
+                                   int hops)
+{
+    struct nbc_ref input = nbc_send_block(shape, 0);
+    int pieces = nbc_pipeline_pieces(shape, input, hops);
+    struct nbc_sched *s = nbc_sched_new(shape, 4 * pieces);
+    if (!s || !nbc_has_bytes(shape, input))
+        return nbc_sched_finish(s);
+    struct nbc_room room =
+        nbc_room_new(shape, nbc_ref_split(shape, input, pieces, 0), 2LL * pieces, NBC_ROOM_LIMIT);
+    for (int g = 0; g < pieces; g++) {
+        struct pipe *p = &pipes[g % npipes];
+        struct climb c = {s, shape, &room, nbc_acc_input(shape), nbc_recv_block(shape, 0), false};
+        c.acc.at = nbc_ref_split(shape, input, pieces, g);
+        if (here(shape))
+            c.result = nbc_ref_split(shape, c.result, pieces, g);
+        for (int i = 0; i < p->nchild; i++) {
+            bool stays = i == 0 || p->below[i];
+            nbc_window_add(s, &p->in[i], combine(&c, p->child[i], p->below[i], stays));
+        }
+        nbc_id sent = deliver(&c, p->parent);
+        if (sent != NBC_NONE)
+            nbc_window_add(s, &p->out, sent);
+    }
+    return nbc_sched_finish(s);
 }
 
 /* Pipelined chain: the vector moves from the far end to the root in pieces. A rank combines each
@@ -274,29 +298,19 @@ static struct links link_up(const struct nbc_shape *shape)
  * experience", 2007. */
 struct nbc_sched *nbc_reduce_chain(const struct nbc_shape *shape)
 {
-    struct nbc_ref input = nbc_send_block(shape, 0);
-    struct links l = link_up(shape);
-    int pieces = nbc_pipeline_pieces(shape, input, shape->size - 2);
-    struct nbc_sched *s = nbc_sched_new(shape, 4 * pieces);
-    if (!s || nbc_ref_bytes(shape, input) == 0)
-        return nbc_sched_finish(s);
-    struct nbc_room room =
-        nbc_room_new(shape, nbc_ref_split(shape, input, pieces, 0), 2LL * pieces, NBC_ROOM_LIMIT);
-    struct nbc_window in[2] = {0}, out = {0};
-    for (int g = 0; g < pieces; g++) {
-        struct climb c = {s, shape, &room, nbc_acc_input(shape), nbc_recv_block(shape, 0), false};
-        c.acc.at = nbc_ref_split(shape, input, pieces, g);
-        if (here(shape))
-            c.result = nbc_ref_split(shape, c.result, pieces, g);
-        if (l.above >= 0)
-            nbc_window_add(s, &in[0], combine(&c, l.above, false, true));
-        if (l.below >= 0)
-            nbc_window_add(s, &in[1], combine(&c, l.below, true, true));
-        nbc_id sent = deliver(&c, l.parent);
-        if (sent != NBC_NONE)
-            nbc_window_add(s, &out, sent);
-    }
-    return nbc_sched_finish(s);
+    int rank = shape->rank, root = shape->root, size = shape->size;
+    int next = (rank + 1) % size, previous = nbc_relative(rank, 1, size);
+    struct pipe pipe = {.parent = previous};
+    if (rank == root)
+        pipe.parent = -1;
+    else if (!shape->commutative && rank < root)
+        pipe.parent = next;
+    /* Commutative: in cyclic order, all data comes from above. */
+    if (shape->commutative ? next != root : rank >= root && rank < size - 1)
+        pipe_add(&pipe, next, false);
+    if (!shape->commutative && rank <= root && rank > 0)
+        pipe_add(&pipe, previous, true);
+    return pipelined(shape, &pipe, 1, size - 2);
 }
 
 /* Two trees (nbc_two_tree) on the ranks other than the root. Pieces alternate between the trees. A
@@ -311,30 +325,14 @@ struct nbc_sched *nbc_reduce_chain(const struct nbc_shape *shape)
 struct nbc_sched *nbc_reduce_two_tree(const struct nbc_shape *shape)
 {
     int root = shape->root, size = shape->size, me = nbc_relative(shape->rank, root, size);
-    struct nbc_ref input = nbc_send_block(shape, 0);
-    int pieces = nbc_pipeline_pieces(shape, input, 2 * nbc_log2_ceil(size));
-    struct nbc_sched *s = nbc_sched_new(shape, 4 * pieces);
-    if (!s || nbc_ref_bytes(shape, input) == 0)
-        return nbc_sched_finish(s);
-    struct nbc_room room =
-        nbc_room_new(shape, nbc_ref_split(shape, input, pieces, 0), 2LL * pieces, NBC_ROOM_LIMIT);
-    struct nbc_window in[NBC_TREES][2] = {0}, out[NBC_TREES] = {0};
-    for (int g = 0; g < pieces; g++) {
-        int t = g % NBC_TREES;
+    struct pipe pipes[NBC_TREES] = {0};
+    for (int t = 0; t < NBC_TREES; t++) {
         struct nbc_branch at = nbc_two_tree_below(me, size, t);
-        struct climb c = {s, shape, &room, nbc_acc_input(shape), nbc_recv_block(shape, 0), false};
-        c.acc.at = nbc_ref_split(shape, input, pieces, g);
-        if (here(shape))
-            c.result = nbc_ref_split(shape, c.result, pieces, g);
-        for (int i = 0; i < at.nchild; i++) {
-            int child = nbc_absolute(at.child[i], root, size);
-            nbc_window_add(s, &in[t][i], combine(&c, child, false, i == 0));
-        }
-        nbc_id sent = deliver(&c, me > 0 ? nbc_absolute(at.parent, root, size) : -1);
-        if (sent != NBC_NONE)
-            nbc_window_add(s, &out[t], sent);
+        pipes[t].parent = me > 0 ? nbc_absolute(at.parent, root, size) : -1;
+        for (int i = 0; i < at.nchild; i++)
+            pipe_add(&pipes[t], nbc_absolute(at.child[i], root, size), false);
     }
-    return nbc_sched_finish(s);
+    return pipelined(shape, pipes, NBC_TREES, 2 * nbc_log2_ceil(size));
 }
 
 static int64_t equal_part(const void *layout, int part)
@@ -356,8 +354,7 @@ static void gather(struct nbc_sched *s, const struct nbc_halving *h, const struc
         int partner = nbc_unfold(fold, nbc_butterfly_partner(fold, k));
         if (down >> k & 1) {
             nbc_id sent = nbc_send(s, nbc_parts(h, h->home, part, have), partner, acc->ready);
-            for (int i = 0; i < nheard; i++)
-                nbc_after(s, sent, received[i]);
+            nbc_after_all(s, sent, received, nheard);
             return;
         }
         int other = path >> k & 1 ? part - have : part + have;
@@ -376,7 +373,7 @@ static struct nbc_sched *halve_and_gather(const struct nbc_shape *shape, bool bi
     fold.bine = bine;
     struct nbc_sched *s = nbc_sched_new(shape, 5 * nbc_log2_ceil(shape->size) + 4);
     struct nbc_acc acc = nbc_acc_input(shape);
-    if (!s || nbc_ref_bytes(shape, acc.at) == 0)
+    if (!s || !nbc_has_bytes(shape, acc.at))
         return nbc_sched_finish(s);
     if (fold.virtual < 0) {
         nbc_send(s, acc.at, fold.partner, NBC_NONE);

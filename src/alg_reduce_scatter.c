@@ -67,7 +67,7 @@ static struct nbc_sched *build_with(const struct nbc_shape *shape, int ops_hint,
     }
     if (shape->size == 1)
         nbc_copy(s, b.result, b.input, NBC_NONE);
-    else if (nbc_ref_bytes(shape, b.input) > 0)
+    else if (nbc_has_bytes(shape, b.input))
         emit(&b);
     free(b.start);
     return nbc_sched_finish(s);
@@ -146,7 +146,7 @@ static bool piece_of(const struct blocks *b, int rank, int g, struct nbc_ref *pi
 {
     int pieces = pairwise_pieces(b, rank);
     *piece = nbc_ref_split(b->shape, block(b, rank), pieces, g < pieces ? g : 0);
-    return g < pieces && nbc_ref_bytes(b->shape, *piece) > 0;
+    return g < pieces && nbc_has_bytes(b->shape, *piece);
 }
 
 /* Returns an id that is done when all sends are; in place only. */
@@ -218,7 +218,7 @@ static struct nbc_ref virtual_blocks(const struct blocks *b, const struct nbc_fo
 static void hand_over(struct blocks *b, int partner, int from)
 {
     nbc_id sent = nbc_send(b->s, b->input, partner, NBC_NONE);
-    if (nbc_ref_bytes(b->shape, b->result) > 0)
+    if (nbc_has_bytes(b->shape, b->result))
         nbc_recv(b->s, b->result, from, b->shape->in_place ? sent : NBC_NONE);
 }
 
@@ -340,7 +340,7 @@ static void distribute(struct blocks *b, const struct nbc_fold *fold, int part,
         struct nbc_ref data = blocks_at(b, vector, to, 1);
         if (to == b->shape->rank)
             keep_block(b, data, acc->ready, input_sent);
-        else if (nbc_ref_bytes(b->shape, data) > 0)
+        else if (nbc_has_bytes(b->shape, data))
             nbc_send(b->s, data, to, acc->ready);
     }
 }
@@ -370,7 +370,7 @@ static void emit_halves(struct blocks *b, bool bine)
     nbc_halve(b->s, &h, &acc);
     nbc_id input_sent = sends_input ? h.sent[0] : NBC_NONE;
     distribute(b, &fold, h.part, &acc, input_sent);
-    if (from == rank || nbc_ref_bytes(b->shape, b->result) == 0)
+    if (from == rank || !nbc_has_bytes(b->shape, b->result))
         return;
     bool late = b->shape->in_place; /* the result goes where the input was */
     nbc_id received = nbc_recv(b->s, b->result, from, late ? acc.ready : NBC_NONE);

@@ -106,7 +106,7 @@ struct nbc_sched *nbc_scan_recursive_doubling(const struct nbc_shape *shape)
     int rounds = nbc_log2_ceil(shape->size);
     struct nbc_sched *s = nbc_sched_new(shape, 4 * rounds + 2);
     struct nbc_ref input = nbc_send_block(shape, 0);
-    if (!s || nbc_ref_bytes(shape, input) == 0)
+    if (!s || !nbc_has_bytes(shape, input))
         return nbc_sched_finish(s);
     struct nbc_room room = nbc_room_new(shape, input, rounds, 2);
     if (exclusive(shape))
@@ -159,7 +159,7 @@ struct nbc_sched *nbc_scan_one_round(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = nbc_sched_new(shape, 3 * shape->size);
     struct nbc_ref input = nbc_send_block(shape, 0);
-    if (!s || nbc_ref_bytes(shape, input) == 0)
+    if (!s || !nbc_has_bytes(shape, input))
         return nbc_sched_finish(s);
     struct nbc_room room = nbc_room_new(shape, input, shape->size, NBC_ROOM_LIMIT);
     scan_all(s, shape, &room);
@@ -237,7 +237,7 @@ struct nbc_sched *nbc_scan_chain(const struct nbc_shape *shape)
     struct nbc_ref input = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
     int pieces = nbc_pipeline_pieces(shape, input, shape->size - 2);
     struct chain c = {.s = nbc_sched_new(shape, 4 * pieces), .shape = shape};
-    if (!c.s || nbc_ref_bytes(shape, input) == 0)
+    if (!c.s || !nbc_has_bytes(shape, input))
         return nbc_sched_finish(c.s);
     c.room = nbc_room_new(shape, nbc_ref_split(shape, input, pieces, 0), pieces, NBC_ROOM_LIMIT);
     for (int g = 0; g < pieces; g++) {
@@ -436,7 +436,7 @@ struct nbc_sched *nbc_scan_two_tree(const struct nbc_shape *shape)
     struct nbc_ref input = nbc_send_block(shape, 0);
     int hops = 4 * nbc_log2_ceil(shape->size), pieces = nbc_pipeline_pieces(shape, input, hops);
     struct trees w = {.s = nbc_sched_new(shape, 6 * pieces + 2), .shape = shape};
-    if (!w.s || nbc_ref_bytes(shape, input) == 0)
+    if (!w.s || !nbc_has_bytes(shape, input))
         return nbc_sched_finish(w.s);
     w.room =
         nbc_room_new(shape, nbc_ref_split(shape, input, pieces, 0), 3LL * pieces, NBC_ROOM_LIMIT);

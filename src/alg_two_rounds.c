@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Allreduce and reduce in two rounds, of which the first reduces parts of the vector on all ranks.
  */
-#include "bytes.h"
 #include "reduction.h"
 #include "select.h"
 
@@ -22,13 +21,8 @@ static bool gets_result(const struct rounds *r)
     return r->to_all || r->shape->rank == r->shape->root;
 }
 
-/* Short vectors have fewer elements than there are parts. */
-static bool is_empty(const struct rounds *r, struct nbc_ref cell)
-{
-    return nbc_ref_bytes(r->shape, cell) == 0;
-}
-
-/* The first round. Sets sent[i] to the send of part i. */
+/* The first round. Sets sent[i] to the send of part i. Short vectors have fewer elements than there
+ * are parts. */
 static void reduce_piece(struct rounds *r, int g, struct nbc_acc *acc, nbc_id *sent)
 {
     const struct nbc_shape *shape = r->shape;
@@ -36,11 +30,11 @@ static void reduce_piece(struct rounds *r, int g, struct nbc_acc *acc, nbc_id *s
     for (int i = 1; i < shape->size; i++) {
         int peer = (shape->rank + i) % shape->size;
         struct nbc_ref cell = nbc_cell(&r->grid, input, g, peer);
-        sent[peer] = is_empty(r, cell) ? NBC_NONE : nbc_send(r->s, cell, peer, NBC_NONE);
+        sent[peer] = nbc_has_bytes(shape, cell) ? nbc_send(r->s, cell, peer, NBC_NONE) : NBC_NONE;
     }
     *acc = nbc_acc_input(shape);
     acc->at = nbc_cell(&r->grid, input, g, shape->rank);
-    if (is_empty(r, acc->at))
+    if (!nbc_has_bytes(shape, acc->at))
         return;
     struct nbc_ref place = nbc_cell(&r->grid, r->result, g, shape->rank);
     if (!gets_result(r))
@@ -52,7 +46,7 @@ static void reduce_piece(struct rounds *r, int g, struct nbc_acc *acc, nbc_id *s
 static void spread_piece(struct rounds *r, int g, const struct nbc_acc *acc, const nbc_id *sent)
 {
     const struct nbc_shape *shape = r->shape;
-    for (int i = 1; i < shape->size && !is_empty(r, acc->at); i++) {
+    for (int i = 1; i < shape->size && nbc_has_bytes(shape, acc->at); i++) {
         int peer = (shape->rank + i) % shape->size;
         if (r->to_all || peer == shape->root)
             nbc_send(r->s, acc->at, peer, acc->ready);
@@ -60,7 +54,7 @@ static void spread_piece(struct rounds *r, int g, const struct nbc_acc *acc, con
     for (int i = 1; i < shape->size && gets_result(r); i++) {
         int peer = nbc_relative(shape->rank, i, shape->size);
         struct nbc_ref cell = nbc_cell(&r->grid, r->result, g, peer);
-        if (!is_empty(r, cell))
+        if (nbc_has_bytes(shape, cell))
             nbc_recv(r->s, cell, peer, shape->in_place ? sent[peer] : NBC_NONE);
     }
 }
@@ -95,7 +89,7 @@ static struct nbc_sched *two_rounds(const struct nbc_shape *shape, bool to_all)
         r.result = nbc_recv_block(shape, 0);
     r.room = nbc_room_new(shape, nbc_cell(&r.grid, input, 0, 0), (int64_t)size * r.grid.pieces,
                           NBC_ROOM_LIMIT);
-    if (nbc_ref_bytes(shape, input) > 0)
+    if (nbc_has_bytes(shape, input))
         emit_pieces(&r, sent);
     free(sent);
     return nbc_sched_finish(r.s);

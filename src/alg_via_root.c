@@ -39,7 +39,7 @@ static struct nbc_sched *reduce_and_bcast(const struct nbc_shape *shape, const c
 {
     struct nbc_sched *s = nbc_sched_new(shape, 8);
     struct nbc_ref input = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
-    if (!s || nbc_ref_bytes(shape, input) == 0)
+    if (!s || !nbc_has_bytes(shape, input))
         return nbc_sched_finish(s);
     struct nbc_subcollective in = sub_of(shape, NBC_REDUCE, alg);
     struct nbc_subcollective out = sub_of(shape, NBC_BCAST, alg);
@@ -90,7 +90,7 @@ struct nbc_sched *nbc_allgather_gather_bcast_linear(const struct nbc_shape *shap
 {
     struct nbc_sched *s = nbc_sched_new(shape, 8);
     struct nbc_ref blocks = nbc_recv_block(shape, 0);
-    if (!s || nbc_ref_bytes(shape, blocks) == 0)
+    if (!s || !nbc_has_bytes(shape, blocks))
         return nbc_sched_finish(s);
     struct nbc_subcollective in = sub_of(shape, NBC_GATHER, "linear");
     struct nbc_subcollective out = sub_of(shape, NBC_BCAST, "linear");
@@ -128,7 +128,7 @@ struct nbc_sched *nbc_reduce_scatter_reduce_scatter_linear(const struct nbc_shap
 {
     struct nbc_sched *s = nbc_sched_new(shape, 8);
     struct nbc_ref input = all_blocks(shape), result = nbc_recv_block(shape, 0);
-    if (!s || nbc_ref_bytes(shape, input) == 0)
+    if (!s || !nbc_has_bytes(shape, input))
         return nbc_sched_finish(s);
     bool even = !shape->send.counts.data;
     struct nbc_subcollective in = sub_of(shape, NBC_REDUCE, "linear");

@@ -39,6 +39,11 @@ struct nbc_ref nbc_ref_part(const struct nbc_shape *s, struct nbc_ref r, int64_t
 /* Returns the bytes of data in a reference, gaps excluded. */
 int64_t nbc_ref_bytes(const struct nbc_shape *s, struct nbc_ref r);
 
+static inline bool nbc_has_bytes(const struct nbc_shape *s, struct nbc_ref r)
+{
+    return nbc_ref_bytes(s, r) > 0;
+}
+
 /* Sets *low to the lowest byte that the reference covers and *high to the highest + 1, as offsets
  * in its buffer; both to 0 if it has no data. */
 void nbc_ref_span(const struct nbc_shape *s, struct nbc_ref r, int64_t *low, int64_t *high);

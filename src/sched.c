@@ -21,8 +21,6 @@ struct nbc_build {
     const struct nbc_shape *shape;
     struct edge *edges;
     int nedges, edges_room, ops_room;
-    nbc_id fence; /* the last one, or NBC_NONE */
-    nbc_id since; /* first operation after it */
     bool out_of_memory;
 };
 
@@ -45,8 +43,7 @@ struct nbc_sched *nbc_sched_new(const struct nbc_shape *shape, int ops_hint)
     *b = (struct nbc_build){.edges = malloc(2 * room * sizeof *b->edges),
                             .edges_room = 2 * room,
                             .ops_room = room,
-                            .shape = shape,
-                            .fence = NBC_NONE};
+                            .shape = shape};
     b->out_of_memory = !s->ops || !b->edges;
     return s;
 }
@@ -89,8 +86,6 @@ static nbc_id sched_emit(struct nbc_sched *s, struct nbc_op op, nbc_id after)
     s->ops[id] = op;
     if (after != NBC_NONE)
         add_edge(s, after, id, false);
-    if (after < b->fence)
-        add_edge(s, b->fence, id, false);
     return id;
 }
 
@@ -163,8 +158,7 @@ nbc_id nbc_join_of(struct nbc_sched *s, const nbc_id *ids, int n)
     if (n == 1)
         return ids[0];
     nbc_id id = sched_emit(s, (struct nbc_op){.kind = NBC_OP_JOIN}, NBC_NONE);
-    for (int i = 0; i < n; i++)
-        nbc_after(s, id, ids[i]);
+    nbc_after_all(s, id, ids, n);
     return id;
 }
 
@@ -197,16 +191,16 @@ void nbc_after(struct nbc_sched *s, nbc_id op, nbc_id pre)
         add_edge(s, pre, op, false);
 }
 
-void nbc_fence(struct nbc_sched *s)
+void nbc_after_all(struct nbc_sched *s, nbc_id op, const nbc_id *pre, int n)
 {
-    struct nbc_build *b = s->build;
-    if (s->nops == b->since)
-        return;
-    nbc_id first = b->since, id = sched_emit(s, (struct nbc_op){.kind = NBC_OP_JOIN}, NBC_NONE);
-    for (nbc_id pre = first; pre < id; pre++) /* mutants: <= for <: nbc_after ignores that */
-        nbc_after(s, id, pre);
-    b->fence = id;
-    b->since = s->nops;
+    for (int i = 0; i < n; i++)
+        nbc_after(s, op, pre[i]);
+}
+
+void nbc_after_since(struct nbc_sched *s, nbc_id op, nbc_id first)
+{
+    for (nbc_id pre = first; pre < op; pre++) /* mutants: <= for <: nbc_after ignores that */
+        nbc_after(s, op, pre);
 }
 
 static int64_t take_temp(struct nbc_sched *s, int64_t bytes)

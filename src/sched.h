@@ -129,9 +129,9 @@ nbc_id nbc_join_of(struct nbc_sched *s, const nbc_id *ids, int n);
 /* Makes `op` wait for `pre` too. pre was emitted before op, or is NBC_NONE. */
 void nbc_after(struct nbc_sched *s, nbc_id op, nbc_id pre);
 
-/* Makes all operations emitted from now on wait for all emitted since the last fence. For
- * algorithms that proceed in rounds. */
-void nbc_fence(struct nbc_sched *s);
+/* The same for n ids, and for all operations that were emitted from `first` on. */
+void nbc_after_all(struct nbc_sched *s, nbc_id op, const nbc_id *pre, int n);
+void nbc_after_since(struct nbc_sched *s, nbc_id op, nbc_id first);
 
 /* Reserve space in the temporary buffer: n bytes (type BYTE), or space for the elements of `like`
  * with their type and extent. Reservations are disjoint. */

@@ -283,9 +283,7 @@ static void emit_stores(struct stage *s, int buf)
 static void emit_release(struct stage *s)
 {
     const struct nbc_ref none = {0};
-    nbc_id last = s->to->nops, id = nbc_emit_staged(s->to, NBC_OP_RELEASE, none, none);
-    for (nbc_id pre = 0; pre < last; pre++)
-        nbc_after(s->to, id, pre);
+    nbc_after_since(s->to, nbc_emit_staged(s->to, NBC_OP_RELEASE, none, none), 0);
 }
 
 static struct nbc_sched *stage(struct stage *s)

@@ -17,10 +17,9 @@
 #include "hookless/barrier_before.h"
 #include "hookless/signal.h"
 #include "op/call.h"
-#include "op/world_ranks.h"
+#include "op/members.h"
 #include "request/request.h"
 
-#include "coll.h"
 #include "hash.h"
 
 NBC_ARCHIVE_MEMBER(communicators)

@@ -7,12 +7,18 @@
 
 NBC_ARCHIVE_MEMBER(free)
 
-/* Takes the lock, unless this thread has it. Inside a call of the MPI, which runs attribute
- * callbacks of the program in file calls, another thread may hold the lock and wait for one that
- * the MPI holds here: then only if it is free. Returns whether it has taken the lock. */
+/* Takes the lock, unless this thread has it, as in an operator of the program. Inside a call of the
+ * MPI, which runs attribute callbacks of the program in file calls, another thread may hold the
+ * lock and wait for one that the MPI holds here: then only if it is free. Returns whether it has
+ * taken the lock. */
 static bool free_lock(void)
 {
-    return nbc_inside == NBC_BELOW ? nbc_lock_if_free() : nbc_lock_outside();
+    if (nbc_inside == NBC_BELOW)
+        return nbc_lock_if_free();
+    bool outside = nbc_inside == NBC_OUTSIDE;
+    if (outside)
+        nbc_lock();
+    return outside;
 }
 
 EXPORT(int, Type_free, (MPI_Datatype * type), (type))

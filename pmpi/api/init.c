@@ -273,7 +273,7 @@ EXPORT(int, Finalize, (void), ())
     nbc_hang_report_stop();
     nbc_thread_stop(); /* or it could call the MPI while that is shut down */
     nbc_types_reclaim();
-    if (nbc_hook_ends_early()) {
+    if (nbc_hook_has(NBC_HOOK_ENDS_EARLY)) {
         /* unreached below: the MPI fails */
         nbc_hooked = false;
         nbc_hook_remove();

@@ -816,7 +816,6 @@ static __attribute__((noinline)) int test_all(int n, MPI_Request *requests, int 
     return all_end(n, requests, &report, 0, error);
 }
 
-/* mutants: && for ||: only slower */
 TESTS(Testall, (int n, MPI_Request requests[], int *flag, MPI_Status statuses[]),
       (n, requests, flag, statuses), n, flag, test_all(n, requests, flag, statuses))
 

@@ -90,16 +90,6 @@ static inline bool nbc_lock_if_free(void)
     return true;
 }
 
-/* Takes the lock unless this thread holds it, and returns whether it has taken it. For calls that
- * operators and callbacks of the program may make: these free datatypes and operators. */
-static inline bool nbc_lock_outside(void)
-{
-    bool outside = nbc_inside == NBC_OUTSIDE;
-    if (outside)
-        nbc_lock();
-    return outside;
-}
-
 /* A thread that cannot have the lock leaves an element in a list, linked by its member next, for a
  * holder, who takes the whole list. Both are atomic. */
 #define NBC_LEAVE(list, element)                                                                 \

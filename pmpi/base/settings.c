@@ -27,48 +27,39 @@ struct nbc_settings nbc_settings = {
 
 extern char **environ;
 
-/* Finds a word in a list that NULL terminates. */
-static bool parse_word(const char *value, const char *const words[], int *place)
+/* Finds a word in a list that NULL terminates: *out is its place. Settings that take one of several
+ * words are enumerations, numbered in their order. */
+static bool parse_word(const char *value, const char *const words[], void *out)
 {
-    for (int i = 0; words[i]; i++)
-        if (nbc_same_word(value, words[i])) {
-            *place = i;
-            return true;
-        }
-    return false;
+    int i = 0;
+    while (words[i] && !nbc_same_word(value, words[i]))
+        i++;
+    if (words[i])
+        memcpy(out, &i, sizeof i);
+    return words[i];
 }
 
-/* Settings that take one of several words are enumerations, numbered in the order of the words. */
-#define WORDS(name, ...)                                        \
-    static bool name(const char *value, void *out)              \
-    {                                                           \
-        static const char *const words[] = {__VA_ARGS__, NULL}; \
-        int place;                                              \
-        if (!parse_word(value, words, &place))                  \
-            return false;                                       \
-        memcpy(out, &place, sizeof place);                      \
-        return true;                                            \
+#define WORDS(name, ...)                                           \
+    static const char *const name##_words[] = {__VA_ARGS__, NULL}; \
+    static bool name(const char *value, void *out)                 \
+    {                                                              \
+        return parse_word(value, name##_words, out);               \
     }
 
 WORDS(parse_mode, "auto", "on", "off")
 WORDS(parse_blocking, "auto", "own", "native")
 WORDS(parse_hook, "auto", "on", "off")
 WORDS(parse_progress, "calls", "thread")
-
-static const char *const device_words[] = {"auto", "stage", "direct", "off", NULL};
+WORDS(parse_device, "auto", "stage", "direct", "off")
 
 bool nbc_device_by_name(const char *name, void *use)
 {
-    int place;
-    if (!parse_word(name, device_words, &place))
-        return false;
-    memcpy(use, &place, sizeof place);
-    return true;
+    return parse_device(name, use);
 }
 
 const char *nbc_device_name(enum nbc_device_use use)
 {
-    return device_words[use];
+    return parse_device_words[use];
 }
 
 static bool parse_order(const char *value, void *out)

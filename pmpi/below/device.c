@@ -566,7 +566,7 @@ static void mark_context(struct nbc_device *d)
     d->mark = 0;
 }
 
-static bool device_enter(struct nbc_device *d, void **before)
+bool nbc_device_enter(struct nbc_device *d, void **before)
 {
     if (failed(d->runtime, "making a device's context current",
                d->runtime->enter(d->context, before)))
@@ -733,7 +733,7 @@ static bool device_enter_anew(struct nbc_device *d, void **before)
 {
     if (is_gone(d, false))
         device_forget(d);
-    return device_enter(d, before);
+    return nbc_device_enter(d, before);
 }
 
 struct nbc_device_copy *nbc_device_start(struct nbc_device *d, bool store,
@@ -789,7 +789,7 @@ static bool copy_ask(const struct nbc_device_copy *copy, bool *over)
 {
     const struct nbc_runtime *r = copy->device->runtime;
     void *before;
-    if (!device_enter(copy->device, &before))
+    if (!nbc_device_enter(copy->device, &before))
         return false;
     int error = r->f.event_query(copy->event);
     r->leave(before);
@@ -811,11 +811,6 @@ bool nbc_device_test(struct nbc_device_copy *copy, bool *over)
     if (*over)
         copy_give(copy);
     return !*over || !failed(d->runtime, copy->function, copy->error);
-}
-
-bool nbc_device_enter(struct nbc_device *d, void **before)
-{
-    return device_enter(d, before);
 }
 
 void nbc_device_leave(struct nbc_device *d, void *before)
@@ -841,7 +836,7 @@ void nbc_device_memory_free(struct nbc_device *d, void *memory)
 bool nbc_device_pin(struct nbc_device *d, void *memory, size_t size)
 {
     void *before;
-    if (!device_enter(d, &before))
+    if (!nbc_device_enter(d, &before))
         return false;
     int error = d->runtime->f.pin(memory, size, PORTABLE);
     d->runtime->leave(before);
@@ -851,7 +846,7 @@ bool nbc_device_pin(struct nbc_device *d, void *memory, size_t size)
 void nbc_device_unpin(struct nbc_device *d, void *memory)
 {
     void *before;
-    if (is_gone(d, true) || !device_enter(d, &before))
+    if (is_gone(d, true) || !nbc_device_enter(d, &before))
         return;
     d->runtime->f.unpin(memory);
     d->runtime->leave(before);
@@ -861,7 +856,7 @@ static void device_free(struct nbc_device *d)
 {
     const struct nbc_runtime_functions *f = &d->runtime->f;
     void *before;
-    bool in = !is_gone(d, true) && device_enter(d, &before);
+    bool in = !is_gone(d, true) && nbc_device_enter(d, &before);
     for (struct nbc_device_copy *copy; (copy = d->idle);) {
         d->idle = copy->next;
         if (in)

@@ -42,7 +42,7 @@ struct way {
      * calls that take them: in each turn those that start messages, in rare cases those that enter
      * the loop again (errors, elements larger than 2 GiB). */
     bool below_multiple;
-    bool looks, ends_early, misses_epochs, misses_probes; /* hook.h */
+    unsigned traits; /* of enum nbc_hook_trait */
 };
 
 #define NAMED(function) \
@@ -172,9 +172,7 @@ static const struct way async = {
     .start = async_start,
     .end = async_end,
     .below_multiple = true,
-    .looks = true,
-    .ends_early = true,
-    .misses_epochs = true,
+    .traits = NBC_HOOK_LOOKS | NBC_HOOK_ENDS_EARLY | NBC_HOOK_MISSES_EPOCHS,
 };
 #define HAS_ASYNC
 #endif
@@ -262,9 +260,11 @@ static void clock_turn(void *from, void *to, double *sum)
 }
 
 static const struct way intel_clock = {
-    NAMED("MPL_wtime_acc"), .turns = &clock_turns,
-    .slot = &clock_slot,    .in_slot = (nbc_slot_function *)clock_turn,
-    .misses_probes = true,
+    NAMED("MPL_wtime_acc"),
+    .turns = &clock_turns,
+    .slot = &clock_slot,
+    .in_slot = (nbc_slot_function *)clock_turn,
+    .traits = NBC_HOOK_MISSES_PROBES,
 };
 #endif
 
@@ -461,24 +461,9 @@ const char *nbc_hook_description(void)
                        : "this MPI does not call registered functions in its progress loop";
 }
 
-bool nbc_hook_looks(void)
+bool nbc_hook_has(enum nbc_hook_trait trait)
 {
-    return way && way->looks;
-}
-
-bool nbc_hook_ends_early(void)
-{
-    return way && way->ends_early;
-}
-
-bool nbc_hook_misses_epochs(void)
-{
-    return way && way->misses_epochs;
-}
-
-bool nbc_hook_misses_probes(void)
-{
-    return way && way->misses_probes;
+    return way && way->traits & trait;
 }
 
 bool nbc_hook_is_complete(MPI_Request request)

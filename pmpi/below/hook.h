@@ -42,23 +42,29 @@ int nbc_hook_install(int (*function)(void), int level, bool any);
  * *works to the same value on all ranks. Returns an MPI error code. */
 int nbc_hook_try_together(MPI_Comm comm, bool *works);
 
-/* Undoes nbc_hook_install, if it has succeeded. Where nbc_hook_ends_early, before MPI_Finalize:
- * MPICH waits there for the end of such functions before it deletes attributes. Elsewhere later, so
- * that callbacks of attributes still have the hook. */
+/* Undoes nbc_hook_install, if it has succeeded. */
 void nbc_hook_remove(void);
-bool nbc_hook_ends_early(void);
 
-/* Whether the function must look whether a request is complete, by nbc_hook_is_complete, before it
- * tests it: a test would enter the loop again. By any thread. */
-bool nbc_hook_looks(void);
+/* What is different with some ways. */
+enum nbc_hook_trait {
+    /* The function must look whether a request is complete, by nbc_hook_is_complete, before it
+     * tests it: a test would enter the loop again. */
+    NBC_HOOK_LOOKS = 1,
+    /* It has to be removed before MPI_Finalize: MPICH waits there for the end of such functions
+     * before it deletes attributes. Elsewhere it is removed later, so that callbacks of attributes
+     * still have the hook. */
+    NBC_HOOK_ENDS_EARLY = 2,
+    /* The MPI waits in MPI_Win_start, MPI_Win_complete and MPI_Win_wait without calling the
+     * function: MPICH 5.0 does. */
+    NBC_HOOK_MISSES_EPOCHS = 4,
+    /* It waits so in MPI_Probe and MPI_Mprobe: Intel MPI does. */
+    NBC_HOOK_MISSES_PROBES = 8
+};
+
+/* Whether the way that was installed last has one of these. By any thread. */
+bool nbc_hook_has(enum nbc_hook_trait trait);
+
 bool nbc_hook_is_complete(MPI_Request request);
-
-/* Whether the MPI waits in MPI_Win_start, MPI_Win_complete and MPI_Win_wait without calling the
- * function: MPICH 5.0 does. */
-bool nbc_hook_misses_epochs(void);
-
-/* Whether it waits so in MPI_Probe and MPI_Mprobe: Intel MPI does. */
-bool nbc_hook_misses_probes(void);
 
 /* Whether nbc_hook_install has, or will look for, what it needs; before init too. */
 bool nbc_hook_available(void);

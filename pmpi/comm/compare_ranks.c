@@ -28,28 +28,22 @@ static const char build[] = PACKAGE_VERSION ", sources " NBC_FINGERPRINT;
 enum { MODE, BLOCKING, DYNAMIC, HOOK, TRACE, TEST, CHECK, ORDER, SEGMENT_SIZE, TUNING, ALGORITHM };
 enum { NSETTINGS = ALGORITHM + NBC_NCOLLS };
 
-/* What all ranks take where they differ: the largest value, the smallest, or 0, with which the
- * variable is as if it were not set. */
-enum rule { NONE, LARGEST, SMALLEST };
-
-/* outcome: what the line says that reports a difference; NULL: "all ranks take" the value. */
+/* outcome: what the line says that reports a difference. All ranks take 0 then, with which the
+ * variable is as if it were not set. NULL: "all ranks take" the largest value. */
 static const struct variable {
-    const char *name;
-    enum rule rule;
-    const char *outcome;
+    const char *name, *outcome;
 } variables[ALGORITHM + 1] = {
-    [MODE] = {"NBCSHIM", SMALLEST, "nbcshim is active on all ranks"},
-    [BLOCKING] = {"NBCSHIM_BLOCKING", LARGEST, NULL},
-    [DYNAMIC] = {"NBCSHIM_DYNAMIC", SMALLEST, NULL},
-    [HOOK] = {"NBCSHIM_HOOK", LARGEST, NULL},
-    [TRACE] = {"NBCSHIM_TRACE", NONE, "all ranks ignore it"},
-    [TEST] = {"NBCSHIM_TEST", NONE, "all ranks ignore it"},
-    [CHECK] = {"NBCSHIM_CHECK", LARGEST, NULL},
-    [ORDER] = {"NBCSHIM_REDUCTION_ORDER", LARGEST, NULL},
-    [SEGMENT_SIZE] = {"NBCSHIM_SEGMENT_SIZE", NONE, "all ranks ignore it"},
-    [TUNING] = {"NBCSHIM_TUNING", NONE,
-                "all ranks ignore it, since they have read different rules"},
-    [ALGORITHM] = {NULL, NONE, "all ranks ignore it"},
+    [MODE] = {"NBCSHIM", "nbcshim is active on all ranks"},
+    [BLOCKING] = {"NBCSHIM_BLOCKING", NULL},
+    [DYNAMIC] = {"NBCSHIM_DYNAMIC", NULL},
+    [HOOK] = {"NBCSHIM_HOOK", NULL},
+    [TRACE] = {"NBCSHIM_TRACE", "all ranks ignore it"},
+    [TEST] = {"NBCSHIM_TEST", "all ranks ignore it"},
+    [CHECK] = {"NBCSHIM_CHECK", NULL},
+    [ORDER] = {"NBCSHIM_REDUCTION_ORDER", NULL},
+    [SEGMENT_SIZE] = {"NBCSHIM_SEGMENT_SIZE", "all ranks ignore it"},
+    [TUNING] = {"NBCSHIM_TUNING", "all ranks ignore it, since they have read different rules"},
+    [ALGORITHM] = {NULL, "all ranks ignore it"},
 };
 
 /* After the tuning file has been read. "auto" and "on" of NBCSHIM differ only in a program that
@@ -59,7 +53,7 @@ static void describe(int64_t value[NSETTINGS])
     const struct nbc_settings *s = &nbc_settings;
     value[MODE] = s->mode == NBC_MODE_OFF;
     value[BLOCKING] = s->blocking;
-    value[DYNAMIC] = s->dynamic;
+    value[DYNAMIC] = !s->dynamic;
     value[HOOK] = s->hook;
     value[TRACE] = s->trace != NULL;
     value[TEST] = (int64_t)nbc_hash_bytes(&s->test, sizeof s->test);
@@ -76,7 +70,7 @@ static void adopt(const int64_t value[NSETTINGS])
 {
     struct nbc_settings *s = &nbc_settings;
     s->blocking = (enum nbc_blocking)value[BLOCKING];
-    s->dynamic = value[DYNAMIC];
+    s->dynamic = !value[DYNAMIC];
     s->hook = (enum nbc_hook)value[HOOK];
     s->trace = value[TRACE] ? s->trace : NULL;
     s->test = value[TEST] ? s->test : nbc_test_defaults;
@@ -262,7 +256,7 @@ static int report_settings(struct assembly *a, const char *outcome)
     for (int i = 0; i < NSETTINGS && !error; i++) {
         const struct variable *v = &variables[i < ALGORITHM ? i : ALGORITHM];
         int64_t least = bounds[i], most = ~bounds[NSETTINGS + i];
-        taken[i] = v->rule == LARGEST || least == most ? most : v->rule == SMALLEST ? least : 0;
+        taken[i] = v->outcome && least != most ? 0 : most;
         if (least != most)
             error = report_setting(a, i, mine[i], outcome ? outcome : v->outcome, taken[i]);
     }

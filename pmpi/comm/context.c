@@ -15,7 +15,6 @@
 #include "comm/tags.h"
 #include "op/nodemap.h"
 #include "op/plan.h"
-#include "op/topology.h"
 
 #include "hash.h"
 

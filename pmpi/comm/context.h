@@ -11,7 +11,6 @@
 #include "base/settings.h"
 #include "base/tag_space.h"
 #include "op/members.h"
-#include "op/world_ranks.h"
 #include "below/next.h"
 #include "below/revoked.h"
 #include "base/table.h"

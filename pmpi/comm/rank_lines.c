@@ -7,59 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
-static void put_letter(struct nbc_line *l, char letter)
-{
-    if (l->n < sizeof l->text - 1)
-        l->text[l->n++] = letter;
-    l->text[l->n] = '\0';
-}
-
-static void put_word(struct nbc_line *l, const char *word)
-{
-    while (*word)
-        put_letter(l, *word++);
-}
-
-static void put_digits(struct nbc_line *l, unsigned long long number, unsigned base)
-{
-    char digits[24] = "";
-    size_t n = sizeof digits - 1;
-    do
-        digits[--n] = "0123456789abcdef"[number % base];
-    while (number /= base);
-    put_word(l, digits + n);
-}
-
-static void put_number(struct nbc_line *l, long long number)
-{
-    put_word(l, number < 0 ? "-" : "");
-    put_digits(l, number < 0 ? -(unsigned long long)number : (unsigned long long)number, 10);
-}
-
 void nbc_line_put(struct nbc_line *l, const char *format, ...)
 {
+    const size_t room = sizeof l->text - l->n;
     va_list values;
     va_start(values, format);
-    for (; *format; format++) {
-        int length = 0;
-        if (*format != '%') {
-            put_letter(l, *format);
-            continue;
-        }
-        while (*++format == 'l')
-            length++;
-        if (*format == 's')
-            put_word(l, va_arg(values, const char *));
-        else if (*format == 'x')
-            put_digits(l, va_arg(values, unsigned long), 16);
-        else if (*format == 'c')
-            put_letter(l, (char)va_arg(values, int));
-        else if (length == 0)
-            put_number(l, va_arg(values, int));
-        else
-            put_number(l, length == 1 ? va_arg(values, long) : va_arg(values, long long));
-    }
+    int length = vsnprintf(l->text + l->n, room, format, values);
     va_end(values);
+    if (length > 0)
+        l->n += (size_t)length < room ? (size_t)length : room - 1;
 }
 
 /* Appends the ranks as ranges. At most MOST ranges are named. */

@@ -22,8 +22,8 @@ struct nbc_line {
     size_t n;
 };
 
-/* Appends text; what does not fit is left out. Of the formats of printf it knows %s, %c, %d, %ld,
- * %lld and %lx, and it may be called in a signal handler. */
+/* Appends text; what does not fit is left out. May be called in a signal handler with the formats
+ * %s, %c, %d, %ld, %lld and %lx, for which vsnprintf needs neither memory nor a lock. */
 void nbc_line_put(struct nbc_line *l, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -172,32 +172,16 @@ static void account_add_root(struct account *a, const struct nbc_shape *s)
         fact_set(a, FACT_ROOT, here ? s->rank : s->root, s->rank);
 }
 
-#define OPERATORS(X) \
-    X(MAX) X(MIN) X(SUM) X(PROD) X(LAND) X(BAND) X(LOR) X(BOR) X(LXOR) X(BXOR) X(MINLOC) X(MAXLOC)
-
-/* The value of FACT_OP for a predefined operator is its place in that list, which all ranks share:
- * the ABI of MPI-5 has no conversion to a number of Fortran. For user-defined operators it is
- * user_op, plus 1 for commutative ones: nothing else about them can be compared. */
+/* The value of FACT_OP for a predefined operator is its number: the ABI of MPI-5 has no conversion
+ * to a number of Fortran. For user-defined operators it is user_op, plus 1 for commutative ones:
+ * nothing else about them can be compared. */
 static const int64_t user_op = INT64_C(1) << 40;
-
-static int operator_number(MPI_Op op)
-{
-    int number = 0;
-#define X(name)           \
-    if (op == MPI_##name) \
-        return number;    \
-    number++;
-    OPERATORS(X)
-#undef X
-    return number; /* unreached: never: all cases are above */
-}
 
 static void account_add_op(struct account *a, const struct nbc_bound *b)
 {
     const struct nbc_operator *op = b->reducer;
     if (op)
-        fact_set(a, FACT_OP, op->named ? operator_number(op->handle) : user_op + op->commutative,
-                 b->shape.rank);
+        fact_set(a, FACT_OP, op->named ? op->named : user_op + op->commutative, b->shape.rank);
 }
 
 static void account_add_algorithm(struct account *a, const struct nbc_call *call,
@@ -298,14 +282,11 @@ static void text_put_call(struct nbc_line *t, int64_t number)
     nbc_line_put(t, "%s", purpose == NBC_FOR_PROGRAM ? name : others[purpose]);
 }
 
-static const char *operator_name(int64_t number)
+static const char *operator_name(int64_t value)
 {
-#define X(name) "MPI_" #name,
-    static const char *const names[] = {OPERATORS(X)};
-#undef X
-    if (number >= user_op)
-        return number > user_op ? "a commutative user-defined operator" : "a user-defined operator";
-    return number < (int64_t)(sizeof names / sizeof *names) ? names[number] : "another operator";
+    if (value < user_op)
+        return nbc_operator_name((int)value);
+    return value > user_op ? "a commutative user-defined operator" : "a user-defined operator";
 }
 
 /* A fact as a predicate, for example "gives root 1". */

@@ -5,7 +5,6 @@
 
 #include "nbcshim.h"
 
-#include "base/clock.h"
 #include "base/errors.h"
 #include "base/hints.h"
 #include "base/lock.h"
@@ -19,8 +18,6 @@
 #include "engine/locality.h"
 #include "engine/progress.h"
 #include "op/bind.h"
-#include "op/plan.h"
-#include "op/run.h"
 #include "op/types.h"
 #include "request/request.h"
 

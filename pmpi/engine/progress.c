@@ -15,7 +15,6 @@
 #include "comm/context.h"
 #include "engine/wake.h"
 #include "op/mpi_transport.h"
-#include "op/plan.h"
 #include "op/run.h"
 #include "op/trace_transport.h"
 

@@ -91,7 +91,8 @@ int nbc_object_barrier_new(enum nbc_object object, uint64_t key, MPI_Comm comm)
     const struct nbc_call call = {.coll = NBC_BARRIER, .purpose = NBC_FOR_OTHERS, .comm = comm};
     MPI_Request handle;
     /* Where the hook misses epochs, MPI_Win_start waits for signals. */
-    if (!is_needed() && !(object == NBC_WINDOW && nbc_hooked && nbc_hook_misses_epochs()))
+    if (!is_needed() &&
+        !(object == NBC_WINDOW && nbc_hooked && nbc_hook_has(NBC_HOOK_MISSES_EPOCHS)))
         return MPI_SUCCESS;
     int error = nbc_call_init(&call, &handle);
     if (error)

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/errors.h"
-#include "below/hook.h"
 #include "hookless/poll.h"
 #include "op/types.h"
 
@@ -58,6 +57,16 @@ static int p2p_finish_receive(MPI_Request *request, const struct side *in, MPI_C
         return p2p_finish(request, comm, status);
     NEXT(Request_free)(request);
     return NEXT(Recv)(NULL, 0, MPI_BYTE, in->peer, in->tag, comm, status);
+}
+
+typedef int posts(NBC_CONST void *buf, number count, MPI_Datatype type, int dest, int tag,
+                  MPI_Comm comm, MPI_Request *request);
+
+static int p2p_send(posts *post, struct side out, MPI_Comm comm)
+{
+    MPI_Request r;
+    int error = post(out.buf, out.count, out.type, out.peer, out.tag, comm, &r);
+    return error ? error : p2p_finish(&r, comm, MPI_STATUS_IGNORE);
 }
 
 static int p2p_receive(struct side in, MPI_Comm comm, MPI_Status *status)
@@ -131,6 +140,17 @@ static int p2p_replace(struct side out, int source, int tag, MPI_Comm comm, MPI_
     return error;
 }
 
+/* What takes the place of each call, with the names of its row's parameters. */
+#define INSTEAD_Send p2p_send(LARGE(Isend), SIDE(buf, count, type, dest, tag), comm)
+#define INSTEAD_Ssend p2p_send(LARGE(Issend), SIDE(buf, count, type, dest, tag), comm)
+#define INSTEAD_Rsend p2p_send(LARGE(Irsend), SIDE(buf, count, type, dest, tag), comm)
+#define INSTEAD_Recv p2p_receive(SIDE(buf, count, type, source, tag), comm, status)
+#define INSTEAD_Sendrecv                                                                          \
+    p2p_sendrecv(SIDE(out, n, outtype, dest, outtag), SIDE(in, nin, intype, source, intag), comm, \
+                 status)
+#define INSTEAD_Sendrecv_replace \
+    p2p_replace(SIDE(buf, count, type, dest, outtag), source, intag, comm, status)
+
 #define CALL(name, params, args, instead) \
     EXPORT(int, name, params, args)       \
     {                                     \
@@ -141,51 +161,23 @@ static int p2p_replace(struct side out, int source, int tag, MPI_Comm comm, MPI_
         return error;                     \
     }
 
-#define SEND(C, name, post)                                                                     \
-    EXPORT(int, name,                                                                           \
-           (NBC_CONST void *buf, C count, MPI_Datatype type, int dest, int tag, MPI_Comm comm), \
-           (buf, count, type, dest, tag, comm))                                                 \
-    {                                                                                           \
-        MPI_Request r;                                                                          \
-        if (!p2p_must_poll())                                                                   \
-            return NEXT(name)(buf, count, type, dest, tag, comm);                               \
-        int error = NEXT(post)(buf, count, type, dest, tag, comm, &r);                          \
-        if (!error)                                                                             \
-            error = p2p_finish(&r, comm, MPI_STATUS_IGNORE);                                    \
-        NBC_STAY;                                                                               \
-        return error;                                                                           \
-    }
+#define C int
+#define MESSAGE(name, params, args) CALL(name, params, args, INSTEAD_##name)
+#include "below/messages.def"
+#undef C
+#undef MESSAGE
 
-/* C: the type of counts. */
-#define FORMS(C, suffix)                                                                         \
-    SEND(C, Send##suffix, Isend##suffix)                                                         \
-    SEND(C, Ssend##suffix, Issend##suffix)                                                       \
-    SEND(C, Rsend##suffix, Irsend##suffix)                                                       \
-    CALL(Recv##suffix,                                                                           \
-         (void *buf, C count, MPI_Datatype type, int source, int tag, MPI_Comm comm,             \
-          MPI_Status *status),                                                                   \
-         (buf, count, type, source, tag, comm, status),                                          \
-         p2p_receive(SIDE(buf, count, type, source, tag), comm, status))                         \
-    CALL(Sendrecv##suffix,                                                                       \
-         (NBC_CONST void *out, C n, MPI_Datatype outtype, int dest, int outtag, void *in, C nin, \
-          MPI_Datatype intype, int source, int intag, MPI_Comm comm, MPI_Status *status),        \
-         (out, n, outtype, dest, outtag, in, nin, intype, source, intag, comm, status),          \
-         p2p_sendrecv(SIDE(out, n, outtype, dest, outtag), SIDE(in, nin, intype, source, intag), \
-                      comm, status))                                                             \
-    CALL(Sendrecv_replace##suffix,                                                               \
-         (void *buf, C count, MPI_Datatype type, int dest, int outtag, int source, int intag,    \
-          MPI_Comm comm, MPI_Status *status),                                                    \
-         (buf, count, type, dest, outtag, source, intag, comm, status),                          \
-         p2p_replace(SIDE(buf, count, type, dest, outtag), source, intag, comm, status))
-
-FORMS(int, )
-NBC_IF(HAVE_MPI_SEND_C, FORMS(MPI_Count, _c))
+#ifdef HAVE_MPI_SEND_C
+#define C MPI_Count
+#define MESSAGE(name, params, args) CALL(name##_c, params, args, INSTEAD_##name)
+#include "below/messages.def"
+#endif
 
 /* --- probes ------------------------------------------------------------------------------------*/
 
 static bool probe_must_poll(void)
 {
-    return nbc_must_poll_if(nbc_hook_misses_probes) && !nbc_inside;
+    return nbc_must_poll_if(NBC_HOOK_MISSES_PROBES) && !nbc_inside;
 }
 
 EXPORT(int, Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status),
@@ -218,43 +210,40 @@ POLLED(Improbe,
 
 /* The nonblocking form of a flush gives a request that is complete when the receivers have the
  * messages. then: after it, a detach does not wait. */
-#define FLUSHED(name, params, args, flush, its_args, then)                  \
+#define FLUSHED(name, params, args, flush, then)                            \
     EXPORT(int, name, params, args)                                         \
     {                                                                       \
         MPI_Request request;                                                \
         if (!p2p_must_poll())                                               \
             return NEXT(name) args;                                         \
-        int error = NEXT(flush) its_args;                                   \
+        int error = flush;                                                  \
         if (!error)                                                         \
             error = p2p_finish(&request, MPI_COMM_NULL, MPI_STATUS_IGNORE); \
         return error ? error : (then);                                      \
     }
+#define DETACHED(name, params, args, flush) FLUSHED(name, params, args, flush, NEXT(name) args)
 
 #ifdef HAVE_MPI_BUFFER_IFLUSH
-#define FLUSHED_BUFFER(name, params, args, then) \
-    FLUSHED(Buffer_##name, params, args, Buffer_iflush, (&request), then)
-FLUSHED_BUFFER(flush, (void), (), MPI_SUCCESS)
-FLUSHED_BUFFER(detach, (void *buffer, int *size), (buffer, size), NEXT(Buffer_detach)(buffer, size))
-#ifdef HAVE_MPI_BUFFER_DETACH_C
-FLUSHED_BUFFER(detach_c, (void *buffer, MPI_Count *size), (buffer, size),
-               NEXT(Buffer_detach_c)(buffer, size))
-#endif
+#define FLUSH NEXT(Buffer_iflush)(&request)
+FLUSHED(Buffer_flush, (void), (), FLUSH, MPI_SUCCESS)
+DETACHED(Buffer_detach, (void *buffer, int *size), (buffer, size), FLUSH)
+NBC_IF(HAVE_MPI_BUFFER_DETACH_C,
+       DETACHED(Buffer_detach_c, (void *buffer, MPI_Count *size), (buffer, size), FLUSH))
+#undef FLUSH
 #endif
 #ifdef HAVE_MPI_COMM_IFLUSH_BUFFER
-#define FLUSHED_COMM(name, params, args, then) \
-    FLUSHED(Comm_##name, params, args, Comm_iflush_buffer, (comm, &request), then)
-FLUSHED_COMM(flush_buffer, (MPI_Comm comm), (comm), MPI_SUCCESS)
-FLUSHED_COMM(detach_buffer, (MPI_Comm comm, void *buffer, int *size), (comm, buffer, size),
-             NEXT(Comm_detach_buffer)(comm, buffer, size))
-FLUSHED_COMM(detach_buffer_c, (MPI_Comm comm, void *buffer, MPI_Count *size), (comm, buffer, size),
-             NEXT(Comm_detach_buffer_c)(comm, buffer, size))
+#define FLUSH NEXT(Comm_iflush_buffer)(comm, &request)
+FLUSHED(Comm_flush_buffer, (MPI_Comm comm), (comm), FLUSH, MPI_SUCCESS)
+DETACHED(Comm_detach_buffer, (MPI_Comm comm, void *buffer, int *size), (comm, buffer, size), FLUSH)
+DETACHED(Comm_detach_buffer_c, (MPI_Comm comm, void *buffer, MPI_Count *size), (comm, buffer, size),
+         FLUSH)
+#undef FLUSH
 #endif
 #ifdef HAVE_MPI_SESSION_IFLUSH_BUFFER
-#define FLUSHED_SESSION(name, params, args, then) \
-    FLUSHED(Session_##name, params, args, Session_iflush_buffer, (session, &request), then)
-FLUSHED_SESSION(flush_buffer, (MPI_Session session), (session), MPI_SUCCESS)
-FLUSHED_SESSION(detach_buffer, (MPI_Session session, void *buffer, int *size),
-                (session, buffer, size), NEXT(Session_detach_buffer)(session, buffer, size))
-FLUSHED_SESSION(detach_buffer_c, (MPI_Session session, void *buffer, MPI_Count *size),
-                (session, buffer, size), NEXT(Session_detach_buffer_c)(session, buffer, size))
+#define FLUSH NEXT(Session_iflush_buffer)(session, &request)
+FLUSHED(Session_flush_buffer, (MPI_Session session), (session), FLUSH, MPI_SUCCESS)
+DETACHED(Session_detach_buffer, (MPI_Session session, void *buffer, int *size),
+         (session, buffer, size), FLUSH)
+DETACHED(Session_detach_buffer_c, (MPI_Session session, void *buffer, MPI_Count *size),
+         (session, buffer, size), FLUSH)
 #endif

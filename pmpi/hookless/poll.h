@@ -9,6 +9,7 @@
 #include "base/lock.h"
 #include "base/state.h"
 #include "below/export.h"
+#include "below/hook.h"
 #include "engine/callback.h"
 #include "engine/progress.h"
 
@@ -22,10 +23,11 @@ static inline bool nbc_must_poll(void)
     return (nbc_any_active() || threads_may_start) && !nbc_hooked;
 }
 
-/* The same of a call in which some hooks are not called: `missed` is a function of hook.h. */
-static inline bool nbc_must_poll_if(bool (*missed)(void))
+/* The same of a call in which hooks with this trait are not called. */
+static inline bool nbc_must_poll_if(enum nbc_hook_trait missed)
 {
-    return nbc_must_poll() || ((nbc_any_active() || nbc_threaded) && nbc_hooked && missed());
+    return nbc_must_poll() ||
+           ((nbc_any_active() || nbc_threaded) && nbc_hooked && nbc_hook_has(missed));
 }
 
 /* MPI_Wait on a request of the MPI below; the operations of nbcshim progress meanwhile. Without the

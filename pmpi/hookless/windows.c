@@ -5,7 +5,6 @@
  *
  * A contended MPI_Win_lock blocks in the MPI below until the lock is released. Meanwhile operations
  * of nbcshim progress only by the progress thread. */
-#include "below/hook.h"
 #include "hookless/barrier_before.h"
 #include "hookless/poll.h"
 #include "hookless/signal.h"
@@ -127,7 +126,7 @@ EXPORT(int, Win_complete, (MPI_Win win), (win))
 
 static bool epoch_must_poll(void)
 {
-    return nbc_must_poll_if(nbc_hook_misses_epochs) && !nbc_inside;
+    return nbc_must_poll_if(NBC_HOOK_MISSES_EPOCHS) && !nbc_inside;
 }
 
 EXPORT(int, Win_wait, (MPI_Win win), (win))

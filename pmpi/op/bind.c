@@ -8,7 +8,6 @@
 
 #include "below/quirks.h"
 #include "op/nodemap.h"
-#include "op/topology.h"
 
 #include "block.h"
 #include "coll.h"

@@ -419,61 +419,32 @@ static int check_packed(int error, int position, int size)
     return error || position == size ? error : MPI_ERR_INTERN;
 }
 
-static int pack_piece(const struct nbc_run *r, char *bytes, int size, uintptr_t from, int n,
-                      int type)
+/* n elements at an address, as bytes; into these, or from them. */
+static int move_piece(const struct nbc_run *r, bool packs, uintptr_t at, int n, int type,
+                      char *bytes, int size)
 {
     MPI_Datatype handle = r->handles.types[type]->handle;
     int position = 0;
     bool made;
-    int error = nbc_rebase_from_bottom(layout_of(r, type), &from, &n, &handle, &made);
+    int error = nbc_rebase_from_bottom(layout_of(r, type), &at, &n, &handle, &made);
     if (!error)
-        error = NEXT(Pack)((void *)from, n, handle, bytes, size, &position, r->comm);
+        error = packs ? NEXT(Pack)((void *)at, n, handle, bytes, size, &position, r->comm)
+                      : NEXT(Unpack)(bytes, size, &position, (void *)at, n, handle, r->comm);
     if (made)
         NEXT(Type_free)(&handle);
     return check_packed(error, position, size);
 }
 
-static int unpack_piece(const struct nbc_run *r, uintptr_t to, int n, int type, const char *bytes,
-                        int size)
-{
-    MPI_Datatype handle = r->handles.types[type]->handle;
-    int position = 0;
-    bool made;
-    int error = nbc_rebase_from_bottom(layout_of(r, type), &to, &n, &handle, &made);
-    if (!error)
-        error =
-            NEXT(Unpack)((void *)(uintptr_t)bytes, size, &position, (void *)to, n, handle, r->comm);
-    if (made)
-        NEXT(Type_free)(&handle);
-    return check_packed(error, position, size);
-}
-
-static int pack_elements(const struct nbc_run *r, char *bytes, uintptr_t from, int64_t count,
-                         int type)
+static int move_elements(const struct nbc_run *r, bool packs, uintptr_t at, int64_t count, int type,
+                         char *bytes)
 {
     const struct nbc_type *t = layout_of(r, type);
     int64_t piece = piece_of(t->size);
     for (int64_t i = 0; i < count; i += piece) { /* mutants: <= for <: a copy of nothing is none */
         int n = (int)(count - i < piece ? count - i : piece);
-        int error =
-            /* mutants: - for +: above 2 GiB, which test/mpi/large has */
-            pack_piece(r, bytes + i * t->size, (int)(n * t->size), from + i * t->extent, n, type);
-        if (error)
-            return error; /* unreached: the MPI fails */
-    }
-    return 0;
-}
-
-static int unpack_elements(const struct nbc_run *r, uintptr_t to, int64_t count, int type,
-                           const char *bytes)
-{
-    const struct nbc_type *t = layout_of(r, type);
-    int64_t piece = piece_of(t->size);
-    for (int64_t i = 0; i < count; i += piece) { /* mutants: <= for <: a copy of nothing is none */
-        int n = (int)(count - i < piece ? count - i : piece);
-        int error =
-            /* mutants: - for +: above 2 GiB, which test/mpi/large has */
-            unpack_piece(r, to + i * t->extent, n, type, bytes + i * t->size, (int)(n * t->size));
+        /* mutants: - for +: above 2 GiB, which test/mpi/large has */
+        int error = move_piece(r, packs, at + i * t->extent, n, type, bytes + i * t->size,
+                               (int)(n * t->size));
         if (error)
             return error; /* unreached: the MPI fails */
     }
@@ -532,15 +503,15 @@ static int transport_copy(void *self, uintptr_t dst, int64_t dcount, int dtype, 
         /* unreached: above 2 GiB */
         return transport_copy_by_message(r, dst, dcount, dtype, src, scount, stype);
     if (d->packed)
-        return pack_elements(r, (char *)dst, src, scount, stype);
+        return move_elements(r, true, src, scount, stype, (char *)dst);
     if (s->packed)
-        return unpack_elements(r, dst, dcount, dtype, (char *)src);
+        return move_elements(r, false, dst, dcount, dtype, (char *)src);
     char *bytes = malloc(n);
     if (!bytes)
         return MPI_ERR_NO_MEM;
-    int error = pack_elements(r, bytes, src, scount, stype);
+    int error = move_elements(r, true, src, scount, stype, bytes);
     if (!error)
-        error = unpack_elements(r, dst, dcount, dtype, bytes);
+        error = move_elements(r, false, dst, dcount, dtype, bytes);
     free(bytes);
     return error;
 }

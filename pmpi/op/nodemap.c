@@ -7,7 +7,6 @@
 
 #include "base/settings.h"
 #include "below/quirks.h"
-#include "op/world_ranks.h"
 
 #include "fast_network.h"
 #include "nodes.h"
@@ -188,30 +187,22 @@ static bool nodes_of_ranks(const struct nbc_members *m, MPI_Group group, int fir
     return true;
 }
 
-static bool on_one_node(const struct nbc_members *m, MPI_Group group)
+/* Whether all ranks are in MPI_COMM_WORLD: only about these is anything known of the network
+ * between them. Sets *one_node to whether they are, and share a node; if they do not, what is
+ * returned may be wrong unless world.sockets. */
+static bool are_in_world(const struct nbc_members *m, MPI_Group group, bool *one_node)
 {
     int where[BATCH], node = -1;
-    for (int first = 0; first < m->size; first += BATCH) {
+    *one_node = true;
+    for (int first = 0; first < m->size && (*one_node || world.sockets); first += BATCH) {
         int n = m->size - first < BATCH ? m->size - first : BATCH;
         if (!nodes_of_ranks(m, group, first, n, where))
-            return false;
+            return *one_node = false;
         for (int i = 0; i < n; i++) {
-            if (node >= 0 && where[i] != node)
-                return false; /* unreached: no memory */
+            *one_node = *one_node && (node < 0 || where[i] == node);
             node = where[i];
         }
     }
-    return true;
-}
-
-/* Only about these is anything known of the network between them. */
-static bool are_in_world(const struct nbc_members *m, MPI_Group group)
-{
-    int where[BATCH];
-    for (int first = 0; first < m->size && !m->in_world; first += BATCH)
-        if (!nodes_of_ranks(m, group, first, m->size - first < BATCH ? m->size - first : BATCH,
-                            where))
-            return false; /* unreached: no memory */
     return true;
 }
 
@@ -226,10 +217,11 @@ int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm)
     int error = group_of(m, comm, &group);
     if (error)
         return error; /* unreached: the MPI fails */
-    m->local = m->size <= world.fullest && on_one_node(m, group);
+    bool one_node, in_world = are_in_world(m, group, &one_node);
+    m->local = one_node;
     m->oversubscribed = m->local && world.oversubscribed;
     m->handshake = m->local && NBC_HANDSHAKE_ON_NODE;
-    m->sockets = world.sockets && !m->local && are_in_world(m, group);
+    m->sockets = world.sockets && !m->local && in_world;
     group_free(&group);
     return MPI_SUCCESS;
 }

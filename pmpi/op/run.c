@@ -11,7 +11,6 @@
 #include "op/stage.h"
 #include "op/trace_transport.h"
 
-#include "coll.h"
 #include "kernel.h"
 #include "sched.h"
 #include "transport.h"
@@ -36,9 +35,9 @@ static struct nbc_run *abandoned;
 void nbc_handles_hold(const struct nbc_handle_refs *h)
 {
     for (int i = 0; i < h->ntypes; i++)
-        nbc_datatype_hold(h->types[i]);
+        h->types[i]->uses++;
     if (h->reducer)
-        nbc_operator_hold(h->reducer);
+        h->reducer->uses++;
 }
 
 void nbc_handles_release(const struct nbc_handle_refs *h)

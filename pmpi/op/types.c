@@ -126,102 +126,70 @@ static bool is_packed(MPI_Datatype type, const struct nbc_type *layout)
     return packed;
 }
 
-/* Integer types differ by size and sign only. */
-#define INTEGER(type)                        \
-    /* mutants: <= for <: -1 and 1 differ */ \
-    ((type)-1 < (type)1 ? signed_number(sizeof(type)) : unsigned_number(sizeof(type)))
+/* The kinds of numbers that kernels know, in several sizes. */
+enum kind { SIGNED, UNSIGNED, REAL };
 
-static enum nbc_number signed_number(size_t size)
+static enum nbc_number number_of_size(enum kind kind, int64_t size)
 {
-    return size == 1   ? NBC_NUMBER_I8
-           : size == 2 ? NBC_NUMBER_I16
-           : size == 4 ? NBC_NUMBER_I32
-                       : NBC_NUMBER_I64;
-}
-
-static enum nbc_number unsigned_number(size_t size)
-{
-    return signed_number(size) + 1;
-}
-
-/* Fortran datatypes, whose sizes depend on the Fortran compiler. */
-static enum nbc_number fortran_number(MPI_Datatype type, int64_t size)
-{
-    const MPI_Datatype integers[] = {
-        MPI_INTEGER,
-#ifdef MPI_INTEGER4
-        MPI_INTEGER4,
-#endif
-#ifdef MPI_INTEGER8
-        MPI_INTEGER8,
-#endif
+    const enum nbc_number numbers[][3] = {
+        {NBC_NUMBER_I8, NBC_NUMBER_U8, NBC_NUMBER_NONE},
+        {NBC_NUMBER_I16, NBC_NUMBER_U16, NBC_NUMBER_NONE},
+        {NBC_NUMBER_I32, NBC_NUMBER_U32, NBC_NUMBER_F32},
+        {NBC_NUMBER_I64, NBC_NUMBER_U64, NBC_NUMBER_F64},
     };
-    const MPI_Datatype reals[] = {
-        MPI_REAL,
-        MPI_DOUBLE_PRECISION,
-#ifdef MPI_REAL4
-        MPI_REAL4,
-#endif
-#ifdef MPI_REAL8
-        MPI_REAL8,
-#endif
-    };
-    for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
-        if (type == integers[i] && (size == 4 || size == 8)) /* mutants: && for ||: for speed */
-            return signed_number((size_t)size);
-    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
-        if (type == reals[i])
-            return size == 4 ? NBC_NUMBER_F32 : size == 8 ? NBC_NUMBER_F64 : NBC_NUMBER_NONE;
+    for (int i = 0; i < 4; i++)
+        if (size == 1 << i)
+            return numbers[i][kind];
     return NBC_NUMBER_NONE;
 }
 
+/* The sizes of Fortran's types depend on the compiler. */
 static enum nbc_number number_of(MPI_Datatype type, int64_t size)
 {
     const struct {
         MPI_Datatype type;
-        enum nbc_number number;
+        enum kind kind;
     } known[] = {
-        {MPI_DOUBLE, NBC_NUMBER_F64},
-        {MPI_FLOAT, NBC_NUMBER_F32},
-        {MPI_SIGNED_CHAR, INTEGER(signed char)},
-        {MPI_UNSIGNED_CHAR, INTEGER(unsigned char)},
-        {MPI_SHORT, INTEGER(short)},
-        {MPI_UNSIGNED_SHORT, INTEGER(unsigned short)},
-        {MPI_INT, INTEGER(int)},
-        {MPI_UNSIGNED, INTEGER(unsigned)},
-        {MPI_LONG, INTEGER(long)},
-        {MPI_UNSIGNED_LONG, INTEGER(unsigned long)},
-        {MPI_LONG_LONG, INTEGER(long long)},
-        {MPI_UNSIGNED_LONG_LONG, INTEGER(unsigned long long)},
-        {MPI_INT8_T, NBC_NUMBER_I8},
-        {MPI_UINT8_T, NBC_NUMBER_U8},
-        {MPI_INT16_T, NBC_NUMBER_I16},
-        {MPI_UINT16_T, NBC_NUMBER_U16},
-        {MPI_INT32_T, NBC_NUMBER_I32},
-        {MPI_UINT32_T, NBC_NUMBER_U32},
-        {MPI_INT64_T, NBC_NUMBER_I64},
-        {MPI_UINT64_T, NBC_NUMBER_U64},
+        {MPI_DOUBLE, REAL},
+        {MPI_FLOAT, REAL},
+        {MPI_SIGNED_CHAR, SIGNED},
+        {MPI_UNSIGNED_CHAR, UNSIGNED},
+        {MPI_SHORT, SIGNED},
+        {MPI_UNSIGNED_SHORT, UNSIGNED},
+        {MPI_INT, SIGNED},
+        {MPI_UNSIGNED, UNSIGNED},
+        {MPI_LONG, SIGNED},
+        {MPI_UNSIGNED_LONG, UNSIGNED},
+        {MPI_LONG_LONG, SIGNED},
+        {MPI_UNSIGNED_LONG_LONG, UNSIGNED},
+        {MPI_INT8_T, SIGNED},
+        {MPI_UINT8_T, UNSIGNED},
+        {MPI_INT16_T, SIGNED},
+        {MPI_UINT16_T, UNSIGNED},
+        {MPI_INT32_T, SIGNED},
+        {MPI_UINT32_T, UNSIGNED},
+        {MPI_INT64_T, SIGNED},
+        {MPI_UINT64_T, UNSIGNED},
+        {MPI_INTEGER, SIGNED},
+        {MPI_REAL, REAL},
+        {MPI_DOUBLE_PRECISION, REAL},
+#ifdef MPI_INTEGER4
+        {MPI_INTEGER4, SIGNED},
+#endif
+#ifdef MPI_INTEGER8
+        {MPI_INTEGER8, SIGNED},
+#endif
+#ifdef MPI_REAL4
+        {MPI_REAL4, REAL},
+#endif
+#ifdef MPI_REAL8
+        {MPI_REAL8, REAL},
+#endif
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].type == type)
-            return known[i].number;
-    return fortran_number(type, size);
-}
-
-static enum nbc_arith arith_of(MPI_Op op)
-{
-    const struct {
-        MPI_Op op;
-        enum nbc_arith arith;
-    } known[] = {
-        {MPI_SUM, NBC_ARITH_SUM},  {MPI_PROD, NBC_ARITH_PROD}, {MPI_MAX, NBC_ARITH_MAX},
-        {MPI_MIN, NBC_ARITH_MIN},  {MPI_BAND, NBC_ARITH_AND},  {MPI_BOR, NBC_ARITH_OR},
-        {MPI_BXOR, NBC_ARITH_XOR},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].op == op)
-            return known[i].arith;
-    return NBC_ARITH_NONE;
+            return number_of_size(known[i].kind, size);
+    return NBC_NUMBER_NONE;
 }
 
 /* Asks the MPI, by packing no elements. (Functions without a communicator raise their errors on
@@ -396,19 +364,40 @@ void nbc_types_reclaim_slow(void)
     }
 }
 
-static bool is_named_op(MPI_Op op)
-{
-    const MPI_Op named[] = {MPI_MAX,    MPI_MIN,    MPI_SUM,    MPI_PROD, MPI_LAND,
-                            MPI_BAND,   MPI_LOR,    MPI_BOR,    MPI_LXOR, MPI_BXOR,
-                            MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE};
-    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
-        if (op == named[i])
-            return true;
+/* The predefined operators, and what they are to the kernels. */
+#define OPERATORS(X)                                                                         \
+    X(MAX, MAX)                                                                              \
+    X(MIN, MIN) X(SUM, SUM) X(PROD, PROD) X(LAND, NONE) X(BAND, AND) X(LOR, NONE) X(BOR, OR) \
+        X(LXOR, NONE) X(BXOR, XOR) X(MINLOC, NONE) X(MAXLOC, NONE) X(REPLACE, NONE)          \
+            OPERATOR_WITHOUT_EFFECT(X)
 #ifdef MPI_NO_OP
-    return op == MPI_NO_OP;
+#define OPERATOR_WITHOUT_EFFECT(X) X(NO_OP, NONE)
 #else
-    return false;
+#define OPERATOR_WITHOUT_EFFECT(X)
 #endif
+
+/* The number of a predefined operator, from 1; 0 for others. */
+static int number_of_operator(MPI_Op op, enum nbc_arith *arith)
+{
+#define ROW(name, its_arith) {MPI_##name, NBC_ARITH_##its_arith},
+    const struct {
+        MPI_Op op;
+        enum nbc_arith arith;
+    } known[] = {OPERATORS(ROW)};
+    *arith = NBC_ARITH_NONE;
+    for (int i = 0; i < (int)(sizeof known / sizeof *known); i++)
+        if (op == known[i].op) {
+            *arith = known[i].arith;
+            return i + 1;
+        }
+    return 0;
+}
+
+const char *nbc_operator_name(int number)
+{
+#define NAME(name, arith) "MPI_" #name,
+    static const char *const names[] = {OPERATORS(NAME)};
+    return names[number - 1];
 }
 
 /* MPI-4.1 6.9.2: logical operators are for integers and logical values. MPICH accepts these two
@@ -439,7 +428,7 @@ int nbc_operator_check(struct nbc_operator *o, const struct nbc_datatype *t)
     return MPI_SUCCESS;
 }
 
-static struct nbc_operator *new_operator(MPI_Op op, bool named)
+static struct nbc_operator *new_operator(MPI_Op op, int named, enum nbc_arith arith)
 {
     int commutative;
     struct nbc_operator *o = calloc(1, sizeof *o);
@@ -449,7 +438,7 @@ static struct nbc_operator *new_operator(MPI_Op op, bool named)
     o->handle = op;
     o->commutative = commutative;
     o->named = named;
-    o->arith = arith_of(op);
+    o->arith = arith;
     o->checked = MPI_DATATYPE_NULL;
     HASH_ADD(hh, operators, handle, sizeof op, o);
     if (nbc_added(o))
@@ -465,10 +454,11 @@ int nbc_operator_find(MPI_Op op, struct nbc_operator **entry)
     HASH_FIND(hh, operators, &op, sizeof op, *entry);
     if (*entry)
         return MPI_SUCCESS;
-    bool named = is_named_op(op);
+    enum nbc_arith arith;
+    int named = number_of_operator(op, &arith);
     if (!op || op == MPI_OP_NULL || (!named && !operator_is_accepted(op, MPI_INT)))
         return MPI_ERR_OP;
-    *entry = new_operator(op, named);
+    *entry = new_operator(op, named, arith);
     return *entry ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 

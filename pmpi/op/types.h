@@ -33,7 +33,7 @@ struct nbc_operator {
     MPI_Op handle;
     int uses;
     bool commutative;
-    bool named;           /* predefined */
+    int named;            /* predefined: its number, from 1, the same on all ranks; else 0 */
     enum nbc_arith arith; /* for the kernels */
     bool freed;
     MPI_Datatype checked; /* the datatype for which it was last found valid */
@@ -56,13 +56,9 @@ bool nbc_is_relative(const struct nbc_type *layout);
 /* The bytes of an element that hold data, in ascending order; NULL without memory. */
 const struct nbc_bytes_run *nbc_datatype_runs(struct nbc_datatype *t, MPI_Comm comm, int *n);
 
-/* Takes or drops a reference of an operation. */
-static inline void nbc_datatype_hold(struct nbc_datatype *t)
-{
-    t->uses++;
-}
-
+/* Drop a reference of an operation, which has taken it by `uses`. */
 void nbc_datatype_release(struct nbc_datatype *t);
+void nbc_operator_release(struct nbc_operator *o);
 
 /* Frees the datatypes that the program has freed and that no operation uses any more, and what was
  * left by threads without the lock. The MPI then runs attribute callbacks of the program, so:
@@ -75,13 +71,8 @@ static inline void nbc_types_reclaim(void)
         nbc_types_reclaim_slow();
 }
 
-/* Takes or drops a reference of an operation. */
-static inline void nbc_operator_hold(struct nbc_operator *o)
-{
-    o->uses++;
-}
-
-void nbc_operator_release(struct nbc_operator *o);
+/* The name of a predefined operator with this number. */
+const char *nbc_operator_name(int number);
 
 /* Whether the operator is valid for the datatype: MPI_SUCCESS or MPI_ERR_OP. Always valid if the
  * program has created the operator. */

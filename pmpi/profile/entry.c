@@ -181,41 +181,16 @@ PROFILE_EXPORT(Request_free, (MPI_Request * request), (request))
         return error;                                          \
     }
 
-#define SEND(name)                                                                                 \
-    TIMED(name,                                                                                    \
-          (NBC_CONST void *buf, C count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm), \
-          (buf, count, datatype, dest, tag, comm))
-/* The calls in which a rank can block. C is the type of counts. */
-#define MESSAGES                                                                               \
-    SEND(NAME(Send))                                                                           \
-    SEND(NAME(Ssend))                                                                          \
-    SEND(NAME(Rsend))                                                                          \
-    TIMED(NAME(Recv),                                                                          \
-          (void *buf, C count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,      \
-           MPI_Status *status),                                                                \
-          (buf, count, datatype, source, tag, comm, status))                                   \
-    TIMED(NAME(Sendrecv),                                                                      \
-          (NBC_CONST void *sendbuf, C sendcount, MPI_Datatype sendtype, int dest, int sendtag, \
-           void *recvbuf, C recvcount, MPI_Datatype recvtype, int source, int recvtag,         \
-           MPI_Comm comm, MPI_Status *status),                                                 \
-          (sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,  \
-           recvtag, comm, status))                                                             \
-    TIMED(NAME(Sendrecv_replace),                                                              \
-          (void *buf, C count, MPI_Datatype datatype, int dest, int sendtag, int source,       \
-           int recvtag, MPI_Comm comm, MPI_Status *status),                                    \
-          (buf, count, datatype, dest, sendtag, source, recvtag, comm, status))
-
-#define NAME(name) name
 #define C int
-MESSAGES
-#undef NAME
+#define MESSAGE TIMED
+#include "below/messages.def"
 #undef C
+#undef MESSAGE
 
 #ifdef HAVE_MPI_SEND_C
-#define NAME(name) name##_c
 #define C MPI_Count
-MESSAGES
-#undef NAME
+#define MESSAGE(name, params, args) TIMED(name##_c, params, args)
+#include "below/messages.def"
 #undef C
 #endif
 

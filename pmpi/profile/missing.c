@@ -11,8 +11,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "profile/record.h"
-
 #ifdef __GLIBC__ /* others lack dladdr1 */
 
 static const char *const names[] = {

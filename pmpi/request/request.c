@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "base/settings.h"
 #include "base/state.h"
 #include "base/table.h"
 #include "below/next.h"

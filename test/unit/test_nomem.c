@@ -121,7 +121,7 @@ UNIT(long_schedules_without_memory)
         for (int i = 0; i < 1000; i++) {
             nbc_id got = nbc_recv(s, nothing, 0, NBC_NONE);
             nbc_after(s, nbc_send(s, nothing, 2, got), nbc_join(s, got, i));
-            nbc_fence(s);
+            nbc_after_since(s, nbc_join_of(s, NULL, 0), got);
         }
         s = nbc_sched_finish(s);
         countdown = 0;

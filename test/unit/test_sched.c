@@ -102,30 +102,23 @@ UNIT(joins_only_where_two_things_meet)
     nbc_sched_free(s);
 }
 
-UNIT(nothing_passes_a_fence)
+UNIT(an_operation_waits_for_a_list_and_for_all_since_another)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
     struct nbc_sched *s = nbc_sched_new(&shape, 0);
-    nbc_fence(s); /* nothing before it: nothing to wait for */
-    ck_assert_int_eq(s->nops, 0);
     nbc_id a = nbc_recv(s, in_recv(0, 3), 0, NBC_NONE);
-    nbc_id b = nbc_send(s, from_send(0, 3), 0, NBC_NONE);
-    nbc_fence(s);
-    nbc_fence(s); /* nothing since */
-    nbc_id fence = 2;
+    nbc_id b = nbc_recv(s, in_recv(24, 3), 1, NBC_NONE);
     nbc_id c = nbc_recv(s, in_recv(48, 3), 2, NBC_NONE);
-    nbc_id d = nbc_send(s, from_send(0, 3), 2, a); /* waits for something behind the fence */
-    nbc_id e = nbc_send(s, from_send(0, 3), 3, c); /* … and for something before it */
-    nbc_fence(s);
-    nbc_id f = nbc_recv(s, in_recv(72, 3), 3, NBC_NONE);
+    nbc_id list = nbc_send(s, from_send(0, 3), 2, NBC_NONE);
+    nbc_after_all(s, list, (const nbc_id[]){a, NBC_NONE, c}, 3);
+    nbc_id all = nbc_send(s, from_send(0, 3), 3, NBC_NONE);
+    nbc_after_since(s, all, b);
+    nbc_after_since(s, all, all); /* nothing since: nothing to wait for */
     s = nbc_sched_finish(s);
-    ck_assert_int_eq(s->nops, 8);
-    ck_assert_int_eq(s->ops[fence].kind, NBC_OP_JOIN);
-    ck_assert(edges(s, a, fence, false) && edges(s, b, fence, false));
-    ck_assert(edges(s, fence, c, false) && edges(s, fence, d, false));
-    ck_assert(!edges(s, fence, e, false) && edges(s, c, e, false));
-    ck_assert(edges(s, c, 6, false) && edges(s, d, 6, false) && edges(s, e, 6, false));
-    ck_assert(edges(s, 6, f, false) && !edges(s, fence, f, false));
+    ck_assert(edges(s, a, list, false) && edges(s, c, list, false));
+    ck_assert(!edges(s, b, list, false) && !edges(s, a, all, false));
+    ck_assert(edges(s, b, all, false) && edges(s, c, all, false) && edges(s, list, all, false));
+    ck_assert_int_eq(s->nsucc, 5);
     nbc_sched_free(s);
 }
 
@@ -431,10 +424,11 @@ UNIT(check_finds_races)
     nbc_send(s, from_send(0, 3), 2, NBC_NONE);
     nbc_send(s, from_send(0, 3), 0, NBC_NONE);
     expect(s, &shape, NULL);
-    s = nbc_sched_new(&shape, 0); /* by way of a fence */
+    s = nbc_sched_new(&shape, 0); /* by way of what waits for all */
     nbc_recv(s, in_recv(0, 3), 2, NBC_NONE);
-    nbc_fence(s);
-    nbc_send(s, in_recv(0, 3), 0, NBC_NONE);
+    nbc_id all = nbc_join_of(s, NULL, 0);
+    nbc_after_since(s, all, 0);
+    nbc_send(s, in_recv(0, 3), 0, all);
     expect(s, &shape, NULL);
 }
 
