@@ -291,7 +291,7 @@ static const struct row {
     const char *says[2]; /* MPI_Error_string holds both; the second may depend on the group */
     enum where where;
     int least; /* ranks */
-} rows[] = {
+} table[] = {
     {"collective", collective, {"MPI_Ibarrier", "MPI_Iallreduce"}, PLAIN, 2},
     {"both blocking", both_blocking, {"calls MPI_Barrier", "calls MPI_Bcast"}, PLAIN, 2},
     {"blocking", blocking, {"MPI_Ibarrier", "MPI_Barrier"}, PLAIN, 2},
@@ -393,14 +393,19 @@ static void row_run(const struct row *row)
     MPI_Comm_free(&comm);
 }
 
+TEST(rows)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        row_run(&table[i]);
+}
+
 /* Many at once, of which one is wrong, completed out of order. */
-static void run_many(void)
+TEST(many_at_once, .wanted = test_has_peers)
 {
     enum { N = 40 };
     MPI_Request request[N];
     MPI_Comm comm = make(PLAIN);
     int one = 1, sum[N];
-    test_place("many at once");
     for (int i = 0; i < N; i++)
         MPI_Iallreduce(&one, &sum[i], 1, MPI_INT, odd && i == 7 ? MPI_MAX : MPI_SUM, comm,
                        &request[i]);
@@ -412,10 +417,24 @@ static void run_many(void)
     MPI_Comm_free(&comm);
 }
 
-/* The last rank leaves an MPI_Barrier out. */
-static int leave_out(void)
+static void begin(void)
+{
+    odd = test_size > 1 && test_rank == test_size - 1;
+    low = test_rank < test_size / 2;
+    for (int i = 0; i < MOST; i++) {
+        ones[i] = 1;
+        displs[i] = i;
+    }
+}
+
+AROUND_TESTS(begin, NULL)
+
+/* The last rank leaves an MPI_Barrier out: "matching finalize". */
+static int leave_out(int argc, char **argv)
 {
     int error = MPI_SUCCESS;
+    test_init(&argc, &argv);
+    begin();
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     if (!odd)
         error = MPI_Barrier(MPI_COMM_WORLD);
@@ -427,18 +446,7 @@ static int leave_out(void)
 
 int main(int argc, char **argv)
 {
-    test_init(&argc, &argv);
-    odd = test_size > 1 && test_rank == test_size - 1;
-    low = test_rank < test_size / 2;
-    for (int i = 0; i < MOST; i++) {
-        ones[i] = 1;
-        displs[i] = i;
-    }
     if (argc > 1 && strcmp(argv[1], "finalize") == 0)
-        return leave_out();
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        row_run(&rows[i]);
-    if (test_size > 1)
-        run_many();
-    return test_done();
+        return leave_out(argc, argv);
+    return test_main(argc, argv);
 }
