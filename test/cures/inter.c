@@ -2,11 +2,6 @@
 /* Intercommunicators: rank 0 on one side, all others on the other. On one rank nothing is done. */
 #include "cures.h"
 
-static bool several(void)
-{
-    return test_size > 1;
-}
-
 static MPI_Comm inter_new(MPI_Comm *local)
 {
     MPI_Comm inter;
@@ -21,7 +16,7 @@ static void inter_free(MPI_Comm *inter, MPI_Comm *local)
     OK(MPI_Comm_free(local));
 }
 
-TEST(inter_iallgather, .wanted = several)
+TEST(inter_iallgather, .wanted = test_has_peers)
 {
     MPI_Comm local, inter = inter_new(&local);
     int mine = sent(test_rank, 0), *in = ints(test_size);
@@ -32,7 +27,7 @@ TEST(inter_iallgather, .wanted = several)
 }
 
 /* One group sends nothing to the other. */
-TEST(inter_iallgather_one_way, .wanted = several)
+TEST(inter_iallgather_one_way, .wanted = test_has_peers)
 {
     MPI_Comm local, inter = inter_new(&local);
     int mine = sent(test_rank, 0), in = -1;
@@ -45,7 +40,7 @@ TEST(inter_iallgather_one_way, .wanted = several)
 }
 
 /* Buffers without significance are NULL. */
-TEST(inter_rooted_null_buffers, .wanted = several)
+TEST(inter_rooted_null_buffers, .wanted = test_has_peers)
 {
     MPI_Comm local, inter = inter_new(&local);
     bool alone = test_rank == 0;
@@ -65,7 +60,7 @@ TEST(inter_rooted_null_buffers, .wanted = several)
 }
 
 /* The group of the root, but for the root, takes no part: its datatypes and buffers are void. */
-TEST(inter_bcast_from_the_large_group, .wanted = several)
+TEST(inter_bcast_from_the_large_group, .wanted = test_has_peers)
 {
     MPI_Comm local, inter = inter_new(&local);
     int root = test_rank == 0 ? 0 : test_rank == 1 ? MPI_ROOT : MPI_PROC_NULL;
@@ -78,7 +73,7 @@ TEST(inter_bcast_from_the_large_group, .wanted = several)
 }
 
 /* What a rank passes that gives MPI_PROC_NULL as the root is not significant, all of it. */
-TEST(inter_garbage_beside_root, .wanted = several)
+TEST(inter_garbage_beside_root, .wanted = test_has_peers)
 {
     MPI_Request request[4];
     MPI_Comm local, inter = inter_new(&local);

@@ -172,8 +172,3 @@ TEST(files)
     copied_by_file();
 }
 #endif
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, NULL, NULL);
-}

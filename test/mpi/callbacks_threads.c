@@ -292,8 +292,3 @@ TEST(try_to_free_self)
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, before));
     OK(MPI_Errhandler_free(&before));
 }
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, NULL, NULL);
-}

@@ -631,14 +631,15 @@ TEST(host_and_device)
     munmap(room, 3 * PAGES);
 }
 
-/* Returns the seconds of the longest call on any rank while two copies take half a second each. */
+/* Returns the seconds of the longest call on any rank while two copies take a fifth of a second
+ * each. */
 static double longest_call(void)
 {
     double longest = 0, begin, before;
     int flag = 0, *in = vector_new(ON_DEVICE, N, test_rank), *out = vector_new(ON_DEVICE, N, -1);
     MPI_Request r;
     MPI_Barrier(MPI_COMM_WORLD);
-    set_runtime("NBC_RUNTIME_TIME", "500000000,1000");
+    set_runtime("NBC_RUNTIME_TIME", "200000000,1000");
     begin = before = MPI_Wtime();
     MPI_Iallreduce(in, out, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r);
     for (;;) {
@@ -647,10 +648,11 @@ static double longest_call(void)
         before = now;
         if (flag)
             break;
+        usleep(1000); /* other tests have the processor */
         MPI_Test(&r, &flag, MPI_STATUS_IGNORE);
     }
     set_runtime("NBC_RUNTIME_TIME", NULL);
-    EXPECT(before - begin >= 1 || is_direct(), "two copies took %.3f s", before - begin);
+    EXPECT(before - begin >= 0.4 || is_direct(), "two copies took %.3f s", before - begin);
     EXPECT(vector_is(ON_DEVICE, out, N, test_size, sum_of_ranks()), "a wrong sum");
     device_free(in);
     device_free(out);
@@ -663,9 +665,9 @@ static double longest_call(void)
 TEST(nobody_waits)
 {
     double longest = longest_call();
-    for (int i = 0; i < 5 && longest >= 0.4; i++)
+    for (int i = 0; i < 5 && longest >= 0.16; i++)
         longest = longest_call();
-    EXPECT(longest < 0.4, "a call took %.3f s", longest);
+    EXPECT(longest < 0.16, "a call took %.3f s", longest);
 }
 
 /* Functions of the same or a similar purpose. */
@@ -830,7 +832,4 @@ static void before(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 }
 
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, before, NULL);
-}
+AROUND_TESTS(before, NULL)

@@ -276,6 +276,8 @@ static void begin(void)
     blocked_begin();
 }
 
+AROUND_TESTS(begin, blocked_end)
+
 /* A child with other settings. */
 static int run_apart(int argc, char **argv)
 {
@@ -300,5 +302,5 @@ int main(int argc, char **argv)
     if (strcmp(option, OTHER_TAGS) == 0 || strcmp(option, UNHOOKED) == 0 ||
         strcmp(option, PROBE) == 0)
         return run_apart(argc, argv);
-    return test_main(argc, argv, begin, blocked_end);
+    return test_main(argc, argv);
 }

@@ -67,16 +67,6 @@ static void put_back(MPI_Comm comm, MPI_Errhandler former)
     MPI_Errhandler_free(&former);
 }
 
-static bool has_peers(void)
-{
-    return test_size > 1;
-}
-
-static bool is_not_native(void)
-{
-    return !test_native;
-}
-
 static const char *way_name(const struct way *w)
 {
     return w->persistent ? "persistent" : "nonblocking";
@@ -165,7 +155,7 @@ static void wrong_constructors(MPI_Comm inter, int side)
 #endif
 }
 
-TEST(intercommunicator, .wanted = has_peers)
+TEST(intercommunicator, .wanted = test_has_peers)
 {
     int side = test_rank % 2;
     MPI_Comm half, inter;
@@ -178,7 +168,7 @@ TEST(intercommunicator, .wanted = has_peers)
 }
 
 /* MPI-4.1 7.7.4: nobody changes a predefined attribute, and the communicator stays what it is. */
-TEST(predefined_attribute, .wanted = is_not_native)
+TEST(predefined_attribute, .wanted = test_has_shim)
 {
     int value = 5, keyval = MPI_ICOLL_MAX_OUTSTANDING, found, *outstanding;
     MPI_Comm comm;
@@ -373,7 +363,7 @@ TEST(raised_once)
  * ranks but the last: the error is raised once, on the communicator of the message, and the next
  * message is the next one. MPICH 4.0.2 raises those of MPI_Mrecv on MPI_COMM_WORLD. (Open MPI has
  * no such error for messages of a process to itself.) */
-TEST(long_message_while_pending, .wanted = has_peers)
+TEST(long_message_while_pending, .wanted = test_has_peers)
 {
     const int sent[2][2] = {{1, 2}, {3, 4}};
     int got = -1, right = (test_rank + 1) % test_size,
@@ -404,7 +394,7 @@ TEST(long_message_while_pending, .wanted = has_peers)
 
 /* Receives that are wrong, on rank 0 while an operation of nbcshim is pending there: they fail
  * before they wait for a message, receive none and send none. */
-TEST(wrong_receives_while_pending, .wanted = has_peers)
+TEST(wrong_receives_while_pending, .wanted = test_has_peers)
 {
     int got[2] = {-1, -1}, sent[2] = {5, 6}, flag = 1, last = test_size - 1, error;
     MPI_Datatype pair;
@@ -603,7 +593,4 @@ static void end(void)
     MPI_Comm_free(&returning);
 }
 
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, begin, end);
-}
+AROUND_TESTS(begin, end)

@@ -56,7 +56,7 @@ static void check(const char *what, int n, const int *source, int dst)
 #define W MPI_COMM_WORLD, MPI_INFO_NULL, r
 #define S MPI_SUM
 
-static void moves(int root)
+static void move(int root)
 {
     int n = test_size, all[MOST], me = test_rank, at_root = me == root ? n : 0;
     for (int i = 0; i < n; i++)
@@ -82,6 +82,12 @@ static void moves(int root)
           check("alltoallw", n, all, me));
 }
 
+TEST(moves)
+{
+    for (int root = 0; root < test_size; root++)
+        move(root);
+}
+
 /* The sum over ranks first to last of what they have for dst. */
 static int sum(int first, int last, int dst)
 {
@@ -91,7 +97,7 @@ static int sum(int first, int last, int dst)
     return total;
 }
 
-static void reductions(int root)
+static void reduce(int root)
 {
     int last = test_size - 1, me = test_rank, total = sum(0, last, 0);
 
@@ -107,9 +113,15 @@ static void reductions(int root)
           EXPECT_INT(out[0], me ? sum(0, me - 1, 0) : -1));
 }
 
+TEST(reductions)
+{
+    for (int root = 0; root < test_size; root++)
+        reduce(root);
+}
+
 /* Along a line: from below and from above. The block for the one below is the first, and comes
  * from above; so `dst` is 1 for what comes from below. */
-static void neighborhoods(void)
+TEST(neighborhoods)
 {
     int straight = 0, source[2], from_below, from_above;
     MPI_Comm line;
@@ -139,19 +151,14 @@ static void neighborhoods(void)
     MPI_Comm_free(&line);
 }
 
-int main(int argc, char **argv)
+static void begin(void)
 {
-    test_init(&argc, &argv);
     for (int i = 0; i < MOST; i++) {
         ones[i] = 1;
         places[i] = i;
         far_bytes[i] = bytes[i] = i * (int)sizeof(int);
         types[i] = MPI_INT;
     }
-    for (int root = 0; root < test_size; root++) {
-        moves(root);
-        reductions(root);
-    }
-    neighborhoods();
-    return test_done();
 }
+
+AROUND_TESTS(begin, NULL)

@@ -245,7 +245,4 @@ TEST(large_beside_int)
         }
 }
 
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, kinds_init, kinds_finish);
-}
+AROUND_TESTS(kinds_init, kinds_finish)

@@ -6,11 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How often, or how long. */
+static int times(void)
+{
+    return test_scale(test_oversubscribed() ? 1 : 5, 100);
+}
+
 /* --- NBX: a sparse exchange where nobody knows who will send to him ----------------------------
  * T. Hoefler, C. Siebert, A. Lumsdaine: Scalable communication protocols for dynamic sparse data
  * exchange (PPoPP 2010). */
 
-static void nbx(int round, struct rng *own)
+static void exchange(int round, struct rng *own)
 {
     int n = rng_below(own, 6), tag = round % 2, received = 0, sum = 0, expected[2] = {0, 0};
     int *counts = calloc((size_t)test_size * 2, sizeof *counts), *theirs;
@@ -19,7 +25,7 @@ static void nbx(int round, struct rng *own)
     bool in_barrier = false;
     int done = 0;
 
-    test_place("NBX, round %d", round);
+    test_place("nbx, round %d", round);
     theirs = test_alloc((size_t)test_size * 2 * sizeof *theirs);
     for (int i = 0; i < n; i++) {
         int to = rng_below(own, test_size);
@@ -60,6 +66,13 @@ static void nbx(int round, struct rng *own)
     free(sends);
 }
 
+TEST(nbx)
+{
+    struct rng own = rng_private(1);
+    for (int i = 0; i < 10 * times(); i++)
+        exchange(i, &own);
+}
+
 /* --- a pipelined Krylov method ----------------------------------------------------------------
  * The reduction of one iteration is in flight while the next one exchanges halos and sums up over
  * rows. What is iterated is a vector of whole numbers under the 1-D Laplacian, so that the numbers
@@ -72,8 +85,9 @@ static long element(int k, long i)
     return (i * 7 + k * 13) % 31 - 15;
 }
 
-static void krylov(int iterations)
+TEST(krylov)
 {
+    const int iterations = 20 * times();
     long x[LOCAL + 2], n = (long)LOCAL * test_size, first = (long)LOCAL * test_rank;
     int left = test_rank > 0 ? test_rank - 1 : MPI_PROC_NULL;
     int right = test_rank < test_size - 1 ? test_rank + 1 : MPI_PROC_NULL;
@@ -122,9 +136,9 @@ static void krylov(int iterations)
 /* --- double buffering --------------------------------------------------------------------------
  * The next block is on its way while this one is worked on. */
 
-static void double_buffered(int blocks, int n)
+static void stream(int blocks, int n)
 {
-    int *buffer[2] = {test_alloc((size_t)n * sizeof(int)), test_alloc((size_t)n * sizeof(int))};
+    int *buffer[2] = {test_scratch((size_t)n * sizeof(int)), test_scratch((size_t)n * sizeof(int))};
     MPI_Request request[2];
     int root = test_size - 1;
 
@@ -143,8 +157,12 @@ static void double_buffered(int blocks, int n)
             EXPECT_INT(wrong, 0, "double buffering: elements of block %d", last);
         }
     }
-    free(buffer[0]);
-    free(buffer[1]);
+}
+
+TEST(double_buffered)
+{
+    stream(20 * times(), 10);
+    stream(10 * times(), 30000);
 }
 
 /* --- a distributed transpose, as in an FFT -----------------------------------------------------
@@ -158,11 +176,12 @@ static double cell(int panel, int from, int to, int i)
     return panel * 1e6 + from * 1e4 + to * 1e2 + i;
 }
 
-static void transpose(int rounds)
+TEST(transpose)
 {
+    const int rounds = 5 * times();
     int block = SIDE, n = block * test_size;
-    double *in = test_alloc((size_t)n * PANELS * sizeof *in);
-    double *out = test_alloc((size_t)n * PANELS * sizeof *out);
+    double *in = test_scratch((size_t)n * PANELS * sizeof *in);
+    double *out = test_scratch((size_t)n * PANELS * sizeof *out);
     MPI_Request request[PANELS];
 
     for (int round = 0; round < rounds; round++) {
@@ -184,23 +203,4 @@ static void transpose(int rounds)
         }
         EXPECT_INT(wrong, 0, "transpose");
     }
-    free(in);
-    free(out);
-}
-
-int main(int argc, char **argv)
-{
-    struct rng own;
-    int k;
-
-    test_init(&argc, &argv);
-    own = rng_private(1);
-    k = test_scale(test_oversubscribed() ? 1 : 5, 100);
-    for (int i = 0; i < 10 * k; i++)
-        nbx(i, &own);
-    krylov(20 * k);
-    double_buffered(20 * k, 10);
-    double_buffered(10 * k, 30000);
-    transpose(5 * k);
-    return test_done();
 }

@@ -293,7 +293,7 @@ TEST(others_are_ahead)
 }
 
 /* Many pending together, of communicators that overlap. */
-static void overlapping(void)
+static void idup_overlapping(void)
 {
     enum { N = 12 };
     MPI_Comm half, both, parents[3], made[N];
@@ -320,7 +320,7 @@ static void overlapping(void)
 }
 
 /* Many pending together, each with a collective, tested in turns. */
-static void in_turns(void)
+static void idup_in_turns(void)
 {
     enum { N = 12 };
     MPI_Comm made[N];
@@ -345,25 +345,15 @@ static void in_turns(void)
 }
 
 /* Several times: the hangs that these two look for are occasional. */
-static void run(const char *name)
+TEST(overlapping, .if_named = true)
 {
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(name, "overlapping") == 0)
-            overlapping();
-        if (strcmp(name, "in_turns") == 0)
-            in_turns();
-    }
+    for (int i = 0; i < 3; i++)
+        idup_overlapping();
 }
-#endif
 
-int main(int argc, char **argv)
+TEST(in_turns, .if_named = true)
 {
-#ifdef HAVE_MPI_COMM_IDUP
-    if (argc > 1 && argv[1][0] != '-') {
-        test_init(&argc, &argv);
-        run(argv[1]);
-        return test_done();
-    }
-#endif
-    return test_main(argc, argv, NULL, NULL);
+    for (int i = 0; i < 3; i++)
+        idup_in_turns();
 }
+#endif

@@ -68,7 +68,7 @@ static int greatest_tag(void)
 
 /* A receive of anything from anybody is pending all the while; only then something is sent, with
  * the least and the greatest tag. */
-static void wildcards(MPI_Comm comm, struct rng *rng)
+static void look(MPI_Comm comm, struct rng *rng)
 {
     struct group *g = group_new(comm);
     int to = (g->rank + 1) % g->size, from = (g->rank - 1 + g->size) % g->size;
@@ -96,6 +96,15 @@ static void wildcards(MPI_Comm comm, struct rng *rng)
         MPI_Barrier(comm);
     }
     group_delete(g);
+}
+
+TEST(wildcards)
+{
+    struct rng rng = rng_shared(1);
+    MPI_Comm comm;
+    look(MPI_COMM_WORLD, &rng);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    look(comm, &rng);
 }
 
 /* --- locality ----------------------------------------------------------------------------------*/
@@ -195,23 +204,15 @@ static void between_groups(void)
     MPI_Comm_free(&half);
 }
 
-int main(int argc, char **argv)
+TEST(calls_are_local)
 {
-    struct rng rng;
-    MPI_Comm comm;
-
-    test_init(&argc, &argv);
-    kinds_init();
-    rng = rng_shared(1);
-    wildcards(MPI_COMM_WORLD, &rng);
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    wildcards(comm, &rng);
+    struct rng rng = rng_shared(2);
     for (int i = 0; i < test_scale(3, 100); i++) {
         copies();
         from_groups();
         topologies(&rng);
         between_groups();
     }
-    kinds_finish();
-    return test_done();
 }
+
+AROUND_TESTS(kinds_init, kinds_finish)

@@ -56,8 +56,8 @@ static void see_elements(void *in, void *inout, int *n, MPI_Datatype *type)
 static void empty_elements(MPI_Aint extent)
 {
     const MPI_Count n = INT64_C(1) << 40;
-    MPI_Count *counts = test_alloc((size_t)test_size * sizeof *counts);
-    MPI_Aint *displs = test_alloc((size_t)test_size * sizeof *displs);
+    MPI_Count *counts = test_scratch((size_t)test_size * sizeof *counts);
+    MPI_Aint *displs = test_scratch((size_t)test_size * sizeof *displs);
     char a[8] = "abcdefg", b[8] = "hijklmn";
     MPI_Datatype none, type;
     MPI_Request r;
@@ -100,8 +100,6 @@ static void empty_elements(MPI_Aint extent)
     MPI_Op_free(&op);
     MPI_Type_free(&type);
     MPI_Type_free(&none);
-    free(counts);
-    free(displs);
 }
 
 TEST(empty)
@@ -158,10 +156,10 @@ static void sparse_check(int *buf, int dst, const char *what)
 TEST(sparse)
 {
     int *in = reserve(sparse_size()), *out = reserve(sparse_size());
-    MPI_Count *counts = test_alloc((size_t)test_size * sizeof *counts);
-    MPI_Aint *displs = test_alloc((size_t)test_size * sizeof *displs);
-    MPI_Aint *bytes = test_alloc((size_t)test_size * sizeof *bytes);
-    MPI_Datatype *types = test_alloc((size_t)(test_size + 1) * sizeof *types);
+    MPI_Count *counts = test_scratch((size_t)test_size * sizeof *counts);
+    MPI_Aint *displs = test_scratch((size_t)test_size * sizeof *displs);
+    MPI_Aint *bytes = test_scratch((size_t)test_size * sizeof *bytes);
+    MPI_Datatype *types = test_scratch((size_t)(test_size + 1) * sizeof *types);
     int *mine = sparse_block(in, test_rank), first[BLOCK], periodic = 1, last = test_size - 1;
     MPI_Datatype far, far_block;
     MPI_Request r;
@@ -234,10 +232,6 @@ TEST(sparse)
     MPI_Type_free(&far_block);
     munmap(in, sparse_size());
     munmap(out, sparse_size());
-    free(counts);
-    free(displs);
-    free(bytes);
-    free(types);
 }
 
 /* --- more than 2 GiB ----------------------------------------------------------------------------
@@ -552,9 +546,4 @@ TEST(huge, .wanted = in_soak)
     huge_bcast();
     huge_reduction(false);
     huge_reduction(true);
-}
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, NULL, NULL);
 }

@@ -65,7 +65,7 @@ static void usurpers_free(struct usurpers *u)
 
 /* Several operations on a communicator of their own, everything freed, others made, then completed;
  * persistent ones also between starts. */
-static void freed_while_pending(enum mode mode, int serial)
+static void free_while_pending(enum mode mode, int serial)
 {
     struct rng rng = rng_shared(serial);
     struct group g = {.comm = MPI_COMM_NULL};
@@ -109,6 +109,17 @@ static void freed_while_pending(enum mode mode, int serial)
         case_delete(c[i]);
     }
     usurpers_free(&u);
+}
+
+/* Either MPI crashes on types freed early. */
+TEST(freed_while_pending, .wanted = test_has_shim)
+{
+    for (int i = 0; i < test_scale(test_oversubscribed() ? 10 : 30, 1000); i++) {
+        test_place("freed_while_pending %d", i);
+        free_while_pending(NONBLOCKING, 2 * i);
+        if (test_has_persistent())
+            free_while_pending(PERSISTENT, 2 * i + 1);
+    }
 }
 
 /* A communicator is made, used in all ways, and freed, with a request still pending. */
@@ -284,7 +295,7 @@ static void free_behind_file(MPI_Comm *comm)
 #endif
 }
 
-static void freed_by_file(void)
+TEST(freed_by_file)
 {
     enum { OTHERS = 4 };
     MPI_Datatype types[OTHERS];
@@ -339,7 +350,7 @@ static void add_and_free(void *in, void *inout, int *n, MPI_Datatype *type)
 /* The MPI gives the handle of a freed type again, for another. A blocking call is made twice: the
  * second time it is a call that is known. Open MPI 4.1.4 itself uses a type that its operator has
  * freed, also after it is freed. */
-static void freed_by_operator(int i)
+static void free_by_operator(int i)
 {
     enum { N = 3000, NEVER = -1 };
     const int turn = i % 3;
@@ -386,6 +397,12 @@ static void freed_by_operator(int i)
         MPI_Type_free(&freed.own);
     if (freed.op != MPI_OP_NULL)
         MPI_Op_free(&freed.op);
+}
+
+TEST(freed_by_operator)
+{
+    for (int i = 0; i < 12; i++)
+        free_by_operator(i);
 }
 
 /* Arrays too long for the stack, completed in all ways. */
@@ -474,18 +491,36 @@ static void flat(void (*step)(int), int many, const char *what)
            bytes, pieces_in_live);
 }
 
+static int rounds(int few, int many, int soak)
+{
+    return test_scale(test_oversubscribed() ? few : many, soak);
+}
+
+TEST(memory_is_flat)
+{
+    flat(cycle, rounds(300, 3000, 50000), "dup, collectives, free");
+    flat(operation, rounds(2000, 30000, 1000000), "collective");
+    flat(long_array, rounds(300, 3000, 30000), "200 at once");
+    flat(forgotten, rounds(1500, 15000, 30000), "collective and freed type");
+    flat(operators, rounds(1500, 15000, 30000), "operator");
+    MPI_Comm_dup(MPI_COMM_SELF, &returning);
+    MPI_Comm_set_errhandler(returning, MPI_ERRORS_RETURN);
+    flat(refused, rounds(500, 5000, 30000), "refused calls");
+    MPI_Comm_free(&returning);
+}
+
 /* The same arguments again and again, but for what is in the arrays: right after the call, and from
  * call to call. Rank r sends to rank p as many numbers as the round, r and p say, all of them 1000
  * r + p, where the round's displacements say. */
-static void arrays_change(int rounds)
+TEST(arrays_change)
 {
-    enum { MOST = 4 };
-    int n = test_size, *send = test_alloc(2 * MOST * n * sizeof *send);
-    int *recv = test_alloc(2 * MOST * n * sizeof *recv),
-        *counts = test_alloc(4 * n * sizeof *counts);
+    enum { MOST = 4, ROUNDS = 60 };
+    int n = test_size, *send = test_scratch(2 * MOST * n * sizeof *send);
+    int *recv = test_scratch(2 * MOST * n * sizeof *recv),
+        *counts = test_scratch(4 * n * sizeof *counts);
     int *sdispls = counts + n, *rcounts = counts + 2 * n, *rdispls = counts + 3 * n;
 
-    for (int round = 0; round < rounds; round++) {
+    for (int round = 0; round < ROUNDS; round++) {
         MPI_Request request;
         int wrong = 0, gap = round / 3 % 2, step = MOST + gap;
         for (int i = 0; i < 2 * MOST * n; i++)
@@ -510,9 +545,6 @@ static void arrays_change(int rounds)
             }
         EXPECT_INT(wrong, 0, "round %d", round);
     }
-    free(send);
-    free(recv);
-    free(counts);
 }
 
 /* Two numbers, side by side or with one between; `swapped` makes the two in the other order, so
@@ -531,19 +563,19 @@ static void make_pairs(MPI_Datatype pair[3], bool swapped)
 }
 
 /* The same for arrays of types: their entries change, and so does what the handles mean. */
-static void types_change(int rounds)
+TEST(types_change)
 {
-    enum { ROOM = 3 };
-    int n = test_size, *send = test_alloc(ROOM * n * sizeof *send);
-    int *recv = test_alloc(ROOM * n * sizeof *recv), *ones = test_alloc(2 * n * sizeof *ones);
+    enum { ROOM = 3, ROUNDS = 64 };
+    int n = test_size, *send = test_scratch(ROOM * n * sizeof *send);
+    int *recv = test_scratch(ROOM * n * sizeof *recv), *ones = test_scratch(2 * n * sizeof *ones);
     int *displs = ones + n;
-    MPI_Datatype *types = test_alloc(2 * n * sizeof *types), pair[3];
+    MPI_Datatype *types = test_scratch(2 * n * sizeof *types), pair[3];
 
     for (int p = 0; p < n; p++) {
         ones[p] = 1;
         displs[p] = (int)sizeof(int) * ROOM * p;
     }
-    for (int round = 0; round < rounds; round++) {
+    for (int round = 0; round < ROUNDS; round++) {
         MPI_Request request;
         int wrong = 0;
         if (round % 4 == 0)
@@ -574,10 +606,6 @@ static void types_change(int rounds)
         }
         EXPECT_INT(wrong, 0, "round %d", round);
     }
-    free(send);
-    free(recv);
-    free(ones);
-    free(types);
 }
 
 /* --- what is left in the MPI -------------------------------------------------------------------*/
@@ -610,7 +638,7 @@ static int on_delete(MPI_Datatype type, int key, void *value, void *extra)
 
 /* The program may get a handle again from the MPI, and frees it as often, while an operation needs
  * the type. */
-static void freed_twice(void)
+TEST(freed_twice)
 {
     int key, count, data[8] = {0};
     MPI_Aint address;
@@ -715,7 +743,7 @@ static void make_objects(void)
     MPI_Comm_free(&alone);
 }
 
-static void objects_are_left_behind(void)
+TEST(objects_are_left_behind)
 {
     MPI_Errhandler before, handler;
     long long types[2], handlers[2], ops[2];
@@ -736,35 +764,10 @@ static void objects_are_left_behind(void)
     EXPECT_INT(ops[1], ops[0], "operators are left behind");
 }
 
-int main(int argc, char **argv)
+static void begin(void)
 {
-    test_init(&argc, &argv);
     library_find();
     kinds_init();
-    objects_are_left_behind();
-    if (!test_native) /* either MPI crashes on types freed early */
-        for (int i = 0; i < test_scale(test_oversubscribed() ? 10 : 30, 1000); i++) {
-            test_place("freed_while_pending %d", i);
-            freed_while_pending(NONBLOCKING, 2 * i);
-            if (test_has_persistent())
-                freed_while_pending(PERSISTENT, 2 * i + 1);
-        }
-    arrays_change(60);
-    types_change(64);
-    for (int i = 0; i < 12; i++)
-        freed_by_operator(i);
-    freed_twice();
-    freed_by_file();
-    flat(cycle, test_scale(test_oversubscribed() ? 300 : 3000, 50000), "dup, collectives, free");
-    flat(operation, test_scale(test_oversubscribed() ? 2000 : 30000, 1000000), "collective");
-    flat(long_array, test_scale(test_oversubscribed() ? 300 : 3000, 30000), "200 at once");
-    flat(forgotten, test_scale(test_oversubscribed() ? 1500 : 15000, 30000),
-         "collective and freed type");
-    flat(operators, test_scale(test_oversubscribed() ? 1500 : 15000, 30000), "operator");
-    MPI_Comm_dup(MPI_COMM_SELF, &returning);
-    MPI_Comm_set_errhandler(returning, MPI_ERRORS_RETURN);
-    flat(refused, test_scale(test_oversubscribed() ? 500 : 5000, 30000), "refused calls");
-    MPI_Comm_free(&returning);
-    kinds_finish();
-    return test_done();
 }
+
+AROUND_TESTS(begin, kinds_finish)

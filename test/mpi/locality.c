@@ -312,8 +312,3 @@ TEST(hinted_on_one_rank, .wanted = nodes)
     OK(MPI_Comm_free(&comm));
     OK(MPI_Info_free(&info));
 }
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, NULL, NULL);
-}

@@ -12,6 +12,11 @@
 static MPI_Request *request;
 static int *in, *out, *order;
 
+static int how_many(void)
+{
+    return test_scale(test_oversubscribed() ? 8000 : 40000, 100000);
+}
+
 static void many_start(int i, int value)
 {
     in[i] = value;
@@ -58,9 +63,22 @@ static double in_groups(int n, int few, struct rng *own)
     return sum / (n / few);
 }
 
+/* The first time, memory grows. */
+TEST(times)
+{
+    const int n = how_many(), few = 100;
+    struct rng own = rng_private(1);
+    in_groups(1000, few, &own);
+    double a = in_groups(n, few, &own);
+    outstanding(n, &own);
+    double b = outstanding(n, &own);
+    if (test_rank == 0)
+        printf("%.2f us each with %d outstanding, %.2f us with %d\n", a * 1e6, few, b * 1e6, n);
+}
+
 /* Rank 0 keeps the last ones from completing anywhere: it comes late to the oldest, and others go
  * on to start as many as there are tags and more. */
-static void wrap(int n)
+static void go_round(int n)
 {
     MPI_Request late;
     int token = 0, wrong = 0;
@@ -80,13 +98,17 @@ static void wrap(int n)
     EXPECT_INT(wrong, 0, "of %d operations after the tags have wrapped", n);
 }
 
-static void attribute(void)
+TEST(wrap)
+{
+    for (int i = 0; i < 2; i++)
+        go_round(how_many());
+}
+
+TEST(attribute, .wanted = test_has_shim)
 {
     MPI_Comm comm;
     int *value, flag, smallest, greatest;
 
-    if (test_native)
-        return;
     MPI_Comm_split(MPI_COMM_WORLD, 0, -test_rank, &comm);
     for (int i = 0; i < 3; i++) {
         MPI_Comm asked = i == 0 ? MPI_COMM_WORLD : i == 1 ? MPI_COMM_SELF : comm;
@@ -100,11 +122,6 @@ static void attribute(void)
     MPI_Comm_free(&comm);
 }
 
-static int how_many(void)
-{
-    return test_scale(test_oversubscribed() ? 8000 : 40000, 100000);
-}
-
 /* --- many messages ---------------------------------------------------------------------------- */
 
 /* So many edges lead to the next rank, each with a message that is too long to be complete at once.
@@ -116,7 +133,7 @@ static int element(int rank, int edge, int i)
     return (rank * EDGES + edge) * LENGTH + i;
 }
 
-static void many_messages(void)
+TEST(many_messages)
 {
     static int from[EDGES], to[EDGES], sent[EDGES * LENGTH], received[EDGES * LENGTH];
     int last = (test_rank + test_size - 1) % test_size, wrong = 0;
@@ -142,36 +159,21 @@ static void many_messages(void)
     MPI_Comm_free(&graph);
 }
 
-int main(int argc, char **argv)
+static void begin(void)
 {
-    int n, few = 100;
-    struct rng own;
-    double a, b;
+    size_t n = (size_t)how_many();
+    request = test_alloc(n * sizeof(MPI_Request));
+    in = test_alloc(n * sizeof *in);
+    out = test_alloc(n * sizeof *out);
+    order = test_alloc(n * sizeof *order);
+}
 
-    test_init(&argc, &argv);
-    own = rng_private(1);
-    n = how_many();
-    request = test_alloc((size_t)n * sizeof(MPI_Request));
-    in = test_alloc((size_t)n * sizeof *in);
-    out = test_alloc((size_t)n * sizeof *out);
-    order = test_alloc((size_t)n * sizeof *order);
-    attribute();
-    test_place("%d at a time", few);
-    in_groups(1000, few, &own);
-    a = in_groups(n, few, &own);
-    test_place("%d outstanding", n);
-    outstanding(n, &own); /* the first time, memory grows */
-    b = outstanding(n, &own);
-    if (test_rank == 0)
-        printf("%.2f us each with %d outstanding, %.2f us with %d\n", a * 1e6, few, b * 1e6, n);
-    test_place("many messages");
-    many_messages();
-    test_place("wrap");
-    wrap(n);
-    wrap(n);
+static void end(void)
+{
     free(request);
     free(in);
     free(out);
     free(order);
-    return test_done();
 }
+
+AROUND_TESTS(begin, end)

@@ -12,320 +12,16 @@ enum { MOST = 64 };
 static bool odd; /* this rank makes the other call */
 static int in[MOST], out[MOST], counts[MOST], displs[MOST], ones[MOST];
 
-/* Each scenario makes one call, as this rank makes it, and completes it. Returns its error. */
-typedef int scenario(MPI_Comm comm);
-
-static int finish(int error, MPI_Request *request)
-{
-    return error ? error : MPI_Wait(request, MPI_STATUS_IGNORE);
-}
-
-static int collective(MPI_Comm comm)
-{
-    MPI_Request request;
-    return finish(odd ? MPI_Iallreduce(in, out, 1, MPI_INT, MPI_SUM, comm, &request)
-                      : MPI_Ibarrier(comm, &request),
-                  &request);
-}
-
-static int both_blocking(MPI_Comm comm)
-{
-    return odd ? MPI_Bcast(in, 1, MPI_INT, 0, comm) : MPI_Barrier(comm);
-}
-
-static int blocking(MPI_Comm comm)
-{
-    MPI_Request request;
-    return odd ? MPI_Barrier(comm) : finish(MPI_Ibarrier(comm, &request), &request);
-}
-
-/* Without checks this program runs: test/mpi/orders.c. */
-static int order(MPI_Comm comm)
-{
-    MPI_Request request = MPI_REQUEST_NULL;
-    int first = odd ? MPI_Barrier(comm) : MPI_SUCCESS;
-    int error = MPI_Iallreduce(in, out, 1, MPI_INT, MPI_SUM, comm, &request);
-    int second = odd ? MPI_SUCCESS : MPI_Barrier(comm);
-    error = finish(error, &request);
-    EXPECT(error && (odd ? first : second), "of two calls one gives no error");
-    return error;
-}
-
-static int persistent(MPI_Comm comm)
-{
-    MPI_Request request;
-    return odd ? MPI_Barrier_init(comm, MPI_INFO_NULL, &request)
-               : finish(MPI_Ibarrier(comm, &request), &request);
-}
-
-static int two_persistent(MPI_Comm comm)
-{
-    MPI_Request request;
-    return odd ? MPI_Bcast_init(in, 1, MPI_INT, 0, comm, MPI_INFO_NULL, &request)
-               : MPI_Barrier_init(comm, MPI_INFO_NULL, &request);
-}
-
-static int constructor(MPI_Comm comm)
-{
-    MPI_Request request;
-    MPI_Comm made;
-    return odd ? MPI_Comm_dup(comm, &made) : finish(MPI_Ibarrier(comm, &request), &request);
-}
-
-static int root(MPI_Comm comm)
-{
-    MPI_Request request;
-    return finish(MPI_Ibcast(in, 1, MPI_INT, odd, comm, &request), &request);
-}
-
-static int operator(MPI_Comm comm)
-{
-    MPI_Request request;
-    return finish(MPI_Iallreduce(in, out, 1, MPI_INT, odd ? MPI_MAX : MPI_SUM, comm, &request),
-                  &request);
-}
-
-static void add(void *left, void *right, int *n, MPI_Datatype *type)
-{
-    (void)type;
-    for (int i = 0; i < *n; i++)
-        ((int *)right)[i] += ((int *)left)[i];
-}
-
-static int user_operator(MPI_Comm comm)
-{
-    MPI_Request request;
-    MPI_Op op;
-    MPI_Op_create(add, !odd, &op);
-    int error = MPI_Ireduce(in, out, 1, MPI_INT, op, 0, comm, &request);
-    MPI_Op_free(&op);
-    return finish(error, &request);
-}
-
-static int bcast_size(MPI_Comm comm)
-{
-    MPI_Request request;
-    return finish(MPI_Ibcast(in, 1 + odd, MPI_INT, 0, comm, &request), &request);
-}
-
-static int bcast_less(MPI_Comm comm)
-{
-    MPI_Request request;
-    return finish(MPI_Ibcast(in, 2 - odd, MPI_INT, 0, comm, &request), &request);
-}
-
-static int gather_size(MPI_Comm comm)
-{
-    MPI_Request request;
-    return finish(MPI_Igather(in, 2 - odd, MPI_INT, out, 2, MPI_INT, 0, comm, &request), &request);
-}
-
-static int scatter_size(MPI_Comm comm)
-{
-    MPI_Request request;
-    return finish(MPI_Iscatter(in, 1, MPI_INT, out, 1 + odd, MPI_INT, 0, comm, &request), &request);
-}
-
-static int allgather_size(MPI_Comm comm)
-{
-    MPI_Request request;
-    return finish(MPI_Iallgather(in, 1 + odd, MPI_INT, out, 1 + odd, MPI_INT, comm, &request),
-                  &request);
-}
-
-static int alltoall_type(MPI_Comm comm)
-{
-    MPI_Request request;
-    MPI_Datatype type = odd ? MPI_SHORT : MPI_INT;
-    return finish(MPI_Ialltoall(in, 1, type, out, 1, type, comm, &request), &request);
-}
-
-static int allreduce_size(MPI_Comm comm)
-{
-    MPI_Request request;
-    return finish(MPI_Iallreduce(in, out, 2 - odd, MPI_INT, MPI_SUM, comm, &request), &request);
-}
-
-static int persistent_size(MPI_Comm comm)
-{
-    MPI_Request request;
-    return MPI_Allreduce_init(in, out, 2 - odd, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request);
-}
-
-static int blocking_size(MPI_Comm comm)
-{
-    return MPI_Allreduce(in, out, 2 - odd, MPI_INT, MPI_SUM, comm);
-}
-
-static int scattered_counts(MPI_Comm comm)
-{
-    MPI_Request request;
-    memcpy(counts, ones, sizeof counts);
-    counts[0] += odd; /* another array of the same sum */
-    counts[1] -= odd;
-    return finish(MPI_Ireduce_scatter(in, out, counts, MPI_INT, MPI_SUM, comm, &request), &request);
-}
-
-static int gatherv_size(MPI_Comm comm)
-{
-    MPI_Request request;
-    return finish(MPI_Igatherv(in, 1 + odd, MPI_INT, out, ones, displs, MPI_INT, 0, comm, &request),
-                  &request);
-}
-
-static int allgatherv_size(MPI_Comm comm)
-{
-    MPI_Request request;
-    return finish(MPI_Iallgatherv(in, 1 + odd, MPI_INT, out, ones, displs, MPI_INT, comm, &request),
-                  &request);
-}
-
-static int alltoallv_pair(MPI_Comm comm)
-{
-    MPI_Request request;
-    memcpy(counts, ones, sizeof counts);
-    counts[0] += odd;
-    return finish(
-        MPI_Ialltoallv(in, counts, displs, MPI_INT, out, ones, displs, MPI_INT, comm, &request),
-        &request);
-}
-
-/* What is too much for one is missing for another. */
-static int alltoallv_pairs(MPI_Comm comm)
-{
-    MPI_Request request;
-    memcpy(counts, ones, sizeof counts);
-    counts[0] += odd;
-    counts[1] -= odd;
-    return finish(
-        MPI_Ialltoallv(in, counts, displs, MPI_INT, out, ones, displs, MPI_INT, comm, &request),
-        &request);
-}
-
-static int neighbor_size(MPI_Comm comm)
-{
-    MPI_Request request;
-    int two[2] = {1, 1 + odd};
-    return finish(MPI_Ineighbor_alltoallv(in, two, displs, MPI_INT, out, ones, displs, MPI_INT,
-                                          comm, &request),
-                  &request);
-}
-
-static int hint(MPI_Comm comm)
-{
-    MPI_Request request;
-    MPI_Info info;
-    MPI_Info_create(&info);
-    if (odd)
-        MPI_Info_set(info, "nbcshim_algorithm", "ring");
-    int error = MPI_Allreduce_init(in, out, 8, MPI_INT, MPI_SUM, comm, info, &request);
-    MPI_Info_free(&info);
-    return error;
-}
-
-static int segment_hint(MPI_Comm comm)
-{
-    MPI_Request request;
-    MPI_Info info;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "nbcshim_algorithm", "chain");
-    MPI_Info_set(info, "nbcshim_segment_size", odd ? "8" : "16");
-    int error = MPI_Bcast_init(in, 8, MPI_INT, 0, comm, info, &request);
-    MPI_Info_free(&info);
-    return error;
-}
-
-/* On an intercommunicator; rank 0 of the lower group is the root. */
-
-static bool low;
-
-static int root_here(int rank)
-{
-    return low ? (rank == 0 ? MPI_ROOT : MPI_PROC_NULL) : 0;
-}
-
-static int inter_collective(MPI_Comm comm)
-{
-    return collective(comm);
-}
-
-static int inter_root(MPI_Comm comm)
-{
-    MPI_Request request;
-    int rank;
-    MPI_Comm_rank(comm, &rank);
-    /* The odd rank is of the upper group. */
-    return finish(MPI_Ibcast(in, 1, MPI_INT, odd ? 1 : root_here(rank), comm, &request), &request);
-}
-
-static int inter_no_root(MPI_Comm comm)
-{
-    MPI_Request request;
-    return finish(MPI_Ibcast(in, 1, MPI_INT, low ? MPI_PROC_NULL : 0, comm, &request), &request);
-}
-
-static int inter_two_sides(MPI_Comm comm)
-{
-    MPI_Request request;
-    return finish(MPI_Ibcast(in, 1, MPI_INT, 0, comm, &request), &request);
-}
-
-static int inter_size(MPI_Comm comm)
-{
-    MPI_Request request;
-    int rank;
-    MPI_Comm_rank(comm, &rank);
-    return finish(MPI_Ibcast(in, low ? 1 : 2, MPI_INT, root_here(rank), comm, &request), &request);
-}
-
-static int inter_alltoallv(MPI_Comm comm)
-{
-    return alltoallv_pair(comm);
-}
+static bool low; /* in the lower group of an intercommunicator */
 
 enum where { PLAIN, RING, INTER, UNNAMED };
 
-static const struct row {
+struct row {
     const char *name;
-    scenario *run;
-    const char *says[2]; /* MPI_Error_string holds both; the second may depend on the group */
+    int (*run)(MPI_Comm comm); /* makes one call, as this rank makes it, and completes it */
+    const char *says[2];       /* MPI_Error_string holds both; the second may depend on the group */
     enum where where;
     int least; /* ranks */
-} rows[] = {
-    {"collective", collective, {"MPI_Ibarrier", "MPI_Iallreduce"}, PLAIN, 2},
-    {"both blocking", both_blocking, {"calls MPI_Barrier", "calls MPI_Bcast"}, PLAIN, 2},
-    {"blocking", blocking, {"MPI_Ibarrier", "MPI_Barrier"}, PLAIN, 2},
-    {"order", order, {"calls MPI_Barrier", "calls MPI_Iallreduce"}, PLAIN, 2},
-    {"persistent", persistent, {"MPI_Ibarrier", "MPI_Barrier_init"}, PLAIN, 2},
-    {"two persistent", two_persistent, {"MPI_Barrier_init", "MPI_Bcast_init"}, PLAIN, 2},
-    {"constructor", constructor, {"MPI_Ibarrier", "another collective function"}, PLAIN, 2},
-    {"root", root, {"gives root 0", "gives root 1"}, PLAIN, 2},
-    {"operator", operator, {"MPI_SUM", "MPI_MAX"}, PLAIN, 2},
-    {"user operator", user_operator, {"a commutative user-defined", "a user-defined"}, PLAIN, 2},
-    {"bcast size", bcast_size, {"MPI_Ibcast", "expects 8 bytes"}, PLAIN, 2},
-    {"bcast of less", bcast_less, {"MPI_Ibcast", "expects 4 bytes"}, PLAIN, 2},
-    {"gather size", gather_size, {"MPI_Igather", "sends 4 bytes"}, PLAIN, 2},
-    {"scatter size", scatter_size, {"MPI_Iscatter", "expects 8 bytes"}, PLAIN, 2},
-    {"allgather size", allgather_size, {"MPI_Iallgather", "sends 8 bytes"}, PLAIN, 2},
-    {"alltoall type", alltoall_type, {"MPI_Ialltoall", "sends 2 bytes"}, PLAIN, 2},
-    {"allreduce size", allreduce_size, {"sends 8 bytes", "sends 4 bytes"}, PLAIN, 2},
-    {"persistent size", persistent_size, {"MPI_Allreduce_init", "sends 4 bytes"}, PLAIN, 2},
-    {"blocking size", blocking_size, {"MPI_Allreduce:", "sends 4 bytes"}, PLAIN, 2},
-    {"counts", scattered_counts, {"MPI_Ireduce_scatter", "different counts"}, PLAIN, 2},
-    {"gatherv size", gatherv_size, {"sends rank 0 4 bytes more than", ""}, PLAIN, 2},
-    {"allgatherv size", allgatherv_size, {"several pairs of ranks", ""}, PLAIN, 2},
-    {"alltoallv, one pair", alltoallv_pair, {"sends rank 0 4 bytes more than", ""}, PLAIN, 2},
-    {"alltoallv, two pairs", alltoallv_pairs, {"several pairs of ranks", ""}, PLAIN, 2},
-    {"neighbor size", neighbor_size, {"MPI_Ineighbor_alltoallv", "sends rank 0 4"}, RING, 3},
-    {"hint", hint, {"MPI_Allreduce_init", "uses algorithm ring"}, PLAIN, 3},
-    {"segment", segment_hint, {"uses segments of 16 bytes", "segments of 8 bytes"}, PLAIN, 2},
-    {"unnamed", collective, {"MPI_Ibarrier", "MPI_Iallreduce"}, UNNAMED, 2},
-    {"collective", inter_collective, {"MPI_Ibarrier", "MPI_Iallreduce"}, INTER, 2},
-    {"root", inter_root, {"gives root 0", "gives root 1"}, INTER, 4},
-    {"no root", inter_no_root, {"no rank gives MPI_ROOT", ""}, INTER, 2},
-    {"two sides", inter_two_sides, {"places the root in the other group", ""}, INTER, 2},
-    {"size", inter_size, {"4 bytes", "8 bytes"}, INTER, 2},
-    {"alltoallv", inter_alltoallv, {"4 bytes more than", ""}, INTER, 2},
 };
 
 static MPI_Comm make(enum where where)
@@ -386,21 +82,286 @@ static void row_run(const struct row *row)
 {
     if (test_size < row->least)
         return;
-    test_place("%s", row->name);
     MPI_Comm comm = make(row->where);
     expect_told(row, row->run(comm));
     expect_working(row, comm);
     MPI_Comm_free(&comm);
 }
 
+/* A test: the error that all ranks get says these words. The body returns the error of this rank.
+ */
+#define ON(test, where, least, first, second)                                              \
+    static int test##_call(MPI_Comm comm);                                                 \
+    TEST(test)                                                                             \
+    {                                                                                      \
+        static const struct row row = {#test, test##_call, {first, second}, where, least}; \
+        row_run(&row);                                                                     \
+    }                                                                                      \
+    static int test##_call(MPI_Comm comm)
+#define ALL_TOLD(test, first, second) ON(test, PLAIN, 2, first, second)
+
+static int finish(int error, MPI_Request *request)
+{
+    return error ? error : MPI_Wait(request, MPI_STATUS_IGNORE);
+}
+
+/* Of a nonblocking call, whose request is the last argument. */
+#define COMPLETE(name, ...)                                               \
+    do {                                                                  \
+        MPI_Request request;                                              \
+        return finish(MPI_##name(__VA_ARGS__, comm, &request), &request); \
+    } while (0)
+
+/* The two calls belong to different collectives, or to different kinds of calls. */
+static int other_collective(MPI_Comm comm)
+{
+    MPI_Request request;
+    return finish(odd ? MPI_Iallreduce(in, out, 1, MPI_INT, MPI_SUM, comm, &request)
+                      : MPI_Ibarrier(comm, &request),
+                  &request);
+}
+
+ALL_TOLD(collective, "MPI_Ibarrier", "MPI_Iallreduce")
+{
+    return other_collective(comm);
+}
+
+ON(unnamed, UNNAMED, 2, "MPI_Ibarrier", "MPI_Iallreduce")
+{
+    return other_collective(comm);
+}
+
+ON(inter_collective, INTER, 2, "MPI_Ibarrier", "MPI_Iallreduce")
+{
+    return other_collective(comm);
+}
+
+ALL_TOLD(both_blocking, "calls MPI_Barrier", "calls MPI_Bcast")
+{
+    return odd ? MPI_Bcast(in, 1, MPI_INT, 0, comm) : MPI_Barrier(comm);
+}
+
+ALL_TOLD(blocking, "MPI_Ibarrier", "MPI_Barrier")
+{
+    MPI_Request request;
+    return odd ? MPI_Barrier(comm) : finish(MPI_Ibarrier(comm, &request), &request);
+}
+
+/* Without checks this program runs: test/mpi/orders.c. */
+ALL_TOLD(order, "calls MPI_Barrier", "calls MPI_Iallreduce")
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    int first = odd ? MPI_Barrier(comm) : MPI_SUCCESS;
+    int error = MPI_Iallreduce(in, out, 1, MPI_INT, MPI_SUM, comm, &request);
+    int second = odd ? MPI_SUCCESS : MPI_Barrier(comm);
+    error = finish(error, &request);
+    EXPECT(error && (odd ? first : second), "of two calls one gives no error");
+    return error;
+}
+
+ALL_TOLD(persistent, "MPI_Ibarrier", "MPI_Barrier_init")
+{
+    MPI_Request request;
+    return odd ? MPI_Barrier_init(comm, MPI_INFO_NULL, &request)
+               : finish(MPI_Ibarrier(comm, &request), &request);
+}
+
+ALL_TOLD(two_persistent, "MPI_Barrier_init", "MPI_Bcast_init")
+{
+    MPI_Request request;
+    return odd ? MPI_Bcast_init(in, 1, MPI_INT, 0, comm, MPI_INFO_NULL, &request)
+               : MPI_Barrier_init(comm, MPI_INFO_NULL, &request);
+}
+
+ALL_TOLD(constructor, "MPI_Ibarrier", "another collective function")
+{
+    MPI_Request request;
+    MPI_Comm made;
+    return odd ? MPI_Comm_dup(comm, &made) : finish(MPI_Ibarrier(comm, &request), &request);
+}
+
+/* The same collective with other arguments. */
+ALL_TOLD(root, "gives root 0", "gives root 1")
+{
+    COMPLETE(Ibcast, in, 1, MPI_INT, odd);
+}
+
+ALL_TOLD(operator, "MPI_SUM", "MPI_MAX")
+{
+    COMPLETE(Iallreduce, in, out, 1, MPI_INT, odd ? MPI_MAX : MPI_SUM);
+}
+
+static void add(void *left, void *right, int *n, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < *n; i++)
+        ((int *)right)[i] += ((int *)left)[i];
+}
+
+ALL_TOLD(user_operator, "a commutative user-defined", "a user-defined")
+{
+    MPI_Request request;
+    MPI_Op op;
+    MPI_Op_create(add, !odd, &op);
+    int error = MPI_Ireduce(in, out, 1, MPI_INT, op, 0, comm, &request);
+    MPI_Op_free(&op);
+    return finish(error, &request);
+}
+
+ALL_TOLD(bcast_size, "MPI_Ibcast", "expects 8 bytes")
+{
+    COMPLETE(Ibcast, in, 1 + odd, MPI_INT, 0);
+}
+
+ALL_TOLD(bcast_of_less, "MPI_Ibcast", "expects 4 bytes")
+{
+    COMPLETE(Ibcast, in, 2 - odd, MPI_INT, 0);
+}
+
+ALL_TOLD(gather_size, "MPI_Igather", "sends 4 bytes")
+{
+    COMPLETE(Igather, in, 2 - odd, MPI_INT, out, 2, MPI_INT, 0);
+}
+
+ALL_TOLD(scatter_size, "MPI_Iscatter", "expects 8 bytes")
+{
+    COMPLETE(Iscatter, in, 1, MPI_INT, out, 1 + odd, MPI_INT, 0);
+}
+
+ALL_TOLD(allgather_size, "MPI_Iallgather", "sends 8 bytes")
+{
+    COMPLETE(Iallgather, in, 1 + odd, MPI_INT, out, 1 + odd, MPI_INT);
+}
+
+ALL_TOLD(alltoall_type, "MPI_Ialltoall", "sends 2 bytes")
+{
+    MPI_Datatype type = odd ? MPI_SHORT : MPI_INT;
+    COMPLETE(Ialltoall, in, 1, type, out, 1, type);
+}
+
+ALL_TOLD(allreduce_size, "sends 8 bytes", "sends 4 bytes")
+{
+    COMPLETE(Iallreduce, in, out, 2 - odd, MPI_INT, MPI_SUM);
+}
+
+ALL_TOLD(persistent_size, "MPI_Allreduce_init", "sends 4 bytes")
+{
+    MPI_Request request;
+    return MPI_Allreduce_init(in, out, 2 - odd, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request);
+}
+
+ALL_TOLD(blocking_size, "MPI_Allreduce:", "sends 4 bytes")
+{
+    return MPI_Allreduce(in, out, 2 - odd, MPI_INT, MPI_SUM, comm);
+}
+
+/* The odd rank has so many more in the first and in the second count. */
+static int *counts_with(int first, int second)
+{
+    memcpy(counts, ones, sizeof counts);
+    counts[0] += odd ? first : 0;
+    counts[1] += odd ? second : 0;
+    return counts;
+}
+
+/* Another array of the same sum. */
+ALL_TOLD(scattered_counts, "MPI_Ireduce_scatter", "different counts")
+{
+    COMPLETE(Ireduce_scatter, in, out, counts_with(1, -1), MPI_INT, MPI_SUM);
+}
+
+ALL_TOLD(gatherv_size, "sends rank 0 4 bytes more than", "")
+{
+    COMPLETE(Igatherv, in, 1 + odd, MPI_INT, out, ones, displs, MPI_INT, 0);
+}
+
+ALL_TOLD(allgatherv_size, "several pairs of ranks", "")
+{
+    COMPLETE(Iallgatherv, in, 1 + odd, MPI_INT, out, ones, displs, MPI_INT);
+}
+
+ALL_TOLD(alltoallv_one_pair, "sends rank 0 4 bytes more than", "")
+{
+    COMPLETE(Ialltoallv, in, counts_with(1, 0), displs, MPI_INT, out, ones, displs, MPI_INT);
+}
+
+/* What is too much for one is missing for another. */
+ALL_TOLD(alltoallv_two_pairs, "several pairs of ranks", "")
+{
+    COMPLETE(Ialltoallv, in, counts_with(1, -1), displs, MPI_INT, out, ones, displs, MPI_INT);
+}
+
+ON(neighbor_size, RING, 3, "MPI_Ineighbor_alltoallv", "sends rank 0 4")
+{
+    int two[2] = {1, 1 + odd};
+    COMPLETE(Ineighbor_alltoallv, in, two, displs, MPI_INT, out, ones, displs, MPI_INT);
+}
+
+ON(hint, PLAIN, 3, "MPI_Allreduce_init", "uses algorithm ring")
+{
+    MPI_Request request;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    if (odd)
+        MPI_Info_set(info, "nbcshim_algorithm", "ring");
+    int error = MPI_Allreduce_init(in, out, 8, MPI_INT, MPI_SUM, comm, info, &request);
+    MPI_Info_free(&info);
+    return error;
+}
+
+ALL_TOLD(segment_hint, "uses segments of 16 bytes", "segments of 8 bytes")
+{
+    MPI_Request request;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "nbcshim_algorithm", "chain");
+    MPI_Info_set(info, "nbcshim_segment_size", odd ? "8" : "16");
+    int error = MPI_Bcast_init(in, 8, MPI_INT, 0, comm, info, &request);
+    MPI_Info_free(&info);
+    return error;
+}
+
+/* On an intercommunicator; rank 0 of the lower group is the root. */
+static int root_here(MPI_Comm comm)
+{
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    return low ? (rank == 0 ? MPI_ROOT : MPI_PROC_NULL) : 0;
+}
+
+/* The odd rank is of the upper group. */
+ON(inter_root, INTER, 4, "gives root 0", "gives root 1")
+{
+    COMPLETE(Ibcast, in, 1, MPI_INT, odd ? 1 : root_here(comm));
+}
+
+ON(inter_no_root, INTER, 2, "no rank gives MPI_ROOT", "")
+{
+    COMPLETE(Ibcast, in, 1, MPI_INT, low ? MPI_PROC_NULL : 0);
+}
+
+ON(inter_two_sides, INTER, 2, "places the root in the other group", "")
+{
+    COMPLETE(Ibcast, in, 1, MPI_INT, 0);
+}
+
+ON(inter_size, INTER, 2, "4 bytes", "8 bytes")
+{
+    COMPLETE(Ibcast, in, low ? 1 : 2, MPI_INT, root_here(comm));
+}
+
+ON(inter_alltoallv, INTER, 2, "4 bytes more than", "")
+{
+    COMPLETE(Ialltoallv, in, counts_with(1, 0), displs, MPI_INT, out, ones, displs, MPI_INT);
+}
+
 /* Many at once, of which one is wrong, completed out of order. */
-static void run_many(void)
+TEST(many_at_once, .wanted = test_has_peers)
 {
     enum { N = 40 };
     MPI_Request request[N];
     MPI_Comm comm = make(PLAIN);
     int one = 1, sum[N];
-    test_place("many at once");
     for (int i = 0; i < N; i++)
         MPI_Iallreduce(&one, &sum[i], 1, MPI_INT, odd && i == 7 ? MPI_MAX : MPI_SUM, comm,
                        &request[i]);
@@ -412,10 +373,24 @@ static void run_many(void)
     MPI_Comm_free(&comm);
 }
 
-/* The last rank leaves an MPI_Barrier out. */
-static int leave_out(void)
+static void begin(void)
+{
+    odd = test_size > 1 && test_rank == test_size - 1;
+    low = test_rank < test_size / 2;
+    for (int i = 0; i < MOST; i++) {
+        ones[i] = 1;
+        displs[i] = i;
+    }
+}
+
+AROUND_TESTS(begin, NULL)
+
+/* The last rank leaves an MPI_Barrier out: "matching finalize". */
+static int leave_out(int argc, char **argv)
 {
     int error = MPI_SUCCESS;
+    test_init(&argc, &argv);
+    begin();
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     if (!odd)
         error = MPI_Barrier(MPI_COMM_WORLD);
@@ -427,18 +402,7 @@ static int leave_out(void)
 
 int main(int argc, char **argv)
 {
-    test_init(&argc, &argv);
-    odd = test_size > 1 && test_rank == test_size - 1;
-    low = test_rank < test_size / 2;
-    for (int i = 0; i < MOST; i++) {
-        ones[i] = 1;
-        displs[i] = i;
-    }
     if (argc > 1 && strcmp(argv[1], "finalize") == 0)
-        return leave_out();
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        row_run(&rows[i]);
-    if (test_size > 1)
-        run_many();
-    return test_done();
+        return leave_out(argc, argv);
+    return test_main(argc, argv);
 }

@@ -59,8 +59,23 @@ static void cartesian(int ndims, int a, int b, int c, int periodic)
     run_cases(comm, what);
 }
 
+TEST(cartesian_topologies)
+{
+    for (int periodic = 0; periodic < 2; periodic++) {
+        cartesian(1, 1, 0, 0, periodic);
+        cartesian(1, 2, 0, 0, periodic);
+        cartesian(1, test_size, 0, 0, periodic);
+    }
+    for (int periodic = 0; periodic < 4; periodic++) {
+        cartesian(2, 2, test_size / 2, 0, periodic);
+        cartesian(2, test_size, 1, 0, periodic);
+    }
+    cartesian(3, 2, 2, 2, 7);
+    cartesian(3, 1, 2, test_size / 2, 5);
+}
+
 /* Rows and columns of a grid, whose neighbors are others than the grid's. */
-static void cartesian_parts(void)
+TEST(cartesian_parts)
 {
     int dims[] = {0, 0}, periods[] = {1, 0};
     MPI_Comm grid, part;
@@ -78,7 +93,7 @@ static void cartesian_parts(void)
 }
 
 /* Three edges to the next rank, one to itself, and rank 0 receives from all besides. */
-static void multigraph(void)
+TEST(multigraph)
 {
     int next = (test_rank + 1) % test_size, before = (test_rank - 1 + test_size) % test_size;
     int in[64] = {before, test_rank, before, before}, out[] = {next, next, test_rank, next, 0};
@@ -95,7 +110,7 @@ static void multigraph(void)
 }
 
 /* One direction only: the first sends to all others, who have nobody to send to. */
-static void one_way(void)
+TEST(one_way)
 {
     int source = 0, others[64], n = test_size < 64 ? test_size - 1 : 63;
     bool receives = test_rank > 0 && test_rank <= n;
@@ -109,7 +124,7 @@ static void one_way(void)
     run_cases(comm, "one way");
 }
 
-static void nobody(void)
+TEST(nobody)
 {
     int none = 0;
     MPI_Comm comm;
@@ -121,7 +136,7 @@ static void nobody(void)
 
 /* So many edges that their arrays are not kept from call to call: another content at the same place
  * is another call. */
-static void many_edges(void)
+TEST(many_edges)
 {
     enum { N = 1100 };
     static int peers[N], counts[N], from[N], to[N], in[N], out[N];
@@ -148,32 +163,12 @@ static void many_edges(void)
     MPI_Comm_free(&loops);
 }
 
-int main(int argc, char **argv)
+TEST(random_topologies)
 {
-    struct rng rng;
-
-    test_init(&argc, &argv);
-    kinds_init();
-    rng = rng_shared(1);
-    for (int periodic = 0; periodic < 2; periodic++) {
-        cartesian(1, 1, 0, 0, periodic);
-        cartesian(1, 2, 0, 0, periodic);
-        cartesian(1, test_size, 0, 0, periodic);
-    }
-    for (int periodic = 0; periodic < 4; periodic++) {
-        cartesian(2, 2, test_size / 2, 0, periodic);
-        cartesian(2, test_size, 1, 0, periodic);
-    }
-    cartesian(3, 2, 2, 2, 7);
-    cartesian(3, 1, 2, test_size / 2, 5);
-    cartesian_parts();
-    multigraph();
-    one_way();
-    nobody();
-    many_edges();
+    struct rng rng = rng_shared(1);
     for (int i = 0; i < test_scale(8, 400); i++)
         run_cases(topology_make(MPI_COMM_WORLD, (enum topology_kind)(i % NTOPOLOGIES), &rng),
                   "random");
-    kinds_finish();
-    return test_done();
 }
+
+AROUND_TESTS(kinds_init, kinds_finish)

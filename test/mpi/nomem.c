@@ -61,7 +61,109 @@ static int returned(int code)
 
 #define I MPI_INT
 
-static int moves(void)
+static int outcome;           /* of a scene */
+static bool may_ask_for_none; /* it may do without memory */
+
+static bool plays(void)
+{
+    return OWN_MALLOC && !test_native;
+}
+
+static bool is_alone(void)
+{
+    return plays() && test_size == 1;
+}
+
+static int good(MPI_Comm c)
+{
+    int x = 5, sum = 0, error;
+    MPI_Request r = MPI_REQUEST_NULL;
+    error = MPI_Iallreduce(&x, &sum, 1, I, MPI_SUM, c, &r);
+    if (!error)
+        error = MPI_Wait(&r, MPI_STATUS_IGNORE);
+    EXPECT(error || sum == x, "sum %d", sum);
+    return error;
+}
+
+/* The n-th piece is refused; 0: none is. Returns whether there was an n-th. */
+static bool play(const struct test *scene, int n)
+{
+    test_place("%s, piece %d", scene->name, n);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    refused = false;
+    countdown = n;
+    may_ask_for_none = false;
+    scene->run();
+    countdown = 0;
+    EXPECT(!outcome || refused, "%s, piece %d: fails for nothing", scene->name, n);
+    EXPECT_INT(good(comm), MPI_SUCCESS, "%s, piece %d", scene->name, n);
+    MPI_Comm_free(&comm);
+    return refused;
+}
+
+/* First with nothing at hand, then again: now all that is taken is given back. */
+static void run_scene(const struct test *scene, bool keeps)
+{
+    int pieces = 0;
+    while (play(scene, pieces + 1))
+        pieces++;
+    EXPECT(pieces > 0 || may_ask_for_none, "%s asks for no memory", scene->name);
+    for (int n = 1;; n++) {
+        int held = pieces_live;
+        bool any = play(scene, n);
+        EXPECT(keeps || pieces_live <= held, "%s, piece %d: %d pieces are left", scene->name, n,
+               pieces_live - held);
+        if (!any)
+            break;
+    }
+}
+
+static void in_scene(const struct test *scene)
+{
+    run_scene(scene, false);
+}
+
+/* Each call keeps more memory for later. */
+static void in_growing_scene(const struct test *scene)
+{
+    run_scene(scene, true);
+}
+
+/* The body returns an error code. */
+#define SCENE_IF(name, is_wanted, runs)             \
+    static int name##_scene(void);                  \
+    TEST(name, .wanted = is_wanted, .runner = runs) \
+    {                                               \
+        outcome = name##_scene();                   \
+    }                                               \
+    static int name##_scene(void)
+#define SCENE(name) SCENE_IF(name, is_alone, in_scene)
+
+/* --- the first calls of all ------------------------------------------------------------------- */
+
+/* Whenever a refused call has learned something that stays, it is made again from the first piece
+ * on: so each is refused that it asks for. It does not learn without end. */
+TEST(first_calls, .wanted = is_alone)
+{
+    enum { CALLS_MOST = 200 };
+    int calls = 0;
+    comm = MPI_COMM_WORLD;
+    refused = true;
+    for (int n = 1; refused && calls < CALLS_MOST; calls++) {
+        int error = MPI_SUCCESS, held = pieces_live;
+        test_place("first call, piece %d", n);
+        refused = false;
+        countdown = n;
+        ONE(MPI_Iallreduce(in, out, N, I, MPI_SUM, comm, r));
+        countdown = 0;
+        n = pieces_live > held ? 1 : n + 1;
+    }
+    EXPECT(calls < CALLS_MOST, "%d pieces, and ever more", pieces_live);
+}
+
+/* --- and others ------------------------------------------------------------------------------- */
+
+SCENE(moves)
 {
     int error = MPI_SUCCESS;
     ONE(MPI_Ibarrier(comm, r));
@@ -82,7 +184,7 @@ static int moves(void)
     return error;
 }
 
-static int reductions(void)
+SCENE(reductions)
 {
     int error = MPI_SUCCESS;
     ONE(MPI_Ireduce(in, out, N, I, MPI_SUM, 0, comm, r));
@@ -98,7 +200,7 @@ static int reductions(void)
 }
 
 /* Types of this scene alone, with holes: contiguous ones would be copied without more memory. */
-static int types(void)
+SCENE(types)
 {
     MPI_Datatype sparse, wide;
     int error = MPI_SUCCESS;
@@ -126,7 +228,7 @@ static void add(void *from, void *to, int *n, MPI_Datatype *type)
         ((int *)to)[i] += ((int *)from)[i];
 }
 
-static int operators(void)
+SCENE(operators)
 {
     MPI_Op op;
     int error = MPI_SUCCESS;
@@ -141,7 +243,7 @@ static int operators(void)
 }
 
 /* Long arrays, with requests of the program's own among ours. */
-static int persistent(void)
+SCENE(persistent)
 {
     MPI_Request list[2 * MANY];
     int error = MPI_SUCCESS, flag, n = 0;
@@ -171,7 +273,7 @@ static int persistent(void)
     return error;
 }
 
-static int arrays(void)
+SCENE(arrays)
 {
     MPI_Request list[MANY];
     MPI_Status statuses[MANY];
@@ -194,7 +296,7 @@ static int arrays(void)
 
 /* More at once on each call: what holds requests grows, and what nbcshim knows of an array that
  * becomes longer. */
-static int more(void)
+SCENE_IF(more, is_alone, in_growing_scene)
 {
     static int most = 100;
     MPI_Request *list = test_alloc((most *= 1.2) * sizeof *list);
@@ -211,17 +313,6 @@ static int more(void)
     return error;
 }
 
-static int good(MPI_Comm c)
-{
-    int x = 5, sum = 0, error;
-    MPI_Request r = MPI_REQUEST_NULL;
-    error = MPI_Iallreduce(&x, &sum, 1, I, MPI_SUM, c, &r);
-    if (!error)
-        error = MPI_Wait(&r, MPI_STATUS_IGNORE);
-    EXPECT(error || sum == x, "sum %d", sum);
-    return error;
-}
-
 /* Where the call that made it has not failed. */
 static void drop(MPI_Comm *c)
 {
@@ -229,7 +320,7 @@ static void drop(MPI_Comm *c)
         MPI_Comm_free(c);
 }
 
-static int communicators(void)
+SCENE(communicators)
 {
     MPI_Comm copy = MPI_COMM_NULL;
     MPI_Info info;
@@ -248,7 +339,7 @@ static int communicators(void)
 }
 
 #if MPI_VERSION >= 3
-static int duplicates(void)
+SCENE(duplicates)
 {
     int error = MPI_SUCCESS;
     MPI_Comm copy = MPI_COMM_NULL;
@@ -261,7 +352,7 @@ static int duplicates(void)
 }
 #endif
 
-static int neighbors(void)
+SCENE(neighbors)
 {
     MPI_Comm ring = MPI_COMM_NULL, graph = MPI_COMM_NULL;
     int error = MPI_SUCCESS, counts[2] = {1, 1}, places[2] = {0, 1};
@@ -284,13 +375,21 @@ static int neighbors(void)
 static bool has_windows(void)
 {
     MPI_Win window;
-    if (MPI_Win_create(in, sizeof in, sizeof in[0], MPI_INFO_NULL, MPI_COMM_WORLD, &window))
+    if (!is_alone() ||
+        MPI_Win_create(in, sizeof in, sizeof in[0], MPI_INFO_NULL, MPI_COMM_WORLD, &window))
         return false;
     MPI_Win_free(&window);
     return true;
 }
 
-static int windows(void)
+static bool is_hooked(void)
+{
+    int hooked;
+    nbcshim_hook(&hooked);
+    return hooked;
+}
+
+SCENE_IF(windows, has_windows, in_scene)
 {
     MPI_Win window = MPI_WIN_NULL;
     int error = MPI_SUCCESS;
@@ -301,6 +400,8 @@ static int windows(void)
     TRY(MPI_Win_fence(0, window));
     TRY(MPI_Win_fence(0, window));
     MPI_Win_free(&window);
+    /* With a hook the calls of windows have no barrier of nbcshim before them. */
+    may_ask_for_none = is_hooked();
     return error;
 }
 
@@ -379,6 +480,17 @@ static void run_among_others(bool as_persistent)
     EXPECT(pieces > 0, "a gather asks for no memory");
 }
 
+static bool is_among_others(void)
+{
+    return plays() && test_size > 1;
+}
+
+TEST(among_others, .wanted = is_among_others)
+{
+    for (int i = 0; i < 1 + test_has_persistent(); i++)
+        run_among_others(i > 0);
+}
+
 /* With NBCSHIM_CHECK=1 the operations of a communicator begin in order, each when its check is
  * over. The last rank fails one of several; the others wait for it in vain, and the last rank does
  * not wait for them. */
@@ -410,6 +522,16 @@ static bool fail_checked(int n)
             MPI_Wait(&list[i], MPI_STATUS_IGNORE);
     MPI_Comm_free(&comm);
     return any;
+}
+
+TEST(checked, .if_named = true, .wanted = plays)
+{
+    int n = 1;
+    MPI_Comm_dup(MPI_COMM_WORLD, &side);
+    while (fail_checked(n))
+        n += 1 + n / test_scale(12, 100000);
+    EXPECT(n > 1, "checked operations ask for no memory");
+    MPI_Comm_free(&side);
 }
 
 /* Blocking calls of which the plan is at hand. Rank 0 is late, so that the others make a request
@@ -488,7 +610,12 @@ static void wait_without_request(MPI_Op op)
     MPI_Comm_free(&comm);
 }
 
-static void wait_late(void)
+static bool plays_persistent(void)
+{
+    return plays() && test_has_persistent();
+}
+
+TEST(late, .if_named = true, .wanted = plays_persistent)
 {
     MPI_Op op;
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
@@ -500,7 +627,7 @@ static void wait_late(void)
 
 /* All ranks alike, so none knows of the others, until nothing more can be called on MPI_COMM_WORLD:
  * MPI_Finalize ends well all the same. */
-static void use_up(void)
+TEST(finalize, .if_named = true, .wanted = plays)
 {
     enum { TAGS = 40 };
     int error = MPI_SUCCESS;
@@ -512,28 +639,6 @@ static void use_up(void)
     for (int i = 0; i < TAGS && class_of(error) != MPI_ERR_OTHER; i++)
         error = MPI_Barrier(comm);
     EXPECT_INT(class_of(error), MPI_ERR_OTHER);
-}
-
-/* --- the first calls of all ------------------------------------------------------------------- */
-
-/* Whenever a refused call has learned something that stays, it is made again from the first piece
- * on: so each is refused that it asks for. It does not learn without end. */
-static void begin(void)
-{
-    enum { CALLS_MOST = 200 };
-    int calls = 0;
-    comm = MPI_COMM_WORLD;
-    refused = true;
-    for (int n = 1; refused && calls < CALLS_MOST; calls++) {
-        int error = MPI_SUCCESS, held = pieces_live;
-        test_place("first call, piece %d", n);
-        refused = false;
-        countdown = n;
-        ONE(MPI_Iallreduce(in, out, N, I, MPI_SUM, comm, r));
-        countdown = 0;
-        n = pieces_live > held ? 1 : n + 1;
-    }
-    EXPECT(calls < CALLS_MOST, "%d pieces, and ever more", pieces_live);
 }
 
 /* --- what needs none -------------------------------------------------------------------------- */
@@ -572,7 +677,7 @@ static void use_type(void)
 }
 
 /* What was worked out for a few calls stays at hand, whichever they are. */
-static void call_again(void)
+TEST(call_again, .wanted = plays)
 {
     enum { GROUPS = 20 };
     for (int group = 0; group < GROUPS; group++) {
@@ -589,7 +694,12 @@ static void call_again(void)
 
 /* Plans make room for others while there are requests made by them: more than any communicator has
  * plans. */
-static void make_room(void)
+static bool is_alone_persistent(void)
+{
+    return is_alone() && test_has_persistent();
+}
+
+TEST(make_room, .wanted = is_alone_persistent)
 {
     enum { PLANS = 2 * MANY };
     MPI_Request list[PLANS];
@@ -607,9 +717,14 @@ static void make_room(void)
     EXPECT(pieces_live <= held, "%d pieces are left of plans", pieces_live - held);
 }
 
-static void make_types(void)
+static void begin(void)
 {
     MPI_Datatype loose;
+    for (int i = 0; i < MANY; i++)
+        in[i] = i + 1;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (!test_native)
+        library_find();
     MPI_Type_vector(2, 1, 2, I, &narrow);
     MPI_Type_vector(2, 1, 3, I, &loose);
     MPI_Type_create_resized(loose, 0, 8 * sizeof(int), &wide);
@@ -618,110 +733,10 @@ static void make_types(void)
     MPI_Type_free(&loose);
 }
 
-/* --- the main job ----------------------------------------------------------------------------- */
-
-struct scene {
-    int (*play)(void);
-    const char *name;
-    bool keeps; /* more memory for later on each call */
-};
-
-#define SCENE(name, keeps) \
-    {                      \
-        name, #name, keeps \
-    }
-static const struct scene scenes[] = {
-    SCENE(moves, false),      SCENE(reductions, false),    SCENE(types, false),
-    SCENE(operators, false),  SCENE(persistent, false),    SCENE(arrays, false),
-    SCENE(more, true),        SCENE(communicators, false), SCENE(neighbors, false),
-    SCENE(windows, false),
-#if MPI_VERSION >= 3
-    SCENE(duplicates, false),
-#endif
-};
-enum { NSCENES = sizeof scenes / sizeof *scenes };
-
-/* The n-th piece is refused; 0: none is. Returns whether there was an n-th. */
-static bool play(const struct scene *scene, int n)
+static void end(void)
 {
-    test_place("%s, piece %d", scene->name, n);
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    refused = false;
-    countdown = n;
-    int error = scene->play();
-    countdown = 0;
-    EXPECT(!error || refused, "%s, piece %d: fails for nothing", scene->name, n);
-    EXPECT_INT(good(comm), MPI_SUCCESS, "%s, piece %d", scene->name, n);
-    MPI_Comm_free(&comm);
-    return refused;
-}
-
-static bool is_hooked(void)
-{
-    int hooked;
-    nbcshim_hook(&hooked);
-    return hooked;
-}
-
-/* First with nothing at hand, then again: now all that is taken is given back. */
-static void scene_run(const struct scene *scene)
-{
-    int pieces = 0;
-    while (play(scene, pieces + 1))
-        pieces++;
-    /* With a hook the calls of windows have no barrier of nbcshim before them. */
-    EXPECT(pieces > 0 || (scene->play == windows && is_hooked()), "%s asks for no memory",
-           scene->name);
-    for (int n = 1;; n++) {
-        int held = pieces_live;
-        bool any = play(scene, n);
-        EXPECT(scene->keeps || pieces_live <= held, "%s, piece %d: %d pieces are left", scene->name,
-               n, pieces_live - held);
-        if (!any)
-            break;
-    }
-}
-
-int main(int argc, char **argv)
-{
-    test_init(&argc, &argv);
-    for (int i = 0; i < MANY; i++)
-        in[i] = i + 1;
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    bool plays = OWN_MALLOC && !test_native, ends = argc > 1 && strcmp(argv[1], "finalize") == 0;
-    if (!test_native)
-        library_find();
-    if (ends && plays)
-        use_up();
-    if (ends)
-        return test_done();
-    if (argc > 1 && strcmp(argv[1], "late") == 0) {
-        if (plays && test_has_persistent())
-            wait_late();
-        return test_done();
-    }
-    if (argc > 1 && strcmp(argv[1], "checked") == 0) {
-        int n = 1;
-        MPI_Comm_dup(MPI_COMM_WORLD, &side);
-        while (plays && fail_checked(n))
-            n += 1 + n / test_scale(12, 100000);
-        EXPECT(!plays || n > 1, "checked operations ask for no memory");
-        MPI_Comm_free(&side);
-        return test_done();
-    }
-    if (plays && test_size == 1)
-        begin();
-    make_types();
-    if (plays)
-        call_again();
-    if (plays && test_size == 1 && test_has_persistent())
-        make_room();
-    for (int i = 0; plays && test_size > 1 && i < 1 + test_has_persistent(); i++)
-        run_among_others(i > 0);
-    for (int i = 0; plays && test_size == 1 && i < NSCENES; i++)
-        if (scenes[i].play != windows || has_windows())
-            scene_run(&scenes[i]);
     MPI_Type_free(&narrow);
     MPI_Type_free(&wide);
-    return test_done();
 }
+
+AROUND_TESTS(begin, end)

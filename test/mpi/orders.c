@@ -69,10 +69,18 @@ static void try_orders(int b, int n)
     EXPECT_INT(theirs[0], sum, "blocking call %d beside nonblocking call %d", b, n);
 }
 
+TEST(orders)
+{
+    for (int round = 0; round < 30; round++)
+        for (int b = 0; b < NBLOCKING; b++)
+            for (int n = 0; n < NNONBLOCKING; n++)
+                try_orders(b, n);
+}
+
 /* --- one call, blocking on some ranks --------------------------------------------------------- */
 
 /* Later calls of the other kind complete both. */
-static void kinds_match(void)
+TEST(kinds_match, .wanted = test_has_peers)
 {
     MPI_Request r;
     int flag = 0;
@@ -93,19 +101,10 @@ static void kinds_match(void)
     EXPECT_INT(ours[0], theirs[0], "kinds");
 }
 
-int main(int argc, char **argv)
+static void begin(void)
 {
-    test_init(&argc, &argv);
     mine = test_rank + 1;
     last = test_rank == test_size - 1;
-    for (int round = 0; round < 30; round++)
-        for (int b = 0; b < NBLOCKING; b++)
-            for (int n = 0; n < NNONBLOCKING; n++) {
-                test_place("blocking call %d, nonblocking call %d", b, n);
-                try_orders(b, n);
-            }
-    test_place("kinds");
-    if (test_size > 1)
-        kinds_match();
-    return test_done();
 }
+
+AROUND_TESTS(begin, NULL)

@@ -272,7 +272,7 @@ static void persistent_step(struct pool *p, struct rng *shared, struct rng *own)
     }
 }
 
-static void mix(void)
+TEST(mix, .wanted = test_has_persistent)
 {
     struct rng shared = rng_shared(1), own = rng_private(2);
     struct pool *p = pool_new();
@@ -299,14 +299,14 @@ static void mix(void)
 /* --- many at once ------------------------------------------------------------------------------*/
 
 /* Held all together, started twice in another order on each rank, freed in another. */
-static void many(void)
+TEST(many, .wanted = test_has_persistent)
 {
     int n = test_scale(test_oversubscribed() ? 1000 : 4000, 20000);
     struct rng own = rng_private(3);
-    MPI_Request *request = test_alloc((size_t)n * sizeof(MPI_Request));
-    MPI_Request *shuffled = test_alloc((size_t)n * sizeof(MPI_Request));
-    int *in = test_alloc((size_t)n * sizeof *in), *out = test_alloc((size_t)n * sizeof *out);
-    int *order = test_alloc((size_t)n * sizeof *order);
+    MPI_Request *request = test_scratch((size_t)n * sizeof(MPI_Request));
+    MPI_Request *shuffled = test_scratch((size_t)n * sizeof(MPI_Request));
+    int *in = test_scratch((size_t)n * sizeof *in), *out = test_scratch((size_t)n * sizeof *out);
+    int *order = test_scratch((size_t)n * sizeof *order);
 
     for (int i = 0; i < n; i++) {
         order[i] = i;
@@ -331,15 +331,10 @@ static void many(void)
     rng_shuffle(&own, order, n);
     for (int i = 0; i < n; i++)
         MPI_Request_free(&request[order[i]]);
-    free(request);
-    free(shuffled);
-    free(in);
-    free(out);
-    free(order);
 }
 
 /* MPI_Comm_disconnect while a request is inactive, on the last rank late. */
-static void disconnected_when_inactive(void)
+TEST(disconnected_when_inactive, .wanted = test_has_persistent)
 {
     MPI_Comm comm;
     MPI_Request r;
@@ -353,15 +348,4 @@ static void disconnected_when_inactive(void)
     MPI_Request_free(&r);
 }
 
-int main(int argc, char **argv)
-{
-    test_init(&argc, &argv);
-    kinds_init();
-    if (test_has_persistent()) {
-        mix();
-        many();
-        disconnected_when_inactive();
-    }
-    kinds_finish();
-    return test_done();
-}
+AROUND_TESTS(kinds_init, kinds_finish)

@@ -441,7 +441,4 @@ static void end(void)
     free(large);
 }
 
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, begin, end);
-}
+AROUND_TESTS(begin, end)

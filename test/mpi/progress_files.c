@@ -175,7 +175,4 @@ static void end(void)
 }
 #endif
 
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, begin, end);
-}
+AROUND_TESTS(begin, end)

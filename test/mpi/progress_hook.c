@@ -335,7 +335,4 @@ static void end(void)
     MPI_Comm_free(&extra.comm);
 }
 
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, begin, end);
-}
+AROUND_TESTS(begin, end)

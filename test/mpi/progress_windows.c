@@ -394,7 +394,4 @@ static void end(void)
     MPI_Win_free(&win);
 }
 
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, begin, end);
-}
+AROUND_TESTS(begin, end)

@@ -434,7 +434,4 @@ TEST(threads, .if_named = true, .level = MPI_THREAD_MULTIPLE)
 }
 #endif
 
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, begin, NULL);
-}
+AROUND_TESTS(begin, NULL)

@@ -465,7 +465,4 @@ TEST(algorithm_of_a_communicator)
 #endif
 }
 
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, observe_begin, observe_end);
-}
+AROUND_TESTS(observe_begin, observe_end)

@@ -729,7 +729,4 @@ static void end(void)
     MPI_Comm_free(&comm);
 }
 
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, begin, end);
-}
+AROUND_TESTS(begin, end)

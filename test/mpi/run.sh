@@ -147,7 +147,7 @@ read_line() # program words...
 look_for_lines()
 {
     local program
-    for program in $(grep -l '^int main(' "$srcdir"/test/mpi/*.c); do
+    for program in $(grep -lE '^(int main|TEST|BLOCKED)\(' "$srcdir"/test/mpi/*.c); do
         program=$(basename "$program" .c)
         grep -q "^$program " "$list" || complaints+=("tests.list has a line for $program")
         grep -qE "^($program .*only=smpi|not-smpi $program .)" "$list" ||

@@ -320,7 +320,7 @@ TEST(overlapping_communicators_deadlock)
 TEST(disconnect_drops_what_is_pending)
 {
     enum { BIG = 100000 };
-    int *data = test_alloc(BIG * sizeof *data), x = test_rank, sum = -1, wrong = 0;
+    int *data = test_scratch(BIG * sizeof *data), x = test_rank, sum = -1, wrong = 0;
     MPI_Comm comm;
     MPI_Request r[2];
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -333,7 +333,6 @@ TEST(disconnect_drops_what_is_pending)
     for (int i = 0; i < BIG; i++)
         wrong += data[i] != i;
     CHECK(sum == sum_of_ranks() && wrong == 0);
-    free(data);
 }
 
 /* All ranks are rid of the communicator at the same time, whatever requests they still hold. */
@@ -377,7 +376,7 @@ TEST(window_is_disconnected)
     MPI_Request r;
     if (test_size == 1)
         return;
-    data = test_alloc(BIG * sizeof *data);
+    data = test_scratch(BIG * sizeof *data);
     for (int i = 0; i < BIG; i++)
         data[i] = test_rank == 0 ? i : -1;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -388,7 +387,6 @@ TEST(window_is_disconnected)
         wrong += data[i] != i;
     EXPECT_INT(wrong, 0);
     wait(&r);
-    free(data);
     OK(MPI_Win_fence(0, window));
     OK(MPI_Win_free(&window));
 }
@@ -764,7 +762,7 @@ TEST(kinds_are_mixed_up)
 /* Rows of two of a type, from each rank. */
 static void gather_rows(MPI_Datatype row, MPI_Datatype member)
 {
-    float in[2] = {(float)test_rank, 0.5f}, *out = test_alloc((size_t)test_size * sizeof in);
+    float in[2] = {(float)test_rank, 0.5f}, *out = test_scratch((size_t)test_size * sizeof in);
     MPI_Request r;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL); /* errors inside, too */
     MPI_Type_commit(&row);
@@ -774,7 +772,6 @@ static void gather_rows(MPI_Datatype row, MPI_Datatype member)
         CHECK(out[2 * i] == (float)i && out[2 * i + 1] == 0.5f);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Type_free(&row);
-    free(out);
 }
 
 /* MPI_Type_get_envelope refuses them. */
@@ -866,8 +863,10 @@ static void after(void)
     kinds_finish();
 }
 
+AROUND_TESTS(before, after)
+
 int main(int argc, char **argv)
 {
     error_class_comes_before_init();
-    return test_main(argc, argv, before, after);
+    return test_main(argc, argv);
 }

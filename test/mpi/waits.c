@@ -257,7 +257,4 @@ static void begin(void)
     hooked = found;
 }
 
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, begin, NULL);
-}
+AROUND_TESTS(begin, NULL)

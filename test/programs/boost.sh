@@ -34,11 +34,4 @@ int main(int argc, char **argv)
 END
     $CXX -O1 -o words words.cc -lboost_mpi -lboost_serialization
 }
-program()
-{
-    echo ./words
-}
-numbers()
-{
-    cat
-}
+command_line="./words"

@@ -27,10 +27,7 @@ end program
 END
     caf.mpich -O1 -o sums sums.f90
 }
-program()
-{
-    echo ./sums
-}
+command_line="./sums"
 numbers()
 {
     awk 'NF == 3' # UCX may warn there

@@ -29,7 +29,3 @@ program()
 {
     echo env "XDG_CACHE_HOME=$PWD/cache" /usr/bin/python3 poisson.py
 }
-numbers()
-{
-    cat
-}

@@ -40,11 +40,4 @@ END
     $CC -O1 -o fft fft.c -lfftw3_mpi -lfftw3 -lm
 }
 tolerance=1e-13 why="the last sum is over ranks in another order"
-program()
-{
-    echo ./fft
-}
-numbers()
-{
-    cat
-}
+command_line="./fft"

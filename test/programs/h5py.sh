@@ -21,11 +21,4 @@ if comm.rank == 0:
     print(*total)
 END
 }
-program()
-{
-    echo /usr/bin/python3 rows.py
-}
-numbers()
-{
-    cat
-}
+command_line="/usr/bin/python3 rows.py"

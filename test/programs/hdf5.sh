@@ -45,11 +45,4 @@ END
     $CC -O1 -o columns columns.c $(pkg-config --cflags --libs "hdf5-$mpi")
 }
 tolerance=1e-13 why="the last sum is over ranks in another order"
-program()
-{
-    echo ./columns
-}
-numbers()
-{
-    cat
-}
+command_line="./columns"

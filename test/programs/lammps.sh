@@ -19,10 +19,7 @@ thermo 20
 run 100
 END
 }
-program()
-{
-    echo lmp -in in.melt -log none
-}
+command_line="lmp -in in.melt -log none"
 numbers()
 {
     awk '/^Step/ { on = 1; next } /^Loop/ { on = 0 } on'

@@ -16,10 +16,7 @@ prepare()
 (display-fluxes near far)
 END
 }
-program()
-{
-    echo meep guide.ctl
-}
+command_line="meep guide.ctl"
 numbers()
 {
     awk -F '[, ]+' '/^flux1:/ { print $2, $3, $4 }'

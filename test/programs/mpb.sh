@@ -13,10 +13,7 @@ prepare()
 (run-tm)
 END
 }
-program()
-{
-    echo mpb-mpi rods.ctl
-}
+command_line="mpb-mpi rods.ctl"
 numbers()
 {
     awk -F ', *' '/^tmfreqs:/ && $2 ~ /[0-9]/ { for (i = 7; i <= NF; i++) print $i }'

@@ -24,11 +24,4 @@ if rank == 0:
     print(b.sum(), c.sum(), g.sum(), total, *[w['rank'] for w in words])
 END
 }
-program()
-{
-    echo /usr/bin/python3 collectives.py
-}
-numbers()
-{
-    cat
-}
+command_line="/usr/bin/python3 collectives.py"

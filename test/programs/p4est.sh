@@ -40,11 +40,4 @@ int main(int argc, char **argv)
 END
     $CC -O1 -o forest forest.c -lp4est -lsc
 }
-program()
-{
-    echo ./forest
-}
-numbers()
-{
-    cat
-}
+command_line="./forest"

@@ -50,11 +50,4 @@ END
     # shellcheck disable=SC2046
     $CC -O1 -o pipe pipe.c $(pkg-config --cflags --libs PETSc) -lm
 }
-program()
-{
-    echo ./pipe
-}
-numbers()
-{
-    cat
-}
+command_line="./pipe"

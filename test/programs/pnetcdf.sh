@@ -38,11 +38,4 @@ END
     $CC -O1 -o columns columns.c -lpnetcdf
 }
 tolerance=1e-13 why="the last sum is over ranks in another order"
-program()
-{
-    echo ./columns
-}
-numbers()
-{
-    cat
-}
+command_line="./columns"

@@ -44,11 +44,4 @@ END
     # shellcheck disable=SC2046
     $CC -O1 -o chain chain.c $(pkg-config --cflags --libs slepc PETSc) -lm
 }
-program()
-{
-    echo ./chain
-}
-numbers()
-{
-    cat
-}
+command_line="./chain"

@@ -50,10 +50,7 @@ int main(int argc, char **argv)
 END
     $CXX -O1 -fopenmp -o planes planes.cc -lspfft
 }
-program()
-{
-    echo ./planes
-}
+command_line="./planes"
 numbers()
 {
     awk '{ print $1 }'

@@ -50,11 +50,4 @@ END
         { grep -q 'from versions: none' pip.log && return 77; }
     version=$(venv/bin/python -c 'import mpi4py; print("mpi4py", mpi4py.__version__)')
 }
-program()
-{
-    echo venv/bin/python chain.py 100 40
-}
-numbers()
-{
-    cat
-}
+command_line="venv/bin/python chain.py 100 40"

@@ -44,11 +44,4 @@ int main(int argc, char **argv)
 END
     $CXX -O1 -w -I/usr/include/trilinos -o chain chain.cc -ltrilinos_aztecoo -ltrilinos_epetra
 }
-program()
-{
-    echo ./chain
-}
-numbers()
-{
-    cat
-}
+command_line="./chain"

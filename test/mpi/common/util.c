@@ -173,6 +173,13 @@ static void free_scratch(void)
 }
 
 static struct test *tests, **tests_end = &tests;
+static void (*before_tests)(void), (*after_tests)(void);
+
+void test_around(void (*before)(void), void (*after)(void))
+{
+    before_tests = before;
+    after_tests = after;
+}
 
 void test_add(struct test *test)
 {
@@ -230,7 +237,7 @@ static void run_tests(char **argv, int level)
     EXPECT(nrun > 0 || !argv[1], "no such test");
 }
 
-int test_main(int argc, char **argv, void (*before)(void), void (*after)(void))
+int test_main(int argc, char **argv)
 {
     int level;
     if (argc == 2 && strcmp(argv[1], "--list") == 0) {
@@ -243,12 +250,17 @@ int test_main(int argc, char **argv, void (*before)(void), void (*after)(void))
         level = test_init_thread(&argc, &argv, level);
     else
         test_init(&argc, &argv);
-    if (before)
-        before();
+    if (before_tests)
+        before_tests();
     run_tests(argv, level);
-    if (after)
-        after();
+    if (after_tests)
+        after_tests();
     return test_done();
+}
+
+__attribute__((weak)) int main(int argc, char **argv)
+{
+    return test_main(argc, argv);
 }
 
 static void report(const char *text)
@@ -291,6 +303,16 @@ int test_failures(void)
 int test_scale(int small, int soak)
 {
     return small + (int)(soak_share * (soak - small));
+}
+
+bool test_has_peers(void)
+{
+    return test_size > 1;
+}
+
+bool test_has_shim(void)
+{
+    return !test_native;
 }
 
 bool test_oversubscribed(void)

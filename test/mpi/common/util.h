@@ -140,11 +140,20 @@ struct test {
 
 void test_add(struct test *test);
 
-/* Runs the tests, or those that arguments name (NAME or --only=NAME), between test_init and
- * test_done; before and after them what is given. The level of threads is the highest that one of
+/* Functions without arguments that are called before and after the tests of a program, or NULL. */
+#define AROUND_TESTS(before, after)                                 \
+    __attribute__((constructor)) static void add_around_tests(void) \
+    {                                                               \
+        test_around(before, after);                                 \
+    }
+
+void test_around(void (*before)(void), void (*after)(void));
+
+/* What main does unless the program has another: runs the tests, or those that arguments name (NAME
+ * or --only=NAME), between test_init and test_done. The level of threads is the highest that one of
  * them needs; what the MPI does not have, or --single forbids, is left out. With --list it only
  * prints their names. Returns the exit status. */
-int test_main(int argc, char **argv, void (*before)(void), void (*after)(void));
+int test_main(int argc, char **argv);
 
 /* Returns the number of failures of this rank so far. */
 int test_failures(void);
@@ -155,6 +164,10 @@ void test_place(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Returns `small`, with NBC_SOAK=1 `soak`, and for fractions a number between. */
 int test_scale(int small, int soak);
+
+/* Whether there are several ranks; whether nbcshim is tested, and not the MPI. */
+bool test_has_peers(void);
+bool test_has_shim(void);
 
 /* Whether the MPI carries out the blocking collectives. */
 bool test_blocking_is_native(void);
