@@ -94,4 +94,4 @@ static int call_lacking(const struct nbc_call *call, const char *name)
 #define EXTENSION_OF(persistent, params, args) \
     EXTENSION(persistent, (params, MPI_Info info, MPI_Request * request), (args, info, request))
 
-#include "api/forms.def"
+#include "op/forms.def"

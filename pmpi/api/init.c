@@ -128,6 +128,7 @@ static int attach_world(int rank, uint32_t large)
     if (!error)
         error = nbc_set_up(MPI_COMM_WORLD, MPI_COMM_SELF, rank);
     nbc_set_native_blocking(own);
+    nbc_referenced_large = large;
     if (!error)
         error = nbc_nodemap_setup();
     if (!error)

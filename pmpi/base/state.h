@@ -20,6 +20,10 @@ extern bool nbc_enabled;
  * large one the program references: its ranks may use either form in one call. */
 extern uint32_t nbc_native_blocking;
 
+/* Where the MPI lacks the functions with MPI_Count: those that the program of any rank references
+ * (nbc_program_large), all where that is not known. It has the same value on every rank. */
+extern uint32_t nbc_referenced_large;
+
 /* Whether MPI_COMM_WORLD and MPI_COMM_SELF may be used: MPI_Init has been called, and MPI_Finalize
  * has not. */
 extern bool nbc_world_initialized;

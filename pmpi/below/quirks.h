@@ -80,6 +80,10 @@ enum {
      * memory (btl_vader_eager_limit, btl_sm_eager_limit). */
     NBC_HANDSHAKE_ON_NODE = NBC_IS_OPEN_MPI,
 
+    /* Open MPI 4.1.4 crashes if a communicator is freed while one of its own nonblocking
+     * collectives is pending there. */
+    NBC_ENDS_WITH_COMM = NBC_IS_OPEN_MPI,
+
     /* Open MPI 4.1.4 crashes if one thread completes a nonblocking operation of a file while
      * another one is in the MPI. */
     NBC_FILES_BEAR_THREADS = !NBC_IS_OPEN_MPI,
@@ -115,6 +119,10 @@ static inline int64_t nbc_quirks_length(const MPI_Status *status)
  * a null receive buffer on rank 0, and MPI_Bcast, which crashes with some types that have gaps.
  * Local. */
 uint32_t nbc_quirks_own_blocking(void);
+
+/* The collectives of the MPI that are known to hang or to give wrong data, nonblocking or blocking
+ * ones, a bit for each of enum nbc_coll: doc/mpis.md. Local. */
+uint32_t nbc_quirks_wrong(bool blocking);
 
 /* Returns the major version of Open MPI, 0 of other MPIs. Without the lock. Local. */
 int nbc_quirks_open_mpi_version(void);

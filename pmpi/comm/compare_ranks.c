@@ -110,8 +110,8 @@ static uint64_t settings_digest(bool of_two_jobs)
     describe(value);
     if (!of_two_jobs)
         return hash_of(value, sizeof value);
-    const uint64_t settled[] = {nbc_native_blocking, nbc_hooked, (uint64_t)nbc_tag_ub,
-                                (uint64_t)nbc_settings.test.nodes};
+    const uint64_t settled[] = {nbc_native_blocking, nbc_referenced_large, nbc_hooked,
+                                (uint64_t)nbc_tag_ub, (uint64_t)nbc_settings.test.nodes};
     return hash_of(value + CHECK, sizeof value - CHECK * sizeof *value) ^
            hash_of(settled, sizeof settled);
 }

@@ -117,7 +117,8 @@ struct nbc_context {
     struct nbc_context *checked;        /* of a check context: whose calls it checks; else NULL */
     struct nbc_mail *mail;              /* in the order of arrival */
     int nobjects;                       /* windows and files that have a persistent barrier */
-    int nduplicates;                    /* that the MPI is making, of MPI_Comm_idup */
+    int nduplicates;                    /* that the MPI is making, of MPI_Comm_idup; and its own */
+                                        /* collectives if NBC_ENDS_WITH_COMM */
     int uses; /* active and persistent operations, which may communicate */
 
     /* The communicator has the attribute with the context. Only the thread that makes or frees the

@@ -238,4 +238,4 @@ MESSAGES
     }
 
 #define EXTENSION_OF(...)
-#include "api/forms.def"
+#include "op/forms.def"

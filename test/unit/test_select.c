@@ -434,6 +434,31 @@ START_TEST(there_is_always_an_algorithm)
 }
 END_TEST
 
+/* Where the MPI can, by name and by rule; else another one. Its order of
+ * reductions is its own. */
+START_TEST(the_mpi_is_chosen_only_where_it_can_and_is_asked_for)
+{
+    for (enum nbc_coll coll = 0; !nbc_coll_is_neighborhood(coll); coll++) {
+        int64_t segment;
+        const struct nbc_alg *mpi = nbc_alg_by_name(coll, "mpi");
+        static const int32_t counts[8] = {1};
+        struct nbc_shape s = shape_of(coll, 8, 100);
+        s.recv.counts = s.send.counts = (struct nbc_ints){counts, sizeof *counts};
+        const struct nbc_rule rule = {coll, 0, 100, 0, INT64_MAX, mpi, 0, NBC_ANY};
+        const struct nbc_rules rules = {.rule = &rule, .nrules = 1};
+        ck_assert(mpi);
+        ck_assert(nbc_select(&s, mpi, &rules, &segment) != mpi);
+        s.by_mpi = true;
+        ck_assert(nbc_select(&s, NULL, NULL, &segment) != mpi);
+        ck_assert(nbc_select(&s, mpi, NULL, &segment) == mpi);
+        ck_assert(nbc_select(&s, NULL, &rules, &segment) == mpi);
+        s.order = NBC_ORDER_RANKS;
+        ck_assert(nbc_coll_reduces(coll) == !nbc_alg_applies(mpi, &s));
+        s.order = NBC_ORDER_ANY;
+    }
+}
+END_TEST
+
 /* Of a few bytes it is one piece; that is for the sanitizer to see, too. */
 START_TEST(a_segment_may_be_as_long_as_a_number_can_say)
 {
@@ -722,6 +747,7 @@ int main(void)
     tcase_add_test(tc, blocks_between_hosts_move_in_pieces);
     tcase_add_test(tc, handshakes_at_once_are_better_than_many_short_pieces);
     tcase_add_test(tc, one_host_has_no_sockets);
+    tcase_add_test(tc, the_mpi_is_chosen_only_where_it_can_and_is_asked_for);
     tcase_add_loop_test(tc, a_segment_may_be_as_long_as_a_number_can_say, 0, nbc_nalgs);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
