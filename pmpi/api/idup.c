@@ -243,6 +243,7 @@ static int idup_end(struct nbc_request *r, int error, MPI_Info hints, MPI_Reques
             idup_fail(d, 1, error); /* unreached: no memory */
     }
     r->context->nduplicates++;
+    r->context->has_idup = true;
     nbc_progress_start(r);
     *request = r->handle;
     nbc_unlock();

@@ -130,6 +130,8 @@ struct nbc_context {
     MPI_Errhandler handler;
     bool keeps_handler;
 
+    bool ends;                /* the program has freed it, or does */
+    bool has_idup;            /* MPI_Comm_idup was called for it */
     bool revoked;             /* the program's communicator is: it stays so */
     bool found;               /* in the table of nbc_context_find */
     struct nbc_context *next; /* in the lists of context.c */

@@ -6,11 +6,13 @@
 #include "base/settings.h"
 #include "base/state.h"
 #include "base/tuning.h"
+#include "below/quirks.h"
 #include "comm/context.h"
 #include "engine/progress.h"
 #include "op/bind.h"
 #include "op/by_mpi.h"
 #include "op/run.h"
+#include "op/stage.h"
 
 #include "coll.h"
 #include "sched.h"
@@ -70,16 +72,19 @@ static struct nbc_operation operation_of(const struct nbc_call *call, const stru
 static bool mpi_can(const struct nbc_call *call, const struct nbc_context *c,
                     const struct nbc_bound *b)
 {
-    return call->purpose == NBC_FOR_PROGRAM && !nbc_launch_start_condition &&
-           c->life == NBC_CONTEXT_LIVE && (call->kind != NBC_KIND_BLOCKING || nbc_hooked) &&
-           !b->shape.remote_size && (!b->reducer || b->reducer->named) && nbc_by_mpi_can(call);
+    return call->purpose == NBC_FOR_PROGRAM && !nbc_launch_start_condition && !c->ends &&
+           !(NBC_IDUP_REDUCES && c->has_idup) && (call->kind != NBC_KIND_BLOCKING || nbc_hooked) &&
+           !b->shape.remote_size && (!b->reducer || b->reducer->named) && nbc_by_mpi_can(call, b);
 }
 
 static __attribute__((cold)) int
 launch_make_by_mpi(const struct nbc_call *call, struct nbc_context *c, const struct nbc_bound *b,
                    const struct nbc_alg *alg, struct nbc_request **out)
 {
-    if (call->kind == NBC_KIND_BLOCKING) {
+    enum nbc_device_use use = NBC_DEVICE_OFF;
+    if (nbc_device_may_be() && nbc_stage_is_possible())
+        use = nbc_context_device_use(c, NBC_DEVICE_AUTO);
+    if (call->kind == NBC_KIND_BLOCKING && use == NBC_DEVICE_OFF) {
         const int64_t bytes = nbc_shape_bytes(&b->shape);
         nbc_launch_note(c, call, bytes);
         if (nbc_timing_on)
@@ -87,7 +92,7 @@ launch_make_by_mpi(const struct nbc_call *call, struct nbc_context *c, const str
         return NBC_LAUNCH_BY_MPI;
     }
     struct nbc_operation op = operation_of(call, alg);
-    op.run = nbc_by_mpi_run(call, b);
+    op.run = nbc_by_mpi_run(call, b, c->hidden, use);
     return op.run ? nbc_request_new(c, &op, out) : MPI_ERR_NO_MEM;
 }
 
@@ -170,9 +175,11 @@ int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
 {
     struct nbc_request *r;
     int error = nbc_launch_make(call, c, &r);
-    if (error && error != MPI_ERR_NO_MEM)
-        return error;
     struct nbc_queue *queue = queue_for(c, kind);
+    if (error && error != MPI_ERR_NO_MEM) {
+        queue->next_seq += error == NBC_LAUNCH_BY_MPI; /* staged calls of other ranks have one */
+        return error;
+    }
     int64_t seq = queue->next_seq++;
     if (!error && __builtin_expect(nbc_launch_start_condition && checked, 0)) {
         error = nbc_launch_start_condition(c, checked, kind, seq, &r->start_condition);

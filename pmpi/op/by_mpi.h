@@ -13,13 +13,15 @@
 
 /* Whether the MPI has the function for a call, and the function is known to have no fault with such
  * calls. The same on all ranks. */
-bool nbc_by_mpi_can(const struct nbc_call *call);
+bool nbc_by_mpi_can(const struct nbc_call *call, const struct nbc_bound *b);
 
 /* Calls the MPI's function. request: of a nonblocking call. */
 int nbc_by_mpi_call(const struct nbc_call *call, MPI_Request *request);
 
-/* Creates a run that carries out a nonblocking call and holds none of its handles. Its first poll
- * starts the operation of the MPI, while the arguments of the call exist. NULL without memory. */
-struct nbc_run *nbc_by_mpi_run(const struct nbc_call *call, const struct nbc_bound *b);
+/* Creates a run that carries out a call and holds none of its handles. Its first poll starts the
+ * operation of the MPI, while the arguments of the call exist. use: of buffers in a device's
+ * memory, and the call may block then; NBC_DEVICE_OFF: there are none. NULL without memory. */
+struct nbc_run *nbc_by_mpi_run(const struct nbc_call *call, const struct nbc_bound *b,
+                               MPI_Comm hidden, enum nbc_device_use use);
 
 #endif
