@@ -14,6 +14,7 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/below/export.h \
 	pmpi/below/files.def \
 	pmpi/below/hook.c pmpi/below/hook.h \
+	pmpi/below/offload.c pmpi/below/offload.h \
 	pmpi/below/next.c pmpi/below/next.def pmpi/below/next.h \
 	pmpi/below/ofi.c pmpi/below/ofi.h \
 	pmpi/below/quirks.c pmpi/below/quirks.h \

@@ -91,10 +91,8 @@ enum {
     NBC_ENDS_WITH_COMM = NBC_IS_OPEN_MPI,
 
     /* The nonblocking collectives of Open MPI take the same address on both sides for MPI_IN_PLACE,
-     * although blocks or datatypes may place the data apart. Those of a build for GPUs take no
-     * buffers of GPUs. */
+     * although blocks or datatypes may place the data apart. */
     NBC_SAME_IS_IN_PLACE = NBC_IS_OPEN_MPI,
-    NBC_NONBLOCKING_TAKES_DEVICES = !NBC_IS_OPEN_MPI,
 
     /* MPI_Comm_idup of Open MPI starts nonblocking collectives of the parent when it progresses,
      * which takes those that the program starts meanwhile for them. */

@@ -44,6 +44,15 @@ static void wish_by_hints(const struct nbc_hints *hints, enum nbc_coll coll,
         preferences->order = hints->order;
 }
 
+/* What is offloaded is the MPI's, unless the user's rules decide. */
+static __attribute__((cold, noinline)) const struct nbc_alg *offload(enum nbc_coll coll)
+{
+    static const struct nbc_alg *rows[NBC_NCOLLS]; /* under the lock */
+    if (!rows[coll])
+        rows[coll] = nbc_alg_by_name(coll, "mpi");
+    return nbc_tuning_file ? NULL : rows[coll];
+}
+
 struct nbc_preferences nbc_launch_preferences(const struct nbc_call *call,
                                               const struct nbc_context *c)
 {
@@ -56,6 +65,9 @@ struct nbc_preferences nbc_launch_preferences(const struct nbc_call *call,
     }
     if (c->hints)
         wish_by_hints(c->hints, call->coll, &preferences);
+    if (__builtin_expect(nbc_offloaded >> call->coll & 1, 0) && !preferences.alg &&
+        call->kind == NBC_KIND_NONBLOCKING)
+        preferences.alg = offload(call->coll);
     return preferences;
 }
 

@@ -325,8 +325,8 @@ static struct nbc_sched *flow_of(const struct nbc_shape *s)
     return nbc_sched_finish(flow);
 }
 
-static struct nbc_run *staged_run(const struct nbc_call *call, const struct nbc_bound *b,
-                                  MPI_Comm hidden, enum nbc_device_use use)
+static struct nbc_run *staged_run(const struct nbc_bound *b, MPI_Comm hidden,
+                                  enum nbc_device_use use)
 {
     enum { FAR = 4096 }; /* as of other runs */
     const struct nbc_handle_refs handles = {b->types, b->shape.ntypes, b->reducer};
@@ -341,12 +341,10 @@ static struct nbc_run *staged_run(const struct nbc_call *call, const struct nbc_
         nbc_sched_release(flow);
     if (!run)
         return NULL;
-    bool may_take =
-        !b->reducer && (NBC_NONBLOCKING_TAKES_DEVICES || call->kind == NBC_KIND_BLOCKING);
     run->exec.transport = &staged_transport;
     run->poll = staged_poll;
     run->comm = hidden;
-    run->device = may_take ? use : NBC_DEVICE_STAGE;
+    run->device = use == NBC_DEVICE_DIRECT && !b->reducer ? use : NBC_DEVICE_STAGE;
     return run;
 }
 
@@ -364,7 +362,7 @@ struct nbc_run *nbc_by_mpi_run(const struct nbc_call *call, const struct nbc_bou
                                MPI_Comm hidden, enum nbc_device_use use)
 {
     const struct nbc_significant both = nbc_bind_significant(&b->shape);
-    struct nbc_run *run = use == NBC_DEVICE_OFF ? plain_run(b) : staged_run(call, b, hidden, use);
+    struct nbc_run *run = use == NBC_DEVICE_OFF ? plain_run(b) : staged_run(b, hidden, use);
     if (!run)
         return NULL;
     struct native *n = run->memory;

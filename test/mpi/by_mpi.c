@@ -215,6 +215,33 @@ TEST(between_groups, .wanted = has_two_groups)
     MPI_Comm_free(&half);
 }
 
+/* Open MPI says that it has HCOLL (test/device/aware.c): what that carries out is the MPI's. */
+static bool has_hcoll(void)
+{
+    return getenv("NBC_HCOLL");
+}
+
+TEST(what_is_offloaded_is_the_mpi_s, .wanted = has_hcoll)
+{
+    const char *blocking = getenv("NBCSHIM_BLOCKING");
+    bool left = strcmp(getenv("NBC_HCOLL"), "0") != 0 && !getenv("NBCSHIM_TUNING") &&
+                !(blocking && strcmp(blocking, "own") == 0) &&
+                (test_size == 1 || !getenv("NBC_HCOLL_RANK"));
+    MPI_Comm other = make_comm("allreduce:ring");
+    MPI_Request r[3];
+    int part = -1;
+    start(MPI_COMM_WORLD, 0, &r[0]);
+    start(other, 1, &r[1]);
+    MPI_Iscan(&mine, &part, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r[2]);
+    expect_algorithm(r[0], left, "an allreduce");
+    expect_algorithm(r[1], false, "an allreduce with a hint");
+    expect_algorithm(r[2], false, "a scan");
+    MPI_Waitall(3, r, MPI_STATUSES_IGNORE);
+    expect_sum(sums[0], "offloaded");
+    expect_sum(sums[1], "by messages");
+    MPI_Comm_free(&other);
+}
+
 TEST(a_wrong_call_fails_as_others_do)
 {
     MPI_Request r = MPI_REQUEST_NULL;
