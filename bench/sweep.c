@@ -2,45 +2,79 @@
 #include "sweep.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "nbcshim.h"
 
 #include "model.h"
 #include "runner.h"
 
-static bool sweep_set_up(struct runner *r, struct operands *o, const struct nbc_alg *alg)
+/* An algorithm on a communicator of its own, whose info names it. */
+struct entrant {
+    struct operands o;
+    struct runner r;
+};
+
+static void entrant_free(struct entrant *e)
 {
-    if (!alg)
-        return runner_make(r, SHIM_PERSISTENT, o);
-    MPI_Info_create(&o->info);
-    MPI_Info_set(o->info, "nbcshim_algorithm", alg->name);
-    bool ok = runner_make(r, SHIM_PERSISTENT, o);
-    MPI_Info_free(&o->info); /* sets it to MPI_INFO_NULL */
-    return ok;
+    runner_free(&e->r);
+    MPI_Comm_free(&e->o.comm);
 }
 
-int sweep(struct operands *o, int samples, bool selected, struct contender contenders[SWEEP_MOST])
+/* Whether nbcshim leaves a nonblocking call to the MPI, on all ranks. */
+static bool goes_to_mpi(struct runner *r)
 {
-    struct runner *runners = calloc(SWEEP_MOST, sizeof *runners);
+    runner_start(r);
+    const char *runs = nbcshim_algorithm(r->request, NULL);
+    int mine = runs && strcmp(runs, "mpi") == 0, all;
+    runner_wait(r);
+    PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, r->o->comm);
+    return all;
+}
+
+static bool entrant_make(struct entrant *e, const struct operands *o, enum variant v,
+                         const struct nbc_alg *alg)
+{
+    MPI_Info info;
+    e->o = *o;
+    MPI_Comm_dup(o->comm, &e->o.comm);
+    MPI_Info_create(&info);
+    if (alg)
+        MPI_Info_set(info, "nbcshim_algorithm", alg->name);
+    MPI_Comm_set_info(e->o.comm, info);
+    MPI_Info_free(&info);
+    if (runner_make(&e->r, v, &e->o) && !(alg && alg->needs & NBC_BY_MPI && !goes_to_mpi(&e->r)))
+        return true;
+    entrant_free(e);
+    return false;
+}
+
+int sweep(struct operands *o, int samples, enum variant v, bool selected,
+          struct contender contenders[SWEEP_MOST])
+{
+    struct entrant *entrants = calloc(SWEEP_MOST, sizeof *entrants);
     struct modelled m;
     int n = 0, calls = 0;
     model_shape(o, o->rank, &m);
-    for (int i = selected ? -1 : 0; runners && i < nbc_nalgs && n < SWEEP_MOST; i++) {
+    m.shape.by_mpi = !variant_is_persistent(v);
+    for (int i = selected ? -1 : 0; entrants && i < nbc_nalgs && n < SWEEP_MOST; i++) {
         const struct nbc_alg *alg = i < 0 ? NULL : &nbc_algs[i];
         if (alg && (alg->coll != o->coll || !nbc_alg_applies(alg, &m.shape)))
             continue;
-        if (!sweep_set_up(&runners[n], o, alg))
-            break;
+        if (!entrant_make(&entrants[n], o, v, alg))
+            continue;
         contenders[n].alg = alg;
-        calls = calls ? calls : runner_calibrate(&runners[n], 5e-4);
+        calls = calls ? calls : runner_calibrate(&entrants[n].r, 5e-4);
         n++;
     }
     for (int s = 0; s < samples; s++)
         for (int i = 0; i < n; i++)
-            runners[i].sample[s] = runner_sample(&runners[i], calls);
+            entrants[i].r.sample[s] = runner_sample(&entrants[i].r, calls);
     for (int i = 0; i < n; i++) {
-        contenders[i].median = quartiles_of(runners[i].sample, samples).median;
-        runner_free(&runners[i]);
+        contenders[i].median = quartiles_of(entrants[i].r.sample, samples).median;
+        entrant_free(&entrants[i]);
     }
-    free(runners);
+    free(entrants);
     return n;
 }
 

@@ -224,7 +224,7 @@ static void measure_cell(struct bench *b, struct operands *o)
         .o = o, .algorithm = o->alg ? o->alg->name : "-", .floor = critical_path(o, &wire)};
     sample_all(b, &cell);
     if (b->all_algorithms)
-        cell.ncontenders = sweep(o, b->samples, false, cell.contender);
+        cell.ncontenders = sweep(o, b->samples, SHIM_PERSISTENT, false, cell.contender);
     if (b->rank != 0)
         return;
     print_cell(&cell);

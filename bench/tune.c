@@ -36,7 +36,7 @@ static bool measure(struct course *c, MPI_Comm comm, int rank)
         int ok = operands_make(&o, c->coll, comm, (int)(sizes[i] / 8)), all;
         PMPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, comm);
         if (all) {
-            c->n = sweep(&o, SAMPLES, false, c->at[i]);
+            c->n = sweep(&o, SAMPLES, SHIM, false, c->at[i]);
             c->bytes[i] = sweep_bytes(&o);
             c->nsizes = i + 1;
         }

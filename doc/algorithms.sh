@@ -41,7 +41,8 @@ is the number of messages of all ranks, and *sends* is the amount of data that t
 in vectors (bcast, reductions) or blocks (others). They are for 8 ranks (between groups: 4 and 4; with
 nodes: two nodes of 4) and 64 KiB; a pipelined algorithm has more messages for a longer vector.
 `nbcinfo --rules` shows when each algorithm runs, and
-`nbcinfo --choose allreduce --ranks 64 --bytes 8192` which one runs for a call.
+`nbcinfo --choose allreduce --ranks 64 --bytes 8192` which one runs for a call. All but those of neighborhoods
+also have `mpi`, the MPI's own operation, which has no schedule ([guide.md](guide.md#collectives-in-the-networks-hardware)).
 END
 
 # The tables: the costs, by collective and algorithm, in front of the list of all algorithms. JSON of nbcinfo
@@ -65,6 +66,8 @@ END
             field("rounds") " | " field("messages") " | " sends
     }
     /"purpose"/ {
+        if (field("name") == "mpi")
+            next
         if (!((field("collective"), field("name")) in costs))
             exit 1
         if (field("collective") != last) {

@@ -15,6 +15,7 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/below/files.def \
 	pmpi/below/hook.c pmpi/below/hook.h \
 	pmpi/below/messages.def \
+	pmpi/below/offload.c pmpi/below/offload.h \
 	pmpi/below/next.c pmpi/below/next.def pmpi/below/next.h \
 	pmpi/below/ofi.c pmpi/below/ofi.h \
 	pmpi/below/quirks.c pmpi/below/quirks.h \
@@ -36,7 +37,9 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/base/tag_space.c pmpi/base/tag_space.h \
 	pmpi/base/tuning.c pmpi/base/tuning.h \
 	pmpi/op/bind.c pmpi/op/bind.h \
+	pmpi/op/by_mpi.c pmpi/op/by_mpi.h \
 	pmpi/op/call.h \
+	pmpi/op/collectives.def pmpi/op/forms.def \
 	pmpi/op/members.c pmpi/op/members.h \
 	pmpi/op/mpi_transport.c pmpi/op/mpi_transport.h \
 	pmpi/op/nodemap.c pmpi/op/nodemap.h \
@@ -75,7 +78,6 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/diag/trace_file.c \
 	pmpi/api/attributes.c \
 	pmpi/api/bypass.c \
-	pmpi/api/collectives.def pmpi/api/forms.def \
 	pmpi/api/communicators.c \
 	pmpi/api/dynamic.c \
 	pmpi/api/entry.c \

@@ -165,6 +165,7 @@ struct nbc_shape {
     bool sockets;        /* not local, and no node has a network faster than sockets */
     bool oversubscribed; /* local, and more ranks of the job are on that node than processors */
     bool handshake;      /* local, and the MPI begins messages of more than 4 KiB by a handshake */
+    bool by_mpi;         /* the MPI below may carry out the call itself */
     int64_t segment;     /* bytes that a pipelined algorithm moves at a time; 0: its default */
     int64_t eager;       /* longest message between nodes that the MPI sends without asking the */
                          /* receiver first, which takes several latencies; 0: unknown */

@@ -11,6 +11,11 @@ const struct nbc_alg nbc_algs[] = {
 #undef ALG
 };
 
+struct nbc_sched *nbc_by_mpi(const struct nbc_shape *shape)
+{
+    return nbc_sched_finish(nbc_sched_new(shape, 0));
+}
+
 const int nbc_nalgs = sizeof nbc_algs / sizeof *nbc_algs;
 
 const struct nbc_alias nbc_aliases[] = {
@@ -62,6 +67,8 @@ static unsigned lacking(const struct nbc_shape *shape)
         lacks |= NBC_PATTERN;
     if (n < 2)
         lacks |= NBC_MULTI;
+    if (!shape->by_mpi)
+        lacks |= NBC_BY_MPI;
     lacks |= shape->local ? NBC_SPREAD : NBC_LOCAL;
     if (!shape->sockets)
         lacks |= NBC_SOCKETS;

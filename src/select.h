@@ -26,9 +26,11 @@ enum nbc_needs {
     NBC_RANKS = 1 << 12,         /* one in the order of ranks is required; for rules */
     NBC_TREE = 1 << 13,          /* one in the order of a tree is required; for rules */
     NBC_SOCKETS = 1 << 14,       /* not NBC_LOCAL, and no node has a network faster than sockets */
-    NBC_HANDSHAKE = 1 << 16,     /* NBC_LOCAL, and messages over 4 KiB begin with a handshake */
-    NBC_PATTERN = 1 << 17,       /* the ranks of a node know one another's edges (pattern.h) */
-    NBC_FOLDS = NBC_NOT_TREE,    /* an algorithm that reduces in the order of ranks if required */
+    NBC_BY_MPI = 1 << 15,     /* the MPI below may carry out the call itself: the row mpi, which */
+                              /* has no schedule */
+    NBC_HANDSHAKE = 1 << 16,  /* NBC_LOCAL, and messages over 4 KiB begin with a handshake */
+    NBC_PATTERN = 1 << 17,    /* the ranks of a node know one another's edges (pattern.h) */
+    NBC_FOLDS = NBC_NOT_TREE, /* an algorithm that reduces in the order of ranks if required */
     NBC_DOUBLES = NBC_NOT_RANKS, /* one that reduces in the order of a tree if required */
     NBC_REGROUPS = NBC_NOT_RANKS | NBC_NOT_TREE /* one that does neither */
 };

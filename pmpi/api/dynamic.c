@@ -64,7 +64,7 @@ static int jobs_connect(MPI_Comm inter, bool known)
     if (inter == MPI_COMM_NULL || !nbc_settings.dynamic)
         return MPI_SUCCESS;
     watcher_begin(&watcher, inter);
-    int error = nbc_compare_ranks(inter, NBC_OF_TWO_JOBS | (known ? 0 : NBC_UNKNOWN), 0, &all);
+    int error = nbc_compare_ranks(inter, NBC_OF_TWO_JOBS | (known ? 0 : NBC_UNKNOWN), 0, 0, &all);
     nbc_timer_stop(&watcher);
     if (error || all.said & NBC_UNKNOWN)
         return error; /* unreached: the MPI fails */

@@ -95,4 +95,4 @@ static int call_lacking(const struct nbc_call *call, const char *name)
     EXTENSION(persistent, (UNWRAP params, MPI_Info info, MPI_Request * request), \
               (UNWRAP args, info, request))
 
-#include "api/forms.def"
+#include "op/forms.def"

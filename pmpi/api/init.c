@@ -14,6 +14,7 @@
 #include "below/detect.h"
 #include "below/export.h"
 #include "below/hook.h"
+#include "below/offload.h"
 #include "below/quirks.h"
 #include "comm/init_handshake.h"
 #include "comm/compare_ranks.h"
@@ -49,7 +50,8 @@ static int agree_on_settings(bool *on, uint32_t *large)
                     (nbc_init_handshake_called() ? NBC_CALLED : 0) |
                     (nbc_settings.stats ? 0 : NBC_WITHOUT_STATS) |
                     (nbc_is_set_up() ? NBC_IN_USE : 0);
-    int error = nbc_compare_ranks(MPI_COMM_WORLD, says, nbc_program_large(), &all);
+    int error = nbc_compare_ranks(MPI_COMM_WORLD, says, nbc_program_large(),
+                                  nbc_offload_find(&nbc_offload_name), &all);
     if (!error && all.said & NBC_CALLED)
         error = nbc_init_handshake_clear();
     if (error)
@@ -57,7 +59,9 @@ static int agree_on_settings(bool *on, uint32_t *large)
     nbc_statistics_begin(!(all.said & NBC_WITHOUT_STATS));
     *on = all.said & NBC_WANTS;
     *large = all.large;
-    return *on ? nbc_compare_ranks_report(MPI_COMM_WORLD, &all, true) : MPI_SUCCESS;
+    error = *on ? nbc_compare_ranks_report(MPI_COMM_WORLD, &all, true) : MPI_SUCCESS;
+    nbc_offloaded = nbc_settings.blocking == NBC_BLOCKING_OWN ? 0 : all.offloaded;
+    return error;
 }
 
 /* The MPI calls nbcshim in its progress loop on all ranks in the same way, or on none. If it does,
@@ -128,6 +132,7 @@ static int attach_world(int rank, uint32_t large)
     if (!error)
         error = nbc_set_up(MPI_COMM_WORLD, MPI_COMM_SELF, rank);
     nbc_set_native_blocking(own);
+    nbc_referenced_large = large;
     if (!error)
         error = nbc_nodemap_setup();
     if (!error)

@@ -79,7 +79,7 @@ static int session_attach_if_alike(MPI_Comm comm)
 {
     struct nbc_origin origin = {.range = NBC_NO_RANGE};
     struct nbc_comparison all;
-    int error = nbc_compare_ranks(comm, NBC_WANTS, 0, &all);
+    int error = nbc_compare_ranks(comm, NBC_WANTS, 0, 0, &all);
     if (!error)
         error = nbc_compare_ranks_report(comm, &all, false);
     return error || !all.same_settings ? error : nbc_context_attach(comm, &origin);

@@ -155,7 +155,8 @@ void nbc_shutdown(void)
     nbc_broken_pipe_heed(&before);
     nbc_hook_remove();
     nbc_enabled = nbc_hooked = nbc_was_hooked = false;
-    nbc_native_blocking = 0;
+    nbc_native_blocking = nbc_offloaded = 0;
+    nbc_referenced_large = NBC_LARGE_UNKNOWN;
     nbc_complete_cleanup();
     nbc_signal_cleanup();
     nbc_self_comm = MPI_COMM_NULL;

@@ -146,6 +146,7 @@ static bool parse_test(const char *value, void *out)
         {"tag_ub=", parse_tag_ub, &test.tag_ub},
         {"nodes=", parse_million, &test.nodes},
         {"trace_events=", parse_events, &test.trace_events},
+        {"same_form=", parse_million, &test.same_form},
     };
     enum { NOPTIONS = sizeof options / sizeof *options };
     char word[64];

@@ -25,6 +25,7 @@ struct nbc_test_settings {
     int64_t tag_ub;       /* no tags above this one */
     int64_t nodes;        /* each node has so many consecutive ranks; 0: ask the MPI */
     int64_t trace_events; /* that a rank keeps for a trace */
+    int64_t same_form;    /* 1: no call has an int count on one rank and an MPI_Count on another */
 };
 
 extern const struct nbc_test_settings nbc_test_defaults;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/state.h"
 
+#include "below/detect.h"
 #include "below/hook.h"
 
-uint32_t nbc_native_blocking;
+uint32_t nbc_native_blocking, nbc_referenced_large = NBC_LARGE_UNKNOWN, nbc_offloaded;
+const char *nbc_offload_name;
 bool nbc_enabled, nbc_world_initialized, nbc_has_peers, nbc_hooked, nbc_was_hooked, nbc_by_thread;
 MPI_Comm nbc_handle_comm;
 MPI_Comm nbc_self_comm = MPI_COMM_NULL;

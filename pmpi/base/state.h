@@ -20,6 +20,15 @@ extern bool nbc_enabled;
  * large one the program references: its ranks may use either form in one call. */
 extern uint32_t nbc_native_blocking;
 
+/* Where the MPI lacks the functions with MPI_Count: those that the program of any rank references
+ * (nbc_program_large), all where that is not known. It has the same value on every rank. */
+extern uint32_t nbc_referenced_large;
+
+/* The nonblocking collectives that are left to the MPI unless the user wants otherwise, and the
+ * library for which they are (offload.h). The first is the same on every rank. */
+extern uint32_t nbc_offloaded;
+extern const char *nbc_offload_name;
+
 /* Whether MPI_COMM_WORLD and MPI_COMM_SELF may be used: MPI_Init has been called, and MPI_Finalize
  * has not. */
 extern bool nbc_world_initialized;

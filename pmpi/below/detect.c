@@ -59,11 +59,7 @@ static uint32_t symbol_count(const struct symbols *s)
     return first;
 }
 
-#ifdef HAVE_MPI_BCAST_C
-enum { LACKS_LARGE = 0 };
-#else
-enum { LACKS_LARGE = 1 };
-#endif
+enum { LACKS_LARGE = NBC_LARGE_UNKNOWN != 0 };
 #ifdef HAVE_MPI_NEIGHBOR_ALLGATHER
 enum { LACKS_NEIGHBORHOODS = 0 };
 #else
@@ -88,6 +84,14 @@ static void note_blocking(enum nbc_coll coll, const char *end, struct references
     r->any |= large ? LACKS_LARGE : LACKS_NEIGHBORHOODS && nbc_coll_is_neighborhood(coll);
     if (large && LACKS_LARGE)
         r->large |= UINT32_C(1) << coll;
+}
+
+/* The same for a collective that makes a request, which no MPI-2 has. */
+static void note_request(const char *end, struct references *r)
+{
+    r->any = true;
+    if (LACKS_LARGE && strncmp(end, "_c", 2) == 0)
+        r->large |= NBC_LARGE_REQUESTS;
 }
 
 /* The name after its prefix, NULL if it has none of these. Open MPI's extension uses MPIX_, and
@@ -117,11 +121,11 @@ static void note_name(const char *name, struct references *r)
         const char *coll = nbc_coll_name(c);
         size_t length = strlen(coll);
         if (*rest == 'i' && strncmp(rest + 1, coll, length) == 0)
-            r->any = true;
+            note_request(rest + 1 + length, r);
         else if (strncmp(rest, coll, length) != 0)
             continue;
         else if (strncmp(rest + length, "_init", 5) == 0)
-            r->any = true;
+            note_request(rest + length + 5, r);
         else
             note_blocking(c, rest + length, r);
     }

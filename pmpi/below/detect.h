@@ -7,6 +7,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "config.h"
+
+#include "coll.h"
+
 /* Whether an object of this process, other than the MPI's libraries and nbcshim, references by name
  * a nonblocking or persistent collective, or a blocking one that the MPI lacks. A program that
  * references none cannot call one and needs no shim. Always true in the static library, which is
@@ -14,7 +18,14 @@
 bool nbc_program_wants_us(void);
 
 /* Of the blocking collectives with MPI_Count that the MPI lacks, those that such objects reference,
- * a bit for each of enum nbc_coll. None in the static library, which cannot tell. Local. */
+ * a bit for each of enum nbc_coll; and whether they reference one that makes a request. None in the
+ * static library, which cannot tell. Local. */
+enum { NBC_LARGE_REQUESTS = 1 << NBC_NCOLLS };
+#ifdef HAVE_MPI_BCAST_C
+enum { NBC_LARGE_UNKNOWN = 0 };
+#else
+enum { NBC_LARGE_UNKNOWN = 2 * NBC_LARGE_REQUESTS - 1 };
+#endif
 uint32_t nbc_program_large(void);
 
 /* Whether no object of this process but this library depends on the MPI for which this library was

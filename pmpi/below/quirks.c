@@ -21,6 +21,31 @@ uint32_t nbc_quirks_own_blocking(void)
 #endif
 }
 
+#define WRONG(COLL) (UINT32_C(1) << NBC_##COLL)
+
+/* Most of them with some derived datatypes, which ranks cannot know of each other. The MPICH family
+ * refuses a null buffer on rank 0 of MPI_Exscan. What else vendors have made of MPICH is not known.
+ */
+uint32_t nbc_quirks_wrong(bool blocking)
+{
+    uint32_t wrong = 0;
+#if defined OPEN_MPI && OMPI_MAJOR_VERSION < 5
+    if (!blocking)
+        wrong = WRONG(ALLTOALLV) | WRONG(ALLTOALLW) | WRONG(REDUCE);
+#elif defined MPICH_NUMVERSION
+    wrong = WRONG(EXSCAN);
+#if !defined CRAY_MPICH_VERSION && !defined MVAPICH_VERSION
+    wrong |= nbc_quirks_own_blocking() == ~UINT32_C(0) && !blocking
+                 ? WRONG(BCAST) | WRONG(GATHER) | WRONG(SCATTER) | WRONG(ALLGATHERV) |
+                       WRONG(ALLTOALL) | WRONG(ALLTOALLV) | WRONG(ALLTOALLW) |
+                       WRONG(REDUCE_SCATTER_BLOCK) | WRONG(REDUCE_SCATTER)
+                 : nbc_quirks_own_blocking();
+#endif
+#endif
+    (void)blocking;
+    return wrong;
+}
+
 #if defined OPEN_MPI && defined HAVE_MPI_GET_LIBRARY_VERSION
 int nbc_quirks_open_mpi_version(void)
 {

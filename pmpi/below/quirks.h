@@ -23,6 +23,12 @@ enum { NBC_IS_MPICH = true, NBC_MPICH_VERSION = MPICH_NUMVERSION / 10000000 };
 enum { NBC_IS_MPICH = false, NBC_MPICH_VERSION = 0 };
 #endif
 
+#ifdef I_MPI_VERSION
+enum { NBC_IS_INTEL_MPI = true };
+#else
+enum { NBC_IS_INTEL_MPI = false };
+#endif
+
 enum {
     /* A rank waits in a call of the MPI that blocks if only one operation is pending, and does not
      * ask whether messages are complete in vain: where polls take virtual time. */
@@ -80,6 +86,22 @@ enum {
      * memory (btl_vader_eager_limit, btl_sm_eager_limit). */
     NBC_HANDSHAKE_ON_NODE = NBC_IS_OPEN_MPI,
 
+    /* Open MPI 4.1.4 crashes if a communicator is freed while one of its own nonblocking
+     * collectives is pending there. */
+    NBC_ENDS_WITH_COMM = NBC_IS_OPEN_MPI,
+
+    /* The nonblocking collectives of Open MPI take the same address on both sides for MPI_IN_PLACE,
+     * although blocks or datatypes may place the data apart. */
+    NBC_SAME_IS_IN_PLACE = NBC_IS_OPEN_MPI,
+
+    /* MPI_Comm_idup of Open MPI starts nonblocking collectives of the parent when it progresses,
+     * which takes those that the program starts meanwhile for them. */
+    NBC_IDUP_REDUCES = NBC_IS_OPEN_MPI,
+
+    /* MPI_MIN and MPI_MAX compare unsigned numbers as signed ones: MPICH 4.0.2 all, Open MPI 4.1.4
+     * those of type unsigned long, of Debian 12. Intel MPI does not. */
+    NBC_MIXES_SIGNS = !NBC_IS_INTEL_MPI,
+
     /* Open MPI 4.1.4 crashes if one thread completes a nonblocking operation of a file while
      * another one is in the MPI. */
     NBC_FILES_BEAR_THREADS = !NBC_IS_OPEN_MPI,
@@ -121,6 +143,10 @@ static inline int64_t nbc_quirks_length(const MPI_Status *status)
  * a null receive buffer on rank 0, and MPI_Bcast, which crashes with some types that have gaps.
  * Local. */
 uint32_t nbc_quirks_own_blocking(void);
+
+/* The collectives of the MPI that are known to hang or to give wrong data, nonblocking or blocking
+ * ones, a bit for each of enum nbc_coll: doc/mpis.md. Local. */
+uint32_t nbc_quirks_wrong(bool blocking);
 
 /* Returns the major version of Open MPI, 0 of other MPIs. Without the lock. Local. */
 int nbc_quirks_open_mpi_version(void);

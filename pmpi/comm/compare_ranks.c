@@ -91,8 +91,9 @@ static uint64_t settings_digest(bool of_two_jobs)
     describe(value);
     if (!of_two_jobs)
         return nbc_hash_bytes(value, sizeof value);
-    const uint64_t settled[] = {nbc_native_blocking, nbc_hooked, (uint64_t)nbc_tag_ub,
-                                (uint64_t)nbc_settings.test.nodes};
+    const uint64_t settled[] = {nbc_native_blocking,  nbc_referenced_large,
+                                nbc_offloaded,        nbc_hooked,
+                                (uint64_t)nbc_tag_ub, (uint64_t)nbc_settings.test.nodes};
     return nbc_hash_bytes(value + CHECK, sizeof value - CHECK * sizeof *value) ^
            nbc_hash_bytes(settled, sizeof settled);
 }
@@ -127,9 +128,10 @@ int nbc_agree_any(MPI_Comm comm, bool mine, bool *any)
 
 /* The words of all ranks are combined by AND. Two words tell whether a digest is the same on all:
  * the AND of the digests and that of their complements are then each other's complement. */
-enum { BUILD, NO_BUILD, SETTINGS, NO_SETTINGS, SAYS_NOT, NO_LARGE, NWORDS = 8 };
+enum { BUILD, NO_BUILD, SETTINGS, NO_SETTINGS, SAYS_NOT, NO_LARGE, OFFLOADED, NWORDS = 8 };
 
-int nbc_compare_ranks(MPI_Comm comm, uint32_t says, uint32_t large, struct nbc_comparison *all)
+int nbc_compare_ranks(MPI_Comm comm, uint32_t says, uint32_t large, uint32_t offloaded,
+                      struct nbc_comparison *all)
 {
     uint64_t mine[NWORDS] = {0}, word[NWORDS];
     mine[BUILD] = nbc_hash_bytes(build, sizeof build - 1);
@@ -138,10 +140,12 @@ int nbc_compare_ranks(MPI_Comm comm, uint32_t says, uint32_t large, struct nbc_c
     mine[NO_SETTINGS] = ~mine[SETTINGS];
     mine[SAYS_NOT] = ~says;
     mine[NO_LARGE] = ~large;
+    mine[OFFLOADED] = offloaded;
     int error = nbc_agree_and(comm, mine, word, NWORDS);
     *all = (struct nbc_comparison){
         .said = ~(uint32_t)word[SAYS_NOT],
         .large = ~(uint32_t)word[NO_LARGE],
+        .offloaded = (uint32_t)word[OFFLOADED],
         .same_build = word[BUILD] == ~word[NO_BUILD],
         .same_settings = word[SETTINGS] == ~word[NO_SETTINGS],
     };

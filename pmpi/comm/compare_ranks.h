@@ -24,14 +24,16 @@ enum {
 };
 
 struct nbc_comparison {
-    uint32_t said;  /* what any rank says */
-    uint32_t large; /* nbc_program_large of any rank */
+    uint32_t said;      /* what any rank says */
+    uint32_t large;     /* nbc_program_large of any rank */
+    uint32_t offloaded; /* nbc_offload_find of all ranks */
     bool same_build, same_settings;
 };
 
 /* Exchanges the digests, and what ranks say. Of two jobs, compares the settings that concern the
  * operations between them. */
-int nbc_compare_ranks(MPI_Comm comm, uint32_t says, uint32_t large, struct nbc_comparison *all);
+int nbc_compare_ranks(MPI_Comm comm, uint32_t says, uint32_t large, uint32_t offloaded,
+                      struct nbc_comparison *all);
 
 /* Does nothing if ranks do not differ. Where builds differ, reports that and ends the job. The
  * exchange until then is the same in all versions. Where settings differ, reports them, one line

@@ -606,6 +606,7 @@ struct nbc_context *nbc_context_ending(MPI_Comm comm)
     if (c) {
         nbc_context_is_revoked(c); /* later there is no handle to ask for */
         c->life = NBC_CONTEXT_FREEING;
+        c->ends = true;
     }
     nbc_unlock();
     if (c && deletes_attribute(c, comm))
@@ -614,12 +615,13 @@ struct nbc_context *nbc_context_ending(MPI_Comm comm)
 }
 
 /* The MPI will delete the attribute later, or the communicator stays. */
-static void context_stay(struct nbc_context *c)
+static void context_stay(struct nbc_context *c, bool ends)
 {
     MPI_Errhandler handler = c->handler;
     nbc_lock();
     c->handler = MPI_ERRHANDLER_NULL;
     c->life = NBC_CONTEXT_LIVE;
+    c->ends = ends;
     nbc_unlock();
     errhandler_free(handler);
     if (!c->has_attribute)
@@ -630,7 +632,7 @@ bool nbc_context_ended(struct nbc_context *c, MPI_Comm comm)
 {
     bool ended = comm == MPI_COMM_NULL && !c->has_attribute;
     if (!ended)
-        context_stay(c);
+        context_stay(c, comm == MPI_COMM_NULL);
     return ended;
 }
 

@@ -117,7 +117,8 @@ struct nbc_context {
     struct nbc_mail *mail;              /* in the order of arrival */
     int nobjects;                       /* windows and files that have a persistent barrier */
     int64_t nduplicates, nduplicated;   /* calls of MPI_Comm_idup, those that the MPI has done */
-    int uses; /* active and persistent operations, which may communicate */
+    int nby_mpi; /* pending, carried out by the MPI: counted if NBC_ENDS_WITH_COMM */
+    int uses;    /* active and persistent operations, which may communicate */
 
     /* The communicator has the attribute with the context. Only the thread that makes or frees the
      * communicator uses this, without the lock. */
@@ -128,6 +129,8 @@ struct nbc_context {
     MPI_Errhandler handler;
     bool keeps_handler;
 
+    bool ends;                /* the program has freed it, or does */
+    bool has_idup;            /* MPI_Comm_idup was called for it */
     bool revoked;             /* the program's communicator is: it stays so */
     bool found;               /* in the table of nbc_context_find */
     struct nbc_context *next; /* in the lists of context.c */

@@ -187,7 +187,7 @@ static void put_comm(struct nbc_line *l, const struct nbc_context *c)
 static void put_operation(struct nbc_line *l, const struct nbc_request *r)
 {
     put_head(l);
-    if (r->run->poll) {
+    if (r->run->poll && !r->alg) {
         nbc_line_put(l, "MPI_Comm_idup");
         return;
     }
@@ -210,6 +210,8 @@ static void report_operation(const struct nbc_request *r, int64_t now)
     if (!r->run->poll) {
         nbc_line_put(&l, r->run->exec.error ? ", has failed on this rank" : "");
         put_waits(&l, r);
+    } else if (r->alg) {
+        nbc_line_put(&l, ", which the MPI carries out");
     }
     nbc_line_print(&l);
 }

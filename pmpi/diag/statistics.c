@@ -223,10 +223,22 @@ static void introduce_versions(void)
             library_version(mpi, sizeof mpi), size);
 }
 
+static void print_offloaded(void)
+{
+    if (!nbc_offloaded)
+        return;
+    fprintf(stderr, "nbcshim: nonblocking collectives left to the MPI for %s:", nbc_offload_name);
+    for (int coll = 0; coll < NBC_NCOLLS; coll++)
+        if (nbc_offloaded >> coll & 1)
+            fprintf(stderr, " %s", nbc_coll_name(coll));
+    fprintf(stderr, " (NBCSHIM_BLOCKING=own: none)\n");
+}
+
 static void print_progress(bool hooked)
 {
     fprintf(stderr, "nbcshim: blocking collectives: %s; progress in the MPI's own waits: %s%s%s\n",
             blocking_by(), hooked ? "by " : "no (", nbc_hook_state(), hooked ? "" : ")");
+    print_offloaded();
 }
 
 static void introduce_active(void)

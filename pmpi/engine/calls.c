@@ -5,6 +5,7 @@
 
 #include "nbcshim.h"
 
+#include "base/clock.h"
 #include "base/errors.h"
 #include "base/hints.h"
 #include "base/lock.h"
@@ -18,6 +19,7 @@
 #include "engine/locality.h"
 #include "engine/progress.h"
 #include "op/bind.h"
+#include "op/by_mpi.h"
 #include "op/types.h"
 #include "request/request.h"
 
@@ -89,9 +91,27 @@ static int call_lacks_request(const struct nbc_call *call, enum nbc_kind kind)
     return call_explain(call, kind, MPI_ERR_ARG, "request is NULL");
 }
 
+/* A blocking call, without the lock: the MPI raises its errors. */
+static __attribute__((cold)) int call_by_mpi(const struct nbc_call *call)
+{
+    if (!nbc_timing_on)
+        return nbc_by_mpi_call(call, NULL);
+    const struct nbc_moment before = nbc_in_mpi_moment();
+    int error = nbc_by_mpi_call(call, NULL);
+    nbc_lock();
+    const struct nbc_moment now = nbc_in_mpi_moment();
+    struct nbc_stats *s = nbc_progress_stats((int)(nbc_alg_by_name(call->coll, "mpi") - nbc_algs));
+    nbc_stats_complete(s, now.now - before.now);
+    nbc_stats_end(s, true, &before, &now);
+    nbc_unlock();
+    return error;
+}
+
 static int call_raise(const struct nbc_call *call, int error)
 {
-    return error && error != NBC_CALL_BELOW ? nbc_raise(call->comm, error) : error;
+    if (!error || error == NBC_CALL_BELOW)
+        return error;
+    return error == NBC_LAUNCH_BY_MPI ? call_by_mpi(call) : nbc_raise(call->comm, error);
 }
 
 int nbc_call_start(const struct nbc_call *call, MPI_Request *request)
@@ -300,10 +320,10 @@ const char *nbcshim_algorithm(MPI_Request request, long long *segment)
     nbc_lock();
     const struct nbc_request *r = nbc_request_find(request);
     const struct nbc_sched *s = r && r->plan ? r->plan->sched : r && r->run ? r->run->sched : NULL;
-    if (s && r->alg) {
+    if (r && r->alg) {
         name = r->alg->name;
         if (segment)
-            *segment = s->segment;
+            *segment = s ? s->segment : 0;
     }
     nbc_unlock();
     return name;

@@ -4,11 +4,15 @@
 #include "base/clock.h"
 #include "base/hints.h"
 #include "base/settings.h"
+#include "base/state.h"
 #include "base/tuning.h"
+#include "below/quirks.h"
 #include "comm/context.h"
 #include "engine/progress.h"
 #include "op/bind.h"
+#include "op/by_mpi.h"
 #include "op/run.h"
+#include "op/stage.h"
 
 #include "coll.h"
 #include "sched.h"
@@ -40,6 +44,15 @@ static void wish_by_hints(const struct nbc_hints *hints, enum nbc_coll coll,
         preferences->order = hints->order;
 }
 
+/* What is offloaded is the MPI's, unless the user's rules decide. */
+static __attribute__((cold, noinline)) const struct nbc_alg *offload(enum nbc_coll coll)
+{
+    static const struct nbc_alg *rows[NBC_NCOLLS]; /* under the lock */
+    if (!rows[coll])
+        rows[coll] = nbc_alg_by_name(coll, "mpi");
+    return nbc_tuning_file ? NULL : rows[coll];
+}
+
 struct nbc_preferences nbc_launch_preferences(const struct nbc_call *call,
                                               const struct nbc_context *c)
 {
@@ -52,6 +65,9 @@ struct nbc_preferences nbc_launch_preferences(const struct nbc_call *call,
     }
     if (c->hints)
         wish_by_hints(c->hints, call->coll, &preferences);
+    if (__builtin_expect(nbc_offloaded >> call->coll & 1, 0) && !preferences.alg &&
+        call->kind == NBC_KIND_NONBLOCKING)
+        preferences.alg = offload(call->coll);
     return preferences;
 }
 
@@ -61,7 +77,39 @@ static struct nbc_operation operation_of(const struct nbc_call *call, const stru
         .coll = call->coll, .alg = alg, .send = call->send.buf, .recv = call->recv.buf};
 }
 
-/* The slow path, without a cached plan. Caches a plan if that is possible. */
+/* Whether the MPI can carry out a call for which its algorithm is chosen; the same on all ranks. A
+ * check may hold an operation up, which the MPI cannot. In a blocking call the MPI must progress
+ * the operations of nbcshim. Predefined operators have predefined datatypes: with those of
+ * programs, and between groups, MPIs have faults. */
+static bool mpi_can(const struct nbc_call *call, const struct nbc_context *c,
+                    const struct nbc_bound *b)
+{
+    return call->purpose == NBC_FOR_PROGRAM && !nbc_launch_start_condition && !c->ends &&
+           !(NBC_IDUP_REDUCES && c->has_idup) && (call->kind != NBC_KIND_BLOCKING || nbc_hooked) &&
+           !b->shape.remote_size && (!b->reducer || b->reducer->named) && nbc_by_mpi_can(call, b);
+}
+
+static __attribute__((cold)) int
+launch_make_by_mpi(const struct nbc_call *call, struct nbc_context *c, const struct nbc_bound *b,
+                   const struct nbc_alg *alg, struct nbc_request **out)
+{
+    enum nbc_device_use use = NBC_DEVICE_OFF;
+    if (nbc_device_may_be() && nbc_stage_is_possible())
+        use = nbc_context_device_use(c, NBC_DEVICE_AUTO);
+    if (call->kind == NBC_KIND_BLOCKING && use == NBC_DEVICE_OFF) {
+        const int64_t bytes = nbc_shape_bytes(&b->shape);
+        nbc_launch_note(c, call, bytes);
+        if (nbc_timing_on)
+            nbc_stats_start(nbc_progress_stats((int)(alg - nbc_algs)), bytes);
+        return NBC_LAUNCH_BY_MPI;
+    }
+    struct nbc_operation op = operation_of(call, alg);
+    op.run = nbc_by_mpi_run(call, b, c->hidden, use);
+    return op.run ? nbc_request_new(c, &op, out) : MPI_ERR_NO_MEM;
+}
+
+/* The slow path, without a cached plan. Caches a plan if that is possible: not for arguments with
+ * which other calls, or this one, are the MPI's, since plans are found by the arguments alone. */
 static int launch_make_unplanned(const struct nbc_call *call, struct nbc_context *c,
                                  const struct nbc_preferences *preferences,
                                  struct nbc_request **out)
@@ -72,13 +120,24 @@ static int launch_make_unplanned(const struct nbc_call *call, struct nbc_context
         error = nbc_bind(call, &c->members, &b);
     if (error)
         return error;
+    b.shape.by_mpi = true;
     const struct nbc_alg *alg = nbc_launch_choose(&b.shape, preferences);
+    const bool by_mpi = alg->needs & NBC_BY_MPI;
+    if (__builtin_expect(by_mpi, 0)) {
+        if (mpi_can(call, c, &b)) {
+            error = launch_make_by_mpi(call, c, &b, alg, out);
+            nbc_unbind(&b);
+            return error;
+        }
+        b.shape.by_mpi = false;
+        alg = nbc_launch_choose(&b.shape, preferences);
+    }
     struct nbc_sched *sched = alg->build(&b.shape);
     error = MPI_ERR_NO_MEM;
     if (sched) {
         struct nbc_operation op = operation_of(call, alg);
         const struct nbc_handle_refs handles = {b.types, b.shape.ntypes, b.reducer};
-        op.plan = nbc_plan_keep(&c->plans, call, &b, sched, alg, preferences);
+        op.plan = by_mpi ? NULL : nbc_plan_keep(&c->plans, call, &b, sched, alg, preferences);
         op.run = op.plan ? NULL : nbc_run_new(sched, &handles, nbc_bound_input(&b));
         if (op.run)
             op.run->bytes = nbc_shape_bytes(&b.shape);
@@ -128,9 +187,11 @@ int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
 {
     struct nbc_request *r;
     int error = nbc_launch_make(call, c, &r);
-    if (error && error != MPI_ERR_NO_MEM)
-        return error;
     struct nbc_queue *queue = queue_for(c, kind);
+    if (error && error != MPI_ERR_NO_MEM) {
+        queue->next_seq += error == NBC_LAUNCH_BY_MPI; /* staged calls of other ranks have one */
+        return error;
+    }
     int64_t seq = queue->next_seq++;
     if (!error && __builtin_expect(nbc_launch_start_condition && checked, 0)) {
         error = nbc_launch_start_condition(c, checked, kind, seq, &r->start_condition);

@@ -31,6 +31,9 @@ static inline void nbc_launch_note(struct nbc_context *c, const struct nbc_call 
     note->bytes = bytes;
 }
 
+/* Returned instead of an MPI error code for a blocking call that the MPI is to carry out. */
+enum { NBC_LAUNCH_BY_MPI = -2 };
+
 /* Creates the inactive operation of a call, without a tag, and notes the call. Returns an MPI error
  * code. */
 int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out);

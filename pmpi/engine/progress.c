@@ -194,16 +194,20 @@ static __attribute__((cold, noinline)) bool run_start_with_devices(struct nbc_re
                                       nbc_context_device_use(r->context, r->device));
 }
 
+static void trace_begin(struct nbc_request *r)
+{
+    r->run->trace_id = nbc_trace_next_id();
+    r->run->trace_key = r->context->key;
+    r->run->last_peer = -1;
+}
+
 /* Starts the execution of an operation that has its run. */
 static void operation_begin(struct nbc_request *r)
 {
     struct nbc_run *run = r->run;
     active_enter(r);
-    if (__builtin_expect(nbc_tracing, 0)) {
-        run->trace_id = nbc_trace_next_id();
-        run->trace_key = r->context->key;
-        run->last_peer = -1;
-    }
+    if (__builtin_expect(nbc_tracing, 0))
+        trace_begin(r);
     if (nbc_device_may_be() ? run_start_with_devices(r)
                             : nbc_run_start(run, r->context->hidden, nbc_context_ranks(r->context),
                                             r->tag, nbc_run_input(run, r->send), r->recv)) {
@@ -314,6 +318,12 @@ static void operation_start(struct nbc_request *r)
     nbc_request_set_state(r, NBC_ACTIVE);
     if (r->run && r->run->poll) {
         active_enter(r);
+        if (r->alg) { /* the algorithm mpi, which starts at once */
+            c->nby_mpi += NBC_ENDS_WITH_COMM;
+            if (nbc_tracing)
+                trace_begin(r);
+            operation_poll(r);
+        }
         return;
     }
     if (r->persistent) {
@@ -389,13 +399,22 @@ static __attribute__((cold, noinline)) bool operation_give_up(struct nbc_request
     return true;
 }
 
+/* In the progress loop of the MPI, which progresses its own operations: to ask about one there
+ * would enter its list of them again. Under the lock. */
+static bool is_below;
+
 /* Progresses an active operation. Afterwards only the state of r may be read, which remains valid
  * until the completion of r is reported to the program. */
 static void operation_poll(struct nbc_request *r)
 {
     if (r->run && r->run->poll) {
-        if (!r->run->poll(r->run, &r->error))
+        if ((is_below && r->alg) || !r->run->poll(r->run, &r->error))
             return;
+        if (nbc_timing_on && r->alg)
+            operation_measure(r);
+        if (NBC_ENDS_WITH_COMM && r->alg)
+            r->context->nby_mpi--;
+        nbc_ncompleted++;
         active_leave(r->run);
         nbc_request_set_state(r, NBC_COMPLETE);
         return;
@@ -559,7 +578,9 @@ void nbc_progress_below(void)
 {
     if (nbc_threaded)
         __atomic_fetch_add(&nbc_pauses, 1, __ATOMIC_RELAXED);
+    is_below = true;
     progress(NULL, 1);
+    is_below = false;
 }
 
 void nbc_pause(int *spins)
@@ -585,7 +606,7 @@ void nbc_progress_duplicates(MPI_Comm comm)
         return;
     nbc_lock();
     const struct nbc_context *c = nbc_context_find(comm);
-    while (c && c->nduplicates > c->nduplicated) {
+    while (c && (c->nduplicates > c->nduplicated || c->nby_mpi > 0)) {
         nbc_progress(NULL);
         nbc_progress_yield(&spins);
     }

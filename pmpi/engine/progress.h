@@ -57,11 +57,12 @@ void nbc_progress_all(void);
  * if there is none. Under the lock. */
 struct nbc_request *nbc_progress_pending(const struct nbc_context *c);
 
-/* Before a constructor of the communicator: waits until the MPI has made the duplicates of it that
- * are pending (MPI_Comm_idup). All its ranks have called for them, in the same order, and a
- * constructor may wait for all its ranks. Open MPI agrees on the number of each new communicator by
- * messages on the parent; it hangs if two of these agreements overlap and the ranks progress them
- * in different orders. Without the lock. */
+/* Before a constructor of the communicator, and before its end: waits until the MPI has made the
+ * duplicates of it that are pending (MPI_Comm_idup). All its ranks have called for them, in the
+ * same order, and a constructor may wait for all its ranks. Open MPI agrees on the number of each
+ * new communicator by messages on the parent; it hangs if two of these agreements overlap and the
+ * ranks progress them in different orders. If NBC_ENDS_WITH_COMM, waits likewise for the operations
+ * of the algorithm mpi. Without the lock. */
 void nbc_progress_duplicates(MPI_Comm comm);
 
 /* Makes r the request of an operation whose run, with r->run, has been started without one and is

@@ -27,6 +27,7 @@ enum {
     STEP = 16 << 20,       /* sizes are powers of two below this, and multiples of this above */
     KEPT_MOST = 256 << 20, /* bytes of the blocks in the pool */
     FAR = 4096,            /* bytes of a gap that takes no memory in a block */
+    SPARSE = 64 << 20,     /* a block of this size, and twice its data, takes memory for its data */
     ALIGN = 64 /* data has the place in a block that it has in the buffer, modulo this */
 };
 
@@ -37,6 +38,7 @@ struct block {
     size_t size;
     struct nbc_device *pinned; /* by this, or NULL */
     struct nbc_device *maker;  /* whose runtime has made the memory, or NULL */
+    bool sparse;               /* used once */
     struct block *next;
 };
 
@@ -57,6 +59,8 @@ static void block_free(struct block *b)
         nbc_device_unpin(b->pinned, b->memory);
     if (b->maker)
         nbc_device_memory_free(b->maker, b->memory);
+    else if (b->sparse)
+        munmap(b->memory, b->size);
     else
         free(b->memory);
     free(b);
@@ -83,6 +87,20 @@ static struct block *block_new(size_t size, struct nbc_device *device)
     return b;
 }
 
+/* Memory of pages that exist when they are used. */
+static struct block *block_new_sparse(size_t size)
+{
+    struct block *b = calloc(1, sizeof *b);
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (b && memory != MAP_FAILED) {
+        *b = (struct block){.memory = memory, .size = size, .sparse = true};
+        return b;
+    }
+    free(b);
+    return NULL;
+}
+
 static struct block *block_out(struct block **at)
 {
     struct block *b = *at;
@@ -104,6 +122,10 @@ static struct block *block_take(size_t needed, struct nbc_device *device)
 /* The oldest make room; the newest is always kept. */
 static void block_give(struct block *b)
 {
+    if (b->sparse) {
+        block_free(b);
+        return;
+    }
     b->next = pool;
     pool = b;
     pool_bytes += b->size;
@@ -205,13 +227,18 @@ static bool take_temporary(struct nbc_run *run, struct nbc_stage *s)
 static bool take_block(struct nbc_run *run, struct nbc_stage *s, unsigned buffers,
                        const struct nbc_staged *kept)
 {
-    size_t size = 0, at = 0;
+    size_t size = 0, at = 0, data = 0;
     if (s->direct)
         return take_temporary(run, s);
     for (int buf = 0; buf < 2; buf++)
-        if (buffers >> buf & 1)
+        if (buffers >> buf & 1) {
             size += (size_t)nbc_staged_size(kept, buf) + 2 * ALIGN;
-    s->block = block_take(size, s->device[0] ? s->device[0] : s->device[1]);
+            for (int i = 0; i < kept->nparts[buf]; i++)
+                data += (size_t)(kept->parts[buf][i].span.high - kept->parts[buf][i].span.low);
+        }
+    s->block = size >= SPARSE && size / 2 > data
+                   ? block_new_sparse(size)
+                   : block_take(size, s->device[0] ? s->device[0] : s->device[1]);
     for (int buf = 0; buf < 2 && s->block; buf++) {
         if (!(buffers >> buf & 1))
             continue;

@@ -213,4 +213,4 @@ PROFILE_EXPORT(Request_free, (MPI_Request * request), (request))
     }
 
 #define EXTENSION_OF(...)
-#include "api/forms.def"
+#include "op/forms.def"

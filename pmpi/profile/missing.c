@@ -16,7 +16,7 @@
 static const char *const names[] = {
 #define EXTENSION_OF(...)
 #define ENTRY(name, ...) #name,
-#include "api/forms.def"
+#include "op/forms.def"
 };
 
 static void hide(const char *symbol)

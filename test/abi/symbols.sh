@@ -42,7 +42,7 @@ nothing "every MPI_ name has its PMPI_ name" \
 nothing "every PMPI_ name has its MPI_ name" \
     < <(sed -n 's/^PMPI_/MPI_/p' "$scratch/exported" | comm -23 - "$scratch/exported")
 
-sed -nE 's/^(COLLECTIVE|NEIGHBORHOOD)\(/ /p' "$srcdir/pmpi/api/collectives.def" |
+sed -nE 's/^(COLLECTIVE|NEIGHBORHOOD)\(/ /p' "$srcdir/pmpi/op/collectives.def" |
     awk -F '[ ,]+' '{ print "MPIX_" $4; print "PMPIX_" $4 }' | sort -u >"$scratch/extension"
 [ "$(grep -c '^MPIX_' "$scratch/extension")" = 22 ]
 result $? "22 persistent collectives have a name of the extension"

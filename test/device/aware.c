@@ -195,6 +195,44 @@ int PMPI_Testsome(int n, MPI_Request *requests, int *nover, int *over, MPI_Statu
     return error;
 }
 
+#if defined OPEN_MPI
+/* The MCA parameter of a component for HCOLL, if NBC_HCOLL is set to its value; on one rank alone,
+ * if NBC_HCOLL_RANK is set. */
+enum { HCOLL_INDEX = 1 << 20 };
+
+int mca_base_var_find_by_name(const char *name, int *index);
+int mca_base_var_get_value(int index, const void *value, void *source, const char **file);
+
+int mca_base_var_find_by_name(const char *name, int *index)
+{
+    static __typeof__(mca_base_var_find_by_name) *next;
+    const char *only = getenv("NBC_HCOLL_RANK");
+    int rank = -1;
+    if (!next)
+        look_up(RTLD_NEXT, "mca_base_var_find_by_name", &next);
+    if (!getenv("NBC_HCOLL") || strcmp(name, "coll_hcoll_enable") != 0)
+        return next(name, index);
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (only && atoi(only) != rank)
+        return next(name, index);
+    *index = HCOLL_INDEX;
+    return 0;
+}
+
+int mca_base_var_get_value(int index, const void *value, void *source, const char **file)
+{
+    static __typeof__(mca_base_var_get_value) *next;
+    static int hcoll;
+    if (!next)
+        look_up(RTLD_NEXT, "mca_base_var_get_value", &next);
+    if (index != HCOLL_INDEX)
+        return next(index, value, source, file);
+    hcoll = atoi(getenv("NBC_HCOLL"));
+    *(const int **)(uintptr_t)value = &hcoll;
+    return 0;
+}
+#endif
+
 /* So nbcshim does not take it for a tool. */
 __typeof__(MPI_Isend) MPI_Isend __attribute__((alias("PMPI_Isend")));
 __typeof__(MPI_Irecv) MPI_Irecv __attribute__((alias("PMPI_Irecv")));

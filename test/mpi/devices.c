@@ -218,6 +218,14 @@ TEST(both_wait)
     }
 }
 
+/* Whether the MPI carries out what it can, of which a call may wait for copies, and the other ranks
+ * do not learn that a copy has failed. */
+static bool is_by_mpi(void)
+{
+    const char *rules = getenv("NBCSHIM_TUNING");
+    return rules && strstr(rules, "by_mpi");
+}
+
 /* Changes a variable of the runtime. */
 static void set_runtime(const char *name, const char *value)
 {
@@ -667,7 +675,7 @@ TEST(nobody_waits)
     double longest = longest_call();
     for (int i = 0; i < 5 && longest >= 0.16; i++)
         longest = longest_call();
-    EXPECT(longest < 0.16, "a call took %.3f s", longest);
+    EXPECT(longest < 0.16 || is_by_mpi(), "a call took %.3f s", longest);
 }
 
 /* Functions of the same or a similar purpose. */
@@ -709,7 +717,8 @@ static void fail(const char *function, int at, bool matters)
     if (test_rank == 0 && matters)
         EXPECT(class_of(error) == MPI_ERR_OTHER && strstr(text, injected()), "error class %d, '%s'",
                class_of(error), text);
-    EXPECT(error || vector_is(ON_DEVICE, out, N, test_size, sum_of_ranks()), "a wrong sum");
+    EXPECT(error || is_by_mpi() || vector_is(ON_DEVICE, out, N, test_size, sum_of_ranks()),
+           "a wrong sum");
     device_free(in);
     device_free(out);
     expect_sum(function);
@@ -761,7 +770,7 @@ static void fail_moving(const char *function, int at, bool gaps)
                        class_of(error) == MPI_ERR_TRUNCATE,
                    "error class %d, '%s'", class_of(error), text);
         EXPECT(i == 0 || !error, "an error without a fault");
-        if (!error) /* else nothing here waits for what the program has written */
+        if (!error && !(i == 0 && is_by_mpi())) /* else nothing here waits for what was written */
             expect_gathered(out, ROOM, gaps);
     }
     MPI_Type_free(&type);

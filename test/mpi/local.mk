@@ -4,7 +4,7 @@
 # which of the three are run; the others are not built.
 
 mpi_tests = \
-	callbacks callbacks_threads collectives devices digits dynamic errors exhausted extension faults forms fuzz idioms idup inter isolation large lengths lifetimes locality many matching \
+	by_mpi callbacks callbacks_threads collectives devices digits dynamic errors exhausted extension faults forms fuzz idioms idup inter isolation large lengths lifetimes locality many matching \
 	matrix mix neighbors nomem orders \
 	persistent progress progress_comms progress_files progress_hook progress_thread \
 	progress_windows ranges \
@@ -71,7 +71,7 @@ test/mpi/fuzz.link test/mpi/fuzz.static: $(fuzz_parts:%=test/mpi/linked/%.o)
 # Look-alikes of the runtimes of devices, which test programs load.
 device_flags = -shared -fPIC -pthread $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS)
 device_runtimes = test/device/libcuda.so.1 test/device/libamdhip64.so.6 test/device/libze_loader.so.1 \
-	test/device/lacking/libcuda.so.1 test/device/aware.so
+	test/device/lacking/libcuda.so.1 test/device/aware.so test/mpi/by_mpi.rules
 check_DATA += $(device_runtimes)
 CLEANFILES += $(device_runtimes)
 test/device/libcuda.so.1: test/device/runtime.c
@@ -82,6 +82,9 @@ test/device/libze_loader.so.1: test/device/level_zero.c test/device/runtime.c
 	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(device_flags) -Wl,-soname,$(@F) -o $@ $<
 test/device/aware.so: test/device/aware.c
 	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(mpi_flags) $(device_flags) -o $@ $< -ldl
+# Leave to the MPI what it can carry out.
+test/mpi/by_mpi.rules: src/algs.def
+	$(AM_V_GEN)awk -F '[(, ]+' '/^ALG.*NBC_BY_MPI/ { print tolower($$2), "* * mpi" }' $< >$@
 # It lacks a function.
 test/device/lacking/libcuda.so.1: test/device/runtime.c
 	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) -DcuStreamWaitEvent=nbc_lacking $(device_flags) -Wl,-soname,$(@F) -o $@ $<

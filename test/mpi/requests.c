@@ -126,6 +126,18 @@ static void refuse_all(MPI_Request *r, MPI_Comm on)
     CHECK(*r == before);
 }
 
+/* Open MPI ends its own operations before the communicator: doc/mpis.md. */
+static bool free_waits(MPI_Request r)
+{
+#ifdef OPEN_MPI
+    const char *algorithm = nbcshim_algorithm(r, NULL);
+    return algorithm && strcmp(algorithm, "mpi") == 0;
+#else
+    (void)r;
+    return false;
+#endif
+}
+
 /* On one rank operations are complete at once: the same must be refused. */
 TEST(misuse)
 {
@@ -154,9 +166,13 @@ TEST(misuse)
     gate_wait();
     MPI_Ibarrier(copy, &r);
     refuse_all(&r, copy);
+    bool waits = free_waits(r);
+    if (waits)
+        gate_open();
     MPI_Comm_free(&freed);
     refuse_all(&r, MPI_COMM_NULL);
-    gate_open();
+    if (!waits)
+        gate_open();
     OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
 }
 

@@ -59,7 +59,7 @@ add_case() # mode program ranks variables seconds label arguments...
 forced_algorithms()
 {
     awk -F '[(, ]+' '
-        /^ALG\(/ && !/NBC_INTER/ {
+        /^ALG\(/ && !/NBC_INTER|NBC_BY_MPI/ {
             name[$2, count[$2]++] = $3
             if (count[$2] > lines)
                 lines = count[$2]

@@ -193,6 +193,9 @@ for ranks in 1 2 4 5; do
 done >"$scratch/bad" 2>&1
 expect "the costs of every algorithm on 1, 2, 4 and 5 ranks" diff "$scratch/bad" /dev/null
 "$nbcinfo" --algorithms | awk '/^  / { print $1, $2 }' >"$scratch/algorithms"
+# The MPI's own has no schedule.
+sed -i '/ mpi$/d' "$scratch/algorithms"
+refuses "a schedule of the MPI's own" 'which is not simulated' --schedule allreduce:mpi
 expect "every algorithm has costs" \
     diff <(sort "$scratch/algorithms") <(awk '/^  / { print $1, $2 }' "$scratch/costs" | sort -u)
 says "they are those of the schedule" '^  allreduce +ring +6 +24 +6291456 +1572864$' \

@@ -286,10 +286,12 @@ static bool run_alg(const struct nbc_alg *alg, const struct fixed *fixed)
     return false;
 }
 
-/* Whether an algorithm is meant by "all", "allreduce", or "allreduce:ring". */
+/* Whether an algorithm is meant by "all", "allreduce", or "allreduce:ring", and has a schedule. */
 static bool is_named(const struct nbc_alg *alg, const char *name)
 {
     char full[80];
+    if (alg->needs & NBC_BY_MPI)
+        return false;
     snprintf(full, sizeof full, "%s:%s", nbc_coll_name(alg->coll), alg->name);
     return strcmp(name, "all") == 0 || strcmp(name, nbc_coll_name(alg->coll)) == 0 ||
            strcmp(name, full) == 0;

@@ -153,7 +153,7 @@ UNIT(symmetry, .times = nbc_nalgs)
     static const int sizes[] = {3, 8, 13, 16, 32, 33};
     const struct nbc_alg *alg = &nbc_algs[_i];
     net.reduce = 1e-9;
-    if (alg->needs & (NBC_INTER | NBC_NODES))
+    if (alg->needs & (NBC_INTER | NBC_NODES | NBC_BY_MPI))
         return;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int64_t each = 8; each <= 80000; each *= 100) {
@@ -233,7 +233,7 @@ UNIT(bounds, .times = nbc_nalgs)
     struct network net = quiet();
     const struct nbc_alg *alg = &nbc_algs[_i];
     net.reduce = 1e-9;
-    if (alg->needs & (NBC_INTER | NBC_NODES))
+    if (alg->needs & (NBC_INTER | NBC_NODES | NBC_BY_MPI))
         return;
     for (int P = 2; P <= 17; P++)
         for (int64_t bytes = 8; bytes <= 80000; bytes *= 100) {
@@ -352,7 +352,7 @@ static void check_goal(const struct nbc_alg *alg, int size, int64_t bytes)
 UNIT(goal, .times = nbc_nalgs)
 {
     const struct nbc_alg *alg = &nbc_algs[_i];
-    if (alg->needs & (NBC_INTER | NBC_NODES))
+    if (alg->needs & (NBC_INTER | NBC_NODES | NBC_BY_MPI))
         return;
     for (int P = 1; P <= 9; P++) {
         if ((alg->needs & NBC_POW2 && P & (P - 1)) || (alg->needs & NBC_EVEN && P % 2))

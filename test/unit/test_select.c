@@ -421,6 +421,30 @@ UNIT(there_is_always_an_algorithm, .times = NBC_NCOLLS)
             }
 }
 
+/* Where the MPI can, by name and by rule; else another one. Its order of
+ * reductions is its own. */
+UNIT(the_mpi_is_chosen_only_where_it_can_and_is_asked_for)
+{
+    for (enum nbc_coll coll = 0; !nbc_coll_is_neighborhood(coll); coll++) {
+        int64_t segment;
+        const struct nbc_alg *mpi = nbc_alg_by_name(coll, "mpi");
+        static const int32_t counts[8] = {1};
+        struct nbc_shape s = shape_of(coll, 8, 100);
+        s.recv.counts = s.send.counts = (struct nbc_ints){counts, sizeof *counts};
+        const struct nbc_rule rule = {coll, 0, 100, 0, INT64_MAX, mpi, 0, NBC_ANY};
+        const struct nbc_rules rules = {.rule = &rule, .nrules = 1};
+        ck_assert(mpi);
+        ck_assert(nbc_select(&s, mpi, &rules, &segment) != mpi);
+        s.by_mpi = true;
+        ck_assert(nbc_select(&s, NULL, NULL, &segment) != mpi);
+        ck_assert(nbc_select(&s, mpi, NULL, &segment) == mpi);
+        ck_assert(nbc_select(&s, NULL, &rules, &segment) == mpi);
+        s.order = NBC_ORDER_RANKS;
+        ck_assert(nbc_coll_reduces(coll) == !nbc_alg_applies(mpi, &s));
+        s.order = NBC_ORDER_ANY;
+    }
+}
+
 /* Of a few bytes it is one piece; that is for the sanitizer to see, too. */
 UNIT(a_segment_may_be_as_long_as_a_number_can_say, .times = nbc_nalgs)
 {

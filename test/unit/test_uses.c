@@ -134,6 +134,8 @@ static void print_all(void)
         "/* clang-format off */\n");
     for (int row = 0; row < nbc_nalgs; row++) {
         char line[400];
+        if (nbc_algs[row].needs & NBC_BY_MPI)
+            continue;
         struct uses u = uses_of(&nbc_algs[row]);
         print_line(&nbc_algs[row], &u, line, sizeof line);
         puts(line);

@@ -20,6 +20,8 @@ static void add_rows(Suite *suite, const struct unit *unit)
 {
     static char names[500][80];
     for (int row = 0; row < nbc_nalgs && row < 500; row++) {
+        if (nbc_algs[row].needs & NBC_BY_MPI)
+            continue;
         snprintf(names[row], sizeof names[row], "%s:%s", nbc_coll_name(nbc_algs[row].coll),
                  nbc_algs[row].name);
         TCase *tcase = tcase_create(names[row]);

@@ -15,7 +15,7 @@
     } while (0)
 
 /* A test of the program: UNIT(name) { ... }; with _i = 0 ... n - 1: UNIT(name, .times = n) { ... };
- * for every algorithm, whose row is _i: UNIT(name, .each_row = true) { ... }. */
+ * for every algorithm with a schedule, whose row is _i: UNIT(name, .each_row = true) { ... }. */
 struct unit {
     void (*add)(TCase *tcase, int first, int end);
     int times;

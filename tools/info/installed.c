@@ -221,6 +221,7 @@ static const struct {
     {NBC_OVERSUBSCRIBED, "more ranks than processors"},
     {NBC_HANDSHAKE, "a handshake before messages over 4 KiB"},
     {NBC_PATTERN, "a persistent operation"},
+    {NBC_BY_MPI, "an operation of the MPI's own, which is not simulated"},
     {NBC_REGROUPS, "any order"},
     {NBC_FOLDS, "any order or that of ranks"},
     {NBC_DOUBLES, "any order or that of a tree"},

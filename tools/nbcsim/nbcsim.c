@@ -95,8 +95,9 @@ static bool applies(const struct arguments *a, const struct nbc_alg *alg)
 static void tell_inapplicable(const struct nbc_alg *alg)
 {
     meter_clear();
-    fprintf(stderr, "nbcsim: %s:%s does not apply to this call\n", nbc_coll_name(alg->coll),
-            alg->name);
+    fprintf(stderr, "nbcsim: %s:%s %s\n", nbc_coll_name(alg->coll), alg->name,
+            alg->needs & NBC_BY_MPI ? "is the MPI's own operation, which is not simulated"
+                                    : "does not apply to this call");
 }
 
 static void write_goal(const struct options *o, const struct call *call, const struct nbc_alg *alg)

@@ -61,7 +61,7 @@ static void find_better(struct cell *c, double seconds)
     for (int pass = 0; pass < 3; pass++) {
         if (!selftest_has_time(c->o.comm, seconds))
             return;
-        int n = sweep(&c->o, SWEEP_SAMPLES + 2 * pass, true, at);
+        int n = sweep(&c->o, SWEEP_SAMPLES + 2 * pass, SHIM_PERSISTENT, true, at);
         double now = time_of(at, n, NULL);
         for (int i = 1; pass == 0 && i < n; i++)
             if (!best || at[i].median < time_of(at, n, best))
