@@ -145,13 +145,16 @@ static void idup_duplicate_hidden(struct idup *d, const struct nbc_context *pare
         idup_fail(d, 1, error); /* unreached: no memory */
 }
 
-/* Makes the native call of an operation that has waited, as idup_start_hidden does. */
-static void idup_start(struct idup *d, const struct nbc_context *parent)
+/* Makes the native call of an operation that has waited, without the lock, as idup_start_hidden. */
+static void idup_start(struct idup *d, struct nbc_context *parent)
 {
+    const int64_t later = parent->nduplicates - d->turn;
     d->stage = IDUP_STARTS;
+    parent->nduplicated += later; /* for them no constructor waits that a callback calls */
     nbc_unlock();
     int error = idup_native(d, parent->user);
     nbc_lock();
+    parent->nduplicated -= later;
     d->stage = IDUP_DUPLICATES;
     d->made = *d->user;
     if (error)

@@ -135,6 +135,18 @@ static MPI_Request idup(const struct line *line, MPI_Comm comm, MPI_Comm *result
     return request;
 }
 
+/* MPICH 4.0.2 may hang while three of overlapping communicators are pending (doc/mpis.md). */
+static void settle_others(const struct comm *parent)
+{
+#ifdef MPICH_VERSION
+    for (struct comm *c = comms; c; c = c->next)
+        if (c->parent != parent)
+            settle(c);
+#else
+    (void)parent;
+#endif
+}
+
 /* With nothing but the communicators themselves to depend on, it may take as long as it likes.
  * (While another thread makes a communicator, it hangs with MPICH 4.0.2 and Open MPI 4.1.4.) */
 static void do_idup(const struct line *line, struct comm *c)
@@ -143,6 +155,7 @@ static void do_idup(const struct line *line, struct comm *c)
     struct item *item = item_new(line, made);
     MPI_Request request;
 
+    settle_others(c);
     made->parent = c;
     request = idup(line, c->group->comm, &made->made);
     if (request == MPI_REQUEST_NULL) {

@@ -4,6 +4,7 @@
 #include "config.h"
 #include "util.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -178,7 +179,55 @@ TEST(attributes_of_the_call)
     OK(MPI_Comm_free_keyval(&key));
 }
 
-/* The same of the error handler. */
+static int dup_parent(MPI_Comm parent, int key, void *extra, void *value, void *copied, int *flag)
+{
+    static bool inside;
+    (void)key, (void)extra, (void)value;
+    *flag = !inside;
+    if (inside)
+        return MPI_SUCCESS;
+    MPI_Comm *own = test_alloc(sizeof *own);
+    inside = true;
+    OK(MPI_Comm_dup(parent, own));
+    inside = false;
+    *(MPI_Comm **)copied = own;
+    return MPI_SUCCESS;
+}
+
+static int free_own(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)extra;
+    MPI_Comm *own = value;
+    use(*own);
+    OK(MPI_Comm_free(own));
+    free(own);
+    return MPI_SUCCESS;
+}
+
+/* The attribute is a communicator of its own, which the callback makes of the parent: it does not
+ * wait for the MPI_Comm_idup in which it is called. */
+TEST(callback_makes_another)
+{
+    enum { N = 3 };
+    MPI_Comm parent, made[N], *own = test_alloc(sizeof *own);
+    MPI_Request request[N];
+    int key;
+    OK(MPI_Comm_create_keyval(dup_parent, free_own, &key, NULL));
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &parent));
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, own));
+    OK(MPI_Comm_set_attr(parent, key, own));
+    for (int i = 0; i < N; i++)
+        OK(MPI_Comm_idup(parent, &made[i], &request[i]));
+    OK(MPI_Waitall(N, request, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < N; i++) {
+        EXPECT(has(made[i], key), "duplicate %d has no attribute", i);
+        OK(MPI_Comm_free(&made[i]));
+    }
+    OK(MPI_Comm_free(&parent));
+    OK(MPI_Comm_free_keyval(&key));
+}
+
+/* The error handler too is that of the call. */
 TEST(error_handler_of_the_call)
 {
     MPI_Comm parent, made[2];
