@@ -262,14 +262,16 @@ static int find_block(const struct nbc_shape *s, const struct region *region, st
 static bool made_of_blocks(const struct nbc_shape *s, const struct region *region, struct nbc_ref r)
 {
     int64_t extent = s->types[r.type].extent;
-    for (int i = 0; i < region->nblocks && r.count > 0;) {
-        struct nbc_ref block = region->blocks[i++].ref;
+    int n = region->nblocks, tries = 0; /* since the last block that has some */
+    for (int i = 0; tries < n && r.count > 0; i = i + 1 < n ? i + 1 : 0) {
+        struct nbc_ref block = region->blocks[i].ref;
         int64_t first = extent ? (r.off - block.off) / extent : 0;
-        if (!on_one_grid(s->types, r, block) || first < 0 || first >= block.count)
+        tries++;
+        if (first < 0 || first >= block.count || !on_one_grid(s->types, r, block))
             continue;
         r.count -= block.count - first;
         r.off += (block.count - first) * extent;
-        i = 0;
+        tries = 0;
     }
     return r.count <= 0;
 }

@@ -333,10 +333,11 @@ static int compare_calls(const struct nbc_rules *x, const struct nbc_rules *y, e
         s.commutative = !s.order && (how & 16);
         s.remote_size = how & 32 ? 1 + size / 2 : 0;
         int64_t segment;
-        need(same_rule(nbc_rule_find(&s, x), nbc_rule_find(&s, y)));
-        need(has_none(&s) ||
+        const struct nbc_rule *rule = nbc_rule_find(&s, x);
+        need(same_rule(rule, nbc_rule_find(&s, y)));
+        need(rule || has_none(&s) ||
              nbc_select(&s, NULL, x, &segment) == nbc_select(&s, NULL, y, &segment));
-        found += nbc_rule_find(&s, x) != NULL;
+        found += rule != NULL;
     }
     return found;
 }

@@ -14,7 +14,8 @@ struct pool {
     MPI_Status *status; /* the status that it returned then */
     void **item;        /* data of the caller */
     int nactive;
-    bool has_files;                /* requests of I/O, on which some calls of the MPI fail */
+    int most;       /* requests in an array, up to 300; 24 unless the caller sets it */
+    bool has_files; /* requests of I/O, on which some calls of the MPI fail */
     int (*sort)(const void *item); /* returns the class of a request; NULL: there is one class */
 };
 
