@@ -365,11 +365,12 @@ void nbc_types_reclaim_slow(void)
 }
 
 /* The predefined operators, and what they are to the kernels. */
-#define OPERATORS(X)                                                                         \
-    X(MAX, MAX)                                                                              \
-    X(MIN, MIN) X(SUM, SUM) X(PROD, PROD) X(LAND, NONE) X(BAND, AND) X(LOR, NONE) X(BOR, OR) \
-        X(LXOR, NONE) X(BXOR, XOR) X(MINLOC, NONE) X(MAXLOC, NONE) X(REPLACE, NONE)          \
-            OPERATOR_WITHOUT_EFFECT(X)
+/* clang-format off */
+#define OPERATORS(X) \
+    X(MAX, MAX) X(MIN, MIN) X(SUM, SUM) X(PROD, PROD) X(LAND, NONE) X(BAND, AND) X(LOR, NONE) \
+    X(BOR, OR) X(LXOR, NONE) X(BXOR, XOR) X(MINLOC, NONE) X(MAXLOC, NONE) X(REPLACE, NONE) \
+    OPERATOR_WITHOUT_EFFECT(X)
+/* clang-format on */
 #ifdef MPI_NO_OP
 #define OPERATOR_WITHOUT_EFFECT(X) X(NO_OP, NONE)
 #else
