@@ -30,10 +30,23 @@ static struct nbc_ref part_of(const struct gather_scatter *g, struct nbc_ref all
     return nbc_byte_range(all, (ranks.first - g->tree.below.first) * g->each, ranks.n * g->each);
 }
 
-/* Builds a schedule along the tree: at_root emits the operations of the root, elsewhere those of
- * every other rank. Neither is called when blocks have no bytes. NULL: out of memory. */
+static bool gathers(const struct nbc_shape *shape)
+{
+    return shape->coll == NBC_GATHER || shape->coll == NBC_GATHERV;
+}
+
+static void keep_own(struct nbc_sched *s, const struct nbc_shape *shape)
+{
+    bool in = gathers(shape);
+    nbc_copy(s, nbc_recv_block(shape, in ? shape->rank : 0),
+             nbc_send_block(shape, in ? 0 : shape->rank), NBC_NONE);
+}
+
+/* Builds a schedule along the tree: for_child emits the operations of the root for one of its
+ * children, elsewhere those of every other rank. Neither is called when blocks have no bytes. NULL:
+ * out of memory. */
 static struct nbc_sched *knomial(const struct nbc_shape *shape, int radix,
-                                 void (*at_root)(struct gather_scatter *g),
+                                 void (*for_child)(struct gather_scatter *g, int child),
                                  void (*elsewhere)(struct gather_scatter *g))
 {
     struct gather_scatter g = {.shape = shape, .each = nbc_shape_bytes(shape), .radix = radix};
@@ -42,7 +55,13 @@ static struct nbc_sched *knomial(const struct nbc_shape *shape, int radix,
     g.s = nbc_sched_new(shape, g.tree.nchild + 3);
     if (!g.s || g.each == 0)
         return nbc_sched_finish(g.s);
-    (me == 0 ? at_root : elsewhere)(&g);
+    if (me != 0) {
+        elsewhere(&g);
+        return nbc_sched_finish(g.s);
+    }
+    for (int i = 0; i < g.tree.nchild; i++)
+        for_child(&g, g.tree.child[i]);
+    keep_own(g.s, shape);
     return nbc_sched_finish(g.s);
 }
 
@@ -63,23 +82,21 @@ static nbc_id move_block(struct nbc_sched *s, const struct nbc_shape *shape, boo
 static struct nbc_sched *linear(const struct nbc_shape *shape, bool windowed)
 {
     int rank = shape->rank, root = shape->root, size = shape->size;
-    bool gathers = shape->coll == NBC_GATHER || shape->coll == NBC_GATHERV;
     struct nbc_sched *s = nbc_sched_new(shape, rank == root ? size : 1);
     if (!s)
         return NULL;
     if (rank != root) {
-        move_block(s, shape, !gathers, 0, root, NBC_NONE);
+        move_block(s, shape, !gathers(shape), 0, root, NBC_NONE);
         return nbc_sched_finish(s);
     }
     struct nbc_window window = {0};
     for (int i = 1; i < size; i++) {
         int peer = nbc_absolute(i, root, size);
-        nbc_id moved = move_block(s, shape, gathers, peer, peer, nbc_window_next(&window));
+        nbc_id moved = move_block(s, shape, gathers(shape), peer, peer, nbc_window_next(&window));
         if (windowed && moved != NBC_NONE)
             nbc_window_put(&window, moved);
     }
-    nbc_copy(s, nbc_recv_block(shape, gathers ? rank : 0),
-             nbc_send_block(shape, gathers ? 0 : rank), NBC_NONE);
+    keep_own(s, shape);
     return nbc_sched_finish(s);
 }
 
@@ -111,13 +128,6 @@ static void collect_child(struct gather_scatter *g, int child)
     blocks = nbc_recv_block(shape, 0); /* the others from rank 0 on */
     blocks.count = (n - above) * count;
     nbc_copy(g->s, blocks, nbc_byte_range(bytes, above * g->each, (n - above) * g->each), got);
-}
-
-static void collect_at_root(struct gather_scatter *g)
-{
-    for (int i = 0; i < g->tree.nchild; i++)
-        collect_child(g, g->tree.child[i]);
-    nbc_copy(g->s, nbc_recv_block(g->shape, g->shape->rank), nbc_send_block(g->shape, 0), NBC_NONE);
 }
 
 static void hand_up(struct gather_scatter *g)
@@ -154,7 +164,7 @@ static void hand_up(struct gather_scatter *g)
  * MPICH", 2005. */
 struct nbc_sched *nbc_gather_binomial(const struct nbc_shape *shape)
 {
-    return knomial(shape, 2, collect_at_root, hand_up);
+    return knomial(shape, 2, collect_child, hand_up);
 }
 
 /* 4-nomial tree: as binomial, but with half the depth and up to three children per level.
@@ -166,7 +176,7 @@ struct nbc_sched *nbc_gather_binomial(const struct nbc_shape *shape)
  * postal model for message-passing systems", 1992. */
 struct nbc_sched *nbc_gather_knomial4(const struct nbc_shape *shape)
 {
-    return knomial(shape, 4, collect_at_root, hand_up);
+    return knomial(shape, 4, collect_child, hand_up);
 }
 
 /* Bine tree (nbc_knomial): the binomial tree with nearer partners.
@@ -180,7 +190,7 @@ struct nbc_sched *nbc_gather_knomial4(const struct nbc_shape *shape)
  * operations by optimizing communication locality", 2025. */
 struct nbc_sched *nbc_gather_bine(const struct nbc_shape *shape)
 {
-    return knomial(shape, NBC_BINE, collect_at_root, hand_up);
+    return knomial(shape, NBC_BINE, collect_child, hand_up);
 }
 
 /* Linear: all receives are posted at once; every block is received in its place.
@@ -238,13 +248,6 @@ static void deal_child(struct gather_scatter *d, int child)
     nbc_send(d->s, bytes, peer, nbc_copy(d->s, rest, blocks, copied));
 }
 
-static void deal_from_root(struct gather_scatter *d)
-{
-    for (int i = 0; i < d->tree.nchild; i++)
-        deal_child(d, d->tree.child[i]);
-    nbc_copy(d->s, nbc_recv_block(d->shape, 0), nbc_send_block(d->shape, d->shape->rank), NBC_NONE);
-}
-
 static void hand_down(struct gather_scatter *d)
 {
     const struct nbc_shape *shape = d->shape;
@@ -277,7 +280,7 @@ static void hand_down(struct gather_scatter *d)
  * MPICH", 2005. */
 struct nbc_sched *nbc_scatter_binomial(const struct nbc_shape *shape)
 {
-    return knomial(shape, 2, deal_from_root, hand_down);
+    return knomial(shape, 2, deal_child, hand_down);
 }
 
 /* 4-nomial tree: as binomial, but with half the depth and up to three children per level.
@@ -289,7 +292,7 @@ struct nbc_sched *nbc_scatter_binomial(const struct nbc_shape *shape)
  * postal model for message-passing systems", 1992. */
 struct nbc_sched *nbc_scatter_knomial4(const struct nbc_shape *shape)
 {
-    return knomial(shape, 4, deal_from_root, hand_down);
+    return knomial(shape, 4, deal_child, hand_down);
 }
 
 /* Bine tree (nbc_knomial): the binomial tree with nearer partners.
@@ -303,7 +306,7 @@ struct nbc_sched *nbc_scatter_knomial4(const struct nbc_shape *shape)
  * operations by optimizing communication locality", 2025. */
 struct nbc_sched *nbc_scatter_bine(const struct nbc_shape *shape)
 {
-    return knomial(shape, NBC_BINE, deal_from_root, hand_down);
+    return knomial(shape, NBC_BINE, deal_child, hand_down);
 }
 
 /* Linear: all sends are posted at once; every block is received in its place.

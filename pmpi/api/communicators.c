@@ -212,7 +212,8 @@ static int sync_leaders(MPI_Comm peer, int remote_leader, int tag, int has, int 
     nbc_unlock();
     if (error)
         return error; /* unreached: the MPI fails */
-    int to = nbc_context_hidden_rank(c, remote_leader);
+    const int *ranks = nbc_context_ranks(c);
+    int to = ranks ? ranks[remote_leader] : remote_leader;
     struct nbc_signal signal = {.kind = NBC_SIGNAL_LEADER, .number = tag, .value = has};
     error = nbc_signal_send(c, to, signal);
     if (!error)

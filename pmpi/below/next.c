@@ -277,24 +277,12 @@ const char *nbcshim_function(int index, int *below)
 }
 
 /* unreached: empty in the static library */
-void (*nbc_next_find(const char *name))(void)
-{
-    (void)name;
-    return NULL;
-}
-
-/* unreached: empty in the static library */
 const char *nbc_next_mpi_in_front(void)
 {
     return NULL;
 }
 
 void nbc_next_require(void)
-{
-}
-
-/* unreached: empty in the static library */
-void nbc_next_resolve_now(void)
 {
 }
 #endif

@@ -85,7 +85,7 @@ void nbc_next_require(void);
 
 /* The function of the MPI below with this name, given without prefix ("Iallreduce"); NULL if the
  * MPI lacks the function. For the functions that the shim replaces: while the shim is inactive, it
- * passes their calls on. Always NULL in the static library, which calls them by name. */
+ * passes their calls on. Only in the shared library: the static one calls them by name. */
 void (*nbc_next_find(const char *name))(void);
 
 /* The name, without prefix, of the function of MPI whose body in the shim begins at the address;

@@ -198,13 +198,6 @@ static inline const int *nbc_context_ranks(const struct nbc_context *c)
     return c->members.world ? c->members.world->of : NULL;
 }
 
-/* The rank in c->hidden of a rank of the communicator, with an intercommunicator of the remote
- * group. The members are complete. */
-static inline int nbc_context_hidden_rank(const struct nbc_context *c, int rank)
-{
-    return c->members.world ? c->members.world->of[rank] : rank;
-}
-
 /* The context of a communicator, NULL if there is none (for a null or invalid handle). */
 struct nbc_context *nbc_context_find(MPI_Comm comm);
 
