@@ -93,10 +93,9 @@ static __attribute__((cold)) int
 launch_make_by_mpi(const struct nbc_call *call, struct nbc_context *c, const struct nbc_bound *b,
                    const struct nbc_alg *alg, struct nbc_request **out)
 {
-    enum nbc_device_use use = NBC_DEVICE_OFF;
-    if (nbc_device_may_be() && nbc_stage_is_possible())
-        use = nbc_context_device_use(c, NBC_DEVICE_AUTO);
-    if (call->kind == NBC_KIND_BLOCKING && use == NBC_DEVICE_OFF) {
+    bool devices = nbc_device_may_be() && nbc_stage_is_possible() &&
+                   nbc_context_device_use(c, NBC_DEVICE_AUTO) != NBC_DEVICE_OFF;
+    if (call->kind == NBC_KIND_BLOCKING && !devices) {
         const int64_t bytes = nbc_shape_bytes(&b->shape);
         nbc_launch_note(c, call, bytes);
         if (nbc_timing_on)
@@ -104,7 +103,7 @@ launch_make_by_mpi(const struct nbc_call *call, struct nbc_context *c, const str
         return NBC_LAUNCH_BY_MPI;
     }
     struct nbc_operation op = operation_of(call, alg);
-    op.run = nbc_by_mpi_run(call, b, c->hidden, use);
+    op.run = nbc_by_mpi_run(call, b, c->hidden, devices);
     return op.run ? nbc_request_new(c, &op, out) : MPI_ERR_NO_MEM;
 }
 

@@ -198,18 +198,15 @@ static const void *buffer_of(const struct nbc_run *run, const void *buf, enum nb
  * nbcshim meanwhile. */
 static int staged_start(struct nbc_run *run, struct native *n)
 {
-    void *before = NULL;
     struct nbc_call call = n->call;
     call.send.buf = buffer_of(run, call.send.buf, NBC_BUF_SEND);
     call.recv.buf = buffer_of(run, call.recv.buf, NBC_BUF_RECV);
-    struct nbc_device *entered = nbc_stage_is_on(run) ? nbc_stage_enter(run, &before, NULL) : NULL;
     n->over = call.kind == NBC_KIND_BLOCKING;
     if (n->over)
         nbc_unlock();
     int error = native_start(n, call);
     if (n->over)
         nbc_lock();
-    nbc_stage_leave(entered, before);
     return error;
 }
 
@@ -230,10 +227,7 @@ static int staged_look(void *self, int count, nbc_handle *h, int *done, int *ndo
 {
     struct nbc_run *run = self;
     struct native *n = run->memory;
-    void *before = NULL;
-    struct nbc_device *entered = nbc_stage_is_on(run) ? nbc_stage_enter(run, &before, NULL) : NULL;
     int failed = n->started && !n->over ? native_test(n) : MPI_SUCCESS, error = MPI_SUCCESS;
-    nbc_stage_leave(entered, before);
     for (int i = *ndone = 0; i < count && !error; i++) {
         bool over = n->over;
         if (nbc_stage_is_copy(run, i))
@@ -325,8 +319,7 @@ static struct nbc_sched *flow_of(const struct nbc_shape *s)
     return nbc_sched_finish(flow);
 }
 
-static struct nbc_run *staged_run(const struct nbc_bound *b, MPI_Comm hidden,
-                                  enum nbc_device_use use)
+static struct nbc_run *staged_run(const struct nbc_bound *b, MPI_Comm hidden)
 {
     enum { FAR = 4096 }; /* as of other runs */
     const struct nbc_handle_refs handles = {b->types, b->shape.ntypes, b->reducer};
@@ -344,7 +337,7 @@ static struct nbc_run *staged_run(const struct nbc_bound *b, MPI_Comm hidden,
     run->exec.transport = &staged_transport;
     run->poll = staged_poll;
     run->comm = hidden;
-    run->device = use == NBC_DEVICE_DIRECT && !b->reducer ? use : NBC_DEVICE_STAGE;
+    run->device = NBC_DEVICE_STAGE;
     return run;
 }
 
@@ -359,10 +352,10 @@ static struct nbc_run *plain_run(const struct nbc_bound *b)
 }
 
 struct nbc_run *nbc_by_mpi_run(const struct nbc_call *call, const struct nbc_bound *b,
-                               MPI_Comm hidden, enum nbc_device_use use)
+                               MPI_Comm hidden, bool devices)
 {
     const struct nbc_significant both = nbc_bind_significant(&b->shape);
-    struct nbc_run *run = use == NBC_DEVICE_OFF ? plain_run(b) : staged_run(b, hidden, use);
+    struct nbc_run *run = devices ? staged_run(b, hidden) : plain_run(b);
     if (!run)
         return NULL;
     struct native *n = run->memory;

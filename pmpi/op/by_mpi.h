@@ -19,9 +19,10 @@ bool nbc_by_mpi_can(const struct nbc_call *call, const struct nbc_bound *b);
 int nbc_by_mpi_call(const struct nbc_call *call, MPI_Request *request);
 
 /* Creates a run that carries out a call and holds none of its handles. Its first poll starts the
- * operation of the MPI, while the arguments of the call exist. use: of buffers in a device's
- * memory, and the call may block then; NBC_DEVICE_OFF: there are none. NULL without memory. */
+ * operation of the MPI, while the arguments of the call exist. devices: buffers may be in the
+ * memory of one; they are staged, on the hidden communicator, and the call may block then. An MPI
+ * that takes them in messages need not do so in its collectives. NULL without memory. */
 struct nbc_run *nbc_by_mpi_run(const struct nbc_call *call, const struct nbc_bound *b,
-                               MPI_Comm hidden, enum nbc_device_use use);
+                               MPI_Comm hidden, bool devices);
 
 #endif
