@@ -34,6 +34,10 @@ uint32_t nbc_quirks_wrong(bool blocking)
         wrong = WRONG(ALLTOALLV) | WRONG(ALLTOALLW) | WRONG(REDUCE);
 #elif defined MPICH_NUMVERSION
     wrong = WRONG(EXSCAN);
+#ifdef I_MPI_VERSION
+    if (!blocking)
+        wrong |= WRONG(ALLGATHERV) | WRONG(ALLTOALLW);
+#endif
 #if !defined CRAY_MPICH_VERSION && !defined MVAPICH_VERSION
     wrong |= nbc_quirks_own_blocking() == ~UINT32_C(0) && !blocking
                  ? WRONG(BCAST) | WRONG(GATHER) | WRONG(SCATTER) | WRONG(ALLGATHERV) |
