@@ -542,6 +542,16 @@ static struct nbc_request *all_own(struct statuses *report, int n, MPI_Request *
     return NULL;
 }
 
+/* MPICH reports inactive requests as pending if another one fails. Under the lock. */
+static void inactive_are_over(int n, const MPI_Request *requests, MPI_Status *statuses)
+{
+    for (int i = 0; i < n && statuses != MPI_STATUSES_IGNORE; i++) {
+        const struct nbc_request *r = nbc_request_find(requests[i]);
+        if (r && r->state == NBC_INACTIVE && statuses[i].MPI_ERROR == MPI_ERR_PENDING)
+            statuses[i] = empty_status;
+    }
+}
+
 /* Ends the call. Either all requests are complete, or the MPI below reports errors, and some own
  * requests may still be active. `place`: of the first own one that has not been reported. */
 static int all_end(int n, MPI_Request *requests, struct statuses *report, int place, int error)
@@ -549,8 +559,10 @@ static int all_end(int n, MPI_Request *requests, struct statuses *report, int pl
     if (error && !nbc_error_is_of(error, MPI_ERR_IN_STATUS))
         return error; /* unreached: no memory */
     nbc_lock();
-    if (error)
+    if (error) {
         report->error = error;
+        inactive_are_over(n, requests, report->list);
+    }
     all_own(report, n, requests, &place, true);
     nbc_unlock();
     return statuses_raise(report, error);

@@ -432,6 +432,37 @@ static void failing_message(MPI_Comm pair)
     OK(MPI_Wait(&r[0], MPI_STATUS_IGNORE));
 }
 
+/* A message that fails beside a persistent operation that is complete, and inactive, and one that
+ * was not started. */
+static void failing_beside_inactive(bool waits)
+{
+    int two[2] = {0}, x, flag = 0, code = MPI_SUCCESS;
+    MPI_Request r[3];
+    MPI_Status s[3];
+    if (test_rank == 1) { /* the late one */
+        MPI_Recv(NULL, 0, MPI_INT, 0, GATE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(two, 2, MPI_INT, 0, DATA, MPI_COMM_WORLD);
+        return;
+    }
+    MPI_Barrier_init(MPI_COMM_SELF, MPI_INFO_NULL, &r[0]);
+    MPI_Irecv(&x, 1, MPI_INT, 1, DATA, MPI_COMM_WORLD, &r[1]);
+    MPI_Barrier_init(MPI_COMM_SELF, MPI_INFO_NULL, &r[2]);
+    MPI_Start(&r[0]);
+    MPI_Send(NULL, 0, MPI_INT, 1, GATE, MPI_COMM_WORLD);
+    spoil(s, 3);
+    if (waits)
+        code = MPI_Waitall(3, r, s);
+    while (!waits && !flag && !code)
+        code = MPI_Testall(3, r, &flag, s);
+    EXPECT_INT(class_of(code), MPI_ERR_IN_STATUS);
+    nraised = 0;
+    EXPECT_INT(class_of(s[0].MPI_ERROR), MPI_SUCCESS);
+    EXPECT_INT(class_of(s[1].MPI_ERROR), MPI_ERR_TRUNCATE);
+    EXPECT_INT(class_of(s[2].MPI_ERROR), MPI_SUCCESS);
+    for (int i = 0; i < 3; i += 2)
+        OK(MPI_Request_free(&r[i]));
+}
+
 /* A gather that fails at its root, since rank 1 sends too much, before rank 2 has called: the
  * gather is over when rank 2's message is, too, so that this is taken for nothing else. */
 static int gather_well(MPI_Comm three, int *out)
@@ -524,8 +555,11 @@ TEST(failures)
             failing_all(pair, i);
             failing_some(pair, i);
         }
-        if (test_rank < 2)
+        if (test_rank < 2) {
             failing_message(pair);
+            failing_beside_inactive(false);
+            failing_beside_inactive(true);
+        }
     }
     MPI_Comm_free(&pair);
 }
