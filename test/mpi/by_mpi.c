@@ -261,7 +261,4 @@ TEST(a_wrong_call_fails_as_others_do)
     expect_sum(sums[0], "after errors");
 }
 
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, before, after);
-}
+AROUND_TESTS(before, after)
