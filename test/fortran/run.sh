@@ -99,7 +99,7 @@ tracer()
 
 traces() # name program preload
 {
-    local wanted='Allreduce_init 2( |$)' other='Iallreduce 4( |$)'
+    local wanted='Allreduce_init 2( |$)' other='Iallreduce 5( |$)'
     rm -f "$scratch/seen"
     mpi_command 3 "$(sanitizer_runtime) $3" "TRACER_LOG=$scratch/seen" "$scratch/$2"
     guarded 60 "$scratch/log" "${launch[@]}" && [ "$(grep -cE "$wanted" "$scratch/seen")" = 3 ] &&
