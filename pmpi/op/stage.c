@@ -97,6 +97,8 @@ static struct block *block_new_sparse(size_t size)
         *b = (struct block){.memory = memory, .size = size, .sparse = true};
         return b;
     }
+    if (memory != MAP_FAILED)
+        munmap(memory, size); /* unreached: no memory */
     free(b);
     return NULL;
 }
