@@ -188,16 +188,19 @@ static bool nodes_of_ranks(const struct nbc_members *m, MPI_Group group, int fir
 }
 
 /* Whether all ranks are in MPI_COMM_WORLD: only about these is anything known of the network
- * between them. Sets *one_node to whether they are, and share a node; if they do not, what is
- * returned may be wrong unless world.sockets. */
+ * between them, which matters if world.sockets. Sets *one_node to whether they are, and share a
+ * node. Without sockets it looks no further than the first rank on another node. */
 static bool are_in_world(const struct nbc_members *m, MPI_Group group, bool *one_node)
 {
     int where[BATCH], node = -1;
+    const bool asks_all = world.sockets && !m->in_world;
     *one_node = true;
-    for (int first = 0; first < m->size && (*one_node || world.sockets); first += BATCH) {
+    for (int first = 0; first < m->size && (*one_node || asks_all); first += BATCH) {
         int n = m->size - first < BATCH ? m->size - first : BATCH;
-        if (!nodes_of_ranks(m, group, first, n, where))
-            return *one_node = false;
+        if (!nodes_of_ranks(m, group, first, n, where)) {
+            *one_node = false;
+            return false;
+        }
         for (int i = 0; i < n; i++) {
             *one_node = *one_node && (node < 0 || where[i] == node);
             node = where[i];
