@@ -27,6 +27,15 @@ static const struct origin {
       .eager = INT64_MAX},
      "the Alps system in Shen et al., \"ATLAHS: an application-centric network simulator toolchain "
      "for AI, HPC, and distributed storage\", 2025, arXiv:2505.08936"},
+    {{.name = "ethernet",
+      .between = {16000e-9, 3700e-9, 0, 1.5e-9},
+      .within = {300e-9, 150e-9, 100e-9, 0.2e-9},
+      .reduce = 0.25e-9,
+      .copy = 0.1e-9,
+      .eager = 65536,
+      .sockets = true},
+     "the cluster Taurus of Grid'5000, TCP over 10 Gbit/s: the SimGrid calibration of July 2016 in "
+     "https://github.com/Ezibenroc/platform-calibration"},
 };
 
 enum { NKNOWN = sizeof known / sizeof *known };
