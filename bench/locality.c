@@ -216,8 +216,8 @@ static const char *const way_names[] = {"linear", "locality, two steps", "locali
 static struct nbc_sched *build(int me, enum way way)
 {
     ranks[me].pattern.apart = way == APART;
-    struct nbc_sched *s = way == LINEAR ? nbc_neighbor_linear(&ranks[me].shape)
-                                        : nbc_neighbor_locality(&ranks[me].shape);
+    struct nbc_sched *s = way == LINEAR ? nbc_build(nbc_neighbor_linear, &ranks[me].shape)
+                                        : nbc_build(nbc_neighbor_locality, &ranks[me].shape);
     need(s);
     return s;
 }
@@ -305,7 +305,7 @@ static double init_time(const struct network *net, int room, bool all)
         shape.coll = NBC_NEIGHBOR_ALLGATHER;
         shape.neighbors = &neighbors;
         shape.send = shape.recv = side;
-        struct nbc_sched *s = nbc_neighbor_linear(&shape);
+        struct nbc_sched *s = nbc_build(nbc_neighbor_linear, &shape);
         need(s && program_add(p, s, &shape));
         nbc_sched_free(s);
     }

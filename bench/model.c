@@ -70,7 +70,7 @@ struct nbc_sched *model_schedule(const struct operands *o, int rank)
         m.shape.segment = o->segment;
     else /* it needs a node map, which only the library has: the one selected without a map */
         alg = nbc_select(&m.shape, NULL, &nbc_default_rules, &m.shape.segment);
-    return alg->build(&m.shape);
+    return nbc_build(alg->build, &m.shape);
 }
 
 /* --- all ranks' graphs at once ---------------------------------------------------------------- */

@@ -4,8 +4,6 @@
 #include "select.h"
 #include "topo.h"
 
-#include <stdlib.h>
-
 /* All builders here serve allgather and allgatherv. By the standard's matching rules the bytes of a
  * block are the same on all ranks; its place may differ. A message of several blocks holds their
  * bytes in the order of ranks, whatever the layout on either side. Messages without bytes are not
@@ -196,18 +194,15 @@ static void double_group(const struct area *a, const struct nbc_fold *f, int pla
  * Cost: log₂P α + (P − 1) nβ, n the bytes of a block; otherwise ⌊log₂P⌋ α + 2α + 3 (P − 1) nβ. For
  * small and medium blocks and powers of two. Thakur, Rabenseifner, Gropp, "Optimization of
  * collective communication operations in MPICH", 2005. */
-struct nbc_sched *nbc_allgather_recursive_doubling(const struct nbc_shape *shape)
+void nbc_allgather_recursive_doubling(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int pow2 = nbc_pow2_floor(shape->size);
     struct nbc_fold fold = nbc_fold(shape->rank, shape->size);
-    struct nbc_sched *s = nbc_sched_new(shape, 2 * nbc_log2_ceil(shape->size) + 4);
-    if (!s)
-        return NULL;
     struct area a = area_new(s, shape);
     struct have have = {.n = 0};
     if (fold.virtual < 0) {
         hand_over(&a);
-        return nbc_sched_finish(s);
+        return;
     }
     if (fold.takes)
         have_add(&have, area_recv(&a, shape->rank - 1, 1, shape->rank - 1, NBC_NONE));
@@ -219,7 +214,6 @@ struct nbc_sched *nbc_allgather_recursive_doubling(const struct nbc_shape *shape
     }
     if (fold.takes)
         area_send(&a, 0, shape->size, shape->rank - 1, &have);
-    return nbc_sched_finish(s);
 }
 
 /* Bine butterfly, the longest distances first, so that most blocks go to the nearest partners.
@@ -234,13 +228,10 @@ struct nbc_sched *nbc_allgather_recursive_doubling(const struct nbc_shape *shape
  * Cost: (1 + log₂P) α + (P − 1) nβ and a block, powers of two. For medium blocks of ranks in groups
  * with few links between them. De Sensi et al., "Bine trees: enhancing collective operations by
  * optimizing communication locality", 2025. */
-struct nbc_sched *nbc_allgather_bine(const struct nbc_shape *shape)
+void nbc_allgather_bine(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int rank = shape->rank, rounds = nbc_log2_ceil(shape->size);
     struct nbc_fold fold = nbc_fold(rank, shape->size);
-    struct nbc_sched *s = nbc_sched_new(shape, 2 * rounds + 6);
-    if (!s)
-        return NULL;
     fold.bine = true;
     struct area a = area_new(s, shape);
     struct have have = {.n = 0};
@@ -255,7 +246,6 @@ struct nbc_sched *nbc_allgather_bine(const struct nbc_shape *shape)
     }
     for (int k = rounds - 1, bit = 1; k >= 0; k--, bit *= 2)
         double_group(&a, &fold, place, nbc_butterfly_partner(&fold, k), bit, given, &have);
-    return nbc_sched_finish(s);
 }
 
 /* Returns the bytes of n blocks, from this rank's own on, in cyclic order. */
@@ -278,12 +268,9 @@ static int64_t rotated_bytes(const struct nbc_shape *shape, int n)
  * Cost: ⌈log₂P⌉ α + (P − 1) nβ, any P, and each rank copies P blocks twice. For small blocks where
  * P is no power of two. Bruck et al., "Efficient algorithms for all-to-all communications in
  * multiport message-passing systems", 1997. */
-struct nbc_sched *nbc_allgather_bruck(const struct nbc_shape *shape)
+void nbc_allgather_bruck(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int rank = shape->rank, size = shape->size, above = size - rank;
-    struct nbc_sched *s = nbc_sched_new(shape, 2 * nbc_log2_ceil(size) + 5);
-    if (!s)
-        return NULL;
     int64_t own = bytes_of(shape, rank, 1), held = own;
     struct nbc_ref all = nbc_temp_bytes(s, rotated_bytes(shape, size));
     struct have have = {.n = 0};
@@ -306,7 +293,6 @@ struct nbc_sched *nbc_allgather_bruck(const struct nbc_shape *shape)
     keep_own(s, shape);
     deliver(s, shape, rank + 1, above - 1, nbc_byte_range(all, own, upper - own), &have);
     deliver(s, shape, 0, rank, nbc_byte_range(all, upper, all.count - upper), &have);
-    return nbc_sched_finish(s);
 }
 
 /* Ring. Every rank sends its block to the right and forwards each block that arrives from the left.
@@ -316,13 +302,10 @@ struct nbc_sched *nbc_allgather_bruck(const struct nbc_shape *shape)
  *
  * Cost: (P − 1) (α + nβ), any P; only neighbors communicate. For large blocks. Chan, Heimlich,
  * Purkayastha, van de Geijn, "Collective communication: theory, practice, and experience", 2007. */
-struct nbc_sched *nbc_allgather_ring(const struct nbc_shape *shape)
+void nbc_allgather_ring(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int rank = shape->rank, size = shape->size;
     int left = nbc_relative(rank, 1, size), right = (rank + 1) % size;
-    struct nbc_sched *s = nbc_sched_new(shape, 2 * size);
-    if (!s)
-        return NULL;
     struct nbc_window in = {0};
     struct nbc_ref data = nbc_send_block(shape, 0);
     nbc_id there = NBC_NONE;
@@ -336,7 +319,6 @@ struct nbc_sched *nbc_allgather_ring(const struct nbc_shape *shape)
         nbc_window_add(s, &in, there);
     }
     keep_own(s, shape);
-    return nbc_sched_finish(s);
 }
 
 /* Linear: every rank sends its block to every other, beginning with the next higher one, so that no
@@ -346,12 +328,9 @@ struct nbc_sched *nbc_allgather_ring(const struct nbc_shape *shape)
  *   sends  1, 2, 3 2, 3, 0 3, 0, 1 0, 1, 2
  *
  * Cost: α + 2 (P − 2) o + (P − 1) nβ, any P. For a few ranks. */
-struct nbc_sched *nbc_allgather_linear(const struct nbc_shape *shape)
+void nbc_allgather_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int rank = shape->rank, size = shape->size;
-    struct nbc_sched *s = nbc_sched_new(shape, 2 * size);
-    if (!s)
-        return NULL;
     struct nbc_bytes own = {.raw = nbc_send_block(shape, 0), .last = NBC_NONE};
     int64_t bytes = nbc_ref_bytes(shape, own.raw);
     if (nbc_block_pieces(shape, bytes) > 1) { /* packed once */
@@ -367,7 +346,6 @@ struct nbc_sched *nbc_allgather_linear(const struct nbc_shape *shape)
             nbc_recv_pieces(s, shape, theirs, peer, NBC_NONE);
     }
     keep_own(s, shape);
-    return nbc_sched_finish(s);
 }
 
 /* What sparbit knows of each block: when it is here. */
@@ -407,16 +385,13 @@ static void sparbit_pass(struct arrivals *a, int below, int far)
  * another. One of a rank's messages goes the longest way, two go half as far, and so on: most stay
  * below one leaf switch. For medium and large blocks on many ranks. Loch, Koslovski, "Sparbit: a
  * new logarithmic-cost and data locality-aware MPI Allgather algorithm", 2021. */
-struct nbc_sched *nbc_allgather_sparbit(const struct nbc_shape *shape)
+void nbc_allgather_sparbit(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int size = shape->size, longest = size > 1 ? nbc_pow2_floor(size - 1) : 0;
-    struct arrivals a = {.s = nbc_sched_new(shape, 2 * size), .shape = shape};
-    a.at = malloc((size_t)size * sizeof *a.at);
-    if (!a.s || !a.at) {
-        free(a.at);
-        nbc_sched_free(a.s);
-        return NULL;
-    }
+    struct arrivals a = {.s = s, .shape = shape};
+    a.at = nbc_scratch(s, (size_t)size, sizeof *a.at);
+    if (!a.at)
+        return;
     a.at[0] = NBC_NONE;
     for (int far = longest; far > 0; far /= 2) {
         sparbit_pass(&a, 0, far);
@@ -424,9 +399,7 @@ struct nbc_sched *nbc_allgather_sparbit(const struct nbc_shape *shape)
             for (int below = step; below < size - far; below += 2 * step)
                 sparbit_pass(&a, below, far);
     }
-    free(a.at);
-    keep_own(a.s, shape);
-    return nbc_sched_finish(a.s);
+    keep_own(s, shape);
 }
 
 /* The two blocks of a pair of ranks, which are one message. */
@@ -478,13 +451,10 @@ static struct pair own_pair(struct nbc_sched *s, const struct nbc_shape *shape, 
  * Cost: P/2 α + (P − 1) nβ, even P: half the rounds of a ring. For medium and large blocks. Chen,
  * Zhang, Zhang, Yuan, "Performance evaluation of allgather algorithms on terascale Linux cluster
  * with fast Ethernet", 2005. */
-struct nbc_sched *nbc_allgather_neighbor_exchange(const struct nbc_shape *shape)
+void nbc_allgather_neighbor_exchange(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int rank = shape->rank, size = shape->size, npairs = size / 2;
     bool even = rank % 2 == 0;
-    struct nbc_sched *s = nbc_sched_new(shape, size + 4);
-    if (!s)
-        return NULL;
     struct have have = {.n = 0};
     struct pair last = own_pair(s, shape, &have);
     for (int i = 1; i < npairs; i++) {
@@ -503,5 +473,4 @@ struct nbc_sched *nbc_allgather_neighbor_exchange(const struct nbc_shape *shape)
         if (!last.direct)
             deliver(s, shape, 2 * p, 2, last.data, &have);
     }
-    return nbc_sched_finish(s);
 }

@@ -5,8 +5,6 @@
 #include "reduction.h"
 #include "select.h"
 
-#include <stdlib.h>
-
 enum { MAX_ROUNDS = 32 };
 
 /* A rank that folds away: sends its vector to its partner, receives the result. */
@@ -18,24 +16,22 @@ static void hand_over(struct nbc_sched *s, const struct nbc_shape *shape, int pa
 
 /* The exchange (nbc_exchange) with the given radices. Their product is the number of virtual ranks;
  * the other ranks fold onto these. */
-static struct nbc_sched *exchange(const struct nbc_shape *shape, int onto, const int *radix,
-                                  int nrounds)
+static void exchange(struct nbc_sched *s, const struct nbc_shape *shape, int onto, const int *radix,
+                     int nrounds)
 {
     struct nbc_fold fold = nbc_fold_onto(shape->rank, shape->size, onto, -1);
-    struct nbc_sched *s = nbc_sched_new(shape, 3 * nrounds + 4);
     struct nbc_ref result = nbc_recv_block(shape, 0);
-    if (!s || !nbc_has_bytes(shape, result))
-        return nbc_sched_finish(s);
+    if (!nbc_has_bytes(shape, result))
+        return;
     if (fold.virtual < 0) {
         hand_over(s, shape, fold.partner);
-        return nbc_sched_finish(s);
+        return;
     }
     struct nbc_exchange x = {shape, &fold, radix, nrounds, result};
     struct nbc_acc acc = nbc_acc_input(shape);
     nbc_exchange(s, &x, &acc);
     if (fold.takes)
         nbc_send(s, result, fold.partner, acc.ready);
-    return nbc_sched_finish(s);
 }
 
 /* Recursive doubling. Ranks beyond a power of two first fold onto a neighbor; then in round k
@@ -50,12 +46,12 @@ static struct nbc_sched *exchange(const struct nbc_shape *shape, int onto, const
  * Cost: log₂P (α + nβ + nγ), with 2 (α + nβ) + nγ more when P is not a power of two. Temporary:
  * log₂P vectors up to 128 KiB in all, else two. For small vectors. Thakur,
  * Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005. */
-struct nbc_sched *nbc_allreduce_recursive_doubling(const struct nbc_shape *shape)
+void nbc_allreduce_recursive_doubling(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     static const int radix[MAX_ROUNDS] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2,
                                           2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
     int onto = nbc_pow2_floor(shape->size);
-    return exchange(shape, onto, radix, nbc_log2_ceil(onto));
+    exchange(s, shape, onto, radix, nbc_log2_ceil(onto));
 }
 
 /* Sets `factor` to factors of n from 4, 2, 3, 5 and 7. Returns their number; 0 if n has others. */
@@ -80,12 +76,12 @@ static int factors(int n, int *factor)
  * message. Temporary: all incoming vectors up to 128 KiB in all, else as many as the largest
  * group has ranks. For the smallest vectors. Ruefenacht, Bull, Booth, "Generalisation
  * of recursive doubling for AllReduce", 2017. */
-struct nbc_sched *nbc_allreduce_recursive_multiplying(const struct nbc_shape *shape)
+void nbc_allreduce_recursive_multiplying(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int radix[MAX_ROUNDS], onto = shape->size, nrounds = 0;
     while (onto > 1 && (nrounds = factors(onto, radix)) == 0)
         onto--;
-    return exchange(shape, onto, radix, nrounds);
+    exchange(s, shape, onto, radix, nrounds);
 }
 
 /* One round: every rank sends its vector to every other and reduces all of them.
@@ -96,9 +92,9 @@ struct nbc_sched *nbc_allreduce_recursive_multiplying(const struct nbc_shape *sh
  * Cost: α + 2 (P − 2) o + (P − 1) (nβ + nγ). Temporary: P − 2 vectors, P − 1 in place. For the
  * smallest vectors on a few ranks, in particular on ranks that share processors, where every round
  * is a context switch. Recursive multiplying with one round; the same paper. */
-struct nbc_sched *nbc_allreduce_one_round(const struct nbc_shape *shape)
+void nbc_allreduce_one_round(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return exchange(shape, shape->size, &shape->size, 1);
+    exchange(s, shape, shape->size, &shape->size, 1);
 }
 
 static int64_t equal_part(const void *layout, int part)
@@ -130,17 +126,16 @@ static void collect(struct nbc_sched *s, const struct nbc_halving *h, const stru
 }
 
 /* Reduce-scatter by halving, then allgather by doubling. */
-static struct nbc_sched *halve_and_double(const struct nbc_shape *shape, bool bine)
+static void halve_and_double(struct nbc_sched *s, const struct nbc_shape *shape, bool bine)
 {
     struct nbc_fold fold = nbc_fold(shape->rank, shape->size);
     fold.bine = bine;
-    struct nbc_sched *s = nbc_sched_new(shape, 6 * nbc_log2_ceil(shape->size) + 4);
     struct nbc_ref result = nbc_recv_block(shape, 0);
-    if (!s || !nbc_has_bytes(shape, result))
-        return nbc_sched_finish(s);
+    if (!nbc_has_bytes(shape, result))
+        return;
     if (fold.virtual < 0) {
         hand_over(s, shape, fold.partner);
-        return nbc_sched_finish(s);
+        return;
     }
     struct nbc_acc acc = nbc_acc_input(shape);
     if (fold.takes)
@@ -150,7 +145,6 @@ static struct nbc_sched *halve_and_double(const struct nbc_shape *shape, bool bi
     nbc_halve(s, &h, &acc);
     nbc_own(s, &acc, nbc_parts(&h, result, h.part, 1));
     collect(s, &h, &acc);
-    return nbc_sched_finish(s);
 }
 
 /* Rabenseifner's algorithm: reduce-scatter, then allgather. In round k ranks that differ in bit k
@@ -168,9 +162,9 @@ static struct nbc_sched *halve_and_double(const struct nbc_shape *shape, bool bi
  * Temporary: half a vector; in place, and for non-commutative operators, one; one more for
  * these when P is not a power of two. For large vectors. Rabenseifner, "Optimization of collective
  * reduction operations", 2004. */
-struct nbc_sched *nbc_allreduce_rabenseifner(const struct nbc_shape *shape)
+void nbc_allreduce_rabenseifner(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return halve_and_double(shape, false);
+    halve_and_double(s, shape, false);
 }
 
 /* Bine butterfly: as Rabenseifner's algorithm, with nearer partners. Partial results are not ranges
@@ -186,9 +180,9 @@ struct nbc_sched *nbc_allreduce_rabenseifner(const struct nbc_shape *shape)
  * them, if the groups do not begin at multiples of a power of two (doc/scaling.md). The rules of
  * doc/tuning/groups select it. De Sensi et al., "Bine trees: enhancing
  * collective operations by optimizing communication locality", 2025. */
-struct nbc_sched *nbc_allreduce_bine(const struct nbc_shape *shape)
+void nbc_allreduce_bine(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return halve_and_double(shape, true);
+    halve_and_double(s, shape, true);
 }
 
 static int64_t circulant_part(const void *layout, int part)
@@ -212,12 +206,11 @@ static int64_t circulant_part(const void *layout, int part)
  * around past the last one are two messages. Temporary: half a vector, in place one. For medium and
  * large vectors on numbers of ranks that are no power of two. Träff, "Optimal, non-pipelined
  * reduce-scatter and allreduce algorithms", 2024. */
-struct nbc_sched *nbc_allreduce_circulant(const struct nbc_shape *shape)
+void nbc_allreduce_circulant(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_sched *s = nbc_sched_new(shape, 10 * nbc_log2_ceil(shape->size) + 4);
     struct nbc_ref result = nbc_recv_block(shape, 0);
-    if (!s || !nbc_has_bytes(shape, result))
-        return nbc_sched_finish(s);
+    if (!nbc_has_bytes(shape, result))
+        return;
     struct nbc_circulant circulant = {.shape = shape,
                                       .first = circulant_part,
                                       .layout = shape,
@@ -227,7 +220,6 @@ struct nbc_sched *nbc_allreduce_circulant(const struct nbc_shape *shape)
         nbc_copy(s, result, circulant.input, NBC_NONE);
     else
         nbc_circulant_gather(s, &circulant, nbc_circulant_reduce(s, &circulant));
-    return nbc_sched_finish(s);
 }
 
 /* The state of a rank of the ring. A cell is one piece of one part. */
@@ -323,19 +315,15 @@ static void go_round(struct ring *ring, int first, int end)
  * communicate. Temporary: the incoming part of each step, at most 8 pieces from 128 KiB on. For the
  * largest vectors. Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
  * workstations", 2009. */
-struct nbc_sched *nbc_allreduce_ring(const struct nbc_shape *shape)
+void nbc_allreduce_ring(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int size = shape->size;
     struct nbc_ref result = nbc_recv_block(shape, 0);
     int pieces = nbc_pieces(shape, result, result.count / size);
-    struct nbc_sched *s = nbc_sched_new(shape, 5 * size * pieces);
     struct ring ring = {.s = s, .grid = {shape, pieces, size}};
-    ring.reader = malloc((size_t)size * pieces * sizeof *ring.reader);
-    if (!s || !ring.reader) {
-        free(ring.reader);
-        nbc_sched_free(s);
-        return NULL;
-    }
+    ring.reader = nbc_scratch(s, (size_t)size * (size_t)pieces, sizeof *ring.reader);
+    if (!ring.reader)
+        return;
     ring.room = nbc_room_new(shape, nbc_cell(&ring.grid, result, 0, 0), (int64_t)size * pieces,
                              NBC_ROOM_LIMIT);
     if (size == 1)
@@ -343,6 +331,4 @@ struct nbc_sched *nbc_allreduce_ring(const struct nbc_shape *shape)
     /* mutants: <= for <: a round more moves nothing */
     for (int g = 0; g < pieces && size > 1 && nbc_has_bytes(shape, result); g += BATCH)
         go_round(&ring, g, g + BATCH < pieces ? g + BATCH : pieces);
-    free(ring.reader);
-    return nbc_sched_finish(s);
 }

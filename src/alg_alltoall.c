@@ -8,8 +8,6 @@
 #include "select.h"
 #include "topo.h"
 
-#include <stdlib.h>
-
 /* Number of steps in which every rank exchanges with every peer once. */
 static int nsteps(const struct nbc_shape *shape)
 {
@@ -102,11 +100,8 @@ static nbc_id send_step(struct nbc_sched *s, const struct nbc_shape *shape, stru
     return nbc_send_pieces(s, shape, nbc_send_block(shape, step.to), step.to, after);
 }
 
-static struct nbc_sched *linear_in_place(const struct nbc_shape *shape)
+static void linear_in_place(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_sched *s = nbc_sched_new(shape, 3 * shape->size);
-    if (!s)
-        return NULL; /* unreached: no memory */
     for (int k = 0; k < shape->size; k++) {
         struct step step = step_at(shape, k);
         if (step.to < 0)
@@ -116,7 +111,6 @@ static struct nbc_sched *linear_in_place(const struct nbc_shape *shape)
         recv_step(s, shape, &swap, step, NBC_NONE);
         send_step(s, shape, &swap, step, NBC_NONE);
     }
-    return nbc_sched_finish(s);
 }
 
 /* Linear: all receives, then all sends. Each rank begins with another peer.
@@ -128,20 +122,18 @@ static struct nbc_sched *linear_in_place(const struct nbc_shape *shape)
  * temporary memory; in place space for all incoming blocks. For few ranks, and for small blocks
  * as long as (P−1) o is less than the rounds of Bruck's. Thakur, Rabenseifner, Gropp, "Optimization
  * of collective communication operations in MPICH", 2005. */
-struct nbc_sched *nbc_alltoall_linear(const struct nbc_shape *shape)
+void nbc_alltoall_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    if (shape->in_place)
-        return linear_in_place(shape);
+    if (shape->in_place) {
+        linear_in_place(s, shape);
+        return;
+    }
     int n = nsteps(shape);
-    struct nbc_sched *s = nbc_sched_new(shape, 2 * n + 1);
-    if (!s)
-        return NULL;
     for (int k = 0; k < n; k++) /* mutants: <= for <: a round more moves nothing */
         recv_step(s, shape, NULL, step_at(shape, k), NBC_NONE);
     for (int k = 0; k < n; k++) /* mutants: <= for <: a round more moves nothing */
         send_step(s, shape, NULL, step_at(shape, k), NBC_NONE);
     copy_own(s, shape);
-    return nbc_sched_finish(s);
 }
 
 enum { WINDOW = 8, LOCKSTEP = 2 };
@@ -175,12 +167,9 @@ static void make_swaps(struct nbc_sched *s, const struct nbc_shape *shape, struc
  * Cost: α + (P−1) (o + nβ). At most WINDOW P messages are in the network and the receivers' queues,
  * and a poll tests 2 WINDOW of them. In place: WINDOW blocks of temporary memory. For many ranks.
  * Thakur, Rabenseifner, Gropp, 2005 (the tuned "irregular" algorithm of section 7). */
-struct nbc_sched *nbc_alltoall_throttled(const struct nbc_shape *shape)
+void nbc_alltoall_throttled(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int n = nsteps(shape);
-    struct nbc_sched *s = nbc_sched_new(shape, (shape->in_place ? 3 : 2) * n + 1);
-    if (!s)
-        return NULL;
     struct swap swaps[WINDOW];
     make_swaps(s, shape, swaps, WINDOW);
     nbc_id received[WINDOW], sent[WINDOW];
@@ -199,7 +188,6 @@ struct nbc_sched *nbc_alltoall_throttled(const struct nbc_shape *shape)
         }
     }
     copy_own(s, shape);
-    return nbc_sched_finish(s);
 }
 
 /* Pairwise: one exchange at a time, in each step with other partners. If P is a power of two, the
@@ -215,12 +203,9 @@ struct nbc_sched *nbc_alltoall_throttled(const struct nbc_shape *shape)
  * Cost: (P−1) (α + nβ). No temporary memory; in place two blocks. For large blocks, whose
  * messages would slow down one another on a shared link or cache. Thakur, Rabenseifner, Gropp,
  * 2005. */
-struct nbc_sched *nbc_alltoall_pairwise(const struct nbc_shape *shape)
+void nbc_alltoall_pairwise(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int n = nsteps(shape);
-    struct nbc_sched *s = nbc_sched_new(shape, (shape->in_place ? 3 : 2) * n + 1);
-    if (!s)
-        return NULL;
     struct swap swaps[LOCKSTEP];
     make_swaps(s, shape, swaps, LOCKSTEP);
     nbc_id received = NBC_NONE, sent = NBC_NONE; /* the last of each before this step */
@@ -239,7 +224,6 @@ struct nbc_sched *nbc_alltoall_pairwise(const struct nbc_shape *shape)
         step = next;
     }
     copy_own(s, shape);
-    return nbc_sched_finish(s);
 }
 
 /* --- Bruck's --- */
@@ -458,44 +442,37 @@ static void emit_bruck(struct bruck *b)
  * the user's buffer and are copied there at once or in two parts. The message of the last weight is
  * received there directly, unless it wraps around. Bruck, Ho, Kipnis, Upfal, Weathersby, "Efficient
  * algorithms for all-to-all communications in multiport message-passing systems", 1997. */
-static struct nbc_sched *bruck(const struct nbc_shape *shape, int radix, bool bine)
+static void bruck(struct nbc_sched *s, const struct nbc_shape *shape, int radix, bool bine)
 {
     int size = shape->size;
-    struct bruck b = {.shape = shape, .radix = radix, .copied = NBC_NONE};
+    struct bruck b = {.s = s, .shape = shape, .radix = radix, .copied = NBC_NONE};
     b.fold = nbc_fold(shape->rank, size);
     b.fold.bine = bine;
     b.bytes = nbc_ref_bytes(shape, nbc_recv_block(shape, 0));
-    b.s = nbc_sched_new(shape, b.bytes ? 4 * size : 1);
-    b.held = malloc(size * sizeof *b.held);
-    if (!b.s || !b.held) {
-        free(b.held);
-        nbc_sched_free(b.s);
-        return NULL;
-    }
+    b.held = nbc_scratch(s, (size_t)size, sizeof *b.held);
+    if (!b.held || b.bytes == 0)
+        return;
     for (int i = 0; i < size; i++)
         b.held[i] = (struct held){-1, NBC_NONE};
-    if (shape->in_place && b.bytes && size > 1)
-        b.input = set_all_aside(b.s, shape, &b.copied);
-    if (b.bytes)
-        emit_bruck(&b);
-    free(b.held);
-    return nbc_sched_finish(b.s);
+    if (shape->in_place && size > 1)
+        b.input = set_all_aside(s, shape, &b.copied);
+    emit_bruck(&b);
 }
 
 /* Radix 2: fewest messages.
  * Cost: ⌈log₂P⌉ α + ½ P ⌈log₂P⌉ nβ, twice that in bytes of temporary memory. For small blocks on
  * many ranks. */
-struct nbc_sched *nbc_alltoall_bruck(const struct nbc_shape *shape)
+void nbc_alltoall_bruck(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return bruck(shape, 2, false);
+    bruck(s, shape, 2, false);
 }
 
 /* Radix 4: half the rounds of radix 2, three messages at once in each.
  * Cost: ⌈log₄P⌉ (α + 2o) + ¾ P ⌈log₄P⌉ nβ, twice that in bytes of temporary memory. For networks
  * whose latency is high compared with o, and for blocks that are less small. */
-struct nbc_sched *nbc_alltoall_bruck4(const struct nbc_shape *shape)
+void nbc_alltoall_bruck4(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return bruck(shape, 4, false);
+    bruck(s, shape, 4, false);
 }
 
 /* Bine butterfly: as Bruck's of radix 2, but the bits of a block's number are its path in the
@@ -509,7 +486,7 @@ struct nbc_sched *nbc_alltoall_bruck4(const struct nbc_shape *shape)
  * arrive are copied one by one, as they are not of adjacent peers. For small blocks of many ranks
  * in groups with few links between them. De Sensi et al., "Bine trees: enhancing collective
  * operations by optimizing communication locality", 2025. */
-struct nbc_sched *nbc_alltoall_bine(const struct nbc_shape *shape)
+void nbc_alltoall_bine(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return bruck(shape, 2, true);
+    bruck(s, shape, 2, true);
 }

@@ -7,12 +7,9 @@
  * (k−1)n above it and waits for those below; afterwards it knows, directly or indirectly, that the
  * kn − 1 ranks below have entered. All receives are posted at the start, so that a late rank finds
  * its signals matched. */
-static struct nbc_sched *disseminate(const struct nbc_shape *shape, int radix)
+static void disseminate(struct nbc_sched *s, const struct nbc_shape *shape, int radix)
 {
     int rank = shape->rank, size = shape->size;
-    struct nbc_sched *s = nbc_sched_new(shape, 2 * (radix - 1) * nbc_log2_ceil(size));
-    if (!s)
-        return NULL;
     struct nbc_ref nothing = nbc_temp_bytes(s, 0);
     nbc_id received[64];
     int nheard = 0;
@@ -25,7 +22,6 @@ static struct nbc_sched *disseminate(const struct nbc_shape *shape, int radix)
         for (int64_t d = step; d < size && d < radix * step; d += step)
             received[nheard++] = nbc_recv(s, nothing, nbc_relative(rank, (int)d, size), NBC_NONE);
     }
-    return nbc_sched_finish(s);
 }
 
 /* Dissemination, radix 2: the fewest rounds with one message per rank and round.
@@ -36,9 +32,9 @@ static struct nbc_sched *disseminate(const struct nbc_shape *shape, int radix)
  *
  * Cost: ⌈log₂P⌉ α, any P. The default. Hensgen, Finkel, Manber, "Two
  * algorithms for barrier synchronization", 1988. */
-struct nbc_sched *nbc_barrier_dissemination(const struct nbc_shape *shape)
+void nbc_barrier_dissemination(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return disseminate(shape, 2);
+    disseminate(s, shape, 2);
 }
 
 /* Dissemination, radix 4: half the rounds, one and a half times the messages.
@@ -49,9 +45,9 @@ struct nbc_sched *nbc_barrier_dissemination(const struct nbc_shape *shape)
  * Cost: ⌈log₄P⌉ (α + 2o), o the time a processor is busy with a message. For networks
  * whose latency is high compared with o. Hoefler, Mehlan, Mietke, Rehm, "Fast barrier
  * synchronization for InfiniBand", 2006. */
-struct nbc_sched *nbc_barrier_dissemination4(const struct nbc_shape *shape)
+void nbc_barrier_dissemination4(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return disseminate(shape, 4);
+    disseminate(s, shape, 4);
 }
 
 /* Gather and release along a 4-nomial tree: a rank signals its parent when its subtree has entered;
@@ -63,13 +59,10 @@ struct nbc_sched *nbc_barrier_dissemination4(const struct nbc_shape *shape)
  * Cost: 2 ⌈log₄P⌉ α, 2 (P − 1) messages in all; dissemination has P ⌈log₂P⌉. For ranks that
  * share processors, where every message takes time from other ranks. Yew, Tzeng, Lawrie,
  * "Distributing hot-spot addressing in large-scale multiprocessors", 1987. */
-struct nbc_sched *nbc_barrier_tree(const struct nbc_shape *shape)
+void nbc_barrier_tree(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     struct nbc_knomial tree;
     nbc_knomial(shape->rank, shape->size, 4, &tree);
-    struct nbc_sched *s = nbc_sched_new(shape, 2 * tree.nchild + 2);
-    if (!s)
-        return NULL;
     struct nbc_ref nothing = nbc_temp_bytes(s, 0);
     nbc_id received[sizeof tree.child / sizeof *tree.child], released = NBC_NONE;
     for (int i = 0; i < tree.nchild; i++)
@@ -83,7 +76,6 @@ struct nbc_sched *nbc_barrier_tree(const struct nbc_shape *shape)
     }
     for (int i = 0; i < tree.nchild; i++)
         nbc_send(s, nothing, tree.child[i], released);
-    return nbc_sched_finish(s);
 }
 
 /* One round: every rank signals every other.
@@ -93,18 +85,14 @@ struct nbc_sched *nbc_barrier_tree(const struct nbc_shape *shape)
  *
  * Cost: α + 2 (P − 2) o. For a few ranks on networks whose latency is high compared with o.
  * Dissemination of radix P; the paper of dissemination4. */
-struct nbc_sched *nbc_barrier_one_round(const struct nbc_shape *shape)
+void nbc_barrier_one_round(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int rank = shape->rank, size = shape->size;
-    struct nbc_sched *s = nbc_sched_new(shape, 2 * size);
-    if (!s)
-        return NULL;
     struct nbc_ref nothing = nbc_temp_bytes(s, 0);
     for (int i = 1; i < size; i++)
         nbc_send(s, nothing, (rank + i) % size, NBC_NONE);
     for (int i = 1; i < size; i++)
         nbc_recv(s, nothing, nbc_relative(rank, i, size), NBC_NONE);
-    return nbc_sched_finish(s);
 }
 
 /* Every rank signals rank 0, which then signals every rank.
@@ -114,17 +102,14 @@ struct nbc_sched *nbc_barrier_one_round(const struct nbc_shape *shape)
  *
  * Cost: 2 α + 2 (P − 2) o, 2 (P − 1) messages in all, as few as along a tree, and no chains of
  * waiting ranks. For ranks that share processors, where such a wait is a context switch. */
-struct nbc_sched *nbc_barrier_linear(const struct nbc_shape *shape)
+void nbc_barrier_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int size = shape->size;
-    struct nbc_sched *s = nbc_sched_new(shape, shape->rank == 0 ? 2 * size : 2);
-    if (!s)
-        return NULL;
     struct nbc_ref nothing = nbc_temp_bytes(s, 0);
     if (shape->rank > 0) {
         nbc_send(s, nothing, 0, NBC_NONE);
         nbc_recv(s, nothing, 0, NBC_NONE);
-        return nbc_sched_finish(s);
+        return;
     }
     for (int i = 1; i < size; i++)
         nbc_recv(s, nothing, i, NBC_NONE);
@@ -132,5 +117,4 @@ struct nbc_sched *nbc_barrier_linear(const struct nbc_shape *shape)
     nbc_after_since(s, all, 0);
     for (int i = 1; i < size; i++)
         nbc_send(s, nothing, i, all);
-    return nbc_sched_finish(s);
 }

@@ -12,16 +12,14 @@ struct place {
 };
 
 /* Moves the whole vector at once: received from the parent, sent to all children. */
-static struct nbc_sched *whole(const struct nbc_shape *shape, struct place at)
+static void whole(struct nbc_sched *s, const struct nbc_shape *shape, struct place at)
 {
-    struct nbc_sched *s = nbc_sched_new(shape, at.nchild + 1);
     struct nbc_ref data = nbc_recv_block(shape, 0);
-    if (!s || !nbc_has_bytes(shape, data))
-        return nbc_sched_finish(s);
+    if (!nbc_has_bytes(shape, data))
+        return;
     nbc_id got = at.parent < 0 ? NBC_NONE : nbc_recv(s, data, at.parent, NBC_NONE);
     for (int i = 0; i < at.nchild; i++)
         nbc_send(s, data, at.child[i], got);
-    return nbc_sched_finish(s);
 }
 
 enum { MAX_PIPELINE_CHILDREN = 2 };
@@ -34,16 +32,15 @@ struct pipe {
 
 /* Moves the vector in segments, which alternate between the pipes. Each is forwarded as soon as it
  * has arrived, while the next ones are in flight. hops: from the root to the last rank. */
-static struct nbc_sched *pipelined(const struct nbc_shape *shape, struct pipe *pipes, int npipes,
-                                   int hops)
+static void pipelined(struct nbc_sched *s, const struct nbc_shape *shape, struct pipe *pipes,
+                      int npipes, int hops)
 {
     int64_t bytes = nbc_shape_bytes(shape), segment = nbc_pipeline_bytes(shape, bytes, hops);
-    if (bytes <= segment || shape->size == 1) /* mutants: < for <=: one segment is the whole */
-        return whole(shape, pipes->at);
+    if (bytes <= segment || shape->size == 1) { /* mutants: < for <=: one segment is the whole */
+        whole(s, shape, pipes->at);
+        return;
+    }
     int nsegments = (int)nbc_div_up(bytes, segment);
-    struct nbc_sched *s = nbc_sched_new(shape, nsegments * (pipes->at.nchild + 2));
-    if (!s)
-        return NULL;
     struct nbc_bytes data = nbc_bytes_of(s, shape, nbc_recv_block(shape, 0));
     for (int g = 0; g < nsegments; g++) {
         int64_t first = g * segment, end = g + 1 < nsegments ? first + segment : bytes;
@@ -62,10 +59,9 @@ static struct nbc_sched *pipelined(const struct nbc_shape *shape, struct pipe *p
         if (at->parent >= 0)
             nbc_bytes_unpack(s, &data, end, there);
     }
-    return nbc_sched_finish(s);
 }
 
-static struct nbc_sched *along_knomial(const struct nbc_shape *shape, int radix)
+static void along_knomial(struct nbc_sched *s, const struct nbc_shape *shape, int radix)
 {
     struct nbc_knomial tree;
     int root = shape->root, size = shape->size;
@@ -73,7 +69,7 @@ static struct nbc_sched *along_knomial(const struct nbc_shape *shape, int radix)
     for (int i = 0; i < tree.nchild; i++) /* mutants: <= for <: an entry that nobody reads */
         tree.child[i] = nbc_absolute(tree.child[i], root, size);
     int parent = tree.parent < 0 ? -1 : nbc_absolute(tree.parent, root, size);
-    return whole(shape, (struct place){parent, tree.nchild, tree.child});
+    whole(s, shape, (struct place){parent, tree.nchild, tree.child});
 }
 
 /* Binomial tree. The root sends to the rank half-way around; then each of the two serves its half
@@ -84,9 +80,9 @@ static struct nbc_sched *along_knomial(const struct nbc_shape *shape, int radix)
  *
  * Cost: ⌈log₂P⌉ (α + nβ). For small vectors, and for 2 ranks. Thakur, Rabenseifner, Gropp,
  * "Optimization of collective communication operations in MPICH", 2005. */
-struct nbc_sched *nbc_bcast_binomial(const struct nbc_shape *shape)
+void nbc_bcast_binomial(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return along_knomial(shape, 2);
+    along_knomial(s, shape, 2);
 }
 
 /* 4-nomial tree: as binomial, but with up to three children per level and half the depth.
@@ -96,9 +92,9 @@ struct nbc_sched *nbc_bcast_binomial(const struct nbc_shape *shape)
  * Cost: ⌈log₄P⌉ (α + 2o + 3nβ), o the time the sender is busy with a message. For small vectors
  * where o is much less than α. Bar-Noy, Kipnis, "Designing broadcasting algorithms in the postal
  * model for message-passing systems", 1992. */
-struct nbc_sched *nbc_bcast_knomial4(const struct nbc_shape *shape)
+void nbc_bcast_knomial4(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return along_knomial(shape, 4);
+    along_knomial(s, shape, 4);
 }
 
 /* Bine tree (nbc_knomial): the binomial tree with nearer partners.
@@ -110,9 +106,9 @@ struct nbc_sched *nbc_bcast_knomial4(const struct nbc_shape *shape)
  * fewer messages go from one to another, on average over 256 ranks (doc/scaling.md). No built-in
  * rule selects it. De Sensi et al., "Bine trees: enhancing collective operations by optimizing
  * communication locality", 2025. */
-struct nbc_sched *nbc_bcast_bine(const struct nbc_shape *shape)
+void nbc_bcast_bine(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return along_knomial(shape, NBC_BINE);
+    along_knomial(s, shape, NBC_BINE);
 }
 
 /* Linear: the root sends to every rank.
@@ -121,18 +117,18 @@ struct nbc_sched *nbc_bcast_bine(const struct nbc_shape *shape)
  *
  * Cost: α + (P − 2) o + (P − 1) nβ. For a few ranks, and for ranks so late that any
  * forwarding would wait for them. */
-struct nbc_sched *nbc_bcast_linear(const struct nbc_shape *shape)
+void nbc_bcast_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int root = shape->root, size = shape->size;
-    if (shape->rank != root)
-        return whole(shape, (struct place){root, 0, NULL});
-    struct nbc_sched *s = nbc_sched_new(shape, size);
+    if (shape->rank != root) {
+        whole(s, shape, (struct place){root, 0, NULL});
+        return;
+    }
     struct nbc_ref data = nbc_recv_block(shape, 0);
-    if (!s || !nbc_has_bytes(shape, data))
-        return nbc_sched_finish(s);
+    if (!nbc_has_bytes(shape, data))
+        return;
     for (int i = 1; i < size; i++)
         nbc_send(s, data, nbc_absolute(i, root, size), NBC_NONE);
-    return nbc_sched_finish(s);
 }
 
 /* Pipelined chain. The vector moves from rank to rank in segments of b bytes. Each is forwarded as
@@ -145,14 +141,14 @@ struct nbc_sched *nbc_bcast_linear(const struct nbc_shape *shape)
  *
  * Cost: (P − 2 + n/b) (α + bβ). For large vectors on few ranks. Watts, van de Geijn, "A pipelined
  * broadcast for multidimensional meshes", 1995. */
-struct nbc_sched *nbc_bcast_chain(const struct nbc_shape *shape)
+void nbc_bcast_chain(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int root = shape->root, size = shape->size;
     int me = nbc_relative(shape->rank, root, size);
     int next = nbc_absolute((me + 1) % size, root, size);
     int parent = me ? nbc_absolute(me - 1, root, size) : -1;
     struct pipe pipe = {.at = {parent, me + 1 < size, &next}};
-    return pipelined(shape, &pipe, 1, size - 1);
+    pipelined(s, shape, &pipe, 1, size - 1);
 }
 
 /* Pipelined binary tree: as the chain, but rank r, counted from the root, sends to 2r + 1 and
@@ -164,7 +160,7 @@ struct nbc_sched *nbc_bcast_chain(const struct nbc_shape *shape)
  * Cost: (2 log₂P + 2n/b) (α + bβ): twice the traffic of a chain at the inner ranks, but a much
  * shorter latency. For medium vectors on many ranks. Pješivac-Grbović et al., "Performance
  * analysis of MPI collective operations", 2007. */
-struct nbc_sched *nbc_bcast_binary_tree(const struct nbc_shape *shape)
+void nbc_bcast_binary_tree(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int root = shape->root, size = shape->size;
     int64_t me = nbc_relative(shape->rank, root, size);
@@ -173,7 +169,7 @@ struct nbc_sched *nbc_bcast_binary_tree(const struct nbc_shape *shape)
         child[nchild++] = nbc_absolute((int)c, root, size);
     int parent = me ? nbc_absolute((int)(me - 1) / 2, root, size) : -1;
     struct pipe pipe = {.at = {parent, nchild, child}};
-    return pipelined(shape, &pipe, 1, nbc_log2_ceil(size + 1) - 1);
+    pipelined(s, shape, &pipe, 1, nbc_log2_ceil(size + 1) - 1);
 }
 
 /* Two trees (nbc_two_tree) on the ranks other than the root. Segments alternate between the trees.
@@ -184,7 +180,7 @@ struct nbc_sched *nbc_bcast_binary_tree(const struct nbc_shape *shape)
  *
  * Cost: (2 log₂P + n/b) (α + bβ). For large vectors on many ranks. Sanders, Speck, Träff,
  * "Two-tree algorithms for full bandwidth broadcast, reduction and scan", 2009. */
-struct nbc_sched *nbc_bcast_two_tree(const struct nbc_shape *shape)
+void nbc_bcast_two_tree(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int root = shape->root, size = shape->size, me = nbc_relative(shape->rank, root, size);
     struct nbc_branch branch[NBC_TREES];
@@ -197,55 +193,78 @@ struct nbc_sched *nbc_bcast_two_tree(const struct nbc_shape *shape)
         int parent = me > 0 ? nbc_absolute(b->parent, root, size) : -1;
         pipes[t].at = (struct place){parent, b->nchild, b->child};
     }
-    return pipelined(shape, pipes, NBC_TREES, 2 * nbc_log2_ceil(size));
+    pipelined(s, shape, pipes, NBC_TREES, 2 * nbc_log2_ceil(size));
 }
 
-/* The chunks of two_rounds, one for each rank but the root, divided into pieces. */
-struct direct {
+/* A vector that moves in chunks of bytes. Ranks are counted from the root. */
+struct chunks {
     const struct nbc_shape *shape;
     struct nbc_sched *s;
     struct nbc_bytes data;
     int64_t bytes;
-    int me, size, pieces;
-    nbc_id complete; /* done when all receives so far are; set only if data must be unpacked */
+    int me, size;
+    int pieces;       /* two_rounds: of a chunk */
+    nbc_id scattered; /* done when this rank has what the scatter leaves it with; the root: all */
+    nbc_id complete;  /* done when all receives so far are; set only if data must be unpacked */
 };
 
-/* A piece of the chunk of a rank, counted from the root. */
-static struct nbc_ref piece_of(const struct direct *d, int rank, int g)
+/* Returns false if nothing moves. */
+static bool chunks_begin(struct chunks *c, struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    int64_t first = nbc_part_start(d->bytes, d->size - 1, rank - 1);
-    int64_t n = nbc_part_start(d->bytes, d->size - 1, rank) - first;
-    int64_t low = nbc_part_start(n, d->pieces, g), high = nbc_part_start(n, d->pieces, g + 1);
-    return nbc_byte_range(d->data.raw, first + low, high - low);
+    *c = (struct chunks){.s = s, .shape = shape, .size = shape->size, .complete = NBC_NONE};
+    c->bytes = nbc_shape_bytes(shape);
+    c->me = nbc_relative(shape->rank, shape->root, shape->size);
+    if (c->bytes == 0 || c->size == 1)
+        return false;
+    c->data = nbc_bytes_of(s, shape, nbc_recv_block(shape, 0));
+    c->scattered = c->me == 0 ? nbc_bytes_pack(s, &c->data, c->bytes) : NBC_NONE;
+    return true;
 }
 
-static void send_piece(const struct direct *d, struct nbc_ref piece, int peer, nbc_id after)
+static void chunks_end(struct chunks *c)
 {
-    if (piece.count > 0)
-        nbc_send(d->s, piece, nbc_absolute(peer, d->shape->root, d->size), after);
+    if (c->me > 0)
+        nbc_bytes_unpack(c->s, &c->data, c->bytes, c->complete);
 }
 
-static nbc_id recv_piece(struct direct *d, struct nbc_ref piece, int peer)
+/* With fewer bytes than ranks some chunks are empty, which both sides know. */
+static nbc_id chunks_recv(struct chunks *c, struct nbc_ref data, int peer)
 {
-    if (piece.count == 0)
+    if (data.count == 0)
         return NBC_NONE;
-    nbc_id got = nbc_recv(d->s, piece, nbc_absolute(peer, d->shape->root, d->size), NBC_NONE);
-    if (!d->data.direct)
-        d->complete = nbc_join(d->s, d->complete, got);
+    nbc_id got = nbc_recv(c->s, data, nbc_absolute(peer, c->shape->root, c->size), NBC_NONE);
+    if (!c->data.direct)
+        c->complete = nbc_join(c->s, c->complete, got);
     return got;
+}
+
+static nbc_id chunks_send(const struct chunks *c, struct nbc_ref data, int peer, nbc_id after)
+{
+    if (data.count == 0)
+        return NBC_NONE;
+    return nbc_send(c->s, data, nbc_absolute(peer, c->shape->root, c->size), after);
+}
+
+/* A piece of the chunk of a rank, of which all but the root have one. */
+static struct nbc_ref piece_of(const struct chunks *c, int rank, int g)
+{
+    int64_t first = nbc_part_start(c->bytes, c->size - 1, rank - 1);
+    int64_t n = nbc_part_start(c->bytes, c->size - 1, rank) - first;
+    int64_t low = nbc_part_start(n, c->pieces, g), high = nbc_part_start(n, c->pieces, g + 1);
+    return nbc_byte_range(c->data.raw, first + low, high - low);
 }
 
 /* The g-th pieces of all chunks, at a rank other than the root: from the root to all others, and
  * from them. */
-static void swap_pieces(struct direct *d, int g)
+static void swap_pieces(struct chunks *c, int g)
 {
-    struct nbc_ref own = piece_of(d, d->me, g);
-    nbc_id there = recv_piece(d, own, 0);
-    for (int i = 1; i < d->size - 1; i++)
-        send_piece(d, own, 1 + (d->me - 1 + i) % (d->size - 1), there);
-    for (int i = 1; i < d->size - 1; i++) {
-        int peer = 1 + nbc_relative(d->me - 1, i, d->size - 1);
-        recv_piece(d, piece_of(d, peer, g), peer);
+    struct nbc_ref own = piece_of(c, c->me, g);
+    nbc_id there = chunks_recv(c, own, 0);
+    for (int i = 1; i < c->size - 1; i++)
+        chunks_send(c, own, 1 + (c->me - 1 + i) % (c->size - 1), there);
+    for (int i = 1; i < c->size - 1; i++) {
+        int peer = 1 + nbc_relative(c->me - 1, i, c->size - 1);
+        chunks_recv(c, piece_of(c, peer, g), peer);
     }
 }
 
@@ -258,106 +277,49 @@ static void swap_pieces(struct direct *d, int g)
  * Cost: 2 (α + (P − 2) o) + (2P − 3)/(P − 1) nβ. For large vectors on a few ranks, where the
  * latency is high. Barnett et al., "Interprocessor collective communication library (InterCom)",
  * 1994, with all partners at once. */
-struct nbc_sched *nbc_bcast_two_rounds(const struct nbc_shape *shape)
+void nbc_bcast_two_rounds(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    int size = shape->size;
-    int64_t bytes = nbc_shape_bytes(shape), segment = nbc_segment_bytes(shape, bytes);
-    struct direct d = {.shape = shape, .bytes = bytes, .size = size, .complete = NBC_NONE};
-    if (bytes == 0 || size == 1)
-        return nbc_sched_finish(nbc_sched_new(shape, 0));
-    d.me = nbc_relative(shape->rank, shape->root, size);
-    d.pieces = (int)nbc_div_up(nbc_div_up(bytes, size - 1), segment);
-    d.s = nbc_sched_new(shape, 2 * size * d.pieces);
-    if (!d.s)
-        return NULL;
-    d.data = nbc_bytes_of(d.s, shape, nbc_recv_block(shape, 0));
-    nbc_id packed = d.me == 0 ? nbc_bytes_pack(d.s, &d.data, bytes) : NBC_NONE;
-    for (int g = 0; g < d.pieces; g++) {
-        for (int i = 1; i < size && d.me == 0; i++)
-            send_piece(&d, piece_of(&d, i, g), i, packed);
-        if (d.me > 0)
-            swap_pieces(&d, g);
+    struct chunks c;
+    if (!chunks_begin(&c, s, shape))
+        return;
+    int64_t segment = nbc_segment_bytes(shape, c.bytes);
+    c.pieces = (int)nbc_div_up(nbc_div_up(c.bytes, c.size - 1), segment);
+    for (int g = 0; g < c.pieces; g++) {
+        for (int i = 1; i < c.size && c.me == 0; i++)
+            chunks_send(&c, piece_of(&c, i, g), i, c.scattered);
+        if (c.me > 0)
+            swap_pieces(&c, g);
     }
-    if (d.me > 0)
-        nbc_bytes_unpack(d.s, &d.data, bytes, d.complete);
-    return nbc_sched_finish(d.s);
+    chunks_end(&c);
 }
 
-/* The scatter of the two scatter + allgather broadcasts. The vector is divided into P nearly equal
- * chunks of bytes; ranks are counted from the root. The scatter leaves rank r with the chunks of
- * its whole binomial subtree; the allgather does not send these to it again. */
-struct spread {
-    const struct nbc_shape *shape;
-    struct nbc_sched *s;
-    struct nbc_bytes data;
-    int64_t bytes;
-    int me, size;
-    nbc_id scattered; /* done when the chunks of the subtree are here */
-    nbc_id complete;  /* done when all receives so far are; set only if data must be unpacked */
-};
-
-static struct nbc_ref chunks(const struct spread *b, int first, int n)
+/* One chunk for each rank. */
+static struct nbc_ref chunks_at(const struct chunks *c, int first, int n)
 {
-    int64_t low = nbc_part_start(b->bytes, b->size, first);
-    return nbc_byte_range(b->data.raw, low, nbc_part_start(b->bytes, b->size, first + n) - low);
+    int64_t low = nbc_part_start(c->bytes, c->size, first);
+    return nbc_byte_range(c->data.raw, low, nbc_part_start(c->bytes, c->size, first + n) - low);
 }
 
-/* With fewer bytes than ranks some chunks are empty, which both sides know. */
-static nbc_id recv_chunks(struct spread *b, int first, int n, int peer)
-{
-    struct nbc_ref data = chunks(b, first, n);
-    if (data.count == 0)
-        return NBC_NONE;
-    nbc_id got = nbc_recv(b->s, data, nbc_absolute(peer, b->shape->root, b->size), NBC_NONE);
-    if (!b->data.direct)
-        b->complete = nbc_join(b->s, b->complete, got);
-    return got;
-}
-
-static nbc_id send_chunks(struct spread *b, int first, int n, int peer, nbc_id after)
-{
-    struct nbc_ref data = chunks(b, first, n);
-    if (data.count == 0)
-        return NBC_NONE;
-    return nbc_send(b->s, data, nbc_absolute(peer, b->shape->root, b->size), after);
-}
-
-static void scatter_chunks(struct spread *b)
+/* The scatter of the two scatter + allgather broadcasts leaves each rank with the chunks of its
+ * whole binomial subtree; the allgather does not send these to it again. Returns as chunks_begin
+ * does. */
+static bool scatter_chunks(struct chunks *c, struct nbc_sched *s, const struct nbc_shape *shape)
 {
     struct nbc_knomial tree;
-    nbc_knomial(b->me, b->size, 2, &tree);
-    if (b->me == 0)
-        b->scattered = nbc_bytes_pack(b->s, &b->data, b->bytes);
-    else
-        b->scattered = recv_chunks(b, b->me, tree.below.n, tree.parent);
-    for (int i = 0; i < tree.nchild; i++) {
-        int child = tree.child[i];
-        send_chunks(b, child, nbc_knomial_subtree(child, b->size, 2).n, child, b->scattered);
-    }
-}
-
-static bool spread_begin(struct spread *b, const struct nbc_shape *shape, int ops)
-{
-    struct nbc_sched *s = nbc_sched_new(shape, ops);
-    *b = (struct spread){.shape = shape, .s = s, .size = shape->size, .complete = NBC_NONE};
-    b->bytes = nbc_shape_bytes(shape);
-    if (!s || b->bytes == 0 || b->size == 1)
+    if (!chunks_begin(c, s, shape))
         return false;
-    b->me = nbc_relative(shape->rank, shape->root, shape->size);
-    b->data = nbc_bytes_of(s, shape, nbc_recv_block(shape, 0));
-    scatter_chunks(b);
+    nbc_knomial(c->me, c->size, 2, &tree);
+    if (c->me > 0)
+        c->scattered = chunks_recv(c, chunks_at(c, c->me, tree.below.n), tree.parent);
+    for (int i = 0; i < tree.nchild; i++) {
+        int child = tree.child[i], n = nbc_knomial_subtree(child, c->size, 2).n;
+        chunks_send(c, chunks_at(c, child, n), child, c->scattered);
+    }
     return true;
 }
 
-static struct nbc_sched *spread_end(struct spread *b)
-{
-    if (b->me > 0)
-        nbc_bytes_unpack(b->s, &b->data, b->bytes, b->complete);
-    return nbc_sched_finish(b->s);
-}
-
 /* Whether the scatter leaves a rank with a chunk. */
-static bool holds(const struct spread *b, int rank, int chunk)
+static bool holds(const struct chunks *b, int rank, int chunk)
 {
     /* mutants: > for >=: blocks count from 1 */
     return chunk >= rank && chunk - rank < nbc_knomial_subtree(rank, b->size, 2).n;
@@ -373,11 +335,11 @@ static bool holds(const struct spread *b, int rank, int chunk)
  * "Interprocessor collective communication library (InterCom)", 1994; without the chunks of the
  * scatter: Zhou et al., "A bandwidth-saving optimization for MPI broadcast collective operation",
  * 2015. */
-struct nbc_sched *nbc_bcast_scatter_allgather(const struct nbc_shape *shape)
+void nbc_bcast_scatter_allgather(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct spread b;
-    if (!spread_begin(&b, shape, 2 * shape->size + 32))
-        return spread_end(&b);
+    struct chunks b;
+    if (!scatter_chunks(&b, s, shape))
+        return;
     struct nbc_window in = {0};
     int me = b.me, size = b.size, left = (me + size - 1) % size, right = (me + 1) % size;
     nbc_id there = b.scattered; /* done when the chunk to be sent is here */
@@ -385,15 +347,15 @@ struct nbc_sched *nbc_bcast_scatter_allgather(const struct nbc_shape *shape)
     for (int i = 0; i < size - 1; i++) {
         int out = nbc_relative(me, i, size), next = nbc_relative(me, i + 1, size);
         if (!holds(&b, right, out))
-            send_chunks(&b, out, 1, right, there);
+            chunks_send(&b, chunks_at(&b, out, 1), right, there);
         there = b.scattered;
         if (holds(&b, me, next))
             continue;
-        there = recv_chunks(&b, next, 1, left);
+        there = chunks_recv(&b, chunks_at(&b, next, 1), left);
         if (there != NBC_NONE)
-            nbc_window_add(b.s, &in, there);
+            nbc_window_add(s, &in, there);
     }
-    return spread_end(&b);
+    chunks_end(&b);
 }
 
 /* Scatter + allgather, recursive doubling. After the scatter, in round k ranks that differ in bit k
@@ -405,22 +367,22 @@ struct nbc_sched *nbc_bcast_scatter_allgather(const struct nbc_shape *shape)
  *
  * Cost: 2 log₂P α + 2 (P − 1)/P nβ, powers of two. For medium vectors. Thakur,
  * Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005. */
-struct nbc_sched *nbc_bcast_scatter_doubling(const struct nbc_shape *shape)
+void nbc_bcast_scatter_doubling(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct spread b;
-    if (!spread_begin(&b, shape, 3 * nbc_log2_ceil(shape->size) + 2))
-        return spread_end(&b);
+    struct chunks b;
+    if (!scatter_chunks(&b, s, shape))
+        return;
     nbc_id got[31];
     int ngot = 0;
     for (int bit = 1; bit < b.size; bit *= 2) {
         int partner = b.me ^ bit, mine = b.me & -bit, theirs = partner & -bit;
         int before = ngot;
         if (!holds(&b, b.me, theirs))
-            got[ngot++] = recv_chunks(&b, theirs, bit, partner);
+            got[ngot++] = chunks_recv(&b, chunks_at(&b, theirs, bit), partner);
         if (holds(&b, partner, mine))
             continue;
-        nbc_id sent = send_chunks(&b, mine, bit, partner, b.scattered);
-        nbc_after_all(b.s, sent, got, before);
+        nbc_id sent = chunks_send(&b, chunks_at(&b, mine, bit), partner, b.scattered);
+        nbc_after_all(s, sent, got, before);
     }
-    return spread_end(&b);
+    chunks_end(&b);
 }

@@ -43,26 +43,24 @@ static void keep_own(struct nbc_sched *s, const struct nbc_shape *shape)
 }
 
 /* Builds a schedule along the tree: for_child emits the operations of the root for one of its
- * children, elsewhere those of every other rank. Neither is called when blocks have no bytes. NULL:
- * out of memory. */
-static struct nbc_sched *knomial(const struct nbc_shape *shape, int radix,
-                                 void (*for_child)(struct gather_scatter *g, int child),
-                                 void (*elsewhere)(struct gather_scatter *g))
+ * children, elsewhere those of every other rank. Neither is called when blocks have no bytes. */
+static void knomial(struct nbc_sched *s, const struct nbc_shape *shape, int radix,
+                    void (*for_child)(struct gather_scatter *g, int child),
+                    void (*elsewhere)(struct gather_scatter *g))
 {
-    struct gather_scatter g = {.shape = shape, .each = nbc_shape_bytes(shape), .radix = radix};
+    struct gather_scatter g = {.s = s, .shape = shape, .radix = radix};
+    g.each = nbc_shape_bytes(shape);
     int me = nbc_relative(shape->rank, shape->root, shape->size);
     nbc_knomial(me, shape->size, radix, &g.tree);
-    g.s = nbc_sched_new(shape, g.tree.nchild + 3);
-    if (!g.s || g.each == 0)
-        return nbc_sched_finish(g.s);
+    if (g.each == 0)
+        return;
     if (me != 0) {
         elsewhere(&g);
-        return nbc_sched_finish(g.s);
+        return;
     }
     for (int i = 0; i < g.tree.nchild; i++)
         for_child(&g, g.tree.child[i]);
-    keep_own(g.s, shape);
-    return nbc_sched_finish(g.s);
+    keep_own(s, shape);
 }
 
 /* Sends or receives a block, if it has bytes. */
@@ -79,15 +77,12 @@ static nbc_id move_block(struct nbc_sched *s, const struct nbc_shape *shape, boo
 /* Builds a schedule in which every block travels directly between its rank and the root. The root
  * takes the ranks in ascending order from its own, within a window or all at once. Blocks without
  * bytes are not sent, which both sides know. NULL: out of memory. */
-static struct nbc_sched *linear(const struct nbc_shape *shape, bool windowed)
+static void linear(struct nbc_sched *s, const struct nbc_shape *shape, bool windowed)
 {
     int rank = shape->rank, root = shape->root, size = shape->size;
-    struct nbc_sched *s = nbc_sched_new(shape, rank == root ? size : 1);
-    if (!s)
-        return NULL;
     if (rank != root) {
         move_block(s, shape, !gathers(shape), 0, root, NBC_NONE);
-        return nbc_sched_finish(s);
+        return;
     }
     struct nbc_window window = {0};
     for (int i = 1; i < size; i++) {
@@ -97,7 +92,6 @@ static struct nbc_sched *linear(const struct nbc_shape *shape, bool windowed)
             nbc_window_put(&window, moved);
     }
     keep_own(s, shape);
-    return nbc_sched_finish(s);
 }
 
 /* --- gather --- */
@@ -162,9 +156,9 @@ static void hand_up(struct gather_scatter *g)
  * Cost: ⌈log₂P⌉ α + (P − 1) nβ, n the bytes of a block; inner ranks copy their block. For small
  * blocks. Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in
  * MPICH", 2005. */
-struct nbc_sched *nbc_gather_binomial(const struct nbc_shape *shape)
+void nbc_gather_binomial(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return knomial(shape, 2, collect_child, hand_up);
+    knomial(s, shape, 2, collect_child, hand_up);
 }
 
 /* 4-nomial tree: as binomial, but with half the depth and up to three children per level.
@@ -174,9 +168,9 @@ struct nbc_sched *nbc_gather_binomial(const struct nbc_shape *shape)
  * Cost: ⌈log₄P⌉ (α + 2o) + (P − 1) nβ, o the time to process a message that has arrived. For small
  * blocks where o is much less than α. Bar-Noy, Kipnis, "Designing broadcasting algorithms in the
  * postal model for message-passing systems", 1992. */
-struct nbc_sched *nbc_gather_knomial4(const struct nbc_shape *shape)
+void nbc_gather_knomial4(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return knomial(shape, 4, collect_child, hand_up);
+    knomial(s, shape, 4, collect_child, hand_up);
 }
 
 /* Bine tree (nbc_knomial): the binomial tree with nearer partners.
@@ -188,9 +182,9 @@ struct nbc_sched *nbc_gather_knomial4(const struct nbc_shape *shape)
  * Cost: ⌈log₂P⌉ α + (P − 1) nβ, n the bytes of a block; inner ranks copy their block. For small
  * blocks of ranks in groups, as the broadcast. De Sensi et al., "Bine trees: enhancing collective
  * operations by optimizing communication locality", 2025. */
-struct nbc_sched *nbc_gather_bine(const struct nbc_shape *shape)
+void nbc_gather_bine(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return knomial(shape, NBC_BINE, collect_child, hand_up);
+    knomial(s, shape, NBC_BINE, collect_child, hand_up);
 }
 
 /* Linear: all receives are posted at once; every block is received in its place.
@@ -200,9 +194,9 @@ struct nbc_sched *nbc_gather_bine(const struct nbc_shape *shape)
  * Cost: α + (P − 2) o + (P − 1) nβ. For few ranks, and for blocks that are too large to be
  * forwarded. The only algorithm, windowed or not, for gatherv: only the root knows the counts, so
  * no other rank could allocate space for a subtree. */
-struct nbc_sched *nbc_gather_linear(const struct nbc_shape *shape)
+void nbc_gather_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return linear(shape, false);
+    linear(s, shape, false);
 }
 
 /* Linear with a window: as linear, but the root posts a limited number of receives at a time.
@@ -213,9 +207,9 @@ struct nbc_sched *nbc_gather_linear(const struct nbc_shape *shape)
  *
  * Cost: P/w α + (P − 1) nβ for a window of w. For large blocks on many ranks, which would
  * flood the root all at once. */
-struct nbc_sched *nbc_gather_windowed(const struct nbc_shape *shape)
+void nbc_gather_windowed(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return linear(shape, true);
+    linear(s, shape, true);
 }
 
 /* --- scatter --- */
@@ -278,9 +272,9 @@ static void hand_down(struct gather_scatter *d)
  * Cost: ⌈log₂P⌉ α + (P − 1) nβ, n the bytes of a block; inner ranks copy their block. For small
  * blocks. Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in
  * MPICH", 2005. */
-struct nbc_sched *nbc_scatter_binomial(const struct nbc_shape *shape)
+void nbc_scatter_binomial(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return knomial(shape, 2, deal_child, hand_down);
+    knomial(s, shape, 2, deal_child, hand_down);
 }
 
 /* 4-nomial tree: as binomial, but with half the depth and up to three children per level.
@@ -290,9 +284,9 @@ struct nbc_sched *nbc_scatter_binomial(const struct nbc_shape *shape)
  * Cost: ⌈log₄P⌉ (α + 2o) + (P − 1) nβ, o the time the sender is busy with a message. For small
  * blocks where o is much less than α. Bar-Noy, Kipnis, "Designing broadcasting algorithms in the
  * postal model for message-passing systems", 1992. */
-struct nbc_sched *nbc_scatter_knomial4(const struct nbc_shape *shape)
+void nbc_scatter_knomial4(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return knomial(shape, 4, deal_child, hand_down);
+    knomial(s, shape, 4, deal_child, hand_down);
 }
 
 /* Bine tree (nbc_knomial): the binomial tree with nearer partners.
@@ -304,9 +298,9 @@ struct nbc_sched *nbc_scatter_knomial4(const struct nbc_shape *shape)
  * Cost: ⌈log₂P⌉ α + (P − 1) nβ, n the bytes of a block; inner ranks copy their block. For small
  * blocks of ranks in groups, as the broadcast. De Sensi et al., "Bine trees: enhancing collective
  * operations by optimizing communication locality", 2025. */
-struct nbc_sched *nbc_scatter_bine(const struct nbc_shape *shape)
+void nbc_scatter_bine(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return knomial(shape, NBC_BINE, deal_child, hand_down);
+    knomial(s, shape, NBC_BINE, deal_child, hand_down);
 }
 
 /* Linear: all sends are posted at once; every block is received in its place.
@@ -316,9 +310,9 @@ struct nbc_sched *nbc_scatter_bine(const struct nbc_shape *shape)
  * Cost: α + (P − 2) o + (P − 1) nβ. For few ranks, and for blocks that are too large to be
  * forwarded. The only algorithm, windowed or not, for scatterv: only the root knows the counts, so
  * no other rank could allocate space for a subtree. */
-struct nbc_sched *nbc_scatter_linear(const struct nbc_shape *shape)
+void nbc_scatter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return linear(shape, false);
+    linear(s, shape, false);
 }
 
 /* Linear with a window: as linear, but the root has a limited number of sends in flight.
@@ -328,7 +322,7 @@ struct nbc_sched *nbc_scatter_linear(const struct nbc_shape *shape)
  *
  * Cost: P/w α + (P − 1) nβ for a window of w. For large blocks on many ranks, which would
  * share the root's link so thinly that even the first one arrives late. */
-struct nbc_sched *nbc_scatter_windowed(const struct nbc_shape *shape)
+void nbc_scatter_windowed(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return linear(shape, true);
+    linear(s, shape, true);
 }

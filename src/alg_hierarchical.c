@@ -7,8 +7,6 @@
  * communication operations for clustered wide area systems", 1999, and for nodes of Karonis et al.,
  * "Exploiting hierarchy in parallel computer networks to optimize collective operation
  * performance", 2000. */
-#include <stdlib.h>
-
 #include "bytes.h"
 #include "nodes.h"
 #include "subcollective.h"
@@ -103,11 +101,8 @@ static nbc_id emit_sub(const struct place *st, const struct nbc_subcollective *s
  *
  * Cost: 2 ⌈log₄p⌉ α within a node of p ranks, and a barrier of the leaders. For networks whose
  * latency is much above that within a node. Karonis et al., 2000. */
-struct nbc_sched *nbc_barrier_hierarchical(const struct nbc_shape *shape)
+void nbc_barrier_hierarchical(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_sched *s = nbc_sched_new(shape, 16);
-    if (!s)
-        return NULL;
     struct place st = place_of(shape, s, -1);
     struct nbc_knomial tree;
     nbc_knomial(st.index, st.here, 4, &tree);
@@ -126,7 +121,6 @@ struct nbc_sched *nbc_barrier_hierarchical(const struct nbc_shape *shape)
     }
     for (int i = 0; i < tree.nchild; i++)
         nbc_send(s, nothing, team_member(&st.within, tree.child[i]), released);
-    return nbc_sched_finish(s);
 }
 
 /* --- bcast ------------------------------------------------------------------------------------ */
@@ -154,13 +148,12 @@ static nbc_id spread(const struct place *st, struct nbc_ref data, nbc_id after)
  *
  * Cost: a broadcast on N nodes and one on p ranks; each node receives n bytes once. For ranks that
  * share nodes and their network ports. Karonis et al., 2000. */
-struct nbc_sched *nbc_bcast_hierarchical(const struct nbc_shape *shape)
+void nbc_bcast_hierarchical(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_sched *s = nbc_sched_new(shape, 16);
     struct nbc_ref vector = nbc_recv_block(shape, 0);
     int64_t bytes = nbc_ref_bytes(shape, vector);
-    if (!s || bytes == 0)
-        return nbc_sched_finish(s);
+    if (bytes == 0)
+        return;
     struct place st = place_of(shape, s, shape->root);
     bool root = shape->rank == shape->root;
     struct nbc_bytes data = nbc_bytes_of(s, shape, vector);
@@ -168,7 +161,6 @@ struct nbc_sched *nbc_bcast_hierarchical(const struct nbc_shape *shape)
     nbc_id there = spread(&st, data.raw, packed);
     if (!root)
         nbc_bytes_unpack(s, &data, bytes, there);
-    return nbc_sched_finish(s);
 }
 
 /* --- reductions ------------------------------------------------------------------------------- */
@@ -195,12 +187,11 @@ static nbc_id reduce_within(const struct place *st, struct nbc_ref input, struct
  * commutative operators, since the root's node need not be the first. Temporary: one vector at
  * leaders, and that of the subcollectives. For ranks that share nodes and their network ports.
  * Karonis et al., 2000. */
-struct nbc_sched *nbc_reduce_hierarchical(const struct nbc_shape *shape)
+void nbc_reduce_hierarchical(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_sched *s = nbc_sched_new(shape, 16);
     struct nbc_ref input = nbc_send_block(shape, 0);
-    if (!s || !nbc_has_bytes(shape, input))
-        return nbc_sched_finish(s);
+    if (!nbc_has_bytes(shape, input))
+        return;
     struct place st = place_of(shape, s, shape->root);
     bool root = shape->rank == shape->root, alone = st.here == 1;
     struct nbc_ref sum = root ? nbc_recv_block(shape, 0) : input;
@@ -210,13 +201,12 @@ struct nbc_sched *nbc_reduce_hierarchical(const struct nbc_shape *shape)
     if (!alone)
         there = reduce_within(&st, input, sum, root && shape->in_place);
     if (!st.leads)
-        return nbc_sched_finish(s);
+        return;
     struct nbc_subcollective across = sub_across(&st, NBC_REDUCE);
     across.send = root ? input : sum;
     across.recv = sum;
     across.in_place = root && (!alone || shape->in_place);
     emit_sub(&st, &across, there);
-    return nbc_sched_finish(s);
 }
 
 /* Hierarchical: a reduction to the leader of each node, an allreduce among the leaders, a broadcast
@@ -229,12 +219,11 @@ struct nbc_sched *nbc_reduce_hierarchical(const struct nbc_shape *shape)
  * Cost: a reduction and a broadcast on p ranks and an allreduce on N nodes. For
  * commutative operators. Temporary: that of the subcollectives. For small vectors on ranks that
  * share nodes. Karonis et al., 2000. */
-struct nbc_sched *nbc_allreduce_hierarchical(const struct nbc_shape *shape)
+void nbc_allreduce_hierarchical(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_sched *s = nbc_sched_new(shape, 16);
     struct nbc_ref input = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
-    if (!s || !nbc_has_bytes(shape, input))
-        return nbc_sched_finish(s);
+    if (!nbc_has_bytes(shape, input))
+        return;
     struct place st = place_of(shape, s, -1);
     bool alone = st.here == 1;
     nbc_id there = NBC_NONE;
@@ -251,14 +240,13 @@ struct nbc_sched *nbc_allreduce_hierarchical(const struct nbc_shape *shape)
     within.recv = result;
     within.early = !shape->in_place && !st.leads;
     emit_sub(&st, &within, there);
-    return nbc_sched_finish(s);
 }
 
 /* Returns the counts and, after them, the displacements of n nearly equal parts of a vector; NULL
  * if memory ran out. */
-static int64_t *cut(int64_t count, int n)
+static int64_t *cut(struct nbc_sched *s, int64_t count, int n)
 {
-    int64_t *counts = malloc(2 * (size_t)n * sizeof *counts);
+    int64_t *counts = nbc_scratch(s, 2 * (size_t)n, sizeof *counts);
     for (int i = 0; counts && i < n; i++) {
         counts[n + i] = nbc_part_start(count, n, i);
         counts[i] = nbc_part_start(count, n, i + 1) - counts[n + i];
@@ -310,21 +298,16 @@ static void emit_split(const struct place *st, const int64_t *counts)
  * Temporary: in place one part, and that of the subcollectives. For large vectors on ranks that
  * share nodes. Bayatpour et al., "Scalable reduction collectives with data partitioning-based
  * multi-leader design", 2017. */
-struct nbc_sched *nbc_allreduce_hierarchical_split(const struct nbc_shape *shape)
+void nbc_allreduce_hierarchical_split(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_sched *s = nbc_sched_new(shape, 16);
     struct nbc_ref input = nbc_send_block(shape, 0);
-    if (!s || !nbc_has_bytes(shape, input))
-        return nbc_sched_finish(s);
+    if (!nbc_has_bytes(shape, input))
+        return;
     struct place st = place_of(shape, s, -1);
     st.across.index = st.index; /* the ranks of the same index on their nodes */
-    int64_t *counts = cut(input.count, st.here);
+    int64_t *counts = cut(s, input.count, st.here);
     if (counts)
         emit_split(&st, counts);
-    else
-        nbc_sched_fail(s);
-    free(counts);
-    return nbc_sched_finish(s);
 }
 
 /* --- allgather -------------------------------------------------------------------------------- */
@@ -408,26 +391,21 @@ static nbc_id gather_all(const struct place *st, const struct region *r, int64_t
  * Cost: a gather of n bytes and a broadcast of Pn on p ranks, and an allgather of pn on N nodes.
  * Temporary: all blocks, if they are not packed or ranks are not in the order of nodes. For small
  * blocks on ranks that share nodes. Karonis et al., 2000. */
-struct nbc_sched *nbc_allgather_hierarchical(const struct nbc_shape *shape)
+void nbc_allgather_hierarchical(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_sched *s = nbc_sched_new(shape, 16);
-    if (!s || !nbc_has_bytes(shape, nbc_recv_block(shape, 0)))
-        return nbc_sched_finish(s);
+    if (!nbc_has_bytes(shape, nbc_recv_block(shape, 0)))
+        return;
     struct place st = place_of(shape, s, -1);
     struct region r = region_of(&st);
-    int64_t *counts = malloc(2 * (size_t)shape->nodes->nnodes * sizeof *counts);
-    if (counts) {
-        nbc_id there = gather_all(&st, &r, counts);
-        struct nbc_subcollective within = sub_within(&st, NBC_BCAST);
-        within.recv = r.bytes;
-        there = emit_sub(&st, &within, there);
-        if (!r.direct)
-            deliver(&st, &r, there);
-    } else {
-        nbc_sched_fail(s);
-    }
-    free(counts);
-    return nbc_sched_finish(s);
+    int64_t *counts = nbc_scratch(s, 2 * (size_t)shape->nodes->nnodes, sizeof *counts);
+    if (!counts)
+        return;
+    nbc_id there = gather_all(&st, &r, counts);
+    struct nbc_subcollective within = sub_within(&st, NBC_BCAST);
+    within.recv = r.bytes;
+    there = emit_sub(&st, &within, there);
+    if (!r.direct)
+        deliver(&st, &r, there);
 }
 
 /* --- alltoall --------------------------------------------------------------------------------- */
@@ -475,12 +453,11 @@ static struct nbc_ref all_bytes(struct nbc_sched *s, const struct nbc_shape *sha
  * blocks; in place, and for data with gaps, up to two times more. For small blocks on ranks that
  * share nodes. The nodes and the indices are the two dimensions of a mesh: Bokhari, Berryman,
  * "Complete exchange on a circuit switched mesh", 1992. */
-struct nbc_sched *nbc_alltoall_hierarchical(const struct nbc_shape *shape)
+void nbc_alltoall_hierarchical(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_sched *s = nbc_sched_new(shape, 2 * shape->size + 32);
     int64_t each = nbc_ref_bytes(shape, nbc_recv_block(shape, 0)), bytes = each * shape->size;
-    if (!s || each == 0)
-        return nbc_sched_finish(s);
+    if (each == 0)
+        return;
     struct place st = place_of(shape, s, -1);
     int N = shape->nodes->nnodes, p = st.here;
     st.across.index = st.index;
@@ -506,5 +483,4 @@ struct nbc_sched *nbc_alltoall_hierarchical(const struct nbc_shape *shape)
         all.count *= shape->size;
         nbc_copy(s, all, output, there);
     }
-    return nbc_sched_finish(s);
 }

@@ -27,33 +27,29 @@ static int spread(const struct nbc_shape *shape, int i)
  *   root a0   →b0 →b1
  *
  * Cost: α + R (o + nβ). */
-struct nbc_sched *nbc_bcast_inter_linear(const struct nbc_shape *shape)
+void nbc_bcast_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     bool here = shape->root == NBC_ROOT_HERE;
-    struct nbc_sched *s = nbc_sched_new(shape, here ? shape->remote_size : 1);
-    if (!s || shape->root == NBC_ROOT_IDLE || !nbc_has_bytes(shape, nbc_recv_block(shape, 0)))
-        return nbc_sched_finish(s);
+    if (shape->root == NBC_ROOT_IDLE || !nbc_has_bytes(shape, nbc_recv_block(shape, 0)))
+        return;
     if (!here)
         nbc_recv(s, nbc_recv_block(shape, 0), shape->root, NBC_NONE);
     for (int i = 0; here && i < shape->remote_size; i++)
         nbc_send(s, nbc_send_block(shape, 0), i, NBC_NONE);
-    return nbc_sched_finish(s);
 }
 
 /* Every rank of one group moves a block to or from the root; `sends`: this rank sends. */
-static struct nbc_sched *one_root(const struct nbc_shape *shape, bool sends)
+static void one_root(struct nbc_sched *s, const struct nbc_shape *shape, bool sends)
 {
     bool here = shape->root == NBC_ROOT_HERE;
     int n = here ? shape->remote_size : 1;
-    struct nbc_sched *s = nbc_sched_new(shape, n);
-    if (!s || shape->root == NBC_ROOT_IDLE)
-        return nbc_sched_finish(s);
+    if (shape->root == NBC_ROOT_IDLE)
+        return;
     for (int i = 0; i < n; i++) {
         struct nbc_ref block = sends ? nbc_send_block(shape, i) : nbc_recv_block(shape, i);
         if (nbc_has_bytes(shape, block))
             (sends ? nbc_send : nbc_recv)(s, block, here ? i : shape->root, NBC_NONE);
     }
-    return nbc_sched_finish(s);
 }
 
 /* Gather(v), linear: every remote rank sends its block to the root.
@@ -61,9 +57,9 @@ static struct nbc_sched *one_root(const struct nbc_shape *shape, bool sends)
  *   root a0   ←b0 ←b1
  *
  * Cost: α + R (o + nβ). */
-struct nbc_sched *nbc_gather_inter_linear(const struct nbc_shape *shape)
+void nbc_gather_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return one_root(shape, shape->root != NBC_ROOT_HERE);
+    one_root(s, shape, shape->root != NBC_ROOT_HERE);
 }
 
 /* Scatter(v), linear: the root sends every remote rank its block.
@@ -71,9 +67,9 @@ struct nbc_sched *nbc_gather_inter_linear(const struct nbc_shape *shape)
  *   root a0   →b0 →b1
  *
  * Cost: α + R (o + nβ). */
-struct nbc_sched *nbc_scatter_inter_linear(const struct nbc_shape *shape)
+void nbc_scatter_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return one_root(shape, shape->root == NBC_ROOT_HERE);
+    one_root(s, shape, shape->root == NBC_ROOT_HERE);
 }
 
 /* --- reductions, linear --- */
@@ -134,19 +130,17 @@ static void send_to_all(struct nbc_sched *s, const struct nbc_shape *shape, stru
  *   root a0   ←b0 ←b1, b0 + b1
  *
  * Cost: α + R (o + nβ + nγ). Temporary memory: min(R − 1, WINDOW) vectors. */
-struct nbc_sched *nbc_reduce_inter_linear(const struct nbc_shape *shape)
+void nbc_reduce_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     bool here = shape->root == NBC_ROOT_HERE;
-    struct nbc_sched *s = nbc_sched_new(shape, here ? 2 * shape->remote_size : 1);
-    if (!s || shape->root == NBC_ROOT_IDLE)
-        return nbc_sched_finish(s);
+    if (shape->root == NBC_ROOT_IDLE)
+        return;
     if (!here && nbc_has_bytes(shape, nbc_send_block(shape, 0)))
         nbc_send(s, nbc_send_block(shape, 0), shape->root, NBC_NONE);
     if (here && nbc_has_bytes(shape, nbc_recv_block(shape, 0))) {
         struct fold all = fold_all(shape, nbc_recv_block(shape, 0));
         fold(s, shape, &all);
     }
-    return nbc_sched_finish(s);
 }
 
 /* Allreduce, linear: every rank sends its vector to all remote ranks and reduces those it receives.
@@ -155,15 +149,13 @@ struct nbc_sched *nbc_reduce_inter_linear(const struct nbc_shape *shape)
  *
  * Cost: α + R (2o + nβ + nγ). Temporary memory: min(R − 1, WINDOW) vectors. For small vectors and
  * small groups. */
-struct nbc_sched *nbc_allreduce_inter_linear(const struct nbc_shape *shape)
+void nbc_allreduce_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_sched *s = nbc_sched_new(shape, 3 * shape->remote_size);
-    if (!s || !nbc_has_bytes(shape, nbc_send_block(shape, 0)))
-        return nbc_sched_finish(s);
+    if (!nbc_has_bytes(shape, nbc_send_block(shape, 0)))
+        return;
     struct fold all = fold_all(shape, nbc_recv_block(shape, 0));
     fold(s, shape, &all);
     send_to_all(s, shape, nbc_send_block(shape, 0));
-    return nbc_sched_finish(s);
 }
 
 /* Returns the number of elements of a reduce_scatter's vector that lower ranks of this group get.
@@ -195,18 +187,16 @@ static struct nbc_ref whole_vector(const struct nbc_shape *shape)
  *
  * Cost: α + R (2o + nβ + nγ/L). Temporary memory: min(R, WINDOW) vectors. For small vectors and
  * small groups. */
-struct nbc_sched *nbc_reduce_scatter_inter_linear(const struct nbc_shape *shape)
+void nbc_reduce_scatter_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     struct nbc_ref mine = whole_vector(shape), result = nbc_recv_block(shape, 0), vector = result;
-    struct nbc_sched *s = nbc_sched_new(shape, 3 * shape->remote_size);
-    if (!s || !nbc_has_bytes(shape, mine))
-        return nbc_sched_finish(s);
+    if (!nbc_has_bytes(shape, mine))
+        return;
     vector.count = mine.count;
     struct fold part = {
         0, shape->remote_size, vector, elements_before(shape, shape->rank), result, false};
     fold(s, shape, &part);
     send_to_all(s, shape, mine);
-    return nbc_sched_finish(s);
 }
 
 /* Reduce_scatter_block, linear: here the number of elements determines the remote group's blocks
@@ -216,19 +206,17 @@ struct nbc_sched *nbc_reduce_scatter_inter_linear(const struct nbc_shape *shape)
  *
  * Cost: α + R (2o + nβ/L + nγ/L), which is the least number of bytes. Temporary memory: min(R − 1,
  * WINDOW) blocks. For all sizes. */
-struct nbc_sched *nbc_reduce_scatter_block_inter_linear(const struct nbc_shape *shape)
+void nbc_reduce_scatter_block_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     struct nbc_ref mine = whole_vector(shape);
-    struct nbc_sched *s = nbc_sched_new(shape, 3 * shape->remote_size);
-    if (!s || !nbc_has_bytes(shape, mine))
-        return nbc_sched_finish(s);
+    if (!nbc_has_bytes(shape, mine))
+        return;
     struct fold all = fold_all(shape, nbc_recv_block(shape, 0));
     fold(s, shape, &all);
     for (int i = 0; i < shape->remote_size; i++) {
         int to = spread(shape, i);
         nbc_send(s, nbc_ref_split(shape, mine, shape->remote_size, to), to, NBC_NONE);
     }
-    return nbc_sched_finish(s);
 }
 
 /* --- reductions of long vectors --- */
@@ -326,38 +314,34 @@ static void bounce(struct nbc_sched *s, const struct nbc_shape *shape, const str
  * out, after the part to be forwarded has arrived. All data of the larger group passes through the
  * smaller one, so (M/S) nβ is a lower bound. With a group of one rank, linear is used instead.
  * Temporary memory: (min(M − 1, WINDOW) + 1) / S vectors. For long vectors. */
-struct nbc_sched *nbc_allreduce_inter_bounce(const struct nbc_shape *shape)
+void nbc_allreduce_inter_bounce(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     struct nbc_ref mine = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
     int parts = smaller_group(shape);
-    if (parts == 1)
-        return nbc_allreduce_inter_linear(shape);
-    struct nbc_sched *s = nbc_sched_new(shape, 3 * (shape->size + shape->remote_size));
-    if (!s)
-        return NULL;
+    if (parts == 1) {
+        nbc_allreduce_inter_linear(s, shape);
+        return;
+    }
     struct bounce b = {parts, mine, result, result, 0};
     bounce(s, shape, &b);
-    return nbc_sched_finish(s);
 }
 
 /* Reduce_scatter, bounced: the same; every rank then keeps its elements of the result. They cannot
  * be sent to it alone, since the remote ranks do not know how this group divides the vector.
  *
  *   picture and cost as for allreduce; one vector more of temporary memory. For long vectors. */
-struct nbc_sched *nbc_reduce_scatter_inter_bounce(const struct nbc_shape *shape)
+void nbc_reduce_scatter_inter_bounce(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     struct nbc_ref mine = whole_vector(shape), result = nbc_recv_block(shape, 0), all = result;
     int parts = smaller_group(shape);
-    if (parts == 1)
-        return nbc_reduce_scatter_inter_linear(shape);
-    struct nbc_sched *s = nbc_sched_new(shape, 4 * (shape->size + shape->remote_size));
-    if (!s)
-        return NULL;
+    if (parts == 1) {
+        nbc_reduce_scatter_inter_linear(s, shape);
+        return;
+    }
     all.count = mine.count;
     struct nbc_ref place = nbc_temp_like(s, all);
     struct bounce b = {parts, mine, place, result, elements_before(shape, shape->rank)};
     bounce(s, shape, &b);
-    return nbc_sched_finish(s);
 }
 
 /* --- teams: logarithmic algorithms --- */
@@ -410,16 +394,12 @@ static struct teams teams(const struct nbc_shape *shape, int count)
  *   a0   →b0 →b1        a1   →b1 →b0        and likewise from b to a
  *
  * Cost: α + 2R o. For small groups. */
-struct nbc_sched *nbc_barrier_inter_linear(const struct nbc_shape *shape)
+void nbc_barrier_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_sched *s = nbc_sched_new(shape, 2 * shape->remote_size);
-    if (!s)
-        return NULL;
     struct nbc_ref nothing = nbc_temp_bytes(s, 0);
     for (int i = 0; i < shape->remote_size; i++)
         nbc_recv(s, nothing, i, NBC_NONE);
     send_to_all(s, shape, nothing);
-    return nbc_sched_finish(s);
 }
 
 /* Barrier, dissemination over min(L, R) teams: in round k a leader signals the other group's leader
@@ -430,19 +410,16 @@ struct nbc_sched *nbc_barrier_inter_linear(const struct nbc_shape *shape)
  * Cost: (1 + ⌈log₂ min(L, R)⌉) α, and 2α + (L/R or R/L) o more if a team has more than two
  * ranks. For large groups. Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization",
  * 1988. */
-struct nbc_sched *nbc_barrier_inter_dissemination(const struct nbc_shape *shape)
+void nbc_barrier_inter_dissemination(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     struct teams t = teams(shape, smaller_group(shape));
     int rounds = nbc_log2_ceil(t.count);
-    struct nbc_sched *s = nbc_sched_new(shape, 2 * rounds + 3 * t.remote + 4);
-    if (!s)
-        return NULL;
     struct nbc_ref nothing = nbc_temp_bytes(s, 0);
     nbc_id all = NBC_NONE, own_run = NBC_NONE, received[31];
     if (!t.leads) {
         nbc_recv(s, nothing, t.leader, NBC_NONE);
         nbc_send(s, nothing, t.leader, NBC_NONE);
-        return nbc_sched_finish(s);
+        return;
     }
     for (int i = 0; i < t.remote; i++)
         all = nbc_join(s, all, nbc_recv(s, nothing, t.leader + i, NBC_NONE));
@@ -463,7 +440,6 @@ struct nbc_sched *nbc_barrier_inter_dissemination(const struct nbc_shape *shape)
     }
     for (int i = 1; i < t.remote; i++)
         nbc_send(s, nothing, t.leader + i, all);
-    return nbc_sched_finish(s);
 }
 
 /* The partial results of a leader: of the local runs' vectors, and of the remote runs'. They are
@@ -546,21 +522,19 @@ static struct partial merge_teams(struct nbc_sched *s, const struct nbc_shape *s
  * 2 (α + nβ) + max(L, R) / T (o + nβ + nγ) more if a team has more than two ranks. Temporary
  * memory: 4 log₂T + 2 + WINDOW vectors. For small vectors and large groups. After Thakur,
  * Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005. */
-struct nbc_sched *nbc_allreduce_inter_recursive_doubling(const struct nbc_shape *shape)
+void nbc_allreduce_inter_recursive_doubling(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     struct teams t = teams(shape, nbc_pow2_floor(smaller_group(shape)));
-    struct nbc_sched *s = nbc_sched_new(shape, 4 * nbc_log2_ceil(t.count) + 3 * t.remote + 4);
-    if (!s || !nbc_has_bytes(shape, nbc_send_block(shape, 0)))
-        return nbc_sched_finish(s);
+    if (!nbc_has_bytes(shape, nbc_send_block(shape, 0)))
+        return;
     if (!t.leads) {
         nbc_recv(s, nbc_recv_block(shape, 0), t.leader, NBC_NONE);
         nbc_send(s, nbc_send_block(shape, 0), t.leader, NBC_NONE);
-        return nbc_sched_finish(s);
+        return;
     }
     struct partial p = reduce_team(s, shape, &t);
     for (int bit = 1; bit < t.count; bit *= 2)
         p = merge_teams(s, shape, &t, bit, &p);
     for (int i = 1; i < t.remote; i++)
         nbc_send(s, p.local, t.leader + i, p.local_ready);
-    return nbc_sched_finish(s);
 }

@@ -36,12 +36,9 @@ static void copy_self(struct nbc_sched *s, const struct nbc_shape *shape)
  *
  * Cost: α + d (o + nβ), with d edges and o the time to post a message. No temporary memory.
  * Hoefler, Träff, "Sparse collective operations for MPI", 2009. */
-struct nbc_sched *nbc_neighbor_linear(const struct nbc_shape *shape)
+void nbc_neighbor_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     const struct nbc_neighbors *n = shape->neighbors;
-    struct nbc_sched *s = nbc_sched_new(shape, n->indegree + n->outdegree);
-    if (!s)
-        return NULL;
     for (int i = 0; i < n->indegree; i++) {
         int at = nbc_source_at(n, i), from = n->sources[at];
         if (from >= 0 && from != shape->rank && nbc_has_bytes(shape, nbc_recv_block(shape, at)))
@@ -53,7 +50,6 @@ struct nbc_sched *nbc_neighbor_linear(const struct nbc_shape *shape)
             nbc_send(s, nbc_send_block(shape, i), to, NBC_NONE);
     }
     copy_self(s, shape);
-    return nbc_sched_finish(s);
 }
 
 /* --- routes ----------------------------------------------------------------------------------- */
@@ -228,39 +224,28 @@ static int list_routes(const struct nbc_shape *shape, bool out, struct nbc_end *
     return n;
 }
 
-static void routes_free(struct routes *all)
-{
-    free(all->out);
-    free(all->in);
-    free(all->ranks);
-}
-
 /* Returns false without memory. */
-static bool routes_make(struct routes *all, const struct nbc_shape *shape)
+static bool routes_make(struct routes *all, struct nbc_sched *s, const struct nbc_shape *shape)
 {
     const struct nbc_neighbors *n = shape->neighbors;
     const struct nbc_pattern *p = shape->pattern;
-    /* mutants: forget + 1: so that no size is 0 */
-    size_t out = (size_t)n->outdegree + (p ? (size_t)p->nout : 0) + 1;
-    size_t in = (size_t)n->indegree + (p ? (size_t)p->nin : 0) + 1, most = out > in ? out : in;
-    struct nbc_end *ends = malloc(most * sizeof *ends);
-    *all = (struct routes){.shape = shape,
-                           .out = malloc(out * sizeof *all->out),
-                           .in = malloc(in * sizeof *all->in),
-                           .ranks = malloc(most * sizeof *all->ranks)};
-    bool good = ends && all->ranks && all->out && all->in;
-    if (good) {
-        all->nout = list_routes(shape, true, ends, all->out);
-        all->nin = list_routes(shape, false, ends, all->in);
-        each_group(all, all->out, all->nout, ENDS, keep_apart);
-        each_group(all, all->in, all->nin, ENDS, keep_apart);
-        each_group(all, all->out, all->nout, RANKS_BETWEEN, choose_ranks);
-        each_group(all, all->in, all->nin, RANKS_BETWEEN, choose_ranks);
-    } else {
-        routes_free(all);
-    }
-    free(ends);
-    return good;
+    size_t out = (size_t)n->outdegree + (p ? (size_t)p->nout : 0);
+    size_t in = (size_t)n->indegree + (p ? (size_t)p->nin : 0), most = out > in ? out : in;
+    struct nbc_end *ends = nbc_scratch(s, most, sizeof *ends);
+    *all = (struct routes){.s = s,
+                           .shape = shape,
+                           .out = nbc_scratch(s, out, sizeof *all->out),
+                           .in = nbc_scratch(s, in, sizeof *all->in),
+                           .ranks = nbc_scratch(s, most, sizeof *all->ranks)};
+    if (!ends || !all->ranks || !all->out || !all->in)
+        return false;
+    all->nout = list_routes(shape, true, ends, all->out);
+    all->nin = list_routes(shape, false, ends, all->in);
+    each_group(all, all->out, all->nout, ENDS, keep_apart);
+    each_group(all, all->in, all->nin, ENDS, keep_apart);
+    each_group(all, all->out, all->nout, RANKS_BETWEEN, choose_ranks);
+    each_group(all, all->in, all->nin, RANKS_BETWEEN, choose_ranks);
+    return true;
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
@@ -397,35 +382,28 @@ static void third_step(const struct routes *all, struct route *r, int n)
         nbc_copy(all->s, r[i].block, r[i].place, r[i].there);
 }
 
-static struct nbc_sched *by_routes(const struct nbc_shape *shape)
+static void by_routes(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     struct routes all;
-    struct nbc_sched *s =
-        nbc_sched_new(shape, 2 * (shape->neighbors->indegree + shape->neighbors->outdegree));
-    if (!s || !routes_make(&all, shape)) {
-        nbc_sched_free(s);
-        return NULL;
-    }
-    all.s = s;
+    if (!routes_make(&all, s, shape))
+        return;
     /* Between two ranks of a node, both ends emit the messages of the steps in this order. */
     each_group(&all, all.out, all.nout, FIRST_STEP, first_step);
     each_group(&all, all.in, all.nin, SECOND_STEP, second_receive);
     each_group(&all, all.out, all.nout, SECOND_STEP, second_send);
     each_group(&all, all.in, all.nin, THIRD_STEP, third_step);
-    routes_free(&all);
     copy_self(s, shape);
-    return nbc_sched_finish(s);
 }
 
-/* Whether edges of one side share a message: 1 or 0; −1 without memory. */
-static int any_shared(const struct nbc_shape *shape, bool out)
+/* Whether edges of one side share a message. */
+static bool any_shared(struct nbc_sched *s, const struct nbc_shape *shape, bool out)
 {
     const struct nbc_neighbors *n = shape->neighbors;
-    int degree = out ? n->outdegree : n->indegree, shared = 0;
-    /* mutants: forget + 1: so that no size is 0 */
-    struct nbc_end *ends = malloc(((size_t)degree + 1) * sizeof *ends);
+    int degree = out ? n->outdegree : n->indegree;
+    bool shared = false;
+    struct nbc_end *ends = nbc_scratch(s, (size_t)degree, sizeof *ends);
     if (!ends)
-        return -1;
+        return false;
     int count = nbc_ends_list(shape, out, ends);
     qsort(ends, (size_t)count, sizeof *ends, by_value); /* by peer */
     for (int i = 0, end; i < count && !shared; i = end) {
@@ -434,7 +412,6 @@ static int any_shared(const struct nbc_shape *shape, bool out)
             bytes += nbc_ref_bytes(shape, ends[end].block);
         shared = is_shared(shape, end - i, bytes);
     }
-    free(ends);
     return shared;
 }
 
@@ -448,14 +425,12 @@ static int any_shared(const struct nbc_shape *shape, bool out)
  *
  * Cost: α + m (o + nβ) with m messages instead of d, and a copy of the combined blocks on either
  * side, to temporary memory. The default. */
-struct nbc_sched *nbc_neighbor_combined(const struct nbc_shape *shape)
+void nbc_neighbor_combined(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     struct nbc_shape alone = *shape;
     alone.pattern = NULL;
-    int out = any_shared(&alone, true), in = any_shared(&alone, false);
-    if (out < 0 || in < 0)
-        return NULL;
-    return out || in ? by_routes(&alone) : nbc_neighbor_linear(&alone);
+    bool shared = any_shared(s, &alone, true) || any_shared(s, &alone, false);
+    (shared ? by_routes : nbc_neighbor_linear)(s, &alone);
 }
 
 /* Locality: one message for all short edges from one node to another. One of the sources collects
@@ -477,7 +452,7 @@ struct nbc_sched *nbc_neighbor_combined(const struct nbc_shape *shape)
  * "Optimizing irregular communication with neighborhood collectives and locality-aware
  * parallelism", 2023; Bienz, Gropp, Olson, "Node aware sparse matrix–vector multiplication", 2019.
  */
-struct nbc_sched *nbc_neighbor_locality(const struct nbc_shape *shape)
+void nbc_neighbor_locality(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return by_routes(shape);
+    by_routes(s, shape);
 }

@@ -121,7 +121,7 @@ static nbc_id deliver(struct climb *c, int parent)
 }
 
 /* Reduces the whole vector along a k-nomial tree. */
-static struct nbc_sched *along_knomial(const struct nbc_shape *shape, int k)
+static void along_knomial(struct nbc_sched *s, const struct nbc_shape *shape, int k)
 {
     struct node node;
     if (shape->commutative)
@@ -129,10 +129,9 @@ static struct nbc_sched *along_knomial(const struct nbc_shape *shape, int k)
     else
         ordered_tree(shape, k, &node);
     int nchild = node.nabove + node.nbelow;
-    struct nbc_sched *s = nbc_sched_new(shape, 2 * nchild + 2);
     struct nbc_acc input = nbc_acc_input(shape);
-    if (!s || !nbc_has_bytes(shape, input.at))
-        return nbc_sched_finish(s);
+    if (!nbc_has_bytes(shape, input.at))
+        return;
     struct nbc_room room = nbc_room_new(shape, input.at, nchild, NBC_ROOM_LIMIT / 2);
     struct climb c = {s, shape, &room, input, nbc_recv_block(shape, 0), false};
     /* mutants: <= for <: a round more moves nothing */
@@ -143,21 +142,19 @@ static struct nbc_sched *along_knomial(const struct nbc_shape *shape, int k)
             combine(&c, node.below[i], true, true);
     }
     deliver(&c, node.parent);
-    return nbc_sched_finish(s);
 }
 
 /* Pairs of ranks, of pairs, and so on, as in recursive doubling, but of each pair only one rank
  * goes on: the one in the half that has the root. So the order is that of recursive doubling for
  * every root. */
-static struct nbc_sched *along_pairs(const struct nbc_shape *shape)
+static void along_pairs(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int onto = nbc_pow2_floor(shape->size), rounds = nbc_log2_ceil(onto);
     struct nbc_fold fold = nbc_fold_onto(shape->rank, shape->size, onto, shape->root);
     struct nbc_fold at_root = nbc_fold_onto(shape->root, shape->size, onto, shape->root);
-    struct nbc_sched *s = nbc_sched_new(shape, 2 * rounds + 4);
     struct nbc_acc input = nbc_acc_input(shape);
-    if (!s || !nbc_has_bytes(shape, input.at))
-        return nbc_sched_finish(s); /* unreached: only in test_algs and test_nodes */
+    if (!nbc_has_bytes(shape, input.at))
+        return; /* unreached: only in test_algs and test_nodes */
     struct nbc_room room = nbc_room_new(shape, input.at, rounds + 1, NBC_ROOM_LIMIT / 2);
     struct climb c = {s, shape, &room, input, nbc_recv_block(shape, 0), false};
     int parent = fold.virtual < 0 ? fold.partner : -1;
@@ -171,7 +168,6 @@ static struct nbc_sched *along_pairs(const struct nbc_shape *shape)
             combine(&c, partner, partner < shape->rank, 2 * bit == onto);
     }
     deliver(&c, parent);
-    return nbc_sched_finish(s); /* unreached: only in test_algs and test_nodes */
 }
 
 /* Binomial tree. A rank combines its vector with those of its children, the nearest first, as they
@@ -186,9 +182,12 @@ static struct nbc_sched *along_pairs(const struct nbc_shape *shape)
  * Cost: ⌈log₂P⌉ (α + nβ + nγ); in order the root has up to twice as many children. Temporary: one
  * vector per child up to 128 KiB in all, else 4. For small vectors. Thakur,
  * Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005. */
-struct nbc_sched *nbc_reduce_binomial(const struct nbc_shape *shape)
+void nbc_reduce_binomial(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return shape->order == NBC_ORDER_TREE ? along_pairs(shape) : along_knomial(shape, 2);
+    if (shape->order == NBC_ORDER_TREE)
+        along_pairs(s, shape);
+    else
+        along_knomial(s, shape, 2);
 }
 
 /* 4-nomial tree: as binomial, but with up to three children per level and half the depth.
@@ -198,9 +197,9 @@ struct nbc_sched *nbc_reduce_binomial(const struct nbc_shape *shape)
  * Cost: ⌈log₄P⌉ (α + 2o + 3nβ + 3nγ), o the time a processor is busy with a message. Temporary: as
  * binomial. For the smallest vectors where o is much less than α. Bar-Noy, Kipnis, "Designing
  * broadcasting algorithms in the postal model for message-passing systems", 1992, in reverse. */
-struct nbc_sched *nbc_reduce_knomial4(const struct nbc_shape *shape)
+void nbc_reduce_knomial4(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return along_knomial(shape, 4);
+    along_knomial(s, shape, 4);
 }
 
 /* Bine tree (nbc_knomial): the binomial tree with nearer partners. A subtree extends to both sides
@@ -211,9 +210,9 @@ struct nbc_sched *nbc_reduce_knomial4(const struct nbc_shape *shape)
  * Cost: ⌈log₂P⌉ (α + nβ + nγ). Temporary: as binomial. For small vectors on ranks in groups, as the
  * broadcast. De Sensi et al., "Bine trees: enhancing collective operations by optimizing
  * communication locality", 2025. */
-struct nbc_sched *nbc_reduce_bine(const struct nbc_shape *shape)
+void nbc_reduce_bine(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return along_knomial(shape, NBC_BINE);
+    along_knomial(s, shape, NBC_BINE);
 }
 
 /* Linear: every rank sends its vector to the root, which combines them in descending cyclic order
@@ -224,19 +223,17 @@ struct nbc_sched *nbc_reduce_bine(const struct nbc_shape *shape)
  *
  * Cost: α + (P − 2) o + (P − 1) (nβ + nγ). Temporary at the root: P − 1 vectors up to 128 KiB in
  * all, else 8. For a few ranks: only the root waits for others. */
-struct nbc_sched *nbc_reduce_linear(const struct nbc_shape *shape)
+void nbc_reduce_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_sched *s = nbc_sched_new(shape, here(shape) ? 2 * shape->size : 1);
     struct nbc_acc acc = nbc_acc_input(shape);
-    if (!s || !nbc_has_bytes(shape, acc.at))
-        return nbc_sched_finish(s);
+    if (!nbc_has_bytes(shape, acc.at))
+        return;
     if (!here(shape)) {
         nbc_send(s, acc.at, shape->root, NBC_NONE);
-        return nbc_sched_finish(s);
+        return;
     }
     struct nbc_room room = nbc_room_new(shape, acc.at, shape->size, NBC_ROOM_LIMIT);
     nbc_reduce_from_all(s, shape, &room, &acc, nbc_recv_block(shape, 0));
-    return nbc_sched_finish(s);
 }
 
 enum { MAX_PIPELINE_CHILDREN = 2 };
@@ -258,14 +255,13 @@ static void pipe_add(struct pipe *p, int child, bool below)
 /* Moves the vector in pieces, which alternate between the pipes: each is combined with this rank's
  * and sent on while the next one is in flight, and while it is in the cache. hops: from the
  * farthest rank to the root. */
-static struct nbc_sched *pipelined(const struct nbc_shape *shape, struct pipe *pipes, int npipes,
-                                   int hops)
+static void pipelined(struct nbc_sched *s, const struct nbc_shape *shape, struct pipe *pipes,
+                      int npipes, int hops)
 {
     struct nbc_ref input = nbc_send_block(shape, 0);
     int pieces = nbc_pipeline_pieces(shape, input, hops);
-    struct nbc_sched *s = nbc_sched_new(shape, 4 * pieces);
-    if (!s || !nbc_has_bytes(shape, input))
-        return nbc_sched_finish(s);
+    if (!nbc_has_bytes(shape, input))
+        return;
     struct nbc_room room =
         nbc_room_new(shape, nbc_ref_split(shape, input, pieces, 0), 2LL * pieces, NBC_ROOM_LIMIT);
     for (int g = 0; g < pieces; g++) {
@@ -282,7 +278,6 @@ static struct nbc_sched *pipelined(const struct nbc_shape *shape, struct pipe *p
         if (sent != NBC_NONE)
             nbc_window_add(s, &p->out, sent);
     }
-    return nbc_sched_finish(s);
 }
 
 /* Pipelined chain: the vector moves from the far end to the root in pieces. A rank combines each
@@ -296,7 +291,7 @@ static struct nbc_sched *pipelined(const struct nbc_shape *shape, struct pipe *p
  * in order twice that for a root in the middle. Temporary: 8 pieces. For large vectors. Chan,
  * Heimlich, Purkayastha, van de Geijn, "Collective communication: theory, practice, and
  * experience", 2007. */
-struct nbc_sched *nbc_reduce_chain(const struct nbc_shape *shape)
+void nbc_reduce_chain(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int rank = shape->rank, root = shape->root, size = shape->size;
     int next = (rank + 1) % size, previous = nbc_relative(rank, 1, size);
@@ -310,7 +305,7 @@ struct nbc_sched *nbc_reduce_chain(const struct nbc_shape *shape)
         pipe_add(&pipe, next, false);
     if (!shape->commutative && rank <= root && rank > 0)
         pipe_add(&pipe, previous, true);
-    return pipelined(shape, &pipe, 1, size - 2);
+    pipelined(s, shape, &pipe, 1, size - 2);
 }
 
 /* Two trees (nbc_two_tree) on the ranks other than the root. Pieces alternate between the trees. A
@@ -322,7 +317,7 @@ struct nbc_sched *nbc_reduce_chain(const struct nbc_shape *shape)
  * Cost, S pieces: (2 log₂P + S) (α + (n/S)(β + γ)), commutative operators. Temporary: 8 pieces.
  * For large vectors on many ranks. Sanders, Speck, Träff, "Two-tree algorithms for full bandwidth
  * broadcast, reduction and scan", 2009. */
-struct nbc_sched *nbc_reduce_two_tree(const struct nbc_shape *shape)
+void nbc_reduce_two_tree(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int root = shape->root, size = shape->size, me = nbc_relative(shape->rank, root, size);
     struct pipe pipes[NBC_TREES] = {0};
@@ -332,7 +327,7 @@ struct nbc_sched *nbc_reduce_two_tree(const struct nbc_shape *shape)
         for (int i = 0; i < at.nchild; i++)
             pipe_add(&pipes[t], nbc_absolute(at.child[i], root, size), false);
     }
-    return pipelined(shape, pipes, NBC_TREES, 2 * nbc_log2_ceil(size));
+    pipelined(s, shape, pipes, NBC_TREES, 2 * nbc_log2_ceil(size));
 }
 
 static int64_t equal_part(const void *layout, int part)
@@ -364,20 +359,19 @@ static void gather(struct nbc_sched *s, const struct nbc_halving *h, const struc
 }
 
 /* Reduce-scatter by halving, then gather. */
-static struct nbc_sched *halve_and_gather(const struct nbc_shape *shape, bool bine)
+static void halve_and_gather(struct nbc_sched *s, const struct nbc_shape *shape, bool bine)
 {
     struct nbc_fold fold =
         nbc_fold_onto(shape->rank, shape->size, nbc_pow2_floor(shape->size), shape->root);
     struct nbc_fold at_root =
         nbc_fold_onto(shape->root, shape->size, nbc_pow2_floor(shape->size), shape->root);
     fold.bine = bine;
-    struct nbc_sched *s = nbc_sched_new(shape, 5 * nbc_log2_ceil(shape->size) + 4);
     struct nbc_acc acc = nbc_acc_input(shape);
-    if (!s || !nbc_has_bytes(shape, acc.at))
-        return nbc_sched_finish(s);
+    if (!nbc_has_bytes(shape, acc.at))
+        return;
     if (fold.virtual < 0) {
         nbc_send(s, acc.at, fold.partner, NBC_NONE);
-        return nbc_sched_finish(s);
+        return;
     }
     struct nbc_halving h = {.shape = shape, .fold = &fold, .first = equal_part};
     h.layout = &h;
@@ -390,7 +384,6 @@ static struct nbc_sched *halve_and_gather(const struct nbc_shape *shape, bool bi
     nbc_halve(s, &h, &acc);
     nbc_own(s, &acc, nbc_parts(&h, h.home, h.part, 1));
     gather(s, &h, &acc, at_root.virtual);
-    return nbc_sched_finish(s);
 }
 
 /* Rabenseifner's algorithm: reduce-scatter by vector halving with distance doubling, then gather.
@@ -407,9 +400,9 @@ static struct nbc_sched *halve_and_gather(const struct nbc_shape *shape, bool bi
  * Temporary: one vector, half a vector at the root; half a vector more for non-commutative
  * operators, and one or two for a rank that another folds onto. For large vectors on many ranks.
  * Rabenseifner, "Optimization of collective reduction operations", 2004. */
-struct nbc_sched *nbc_reduce_rabenseifner(const struct nbc_shape *shape)
+void nbc_reduce_rabenseifner(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return halve_and_gather(shape, false);
+    halve_and_gather(s, shape, false);
 }
 
 /* Bine butterfly: as Rabenseifner's algorithm, with nearer partners, for commutative operators.
@@ -425,7 +418,7 @@ struct nbc_sched *nbc_reduce_rabenseifner(const struct nbc_shape *shape)
  * them, if the groups do not begin at multiples of a power of two (doc/scaling.md). No built-in
  * rule selects it. De Sensi et al., "Bine trees: enhancing collective operations by optimizing
  * communication locality", 2025. */
-struct nbc_sched *nbc_reduce_bine_halving(const struct nbc_shape *shape)
+void nbc_reduce_bine_halving(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return halve_and_gather(shape, true);
+    halve_and_gather(s, shape, true);
 }

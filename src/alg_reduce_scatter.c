@@ -6,8 +6,6 @@
 #include "reduction.h"
 #include "select.h"
 
-#include <stdlib.h>
-
 /* The vector as one block per rank, and the place of this rank's result. In place the input is in
  * the receive buffer and the result goes to its start, so it is written after all reads. */
 struct blocks {
@@ -40,7 +38,7 @@ static bool open_blocks(struct blocks *b, struct nbc_sched *s, const struct nbc_
     int size = shape->size;
     *b = (struct blocks){.s = s, .shape = shape, .each = shape->send.count};
     if (shape->send.counts.data) {
-        b->start = malloc((size + 1) * sizeof *b->start);
+        b->start = nbc_scratch(s, (size_t)size + 1, sizeof *b->start);
         if (!b->start)
             return false;
         b->start[0] = 0;
@@ -53,24 +51,17 @@ static bool open_blocks(struct blocks *b, struct nbc_sched *s, const struct nbc_
     return true;
 }
 
-/* The common begin and end of all builders here. */
-static struct nbc_sched *build_with(const struct nbc_shape *shape, int ops_hint,
-                                    void (*emit)(struct blocks *b))
+/* The common begin of all builders here. */
+static void build_with(struct nbc_sched *s, const struct nbc_shape *shape,
+                       void (*emit)(struct blocks *b))
 {
     struct blocks b;
-    struct nbc_sched *s = nbc_sched_new(shape, ops_hint);
-    if (!s)
-        return NULL;
-    if (!open_blocks(&b, s, shape)) {
-        nbc_sched_free(s);
-        return NULL;
-    }
+    if (!open_blocks(&b, s, shape))
+        return;
     if (shape->size == 1)
         nbc_copy(s, b.result, b.input, NBC_NONE);
     else if (nbc_has_bytes(shape, b.input))
         emit(&b);
-    free(b.start);
-    return nbc_sched_finish(s);
 }
 
 /* Returns this rank's input as an accumulator that is not writable. */
@@ -129,9 +120,9 @@ static void emit_circulant(struct blocks *b)
  * around past the last one are two messages. Temporary: one and a half vectors. For medium vectors
  * on numbers of ranks that are no power of two. Träff, "Optimal, non-pipelined reduce-scatter and
  * allreduce algorithms", 2024. */
-struct nbc_sched *nbc_reduce_scatter_circulant(const struct nbc_shape *shape)
+void nbc_reduce_scatter_circulant(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return build_with(shape, 6 * nbc_log2_ceil(shape->size) + 4, emit_circulant);
+    build_with(s, shape, emit_circulant);
 }
 
 /* A block moves in pieces where they avoid handshakes. All ranks know its length. */
@@ -201,9 +192,9 @@ static void emit_pairwise(struct blocks *b)
  * P − 1 blocks up to 128 KiB in all, else 8. For large blocks, and for small ones
  * on a few ranks. Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations
  * in MPICH", 2005. */
-struct nbc_sched *nbc_reduce_scatter_pairwise(const struct nbc_shape *shape)
+void nbc_reduce_scatter_pairwise(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return build_with(shape, 4 * shape->size, emit_pairwise);
+    build_with(s, shape, emit_pairwise);
 }
 
 /* Returns the blocks of n virtual ranks, including those of their partners. */
@@ -280,9 +271,9 @@ static void emit_halving(struct blocks *b)
  * two. For commutative operators. Temporary: less than one vector, two for a rank that another
  * folds onto. For small and medium vectors. Thakur, Rabenseifner, Gropp, "Optimization of
  * collective communication operations in MPICH", 2005. */
-struct nbc_sched *nbc_reduce_scatter_recursive_halving(const struct nbc_shape *shape)
+void nbc_reduce_scatter_recursive_halving(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return build_with(shape, 3 * nbc_log2_ceil(shape->size) + 6, emit_halving);
+    build_with(s, shape, emit_halving);
 }
 
 static void emit_doubling(struct blocks *b)
@@ -312,9 +303,9 @@ static void emit_doubling(struct blocks *b)
  * rank order with the fewest rounds. Temporary: 1 + log₂P vectors up to 128 KiB in all, else
  * three. For small vectors and non-commutative operators. Thakur, Rabenseifner,
  * Gropp, "Optimization of collective communication operations in MPICH", 2005. */
-struct nbc_sched *nbc_reduce_scatter_recursive_doubling(const struct nbc_shape *shape)
+void nbc_reduce_scatter_recursive_doubling(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return build_with(shape, 3 * nbc_log2_ceil(shape->size) + 6, emit_doubling);
+    build_with(s, shape, emit_doubling);
 }
 
 /* The blocks as the parts of a halving, one part per virtual rank. */
@@ -401,9 +392,9 @@ static void emit_bine(struct blocks *b)
  * power of two. Temporary: one vector, half a vector more for non-commutative operators; one or two
  * more for a rank that another folds onto. For medium vectors and non-commutative operators.
  * Träff, "An improved algorithm for (non-commutative) reduce-scatter with an application", 2005. */
-struct nbc_sched *nbc_reduce_scatter_butterfly(const struct nbc_shape *shape)
+void nbc_reduce_scatter_butterfly(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return build_with(shape, 3 * nbc_log2_ceil(shape->size) + 8, emit_butterfly);
+    build_with(s, shape, emit_butterfly);
 }
 
 /* Bine butterfly: as butterfly, with nearer partners, for commutative operators.
@@ -417,9 +408,9 @@ struct nbc_sched *nbc_reduce_scatter_butterfly(const struct nbc_shape *shape)
  * them, if the groups do not begin at multiples of a power of two (doc/scaling.md). The rules of
  * doc/tuning/groups select it. De Sensi et al., "Bine trees: enhancing
  * collective operations by optimizing communication locality", 2025. */
-struct nbc_sched *nbc_reduce_scatter_bine(const struct nbc_shape *shape)
+void nbc_reduce_scatter_bine(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return build_with(shape, 3 * nbc_log2_ceil(shape->size) + 8, emit_bine);
+    build_with(s, shape, emit_bine);
 }
 
 /* The number of pieces of a block in the ring at a time. It is less than the slots of a rank: a
@@ -528,7 +519,7 @@ static void emit_ring(struct blocks *b)
  * Temporary: the incoming block of each step, at most 8 pieces from 128 KiB on; in place one block
  * more. For the largest blocks. Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for
  * clusters of workstations", 2009. */
-struct nbc_sched *nbc_reduce_scatter_ring(const struct nbc_shape *shape)
+void nbc_reduce_scatter_ring(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return build_with(shape, 4 * shape->size, emit_ring);
+    build_with(s, shape, emit_ring);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Scan and exscan: each rank receives the combined vectors of the ranks up to it, or below it. */
-#include <stdlib.h>
-
 #include "bytes.h"
 #include "reduction.h"
 #include "select.h"
@@ -101,19 +99,17 @@ static void exscan_doubling(struct nbc_sched *s, const struct nbc_shape *shape,
  * Cost: ⌈log₂P⌉ (α + nβ + nγ), any P; exscan up to twice the γ, but not on the longest path.
  * Temporary: ⌈log₂P⌉ vectors up to 128 KiB in all, else two; exscan one more. For small vectors.
  * Hillis, Steele, "Data parallel algorithms", 1986. */
-struct nbc_sched *nbc_scan_recursive_doubling(const struct nbc_shape *shape)
+void nbc_scan_recursive_doubling(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int rounds = nbc_log2_ceil(shape->size);
-    struct nbc_sched *s = nbc_sched_new(shape, 4 * rounds + 2);
     struct nbc_ref input = nbc_send_block(shape, 0);
-    if (!s || !nbc_has_bytes(shape, input))
-        return nbc_sched_finish(s);
+    if (!nbc_has_bytes(shape, input))
+        return;
     struct nbc_room room = nbc_room_new(shape, input, rounds, 2);
     if (exclusive(shape))
         exscan_doubling(s, shape, &room);
     else
         scan_doubling(s, shape, &room);
-    return nbc_sched_finish(s);
 }
 
 /* For exscan, the vector of the rank below is received in the result's place, and the others are
@@ -155,15 +151,13 @@ static void scan_all(struct nbc_sched *s, const struct nbc_shape *shape, struct 
  * Cost: α + (P − 2) o + (P − 1) (nβ + nγ). Temporary: one vector per lower rank up to 128 KiB in
  * all, else 8. For the smallest vectors on a few ranks, in particular on ranks that share
  * processors, where every round is a context switch. */
-struct nbc_sched *nbc_scan_one_round(const struct nbc_shape *shape)
+void nbc_scan_one_round(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_sched *s = nbc_sched_new(shape, 3 * shape->size);
     struct nbc_ref input = nbc_send_block(shape, 0);
-    if (!s || !nbc_has_bytes(shape, input))
-        return nbc_sched_finish(s);
+    if (!nbc_has_bytes(shape, input))
+        return;
     struct nbc_room room = nbc_room_new(shape, input, shape->size, NBC_ROOM_LIMIT);
     scan_all(s, shape, &room);
-    return nbc_sched_finish(s);
 }
 
 /* The state of a rank of the chain. */
@@ -232,13 +226,13 @@ static void exscan_piece(struct chain *c, struct nbc_acc *acc, struct nbc_ref re
  * Cost, S pieces: (P − 2 + S) (α + (n/S)(β + γ)): the time of a long vector hardly depends on P.
  * Temporary: 8 pieces. For large vectors. Sanders, Träff, "Parallel prefix (scan) algorithms for
  * MPI", 2006. */
-struct nbc_sched *nbc_scan_chain(const struct nbc_shape *shape)
+void nbc_scan_chain(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     struct nbc_ref input = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
     int pieces = nbc_pipeline_pieces(shape, input, shape->size - 2);
-    struct chain c = {.s = nbc_sched_new(shape, 4 * pieces), .shape = shape};
-    if (!c.s || !nbc_has_bytes(shape, input))
-        return nbc_sched_finish(c.s);
+    struct chain c = {.s = s, .shape = shape};
+    if (!nbc_has_bytes(shape, input))
+        return;
     c.room = nbc_room_new(shape, nbc_ref_split(shape, input, pieces, 0), pieces, NBC_ROOM_LIMIT);
     for (int g = 0; g < pieces; g++) {
         struct nbc_acc acc = nbc_acc_input(shape);
@@ -249,7 +243,6 @@ struct nbc_sched *nbc_scan_chain(const struct nbc_shape *shape)
         else
             scan_piece(&c, &acc, to);
     }
-    return nbc_sched_finish(c.s);
 }
 
 /* The streams of pieces that a rank sends and receives in one tree. */
@@ -431,22 +424,18 @@ static void along_trees(struct trees *w, struct piece *piece, int pieces, int ho
  * Cost, S pieces: (4 log₂P + S) (α + 2 (n/S)(β + γ)). Temporary: 8 pieces; exscan in place one
  * vector more. For large vectors on many ranks. Sanders, Speck, Träff, "Two-tree algorithms for
  * full bandwidth broadcast, reduction and scan", 2009. */
-struct nbc_sched *nbc_scan_two_tree(const struct nbc_shape *shape)
+void nbc_scan_two_tree(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     struct nbc_ref input = nbc_send_block(shape, 0);
     int hops = 4 * nbc_log2_ceil(shape->size), pieces = nbc_pipeline_pieces(shape, input, hops);
-    struct trees w = {.s = nbc_sched_new(shape, 6 * pieces + 2), .shape = shape};
-    if (!w.s || !nbc_has_bytes(shape, input))
-        return nbc_sched_finish(w.s);
+    struct trees w = {.s = s, .shape = shape};
+    if (!nbc_has_bytes(shape, input))
+        return;
     w.room =
         nbc_room_new(shape, nbc_ref_split(shape, input, pieces, 0), 3LL * pieces, NBC_ROOM_LIMIT);
     for (int t = 0; t < NBC_TREES; t++)
         w.at[t] = nbc_two_tree_inner(shape->rank, shape->size, t);
-    struct piece *piece = malloc((size_t)pieces * sizeof *piece);
+    struct piece *piece = nbc_scratch(s, (size_t)pieces, sizeof *piece);
     if (piece)
         along_trees(&w, piece, pieces, hops);
-    else
-        nbc_sched_fail(w.s);
-    free(piece);
-    return nbc_sched_finish(w.s);
 }

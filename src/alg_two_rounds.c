@@ -4,8 +4,6 @@
 #include "reduction.h"
 #include "select.h"
 
-#include <stdlib.h>
-
 /* A rank's view of the two rounds. */
 struct rounds {
     struct nbc_sched *s;
@@ -72,27 +70,19 @@ static void emit_pieces(struct rounds *r, nbc_id *sent)
     }
 }
 
-static struct nbc_sched *two_rounds(const struct nbc_shape *shape, bool to_all)
+static void two_rounds(struct nbc_sched *s, const struct nbc_shape *shape, bool to_all)
 {
     int size = shape->size;
     struct nbc_ref input = nbc_send_block(shape, 0);
-    struct rounds r = {.shape = shape, .grid = {shape, 1, size}, .result = input, .to_all = to_all};
+    struct rounds r = {.s = s, .shape = shape, .grid = {shape, 1, size}, .to_all = to_all};
     r.grid.pieces = nbc_pieces_at_once(shape, input, input.count / size);
-    r.s = nbc_sched_new(shape, 5 * size * r.grid.pieces);
-    nbc_id *sent = malloc(2 * (size_t)size * sizeof *sent);
-    if (!r.s || !sent) {
-        free(sent);
-        nbc_sched_free(r.s);
-        return NULL;
-    }
-    if (gets_result(&r))
-        r.result = nbc_recv_block(shape, 0);
+    nbc_id *sent = nbc_scratch(s, 2 * (size_t)size, sizeof *sent);
+    if (!sent || !nbc_has_bytes(shape, input))
+        return;
+    r.result = gets_result(&r) ? nbc_recv_block(shape, 0) : input;
     r.room = nbc_room_new(shape, nbc_cell(&r.grid, input, 0, 0), (int64_t)size * r.grid.pieces,
                           NBC_ROOM_LIMIT);
-    if (nbc_has_bytes(shape, input))
-        emit_pieces(&r, sent);
-    free(sent);
-    return nbc_sched_finish(r.s);
+    emit_pieces(&r, sent);
 }
 
 /* Two rounds: every rank receives one part of all vectors, reduces it, and sends the result to all.
@@ -107,9 +97,9 @@ static struct nbc_sched *two_rounds(const struct nbc_shape *shape, bool to_all)
  * vectors of a part, at most 8 from 128 KiB on. For medium and large vectors on a few ranks. The
  * first round is the pairwise exchange of Thakur, Rabenseifner, Gropp, "Optimization of collective
  * communication operations in MPICH", 2005, with all partners at once. */
-struct nbc_sched *nbc_allreduce_two_rounds(const struct nbc_shape *shape)
+void nbc_allreduce_two_rounds(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return two_rounds(shape, true);
+    two_rounds(s, shape, true);
 }
 
 /* The same, but the results of the parts are sent to the root alone.
@@ -120,7 +110,7 @@ struct nbc_sched *nbc_allreduce_two_rounds(const struct nbc_shape *shape)
  *
  * Cost: 2 (α + (P − 2) o) + (P − 1)/P (2nβ + nγ), any P. Temporary: as above, and a part on every
  * rank. For large vectors in the order of ranks. The same paper. */
-struct nbc_sched *nbc_reduce_two_rounds(const struct nbc_shape *shape)
+void nbc_reduce_two_rounds(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return two_rounds(shape, false);
+    two_rounds(s, shape, false);
 }

@@ -35,12 +35,11 @@ static void take_out(struct nbc_subcollective *out, const struct nbc_shape *shap
 
 /* --- allreduce -------------------------------------------------------------------------------- */
 
-static struct nbc_sched *reduce_and_bcast(const struct nbc_shape *shape, const char *alg)
+static void reduce_and_bcast(struct nbc_sched *s, const struct nbc_shape *shape, const char *alg)
 {
-    struct nbc_sched *s = nbc_sched_new(shape, 8);
     struct nbc_ref input = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
-    if (!s || !nbc_has_bytes(shape, input))
-        return nbc_sched_finish(s);
+    if (!nbc_has_bytes(shape, input))
+        return;
     struct nbc_subcollective in = sub_of(shape, NBC_REDUCE, alg);
     struct nbc_subcollective out = sub_of(shape, NBC_BCAST, alg);
     in.send = input;
@@ -49,7 +48,6 @@ static struct nbc_sched *reduce_and_bcast(const struct nbc_shape *shape, const c
     nbc_id there = nbc_emit_subcollective(s, shape, &in, NBC_NONE);
     take_out(&out, shape, result);
     nbc_emit_subcollective(s, shape, &out, there);
-    return nbc_sched_finish(s);
 }
 
 /* A reduction to rank 0, then a broadcast from rank 0.
@@ -60,9 +58,9 @@ static struct nbc_sched *reduce_and_bcast(const struct nbc_shape *shape, const c
  * Cost: the sum of those of a reduction and of a broadcast; with binomial trees
  * 2 ⌈log₂P⌉ (α + nβ) + ⌈log₂P⌉ nγ. Temporary: as the two subcollectives. For medium vectors on
  * ranks that share processors. */
-struct nbc_sched *nbc_allreduce_reduce_bcast(const struct nbc_shape *shape)
+void nbc_allreduce_reduce_bcast(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return reduce_and_bcast(shape, NULL);
+    reduce_and_bcast(s, shape, NULL);
 }
 
 /* Every rank sends its vector to rank 0, which reduces them and sends the result to every rank.
@@ -72,9 +70,9 @@ struct nbc_sched *nbc_allreduce_reduce_bcast(const struct nbc_shape *shape)
  *
  * Cost: 2 α + 2 (P − 1) nβ + (P − 1) nγ. Temporary: at rank 0, as the linear
  * reduction. For small vectors on ranks that share processors. */
-struct nbc_sched *nbc_allreduce_reduce_bcast_linear(const struct nbc_shape *shape)
+void nbc_allreduce_reduce_bcast_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return reduce_and_bcast(shape, "linear");
+    reduce_and_bcast(s, shape, "linear");
 }
 
 /* --- allgather -------------------------------------------------------------------------------- */
@@ -86,12 +84,11 @@ struct nbc_sched *nbc_allreduce_reduce_bcast_linear(const struct nbc_shape *shap
  *
  * Cost: 2 α + (P² − 1) nβ, n the bytes of a block. For small blocks on ranks that share processors.
  */
-struct nbc_sched *nbc_allgather_gather_bcast_linear(const struct nbc_shape *shape)
+void nbc_allgather_gather_bcast_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_sched *s = nbc_sched_new(shape, 8);
     struct nbc_ref blocks = nbc_recv_block(shape, 0);
-    if (!s || !nbc_has_bytes(shape, blocks))
-        return nbc_sched_finish(s);
+    if (!nbc_has_bytes(shape, blocks))
+        return;
     struct nbc_subcollective in = sub_of(shape, NBC_GATHER, "linear");
     struct nbc_subcollective out = sub_of(shape, NBC_BCAST, "linear");
     in.send = nbc_send_block(shape, 0);
@@ -101,7 +98,6 @@ struct nbc_sched *nbc_allgather_gather_bcast_linear(const struct nbc_shape *shap
     blocks.count *= shape->size;
     take_out(&out, shape, blocks);
     nbc_emit_subcollective(s, shape, &out, there);
-    return nbc_sched_finish(s);
 }
 
 /* --- reduce_scatter --------------------------------------------------------------------------- */
@@ -124,12 +120,11 @@ static struct nbc_ref all_blocks(const struct nbc_shape *shape)
  *
  * Cost: 2 α + (P² − 1) nβ + P (P − 1) nγ, n the bytes of a block. Temporary: at rank 0, all
  * blocks, and as the linear reduction. For small blocks on ranks that share processors. */
-struct nbc_sched *nbc_reduce_scatter_reduce_scatter_linear(const struct nbc_shape *shape)
+void nbc_reduce_scatter_reduce_scatter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_sched *s = nbc_sched_new(shape, 8);
     struct nbc_ref input = all_blocks(shape), result = nbc_recv_block(shape, 0);
-    if (!s || !nbc_has_bytes(shape, input))
-        return nbc_sched_finish(s);
+    if (!nbc_has_bytes(shape, input))
+        return;
     bool even = !shape->send.counts.data;
     struct nbc_subcollective in = sub_of(shape, NBC_REDUCE, "linear");
     struct nbc_subcollective out = sub_of(shape, even ? NBC_SCATTER : NBC_SCATTERV, "linear");
@@ -142,5 +137,4 @@ struct nbc_sched *nbc_reduce_scatter_reduce_scatter_linear(const struct nbc_shap
     out.counts = shape->send.counts;
     take_out(&out, shape, result);
     nbc_emit_subcollective(s, shape, &out, there);
-    return nbc_sched_finish(s);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,57 +17,69 @@ struct edge {
     bool issue; /* satisfied when pre is posted */
 };
 
-/* The state of a schedule under construction. */
-struct nbc_build {
-    const struct nbc_shape *shape;
-    struct edge *edges;
-    int nedges, edges_room, ops_room;
-    bool out_of_memory;
+/* Memory of the builder. */
+struct scratch {
+    struct scratch *next;
+    max_align_t memory[];
 };
 
-struct nbc_sched *nbc_sched_new(const struct nbc_shape *shape, int ops_hint)
+/* The state of a schedule under construction. */
+struct nbc_unfinished {
+    const struct nbc_shape *shape;
+    struct nbc_op *ops;
+    struct edge *edges;
+    int nedges, edges_room, ops_room;
+    struct scratch *scratch;
+    bool out_of_memory;
+    struct nbc_op few_ops[SMALL / 2];
+    struct edge few_edges[SMALL];
+};
+
+struct nbc_sched *nbc_sched_new(const struct nbc_shape *shape)
 {
     struct nbc_sched *s = malloc(sizeof *s);
-    struct nbc_build *b = malloc(sizeof *b);
+    struct nbc_unfinished *b = malloc(sizeof *b);
     if (!s || !b) {
         free(s);
         free(b);
         return NULL;
     }
-    int room = ops_hint > 4 ? ops_hint : 4;
-    *s = (struct nbc_sched){.ops = malloc(room * sizeof *s->ops),
+    *s = (struct nbc_sched){.ops = b->few_ops,
                             .segment = shape->segment,
                             .local = shape->local,
                             .sockets = shape->sockets,
                             .build = b,
                             .refs = 1};
-    *b = (struct nbc_build){.edges = malloc(2 * room * sizeof *b->edges),
-                            .edges_room = 2 * room,
-                            .ops_room = room,
-                            .shape = shape};
-    b->out_of_memory = !s->ops || !b->edges;
+    b->shape = shape;
+    b->ops = b->few_ops;
+    b->edges = b->few_edges;
+    b->nedges = 0;
+    b->ops_room = SMALL / 2;
+    b->edges_room = SMALL;
+    b->scratch = NULL;
+    b->out_of_memory = false;
     return s;
 }
 
-/* Ensures room for one more item; doubles the array. */
-static bool grow(void **array, int n, int *room, size_t element)
+/* Doubles an array, which is `few` at first. */
+static bool grow(void **array, void *few, int *room, size_t element)
 {
-    if (n < *room)
-        return true;
-    void *more = realloc(*array, 2 * (size_t)*room * element);
+    size_t size = (size_t)*room * element;
+    void *more = realloc(*array == few ? NULL : *array, 2 * size);
     if (!more)
         return false;
-    *array = more;
+    *array = *array == few ? memcpy(more, few, size) : more;
     *room *= 2;
     return true;
 }
 
 static void add_edge(struct nbc_sched *s, nbc_id pre, nbc_id op, bool issue)
 {
-    struct nbc_build *b = s->build;
+    struct nbc_unfinished *b = s->build;
     if (b->out_of_memory)
         return;
-    if (!grow((void **)&b->edges, b->nedges, &b->edges_room, sizeof *b->edges)) {
+    if (b->nedges == b->edges_room &&
+        !grow((void **)&b->edges, b->few_edges, &b->edges_room, sizeof *b->edges)) {
         b->out_of_memory = true;
         return;
     }
@@ -75,13 +88,15 @@ static void add_edge(struct nbc_sched *s, nbc_id pre, nbc_id op, bool issue)
 
 static nbc_id sched_emit(struct nbc_sched *s, struct nbc_op op, nbc_id after)
 {
-    struct nbc_build *b = s->build;
+    struct nbc_unfinished *b = s->build;
     if (b->out_of_memory)
         return NBC_NONE;
-    if (!grow((void **)&s->ops, s->nops, &b->ops_room, sizeof *s->ops)) {
+    if (s->nops == b->ops_room &&
+        !grow((void **)&b->ops, b->few_ops, &b->ops_room, sizeof *b->ops)) {
         b->out_of_memory = true;
         return NBC_NONE;
     }
+    s->ops = b->ops;
     nbc_id id = s->nops++;
     s->ops[id] = op;
     if (after != NBC_NONE)
@@ -185,10 +200,33 @@ void nbc_sched_fail(struct nbc_sched *s)
     s->build->out_of_memory = true;
 }
 
+void *nbc_scratch(struct nbc_sched *s, size_t n, size_t size)
+{
+    struct nbc_unfinished *b = s->build;
+    struct scratch *scratch = malloc(sizeof *scratch + n * size);
+    if (!scratch) {
+        nbc_sched_fail(s);
+        return NULL;
+    }
+    scratch->next = b->scratch;
+    b->scratch = scratch;
+    return scratch->memory;
+}
+
 void nbc_after(struct nbc_sched *s, nbc_id op, nbc_id pre)
 {
     if (pre != NBC_NONE && op != NBC_NONE && pre != op)
         add_edge(s, pre, op, false);
+}
+
+void nbc_emit_edges(struct nbc_sched *s, const struct nbc_sched *from, const nbc_id *first,
+                    const nbc_id *last)
+{
+    for (nbc_id id = 0; id < from->nops; id++) {
+        const struct nbc_op *op = &from->ops[id];
+        for (int i = 0; i < op->nsucc_done; i++)
+            nbc_after(s, first[from->succ[op->succ + op->nsucc_issue + i]], last[id]);
+    }
 }
 
 void nbc_after_all(struct nbc_sched *s, nbc_id op, const nbc_id *pre, int n)
@@ -268,16 +306,26 @@ static bool order_messages(struct nbc_sched *s)
     return !s->build->out_of_memory;
 }
 
+/* Moves the operations to memory of their own, of just the size that they need, since schedules are
+ * cached; behind them are the successor lists. */
+static bool move_out(struct nbc_sched *s)
+{
+    const size_t size = (size_t)s->nops * sizeof *s->ops;
+    s->nsucc = s->build->nedges;
+    /* mutants: forget + 1: malloc(0) is not NULL in glibc */
+    struct nbc_op *ops = malloc(size + (size_t)s->nsucc * sizeof *s->succ + 1);
+    if (!ops)
+        return false;
+    s->ops = memcpy(ops, s->ops, size);
+    s->succ = (int32_t *)(ops + s->nops);
+    return true;
+}
+
 /* Makes the successor lists from the edges, by a counting sort. The issue edges of an operation
  * come first. */
-static bool link_edges(struct nbc_sched *s)
+static void link_edges(struct nbc_sched *s)
 {
-    const struct nbc_build *b = s->build;
-    s->nsucc = b->nedges;
-    /* mutants: forget + 1: malloc(0) is not NULL in glibc */
-    s->succ = malloc((b->nedges + 1) * sizeof *s->succ);
-    if (!s->succ)
-        return false;
+    const struct nbc_unfinished *b = s->build;
     for (int i = 0; i < b->nedges; i++) {
         struct edge e = b->edges[i];
         s->ops[e.op].npre++;
@@ -298,24 +346,22 @@ static bool link_edges(struct nbc_sched *s)
                 s->succ[s->ops[b->edges[i].pre].succ++] = b->edges[i].op;
     for (nbc_id id = 0; id < s->nops; id++)
         s->ops[id].succ -= s->ops[id].nsucc_issue + s->ops[id].nsucc_done;
-    return true;
-}
-
-/* Shrinks the arrays if much of them is unused: schedules are cached. */
-static bool shrink(struct nbc_sched *s)
-{
-    if (s->build->ops_room - s->nops < SMALL / 4) /* mutants: <= for <: more memory */
-        return true;
-    struct nbc_op *less = realloc(s->ops, (s->nops ? s->nops : 1) * sizeof *s->ops);
-    s->ops = less ? less : s->ops;
-    return less;
 }
 
 static void free_build(struct nbc_sched *s)
 {
-    if (s->build)
-        free(s->build->edges);
-    free(s->build);
+    struct nbc_unfinished *b = s->build;
+    if (!b)
+        return;
+    for (struct scratch *scratch; (scratch = b->scratch);) {
+        b->scratch = scratch->next;
+        free(scratch);
+    }
+    if (b->ops != b->few_ops)
+        free(b->ops);
+    if (b->edges != b->few_edges)
+        free(b->edges);
+    free(b);
     s->build = NULL;
 }
 
@@ -323,22 +369,31 @@ struct nbc_sched *nbc_sched_finish(struct nbc_sched *s)
 {
     if (!s)
         return NULL;
-    if (s->build->out_of_memory || !order_messages(s) || !link_edges(s) || !shrink(s)) {
+    if (s->build->out_of_memory || !order_messages(s) || !move_out(s)) {
         nbc_sched_free(s);
         return NULL;
     }
+    link_edges(s);
     free_build(s);
     return s;
+}
+
+struct nbc_sched *nbc_build(nbc_builder *emit, const struct nbc_shape *shape)
+{
+    struct nbc_sched *s = nbc_sched_new(shape);
+    if (s)
+        emit(s, shape);
+    return nbc_sched_finish(s);
 }
 
 void nbc_sched_free(struct nbc_sched *s)
 {
     if (!s)
         return;
-    free_build(s);
     nbc_staged_free(s->staged);
-    free(s->ops);
-    free(s->succ);
+    if (!s->build || s->ops != s->build->ops)
+        free(s->ops);
+    free_build(s);
     free(s);
 }
 

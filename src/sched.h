@@ -6,14 +6,13 @@
  * function of a shape, so it can be checked, printed, simulated, cached, shared and started any
  * number of times.
  *
- * A builder calls nbc_sched_new, then emitters in an order in which the operations could run one
- * after the other, then nbc_sched_finish. An emitter returns the id of its operation and takes the
- * id of an operation that must be done before it (NBC_NONE: it waits for none); nbc_after adds
- * more. Emitters report no errors: when memory runs out, the schedule remembers it, and
- * nbc_sched_finish returns NULL.
+ * A builder calls emitters in an order in which the operations could run one after the other. An
+ * emitter returns the id of its operation and takes the id of an operation that must be done before
+ * it (NBC_NONE: it waits for none); nbc_after adds more. Emitters report no errors: when memory
+ * runs out, the schedule remembers it, and nbc_build returns NULL.
  *
  * Messages of one schedule between the same two ranks match in the order in which the builder
- * emitted them: nbc_sched_finish adds the edges that make the executor post them in that order.
+ * emitted them: nbc_build adds the edges that make the executor post them in that order.
  *
  * All functions are local and need no lock; a schedule under construction belongs to one thread. */
 #ifndef NBC_SCHED_H
@@ -87,7 +86,7 @@ static inline struct nbc_ref nbc_op_c(const struct nbc_op *op)
 
 struct nbc_sched {
     struct nbc_op *ops;
-    int32_t *succ;
+    int32_t *succ; /* behind the operations, in the same memory */
     int32_t nops, nsucc;
     int32_t nmsgs;             /* operations that the transport's poll ends */
     int64_t segment;           /* that of the shape that it was built for */
@@ -95,12 +94,19 @@ struct nbc_sched {
     int64_t temp_bytes;        /* size of the temporary buffer, which is aligned like malloc's */
     struct nbc_staged *staged; /* what staged.h has made of it, or NULL */
     int refs;                  /* reference count; code that shares schedules guards it by a lock */
-    struct nbc_build *build;   /* NULL once finished */
+    struct nbc_unfinished *build; /* NULL once finished */
 };
 
-/* Returns an empty schedule with one reference, or NULL if memory ran out. ops_hint: the expected
- * number of operations. */
-struct nbc_sched *nbc_sched_new(const struct nbc_shape *shape, int ops_hint);
+/* Emits the operations of a call into an empty schedule. */
+typedef void nbc_builder(struct nbc_sched *s, const struct nbc_shape *shape);
+
+/* Returns the schedule of a call, with one reference, or NULL if memory ran out. */
+struct nbc_sched *nbc_build(nbc_builder *emit, const struct nbc_shape *shape);
+
+/* The same in three steps: an empty schedule, emitters, the end, which frees the schedule and
+ * returns NULL if memory ran out since. Both may return NULL, and nbc_sched_finish accepts it. */
+struct nbc_sched *nbc_sched_new(const struct nbc_shape *shape);
+struct nbc_sched *nbc_sched_finish(struct nbc_sched *s);
 
 /* Emit a send to, or a receive from, a peer. A reference without bytes is legal; its message is
  * still sent. A builder that omits empty messages must do so on both sides.
@@ -141,16 +147,21 @@ struct nbc_ref nbc_temp_like(struct nbc_sched *s, struct nbc_ref like);
 /* Emits a copy of an operation of another schedule, without its edges. */
 nbc_id nbc_emit_again(struct nbc_sched *s, const struct nbc_op *op);
 
+/* Emits the edges of another schedule, of which operation i has become first[i] to last[i] here;
+ * not those that keep messages in order, which nbc_sched_finish adds. */
+void nbc_emit_edges(struct nbc_sched *s, const struct nbc_sched *from, const nbc_id *first,
+                    const nbc_id *last);
+
 /* Emits an operation of a staged schedule on these data; from: of a MOVE. */
 nbc_id nbc_emit_staged(struct nbc_sched *s, enum nbc_op_kind kind, struct nbc_ref data,
                        struct nbc_ref from);
 
-/* Records that the builder's own allocation failed: nbc_sched_finish returns NULL. */
-void nbc_sched_fail(struct nbc_sched *s);
+/* Returns memory for n elements until the schedule is finished, or NULL, which the schedule
+ * remembers too. */
+void *nbc_scratch(struct nbc_sched *s, size_t n, size_t size);
 
-/* Finishes a schedule. Returns it, or frees it and returns NULL if memory ran out since
- * nbc_sched_new. NULL is accepted. */
-struct nbc_sched *nbc_sched_finish(struct nbc_sched *s);
+/* Records that something else has failed for want of memory. */
+void nbc_sched_fail(struct nbc_sched *s);
 
 /* Frees a schedule whatever its reference count. NULL is accepted. */
 void nbc_sched_free(struct nbc_sched *s);

@@ -11,9 +11,9 @@ const struct nbc_alg nbc_algs[] = {
 #undef ALG
 };
 
-struct nbc_sched *nbc_by_mpi(const struct nbc_shape *shape)
+void nbc_by_mpi(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    return nbc_sched_finish(nbc_sched_new(shape, 0));
+    (void)s, (void)shape;
 }
 
 const int nbc_nalgs = sizeof nbc_algs / sizeof *nbc_algs;

@@ -35,9 +35,6 @@ enum nbc_needs {
     NBC_REGROUPS = NBC_NOT_RANKS | NBC_NOT_TREE /* one that does neither */
 };
 
-/* Builds the schedule of the calling rank. Returns NULL if memory ran out. */
-typedef struct nbc_sched *nbc_builder(const struct nbc_shape *shape);
-
 struct nbc_alg {
     enum nbc_coll coll;
     const char *name;

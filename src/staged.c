@@ -28,7 +28,7 @@ struct stage {
     int nuses;
     struct set in[2], out[2];
     int nfetches;
-    nbc_id *first, *last; /* direct: what an operation has become */
+    nbc_id *first, *last; /* what an operation has become */
 };
 
 /* --- sets of bytes --------------------------------------------------------------------------- */
@@ -99,16 +99,14 @@ static void use_add(struct stage *s, nbc_id op, struct nbc_ref ref, bool writes)
         s->uses[s->nuses++] = (struct use){ref, span, op, writes};
 }
 
-static bool find_uses(struct stage *s)
+static void find_uses(struct stage *s)
 {
-    s->uses = malloc(3 * (size_t)s->from->nops * sizeof *s->uses + 1);
-    for (nbc_id id = 0; id < s->from->nops && s->uses; id++) {
+    for (nbc_id id = 0; id < s->from->nops; id++) {
         struct nbc_ref refs[3];
         int nread, n = refs_of(&s->from->ops[id], refs, &nread);
         for (int i = 0; i < n; i++)
             use_add(s, id, refs[i], i >= nread);
     }
-    return s->uses;
 }
 
 static bool is_packed(const struct stage *s, struct nbc_ref ref)
@@ -117,7 +115,7 @@ static bool is_packed(const struct stage *s, struct nbc_ref ref)
 }
 
 /* What operations read is input, unless one emitted before has written all of it. */
-static bool find_data(struct stage *s)
+static void find_data(struct stage *s)
 {
     bool ok = true;
     for (int i = 0; i < s->nuses && ok; i++) {
@@ -128,7 +126,8 @@ static bool find_data(struct stage *s)
         else if (is_packed(s, u->ref))
             ok = set_add(&s->out[buf], u->span);
     }
-    return ok;
+    if (!ok)
+        nbc_sched_fail(s->to);
 }
 
 /* --- the staged schedule --------------------------------------------------------------------- */
@@ -194,16 +193,13 @@ static int list_fetches(const struct stage *s, struct fetch *list)
 static void emit_fetches(struct stage *s)
 {
     int n = list_fetches(s, NULL);
-    struct fetch *list = malloc((size_t)n * sizeof *list + 1);
-    if (!list) {
-        nbc_sched_fail(s->to);
+    struct fetch *list = nbc_scratch(s->to, (size_t)n, sizeof *list);
+    if (!list)
         return;
-    }
     list_fetches(s, list);
     qsort(list, (size_t)n, sizeof *list, by_first_use);
     for (int i = 0; i < n; i++)
         nbc_emit_staged(s->to, NBC_OP_FETCH, list[i].data, (struct nbc_ref){0});
-    free(list);
 }
 
 static int64_t shift_of(const struct stage *s, struct nbc_ref ref)
@@ -214,7 +210,7 @@ static int64_t shift_of(const struct stage *s, struct nbc_ref ref)
 }
 
 /* An operation, on the host's copies of the buffers. */
-static void emit_on_host(const struct stage *s, const struct nbc_op *from)
+static nbc_id emit_on_host(const struct stage *s, const struct nbc_op *from)
 {
     struct nbc_op op = *from;
     if (op.kind != NBC_OP_JOIN)
@@ -223,7 +219,7 @@ static void emit_on_host(const struct stage *s, const struct nbc_op *from)
         op.b_off -= shift_of(s, nbc_op_b(from));
     if (op.kind == NBC_OP_REDUCE)
         op.c_off -= shift_of(s, nbc_op_c(from));
-    nbc_emit_again(s->to, &op);
+    return nbc_emit_again(s->to, &op);
 }
 
 /* The operations, with their edges, and those from the fetches. */
@@ -231,19 +227,14 @@ static void emit_operations(struct stage *s)
 {
     s->nfetches = s->to->nops;
     for (nbc_id id = 0; id < s->from->nops; id++)
-        emit_on_host(s, &s->from->ops[id]);
-    for (nbc_id id = 0; id < s->from->nops; id++) {
-        const struct nbc_op *op = &s->from->ops[id];
-        for (int i = 0; i < op->nsucc_done; i++)
-            nbc_after(s->to, s->nfetches + s->from->succ[op->succ + op->nsucc_issue + i],
-                      s->nfetches + id);
-    }
+        s->first[id] = s->last[id] = emit_on_host(s, &s->from->ops[id]);
+    nbc_emit_edges(s->to, s->from, s->first, s->last);
     for (nbc_id f = 0; f < s->nfetches; f++) {
         const struct nbc_op *fetch = &s->to->ops[f];
         const struct nbc_span span = {fetch->off, fetch->off + fetch->count};
         for (int i = 0; i < s->nuses; i++)
             if (s->uses[i].ref.buf == fetch->buf && overlap(s->uses[i].span, span))
-                nbc_after(s->to, s->nfetches + s->uses[i].op, f);
+                nbc_after(s->to, s->first[s->uses[i].op], f);
     }
 }
 
@@ -252,7 +243,7 @@ static void emit_store(struct stage *s, struct nbc_ref data, struct nbc_span spa
     nbc_id store = nbc_emit_staged(s->to, NBC_OP_STORE, data, (struct nbc_ref){0});
     for (int i = 0; i < s->nuses; i++)
         if (s->uses[i].writes && s->uses[i].ref.buf == data.buf && overlap(s->uses[i].span, span))
-            nbc_after(s->to, store, s->nfetches + s->uses[i].op);
+            nbc_after(s->to, store, s->last[s->uses[i].op]);
 }
 
 static bool is_first_of(const struct stage *s, int n)
@@ -286,18 +277,17 @@ static void emit_release(struct stage *s)
     nbc_after_since(s->to, nbc_emit_staged(s->to, NBC_OP_RELEASE, none, none), 0);
 }
 
-static struct nbc_sched *stage(struct stage *s)
+static void stage(struct stage *s)
 {
-    s->to = find_uses(s) && find_data(s) ? nbc_sched_new(s->shape, s->from->nops + 4) : NULL;
-    if (!s->to)
-        return NULL;
+    s->uses = nbc_scratch(s->to, 3 * (size_t)s->from->nops, sizeof *s->uses);
+    if (!s->uses)
+        return;
+    find_uses(s);
+    find_data(s);
     emit_fetches(s);
     emit_operations(s);
     for (int buf = 0; buf < 2; buf++)
         emit_stores(s, buf);
-    emit_release(s);
-    s->to->temp_bytes = s->from->temp_bytes;
-    return nbc_sched_finish(s->to);
 }
 
 /* --- the direct schedule --------------------------------------------------------------------- */
@@ -363,7 +353,7 @@ static void emit_direct(const struct stage *s, nbc_id id)
         s->first[id] = s->last[id] = nbc_emit_again(s->to, op);
 }
 
-static void emit_directs(const struct stage *s)
+static void stage_direct(const struct stage *s)
 {
     const struct nbc_ref none = {0};
     nbc_id settled = nbc_emit_staged(s->to, NBC_OP_SETTLE, none, none);
@@ -371,22 +361,24 @@ static void emit_directs(const struct stage *s)
         emit_direct(s, id);
         nbc_after(s->to, s->first[id], settled);
     }
-    for (nbc_id id = 0; id < s->from->nops; id++) {
-        const struct nbc_op *op = &s->from->ops[id];
-        for (int i = 0; i < op->nsucc_done; i++)
-            nbc_after(s->to, s->first[s->from->succ[op->succ + op->nsucc_issue + i]], s->last[id]);
-    }
+    nbc_emit_edges(s->to, s->from, s->first, s->last);
 }
 
-static struct nbc_sched *stage_direct(struct stage *s)
+/* Makes one of the two schedules. */
+static struct nbc_sched *make(struct stage *s)
 {
-    s->first = malloc(2 * (size_t)s->from->nops * sizeof *s->first + 1);
-    s->last = s->first + s->from->nops;
-    s->to = s->first ? nbc_sched_new(s->shape, s->from->nops + 4) : NULL;
+    s->to = nbc_sched_new(s->shape);
     if (!s->to)
         return NULL;
     s->to->temp_bytes = s->from->temp_bytes;
-    emit_directs(s);
+    s->first = nbc_scratch(s->to, (size_t)s->from->nops, sizeof *s->first);
+    s->last = nbc_scratch(s->to, (size_t)s->from->nops, sizeof *s->last);
+    if (!s->first || !s->last)
+        return nbc_sched_finish(s->to);
+    if (s->piece)
+        stage(s);
+    else
+        stage_direct(s);
     emit_release(s);
     return nbc_sched_finish(s->to);
 }
@@ -472,9 +464,7 @@ struct nbc_sched *nbc_stage(struct nbc_sched *s, const struct nbc_type *types, i
     if (*kept)
         return *kept;
     struct stage made = {.shape = &shape, .from = s, .buffers = buffers, .piece = piece};
-    *kept = piece ? stage(&made) : stage_direct(&made);
-    free(made.uses);
-    free(made.first);
+    *kept = make(&made);
     for (int buf = 0; buf < 2; buf++) {
         free(made.in[buf].list);
         free(made.out[buf].list);

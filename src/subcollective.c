@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "subcollective.h"
 
-#include <stdlib.h>
-
 #include "select.h"
 
 static struct nbc_ref moved(struct nbc_ref r, const struct nbc_subcollective *sub, int64_t temp)
@@ -43,8 +41,7 @@ static nbc_id emit_op(struct nbc_sched *s, const struct nbc_subcollective *sub,
     }
 }
 
-/* Copies the operations and edges of `from` into s. Edges that keep messages in order are not
- * copied: nbc_sched_finish adds those, since it sees the messages of the whole schedule. */
+/* Copies the operations and edges of `from` into s. */
 static nbc_id graft(struct nbc_sched *s, const struct nbc_subcollective *sub,
                     const struct nbc_sched *from, nbc_id after, nbc_id *ids, int *waits)
 {
@@ -59,11 +56,7 @@ static nbc_id graft(struct nbc_sched *s, const struct nbc_subcollective *sub,
     }
     for (int i = 0; i < from->nops; i++) /* mutants: <= for <: there is room for one more */
         ids[i] = emit_op(s, sub, &from->ops[i], temp, waits[i] ? NBC_NONE : after);
-    for (int i = 0; i < from->nops; i++) {
-        const struct nbc_op *op = &from->ops[i];
-        for (int k = 0; k < op->nsucc_done; k++)
-            nbc_after(s, ids[from->succ[op->succ + op->nsucc_issue + k]], ids[i]);
-    }
+    nbc_emit_edges(s, from, ids, ids);
     for (int i = 0; i < from->nops; i++) /* mutants: <= for <: there is room for one more */
         if (from->ops[i].nsucc_done == 0)
             waits[nlast++] = ids[i];
@@ -108,15 +101,12 @@ nbc_id nbc_emit_subcollective(struct nbc_sched *s, const struct nbc_shape *shape
     const struct nbc_alg *alg = nbc_select(&own, sub->alg, &nbc_default_rules, &segment);
     if (own.segment == 0)
         own.segment = segment;
-    struct nbc_sched *from = alg->build(&own);
-    /* mutants: forget + 1: so that no size is 0 */
-    nbc_id *ids = from ? malloc(2 * ((size_t)from->nops + 1) * sizeof *ids) : NULL;
-    nbc_id last = after;
-    if (!ids)
+    struct nbc_sched *from = nbc_build(alg->build, &own);
+    nbc_id last = after, *ids = from ? nbc_scratch(s, 2 * (size_t)from->nops, sizeof *ids) : NULL;
+    if (!from)
         nbc_sched_fail(s);
-    else if (from->nops > 0)
+    else if (ids && from->nops > 0)
         last = graft(s, sub, from, after, ids, ids + from->nops);
-    free(ids);
     nbc_sched_free(from);
     return last;
 }

@@ -207,7 +207,7 @@ struct tool_rank *tool_ranks_make(const struct tool_call *call, const struct nbc
     for (int id = 0; ranks && id < n; id++) {
         /* A shape refers to arrays in the rank itself, which therefore must not move. */
         if (tool_rank_make(&ranks[id], call, id))
-            ranks[id].sched = alg->build(&ranks[id].shape);
+            ranks[id].sched = nbc_build(alg->build, &ranks[id].shape);
         if (!ranks[id].sched) {
             tool_ranks_free(ranks, call);
             return NULL;

@@ -131,7 +131,7 @@ static int launch_make_unplanned(const struct nbc_call *call, struct nbc_context
         b.shape.by_mpi = false;
         alg = nbc_launch_choose(&b.shape, preferences);
     }
-    struct nbc_sched *sched = alg->build(&b.shape);
+    struct nbc_sched *sched = nbc_build(alg->build, &b.shape);
     error = MPI_ERR_NO_MEM;
     if (sched) {
         struct nbc_operation op = operation_of(call, alg);

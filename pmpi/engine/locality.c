@@ -75,7 +75,7 @@ static struct nbc_request *exchange_new(const struct agreement *a)
                                     .types = layouts,
                                     .ntypes = NBC_TYPE_FIRST_PEER,
                                     .neighbors = &all};
-    struct nbc_sched *sched = nbc_neighbor_linear(&shape);
+    struct nbc_sched *sched = nbc_build(nbc_neighbor_linear, &shape);
     if (!sched)
         return NULL;
     const struct nbc_handle_refs handles = {types, NBC_TYPE_FIRST_PEER, NULL};
@@ -174,9 +174,9 @@ static bool build(struct agreement *a, const struct nbc_preferences *preferences
         return false; /* unreached: no memory */
     nbc_launch_choose(shape, preferences);
     shape->pattern = &a->pattern;
-    a->together = nbc_neighbor_locality(shape);
+    a->together = nbc_build(nbc_neighbor_locality, shape);
     a->pattern.apart = true;
-    a->apart = nbc_neighbor_locality(shape);
+    a->apart = nbc_build(nbc_neighbor_locality, shape);
     return a->together && a->apart;
 }
 

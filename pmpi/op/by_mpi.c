@@ -297,7 +297,7 @@ static int blocks(const struct nbc_shape *s, bool send)
     }
 }
 
-static struct nbc_sched *flow_of(const struct nbc_shape *s)
+static void emit_flow(struct nbc_sched *flow, const struct nbc_shape *s)
 {
     const struct nbc_significant both = nbc_bind_significant(s);
     const struct nbc_ref nothing = {.type = NBC_TYPE_BYTE, .buf = NBC_BUF_RECV};
@@ -306,9 +306,6 @@ static struct nbc_sched *flow_of(const struct nbc_shape *s)
     bool keeps = root || (scatter && s->in_place) || (s->coll == NBC_EXSCAN && s->rank == 0);
     int nread = both.send || (root && s->size > 1) ? blocks(s, true) : 0;
     int nwritten = both.recv && !keeps ? blocks(s, false) : 0;
-    struct nbc_sched *flow = nbc_sched_new(s, nread + nwritten + 2);
-    if (!flow)
-        return NULL;
     nbc_temp_bytes(flow, sizeof(struct native)); /* the first memory of the run */
     for (int i = 0; i < nread; i++)
         nbc_send(flow, nbc_send_block(s, i), i, NBC_NONE);
@@ -316,14 +313,13 @@ static struct nbc_sched *flow_of(const struct nbc_shape *s)
     nbc_after_since(flow, start, 0);
     for (int i = 0; i < nwritten; i++)
         nbc_recv(flow, nbc_recv_block(s, i), i, start);
-    return nbc_sched_finish(flow);
 }
 
 static struct nbc_run *staged_run(const struct nbc_bound *b, MPI_Comm hidden)
 {
     enum { FAR = 4096 }; /* as of other runs */
     const struct nbc_handle_refs handles = {b->types, b->shape.ntypes, b->reducer};
-    struct nbc_sched *flow = flow_of(&b->shape);
+    struct nbc_sched *flow = nbc_build(emit_flow, &b->shape);
     struct nbc_staged *kept =
         flow ? nbc_staged_of(flow, b->shape.types, b->shape.ntypes, FAR) : NULL;
     struct nbc_run *run = kept ? nbc_run_new(flow, &handles, 0) : NULL;

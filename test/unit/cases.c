@@ -527,7 +527,7 @@ const char *world_build(struct world *w)
 {
     for (int id = 0; id < w->n && !w->text[0]; id++) {
         struct party *p = &w->party[id];
-        p->sched = w->c.alg->build(&p->shape);
+        p->sched = nbc_build(w->c.alg->build, &p->shape);
         if (!p->sched)
             complain(w, "rank %d%s: there is no schedule", p->shape.rank, group_name(w, id));
         w->messages += p->sched ? p->sched->nmsgs : 0;

@@ -186,7 +186,7 @@ static void expect_log(struct run *r, const char *log)
  * it, something else. */
 static struct nbc_sched *sum_of_three(void)
 {
-    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_sched *s = nbc_sched_new(&shape);
     nbc_id from0 = nbc_recv(s, ref(NBC_BUF_TEMP, 0), 0, NBC_NONE);
     nbc_id from2 = nbc_recv(s, ref(NBC_BUF_TEMP, 8), 2, NBC_NONE);
     nbc_id copied = nbc_copy(s, ref(NBC_BUF_RECV, 0), ref(NBC_BUF_SEND, 0), NBC_NONE);
@@ -205,7 +205,7 @@ static struct nbc_sched *sum_of_three(void)
 UNIT(nothing_to_do_is_done_at_the_start)
 {
     struct run r;
-    bind(&r, nbc_sched_new(&shape, 0));
+    bind(&r, nbc_sched_new(&shape));
     ck_assert(nbc_exec_start(&r.exec));
     ck_assert_int_eq(r.exec.error, 0);
     expect_log(&r, "");
@@ -215,7 +215,7 @@ UNIT(nothing_to_do_is_done_at_the_start)
 UNIT(local_work_is_done_at_the_start)
 {
     struct run r;
-    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_sched *s = nbc_sched_new(&shape);
     nbc_id copied = nbc_copy(s, ref(NBC_BUF_RECV, 8), ref(NBC_BUF_SEND, 16), NBC_NONE);
     nbc_reduce(s, ref(NBC_BUF_RECV, 0), ref(NBC_BUF_SEND, 0), ref(NBC_BUF_TEMP, 24), copied);
     bind(&r, s);
@@ -245,7 +245,7 @@ static void expect_twice(struct run *r, const char *started, const char *polled)
 UNIT(long_work_is_left_to_polls)
 {
     struct run r;
-    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_sched *s = nbc_sched_new(&shape);
     struct nbc_ref to = ref(NBC_BUF_RECV, 8), from = ref(NBC_BUF_SEND, 16);
     nbc_id copied = nbc_copy(s, ref(NBC_BUF_RECV, 0), ref(NBC_BUF_SEND, 0), NBC_NONE);
     to.count = from.count = 2;
@@ -256,7 +256,7 @@ UNIT(long_work_is_left_to_polls)
     r.exec.defer = 2;
     expect_twice(&r, "c s3 ", "c s4 "); /* what is behind it is not held up */
     unbind(&r);
-    bind(&r, (s = nbc_sched_new(&shape, 0), nbc_copy(s, to, from, NBC_NONE), s));
+    bind(&r, (s = nbc_sched_new(&shape), nbc_copy(s, to, from, NBC_NONE), s));
     r.exec.defer = 2;
     ck_assert(!nbc_exec_start(&r.exec));
     ck_assert(nbc_exec_poll(&r.exec)); /* with no message under way */
@@ -268,7 +268,7 @@ UNIT(long_work_is_left_to_polls)
 UNIT(messages_are_left_to_polls)
 {
     struct run r;
-    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_sched *s = nbc_sched_new(&shape);
     nbc_id copied = nbc_copy(s, ref(NBC_BUF_RECV, 0), ref(NBC_BUF_SEND, 0), NBC_NONE);
     nbc_send(s, ref(NBC_BUF_SEND, 0), 3, NBC_NONE);
     nbc_send(s, ref(NBC_BUF_RECV, 0), 3, copied);
@@ -357,7 +357,7 @@ UNIT(everything_complete_at_the_first_poll)
 UNIT(sends_that_complete_at_once)
 {
     struct run r;
-    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_sched *s = nbc_sched_new(&shape);
     nbc_id first = nbc_send(s, ref(NBC_BUF_SEND, 0), 3, NBC_NONE);
     nbc_send(s, ref(NBC_BUF_SEND, 8), 4, first);
     nbc_copy(s, ref(NBC_BUF_RECV, 0), ref(NBC_BUF_SEND, 0), first);
@@ -384,7 +384,7 @@ UNIT(completions_in_any_order)
     struct rng rng = {99};
     for (int round = 0; round < 200; round++) {
         struct run r;
-        struct nbc_sched *s = nbc_sched_new(&shape, 0);
+        struct nbc_sched *s = nbc_sched_new(&shape);
         int n = 1 + (int)rng_below(&rng, 20), sends = 0;
         for (int i = 0; i < n; i++) {
             nbc_id got = nbc_recv(s, ref(NBC_BUF_TEMP, 8 * i), i % 4, NBC_NONE);
@@ -517,7 +517,7 @@ UNIT(a_wait_is_in_the_transport_if_that_can)
     ck_assert(nbc_exec_wait(&r.exec));
     expect_log(&r, "w3 w4 ");
     unbind(&r);
-    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_sched *s = nbc_sched_new(&shape);
     nbc_recv(s, ref(NBC_BUF_RECV, 0), 2, NBC_NONE);
     nbc_copy(s, ref(NBC_BUF_RECV, 1), ref(NBC_BUF_SEND, 0), NBC_NONE);
     bind(&r, s);

@@ -85,7 +85,7 @@ static int64_t longest(int64_t segment)
                               .recv = {.count = 16000, .type = NBC_TYPE_RECV}};
     int64_t most = 0;
     for (shape.rank = 0; shape.rank < shape.size; shape.rank++) {
-        struct nbc_sched *s = nbc_alg_by_name(NBC_BCAST, "hierarchical")->build(&shape);
+        struct nbc_sched *s = nbc_build(nbc_alg_by_name(NBC_BCAST, "hierarchical")->build, &shape);
         need(s);
         for (int i = 0; i < s->nops; i++) {
             int64_t bytes = nbc_ref_bytes(&shape, nbc_op_a(&s->ops[i]));

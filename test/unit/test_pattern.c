@@ -126,7 +126,7 @@ UNIT(numbers_are_of_the_messages)
     const struct nbc_nodes nodes = nbc_nodes_blocks(4, 2);
     const struct nbc_shape shape = shape_of(0, &neighbors, &nodes);
     int64_t n[NBC_PATTERN_NUMBERS];
-    struct nbc_sched *linear = nbc_sched_new(&shape, 4), *other = nbc_sched_new(&shape, 4);
+    struct nbc_sched *linear = nbc_sched_new(&shape), *other = nbc_sched_new(&shape);
     struct nbc_ref block = nbc_send_block(&shape, 0);
     nbc_send(linear, block, 1, NBC_NONE);
     nbc_send(linear, block, 2, NBC_NONE);
@@ -175,7 +175,7 @@ UNIT(ranks_share_the_other_nodes)
                                                 RANKS - BLOCK, false};
         struct nbc_shape shape = shape_of(rank, &neighbors, &nodes);
         shape.pattern = &pattern;
-        struct nbc_sched *s = nbc_neighbor_locality(&shape);
+        struct nbc_sched *s = nbc_build(nbc_neighbor_locality, &shape);
         int sent = 0, received = 0;
         for (nbc_id id = 0; id < s->nops; id++) {
             bool away = s->ops[id].kind != NBC_OP_COPY && s->ops[id].peer >= BLOCK;

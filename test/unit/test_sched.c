@@ -64,7 +64,7 @@ static int edges(const struct nbc_sched *s, nbc_id x, nbc_id y, bool issue)
 UNIT(an_edge_for_every_wait)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
-    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_sched *s = nbc_sched_new(&shape);
     nbc_id a = nbc_recv(s, in_recv(0, 3), 0, NBC_NONE);
     nbc_id b = nbc_send(s, from_send(0, 3), 2, a);
     nbc_id c = nbc_send(s, from_send(0, 3), 3, NBC_NONE);
@@ -86,7 +86,7 @@ UNIT(an_edge_for_every_wait)
 UNIT(joins_only_where_two_things_meet)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
-    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_sched *s = nbc_sched_new(&shape);
     nbc_id a = nbc_recv(s, in_recv(0, 3), 0, NBC_NONE);
     nbc_id b = nbc_recv(s, in_recv(48, 3), 2, NBC_NONE);
     ck_assert_int_eq(nbc_join(s, NBC_NONE, NBC_NONE), NBC_NONE);
@@ -105,7 +105,7 @@ UNIT(joins_only_where_two_things_meet)
 UNIT(an_operation_waits_for_a_list_and_for_all_since_another)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
-    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_sched *s = nbc_sched_new(&shape);
     nbc_id a = nbc_recv(s, in_recv(0, 3), 0, NBC_NONE);
     nbc_id b = nbc_recv(s, in_recv(24, 3), 1, NBC_NONE);
     nbc_id c = nbc_recv(s, in_recv(48, 3), 2, NBC_NONE);
@@ -125,7 +125,7 @@ UNIT(an_operation_waits_for_a_list_and_for_all_since_another)
 UNIT(messages_with_one_peer_are_posted_in_order)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
-    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_sched *s = nbc_sched_new(&shape);
     nbc_id ids[60];
     for (int i = 0; i < 60; i++) /* sends to and receives from three peers, mixed */
         ids[i] = i % 2 ? nbc_send(s, from_send(0, 1), i % 3 ? 0 : 2, NBC_NONE)
@@ -145,7 +145,7 @@ UNIT(messages_with_one_peer_are_posted_in_order)
 UNIT(copies_of_nothing_and_to_oneself_are_left_out)
 {
     struct nbc_shape shape = shape_of(NBC_ALLREDUCE);
-    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_sched *s = nbc_sched_new(&shape);
     nbc_id a = nbc_recv(s, in_recv(0, 3), 0, NBC_NONE);
     ck_assert_int_eq(nbc_copy(s, in_recv(0, 3), in_recv(0, 3), a), a);
     ck_assert_int_eq(nbc_copy(s, in_recv(0, 0), from_send(0, 0), a), a);
@@ -159,7 +159,7 @@ UNIT(pieces_of_elements_come_in_any_order)
     enum { NPIECES = 8, PIECE = 6 };
     struct nbc_shape shape = shape_of(NBC_BCAST);
     types[NBC_TYPE_RECV] = column;
-    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_sched *s = nbc_sched_new(&shape);
     struct nbc_bytes data = nbc_bytes_of(s, &shape, in_recv(0, 3));
     nbc_id piece[NPIECES];
     for (int i = 0; i < NPIECES; i++) {
@@ -176,7 +176,7 @@ UNIT(pieces_of_elements_come_in_any_order)
 UNIT(the_last_release_frees)
 {
     struct nbc_shape shape = shape_of(NBC_ALLREDUCE);
-    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_sched *s = nbc_sched_new(&shape);
     nbc_send(s, from_send(0, 3), 0, NBC_NONE);
     s = nbc_sched_finish(s);
     s->refs++;
@@ -189,7 +189,7 @@ UNIT(the_last_release_frees)
 UNIT(temporary_room_is_never_shared)
 {
     struct nbc_shape shape = shape_of(NBC_ALLREDUCE);
-    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_sched *s = nbc_sched_new(&shape);
     types[NBC_TYPE_RECV] = (struct nbc_type){8, -24, 16, 8, false};
     struct nbc_ref room[6];
     int64_t low[6], high[6];
@@ -210,7 +210,7 @@ UNIT(temporary_room_is_never_shared)
 UNIT(printed_line_by_line)
 {
     struct nbc_shape shape = shape_of(NBC_ALLREDUCE);
-    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_sched *s = nbc_sched_new(&shape);
     struct nbc_ref temp = nbc_temp_like(s, in_recv(0, 3)), bytes = nbc_temp_bytes(s, 24);
     nbc_id got = nbc_recv(s, temp, 0, NBC_NONE);
     nbc_id more = nbc_recv(s, bytes, 0, NBC_NONE);
@@ -273,7 +273,7 @@ UNIT(check_wants_references_inside_the_buffers)
     };
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         for (int write = 0; write < 2; write++) {
-            struct nbc_sched *s = nbc_sched_new(&shape, 0);
+            struct nbc_sched *s = nbc_sched_new(&shape);
             nbc_temp_bytes(s, 64);
             if (write)
                 nbc_recv(s, places[i].r, 0, NBC_NONE);
@@ -287,36 +287,36 @@ UNIT(check_wants_references_inside_the_buffers)
 UNIT(check_wants_ranks_off_buffers_they_do_not_have)
 {
     struct nbc_shape shape = shape_of(NBC_GATHER); /* rank 1, root 0: no receive buffer */
-    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_sched *s = nbc_sched_new(&shape);
     nbc_recv(s, in_recv(0, 3), 0, NBC_NONE);
     expect(s, &shape, "writes recv");
     shape.coll = NBC_SCATTER; /* no send buffer */
-    s = nbc_sched_new(&shape, 0);
+    s = nbc_sched_new(&shape);
     nbc_send(s, from_send(0, 3), 0, NBC_NONE);
     expect(s, &shape, "reads send");
     shape.coll = NBC_REDUCE;
-    s = nbc_sched_new(&shape, 0);
+    s = nbc_sched_new(&shape);
     nbc_copy(s, in_recv(0, 3), from_send(0, 3), NBC_NONE);
     expect(s, &shape, "writes recv");
     shape.root = 1;
-    s = nbc_sched_new(&shape, 0);
+    s = nbc_sched_new(&shape);
     nbc_copy(s, in_recv(0, 3), from_send(0, 3), NBC_NONE);
     expect(s, &shape, NULL);
     shape.in_place = true; /* the send buffer is MPI_IN_PLACE */
-    s = nbc_sched_new(&shape, 0);
+    s = nbc_sched_new(&shape);
     nbc_send(s, from_send(0, 3), 0, NBC_NONE);
     expect(s, &shape, "reads send");
     shape.coll = NBC_BCAST; /* the root's data stay as they are */
-    s = nbc_sched_new(&shape, 0);
+    s = nbc_sched_new(&shape);
     nbc_recv(s, in_recv(0, 3), 0, NBC_NONE);
     expect(s, &shape, "writes recv");
     shape.coll = NBC_EXSCAN; /* undefined on rank 0, and in place untouched */
     shape.rank = 0;
-    s = nbc_sched_new(&shape, 0);
+    s = nbc_sched_new(&shape);
     nbc_recv(s, in_recv(0, 3), 1, NBC_NONE);
     expect(s, &shape, "writes recv");
     shape.coll = NBC_BARRIER;
-    s = nbc_sched_new(&shape, 0);
+    s = nbc_sched_new(&shape);
     nbc_send(s, from_send(0, 1), 1, NBC_NONE);
     expect(s, &shape, "reads send");
 }
@@ -325,13 +325,13 @@ UNIT(check_wants_gaps_left_alone)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
     types[NBC_TYPE_RECV] = gaps;
-    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_sched *s = nbc_sched_new(&shape);
     nbc_recv(s, ref(NBC_BUF_RECV, 0, 24, NBC_TYPE_BYTE), 0, NBC_NONE);
     expect(s, &shape, "writes recv");
-    s = nbc_sched_new(&shape, 0);
+    s = nbc_sched_new(&shape);
     nbc_recv(s, in_recv(8, 1), 0, NBC_NONE); /* an element between two */
     expect(s, &shape, "not elements of the call");
-    s = nbc_sched_new(&shape, 0);
+    s = nbc_sched_new(&shape);
     nbc_recv(s, in_recv(16, 11), 0, NBC_NONE);
     expect(s, &shape, NULL);
 }
@@ -341,12 +341,12 @@ UNIT(check_lets_columns_interleave)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
     types[NBC_TYPE_RECV] = column;
-    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_sched *s = nbc_sched_new(&shape);
     for (int i = 0; i < 4; i++)
         if (i != 1)
             nbc_recv(s, nbc_recv_block(&shape, i), i, NBC_NONE);
     expect(s, &shape, NULL);
-    s = nbc_sched_new(&shape, 0);
+    s = nbc_sched_new(&shape);
     nbc_recv(s, in_recv(0, 3), 0, NBC_NONE);
     nbc_recv(s, in_recv(16, 3), 2, NBC_NONE); /* the third element twice */
     expect(s, &shape, "race");
@@ -362,7 +362,7 @@ UNIT(check_wants_peers_that_exist)
                  {1, 0, "to itself"}, {1, 2, NULL}, {2, 2, "no peer 2"}, {5, 6, NULL}};
     for (size_t i = 0; i < sizeof peers / sizeof *peers; i++) {
         shape.remote_size = peers[i].remote;
-        struct nbc_sched *s = nbc_sched_new(&shape, 0);
+        struct nbc_sched *s = nbc_sched_new(&shape);
         nbc_send(s, from_send(0, 0), peers[i].peer, NBC_NONE);
         expect(s, &shape, peers[i].words);
     }
@@ -374,17 +374,17 @@ UNIT(check_wants_neighbors)
     const struct nbc_neighbors neighbors = {sources, destinations, 2, 2, false};
     struct nbc_shape shape = shape_of(NBC_NEIGHBOR_ALLTOALL);
     shape.neighbors = &neighbors;
-    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_sched *s = nbc_sched_new(&shape);
     nbc_recv(s, in_recv(0, 3), 0, NBC_NONE);
     nbc_send(s, from_send(24, 3), 3, NBC_NONE);
     expect(s, &shape, NULL);
-    s = nbc_sched_new(&shape, 0);
+    s = nbc_sched_new(&shape);
     nbc_recv(s, in_recv(0, 3), 2, NBC_NONE);
     expect(s, &shape, "no source");
-    s = nbc_sched_new(&shape, 0);
+    s = nbc_sched_new(&shape);
     nbc_send(s, from_send(0, 3), 0, NBC_NONE);
     expect(s, &shape, "no destination");
-    s = nbc_sched_new(&shape, 0);
+    s = nbc_sched_new(&shape);
     nbc_recv(s, in_recv(24, 3), 0, NBC_NONE); /* the block of MPI_PROC_NULL */
     expect(s, &shape, "writes recv");
 }
@@ -396,7 +396,7 @@ UNIT(an_edge_to_oneself_wants_its_other_end)
     const struct nbc_neighbors neighbors = {sources, destinations, 0, 1, false};
     struct nbc_shape shape = shape_of(NBC_NEIGHBOR_ALLTOALL);
     shape.neighbors = &neighbors;
-    struct nbc_sched *s = nbc_neighbor_linear(&shape);
+    struct nbc_sched *s = nbc_build(nbc_neighbor_linear, &shape);
     ck_assert_int_eq(s->nops, 0);
     nbc_sched_free(s);
 }
@@ -404,27 +404,27 @@ UNIT(an_edge_to_oneself_wants_its_other_end)
 UNIT(check_finds_races)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
-    struct nbc_sched *s = nbc_sched_new(&shape, 0); /* sends what is not there yet */
+    struct nbc_sched *s = nbc_sched_new(&shape); /* sends what is not there yet */
     nbc_id got = nbc_recv(s, in_recv(0, 3), 0, NBC_NONE);
     nbc_send(s, in_recv(16, 1), 2, NBC_NONE);
     expect(s, &shape, "race: operation 1 does not wait for 0");
-    s = nbc_sched_new(&shape, 0); /* the same, ordered */
+    s = nbc_sched_new(&shape); /* the same, ordered */
     got = nbc_recv(s, in_recv(0, 3), 0, NBC_NONE);
     nbc_send(s, in_recv(16, 1), 2, got);
     expect(s, &shape, NULL);
-    s = nbc_sched_new(&shape, 0); /* overwrites what is being sent */
+    s = nbc_sched_new(&shape); /* overwrites what is being sent */
     nbc_send(s, in_recv(0, 3), 2, NBC_NONE);
     nbc_recv(s, in_recv(0, 3), 0, NBC_NONE);
     expect(s, &shape, "race");
-    s = nbc_sched_new(&shape, 0); /* two messages into one place */
+    s = nbc_sched_new(&shape); /* two messages into one place */
     nbc_recv(s, in_recv(0, 3), 2, NBC_NONE);
     nbc_recv(s, in_recv(16, 3), 0, NBC_NONE);
     expect(s, &shape, "race");
-    s = nbc_sched_new(&shape, 0); /* two readers */
+    s = nbc_sched_new(&shape); /* two readers */
     nbc_send(s, from_send(0, 3), 2, NBC_NONE);
     nbc_send(s, from_send(0, 3), 0, NBC_NONE);
     expect(s, &shape, NULL);
-    s = nbc_sched_new(&shape, 0); /* by way of what waits for all */
+    s = nbc_sched_new(&shape); /* by way of what waits for all */
     nbc_recv(s, in_recv(0, 3), 2, NBC_NONE);
     nbc_id all = nbc_join_of(s, NULL, 0);
     nbc_after_since(s, all, 0);
@@ -436,12 +436,12 @@ UNIT(check_finds_races)
 UNIT(check_knows_that_message_order_is_no_order_of_data)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
-    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_sched *s = nbc_sched_new(&shape);
     nbc_recv(s, in_recv(0, 3), 0, NBC_NONE);
     nbc_recv(s, in_recv(0, 3), 0, NBC_NONE);
     expect(s, &shape, "race");
     /* … but what waits for x and is posted before y puts x before y. */
-    s = nbc_sched_new(&shape, 0);
+    s = nbc_sched_new(&shape);
     nbc_id got = nbc_recv(s, in_recv(0, 3), 2, NBC_NONE);
     nbc_send(s, from_send(0, 3), 0, got);
     nbc_send(s, in_recv(0, 3), 0, NBC_NONE);
@@ -452,24 +452,24 @@ UNIT(check_wants_operands_in_their_places)
 {
     struct nbc_shape shape = shape_of(NBC_ALLREDUCE);
     shape.commutative = true;
-    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_sched *s = nbc_sched_new(&shape);
     nbc_reduce(s, in_recv(0, 3), in_recv(0, 3), from_send(0, 3), NBC_NONE);
     expect(s, &shape, "left operand");
-    s = nbc_sched_new(&shape, 0);
+    s = nbc_sched_new(&shape);
     nbc_reduce(s, in_recv(0, 3), from_send(0, 3), in_recv(0, 3), NBC_NONE);
     expect(s, &shape, NULL);
-    s = nbc_sched_new(&shape, 0);
+    s = nbc_sched_new(&shape);
     nbc_reduce(s, in_recv(0, 2), from_send(0, 2), in_recv(8, 2), NBC_NONE);
     expect(s, &shape, "overwrites its operand");
-    s = nbc_sched_new(&shape, 0);
+    s = nbc_sched_new(&shape);
     nbc_reduce(s, in_recv(0, 2), from_send(0, 3), in_recv(0, 2), NBC_NONE);
     expect(s, &shape, "operand and the result differ");
-    s = nbc_sched_new(&shape, 0);
+    s = nbc_sched_new(&shape);
     nbc_reduce(s, ref(NBC_BUF_RECV, 0, 8, NBC_TYPE_BYTE), ref(NBC_BUF_SEND, 0, 8, NBC_TYPE_BYTE),
                ref(NBC_BUF_RECV, 0, 8, NBC_TYPE_BYTE), NBC_NONE);
     expect(s, &shape, "not the call's");
     shape.coll = NBC_ALLTOALL;
-    s = nbc_sched_new(&shape, 0);
+    s = nbc_sched_new(&shape);
     nbc_reduce(s, in_recv(0, 3), from_send(0, 3), in_recv(0, 3), NBC_NONE);
     expect(s, &shape, "no op");
 }
@@ -477,13 +477,13 @@ UNIT(check_wants_operands_in_their_places)
 UNIT(check_wants_copies_of_one_size)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
-    struct nbc_sched *s = nbc_sched_new(&shape, 0);
+    struct nbc_sched *s = nbc_sched_new(&shape);
     nbc_copy(s, in_recv(0, 3), from_send(0, 2), NBC_NONE);
     expect(s, &shape, "copies");
-    s = nbc_sched_new(&shape, 0);
+    s = nbc_sched_new(&shape);
     nbc_copy(s, in_recv(0, 3), in_recv(16, 3), NBC_NONE);
     expect(s, &shape, "overwrites its operand");
-    s = nbc_sched_new(&shape, 0);
+    s = nbc_sched_new(&shape);
     nbc_copy(s, in_recv(0, 3), ref(NBC_BUF_SEND, 0, 24, NBC_TYPE_BYTE), NBC_NONE);
     expect(s, &shape, NULL);
 }
@@ -499,7 +499,7 @@ UNIT(check_wants_slots_counts_and_buffers_that_exist)
                 {ref(NBC_BUF_SEND, 0, -1, 1), "count -1"},
                 {ref(3, 0, 1, 1), "no buffer 3"}};
     for (size_t i = 0; i < sizeof refs / sizeof *refs; i++) {
-        struct nbc_sched *s = nbc_sched_new(&shape, 0);
+        struct nbc_sched *s = nbc_sched_new(&shape);
         nbc_send(s, refs[i].r, 0, NBC_NONE);
         expect(s, &shape, refs[i].words);
     }
@@ -511,7 +511,7 @@ UNIT(check_finds_broken_graphs)
     for (int defect = 0; defect < 7; defect++) {
         struct nbc_shape shape = shape_of(NBC_ALLTOALL);
         char text[300];
-        struct nbc_sched *s = nbc_sched_new(&shape, 0);
+        struct nbc_sched *s = nbc_sched_new(&shape);
         nbc_id a = nbc_recv(s, in_recv(0, 3), 0, NBC_NONE);
         nbc_send(s, in_recv(0, 3), 2, a);
         nbc_send(s, in_recv(0, 3), 2, a);

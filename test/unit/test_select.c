@@ -459,9 +459,9 @@ UNIT(a_segment_may_be_as_long_as_a_number_can_say, .times = nbc_nalgs)
     s.recv.counts = s.send.counts = (struct nbc_ints){counts, sizeof *counts};
     s.recv.displs = s.send.displs = (struct nbc_ints){displs, sizeof *displs};
     s.segment = 1 << 20;
-    struct nbc_sched *large = alg->build(&s);
+    struct nbc_sched *large = nbc_build(alg->build, &s);
     s.segment = INT64_MAX;
-    struct nbc_sched *largest = alg->build(&s);
+    struct nbc_sched *largest = nbc_build(alg->build, &s);
     ck_assert(large && largest);
     ck_assert_int_eq(large->nops, largest->nops);
     nbc_sched_free(large);
@@ -515,7 +515,7 @@ static void check_linear(const struct nbc_shape *shape)
 {
     int64_t segment;
     const struct nbc_alg *alg = nbc_select(shape, NULL, &nbc_default_rules, &segment);
-    struct nbc_sched *s = alg->build(shape);
+    struct nbc_sched *s = nbc_build(alg->build, shape);
     int ranks = shape->size + shape->remote_size;
     ck_assert_ptr_nonnull(s);
     ck_assert_msg(s->nmsgs <= 2 * ranks && s->nops <= 3 * ranks && s->nsucc <= 4 * ranks,
@@ -581,7 +581,7 @@ static int64_t longest_message(const struct nbc_alg *alg, struct nbc_shape shape
 {
     int64_t most = 0;
     shape.rank = shape.size / 2;
-    struct nbc_sched *s = alg->build(&shape);
+    struct nbc_sched *s = nbc_build(alg->build, &shape);
     ck_assert_ptr_nonnull(s);
     for (int i = 0; i < s->nops; i++) {
         const struct nbc_op *op = &s->ops[i];

@@ -116,7 +116,7 @@ static struct nbc_sched *build_sched(const struct arguments *a, const struct nbc
                                      struct own *own)
 {
     arguments_shape(a, rank, own);
-    return alg->build(&own->shape);
+    return nbc_build(alg->build, &own->shape);
 }
 
 /* A summary of the operations of a rank. */
@@ -291,7 +291,8 @@ static int ops_of(const struct arguments *a, const struct nbc_alg *alg, int size
     for (int i = 1; i <= 2; i++) {
         struct own own;
         arguments_shape(&small, i == 1 ? size / 2 : 0, &own);
-        struct nbc_sched *s = nbc_alg_applies(alg, &own.shape) ? alg->build(&own.shape) : NULL;
+        struct nbc_sched *s =
+            nbc_alg_applies(alg, &own.shape) ? nbc_build(alg->build, &own.shape) : NULL;
         most = s && s->nops > most ? s->nops : most;
         nbc_sched_free(s);
     }

@@ -132,7 +132,7 @@ static int64_t longest_message(const struct arguments *a, const struct nbc_alg *
 {
     struct own own;
     arguments_shape(a, a->call.root, &own);
-    struct nbc_sched *s = alg->build(&own.shape);
+    struct nbc_sched *s = nbc_build(alg->build, &own.shape);
     int64_t most = 0;
     for (int i = 0; s && i < s->nops; i++) {
         int64_t bytes = nbc_ref_bytes(&own.shape, nbc_op_a(&s->ops[i]));
