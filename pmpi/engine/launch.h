@@ -38,15 +38,17 @@ enum { NBC_LAUNCH_BY_MPI = -2 };
  * code. */
 int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out);
 
-/* Starts the nonblocking operation of a call. Returns an MPI error code. */
-int nbc_launch(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out);
-
-/* The same for a call of this kind: all but nonblocking calls take the numbers of blocking ones. If
- * calls are checked and `checked` is not NULL, the operation starts after the check of the call
- * `checked`. */
+/* Starts the operation of a call of this kind: all but nonblocking calls take the numbers of
+ * blocking ones. If calls are checked, the operation starts after the check of the call `checked`.
+ * Returns an MPI error code. */
 int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
                        const struct nbc_call *checked, enum nbc_kind kind,
                        struct nbc_request **out);
+
+/* Starts an operation that checks a call, when `after` is over if that is not NULL. Returns an MPI
+ * error code. */
+int nbc_launch_check(const struct nbc_call *call, struct nbc_context *c,
+                     struct nbc_start_condition *after, struct nbc_request **out);
 
 /* Starts an operation that nbcshim has made for itself, as one of a blocking call. All ranks make
  * it in the same order relative to the program's blocking calls. */

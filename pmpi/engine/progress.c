@@ -133,8 +133,7 @@ struct nbc_stats *nbc_progress_stats(int alg)
  * operations without an algorithm; or NULL. */
 static struct nbc_stats *operation_stats(const struct nbc_request *r)
 {
-    bool counts = r->alg && !r->internal && !r->context->checked;
-    return counts ? nbc_progress_stats((int)(r->alg - nbc_algs)) : NULL;
+    return r->alg && !r->internal ? nbc_progress_stats((int)(r->alg - nbc_algs)) : NULL;
 }
 
 void nbc_progress_measure_end(const struct nbc_request *r, bool blocks)
@@ -278,7 +277,6 @@ static void context_start_deferred(struct nbc_context *c)
     if (c->queue.deferred)
         queue_start_deferred(&c->queue);
     if (c->blocking.deferred)
-        /* unreached: erroneous: threads in blocking calls on one communicator */
         queue_start_deferred(&c->blocking);
 }
 
@@ -335,10 +333,8 @@ static void operation_start(struct nbc_request *r)
     if (!queue->deferred)
         queue->deferred = r;
     queue_start_deferred(queue);
-    /* The program may make no other call for long, so complete older operations. (A check context's
-     * operations are started by queue_start_deferred, which must not enter the same context
-     * again.) */
-    if (queue->deferred && !c->checked)
+    /* The program may make no other call for long, so complete older operations. */
+    if (queue->deferred)
         operation_poll(queue->pending); /* mutants: leave a call out: for speed */
 }
 
@@ -385,8 +381,6 @@ static void operation_end(struct nbc_request *r)
     struct nbc_context *c = r->context;
     operation_complete(r);
     context_start_deferred(c);
-    if (c->checked)
-        context_start_deferred(c->checked);
 }
 
 /* Ends the run of an operation whose communicator has been revoked. Inside of the progress loop of
@@ -470,8 +464,7 @@ struct nbc_request *nbc_progress_pending(const struct nbc_context *c)
     if (c->queue.pending || c->blocking.pending)
         return c->queue.pending ? c->queue.pending : c->blocking.pending;
     DL_FOREACH (active, run) {
-        const struct nbc_context *at = run->request->context;
-        if (at == c || (at && at->checked == c))
+        if (run->request->context == c)
             return run->request; /* unreached: a moment between two threads */
     }
     return NULL;
