@@ -642,7 +642,8 @@ static bool all_step(struct statuses *report, int n, MPI_Request *requests, int 
     return !active;
 }
 
-static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
+/* Out of line, as for one request. */
+static __attribute__((noinline)) int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
 {
     struct nbc_own own;
     struct others others = {.place = 0};
@@ -743,7 +744,6 @@ static int poll_others(const struct nbc_own *own, int n, MPI_Request *requests,
     return error;
 }
 
-/* Out of line, as for one request. */
 static __attribute__((noinline)) int test_all(int n, MPI_Request *requests, int *flag,
                                               MPI_Status *statuses)
 {
