@@ -67,4 +67,20 @@ typedef int nbc_start_condition_maker(struct nbc_context *c, const struct nbc_ca
 /* Set at init if calls are checked (check.h), else NULL. */
 extern nbc_start_condition_maker *nbc_launch_start_condition;
 
+/* --- run_blocking.c --- */
+
+/* Executes a blocking call without a request, and sets *error to the result of the operation.
+ * Returns false if that is not possible, and then has done nothing: a call like it has not been
+ * made before, other operations are pending, or operations are timed or checked. Under the lock,
+ * which it may release temporarily. */
+bool nbc_run_blocking(const struct nbc_call *call, struct nbc_context *c, int *error);
+
+/* --- locality.c --- */
+
+/* In an init call: gives the operation the algorithm `locality` if all ranks gain by it, or the
+ * user asks for it. r: the operation, not started; NULL if this rank has no memory for it. Does
+ * nothing for other collectives, and where no ranks share a node. Under the lock, which it may
+ * release temporarily. Collective. Returns an MPI error code. */
+int nbc_locality_agree(const struct nbc_call *call, struct nbc_context *c, struct nbc_request *r);
+
 #endif

@@ -10,7 +10,6 @@
 #include "base/state.h"
 #include "below/export.h"
 #include "below/hook.h"
-#include "engine/callback.h"
 #include "engine/progress.h"
 
 /* Whether a blocking call must be replaced by a loop that polls. Unless the MPI below calls nbcshim
