@@ -410,7 +410,7 @@ static void context_set_tags(struct nbc_context *c, int range, int first,
                              const struct nbc_tag_space *space)
 {
     c->range = range;
-    c->first_tag = c->queue.first_tag = first;
+    c->queue.first_tag = first;
     c->tag_space = space;
     c->blocking.first_tag = first + space->blocking;
     c->queue.ring = c->blocking.ring = space->ring;

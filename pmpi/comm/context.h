@@ -96,7 +96,6 @@ struct nbc_context {
     MPI_Comm hidden; /* carries the messages; a duplicate is MPI_COMM_NULL from DISCONNECTED on */
     struct nbc_context *host;              /* whose hidden communicator it is; NULL: its own */
     int range;                             /* in `hidden`; NBC_NO_RANGE: it has all tags */
-    int first_tag;                         /* of its tags */
     const struct nbc_tag_space *tag_space; /* their division */
     bool spans_jobs;                       /* or some processes may not have called MPI_Init */
     uint64_t key;                          /* for searches of ranges, the same on all ranks */
@@ -124,7 +123,6 @@ struct nbc_context {
     bool keeps_handler;
 
     bool ends;                /* the program has freed it, or does */
-    bool has_idup;            /* MPI_Comm_idup was called for it */
     bool revoked;             /* the program's communicator is: it stays so */
     bool found;               /* in the table of nbc_context_find */
     struct nbc_context *next; /* in the lists of context.c */

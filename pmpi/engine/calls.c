@@ -227,7 +227,7 @@ static int tags_agree(struct nbc_context *c)
 static int tags_take(struct nbc_context *c, int *tag)
 {
     if (!c->tags)
-        c->tags = nbc_tags_new(c->first_tag + c->tag_space->persistent, c->tag_space->npersistent);
+        c->tags = nbc_tags_new(c->queue.first_tag + c->tag_space->persistent, c->tag_space->npersistent);
     if (!c->tags)
         return MPI_ERR_NO_MEM;
     *tag = nbc_tags_take(c->tags);

@@ -85,8 +85,9 @@ static bool mpi_can(const struct nbc_call *call, const struct nbc_context *c,
                     const struct nbc_bound *b)
 {
     return call->purpose == NBC_FOR_PROGRAM && !nbc_launch_start_condition && !c->ends &&
-           !(NBC_IDUP_REDUCES && c->has_idup) && (call->kind != NBC_KIND_BLOCKING || nbc_hooked) &&
-           !b->shape.remote_size && (!b->reducer || b->reducer->named) && nbc_by_mpi_can(call, b);
+           !(NBC_IDUP_REDUCES && c->nduplicates > 0) &&
+           (call->kind != NBC_KIND_BLOCKING || nbc_hooked) && !b->shape.remote_size &&
+           (!b->reducer || b->reducer->named) && nbc_by_mpi_can(call, b);
 }
 
 static __attribute__((cold)) int
