@@ -56,13 +56,13 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/request/request.c pmpi/request/request.h \
 	pmpi/request/ready.c pmpi/request/ready.h \
 	pmpi/engine/calls.c pmpi/engine/calls.h \
-	pmpi/engine/callback.c pmpi/engine/callback.h \
-	pmpi/engine/run_blocking.c pmpi/engine/run_blocking.h \
+	pmpi/engine/callback.c \
+	pmpi/engine/run_blocking.c \
 	pmpi/engine/launch.c pmpi/engine/launch.h \
-	pmpi/engine/locality.c pmpi/engine/locality.h \
+	pmpi/engine/locality.c \
 	pmpi/engine/progress.c pmpi/engine/progress.h \
 	pmpi/engine/thread.c pmpi/engine/thread.h \
-	pmpi/engine/wake.c pmpi/engine/wake.h \
+	pmpi/engine/wake.c \
 	pmpi/hookless/barrier_before.c pmpi/hookless/barrier_before.h \
 	pmpi/hookless/files.c \
 	pmpi/hookless/p2p.c \

@@ -310,7 +310,6 @@ static int idup_end(struct nbc_request *r, int error, MPI_Info hints, MPI_Reques
     if (d->stage == IDUP_DUPLICATES)
         idup_duplicate_hidden(d, r->context);
     r->context->nduplicates++;
-    r->context->has_idup = true;
     nbc_progress_start(r);
     *request = r->handle;
     nbc_unlock();

@@ -20,7 +20,6 @@
 #include "comm/compare_ranks.h"
 #include "comm/context.h"
 #include "diag/diag.h"
-#include "engine/callback.h"
 #include "engine/progress.h"
 #include "engine/thread.h"
 #include "op/call.h"

@@ -74,29 +74,24 @@ static int session_take_over(MPI_Comm comm)
     return error;
 }
 
-/* Attaches the context of a communicator whose ranks are set up. */
-static int session_attach_if_alike(MPI_Comm comm)
+/* Agrees on a communicator that was made from a group, and attaches its context. Ranks can compare
+ * their settings only when all are set up. Collective. */
+static int session_attach(MPI_Comm comm)
 {
     struct nbc_origin origin = {.range = NBC_NO_RANGE};
     struct nbc_comparison all;
-    int error = nbc_compare_ranks(comm, NBC_WANTS, 0, 0, &all);
-    if (!error)
-        error = nbc_compare_ranks_report(comm, &all, false);
-    return error || !all.same_settings ? error : nbc_context_attach(comm, &origin);
-}
-
-/* Agrees on a communicator that was made from a group, and attaches its context. Collective. */
-static int session_attach(MPI_Comm comm)
-{
-    bool any;
     if (comm == MPI_COMM_NULL)
         return MPI_SUCCESS;
-    int error = nbc_agree_any(comm, nbc_enabled || nbc_wanted(), &any);
-    if (error || !any)
+    int error = nbc_compare_ranks(comm, nbc_enabled || nbc_wanted() ? NBC_WANTS : 0, 0, 0, &all);
+    if (error || !(all.said & NBC_WANTS))
         return error; /* unreached: the MPI fails */
     error = session_take_over(comm);
     if (!error)
-        error = session_attach_if_alike(comm);
+        error = nbc_compare_ranks(comm, NBC_WANTS, 0, 0, &all);
+    if (!error)
+        error = nbc_compare_ranks_report(comm, &all, false);
+    if (!error && all.same_settings)
+        error = nbc_context_attach(comm, &origin);
     if (error)
         NEXT(Comm_call_errhandler)(comm, error); /* unreached: the MPI fails */
     return error;

@@ -69,8 +69,6 @@ static int tag_limit(MPI_Comm comm)
     if (flag)
         limit = *attribute;
     limit--;
-    if (nbc_settings.check)
-        limit = nbc_check_tag_limit(limit + 1);
     return limit < nbc_settings.test.tag_ub ? limit : (int)nbc_settings.test.tag_ub;
 }
 
@@ -141,7 +139,7 @@ int nbc_set_up(MPI_Comm comm, MPI_Comm home, int rank)
     start_progress_thread(level);
     nbc_request_let_waits_poll(threads_may_start(level));
     nbc_complete_setup();
-    nbc_tag_space_divide(tag_limit(comm), nbc_settings.check ? NBC_NCHECK_CONTEXTS : 0);
+    nbc_tag_space_divide(tag_limit(comm));
     int error = nbc_settings.check ? nbc_check_setup() : MPI_SUCCESS;
     return error ? error : nbc_context_setup();
 }

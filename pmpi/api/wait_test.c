@@ -568,120 +568,62 @@ static int all_end(int n, MPI_Request *requests, struct statuses *report, int pl
     return statuses_raise(report, error);
 }
 
-/* The other requests in an array of MPI_Waitall. MPI_Testsome completes them one after the other.
- * MPI_Testall would not do: in MPICH 4.0.2 it reports active partitioned requests as failed, and
- * polls complete requests of file operations again, which aborts the program.
- *
- * An MPI may report a request that is not active: Intel MPI reports persistent ones to or from
- * MPI_PROC_NULL each time. So each request counts once. */
-struct others {
-    int left;     /* number of requests that may be active */
-    bool marked;  /* the program gets statuses */
-    int *indices; /* of MPI_Testsome, as the next: for each request of the array, because MVAPICH2
-                   * 2.3 writes a status behind the last one that it returns, for an inactive one */
-    MPI_Status *statuses;
-    bool *over; /* by place: null, of nbcshim, or reported */
-    int some_indices[16];
-    MPI_Status some_statuses[16];
-    bool some_over[16];
-};
-
-static bool others_make_room(struct others *o, int n)
-{
-    const int room = sizeof o->some_indices / sizeof *o->some_indices;
-    o->indices = o->some_indices;
-    o->statuses = o->some_statuses;
-    o->over = o->some_over;
-    if (o->left == 0 || n <= room)
-        return true;
-    o->statuses = malloc((size_t)n * (sizeof *o->statuses + sizeof *o->indices + sizeof *o->over));
-    if (!o->statuses)
-        return false;
-    o->indices = (int *)(o->statuses + n);
-    o->over = (bool *)(o->indices + n);
-    return true;
-}
-
-/* Takes over what the MPI below says of the request at this place. */
-static void others_take(struct others *o, int place, const MPI_Status *status, bool failed,
-                        MPI_Status *statuses)
-{
-    o->over[place] = true;
-    o->left--;
-    if (!o->marked)
-        return;
-    statuses[place] = *status;
-    if (!failed)
-        statuses[place].MPI_ERROR = MPI_SUCCESS;
-}
-
-/* Where MPI_Testsome reports nothing but what it has reported before, it will never say that all
- * remaining requests are inactive. MPI_Testall will. */
-static int others_test_all(struct others *o, int n, MPI_Request *requests, MPI_Status *statuses)
-{
-    int flag = 0,
-        error = NEXT(Testall)(n, requests, &flag, o->marked ? o->statuses : MPI_STATUSES_IGNORE);
-    bool reported = error ? nbc_error_is_of(error, MPI_ERR_IN_STATUS) : flag;
-    for (int i = 0; reported && i < n; i++)
-        if (!o->over[i])
-            others_take(o, i, &o->statuses[i], error, statuses);
-    return error;
-}
-
-static int others_test(struct others *o, int n, MPI_Request *requests, MPI_Status *statuses)
-{
-    int before = o->left;
-    int count = 0, error = NEXT(Testsome)(n, requests, &count, o->indices,
-                                          o->marked ? o->statuses : MPI_STATUSES_IGNORE);
-    if (error && !nbc_error_is_of(error, MPI_ERR_IN_STATUS))
-        return error;
-    if (count == MPI_UNDEFINED) { /* all remaining requests are inactive */
-        o->left = 0;
-        return error;
-    }
-    for (int i = 0; i < count; i++)
-        if (!o->over[o->indices[i]])
-            others_take(o, o->indices[i], &o->statuses[i], error, statuses);
-    if (count == 0 || o->left < before || error)
-        return error;
-    return others_test_all(o, n, requests, statuses);
-}
-
 /* Sets the statuses as they are to be if an error occurs: requests that may be active are pending.
- */
-static bool others_begin(struct others *o, int left, int n, const MPI_Request *requests,
-                         MPI_Status *statuses)
+ * Under the lock. */
+static void statuses_begin(int n, const MPI_Request *requests, MPI_Status *statuses)
 {
-    o->left = left;
-    o->marked = statuses != MPI_STATUSES_IGNORE;
-    if (!others_make_room(o, n))
-        return false;
-    if (o->left == 0 && !o->marked)
-        return true;
-    nbc_lock();
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && statuses != MPI_STATUSES_IGNORE; i++) {
         bool is_null = requests[i] == MPI_REQUEST_NULL;
         const struct nbc_request *r = is_null ? NULL : nbc_request_find(requests[i]);
-        if (o->left > 0)
-            o->over[i] = is_null || r;
-        if (!o->marked)
-            continue;
         statuses[i] = empty_status;
         statuses[i].MPI_ERROR =
             is_null || (r && r->state == NBC_INACTIVE) ? MPI_SUCCESS : MPI_ERR_PENDING;
     }
-    nbc_unlock();
-    return true;
 }
 
-static void others_end(const struct others *o, int n, MPI_Status *statuses, int error)
+/* The other requests in an array of MPI_Waitall, which are tested in turn: some progress only in
+ * completion calls for them, those of collective file operations in MPICH. MPI_Testall would not
+ * do: in MPICH 4.0.2 it reports active partitioned requests as failed, and polls complete requests
+ * of file operations again, which aborts the program. */
+struct others {
+    int place;     /* of the one that is tested next */
+    int over;      /* so many in front of it are not active, as their last tests say */
+    bool reported; /* a test has written a status for the program */
+};
+
+/* Tests one request, as a part of the call for all: an error is one in its status. */
+static int other_test(struct others *o, MPI_Request *request, int *flag, MPI_Status *status)
 {
-    /* inactive ones of the MPI */
-    for (int i = 0; o->marked && i < n && !error; i++)
-        if (statuses[i].MPI_ERROR == MPI_ERR_PENDING)
-            statuses[i].MPI_ERROR = MPI_SUCCESS;
-    if (o->statuses != o->some_statuses)
-        free(o->statuses);
+    MPI_Status mine;
+    nbc_suppress_errors_begin();
+    const int error = NEXT(Test)(request, flag, status ? &mine : MPI_STATUS_IGNORE);
+    const bool raised = !nbc_suppress_errors_end();
+    if (status && (*flag || error) && status->MPI_ERROR == MPI_ERR_PENDING) {
+        *status = mine;
+        status->MPI_ERROR = error;
+        o->reported = true;
+    }
+    if (!error)
+        return MPI_SUCCESS;
+    return raised ? MPI_ERR_IN_STATUS : nbc_raise(MPI_COMM_NULL, MPI_ERR_IN_STATUS);
+}
+
+/* Tests other requests up to the first that is not complete, at most WINDOW. (The MPI below takes
+ * those of nbcshim for inactive ones.) */
+static int others_test(struct others *o, int n, MPI_Request *requests, MPI_Status *statuses)
+{
+    int error = MPI_SUCCESS, flag = true;
+    for (int tests = 0; tests < WINDOW && o->over < n && flag && !error;) {
+        const int at = o->place;
+        o->place = at + 1 < n ? at + 1 : 0;
+        if (requests[at] != MPI_REQUEST_NULL) {
+            MPI_Status *status = statuses == MPI_STATUSES_IGNORE ? NULL : &statuses[at];
+            error = other_test(o, &requests[at], &flag, status);
+            tests++;
+        }
+        o->over = flag ? o->over + 1 : 0;
+    }
+    return error;
 }
 
 /* Ends own requests in their order, and progresses the first one that is not complete. Returns
@@ -700,37 +642,38 @@ static bool all_step(struct statuses *report, int n, MPI_Request *requests, int 
     return !active;
 }
 
-static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
+/* Out of line, as for one request. */
+static __attribute__((noinline)) int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
 {
     struct nbc_own own;
-    struct others others;
+    struct others others = {.place = 0};
     struct statuses report = {.list = statuses};
     int error = MPI_SUCCESS, place = 0, spins = 0;
     nbc_lock();
     nbc_own_find(&own, n, requests, false);
+    const bool is_below = !own.n && !nbc_must_poll();
+    if (!is_below)
+        statuses_begin(n, requests, statuses);
     nbc_unlock();
-    if (!own.n && !nbc_must_poll())
+    if (is_below)
         return NEXT(Waitall)(n, requests, statuses);
-    if (!others_begin(&others, own.others, n, requests, statuses))
-        /* unreached below: no memory */
-        return nbc_raise_no_memory();
+    if (!own.others)
+        others.over = n;
     for (;;) {
         const int before = place;
-        const bool own_done = all_step(&report, n, requests, &place, others.left > 0);
+        const bool own_done = all_step(&report, n, requests, &place, others.over < n);
         if (place > before) /* mutants: >= for >: whose turn it is */
             spins = 0;
-        if (own_done && others.left > 0 && others.left == own.others && !report.error &&
-            !nbc_must_poll()) {
+        if (own_done && others.over < n && !others.reported && !report.error && !nbc_must_poll()) {
             error = NEXT(Waitall)(n, requests, statuses);
             break;
         }
-        if (others.left > 0)
+        if (others.over < n)
             error = others_test(&others, n, requests, statuses);
-        if (error || (own_done && others.left == 0))
+        if (error || (own_done && others.over == n))
             break;
         nbc_pause(&spins);
     }
-    others_end(&others, n, statuses, error);
     return all_end(n, requests, &report, place, error);
 }
 
@@ -801,7 +744,6 @@ static int poll_others(const struct nbc_own *own, int n, MPI_Request *requests,
     return error;
 }
 
-/* Out of line, as for one request. */
 static __attribute__((noinline)) int test_all(int n, MPI_Request *requests, int *flag,
                                               MPI_Status *statuses)
 {

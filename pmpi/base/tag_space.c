@@ -15,7 +15,7 @@ int nbc_range_tag(int range)
  * Of these, a program does not hold more than this number at once. */
 enum { PERSISTENT_TAGS = 65536 };
 
-static void divide_whole(int tag_ub, int ncontexts)
+static void divide_whole(int tag_ub)
 {
     int persistent = tag_ub / 2 + 1;
     if (tag_ub - persistent >= PERSISTENT_TAGS)
@@ -29,7 +29,6 @@ static void divide_whole(int tag_ub, int ncontexts)
         .persistent = persistent,
         .npersistent = tag_ub - persistent + 1,
         .signal = tag_ub + 1,
-        .check = ncontexts > 0 ? tag_ub + 2 : 0, /* else perhaps no tag, nor an int */
     };
 }
 
@@ -37,13 +36,13 @@ static void divide_whole(int tag_ub, int ncontexts)
  * are as good. At most 64 operations of a queue are started at once, so short rings serve. */
 enum { LEAST_RANGES = 128, LARGEST = 4096, SMALLEST = 512 };
 
-static void divide_ranges(int tag_ub, int ncontexts)
+static void divide_ranges(int tag_ub)
 {
     int size = LARGEST;
     while (size > SMALLEST && tag_ub / size < NBC_MOST_RANGES - 1)
         size /= 2;
     int n = tag_ub / size + (tag_ub % size == size - 1);
-    int ring = size / 8, persistent = 2 * ring + 1 + ncontexts * ring;
+    int ring = size / 8, persistent = 2 * ring + 1;
     nbc_range_size = size;
     nbc_nranges = n < LEAST_RANGES ? 0 : n < NBC_MOST_RANGES ? n : NBC_MOST_RANGES;
     nbc_tags_range = (struct nbc_tag_space){
@@ -52,13 +51,12 @@ static void divide_ranges(int tag_ub, int ncontexts)
         .persistent = persistent,
         .npersistent = size - persistent,
         .signal = 2 * ring,
-        .check = 2 * ring + 1,
     };
 }
 
-void nbc_tag_space_divide(int tag_ub, int ncontexts)
+void nbc_tag_space_divide(int tag_ub)
 {
     nbc_tag_ub = tag_ub;
-    divide_whole(tag_ub, ncontexts);
-    divide_ranges(tag_ub, ncontexts);
+    divide_whole(tag_ub);
+    divide_ranges(tag_ub);
 }

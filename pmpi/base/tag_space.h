@@ -12,7 +12,6 @@ struct nbc_tag_space {
     int persistent;  /* the first of the tags of persistent operations */
     int npersistent; /* their number */
     int signal;      /* the tag of signals between two ranks (signal.h) */
-    int check; /* the first of the tags of checks, as many as `ring` per check context (check.h) */
 };
 
 /* Set at init, afterwards only read. */
@@ -25,7 +24,7 @@ extern int nbc_tag_ub;
 int nbc_range_tag(int range);
 
 /* Divides the tags. tag_ub: the largest tag for operations; at least tag_ub + 1 must be a valid
- * tag, and ncontexts times tag_ub more for checks. */
-void nbc_tag_space_divide(int tag_ub, int ncontexts);
+ * tag. */
+void nbc_tag_space_divide(int tag_ub);
 
 #endif

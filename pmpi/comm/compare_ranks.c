@@ -118,14 +118,6 @@ int nbc_agree_and(MPI_Comm comm, const uint64_t *mine, uint64_t *all, int words)
     return error;
 }
 
-int nbc_agree_any(MPI_Comm comm, bool mine, bool *any)
-{
-    uint64_t not_mine = !mine, none = 1;
-    int error = nbc_agree_and(comm, &not_mine, &none, 1);
-    *any = !none;
-    return error;
-}
-
 /* The words of all ranks are combined by AND. Two words tell whether a digest is the same on all:
  * the AND of the digests and that of their complements are then each other's complement. */
 enum { BUILD, NO_BUILD, SETTINGS, NO_SETTINGS, SAYS_NOT, NO_LARGE, OFFLOADED, NWORDS = 8 };

@@ -40,9 +40,6 @@ int nbc_compare_ranks(MPI_Comm comm, uint32_t says, uint32_t large, uint32_t off
  * each. If `settle`, makes all ranks take the same then, or ends the job if they are in use. */
 int nbc_compare_ranks_report(MPI_Comm comm, const struct nbc_comparison *all, bool settle);
 
-/* Sets *any to whether `mine` is true on any rank, of either group of an intercommunicator. */
-int nbc_agree_any(MPI_Comm comm, bool mine, bool *any);
-
 /* Sets all[] to the bitwise AND of the words of all ranks, of both groups of an
  * intercommunicator; at most NBC_RANGE_WORDS (ranges.h). */
 int nbc_agree_and(MPI_Comm comm, const uint64_t *mine, uint64_t *all, int words);

@@ -43,14 +43,6 @@ static struct nbc_context *dead; /* linked by next; under the lock */
  * its communicator. NBC_LEAVE, NBC_TAKE. */
 static struct nbc_context *gone;
 
-static void context_free_checks(struct nbc_context *c)
-{
-    for (int i = 0; c->check_contexts && i < NBC_NCHECK_CONTEXTS; i++)
-        nbc_plans_free(c->check_contexts[i].plans);
-    free(c->check_contexts);
-    c->check_contexts = NULL;
-}
-
 static void delivery_worsen(struct nbc_context *c, enum nbc_delivery to)
 {
     if (c->delivery < to)
@@ -71,21 +63,12 @@ static void context_give_ranges(struct nbc_context *c)
         context_give_range(c->tags->span[i].first / nbc_range_size);
 }
 
-/* Whether no message is left over, neither of operations nor of their checks. */
-static bool context_is_sound(const struct nbc_context *c)
-{
-    bool sound = c->delivery == NBC_DELIVERY_SOUND;
-    for (int i = 0; c->check_contexts && i < NBC_NCHECK_CONTEXTS; i++)
-        sound = sound && c->check_contexts[i].delivery == NBC_DELIVERY_SOUND;
-    return sound;
-}
-
 /* Leaves the hidden communicator of another context. */
 static void context_leave_host(struct nbc_context *c)
 {
     if (!c->host)
         return;
-    if (context_is_sound(c))
+    if (c->delivery == NBC_DELIVERY_SOUND)
         context_give_ranges(c);
     else
         delivery_worsen(c->host, NBC_DELIVERY_LEAKS);
@@ -100,7 +83,6 @@ static void context_retire(struct nbc_context *c)
     nbc_world_ranks_release(c->members.world);
     nbc_plans_free(c->plans);
     c->plans = NULL;
-    context_free_checks(c);
     c->next = dead;
     dead = c;
 }
@@ -249,12 +231,11 @@ void nbc_context_mark_lost(struct nbc_context *c)
 /* Messages of operations that were given up may be left over. */
 bool nbc_context_ask_revoked(struct nbc_context *c)
 {
-    struct nbc_context *user = c->checked ? c->checked : c;
-    if (!user->revoked && user->user != MPI_COMM_NULL && nbc_revoked_ask(user->user)) {
-        user->revoked = true;
-        nbc_context_mark_lost(user);
+    if (!c->revoked && c->user != MPI_COMM_NULL && nbc_revoked_ask(c->user)) {
+        c->revoked = true;
+        nbc_context_mark_lost(c);
     }
-    return user->revoked;
+    return c->revoked;
 }
 
 bool nbc_context_usable(const struct nbc_context *c)
@@ -429,7 +410,7 @@ static void context_set_tags(struct nbc_context *c, int range, int first,
                              const struct nbc_tag_space *space)
 {
     c->range = range;
-    c->first_tag = c->queue.first_tag = first;
+    c->queue.first_tag = first;
     c->tag_space = space;
     c->blocking.first_tag = first + space->blocking;
     c->queue.ring = c->blocking.ring = space->ring;

@@ -51,7 +51,7 @@ enum nbc_delivery {
  * nonblocking collective in different orders is erroneous, but runs, and a blocking call does not
  * match a nonblocking one. Calls that nbcshim makes for itself (barriers before constructors,
  * agreements in ..._init) are blocking ones; all ranks make them in the same order relative to
- * those of the program. (While calls are checked, one queue has all, numbered as the checks are.)
+ * those of the program. (While calls are checked, one queue has all, and the other the checks.)
  *
  * Blocking calls on a communicator follow one another, and MPI matches messages of two ranks in
  * order, so one tag would do for all right ones. But ranks that disagree on a length may send
@@ -78,10 +78,6 @@ struct nbc_mail {
     struct nbc_mail *prev, *next;
 };
 
-/* Check contexts are those in which NBCSHIM_CHECK runs its own operations, which are numbered apart
- * from those of the program: check.h. */
-enum { NBC_NCHECK_CONTEXTS = 2 };
-
 /* A call of a collective, for hang reports: the fields of struct nbc_call, in their order. */
 struct nbc_recent {
     uint8_t coll, purpose, kind;
@@ -100,7 +96,6 @@ struct nbc_context {
     MPI_Comm hidden; /* carries the messages; a duplicate is MPI_COMM_NULL from DISCONNECTED on */
     struct nbc_context *host;              /* whose hidden communicator it is; NULL: its own */
     int range;                             /* in `hidden`; NBC_NO_RANGE: it has all tags */
-    int first_tag;                         /* of its tags */
     const struct nbc_tag_space *tag_space; /* their division */
     bool spans_jobs;                       /* or some processes may not have called MPI_Init */
     uint64_t key;                          /* for searches of ranges, the same on all ranks */
@@ -112,11 +107,9 @@ struct nbc_context {
     struct nbc_plans *plans; /* of earlier calls */
     struct nbc_hints *hints; /* from its info, or NULL */
     char *name;              /* that the program has given it, or NULL */
-    struct nbc_context *check_contexts; /* NBC_NCHECK_CONTEXTS of them, or NULL */
-    struct nbc_context *checked;        /* of a check context: whose calls it checks; else NULL */
-    struct nbc_mail *mail;              /* in the order of arrival */
-    int nobjects;                       /* windows and files that have a persistent barrier */
-    int64_t nduplicates, nduplicated;   /* calls of MPI_Comm_idup, those that the MPI has done */
+    struct nbc_mail *mail;   /* in the order of arrival */
+    int nobjects;            /* windows and files that have a persistent barrier */
+    int64_t nduplicates, nduplicated; /* calls of MPI_Comm_idup, those that the MPI has done */
     int nby_mpi; /* pending, carried out by the MPI: counted if NBC_ENDS_WITH_COMM */
     int uses;    /* active and persistent operations, which may communicate */
 
@@ -130,7 +123,6 @@ struct nbc_context {
     bool keeps_handler;
 
     bool ends;                /* the program has freed it, or does */
-    bool has_idup;            /* MPI_Comm_idup was called for it */
     bool revoked;             /* the program's communicator is: it stays so */
     bool found;               /* in the table of nbc_context_find */
     struct nbc_context *next; /* in the lists of context.c */

@@ -3,12 +3,12 @@
  *
  * Each call is checked by a small nonblocking allreduce, whose operator compares the calls of two
  * groups of ranks. The operation of the call starts when its check has passed; otherwise it
- * completes with an error on every rank. Checks have tags and numbers of their own, in two struct
- * nbc_context called check contexts, because mismatched calls may take different tags, or a
- * different number of tags. */
+ * completes with an error on every rank. Checks have the queue of the blocking operations with its
+ * numbers and tags, because mismatched calls may take a different number of tags. */
 #include "diag/diag.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -315,10 +315,11 @@ static void text_put_fact(struct nbc_line *t, int fact, int64_t value)
 /* The check of one call. An intercommunicator takes two passes: its allreduce gives each group the
  * account of the remote group, and the second one returns that of the local group. */
 struct check {
-    struct nbc_start_condition base; /* first; its request is the allreduce */
+    struct nbc_start_condition base;    /* first; its request is the last allreduce */
+    struct nbc_start_condition between; /* of the second pass: the first one */
     struct nbc_context *c;
     int64_t seq;
-    bool second;                           /* the second pass */
+    int error;                             /* of the start of the second pass */
     struct account mine, remote, together; /* of this rank, the remote group, the local group */
 };
 
@@ -347,14 +348,18 @@ static void text_put_common(struct nbc_line *t, const struct check *check, int f
     nbc_line_put(t, ": ");
 }
 
-static const char own_group[] = "", other_group[] = " of the other group";
-
-/* The value of a fact on one rank. */
+/* The value of a fact on one rank of the account of a group. */
 struct statement {
     int fact;
     struct fact stated;
-    const char *group;
+    const struct account *of;
 };
+
+/* Behind the rank of a group: an intercommunicator has two. */
+static const char *group_name(const struct check *check, const struct account *a)
+{
+    return a == &check->together ? "" : " of the other group";
+}
 
 static void text_put_difference(struct nbc_line *t, const struct check *check, struct statement one,
                                 struct statement two)
@@ -362,12 +367,12 @@ static void text_put_difference(struct nbc_line *t, const struct check *check, s
     text_put_common(t, check, one.fact);
     if (one.fact == FACT_COUNTS) {
         nbc_line_put(t, "ranks %" PRId64 " and %" PRId64 "%s give different counts",
-                     one.stated.rank, two.stated.rank, two.group);
+                     one.stated.rank, two.stated.rank, group_name(check, two.of));
         return;
     }
-    nbc_line_put(t, "rank %" PRId64 "%s ", one.stated.rank, one.group);
+    nbc_line_put(t, "rank %" PRId64 "%s ", one.stated.rank, group_name(check, one.of));
     text_put_fact(t, one.fact, one.stated.value);
-    nbc_line_put(t, ", rank %" PRId64 "%s ", two.stated.rank, two.group);
+    nbc_line_put(t, ", rank %" PRId64 "%s ", two.stated.rank, group_name(check, two.of));
     text_put_fact(t, two.fact, two.stated.value);
 }
 
@@ -387,23 +392,26 @@ static bool find_pair(const uint64_t surplus[NSUMS], int senders, int receivers,
            surplus[MIXED] == surplus[PLAIN] * nbc_hash_pair(*sender, *receiver);
 }
 
+static int group_size(const struct check *check, const struct account *a)
+{
+    const struct nbc_members *m = &check->c->members;
+    return a == &check->together ? m->size : m->remote_size;
+}
+
 /* Whether the sizes of pairs differ, sent by one group and expected by another, or by the same.
  * Then *reporter is the rank that prints the line. */
 static bool sizes_differ(struct nbc_line *t, const struct check *check, const struct account *from,
                          const struct account *to, int *reporter)
 {
-    const struct nbc_context *c = check->c;
     uint64_t surplus[NSUMS], any = 0;
     int64_t sender, receiver;
-    bool from_own = from == &check->together, to_own = to == &check->together;
     for (int i = 0; i < NSUMS; i++)
         any |= surplus[i] = from->out[i] - to->in[i];
     if (!any)
         return false;
     text_put_common(t, check, FACT_OUT);
     *reporter = 0;
-    if (!find_pair(surplus, from_own ? c->members.size : c->members.remote_size,
-                   to_own ? c->members.size : c->members.remote_size, &sender, &receiver)) {
+    if (!find_pair(surplus, group_size(check, from), group_size(check, to), &sender, &receiver)) {
         nbc_line_put(t,
                      "several pairs of ranks give different sizes (%" PRId64
                      " bytes sent and %" PRId64 " bytes expected in total)",
@@ -411,79 +419,60 @@ static bool sizes_differ(struct nbc_line *t, const struct check *check, const st
         return true;
     }
     int64_t bytes = (int64_t)surplus[PLAIN];
-    *reporter = (int)(from_own ? sender : receiver);
+    *reporter = (int)(from == &check->together ? sender : receiver);
     nbc_line_put(t,
                  "rank %" PRId64 "%s sends rank %" PRId64 "%s %" PRId64
                  " bytes %s than the receiver expects",
-                 sender, from_own ? own_group : other_group, receiver,
-                 to_own ? own_group : other_group, bytes < 0 ? -bytes : bytes,
-                 bytes < 0 ? "less" : "more");
+                 sender, group_name(check, from), receiver, group_name(check, to),
+                 bytes < 0 ? -bytes : bytes, bytes < 0 ? "less" : "more");
     return true;
-}
-
-static bool facts_differ(struct fact one, struct fact two)
-{
-    return one.rank != NO_RANK && two.rank != NO_RANK && one.value != two.value;
 }
 
 /* Whether ranks of one group differ in one of the facts from first to last. */
-static bool judge_group(struct nbc_line *t, const struct check *check, const struct account *a,
-                        int first, int last, int *reporter)
+static bool group_differs(struct nbc_line *t, const struct check *check, const struct account *a,
+                          int first, int last, int *reporter)
 {
-    bool own = a == &check->together;
-    if (a->differ < first || a->differ > last)
+    const int fact = (int)a->differ;
+    if (fact < first || fact > last)
         return false;
-    *reporter = own ? (int)a->one.rank : 0;
-    text_put_difference(t, check,
-                        (struct statement){(int)a->differ, a->one, own ? own_group : other_group},
-                        (struct statement){(int)a->differ, a->two, own ? own_group : other_group});
+    *reporter = a == &check->together ? (int)a->one.rank : 0;
+    text_put_difference(t, check, (struct statement){fact, a->one, a},
+                        (struct statement){fact, a->two, a});
     return true;
 }
 
-static bool judge_intra(struct nbc_line *t, const struct check *check, int *reporter)
-{
-    const struct account *a = &check->together;
-    struct fact out = a->fact[FACT_OUT], in = a->fact[FACT_IN];
-    if (judge_group(t, check, a, 0, FACT_IN, reporter))
-        return true;
-    if (facts_differ(out, in)) {
-        *reporter = (int)out.rank;
-        text_put_difference(t, check, (struct statement){FACT_OUT, out, own_group},
-                            (struct statement){FACT_IN, in, own_group});
-        return true;
-    }
-    return sizes_differ(t, check, a, a, reporter) ||
-           judge_group(t, check, a, FACT_COUNTS, NFACTS - 1, reporter);
-}
-
-/* The fact of the other group that must equal a fact of this group. */
+/* The fact of the other side that must equal a fact of this one. */
 static int counterpart(int fact)
 {
     return fact == FACT_OUT ? FACT_IN : fact == FACT_IN ? FACT_OUT : fact;
 }
 
-static bool judge_fact(struct nbc_line *t, const struct check *check, int fact, int *reporter)
+/* Whether a fact differs between the sides of a call: the groups of an intercommunicator, or those
+ * that send and those that receive. */
+static bool sides_differ(struct nbc_line *t, const struct check *check, const struct account *here,
+                         const struct account *there, int fact, int *reporter)
 {
-    struct fact here = check->together.fact[fact];
-    struct fact there = check->remote.fact[counterpart(fact)];
-    bool known = here.rank != NO_RANK && there.rank != NO_RANK;
-    if (!known || (here.value == there.value) == (fact != FACT_SIDE))
+    struct fact one = here->fact[fact], two = there->fact[counterpart(fact)];
+    bool known = one.rank != NO_RANK && two.rank != NO_RANK;
+    if (!known || (one.value == two.value) == (fact != FACT_SIDE))
         return false;
-    *reporter = (int)here.rank;
-    text_put_difference(t, check, (struct statement){fact, here, own_group},
-                        (struct statement){counterpart(fact), there, other_group});
+    *reporter = (int)one.rank;
+    text_put_difference(t, check, (struct statement){fact, one, here},
+                        (struct statement){counterpart(fact), two, there});
     return true;
 }
 
-static bool judge_inter(struct nbc_line *t, const struct check *check, int *reporter)
+/* Whether the calls differ. `here` and `there` are the two groups, or the only one. */
+static bool calls_differ(struct nbc_line *t, const struct check *check, int *reporter)
 {
-    const struct account *here = &check->together, *there = &check->remote;
+    const bool inter = check->c->members.remote_size > 0;
+    const struct account *here = &check->together, *there = inter ? &check->remote : here;
     *reporter = 0;
-    if (judge_group(t, check, here, 0, FACT_IN, reporter) ||
-        judge_group(t, check, there, 0, FACT_IN, reporter))
+    if (group_differs(t, check, here, 0, FACT_IN, reporter) ||
+        group_differs(t, check, there, 0, FACT_IN, reporter))
         return true;
     for (int fact = 0; fact <= FACT_IN; fact++) /* later facts may differ between the groups */
-        if (judge_fact(t, check, fact, reporter))
+        if (sides_differ(t, check, here, there, fact, reporter))
             return true;
     if (here->fact[FACT_SIDE].rank != NO_RANK && here->roots + there->roots != 1) {
         text_put_common(t, check, FACT_ROOT);
@@ -492,16 +481,15 @@ static bool judge_inter(struct nbc_line *t, const struct check *check, int *repo
     }
     return sizes_differ(t, check, here, there, reporter) ||
            sizes_differ(t, check, there, here, reporter) ||
-           judge_group(t, check, here, FACT_COUNTS, NFACTS - 1, reporter) ||
-           judge_group(t, check, there, FACT_COUNTS, NFACTS - 1, reporter);
+           group_differs(t, check, here, FACT_COUNTS, NFACTS - 1, reporter) ||
+           group_differs(t, check, there, FACT_COUNTS, NFACTS - 1, reporter);
 }
 
 static int judge(const struct check *check)
 {
     struct nbc_line t = {.n = 0};
     int reporter;
-    bool inter = check->c->members.remote_size > 0;
-    if (!(inter ? judge_inter : judge_intra)(&t, check, &reporter))
+    if (!calls_differ(&t, check, &reporter))
         return MPI_SUCCESS;
     if (reporter == check->c->members.rank)
         fprintf(stderr, "nbcshim: %s\n", t.text);
@@ -512,52 +500,34 @@ static int judge(const struct check *check)
 
 /* --- the allreduce ---------------------------------------------------------------------------- */
 
-int nbc_check_tag_limit(int tag_ub)
-{
-    /* The ring of a check context is at most as long as the range of the tags of operations: three
-     * equal parts, and some tags to spare. */
-    return (tag_ub - 4) / (1 + NBC_NCHECK_CONTEXTS);
-}
-
-/* The check contexts of a communicator, one for each pass. In both, checks are numbered in the
- * order of the calls that they check. */
-static struct nbc_context *check_contexts_of(struct nbc_context *c)
-{
-    if (c->check_contexts)
-        return c->check_contexts;
-    struct nbc_context *g = calloc(NBC_NCHECK_CONTEXTS, sizeof *g);
-    for (int i = 0; g && i < NBC_NCHECK_CONTEXTS; i++) {
-        g[i].user = c->user; /* stays set: it ends only with its communicator's context */
-        g[i].hidden = c->hidden;
-        g[i].members.world = c->members.world;
-        g[i].members.rank = c->members.rank;
-        g[i].members.size = c->members.size;
-        g[i].members.remote_size = c->members.remote_size;
-        g[i].queue.ring = c->queue.ring;
-        g[i].queue.first_tag = c->first_tag + c->tag_space->check + i * c->queue.ring;
-        g[i].checked = c;
-    }
-    return c->check_contexts = g;
-}
-
-static int check_exchange(struct check *check, const struct account *mine, struct account *all)
+static int check_exchange(struct check *check, struct account *all,
+                          struct nbc_start_condition *after, struct nbc_request **out)
 {
     const struct nbc_call call = {
         .coll = NBC_ALLREDUCE,
+        .purpose = NBC_FOR_CHECK,
         .comm = check->c->user,
-        .send = {.buf = mine, .count = 1, .type = account_type},
+        .send = {.buf = &check->mine, .count = 1, .type = account_type},
         .recv = {.buf = all, .count = 1, .type = account_type},
         .op = account_op,
     };
-    return nbc_launch(&call, &check->c->check_contexts[check->second], &check->base.request);
+    return nbc_launch_check(&call, check->c, after, out);
 }
 
-/* Starts the second pass if there is one. Returns whether it has been started. */
-static bool check_start_second(struct check *check, int *error)
+static bool pass_is_over(struct nbc_start_condition *self, int *error)
 {
-    if (*error || check->second || !check->c->members.remote_size)
+    if (self->request->state != NBC_COMPLETE)
         return false;
-    check->second = true;
+    *error = self->request->error;
+    nbc_request_free(self->request);
+    return true;
+}
+
+static bool first_is_over(struct nbc_start_condition *self, int *error)
+{
+    struct check *check = (struct check *)((char *)self - offsetof(struct check, between));
+    if (!pass_is_over(self, error))
+        return false;
     /* All ranks have the same account of the other group, so only one of them sends its sums. */
     check->mine = check->remote;
     if (check->c->members.rank > 0) {
@@ -565,20 +535,17 @@ static bool check_start_second(struct check *check, int *error)
         memset(check->mine.in, 0, sizeof check->mine.in);
         check->mine.roots = 0;
     }
-    *error = check_exchange(check, &check->mine, &check->together);
-    return !*error;
+    return true;
 }
 
 static bool check_is_over(struct nbc_start_condition *self, int *error)
 {
     struct check *check = (struct check *)self;
-    do {
-        if (self->request->state != NBC_COMPLETE)
-            return false;
-        *error = self->request->error;
-        nbc_request_free(self->request);
-    } while (check_start_second(check, error));
-    if (*error && check->c->check_contexts[check->second].delivery != NBC_DELIVERY_SOUND)
+    if (!pass_is_over(self, error))
+        return false;
+    if (!*error)
+        *error = check->error;
+    if (*error && check->c->delivery != NBC_DELIVERY_SOUND)
         /* unreached: the MPI fails */
         nbc_context_mark_lost(check->c); /* the others wait for this check before all later calls */
     if (!*error)
@@ -587,24 +554,34 @@ static bool check_is_over(struct nbc_start_condition *self, int *error)
     return true;
 }
 
+/* Starts the passes. If the second one cannot start, the check ends with that error. */
+static int check_start(struct check *check)
+{
+    if (!check->c->members.remote_size)
+        return check_exchange(check, &check->together, NULL, &check->base.request);
+    int error = check_exchange(check, &check->remote, NULL, &check->between.request);
+    if (error)
+        return error;
+    check->error = check_exchange(check, &check->together, &check->between, &check->base.request);
+    if (check->error)
+        check->base.request = check->between.request;
+    return MPI_SUCCESS;
+}
+
 static int check_new(struct nbc_context *c, const struct nbc_call *call, enum nbc_kind kind,
                      int64_t seq, struct nbc_start_condition **out)
 {
     *out = NULL;
     if (c->members.size == 1 && !c->members.remote_size)
         return MPI_SUCCESS;
-    struct check *check = calloc(1, sizeof *check);
-    if (!check || !check_contexts_of(c)) {
-        free(check);
+    struct check *check = malloc(sizeof *check);
+    if (!check)
         return MPI_ERR_NO_MEM;
-    }
-    check->base.over = check_is_over;
-    check->c = c;
-    check->seq = seq;
+    *check = (struct check){
+        .base = {.over = check_is_over}, .between = {.over = first_is_over}, .c = c, .seq = seq};
     int error = account_make(&check->mine, c, call, kind);
     if (!error)
-        error = check_exchange(check, &check->mine,
-                               c->members.remote_size ? &check->remote : &check->together);
+        error = check_start(check);
     if (error)
         free(check);
     else

@@ -12,9 +12,6 @@
  * start condition. Returns an MPI error code. */
 int nbc_check_setup(void);
 
-/* The last tag that operations and signals may have, if that of the MPI is `tag_ub`. */
-int nbc_check_tag_limit(int tag_ub);
-
 /* Called at finalize. Does nothing without a setup. */
 void nbc_check_cleanup(void);
 

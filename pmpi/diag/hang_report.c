@@ -192,7 +192,7 @@ static void put_operation(struct nbc_line *l, const struct nbc_request *r)
         return;
     }
     nbc_line_put(l, "%s%s%s%s%s, number %lld on ",
-                 r->internal || r->context->checked ? "internal " : "",
+                 r->internal ? "internal " : "",
                  r->persistent ? "persistent "
                  : r->blocking ? "blocking "
                                : "",

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/callback.h"
+/* What the MPI below calls in its progress loop, where it can: below/hook.h. It polls the
+ * operations of nbcshim, and goes home at once if none is active, or if this thread, or another
+ * one, is in nbcshim already. It never waits. */
+#include "engine/progress.h"
 
 #include <mpi.h>
 #include <pthread.h>
@@ -7,7 +10,6 @@
 #include "base/lock.h"
 #include "below/hook.h"
 #include "below/simulated.h"
-#include "engine/progress.h"
 #include "op/mpi_transport.h"
 
 unsigned nbc_callback_polls;

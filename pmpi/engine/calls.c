@@ -14,9 +14,7 @@
 #include "below/next.h"
 #include "comm/context.h"
 #include "comm/tags.h"
-#include "engine/run_blocking.h"
 #include "engine/launch.h"
-#include "engine/locality.h"
 #include "engine/progress.h"
 #include "op/bind.h"
 #include "op/by_mpi.h"
@@ -229,7 +227,7 @@ static int tags_agree(struct nbc_context *c)
 static int tags_take(struct nbc_context *c, int *tag)
 {
     if (!c->tags)
-        c->tags = nbc_tags_new(c->first_tag + c->tag_space->persistent, c->tag_space->npersistent);
+        c->tags = nbc_tags_new(c->queue.first_tag + c->tag_space->persistent, c->tag_space->npersistent);
     if (!c->tags)
         return MPI_ERR_NO_MEM;
     *tag = nbc_tags_take(c->tags);

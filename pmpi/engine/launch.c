@@ -63,7 +63,7 @@ struct nbc_preferences nbc_launch_preferences(const struct nbc_call *call,
         nbc_hints_read(call->info, &hints);
         wish_by_hints(&hints, call->coll, &preferences);
     }
-    if (c->hints)
+    if (c->hints && call->purpose != NBC_FOR_CHECK) /* which compares what they lead to */
         wish_by_hints(c->hints, call->coll, &preferences);
     if (__builtin_expect(nbc_offloaded >> call->coll & 1, 0) && !preferences.alg &&
         call->kind == NBC_KIND_NONBLOCKING)
@@ -85,8 +85,9 @@ static bool mpi_can(const struct nbc_call *call, const struct nbc_context *c,
                     const struct nbc_bound *b)
 {
     return call->purpose == NBC_FOR_PROGRAM && !nbc_launch_start_condition && !c->ends &&
-           !(NBC_IDUP_REDUCES && c->has_idup) && (call->kind != NBC_KIND_BLOCKING || nbc_hooked) &&
-           !b->shape.remote_size && (!b->reducer || b->reducer->named) && nbc_by_mpi_can(call, b);
+           !(NBC_IDUP_REDUCES && c->nduplicates > 0) &&
+           (call->kind != NBC_KIND_BLOCKING || nbc_hooked) && !b->shape.remote_size &&
+           (!b->reducer || b->reducer->named) && nbc_by_mpi_can(call, b);
 }
 
 static __attribute__((cold)) int
@@ -172,8 +173,8 @@ int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c, struct n
     return MPI_SUCCESS;
 }
 
-/* While calls are checked, one queue has all of them, so that the numbers are those of the calls,
- * and the checks follow their order. */
+/* While calls are checked, one queue has all of them, so that the numbers are those of the calls.
+ * The other one has the checks, in the same order. */
 static struct nbc_queue *queue_for(struct nbc_context *c, enum nbc_kind kind)
 {
     return kind == NBC_KIND_NONBLOCKING || nbc_launch_start_condition ? &c->queue : &c->blocking;
@@ -192,14 +193,14 @@ int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
         return error;
     }
     int64_t seq = queue->next_seq++;
-    if (!error && __builtin_expect(nbc_launch_start_condition && checked, 0)) {
+    if (!error && __builtin_expect(nbc_launch_start_condition != NULL, 0)) {
         error = nbc_launch_start_condition(c, checked, kind, seq, &r->start_condition);
         if (error)
             nbc_request_free(r);
     }
     if (error) {
         nbc_context_mark_number_undeliverable(c, queue, seq);
-        if (nbc_launch_start_condition && checked && c->delivery != NBC_DELIVERY_SOUND)
+        if (nbc_launch_start_condition && c->delivery != NBC_DELIVERY_SOUND)
             nbc_context_mark_lost(c); /* the others wait for its check before all later calls */
         return error;
     }
@@ -209,9 +210,19 @@ int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
     return MPI_SUCCESS;
 }
 
-int nbc_launch(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out)
+int nbc_launch_check(const struct nbc_call *call, struct nbc_context *c,
+                     struct nbc_start_condition *after, struct nbc_request **out)
 {
-    return nbc_launch_checked(call, c, NULL, NBC_KIND_NONBLOCKING, out);
+    const int64_t seq = c->blocking.next_seq++;
+    int error = nbc_launch_make(call, c, out);
+    if (error) {
+        nbc_context_mark_number_undeliverable(c, &c->blocking, seq);
+        return error;
+    }
+    (*out)->start_condition = after;
+    nbc_request_number(*out, &c->blocking, seq);
+    nbc_progress_start(*out);
+    return MPI_SUCCESS;
 }
 
 void nbc_launch_internal(struct nbc_context *c, struct nbc_request *r)

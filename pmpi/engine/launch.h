@@ -38,15 +38,17 @@ enum { NBC_LAUNCH_BY_MPI = -2 };
  * code. */
 int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out);
 
-/* Starts the nonblocking operation of a call. Returns an MPI error code. */
-int nbc_launch(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out);
-
-/* The same for a call of this kind: all but nonblocking calls take the numbers of blocking ones. If
- * calls are checked and `checked` is not NULL, the operation starts after the check of the call
- * `checked`. */
+/* Starts the operation of a call of this kind: all but nonblocking calls take the numbers of
+ * blocking ones. If calls are checked, the operation starts after the check of the call `checked`.
+ * Returns an MPI error code. */
 int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
                        const struct nbc_call *checked, enum nbc_kind kind,
                        struct nbc_request **out);
+
+/* Starts an operation that checks a call, when `after` is over if that is not NULL. Returns an MPI
+ * error code. */
+int nbc_launch_check(const struct nbc_call *call, struct nbc_context *c,
+                     struct nbc_start_condition *after, struct nbc_request **out);
 
 /* Starts an operation that nbcshim has made for itself, as one of a blocking call. All ranks make
  * it in the same order relative to the program's blocking calls. */
@@ -64,5 +66,21 @@ typedef int nbc_start_condition_maker(struct nbc_context *c, const struct nbc_ca
 
 /* Set at init if calls are checked (check.h), else NULL. */
 extern nbc_start_condition_maker *nbc_launch_start_condition;
+
+/* --- run_blocking.c --- */
+
+/* Executes a blocking call without a request, and sets *error to the result of the operation.
+ * Returns false if that is not possible, and then has done nothing: a call like it has not been
+ * made before, other operations are pending, or operations are timed or checked. Under the lock,
+ * which it may release temporarily. */
+bool nbc_run_blocking(const struct nbc_call *call, struct nbc_context *c, int *error);
+
+/* --- locality.c --- */
+
+/* In an init call: gives the operation the algorithm `locality` if all ranks gain by it, or the
+ * user asks for it. r: the operation, not started; NULL if this rank has no memory for it. Does
+ * nothing for other collectives, and where no ranks share a node. Under the lock, which it may
+ * release temporarily. Collective. Returns an MPI error code. */
+int nbc_locality_agree(const struct nbc_call *call, struct nbc_context *c, struct nbc_request *r);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/locality.h"
+/* Persistent neighborhood collectives whose ranks send together to other nodes (the algorithm
+ * `locality`): the ranks of a node tell one another their edges, and all ranks agree whether it is
+ * worth it. MPI_..._init may wait for the other ranks (MPI-4.1, section 6.13: it is nonlocal). */
+#include "engine/launch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/tuning.h"
-#include "engine/launch.h"
 #include "engine/progress.h"
 #include "op/bind.h"
 

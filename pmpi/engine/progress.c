@@ -13,7 +13,7 @@
 #include "below/next.h"
 #include "below/quirks.h"
 #include "comm/context.h"
-#include "engine/wake.h"
+#include "engine/thread.h"
 #include "op/mpi_transport.h"
 #include "op/run.h"
 #include "op/trace_transport.h"
@@ -133,8 +133,7 @@ struct nbc_stats *nbc_progress_stats(int alg)
  * operations without an algorithm; or NULL. */
 static struct nbc_stats *operation_stats(const struct nbc_request *r)
 {
-    bool counts = r->alg && !r->internal && !r->context->checked;
-    return counts ? nbc_progress_stats((int)(r->alg - nbc_algs)) : NULL;
+    return r->alg && !r->internal ? nbc_progress_stats((int)(r->alg - nbc_algs)) : NULL;
 }
 
 void nbc_progress_measure_end(const struct nbc_request *r, bool blocks)
@@ -187,11 +186,12 @@ void nbc_progress_ran_ahead(const struct nbc_context *c, enum nbc_coll coll)
     sched_yield();
 }
 
-static __attribute__((cold, noinline)) bool run_start_with_devices(struct nbc_request *r)
+bool nbc_progress_run_with_devices(struct nbc_run *run, const struct nbc_context *c, int tag,
+                                   const void *send, const void *recv, bool outlives,
+                                   enum nbc_device_use device)
 {
-    return nbc_run_start_with_devices(r->run, r->context->hidden, nbc_context_ranks(r->context),
-                                      r->tag, r->send, r->recv, true,
-                                      nbc_context_device_use(r->context, r->device));
+    return nbc_run_start_with_devices(run, c->hidden, nbc_context_ranks(c), tag, send, recv,
+                                      outlives, nbc_context_device_use(c, device));
 }
 
 static void trace_begin(struct nbc_request *r)
@@ -204,13 +204,10 @@ static void trace_begin(struct nbc_request *r)
 /* Starts the execution of an operation that has its run. */
 static void operation_begin(struct nbc_request *r)
 {
-    struct nbc_run *run = r->run;
     active_enter(r);
     if (__builtin_expect(nbc_tracing, 0))
         trace_begin(r);
-    if (nbc_device_may_be() ? run_start_with_devices(r)
-                            : nbc_run_start(run, r->context->hidden, nbc_context_ranks(r->context),
-                                            r->tag, nbc_run_input(run, r->send), r->recv)) {
+    if (nbc_progress_run(r->run, r->context, r->tag, r->send, r->recv, true, r->device)) {
         nbc_progress_ran_ahead(r->context, r->coll);
         operation_complete(r);
     }
@@ -278,7 +275,6 @@ static void context_start_deferred(struct nbc_context *c)
     if (c->queue.deferred)
         queue_start_deferred(&c->queue);
     if (c->blocking.deferred)
-        /* unreached: erroneous: threads in blocking calls on one communicator */
         queue_start_deferred(&c->blocking);
 }
 
@@ -335,10 +331,8 @@ static void operation_start(struct nbc_request *r)
     if (!queue->deferred)
         queue->deferred = r;
     queue_start_deferred(queue);
-    /* The program may make no other call for long, so complete older operations. (A check context's
-     * operations are started by queue_start_deferred, which must not enter the same context
-     * again.) */
-    if (queue->deferred && !c->checked)
+    /* The program may make no other call for long, so complete older operations. */
+    if (queue->deferred)
         operation_poll(queue->pending); /* mutants: leave a call out: for speed */
 }
 
@@ -385,8 +379,6 @@ static void operation_end(struct nbc_request *r)
     struct nbc_context *c = r->context;
     operation_complete(r);
     context_start_deferred(c);
-    if (c->checked)
-        context_start_deferred(c->checked);
 }
 
 /* Ends the run of an operation whose communicator has been revoked. Inside of the progress loop of
@@ -470,8 +462,7 @@ struct nbc_request *nbc_progress_pending(const struct nbc_context *c)
     if (c->queue.pending || c->blocking.pending)
         return c->queue.pending ? c->queue.pending : c->blocking.pending;
     DL_FOREACH (active, run) {
-        const struct nbc_context *at = run->request->context;
-        if (at == c || (at && at->checked == c))
+        if (run->request->context == c)
             return run->request; /* unreached: a moment between two threads */
     }
     return NULL;
@@ -482,19 +473,16 @@ static bool is_the_only_one(const struct nbc_request *r)
     return active == r->run && !active->next && !r->run->poll && !is_deferred(r);
 }
 
-/* Whether polls need to reach no other operation, and no other thread. */
-static bool is_alone(const struct nbc_request *r)
-{
-    return !nbc_threaded && !nbc_timing_on && !NBC_BLOCKS_TO_WAIT && is_the_only_one(r);
-}
-
+/* Short waits are common and should not make a system call: a loop that waits keeps the processor
+ * for this many polls, if they do not take longer than 100 us. A message that begins with a
+ * handshake takes 5 us within a node, some 100 polls; while another rank may need the processor, a
+ * wait is not that patient. */
 enum { SPINS = 512, SPINS_OVERSUBSCRIBED = 64 };
-
-int nbc_spins = SPINS_OVERSUBSCRIBED;
+static int most_spins = SPINS_OVERSUBSCRIBED;
 
 void nbc_progress_set_spins(bool oversubscribed)
 {
-    nbc_spins = oversubscribed ? SPINS_OVERSUBSCRIBED : SPINS;
+    most_spins = oversubscribed ? SPINS_OVERSUBSCRIBED : SPINS;
 }
 
 /* Whether the polls of a wait take so long that it gives up the processor before SPINS of them:
@@ -511,25 +499,32 @@ static bool polls_take_long(int spins)
     return now - first > SPIN_TIME;
 }
 
-bool nbc_progress_spins(int *spins)
+/* Counts a poll of a loop that waits, and returns whether the loop keeps the processor. */
+static bool spins_on(int *spins)
 {
-    if (*spins >= nbc_spins)
+    if (*spins >= most_spins)
         return false;
     ++*spins;
     if (polls_take_long(*spins))
-        *spins = nbc_spins;
+        *spins = most_spins;
     return true;
 }
 
-/* The polls of a short wait for an operation that is alone: nothing but the schedule. */
-static void wait_alone(struct nbc_request *r, int *spins)
+/* A step of a wait, if no other operation is pending. */
+static bool advance(struct nbc_exec *exec)
 {
-    while (nbc_progress_spins(spins) && !nbc_report_asked) {
-        if (nbc_exec_poll(&r->run->exec)) {
-            operation_end(r);
-            return;
-        }
+    return NBC_BLOCKS_TO_WAIT ? nbc_exec_wait(exec) : nbc_exec_poll(exec);
+}
+
+bool nbc_progress_alone(struct nbc_exec *exec, int *spins)
+{
+    while (spins_on(spins) && !nbc_report_asked) {
+        if (advance(exec))
+            return true;
+        if (nbc_threaded)
+            break;
     }
+    return false;
 }
 
 /* One step of a wait for r. */
@@ -537,7 +532,7 @@ static void wait_step(struct nbc_request *r)
 {
     if (!NBC_BLOCKS_TO_WAIT || !is_the_only_one(r))
         nbc_progress(r);
-    else if (nbc_exec_wait(&r->run->exec))
+    else if (advance(&r->run->exec))
         operation_end(r);
 }
 
@@ -552,10 +547,12 @@ void nbc_count_waiting(int change)
 
 void nbc_request_wait(struct nbc_request *r, int spins)
 {
-    if (r->state == NBC_ACTIVE && is_alone(r))
-        wait_alone(r, &spins);
     if (r->state != NBC_ACTIVE)
         return;
+    if (!nbc_timing_on && is_the_only_one(r) && nbc_progress_alone(&r->run->exec, &spins)) {
+        operation_end(r);
+        return;
+    }
     nbc_count_waiting(1);
     while (r->state == NBC_ACTIVE) {
         wait_step(r);
@@ -588,7 +585,7 @@ void nbc_pause(int *spins)
     nbc_report_poll();
     if (nbc_threaded)
         __atomic_fetch_add(&nbc_pauses, 1, __ATOMIC_RELAXED);
-    if (!nbc_progress_spins(spins) && !NBC_BLOCKS_TO_WAIT)
+    if (!spins_on(spins) && !NBC_BLOCKS_TO_WAIT)
         sched_yield();
 }
 

@@ -53,8 +53,8 @@ void nbc_progress_below(void);
 /* nbc_progress without the lock and without a request, for loops that wait for something else. */
 void nbc_progress_all(void);
 
-/* An incomplete operation that may still communicate in a context, or in its check contexts; NULL
- * if there is none. Under the lock. */
+/* An incomplete operation that may still communicate in a context; NULL if there is none. Under the
+ * lock. */
 struct nbc_request *nbc_progress_pending(const struct nbc_context *c);
 
 /* Before a constructor of the communicator, and before its end: waits until the MPI has made the
@@ -76,19 +76,35 @@ void nbc_progress_adopt(struct nbc_request *r);
  * processor from time to time. Under the lock. */
 void nbc_progress_ran_ahead(const struct nbc_context *c, enum nbc_coll coll);
 
-/* Short waits are common and should not make a system call: a loop that waits keeps the processor
- * for this many polls, if they do not take longer than 100 us. A message that begins with a
- * handshake takes 5 us within a node, some 100 polls; while another rank may need the processor, a
- * wait is not that patient. Set at init. */
-extern int nbc_spins;
+/* How many polls a loop that waits makes before it yields the processor depends on whether other
+ * ranks may need that. To be called at init. */
 void nbc_progress_set_spins(bool oversubscribed);
 
-/* Counts a poll of a loop that waits, and returns whether the loop keeps the processor. spins: the
- * counter, zero before the first poll. */
-bool nbc_progress_spins(int *spins);
+/* Starts the run of an operation of a communicator. If it `outlives` the call, the run has a copy
+ * of what it must not read later (nbc_run_input). device: of the operation. Returns as
+ * nbc_exec_start does. */
+__attribute__((cold)) bool nbc_progress_run_with_devices(struct nbc_run *run,
+                                                         const struct nbc_context *c, int tag,
+                                                         const void *send, const void *recv,
+                                                         bool outlives, enum nbc_device_use device);
+
+static inline bool nbc_progress_run(struct nbc_run *run, const struct nbc_context *c, int tag,
+                                    const void *send, const void *recv, bool outlives,
+                                    enum nbc_device_use device)
+{
+    if (nbc_device_may_be())
+        return nbc_progress_run_with_devices(run, c, tag, send, recv, outlives, device);
+    return nbc_run_start(run, c->hidden, nbc_context_ranks(c), tag,
+                         outlives ? nbc_run_input(run, send) : send, recv);
+}
+
+/* Polls the only operation that is pending until it is complete, or for as long as a loop that
+ * waits keeps the processor; once if other threads may want the lock. Returns whether it is
+ * complete. spins: the number of polls of this wait, zero before the first. Under the lock. */
+bool nbc_progress_alone(struct nbc_exec *exec, int *spins);
 
 /* Progresses operations until r is not active. spins: the number of polls that the caller has made
- * before, see nbc_progress_spins. Under the lock, which it releases between polls. */
+ * before. Under the lock, which it releases between polls. */
 void nbc_request_wait(struct nbc_request *r, int spins);
 
 /* Grows while a thread waits: that thread polls, so the progress thread need not. May be read
@@ -105,7 +121,7 @@ extern int nbc_waiting;
 void nbc_count_waiting(int change);
 
 /* To be called between two polls of a loop that waits: yields the processor once the wait gets
- * long. spins: as in nbc_progress_spins. Without the lock. */
+ * long. spins: as in nbc_progress_alone. Without the lock. */
 void nbc_pause(int *spins);
 
 /* The same under the lock, which it releases for the pause. */
@@ -114,5 +130,15 @@ void nbc_progress_yield(int *spins);
 /* nbc_progress_all, then nbc_pause: for a loop that polls something of the MPI below. Without the
  * lock. */
 void nbc_progress_pause(int *spins);
+
+/* --- callback.c: what the MPI below calls in its progress loop, where it can (below/hook.h) --- */
+
+/* Hooks nbcshim into the progress loop of the MPI: returns the way as nbc_hook_install does, and
+ * nbc_hook_remove ends it. level: the thread level of the MPI. To be called at init, without the
+ * lock. Local. */
+int nbc_callback_start(int level, bool any_version);
+
+/* The number of calls that have polled operations. May be read without the lock. */
+extern unsigned nbc_callback_polls;
 
 #endif

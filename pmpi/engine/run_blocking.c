@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/run_blocking.h"
+/* Blocking operations without a request. While nothing else is pending, a blocking call goes
+ * straight from its plan to a run: nothing has to find the operation, or to progress beside it. If
+ * the operation is not complete after a short wait, it gets a request and goes on like any other:
+ * then reports of hangs show it, and the lock is released while it waits. */
+#include "engine/launch.h"
 
 #include "base/clock.h"
 #include "base/lock.h"
-#include "below/quirks.h"
-#include "engine/launch.h"
 #include "engine/progress.h"
 #include "op/plan.h"
 #include "op/run.h"
@@ -22,25 +24,6 @@ struct direct {
     int polls;
 };
 
-/* Nothing else is pending. */
-static bool direct_advance(struct nbc_exec *exec)
-{
-    return NBC_BLOCKS_TO_WAIT ? nbc_exec_wait(exec) : nbc_exec_poll(exec);
-}
-
-/* Polls for as long as the loops that wait do not yield the processor. If other threads may want
- * the lock, polls once. Returns whether the operation is complete. */
-static bool direct_poll(struct direct *d)
-{
-    while (nbc_progress_spins(&d->polls) && !nbc_report_asked) {
-        if (direct_advance(&d->run->exec))
-            return true;
-        if (nbc_threaded)
-            break;
-    }
-    return false;
-}
-
 /* The operation is complete. */
 static int direct_end(struct direct *d)
 {
@@ -56,8 +39,10 @@ static int direct_finish_alone(struct direct *d)
 {
     nbc_context_hold(d->c);
     d->plan->refs++;
-    while (d->run->exec.left > 0 && !direct_advance(&d->run->exec))
+    while (d->run->exec.left > 0 && !nbc_progress_alone(&d->run->exec, &d->polls)) {
+        d->polls = 0;
         nbc_progress_yield(&d->polls);
+    }
     int error = direct_end(d);
     nbc_plan_release(d->plan);
     nbc_context_release(d->c);
@@ -84,29 +69,17 @@ static int direct_finish(struct direct *d)
     return error;
 }
 
-static __attribute__((cold, noinline)) bool start_with_devices(const struct direct *d, int tag)
-{
-    return nbc_run_start_with_devices(d->run, d->c->hidden, nbc_context_ranks(d->c), tag,
-                                      d->call->send.buf, d->call->recv.buf, false,
-                                      nbc_context_device_use(d->c, NBC_DEVICE_AUTO));
-}
-
 static int direct_run(struct direct *d)
 {
     const struct nbc_call *call = d->call;
     struct nbc_queue *queue = &d->c->blocking;
-    struct nbc_run *run = d->run;
     d->seq = queue->next_seq++;
-    MPI_Comm comm = d->c->hidden;
-    const int *ranks = nbc_context_ranks(d->c);
-    int tag = nbc_queue_tag(queue, d->seq);
-    const void *send = call->send.buf, *recv = call->recv.buf;
-    if (nbc_device_may_be() ? start_with_devices(d, tag)
-                            : nbc_run_start(run, comm, ranks, tag, send, recv)) {
+    if (nbc_progress_run(d->run, d->c, nbc_queue_tag(queue, d->seq), call->send.buf, call->recv.buf,
+                         false, NBC_DEVICE_AUTO)) {
         nbc_progress_ran_ahead(d->c, call->coll);
         return direct_end(d);
     }
-    return direct_poll(d) ? direct_end(d) : direct_finish(d);
+    return nbc_progress_alone(&d->run->exec, &d->polls) ? direct_end(d) : direct_finish(d);
 }
 
 /* direct_run, with references to what an operator of the program might free. */

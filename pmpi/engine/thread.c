@@ -12,7 +12,6 @@
 #include "base/state.h"
 #include "base/system_thread.h"
 #include "engine/progress.h"
-#include "engine/wake.h"
 #include "op/stage.h"
 #include "request/request.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/wake.h"
+/* The rest of the progress thread: how it sleeps, and how a thread that starts an operation wakes
+ * it. A mutex of its own guards this state. The mutex is taken inside the lock of lock.h, and never
+ * the other way round. */
+#include "engine/thread.h"
 
 #include "base/clock.h"
 #include "base/system_thread.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/errors.h"
+#include "below/quirks.h"
 #include "hookless/poll.h"
-#include "op/types.h"
 
 NBC_ARCHIVE_MEMBER(p2p)
 
@@ -91,43 +91,26 @@ static int p2p_sendrecv(struct side out, struct side in, MPI_Comm comm, MPI_Stat
     return error ? error : failed;
 }
 
-/* Describes the same data by an address other than MPI_BOTTOM. If it sets *made, the caller frees
- * the datatype. */
-static int p2p_leave_bottom(struct side *d, bool *made)
-{
-    struct nbc_datatype *t;
-    uintptr_t addr = (uintptr_t)d->buf;
-    int n = (int)d->count;
-    *made = false;
-    if (addr || n == 0 || n != d->count)
-        return MPI_SUCCESS;
-    nbc_lock();
-    int error = nbc_datatype_find(d->type, &t);
-    if (!error)
-        error = nbc_rebase_from_bottom(&t->layout, &addr, &n, &d->type, made);
-    nbc_unlock();
-    d->buf = (void *)addr;
-    d->count = n;
-    return error;
-}
-
-/* Packs data into a new buffer, which the caller frees: MPI_PACKED matches any datatype. */
+/* Packs data into a new buffer, which the caller frees: MPI_PACKED matches any datatype. By a
+ * message of this rank to itself, since MPICH's MPI_Pack refuses MPI_BOTTOM. Under the lock, since
+ * those of two threads would be alike. */
 static int p2p_pack(struct side d, MPI_Comm comm, struct side *copy)
 {
     number room;
-    bool made;
+    MPI_Status status;
     *copy = SIDE(NULL, 0, MPI_PACKED, d.peer, d.tag);
-    int error = p2p_leave_bottom(&d, &made);
+    int error = LARGE(Pack_size)(d.count, d.type, comm, &room);
     if (error)
-        return nbc_raise(comm, error); /* unreached: the MPI fails */
-    error = LARGE(Pack_size)(d.count, d.type, comm, &room);
-    if (!error && !(copy->buf = malloc((size_t)room + 1)))
-        error = nbc_raise(comm, MPI_ERR_NO_MEM); /* unreached: no memory */
-    if (!error)
-        error = LARGE(Pack)(d.buf, d.count, d.type, copy->buf, room, &copy->count, comm);
-    if (made)
-        NEXT(Type_free)(&d.type);
-    return error;
+        return error;
+    copy->buf = malloc((size_t)room + 1);
+    if (!copy->buf)
+        return nbc_raise(comm, MPI_ERR_NO_MEM); /* unreached: no memory */
+    nbc_lock();
+    error = LARGE(Sendrecv)(d.buf, d.count, d.type, 0, 0, copy->buf, room, MPI_PACKED, 0, 0,
+                            nbc_self_comm, &status);
+    nbc_unlock();
+    copy->count = error ? 0 : (number)nbc_quirks_length(&status);
+    return error ? nbc_raise(comm, error) : MPI_SUCCESS;
 }
 
 static int p2p_replace(struct side out, int source, int tag, MPI_Comm comm, MPI_Status *status)

@@ -10,7 +10,6 @@
 #include "base/state.h"
 #include "below/export.h"
 #include "below/hook.h"
-#include "engine/callback.h"
 #include "engine/progress.h"
 
 /* Whether a blocking call must be replaced by a loop that polls. Unless the MPI below calls nbcshim
@@ -51,18 +50,16 @@ int nbc_wait_other(MPI_Request *request, MPI_Status *status);
 /* Defines a call that does not block, but that programs repeat in a loop until something happens:
  * the operations of nbcshim are polled in each. Where the MPI calls nbcshim in its progress loop,
  * not every such call enters that loop. */
-#define POLLED(name, params, args)                     \
-    EXPORT(int, name, params, args)                    \
-    {                                                  \
-        if (!nbc_any_active() || nbc_inside)           \
-            return NEXT(name) args;                    \
-        unsigned polls = nbc_callback_polls;           \
-        if (!nbc_hooked)                               \
-            nbc_progress_all();                        \
-        int error = NEXT(name) args;                   \
-        if (nbc_hooked && nbc_callback_polls == polls) \
-            nbc_progress_all();                        \
-        return error;                                  \
+#define POLLED(name, params, args)           \
+    EXPORT(int, name, params, args)          \
+    {                                        \
+        if (!nbc_any_active() || nbc_inside) \
+            return NEXT(name) args;          \
+        unsigned polls = nbc_callback_polls; \
+        int error = NEXT(name) args;         \
+        if (nbc_callback_polls == polls)     \
+            nbc_progress_all();              \
+        return error;                        \
     }
 
 #endif

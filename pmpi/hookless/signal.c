@@ -40,7 +40,7 @@ bool nbc_signal_pending(const struct nbc_context *c)
 
 static int signal_tag(const struct nbc_context *c)
 {
-    return c->first_tag + c->tag_space->signal;
+    return c->queue.first_tag + c->tag_space->signal;
 }
 
 int nbc_signal_send(struct nbc_context *c, int peer, struct nbc_signal signal)

@@ -25,7 +25,8 @@ enum nbc_purpose {
     NBC_FOR_PROGRAM,
     NBC_FOR_OTHERS, /* before a collective function of the MPI below */
     NBC_FOR_TAGS,   /* to agree on the tags of persistent operations */
-    NBC_FOR_FINALIZE
+    NBC_FOR_FINALIZE,
+    NBC_FOR_CHECK /* to compare another call */
 };
 
 /* A call of any of the 22 collectives. Fields that a collective does not use are zero. */
