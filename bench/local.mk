@@ -39,11 +39,6 @@ bench_rounds_SOURCES = \
 	bench/runner.c bench/runner.h
 bench_rounds_LDADD = $(bench_nbcbench_LDADD)
 
-# Neighborhoods on nodes, in the model of nbcsim; not installed.
-bench_locality_CPPFLAGS = -iquote $(srcdir)/src -iquote $(srcdir)/tools
-bench_locality_SOURCES = bench/locality.c
-bench_locality_LDADD = libnbcsim.la libnbc_core.la -lm
-
 dist_man_MANS += doc/nbcbench.1
 
 EXTRA_DIST += \

@@ -92,8 +92,8 @@ edges, its ranks times the most edges of one, the agreement ends with the first 
 local, and never use it. `NBCSHIM_ALGORITHM_NEIGHBOR_ALLTOALLV=linear` (and so on) avoids the agreement, as does an
 info key or a tuning rule.
 
-`bench/locality` simulates 32 nodes of 8 ranks in nbcsim's model: the seven exchanges of a multigrid hierarchy together
-take 0.72 of the time of `linear` on `infiniband` and 0.50 on `slingshot`, and no pattern there takes more than 1.00.
-The init call takes 17 to 28 µs for the first allreduce alone, and 53 to 98 µs for everything
-(`doc/performance/locality.tsv`, made by `make bench/locality && bench/locality` in a build tree).
+On 32 nodes of 8 ranks in nbcsim's model the seven exchanges of a multigrid hierarchy together take 0.72 of the time of
+`linear` on `infiniband` and 0.50 on `slingshot`, and no pattern there takes more than 1.00. The init call takes 17 to
+28 µs for the first allreduce alone, and 53 to 98 µs for everything (`doc/performance/locality.tsv`, by the program
+`bench/locality.c` of commit 9ad1d50).
 END
