@@ -322,11 +322,15 @@ static void big_element(struct folded *f, MPI_Datatype whole)
 }
 
 /* Bytes from the last to the first. With a negative extent that of many elements is not the
- * product. */
+ * product. Open MPI moves them one by one, which takes 10 s: there in a soak. */
 static void big_backwards(struct folded *f)
 {
     MPI_Datatype back;
     MPI_Request r;
+#ifdef OPEN_MPI
+    if (!test_soak)
+        return;
+#endif
     test_place("ibcast_c of %lld bytes backwards", (long long)f->size);
     MPI_Type_create_resized(MPI_BYTE, 0, -1, &back);
     MPI_Type_commit(&back);

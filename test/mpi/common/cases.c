@@ -346,7 +346,7 @@ static void make_movement(struct testcase *c)
         side_make(&c->send, &s->style, send_placing(s->coll), units, &c->own);
     if (c->recv.n > 0 || arguments)
         side_make(&c->recv, &s->style, recv_placing(s->coll), units, &c->own);
-    if (s->coll == NEIGHBOR_ALLTOALLW && rng_chance(&c->own, 20)) {
+    if (s->coll == NEIGHBOR_ALLTOALLW && !s->open && rng_chance(&c->own, 20)) {
         side_use_addresses(&c->send);
         side_use_addresses(&c->recv);
     }

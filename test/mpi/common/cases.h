@@ -49,8 +49,7 @@ struct spec {
     int count;              /* of a block; in v and w collectives up to twice as many */
     bool in_place;
     bool large; /* use the functions with MPI_Count */
-    bool
-        open; /* no buffer is next to an inaccessible page or read-only: networks register memory */
+    bool open;  /* no buffer is next to an inaccessible page, read-only or at MPI_BOTTOM */
     uint64_t seed;
     const char *algorithm; /* a hint for persistent ones of a batch, or NULL */
 };

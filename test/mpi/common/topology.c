@@ -29,7 +29,7 @@ static void number_edges(struct edges *e)
 }
 
 /* Block 2d goes to the negative neighbor, where it arrives from the positive one: block 2d + 1. */
-static struct topology *cartesian(MPI_Comm comm)
+struct topology *topology_cartesian(MPI_Comm comm)
 {
     struct topology *t = test_alloc(sizeof *t);
     int ndims;
@@ -89,7 +89,7 @@ struct topology *topology_of(MPI_Comm comm)
 
     MPI_Topo_test(comm, &status);
     if (status == MPI_CART)
-        return cartesian(comm);
+        return topology_cartesian(comm);
     if (status == MPI_GRAPH)
         return graph(comm);
     if (status == MPI_DIST_GRAPH)

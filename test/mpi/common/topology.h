@@ -17,8 +17,10 @@ struct topology {
     struct edges in, out;
 };
 
-/* Returns the edges of a communicator, to be freed by topology_free. Local. */
+/* Returns the edges of a communicator, to be freed by topology_free. Local. The second one does not
+ * ask what kind of topology it has. */
 struct topology *topology_of(MPI_Comm comm);
+struct topology *topology_cartesian(MPI_Comm comm);
 void topology_free(struct topology *t);
 
 /* Sends a token over each edge by point-to-point messages, as the standard defines the neighborhood
