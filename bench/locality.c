@@ -83,7 +83,7 @@ static void halo(int dims, bool corners, int64_t n)
 
 struct pattern {
     const char *name;
-    enum { LEVEL, SCATTERED, HALO, STAR } kind;
+    enum { LEVEL, SCATTERED, HALO, STAR, ALL } kind;
     int a, b, c, d;
 };
 
@@ -112,6 +112,10 @@ static const struct pattern patterns[] = {
     {"64 random, 1K", SCATTERED, 64, 1024, 0, 0},
     {"one to all, 8 B", STAR, 8, 0, 0, 0},
     {"one to all, 1K", STAR, 1024, 0, 0, 0},
+    {"all to all, 8 B", ALL, 8, 0, 0, 0},
+    {"all to all, 64 B", ALL, 64, 0, 0, 0},
+    {"all to all, 256 B", ALL, 256, 0, 0, 0},
+    {"all to all, 1K", ALL, 1024, 0, 0, 0},
 };
 
 static void make(const struct pattern *p)
@@ -124,8 +128,9 @@ static void make(const struct pattern *p)
         halo(p->a, p->b, p->c);
     } else {
         memset(bytes, 0, sizeof bytes);
-        for (int to = 1; to < P; to++)
-            bytes[0][to] = p->a;
+        for (int from = 0; from < (p->kind == ALL ? P : 1); from++)
+            for (int to = 0; to < P; to++)
+                bytes[from][to] = from != to ? p->a : 0;
     }
 }
 

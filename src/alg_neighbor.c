@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The neighborhood collectives. Every edge of the topology is a message: block k is sent to
- * destinations[k], block k is received from sources[k]. A rank knows its own edges only, unless
- * there is a pattern. A neighbor MPI_PROC_NULL receives nothing, and its block of the receive
- * buffer is not written. Both ends of an edge know its bytes and omit the message if there are
- * none. Several edges may connect the same two processes: pattern.h says which ends match. */
+/* The neighborhood collectives, and with `locality` alltoall, alltoallv and alltoallw. Every edge
+ * of the topology is a message: block k is sent to destinations[k], block k is received from
+ * sources[k]. A rank knows its own edges only, unless there is a pattern. A neighbor MPI_PROC_NULL
+ * receives nothing, and its block of the receive buffer is not written. Both ends of an edge know
+ * its bytes and omit the message if there are none. Several edges may connect the same two
+ * processes: pattern.h says which ends match. */
 #include "bytes.h"
 #include "nodes.h"
 #include "pattern.h"
@@ -17,6 +18,11 @@ static void copy_self(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     const struct nbc_neighbors *n = shape->neighbors;
     int in = 0;
+    if (!n) {
+        nbc_copy(s, nbc_recv_block(shape, shape->rank), nbc_send_block(shape, shape->rank),
+                 NBC_NONE);
+        return;
+    }
     for (int out = 0; out < n->outdegree; out++) {
         if (n->destinations[out] != shape->rank)
             continue;
@@ -227,10 +233,10 @@ static int list_routes(const struct nbc_shape *shape, bool out, struct nbc_end *
 /* Returns false without memory. */
 static bool routes_make(struct routes *all, struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    const struct nbc_neighbors *n = shape->neighbors;
     const struct nbc_pattern *p = shape->pattern;
-    size_t out = (size_t)n->outdegree + (p ? (size_t)p->nout : 0);
-    size_t in = (size_t)n->indegree + (p ? (size_t)p->nin : 0), most = out > in ? out : in;
+    size_t out = (size_t)nbc_degree(shape, true) + (p ? (size_t)p->nout : 0);
+    size_t in = (size_t)nbc_degree(shape, false) + (p ? (size_t)p->nin : 0);
+    size_t most = out > in ? out : in;
     struct nbc_end *ends = nbc_scratch(s, most, sizeof *ends);
     *all = (struct routes){.s = s,
                            .shape = shape,
@@ -398,10 +404,8 @@ static void by_routes(struct nbc_sched *s, const struct nbc_shape *shape)
 /* Whether edges of one side share a message. */
 static bool any_shared(struct nbc_sched *s, const struct nbc_shape *shape, bool out)
 {
-    const struct nbc_neighbors *n = shape->neighbors;
-    int degree = out ? n->outdegree : n->indegree;
     bool shared = false;
-    struct nbc_end *ends = nbc_scratch(s, (size_t)degree, sizeof *ends);
+    struct nbc_end *ends = nbc_scratch(s, (size_t)nbc_degree(shape, out), sizeof *ends);
     if (!ends)
         return false;
     int count = nbc_ends_list(shape, out, ends);
@@ -444,6 +448,8 @@ void nbc_neighbor_combined(struct nbc_sched *s, const struct nbc_shape *shape)
  *
  * If the pattern says so, every rank sends one message to each node by itself, and only the
  * destinations hand on what they receive: two steps.
+ *
+ * In an alltoall(v, w) there is an edge from each rank to every other.
  *
  * Cost: with nodes of p ranks that each have edges to m nodes, at most 2 (p − 1) messages within a
  * node and about m/p between nodes on every rank (in two steps p − 1 and m), where linear has one

@@ -160,7 +160,7 @@ struct nbc_shape {
     int ntypes;
     const struct nbc_neighbors *neighbors;
     const struct nbc_nodes *nodes;
-    const struct nbc_pattern *pattern; /* of neighborhoods: pattern.h; NULL: unknown */
+    const struct nbc_pattern *pattern; /* pattern.h; NULL: unknown */
     bool local;          /* all ranks are known to share a node; never between two groups */
     bool sockets;        /* not local, and no node has a network faster than sockets */
     bool oversubscribed; /* local, and more ranks of the job are on that node than processors */

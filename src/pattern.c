@@ -9,10 +9,10 @@
 int nbc_ends_list(const struct nbc_shape *shape, bool out, struct nbc_end *ends)
 {
     const struct nbc_neighbors *n = shape->neighbors;
-    int degree = out ? n->outdegree : n->indegree, count = 0;
+    int degree = nbc_degree(shape, out), count = 0;
     for (int i = 0; i < degree; i++) {
-        int at = out ? i : nbc_source_at(n, i);
-        int peer = out ? n->destinations[at] : n->sources[at];
+        int at = out || !n ? i : nbc_source_at(n, i);
+        int peer = !n ? i : out ? n->destinations[at] : n->sources[at];
         if (peer < 0 || peer == shape->rank)
             continue;
         struct nbc_ref block = out ? nbc_send_block(shape, at) : nbc_recv_block(shape, at);
@@ -41,7 +41,7 @@ static int offer_side(struct nbc_offer *offer, const struct nbc_shape *shape, bo
 
 bool nbc_offer_make(struct nbc_offer *offer, const struct nbc_shape *shape)
 {
-    size_t most = (size_t)shape->neighbors->indegree + (size_t)shape->neighbors->outdegree + 1;
+    size_t most = (size_t)nbc_degree(shape, false) + (size_t)nbc_degree(shape, true) + 1;
     struct nbc_end *ends = malloc(most * sizeof *ends);
     *offer = (struct nbc_offer){.edges = calloc(most, sizeof *offer->edges), .n = 1};
     bool good = ends && offer->edges;

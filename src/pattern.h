@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Patterns: what the ranks of a node know of one another's edges to other nodes in a neighborhood
- * collective, so that they can send them together. Each rank offers its edges to the other ranks of
+ * collective, or in an alltoall, where every rank is a neighbor of all, so that they can send them
+ * together. Each rank offers its edges to the other ranks of
  * its node; the other end of an edge knows its bytes too, so that both nodes know all edges between
  * them. */
 #ifndef NBC_PATTERN_H
@@ -41,6 +42,13 @@ struct nbc_end {
 static inline int nbc_source_at(const struct nbc_neighbors *n, int i)
 {
     return n->cartesian ? i ^ 1 : i;
+}
+
+/* The number of edges of a rank on one side, with those to itself and to MPI_PROC_NULL. */
+static inline int nbc_degree(const struct nbc_shape *shape, bool out)
+{
+    const struct nbc_neighbors *n = shape->neighbors;
+    return !n ? shape->size : out ? n->outdegree : n->indegree;
 }
 
 /* Lists the outgoing ends, or the incoming ones, in the order that both sides of each edge know.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Persistent neighborhood collectives whose ranks send together to other nodes (the algorithm
- * `locality`): the ranks of a node tell one another their edges, and all ranks agree whether it is
- * worth it. MPI_..._init may wait for the other ranks (MPI-4.1, section 6.13: it is nonlocal). */
+/* Persistent neighborhood collectives and alltoall, alltoallv, alltoallw whose ranks send together
+ * to other nodes (the algorithm `locality`): the ranks of a node tell one another their edges, and
+ * all ranks agree whether it is worth it. MPI_..._init may wait for the other ranks (MPI-4.1,
+ * section 6.13: it is nonlocal). */
 #include "engine/launch.h"
 
 #include <stdlib.h>
@@ -98,6 +99,11 @@ static struct nbc_request *exchange_new(const struct agreement *a)
 
 /* --- the steps -------------------------------------------------------------------------------- */
 
+static bool is_personalized(enum nbc_coll coll)
+{
+    return coll == NBC_ALLTOALL || coll == NBC_ALLTOALLV || coll == NBC_ALLTOALLW;
+}
+
 /* Whether the ranks agree at all. All of them decide alike, also one without memory; the processes
  * of two jobs do not know the same of their nodes. Sets *forced if the user asks for the algorithm.
  */
@@ -105,14 +111,23 @@ static bool is_candidate(const struct nbc_call *call, const struct nbc_context *
 {
     const struct nbc_members *m = &c->members;
     *forced = false;
-    if (!nbc_coll_is_neighborhood(call->coll) || c->spans_jobs || !m->mixed || m->local)
+    if (!nbc_coll_is_neighborhood(call->coll) && !is_personalized(call->coll))
+        return false;
+    if (m->remote_size || c->spans_jobs || !m->mixed || m->local)
         return false;
     struct nbc_preferences preferences = nbc_launch_preferences(call, c);
     const struct nbc_alg *alg = preferences.alg;
     if (!alg) {
         const struct nbc_nodes some = nbc_nodes_blocks(m->size, 1);
         const struct nbc_pattern any = {0};
+        struct nbc_type type = {0}; /* a rule may depend on the bytes of alltoall */
+        int size = 0;
+        if (call->coll == NBC_ALLTOALL)
+            NEXT(Type_size)(call->recv.type, &size);
+        type.size = size;
         const struct nbc_shape shape = {.coll = call->coll,
+                                        .recv.count = call->recv.count,
+                                        .types = &type,
                                         .size = m->size,
                                         .sockets = m->sockets,
                                         .nodes = &some,
@@ -131,7 +146,7 @@ static bool prepare(struct agreement *a, const struct nbc_call *call)
         return false; /* unreached: no memory */
     a->is_bound = true;
     struct nbc_shape *shape = &a->bound.shape;
-    if (!shape->nodes)
+    if (!shape->nodes || shape->in_place)
         return false;
     a->nmates = nbc_node_size(shape->nodes, nbc_node_of(shape->nodes, shape->rank));
     return nbc_offer_make(&a->offer, shape);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Persistent neighborhood collectives on several nodes: all ranks choose the same algorithm in the
- * init call, for the pattern that all have together, and the data are right at each start. For
- * NBCSHIM_TEST=nodes=2 and four ranks or more. That the algorithm is right is tested in test_algs
- * and, where it is forced, by neighbors and persistent. */
+/* Persistent neighborhood collectives, and alltoall, alltoallv and alltoallw, on several nodes: all
+ * ranks choose the same algorithm in the init call, for the pattern that all have together, and the
+ * data are right at each start. For NBCSHIM_TEST=nodes=2 and four ranks or more. That the algorithm
+ * is right is tested in test_algs and, where it is forced, by neighbors and persistent. */
 #include "util.h"
 
 #include <nbcshim.h>
@@ -206,6 +206,89 @@ TEST(same_blocks, .wanted = nodes)
     for (int i = 0; i < 2; i++)
         OK(MPI_Request_free(&request[i]));
     OK(MPI_Comm_free(&comm));
+}
+
+/* The ints that a rank sends to another: none to the one before it. */
+static int dense_length(int from, int to)
+{
+    return (from - to + test_size) % test_size == 1 ? 0 : 1 + (3 * from + 5 * to) % UNIT;
+}
+
+static struct {
+    int sent[MOST_RANKS], sent_at[MOST_RANKS], got[MOST_RANKS], got_at[MOST_RANKS];
+    int bytes_sent_at[MOST_RANKS], bytes_got_at[MOST_RANKS];
+    MPI_Datatype ints[MOST_RANKS];
+    int out[MOST_RANKS * UNIT], into[3][MOST_RANKS * UNIT];
+} dense;
+
+static void dense_prepare(void)
+{
+    for (int i = 0; i < test_size; i++) {
+        dense.sent[i] = dense_length(test_rank, i);
+        dense.got[i] = dense_length(i, test_rank);
+        dense.sent_at[i] = dense.got_at[i] = i * UNIT;
+        dense.bytes_sent_at[i] = dense.bytes_got_at[i] = i * UNIT * (int)sizeof(int);
+        dense.ints[i] = MPI_INT;
+    }
+}
+
+static void dense_fill(int start)
+{
+    for (int i = 0; i < test_size; i++)
+        for (int k = 0; k < UNIT; k++) {
+            dense.out[i * UNIT + k] = word(test_rank, i, 0, start, k);
+            for (int which = 0; which < 3; which++)
+                dense.into[which][i * UNIT + k] = -1;
+        }
+}
+
+/* Of alltoall, alltoallv and alltoallw. */
+static int dense_wrong(int which, int start)
+{
+    int wrong = 0;
+    for (int i = 0; i < test_size; i++)
+        for (int k = 0; k < UNIT; k++) {
+            bool sent = which == 0 || k < dense.got[i];
+            int right = sent ? word(i, test_rank, 0, start, k) : -1;
+            wrong += dense.into[which][i * UNIT + k] != right;
+        }
+    return wrong;
+}
+
+/* Each rank is the neighbor of all. MPI_IN_PLACE has other algorithms. */
+TEST(all_to_all, .wanted = nodes)
+{
+    MPI_Request request[4];
+    MPI_Info info = info_of("locality");
+    static int here[MOST_RANKS];
+    dense_prepare();
+    OK(MPI_Alltoall_init(dense.out, UNIT, MPI_INT, dense.into[0], UNIT, MPI_INT, MPI_COMM_WORLD,
+                         info, &request[0]));
+    OK(MPI_Alltoallv_init(dense.out, dense.sent, dense.sent_at, MPI_INT, dense.into[1], dense.got,
+                          dense.got_at, MPI_INT, MPI_COMM_WORLD, info, &request[1]));
+    OK(MPI_Alltoallw_init(dense.out, dense.sent, dense.bytes_sent_at, dense.ints, dense.into[2],
+                          dense.got, dense.bytes_got_at, dense.ints, MPI_COMM_WORLD, info,
+                          &request[2]));
+    OK(MPI_Alltoall_init(MPI_IN_PLACE, 1, MPI_INT, here, 1, MPI_INT, MPI_COMM_WORLD, info,
+                         &request[3]));
+    OK(MPI_Info_free(&info));
+    for (int i = 0; i < 3; i++)
+        expect_algorithm(request[i], "locality");
+    EXPECT(test_native || strcmp(nbcshim_algorithm(request[3], NULL), "locality") != 0, "in place");
+    for (int start = 0; start < STARTS; start++) {
+        dense_fill(start);
+        for (int i = 0; i < test_size; i++)
+            here[i] = word(test_rank, i, 1, start, 0);
+        for (int i = 0; i < 4; i++)
+            OK(MPI_Start(&request[(i + test_rank + start) % 4]));
+        OK(MPI_Waitall(4, request, MPI_STATUSES_IGNORE));
+        for (int which = 0; which < 3; which++)
+            EXPECT_INT(dense_wrong(which, start), 0, "%d, start %d", which, start);
+        for (int i = 0; i < test_size; i++)
+            EXPECT_INT(here[i], word(i, test_rank, 1, start, 0), "in place, from %d", i);
+    }
+    for (int i = 0; i < 4; i++)
+        OK(MPI_Request_free(&request[i]));
 }
 
 /* More than a rank has memory for. */

@@ -501,7 +501,9 @@ struct world *world_new(const struct test_case *c)
         w->party[id].id = id;
         make_shape(w, id);
     }
-    for (int id = 0; id < w->n && w->nodes.nnodes && c->alg->needs & NBC_PATTERN; id++)
+    bool has_pattern =
+        w->nodes.nnodes && c->alg->needs & NBC_PATTERN && !w->party[0].shape.in_place;
+    for (int id = 0; id < w->n && has_pattern; id++)
         make_pattern(w, id);
     return w;
 }

@@ -346,6 +346,8 @@ static bool on_nodes(nbc_builder *build, const struct at *a, struct formula *f)
     COST(nbc_allgather_hierarchical, BOUND, known_if(few, 1 + 2 * log2P),
          known_if(few, 2 * within + 2), few ? blocks_over_nodes(a) * n : UNKNOWN,
          known_if(few, (log2P + 2) * P * n));
+    /* What it sends test_cost counts by itself. */
+    COST(nbc_neighbor_locality, BOUND, 3, UNKNOWN, UNKNOWN, 3 * P * P * n);
     /* Both steps move every block. */
     COST(nbc_alltoall_hierarchical, BOUND, known_if(few, 1 + 2 * log2P),
          known_if(linear, P * (P / N - 1 + N - 1)),

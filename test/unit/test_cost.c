@@ -160,16 +160,23 @@ UNIT(bine_trees_stay_in_groups, .times = sizeof bine / sizeof *bine)
     check_percent(_i, "on average", sum, of, bine[_i].average);
 }
 
+static bool sends_to(const struct world *w, int id, int to)
+{
+    const struct nbc_neighbors *l = w->party[id].shape.neighbors;
+    bool any = !l; /* alltoall */
+    for (int k = 0; l && k < l->outdegree; k++)
+        any = any || l->destinations[k] == to;
+    return any;
+}
+
 /* The number of ranks of a node that have edges to another node. */
 static int count_sources(const struct world *w, int from_node, int to_node)
 {
     int n = 0;
     for (int id = 0; id < w->n; id++) {
-        const struct nbc_neighbors *l = &w->party[id].neighbors;
         bool any = false;
-        for (int k = 0; k < l->outdegree; k++)
-            any = any || (l->destinations[k] >= 0 &&
-                          nbc_node_of(&w->nodes, l->destinations[k]) == to_node);
+        for (int to = 0; to < w->n; to++)
+            any = any || (nbc_node_of(&w->nodes, to) == to_node && sends_to(w, id, to));
         n += any && nbc_node_of(&w->nodes, id) == from_node;
     }
     return n;
@@ -187,14 +194,10 @@ static int count_sends(const struct world *w, int id, int node)
 /* Peers of a rank on its own node. */
 static int count_mates(const struct world *w, int id)
 {
-    const struct nbc_neighbors *l = &w->party[id].neighbors;
     int n = 0;
-    for (int mate = 0; mate < w->n; mate++) {
-        bool any = false;
-        for (int k = 0; k < l->outdegree; k++)
-            any = any || l->destinations[k] == mate;
-        n += any && mate != id && nbc_node_of(&w->nodes, mate) == nbc_node_of(&w->nodes, id);
-    }
+    for (int mate = 0; mate < w->n; mate++)
+        n += mate != id && nbc_node_of(&w->nodes, mate) == nbc_node_of(&w->nodes, id) &&
+             sends_to(w, id, mate);
     return n;
 }
 
@@ -218,9 +221,13 @@ static void check_locality(struct world *w)
     }
 }
 
-UNIT(locality_sends_once_between_nodes, .times = NBC_NEIGHBOR_ALLTOALLW - NBC_NEIGHBOR_ALLTOALL + 1)
+static const enum nbc_coll personalized[] = {NBC_ALLTOALL,           NBC_ALLTOALLV,
+                                             NBC_ALLTOALLW,          NBC_NEIGHBOR_ALLTOALL,
+                                             NBC_NEIGHBOR_ALLTOALLV, NBC_NEIGHBOR_ALLTOALLW};
+
+UNIT(locality_sends_once_between_nodes, .times = sizeof personalized / sizeof *personalized)
 {
-    const struct nbc_alg *alg = nbc_alg_by_name(NBC_NEIGHBOR_ALLTOALL + _i, "locality");
+    const struct nbc_alg *alg = nbc_alg_by_name(personalized[_i], "locality");
     int most = 0;
     for (uint64_t seed = 0; seed < 200; seed++) {
         struct test_case c = {.alg = alg,
