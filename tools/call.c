@@ -116,13 +116,22 @@ static struct nbc_neighbors ring(int size, int rank, int around[2])
     return (struct nbc_neighbors){around, around, 2, 2, true};
 }
 
+/* Whether the ranks may send together. With many ranks an alltoall has too many edges for a
+ * simulation. */
+static bool has_pattern(const struct nbc_shape *s)
+{
+    enum { MOST = 4096 };
+    bool alltoall = s->coll == NBC_ALLTOALL || s->coll == NBC_ALLTOALLV || s->coll == NBC_ALLTOALLW;
+    return s->nodes && (s->neighbors || (alltoall && s->size * s->nodes->block <= MOST));
+}
+
 /* What the other ranks of the node would offer. */
 static bool make_pattern(struct tool_rank *r)
 {
-    enum { ROOM = 5 };
     int first = r->shape.rank / r->nodes.block * r->nodes.block, left = r->shape.size - first;
     int n = left < r->nodes.block ? left : r->nodes.block;
-    struct nbc_edge *offers = malloc((size_t)n * ROOM * sizeof *offers);
+    int room = r->shape.neighbors ? 5 : 2 * r->shape.size + 1;
+    struct nbc_edge *offers = malloc((size_t)n * (size_t)room * sizeof *offers);
     bool good = offers;
     for (int i = 0; good && i < n; i++) {
         int around[2];
@@ -130,13 +139,13 @@ static bool make_pattern(struct tool_rank *r)
         struct nbc_shape shape = r->shape;
         struct nbc_offer offer;
         shape.rank = first + i;
-        shape.neighbors = &neighbors;
+        shape.neighbors = r->shape.neighbors ? &neighbors : NULL;
         good = nbc_offer_make(&offer, &shape);
         if (good)
-            memcpy(offers + i * ROOM, offer.edges, (size_t)offer.n * sizeof *offers);
+            memcpy(offers + i * room, offer.edges, (size_t)offer.n * sizeof *offers);
         free(offer.edges);
     }
-    good = good && nbc_pattern_make(&r->pattern, offers, n, ROOM);
+    good = good && nbc_pattern_make(&r->pattern, offers, n, room);
     r->shape.pattern = &r->pattern;
     free(offers);
     return good;
@@ -181,10 +190,10 @@ bool tool_rank_make(struct tool_rank *r, const struct tool_call *call, int id)
     if (nbc_coll_is_neighborhood(call->coll)) {
         r->neighbors = ring(call->size, id, r->around);
         s->neighbors = &r->neighbors;
-        if (s->nodes && !make_pattern(r)) {
-            tool_rank_free(r);
-            return false;
-        }
+    }
+    if (has_pattern(s) && !make_pattern(r)) {
+        tool_rank_free(r);
+        return false;
     }
     return true;
 }
