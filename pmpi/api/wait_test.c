@@ -709,8 +709,10 @@ static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
     nbc_lock();
     nbc_own_find(&own, n, requests, false);
     nbc_unlock();
-    if (!own.n && !nbc_must_poll())
-        return NEXT(Waitall)(n, requests, statuses);
+    if (!own.n && !nbc_must_poll()) {
+        error = NEXT(Waitall)(n, requests, statuses);
+        return error ? all_end(n, requests, &report, n, error) : MPI_SUCCESS;
+    }
     if (!others_begin(&others, own.others, n, requests, statuses))
         /* unreached below: no memory */
         return nbc_raise_no_memory();
