@@ -41,34 +41,13 @@ EXPORT(int, Start, (MPI_Request * request), (request))
     return r ? MPI_SUCCESS : NEXT(Start)(request);
 }
 
-/* Starts the other requests, in an array of their own: the MPI below would also start the handles
- * of own requests. It may start a request under a new handle (Open MPI does so while the last
- * message is still being sent). Meanwhile their entries are null. */
-static int start_others(MPI_Request *requests, int count)
-{
-    MPI_Request some[16], *others = some;
-    if (count == 0)
-        return MPI_SUCCESS;
-    if (count > (int)(sizeof some / sizeof *some)) /* mutants: >= for >: for speed */
-        others = malloc(count * sizeof *others);
-    if (!others)
-        return nbc_raise_no_memory();
-    nbc_lock();
-    for (int i = 0, k = 0; k < count; i++) {
-        if (nbc_request_find(requests[i]))
-            continue;
-        others[k++] = requests[i];
-        requests[i] = MPI_REQUEST_NULL;
-    }
-    nbc_unlock();
-    int error = NEXT(Startall)(count, others);
-    for (int i = 0, k = 0; k < count; i++)
-        if (requests[i] == MPI_REQUEST_NULL)
-            requests[i] = others[k++];
-    if (others != some)
-        free(others);
-    return error;
-}
+/* A call of MPI_Startall whose own requests are claimed. */
+struct starting {
+    int n, nothers;
+    MPI_Request *requests;
+    MPI_Request *others, some[16]; /* the requests of the MPI below, while their entries are null */
+    bool started;                  /* they are */
+};
 
 /* Releases the own requests among the first n, and starts them. Under the lock. */
 static void start_claimed(int n, const MPI_Request *requests, bool start)
@@ -81,6 +60,42 @@ static void start_claimed(int n, const MPI_Request *requests, bool start)
         if (start)
             nbc_progress_start(r);
     }
+}
+
+/* Also runs if an error handler ends the call by an exception (C++, -fexceptions). */
+static void starting_end(const struct starting *s)
+{
+    for (int i = 0, k = 0; k < s->nothers && s->others; i++)
+        if (s->requests[i] == MPI_REQUEST_NULL)
+            s->requests[i] = s->others[k++];
+    if (s->others != s->some)
+        free(s->others);
+    nbc_lock();
+    start_claimed(s->n, s->requests, s->started);
+    nbc_unlock();
+}
+
+/* Starts the other requests, in an array of their own: the MPI below would also start the handles
+ * of own requests. It may start a request under a new handle (Open MPI does so while the last
+ * message is still being sent). */
+static int start_others(struct starting *s)
+{
+    if (s->nothers == 0)
+        return MPI_SUCCESS;
+    s->others = s->some;
+    if (s->nothers > (int)(sizeof s->some / sizeof *s->some)) /* mutants: >= for >: for speed */
+        s->others = malloc((size_t)s->nothers * sizeof *s->others);
+    if (!s->others)
+        return nbc_raise_no_memory();
+    nbc_lock();
+    for (int i = 0, k = 0; k < s->nothers; i++) {
+        if (nbc_request_find(s->requests[i]))
+            continue;
+        s->others[k++] = s->requests[i];
+        s->requests[i] = MPI_REQUEST_NULL;
+    }
+    nbc_unlock();
+    return NEXT(Startall)(s->nothers, s->others);
 }
 
 /* Claims the own requests, so that a duplicate is found. They become active only when they start:
@@ -128,10 +143,10 @@ static int start_all(int n, MPI_Request *requests)
     if (bad < n)
         return start_refuse_entry(requests, bad);
     nbc_unlock();
-    int error = start_others(requests, n - nown);
-    nbc_lock();
-    start_claimed(n, requests, !error);
-    nbc_unlock();
+    __attribute__((cleanup(starting_end))) struct starting s = {
+        .n = n, .nothers = n - nown, .requests = requests};
+    int error = start_others(&s);
+    s.started = !error;
     return error;
 }
 

@@ -655,8 +655,10 @@ static __attribute__((noinline)) int wait_all(int n, MPI_Request *requests, MPI_
     if (!is_below)
         statuses_begin(n, requests, statuses);
     nbc_unlock();
-    if (is_below)
-        return NEXT(Waitall)(n, requests, statuses);
+    if (is_below) {
+        error = NEXT(Waitall)(n, requests, statuses);
+        return error ? all_end(n, requests, &report, n, error) : MPI_SUCCESS;
+    }
     if (!own.others)
         others.over = n;
     for (;;) {
@@ -723,13 +725,24 @@ void nbc_complete_cleanup(void)
     NEXT(Wait)(&pending_dummy, MPI_STATUS_IGNORE);
 }
 
+/* A place of the program's array, and the request that belongs there. */
+struct lent {
+    MPI_Request *place, request;
+};
+
+static void lent_return(const struct lent *l)
+{
+    *l->place = l->request;
+}
+
 /* Progresses the other requests while an own one is pending, and completes none of them: the dummy
- * takes the place of the pending one. MPICH has requests that progress only in completion calls for
- * them, for example those of collective file operations. */
+ * takes the place of the pending one, also if a callback ends the call by an exception (C++,
+ * -fexceptions). MPICH has requests that progress only in completion calls for them, for example
+ * those of collective file operations. */
 static int poll_others(const struct nbc_own *own, int n, MPI_Request *requests,
                        MPI_Status *statuses)
 {
-    MPI_Request *place = &requests[own->pending], saved = *place;
+    MPI_Request *place = &requests[own->pending];
     int flag;
     if (!own->others)
         return MPI_SUCCESS;
@@ -738,10 +751,9 @@ static int poll_others(const struct nbc_own *own, int n, MPI_Request *requests,
     nbc_unlock();
     if (dummy == MPI_REQUEST_NULL)
         return MPI_SUCCESS; /* unreached: no memory */
+    __attribute__((cleanup(lent_return))) const struct lent l = {place, *place};
     *place = dummy;
-    int error = NEXT(Testall)(n, requests, &flag, statuses);
-    *place = saved;
-    return error;
+    return NEXT(Testall)(n, requests, &flag, statuses);
 }
 
 static __attribute__((noinline)) int test_all(int n, MPI_Request *requests, int *flag,

@@ -28,6 +28,20 @@
  * them. */
 extern void (*nbc_next_enter)(const char *name), (*nbc_next_leave)(void);
 
+static inline void nbc_next_left(const char *const *name)
+{
+    (void)name;
+    if (nbc_next_leave)
+        nbc_next_leave();
+}
+
+/* Calls both, the second one where the scope ends, also by an exception (C++, -fexceptions). What
+ * the scope calls is no tail call then, which NBC_STAY explains. */
+#define NBC_OBSERVE(name)                                                       \
+    __attribute__((cleanup(nbc_next_left))) const char *const observed = #name; \
+    if (nbc_next_enter)                                                         \
+    nbc_next_enter(observed)
+
 /* Where the program has called the function, in its body: behind forward_Wait that is not the
  * caller. */
 extern NBC_PER_THREAD const void *nbc_next_site;
@@ -68,13 +82,8 @@ bool nbc_next_passed_on(void (*next_tool)(void), const void *caller);
         &row_##name;                                                                               \
     static type forward_##name params                                                              \
     {                                                                                              \
-        if (nbc_next_enter)                                                                        \
-            nbc_next_enter(#name);                                                                 \
-        type result = tool_##name args;                                                            \
-        NBC_STAY;                                                                                  \
-        if (nbc_next_leave)                                                                        \
-            nbc_next_leave();                                                                      \
-        return result;                                                                             \
+        NBC_OBSERVE(name);                                                                         \
+        return tool_##name args;                                                                   \
     }                                                                                              \
     type MPI_##name params                                                                         \
     {                                                                                              \
@@ -113,10 +122,8 @@ struct nbc_tool {
         if (__builtin_expect(!nbc_next_enter, 1))                                                  \
             return shim_##name args;                                                               \
         NBC_KEEP_SITE;                                                                             \
-        nbc_next_enter(#name);                                                                     \
-        type result = shim_##name args;                                                            \
-        nbc_next_leave();                                                                          \
-        return result;                                                                             \
+        NBC_OBSERVE(name);                                                                         \
+        return shim_##name args;                                                                   \
     }                                                                                              \
     static type shim_##name params
 #endif

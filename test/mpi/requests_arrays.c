@@ -432,9 +432,9 @@ static void failing_message(MPI_Comm pair)
     OK(MPI_Wait(&r[0], MPI_STATUS_IGNORE));
 }
 
-/* A message that fails beside a persistent operation that is complete, and inactive, and one that
- * was not started. */
-static void failing_beside_inactive(bool waits)
+/* A message that fails beside two persistent operations, of which the first is complete and
+ * inactive if it was started, and the other one was not. */
+static void failing_beside_inactive(bool waits, bool starts)
 {
     int two[2] = {0}, x, flag = 0, code = MPI_SUCCESS;
     MPI_Request r[3];
@@ -447,7 +447,8 @@ static void failing_beside_inactive(bool waits)
     MPI_Barrier_init(MPI_COMM_SELF, MPI_INFO_NULL, &r[0]);
     MPI_Irecv(&x, 1, MPI_INT, 1, DATA, MPI_COMM_WORLD, &r[1]);
     MPI_Barrier_init(MPI_COMM_SELF, MPI_INFO_NULL, &r[2]);
-    MPI_Start(&r[0]);
+    if (starts)
+        MPI_Start(&r[0]);
     MPI_Send(NULL, 0, MPI_INT, 1, GATE, MPI_COMM_WORLD);
     spoil(s, 3);
     if (waits)
@@ -557,8 +558,8 @@ TEST(failures)
         }
         if (test_rank < 2) {
             failing_message(pair);
-            failing_beside_inactive(false);
-            failing_beside_inactive(true);
+            for (int way = 0; way < 4; way++)
+                failing_beside_inactive(way & 1, way & 2);
         }
     }
     MPI_Comm_free(&pair);

@@ -102,9 +102,9 @@ ours_is_first()
         grep nbcshim
 }
 
-run() # program ranks
+run() # program ranks [NAME=value...]
 {
-    mpi_command "$2" "$(sanitizer_runtime)" "" $1
+    mpi_command "$2" "$(sanitizer_runtime)" "${3:-}" $1
     guarded 60 "$scratch/log" "${launch[@]}" || { cat "$scratch/log"; return 1; }
 }
 
@@ -194,12 +194,12 @@ if command -v "$mpicxx" >/dev/null; then
     expect "nbcshim comes before the MPI" ours_is_first "$scratch/cpp"
     expect "which runs on 2 ranks" run "$scratch/cpp" 2
 fi
-# cpp_prints NAME LINE: $scratch/NAME.cpp compiles, and each of 2 ranks prints the line.
+# cpp_prints NAME LINE [NAME=value...]: $scratch/NAME.cpp compiles, and each of 2 ranks prints the line.
 cpp_prints()
 {
     command -v "$mpicxx" >/dev/null || return
     expect "$1.cpp compiles" "$nbccxx" -o "$scratch/$1" "$scratch/$1.cpp"
-    expect "it runs on 2 ranks" run "$scratch/$1" 2
+    expect "it runs on 2 ranks" run "$scratch/$1" 2 "${3:-}"
     expect "with right results" test "$(grep -c "^$2\$" "$scratch/log")" = 2
 }
 
@@ -289,6 +289,98 @@ int main(int argc, char **argv)
 }
 END
 cpp_prints refused right
+# One leaves calls for arrays, of a query function and of an error handler: the entries keep their values, and
+# requests of nbcshim among them can be completed and started. The time between calls is not counted as in MPI.
+cat >"$scratch/arrays.cpp" <<'END'
+#include <mpi.h>
+#include <cstdio>
+#include <unistd.h>
+static int query(void *, MPI_Status *)
+{
+    throw 1;
+}
+static int nothing(void *)
+{
+    return MPI_SUCCESS;
+}
+static int cancel(void *, int)
+{
+    return MPI_SUCCESS;
+}
+static void raise(MPI_Comm *, int *error, ...)
+{
+    throw *error;
+}
+static bool test_all(int rank) // rank 1 takes part when rank 0 has tested
+{
+    int flag = 0;
+    MPI_Request request[2], pending;
+    if (rank == 1)
+        MPI_Recv(NULL, 0, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Ibarrier(MPI_COMM_WORLD, &pending);
+    request[0] = pending;
+    MPI_Grequest_start(query, nothing, cancel, NULL, &request[1]);
+    MPI_Grequest_complete(request[1]);
+    try {
+        if (rank == 0)
+            MPI_Testall(2, request, &flag, MPI_STATUSES_IGNORE);
+    } catch (int) {
+    }
+    bool kept = request[0] == pending;
+    if (rank == 0)
+        MPI_Send(NULL, 0, MPI_INT, 1, 0, MPI_COMM_WORLD);
+    MPI_Wait(&pending, MPI_STATUS_IGNORE);
+    return kept;
+}
+static bool start_all(void)
+{
+    int caught = 0;
+    MPI_Request request[3], active;
+    MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &request[0]);
+    MPI_Send_init(NULL, 0, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_SELF, &request[1]);
+    MPI_Recv_init(NULL, 0, MPI_INT, 0, 0, MPI_COMM_SELF, &request[2]);
+    MPI_Start(&request[2]);
+    active = request[2];
+    try {
+        MPI_Startall(3, request);
+    } catch (int) {
+        caught++;
+    }
+    MPI_Send(NULL, 0, MPI_INT, 0, 0, MPI_COMM_SELF);
+    bool kept = request[1] != MPI_REQUEST_NULL && request[2] == active;
+    MPI_Wait(&active, MPI_STATUS_IGNORE);
+    try {
+        MPI_Start(&request[0]);
+    } catch (int) {
+        caught++;
+    }
+    MPI_Wait(&request[0], MPI_STATUS_IGNORE);
+    return kept && caught == 1;
+}
+int main(int argc, char **argv)
+{
+    int rank;
+    MPI_Errhandler handler;
+    MPI_Request request;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_create_errhandler(raise, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+    bool tested = test_all(rank), started = start_all();
+    MPI_Iscan(&rank, &argc, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    usleep(200000);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (tested && started)
+        std::printf("right\n");
+    MPI_Finalize();
+}
+END
+cpp_prints arrays right NBCSHIM_STATS=1
+if command -v "$mpicxx" >/dev/null; then
+    grep -Eq '^nbcshim: scan .* ([5-9][0-9]|100)%$' "$scratch/log"
+    result $? "and the time between calls is that of the program"
+fi
 if [ "$MPI_FLAVOR" = openmpi ] && command -v "$mpicxx" >/dev/null; then
     expect "nbccxx compiles a program of the old C++ bindings" \
         "$nbccxx" -Wall -DOLD_BINDINGS -o "$scratch/old" "$scratch/program.cpp"
