@@ -76,18 +76,16 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/diag/launcher.c \
 	pmpi/diag/statistics.c \
 	pmpi/diag/trace_file.c \
-	pmpi/api/attributes.c \
 	pmpi/api/bypass.c \
 	pmpi/api/communicators.c \
 	pmpi/api/dynamic.c \
 	pmpi/api/entry.c \
-	pmpi/api/error_handlers.c \
 	pmpi/api/fortran.c pmpi/api/fortran.def \
 	pmpi/api/fortran_names.c \
 	pmpi/api/free.c \
 	pmpi/api/idup.c pmpi/api/idup.h \
-	pmpi/api/info.c \
 	pmpi/api/init.c \
+	pmpi/api/properties.c \
 	pmpi/api/sessions.c \
 	pmpi/api/setup.c pmpi/api/setup.h \
 	pmpi/api/start.c \

@@ -52,7 +52,7 @@ static int start_others(MPI_Request *requests, int count)
     if (count > (int)(sizeof some / sizeof *some)) /* mutants: >= for >: for speed */
         others = malloc(count * sizeof *others);
     if (!others)
-        return nbc_raise_no_memory();
+        return nbc_raise(MPI_COMM_NULL, MPI_ERR_NO_MEM);
     nbc_lock();
     for (int i = 0, k = 0; k < count; i++) {
         if (nbc_request_find(requests[i]))

@@ -51,11 +51,6 @@ NBC_ARCHIVE_MEMBER(wait_test)
  * of a complete collective. Written at init, only read afterwards. */
 static MPI_Status empty_status;
 
-int nbc_raise_no_memory(void)
-{
-    return nbc_raise(MPI_COMM_NULL, MPI_ERR_NO_MEM);
-}
-
 /* Another thread may hold the lock and wait for one that the MPI holds here, so that this thread
  * must not wait for it for ever. */
 static bool lock_for_a_while(void)
