@@ -127,10 +127,6 @@ void nbc_pause(int *spins);
 /* The same under the lock, which it releases for the pause. */
 void nbc_progress_yield(int *spins);
 
-/* nbc_progress_all, then nbc_pause: for a loop that polls something of the MPI below. Without the
- * lock. */
-void nbc_progress_pause(int *spins);
-
 /* --- callback.c: what the MPI below calls in its progress loop, where it can (below/hook.h) --- */
 
 /* Hooks nbcshim into the progress loop of the MPI: returns the way as nbc_hook_install does, and

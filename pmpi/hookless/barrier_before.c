@@ -88,7 +88,8 @@ static bool make(enum nbc_object object, uint64_t key, struct nbc_request *r)
 
 int nbc_object_barrier_new(enum nbc_object object, uint64_t key, MPI_Comm comm)
 {
-    const struct nbc_call call = {.coll = NBC_BARRIER, .purpose = NBC_FOR_OTHERS, .comm = comm};
+    const struct nbc_call call = {
+        .coll = NBC_BARRIER, .purpose = NBC_FOR_OTHERS, .kind = NBC_KIND_PERSISTENT, .comm = comm};
     MPI_Request handle;
     /* Where the hook misses epochs, MPI_Win_start waits for signals. */
     if (!is_needed() &&

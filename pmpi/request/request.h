@@ -39,7 +39,7 @@ struct nbc_request {
     bool claimed : 1;           /* inactive, and MPI_Startall is about to start it */
     uint8_t device : 2;         /* enum nbc_device_use, of a persistent one: from its info */
     int error;                  /* result of a complete operation */
-    int tag;                    /* −1: persistent, and not made completely */
+    int tag;                    /* a persistent one holds it; −1: not made completely */
     uint32_t place;             /* the address, see place_of in ready.c */
     struct nbc_context *context;
     struct nbc_plan *plan;             /* from which it was created, or NULL */
@@ -159,9 +159,6 @@ static inline void nbc_request_number(struct nbc_request *r, const struct nbc_qu
 /* The number of the operation for people, from 1 on: of the call, or, among persistent operations,
  * of its tag. The same on all ranks. */
 int64_t nbc_request_call_number(const struct nbc_request *r);
-
-/* Makes a request persistent. It holds the tag until it is freed. */
-void nbc_request_make_persistent(struct nbc_request *r, int tag);
 
 /* Releases what the request holds, its run and its tag, and returns the request to the pool. The
  * request is complete or inactive, or was never started. It may not be used afterwards. */
