@@ -70,7 +70,7 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/hookless/signal.c pmpi/hookless/signal.h \
 	pmpi/hookless/windows.c \
 	pmpi/diag/check.c \
-	pmpi/diag/current_call.c pmpi/diag/current_call.h \
+	pmpi/diag/current_call.c \
 	pmpi/diag/diag.h \
 	pmpi/diag/hang_report.c \
 	pmpi/diag/launcher.c \

@@ -133,14 +133,6 @@ static int conclude(struct nbc_request *r, MPI_Request *request, MPI_Status *sta
 
 /* --- one request ------------------------------------------------------------------------------ */
 
-/* See NBC_FREES_INACTIVE. */
-/* unreached: SMPI */
-static int wait_inactive(MPI_Status *status)
-{
-    set_status(status);
-    return MPI_SUCCESS;
-}
-
 /* What the calls below do for own requests stays out of line: then a call for a request of the MPI
  * saves no registers. */
 static __attribute__((noinline)) int wait_one(MPI_Request *request, MPI_Status *status)
@@ -151,7 +143,11 @@ static __attribute__((noinline)) int wait_one(MPI_Request *request, MPI_Status *
     struct nbc_request *r = nbc_request_find(*request);
     if (!r || r->state == NBC_INACTIVE) {
         nbc_unlock();
-        return r && NBC_FREES_INACTIVE ? wait_inactive(status) : nbc_wait_other(request, status);
+        if (!r || !NBC_FREES_INACTIVE)
+            return nbc_wait_other(request, status);
+        /* unreached below: SMPI */
+        set_status(status);
+        return MPI_SUCCESS;
     }
     nbc_request_wait(r, 0);
     return conclude(r, request, status);
