@@ -13,6 +13,9 @@
  * one is started with that of the program's. */
 #include "api/idup.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #include "below/detect.h"
 #include "below/export.h"
 #include "below/quirks.h"
@@ -51,6 +54,7 @@ struct idup {
     struct nbc_origin origin;
     struct nbc_range_search search;
     int words;
+    /* Behind what is zero at first. */
     uint64_t mine[NBC_RANGE_WORDS], others[NBC_RANGE_WORDS], all[NBC_RANGE_WORDS];
 };
 
@@ -258,15 +262,15 @@ static int idup_begin(MPI_Comm comm, MPI_Comm *newcomm, const void *site, struct
     if (!error) {
         const bool first = parent->nduplicates == parent->nduplicated;
         const bool waits = NBC_DUPLICATES_FOLLOW && !first && !nbc_is_within_mpi(site);
-        *(struct idup *)op.run->memory = (struct idup){
-            .user = newcomm,
-            .hints = MPI_INFO_NULL,
-            .request = {MPI_REQUEST_NULL, MPI_REQUEST_NULL},
-            .turn = parent->nduplicates,
-            .stage = waits ? IDUP_WAITS : IDUP_DUPLICATES,
-            .origin = origin,
-            .search.key = origin.key,
-        };
+        struct idup *d = op.run->memory;
+        memset(d, 0, offsetof(struct idup, mine));
+        d->user = newcomm;
+        d->hints = MPI_INFO_NULL;
+        d->request[0] = d->request[1] = MPI_REQUEST_NULL;
+        d->turn = parent->nduplicates;
+        d->stage = waits ? IDUP_WAITS : IDUP_DUPLICATES;
+        d->origin = origin;
+        d->search.key = origin.key;
         nbc_thread_rest(1);
     }
     nbc_unlock();
