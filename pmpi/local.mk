@@ -54,7 +54,7 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/comm/context.c pmpi/comm/context.h \
 	pmpi/comm/tags.c pmpi/comm/tags.h \
 	pmpi/request/request.c pmpi/request/request.h \
-	pmpi/request/ready.c pmpi/request/ready.h \
+	pmpi/request/ready.c \
 	pmpi/engine/calls.c pmpi/engine/calls.h \
 	pmpi/engine/callback.c \
 	pmpi/engine/run_blocking.c \

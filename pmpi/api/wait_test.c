@@ -10,7 +10,7 @@
  * lock, and no thread waits while it holds the lock.
  *
  * A call for one or some requests of a long array looks through it only if it finds no complete own
- * request by the places that earlier calls have remembered (request/ready.h). */
+ * request by the places that earlier calls have remembered (request/ready.c). */
 #include "api/wait_test.h"
 
 #include <limits.h>
@@ -24,7 +24,6 @@
 #include "comm/context.h"
 #include "hookless/poll.h"
 #include "op/types.h"
-#include "request/ready.h"
 
 NBC_ARCHIVE_MEMBER(wait_test)
 

@@ -10,7 +10,6 @@
 #include "below/quirks.h"
 #include "comm/tags.h"
 #include "op/plan.h"
-#include "request/ready.h"
 
 int nbc_user_requests;
 

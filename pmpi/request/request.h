@@ -31,7 +31,7 @@ struct nbc_request {
     _Alignas(64) MPI_Request handle;
     uint8_t state; /* enum nbc_state */
     uint8_t coll;  /* enum nbc_coll */
-    bool seen; /* a call has seen it at `place`: it is in a list while it is complete (ready.h) */
+    bool seen; /* a call has seen it at `place`: it is in a list while it is complete (ready.c) */
     bool persistent : 1;
     bool blocking : 1;          /* else nonblocking, unless it is persistent */
     bool lateness_reported : 1; /* NBCSHIM_TIMEOUT has reported it */
@@ -191,7 +191,19 @@ struct nbc_own {
 };
 
 /* Looks through an array. If `remember`, each request of nbcshim is from now on at its place here
- * (ready.h). Under the lock. */
+ * (ready.c). Under the lock. */
 void nbc_own_find(struct nbc_own *own, int n, const MPI_Request *requests, bool remember);
+
+/* --- ready.c: complete requests in an array, found without looking through it --- */
+
+/* A call has found the request at this place. */
+void nbc_ready_see(struct nbc_request *r, const MPI_Request *place);
+
+/* A complete request in an array, by its place; NULL if none is known. turn: which part of the
+ * array comes first. */
+struct nbc_request *nbc_ready_find(const MPI_Request *requests, int n, unsigned turn, int *place);
+
+/* Empties the lists, at finalize. */
+void nbc_ready_clear(void);
 
 #endif
