@@ -54,7 +54,7 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/comm/context.c pmpi/comm/context.h \
 	pmpi/comm/tags.c pmpi/comm/tags.h \
 	pmpi/request/request.c pmpi/request/request.h \
-	pmpi/request/ready.c pmpi/request/ready.h \
+	pmpi/request/ready.c \
 	pmpi/engine/calls.c pmpi/engine/calls.h \
 	pmpi/engine/callback.c \
 	pmpi/engine/run_blocking.c \
@@ -70,24 +70,22 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/hookless/signal.c pmpi/hookless/signal.h \
 	pmpi/hookless/windows.c \
 	pmpi/diag/check.c \
-	pmpi/diag/current_call.c pmpi/diag/current_call.h \
+	pmpi/diag/current_call.c \
 	pmpi/diag/diag.h \
 	pmpi/diag/hang_report.c \
 	pmpi/diag/launcher.c \
 	pmpi/diag/statistics.c \
 	pmpi/diag/trace_file.c \
-	pmpi/api/attributes.c \
 	pmpi/api/bypass.c \
 	pmpi/api/communicators.c \
 	pmpi/api/dynamic.c \
 	pmpi/api/entry.c \
-	pmpi/api/error_handlers.c \
 	pmpi/api/fortran.c pmpi/api/fortran.def \
 	pmpi/api/fortran_names.c \
 	pmpi/api/free.c \
 	pmpi/api/idup.c pmpi/api/idup.h \
-	pmpi/api/info.c \
 	pmpi/api/init.c \
+	pmpi/api/properties.c \
 	pmpi/api/sessions.c \
 	pmpi/api/setup.c pmpi/api/setup.h \
 	pmpi/api/start.c \

@@ -168,21 +168,11 @@ static int comm_attach_later(MPI_Comm parent, MPI_Comm *comm, struct nbc_origin 
     return nbc_raise(parent, error);
 }
 
-static struct nbc_context *context_of(MPI_Comm comm)
-{
-    if (!nbc_comm_is_ours(comm))
-        return NULL;
-    nbc_lock();
-    struct nbc_context *c = nbc_context_find(comm);
-    nbc_unlock();
-    return c;
-}
-
 #ifdef HAVE_MPI_COMM_CREATE_GROUP
 EXPORT(int, Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm),
        (comm, group, tag, newcomm))
 {
-    struct nbc_context *c = context_of(comm);
+    struct nbc_context *c = nbc_context_of(comm);
     if (!c)
         return NEXT(Comm_create_group)(comm, group, tag, newcomm);
     int error = nbc_barrier_before_group(c, group, tag);
@@ -202,7 +192,7 @@ enum { HAS_NONE, HAS_CONTEXT, HAS_WORLD };
 
 static int sync_leaders(MPI_Comm peer, int remote_leader, int tag, int has, int *both)
 {
-    struct nbc_context *c = context_of(peer);
+    struct nbc_context *c = nbc_context_of(peer);
     *both = HAS_NONE;
     if (!c || remote_leader < 0 ||
         remote_leader >= (c->members.remote_size ? c->members.remote_size : c->members.size))
@@ -223,22 +213,25 @@ static int sync_leaders(MPI_Comm peer, int remote_leader, int tag, int has, int 
 }
 
 /* When this returns all ranks of both groups have made the call: a leader sends its signal after
- * the barrier of its group, and the broadcast follows the signal of the other leader. */
-static int sync_both_groups(MPI_Comm local, int leader, MPI_Comm peer, int remote_leader, int tag,
-                            int *both)
+ * the barrier of its group, and the broadcast follows the signal of the other leader. Where the
+ * local communicator has no context, that of the other group may have one: the leader answers.
+ * Wrong arguments are left to the MPI, which raises the error. */
+static int sync_groups(const struct nbc_context *c, MPI_Comm local, int leader, MPI_Comm peer,
+                       int remote_leader, int tag, int *both)
 {
-    int rank, size, inter;
-    NEXT(Comm_size)(local, &size);
-    NEXT(Comm_test_inter)(local, &inter);
-    if (inter || leader < 0 || leader >= size)
-        return MPI_SUCCESS; /* the MPI raises the error */
-    int error = nbc_barrier_before(local);
-    if (error)
+    int rank, error = MPI_SUCCESS;
+    if (!nbc_enabled || nbc_inside || local == MPI_COMM_NULL || NEXT(Comm_rank)(local, &rank))
+        return MPI_SUCCESS;
+    if (c && (c->members.remote_size || leader < 0 || leader >= c->members.size))
+        return MPI_SUCCESS;
+    if (c && (error = nbc_barrier_before(local)))
         return error; /* unreached: the MPI fails */
-    NEXT(Comm_rank)(local, &rank);
     if (rank == leader)
         error = sync_leaders(peer, remote_leader, tag,
-                             context_of(local)->spans_jobs ? HAS_CONTEXT : HAS_WORLD, both);
+                             !c              ? HAS_NONE
+                             : c->spans_jobs ? HAS_CONTEXT
+                                             : HAS_WORLD,
+                             both);
     if (error)
         return nbc_raise(local, error); /* unreached: the MPI fails */
     const struct nbc_call bcast = {
@@ -248,20 +241,7 @@ static int sync_both_groups(MPI_Comm local, int leader, MPI_Comm peer, int remot
         .root = leader,
         .recv = {.buf = both, .count = 1, .type = MPI_INT},
     };
-    return nbc_call_forced(&bcast);
-}
-
-/* The local communicator has no context, but that of the other group may have one: answers the
- * signal of its leader. */
-static int sync_unknown(MPI_Comm local, int leader, MPI_Comm peer, int remote_leader, int tag)
-{
-    int rank, both;
-    if (!nbc_enabled || nbc_inside || local == MPI_COMM_NULL)
-        return MPI_SUCCESS; /* with the null handle the MPI raises the error */
-    if (NEXT(Comm_rank)(local, &rank) || rank != leader)
-        return MPI_SUCCESS;
-    int error = sync_leaders(peer, remote_leader, tag, HAS_NONE, &both);
-    return error ? nbc_raise(local, error) : MPI_SUCCESS;
+    return c ? nbc_call_forced(&bcast) : MPI_SUCCESS;
 }
 
 /* The groups of two jobs that have met earlier have no MPI_COMM_WORLD in common. Each rank finds
@@ -274,17 +254,16 @@ static bool remote_is_in_world(MPI_Comm inter, int n)
     return error != MPI_ERR_GROUP;
 }
 
-static int inter_attach(MPI_Comm local, int both, MPI_Comm *inter)
+static int inter_attach(struct nbc_context *c, int both, MPI_Comm *inter)
 {
     struct nbc_origin origin = {.range = NBC_NO_RANGE};
-    int n, m;
-    NEXT(Comm_size)(local, &n);
+    int n = c->members.size, m;
     NEXT(Comm_remote_size)(*inter, &m);
     if (both == HAS_WORLD && remote_is_in_world(*inter, m)) {
-        origin.parent = context_of(local);
+        origin.parent = c;
         origin.key = nbc_hash_pair((uint64_t)n * (unsigned)m, (unsigned)(n + m));
     }
-    return comm_attach_later(local, inter, &origin);
+    return comm_attach_later(c->user, inter, &origin);
 }
 
 EXPORT(int, Intercomm_create,
@@ -292,13 +271,12 @@ EXPORT(int, Intercomm_create,
         MPI_Comm *newcomm),
        (local, local_leader, peer, remote_leader, tag, newcomm))
 {
-    int both = 0;
-    int error = nbc_comm_is_ours(local)
-                    ? sync_both_groups(local, local_leader, peer, remote_leader, tag, &both)
-                    : sync_unknown(local, local_leader, peer, remote_leader, tag);
+    int both = HAS_NONE;
+    struct nbc_context *c = nbc_context_of(local);
+    int error = sync_groups(c, local, local_leader, peer, remote_leader, tag, &both);
     if (!error)
         error = NEXT(Intercomm_create)(local, local_leader, peer, remote_leader, tag, newcomm);
-    return error || !both ? error : inter_attach(local, both, newcomm);
+    return error || !both ? error : inter_attach(c, both, newcomm);
 }
 
 /* --- the end of a communicator --------------------------------------------------------------- */
@@ -334,23 +312,13 @@ static void comm_disconnect_hidden(struct nbc_context *c)
 
 static void comm_settle_end(struct nbc_context *c, bool disconnect)
 {
-    MPI_Errhandler handler;
     nbc_lock();
-    nbc_context_end(c, &handler);
+    nbc_context_end(c);
     if (disconnect)
         comm_disconnect_hidden(c);
     nbc_context_release(c);
     nbc_unlock();
     nbc_context_reclaim();
-    if (handler != MPI_ERRHANDLER_NULL)
-        NEXT(Errhandler_free)(&handler); /* unreached: the MPI fails */
-}
-
-static void comm_wait_for_pending(struct nbc_context *c)
-{
-    nbc_lock();
-    comm_drain(c);
-    nbc_unlock();
 }
 
 struct ending {
@@ -372,8 +340,11 @@ static int comm_end(MPI_Comm *comm, int (*native)(MPI_Comm *), bool disconnect)
 {
     __attribute__((cleanup(ending_settle))) const struct ending e = {
         .c = nbc_context_ending(*comm), .comm = comm, .disconnect = disconnect};
-    if (e.c && disconnect)
-        comm_wait_for_pending(e.c);
+    if (e.c && disconnect) {
+        nbc_lock();
+        comm_drain(e.c);
+        nbc_unlock();
+    }
     return native(comm);
 }
 
@@ -391,7 +362,7 @@ EXPORT(int, Comm_free, (MPI_Comm * comm), (comm))
  * connected. All processes that share the duplicate of MPI_COMM_WORLD are connected anyway. */
 EXPORT(int, Comm_disconnect, (MPI_Comm * comm), (comm))
 {
-    const struct nbc_context *c = comm ? context_of(*comm) : NULL;
+    const struct nbc_context *c = comm ? nbc_context_of(*comm) : NULL;
     if (!c)
         return NEXT(Comm_disconnect)(comm);
     /* Between jobs Open MPI waits in the launcher's library. */

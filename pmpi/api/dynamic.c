@@ -21,15 +21,6 @@
 
 NBC_ARCHIVE_MEMBER(dynamic)
 
-static void report_difference(MPI_Comm inter)
-{
-    int rank;
-    NEXT(Comm_rank)(inter, &rank);
-    if (rank == 0)
-        fprintf(stderr, "nbcshim: two connected jobs have different NBCSHIM_ variables or builds: "
-                        "the MPI itself runs the collectives between them\n");
-}
-
 /* --- a job that does not answer ----------------------------------------------------------------*/
 
 /* A job cannot see whether another one runs under nbcshim. Both sides are in the same call when
@@ -46,13 +37,6 @@ static bool say_that_it_waits(void)
     return false; /* unreached: in a process that writes no counts */
 }
 
-static void watcher_begin(struct nbc_timer *watcher, MPI_Comm inter)
-{
-    int rank;
-    if (!NEXT(Comm_rank)(inter, &rank) && rank == 0)
-        nbc_timer_start(watcher, PATIENCE * INT64_C(1000000000), say_that_it_waits);
-}
-
 /* Compares this side of a new intercommunicator with the other one, and attaches a context if the
  * communicators of both sides have one and their settings match. known: the communicator of this
  * side has a context. Collective over both groups. */
@@ -61,18 +45,21 @@ static int jobs_connect(MPI_Comm inter, bool known)
     struct nbc_origin origin = {.range = NBC_NO_RANGE};
     struct nbc_comparison all;
     struct nbc_timer watcher = {.runs = false};
+    int rank;
     if (inter == MPI_COMM_NULL || !nbc_settings.dynamic)
         return MPI_SUCCESS;
-    watcher_begin(&watcher, inter);
+    NEXT(Comm_rank)(inter, &rank);
+    if (rank == 0)
+        nbc_timer_start(&watcher, PATIENCE * INT64_C(1000000000), say_that_it_waits);
     int error = nbc_compare_ranks(inter, NBC_OF_TWO_JOBS | (known ? 0 : NBC_UNKNOWN), 0, 0, &all);
     nbc_timer_stop(&watcher);
     if (error || all.said & NBC_UNKNOWN)
         return error; /* unreached: the MPI fails */
-    if (!all.same_build || !all.same_settings) {
-        report_difference(inter);
-        return MPI_SUCCESS;
-    }
-    error = nbc_context_attach(inter, &origin);
+    if (all.same_build && all.same_settings)
+        error = nbc_context_attach(inter, &origin);
+    else if (rank == 0)
+        fprintf(stderr, "nbcshim: two connected jobs have different NBCSHIM_ variables or builds: "
+                        "the MPI itself runs the collectives between them\n");
     return error ? nbc_raise(inter, error) : MPI_SUCCESS;
 }
 

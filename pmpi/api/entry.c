@@ -13,8 +13,8 @@
 #ifndef PIC
 /* clang-format off */
 #define MEMBERS(M) \
-    M(attributes) M(communicators) M(dynamic) M(error_handlers) M(files) M(free) \
-    M(idup) M(info) M(init) M(p2p) M(sessions) M(start) M(wait_test) M(windows)
+    M(communicators) M(dynamic) M(files) M(free) M(idup) M(init) M(p2p) M(properties) \
+    M(sessions) M(start) M(wait_test) M(windows)
 /* clang-format on */
 #define DECLARE(name) extern const char nbc_archive_member_##name;
 #define ADDRESS(name) &nbc_archive_member_##name,

@@ -138,6 +138,7 @@ static void fortran_finish(struct scope *s, int error, MPI_Request handle, MPI_F
 #define PARAM_OP(name) const MPI_Fint *name,
 #define PARAM_SENDTYPES(name) const MPI_Fint *name,
 #define PARAM_RECVTYPES(name) const MPI_Fint *name,
+#define PARAM_INFO(name) const MPI_Fint *name,
 
 #define ARG(kind, name) ARG_##kind(name)
 #define ARG_BUF(name) c_address(name),
@@ -146,6 +147,7 @@ static void fortran_finish(struct scope *s, int error, MPI_Request handle, MPI_F
 #define ARG_AINTS(name) name,
 #define ARG_TYPE(name) MPI_Type_f2c(*name),
 #define ARG_OP(name) MPI_Op_f2c(*name),
+#define ARG_INFO(name) MPI_Info_f2c(*name),
 #define ARG_SENDTYPES(name) c_types(&scope, name, c_address(sendbuf), HAS_EDGES(sdispls), true),
 #define ARG_RECVTYPES(name) c_types(&scope, name, c_address(recvbuf), HAS_EDGES(rdispls), false),
 
@@ -161,27 +163,19 @@ static void fortran_finish(struct scope *s, int error, MPI_Request handle, MPI_F
     void pmpi_##lower##_(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_"))); \
     void pmpi_##lower##__(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));
 
-#define IMMEDIATE(Name, lower, ITEMS)                                                           \
-    void mpi_##lower##_(ITEMS(PARAM) const MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierror) \
-    {                                                                                           \
-        struct scope scope = {.comm = MPI_Comm_f2c(*comm)};                                     \
-        MPI_Request handle = MPI_REQUEST_NULL;                                                  \
-        int error = MPI_##Name(ITEMS(ARG) scope.comm, &handle);                                 \
-        fortran_finish(&scope, error, handle, request, ierror);                                 \
-    }                                                                                           \
-    ALIAS(lower, ITEMS(PARAM) const MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierror)
-
-#define PERSISTENT(Name, lower, ITEMS)                                                       \
-    void mpi_##lower##_(ITEMS(PARAM) const MPI_Fint *comm, const MPI_Fint *info,             \
-                        MPI_Fint *request, MPI_Fint *ierror)                                 \
-    {                                                                                        \
-        struct scope scope = {.comm = MPI_Comm_f2c(*comm)};                                  \
-        MPI_Request handle = MPI_REQUEST_NULL;                                               \
-        int error = MPI_##Name(ITEMS(ARG) scope.comm, MPI_Info_f2c(*info), &handle);         \
-        fortran_finish(&scope, error, handle, request, ierror);                              \
-    }                                                                                        \
-    ALIAS(lower, ITEMS(PARAM) const MPI_Fint *comm, const MPI_Fint *info, MPI_Fint *request, \
-          MPI_Fint *ierror)
+/* MORE: what persistent functions have between comm and request. */
+#define FUNCTION(Name, lower, ITEMS, MORE)                                                \
+    void mpi_##lower##_(ITEMS(PARAM) const MPI_Fint *comm, MORE(PARAM) MPI_Fint *request, \
+                        MPI_Fint *ierror)                                                 \
+    {                                                                                     \
+        struct scope scope = {.comm = MPI_Comm_f2c(*comm)};                               \
+        MPI_Request handle = MPI_REQUEST_NULL;                                            \
+        int error = MPI_##Name(ITEMS(ARG) scope.comm, MORE(ARG) & handle);                \
+        fortran_finish(&scope, error, handle, request, ierror);                           \
+    }                                                                                     \
+    ALIAS(lower, ITEMS(PARAM) const MPI_Fint *comm, MORE(PARAM) MPI_Fint *request, MPI_Fint *ierror)
+#define NO_INFO(_)
+#define HAS_INFO(_) _(INFO, info)
 
 /* NBC_FORTRAN_NAME is 1 if the MPI lacks the function, otherwise 0. */
 #ifdef NBC_FORTRAN_ALL /* set in a test */
@@ -194,9 +188,9 @@ static void fortran_finish(struct scope *s, int error, MPI_Request handle, MPI_F
 #define PASTE(x, y) x##y
 #define IF(flag, ...) PASTE(IF_, flag)(__VA_ARGS__)
 
-#define ROW(Name, name, NAME, ITEMS)                        \
-    IF(LACKED(I##NAME), IMMEDIATE(I##name, i##name, ITEMS)) \
-    IF(LACKED(NAME##_INIT), PERSISTENT(Name##_init, name##_init, ITEMS))
+#define ROW(Name, name, NAME, ITEMS)                                \
+    IF(LACKED(I##NAME), FUNCTION(I##name, i##name, ITEMS, NO_INFO)) \
+    IF(LACKED(NAME##_INIT), FUNCTION(Name##_init, name##_init, ITEMS, HAS_INFO))
 #include "api/fortran.def"
 
 #endif

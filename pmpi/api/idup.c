@@ -13,6 +13,9 @@
  * one is started with that of the program's. */
 #include "api/idup.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #include "below/detect.h"
 #include "below/export.h"
 #include "below/quirks.h"
@@ -51,6 +54,7 @@ struct idup {
     struct nbc_origin origin;
     struct nbc_range_search search;
     int words;
+    /* Behind what is zero at first. */
     uint64_t mine[NBC_RANGE_WORDS], others[NBC_RANGE_WORDS], all[NBC_RANGE_WORDS];
 };
 
@@ -66,12 +70,6 @@ static int idup_native(struct idup *d, MPI_Comm parent)
 static MPI_Comm *idup_made(struct idup *d)
 {
     return d->made != MPI_COMM_NULL ? &d->made : d->user;
-}
-
-static void idup_drop_hints(struct idup *d)
-{
-    if (d->hints != MPI_INFO_NULL)
-        NEXT(Info_free)(&d->hints);
 }
 
 /* Records the failure of request i. Of two errors the first is reported. */
@@ -221,7 +219,8 @@ static bool idup_poll(struct nbc_run *run, int *failure)
         idup_advance(d, parent);
         if (d->stage == IDUP_ADOPTS) {
             *failure = idup_adopt(d);
-            idup_drop_hints(d);
+            if (d->hints != MPI_INFO_NULL)
+                NEXT(Info_free)(&d->hints);
             nbc_thread_rest(-1);
             return true;
         }
@@ -246,48 +245,39 @@ void nbc_idup_start_all(MPI_Comm comm)
     nbc_unlock();
 }
 
-/* Makes the own request of a call. Under the lock. */
-static int idup_prepare(MPI_Comm comm, MPI_Comm *newcomm, struct nbc_request **out)
-{
-    const struct nbc_operation op = {.run = nbc_run_plain(sizeof(struct idup), idup_poll)};
-    if (!op.run)
-        return MPI_ERR_NO_MEM;
-    struct nbc_context *parent = nbc_context_find(comm);
-    struct idup *d = op.run->memory;
-    *d = (struct idup){
-        .user = newcomm,
-        .hints = MPI_INFO_NULL,
-        .request = {MPI_REQUEST_NULL, MPI_REQUEST_NULL},
-        .origin = nbc_origin_of(parent, true),
-    };
-    d->origin.hidden = MPI_COMM_NULL;
-    d->search.key = d->origin.key;
-    int range = d->origin.range, error = nbc_request_new(parent, &op, out);
-    if (error && range >= 0)
-        nbc_range_give(&nbc_ranges, range);
-    return error;
-}
-
-/* Until the duplicate exists the progress thread rests. MPICH and Open MPI hang if one thread
- * progresses duplicates while another one is in MPI_Comm_idup, and Open MPI if a second thread
- * progresses it at all meanwhile.
+/* Makes the own request of a call. Until the duplicate exists the progress thread rests. MPICH and
+ * Open MPI hang if one thread progresses duplicates while another one is in MPI_Comm_idup, and Open
+ * MPI if a second thread progresses it at all meanwhile.
  *
  * The Fortran binding of Open MPI returns the handle that it finds in *newcomm after the call, so
  * its calls do not wait. */
 static int idup_begin(MPI_Comm comm, MPI_Comm *newcomm, const void *site, struct nbc_request **r)
 {
     nbc_lock();
-    int error = idup_prepare(comm, newcomm, r);
-    if (*r) {
-        struct idup *d = (*r)->run->memory;
-        d->turn = (*r)->context->nduplicates;
-        bool first = d->turn == (*r)->context->nduplicated;
-        bool waits = NBC_DUPLICATES_FOLLOW && !first && !nbc_is_within_mpi(site);
+    struct nbc_context *parent = nbc_context_find(comm);
+    const struct nbc_operation op = {.run = nbc_run_plain(sizeof(struct idup), idup_poll)};
+    struct nbc_origin origin = nbc_origin_of(parent, true);
+    origin.hidden = MPI_COMM_NULL;
+    int error = op.run ? nbc_request_new(parent, &op, r) : MPI_ERR_NO_MEM;
+    if (!error) {
+        const bool first = parent->nduplicates == parent->nduplicated;
+        const bool waits = NBC_DUPLICATES_FOLLOW && !first && !nbc_is_within_mpi(site);
+        struct idup *d = op.run->memory;
+        memset(d, 0, offsetof(struct idup, mine));
+        d->user = newcomm;
+        d->hints = MPI_INFO_NULL;
+        d->request[0] = d->request[1] = MPI_REQUEST_NULL;
+        d->turn = parent->nduplicates;
         d->stage = waits ? IDUP_WAITS : IDUP_DUPLICATES;
+        d->origin = origin;
+        d->search.key = origin.key;
         nbc_thread_rest(1);
     }
     nbc_unlock();
-    return error ? nbc_raise(comm, error) : MPI_SUCCESS;
+    if (!error)
+        return MPI_SUCCESS;
+    nbc_origin_drop(&origin);
+    return nbc_raise(comm, error);
 }
 
 /* `error` is the result of the native call, which has raised it. If it is MPI_SUCCESS the program's
@@ -322,11 +312,11 @@ static int idup_end(struct nbc_request *r, int error, MPI_Info hints, MPI_Reques
     static inline __attribute__((always_inline)) int shim_##name params;  \
     EXPORT(int, name, params, args)                                       \
     {                                                                     \
-        struct nbc_request *r = NULL;                                     \
+        struct nbc_request *r;                                            \
         if (!newcomm || !request || !nbc_comm_is_ours(comm))              \
             return NEXT(name) args;                                       \
         int error = idup_begin(comm, newcomm, NBC_SITE(name), &r);        \
-        if (!r)                                                           \
+        if (error)                                                        \
             return error;                                                 \
         struct idup *d = r->run->memory;                                  \
         *newcomm = MPI_COMM_NULL;                                         \

@@ -95,13 +95,6 @@ static uint32_t settle_blocking(void)
     return nbc_quirks_own_blocking();
 }
 
-static void set_alone(void)
-{
-    nbc_lock();
-    nbc_self_comm = nbc_context_find(MPI_COMM_SELF)->hidden;
-    nbc_unlock();
-}
-
 /* MPI_Finalize is deleting the attributes of MPI_COMM_SELF, in reverse order: those of the program
  * and that of the context are deleted already. */
 static int on_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
@@ -141,15 +134,8 @@ static int attach_world(int rank, uint32_t large)
     if (!error)
         error = nbc_context_attach_world();
     if (!error)
-        set_alone();
+        nbc_self_comm = nbc_context_of(MPI_COMM_SELF)->hidden;
     return error;
-}
-
-/* Before the set-up, which tries the files that variables name. */
-static void find_out_if_spawned(void)
-{
-    MPI_Comm parent;
-    nbc_settings.spawned = !nbc_quirks_parent(&parent) && parent != MPI_COMM_NULL;
 }
 
 static void introduce(void)
@@ -168,10 +154,11 @@ static int after_init(void)
 {
     int rank;
     uint32_t large = 0;
+    MPI_Comm parent;
     nbc_hook_after_init();
     nbc_hang_report_after_init();
     nbc_world_initialized = true;
-    find_out_if_spawned();
+    nbc_settings.spawned = !nbc_quirks_parent(&parent) && parent != MPI_COMM_NULL;
     NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
     int error = nbc_init_handshake(); /* before files are read, which may take long */
     if (rank == 0)

@@ -103,25 +103,6 @@ static bool is_first(void)
     return nopen == 0 && !nbc_world_initialized;
 }
 
-static void before_session(void)
-{
-    pthread_mutex_lock(&mutex);
-    if (is_first())
-        nbc_hang_report_before_init(false);
-    pthread_mutex_unlock(&mutex);
-}
-
-static void after_session(void)
-{
-    pthread_mutex_lock(&mutex);
-    if (is_first()) {
-        nbc_hang_report_after_init();
-        nbc_settings_read(false);
-    }
-    nopen++;
-    pthread_mutex_unlock(&mutex);
-}
-
 EXPORT(int, Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session *session),
        (info, handler, session))
 {
@@ -129,11 +110,21 @@ EXPORT(int, Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session *s
     nbc_next_require();
     if (nbc_inside)
         return NEXT(Session_init)(info, handler, session); /* unreached: within the MPI */
-    before_session();
+    pthread_mutex_lock(&mutex);
+    if (is_first())
+        nbc_hang_report_before_init(false);
+    pthread_mutex_unlock(&mutex);
     int error = NEXT(Session_init)(info, handler, session);
-    if (!error)
-        after_session();
-    return error;
+    if (error)
+        return error;
+    pthread_mutex_lock(&mutex);
+    if (is_first()) {
+        nbc_hang_report_after_init();
+        nbc_settings_read(false);
+    }
+    nopen++;
+    pthread_mutex_unlock(&mutex);
+    return MPI_SUCCESS;
 }
 
 /* From now on, request handles are made on `next`. */

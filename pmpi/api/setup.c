@@ -23,7 +23,6 @@
 #include "op/run.h"
 #include "request/request.h"
 
-static bool leads; /* this process speaks for the job */
 static bool is_set_up;
 
 static void explain_lacking(const char *name, const char *why)
@@ -122,7 +121,7 @@ int nbc_set_up(MPI_Comm comm, MPI_Comm home, int rank)
         return MPI_SUCCESS;
     is_set_up = true;
     nbc_handle_comm = home;
-    leads = rank == 0;
+    const bool leads = rank == 0; /* this process speaks for the job */
     if (nbc_settings.level_zero)
         nbc_device_allow_level_zero();
     nbc_set_native_blocking(0);

@@ -86,7 +86,7 @@ static int start_others(struct starting *s)
     if (s->nothers > (int)(sizeof s->some / sizeof *s->some)) /* mutants: >= for >: for speed */
         s->others = malloc((size_t)s->nothers * sizeof *s->others);
     if (!s->others)
-        return nbc_raise_no_memory();
+        return nbc_raise(MPI_COMM_NULL, MPI_ERR_NO_MEM);
     nbc_lock();
     for (int i = 0, k = 0; k < s->nothers; i++) {
         if (nbc_request_find(s->requests[i]))
@@ -117,20 +117,15 @@ static int start_claim(int n, const MPI_Request *requests, int *nown)
     return n;
 }
 
-static const char *start_why_not(const struct nbc_request *r)
-{
-    if (!r->persistent)
-        return "the request of a nonblocking collective, not a persistent request";
-    return r->state == NBC_INACTIVE ? "a duplicate of an earlier entry"
-                                    : "an active persistent request";
-}
-
 /* The same as start_refuse for an entry of an array. */
 static int start_refuse_entry(const MPI_Request *requests, int entry)
 {
     const struct nbc_request *r = nbc_request_find(requests[entry]);
     const struct nbc_error_scope place = nbc_context_scope(r->context);
-    const char *why = start_why_not(r);
+    const char *why = !r->persistent
+                          ? "the request of a nonblocking collective, not a persistent request"
+                      : r->state == NBC_INACTIVE ? "a duplicate of an earlier entry"
+                                                 : "an active persistent request";
     nbc_unlock();
     return nbc_raise_entry(&place, "MPI_Startall", entry, why);
 }

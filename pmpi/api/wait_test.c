@@ -10,7 +10,7 @@
  * lock, and no thread waits while it holds the lock.
  *
  * A call for one or some requests of a long array looks through it only if it finds no complete own
- * request by the places that earlier calls have remembered (request/ready.h). */
+ * request by the places that earlier calls have remembered (request/ready.c). */
 #include "api/wait_test.h"
 
 #include <limits.h>
@@ -24,7 +24,6 @@
 #include "comm/context.h"
 #include "hookless/poll.h"
 #include "op/types.h"
-#include "request/ready.h"
 
 NBC_ARCHIVE_MEMBER(wait_test)
 
@@ -50,11 +49,6 @@ NBC_ARCHIVE_MEMBER(wait_test)
 /* The empty status as the MPI below writes it, with MPI_ERROR = MPI_SUCCESS. It is also the status
  * of a complete collective. Written at init, only read afterwards. */
 static MPI_Status empty_status;
-
-int nbc_raise_no_memory(void)
-{
-    return nbc_raise(MPI_COMM_NULL, MPI_ERR_NO_MEM);
-}
 
 /* Another thread may hold the lock and wait for one that the MPI holds here, so that this thread
  * must not wait for it for ever. */
@@ -138,14 +132,6 @@ static int conclude(struct nbc_request *r, MPI_Request *request, MPI_Status *sta
 
 /* --- one request ------------------------------------------------------------------------------ */
 
-/* See NBC_FREES_INACTIVE. */
-/* unreached: SMPI */
-static int wait_inactive(MPI_Status *status)
-{
-    set_status(status);
-    return MPI_SUCCESS;
-}
-
 /* What the calls below do for own requests stays out of line: then a call for a request of the MPI
  * saves no registers. */
 static __attribute__((noinline)) int wait_one(MPI_Request *request, MPI_Status *status)
@@ -156,7 +142,11 @@ static __attribute__((noinline)) int wait_one(MPI_Request *request, MPI_Status *
     struct nbc_request *r = nbc_request_find(*request);
     if (!r || r->state == NBC_INACTIVE) {
         nbc_unlock();
-        return r && NBC_FREES_INACTIVE ? wait_inactive(status) : nbc_wait_other(request, status);
+        if (!r || !NBC_FREES_INACTIVE)
+            return nbc_wait_other(request, status);
+        /* unreached below: SMPI */
+        set_status(status);
+        return MPI_SUCCESS;
     }
     nbc_request_wait(r, 0);
     return conclude(r, request, status);

@@ -24,10 +24,6 @@ static inline bool nbc_may_have_own(int n, const MPI_Request *requests)
     return nbc_any_user_requests() && n > 0 && requests && nbc_is_of_program(n, requests);
 }
 
-/* Raises MPI_ERR_NO_MEM for an error that belongs to no communicator, and returns it. Without the
- * lock. */
-int nbc_raise_no_memory(void);
-
 /* Called once at init, before the first request exists. */
 void nbc_complete_setup(void);
 

@@ -105,16 +105,15 @@ static uint64_t settings_digest(bool of_two_jobs)
 int nbc_agree_and(MPI_Comm comm, const uint64_t *mine, uint64_t *all, int words)
 {
     int inter;
-    uint64_t remote[NBC_RANGE_WORDS];
+    uint64_t local[NBC_RANGE_WORDS];
     void *in = (void *)(uintptr_t)mine;
     NEXT(Comm_test_inter)(comm, &inter);
-    if (!inter)
-        return NEXT(Allreduce)(in, all, words, MPI_UNSIGNED_LONG_LONG, MPI_BAND, comm);
-    int error = NEXT(Allreduce)(in, remote, words, MPI_UNSIGNED_LONG_LONG, MPI_BAND, comm);
-    if (!error)
-        error = NEXT(Allreduce)(remote, all, words, MPI_UNSIGNED_LONG_LONG, MPI_BAND, comm);
+    int error = NEXT(Allreduce)(in, all, words, MPI_UNSIGNED_LONG_LONG, MPI_BAND, comm);
+    if (error || !inter)
+        return error;
+    error = NEXT(Allreduce)(all, local, words, MPI_UNSIGNED_LONG_LONG, MPI_BAND, comm);
     for (int i = 0; i < words && !error; i++)
-        all[i] &= remote[i];
+        all[i] &= local[i];
     return error;
 }
 

@@ -39,8 +39,7 @@ static struct nbc_context *last_found; /* by the last successful search; under t
  * orders. */
 static struct nbc_context *dead; /* linked by next; under the lock */
 
-/* Contexts whose communicators were freed while the lock was taken; each has the error handler of
- * its communicator. NBC_LEAVE, NBC_TAKE. */
+/* Contexts whose communicators were freed while the lock was taken. NBC_LEAVE, NBC_TAKE. */
 static struct nbc_context *gone;
 
 static void delivery_worsen(struct nbc_context *c, enum nbc_delivery to)
@@ -87,14 +86,6 @@ static void context_retire(struct nbc_context *c)
     dead = c;
 }
 
-/* A hidden communicator with messages that no rank receives is not freed: the MPI would use its
- * context id again. */
-static void context_free_hidden(struct nbc_context *c)
-{
-    if (!c->host && c->delivery == NBC_DELIVERY_SOUND && c->hidden != MPI_COMM_NULL)
-        NEXT(Comm_free)(&c->hidden);
-}
-
 static void errhandler_free(MPI_Errhandler handler)
 {
     if (handler != MPI_ERRHANDLER_NULL)
@@ -104,7 +95,9 @@ static void errhandler_free(MPI_Errhandler handler)
 static void context_free(struct nbc_context *c)
 {
     struct nbc_mail *mail, *later;
-    context_free_hidden(c);
+    /* With messages that no rank receives it stays: the MPI would use its context id again. */
+    if (!c->host && c->delivery == NBC_DELIVERY_SOUND && c->hidden != MPI_COMM_NULL)
+        NEXT(Comm_free)(&c->hidden);
     if (!c->keeps_handler)
         errhandler_free(c->handler);
     DL_FOREACH_SAFE (c->mail, mail, later)
@@ -117,13 +110,6 @@ static void context_free(struct nbc_context *c)
     free(c);
 }
 
-/* No further communicator gets a range. Those that have one keep the hidden communicator. */
-static void world_ends(void)
-{
-    nbc_ranges_end(&nbc_ranges);
-    world = NULL;
-}
-
 /* Removes a context from the table: its handle no longer finds it. */
 static void context_take_out(struct nbc_context *c)
 {
@@ -134,22 +120,18 @@ static void context_take_out(struct nbc_context *c)
     last_found = NULL;
 }
 
-/* Separates a context from the program's communicator, which no longer exists. If operations are
- * still active, the context takes *handler and sets it to null. */
-static void context_detach(struct nbc_context *c, MPI_Errhandler *handler)
+/* Separates a context from the program's communicator, which no longer exists. */
+static void context_detach(struct nbc_context *c)
 {
     context_take_out(c);
-    if (c == world)
-        world_ends();
+    if (c == world) { /* those that have a range keep the hidden communicator */
+        nbc_ranges_end(&nbc_ranges);
+        world = NULL;
+    }
     c->life = NBC_CONTEXT_FREED;
     c->user = MPI_COMM_NULL;
-    c->handler = MPI_ERRHANDLER_NULL;
-    if (c->uses == 0) {
+    if (c->uses == 0)
         context_retire(c);
-        return;
-    }
-    c->handler = *handler;
-    *handler = MPI_ERRHANDLER_NULL;
 }
 
 /* Detaches the contexts whose communicators were freed while the lock was taken. A caller that
@@ -158,10 +140,8 @@ static void contexts_settle_slow(void)
 {
     struct nbc_context *c = NBC_TAKE(gone), *next;
     for (; c; c = next) {
-        MPI_Errhandler handler = c->handler;
         next = c->next;
-        context_detach(c, &handler);
-        errhandler_free(handler);
+        context_detach(c);
     }
 }
 
@@ -244,46 +224,34 @@ bool nbc_context_usable(const struct nbc_context *c)
            c->blocking.next_seq < c->blocking.end_seq;
 }
 
-/* Leaves a context to the next thread that takes the lock and looks for a context. */
-static void context_put_off(struct nbc_context *c, MPI_Errhandler *handler)
-{
-    c->handler = *handler;
-    *handler = MPI_ERRHANDLER_NULL;
-    NBC_LEAVE(gone, c);
-}
-
 /* Callback of the attribute, which the MPI calls when the program's communicator is freed, by
  * whichever call. It does not wait for the lock: the MPI may hold locks of its own, for which the
- * holder of ours waits. */
+ * holder of ours waits. Then the context is left to the next thread that takes the lock and looks
+ * for a context. */
 static int context_on_free(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     (void)keyval, (void)extra;
     struct nbc_context *c = value;
-    MPI_Errhandler handler;
-    if (NEXT(Comm_get_errhandler)(comm, &handler))
-        handler = MPI_ERRHANDLER_NULL; /* unreached: the MPI fails */
-    if (c->life == NBC_CONTEXT_FREEING) {
-        c->handler = handler;
-        c->has_attribute = false;
+    if (NEXT(Comm_get_errhandler)(comm, &c->handler))
+        c->handler = MPI_ERRHANDLER_NULL; /* unreached: the MPI fails */
+    c->has_attribute = false;
+    if (c->life == NBC_CONTEXT_FREEING)
         return MPI_SUCCESS;
-    }
     bool locked = nbc_lock_if_free();
     if (nbc_has_lock())
-        context_detach(c, &handler);
+        context_detach(c);
     else
-        context_put_off(c, &handler);
+        NBC_LEAVE(gone, c);
     if (locked)
         nbc_unlock();
     if (locked && !nbc_inside)
         nbc_context_reclaim();
-    errhandler_free(handler);
     return MPI_SUCCESS;
 }
 
 /* Without the attribute, after an error, the MPI has nothing to delete. */
 static void context_end(struct nbc_context *c)
 {
-    MPI_Errhandler none = MPI_ERRHANDLER_NULL;
     if (c->has_attribute) {
         /* mutants: leave a call out: at the end of the process */
         NEXT(Comm_delete_attr)(c->user, context_keyval);
@@ -291,15 +259,13 @@ static void context_end(struct nbc_context *c)
     }
     nbc_lock(); /* unreached: the MPI fails */
     /* unreached below: the MPI fails */
-    context_detach(c, &none);
+    context_detach(c);
     nbc_unlock();
 }
 
 void nbc_context_end_early(MPI_Comm comm)
 {
-    nbc_lock();
-    struct nbc_context *c = nbc_context_find(comm);
-    nbc_unlock();
+    struct nbc_context *c = nbc_context_of(comm);
     if (c)
         context_end(c);
 }
@@ -573,13 +539,6 @@ struct nbc_context *nbc_context_find(MPI_Comm comm)
     return c;
 }
 
-/* The communicators that nobody can free keep their attribute: its place among those of the program
- * decides when MPI_Finalize deletes it. */
-static bool deletes_attribute(const struct nbc_context *c, MPI_Comm comm)
-{
-    return nbc_threaded && c->has_attribute && comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF;
-}
-
 struct nbc_context *nbc_context_ending(MPI_Comm comm)
 {
     nbc_lock();
@@ -590,7 +549,9 @@ struct nbc_context *nbc_context_ending(MPI_Comm comm)
         c->ends = true;
     }
     nbc_unlock();
-    if (c && deletes_attribute(c, comm))
+    /* The communicators that nobody can free keep their attribute: its place among those of the
+     * program decides when MPI_Finalize deletes it. */
+    if (c && nbc_threaded && c->has_attribute && comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF)
         NEXT(Comm_delete_attr)(comm, context_keyval);
     return c;
 }
@@ -617,11 +578,10 @@ bool nbc_context_ended(struct nbc_context *c, MPI_Comm comm)
     return ended;
 }
 
-void nbc_context_end(struct nbc_context *c, MPI_Errhandler *handler)
+void nbc_context_end(struct nbc_context *c)
 {
-    *handler = c->handler;
     nbc_context_hold(c);
-    context_detach(c, handler);
+    context_detach(c);
 }
 
 MPI_Comm nbc_context_take_hidden(struct nbc_context *c)
@@ -676,12 +636,12 @@ int nbc_context_show_hints(MPI_Comm comm, MPI_Info info)
     return error;
 }
 
-bool nbc_comm_is_ours(MPI_Comm comm)
+struct nbc_context *nbc_context_of(MPI_Comm comm)
 {
     if (!nbc_enabled || nbc_inside)
-        return false;
+        return NULL;
     nbc_lock();
-    bool known = nbc_context_find(comm) != NULL;
+    struct nbc_context *c = nbc_context_find(comm);
     nbc_unlock();
-    return known;
+    return c;
 }

@@ -117,8 +117,8 @@ struct nbc_context {
      * communicator uses this, without the lock. */
     bool has_attribute;
 
-    /* From FREEING on: the error handler of the communicator, or MPI_ERRHANDLER_NULL. It is
-     * never freed if errors may still be raised with it (keeps_handler). */
+    /* From FREEING on: the error handler of the communicator, or MPI_ERRHANDLER_NULL. It is freed
+     * with the context, but never if errors may still be raised with it (keeps_handler). */
     MPI_Errhandler handler;
     bool keeps_handler;
 
@@ -222,9 +222,8 @@ struct nbc_context *nbc_context_ending(MPI_Comm comm);
  * now, and not later or never. Without the lock. */
 bool nbc_context_ended(struct nbc_context *c, MPI_Comm comm);
 
-/* To be called then: the caller has a reference to the context, and frees *handler without the lock
- * if it is not null. */
-void nbc_context_end(struct nbc_context *c, MPI_Errhandler *handler);
+/* To be called then: the caller has a reference to the context. */
+void nbc_context_end(struct nbc_context *c);
 
 /* Ends all communication in the context of a freed communicator, and takes the duplicate from it,
  * if it has one of its own. The caller disconnects that. MPI_COMM_NULL if there is none, or if it
@@ -268,8 +267,13 @@ bool nbc_context_usable(const struct nbc_context *c);
 /* Frees all contexts, at finalize. Without the lock. */
 void nbc_context_cleanup(void);
 
-/* Whether the communicator has a context, and the call does not come from inside the MPI below: the
- * same on all its ranks. Without the lock. */
-bool nbc_comm_is_ours(MPI_Comm comm);
+/* The context of the communicator of a call, NULL if there is none, or if the call comes from
+ * inside the MPI below: the same on all its ranks. Without the lock. */
+struct nbc_context *nbc_context_of(MPI_Comm comm);
+
+static inline bool nbc_comm_is_ours(MPI_Comm comm)
+{
+    return nbc_context_of(comm);
+}
 
 #endif

@@ -78,15 +78,6 @@ int nbc_tags_left(const struct nbc_tags *t)
     return left;
 }
 
-/* The tag with a number. */
-static int tag_numbered(const struct nbc_tags *t, int i)
-{
-    const struct nbc_tag_span *span = t->span;
-    for (; i >= span->n; span++)
-        i -= span->n;
-    return span->first + i;
-}
-
 int nbc_tags_number(const struct nbc_tags *t, int tag)
 {
     int before = 0;
@@ -104,7 +95,10 @@ int nbc_tags_take(struct nbc_tags *t)
         return -1;
     int i = t->next++;
     t->held[i / NBC_TAG_WORD] |= tag_bit(i);
-    return tag_numbered(t, i);
+    const struct nbc_tag_span *span = t->span;
+    for (; i >= span->n; span++)
+        i -= span->n;
+    return span->first + i;
 }
 
 void nbc_tags_give(struct nbc_tags *t, int tag)

@@ -177,13 +177,6 @@ static void account_add_root(struct account *a, const struct nbc_shape *s)
  * nothing else about them can be compared. */
 static const int64_t user_op = INT64_C(1) << 40;
 
-static void account_add_op(struct account *a, const struct nbc_bound *b)
-{
-    const struct nbc_operator *op = b->reducer;
-    if (op)
-        fact_set(a, FACT_OP, op->named ? op->named : user_op + op->commutative, b->shape.rank);
-}
-
 static void account_add_algorithm(struct account *a, const struct nbc_call *call,
                                   const struct nbc_context *c, struct nbc_shape *s)
 {
@@ -193,13 +186,7 @@ static void account_add_algorithm(struct account *a, const struct nbc_call *call
     fact_set(a, FACT_SEGMENT, s->segment, s->rank);
 }
 
-static int64_t call_number(const struct nbc_call *call, enum nbc_kind kind)
-{
-    return (call->purpose * (int64_t)NBC_NKINDS + kind) * NBC_NCOLLS + call->coll;
-}
-
-static int account_make(struct account *a, struct nbc_context *c, const struct nbc_call *call,
-                        enum nbc_kind kind)
+static int account_make(struct account *a, struct nbc_context *c, const struct nbc_call *call)
 {
     struct nbc_bound b;
     int error = nbc_bind(call, &c->members, &b);
@@ -209,9 +196,13 @@ static int account_make(struct account *a, struct nbc_context *c, const struct n
     a->differ = NFACTS;
     for (int f = 0; f < NFACTS; f++)
         fact_set(a, f, UNKNOWN, NO_RANK);
-    fact_set(a, FACT_CALL, call_number(call, kind), c->members.rank);
+    fact_set(a, FACT_CALL, /* see text_put_call */
+             (call->purpose * (int64_t)NBC_NKINDS + call->kind) * NBC_NCOLLS + call->coll,
+             c->members.rank);
     account_add_root(a, &b.shape);
-    account_add_op(a, &b);
+    if (b.reducer)
+        fact_set(a, FACT_OP, b.reducer->named ? b.reducer->named : user_op + b.reducer->commutative,
+                 c->members.rank);
     account_add_sizes(a, &b.shape);
     account_add_algorithm(a, call, c, &b.shape);
     nbc_unbind(&b);
@@ -325,7 +316,8 @@ struct check {
 
 enum { SHOWN = 64 }; /* letters of the name of a communicator */
 
-static void text_put_where(struct nbc_line *t, const struct check *check)
+/* Begins a line, with the name of the call unless that is what differs. */
+static void text_put_common(struct nbc_line *t, const struct check *check, int fact)
 {
     char name[MPI_MAX_OBJECT_NAME + SHOWN + 1] = "";
     const struct nbc_context *c = check->c;
@@ -336,12 +328,6 @@ static void text_put_where(struct nbc_line *t, const struct check *check)
     name[SHOWN] = '\0';
     nbc_line_put(t, "%s", *name ? name : "an unnamed communicator");
     nbc_line_put(t, " of %d ranks: ", c->members.size + c->members.remote_size);
-}
-
-/* Begins a line, with the name of the call unless that is what differs. */
-static void text_put_common(struct nbc_line *t, const struct check *check, int fact)
-{
-    text_put_where(t, check);
     if (fact == FACT_CALL)
         return;
     text_put_call(t, check->together.fact[FACT_CALL].value);
@@ -568,8 +554,8 @@ static int check_start(struct check *check)
     return MPI_SUCCESS;
 }
 
-static int check_new(struct nbc_context *c, const struct nbc_call *call, enum nbc_kind kind,
-                     int64_t seq, struct nbc_start_condition **out)
+static int check_new(struct nbc_context *c, const struct nbc_call *call, int64_t seq,
+                     struct nbc_start_condition **out)
 {
     *out = NULL;
     if (c->members.size == 1 && !c->members.remote_size)
@@ -579,7 +565,7 @@ static int check_new(struct nbc_context *c, const struct nbc_call *call, enum nb
         return MPI_ERR_NO_MEM;
     *check = (struct check){
         .base = {.over = check_is_over}, .between = {.over = first_is_over}, .c = c, .seq = seq};
-    int error = account_make(&check->mine, c, call, kind);
+    int error = account_make(&check->mine, c, call);
     if (!error)
         error = check_start(check);
     if (error)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "diag/current_call.h"
+/* The call of MPI in which this thread is, by its stack: no call costs anything for that. Also in a
+ * signal handler. */
+#include "diag/diag.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -66,17 +68,6 @@ static const char *name_behind_jump(const void *start)
     return NULL;
 }
 
-static const char *name_in_mpi(const void *start, const char *symbol)
-{
-    return symbol ? mpi_name(symbol) : name_behind_jump(start);
-}
-
-static const char *name_in_shim(const void *start, const char *symbol)
-{
-    const char *name = mpi_name(symbol);
-    return name ? name : nbc_next_wrapper(start);
-}
-
 /* In the static library nbcshim's functions are some of the program's: only those that a program
  * calls are known. */
 static bool is_of_shim(const struct walk *w, const void *base, const void *start)
@@ -95,10 +86,12 @@ static void look_at_function(struct walk *w, const void *start, const char *site
     if (!start || !dladdr(start, &info))
         return;
     bool of_shim = is_of_shim(w, info.dli_fbase, start);
+    const char *name = mpi_name(info.dli_sname);
     if (info.dli_fbase == w->mpi)
-        w->now = (struct nbc_current){NBC_PLACE_MPI, name_in_mpi(start, info.dli_sname), NULL};
+        w->now = (struct nbc_current){NBC_PLACE_MPI,
+                                      info.dli_sname ? name : name_behind_jump(start), NULL};
     else if (of_shim && w->left)
-        w->now = (struct nbc_current){NBC_PLACE_SHIM, name_in_shim(start, info.dli_sname), NULL};
+        w->now = (struct nbc_current){NBC_PLACE_SHIM, name ? name : nbc_next_wrapper(start), NULL};
     else if (!of_shim && !w->now.site && !nbc_is_mpi(info.dli_fname)) /* its Fortran binding */
         w->now.site = site;
     w->left = w->left || !of_shim;

@@ -37,6 +37,26 @@ void nbc_hang_report_finalize_begins(void);
 void nbc_hang_report_stop(void);
 void nbc_hang_report_finalize_ends(void);
 
+/* --- current_call.c --- */
+
+enum nbc_place {
+    NBC_PLACE_UNKNOWN, /* the MPI or nbcshim is a static library, or the stack cannot be read */
+    NBC_PLACE_PROGRAM, /* outside MPI */
+    NBC_PLACE_MPI,     /* in a call of the MPI */
+    NBC_PLACE_SHIM     /* in a call that nbcshim carries out */
+};
+
+struct nbc_current {
+    enum nbc_place place;
+    const char *name; /* of the function of MPI that the program has called, without prefix; NULL:
+                       * not known */
+    const char *site; /* to which that call returns, behind the MPI's Fortran binding; or NULL */
+};
+
+/* in_handler: the caller is a signal handler, which may have interrupted the program; otherwise it
+ * is in a call of the program. */
+struct nbc_current nbc_current_call(bool in_handler);
+
 /* --- launcher.c --- */
 
 /* The rank of this process as the launcher of an MPI tells it, -1 if it does not. */

@@ -23,7 +23,6 @@
 #include "below/detect.h"
 #include "comm/context.h"
 #include "comm/rank_lines.h"
-#include "diag/current_call.h"
 #include "engine/progress.h"
 #include "op/run.h"
 #include "op/stage.h"
@@ -191,8 +190,7 @@ static void put_operation(struct nbc_line *l, const struct nbc_request *r)
         nbc_line_put(l, "MPI_Comm_idup");
         return;
     }
-    nbc_line_put(l, "%s%s%s%s%s, number %lld on ",
-                 r->internal ? "internal " : "",
+    nbc_line_put(l, "%s%s%s%s%s, number %lld on ", r->internal ? "internal " : "",
                  r->persistent ? "persistent "
                  : r->blocking ? "blocking "
                                : "",

@@ -180,13 +180,6 @@ static const char *why_active(void)
            "provides";
 }
 
-static const char *why_inactive(void)
-{
-    if (nbc_settings.mode == NBC_MODE_OFF)
-        return "NBCSHIM=off";
-    return "no rank references a nonblocking or persistent collective; NBCSHIM=on activates it";
-}
-
 static const char *blocking_by(void)
 {
     const uint32_t all = (UINT32_C(1) << NBC_NCOLLS) - 1, native = nbc_native_blocking & all;
@@ -254,22 +247,22 @@ static void introduce_active(void)
             nbc_tuning_file ? ", then " : "");
 }
 
-/* A variable asks for output that an inactive nbcshim does not write. */
-static bool output_is_missed(void)
-{
-    return nbc_settings.mode == NBC_MODE_AUTO &&
-           (nbc_settings.stats || nbc_settings.trace || nbc_settings.timeout);
-}
-
 void nbc_statistics_introduce(void)
 {
     bool verbose = is("verbose");
+    bool missed =
+        nbc_settings.mode == NBC_MODE_AUTO && /* output that an inactive one never writes */
+        (nbc_settings.stats || nbc_settings.trace || nbc_settings.timeout);
     if (verbose)
         introduce_versions();
     if (verbose && nbc_enabled)
         introduce_active();
-    if (!nbc_enabled && (verbose || output_is_missed()))
-        fprintf(stderr, "nbcshim: inactive: %s\n", why_inactive());
+    if (!nbc_enabled && (verbose || missed))
+        fprintf(stderr, "nbcshim: inactive: %s\n",
+                nbc_settings.mode == NBC_MODE_OFF
+                    ? "NBCSHIM=off"
+                    : "no rank references a nonblocking or persistent collective; NBCSHIM=on "
+                      "activates it");
 }
 
 static void print_row(const struct nbc_alg *alg, const struct nbc_stats *s)

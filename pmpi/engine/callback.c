@@ -20,15 +20,10 @@ unsigned nbc_callback_polls;
 static pthread_t only_thread;
 static bool has_only_thread;
 
-static bool is_foreign_thread(void)
-{
-    return has_only_thread && !pthread_equal(pthread_self(), only_thread);
-}
-
 /* Returns the number of operations that have completed. */
 static int poll_operations(void)
 {
-    if (is_foreign_thread() || !nbc_lock_if_free())
+    if ((has_only_thread && !pthread_equal(pthread_self(), only_thread)) || !nbc_lock_if_free())
         return 0;
     unsigned completed = nbc_ncompleted;
     __atomic_store_n(&nbc_callback_polls, nbc_callback_polls + 1, __ATOMIC_RELAXED);

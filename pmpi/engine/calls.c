@@ -26,25 +26,24 @@
 #include "sched.h"
 
 /* MPI_Ibcast, MPI_Bcast_init, MPI_Bcast, MPI_Ibcast_c */
-static int call_name(const struct nbc_call *call, enum nbc_kind kind, char *name, size_t room)
+static int call_name(const struct nbc_call *call, char *name, size_t room)
 {
-    const char *suffix = kind == NBC_KIND_PERSISTENT ? call->large ? "_init_c" : "_init"
-                         : call->large               ? "_c"
-                                                     : "";
-    return nbc_coll_function(nbc_coll_name(call->coll), kind == NBC_KIND_NONBLOCKING, suffix, name,
-                             room);
+    const char *suffix = call->kind == NBC_KIND_PERSISTENT ? call->large ? "_init_c" : "_init"
+                         : call->large                     ? "_c"
+                                                           : "";
+    return nbc_coll_function(nbc_coll_name(call->coll), call->kind == NBC_KIND_NONBLOCKING, suffix,
+                             name, room);
 }
 
 /* Takes the class of the error in a call and returns an error code whose text names the function,
  * the argument with its value, the rank and the communicator. */
-static int call_explain(const struct nbc_call *call, enum nbc_kind kind, int class,
-                        const char *fault)
+static int call_explain(const struct nbc_call *call, int class, const char *fault)
 {
     char name[MPI_MAX_OBJECT_NAME + 1] = "", text[MPI_MAX_ERROR_STRING + MPI_MAX_OBJECT_NAME + 1];
     int length;
     if (call->purpose != NBC_FOR_PROGRAM || !*fault)
         return class;
-    size_t used = (size_t)call_name(call, kind, text, sizeof text);
+    size_t used = (size_t)call_name(call, text, sizeof text);
     used += (size_t)snprintf(text + used, sizeof text - used, ": %s", fault);
     const struct nbc_context *c = nbc_context_find(call->comm);
     if (c && used < sizeof text) {
@@ -57,12 +56,11 @@ static int call_explain(const struct nbc_call *call, enum nbc_kind kind, int cla
 }
 
 /* Some functions of Open MPI 4.1.4 crash with MPI_COMM_NULL. */
-static int call_find_context(const struct nbc_call *call, enum nbc_kind kind,
-                             struct nbc_context **c)
+static int call_find_context(const struct nbc_call *call, struct nbc_context **c)
 {
     *c = nbc_context_find(call->comm);
     if (!*c && call->comm == MPI_COMM_NULL)
-        return call_explain(call, kind, MPI_ERR_COMM, "comm is MPI_COMM_NULL");
+        return call_explain(call, MPI_ERR_COMM, "comm is MPI_COMM_NULL");
     if (!*c)
         return NBC_CALL_BELOW;
     if (nbc_context_is_revoked(*c))
@@ -70,23 +68,22 @@ static int call_find_context(const struct nbc_call *call, enum nbc_kind kind,
     return nbc_context_usable(*c) ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
-static int call_launch(const struct nbc_call *call, struct nbc_context *c, enum nbc_kind kind,
-                       struct nbc_request **out)
+static int call_launch(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out)
 {
-    int error = nbc_launch_checked(call, c, call, kind, out);
-    return error ? call_explain(call, kind, error, nbc_bind_fault()) : MPI_SUCCESS;
+    int error = nbc_launch_checked(call, c, call, out);
+    return error ? call_explain(call, error, nbc_bind_fault()) : MPI_SUCCESS;
 }
 
 static int call_start(const struct nbc_call *call, struct nbc_request **out)
 {
     struct nbc_context *c;
-    int error = call_find_context(call, NBC_KIND_NONBLOCKING, &c);
-    return error ? error : call_launch(call, c, NBC_KIND_NONBLOCKING, out);
+    int error = call_find_context(call, &c);
+    return error ? error : call_launch(call, c, out);
 }
 
-static int call_lacks_request(const struct nbc_call *call, enum nbc_kind kind)
+static int call_lacks_request(const struct nbc_call *call)
 {
-    return call_explain(call, kind, MPI_ERR_ARG, "request is NULL");
+    return call_explain(call, MPI_ERR_ARG, "request is NULL");
 }
 
 /* A blocking call, without the lock: the MPI raises its errors. */
@@ -119,7 +116,7 @@ int nbc_call_start(const struct nbc_call *call, MPI_Request *request)
         return NBC_CALL_BELOW;
     nbc_types_reclaim();
     nbc_lock();
-    int error = request ? call_start(call, &r) : call_lacks_request(call, NBC_KIND_NONBLOCKING);
+    int error = request ? call_start(call, &r) : call_lacks_request(call);
     if (!error)
         *request = r->handle;
     nbc_unlock();
@@ -131,10 +128,10 @@ static int call_and_wait(const struct nbc_call *call)
 {
     struct nbc_context *c;
     struct nbc_request *r;
-    int error = call_find_context(call, NBC_KIND_BLOCKING, &c);
+    int error = call_find_context(call, &c);
     if (error || nbc_run_blocking(call, c, &error))
         return error;
-    error = call_launch(call, c, NBC_KIND_BLOCKING, &r);
+    error = call_launch(call, c, &r);
     return error ? error : nbc_launch_finish(r);
 }
 
@@ -227,7 +224,8 @@ static int tags_agree(struct nbc_context *c)
 static int tags_take(struct nbc_context *c, int *tag)
 {
     if (!c->tags)
-        c->tags = nbc_tags_new(c->queue.first_tag + c->tag_space->persistent, c->tag_space->npersistent);
+        c->tags =
+            nbc_tags_new(c->queue.first_tag + c->tag_space->persistent, c->tag_space->npersistent);
     if (!c->tags)
         return MPI_ERR_NO_MEM;
     *tag = nbc_tags_take(c->tags);
@@ -247,7 +245,7 @@ static int call_check_init(const struct nbc_call *call, struct nbc_context *c)
     const struct nbc_call barrier = {
         .coll = NBC_BARRIER, .purpose = NBC_FOR_TAGS, .comm = call->comm};
     struct nbc_request *r;
-    int error = nbc_launch_checked(&barrier, c, call, NBC_KIND_PERSISTENT, &r);
+    int error = nbc_launch_checked(&barrier, c, call, &r);
     return error ? error : nbc_launch_finish(r);
 }
 
@@ -271,14 +269,14 @@ static int call_init_together(const struct nbc_call *call, struct nbc_context *c
 static int call_init(const struct nbc_call *call, struct nbc_request **out)
 {
     struct nbc_context *c;
-    int tag = -1, error = call_find_context(call, NBC_KIND_PERSISTENT, &c);
+    int tag = -1, error = call_find_context(call, &c);
     if (error)
         return error;
     if (call->has_info && nbc_hints_check(call->info))
-        return call_explain(call, NBC_KIND_PERSISTENT, MPI_ERR_INFO, "info is not an info object");
+        return call_explain(call, MPI_ERR_INFO, "info is not an info object");
     error = nbc_launch_make(call, c, out);
     if (error && error != MPI_ERR_NO_MEM)
-        return call_explain(call, NBC_KIND_PERSISTENT, error, nbc_bind_fault());
+        return call_explain(call, error, nbc_bind_fault());
     bool made = !error;
     if (made && !nbc_request_ready(*out))
         error = MPI_ERR_NO_MEM; /* unreached: no memory */
@@ -288,7 +286,8 @@ static int call_init(const struct nbc_call *call, struct nbc_request **out)
             nbc_request_free(*out);
         return error;
     }
-    nbc_request_make_persistent(*out, tag);
+    (*out)->persistent = true;
+    (*out)->tag = tag;
     if (call->has_info) {
         struct nbc_hints hints = {0};
         nbc_hints_read(call->info, &hints);
@@ -303,7 +302,7 @@ int nbc_call_init(const struct nbc_call *call, MPI_Request *request)
     if (!nbc_enabled || nbc_inside)
         return NBC_CALL_BELOW;
     nbc_lock();
-    int error = request ? call_init(call, &r) : call_lacks_request(call, NBC_KIND_PERSISTENT);
+    int error = request ? call_init(call, &r) : call_lacks_request(call);
     if (!error)
         *request = r->handle;
     nbc_unlock();

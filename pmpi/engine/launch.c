@@ -175,7 +175,7 @@ int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c, struct n
 
 /* While calls are checked, one queue has all of them, so that the numbers are those of the calls.
  * The other one has the checks, in the same order. */
-static struct nbc_queue *queue_for(struct nbc_context *c, enum nbc_kind kind)
+static struct nbc_queue *queue_for(struct nbc_context *c, int kind)
 {
     return kind == NBC_KIND_NONBLOCKING || nbc_launch_start_condition ? &c->queue : &c->blocking;
 }
@@ -183,18 +183,18 @@ static struct nbc_queue *queue_for(struct nbc_context *c, enum nbc_kind kind)
 /* Takes a number, and with it a tag, even if the operation cannot be created for lack of memory:
  * the other ranks count this call too. */
 int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
-                       const struct nbc_call *checked, enum nbc_kind kind, struct nbc_request **out)
+                       const struct nbc_call *checked, struct nbc_request **out)
 {
     struct nbc_request *r;
     int error = nbc_launch_make(call, c, &r);
-    struct nbc_queue *queue = queue_for(c, kind);
+    struct nbc_queue *queue = queue_for(c, call->kind);
     if (error && error != MPI_ERR_NO_MEM) {
         queue->next_seq += error == NBC_LAUNCH_BY_MPI; /* staged calls of other ranks have one */
         return error;
     }
     int64_t seq = queue->next_seq++;
     if (!error && __builtin_expect(nbc_launch_start_condition != NULL, 0)) {
-        error = nbc_launch_start_condition(c, checked, kind, seq, &r->start_condition);
+        error = nbc_launch_start_condition(c, checked, seq, &r->start_condition);
         if (error)
             nbc_request_free(r);
     }

@@ -38,12 +38,11 @@ enum { NBC_LAUNCH_BY_MPI = -2 };
  * code. */
 int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out);
 
-/* Starts the operation of a call of this kind: all but nonblocking calls take the numbers of
- * blocking ones. If calls are checked, the operation starts after the check of the call `checked`.
- * Returns an MPI error code. */
+/* Starts the operation of a call: all but nonblocking ones take the numbers of blocking ones. If
+ * calls are checked, the operation starts after the check of the call `checked`. Returns an MPI
+ * error code. */
 int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
-                       const struct nbc_call *checked, enum nbc_kind kind,
-                       struct nbc_request **out);
+                       const struct nbc_call *checked, struct nbc_request **out);
 
 /* Starts an operation that checks a call, when `after` is over if that is not NULL. Returns an MPI
  * error code. */
@@ -61,8 +60,7 @@ int nbc_launch_finish(struct nbc_request *r);
 /* Creates the start condition of the operation of a call, number seq on its communicator. *out is
  * NULL if there is none. Returns an MPI error code. */
 typedef int nbc_start_condition_maker(struct nbc_context *c, const struct nbc_call *call,
-                                      enum nbc_kind kind, int64_t seq,
-                                      struct nbc_start_condition **out);
+                                      int64_t seq, struct nbc_start_condition **out);
 
 /* Set at init if calls are checked (check.h), else NULL. */
 extern nbc_start_condition_maker *nbc_launch_start_condition;

@@ -49,7 +49,7 @@ static int largest(struct agreement *a, int64_t *numbers, int n)
         .recv = {.buf = numbers, .count = n, .type = MPI_LONG_LONG},
         .op = MPI_MAX,
     };
-    int error = nbc_launch_checked(&call, a->c, &call, NBC_KIND_BLOCKING, &r);
+    int error = nbc_launch_checked(&call, a->c, &call, &r);
     return error ? error : nbc_launch_finish(r);
 }
 

@@ -186,12 +186,12 @@ void nbc_progress_ran_ahead(const struct nbc_context *c, enum nbc_coll coll)
     sched_yield();
 }
 
-bool nbc_progress_run_with_devices(struct nbc_run *run, const struct nbc_context *c, int tag,
-                                   const void *send, const void *recv, bool outlives,
-                                   enum nbc_device_use device)
+bool nbc_progress_run_with_devices(struct nbc_run *run, const struct nbc_context *c,
+                                   const int *ranks, int tag, const void *send, const void *recv,
+                                   bool outlives, enum nbc_device_use device)
 {
-    return nbc_run_start_with_devices(run, c->hidden, nbc_context_ranks(c), tag, send, recv,
-                                      outlives, nbc_context_device_use(c, device));
+    return nbc_run_start_with_devices(run, c->hidden, ranks, tag, send, recv, outlives,
+                                      nbc_context_device_use(c, device));
 }
 
 static void trace_begin(struct nbc_request *r)
@@ -268,14 +268,6 @@ static void queue_start_deferred(struct nbc_queue *queue)
         queue->nstarted++; /* mutants: leave a count out: for speed */
         operation_begin(r);
     }
-}
-
-static void context_start_deferred(struct nbc_context *c)
-{
-    if (c->queue.deferred)
-        queue_start_deferred(&c->queue);
-    if (c->blocking.deferred)
-        queue_start_deferred(&c->blocking);
 }
 
 void nbc_progress_adopt(struct nbc_request *r)
@@ -378,7 +370,10 @@ static void operation_end(struct nbc_request *r)
 {
     struct nbc_context *c = r->context;
     operation_complete(r);
-    context_start_deferred(c);
+    if (c->queue.deferred)
+        queue_start_deferred(&c->queue);
+    if (c->blocking.deferred)
+        queue_start_deferred(&c->blocking);
 }
 
 /* Ends the run of an operation whose communicator has been revoked. Inside of the progress loop of
@@ -435,20 +430,14 @@ static void progress_window(struct nbc_request *r, int window)
     }
 }
 
-static void progress_window_traced(struct nbc_request *r, int window)
-{
-    int64_t begin = nbc_now(), seen = nbc_trace_seen();
-    progress_window(r, window);
-    nbc_trace_inside(begin, seen, false);
-}
-
 static void progress(struct nbc_request *r, int window)
 {
     nbc_assert_locked();
-    if (__builtin_expect(nbc_tracing, 0))
-        progress_window_traced(r, window);
-    else
-        progress_window(r, window);
+    const bool traces = __builtin_expect(nbc_tracing, 0);
+    const int64_t begin = traces ? nbc_now() : 0, seen = traces ? nbc_trace_seen() : 0;
+    progress_window(r, window);
+    if (traces)
+        nbc_trace_inside(begin, seen, false);
 }
 
 void nbc_progress(struct nbc_request *r)
@@ -608,10 +597,4 @@ void nbc_progress_duplicates(MPI_Comm comm)
         nbc_progress_yield(&spins);
     }
     nbc_unlock();
-}
-
-void nbc_progress_pause(int *spins)
-{
-    nbc_progress_all();
-    nbc_pause(spins);
 }

@@ -84,7 +84,8 @@ void nbc_progress_set_spins(bool oversubscribed);
  * of what it must not read later (nbc_run_input). device: of the operation. Returns as
  * nbc_exec_start does. */
 __attribute__((cold)) bool nbc_progress_run_with_devices(struct nbc_run *run,
-                                                         const struct nbc_context *c, int tag,
+                                                         const struct nbc_context *c,
+                                                         const int *ranks, int tag,
                                                          const void *send, const void *recv,
                                                          bool outlives, enum nbc_device_use device);
 
@@ -92,10 +93,11 @@ static inline bool nbc_progress_run(struct nbc_run *run, const struct nbc_contex
                                     const void *send, const void *recv, bool outlives,
                                     enum nbc_device_use device)
 {
+    const int *ranks = nbc_context_ranks(c);
     if (nbc_device_may_be())
-        return nbc_progress_run_with_devices(run, c, tag, send, recv, outlives, device);
-    return nbc_run_start(run, c->hidden, nbc_context_ranks(c), tag,
-                         outlives ? nbc_run_input(run, send) : send, recv);
+        return nbc_progress_run_with_devices(run, c, ranks, tag, send, recv, outlives, device);
+    return nbc_run_start(run, c->hidden, ranks, tag, outlives ? nbc_run_input(run, send) : send,
+                         recv);
 }
 
 /* Polls the only operation that is pending until it is complete, or for as long as a loop that
@@ -126,10 +128,6 @@ void nbc_pause(int *spins);
 
 /* The same under the lock, which it releases for the pause. */
 void nbc_progress_yield(int *spins);
-
-/* nbc_progress_all, then nbc_pause: for a loop that polls something of the MPI below. Without the
- * lock. */
-void nbc_progress_pause(int *spins);
 
 /* --- callback.c: what the MPI below calls in its progress loop, where it can (below/hook.h) --- */
 

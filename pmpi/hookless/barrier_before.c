@@ -78,8 +78,7 @@ static bool make(enum nbc_object object, uint64_t key, struct nbc_request *r)
     struct nbc_object_barrier *b = malloc(sizeof *b);
     if (!b)
         return false;
-    *b = (struct nbc_object_barrier){
-        .key = key, .object = object, .request = r, .context = r->context, .number = r->tag};
+    *b = (struct nbc_object_barrier){.key = key, .object = object, .request = r};
     if (add(b))
         return true;
     free(b);
@@ -88,7 +87,8 @@ static bool make(enum nbc_object object, uint64_t key, struct nbc_request *r)
 
 int nbc_object_barrier_new(enum nbc_object object, uint64_t key, MPI_Comm comm)
 {
-    const struct nbc_call call = {.coll = NBC_BARRIER, .purpose = NBC_FOR_OTHERS, .comm = comm};
+    const struct nbc_call call = {
+        .coll = NBC_BARRIER, .purpose = NBC_FOR_OTHERS, .kind = NBC_KIND_PERSISTENT, .comm = comm};
     MPI_Request handle;
     /* Where the hook misses epochs, MPI_Win_start waits for signals. */
     if (!is_needed() &&
@@ -150,7 +150,7 @@ void nbc_object_barrier_ended(struct nbc_object_barrier *b, bool freed)
     nbc_lock();
     if (freed) {
         nbc_request_hide(false);
-        b->context->nobjects--;
+        b->request->context->nobjects--;
         nbc_request_free(b->request);
         free(b);
     } else {

@@ -38,9 +38,7 @@ enum nbc_object { NBC_WINDOW, NBC_FILE, NBC_NOBJECTS };
 struct nbc_object_barrier {
     uint64_t key;
     enum nbc_object object;
-    struct nbc_request *request;
-    struct nbc_context *context; /* of the communicator */
-    int number;                  /* no other one of the communicator has the same */
+    struct nbc_request *request; /* no other one of its communicator has the same tag */
     bool started;                /* MPI_Win_start has begun an epoch that is not complete */
     UT_hash_handle hh;
 };

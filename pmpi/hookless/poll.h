@@ -42,7 +42,8 @@ int nbc_wait_other(MPI_Request *request, MPI_Status *status);
             error = test;                     \
             if (error || flag)                \
                 return error;                 \
-            nbc_progress_pause(&spins);       \
+            nbc_progress_all();               \
+            nbc_pause(&spins);                \
         }                                     \
         return wait;                          \
     } while (0)

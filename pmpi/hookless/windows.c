@@ -89,8 +89,8 @@ static int win_signal(const struct nbc_object_barrier *b, MPI_Group group, int a
 {
     if (!b || group == MPI_GROUP_NULL || assert & MPI_MODE_NOCHECK)
         return MPI_SUCCESS;
-    const struct nbc_signal signal = {.kind = NBC_SIGNAL_POST, .number = b->number};
-    return nbc_signal_group(b->context, group, signal, use);
+    const struct nbc_signal signal = {.kind = NBC_SIGNAL_POST, .number = b->request->tag};
+    return nbc_signal_group(b->request->context, group, signal, use);
 }
 
 EXPORT(int, Win_post, (MPI_Group group, int assert, MPI_Win win), (group, assert, win))

@@ -33,7 +33,7 @@ enum nbc_purpose {
 struct nbc_call {
     /* As in struct nbc_recent, which has them of the last calls. */
     uint8_t coll, purpose; /* enum nbc_coll, enum nbc_purpose */
-    uint8_t kind;          /* enum nbc_kind, if it is the program's */
+    uint8_t kind;          /* enum nbc_kind */
     bool large;            /* a function whose name ends in _c */
     int root;
     const void *site; /* to which the program's call returns */

@@ -73,13 +73,6 @@ static bool is_of_mpi(const void *address)
     return false;
 }
 
-static void site_add(struct nbc_site *s, const struct nbc_site_key *key)
-{
-    s->key = *key;
-    s->foreign = is_of_mpi(key->stack->frame[0]);
-    HASH_ADD(hh, sites, key, sizeof *key, s);
-}
-
 static struct nbc_site *site_find(const struct nbc_site_key *key)
 {
     /* The last ones spare most calls the table. */
@@ -89,8 +82,11 @@ static struct nbc_site *site_find(const struct nbc_site_key *key)
     if (s && memcmp(&s->key, key, sizeof *key) == 0)
         return s;
     HASH_FIND(hh, sites, key, sizeof *key, s);
-    if (!s && (s = calloc(1, sizeof *s)))
-        site_add(s, key);
+    if (!s && (s = calloc(1, sizeof *s))) {
+        s->key = *key;
+        s->foreign = is_of_mpi(key->stack->frame[0]);
+        HASH_ADD(hh, sites, key, sizeof *key, s);
+    }
     return *known = s;
 }
 
@@ -211,9 +207,9 @@ static int size_class(int64_t bytes)
     return bytes < 0 ? -1 : bytes ? 64 - __builtin_clzll((unsigned long long)bytes) : 0;
 }
 
-void nbc_profile_begin(struct nbc_span *t, const struct nbc_call *call, enum nbc_kind kind)
+void nbc_profile_begin(struct nbc_span *t, const struct nbc_call *call)
 {
-    struct nbc_site_key key = {.coll = call->coll, .kind = kind};
+    struct nbc_site_key key = {.coll = call->coll, .kind = call->kind};
     t->bytes = bytes_of(call);
     key.size = size_class(t->bytes);
     key.python = nbc_python_find();

@@ -94,7 +94,7 @@ extern NBC_PER_THREAD const void *nbc_profile_caller, *nbc_profile_place;
 bool nbc_profile_skips(void);
 
 /* Around a call of the MPI's function. `request` is what it has written, NULL if it blocks. */
-void nbc_profile_begin(struct nbc_span *t, const struct nbc_call *call, enum nbc_kind kind);
+void nbc_profile_begin(struct nbc_span *t, const struct nbc_call *call);
 void nbc_profile_end(struct nbc_span *t, const MPI_Request *request, int error);
 
 /* Whether a request may be a collective's. */

@@ -1,10 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-#include "request/ready.h"
-
+/* Finds the requests of nbcshim in an array of requests that the program passes, and complete ones
+ * without looking through the array: the program completes long arrays one by one, by MPI_Waitany
+ * and its kin, and to look through the array in every call would cost more than the operations. A
+ * call that looks through an array remembers in each request at which place it was. From then on
+ * the request is in a list whenever it is complete: in that of the part of memory where the place
+ * is. A later call finds there what is complete in its array, at a cost that does not grow with the
+ * array.
+ *
+ * The program may have changed the array meanwhile. So a request counts only if its place holds its
+ * handle, and a call that finds nothing in the lists looks through the array again.
+ *
+ * Under the lock. Local. */
 #include <string.h>
 #include <utlist.h>
 
 #include "base/lock.h"
+#include "request/request.h"
 
 /* The number of lists, and the number of places of which one list takes the requests. Parts of
  * memory that are LISTS * SPAN places apart share a list. */

@@ -10,7 +10,6 @@
 #include "below/quirks.h"
 #include "comm/tags.h"
 #include "op/plan.h"
-#include "request/ready.h"
 
 int nbc_user_requests;
 
@@ -36,11 +35,6 @@ static struct entry *entry_of(MPI_Request handle)
     while (entries[i & mask].r && entries[i & mask].handle != handle)
         i++;
     return &entries[i & mask];
-}
-
-static struct nbc_request *handles_find(MPI_Request handle)
-{
-    return mask ? entry_of(handle)->r : NULL;
 }
 
 static bool handles_grow(void)
@@ -100,7 +94,7 @@ static struct slab *abandoned_slabs; /* with requests that the program has never
 struct nbc_request *nbc_request_find(MPI_Request handle)
 {
     nbc_assert_locked();
-    struct nbc_request *r = handles_find(handle);
+    struct nbc_request *r = mask ? entry_of(handle)->r : NULL;
     return r && r->state != NBC_IDLE ? r : NULL;
 }
 
@@ -226,24 +220,11 @@ int nbc_request_new(struct nbc_context *c, const struct nbc_operation *op, struc
     return MPI_SUCCESS;
 }
 
-void nbc_request_make_persistent(struct nbc_request *r, int tag)
-{
-    r->persistent = true;
-    r->tag = tag;
-}
-
 int64_t nbc_request_call_number(const struct nbc_request *r)
 {
     if (!r->persistent)
         return r->seq + 1;
     return nbc_tags_number(r->context->tags, r->tag) + 1;
-}
-
-static void request_release_handles(const struct nbc_request *r)
-{
-    nbc_handles_release(request_handles(r));
-    if (r->persistent && r->tag >= 0) /* mutants: > for >=: persistent tags are above 0 */
-        nbc_tags_give(r->context->tags, r->tag);
 }
 
 bool nbc_request_ready(struct nbc_request *r)
@@ -279,7 +260,9 @@ void nbc_request_free(struct nbc_request *r)
 {
     struct nbc_context *context = r->context;
     nbc_assert_locked();
-    request_release_handles(r);
+    nbc_handles_release(request_handles(r));
+    if (r->persistent && r->tag >= 0) /* mutants: > for >=: persistent tags are above 0 */
+        nbc_tags_give(context->tags, r->tag);
     if (r->run)
         nbc_request_drop_run(r);
     if (r->plan)
@@ -297,15 +280,13 @@ void nbc_request_cleanup(void)
      * communicators have one process each. The end of the last session frees them too. */
     for (int i = 0; i < npool && nbc_handle_comm == MPI_COMM_SELF; i++)
         NEXT(Request_free)(&pool[i]->handle); /* mutants: leave a call out: left at MPI_Finalize */
-    while (slabs && npool == nmade) { /* mutants: != for ==: a slab without room in the pool */
-        struct slab *slab = slabs;
-        slabs = slab->older;
-        free(slab); /* mutants: leave a call out: left at MPI_Finalize */
-    }
     for (struct slab *slab = slabs, *older; slab; slab = older) {
         older = slab->older;
         slab->older = abandoned_slabs;
-        abandoned_slabs = slab;
+        if (npool == nmade) /* mutants: != for ==: a slab without room in the pool */
+            free(slab);     /* mutants: leave a call out: left at MPI_Finalize */
+        else
+            abandoned_slabs = slab;
     }
     free(pool); /* mutants: leave a call out: left at MPI_Finalize */
     pool = NULL;

@@ -31,7 +31,7 @@ struct nbc_request {
     _Alignas(64) MPI_Request handle;
     uint8_t state; /* enum nbc_state */
     uint8_t coll;  /* enum nbc_coll */
-    bool seen; /* a call has seen it at `place`: it is in a list while it is complete (ready.h) */
+    bool seen; /* a call has seen it at `place`: it is in a list while it is complete (ready.c) */
     bool persistent : 1;
     bool blocking : 1;          /* else nonblocking, unless it is persistent */
     bool lateness_reported : 1; /* NBCSHIM_TIMEOUT has reported it */
@@ -39,7 +39,7 @@ struct nbc_request {
     bool claimed : 1;           /* inactive, and MPI_Startall is about to start it */
     uint8_t device : 2;         /* enum nbc_device_use, of a persistent one: from its info */
     int error;                  /* result of a complete operation */
-    int tag;                    /* −1: persistent, and not made completely */
+    int tag;                    /* a persistent one holds it; −1: not made completely */
     uint32_t place;             /* the address, see place_of in ready.c */
     struct nbc_context *context;
     struct nbc_plan *plan;             /* from which it was created, or NULL */
@@ -160,9 +160,6 @@ static inline void nbc_request_number(struct nbc_request *r, const struct nbc_qu
  * of its tag. The same on all ranks. */
 int64_t nbc_request_call_number(const struct nbc_request *r);
 
-/* Makes a request persistent. It holds the tag until it is freed. */
-void nbc_request_make_persistent(struct nbc_request *r, int tag);
-
 /* Releases what the request holds, its run and its tag, and returns the request to the pool. The
  * request is complete or inactive, or was never started. It may not be used afterwards. */
 void nbc_request_free(struct nbc_request *r);
@@ -194,7 +191,19 @@ struct nbc_own {
 };
 
 /* Looks through an array. If `remember`, each request of nbcshim is from now on at its place here
- * (ready.h). Under the lock. */
+ * (ready.c). Under the lock. */
 void nbc_own_find(struct nbc_own *own, int n, const MPI_Request *requests, bool remember);
+
+/* --- ready.c: complete requests in an array, found without looking through it --- */
+
+/* A call has found the request at this place. */
+void nbc_ready_see(struct nbc_request *r, const MPI_Request *place);
+
+/* A complete request in an array, by its place; NULL if none is known. turn: which part of the
+ * array comes first. */
+struct nbc_request *nbc_ready_find(const MPI_Request *requests, int n, unsigned turn, int *place);
+
+/* Empties the lists, at finalize. */
+void nbc_ready_clear(void);
 
 #endif

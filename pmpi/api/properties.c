@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* What a program says of a communicator: its attributes, error handler, hints and name; and
+ * MPI_Error_class. */
+#include "nbcshim.h"
+
+#include "api/idup.h"
+#include "base/errors.h"
+#include "base/lock.h"
+#include "base/state.h"
+#include "below/export.h"
+#include "comm/context.h"
+
+NBC_ARCHIVE_MEMBER(properties)
+
+/* --- attributes --------------------------------------------------------------------------------
+ */
+
+/* A program may not change the predefined attributes (MPI-4.1 7.7.4), and the MPI knows
+ * MPI_ICOLL_MAX_OUTSTANDING as any keyval. Functions that bypass these, as those of Fortran do,
+ * change its value; nbcshim does not read it. */
+static bool is_predefined(int keyval)
+{
+    return nbc_enabled && !nbc_inside && keyval == nbcshim_icoll_max_outstanding;
+}
+
+EXPORT(int, Comm_set_attr, (MPI_Comm comm, int keyval, void *value), (comm, keyval, value))
+{
+    nbc_idup_start_all(comm);
+    return is_predefined(keyval) ? nbc_raise(comm, MPI_ERR_KEYVAL)
+                                 : NEXT(Comm_set_attr)(comm, keyval, value);
+}
+
+EXPORT(int, Comm_delete_attr, (MPI_Comm comm, int keyval), (comm, keyval))
+{
+    nbc_idup_start_all(comm);
+    return is_predefined(keyval) ? nbc_raise(comm, MPI_ERR_KEYVAL)
+                                 : NEXT(Comm_delete_attr)(comm, keyval);
+}
+
+EXPORT(int, Comm_free_keyval, (int *keyval), (keyval))
+{
+    return keyval && is_predefined(*keyval) ? nbc_raise(MPI_COMM_NULL, MPI_ERR_KEYVAL)
+                                            : NEXT(Comm_free_keyval)(keyval);
+}
+
+/* --- errors ------------------------------------------------------------------------------------
+ */
+
+/* Shows the program the standard class of an error of nbcshim. */
+EXPORT(int, Error_class, (int errorcode, int *errorclass), (errorcode, errorclass))
+{
+    nbc_next_resolve(); /* programs may call it before MPI_Init: MPI-4.1 11.4.1 */
+    int error = NEXT(Error_class)(errorcode, errorclass);
+    if (!error)
+        *errorclass = nbc_error_class_shown(*errorclass);
+    return error;
+}
+
+/* nbcshim sets other error handlers on these communicators for a moment, under the lock (hints.c).
+ * The lock hides them from another thread of the program that sets or gets a handler meanwhile. */
+static bool needs_lock(MPI_Comm comm)
+{
+    return nbc_threaded && !nbc_inside && (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF);
+}
+
+EXPORT(int, Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler handler), (comm, handler))
+{
+    nbc_idup_start_all(comm);
+    if (!needs_lock(comm))
+        return NEXT(Comm_set_errhandler)(comm, handler);
+    nbc_lock();
+    int error = NEXT(Comm_set_errhandler)(comm, handler);
+    nbc_unlock();
+    return error;
+}
+
+EXPORT(int, Comm_get_errhandler, (MPI_Comm comm, MPI_Errhandler *handler), (comm, handler))
+{
+    if (!needs_lock(comm))
+        return NEXT(Comm_get_errhandler)(comm, handler);
+    nbc_lock();
+    int error = NEXT(Comm_get_errhandler)(comm, handler);
+    nbc_unlock();
+    return error;
+}
+
+/* --- hints and name ----------------------------------------------------------------------------
+ */
+
+#ifdef HAVE_MPI_COMM_SET_INFO
+EXPORT(int, Comm_set_info, (MPI_Comm comm, MPI_Info info), (comm, info))
+{
+    int error = NEXT(Comm_set_info)(comm, info);
+    return error || !nbc_enabled || nbc_inside ? error : nbc_context_hint(comm, info);
+}
+#endif
+
+#ifdef HAVE_MPI_COMM_GET_INFO
+EXPORT(int, Comm_get_info, (MPI_Comm comm, MPI_Info *info), (comm, info))
+{
+    int error = NEXT(Comm_get_info)(comm, info);
+    return error || !nbc_enabled || nbc_inside ? error : nbc_context_show_hints(comm, *info);
+}
+#endif
+
+EXPORT(int, Comm_set_name, (MPI_Comm comm, NBC_CONST char *name), (comm, name))
+{
+    int error = NEXT(Comm_set_name)(comm, name);
+    if (!error && nbc_enabled && !nbc_inside)
+        nbc_context_name(comm, name);
+    return error;
+}
