@@ -47,7 +47,6 @@ bench_locality_LDADD = libnbcsim.la libnbc_core.la -lm
 dist_man_MANS += doc/nbcbench.1
 
 EXTRA_DIST += \
-	bench/against-model bench/against_model.py bench/budget bench/budget.c bench/compare \
-	bench/completions bench/completions.c bench/footprint bench/footprint.c bench/groups bench/hosts \
+	bench/budget bench/budget.c bench/compare bench/footprint bench/footprint.c bench/hosts \
 	bench/pages bench/report.py bench/scaling bench/scaling_tables.py \
 	bench/tables.py bench/virtual bench/virtual.c bench/virtual.py

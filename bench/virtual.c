@@ -159,21 +159,11 @@ static bool fits(const struct row *row, double n)
     return most <= MOST_OF_RANK && most * size <= MOST_OF_ALL;
 }
 
-static bool is_named(const char *names, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *at = names; (at = strstr(at, name)); at += length)
-        if ((at == names || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
-            return true;
-    return false;
-}
-
 int main(int argc, char **argv)
 {
     if (argc < 3)
         return 2;
     bool native = strcmp(argv[1], "nbcshim") != 0;
-    const char *only = getenv("VIRTUAL_ONLY"); /* names, between spaces */
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -187,8 +177,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int k = 2; k < argc; k++) {
             int n = rows[i].empty ? 0 : atoi(argv[k]);
-            if ((only && !is_named(only, rows[i].name)) || (rows[i].empty && k > 2) ||
-                !fits(&rows[i], n))
+            if ((rows[i].empty && k > 2) || !fits(&rows[i], n))
                 continue;
             double seconds = measure(&rows[i], native, n);
             if (rank == 0)

@@ -69,8 +69,10 @@ closing_line()
 # are neither run nor built there.
 on_openmpi() # check|build_tests
 {
+    local core
+    take_core openmpi
     NBC_AGAIN=1 "$1" openmpi '$(filter-out $(once_tests) $(mostly_once_tests),$(shell_tests)) test/mpi/run.sh' \
-        check_PROGRAMS=bench/rounds "${built_again[@]}"
+        check_PROGRAMS=bench/rounds "${built_again[@]}" "${core[@]}"
 }
 tests_again='$(filter-out $(once_tests),$(shell_tests))' # in the soak
 built_again=(check_LTLIBRARIES=test/mpi/yield.la)
@@ -83,7 +85,7 @@ build_mpi22()
     configure_tree mpi22 "$root/_build/mpi22-standin/bin/mpicc22" CFLAGS=-O1
 }
 
-# What knows no MPI is compiled once: check_all has just built it in the first tree.
+# What knows no MPI is compiled once: build_all, or check_all, has just built it in the first tree.
 take_core() # tree
 {
     core=()

@@ -97,13 +97,11 @@ enum { ROUNDS = 1 };
 enum { ROUNDS = 12 };
 #endif
 
-int main(int argc, char **argv)
+TEST(exhausted)
 {
-    test_init(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     for (int i = 0; i < ROUNDS && exhaust(i & 1, i & 2); i++)
         ;
     use(MPI_COMM_WORLD);
-    return test_done();
 }

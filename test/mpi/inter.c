@@ -128,16 +128,18 @@ static void try_groups(struct group *g)
     group_delete(g);
 }
 
-int main(int argc, char **argv)
+TEST(groups)
 {
-    test_init(&argc, &argv);
-    kinds_init();
     for (int split = 1; split < test_size; split++)
         if (test_size <= 5 || split == 1 || split == test_size / 2 || split == test_size - 1 ||
             test_soak)
             try_groups(make_groups(split));
-    for (int unknown = 0; unknown < 4 && test_size > 1; unknown++)
-        try_unknown(unknown);
-    kinds_finish();
-    return test_done();
 }
+
+TEST(unknown, .wanted = test_has_peers)
+{
+    for (int unknown = 0; unknown < 4; unknown++)
+        try_unknown(unknown);
+}
+
+AROUND_TESTS(kinds_init, kinds_finish)

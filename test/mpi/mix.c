@@ -103,19 +103,12 @@ static void mix_step(struct pool *p, struct rng *shared)
     }
 }
 
-int main(int argc, char **argv)
+TEST(mix)
 {
-    struct rng shared, own;
-    struct pool *p;
-    int steps;
-
-    test_init(&argc, &argv);
-    kinds_init();
-    shared = rng_shared(1);
-    own = rng_private(2);
-    p = pool_new();
+    struct rng shared = rng_shared(1), own = rng_private(2);
+    struct pool *p = pool_new();
+    int steps = test_scale(test_oversubscribed() ? 1500 : 2500, 60000);
     groups_make(&groups, &shared);
-    steps = test_scale(test_oversubscribed() ? 1500 : 2500, 60000);
     for (int i = 0; i < steps; i++) {
         test_place("step %d", i);
         mix_step(p, &shared);
@@ -132,6 +125,6 @@ int main(int argc, char **argv)
     groups_free(&groups);
     if (test_rank == 0)
         printf("%d collectives, %d compared with blocking ones\n", operations, compared);
-    kinds_finish();
-    return test_done();
 }
+
+AROUND_TESTS(kinds_init, kinds_finish)

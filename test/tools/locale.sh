@@ -4,7 +4,9 @@
 
 . "$(dirname "$0")/../lib.sh"
 
-for locale in de_DE tr_TR; do
+turkish=tr_TR
+[ "$MPI_FLAVOR" = openmpi ] || turkish= # MPICH's UCX cannot be initialized in that locale
+for locale in de_DE $turkish; do
     if ! command -v python3 >/dev/null ||
         ! localedef -i $locale -f UTF-8 --no-archive "$scratch/$locale.UTF-8" 2>/dev/null; then
         echo "1..0 # SKIP no python3, or no locales to make one of"
@@ -32,7 +34,7 @@ json_says "de_DE: the statistics are JSON" "$scratch/stats.json" <<'END'
 assert 0 < barrier['seconds'] < 60 and 0 <= barrier['overlap'] <= 1, barrier
 END
 
-if [ "$MPI_FLAVOR" = openmpi ]; then # MPICH's UCX cannot be initialized in that locale
+if [ "$turkish" ]; then
     run tr_TR "NBCSHIM_STATS=1 NBCSHIM_ALGORITHM_NEIGHBOR_ALLTOALL=linear"
     log_has 1 "tr_TR: nbcshim does not stand aside" '^nbcshim: barrier '
     log_has 0 "tr_TR: the name of a collective is known" ' ignored: '

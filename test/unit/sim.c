@@ -10,29 +10,15 @@
 
 /* --- random numbers --------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t x)
-{
-    x ^= x >> 30;
-    x *= UINT64_C(0xbf58476d1ce4e5b9);
-    x ^= x >> 27;
-    x *= UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
 uint64_t rng_next(struct rng *r)
 {
     r->state += UINT64_C(0x9e3779b97f4a7c15);
-    return mix(r->state);
+    return hash_mix(r->state);
 }
 
 int64_t rng_below(struct rng *r, int64_t n)
 {
     return (int64_t)(rng_next(r) % (uint64_t)n);
-}
-
-uint64_t hash3(uint64_t x, uint64_t y, uint64_t z)
-{
-    return mix(mix(mix(x + UINT64_C(0x9e3779b97f4a7c15)) + y + 1) + z + 1);
 }
 
 /* --- datatypes -------------------------------------------------------------------------------- */

@@ -19,8 +19,20 @@ uint64_t rng_next(struct rng *r);
 /* Returns a number in 0 … n − 1. */
 int64_t rng_below(struct rng *r, int64_t n);
 
+static inline uint64_t hash_mix(uint64_t x)
+{
+    x ^= x >> 30;
+    x *= UINT64_C(0xbf58476d1ce4e5b9);
+    x ^= x >> 27;
+    x *= UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
 /* Returns a hash of the arguments. */
-uint64_t hash3(uint64_t x, uint64_t y, uint64_t z);
+static inline uint64_t hash3(uint64_t x, uint64_t y, uint64_t z)
+{
+    return hash_mix(hash_mix(hash_mix(x + UINT64_C(0x9e3779b97f4a7c15)) + y + 1) + z + 1);
+}
 
 /* --- datatypes -------------------------------------------------------------------------------- */
 

@@ -146,10 +146,10 @@ static bool try_case(struct test_case *c, const struct fixed *fixed, struct tall
     return false;
 }
 
-/* How many of the calls to try on so many ranks. */
+/* How many of the calls to try on so many ranks. The time grows with their square. */
 static int sample(int size)
 {
-    return size <= 4 ? 60 : size <= 9 ? 30 : size <= SMALL_SIZES ? 10 : 2;
+    return size <= 4 ? 60 : size <= 9 ? 30 : size <= 17 ? 10 : size <= SMALL_SIZES ? 5 : 2;
 }
 
 /* Roots, counts, ops, in place, layouts and modes; what is behind them goes by the case's number.

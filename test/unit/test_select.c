@@ -346,7 +346,7 @@ static int compare_rules(const struct nbc_rules *x, const struct nbc_rules *y)
 {
     int found = 0;
     for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++)
-        for (int size = 1; size <= MOST_RANKS; size += 1 + size / 8)
+        for (int size = 1; size <= MOST_RANKS; size += 1 + size / 4)
             for (int how = 0; how < 128; how++)
                 found += compare_calls(x, y, coll, size, how);
     return found;
