@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a program says of a communicator: its attributes, error handler, hints and name; and
- * MPI_Error_class. */
+ * MPI_Error_class and MPI_Error_string. */
 #include "nbcshim.h"
 
 #include "api/idup.h"
@@ -54,6 +54,19 @@ EXPORT(int, Error_class, (int errorcode, int *errorclass), (errorcode, errorclas
     if (!error)
         *errorclass = nbc_error_class_shown(*errorclass);
     return error;
+}
+
+/* After the end of the MPI too (MPI-4.1 11.4.1), where MPICH 4.0.2 has no text of a code that was
+ * added, and crashes. The class of an error of nbcshim has one. */
+EXPORT(int, Error_string, (int errorcode, char *string, int *resultlen),
+       (errorcode, string, resultlen))
+{
+    int class;
+    nbc_next_resolve();
+    if (!nbc_enabled && !NEXT(Error_class)(errorcode, &class) &&
+        class != nbc_error_class_shown(class))
+        errorcode = nbc_error_class_shown(class);
+    return NEXT(Error_string)(errorcode, string, resultlen);
 }
 
 /* nbcshim sets other error handlers on these communicators for a moment, under the lock (hints.c).
