@@ -97,34 +97,6 @@ void nbc_allreduce_one_round(struct nbc_sched *s, const struct nbc_shape *shape)
     exchange(s, shape, shape->size, &shape->size, 1);
 }
 
-static int64_t equal_part(const void *layout, int part)
-{
-    const struct nbc_halving *h = layout;
-    const struct nbc_shape *shape = h->shape;
-    return nbc_part_start(shape->recv.count, h->fold->onto, part);
-}
-
-/* Recursive halving in reverse: the parts of every rank double in each round until it has all. */
-static void collect(struct nbc_sched *s, const struct nbc_halving *h, const struct nbc_acc *acc)
-{
-    nbc_id received[MAX_ROUNDS];
-    const struct nbc_fold *fold = h->fold;
-    int part = h->part, have = 1, nheard = 0, path = nbc_butterfly_path(fold, 0);
-    for (int k = h->nrounds - 1; k >= 0; k--, have *= 2) {
-        int partner = nbc_unfold(fold, nbc_butterfly_partner(fold, k));
-        bool upper = path >> k & 1;
-        nbc_id sent = nbc_send(s, nbc_parts(h, h->home, part, have), partner, acc->ready);
-        nbc_after_all(s, sent, received, nheard);
-        int other = upper ? part - have : part + have;
-        received[nheard++] = nbc_recv(s, nbc_parts(h, h->home, other, have), partner, h->sent[k]);
-        part = upper ? other : part;
-    }
-    if (!fold->takes)
-        return;
-    nbc_id sent = nbc_send(s, h->home, fold->partner, acc->ready);
-    nbc_after_all(s, sent, received, nheard);
-}
-
 /* Reduce-scatter by halving, then allgather by doubling. */
 static void halve_and_double(struct nbc_sched *s, const struct nbc_shape *shape, bool bine)
 {
@@ -140,11 +112,9 @@ static void halve_and_double(struct nbc_sched *s, const struct nbc_shape *shape,
     struct nbc_acc acc = nbc_acc_input(shape);
     if (fold.takes)
         nbc_take_over(s, shape, &fold, &acc, &result);
-    struct nbc_halving h = {.shape = shape, .fold = &fold, .first = equal_part, .home = result};
-    h.layout = &h;
+    struct nbc_halving h = {.shape = shape, .fold = &fold, .home = result};
     nbc_halve(s, &h, &acc);
-    nbc_own(s, &acc, nbc_parts(&h, result, h.part, 1));
-    collect(s, &h, &acc);
+    nbc_gather_halves(s, &h, &acc, -1);
 }
 
 /* Rabenseifner's algorithm: reduce-scatter, then allgather. In round k ranks that differ in bit k
