@@ -45,7 +45,7 @@ static bool open_blocks(struct blocks *b, struct nbc_sched *s, const struct nbc_
         for (int i = 0; i < size; i++)
             b->start[i + 1] = b->start[i] + nbc_ints_at(shape->send.counts, i);
     }
-    b->input = nbc_ref_part(shape, nbc_send_block(shape, 0), 0, first_of(b, size));
+    b->input = nbc_send_vector(shape);
     b->result = nbc_recv_block(shape, 0);
     b->result.count = block(b, shape->rank).count;
     return true;

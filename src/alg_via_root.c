@@ -102,17 +102,6 @@ void nbc_allgather_gather_bcast_linear(struct nbc_sched *s, const struct nbc_sha
 
 /* --- reduce_scatter --------------------------------------------------------------------------- */
 
-static struct nbc_ref all_blocks(const struct nbc_shape *shape)
-{
-    struct nbc_ref all = nbc_send_block(shape, 0);
-    if (!shape->send.counts.data)
-        all.count *= shape->size;
-    else
-        for (int i = 1; i < shape->size; i++)
-            all.count += nbc_ints_at(shape->send.counts, i);
-    return all;
-}
-
 /* Every rank sends all blocks to rank 0, which reduces them and sends each rank its block.
  *
  *   0 ← 1, 2, 3 ABCD
@@ -122,7 +111,7 @@ static struct nbc_ref all_blocks(const struct nbc_shape *shape)
  * blocks, and as the linear reduction. For small blocks on ranks that share processors. */
 void nbc_reduce_scatter_reduce_scatter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_ref input = all_blocks(shape), result = nbc_recv_block(shape, 0);
+    struct nbc_ref input = nbc_send_vector(shape), result = nbc_recv_block(shape, 0);
     if (!nbc_has_bytes(shape, input))
         return;
     bool even = !shape->send.counts.data;
