@@ -22,22 +22,6 @@ static int spread(const struct nbc_shape *shape, int i)
  * (MPI_PROC_NULL) are not significant. So they cannot forward messages, and without them the ranks
  * of the remote group cannot reach one another: the root communicates with each of them. */
 
-/* Broadcast, linear.
- *
- *   root a0   →b0 →b1
- *
- * Cost: α + R (o + nβ). */
-void nbc_bcast_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    bool here = shape->root == NBC_ROOT_HERE;
-    if (shape->root == NBC_ROOT_IDLE || !nbc_has_bytes(shape, nbc_recv_block(shape, 0)))
-        return;
-    if (!here)
-        nbc_recv(s, nbc_recv_block(shape, 0), shape->root, NBC_NONE);
-    for (int i = 0; here && i < shape->remote_size; i++)
-        nbc_send(s, nbc_send_block(shape, 0), i, NBC_NONE);
-}
-
 /* Every rank of one group moves a block to or from the root; `sends`: this rank sends. */
 static void one_root(struct nbc_sched *s, const struct nbc_shape *shape, bool sends)
 {
@@ -50,6 +34,16 @@ static void one_root(struct nbc_sched *s, const struct nbc_shape *shape, bool se
         if (nbc_has_bytes(shape, block))
             (sends ? nbc_send : nbc_recv)(s, block, here ? i : shape->root, NBC_NONE);
     }
+}
+
+/* Broadcast, linear.
+ *
+ *   root a0   →b0 →b1
+ *
+ * Cost: α + R (o + nβ). */
+void nbc_bcast_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
+{
+    one_root(s, shape, shape->root == NBC_ROOT_HERE);
 }
 
 /* Gather(v), linear: every remote rank sends its block to the root.
