@@ -7,11 +7,17 @@
 
 enum { MAX_ROUNDS = 32 };
 
-/* A rank that folds away: sends its vector to its partner, receives the result. */
-static void hand_over(struct nbc_sched *s, const struct nbc_shape *shape, int partner)
+/* Whether this rank takes part in an exchange of virtual ranks. A rank that folds away sends its
+ * vector to its partner, and receives the result. */
+static bool takes_part(struct nbc_sched *s, const struct nbc_shape *shape,
+                       const struct nbc_fold *fold)
 {
-    nbc_id sent = nbc_send(s, nbc_send_block(shape, 0), partner, NBC_NONE);
-    nbc_recv(s, nbc_recv_block(shape, 0), partner, shape->in_place ? sent : NBC_NONE);
+    struct nbc_ref input = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
+    if (!nbc_has_bytes(shape, result) || fold->virtual >= 0)
+        return nbc_has_bytes(shape, result);
+    nbc_id sent = nbc_send(s, input, fold->partner, NBC_NONE);
+    nbc_recv(s, result, fold->partner, shape->in_place ? sent : NBC_NONE);
+    return false;
 }
 
 /* The exchange (nbc_exchange) with the given radices. Their product is the number of virtual ranks;
@@ -21,12 +27,8 @@ static void exchange(struct nbc_sched *s, const struct nbc_shape *shape, int ont
 {
     struct nbc_fold fold = nbc_fold_onto(shape->rank, shape->size, onto, -1);
     struct nbc_ref result = nbc_recv_block(shape, 0);
-    if (!nbc_has_bytes(shape, result))
+    if (!takes_part(s, shape, &fold))
         return;
-    if (fold.virtual < 0) {
-        hand_over(s, shape, fold.partner);
-        return;
-    }
     struct nbc_exchange x = {shape, &fold, radix, nrounds, result};
     struct nbc_acc acc = nbc_acc_input(shape);
     nbc_exchange(s, &x, &acc);
@@ -103,12 +105,8 @@ static void halve_and_double(struct nbc_sched *s, const struct nbc_shape *shape,
     struct nbc_fold fold = nbc_fold(shape->rank, shape->size);
     fold.bine = bine;
     struct nbc_ref result = nbc_recv_block(shape, 0);
-    if (!nbc_has_bytes(shape, result))
+    if (!takes_part(s, shape, &fold))
         return;
-    if (fold.virtual < 0) {
-        hand_over(s, shape, fold.partner);
-        return;
-    }
     struct nbc_acc acc = nbc_acc_input(shape);
     if (fold.takes)
         nbc_take_over(s, shape, &fold, &acc, &result);
