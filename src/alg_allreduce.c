@@ -7,11 +7,17 @@
 
 enum { MAX_ROUNDS = 32 };
 
-/* A rank that folds away: sends its vector to its partner, receives the result. */
-static void hand_over(struct nbc_sched *s, const struct nbc_shape *shape, int partner)
+/* Whether this rank takes part in an exchange of virtual ranks. A rank that folds away sends its
+ * vector to its partner, and receives the result. */
+static bool takes_part(struct nbc_sched *s, const struct nbc_shape *shape,
+                       const struct nbc_fold *fold)
 {
-    nbc_id sent = nbc_send(s, nbc_send_block(shape, 0), partner, NBC_NONE);
-    nbc_recv(s, nbc_recv_block(shape, 0), partner, shape->in_place ? sent : NBC_NONE);
+    struct nbc_ref input = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
+    if (!nbc_has_bytes(shape, result) || fold->virtual >= 0)
+        return nbc_has_bytes(shape, result);
+    nbc_id sent = nbc_send(s, input, fold->partner, NBC_NONE);
+    nbc_recv(s, result, fold->partner, shape->in_place ? sent : NBC_NONE);
+    return false;
 }
 
 /* The exchange (nbc_exchange) with the given radices. Their product is the number of virtual ranks;
@@ -21,12 +27,8 @@ static void exchange(struct nbc_sched *s, const struct nbc_shape *shape, int ont
 {
     struct nbc_fold fold = nbc_fold_onto(shape->rank, shape->size, onto, -1);
     struct nbc_ref result = nbc_recv_block(shape, 0);
-    if (!nbc_has_bytes(shape, result))
+    if (!takes_part(s, shape, &fold))
         return;
-    if (fold.virtual < 0) {
-        hand_over(s, shape, fold.partner);
-        return;
-    }
     struct nbc_exchange x = {shape, &fold, radix, nrounds, result};
     struct nbc_acc acc = nbc_acc_input(shape);
     nbc_exchange(s, &x, &acc);
@@ -97,54 +99,20 @@ void nbc_allreduce_one_round(struct nbc_sched *s, const struct nbc_shape *shape)
     exchange(s, shape, shape->size, &shape->size, 1);
 }
 
-static int64_t equal_part(const void *layout, int part)
-{
-    const struct nbc_halving *h = layout;
-    const struct nbc_shape *shape = h->shape;
-    return nbc_part_start(shape->recv.count, h->fold->onto, part);
-}
-
-/* Recursive halving in reverse: the parts of every rank double in each round until it has all. */
-static void collect(struct nbc_sched *s, const struct nbc_halving *h, const struct nbc_acc *acc)
-{
-    nbc_id received[MAX_ROUNDS];
-    const struct nbc_fold *fold = h->fold;
-    int part = h->part, have = 1, nheard = 0, path = nbc_butterfly_path(fold, 0);
-    for (int k = h->nrounds - 1; k >= 0; k--, have *= 2) {
-        int partner = nbc_unfold(fold, nbc_butterfly_partner(fold, k));
-        bool upper = path >> k & 1;
-        nbc_id sent = nbc_send(s, nbc_parts(h, h->home, part, have), partner, acc->ready);
-        nbc_after_all(s, sent, received, nheard);
-        int other = upper ? part - have : part + have;
-        received[nheard++] = nbc_recv(s, nbc_parts(h, h->home, other, have), partner, h->sent[k]);
-        part = upper ? other : part;
-    }
-    if (!fold->takes)
-        return;
-    nbc_id sent = nbc_send(s, h->home, fold->partner, acc->ready);
-    nbc_after_all(s, sent, received, nheard);
-}
-
 /* Reduce-scatter by halving, then allgather by doubling. */
 static void halve_and_double(struct nbc_sched *s, const struct nbc_shape *shape, bool bine)
 {
     struct nbc_fold fold = nbc_fold(shape->rank, shape->size);
     fold.bine = bine;
     struct nbc_ref result = nbc_recv_block(shape, 0);
-    if (!nbc_has_bytes(shape, result))
+    if (!takes_part(s, shape, &fold))
         return;
-    if (fold.virtual < 0) {
-        hand_over(s, shape, fold.partner);
-        return;
-    }
     struct nbc_acc acc = nbc_acc_input(shape);
     if (fold.takes)
         nbc_take_over(s, shape, &fold, &acc, &result);
-    struct nbc_halving h = {.shape = shape, .fold = &fold, .first = equal_part, .home = result};
-    h.layout = &h;
+    struct nbc_halving h = {.shape = shape, .fold = &fold, .home = result};
     nbc_halve(s, &h, &acc);
-    nbc_own(s, &acc, nbc_parts(&h, result, h.part, 1));
-    collect(s, &h, &acc);
+    nbc_gather_halves(s, &h, &acc, -1);
 }
 
 /* Rabenseifner's algorithm: reduce-scatter, then allgather. In round k ranks that differ in bit k

@@ -59,45 +59,27 @@ struct swap {
     nbc_id emptied;  /* the copy from `room` */
 };
 
-static nbc_id swap_recv(struct nbc_sched *s, const struct nbc_shape *shape, struct swap *swap,
-                        int peer, nbc_id after)
+/* Sends to, or receives from, the peer of a step; −1: there is none. */
+static nbc_id move(struct nbc_sched *s, const struct nbc_shape *shape, struct swap *swap,
+                   bool sends, int peer, nbc_id after)
 {
-    int64_t bytes = nbc_ref_bytes(shape, nbc_recv_block(shape, peer));
-    struct nbc_ref in = nbc_byte_range(swap->room, 0, bytes);
-    swap->received = nbc_recv(s, in, peer, after);
-    nbc_after(s, swap->received, swap->emptied);
-    return swap->received;
-}
-
-static nbc_id swap_send(struct nbc_sched *s, const struct nbc_shape *shape, struct swap *swap,
-                        int peer, nbc_id after)
-{
-    struct nbc_ref block = nbc_recv_block(shape, peer);
-    struct nbc_ref in = nbc_byte_range(swap->room, 0, nbc_ref_bytes(shape, block));
+    if (peer < 0)
+        return NBC_NONE;
+    struct nbc_ref block = sends ? nbc_send_block(shape, peer) : nbc_recv_block(shape, peer);
+    if (!shape->in_place)
+        return (sends ? nbc_send_pieces : nbc_recv_pieces)(s, shape, block, peer, after);
+    if (!nbc_has_bytes(shape, block))
+        return NBC_NONE;
+    struct nbc_ref room = nbc_byte_range(swap->room, 0, nbc_ref_bytes(shape, block));
+    if (!sends) {
+        swap->received = nbc_recv(s, room, peer, after);
+        nbc_after(s, swap->received, swap->emptied);
+        return swap->received;
+    }
     nbc_id sent = nbc_send(s, block, peer, after);
-    swap->emptied = nbc_copy(s, block, in, swap->received);
+    swap->emptied = nbc_copy(s, block, room, swap->received);
     nbc_after(s, swap->emptied, sent);
     return sent;
-}
-
-static nbc_id recv_step(struct nbc_sched *s, const struct nbc_shape *shape, struct swap *swap,
-                        struct step step, nbc_id after)
-{
-    if (step.from < 0 || !nbc_has_bytes(shape, nbc_recv_block(shape, step.from)))
-        return NBC_NONE;
-    if (shape->in_place)
-        return swap_recv(s, shape, swap, step.from, after);
-    return nbc_recv_pieces(s, shape, nbc_recv_block(shape, step.from), step.from, after);
-}
-
-static nbc_id send_step(struct nbc_sched *s, const struct nbc_shape *shape, struct swap *swap,
-                        struct step step, nbc_id after)
-{
-    if (step.to < 0 || !nbc_has_bytes(shape, nbc_send_block(shape, step.to)))
-        return NBC_NONE;
-    if (shape->in_place)
-        return swap_send(s, shape, swap, step.to, after);
-    return nbc_send_pieces(s, shape, nbc_send_block(shape, step.to), step.to, after);
 }
 
 static void linear_in_place(struct nbc_sched *s, const struct nbc_shape *shape)
@@ -108,8 +90,8 @@ static void linear_in_place(struct nbc_sched *s, const struct nbc_shape *shape)
             continue;
         struct swap swap = {.emptied = NBC_NONE};
         swap.room = nbc_temp_bytes(s, nbc_ref_bytes(shape, nbc_recv_block(shape, step.to)));
-        recv_step(s, shape, &swap, step, NBC_NONE);
-        send_step(s, shape, &swap, step, NBC_NONE);
+        move(s, shape, &swap, false, step.from, NBC_NONE);
+        move(s, shape, &swap, true, step.to, NBC_NONE);
     }
 }
 
@@ -130,9 +112,9 @@ void nbc_alltoall_linear(struct nbc_sched *s, const struct nbc_shape *shape)
     }
     int n = nsteps(shape);
     for (int k = 0; k < n; k++) /* mutants: <= for <: a round more moves nothing */
-        recv_step(s, shape, NULL, step_at(shape, k), NBC_NONE);
+        move(s, shape, NULL, false, step_at(shape, k).from, NBC_NONE);
     for (int k = 0; k < n; k++) /* mutants: <= for <: a round more moves nothing */
-        send_step(s, shape, NULL, step_at(shape, k), NBC_NONE);
+        move(s, shape, NULL, true, step_at(shape, k).to, NBC_NONE);
     copy_own(s, shape);
 }
 
@@ -179,11 +161,11 @@ void nbc_alltoall_throttled(struct nbc_sched *s, const struct nbc_shape *shape)
     for (int k = 0; k < n + WINDOW; k++) {
         int at = k % WINDOW, to_send = k - WINDOW;
         if (to_send >= 0) {
-            nbc_id id = send_step(s, shape, &swaps[at], step_at(shape, to_send), sent[at]);
+            nbc_id id = move(s, shape, &swaps[at], true, step_at(shape, to_send).to, sent[at]);
             sent[at] = id == NBC_NONE ? sent[at] : id;
         }
         if (k < n) {
-            nbc_id id = recv_step(s, shape, &swaps[at], step_at(shape, k), received[at]);
+            nbc_id id = move(s, shape, &swaps[at], false, step_at(shape, k).from, received[at]);
             received[at] = id == NBC_NONE ? received[at] : id;
         }
     }
@@ -210,11 +192,11 @@ void nbc_alltoall_pairwise(struct nbc_sched *s, const struct nbc_shape *shape)
     make_swaps(s, shape, swaps, LOCKSTEP);
     nbc_id received = NBC_NONE, sent = NBC_NONE; /* the last of each before this step */
     struct step step = step_at(shape, 0);
-    nbc_id coming = recv_step(s, shape, &swaps[0], step, received);
+    nbc_id coming = move(s, shape, &swaps[0], false, step.from, received);
     for (int k = 0; k < n; k++) { /* mutants: <= for <: a round more moves nothing */
         struct step next = k + 1 < n ? step_at(shape, k + 1) : (struct step){-1, -1};
-        nbc_id ahead = recv_step(s, shape, &swaps[(k + 1) % LOCKSTEP], next, received);
-        nbc_id id = send_step(s, shape, &swaps[k % LOCKSTEP], step, sent);
+        nbc_id ahead = move(s, shape, &swaps[(k + 1) % LOCKSTEP], false, next.from, received);
+        nbc_id id = move(s, shape, &swaps[k % LOCKSTEP], true, step.to, sent);
         if (id != NBC_NONE) {
             nbc_after(s, id, received);
             sent = id;

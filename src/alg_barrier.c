@@ -11,8 +11,10 @@ static void disseminate(struct nbc_sched *s, const struct nbc_shape *shape, int 
 {
     int rank = shape->rank, size = shape->size;
     struct nbc_ref nothing = nbc_temp_bytes(s, 0);
-    nbc_id received[64];
     int nheard = 0;
+    nbc_id *received = nbc_scratch(s, (size_t)size, sizeof *received);
+    if (!received)
+        return;
     for (int64_t step = 1; step < size; step *= radix) { /* mutants: <= for <: a round of nothing */
         int before = nheard;
         for (int64_t d = step; d < size && d < radix * step; d += step) {
@@ -87,12 +89,7 @@ void nbc_barrier_tree(struct nbc_sched *s, const struct nbc_shape *shape)
  * Dissemination of radix P; the paper of dissemination4. */
 void nbc_barrier_one_round(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    int rank = shape->rank, size = shape->size;
-    struct nbc_ref nothing = nbc_temp_bytes(s, 0);
-    for (int i = 1; i < size; i++)
-        nbc_send(s, nothing, (rank + i) % size, NBC_NONE);
-    for (int i = 1; i < size; i++)
-        nbc_recv(s, nothing, nbc_relative(rank, i, size), NBC_NONE);
+    disseminate(s, shape, shape->size);
 }
 
 /* Every rank signals rank 0, which then signals every rank.

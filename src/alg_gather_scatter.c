@@ -42,88 +42,40 @@ static void keep_own(struct nbc_sched *s, const struct nbc_shape *shape)
              nbc_send_block(shape, in ? 0 : shape->rank), NBC_NONE);
 }
 
-/* Builds a schedule along the tree: for_child emits the operations of the root for one of its
- * children, elsewhere those of every other rank. Neither is called when blocks have no bytes. */
-static void knomial(struct nbc_sched *s, const struct nbc_shape *shape, int radix,
-                    void (*for_child)(struct gather_scatter *g, int child),
-                    void (*elsewhere)(struct gather_scatter *g))
-{
-    struct gather_scatter g = {.s = s, .shape = shape, .radix = radix};
-    g.each = nbc_shape_bytes(shape);
-    int me = nbc_relative(shape->rank, shape->root, shape->size);
-    nbc_knomial(me, shape->size, radix, &g.tree);
-    if (g.each == 0)
-        return;
-    if (me != 0) {
-        elsewhere(&g);
-        return;
-    }
-    for (int i = 0; i < g.tree.nchild; i++)
-        for_child(&g, g.tree.child[i]);
-    keep_own(s, shape);
-}
-
-/* Sends or receives a block, if it has bytes. */
-static nbc_id move_block(struct nbc_sched *s, const struct nbc_shape *shape, bool in, int block,
-                         int peer, nbc_id after)
-{
-    struct nbc_ref ref = in ? nbc_recv_block(shape, block) : nbc_send_block(shape, block);
-    if (!nbc_has_bytes(shape, ref))
-        return NBC_NONE;
-    return in ? nbc_recv_pieces(s, shape, ref, peer, after)
-              : nbc_send_pieces(s, shape, ref, peer, after);
-}
-
-/* Builds a schedule in which every block travels directly between its rank and the root. The root
- * takes the ranks in ascending order from its own, within a window or all at once. Blocks without
- * bytes are not sent, which both sides know. NULL: out of memory. */
-static void linear(struct nbc_sched *s, const struct nbc_shape *shape, bool windowed)
-{
-    int rank = shape->rank, root = shape->root, size = shape->size;
-    if (rank != root) {
-        move_block(s, shape, !gathers(shape), 0, root, NBC_NONE);
-        return;
-    }
-    struct nbc_window window = {0};
-    for (int i = 1; i < size; i++) {
-        int peer = nbc_absolute(i, root, size);
-        nbc_id moved = move_block(s, shape, gathers(shape), peer, peer, nbc_window_next(&window));
-        if (windowed && moved != NBC_NONE)
-            nbc_window_put(&window, moved);
-    }
-    keep_own(s, shape);
-}
-
-/* --- gather --- */
-
-/* Gather along a k-nomial tree: inner ranks collect the blocks of their subtree as bytes and send
- * them to their parent in one message. */
-
-/* Blocks of consecutive ranks are contiguous in the root's buffer, which therefore receives a
- * subtree directly. It uses temporary space only for a subtree that wraps around past the last
- * rank, or if the type is not packed. */
-static void collect_child(struct gather_scatter *g, int child)
+/* At the root: a child's message, with the blocks of its subtree. Blocks of consecutive ranks are
+ * contiguous in the root's buffer, which is therefore used directly. Temporary space is used only
+ * for a subtree that wraps around past the last rank, or to gather elements that are not packed. */
+static void move_subtree(struct gather_scatter *g, int child)
 {
     const struct nbc_shape *shape = g->shape;
+    bool in = gathers(shape);
     struct nbc_range below = subtree_of(g, child);
     int n = below.n, peer = nbc_absolute(child, shape->root, shape->size);
     int first = nbc_absolute(below.first, shape->root, shape->size);
-    struct nbc_ref blocks = nbc_recv_block(shape, first);
-    int64_t count = blocks.count;
     int above = n <= shape->size - first ? n : shape->size - first; /* up to the last rank */
-    blocks.count = above * count;
-    if (n == 1 || (n == above && shape->types[blocks.type].packed)) {
-        nbc_recv(g->s, blocks, peer, NBC_NONE);
+    struct nbc_ref high = in ? nbc_recv_block(shape, first) : nbc_send_block(shape, first);
+    struct nbc_ref low = in ? nbc_recv_block(shape, 0) : nbc_send_block(shape, 0); /* from rank 0 */
+    low.count *= n - above;
+    high.count *= above;
+    if (n == 1 || (n == above && (!in || shape->types[high.type].packed))) {
+        (in ? nbc_recv : nbc_send)(g->s, high, peer, NBC_NONE);
         return;
     }
     struct nbc_ref bytes = nbc_temp_bytes(g->s, n * g->each);
-    nbc_id got = nbc_recv(g->s, bytes, peer, NBC_NONE);
-    nbc_copy(g->s, blocks, nbc_byte_range(bytes, 0, above * g->each), got);
-    blocks = nbc_recv_block(shape, 0); /* the others from rank 0 on */
-    blocks.count = (n - above) * count;
-    nbc_copy(g->s, blocks, nbc_byte_range(bytes, above * g->each, (n - above) * g->each), got);
+    struct nbc_ref begin = nbc_byte_range(bytes, 0, above * g->each);
+    struct nbc_ref end = nbc_byte_range(bytes, above * g->each, (n - above) * g->each);
+    if (in) {
+        nbc_id got = nbc_recv(g->s, bytes, peer, NBC_NONE);
+        nbc_copy(g->s, high, begin, got);
+        nbc_copy(g->s, low, end, got);
+    } else {
+        nbc_id copied = nbc_copy(g->s, begin, high, NBC_NONE);
+        nbc_send(g->s, bytes, peer, nbc_copy(g->s, end, low, copied));
+    }
 }
 
+/* Gather: inner ranks collect the blocks of their subtree as bytes and send them to their parent in
+ * one message. */
 static void hand_up(struct gather_scatter *g)
 {
     const struct nbc_shape *shape = g->shape;
@@ -148,6 +100,77 @@ static void hand_up(struct gather_scatter *g)
     nbc_after_all(g->s, sent, got, tree->nchild);
 }
 
+/* Scatter, the gather in reverse: inner ranks receive the blocks of their subtree as bytes and send
+ * each child those of its subtree. */
+static void hand_down(struct gather_scatter *d)
+{
+    const struct nbc_shape *shape = d->shape;
+    int me = nbc_relative(shape->rank, shape->root, shape->size);
+    int parent = nbc_absolute(d->tree.parent, shape->root, shape->size);
+    struct nbc_ref mine = nbc_recv_block(shape, 0);
+    bool as_bytes = d->tree.parent > 0; /* the root sends a single block as elements */
+    if (d->tree.below.n == 1 && (!as_bytes || shape->types[mine.type].packed)) {
+        nbc_recv(d->s, mine, parent, NBC_NONE);
+        return;
+    }
+    struct nbc_ref all = nbc_temp_bytes(d->s, d->tree.below.n * d->each);
+    nbc_id got = nbc_recv(d->s, all, parent, NBC_NONE);
+    for (int i = 0; i < d->tree.nchild; i++) {
+        int child = d->tree.child[i];
+        struct nbc_ref part = part_of(d, all, subtree_of(d, child));
+        nbc_send(d->s, part, nbc_absolute(child, shape->root, shape->size), got);
+    }
+    nbc_copy(d->s, mine, part_of(d, all, (struct nbc_range){me, 1}), got);
+}
+
+/* Gather or scatter along the tree. */
+static void knomial(struct nbc_sched *s, const struct nbc_shape *shape, int radix)
+{
+    struct gather_scatter g = {.s = s, .shape = shape, .radix = radix};
+    g.each = nbc_shape_bytes(shape);
+    int me = nbc_relative(shape->rank, shape->root, shape->size);
+    nbc_knomial(me, shape->size, radix, &g.tree);
+    if (g.each == 0)
+        return;
+    if (me != 0) {
+        (gathers(shape) ? hand_up : hand_down)(&g);
+        return;
+    }
+    for (int i = 0; i < g.tree.nchild; i++)
+        move_subtree(&g, g.tree.child[i]);
+    keep_own(s, shape);
+}
+
+/* Sends or receives a block, if it has bytes. */
+static nbc_id move_block(struct nbc_sched *s, const struct nbc_shape *shape, bool in, int block,
+                         int peer, nbc_id after)
+{
+    struct nbc_ref ref = in ? nbc_recv_block(shape, block) : nbc_send_block(shape, block);
+    return (in ? nbc_recv_pieces : nbc_send_pieces)(s, shape, ref, peer, after);
+}
+
+/* Builds a schedule in which every block travels directly between its rank and the root. The root
+ * takes the ranks in ascending order from its own, within a window or all at once. Blocks without
+ * bytes are not sent, which both sides know. */
+static void linear(struct nbc_sched *s, const struct nbc_shape *shape, bool windowed)
+{
+    int rank = shape->rank, root = shape->root, size = shape->size;
+    if (rank != root) {
+        move_block(s, shape, !gathers(shape), 0, root, NBC_NONE);
+        return;
+    }
+    struct nbc_window window = {0};
+    for (int i = 1; i < size; i++) {
+        int peer = nbc_absolute(i, root, size);
+        nbc_id moved = move_block(s, shape, gathers(shape), peer, peer, nbc_window_next(&window));
+        if (windowed && moved != NBC_NONE)
+            nbc_window_put(&window, moved);
+    }
+    keep_own(s, shape);
+}
+
+/* --- gather --- */
+
 /* Binomial tree: a broadcast in reverse. Every rank waits for its subtree, then sends it up.
  *
  *   1 → 0 B    3 → 2 D
@@ -158,7 +181,7 @@ static void hand_up(struct gather_scatter *g)
  * MPICH", 2005. */
 void nbc_gather_binomial(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    knomial(s, shape, 2, collect_child, hand_up);
+    knomial(s, shape, 2);
 }
 
 /* 4-nomial tree: as binomial, but with half the depth and up to three children per level.
@@ -170,7 +193,7 @@ void nbc_gather_binomial(struct nbc_sched *s, const struct nbc_shape *shape)
  * postal model for message-passing systems", 1992. */
 void nbc_gather_knomial4(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    knomial(s, shape, 4, collect_child, hand_up);
+    knomial(s, shape, 4);
 }
 
 /* Bine tree (nbc_knomial): the binomial tree with nearer partners.
@@ -184,7 +207,7 @@ void nbc_gather_knomial4(struct nbc_sched *s, const struct nbc_shape *shape)
  * operations by optimizing communication locality", 2025. */
 void nbc_gather_bine(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    knomial(s, shape, NBC_BINE, collect_child, hand_up);
+    knomial(s, shape, NBC_BINE);
 }
 
 /* Linear: all receives are posted at once; every block is received in its place.
@@ -214,55 +237,6 @@ void nbc_gather_windowed(struct nbc_sched *s, const struct nbc_shape *shape)
 
 /* --- scatter --- */
 
-/* Scatter along a k-nomial tree, the gather in reverse: inner ranks receive the blocks of their
- * subtree as bytes and send each child those of its subtree. */
-
-/* Blocks of consecutive ranks are contiguous in the root's buffer, which therefore sends a subtree
- * directly. It uses temporary space only for a subtree that wraps around past the last rank. */
-static void deal_child(struct gather_scatter *d, int child)
-{
-    const struct nbc_shape *shape = d->shape;
-    struct nbc_range below = subtree_of(d, child);
-    int n = below.n, peer = nbc_absolute(child, shape->root, shape->size);
-    int first = nbc_absolute(below.first, shape->root, shape->size);
-    struct nbc_ref blocks = nbc_send_block(shape, first);
-    int64_t count = blocks.count;
-    if (n <= shape->size - first) {
-        blocks.count = n * count;
-        nbc_send(d->s, blocks, peer, NBC_NONE);
-        return;
-    }
-    int above = shape->size - first; /* blocks up to the last rank; the others start at rank 0 */
-    struct nbc_ref bytes = nbc_temp_bytes(d->s, n * d->each);
-    blocks.count = above * count;
-    nbc_id copied = nbc_copy(d->s, nbc_byte_range(bytes, 0, above * d->each), blocks, NBC_NONE);
-    blocks = nbc_send_block(shape, 0);
-    blocks.count = (n - above) * count;
-    struct nbc_ref rest = nbc_byte_range(bytes, above * d->each, (n - above) * d->each);
-    nbc_send(d->s, bytes, peer, nbc_copy(d->s, rest, blocks, copied));
-}
-
-static void hand_down(struct gather_scatter *d)
-{
-    const struct nbc_shape *shape = d->shape;
-    int me = nbc_relative(shape->rank, shape->root, shape->size);
-    int parent = nbc_absolute(d->tree.parent, shape->root, shape->size);
-    struct nbc_ref mine = nbc_recv_block(shape, 0);
-    bool as_bytes = d->tree.parent > 0; /* the root sends a single block as elements */
-    if (d->tree.below.n == 1 && (!as_bytes || shape->types[mine.type].packed)) {
-        nbc_recv(d->s, mine, parent, NBC_NONE);
-        return;
-    }
-    struct nbc_ref all = nbc_temp_bytes(d->s, d->tree.below.n * d->each);
-    nbc_id got = nbc_recv(d->s, all, parent, NBC_NONE);
-    for (int i = 0; i < d->tree.nchild; i++) {
-        int child = d->tree.child[i];
-        struct nbc_ref part = part_of(d, all, subtree_of(d, child));
-        nbc_send(d->s, part, nbc_absolute(child, shape->root, shape->size), got);
-    }
-    nbc_copy(d->s, mine, part_of(d, all, (struct nbc_range){me, 1}), got);
-}
-
 /* Binomial tree: each rank receives the blocks of its subtree in one message, keeps its own and
  * forwards the others, the largest subtree first.
  *
@@ -274,7 +248,7 @@ static void hand_down(struct gather_scatter *d)
  * MPICH", 2005. */
 void nbc_scatter_binomial(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    knomial(s, shape, 2, deal_child, hand_down);
+    knomial(s, shape, 2);
 }
 
 /* 4-nomial tree: as binomial, but with half the depth and up to three children per level.
@@ -286,7 +260,7 @@ void nbc_scatter_binomial(struct nbc_sched *s, const struct nbc_shape *shape)
  * postal model for message-passing systems", 1992. */
 void nbc_scatter_knomial4(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    knomial(s, shape, 4, deal_child, hand_down);
+    knomial(s, shape, 4);
 }
 
 /* Bine tree (nbc_knomial): the binomial tree with nearer partners.
@@ -300,7 +274,7 @@ void nbc_scatter_knomial4(struct nbc_sched *s, const struct nbc_shape *shape)
  * operations by optimizing communication locality", 2025. */
 void nbc_scatter_bine(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    knomial(s, shape, NBC_BINE, deal_child, hand_down);
+    knomial(s, shape, NBC_BINE);
 }
 
 /* Linear: all sends are posted at once; every block is received in its place.

@@ -312,6 +312,13 @@ void nbc_allreduce_hierarchical_split(struct nbc_sched *s, const struct nbc_shap
 
 /* --- allgather -------------------------------------------------------------------------------- */
 
+/* Returns all blocks of a side, of which the first one is given. */
+static struct nbc_ref all_blocks(const struct nbc_shape *shape, struct nbc_ref first)
+{
+    first.count *= shape->size;
+    return first;
+}
+
 /* All blocks as bytes, in the order of nodes: in the receive buffer if their order and type allow,
  * else in temporary space. */
 struct region {
@@ -323,16 +330,11 @@ struct region {
 static struct region region_of(const struct place *st)
 {
     const struct nbc_shape *shape = st->shape;
-    const struct nbc_type *type = &shape->types[shape->recv.type];
     struct nbc_ref block = nbc_recv_block(shape, 0);
     struct region r = {.each = nbc_ref_bytes(shape, block)};
-    r.direct = type->packed && nbc_nodes_ordered(shape->nodes);
-    if (!r.direct) {
-        r.bytes = nbc_temp_bytes(st->s, r.each * shape->size);
-        return r;
-    }
-    r.bytes =
-        (struct nbc_ref){block.off + type->true_lb, r.each * shape->size, NBC_TYPE_BYTE, block.buf};
+    r.direct = shape->types[block.type].packed && nbc_nodes_ordered(shape->nodes);
+    r.bytes = r.direct ? nbc_bytes_of(st->s, shape, all_blocks(shape, block)).raw
+                       : nbc_temp_bytes(st->s, r.each * shape->size);
     return r;
 }
 
@@ -425,23 +427,6 @@ static nbc_id turn(struct nbc_sched *s, struct nbc_ref to, struct nbc_ref from, 
     return done;
 }
 
-/* Returns the bytes of all blocks of a side, in the order of peers: in the user's buffer, or in
- * temporary space if the type is not packed. *there is done when a send side is packed. */
-static struct nbc_ref all_bytes(struct nbc_sched *s, const struct nbc_shape *shape, bool send,
-                                int64_t bytes, nbc_id *there)
-{
-    struct nbc_ref all = send ? nbc_send_block(shape, 0) : nbc_recv_block(shape, 0);
-    const struct nbc_type *type = &shape->types[all.type];
-    *there = NBC_NONE;
-    if (type->packed)
-        return (struct nbc_ref){all.off + type->true_lb, bytes, NBC_TYPE_BYTE, all.buf};
-    struct nbc_ref room = nbc_temp_bytes(s, bytes);
-    all.count *= shape->size;
-    if (send)
-        *there = nbc_copy(s, room, all, NBC_NONE);
-    return room;
-}
-
 /* Hierarchical, on N nodes of p ranks: within a node, rank j collects the blocks that the node's
  * ranks send to the j-th ranks of all nodes; then the j-th ranks exchange p blocks at a time.
  *
@@ -461,26 +446,21 @@ void nbc_alltoall_hierarchical(struct nbc_sched *s, const struct nbc_shape *shap
     struct place st = place_of(shape, s, -1);
     int N = shape->nodes->nnodes, p = st.here;
     st.across.index = st.index;
-    nbc_id there;
-    struct nbc_ref input = all_bytes(s, shape, true, bytes, &there);
+    struct nbc_bytes input = nbc_bytes_of(s, shape, all_blocks(shape, nbc_send_block(shape, 0)));
+    nbc_id there = nbc_bytes_pack(s, &input, bytes);
     struct nbc_ref by_place = nbc_temp_bytes(s, bytes), mine = nbc_temp_bytes(s, bytes);
     struct nbc_ref by_node = nbc_temp_bytes(s, bytes);
-    there = turn(s, by_place, input, N, p, each, there);
+    there = turn(s, by_place, input.raw, N, p, each, there);
 
     struct nbc_subcollective within = sub_within(&st, NBC_ALLTOALL);
     within.send = nbc_byte_range(by_place, 0, N * each);
     within.recv = nbc_byte_range(mine, 0, N * each);
     there = turn(s, by_node, mine, p, N, each, emit_sub(&st, &within, there));
 
-    nbc_id none;
-    struct nbc_ref output = all_bytes(s, shape, false, bytes, &none);
+    struct nbc_bytes output = nbc_bytes_of(s, shape, all_blocks(shape, nbc_recv_block(shape, 0)));
     struct nbc_subcollective across = sub_across(&st, NBC_ALLTOALL);
     across.send = nbc_byte_range(by_node, 0, p * each);
-    across.recv = nbc_byte_range(output, 0, p * each);
+    across.recv = nbc_byte_range(output.raw, 0, p * each);
     there = emit_sub(&st, &across, there);
-    if (output.buf == NBC_BUF_TEMP) {
-        struct nbc_ref all = nbc_recv_block(shape, 0);
-        all.count *= shape->size;
-        nbc_copy(s, all, output, there);
-    }
+    nbc_bytes_unpack(s, &output, bytes, there);
 }

@@ -22,22 +22,6 @@ static int spread(const struct nbc_shape *shape, int i)
  * (MPI_PROC_NULL) are not significant. So they cannot forward messages, and without them the ranks
  * of the remote group cannot reach one another: the root communicates with each of them. */
 
-/* Broadcast, linear.
- *
- *   root a0   →b0 →b1
- *
- * Cost: α + R (o + nβ). */
-void nbc_bcast_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    bool here = shape->root == NBC_ROOT_HERE;
-    if (shape->root == NBC_ROOT_IDLE || !nbc_has_bytes(shape, nbc_recv_block(shape, 0)))
-        return;
-    if (!here)
-        nbc_recv(s, nbc_recv_block(shape, 0), shape->root, NBC_NONE);
-    for (int i = 0; here && i < shape->remote_size; i++)
-        nbc_send(s, nbc_send_block(shape, 0), i, NBC_NONE);
-}
-
 /* Every rank of one group moves a block to or from the root; `sends`: this rank sends. */
 static void one_root(struct nbc_sched *s, const struct nbc_shape *shape, bool sends)
 {
@@ -50,6 +34,16 @@ static void one_root(struct nbc_sched *s, const struct nbc_shape *shape, bool se
         if (nbc_has_bytes(shape, block))
             (sends ? nbc_send : nbc_recv)(s, block, here ? i : shape->root, NBC_NONE);
     }
+}
+
+/* Broadcast, linear.
+ *
+ *   root a0   →b0 →b1
+ *
+ * Cost: α + R (o + nβ). */
+void nbc_bcast_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
+{
+    one_root(s, shape, shape->root == NBC_ROOT_HERE);
 }
 
 /* Gather(v), linear: every remote rank sends its block to the root.
@@ -158,27 +152,8 @@ void nbc_allreduce_inter_linear(struct nbc_sched *s, const struct nbc_shape *sha
     send_to_all(s, shape, nbc_send_block(shape, 0));
 }
 
-/* Returns the number of elements of a reduce_scatter's vector that lower ranks of this group get.
- */
-static int64_t elements_before(const struct nbc_shape *shape, int rank)
-{
-    const struct nbc_side *side = &shape->send;
-    if (!side->counts.data)
-        return side->count * rank;
-    int64_t elements = 0;
-    for (int i = 0; i < rank; i++)
-        elements += nbc_ints_at(side->counts, i);
-    return elements;
-}
-
-/* Returns this rank's input vector of a reduce_scatter. It has the same number of elements in both
- * groups, but neither group knows how the other one divides it. */
-static struct nbc_ref whole_vector(const struct nbc_shape *shape)
-{
-    struct nbc_ref all = nbc_send_block(shape, 0);
-    all.count = elements_before(shape, shape->size);
-    return all;
-}
+/* The vector of a reduce_scatter has the same number of elements in both groups, but neither group
+ * knows how the other one divides it. */
 
 /* Reduce_scatter, linear: as allreduce; every rank reduces only the elements that it keeps.
  *
@@ -189,12 +164,14 @@ static struct nbc_ref whole_vector(const struct nbc_shape *shape)
  * small groups. */
 void nbc_reduce_scatter_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_ref mine = whole_vector(shape), result = nbc_recv_block(shape, 0), vector = result;
+    struct nbc_ref mine = nbc_send_vector(shape), result = nbc_recv_block(shape, 0),
+                   vector = result;
     if (!nbc_has_bytes(shape, mine))
         return;
     vector.count = mine.count;
-    struct fold part = {
-        0, shape->remote_size, vector, elements_before(shape, shape->rank), result, false};
+    struct fold part = {0,      shape->remote_size,
+                        vector, nbc_elements_before(&shape->send, shape->rank),
+                        result, false};
     fold(s, shape, &part);
     send_to_all(s, shape, mine);
 }
@@ -208,7 +185,7 @@ void nbc_reduce_scatter_inter_linear(struct nbc_sched *s, const struct nbc_shape
  * WINDOW) blocks. For all sizes. */
 void nbc_reduce_scatter_block_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_ref mine = whole_vector(shape);
+    struct nbc_ref mine = nbc_send_vector(shape);
     if (!nbc_has_bytes(shape, mine))
         return;
     struct fold all = fold_all(shape, nbc_recv_block(shape, 0));
@@ -332,7 +309,7 @@ void nbc_allreduce_inter_bounce(struct nbc_sched *s, const struct nbc_shape *sha
  *   picture and cost as for allreduce; one vector more of temporary memory. For long vectors. */
 void nbc_reduce_scatter_inter_bounce(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_ref mine = whole_vector(shape), result = nbc_recv_block(shape, 0), all = result;
+    struct nbc_ref mine = nbc_send_vector(shape), result = nbc_recv_block(shape, 0), all = result;
     int parts = smaller_group(shape);
     if (parts == 1) {
         nbc_reduce_scatter_inter_linear(s, shape);
@@ -340,7 +317,7 @@ void nbc_reduce_scatter_inter_bounce(struct nbc_sched *s, const struct nbc_shape
     }
     all.count = mine.count;
     struct nbc_ref place = nbc_temp_like(s, all);
-    struct bounce b = {parts, mine, place, result, elements_before(shape, shape->rank)};
+    struct bounce b = {parts, mine, place, result, nbc_elements_before(&shape->send, shape->rank)};
     bounce(s, shape, &b);
 }
 

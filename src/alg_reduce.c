@@ -44,29 +44,29 @@ static void round_tree(const struct nbc_shape *shape, int k, struct node *node)
     }
 }
 
+/* Lists the children of a rank, which is so far from the root, in a tree of n ranks on one side of
+ * the root. Sets *parent. */
+static int half_tree(int root, int side, int far, int n, int k, int *parent, int *child)
+{
+    struct nbc_knomial tree;
+    nbc_knomial(far, n, k, &tree);
+    *parent = tree.parent < 0 ? -1 : root + side * tree.parent;
+    int nchild = children(far, n, k, child);
+    for (int i = 0; i < nchild; i++) /* mutants: <= for <: an entry that nobody reads */
+        child[i] = root + side * child[i];
+    return nchild;
+}
+
 /* Two k-nomial trees that share their root: one on the ranks above it, and a mirrored one on those
  * below. They keep rank order for any root, and neither is deeper than a tree on all ranks. */
 static void ordered_tree(const struct nbc_shape *shape, int k, struct node *node)
 {
-    int rank = shape->rank, root = shape->root, size = shape->size;
-    struct nbc_knomial tree;
-    node->parent = -1;
+    int far = shape->rank - shape->root, root = shape->root, *parent = &node->parent;
     node->nabove = node->nbelow = 0;
-    if (rank >= root) {
-        nbc_knomial(rank - root, size - root, k, &tree);
-        node->parent = tree.parent < 0 ? -1 : root + tree.parent;
-        node->nabove = children(rank - root, size - root, k, node->above);
-        for (int i = 0; i < node->nabove; i++) /* mutants: <= for <: an entry that nobody reads */
-            node->above[i] += root;
-    }
-    if (rank <= root) {
-        /* mutants: forget + 1: a parent does not depend on how many ranks there are */
-        nbc_knomial(root - rank, root + 1, k, &tree);
-        node->parent = tree.parent < 0 ? -1 : root - tree.parent;
-        node->nbelow = children(root - rank, root + 1, k, node->below);
-        for (int i = 0; i < node->nbelow; i++) /* mutants: <= for <: an entry that nobody reads */
-            node->below[i] = root - node->below[i];
-    }
+    if (far >= 0)
+        node->nabove = half_tree(root, 1, far, shape->size - root, k, parent, node->above);
+    if (far <= 0)
+        node->nbelow = half_tree(root, -1, -far, root + 1, k, parent, node->below);
 }
 
 /* The reduction of a vector, or of a piece of it, at this rank. */
@@ -330,34 +330,6 @@ void nbc_reduce_two_tree(struct nbc_sched *s, const struct nbc_shape *shape)
     pipelined(s, shape, pipes, NBC_TREES, 2 * nbc_log2_ceil(size));
 }
 
-static int64_t equal_part(const void *layout, int part)
-{
-    const struct nbc_halving *h = layout;
-    return nbc_part_start(nbc_send_block(h->shape, 0).count, h->fold->onto, part);
-}
-
-/* Recursive halving in reverse, towards the root: in each round half of the remaining ranks send
- * all their parts and are done. */
-static void gather(struct nbc_sched *s, const struct nbc_halving *h, const struct nbc_acc *acc,
-                   int root)
-{
-    nbc_id received[32];
-    const struct nbc_fold *fold = h->fold;
-    int part = h->part, have = 1, nheard = 0, path = nbc_butterfly_path(fold, 0);
-    int down = nbc_butterfly_path(fold, root);
-    for (int k = h->nrounds - 1; k >= 0; k--, have *= 2) {
-        int partner = nbc_unfold(fold, nbc_butterfly_partner(fold, k));
-        if (down >> k & 1) {
-            nbc_id sent = nbc_send(s, nbc_parts(h, h->home, part, have), partner, acc->ready);
-            nbc_after_all(s, sent, received, nheard);
-            return;
-        }
-        int other = path >> k & 1 ? part - have : part + have;
-        received[nheard++] = nbc_recv(s, nbc_parts(h, h->home, other, have), partner, h->sent[k]);
-        part = other < part ? other : part;
-    }
-}
-
 /* Reduce-scatter by halving, then gather. */
 static void halve_and_gather(struct nbc_sched *s, const struct nbc_shape *shape, bool bine)
 {
@@ -373,8 +345,7 @@ static void halve_and_gather(struct nbc_sched *s, const struct nbc_shape *shape,
         nbc_send(s, acc.at, fold.partner, NBC_NONE);
         return;
     }
-    struct nbc_halving h = {.shape = shape, .fold = &fold, .first = equal_part};
-    h.layout = &h;
+    struct nbc_halving h = {.shape = shape, .fold = &fold};
     if (here(shape))
         h.home = nbc_recv_block(shape, 0);
     else
@@ -382,8 +353,7 @@ static void halve_and_gather(struct nbc_sched *s, const struct nbc_shape *shape,
     if (fold.takes)
         nbc_take_over(s, shape, &fold, &acc, NULL);
     nbc_halve(s, &h, &acc);
-    nbc_own(s, &acc, nbc_parts(&h, h.home, h.part, 1));
-    gather(s, &h, &acc, at_root.virtual);
+    nbc_gather_halves(s, &h, &acc, at_root.virtual);
 }
 
 /* Rabenseifner's algorithm: reduce-scatter by vector halving with distance doubling, then gather.

@@ -33,6 +33,7 @@ static struct nbc_ref block(const struct blocks *b, int rank)
     return blocks_at(b, b->input, rank, 1);
 }
 
+/* The common begin of all builders here. Returns false if there is nothing more to emit. */
 static bool open_blocks(struct blocks *b, struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int size = shape->size;
@@ -45,23 +46,12 @@ static bool open_blocks(struct blocks *b, struct nbc_sched *s, const struct nbc_
         for (int i = 0; i < size; i++)
             b->start[i + 1] = b->start[i] + nbc_ints_at(shape->send.counts, i);
     }
-    b->input = nbc_ref_part(shape, nbc_send_block(shape, 0), 0, first_of(b, size));
+    b->input = nbc_send_vector(shape);
     b->result = nbc_recv_block(shape, 0);
     b->result.count = block(b, shape->rank).count;
-    return true;
-}
-
-/* The common begin of all builders here. */
-static void build_with(struct nbc_sched *s, const struct nbc_shape *shape,
-                       void (*emit)(struct blocks *b))
-{
-    struct blocks b;
-    if (!open_blocks(&b, s, shape))
-        return;
-    if (shape->size == 1)
-        nbc_copy(s, b.result, b.input, NBC_NONE);
-    else if (nbc_has_bytes(shape, b.input))
-        emit(&b);
+    if (size == 1)
+        nbc_copy(s, b->result, b->input, NBC_NONE);
+    return size > 1 && nbc_has_bytes(shape, b->input);
 }
 
 /* Returns this rank's input as an accumulator that is not writable. */
@@ -97,17 +87,6 @@ static int64_t circulant_part(const void *layout, int part)
     return first_of(layout, part);
 }
 
-static void emit_circulant(struct blocks *b)
-{
-    struct nbc_circulant circulant = {.shape = b->shape,
-                                      .first = circulant_part,
-                                      .layout = b,
-                                      .input = b->input,
-                                      .home = nbc_temp_like(b->s, b->input)};
-    nbc_id ready = nbc_circulant_reduce(b->s, &circulant);
-    keep_block(b, blocks_at(b, circulant.home, b->shape->rank, 1), ready, circulant.sent[0]);
-}
-
 /* Circulant: ⌈log₂P⌉ rounds on any number of ranks. Rank r counts the blocks from its own.
  * When s of them are left, it sends those from h = ⌈s/2⌉ on to rank r + h, which reduces them with
  * its first ones.
@@ -122,7 +101,16 @@ static void emit_circulant(struct blocks *b)
  * allreduce algorithms", 2024. */
 void nbc_reduce_scatter_circulant(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    build_with(s, shape, emit_circulant);
+    struct blocks blocks, *b = &blocks;
+    if (!open_blocks(b, s, shape))
+        return;
+    struct nbc_circulant circulant = {.shape = b->shape,
+                                      .first = circulant_part,
+                                      .layout = b,
+                                      .input = b->input,
+                                      .home = nbc_temp_like(b->s, b->input)};
+    nbc_id ready = nbc_circulant_reduce(b->s, &circulant);
+    keep_block(b, blocks_at(b, circulant.home, b->shape->rank, 1), ready, circulant.sent[0]);
 }
 
 /* A block moves in pieces where they avoid handshakes. All ranks know its length. */
@@ -163,23 +151,6 @@ static nbc_id send_blocks(struct blocks *b)
     return all_sent;
 }
 
-static void emit_pairwise(struct blocks *b)
-{
-    int rank = b->shape->rank, size = b->shape->size, pieces = pairwise_pieces(b, rank);
-    nbc_id all_sent = send_blocks(b), ready = NBC_NONE;
-    struct nbc_ref piece, place = result_room(b);
-    if (!piece_of(b, rank, 0, &piece))
-        return;
-    struct nbc_room room = nbc_room_new(b->shape, piece, (int64_t)size * pieces, NBC_ROOM_LIMIT);
-    for (int g = 0; piece_of(b, rank, g, &piece); g++) {
-        struct nbc_acc acc = whole(b);
-        acc.at = piece;
-        nbc_reduce_from_all(b->s, b->shape, &room, &acc, nbc_ref_split(b->shape, place, pieces, g));
-        ready = nbc_join(b->s, ready, acc.ready);
-    }
-    keep_block(b, place, ready, all_sent);
-}
-
 /* Pairwise exchange: every rank sends each other rank its block, and reduces the blocks that it
  * receives, in descending cyclic order from the rank below. Nothing is forwarded. For
  * non-commutative operators a rank combines those of lower and of higher ranks separately, then
@@ -194,7 +165,22 @@ static void emit_pairwise(struct blocks *b)
  * in MPICH", 2005. */
 void nbc_reduce_scatter_pairwise(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    build_with(s, shape, emit_pairwise);
+    struct blocks blocks, *b = &blocks;
+    if (!open_blocks(b, s, shape))
+        return;
+    int rank = b->shape->rank, size = b->shape->size, pieces = pairwise_pieces(b, rank);
+    nbc_id all_sent = send_blocks(b), ready = NBC_NONE;
+    struct nbc_ref piece, place = result_room(b);
+    if (!piece_of(b, rank, 0, &piece))
+        return;
+    struct nbc_room room = nbc_room_new(b->shape, piece, (int64_t)size * pieces, NBC_ROOM_LIMIT);
+    for (int g = 0; piece_of(b, rank, g, &piece); g++) {
+        struct nbc_acc acc = whole(b);
+        acc.at = piece;
+        nbc_reduce_from_all(b->s, b->shape, &room, &acc, nbc_ref_split(b->shape, place, pieces, g));
+        ready = nbc_join(b->s, ready, acc.ready);
+    }
+    keep_block(b, place, ready, all_sent);
 }
 
 /* Returns the blocks of n virtual ranks, including those of their partners. */
@@ -225,8 +211,24 @@ static void hand_out(struct blocks *b, const struct nbc_fold *fold, const struct
     keep_block(b, blocks_at(b, vector, b->shape->rank, 1), acc->ready, input_sent);
 }
 
-static void emit_halving(struct blocks *b)
+/* Recursive halving. In each round, at half the previous distance, two ranks send each other the
+ * half of their common blocks that is on the other's side, and reduce the other half; in the end
+ * that is their own block. Ranks beyond a power of two fold onto a neighbor, which reduces the
+ * blocks of both.
+ *
+ *   rank   0         1         2         3
+ *          0 ↔ 2 CD, AB        1 ↔ 3 CD, AB
+ *          0 ↔ 1 B, A          2 ↔ 3 D, C
+ *
+ * Cost: log₂P α + (P − 1)/P (nβ + nγ), with α + nβ + nγ and a block more when P is not a power of
+ * two. For commutative operators. Temporary: less than one vector, two for a rank that another
+ * folds onto. For small and medium vectors. Thakur, Rabenseifner, Gropp, "Optimization of
+ * collective communication operations in MPICH", 2005. */
+void nbc_reduce_scatter_recursive_halving(struct nbc_sched *s, const struct nbc_shape *shape)
 {
+    struct blocks blocks, *b = &blocks;
+    if (!open_blocks(b, s, shape))
+        return;
     struct nbc_fold fold = nbc_fold(b->shape->rank, b->shape->size);
     if (fold.virtual < 0) {
         hand_over(b, fold.partner, fold.partner);
@@ -258,26 +260,21 @@ static void emit_halving(struct blocks *b)
     hand_out(b, &fold, &acc, input_sent);
 }
 
-/* Recursive halving. In each round, at half the previous distance, two ranks send each other the
- * half of their common blocks that is on the other's side, and reduce the other half; in the end
- * that is their own block. Ranks beyond a power of two fold onto a neighbor, which reduces the
- * blocks of both.
+/* Recursive doubling: every rank reduces whole vectors, as in allreduce, and keeps its block.
  *
  *   rank   0         1         2         3
- *          0 ↔ 2 CD, AB        1 ↔ 3 CD, AB
- *          0 ↔ 1 B, A          2 ↔ 3 D, C
+ *          0 ↔ 1 ABCD          2 ↔ 3 ABCD
+ *          0 ↔ 2 ABCD, 1 ↔ 3 ABCD
  *
- * Cost: log₂P α + (P − 1)/P (nβ + nγ), with α + nβ + nγ and a block more when P is not a power of
- * two. For commutative operators. Temporary: less than one vector, two for a rank that another
- * folds onto. For small and medium vectors. Thakur, Rabenseifner, Gropp, "Optimization of
- * collective communication operations in MPICH", 2005. */
-void nbc_reduce_scatter_recursive_halving(struct nbc_sched *s, const struct nbc_shape *shape)
+ * Cost: log₂P (α + nβ + nγ), with α + nβ + nγ and a block more when P is not a power of two. Keeps
+ * rank order with the fewest rounds. Temporary: 1 + log₂P vectors up to 128 KiB in all, else
+ * three. For small vectors and non-commutative operators. Thakur, Rabenseifner,
+ * Gropp, "Optimization of collective communication operations in MPICH", 2005. */
+void nbc_reduce_scatter_recursive_doubling(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    build_with(s, shape, emit_halving);
-}
-
-static void emit_doubling(struct blocks *b)
-{
+    struct blocks blocks, *b = &blocks;
+    if (!open_blocks(b, s, shape))
+        return;
     int radix[32], nrounds = 0;
     struct nbc_fold fold = nbc_fold(b->shape->rank, b->shape->size);
     if (fold.virtual < 0) {
@@ -291,21 +288,6 @@ static void emit_doubling(struct blocks *b)
     nbc_id input_sent = nbc_exchange(b->s, &x, &acc);
     acc.at = virtual_blocks(b, &fold, acc.at, fold.virtual, 1);
     hand_out(b, &fold, &acc, input_sent);
-}
-
-/* Recursive doubling: every rank reduces whole vectors, as in allreduce, and keeps its block.
- *
- *   rank   0         1         2         3
- *          0 ↔ 1 ABCD          2 ↔ 3 ABCD
- *          0 ↔ 2 ABCD, 1 ↔ 3 ABCD
- *
- * Cost: log₂P (α + nβ + nγ), with α + nβ + nγ and a block more when P is not a power of two. Keeps
- * rank order with the fewest rounds. Temporary: 1 + log₂P vectors up to 128 KiB in all, else
- * three. For small vectors and non-commutative operators. Thakur, Rabenseifner,
- * Gropp, "Optimization of collective communication operations in MPICH", 2005. */
-void nbc_reduce_scatter_recursive_doubling(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    build_with(s, shape, emit_doubling);
 }
 
 /* The blocks as the parts of a halving, one part per virtual rank. */
@@ -336,8 +318,11 @@ static void distribute(struct blocks *b, const struct nbc_fold *fold, int part,
     }
 }
 
-static void emit_halves(struct blocks *b, bool bine)
+static void halves(struct nbc_sched *s, const struct nbc_shape *shape, bool bine)
 {
+    struct blocks blocks, *b = &blocks;
+    if (!open_blocks(b, s, shape))
+        return;
     int rank = b->shape->rank;
     struct nbc_fold fold = nbc_fold(rank, b->shape->size);
     fold.bine = bine;
@@ -369,16 +354,6 @@ static void emit_halves(struct blocks *b, bool bine)
         nbc_after(b->s, received, input_sent);
 }
 
-static void emit_butterfly(struct blocks *b)
-{
-    emit_halves(b, false);
-}
-
-static void emit_bine(struct blocks *b)
-{
-    emit_halves(b, true);
-}
-
 /* Butterfly: vector halving with distance doubling, which keeps the order of ranks but leaves the
  * blocks in bit-reversed order; then each goes to its owner. Ranks beyond a power of two fold onto
  * a neighbor.
@@ -394,7 +369,7 @@ static void emit_bine(struct blocks *b)
  * Träff, "An improved algorithm for (non-commutative) reduce-scatter with an application", 2005. */
 void nbc_reduce_scatter_butterfly(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    build_with(s, shape, emit_butterfly);
+    halves(s, shape, false);
 }
 
 /* Bine butterfly: as butterfly, with nearer partners, for commutative operators.
@@ -410,7 +385,7 @@ void nbc_reduce_scatter_butterfly(struct nbc_sched *s, const struct nbc_shape *s
  * collective operations by optimizing communication locality", 2025. */
 void nbc_reduce_scatter_bine(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    build_with(s, shape, emit_bine);
+    halves(s, shape, true);
 }
 
 /* The number of pieces of a block in the ring at a time. It is less than the slots of a rank: a
@@ -492,20 +467,6 @@ static nbc_id go_round(struct ring *ring, struct nbc_ref piece, struct nbc_ref k
     return all;
 }
 
-static void emit_ring(struct blocks *b)
-{
-    struct nbc_ref most = largest_block(b), kept = result_room(b);
-    int pieces = nbc_pieces(b->shape, most, most.count);
-    struct nbc_ref piece = nbc_ref_split(b->shape, most, pieces, 0);
-    struct ring ring = {.b = b};
-    ring.room = nbc_room_new(b->shape, piece, (int64_t)b->shape->size * pieces, NBC_ROOM_LIMIT);
-    nbc_id all = NBC_NONE;
-    /* mutants: <= for <: a round more moves nothing */
-    for (int first = 0; first < pieces; first += BATCH)
-        all = also(b, all, go_round(&ring, piece, kept, first));
-    keep_block(b, kept, all, NBC_NONE);
-}
-
 /* Ring. The partial result of block i starts at the rank above i and moves around the ring to rank
  * i; each rank reduces its block into it. Large blocks are divided into pieces that move
  * independently: a piece is reduced while the next one is in flight, and while it is in the cache.
@@ -521,5 +482,17 @@ static void emit_ring(struct blocks *b)
  * clusters of workstations", 2009. */
 void nbc_reduce_scatter_ring(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    build_with(s, shape, emit_ring);
+    struct blocks blocks, *b = &blocks;
+    if (!open_blocks(b, s, shape))
+        return;
+    struct nbc_ref most = largest_block(b), kept = result_room(b);
+    int pieces = nbc_pieces(b->shape, most, most.count);
+    struct nbc_ref piece = nbc_ref_split(b->shape, most, pieces, 0);
+    struct ring ring = {.b = b};
+    ring.room = nbc_room_new(b->shape, piece, (int64_t)b->shape->size * pieces, NBC_ROOM_LIMIT);
+    nbc_id all = NBC_NONE;
+    /* mutants: <= for <: a round more moves nothing */
+    for (int first = 0; first < pieces; first += BATCH)
+        all = also(b, all, go_round(&ring, piece, kept, first));
+    keep_block(b, kept, all, NBC_NONE);
 }

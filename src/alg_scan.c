@@ -112,36 +112,6 @@ void nbc_scan_recursive_doubling(struct nbc_sched *s, const struct nbc_shape *sh
         scan_doubling(s, shape, &room);
 }
 
-/* For exscan, the vector of the rank below is received in the result's place, and the others are
- * prepended to it. */
-static void scan_all(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room)
-{
-    int rank = shape->rank, size = shape->size;
-    struct nbc_acc acc = nbc_acc_input(shape);
-    struct nbc_ref result = nbc_recv_block(shape, 0);
-    bool last = rank == size - 1;
-    if (exclusive(shape) && shape->in_place && rank > 0 && !last)
-        nbc_own(s, &acc, nbc_temp_like(s, result));
-    for (int peer = rank + 1; peer < size; peer++)
-        nbc_acc_send(s, &acc, peer);
-    if (rank == 0) {
-        if (!exclusive(shape))
-            nbc_copy(s, result, acc.at, NBC_NONE);
-        return;
-    }
-    nbc_id copied = shape->in_place ? acc.ready : NBC_NONE;
-    if (shape->order == NBC_ORDER_RANKS) {
-        nbc_fold_ranks(s, shape, room, &acc, result, copied, exclusive(shape) ? rank : rank + 1);
-        return;
-    }
-    if (exclusive(shape)) {
-        acc = (struct nbc_acc){result, nbc_recv(s, result, rank - 1, copied), NBC_NONE, true};
-    } else {
-        scan_in(s, shape, room, &acc, result, rank - 1);
-    }
-    nbc_prepend_ranks(s, shape, room, &acc, result, rank - 2, rank - 1);
-}
-
 /* One round: every rank sends its vector to all higher ranks and reduces those of all lower ranks,
  * beginning with its own or, where the order of ranks is required, with rank 0's.
  *
@@ -153,11 +123,31 @@ static void scan_all(struct nbc_sched *s, const struct nbc_shape *shape, struct 
  * processors, where every round is a context switch. */
 void nbc_scan_one_round(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_ref input = nbc_send_block(shape, 0);
-    if (!nbc_has_bytes(shape, input))
+    int rank = shape->rank, size = shape->size;
+    struct nbc_acc acc = nbc_acc_input(shape);
+    struct nbc_ref result = nbc_recv_block(shape, 0);
+    if (!nbc_has_bytes(shape, result))
         return;
-    struct nbc_room room = nbc_room_new(shape, input, shape->size, NBC_ROOM_LIMIT);
-    scan_all(s, shape, &room);
+    struct nbc_room room = nbc_room_new(shape, result, size, NBC_ROOM_LIMIT);
+    if (exclusive(shape) && shape->in_place && rank > 0 && rank < size - 1)
+        nbc_own(s, &acc, nbc_temp_like(s, result));
+    for (int peer = rank + 1; peer < size; peer++)
+        nbc_acc_send(s, &acc, peer);
+    if (rank == 0) {
+        if (!exclusive(shape))
+            nbc_copy(s, result, acc.at, NBC_NONE);
+        return;
+    }
+    nbc_id copied = shape->in_place ? acc.ready : NBC_NONE;
+    if (shape->order == NBC_ORDER_RANKS) {
+        nbc_fold_ranks(s, shape, &room, &acc, result, copied, exclusive(shape) ? rank : rank + 1);
+        return;
+    }
+    if (exclusive(shape)) /* the others are prepended to the vector of the rank below */
+        acc = (struct nbc_acc){result, nbc_recv(s, result, rank - 1, copied), NBC_NONE, true};
+    else
+        scan_in(s, shape, &room, &acc, result, rank - 1);
+    nbc_prepend_ranks(s, shape, &room, &acc, result, rank - 2, rank - 1);
 }
 
 /* The state of a rank of the chain. */

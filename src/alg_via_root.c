@@ -24,13 +24,16 @@ static struct nbc_subcollective sub_of(const struct nbc_shape *shape, enum nbc_c
                                       .local = shape->local};
 }
 
-/* Makes `out` receive `result`, as early as possible. In place, this rank's input is there: the
- * receive must wait. */
-static void take_out(struct nbc_subcollective *out, const struct nbc_shape *shape,
-                     struct nbc_ref result)
+/* Emits both, of which the second one receives `result`, as early as possible. In place, this
+ * rank's input is there: the receive must wait. */
+static void emit_both(struct nbc_sched *s, const struct nbc_shape *shape,
+                      const struct nbc_subcollective *in, struct nbc_subcollective *out,
+                      struct nbc_ref result)
 {
+    nbc_id there = nbc_emit_subcollective(s, shape, in, NBC_NONE);
     out->recv = result;
     out->early = shape->rank != 0 && !shape->in_place;
+    nbc_emit_subcollective(s, shape, out, there);
 }
 
 /* --- allreduce -------------------------------------------------------------------------------- */
@@ -45,9 +48,7 @@ static void reduce_and_bcast(struct nbc_sched *s, const struct nbc_shape *shape,
     in.send = input;
     in.recv = result;
     in.in_place = shape->rank == 0 && shape->in_place;
-    nbc_id there = nbc_emit_subcollective(s, shape, &in, NBC_NONE);
-    take_out(&out, shape, result);
-    nbc_emit_subcollective(s, shape, &out, there);
+    emit_both(s, shape, &in, &out, result);
 }
 
 /* A reduction to rank 0, then a broadcast from rank 0.
@@ -94,24 +95,11 @@ void nbc_allgather_gather_bcast_linear(struct nbc_sched *s, const struct nbc_sha
     in.send = nbc_send_block(shape, 0);
     in.recv = blocks;
     in.in_place = shape->rank == 0 && shape->in_place;
-    nbc_id there = nbc_emit_subcollective(s, shape, &in, NBC_NONE);
     blocks.count *= shape->size;
-    take_out(&out, shape, blocks);
-    nbc_emit_subcollective(s, shape, &out, there);
+    emit_both(s, shape, &in, &out, blocks);
 }
 
 /* --- reduce_scatter --------------------------------------------------------------------------- */
-
-static struct nbc_ref all_blocks(const struct nbc_shape *shape)
-{
-    struct nbc_ref all = nbc_send_block(shape, 0);
-    if (!shape->send.counts.data)
-        all.count *= shape->size;
-    else
-        for (int i = 1; i < shape->size; i++)
-            all.count += nbc_ints_at(shape->send.counts, i);
-    return all;
-}
 
 /* Every rank sends all blocks to rank 0, which reduces them and sends each rank its block.
  *
@@ -122,7 +110,7 @@ static struct nbc_ref all_blocks(const struct nbc_shape *shape)
  * blocks, and as the linear reduction. For small blocks on ranks that share processors. */
 void nbc_reduce_scatter_reduce_scatter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_ref input = all_blocks(shape), result = nbc_recv_block(shape, 0);
+    struct nbc_ref input = nbc_send_vector(shape), result = nbc_recv_block(shape, 0);
     if (!nbc_has_bytes(shape, input))
         return;
     bool even = !shape->send.counts.data;
@@ -130,11 +118,9 @@ void nbc_reduce_scatter_reduce_scatter_linear(struct nbc_sched *s, const struct 
     struct nbc_subcollective out = sub_of(shape, even ? NBC_SCATTER : NBC_SCATTERV, "linear");
     in.send = input;
     in.recv = shape->rank == 0 ? nbc_temp_like(s, input) : input;
-    nbc_id there = nbc_emit_subcollective(s, shape, &in, NBC_NONE);
     result.count = even ? shape->send.count : nbc_ints_at(shape->send.counts, shape->rank);
     out.send = in.recv;
     out.send.count = result.count;
     out.counts = shape->send.counts;
-    take_out(&out, shape, result);
-    nbc_emit_subcollective(s, shape, &out, there);
+    emit_both(s, shape, &in, &out, result);
 }

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include "block.h"
 
+int64_t nbc_elements_before(const struct nbc_side *side, int i)
+{
+    int64_t elements = 0;
+    if (!side->displs_implied)
+        return i * side->count;
+    for (int k = 0; k < i; k++)
+        elements += nbc_ints_at(side->counts, k);
+    return elements;
+}
+
 /* Returns the displacement of block i, in bytes. */
 static int64_t displ(const struct nbc_side *side, int64_t extent, int i)
 {
     if (side->displs.data)
         return nbc_ints_at(side->displs, i) * (side->displs_bytes ? 1 : extent);
-    if (!side->displs_implied)
-        return i * side->count * extent;
-    int64_t elements = 0;
-    for (int k = 0; k < i; k++)
-        elements += nbc_ints_at(side->counts, k);
-    return elements * extent;
+    return nbc_elements_before(side, i) * extent;
 }
 
 static struct nbc_ref block(const struct nbc_shape *s, const struct nbc_side *side,
@@ -72,6 +77,11 @@ struct nbc_ref nbc_send_block(const struct nbc_shape *s, int i)
     if (s->in_place && !in_place_recv(s))
         return in_place_input(s, i);
     return block(s, &s->send, NBC_BUF_SEND, one_send_block(s) ? 0 : i);
+}
+
+struct nbc_ref nbc_send_vector(const struct nbc_shape *s)
+{
+    return nbc_ref_part(s, nbc_send_block(s, 0), 0, nbc_elements_before(&s->send, s->size));
 }
 
 struct nbc_ref nbc_recv_block(const struct nbc_shape *s, int i)

@@ -33,6 +33,14 @@ struct nbc_ref nbc_send_block(const struct nbc_shape *s, int i);
 /* Returns the block that this rank receives from peer i. */
 struct nbc_ref nbc_recv_block(const struct nbc_shape *s, int i);
 
+/* Returns the number of elements of the blocks before block i of a side whose blocks are
+ * contiguous.
+ */
+int64_t nbc_elements_before(const struct nbc_side *side, int i);
+
+/* Returns the whole vector of a reduce_scatter or reduce_scatter_block. */
+struct nbc_ref nbc_send_vector(const struct nbc_shape *s);
+
 /* Returns the elements first … first + n − 1 of a reference. */
 struct nbc_ref nbc_ref_part(const struct nbc_shape *s, struct nbc_ref r, int64_t first, int64_t n);
 

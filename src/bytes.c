@@ -121,7 +121,7 @@ nbc_id nbc_send_pieces(struct nbc_sched *s, const struct nbc_shape *shape, struc
     int64_t bytes = nbc_ref_bytes(shape, block);
     int n = nbc_block_pieces(shape, bytes);
     if (n == 1)
-        return nbc_send(s, block, peer, after);
+        return bytes > 0 ? nbc_send(s, block, peer, after) : NBC_NONE;
     struct nbc_bytes data = nbc_bytes_of(s, shape, block);
     nbc_id sent = NBC_NONE;
     data.last = after;
@@ -137,7 +137,7 @@ nbc_id nbc_recv_pieces(struct nbc_sched *s, const struct nbc_shape *shape, struc
     int64_t bytes = nbc_ref_bytes(shape, block);
     int n = nbc_block_pieces(shape, bytes);
     if (n == 1)
-        return nbc_recv(s, block, peer, after);
+        return bytes > 0 ? nbc_recv(s, block, peer, after) : NBC_NONE;
     struct nbc_bytes data = nbc_bytes_of(s, shape, block);
     nbc_id received = NBC_NONE;
     for (int i = 0; i < n; i++)

@@ -64,8 +64,8 @@ enum { NBC_SHORT_PIECES = 9 };
  * if the shape has any; elsewhere one. */
 int nbc_block_pieces(const struct nbc_shape *shape, int64_t bytes);
 
-/* Send a block to a peer, or receive it, in such pieces. Both ends know its bytes. Return an id
- * that is done when all of the block is sent, or is in its place. */
+/* Send a block to a peer, or receive it, in such pieces; not if it has no bytes. Both ends know
+ * them. Return an id that is done when all of the block is sent, or is in its place. */
 nbc_id nbc_send_pieces(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_ref block,
                        int peer, nbc_id after);
 nbc_id nbc_recv_pieces(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_ref block,

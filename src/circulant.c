@@ -42,16 +42,6 @@ static int halve(int size, int *left)
     return nrounds;
 }
 
-static int forward(const struct nbc_shape *shape, int distance)
-{
-    return nbc_absolute(shape->rank, distance, shape->size);
-}
-
-static int backward(const struct nbc_shape *shape, int distance)
-{
-    return nbc_relative(shape->rank, distance, shape->size);
-}
-
 /* Receives the first n parts and reduces them into this rank's. moves: this rank's are in the
  * input, the results in home. */
 static nbc_id add_arc(struct nbc_sched *s, const struct nbc_circulant *c, int n, int peer,
@@ -82,14 +72,16 @@ static nbc_id move_middle(struct nbc_sched *s, const struct nbc_circulant *c, nb
 
 nbc_id nbc_circulant_reduce(struct nbc_sched *s, struct nbc_circulant *c)
 {
-    int left[NBC_CIRCULANT_ROUNDS], nrounds = halve(c->shape->size, left);
+    int rank = c->shape->rank, size = c->shape->size;
+    int left[NBC_CIRCULANT_ROUNDS], nrounds = halve(size, left);
     bool elsewhere = !nbc_same_place(c->input, c->home);
     nbc_id ready = NBC_NONE;
     for (int k = 0; k < nrounds; k++) {
         int keep = left[k + 1], give = left[k] - keep;
+        int to = nbc_absolute(rank, keep, size), from = nbc_relative(rank, keep, size);
         struct arc out = arc(c, k == 0 ? c->input : c->home, keep, give);
-        c->sent[k] = send_arc(s, &out, forward(c->shape, keep), ready);
-        ready = add_arc(s, c, give, backward(c->shape, keep), ready, elsewhere && k == 0);
+        c->sent[k] = send_arc(s, &out, to, ready);
+        ready = add_arc(s, c, give, from, ready, elsewhere && k == 0);
         if (elsewhere && k == 0 && keep > give)
             ready = move_middle(s, c, ready);
     }
@@ -102,15 +94,16 @@ enum { LONG = 32 * 1024 };
 
 void nbc_circulant_gather(struct nbc_sched *s, const struct nbc_circulant *c, nbc_id ready)
 {
-    int left[NBC_CIRCULANT_ROUNDS], nrounds = halve(c->shape->size, left);
+    int rank = c->shape->rank, size = c->shape->size;
+    int left[NBC_CIRCULANT_ROUNDS], nrounds = halve(size, left);
     bool elsewhere = !nbc_same_place(c->input, c->home);
     for (int k = nrounds - 1; k >= 0; k--) {
         int have = left[k + 1], more = left[k] - have;
         struct arc mine = arc(c, c->home, 0, more), theirs = arc(c, c->home, have, more);
         nbc_id before = ready, free = elsewhere && k == 0 ? NBC_NONE : c->sent[k];
-        send_arc(s, &mine, backward(c->shape, have), ready);
+        send_arc(s, &mine, nbc_relative(rank, have, size), ready);
         for (int i = 0; i < theirs.n; i++) {
-            nbc_id received = nbc_recv(s, theirs.run[i], forward(c->shape, have), free);
+            nbc_id received = nbc_recv(s, theirs.run[i], nbc_absolute(rank, have, size), free);
             if (nbc_ref_bytes(c->shape, theirs.run[i]) > LONG)
                 nbc_after(s, received, before);
             ready = nbc_join(s, ready, received);

@@ -10,7 +10,7 @@ struct nbc_nodes nbc_nodes_blocks(int size, int block)
 }
 
 struct named {
-    int where, rank, node;
+    int where, rank;
 };
 
 static int by_name(const void *x, const void *y)
@@ -18,12 +18,6 @@ static int by_name(const void *x, const void *y)
     const struct named *a = x, *b = y;
     if (a->where != b->where)
         return a->where < b->where ? -1 : 1;           /* mutants: <= for <: unequal */
-    return a->rank < b->rank ? -1 : a->rank > b->rank; /* mutants: <= for <, >= for >: unequal */
-}
-
-static int by_rank(const void *x, const void *y)
-{
-    const struct named *a = x, *b = y;
     return a->rank < b->rank ? -1 : a->rank > b->rank; /* mutants: <= for <, >= for >: unequal */
 }
 
@@ -36,15 +30,14 @@ static int number(const int *where, int size, int *node_of)
     if (!list)
         return 0; /* unreached: no memory */
     for (int i = 0; i < size; i++)
-        list[i] = (struct named){where[i], i, 0};
+        list[i] = (struct named){where[i], i};
     qsort(list, (size_t)size, sizeof *list, by_name);
-    for (int i = 0; i < size;
-         i++) /* until nodes have numbers, each is identified by its lowest rank */
-        list[i].node =
-            i > 0 && list[i].where == list[i - 1].where ? list[i - 1].node : list[i].rank;
-    qsort(list, (size_t)size, sizeof *list, by_rank);
+    for (int i = 0, lowest = 0; i < size; i++) { /* which identifies a node until it has a number */
+        lowest = i > 0 && list[i].where == list[i - 1].where ? lowest : list[i].rank;
+        node_of[list[i].rank] = lowest;
+    }
     for (int i = 0; i < size; i++)
-        node_of[i] = list[i].node == i ? nnodes++ : node_of[list[i].node];
+        node_of[i] = node_of[i] == i ? nnodes++ : node_of[node_of[i]];
     free(list);
     return nnodes;
 }

@@ -157,8 +157,8 @@ nbc_id nbc_exchange(struct nbc_sched *s, const struct nbc_exchange *x, struct nb
 struct nbc_halving {
     const struct nbc_shape *shape;
     const struct nbc_fold *fold;                    /* onto a power of two */
-    int64_t (*first)(const void *layout, int part); /* first element of a part, 0 … fold->onto */
-    const void *layout;
+    int64_t (*first)(const void *layout, int part); /* first element of a part, 0 … fold->onto; */
+    const void *layout;                             /* NULL: the parts are nearly equal */
     struct nbc_ref home; /* a vector; this rank may use the half that it keeps after round 0 */
     int part;            /* the part that this rank ends with */
     int nrounds;
@@ -175,5 +175,11 @@ void nbc_halving_home(struct nbc_sched *s, struct nbc_halving *h, struct nbc_ref
  * after. The part is in h->home if acc was not writable, or was there, and the operator is
  * commutative. Temporary: what is kept after each round, at most one vector in all. */
 void nbc_halve(struct nbc_sched *s, struct nbc_halving *h, struct nbc_acc *acc);
+
+/* Emits the rounds of a halving in reverse, after which h->home has all parts: on all ranks, those
+ * that had folded away included, or on virtual rank `root` alone, −1: all. In each round either the
+ * parts of every rank double, or half of the remaining ranks send theirs and are done. */
+void nbc_gather_halves(struct nbc_sched *s, const struct nbc_halving *h, struct nbc_acc *acc,
+                       int root);
 
 #endif

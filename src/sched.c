@@ -31,8 +31,8 @@ struct nbc_unfinished {
     int nedges, edges_room, ops_room;
     struct scratch *scratch;
     bool out_of_memory;
-    struct nbc_op few_ops[SMALL / 2];
-    struct edge few_edges[SMALL];
+    struct nbc_op few_ops[SMALL / 4];
+    struct edge few_edges[SMALL / 2];
 };
 
 struct nbc_sched *nbc_sched_new(const struct nbc_shape *shape)
@@ -54,8 +54,8 @@ struct nbc_sched *nbc_sched_new(const struct nbc_shape *shape)
     b->ops = b->few_ops;
     b->edges = b->few_edges;
     b->nedges = 0;
-    b->ops_room = SMALL / 2;
-    b->edges_room = SMALL;
+    b->ops_room = SMALL / 4;
+    b->edges_room = SMALL / 2;
     b->scratch = NULL;
     b->out_of_memory = false;
     return s;

@@ -20,6 +20,9 @@ enum {
 /* clang-format on */
 #define RULE(coll, min_size, max_size, min_bytes, max_bytes, name, segment) \
     RULE_FOR(NBC_ANY, coll, min_size, max_size, min_bytes, max_bytes, name, segment)
+#define RULES_FOR(needs, one, other, ...) \
+    RULE_FOR(needs, one, __VA_ARGS__) RULE_FOR(needs, other, __VA_ARGS__)
+#define RULES(one, other, ...) RULES_FOR(NBC_ANY, one, other, __VA_ARGS__)
 
 static const struct nbc_rule rules[] = {
 #include "tuning.def"

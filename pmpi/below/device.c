@@ -482,6 +482,12 @@ static bool failed(const struct nbc_runtime *r, const char *function, int error)
     return error;
 }
 
+#define NAME_OF(r, function) \
+    (r)->names[offsetof(struct nbc_runtime_functions, function) / sizeof(void *)]
+
+/* Calls a function that all runtimes have. Whether it has failed. */
+#define FAILS(r, function, ...) failed(r, NAME_OF(r, function), (r)->f.function(__VA_ARGS__))
+
 static struct nbc_device *device_of(struct nbc_runtime *r, void *context)
 {
     struct nbc_device *d = devices;
@@ -586,8 +592,7 @@ static struct nbc_device_copy *copy_new(struct nbc_device *d)
     copy = calloc(1, sizeof *copy);
     if (!copy)
         snprintf(fault, sizeof fault, "no memory");
-    if (!copy || failed(d->runtime, d->runtime->names[2],
-                        d->runtime->f.event_new(&copy->event, NO_TIMING))) {
+    if (!copy || FAILS(d->runtime, event_new, &copy->event, NO_TIMING)) {
         free(copy);
         return NULL;
     }
@@ -610,10 +615,9 @@ static void keep_failure(struct nbc_device_copy *copy)
 
 static bool copy_run(struct nbc_device *d, bool store, uintptr_t device, uintptr_t host, int64_t n)
 {
-    const struct nbc_runtime_functions *f = &d->runtime->f;
-    int error = store ? f->store(device, (void *)host, (size_t)n, d->stream[1])
-                      : f->fetch((void *)host, device, (size_t)n, d->stream[0]);
-    return !failed(d->runtime, d->runtime->names[store ? 7 : 6], error);
+    const struct nbc_runtime *r = d->runtime;
+    return !(store ? FAILS(r, store, device, (void *)host, (size_t)n, d->stream[1])
+                   : FAILS(r, fetch, (void *)host, device, (size_t)n, d->stream[0]));
 }
 
 static bool copy_rows(struct nbc_device *d, bool store, const struct nbc_rows *rows)
@@ -672,24 +676,21 @@ static bool copy_elements(struct nbc_device *d, bool store, const struct nbc_ele
 
 static bool copy_within(struct nbc_device *d, const struct nbc_elements *e)
 {
-    const struct nbc_runtime *r = d->runtime;
-    uintptr_t to = e->on_device, from = e->on_host;
-    return !failed(r, r->names[10], r->f.move(to, from, (size_t)e->runs->length, d->stream[1]));
+    size_t length = (size_t)e->runs->length;
+    return !FAILS(d->runtime, move, e->on_device, e->on_host, length, d->stream[1]);
 }
 
 /* In the device's context. */
 static bool make_stream(struct nbc_device *d, bool store)
 {
-    const struct nbc_runtime *r = d->runtime;
     void **stream = &d->stream[store];
-    return *stream || !failed(r, r->names[0], r->f.stream_new(stream, NON_BLOCKING));
+    return *stream || !FAILS(d->runtime, stream_new, stream, NON_BLOCKING);
 }
 
 /* In the device's context. */
 static struct nbc_device_copy *copy_start(struct nbc_device *d, bool store,
                                           const struct nbc_elements *e)
 {
-    const struct nbc_runtime *r = d->runtime;
     if (!make_stream(d, store))
         return NULL;
     struct nbc_device_copy *copy = copy_new(d);
@@ -700,7 +701,7 @@ static struct nbc_device_copy *copy_start(struct nbc_device *d, bool store,
     if (!(e->within ? copy_within(d, e) : copy_elements(d, store, e)))
         keep_failure(copy);
     for (int i = 0; i < 2; i++) {
-        if (!failed(r, r->names[4], r->f.event_record(copy->event, d->stream[store])))
+        if (!FAILS(d->runtime, event_record, copy->event, d->stream[store]))
             return copy;
         keep_failure(copy);
     }
@@ -757,7 +758,7 @@ static bool follow(struct nbc_device *d, void *stream)
     const struct nbc_runtime *r = d->runtime;
     struct nbc_device_copy *copy = copy_new(d);
     bool ok = copy && make_stream(d, false) && make_stream(d, true) &&
-              !failed(r, r->names[4], r->f.event_record(copy->event, stream)) &&
+              !FAILS(r, event_record, copy->event, stream) &&
               !failed(r, "cuStreamWaitEvent", cuda.wait_event(d->stream[0], copy->event, 0)) &&
               !failed(r, "cuStreamWaitEvent", cuda.wait_event(d->stream[1], copy->event, 0));
     if (copy)
@@ -794,7 +795,7 @@ static bool copy_ask(const struct nbc_device_copy *copy, bool *over)
     int error = r->f.event_query(copy->event);
     r->leave(before);
     *over = !error;
-    return error == NBC_NOT_READY || !failed(r, r->names[5], error);
+    return error == NBC_NOT_READY || !failed(r, NAME_OF(r, event_query), error);
 }
 
 /* After a failure the runtime is asked on until the copy has ended. If it fails again, nobody can

@@ -12,7 +12,7 @@
 struct object {
     size_t class;
     void *context, *ops;
-    void **table; /* its size in bytes, then functions */
+    nbc_slot_function **table; /* in place of the first one its size in bytes */
 };
 
 /* The places of functions in the three tables. */
@@ -27,8 +27,8 @@ typedef intptr_t reads_from(struct object *queue, void *entries, size_t count, v
 enum { COPIES = 16, WORDS = 24 };
 static struct copy {
     bool used;
-    void **original;
-    void *table[WORDS];
+    nbc_slot_function **original;
+    nbc_slot_function *table[WORDS];
 } copies[COPIES];
 
 static struct nbc_slot fabric_slot, search_slot;
@@ -40,16 +40,11 @@ static struct copy *copy_of(const struct object *o)
     return (struct copy *)((char *)o->table - offsetof(struct copy, table));
 }
 
-static void set_entry(const struct object *o, int i, nbc_slot_function *function)
-{
-    memcpy(&o->table[i], &function, sizeof function); /* POSIX permits the conversion */
-}
-
 /* Gives the object a copy of its table. */
 static bool copy_table(struct object *o)
 {
     struct copy *c = copies;
-    size_t size = (size_t)o->table[0];
+    size_t size = (size_t)(uintptr_t)o->table[0];
     while (c < copies + COPIES && c->used)
         c++;
     if (c == copies + COPIES || size > sizeof c->table)
@@ -77,16 +72,14 @@ static void call_wanted(void)
 
 static intptr_t queue_read(struct object *queue, void *entries, size_t count)
 {
-    reads *next;
-    memcpy(&next, &copy_of(queue)->original[CQ_READ], sizeof next);
+    reads *next = (reads *)copy_of(queue)->original[CQ_READ];
     call_wanted();
     return next(queue, entries, count);
 }
 
 static intptr_t queue_readfrom(struct object *queue, void *entries, size_t count, void *sources)
 {
-    reads_from *next;
-    memcpy(&next, &copy_of(queue)->original[CQ_READFROM], sizeof next);
+    reads_from *next = (reads_from *)copy_of(queue)->original[CQ_READFROM];
     call_wanted();
     return next(queue, entries, count, sources);
 }
@@ -95,25 +88,23 @@ static intptr_t queue_readfrom(struct object *queue, void *entries, size_t count
  * domain gets its own back. The first queue of a domain is that of all ordinary messages. */
 static int open_queue(void *parent, void *attributes, struct object **queue, void *context)
 {
-    opens *next;
-    memcpy(&next, &copy_of(parent)->original[DOMAIN_CQ_OPEN], sizeof next);
+    opens *next = (opens *)copy_of(parent)->original[DOMAIN_CQ_OPEN];
     restore_table(parent);
     int error = next(parent, attributes, queue, context);
     if (error || !copy_table(*queue))
         return error;
-    set_entry(*queue, CQ_READ, (nbc_slot_function *)queue_read);
-    set_entry(*queue, CQ_READFROM, (nbc_slot_function *)queue_readfrom);
+    (*queue)->table[CQ_READ] = (nbc_slot_function *)queue_read;
+    (*queue)->table[CQ_READFROM] = (nbc_slot_function *)queue_readfrom;
     nqueues++;
     return 0;
 }
 
 static int open_domain(void *parent, void *info, struct object **domain, void *context)
 {
-    opens *next;
-    memcpy(&next, &copy_of(parent)->original[FABRIC_DOMAIN], sizeof next);
+    opens *next = (opens *)copy_of(parent)->original[FABRIC_DOMAIN];
     int error = next(parent, info, domain, context);
     if (!error && copy_table(*domain))
-        set_entry(*domain, DOMAIN_CQ_OPEN, (nbc_slot_function *)open_queue);
+        (*domain)->table[DOMAIN_CQ_OPEN] = (nbc_slot_function *)open_queue;
     return error;
 }
 
@@ -129,7 +120,7 @@ static int open_fabric(void *attributes, struct object **fabric, void *context)
 {
     int error = next_fabric(attributes, fabric, context);
     if (!error && copy_table(*fabric))
-        set_entry(*fabric, FABRIC_DOMAIN, (nbc_slot_function *)open_domain);
+        (*fabric)->table[FABRIC_DOMAIN] = (nbc_slot_function *)open_domain;
     return error;
 }
 
