@@ -558,16 +558,14 @@ static int all_end(int n, MPI_Request *requests, struct statuses *report, int pl
     return statuses_raise(report, error);
 }
 
-/* Sets the statuses as they are to be if an error occurs: requests that may be active are pending.
- * Under the lock. */
+/* Sets the statuses as they are to be if an error occurs: other requests are pending. Those of own
+ * ones are set at the end. Under the lock. */
 static void statuses_begin(int n, const MPI_Request *requests, MPI_Status *statuses)
 {
     for (int i = 0; i < n && statuses != MPI_STATUSES_IGNORE; i++) {
-        bool is_null = requests[i] == MPI_REQUEST_NULL;
-        const struct nbc_request *r = is_null ? NULL : nbc_request_find(requests[i]);
+        bool is_other = requests[i] != MPI_REQUEST_NULL && !nbc_request_find(requests[i]);
         statuses[i] = empty_status;
-        statuses[i].MPI_ERROR =
-            is_null || (r && r->state == NBC_INACTIVE) ? MPI_SUCCESS : MPI_ERR_PENDING;
+        statuses[i].MPI_ERROR = is_other ? MPI_ERR_PENDING : MPI_SUCCESS;
     }
 }
 

@@ -3,14 +3,13 @@
 #include "comm/init_handshake.h"
 
 #include <dirent.h>
-#include <limits.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/settings.h"
@@ -101,14 +100,14 @@ static int call_all(void)
 
 /* --- processes that are stopped --------------------------------------------------------------- */
 
-/* The file that a process runs; false for processes of other users. */
-static bool program_of(const char *process, char program[PATH_MAX])
+/* Whether a process runs the same program as this one; false for processes of other users. */
+static bool is_of_program(const char *process)
 {
+    struct stat own, other;
     char link[64];
     snprintf(link, sizeof link, "/proc/%.20s/exe", process);
-    ssize_t n = readlink(link, program, PATH_MAX - 1);
-    program[n > 0 ? n : 0] = '\0';
-    return n > 0;
+    return !stat("/proc/self/exe", &own) && !stat(link, &other) && own.st_dev == other.st_dev &&
+           own.st_ino == other.st_ino;
 }
 
 /* The text after a name at the beginning of a line: "State:", "TracerPid:". */
@@ -135,14 +134,13 @@ static bool is_stopped(const char *process)
  * stopped by a signal or traced by a debugger. False where there is no /proc. */
 static bool any_is_stopped(void)
 {
-    char own[PATH_MAX], other[PATH_MAX];
     bool found = false;
-    DIR *processes = program_of("self", own) ? opendir("/proc") : NULL;
+    DIR *processes = opendir("/proc");
     if (!processes)
         return false; /* unreached: a moment between two threads */
     for (struct dirent *d; !found && (d = readdir(processes)) != NULL;)
-        found = *d->d_name >= '1' && *d->d_name <= '9' && program_of(d->d_name, other) &&
-                strcmp(own, other) == 0 && is_stopped(d->d_name);
+        found = *d->d_name >= '1' && *d->d_name <= '9' && is_of_program(d->d_name) &&
+                is_stopped(d->d_name);
     closedir(processes);
     return found;
 }

@@ -71,11 +71,6 @@ static void put_head(struct nbc_line *l)
 enum { MOST_OPS = 65536 };
 static uint16_t rounds[MOST_OPS];
 
-static bool is_message(const struct nbc_op *op)
-{
-    return op->kind == NBC_OP_SEND || op->kind == NBC_OP_RECV;
-}
-
 /* Sets `rounds`. Returns the number of rounds; 0 if the schedule is too long to count them. */
 static int count_rounds(const struct nbc_sched *s)
 {
@@ -85,7 +80,7 @@ static int count_rounds(const struct nbc_sched *s)
     memset(rounds, 0, (size_t)s->nops * sizeof *rounds);
     for (int32_t id = 0; id < s->nops; id++) {
         const struct nbc_op *op = &s->ops[id];
-        rounds[id] = (uint16_t)(rounds[id] + is_message(op));
+        rounds[id] = (uint16_t)(rounds[id] + (op->kind == NBC_OP_SEND || op->kind == NBC_OP_RECV));
         if (rounds[id] > most)
             most = rounds[id];
         const int32_t *next = &s->succ[op->succ + op->nsucc_issue];
