@@ -87,6 +87,12 @@ static bool vector_is(enum device_memory kind, const int *v, int n, int factor, 
     return ok;
 }
 
+/* Waits for an operation, unless the call has failed. */
+static int ended(int error, MPI_Request *r)
+{
+    return error ? error : MPI_Wait(r, MPI_STATUS_IGNORE);
+}
+
 static int sum_of_ranks(void)
 {
     return test_size * (test_size - 1) / 2;
@@ -186,8 +192,7 @@ TEST(asked_if_wanted)
     MPI_Request r;
     load_runtime();
     int64_t before = asked();
-    MPI_Iallreduce(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r);
-    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    OK(ended(MPI_Iallreduce(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r), &r));
     EXPECT_INT(asked() > before, runtime() != LEVEL_ZERO || wanted);
 }
 
@@ -198,8 +203,7 @@ TEST(no_error_is_left)
     void *found = device_function("hipPeekAtLastError");
     MPI_Request r;
     memcpy(&peek, &found, sizeof peek);
-    MPI_Iallreduce(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r);
-    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    OK(ended(MPI_Iallreduce(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r), &r));
     EXPECT_INT(out, test_size);
     if (peek)
         EXPECT_INT(peek(), 0);
@@ -211,8 +215,7 @@ TEST(counted)
     MPI_Request r;
     int *v = vector_new(ON_DEVICE, N, test_rank == 0 ? 5 : -1);
     int64_t before = copies();
-    MPI_Ibcast(v, N, MPI_INT, 0, MPI_COMM_WORLD, &r);
-    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    OK(ended(MPI_Ibcast(v, N, MPI_INT, 0, MPI_COMM_WORLD, &r), &r));
     int made = (int)(copies() - before);
     EXPECT(made == (test_size > 1 && !is_direct()), "broadcast: %d copies", made);
     EXPECT(vector_is(ON_DEVICE, v, N, 1, 5), "broadcast: wrong data");
@@ -265,8 +268,7 @@ TEST(asked_once)
     int *v = vector_new(ON_DEVICE, N, test_rank == 0 ? 5 : -1);
     for (int i = 0; i < 3; i++) { /* the first makes the context known, and changes the memory */
         before = asked();
-        MPI_Ibcast(v, N, MPI_INT, 0, MPI_COMM_WORLD, &r);
-        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        OK(ended(MPI_Ibcast(v, N, MPI_INT, 0, MPI_COMM_WORLD, &r), &r));
     }
     bool once = is_direct() || runtime() != CUDA;
     int made = (int)(asked() - before), wanted = test_size == 1 ? 0 : once ? 1 : 2;
@@ -284,8 +286,7 @@ TEST(asked_once_in_vain)
         return;
     set_runtime("NBC_RUNTIME_FAIL", "cuInit");
     int64_t before = asked();
-    MPI_Ibcast(&v, 1, MPI_INT, 0, MPI_COMM_WORLD, &r);
-    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    OK(ended(MPI_Ibcast(&v, 1, MPI_INT, 0, MPI_COMM_WORLD, &r), &r));
     int made = (int)(asked() - before), wanted = test_size > 1;
     set_runtime("NBC_RUNTIME_FAIL", NULL);
     EXPECT(made == wanted, "asked %d times, not %d", made, wanted);
@@ -301,8 +302,7 @@ TEST(nothing_staged)
     in = vector_new(ON_DEVICE, N, test_rank * N);
     out = vector_new(ON_DEVICE, n, -1);
     int64_t ncopies = copies(), nbytes = bytes();
-    MPI_Iallgather(in, N, MPI_INT, out, N, MPI_INT, MPI_COMM_WORLD, &r);
-    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    OK(ended(MPI_Iallgather(in, N, MPI_INT, out, N, MPI_INT, MPI_COMM_WORLD, &r), &r));
     int made = (int)(copies() - ncopies), moved = (int)(bytes() - nbytes);
     int staged = (N + n) * (int)sizeof *in;
     EXPECT_INT(moved, is_direct() ? 0 : staged);
@@ -398,8 +398,7 @@ TEST(staged_if_better)
     MPI_Info_set(info, "nbcshim_algorithm", "alltoall:bruck");
     MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &bruck);
     int64_t before = copies();
-    MPI_Ialltoall(in, 1, MPI_INT, out, 1, MPI_INT, bruck, &r);
-    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    OK(ended(MPI_Ialltoall(in, 1, MPI_INT, out, 1, MPI_INT, bruck, &r), &r));
     EXPECT_INT((int)(copies() - before), 2);
     EXPECT(vector_is(ON_DEVICE, out, n, n, test_rank), "wrong data");
     MPI_Info_free(&info);
@@ -450,8 +449,7 @@ static void expect_rows(const char *what, MPI_Datatype type, int count, int writ
         ones[i] = 1;
     MPI_Unpack(ones, sizeof ones, &at, data, count, type, MPI_COMM_SELF);
     int64_t before = copies();
-    MPI_Ibcast(v, count, type, 0, MPI_COMM_WORLD, &r);
-    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    OK(ended(MPI_Ibcast(v, count, type, 0, MPI_COMM_WORLD, &r), &r));
     int made = (int)(copies() - before), wanted = test_rank == 0 ? test_size > 1 : written;
     wanted = is_direct() ? 0 : wanted;
     EXPECT(made == wanted, "%s: %d copies, not %d", what, made, wanted);
@@ -493,10 +491,9 @@ static void expect_buffer_error(const int *send, int *recv, MPI_Datatype type, c
     int length, *in = vector_new(ON_DEVICE, N, 1), *out = vector_new(ON_DEVICE, N, 1);
     MPI_Request r;
     bool wrong = test_rank == 0;
-    int error = MPI_Iallgather(wrong ? send : in, wrong ? 1 : 4, wrong ? type : MPI_INT,
-                               wrong ? recv : out, 4, MPI_INT, MPI_COMM_WORLD, &r);
-    if (!error)
-        error = MPI_Wait(&r, MPI_STATUS_IGNORE);
+    int error = ended(MPI_Iallgather(wrong ? send : in, wrong ? 1 : 4, wrong ? type : MPI_INT,
+                                     wrong ? recv : out, 4, MPI_INT, MPI_COMM_WORLD, &r),
+                      &r);
     if (wrong && error)
         MPI_Error_string(error, text, &length);
     EXPECT(!wrong || class_of(error) == MPI_ERR_BUFFER, "%s: error class %d, not MPI_ERR_BUFFER",
@@ -638,10 +635,9 @@ TEST(host_and_device)
         displs[i] = i * n * (int)sizeof(int);
         ints[i] = MPI_INT;
     }
-    int error = MPI_Ialltoallw(MPI_BOTTOM, ones, zeros, types, out, counts, displs, ints,
-                               MPI_COMM_WORLD, &r);
-    if (!error)
-        error = MPI_Wait(&r, MPI_STATUS_IGNORE);
+    int error = ended(MPI_Ialltoallw(MPI_BOTTOM, ones, zeros, types, out, counts, displs, ints,
+                                     MPI_COMM_WORLD, &r),
+                      &r);
     EXPECT(class_of(error) == MPI_ERR_BUFFER, "error class %d", class_of(error));
     for (int i = 0; i < test_size; i++)
         MPI_Type_free(&types[i]);
@@ -718,9 +714,7 @@ static void fail(const char *function, int at, bool matters)
     snprintf(setting, sizeof setting, "%s=%d", function, at);
     if (test_rank == 0)
         set_runtime("NBC_RUNTIME_FAIL", setting);
-    int error = MPI_Iallreduce(in, out, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r);
-    if (!error)
-        error = MPI_Wait(&r, MPI_STATUS_IGNORE);
+    int error = ended(MPI_Iallreduce(in, out, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r), &r);
     set_runtime("NBC_RUNTIME_FAIL", NULL);
     if (error)
         MPI_Error_string(error, text, &length);
@@ -769,9 +763,7 @@ static void fail_moving(const char *function, int at, bool gaps)
     if (test_rank == 0)
         set_runtime("NBC_RUNTIME_FAIL", setting);
     for (int i = 0; i < 2; i++) {
-        int error = MPI_Iallgather(in, 1, type, out, 1, type, MPI_COMM_WORLD, &r);
-        if (!error)
-            error = MPI_Wait(&r, MPI_STATUS_IGNORE);
+        int error = ended(MPI_Iallgather(in, 1, type, out, 1, type, MPI_COMM_WORLD, &r), &r);
         set_runtime("NBC_RUNTIME_FAIL", NULL);
         expect_nothing_under_way();
         if (error)
@@ -816,9 +808,7 @@ TEST(faults_in_settling)
         if (!MPI_Ibcast(v, N, MPI_INT, 0, MPI_COMM_WORLD, &r))
             MPI_Wait(&r, MPI_STATUS_IGNORE);
         set_runtime("NBC_RUNTIME_FAIL", NULL);
-        EXPECT(!MPI_Ibcast(v, N, MPI_INT, 0, MPI_COMM_WORLD, &r) &&
-                   !MPI_Wait(&r, MPI_STATUS_IGNORE),
-               "an error");
+        OK(ended(MPI_Ibcast(v, N, MPI_INT, 0, MPI_COMM_WORLD, &r), &r));
         EXPECT(vector_is(ON_DEVICE, v, N, 1, 5), "wrong data");
         device_free(v);
     }
