@@ -125,21 +125,6 @@ void nbc_barrier_hierarchical(struct nbc_sched *s, const struct nbc_shape *shape
 
 /* --- bcast ------------------------------------------------------------------------------------ */
 
-/* Broadcasts a vector of bytes, in the same place on all ranks: to the leaders, then in each node.
- */
-static nbc_id spread(const struct place *st, struct nbc_ref data, nbc_id after)
-{
-    nbc_id there = after;
-    if (st->leads) {
-        struct nbc_subcollective across = sub_across(st, NBC_BCAST);
-        across.recv = data;
-        there = emit_sub(st, &across, there);
-    }
-    struct nbc_subcollective within = sub_within(st, NBC_BCAST);
-    within.recv = data;
-    return emit_sub(st, &within, there);
-}
-
 /* Hierarchical: a broadcast among the leaders of the nodes, of which the root is one, then one
  * within each node.
  *
@@ -157,8 +142,15 @@ void nbc_bcast_hierarchical(struct nbc_sched *s, const struct nbc_shape *shape)
     struct place st = place_of(shape, s, shape->root);
     bool root = shape->rank == shape->root;
     struct nbc_bytes data = nbc_bytes_of(s, shape, vector);
-    nbc_id packed = root ? nbc_bytes_pack(s, &data, bytes) : NBC_NONE;
-    nbc_id there = spread(&st, data.raw, packed);
+    nbc_id there = root ? nbc_bytes_pack(s, &data, bytes) : NBC_NONE;
+    if (st.leads) {
+        struct nbc_subcollective across = sub_across(&st, NBC_BCAST);
+        across.recv = data.raw;
+        there = emit_sub(&st, &across, there);
+    }
+    struct nbc_subcollective within = sub_within(&st, NBC_BCAST);
+    within.recv = data.raw;
+    there = emit_sub(&st, &within, there);
     if (!root)
         nbc_bytes_unpack(s, &data, bytes, there);
 }

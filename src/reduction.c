@@ -400,7 +400,8 @@ static int64_t first_of(const struct nbc_halving *h, int part)
     return nbc_part_start(nbc_send_block(h->shape, 0).count, h->fold->onto, part);
 }
 
-struct nbc_ref nbc_parts(const struct nbc_halving *h, struct nbc_ref vector, int part, int n)
+/* Returns the elements of n parts of `vector`. */
+static struct nbc_ref parts_at(const struct nbc_halving *h, struct nbc_ref vector, int part, int n)
 {
     int64_t first = first_of(h, part);
     return nbc_ref_part(h->shape, vector, first, first_of(h, part + n) - first);
@@ -421,7 +422,7 @@ void nbc_halving_home(struct nbc_sched *s, struct nbc_halving *h, struct nbc_ref
 {
     int have = h->fold->onto / 2;
     int part = nbc_butterfly_path(h->fold, 0) & 1 ? have : 0;
-    struct nbc_ref kept = nbc_temp_like(s, nbc_parts(h, like, part, have));
+    struct nbc_ref kept = nbc_temp_like(s, parts_at(h, like, part, have));
     /* mutants: one element less: only its parts are named */
     h->home = nbc_ref_part(h->shape, kept, -first_of(h, part), like.count);
 }
@@ -437,16 +438,16 @@ void nbc_halve(struct nbc_sched *s, struct nbc_halving *h, struct nbc_acc *acc)
         bool upper = path >> k & 1;
         int partner = nbc_unfold(fold, nbc_butterfly_partner(fold, k));
         int keep = h->part + (upper ? have : 0), give = h->part + (upper ? 0 : have);
-        nbc_id sent = nbc_send(s, nbc_parts(h, vector, give, have), partner, acc->ready);
+        nbc_id sent = nbc_send(s, parts_at(h, vector, give, have), partner, acc->ready);
         h->sent[h->nrounds++] = sent;
-        acc->at = nbc_parts(h, vector, keep, have);
-        keep_half(s, h, acc, nbc_parts(h, h->home, keep, have), partner);
+        acc->at = parts_at(h, vector, keep, have);
+        keep_half(s, h, acc, parts_at(h, h->home, keep, have), partner);
         /* mutants: one element less: only its parts are named */
         vector = nbc_ref_part(h->shape, acc->at, -first_of(h, keep), vector.count);
         h->part = keep;
     }
     if (fold->onto == 1)
-        acc->at = nbc_parts(h, vector, 0, 1);
+        acc->at = parts_at(h, vector, 0, 1);
 }
 
 void nbc_gather_halves(struct nbc_sched *s, const struct nbc_halving *h, struct nbc_acc *acc,
@@ -456,17 +457,17 @@ void nbc_gather_halves(struct nbc_sched *s, const struct nbc_halving *h, struct 
     const struct nbc_fold *fold = h->fold;
     int part = h->part, have = 1, nheard = 0, path = nbc_butterfly_path(fold, 0);
     int down = root < 0 ? -1 : nbc_butterfly_path(fold, root);
-    nbc_own(s, acc, nbc_parts(h, h->home, part, 1));
+    nbc_own(s, acc, parts_at(h, h->home, part, 1));
     for (int k = h->nrounds - 1; k >= 0; k--, have *= 2) {
         int partner = nbc_unfold(fold, nbc_butterfly_partner(fold, k));
         if (down >> k & 1) {
-            nbc_id sent = nbc_send(s, nbc_parts(h, h->home, part, have), partner, acc->ready);
+            nbc_id sent = nbc_send(s, parts_at(h, h->home, part, have), partner, acc->ready);
             nbc_after_all(s, sent, received, nheard);
             if (root >= 0)
                 return;
         }
         int other = path >> k & 1 ? part - have : part + have;
-        received[nheard++] = nbc_recv(s, nbc_parts(h, h->home, other, have), partner, h->sent[k]);
+        received[nheard++] = nbc_recv(s, parts_at(h, h->home, other, have), partner, h->sent[k]);
         part = other < part ? other : part;
     }
     if (root >= 0 || !fold->takes)

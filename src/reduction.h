@@ -165,9 +165,6 @@ struct nbc_halving {
     nbc_id sent[31]; /* per round: the send of the other half */
 };
 
-/* Returns the elements of n parts of `vector`. */
-struct nbc_ref nbc_parts(const struct nbc_halving *h, struct nbc_ref vector, int part, int n);
-
 /* Sets h->home to temporary space for the half that this rank keeps of a vector like `like`. */
 void nbc_halving_home(struct nbc_sched *s, struct nbc_halving *h, struct nbc_ref like);
 
