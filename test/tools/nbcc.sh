@@ -289,7 +289,7 @@ int main(int argc, char **argv)
 }
 END
 cpp_prints refused right
-# One leaves calls for arrays, of a query function and of an error handler: the entries keep their values, and
+# One leaves MPI_Testall, MPI_Sendrecv and MPI_Startall: the entries of arrays keep their values, and
 # requests of nbcshim among them can be completed and started. The time between calls is not counted as in MPI.
 cat >"$scratch/arrays.cpp" <<'END'
 #include <mpi.h>
@@ -332,6 +332,28 @@ static bool test_all(int rank) // rank 1 takes part when rank 0 has tested
     MPI_Wait(&pending, MPI_STATUS_IGNORE);
     return kept;
 }
+static bool sendrecv(int rank) // to a wrong rank: the next message does not go to its receive
+{
+    int one = 1, wrong = -1, right = -1;
+    MPI_Request pending, request;
+    if (rank == 1)
+        MPI_Recv(NULL, 0, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Ibarrier(MPI_COMM_WORLD, &pending);
+    try {
+        if (rank == 0)
+            MPI_Sendrecv(&one, 1, MPI_INT, 99, 0, &wrong, 1, MPI_INT, 0, 0, MPI_COMM_WORLD,
+                         MPI_STATUS_IGNORE);
+    } catch (int) {
+    }
+    MPI_Isend(&one, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, &request);
+    if (rank == 0)
+        MPI_Send(NULL, 0, MPI_INT, 1, 0, MPI_COMM_WORLD);
+    MPI_Wait(&pending, MPI_STATUS_IGNORE);
+    if (wrong == -1)
+        MPI_Recv(&right, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    return right == one;
+}
 static bool start_all(void)
 {
     int caught = 0;
@@ -367,16 +389,16 @@ int main(int argc, char **argv)
     MPI_Comm_create_errhandler(raise, &handler);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
-    bool tested = test_all(rank), started = start_all();
+    bool tested = test_all(rank), sent = sendrecv(rank), started = start_all();
     MPI_Iscan(&rank, &argc, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
     usleep(200000);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    if (tested && started)
+    if (tested && sent && started)
         std::printf("right\n");
     MPI_Finalize();
 }
 END
-cpp_prints arrays right NBCSHIM_STATS=1
+cpp_prints arrays right 'NBCSHIM_HOOK=off NBCSHIM_STATS=1'
 if command -v "$mpicxx" >/dev/null; then
     grep -Eq '^nbcshim: scan .* ([5-9][0-9]|100)%$' "$scratch/log"
     result $? "and the time between calls is that of the program"
