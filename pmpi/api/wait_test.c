@@ -730,7 +730,6 @@ static void lent_return(const struct lent *l)
 static int poll_others(const struct nbc_own *own, int n, MPI_Request *requests,
                        MPI_Status *statuses)
 {
-    MPI_Request *place = &requests[own->pending];
     int flag;
     if (!own->others)
         return MPI_SUCCESS;
@@ -739,8 +738,9 @@ static int poll_others(const struct nbc_own *own, int n, MPI_Request *requests,
     nbc_unlock();
     if (dummy == MPI_REQUEST_NULL)
         return MPI_SUCCESS; /* unreached: no memory */
-    __attribute__((cleanup(lent_return))) const struct lent l = {place, *place};
-    *place = dummy;
+    __attribute__((cleanup(lent_return)))
+    const struct lent l = {&requests[own->pending], requests[own->pending]};
+    *l.place = dummy;
     return NEXT(Testall)(n, requests, &flag, statuses);
 }
 
