@@ -164,6 +164,13 @@ static int error_class(struct side *s)
     return s->calls->Error_class(MPI_ERR_TRUNCATE, &class);
 }
 
+static int error_string(struct side *s)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    return s->calls->Error_string(MPI_ERR_TRUNCATE, text, &length);
+}
+
 static int query_thread(struct side *s)
 {
     int provided;
@@ -218,6 +225,7 @@ const struct routine local_routines[] = {
     ROW("Type_contiguous+Type_free", type_free),
     ROW("Op_create+Op_free", op_free),
     ROW("Error_class", error_class),
+    ROW("Error_string", error_string),
     ROW("Query_thread", query_thread),
     ROW("Comm_get_errhandler+Comm_set_errhandler+Errhandler_free", errhandler),
 #ifndef I_MPI_VERSION /* 2021.18 does not return from the third MPI_Comm_set_info */

@@ -147,8 +147,10 @@ NBCSHIM_TUNING=$scratch/nothing says "--choose: a tuning file that is not there"
 result $? "--choose: a tuning file without rules is none, as for the library"
 says "--choose: ranks per node" '^hierarchical' --choose bcast --ranks 64 --per-node 2 --bytes 8
 says "--choose: all ranks on a node" '^[^h]' --choose bcast --ranks 64 --bytes 8
-says "--choose: slow networks, in order" '^rabenseifner: tuning rule' \
-    --choose allreduce --ranks 19 --per-node 1 --sockets --ordered --bytes 8K
+says "--choose: slow networks" '^circulant: tuning rule' \
+    --choose allreduce --ranks 50 --per-node 1 --sockets --bytes 64K
+says "--choose: slow networks, in order" '^two_rounds: tuning rule' \
+    --choose allreduce --ranks 50 --per-node 1 --sockets --ordered --bytes 64K
 NBCSHIM_ALGORITHM_BCAST=nodes says "--choose: a former name that the environment asks for" \
     '^hierarchical: requested by NBCSHIM_ALGORITHM_BCAST' --choose bcast --ranks 64 --per-node 2
 for option in --oversubscribed --crowded; do
