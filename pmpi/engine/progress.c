@@ -297,9 +297,10 @@ static void operation_start(struct nbc_request *r)
 {
     struct nbc_context *c = r->context;
     bool disconnected = c->life == NBC_CONTEXT_DISCONNECTED;
-    bool revoked = r->persistent && nbc_context_is_revoked(c); /* of others the call has asked */
     if (disconnected || c->delivery == NBC_DELIVERY_LOST) {
-        r->error = disconnected ? MPI_ERR_COMM : revoked ? nbc_error_revoked : MPI_ERR_OTHER;
+        r->error = disconnected                ? MPI_ERR_COMM
+                   : nbc_context_is_revoked(c) ? nbc_error_revoked /* maybe since the call asked */
+                                               : MPI_ERR_OTHER;
         nbc_request_set_state(r, NBC_COMPLETE);
         return;
     }
