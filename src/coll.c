@@ -61,6 +61,12 @@ bool nbc_coll_reduces(enum nbc_coll coll)
     return coll >= NBC_REDUCE && coll <= NBC_EXSCAN;
 }
 
+bool nbc_coll_has_edges(enum nbc_coll coll)
+{
+    return nbc_coll_is_neighborhood(coll) || coll == NBC_ALLTOALL || coll == NBC_ALLTOALLV ||
+           coll == NBC_ALLTOALLW;
+}
+
 bool nbc_coll_has_types(enum nbc_coll coll)
 {
     return coll == NBC_ALLTOALLW || coll == NBC_NEIGHBOR_ALLTOALLW;

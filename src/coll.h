@@ -62,6 +62,9 @@ static inline bool nbc_coll_is_neighborhood(enum nbc_coll coll)
 /* Whether the collective has a reduction operator. */
 bool nbc_coll_reduces(enum nbc_coll coll);
 
+/* Whether patterns are for it (pattern.h): neighborhoods, alltoall, alltoallv and alltoallw. */
+bool nbc_coll_has_edges(enum nbc_coll coll);
+
 /* Whether the call passes one datatype per peer (the w collectives). */
 bool nbc_coll_has_types(enum nbc_coll coll);
 

@@ -121,8 +121,8 @@ static struct nbc_neighbors ring(int size, int rank, int around[2])
 static bool has_pattern(const struct nbc_shape *s)
 {
     enum { MOST = 4096 };
-    bool alltoall = s->coll == NBC_ALLTOALL || s->coll == NBC_ALLTOALLV || s->coll == NBC_ALLTOALLW;
-    return s->nodes && (s->neighbors || (alltoall && s->size * s->nodes->block <= MOST));
+    return s->nodes && nbc_coll_has_edges(s->coll) &&
+           (s->neighbors || s->size * s->nodes->block <= MOST);
 }
 
 /* What the other ranks of the node would offer. */

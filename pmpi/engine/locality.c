@@ -99,11 +99,6 @@ static struct nbc_request *exchange_new(const struct agreement *a)
 
 /* --- the steps -------------------------------------------------------------------------------- */
 
-static bool is_personalized(enum nbc_coll coll)
-{
-    return coll == NBC_ALLTOALL || coll == NBC_ALLTOALLV || coll == NBC_ALLTOALLW;
-}
-
 /* Whether the ranks agree at all. All of them decide alike, also one without memory; the processes
  * of two jobs do not know the same of their nodes. Sets *forced if the user asks for the algorithm.
  */
@@ -111,20 +106,17 @@ static bool is_candidate(const struct nbc_call *call, const struct nbc_context *
 {
     const struct nbc_members *m = &c->members;
     *forced = false;
-    if (!nbc_coll_is_neighborhood(call->coll) && !is_personalized(call->coll))
-        return false;
-    if (m->remote_size || c->spans_jobs || !m->mixed || m->local)
+    if (!nbc_coll_has_edges(call->coll) || m->remote_size || c->spans_jobs || !m->mixed || m->local)
         return false;
     struct nbc_preferences preferences = nbc_launch_preferences(call, c);
     const struct nbc_alg *alg = preferences.alg;
     if (!alg) {
         const struct nbc_nodes some = nbc_nodes_blocks(m->size, 1);
         const struct nbc_pattern any = {0};
-        struct nbc_type type = {0}; /* a rule may depend on the bytes of alltoall */
         int size = 0;
-        if (call->coll == NBC_ALLTOALL)
+        if (call->coll == NBC_ALLTOALL) /* a rule may depend on its bytes */
             NEXT(Type_size)(call->recv.type, &size);
-        type.size = size;
+        const struct nbc_type type = {.size = size};
         const struct nbc_shape shape = {.coll = call->coll,
                                         .recv.count = call->recv.count,
                                         .types = &type,
