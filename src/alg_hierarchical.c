@@ -15,21 +15,33 @@
 
 /* --- groups of ranks -------------------------------------------------------------------------- */
 
-/* The ranks of one node, or one rank of each node: its `index`-th rank, on the root's node the
+/* The ranks of one node, or one rank of each node: the owner of a part, on the root's node the
  * root. */
 struct team {
     const struct nbc_nodes *nodes;
-    int node;  /* −1: across nodes */
-    int index; /* across: which of each node */
-    int root;  /* leads its node instead of the `index`-th rank; −1: no root */
+    int node;        /* −1: across nodes */
+    int part, parts; /* across: the part, of how many */
+    int root;        /* leads its node instead; −1: no root */
 };
+
+/* The `here` ranks of a node own `parts` parts in ascending order. Return the first one from the
+ * i-th rank's on, and the index of the owner of a part. */
+static int first_part(int parts, int here, int i)
+{
+    return (int)nbc_div_up((int64_t)i * parts, here);
+}
+
+static int owner(int parts, int here, int part)
+{
+    return (int)((int64_t)part * here / parts);
+}
 
 static int leader(const struct team *c, int node)
 {
     /* mutants: > for >=: rank 0 leads its node anyway */
     if (c->root >= 0 && nbc_node_of(c->nodes, c->root) == node)
         return c->root;
-    return nbc_node_member(c->nodes, node, c->index);
+    return nbc_node_member(c->nodes, node, owner(c->parts, nbc_node_size(c->nodes, node), c->part));
 }
 
 static int team_member(const void *group, int i)
@@ -53,8 +65,8 @@ static struct place place_of(const struct nbc_shape *shape, struct nbc_sched *s,
     struct place st = {.shape = shape, .s = s, .node = nbc_node_of(nodes, shape->rank)};
     st.index = nbc_node_index(nodes, shape->rank);
     st.here = nbc_node_size(nodes, st.node);
-    st.within = (struct team){nodes, st.node, 0, root};
-    st.across = (struct team){nodes, -1, 0, root};
+    st.within = (struct team){nodes, st.node, 0, 1, root};
+    st.across = (struct team){nodes, -1, 0, 1, root};
     st.leads = leader(&st.across, st.node) == shape->rank;
     return st;
 }
@@ -81,6 +93,7 @@ static struct nbc_subcollective sub_across(const struct place *st, enum nbc_coll
                                       .rank = st->node,
                                       .size = st->shape->nodes->nnodes,
                                       .root = root,
+                                      .beside = st->shape->sockets ? st->across.parts - 1 : 0,
                                       .member = team_member,
                                       .group = &st->across};
 }
@@ -234,19 +247,61 @@ void nbc_allreduce_hierarchical(struct nbc_sched *s, const struct nbc_shape *sha
     emit_sub(&st, &within, there);
 }
 
-/* Returns the counts and, after them, the displacements of n nearly equal parts of a vector; NULL
- * if memory ran out. */
-static int64_t *cut(struct nbc_sched *s, int64_t count, int n)
+/* From so many bytes on a rank may own any number of parts: their messages cost it less than few
+ * owners cost the larger nodes. */
+enum { MANY_PARTS = 131072 };
+
+/* The number of parts: the ranks of the largest node, unless a rank of the smallest one would own
+ * several short ones. */
+static int number_of_parts(const struct nbc_shape *shape, int64_t bytes)
 {
-    int64_t *counts = nbc_scratch(s, 2 * (size_t)n, sizeof *counts);
+    const struct nbc_nodes *nodes = shape->nodes;
+    int most = nbc_node_size(nodes, 0), least = most, each = shape->sockets ? 1 : 2;
+    for (int i = 1; i < nodes->nnodes; i++) {
+        int size = nbc_node_size(nodes, i);
+        most = size > most ? size : most;
+        least = size < least ? size : least;
+    }
+    return bytes >= MANY_PARTS || each * least >= most ? most : each * least;
+}
+
+/* Returns the counts of what this node's ranks own of a vector and, after them, the displacements;
+ * NULL if memory ran out. */
+static int64_t *cut(const struct place *st, int64_t count)
+{
+    int n = st->here, parts = st->across.parts;
+    int64_t *counts = nbc_scratch(st->s, 2 * (size_t)n, sizeof *counts);
     for (int i = 0; counts && i < n; i++) {
-        counts[n + i] = nbc_part_start(count, n, i);
-        counts[i] = nbc_part_start(count, n, i + 1) - counts[n + i];
+        int64_t end = nbc_part_start(count, parts, first_part(parts, n, i + 1));
+        counts[n + i] = nbc_part_start(count, parts, first_part(parts, n, i));
+        counts[i] = end - counts[n + i];
     }
     return counts;
 }
 
-/* Emits the steps of hierarchical_split for parts of these counts. */
+/* Emits an allreduce of each part of a vector of `count` elements that this rank owns; `mine` has
+ * them. Returns an id that is done when all are. */
+static nbc_id reduce_parts(const struct place *st, struct nbc_ref mine, int64_t count, nbc_id there)
+{
+    struct place at = *st;
+    int parts = st->across.parts, first = first_part(parts, st->here, st->index);
+    int end = first_part(parts, st->here, st->index + 1);
+    int64_t before = nbc_part_start(count, parts, first);
+    nbc_id done = first < end ? NBC_NONE : there;
+    for (int k = first; k < end; k++) {
+        int64_t start = nbc_part_start(count, parts, k);
+        at.across.part = k;
+        struct nbc_subcollective across = sub_across(&at, NBC_ALLREDUCE);
+        across.recv = nbc_ref_part(st->shape, mine, start - before,
+                                   nbc_part_start(count, parts, k + 1) - start);
+        across.send = across.recv;
+        across.in_place = true;
+        done = nbc_join(st->s, done, emit_sub(&at, &across, there));
+    }
+    return done;
+}
+
+/* Emits the steps of hierarchical_split for ranks that own these counts. */
 static void emit_split(const struct place *st, const int64_t *counts)
 {
     const struct nbc_shape *shape = st->shape;
@@ -262,10 +317,7 @@ static void emit_split(const struct place *st, const int64_t *counts)
     scatter.counts = sizes;
     nbc_id there = emit_sub(st, &scatter, NBC_NONE);
 
-    struct nbc_subcollective across = sub_across(st, NBC_ALLREDUCE);
-    across.send = across.recv = home;
-    across.in_place = true;
-    there = emit_sub(st, &across, there);
+    there = reduce_parts(st, home, input.count, there);
     if (shape->in_place)
         there = nbc_copy(st->s, mine, home, there);
 
@@ -277,8 +329,8 @@ static void emit_split(const struct place *st, const int64_t *counts)
     emit_sub(st, &gather, there);
 }
 
-/* Hierarchical, with all ranks active: a reduce_scatter within each node; for each of its p parts
- * an allreduce among the ranks that have it; an allgather within each node.
+/* Hierarchical, with all ranks active: a reduce_scatter within each node, of p parts; for each of
+ * them an allreduce among the ranks that have it; an allgather within each node.
  *
  *   nodes 01, 23, parts A, B:   0 ↔ 1 B, A    2 ↔ 3 B, A
  *                               0 ↔ 2 A       1 ↔ 3 B
@@ -286,18 +338,18 @@ static void emit_split(const struct place *st, const int64_t *counts)
  *
  * Cost: within a node a reduce_scatter and an allgather of n bytes on p ranks; across nodes p
  * allreduces of n/p bytes at the same time, on N nodes. A node sends as much as in `hierarchical`,
- * but no rank sends or reduces all of it. For commutative operators and nodes of equal size.
- * Temporary: in place one part, and that of the subcollectives. For large vectors on ranks that
- * share nodes. Bayatpour et al., "Scalable reduction collectives with data partitioning-based
- * multi-leader design", 2017. */
+ * but no rank sends or reduces all of it. On nodes with fewer ranks than others a rank has several
+ * parts. For commutative operators. Temporary: in place its parts, and that of the subcollectives.
+ * For large vectors on ranks that share nodes. Bayatpour et al., "Scalable reduction collectives
+ * with data partitioning-based multi-leader design", 2017. */
 void nbc_allreduce_hierarchical_split(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     struct nbc_ref input = nbc_send_block(shape, 0);
     if (!nbc_has_bytes(shape, input))
         return;
     struct place st = place_of(shape, s, -1);
-    st.across.index = st.index; /* the ranks of the same index on their nodes */
-    int64_t *counts = cut(s, input.count, st.here);
+    st.across.parts = number_of_parts(shape, nbc_ref_bytes(shape, input));
+    int64_t *counts = cut(&st, input.count);
     if (counts)
         emit_split(&st, counts);
 }
@@ -404,55 +456,231 @@ void nbc_allgather_hierarchical(struct nbc_sched *s, const struct nbc_shape *sha
 
 /* --- alltoall --------------------------------------------------------------------------------- */
 
-/* Transposes a matrix of blocks, to[c][r] = from[r][c], by copies of single blocks. Returns an id
- * that is done when all copies are. */
-static nbc_id turn(struct nbc_sched *s, struct nbc_ref to, struct nbc_ref from, int rows,
-                   int columns, int64_t each, nbc_id after)
+/* Two nodes are connected by as many channels as the smaller one has ranks. Channel k is between
+ * their k-th ranks, and carries the blocks for the ranks k, k + c, k + 2c, … of the receiving node,
+ * where c is the number of channels. */
+struct exchange {
+    struct place st;
+    struct nbc_sched *s;
+    const struct nbc_nodes *nodes;
+    int64_t each; /* bytes of a block */
+    int most;     /* blocks that a rank sends through one rank of its node, at most */
+    struct region region;
+    struct nbc_ref *relay; /* by node: what this rank's channel brings for several ranks here, the
+                            * blocks from each rank there together */
+};
+
+static struct nbc_ref blocks(const struct exchange *x, struct nbc_ref raw, int64_t first, int64_t n)
 {
-    nbc_id first = s->nops;
-    for (int r = 0; r < rows; r++)
-        for (int c = 0; c < columns; c++)
-            nbc_copy(s, nbc_byte_range(to, ((int64_t)c * rows + r) * each, each),
-                     nbc_byte_range(from, ((int64_t)r * columns + c) * each, each), after);
+    return nbc_byte_range(raw, first * x->each, n * x->each);
+}
+
+/* Where the blocks from a node have their place. */
+static struct nbc_ref blocks_from(const struct exchange *x, int node)
+{
+    return blocks(x, x->region.bytes, nbc_node_start(x->nodes, node),
+                  nbc_node_size(x->nodes, node));
+}
+
+static int channels(const struct exchange *x, int node)
+{
+    int there = nbc_node_size(x->nodes, node);
+    return there < x->st.here ? there : x->st.here;
+}
+
+/* The number of ranks of a node of `size` ranks for which channel k of c is. */
+static int reached(int size, int c, int k)
+{
+    return k < c ? (int)nbc_div_up(size - k, c) : 0;
+}
+
+/* The number of blocks that a rank here sends to a node through the k-th rank here. */
+static int count_through(const struct exchange *x, int node, int k)
+{
+    return reached(nbc_node_size(x->nodes, node), channels(x, node), k);
+}
+
+/* Returns an id that is done when all operations since `first` are. */
+static nbc_id done_since(struct nbc_sched *s, nbc_id first)
+{
     nbc_id done = nbc_join_of(s, NULL, 0);
     nbc_after_since(s, done, first);
     return done;
 }
 
-/* Hierarchical, on N nodes of p ranks: within a node, rank j collects the blocks that the node's
- * ranks send to the j-th ranks of all nodes; then the j-th ranks exchange p blocks at a time.
+/* Sorts this rank's blocks by the rank here through which they pass, x->most places for each. */
+static nbc_id sort_by_ranks(const struct exchange *x, struct nbc_ref to, struct nbc_ref from,
+                            nbc_id after)
+{
+    nbc_id first = x->s->nops;
+    for (int k = 0; k < x->st.here; k++) {
+        int64_t at = (int64_t)k * x->most;
+        for (int node = 0; node < x->nodes->nnodes; node++) {
+            int c = channels(x, node), end = k < c ? nbc_node_size(x->nodes, node) : 0;
+            for (int i = k; i < end; i += c)
+                nbc_copy(x->s, blocks(x, to, at++, 1),
+                         blocks(x, from, nbc_node_member(x->nodes, node, i), 1), after);
+        }
+    }
+    return done_since(x->s, first);
+}
+
+/* Sorts what passes through this rank by the node to which it goes. */
+static nbc_id sort_by_nodes(const struct exchange *x, struct nbc_ref to, struct nbc_ref from,
+                            nbc_id after)
+{
+    nbc_id first = x->s->nops;
+    int64_t at = 0, begin = 0;
+    for (int node = 0; node < x->nodes->nnodes; node++) {
+        int n = count_through(x, node, x->st.index);
+        for (int r = 0; r < x->st.here; r++, at += n)
+            nbc_copy(x->s, blocks(x, to, at, n), blocks(x, from, (int64_t)r * x->most + begin, n),
+                     after);
+        begin += n;
+    }
+    return done_since(x->s, first);
+}
+
+/* Exchanges through this rank's channels. `ready` is done when the receive buffer may be
+ * overwritten. */
+static nbc_id use_channels(struct exchange *x, struct nbc_ref sorted, nbc_id ready, nbc_id after)
+{
+    int64_t at = 0;
+    int me = x->st.index, here = x->st.here;
+    nbc_id first = x->s->nops;
+    for (int node = 0; node < x->nodes->nnodes; node++) {
+        int n = reached(here, channels(x, node), me);
+        struct nbc_ref to = blocks_from(x, node);
+        if (n > 1)
+            to = x->relay[node] = nbc_temp_bytes(x->s, n * to.count);
+        if (n > 0 && node != x->st.node)
+            nbc_recv(x->s, to, nbc_node_member(x->nodes, node, me), ready);
+    }
+    for (int node = 0; node < x->st.node; node++)
+        at += (int64_t)here * count_through(x, node, me);
+    /* Each node begins with itself, so that not all send to the same one first. */
+    for (int i = 0, node = x->st.node; i < x->nodes->nnodes; i++) {
+        int64_t n = (int64_t)here * count_through(x, node, me);
+        struct nbc_ref from = blocks(x, sorted, at, n);
+        if (i == 0)
+            nbc_copy(x->s, blocks_from(x, node), from, after);
+        else if (n > 0)
+            nbc_send(x->s, from, nbc_node_member(x->nodes, node, me), after);
+        at += n;
+        if (++node == x->nodes->nnodes)
+            at = node = 0;
+    }
+    return done_since(x->s, first);
+}
+
+/* On nodes of equal size the channels with the same number are an alltoall. */
+static nbc_id use_equal_channels(const struct exchange *x, struct nbc_ref sorted, nbc_id after)
+{
+    struct place st = x->st;
+    st.across.part = st.index;
+    st.across.parts = st.here;
+    struct nbc_subcollective across = sub_across(&st, NBC_ALLTOALL);
+    across.send = blocks(x, sorted, 0, st.here);
+    across.recv = blocks(x, x->region.bytes, 0, st.here);
+    return emit_sub(&st, &across, after);
+}
+
+/* Copies what a channel of this rank has brought for the i-th rank here. */
+static void pick(const struct exchange *x, int node, int i, struct nbc_ref to, nbc_id after)
+{
+    int c = channels(x, node), n = reached(x->st.here, c, x->st.index);
+    for (int r = 0; r < c; r++)
+        nbc_copy(x->s, blocks(x, to, r, 1), blocks(x, x->relay[node], (int64_t)r * n + i / c, 1),
+                 after);
+}
+
+/* Takes from a message between two ranks here, or puts into it, all that the k-th rank's channels
+ * bring for the i-th rank. Returns the number of blocks. */
+static int64_t relay_blocks(const struct exchange *x, int k, int i, const struct nbc_ref *raw,
+                            nbc_id after)
+{
+    int64_t at = 0;
+    for (int node = 0; node < x->nodes->nnodes; node++) {
+        int c = channels(x, node);
+        if (i % c != k)
+            continue;
+        if (raw && k == x->st.index)
+            pick(x, node, i, blocks(x, *raw, at, c), after);
+        else if (raw)
+            nbc_copy(x->s, blocks_from(x, node), blocks(x, *raw, at, c), after);
+        at += c;
+    }
+    return at;
+}
+
+/* The third step, on nodes with more ranks than others. */
+static void hand_on(const struct exchange *x, nbc_id ready, nbc_id after)
+{
+    int me = x->st.index;
+    for (int k = 0; k < me; k++) {
+        struct nbc_ref raw = nbc_temp_bytes(x->s, x->each * relay_blocks(x, k, me, NULL, NBC_NONE));
+        if (raw.count > 0)
+            relay_blocks(x, k, me, &raw,
+                         nbc_join(x->s, ready,
+                                  nbc_recv(x->s, raw, team_member(&x->st.within, k), NBC_NONE)));
+    }
+    for (int i = me + 1; i < x->st.here; i++) {
+        struct nbc_ref raw = nbc_temp_bytes(x->s, x->each * relay_blocks(x, me, i, NULL, NBC_NONE));
+        nbc_id first = x->s->nops;
+        if (raw.count == 0)
+            continue;
+        relay_blocks(x, me, i, &raw, after);
+        nbc_after_since(x->s, nbc_send(x->s, raw, team_member(&x->st.within, i), NBC_NONE), first);
+    }
+    for (int node = 0; node < x->nodes->nnodes; node++)
+        if (x->relay[node].count > 0)
+            pick(x, node, me, blocks_from(x, node), after);
+}
+
+/* Hierarchical: within a node, rank k collects the blocks that the node's ranks send to the k-th
+ * ranks of all nodes; then the k-th ranks exchange. To a node with more ranks they send those for
+ * the ranks that have no partner, too, which the k-th rank there hands on; to one with fewer ranks
+ * only the first ranks send.
  *
  *   nodes 01, 23:   0 → 1 the blocks of 0 for 1 and 3
  *                   0 → 2 the blocks of 0 and 1 for 2
  *
- * Cost: alltoalls of N n bytes on p ranks and of p n bytes on N: N + p messages per rank instead of
- * N p, for twice the bytes and two copies. For nodes of equal size. Temporary: four times all
- * blocks; in place, and for data with gaps, up to two times more. For small blocks on ranks that
- * share nodes. The nodes and the indices are the two dimensions of a mesh: Bokhari, Berryman,
- * "Complete exchange on a circuit switched mesh", 1992. */
+ * Cost: on N nodes of p ranks alltoalls of N n bytes on p ranks and of p n bytes on N: N + p
+ * messages per rank instead of N p, for twice the bytes and two copies; nodes of fewer ranks cost a
+ * step more. Temporary: four times all blocks; in place, and for data with gaps, up to two times
+ * more. For small blocks on ranks that share nodes. The nodes and the indices are the two
+ * dimensions of a mesh: Bokhari, Berryman, "Complete exchange on a circuit switched mesh", 1992. */
 void nbc_alltoall_hierarchical(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    int64_t each = nbc_ref_bytes(shape, nbc_recv_block(shape, 0)), bytes = each * shape->size;
-    if (each == 0)
+    struct exchange x = {.st = place_of(shape, s, -1), .s = s, .nodes = shape->nodes};
+    x.each = nbc_ref_bytes(shape, nbc_recv_block(shape, 0));
+    x.relay = nbc_scratch(s, (size_t)x.nodes->nnodes, sizeof *x.relay);
+    if (x.each == 0 || !x.relay)
         return;
-    struct place st = place_of(shape, s, -1);
-    int N = shape->nodes->nnodes, p = st.here;
-    st.across.index = st.index;
+    for (int node = 0; node < x.nodes->nnodes; node++) {
+        x.most += count_through(&x, node, 0); /* the first rank has all channels */
+        x.relay[node] = nbc_temp_bytes(s, 0);
+    }
+    int64_t here = x.st.here, bytes = x.each * shape->size;
     struct nbc_bytes input = nbc_bytes_of(s, shape, all_blocks(shape, nbc_send_block(shape, 0)));
-    nbc_id there = nbc_bytes_pack(s, &input, bytes);
-    struct nbc_ref by_place = nbc_temp_bytes(s, bytes), mine = nbc_temp_bytes(s, bytes);
-    struct nbc_ref by_node = nbc_temp_bytes(s, bytes);
-    there = turn(s, by_place, input.raw, N, p, each, there);
+    x.region = region_of(&x.st);
+    struct nbc_ref by_rank = nbc_temp_bytes(s, here * x.most * x.each);
+    struct nbc_ref mine = nbc_temp_bytes(s, by_rank.count);
+    struct nbc_ref by_node = nbc_temp_bytes(s, by_rank.count);
+    nbc_id ready = sort_by_ranks(&x, by_rank, input.raw, nbc_bytes_pack(s, &input, bytes));
 
-    struct nbc_subcollective within = sub_within(&st, NBC_ALLTOALL);
-    within.send = nbc_byte_range(by_place, 0, N * each);
-    within.recv = nbc_byte_range(mine, 0, N * each);
-    there = turn(s, by_node, mine, p, N, each, emit_sub(&st, &within, there));
-
-    struct nbc_bytes output = nbc_bytes_of(s, shape, all_blocks(shape, nbc_recv_block(shape, 0)));
-    struct nbc_subcollective across = sub_across(&st, NBC_ALLTOALL);
-    across.send = nbc_byte_range(by_node, 0, p * each);
-    across.recv = nbc_byte_range(output.raw, 0, p * each);
-    there = emit_sub(&st, &across, there);
-    nbc_bytes_unpack(s, &output, bytes, there);
+    struct nbc_subcollective within = sub_within(&x.st, NBC_ALLTOALL);
+    within.send = blocks(&x, by_rank, 0, x.most);
+    within.recv = blocks(&x, mine, 0, x.most);
+    nbc_id there = sort_by_nodes(&x, by_node, mine, emit_sub(&x.st, &within, ready));
+    nbc_id last = s->nops;
+    if (nbc_nodes_equal(x.nodes)) {
+        there = use_equal_channels(&x, by_node, there);
+    } else {
+        there = use_channels(&x, by_node, shape->in_place ? ready : NBC_NONE, there);
+        hand_on(&x, shape->in_place ? ready : NBC_NONE, there);
+        there = done_since(s, last);
+    }
+    if (!x.region.direct)
+        deliver(&x.st, &x.region, there);
 }

@@ -96,9 +96,11 @@ static struct nbc_shape shape_of(const struct nbc_shape *shape, const struct nbc
 nbc_id nbc_emit_subcollective(struct nbc_sched *s, const struct nbc_shape *shape,
                               const struct nbc_subcollective *sub, nbc_id after)
 {
-    struct nbc_shape own = shape_of(shape, sub);
+    struct nbc_shape own = shape_of(shape, sub), all = own;
     int64_t segment;
-    const struct nbc_alg *alg = nbc_select(&own, sub->alg, &nbc_default_rules, &segment);
+    all.send.count *= sub->beside + 1;
+    all.recv.count *= sub->beside + 1;
+    const struct nbc_alg *alg = nbc_select(&all, sub->alg, &nbc_default_rules, &segment);
     if (own.segment == 0)
         own.segment = segment;
     struct nbc_sched *from = nbc_build(alg->build, &own);

@@ -17,6 +17,8 @@ struct nbc_subcollective {
     struct nbc_ref send, recv;      /* its buffers: a block, or the whole vector */
     struct nbc_ints counts, displs; /* of the side that has such arrays */
     bool local;                     /* all its ranks share a node */
+    int beside; /* so many like it run at the same time and share its ports: selected as for the
+                 * data of all; 0: none, or the network is fast */
     bool early; /* its receives do not wait for `after`; its other operations do */
 };
 

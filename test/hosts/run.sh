@@ -98,7 +98,7 @@ results 4 NBCSHIM_STATS=1 BARRIER
 few_rounds 4 0
 # Who shares a host does not depend on sizes: few of them.
 hierarchical 2x2 6 "few $colls"
-hierarchical 2+1+3 5 "few $colls" # alltoall needs as many ranks on each
+hierarchical 2+1+3 6 "few $colls"
 
 on_hosts 4x1 "$ours" NBCSHIM_PROGRESS=thread "$(program progress_thread)"
 ends_well "4x1 ranks: the progress thread sends what starts leave to it" 60

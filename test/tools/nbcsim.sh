@@ -85,6 +85,8 @@ slingshot  5,16,24,64 0-9
 ethernet   16,24,64   0-3
 END
 done
+shows "nodes of 32 ranks and of 4: alltoall" '^\* hierarchical ' $sim --ppn 32 -n 100 alltoall
+shows "nodes of 32 ranks and of 4: allreduce" '^\* hierarchical_split ' $sim --ppn 32 -n 100 -b 64K allreduce
 shows "an estimate of what is too large" 'chain +about [0-9]' \
     $sim -n 16..1024 -b 1M --limit 40K --estimate bcast:chain
 $sim --rules --limit 20K -n 2..32,3..24 -b 8..512K:8 barrier bcast allgather >"$scratch/rules"

@@ -35,8 +35,12 @@ mpi_command 4 "$(sanitizer_runtime) $library" "NBCSHIM_STATS=1 NBCSHIM_TEST=node
 ends_well "two nodes, rules: right results" 120
 log_has 1 "two nodes, rules: reduce_scatter_block" "^nbcshim: reduce_scatter_block +recursive_halving "
 run "nodes of three ranks and of one" "$forced NBCSHIM_TEST=nodes=3"
-log_has 0 "no equal nodes: no such alltoall" "^nbcshim: alltoall +hierarchical "
-log_has 1 "no equal nodes: allgather" "^nbcshim: allgather +hierarchical "
+for coll in $colls; do
+    log_has 1 "nodes of three ranks and of one: ${coll,,}" "^nbcshim: ${coll,,} +hierarchical "
+done
+run "nodes of three ranks and of one, rules" "NBCSHIM_STATS=1 NBCSHIM_TEST=nodes=3" few
+log_has 1 "nodes of three ranks and of one, rules: allreduce" "^nbcshim: allreduce +hierarchical_split "
+log_has 1 "nodes of three ranks and of one, rules: alltoall" "^nbcshim: alltoall +hierarchical "
 run "all on one node" "$forced NBCSHIM_TEST=nodes=4" few
 log_has 0 "all on one node: none of these" "^nbcshim: [a-z]+ +hierarchical"
 run "each on a node" "$forced NBCSHIM_TEST=nodes=1" few

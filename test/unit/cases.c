@@ -431,12 +431,6 @@ static void make_nodes(struct world *w)
     int n = w->c.size, nodes = w->c.nodes;
     if (nodes < 2 || nodes > n)
         return;
-    if (w->c.alg->needs & NBC_EQUAL) {
-        while (n % nodes)
-            nodes++;
-        w->nodes = nbc_nodes_blocks(n, n / nodes);
-        return;
-    }
     w->node_of = malloc((size_t)n * sizeof *w->node_of);
     for (int i = 0; i < n; i++) {
         int spread = w->c.seed % 2 ? i : (int)((int64_t)i * nodes / n);

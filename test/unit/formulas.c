@@ -337,7 +337,9 @@ static bool on_nodes(nbc_builder *build, const struct at *a, struct formula *f)
     const bool few = P <= 16;
     /* Nodes, ranks of each. */
     const int64_t N = a->w->nodes.nnodes, p = N ? nbc_node_size(&a->w->nodes, 0) : 0;
-    const bool linear = N < 16 && P < 16 * N, halves = N == 2 && !(p & (p - 1));
+    const bool equal = N && p * N == P;
+    const bool linear = equal && N < 16 && P < 16 * N;
+    const bool halves = equal && N == 2 && !(p & (p - 1));
 
     COST(nbc_barrier_hierarchical, BOUND, known_if(few, 1 + 2 * log2P),
          known_if(few, 2 * within + 2), 0, 0);
@@ -349,7 +351,7 @@ static bool on_nodes(nbc_builder *build, const struct at *a, struct formula *f)
     /* What it sends test_cost counts by itself. */
     COST(nbc_neighbor_locality, BOUND, 3, UNKNOWN, UNKNOWN, 3 * P * P * n);
     /* Both steps move every block. */
-    COST(nbc_alltoall_hierarchical, BOUND, known_if(few, 1 + 2 * log2P),
+    COST(nbc_alltoall_hierarchical, BOUND, known_if(few, 1 + 2 * log2P + !equal),
          known_if(linear, P * (P / N - 1 + N - 1)),
          known_if(linear, P * ((P / N - 1) * N + (N - 1) * (P / N)) * n), 4 * P * log2P * n);
     COST(nbc_reduce_hierarchical, BOUND, known_if(few, 1 + log2P), known_if(few, others),
