@@ -130,13 +130,12 @@ static void knomial(struct nbc_sched *s, const struct nbc_shape *shape, int radi
     g.each = nbc_shape_bytes(shape);
     int me = nbc_relative(shape->rank, shape->root, shape->size);
     nbc_knomial(me, shape->size, radix, &g.tree);
-    if (g.each == 0)
-        return;
     if (me != 0) {
-        (gathers(shape) ? hand_up : hand_down)(&g);
+        if (g.each > 0)
+            (gathers(shape) ? hand_up : hand_down)(&g);
         return;
     }
-    for (int i = 0; i < g.tree.nchild; i++)
+    for (int i = 0; g.each > 0 && i < g.tree.nchild; i++)
         move_subtree(&g, g.tree.child[i]);
     keep_own(s, shape);
 }

@@ -134,8 +134,11 @@ nbc_id nbc_recv(struct nbc_sched *s, struct nbc_ref data, int peer, nbc_id after
 
 nbc_id nbc_copy(struct nbc_sched *s, struct nbc_ref dst, struct nbc_ref src, nbc_id after)
 {
-    /* In a call in place both sides are the same: there is nothing to copy. */
-    if (nbc_same_place(dst, src) || nbc_ref_bytes(s->build->shape, dst) == 0)
+    /* In a call in place both sides are the same: there is nothing to copy. Data without room for
+     * it is an error, which the copy finds. */
+    const struct nbc_shape *shape = s->build->shape;
+    if (nbc_same_place(dst, src) ||
+        (nbc_ref_bytes(shape, dst) == 0 && nbc_ref_bytes(shape, src) == 0))
         return after;
     struct nbc_op op = op_on(NBC_OP_COPY, dst);
     op.b_off = src.off;

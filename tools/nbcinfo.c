@@ -216,6 +216,16 @@ static bool is_too_large(const struct tool_call *call)
     return call->bytes > (call->remote_size ? most / ranks : most);
 }
 
+static int refuse_option(int option, const struct option *longs)
+{
+    while (longs->name && longs->val != option)
+        longs++;
+    if (longs->name)
+        fprintf(stderr, "nbcinfo: --%s %s: no such value, or out of range; ", longs->name, optarg);
+    fputs("see nbcinfo --help\n", stderr);
+    return 2;
+}
+
 /* Returns −1 to continue, else the exit status. */
 static int read_options(int argc, char **argv)
 {
@@ -223,11 +233,8 @@ static int read_options(int argc, char **argv)
     bool given[NWORDS + 1] = {0};
     const struct option *longs = long_options(&section, &word);
     while ((option = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-        if (!read_option(option)) {
-            fprintf(stderr, "%ssee nbcinfo --help\n",
-                    option == '?' ? "" : "nbcinfo: the value of an option is out of range; ");
-            return 2;
-        }
+        if (!read_option(option))
+            return refuse_option(option, longs);
         note_detail(option, word);
         info_options.sections |= section;
         given[word] = true;

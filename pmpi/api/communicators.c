@@ -27,7 +27,9 @@ NBC_ARCHIVE_MEMBER(communicators)
 /* Makes the context of a new communicator, or frees the communicator. */
 static int comm_attach(MPI_Comm parent, MPI_Comm *comm, struct nbc_origin *origin, MPI_Info hints)
 {
-    int error = nbc_context_attach(*comm, origin);
+    struct nbc_origin taken = *origin;
+    origin->range = NBC_NO_RANGE;
+    int error = nbc_context_attach(*comm, &taken);
     if (!error && hints != MPI_INFO_NULL)
         error = nbc_context_hint(*comm, hints);
     if (!error)
@@ -56,12 +58,8 @@ static int comm_prepare(MPI_Comm parent, bool duplicate, struct nbc_origin *orig
     *origin = nbc_origin_of(c, duplicate);
     bool searches = origin->range < 0 && !c->spans_jobs && nbc_ranges_on(&nbc_ranges);
     nbc_unlock();
-    if (!searches) {
-        int failure = nbc_barrier_before(parent);
-        if (failure)
-            nbc_origin_drop(origin); /* unreached: no memory */
-        return failure;
-    }
+    if (!searches)
+        return nbc_barrier_before(parent);
     nbc_progress_duplicates(parent);
     struct nbc_spare_ranges *spare = nbc_hooked && !NBC_CONSTRUCTORS_WAIT ? &c->spare : NULL;
     nbc_lock();
@@ -76,20 +74,17 @@ static int comm_prepare(MPI_Comm parent, bool duplicate, struct nbc_origin *orig
 #define DUPLICATOR(name, params, args, parent, hints) \
     ANY_CONSTRUCTOR(name, params, args, parent, true, hints)
 
-#define ANY_CONSTRUCTOR(name, params, args, parent, duplicate, hints) \
-    EXPORT(int, name, params, args)                                   \
-    {                                                                 \
-        struct nbc_origin origin;                                     \
-        if (!nbc_comm_is_ours(parent))                                \
-            return NEXT(name) args;                                   \
-        int error = comm_prepare(parent, duplicate, &origin);         \
-        if (error)                                                    \
-            return error;                                             \
-        error = NEXT(name) args;                                      \
-        if (!error)                                                   \
-            return comm_attach(parent, newcomm, &origin, hints);      \
-        nbc_origin_drop(&origin);                                     \
-        return error;                                                 \
+/* The scope ends by an error or an exception (C++), too. */
+#define ANY_CONSTRUCTOR(name, params, args, parent, duplicate, hints)        \
+    EXPORT(int, name, params, args)                                          \
+    {                                                                        \
+        if (!nbc_comm_is_ours(parent))                                       \
+            return NEXT(name) args;                                          \
+        __attribute__((cleanup(nbc_origin_drop))) struct nbc_origin origin;  \
+        int error = comm_prepare(parent, duplicate, &origin);                \
+        if (!error)                                                          \
+            error = NEXT(name) args;                                         \
+        return error ? error : comm_attach(parent, newcomm, &origin, hints); \
     }
 
 DUPLICATOR(Comm_dup, (MPI_Comm comm, MPI_Comm *newcomm), (comm, newcomm), comm, MPI_INFO_NULL)

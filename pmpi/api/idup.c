@@ -280,20 +280,30 @@ static int idup_begin(MPI_Comm comm, MPI_Comm *newcomm, const void *site, struct
     return nbc_raise(comm, error);
 }
 
+/* The call ends without a request for the program: by an error, or by an exception (C++) of a
+ * callback or an error handler. */
+static void idup_left(struct nbc_request *const *made)
+{
+    if (!*made)
+        return;
+    struct idup *d = (*made)->run->memory;
+    nbc_origin_drop(&d->origin);
+    nbc_lock();
+    nbc_thread_rest(-1);
+    nbc_request_free(*made);
+    nbc_unlock();
+}
+
 /* `error` is the result of the native call, which has raised it. If it is MPI_SUCCESS the program's
  * request is active from here on, so later errors are reported at its completion. */
-static int idup_end(struct nbc_request *r, int error, MPI_Info hints, MPI_Request *request)
+static int idup_end(struct nbc_request **made, int error, MPI_Info hints, MPI_Request *request)
 {
+    struct nbc_request *r = *made;
     struct idup *d = r->run->memory;
     if (error)
-        nbc_origin_drop(&d->origin);
-    nbc_lock();
-    if (error) {
-        nbc_thread_rest(-1);
-        nbc_request_free(r);
-        nbc_unlock();
         return error;
-    }
+    *made = NULL;
+    nbc_lock();
     d->made = *d->user;
     if (hints != MPI_INFO_NULL)
         d->error = NEXT(Info_dup)(hints, &d->hints);
@@ -312,16 +322,16 @@ static int idup_end(struct nbc_request *r, int error, MPI_Info hints, MPI_Reques
     static inline __attribute__((always_inline)) int shim_##name params;  \
     EXPORT(int, name, params, args)                                       \
     {                                                                     \
-        struct nbc_request *r;                                            \
         if (!newcomm || !request || !nbc_comm_is_ours(comm))              \
             return NEXT(name) args;                                       \
+        __attribute__((cleanup(idup_left))) struct nbc_request *r = NULL; \
         int error = idup_begin(comm, newcomm, NBC_SITE(name), &r);        \
         if (error)                                                        \
             return error;                                                 \
         struct idup *d = r->run->memory;                                  \
         *newcomm = MPI_COMM_NULL;                                         \
         error = d->stage == IDUP_WAITS ? MPI_SUCCESS : NEXT(name) native; \
-        return idup_end(r, error, hints, request);                        \
+        return idup_end(&r, error, hints, request);                       \
     }
 
 IDUP(Comm_idup, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request), (comm, newcomm, request),

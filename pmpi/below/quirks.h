@@ -99,8 +99,13 @@ enum {
     NBC_IDUP_REDUCES = NBC_IS_OPEN_MPI,
 
     /* MPI_MIN and MPI_MAX compare unsigned numbers as signed ones: MPICH 4.0.2 all, Open MPI 4.1.4
-     * those of type unsigned long, of Debian 12. Intel MPI does not. */
+     * those of type unsigned long, of Debian 12; and numbers of MPI_OFFSET as unsigned ones: Open
+     * MPI 4.1.4 and 5.0.11. Intel MPI does not. */
     NBC_MIXES_SIGNS = !NBC_IS_INTEL_MPI,
+
+    /* MPI_SUM of integers of 8 and 16 bits ends at the largest one instead of wrapping, in vectors
+     * of 16 bytes or more on processors with AVX: Open MPI 4.1.4, 5.0.11. */
+    NBC_SATURATES = NBC_IS_OPEN_MPI,
 
     /* Open MPI 4.1.4 crashes if one thread completes a nonblocking operation of a file while
      * another one is in the MPI. */

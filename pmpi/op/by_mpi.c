@@ -104,20 +104,30 @@ static bool forms_may_differ(const struct nbc_call *call)
     return nbc_referenced_large & large && !nbc_settings.test.same_form;
 }
 
-static bool mixes_signs(const struct nbc_bound *b)
+/* Whether the MPI's reduction gives wrong numbers. */
+static bool reduces_wrongly(const struct nbc_bound *b)
 {
-    const struct nbc_operator *op = b->reducer;
-    if (!NBC_MIXES_SIGNS || !op || (op->arith != NBC_ARITH_MIN && op->arith != NBC_ARITH_MAX))
+    if (!b->reducer)
         return false;
     enum nbc_number number = b->types[NBC_TYPE_RECV]->number;
-    return number == NBC_NUMBER_U8 || number == NBC_NUMBER_U16 || number == NBC_NUMBER_U32 ||
-           number == NBC_NUMBER_U64;
+    bool is_short = number >= NBC_NUMBER_I8 && number <= NBC_NUMBER_U16;
+    bool is_unsigned = number == NBC_NUMBER_U8 || number == NBC_NUMBER_U16 ||
+                       number == NBC_NUMBER_U32 || number == NBC_NUMBER_U64;
+    switch (b->reducer->arith) {
+    case NBC_ARITH_SUM:
+        return NBC_SATURATES && is_short;
+    case NBC_ARITH_MIN:
+    case NBC_ARITH_MAX:
+        return NBC_MIXES_SIGNS && (is_unsigned || b->types[NBC_TYPE_RECV]->handle == MPI_OFFSET);
+    default:
+        return false;
+    }
 }
 
 bool nbc_by_mpi_can(const struct nbc_call *call, const struct nbc_bound *b)
 {
     by_mpi *function = function_of(call);
-    return function && function(NULL, NULL) && !forms_may_differ(call) && !mixes_signs(b) &&
+    return function && function(NULL, NULL) && !forms_may_differ(call) && !reduces_wrongly(b) &&
            !(nbc_quirks_wrong(call->kind == NBC_KIND_BLOCKING) >> call->coll & 1);
 }
 

@@ -170,9 +170,20 @@ static enum nbc_number number_of(MPI_Datatype type, int64_t size)
         {MPI_UINT32_T, UNSIGNED},
         {MPI_INT64_T, SIGNED},
         {MPI_UINT64_T, UNSIGNED},
+        {MPI_AINT, SIGNED},
+        {MPI_OFFSET, SIGNED},
+#ifdef MPI_COUNT
+        {MPI_COUNT, SIGNED},
+#endif
         {MPI_INTEGER, SIGNED},
         {MPI_REAL, REAL},
         {MPI_DOUBLE_PRECISION, REAL},
+#ifdef MPI_INTEGER1
+        {MPI_INTEGER1, SIGNED},
+#endif
+#ifdef MPI_INTEGER2
+        {MPI_INTEGER2, SIGNED},
+#endif
 #ifdef MPI_INTEGER4
         {MPI_INTEGER4, SIGNED},
 #endif

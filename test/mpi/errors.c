@@ -330,6 +330,31 @@ TEST(truncated_when_freed)
     }
 }
 
+static bool is_by_messages(void)
+{
+    return test_has_shim() && !getenv("NBCSHIM_TUNING"); /* which leaves calls to the MPI */
+}
+
+/* The block of a rank for itself finds no room. */
+TEST(no_room_for_own_block, .wanted = is_by_messages)
+{
+    int in[1] = {1}, out[1] = {-1}, one[1] = {1}, none[1] = {0};
+    MPI_Comm comm;
+    MPI_Request r[4];
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Igather(in, 1, MPI_INT, out, 0, MPI_INT, 0, comm, &r[0]);
+    MPI_Iscatter(in, 1, MPI_INT, out, 0, MPI_INT, 0, comm, &r[1]);
+    MPI_Iallgather(in, 1, MPI_INT, out, 0, MPI_INT, comm, &r[2]);
+    MPI_Ialltoallv(in, one, none, MPI_INT, out, none, none, MPI_INT, comm, &r[3]);
+    MPI_Comm_free(&comm);
+    for (int i = 0; i < 4; i++) {
+        int error = MPI_Wait(&r[i], MPI_STATUS_IGNORE);
+        EXPECT(class_of(error) == MPI_ERR_TRUNCATE, "%d: class %d", i, class_of(error));
+    }
+    EXPECT_INT(out[0], -1);
+}
+
 /* An error of nbcshim's messages is raised once, where the operation was called, and those of the
  * program's own messages where the MPI raises them. */
 TEST(raised_once)

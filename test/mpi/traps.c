@@ -695,6 +695,8 @@ TEST(signs_are_mixed_up)
         {MPI_UNSIGNED, false, sizeof(int)},
         {MPI_UNSIGNED_LONG, false, sizeof(long)},
         {MPI_UNSIGNED_LONG_LONG, false, sizeof(long long)},
+        {MPI_AINT, true, sizeof(MPI_Aint)},
+        {MPI_OFFSET, true, sizeof(MPI_Offset)},
     };
     for (size_t i = 0; test_size > 1 && i < sizeof numbers / sizeof *numbers; i++)
         for (int largest = 0; largest < 2; largest++) {
@@ -708,6 +710,45 @@ TEST(signs_are_mixed_up)
             EXPECT(memcmp(out, wanted, numbers[i].size) == 0, "type %zu, %s", i,
                    largest ? "MPI_MAX" : "MPI_MIN");
         }
+}
+
+static void put(unsigned char *at, int size, uint32_t value)
+{
+    uint8_t byte = (uint8_t)value;
+    uint16_t half = (uint16_t)value;
+    memcpy(at, size == 1 ? (void *)&byte : size == 2 ? (void *)&half : &value, (size_t)size);
+}
+
+/* The sum of integers wraps. Some MPIs' sums of short ones end at the largest one, in long vectors.
+ */
+TEST(sums_saturate)
+{
+    enum { BYTES = 128 };
+    const MPI_Datatype types[] = {
+        MPI_SIGNED_CHAR, MPI_UNSIGNED_CHAR, MPI_SHORT, MPI_UNSIGNED_SHORT, MPI_INT, MPI_UNSIGNED,
+#ifdef MPI_INTEGER1
+        MPI_INTEGER1,
+#endif
+#ifdef MPI_INTEGER2
+        MPI_INTEGER2,
+#endif
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        unsigned char in[BYTES], out[BYTES], wanted[BYTES];
+        int size;
+        MPI_Request r;
+        if (types[i] == MPI_DATATYPE_NULL)
+            continue; /* no Fortran */
+        MPI_Type_size(types[i], &size);
+        for (int k = 0; k < BYTES; k += size) {
+            uint32_t number = UINT32_C(1) << (8 * size - 1) | 1;
+            put(in + k, size, number);
+            put(wanted + k, size, number * (uint32_t)test_size);
+        }
+        MPI_Iallreduce(in, out, BYTES / size, types[i], MPI_SUM, MPI_COMM_WORLD, &r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        EXPECT(memcmp(out, wanted, BYTES) == 0, "type %zu", i);
+    }
 }
 
 /* What is reduced as a Fortran type is reduced as the C type of its kind and size: to the last bit,

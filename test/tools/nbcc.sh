@@ -403,6 +403,64 @@ if command -v "$mpicxx" >/dev/null; then
     grep -Eq '^nbcshim: scan .* ([5-9][0-9]|100)%$' "$scratch/log"
     result $? "and the time between calls is that of the program"
 fi
+# One leaves MPI_Comm_idup and MPI_Comm_dup: the progress thread goes on. (MPICH keeps its lock then: no thread there.)
+cat >"$scratch/duplicates.cpp" <<'END'
+#include <mpi.h>
+#include <cstdio>
+#include <cstdlib>
+#include <unistd.h>
+static void raise(MPI_Comm *, int *error, ...)
+{
+    throw *error;
+}
+static int refuse(MPI_Comm, int, void *, void *, void *, int *)
+{
+    return MPI_ERR_OTHER;
+}
+static char block[1 << 20], blocks[2 << 20];
+int main(int argc, char **argv)
+{
+    enum { TIMES = 3 };
+    int rank, keyval, caught = 0;
+    MPI_Comm comm, copy;
+    MPI_Errhandler handler;
+    MPI_Request request;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_create_errhandler(raise, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Comm_create_keyval(refuse, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
+    MPI_Comm_set_attr(comm, keyval, NULL);
+    for (int i = 0; i < 2 * TIMES; i++) {
+        try {
+            if (i < TIMES)
+                MPI_Comm_idup(comm, &copy, &request);
+            else
+                MPI_Comm_dup(comm, &copy);
+        } catch (int) {
+            caught++;
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    double begin = MPI_Wtime();
+    MPI_Igather(block, sizeof block, MPI_CHAR, blocks, sizeof block, MPI_CHAR, 1, MPI_COMM_WORLD,
+                &request);
+    if (rank == 1 && getenv("NBCSHIM_PROGRESS"))
+        sleep(3);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    double seconds = MPI_Wtime() - begin;
+    MPI_Comm_delete_attr(comm, keyval);
+    MPI_Ibarrier(comm, &request);
+    MPI_Comm_disconnect(&comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    std::printf("caught %d, %s\n", caught, rank == 0 && seconds > 2 ? "late" : "in time");
+    MPI_Finalize();
+}
+END
+threaded=
+[ "$MPI_FLAVOR" != openmpi ] || threaded=NBCSHIM_PROGRESS=thread
+cpp_prints duplicates "caught 6, in time" "$threaded"
 if [ "$MPI_FLAVOR" = openmpi ] && command -v "$mpicxx" >/dev/null; then
     expect "nbccxx compiles a program of the old C++ bindings" \
         "$nbccxx" -Wall -DOLD_BINDINGS -o "$scratch/old" "$scratch/program.cpp"

@@ -135,7 +135,7 @@ says "--choose: the order of ranks" '^two_rounds: ' --choose reduce --ranks 8 --
 says "--choose: the order of a tree" '^rabenseifner: ' --choose reduce --ranks 8 --bytes 64K --order=tree
 NBCSHIM_ALGORITHM_REDUCE=chain says "--choose: what the environment asks for has another order" \
     'requests chain, which requires any order' --choose reduce --ranks 8 --order tree
-refuses "an unknown order" 'out of range' --choose reduce --order line
+refuses "an unknown order" '--order line: no such value' --choose reduce --order line
 NBCSHIM_TUNING=$scratch/tuning says "--choose: a rule of the user's own file" \
     '^linear: tuning rule 1: ranks 16 to 16' --choose reduce --ranks 16 --bytes 1M
 NBCSHIM_TUNING=$scratch/tuning says "--rules: those in force" \
@@ -234,7 +234,7 @@ refuses "a schedule without algorithm" 'COLLECTIVE:ALGORITHM' --schedule bcast
 refuses "no such algorithm" 'no such algorithm' --schedule bcast:nothing
 refuses "an algorithm that does not apply" 'even number of ranks' \
     --schedule allgather:neighbor_exchange --ranks 3
-refuses "a number out of its range" 'out of range' --choose bcast --ranks 0
+refuses "a number out of its range" '--ranks 0: .* out of range' --choose bcast --ranks 0
 refuses "more bytes than can be counted" 'too many for all ranks' --choose allgatherv --ranks 100M --bytes 256G
 refuses "an unknown option" 'nbcinfo --help' --nonsense
 refuses "an argument" 'not an option' nonsense

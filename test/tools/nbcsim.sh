@@ -134,7 +134,7 @@ refuses "an option that is none" '^see nbcsim --help$' $sim --nothing bcast
 ! $sim --nothing bcast 2>&1 | grep -q '^Usage'
 result $? "without the usage"
 refuses "no collective" 'no collective given' $sim --ranks 8
-refuses "a range that is empty" 'invalid arguments: 8\.\.4' $sim -n 8..4 bcast
+refuses "a range that is empty" 'invalid arguments: 8\.\.4; see' $sim -n 8..4 bcast
 refuses "a network that is a directory" 'Is a directory' $sim --network "$scratch" bcast
 refuses "a network without parameters" 'no network parameters' $sim --network "$scratch/empty" bcast
 printf '#%300s\nL = 7\n' x >"$scratch/long"

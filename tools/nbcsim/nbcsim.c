@@ -606,7 +606,8 @@ static bool take_option(struct options *o, int option, const char *value)
 
 static int refuse(const char *what, const char *value)
 {
-    fprintf(stderr, "nbcsim: invalid arguments: %s %s; see nbcsim --help\n", what, value);
+    fprintf(stderr, "nbcsim: invalid arguments: %s%s%s; see nbcsim --help\n", what,
+            *value ? " " : "", value);
     return 2;
 }
 
