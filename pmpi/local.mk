@@ -62,7 +62,6 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/engine/locality.c \
 	pmpi/engine/progress.c pmpi/engine/progress.h \
 	pmpi/engine/thread.c pmpi/engine/thread.h \
-	pmpi/engine/wake.c \
 	pmpi/hookless/barrier_before.c pmpi/hookless/barrier_before.h \
 	pmpi/hookless/files.c \
 	pmpi/hookless/p2p.c \

@@ -13,7 +13,6 @@
 #include "below/next.h"
 #include "below/quirks.h"
 #include "comm/context.h"
-#include "engine/thread.h"
 #include "op/mpi_transport.h"
 #include "op/run.h"
 #include "op/trace_transport.h"
@@ -24,6 +23,7 @@
 
 int nbc_nactive;
 unsigned nbc_ncompleted;
+void (*nbc_progress_wake)(bool much);
 
 /* The active list: the runs of started operations, oldest first. `cursor` is the next one to be
  * polled. Under the lock. */
@@ -65,8 +65,8 @@ static void active_enter(struct nbc_request *r)
     run->request = r;
     DL_APPEND(active, run);
     count_active(1);
-    if (nbc_settings.progress == NBC_PROGRESS_THREAD)
-        nbc_wake(run->lengthy);
+    if (nbc_progress_wake)
+        nbc_progress_wake(run->lengthy);
 }
 
 /* Nanoseconds for which threads were in calls while operations were pending, if nbc_timing_on. */

@@ -23,6 +23,10 @@ void nbc_progress_observe_calls(void);
 /* The statistics of a row of nbc_algs. Without NBCSHIM_STATS they mean nothing. Under the lock. */
 struct nbc_stats *nbc_progress_stats(int alg);
 
+/* Set if there has been a progress thread: called when an operation has become active, `much` if it
+ * is worth waking the thread from a nap. Under the lock. */
+extern void (*nbc_progress_wake)(bool much);
+
 /* Called when an operation completes that has been reported as late. Under the lock. */
 extern void (*nbc_progress_late_end)(const struct nbc_request *r);
 
