@@ -22,10 +22,15 @@ static int spread(const struct nbc_shape *shape, int i)
  * (MPI_PROC_NULL) are not significant. So they cannot forward messages, and without them the ranks
  * of the remote group cannot reach one another: the root communicates with each of them. */
 
-/* Every rank of one group moves a block to or from the root; `sends`: this rank sends. */
-static void one_root(struct nbc_sched *s, const struct nbc_shape *shape, bool sends)
+/* Broadcast, gather(v), scatter(v), linear: the root sends every remote rank its data, or receives
+ * the block of each.
+ *
+ *   root a0   →b0 →b1        gather   ←b0 ←b1
+ *
+ * Cost: α + R (o + nβ). */
+void nbc_one_root_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    bool here = shape->root == NBC_ROOT_HERE;
+    bool here = shape->root == NBC_ROOT_HERE, sends = here != nbc_coll_is_to_root(shape->coll);
     int n = here ? shape->remote_size : 1;
     if (shape->root == NBC_ROOT_IDLE)
         return;
@@ -34,36 +39,6 @@ static void one_root(struct nbc_sched *s, const struct nbc_shape *shape, bool se
         if (nbc_has_bytes(shape, block))
             (sends ? nbc_send : nbc_recv)(s, block, here ? i : shape->root, NBC_NONE);
     }
-}
-
-/* Broadcast, linear.
- *
- *   root a0   →b0 →b1
- *
- * Cost: α + R (o + nβ). */
-void nbc_bcast_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    one_root(s, shape, shape->root == NBC_ROOT_HERE);
-}
-
-/* Gather(v), linear: every remote rank sends its block to the root.
- *
- *   root a0   ←b0 ←b1
- *
- * Cost: α + R (o + nβ). */
-void nbc_gather_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    one_root(s, shape, shape->root != NBC_ROOT_HERE);
-}
-
-/* Scatter(v), linear: the root sends every remote rank its block.
- *
- *   root a0   →b0 →b1
- *
- * Cost: α + R (o + nβ). */
-void nbc_scatter_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    one_root(s, shape, shape->root == NBC_ROOT_HERE);
 }
 
 /* --- reductions, linear --- */

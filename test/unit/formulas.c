@@ -183,17 +183,11 @@ static bool of_blocks(nbc_builder *build, const struct at *a, struct formula *f)
     const int64_t windows = up(others, WINDOW);
     const int64_t in_all = P * others * n;
 
-    COST(nbc_gather_binomial, POWERS_OF_2, log2P, others, subtrees(P, 2) * n, others * n);
-    COST(nbc_gather_knomial4, POWERS_OF_4, log4P, others, subtrees(P, 4) * n, others * n);
-    COST(nbc_gather_bine, POWERS_OF_2, log2P, others, bine_subtrees(P) * n, others * n);
-    COST(nbc_gather_linear, ALWAYS, P > 1, others, others * n, others * n);
-    COST(nbc_gather_windowed, ALWAYS, windows, others, others * n, others * n);
-
-    COST(nbc_scatter_binomial, POWERS_OF_2, log2P, others, subtrees(P, 2) * n, others * n);
-    COST(nbc_scatter_knomial4, POWERS_OF_4, log4P, others, subtrees(P, 4) * n, others * n);
-    COST(nbc_scatter_bine, POWERS_OF_2, log2P, others, bine_subtrees(P) * n, others * n);
-    COST(nbc_scatter_linear, ALWAYS, P > 1, others, others * n, others * n);
-    COST(nbc_scatter_windowed, ALWAYS, windows, others, others * n, others * n);
+    COST(nbc_gather_scatter_binomial, POWERS_OF_2, log2P, others, subtrees(P, 2) * n, others * n);
+    COST(nbc_gather_scatter_knomial4, POWERS_OF_4, log4P, others, subtrees(P, 4) * n, others * n);
+    COST(nbc_gather_scatter_bine, POWERS_OF_2, log2P, others, bine_subtrees(P) * n, others * n);
+    COST(nbc_gather_scatter_linear, ALWAYS, P > 1, others, others * n, others * n);
+    COST(nbc_gather_scatter_windowed, ALWAYS, windows, others, others * n, others * n);
 
     COST(nbc_allgather_recursive_doubling, POWERS_OF_2, logp2 + (rest ? 2 : 0),
          p2 * logp2 + 2 * rest, (rest + P * (p2 - 1) + rest * P) * n, (rest ? 3 : 1) * others * n);
@@ -453,9 +447,7 @@ static bool between_groups(nbc_builder *build, const struct at *a, struct formul
     COST(nbc_barrier_inter_linear, ALWAYS, 1, 2 * P * R, 0, 0);
     COST(nbc_barrier_inter_dissemination, BOUND, 1 + log_ceil(smaller, 2) + (P == R ? 0 : 2),
          known_if(P == R, 2 * P * (1 + log2P)), 0, 0);
-    COST(nbc_bcast_inter_linear, ALWAYS, 1, R, R * n, R * n);
-    COST(nbc_gather_inter_linear, ALWAYS, 1, R, R * n, R * n);
-    COST(nbc_scatter_inter_linear, ALWAYS, 1, R, R * n, R * n);
+    COST(nbc_one_root_inter_linear, ALWAYS, 1, R, R * n, R * n);
     COST(nbc_reduce_inter_linear, ALWAYS, fold_rounds(R - 1), R, R * n, R * n);
     /* The last one is received in the place of the result. */
     COST(nbc_allreduce_inter_linear, BOUND, fold_rounds(larger - 1), 2 * P * R, 2 * P * R * n,
