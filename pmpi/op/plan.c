@@ -16,7 +16,7 @@ enum {
     MOST_PLANS = 64,    /* of a collective on a communicator */
     MAX_OPS = 1024,     /* larger schedules are not cached, to bound the memory per communicator */
     MAX_ENTRIES = 2048, /* longer arrays are not cached, for the same reason */
-    MAX_IDLE = 32       /* idle runs of a plan */
+    MAX_IDLE = 64       /* idle runs of a plan */
 };
 
 /* Linked by next, the last one used first. */
