@@ -17,7 +17,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
+#include "base/in_mpi.h"
 #include "base/errors.h"
 #include "base/state.h"
 #include "base/tag_space.h"

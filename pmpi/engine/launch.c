@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/launch.h"
 
-#include "base/clock.h"
+#include "base/in_mpi.h"
 #include "base/hints.h"
 #include "base/settings.h"
 #include "base/state.h"

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-#include "base/clock.h"
 #include "base/in_mpi.h"
 #include "base/lock.h"
 #include "base/settings.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 
-#include "base/clock.h"
+#include "base/in_mpi.h"
 #include "base/lock.h"
 #include "base/settings.h"
 #include "base/state.h"
