@@ -185,14 +185,6 @@ void nbc_progress_ran_ahead(const struct nbc_context *c, enum nbc_coll coll)
     sched_yield();
 }
 
-bool nbc_progress_run_with_devices(struct nbc_run *run, const struct nbc_context *c,
-                                   const int *ranks, int tag, const void *send, const void *recv,
-                                   bool outlives, enum nbc_device_use device)
-{
-    return nbc_run_start_with_devices(run, c->hidden, ranks, tag, send, recv, outlives,
-                                      nbc_context_device_use(c, device));
-}
-
 static void trace_begin(struct nbc_request *r)
 {
     r->run->trace_id = nbc_trace_next_id();

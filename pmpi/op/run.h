@@ -85,9 +85,10 @@ bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag
 
 /* The same, and its nbc_run_input if it `outlives` the call, where nbc_device_may_be: buffers may
  * be in the memory of a device, of which `use` is made. */
-bool nbc_run_start_with_devices(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag,
-                                const void *send, const void *recv, bool outlives,
-                                enum nbc_device_use use);
+__attribute__((cold)) bool nbc_run_start_with_devices(struct nbc_run *run, MPI_Comm comm,
+                                                      const int *ranks, int tag, const void *send,
+                                                      const void *recv, bool outlives,
+                                                      enum nbc_device_use use);
 
 /* Frees a run that is not active. The memory of one that is abandoned (exec.h) stays. */
 void nbc_run_free(struct nbc_run *run);
