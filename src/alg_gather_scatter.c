@@ -144,7 +144,7 @@ static nbc_id move_block(struct nbc_sched *s, const struct nbc_shape *shape, boo
                          int peer, nbc_id after)
 {
     struct nbc_ref ref = in ? nbc_recv_block(shape, block) : nbc_send_block(shape, block);
-    return (in ? nbc_recv_pieces : nbc_send_pieces)(s, shape, ref, peer, after);
+    return nbc_move_pieces(s, shape, in, ref, peer, after);
 }
 
 /* Builds a schedule in which every block travels directly between its rank and the root. The root
