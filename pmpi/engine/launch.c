@@ -210,21 +210,6 @@ int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
     return MPI_SUCCESS;
 }
 
-int nbc_launch_check(const struct nbc_call *call, struct nbc_context *c,
-                     struct nbc_start_condition *after, struct nbc_request **out)
-{
-    const int64_t seq = c->blocking.next_seq++;
-    int error = nbc_launch_make(call, c, out);
-    if (error) {
-        nbc_context_mark_number_undeliverable(c, &c->blocking, seq);
-        return error;
-    }
-    (*out)->start_condition = after;
-    nbc_request_number(*out, &c->blocking, seq);
-    nbc_progress_start(*out);
-    return MPI_SUCCESS;
-}
-
 void nbc_launch_internal(struct nbc_context *c, struct nbc_request *r)
 {
     struct nbc_queue *queue = queue_for(c, NBC_KIND_BLOCKING);
