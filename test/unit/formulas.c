@@ -426,8 +426,9 @@ static int64_t fold_rounds(int64_t vectors)
     return vectors > WINDOW ? 1 + up(vectors - WINDOW, WINDOW - 1) : 1;
 }
 
-static bool between_groups(nbc_builder *build, const struct at *a, struct formula *f)
+static bool between_groups(const struct nbc_alg *alg, const struct at *a, struct formula *f)
 {
+    nbc_builder *build = alg->build;
     const int64_t P = a->P, R = a->R, n = a->n, log2P = log_ceil(P, 2);
     const int64_t smaller = P < R ? P : R, larger = P > R ? P : R;
     const int64_t T = pow2_floor(smaller), logT = log_ceil(T, 2); /* teams */
@@ -449,20 +450,15 @@ static bool between_groups(nbc_builder *build, const struct at *a, struct formul
          known_if(P == R, 2 * P * (1 + log2P)), 0, 0);
     COST(nbc_one_root_inter_linear, ALWAYS, 1, R, R * n, R * n);
     COST(nbc_reduce_inter_linear, ALWAYS, fold_rounds(R - 1), R, R * n, R * n);
-    /* The last one is received in the place of the result. */
-    COST(nbc_allreduce_inter_linear, BOUND, fold_rounds(larger - 1), 2 * P * R, 2 * P * R * n,
-         larger * n);
+    /* The last one is received in the place of the result of an allreduce. */
+    COST(nbc_all_inter_linear, BOUND, fold_rounds(larger - (alg->coll == NBC_ALLREDUCE)), 2 * P * R,
+         2 * P * R * n, larger * n);
     COST(nbc_allreduce_inter_recursive_doubling, BOUND, 1 + 2 * logT + (teams_of_two ? 0 : 2),
          known_if(teams_of_two, doubling), known_if(teams_of_two, doubling * n),
          (1 + 2 * logT + 2 + up(larger, T)) * n);
-    COST(nbc_allreduce_inter_bounce, BOUND, bounce_rounds, bounce_messages, bounce_bytes,
-         bounce_most);
-    COST(nbc_reduce_scatter_inter_linear, BOUND, fold_rounds(larger), 2 * P * R, 2 * P * R * n,
-         larger * n);
+    COST(nbc_all_inter_bounce, BOUND, bounce_rounds, bounce_messages, bounce_bytes, bounce_most);
     COST(nbc_reduce_scatter_block_inter_linear, BOUND, fold_rounds(larger - 1), 2 * P * R,
          (P + R) * n, larger * up(n, smaller));
-    COST(nbc_reduce_scatter_inter_bounce, BOUND, bounce_rounds, bounce_messages, bounce_bytes,
-         bounce_most);
     COST(nbc_alltoall_linear, ALWAYS, 1, 2 * P * R, 2 * P * R * n, larger * n);
     COST(nbc_alltoall_throttled, BOUND, up(larger, WINDOW), 2 * P * R, 2 * P * R * n, larger * n);
     return false;
@@ -472,7 +468,7 @@ bool formula_of(const struct nbc_alg *alg, const struct at *a, struct formula *f
 {
     nbc_builder *build = alg->build;
     if (alg->needs & NBC_INTER)
-        return between_groups(build, a, f);
+        return between_groups(alg, a, f);
     if (nbc_coll_is_neighborhood(alg->coll))
         return neighborhoods(build, a, f);
     return barrier_or_bcast(build, a, f) || of_blocks(build, a, f) || reductions(build, a, f) ||
