@@ -23,7 +23,6 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/below/simulated.h \
 	pmpi/below/slot.c pmpi/below/slot.h \
 	pmpi/base/broken_pipe.c pmpi/base/broken_pipe.h \
-	pmpi/base/clock.c pmpi/base/clock.h \
 	pmpi/base/collect.c pmpi/base/collect.h \
 	pmpi/base/in_mpi.c pmpi/base/in_mpi.h \
 	pmpi/base/errors.c pmpi/base/errors.h \
@@ -62,7 +61,6 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/engine/locality.c \
 	pmpi/engine/progress.c pmpi/engine/progress.h \
 	pmpi/engine/thread.c pmpi/engine/thread.h \
-	pmpi/engine/wake.c \
 	pmpi/hookless/barrier_before.c pmpi/hookless/barrier_before.h \
 	pmpi/hookless/files.c \
 	pmpi/hookless/p2p.c \
@@ -107,7 +105,7 @@ lib_LTLIBRARIES += libnbcprofile.la
 endif
 libnbcprofile_la_CPPFLAGS = $(lib@NBC_NAME@_la_CPPFLAGS) -DNBC_PROFILE
 libnbcprofile_la_SOURCES = \
-	pmpi/base/clock.c pmpi/base/collect.c pmpi/base/in_mpi.c \
+	pmpi/base/collect.c pmpi/base/in_mpi.c \
 	pmpi/profile/entry.c \
 	pmpi/profile/missing.c \
 	pmpi/profile/python.c \

@@ -338,10 +338,10 @@ void nbc_allgather_linear(struct nbc_sched *s, const struct nbc_shape *shape)
         nbc_bytes_pack(s, &own, bytes);
     }
     for (int i = 1; i < size; i++)
-        nbc_send_pieces(s, shape, own.raw, (rank + i) % size, own.last);
+        nbc_move_pieces(s, shape, false, own.raw, (rank + i) % size, own.last);
     for (int i = 1; i < size; i++) {
         int peer = nbc_relative(rank, i, size);
-        nbc_recv_pieces(s, shape, nbc_recv_block(shape, peer), peer, NBC_NONE);
+        nbc_move_pieces(s, shape, true, nbc_recv_block(shape, peer), peer, NBC_NONE);
     }
     keep_own(s, shape);
 }
@@ -362,9 +362,9 @@ static void sparbit_pass(struct arrivals *a, int below, int far)
     struct nbc_ref ours = below == 0 ? nbc_send_block(shape, 0)
                                      : nbc_recv_block(shape, nbc_relative(rank, below, size));
     struct nbc_ref theirs = nbc_recv_block(shape, nbc_relative(rank, below + far, size));
-    nbc_send_pieces(a->s, shape, ours, (rank + far) % size, a->at[below]);
+    nbc_move_pieces(a->s, shape, false, ours, (rank + far) % size, a->at[below]);
     a->at[below + far] =
-        nbc_recv_pieces(a->s, shape, theirs, nbc_relative(rank, far, size), NBC_NONE);
+        nbc_move_pieces(a->s, shape, true, theirs, nbc_relative(rank, far, size), NBC_NONE);
 }
 
 /* Sparbit: a binomial tree from each rank, all at once, the longest distances first. At the

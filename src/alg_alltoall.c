@@ -67,7 +67,7 @@ static nbc_id move(struct nbc_sched *s, const struct nbc_shape *shape, struct sw
         return NBC_NONE;
     struct nbc_ref block = sends ? nbc_send_block(shape, peer) : nbc_recv_block(shape, peer);
     if (!shape->in_place)
-        return (sends ? nbc_send_pieces : nbc_recv_pieces)(s, shape, block, peer, after);
+        return nbc_move_pieces(s, shape, !sends, block, peer, after);
     if (!nbc_has_bytes(shape, block))
         return NBC_NONE;
     struct nbc_ref room = nbc_byte_range(swap->room, 0, nbc_ref_bytes(shape, block));

@@ -6,8 +6,6 @@
 #include "select.h"
 #include "topo.h"
 
-/* --- both: the root holds the blocks of all ranks --- */
-
 /* A rank's place in a k-nomial tree. Ranks are counted from the root, so that a subtree is a
  * contiguous range of blocks. */
 struct gather_scatter {
@@ -145,7 +143,7 @@ static nbc_id move_block(struct nbc_sched *s, const struct nbc_shape *shape, boo
                          int peer, nbc_id after)
 {
     struct nbc_ref ref = in ? nbc_recv_block(shape, block) : nbc_send_block(shape, block);
-    return (in ? nbc_recv_pieces : nbc_send_pieces)(s, shape, ref, peer, after);
+    return nbc_move_pieces(s, shape, in, ref, peer, after);
 }
 
 /* Builds a schedule in which every block travels directly between its rank and the root. The root
@@ -168,134 +166,67 @@ static void linear(struct nbc_sched *s, const struct nbc_shape *shape, bool wind
     keep_own(s, shape);
 }
 
-/* --- gather --- */
-
-/* Binomial tree: a broadcast in reverse. Every rank waits for its subtree, then sends it up.
+/* Binomial tree. Gather: every rank waits for its subtree, then sends it up. Scatter: each rank
+ * receives the blocks of its subtree in one message, keeps its own and forwards the others, the
+ * largest subtree first.
  *
- *   1 → 0 B    3 → 2 D
- *   2 → 0 CD
+ *   gather   1 → 0 B    3 → 2 D        scatter   0 → 2 CD
+ *            2 → 0 CD                            0 → 1 B    2 → 3 D
  *
  * Cost: ⌈log₂P⌉ α + (P − 1) nβ, n the bytes of a block; inner ranks copy their block. For small
  * blocks. Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in
  * MPICH", 2005. */
-void nbc_gather_binomial(struct nbc_sched *s, const struct nbc_shape *shape)
+void nbc_gather_scatter_binomial(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     knomial(s, shape, 2);
 }
 
 /* 4-nomial tree: as binomial, but with half the depth and up to three children per level.
  *
- *   1 → 0 B    2 → 0 C    3 → 0 D
+ *   gather   1 → 0 B    2 → 0 C    3 → 0 D        scatter   0 → 1 B    0 → 2 C    0 → 3 D
  *
- * Cost: ⌈log₄P⌉ (α + 2o) + (P − 1) nβ, o the time to process a message that has arrived. For small
- * blocks where o is much less than α. Bar-Noy, Kipnis, "Designing broadcasting algorithms in the
- * postal model for message-passing systems", 1992. */
-void nbc_gather_knomial4(struct nbc_sched *s, const struct nbc_shape *shape)
+ * Cost: ⌈log₄P⌉ (α + 2o) + (P − 1) nβ, o the time to process a message that has arrived, or that
+ * the sender is busy with one. For small blocks where o is much less than α. Bar-Noy, Kipnis,
+ * "Designing broadcasting algorithms in the postal model for message-passing systems", 1992. */
+void nbc_gather_scatter_knomial4(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     knomial(s, shape, 4);
 }
 
 /* Bine tree (nbc_knomial): the binomial tree with nearer partners.
  *
- *   8 ranks:  1 → 0 B    2 → 3 C    5 → 4 F    6 → 7 G
- *             7 → 0 GH   4 → 3 EF
- *             3 → 0 CDEF
+ *   8 ranks, gather:  1 → 0 B    2 → 3 C    5 → 4 F    6 → 7 G        scatter: in reverse
+ *                     7 → 0 GH   4 → 3 EF
+ *                     3 → 0 CDEF
  *
- * Cost: ⌈log₂P⌉ α + (P − 1) nβ, n the bytes of a block; inner ranks copy their block. For small
- * blocks of ranks in groups, as the broadcast. De Sensi et al., "Bine trees: enhancing collective
- * operations by optimizing communication locality", 2025. */
-void nbc_gather_bine(struct nbc_sched *s, const struct nbc_shape *shape)
+ * Cost: as binomial. For small blocks of ranks in groups, as the broadcast. De Sensi et al., "Bine
+ * trees: enhancing collective operations by optimizing communication locality", 2025. */
+void nbc_gather_scatter_bine(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     knomial(s, shape, NBC_BINE);
 }
 
-/* Linear: all receives are posted at once; every block is received in its place.
+/* Linear: the root posts all its messages at once; every block is received in its place.
  *
- *   1 → 0 B    2 → 0 C    3 → 0 D
+ *   gather   1 → 0 B    2 → 0 C    3 → 0 D        scatter   0 → 1 B    0 → 2 C    0 → 3 D
  *
  * Cost: α + (P − 2) o + (P − 1) nβ. For few ranks, and for blocks that are too large to be
- * forwarded. The only algorithm, windowed or not, for gatherv: only the root knows the counts, so
- * no other rank could allocate space for a subtree. */
-void nbc_gather_linear(struct nbc_sched *s, const struct nbc_shape *shape)
+ * forwarded. The only algorithm, windowed or not, for gatherv and scatterv: only the root knows the
+ * counts, so no other rank could allocate space for a subtree. */
+void nbc_gather_scatter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     linear(s, shape, false);
 }
 
-/* Linear with a window: as linear, but the root posts a limited number of receives at a time.
- * Blocks of the rendezvous protocol then arrive a few at a time.
+/* Linear with a window: as linear, but the root has a limited number of messages in flight. Blocks
+ * of the rendezvous protocol then move a few at a time.
  *
- *   1 → 0 B    2 → 0 C    (window of two)
- *   3 → 0 D
+ *   gather   1 → 0 B    2 → 0 C        scatter   0 → 1 B    0 → 2 C        (window of two)
+ *            3 → 0 D                             0 → 3 D
  *
- * Cost: P/w α + (P − 1) nβ for a window of w. For large blocks on many ranks, which would
- * flood the root all at once. */
-void nbc_gather_windowed(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    linear(s, shape, true);
-}
-
-/* --- scatter --- */
-
-/* Binomial tree: each rank receives the blocks of its subtree in one message, keeps its own and
- * forwards the others, the largest subtree first.
- *
- *   0 → 2 CD
- *   0 → 1 B    2 → 3 D
- *
- * Cost: ⌈log₂P⌉ α + (P − 1) nβ, n the bytes of a block; inner ranks copy their block. For small
- * blocks. Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in
- * MPICH", 2005. */
-void nbc_scatter_binomial(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    knomial(s, shape, 2);
-}
-
-/* 4-nomial tree: as binomial, but with half the depth and up to three children per level.
- *
- *   0 → 1 B    0 → 2 C    0 → 3 D
- *
- * Cost: ⌈log₄P⌉ (α + 2o) + (P − 1) nβ, o the time the sender is busy with a message. For small
- * blocks where o is much less than α. Bar-Noy, Kipnis, "Designing broadcasting algorithms in the
- * postal model for message-passing systems", 1992. */
-void nbc_scatter_knomial4(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    knomial(s, shape, 4);
-}
-
-/* Bine tree (nbc_knomial): the binomial tree with nearer partners.
- *
- *   8 ranks:  0 → 3 CDEF
- *             0 → 7 GH   3 → 4 EF
- *             0 → 1 B    3 → 2 C    4 → 5 F    7 → 6 G
- *
- * Cost: ⌈log₂P⌉ α + (P − 1) nβ, n the bytes of a block; inner ranks copy their block. For small
- * blocks of ranks in groups, as the broadcast. De Sensi et al., "Bine trees: enhancing collective
- * operations by optimizing communication locality", 2025. */
-void nbc_scatter_bine(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    knomial(s, shape, NBC_BINE);
-}
-
-/* Linear: all sends are posted at once; every block is received in its place.
- *
- *   0 → 1 B    0 → 2 C    0 → 3 D
- *
- * Cost: α + (P − 2) o + (P − 1) nβ. For few ranks, and for blocks that are too large to be
- * forwarded. The only algorithm, windowed or not, for scatterv: only the root knows the counts, so
- * no other rank could allocate space for a subtree. */
-void nbc_scatter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    linear(s, shape, false);
-}
-
-/* Linear with a window: as linear, but the root has a limited number of sends in flight.
- *
- *   0 → 1 B    0 → 2 C    (window of two)
- *   0 → 3 D
- *
- * Cost: P/w α + (P − 1) nβ for a window of w. For large blocks on many ranks, which would
- * share the root's link so thinly that even the first one arrives late. */
-void nbc_scatter_windowed(struct nbc_sched *s, const struct nbc_shape *shape)
+ * Cost: P/w α + (P − 1) nβ for a window of w. For large blocks on many ranks, which would flood the
+ * root all at once, or share its link so thinly that even the first one arrives late. */
+void nbc_gather_scatter_windowed(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     linear(s, shape, true);
 }

@@ -22,10 +22,15 @@ static int spread(const struct nbc_shape *shape, int i)
  * (MPI_PROC_NULL) are not significant. So they cannot forward messages, and without them the ranks
  * of the remote group cannot reach one another: the root communicates with each of them. */
 
-/* Every rank of one group moves a block to or from the root; `sends`: this rank sends. */
-static void one_root(struct nbc_sched *s, const struct nbc_shape *shape, bool sends)
+/* Broadcast, gather(v), scatter(v), linear: the root sends every remote rank its data, or receives
+ * the block of each.
+ *
+ *   root a0   →b0 →b1        gather   ←b0 ←b1
+ *
+ * Cost: α + R (o + nβ). */
+void nbc_one_root_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    bool here = shape->root == NBC_ROOT_HERE;
+    bool here = shape->root == NBC_ROOT_HERE, sends = here != nbc_coll_is_to_root(shape->coll);
     int n = here ? shape->remote_size : 1;
     if (shape->root == NBC_ROOT_IDLE)
         return;
@@ -34,36 +39,6 @@ static void one_root(struct nbc_sched *s, const struct nbc_shape *shape, bool se
         if (nbc_has_bytes(shape, block))
             (sends ? nbc_send : nbc_recv)(s, block, here ? i : shape->root, NBC_NONE);
     }
-}
-
-/* Broadcast, linear.
- *
- *   root a0   →b0 →b1
- *
- * Cost: α + R (o + nβ). */
-void nbc_bcast_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    one_root(s, shape, shape->root == NBC_ROOT_HERE);
-}
-
-/* Gather(v), linear: every remote rank sends its block to the root.
- *
- *   root a0   ←b0 ←b1
- *
- * Cost: α + R (o + nβ). */
-void nbc_gather_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    one_root(s, shape, shape->root != NBC_ROOT_HERE);
-}
-
-/* Scatter(v), linear: the root sends every remote rank its block.
- *
- *   root a0   →b0 →b1
- *
- * Cost: α + R (o + nβ). */
-void nbc_scatter_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    one_root(s, shape, shape->root == NBC_ROOT_HERE);
 }
 
 /* --- reductions, linear --- */
@@ -137,42 +112,35 @@ void nbc_reduce_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
     }
 }
 
-/* Allreduce, linear: every rank sends its vector to all remote ranks and reduces those it receives.
+/* Of a call whose vectors are reduced for all ranks: the elements of the result that this rank
+ * keeps, and the place of the first of them. The vector of a reduce_scatter has the same number of
+ * elements in both groups, but neither group knows how the other one divides it. */
+static int64_t first_kept(const struct nbc_shape *shape)
+{
+    return shape->coll == NBC_ALLREDUCE ? 0 : nbc_elements_before(&shape->send, shape->rank);
+}
+
+static struct nbc_ref input_of(const struct nbc_shape *shape)
+{
+    return shape->coll == NBC_ALLREDUCE ? nbc_send_block(shape, 0) : nbc_send_vector(shape);
+}
+
+/* Allreduce and reduce_scatter, linear: every rank sends its vector to all remote ranks and reduces
+ * the elements that it keeps of those it receives.
  *
  *   a0   →b0 →b1, b0 + b1        a1   →b1 →b0, b0 + b1        and likewise from b to a
  *
- * Cost: α + R (2o + nβ + nγ). Temporary memory: min(R − 1, WINDOW) vectors. For small vectors and
- * small groups. */
-void nbc_allreduce_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
+ * Cost: α + R (2o + nβ + nγ), a reduce_scatter nγ/L. Temporary memory: min(R − 1, WINDOW) vectors,
+ * a reduce_scatter up to R. For small vectors and small groups. */
+void nbc_all_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    if (!nbc_has_bytes(shape, nbc_send_block(shape, 0)))
-        return;
-    struct fold all = fold_all(shape, nbc_recv_block(shape, 0));
-    fold(s, shape, &all);
-    send_to_all(s, shape, nbc_send_block(shape, 0));
-}
-
-/* The vector of a reduce_scatter has the same number of elements in both groups, but neither group
- * knows how the other one divides it. */
-
-/* Reduce_scatter, linear: as allreduce; every rank reduces only the elements that it keeps.
- *
- *   a0   →b0 →b1, b0 + b1 for a0        a1   →b1 →b0, b0 + b1 for a1        and likewise from b to
- * a
- *
- * Cost: α + R (2o + nβ + nγ/L). Temporary memory: min(R, WINDOW) vectors. For small vectors and
- * small groups. */
-void nbc_reduce_scatter_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    struct nbc_ref mine = nbc_send_vector(shape), result = nbc_recv_block(shape, 0),
-                   vector = result;
+    struct nbc_ref mine = input_of(shape), result = nbc_recv_block(shape, 0), vector = result;
     if (!nbc_has_bytes(shape, mine))
         return;
     vector.count = mine.count;
-    struct fold part = {0,      shape->remote_size,
-                        vector, nbc_elements_before(&shape->send, shape->rank),
-                        result, false};
-    fold(s, shape, &part);
+    bool whole = shape->coll == NBC_ALLREDUCE;
+    struct fold all = {0, shape->remote_size, vector, first_kept(shape), result, whole};
+    fold(s, shape, &all);
     send_to_all(s, shape, mine);
 }
 
@@ -280,8 +248,10 @@ static void bounce(struct nbc_sched *s, const struct nbc_shape *shape, const str
     }
 }
 
-/* Allreduce, bounced: a reduce_scatter of the remote vectors over min(L, R) ranks of this group,
- * then an allgather of the parts, each through one remote rank.
+/* Allreduce and reduce_scatter, bounced: a reduce_scatter of the remote vectors over min(L, R)
+ * ranks of this group, then an allgather of the parts, each through one remote rank. In a
+ * reduce_scatter every rank then keeps its elements of the result. They cannot be sent to it alone,
+ * since the remote ranks do not know how this group divides the vector.
  *
  *   a0   half 0→b0, half 1→b1   half 0 of b0 + b1   →b0→a1
  *   a1   half 0→b0, half 1→b1   half 1 of b0 + b1   →b1→a0        and likewise from b to a
@@ -290,34 +260,20 @@ static void bounce(struct nbc_sched *s, const struct nbc_shape *shape, const str
  * (2M/S + 1) nβ + (M/S) nγ, where linear moves M nβ. Half of these bytes come in and half go
  * out, after the part to be forwarded has arrived. All data of the larger group passes through the
  * smaller one, so (M/S) nβ is a lower bound. With a group of one rank, linear is used instead.
- * Temporary memory: (min(M − 1, WINDOW) + 1) / S vectors. For long vectors. */
-void nbc_allreduce_inter_bounce(struct nbc_sched *s, const struct nbc_shape *shape)
+ * Temporary memory: (min(M − 1, WINDOW) + 1) / S vectors, in a reduce_scatter one more. For long
+ * vectors. */
+void nbc_all_inter_bounce(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_ref mine = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
+    struct nbc_ref mine = input_of(shape), result = nbc_recv_block(shape, 0), all = result;
     int parts = smaller_group(shape);
     if (parts == 1) {
-        nbc_allreduce_inter_linear(s, shape);
-        return;
-    }
-    struct bounce b = {parts, mine, result, result, 0};
-    bounce(s, shape, &b);
-}
-
-/* Reduce_scatter, bounced: the same; every rank then keeps its elements of the result. They cannot
- * be sent to it alone, since the remote ranks do not know how this group divides the vector.
- *
- *   picture and cost as for allreduce; one vector more of temporary memory. For long vectors. */
-void nbc_reduce_scatter_inter_bounce(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    struct nbc_ref mine = nbc_send_vector(shape), result = nbc_recv_block(shape, 0), all = result;
-    int parts = smaller_group(shape);
-    if (parts == 1) {
-        nbc_reduce_scatter_inter_linear(s, shape);
+        nbc_all_inter_linear(s, shape);
         return;
     }
     all.count = mine.count;
-    struct nbc_ref place = nbc_temp_like(s, all);
-    struct bounce b = {parts, mine, place, result, nbc_elements_before(&shape->send, shape->rank)};
+    if (shape->coll != NBC_ALLREDUCE)
+        all = nbc_temp_like(s, all);
+    struct bounce b = {parts, mine, all, result, first_kept(shape)};
     bounce(s, shape, &b);
 }
 

@@ -115,36 +115,23 @@ int nbc_block_pieces(const struct nbc_shape *shape, int64_t bytes)
     return shape->sockets && n > 1 && n <= most_pieces(shape) ? (int)n : 1;
 }
 
-nbc_id nbc_send_pieces(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_ref block,
-                       int peer, nbc_id after)
+nbc_id nbc_move_pieces(struct nbc_sched *s, const struct nbc_shape *shape, bool in,
+                       struct nbc_ref block, int peer, nbc_id after)
 {
     int64_t bytes = nbc_ref_bytes(shape, block);
     int n = nbc_block_pieces(shape, bytes);
     if (n == 1)
-        return bytes > 0 ? nbc_send(s, block, peer, after) : NBC_NONE;
+        return bytes > 0 ? (in ? nbc_recv : nbc_send)(s, block, peer, after) : NBC_NONE;
     struct nbc_bytes data = nbc_bytes_of(s, shape, block);
-    nbc_id sent = NBC_NONE;
+    nbc_id moved = NBC_NONE;
     data.last = after;
-    after = nbc_bytes_pack(s, &data, bytes);
-    for (int i = 0; i < n; i++)
-        sent = nbc_join(s, sent, nbc_send(s, piece_at(&data, bytes, n, i), peer, after));
-    return sent;
-}
-
-nbc_id nbc_recv_pieces(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_ref block,
-                       int peer, nbc_id after)
-{
-    int64_t bytes = nbc_ref_bytes(shape, block);
-    int n = nbc_block_pieces(shape, bytes);
-    if (n == 1)
-        return bytes > 0 ? nbc_recv(s, block, peer, after) : NBC_NONE;
-    struct nbc_bytes data = nbc_bytes_of(s, shape, block);
-    nbc_id received = NBC_NONE;
-    for (int i = 0; i < n; i++)
-        received = nbc_join(s, received, nbc_recv(s, piece_at(&data, bytes, n, i), peer, after));
-    if (data.direct)
-        return received;
-    return nbc_copy(s, block, data.raw, received);
+    if (!in)
+        after = nbc_bytes_pack(s, &data, bytes);
+    for (int i = 0; i < n; i++) {
+        struct nbc_ref piece = piece_at(&data, bytes, n, i);
+        moved = nbc_join(s, moved, (in ? nbc_recv : nbc_send)(s, piece, peer, after));
+    }
+    return in && !data.direct ? nbc_copy(s, block, data.raw, moved) : moved;
 }
 
 nbc_id nbc_window_next(const struct nbc_window *w)

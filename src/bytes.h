@@ -64,12 +64,10 @@ enum { NBC_SHORT_PIECES = 9 };
  * if the shape has any; elsewhere one. */
 int nbc_block_pieces(const struct nbc_shape *shape, int64_t bytes);
 
-/* Send a block to a peer, or receive it, in such pieces; not if it has no bytes. Both ends know
- * them. Return an id that is done when all of the block is sent, or is in its place. */
-nbc_id nbc_send_pieces(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_ref block,
-                       int peer, nbc_id after);
-nbc_id nbc_recv_pieces(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_ref block,
-                       int peer, nbc_id after);
+/* Receives a block from a peer (`in`), or sends it, in such pieces; not if it has no bytes. Both
+ * ends know them. Returns an id that is done when all of the block is in its place, or is sent. */
+nbc_id nbc_move_pieces(struct nbc_sched *s, const struct nbc_shape *shape, bool in,
+                       struct nbc_ref block, int peer, nbc_id after);
 
 /* Limits the number of messages of a stream that are in flight. Without a limit, each poll would
  * test every message, and a fast sender could fill the memory of a slow receiver with unexpected

@@ -42,7 +42,6 @@ libnbc_core_la_SOURCES = \
 	src/pattern.c src/pattern.h \
 	src/ranges.c src/ranges.h \
 	src/sched.c src/sched.h \
-	src/sched_print.c \
 	src/staged.c src/staged.h \
 	src/subcollective.c src/subcollective.h \
 	src/rules.c src/rules.h \

@@ -18,8 +18,6 @@
 #ifndef NBC_SCHED_H
 #define NBC_SCHED_H
 
-#include <stdio.h>
-
 #include "block.h"
 
 typedef int32_t nbc_id;
@@ -168,8 +166,5 @@ void nbc_sched_free(struct nbc_sched *s);
 
 /* Drops a reference; frees the schedule with the last one. */
 void nbc_sched_release(struct nbc_sched *s);
-
-/* Writes one line per operation. The format is stable: tests compare it. */
-void nbc_sched_print(const struct nbc_sched *s, FILE *out);
 
 #endif

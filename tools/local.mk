@@ -10,7 +10,8 @@ tools_nbcinfo_SOURCES = \
 	tools/emit.c tools/emit.h \
 	tools/info/info.h tools/info/installed.c tools/info/predicted.c \
 	tools/nbcinfo.c \
-	tools/picture.c tools/picture.h
+	tools/picture.c tools/picture.h \
+	tools/sched_print.c tools/sched_print.h
 tools_nbcinfo_LDADD = lib@NBC_NAME@.la libnbc_core.la $(MPI_LIBS)
 # --selftest makes the cases of the tests, and measures what nbcbench measures.
 if !SIMULATED

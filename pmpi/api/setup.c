@@ -20,7 +20,7 @@
 #include "hookless/signal.h"
 #include "op/call.h"
 #include "op/nodemap.h"
-#include "op/run.h"
+#include "op/stage.h"
 #include "request/request.h"
 
 static bool is_set_up;
@@ -162,6 +162,6 @@ void nbc_shutdown(void)
     nbc_check_cleanup();
     nbc_request_let_waits_poll(false);
     nbc_request_cleanup();
-    nbc_run_cleanup();
+    nbc_stage_cleanup();
     is_set_up = false;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* MPI_Start, MPI_Startall, MPI_Request_free and MPI_Cancel. MPI-4.1 sections 3.9, 6.12, 6.13. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "api/wait_test.h"
@@ -126,8 +127,11 @@ static int start_refuse_entry(const MPI_Request *requests, int entry)
                           ? "the request of a nonblocking collective, not a persistent request"
                       : r->state == NBC_INACTIVE ? "a duplicate of an earlier entry"
                                                  : "an active persistent request";
+    char text[MPI_MAX_ERROR_STRING];
+    snprintf(text, sizeof text, "MPI_Startall: array_of_requests[%d] is %s", entry, why);
+    int error = nbc_error_text(NBC_ERROR_ENTRY, text);
     nbc_unlock();
-    return nbc_raise_entry(&place, "MPI_Startall", entry, why);
+    return nbc_raise_at(&place, error);
 }
 
 static int start_all(int n, MPI_Request *requests)

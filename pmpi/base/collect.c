@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
+#include "base/in_mpi.h"
 
 MPI_Comm nbc_collect_comm = MPI_COMM_NULL;
 int64_t nbc_collect_offset;

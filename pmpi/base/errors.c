@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/errors.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/lock.h"
@@ -98,17 +97,6 @@ bool nbc_error_is(enum nbc_error which, int error)
 {
     const struct own_error *o = &own_errors[which];
     return o->class != MPI_SUCCESS ? error == o->code : error == o->shown;
-}
-
-int nbc_raise_entry(const struct nbc_error_scope *place, const char *function, int entry,
-                    const char *why)
-{
-    char text[MPI_MAX_ERROR_STRING];
-    snprintf(text, sizeof text, "%s: array_of_requests[%d] is %s", function, entry, why);
-    nbc_lock();
-    int error = nbc_error_text(NBC_ERROR_ENTRY, text);
-    nbc_unlock();
-    return nbc_raise_at(place, error);
 }
 
 int nbc_error_class_shown(int class)

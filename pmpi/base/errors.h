@@ -49,12 +49,6 @@ bool nbc_error_is(enum nbc_error which, int error);
  * unchanged. Without the lock. */
 int nbc_error_class_shown(int class);
 
-/* Raises MPI_ERR_REQUEST for entry `entry` (from 0) of the array of requests that the program
- * passed to `function`. `why` completes the sentence "array_of_requests[entry] is ...". Returns the
- * error code. Without the lock. */
-int nbc_raise_entry(const struct nbc_error_scope *place, const char *function, int entry,
-                    const char *why);
-
 /* Keeps MPICH from raising an error on MPI_COMM_WORLD that belongs to another communicator: around
  * a call of the MPI below by this thread, without the lock. nbc_suppress_errors_end returns whether
  * an error of the call was not raised: then the caller raises it. False where the MPI raises errors

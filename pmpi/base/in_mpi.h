@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* The time that each thread spends in calls of MPI, and the call in which it is. nbcshim counts it
- * if nbc_timing_on; libnbcprofile.so, which has this file too, always. */
+/* The clock, the time that each thread spends in calls of MPI, and the call in which it is. nbcshim
+ * counts it if nbc_timing_on; libnbcprofile.so, which has this file too, always. */
 #ifndef NBC_IN_MPI_H
 #define NBC_IN_MPI_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* The time of a monotonic clock in nanoseconds. */
+int64_t nbc_now(void);
+
+/* Whether operations record the time of their start, for statistics, a trace or hang reports. Set
+ * at init, afterwards only read. */
+extern bool nbc_timing_on;
 
 /* Around a call of the program. Calls within it are part of it. */
 void nbc_in_mpi_enter(const char *name);

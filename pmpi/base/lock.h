@@ -6,6 +6,7 @@
 #define NBC_LOCK_H
 
 #include <assert.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 
@@ -53,18 +54,13 @@ static inline void nbc_report_poll(void)
         nbc_report();
 }
 
-/* The paths of nbc_lock and nbc_unlock that use the mutex. */
-void nbc_lock_slow(void);
-void nbc_unlock_slow(void);
-
-/* Takes the mutex if it is free, and leaves nbc_inside unchanged. For signal handlers. */
-bool nbc_try_lock(void);
+extern pthread_mutex_t nbc_mutex;
 
 /* Take and release the lock. nbc_unlock also writes a hang report if a signal has asked for one. */
 static inline void nbc_lock(void)
 {
     if (nbc_threaded)
-        nbc_lock_slow();
+        pthread_mutex_lock(&nbc_mutex);
     nbc_inside |= NBC_LOCKED;
     __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a signal handler reads nbc_inside */
 }
@@ -75,7 +71,7 @@ static inline void nbc_unlock(void)
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     nbc_inside &= NBC_BELOW;
     if (nbc_threaded)
-        nbc_unlock_slow();
+        pthread_mutex_unlock(&nbc_mutex);
     nbc_report_poll();
 }
 
@@ -83,7 +79,7 @@ static inline void nbc_unlock(void)
  * thread does not hold it, and returns whether it has. */
 static inline bool nbc_lock_if_free(void)
 {
-    if (nbc_has_lock() || (nbc_threaded && !nbc_try_lock()))
+    if (nbc_has_lock() || (nbc_threaded && pthread_mutex_trylock(&nbc_mutex) != 0))
         return false;
     nbc_inside |= NBC_LOCKED;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);

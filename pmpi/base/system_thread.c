@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/in_mpi.h"
 #include "below/quirks.h"
 
 bool nbc_system_thread_start(pthread_t *thread, void *(*work)(void *), void *arg)

@@ -23,62 +23,55 @@
  * builds for different processors, and the static and the shared library, are alike. */
 static const char build[] = PACKAGE_VERSION ", sources " NBC_FINGERPRINT;
 
-/* The settings, each a number. Those before CHECK do not concern two jobs; those from ALGORITHM on
- * are NBCSHIM_ALGORITHM_…, by collective. */
-enum { MODE, BLOCKING, DYNAMIC, HOOK, TRACE, TEST, CHECK, ORDER, SEGMENT_SIZE, TUNING, ALGORITHM };
-enum { NSETTINGS = ALGORITHM + NBC_NCOLLS };
+/* The settings, each a number: X(NAME, variable, outcome, mine, take). outcome: what the line says
+ * that reports a difference. All ranks take 0 then, with which the variable is as if it were not
+ * set. NULL: "all ranks take" the largest value. mine: the number of this rank, after the tuning
+ * file has been read. take: makes its setting that of the number v. Those before CHECK do not
+ * concern two jobs. "auto" and "on" of NBCSHIM differ only in a program that does not refer to a
+ * collective, and there they go together; and of NBCSHIM the program has it decided. */
+/* clang-format off */
+#define SETTINGS(X) \
+    X(MODE, "NBCSHIM", "nbcshim is active on all ranks", s->mode == NBC_MODE_OFF, (void)v) \
+    X(BLOCKING, "NBCSHIM_BLOCKING", NULL, s->blocking, s->blocking = (enum nbc_blocking)v) \
+    X(DYNAMIC, "NBCSHIM_DYNAMIC", NULL, !s->dynamic, s->dynamic = !v) \
+    X(HOOK, "NBCSHIM_HOOK", NULL, s->hook, s->hook = (enum nbc_hook)v) \
+    X(TRACE, "NBCSHIM_TRACE", ignored, s->trace != NULL, s->trace = v ? s->trace : NULL) \
+    X(TEST, "NBCSHIM_TEST", ignored, nbc_hash_bytes(&s->test, sizeof s->test), \
+      s->test = v ? s->test : nbc_test_defaults) \
+    X(CHECK, "NBCSHIM_CHECK", NULL, s->check, s->check = v) \
+    X(ORDER, "NBCSHIM_REDUCTION_ORDER", NULL, s->order, s->order = (enum nbc_order)v) \
+    X(SEGMENT_SIZE, "NBCSHIM_SEGMENT_SIZE", ignored, s->segment_size, s->segment_size = v) \
+    X(TUNING, "NBCSHIM_TUNING", "all ranks ignore it, since they have read different rules", \
+      nbc_rules_hash(nbc_tuning), v ? (void)0 : nbc_tuning_drop())
+/* clang-format on */
 
-/* outcome: what the line says that reports a difference. All ranks take 0 then, with which the
- * variable is as if it were not set. NULL: "all ranks take" the largest value. */
+/* Those from ALGORITHM on are NBCSHIM_ALGORITHM_…, by collective. */
+#define NAME(name, variable, outcome, mine, take) name,
+enum { SETTINGS(NAME) ALGORITHM, NSETTINGS = ALGORITHM + NBC_NCOLLS };
+
+static const char ignored[] = "all ranks ignore it";
+
+#define VARIABLE(name, variable, outcome, mine, take) {variable, outcome},
 static const struct variable {
     const char *name, *outcome;
-} variables[ALGORITHM + 1] = {
-    [MODE] = {"NBCSHIM", "nbcshim is active on all ranks"},
-    [BLOCKING] = {"NBCSHIM_BLOCKING", NULL},
-    [DYNAMIC] = {"NBCSHIM_DYNAMIC", NULL},
-    [HOOK] = {"NBCSHIM_HOOK", NULL},
-    [TRACE] = {"NBCSHIM_TRACE", "all ranks ignore it"},
-    [TEST] = {"NBCSHIM_TEST", "all ranks ignore it"},
-    [CHECK] = {"NBCSHIM_CHECK", NULL},
-    [ORDER] = {"NBCSHIM_REDUCTION_ORDER", NULL},
-    [SEGMENT_SIZE] = {"NBCSHIM_SEGMENT_SIZE", "all ranks ignore it"},
-    [TUNING] = {"NBCSHIM_TUNING", "all ranks ignore it, since they have read different rules"},
-    [ALGORITHM] = {NULL, "all ranks ignore it"},
-};
+} variables[ALGORITHM + 1] = {SETTINGS(VARIABLE){NULL, ignored}};
 
-/* After the tuning file has been read. "auto" and "on" of NBCSHIM differ only in a program that
- * does not refer to a collective, and there they go together. */
 static void describe(int64_t value[NSETTINGS])
 {
     const struct nbc_settings *s = &nbc_settings;
-    value[MODE] = s->mode == NBC_MODE_OFF;
-    value[BLOCKING] = s->blocking;
-    value[DYNAMIC] = !s->dynamic;
-    value[HOOK] = s->hook;
-    value[TRACE] = s->trace != NULL;
-    value[TEST] = (int64_t)nbc_hash_bytes(&s->test, sizeof s->test);
-    value[CHECK] = s->check;
-    value[ORDER] = s->order;
-    value[SEGMENT_SIZE] = s->segment_size;
-    value[TUNING] = nbc_rules_hash(nbc_tuning);
+#define MINE(name, variable, outcome, mine, take) value[name] = (int64_t)(mine);
+    SETTINGS(MINE)
     for (int i = 0; i < NBC_NCOLLS; i++)
         value[ALGORITHM + i] = s->algorithm[i] ? s->algorithm[i] - nbc_algs + 1 : 0;
 }
 
-/* Makes the settings of this rank those. Of NBCSHIM the program has it decided. */
+/* Makes the settings of this rank those. */
 static void adopt(const int64_t value[NSETTINGS])
 {
     struct nbc_settings *s = &nbc_settings;
-    s->blocking = (enum nbc_blocking)value[BLOCKING];
-    s->dynamic = !value[DYNAMIC];
-    s->hook = (enum nbc_hook)value[HOOK];
-    s->trace = value[TRACE] ? s->trace : NULL;
-    s->test = value[TEST] ? s->test : nbc_test_defaults;
-    s->check = value[CHECK];
-    s->order = (enum nbc_order)value[ORDER];
-    s->segment_size = value[SEGMENT_SIZE];
-    if (!value[TUNING])
-        nbc_tuning_drop();
+    int64_t v;
+#define TAKE(name, variable, outcome, mine, take) v = value[name], take;
+    SETTINGS(TAKE)
     for (int i = 0; i < NBC_NCOLLS; i++)
         if (!value[ALGORITHM + i])
             s->algorithm[i] = NULL;

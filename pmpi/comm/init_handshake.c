@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/in_mpi.h"
 #include "base/settings.h"
 #include "below/next.h"
 #include "below/quirks.h"

@@ -18,6 +18,7 @@
 #include "below/next.h"
 #include "comm/context.h"
 #include "engine/launch.h"
+#include "engine/progress.h"
 #include "op/bind.h"
 #include "op/call.h"
 #include "op/types.h"
@@ -486,18 +487,29 @@ static int judge(const struct check *check)
 
 /* --- the allreduce ---------------------------------------------------------------------------- */
 
+/* Starts when `after` is over if that is not NULL. */
 static int check_exchange(struct check *check, struct account *all,
                           struct nbc_start_condition *after, struct nbc_request **out)
 {
+    struct nbc_context *c = check->c;
+    const int64_t seq = c->blocking.next_seq++;
     const struct nbc_call call = {
         .coll = NBC_ALLREDUCE,
         .purpose = NBC_FOR_CHECK,
-        .comm = check->c->user,
+        .comm = c->user,
         .send = {.buf = &check->mine, .count = 1, .type = account_type},
         .recv = {.buf = all, .count = 1, .type = account_type},
         .op = account_op,
     };
-    return nbc_launch_check(&call, check->c, after, out);
+    int error = nbc_launch_make(&call, c, out);
+    if (error) {
+        nbc_context_mark_number_undeliverable(c, &c->blocking, seq);
+        return error;
+    }
+    (*out)->start_condition = after;
+    nbc_request_number(*out, &c->blocking, seq);
+    nbc_progress_start(*out);
+    return MPI_SUCCESS;
 }
 
 static bool pass_is_over(struct nbc_start_condition *self, int *error)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unwind.h>
 
-#include "base/clock.h"
+#include "base/in_mpi.h"
 #include "below/detect.h"
 #include "below/next.h"
 

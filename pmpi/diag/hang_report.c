@@ -14,7 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/lock.h"
 #include "base/settings.h"
 #include "base/state.h"
@@ -398,7 +397,7 @@ static bool may_report(void)
     if (nbc_inside & NBC_LOCKED)
         return false; /* unreached: a moment between two threads */
     if (nbc_threaded)
-        return nbc_try_lock();
+        return pthread_mutex_trylock(&nbc_mutex) == 0;
     if (thread_level == MPI_THREAD_SERIALIZED)
         return false; /* unreached: a moment between two threads */
     if (pthread_equal(pthread_self(), init_thread))
@@ -420,7 +419,7 @@ static void report_running(void)
     nbc_report_asked = 0;
     nbc_inside = inside;
     if (nbc_threaded)
-        nbc_unlock_slow();
+        pthread_mutex_unlock(&nbc_mutex);
 }
 
 /* The MPI's handler may call the one that it has found in MPI_Init, which is this one (MPICH). */

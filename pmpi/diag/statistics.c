@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/in_mpi.h"
 #include "base/settings.h"
 #include "base/state.h"
 #include "base/tuning.h"

@@ -5,7 +5,7 @@
 
 #include "nbcshim.h"
 
-#include "base/clock.h"
+#include "base/in_mpi.h"
 #include "base/errors.h"
 #include "base/hints.h"
 #include "base/lock.h"

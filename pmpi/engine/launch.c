@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/launch.h"
 
-#include "base/clock.h"
+#include "base/in_mpi.h"
 #include "base/hints.h"
 #include "base/settings.h"
 #include "base/state.h"
@@ -207,21 +207,6 @@ int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
     nbc_request_number(r, queue, seq);
     nbc_progress_start(r);
     *out = r;
-    return MPI_SUCCESS;
-}
-
-int nbc_launch_check(const struct nbc_call *call, struct nbc_context *c,
-                     struct nbc_start_condition *after, struct nbc_request **out)
-{
-    const int64_t seq = c->blocking.next_seq++;
-    int error = nbc_launch_make(call, c, out);
-    if (error) {
-        nbc_context_mark_number_undeliverable(c, &c->blocking, seq);
-        return error;
-    }
-    (*out)->start_condition = after;
-    nbc_request_number(*out, &c->blocking, seq);
-    nbc_progress_start(*out);
     return MPI_SUCCESS;
 }
 

@@ -44,11 +44,6 @@ int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c, struct n
 int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
                        const struct nbc_call *checked, struct nbc_request **out);
 
-/* Starts an operation that checks a call, when `after` is over if that is not NULL. Returns an MPI
- * error code. */
-int nbc_launch_check(const struct nbc_call *call, struct nbc_context *c,
-                     struct nbc_start_condition *after, struct nbc_request **out);
-
 /* Starts an operation that nbcshim has made for itself, as one of a blocking call. All ranks make
  * it in the same order relative to the program's blocking calls. */
 void nbc_launch_internal(struct nbc_context *c, struct nbc_request *r);

@@ -6,14 +6,12 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-#include "base/clock.h"
 #include "base/in_mpi.h"
 #include "base/lock.h"
 #include "base/settings.h"
 #include "below/next.h"
 #include "below/quirks.h"
 #include "comm/context.h"
-#include "engine/thread.h"
 #include "op/mpi_transport.h"
 #include "op/run.h"
 #include "op/trace_transport.h"
@@ -24,6 +22,7 @@
 
 int nbc_nactive;
 unsigned nbc_ncompleted;
+void (*nbc_progress_wake)(bool much);
 
 /* The active list: the runs of started operations, oldest first. `cursor` is the next one to be
  * polled. Under the lock. */
@@ -65,8 +64,8 @@ static void active_enter(struct nbc_request *r)
     run->request = r;
     DL_APPEND(active, run);
     count_active(1);
-    if (nbc_settings.progress == NBC_PROGRESS_THREAD)
-        nbc_wake(run->lengthy);
+    if (nbc_progress_wake)
+        nbc_progress_wake(run->lengthy);
 }
 
 /* Nanoseconds for which threads were in calls while operations were pending, if nbc_timing_on. */
@@ -184,14 +183,6 @@ void nbc_progress_ran_ahead(const struct nbc_context *c, enum nbc_coll coll)
         return;
     ahead = 0;
     sched_yield();
-}
-
-bool nbc_progress_run_with_devices(struct nbc_run *run, const struct nbc_context *c,
-                                   const int *ranks, int tag, const void *send, const void *recv,
-                                   bool outlives, enum nbc_device_use device)
-{
-    return nbc_run_start_with_devices(run, c->hidden, ranks, tag, send, recv, outlives,
-                                      nbc_context_device_use(c, device));
 }
 
 static void trace_begin(struct nbc_request *r)

@@ -23,6 +23,10 @@ void nbc_progress_observe_calls(void);
 /* The statistics of a row of nbc_algs. Without NBCSHIM_STATS they mean nothing. Under the lock. */
 struct nbc_stats *nbc_progress_stats(int alg);
 
+/* Set if there has been a progress thread: called when an operation has become active, `much` if it
+ * is worth waking the thread from a nap. Under the lock. */
+extern void (*nbc_progress_wake)(bool much);
+
 /* Called when an operation completes that has been reported as late. Under the lock. */
 extern void (*nbc_progress_late_end)(const struct nbc_request *r);
 
@@ -83,19 +87,14 @@ void nbc_progress_set_spins(bool oversubscribed);
 /* Starts the run of an operation of a communicator. If it `outlives` the call, the run has a copy
  * of what it must not read later (nbc_run_input). device: of the operation. Returns as
  * nbc_exec_start does. */
-__attribute__((cold)) bool nbc_progress_run_with_devices(struct nbc_run *run,
-                                                         const struct nbc_context *c,
-                                                         const int *ranks, int tag,
-                                                         const void *send, const void *recv,
-                                                         bool outlives, enum nbc_device_use device);
-
 static inline bool nbc_progress_run(struct nbc_run *run, const struct nbc_context *c, int tag,
                                     const void *send, const void *recv, bool outlives,
                                     enum nbc_device_use device)
 {
     const int *ranks = nbc_context_ranks(c);
     if (nbc_device_may_be())
-        return nbc_progress_run_with_devices(run, c, ranks, tag, send, recv, outlives, device);
+        return nbc_run_start_with_devices(run, c->hidden, ranks, tag, send, recv, outlives,
+                                          nbc_context_device_use(c, device));
     return nbc_run_start(run, c->hidden, ranks, tag, outlives ? nbc_run_input(run, send) : send,
                          recv);
 }

@@ -5,7 +5,7 @@
  * then reports of hangs show it, and the lock is released while it waits. */
 #include "engine/launch.h"
 
-#include "base/clock.h"
+#include "base/in_mpi.h"
 #include "base/lock.h"
 #include "engine/progress.h"
 #include "op/plan.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 
-#include "base/clock.h"
+#include "base/in_mpi.h"
 #include "base/lock.h"
 #include "base/settings.h"
 #include "base/state.h"
@@ -35,6 +35,90 @@ enum { SOON = 3000 };
 
 /* The thread polls again after this many naps in which a waiting program has not paused. */
 enum { SILENT_NAPS = 16 };
+
+/* --- its rest --------------------------------------------------------------------------------- */
+
+enum rest { AWAKE, NAPS, SLEEPS };
+
+/* Whether the progress thread rests, and whether it must end. Written under `mutex`, atomically.
+ * The mutex is taken inside the lock of lock.h, and never the other way round. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t awake;
+static int rest;
+static bool ends;
+
+/* The number of long operations that became active, and how many of them the progress thread has
+ * seen, which writes the second one. */
+static unsigned lengthy, lengthy_seen;
+
+static unsigned lengthy_now(void)
+{
+    return __atomic_load_n(&lengthy, __ATOMIC_SEQ_CST);
+}
+
+static int rest_now(void)
+{
+    return __atomic_load_n(&rest, __ATOMIC_SEQ_CST);
+}
+
+static void set_rest(enum rest now)
+{
+    __atomic_store_n(&rest, now, __ATOMIC_SEQ_CST);
+}
+
+/* Called when an operation has become active, under the lock: wakes the thread from its sleep, and
+ * also from a nap if `much`. */
+static void wake(bool much)
+{
+    if (much)
+        __atomic_fetch_add(&lengthy, 1, __ATOMIC_SEQ_CST);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* nbc_nactive was written before, relaxed */
+    if (rest_now() < (much ? NAPS : SLEEPS))
+        return;
+    pthread_mutex_lock(&mutex);
+    set_rest(AWAKE);
+    pthread_cond_signal(&awake);
+    pthread_mutex_unlock(&mutex);
+}
+
+/* `rest` is written before the last read of nbc_nactive, and a thread that makes an operation
+ * active reads `rest` afterwards: at least one of the two sees the other's write. */
+static void rest_sleep(void)
+{
+    pthread_mutex_lock(&mutex);
+    set_rest(SLEEPS);
+    if (__atomic_load_n(&nbc_nactive, __ATOMIC_SEQ_CST) == 0)
+        while (rest_now() && !ends)
+            pthread_cond_wait(&awake, &mutex);
+    set_rest(AWAKE);
+    pthread_mutex_unlock(&mutex);
+}
+
+/* Whether a long operation has become active since the last call. */
+static bool rest_is_wanted(void)
+{
+    unsigned before = lengthy_seen;
+    lengthy_seen = lengthy_now();
+    return lengthy_seen != before;
+}
+
+/* Sleeps so many nanoseconds, or until a long operation becomes active that rest_is_wanted has not
+ * reported. As in rest_sleep, a start sees that the thread naps, or the thread sees the start.
+ * Returns false if the time has passed. */
+static bool rest_nap(int64_t length)
+{
+    int64_t deadline = nbc_now() + length;
+    bool woken = true;
+    pthread_mutex_lock(&mutex);
+    set_rest(NAPS);
+    while (woken && rest_now() && !ends && lengthy_now() == lengthy_seen)
+        woken = nbc_wait_until(&awake, &mutex, deadline);
+    set_rest(AWAKE);
+    pthread_mutex_unlock(&mutex);
+    return woken;
+}
+
+/* --- its work --------------------------------------------------------------------------------- */
 
 void nbc_thread_rest(int change)
 {
@@ -87,7 +171,7 @@ static void thread_attend(bool waits, unsigned *pauses, long *length)
     if (!waits && !has_to_rest()) {
         thread_poll();
         *length = *length / 2 > SHORT_NAP ? *length / 2 : SHORT_NAP;
-    } else if (nbc_rest_nap(*length)) {
+    } else if (rest_nap(*length)) {
         *pauses = pauses_now(); /* the program may have ended its wait */
     } else {
         *length = 2 * *length < LONG_NAP ? 2 * *length : LONG_NAP;
@@ -101,17 +185,17 @@ static void *progress_thread(void *unused)
     long length = SHORT_NAP;
     (void)unused;
     prctl(PR_SET_TIMERSLACK, 1000UL); /* otherwise a nap is 50 us longer */
-    while (!nbc_rest_ends()) {
+    while (!__atomic_load_n(&ends, __ATOMIC_RELAXED)) {
         unsigned now = pauses_now();
         silent = now == pauses && is_waiting() ? silent + 1 : 0;
-        bool waits = nbc_rest_wanted() ? begins_to_wait(now)
-                                       : now != pauses || (silent > 0 && silent <= SILENT_NAPS);
+        bool waits = rest_is_wanted() ? begins_to_wait(now)
+                                      : now != pauses || (silent > 0 && silent <= SILENT_NAPS);
         pauses = now;
         if (nbc_any_active()) {
             idle = 0;
             thread_attend(waits, &pauses, &length);
         } else if (++idle > IDLE_POLLS) {
-            nbc_rest_sleep(&nbc_nactive);
+            rest_sleep();
             pauses = pauses_now();
             idle = 0;
         }
@@ -134,9 +218,12 @@ static void thread_pin(void)
 
 bool nbc_thread_start(void)
 {
-    running = nbc_rest_setup() && nbc_system_thread_start(&thread, progress_thread, NULL);
-    if (running)
+    ends = false;
+    running = nbc_condition_init(&awake) && nbc_system_thread_start(&thread, progress_thread, NULL);
+    if (running) {
+        nbc_progress_wake = wake;
         thread_pin();
+    }
     __atomic_store_n(&nbc_by_thread, running, __ATOMIC_RELAXED);
     return running;
 }
@@ -149,9 +236,12 @@ static void thread_end(void)
     __atomic_store_n(&nbc_by_thread, false, __ATOMIC_RELAXED);
     nbc_request_let_waits_poll(!nbc_hooked);
     nbc_unlock();
-    nbc_rest_end();
+    pthread_mutex_lock(&mutex);
+    __atomic_store_n(&ends, true, __ATOMIC_RELAXED);
+    pthread_cond_signal(&awake);
+    pthread_mutex_unlock(&mutex);
     pthread_join(thread, NULL);
-    nbc_rest_cleanup();
+    pthread_cond_destroy(&awake);
     int left = __atomic_load_n(&nbc_nactive, __ATOMIC_RELAXED);
     while (left-- > 0) /* posts the messages that it did not come to; each call polls one or more */
         nbc_progress_all();

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "below/quirks.h"
-#include "op/nodemap.h"
 
 /* --- topologies ------------------------------------------------------------------------------- */
 
@@ -104,13 +103,15 @@ void nbc_topology_free(struct nbc_topology *t)
 
 /* --- ranks in MPI_COMM_WORLD ------------------------------------------------------------------ */
 
+MPI_Group nbc_world_group;
+
 static int translate(MPI_Comm comm, int inter, int n, int *from, int *to)
 {
     MPI_Group group;
     int error = inter ? NEXT(Comm_remote_group)(comm, &group) : NEXT(Comm_group)(comm, &group);
     if (error)
         return error;
-    error = NEXT(Group_translate_ranks)(group, n, from, nbc_nodemap_world(), to);
+    error = NEXT(Group_translate_ranks)(group, n, from, nbc_world_group, to);
     NEXT(Group_free)(&group);
     for (int i = 0; i < n && !error; i++)
         if (to[i] == MPI_UNDEFINED)

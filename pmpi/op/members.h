@@ -22,6 +22,9 @@ struct nbc_world_ranks {
     int of[]; /* by rank */
 };
 
+/* The group of MPI_COMM_WORLD, from nbc_nodemap_setup to nbc_nodemap_cleanup. */
+extern MPI_Group nbc_world_group;
+
 struct nbc_members {
     int rank, size;
     int remote_size;                     /* 0: intracommunicator */

@@ -14,9 +14,8 @@
 static struct {
     int fullest;            /* most ranks on a node; 0: unknown */
     struct nbc_nodes nodes; /* of MPI_COMM_WORLD */
-    MPI_Group group;
-    bool sockets;        /* there are several hosts, without a network faster than sockets */
-    bool oversubscribed; /* a node has more ranks than processors */
+    bool sockets;           /* there are several hosts, without a network faster than sockets */
+    bool oversubscribed;    /* a node has more ranks than processors */
 } world;
 
 /* A number of this process's node, and the number of ranks on the emptiest and on the fullest node.
@@ -122,13 +121,13 @@ int nbc_nodemap_setup(void)
         world.fullest = here > world.fullest ? here : world.fullest;
     }
     error = ask_hosts(rank, declared > 0);
-    return error ? error : NEXT(Comm_group)(MPI_COMM_WORLD, &world.group);
+    return error ? error : NEXT(Comm_group)(MPI_COMM_WORLD, &nbc_world_group);
 }
 
 void nbc_nodemap_cleanup(void)
 {
     if (world.fullest)
-        NEXT(Group_free)(&world.group);
+        NEXT(Group_free)(&nbc_world_group);
     world.fullest = 0;
     world.sockets = false;
     nbc_nodes_free(&world.nodes);
@@ -144,114 +143,59 @@ bool nbc_nodemap_oversubscribed(void)
     return world.oversubscribed;
 }
 
-MPI_Group nbc_nodemap_world(void)
+/* Sets *ranks to those of a communicator in MPI_COMM_WORLD, if all have one there; the caller
+ * releases them. Returns an MPI error code. */
+static int world_ranks(const struct nbc_members *m, MPI_Comm comm, struct nbc_world_ranks **ranks,
+                       bool *in_world)
 {
-    return world.group;
+    int error = m->in_world ? MPI_SUCCESS : nbc_world_ranks_new(comm, false, m->size, ranks);
+    if (m->in_world && (*ranks = m->world))
+        m->world->refs++;
+    *in_world = !error;
+    return error == MPI_ERR_GROUP ? MPI_SUCCESS : error;
 }
 
-/* The group of a communicator whose ranks in MPI_COMM_WORLD are not known yet. */
-static int group_of(const struct nbc_members *m, MPI_Comm comm, MPI_Group *group)
+static int node_at(const struct nbc_world_ranks *ranks, int rank)
 {
-    *group = MPI_GROUP_NULL;
-    return m->in_world ? MPI_SUCCESS : NEXT(Comm_group)(comm, group);
-}
-
-static void group_free(MPI_Group *group)
-{
-    if (*group != MPI_GROUP_NULL)
-        NEXT(Group_free)(group);
-}
-
-/* Writes the nodes of n ranks, from `first` on, to where[]. n is at most BATCH. Returns false after
- * an error, or if one of the processes is not in MPI_COMM_WORLD. */
-enum { BATCH = 64 };
-
-static bool nodes_of_ranks(const struct nbc_members *m, MPI_Group group, int first, int n,
-                           int *where)
-{
-    int ranks[BATCH] = {first}; /* n > 0, but gcc -O1 warns */
-    if (m->in_world) {
-        for (int i = 0; i < n; i++)
-            where[i] = nbc_node_of(&world.nodes, m->world ? m->world->of[first + i] : first + i);
-        return true;
-    }
-    for (int i = 0; i < n; i++)
-        ranks[i] = first + i;
-    if (NEXT(Group_translate_ranks)(group, n, ranks, world.group, where))
-        return false; /* unreached: no memory */
-    for (int i = 0; i < n; i++) {
-        if (where[i] == MPI_UNDEFINED)
-            return false; /* unreached: no memory */
-        where[i] = nbc_node_of(&world.nodes, where[i]);
-    }
-    return true;
-}
-
-/* Whether all ranks are in MPI_COMM_WORLD: only about these is anything known of the network
- * between them, which matters if world.sockets. Sets *one_node to whether they are, and share a
- * node. Without sockets it looks no further than the first rank on another node. */
-static bool are_in_world(const struct nbc_members *m, MPI_Group group, bool *one_node)
-{
-    int where[BATCH], node = -1;
-    const bool asks_all = world.sockets && !m->in_world;
-    *one_node = true;
-    for (int first = 0; first < m->size && (*one_node || asks_all); first += BATCH) {
-        int n = m->size - first < BATCH ? m->size - first : BATCH;
-        if (!nodes_of_ranks(m, group, first, n, where)) {
-            *one_node = false;
-            return false;
-        }
-        for (int i = 0; i < n; i++) {
-            *one_node = *one_node && (node < 0 || where[i] == node);
-            node = where[i];
-        }
-    }
-    return true;
+    return nbc_node_of(&world.nodes, ranks ? ranks->of[rank] : rank);
 }
 
 int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm)
 {
-    MPI_Group group;
+    struct nbc_world_ranks *ranks;
+    bool in_world;
     m->local = !m->remote_size && m->size == 1;
     m->oversubscribed = m->handshake = m->sockets = false;
     m->mixed = !m->remote_size && world.fullest > 1 && world.nodes.nnodes > 1;
     if (m->local || m->remote_size || (m->size > world.fullest && !world.sockets))
         return MPI_SUCCESS;
-    int error = group_of(m, comm, &group);
+    int error = world_ranks(m, comm, &ranks, &in_world);
     if (error)
-        return error; /* unreached: the MPI fails */
-    bool one_node, in_world = are_in_world(m, group, &one_node);
-    m->local = one_node;
+        return error;
+    m->local = in_world;
+    for (int i = 1; i < m->size && m->local; i++)
+        m->local = node_at(ranks, i) == node_at(ranks, 0);
+    nbc_world_ranks_release(ranks);
     m->oversubscribed = m->local && world.oversubscribed;
     m->handshake = m->local && NBC_HANDSHAKE_ON_NODE;
     m->sockets = world.sockets && !m->local && in_world;
-    group_free(&group);
     return MPI_SUCCESS;
 }
 
-/* Writes the node of each rank of the communicator to where[]. */
-static bool nodes_of_all_ranks(const struct nbc_members *m, MPI_Comm comm, int *where)
-{
-    MPI_Group group;
-    bool good = true;
-    if (group_of(m, comm, &group))
-        return false; /* unreached: no memory */
-    for (int first = 0; first < m->size && good; first += BATCH)
-        good = nodes_of_ranks(m, group, first, m->size - first < BATCH ? m->size - first : BATCH,
-                              where + first);
-    group_free(&group);
-    return good;
-}
-
-/* Returns an empty map if no two ranks share a node. Returns NULL without memory: only this rank
- * lacks it, so the call must fail. */
+/* Returns an empty map if no two ranks share a node, or if not all are in MPI_COMM_WORLD. Returns
+ * NULL without memory: only this rank lacks it, so the call must fail. */
 static struct nbc_nodes *nodemap_new(const struct nbc_members *m, MPI_Comm comm)
 {
+    struct nbc_world_ranks *ranks;
     struct nbc_nodes *map = calloc(1, sizeof *map);
     int *where = malloc((size_t)m->size * sizeof *where);
-    bool good = map && where;
-    if (good && nodes_of_all_ranks(m, comm, where))
+    bool known = false, good = map && where && !world_ranks(m, comm, &ranks, &known);
+    for (int i = 0; i < m->size && known; i++)
+        where[i] = node_at(ranks, i);
+    if (known) {
+        nbc_world_ranks_release(ranks);
         good = nbc_nodes_make(map, where, m->size);
+    }
     free(where);
     if (!good) {
         /* unreached below: no memory */

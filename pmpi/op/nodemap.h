@@ -21,9 +21,6 @@ int nbc_nodemap_count(void);
 /* Whether a node has more ranks of MPI_COMM_WORLD than processors. */
 bool nbc_nodemap_oversubscribed(void);
 
-/* The group of MPI_COMM_WORLD, between setup and cleanup. */
-MPI_Group nbc_nodemap_world(void);
-
 /* Sets local, sockets, oversubscribed, handshake and mixed of a communicator that is being created,
  * from its sizes. Only at its creation do all its processes have the same information: later, some
  * may have initialized or finalized MPI_COMM_WORLD and others not. Local. Returns an MPI error

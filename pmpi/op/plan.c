@@ -13,23 +13,15 @@
 #include "select.h"
 
 enum {
-    SETS = 8,           /* sets of a communicator; the hash of a plan determines its set */
-    WAYS = 8,           /* plans of a set */
+    MOST_PLANS = 64,    /* of a collective on a communicator */
     MAX_OPS = 1024,     /* larger schedules are not cached, to bound the memory per communicator */
     MAX_ENTRIES = 2048, /* longer arrays are not cached, for the same reason */
-    MAX_IDLE = 32       /* idle runs of a plan */
+    MAX_IDLE = 64       /* idle runs of a plan */
 };
 
-struct set {
-    uint32_t mark[WAYS]; /* part of the hash, which distinguishes most plans; 0: free */
-    uint32_t used[WAYS]; /* time of the last use; the least recently used plan is evicted */
-    struct nbc_plan *plan[WAYS];
-};
-
+/* Linked by next, the last one used first. */
 struct nbc_plans {
-    uint32_t now;
-    struct nbc_plan *recent[NBC_NCOLLS]; /* the last plan found for each collective, or NULL */
-    struct set set[SETS];
+    struct nbc_plan *of[NBC_NCOLLS];
 };
 
 static void plan_key_of(const struct nbc_call *call, const struct nbc_preferences *preferences,
@@ -41,7 +33,6 @@ static void plan_key_of(const struct nbc_call *call, const struct nbc_preference
     k->recv_type = call->recv.type;
     k->op = call->op;
     k->preferences = *preferences;
-    k->coll = call->coll;
     k->root = call->root;
     /* mutants: != for ==: plans are not found again, which takes time only */
     k->send_in_place = call->send.buf == MPI_IN_PLACE;
@@ -53,10 +44,9 @@ static void plan_key_of(const struct nbc_call *call, const struct nbc_preference
 static inline bool is_key_of(const struct nbc_plan_key *k, const struct nbc_call *call,
                              const struct nbc_preferences *preferences)
 {
-    return k->coll == (int)call->coll && k->send_count == call->send.count &&
-           k->recv_count == call->recv.count && k->send_type == call->send.type &&
-           k->recv_type == call->recv.type && k->op == call->op && k->root == call->root &&
-           k->preferences.alg == preferences->alg &&
+    return k->send_count == call->send.count && k->recv_count == call->recv.count &&
+           k->send_type == call->send.type && k->recv_type == call->recv.type &&
+           k->op == call->op && k->root == call->root && k->preferences.alg == preferences->alg &&
            k->preferences.segment == preferences->segment &&
            k->preferences.order == preferences->order &&
            k->send_in_place == (call->send.buf == MPI_IN_PLACE) &&
@@ -136,33 +126,7 @@ static bool keep_arrays(struct nbc_plan *p, const struct nbc_shape *s, const str
     return true;                    /* mutants: false for true: plans are used less often */
 }
 
-/* --- the table ---------------------------------------------------------------------------------*/
-
-/* The addresses of the arrays distinguish calls with different arrays; they are not part of the
- * key. */
-static uint64_t plan_hash(const struct nbc_call *call)
-{
-    const struct nbc_args *send = &call->send, *recv = &call->recv;
-    /* mutants: - for +: another place in the table */
-    uint64_t mix = (uint64_t)call->coll * 7 + (uint64_t)call->root * 131 +
-                   /* mutants: - for +: another place in the table */
-                   (uint64_t)send->count * 31 + (uint64_t)recv->count * 37 +
-                   /* mutants: - for +: another place in the table */
-                   (uint64_t)(uintptr_t)recv->type + (uint64_t)(uintptr_t)call->op +
-                   (uint64_t)(uintptr_t)send->counts.data * 3 +
-                   (uint64_t)(uintptr_t)recv->counts.data * 5;
-    return mix * UINT64_C(0x9E3779B97F4A7C15);
-}
-
-static uint32_t mark_of(uint64_t hash)
-{
-    return (uint32_t)(hash >> 24) | 1;
-}
-
-static struct set *set_of(struct nbc_plans *plans, uint64_t hash)
-{
-    return &plans->set[(hash >> 56) % SETS];
-}
+/* --- the cache ---------------------------------------------------------------------------------*/
 
 void nbc_plan_release(struct nbc_plan *plan)
 {
@@ -173,13 +137,11 @@ void nbc_plan_release(struct nbc_plan *plan)
     free(plan);
 }
 
-/* Removes a plan from the table. */
-static void plan_retire(struct nbc_plans *plans, struct set *set, int i)
+/* Removes a plan from its list. */
+static void plan_retire(struct nbc_plan **at)
 {
-    struct nbc_plan *plan = set->plan[i];
-    set->mark[i] = 0;
-    if (plans->recent[plan->key.coll] == plan)
-        plans->recent[plan->key.coll] = NULL;
+    struct nbc_plan *plan = *at;
+    *at = plan->next;
     while (plan->idle) {
         struct nbc_run *run = plan->idle;
         plan->idle = run->next;
@@ -197,16 +159,6 @@ static inline bool plan_is_for(const struct nbc_plan *p, const struct nbc_call *
             (same_arrays(&p->send, &call->send) && same_arrays(&p->recv, &call->recv)));
 }
 
-/* The index of the plan for a call, WAYS if there is none. */
-static int place_of(const struct set *set, uint32_t mark, const struct nbc_call *call,
-                    const struct nbc_preferences *preferences)
-{
-    for (int i = 0; i < WAYS; i++)
-        if (set->mark[i] == mark && plan_is_for(set->plan[i], call, preferences))
-            return i;
-    return WAYS;
-}
-
 static inline bool plan_suits(const struct nbc_plan *p, const struct nbc_call *call)
 {
     const void *send = call->send.buf, *recv = call->recv.buf;
@@ -216,13 +168,18 @@ static inline bool plan_suits(const struct nbc_plan *p, const struct nbc_call *c
            !(p->needs_send && p->needs_recv && (apart == 0 || apart == (uintptr_t)p->alias_offset));
 }
 
-static struct nbc_plan *plan_look_up(struct nbc_plans *plans, const struct nbc_call *call,
-                                     const struct nbc_preferences *preferences)
+static __attribute__((noinline)) struct nbc_plan *
+plan_look_up(struct nbc_plan **list, const struct nbc_call *call,
+             const struct nbc_preferences *preferences)
 {
-    uint64_t h = plan_hash(call);
-    struct set *set = set_of(plans, h);
-    int i = place_of(set, mark_of(h), call, preferences);
-    return i < WAYS ? plans->recent[call->coll] = set->plan[i] : NULL;
+    struct nbc_plan **at = list, *plan;
+    while ((plan = *at) && !plan_is_for(plan, call, preferences))
+        at = &plan->next;
+    if (!plan)
+        return NULL;
+    *at = plan->next;
+    plan->next = *list;
+    return *list = plan;
 }
 
 struct nbc_plan *nbc_plan_find(struct nbc_plans *plans, const struct nbc_call *call,
@@ -230,45 +187,27 @@ struct nbc_plan *nbc_plan_find(struct nbc_plans *plans, const struct nbc_call *c
 {
     if (!plans)
         return NULL;
-    struct nbc_plan *plan = plans->recent[call->coll];
+    struct nbc_plan *plan = plans->of[call->coll];
     if (!plan || !plan_is_for(plan, call, preferences))
-        plan = plan_look_up(plans, call, preferences);
-    if (!plan || !plan_suits(plan, call))
-        return NULL;
-    *plan->used = ++plans->now;
-    return plan;
+        plan = plan_look_up(&plans->of[call->coll], call, preferences);
+    return plan && plan_suits(plan, call) ? plan : NULL;
 }
 
-/* Returns a free index, or evicts the least recently used plan. */
-static int set_make_room(struct nbc_plans *plans, struct set *set)
+/* Adds a plan. It replaces that of an equal call that did not suit, or the one that was not used
+ * for longest. */
+static void plan_enter(struct nbc_plan **list, const struct nbc_call *call, struct nbc_plan *p)
 {
-    int oldest = 0;
-    for (int i = 0; i < WAYS; i++) {
-        if (!set->mark[i])
-            return i;
-        /* mutants: >= for >: no two were used at the same time */
-        if (plans->now - set->used[i] > plans->now - set->used[oldest])
-            oldest = i;
-    }
-    plan_retire(plans, set, oldest);
-    return oldest;
-}
-
-/* Enters a plan into the table. It replaces the plan of an equal call that did not suit, if there
- * is one. */
-static void plan_enter(struct nbc_plans *plans, const struct nbc_call *call, struct nbc_plan *p)
-{
-    uint64_t h = plan_hash(call);
-    struct set *set = set_of(plans, h);
-    int i = place_of(set, mark_of(h), call, &p->key.preferences);
-    if (i < WAYS)
-        plan_retire(plans, set, i);
-    else
-        i = set_make_room(plans, set);
-    set->mark[i] = mark_of(h);
-    set->used[i] = ++plans->now;
-    set->plan[i] = p;
-    p->used = &set->used[i];
+    struct nbc_plan **at = &p->next;
+    int n = 1;
+    p->next = *list;
+    *list = p;
+    while (*at)
+        if (n == MOST_PLANS || plan_is_for(*at, call, &p->key.preferences)) {
+            plan_retire(at);
+        } else {
+            at = &(*at)->next;
+            n++;
+        }
 }
 
 /* Whether a plan depends on predefined handles only, which are never freed. */
@@ -310,7 +249,7 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
     p->generation = nbc_types_generation;
     p->predefined = is_predefined(b);
     p->refs = 1;
-    plan_enter(*plans, call, p);
+    plan_enter(&(*plans)->of[call->coll], call, p);
     return p;
 }
 
@@ -339,8 +278,8 @@ void nbc_plans_free(struct nbc_plans *plans)
 {
     if (!plans)
         return;
-    for (int i = 0; i < SETS * WAYS; i++)
-        if (plans->set[i / WAYS].mark[i % WAYS])
-            plan_retire(plans, &plans->set[i / WAYS], i % WAYS);
+    for (int coll = 0; coll < NBC_NCOLLS; coll++)
+        while (plans->of[coll])
+            plan_retire(&plans->of[coll]);
     free(plans);
 }

@@ -25,7 +25,7 @@ struct nbc_plan_key {
     MPI_Datatype send_type, recv_type;
     MPI_Op op;
     struct nbc_preferences preferences;
-    int coll, root;
+    int root;
     bool send_in_place, recv_in_place;
 };
 
@@ -51,16 +51,16 @@ struct nbc_plan {
      * alias_offset apart (see nbc_bound). */
     bool needs_send, needs_recv;
     int64_t alias_offset;
-    uint32_t *used;       /* time of the last use, in the table */
+    struct nbc_plan *next;
     struct nbc_run *idle; /* idle runs of this plan, linked by next */
     int nidle;
-    int refs;                     /* the table's reference and those of requests */
+    int refs;                     /* the cache's reference and those of requests */
     struct nbc_datatype *types[]; /* of `handles` */
 };
 
 struct nbc_plans;
 
-/* The plan for a call; the table keeps its reference. NULL if there is none, or if the call must be
+/* The plan for a call; the cache keeps its reference. NULL if there is none, or if the call must be
  * bound again because of its buffers. */
 struct nbc_plan *nbc_plan_find(struct nbc_plans *plans, const struct nbc_call *call,
                                const struct nbc_preferences *preferences);
@@ -83,7 +83,7 @@ void nbc_plan_give(struct nbc_plan *plan, struct nbc_run *run);
 /* Drops a reference; the last one frees the plan. */
 void nbc_plan_release(struct nbc_plan *plan);
 
-/* Frees the table; plans with other references remain until these are dropped. Accepts NULL. */
+/* Frees the cache; plans with other references remain until these are dropped. Accepts NULL. */
 void nbc_plans_free(struct nbc_plans *plans);
 
 #endif

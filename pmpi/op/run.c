@@ -17,17 +17,9 @@
 
 enum {
     LINE = 64,
-    HEAD = (sizeof(struct nbc_run) + LINE - 1) / LINE * LINE,
-    MIN_ROOM = 256,         /* memory of a run; sizes are powers of two, for reuse */
-    MAX_ROOM = 16384,       /* larger runs have the exact size and are not pooled */
-    NCLASSES = 7,           /* size classes from MIN_ROOM to MAX_ROOM */
-    MAX_POOLED = 256,       /* most runs in the pool */
     LONG_REDUCTION = 16384, /* elements of a reduction that a progress thread should run */
     LENGTHY_BYTES = 1 << 20 /* bytes of messages for which it is worth waking the thread */
 };
-
-static struct nbc_run *run_pool[NCLASSES]; /* by size class, linked by next; under the lock */
-static int nrun_pooled;
 
 /* Runs whose memory the MPI may still use. The list keeps them from being reported as a leak. */
 static struct nbc_run *abandoned;
@@ -53,37 +45,11 @@ static size_t round_up_to_line(size_t size)
     return (size + LINE - 1) / LINE * LINE;
 }
 
-/* The size class for at most MAX_ROOM bytes. */
-static int size_class_of(size_t size)
-{
-    int class = 0;
-    while ((size_t)MIN_ROOM << class < size)
-        class ++;
-    return class;
-}
-
-static struct nbc_run *run_pool_take(int class)
-{
-    struct nbc_run *run = run_pool[class];
-    if (run) {
-        run_pool[class] = run->next;
-        nrun_pooled--;
-    }
-    return run;
-}
-
 static struct nbc_run *run_allocate(size_t size)
 {
-    bool kept = size <= MAX_ROOM;
-    struct nbc_run *run = kept ? run_pool_take(size_class_of(size)) : NULL;
+    struct nbc_run *run = malloc(sizeof *run + LINE + size);
     if (run)
-        return run;
-    size_t room = kept ? (size_t)MIN_ROOM << size_class_of(size) : round_up_to_line(size);
-    run = aligned_alloc(LINE, HEAD + room);
-    if (!run)
-        return NULL;
-    run->memory = (char *)run + HEAD;
-    run->room = room;
+        run->memory = (void *)round_up_to_line((uintptr_t)(run + 1));
     return run;
 }
 
@@ -208,20 +174,5 @@ void nbc_run_free(struct nbc_run *run)
         abandoned = run;
         return;
     }
-    if (run->room > MAX_ROOM || nrun_pooled == MAX_POOLED) {
-        free(run);
-        return;
-    }
-    int class = size_class_of(run->room);
-    run->next = run_pool[class];
-    run_pool[class] = run;
-    nrun_pooled++;
-}
-
-void nbc_run_cleanup(void)
-{
-    for (int class = 0; class < NCLASSES; class ++)
-        for (struct nbc_run *run; (run = run_pool_take(class));)
-            free(run);
-    nbc_stage_cleanup();
+    free(run);
 }

@@ -51,11 +51,10 @@ struct nbc_run {
     void *input;                 /* memory for a copy of the send buffer, */
     size_t input_bytes;          /* of so many bytes; 0: the program's buffer is used */
     struct nbc_request *request; /* the request that uses the run */
-    struct nbc_run *prev, *next; /* in the active list (progress.c), in a plan, or in the pool */
+    struct nbc_run *prev, *next; /* in the active list (progress.c), or in a plan */
     enum nbc_device_use device;  /* if it started where nbc_device_may_be */
     struct nbc_stage *stage;     /* if a buffer has been in a device's memory; or NULL */
-    void *memory;                /* follows this struct, aligned to 64 */
-    size_t room;                 /* size of memory in bytes */
+    void *memory;                /* behind this struct, aligned to 64 */
 };
 
 /* The rank of a peer in the hidden communicator. */
@@ -86,15 +85,12 @@ bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag
 
 /* The same, and its nbc_run_input if it `outlives` the call, where nbc_device_may_be: buffers may
  * be in the memory of a device, of which `use` is made. */
-bool nbc_run_start_with_devices(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag,
-                                const void *send, const void *recv, bool outlives,
-                                enum nbc_device_use use);
+__attribute__((cold)) bool nbc_run_start_with_devices(struct nbc_run *run, MPI_Comm comm,
+                                                      const int *ranks, int tag, const void *send,
+                                                      const void *recv, bool outlives,
+                                                      enum nbc_device_use use);
 
-/* Frees a run that is not active, or returns it to the pool. The memory of one that is abandoned
- * (exec.h) stays. */
+/* Frees a run that is not active. The memory of one that is abandoned (exec.h) stays. */
 void nbc_run_free(struct nbc_run *run);
-
-/* Frees the runs in the pool, at finalize. */
-void nbc_run_cleanup(void);
 
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/clock.h"
+#include "base/in_mpi.h"
 #include "base/errors.h"
 #include "base/settings.h"
 #include "base/state.h"

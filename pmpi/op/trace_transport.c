@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/in_mpi.h"
 #include "base/settings.h"
 #include "base/table.h"
 #include "op/mpi_transport.h"

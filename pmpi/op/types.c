@@ -15,9 +15,8 @@ bool nbc_types_due;
 static struct nbc_datatype *datatypes; /* under the lock, like operators */
 static struct nbc_operator *operators;
 
-static struct nbc_datatype *dead; /* which nothing uses any more; linked by next; under the lock */
-
-/* What the program has freed while another thread had the lock: a datatype or an operator. */
+/* What the program has freed: a datatype or an operator while another thread had the lock, or a
+ * datatype that operations used then. */
 struct left {
     MPI_Datatype type;
     MPI_Op op;
@@ -300,26 +299,12 @@ const struct nbc_bytes_run *nbc_datatype_runs(struct nbc_datatype *t, MPI_Comm c
     return t->runs;
 }
 
-static void datatype_take_out(struct nbc_datatype *t)
+static void datatype_forget(struct nbc_datatype *t)
 {
     HASH_DEL(datatypes, t);
     nbc_types_generation++;
-}
-
-static void types_are_due(void)
-{
-    __atomic_store_n(&nbc_types_due, true, __ATOMIC_RELEASE);
-}
-
-void nbc_datatype_release(struct nbc_datatype *t)
-{
-    nbc_assert_locked();
-    if (--t->uses > 0 || t->frees == 0)
-        return;
-    datatype_take_out(t);
-    t->next = dead;
-    dead = t;
-    types_are_due();
+    free(t->runs);
+    free(t);
 }
 
 /* For nbc_types_reclaim; *type or *op is null, and then both are. */
@@ -333,8 +318,24 @@ static bool leave(MPI_Datatype *type, MPI_Op *op)
     *type = MPI_DATATYPE_NULL;
     *op = MPI_OP_NULL;
     NBC_LEAVE(left, l);
-    types_are_due();
+    __atomic_store_n(&nbc_types_due, true, __ATOMIC_RELEASE);
     return true;
+}
+
+static __attribute__((noinline)) void datatype_leave(struct nbc_datatype *t)
+{
+    for (MPI_Datatype handle; t->frees > 0; t->frees--) {
+        handle = t->handle;
+        leave(&handle, &(MPI_Op){MPI_OP_NULL});
+    }
+    datatype_forget(t);
+}
+
+void nbc_datatype_release(struct nbc_datatype *t)
+{
+    nbc_assert_locked();
+    if (--t->uses == 0 && t->frees > 0)
+        datatype_leave(t);
 }
 
 /* Frees it, or lets the last operation that uses it do so. */
@@ -353,25 +354,12 @@ static void left_free(struct left *l)
 
 void nbc_types_reclaim_slow(void)
 {
-    /* Before the lists are read. */
+    /* Before the list is read. */
     (void)__atomic_exchange_n(&nbc_types_due, false, __ATOMIC_ACQ_REL);
     struct left *l = NBC_TAKE(left), *later;
     for (; l; l = later) {
         later = l->next;
         left_free(l);
-    }
-    nbc_lock();
-    struct nbc_datatype *t = dead, *next;
-    dead = NULL;
-    nbc_unlock();
-    for (; t; t = next) {
-        next = t->next;
-        for (MPI_Datatype handle; t->frees > 0; t->frees--) {
-            handle = t->handle;
-            NEXT(Type_free)(&handle);
-        }
-        free(t->runs);
-        free(t);
     }
 }
 
@@ -499,9 +487,7 @@ bool nbc_datatype_put_off(MPI_Datatype *type)
     if (!t || t->named)
         return false;
     if (t->uses == 0) {
-        datatype_take_out(t);
-        free(t->runs);
-        free(t);
+        datatype_forget(t);
         return false;
     }
     t->frees++;

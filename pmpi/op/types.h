@@ -25,7 +25,6 @@ struct nbc_datatype {
     enum nbc_number number;    /* the number type for the kernels, if they know it */
     int frees;                 /* how often the program has freed the handle, of which it may have
                                 * got several; as often with its last use */
-    struct nbc_datatype *next; /* in the list of dead ones */
     UT_hash_handle hh;
 };
 

@@ -6,7 +6,7 @@
 
 #include "nbcshim.h"
 
-#include "base/clock.h"
+#include "base/in_mpi.h"
 #include "below/next.h"
 #include "profile/record.h"
 

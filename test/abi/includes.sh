@@ -74,7 +74,7 @@ result $? "every file of pmpi is in a directory of the order"
 
 check_directory src src config.h
 check_directory include include
-check_directory test/unit test/unit src tools/nbcsim config.h
+check_directory test/unit test/unit src tools tools/nbcsim config.h
 check_directory tools/nbcsim tools/nbcsim tools src config.h
 check_directory tools/compare tools/compare tools src
 check_directory test/mpi test/mpi test/mpi/common include config.h

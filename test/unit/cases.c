@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "parts.h"
 #include "sched_check.h"
+#include "sched_print.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,6 +4,8 @@
 #ifndef NBC_TEST_CASES_H
 #define NBC_TEST_CASES_H
 
+#include <stdio.h>
+
 #include "nodes.h"
 #include "pattern.h"
 #include "select.h"

@@ -183,17 +183,11 @@ static bool of_blocks(nbc_builder *build, const struct at *a, struct formula *f)
     const int64_t windows = up(others, WINDOW);
     const int64_t in_all = P * others * n;
 
-    COST(nbc_gather_binomial, POWERS_OF_2, log2P, others, subtrees(P, 2) * n, others * n);
-    COST(nbc_gather_knomial4, POWERS_OF_4, log4P, others, subtrees(P, 4) * n, others * n);
-    COST(nbc_gather_bine, POWERS_OF_2, log2P, others, bine_subtrees(P) * n, others * n);
-    COST(nbc_gather_linear, ALWAYS, P > 1, others, others * n, others * n);
-    COST(nbc_gather_windowed, ALWAYS, windows, others, others * n, others * n);
-
-    COST(nbc_scatter_binomial, POWERS_OF_2, log2P, others, subtrees(P, 2) * n, others * n);
-    COST(nbc_scatter_knomial4, POWERS_OF_4, log4P, others, subtrees(P, 4) * n, others * n);
-    COST(nbc_scatter_bine, POWERS_OF_2, log2P, others, bine_subtrees(P) * n, others * n);
-    COST(nbc_scatter_linear, ALWAYS, P > 1, others, others * n, others * n);
-    COST(nbc_scatter_windowed, ALWAYS, windows, others, others * n, others * n);
+    COST(nbc_gather_scatter_binomial, POWERS_OF_2, log2P, others, subtrees(P, 2) * n, others * n);
+    COST(nbc_gather_scatter_knomial4, POWERS_OF_4, log4P, others, subtrees(P, 4) * n, others * n);
+    COST(nbc_gather_scatter_bine, POWERS_OF_2, log2P, others, bine_subtrees(P) * n, others * n);
+    COST(nbc_gather_scatter_linear, ALWAYS, P > 1, others, others * n, others * n);
+    COST(nbc_gather_scatter_windowed, ALWAYS, windows, others, others * n, others * n);
 
     COST(nbc_allgather_recursive_doubling, POWERS_OF_2, logp2 + (rest ? 2 : 0),
          p2 * logp2 + 2 * rest, (rest + P * (p2 - 1) + rest * P) * n, (rest ? 3 : 1) * others * n);
@@ -434,8 +428,9 @@ static int64_t fold_rounds(int64_t vectors)
     return vectors > WINDOW ? 1 + up(vectors - WINDOW, WINDOW - 1) : 1;
 }
 
-static bool between_groups(nbc_builder *build, const struct at *a, struct formula *f)
+static bool between_groups(const struct nbc_alg *alg, const struct at *a, struct formula *f)
 {
+    nbc_builder *build = alg->build;
     const int64_t P = a->P, R = a->R, n = a->n, log2P = log_ceil(P, 2);
     const int64_t smaller = P < R ? P : R, larger = P > R ? P : R;
     const int64_t T = pow2_floor(smaller), logT = log_ceil(T, 2); /* teams */
@@ -455,24 +450,17 @@ static bool between_groups(nbc_builder *build, const struct at *a, struct formul
     COST(nbc_barrier_inter_linear, ALWAYS, 1, 2 * P * R, 0, 0);
     COST(nbc_barrier_inter_dissemination, BOUND, 1 + log_ceil(smaller, 2) + (P == R ? 0 : 2),
          known_if(P == R, 2 * P * (1 + log2P)), 0, 0);
-    COST(nbc_bcast_inter_linear, ALWAYS, 1, R, R * n, R * n);
-    COST(nbc_gather_inter_linear, ALWAYS, 1, R, R * n, R * n);
-    COST(nbc_scatter_inter_linear, ALWAYS, 1, R, R * n, R * n);
+    COST(nbc_one_root_inter_linear, ALWAYS, 1, R, R * n, R * n);
     COST(nbc_reduce_inter_linear, ALWAYS, fold_rounds(R - 1), R, R * n, R * n);
-    /* The last one is received in the place of the result. */
-    COST(nbc_allreduce_inter_linear, BOUND, fold_rounds(larger - 1), 2 * P * R, 2 * P * R * n,
-         larger * n);
+    /* The last one is received in the place of the result of an allreduce. */
+    COST(nbc_all_inter_linear, BOUND, fold_rounds(larger - (alg->coll == NBC_ALLREDUCE)), 2 * P * R,
+         2 * P * R * n, larger * n);
     COST(nbc_allreduce_inter_recursive_doubling, BOUND, 1 + 2 * logT + (teams_of_two ? 0 : 2),
          known_if(teams_of_two, doubling), known_if(teams_of_two, doubling * n),
          (1 + 2 * logT + 2 + up(larger, T)) * n);
-    COST(nbc_allreduce_inter_bounce, BOUND, bounce_rounds, bounce_messages, bounce_bytes,
-         bounce_most);
-    COST(nbc_reduce_scatter_inter_linear, BOUND, fold_rounds(larger), 2 * P * R, 2 * P * R * n,
-         larger * n);
+    COST(nbc_all_inter_bounce, BOUND, bounce_rounds, bounce_messages, bounce_bytes, bounce_most);
     COST(nbc_reduce_scatter_block_inter_linear, BOUND, fold_rounds(larger - 1), 2 * P * R,
          (P + R) * n, larger * up(n, smaller));
-    COST(nbc_reduce_scatter_inter_bounce, BOUND, bounce_rounds, bounce_messages, bounce_bytes,
-         bounce_most);
     COST(nbc_alltoall_linear, ALWAYS, 1, 2 * P * R, 2 * P * R * n, larger * n);
     COST(nbc_alltoall_throttled, BOUND, up(larger, WINDOW), 2 * P * R, 2 * P * R * n, larger * n);
     return false;
@@ -482,7 +470,7 @@ bool formula_of(const struct nbc_alg *alg, const struct at *a, struct formula *f
 {
     nbc_builder *build = alg->build;
     if (alg->needs & NBC_INTER)
-        return between_groups(build, a, f);
+        return between_groups(alg, a, f);
     if (nbc_coll_is_neighborhood(alg->coll))
         return neighborhoods(build, a, f);
     return barrier_or_bcast(build, a, f) || of_blocks(build, a, f) || reductions(build, a, f) ||

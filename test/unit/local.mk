@@ -25,7 +25,7 @@ check_PROGRAMS += $(unit_tests)
 endif
 
 test_unit_libunit_la_LIBTOOLFLAGS = $(once_compiled)
-test_unit_libunit_la_CPPFLAGS = -iquote $(srcdir)/src $(CHECK_CFLAGS)
+test_unit_libunit_la_CPPFLAGS = -iquote $(srcdir)/src -iquote $(srcdir)/tools $(CHECK_CFLAGS)
 test_unit_libunit_la_SOURCES = \
 	test/unit/cases.c test/unit/cases.h \
 	test/unit/count.c test/unit/count.h \
@@ -34,7 +34,8 @@ test_unit_libunit_la_SOURCES = \
 	test/unit/results.c \
 	test/unit/sched_check.c test/unit/sched_check.h \
 	test/unit/sim.c test/unit/sim.h \
-	test/unit/unit.c test/unit/unit.h
+	test/unit/unit.c test/unit/unit.h \
+	tools/sched_print.c tools/sched_print.h
 
 test_unit_test_loggp_CPPFLAGS = $(AM_CPPFLAGS) -iquote $(srcdir)/tools/nbcsim
 test_unit_test_loggp_LDADD = libnbcsim.la $(LDADD) -lm
@@ -44,5 +45,5 @@ test_unit_test_uses_SOURCES = test/unit/test_uses.c test/unit/uses.def
 # Its allocations fail when it says so.
 test_unit_test_nomem_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
-AM_CPPFLAGS = -iquote $(srcdir)/src -iquote $(srcdir)/test/unit $(CHECK_CFLAGS)
+AM_CPPFLAGS = -iquote $(srcdir)/src -iquote $(srcdir)/test/unit -iquote $(srcdir)/tools $(CHECK_CFLAGS)
 LDADD = test/unit/libunit.la libnbc_core.la $(CHECK_LIBS)

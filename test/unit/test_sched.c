@@ -6,6 +6,7 @@
 #include "bytes.h"
 #include "cases.h"
 #include "sched_check.h"
+#include "sched_print.h"
 #include "unit.h"
 
 /* --- a call to build for ---------------------------------------------------------------------- */

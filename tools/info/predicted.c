@@ -13,6 +13,7 @@
 #include "nbcshim.h"
 
 #include "picture.h"
+#include "sched_print.h"
 
 /* --- which algorithm would run ---------------------------------------------------------------- */
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints a schedule as text, for people. */
-#include "sched.h"
+#include "sched_print.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+
+#include "sched.h"
 
 static const char *const kinds[] = {"send", "recv", "copy", "reduce", "join"};
 static const char *const bufs[] = {"send", "recv", "temp"};
