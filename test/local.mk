@@ -95,6 +95,7 @@ mostly_once_tests = \
 	test/tools/measure.sh \
 	test/tools/nbcinfo.sh \
 	test/tools/nodes.sh \
+	test/tools/selftest.sh \
 	test/tools/sites.sh \
 	test/tools/statistics.sh \
 	test/tools/testsome.sh \
