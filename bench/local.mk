@@ -3,40 +3,41 @@
 # A simulated MPI runs only programs that are made for it.
 if !SIMULATED
 bin_PROGRAMS += bench/nbcbench
+noinst_LTLIBRARIES += libnbcbench.la
 endif
+
+# What several programs measure with.
+libnbcbench_la_CPPFLAGS = $(bench_nbcbench_CPPFLAGS)
+libnbcbench_la_LIBTOOLFLAGS = $(once_compiled)
+libnbcbench_la_SOURCES = \
+	bench/cases.c bench/cases.h \
+	bench/model.c bench/model.h \
+	bench/native.c bench/native.def bench/native.h \
+	bench/runner.c bench/runner.h \
+	bench/sweep.c bench/sweep.h \
+	tools/emit.c tools/emit.h \
+	tools/meter.c tools/meter.h
 bench_nbcbench_CPPFLAGS = -iquote $(srcdir)/bench -iquote $(srcdir)/test/mpi -iquote $(srcdir)/tools -iquote $(srcdir)/src -I$(srcdir)/include \
 	$(MPI_CPPFLAGS)
 bench_nbcbench_SOURCES = \
 	bench/bench.h \
 	bench/calls.c \
-	bench/cases.c bench/cases.h \
 	bench/device.c \
-	bench/model.c bench/model.h \
-	bench/native.c bench/native.def bench/native.h \
 	bench/nbcbench.c \
 	bench/halo.c \
 	bench/outstanding.c \
 	bench/overlap.c \
 	bench/plot.c bench/plot.h \
 	bench/routines.h bench/routines_comms.c bench/routines_messages.c bench/routines_storage.c \
-	bench/runner.c bench/runner.h \
-	bench/sweep.c bench/sweep.h \
 	bench/time.c \
 	bench/untouched.c \
 	test/mpi/common/device.c test/mpi/common/device.h \
-	tools/emit.c tools/emit.h \
-	tools/gnuplot.c tools/gnuplot.h \
-	tools/meter.c tools/meter.h
-bench_nbcbench_LDADD = lib@NBC_NAME@.la libnbc_core.la $(MPI_LIBS) -lm
+	tools/gnuplot.c tools/gnuplot.h
+bench_nbcbench_LDADD = libnbcbench.la lib@NBC_NAME@.la libnbc_core.la $(MPI_LIBS) -lm
 
 # How long collectives take on distant hosts, for bench/hosts; not installed.
 bench_rounds_CPPFLAGS = $(bench_nbcbench_CPPFLAGS)
-bench_rounds_SOURCES = \
-	bench/cases.c bench/cases.h \
-	bench/model.c bench/model.h \
-	bench/native.c bench/native.def bench/native.h \
-	bench/rounds.c \
-	bench/runner.c bench/runner.h
+bench_rounds_SOURCES = bench/rounds.c
 bench_rounds_LDADD = $(bench_nbcbench_LDADD)
 
 # Neighborhoods on nodes, in the model of nbcsim; not installed.

@@ -5,6 +5,9 @@
 
 lib@NBC_NAME@_la_CPPFLAGS = -iquote $(srcdir)/pmpi -iquote $(srcdir)/src -I$(srcdir)/include $(MPI_CPPFLAGS) \
 	$(MPI_PROGRAM_CPPFLAGS)
+# Other options for the objects of the static library, where configure has put those of the shared one behind them
+# (lt_cv_prog_compiler_pic, as quickstart does).
+$(lib@NBC_NAME@_la_OBJECTS): CFLAGS += $(NBC_STATIC_CFLAGS)
 # What the names of the objects begin with.
 lib@NBC_NAME@_la_SHORTNAME = libnbcshim_la
 lib@NBC_NAME@_la_SOURCES = \
@@ -103,6 +106,7 @@ EXTRA_lib@NBC_NAME@_la_DEPENDENCIES = libnbcshim.map
 if SHARED # not over SMPI, nor with --disable-shared
 lib_LTLIBRARIES += libnbcprofile.la
 endif
+libnbcprofile_la_LIBTOOLFLAGS = $(once_compiled)
 libnbcprofile_la_CPPFLAGS = $(lib@NBC_NAME@_la_CPPFLAGS) -DNBC_PROFILE
 libnbcprofile_la_SOURCES = \
 	pmpi/base/collect.c pmpi/base/in_mpi.c \

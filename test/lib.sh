@@ -243,7 +243,8 @@ stacks()
 sleep_in_pieces()
 {
     local piece nothing i running late=0
-    piece=$(awk "BEGIN { print $1 / 30 }")
+    printf -v piece %.0f "$1e5" # ten microseconds
+    printf -v piece %d.%05d $((piece / 30 / 100000)) $((piece / 30 % 100000))
     exec {nothing}<> <(:)
     for ((i = 0; i < 30; i++)); do
         read -rt "$piece" -u "$nothing"
@@ -292,6 +293,14 @@ ends_well()
     status=$?
     result $status "$1"
     [ $status = 0 ] || comment "$(head -c 20000 "$scratch/log")"
+}
+
+# ends_badly NAME SECONDS: it fails, and does not hang.
+ends_badly()
+{
+    guarded "$2" "$scratch/log" "${launch[@]}"
+    [[ $? != @(0|124) ]]
+    result $? "$1"
 }
 
 # log_has NUMBER NAME PATTERN: so many lines of it match.

@@ -95,6 +95,7 @@ mostly_once_tests = \
 	test/tools/measure.sh \
 	test/tools/nbcinfo.sh \
 	test/tools/nodes.sh \
+	test/tools/selftest.sh \
 	test/tools/sites.sh \
 	test/tools/statistics.sh \
 	test/tools/testsome.sh \
@@ -125,11 +126,9 @@ $(TEST_LOGS): | config.h
 # What instructions.sh counts; a program and not a wrapper script of libtool.
 test_tools_instructions_CPPFLAGS = $(bench_nbcbench_CPPFLAGS)
 test_tools_instructions_SOURCES = \
-	bench/cases.c bench/cases.h \
-	bench/native.c bench/native.def bench/native.h \
 	bench/routines.h bench/routines_comms.c bench/routines_messages.c bench/routines_storage.c \
 	test/tools/instructions.c
-test_tools_instructions_LDADD = lib@NBC_NAME@.la libnbc_core.la $(MPI_LIBS)
+test_tools_instructions_LDADD = $(bench_nbcbench_LDADD)
 test_tools_instructions_LDFLAGS = $(AM_LDFLAGS) -no-install
 
 EXTRA_DIST += $(shell_tests) $(programs:%=test/programs/%)
@@ -139,7 +138,7 @@ programs = \
 	pnetcdf.sh run scalapack.sh slepc.sh spfft.sh stencil.sh trilinos.sh
 
 mostlyclean-local:
-	rm -rf one test/mpi/plain test/mpi/linked
+	rm -rf one test/mpi/plain
 	rm -f test/mpi/failed test/mpi/*.preload test/mpi/*.link test/mpi/*.static
 
 EXTRA_DIST += \

@@ -53,21 +53,17 @@ in_source = $(addprefix $(srcdir)/,$(filter %.c,$(1)))
 built = $(PROGRAMS) $(check_PROGRAMS) $(LTLIBRARIES) $(check_LTLIBRARIES)
 warnings_of_built = $(addprefix warnings-,$(subst /,_,$(subst .,_,$(built:$(EXEEXT)=))))
 mpi_preloaded = $(addsuffix .c,$(basename $(filter %.preload,$(check_DATA))))
-mpi_parts = $(mpi_common:%=test/mpi/common/%.c) $(fuzz_parts:%=test/mpi/%.c)
-# What is linked with nbcshim differs in these alone (NBC_TEST_LINKED).
-mpi_linked = $(patsubst $(srcdir)/%,%,$(shell grep -l NBC_TEST_LINKED $(srcdir)/test/mpi/*.c $(srcdir)/test/mpi/common/*.c))
-.PHONY: warnings warnings-mpi warnings-device warnings-mpi-preloaded warnings-mpi-linked $(warnings_of_built)
-warnings: warnings-mpi-preloaded warnings-mpi-linked warnings-device $(warnings_of_built)
-# What depends on the MPI.
-warnings-mpi: warnings-mpi-preloaded warnings-lib@NBC_NAME@_la warnings-libnbcprofile_la
+mpi_parts = $(mpi_common:%=test/mpi/common/%.c) test/mpi/common/strong.c $(fuzz_parts:%=test/mpi/%.c)
+.PHONY: warnings warnings-mpi warnings-device warnings-mpi-preloaded $(warnings_of_built)
+warnings: warnings-mpi-preloaded warnings-device $(warnings_of_built)
+# What depends on the MPI. (Programs that it does not compile gcc does.)
+warnings-mpi: warnings-lib@NBC_NAME@_la warnings-libnbcprofile_la
 warnings-device:
 	$(CC) -fsyntax-only $(AM_CFLAGS) $(CFLAGS) $(srcdir)/test/device/runtime.c
 	$(CC) -fsyntax-only $(AM_CFLAGS) $(CFLAGS) $(srcdir)/test/device/level_zero.c
 	$(CC) -fsyntax-only $(mpi_flags) $(srcdir)/test/device/aware.c
 warnings-mpi-preloaded:
 	$(CC) -fsyntax-only $(mpi_flags) $(call in_source,$(mpi_preloaded) $(mpi_parts))
-warnings-mpi-linked:
-	$(CC) -fsyntax-only $(mpi_flags) -DNBC_TEST_LINKED $(call in_source,$(mpi_linked))
 $(warnings_of_built): warnings-%:
 	$(CC) -fsyntax-only $(DEFS) $(DEFAULT_INCLUDES) $(or $($*_CPPFLAGS),$(AM_CPPFLAGS)) $(CPPFLAGS) \
 	$(or $($*_CFLAGS),$(AM_CFLAGS)) $(CFLAGS) $(call in_source,$($*_SOURCES))

@@ -7,22 +7,15 @@ tools_nbcinfo_CPPFLAGS = -iquote $(srcdir)/tools -iquote $(srcdir)/src -I$(srcdi
 	$(MPI_CPPFLAGS)
 tools_nbcinfo_SOURCES = \
 	tools/call.c tools/call.h \
-	tools/emit.c tools/emit.h \
 	tools/info/info.h tools/info/installed.c tools/info/predicted.c \
 	tools/nbcinfo.c \
 	tools/picture.c tools/picture.h \
 	tools/sched_print.c tools/sched_print.h
-tools_nbcinfo_LDADD = lib@NBC_NAME@.la libnbc_core.la $(MPI_LIBS)
 # --selftest makes the cases of the tests, and measures what nbcbench measures.
 if !SIMULATED
-tools_nbcinfo_CPPFLAGS += -DNBC_SELFTEST -DNBC_TEST_LINKED -iquote $(srcdir)/bench -iquote $(srcdir)/test/mpi \
+tools_nbcinfo_CPPFLAGS += -DNBC_SELFTEST -iquote $(srcdir)/bench -iquote $(srcdir)/test/mpi \
 	$(MPI_PROGRAM_CPPFLAGS)
 tools_nbcinfo_SOURCES += \
-	bench/cases.c bench/cases.h \
-	bench/model.c bench/model.h \
-	bench/native.c bench/native.def bench/native.h \
-	bench/runner.c bench/runner.h \
-	bench/sweep.c bench/sweep.h \
 	test/mpi/common/batch.c test/mpi/common/batch.h \
 	test/mpi/common/calls.def \
 	test/mpi/common/cases.c test/mpi/common/cases.h \
@@ -30,12 +23,16 @@ tools_nbcinfo_SOURCES += \
 	test/mpi/common/kinds.c test/mpi/common/kinds.h \
 	test/mpi/common/layouts.c test/mpi/common/layouts.h \
 	test/mpi/common/sides.c test/mpi/common/sides.h \
+	test/mpi/common/strong.c \
 	test/mpi/common/topology.c test/mpi/common/topology.h \
 	test/mpi/common/util.c test/mpi/common/util.h \
-	tools/meter.c tools/meter.h \
 	tools/selftest/right.c \
 	tools/selftest/selftest.c tools/selftest/selftest.h \
 	tools/selftest/times.c
+tools_nbcinfo_LDADD = $(bench_nbcbench_LDADD)
+else
+tools_nbcinfo_SOURCES += tools/emit.c tools/emit.h
+tools_nbcinfo_LDADD = lib@NBC_NAME@.la libnbc_core.la $(MPI_LIBS)
 endif
 
 # The rows of nbcinfo --cures.
@@ -80,14 +77,7 @@ bin_PROGRAMS += tools/nbctune
 endif
 tools_nbctune_CPPFLAGS = $(bench_nbcbench_CPPFLAGS)
 tools_nbctune_SOURCES = \
-	bench/cases.c bench/cases.h \
-	bench/model.c bench/model.h \
-	bench/native.c bench/native.def bench/native.h \
-	bench/runner.c bench/runner.h \
-	bench/sweep.c bench/sweep.h \
 	bench/tune.c bench/tune.h \
-	tools/emit.c tools/emit.h \
-	tools/meter.c tools/meter.h \
 	tools/nbctune.c
 tools_nbctune_LDADD = $(bench_nbcbench_LDADD)
 

@@ -90,10 +90,10 @@ few_rounds() # layout number-of-collectives
     log_has "$2" "$1 ranks: $2 collectives have a rule for sockets" "^nbcshim: barrier +one_round "
 }
 
-hierarchical 4x1 0 ""
+hierarchical 4x1 0 few
 few_rounds 4x1 1
 echo "eager 100" >"$scratch/short"
-results 4x1 "NBCSHIM_TUNING=$scratch/short" "$pieces" "blocks in pieces"
+results 4x1 "NBCSHIM_TUNING=$scratch/short" "few $pieces" "blocks in pieces"
 results 4 NBCSHIM_STATS=1 BARRIER
 few_rounds 4 0
 # Who shares a host does not depend on sizes: few of them.
@@ -127,10 +127,7 @@ END
 chmod +x "$scratch/lacking"
 expect "barrier.c compiles" $MPICC $newer_calls -o "$scratch/barrier" "$srcdir/test/tools/barrier.c"
 on_hosts 2x2 "$ours" NBCSHIM_INIT_TIMEOUT=2 "$scratch/lacking" "$scratch/barrier"
-guarded 30 "$scratch/log" "${launch[@]}"
-status=$?
-[ $status != 0 ] && [ $status != 124 ]
-result $? "a host without nbcshim: the job ends"
+ends_badly "a host without nbcshim: the job ends" 30
 log_has 1 "one line names its ranks, and the other host" \
     "^nbcshim: no answer from ranks 2-3 of 4 at MPI_Init for [2-9] s; nbcshim runs on ranks 0-1 \(h1\)\. The job ends"
 
@@ -138,10 +135,7 @@ log_has 1 "one line names its ranks, and the other host" \
 
 expect "lost.c compiles" $MPICC $newer_calls -o "$scratch/lost" "$hosts/lost.c"
 on_hosts 4x1 "$ours" "" "$scratch/lost"
-guarded 30 "$scratch/log" "${launch[@]}"
-status=$?
-[ $status != 0 ] && [ $status != 124 ]
-result $? "a rank is killed: the job ends"
+ends_badly "a rank is killed: the job ends" 30
 
 # --- a slow and faulty network --------------------------------------------------------------------
 

@@ -69,8 +69,8 @@ static void sweep(enum coll coll, const struct group *g, enum mode mode)
                     run_blocking(s, &blocking);
             }
     batch_run(&batch);
-    for (int k = 0; k < 4 && coll != BARRIER && !few; k++) {
-        struct spec s = make_spec(coll, g, serial++, (k * 5) % g->size, large(coll, g->size));
+    for (int k = 0; k < test_scale(2, 4) && coll != BARRIER && !few; k++) {
+        struct spec s = make_spec(coll, g, serial++, (k * 7) % g->size, large(coll, g->size));
         s.in_place = in_place && k % 2 == 1;
         batch_add(&batch, &s);
     }

@@ -24,10 +24,10 @@ mpi_needed := $(shell NBC_TESTS='$(value NBC_TESTS)' NBC_SKIP='$(value NBC_SKIP)
 check_DATA += $(sort $(filter $(mpi_tests:%=test/mpi/%.preload) $(mpi_tests:%=test/mpi/%.link) \
 	$(mpi_tests:%=test/mpi/%.static),$(mpi_needed)))
 
-# Compiled twice: see NBC_TEST_LINKED in test/mpi/common/util.h. The compiler writes down what each
+# A linked program has the objects of the preloaded one and common/strong.o. The compiler writes down what each
 # object depends on. With -Og it takes half the time; those with -O2 have the loops over bytes.
 optimization = -Og
-$(foreach f,cases inter kinds large layouts sides util,test/mpi/plain/$f.o test/mpi/linked/$f.o): optimization = -O2
+$(foreach f,cases inter kinds large layouts sides util,test/mpi/plain/$f.o): optimization = -O2
 mpi_flags = $(DEFS) -I. -I$(srcdir)/include -iquote $(srcdir)/test/mpi/common -iquote $(srcdir)/src \
 	$(MPI_CPPFLAGS) $(MPI_PROGRAM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS) $(optimization)
 mpi_compile = $(AM_V_CC)$(MKDIR_P) $(@D) && $(CC) $(mpi_flags) -MMD -MP
@@ -38,18 +38,15 @@ test/mpi/plain/%.o: test/mpi/%.c
 	$(mpi_compile) -c -o $@ $<
 test/mpi/plain/%.o: test/mpi/common/%.c
 	$(mpi_compile) -c -o $@ $<
-test/mpi/linked/%.o: test/mpi/%.c
-	$(mpi_compile) -DNBC_TEST_LINKED -c -o $@ $<
-test/mpi/linked/%.o: test/mpi/common/%.c
-	$(mpi_compile) -DNBC_TEST_LINKED -c -o $@ $<
 
 test/mpi/%.preload: test/mpi/plain/%.o $(mpi_common:%=test/mpi/plain/%.o)
 	$(AM_V_CCLD)$(mpi_plain_link) -Wl,--unresolved-symbols=ignore-in-object-files -o $@ $^ $(MPI_LIBS) $(LIBS)
 # Linked again only where the archive is in the program; a shared library is found at run time.
 shared_library = lib@NBC_NAME@.la
-test/mpi/%.link: test/mpi/linked/%.o $(mpi_common:%=test/mpi/linked/%.o) | $(shared_library)
+linked_common = $(mpi_common:%=test/mpi/plain/%.o) test/mpi/plain/strong.o
+test/mpi/%.link: test/mpi/plain/%.o $(linked_common) | $(shared_library)
 	$(mpi_link) -no-install -o $@ $^ lib@NBC_NAME@.la $(MPI_LIBS) $(LIBS)
-test/mpi/%.static: test/mpi/linked/%.o $(mpi_common:%=test/mpi/linked/%.o) lib@NBC_NAME@.la
+test/mpi/%.static: test/mpi/plain/%.o $(linked_common) lib@NBC_NAME@.la
 	$(mpi_static)
 
 # A simulated MPI loads a program once for each rank: as a shared object, in which the names of MPI
@@ -62,10 +59,9 @@ else
 mpi_static = $(mpi_link) -static -o $@ $^ $(MPI_LIBS) $(LIBS)
 endif
 
-test/mpi/fuzz.preload: $(fuzz_parts:%=test/mpi/plain/%.o)
-test/mpi/fuzz.link test/mpi/fuzz.static: $(fuzz_parts:%=test/mpi/linked/%.o)
+test/mpi/fuzz.preload test/mpi/fuzz.link test/mpi/fuzz.static: $(fuzz_parts:%=test/mpi/plain/%.o)
 
--include $(wildcard test/mpi/plain/*.d test/mpi/linked/*.d)
+-include $(wildcard test/mpi/plain/*.d)
 .SECONDARY:
 
 # Look-alikes of the runtimes of devices, which test programs load.
@@ -103,4 +99,4 @@ test_mpi_yield_la_SOURCES = test/mpi/yield.c
 test_mpi_yield_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
 
 EXTRA_DIST += $(mpi_tests:%=test/mpi/%.c) $(fuzz_parts:%=test/mpi/%.c) \
-	$(mpi_common:%=test/mpi/common/%.c) $(mpi_common:%=test/mpi/common/%.h)
+	$(mpi_common:%=test/mpi/common/%.c) $(mpi_common:%=test/mpi/common/%.h) test/mpi/common/strong.c

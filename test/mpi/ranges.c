@@ -12,9 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef NBC_TEST_LINKED
 #pragma weak MPI_Bcast_init
-#endif
 
 /* --- one operation ------------------------------------------------------------------------------
  */

@@ -12,9 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifndef NBC_TEST_LINKED
 #pragma weak MPI_Allreduce_init
-#endif
 
 enum { THREADS = 4, SLICE = 8 };
 

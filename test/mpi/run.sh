@@ -216,7 +216,7 @@ last_seed_only()
 run_case() # number of the case
 {
     local mode=${case_mode[$1]} log=$scratch/$1.log preload='' variables="${case_variables[$1]} ${NBC_VARIABLES:-}" status
-    local TIMEFORMAT='%R s, %U + %S s of processors'
+    local took TIMEFORMAT='%R s, %U + %S s of processors'
     [ "$mode" != preload ] || preload="$(sanitizer_runtime) $library"
     [[ $variables != *NBC_AWARE=yes* ]] || preload="$preload $PWD/test/device/aware.so"
     [ "$mode" != link ] || [ -z "$NBC_LIBRARY" ] ||
@@ -225,10 +225,11 @@ run_case() # number of the case
         "$PWD/test/mpi/${case_program[$1]}.$mode" ${case_arguments[$1]}
     { time guarded "${case_limit[$1]}" "$log" "${launch[@]}"; } 2>"$scratch/$1.time"
     status=$?
-    [ $status != 0 ] || [ -z "$(own_leaks "$log")" ] || status=leaks
+    [ $status != 0 ] || [ "$SANITIZE" = no ] || [ -z "$(own_leaks "$log")" ] || status=leaks
+    mapfile -t took <"$scratch/$1.time"
     {
         echo "$status"
-        comment "$(tail -n 1 "$scratch/$1.time"): ${case_name[$1]}"
+        echo "# ${took[-1]}: ${case_name[$1]}"
         if [ $status != 0 ]; then
             comment "status $status: ${launch[*]}"
             comment "$(last_seed_only <"$log" | head -c 20000)"
@@ -240,11 +241,11 @@ run_case() # number of the case
 # Prints what is known of a case that has ended.
 report() # number
 {
-    local status='no result'
-    { read -r status <"$scratch/$1.result"; } 2>/dev/null
-    [ "$status" = 0 ] || echo "${case_name[$1]}" >>"$failed"
-    result "$status" "${case_name[$1]}${only_test:+: $only_test}"
-    tail -n +2 "$scratch/$1.result" 2>/dev/null
+    local lines=()
+    [ ! -f "$scratch/$1.result" ] || mapfile -t lines <"$scratch/$1.result"
+    [ "${lines[0]:=no result}" = 0 ] || echo "${case_name[$1]}" >>"$failed"
+    result "${lines[0]}" "${case_name[$1]}${only_test:+: $only_test}"
+    [ ${#lines[@]} = 1 ] || printf '%s\n' "${lines[@]:1}"
 }
 
 # Cases run side by side while there is a processor for each of their ranks. Of those with more ranks
@@ -284,7 +285,7 @@ start() # number
 # Waits until a case has ended, and reports all that can be.
 collect()
 {
-    local pid i
+    local pid i status
     wait -n
     for pid in "${!running[@]}"; do
         kill -0 "$pid" 2>/dev/null && continue
@@ -292,7 +293,8 @@ collect()
         unset "running[$pid]"
         free=$((free + weight[i]))
         ended[i]=1
-        [ "$(head -n 1 "$scratch/$i.result")" != 124 ] || hung=$((hung + 1))
+        read -r status <"$scratch/$i.result"
+        [ "$status" != 124 ] || hung=$((hung + 1))
     done
     while [ "${ended[next]}" ]; do
         report $next

@@ -42,10 +42,12 @@ in_quotes()
     done
 }
 
+# What does not depend on the MPI is found out once.
 run() # argument...
 {
+    [ ! -f "$scratch/build/cache" ] || sed -i '/^ac_cv_env_\|MPI/d' "$scratch/build/cache"
     (cd "$scratch/build" && env -u srcdir -u MPICC CONFIG_SHELL=/bin/sh \
-        /bin/sh "$configure" --disable-static MPIEXEC="$MPIEXEC" MPIFC=no CC="$CC" "$@") 2>&1
+        /bin/sh "$configure" --cache-file=cache --disable-static MPIEXEC="$MPIEXEC" MPIFC=no CC="$CC" "$@") 2>&1
 }
 
 # The flags that a tree of configure has, one a line.

@@ -120,6 +120,7 @@ run_command()
         ;;
     make\ install) ;; # done above
     *nbctune\ --loggp) run_command "${1%--*}--version" ;; # measure.sh has the measurement, which takes seconds
+    *nbcrun\ --compare\ [!-]*) run_command "${1/--compare/--compare --runs=1}" ;;
     man\ *)
         for page in $(echo "${1#man }" | tr , ' '); do
             ls "$prefix"/share/man/man?/"$page".? || return 1

@@ -16,23 +16,17 @@ run()
 : >"$scratch/file"
 for directory in "$scratch/nothing/there" "$scratch/file" "$scratch/$(printf 'x%.0s' {1..300})"; do
     mpi_command 2 "" "" bench/nbcbench -c barrier -n 1 -g "$directory"
-    guarded 60 "$scratch/log" "${launch[@]}"
-    [ $? != 0 ]
-    result $? "nbcbench -g ${directory:0:60}: refused"
+    ends_badly "nbcbench -g ${directory:0:60}: refused" 60
     log_has 1 "with the reason" '^nbcbench: --plot .*: cannot write there: [A-Z].*$'
     log_has 0 "and nothing is measured" '^barrier'
 done
 
 # Where it can be opened, but not written.
 mpi_command 2 "" "" bench/nbcbench -c barrier -n 1 -j /dev/full
-guarded 60 "$scratch/log" "${launch[@]}"
-[ $? != 0 ]
-result $? "nbcbench -j /dev/full: fails"
+ends_badly "nbcbench -j /dev/full: fails" 60
 log_has 1 "with the reason" '^nbcbench: --json /dev/full: cannot write: No space left on device$'
 mpi_command 2 "" "" bench/nbcbench -c barrier -n 1 -j "$scratch/nothing/there"
-guarded 60 "$scratch/log" "${launch[@]}"
-[ $? != 0 ]
-result $? "nbcbench -j: refused"
+ends_badly "nbcbench -j: refused" 60
 log_has 1 "with the reason" '^nbcbench: --json .*: cannot write: No such file or directory$'
 log_has 0 "and nothing is measured" '^barrier'
 
@@ -83,9 +77,7 @@ measures overlap -c bcast,alltoall -s 4096 --idle
 refuses_device()
 {
     mpi_command 2 "" "" bench/nbcbench --device -n 1
-    guarded 60 "$scratch/log" "${launch[@]}"
-    [ $? != 0 ]
-    result $? "nbcbench --device without a GPU: refused"
+    ends_badly "nbcbench --device without a GPU: refused" 60
     log_has 1 "with the reason" '^nbcbench: device: no GPU with libcuda.so.1 or libamdhip64.so$'
 }
 [ -e /dev/nvidia0 ] || [ -e /dev/kfd ] || refuses_device
@@ -104,7 +96,7 @@ expect "rows" python3 "$srcdir/test/tools/measure.py" device "$scratch/json" dir
 
 measures halo -s 0,64 -n 3
 
-measures outstanding -g "$scratch/pictures"
+measures outstanding -n 1 -g "$scratch/pictures"
 for picture in overlap outstanding; do
     expect "picture of $picture" grep -q '</svg>' "$scratch/pictures/$picture.svg"
 done
@@ -131,9 +123,7 @@ expect "every call that nbcshim wraps is measured" diff <(comm -23 "$scratch/wra
 run 60 "nbcbench -u" bench/nbcbench -m untouched -u local -n 1
 log_has 0 "no other group" '^(collectives|communicators|messages|requests|windows|files) '
 mpi_command 2 "" "" bench/nbcbench -m untouched -u nothing
-guarded 60 "$scratch/log" "${launch[@]}"
-[ $? != 0 ]
-result $? "nbcbench -u nothing: refused"
+ends_badly "nbcbench -u nothing: refused" 60
 fi
 
 for program in bench/nbcbench tools/nbctune; do

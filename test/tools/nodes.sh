@@ -34,7 +34,7 @@ mpi_command 4 "$(sanitizer_runtime) $library" "NBCSHIM_STATS=1 NBCSHIM_TEST=node
     "$PWD/test/mpi/collectives.preload" few reduce_scatter_block
 ends_well "two nodes, rules: right results" 120
 log_has 1 "two nodes, rules: reduce_scatter_block" "^nbcshim: reduce_scatter_block +recursive_halving "
-run "nodes of three ranks and of one" "$forced NBCSHIM_TEST=nodes=3"
+run "nodes of three ranks and of one" "$forced NBCSHIM_TEST=nodes=3" few
 for coll in $colls; do
     log_has 1 "nodes of three ranks and of one: ${coll,,}" "^nbcshim: ${coll,,} +hierarchical "
 done

@@ -87,10 +87,7 @@ if $CC $MPI_CPPFLAGS -Wl,--no-as-needed -x c - -o "$scratch/has" $MPI_LIBS 2>/de
     log_has 2 "persistent collectives complete" '^completed 0$'
 else
     program "" "" persistent
-    guarded 60 "$scratch/log" "${launch[@]}"
-    status=$?
-    [ $status != 0 ] && [ $status != 124 ]
-    result $? "a persistent collective that the MPI lacks ends the program: $status"
+    ends_badly "a persistent collective that the MPI lacks ends the program" 60
     log_has 0 "no rank crashes" 'Segmentation|[Ss]ignal'
     grep -q 'MPI_Barrier_init failed: this MPI lacks it, and the dynamic linker searches .*libmpi.* before' \
         "$scratch/log"
@@ -109,10 +106,7 @@ else
 
     expect "a program that takes MPI_Init from the MPI compiles" compile_past past
     program "" "" past
-    guarded 60 "$scratch/log" "${launch[@]}"
-    status=$?
-    [ $status != 0 ] && [ $status != 124 ]
-    result $? "a persistent collective ends it: $status"
+    ends_badly "a persistent collective ends it" 60
     grep -q "lacks it, and the program called the MPI's own MPI_Init" "$scratch/log"
     result $? "it says why"
 fi

@@ -60,13 +60,17 @@ static int a_root(int i, int size)
 /* 12: less than an element may have, no multiple of any. */
 static const int64_t segments[NSEGMENTS] = {0, 12, 200};
 
+static bool scatters(enum nbc_coll coll)
+{
+    return coll == NBC_REDUCE_SCATTER || coll == NBC_REDUCE_SCATTER_BLOCK;
+}
+
 /* Keeps the work of one case in bounds where data grow with P², or with P³. */
 static void limit(struct test_case *c)
 {
     enum nbc_coll coll = c->alg->coll;
-    bool scatters = coll == NBC_REDUCE_SCATTER || coll == NBC_REDUCE_SCATTER_BLOCK;
     int64_t most = 1000;
-    if (scatters && c->remote) {
+    if (scatters(coll) && c->remote) {
         if (c->size > SMALL_SIZES)
             c->remote = 1 + c->remote % 4;
         most = 4000 / ((int64_t)c->size * c->remote);
@@ -212,8 +216,7 @@ static bool try_large(const struct nbc_alg *alg, int size, const struct fixed *f
     for (int i = 0; i < n; i++) {
         struct test_case c =
             nth_case(alg, size, hash3(row, (uint64_t)size, 1000 + (uint64_t)i) % ncases);
-        bool scatters = alg->coll == NBC_REDUCE_SCATTER || alg->coll == NBC_REDUCE_SCATTER_BLOCK;
-        c.count = scatters ? LARGE / (size + c.remote) : size > 8 ? LARGE / 4 : LARGE;
+        c.count = scatters(alg->coll) ? LARGE / (size + c.remote) : size > 8 ? LARGE / 4 : LARGE;
         c.segment = i & 1 ? 0 : 2000;
         c.op = i & 2 ? AFFINE : c.op == AFFINE ? SUM : c.op;
         c.root = i & 2 ? size / 2 : c.root;
@@ -225,10 +228,18 @@ static bool try_large(const struct nbc_alg *alg, int size, const struct fixed *f
     return true;
 }
 
+/* Whether data grow with P²: then the calls on more than 128 ranks would take half of the time. */
+static bool grows(enum nbc_coll coll)
+{
+    return (coll >= NBC_ALLGATHER && coll <= NBC_ALLTOALLW) || scatters(coll);
+}
+
 static bool try_size(const struct nbc_alg *alg, int size, const struct fixed *fixed,
                      struct tally *t)
 {
     int some = sample(size);
+    if (size > 128 && grows(alg->coll) && soak == 0)
+        return true;
     if (soak > 0 && size <= SMALL_SIZES)
         return try_all(alg, size, fixed, t) && try_some(alg, size, some, fixed, t);
     return try_some(alg, size, some + (int)(soak * 19 * some), fixed, t);

@@ -71,11 +71,7 @@ bool test_blocking_is_native(void)
 
 static bool shim_is_here(void)
 {
-#ifdef NBC_TEST_LINKED
-    return nbcshim_version() == NBCSHIM_VERSION;
-#else
     return nbcshim_version && nbcshim_version() == NBCSHIM_VERSION;
-#endif
 }
 
 /* A hung rank says where it is; whoever started the test then ends it. */
@@ -322,11 +318,7 @@ bool test_oversubscribed(void)
 
 bool test_calls_persistent(void)
 {
-#ifdef NBC_TEST_LINKED
-    return true;
-#else
     return MPI_Barrier_init != NULL;
-#endif
 }
 
 bool test_has_persistent(void)
