@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Communicators that the MPI frees in a call on files, or that a callback of the program frees
- * there with a datatype and an operator, while another thread has operations in progress; and
- * communicators that threads free while the MPI holds buffered messages on them. */
+ * there with a datatype and an operator, and requests that it tests there, while another thread has
+ * operations in progress; and communicators that threads free while the MPI holds buffered messages
+ * on them. */
 #include "config.h"
 #include "util.h"
 
@@ -82,15 +83,19 @@ TEST(buffered, .level = MPI_THREAD_MULTIPLE)
 #ifdef HAVE_MPI_FILE_OPEN
 enum { LONG = 3000, SHORT = 30 };
 
-static bool over; /* atomic */
+static bool over, testing, adding; /* atomic */
 
-/* An operator is called with nbcshim's lock, which the other thread must do without meanwhile. */
+/* An operator is called with nbcshim's lock, which the other thread must do without meanwhile: for
+ * long while that tests a request. */
 static void add_slowly(void *in, void *inout, int *n, MPI_Datatype *type)
 {
+    bool is_long = __atomic_load_n(&testing, __ATOMIC_RELAXED);
     (void)type;
     for (int i = 0; i < *n; i++)
         ((int *)inout)[i] += ((int *)in)[i];
-    usleep(200);
+    __atomic_store_n(&adding, is_long, __ATOMIC_RELAXED);
+    usleep(is_long ? 5000 : 200);
+    __atomic_store_n(&adding, false, __ATOMIC_RELAXED);
 }
 
 /* The other thread reduces until that of all ranks is over. */
@@ -140,11 +145,21 @@ static struct {
     MPI_Datatype type;
     MPI_Op op, unused; /* operations use the first */
     int users;
+    MPI_Request *pending;
 } inner;
 
+/* A request that is taken for the MPI's, because the other thread has the lock, counts as complete
+ * and stays. (Not on each rank the other thread reduces.) */
 static int copy_inner(MPI_Comm comm, int keyval, void *extra, void *value, void *copy, int *flag)
 {
+    int complete;
     (void)comm, (void)keyval, (void)extra;
+    __atomic_store_n(&testing, true, __ATOMIC_RELAXED);
+    for (int i = 0; i < 50 && !__atomic_load_n(&adding, __ATOMIC_RELAXED); i++)
+        usleep(100);
+    MPI_Test(inner.pending, &complete, MPI_STATUS_IGNORE);
+    __atomic_store_n(&testing, false, __ATOMIC_RELAXED);
+    EXPECT_INT(*inner.pending == MPI_REQUEST_NULL, complete);
     inner.users++;
     *(void **)copy = value;
     *flag = 1;
@@ -194,15 +209,16 @@ static void make_inner(MPI_Comm world)
     inner.users = 1;
 }
 
-/* Operations are pending that use what the callback frees; what is made then may get the same
- * handles. */
-static void freed_by_callback(MPI_Comm world)
+/* Operations are pending that use what the callback frees, and wait for ranks that start them only
+ * when they have opened the file; what is made then may get the same handles. */
+static void freed_by_callback(MPI_Comm world, int round)
 {
     static int in[LONG], sums[LONG], lefts[LONG];
     MPI_Comm outer, next;
     MPI_Datatype type;
     MPI_Op op;
-    MPI_Request r[2];
+    MPI_Request r[2] = {MPI_REQUEST_NULL};
+    MPI_File file;
     int keyval, wrong = 0, expected = test_size * (test_size + 1) / 2;
     for (int i = 0; i < LONG; i++) {
         in[i] = 1 + test_rank;
@@ -211,9 +227,14 @@ static void freed_by_callback(MPI_Comm world)
     MPI_Comm_create_keyval(copy_inner, free_inner, &keyval, NULL);
     MPI_Comm_dup(MPI_COMM_SELF, &outer);
     make_inner(world);
+    inner.pending = &r[0];
     MPI_Comm_set_attr(outer, keyval, NULL);
-    MPI_Iallreduce(in, sums, 1, inner.type, inner.op, inner.comm, &r[0]);
-    MPI_File file = opened(outer);
+    for (int early = 1; early >= 0; early--) {
+        if ((round + test_rank) % 2 == early)
+            MPI_Iallreduce(in, sums, 1, inner.type, inner.op, inner.comm, &r[0]);
+        if (early)
+            file = opened(outer);
+    }
     MPI_Comm_free(&outer);
     MPI_File_close(&file);
     EXPECT(inner.comm == MPI_COMM_NULL && inner.type == MPI_DATATYPE_NULL &&
@@ -243,7 +264,7 @@ TEST(files, .level = MPI_THREAD_MULTIPLE)
     for (int i = 0; i < rounds; i++) {
         test_place("round %d", i);
         shared_pointer();
-        freed_by_callback(comm);
+        freed_by_callback(comm, i);
     }
     __atomic_store_n(&over, true, __ATOMIC_RELAXED);
     pthread_join(thread, NULL);
