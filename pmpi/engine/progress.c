@@ -586,6 +586,16 @@ void nbc_progress_yield(int *spins)
     nbc_lock();
 }
 
+NBC_PER_THREAD const struct nbc_making *nbc_making;
+
+int64_t nbc_progress_duplicates_of(const struct nbc_context *c)
+{
+    int64_t n = c->nduplicates - c->nduplicated;
+    for (const struct nbc_making *m = nbc_making; m; m = m->outer)
+        n -= m->parent == c ? m->n : 0;
+    return n;
+}
+
 void nbc_progress_duplicates(MPI_Comm comm)
 {
     int spins = 0;
@@ -593,7 +603,7 @@ void nbc_progress_duplicates(MPI_Comm comm)
         return;
     nbc_lock();
     const struct nbc_context *c = nbc_context_find(comm);
-    while (c && (c->nduplicates > c->nduplicated || c->nby_mpi > 0)) {
+    while (c && (nbc_progress_duplicates_of(c) > 0 || c->nby_mpi > 0)) {
         nbc_progress(NULL);
         nbc_progress_yield(&spins);
     }

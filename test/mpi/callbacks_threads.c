@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Communicators that the MPI frees in a call on files, or that a callback of the program frees
  * there with a datatype and an operator, and requests that it tests there, while another thread has
- * operations in progress; and communicators that threads free while the MPI holds buffered messages
- * on them. */
+ * operations in progress; communicators that threads free while the MPI holds buffered messages on
+ * them, or while another thread makes their duplicate. */
 #include "config.h"
 #include "util.h"
 
@@ -270,6 +270,64 @@ TEST(files, .level = MPI_THREAD_MULTIPLE)
     pthread_join(thread, NULL);
     MPI_Comm_free(&comm);
     MPI_Comm_free(&others);
+}
+#endif
+
+/* --- duplicates ------------------------------------------------------------------------------- */
+
+#ifdef HAVE_MPI_COMM_IDUP
+static int copies; /* atomic */
+
+static int copy_slowly(MPI_Comm comm, int keyval, void *extra, void *value, void *copy, int *flag)
+{
+    (void)comm, (void)keyval, (void)extra;
+    *(void **)copy = value;
+    *flag = 1;
+    if (__atomic_add_fetch(&copies, 1, __ATOMIC_RELAXED) == 2)
+        usleep(50000);
+    return MPI_SUCCESS;
+}
+
+static void *poll_until_two(void *arg)
+{
+    MPI_Comm comm = *(MPI_Comm *)arg;
+    int flag;
+    while (__atomic_load_n(&copies, __ATOMIC_RELAXED) < 2)
+        MPI_Iprobe(MPI_ANY_SOURCE, 0, comm, &flag, MPI_STATUS_IGNORE);
+    return NULL;
+}
+
+/* Open MPI makes the second duplicate when the first exists: here the other thread does, while the
+ * parent is freed. */
+TEST(parent_is_freed, .level = MPI_THREAD_MULTIPLE)
+{
+    MPI_Comm other, parent, made[2];
+    MPI_Request r[2];
+    pthread_t thread;
+    int keyval;
+    MPI_Comm_dup(MPI_COMM_SELF, &other);
+    MPI_Comm_create_keyval(copy_slowly, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
+    for (int round = 0; round < 3; round++) {
+        __atomic_store_n(&copies, 0, __ATOMIC_RELAXED);
+        MPI_Comm_dup(MPI_COMM_WORLD, &parent);
+        MPI_Comm_set_attr(parent, keyval, NULL);
+        for (int i = 0; i < 2; i++)
+            MPI_Comm_idup(parent, &made[i], &r[i]);
+        pthread_create(&thread, NULL, poll_until_two, &other);
+        while (__atomic_load_n(&copies, __ATOMIC_RELAXED) < 2)
+            usleep(100);
+        MPI_Comm_free(&parent);
+        MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+        pthread_join(thread, NULL);
+        for (int i = 0; i < 2; i++) {
+            int sum = 0, one = 1;
+            MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, made[i]);
+            EXPECT_INT(sum, test_size);
+            MPI_Comm_free(&made[i]);
+        }
+    }
+    MPI_Comm_free_keyval(&keyval);
+    MPI_Comm_free(&other);
 }
 #endif
 
