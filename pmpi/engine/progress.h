@@ -10,7 +10,7 @@
  * there are started ones too. May be read without the lock. */
 extern int nbc_nactive;
 
-/* The number of operations that have completed so far. Under the lock. */
+/* The number of operations that have completed so far. Written under the lock. */
 extern unsigned nbc_ncompleted;
 
 /* Nanoseconds that threads of the program have spent in calls while an operation was active, if
