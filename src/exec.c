@@ -28,7 +28,7 @@ void nbc_exec_init(struct nbc_exec *e, const struct nbc_sched *sched,
 static inline void make_ready(struct nbc_exec *e, int32_t id)
 {
     int32_t *at = &e->ready[e->nready++];
-    for (; at[-1] > id; at--)
+    for (; at[-1] > id; at--) /* mutants: >= for >: none is in the list twice */
         *at = at[-1];
     *at = id;
 }
@@ -67,7 +67,7 @@ typedef int post(void *self, uintptr_t addr, int64_t count, int type, int peer, 
 static __attribute__((cold)) int post_failed(struct nbc_exec *e, post *call,
                                              const struct nbc_op *op, nbc_handle *h, int error)
 {
-    bool over = error < NBC_SENT;
+    bool over = error < NBC_SENT; /* mutants: <= for <: the caller knows of NBC_SENT */
     fail(e, over ? NBC_SENT - error : error);
     if (over)
         return NBC_SENT;
@@ -116,7 +116,7 @@ static __attribute__((cold)) void exec_stage(struct nbc_exec *e, int32_t id)
         e->transport->release(e->self);
     else if (!e->error)
         error = e->transport->stage(e->self, op, &e->handles[e->ninflight]);
-    if (error > 0)
+    if (error > 0) /* mutants: >= for >: 0 is no error to fail() either */
         fail(e, error);
     if (error)
         finish(e, id);
@@ -175,6 +175,7 @@ bool nbc_exec_start(struct nbc_exec *e)
         if (e->waits[id] == 0)
             e->ready[e->nready++] = id;
     }
+    /* mutants: >= for >: for speed */
     return exec_run(e, e->defer > 0 || e->defer_kinds);
 }
 

@@ -146,13 +146,13 @@ static void idup_duplicate_hidden(struct idup *d, const struct nbc_context *pare
 /* Makes the native call of an operation that has waited, without the lock, as idup_start_hidden. */
 static void idup_start(struct idup *d, struct nbc_context *parent)
 {
-    const int64_t later = parent->nduplicates - d->turn;
+    const struct nbc_making making = {parent, parent->nduplicates - d->turn, nbc_making};
     d->stage = IDUP_STARTS;
-    parent->nduplicated += later; /* for them no constructor waits that a callback calls */
+    nbc_making = &making;
     nbc_unlock();
     int error = idup_native(d, parent->user);
     nbc_lock();
-    parent->nduplicated -= later;
+    nbc_making = making.outer;
     d->stage = IDUP_DUPLICATES;
     d->made = *d->user;
     if (error)
@@ -260,7 +260,7 @@ static int idup_begin(MPI_Comm comm, MPI_Comm *newcomm, const void *site, struct
     origin.hidden = MPI_COMM_NULL;
     int error = op.run ? nbc_request_new(parent, &op, r) : MPI_ERR_NO_MEM;
     if (!error) {
-        const bool first = parent->nduplicates == parent->nduplicated;
+        const bool first = nbc_progress_duplicates_of(parent) == 0;
         const bool waits = NBC_DUPLICATES_FOLLOW && !first && !nbc_is_within_mpi(site);
         struct idup *d = op.run->memory;
         memset(d, 0, offsetof(struct idup, mine));

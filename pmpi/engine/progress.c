@@ -32,6 +32,12 @@ static struct nbc_run *active, *cursor;
  * nbc_progress. */
 enum { WINDOW = 8 };
 
+static void count_completed(void)
+{
+    /* mutants: - for +: only whether it changes counts */
+    __atomic_store_n(&nbc_ncompleted, nbc_ncompleted + 1, __ATOMIC_RELAXED);
+}
+
 static void count_active(int change)
 {
     /* mutants: - for +: only whether it is 0 counts */
@@ -79,13 +85,13 @@ static void call_enter(const char *name)
 {
     nbc_in_mpi_enter(name);
     at_enter.any = nbc_any_active();
-    at_enter.ncompleted = nbc_ncompleted;
+    at_enter.ncompleted = __atomic_load_n(&nbc_ncompleted, __ATOMIC_RELAXED);
 }
 
 static void call_leave(void)
 {
     int64_t took = nbc_in_mpi_leave();
-    if (at_enter.any || at_enter.ncompleted != nbc_ncompleted)
+    if (at_enter.any || at_enter.ncompleted != __atomic_load_n(&nbc_ncompleted, __ATOMIC_RELAXED))
         __atomic_fetch_add(&waited, took, __ATOMIC_RELAXED);
 }
 
@@ -160,7 +166,7 @@ static void operation_complete(struct nbc_request *r)
 {
     struct nbc_queue *queue = nbc_request_queue(r);
     active_leave(r->run);
-    nbc_ncompleted++;
+    count_completed();
     if (__builtin_expect(nbc_timing_on, 0))
         operation_measure(r);
     r->error = r->run->exec.error;
@@ -225,7 +231,7 @@ static bool operation_may_begin(const struct nbc_queue *queue, const struct nbc_
 /* Completes an operation that has not started, with an error. */
 static void operation_refuse(struct nbc_request *r, int error)
 {
-    nbc_ncompleted++;
+    count_completed();
     r->error = error;
     DL_DELETE2(nbc_request_queue(r)->pending, r, older, newer);
     nbc_request_set_state(r, NBC_COMPLETE);
@@ -393,7 +399,7 @@ static void operation_poll(struct nbc_request *r)
             operation_measure(r);
         if (NBC_ENDS_WITH_COMM && r->alg)
             r->context->nby_mpi--;
-        nbc_ncompleted++;
+        count_completed();
         active_leave(r->run);
         nbc_request_set_state(r, NBC_COMPLETE);
         return;
@@ -577,6 +583,16 @@ void nbc_progress_yield(int *spins)
     nbc_lock();
 }
 
+NBC_PER_THREAD const struct nbc_making *nbc_making;
+
+int64_t nbc_progress_duplicates_of(const struct nbc_context *c)
+{
+    int64_t n = c->nduplicates - c->nduplicated;
+    for (const struct nbc_making *m = nbc_making; m; m = m->outer)
+        n -= m->parent == c ? m->n : 0;
+    return n;
+}
+
 void nbc_progress_duplicates(MPI_Comm comm)
 {
     int spins = 0;
@@ -584,7 +600,7 @@ void nbc_progress_duplicates(MPI_Comm comm)
         return;
     nbc_lock();
     const struct nbc_context *c = nbc_context_find(comm);
-    while (c && (c->nduplicates > c->nduplicated || c->nby_mpi > 0)) {
+    while (c && (nbc_progress_duplicates_of(c) > 0 || c->nby_mpi > 0)) {
         nbc_progress(NULL);
         nbc_progress_yield(&spins);
     }

@@ -10,7 +10,7 @@
  * there are started ones too. May be read without the lock. */
 extern int nbc_nactive;
 
-/* The number of operations that have completed so far. Under the lock. */
+/* The number of operations that have completed so far. Written under the lock. */
 extern unsigned nbc_ncompleted;
 
 /* Nanoseconds that threads of the program have spent in calls while an operation was active, if
@@ -68,6 +68,20 @@ struct nbc_request *nbc_progress_pending(const struct nbc_context *c);
  * ranks progress them in different orders. If NBC_ENDS_WITH_COMM, waits likewise for the operations
  * of the algorithm mpi. Without the lock. */
 void nbc_progress_duplicates(MPI_Comm comm);
+
+/* The duplicates of a communicator that are pending, but for those of which this thread is making
+ * the first (nbc_making): a callback that it calls meanwhile does not wait for them. Under the
+ * lock. */
+int64_t nbc_progress_duplicates_of(const struct nbc_context *c);
+
+/* While this thread makes a duplicate that has waited for earlier ones: of its parent so many are
+ * pending from this one on. */
+struct nbc_making {
+    const struct nbc_context *parent;
+    int64_t n;
+    const struct nbc_making *outer; /* which it has begun before, or NULL */
+};
+extern NBC_PER_THREAD const struct nbc_making *nbc_making;
 
 /* Makes r the request of an operation whose run, with r->run, has been started without one and is
  * not complete. The queue has no other operation. Under the lock. */

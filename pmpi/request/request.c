@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "request/request.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -28,13 +29,22 @@ static struct entry *entries;
 static size_t mask; /* number of entries − 1; 0: no table */
 static size_t taken;
 
-/* The entry of a handle, or the free entry where it belongs. */
-static struct entry *entry_of(MPI_Request handle)
+/* Held while the table changes, and by a thread that reads it without the lock; not during calls of
+ * the MPI. It is taken inside the lock. */
+static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+
+/* The entry of a handle in a table with this mask, or the free entry where it belongs. */
+static struct entry *entry_in(struct entry *table, size_t its_mask, MPI_Request handle)
 {
     size_t i = nbc_hash_key(&handle, sizeof handle);
-    while (entries[i & mask].r && entries[i & mask].handle != handle)
+    while (table[i & its_mask].r && table[i & its_mask].handle != handle)
         i++;
-    return &entries[i & mask];
+    return &table[i & its_mask];
+}
+
+static struct entry *entry_of(MPI_Request handle)
+{
+    return entry_in(entries, mask, handle);
 }
 
 static bool handles_grow(void)
@@ -45,11 +55,13 @@ static bool handles_grow(void)
     struct entry *wider = calloc(more, sizeof *wider);
     if (!wider)
         return false;
-    entries = wider;
-    mask = more - 1;
     for (size_t i = 0; i < n; i++)
         if (old[i].r)
-            *entry_of(old[i].handle) = old[i];
+            *entry_in(wider, more - 1, old[i].handle) = old[i];
+    pthread_mutex_lock(&changing);
+    entries = wider;
+    mask = more - 1;
+    pthread_mutex_unlock(&changing);
     free(old);
     return true;
 }
@@ -58,9 +70,19 @@ static bool handles_add(MPI_Request handle, struct nbc_request *r)
 {
     if (taken >= (mask + 1) / 4 * 3 && !handles_grow())
         return false;
+    pthread_mutex_lock(&changing);
     *entry_of(handle) = (struct entry){handle, r};
+    pthread_mutex_unlock(&changing);
     taken++;
     return true;
+}
+
+bool nbc_request_is_own(MPI_Request handle)
+{
+    pthread_mutex_lock(&changing);
+    bool own = mask && entry_of(handle)->r;
+    pthread_mutex_unlock(&changing);
+    return own;
 }
 
 static void handles_clear(void)

@@ -6,7 +6,8 @@
  * to Fortran, tools, and MPI calls that nbcshim does not wrap therefore accept it. Handles and
  * objects are created once and recycled in pairs; a table finds the object of a handle.
  *
- * Under the lock of lock.h, except nbc_user_requests, which may be read without it. Local. */
+ * Under the lock of lock.h, except nbc_user_requests, which may be read without it, and
+ * nbc_request_is_own. Local. */
 #ifndef NBC_REQUEST_H
 #define NBC_REQUEST_H
 
@@ -118,6 +119,10 @@ static inline void nbc_request_prefetch(const struct nbc_request *r)
 
 /* The object of a handle, NULL if the handle is not one of nbcshim's. */
 struct nbc_request *nbc_request_find(MPI_Request handle);
+
+/* Whether a handle is one of nbcshim's. Without the lock, for a thread inside the MPI below: the
+ * holder of the lock may wait for one of the MPI. */
+bool nbc_request_is_own(MPI_Request handle);
 
 /* The arguments of nbc_request_new, which takes a reference to the plan. */
 struct nbc_operation {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Communicators that the MPI frees in a call on files, or that a callback of the program frees
- * there with a datatype and an operator, while another thread has operations in progress; and
- * communicators that threads free while the MPI holds buffered messages on them. */
+ * there with a datatype and an operator, and requests that it tests there, while another thread has
+ * operations in progress; communicators that threads free while the MPI holds buffered messages on
+ * them, or while another thread makes their duplicate. */
 #include "config.h"
 #include "util.h"
 
@@ -82,15 +83,19 @@ TEST(buffered, .level = MPI_THREAD_MULTIPLE)
 #ifdef HAVE_MPI_FILE_OPEN
 enum { LONG = 3000, SHORT = 30 };
 
-static bool over; /* atomic */
+static bool over, testing, adding; /* atomic */
 
-/* An operator is called with nbcshim's lock, which the other thread must do without meanwhile. */
+/* An operator is called with nbcshim's lock, which the other thread must do without meanwhile: for
+ * long while that tests a request. */
 static void add_slowly(void *in, void *inout, int *n, MPI_Datatype *type)
 {
+    bool is_long = __atomic_load_n(&testing, __ATOMIC_RELAXED);
     (void)type;
     for (int i = 0; i < *n; i++)
         ((int *)inout)[i] += ((int *)in)[i];
-    usleep(200);
+    __atomic_store_n(&adding, is_long, __ATOMIC_RELAXED);
+    usleep(is_long ? 5000 : 200);
+    __atomic_store_n(&adding, false, __ATOMIC_RELAXED);
 }
 
 /* The other thread reduces until that of all ranks is over. */
@@ -140,11 +145,21 @@ static struct {
     MPI_Datatype type;
     MPI_Op op, unused; /* operations use the first */
     int users;
+    MPI_Request *pending;
 } inner;
 
+/* A request that is taken for the MPI's, because the other thread has the lock, counts as complete
+ * and stays. (Not on each rank the other thread reduces.) */
 static int copy_inner(MPI_Comm comm, int keyval, void *extra, void *value, void *copy, int *flag)
 {
+    int complete;
     (void)comm, (void)keyval, (void)extra;
+    __atomic_store_n(&testing, true, __ATOMIC_RELAXED);
+    for (int i = 0; i < 50 && !__atomic_load_n(&adding, __ATOMIC_RELAXED); i++)
+        usleep(100);
+    MPI_Test(inner.pending, &complete, MPI_STATUS_IGNORE);
+    __atomic_store_n(&testing, false, __ATOMIC_RELAXED);
+    EXPECT_INT(*inner.pending == MPI_REQUEST_NULL, complete);
     inner.users++;
     *(void **)copy = value;
     *flag = 1;
@@ -194,15 +209,16 @@ static void make_inner(MPI_Comm world)
     inner.users = 1;
 }
 
-/* Operations are pending that use what the callback frees; what is made then may get the same
- * handles. */
-static void freed_by_callback(MPI_Comm world)
+/* Operations are pending that use what the callback frees, and wait for ranks that start them only
+ * when they have opened the file; what is made then may get the same handles. */
+static void freed_by_callback(MPI_Comm world, int round)
 {
     static int in[LONG], sums[LONG], lefts[LONG];
     MPI_Comm outer, next;
     MPI_Datatype type;
     MPI_Op op;
-    MPI_Request r[2];
+    MPI_Request r[2] = {MPI_REQUEST_NULL};
+    MPI_File file;
     int keyval, wrong = 0, expected = test_size * (test_size + 1) / 2;
     for (int i = 0; i < LONG; i++) {
         in[i] = 1 + test_rank;
@@ -211,9 +227,14 @@ static void freed_by_callback(MPI_Comm world)
     MPI_Comm_create_keyval(copy_inner, free_inner, &keyval, NULL);
     MPI_Comm_dup(MPI_COMM_SELF, &outer);
     make_inner(world);
+    inner.pending = &r[0];
     MPI_Comm_set_attr(outer, keyval, NULL);
-    MPI_Iallreduce(in, sums, 1, inner.type, inner.op, inner.comm, &r[0]);
-    MPI_File file = opened(outer);
+    for (int early = 1; early >= 0; early--) {
+        if ((round + test_rank) % 2 == early)
+            MPI_Iallreduce(in, sums, 1, inner.type, inner.op, inner.comm, &r[0]);
+        if (early)
+            file = opened(outer);
+    }
     MPI_Comm_free(&outer);
     MPI_File_close(&file);
     EXPECT(inner.comm == MPI_COMM_NULL && inner.type == MPI_DATATYPE_NULL &&
@@ -243,12 +264,70 @@ TEST(files, .level = MPI_THREAD_MULTIPLE)
     for (int i = 0; i < rounds; i++) {
         test_place("round %d", i);
         shared_pointer();
-        freed_by_callback(comm);
+        freed_by_callback(comm, i);
     }
     __atomic_store_n(&over, true, __ATOMIC_RELAXED);
     pthread_join(thread, NULL);
     MPI_Comm_free(&comm);
     MPI_Comm_free(&others);
+}
+#endif
+
+/* --- duplicates ------------------------------------------------------------------------------- */
+
+#ifdef HAVE_MPI_COMM_IDUP
+static int copies; /* atomic */
+
+static int copy_slowly(MPI_Comm comm, int keyval, void *extra, void *value, void *copy, int *flag)
+{
+    (void)comm, (void)keyval, (void)extra;
+    *(void **)copy = value;
+    *flag = 1;
+    if (__atomic_add_fetch(&copies, 1, __ATOMIC_RELAXED) == 2)
+        usleep(50000);
+    return MPI_SUCCESS;
+}
+
+static void *poll_until_two(void *arg)
+{
+    MPI_Comm comm = *(MPI_Comm *)arg;
+    int flag;
+    while (__atomic_load_n(&copies, __ATOMIC_RELAXED) < 2)
+        MPI_Iprobe(MPI_ANY_SOURCE, 0, comm, &flag, MPI_STATUS_IGNORE);
+    return NULL;
+}
+
+/* Open MPI makes the second duplicate when the first exists: here the other thread does, while the
+ * parent is freed. */
+TEST(parent_is_freed, .level = MPI_THREAD_MULTIPLE)
+{
+    MPI_Comm other, parent, made[2];
+    MPI_Request r[2];
+    pthread_t thread;
+    int keyval;
+    MPI_Comm_dup(MPI_COMM_SELF, &other);
+    MPI_Comm_create_keyval(copy_slowly, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
+    for (int round = 0; round < 3; round++) {
+        __atomic_store_n(&copies, 0, __ATOMIC_RELAXED);
+        MPI_Comm_dup(MPI_COMM_WORLD, &parent);
+        MPI_Comm_set_attr(parent, keyval, NULL);
+        for (int i = 0; i < 2; i++)
+            MPI_Comm_idup(parent, &made[i], &r[i]);
+        pthread_create(&thread, NULL, poll_until_two, &other);
+        while (__atomic_load_n(&copies, __ATOMIC_RELAXED) < 2)
+            usleep(100);
+        MPI_Comm_free(&parent);
+        MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+        pthread_join(thread, NULL);
+        for (int i = 0; i < 2; i++) {
+            int sum = 0, one = 1;
+            MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, made[i]);
+            EXPECT_INT(sum, test_size);
+            MPI_Comm_free(&made[i]);
+        }
+    }
+    MPI_Comm_free_keyval(&keyval);
+    MPI_Comm_free(&other);
 }
 #endif
 

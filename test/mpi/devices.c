@@ -245,6 +245,34 @@ static bool is_by_mpi(void)
     return rules && strstr(rules, "by_mpi");
 }
 
+static bool has_rounds(void)
+{
+    return test_size > 2 && test_has_persistent();
+}
+
+/* Rank 0 is in a blocking call, which the MPI may carry out, while the root needs it for the second
+ * round of a barrier before it makes that call. */
+TEST(blocked_rank_progresses, .wanted = has_rounds)
+{
+    int last = test_size - 1, *v = vector_new(ON_DEVICE, N, test_rank == last ? 5 : -1);
+    MPI_Request barrier;
+    MPI_Info info;
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "nbcshim_algorithm", "dissemination"));
+    OK(MPI_Barrier_init(MPI_COMM_WORLD, info, &barrier));
+    OK(MPI_Info_free(&info));
+    if (test_rank > 0)
+        usleep(50000);
+    OK(MPI_Start(&barrier));
+    if (test_rank > 0)
+        OK(MPI_Wait(&barrier, MPI_STATUS_IGNORE));
+    OK(MPI_Bcast(v, N, MPI_INT, last, MPI_COMM_WORLD));
+    OK(MPI_Wait(&barrier, MPI_STATUS_IGNORE));
+    EXPECT(vector_is(ON_DEVICE, v, N, 1, 5), "wrong data");
+    OK(MPI_Request_free(&barrier));
+    device_free(v);
+}
+
 /* Changes a variable of the runtime. */
 static void set_runtime(const char *name, const char *value)
 {

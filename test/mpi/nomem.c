@@ -338,6 +338,41 @@ SCENE(communicators)
     return error;
 }
 
+/* Else ranks might use the form with MPI_Count, which not all MPIs have. */
+static bool has_same_form(void)
+{
+    const char *set = getenv("NBCSHIM_TEST");
+    return is_alone() && set && strcmp(set, "same_form=1") == 0;
+}
+
+/* The MPI carries them out; one more each time, since what they take is kept for the next. */
+SCENE_IF(by_mpi, has_same_form, in_growing_scene)
+{
+    enum { MOST = 100 };
+    static int most, results[MOST];
+    MPI_Request list[MOST];
+    MPI_Comm copy = MPI_COMM_NULL;
+    MPI_Info info;
+    int error = MPI_SUCCESS, n = 0;
+    most += most < MOST;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, (char *)"nbcshim_algorithm", (char *)"mpi");
+    TRY(MPI_Comm_dup(comm, &copy));
+    TRY(MPI_Comm_set_info(copy, info));
+    MPI_Info_free(&info);
+    for (; n < most && !error; n += !error) {
+        results[n] = 0;
+        TRY(MPI_Iallreduce(in, &results[n], 1, I, MPI_SUM, copy, &list[n]));
+        const char *name = error ? "mpi" : nbcshim_algorithm(list[n], NULL);
+        EXPECT(name && strcmp(name, "mpi") == 0, "%s", name ? name : "none");
+    }
+    OK(MPI_Waitall(n, list, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < n; i++)
+        EXPECT_INT(results[i], in[0]);
+    drop(&copy);
+    return error;
+}
+
 #if MPI_VERSION >= 3
 SCENE(duplicates)
 {
@@ -489,6 +524,70 @@ TEST(among_others, .wanted = is_among_others)
 {
     for (int i = 0; i < 1 + test_has_persistent(); i++)
         run_among_others(i > 0);
+}
+
+/* The last rank fails while the ranks agree on an algorithm (NBCSHIM_TEST=nodes=2), once nothing is
+ * new to them but the pattern: the others have a request in vain, and the next call is right. */
+static MPI_Request pattern_init(MPI_Info info, int *error)
+{
+    MPI_Request r = MPI_REQUEST_NULL;
+    *error = MPI_Neighbor_alltoall_init(in, 1, I, out, 1, I, comm, info, &r);
+    EXPECT_INT(*error == MPI_SUCCESS, r != MPI_REQUEST_NULL);
+    return r;
+}
+
+static bool fail_pattern(int n, MPI_Info info)
+{
+    int peers[MANY], error, any = 0, last = test_size - 1, held = pieces_live;
+    MPI_Request r;
+    test_place("pattern, piece %d", n);
+    for (int i = 0; i < test_size; i++)
+        peers[i] = i;
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, test_size, peers, MPI_UNWEIGHTED, test_size,
+                                   peers, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 3; i++) {
+        refused = false;
+        countdown = i == 1 && test_rank == last ? n : 0;
+        r = pattern_init(info, &error);
+        countdown = 0;
+        any |= refused;
+        EXPECT(!error || (refused && class_of(error) == MPI_ERR_NO_MEM), "call %d: class %d", i,
+               class_of(error));
+        if (i != 1) {
+            const char *name = nbcshim_algorithm(r, NULL);
+            EXPECT(name && strcmp(name, "locality") == 0, "%s", name ? name : "none");
+            MPI_Start(&r);
+            OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+            for (int from = 0; from < test_size; from++)
+                EXPECT_INT(out[from], 1 + test_rank + 100 * from);
+        }
+        if (r != MPI_REQUEST_NULL)
+            MPI_Request_free(&r);
+    }
+    MPI_Comm_free(&comm);
+    EXPECT(n < 3 || pieces_live <= held, "piece %d: %d are left", n, pieces_live - held);
+    MPI_Bcast(&any, 1, I, last, MPI_COMM_WORLD);
+    return any;
+}
+
+static bool plays_patterns(void)
+{
+    return plays() && test_has_persistent() && test_size > 2;
+}
+
+TEST(pattern, .if_named = true, .wanted = plays_patterns)
+{
+    MPI_Info info;
+    int n = 1;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "nbcshim_algorithm", "locality");
+    for (int i = 0; i < MANY; i++)
+        in[i] = 1 + i + 100 * test_rank;
+    while (fail_pattern(n, info))
+        n++;
+    EXPECT(n > 1, "an agreement asks for no memory");
+    MPI_Info_free(&info);
 }
 
 /* With NBCSHIM_CHECK=1 the operations of a communicator begin in order, each when its check is
