@@ -13,15 +13,17 @@
 #include "select.h"
 
 enum {
-    MOST_PLANS = 64,    /* of a collective on a communicator */
+    LISTS = 8,          /* of plans of a collective on a communicator */
+    MOST_PLANS = 8,     /* of a list */
     MAX_OPS = 1024,     /* larger schedules are not cached, to bound the memory per communicator */
     MAX_ENTRIES = 2048, /* longer arrays are not cached, for the same reason */
     MAX_IDLE = 64       /* idle runs of a plan */
 };
 
-/* Linked by next, the last one used first. */
+/* Lists linked by next, the last one used first. The arguments in which calls of a program differ
+ * most determine the list. */
 struct nbc_plans {
-    struct nbc_plan *of[NBC_NCOLLS];
+    struct nbc_plan *of[NBC_NCOLLS][LISTS];
 };
 
 static void plan_key_of(const struct nbc_call *call, const struct nbc_preferences *preferences,
@@ -182,14 +184,23 @@ plan_look_up(struct nbc_plan **list, const struct nbc_call *call,
     return *list = plan;
 }
 
+static inline struct nbc_plan **list_of(struct nbc_plans *plans, const struct nbc_call *call)
+{
+    /* mutants: - for +: another list */
+    uint64_t mix = (uint64_t)call->send.count + (uint64_t)call->recv.count + (uint64_t)call->root +
+                   /* mutants: - for +: another list */
+                   (uint64_t)(uintptr_t)call->recv.type + (uintptr_t)call->send.counts.data;
+    return &plans->of[call->coll][mix * UINT64_C(0x9E3779B97F4A7C15) >> 61];
+}
+
 struct nbc_plan *nbc_plan_find(struct nbc_plans *plans, const struct nbc_call *call,
                                const struct nbc_preferences *preferences)
 {
     if (!plans)
         return NULL;
-    struct nbc_plan *plan = plans->of[call->coll];
+    struct nbc_plan **list = list_of(plans, call), *plan = *list;
     if (!plan || !plan_is_for(plan, call, preferences))
-        plan = plan_look_up(&plans->of[call->coll], call, preferences);
+        plan = plan_look_up(list, call, preferences);
     return plan && plan_suits(plan, call) ? plan : NULL;
 }
 
@@ -249,7 +260,7 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
     p->generation = nbc_types_generation;
     p->predefined = is_predefined(b);
     p->refs = 1;
-    plan_enter(&(*plans)->of[call->coll], call, p);
+    plan_enter(list_of(*plans, call), call, p);
     return p;
 }
 
@@ -278,8 +289,8 @@ void nbc_plans_free(struct nbc_plans *plans)
 {
     if (!plans)
         return;
-    for (int coll = 0; coll < NBC_NCOLLS; coll++)
-        while (plans->of[coll])
-            plan_retire(&plans->of[coll]);
+    for (int i = 0; i < NBC_NCOLLS * LISTS; i++)
+        while (plans->of[i / LISTS][i % LISTS])
+            plan_retire(&plans->of[i / LISTS][i % LISTS]);
     free(plans);
 }
