@@ -277,20 +277,23 @@ SCENE(arrays)
 {
     MPI_Request list[MANY];
     MPI_Status statuses[MANY];
-    int error = MPI_SUCCESS, n = 0, index, count, indices[MANY], flag;
+    int error = MPI_SUCCESS, n = 0, index, count, indices[MANY], flag, lacking = 0;
     memset(out, 0, sizeof out);
     for (; n < MANY && !error; n++) {
         list[n] = MPI_REQUEST_NULL;
         TRY(MPI_Iallreduce(&in[n], &out[n], 1, I, MPI_SUM, comm, &list[n]));
     }
+    const bool all_called = !error;
     TRY(MPI_Testany(n, list, &index, &flag, MPI_STATUS_IGNORE));
     TRY(MPI_Waitany(n, list, &index, MPI_STATUS_IGNORE));
     TRY(MPI_Testsome(n, list, &count, indices, MPI_STATUSES_IGNORE));
     TRY(MPI_Waitsome(n, list, &count, indices, statuses));
     TRY(MPI_Waitall(n, list, statuses));
     OK(MPI_Waitall(n, list, MPI_STATUSES_IGNORE));
+    /* One without memory when its turn comes fails in its completion. */
     for (int i = 0; i < n - 1; i++)
-        EXPECT_INT(out[i], in[i]);
+        lacking += out[i] != in[i];
+    EXPECT(lacking <= (all_called && error), "%d have no result", lacking);
     return error;
 }
 
