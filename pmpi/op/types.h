@@ -22,9 +22,9 @@ struct nbc_datatype {
     bool relative;              /* see nbc_is_relative */
     struct nbc_bytes_run *runs; /* see nbc_datatype_runs; NULL: not yet known */
     int nruns;
-    enum nbc_number number;    /* the number type for the kernels, if they know it */
-    int frees;                 /* how often the program has freed the handle, of which it may have
-                                * got several; as often with its last use */
+    enum nbc_number number; /* the number type for the kernels, if they know it */
+    int frees;              /* how often the program has freed the handle, of which it may have
+                             * got several; as often with its last use */
     UT_hash_handle hh;
 };
 
