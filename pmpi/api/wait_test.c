@@ -18,8 +18,6 @@
 
 #include "base/in_mpi.h"
 #include "base/errors.h"
-#include "base/state.h"
-#include "base/tag_space.h"
 #include "below/export.h"
 #include "below/quirks.h"
 #include "comm/context.h"
@@ -556,31 +554,49 @@ static void statuses_begin(int n, const MPI_Request *requests, MPI_Status *statu
     }
 }
 
-/* Completes other requests in an array of MPI_Waitall, about `most` of them: some progress only in
- * completion calls for them, those of collective file operations in MPICH. (MPI_Testall would not
+/* The other requests in an array of MPI_Waitall, which are tested in turn: some progress only in
+ * completion calls for them, those of collective file operations in MPICH. MPI_Testall would not
  * do: in MPICH 4.0.2 it reports active partitioned requests as failed, and polls complete requests
- * of file operations again, which aborts the program.) An error is one in its status. */
-static int all_other(struct array *a, int most, MPI_Status *statuses, bool *reported)
+ * of file operations again, which aborts the program. */
+struct others {
+    int place;     /* of the one that is tested next */
+    int over;      /* so many in front of it are not active, as their last tests say */
+    bool reported; /* a test has written a status for the program */
+};
+
+/* Tests one request, as a part of the call for all: an error is one in its status. */
+static int other_test(struct others *o, MPI_Request *request, int *flag, MPI_Status *status)
 {
-    const bool ignored = statuses == MPI_STATUSES_IGNORE;
-    MPI_Status mine = empty_status;
-    int at = 0, error = MPI_SUCCESS;
-    bool raised = false, found = true;
-    for (int i = 0; i < WINDOW && found && !error; i++) {
-        a->others_active = most < a->n;
-        nbc_suppress_errors_begin();
-        found = any_other(a, most, &at, ignored ? MPI_STATUS_IGNORE : &mine, &error);
-        raised = !nbc_suppress_errors_end();
-        if (!found || ignored || at == MPI_UNDEFINED)
-            continue;
-        statuses[at] = mine;
-        statuses[at].MPI_ERROR = error;
-        *reported = true;
+    MPI_Status mine;
+    nbc_suppress_errors_begin();
+    const int error = NEXT(Test)(request, flag, status ? &mine : MPI_STATUS_IGNORE);
+    const bool raised = !nbc_suppress_errors_end();
+    if (status && (*flag || error) && status->MPI_ERROR == MPI_ERR_PENDING) {
+        *status = mine;
+        status->MPI_ERROR = error;
+        o->reported = true;
     }
-    a->own.others = found || a->others_active;
     if (!error)
         return MPI_SUCCESS;
     return raised ? MPI_ERR_IN_STATUS : nbc_raise(MPI_COMM_NULL, MPI_ERR_IN_STATUS);
+}
+
+/* Tests other requests up to the first that is not complete, at most WINDOW. (The MPI below takes
+ * those of nbcshim for inactive ones.) */
+static int others_test(struct others *o, int n, MPI_Request *requests, MPI_Status *statuses)
+{
+    int error = MPI_SUCCESS, flag = true;
+    for (int tests = 0; tests < WINDOW && o->over < n && flag && !error;) {
+        const int at = o->place;
+        o->place = at + 1 < n ? at + 1 : 0;
+        if (requests[at] != MPI_REQUEST_NULL) {
+            MPI_Status *status = statuses == MPI_STATUSES_IGNORE ? NULL : &statuses[at];
+            error = other_test(o, &requests[at], &flag, status);
+            tests++;
+        }
+        o->over = flag ? o->over + 1 : 0;
+    }
+    return error;
 }
 
 /* Ends own requests in their order, and progresses the first one that is not complete. Returns
@@ -602,13 +618,13 @@ static bool all_step(struct statuses *report, int n, MPI_Request *requests, int 
 /* Out of line, as for one request. */
 static __attribute__((noinline)) int wait_all(int n, MPI_Request *requests, MPI_Status *statuses)
 {
-    struct array a = {.n = n, .requests = requests, .seen = true};
+    struct nbc_own own;
+    struct others others = {.place = 0};
     struct statuses report = {.list = statuses};
     int error = MPI_SUCCESS, place = 0, spins = 0;
-    bool reported = false;
     nbc_lock();
-    nbc_own_find(&a.own, n, requests, false);
-    const bool is_below = !a.own.n && !nbc_must_poll();
+    nbc_own_find(&own, n, requests, false);
+    const bool is_below = !own.n && !nbc_must_poll();
     if (!is_below)
         statuses_begin(n, requests, statuses);
     nbc_unlock();
@@ -616,18 +632,20 @@ static __attribute__((noinline)) int wait_all(int n, MPI_Request *requests, MPI_
         error = NEXT(Waitall)(n, requests, statuses);
         return error ? all_end(n, requests, &report, n, error) : MPI_SUCCESS;
     }
+    if (!own.others)
+        others.over = n;
     for (;;) {
         const int before = place;
-        const bool own_done = all_step(&report, n, requests, &place, a.own.others);
+        const bool own_done = all_step(&report, n, requests, &place, others.over < n);
         if (place > before) /* mutants: >= for >: whose turn it is */
             spins = 0;
-        if (own_done && a.own.others && !reported && !report.error && !nbc_must_poll()) {
+        if (own_done && others.over < n && !others.reported && !report.error && !nbc_must_poll()) {
             error = NEXT(Waitall)(n, requests, statuses);
             break;
         }
-        if (a.own.others)
-            error = all_other(&a, own_done ? n : POLL, statuses, &reported);
-        if (error || (own_done && !a.own.others))
+        if (others.over < n)
+            error = others_test(&others, n, requests, statuses);
+        if (error || (own_done && others.over == n))
             break;
         nbc_pause(&spins);
     }
@@ -637,15 +655,37 @@ static __attribute__((noinline)) int wait_all(int n, MPI_Request *requests, MPI_
 WAITS(Waitall, (int n, MPI_Request requests[], MPI_Status statuses[]), (n, requests, statuses), n,
       true, wait_all(n, requests, statuses))
 
-/* A receive of this process from itself that nobody sends: it stands for a pending request of
- * nbcshim. Made when first needed; under the lock. */
-static MPI_Request pending_dummy = MPI_REQUEST_NULL;
+static MPI_Request pending_dummy = MPI_REQUEST_NULL; /* created when first needed; under the lock */
 
-/* MPI_REQUEST_NULL if the MPI cannot make it. Under the lock. Local. */
+/* The callbacks of the generalized request. */
+static int dummy_query(void *state, MPI_Status *status)
+{
+    (void)state;
+    NEXT(Status_set_elements)(status, MPI_BYTE, 0);
+    NEXT(Status_set_cancelled)(status, 0);
+    return MPI_SUCCESS;
+}
+
+static int dummy_release(void *state)
+{
+    (void)state;
+    return MPI_SUCCESS;
+}
+
+/* unreached: nobody cancels it */
+static int dummy_cancel(void *state, int complete)
+{
+    (void)state, (void)complete;
+    return MPI_SUCCESS;
+}
+
+/* A request of the MPI below that stays pending: it stands for a pending request of nbcshim.
+ * Created at the first call; MPI_REQUEST_NULL if the MPI cannot create it. Under the lock. Local.
+ */
 static MPI_Request dummy_get(void)
 {
-    if (pending_dummy == MPI_REQUEST_NULL && nbc_self_comm != MPI_COMM_NULL &&
-        NEXT(Irecv)(NULL, 0, MPI_BYTE, 0, nbc_tags_whole.signal, nbc_self_comm, &pending_dummy))
+    if (pending_dummy == MPI_REQUEST_NULL &&
+        NEXT(Grequest_start)(dummy_query, dummy_release, dummy_cancel, NULL, &pending_dummy))
         pending_dummy = MPI_REQUEST_NULL; /* unreached: no memory */
     return pending_dummy;
 }
@@ -654,7 +694,7 @@ void nbc_complete_cleanup(void)
 {
     if (pending_dummy == MPI_REQUEST_NULL)
         return;
-    NEXT(Cancel)(&pending_dummy);
+    NEXT(Grequest_complete)(pending_dummy);
     NEXT(Wait)(&pending_dummy, MPI_STATUS_IGNORE);
 }
 
