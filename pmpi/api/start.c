@@ -123,8 +123,7 @@ static int start_refuse_entry(const MPI_Request *requests, int entry)
 {
     const struct nbc_request *r = nbc_request_find(requests[entry]);
     const struct nbc_error_scope place = nbc_context_scope(r->context);
-    const char *why = !r->persistent
-                          ? "the request of a nonblocking collective, not a persistent request"
+    const char *why = !r->persistent             ? "the request of a nonblocking collective"
                       : r->state == NBC_INACTIVE ? "a duplicate of an earlier entry"
                                                  : "an active persistent request";
     char text[MPI_MAX_ERROR_STRING];

@@ -18,6 +18,8 @@
 
 #include "base/in_mpi.h"
 #include "base/errors.h"
+#include "base/state.h"
+#include "base/tag_space.h"
 #include "below/export.h"
 #include "below/quirks.h"
 #include "comm/context.h"
@@ -655,37 +657,15 @@ static __attribute__((noinline)) int wait_all(int n, MPI_Request *requests, MPI_
 WAITS(Waitall, (int n, MPI_Request requests[], MPI_Status statuses[]), (n, requests, statuses), n,
       true, wait_all(n, requests, statuses))
 
-static MPI_Request pending_dummy = MPI_REQUEST_NULL; /* created when first needed; under the lock */
+/* A receive of this process from itself that nobody sends: it stands for a pending request of
+ * nbcshim. Made when first needed; under the lock. */
+static MPI_Request pending_dummy = MPI_REQUEST_NULL;
 
-/* The callbacks of the generalized request. */
-static int dummy_query(void *state, MPI_Status *status)
-{
-    (void)state;
-    NEXT(Status_set_elements)(status, MPI_BYTE, 0);
-    NEXT(Status_set_cancelled)(status, 0);
-    return MPI_SUCCESS;
-}
-
-static int dummy_release(void *state)
-{
-    (void)state;
-    return MPI_SUCCESS;
-}
-
-/* unreached: nobody cancels it */
-static int dummy_cancel(void *state, int complete)
-{
-    (void)state, (void)complete;
-    return MPI_SUCCESS;
-}
-
-/* A request of the MPI below that stays pending: it stands for a pending request of nbcshim.
- * Created at the first call; MPI_REQUEST_NULL if the MPI cannot create it. Under the lock. Local.
- */
+/* MPI_REQUEST_NULL if the MPI cannot make it. Under the lock. Local. */
 static MPI_Request dummy_get(void)
 {
-    if (pending_dummy == MPI_REQUEST_NULL &&
-        NEXT(Grequest_start)(dummy_query, dummy_release, dummy_cancel, NULL, &pending_dummy))
+    if (pending_dummy == MPI_REQUEST_NULL && nbc_self_comm != MPI_COMM_NULL &&
+        NEXT(Irecv)(NULL, 0, MPI_BYTE, 0, nbc_tags_whole.signal, nbc_self_comm, &pending_dummy))
         pending_dummy = MPI_REQUEST_NULL; /* unreached: no memory */
     return pending_dummy;
 }
@@ -694,7 +674,7 @@ void nbc_complete_cleanup(void)
 {
     if (pending_dummy == MPI_REQUEST_NULL)
         return;
-    NEXT(Grequest_complete)(pending_dummy);
+    NEXT(Cancel)(&pending_dummy);
     NEXT(Wait)(&pending_dummy, MPI_STATUS_IGNORE);
 }
 

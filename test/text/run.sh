@@ -13,7 +13,7 @@ read_rules="src/rules.c src/select.c src/json.c src/coll.c"
 declare -A sources=(
     [text]="$read_rules src/tuning.c src/nodes.c pmpi/base/settings.c pmpi/base/hints.c
         tools/nbcsim/network.c tools/nbcsim/list.c"
-    [nbcinfo]="$read_rules tools/call.c tools/emit.c tools/picture.c"
+    [nbcinfo]="$read_rules tools/call.c tools/emit.c tools/picture.c tools/sched_print.c"
     [nbcsim]="$read_rules tools/nbcsim/network.c tools/nbcsim/list.c tools/meter.c"
     [nbccompare]="src/json.c tools/compare/figures.c tools/compare/names.c tools/compare/page.c tools/compare/runs.c
         tools/emit.c"
