@@ -573,6 +573,9 @@ static nbc_id use_channels(struct exchange *x, struct nbc_ref sorted, nbc_id rea
     return done_since(x->s, first);
 }
 
+/* Up to here the number of messages of a rank decides, even if ranks share a port. */
+enum { FEW_NODES = 16 };
+
 /* On nodes of equal size the channels with the same number are an alltoall. */
 static nbc_id use_equal_channels(const struct exchange *x, struct nbc_ref sorted, nbc_id after)
 {
@@ -580,6 +583,8 @@ static nbc_id use_equal_channels(const struct exchange *x, struct nbc_ref sorted
     st.across.part = st.index;
     st.across.parts = st.here;
     struct nbc_subcollective across = sub_across(&st, NBC_ALLTOALL);
+    if (x->nodes->nnodes <= FEW_NODES)
+        across.beside = 0;
     across.send = blocks(x, sorted, 0, st.here);
     across.recv = blocks(x, x->region.bytes, 0, st.here);
     return emit_sub(&st, &across, after);
