@@ -247,6 +247,18 @@ void nbc_allreduce_hierarchical(struct nbc_sched *s, const struct nbc_shape *sha
     emit_sub(&st, &within, there);
 }
 
+/* The numbers of ranks of the largest node and of the smallest. */
+static int largest_node(const struct nbc_nodes *nodes, int *least)
+{
+    int most = *least = nbc_node_size(nodes, 0);
+    for (int i = 1; i < nodes->nnodes; i++) {
+        int size = nbc_node_size(nodes, i);
+        most = size > most ? size : most;
+        *least = size < *least ? size : *least;
+    }
+    return most;
+}
+
 /* From so many bytes on a rank may own any number of parts: their messages cost it less than few
  * owners cost the larger nodes. */
 enum { MANY_PARTS = 131072 };
@@ -255,13 +267,7 @@ enum { MANY_PARTS = 131072 };
  * several short ones. */
 static int number_of_parts(const struct nbc_shape *shape, int64_t bytes)
 {
-    const struct nbc_nodes *nodes = shape->nodes;
-    int most = nbc_node_size(nodes, 0), least = most, each = shape->sockets ? 1 : 2;
-    for (int i = 1; i < nodes->nnodes; i++) {
-        int size = nbc_node_size(nodes, i);
-        most = size > most ? size : most;
-        least = size < least ? size : least;
-    }
+    int least, most = largest_node(shape->nodes, &least), each = shape->sockets ? 1 : 2;
     return bytes >= MANY_PARTS || each * least >= most ? most : each * least;
 }
 
@@ -573,8 +579,11 @@ static nbc_id use_channels(struct exchange *x, struct nbc_ref sorted, nbc_id rea
     return done_since(x->s, first);
 }
 
-/* Up to here the number of messages of a rank decides, even if ranks share a port. */
-enum { FEW_NODES = 16 };
+enum {
+    FEW_NODES =
+        16, /* up to here the number of messages of a rank decides, even if ranks share a port */
+    MOST_ROOM = 4 /* times all blocks */
+};
 
 /* On nodes of equal size the channels with the same number are an alltoall. */
 static nbc_id use_equal_channels(const struct exchange *x, struct nbc_ref sorted, nbc_id after)
@@ -662,6 +671,13 @@ void nbc_alltoall_hierarchical(struct nbc_sched *s, const struct nbc_shape *shap
     x.relay = nbc_scratch(s, (size_t)x.nodes->nnodes, sizeof *x.relay);
     if (x.each == 0 || !x.relay)
         return;
+    /* What passes through a rank has as much room as through the first one of its node, which has a
+     * channel to every node: too much where most nodes are small. */
+    int least, most = largest_node(x.nodes, &least);
+    if ((int64_t)most * x.nodes->nnodes > (int64_t)MOST_ROOM * shape->size) {
+        nbc_alltoall_linear(s, shape);
+        return;
+    }
     for (int node = 0; node < x.nodes->nnodes; node++) {
         x.most += count_through(&x, node, 0); /* the first rank has all channels */
         x.relay[node] = nbc_temp_bytes(s, 0);
