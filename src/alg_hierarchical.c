@@ -633,10 +633,10 @@ static void hand_on(const struct exchange *x, nbc_id ready, nbc_id after)
     int me = x->st.index;
     for (int k = 0; k < me; k++) {
         struct nbc_ref raw = nbc_temp_bytes(x->s, x->each * relay_blocks(x, k, me, NULL, NBC_NONE));
-        if (raw.count > 0)
-            relay_blocks(x, k, me, &raw,
-                         nbc_join(x->s, ready,
-                                  nbc_recv(x->s, raw, team_member(&x->st.within, k), NBC_NONE)));
+        if (raw.count == 0)
+            continue;
+        nbc_id there = nbc_recv(x->s, raw, team_member(&x->st.within, k), NBC_NONE);
+        relay_blocks(x, k, me, &raw, nbc_join(x->s, ready, there));
     }
     for (int i = me + 1; i < x->st.here; i++) {
         struct nbc_ref raw = nbc_temp_bytes(x->s, x->each * relay_blocks(x, me, i, NULL, NBC_NONE));
@@ -644,7 +644,8 @@ static void hand_on(const struct exchange *x, nbc_id ready, nbc_id after)
         if (raw.count == 0)
             continue;
         relay_blocks(x, me, i, &raw, after);
-        nbc_after_since(x->s, nbc_send(x->s, raw, team_member(&x->st.within, i), NBC_NONE), first);
+        nbc_id sent = nbc_send(x->s, raw, team_member(&x->st.within, i), NBC_NONE);
+        nbc_after_since(x->s, sent, first);
     }
     for (int node = 0; node < x->nodes->nnodes; node++)
         if (x->relay[node].count > 0)
