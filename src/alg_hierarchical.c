@@ -662,10 +662,10 @@ static void hand_on(const struct exchange *x, nbc_id ready, nbc_id after)
  *
  * Cost: on N nodes of p ranks alltoalls of N n bytes on p ranks and of p n bytes on N: N + p
  * messages per rank instead of N p, for twice the bytes and two copies; nodes of fewer ranks cost a
- * step more. Temporary: four times all blocks, with nodes of unequal size up to 20 times; in place,
- * and for data with gaps, up to two times more. For small blocks on ranks that share nodes. The
- * nodes and the indices are the two dimensions of a mesh: Bokhari, Berryman, "Complete exchange on
- * a circuit switched mesh", 1992. */
+ * step more. Temporary: three times all blocks, with nodes of unequal size up to 15 times; in
+ * place, and for data with gaps, up to two times more. For small blocks on ranks that share nodes.
+ * The nodes and the indices are the two dimensions of a mesh: Bokhari, Berryman, "Complete exchange
+ * on a circuit switched mesh", 1992. */
 void nbc_alltoall_hierarchical(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     struct exchange x = {.st = place_of(shape, s, -1), .s = s, .nodes = shape->nodes};
@@ -689,7 +689,7 @@ void nbc_alltoall_hierarchical(struct nbc_sched *s, const struct nbc_shape *shap
     x.region = region_of(&x.st);
     struct nbc_ref by_rank = nbc_temp_bytes(s, here * x.most * x.each);
     struct nbc_ref mine = nbc_temp_bytes(s, by_rank.count);
-    struct nbc_ref by_node = nbc_temp_bytes(s, by_rank.count);
+    struct nbc_ref by_node = by_rank; /* whose data have left */
     nbc_id ready = sort_by_ranks(&x, by_rank, input.raw, nbc_bytes_pack(s, &input, bytes));
 
     struct nbc_subcollective within = sub_within(&x.st, NBC_ALLTOALL);
