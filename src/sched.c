@@ -313,13 +313,12 @@ static bool order_messages(struct nbc_sched *s)
  * cached; behind them are the successor lists. */
 static bool move_out(struct nbc_sched *s)
 {
-    const size_t size = (size_t)s->nops * sizeof *s->ops;
     s->nsucc = s->build->nedges;
     /* mutants: forget + 1: malloc(0) is not NULL in glibc */
-    struct nbc_op *ops = malloc(size + (size_t)s->nsucc * sizeof *s->succ + 1);
+    struct nbc_op *ops = malloc(nbc_sched_bytes(s) + 1);
     if (!ops)
         return false;
-    s->ops = memcpy(ops, s->ops, size);
+    s->ops = memcpy(ops, s->ops, (size_t)s->nops * sizeof *s->ops);
     s->succ = (int32_t *)(ops + s->nops);
     return true;
 }

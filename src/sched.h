@@ -95,6 +95,12 @@ struct nbc_sched {
     struct nbc_unfinished *build; /* NULL once finished */
 };
 
+/* Bytes of the operations and edges. */
+static inline size_t nbc_sched_bytes(const struct nbc_sched *s)
+{
+    return (size_t)s->nops * sizeof *s->ops + (size_t)s->nsucc * sizeof *s->succ;
+}
+
 /* Emits the operations of a call into an empty schedule. */
 typedef void nbc_builder(struct nbc_sched *s, const struct nbc_shape *shape);
 

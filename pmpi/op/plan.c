@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "below/next.h"
 #include "op/call.h"
@@ -13,11 +14,11 @@
 #include "select.h"
 
 enum {
-    LISTS = 8,          /* of plans of a collective on a communicator */
-    MOST_PLANS = 8,     /* of a list */
-    MAX_OPS = 1024,     /* larger schedules are not cached, to bound the memory per communicator */
-    MAX_ENTRIES = 2048, /* longer arrays are not cached, for the same reason */
-    MAX_IDLE = 64       /* idle runs of a plan */
+    LISTS = 8,             /* of plans of a collective on a communicator */
+    MOST_PLANS = 8,        /* of a list */
+    MAX_IDLE = 64,         /* idle runs of a plan */
+    LARGE = 1 << 16,       /* bytes from which on a plan, or one of its runs, is large */
+    MOST_BYTES = 64 << 20, /* of all large plans and their idle runs */
 };
 
 /* Lists linked by next, the last one used first. The arguments in which calls of a program differ
@@ -115,11 +116,12 @@ static struct nbc_plan_arrays copy_side(const struct nbc_shape *s, const struct 
 static bool keep_arrays(struct nbc_plan *p, const struct nbc_shape *s, const struct nbc_call *call)
 {
     size_t entries = (size_t)nbc_bind_peers(s, true) + (size_t)nbc_bind_peers(s, false);
-    char *room = p->arrays =
-        /* mutants: - for +, forget + 1, >= for >: room and limits whose ends no MPI here reaches */
-        entries > MAX_ENTRIES ? NULL : malloc(3 * entries * sizeof(int64_t) + 1);
+    /* mutants: - for +, forget + 1: room whose end no MPI here reaches */
+    size_t bytes = 3 * entries * sizeof(int64_t) + 1;
+    char *room = p->arrays = malloc(bytes);
     if (!room)
         return false;
+    p->size += bytes; /* mutants: leave a count out: which plans are large */
     p->send = copy_side(s, &call->send, true, &room);
     p->recv = copy_side(s, &call->recv, false, &room);
     /* A call with arrays and a NULL buffer is bound again: its arrays may describe no data. */
@@ -139,11 +141,37 @@ void nbc_plan_release(struct nbc_plan *plan)
     free(plan);
 }
 
-/* Removes a plan from its list. */
-static void plan_retire(struct nbc_plan **at)
+/* The large plans of all communicators, the last one used first, and the bytes of these and of
+ * their idle runs. Under the lock. */
+static struct nbc_plan *large;
+static size_t large_bytes;
+
+static size_t idle_bytes(const struct nbc_plan *plan)
 {
-    struct nbc_plan *plan = *at;
-    *at = plan->next;
+    return plan->idle ? (size_t)plan->nidle * plan->idle->size : 0;
+}
+
+static void large_add(struct nbc_plan *plan)
+{
+    plan->large = true;
+    DL_PREPEND2(large, plan, later, earlier);
+    large_bytes += plan->size + idle_bytes(plan);
+}
+
+static void large_remove(struct nbc_plan *plan)
+{
+    plan->large = false;
+    DL_DELETE2(large, plan, later, earlier);
+    large_bytes -= plan->size + idle_bytes(plan);
+}
+
+/* Removes a plan from its list. */
+static void plan_retire(struct nbc_plan *plan)
+{
+    LL_DELETE(*plan->list, plan);
+    plan->list = NULL;
+    if (plan->large)
+        large_remove(plan);
     while (plan->idle) {
         struct nbc_run *run = plan->idle;
         plan->idle = run->next;
@@ -208,17 +236,17 @@ struct nbc_plan *nbc_plan_find(struct nbc_plans *plans, const struct nbc_call *c
  * for longest. */
 static void plan_enter(struct nbc_plan **list, const struct nbc_call *call, struct nbc_plan *p)
 {
-    struct nbc_plan **at = &p->next;
+    struct nbc_plan *old, *next;
     int n = 1;
-    p->next = *list;
-    *list = p;
-    while (*at)
-        if (n == MOST_PLANS || plan_is_for(*at, call, &p->key.preferences)) {
-            plan_retire(at);
-        } else {
-            at = &(*at)->next;
+    LL_FOREACH_SAFE (*list, old, next)
+        if (n == MOST_PLANS || plan_is_for(old, call, &p->key.preferences))
+            plan_retire(old);
+        else
             n++;
-        }
+    p->list = list;
+    LL_PREPEND(*list, p);
+    if (p->size >= LARGE)
+        large_add(p);
 }
 
 /* Whether a plan depends on predefined handles only, which are never freed. */
@@ -235,14 +263,13 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
                                const struct nbc_alg *alg, const struct nbc_preferences *preferences)
 {
     int ntypes = b->shape.ntypes;
-    if (sched->nops > MAX_OPS) /* mutants: >= for >: plans are used less often */
-        return NULL;
     if (!*plans)
         *plans = calloc(1, sizeof **plans);
-    struct nbc_plan *p = *plans ? malloc(sizeof *p + (size_t)ntypes * sizeof *p->types) : NULL;
+    size_t size = sizeof(struct nbc_plan) + (size_t)ntypes * sizeof(struct nbc_datatype *);
+    struct nbc_plan *p = *plans ? malloc(size) : NULL;
     if (!p)
         return NULL;
-    *p = (struct nbc_plan){.sched = sched};
+    *p = (struct nbc_plan){.sched = sched, .size = size + nbc_sched_bytes(sched)};
     p->needs_send = b->reads_send;
     p->needs_recv = b->reads_recv;
     p->alias_offset = b->alias_offset;
@@ -264,14 +291,33 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
     return p;
 }
 
+static struct nbc_run *plan_make_run(struct nbc_plan *plan)
+{
+    struct nbc_run *run = nbc_run_new(plan->sched, &plan->handles, plan->input);
+    if (run && run->size >= LARGE && plan->list && !plan->large)
+        large_add(plan);
+    return run;
+}
+
 struct nbc_run *nbc_plan_take(struct nbc_plan *plan)
 {
     struct nbc_run *run = plan->idle;
     if (!run)
-        return nbc_run_new(plan->sched, &plan->handles, plan->input);
+        return plan_make_run(plan);
     plan->idle = run->next;
     plan->nidle--; /* mutants: leave a count out: plans are used less often */
+    if (__builtin_expect(plan->large, 0))
+        large_bytes -= run->size;
     return run;
+}
+
+/* A large plan has been used: drops those that were not used for longest, maybe this one too. */
+static __attribute__((cold)) void large_use(struct nbc_plan *plan)
+{
+    large_remove(plan);
+    large_add(plan);
+    while (large_bytes > MOST_BYTES)
+        plan_retire(large->later);
 }
 
 void nbc_plan_give(struct nbc_plan *plan, struct nbc_run *run)
@@ -283,6 +329,10 @@ void nbc_plan_give(struct nbc_plan *plan, struct nbc_run *run)
     run->next = plan->idle;
     plan->idle = run;
     plan->nidle++; /* mutants: leave a count out: plans are used less often */
+    if (__builtin_expect(!plan->large, 1))
+        return;
+    large_bytes += run->size;
+    large_use(plan);
 }
 
 void nbc_plans_free(struct nbc_plans *plans)
@@ -291,6 +341,6 @@ void nbc_plans_free(struct nbc_plans *plans)
         return;
     for (int i = 0; i < NBC_NCOLLS * LISTS; i++)
         while (plans->of[i / LISTS][i % LISTS])
-            plan_retire(&plans->of[i / LISTS][i % LISTS]);
+            plan_retire(plans->of[i / LISTS][i % LISTS]);
     free(plans);
 }

@@ -6,7 +6,10 @@
  *
  * Arrays of counts, displacements and datatypes are compared whole. A plan that depends on a
  * datatype or operator of the program becomes invalid when any such object is freed, because the
- * MPI may use the handle again: nbc_types_generation counts these events. */
+ * MPI may use the handle again: nbc_types_generation counts these events.
+ *
+ * The memory of plans that are not in use is bounded, for the process as a whole: temporary buffers
+ * are as large as the program's data, and schedules grow with the number of ranks. */
 #ifndef NBC_PLAN_H
 #define NBC_PLAN_H
 
@@ -51,9 +54,12 @@ struct nbc_plan {
      * alias_offset apart (see nbc_bound). */
     bool needs_send, needs_recv;
     int64_t alias_offset;
-    struct nbc_plan *next;
-    struct nbc_run *idle; /* idle runs of this plan, linked by next */
+    struct nbc_plan **list, *next;    /* the list of plans that it is in, and the next one there */
+    struct nbc_plan *later, *earlier; /* if large: of those, by use */
+    size_t size;                      /* bytes of the plan */
+    struct nbc_run *idle;             /* idle runs of this plan, linked by next */
     int nidle;
+    bool large;                   /* the plan or its run: it counts among those that are bounded */
     int refs;                     /* the cache's reference and those of requests */
     struct nbc_datatype *types[]; /* of `handles` */
 };
@@ -66,8 +72,8 @@ struct nbc_plan *nbc_plan_find(struct nbc_plans *plans, const struct nbc_call *c
                                const struct nbc_preferences *preferences);
 
 /* Creates the plan of a call that has been bound and whose schedule has been built, and caches it.
- * The plan takes references of its own. Returns NULL if a plan of this kind is not cached, or
- * without memory. Allocates *plans if it is NULL. */
+ * The plan takes references of its own. Allocates *plans if it is NULL. Returns NULL without
+ * memory. */
 struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *call,
                                const struct nbc_bound *b, struct nbc_sched *sched,
                                const struct nbc_alg *alg,
@@ -77,7 +83,7 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
  * memory. */
 struct nbc_run *nbc_plan_take(struct nbc_plan *plan);
 
-/* Returns a run that no operation uses. */
+/* Returns a run that no operation uses. The cache may drop the plan. */
 void nbc_plan_give(struct nbc_plan *plan, struct nbc_run *run);
 
 /* Drops a reference; the last one frees the plan. */

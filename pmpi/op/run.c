@@ -48,8 +48,10 @@ static size_t round_up_to_line(size_t size)
 static struct nbc_run *run_allocate(size_t size)
 {
     struct nbc_run *run = malloc(sizeof *run + LINE + size);
-    if (run)
-        run->memory = (void *)round_up_to_line((uintptr_t)(run + 1));
+    if (!run)
+        return NULL;
+    run->size = size;
+    run->memory = (void *)round_up_to_line((uintptr_t)(run + 1));
     return run;
 }
 

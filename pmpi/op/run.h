@@ -54,7 +54,8 @@ struct nbc_run {
     struct nbc_run *prev, *next; /* in the active list (progress.c), or in a plan */
     enum nbc_device_use device;  /* if it started where nbc_device_may_be */
     struct nbc_stage *stage;     /* if a buffer has been in a device's memory; or NULL */
-    void *memory;                /* behind this struct, aligned to 64 */
+    size_t size;                 /* bytes behind this struct */
+    void *memory;                /* there, aligned to 64 */
 };
 
 /* The rank of a peer in the hidden communicator. */

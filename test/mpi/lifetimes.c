@@ -504,6 +504,33 @@ static int rounds(int few, int many, int soak)
     return test_scale(test_oversubscribed() ? few : many, soak);
 }
 
+/* Operations on long data, no two alike: what is kept for equal calls is bounded, and what is
+ * pending needs no less than before. */
+TEST(long_data_is_not_kept)
+{
+    enum { COUNT = 1 << 20, STEP = 1000, CALLS = 24, MOST = 72 << 20 };
+    int *in = test_scratch(COUNT * sizeof *in), *out = test_scratch(COUNT * sizeof *out);
+    long long before = pieces_in_live;
+    MPI_Request r[2];
+
+    for (int i = 0; i < CALLS; i++) {
+        int n = COUNT - i * STEP;
+        for (int k = 0; k < n; k++) {
+            in[k] = test_rank + i + k;
+            out[k] = -1;
+        }
+        MPI_Iexscan(in, out, n, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r[0]);
+        MPI_Ibarrier(MPI_COMM_WORLD, &r[1]);
+        MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+        for (int k = 0; k < n && test_rank > 0; k += 97)
+            EXPECT_INT(out[k], test_rank * (i + k) + test_rank * (test_rank - 1) / 2, "exscan %d",
+                       i);
+    }
+    if (OWN_MALLOC && !test_native)
+        EXPECT(pieces_in_live - before < MOST, "%lld bytes are kept after %d calls",
+               pieces_in_live - before, CALLS);
+}
+
 TEST(memory_is_flat)
 {
     flat(cycle, rounds(300, 3000, 50000), "dup, collectives, free");
