@@ -17,6 +17,8 @@
 #include "meter.h"
 #include "plot.h"
 
+#include "rules.h"
+
 /* The measures, with their default collectives and sizes. */
 static const struct measure {
     const char *name;
@@ -143,10 +145,9 @@ static const char usage[] =
     "                           collectives; overlap: bcast,allreduce,alltoall; device:\n"
     "                           bcast,allgather,alltoall,reduce,allreduce; outstanding:\n"
     "                           allreduce; untouched: all)\n"
-    "  -s, --sizes LIST         choose the sizes, multiples of 8 bytes (default: 8 to 4194304;\n"
-    "                           calls and outstanding: 8; overlap: 65536,1048576; halo:\n"
-    "                           8,64,1024; device: 8 to 67108864; untouched: "
-    "8,1024,65536,1048576)\n"
+    "  -s, --sizes LIST         choose the sizes, multiples of 8 bytes, with K, M or G\n"
+    "                           (default: 8 to 4M; calls and outstanding: 8; overlap: 64K,1M;\n"
+    "                           halo: 8,64,1K; device: 8 to 64M; untouched: 8,1K,64K,1M)\n"
     "  -u, --untouched LIST     with untouched, choose the groups of calls: collectives,\n"
     "                           communicators, messages, requests, local, windows, files\n"
     "                           (default: all)\n"
@@ -216,10 +217,10 @@ static bool read_sizes(const char *list)
     bench.nsizes = 0;
     snprintf(copy, sizeof copy, "%s", list);
     for (char *word = strtok(copy, ","); word && bench.nsizes < 64; word = strtok(NULL, ",")) {
-        char *end;
-        long long bytes = strtoll(word, &end, 10);
-        if (*end || bytes < 0 || bytes % 8)
-            return complain("invalid size %s: expected a multiple of 8", word);
+        const char *end = word;
+        int64_t bytes;
+        if (!nbc_number(&end, &bytes) || *end || bytes % 8)
+            return complain("invalid size %s: expected a multiple of 8, with K, M or G", word);
         bench.sizes[bench.nsizes++] = bytes;
     }
     return true;

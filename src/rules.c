@@ -2,9 +2,11 @@
 #include "rules.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -225,6 +227,32 @@ struct nbc_rules *nbc_rules_parse(const char *text, const struct nbc_rules *then
         all[rules->nrules++] = then->rule[i];
     if (then && !rules->eager)
         rules->eager = then->eager;
+    return rules;
+}
+
+char *nbc_text_read(const char *path)
+{
+    char *text = NULL;
+    size_t room = 0;
+    FILE *in = fopen(path, "r");
+    if (in && getdelim(&text, &room, '\0', in) < 0) { /* an empty file, or an error */
+        free(text);
+        text = ferror(in) ? NULL : calloc(1, 1);
+    }
+    if (in)
+        fclose(in);
+    return text;
+}
+
+struct nbc_rules *nbc_rules_read(const char *path, const struct nbc_rules *then,
+                                 struct nbc_rules_error *error)
+{
+    char *text = nbc_text_read(path);
+    *error = (struct nbc_rules_error){0};
+    if (!text)
+        wrong(error, "%s", strerror(errno));
+    struct nbc_rules *rules = text ? nbc_rules_parse(text, then, error) : NULL;
+    free(text);
     return rules;
 }
 

@@ -32,14 +32,22 @@ bool nbc_number(const char **p, int64_t *n);
 
 /* What is wrong with a text, and in which line. */
 struct nbc_rules_error {
-    int line; /* from 1; 0: memory ran out */
+    int line; /* from 1; 0: memory ran out, or the file cannot be read */
     char what[128];
 };
+
+/* Returns the text of a file up to the first null character, which no text has; free it. It may be
+ * empty. Returns NULL and sets errno if the file cannot be read. */
+char *nbc_text_read(const char *path);
 
 /* Parses a text. Returns its rules, followed by those of `then`, which may be NULL; free them by
  * nbc_rules_free. Returns NULL and sets *error if a line is not a rule or memory ran out. */
 struct nbc_rules *nbc_rules_parse(const char *text, const struct nbc_rules *then,
                                   struct nbc_rules_error *error);
+
+/* Parses the text of a file likewise. */
+struct nbc_rules *nbc_rules_read(const char *path, const struct nbc_rules *then,
+                                 struct nbc_rules_error *error);
 
 /* Returns a sorted copy, which selects as the original does but faster; free it by nbc_rules_free.
  * NULL: memory ran out. */

@@ -2,9 +2,7 @@
 #define _GNU_SOURCE
 #include "base/tuning.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "base/settings.h"
 
@@ -13,35 +11,15 @@
 const struct nbc_rules *nbc_tuning = &nbc_default_rules;
 const char *nbc_tuning_file;
 
-static char *read_file(const char *path)
-{
-    FILE *f = fopen(path, "r");
-    char *text = NULL;
-    size_t room = 0;
-    if (!f)
-        return NULL;
-    if (getdelim(&text, &room, '\0', f) < 0) { /* an empty file, or an error */
-        free(text);
-        text = ferror(f) ? NULL : calloc(1, 1);
-    }
-    fclose(f);
-    return text;
-}
-
 static struct nbc_rules *read_rules(const char *path, bool warn)
 {
     struct nbc_rules_error error;
-    char *text = read_file(path);
-    if (!text) {
-        if (warn)
-            fprintf(stderr, "nbcshim: NBCSHIM_TUNING=%s ignored: %s\n", path, strerror(errno));
-        return NULL;
-    }
-    struct nbc_rules *rules = nbc_rules_parse(text, &nbc_default_rules, &error);
-    free(text);
-    if (!rules && warn)
+    struct nbc_rules *rules = nbc_rules_read(path, &nbc_default_rules, &error);
+    if (!rules && warn && error.line)
         fprintf(stderr, "nbcshim: NBCSHIM_TUNING=%s ignored: line %d: %s\n", path, error.line,
                 error.what);
+    else if (!rules && warn)
+        fprintf(stderr, "nbcshim: NBCSHIM_TUNING=%s ignored: %s\n", path, error.what);
     return rules;
 }
 

@@ -151,6 +151,7 @@ static enum nbc_number number_of(MPI_Datatype type, int64_t size)
     } known[] = {
         {MPI_DOUBLE, REAL},
         {MPI_FLOAT, REAL},
+        {MPI_CHAR, CHAR_MIN < 0 ? SIGNED : UNSIGNED}, /* not in the standard, but MPIs take it */
         {MPI_SIGNED_CHAR, SIGNED},
         {MPI_UNSIGNED_CHAR, UNSIGNED},
         {MPI_SHORT, SIGNED},

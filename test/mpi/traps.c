@@ -723,7 +723,8 @@ TEST(sums_saturate)
 {
     enum { BYTES = 128 };
     const MPI_Datatype types[] = {
-        MPI_SIGNED_CHAR, MPI_UNSIGNED_CHAR, MPI_SHORT, MPI_UNSIGNED_SHORT, MPI_INT, MPI_UNSIGNED,
+        MPI_CHAR,           MPI_SIGNED_CHAR, MPI_UNSIGNED_CHAR, MPI_SHORT,
+        MPI_UNSIGNED_SHORT, MPI_INT,         MPI_UNSIGNED,
 #ifdef MPI_INTEGER1
         MPI_INTEGER1,
 #endif

@@ -30,7 +30,7 @@ ends_badly "nbcbench -j: refused" 60
 log_has 1 "with the reason" '^nbcbench: --json .*: cannot write: No such file or directory$'
 log_has 0 "and nothing is measured" '^barrier'
 
-run 120 "nbcbench" bench/nbcbench -c barrier,bcast,allreduce,neighbor_alltoall -s 8,4096 -n 3 \
+run 120 "nbcbench" bench/nbcbench -c barrier,bcast,allreduce,neighbor_alltoall -s 8,4K -n 3 \
     --repeat 7 --all-algorithms --json "$scratch/json" --plot "$scratch/pictures"
 expect "a line a cell" test "$(grep -cE '^(barrier|bcast|allreduce|neighbor_alltoall) ' "$scratch/log")" = 7
 expect "every algorithm" test "$(grep -cE '^    (tree|dissemination|dissemination4) ' "$scratch/log")" = 3
@@ -148,6 +148,7 @@ refuses() # says command...
     [ "$1" = 0 ] || comment "$(cat "$scratch/log")"
 }
 refuses "nbcbench: unknown measurement nothing; see nbcbench --help$" bench/nbcbench -m nothing
+refuses "nbcbench: invalid size 4: expected a multiple of 8, .*; see nbcbench --help$" bench/nbcbench -s 8,4
 refuses "nbctune: no such mode; see nbctune --help$" tools/nbctune --rule
 refuses "nbctune: unknown collective sum; see nbctune --help$" tools/nbctune --rules bcast sum
 refuses "nbctune: expected one mode; see nbctune --help$" tools/nbctune --loggp bcast

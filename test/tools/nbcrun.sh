@@ -112,6 +112,9 @@ done
 prints "--launcher names the kind of a wrapper" \
     "$scratch/slurm/mylaunch -genv LD_PRELOAD $shim $app" \
     "$nbcrun" --launcher=hydra --print "$scratch/slurm/mylaunch" "$app"
+prints "options and their values in two words" \
+    "$scratch/slurm/mylaunch -genv LD_PRELOAD $shim_b $app_b" \
+    "$nbcrun" --launcher hydra --print --library "$shim_b" "$scratch/slurm/mylaunch" "$app_b"
 prints "--library is preloaded" \
     "env LD_PRELOAD=$shim_b $app_b" \
     "$nbcrun" --library="$shim_b" --print "$app_b"
@@ -258,6 +261,17 @@ refuses "unknown option" "*--nonsense*" "$nbcrun" --nonsense "$app"
 refuses "unknown kind of launcher" "*cannot determine the kind*" "$nbcrun" "$scratch/other/mpiexec" "$app"
 refuses "command that does not exist" "*no such command*" "$nbcrun" "$scratch/nothing"
 refuses "library that does not exist" "*cannot read*" "$nbcrun" --library=/nonexistent.so "$app"
+refuses "library that is a directory" "*is not a library*" "$nbcrun" --library="$scratch" "$app"
+refuses "library that is a text" "*is not a library*" "$nbcrun" --library "$scratch/app.c" "$app"
+refuses "a kind of launcher that is none" "*not hydra, openmpi or srun*" "$nbcrun" --launcher mine "$app"
+refuses "a directory of reports" "*cannot read*" "$nbcrun" --hang "$scratch"
+refuses "more runs than there can be" "*not a number from 1 to 9999*" "$nbcrun" --compare --runs=99999999999999999999 "$app"
+echo 'int main(void) { return 0; }' >"$scratch/static.c"
+if $CC -static -o "$scratch/static" "$scratch/static.c" 2>/dev/null; then
+    prints "a program into which nothing can be preloaded" "nbcrun: warning: $scratch/static is linked statically, so \
+that nothing can be preloaded: link it with nbcc
+env LD_PRELOAD=$shim $scratch/static" "$nbcrun" --print "$scratch/static"
+fi
 mkdir -p "$scratch/empty/bin" && cp tools/nbcrun "$scratch/empty/bin"
 refuses "no library beside it" "*no libnbcshim.so*" "$scratch/empty/bin/nbcrun" "$app"
 

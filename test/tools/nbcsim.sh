@@ -134,8 +134,13 @@ refuses "an option that is none" '^see nbcsim --help$' $sim --nothing bcast
 ! $sim --nothing bcast 2>&1 | grep -q '^Usage'
 result $? "without the usage"
 refuses "no collective" 'no collective given' $sim --ranks 8
-refuses "a range that is empty" 'invalid arguments: 8\.\.4; see' $sim -n 8..4 bcast
+refuses "a range that is empty" 'invalid arguments: --ranks 8\.\.4; see' $sim -n 8..4 bcast
+refuses "a value that an option does not take" 'invalid arguments: --ppn 0; see' $sim --ppn 0 bcast
+refuses "an option without its value, behind a collective" "option '--ranks' requires" $sim bcast --ranks
+refuses "a root that is no rank" '^nbcsim: invalid arguments: --root ' $sim -n 2,4 --root 4 bcast
+refuses "a picture of a kind that is not drawn" '\.png, \.svg or \.pdf' $sim -n 4 --plot "$scratch/x.eps" bcast
 refuses "a network that is a directory" 'Is a directory' $sim --network "$scratch" bcast
+refuses "a network without an end" 'no network parameters' timeout 20 $sim --network /dev/zero bcast
 refuses "a network without parameters" 'no network parameters' $sim --network "$scratch/empty" bcast
 printf '#%300s\nL = 7\n' x >"$scratch/long"
 shows "a long line in a network" 'L 7 ' $sim --network "$scratch/long" -n 2 bcast

@@ -277,36 +277,19 @@ void info_range(char *text, size_t size, int64_t least, int64_t most, int64_t li
         snprintf(text, size, "%" PRId64 " to %" PRId64, least, most);
 }
 
-/* Reads a file up to the first null character, which no text has. It may be empty, as for the
- * library. */
-static char *read_text(FILE *in)
-{
-    char *text = NULL;
-    size_t size = 0;
-    if (getdelim(&text, &size, '\0', in) >= 0)
-        return text;
-    free(text);
-    return ferror(in) ? NULL : calloc(1, 1);
-}
-
 /* Returns the rules of the file that NBCSHIM_TUNING names, followed by the built-in ones; NULL if
  * it cannot be read, in which case the library ignores it too. */
 static struct nbc_rules *read_rules(const char *name)
 {
     struct nbc_rules_error error;
-    struct nbc_rules *rules = NULL;
-    FILE *in = fopen(name, "r");
-    char *text = in ? read_text(in) : NULL;
-    if (text)
-        rules = nbc_rules_parse(text, &nbc_default_rules, &error);
+    struct nbc_rules *rules = nbc_rules_read(name, &nbc_default_rules, &error);
+    if (!rules && error.line)
+        fprintf(stderr, "nbcinfo: NBCSHIM_TUNING=%s ignored: line %d: %s", name, error.line,
+                error.what);
+    else if (!rules)
+        fprintf(stderr, "nbcinfo: NBCSHIM_TUNING=%s ignored: %s", name, error.what);
     if (!rules)
-        fprintf(stderr,
-                "nbcinfo: NBCSHIM_TUNING=%s ignored: the file cannot be read or is not a tuning "
-                "file; the built-in rules are in force\n",
-                name);
-    free(text);
-    if (in)
-        fclose(in);
+        fputs("; the built-in rules are in force\n", stderr);
     return rules;
 }
 

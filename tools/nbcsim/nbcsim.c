@@ -402,21 +402,27 @@ static void plot_lines(FILE *out, const struct plot_rows *rows, bool by_ranks)
     plot_block(out, rows, by_ranks, NULL);
 }
 
+/* The terminal of gnuplot that draws such a file, NULL if none does. */
+static const char *terminal_of(const char *path)
+{
+    const char *kind = strrchr(path, '.');
+    if (!kind || strcmp(kind, ".png") == 0)
+        return "pngcairo size 1000,600";
+    if (strcmp(kind, ".pdf") == 0)
+        return "pdfcairo size 10,6";
+    return strcmp(kind, ".svg") == 0 ? "svg size 1000,600 background rgb 'white'" : NULL;
+}
+
 /* One collective: time against what varies. */
 static bool draw(const struct options *o, enum nbc_coll coll)
 {
     bool by_ranks = o->ranks.n > 1;
     const struct list *x = by_ranks ? &o->ranks : &o->bytes;
     struct plot_rows rows = {0};
-    const char *dot = strrchr(o->plot, '.');
-    const char *kind = dot ? dot + 1 : "png";
     bool good = read_plot_rows(o->data, &rows);
     FILE *out = good ? popen("gnuplot", "w") : NULL;
     if (out) {
-        fprintf(out, "set terminal %s\nset output ",
-                strcmp(kind, "pdf") == 0   ? "pdfcairo size 10,6"
-                : strcmp(kind, "svg") == 0 ? "svg size 1000,600 background rgb 'white'"
-                                           : "pngcairo size 1000,600");
+        fprintf(out, "set terminal %s\nset output ", terminal_of(o->plot));
         gnuplot_string(out, o->plot);
         fputc('\n', out);
         plot_title(out, o, coll, by_ranks);
@@ -502,33 +508,14 @@ static bool set_key(struct network *net, const char *key, const char *value)
     return network_set(net, line);
 }
 
-/* A file may be empty, as for the library. */
-static char *read_text(const char *path)
-{
-    char *text = NULL;
-    size_t room = 0;
-    FILE *in = fopen(path, "r");
-    if (in && getdelim(&text, &room, '\0', in) < 0) {
-        free(text);
-        text = ferror(in) ? NULL : calloc(1, 1);
-    }
-    if (!text)
-        perror(path);
-    if (in)
-        fclose(in);
-    return text;
-}
-
 static bool read_rules(struct options *o, const char *path)
 {
     struct nbc_rules_error error;
-    char *text = read_text(path);
-    if (!text)
-        return false;
-    o->rules = nbc_rules_parse(text, &nbc_default_rules, &error);
-    free(text);
-    if (!o->rules)
+    o->rules = nbc_rules_read(path, &nbc_default_rules, &error);
+    if (!o->rules && error.line)
         fprintf(stderr, "%s:%d: %s\n", path, error.line, error.what);
+    else if (!o->rules)
+        fprintf(stderr, "%s: %s\n", path, error.what);
     return o->rules;
 }
 
@@ -604,6 +591,15 @@ static bool take_option(struct options *o, int option, const char *value)
     }
 }
 
+static const char *option_name(int option)
+{
+    static char name[32];
+    for (const struct option *l = long_options; l->name; l++)
+        if (l->val == option)
+            snprintf(name, sizeof name, "--%s", l->name);
+    return name;
+}
+
 static int refuse(const char *what, const char *value)
 {
     fprintf(stderr, "nbcsim: invalid arguments: %s%s%s; see nbcsim --help\n", what,
@@ -615,23 +611,21 @@ static int refuse(const char *what, const char *value)
 static bool read_network(struct options *o, int argc, char **argv)
 {
     int option;
-    bool good = true;
-    opterr = 0;
-    while (good && (option = getopt_long(argc, argv, "n:b:h", long_options, NULL)) != -1)
-        if (option == OPT_NETWORK)
-            good = network_read(&o->net, optarg);
-    opterr = 1;
-    if (good)
-        optind = 0; /* from the start */
-    return good;
+    while ((option = getopt_long(argc, argv, "n:b:h", long_options, NULL)) != -1)
+        if (option == '?' || (option == OPT_NETWORK && !network_read(&o->net, optarg)))
+            return false; /* getopt_long, or network_read, has said why */
+    optind = 0;           /* from the start */
+    return true;
 }
 
 /* Returns 0 to continue, else the exit status + 1. */
 static int read_options(struct options *o, int argc, char **argv)
 {
     int option;
-    if (!read_network(o, argc, argv))
-        return 1 + refuse(argv[optind - 1], "");
+    if (!read_network(o, argc, argv)) {
+        fprintf(stderr, "see nbcsim --help\n");
+        return 1 + 2;
+    }
     while ((option = getopt_long(argc, argv, "n:b:h", long_options, NULL)) != -1) {
         if (option == OPT_HELP || option == 'h') {
             fputs(usage, stdout);
@@ -645,12 +639,8 @@ static int read_options(struct options *o, int argc, char **argv)
             network_list(stdout);
             return 1;
         }
-        if (option == '?') { /* getopt_long has said why */
-            fprintf(stderr, "see nbcsim --help\n");
-            return 1 + 2;
-        }
         if (!take_option(o, option, optarg))
-            return 1 + refuse(argv[optind - 1], "");
+            return 1 + refuse(option_name(option), optarg);
     }
     for (int i = optind; i < argc; i++) {
         int first, end;
@@ -688,6 +678,10 @@ static const char *contradiction(const struct options *o, int nwhat, char **what
         return "only one of --json, --plot, --regret, --rules, --goal and --build-cost is possible";
     if (o->goal && (all || nwhat > 1 || o->ranks.n > 1 || o->bytes.n > 1))
         return "--goal takes one call";
+    if (o->root >= o->ranks.at[o->ranks.n - 1])
+        return "--root is not less than the number of ranks";
+    if (o->plot && !terminal_of(o->plot))
+        return "the name of --plot ends in .png, .svg or .pdf";
     if (o->plot && (all || nwhat > 1 || (o->ranks.n > 1 && o->bytes.n > 1)))
         return "--plot takes one collective, with one number of ranks or one of bytes";
     return NULL;

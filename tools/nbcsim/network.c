@@ -2,10 +2,13 @@
 #include "network.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "rules.h"
 
 static const struct origin {
     struct network net;
@@ -114,27 +117,22 @@ bool network_set(struct network *net, const char *line)
     return false;
 }
 
-static bool read_file(struct network *net, const char *path, FILE *in)
+static bool read_lines(struct network *net, const char *path, char *text)
 {
-    char *line = NULL;
-    size_t room = 0;
     bool good = true, any = false;
-    for (int number = 1; good && getline(&line, &room, in) >= 0; number++) {
-        char *text = line;
-        line[strcspn(line, "#\n")] = 0;
-        while (isspace((unsigned char)*text))
-            text++;
-        if (!*text)
+    for (int number = 1; good && text; number++) {
+        char *line = strsep(&text, "\n");
+        line[strcspn(line, "#")] = 0;
+        while (isspace((unsigned char)*line))
+            line++;
+        if (!*line)
             continue;
-        good = network_set(net, text);
+        good = network_set(net, line);
         any |= good;
         if (!good)
-            fprintf(stderr, "%s:%d: not a network parameter: %s\n", path, number, text);
+            fprintf(stderr, "%s:%d: not a network parameter: %s\n", path, number, line);
     }
-    free(line);
-    if (ferror(in))
-        perror(path);
-    else if (good && !any)
+    if (good && !any)
         fprintf(stderr, "%s: no network parameters found\n", path);
     return good && any;
 }
@@ -148,14 +146,14 @@ bool network_read(struct network *net, const char *name_or_file)
             net->ppn = 1;
             return true;
         }
-    FILE *in = fopen(name_or_file, "r");
-    if (!in) {
+    char *text = nbc_text_read(name_or_file);
+    if (!text && errno == ENOENT)
         fprintf(stderr, "%s: neither a file nor a network of nbcsim --networks\n", name_or_file);
-        return false;
-    }
+    else if (!text)
+        perror(name_or_file);
     snprintf(net->name, sizeof net->name, "%s", name_or_file);
-    bool good = read_file(net, name_or_file, in);
-    fclose(in);
+    bool good = text && read_lines(net, name_or_file, text);
+    free(text);
     return good;
 }
 
