@@ -37,7 +37,7 @@ endif
 
 # The rows of nbcinfo --cures.
 EXTRA_DIST += $(cures:%=test/cures/%.c)
-cures = comms in_place inter main neighbors persistent reductions requests types
+cures = comms in_place inter neighbors persistent reductions requests types
 CLEANFILES += cures_table.h
 cures_table.h: test/cures/cures.list
 	$(AM_V_GEN)$(AWK) -F ' *[|] *' '!/^\#/ && NF > 9 { gsub(/"/, "\\\""); \

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The parts of pages that commands write are up to date, and pages stay of a length that a person reads.
+# The parts of pages that commands write are up to date, pages stay of a length that a person reads, and
+# "make dist" finds its files.
 
 . "$(dirname "$0")/../lib.sh"
 
@@ -19,5 +20,6 @@ README 130
 doc/performance.md 200
 doc/testing.md 160
 END
+expect "every file of a release is there" env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -n distdir
 
 finish
