@@ -23,8 +23,9 @@ struct scratch {
     max_align_t memory[];
 };
 
-/* The state of a schedule under construction. */
+/* A schedule under construction. */
 struct nbc_unfinished {
+    struct nbc_sched sched;
     const struct nbc_shape *shape;
     struct nbc_op *ops;
     struct edge *edges;
@@ -37,19 +38,15 @@ struct nbc_unfinished {
 
 struct nbc_sched *nbc_sched_new(const struct nbc_shape *shape)
 {
-    struct nbc_sched *s = malloc(sizeof *s);
     struct nbc_unfinished *b = malloc(sizeof *b);
-    if (!s || !b) {
-        free(s);
-        free(b);
+    if (!b)
         return NULL;
-    }
-    *s = (struct nbc_sched){.ops = b->few_ops,
-                            .segment = shape->segment,
-                            .local = shape->local,
-                            .sockets = shape->sockets,
-                            .build = b,
-                            .refs = 1};
+    b->sched = (struct nbc_sched){.ops = b->few_ops,
+                                  .segment = shape->segment,
+                                  .local = shape->local,
+                                  .sockets = shape->sockets,
+                                  .build = b,
+                                  .refs = 1};
     b->shape = shape;
     b->ops = b->few_ops;
     b->edges = b->few_edges;
@@ -58,7 +55,7 @@ struct nbc_sched *nbc_sched_new(const struct nbc_shape *shape)
     b->edges_room = SMALL / 2;
     b->scratch = NULL;
     b->out_of_memory = false;
-    return s;
+    return &b->sched;
 }
 
 /* Doubles an array, which is `few` at first. */
@@ -309,25 +306,10 @@ static bool order_messages(struct nbc_sched *s)
     return !s->build->out_of_memory;
 }
 
-/* Moves the operations to memory of their own, of just the size that they need, since schedules are
- * cached; behind them are the successor lists. */
-static bool move_out(struct nbc_sched *s)
-{
-    s->nsucc = s->build->nedges;
-    /* mutants: forget + 1: malloc(0) is not NULL in glibc */
-    struct nbc_op *ops = malloc(nbc_sched_bytes(s) + 1);
-    if (!ops)
-        return false;
-    s->ops = memcpy(ops, s->ops, (size_t)s->nops * sizeof *s->ops);
-    s->succ = (int32_t *)(ops + s->nops);
-    return true;
-}
-
 /* Makes the successor lists from the edges, by a counting sort. The issue edges of an operation
  * come first. */
-static void link_edges(struct nbc_sched *s)
+static void link_edges(struct nbc_sched *s, const struct nbc_unfinished *b)
 {
-    const struct nbc_unfinished *b = s->build;
     for (int i = 0; i < b->nedges; i++) {
         struct edge e = b->edges[i];
         s->ops[e.op].npre++;
@@ -350,11 +332,25 @@ static void link_edges(struct nbc_sched *s)
         s->ops[id].succ -= s->ops[id].nsucc_issue + s->ops[id].nsucc_done;
 }
 
-static void free_build(struct nbc_sched *s)
+/* Makes the schedule in memory of just the size that it needs, since schedules are cached: behind
+ * the struct are the operations, then the successor lists. NULL without memory. */
+static struct nbc_sched *move_out(const struct nbc_unfinished *b)
 {
-    struct nbc_unfinished *b = s->build;
-    if (!b)
-        return;
+    const size_t ops = (size_t)b->sched.nops * sizeof *b->ops;
+    struct nbc_sched *s = malloc(sizeof *s + ops + (size_t)b->nedges * sizeof *s->succ);
+    if (!s)
+        return NULL;
+    *s = b->sched;
+    s->build = NULL;
+    s->nsucc = b->nedges;
+    s->ops = memcpy(s + 1, b->ops, ops);
+    s->succ = (int32_t *)(s->ops + s->nops);
+    link_edges(s, b);
+    return s;
+}
+
+static void unfinished_free(struct nbc_unfinished *b)
+{
     for (struct scratch *scratch; (scratch = b->scratch);) {
         b->scratch = scratch->next;
         free(scratch);
@@ -364,20 +360,16 @@ static void free_build(struct nbc_sched *s)
     if (b->edges != b->few_edges)
         free(b->edges);
     free(b);
-    s->build = NULL;
 }
 
 struct nbc_sched *nbc_sched_finish(struct nbc_sched *s)
 {
     if (!s)
         return NULL;
-    if (s->build->out_of_memory || !order_messages(s) || !move_out(s)) {
-        nbc_sched_free(s);
-        return NULL;
-    }
-    link_edges(s);
-    free_build(s);
-    return s;
+    struct nbc_unfinished *b = s->build;
+    struct nbc_sched *finished = !b->out_of_memory && order_messages(s) ? move_out(b) : NULL;
+    unfinished_free(b);
+    return finished;
 }
 
 struct nbc_sched *nbc_build(nbc_builder *emit, const struct nbc_shape *shape)
@@ -392,10 +384,11 @@ void nbc_sched_free(struct nbc_sched *s)
 {
     if (!s)
         return;
+    if (s->build) {
+        unfinished_free(s->build);
+        return;
+    }
     nbc_staged_free(s->staged);
-    if (!s->build || s->ops != s->build->ops)
-        free(s->ops);
-    free_build(s);
     free(s);
 }
 

@@ -84,7 +84,7 @@ static inline struct nbc_ref nbc_op_c(const struct nbc_op *op)
 
 struct nbc_sched {
     struct nbc_op *ops;
-    int32_t *succ; /* behind the operations, in the same memory */
+    int32_t *succ;
     int32_t nops, nsucc;
     int32_t nmsgs;             /* operations that the transport's poll ends */
     int64_t segment;           /* that of the shape that it was built for */
@@ -95,10 +95,10 @@ struct nbc_sched {
     struct nbc_unfinished *build; /* NULL once finished */
 };
 
-/* Bytes of the operations and edges. */
+/* The memory that a finished schedule takes. */
 static inline size_t nbc_sched_bytes(const struct nbc_sched *s)
 {
-    return (size_t)s->nops * sizeof *s->ops + (size_t)s->nsucc * sizeof *s->succ;
+    return sizeof *s + (size_t)s->nops * sizeof *s->ops + (size_t)s->nsucc * sizeof *s->succ;
 }
 
 /* Emits the operations of a call into an empty schedule. */
@@ -107,8 +107,9 @@ typedef void nbc_builder(struct nbc_sched *s, const struct nbc_shape *shape);
 /* Returns the schedule of a call, with one reference, or NULL if memory ran out. */
 struct nbc_sched *nbc_build(nbc_builder *emit, const struct nbc_shape *shape);
 
-/* The same in three steps: an empty schedule, emitters, the end, which frees the schedule and
- * returns NULL if memory ran out since. Both may return NULL, and nbc_sched_finish accepts it. */
+/* The same in three steps: an empty schedule, emitters, the end, which frees it and returns the
+ * finished schedule, or NULL if memory ran out. Both may return NULL, and nbc_sched_finish accepts
+ * it. */
 struct nbc_sched *nbc_sched_new(const struct nbc_shape *shape);
 struct nbc_sched *nbc_sched_finish(struct nbc_sched *s);
 
