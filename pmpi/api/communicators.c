@@ -50,7 +50,8 @@ static int search_and(void *context, const uint64_t *mine, uint64_t *all, int wo
 
 /* What precedes a constructor: the ranks of the parent agree on a range, if it has none to spare.
  * When this returns all ranks have made the call, where a barrier before the call has that effect:
- * without the hook a search has it, so none finds ranges to spare; nor where constructors wait. */
+ * without the hook a search has it, so none finds ranges to spare; nor where constructors wait,
+ * which have a barrier if there are no ranges. */
 static int comm_prepare(MPI_Comm parent, bool duplicate, struct nbc_origin *origin)
 {
     nbc_lock();
@@ -59,7 +60,8 @@ static int comm_prepare(MPI_Comm parent, bool duplicate, struct nbc_origin *orig
     bool searches = origin->range < 0 && !c->spans_jobs && nbc_ranges_on(&nbc_ranges);
     nbc_unlock();
     if (!searches)
-        return nbc_barrier_before(parent);
+        return NBC_CONSTRUCTORS_WAIT ? nbc_barrier_before_outside_loop(parent)
+                                     : nbc_barrier_before(parent);
     nbc_progress_duplicates(parent);
     struct nbc_spare_ranges *spare = nbc_hooked && !NBC_CONSTRUCTORS_WAIT ? &c->spare : NULL;
     nbc_lock();
