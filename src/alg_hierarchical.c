@@ -350,7 +350,7 @@ static struct region region_of(const struct place *st)
     const struct nbc_shape *shape = st->shape;
     struct nbc_ref block = nbc_recv_block(shape, 0);
     struct region r = {.each = nbc_ref_bytes(shape, block)};
-    r.direct = shape->types[block.type].packed && nbc_nodes_ordered(shape->nodes);
+    r.direct = shape->types[block.type].packed && shape->nodes->ordered;
     r.bytes = r.direct ? nbc_bytes_of(st->s, shape, all_blocks(shape, block)).raw
                        : nbc_temp_bytes(st->s, r.each * shape->size);
     return r;

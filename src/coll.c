@@ -46,11 +46,11 @@ const char *nbc_order_name(enum nbc_order order)
     return orders[order];
 }
 
-bool nbc_order_by_name(const char *name, enum nbc_order *order)
+bool nbc_order_by_name(const char *name, void *order)
 {
     for (int i = 0; i <= NBC_ORDER_TREE; i++)
         if (nbc_same_word(name, orders[i])) {
-            *order = i;
+            *(enum nbc_order *)order = i;
             return true;
         }
     return false;

@@ -144,8 +144,9 @@ enum nbc_order {
 /* Returns the name of an order: "any", "ranks", "tree". */
 const char *nbc_order_name(enum nbc_order order);
 
-/* Sets *order to that of a name, in any case of letters. Returns false if there is none. */
-bool nbc_order_by_name(const char *name, enum nbc_order *order);
+/* Sets *order, an enum nbc_order, to that of a name, in any case of letters. Returns false if there
+ * is none. */
+bool nbc_order_by_name(const char *name, void *order);
 
 /* The shape of a call: the call without handles and addresses. A builder depends on nothing else.
  */

@@ -3,7 +3,7 @@
  * MPI_Error_class and MPI_Error_string. */
 #include "nbcshim.h"
 
-#include "api/idup.h"
+#include "api/setup.h"
 #include "base/errors.h"
 #include "base/lock.h"
 #include "base/state.h"

@@ -333,11 +333,6 @@ static void mark_end(void)
     mark.given_up = true;
 }
 
-static const uintptr_t *entry_after(const struct link_map *entry)
-{
-    return (const uintptr_t *)&entry->l_next;
-}
-
 static bool runtime_resolve(struct nbc_runtime *r, const char *file)
 {
     void *library = dlopen(file, RTLD_LAZY | RTLD_NOLOAD);
@@ -379,7 +374,7 @@ bool nbc_device_look(void)
         return found_any;
     mark_end();
     look();
-    nbc_device_word = found_any || !mark.entry ? &yes : entry_after(mark.entry);
+    nbc_device_word = found_any || !mark.entry ? &yes : (const uintptr_t *)&mark.entry->l_next;
     return found_any;
 }
 
@@ -493,12 +488,6 @@ static enum nbc_memory memory_at(uintptr_t at, struct nbc_runtime **runtime, str
     return is_readable(at) ? NBC_MEMORY_HOST : NBC_MEMORY_NONE;
 }
 
-static bool on_one_page(uintptr_t first, uintptr_t last)
-{
-    enum { SMALLEST_PAGE = 4096 };
-    return first / SMALLEST_PAGE == last / SMALLEST_PAGE;
-}
-
 bool nbc_device_mpi_takes(const struct nbc_device *d)
 {
     for (int i = 0; i < NRUNTIMES && !d; i++)
@@ -510,11 +499,12 @@ bool nbc_device_mpi_takes(const struct nbc_device *d)
 enum nbc_memory nbc_device_find(uintptr_t first, uintptr_t last, struct nbc_device **device,
                                 bool *waits)
 {
+    enum { SMALLEST_PAGE = 4096 };
     struct nbc_runtime *runtime, *other;
     struct nbc_place p = {0}, end;
     enum nbc_memory memory = memory_at(first, &runtime, &p);
     bool inside = memory == NBC_MEMORY_DEVICE ? p.size > 0 && last - p.start < p.size
-                                              : on_one_page(first, last);
+                                              : first / SMALLEST_PAGE == last / SMALLEST_PAGE;
     *device = NULL;
     if (!inside && memory_at(last, &other, &end) != memory)
         return NBC_MEMORY_DIFFERS;
@@ -630,11 +620,14 @@ static struct nbc_rows rows_at(const struct nbc_elements *e, int64_t at, int64_t
                              .n = n};
 }
 
-/* In few copies: of everything, if that is rows; or else of each element, or of the same run of all
- * elements. */
+/* In few copies, unless it is within the device: of everything, if that is rows; or else of each
+ * element, or of the same run of all elements. */
 static bool copy_elements(struct nbc_device *d, bool store, const struct nbc_elements *e)
 {
     int64_t pitch, nruns = e->nruns;
+    if (e->within)
+        return !FAILS(d->runtime, move, e->on_device, e->on_host, (size_t)e->runs->length,
+                      d->stream[1]);
     bool regular = is_regular(e, &pitch), whole = regular && e->extent == nruns * pitch;
     bool by_element = regular && e->count <= nruns;
     int64_t ncopies = whole ? 1 : by_element ? e->count : nruns;
@@ -648,12 +641,6 @@ static bool copy_elements(struct nbc_device *d, bool store, const struct nbc_ele
             return false;
     }
     return true;
-}
-
-static bool copy_within(struct nbc_device *d, const struct nbc_elements *e)
-{
-    size_t length = (size_t)e->runs->length;
-    return !FAILS(d->runtime, move, e->on_device, e->on_host, length, d->stream[1]);
 }
 
 /* In the device's context. */
@@ -674,7 +661,7 @@ static struct nbc_device_copy *copy_start(struct nbc_device *d, bool store,
         return NULL;
     copy->settles = d->settles;
     copy->error = 0;
-    if (!(e->within ? copy_within(d, e) : copy_elements(d, store, e)))
+    if (!copy_elements(d, store, e))
         keep_failure(copy);
     for (int i = 0; i < 2; i++) {
         if (!FAILS(d->runtime, event_record, copy->event, d->stream[store]))

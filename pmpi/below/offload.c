@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "below/offload.h"
+/* Libraries to which the MPI hands collectives, and which have switches and adapters carry them
+ * out: where the MPI itself says so. */
+#include "below/detect.h"
 
 #include "below/next.h"
 

@@ -309,19 +309,17 @@ static int arrive(int rank, void *unused)
     return send_off(NULL, 0, rank, ARRIVED);
 }
 
-int nbc_init_handshake(void)
+int nbc_init_handshake(bool *called)
 {
+    int error = MPI_SUCCESS;
     NEXT(Comm_rank)(WORLD, &here.rank);
     NEXT(Comm_size)(WORLD, &here.size);
-    if (here.size == 1 || NBC_RANKS_ARE_ALIKE)
-        return MPI_SUCCESS;
-    begin();
-    return nbc_disseminate(here.rank, here.size, arrive, await, NULL);
-}
-
-bool nbc_init_handshake_called(void)
-{
-    return here.called;
+    if (here.size > 1 && !NBC_RANKS_ARE_ALIKE) {
+        begin();
+        error = nbc_disseminate(here.rank, here.size, arrive, await, NULL);
+    }
+    *called = here.called;
+    return error;
 }
 
 int nbc_init_handshake_clear(void)
