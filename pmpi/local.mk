@@ -29,7 +29,7 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/base/in_mpi.c pmpi/base/in_mpi.h \
 	pmpi/base/errors.c pmpi/base/errors.h \
 	pmpi/base/hints.c pmpi/base/hints.h \
-	pmpi/base/lock.c pmpi/base/lock.h \
+	pmpi/base/lock.h \
 	pmpi/base/settings.c pmpi/base/settings.h \
 	pmpi/base/state.c pmpi/base/state.h \
 	pmpi/base/stats.h \

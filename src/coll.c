@@ -63,8 +63,8 @@ bool nbc_coll_reduces(enum nbc_coll coll)
 
 bool nbc_coll_has_edges(enum nbc_coll coll)
 {
-    return nbc_coll_is_neighborhood(coll) || coll == NBC_ALLTOALL || coll == NBC_ALLTOALLV ||
-           coll == NBC_ALLTOALLW;
+    const uint32_t alltoall = NBC_BIT(ALLTOALL) | NBC_BIT(ALLTOALLV) | NBC_BIT(ALLTOALLW);
+    return nbc_coll_is_neighborhood(coll) || alltoall >> coll & 1;
 }
 
 bool nbc_coll_has_types(enum nbc_coll coll)

@@ -14,6 +14,9 @@ enum nbc_coll {
     NBC_NCOLLS
 };
 
+/* Sets of collectives are bits of a word: NBC_BIT(BCAST) | NBC_BIT(GATHER). */
+#define NBC_BIT(COLL) (UINT32_C(1) << NBC_##COLL)
+
 /* Returns the name as in the standard, in lower case ("allreduce"): for tables, messages and
  * variables. */
 const char *nbc_coll_name(enum nbc_coll coll);
