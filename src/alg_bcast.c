@@ -239,10 +239,8 @@ static nbc_id chunks_send(const struct chunks *c, struct nbc_ref data, int peer,
 /* A piece of the chunk of a rank, of which all but the root have one. */
 static struct nbc_ref piece_of(const struct chunks *c, int rank, int g)
 {
-    int64_t first = nbc_part_start(c->bytes, c->size - 1, rank - 1);
-    int64_t n = nbc_part_start(c->bytes, c->size - 1, rank) - first;
-    int64_t low = nbc_part_start(n, c->pieces, g), high = nbc_part_start(n, c->pieces, g + 1);
-    return nbc_byte_range(c->data.raw, first + low, high - low);
+    struct nbc_ref chunk = nbc_ref_split(c->shape, c->data.raw, c->size - 1, rank - 1);
+    return nbc_ref_split(c->shape, chunk, c->pieces, g);
 }
 
 /* The g-th pieces of all chunks, at a rank other than the root: from the root to all others, and
