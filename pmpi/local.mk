@@ -18,19 +18,18 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/below/files.def \
 	pmpi/below/hook.c pmpi/below/hook.h \
 	pmpi/below/messages.def \
-	pmpi/below/offload.c pmpi/below/offload.h \
+	pmpi/below/offload.c \
 	pmpi/below/next.c pmpi/below/next.def pmpi/below/next.h \
 	pmpi/below/ofi.c pmpi/below/ofi.h \
 	pmpi/below/quirks.c pmpi/below/quirks.h \
 	pmpi/below/revoked.c pmpi/below/revoked.h \
 	pmpi/below/simulated.h \
 	pmpi/below/slot.c pmpi/below/slot.h \
-	pmpi/base/broken_pipe.c pmpi/base/broken_pipe.h \
 	pmpi/base/collect.c pmpi/base/collect.h \
 	pmpi/base/in_mpi.c pmpi/base/in_mpi.h \
 	pmpi/base/errors.c pmpi/base/errors.h \
 	pmpi/base/hints.c pmpi/base/hints.h \
-	pmpi/base/lock.c pmpi/base/lock.h \
+	pmpi/base/lock.h \
 	pmpi/base/settings.c pmpi/base/settings.h \
 	pmpi/base/state.c pmpi/base/state.h \
 	pmpi/base/stats.h \
@@ -70,6 +69,7 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/hookless/poll.h \
 	pmpi/hookless/signal.c pmpi/hookless/signal.h \
 	pmpi/hookless/windows.c \
+	pmpi/diag/broken_pipe.c \
 	pmpi/diag/check.c \
 	pmpi/diag/current_call.c \
 	pmpi/diag/diag.h \
@@ -84,7 +84,7 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/api/fortran.c pmpi/api/fortran.def \
 	pmpi/api/fortran_names.c \
 	pmpi/api/free.c \
-	pmpi/api/idup.c pmpi/api/idup.h \
+	pmpi/api/idup.c \
 	pmpi/api/init.c \
 	pmpi/api/properties.c \
 	pmpi/api/sessions.c \

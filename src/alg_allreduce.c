@@ -94,10 +94,7 @@ void nbc_allreduce_recursive_multiplying(struct nbc_sched *s, const struct nbc_s
  * Cost: α + 2 (P − 2) o + (P − 1) (nβ + nγ). Temporary: P − 2 vectors, P − 1 in place. For the
  * smallest vectors on a few ranks, in particular on ranks that share processors, where every round
  * is a context switch. Recursive multiplying with one round; the same paper. */
-void nbc_allreduce_one_round(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    exchange(s, shape, shape->size, &shape->size, 1);
-}
+NBC_VARIANT(allreduce_one_round, exchange, shape->size, &shape->size, 1)
 
 /* Reduce-scatter by halving, then allgather by doubling. */
 static void halve_and_double(struct nbc_sched *s, const struct nbc_shape *shape, bool bine)
@@ -109,7 +106,7 @@ static void halve_and_double(struct nbc_sched *s, const struct nbc_shape *shape,
         return;
     struct nbc_acc acc = nbc_acc_input(shape);
     if (fold.takes)
-        nbc_take_over(s, shape, &fold, &acc, &result);
+        nbc_take_over(s, shape, &fold, &acc, result, NULL);
     struct nbc_halving h = {.shape = shape, .fold = &fold, .home = result};
     nbc_halve(s, &h, &acc);
     nbc_gather_halves(s, &h, &acc, -1);
@@ -130,10 +127,7 @@ static void halve_and_double(struct nbc_sched *s, const struct nbc_shape *shape,
  * Temporary: half a vector; in place, and for non-commutative operators, one; one more for
  * these when P is not a power of two. For large vectors. Rabenseifner, "Optimization of collective
  * reduction operations", 2004. */
-void nbc_allreduce_rabenseifner(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    halve_and_double(s, shape, false);
-}
+NBC_VARIANT(allreduce_rabenseifner, halve_and_double, false)
 
 /* Bine butterfly: as Rabenseifner's algorithm, with nearer partners. Partial results are not ranges
  * of ranks, so the operator must be commutative. Every part is reduced on one rank, which yields
@@ -148,10 +142,7 @@ void nbc_allreduce_rabenseifner(struct nbc_sched *s, const struct nbc_shape *sha
  * them, if the groups do not begin at multiples of a power of two (doc/scaling.md). The rules of
  * doc/tuning/groups select it. De Sensi et al., "Bine trees: enhancing
  * collective operations by optimizing communication locality", 2025. */
-void nbc_allreduce_bine(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    halve_and_double(s, shape, true);
-}
+NBC_VARIANT(allreduce_bine, halve_and_double, true)
 
 static int64_t circulant_part(const void *layout, int part)
 {

@@ -444,18 +444,12 @@ static void bruck(struct nbc_sched *s, const struct nbc_shape *shape, int radix,
 /* Radix 2: fewest messages.
  * Cost: ⌈log₂P⌉ α + ½ P ⌈log₂P⌉ nβ, twice that in bytes of temporary memory. For small blocks on
  * many ranks. */
-void nbc_alltoall_bruck(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    bruck(s, shape, 2, false);
-}
+NBC_VARIANT(alltoall_bruck, bruck, 2, false)
 
 /* Radix 4: half the rounds of radix 2, three messages at once in each.
  * Cost: ⌈log₄P⌉ (α + 2o) + ¾ P ⌈log₄P⌉ nβ, twice that in bytes of temporary memory. For networks
  * whose latency is high compared with o, and for blocks that are less small. */
-void nbc_alltoall_bruck4(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    bruck(s, shape, 4, false);
-}
+NBC_VARIANT(alltoall_bruck4, bruck, 4, false)
 
 /* Bine butterfly: as Bruck's of radix 2, but the bits of a block's number are its path in the
  * butterfly (nbc_butterfly_path), whose partners are nearer.
@@ -468,7 +462,4 @@ void nbc_alltoall_bruck4(struct nbc_sched *s, const struct nbc_shape *shape)
  * arrive are copied one by one, as they are not of adjacent peers. For small blocks of many ranks
  * in groups with few links between them. De Sensi et al., "Bine trees: enhancing collective
  * operations by optimizing communication locality", 2025. */
-void nbc_alltoall_bine(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    bruck(s, shape, 2, true);
-}
+NBC_VARIANT(alltoall_bine, bruck, 2, true)

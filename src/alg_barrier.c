@@ -34,10 +34,7 @@ static void disseminate(struct nbc_sched *s, const struct nbc_shape *shape, int 
  *
  * Cost: ⌈log₂P⌉ α, any P. The default. Hensgen, Finkel, Manber, "Two
  * algorithms for barrier synchronization", 1988. */
-void nbc_barrier_dissemination(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    disseminate(s, shape, 2);
-}
+NBC_VARIANT(barrier_dissemination, disseminate, 2)
 
 /* Dissemination, radix 4: half the rounds, one and a half times the messages.
  *
@@ -47,10 +44,7 @@ void nbc_barrier_dissemination(struct nbc_sched *s, const struct nbc_shape *shap
  * Cost: ⌈log₄P⌉ (α + 2o), o the time a processor is busy with a message. For networks
  * whose latency is high compared with o. Hoefler, Mehlan, Mietke, Rehm, "Fast barrier
  * synchronization for InfiniBand", 2006. */
-void nbc_barrier_dissemination4(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    disseminate(s, shape, 4);
-}
+NBC_VARIANT(barrier_dissemination4, disseminate, 4)
 
 /* Gather and release along a 4-nomial tree: a rank signals its parent when its subtree has entered;
  * when all have, the root sends the release down the tree.
@@ -87,10 +81,7 @@ void nbc_barrier_tree(struct nbc_sched *s, const struct nbc_shape *shape)
  *
  * Cost: α + 2 (P − 2) o. For a few ranks on networks whose latency is high compared with o.
  * Dissemination of radix P; the paper of dissemination4. */
-void nbc_barrier_one_round(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    disseminate(s, shape, shape->size);
-}
+NBC_VARIANT(barrier_one_round, disseminate, shape->size)
 
 /* Every rank signals rank 0, which then signals every rank.
  *

@@ -80,10 +80,7 @@ static void along_knomial(struct nbc_sched *s, const struct nbc_shape *shape, in
  *
  * Cost: ⌈log₂P⌉ (α + nβ). For small vectors, and for 2 ranks. Thakur, Rabenseifner, Gropp,
  * "Optimization of collective communication operations in MPICH", 2005. */
-void nbc_bcast_binomial(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    along_knomial(s, shape, 2);
-}
+NBC_VARIANT(bcast_binomial, along_knomial, 2)
 
 /* 4-nomial tree: as binomial, but with up to three children per level and half the depth.
  *
@@ -92,10 +89,7 @@ void nbc_bcast_binomial(struct nbc_sched *s, const struct nbc_shape *shape)
  * Cost: ⌈log₄P⌉ (α + 2o + 3nβ), o the time the sender is busy with a message. For small vectors
  * where o is much less than α. Bar-Noy, Kipnis, "Designing broadcasting algorithms in the postal
  * model for message-passing systems", 1992. */
-void nbc_bcast_knomial4(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    along_knomial(s, shape, 4);
-}
+NBC_VARIANT(bcast_knomial4, along_knomial, 4)
 
 /* Bine tree (nbc_knomial): the binomial tree with nearer partners.
  *
@@ -106,10 +100,7 @@ void nbc_bcast_knomial4(struct nbc_sched *s, const struct nbc_shape *shape)
  * fewer messages go from one to another, on average over 256 ranks (doc/scaling.md). No built-in
  * rule selects it. De Sensi et al., "Bine trees: enhancing collective operations by optimizing
  * communication locality", 2025. */
-void nbc_bcast_bine(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    along_knomial(s, shape, NBC_BINE);
-}
+NBC_VARIANT(bcast_bine, along_knomial, NBC_BINE)
 
 /* Linear: the root sends to every rank.
  *
@@ -248,10 +239,8 @@ static nbc_id chunks_send(const struct chunks *c, struct nbc_ref data, int peer,
 /* A piece of the chunk of a rank, of which all but the root have one. */
 static struct nbc_ref piece_of(const struct chunks *c, int rank, int g)
 {
-    int64_t first = nbc_part_start(c->bytes, c->size - 1, rank - 1);
-    int64_t n = nbc_part_start(c->bytes, c->size - 1, rank) - first;
-    int64_t low = nbc_part_start(n, c->pieces, g), high = nbc_part_start(n, c->pieces, g + 1);
-    return nbc_byte_range(c->data.raw, first + low, high - low);
+    struct nbc_ref chunk = nbc_ref_split(c->shape, c->data.raw, c->size - 1, rank - 1);
+    return nbc_ref_split(c->shape, chunk, c->pieces, g);
 }
 
 /* The g-th pieces of all chunks, at a rank other than the root: from the root to all others, and

@@ -176,10 +176,7 @@ static void linear(struct nbc_sched *s, const struct nbc_shape *shape, bool wind
  * Cost: ⌈log₂P⌉ α + (P − 1) nβ, n the bytes of a block; inner ranks copy their block. For small
  * blocks. Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in
  * MPICH", 2005. */
-void nbc_gather_scatter_binomial(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    knomial(s, shape, 2);
-}
+NBC_VARIANT(gather_scatter_binomial, knomial, 2)
 
 /* 4-nomial tree: as binomial, but with half the depth and up to three children per level.
  *
@@ -188,10 +185,7 @@ void nbc_gather_scatter_binomial(struct nbc_sched *s, const struct nbc_shape *sh
  * Cost: ⌈log₄P⌉ (α + 2o) + (P − 1) nβ, o the time to process a message that has arrived, or that
  * the sender is busy with one. For small blocks where o is much less than α. Bar-Noy, Kipnis,
  * "Designing broadcasting algorithms in the postal model for message-passing systems", 1992. */
-void nbc_gather_scatter_knomial4(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    knomial(s, shape, 4);
-}
+NBC_VARIANT(gather_scatter_knomial4, knomial, 4)
 
 /* Bine tree (nbc_knomial): the binomial tree with nearer partners.
  *
@@ -201,10 +195,7 @@ void nbc_gather_scatter_knomial4(struct nbc_sched *s, const struct nbc_shape *sh
  *
  * Cost: as binomial. For small blocks of ranks in groups, as the broadcast. De Sensi et al., "Bine
  * trees: enhancing collective operations by optimizing communication locality", 2025. */
-void nbc_gather_scatter_bine(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    knomial(s, shape, NBC_BINE);
-}
+NBC_VARIANT(gather_scatter_bine, knomial, NBC_BINE)
 
 /* Linear: the root posts all its messages at once; every block is received in its place.
  *
@@ -213,10 +204,7 @@ void nbc_gather_scatter_bine(struct nbc_sched *s, const struct nbc_shape *shape)
  * Cost: α + (P − 2) o + (P − 1) nβ. For few ranks, and for blocks that are too large to be
  * forwarded. The only algorithm, windowed or not, for gatherv and scatterv: only the root knows the
  * counts, so no other rank could allocate space for a subtree. */
-void nbc_gather_scatter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    linear(s, shape, false);
-}
+NBC_VARIANT(gather_scatter_linear, linear, false)
 
 /* Linear with a window: as linear, but the root has a limited number of messages in flight. Blocks
  * of the rendezvous protocol then move a few at a time.
@@ -226,7 +214,4 @@ void nbc_gather_scatter_linear(struct nbc_sched *s, const struct nbc_shape *shap
  *
  * Cost: P/w α + (P − 1) nβ for a window of w. For large blocks on many ranks, which would flood the
  * root all at once, or share its link so thinly that even the first one arrives late. */
-void nbc_gather_scatter_windowed(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    linear(s, shape, true);
-}
+NBC_VARIANT(gather_scatter_windowed, linear, true)

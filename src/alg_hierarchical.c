@@ -71,36 +71,29 @@ static struct place place_of(const struct nbc_shape *shape, struct nbc_sched *s,
     return st;
 }
 
-/* A subcollective within this rank's node; its root is the node's leader. */
-static struct nbc_subcollective sub_within(const struct place *st, enum nbc_coll coll)
+/* Emits a subcollective within this rank's node, with the node's leader as root. */
+static nbc_id emit_within(const struct place *st, struct nbc_subcollective sub, nbc_id after)
 {
-    int lead = nbc_node_index(st->shape->nodes, leader(&st->across, st->node));
-    return (struct nbc_subcollective){.coll = coll,
-                                      .rank = st->index,
-                                      .size = st->here,
-                                      .root = lead,
-                                      .local = true,
-                                      .member = team_member,
-                                      .group = &st->within};
+    sub.rank = st->index;
+    sub.size = st->here;
+    sub.root = nbc_node_index(st->shape->nodes, leader(&st->across, st->node));
+    sub.local = true;
+    sub.member = team_member;
+    sub.group = &st->within;
+    return nbc_emit_subcollective(st->s, st->shape, &sub, after);
 }
 
-/* A subcollective across nodes. */
-static struct nbc_subcollective sub_across(const struct place *st, enum nbc_coll coll)
+/* Emits one across nodes. */
+static nbc_id emit_across(const struct place *st, struct nbc_subcollective sub, nbc_id after)
 {
+    const struct nbc_nodes *nodes = st->shape->nodes;
+    sub.rank = st->node;
+    sub.size = nodes->nnodes;
     /* mutants: <= for <: rank 0 is on node 0 */
-    int root = st->across.root < 0 ? 0 : nbc_node_of(st->shape->nodes, st->across.root);
-    return (struct nbc_subcollective){.coll = coll,
-                                      .rank = st->node,
-                                      .size = st->shape->nodes->nnodes,
-                                      .root = root,
-                                      .beside = st->shape->sockets ? st->across.parts - 1 : 0,
-                                      .member = team_member,
-                                      .group = &st->across};
-}
-
-static nbc_id emit_sub(const struct place *st, const struct nbc_subcollective *sub, nbc_id after)
-{
-    return nbc_emit_subcollective(st->s, st->shape, sub, after);
+    sub.root = st->across.root < 0 ? 0 : nbc_node_of(nodes, st->across.root);
+    sub.member = team_member;
+    sub.group = &st->across;
+    return nbc_emit_subcollective(st->s, st->shape, &sub, after);
 }
 
 /* --- barrier ---------------------------------------------------------------------------------- */
@@ -125,8 +118,7 @@ void nbc_barrier_hierarchical(struct nbc_sched *s, const struct nbc_shape *shape
         received[i] = nbc_recv(s, nothing, team_member(&st.within, tree.child[i]), NBC_NONE);
     nbc_id all = tree.nchild ? nbc_join_of(s, received, tree.nchild) : NBC_NONE;
     if (st.leads) {
-        struct nbc_subcollective across = sub_across(&st, NBC_BARRIER);
-        released = emit_sub(&st, &across, all);
+        released = emit_across(&st, nbc_sub_of(NBC_BARRIER, nothing, nothing, false), all);
     } else {
         int parent = team_member(&st.within, tree.parent);
         nbc_send(s, nothing, parent, all);
@@ -156,31 +148,15 @@ void nbc_bcast_hierarchical(struct nbc_sched *s, const struct nbc_shape *shape)
     bool root = shape->rank == shape->root;
     struct nbc_bytes data = nbc_bytes_of(s, shape, vector);
     nbc_id there = root ? nbc_bytes_pack(s, &data, bytes) : NBC_NONE;
-    if (st.leads) {
-        struct nbc_subcollective across = sub_across(&st, NBC_BCAST);
-        across.recv = data.raw;
-        there = emit_sub(&st, &across, there);
-    }
-    struct nbc_subcollective within = sub_within(&st, NBC_BCAST);
-    within.recv = data.raw;
-    there = emit_sub(&st, &within, there);
+    const struct nbc_subcollective bcast = nbc_sub_of(NBC_BCAST, data.raw, data.raw, false);
+    if (st.leads)
+        there = emit_across(&st, bcast, there);
+    there = emit_within(&st, bcast, there);
     if (!root)
         nbc_bytes_unpack(s, &data, bytes, there);
 }
 
 /* --- reductions ------------------------------------------------------------------------------- */
-
-/* Reduces the node's vectors to `result` at its leader. Returns an id that is done when it is
- * there. */
-static nbc_id reduce_within(const struct place *st, struct nbc_ref input, struct nbc_ref result,
-                            bool in_place)
-{
-    struct nbc_subcollective within = sub_within(st, NBC_REDUCE);
-    within.send = input;
-    within.recv = result;
-    within.in_place = in_place;
-    return emit_sub(st, &within, NBC_NONE);
-}
 
 /* Hierarchical: a reduction to the leader of each node, of which the root is one, then one among
  * the leaders.
@@ -204,14 +180,11 @@ void nbc_reduce_hierarchical(struct nbc_sched *s, const struct nbc_shape *shape)
         sum = nbc_temp_like(s, input);
     nbc_id there = NBC_NONE;
     if (!alone)
-        there = reduce_within(&st, input, sum, root && shape->in_place);
-    if (!st.leads)
-        return;
-    struct nbc_subcollective across = sub_across(&st, NBC_REDUCE);
-    across.send = root ? input : sum;
-    across.recv = sum;
-    across.in_place = root && (!alone || shape->in_place);
-    emit_sub(&st, &across, there);
+        there =
+            emit_within(&st, nbc_sub_of(NBC_REDUCE, input, sum, root && shape->in_place), NBC_NONE);
+    bool in_place = root && (!alone || shape->in_place);
+    if (st.leads)
+        emit_across(&st, nbc_sub_of(NBC_REDUCE, root ? input : sum, sum, in_place), there);
 }
 
 /* Hierarchical: a reduction to the leader of each node, an allreduce among the leaders, a broadcast
@@ -233,18 +206,15 @@ void nbc_allreduce_hierarchical(struct nbc_sched *s, const struct nbc_shape *sha
     bool alone = st.here == 1;
     nbc_id there = NBC_NONE;
     if (!alone)
-        there = reduce_within(&st, input, result, st.leads && shape->in_place);
-    if (st.leads) {
-        struct nbc_subcollective across = sub_across(&st, NBC_ALLREDUCE);
-        across.send = alone ? input : result;
-        across.recv = result;
-        across.in_place = !alone || shape->in_place;
-        there = emit_sub(&st, &across, there);
-    }
-    struct nbc_subcollective within = sub_within(&st, NBC_BCAST);
-    within.recv = result;
-    within.early = !shape->in_place && !st.leads;
-    emit_sub(&st, &within, there);
+        there = emit_within(&st, nbc_sub_of(NBC_REDUCE, input, result, st.leads && shape->in_place),
+                            NBC_NONE);
+    bool in_place = !alone || shape->in_place;
+    if (st.leads)
+        there = emit_across(
+            &st, nbc_sub_of(NBC_ALLREDUCE, alone ? input : result, result, in_place), there);
+    struct nbc_subcollective bcast = nbc_sub_of(NBC_BCAST, result, result, false);
+    bcast.early = !shape->in_place && !st.leads;
+    emit_within(&st, bcast, there);
 }
 
 /* The numbers of ranks of the largest node and of the smallest. */
@@ -285,6 +255,12 @@ static int64_t *cut(const struct place *st, int64_t count)
     return counts;
 }
 
+/* The number of other subcollectives like one across nodes that share its ports. */
+static int beside(const struct place *st)
+{
+    return st->shape->sockets ? st->across.parts - 1 : 0;
+}
+
 /* Emits an allreduce of each part of a vector of `count` elements that this rank owns; `mine` has
  * them. Returns an id that is done when all are. */
 static nbc_id reduce_parts(const struct place *st, struct nbc_ref mine, int64_t count, nbc_id there)
@@ -297,12 +273,11 @@ static nbc_id reduce_parts(const struct place *st, struct nbc_ref mine, int64_t 
     for (int k = first; k < end; k++) {
         int64_t start = nbc_part_start(count, parts, k);
         at.across.part = k;
-        struct nbc_subcollective across = sub_across(&at, NBC_ALLREDUCE);
-        across.recv = nbc_ref_part(st->shape, mine, start - before,
-                                   nbc_part_start(count, parts, k + 1) - start);
-        across.send = across.recv;
-        across.in_place = true;
-        done = nbc_join(st->s, done, emit_sub(&at, &across, there));
+        struct nbc_ref part = nbc_ref_part(st->shape, mine, start - before,
+                                           nbc_part_start(count, parts, k + 1) - start);
+        struct nbc_subcollective across = nbc_sub_of(NBC_ALLREDUCE, part, part, true);
+        across.beside = beside(st);
+        done = nbc_join(st->s, done, emit_across(&at, across, there));
     }
     return done;
 }
@@ -317,22 +292,15 @@ static void emit_split(const struct place *st, const int64_t *counts)
     struct nbc_ref home = shape->in_place ? nbc_temp_like(st->s, mine) : mine;
     struct nbc_ints sizes = {counts, sizeof *counts}, starts = {counts + st->here, sizeof *counts};
 
-    struct nbc_subcollective scatter = sub_within(st, NBC_REDUCE_SCATTER);
-    scatter.send = input;
-    scatter.recv = home;
-    scatter.counts = sizes;
-    nbc_id there = emit_sub(st, &scatter, NBC_NONE);
-
+    struct nbc_subcollective scatter = nbc_sub_of(NBC_REDUCE_SCATTER, input, home, false);
+    struct nbc_subcollective gather = nbc_sub_of(NBC_ALLGATHERV, result, result, true);
+    scatter.counts = gather.counts = sizes;
+    gather.displs = starts;
+    nbc_id there = emit_within(st, scatter, NBC_NONE);
     there = reduce_parts(st, home, input.count, there);
     if (shape->in_place)
         there = nbc_copy(st->s, mine, home, there);
-
-    struct nbc_subcollective gather = sub_within(st, NBC_ALLGATHERV);
-    gather.send = gather.recv = result;
-    gather.in_place = true;
-    gather.counts = sizes;
-    gather.displs = starts;
-    emit_sub(st, &gather, there);
+    emit_within(st, gather, there);
 }
 
 /* Hierarchical, with all ranks active: a reduce_scatter within each node, of p parts; for each of
@@ -382,7 +350,7 @@ static struct region region_of(const struct place *st)
     const struct nbc_shape *shape = st->shape;
     struct nbc_ref block = nbc_recv_block(shape, 0);
     struct region r = {.each = nbc_ref_bytes(shape, block)};
-    r.direct = shape->types[block.type].packed && nbc_nodes_ordered(shape->nodes);
+    r.direct = shape->types[block.type].packed && shape->nodes->ordered;
     r.bytes = r.direct ? nbc_bytes_of(st->s, shape, all_blocks(shape, block)).raw
                        : nbc_temp_bytes(st->s, r.each * shape->size);
     return r;
@@ -413,11 +381,10 @@ static nbc_id gather_all(const struct place *st, const struct region *r, int64_t
     const struct nbc_shape *shape = st->shape;
     const struct nbc_nodes *nodes = shape->nodes;
     int64_t start = nbc_node_start(nodes, st->node) * r->each;
-    struct nbc_subcollective within = sub_within(st, NBC_GATHER);
-    within.send = nbc_send_block(shape, 0);
-    within.recv = nbc_byte_range(r->bytes, start, r->each);
-    within.in_place = st->leads && shape->in_place && r->direct;
-    nbc_id there = emit_sub(st, &within, NBC_NONE);
+    struct nbc_ref here = nbc_byte_range(r->bytes, start, r->each);
+    bool in_place = st->leads && shape->in_place && r->direct;
+    nbc_id there =
+        emit_within(st, nbc_sub_of(NBC_GATHER, nbc_send_block(shape, 0), here, in_place), NBC_NONE);
     if (!st->leads)
         return there;
     int n = nodes->nnodes;
@@ -425,12 +392,10 @@ static nbc_id gather_all(const struct place *st, const struct region *r, int64_t
         counts[i] = nbc_node_size(nodes, i) * r->each;
         counts[n + i] = nbc_node_start(nodes, i) * r->each;
     }
-    struct nbc_subcollective across = sub_across(st, NBC_ALLGATHERV);
-    across.send = across.recv = r->bytes;
-    across.in_place = true;
+    struct nbc_subcollective across = nbc_sub_of(NBC_ALLGATHERV, r->bytes, r->bytes, true);
     across.counts = (struct nbc_ints){counts, sizeof *counts};
     across.displs = (struct nbc_ints){counts + n, sizeof *counts};
-    return emit_sub(st, &across, there);
+    return emit_across(st, across, there);
 }
 
 /* Hierarchical: a gather to the leader of each node, an allgather among the leaders, a broadcast
@@ -453,9 +418,7 @@ void nbc_allgather_hierarchical(struct nbc_sched *s, const struct nbc_shape *sha
     if (!counts)
         return;
     nbc_id there = gather_all(&st, &r, counts);
-    struct nbc_subcollective within = sub_within(&st, NBC_BCAST);
-    within.recv = r.bytes;
-    there = emit_sub(&st, &within, there);
+    there = emit_within(&st, nbc_sub_of(NBC_BCAST, r.bytes, r.bytes, false), there);
     if (!r.direct)
         deliver(&st, &r, there);
 }
@@ -591,12 +554,10 @@ static nbc_id use_equal_channels(const struct exchange *x, struct nbc_ref sorted
     struct place st = x->st;
     st.across.part = st.index;
     st.across.parts = st.here;
-    struct nbc_subcollective across = sub_across(&st, NBC_ALLTOALL);
-    if (x->nodes->nnodes <= FEW_NODES)
-        across.beside = 0;
-    across.send = blocks(x, sorted, 0, st.here);
-    across.recv = blocks(x, x->region.bytes, 0, st.here);
-    return emit_sub(&st, &across, after);
+    struct nbc_subcollective across = nbc_sub_of(NBC_ALLTOALL, blocks(x, sorted, 0, st.here),
+                                                 blocks(x, x->region.bytes, 0, st.here), false);
+    across.beside = x->nodes->nnodes <= FEW_NODES ? 0 : beside(&st);
+    return emit_across(&st, across, after);
 }
 
 /* Copies what a channel of this rank has brought for the i-th rank here. */
@@ -691,11 +652,9 @@ void nbc_alltoall_hierarchical(struct nbc_sched *s, const struct nbc_shape *shap
     struct nbc_ref mine = nbc_temp_bytes(s, by_rank.count);
     struct nbc_ref by_node = by_rank; /* whose data have left */
     nbc_id ready = sort_by_ranks(&x, by_rank, input.raw, nbc_bytes_pack(s, &input, bytes));
-
-    struct nbc_subcollective within = sub_within(&x.st, NBC_ALLTOALL);
-    within.send = blocks(&x, by_rank, 0, x.most);
-    within.recv = blocks(&x, mine, 0, x.most);
-    nbc_id there = sort_by_nodes(&x, by_node, mine, emit_sub(&x.st, &within, ready));
+    const struct nbc_subcollective within = nbc_sub_of(NBC_ALLTOALL, blocks(&x, by_rank, 0, x.most),
+                                                       blocks(&x, mine, 0, x.most), false);
+    nbc_id there = sort_by_nodes(&x, by_node, mine, emit_within(&x.st, within, ready));
     nbc_id last = s->nops;
     if (nbc_nodes_equal(x.nodes)) {
         there = use_equal_channels(&x, by_node, there);

@@ -57,26 +57,26 @@ struct fold {
 /* Emits a fold. Each partial result overwrites the vector that was reduced into it last, so the
  * operands are in rank order and nothing is copied. At most WINDOW vectors are held: the next one
  * is received when one has been reduced. Returns an id that is done when the result is there. */
-static nbc_id fold(struct nbc_sched *s, const struct nbc_shape *shape, const struct fold *f)
+static nbc_id fold(struct nbc_sched *s, const struct nbc_shape *shape, struct fold f)
 {
-    struct nbc_ref slot[WINDOW], left = f->result;
+    struct nbc_ref slot[WINDOW], left = f.result;
     nbc_id empty[WINDOW], ready = NBC_NONE;
-    int nslots = f->whole ? f->n - 1 : f->n;
+    int nslots = f.whole ? f.n - 1 : f.n;
     for (int i = 0; i < WINDOW && i < nslots; i++) {
-        slot[i] = nbc_temp_like(s, f->vector);
+        slot[i] = nbc_temp_like(s, f.vector);
         empty[i] = NBC_NONE;
     }
-    for (int j = 0; j < f->n; j++) {
-        bool last = j == f->n - 1, straight = last && f->whole;
-        struct nbc_ref in = straight ? f->result : slot[j % WINDOW];
-        nbc_id received = nbc_recv(s, in, f->first + j, straight ? NBC_NONE : empty[j % WINDOW]);
-        struct nbc_ref right = nbc_ref_part(shape, in, f->at, f->result.count);
+    for (int j = 0; j < f.n; j++) {
+        bool last = j == f.n - 1, straight = last && f.whole;
+        struct nbc_ref in = straight ? f.result : slot[j % WINDOW];
+        nbc_id received = nbc_recv(s, in, f.first + j, straight ? NBC_NONE : empty[j % WINDOW]);
+        struct nbc_ref right = nbc_ref_part(shape, in, f.at, f.result.count);
         if (j > 0) {
-            nbc_id reduced = nbc_reduce(s, last ? f->result : right, left, right, received);
+            nbc_id reduced = nbc_reduce(s, last ? f.result : right, left, right, received);
             nbc_after(s, reduced, ready);
             empty[(j - 1) % WINDOW] = ready = reduced;
         } else {
-            ready = last ? nbc_copy(s, f->result, right, received) : received;
+            ready = last ? nbc_copy(s, f.result, right, received) : received;
         }
         left = right;
     }
@@ -106,10 +106,8 @@ void nbc_reduce_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
         return;
     if (!here && nbc_has_bytes(shape, nbc_send_block(shape, 0)))
         nbc_send(s, nbc_send_block(shape, 0), shape->root, NBC_NONE);
-    if (here && nbc_has_bytes(shape, nbc_recv_block(shape, 0))) {
-        struct fold all = fold_all(shape, nbc_recv_block(shape, 0));
-        fold(s, shape, &all);
-    }
+    if (here && nbc_has_bytes(shape, nbc_recv_block(shape, 0)))
+        fold(s, shape, fold_all(shape, nbc_recv_block(shape, 0)));
 }
 
 /* Of a call whose vectors are reduced for all ranks: the elements of the result that this rank
@@ -140,7 +138,7 @@ void nbc_all_inter_linear(struct nbc_sched *s, const struct nbc_shape *shape)
     vector.count = mine.count;
     bool whole = shape->coll == NBC_ALLREDUCE;
     struct fold all = {0, shape->remote_size, vector, first_kept(shape), result, whole};
-    fold(s, shape, &all);
+    fold(s, shape, all);
     send_to_all(s, shape, mine);
 }
 
@@ -156,8 +154,7 @@ void nbc_reduce_scatter_block_inter_linear(struct nbc_sched *s, const struct nbc
     struct nbc_ref mine = nbc_send_vector(shape);
     if (!nbc_has_bytes(shape, mine))
         return;
-    struct fold all = fold_all(shape, nbc_recv_block(shape, 0));
-    fold(s, shape, &all);
+    fold(s, shape, fold_all(shape, nbc_recv_block(shape, 0)));
     for (int i = 0; i < shape->remote_size; i++) {
         int to = spread(shape, i);
         nbc_send(s, nbc_ref_split(shape, mine, shape->remote_size, to), to, NBC_NONE);
@@ -232,8 +229,7 @@ static void bounce(struct nbc_sched *s, const struct nbc_shape *shape, const str
     if (reduces)
         part = nbc_ref_split(shape, b->all, b->parts, rank);
     if (reduces && nbc_has_bytes(shape, part)) {
-        struct fold all = fold_all(shape, part);
-        reduced = fold(s, shape, &all);
+        reduced = fold(s, shape, fold_all(shape, part));
         bounce_keep(s, shape, b, rank, reduced);
     }
     send_parts(s, shape, b);
@@ -399,7 +395,7 @@ static struct partial reduce_team(struct nbc_sched *s, const struct nbc_shape *s
     if (t->count > 1)
         p.remote = nbc_temp_like(s, result);
     struct fold run = {t->leader, t->remote, p.remote, 0, p.remote, true};
-    p.remote_ready = fold(s, shape, &run);
+    p.remote_ready = fold(s, shape, run);
     if (t->gets_back) {
         p.local = nbc_temp_like(s, result);
         p.local_ready = nbc_recv(s, p.local, t->leader, NBC_NONE);

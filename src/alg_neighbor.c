@@ -117,11 +117,6 @@ static int by_key(const void *x, const void *y)
 
 typedef void group_user(const struct routes *all, struct route *r, int n);
 
-static bool same_group(const struct route *a, const struct route *b)
-{
-    return memcmp(a->key, b->key, 3 * sizeof *a->key) == 0;
-}
-
 static void each_group(const struct routes *all, struct route *r, int n, enum grouping by,
                        group_user *use)
 {
@@ -129,7 +124,7 @@ static void each_group(const struct routes *all, struct route *r, int n, enum gr
         set_key(all, &r[i], by);
     qsort(r, (size_t)n, sizeof *r, by_key);
     for (int i = 0, end; i < n; i = end) {
-        for (end = i + 1; end < n && same_group(&r[i], &r[end]);)
+        for (end = i + 1; end < n && memcmp(r[i].key, r[end].key, 3 * sizeof *r->key) == 0;)
             end++;
         use(all, r + i, end - i);
     }

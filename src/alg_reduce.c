@@ -197,10 +197,7 @@ void nbc_reduce_binomial(struct nbc_sched *s, const struct nbc_shape *shape)
  * Cost: ⌈log₄P⌉ (α + 2o + 3nβ + 3nγ), o the time a processor is busy with a message. Temporary: as
  * binomial. For the smallest vectors where o is much less than α. Bar-Noy, Kipnis, "Designing
  * broadcasting algorithms in the postal model for message-passing systems", 1992, in reverse. */
-void nbc_reduce_knomial4(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    along_knomial(s, shape, 4);
-}
+NBC_VARIANT(reduce_knomial4, along_knomial, 4)
 
 /* Bine tree (nbc_knomial): the binomial tree with nearer partners. A subtree extends to both sides
  * of its head, so the operator must be commutative.
@@ -210,10 +207,7 @@ void nbc_reduce_knomial4(struct nbc_sched *s, const struct nbc_shape *shape)
  * Cost: ⌈log₂P⌉ (α + nβ + nγ). Temporary: as binomial. For small vectors on ranks in groups, as the
  * broadcast. De Sensi et al., "Bine trees: enhancing collective operations by optimizing
  * communication locality", 2025. */
-void nbc_reduce_bine(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    along_knomial(s, shape, NBC_BINE);
-}
+NBC_VARIANT(reduce_bine, along_knomial, NBC_BINE)
 
 /* Linear: every rank sends its vector to the root, which combines them in descending cyclic order
  * from the rank below. For non-commutative operators it combines the vectors of lower and of higher
@@ -351,7 +345,8 @@ static void halve_and_gather(struct nbc_sched *s, const struct nbc_shape *shape,
     else
         nbc_halving_home(s, &h, acc.at);
     if (fold.takes)
-        nbc_take_over(s, shape, &fold, &acc, NULL);
+        nbc_take_over(s, shape, &fold, &acc, acc.writable ? acc.at : nbc_temp_like(s, acc.at),
+                      NULL);
     nbc_halve(s, &h, &acc);
     nbc_gather_halves(s, &h, &acc, at_root.virtual);
 }
@@ -370,10 +365,7 @@ static void halve_and_gather(struct nbc_sched *s, const struct nbc_shape *shape,
  * Temporary: one vector, half a vector at the root; half a vector more for non-commutative
  * operators, and one or two for a rank that another folds onto. For large vectors on many ranks.
  * Rabenseifner, "Optimization of collective reduction operations", 2004. */
-void nbc_reduce_rabenseifner(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    halve_and_gather(s, shape, false);
-}
+NBC_VARIANT(reduce_rabenseifner, halve_and_gather, false)
 
 /* Bine butterfly: as Rabenseifner's algorithm, with nearer partners, for commutative operators.
  *
@@ -388,7 +380,4 @@ void nbc_reduce_rabenseifner(struct nbc_sched *s, const struct nbc_shape *shape)
  * them, if the groups do not begin at multiples of a power of two (doc/scaling.md). No built-in
  * rule selects it. De Sensi et al., "Bine trees: enhancing collective operations by optimizing
  * communication locality", 2025. */
-void nbc_reduce_bine_halving(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    halve_and_gather(s, shape, true);
-}
+NBC_VARIANT(reduce_bine_halving, halve_and_gather, true)

@@ -237,7 +237,7 @@ void nbc_reduce_scatter_recursive_halving(struct nbc_sched *s, const struct nbc_
     struct nbc_acc acc = whole(b);
     nbc_id input_sent = NBC_NONE;
     if (fold.takes)
-        nbc_take_over(b->s, b->shape, &fold, &acc, NULL);
+        nbc_take_over(b->s, b->shape, &fold, &acc, nbc_temp_like(s, acc.at), NULL);
     struct nbc_ref vector = acc.at;
     for (int half = fold.onto / 2; half > 0; half /= 2) {
         bool direct = half == 1 && !fold.takes && !b->shape->in_place;
@@ -340,7 +340,7 @@ static void halves(struct nbc_sched *s, const struct nbc_shape *shape, bool bine
         .shape = b->shape, .fold = &fold, .first = part_start, .layout = &parts};
     nbc_halving_home(b->s, &h, b->input);
     if (fold.takes)
-        nbc_take_over(b->s, b->shape, &fold, &acc, NULL);
+        nbc_take_over(b->s, b->shape, &fold, &acc, nbc_temp_like(s, acc.at), NULL);
     /* mutants: >= for >: fold.onto is 1 on one rank alone, which does not get here */
     bool sends_input = !acc.writable && fold.onto > 1;
     nbc_halve(b->s, &h, &acc);
@@ -367,10 +367,7 @@ static void halves(struct nbc_sched *s, const struct nbc_shape *shape, bool bine
  * power of two. Temporary: one vector, half a vector more for non-commutative operators; one or two
  * more for a rank that another folds onto. For medium vectors and non-commutative operators.
  * Träff, "An improved algorithm for (non-commutative) reduce-scatter with an application", 2005. */
-void nbc_reduce_scatter_butterfly(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    halves(s, shape, false);
-}
+NBC_VARIANT(reduce_scatter_butterfly, halves, false)
 
 /* Bine butterfly: as butterfly, with nearer partners, for commutative operators.
  *
@@ -383,10 +380,7 @@ void nbc_reduce_scatter_butterfly(struct nbc_sched *s, const struct nbc_shape *s
  * them, if the groups do not begin at multiples of a power of two (doc/scaling.md). The rules of
  * doc/tuning/groups select it. De Sensi et al., "Bine trees: enhancing
  * collective operations by optimizing communication locality", 2025. */
-void nbc_reduce_scatter_bine(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    halves(s, shape, true);
-}
+NBC_VARIANT(reduce_scatter_bine, halves, true)
 
 /* The number of pieces of a block in the ring at a time. It is less than the slots of a rank: a
  * rank whose slots are full waits for its neighbor, and a cycle of such waits would be a deadlock.

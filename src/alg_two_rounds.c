@@ -97,10 +97,7 @@ static void two_rounds(struct nbc_sched *s, const struct nbc_shape *shape, bool 
  * vectors of a part, at most 8 from 128 KiB on. For medium and large vectors on a few ranks. The
  * first round is the pairwise exchange of Thakur, Rabenseifner, Gropp, "Optimization of collective
  * communication operations in MPICH", 2005, with all partners at once. */
-void nbc_allreduce_two_rounds(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    two_rounds(s, shape, true);
-}
+NBC_VARIANT(allreduce_two_rounds, two_rounds, true)
 
 /* The same, but the results of the parts are sent to the root alone.
  *
@@ -110,7 +107,4 @@ void nbc_allreduce_two_rounds(struct nbc_sched *s, const struct nbc_shape *shape
  *
  * Cost: 2 (α + (P − 2) o) + (P − 1)/P (2nβ + nγ), any P. Temporary: as above, and a part on every
  * rank. For large vectors in the order of ranks. The same paper. */
-void nbc_reduce_two_rounds(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    two_rounds(s, shape, false);
-}
+NBC_VARIANT(reduce_two_rounds, two_rounds, false)

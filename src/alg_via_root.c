@@ -13,27 +13,22 @@ static int same(const void *group, int i)
     return i;
 }
 
-static struct nbc_subcollective sub_of(const struct nbc_shape *shape, enum nbc_coll coll,
-                                       const char *alg)
+/* Emits both collectives, by the algorithm `alg` if that is not NULL; the second one receives as
+ * early as possible. In place, this rank's input is there: the receive must wait. */
+static void emit_both(struct nbc_sched *s, const struct nbc_shape *shape, const char *alg,
+                      struct nbc_subcollective in, struct nbc_subcollective out)
 {
-    return (struct nbc_subcollective){.coll = coll,
-                                      .alg = alg ? nbc_alg_by_name(coll, alg) : NULL,
-                                      .rank = shape->rank,
-                                      .size = shape->size,
-                                      .member = same,
-                                      .local = shape->local};
-}
-
-/* Emits both, of which the second one receives `result`, as early as possible. In place, this
- * rank's input is there: the receive must wait. */
-static void emit_both(struct nbc_sched *s, const struct nbc_shape *shape,
-                      const struct nbc_subcollective *in, struct nbc_subcollective *out,
-                      struct nbc_ref result)
-{
-    nbc_id there = nbc_emit_subcollective(s, shape, in, NBC_NONE);
-    out->recv = result;
-    out->early = shape->rank != 0 && !shape->in_place;
-    nbc_emit_subcollective(s, shape, out, there);
+    struct nbc_subcollective *const both[] = {&in, &out};
+    nbc_id there = NBC_NONE;
+    out.early = shape->rank != 0 && !shape->in_place;
+    for (int i = 0; i < 2; i++) {
+        both[i]->alg = alg ? nbc_alg_by_name(both[i]->coll, alg) : NULL;
+        both[i]->rank = shape->rank;
+        both[i]->size = shape->size;
+        both[i]->member = same;
+        both[i]->local = shape->local;
+        there = nbc_emit_subcollective(s, shape, both[i], there);
+    }
 }
 
 /* --- allreduce -------------------------------------------------------------------------------- */
@@ -43,12 +38,9 @@ static void reduce_and_bcast(struct nbc_sched *s, const struct nbc_shape *shape,
     struct nbc_ref input = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
     if (!nbc_has_bytes(shape, input))
         return;
-    struct nbc_subcollective in = sub_of(shape, NBC_REDUCE, alg);
-    struct nbc_subcollective out = sub_of(shape, NBC_BCAST, alg);
-    in.send = input;
-    in.recv = result;
-    in.in_place = shape->rank == 0 && shape->in_place;
-    emit_both(s, shape, &in, &out, result);
+    bool in_place = shape->rank == 0 && shape->in_place;
+    emit_both(s, shape, alg, nbc_sub_of(NBC_REDUCE, input, result, in_place),
+              nbc_sub_of(NBC_BCAST, result, result, false));
 }
 
 /* A reduction to rank 0, then a broadcast from rank 0.
@@ -59,10 +51,7 @@ static void reduce_and_bcast(struct nbc_sched *s, const struct nbc_shape *shape,
  * Cost: the sum of those of a reduction and of a broadcast; with binomial trees
  * 2 ⌈log₂P⌉ (α + nβ) + ⌈log₂P⌉ nγ. Temporary: as the two subcollectives. For medium vectors on
  * ranks that share processors. */
-void nbc_allreduce_reduce_bcast(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    reduce_and_bcast(s, shape, NULL);
-}
+NBC_VARIANT(allreduce_reduce_bcast, reduce_and_bcast, NULL)
 
 /* Every rank sends its vector to rank 0, which reduces them and sends the result to every rank.
  *
@@ -71,10 +60,7 @@ void nbc_allreduce_reduce_bcast(struct nbc_sched *s, const struct nbc_shape *sha
  *
  * Cost: 2 α + 2 (P − 1) nβ + (P − 1) nγ. Temporary: at rank 0, as the linear
  * reduction. For small vectors on ranks that share processors. */
-void nbc_allreduce_reduce_bcast_linear(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    reduce_and_bcast(s, shape, "linear");
-}
+NBC_VARIANT(allreduce_reduce_bcast_linear, reduce_and_bcast, "linear")
 
 /* --- allgather -------------------------------------------------------------------------------- */
 
@@ -87,16 +73,13 @@ void nbc_allreduce_reduce_bcast_linear(struct nbc_sched *s, const struct nbc_sha
  */
 void nbc_allgather_gather_bcast_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    struct nbc_ref blocks = nbc_recv_block(shape, 0);
-    if (!nbc_has_bytes(shape, blocks))
-        return;
-    struct nbc_subcollective in = sub_of(shape, NBC_GATHER, "linear");
-    struct nbc_subcollective out = sub_of(shape, NBC_BCAST, "linear");
-    in.send = nbc_send_block(shape, 0);
-    in.recv = blocks;
-    in.in_place = shape->rank == 0 && shape->in_place;
-    blocks.count *= shape->size;
-    emit_both(s, shape, &in, &out, blocks);
+    struct nbc_ref first = nbc_recv_block(shape, 0), all = first;
+    bool in_place = shape->rank == 0 && shape->in_place;
+    all.count *= shape->size;
+    if (nbc_has_bytes(shape, first))
+        emit_both(s, shape, "linear",
+                  nbc_sub_of(NBC_GATHER, nbc_send_block(shape, 0), first, in_place),
+                  nbc_sub_of(NBC_BCAST, all, all, false));
 }
 
 /* --- reduce_scatter --------------------------------------------------------------------------- */
@@ -114,13 +97,11 @@ void nbc_reduce_scatter_reduce_scatter_linear(struct nbc_sched *s, const struct 
     if (!nbc_has_bytes(shape, input))
         return;
     bool even = !shape->send.counts.data;
-    struct nbc_subcollective in = sub_of(shape, NBC_REDUCE, "linear");
-    struct nbc_subcollective out = sub_of(shape, even ? NBC_SCATTER : NBC_SCATTERV, "linear");
-    in.send = input;
-    in.recv = shape->rank == 0 ? nbc_temp_like(s, input) : input;
+    struct nbc_ref sum = shape->rank == 0 ? nbc_temp_like(s, input) : input, mine = sum;
     result.count = even ? shape->send.count : nbc_ints_at(shape->send.counts, shape->rank);
-    out.send = in.recv;
-    out.send.count = result.count;
-    out.counts = shape->send.counts;
-    emit_both(s, shape, &in, &out, result);
+    mine.count = result.count;
+    struct nbc_subcollective scatter =
+        nbc_sub_of(even ? NBC_SCATTER : NBC_SCATTERV, mine, result, false);
+    scatter.counts = shape->send.counts;
+    emit_both(s, shape, "linear", nbc_sub_of(NBC_REDUCE, input, sum, false), scatter);
 }

@@ -37,37 +37,18 @@ static bool in_place_recv(const struct nbc_shape *s)
     return s->coll == NBC_SCATTER || s->coll == NBC_SCATTERV;
 }
 
-/* Whether this rank's input is in the receive buffer. */
+/* The collectives that send the same data to every peer. */
+static const uint32_t one_send_block = NBC_BIT(GATHER) | NBC_BIT(GATHERV) | NBC_BIT(ALLGATHER) |
+                                       NBC_BIT(ALLGATHERV) | NBC_BIT(NEIGHBOR_ALLGATHER) |
+                                       NBC_BIT(NEIGHBOR_ALLGATHERV);
+
+/* This rank's input of a call in place, which is in the receive buffer. */
 static struct nbc_ref in_place_input(const struct nbc_shape *s, int i)
 {
-    switch (s->coll) {
-    case NBC_GATHER:
-    case NBC_GATHERV:
-    case NBC_ALLGATHER:
-    case NBC_ALLGATHERV:
+    if (one_send_block >> s->coll & 1)
         return block(s, &s->recv, NBC_BUF_RECV, s->rank);
-    case NBC_REDUCE_SCATTER_BLOCK:
-    case NBC_REDUCE_SCATTER:
-        return block(s, &s->send, NBC_BUF_RECV, i);
-    default:
-        return block(s, &s->recv, NBC_BUF_RECV, i);
-    }
-}
-
-/* Whether the collective sends the same data to every peer. */
-static bool one_send_block(const struct nbc_shape *s)
-{
-    switch (s->coll) {
-    case NBC_GATHER:
-    case NBC_GATHERV:
-    case NBC_ALLGATHER:
-    case NBC_ALLGATHERV:
-    case NBC_NEIGHBOR_ALLGATHER:
-    case NBC_NEIGHBOR_ALLGATHERV:
-        return true;
-    default:
-        return false;
-    }
+    bool scatters = s->coll == NBC_REDUCE_SCATTER_BLOCK || s->coll == NBC_REDUCE_SCATTER;
+    return block(s, scatters ? &s->send : &s->recv, NBC_BUF_RECV, i);
 }
 
 struct nbc_ref nbc_send_block(const struct nbc_shape *s, int i)
@@ -76,7 +57,7 @@ struct nbc_ref nbc_send_block(const struct nbc_shape *s, int i)
         return block(s, &s->recv, NBC_BUF_RECV, 0);
     if (s->in_place && !in_place_recv(s))
         return in_place_input(s, i);
-    return block(s, &s->send, NBC_BUF_SEND, one_send_block(s) ? 0 : i);
+    return block(s, &s->send, NBC_BUF_SEND, one_send_block >> s->coll & 1 ? 0 : i);
 }
 
 struct nbc_ref nbc_send_vector(const struct nbc_shape *s)

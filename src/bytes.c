@@ -91,12 +91,6 @@ int64_t nbc_pipeline_bytes(const struct nbc_shape *shape, int64_t bytes, int hop
     return segment > least ? segment : least;
 }
 
-static struct nbc_ref piece_at(const struct nbc_bytes *v, int64_t bytes, int n, int i)
-{
-    int64_t first = nbc_part_start(bytes, n, i);
-    return nbc_byte_range(v->raw, first, nbc_part_start(bytes, n, i + 1) - first);
-}
-
 /* With more pieces of a block, their overhead exceeds the time of a handshake. If every rank has a
  * block for every other, each of them has a share in that of all. Measured: doc/performance.md. All
  * blocks together have no more than MAX_SEGMENTS, which bounds the size of the schedule. */
@@ -128,7 +122,7 @@ nbc_id nbc_move_pieces(struct nbc_sched *s, const struct nbc_shape *shape, bool 
     if (!in)
         after = nbc_bytes_pack(s, &data, bytes);
     for (int i = 0; i < n; i++) {
-        struct nbc_ref piece = piece_at(&data, bytes, n, i);
+        struct nbc_ref piece = nbc_ref_split(shape, data.raw, n, i);
         moved = nbc_join(s, moved, (in ? nbc_recv : nbc_send)(s, piece, peer, after));
     }
     return in && !data.direct ? nbc_copy(s, block, data.raw, moved) : moved;

@@ -46,11 +46,11 @@ const char *nbc_order_name(enum nbc_order order)
     return orders[order];
 }
 
-bool nbc_order_by_name(const char *name, enum nbc_order *order)
+bool nbc_order_by_name(const char *name, void *order)
 {
     for (int i = 0; i <= NBC_ORDER_TREE; i++)
         if (nbc_same_word(name, orders[i])) {
-            *order = i;
+            *(enum nbc_order *)order = i;
             return true;
         }
     return false;
@@ -63,8 +63,8 @@ bool nbc_coll_reduces(enum nbc_coll coll)
 
 bool nbc_coll_has_edges(enum nbc_coll coll)
 {
-    return nbc_coll_is_neighborhood(coll) || coll == NBC_ALLTOALL || coll == NBC_ALLTOALLV ||
-           coll == NBC_ALLTOALLW;
+    const uint32_t alltoall = NBC_BIT(ALLTOALL) | NBC_BIT(ALLTOALLV) | NBC_BIT(ALLTOALLW);
+    return nbc_coll_is_neighborhood(coll) || alltoall >> coll & 1;
 }
 
 bool nbc_coll_has_types(enum nbc_coll coll)

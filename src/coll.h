@@ -14,6 +14,9 @@ enum nbc_coll {
     NBC_NCOLLS
 };
 
+/* Sets of collectives are bits of a word: NBC_BIT(BCAST) | NBC_BIT(GATHER). */
+#define NBC_BIT(COLL) (UINT32_C(1) << NBC_##COLL)
+
 /* Returns the name as in the standard, in lower case ("allreduce"): for tables, messages and
  * variables. */
 const char *nbc_coll_name(enum nbc_coll coll);
@@ -144,8 +147,9 @@ enum nbc_order {
 /* Returns the name of an order: "any", "ranks", "tree". */
 const char *nbc_order_name(enum nbc_order order);
 
-/* Sets *order to that of a name, in any case of letters. Returns false if there is none. */
-bool nbc_order_by_name(const char *name, enum nbc_order *order);
+/* Sets *order, an enum nbc_order, to that of a name, in any case of letters. Returns false if there
+ * is none. */
+bool nbc_order_by_name(const char *name, void *order);
 
 /* The shape of a call: the call without handles and addresses. A builder depends on nothing else.
  */

@@ -28,8 +28,3 @@ int nbc_fast_adapters(char *text, size_t size)
     }
     return n;
 }
-
-bool nbc_has_fast_network(void)
-{
-    return nbc_fast_adapters(NULL, 0) > 0;
-}

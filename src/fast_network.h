@@ -3,14 +3,11 @@
 #ifndef NBC_FAST_NETWORK_H
 #define NBC_FAST_NETWORK_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
-/* Returns whether this host has a network adapter that MPIs use without the system: InfiniBand and
- * what shares its interface (RoCE, Omni-Path, EFA), Slingshot, Aries, BXI. */
-bool nbc_has_fast_network(void);
-
-/* Writes the names of these adapters, with spaces between them. Returns their number. */
+/* Returns the number of network adapters of this host that MPIs use without the system: InfiniBand
+ * and what shares its interface (RoCE, Omni-Path, EFA), Slingshot, Aries, BXI. Writes their names,
+ * with spaces between them. */
 int nbc_fast_adapters(char *text, size_t size);
 
 #endif

@@ -148,11 +148,6 @@ int nbc_node_index(const struct nbc_nodes *n, int rank)
     return low;
 }
 
-bool nbc_nodes_ordered(const struct nbc_nodes *n)
-{
-    return n->ordered;
-}
-
 bool nbc_nodes_equal(const struct nbc_nodes *n)
 {
     return n->block > 0 && n->size % n->block == 0;

@@ -25,10 +25,7 @@ int nbc_node_index(const struct nbc_nodes *nodes, int rank);
 /* The number of ranks on all nodes before this one. */
 int nbc_node_start(const struct nbc_nodes *nodes, int node);
 
-/* Whether every node has a contiguous range of ranks. */
-bool nbc_nodes_ordered(const struct nbc_nodes *nodes);
-
-/* Whether, in addition, all nodes have the same number of ranks. */
+/* Whether every node has a contiguous range of ranks, all of the same number. */
 bool nbc_nodes_equal(const struct nbc_nodes *nodes);
 
 #endif

@@ -55,18 +55,6 @@ void nbc_merge(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_ac
         nbc_prepend_to(s, acc, place, theirs, received);
 }
 
-void nbc_take_over(struct nbc_sched *s, const struct nbc_shape *shape, const struct nbc_fold *fold,
-                   struct nbc_acc *acc, const struct nbc_ref *place)
-{
-    /* mutants: <= for <: never equal */
-    bool theirs_left = fold->partner < shape->rank, appends = nbc_appends(shape, acc, theirs_left);
-    bool moves = !acc->writable;
-    struct nbc_ref home = moves && place ? *place : nbc_temp_like(s, acc->at);
-    struct nbc_ref theirs = appends || !moves ? home : nbc_temp_like(s, acc->at);
-    nbc_id received = nbc_recv(s, theirs, fold->partner, NBC_NONE);
-    nbc_merge(s, shape, acc, theirs, received, theirs_left, home);
-}
-
 /* Up to this number of bytes in all, every incoming vector has a slot. */
 enum { SMALL = 128 * 1024 };
 
@@ -131,6 +119,22 @@ void nbc_prepend_ranks(struct nbc_sched *s, const struct nbc_shape *shape, struc
 {
     for (int i = 0; i < n; i++)
         nbc_prepend_rank(s, room, acc, place, nbc_relative(first, i, shape->size));
+}
+
+void nbc_take_over(struct nbc_sched *s, const struct nbc_shape *shape, const struct nbc_fold *fold,
+                   struct nbc_acc *acc, struct nbc_ref home, struct nbc_room *room)
+{
+    bool theirs_left = fold->partner < shape->rank; /* mutants: <= for <: never equal */
+    bool appends = nbc_appends(shape, acc, theirs_left);
+    nbc_id free = NBC_NONE;
+    struct nbc_ref theirs = home;
+    if (!appends || acc->writable)
+        theirs = room ? nbc_room_take(s, room, acc->at.count, &free) : nbc_temp_like(s, acc->at);
+    /* mutants: drop a dependency of a message or copy: the first places of a room are free */
+    nbc_id received = nbc_recv(s, theirs, fold->partner, free);
+    nbc_merge(s, shape, acc, theirs, received, theirs_left, home);
+    if (room && !appends)
+        nbc_room_give(room, theirs, acc->ready);
 }
 
 /* The first vector to arrive makes acc writable; after that the order does not matter. */
@@ -317,23 +321,6 @@ static struct nbc_ref stay(struct nbc_sched *s, struct rounds *r, int t)
     return nbc_room_take(s, &r->room, r->x->result.count, &free); /* the first ones are free */
 }
 
-static void take_over(struct nbc_sched *s, struct rounds *r, struct nbc_acc *acc)
-{
-    const struct nbc_exchange *x = r->x;
-    bool theirs_left = x->fold->partner < x->shape->rank; /* mutants: <= for <: never equal */
-    bool appends = nbc_appends(x->shape, acc, theirs_left);
-    nbc_id free = NBC_NONE;
-    struct nbc_ref home = acc->writable ? acc->at : stay(s, r, 0), theirs = home;
-    bool direct = appends && !acc->writable;
-    if (!direct)
-        theirs = nbc_room_take(s, &r->room, acc->at.count, &free);
-    /* mutants: drop a dependency of a message or copy: the first places of a room are free */
-    nbc_id received = nbc_recv(s, theirs, x->fold->partner, free);
-    nbc_merge(s, x->shape, acc, theirs, received, theirs_left, home);
-    if (!appends)
-        nbc_room_give(&r->room, theirs, acc->ready);
-}
-
 /* One round. All members evaluate m₀ op (m₁ op (m₂ op …)), in the vector of the highest one. */
 static void exchange_round(struct nbc_sched *s, struct rounds *r, struct nbc_acc *acc, int t,
                            int64_t weight)
@@ -381,7 +368,7 @@ nbc_id nbc_exchange(struct nbc_sched *s, const struct nbc_exchange *x, struct nb
 {
     struct rounds r = begin(x, acc);
     if (x->fold->takes)
-        take_over(s, &r, acc);
+        nbc_take_over(s, x->shape, x->fold, acc, acc->writable ? acc->at : stay(s, &r, 0), &r.room);
     int64_t weight = 1;
     for (int t = 0; t < x->nrounds; weight *= x->radix[t++])
         exchange_round(s, &r, acc, t, weight);

@@ -55,12 +55,6 @@ static inline bool nbc_appends(const struct nbc_shape *shape, const struct nbc_a
 void nbc_merge(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_acc *acc,
                struct nbc_ref theirs, nbc_id received, bool theirs_left, struct nbc_ref place);
 
-/* Receives the vector of the rank that folded onto this one and combines it with acc, which is
- * writable afterwards. If it was not, it moves to *place, or to temporary space if place is NULL.
- */
-void nbc_take_over(struct nbc_sched *s, const struct nbc_shape *shape, const struct nbc_fold *fold,
-                   struct nbc_acc *acc, const struct nbc_ref *place);
-
 /* Temporary space for incoming vectors. Small vectors each get a slot, so that all receives can be
  * posted at the start. Large ones share `limit` slots: a slot is reused after it was given back,
  * when all others are in use. */
@@ -90,6 +84,12 @@ void nbc_room_give(struct nbc_room *room, struct nbc_ref place, nbc_id last);
 /* Takes a slot and receives a vector into it; *received is set to the receive. */
 struct nbc_ref nbc_room_recv(struct nbc_sched *s, struct nbc_room *room, int64_t count, int peer,
                              nbc_id *received);
+
+/* Receives the vector of the rank that folded onto this one and combines it with acc, which is
+ * writable afterwards. If it was not, it moves to `home`. room: for that vector; NULL: it has
+ * temporary space of its own. */
+void nbc_take_over(struct nbc_sched *s, const struct nbc_shape *shape, const struct nbc_fold *fold,
+                   struct nbc_acc *acc, struct nbc_ref home, struct nbc_room *room);
 
 /* Receives a vector from a rank and prepends it. If acc is not writable, it moves to `place`.
  * Returns the receive. */

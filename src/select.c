@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "select.h"
 
-#include <string.h>
-
 #include "nodes.h"
 
 const struct nbc_alg nbc_algs[] = {

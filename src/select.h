@@ -48,6 +48,14 @@ struct nbc_alg {
 #include "algs.def"
 #undef ALG
 
+/* Defines the builder of a row as a variant of what `function` emits, with further arguments, which
+ * may refer to `shape`. */
+#define NBC_VARIANT(name, function, ...)                                \
+    void nbc_##name(struct nbc_sched *s, const struct nbc_shape *shape) \
+    {                                                                   \
+        function(s, shape, __VA_ARGS__);                                \
+    }
+
 /* All rows of algs.def, in its order, which is that of the collectives. */
 extern const struct nbc_alg nbc_algs[];
 extern const int nbc_nalgs;

@@ -92,20 +92,16 @@ static int refs_of(const struct nbc_op *op, struct nbc_ref refs[3], int *nread)
     return n;
 }
 
-static void use_add(struct stage *s, nbc_id op, struct nbc_ref ref, bool writes)
-{
-    struct nbc_span span = span_of(s->shape, ref);
-    if (s->buffers >> ref.buf & 1 && span.low < span.high)
-        s->uses[s->nuses++] = (struct use){ref, span, op, writes};
-}
-
 static void find_uses(struct stage *s)
 {
     for (nbc_id id = 0; id < s->from->nops; id++) {
         struct nbc_ref refs[3];
         int nread, n = refs_of(&s->from->ops[id], refs, &nread);
-        for (int i = 0; i < n; i++)
-            use_add(s, id, refs[i], i >= nread);
+        for (int i = 0; i < n; i++) {
+            struct nbc_span span = span_of(s->shape, refs[i]);
+            if (s->buffers >> refs[i].buf & 1 && span.low < span.high)
+                s->uses[s->nuses++] = (struct use){refs[i], span, id, i >= nread};
+        }
     }
 }
 

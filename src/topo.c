@@ -144,19 +144,14 @@ struct nbc_branch nbc_two_tree_below(int rank, int size, int tree)
     return (struct nbc_branch){-1, size > 1, {tree == 0 ? head : other_tree(head, size - 1, true)}};
 }
 
-/* The last of an odd number of ranks: the parent of both roots. */
-static struct nbc_inner above_both(int even, int tree)
-{
-    int head = even ? nbc_pow2_floor(even) : 0;
-    int below = even && tree ? other_tree(head, even, true) : head;
-    return (struct nbc_inner){.parent = -1, .below = below - 1, .above = -1};
-}
-
 struct nbc_inner nbc_two_tree_inner(int rank, int size, int tree)
 {
     int even = size - size % 2;
-    if (rank == even)
-        return above_both(even, tree);
+    if (rank == even) { /* the last of an odd number of ranks: the parent of both roots */
+        int head = even ? nbc_pow2_floor(even) : 0;
+        int below = even && tree ? other_tree(head, even, true) : head;
+        return (struct nbc_inner){.parent = -1, .below = below - 1, .above = -1};
+    }
     struct nbc_branch b = nbc_two_tree(rank + 1, even, tree);
     struct nbc_inner at = {.parent = b.parent - 1, .below = -1, .above = -1};
     if (b.parent == 0 && even < size)

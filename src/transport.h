@@ -4,7 +4,6 @@
 #ifndef NBC_TRANSPORT_H
 #define NBC_TRANSPORT_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct nbc_op;

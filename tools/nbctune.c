@@ -244,7 +244,7 @@ static int ranks_on_node(int size)
 /* Returns, at rank 0, whether no rank's node has a network faster than sockets. */
 static bool only_sockets(void)
 {
-    int mine = nbc_has_fast_network(), any = 0;
+    int mine = nbc_fast_adapters(NULL, 0) > 0, any = 0;
     MPI_Reduce(&mine, &any, 1, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD);
     return !any;
 }

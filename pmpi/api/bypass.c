@@ -77,14 +77,6 @@ static bool is_set_to(const char *value)
     return set && nbc_same_word(set, value);
 }
 
-/* The variable by which the user expects something of nbcshim, NULL if there is none. */
-static const char *expectation(void)
-{
-    if (is_set_to("on"))
-        return "NBCSHIM=on";
-    return value_of("NBCSHIM_STATS") && !is_set_to("off") ? "NBCSHIM_STATS is set" : NULL;
-}
-
 /* When the library is loaded: if the MPI has all functions that the program calls, none of them
  * reaches nbcshim. */
 __attribute__((constructor)) static void warn_of_order(void)
@@ -101,7 +93,10 @@ __attribute__((constructor)) static void warn_of_order(void)
  * does not reach nbcshim, which notices only at the end that the MPI has been used without it. */
 __attribute__((destructor)) static void warn_of_bypass(void)
 {
-    const char *expected = expectation();
+    /* The variable by which the user expects something of nbcshim. */
+    const char *expected = is_set_to("on")                                  ? "NBCSHIM=on"
+                           : value_of("NBCSHIM_STATS") && !is_set_to("off") ? "NBCSHIM_STATS is set"
+                                                                            : NULL;
     if (nbc_init_was_called || nbc_next_mpi_in_front() || !is_first_rank() || !expected)
         return;
     if (nbc_mpi_is_initialized())

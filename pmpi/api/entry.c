@@ -23,24 +23,12 @@ static const char *const members[] __attribute__((used)) = {MEMBERS(ADDRESS)};
 #endif
 
 /* Calls the function of the MPI below, where it has one. */
-#ifdef PIC
-#define BELOW(name, params, args)                         \
-    do {                                                  \
-        static int(*native) params;                       \
-        if (!native)                                      \
-            native = (int(*) params)nbc_next_find(#name); \
-        if (native)                                       \
-            return native args;                           \
+#define BELOW(name, args)         \
+    do {                          \
+        NBC_FIND_BELOW(name);     \
+        if (function)             \
+            return function args; \
     } while (0)
-#else
-#define BELOW(name, params, args)                          \
-    do {                                                   \
-        extern __typeof__(MPI_##name) PMPI_##name PERHAPS; \
-        int(*native) params = PMPI_##name;                 \
-        if (native)                                        \
-            return native args;                            \
-    } while (0)
-#endif
 
 /* NBCSHIM_BLOCKING=native, but the MPI lacks the function, and no object referenced the function
  * when MPI_Init was called: nbcshim makes the call nevertheless. */
@@ -61,7 +49,7 @@ static int call_lacking(const struct nbc_call *call, const char *name)
     EXPORT(int, name, params, args)                                                        \
     {                                                                                      \
         if (NBC_KIND_##form == NBC_KIND_BLOCKING && nbc_native_blocking >> NBC_##COLL & 1) \
-            BELOW(name, params, args);                                                     \
+            BELOW(name, args);                                                             \
         const struct nbc_call call = {.coll = NBC_##COLL,                                  \
                                       .kind = NBC_KIND_##form,                             \
                                       .large = sizeof(C) > sizeof(int),                    \
@@ -71,7 +59,7 @@ static int call_lacking(const struct nbc_call *call, const char *name)
         int error = MAKE_##form(request);                                                  \
         if (__builtin_expect(error != NBC_CALL_BELOW, 1))                                  \
             return error;                                                                  \
-        BELOW(name, params, args);                                                         \
+        BELOW(name, args);                                                                 \
         return LACKS_##form(&call, #name);                                                 \
     }
 

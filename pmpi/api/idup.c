@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Only when its request is complete may the program start a collective on the new communicator, and
- * the context exists.
+/* MPI_Comm_idup: MPI-4.1 section 7.4.2. The call is local, so what a constructor does before or
+ * after the native call follows without waiting, and the program gets an own request, which
+ * completes when all is done. Only then may the program start a collective on the new communicator,
+ * and the context exists.
  *
  * Where the parent has a spare range of tags, the duplicate takes it. Where it has a range only,
  * the ranks agree on one for the duplicate when the native request is complete, by an
@@ -11,7 +13,7 @@
  *
  * Where the parent has a hidden duplicate of its own and no spare range, an MPI_Comm_idup of that
  * one is started with that of the program's. */
-#include "api/idup.h"
+#include "api/setup.h"
 
 #include <stddef.h>
 #include <string.h>

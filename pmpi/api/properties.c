@@ -3,7 +3,7 @@
  * MPI_Error_class and MPI_Error_string. */
 #include "nbcshim.h"
 
-#include "api/idup.h"
+#include "api/setup.h"
 #include "base/errors.h"
 #include "base/lock.h"
 #include "base/state.h"
@@ -12,8 +12,7 @@
 
 NBC_ARCHIVE_MEMBER(properties)
 
-/* --- attributes --------------------------------------------------------------------------------
- */
+/* --- attributes ------------------------------------------------------------------------------- */
 
 /* A program may not change the predefined attributes (MPI-4.1 7.7.4), and the MPI knows
  * MPI_ICOLL_MAX_OUTSTANDING as any keyval. Functions that bypass these, as those of Fortran do,
@@ -43,8 +42,7 @@ EXPORT(int, Comm_free_keyval, (int *keyval), (keyval))
                                             : NEXT(Comm_free_keyval)(keyval);
 }
 
-/* --- errors ------------------------------------------------------------------------------------
- */
+/* --- errors ----------------------------------------------------------------------------------- */
 
 /* Shows the program the standard class of an error of nbcshim. */
 EXPORT(int, Error_class, (int errorcode, int *errorclass), (errorcode, errorclass))
@@ -97,8 +95,7 @@ EXPORT(int, Comm_get_errhandler, (MPI_Comm comm, MPI_Errhandler *handler), (comm
     return error;
 }
 
-/* --- hints and name ----------------------------------------------------------------------------
- */
+/* --- hints and name --------------------------------------------------------------------------- */
 
 #ifdef HAVE_MPI_COMM_SET_INFO
 EXPORT(int, Comm_set_info, (MPI_Comm comm, MPI_Info info), (comm, info))

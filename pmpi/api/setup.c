@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "api/wait_test.h"
-#include "base/broken_pipe.h"
 #include "base/errors.h"
 #include "base/lock.h"
 #include "base/settings.h"
@@ -102,13 +101,6 @@ static void start_trace(bool lead)
                         "MPI_Init\n");
 }
 
-static void explain_staging(void)
-{
-    if (nbc_settings.device == NBC_DEVICE_DIRECT && !nbc_device_mpi_takes(NULL))
-        fprintf(stderr, "nbcshim: NBCSHIM_DEVICE=direct: this MPI does not say that it takes "
-                        "buffers of GPUs: they are copied to memory of the host\n");
-}
-
 bool nbc_is_set_up(void)
 {
     return is_set_up;
@@ -131,8 +123,9 @@ int nbc_set_up(MPI_Comm comm, MPI_Comm home, int rank)
     nbc_threaded = level == MPI_THREAD_MULTIPLE;
     nbc_hang_report_setup(rank, level);
     start_trace(leads);
-    if (leads)
-        explain_staging();
+    if (leads && nbc_settings.device == NBC_DEVICE_DIRECT && !nbc_device_mpi_takes(NULL))
+        fprintf(stderr, "nbcshim: NBCSHIM_DEVICE=direct: this MPI does not say that it takes "
+                        "buffers of GPUs: they are copied to memory of the host\n");
     if (nbc_settings.stats)
         nbc_progress_observe_calls();
     start_progress_thread(level);

@@ -53,6 +53,13 @@ extern bool nbc_init_was_called;
  * that has been raised. */
 int nbc_dynamic_meet_parent(void);
 
+/* --- idup.c --- */
+
+/* Makes the native calls of all MPI_Comm_idup of this communicator that still wait for earlier
+ * ones. Called before its attributes or its error handler change, since a duplicate has those that
+ * the communicator had at the call. Local. */
+void nbc_idup_start_all(MPI_Comm comm);
+
 /* --- sessions.c --- */
 
 /* MPI_Finalize is about to free MPI_COMM_WORLD and MPI_COMM_SELF. Shuts nbcshim down; with sessions

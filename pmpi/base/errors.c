@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/errors.h"
 
-#include <string.h>
-
 #include "base/lock.h"
 #include "base/state.h"
 #include "below/next.h"

@@ -28,11 +28,6 @@ static int32_t nthreads;
 static const char *first_name;
 static int64_t first_since;
 
-static void number_thread(void)
-{
-    here.number = __atomic_add_fetch(&nthreads, 1, __ATOMIC_RELAXED);
-}
-
 static void show(const char *name)
 {
     if (here.number != 1)
@@ -46,7 +41,7 @@ void nbc_in_mpi_enter(const char *name)
     if (here.depth++ > 0)
         return;
     if (!here.number)
-        number_thread();
+        here.number = __atomic_add_fetch(&nthreads, 1, __ATOMIC_RELAXED);
     here.since = nbc_now();
     show(name);
 }

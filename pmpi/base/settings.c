@@ -62,11 +62,6 @@ const char *nbc_device_name(enum nbc_device_use use)
     return parse_device_words[use];
 }
 
-static bool parse_order(const char *value, void *out)
-{
-    return nbc_order_by_name(value, out);
-}
-
 static bool parse_switch(const char *value, void *out)
 {
     if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
@@ -197,7 +192,7 @@ static const struct variable {
      "progress operations in MPI calls only, or in a thread as well"},
     {"NBCSHIM_PROGRESS_CPU", parse_cpu, &nbc_settings.progress_cpu, "a processor number up to 1023",
      "any", "bind the progress thread to this processor"},
-    {"NBCSHIM_REDUCTION_ORDER", parse_order, &nbc_settings.order, "any, ranks or tree", "any",
+    {"NBCSHIM_REDUCTION_ORDER", nbc_order_by_name, &nbc_settings.order, "any, ranks or tree", "any",
      "combine the ranks of a reduction in a given order, for reproducible digits"},
     {"NBCSHIM_STATS", parse_stats, &nbc_settings.stats,
      "0, 1, verbose or a file name ending in .json", "0",

@@ -25,7 +25,7 @@ extern uint32_t nbc_native_blocking;
 extern uint32_t nbc_referenced_large;
 
 /* The nonblocking collectives that are left to the MPI unless the user wants otherwise, and the
- * library for which they are (offload.h). The first is the same on every rank. */
+ * library for which they are (offload.c). The first is the same on every rank. */
 extern uint32_t nbc_offloaded;
 extern const char *nbc_offload_name;
 

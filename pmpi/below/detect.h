@@ -41,6 +41,15 @@ const char *nbc_other_kind_needed(void);
  * nbcshim, has been initialized. Only in the shared library. */
 bool nbc_mpi_is_initialized(void);
 
+/* --- offload.c --- */
+
+/* Returns the nonblocking collectives that the MPI hands to libraries that have the network carry
+ * them out, a bit for each of enum nbc_coll, and sets *name to that of one. After the MPI is
+ * initialized. Local. */
+uint32_t nbc_offload_find(const char **name);
+
+/* --- names of files --- */
+
 /* The last part of a path. */
 static inline const char *nbc_base_name(const char *path)
 {

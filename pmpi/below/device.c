@@ -26,8 +26,7 @@ const char *nbc_device_fault(void)
     return fault;
 }
 
-/* --- the runtimes ------------------------------------------------------------------------------
- */
+/* --- the runtimes ----------------------------------------------------------------------------- */
 
 enum { NON_BLOCKING = 1, NO_TIMING = 2, PORTABLE = 1 }; /* in CUDA and HIP */
 
@@ -56,36 +55,23 @@ struct cuda_rows {
     size_t length, n;
 };
 
-static struct {
-    int (*get_attributes)(unsigned n, int *which, void **data, uintptr_t at);
-    int (*copy_rows)(const struct cuda_rows *rows, void *stream);
-    int (*push)(void *context);
-    int (*pop)(void **context);
-    int (*device_get)(int *device, int ordinal);
-    int (*primary_retain)(void **context, int device);
-    int (*set_attribute)(const void *value, int which, uintptr_t at);
-    int (*wait_event)(void *stream, void *event, unsigned flags);
-    int (*primary_state)(int device, unsigned *flags, int *is_active);
-    int (*allocate)(uintptr_t *at, size_t size);
-    int (*release)(uintptr_t at);
-    int (*error_string)(int error, const char **words);
-} cuda;
+#define CUDA(F)                                                                                  \
+    F(int, get_attributes, "cuPointerGetAttributes",                                             \
+      (unsigned n, int *which, void **data, uintptr_t at))                                       \
+    F(int, copy_rows, "cuMemcpy2DAsync_v2", (const struct cuda_rows *rows, void *stream))        \
+    F(int, push, "cuCtxPushCurrent_v2", (void *context))                                         \
+    F(int, pop, "cuCtxPopCurrent_v2", (void **context))                                          \
+    F(int, device_get, "cuDeviceGet", (int *device, int ordinal))                                \
+    F(int, primary_retain, "cuDevicePrimaryCtxRetain", (void **context, int device))             \
+    F(int, primary_state, "cuDevicePrimaryCtxGetState",                                          \
+      (int device, unsigned *flags, int *is_active))                                             \
+    F(int, set_attribute, "cuPointerSetAttribute", (const void *value, int which, uintptr_t at)) \
+    F(int, wait_event, "cuStreamWaitEvent", (void *stream, void *event, unsigned flags))         \
+    F(int, allocate, "cuMemAlloc_v2", (uintptr_t * at, size_t size))                             \
+    F(int, release, "cuMemFree_v2", (uintptr_t at))                                              \
+    F(int, error_string, "cuGetErrorString", (int error, const char **words))
 
-static bool cuda_resolve(void *library)
-{
-    return resolve(library, "cuPointerGetAttributes", &cuda.get_attributes) &&
-           resolve(library, "cuMemcpy2DAsync_v2", &cuda.copy_rows) &&
-           resolve(library, "cuCtxPushCurrent_v2", &cuda.push) &&
-           resolve(library, "cuCtxPopCurrent_v2", &cuda.pop) &&
-           resolve(library, "cuDeviceGet", &cuda.device_get) &&
-           resolve(library, "cuDevicePrimaryCtxRetain", &cuda.primary_retain) &&
-           resolve(library, "cuDevicePrimaryCtxGetState", &cuda.primary_state) &&
-           resolve(library, "cuPointerSetAttribute", &cuda.set_attribute) &&
-           resolve(library, "cuStreamWaitEvent", &cuda.wait_event) &&
-           resolve(library, "cuMemAlloc_v2", &cuda.allocate) &&
-           resolve(library, "cuMemFree_v2", &cuda.release) &&
-           resolve(library, "cuGetErrorString", &cuda.error_string);
-}
+NBC_RUNTIME_OWN(CUDA, cuda)
 
 /* Memory that is mapped by addresses (cuMemMap) and that of pools has no context: it is used in its
  * device's own. That is retained once, and again after a reset. It is not released: after a reset
@@ -192,28 +178,19 @@ struct hip_attributes {
     void *room[8]; /* should it grow */
 };
 
-static struct {
-    int (*get_attributes)(struct hip_attributes *a, uintptr_t at);
-    int (*get_range)(void **start, size_t *size, uintptr_t at);
-    int (*copy_rows)(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t length,
-                     size_t n, int kind, void *stream);
-    int (*get_device)(int *device);
-    int (*set_device)(int device);
-    const char *(*error_string)(int error);
-    int (*peek)(void), (*take)(void);
-} hip;
+#define HIP(F)                                                                                   \
+    F(int, get_attributes, "hipPointerGetAttributes", (struct hip_attributes * a, uintptr_t at)) \
+    F(int, get_range, "hipMemGetAddressRange", (void **start, size_t *size, uintptr_t at))       \
+    F(int, copy_rows, "hipMemcpy2DAsync",                                                        \
+      (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t length, size_t n,  \
+       int kind, void *stream))                                                                  \
+    F(int, get_device, "hipGetDevice", (int *device))                                            \
+    F(int, set_device, "hipSetDevice", (int device))                                             \
+    F(const char *, error_string, "hipGetErrorString", (int error))                              \
+    F(int, peek, "hipPeekAtLastError", (void))                                                   \
+    F(int, take, "hipGetLastError", (void))
 
-static bool hip_resolve(void *library)
-{
-    return resolve(library, "hipPointerGetAttributes", &hip.get_attributes) &&
-           resolve(library, "hipMemGetAddressRange", &hip.get_range) &&
-           resolve(library, "hipMemcpy2DAsync", &hip.copy_rows) &&
-           resolve(library, "hipGetDevice", &hip.get_device) &&
-           resolve(library, "hipSetDevice", &hip.set_device) &&
-           resolve(library, "hipPeekAtLastError", &hip.peek) &&
-           resolve(library, "hipGetLastError", &hip.take) &&
-           resolve(library, "hipGetErrorString", &hip.error_string);
-}
+NBC_RUNTIME_OWN(HIP, hip)
 
 /* The numbers of the types differ between the versions of HIP. A device's number stands for a
  * context. */
@@ -268,7 +245,8 @@ static struct nbc_runtime cuda_and_hip[] = {
                "cuEventRecord", "cuEventQuery", "cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2",
                "cuMemHostRegister_v2", "cuMemHostUnregister", "cuMemcpyDtoDAsync_v2"},
      .aware = {{"MPIX_Query_cuda_support", NULL}, 0, 0},
-     .resolve = cuda_resolve,
+     .own = &cuda,
+     .own_names = cuda_names,
      .locate = cuda_locate,
      .enter = cuda_enter,
      .leave = cuda_leave,
@@ -280,7 +258,8 @@ static struct nbc_runtime cuda_and_hip[] = {
                "hipEventDestroy", "hipEventRecord", "hipEventQuery", "hipMemcpyDtoHAsync",
                "hipMemcpyHtoDAsync", "hipHostRegister", "hipHostUnregister", "hipMemcpyDtoDAsync"},
      .aware = {{"MPIX_Query_rocm_support", "MPIX_Query_hip_support"}, 2, 0},
-     .resolve = hip_resolve,
+     .own = &hip,
+     .own_names = hip_names,
      .locate = hip_locate,
      .enter = hip_enter,
      .leave = hip_leave,
@@ -298,8 +277,7 @@ void nbc_device_allow_level_zero(void)
     nbc_level_zero.is_refused = false;
 }
 
-/* --- finding them ------------------------------------------------------------------------------
- */
+/* --- finding them ----------------------------------------------------------------------------- */
 
 /* The files of the runtimes among those that are loaded. */
 struct search {
@@ -355,22 +333,18 @@ static void mark_end(void)
     mark.given_up = true;
 }
 
-static const uintptr_t *entry_after(const struct link_map *entry)
-{
-    return (const uintptr_t *)&entry->l_next;
-}
-
 static bool runtime_resolve(struct nbc_runtime *r, const char *file)
 {
     void *library = dlopen(file, RTLD_LAZY | RTLD_NOLOAD);
     bool ok = library;
     for (int i = 0; i < NBC_NFUNCTIONS && ok; i++)
-        ok = !r->names[i] || resolve(library, r->names[i], &r->any[i]);
-    ok = ok && r->resolve(library);
+        ok = !r->names[i] || r->any[i] || resolve(library, r->names[i], &r->any[i]);
+    for (int i = 0; r->own_names[i] && ok; i++)
+        ok = resolve(library, r->own_names[i], (void **)r->own + i);
     r->is_refused = library && !ok;
     if (r->is_refused) {
         fprintf(stderr, "nbcshim: GPU memory is not supported with %s, which lacks %s\n", file,
-                r->lacking ? r->lacking : lacking);
+                lacking);
         dlclose(library);
     }
     return ok;
@@ -400,7 +374,7 @@ bool nbc_device_look(void)
         return found_any;
     mark_end();
     look();
-    nbc_device_word = found_any || !mark.entry ? &yes : entry_after(mark.entry);
+    nbc_device_word = found_any || !mark.entry ? &yes : (const uintptr_t *)&mark.entry->l_next;
     return found_any;
 }
 
@@ -409,8 +383,7 @@ void nbc_device_ignore(void)
     nbc_device_word = &no;
 }
 
-/* --- what the MPI takes ------------------------------------------------------------------------
- */
+/* --- what the MPI takes ----------------------------------------------------------------------- */
 
 /* MPICH before 4.1 does not know HIP's number, and raises an error. */
 static bool mpi_knows(int number)
@@ -442,8 +415,7 @@ static bool mpi_takes(struct nbc_runtime *r)
     return r->aware.asked == 2;
 }
 
-/* --- devices -----------------------------------------------------------------------------------
- */
+/* --- devices ---------------------------------------------------------------------------------- */
 
 struct nbc_device_copy {
     struct nbc_device *device;
@@ -516,12 +488,6 @@ static enum nbc_memory memory_at(uintptr_t at, struct nbc_runtime **runtime, str
     return is_readable(at) ? NBC_MEMORY_HOST : NBC_MEMORY_NONE;
 }
 
-static bool on_one_page(uintptr_t first, uintptr_t last)
-{
-    enum { SMALLEST_PAGE = 4096 };
-    return first / SMALLEST_PAGE == last / SMALLEST_PAGE;
-}
-
 bool nbc_device_mpi_takes(const struct nbc_device *d)
 {
     for (int i = 0; i < NRUNTIMES && !d; i++)
@@ -533,11 +499,12 @@ bool nbc_device_mpi_takes(const struct nbc_device *d)
 enum nbc_memory nbc_device_find(uintptr_t first, uintptr_t last, struct nbc_device **device,
                                 bool *waits)
 {
+    enum { SMALLEST_PAGE = 4096 };
     struct nbc_runtime *runtime, *other;
     struct nbc_place p = {0}, end;
     enum nbc_memory memory = memory_at(first, &runtime, &p);
     bool inside = memory == NBC_MEMORY_DEVICE ? p.size > 0 && last - p.start < p.size
-                                              : on_one_page(first, last);
+                                              : first / SMALLEST_PAGE == last / SMALLEST_PAGE;
     *device = NULL;
     if (!inside && memory_at(last, &other, &end) != memory)
         return NBC_MEMORY_DIFFERS;
@@ -547,8 +514,7 @@ enum nbc_memory nbc_device_find(uintptr_t first, uintptr_t last, struct nbc_devi
     return memory == NBC_MEMORY_DEVICE && !*device ? NBC_MEMORY_NONE : memory;
 }
 
-/* --- copies ------------------------------------------------------------------------------------
- */
+/* --- copies ----------------------------------------------------------------------------------- */
 
 /* Whether the context has been destroyed, and perhaps made again at the same address: CUDA's driver
  * crashes if it is given such a context, or streams and events of it, but it tells whether memory
@@ -654,11 +620,14 @@ static struct nbc_rows rows_at(const struct nbc_elements *e, int64_t at, int64_t
                              .n = n};
 }
 
-/* In few copies: of everything, if that is rows; or else of each element, or of the same run of all
- * elements. */
+/* In few copies, unless it is within the device: of everything, if that is rows; or else of each
+ * element, or of the same run of all elements. */
 static bool copy_elements(struct nbc_device *d, bool store, const struct nbc_elements *e)
 {
     int64_t pitch, nruns = e->nruns;
+    if (e->within)
+        return !FAILS(d->runtime, move, e->on_device, e->on_host, (size_t)e->runs->length,
+                      d->stream[1]);
     bool regular = is_regular(e, &pitch), whole = regular && e->extent == nruns * pitch;
     bool by_element = regular && e->count <= nruns;
     int64_t ncopies = whole ? 1 : by_element ? e->count : nruns;
@@ -672,12 +641,6 @@ static bool copy_elements(struct nbc_device *d, bool store, const struct nbc_ele
             return false;
     }
     return true;
-}
-
-static bool copy_within(struct nbc_device *d, const struct nbc_elements *e)
-{
-    size_t length = (size_t)e->runs->length;
-    return !FAILS(d->runtime, move, e->on_device, e->on_host, length, d->stream[1]);
 }
 
 /* In the device's context. */
@@ -698,7 +661,7 @@ static struct nbc_device_copy *copy_start(struct nbc_device *d, bool store,
         return NULL;
     copy->settles = d->settles;
     copy->error = 0;
-    if (!(e->within ? copy_within(d, e) : copy_elements(d, store, e)))
+    if (!copy_elements(d, store, e))
         keep_failure(copy);
     for (int i = 0; i < 2; i++) {
         if (!FAILS(d->runtime, event_record, copy->event, d->stream[store]))

@@ -8,9 +8,7 @@
 #define _GNU_SOURCE
 #include "below/runtime.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "below/device.h"
 
@@ -68,60 +66,43 @@ enum {
     PROPERTIES
 };
 
-/* The functions, in the order of their names. */
-static const char *const names[] = {"zeDriverGet",
-                                    "zeContextCreate",
-                                    "zeContextDestroy",
-                                    "zeDeviceGetCommandQueueGroupProperties",
-                                    "zeCommandListCreateImmediate",
-                                    "zeCommandListDestroy",
-                                    "zeCommandListAppendMemoryCopy",
-                                    "zeCommandListAppendMemoryCopyRegion",
-                                    "zeCommandListAppendBarrier",
-                                    "zeEventPoolCreate",
-                                    "zeEventPoolDestroy",
-                                    "zeEventCreate",
-                                    "zeEventDestroy",
-                                    "zeEventHostReset",
-                                    "zeEventQueryStatus",
-                                    "zeMemGetAllocProperties",
-                                    "zeMemGetAddressRange",
-                                    "zeMemAllocHost",
-                                    "zeMemFree"};
+#define LEVEL_ZERO(F)                                                                              \
+    F(int, driver_get, "zeDriverGet", (uint32_t * n, void **drivers))                              \
+    F(int, context_new, "zeContextCreate",                                                         \
+      (void *driver, const struct description *how, void **context))                               \
+    F(int, context_free, "zeContextDestroy", (void *context))                                      \
+    F(int, get_groups, "zeDeviceGetCommandQueueGroupProperties",                                   \
+      (void *device, uint32_t *n, struct group *groups))                                           \
+    F(int, list_new, "zeCommandListCreateImmediate",                                               \
+      (void *context, void *device, const struct queue_description *how, void **list))             \
+    F(int, list_free, "zeCommandListDestroy", (void *list))                                        \
+    F(int, copy, "zeCommandListAppendMemoryCopy",                                                  \
+      (void *list, void *to, const void *from, size_t n, void *event, uint32_t nwaits,             \
+       void **waits))                                                                              \
+    F(int, copy_region, "zeCommandListAppendMemoryCopyRegion",                                     \
+      (void *list, void *to, const struct region *to_region, uint32_t to_pitch, uint32_t to_slice, \
+       const void *from, const struct region *from_region, uint32_t from_pitch,                    \
+       uint32_t from_slice, void *event, uint32_t nwaits, void **waits))                           \
+    F(int, barrier, "zeCommandListAppendBarrier",                                                  \
+      (void *list, void *event, uint32_t nwaits, void **waits))                                    \
+    F(int, pool_new, "zeEventPoolCreate",                                                          \
+      (void *context, const struct pool_description *how, uint32_t ndevices, void **devices,       \
+       void **pool))                                                                               \
+    F(int, pool_free, "zeEventPoolDestroy", (void *pool))                                          \
+    F(int, event_new, "zeEventCreate",                                                             \
+      (void *pool, const struct event_description *how, void **event))                             \
+    F(int, event_free, "zeEventDestroy", (void *event))                                            \
+    F(int, event_reset, "zeEventHostReset", (void *event))                                         \
+    F(int, event_query, "zeEventQueryStatus", (void *event))                                       \
+    F(int, get_properties, "zeMemGetAllocProperties",                                              \
+      (void *context, const void *at, struct properties *p, void **device))                        \
+    F(int, get_range, "zeMemGetAddressRange",                                                      \
+      (void *context, const void *at, void **start, size_t *size))                                 \
+    F(int, memory_new, "zeMemAllocHost",                                                           \
+      (void *context, const struct description *how, size_t size, size_t align, void **memory))    \
+    F(int, memory_free, "zeMemFree", (void *context, void *memory))
 
-enum { NNAMES = sizeof names / sizeof *names };
-
-static union {
-    struct {
-        int (*driver_get)(uint32_t *n, void **drivers);
-        int (*context_new)(void *driver, const struct description *how, void **context);
-        int (*context_free)(void *context);
-        int (*get_groups)(void *device, uint32_t *n, struct group *groups);
-        int (*list_new)(void *context, void *device, const struct queue_description *how,
-                        void **list);
-        int (*list_free)(void *list);
-        int (*copy)(void *list, void *to, const void *from, size_t n, void *event, uint32_t nwaits,
-                    void **waits);
-        int (*copy_region)(void *list, void *to, const struct region *to_region, uint32_t to_pitch,
-                           uint32_t to_slice, const void *from, const struct region *from_region,
-                           uint32_t from_pitch, uint32_t from_slice, void *event, uint32_t nwaits,
-                           void **waits);
-        int (*barrier)(void *list, void *event, uint32_t nwaits, void **waits);
-        int (*pool_new)(void *context, const struct pool_description *how, uint32_t ndevices,
-                        void **devices, void **pool);
-        int (*pool_free)(void *pool);
-        int (*event_new)(void *pool, const struct event_description *how, void **event);
-        int (*event_free)(void *event);
-        int (*event_reset)(void *event);
-        int (*event_query)(void *event);
-        int (*get_properties)(void *context, const void *at, struct properties *p, void **device);
-        int (*get_range)(void *context, const void *at, void **start, size_t *size);
-        int (*memory_new)(void *context, const struct description *how, size_t size, size_t align,
-                          void **memory);
-        int (*memory_free)(void *context, void *memory);
-    };
-    void *any[NNAMES];
-} ze;
+NBC_RUNTIME_OWN(LEVEL_ZERO, ze)
 
 static void *context; /* nbcshim's own */
 static void *current; /* device; Level Zero has none. Under the lock */
@@ -192,6 +173,11 @@ static int stream_new(void **stream, unsigned flags)
     int error = group_for_copies(&how.ordinal);
     (void)flags;
     return error ? error : ze.list_new(context, current, &how, stream);
+}
+
+static int stream_free(void *list)
+{
+    return ze.list_free(list);
 }
 
 /* An event that has been given up may be signaled late. It is not used again. */
@@ -322,24 +308,6 @@ static void end(void)
     context = NULL;
 }
 
-static bool resolve(void *library)
-{
-    for (int i = 0; i < NNAMES; i++)
-        if (!(ze.any[i] = dlsym(library, names[i]))) {
-            nbc_level_zero.lacking = names[i];
-            return false;
-        }
-    nbc_level_zero.f = (struct nbc_runtime_functions){.stream_new = stream_new,
-                                                      .stream_free = ze.list_free,
-                                                      .event_new = event_new,
-                                                      .event_free = event_free,
-                                                      .event_record = event_record,
-                                                      .event_query = event_query,
-                                                      .fetch = fetch,
-                                                      .store = store};
-    return true;
-}
-
 /* No MPI gets such buffers (NBC_DEVICE_DIRECT): then copies would use the program's memory. */
 struct nbc_runtime nbc_level_zero = {
     .library = "libze_loader.so",
@@ -347,7 +315,16 @@ struct nbc_runtime nbc_level_zero = {
               "zeEventDestroy", "zeCommandListAppendBarrier", "zeEventQueryStatus",
               "zeCommandListAppendMemoryCopy", "zeCommandListAppendMemoryCopy"},
     .aware = {.asked = 1},
-    .resolve = resolve,
+    .f = {.stream_new = stream_new,
+          .stream_free = stream_free,
+          .event_new = event_new,
+          .event_free = event_free,
+          .event_record = event_record,
+          .event_query = event_query,
+          .fetch = fetch,
+          .store = store},
+    .own = &ze,
+    .own_names = ze_names,
     .locate = locate,
     .enter = enter,
     .leave = leave,

@@ -88,6 +88,18 @@ void nbc_next_require(void);
  * passes their calls on. Only in the shared library: the static one calls them by name. */
 void (*nbc_next_find(const char *name))(void);
 
+/* Declares `function`, such a one, in either library: for rows of collectives.def, with PERHAPS. */
+#ifdef PIC
+#define NBC_FIND_BELOW(name)                 \
+    static __typeof__(MPI_##name) *function; \
+    if (!function)                           \
+    function = (__typeof__(MPI_##name) *)nbc_next_find(#name)
+#else
+#define NBC_FIND_BELOW(name)                           \
+    extern __typeof__(MPI_##name) PMPI_##name PERHAPS; \
+    __typeof__(MPI_##name) *function = PMPI_##name
+#endif
+
 /* The name, without prefix, of the function of MPI whose body in the shim begins at the address;
  * NULL if there is none. */
 const char *nbc_next_wrapper(const void *start);

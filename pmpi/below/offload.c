@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "below/offload.h"
+/* Libraries to which the MPI hands collectives, and which have switches and adapters carry them
+ * out: where the MPI itself says so. */
+#include "below/detect.h"
 
 #include "below/next.h"
 
@@ -9,8 +11,6 @@
 #if defined OPEN_MPI && defined PIC
 #include <string.h>
 
-#define BIT(COLL) (UINT32_C(1) << NBC_##COLL)
-
 /* Components of Open MPI, with the nonblocking collectives that all their versions have. A
  * component that is not there has no variable, and clears it if its library does not work on this
  * machine. */
@@ -18,8 +18,10 @@ static const struct {
     const char *name, *variable;
     uint32_t colls;
 } libraries[] = {
-    {"HCOLL", "coll_hcoll_enable", BIT(BARRIER) | BIT(BCAST) | BIT(ALLGATHER) | BIT(ALLREDUCE)},
-    {"UCC", "coll_ucc_enable", BIT(BARRIER) | BIT(BCAST) | BIT(ALLTOALL) | BIT(ALLREDUCE)},
+    {"HCOLL", "coll_hcoll_enable",
+     NBC_BIT(BARRIER) | NBC_BIT(BCAST) | NBC_BIT(ALLGATHER) | NBC_BIT(ALLREDUCE)},
+    {"UCC", "coll_ucc_enable",
+     NBC_BIT(BARRIER) | NBC_BIT(BCAST) | NBC_BIT(ALLTOALL) | NBC_BIT(ALLREDUCE)},
 };
 
 typedef int finds(const char *name, int *index);

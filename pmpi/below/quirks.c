@@ -13,15 +13,13 @@
 uint32_t nbc_quirks_own_blocking(void)
 {
 #if defined I_MPI_VERSION
-    return UINT32_C(1) << NBC_EXSCAN | UINT32_C(1) << NBC_BCAST;
+    return NBC_BIT(EXSCAN) | NBC_BIT(BCAST);
 #elif defined MPICH_NUMVERSION && !defined HAVE_MPIX_ASYNC_START
     return ~UINT32_C(0);
 #else
     return 0;
 #endif
 }
-
-#define WRONG(COLL) (UINT32_C(1) << NBC_##COLL)
 
 /* Most of them with some derived datatypes, which ranks cannot know of each other. The MPICH family
  * refuses a null buffer on rank 0 of MPI_Exscan. What else vendors have made of MPICH is not known.
@@ -31,18 +29,18 @@ uint32_t nbc_quirks_wrong(bool blocking)
     uint32_t wrong = 0;
 #if defined OPEN_MPI && OMPI_MAJOR_VERSION < 5
     if (!blocking)
-        wrong = WRONG(ALLTOALLV) | WRONG(ALLTOALLW) | WRONG(REDUCE);
+        wrong = NBC_BIT(ALLTOALLV) | NBC_BIT(ALLTOALLW) | NBC_BIT(REDUCE);
 #elif defined MPICH_NUMVERSION
-    wrong = WRONG(EXSCAN);
+    wrong = NBC_BIT(EXSCAN);
 #ifdef I_MPI_VERSION
     if (!blocking)
-        wrong |= WRONG(ALLGATHERV) | WRONG(ALLTOALLW);
+        wrong |= NBC_BIT(ALLGATHERV) | NBC_BIT(ALLTOALLW);
 #endif
 #if !defined CRAY_MPICH_VERSION && !defined MVAPICH_VERSION
     wrong |= nbc_quirks_own_blocking() == ~UINT32_C(0) && !blocking
-                 ? WRONG(BCAST) | WRONG(GATHER) | WRONG(SCATTER) | WRONG(ALLGATHERV) |
-                       WRONG(ALLTOALL) | WRONG(ALLTOALLV) | WRONG(ALLTOALLW) |
-                       WRONG(REDUCE_SCATTER_BLOCK) | WRONG(REDUCE_SCATTER)
+                 ? NBC_BIT(BCAST) | NBC_BIT(GATHER) | NBC_BIT(SCATTER) | NBC_BIT(ALLGATHERV) |
+                       NBC_BIT(ALLTOALL) | NBC_BIT(ALLTOALLV) | NBC_BIT(ALLTOALLW) |
+                       NBC_BIT(REDUCE_SCATTER_BLOCK) | NBC_BIT(REDUCE_SCATTER)
                  : nbc_quirks_own_blocking();
 #endif
 #endif

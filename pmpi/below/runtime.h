@@ -52,8 +52,9 @@ struct nbc_aware {
 struct nbc_runtime {
     const char *library;
     struct nbc_aware aware;
-    const char *names[NBC_NFUNCTIONS];                 /* NULL: it has none */
-    bool (*resolve)(void *library);                    /* the functions that differ */
+    const char *names[NBC_NFUNCTIONS]; /* NULL: it has none */
+    void *own; /* its own functions: pointers, in the order of their names, which NULL ends */
+    const char *const *own_names;
     bool (*locate)(uintptr_t at, struct nbc_place *p); /* false: the runtime does not know it */
     int (*enter)(void *context, void **before); /* makes the context current in this thread */
     void (*leave)(void *before);
@@ -63,7 +64,6 @@ struct nbc_runtime {
     void *(*memory_new)(size_t size); /* of the host, which copies need; NULL: any will do */
     void (*memory_free)(void *memory);
     void (*end)(void);      /* nothing of it is used any more; or NULL */
-    const char *lacking;    /* the function that `resolve` has not found, if not in device.c */
     bool found, is_refused; /* is_refused: it lacks a function, or nobody has asked for it */
     union {
         struct nbc_runtime_functions f;
@@ -72,5 +72,15 @@ struct nbc_runtime {
 };
 
 extern struct nbc_runtime nbc_level_zero;
+
+/* The functions that one runtime alone has, of a list of rows F(type, function, name, parameters).
+ */
+#define NBC_RUNTIME_POINTER(type, function, name, parameters) type(*function) parameters;
+#define NBC_RUNTIME_NAME(type, function, name, parameters) name,
+#define NBC_RUNTIME_OWN(LIST, own) \
+    static struct {                \
+        LIST(NBC_RUNTIME_POINTER)  \
+    } own;                         \
+    static const char *const own##_names[] = {LIST(NBC_RUNTIME_NAME) NULL};
 
 #endif

@@ -209,14 +209,6 @@ static int report(struct assembly *a, const char *what, const char *text, int64_
     return MPI_SUCCESS;
 }
 
-static int report_builds(struct assembly *a)
-{
-    int error = report(a, "ranks have different builds of nbcshim", build,
-                       (int64_t)nbc_hash_bytes(build, sizeof build - 1),
-                       ". The job ends: all its ranks need the same", 0);
-    return error ? error : end_job(a);
-} /* unreached: in a process that writes no counts */
-
 static int report_setting(struct assembly *a, int setting, int64_t value, const char *outcome,
                           int64_t taken)
 {
@@ -255,14 +247,18 @@ static int report_settings(struct assembly *a, const char *outcome)
 
 static int report_difference(struct assembly *a, const struct nbc_comparison *all, bool settle)
 {
+    int error;
     if (!all->same_build)
-        return report_builds(a);
-    if (!settle)
+        error = report(a, "ranks have different builds of nbcshim", build,
+                       (int64_t)nbc_hash_bytes(build, sizeof build - 1),
+                       ". The job ends: all its ranks need the same", 0);
+    else if (!settle)
         return report_settings(a, "the MPI itself runs the collectives on their communicator");
-    if (!(all->said & NBC_IN_USE))
+    else if (!(all->said & NBC_IN_USE))
         return report_settings(a, NULL);
-    int error =
-        report_settings(a, "the job ends, since a session has created communicators already");
+    else
+        error =
+            report_settings(a, "the job ends, since a session has created communicators already");
     return error ? error : end_job(a);
 }
 

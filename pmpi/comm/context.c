@@ -55,21 +55,17 @@ static void context_give_range(int range)
     nbc_range_give(&nbc_ranges, range);
 }
 
-static void context_give_ranges(struct nbc_context *c)
-{
-    context_give_range(c->range);
-    for (int i = 1; c->tags && i < c->tags->nspans; i++)
-        context_give_range(c->tags->span[i].first / nbc_range_size);
-}
-
 /* Leaves the hidden communicator of another context. */
 static void context_leave_host(struct nbc_context *c)
 {
     if (!c->host)
         return;
-    if (c->delivery == NBC_DELIVERY_SOUND)
-        context_give_ranges(c);
-    else
+    bool sound = c->delivery == NBC_DELIVERY_SOUND;
+    if (sound)
+        context_give_range(c->range);
+    for (int i = 1; sound && c->tags && i < c->tags->nspans; i++)
+        context_give_range(c->tags->span[i].first / nbc_range_size);
+    if (!sound)
         delivery_worsen(c->host, NBC_DELIVERY_LEAKS);
     nbc_context_release(c->host);
 }
@@ -103,7 +99,7 @@ static void context_free(struct nbc_context *c)
     DL_FOREACH_SAFE (c->mail, mail, later)
         free(mail); /* unreached: no memory */
     nbc_tags_free(c->tags);
-    nbc_topology_free(c->members.topology);
+    free(c->members.topology);
     nbc_nodemap_free(c->members.nodes);
     free(c->hints);
     free(c->name);
@@ -395,16 +391,6 @@ static void context_set_hidden(struct nbc_context *c, const struct nbc_origin *o
     context_set_tags(c, origin->range, nbc_range_tag(origin->range), &nbc_tags_range);
 }
 
-/* Removes a stale context with this handle. The MPI may return the handle of a communicator that
- * another thread has freed, before that thread has removed its context. */
-static void context_take_out_stale(MPI_Comm comm)
-{
-    struct nbc_context *c;
-    HASH_FIND(hh, contexts, &comm, sizeof comm, c);
-    if (c)
-        context_take_out(c);
-}
-
 struct nbc_origin nbc_origin_of(struct nbc_context *parent, bool duplicate)
 {
     nbc_assert_locked();
@@ -427,7 +413,8 @@ void nbc_origin_drop(const struct nbc_origin *origin)
 
 static int context_adopt(MPI_Comm comm, const struct nbc_origin *origin)
 {
-    struct nbc_context *c = malloc(sizeof *c); /* calloc takes no block from glibc's cache */
+    struct nbc_context *stale,
+        *c = malloc(sizeof *c); /* calloc takes no block from glibc's cache */
     if (!c)
         return MPI_ERR_NO_MEM;
     memset(c, 0, offsetof(struct nbc_context, recent));
@@ -440,7 +427,11 @@ static int context_adopt(MPI_Comm comm, const struct nbc_origin *origin)
     c->queue.end_seq = c->blocking.end_seq = INT64_MAX;
     nbc_lock();
     contexts_settle();
-    context_take_out_stale(comm);
+    /* The MPI may return the handle of a communicator that another thread has freed, before that
+     * thread has removed its context. */
+    HASH_FIND(hh, contexts, &comm, sizeof comm, stale);
+    if (stale)
+        context_take_out(stale);
     HASH_ADD(hh, contexts, user, sizeof comm, c);
     bool added = nbc_added(c);
     if (added)

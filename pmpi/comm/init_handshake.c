@@ -110,24 +110,22 @@ static bool is_of_program(const char *process)
            own.st_ino == other.st_ino;
 }
 
-/* The text after a name at the beginning of a line: "State:", "TracerPid:". */
-static const char *field(const char *text, const char *name)
-{
-    const char *found = strstr(text, name);
-    return found ? found + strlen(name) + strspn(found + strlen(name), "\t ") : "";
-}
-
 static bool is_stopped(const char *process)
 {
-    char path[64], text[1024];
+    char path[64], text[1024], state = '\0';
+    int tracer = 0;
     snprintf(path, sizeof path, "/proc/%.20s/status", process);
     FILE *file = fopen(path, "re");
     if (!file)
         return false; /* unreached: a moment between two threads */
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
-    char state = *field(text, "\nState:"), tracer = *field(text, "\nTracerPid:");
-    return state == 'T' || state == 't' || (tracer && tracer != '0');
+    const char *state_line = strstr(text, "\nState:"), *tracer_line = strstr(text, "\nTracerPid:");
+    if (state_line)
+        sscanf(state_line, "\nState: %c", &state);
+    if (tracer_line)
+        sscanf(tracer_line, "\nTracerPid: %d", &tracer);
+    return state == 'T' || state == 't' || tracer;
 }
 
 /* Whether a process on this host that runs the same program as this one, this one included, is
@@ -309,19 +307,17 @@ static int arrive(int rank, void *unused)
     return send_off(NULL, 0, rank, ARRIVED);
 }
 
-int nbc_init_handshake(void)
+int nbc_init_handshake(bool *called)
 {
+    int error = MPI_SUCCESS;
     NEXT(Comm_rank)(WORLD, &here.rank);
     NEXT(Comm_size)(WORLD, &here.size);
-    if (here.size == 1 || NBC_RANKS_ARE_ALIKE)
-        return MPI_SUCCESS;
-    begin();
-    return nbc_disseminate(here.rank, here.size, arrive, await, NULL);
-}
-
-bool nbc_init_handshake_called(void)
-{
-    return here.called;
+    if (here.size > 1 && !NBC_RANKS_ARE_ALIKE) {
+        begin();
+        error = nbc_disseminate(here.rank, here.size, arrive, await, NULL);
+    }
+    *called = here.called;
+    return error;
 }
 
 int nbc_init_handshake_clear(void)

@@ -28,12 +28,9 @@
 
 #include <stdbool.h>
 
-/* Returns when all ranks have arrived. Collective over MPI_COMM_WORLD. Returns an MPI error code.
- */
-int nbc_init_handshake(void);
-
-/* Whether this rank has called the others meanwhile. */
-bool nbc_init_handshake_called(void);
+/* Returns when all ranks have arrived. Sets *called to whether this rank has called the others
+ * meanwhile. Collective over MPI_COMM_WORLD. Returns an MPI error code. */
+int nbc_init_handshake(bool *called);
 
 /* Receives the calls and answers that are left over, so that the program never sees one. Called by
  * all ranks if one of them has called. Collective over MPI_COMM_WORLD. Returns an MPI error code.

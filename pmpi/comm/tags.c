@@ -2,7 +2,6 @@
 #include "comm/tags.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static int words_of(int n)
 {
@@ -14,15 +13,6 @@ int nbc_tags_words(const struct nbc_tags *t)
     return words_of(t->n);
 }
 
-/* Makes room for n tags in one of the sets. */
-static bool set_widen(uint64_t **set, int n)
-{
-    uint64_t *wider = realloc(*set, words_of(n) * sizeof *wider);
-    if (wider)
-        *set = wider;
-    return wider;
-}
-
 static uint64_t tag_bit(int i)
 {
     return UINT64_C(1) << i % NBC_TAG_WORD;
@@ -30,18 +20,18 @@ static uint64_t tag_bit(int i)
 
 bool nbc_tags_add(struct nbc_tags *t, int first, int n)
 {
-    int before = t->n;
     struct nbc_tag_span *span = realloc(t->span, (t->nspans + 1) * sizeof *span);
-    if (!span)
+    struct nbc_tag_word *word = realloc(t->word, words_of(t->n + n) * sizeof *word);
+    t->span = span ? span : t->span;
+    t->word = word ? word : t->word;
+    if (!span || !word)
         return false;
-    t->span = span;
-    if (!set_widen(&t->agreed, before + n) || !set_widen(&t->held, before + n))
-        return false;
+    int before = t->n;
     t->span[t->nspans++] = (struct nbc_tag_span){first, n};
     t->n += n;
     for (int i = before; i < words_of(t->n) * NBC_TAG_WORD; i++) {
-        t->agreed[i / NBC_TAG_WORD] |= tag_bit(i);
-        t->held[i / NBC_TAG_WORD] &= ~tag_bit(i);
+        t->word[i / NBC_TAG_WORD].agreed |= tag_bit(i);
+        t->word[i / NBC_TAG_WORD].held &= ~tag_bit(i);
     }
     return true;
 }
@@ -60,14 +50,13 @@ void nbc_tags_free(struct nbc_tags *t)
     if (!t)
         return;
     free(t->span);
-    free(t->agreed);
-    free(t->held);
+    free(t->word);
     free(t);
 }
 
 static bool tag_is_agreed(const struct nbc_tags *t, int i)
 {
-    return t->agreed[i / NBC_TAG_WORD] & tag_bit(i);
+    return t->word[i / NBC_TAG_WORD].agreed & tag_bit(i);
 }
 
 int nbc_tags_left(const struct nbc_tags *t)
@@ -94,7 +83,7 @@ int nbc_tags_take(struct nbc_tags *t)
     if (t->next == t->n)
         return -1;
     int i = t->next++;
-    t->held[i / NBC_TAG_WORD] |= tag_bit(i);
+    t->word[i / NBC_TAG_WORD].held |= tag_bit(i);
     const struct nbc_tag_span *span = t->span;
     for (; i >= span->n; span++)
         i -= span->n;
@@ -104,17 +93,18 @@ int nbc_tags_take(struct nbc_tags *t)
 void nbc_tags_give(struct nbc_tags *t, int tag)
 {
     int i = nbc_tags_number(t, tag);
-    t->held[i / NBC_TAG_WORD] &= ~tag_bit(i);
+    t->word[i / NBC_TAG_WORD].held &= ~tag_bit(i);
 }
 
 void nbc_tags_offer(const struct nbc_tags *t, uint64_t *words)
 {
     for (int i = 0; i < nbc_tags_words(t); i++)
-        words[i] = ~t->held[i];
+        words[i] = ~t->word[i].held;
 }
 
 void nbc_tags_agree(struct nbc_tags *t, const uint64_t *words)
 {
-    memcpy(t->agreed, words, nbc_tags_words(t) * sizeof *words);
+    for (int i = 0; i < nbc_tags_words(t); i++)
+        t->word[i].agreed = words[i];
     t->next = 0;
 }

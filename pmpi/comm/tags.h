@@ -19,10 +19,12 @@ struct nbc_tag_span {
 struct nbc_tags {
     struct nbc_tag_span *span;
     int nspans;
-    int n;            /* tags of all spans, by which the sets below are indexed */
-    int next;         /* index of the tag in `agreed` to be tried next */
-    uint64_t *agreed; /* bit set: free on all ranks at the agreement; the same on all ranks */
-    uint64_t *held;   /* bit set: held by this rank */
+    int n;    /* tags of all spans, by which the sets below are indexed */
+    int next; /* index of the tag to be tried next */
+    struct nbc_tag_word {
+        uint64_t agreed; /* bit set: free on all ranks at the agreement; the same on all ranks */
+        uint64_t held;   /* bit set: held by this rank */
+    } * word;
 };
 
 /* Creates a set of n tags from `first` on. NULL without memory. The caller frees it with

@@ -4,7 +4,15 @@
 #ifndef NBC_DIAG_H
 #define NBC_DIAG_H
 
+#include <signal.h>
 #include <stdbool.h>
+
+/* --- broken_pipe.c --- */
+
+/* Between the two calls SIGPIPE and the signals of timers do not reach this thread. A SIGPIPE is
+ * dropped, the others arrive afterwards. */
+void nbc_broken_pipe_ignore(sigset_t *before);
+void nbc_broken_pipe_heed(const sigset_t *before);
 
 /* --- check.c --- */
 

@@ -73,18 +73,6 @@ static bool add(struct nbc_object_barrier *b)
     return nbc_added(b);
 }
 
-static bool make(enum nbc_object object, uint64_t key, struct nbc_request *r)
-{
-    struct nbc_object_barrier *b = malloc(sizeof *b);
-    if (!b)
-        return false;
-    *b = (struct nbc_object_barrier){.key = key, .object = object, .request = r};
-    if (add(b))
-        return true;
-    free(b);
-    return false;
-}
-
 int nbc_object_barrier_new(enum nbc_object object, uint64_t key, MPI_Comm comm)
 {
     const struct nbc_call call = {
@@ -99,11 +87,15 @@ int nbc_object_barrier_new(enum nbc_object object, uint64_t key, MPI_Comm comm)
         return error == NBC_CALL_BELOW ? MPI_SUCCESS : error;
     nbc_lock();
     struct nbc_request *r = nbc_request_find(handle);
-    bool made = make(object, key, r);
+    struct nbc_object_barrier *b = malloc(sizeof *b);
+    if (b)
+        *b = (struct nbc_object_barrier){.key = key, .object = object, .request = r};
+    bool made = b && add(b);
     if (made) {
         nbc_request_hide(true);
         r->context->nobjects++;
     } else {
+        free(b);
         nbc_request_free(r);
     }
     nbc_unlock();

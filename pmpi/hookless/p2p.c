@@ -15,11 +15,6 @@ int nbc_wait_other(MPI_Request *request, MPI_Status *status)
                    NEXT(Wait)(request, status));
 }
 
-static bool p2p_must_poll(void)
-{
-    return nbc_must_poll() && !nbc_inside;
-}
-
 /* Completes a call whose nonblocking form has been called. MPICH raises the errors of completion on
  * MPI_COMM_WORLD; they are errors of this call. */
 static int p2p_finish(MPI_Request *request, MPI_Comm comm, MPI_Status *status)
@@ -161,7 +156,7 @@ static int p2p_replace(struct side out, int source, int tag, MPI_Comm comm, MPI_
 #define CALL(name, params, args, instead) \
     EXPORT(int, name, params, args)       \
     {                                     \
-        if (!p2p_must_poll())             \
+        if (!nbc_call_must_poll(0))       \
             return NEXT(name) args;       \
         int error = instead;              \
         NBC_STAY;                         \
@@ -182,15 +177,11 @@ static int p2p_replace(struct side out, int source, int tag, MPI_Comm comm, MPI_
 
 /* --- probes ------------------------------------------------------------------------------------*/
 
-static bool probe_must_poll(void)
-{
-    return nbc_must_poll_if(NBC_HOOK_MISSES_PROBES) && !nbc_inside;
-}
-
 EXPORT(int, Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status),
        (source, tag, comm, status))
 {
-    NBC_POLL_WHILE(probe_must_poll(), NEXT(Iprobe)(source, tag, comm, &flag, status),
+    NBC_POLL_WHILE(nbc_call_must_poll(NBC_HOOK_MISSES_PROBES),
+                   NEXT(Iprobe)(source, tag, comm, &flag, status),
                    NEXT(Probe)(source, tag, comm, status));
 }
 
@@ -204,7 +195,8 @@ NBC_IF(HAVE_MPI_PARRIVED, POLLED(Parrived, (MPI_Request request, int partition, 
 EXPORT(int, Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status),
        (source, tag, comm, message, status))
 {
-    NBC_POLL_WHILE(probe_must_poll(), NEXT(Improbe)(source, tag, comm, &flag, message, status),
+    NBC_POLL_WHILE(nbc_call_must_poll(NBC_HOOK_MISSES_PROBES),
+                   NEXT(Improbe)(source, tag, comm, &flag, message, status),
                    NEXT(Mprobe)(source, tag, comm, message, status));
 }
 
@@ -221,7 +213,7 @@ POLLED(Improbe,
     EXPORT(int, name, params, args)                                         \
     {                                                                       \
         MPI_Request request;                                                \
-        if (!p2p_must_poll())                                               \
+        if (!nbc_call_must_poll(0))                                         \
             return NEXT(name) args;                                         \
         int error = flush;                                                  \
         if (!error)                                                         \

@@ -22,11 +22,12 @@ static inline bool nbc_must_poll(void)
     return (nbc_any_active() || threads_may_start) && !nbc_hooked;
 }
 
-/* The same of a call in which hooks with this trait are not called. */
-static inline bool nbc_must_poll_if(enum nbc_hook_trait missed)
+/* The same of a call of the program, in which hooks with this trait are not called; 0: all are. */
+static inline bool nbc_call_must_poll(unsigned missed)
 {
-    return nbc_must_poll() ||
-           ((nbc_any_active() || nbc_threaded) && nbc_hooked && nbc_hook_has(missed));
+    return (nbc_must_poll() ||
+            ((nbc_any_active() || nbc_threaded) && missed && nbc_hooked && nbc_hook_has(missed))) &&
+           !nbc_inside;
 }
 
 /* MPI_Wait on a request of the MPI below; the operations of nbcshim progress meanwhile. Without the

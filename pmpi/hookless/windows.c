@@ -124,14 +124,10 @@ EXPORT(int, Win_complete, (MPI_Win win), (win))
     return error;
 }
 
-static bool epoch_must_poll(void)
-{
-    return nbc_must_poll_if(NBC_HOOK_MISSES_EPOCHS) && !nbc_inside;
-}
-
 EXPORT(int, Win_wait, (MPI_Win win), (win))
 {
-    NBC_POLL_WHILE(epoch_must_poll(), NEXT(Win_test)(win, &flag), NEXT(Win_wait)(win));
+    NBC_POLL_WHILE(nbc_call_must_poll(NBC_HOOK_MISSES_EPOCHS), NEXT(Win_test)(win, &flag),
+                   NEXT(Win_wait)(win));
 }
 
 /* --- calls that do not block, but that programs make in loops --------------------------------- */

@@ -12,8 +12,7 @@
 #include "block.h"
 #include "coll.h"
 
-/* --- the error in words ------------------------------------------------------------------------
- */
+/* --- the error in words ----------------------------------------------------------------------- */
 
 static char fault[160]; /* under the lock */
 
@@ -57,15 +56,9 @@ static const char *type_name(enum nbc_coll coll, bool send)
 
 static const char *displs_name(enum nbc_coll coll, bool send)
 {
-    switch (coll) {
-    case NBC_ALLTOALLV:
-    case NBC_ALLTOALLW:
-    case NBC_NEIGHBOR_ALLTOALLV:
-    case NBC_NEIGHBOR_ALLTOALLW:
-        return send ? "sdispls" : "rdispls";
-    default:
-        return "displs";
-    }
+    const uint32_t two = NBC_BIT(ALLTOALLV) | NBC_BIT(ALLTOALLW) | NBC_BIT(NEIGHBOR_ALLTOALLV) |
+                         NBC_BIT(NEIGHBOR_ALLTOALLW);
+    return !(two >> coll & 1) ? "displs" : send ? "sdispls" : "rdispls";
 }
 
 static const char *type_fault(MPI_Datatype type)

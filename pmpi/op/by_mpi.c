@@ -22,17 +22,6 @@
  * it. */
 typedef int by_mpi(const struct nbc_call *call, MPI_Request *request);
 
-#ifdef PIC
-#define FIND(name)                           \
-    static __typeof__(MPI_##name) *function; \
-    if (!function)                           \
-    function = (__typeof__(MPI_##name) *)nbc_next_find(#name)
-#else
-#define FIND(name)                                     \
-    extern __typeof__(MPI_##name) PMPI_##name PERHAPS; \
-    __typeof__(MPI_##name) *function = PMPI_##name
-#endif
-
 /* The arguments in the rows of collectives.def, as struct nbc_call has them. The counts of a
  * reduce-scatter, and the displacements of a scatterv, are on the send side. */
 #define WRITABLE(address) ((void *)(uintptr_t)(address))
@@ -62,7 +51,7 @@ typedef int by_mpi(const struct nbc_call *call, MPI_Request *request);
 #define DEFINE(name, args)                                                      \
     static int by_mpi_##name(const struct nbc_call *call, MPI_Request *request) \
     {                                                                           \
-        FIND(name);                                                             \
+        NBC_FIND_BELOW(name);                                                   \
         (void)request;                                                          \
         if (!call)                                                              \
             return function != NULL;                                            \
@@ -289,22 +278,12 @@ static bool staged_poll(struct nbc_run *run, int *error)
 /* The number of blocks of a side. */
 static int blocks(const struct nbc_shape *s, bool send)
 {
-    switch (s->coll) {
-    case NBC_SCATTER:
-    case NBC_SCATTERV:
-    case NBC_REDUCE_SCATTER_BLOCK:
-    case NBC_REDUCE_SCATTER:
-        return send ? s->size : 1;
-    case NBC_GATHER:
-    case NBC_GATHERV:
-    case NBC_ALLGATHER:
-    case NBC_ALLGATHERV:
-        return send ? 1 : s->size;
-    default:
-        return s->coll == NBC_ALLTOALL || s->coll == NBC_ALLTOALLV || s->coll == NBC_ALLTOALLW
-                   ? s->size
-                   : 1;
-    }
+    const uint32_t both = NBC_BIT(ALLTOALL) | NBC_BIT(ALLTOALLV) | NBC_BIT(ALLTOALLW);
+    const uint32_t out = NBC_BIT(SCATTER) | NBC_BIT(SCATTERV) | NBC_BIT(REDUCE_SCATTER_BLOCK) |
+                         NBC_BIT(REDUCE_SCATTER);
+    const uint32_t in =
+        NBC_BIT(GATHER) | NBC_BIT(GATHERV) | NBC_BIT(ALLGATHER) | NBC_BIT(ALLGATHERV);
+    return (both | (send ? out : in)) >> s->coll & 1 ? s->size : 1;
 }
 
 static void emit_flow(struct nbc_sched *flow, const struct nbc_shape *s)

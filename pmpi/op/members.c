@@ -96,11 +96,6 @@ struct nbc_topology *nbc_topology_new(MPI_Comm comm, int *error)
     return t;
 }
 
-void nbc_topology_free(struct nbc_topology *t)
-{
-    free(t);
-}
-
 /* --- ranks in MPI_COMM_WORLD ------------------------------------------------------------------ */
 
 MPI_Group nbc_world_group;

@@ -41,7 +41,6 @@ struct nbc_members {
 /* Queries the neighbors of this rank in a communicator. The caller frees the result. Returns
  * NULL on an error, which *error receives: MPI_ERR_TOPOLOGY if the communicator has no topology. */
 struct nbc_topology *nbc_topology_new(MPI_Comm comm, int *error);
-void nbc_topology_free(struct nbc_topology *t);
 
 /* Creates the table of a communicator, whose processes are all in MPI_COMM_WORLD, or else returns
  * MPI_ERR_GROUP. *ranks is NULL if each process has the same rank in both. n: the number of ranks.

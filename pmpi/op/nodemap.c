@@ -95,7 +95,7 @@ static int find_nodes(int rank, int size)
 static int ask_hosts(int rank, bool declared)
 {
     int here = nbc_node_size(&world.nodes, nbc_node_of(&world.nodes, rank)), any[2];
-    int mine[] = {here > sysconf(_SC_NPROCESSORS_ONLN), nbc_has_fast_network()};
+    int mine[] = {here > sysconf(_SC_NPROCESSORS_ONLN), nbc_fast_adapters(NULL, 0) > 0};
     int error = NEXT(Allreduce)(mine, any, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (!error) {
         world.oversubscribed = any[0];

@@ -262,13 +262,6 @@ static bool make_room(struct nbc_stage *s, size_t needed)
     return s->memory;
 }
 
-static struct nbc_stage *stage_of(struct nbc_run *run)
-{
-    if (!run->stage)
-        run->stage = calloc(1, sizeof *run->stage);
-    return run->stage;
-}
-
 /* From now on the run executes this schedule. */
 static void replace(struct nbc_run *run, const struct nbc_sched *sched,
                     const struct nbc_transport *transport)
@@ -315,7 +308,9 @@ static int begin(struct nbc_run *run, const struct nbc_type *types,
 {
     int ntypes = run->handles.ntypes;
     struct nbc_staged *kept = nbc_staged_of(run->sched, types, ntypes, FAR);
-    struct nbc_stage *s = stage_of(run);
+    if (!run->stage)
+        run->stage = calloc(1, sizeof *run->stage);
+    struct nbc_stage *s = run->stage;
     if (!kept || !s)
         return MPI_ERR_NO_MEM;
     unsigned buffers = find_buffers(run, s, kept);
@@ -391,15 +386,12 @@ void nbc_stage_free(struct nbc_run *run)
 static int under_way; /* copies */
 static int64_t since; /* when one is, the first of them */
 
-static void count_begin(void)
+static void count(int more)
 {
-    if (under_way++ == 0 && nbc_timing_on)
+    if (under_way == 0 && nbc_timing_on)
         since = nbc_now();
-}
-
-static void count_end(void)
-{
-    if (--under_way == 0 && nbc_timing_on)
+    under_way += more;
+    if (under_way == 0 && nbc_timing_on)
         nbc_stage_time += nbc_now() - since;
 }
 
@@ -427,7 +419,7 @@ static int copy_begin(struct nbc_stage *s, struct nbc_device *device, bool store
     *h = (nbc_handle)copy;
     if (!copy)
         return copy_failed(s);
-    count_begin();
+    count(1);
     return 0;
 }
 
@@ -470,14 +462,6 @@ static int move_begin(struct nbc_run *run, const struct nbc_op *op, nbc_handle *
     return copy_begin(s, s->direct, store, &e, h);
 }
 
-/* Another operation may have made copies wait, and may not have seen the end of that yet. */
-static int settle_begin(struct nbc_stage *s, nbc_handle *h)
-{
-    if (nbc_device_is_settled(s->direct))
-        return NBC_SENT;
-    return copy_begin(s, s->direct, false, &(struct nbc_elements){0}, h);
-}
-
 static int fetch_or_store(struct nbc_run *run, const struct nbc_op *op, nbc_handle *h)
 {
     struct nbc_stage *s = run->stage;
@@ -501,9 +485,15 @@ static int fetch_or_store(struct nbc_run *run, const struct nbc_op *op, nbc_hand
 int nbc_stage_copy(void *self, const struct nbc_op *op, nbc_handle *h)
 {
     struct nbc_run *run = self;
+    struct nbc_stage *s = run->stage;
     if (op->kind == NBC_OP_MOVE)
         return move_begin(run, op, h);
-    return op->kind == NBC_OP_SETTLE ? settle_begin(run->stage, h) : fetch_or_store(run, op, h);
+    if (op->kind != NBC_OP_SETTLE)
+        return fetch_or_store(run, op, h);
+    /* Another operation may have made copies wait, and may not have seen the end of that yet. */
+    return nbc_device_is_settled(s->direct)
+               ? NBC_SENT
+               : copy_begin(s, s->direct, false, &(struct nbc_elements){0}, h);
 }
 
 struct nbc_device *nbc_stage_enter(const struct nbc_run *run, void **before, int *error)
@@ -544,7 +534,7 @@ int nbc_stage_test(struct nbc_run *run, nbc_handle h, bool *over)
 {
     bool ok = nbc_device_test((struct nbc_device_copy *)h, over);
     if (*over)
-        count_end();
+        count(-1);
     return ok ? MPI_SUCCESS : copy_failed(run->stage);
 }
 

@@ -122,11 +122,11 @@ static const struct nbc_python *keep(const struct place *place)
     return p;
 }
 
-static const struct nbc_python *find(void)
+const struct nbc_python *nbc_python_find(void)
 {
     struct place place[DEPTH] = {{0}};
     const struct nbc_python *found = NULL;
-    if (!python.Py_IsInitialized() || !python.PyGILState_GetThisThreadState())
+    if (!is_python || !python.Py_IsInitialized() || !python.PyGILState_GetThisThreadState())
         return NULL;
     int state = python.PyGILState_Ensure();
     look(place);
@@ -134,11 +134,6 @@ static const struct nbc_python *find(void)
         found = keep(place);
     python.PyGILState_Release(state);
     return found;
-}
-
-const struct nbc_python *nbc_python_find(void)
-{
-    return is_python ? find() : NULL;
 }
 
 void nbc_python_write(FILE *out, const struct nbc_python *lines)

@@ -202,16 +202,11 @@ static int64_t bytes_of(const struct nbc_call *call)
     return each < 0 ? -1 : side->count * each;
 }
 
-static int size_class(int64_t bytes)
-{
-    return bytes < 0 ? -1 : bytes ? 64 - __builtin_clzll((unsigned long long)bytes) : 0;
-}
-
 void nbc_profile_begin(struct nbc_span *t, const struct nbc_call *call)
 {
     struct nbc_site_key key = {.coll = call->coll, .kind = call->kind};
     t->bytes = bytes_of(call);
-    key.size = size_class(t->bytes);
+    key.size = t->bytes <= 0 ? -(t->bytes < 0) : 64 - __builtin_clzll((unsigned long long)t->bytes);
     key.python = nbc_python_find();
     lock();
     key.stack = nbc_stack_find(nbc_profile_caller, nbc_profile_place);

@@ -16,12 +16,6 @@ enum { CHAINS = 4096, MOST = 8192 };
 static const struct nbc_stack *chains[CHAINS];
 static int nstacks;
 
-static const struct nbc_stack **chain_of(const void *caller, const void *place)
-{
-    uint64_t key = (uint64_t)(uintptr_t)caller ^ (uint64_t)(uintptr_t)place << 20;
-    return &chains[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
-}
-
 /* Later frames are looked at only where the earlier ones are as they were: they exist then. */
 static bool is_here(const struct nbc_stack *s, const void *caller, const char *place)
 {
@@ -65,7 +59,8 @@ static const struct nbc_stack *find_same(const struct nbc_stack *wanted)
 
 const struct nbc_stack *nbc_stack_find(const void *caller, const void *place)
 {
-    const struct nbc_stack **chain = chain_of(caller, place);
+    uint64_t key = (uint64_t)(uintptr_t)caller ^ (uint64_t)(uintptr_t)place << 20;
+    const struct nbc_stack **chain = &chains[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
     for (const struct nbc_stack *s = *chain; s; s = s->next)
         if (is_here(s, caller, place))
             return s->same;
