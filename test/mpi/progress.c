@@ -2,6 +2,7 @@
 /* Progress of collectives while rank 0 is blocked in point-to-point, completion and collective
  * calls: common/blocked.h. */
 #include "blocked.h"
+#include "completion.h"
 #include "config.h"
 
 #include <stdlib.h>
@@ -264,73 +265,29 @@ static MPI_Request receive(void)
     return request;
 }
 
-BLOCKED(wait, .release = send_it)
+static void complete(enum completion by)
 {
-    MPI_Request request = receive();
-    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    MPI_Request request[2] = {receive(), MPI_REQUEST_NULL};
+    int done, at[2];
+    OK(completion_until(by, 2, request, &done, at, NULL));
     EXPECT_INT(value, 42);
+    EXPECT_INT(done, completion_is_of_all(by) ? 2 : 1);
+    EXPECT_INT(at[0], 0);
 }
 
-BLOCKED(waitall, .release = send_it)
-{
-    MPI_Request request[2] = {MPI_REQUEST_NULL, receive()};
-    OK(MPI_Waitall(2, request, MPI_STATUSES_IGNORE));
-    EXPECT_INT(value, 42);
-}
-
-BLOCKED(waitany, .release = send_it)
-{
-    MPI_Request request[2] = {MPI_REQUEST_NULL, receive()};
-    int index;
-    OK(MPI_Waitany(2, request, &index, MPI_STATUS_IGNORE));
-    EXPECT_INT(value, 42);
-    EXPECT_INT(index, 1);
-}
-
-BLOCKED(waitsome, .release = send_it)
-{
-    MPI_Request request[2] = {MPI_REQUEST_NULL, receive()};
-    int count, index[2];
-    OK(MPI_Waitsome(2, request, &count, index, MPI_STATUSES_IGNORE));
-    EXPECT_INT(value, 42);
-    EXPECT_INT(count, 1);
-}
-
-BLOCKED(test, .release = send_it)
-{
-    MPI_Request request = receive();
-    int flag = 0;
-    while (!flag)
-        OK(MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
-    EXPECT_INT(value, 42);
-}
-
-BLOCKED(testall, .release = send_it)
-{
-    MPI_Request request = receive();
-    int flag = 0;
-    while (!flag)
-        OK(MPI_Testall(1, &request, &flag, MPI_STATUSES_IGNORE));
-    EXPECT_INT(value, 42);
-}
-
-BLOCKED(testany, .release = send_it)
-{
-    MPI_Request request = receive();
-    int flag = 0, index;
-    while (!flag)
-        OK(MPI_Testany(1, &request, &index, &flag, MPI_STATUS_IGNORE));
-    EXPECT_INT(value, 42);
-}
-
-BLOCKED(testsome, .release = send_it)
-{
-    MPI_Request request = receive();
-    int count = 0, index;
-    while (!count)
-        OK(MPI_Testsome(1, &request, &count, &index, MPI_STATUSES_IGNORE));
-    EXPECT_INT(value, 42);
-}
+#define COMPLETES(name, by)           \
+    BLOCKED(name, .release = send_it) \
+    {                                 \
+        complete(by);                 \
+    }
+COMPLETES(wait, BY_WAIT)
+COMPLETES(waitall, BY_WAITALL)
+COMPLETES(waitany, BY_WAITANY)
+COMPLETES(waitsome, BY_WAITSOME)
+COMPLETES(test, BY_TEST)
+COMPLETES(testall, BY_TESTALL)
+COMPLETES(testany, BY_TESTANY)
+COMPLETES(testsome, BY_TESTSOME)
 
 BLOCKED(get_status, .release = send_it)
 {
