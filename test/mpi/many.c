@@ -27,9 +27,9 @@ static void many_start(int i, int value)
         MPI_Iallreduce(&in[i], &out[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request[i]);
 }
 
-static bool right(int i, int value)
+static bool has_value(int i, int value)
 {
-    return i % 3 == 2 || out[i] == value * test_size + test_size * (test_size - 1) / 2;
+    return i % 3 == 2 || out[i] == value * test_size + sum_of_ranks();
 }
 
 /* Starts n, completes each by a call of its own, in random order. Returns seconds per operation. */
@@ -48,7 +48,7 @@ static double outstanding(int n, struct rng *own)
         MPI_Wait(&request[order[i]], MPI_STATUS_IGNORE);
     begin = MPI_Wtime() - begin;
     for (int i = 0; i < n; i++)
-        wrong += !right(i, i);
+        wrong += !has_value(i, i);
     EXPECT_INT(wrong, 0, "of %d outstanding operations", n);
     return begin / n;
 }
@@ -94,7 +94,7 @@ static void go_round(int n)
     }
     MPI_Waitall(n, request, MPI_STATUSES_IGNORE);
     for (int i = 0; i < n; i++)
-        wrong += !right(i, i);
+        wrong += !has_value(i, i);
     EXPECT_INT(wrong, 0, "of %d operations after the tags have wrapped", n);
 }
 
@@ -136,12 +136,12 @@ static int element(int rank, int edge, int i)
 TEST(many_messages)
 {
     static int from[EDGES], to[EDGES], sent[EDGES * LENGTH], received[EDGES * LENGTH];
-    int last = (test_rank + test_size - 1) % test_size, wrong = 0;
+    int last = left(), wrong = 0;
     MPI_Comm graph;
     MPI_Request r;
     for (int e = 0; e < EDGES; e++) {
         from[e] = last;
-        to[e] = (test_rank + 1) % test_size;
+        to[e] = right();
     }
     MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, EDGES, from, MPI_UNWEIGHTED, EDGES, to,
                                    MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);

@@ -119,7 +119,7 @@ BLOCKED(graph_create, .prepare = make_two_before, .in = "Graph_create")
 BLOCKED(dist_graph_create, .prepare = make_two_before, .in = "Dist_graph_create")
 {
     MPI_Comm comm;
-    int source = test_rank, degree = 1, next = (test_rank + 1) % test_size;
+    int source = test_rank, degree = 1, next = right();
     OK(MPI_Dist_graph_create(blocked_comm, 1, &source, &degree, &next, MPI_UNWEIGHTED,
                              MPI_INFO_NULL, 0, &comm));
     use(&comm);
@@ -128,7 +128,7 @@ BLOCKED(dist_graph_create, .prepare = make_two_before, .in = "Dist_graph_create"
 BLOCKED(dist_graph_create_adjacent, .prepare = make_two_before, .in = "Dist_graph_create_adjacent")
 {
     MPI_Comm comm;
-    int next = (test_rank + 1) % test_size, last = (test_rank + test_size - 1) % test_size;
+    int next = right(), last = left();
     OK(MPI_Dist_graph_create_adjacent(blocked_comm, 1, &last, MPI_UNWEIGHTED, 1, &next,
                                       MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm));
     use(&comm);

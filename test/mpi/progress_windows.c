@@ -52,9 +52,9 @@ BLOCKED(fence, .in = "Win_fence")
     int value = 10 + test_rank;
     memory[test_rank] = value;
     OK(MPI_Win_fence(0, win));
-    OK(MPI_Put(&value, 1, MPI_INT, (test_rank + 1) % test_size, test_rank, 1, MPI_INT, win));
+    OK(MPI_Put(&value, 1, MPI_INT, right(), test_rank, 1, MPI_INT, win));
     OK(MPI_Win_fence(0, win));
-    int last = (test_rank + test_size - 1) % test_size;
+    int last = left();
     EXPECT_INT(memory[last], 10 + last);
 }
 

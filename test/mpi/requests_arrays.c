@@ -12,46 +12,26 @@
 
 /* --- all, any and some of a mix ----------------------------------------------------------------*/
 
-static int query(void *state, MPI_Status *s)
-{
-    MPI_Status_set_elements(s, MPI_INT, 1);
-    MPI_Status_set_cancelled(s, 0);
-    s->MPI_SOURCE = *(int *)state;
-    s->MPI_TAG = DATA;
-    return MPI_SUCCESS;
-}
-
-static int release(void *state)
-{
-    *(int *)state = -2;
-    return MPI_SUCCESS;
-}
-
-static int cancel(void *state, int complete)
-{
-    (void)state, (void)complete;
-    return MPI_SUCCESS;
-}
-
 /* A sum, a receive, null, a barrier, a send, an inactive one of ours, a generalized request. */
 enum { SUM, RECEIVE, NONE, BARRIER, SEND, INACTIVE, GENERAL, MIX };
 
 struct mix {
     MPI_Request r[MIX];
-    int from_left, general;
+    int from_left;
+    struct general general;
 };
 
 static void mix_start(struct mix *m)
 {
     m->from_left = -1;
-    m->general = test_rank;
+    m->general = (struct general){test_rank, DATA, false};
     m->r[INACTIVE] = sum_init();
     m->r[SUM] = sum_start();
     MPI_Irecv(&m->from_left, 1, MPI_INT, left(), DATA, MPI_COMM_WORLD, &m->r[RECEIVE]);
     m->r[NONE] = MPI_REQUEST_NULL;
     MPI_Ibarrier(comm, &m->r[BARRIER]);
     MPI_Isend(&one_in, 1, MPI_INT, right(), DATA, MPI_COMM_WORLD, &m->r[SEND]);
-    MPI_Grequest_start(query, release, cancel, &m->general, &m->r[GENERAL]);
+    MPI_Grequest_start(general_query, general_release, general_cancel, &m->general, &m->r[GENERAL]);
     MPI_Grequest_complete(m->r[GENERAL]);
 }
 
@@ -72,7 +52,7 @@ static void mix_status(const MPI_Status *s, int i)
 
 static void mix_end(struct mix *m)
 {
-    CHECK(one_out == sum_of_ranks() && m->from_left == left() && m->general == -2);
+    CHECK(one_out == sum_of_ranks() && m->from_left == left() && m->general.released);
     for (int i = 0; i < MIX; i++)
         CHECK((m->r[i] == MPI_REQUEST_NULL) == (i != INACTIVE));
     OK(MPI_Request_free(&m->r[INACTIVE]));
@@ -157,18 +137,19 @@ TEST(testall_is_atomic)
  * completion calls for them. It must be called while MPI_Testall waits for one of ours; and not
  * under a lock, where what is ours would be the MPI's: a request that is never active. */
 struct polled {
+    struct general general;
     MPI_Request r, pending; /* itself; one of ours, which waits for it */
-    int entry;              /* what query and release want: one int */
+    bool complete;
 };
 
 static int poll_once(void *state, MPI_Status *s)
 {
     struct polled *p = state;
     (void)s; /* may be MPI_STATUS_IGNORE here */
-    if (p->entry < 0) {
+    if (!p->complete) {
         int flag = 1;
         CHECK(MPI_Test(&p->pending, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && !flag);
-        p->entry = test_rank;
+        p->complete = true;
         gate_open();
         MPI_Grequest_complete(p->r);
     }
@@ -181,26 +162,17 @@ static int wait_never(int n, void **states, double timeout, MPI_Status *s)
     return MPI_ERR_OTHER;
 }
 
-static int query_polled(void *state, MPI_Status *s)
-{
-    return query(&((struct polled *)state)->entry, s);
-}
-
-static int release_polled(void *state)
-{
-    return release(&((struct polled *)state)->entry);
-}
-
 TEST(testall_polls_the_others)
 {
-    struct polled p = {.entry = -1};
+    struct polled p = {.complete = false};
     MPI_Request r[2] = {MPI_REQUEST_NULL};
     int flag = 0;
     if (test_size == 1)
         return;
     gate_wait();
     if (!is_late()) {
-        MPIX_Grequest_start(query_polled, release_polled, cancel, poll_once, wait_never, &p, &p.r);
+        MPIX_Grequest_start(general_query, general_release, general_cancel, poll_once, wait_never,
+                            &p, &p.r);
         r[0] = p.r;
     }
     MPI_Ibarrier(comm, &r[1]);

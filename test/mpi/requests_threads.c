@@ -39,17 +39,7 @@ static void run_threads(int n, void *(*work)(void *))
 
 static int sum_of(int value)
 {
-    return test_size * value + test_size * (test_size - 1) / 2;
-}
-
-static int left(void)
-{
-    return (test_rank + test_size - 1) % test_size;
-}
-
-static int right(void)
-{
-    return (test_rank + 1) % test_size;
+    return test_size * value + sum_of_ranks();
 }
 
 /* Over Open MPI the first nonblocking file operation ends the progress thread. An

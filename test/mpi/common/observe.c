@@ -87,21 +87,6 @@ void gate_open(void)
         MPI_Send(NULL, 0, MPI_INT, test_size - 1, GATE, MPI_COMM_WORLD);
 }
 
-int right(void)
-{
-    return (test_rank + 1) % test_size;
-}
-
-int left(void)
-{
-    return (test_rank + test_size - 1) % test_size;
-}
-
-int sum_of_ranks(void)
-{
-    return test_size * (test_size - 1) / 2;
-}
-
 MPI_Request sum_start(void)
 {
     MPI_Request r;
@@ -118,6 +103,30 @@ MPI_Request sum_init(void)
     one_out = -1;
     MPI_Allreduce_init(&one_in, &one_out, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &r);
     return r;
+}
+
+/* --- generalized requests ----------------------------------------------------------------------*/
+
+int general_query(void *general, MPI_Status *s)
+{
+    const struct general *g = general;
+    MPI_Status_set_elements(s, MPI_INT, 1);
+    MPI_Status_set_cancelled(s, 0);
+    s->MPI_SOURCE = g->source;
+    s->MPI_TAG = g->tag;
+    return MPI_SUCCESS;
+}
+
+int general_release(void *general)
+{
+    ((struct general *)general)->released = true;
+    return MPI_SUCCESS;
+}
+
+int general_cancel(void *general, int complete)
+{
+    (void)general, (void)complete;
+    return MPI_SUCCESS;
 }
 
 /* --- requests that are not active --------------------------------------------------------------*/
