@@ -166,7 +166,7 @@ TEST(groups_overlap)
     for (int round = 0; round < 50; round++) {
         MPI_Comm pair[2];
         for (int k = 0; k < 2; k++) {
-            /* Even ranks begin with the pair to the right(): no cycle, except at the ends. */
+            /* Even ranks begin with the pair to the right: no cycle, except at the ends. */
             bool to_right = (test_rank % 2 == 0) == (k == 0);
             int low = to_right ? test_rank : left();
             int ranks[2] = {low, to_right ? right() : test_rank};
