@@ -6,6 +6,8 @@
 #include "completion.h"
 #include "config.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { TAG = 11, BACK = 12, LARGE = 1 << 20 }; /* LARGE: no MPI sends as much before it is asked */
@@ -362,7 +364,9 @@ static void make_ring(void)
 }
 
 /* Rank 0 waits for the root, or is the one that waits for all. */
-static void collective(enum coll coll)
+static enum coll coll;
+
+static void collective(void)
 {
     struct group *group = group_new(coll < NINTRA ? reverse : ring);
     struct spec s = spec_random(coll, group, mix_in(2, coll), 20);
@@ -375,13 +379,26 @@ static void collective(enum coll coll)
     MPI_Comm_free(coll < NINTRA ? &ring : &reverse);
 }
 
-#define COLL(NAME, name, Name)                       \
-    BLOCKED(name, .prepare = make_ring, .in = #Name) \
-    {                                                \
-        collective(NAME);                            \
+static void of_one_collective(const struct test *test)
+{
+    coll = coll_by_name(test->name);
+    blocked_run(test);
+}
+
+__attribute__((constructor)) static void add_collectives(void)
+{
+    static struct blocked all[NCOLLS];
+    static char names[NCOLLS][40];
+    for (enum coll i = 0; i < NCOLLS; i++) {
+        snprintf(names[i], sizeof names[i], "%s", coll_name(i));
+        names[i][0] = (char)toupper((unsigned char)names[i][0]);
+        all[i] = (struct blocked){
+            .test = {.name = coll_name(i), .run = collective, .runner = of_one_collective},
+            .prepare = make_ring,
+            .in = names[i]};
+        test_add(&all[i].test);
     }
-#include "colls.def"
-#undef COLL
+}
 
 static void begin(void)
 {

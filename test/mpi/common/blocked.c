@@ -187,8 +187,7 @@ static const char *report_behind(off_t from)
     for (int ms = 0; ms < LONGEST; ms++) {
         ssize_t n = pread(named.said, text, sizeof text - 1, from);
         text[n > 0 ? n : 0] = '\0';
-        if (n > 0 && text[n - 1] == '\n' &&
-            (strstr(text, ": in MPI_") || strstr(text, ": outside")))
+        if (n > 0 && text[n - 1] == '\n' && (strstr(text, ": in ") || strstr(text, ": outside")))
             break;
         usleep(1000);
     }
