@@ -35,11 +35,6 @@ bench_nbcbench_SOURCES = \
 	tools/gnuplot.c tools/gnuplot.h
 bench_nbcbench_LDADD = libnbcbench.la lib@NBC_NAME@.la libnbc_core.la $(MPI_LIBS) -lm
 
-# How long collectives take on distant hosts, for bench/hosts; not installed.
-bench_rounds_CPPFLAGS = $(bench_nbcbench_CPPFLAGS)
-bench_rounds_SOURCES = bench/rounds.c
-bench_rounds_LDADD = $(bench_nbcbench_LDADD)
-
 # Neighborhoods on nodes, in the model of nbcsim; not installed.
 bench_locality_CPPFLAGS = -iquote $(srcdir)/src -iquote $(srcdir)/tools
 bench_locality_SOURCES = bench/locality.c
@@ -48,6 +43,6 @@ bench_locality_LDADD = libnbcsim.la libnbc_core.la -lm
 dist_man_MANS += doc/nbcbench.1
 
 EXTRA_DIST += \
-	bench/budget bench/budget.c bench/compare bench/footprint bench/footprint.c bench/hosts \
+	bench/budget bench/budget.c bench/compare bench/footprint bench/footprint.c \
 	bench/pages bench/report.py bench/scaling bench/scaling_tables.py \
 	bench/tables.py bench/virtual bench/virtual.c bench/virtual.py

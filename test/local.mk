@@ -17,7 +17,6 @@ TESTS = $(unit_tests) $(shell_tests) test/mpi/run.sh
 
 waiting_tests = \
 	test/tools/agreement.sh \
-	test/tools/blocked.sh \
 	test/tools/hang.sh
 # With make -j the longest first.
 shell_tests = \
@@ -164,8 +163,8 @@ EXTRA_DIST += \
 	test/text/fuzz_nbcsim.c test/text/fuzz_text.c test/text/nbccompare test/text/nbcinfo \
 	test/text/nbcsim test/text/words \
 	test/tools/agreement.c test/tools/alone.c test/tools/apart.c test/tools/app.c \
-	test/tools/barrier.c test/tools/blocked.c test/tools/check.h test/tools/communicators.c test/tools/compared.c \
-	test/tools/corrupt.c test/tools/culprit.c test/tools/early.c test/tools/freed.c \
+	test/tools/barrier.c test/tools/check.h test/tools/communicators.c test/tools/compared.c \
+	test/tools/corrupt.c test/tools/culprit.c test/tools/early.c test/tools/exceptions.cc test/tools/freed.c \
 	test/tools/freeing.c test/tools/hang.c test/tools/inactive.c test/tools/instructions.limits \
 	test/tools/late.c test/tools/lost.c test/tools/measure.py test/tools/newer.h \
 	test/tools/null.c test/tools/past.c test/tools/refuse.c test/tools/revoke.c test/tools/revoked.c test/tools/sessions.c \

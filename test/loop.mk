@@ -27,7 +27,7 @@ check-one-unit: $(one_unit)
 	@$(LOG_COMPILER) $(one_unit) $(one_algorithm)
 # Not "all", which is another make: both would link lib@NBC_NAME@.la at the same time.
 check-one-shell: all-am $(check_LTLIBRARIES) $(device_runtimes) test/tools/instructions$(EXEEXT) \
-		bench/rounds$(EXEEXT) $(shell_programs)
+		$(shell_programs)
 	@$(AM_TESTS_ENVIRONMENT) $(srcdir)/$(one_shell)
 check-one-mpi:
 	+@test -n '$(value TEST)' || { echo "which? TEST='...'" >&2; exit 1; }; \

@@ -89,7 +89,7 @@ soak_checks()
 {
     check_in_steps checks-mpich mpich '$(filter-out test/unit/test_algs,$(unit_tests)) $(shell_tests)'
     check_in_steps checks-openmpi openmpi "$tests_again" "${built_again[@]}" \
-        check_PROGRAMS="test/tools/instructions bench/rounds"
+        check_PROGRAMS=test/tools/instructions
     step checks-mpi22 check_mpi22
     step checks-smpi on_smpi check
 }
@@ -105,7 +105,7 @@ soak_sanitized()
     export NBC_SKIP='^collectives, [48] ranks, preload, algorithms'
     check_in_steps sanitized-mpich mpich-sanitized '$(unit_tests) $(shell_tests)'
     check_in_steps sanitized-openmpi openmpi-sanitized "$tests_again" "${built_again[@]}" \
-        check_PROGRAMS="test/tools/instructions bench/rounds"
+        check_PROGRAMS=test/tools/instructions
     unset NBC_SKIP
 }
 

@@ -93,11 +93,6 @@ static int ended(int error, MPI_Request *r)
     return error ? error : MPI_Wait(r, MPI_STATUS_IGNORE);
 }
 
-static int sum_of_ranks(void)
-{
-    return test_size * (test_size - 1) / 2;
-}
-
 /* A sum over all ranks works. */
 static void expect_sum(const char *when)
 {

@@ -94,7 +94,7 @@ static void good_calls(const struct way *w, const char *name)
     MPI_Iallreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, w->comm, &r[0]);
     MPI_Iallgather(&rank, 1, MPI_INT, values, 1, MPI_INT, w->comm, &r[1]);
     MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
-    EXPECT_INT(sum, test_size * (test_size - 1) / 2, "after %s", name);
+    EXPECT_INT(sum, sum_of_ranks(), "after %s", name);
     for (int i = 0; i < test_size; i++)
         EXPECT_INT(values[i], i, "after %s", name);
 }
@@ -278,8 +278,7 @@ static void communicator_works(MPI_Comm comm)
         EXPECT(test_native || nbcshim_algorithm(r, NULL), "nbcshim does not know the communicator");
         error = MPI_Wait(&r, MPI_STATUS_IGNORE);
     }
-    EXPECT(!error && sum == test_size * (test_size - 1) / 2, "class %d, sum %d", class_of(error),
-           sum);
+    EXPECT(!error && sum == sum_of_ranks(), "class %d, sum %d", class_of(error), sum);
 }
 
 /* A communicator that MPI_Comm_free does not free can be used, and freed later. */
@@ -392,24 +391,23 @@ TEST(raised_once)
 TEST(long_message_while_pending, .wanted = test_has_peers)
 {
     const int sent[2][2] = {{1, 2}, {3, 4}};
-    int got = -1, right = (test_rank + 1) % test_size,
-        left = (test_rank + test_size - 1) % test_size;
+    int got = -1;
     MPI_Comm comm;
     MPI_Request r[3];
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Errhandler former = set_handler(MPI_COMM_WORLD, counting);
     MPI_Comm_set_errhandler(comm, counting);
     for (int i = 0; i < 2; i++)
-        MPI_Isend(sent[i], 2 - i, MPI_INT, right, 1, comm, &r[i]);
+        MPI_Isend(sent[i], 2 - i, MPI_INT, right(), 1, comm, &r[i]);
     for (int i = 0; test_rank == test_size - 1 && i < test_size - 1; i++)
         MPI_Recv(NULL, 0, MPI_INT, i, 2, comm, MPI_STATUS_IGNORE);
     MPI_Ibarrier(comm, &r[2]);
     ncalled = 0;
-    int error = MPI_Recv(&got, 1, MPI_INT, left, 1, comm, MPI_STATUS_IGNORE);
+    int error = MPI_Recv(&got, 1, MPI_INT, left(), 1, comm, MPI_STATUS_IGNORE);
     EXPECT(IS_MPICH_43 || class_of(error) == MPI_ERR_TRUNCATE, "class %d", class_of(error));
     EXPECT_INT(ncalled, 1);
     CHECK(called_on == comm);
-    error = MPI_Recv(&got, 1, MPI_INT, left, 1, comm, MPI_STATUS_IGNORE);
+    error = MPI_Recv(&got, 1, MPI_INT, left(), 1, comm, MPI_STATUS_IGNORE);
     EXPECT(!error && got == 3 && ncalled == 1, "class %d, %d", class_of(error), got);
     if (test_rank < test_size - 1)
         MPI_Send(NULL, 0, MPI_INT, test_size - 1, 2, comm);
@@ -499,8 +497,8 @@ BOTH_WAYS(blocks_of_nobody)
  * arrays. */
 BOTH_WAYS(no_arrays)
 {
-    int before = (test_rank - 1 + test_size) % test_size, data = test_rank, heard = -1;
-    int next = (test_rank + 1) % test_size, nin = test_rank % 2, nout = next % 2, one[1] = {1};
+    int before = left(), data = test_rank, heard = -1;
+    int next = right(), nin = test_rank % 2, nout = next % 2, one[1] = {1};
     MPI_Aint here[1] = {0};
     MPI_Dist_graph_create_adjacent(returning, nin, &before, MPI_UNWEIGHTED, nout, &next,
                                    MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &w->comm);

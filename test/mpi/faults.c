@@ -201,8 +201,7 @@ static void others(MPI_Comm comm)
 {
     MPI_Comm copy;
     MPI_Request r[2];
-    int flag = 0, next = (test_rank + 1) % test_size,
-        before = (test_rank + test_size - 1) % test_size;
+    int flag = 0, next = right(), before = left();
     int mine = test_rank, got = -1;
     MPI_Comm_dup(comm, &copy);
     MPI_Irecv(&got, 1, MPI_INT, before, 0, copy, &r[0]);

@@ -77,7 +77,7 @@ TEST(mixed)
     enum { N = 5 };
     MPI_Comm parent, first, second;
     MPI_Request request[N];
-    int next = (test_rank + 1) % test_size, last = (test_rank + test_size - 1) % test_size;
+    int next = right(), last = left();
     int out = test_rank, in = -1, one = 1, sum = 0;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &parent));
     OK(MPI_Irecv(&in, 1, MPI_INT, last, 2, MPI_COMM_WORLD, &request[0]));

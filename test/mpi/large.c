@@ -217,7 +217,7 @@ TEST(sparse)
 
     /* Neighbors: the block for the one above, from the one below. */
     MPI_Cart_create(MPI_COMM_WORLD, 1, &test_size, &periodic, 0, &ring);
-    int below = (test_rank + last) % test_size, above = (test_rank + 1) % test_size;
+    int below = (test_rank + last) % test_size, above = right();
     sparse_fill(in, test_rank, true, false);
     MPI_Count two[2] = {BLOCK, BLOCK};
     MPI_Aint from[2] = {bytes[below], bytes[above]}, to[2] = {bytes[0], bytes[last]};
@@ -343,7 +343,7 @@ static void big_backwards(struct folded *f)
 /* Around the ring; nothing to the others. */
 static void big_ring(struct folded *in, struct folded *out)
 {
-    const int next = (test_rank + 1) % test_size, last = (test_rank + test_size - 1) % test_size;
+    const int next = right(), last = left();
     MPI_Count *scounts = calloc((size_t)test_size, sizeof *scounts);
     MPI_Count *rcounts = calloc((size_t)test_size, sizeof *rcounts);
     MPI_Aint *displs = calloc((size_t)test_size, sizeof *displs);

@@ -143,7 +143,7 @@ static void cycle(int i)
         MPI_Request_free(&r[2]);
     else
         sums = sum;
-    EXPECT_INT(sum, test_size * i + test_size * (test_size - 1) / 2);
+    EXPECT_INT(sum, test_size * i + sum_of_ranks());
     EXPECT_INT(sums, sum);
 }
 
@@ -214,7 +214,7 @@ static void operators(int i)
 {
     bool left = i % 2, used = i % 3, early = i % 5 % 2;
     int in = 100 + test_rank + i, out = -1;
-    int sum = test_size * (100 + i) + test_size * (test_size - 1) / 2;
+    int sum = test_size * (100 + i) + sum_of_ranks();
     MPI_Op op;
     MPI_Request r = MPI_REQUEST_NULL;
 
@@ -309,7 +309,7 @@ TEST(freed_by_file)
     MPI_Datatype types[OTHERS];
     MPI_Op op;
     MPI_Comm comm;
-    int keyval, sum = test_size * (test_size - 1) / 2;
+    int keyval, sum = sum_of_ranks();
 
     shared.users = 1;
     MPI_Type_contiguous(2, MPI_INT, &shared.type);
@@ -388,7 +388,7 @@ static void free_by_operator(int i)
         MPI_Wait(&r, MPI_STATUS_IGNORE);
     }
     for (int k = 0; k < 2 * N; k++)
-        wrong += out[k] != test_size * k + test_size * (test_size - 1) / 2;
+        wrong += out[k] != test_size * k + sum_of_ranks();
     MPI_Type_vector(2, 1, 3, MPI_INT, &other);
     MPI_Type_commit(&other);
     for (int k = 0; k < 6 && test_rank == 0; k++)

@@ -423,7 +423,7 @@ static void use(MPI_Comm comm, const char *after)
     MPI_Iallreduce(&test_rank, &sum, 1, MPI_INT, MPI_SUM, comm, &r[0]);
     MPI_Iallgather(&test_rank, 1, MPI_INT, values, 1, MPI_INT, comm, &r[1]);
     MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
-    EXPECT_INT(sum, test_size * (test_size - 1) / 2, "after %s", after);
+    EXPECT_INT(sum, sum_of_ranks(), "after %s", after);
     for (int i = 0; i < test_size; i++)
         EXPECT_INT(values[i], i, "after %s", after);
 }
@@ -432,7 +432,7 @@ static void use(MPI_Comm comm, const char *after)
 static void use_between(MPI_Comm inter, const char *after)
 {
     MPI_Request request;
-    int sum = -1, all = test_size * (test_size - 1) / 2;
+    int sum = -1, all = sum_of_ranks();
     if (inter == MPI_COMM_NULL)
         return;
     MPI_Iallreduce(&test_rank, &sum, 1, MPI_INT, MPI_SUM, inter, &request);
@@ -623,7 +623,7 @@ static void neighbors_from_bottom(void)
 {
     MPI_Comm ring;
     int periodic = 1, mine[2] = {test_rank, test_rank}, theirs[2], counts[2] = {1, 1};
-    int from[2] = {(test_rank + test_size - 1) % test_size, (test_rank + 1) % test_size};
+    int from[2] = {left(), right()};
     MPI_Datatype types[2] = {MPI_INT, MPI_INT};
     MPI_Aint send[2], recv[2];
     MPI_Cart_create(MPI_COMM_WORLD, 1, &test_size, &periodic, 0, &ring);

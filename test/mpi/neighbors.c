@@ -95,7 +95,7 @@ TEST(cartesian_parts)
 /* Three edges to the next rank, one to itself, and rank 0 receives from all besides. */
 TEST(multigraph)
 {
-    int next = (test_rank + 1) % test_size, before = (test_rank - 1 + test_size) % test_size;
+    int next = right(), before = left();
     int in[64] = {before, test_rank, before, before}, out[] = {next, next, test_rank, next, 0};
     int nin = 4;
     MPI_Comm comm;

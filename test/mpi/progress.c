@@ -2,8 +2,12 @@
 /* Progress of collectives while rank 0 is blocked in point-to-point, completion and collective
  * calls: common/blocked.h. */
 #include "blocked.h"
+#include "cases.h"
+#include "completion.h"
 #include "config.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { TAG = 11, BACK = 12, LARGE = 1 << 20 }; /* LARGE: no MPI sends as much before it is asked */
@@ -35,12 +39,12 @@ static void take_large(void)
 
 /* --- receiving and probing -------------------------------------------------------------------- */
 
-BLOCKED(recv, .release = send_it)
+BLOCKED(recv, .release = send_it, .in = "Recv")
 {
     EXPECT_INT(received(), 42);
 }
 
-BLOCKED(recv_any, .release = send_it)
+BLOCKED(recv_any, .release = send_it, .in = "Recv")
 {
     int value = -1, count;
     MPI_Status status;
@@ -57,14 +61,14 @@ static void send_large(void)
         MPI_Send(large, LARGE, MPI_CHAR, 0, TAG, blocked_comm);
 }
 
-BLOCKED(recv_large, .release = send_large)
+BLOCKED(recv_large, .release = send_large, .in = "Recv")
 {
     large[LARGE - 1] = 0;
     OK(MPI_Recv(large, LARGE, MPI_CHAR, 1, TAG, blocked_comm, MPI_STATUS_IGNORE));
     EXPECT_INT(large[LARGE - 1], 'x');
 }
 
-BLOCKED(probe, .release = send_it)
+BLOCKED(probe, .release = send_it, .in = "Probe")
 {
     MPI_Status status;
     OK(MPI_Probe(MPI_ANY_SOURCE, TAG, blocked_comm, &status));
@@ -90,7 +94,7 @@ static void mrecv(MPI_Message *message)
     EXPECT_INT(status.MPI_SOURCE, 1);
 }
 
-BLOCKED(mprobe, .release = send_it)
+BLOCKED(mprobe, .release = send_it, .in = "Mprobe")
 {
     MPI_Message message;
     OK(MPI_Mprobe(MPI_ANY_SOURCE, TAG, blocked_comm, &message, MPI_STATUS_IGNORE));
@@ -109,12 +113,12 @@ BLOCKED(improbe, .release = send_it)
 
 /* --- sending ----------------------------------------------------------------------------------*/
 
-BLOCKED(send, .release = take_large)
+BLOCKED(send, .release = take_large, .in = "Send")
 {
     OK(MPI_Send(large, LARGE, MPI_CHAR, 1, TAG, blocked_comm));
 }
 
-BLOCKED(ssend, .release = take_large)
+BLOCKED(ssend, .release = take_large, .in = "Ssend")
 {
     OK(MPI_Ssend(large, 1, MPI_CHAR, 1, TAG, blocked_comm));
 }
@@ -143,7 +147,7 @@ BLOCKED(rsend, .release = have_large, .prepare = expect_large)
     OK(MPI_Rsend(large, LARGE, MPI_CHAR, 1, TAG, blocked_comm));
 }
 
-BLOCKED(sendrecv_receives, .release = send_it)
+BLOCKED(sendrecv_receives, .release = send_it, .in = "Sendrecv")
 {
     int value = -1;
     OK(MPI_Sendrecv(&value, 1, MPI_INT, MPI_PROC_NULL, TAG, &value, 1, MPI_INT, 1, TAG,
@@ -151,7 +155,7 @@ BLOCKED(sendrecv_receives, .release = send_it)
     EXPECT_INT(value, 42);
 }
 
-BLOCKED(sendrecv_sends, .release = take_large)
+BLOCKED(sendrecv_sends, .release = take_large, .in = "Sendrecv")
 {
     MPI_Status status;
     OK(MPI_Sendrecv(large, LARGE, MPI_CHAR, 1, TAG, NULL, 0, MPI_INT, MPI_PROC_NULL, TAG,
@@ -170,7 +174,7 @@ static void replace_it(void)
     EXPECT_INT(in[1], 2);
 }
 
-BLOCKED(sendrecv_replace, .release = replace_it)
+BLOCKED(sendrecv_replace, .release = replace_it, .in = "Sendrecv_replace")
 {
     int value[4] = {1, -1, 2, -1};
     MPI_Datatype sparse;
@@ -183,7 +187,7 @@ BLOCKED(sendrecv_replace, .release = replace_it)
 }
 
 /* The data is where the addresses in the type say. */
-BLOCKED(sendrecv_replace_bottom, .release = replace_it)
+BLOCKED(sendrecv_replace_bottom, .release = replace_it, .in = "Sendrecv_replace")
 {
     static int first, second;
     const int lengths[2] = {1, 1};
@@ -202,19 +206,19 @@ BLOCKED(sendrecv_replace_bottom, .release = replace_it)
 }
 
 #ifdef HAVE_MPI_SEND_C
-BLOCKED(recv_c, .release = send_it)
+BLOCKED(recv_c, .release = send_it, .in = "Recv_c")
 {
     int value = -1;
     OK(MPI_Recv_c(&value, 1, MPI_INT, 1, TAG, blocked_comm, MPI_STATUS_IGNORE));
     EXPECT_INT(value, 42);
 }
 
-BLOCKED(send_c, .release = take_large)
+BLOCKED(send_c, .release = take_large, .in = "Send_c")
 {
     OK(MPI_Send_c(large, LARGE, MPI_CHAR, 1, TAG, blocked_comm));
 }
 
-BLOCKED(ssend_c, .release = take_large)
+BLOCKED(ssend_c, .release = take_large, .in = "Ssend_c")
 {
     OK(MPI_Ssend_c(large, 1, MPI_CHAR, 1, TAG, blocked_comm));
 }
@@ -224,7 +228,7 @@ BLOCKED(rsend_c, .release = have_large, .prepare = expect_large)
     OK(MPI_Rsend_c(large, LARGE, MPI_CHAR, 1, TAG, blocked_comm));
 }
 
-BLOCKED(sendrecv_c, .release = send_it)
+BLOCKED(sendrecv_c, .release = send_it, .in = "Sendrecv_c")
 {
     int value = -1;
     OK(MPI_Sendrecv_c(&value, 1, MPI_INT, MPI_PROC_NULL, TAG, &value, 1, MPI_INT, 1, TAG,
@@ -232,7 +236,7 @@ BLOCKED(sendrecv_c, .release = send_it)
     EXPECT_INT(value, 42);
 }
 
-BLOCKED(sendrecv_replace_c, .release = replace_it)
+BLOCKED(sendrecv_replace_c, .release = replace_it, .in = "Sendrecv_replace_c")
 {
     int value[2] = {1, 2};
     OK(MPI_Sendrecv_replace_c(value, 2, MPI_INT, 1, TAG, 1, BACK, blocked_comm, MPI_STATUS_IGNORE));
@@ -264,73 +268,29 @@ static MPI_Request receive(void)
     return request;
 }
 
-BLOCKED(wait, .release = send_it)
+static void complete(enum completion by)
 {
-    MPI_Request request = receive();
-    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    MPI_Request request[2] = {receive(), MPI_REQUEST_NULL};
+    int done, at[2];
+    OK(completion_until(by, 2, request, &done, at, NULL));
     EXPECT_INT(value, 42);
+    EXPECT_INT(done, completion_is_of_all(by) ? 2 : 1);
+    EXPECT_INT(at[0], 0);
 }
 
-BLOCKED(waitall, .release = send_it)
-{
-    MPI_Request request[2] = {MPI_REQUEST_NULL, receive()};
-    OK(MPI_Waitall(2, request, MPI_STATUSES_IGNORE));
-    EXPECT_INT(value, 42);
-}
-
-BLOCKED(waitany, .release = send_it)
-{
-    MPI_Request request[2] = {MPI_REQUEST_NULL, receive()};
-    int index;
-    OK(MPI_Waitany(2, request, &index, MPI_STATUS_IGNORE));
-    EXPECT_INT(value, 42);
-    EXPECT_INT(index, 1);
-}
-
-BLOCKED(waitsome, .release = send_it)
-{
-    MPI_Request request[2] = {MPI_REQUEST_NULL, receive()};
-    int count, index[2];
-    OK(MPI_Waitsome(2, request, &count, index, MPI_STATUSES_IGNORE));
-    EXPECT_INT(value, 42);
-    EXPECT_INT(count, 1);
-}
-
-BLOCKED(test, .release = send_it)
-{
-    MPI_Request request = receive();
-    int flag = 0;
-    while (!flag)
-        OK(MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
-    EXPECT_INT(value, 42);
-}
-
-BLOCKED(testall, .release = send_it)
-{
-    MPI_Request request = receive();
-    int flag = 0;
-    while (!flag)
-        OK(MPI_Testall(1, &request, &flag, MPI_STATUSES_IGNORE));
-    EXPECT_INT(value, 42);
-}
-
-BLOCKED(testany, .release = send_it)
-{
-    MPI_Request request = receive();
-    int flag = 0, index;
-    while (!flag)
-        OK(MPI_Testany(1, &request, &index, &flag, MPI_STATUS_IGNORE));
-    EXPECT_INT(value, 42);
-}
-
-BLOCKED(testsome, .release = send_it)
-{
-    MPI_Request request = receive();
-    int count = 0, index;
-    while (!count)
-        OK(MPI_Testsome(1, &request, &count, &index, MPI_STATUSES_IGNORE));
-    EXPECT_INT(value, 42);
-}
+#define COMPLETES(name, by, function)                 \
+    BLOCKED(name, .release = send_it, .in = function) \
+    {                                                 \
+        complete(by);                                 \
+    }
+COMPLETES(wait, BY_WAIT, "Wait")
+COMPLETES(waitall, BY_WAITALL, "Waitall")
+COMPLETES(waitany, BY_WAITANY, "Waitany")
+COMPLETES(waitsome, BY_WAITSOME, "Waitsome")
+COMPLETES(test, BY_TEST, NULL)
+COMPLETES(testall, BY_TESTALL, NULL)
+COMPLETES(testany, BY_TESTANY, NULL)
+COMPLETES(testsome, BY_TESTSOME, NULL)
 
 BLOCKED(get_status, .release = send_it)
 {
@@ -393,51 +353,64 @@ BLOCKED(parrived, .release = send_partition)
 
 /* --- blocking collectives --------------------------------------------------------------------- */
 
-BLOCKED(barrier)
+/* The ranks in reverse, so that rank 0 waits for others in a scan; and a ring of them. */
+static MPI_Comm reverse, ring;
+
+static void make_ring(void)
 {
-    OK(MPI_Barrier(blocked_comm));
+    int periodic = 1;
+    MPI_Comm_split(blocked_comm, 0, -test_rank, &reverse);
+    MPI_Cart_create(reverse, 1, &test_size, &periodic, 0, &ring);
 }
 
-BLOCKED(bcast)
+/* Rank 0 waits for the root, or is the one that waits for all. */
+static enum coll coll;
+
+static void collective(void)
 {
-    int data = test_rank == 1 ? 7 : -1;
-    OK(MPI_Bcast(&data, 1, MPI_INT, 1, blocked_comm));
-    EXPECT_INT(data, 7);
+    struct group *group = group_new(coll < NINTRA ? reverse : ring);
+    struct spec s = spec_random(coll, group, mix_in(2, coll), 20);
+    bool waits_as_root = coll == GATHER || coll == GATHERV || coll == REDUCE;
+    s.root = waits_as_root ? test_size - 1 : 0;
+    s.count = 20;
+    s.large = false;
+    case_run(&s, BLOCKING);
+    group_delete(group);
+    MPI_Comm_free(coll < NINTRA ? &ring : &reverse);
 }
 
-BLOCKED(reduce)
+static void of_one_collective(const struct test *test)
 {
-    int mine = test_rank, sum = -1;
-    OK(MPI_Reduce(&mine, &sum, 1, MPI_INT, MPI_SUM, 0, blocked_comm));
-    EXPECT(test_rank != 0 || sum == test_size * (test_size - 1) / 2, "sum %d", sum);
+    coll = coll_by_name(test->name);
+    blocked_run(test);
 }
 
-BLOCKED(allreduce)
+__attribute__((constructor)) static void add_collectives(void)
 {
-    int mine = test_rank, sum = -1;
-    OK(MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, blocked_comm));
-    EXPECT_INT(sum, test_size * (test_size - 1) / 2);
-}
-
-BLOCKED(alltoall)
-{
-    int out[64], in[64];
-    for (int i = 0; i < test_size; i++)
-        out[i] = 100 * test_rank + i;
-    OK(MPI_Alltoall(out, 1, MPI_INT, in, 1, MPI_INT, blocked_comm));
-    for (int i = 0; i < test_size; i++)
-        EXPECT_INT(in[i], 100 * i + test_rank);
+    static struct blocked all[NCOLLS];
+    static char names[NCOLLS][40];
+    for (enum coll i = 0; i < NCOLLS; i++) {
+        snprintf(names[i], sizeof names[i], "%s", coll_name(i));
+        names[i][0] = (char)toupper((unsigned char)names[i][0]);
+        all[i] = (struct blocked){
+            .test = {.name = coll_name(i), .run = collective, .runner = of_one_collective},
+            .prepare = make_ring,
+            .in = names[i]};
+        test_add(&all[i].test);
+    }
 }
 
 static void begin(void)
 {
     large = test_alloc(LARGE);
+    kinds_init();
     blocked_begin();
 }
 
 static void end(void)
 {
     blocked_end();
+    kinds_finish();
     free(large);
 }
 

@@ -4,6 +4,7 @@
 #include "blocked.h"
 #include "config.h"
 
+#include <string.h>
 #include <unistd.h>
 
 /* The new communicator works, and so do nonblocking collectives on it. */
@@ -39,7 +40,7 @@ static void make_two_before(void)
     make_two(blocked_comm);
 }
 
-BLOCKED(duplicate, .prepare = make_two_before)
+BLOCKED(duplicate, .prepare = make_two_before, .in = "Comm_dup")
 {
     MPI_Comm comm;
     OK(MPI_Comm_dup(blocked_comm, &comm));
@@ -47,7 +48,7 @@ BLOCKED(duplicate, .prepare = make_two_before)
 }
 
 #ifdef HAVE_MPI_COMM_DUP_WITH_INFO
-BLOCKED(dup_with_info, .prepare = make_two_before)
+BLOCKED(dup_with_info, .prepare = make_two_before, .in = "Comm_dup_with_info")
 {
     MPI_Comm comm;
     OK(MPI_Comm_dup_with_info(blocked_comm, MPI_INFO_NULL, &comm));
@@ -55,7 +56,7 @@ BLOCKED(dup_with_info, .prepare = make_two_before)
 }
 #endif
 
-BLOCKED(create, .prepare = make_two_before)
+BLOCKED(create, .prepare = make_two_before, .in = "Comm_create")
 {
     MPI_Comm comm;
     MPI_Group group;
@@ -65,7 +66,7 @@ BLOCKED(create, .prepare = make_two_before)
     use(&comm);
 }
 
-BLOCKED(split, .prepare = make_two_before)
+BLOCKED(split, .prepare = make_two_before, .in = "Comm_split")
 {
     MPI_Comm comm;
     OK(MPI_Comm_split(blocked_comm, test_rank % 2, -test_rank, &comm));
@@ -73,7 +74,7 @@ BLOCKED(split, .prepare = make_two_before)
 }
 
 #ifdef HAVE_MPI_COMM_SPLIT_TYPE
-BLOCKED(split_type, .prepare = make_two_before)
+BLOCKED(split_type, .prepare = make_two_before, .in = "Comm_split_type")
 {
     MPI_Comm comm;
     OK(MPI_Comm_split_type(blocked_comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm));
@@ -81,7 +82,7 @@ BLOCKED(split_type, .prepare = make_two_before)
 }
 #endif
 
-BLOCKED(cart_create, .prepare = make_two_before)
+BLOCKED(cart_create, .prepare = make_two_before, .in = "Cart_create")
 {
     MPI_Comm comm, rows;
     int periodic = 1, keep = 1;
@@ -98,7 +99,7 @@ static void make_two_of_cart(void)
     make_two(cart);
 }
 
-BLOCKED(cart_sub, .prepare = make_two_of_cart)
+BLOCKED(cart_sub, .prepare = make_two_of_cart, .in = "Cart_sub")
 {
     MPI_Comm comm;
     int keep = 1;
@@ -106,7 +107,7 @@ BLOCKED(cart_sub, .prepare = make_two_of_cart)
     use(&comm);
 }
 
-BLOCKED(graph_create, .prepare = make_two_before)
+BLOCKED(graph_create, .prepare = make_two_before, .in = "Graph_create")
 {
     MPI_Comm comm;
     int index[2] = {1, 2}, edges[2] = {1, 0};
@@ -115,19 +116,19 @@ BLOCKED(graph_create, .prepare = make_two_before)
         use(&comm);
 }
 
-BLOCKED(dist_graph_create, .prepare = make_two_before)
+BLOCKED(dist_graph_create, .prepare = make_two_before, .in = "Dist_graph_create")
 {
     MPI_Comm comm;
-    int source = test_rank, degree = 1, next = (test_rank + 1) % test_size;
+    int source = test_rank, degree = 1, next = right();
     OK(MPI_Dist_graph_create(blocked_comm, 1, &source, &degree, &next, MPI_UNWEIGHTED,
                              MPI_INFO_NULL, 0, &comm));
     use(&comm);
 }
 
-BLOCKED(dist_graph_create_adjacent, .prepare = make_two_before)
+BLOCKED(dist_graph_create_adjacent, .prepare = make_two_before, .in = "Dist_graph_create_adjacent")
 {
     MPI_Comm comm;
-    int next = (test_rank + 1) % test_size, last = (test_rank + test_size - 1) % test_size;
+    int next = right(), last = left();
     OK(MPI_Dist_graph_create_adjacent(blocked_comm, 1, &last, MPI_UNWEIGHTED, 1, &next,
                                       MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm));
     use(&comm);
@@ -135,7 +136,7 @@ BLOCKED(dist_graph_create_adjacent, .prepare = make_two_before)
 
 #ifdef HAVE_MPI_COMM_CREATE_GROUP
 /* The last rank is not in it, and does nothing. */
-BLOCKED(create_group)
+BLOCKED(create_group, .in = "Comm_create_group")
 {
     MPI_Comm comm;
     MPI_Group all, group;
@@ -155,7 +156,7 @@ static MPI_Comm halves = MPI_COMM_NULL; /* {0, 2, …} and {1, 3, …} */
 static MPI_Comm inter = MPI_COMM_NULL;  /* between them */
 
 /* Rank 0 waits for the other leader. */
-BLOCKED(intercomm_create_leader)
+BLOCKED(intercomm_create_leader, .in = "Intercomm_create")
 {
     MPI_Comm comm;
     OK(MPI_Intercomm_create(halves, 0, blocked_comm, 1 - test_rank % 2, 7, &comm));
@@ -163,7 +164,7 @@ BLOCKED(intercomm_create_leader)
 }
 
 /* Rank 0 waits for its own leader. */
-BLOCKED(intercomm_create_member)
+BLOCKED(intercomm_create_member, .in = "Intercomm_create")
 {
     MPI_Comm comm;
     int even = test_rank % 2 == 0;
@@ -176,14 +177,14 @@ static void make_two_of_inter(void)
     make_two(inter);
 }
 
-BLOCKED(intercomm_merge, .prepare = make_two_of_inter)
+BLOCKED(intercomm_merge, .prepare = make_two_of_inter, .in = "Intercomm_merge")
 {
     MPI_Comm comm;
     OK(MPI_Intercomm_merge(inter, test_rank % 2, &comm));
     use(&comm);
 }
 
-BLOCKED(intercomm_dup, .prepare = make_two_of_inter)
+BLOCKED(intercomm_dup, .prepare = make_two_of_inter, .in = "Comm_dup")
 {
     MPI_Comm comm;
     OK(MPI_Comm_dup(inter, &comm));
@@ -222,12 +223,33 @@ static void connect(void)
     OK(MPI_Comm_disconnect(&comm));
 }
 
-BLOCKED(accept, .release = connect, .prepare = open_port, .test.if_named = true)
+BLOCKED(accept, .release = connect, .prepare = open_port, .test.if_named = true,
+        .in = "Comm_accept")
 {
     MPI_Comm comm;
     OK(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &comm));
     OK(MPI_Comm_disconnect(&comm));
     OK(MPI_Close_port(port));
+}
+
+static char *program; /* this one, which is also that of the new job */
+
+BLOCKED(spawn, .test.if_named = true, .in = "Comm_spawn")
+{
+    MPI_Comm job;
+    char *arguments[] = {"child", NULL};
+    OK(MPI_Comm_spawn(program, arguments, 1, MPI_INFO_NULL, 0, blocked_comm, &job,
+                      MPI_ERRCODES_IGNORE));
+    OK(MPI_Comm_disconnect(&job));
+}
+
+static int be_child(void)
+{
+    MPI_Comm parent;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_get_parent(&parent);
+    MPI_Comm_disconnect(&parent);
+    return MPI_Finalize();
 }
 
 /* Rank 2 comes to the constructor when rank 0 has answered it in a collective, for which rank 0 has
@@ -274,3 +296,9 @@ static void end(void)
 }
 
 AROUND_TESTS(begin, end)
+
+int main(int argc, char **argv)
+{
+    program = argv[0];
+    return argc > 1 && strcmp(argv[1], "child") == 0 ? be_child() : test_main(argc, argv);
+}

@@ -14,7 +14,7 @@ static char name[64];
 static MPI_File file;
 static MPI_File spare;
 
-BLOCKED(open_file)
+BLOCKED(open_file, .in = "File_open")
 {
     MPI_File another;
     char another_name[80];
@@ -44,12 +44,12 @@ static void open_one(void)
     MPI_Comm_free(&comm);
 }
 
-BLOCKED(close_file, .prepare = open_one)
+BLOCKED(close_file, .prepare = open_one, .in = "File_close")
 {
     OK(MPI_File_close(&to_close));
 }
 
-BLOCKED(set_size)
+BLOCKED(set_size, .in = "File_set_size")
 {
     OK(MPI_File_set_size(file, 4096));
 }
@@ -62,7 +62,7 @@ BLOCKED(preallocate, .prepare = open_one)
     OK(MPI_File_close(&to_close));
 }
 
-BLOCKED(set_view)
+BLOCKED(set_view, .in = "File_set_view")
 {
     char native[] = "native";
     OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, native, MPI_INFO_NULL));
@@ -101,48 +101,58 @@ BLOCKED(set_info)
     MPI_Info_free(&info);
 }
 
-/* Each rank writes at its place, and reads what it has written; `seek` comes before each. */
+/* All ranks together, or none. */
+static void seek(bool shared, const char *next)
+{
+    if (!shared) {
+        MPI_File_seek(file, test_rank, MPI_SEEK_SET);
+        return;
+    }
+    OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
+    blocked_next(next);
+}
+
+/* Each rank writes at its place, and reads what it has written. */
 #define AT_PLACE test_rank,
-#define SEEK_OWN MPI_File_seek(file, test_rank, MPI_SEEK_SET)
-#define SEEK_SHARED OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET))
-#define WHOLE(name, kind, at, seek, c)                                    \
-    BLOCKED(name)                                                         \
+#define WHOLE(name, kind, at, shared, c, first)                           \
+    BLOCKED(name, .in = first)                                            \
     {                                                                     \
         int out = data(test_rank), in = -1;                               \
         MPI_Status status;                                                \
-        seek;                                                             \
+        seek(shared, "File_write_" #kind);                                \
         OK(MPI_File_write_##kind##c(file, at &out, 1, MPI_INT, &status)); \
-        seek;                                                             \
+        blocked_next((shared) ? "File_seek_shared" : "File_read_" #kind); \
+        seek(shared, "File_read_" #kind);                                 \
         OK(MPI_File_read_##kind##c(file, at &in, 1, MPI_INT, &status));   \
         check(in);                                                        \
     }
-#define SPLIT(name, kind, at, seek, c)                                   \
+#define SPLIT(name, kind, at, shared, c)                                 \
     BLOCKED(name)                                                        \
     {                                                                    \
         int out = data(test_rank), in = -1;                              \
         MPI_Status status;                                               \
-        seek;                                                            \
+        seek(shared, NULL);                                              \
         OK(MPI_File_write_##kind##_begin##c(file, at &out, 1, MPI_INT)); \
         OK(MPI_File_write_##kind##_end(file, &out, &status));            \
-        seek;                                                            \
+        seek(shared, NULL);                                              \
         OK(MPI_File_read_##kind##_begin##c(file, at &in, 1, MPI_INT));   \
         OK(MPI_File_read_##kind##_end(file, &in, &status));              \
         check(in);                                                       \
     }
 
-WHOLE(at_all, at_all, AT_PLACE, , )
-WHOLE(all, all, , SEEK_OWN, )
-WHOLE(ordered, ordered, , SEEK_SHARED, )
-SPLIT(split_at_all, at_all, AT_PLACE, , )
-SPLIT(split_all, all, , SEEK_OWN, )
-SPLIT(split_ordered, ordered, , SEEK_SHARED, )
+WHOLE(at_all, at_all, AT_PLACE, false, , "File_write_at_all")
+WHOLE(all, all, , false, , "File_write_all")
+WHOLE(ordered, ordered, , true, , "File_seek_shared")
+SPLIT(split_at_all, at_all, AT_PLACE, false, )
+SPLIT(split_all, all, , false, )
+SPLIT(split_ordered, ordered, , true, )
 #ifdef HAVE_MPI_FILE_READ_ALL_C
-WHOLE(at_all_c, at_all, AT_PLACE, , _c)
-WHOLE(all_c, all, , SEEK_OWN, _c)
-WHOLE(ordered_c, ordered, , SEEK_SHARED, _c)
-SPLIT(split_at_all_c, at_all, AT_PLACE, , _c)
-SPLIT(split_all_c, all, , SEEK_OWN, _c)
-SPLIT(split_ordered_c, ordered, , SEEK_SHARED, _c)
+WHOLE(at_all_c, at_all, AT_PLACE, false, _c, NULL)
+WHOLE(all_c, all, , false, _c, NULL)
+WHOLE(ordered_c, ordered, , true, _c, NULL)
+SPLIT(split_at_all_c, at_all, AT_PLACE, false, _c)
+SPLIT(split_all_c, all, , false, _c)
+SPLIT(split_ordered_c, ordered, , true, _c)
 #endif
 
 static void begin(void)

@@ -16,7 +16,7 @@ static MPI_Win win; /* of `memory` */
 
 /* Makes a window and frees it. */
 #define CREATES(name, call)             \
-    BLOCKED(name)                       \
+    BLOCKED(name, .in = "Win_" #name)   \
     {                                   \
         MPI_Win made;                   \
         int value = -1, *base = &value; \
@@ -47,14 +47,14 @@ CREATES(allocate_c, MPI_Win_allocate_c(SIZE, &base, &made))
 CREATES(allocate_shared_c, MPI_Win_allocate_shared_c(SIZE, &base, &made))
 #endif
 
-BLOCKED(fence)
+BLOCKED(fence, .in = "Win_fence")
 {
     int value = 10 + test_rank;
     memory[test_rank] = value;
     OK(MPI_Win_fence(0, win));
-    OK(MPI_Put(&value, 1, MPI_INT, (test_rank + 1) % test_size, test_rank, 1, MPI_INT, win));
+    OK(MPI_Put(&value, 1, MPI_INT, right(), test_rank, 1, MPI_INT, win));
     OK(MPI_Win_fence(0, win));
-    int last = (test_rank + test_size - 1) % test_size;
+    int last = left();
     EXPECT_INT(memory[last], 10 + last);
 }
 
@@ -77,7 +77,7 @@ static void make_it(void)
     MPI_Win_create(&other, sizeof other, sizeof other, MPI_INFO_NULL, blocked_comm, &to_free);
 }
 
-BLOCKED(free_it, .prepare = make_it)
+BLOCKED(free_it, .prepare = make_it, .in = "Win_free")
 {
     OK(MPI_Win_free(&to_free));
 }
@@ -173,7 +173,7 @@ static void start_late(void)
 }
 
 /* Rank 0 is the target, and waits for all others. */
-BLOCKED(wait, .release = start_late)
+BLOCKED(wait, .release = start_late, .in = "Win_wait")
 {
     MPI_Group group = group_of(-1);
     OK(MPI_Win_post(group, 0, win));
@@ -365,7 +365,7 @@ static void unlock(void)
         OK(MPI_Win_unlock(test_size - 1, win));
 }
 
-BLOCKED(lock, .release = unlock, .prepare = hold_lock, .test.if_named = true)
+BLOCKED(lock, .release = unlock, .prepare = hold_lock, .test.if_named = true, .in = "Win_lock")
 {
     OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, test_size - 1, 0, win));
     OK(MPI_Win_unlock(test_size - 1, win));

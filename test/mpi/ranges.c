@@ -159,7 +159,6 @@ TEST(groups_overlap)
 #ifdef HAVE_MPI_COMM_CREATE_GROUP
     MPI_Group world;
     struct operation op[2];
-    int right = (test_rank + 1) % test_size, left = (test_rank + test_size - 1) % test_size;
     test_place("groups_overlap");
     if (test_size < 3)
         return;
@@ -169,8 +168,8 @@ TEST(groups_overlap)
         for (int k = 0; k < 2; k++) {
             /* Even ranks begin with the pair to the right: no cycle, except at the ends. */
             bool to_right = (test_rank % 2 == 0) == (k == 0);
-            int low = to_right ? test_rank : left;
-            int ranks[2] = {low, to_right ? right : test_rank};
+            int low = to_right ? test_rank : left();
+            int ranks[2] = {low, to_right ? right() : test_rank};
             MPI_Group group;
             pair[k] = MPI_COMM_NULL;
             op[k].pending = false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The rules of arrays of requests: all, any and some of a mix, operations that fail, and progress
  * in completion calls for something else. MPI-4.1 sections 3.7.5, 3.7.6. */
+#include "completion.h"
 #include "config.h"
 #include "observe.h"
 
@@ -11,46 +12,26 @@
 
 /* --- all, any and some of a mix ----------------------------------------------------------------*/
 
-static int query(void *state, MPI_Status *s)
-{
-    MPI_Status_set_elements(s, MPI_INT, 1);
-    MPI_Status_set_cancelled(s, 0);
-    s->MPI_SOURCE = *(int *)state;
-    s->MPI_TAG = DATA;
-    return MPI_SUCCESS;
-}
-
-static int release(void *state)
-{
-    *(int *)state = -2;
-    return MPI_SUCCESS;
-}
-
-static int cancel(void *state, int complete)
-{
-    (void)state, (void)complete;
-    return MPI_SUCCESS;
-}
-
 /* A sum, a receive, null, a barrier, a send, an inactive one of ours, a generalized request. */
 enum { SUM, RECEIVE, NONE, BARRIER, SEND, INACTIVE, GENERAL, MIX };
 
 struct mix {
     MPI_Request r[MIX];
-    int from_left, general;
+    int from_left;
+    struct general general;
 };
 
 static void mix_start(struct mix *m)
 {
     m->from_left = -1;
-    m->general = test_rank;
+    m->general = (struct general){test_rank, DATA, false};
     m->r[INACTIVE] = sum_init();
     m->r[SUM] = sum_start();
     MPI_Irecv(&m->from_left, 1, MPI_INT, left(), DATA, MPI_COMM_WORLD, &m->r[RECEIVE]);
     m->r[NONE] = MPI_REQUEST_NULL;
     MPI_Ibarrier(comm, &m->r[BARRIER]);
     MPI_Isend(&one_in, 1, MPI_INT, right(), DATA, MPI_COMM_WORLD, &m->r[SEND]);
-    MPI_Grequest_start(query, release, cancel, &m->general, &m->r[GENERAL]);
+    MPI_Grequest_start(general_query, general_release, general_cancel, &m->general, &m->r[GENERAL]);
     MPI_Grequest_complete(m->r[GENERAL]);
 }
 
@@ -71,79 +52,35 @@ static void mix_status(const MPI_Status *s, int i)
 
 static void mix_end(struct mix *m)
 {
-    CHECK(one_out == sum_of_ranks() && m->from_left == left() && m->general == -2);
+    CHECK(one_out == sum_of_ranks() && m->from_left == left() && m->general.released);
     for (int i = 0; i < MIX; i++)
         CHECK((m->r[i] == MPI_REQUEST_NULL) == (i != INACTIVE));
     OK(MPI_Request_free(&m->r[INACTIVE]));
 }
 
-static void mixed_all(bool tests)
+static void mixed(enum completion by)
 {
     struct mix m;
     MPI_Status s[MIX];
-    int flag = 0;
+    bool all = completion_is_of_all(by), seen[MIX] = {false};
+    int n, at[MIX];
     mix_start(&m);
-    spoil(s, MIX);
-    if (!tests)
-        OK(MPI_Waitall(MIX, m.r, s));
-    while (tests && !flag)
-        OK(MPI_Testall(MIX, m.r, &flag, s));
-    for (int i = 0; i < MIX; i++)
-        mix_status(&s[i], i);
-    mix_end(&m);
-}
-
-static void mixed_any(bool tests)
-{
-    struct mix m;
-    MPI_Status s;
-    bool seen[MIX] = {false};
-    mix_start(&m);
-    for (int left_over = 5; left_over > 0; left_over--) {
-        int index = -1, flag = 0;
-        spoil(&s, 1);
-        if (!tests)
-            OK(MPI_Waitany(MIX, m.r, &index, &s));
-        while (tests && !flag) {
-            OK(MPI_Testany(MIX, m.r, &index, &flag, &s));
-            CHECK(flag || index == MPI_UNDEFINED);
-        }
-        CHECK(index >= 0 && index < MIX && mix_counts(index) && !seen[index]);
-        if (index < 0 || index >= MIX)
-            return;
-        seen[index] = true;
-        CHECK(m.r[index] == MPI_REQUEST_NULL && s.MPI_ERROR == UNTOUCHED);
-        mix_status(&s, index);
-    }
-    array_inactive(MIX, m.r);
-    mix_end(&m);
-}
-
-static void mixed_some(bool tests)
-{
-    struct mix m;
-    MPI_Status s[MIX];
-    int left_over = 5, indices[MIX];
-    bool seen[MIX] = {false};
-    mix_start(&m);
-    while (left_over > 0) {
-        int count = -1;
+    for (int left_over = all ? MIX : 5; left_over > 0; left_over -= n) {
         spoil(s, MIX);
-        if (tests)
-            CHECK(MPI_Testsome(MIX, m.r, &count, indices, s) == MPI_SUCCESS && count >= 0);
-        else
-            CHECK(MPI_Waitsome(MIX, m.r, &count, indices, s) == MPI_SUCCESS && count > 0);
-        CHECK(count <= left_over);
-        if (count < 0 || count > left_over)
+        OK(completion_call(by, MIX, m.r, &n, at, s));
+        CHECK(n >= !completion_tests(by) && n <= left_over);
+        if (n < 0 || n > left_over)
             return;
-        for (int i = 0; i < count; i++) {
-            int at = indices[i];
-            CHECK(at >= 0 && at < MIX && mix_counts(at) && !seen[at]);
-            seen[at] = true;
-            CHECK(m.r[at] == MPI_REQUEST_NULL);
-            mix_status(&s[i], at);
+        for (int i = 0; i < n; i++) {
+            bool right = at[i] >= 0 && at[i] < MIX && !seen[at[i]] && (all || mix_counts(at[i]));
+            EXPECT(right, "place %d", at[i]);
+            if (!right)
+                return;
+            seen[at[i]] = true;
+            CHECK(at[i] == INACTIVE || m.r[at[i]] == MPI_REQUEST_NULL);
+            CHECK(!completion_is_of_any(by) || s[i].MPI_ERROR == UNTOUCHED);
+            mix_status(&s[i], at[i]);
         }
-        left_over -= count;
     }
     array_inactive(MIX, m.r);
     mix_end(&m);
@@ -151,11 +88,8 @@ static void mixed_some(bool tests)
 
 TEST(mixes)
 {
-    for (int i = 0; i < 2; i++) {
-        mixed_all(i);
-        mixed_any(i);
-        mixed_some(i);
-    }
+    for (enum completion by = BY_WAITALL; by < NCOMPLETIONS; by++)
+        mixed(by);
     struct mix m; /* and without statuses */
     mix_start(&m);
     OK(MPI_Waitall(MIX, m.r, MPI_STATUSES_IGNORE));
@@ -203,18 +137,19 @@ TEST(testall_is_atomic)
  * completion calls for them. It must be called while MPI_Testall waits for one of ours; and not
  * under a lock, where what is ours would be the MPI's: a request that is never active. */
 struct polled {
+    struct general general;
     MPI_Request r, pending; /* itself; one of ours, which waits for it */
-    int entry;              /* what query and release want: one int */
+    bool complete;
 };
 
 static int poll_once(void *state, MPI_Status *s)
 {
     struct polled *p = state;
     (void)s; /* may be MPI_STATUS_IGNORE here */
-    if (p->entry < 0) {
+    if (!p->complete) {
         int flag = 1;
         CHECK(MPI_Test(&p->pending, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && !flag);
-        p->entry = test_rank;
+        p->complete = true;
         gate_open();
         MPI_Grequest_complete(p->r);
     }
@@ -227,26 +162,17 @@ static int wait_never(int n, void **states, double timeout, MPI_Status *s)
     return MPI_ERR_OTHER;
 }
 
-static int query_polled(void *state, MPI_Status *s)
-{
-    return query(&((struct polled *)state)->entry, s);
-}
-
-static int release_polled(void *state)
-{
-    return release(&((struct polled *)state)->entry);
-}
-
 TEST(testall_polls_the_others)
 {
-    struct polled p = {.entry = -1};
+    struct polled p = {.complete = false};
     MPI_Request r[2] = {MPI_REQUEST_NULL};
     int flag = 0;
     if (test_size == 1)
         return;
     gate_wait();
     if (!is_late()) {
-        MPIX_Grequest_start(query_polled, release_polled, cancel, poll_once, wait_never, &p, &p.r);
+        MPIX_Grequest_start(general_query, general_release, general_cancel, poll_once, wait_never,
+                            &p, &p.r);
         r[0] = p.r;
     }
     MPI_Ibarrier(comm, &r[1]);
@@ -316,27 +242,21 @@ static void failing_single(MPI_Comm pair)
 {
     MPI_Request r;
     MPI_Status s;
-    int code, flag = 0;
+    int done, at[1];
 
-    fail_start(pair, &r);
-    code = MPI_Wait(&r, &s);
-    CHECK(class_of(code) == MPI_ERR_TRUNCATE && r == MPI_REQUEST_NULL);
-    CHECK(raised_last(MPI_ERR_TRUNCATE, pair));
-
-    fail_start(pair, &r);
-    for (code = 0; !flag && !code;)
-        code = MPI_Test(&r, &flag, &s);
-    CHECK(class_of(code) == MPI_ERR_TRUNCATE && r == MPI_REQUEST_NULL);
-    CHECK(raised_last(MPI_ERR_TRUNCATE, pair));
-
+    for (enum completion by = BY_WAIT; by <= BY_TEST; by++) {
+        fail_start(pair, &r);
+        int code = completion_until(by, 1, &r, &done, at, &s);
+        CHECK(class_of(code) == MPI_ERR_TRUNCATE && r == MPI_REQUEST_NULL);
+        CHECK(raised_last(MPI_ERR_TRUNCATE, pair));
+    }
     /* A persistent one is inactive afterwards, like one that succeeds. */
     MPI_Allreduce_init(two_in, two_out, 1 + test_rank % 2, MPI_INT, MPI_SUM, pair, MPI_INFO_NULL,
                        &r);
     for (int i = 0; i < 2; i++) {
-        int index = -1;
         OK(MPI_Start(&r));
-        code = MPI_Waitany(1, &r, &index, &s);
-        CHECK(class_of(code) == MPI_ERR_TRUNCATE && index == 0);
+        int code = completion_until(BY_WAITANY, 1, &r, &done, at, &s);
+        CHECK(class_of(code) == MPI_ERR_TRUNCATE && at[0] == 0);
         CHECK(raised_last(MPI_ERR_TRUNCATE, pair));
         single_inactive(r);
     }
@@ -352,53 +272,29 @@ static void failing_start(MPI_Comm pair, MPI_Request *r, int *x)
     MPI_Send(&test_rank, 1, MPI_INT, test_rank, DATA, MPI_COMM_WORLD);
 }
 
-static void failing_statuses(int code, const MPI_Status *s, MPI_Comm pair)
-{
-    EXPECT_INT(class_of(code), MPI_ERR_IN_STATUS);
-    CHECK(raised_last(MPI_ERR_IN_STATUS, pair));
-    CHECK(s[0].MPI_ERROR == MPI_SUCCESS && s[2].MPI_ERROR == MPI_SUCCESS);
-    EXPECT_INT(class_of(s[1].MPI_ERROR), MPI_ERR_TRUNCATE);
-    CHECK(is_empty(&s[0]) && is_message(&s[2], test_rank, DATA));
-}
-
-static void failing_all(MPI_Comm pair, bool tests)
+static void failing_array(MPI_Comm pair, enum completion by)
 {
     MPI_Request r[3];
     MPI_Status s[3];
-    int x = 0, flag = 0, code = 0;
+    int x = 0, n, at[3];
     failing_start(pair, r, &x);
-    spoil(s, 3);
-    if (!tests)
-        code = MPI_Waitall(3, r, s);
-    while (tests && !flag && !code)
-        code = MPI_Testall(3, r, &flag, s);
-    failing_statuses(code, s, pair);
-    for (int i = 0; i < 3; i++)
-        CHECK(r[i] == MPI_REQUEST_NULL);
-}
-
-static void failing_some(MPI_Comm pair, bool tests)
-{
-    MPI_Request r[3];
-    MPI_Status s[3];
-    int x = 0, total = 0;
-    failing_start(pair, r, &x);
-    while (total < 3) {
-        int count = -1, indices[3], code, bad = -1;
+    for (int left_over = 3; left_over > 0; left_over -= n) {
+        bool bad = false;
         spoil(s, 3);
-        code =
-            tests ? MPI_Testsome(3, r, &count, indices, s) : MPI_Waitsome(3, r, &count, indices, s);
-        CHECK(count >= 0 && total + count <= 3);
-        if (count < 0)
+        int class = class_of(completion_until(by, 3, r, &n, at, s));
+        CHECK(n > 0 && n <= left_over);
+        if (n <= 0 || n > left_over)
             return;
-        total += count;
-        for (int i = 0; i < count; i++)
-            if (indices[i] == 1)
-                bad = i;
-        EXPECT_INT(class_of(code), bad >= 0 ? MPI_ERR_IN_STATUS : MPI_SUCCESS);
-        CHECK(bad < 0 || raised_last(MPI_ERR_IN_STATUS, pair));
-        for (int i = 0; bad >= 0 && i < count; i++)
-            EXPECT_INT(class_of(s[i].MPI_ERROR), i == bad ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
+        for (int i = 0; i < n; i++)
+            bad = bad || at[i] == 1;
+        EXPECT_INT(class, bad ? MPI_ERR_IN_STATUS : MPI_SUCCESS);
+        CHECK(!bad || raised_last(MPI_ERR_IN_STATUS, pair));
+        for (int i = 0; i < n; i++) {
+            int fails = at[i] == 1;
+            EXPECT_INT(bad ? class_of(s[i].MPI_ERROR) : 0, fails ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
+            CHECK(fails || (at[i] == 0 ? is_empty(&s[i]) : is_message(&s[i], test_rank, DATA)));
+            CHECK(r[at[i]] == MPI_REQUEST_NULL);
+        }
     }
 }
 
@@ -439,7 +335,7 @@ static void failing_message(MPI_Comm pair)
  * inactive if it was started, and the other one was not. */
 static void failing_beside_inactive(bool waits, bool starts)
 {
-    int two[2] = {0}, x, flag = 0, code = MPI_SUCCESS;
+    int two[2] = {0}, x, done, at[3];
     MPI_Request r[3];
     MPI_Status s[3];
     if (test_rank == 1) { /* the late one */
@@ -454,10 +350,7 @@ static void failing_beside_inactive(bool waits, bool starts)
         MPI_Start(&r[0]);
     MPI_Send(NULL, 0, MPI_INT, 1, GATE, MPI_COMM_WORLD);
     spoil(s, 3);
-    if (waits)
-        code = MPI_Waitall(3, r, s);
-    while (!waits && !flag && !code)
-        code = MPI_Testall(3, r, &flag, s);
+    int code = completion_until(waits ? BY_WAITALL : BY_TESTALL, 3, r, &done, at, s);
     EXPECT_INT(class_of(code), MPI_ERR_IN_STATUS);
     nraised = 0;
     EXPECT_INT(class_of(s[0].MPI_ERROR), MPI_SUCCESS);
@@ -555,10 +448,10 @@ TEST(failures)
     note_errors(pair);
     if (test_rank / 2 < test_size / 2) {
         failing_single(pair);
-        for (int i = 0; i < 2; i++) {
-            failing_all(pair, i);
-            failing_some(pair, i);
-        }
+        failing_array(pair, BY_WAITALL);
+        failing_array(pair, BY_TESTALL);
+        failing_array(pair, BY_WAITSOME);
+        failing_array(pair, BY_TESTSOME);
         if (test_rank < 2) {
             failing_message(pair);
             for (int way = 0; way < 4; way++)
@@ -576,53 +469,22 @@ TEST(failures)
 static void wait_for_message(int how)
 {
     MPI_Request r[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-    MPI_Status s[2];
-    int x, index = 0, indices[2], flag = 0, count = 0;
+    int x, flag = 0, at[2];
     MPI_Irecv(&x, 1, MPI_INT, test_size - 1, DATA, MPI_COMM_WORLD, &r[1]);
-    switch (how) {
-    case 0:
-        MPI_Wait(&r[1], s);
-        break;
-    case 1:
-        MPI_Waitall(2, r, s);
-        break;
-    case 2:
-        MPI_Waitany(2, r, &index, s);
-        break;
-    case 3:
-        MPI_Waitsome(2, r, &count, indices, s);
-        break;
-    case 4:
-        while (!flag)
-            MPI_Test(&r[1], &flag, s);
-        break;
-    case 5:
-        while (!flag)
-            MPI_Testall(2, r, &flag, s);
-        break;
-    case 6:
-        while (!flag)
-            MPI_Testany(2, r, &index, &flag, s);
-        break;
-    case 7:
-        while (count == 0)
-            MPI_Testsome(2, r, &count, indices, s);
-        break;
-    case 8:
-        while (!flag)
-            MPI_Request_get_status(r[1], &flag, s);
-        MPI_Wait(&r[1], s);
-        break;
-    }
+    while (how == NCOMPLETIONS && !flag)
+        MPI_Request_get_status(r[1], &flag, MPI_STATUS_IGNORE);
+    if (how == NCOMPLETIONS || completion_is_of_one(how))
+        completion_until(how % NCOMPLETIONS, 1, &r[1], &flag, at, NULL);
+    else
+        completion_until(how, 2, r, &flag, at, NULL);
     CHECK(r[1] == MPI_REQUEST_NULL && x == how);
 }
 
 TEST(waiting_moves_ours_on)
 {
-    enum { WAYS = 9 };
     if (test_size < 2)
         return;
-    for (int how = 0; how < WAYS; how++) {
+    for (int how = 0; how <= NCOMPLETIONS; how++) {
         MPI_Request r;
         if (test_rank > 0)
             MPI_Recv(NULL, 0, MPI_INT, 0, GATE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

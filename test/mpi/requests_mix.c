@@ -2,6 +2,7 @@
 /* Random sets of all kinds of requests, up to 300, completed by random calls on random parts of the
  * set (common/completion.h), and what completing each must show. */
 #include "completion.h"
+#include "observe.h"
 
 #pragma weak MPI_Allreduce_init
 
@@ -19,26 +20,17 @@ enum kind {
 };
 
 struct entry {
+    struct general general;
     enum kind kind;
     MPI_Request made; /* persistent: the handle from init */
     int tag, in, out, expected;
+    bool over; /* a generalized one: the program has said so */
 };
 
 enum { MOST = 300 };
 
 static struct entry entries[MOST]; /* entries[i] is item i of the pool */
 static struct pool *pool;
-static MPI_Comm comm;
-
-static int left(void)
-{
-    return (test_rank + test_size - 1) % test_size;
-}
-
-static int right(void)
-{
-    return (test_rank + 1) % test_size;
-}
 
 static bool is_persistent(enum kind kind)
 {
@@ -47,34 +39,11 @@ static bool is_persistent(enum kind kind)
 
 /* --- generalized requests: complete when the program says so -----------------------------------*/
 
-static int query(void *state, MPI_Status *s)
-{
-    const struct entry *e = state;
-    MPI_Status_set_elements(s, MPI_INT, 1);
-    MPI_Status_set_cancelled(s, 0);
-    s->MPI_SOURCE = e->in;
-    s->MPI_TAG = e->tag;
-    return MPI_SUCCESS;
-}
-
-static int release(void *state)
-{
-    struct entry *e = state;
-    e->out = e->in;
-    return MPI_SUCCESS;
-}
-
-static int cancel(void *state, int complete)
-{
-    (void)state, (void)complete;
-    return MPI_SUCCESS;
-}
-
 static void complete_general(void)
 {
     for (int i = 0; i < pool->n; i++)
-        if (entries[i].kind == GENERAL && entries[i].expected < 0) {
-            entries[i].expected = entries[i].in;
+        if (entries[i].kind == GENERAL && !entries[i].over) {
+            entries[i].over = true;
             MPI_Grequest_complete(pool->request[i]);
         }
 }
@@ -103,10 +72,12 @@ static void prepare(struct entry *e, int start)
 {
     e->out = -1;
     e->in = value(test_rank, e->tag, start);
+    e->general = (struct general){e->in, e->tag, false};
+    e->over = false;
     if (e->kind == RECEIVE || e->kind == RECEIVE_INIT)
         e->expected = value(left(), e->tag, start);
     else if (e->kind == SUM || e->kind == SUM_INIT)
-        e->expected = test_size * value(0, e->tag, start) + test_size * (test_size - 1) / 2;
+        e->expected = test_size * value(0, e->tag, start) + sum_of_ranks();
     else
         e->expected = -1;
 }
@@ -122,7 +93,7 @@ static void start_single(int i)
     else if (e->kind == SEND)
         MPI_Isend(&e->in, 1, MPI_INT, right(), e->tag, MPI_COMM_WORLD, r);
     else if (e->kind == GENERAL)
-        MPI_Grequest_start(query, release, cancel, e, r);
+        MPI_Grequest_start(general_query, general_release, general_cancel, e, r);
     else
         return;
     pool_started(pool, i);
@@ -214,6 +185,7 @@ static void finished(struct pool *p, int i, const MPI_Status *s)
     const struct entry *e = p->item[i];
     EXPECT(e->expected < 0 || e->out == e->expected, "kind %d: %d, not %d", e->kind, e->out,
            e->expected);
+    CHECK(e->kind != GENERAL || e->general.released);
     CHECK(p->request[i] == (is_persistent(e->kind) ? e->made : MPI_REQUEST_NULL));
     if (s)
         check_status(e, s);
@@ -249,14 +221,12 @@ static void one_round(struct rng *shared, struct rng *mine)
     pool_delete(pool);
 }
 
-int main(int argc, char **argv)
+TEST(mixes)
 {
-    test_init(&argc, &argv);
     int rounds = test_scale(100, 5000);
     struct rng shared = rng_shared(1), mine = rng_private(2);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     for (int i = 0; i < rounds && test_failures() == 0; i++)
         one_round(&shared, &mine);
     MPI_Comm_free(&comm);
-    return test_done();
 }

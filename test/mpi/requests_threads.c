@@ -2,8 +2,8 @@
 /* Several threads of a rank that start, wait for and free requests at once: on communicators of
  * their own, on one that they share, and each other's. One thread waits for a message that comes
  * only after operations that another one starts meanwhile. */
+#include "completion.h"
 #include "config.h"
-#include "util.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -39,17 +39,7 @@ static void run_threads(int n, void *(*work)(void *))
 
 static int sum_of(int value)
 {
-    return test_size * value + test_size * (test_size - 1) / 2;
-}
-
-static int left(void)
-{
-    return (test_rank + test_size - 1) % test_size;
-}
-
-static int right(void)
-{
-    return (test_rank + 1) % test_size;
+    return test_size * value + sum_of_ranks();
 }
 
 /* Over Open MPI the first nonblocking file operation ends the progress thread. An
@@ -78,40 +68,18 @@ TEST(stopped, .if_named = true, .level = MPI_THREAD_MULTIPLE)
 /* Completes n requests by a call that depends on `how`. */
 static void complete(int how, int n, MPI_Request *r)
 {
-    int flag = 0, index, count, indices[SLICE];
-    switch (how % 8) {
-    case 0:
-        OK(MPI_Waitall(n, r, MPI_STATUSES_IGNORE));
-        break;
-    case 1:
-        while (!flag)
-            OK(MPI_Testall(n, r, &flag, MPI_STATUSES_IGNORE));
-        break;
-    case 2:
-        for (int i = 0; i < n; i++)
-            OK(MPI_Waitany(n, r, &index, MPI_STATUS_IGNORE));
-        break;
-    case 3:
-        for (int i = 0; i < n; i += flag)
-            OK(MPI_Testany(n, r, &index, &flag, MPI_STATUS_IGNORE));
-        break;
-    case 4:
-        for (int i = 0; i < n; i += count)
-            OK(MPI_Waitsome(n, r, &count, indices, MPI_STATUSES_IGNORE));
-        break;
-    case 5:
-        for (int i = 0; i < n; i += count)
-            OK(MPI_Testsome(n, r, &count, indices, MPI_STATUSES_IGNORE));
-        break;
-    case 6:
+    enum completion by = how % NCOMPLETIONS;
+    int done, at[SLICE];
+    if (completion_is_of_one(by)) {
         for (int i = n - 1; i >= 0; i--)
-            OK(MPI_Wait(&r[i], MPI_STATUS_IGNORE));
-        break;
-    case 7:
-        for (int i = 0; i < n; i++)
-            for (flag = 0; !flag;)
-                OK(MPI_Test(&r[i], &flag, MPI_STATUS_IGNORE));
-        break;
+            OK(completion_until(by, 1, &r[i], &done, at, NULL));
+        return;
+    }
+    for (int left_over = n; left_over > 0; left_over -= done) {
+        OK(completion_until(by, n, r, &done, at, NULL));
+        CHECK(done > 0);
+        if (done <= 0)
+            return;
     }
 }
 
@@ -194,7 +162,7 @@ static void *start_one(void *arg)
 static void *wait_one(void *arg)
 {
     struct worker *w = arg;
-    complete(6 + slice_round % 2, 1, &handed[w->id]);
+    complete(slice_round % 2, 1, &handed[w->id]);
     EXPECT_INT(w->out[0], sum_of(slice_round + w->id));
     return NULL;
 }
@@ -287,7 +255,7 @@ static void start_meanwhile(int how)
 
 TEST(started_meanwhile, .level = MPI_THREAD_MULTIPLE)
 {
-    for (int how = 0; how < 8; how++)
+    for (int how = 0; how < NCOMPLETIONS; how++)
         start_meanwhile(how);
 }
 

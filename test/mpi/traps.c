@@ -13,11 +13,6 @@
 #pragma weak MPI_Barrier_init
 #pragma weak MPI_Bcast_init
 
-static int sum_of_ranks(void)
-{
-    return test_size * (test_size - 1) / 2;
-}
-
 static MPI_Request sum_start(MPI_Comm comm, const int *in, int *out)
 {
     MPI_Request r;

@@ -188,15 +188,6 @@ guarded 60 "$scratch/log" terminal tools/nbcsim/nbcsim -n 2,4 -b 8,64 bcast
 grep -aq '75% (4 of 4) bcast, 4 ranks, 64 bytes' "$scratch/log"
 result $? "on a terminal it does"
 
-if [ "$compares" ]; then
-# What bench/hosts runs on several hosts.
-run 60 "rounds" bench/rounds 1 8,4096 barrier allreduce:ring/4k:recursive_doubling
-times='( [0-9]+\.[0-9]){3}'
-log_has 1 "rounds: a line for a barrier" "^barrier 0 [a-z0-9_]+$times$"
-log_has 1 "rounds: an allreduce, with a time for each algorithm" "^allreduce 4096 [a-z0-9_]+$times   [0-9.]+ [0-9.]+$"
-log_has 3 "rounds: no other line" '^[a-z]+ [0-9]+ '
-fi
-
 # All collectives in a soak only: that takes a minute. Here of each kind the one with the fewest algorithms.
 tuned="barrier gatherv exscan neighbor_alltoallw"
 [ -z "${NBC_SOAK:-}" ] || tuned=

@@ -19,7 +19,7 @@ unit_tests = \
 	test/unit/test_topo \
 	test/unit/test_uses
 check_LTLIBRARIES += test/unit/libunit.la
-check_PROGRAMS += test/tools/instructions bench/locality bench/rounds
+check_PROGRAMS += test/tools/instructions bench/locality
 if HAVE_CHECK
 check_PROGRAMS += $(unit_tests)
 endif

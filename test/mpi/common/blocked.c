@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "blocked.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,9 +154,103 @@ static void blocked_one(const struct blocked *b, void (*run)(const struct blocke
     MPI_Comm_free(&blocked_comm);
 }
 
+/* --- which function it is ----------------------------------------------------------------------*/
+
+static struct {
+    const char *how; /* NBC_BLOCKED, or NULL */
+    int pid;         /* of rank 0 */
+    int said, error; /* what it says in its report, for rank 1; its standard error otherwise */
+} named;
+
+static void named_begin(void)
+{
+    char name[TEST_FILE_NAME] = "";
+    named.how = getenv("NBC_BLOCKED");
+    if (!named.how)
+        return;
+    EXPECT(test_rank > 0 || test_file(name), "no temporary file");
+    MPI_Bcast(name, sizeof name, MPI_CHAR, 0, collectives.comm);
+    named.said = open(name, O_RDWR | O_APPEND);
+    named.error = dup(STDERR_FILENO);
+    named.pid = (int)getpid();
+    CHECK(named.said >= 0);
+    MPI_Bcast(&named.pid, 1, MPI_INT, 0, collectives.comm);
+    MPI_Barrier(collectives.comm); /* all have opened it */
+    unlink(name);
+}
+
+/* What rank 0 says behind `from`, once it has said where it is. */
+static const char *report_behind(off_t from)
+{
+    enum { LONGEST = 5000 /* ms */ };
+    static char text[8000];
+    for (int ms = 0; ms < LONGEST; ms++) {
+        ssize_t n = pread(named.said, text, sizeof text - 1, from);
+        text[n > 0 ? n : 0] = '\0';
+        if (n > 0 && text[n - 1] == '\n' && (strstr(text, ": in ") || strstr(text, ": outside")))
+            break;
+        usleep(1000);
+    }
+    return text;
+}
+
+/* A rank that has not had a processor has not come to the call. */
+static void ask(const char *in)
+{
+    char expected[80];
+    const char *text = "";
+    snprintf(expected, sizeof expected, ": in MPI_%s at progress", in);
+    for (int pause = 5000; pause < 500000 && !strstr(text, expected); pause *= 2) {
+        usleep(pause);
+        off_t from = lseek(named.said, 0, SEEK_END);
+        kill(named.pid, SIGUSR1);
+        text = report_behind(from);
+    }
+    EXPECT(strstr(text, expected), "%s: %s", in, text);
+}
+
+void blocked_next(const char *in)
+{
+    if (!named.how || test_rank == 0)
+        return;
+    if (test_rank == 1)
+        ask(in);
+    MPI_Barrier(collectives.others);
+}
+
+static void blocked_named(const struct blocked *b)
+{
+    bool pends = strcmp(named.how, "alone") != 0;
+    if (!b->in)
+        return;
+    MPI_Comm_dup(MPI_COMM_WORLD, &blocked_comm);
+    if (b->prepare)
+        b->prepare();
+    if (pends)
+        start_first();
+    blocked_next(b->in);
+    if (test_rank == 0) {
+        dup2(named.said, STDERR_FILENO);
+        b->test.run();
+        dup2(named.error, STDERR_FILENO);
+    } else {
+        let_go(b);
+    }
+    if (pends && test_rank > 0)
+        blocked_start();
+    if (pends)
+        complete(b->test.name);
+    MPI_Barrier(blocked_comm);
+    MPI_Comm_free(&blocked_comm);
+}
+
 void blocked_run(const struct test *test)
 {
     const struct blocked *b = (const struct blocked *)test;
+    if (named.how) {
+        blocked_named(b);
+        return;
+    }
     blocked_one(b, blocked_until_late, "the collectives complete before");
     blocked_one(b, blocked_until_early, "the collectives complete afterwards");
 }
@@ -163,7 +259,8 @@ void blocked_begin(void)
 {
     MPI_Comm_dup(MPI_COMM_WORLD, &collectives.comm);
     MPI_Comm_split(MPI_COMM_WORLD, test_rank > 0, 0, &collectives.others);
-    if (choose_algorithms())
+    named_begin();
+    if (choose_algorithms() && !named.how)
         check_need();
 }
 

@@ -3,7 +3,11 @@
  * complete unless it forwards data later, then blocks in the call. The others start the same
  * collectives, complete them, and only then do what the call waits for. Without progress in the
  * call all hang. Then each case runs once more in the other order: the call must return although
- * the collectives cannot complete yet. */
+ * the collectives cannot complete yet.
+ *
+ * With NBC_BLOCKED=named the tests are of the report instead: rank 1 sends a SIGUSR1 to rank 0,
+ * which must tell the function and the place of the call in which it is blocked, while the
+ * collectives are pending; with NBC_BLOCKED=alone while nothing is. */
 #ifndef NBC_TEST_BLOCKED_H
 #define NBC_TEST_BLOCKED_H
 
@@ -13,6 +17,7 @@ struct blocked {
     struct test test;
     void (*release)(void); /* what the others do afterwards; NULL: the same call */
     void (*prepare)(void); /* what all ranks do before, or NULL */
+    const char *in;        /* the function without MPI_; NULL: several in turn */
 };
 
 /* A test of test_main. The body is the blocking call of rank 0:
@@ -28,6 +33,9 @@ struct blocked {
     static void call(void)
 
 void blocked_run(const struct test *test);
+
+/* In a body: the next call blocks as well, in this function. */
+void blocked_next(const char *in);
 
 /* Before and after the tests. */
 void blocked_begin(void);

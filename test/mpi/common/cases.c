@@ -627,14 +627,7 @@ int case_call(struct testcase *c, enum mode mode, MPI_Info info, MPI_Request *re
 
     describe(c, text, sizeof text);
     test_place("%s %s", mode_name(mode), text);
-    bool large = c->spec.large;
-    if (c->spec.coll >= NINTRA)
-        return (large ? call_neighbors_large : call_neighbors)(c, mode, info, request);
-    if (coll_rooted(c->spec.coll))
-        return (large ? call_rooted_large : call_rooted)(c, mode, info, request);
-    if (coll_reduces(c->spec.coll))
-        return (large ? call_reduction_large : call_reduction)(c, mode, info, request);
-    return (large ? call_all_large : call_all)(c, mode, info, request);
+    return (c->spec.large ? call_large : call)(c, mode, info, request);
 }
 
 void case_drop(struct testcase *c)

@@ -4,6 +4,69 @@
 #include <stdlib.h>
 #include <string.h>
 
+int completion_call(enum completion by, int n, MPI_Request *r, int *done, int *at,
+                    MPI_Status *statuses)
+{
+    MPI_Status *one = statuses ? statuses : MPI_STATUS_IGNORE;
+    MPI_Status *many = statuses ? statuses : MPI_STATUSES_IGNORE;
+    int unset = -5, flag = completion_tests(by) ? unset : 1, error;
+
+    for (int i = 0; i < n; i++)
+        at[i] = i;
+    *done = n;
+    switch (by) {
+    case BY_WAIT:
+        error = MPI_Wait(r, one);
+        break;
+    case BY_TEST:
+        error = MPI_Test(r, &flag, one);
+        break;
+    case BY_WAITALL:
+        error = MPI_Waitall(n, r, many);
+        break;
+    case BY_TESTALL:
+        error = MPI_Testall(n, r, &flag, many);
+        break;
+    case BY_WAITANY:
+        error = MPI_Waitany(n, r, done, one);
+        break;
+    case BY_TESTANY:
+        error = MPI_Testany(n, r, done, &flag, one);
+        break;
+    case BY_WAITSOME:
+        return MPI_Waitsome(n, r, done, at, many);
+    default:
+        return MPI_Testsome(n, r, done, at, many);
+    }
+    EXPECT(error || flag != unset, "a test has left its flag");
+    EXPECT(error || flag || !completion_is_of_any(by) || *done == MPI_UNDEFINED,
+           "MPI_Testany has index %d of what is not complete", *done);
+    if (completion_is_of_any(by) && *done != MPI_UNDEFINED) {
+        at[0] = *done;
+        *done = 1;
+    } else if (completion_is_of_one(by)) {
+        *done = 1;
+    } else if (n == 0) {
+        *done = MPI_UNDEFINED;
+    }
+    if (!flag && !error)
+        *done = 0;
+    return error;
+}
+
+int completion_until(enum completion by, int n, MPI_Request *r, int *done, int *at,
+                     MPI_Status *statuses)
+{
+    int error;
+
+    do
+        error = completion_call(by, n, r, done, at, statuses);
+    while (!error && *done == 0);
+    return error;
+}
+
+/* --- a pool ------------------------------------------------------------------------------------*/
+
 enum { MAX_SELECTED = 300 };
 
 /* The arguments of one call: some of the requests, in any order. */
@@ -166,14 +229,9 @@ static void selection_tell(struct selection *s, int i, const MPI_Status *status)
     s->told[i] = s->ignore ? NULL : status;
 }
 
-static MPI_Status *one(struct selection *s)
+static MPI_Status *statuses(struct selection *s)
 {
-    return s->ignore ? MPI_STATUS_IGNORE : s->status;
-}
-
-static MPI_Status *many(struct selection *s)
-{
-    return s->ignore ? MPI_STATUSES_IGNORE : s->status;
+    return s->ignore ? NULL : s->status;
 }
 
 /* The status of a request that is not active, or null. */
@@ -191,114 +249,50 @@ static void check_empty(const struct selection *s, const MPI_Status *status)
            cancelled, status->MPI_SOURCE, status->MPI_TAG, count);
 }
 
-static void tell_all(const struct pool *p, struct selection *s)
+static void make_call(const struct pool *p, struct selection *s, enum completion by)
 {
-    for (int i = 0; i < s->n; i++) {
-        if (is_active(p, s, i))
-            selection_tell(s, i, &s->status[i]);
-        else
-            check_empty(s, &s->status[i]);
-    }
-}
+    int n, at[MAX_SELECTED];
 
-/* What an any call says: index and one status. */
-static void tell_any(const struct pool *p, struct selection *s, int index)
-{
-    bool right = index >= 0 && index < s->n && is_active(p, s, index);
-
-    if (right)
-        selection_tell(s, index, s->status);
-    else
-        EXPECT(index == MPI_UNDEFINED && !any_active(p, s),
-               "an any call returned index %d of %d, where no request was active", index, s->n);
-}
-
-static void tell_some(const struct pool *p, struct selection *s, int n, const int *index)
-{
-    EXPECT_INT(n == MPI_UNDEFINED, !any_active(p, s), "a some call completed %d of %d", n, s->n);
+    completion_call(by, s->n, s->request, &n, at, statuses(s));
+    EXPECT(n || (completion_tests(by) && any_active(p, s)), "call %d waits for nothing", by);
+    if (!completion_is_of_one(by) && !completion_is_of_all(by))
+        EXPECT_INT(n == MPI_UNDEFINED, !any_active(p, s), "call %d completed %d of %d", by, n,
+                   s->n);
     for (int i = 0; i < n; i++) {
-        EXPECT(is_active(p, s, index[i]), "a some call returned an index that was not active");
-        EXPECT(!s->done[index[i]], "a some call returned index %d twice", index[i]);
-        selection_tell(s, index[i], &s->status[i]);
+        if (completion_is_of_all(by) && !is_active(p, s, i)) {
+            check_empty(s, &s->status[i]);
+            continue;
+        }
+        bool right = at[i] >= 0 && at[i] < s->n && is_active(p, s, at[i]) && !s->done[at[i]];
+        EXPECT(right, "call %d returned index %d of %d, which was not active", by, at[i], s->n);
+        if (right)
+            selection_tell(s, at[i], &s->status[i]);
     }
 }
 
-static void wait_call(const struct pool *p, struct selection *s, int which)
-{
-    int n, index[MAX_SELECTED];
-
-    switch (which) {
-    case 0:
-        MPI_Wait(&s->request[0], one(s));
-        selection_tell(s, 0, s->status);
-        break;
-    case 1:
-        MPI_Waitall(s->n, s->request, many(s));
-        tell_all(p, s);
-        break;
-    case 2:
-        MPI_Waitany(s->n, s->request, &n, one(s));
-        tell_any(p, s, n);
-        break;
-    default:
-        MPI_Waitsome(s->n, s->request, &n, index, many(s));
-        EXPECT(n > 0 || n == MPI_UNDEFINED, "MPI_Waitsome completed %d", n);
-        tell_some(p, s, n, index);
-        break;
-    }
-}
-
-static void test_call(const struct pool *p, struct selection *s, int which)
-{
-    int flag, n, index[MAX_SELECTED];
-
-    switch (which) {
-    case 0:
-        MPI_Test(&s->request[0], &flag, one(s));
-        if (flag)
-            selection_tell(s, 0, s->status);
-        break;
-    case 1:
-        MPI_Testall(s->n, s->request, &flag, many(s));
-        EXPECT(flag || any_active(p, s), "MPI_Testall waits for nothing");
-        if (flag)
-            tell_all(p, s);
-        break;
-    case 2:
-        MPI_Testany(s->n, s->request, &n, &flag, one(s));
-        EXPECT(flag || any_active(p, s), "MPI_Testany waits for nothing");
-        if (flag)
-            tell_any(p, s, n);
-        break;
-    default:
-        MPI_Testsome(s->n, s->request, &n, index, many(s));
-        tell_some(p, s, n, index);
-        break;
-    }
-}
-
-/* One call of a selection as it is now: 0 for its first entry, or all, any, some for the others. */
-static void call(const struct pool *p, struct rng *own, struct selection *s, int which, bool wait)
+/* One call of a selection as it is now; of_what: BY_WAIT for its first entry, or BY_WAITALL,
+ * BY_WAITANY, BY_WAITSOME for the others. */
+static void call(const struct pool *p, struct rng *own, struct selection *s,
+                 enum completion of_what, bool wait)
 {
     bool any = false, known = any_known(p, s);
 
-    if (which >= 2 && p->has_files && !WAITS_BEAR_FILES)
+    if ((of_what == BY_WAITANY || of_what == BY_WAITSOME) && p->has_files && !WAITS_BEAR_FILES)
         wait = false;
-    if (!wait && which == 1 && p->has_files)
-        which = 3;
+    if (of_what == BY_WAITANY && !WAITANY_BEARS_INACTIVE && !any_active(p, s))
+        wait = false;
+    if (!wait && of_what == BY_WAITALL && p->has_files)
+        of_what = BY_WAITSOME;
     s->ignore = may_ignore(own, s->n);
     for (int i = 0; i < s->n; i++) {
         s->done[i] = false;
         s->told[i] = NULL;
     }
-    if (wait && (which != 2 || WAITANY_BEARS_INACTIVE || any_active(p, s)))
-        wait_call(p, s, which);
-    else
-        test_call(p, s, which);
+    make_call(p, s, of_what + !wait);
     for (int i = 0; i < s->n; i++)
         any = any || s->done[i];
-    EXPECT(any || !known || which == 1, "test call %d denies what MPI_Request_get_status has said",
-           which);
+    EXPECT(any || !known || of_what == BY_WAITALL,
+           "call %d denies what MPI_Request_get_status has said", of_what + !wait);
 }
 
 /* Tells the caller what a call has completed. */
@@ -370,7 +364,7 @@ static void complete_arrays(struct pool *p, struct rng *own, bool block, complet
     }
     for (int i = 3 + rng_below(own, 12); i > 0; i--) {
         int a = rng_below(own, ARRAYS);
-        call(p, own, &s[a], 1 + rng_below(own, 3), block && rng_chance(own, 30));
+        call(p, own, &s[a], 2 + 2 * rng_below(own, 3), block && rng_chance(own, 30));
         conclude(p, &s[a], done);
     }
     free(taken);
@@ -395,62 +389,34 @@ static void choose_inactive(const struct pool *p, struct rng *own, struct select
  * an any call is left out: MPICH 4.0.2 does not write it.) */
 static void complete_nothing(const struct pool *p, struct rng *own)
 {
-    int which = rng_below(own, 8), flag = 1, n = MPI_UNDEFINED, index[MAX_SELECTED], statuses = 0;
+    enum completion by = rng_below(own, NCOMPLETIONS);
+    int n, at[MAX_SELECTED];
     struct selection s;
 
     choose_inactive(p, own, &s);
     s.ignore = may_ignore(own, s.n);
-    if (which == 1 && !WAITANY_BEARS_INACTIVE)
-        which = 4;
-    if (which >= 6 && s.n == 0)
-        which = 0;
-    switch (which) {
-    case 0:
-        MPI_Waitall(s.n, s.request, many(&s));
-        statuses = s.n;
-        break;
-    case 1:
-        MPI_Waitany(s.n, s.request, &n, one(&s));
-        break;
-    case 2:
-        MPI_Waitsome(s.n, s.request, &n, index, many(&s));
-        break;
-    case 3:
-        MPI_Testall(s.n, s.request, &flag, many(&s));
-        statuses = s.n;
-        break;
-    case 4:
-        MPI_Testany(s.n, s.request, &n, &flag, one(&s));
-        break;
-    case 5:
-        MPI_Testsome(s.n, s.request, &n, index, many(&s));
-        break;
-    case 6:
-        MPI_Wait(s.request, one(&s));
-        statuses = 1;
-        break;
-    default:
-        MPI_Test(s.request, &flag, one(&s));
-        statuses = 1;
-        break;
-    }
-    EXPECT(flag && n == MPI_UNDEFINED, "call %d on %d inactive requests says %d, %d", which, s.n,
-           flag, n);
-    for (int i = 0; i < statuses; i++)
+    if (by == BY_WAITANY && !WAITANY_BEARS_INACTIVE)
+        by = BY_TESTANY;
+    if (completion_is_of_one(by) && s.n == 0)
+        by = BY_WAITALL;
+    int told = completion_is_of_one(by) ? 1 : completion_is_of_all(by) ? s.n : 0;
+    completion_call(by, s.n, s.request, &n, at, statuses(&s));
+    EXPECT_INT(n, told ? told : MPI_UNDEFINED, "call %d on %d inactive requests", by, s.n);
+    for (int i = 0; i < told; i++)
         check_empty(&s, &s.status[i]);
     for (int i = 0; i < s.n; i++)
         EXPECT(s.request[i] == p->request[s.index[i]], "call %d has changed an inactive request",
-               which);
+               by);
 }
 
 static void complete_some(struct pool *p, struct rng *own, bool block, completed *done)
 {
     struct selection s;
     bool wait = block && rng_chance(own, 50);
-    int which = rng_below(own, 4);
+    enum completion of_what = 2 * rng_below(own, 4);
 
-    selection_choose(p, own, which == 0 ? 1 : p->most, NULL, &s);
-    call(p, own, &s, which, wait);
+    selection_choose(p, own, of_what == BY_WAIT ? 1 : p->most, NULL, &s);
+    call(p, own, &s, of_what, wait);
     conclude(p, &s, done);
 }
 

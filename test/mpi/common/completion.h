@@ -1,10 +1,53 @@
 /* SPDX-License-Identifier: MIT */
-/* A pool of requests of all kinds, completed by random completion calls on random selections of
- * them. */
+/* The calls that complete requests, by number; and a pool of requests of all kinds, completed by
+ * random ones on random selections of them. */
 #ifndef NBC_TEST_COMPLETION_H
 #define NBC_TEST_COMPLETION_H
 
 #include "util.h"
+
+enum completion {
+    BY_WAIT,
+    BY_TEST,
+    BY_WAITALL,
+    BY_TESTALL,
+    BY_WAITANY,
+    BY_TESTANY,
+    BY_WAITSOME,
+    BY_TESTSOME,
+    NCOMPLETIONS
+};
+
+static inline bool completion_tests(enum completion by)
+{
+    return by % 2;
+}
+
+static inline bool completion_is_of_one(enum completion by)
+{
+    return by == BY_WAIT || by == BY_TEST;
+}
+
+static inline bool completion_is_of_all(enum completion by)
+{
+    return by == BY_WAITALL || by == BY_TESTALL;
+}
+
+static inline bool completion_is_of_any(enum completion by)
+{
+    return by == BY_WAITANY || by == BY_TESTANY;
+}
+
+/* Makes one call, MPI_Wait and MPI_Test with the first of n requests. Sets `done` to the number of
+ * entries that it completes, or to MPI_UNDEFINED if there is none that it could, and `at` to their
+ * places, in the order of the statuses: all places if the call is of all. statuses: NULL for those
+ * to be ignored. Returns the error of the call. */
+int completion_call(enum completion by, int n, MPI_Request *r, int *done, int *at,
+                    MPI_Status *statuses);
+
+/* Makes such calls until one has completed something, has nothing to complete, or fails. */
+int completion_until(enum completion by, int n, MPI_Request *r, int *done, int *at,
+                     MPI_Status *statuses);
 
 struct pool {
     int n, room;

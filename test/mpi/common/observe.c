@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "observe.h"
 
+#include "completion.h"
+
 #include <string.h>
 
 MPI_Comm comm;
@@ -85,21 +87,6 @@ void gate_open(void)
         MPI_Send(NULL, 0, MPI_INT, test_size - 1, GATE, MPI_COMM_WORLD);
 }
 
-int right(void)
-{
-    return (test_rank + 1) % test_size;
-}
-
-int left(void)
-{
-    return (test_rank + test_size - 1) % test_size;
-}
-
-int sum_of_ranks(void)
-{
-    return test_size * (test_size - 1) / 2;
-}
-
 MPI_Request sum_start(void)
 {
     MPI_Request r;
@@ -118,20 +105,44 @@ MPI_Request sum_init(void)
     return r;
 }
 
+/* --- generalized requests ----------------------------------------------------------------------*/
+
+int general_query(void *general, MPI_Status *s)
+{
+    const struct general *g = general;
+    MPI_Status_set_elements(s, MPI_INT, 1);
+    MPI_Status_set_cancelled(s, 0);
+    s->MPI_SOURCE = g->source;
+    s->MPI_TAG = g->tag;
+    return MPI_SUCCESS;
+}
+
+int general_release(void *general)
+{
+    ((struct general *)general)->released = true;
+    return MPI_SUCCESS;
+}
+
+int general_cancel(void *general, int complete)
+{
+    (void)general, (void)complete;
+    return MPI_SUCCESS;
+}
+
 /* --- requests that are not active --------------------------------------------------------------*/
 
 void single_inactive(MPI_Request r)
 {
     MPI_Request before = r;
     MPI_Status s;
-    int flag = 0;
+    int flag = 0, done, at[1];
 
+    for (enum completion by = BY_WAIT; by <= BY_TEST; by++) {
+        spoil(&s, 1);
+        OK(completion_call(by, 1, &r, &done, at, &s));
+        CHECK(done == 1 && is_empty(&s));
+    }
     spoil(&s, 1);
-    CHECK(MPI_Wait(&r, &s) == MPI_SUCCESS && is_empty(&s));
-    spoil(&s, 1);
-    CHECK(MPI_Test(&r, &flag, &s) == MPI_SUCCESS && flag && is_empty(&s));
-    spoil(&s, 1);
-    flag = 0;
     CHECK(MPI_Request_get_status(r, &flag, &s) == MPI_SUCCESS && flag && is_empty(&s));
     OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
     CHECK(r == before);
@@ -139,30 +150,20 @@ void single_inactive(MPI_Request r)
 
 void array_inactive(int n, MPI_Request *r)
 {
-    MPI_Status s[8], behind;
-    int index = 0, flag = 0, count = 0, indices[8];
+    enum { MOST = 8 };
 
-    spoil(s, n);
-    CHECK(MPI_Waitany(n, r, &index, s) == MPI_SUCCESS && index == MPI_UNDEFINED && is_empty(s));
-    spoil(s, n);
-    index = 0;
-    CHECK(MPI_Testany(n, r, &index, &flag, s) == MPI_SUCCESS && flag && index == MPI_UNDEFINED &&
-          is_empty(s));
-    CHECK(MPI_Waitsome(n, r, &count, indices, s) == MPI_SUCCESS && count == MPI_UNDEFINED);
-    count = 0;
-    CHECK(MPI_Testsome(n, r, &count, indices, s) == MPI_SUCCESS && count == MPI_UNDEFINED);
-    spoil(s, n + 1);
-    behind = s[n];
-    OK(MPI_Waitall(n, r, s));
-    for (int i = 0; i < n; i++)
-        CHECK(is_empty(&s[i]));
-    spoil(s, n);
-    flag = 0;
-    CHECK(MPI_Testall(n, r, &flag, s) == MPI_SUCCESS && flag);
-    for (int i = 0; i < n; i++)
-        CHECK(is_empty(&s[i]));
+    for (enum completion by = BY_WAITALL; by < NCOMPLETIONS; by++) {
+        MPI_Status s[MOST + 1], behind;
+        int done, at[MOST], told = completion_is_of_all(by) ? n : completion_is_of_any(by);
+        spoil(s, n + 1);
+        behind = s[n];
+        OK(completion_call(by, n, r, &done, at, s));
+        EXPECT_INT(done, completion_is_of_all(by) ? n : MPI_UNDEFINED, "call %d", by);
+        for (int i = 0; i < told; i++)
+            CHECK(is_empty(&s[i]));
+        CHECK(memcmp(&s[n], &behind, sizeof behind) == 0);
+    }
     OK(MPI_Waitall(n, r, MPI_STATUSES_IGNORE));
-    CHECK(memcmp(&s[n], &behind, sizeof behind) == 0);
 }
 
 void poll_status(MPI_Request r)

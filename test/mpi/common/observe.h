@@ -37,15 +37,21 @@ bool is_late(void);
 void gate_wait(void);
 void gate_open(void);
 
-int right(void);
-int left(void);
-int sum_of_ranks(void);
-
 /* Make a nonblocking and a persistent sum of one_in to one_out, which are set to test_rank and -1.
  */
 extern int one_in, one_out;
 MPI_Request sum_start(void);
 MPI_Request sum_init(void);
+
+/* A generalized request, whose status is that of a message of one int. The functions are those of
+ * MPI_Grequest_start, of a struct that begins with this one. */
+struct general {
+    int source, tag;
+    bool released;
+};
+int general_query(void *general, MPI_Status *s);
+int general_release(void *general);
+int general_cancel(void *general, int complete);
 
 /* Check that all completion calls on inactive requests return at once, with empty statuses. */
 void single_inactive(MPI_Request r);

@@ -163,6 +163,22 @@ void test_place(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Returns `small`, with NBC_SOAK=1 `soak`, and for fractions a number between. */
 int test_scale(int small, int soak);
 
+/* The neighbors of this rank in a ring of all, and the sum of all their numbers. */
+static inline int left(void)
+{
+    return (test_rank + test_size - 1) % test_size;
+}
+
+static inline int right(void)
+{
+    return (test_rank + 1) % test_size;
+}
+
+static inline int sum_of_ranks(void)
+{
+    return test_size * (test_size - 1) / 2;
+}
+
 /* Whether there are several ranks; whether nbcshim is tested, and not the MPI. */
 bool test_has_peers(void);
 bool test_has_shim(void);
