@@ -413,8 +413,8 @@ void nbc_origin_drop(const struct nbc_origin *origin)
 
 static int context_adopt(MPI_Comm comm, const struct nbc_origin *origin)
 {
-    struct nbc_context *stale,
-        *c = malloc(sizeof *c); /* calloc takes no block from glibc's cache */
+    struct nbc_context *c = malloc(sizeof *c); /* calloc takes no block from glibc's cache */
+    struct nbc_context *stale;
     if (!c)
         return MPI_ERR_NO_MEM;
     memset(c, 0, offsetof(struct nbc_context, recent));

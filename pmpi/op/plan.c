@@ -121,7 +121,7 @@ static bool keep_arrays(struct nbc_plan *p, const struct nbc_shape *s, const str
     char *room = p->arrays = malloc(bytes);
     if (!room)
         return false;
-    p->size += bytes; /* mutants: leave a count out: which plans are large */
+    p->size += bytes;
     p->send = copy_side(s, &call->send, true, &room);
     p->recv = copy_side(s, &call->recv, false, &room);
     /* A call with arrays and a NULL buffer is bound again: its arrays may describe no data. */
