@@ -264,6 +264,12 @@ static int read_options(int argc, char **argv)
     if ((info_options.threads || info_options.seconds) && !info_options.selftest)
         return info_fail(info_options.threads ? "--threads" : "--seconds",
                          "needs --selftest; see nbcinfo --help");
+    int wishes = (info_options.sections != 0) + info_options.selftest + info_options.cures +
+                 (info_options.choose != NULL) + (info_options.costs != NULL) +
+                 (info_options.schedule != NULL);
+    if (wishes > 1)
+        return info_fail("only one of these is possible",
+                         "a list, --choose, --costs, --schedule, --selftest, --cures");
     if (is_too_large(&info_options.call))
         return info_fail("--bytes", "too many for all ranks together");
     if (!info_options.sections)

@@ -174,6 +174,7 @@ refuses "--schedule: an algorithm that is not for two groups" 'it requires: an i
 for coll in scan exscan neighbor_alltoallw; do
     refuses "--choose: no $coll between groups" 'not defined on intercommunicators' --choose $coll --remote 3
 done
+refuses "two things at once" 'only one of these is possible' --choose bcast --costs bcast
 refuses "--choose: no such collective" 'no such collective' --choose nothing
 
 # --- schedules ------------------------------------------------------------------------------------

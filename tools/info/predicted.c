@@ -82,7 +82,7 @@ int info_choose(struct emit *e)
     int64_t segment;
     info_options.call.coll = nbc_coll_by_name(info_options.choose);
     if (info_options.call.coll == NBC_NCOLLS)
-        return info_fail(info_options.choose, "no such collective");
+        return info_fail(info_options.choose, "no such collective; see nbcinfo --algorithms");
     ask_environment(&info_options.call);
     if (!tool_rank_make(&rank, &info_options.call, 0))
         return info_fail("out of memory", NULL);
@@ -218,7 +218,7 @@ int info_schedule(void)
     *colon = '\0';
     info_options.call.coll = nbc_coll_by_name(name);
     if (info_options.call.coll == NBC_NCOLLS)
-        return info_fail(name, "no such collective");
+        return info_fail(name, "no such collective; see nbcinfo --algorithms");
     const struct nbc_alg *alg = nbc_alg_by_name(info_options.call.coll, colon + 1);
     if (!alg)
         return info_fail(colon + 1,
@@ -282,7 +282,7 @@ int info_costs(struct emit *e)
     enum nbc_coll coll = nbc_coll_by_name(info_options.costs);
     int status = 0;
     if (coll == NBC_NCOLLS && strcmp(info_options.costs, "all") != 0)
-        return info_fail(info_options.costs, "no such collective");
+        return info_fail(info_options.costs, "no such collective; see nbcinfo --algorithms");
     if (has_too_many_ranks())
         return info_fail("--ranks", "costs are limited to 1024 ranks");
     emit_begin(e);
