@@ -575,7 +575,7 @@ TEST(partitioned_ones)
 {
 #ifdef HAVE_MPI_PSEND_INIT
     enum { PARTS = 3, ROUNDS = 3, ALL = 3 };
-    int out[PARTS], in[PARTS];
+    int out[PARTS] = {0}, in[PARTS];
     MPI_Status statuses[ALL];
     MPI_Request r[ALL];
     MPI_Psend_init(out, PARTS, 1, MPI_INT, right(), DATA, comm, MPI_INFO_NULL, &r[0]);
