@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unwind.h>
 
 #include "base/in_mpi.h"
@@ -97,12 +98,22 @@ static void look_at_function(struct walk *w, const void *start, const char *site
     w->left = w->left || !of_shim;
 }
 
+/* Where the walk ends: while the dynamic linker binds a function, the frames below its own are not
+ * found on arm64 (glibc 2.36), and to look for them there crashes. */
+static bool is_of_linker(const void *site)
+{
+    const unsigned long linker = getauxval(AT_BASE);
+    return linker && (uintptr_t)object_with(site) == linker;
+}
+
 static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *context, void *to)
 {
     uintptr_t addresses[] = {_Unwind_GetRegionStart(context), _Unwind_GetIP(context)};
     void *start, *site;
     memcpy(&start, &addresses[0], sizeof start);
     memcpy(&site, &addresses[1], sizeof site);
+    if (is_of_linker(site))
+        return _URC_NORMAL_STOP;
     look_at_function(to, start, site);
     return _URC_NO_REASON;
 }
