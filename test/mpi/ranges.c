@@ -376,6 +376,17 @@ TEST(many_persistent)
             OK(MPI_Request_free(&op[c][i].request));
 }
 
+/* More persistent operations, one after the other, than there are tags for them. */
+TEST(tags_are_given_back)
+{
+    enum { MANY = 70000 };
+    MPI_Request request;
+    for (int i = 0; i < MANY && test_has_persistent(); i++) {
+        OK(MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &request));
+        OK(MPI_Request_free(&request));
+    }
+}
+
 /* The ranges that the tests have used are back. */
 TEST(ranges_are_back)
 {
