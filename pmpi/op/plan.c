@@ -177,7 +177,7 @@ static void plan_retire(struct nbc_plan *plan)
         plan->idle = run->next;
         nbc_run_free(run);
     }
-    plan->nidle = MAX_IDLE; /* nbc_plan_give frees the runs */
+    plan->nidle = 0;
     nbc_plan_release(plan);
 }
 
@@ -322,7 +322,7 @@ static __attribute__((cold)) void large_use(struct nbc_plan *plan)
 
 void nbc_plan_give(struct nbc_plan *plan, struct nbc_run *run)
 {
-    if (plan->nidle >= MAX_IDLE || run->exec.abandoned) {
+    if (!plan->list || plan->nidle >= MAX_IDLE || run->exec.abandoned) {
         nbc_run_free(run);
         return;
     }

@@ -54,7 +54,7 @@ struct nbc_plan {
      * alias_offset apart (see nbc_bound). */
     bool needs_send, needs_recv;
     int64_t alias_offset;
-    struct nbc_plan **list, *next;    /* the list of plans that it is in, and the next one there */
+    struct nbc_plan **list, *next; /* the cache's list that has it, NULL: dropped; the next one */
     struct nbc_plan *later, *earlier; /* if large: of those, by use */
     size_t size;                      /* bytes of the plan */
     struct nbc_run *idle;             /* idle runs of this plan, linked by next */

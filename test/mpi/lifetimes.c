@@ -465,6 +465,19 @@ static void refused(int i)
         MPI_Request_free(&r[k]);
 }
 
+/* More calls that differ than nbcshim keeps plans, all pending at once: it drops plans in use. */
+static void differing(int i)
+{
+    enum { CALLS = 100 };
+    static int in[CALLS], out[CALLS][CALLS];
+    MPI_Request r[CALLS];
+
+    (void)i;
+    for (int k = 0; k < CALLS; k++)
+        MPI_Iallreduce(in, out[k], k + 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r[k]);
+    MPI_Waitall(CALLS, r, MPI_STATUSES_IGNORE);
+}
+
 /* After a first part that fills every pool, the rest must not need more. The pieces that nbcshim
  * holds are counted, so 64 rounds show a piece that every eighth round leaves behind. In a
  * soak, and where nothing counts, memory as a whole is looked at as well, over `many` rounds. */
@@ -537,6 +550,7 @@ TEST(memory_is_flat)
     flat(operation, rounds(2000, 30000, 1000000), "collective");
     flat(long_array, rounds(300, 3000, 30000), "200 at once");
     flat(forgotten, TOGETHER * rounds(24, 240, 480), "collective and freed type");
+    flat(differing, rounds(64, 240, 2400), "100 that differ");
     flat(operators, rounds(1500, 15000, 30000), "operator");
     MPI_Comm_dup(MPI_COMM_SELF, &returning);
     MPI_Comm_set_errhandler(returning, MPI_ERRORS_RETURN);
