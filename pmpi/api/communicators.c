@@ -60,8 +60,7 @@ static int comm_prepare(MPI_Comm parent, bool duplicate, struct nbc_origin *orig
     bool searches = origin->range < 0 && !c->spans_jobs && nbc_ranges_on(&nbc_ranges);
     nbc_unlock();
     if (!searches)
-        return NBC_CONSTRUCTORS_WAIT ? nbc_barrier_before_outside_loop(parent)
-                                     : nbc_barrier_before(parent);
+        return nbc_barrier_before_constructor(parent);
     nbc_progress_duplicates(parent);
     struct nbc_spare_ranges *spare = nbc_hooked && !NBC_CONSTRUCTORS_WAIT ? &c->spare : NULL;
     nbc_lock();

@@ -8,6 +8,7 @@
 #include "base/settings.h"
 #include "base/state.h"
 #include "below/hook.h"
+#include "below/quirks.h"
 #include "engine/calls.h"
 #include "engine/progress.h"
 #include "hookless/signal.h"
@@ -45,11 +46,17 @@ int nbc_barrier_before_outside_loop(MPI_Comm comm)
     return barrier(comm, forced ? nbc_call_forced : nbc_call_blocking);
 }
 
+int nbc_barrier_before_constructor(MPI_Comm comm)
+{
+    return NBC_CONSTRUCTORS_WAIT ? nbc_barrier_before_outside_loop(comm) : nbc_barrier_before(comm);
+}
+
 int nbc_barrier_before_group(struct nbc_context *c, MPI_Group group, int tag)
 {
     const struct nbc_signal signal = {.kind = NBC_SIGNAL_GROUP, .number = tag};
     int me = MPI_UNDEFINED;
-    if (!is_needed() || group == MPI_GROUP_NULL || c->members.remote_size)
+    if (!(is_needed() || NBC_CONSTRUCTORS_WAIT) || group == MPI_GROUP_NULL ||
+        c->members.remote_size)
         return MPI_SUCCESS; /* of a wrong group or communicator the MPI raises the error */
     NEXT(Group_rank)(group, &me);
     return me == MPI_UNDEFINED ? MPI_SUCCESS

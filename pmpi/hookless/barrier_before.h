@@ -7,8 +7,8 @@
  *
  * All ranks of a group decide alike: whether there is a barrier depends on what they have agreed on
  * (that the communicator has a context, the hook, the settings), never on pending operations. With
- * the hook, or with NBCSHIM_BLOCKING=native, there is none; but NBCSHIM_CHECK compares the ranks'
- * calls in the barriers, so it has them with the hook too.
+ * the hook, or with NBCSHIM_BLOCKING=native, there is none but those of the constructors of some
+ * MPIs; NBCSHIM_CHECK compares the ranks' calls in the barriers, so it has them with the hook too.
  *
  * All without the lock. */
 #ifndef NBC_BARRIER_BEFORE_H
@@ -25,6 +25,10 @@ int nbc_barrier_before(MPI_Comm comm);
 
 /* The same before a call that waits outside the progress loop of the MPI: with the hook, too. */
 int nbc_barrier_before_outside_loop(MPI_Comm comm);
+
+/* The same before a call that makes a communicator, window or file: with the hook, too, where the
+ * MPI makes these in an order that the ranks may not share (NBC_CONSTRUCTORS_WAIT). */
+int nbc_barrier_before_constructor(MPI_Comm comm);
 
 /* The same before a call that is collective over a group of ranks in a communicator. tag
  * distinguishes the calls of several threads for groups that overlap. */

@@ -51,7 +51,7 @@ EXPORT(int, File_open,
 {
     if (!nbc_comm_is_ours(comm))
         return NEXT(File_open)(comm, filename, amode, info, fh); /* unreached: within the MPI */
-    int error = nbc_barrier_before(comm);
+    int error = nbc_barrier_before_constructor(comm);
     if (error)
         return error; /* unreached: the MPI fails */
     BELOW(error = NEXT(File_open)(comm, filename, amode, info, fh));

@@ -31,7 +31,7 @@ static int win_raise(MPI_Win win, int error)
     {                                                                                   \
         if (!nbc_comm_is_ours(comm))                                                    \
             return NEXT(name) args;                                                     \
-        int error = nbc_barrier_before(comm);                                           \
+        int error = nbc_barrier_before_constructor(comm);                               \
         if (!error)                                                                     \
             error = NEXT(name) args;                                                    \
         return error ? error : nbc_object_barrier_new(NBC_WINDOW, NBC_KEY(*win), comm); \

@@ -341,6 +341,58 @@ TEST(others_are_ahead)
     OK(MPI_Comm_free(&parent));
 }
 
+enum object { WINDOW, ALLOCATED_WINDOW, OPENED_FILE, GROUP, OBJECTS };
+
+static void make_object(enum object kind, MPI_Comm parent)
+{
+    MPI_Comm made;
+    MPI_Group all;
+    MPI_File file;
+    MPI_Win win;
+    int *base, x = 0;
+    if (kind == WINDOW) {
+        OK(MPI_Win_create(&x, sizeof x, 1, MPI_INFO_NULL, parent, &win));
+        OK(MPI_Win_free(&win));
+    } else if (kind == ALLOCATED_WINDOW) {
+        OK(MPI_Win_allocate(sizeof x, 1, MPI_INFO_NULL, parent, &base, &win));
+        OK(MPI_Win_free(&win));
+    } else if (kind == OPENED_FILE) {
+        OK(MPI_File_open(parent, "/dev/null", MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
+        OK(MPI_File_close(&file));
+    } else {
+        OK(MPI_Comm_group(parent, &all));
+        OK(MPI_Comm_create_group(parent, all, 7, &made));
+        use(made);
+        OK(MPI_Comm_free(&made));
+        OK(MPI_Group_free(&all));
+    }
+}
+
+/* The last rank completes an MPI_Comm_idup before it makes a window, a file or a communicator of a
+ * group, in which the others are already. */
+TEST(objects_are_ahead)
+{
+    MPI_Comm parent, other, copy;
+    MPI_Request request;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &parent));
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &other));
+    for (int kind = 0; kind < OBJECTS && test_size > 1; kind++) {
+        OK(MPI_Barrier(parent));
+        if (test_rank == test_size - 1)
+            usleep(50000);
+        OK(MPI_Comm_idup(other, &copy, &request));
+        if (test_rank == test_size - 1)
+            OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        make_object(kind, parent);
+        if (test_rank != test_size - 1)
+            OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        use(copy);
+        OK(MPI_Comm_free(&copy));
+    }
+    OK(MPI_Comm_free(&other));
+    OK(MPI_Comm_free(&parent));
+}
+
 /* Many pending together, of communicators that overlap. */
 static void idup_overlapping(void)
 {
