@@ -45,11 +45,32 @@ static function *as_function(void *object)
     return f;
 }
 
+#ifdef PIC
+/* A symbol of the library that contains the address, or of one that this depends on; NULL if there
+ * is none. */
+static void *look_into(const void *address, const char *symbol)
+{
+    Dl_info info;
+    void *library = NULL, *found = NULL;
+    if (address && dladdr(address, &info))
+        library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (!library)
+        return NULL; /* unreached: the program itself */
+    found = dlsym(library, symbol);
+    dlclose(library); /* it stays: its code is in use */
+    return found;
+}
+
 void *nbc_next_object(const char *symbol)
 {
-    void *object = dlsym(RTLD_NEXT, symbol);
-    return object ? object : dlsym(RTLD_DEFAULT, symbol);
+    return look_into(data_address((function *)NEXT(Init)), symbol);
 }
+#else
+void *nbc_next_object(const char *symbol)
+{
+    return dlsym(RTLD_DEFAULT, symbol);
+}
+#endif
 
 function *nbc_next_function(const char *symbol)
 {
@@ -95,18 +116,8 @@ static void *look_up(const char *symbol)
 
 function *nbc_next_symbol(const char *symbol, const void *caller)
 {
-    Dl_info called;
     void *found = dlsym(RTLD_NEXT, symbol);
-    if (found || !dladdr(caller, &called))
-        return as_function(found);
-    /* unreached: an MPI that only its caller has */
-    void *library = dlopen(called.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    if (library) { /* unreached: an MPI that only its caller has */
-        /* unreached below: an MPI that only its caller has */
-        found = dlsym(library, symbol);
-        dlclose(library); /* it stays: its code is being executed */
-    }
-    return as_function(found); /* unreached: an MPI that only its caller has */
+    return as_function(found ? found : look_into(caller, symbol));
 }
 
 static function *find_symbol(const char *prefix, const char *name)
