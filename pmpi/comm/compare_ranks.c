@@ -187,7 +187,9 @@ static void put_groups(struct nbc_line *l, const struct assembly *a)
 static int end_job(const struct assembly *a)
 {
     int nothing = 0;
-    return a->rank == 0 ? nbc_line_abort(a->comm) : NEXT(Bcast)(&nothing, 1, MPI_INT, 0, a->comm);
+    if (a->rank == 0)
+        nbc_line_abort(a->comm);
+    return NEXT(Bcast)(&nothing, 1, MPI_INT, 0, a->comm);
 } /* unreached: in a process that writes no counts */
 
 /* Rank 0 writes a line, after each rank has stated a text and a value. outcome: the end of the

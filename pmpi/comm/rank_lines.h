@@ -35,9 +35,8 @@ void nbc_line_put_ranks(struct nbc_line *l, int size, const struct nbc_rank *ran
 /* Writes the line, and ends it. In a signal handler, too. */
 void nbc_line_print(struct nbc_line *l);
 
-/* MPI_Abort, after the launcher has had time to read what was written. Returns only if MPI_Abort
- * does. */
-int nbc_line_abort(MPI_Comm comm);
+/* MPI_Abort, after the launcher has had time to read what was written. */
+_Noreturn void nbc_line_abort(MPI_Comm comm);
 
 /* The host of this process. */
 void nbc_host_own(char host[NBC_HOST_LENGTH]);
