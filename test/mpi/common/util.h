@@ -51,9 +51,9 @@ enum { IS_MPICH_43 = 1 };
 enum { IS_MPICH_43 = 0 };
 #endif
 
-/* MPI_Request_get_status of these and of Intel MPI completes a persistent request: a test after it
- * finds an inactive one. */
-#ifdef I_MPI_VERSION
+/* MPI_Request_get_status of Intel MPI, and of MPICH from 4.2 on, completes a persistent request: a
+ * test after it finds an inactive one. */
+#if defined I_MPI_VERSION || (defined MPICH_NUMVERSION && MPICH_NUMVERSION >= 40200000)
 enum { GET_STATUS_COMPLETES = 1 };
 #else
 enum { GET_STATUS_COMPLETES = IS_MPICH_43 };
