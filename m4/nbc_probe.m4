@@ -177,7 +177,7 @@ AC_DEFINE_UNQUOTED([NBC_SOCKETS_EAGER], [$nbc_eager],
     [What the MPI sends over sockets without a handshake, unless it has been told otherwise: Open MPI 64 KiB
      with its header, MPICH over UCX less than 24 KiB.])
 NBC_MPI_LAUNCHER=$NBC_MPI_FLAVOR
-AS_IF([test $NBC_MPI_FLAVOR = abi],
+AS_CASE([$NBC_MPI_FLAVOR], [abi | mpich],
     [AS_CASE([`$MPIEXEC --version 2>/dev/null </dev/null`],
         [*"Open MPI"* | *OpenRTE* | *PRRTE*], [NBC_MPI_LAUNCHER=openmpi], [NBC_MPI_LAUNCHER=mpich])])
 AC_SUBST([NBC_MPI_LAUNCHER])

@@ -81,7 +81,7 @@ built_again=(check_LTLIBRARIES=test/mpi/yield.la)
 # are built.
 build_mpi22()
 {
-    logged mpi22-standin test/mpi22/standin.sh _build/mpi22-standin
+    logged mpi22-standin env MPIEXEC="$(mpich_launcher | cut -d ' ' -f 1)" test/mpi22/standin.sh _build/mpi22-standin
     NBC_SHARED_CFLAGS= configure_tree mpi22 "$root/_build/mpi22-standin/bin/mpicc22" CFLAGS=-O0
 }
 

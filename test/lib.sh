@@ -112,7 +112,7 @@ beside=${NBC_BESIDE:-0} # other tests that keep a processor busy
 
 # Where ranks of MPICH outnumber processors, one that is idle sleeps (test/mpi/yield.c): yields took half of the
 # processors' time. In a soak it yields. Open MPI's does so too.
-[ "$MPI_LAUNCHER" != mpich ] || [ -n "${NBC_SOAK:-}" ] || export NBC_NAP=${NBC_NAP:-50000}
+[[ " $MPI_FLAVOR $MPI_LAUNCHER " != *" mpich "* ]] || [ -n "${NBC_SOAK:-}" ] || export NBC_NAP=${NBC_NAP:-50000}
 
 # The MPIs leave memory behind at exit, in modules that they have unloaded by then: leaks are no
 # failure, and only ours are looked for (own_leaks, where detect_leaks=1 follows). Freed memory is held
@@ -171,7 +171,7 @@ mpi_command()
     # Idle ranks of MPICH spin for their whole time slice: a barrier of 4 ranks on 2 cores takes
     # 15 ms, and 33 µs when they yield.
     [ $((ranks * threads + beside)) -le "$cores" ] || crowded=1
-    if [ $crowded = 1 ] && { [ "$MPI_LAUNCHER" = mpich ] || [ "${NBC_NAP:-}" ]; }; then
+    if [ $crowded = 1 ] && { [[ " $MPI_FLAVOR $MPI_LAUNCHER " == *" mpich "* ]] || [ "${NBC_NAP:-}" ]; }; then
         preload="${preload:-$(sanitizer_runtime)} $PWD/test/mpi/.libs/yield.so"
     fi
     set -f

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether the launcher has started several processes of which each is alone in MPI_COMM_WORLD: the
  * launcher and the MPI do not understand each other. */
+#define _GNU_SOURCE
 #include "diag/diag.h"
 
+#include <dlfcn.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +56,15 @@ int nbc_launcher_rank(void)
     return -1;
 }
 
+/* The MPICH of Ubuntu 24.04 asks for its ranks by PMIx alone, which its own launcher does not
+ * answer. */
+static const char *advice(void)
+{
+    if (getenv("SLURM_STEP_NUM_TASKS"))
+        return " (srun: try another --mpi=)";
+    return dlsym(RTLD_DEFAULT, "PMIx_Init") ? " (this one uses PMIx: try mpiexec of Open MPI)" : "";
+}
+
 void nbc_launcher_check(int size)
 {
     const struct launcher *l = size == 1 ? starter_of_several() : NULL;
@@ -63,6 +74,5 @@ void nbc_launcher_check(int size)
         stderr,
         "nbcshim: %s=%d, but each of these processes is alone in MPI_COMM_WORLD: the launcher is "
         "not one for this MPI%s\n",
-        l->size, number(l->size),
-        getenv("SLURM_STEP_NUM_TASKS") ? " (srun: try another --mpi=)" : "");
+        l->size, number(l->size), advice());
 }

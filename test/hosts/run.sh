@@ -25,7 +25,7 @@ declare -A layouts=([2x2]="h1:2,h2:2" [4x1]="h1:1,h2:1,h3:1,h4:1" [2+1+3]="h1:2,
 # What makes the launcher use these hosts, and the MPI the network between them.
 host_options() # layout
 {
-    case $MPI_FLAVOR in
+    case $MPI_LAUNCHER in
     openmpi)
         echo --host "${layouts[$1]}" --mca plm_rsh_agent "$hosts/on" --mca pml ob1 \
             --mca btl tcp,self,vader --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0

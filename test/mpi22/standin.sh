@@ -55,6 +55,6 @@ for word; do
 done
 exec $cc "\$@" \$include \$link
 END
-printf '#!/bin/sh\nexec %s "$@"\n' "$(command -v "${mpicc/mpicc/mpiexec}")" \
+printf '#!/bin/sh\nexec %s "$@"\n' "$(command -v "${MPIEXEC:-${mpicc/mpicc/mpiexec}}")" \
     >"$directory/bin/mpiexec22"
 chmod +x "$directory"/bin/mpi*

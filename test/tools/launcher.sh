@@ -37,6 +37,26 @@ alone "in a shell of srun --pty" 0 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0 SLURM_P
 alone "no launcher" 0 NBCSHIM=on
 alone "with NBCSHIM=off nothing is said" 0 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0 NBCSHIM=off
 
+# A library that is called as the PMIx library calls itself, and that calls that one, if the MPI has it.
+if [ "$MPI_FLAVOR" = mpich ]; then
+    cat >"$scratch/pmix.c" <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+int PMIx_Init(void *process, void *info, unsigned long n)
+{
+    int (*next)(void *, void *, unsigned long) =
+        (int (*)(void *, void *, unsigned long))dlsym(RTLD_NEXT, "PMIx_Init");
+    return next ? next(process, info, n) : -1;
+}
+END
+    expect "a library with a function of PMIx compiles" $CC -shared -fPIC -o "$scratch/pmix.so" "$scratch/pmix.c" -ldl
+    runtime="${runtime:+$runtime:}$scratch/pmix.so"
+    alone "a launcher that does not speak PMIx, which the MPI does: a line" 1 JSM_NAMESPACE_SIZE=4 JSM_NAMESPACE_RANK=0
+    grep -q 'this one uses PMIx: try mpiexec of Open MPI' "$scratch/log"
+    result $? "it says which one does"
+    runtime=$(sanitizer_runtime)
+fi
+
 # Launched: the variables of the step in which the launcher's daemons run.
 for ranks in 1 2; do
     mpi_command $ranks "$runtime" "SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0" "$app"

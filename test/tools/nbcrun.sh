@@ -327,6 +327,17 @@ prints "an MPI that the dynamic linker does not find, and the launcher of anothe
 nbcrun: warning: $ompi is a launcher of Open MPI, but $scratch/lost/lib/libnbcshim.so is for libmpi.so.12
 $ompi -x LD_PRELOAD=$scratch/lost/lib/libnbcshim.so sh -c true" \
     "$scratch/lost/bin/nbcrun" --print "$ompi" sh -c true
+prints "the launcher of Open MPI and another MPI" \
+    "nbcrun: warning: $ompi is a launcher of Open MPI, but $shim is for libmpich.so.99
+$ompi -x LD_PRELOAD=$shim $app" \
+    "$nbcrun" --print "$ompi" "$app"
+make_mpi pmix libmpich.so.99 && pmix=$scratch/pmix/mpi &&
+    $CC -shared -fPIC -Wl,-soname,libpmix.so.2 -o "$pmix/libpmix.so.2" "$scratch/nothing.c" &&
+    $CC -shared -fPIC -Wl,-soname,libmpich.so.99 -Wl,--no-as-needed -o "$pmix/libmpich.so.99" "$scratch/mpi.c" \
+        "$pmix/libpmix.so.2" -Wl,-rpath,"$pmix"
+prints "the launcher of Open MPI and an MPI that speaks PMIx" \
+    "$ompi -x LD_PRELOAD=$scratch/pmix/lib/libnbcshim.so $scratch/pmix/app" \
+    "$scratch/pmix/bin/nbcrun" --print "$ompi" "$scratch/pmix/app"
 
 # The ABI of MPI-5: a library of another name.
 shim_abi=$scratch/abi/lib/libnbcshim_abi.so
@@ -449,7 +460,7 @@ passes_on() # NAME FLAG...
     [ $status = 0 ] || comment "$(cat "$scratch/log")"
 }
 # The Hydra of MPICH2 1.4 does not know the option.
-if [ "$MPI_FLAVOR" = mpich ] && "$MPIEXEC" -localhost 127.0.0.1 -n 1 true >"$scratch/log" 2>&1; then
+if [ "$MPI_LAUNCHER" = mpich ] && "$MPIEXEC" -localhost 127.0.0.1 -n 1 true >"$scratch/log" 2>&1; then
     passes_on "the ranks of another host are preloaded, and have the variables"
     passes_on "with -genvnone, too" -genvnone
     passes_on "with -genvlist, too" -genvlist PATH
