@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Fortran entry points of the collectives that the MPI's own Fortran binding lacks (fortran.def).
- * They serve mpif.h, mpi and mpi_f08 alike: handles are INTEGERs or types of one INTEGER, passed by
- * reference, and an absent IERROR is a null pointer. They call MPI_X, so that tools see them.
+/* Fortran entry points of the collectives that the MPI's own Fortran binding lacks (fortran.def),
+ * or whose requests that binding takes for the MPI's own (NBC_FORTRAN_KEEPS_ARRAYS). They serve
+ * mpif.h, mpi and mpi_f08 alike: handles are INTEGERs or types of one INTEGER, passed by reference,
+ * and an absent IERROR is a null pointer. They call MPI_X, so that tools see them.
  *
  * Their names are in lower case, followed by no, one and two underscores, as compilers make them
  * from MPI_X; the modules bind to one underscore.
@@ -14,10 +15,32 @@
 
 #include "below/next.h"
 
-#if defined NBC_FORTRAN && (defined PIC || defined NBC_FORTRAN_ALL)
+/* Open MPI's binding converts arrays of datatypes. From 5.0 on it writes the converted ones, to be
+ * freed later, into the request, which it takes for one of the MPI's collectives whatever it is:
+ * memory of other things is overwritten. (5.0.7 also converts as many for a neighborhood as the
+ * communicator has ranks.) */
+#if defined OPEN_MPI && (defined PIC || defined NBC_FORTRAN_ALL)
+#define NBC_FORTRAN_KEEPS_ARRAYS
+#undef NBC_FORTRAN_IALLTOALLW
+#undef NBC_FORTRAN_ALLTOALLW_INIT
+#undef NBC_FORTRAN_INEIGHBOR_ALLTOALLW
+#undef NBC_FORTRAN_NEIGHBOR_ALLTOALLW_INIT
+#define NBC_FORTRAN_IALLTOALLW 1
+#define NBC_FORTRAN_ALLTOALLW_INIT 1
+#define NBC_FORTRAN_INEIGHBOR_ALLTOALLW 1
+#define NBC_FORTRAN_NEIGHBOR_ALLTOALLW_INIT 1
+#endif
+
+#if defined NBC_FORTRAN_KEEPS_ARRAYS || \
+    (defined NBC_FORTRAN && (defined PIC || defined NBC_FORTRAN_ALL))
 
 #include <stdbool.h>
 #include <stdlib.h>
+
+#ifndef NBC_FORTRAN_ALL
+#include "base/state.h"
+#include "comm/context.h"
+#endif
 
 _Static_assert(sizeof(MPI_Fint) == sizeof(int), "argument arrays are passed on as they are");
 
@@ -156,12 +179,33 @@ static void fortran_finish(struct scope *s, int error, MPI_Request handle, MPI_F
 #define HAS_EDGES(displs) _Generic((displs), const MPI_Aint *: true, default: false)
 /* clang-format on */
 
-#define ALIAS(lower, ...)                                                        \
-    void mpi_##lower(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));     \
-    void mpi_##lower##__(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_"))); \
-    void pmpi_##lower(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));    \
-    void pmpi_##lower##_(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_"))); \
-    void pmpi_##lower##__(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));
+#define ALIAS_AS(alias_name, lower, ...) \
+    void alias_name(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));
+#define ALIAS(lower, ...)                            \
+    ALIAS_AS(mpi_##lower, lower, __VA_ARGS__)        \
+    ALIAS_AS(mpi_##lower##__, lower, __VA_ARGS__)    \
+    ALIAS_AS(mpi_##lower##_f08_, lower, __VA_ARGS__) \
+    ALIAS_AS(pmpi_##lower, lower, __VA_ARGS__)       \
+    ALIAS_AS(pmpi_##lower##_, lower, __VA_ARGS__)    \
+    ALIAS_AS(pmpi_##lower##__, lower, __VA_ARGS__)   \
+    ALIAS_AS(pmpi_##lower##_f08_, lower, __VA_ARGS__)
+
+#define NAME(kind, name) name,
+
+/* Calls the MPI's own binding, if it has the function, for an operation that is the MPI's. */
+#ifdef NBC_FORTRAN_ALL
+#define NATIVE(lower, ITEMS, MORE)
+#else
+#define NATIVE(lower, ITEMS, MORE)                                                        \
+    if (!nbc_enabled || !nbc_comm_is_ours(scope.comm)) {                                  \
+        __typeof__(mpi_##lower##_) *next = (__typeof__(mpi_##lower##_) *)nbc_next_symbol( \
+            "mpi_" #lower "_", __builtin_return_address(0));                              \
+        if (next) {                                                                       \
+            next(ITEMS(NAME) comm, MORE(NAME) request, ierror);                           \
+            return;                                                                       \
+        }                                                                                 \
+    }
+#endif
 
 /* MORE: what persistent functions have between comm and request. */
 #define FUNCTION(Name, lower, ITEMS, MORE)                                                \
@@ -170,6 +214,7 @@ static void fortran_finish(struct scope *s, int error, MPI_Request handle, MPI_F
     {                                                                                     \
         struct scope scope = {.comm = MPI_Comm_f2c(*comm)};                               \
         MPI_Request handle = MPI_REQUEST_NULL;                                            \
+        NATIVE(lower, ITEMS, MORE)                                                        \
         int error = MPI_##Name(ITEMS(ARG) scope.comm, MORE(ARG) & handle);                \
         fortran_finish(&scope, error, handle, request, ierror);                           \
     }                                                                                     \

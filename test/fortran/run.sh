@@ -89,6 +89,20 @@ for ((b = 1; b <= last; b++)); do
     expect "${bindings[b]}: nbcshim's names, 2 ranks" right "names$b"
 done
 
+# Where nbcshim is not active, the MPI's own binding makes the operation, which keeps what it converts.
+passed_on() # binding
+{
+    mpi_command 2 "$(sanitizer_runtime) $library" "NBCSHIM=off" "$scratch/native$1"
+    guarded 60 "$scratch/log" "${launch[@]}" && [ "$(grep -c '^all right' "$scratch/log")" = 2 ] ||
+        { cat "$scratch/log" && false; }
+}
+case $NBC_FORTRAN_LACKS in *ialltoallw*) last_native=0 ;; *) last_native=$last ;; esac
+sources=native
+for ((b = 1; b <= last_native; b++)); do
+    expect "${bindings[b]}: a program with an MPI_Ialltoallw compiles" compile "native$b" $b
+    expect "${bindings[b]}: the MPI's MPI_Ialltoallw, 2 ranks" passed_on $b
+done
+
 # A tool sees Fortran's calls where the MPI's binding calls MPI_X (MPICH's does, Open MPI's does not),
 # and those of our entry points everywhere.
 tracer()
