@@ -69,16 +69,17 @@ nbc_probe_fortran ()
 
 nbc_save_CPPFLAGS=$CPPFLAGS
 CPPFLAGS="$CPPFLAGS $MPI_CPPFLAGS"
+AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>]],
+    [[char same[sizeof(MPI_Fint) == sizeof(int) ? 1 : -1]; (void)same;]])],
+    [nbc_fint=yes; AC_DEFINE([NBC_FINT_IS_INT], [1], [Define to 1 if an INTEGER of Fortran is an int.])],
+    [nbc_fint=no])
 AC_MSG_CHECKING([for the MPI's Fortran compiler])
 nbc_fortran=no
-AS_IF([test "$MPIFC" != no && AS_ECHO(["program nbc
+AS_IF([test "$MPIFC" != no && test $nbc_fint = yes && AS_ECHO(["program nbc
 include 'mpif.h'
 integer :: error
 call mpi_init(error)
-end program"]) | nbc_fortran_links],
-    [AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>]],
-        [[char same[sizeof(MPI_Fint) == sizeof(int) ? 1 : -1]; (void)same;]])],
-        [nbc_fortran=yes])])
+end program"]) | nbc_fortran_links], [nbc_fortran=yes])
 CPPFLAGS=$nbc_save_CPPFLAGS
 AS_IF([test $nbc_fortran = yes], [AC_MSG_RESULT([$MPIFC])], [AC_MSG_RESULT([none]); MPIFC=no])
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Fortran entry points of the collectives that the MPI's own Fortran binding lacks (fortran.def),
- * or whose requests that binding takes for the MPI's own (NBC_FORTRAN_KEEPS_ARRAYS). They serve
- * mpif.h, mpi and mpi_f08 alike: handles are INTEGERs or types of one INTEGER, passed by reference,
- * and an absent IERROR is a null pointer. They call MPI_X, so that tools see them.
+ * or, on Open MPI, of all. They serve mpif.h, mpi and mpi_f08 alike: handles are INTEGERs or types
+ * of one INTEGER, passed by reference, and an absent IERROR is a null pointer. They call MPI_X, so
+ * that tools see them.
  *
  * Their names are in lower case, followed by no, one and two underscores, as compilers make them
- * from MPI_X; the modules bind to one underscore.
+ * from MPI_X; the modules bind to one underscore. The procedures of Open MPI's mpi_f08 end in
+ * _f08_.
  *
  * The static library has no Fortran entry points. The bindings of an MPI may call PMPI_X in
  * MPI_Init, MPI_Start or MPI_Wait (Open MPI's do, and MPICH's of mpi_f08), which in a static
@@ -15,29 +16,25 @@
 
 #include "below/next.h"
 
-/* Open MPI's binding converts arrays of datatypes. From 5.0 on it writes the converted ones, to be
- * freed later, into the request, which it takes for one of the MPI's collectives whatever it is:
- * memory of other things is overwritten. (5.0.7 also converts as many for a neighborhood as the
- * communicator has ranks.) */
-#if defined OPEN_MPI && (defined PIC || defined NBC_FORTRAN_ALL)
-#define NBC_FORTRAN_KEEPS_ARRAYS
-#undef NBC_FORTRAN_IALLTOALLW
-#undef NBC_FORTRAN_ALLTOALLW_INIT
-#undef NBC_FORTRAN_INEIGHBOR_ALLTOALLW
-#undef NBC_FORTRAN_NEIGHBOR_ALLTOALLW_INIT
-#define NBC_FORTRAN_IALLTOALLW 1
-#define NBC_FORTRAN_ALLTOALLW_INIT 1
-#define NBC_FORTRAN_INEIGHBOR_ALLTOALLW 1
-#define NBC_FORTRAN_NEIGHBOR_ALLTOALLW_INIT 1
+/* Open MPI's binding writes arrays that it has converted, to be freed later, into the request,
+ * which it takes for one of the MPI's collectives whatever it is: with nbcshim's, memory of other
+ * things is overwritten (5.0.7: in all functions with arrays of counts). So there all entry points
+ * are nbcshim's. */
+#if defined OPEN_MPI && defined PIC && defined NBC_FINT_IS_INT
+#define NBC_FORTRAN_ALL
+#endif
+#ifdef NBC_FORTRAN_ALL
+#define LACKED(NAME) 1
+#else
+#define LACKED(NAME) NBC_FORTRAN_##NAME /* 1 if the MPI lacks the function, otherwise 0 */
 #endif
 
-#if defined NBC_FORTRAN_KEEPS_ARRAYS || \
-    (defined NBC_FORTRAN && (defined PIC || defined NBC_FORTRAN_ALL))
+#if defined NBC_FORTRAN_ALL || (defined NBC_FORTRAN && defined PIC)
 
 #include <stdbool.h>
 #include <stdlib.h>
 
-#ifndef NBC_FORTRAN_ALL
+#ifndef NBC_FORTRAN_APART
 #include "base/state.h"
 #include "comm/context.h"
 #endif
@@ -193,7 +190,7 @@ static void fortran_finish(struct scope *s, int error, MPI_Request handle, MPI_F
 #define NAME(kind, name) name,
 
 /* Calls the MPI's own binding, if it has the function, for an operation that is the MPI's. */
-#ifdef NBC_FORTRAN_ALL
+#ifdef NBC_FORTRAN_APART /* in a library of test/fortran, which has nothing else of nbcshim's */
 #define NATIVE(lower, ITEMS, MORE)
 #else
 #define NATIVE(lower, ITEMS, MORE)                                                        \
@@ -222,12 +219,6 @@ static void fortran_finish(struct scope *s, int error, MPI_Request handle, MPI_F
 #define NO_INFO(_)
 #define HAS_INFO(_) _(INFO, info)
 
-/* NBC_FORTRAN_NAME is 1 if the MPI lacks the function, otherwise 0. */
-#ifdef NBC_FORTRAN_ALL /* set in a test */
-#define LACKED(NAME) 1
-#else
-#define LACKED(NAME) NBC_FORTRAN_##NAME
-#endif
 #define IF_0(...)
 #define IF_1(...) __VA_ARGS__
 #define PASTE(x, y) x##y
