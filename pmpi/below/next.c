@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "below/detect.h"
 #include "below/export.h"
 
 typedef void function(void);
@@ -61,16 +62,23 @@ static void *look_into(const void *address, const char *symbol)
     return found;
 }
 
-void *nbc_next_object(const char *symbol)
-{
-    return look_into(data_address((function *)NEXT(Init)), symbol);
-}
-#else
-void *nbc_next_object(const char *symbol)
-{
-    return dlsym(RTLD_DEFAULT, symbol);
-}
 #endif
+
+/* Whether it is in the library of another MPI than ours. */
+static bool is_of_another_mpi(const void *object)
+{
+    Dl_info info, ours;
+    return dladdr(object, &info) && nbc_is_mpi(info.dli_fname) &&
+           dladdr(data_address((function *)NEXT(Init)), &ours) && info.dli_fbase != ours.dli_fbase;
+}
+
+void *nbc_next_object(const char *symbol)
+{
+    void *object = dlsym(RTLD_NEXT, symbol);
+    if (!object)
+        object = dlsym(RTLD_DEFAULT, symbol);
+    return object && is_of_another_mpi(object) ? NULL : object;
+}
 
 function *nbc_next_function(const char *symbol)
 {
@@ -89,8 +97,6 @@ void nbc_next_let_launcher_read(void)
 #include <stdlib.h>
 
 #include "nbcshim.h"
-
-#include "below/detect.h"
 
 struct nbc_next nbc_next;
 bool nbc_next_resolved;

@@ -104,9 +104,9 @@ void (*nbc_next_find(const char *name))(void);
  * NULL if there is none. */
 const char *nbc_next_wrapper(const void *start);
 
-/* The object with this symbol, given whole, in the MPI's library or one that this depends on: the
- * process may have another MPI, too. In a program that is linked statically, the first one of this
- * name. NULL if there is none. */
+/* The object with this symbol, given whole, in any library but that of another MPI, which the
+ * process may have too: after the shim, or, in a program that is linked statically, where RTLD_NEXT
+ * finds nothing, the first one. NULL if there is none. */
 void *nbc_next_object(const char *symbol);
 
 /* The same of a function. */
