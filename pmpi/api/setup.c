@@ -12,6 +12,7 @@
 #include "below/detect.h"
 #include "below/device.h"
 #include "below/hook.h"
+#include "below/quirks.h"
 #include "below/revoked.h"
 #include "comm/context.h"
 #include "diag/diag.h"
@@ -119,6 +120,7 @@ int nbc_set_up(MPI_Comm comm, MPI_Comm home, int rank)
     nbc_set_native_blocking(0);
     nbc_statistics_setup(leads);
     nbc_revoked_setup();
+    nbc_quirks_setup();
     NEXT(Query_thread)(&level);
     nbc_threaded = level == MPI_THREAD_MULTIPLE;
     nbc_hang_report_setup(rank, level);

@@ -469,7 +469,7 @@ bool nbc_hook_has(enum nbc_hook_trait trait)
 bool nbc_hook_is_complete(MPI_Request request)
 {
 #ifdef HAS_ASYNC
-    return is_complete(request);
+    return !is_complete || is_complete(request);
 #else
     (void)request;
     return true;

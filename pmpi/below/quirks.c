@@ -2,13 +2,34 @@
 #define _GNU_SOURCE
 #include "below/quirks.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "below/next.h"
+#include "below/slot.h"
 
 #include "coll.h"
+
+#if NBC_MAY_TEST_EACH
+bool nbc_quirks_tests_each;
+
+void nbc_quirks_setup(void)
+{
+    struct nbc_slot slot;
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length, major, minor;
+    nbc_quirks_tests_each = !NEXT(Get_library_version)(version, &length) &&
+                            sscanf(version, "MPICH Version: %d.%d", &major, &minor) == 2 &&
+                            (major > 4 || (major == 4 && minor >= 2)) &&
+                            !nbc_slot_find("MPIR_Err_return_comm", &slot);
+}
+#else
+void nbc_quirks_setup(void)
+{
+}
+#endif
 
 uint32_t nbc_quirks_own_blocking(void)
 {
@@ -22,25 +43,28 @@ uint32_t nbc_quirks_own_blocking(void)
 }
 
 /* Most of them with some derived datatypes, which ranks cannot know of each other. The MPICH family
- * refuses a null buffer on rank 0 of MPI_Exscan. What else vendors have made of MPICH is not known.
+ * refuses a null buffer on rank 0 of MPI_Exscan, and chooses the algorithm of MPI_Iallgatherv by
+ * numbers of elements, which differ if ranks count in different datatypes. What else vendors have
+ * made of MPICH is not known.
  */
 uint32_t nbc_quirks_wrong(bool blocking)
 {
     uint32_t wrong = 0;
-#if defined OPEN_MPI && OMPI_MAJOR_VERSION < 5
+#if defined OPEN_MPI
     if (!blocking)
-        wrong = NBC_BIT(ALLTOALLV) | NBC_BIT(ALLTOALLW) | NBC_BIT(REDUCE);
+        wrong = NBC_BIT(ALLTOALLW) |
+                (OMPI_MAJOR_VERSION < 5 ? NBC_BIT(ALLTOALLV) | NBC_BIT(REDUCE) : 0);
 #elif defined MPICH_NUMVERSION
-    wrong = NBC_BIT(EXSCAN);
+    wrong = NBC_BIT(EXSCAN) | (blocking ? 0 : NBC_BIT(ALLGATHERV));
 #ifdef I_MPI_VERSION
     if (!blocking)
-        wrong |= NBC_BIT(ALLGATHERV) | NBC_BIT(ALLTOALLW);
+        wrong |= NBC_BIT(ALLTOALLW);
 #endif
 #if !defined CRAY_MPICH_VERSION && !defined MVAPICH_VERSION
     wrong |= nbc_quirks_own_blocking() == ~UINT32_C(0) && !blocking
-                 ? NBC_BIT(BCAST) | NBC_BIT(GATHER) | NBC_BIT(SCATTER) | NBC_BIT(ALLGATHERV) |
-                       NBC_BIT(ALLTOALL) | NBC_BIT(ALLTOALLV) | NBC_BIT(ALLTOALLW) |
-                       NBC_BIT(REDUCE_SCATTER_BLOCK) | NBC_BIT(REDUCE_SCATTER)
+                 ? NBC_BIT(BCAST) | NBC_BIT(GATHER) | NBC_BIT(SCATTER) | NBC_BIT(ALLTOALL) |
+                       NBC_BIT(ALLTOALLV) | NBC_BIT(ALLTOALLW) | NBC_BIT(REDUCE_SCATTER_BLOCK) |
+                       NBC_BIT(REDUCE_SCATTER)
                  : nbc_quirks_own_blocking();
 #endif
 #endif

@@ -124,6 +124,20 @@ enum {
     NBC_DUPLICATES_FOLLOW = NBC_IS_OPEN_MPI,
 };
 
+/* MPICH raises the errors of messages on MPI_COMM_WORLD. nbcshim defines the function by which it
+ * does so (base/errors.c), unless the MPI was optimized as a whole, as Ubuntu's is, and calls its
+ * own. From 4.2 on MPI_Test and MPI_Wait, and no other call, raise them on the communicator of the
+ * message, which is nbcshim's: then messages are tested one by one. Written at setup. */
+#if defined MPICH_NUMVERSION && defined HAVE_MPI_GET_LIBRARY_VERSION && defined PIC && \
+    !defined NBC_ABI
+#define NBC_MAY_TEST_EACH 1
+extern bool nbc_quirks_tests_each;
+#else
+#define NBC_MAY_TEST_EACH 0
+enum { nbc_quirks_tests_each = false };
+#endif
+void nbc_quirks_setup(void);
+
 /* The length of a message that was received, -1 if it is not known. The MPI's functions take longer
  * than to read it where the two families of MPIs keep it. */
 static inline int64_t nbc_quirks_length(const MPI_Status *status)
