@@ -162,9 +162,10 @@ TEST(files)
     OK(MPI_File_set_errhandler(MPI_FILE_NULL, handler));
     start_some();
     called = 0;
-    EXPECT(MPI_File_open(MPI_COMM_SELF, "/nothing/there", MPI_MODE_RDONLY, MPI_INFO_NULL, &none) !=
-               MPI_SUCCESS,
-           "it was opened");
+    int error =
+        MPI_File_open(MPI_COMM_SELF, "/nothing/there", MPI_MODE_RDONLY, MPI_INFO_NULL, &none);
+    EXPECT(error || IS_MPICH_43,
+           "it was opened"); /* which says nothing where a handler was called */
     EXPECT_INT(called, 1);
     OK(MPI_File_set_errhandler(MPI_FILE_NULL, before));
     OK(MPI_Errhandler_free(&before));

@@ -321,10 +321,10 @@ prints "Python with another file of this name: its own one" \
     "$nbcrun" --print "$hydra" -n 2 "$scratch/py_environment/python3" x
 refuses "Python with another MPI" "*mpi4py of *python3 is linked with libmpi.so.99*libmpich.so.99*" \
     "$nbcrun" --print "$hydra" -n 2 "$scratch/py_b/python3" x
-make_mpi lost libmpi.so.12 && rm "$scratch/lost/mpi/libmpi.so.12"
+make_mpi lost libmpi.so.19 && rm "$scratch/lost/mpi/libmpi.so.19" # MPICH may have a link of the name 12
 prints "an MPI that the dynamic linker does not find, and the launcher of another one" \
-    "nbcrun: warning: the dynamic linker does not find libmpi.so.12, which $scratch/lost/lib/libnbcshim.so needs
-nbcrun: warning: $ompi is a launcher of Open MPI, but $scratch/lost/lib/libnbcshim.so is for libmpi.so.12
+    "nbcrun: warning: the dynamic linker does not find libmpi.so.19, which $scratch/lost/lib/libnbcshim.so needs
+nbcrun: warning: $ompi is a launcher of Open MPI, but $scratch/lost/lib/libnbcshim.so is for libmpi.so.19
 $ompi -x LD_PRELOAD=$scratch/lost/lib/libnbcshim.so sh -c true" \
     "$scratch/lost/bin/nbcrun" --print "$ompi" sh -c true
 prints "the launcher of Open MPI and another MPI" \
