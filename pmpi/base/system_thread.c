@@ -16,6 +16,8 @@ bool nbc_system_thread_start(pthread_t *thread, void *(*work)(void *), void *arg
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     bool started = pthread_create(thread, NULL, work, arg) == 0;
+    if (started) /* for people, in debuggers, and for test/mpi/sessions.c */
+        pthread_setname_np(*thread, "nbcshim");
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }
