@@ -20,16 +20,13 @@ static inline int nbc_absolute(int relative, int root, int size)
 }
 
 /* A barrier by dissemination, as in src/alg_barrier.c: in round k a rank sends to the one 2^k above
- * it and receives from the one 2^k below. Returns the error of send or receive, or 0. */
-static inline int nbc_disseminate(int rank, int size, int (*send)(int rank, void *arg),
-                                  int (*receive)(int rank, void *arg), void *arg)
+ * it and receives from the one 2^k below. Returns the error of an exchange, or 0. */
+static inline int nbc_disseminate(int rank, int size, int (*exchange)(int to, int from, void *arg),
+                                  void *arg)
 {
     int error = 0;
-    for (int64_t step = 1; step < size && !error; step *= 2) {
-        error = send((int)((rank + step) % size), arg);
-        if (!error)
-            error = receive(nbc_relative(rank, (int)step, size), arg);
-    }
+    for (int64_t step = 1; step < size && !error; step *= 2)
+        error = exchange((int)((rank + step) % size), nbc_relative(rank, (int)step, size), arg);
     return error;
 }
 

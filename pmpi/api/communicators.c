@@ -201,9 +201,7 @@ static int sync_leaders(MPI_Comm peer, int remote_leader, int tag, int has, int 
     const int *ranks = nbc_context_ranks(c);
     int to = ranks ? ranks[remote_leader] : remote_leader;
     struct nbc_signal signal = {.kind = NBC_SIGNAL_LEADER, .number = tag, .value = has};
-    error = nbc_signal_send(c, to, signal);
-    if (!error)
-        error = nbc_signal_wait(c, to, &signal);
+    error = nbc_signal_exchange(c, to, to, &signal);
     *both = has < signal.value ? has : signal.value;
     return error;
 }
@@ -277,13 +275,13 @@ EXPORT(int, Intercomm_create,
 
 /* --- the end of a communicator --------------------------------------------------------------- */
 
-/* Waits until a context has neither pending operations nor signals in flight. Under the lock, which
- * is released between polls. */
+/* Waits until a context has no pending operations. Under the lock, which is released between polls.
+ */
 static void comm_drain(const struct nbc_context *c)
 {
     struct nbc_request *r;
     int spins = 0;
-    while ((r = nbc_progress_pending(c)) || nbc_signal_pending(c)) {
+    while ((r = nbc_progress_pending(c))) {
         nbc_progress(r);
         nbc_progress_yield(&spins);
     }

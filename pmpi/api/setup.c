@@ -17,7 +17,6 @@
 #include "comm/context.h"
 #include "diag/diag.h"
 #include "engine/thread.h"
-#include "hookless/signal.h"
 #include "op/call.h"
 #include "op/nodemap.h"
 #include "op/stage.h"
@@ -150,7 +149,6 @@ void nbc_shutdown(void)
     nbc_native_blocking = nbc_offloaded = 0;
     nbc_referenced_large = NBC_LARGE_UNKNOWN;
     nbc_complete_cleanup();
-    nbc_signal_cleanup();
     nbc_self_comm = MPI_COMM_NULL;
     nbc_context_cleanup();
     nbc_nodemap_cleanup();

@@ -267,24 +267,24 @@ static int attend(void)
     return here.ncalls || here.waited < turn() ? MPI_SUCCESS : call_all();
 }
 
-/* After some time it leaves the processor to ranks that are starting. */
-static int await(int rank, void *unused)
+/* Tells one rank that this one has arrived, and waits until another one tells the same. After some
+ * time it leaves the processor to ranks that are starting. */
+static int exchange(int to, int from, void *unused)
 {
     const struct timespec millisecond = {.tv_nsec = 1000000};
     const int tag = here.tag_ub - ARRIVED;
-    int error, is_there;
+    int error = send_off(NULL, 0, to, ARRIVED), is_there = false;
     (void)unused;
-    while (!(error = NEXT(Iprobe)(rank, tag, WORLD, &is_there, MPI_STATUS_IGNORE)) && !is_there) {
+    while (!error && !(error = NEXT(Iprobe)(from, tag, WORLD, &is_there, MPI_STATUS_IGNORE)) &&
+           !is_there) {
         count_time();
         if (here.waited < SECOND / 10)
             sched_yield();
-        else if ((error = attend()))
-            break; /* unreached: the MPI fails */
-        else
+        else if (!(error = attend()))
             nanosleep(&millisecond, NULL);
     }
     here.heard = true;
-    return error ? error : NEXT(Recv)(NULL, 0, MPI_BYTE, rank, tag, WORLD, MPI_STATUS_IGNORE);
+    return error ? error : NEXT(Recv)(NULL, 0, MPI_BYTE, from, tag, WORLD, MPI_STATUS_IGNORE);
 }
 
 /* --- arriving --------------------------------------------------------------------------------- */
@@ -301,12 +301,6 @@ static void begin(void)
         here.tag_ub = *attribute;
 }
 
-static int arrive(int rank, void *unused)
-{
-    (void)unused;
-    return send_off(NULL, 0, rank, ARRIVED);
-}
-
 int nbc_init_handshake(bool *called)
 {
     int error = MPI_SUCCESS;
@@ -314,7 +308,7 @@ int nbc_init_handshake(bool *called)
     NEXT(Comm_size)(WORLD, &here.size);
     if (here.size > 1 && !NBC_RANKS_ARE_ALIKE) {
         begin();
-        error = nbc_disseminate(here.rank, here.size, arrive, await, NULL);
+        error = nbc_disseminate(here.rank, here.size, exchange, NULL);
     }
     *called = here.called;
     return error;

@@ -60,7 +60,7 @@ int nbc_barrier_before_group(struct nbc_context *c, MPI_Group group, int tag)
         return MPI_SUCCESS; /* of a wrong group or communicator the MPI raises the error */
     NEXT(Group_rank)(group, &me);
     return me == MPI_UNDEFINED ? MPI_SUCCESS
-                               : nbc_signal_group(c, group, signal, NBC_SIGNAL_BARRIER);
+                               : nbc_signal_group(c, group, &signal, NBC_SIGNAL_BARRIER);
 }
 
 /* --- of a window or file ---------------------------------------------------------------------- */
@@ -96,7 +96,8 @@ int nbc_object_barrier_new(enum nbc_object object, uint64_t key, MPI_Comm comm)
     struct nbc_request *r = nbc_request_find(handle);
     struct nbc_object_barrier *b = malloc(sizeof *b);
     if (b)
-        *b = (struct nbc_object_barrier){.key = key, .object = object, .request = r};
+        *b = (struct nbc_object_barrier){
+            .key = key, .object = object, .request = r, .posted = {NBC_SIGNAL_POST, r->tag, 0}};
     bool made = b && add(b);
     if (made) {
         nbc_request_hide(true);

@@ -43,6 +43,7 @@ struct nbc_object_barrier {
     uint64_t key;
     enum nbc_object object;
     struct nbc_request *request; /* no other one of its communicator has the same tag */
+    struct nbc_signal posted;    /* of a window: what MPI_Win_post sends */
     bool started;                /* MPI_Win_start has begun an epoch that is not complete */
     UT_hash_handle hh;
 };

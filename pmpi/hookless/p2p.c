@@ -42,114 +42,99 @@ struct side {
 };
 
 #define SIDE(buf, count, type, peer, tag) \
-    ((struct side){(void *)(uintptr_t)(buf), count, type, peer, tag})
-
-/* MPICH 4.0.2 gives a receive from nobody the wrong status, unless it blocks. */
-static int p2p_finish_receive(MPI_Request *request, const struct side *in, MPI_Comm comm,
-                              MPI_Status *status)
-{
-    if (in->peer != MPI_PROC_NULL)
-        return p2p_finish(request, comm, status);
-    NEXT(Request_free)(request);
-    return NEXT(Recv)(NULL, 0, MPI_BYTE, in->peer, in->tag, comm, status);
-}
+    (&(struct side){(void *)(uintptr_t)(buf), count, type, peer, tag})
 
 typedef int posts(NBC_CONST void *buf, number count, MPI_Datatype type, int dest, int tag,
                   MPI_Comm comm, MPI_Request *request);
 
-static int p2p_send(posts *post, struct side out, MPI_Comm comm)
-{
-    MPI_Request r;
-    int error = post(out.buf, out.count, out.type, out.peer, out.tag, comm, &r);
-    return error ? error : p2p_finish(&r, comm, MPI_STATUS_IGNORE);
-}
-
-static int p2p_receive(struct side in, MPI_Comm comm, MPI_Status *status)
-{
-    MPI_Request r;
-    int error = LARGE(Irecv)(in.buf, in.count, in.type, in.peer, in.tag, comm, &r);
-    return error ? error : p2p_finish_receive(&r, &in, comm, status);
-}
-
-/* A receive that is posted before a send. */
-struct paired {
-    MPI_Request *receive;
-    bool sent;
+/* A receive, and a send that is posted after it. */
+struct exchange {
+    MPI_Request receive, send;
+    bool lacks_send; /* the receive is posted */
 };
 
 /* If there is no send the receive is given up, also where an error handler ends the call by an
  * exception (C++, -fexceptions): it would take a later message. */
-static void paired_end(const struct paired *p)
+static void exchange_end(struct exchange *x)
 {
-    if (p->sent)
+    if (!x->lacks_send)
         return;
-    NEXT(Cancel)(p->receive);
+    NEXT(Cancel)(&x->receive);
     nbc_suppress_errors_begin();
-    nbc_wait_other(p->receive, MPI_STATUS_IGNORE);
+    nbc_wait_other(&x->receive, MPI_STATUS_IGNORE);
     nbc_suppress_errors_end();
 }
 
-static int p2p_send_beside(MPI_Request *receive, struct side out, MPI_Comm comm, MPI_Request *send)
+/* Sends, receives or does both: `out` or `in` may be NULL. */
+static int p2p_exchange(posts *post, const struct side *out, const struct side *in, MPI_Comm comm,
+                        MPI_Status *status)
 {
-    __attribute__((cleanup(paired_end))) struct paired p = {.receive = receive};
-    int error = LARGE(Isend)(out.buf, out.count, out.type, out.peer, out.tag, comm, send);
-    p.sent = !error;
-    return error;
-}
-
-static int p2p_sendrecv(struct side out, struct side in, MPI_Comm comm, MPI_Status *status)
-{
-    MPI_Request r[2];
-    int error = LARGE(Irecv)(in.buf, in.count, in.type, in.peer, in.tag, comm, &r[0]);
-    if (!error)
-        error = p2p_send_beside(&r[0], out, comm, &r[1]);
+    __attribute__((cleanup(exchange_end))) struct exchange x = {.lacks_send = false};
+    int error = MPI_SUCCESS, sent = MPI_SUCCESS;
+    if (in)
+        error = LARGE(Irecv)(in->buf, in->count, in->type, in->peer, in->tag, comm, &x.receive);
+    x.lacks_send = in && out && !error;
+    if (out && !error)
+        error = post(out->buf, out->count, out->type, out->peer, out->tag, comm, &x.send);
     if (error)
         return error;
-    error = p2p_finish_receive(&r[0], &in, comm, status);
-    int failed = p2p_finish(&r[1], comm, MPI_STATUS_IGNORE);
-    return error ? error : failed;
+    x.lacks_send = false;
+    if (in && in->peer != MPI_PROC_NULL) {
+        error = p2p_finish(&x.receive, comm, status);
+    } else if (in) {
+        /* MPICH 4.0.2 gives a receive from nobody the wrong status, unless it blocks. */
+        NEXT(Request_free)(&x.receive);
+        error = NEXT(Recv)(NULL, 0, MPI_BYTE, in->peer, in->tag, comm, status);
+    }
+    if (out)
+        sent = p2p_finish(&x.send, comm, MPI_STATUS_IGNORE);
+    return error ? error : sent;
 }
 
 /* Packs data into a new buffer, which the caller frees: MPI_PACKED matches any datatype. By a
  * message of this rank to itself, since MPICH's MPI_Pack refuses MPI_BOTTOM. Under the lock, since
  * those of two threads would be alike. */
-static int p2p_pack(struct side d, MPI_Comm comm, struct side *copy)
+static int p2p_pack(const struct side *d, MPI_Comm comm, struct side *copy)
 {
     number room;
     MPI_Status status;
-    *copy = SIDE(NULL, 0, MPI_PACKED, d.peer, d.tag);
-    int error = LARGE(Pack_size)(d.count, d.type, comm, &room);
+    *copy = *SIDE(NULL, 0, MPI_PACKED, d->peer, d->tag);
+    int error = LARGE(Pack_size)(d->count, d->type, comm, &room);
     if (error)
         return error;
     copy->buf = malloc((size_t)room + 1);
     if (!copy->buf)
         return nbc_raise(comm, MPI_ERR_NO_MEM); /* unreached: no memory */
     nbc_lock();
-    error = LARGE(Sendrecv)(d.buf, d.count, d.type, 0, 0, copy->buf, room, MPI_PACKED, 0, 0,
+    error = LARGE(Sendrecv)(d->buf, d->count, d->type, 0, 0, copy->buf, room, MPI_PACKED, 0, 0,
                             nbc_self_comm, &status);
     nbc_unlock();
     copy->count = error ? 0 : (number)nbc_quirks_length(&status);
     return error ? nbc_raise(comm, error) : MPI_SUCCESS;
 }
 
-static int p2p_replace(struct side out, int source, int tag, MPI_Comm comm, MPI_Status *status)
+static int p2p_replace(const struct side *out, int source, int tag, MPI_Comm comm,
+                       MPI_Status *status)
 {
-    struct side copy, in = SIDE(out.buf, out.count, out.type, source, tag);
+    struct side copy;
     int error = p2p_pack(out, comm, &copy);
     if (!error)
-        error = p2p_sendrecv(copy, in, comm, status);
+        error = p2p_exchange(LARGE(Isend), &copy,
+                             SIDE(out->buf, out->count, out->type, source, tag), comm, status);
     free(copy.buf);
     return error;
 }
 
 /* What takes the place of each call, with the names of its row's parameters. */
-#define INSTEAD_Send p2p_send(LARGE(Isend), SIDE(buf, count, type, dest, tag), comm)
-#define INSTEAD_Ssend p2p_send(LARGE(Issend), SIDE(buf, count, type, dest, tag), comm)
-#define INSTEAD_Rsend p2p_send(LARGE(Irsend), SIDE(buf, count, type, dest, tag), comm)
-#define INSTEAD_Recv p2p_receive(SIDE(buf, count, type, source, tag), comm, status)
-#define INSTEAD_Sendrecv                                                                          \
-    p2p_sendrecv(SIDE(out, n, outtype, dest, outtag), SIDE(in, nin, intype, source, intag), comm, \
-                 status)
+#define SEND_BY(post) \
+    p2p_exchange(LARGE(post), SIDE(buf, count, type, dest, tag), NULL, comm, MPI_STATUS_IGNORE)
+#define INSTEAD_Send SEND_BY(Isend)
+#define INSTEAD_Ssend SEND_BY(Issend)
+#define INSTEAD_Rsend SEND_BY(Irsend)
+#define INSTEAD_Recv p2p_exchange(NULL, NULL, SIDE(buf, count, type, source, tag), comm, status)
+#define INSTEAD_Sendrecv                                            \
+    p2p_exchange(LARGE(Isend), SIDE(out, n, outtype, dest, outtag), \
+                 SIDE(in, nin, intype, source, intag), comm, status)
 #define INSTEAD_Sendrecv_replace \
     p2p_replace(SIDE(buf, count, type, dest, outtag), source, intag, comm, status)
 

@@ -7,57 +7,22 @@
 #include "base/lock.h"
 #include "below/next.h"
 #include "engine/progress.h"
+#include "hookless/poll.h"
 
 #include "topo.h"
 
 enum { INTS = sizeof(struct nbc_signal) / sizeof(int) };
-
-/* A signal that is being sent, with its send buffer. */
-struct outgoing {
-    struct nbc_signal signal;
-    const struct nbc_context *context; /* may have been freed meanwhile */
-    MPI_Request request;
-    struct outgoing *next;
-};
-
-static struct outgoing *outgoing; /* under the lock */
-
-bool nbc_signal_pending(const struct nbc_context *c)
-{
-    struct outgoing *o, *later;
-    bool pending = false;
-    LL_FOREACH_SAFE (outgoing, o, later) {
-        int flag = 0;
-        if (NEXT(Test)(&o->request, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && !flag) {
-            pending |= o->context == c; /* unreached: small messages are late */
-            continue;                   /* unreached: small messages are late */
-        }
-        LL_DELETE(outgoing, o);
-        free(o);
-    }
-    return pending;
-}
 
 static int signal_tag(const struct nbc_context *c)
 {
     return c->queue.first_tag + c->tag_space->signal;
 }
 
-int nbc_signal_send(struct nbc_context *c, int peer, struct nbc_signal signal)
+static int signal_send(struct nbc_context *c, int peer, const struct nbc_signal *signal,
+                       MPI_Request *request)
 {
-    struct outgoing *o = malloc(sizeof *o);
-    if (!o)
-        return MPI_ERR_NO_MEM; /* unreached: no memory */
-    *o = (struct outgoing){.signal = signal, .context = c};
-    nbc_lock();
-    nbc_signal_pending(c); /* frees those that are complete */
-    int error = NEXT(Isend)(&o->signal, INTS, MPI_INT, peer, signal_tag(c), c->hidden, &o->request);
-    if (error)
-        free(o); /* unreached: no memory */
-    else
-        LL_PREPEND(outgoing, o);
-    nbc_unlock();
-    return error;
+    return NEXT(Isend)((void *)(uintptr_t)signal, INTS, MPI_INT, peer, signal_tag(c), c->hidden,
+                       request);
 }
 
 /* Receives the signals that have arrived from a rank. */
@@ -98,7 +63,8 @@ static bool mail_take(struct nbc_context *c, int source, struct nbc_signal *sign
     return true;
 }
 
-int nbc_signal_wait(struct nbc_context *c, int source, struct nbc_signal *signal)
+/* Waits for the next signal from a rank with the kind and number of *signal. */
+static int signal_wait(struct nbc_context *c, int source, struct nbc_signal *signal)
 {
     int error, spins = 0;
     bool came = false;
@@ -112,11 +78,26 @@ int nbc_signal_wait(struct nbc_context *c, int source, struct nbc_signal *signal
     return error;
 }
 
+int nbc_signal_exchange(struct nbc_context *c, int to, int from, struct nbc_signal *signal)
+{
+    static NBC_PER_THREAD struct nbc_signal mine; /* after an error it may still be under way */
+    MPI_Request request;
+    mine = *signal;
+    int error = signal_send(c, to, &mine, &request);
+    if (error)
+        return error; /* unreached: no memory */
+    error = signal_wait(c, from, signal);
+    if (!error)
+        return nbc_wait_other(&request, MPI_STATUS_IGNORE);
+    NEXT(Request_free)(&request);
+    return error;
+}
+
 /* The processes of a group, which signal each other. */
 struct peers {
     struct nbc_context *c;
     MPI_Group group, all; /* `all`: of c->hidden */
-    struct nbc_signal signal;
+    const struct nbc_signal *signal;
 };
 
 static int rank_in_all(const struct peers *p, int i)
@@ -126,19 +107,24 @@ static int rank_in_all(const struct peers *p, int i)
     return rank;
 }
 
-static int send_to(int i, void *peers)
+static int exchange(int to, int from, void *peers)
 {
-    struct peers *p = peers;
-    return nbc_signal_send(p->c, rank_in_all(p, i), p->signal);
+    const struct peers *p = peers;
+    struct nbc_signal signal = *p->signal;
+    return nbc_signal_exchange(p->c, rank_in_all(p, to), rank_in_all(p, from), &signal);
 }
 
-static int wait_for(int i, void *peers)
+static int post_or_await(const struct peers *p, int rank, bool waits)
 {
-    struct peers *p = peers;
-    return nbc_signal_wait(p->c, rank_in_all(p, i), &p->signal);
+    struct nbc_signal signal = *p->signal;
+    MPI_Request request;
+    if (waits)
+        return signal_wait(p->c, rank, &signal);
+    int error = signal_send(p->c, rank, p->signal, &request);
+    return error ? error : NEXT(Request_free)(&request);
 }
 
-int nbc_signal_group(struct nbc_context *c, MPI_Group group, struct nbc_signal signal,
+int nbc_signal_group(struct nbc_context *c, MPI_Group group, const struct nbc_signal *signal,
                      enum nbc_signal_use use)
 {
     struct peers p = {.c = c, .group = group, .signal = signal};
@@ -148,16 +134,9 @@ int nbc_signal_group(struct nbc_context *c, MPI_Group group, struct nbc_signal s
     NEXT(Group_size)(group, &n);
     NEXT(Group_rank)(group, &me);
     if (use == NBC_SIGNAL_BARRIER)
-        error = nbc_disseminate(me, n, send_to, wait_for, &p);
+        error = nbc_disseminate(me, n, exchange, &p);
     for (int i = 0; i < n && !error && use != NBC_SIGNAL_BARRIER; i++)
-        error = use == NBC_SIGNAL_WAIT ? wait_for(i, &p) : send_to(i, &p);
+        error = post_or_await(&p, rank_in_all(&p, i), use == NBC_SIGNAL_AWAIT_ALL);
     NEXT(Group_free)(&p.all);
     return error;
-}
-
-void nbc_signal_cleanup(void)
-{
-    nbc_lock();
-    nbc_signal_pending(NULL);
-    nbc_unlock();
 }

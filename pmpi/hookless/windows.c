@@ -89,22 +89,21 @@ static int win_signal(const struct nbc_object_barrier *b, MPI_Group group, int a
 {
     if (!b || group == MPI_GROUP_NULL || assert & MPI_MODE_NOCHECK)
         return MPI_SUCCESS;
-    const struct nbc_signal signal = {.kind = NBC_SIGNAL_POST, .number = b->request->tag};
-    return nbc_signal_group(b->request->context, group, signal, use);
+    return nbc_signal_group(b->request->context, group, &b->posted, use);
 }
 
 EXPORT(int, Win_post, (MPI_Group group, int assert, MPI_Win win), (group, assert, win))
 {
     int error = NEXT(Win_post)(group, assert, win);
     return error ? error
-                 : win_raise(win, win_signal(win_barrier(win), group, assert, NBC_SIGNAL_SEND));
+                 : win_raise(win, win_signal(win_barrier(win), group, assert, NBC_SIGNAL_POST_ALL));
 }
 
 EXPORT(int, Win_start, (MPI_Group group, int assert, MPI_Win win), (group, assert, win))
 {
     struct nbc_object_barrier *b = win_barrier(win);
     /* The MPI raises an error for a second MPI_Win_start, for which there is no MPI_Win_post. */
-    int error = b && b->started ? MPI_SUCCESS : win_signal(b, group, assert, NBC_SIGNAL_WAIT);
+    int error = b && b->started ? MPI_SUCCESS : win_signal(b, group, assert, NBC_SIGNAL_AWAIT_ALL);
     if (error)
         return win_raise(win, error); /* unreached: the MPI fails */
     error = NEXT(Win_start)(group, assert, win);
