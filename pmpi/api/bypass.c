@@ -5,17 +5,12 @@
 #include "api/setup.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "nbcshim.h"
-
+#include "base/settings.h"
 #include "base/state.h"
 #include "below/detect.h"
 #include "below/next.h"
 #include "diag/diag.h"
-
-#include "coll.h"
 
 bool nbc_init_was_called;
 
@@ -53,37 +48,16 @@ bool nbc_bypassed(char *text, size_t room)
 }
 
 #ifdef PIC
-/* What the launcher says; true if it says nothing. */
-static bool is_first_rank(void)
-{
-    const char *slurm = getenv("SLURM_PROCID");
-    int rank = nbc_launcher_rank();
-    return rank >= 0 ? rank == 0 : !slurm || strcmp(slurm, "0") == 0;
-}
-
-static const char *value_of(const char *variable)
-{
-    struct nbcshim_variable v;
-    for (int i = 0; nbcshim_variable(i, &v); i++)
-        if (strcmp(v.name, variable) == 0)
-            return v.value;
-    return NULL; /* unreached: never: they are listed */
-}
-
-/* Whether NBCSHIM has this value. */
-static bool is_set_to(const char *value)
-{
-    const char *set = value_of("NBCSHIM");
-    return set && nbc_same_word(set, value);
-}
-
 /* When the library is loaded: if the MPI has all functions that the program calls, none of them
  * reaches nbcshim. */
 __attribute__((constructor)) static void warn_of_order(void)
 {
     char text[1024];
     nbc_next_resolve();
-    if (!nbc_next_mpi_in_front() || !is_first_rank() || is_set_to("off"))
+    if (!nbc_next_mpi_in_front() || nbc_launcher_rank() > 0)
+        return;
+    nbc_settings_read(false);
+    if (nbc_settings.mode == NBC_MODE_OFF)
         return;
     nbc_bypassed(text, sizeof text);
     fprintf(stderr, "nbcshim: without effect: %s\n", text);
@@ -93,13 +67,15 @@ __attribute__((constructor)) static void warn_of_order(void)
  * does not reach nbcshim, which notices only at the end that the MPI has been used without it. */
 __attribute__((destructor)) static void warn_of_bypass(void)
 {
-    /* The variable by which the user expects something of nbcshim. */
-    const char *expected = is_set_to("on")                                  ? "NBCSHIM=on"
-                           : value_of("NBCSHIM_STATS") && !is_set_to("off") ? "NBCSHIM_STATS is set"
-                                                                            : NULL;
-    if (nbc_init_was_called || nbc_next_mpi_in_front() || !is_first_rank() || !expected)
+    if (nbc_init_was_called || nbc_next_mpi_in_front() || nbc_launcher_rank() > 0)
         return;
-    if (nbc_mpi_is_initialized())
+    nbc_settings_read(false);
+    /* The variable by which the user expects something of nbcshim. */
+    const char *expected = nbc_settings.mode == NBC_MODE_ON ? "NBCSHIM=on"
+                           : nbc_settings.mode == NBC_MODE_AUTO && nbc_settings.stats
+                               ? "NBCSHIM_STATS is set"
+                               : NULL;
+    if (expected && nbc_mpi_is_initialized())
         fprintf(stderr,
                 "nbcshim: %s, but the program, or a tool behind nbcshim, called MPI_Init in the "
                 "MPI's library directly, bypassing nbcshim (dlsym, ctypes)\n",

@@ -15,13 +15,14 @@ struct launcher {
 
 /* The launcher of an MPI may itself be started by Slurm, once per node, and its ranks inherit
  * Slurm's variables: those count only if no launcher of an MPI has set its own. */
-static const struct launcher of_mpis[] = {
+enum { SLURM = 4 };
+static const struct launcher launchers[] = {
     {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
     {"PMI_SIZE", "PMI_RANK"}, /* Hydra; srun --mpi=pmi2 */
     {"JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK"},
     {"FLUX_JOB_SIZE", "FLUX_TASK_RANK"},
+    [SLURM] = {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
 };
-static const struct launcher slurm = {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"};
 
 static int number(const char *variable)
 {
@@ -34,25 +35,27 @@ static int number(const char *variable)
 static const struct launcher *starter_of_several(void)
 {
     const struct launcher *found = NULL;
-    for (size_t i = 0; i < sizeof of_mpis / sizeof *of_mpis; i++) {
-        int n = number(of_mpis[i].size);
+    for (int i = 0; i < SLURM; i++) {
+        int n = number(launchers[i].size);
         if (n == 1)
             return NULL;
         if (n > 1 && !found)
-            found = &of_mpis[i];
+            found = &launchers[i];
     }
     if (found)
         return found;
     /* In a shell that srun --pty has started, a program that is started there is alone. */
-    return number(slurm.size) > 1 && !getenv("SLURM_PTY_PORT") ? &slurm : NULL;
+    const struct launcher *slurm = &launchers[SLURM];
+    return number(slurm->size) > 1 && !getenv("SLURM_PTY_PORT") ? slurm : NULL;
 }
 
 int nbc_launcher_rank(void)
 {
-    static const char *const names[] = {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (getenv(names[i]))
-            return number(names[i]);
+    if (getenv("PMIX_RANK"))
+        return number("PMIX_RANK");
+    for (int i = 0; i <= SLURM; i++)
+        if (getenv(launchers[i].rank))
+            return number(launchers[i].rank);
     return -1;
 }
 
