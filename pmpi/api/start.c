@@ -42,80 +42,25 @@ EXPORT(int, Start, (MPI_Request * request), (request))
     return r ? MPI_SUCCESS : NEXT(Start)(request);
 }
 
-/* A call of MPI_Startall whose own requests are claimed. */
-struct starting {
-    int n, nothers;
-    MPI_Request *requests;
-    MPI_Request *others, some[16]; /* the requests of the MPI below, while their entries are null */
-    bool started;                  /* they are */
-};
-
-/* Releases the own requests among the first n, and starts them. Under the lock. */
-static void start_claimed(int n, const MPI_Request *requests, bool start)
+/* Returns n if all own requests of an array can be started, else the place of the first that
+ * cannot. One that is there twice cannot: it is claimed meanwhile. Under the lock. */
+static int start_check(int n, const MPI_Request *requests, int *nown)
 {
-    for (int i = 0; i < n; i++) {
-        struct nbc_request *r = nbc_request_find(requests[i]);
-        if (!r)
-            continue;
-        r->claimed = false;
-        if (start)
-            nbc_progress_start(r);
-    }
-}
-
-/* Also runs if an error handler ends the call by an exception (C++, -fexceptions). */
-static void starting_end(const struct starting *s)
-{
-    for (int i = 0, k = 0; k < s->nothers && s->others; i++)
-        if (s->requests[i] == MPI_REQUEST_NULL)
-            s->requests[i] = s->others[k++];
-    if (s->others != s->some)
-        free(s->others);
-    nbc_lock();
-    start_claimed(s->n, s->requests, s->started);
-    nbc_unlock();
-}
-
-/* Starts the other requests, in an array of their own: the MPI below would also start the handles
- * of own requests. It may start a request under a new handle (Open MPI does so while the last
- * message is still being sent). */
-static int start_others(struct starting *s)
-{
-    if (s->nothers == 0)
-        return MPI_SUCCESS;
-    s->others = s->some;
-    if (s->nothers > (int)(sizeof s->some / sizeof *s->some)) /* mutants: >= for >: for speed */
-        s->others = malloc((size_t)s->nothers * sizeof *s->others);
-    if (!s->others)
-        return nbc_raise(MPI_COMM_NULL, MPI_ERR_NO_MEM);
-    nbc_lock();
-    for (int i = 0, k = 0; k < s->nothers; i++) {
-        if (nbc_request_find(s->requests[i]))
-            continue;
-        s->others[k++] = s->requests[i];
-        s->requests[i] = MPI_REQUEST_NULL;
-    }
-    nbc_unlock();
-    return NEXT(Startall)(s->nothers, s->others);
-}
-
-/* Claims the own requests, so that a duplicate is found. They become active only when they start:
- * another thread may poll active requests meanwhile. Returns n if all can be started; otherwise the
- * place of the first that cannot, and no request is changed. Under the lock. */
-static int start_claim(int n, const MPI_Request *requests, int *nown)
-{
+    struct nbc_request *r;
+    int bad = 0;
     *nown = 0;
-    for (int i = 0; i < n; i++) {
-        struct nbc_request *r = nbc_request_find(requests[i]);
-        if (r && !can_start(r)) {
-            start_claimed(i, requests, false);
-            return i;
-        }
+    for (; bad < n; bad++) {
+        r = nbc_request_find(requests[bad]);
+        if (r && !can_start(r))
+            break;
         if (r)
             r->claimed = true;
         *nown += r != NULL;
     }
-    return n;
+    for (int i = 0; i < bad; i++)
+        if ((r = nbc_request_find(requests[i])))
+            r->claimed = false;
+    return bad;
 }
 
 /* The same as start_refuse for an entry of an array. */
@@ -133,18 +78,51 @@ static int start_refuse_entry(const MPI_Request *requests, int entry)
     return nbc_raise_at(&place, error);
 }
 
+/* Also if an error handler ends the call by an exception (C++, -fexceptions). */
+static void list_free(MPI_Request *const *list)
+{
+    free(*list);
+}
+
+/* The others are started in an array of their own: the MPI below would also start the handles of
+ * own requests. It may start a request under a new handle (Open MPI does so while the last message
+ * is still being sent). */
+static int start_others(int n, MPI_Request *requests, int nothers)
+{
+    __attribute__((cleanup(list_free))) MPI_Request *const others =
+        malloc((size_t)nothers * sizeof *others);
+    int k = 0;
+    if (!others)
+        return nbc_raise(MPI_COMM_NULL, MPI_ERR_NO_MEM);
+    for (int i = 0; i < n; i++)
+        if (!nbc_request_is_own(requests[i]))
+            others[k++] = requests[i];
+    int error = NEXT(Startall)(k, others);
+    for (int i = k = 0; i < n; i++)
+        if (!nbc_request_is_own(requests[i]))
+            requests[i] = others[k++];
+    return error;
+}
+
 static int start_all(int n, MPI_Request *requests)
 {
-    int nown;
+    int nown, error = MPI_SUCCESS;
     nbc_lock();
-    int bad = start_claim(n, requests, &nown);
+    int bad = start_check(n, requests, &nown);
     if (bad < n)
         return start_refuse_entry(requests, bad);
     nbc_unlock();
-    __attribute__((cleanup(starting_end))) struct starting s = {
-        .n = n, .nothers = n - nown, .requests = requests};
-    int error = start_others(&s);
-    s.started = !error;
+    if (nown == 0)
+        return NEXT(Startall)(n, requests);
+    if (nown < n)
+        error = start_others(n, requests, n - nown);
+    nbc_lock();
+    for (int i = 0; i < n && !error; i++) {
+        struct nbc_request *r = nbc_request_find(requests[i]);
+        if (r)
+            nbc_progress_start(r);
+    }
+    nbc_unlock();
     return error;
 }
 
