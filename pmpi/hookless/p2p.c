@@ -208,26 +208,19 @@ POLLED(Improbe,
 #define DETACHED(name, params, args, flush) FLUSHED(name, params, args, flush, NEXT(name) args)
 
 #ifdef HAVE_MPI_BUFFER_IFLUSH
-#define FLUSH NEXT(Buffer_iflush)(&request)
-FLUSHED(Buffer_flush, (void), (), FLUSH, MPI_SUCCESS)
-DETACHED(Buffer_detach, (void *buffer, int *size), (buffer, size), FLUSH)
-NBC_IF(HAVE_MPI_BUFFER_DETACH_C,
-       DETACHED(Buffer_detach_c, (void *buffer, MPI_Count *size), (buffer, size), FLUSH))
-#undef FLUSH
+FLUSHED(Buffer_flush, (void), (), NEXT(Buffer_iflush)(&request), MPI_SUCCESS)
+DETACHED(Buffer_detach, (void *buffer, int *size), (buffer, size), NEXT(Buffer_iflush)(&request))
+NBC_IF(HAVE_MPI_BUFFER_DETACH_C, DETACHED(Buffer_detach_c, (void *buffer, MPI_Count *size),
+                                          (buffer, size), NEXT(Buffer_iflush)(&request)))
 #endif
-#ifdef HAVE_MPI_COMM_IFLUSH_BUFFER
-#define FLUSH NEXT(Comm_iflush_buffer)(comm, &request)
-FLUSHED(Comm_flush_buffer, (MPI_Comm comm), (comm), FLUSH, MPI_SUCCESS)
-DETACHED(Comm_detach_buffer, (MPI_Comm comm, void *buffer, int *size), (comm, buffer, size), FLUSH)
-DETACHED(Comm_detach_buffer_c, (MPI_Comm comm, void *buffer, MPI_Count *size), (comm, buffer, size),
-         FLUSH)
-#undef FLUSH
-#endif
-#ifdef HAVE_MPI_SESSION_IFLUSH_BUFFER
-#define FLUSH NEXT(Session_iflush_buffer)(session, &request)
-FLUSHED(Session_flush_buffer, (MPI_Session session), (session), FLUSH, MPI_SUCCESS)
-DETACHED(Session_detach_buffer, (MPI_Session session, void *buffer, int *size),
-         (session, buffer, size), FLUSH)
-DETACHED(Session_detach_buffer_c, (MPI_Session session, void *buffer, MPI_Count *size),
-         (session, buffer, size), FLUSH)
-#endif
+
+#define BUFFERS_OF(Kind, of)                                                                      \
+    FLUSHED(Kind##_flush_buffer, (MPI_##Kind of), (of), NEXT(Kind##_iflush_buffer)(of, &request), \
+            MPI_SUCCESS)                                                                          \
+    DETACHED(Kind##_detach_buffer, (MPI_##Kind of, void *buffer, int *size), (of, buffer, size),  \
+             NEXT(Kind##_iflush_buffer)(of, &request))                                            \
+    DETACHED(Kind##_detach_buffer_c, (MPI_##Kind of, void *buffer, MPI_Count *size),              \
+             (of, buffer, size), NEXT(Kind##_iflush_buffer)(of, &request))
+
+NBC_IF(HAVE_MPI_COMM_IFLUSH_BUFFER, BUFFERS_OF(Comm, comm))
+NBC_IF(HAVE_MPI_SESSION_IFLUSH_BUFFER, BUFFERS_OF(Session, session))
