@@ -121,26 +121,22 @@ struct nbc_object_barrier *nbc_object_barrier_find(enum nbc_object object, uint6
     return b;
 }
 
-int nbc_object_barrier_pass(struct nbc_object_barrier *b)
+int nbc_object_barrier_pass(struct nbc_object_barrier *b, bool ends)
 {
-    if (!b || !is_needed())
+    int error = MPI_SUCCESS;
+    if (!b)
         return MPI_SUCCESS;
     nbc_lock();
-    nbc_progress_start(b->request);
-    nbc_request_wait(b->request, 0);
-    int error = b->request->error;
-    nbc_request_set_state(b->request, NBC_INACTIVE);
+    if (is_needed()) {
+        nbc_progress_start(b->request);
+        nbc_request_wait(b->request, 0);
+        error = b->request->error;
+        nbc_request_set_state(b->request, NBC_INACTIVE);
+    }
+    if (ends && !error)
+        HASH_DEL(barriers[b->object], b);
     nbc_unlock();
     return error;
-}
-
-void nbc_object_barrier_ending(struct nbc_object_barrier *b)
-{
-    if (!b)
-        return;
-    nbc_lock();
-    HASH_DEL(barriers[b->object], b);
-    nbc_unlock();
 }
 
 void nbc_object_barrier_ended(struct nbc_object_barrier *b, bool freed)

@@ -60,12 +60,11 @@ int nbc_object_barrier_new(enum nbc_object object, uint64_t key, MPI_Comm comm);
 struct nbc_object_barrier *nbc_object_barrier_find(enum nbc_object object, uint64_t key);
 
 /* Passes the barrier before a call that is collective over the window or file. b may be NULL, as in
- * the functions below. Returns an MPI error code, not raised. */
-int nbc_object_barrier_pass(struct nbc_object_barrier *b);
+ * the next function. ends: before a call that frees it, the barrier also leaves the table, since
+ * another thread may get the same handle at once. Returns an MPI error code, not raised. */
+int nbc_object_barrier_pass(struct nbc_object_barrier *b, bool ends);
 
-/* Around a call that frees the window or file. Before it, the barrier leaves the table, since
- * another thread may get the same handle at once. `freed`: the call has succeeded. */
-void nbc_object_barrier_ending(struct nbc_object_barrier *b);
+/* After such a call. `freed`: it has succeeded. */
 void nbc_object_barrier_ended(struct nbc_object_barrier *b, bool freed);
 
 #endif

@@ -21,9 +21,9 @@ static struct nbc_object_barrier *file_barrier(MPI_File fh)
 }
 
 /* Returns an error after raising it on the file. */
-static int file_pass(struct nbc_object_barrier *b, MPI_File fh)
+static int file_pass(struct nbc_object_barrier *b, MPI_File fh, bool ends)
 {
-    int error = nbc_object_barrier_pass(b);
+    int error = nbc_object_barrier_pass(b, ends);
     if (error)
         NEXT(File_call_errhandler)(fh, error); /* unreached: the MPI fails */
     return error;
@@ -63,10 +63,9 @@ EXPORT(int, File_close, (MPI_File * fh), (fh))
     struct nbc_object_barrier *b = fh ? file_barrier(*fh) : NULL;
     if (!b)
         return NEXT(File_close)(fh);
-    int error = file_pass(b, *fh);
+    int error = file_pass(b, *fh, true);
     if (error)
         return error; /* unreached: the MPI fails */
-    nbc_object_barrier_ending(b);
     BELOW(error = NEXT(File_close)(fh));
     nbc_object_barrier_ended(b, !error);
     return error;
@@ -78,7 +77,7 @@ EXPORT(int, File_close, (MPI_File * fh), (fh))
         struct nbc_object_barrier *b = file_barrier(fh); \
         if (!b)                                          \
             return NEXT(name) args;                      \
-        int error = file_pass(b, fh);                    \
+        int error = file_pass(b, fh, false);             \
         if (!error)                                      \
             BELOW(error = NEXT(name) args);              \
         return error;                                    \

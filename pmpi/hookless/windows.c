@@ -58,11 +58,11 @@ NBC_IF(HAVE_MPI_WIN_CREATE_DYNAMIC,
        CONSTRUCTOR(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win *win),
                    (info, comm, win)))
 
-#define COLLECTIVE(name, params, args)                          \
-    EXPORT(int, name, params, args)                             \
-    {                                                           \
-        int error = nbc_object_barrier_pass(win_barrier(win));  \
-        return error ? win_raise(win, error) : NEXT(name) args; \
+#define COLLECTIVE(name, params, args)                                \
+    EXPORT(int, name, params, args)                                   \
+    {                                                                 \
+        int error = nbc_object_barrier_pass(win_barrier(win), false); \
+        return error ? win_raise(win, error) : NEXT(name) args;       \
     }
 
 COLLECTIVE(Win_fence, (int assert, MPI_Win win), (assert, win))
@@ -71,10 +71,9 @@ NBC_IF(HAVE_MPI_WIN_SET_INFO, COLLECTIVE(Win_set_info, (MPI_Win win, MPI_Info in
 EXPORT(int, Win_free, (MPI_Win * win), (win))
 {
     struct nbc_object_barrier *b = win ? win_barrier(*win) : NULL;
-    int error = nbc_object_barrier_pass(b);
+    int error = nbc_object_barrier_pass(b, true);
     if (error)
         return win_raise(*win, error); /* unreached: the MPI fails */
-    nbc_object_barrier_ending(b);
     error = NEXT(Win_free)(win);
     nbc_object_barrier_ended(b, !error);
     return error;
