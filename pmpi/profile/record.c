@@ -3,6 +3,7 @@
 #include "profile/record.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -339,12 +340,15 @@ void nbc_profile_close(void)
     NEXT(Comm_rank)(nbc_collect_comm, &rank);
     NEXT(Comm_size)(nbc_collect_comm, &size);
     FILE *out = rank ? NULL : fopen(name, "w");
+    int error = rank || out ? 0 : errno;
     if (out)
         fprintf(out, "nbcprofile 2 %d\n%s", size, nbcshim_is_inactive() ? "inactive\n" : "");
     nbc_collect(out, write_rank);
     if (out)
         fprintf(out, "end\n");
-    if (rank == 0 && (!out || fclose(out)))
-        perror(name);
+    if (out && fclose(out))
+        error = errno;
+    if (error)
+        fprintf(stderr, "%s: %s\n", name, strerror(error));
     nbc_collect_end();
 }
