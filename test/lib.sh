@@ -99,6 +99,9 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export I_MPI_SPAWN=on
 # Without a fast network this is what Open MPI selects, after it has tried the others for 0.2 s.
 export OMPI_MCA_pml=${OMPI_MCA_pml:-ob1}
+# Otherwise the processes that MPI_Comm_spawn of Debian's Open MPI 5 starts do not reach their parents if the routing
+# table of this machine says nothing of its own address.
+export OMPI_MCA_reachable=${OMPI_MCA_reachable:-^netlink}
 # Otherwise a process that MPI_Comm_spawn starts may hang in MPI_Init, for a reason that doc/mpis.md tells.
 # Open MPI 5, whose launcher is not OpenRTE's, may have a libevent with epoll alone.
 [ "$MPI_LAUNCHER" != openmpi ] || [[ $($MPIEXEC --version 2>/dev/null) != *OpenRTE* ]] || export EVENT_NOEPOLL=1
