@@ -56,16 +56,15 @@ uint32_t nbc_quirks_wrong(bool blocking)
                 (OMPI_MAJOR_VERSION < 5 ? NBC_BIT(ALLTOALLV) | NBC_BIT(REDUCE) : 0);
 #elif defined MPICH_NUMVERSION
     wrong = NBC_BIT(EXSCAN) | (blocking ? 0 : NBC_BIT(ALLGATHERV));
-#ifdef I_MPI_VERSION
-    if (!blocking)
-        wrong |= NBC_BIT(ALLTOALLW);
-#endif
-#if !defined CRAY_MPICH_VERSION && !defined MVAPICH_VERSION
-    wrong |= nbc_quirks_own_blocking() == ~UINT32_C(0) && !blocking
-                 ? NBC_BIT(BCAST) | NBC_BIT(GATHER) | NBC_BIT(SCATTER) | NBC_BIT(ALLTOALL) |
-                       NBC_BIT(ALLTOALLV) | NBC_BIT(ALLTOALLW) | NBC_BIT(REDUCE_SCATTER_BLOCK) |
-                       NBC_BIT(REDUCE_SCATTER)
-                 : nbc_quirks_own_blocking();
+#if defined I_MPI_VERSION
+    wrong |= nbc_quirks_own_blocking() | (blocking ? 0 : NBC_BIT(ALLTOALLW));
+#elif !defined CRAY_MPICH_VERSION && !defined MVAPICH_VERSION
+    if (blocking)
+        wrong |= nbc_quirks_own_blocking();
+    else if (MPICH_NUMVERSION < 50000000)
+        wrong |= NBC_BIT(BCAST) | NBC_BIT(GATHER) | NBC_BIT(SCATTER) | NBC_BIT(ALLTOALL) |
+                 NBC_BIT(ALLTOALLV) | NBC_BIT(ALLTOALLW) | NBC_BIT(REDUCE_SCATTER_BLOCK) |
+                 NBC_BIT(REDUCE_SCATTER);
 #endif
 #endif
     (void)blocking;
