@@ -98,6 +98,10 @@ read_line() # program words...
         case $word in
         all) ranks="$ranks 1 2 3 4 5${NBC_SOAK:+ 7 8}" ;;
         [0-9]*) ranks="$ranks $word" ;;
+        env=*libze_loader*) # hwloc or UCX may load the real one, which nbcshim finds first
+            ! /sbin/ldconfig -p | grep -q 'libze_loader\.so' || return
+            variables="$variables ${word#env=}"
+            ;;
         env=*) variables="$variables ${word#env=}" ;;
         arg=*) arguments+=("${word#arg=}") ;;
         algorithms) forced=("${all_forced[@]}") ;;
