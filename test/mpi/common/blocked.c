@@ -194,19 +194,28 @@ static const char *report_behind(off_t from)
     return text;
 }
 
+/* In MPICH 4.2 a function of files is a jump into its large-count form: no frame tells which it
+ * was.
+ */
+static bool says_where(const char *text, const char *in)
+{
+    char plain[80], large[80];
+    snprintf(plain, sizeof plain, ": in MPI_%s at progress", in);
+    snprintf(large, sizeof large, ": in MPI_%s_c at progress", in);
+    return strstr(text, plain) || (strncmp(in, "File_", 5) == 0 && strstr(text, large));
+}
+
 /* A rank that has not had a processor has not come to the call. */
 static void ask(const char *in)
 {
-    char expected[80];
     const char *text = "";
-    snprintf(expected, sizeof expected, ": in MPI_%s at progress", in);
-    for (int pause = 5000; pause < 500000 && !strstr(text, expected); pause *= 2) {
+    for (int pause = 5000; pause < 500000 && !says_where(text, in); pause *= 2) {
         usleep(pause);
         off_t from = lseek(named.said, 0, SEEK_END);
         kill(named.pid, SIGUSR1);
         text = report_behind(from);
     }
-    EXPECT(strstr(text, expected), "%s: %s", in, text);
+    EXPECT(says_where(text, in), "%s: %s", in, text);
 }
 
 void blocked_next(const char *in)
