@@ -50,8 +50,7 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/op/trace_transport.c pmpi/op/trace_transport.h \
 	pmpi/op/types.c pmpi/op/types.h \
 	pmpi/comm/rank_lines.c pmpi/comm/rank_lines.h \
-	pmpi/comm/init_handshake.c pmpi/comm/init_handshake.h \
-	pmpi/comm/compare_ranks.c pmpi/comm/compare_ranks.h \
+	pmpi/comm/handshake.c pmpi/comm/handshake.h \
 	pmpi/comm/context.c pmpi/comm/context.h \
 	pmpi/comm/tags.c pmpi/comm/tags.h \
 	pmpi/request/request.c pmpi/request/request.h \
@@ -120,11 +119,11 @@ libnbcprofile_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -no-unde
 	$(NBC_SHARED_LDFLAGS) -Wl,--version-script=$(srcdir)/libnbcprofile.map
 EXTRA_libnbcprofile_la_DEPENDENCIES = libnbcprofile.map
 
-# What the ranks of a job must have been built from alike: see pmpi/comm/compare_ranks.h.
+# What the ranks of a job must have been built from alike: see pmpi/comm/handshake.h.
 fingerprint.h: $(libnbc_core_la_SOURCES) $(lib@NBC_NAME@_la_SOURCES) config.h
 	$(AM_V_GEN){ cat $(filter-out config.h,$^) && grep 'HAVE_P*MPI' config.h; } | cksum | \
 	sed 's/ .*//; s/.*/#define NBC_FINGERPRINT "&"/' >$@
-pmpi/comm/libnbcshim_la-compare_ranks.lo one/pmpi/comm/compare_ranks.o: fingerprint.h
+pmpi/comm/libnbcshim_la-handshake.lo one/pmpi/comm/handshake.o: fingerprint.h
 CLEANFILES += fingerprint.h
 
 EXTRA_DIST += libnbcprofile.map libnbcshim.map

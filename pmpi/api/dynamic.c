@@ -15,8 +15,8 @@
 #include "base/system_thread.h"
 #include "below/export.h"
 #include "below/quirks.h"
-#include "comm/compare_ranks.h"
 #include "comm/context.h"
+#include "comm/handshake.h"
 #include "hookless/barrier_before.h"
 
 NBC_ARCHIVE_MEMBER(dynamic)

@@ -14,9 +14,8 @@
 #include "below/export.h"
 #include "below/hook.h"
 #include "below/quirks.h"
-#include "comm/init_handshake.h"
-#include "comm/compare_ranks.h"
 #include "comm/context.h"
+#include "comm/handshake.h"
 #include "diag/diag.h"
 #include "engine/progress.h"
 #include "engine/thread.h"
@@ -40,16 +39,14 @@ const char *nbcshim_hook(int *hooked)
 }
 
 /* All ranks agree on whether nbcshim is active, and take the same settings. */
-static int agree_on_settings(bool called, bool *on, uint32_t *large)
+static int agree_on_settings(bool *on, uint32_t *large)
 {
     struct nbc_comparison all;
-    uint32_t says = (nbc_enabled || nbc_wanted() ? NBC_WANTS : 0) | (called ? NBC_CALLED : 0) |
+    uint32_t says = (nbc_enabled || nbc_wanted() ? NBC_WANTS : 0) |
                     (nbc_settings.stats ? 0 : NBC_WITHOUT_STATS) |
                     (nbc_is_set_up() ? NBC_IN_USE : 0);
     int error = nbc_compare_ranks(MPI_COMM_WORLD, says, nbc_program_large(),
                                   nbc_offload_find(&nbc_offload_name), &all);
-    if (!error && all.said & NBC_CALLED)
-        error = nbc_init_handshake_clear();
     if (error)
         return error;
     nbc_statistics_begin(!(all.said & NBC_WITHOUT_STATS));
@@ -157,13 +154,12 @@ static int after_init(void)
     nbc_world_initialized = true;
     nbc_settings.spawned = !nbc_quirks_parent(&parent) && parent != MPI_COMM_NULL;
     NEXT(Comm_rank)(MPI_COMM_WORLD, &rank);
-    bool called;
-    int error = nbc_init_handshake(&called); /* before files are read, which may take long */
+    int error = nbc_handshake(); /* before files are read, which may take long */
     if (rank == 0)
         nbc_settings_read(true); /* a second time, in which one rank reports errors */
     nbc_tuning_read(rank == 0);
     if (!error)
-        error = agree_on_settings(called, &nbc_enabled, &large);
+        error = agree_on_settings(&nbc_enabled, &large);
     if (!error && nbc_enabled)
         error = attach_world(rank, large);
     if (!error && rank == 0)

@@ -14,8 +14,8 @@
 #include "base/state.h"
 #include "base/tuning.h"
 #include "below/export.h"
-#include "comm/compare_ranks.h"
 #include "comm/context.h"
+#include "comm/handshake.h"
 #include "diag/diag.h"
 #include "engine/thread.h"
 
