@@ -461,7 +461,7 @@ TEST(failures)
         failing_array(pair, BY_TESTALL);
         failing_array(pair, BY_WAITSOME);
         failing_array(pair, BY_TESTSOME);
-        if (test_rank < 2) {
+        if (test_rank < 2 && !IS_MPICH_43) { /* which returns MPI_SUCCESS behind a handler */
             failing_message(pair);
             for (int way = 0; way < 4; way++)
                 failing_beside_inactive(way & 1, way & 2);
