@@ -12,6 +12,7 @@
 #include "base/hints.h"
 #include "base/lock.h"
 #include "base/state.h"
+#include "below/quirks.h"
 #include "comm/tags.h"
 #include "op/nodemap.h"
 #include "op/plan.h"
@@ -88,12 +89,25 @@ static void errhandler_free(MPI_Errhandler handler)
         NEXT(Errhandler_free)(&handler);
 }
 
+/* MPICH from 4.2 on fails, and raises the error on MPI_COMM_SELF, if there is a message that has
+ * not been received: of a collective that this rank has not called. */
+static void hidden_free(MPI_Comm *hidden)
+{
+    const bool mutes = NBC_IS_MPICH && nbc_world_initialized;
+    MPI_Errhandler kept[2];
+    if (mutes)
+        nbc_quirks_mute(kept);
+    NEXT(Comm_free)(hidden);
+    if (mutes)
+        nbc_quirks_unmute(kept);
+}
+
 static void context_free(struct nbc_context *c)
 {
     struct nbc_mail *mail, *later;
     /* With messages that no rank receives it stays: the MPI would use its context id again. */
     if (!c->host && c->delivery == NBC_DELIVERY_SOUND && c->hidden != MPI_COMM_NULL)
-        NEXT(Comm_free)(&c->hidden);
+        hidden_free(&c->hidden);
     if (!c->keeps_handler)
         errhandler_free(c->handler);
     DL_FOREACH_SAFE (c->mail, mail, later)

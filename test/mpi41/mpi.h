@@ -10,8 +10,8 @@
     int MPI_##name params;    \
     int PMPI_##name params
 
-/* Intel MPI 2021.18 and MPICH 4.2 and later have no const here. */
-#if defined NBC_TEST_NO_CONST || (defined MPICH_NUMVERSION && MPICH_NUMVERSION >= 40200000)
+/* Intel MPI 2021.18 and MPICH 4.2 have no const here. */
+#if defined NBC_TEST_NO_CONST || (defined MPICH_NUMVERSION && MPICH_NUMVERSION / 100000 == 402)
 #define REQUESTS MPI_Request
 #else
 #define REQUESTS const MPI_Request

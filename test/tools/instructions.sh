@@ -77,7 +77,8 @@ tools/nbcinfo | grep -qE '^built for +(MPICH 4\.0\.2|Open MPI 4\.1\.4)\>' || roo
 # Lines: the limits, the counts, the call; a call without a limit has the limit "none".
 sed -n "s/^$MPI_FLAVOR //p" "$limits" >"$scratch/limits"
 awk -v room=$room '{ first = $1 " " $2; name = $0; sub(/^[^ ]* [^ ]* /, "", name) }
-    NR == FNR { limit[name] = int($1 * room / 100) " " int($2 * room / 100); next }
+    NR == FNR { more = room > 100 ? 20 : 0
+        limit[name] = int($1 * room / 100) + more " " int($2 * room / 100) + more; next }
     { print name in limit ? limit[name] : "none none", first, name }' \
     "$scratch/limits" "$scratch/counted" >"$scratch/compared"
 while read -r most_free most_held free held call; do
