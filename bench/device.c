@@ -312,7 +312,7 @@ void measure_device(struct bench *b)
     is_measured[MPI_ALONE] = is_measured[DIRECT] && !device_is_look_alike();
     device_choose(b->rank);
     prctl(PR_SET_TIMERSLACK, 1UL); /* makes sleeps exact */
-    runner_warm_up(b->comm);
+    runner_warm_up(b->comm, b->samples);
     if (b->rank == 0)
         print_head();
     for_each_cell(b, measure_cell);

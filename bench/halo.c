@@ -170,7 +170,7 @@ static void measure_grid(struct bench *b, int dims, int bytes)
 
 void measure_halo(struct bench *b)
 {
-    runner_warm_up(b->comm);
+    runner_warm_up(b->comm, b->samples);
     if (b->rank == 0) {
         printf("%-3s %11s %9s %9s %6s %9s %6s\n", "", "bytes", "shim", "by hand", "ratio",
                "messages", "ratio");

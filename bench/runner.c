@@ -87,12 +87,14 @@ void of_slowest(MPI_Comm comm, double *figures, int n)
     PMPI_Allreduce(MPI_IN_PLACE, figures, n, MPI_DOUBLE, MPI_MAX, comm);
 }
 
-void runner_warm_up(MPI_Comm comm)
+void runner_warm_up(MPI_Comm comm, int samples)
 {
     enum { COUNT = 4096 };
     static double mine[COUNT], sum[COUNT];
-    double start = MPI_Wtime(), passed = 0;
-    while (passed < 0.3) {
+    double start = MPI_Wtime(), passed = 0, enough = 0.3;
+    if (samples < ENOUGH)
+        enough *= (double)samples / ENOUGH;
+    while (passed < enough) {
         for (int i = 0; i < 20; i++)
             PMPI_Allreduce(mine, sum, COUNT, MPI_DOUBLE, MPI_SUM, comm);
         passed = MPI_Wtime() - start;

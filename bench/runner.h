@@ -44,10 +44,12 @@ extern volatile sig_atomic_t runner_runs;
 /* Replaces each of n values by the maximum over all ranks. */
 void of_slowest(MPI_Comm comm, double *figures, int n);
 
-/* Allreduces of the MPI, of 32 KiB, for 0.3 s; to be called before the first sample. If there are
- * more ranks than processors, the first 0.2 s of messages on MPICH take up to ten times as long as
- * later ones, in the calls of the MPI too; barriers do not end that. Collective. */
-void runner_warm_up(MPI_Comm comm);
+/* Allreduces of the MPI, of 32 KiB, for 0.3 s, or less if fewer than ENOUGH samples are to follow;
+ * to be called before the first one. If there are more ranks than processors, the first 0.2 s of
+ * messages on MPICH take up to ten times as long as later ones, in the calls of the MPI too;
+ * barriers do not end that. Collective. */
+enum { ENOUGH = 15 };
+void runner_warm_up(MPI_Comm comm, int samples);
 
 /* Returns the seconds per run, of the slowest rank. */
 double runner_sample(struct runner *r, int calls);

@@ -129,14 +129,16 @@ static double half_round_trip(const struct bench *b, int64_t bytes, char *data, 
 /* Measures round trips between ranks 0 and 1: medians. */
 static void measure_wire(const struct bench *b)
 {
+    enum { MOST = 15 };
     char *data = calloc(1, 8 << 20);
+    int n = b->samples < MOST ? b->samples : MOST;
     wire.n = 0;
     for (int64_t bytes = 8; b->size > 1 && data && bytes <= 8 << 20; bytes *= 8) {
-        double samples[15];
+        double samples[MOST];
         int turns = bytes < 65536 ? 200 : 10;
-        for (int i = 0; i < 15; i++)
+        for (int i = 0; i < n; i++)
             samples[i] = half_round_trip(b, bytes, data, turns);
-        double seconds = quartiles_of(samples, 15).median;
+        double seconds = quartiles_of(samples, n).median;
         PMPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, b->comm);
         wire.point[wire.n].bytes = bytes;
         wire.point[wire.n++].seconds = seconds;
@@ -237,7 +239,7 @@ static void measure_cell(struct bench *b, struct operands *o)
 void measure_time(struct bench *b)
 {
     mean = (struct mean){.product = 1};
-    runner_warm_up(b->comm);
+    runner_warm_up(b->comm, b->samples);
     measure_wire(b);
     if (b->rank == 0)
         printf("%-22s %9s %9s %7s %9s %6s %9s %6s %9s %6s %9s  %s\n", "collective", "bytes", "shim",

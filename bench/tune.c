@@ -160,7 +160,7 @@ int tune_rules(int rank, int size, char **names)
         return 1;
     }
     MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &ring, 0, &comm);
-    runner_warm_up(comm);
+    runner_warm_up(comm, SAMPLES);
     unsigned needs = local(comm) ? NBC_LOCAL : NBC_SPREAD;
     if (rank == 0)
         printf("# Tuning rules for NBCSHIM_TUNING, measured by nbctune --rules on %d ranks.\n",

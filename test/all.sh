@@ -103,7 +103,7 @@ on_mpi22() # check|build_tests
     build_mpi22
     take_core mpi22
     NBC_TESTS="^((${mpi22_tests// /|}|large empty sparse), [1-3] ranks, (preload|link|static)|(fuzz|matrix), [1-3] ranks, preload, .*)$" \
-        NBC_SKIP='^(large, 2|(collectives|lifetimes), 3)' "$1" mpi22 \
+        NBC_SKIP='^(large, 2|(collectives|lifetimes), 3|fuzz.*(NBC_DEVICE|NBCSHIM_TUNING)=)' "$1" mpi22 \
         "test/mpi22/link.sh test/abi/symbols.sh test/abi/header.sh test/mpi/run.sh" \
         lib_LTLIBRARIES=libnbcshim.la bin_PROGRAMS= pkglibexec_PROGRAMS= check_PROGRAMS= \
         noinst_LTLIBRARIES=libnbc_core.la check_LTLIBRARIES=test/mpi/yield.la mpi_tests="$mpi22_tests" "${core[@]}"

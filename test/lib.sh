@@ -87,7 +87,7 @@ processors_used() # name
 finish()
 {
     echo "1..$cases"
-    [[ $0 == */mpi/run.sh ]] || processors_used "$(basename "$0" .sh)"
+    [[ $0 == */mpi/run.sh ]] || processors_used "$(sed -E 's,.*/test/,,; s,\.sh$,,; s,^(tools|abi)/,,' <<<"$0")"
     echo "# $((cases - failures)) passed, $failures failed, $SECONDS s"
     [ $cases -gt 0 ] && [ $failures = 0 ]
 }

@@ -87,6 +87,7 @@ mostly_once_tests = \
 	test/tools/cmake.sh \
 	test/tools/compare.sh \
 	test/tools/completion.sh \
+	test/tools/examples.sh \
 	test/tools/faults.sh \
 	test/tools/install.sh \
 	test/tools/instructions.sh \

@@ -262,7 +262,7 @@ TEST(files, .level = MPI_THREAD_MULTIPLE)
 {
     MPI_Comm comm, others;
     pthread_t thread;
-    int rounds = test_scale(test_oversubscribed() ? 20 : 100, 1000);
+    int rounds = test_scale(20, 1000);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_dup(MPI_COMM_WORLD, &others);
     pthread_create(&thread, NULL, reduce, &others);

@@ -28,7 +28,7 @@ fi
 # --- the cases ------------------------------------------------------------------------------------
 
 # One element a case.
-case_name=() case_mode=() case_program=() case_ranks=() case_variables=() case_limit=()
+case_name=() case_mode=() case_program=() case_ranks=() case_threads=() case_variables=() case_limit=()
 case_arguments=()
 complaints=()
 
@@ -47,6 +47,7 @@ add_case() # mode program ranks variables seconds label arguments...
     case_mode+=("$mode")
     case_program+=("$program")
     case_ranks+=("$ranks")
+    case_threads+=("$of_each")
     case_variables+=("$4")
     case_limit+=("$5")
     case_arguments+=("${*:7} $unnamed${only_test:+ --only=$only_test}")
@@ -92,7 +93,7 @@ is_wanted() # mode ranks all-ranks fast
 read_line() # program words...
 {
     local program=$1 ranks='' variables='' modes="preload link" limit=60 word n mode
-    local arguments=() forced=() named=() unnamed='' fast='' k only=''
+    local arguments=() forced=() named=() unnamed='' fast='' k only='' of_each=1
     shift
     for word; do
         case $word in
@@ -113,6 +114,7 @@ read_line() # program words...
         once) [ -z "$NBC_AGAIN" ] || return ;;
         hook) [ "$NBC_HOOK" = yes ] || return ;;
         only=*) only=${word#only=} ;;
+        threads=*) of_each=${word#threads=} ;;
         fast=*) fast=,${word#fast=}, ;;
         timeout=*) limit=${word#timeout=} ;;
         mode=both) ;;
@@ -220,7 +222,7 @@ last_seed_only()
 run_case() # number of the case
 {
     local mode=${case_mode[$1]} log=$scratch/$1.log preload='' variables="${case_variables[$1]} ${NBC_VARIABLES:-}" status
-    local took TIMEFORMAT='%R s, %U + %S s of processors'
+    local threads=${case_threads[$1]} took TIMEFORMAT='%R s, %U + %S s of processors'
     [ "$mode" != preload ] || preload="$(sanitizer_runtime) $library"
     [[ $variables != *NBC_AWARE=yes* ]] || preload="$preload $PWD/test/device/aware.so"
     [ "$mode" != link ] || [ -z "$NBC_LIBRARY" ] ||

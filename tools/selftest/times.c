@@ -160,7 +160,7 @@ int times_run(struct emit *e, double seconds, int slow[NBC_NCOLLS])
     if (!calls_load())
         return NMEASURED * NSIZES;
     MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &ring, 0, &comm);
-    runner_warm_up(comm);
+    runner_warm_up(comm, ENOUGH);
     int left = measure_all(comm, rank, size, seconds);
     MPI_Comm_free(&comm);
     if (rank > 0)
