@@ -35,14 +35,9 @@ bench_nbcbench_SOURCES = \
 	tools/gnuplot.c tools/gnuplot.h
 bench_nbcbench_LDADD = libnbcbench.la lib@NBC_NAME@.la libnbc_core.la $(MPI_LIBS) -lm
 
-# Neighborhoods on nodes, in the model of nbcsim; not installed.
-bench_locality_CPPFLAGS = -iquote $(srcdir)/src -iquote $(srcdir)/tools
-bench_locality_SOURCES = bench/locality.c
-bench_locality_LDADD = libnbcsim.la libnbc_core.la -lm
-
 dist_man_MANS += doc/nbcbench.1
 
 EXTRA_DIST += \
-	bench/budget bench/budget.c bench/compare bench/footprint bench/footprint.c \
+	bench/compare bench/footprint bench/footprint.c \
 	bench/pages bench/report.py bench/scaling bench/scaling_tables.py \
 	bench/tables.py bench/virtual bench/virtual.c bench/virtual.py

@@ -93,9 +93,9 @@ edges, its ranks times the most edges of one, the agreement ends with the first 
 local, and never use it. `NBCSHIM_ALGORITHM_NEIGHBOR_ALLTOALLV=linear` (and so on) avoids the agreement, as does an
 info key or a tuning rule.
 
-`bench/locality` simulates 32 nodes of 8 ranks in nbcsim's model: the seven exchanges of a multigrid hierarchy together
+`bench/locality` (commit 212eca69) simulated 32 nodes of 8 ranks in nbcsim's model: the seven exchanges of a multigrid hierarchy together
 take 0.72 of the time of `linear` on `infiniband` and 0.50 on `slingshot`, and no pattern there takes more than 1.00.
 An alltoallv of 8 bytes takes 0.06 and 0.11, of 64 bytes 0.37 and 0.19 of the time with a message for each pair of ranks.
 The init call takes 17 to 28 µs for the first allreduce alone, and 53 to 98 µs for everything
-(`doc/performance/locality.tsv`, made by `make bench/locality && bench/locality` in a build tree).
+(`doc/performance/locality.tsv`).
 END

@@ -19,7 +19,7 @@ unit_tests = \
 	test/unit/test_topo \
 	test/unit/test_uses
 check_LTLIBRARIES += test/unit/libunit.la
-check_PROGRAMS += test/tools/instructions bench/locality
+check_PROGRAMS += test/tools/instructions
 if HAVE_CHECK
 check_PROGRAMS += $(unit_tests)
 endif
