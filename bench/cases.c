@@ -76,53 +76,30 @@ void operands_free(struct operands *o)
     free(o->types);
 }
 
-/* One row per collective, with its arguments up to the communicator. */
-#define BLOCKS o->send, o->count, MPI_DOUBLE, o->recv, o->count, MPI_DOUBLE
-#define TO_MANY o->send, o->count, MPI_DOUBLE, o->recv, o->counts, o->displs, MPI_DOUBLE
-#define FROM_MANY o->send, o->counts, o->displs, MPI_DOUBLE, o->recv, o->count, MPI_DOUBLE
-#define MANY o->send, o->counts, o->displs, MPI_DOUBLE, o->recv, o->counts, o->displs, MPI_DOUBLE
-#define TYPES(displs) o->send, o->counts, displs, o->types, o->recv, o->counts, displs, o->types
+#define BUFFER o->recv, o->count, MPI_DOUBLE
+#define S_BLOCK o->send, o->count, MPI_DOUBLE
+#define R_BLOCK o->recv, o->count, MPI_DOUBLE
+#define S_VECTOR o->send, o->counts, o->displs, MPI_DOUBLE
+#define R_VECTOR o->recv, o->counts, o->displs, MPI_DOUBLE
+#define S_TYPES o->send, o->counts, o->byte_displs, o->types
+#define R_TYPES o->recv, o->counts, o->byte_displs, o->types
+#define S_ADDRESSES o->send, o->counts, o->wide_displs, o->types
+#define R_ADDRESSES o->recv, o->counts, o->wide_displs, o->types
 #define VECTOR o->send, o->recv, o->count, MPI_DOUBLE, MPI_SUM
-
-#define COLLECTIVES(ROW)                                                                          \
-    ROW(BCAST, Bcast, Ibcast, Bcast_init, o->recv, o->count, MPI_DOUBLE, 0)                       \
-    ROW(GATHER, Gather, Igather, Gather_init, BLOCKS, 0)                                          \
-    ROW(GATHERV, Gatherv, Igatherv, Gatherv_init, TO_MANY, 0)                                     \
-    ROW(SCATTER, Scatter, Iscatter, Scatter_init, BLOCKS, 0)                                      \
-    ROW(SCATTERV, Scatterv, Iscatterv, Scatterv_init, FROM_MANY, 0)                               \
-    ROW(ALLGATHER, Allgather, Iallgather, Allgather_init, BLOCKS)                                 \
-    ROW(ALLGATHERV, Allgatherv, Iallgatherv, Allgatherv_init, TO_MANY)                            \
-    ROW(ALLTOALL, Alltoall, Ialltoall, Alltoall_init, BLOCKS)                                     \
-    ROW(ALLTOALLV, Alltoallv, Ialltoallv, Alltoallv_init, MANY)                                   \
-    ROW(ALLTOALLW, Alltoallw, Ialltoallw, Alltoallw_init, TYPES(o->byte_displs))                  \
-    ROW(REDUCE, Reduce, Ireduce, Reduce_init, VECTOR, 0)                                          \
-    ROW(ALLREDUCE, Allreduce, Iallreduce, Allreduce_init, VECTOR)                                 \
-    ROW(REDUCE_SCATTER_BLOCK, Reduce_scatter_block, Ireduce_scatter_block,                        \
-        Reduce_scatter_block_init, VECTOR)                                                        \
-    ROW(REDUCE_SCATTER, Reduce_scatter, Ireduce_scatter, Reduce_scatter_init, o->send, o->recv,   \
-        o->counts, MPI_DOUBLE, MPI_SUM)                                                           \
-    ROW(SCAN, Scan, Iscan, Scan_init, VECTOR)                                                     \
-    ROW(EXSCAN, Exscan, Iexscan, Exscan_init, VECTOR)                                             \
-    ROW(NEIGHBOR_ALLGATHER, Neighbor_allgather, Ineighbor_allgather, Neighbor_allgather_init,     \
-        BLOCKS)                                                                                   \
-    ROW(NEIGHBOR_ALLGATHERV, Neighbor_allgatherv, Ineighbor_allgatherv, Neighbor_allgatherv_init, \
-        TO_MANY)                                                                                  \
-    ROW(NEIGHBOR_ALLTOALL, Neighbor_alltoall, Ineighbor_alltoall, Neighbor_alltoall_init, BLOCKS) \
-    ROW(NEIGHBOR_ALLTOALLV, Neighbor_alltoallv, Ineighbor_alltoallv, Neighbor_alltoallv_init,     \
-        MANY)                                                                                     \
-    ROW(NEIGHBOR_ALLTOALLW, Neighbor_alltoallw, Ineighbor_alltoallw, Neighbor_alltoallw_init,     \
-        TYPES(o->wide_displs))
+#define OF_BLOCK VECTOR
+#define OF_BLOCKS o->send, o->recv, o->counts, MPI_DOUBLE, MPI_SUM
+#define ROOT 0
 
 bool operands_call(const struct calls *c, const struct operands *o)
 {
     switch (o->coll) {
     case NBC_BARRIER:
         return c->Barrier && !c->Barrier(o->comm);
-#define ROW(COLL, call, start, init, ...) \
-    case NBC_##COLL:                      \
-        return c->call && !c->call(__VA_ARGS__, o->comm);
-        COLLECTIVES(ROW)
-#undef ROW
+#define CALL(NAME, Name, name, ...) \
+    case NBC_##NAME:                \
+        return c->Name && !c->Name(__VA_ARGS__, o->comm);
+#include "common/collectives.def"
+#undef CALL
     default:
         return false;
     }
@@ -133,11 +110,11 @@ bool operands_start(const struct calls *c, const struct operands *o, MPI_Request
     switch (o->coll) {
     case NBC_BARRIER:
         return c->Ibarrier && !c->Ibarrier(o->comm, r);
-#define ROW(COLL, call, start, init, ...) \
-    case NBC_##COLL:                      \
-        return c->start && !c->start(__VA_ARGS__, o->comm, r);
-        COLLECTIVES(ROW)
-#undef ROW
+#define CALL(NAME, Name, name, ...) \
+    case NBC_##NAME:                \
+        return c->I##name && !c->I##name(__VA_ARGS__, o->comm, r);
+#include "common/collectives.def"
+#undef CALL
     default:
         return false;
     }
@@ -148,11 +125,11 @@ bool operands_init(const struct calls *c, const struct operands *o, MPI_Request 
     switch (o->coll) {
     case NBC_BARRIER:
         return c->Barrier_init && !c->Barrier_init(o->comm, o->info, r);
-#define ROW(COLL, call, start, init, ...) \
-    case NBC_##COLL:                      \
-        return c->init && !c->init(__VA_ARGS__, o->comm, o->info, r);
-        COLLECTIVES(ROW)
-#undef ROW
+#define CALL(NAME, Name, name, ...) \
+    case NBC_##NAME:                \
+        return c->Name##_init && !c->Name##_init(__VA_ARGS__, o->comm, o->info, r);
+#include "common/collectives.def"
+#undef CALL
     default:
         return false;
     }

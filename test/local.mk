@@ -152,7 +152,7 @@ EXTRA_DIST += \
 	test/fuzz \
 	test/hosts/finalize.c test/hosts/hosts test/hosts/lost.c test/hosts/on test/hosts/switch.c \
 	test/lib.sh \
-	test/mpi/common/calls.def test/mpi/common/pieces.h test/mpi/common/predefined.def \
+	test/mpi/common/calls.def test/mpi/common/collectives.def test/mpi/common/pieces.h test/mpi/common/predefined.def \
 	test/mpi/fuzz.h test/mpi/fuzz_others.h test/mpi/matrix.def test/mpi/run.sh \
 	test/mpi/tests.list \
 	test/mpi22/cut.pl test/mpi22/link.sh test/mpi22/standin.sh \

@@ -17,7 +17,7 @@ tools_nbcinfo_CPPFLAGS += -DNBC_SELFTEST -iquote $(srcdir)/bench -iquote $(srcdi
 	$(MPI_PROGRAM_CPPFLAGS)
 tools_nbcinfo_SOURCES += \
 	test/mpi/common/batch.c test/mpi/common/batch.h \
-	test/mpi/common/calls.def \
+	test/mpi/common/calls.def test/mpi/common/collectives.def \
 	test/mpi/common/cases.c test/mpi/common/cases.h \
 	test/mpi/common/device.c test/mpi/common/device.h \
 	test/mpi/common/kinds.c test/mpi/common/kinds.h \

@@ -100,7 +100,7 @@ static MPI_Op first; /* an operator of the program */
 
 /* --- the calls ------------------------------------------------------------------------------- */
 
-#define CALL(Name, given)                                                   \
+#define CALL_OF(Name, given)                                                \
     do {                                                                    \
         library_function *f = native ? library_below("PMPI_" #Name) : NULL; \
         if (native)                                                         \
@@ -108,85 +108,93 @@ static MPI_Op first; /* an operator of the program */
         return MPI_##Name given;                                            \
     } while (0)
 
-#define UNPACK(...) __VA_ARGS__
-#define SMALL_COLLECTIVE(Name, Immediate, has, given)                         \
+#define SMALL(NAME, Name, name, ...)                                          \
     static int call_##Name(const struct args *a, enum form form, bool native) \
     {                                                                         \
         if (form == BLOCKING)                                                 \
-            CALL(Name, (UNPACK given));                                       \
+            CALL_OF(Name, (__VA_ARGS__));                                     \
         if (form == IMMEDIATE)                                                \
-            CALL(Immediate, (UNPACK given, a->request));                      \
-        CALL(Name##_init, (UNPACK given, a->info, a->request));               \
+            CALL_OF(I##name, (__VA_ARGS__, a->request));                      \
+        CALL_OF(Name##_init, (__VA_ARGS__, a->info, a->request));             \
     }
-#define LARGE_COLLECTIVE(Name, Immediate, has, given)                                \
+#define LARGE(NAME, Name, name, ...)                                                 \
     static int large_##Name(const struct large_args *a, enum form form, bool native) \
     {                                                                                \
         if (form == BLOCKING)                                                        \
-            CALL(Name##_c, (UNPACK given));                                          \
+            CALL_OF(Name##_c, (__VA_ARGS__));                                        \
         if (form == IMMEDIATE)                                                       \
-            CALL(Immediate##_c, (UNPACK given, a->request));                         \
-        CALL(Name##_init_c, (UNPACK given, a->info, a->request));                    \
+            CALL_OF(I##name##_c, (__VA_ARGS__, a->request));                         \
+        CALL_OF(Name##_init_c, (__VA_ARGS__, a->info, a->request));                  \
     }
 
-/* clang-format off */
+#define BUFFER R_BLOCK
 #define S_BLOCK a->sendbuf, a->sendcount, a->sendtype
-#define S_VECTOR a->sendbuf, a->sendcounts, a->sdispls, a->sendtype
-#define S_TYPES a->sendbuf, a->sendcounts, a->sdispls, a->sendtypes
-#define S_ADDRESSES a->sendbuf, a->sendcounts, a->saddresses, a->sendtypes
 #define R_BLOCK a->recvbuf, a->recvcount, a->recvtype
+#define S_VECTOR a->sendbuf, a->sendcounts, a->sdispls, a->sendtype
 #define R_VECTOR a->recvbuf, a->recvcounts, a->rdispls, a->recvtype
+#define S_TYPES a->sendbuf, a->sendcounts, a->sdispls, a->sendtypes
 #define R_TYPES a->recvbuf, a->recvcounts, a->rdispls, a->recvtypes
+#define S_ADDRESSES a->sendbuf, a->sendcounts, a->saddresses, a->sendtypes
 #define R_ADDRESSES a->recvbuf, a->recvcounts, a->raddresses, a->recvtypes
-#define REDUCTION a->sendbuf, a->recvbuf, a->sendcount, a->sendtype, a->op
+#define VECTOR a->sendbuf, a->recvbuf, a->sendcount, a->sendtype, a->op
+#define OF_BLOCK VECTOR
+#define OF_BLOCKS a->sendbuf, a->recvbuf, a->sendcounts, a->sendtype, a->op
+#define ROOT a->root
 
-#define HAS_S_BLOCK (SBUF | SCOUNT | STYPE)
-#define HAS_S_VECTOR (SBUF | SCOUNTS | SDISPLS | STYPE)
-#define HAS_S_TYPES (SBUF | SCOUNTS | SDISPLS | STYPES)
-#define HAS_R_BLOCK (RBUF | RCOUNT | RTYPE)
-#define HAS_R_VECTOR (RBUF | RCOUNTS | RDISPLS | RTYPE)
-#define HAS_R_TYPES (RBUF | RCOUNTS | RDISPLS | RTYPES)
-#define HAS_REDUCTION (SBUF | RBUF | SCOUNT | STYPE | OP)
+SMALL(BARRIER, Barrier, barrier, a->comm)
+#define CALL(NAME, Name, name, ...) SMALL(NAME, Name, name, __VA_ARGS__, a->comm)
+#include "collectives.def"
+#undef CALL
+#define CALL(NAME, Name, name, ...) LARGE(NAME, Name, name, __VA_ARGS__, a->comm)
+#include "collectives.def"
+#undef CALL
 
-#define COLLECTIVES \
-    COLLECTIVE(Bcast, Ibcast, HAS_R_BLOCK | ROOT, (R_BLOCK, a->root, a->comm)) \
-    COLLECTIVE(Gather, Igather, HAS_S_BLOCK | HAS_R_BLOCK | ROOT, (S_BLOCK, R_BLOCK, a->root, a->comm)) \
-    COLLECTIVE(Gatherv, Igatherv, HAS_S_BLOCK | HAS_R_VECTOR | ROOT, (S_BLOCK, R_VECTOR, a->root, a->comm)) \
-    COLLECTIVE(Scatter, Iscatter, HAS_S_BLOCK | HAS_R_BLOCK | ROOT | SCATTER, (S_BLOCK, R_BLOCK, a->root, a->comm)) \
-    COLLECTIVE(Scatterv, Iscatterv, HAS_S_VECTOR | HAS_R_BLOCK | ROOT | SCATTER, (S_VECTOR, R_BLOCK, a->root, a->comm)) \
-    COLLECTIVE(Allgather, Iallgather, HAS_S_BLOCK | HAS_R_BLOCK, (S_BLOCK, R_BLOCK, a->comm)) \
-    COLLECTIVE(Allgatherv, Iallgatherv, HAS_S_BLOCK | HAS_R_VECTOR, (S_BLOCK, R_VECTOR, a->comm)) \
-    COLLECTIVE(Alltoall, Ialltoall, HAS_S_BLOCK | HAS_R_BLOCK, (S_BLOCK, R_BLOCK, a->comm)) \
-    COLLECTIVE(Alltoallv, Ialltoallv, HAS_S_VECTOR | HAS_R_VECTOR, (S_VECTOR, R_VECTOR, a->comm)) \
-    COLLECTIVE(Alltoallw, Ialltoallw, HAS_S_TYPES | HAS_R_TYPES, (S_TYPES, R_TYPES, a->comm)) \
-    COLLECTIVE(Reduce, Ireduce, HAS_REDUCTION | ROOT, (REDUCTION, a->root, a->comm)) \
-    COLLECTIVE(Allreduce, Iallreduce, HAS_REDUCTION, (REDUCTION, a->comm)) \
-    COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, HAS_REDUCTION, (REDUCTION, a->comm)) \
-    COLLECTIVE(Reduce_scatter, Ireduce_scatter, SBUF | RBUF | SCOUNTS | STYPE | OP, (a->sendbuf, a->recvbuf, a->sendcounts, a->sendtype, a->op, a->comm)) \
-    COLLECTIVE(Scan, Iscan, HAS_REDUCTION | SCANS, (REDUCTION, a->comm)) \
-    COLLECTIVE(Exscan, Iexscan, HAS_REDUCTION | EXSCAN | SCANS, (REDUCTION, a->comm)) \
-    COLLECTIVE(Neighbor_allgather, Ineighbor_allgather, HAS_S_BLOCK | HAS_R_BLOCK | NEIGHBOR, (S_BLOCK, R_BLOCK, a->comm)) \
-    COLLECTIVE(Neighbor_allgatherv, Ineighbor_allgatherv, HAS_S_BLOCK | HAS_R_VECTOR | NEIGHBOR, (S_BLOCK, R_VECTOR, a->comm)) \
-    COLLECTIVE(Neighbor_alltoall, Ineighbor_alltoall, HAS_S_BLOCK | HAS_R_BLOCK | NEIGHBOR, (S_BLOCK, R_BLOCK, a->comm)) \
-    COLLECTIVE(Neighbor_alltoallv, Ineighbor_alltoallv, HAS_S_VECTOR | HAS_R_VECTOR | NEIGHBOR, (S_VECTOR, R_VECTOR, a->comm)) \
-    COLLECTIVE(Neighbor_alltoallw, Ineighbor_alltoallw, HAS_S_TYPES | HAS_R_TYPES | NEIGHBOR, (S_ADDRESSES, R_ADDRESSES, a->comm))
-/* clang-format on */
+/* The same arguments as bits. */
+#undef S_BLOCK
+#undef R_BLOCK
+#undef S_VECTOR
+#undef R_VECTOR
+#undef S_TYPES
+#undef R_TYPES
+#undef S_ADDRESSES
+#undef R_ADDRESSES
+#undef VECTOR
+#undef OF_BLOCKS
+#undef ROOT
+#define S_BLOCK (SBUF | SCOUNT | STYPE)
+#define R_BLOCK (RBUF | RCOUNT | RTYPE)
+#define S_VECTOR (SBUF | SCOUNTS | SDISPLS | STYPE)
+#define R_VECTOR (RBUF | RCOUNTS | RDISPLS | RTYPE)
+#define S_TYPES (SBUF | SCOUNTS | SDISPLS | STYPES)
+#define R_TYPES (RBUF | RCOUNTS | RDISPLS | RTYPES)
+#define S_ADDRESSES S_TYPES
+#define R_ADDRESSES R_TYPES
+#define VECTOR (SBUF | RBUF | SCOUNT | STYPE | OP)
+#define OF_BLOCKS (SBUF | RBUF | SCOUNTS | STYPE | OP)
+#define ANY_OF(...) THREE(__VA_ARGS__, 0, 0, 0)
+#define THREE(a, b, c, ...) ((a) | (b) | (c))
 
-SMALL_COLLECTIVE(Barrier, Ibarrier, 0, (a->comm))
-#define COLLECTIVE SMALL_COLLECTIVE
-COLLECTIVES
-#undef COLLECTIVE
-#define COLLECTIVE LARGE_COLLECTIVE
-COLLECTIVES
-#undef COLLECTIVE
-
-#define COLLECTIVE(Name, Immediate, has, given) {#Name, has, call_##Name, large_##Name},
-static const struct collective {
+#define CALL(NAME, Name, name, ...) {#Name, ANY_OF(__VA_ARGS__), call_##Name, large_##Name},
+static struct collective {
     const char *name;
-    int has;
+    int has; /* also the kinds, after find_kinds */
     int (*call)(const struct args *a, enum form form, bool native);
     int (*large)(const struct large_args *a, enum form form, bool native);
-} collectives[] = {{"Barrier", 0, call_Barrier, NULL}, COLLECTIVES};
+} collectives[] = {
+    {"Barrier", 0, call_Barrier, NULL},
+#include "collectives.def"
+};
+#undef CALL
 enum { NCOLLECTIVES = sizeof collectives / sizeof *collectives };
+
+static void find_kinds(void)
+{
+    for (struct collective *c = collectives; c < collectives + NCOLLECTIVES; c++)
+        c->has |= (strncmp(c->name, "Neighbor", 8) == 0 ? NEIGHBOR : 0) |
+                  (strncmp(c->name, "Scatter", 7) == 0 ? SCATTER : 0) |
+                  (strcmp(c->name, "Exscan") == 0 ? EXSCAN : 0) |
+                  (strstr(c->name, "can") ? SCANS : 0);
+}
 
 /* --- the table ------------------------------------------------------------------------------- */
 
@@ -654,6 +662,7 @@ int main(int argc, char **argv)
     MPI_Comm inter;
     MPI_Errhandler handler;
     test_init(&argc, &argv);
+    find_kinds();
     MPI_Type_contiguous(2, MPI_INT, &pair);
     MPI_Type_commit(&pair);
     MPI_Type_contiguous(2, MPI_INT, &uncommitted);
