@@ -37,7 +37,7 @@ forget_settings()
     done
 }
 
-# result STATUS NAME: one line of TAP; STATUS 0 is success.
+# result STATUS NAME [TEXT]: one line of TAP; STATUS 0 is success. The text is shown when it is none.
 result()
 {
     cases=$((cases + 1))
@@ -46,18 +46,34 @@ result()
     else
         failures=$((failures + 1))
         echo "not ok $cases - $2"
+        [ $# -lt 3 ] || comment "$3"
     fi
 }
 
 # expect NAME COMMAND...: the command succeeds. Its output is shown only when it does not.
 expect()
 {
-    local name=$1 output status
+    local name=$1 output
     shift
     output=$("$@" 2>&1)
-    status=$?
-    result $status "$name"
-    [ $status = 0 ] || comment "$output"
+    result $? "$name" "$output"
+}
+
+# shows NAME PATTERN COMMAND...: the command succeeds, and a line of its output matches.
+shows()
+{
+    local output
+    output=$("${@:3}" 2>&1) && grep -qE -- "$2" <<<"$output"
+    result $? "$1" "$output"
+}
+
+# refuses NAME PATTERN COMMAND...: it exits with 2, and a line of standard error matches.
+refuses()
+{
+    local output
+    output=$("${@:3}" 2>&1 >/dev/null)
+    [ $? = 2 ] && grep -qE -- "$2" <<<"$output"
+    result $? "$1" "$output"
 }
 
 comment()
@@ -291,11 +307,8 @@ guarded()
 # ends_well NAME SECONDS: what mpi_command has set does. Its output is in $scratch/log.
 ends_well()
 {
-    local status
     guarded "$2" "$scratch/log" "${launch[@]}"
-    status=$?
-    result $status "$1"
-    [ $status = 0 ] || comment "$(head -c 20000 "$scratch/log")"
+    result $? "$1" "$(head -c 20000 "$scratch/log")"
 }
 
 # ends_badly NAME SECONDS: it fails, and does not hang.

@@ -69,8 +69,7 @@ for directory in $directories; do
 done
 found=$(find pmpi -mindepth 2 -type f | grep -vE "^pmpi/(${directories// /|})/[^/]*$"; ls -d pmpi/*.[chd]* 2>/dev/null)
 [ -z "$found" ]
-result $? "every file of pmpi is in a directory of the order"
-[ -z "$found" ] || comment "$found"
+result $? "every file of pmpi is in a directory of the order" "$found"
 
 check_directory src src config.h
 check_directory include include
@@ -82,13 +81,11 @@ check_directory test/mpi/common test/mpi/common include src config.h
 
 found=$(grep -nE '# *include *[<"]mpi\.h' src/*)
 [ -z "$found" ]
-result $? "src does not include mpi.h"
-[ -z "$found" ] || comment "$found"
+result $? "src does not include mpi.h" "$found"
 
 found=$(grep -nwE 'P?MPI_[A-Z][a-z]\w*\(' src/*.[ch] | grep -vE '^\S+\s*(/\*|\*|//)')
 [ -z "$found" ]
-result $? "src calls no MPI function"
-[ -z "$found" ] || comment "$found"
+result $? "src calls no MPI function" "$found"
 
 # The names that objects of pmpi define (T) and need (U), with the object.
 symbols()
@@ -110,8 +107,7 @@ awk '$1 == "T" { home[$2] = $3 } $1 == "U" && home[$2] && home[$2] != $3 { print
 result $? "the objects of pmpi refer to each other"
 found=$(tsort "$scratch/arrows" 2>&1 >/dev/null)
 [ -z "$found" ]
-result $? "they do so without a circle"
-[ -z "$found" ] || comment "$found"
+result $? "they do so without a circle" "$found"
 
 # What is not listed is not in the distribution, and a program or source not listed is never built.
 unlisted= listed=$(cat Makefile.am ./*/local.mk test/*/local.mk)
@@ -125,8 +121,7 @@ for file in src/* pmpi/*/* include/* test/unit/* test/mpi/*.[ch] test/mpi/common
     [[ $listed =~ (^|[^a-zA-Z0-9_])"$name"($|[^a-zA-Z0-9_]) ]] || unlisted="$unlisted $file"
 done
 [ -z "$unlisted" ]
-result $? "every source file is listed in the local.mk of its folder"
-[ -z "$unlisted" ] || comment "not listed:$unlisted"
+result $? "every source file is listed in the local.mk of its folder" "not listed:$unlisted"
 
 # A reason in a source stands at a line that it concerns, and what test/mutate names exists.
 cd "$built" || exit 1

@@ -15,8 +15,7 @@ nothing()
     local lines
     lines=$(cat)
     [ -z "$lines" ]
-    result $? "$1"
-    [ -z "$lines" ] || comment "$lines"
+    result $? "$1" "$lines"
 }
 
 # Every function that the header declares, MPI_ and PMPI_.

@@ -41,9 +41,7 @@ runs() # name program ranks preload variables
     mpi_command "$3" "$4" "NBCSHIM_STATS=1 $5" "$scratch/$2"
     guarded 60 "$scratch/log" "${launch[@]}" && grep -q '^all right' "$scratch/log" &&
         grep -q '^nbcshim: alltoallw ' "$scratch/log"
-    local status=$?
-    result $status "$1, $3 ranks"
-    [ $status = 0 ] || comment "$(head -c 5000 "$scratch/log")"
+    result $? "$1, $3 ranks" "$(head -c 5000 "$scratch/log")"
 }
 
 build=$PWD
@@ -117,9 +115,7 @@ traces() # name program preload
     mpi_command 3 "$(sanitizer_runtime) $3" "TRACER_LOG=$scratch/seen" "$scratch/$2"
     guarded 60 "$scratch/log" "${launch[@]}" && [ "$(grep -cE "$wanted" "$scratch/seen")" = 3 ] &&
         [ "$(grep -cE "$other" "$scratch/seen")" = 3 ]
-    local status=$?
-    result $status "$1"
-    [ $status = 0 ] || comment "$(cat "$scratch/log" "$scratch/seen")"
+    result $? "$1" "$(cat "$scratch/log" "$scratch/seen")"
 }
 expect "a tool compiles" tracer
 traces "a tool before nbcshim sees Fortran's calls" module1 "$scratch/tracer.so $library"

@@ -114,9 +114,7 @@ refused()
     local name=$1 says=$2
     shift 2
     ! configure "$name" "$@" >"$scratch/log" 2>&1 && tr -s '\n ' ' ' <"$scratch/log" | grep -q "$says"
-    set -- $?
-    result "$1" "$name is refused"
-    [ "$1" = 0 ] || comment "$(cat "$scratch/log")"
+    result $? "$name is refused" "$(cat "$scratch/log")"
 }
 
 project newer NONE 'find_package(nbcshim 99.0 REQUIRED)'

@@ -72,9 +72,7 @@ says()
     local name=$1 words=$2 output
     shift 2
     ! output=$(run "$@") && [[ $output == *"error: $words"* ]]
-    local status=$?
-    result $status "$name"
-    [ $status = 0 ] || comment "$(tail -n 5 <<<"$output")"
+    result $? "$name" "$(tail -n 5 <<<"$output")"
 }
 
 says "a wrapper that is not there" "there is no program $scratch/none/mpicc, which MPICC names" \

@@ -14,8 +14,7 @@ if command -v mandoc >/dev/null; then
         # Pages of the MPI, and those of another section, need not be there.
         output=$(mandoc -T lint -W warning "$page" 2>&1)
         [ -z "$output" ]
-        result $? "$(basename "$page") has no mistakes"
-        [ -z "$output" ] || comment "$output"
+        result $? "$(basename "$page") has no mistakes" "$output"
     done
 else
     echo "ok $((cases += 1)) - man pages # SKIP no mandoc"
@@ -40,8 +39,7 @@ for file in $(grep -oE '\b(doc|examples|test|src|include)/[a-z0-9_/.]+\.(md|c|h|
     [ -e "$srcdir/$file" ] || dead="$dead README:$file"
 done
 [ -z "$dead" ]
-result $? "links of documents lead somewhere"
-[ -z "$dead" ] || comment "dead:$dead"
+result $? "links of documents lead somewhere" "dead:$dead"
 
 # --- installing -----------------------------------------------------------------------------------
 
@@ -140,9 +138,7 @@ count=0
 while read -r line <&3; do
     count=$((count + 1))
     run_command "$line" >"$scratch/output" 2>&1
-    status=$?
-    result $status "README: $line"
-    [ $status = 0 ] || comment "$(cat "$scratch/output" "$scratch/log" 2>/dev/null)"
+    result $? "README: $line" "$(cat "$scratch/output" "$scratch/log" 2>/dev/null)"
 done 3< <(commands)
 [ $count -ge 15 ]
 result $? "README has commands: $count"
@@ -156,8 +152,7 @@ left()
     local files
     files=$(find "$2" -mindepth 1 2>/dev/null)
     [ -z "$files" ]
-    result $? "$1"
-    [ -z "$files" ] || comment "$files"
+    result $? "$1" "$files"
 }
 
 expect "make uninstall" ${MAKE:-make} uninstall $directories
@@ -176,8 +171,7 @@ find "$side" ! -type d | sort >"$scratch/alone"
 expect "another's beside it" beside install another
 expect "that is uninstalled" beside uninstall another
 find "$side" ! -type d | sort | diff "$scratch/alone" - >"$scratch/output"
-result $? "all of the first is there still, and nothing of the other"
-[ ! -s "$scratch/output" ] || comment "$(cat "$scratch/output")"
+result $? "all of the first is there still, and nothing of the other" "$(cat "$scratch/output")"
 expect "of the other no empty directory" test ! -e "$side/lib/nbcshim/another"
 expect "nbcrun of the first works" bash -c "'$side/bin/nbcrun' --print '$scratch/work/app' | grep -q nbcshim/one/"
 expect "it is uninstalled too" beside uninstall one

@@ -144,9 +144,7 @@ refuses() # says command...
     guarded 60 "$scratch/log" "${launch[@]}"
     status=$?
     [ $status != 0 ] && [ "$(grep -cE "^$says" "$scratch/log")" = 1 ] && ! grep -q '^[Uu]sage' "$scratch/log"
-    set -- $? "$*"
-    result "$1" "$2: refused"
-    [ "$1" = 0 ] || comment "$(cat "$scratch/log")"
+    result $? "$*: refused" "$(cat "$scratch/log")"
 }
 refuses "nbcbench: unknown measurement nothing; see nbcbench --help$" bench/nbcbench -m nothing
 refuses "nbcbench: invalid size 4: expected a multiple of 8, .*; see nbcbench --help$" bench/nbcbench -s 8,4

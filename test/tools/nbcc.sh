@@ -32,9 +32,7 @@ tells()
     shift
     output=$("$nbcc" "$@" 2>&1)
     [[ $output == $pattern ]]
-    set -- $? "$output"
-    result "$1" "$name"
-    [ "$1" = 0 ] || comment "$2"
+    result $? "$name" "$output"
 }
 
 show=-show question=-compile_info answer=-link_info

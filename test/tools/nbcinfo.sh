@@ -10,47 +10,24 @@ if [ -x tools/.libs/nbcinfo ]; then
     export LD_LIBRARY_PATH=$PWD/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 fi
 
-# says NAME PATTERN ARGUMENT...: nbcinfo's output matches.
-says()
-{
-    local name=$1 pattern=$2 output status
-    shift 2
-    output=$("$nbcinfo" "$@" 2>&1) && grep -qE -- "$pattern" <<<"$output"
-    status=$?
-    result $status "$name"
-    [ $status = 0 ] || comment "$output"
-}
-
-# refuses NAME PATTERN ARGUMENT...: it exits with 2 and says why on standard error.
-refuses()
-{
-    local name=$1 pattern=$2 output status
-    shift 2
-    output=$("$nbcinfo" "$@" 2>&1 >/dev/null)
-    [ $? = 2 ] && grep -qE -- "$pattern" <<<"$output"
-    status=$?
-    result $status "$name"
-    [ $status = 0 ] || comment "$output"
-}
-
-says "it runs alone and tells its version" "^nbcshim +${VERSION//./\\.}\$"
-says "and the MPI that it finds" '^found +(MPICH|Open MPI|.*MPI)'
-says "and the runtimes of GPUs" '^GPU memory given to an MPI that takes it, else copied to that of the host; (neither CUDA nor HIP is found|found lib.*)$'
+shows "it runs alone and tells its version" "^nbcshim +${VERSION//./\\.}\$" "$nbcinfo"
+shows "and the MPI that it finds" '^found +(MPICH|Open MPI|.*MPI)' "$nbcinfo"
+shows "and the runtimes of GPUs" '^GPU memory given to an MPI that takes it, else copied to that of the host; (neither CUDA nor HIP is found|found lib.*)$' "$nbcinfo"
 LD_LIBRARY_PATH=$PWD/test/device${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} NBCSHIM_DEVICE=off \
-    says "or CUDA's" '^GPU memory taken for memory of the host; found libcuda.so.1'
+    shows "or CUDA's" '^GPU memory taken for memory of the host; found libcuda.so.1' "$nbcinfo"
 LD_LIBRARY_PATH=$PWD/test/device${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} NBCSHIM_LEVEL_ZERO=1 \
-    says "and Level Zero's, if that is asked for" '; found libcuda.so.1, (libamdhip64.so, )?libze_loader.so.1$'
+    shows "and Level Zero's, if that is asked for" '; found libcuda.so.1, (libamdhip64.so, )?libze_loader.so.1$' "$nbcinfo"
 for option in '--ranks 8' '--bytes 1K' '--rank 0' --ordered --oversubscribed --svg; do
-    refuses "$option without a call" "^nbcinfo: ${option%% *}: needs --choose, --costs or --schedule; see" $option
+    refuses "$option without a call" "^nbcinfo: ${option%% *}: needs --choose, --costs or --schedule; see" "$nbcinfo" $option
 done
-refuses "--seconds without --selftest" '^nbcinfo: --seconds: needs --selftest; see' --seconds 5
-refuses "an option that is none: no usage" '^see nbcinfo --help$' --nothing
-says "--version" "^nbcinfo \(nbcshim\) ${VERSION//./\\.}\$" --version
-says "--cures" '^           .*(mpich|ompi)#[0-9]' --cures
+refuses "--seconds without --selftest" '^nbcinfo: --seconds: needs --selftest; see' "$nbcinfo" --seconds 5
+refuses "an option that is none: no usage" '^see nbcinfo --help$' "$nbcinfo" --nothing
+shows "--version" "^nbcinfo \(nbcshim\) ${VERSION//./\\.}\$" "$nbcinfo" --version
+shows "--cures" '^           .*(mpich|ompi)#[0-9]' "$nbcinfo" --cures
 expect "--cures: first what goes wrong on this MPI" awk '/^  [a-z]/ && $1 == "right" { right = 1 }
     /^  [a-z]/ && $1 != "right" && right { late = 1 }
     END { exit late || !right }' <("$nbcinfo" --cures)
-says "--help" '^Usage: nbcinfo' --help
+shows "--help" '^Usage: nbcinfo' "$nbcinfo" --help
 
 for arguments in '' --help --version --json '--choose bcast' '--costs bcast' '--schedule bcast:chain'; do
     "$nbcinfo" $arguments 2>"$scratch/why" >/dev/full
@@ -120,73 +97,73 @@ fi
 
 # --- choosing -------------------------------------------------------------------------------------
 
-says "--choose: a tuning rule" '^rabenseifner: tuning rule [0-9]+: ranks 3 or more' \
+shows "--choose: a tuning rule" '^rabenseifner: tuning rule [0-9]+: ranks 3 or more' "$nbcinfo" \
     --choose reduce --ranks 16 --bytes 1M
-says "--choose: no rule" '^binomial: no tuning rule matches' --choose reduce --ranks 16 --bytes 8
+shows "--choose: no rule" '^binomial: no tuning rule matches' "$nbcinfo" --choose reduce --ranks 16 --bytes 8
 export NBCSHIM_ALGORITHM_REDUCE=chain NBCSHIM_ALGORITHM_ALLREDUCE=ring
-says "--choose: the environment asks" '^chain: requested by NBCSHIM_ALGORITHM_REDUCE' \
+shows "--choose: the environment asks" '^chain: requested by NBCSHIM_ALGORITHM_REDUCE' "$nbcinfo" \
     --choose reduce --ranks 16 --bytes 1M
-says "--choose: what the environment asks for does not apply" \
-    '^rabenseifner: NBCSHIM_ALGORITHM_ALLREDUCE requests ring, which requires a commutative operator; tun' \
+shows "--choose: what the environment asks for does not apply" \
+    '^rabenseifner: NBCSHIM_ALGORITHM_ALLREDUCE requests ring, which requires a commutative operator; tun' "$nbcinfo" \
     --choose allreduce --ranks 16 --bytes 512K --ordered
 unset NBCSHIM_ALGORITHM_REDUCE NBCSHIM_ALGORITHM_ALLREDUCE
 echo 'reduce 16 * linear' >"$scratch/tuning"
-says "--choose: the order of ranks" '^two_rounds: ' --choose reduce --ranks 8 --bytes 64K --order ranks
-says "--choose: the order of a tree" '^rabenseifner: ' --choose reduce --ranks 8 --bytes 64K --order=tree
-NBCSHIM_ALGORITHM_REDUCE=chain says "--choose: what the environment asks for has another order" \
-    'requests chain, which requires any order' --choose reduce --ranks 8 --order tree
-refuses "an unknown order" '--order line: no such value' --choose reduce --order line
-NBCSHIM_TUNING=$scratch/tuning says "--choose: a rule of the user's own file" \
-    '^linear: tuning rule 1: ranks 16 to 16' --choose reduce --ranks 16 --bytes 1M
-NBCSHIM_TUNING=$scratch/tuning says "--rules: those in force" \
-    '^  reduce +ranks 16 to 16 .* linear' --rules
-NBCSHIM_TUNING=$scratch/nothing says "--choose: a tuning file that is not there" \
-    'built-in rules are in force' --choose reduce --ranks 16
+shows "--choose: the order of ranks" '^two_rounds: ' "$nbcinfo" --choose reduce --ranks 8 --bytes 64K --order ranks
+shows "--choose: the order of a tree" '^rabenseifner: ' "$nbcinfo" --choose reduce --ranks 8 --bytes 64K --order=tree
+NBCSHIM_ALGORITHM_REDUCE=chain shows "--choose: what the environment asks for has another order" \
+    'requests chain, which requires any order' "$nbcinfo" --choose reduce --ranks 8 --order tree
+refuses "an unknown order" '--order line: no such value' "$nbcinfo" --choose reduce --order line
+NBCSHIM_TUNING=$scratch/tuning shows "--choose: a rule of the user's own file" \
+    '^linear: tuning rule 1: ranks 16 to 16' "$nbcinfo" --choose reduce --ranks 16 --bytes 1M
+NBCSHIM_TUNING=$scratch/tuning shows "--rules: those in force" \
+    '^  reduce +ranks 16 to 16 .* linear' "$nbcinfo" --rules
+NBCSHIM_TUNING=$scratch/nothing shows "--choose: a tuning file that is not there" \
+    'built-in rules are in force' "$nbcinfo" --choose reduce --ranks 16
 : >"$scratch/empty"
 [ "$(NBCSHIM_TUNING=$scratch/empty "$nbcinfo" --choose reduce 2>&1)" = "$("$nbcinfo" --choose reduce)" ]
 result $? "--choose: a tuning file without rules is none, as for the library"
-says "--choose: ranks per node" '^hierarchical' --choose bcast --ranks 64 --per-node 2 --bytes 8
-says "--choose: all ranks on a node" '^[^h]' --choose bcast --ranks 64 --bytes 8
-says "--choose: slow networks" '^circulant: tuning rule' \
+shows "--choose: ranks per node" '^hierarchical' "$nbcinfo" --choose bcast --ranks 64 --per-node 2 --bytes 8
+shows "--choose: all ranks on a node" '^[^h]' "$nbcinfo" --choose bcast --ranks 64 --bytes 8
+shows "--choose: slow networks" '^circulant: tuning rule' "$nbcinfo" \
     --choose allreduce --ranks 50 --per-node 1 --sockets --bytes 64K
-says "--choose: slow networks, in order" '^two_rounds: tuning rule' \
+shows "--choose: slow networks, in order" '^two_rounds: tuning rule' "$nbcinfo" \
     --choose allreduce --ranks 50 --per-node 1 --sockets --ordered --bytes 64K
-NBCSHIM_ALGORITHM_BCAST=nodes says "--choose: a former name that the environment asks for" \
-    '^hierarchical: requested by NBCSHIM_ALGORITHM_BCAST' --choose bcast --ranks 64 --per-node 2
+NBCSHIM_ALGORITHM_BCAST=nodes shows "--choose: a former name that the environment asks for" \
+    '^hierarchical: requested by NBCSHIM_ALGORITHM_BCAST' "$nbcinfo" --choose bcast --ranks 64 --per-node 2
 for option in --oversubscribed --crowded; do
-    says "--choose: $option" '^linear: tuning rule' --choose barrier --ranks 16 $option
+    shows "--choose: $option" '^linear: tuning rule' "$nbcinfo" --choose barrier --ranks 16 $option
 done
-says "--schedule: a former name" '^bcast:hierarchical, 4 ranks: ' --schedule bcast:nodes
+shows "--schedule: a former name" '^bcast:hierarchical, 4 ranks: ' "$nbcinfo" --schedule bcast:nodes
 echo 'bcast * * chain 32K' >"$scratch/tuning"
 export NBCSHIM_TUNING=$scratch/tuning
-says "--choose: the rule's segment" '"segment": 32768' --choose bcast --json
-says "--choose: another one" '"segment": 8192' --choose bcast --json --segment 8K
-NBCSHIM_SEGMENT_SIZE=4K says "--choose: the environment's segment" '"segment": 4096' --choose bcast --json
+shows "--choose: the rule's segment" '"segment": 32768' "$nbcinfo" --choose bcast --json
+shows "--choose: another one" '"segment": 8192' "$nbcinfo" --choose bcast --json --segment 8K
+NBCSHIM_SEGMENT_SIZE=4K shows "--choose: the environment's segment" '"segment": 4096' "$nbcinfo" --choose bcast --json
 unset NBCSHIM_TUNING
 [ "$MPI_FLAVOR" = openmpi ] && longest=61440 || longest=15360 # as the library: 60 KiB, 16 KiB
-says "--schedule: segments need no handshake over sockets" "^ *0 send recv\+0 $longest bytes to 1" \
+shows "--schedule: segments need no handshake over sockets" "^ *0 send recv\+0 $longest bytes to 1" "$nbcinfo" \
     --schedule bcast:two_rounds --ranks 3 --per-node 1 --sockets --bytes 240K
-says "--choose: between groups" '^inter_' --choose bcast --ranks 3 --remote 2
-NBCSHIM_ALGORITHM_BCAST=chain says "--choose: an algorithm that is not for two groups" \
-    'requests chain, which requires an intracommunicator;' --choose bcast --remote 2
-refuses "--schedule: an algorithm that is not for two groups" 'it requires: an intracommunicator$' \
+shows "--choose: between groups" '^inter_' "$nbcinfo" --choose bcast --ranks 3 --remote 2
+NBCSHIM_ALGORITHM_BCAST=chain shows "--choose: an algorithm that is not for two groups" \
+    'requests chain, which requires an intracommunicator;' "$nbcinfo" --choose bcast --remote 2
+refuses "--schedule: an algorithm that is not for two groups" 'it requires: an intracommunicator$' "$nbcinfo" \
     --schedule bcast:chain --remote 2
 for coll in scan exscan neighbor_alltoallw; do
-    refuses "--choose: no $coll between groups" 'not defined on intercommunicators' --choose $coll --remote 3
+    refuses "--choose: no $coll between groups" 'not defined on intercommunicators' "$nbcinfo" --choose $coll --remote 3
 done
-refuses "two things at once" 'only one of these is possible' --choose bcast --costs bcast
-refuses "--choose: no such collective" 'no such collective' --choose nothing
+refuses "two things at once" 'only one of these is possible' "$nbcinfo" --choose bcast --costs bcast
+refuses "--choose: no such collective" 'no such collective' "$nbcinfo" --choose nothing
 
 # --- schedules ------------------------------------------------------------------------------------
 
-says "a ring's rounds, messages and bytes" \
-    '^allreduce:ring, 4 ranks: 6 rounds, 24 messages, 6291456 bytes, at most 1572864 from one rank' \
+shows "a ring's rounds, messages and bytes" \
+    '^allreduce:ring, 4 ranks: 6 rounds, 24 messages, 6291456 bytes, at most 1572864 from one rank' "$nbcinfo" \
     --schedule allreduce:ring --ranks 4 --bytes 1M
-says "what a rank does" '^ *[0-9]+ reduce ' --schedule allreduce:ring --ranks 4 --bytes 1M --rank 2
+shows "what a rank does" '^ *[0-9]+ reduce ' "$nbcinfo" --schedule allreduce:ring --ranks 4 --bytes 1M --rank 2
 [ "$("$nbcinfo" --schedule allreduce:ring --ranks 4 --rank 2 | grep -c '^rank ')" = 1 ]
 result $? "one rank only"
 
-refuses "a rank that is not there" 'no such rank' --schedule allreduce:ring --ranks 4 --rank 4
+refuses "a rank that is not there" 'no such rank' "$nbcinfo" --schedule allreduce:ring --ranks 4 --rank 4
 
 # nbcinfo fails where a send is not received. Every algorithm applies on one of these numbers of ranks.
 for ranks in 1 2 4 5; do
@@ -198,21 +175,20 @@ expect "the costs of every algorithm on 1, 2, 4 and 5 ranks" diff "$scratch/bad"
 "$nbcinfo" --algorithms | awk '/^  / { print $1, $2 }' >"$scratch/algorithms"
 # The MPI's own has no schedule.
 sed -i '/ mpi$/d' "$scratch/algorithms"
-refuses "a schedule of the MPI's own" 'which is not simulated' --schedule allreduce:mpi
+refuses "a schedule of the MPI's own" 'which is not simulated' "$nbcinfo" --schedule allreduce:mpi
 expect "every algorithm has costs" \
     diff <(sort "$scratch/algorithms") <(awk '/^  / { print $1, $2 }' "$scratch/costs" | sort -u)
-says "they are those of the schedule" '^  allreduce +ring +6 +24 +6291456 +1572864$' \
+shows "they are those of the schedule" '^  allreduce +ring +6 +24 +6291456 +1572864$' "$nbcinfo" \
     --costs allreduce --ranks 4 --bytes 1M
-refuses "costs of no collective" 'no such collective' --costs nothing
-refuses "costs for too many ranks" 'limited to 1024 ranks' --costs bcast --ranks 1025
+refuses "costs of no collective" 'no such collective' "$nbcinfo" --costs nothing
+refuses "costs for too many ranks" 'limited to 1024 ranks' "$nbcinfo" --costs bcast --ranks 1025
 
 bad=
 while read -r coll alg; do
     output=$("$nbcinfo" --schedule "$coll:$alg" --ranks 4 --bytes 24 --dot 2>&1) || bad="$bad $coll:$alg: $output"
 done <"$scratch/algorithms"
 [ -z "$bad" ]
-result $? "every algorithm can be drawn"
-[ -z "$bad" ] || comment "$bad"
+result $? "every algorithm can be drawn" "$bad"
 
 # Arrows that are messages, one for each.
 count=$("$nbcinfo" --schedule alltoall:pairwise --ranks 5 --bytes 64 --dot | grep -c 'penwidth=1.4')
@@ -228,17 +204,17 @@ fi
 mkdir "$scratch/bin"
 printf '#!/bin/sh\nexit 127\n' >"$scratch/bin/dot"
 chmod +x "$scratch/bin/dot"
-PATH=$scratch/bin:$PATH refuses "--svg without Graphviz" 'dot failed' \
+PATH=$scratch/bin:$PATH refuses "--svg without Graphviz" 'dot failed' "$nbcinfo" \
     --schedule bcast:binomial --svg
 
-refuses "a schedule without algorithm" 'COLLECTIVE:ALGORITHM' --schedule bcast
-refuses "no such algorithm" 'no such algorithm' --schedule bcast:nothing
-refuses "an algorithm that does not apply" 'even number of ranks' \
+refuses "a schedule without algorithm" 'COLLECTIVE:ALGORITHM' "$nbcinfo" --schedule bcast
+refuses "no such algorithm" 'no such algorithm' "$nbcinfo" --schedule bcast:nothing
+refuses "an algorithm that does not apply" 'even number of ranks' "$nbcinfo" \
     --schedule allgather:neighbor_exchange --ranks 3
-refuses "a number out of its range" '--ranks 0: .* out of range' --choose bcast --ranks 0
-refuses "more bytes than can be counted" 'too many for all ranks' --choose allgatherv --ranks 100M --bytes 256G
-refuses "an unknown option" 'nbcinfo --help' --nonsense
-refuses "an argument" 'not an option' nonsense
+refuses "a number out of its range" '--ranks 0: .* out of range' "$nbcinfo" --choose bcast --ranks 0
+refuses "more bytes than can be counted" 'too many for all ranks' "$nbcinfo" --choose allgatherv --ranks 100M --bytes 256G
+refuses "an unknown option" 'nbcinfo --help' "$nbcinfo" --nonsense
+refuses "an argument" 'not an option' "$nbcinfo" nonsense
 
 # --- documents ------------------------------------------------------------------------------------
 

@@ -72,8 +72,7 @@ prints()
     shift 2
     output=$("$@" 2>&1)
     [ "$output" = "$text" ]
-    result $? "$name"
-    [ "$output" = "$text" ] || comment "expected: $text"$'\n'"got:      $output"
+    result $? "$name" "expected: $text"$'\n'"got:      $output"
 }
 
 # refuses NAME PATTERN COMMAND...: the command exits with 2 and one line that matches.
@@ -84,9 +83,7 @@ refuses()
     output=$("$@" 2>&1)
     status=$?
     [ $status = 2 ] && [[ $output == $pattern ]] && [ "$(wc -l <<<"$output")" = 1 ]
-    status=$?
-    result $status "$name"
-    [ $status = 0 ] || comment "$output"
+    result $? "$name" "$output"
 }
 
 prints "hydra: -genv before the launcher's options" \
@@ -367,10 +364,7 @@ expect "--help" bash -c "$nbcrun --help | grep -q '^Usage: nbcrun'"
 mpi_command 2 "" "" sh -c 'echo "rank: $LD_PRELOAD"; sleep 0.1'
 guarded 30 "$scratch/log" "$nbcrun" --library="$other" "${launch[@]}" &&
     [ "$(grep -cE "^rank: $other(:|$)" "$scratch/log")" = 2 ]
-status=$?
-output=$(cat "$scratch/log")
-result $status "the ranks of the real launcher are preloaded"
-[ $status = 0 ] || comment "$(cat "$scratch/log")"
+result $? "the ranks of the real launcher are preloaded" "$(cat "$scratch/log")"
 
 # Where the program and the library name the MPI, nobody need ask the dynamic linker, which takes most of the
 # time.
@@ -455,9 +449,7 @@ passes_on() # NAME FLAG...
         "$MPIEXEC" -launcher ssh -launcher-exec "$scratch/ssh" -hosts elsewhere -localhost 127.0.0.1 \
         "$@" -n 1 sh -c 'echo "there: $LD_PRELOAD $NBCSHIM_STATS $NBCSHIM_TRACE"'
     [ "$(grep '^there:' "$scratch/log")" = "there: $other 1 a b" ]
-    status=$?
-    result $status "$name"
-    [ $status = 0 ] || comment "$(cat "$scratch/log")"
+    result $? "$name" "$(cat "$scratch/log")"
 }
 # The Hydra of MPICH2 1.4 does not know the option.
 if [ "$MPI_LAUNCHER" = mpich ] && "$MPIEXEC" -localhost 127.0.0.1 -n 1 true >"$scratch/log" 2>&1; then

@@ -4,31 +4,6 @@
 . "$(dirname "$0")/../lib.sh"
 sim=tools/nbcsim/nbcsim
 
-# shows NAME PATTERN COMMAND...: the command succeeds and says that.
-shows()
-{
-    local name=$1 pattern=$2 output status
-    shift 2
-    output=$("$@" 2>&1)
-    status=$?
-    [ $status = 0 ] && grep -qE -- "$pattern" <<<"$output"
-    result $? "$name"
-    [ $status = 0 ] || comment "status $status"
-    grep -qE -- "$pattern" <<<"$output" || comment "$output"
-}
-
-# refuses NAME PATTERN COMMAND...: status 2, and a line that says why.
-refuses()
-{
-    local name=$1 pattern=$2 output status
-    shift 2
-    output=$("$@" 2>&1 >/dev/null)
-    status=$?
-    [ $status = 2 ] && grep -qE -- "$pattern" <<<"$output"
-    result $? "$name"
-    grep -qE -- "$pattern" <<<"$output" || comment "status $status: $output"
-}
-
 # drawn NAME TITLE TICKS OPTIONS...: the figure has for each algorithm a line with as many points as
 # it has times, in a colour of its own, markers, a ring for each selected one, the title, the ticks.
 drawn()

@@ -60,16 +60,14 @@ runs()
         NBC_SOAK=$soak NBC_PLACES=2 LOG=$scratch/ran "$tree/test/mpi/run.sh" $option) >"$scratch/said" 2>&1
     status=$?
     [ $status = "$wanted" ]
-    result $? "$name: exit status $wanted"
-    [ $status = "$wanted" ] || comment "status $status: $(cat "$scratch/said")"
+    result $? "$name: exit status $wanted" "status $status: $(cat "$scratch/said")"
 }
 
 # says NAME TEXT: its results, without the times, are TEXT.
 says()
 {
     grep -vE '^# [0-9.]+ s, |^# [0-9]+ passed|^# status' "$scratch/said" | diff - <(echo "$2") >"$scratch/diff"
-    result $? "$1"
-    [ ! -s "$scratch/diff" ] || comment "$(cat "$scratch/diff")"
+    result $? "$1" "$(cat "$scratch/diff")"
 }
 
 option= soak=
