@@ -134,7 +134,7 @@ test_tools_instructions_LDFLAGS = $(AM_LDFLAGS) -no-install
 EXTRA_DIST += $(shell_tests) $(programs:%=test/programs/%)
 programs = \
 	abinit.sh boost.sh coarrays.sh cp2k.sh dolfinx.sh espresso.sh fftw.sh gromacs.sh h5py.sh \
-	hdf5.sh hpcc.sh lammps.sh meep.sh mpb.sh mpi4py.sh mumps.sh nwchem.sh p4est.sh pays petsc.sh \
+	hdf5.sh hpcc.sh lammps.sh meep.sh mpb.sh mpi4py.sh mumps.sh nwchem.sh p4est.sh petsc.sh \
 	pnetcdf.sh run scalapack.sh slepc.sh spfft.sh stencil.sh trilinos.sh
 
 mostlyclean-local:
@@ -152,7 +152,7 @@ EXTRA_DIST += \
 	test/fuzz \
 	test/hosts/finalize.c test/hosts/hosts test/hosts/lost.c test/hosts/on test/hosts/switch.c \
 	test/lib.sh \
-	test/mpi/common/calls.def test/mpi/common/collectives.def test/mpi/common/pieces.h test/mpi/common/predefined.def \
+	test/mpi/common/calls.def test/mpi/common/collectives.def test/mpi/common/each.def test/mpi/common/pieces.h test/mpi/common/predefined.def \
 	test/mpi/fuzz.h test/mpi/fuzz_others.h test/mpi/matrix.def test/mpi/run.sh \
 	test/mpi/tests.list \
 	test/mpi22/cut.pl test/mpi22/link.sh test/mpi22/standin.sh \

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Every collective in every form, one after the other: all roots, sizes from nothing to large, in
- * place, all operators, predefined and derived types, on the world and on parts of it.
- *
- *     collectives [NAME…]     only those; so that each algorithm can be forced through all of it
- *     collectives few [NAME…] with one size alone: for what does not look at the sizes
- */
+ * place, all operators, predefined and derived types, on the world and on parts of it. Each is a
+ * test, so that each algorithm can be forced through all of it. NBC_FEW=1: with one size alone, for
+ * what does not look at the sizes. */
 #include "batch.h"
 
 #include <stdlib.h>
@@ -78,7 +76,7 @@ static void sweep(enum coll coll, const struct group *g, enum mode mode)
 }
 
 /* Sums of numbers that do not add up exactly: all ranks have the same bits. */
-static void same_bits(const struct group *g)
+static void have_same_bits(const struct group *g)
 {
     enum { N = 3000 };
     static double in[N], out[N], first[N];
@@ -97,56 +95,55 @@ static void same_bits(const struct group *g)
     }
 }
 
-static void run_group(const struct group *g, const bool *wanted)
+/* The world, and its two parts, with ranks in reverse order. */
+static struct group *groups[2];
+static int ngroups = 1;
+
+static void run(enum coll coll)
 {
-    MPI_Comm_set_errhandler(g->comm, MPI_ERRORS_RETURN);
-    for (int i = 0; i < NINTRA; i++) {
-        if (!wanted[i])
-            continue;
-        test_place("nonblocking %s on %d ranks", coll_name((enum coll)i), g->size);
-        sweep((enum coll)i, g, NONBLOCKING);
-        test_place("persistent %s on %d ranks", coll_name((enum coll)i), g->size);
+    for (int i = 0; i < ngroups; i++) {
+        test_place("nonblocking %s on %d ranks", coll_name(coll), groups[i]->size);
+        sweep(coll, groups[i], NONBLOCKING);
+        test_place("persistent %s on %d ranks", coll_name(coll), groups[i]->size);
         if (test_has_persistent())
-            sweep((enum coll)i, g, PERSISTENT);
+            sweep(coll, groups[i], PERSISTENT);
     }
-    test_place("same_bits");
-    if (wanted[ALLREDUCE])
-        same_bits(g);
 }
 
-/* The world in two parts, with ranks in reverse order. */
-static struct group *split(void)
+/* Neighborhoods are tested by neighbors.c. */
+static bool never(void)
 {
-    int first = test_size / 2 + 1;
+    return false;
+}
+
+#define WANTED(NAME) NAME < NINTRA ? NULL : never
+#include "each.def"
+
+TEST(same_bits)
+{
+    for (int i = 0; i < ngroups; i++)
+        have_same_bits(groups[i]);
+}
+
+static void begin(void)
+{
     MPI_Comm part;
-
-    MPI_Comm_split(MPI_COMM_WORLD, test_rank < first, test_size - test_rank, &part);
-    return group_new(part);
-}
-
-int main(int argc, char **argv)
-{
-    bool wanted[NCOLLS] = {false};
-    struct group *world, *part;
-
-    test_init(&argc, &argv);
     kinds_init();
-    few = argc > 1 && strcmp(argv[1], "few") == 0;
-    for (int i = 0; i < NINTRA; i++)
-        wanted[i] = argc == 1 + few;
-    for (int i = 1 + few; i < argc; i++) {
-        enum coll coll = coll_by_name(argv[i]);
-        EXPECT(coll < NINTRA, "no collective '%s'", argv[i]);
-        wanted[coll % NCOLLS] = true;
-    }
-    world = group_new(MPI_COMM_WORLD);
-    run_group(world, wanted);
+    few = getenv("NBC_FEW") != NULL;
+    groups[0] = group_new(MPI_COMM_WORLD);
     if (test_size > 2) {
-        part = split();
-        run_group(part, wanted);
-        group_delete(part);
+        MPI_Comm_split(MPI_COMM_WORLD, test_rank < test_size / 2 + 1, test_size - test_rank, &part);
+        groups[ngroups++] = group_new(part);
     }
-    group_delete(world);
-    kinds_finish();
-    return test_done();
+    for (int i = 0; i < ngroups; i++)
+        MPI_Comm_set_errhandler(groups[i]->comm, MPI_ERRORS_RETURN);
 }
+
+static void end(void)
+{
+    while (ngroups > 0)
+        group_delete(groups[--ngroups]);
+    kinds_finish();
+}
+
+AROUND_TESTS(begin, end)

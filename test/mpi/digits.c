@@ -289,9 +289,8 @@ static void by_info(void)
         }
 }
 
-int main(int argc, char **argv)
+TEST(digits)
 {
-    test_init(&argc, &argv);
     const char *variable = getenv("NBCSHIM_REDUCTION_ORDER");
     info = MPI_INFO_NULL;
     if (variable) {
@@ -302,5 +301,4 @@ int main(int argc, char **argv)
         by_info();
     }
     EXPECT(test_size < 4 || differing > 0, "every order gives the same digits");
-    return test_done();
 }

@@ -2,9 +2,7 @@
 /* Ranks disagree on the length of a collective: one of them has an element less, on one side. That
  * is an error of the ranks that notice it, and of one operation. No rank waits forever, other
  * operations have right results, and the communicator can be used. Operators of the program see no
- * data but what ranks have sent, and a bcast of another length is an error of all but the root.
- *
- *     lengths [NAME…]     only those collectives */
+ * data but what ranks have sent, and a bcast of another length is an error of all but the root. */
 #include "cases.h"
 
 #include <stdlib.h>
@@ -12,6 +10,56 @@
 
 static struct group *world, *ring;
 static int serial;
+
+/* --- messages under way ---------------------------------------------------------------------- */
+
+static bool has_three(void)
+{
+    return test_size > 2 && !test_native;
+}
+
+/* The first test, with requests of the MPI that nothing has used before. A rank whose operation has
+ * failed uses its buffers again at once. The last rank is late, and has no part in the error: rank
+ * 1 sends rank 0 more than that expects. */
+TEST(reuse, .wanted = has_three)
+{
+    enum { MUCH = 20000, LATE = 50000000 }; /* elements, ns */
+    const struct timespec late = {.tv_nsec = LATE};
+    int most = test_size * MUCH, counts[2][test_size], places[test_size], wrong = 0;
+    int *in = test_alloc(most * sizeof *in), *out = test_alloc(most * sizeof *out);
+    MPI_Request r;
+    for (int i = 0; i < test_size; i++) {
+        counts[0][i] = counts[1][i] = MUCH;
+        places[i] = i * MUCH;
+    }
+    if (test_rank == 0)
+        counts[1][1] = 1;
+    if (test_rank == 0) /* or rank 0 would wait for it */
+        counts[1][test_size - 1] = 0;
+    if (test_rank == test_size - 1)
+        counts[0][0] = 0;
+    for (int i = 0; i < most; i++)
+        in[i] = 1 + test_rank;
+    MPI_Barrier(world->comm);
+    if (test_rank == test_size - 1)
+        nanosleep(&late, NULL);
+    MPI_Ialltoallv(in, counts[0], places, MPI_INT, out, counts[1], places, MPI_INT, world->comm,
+                   &r);
+    int class = class_of(MPI_Wait(&r, MPI_STATUS_IGNORE));
+    EXPECT(class == MPI_ERR_TRUNCATE || (class == MPI_SUCCESS && test_rank > 0), "class %d", class);
+    for (int i = 0; i < most && !class; i++)
+        wrong += out[i] != 1 + i / MUCH;
+    EXPECT_INT(wrong, 0, "of %d elements", most);
+    for (int i = 0; i < most; i++)
+        in[i] = out[i] = -1;
+    MPI_Barrier(world->comm);
+    wrong = 0;
+    for (int i = 0; i < most; i++)
+        wrong += out[i] != -1;
+    EXPECT_INT(wrong, 0, "elements after the operation");
+    free(in);
+    free(out);
+}
 
 /* Sizes that are not near the limits of algorithms and segments, which all ranks must see alike. */
 enum { SHORT = 37, LONG = 30011 };
@@ -96,8 +144,6 @@ static void run_one(enum coll coll, int count, enum mode mode, int wrong, bool s
 
 static void run(enum coll coll)
 {
-    if (coll == NCOLLS || test_native)
-        return;
     for (int send = 0; send < 2; send++) {
         for (int wrong = 0; wrong < test_size; wrong++)
             for (enum mode mode = BLOCKING; mode <= PERSISTENT; mode++)
@@ -105,6 +151,9 @@ static void run(enum coll coll)
         run_one(coll, LONG, NONBLOCKING, (serial + send) % test_size, send);
     }
 }
+
+#define WANTED(NAME) test_has_shim
+#include "each.def"
 
 /* --- operators, and bcast --------------------------------------------------------------------- */
 
@@ -162,10 +211,8 @@ static void run_bcast(int root, int other)
     EXPECT_INT(class, test_rank == root ? MPI_SUCCESS : MPI_ERR_TRUNCATE);
 }
 
-static void run_operators(void)
+TEST(operators, .wanted = test_has_shim)
 {
-    if (test_native)
-        return;
     for (int commutes = 0; commutes < 2; commutes++) {
         MPI_Op op;
         MPI_Op_create(unite, commutes, &op);
@@ -179,76 +226,28 @@ static void run_operators(void)
     }
 }
 
-/* --- messages under way ---------------------------------------------------------------------- */
-
-/* A rank whose operation has failed uses its buffers again at once. The last rank is late, and has
- * no part in the error: rank 1 sends rank 0 more than that expects. */
-static void run_reuse(void)
-{
-    enum { MUCH = 20000, LATE = 50000000 }; /* elements, ns */
-    const struct timespec late = {.tv_nsec = LATE};
-    int most = test_size * MUCH, counts[2][test_size], places[test_size], wrong = 0;
-    int *in = test_alloc(most * sizeof *in), *out = test_alloc(most * sizeof *out);
-    MPI_Request r;
-    test_place("buffers are used again");
-    for (int i = 0; i < test_size; i++) {
-        counts[0][i] = counts[1][i] = MUCH;
-        places[i] = i * MUCH;
-    }
-    if (test_rank == 0)
-        counts[1][1] = 1;
-    if (test_rank == 0) /* or rank 0 would wait for it */
-        counts[1][test_size - 1] = 0;
-    if (test_rank == test_size - 1)
-        counts[0][0] = 0;
-    for (int i = 0; i < most; i++)
-        in[i] = 1 + test_rank;
-    MPI_Barrier(world->comm);
-    if (test_rank == test_size - 1)
-        nanosleep(&late, NULL);
-    MPI_Ialltoallv(in, counts[0], places, MPI_INT, out, counts[1], places, MPI_INT, world->comm,
-                   &r);
-    int class = class_of(MPI_Wait(&r, MPI_STATUS_IGNORE));
-    EXPECT(class == MPI_ERR_TRUNCATE || (class == MPI_SUCCESS && test_rank > 0), "class %d", class);
-    for (int i = 0; i < most && !class; i++)
-        wrong += out[i] != 1 + i / MUCH;
-    EXPECT_INT(wrong, 0, "of %d elements", most);
-    for (int i = 0; i < most; i++)
-        in[i] = out[i] = -1;
-    MPI_Barrier(world->comm);
-    wrong = 0;
-    for (int i = 0; i < most; i++)
-        wrong += out[i] != -1;
-    EXPECT_INT(wrong, 0, "elements after the operation");
-    free(in);
-    free(out);
-}
-
 static struct group *returning(MPI_Comm comm)
 {
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     return group_new(comm);
 }
 
-int main(int argc, char **argv)
+static void begin(void)
 {
     MPI_Comm comm;
     int periodic = 1;
-    test_init(&argc, &argv);
     kinds_init();
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     world = returning(comm);
     MPI_Cart_create(MPI_COMM_WORLD, 1, &test_size, &periodic, 0, &comm);
     ring = returning(comm);
-    if (test_size > 2 && !test_native)
-        run_reuse(); /* with requests of the MPI that nothing has used before */
-    for (int i = 1; i < argc; i++)
-        run(coll_by_name(argv[i]));
-    for (enum coll coll = 0; coll < NCOLLS && argc == 1; coll++)
-        run(coll);
-    run_operators();
+}
+
+static void end(void)
+{
     group_delete(world);
     group_delete(ring);
     kinds_finish();
-    return test_done();
 }
+
+AROUND_TESTS(begin, end)

@@ -551,7 +551,35 @@ static void free_comms(struct comms *comms)
     MPI_Comm_free(&comms->plain);
 }
 
-static void run_ours(MPI_Comm inter, MPI_Errhandler handler)
+static MPI_Comm inter;
+static MPI_Errhandler handler;
+
+static bool is_first(void)
+{
+    return test_rank == 0;
+}
+
+TEST(native, .wanted = is_first)
+{
+    struct comms comms = {.inter = inter};
+    bool used[NDIFFERENCES] = {false};
+    enum mpi mpi = this_mpi();
+    if (mpi == NEITHER || !library_below("PMPI_Init"))
+        return;
+    make_comms(MPI_COMM_SELF, &comms, handler);
+    for (int i = 0; i < NWRONGS; i++)
+        for (int j = 0; j < NCOLLECTIVES; j++)
+            for (int k = 0; k < NWAYS; k++)
+                if (applies(&wrongs[i], &collectives[j], &ways[k]))
+                    compare(&wrongs[i], &collectives[j], &ways[k], &comms,
+                            native_class(&wrongs[i], &collectives[j], &ways[k], mpi, used));
+    for (int i = 0; i < NDIFFERENCES; i++)
+        EXPECT(used[i] || differences[i].mpi != mpi || test_size == 1,
+               "the row %s, %s fits no call", differences[i].wrong, differences[i].collectives);
+    free_comms(&comms);
+}
+
+TEST(ours, .wanted = test_has_shim)
 {
     struct comms comms = {.inter = inter};
     int n = 0;
@@ -573,30 +601,10 @@ static void run_ours(MPI_Comm inter, MPI_Errhandler handler)
     free_comms(&comms);
 }
 
-static void run_native(MPI_Comm inter, MPI_Errhandler handler)
-{
-    struct comms comms = {.inter = inter};
-    bool used[NDIFFERENCES] = {false};
-    enum mpi mpi = this_mpi();
-    if (mpi == NEITHER || !library_below("PMPI_Init"))
-        return;
-    make_comms(MPI_COMM_SELF, &comms, handler);
-    for (int i = 0; i < NWRONGS; i++)
-        for (int j = 0; j < NCOLLECTIVES; j++)
-            for (int k = 0; k < NWAYS; k++)
-                if (applies(&wrongs[i], &collectives[j], &ways[k]))
-                    compare(&wrongs[i], &collectives[j], &ways[k], &comms,
-                            native_class(&wrongs[i], &collectives[j], &ways[k], mpi, used));
-    for (int i = 0; i < NDIFFERENCES; i++)
-        EXPECT(used[i] || differences[i].mpi != mpi || test_size == 1,
-               "the row %s, %s fits no call", differences[i].wrong, differences[i].collectives);
-    free_comms(&comms);
-}
-
 /* --- what is right --------------------------------------------------------------------------- */
 
 /* A datatype that was refused is accepted once it is committed. */
-static void commit_later(MPI_Errhandler handler)
+TEST(commit_later, .wanted = test_has_shim)
 {
     MPI_Comm comm;
     MPI_Datatype type;
@@ -619,7 +627,7 @@ static void commit_later(MPI_Errhandler handler)
 }
 
 /* MPI-4.1 6.11.2: the receive buffer of rank 0 is not significant. */
-static void exscan_without_result(void)
+TEST(exscan_without_result, .wanted = test_has_shim)
 {
     int one = 1, sum = 0;
     MPI_Exscan(&one, test_rank ? &sum : NULL, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -627,7 +635,7 @@ static void exscan_without_result(void)
 }
 
 /* Displacements are addresses there, and predefined datatypes may stand at them. */
-static void neighbors_from_bottom(void)
+TEST(neighbors_from_bottom, .wanted = test_has_shim)
 {
     MPI_Comm ring;
     int periodic = 1, mine[2] = {test_rank, test_rank}, theirs[2], counts[2] = {1, 1};
@@ -645,23 +653,13 @@ static void neighbors_from_bottom(void)
     MPI_Comm_free(&ring);
 }
 
-static void run_right(MPI_Errhandler handler)
-{
-    commit_later(handler);
-    exscan_without_result();
-    neighbors_from_bottom();
-}
-
 static void first_operator(void *in, void *inout, int *count, MPI_Datatype *type)
 {
     (void)in, (void)inout, (void)count, (void)type;
 }
 
-int main(int argc, char **argv)
+static void begin(void)
 {
-    MPI_Comm inter;
-    MPI_Errhandler handler;
-    test_init(&argc, &argv);
     find_kinds();
     MPI_Type_contiguous(2, MPI_INT, &pair);
     MPI_Type_commit(&pair);
@@ -671,12 +669,10 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
     make_between(&inter, handler);
-    if (test_rank == 0)
-        run_native(inter, handler);
-    if (!test_native) {
-        run_ours(inter, handler);
-        run_right(handler);
-    }
+}
+
+static void end(void)
+{
     if (inter != MPI_COMM_NULL)
         MPI_Comm_free(&inter);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
@@ -685,5 +681,6 @@ int main(int argc, char **argv)
     MPI_Op_free(&first);
     MPI_Type_free(&uncommitted);
     MPI_Type_free(&pair);
-    return test_done();
 }
+
+AROUND_TESTS(begin, end)
