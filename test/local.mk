@@ -145,6 +145,7 @@ EXTRA_DIST += \
 	test/abi/mpi22.txt \
 	test/all.sh test/soak.sh \
 	test/costs \
+	test/distribution \
 	test/cures/cures.h test/cures/cures.list test/cures/ialltoallw.f90 test/cures/page \
 	test/device/aware.c test/device/check test/device/cuda_runtime.h test/device/level_zero.c test/device/runtime.c \
 	test/expect.h \

@@ -1,7 +1,7 @@
 # For quickstart (bash), whose functions it uses: the parts of a soak. Each requires only build_all. It consists of steps, whose
 # results are kept, so that a soak that was interrupted goes on with the step that was interrupted.
 
-soak_parts="algorithms checks sanitized threads fuzz mutate newest site programs cures"
+soak_parts="algorithms checks sanitized threads fuzz mutate newest site programs cures distributions"
 soak_results=_build/soak.results
 
 # The sources, and how long the tests are: results of other ones do not count.
@@ -155,6 +155,26 @@ soak_mutate()
     for part in ${options:-""}; do
         step "mutate${part:+ $part}" check_command mutate env -u NBC_SOAK \
             make -C _build/mpich mutate MUTATE="$part"
+    done
+}
+
+check_distribution() # NAME
+{
+    local log=_build/distribution-$1.log good bad
+    "$root/test/distribution" "$1" >"$log" 2>&1
+    read -r good bad < <(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$log" | tail -n 1)
+    echo "$1: ${good:-0} passed, ${bad:-1} failed"
+    grep '^FAIL' "$log"
+    passed=$((passed + ${good:-0}))
+    failed=$((failed + ${bad:-1}))
+}
+
+# What people have today, beside Debian 12.
+soak_distributions()
+{
+    local name
+    for name in trixie noble resolute; do
+        step "distribution-$name" check_distribution $name
     done
 }
 
