@@ -44,19 +44,28 @@ typedef int MPI_Fint;
 #define MPI_Type_c2f MPI_Type_toint
 #endif
 
+/* The version of the MPICH that is below, or below the stand-in for an MPI-2.2; 0: another MPI. */
+#if defined NBC_TEST_NUMVERSION
+enum { MPICH_BELOW = NBC_TEST_NUMVERSION };
+#elif defined MPICH_NUMVERSION
+enum { MPICH_BELOW = MPICH_NUMVERSION };
+#else
+enum { MPICH_BELOW = 0 };
+#endif
+
 /* MPICH 4.3.2 or 5.0.1, whose faults doc/mpis.md has. So far only MPICH 5 has that ABI. */
-#if defined MPI_ABI_VERSION || (defined MPICH_NUMVERSION && MPICH_NUMVERSION >= 40300000)
+#ifdef MPI_ABI_VERSION
 enum { IS_MPICH_43 = 1 };
 #else
-enum { IS_MPICH_43 = 0 };
+enum { IS_MPICH_43 = MPICH_BELOW >= 40300000 };
 #endif
 
 /* MPI_Request_get_status of Intel MPI, and of MPICH from 4.2 on, completes a persistent request: a
  * test after it finds an inactive one. */
-#if defined I_MPI_VERSION || (defined MPICH_NUMVERSION && MPICH_NUMVERSION >= 40200000)
+#ifdef I_MPI_VERSION
 enum { GET_STATUS_COMPLETES = 1 };
 #else
-enum { GET_STATUS_COMPLETES = IS_MPICH_43 };
+enum { GET_STATUS_COMPLETES = IS_MPICH_43 || MPICH_BELOW >= 40200000 };
 #endif
 
 /* MPI_Waitany of MPICH2 1.4.1p1 and MPICH 3.2 waits forever if the persistent requests of the MPI
