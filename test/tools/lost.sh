@@ -15,6 +15,12 @@ for settings in "" NBCSHIM_PROGRESS=thread; do
     ends_well "other communicators are usable${settings:+, $settings}" 60
 done
 
+# That is in MPI_Testsome, which nbcshim does not call where it tests messages one by one (nbc_quirks_tests_each).
+mpich=$(ldd "$library" | sed -nE 's/^[[:space:]]*libmpich\.so[^ ]* => ([^ ]*).*/\1/p')
+if [ -n "$mpich" ] && ! readelf -rW "$mpich" | grep ' MPIR_Err_return_comm ' >/dev/null; then
+    finish
+    exit
+fi
 freeing=$scratch/freeing.so
 expect "another MPI is made" $CC -std=gnu11 -O1 -fPIC -shared $MPI_CPPFLAGS "$srcdir/test/tools/freeing.c" \
     -o "$freeing" -ldl
