@@ -17,7 +17,7 @@ answer() # ranks
         grep -o 'change of the last one [0-9.e+-]*, falling' "$scratch/log.$1" >"$scratch/answer.$1"
 }
 
-if [ "$MPI_FLAVOR" = openmpi ]; then
+if ! mpi_has Allreduce_init; then
     ! compile 2>"$scratch/link" && grep -q MPI_Allreduce_init "$scratch/link"
     result $? "without the library jacobi does not link on Open MPI"
 fi
