@@ -31,12 +31,13 @@ sub has_function {
 
 # --- the header -----------------------------------------------------------------------------------
 
-my (@out, @functions);
+my (@out, @functions, %macros);
 
 sub define {
     my ($line) = @_;
     my ($name) = $line =~ /^#(?:define|undef) (\w+)/ or return;
     $line =~ s/\d+/2/ if $name eq 'MPI_VERSION' || $name eq 'MPI_SUBVERSION';
+    $macros{$name} = 1 if $line =~ /^#define \w+\(/;
     $line =~ s/MPICH_NUMVERSION/NBC_TEST_NUMVERSION/ and push @out, $line; # for tests alone
     return if $name =~ $later || $name =~ /^P?MPI_[A-Z]\w*[a-z]\w*$/ && !has_function($name);
     push @out, $line if $name =~ /^P?MPI_|^MPICH(?:_VERSION)?$/;
@@ -80,6 +81,9 @@ while (my $line = <STDIN>) {
     declaration($statement);
     $statement = '';
 }
+
+# MPICH 4.3 has macros for the conversions that it also has as functions.
+@functions = grep { !$macros{$_->[1]} } @functions;
 
 open my $h, '>', $header or die "$header: $!\n";
 print $h "/* MPI-2.2, cut out of another header. */\n#ifndef MPI_22_H\n#define MPI_22_H\n",
