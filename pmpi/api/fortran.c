@@ -189,12 +189,15 @@ static void fortran_finish(struct scope *s, int error, MPI_Request handle, MPI_F
 
 #define NAME(kind, name) name,
 
-/* Calls the MPI's own binding, if it has the function, for an operation that is the MPI's. */
+/* Calls the MPI's own binding, if it has the function, for an operation that is the MPI's; but not
+ * with MPI_COMM_NULL, with which that of Open MPI 5 crashes. */
 #ifdef NBC_FORTRAN_APART /* in a library of test/fortran, which has nothing else of nbcshim's */
-#define NATIVE(lower, ITEMS, MORE)
+#define IS_NATIVE(comm) false
 #else
+#define IS_NATIVE(comm) ((comm) != MPI_COMM_NULL && (!nbc_enabled || !nbc_comm_is_ours(comm)))
+#endif
 #define NATIVE(lower, ITEMS, MORE)                                                        \
-    if (!nbc_enabled || !nbc_comm_is_ours(scope.comm)) {                                  \
+    if (IS_NATIVE(scope.comm)) {                                                          \
         __typeof__(mpi_##lower##_) *next = (__typeof__(mpi_##lower##_) *)nbc_next_symbol( \
             "mpi_" #lower "_", __builtin_return_address(0));                              \
         if (next) {                                                                       \
@@ -202,7 +205,6 @@ static void fortran_finish(struct scope *s, int error, MPI_Request handle, MPI_F
             return;                                                                       \
         }                                                                                 \
     }
-#endif
 
 /* MORE: what persistent functions have between comm and request. */
 #define FUNCTION(Name, lower, ITEMS, MORE)                                                \
