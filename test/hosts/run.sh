@@ -76,9 +76,9 @@ results() # layout variables collectives network
     ends_well "$1 ranks: right results${4:+, $4}" 60
 }
 
-hierarchical() # layout number-of-collectives collectives
+hierarchical() # layout number-of-collectives collectives variables
 {
-    results "$1" "$forced" "$3"
+    results "$1" "$forced $4" "$3"
     log_has "$2" "$1 ranks: $2 collectives know who shares a host" \
         "^nbcshim: [a-z]+ +hierarchical "
 }
@@ -90,15 +90,15 @@ few_rounds() # layout number-of-collectives
     log_has "$2" "$1 ranks: $2 collectives have a rule for sockets" "^nbcshim: barrier +one_round "
 }
 
-hierarchical 4x1 0 few
+hierarchical 4x1 0 "" NBC_FEW=1
 few_rounds 4x1 1
 echo "eager 100" >"$scratch/short"
-results 4x1 "NBCSHIM_TUNING=$scratch/short" "few $pieces" "blocks in pieces"
+results 4x1 "NBCSHIM_TUNING=$scratch/short NBC_FEW=1" "$pieces" "blocks in pieces"
 results 4 NBCSHIM_STATS=1 BARRIER
 few_rounds 4 0
 # Who shares a host does not depend on sizes: few of them.
-hierarchical 2x2 6 "few $colls"
-hierarchical 2+1+3 6 "few $colls"
+hierarchical 2x2 6 "$colls" NBC_FEW=1
+hierarchical 2+1+3 6 "$colls" NBC_FEW=1
 
 on_hosts 4x1 "$ours" NBCSHIM_PROGRESS=thread "$(program progress_thread)"
 ends_well "4x1 ranks: the progress thread sends what starts leave to it" 60
