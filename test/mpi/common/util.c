@@ -222,6 +222,14 @@ static void run_test(const struct test *test, int level)
     *place = '\0';
 }
 
+static bool is_test(const char *name)
+{
+    const struct test *test = tests;
+    while (test && strcmp(test->name, name) != 0)
+        test = test->next;
+    return test;
+}
+
 static void run_tests(char **argv, int level)
 {
     int nrun = 0;
@@ -231,6 +239,8 @@ static void run_tests(char **argv, int level)
             nrun++;
         }
     EXPECT(nrun > 0 || !argv[1], "no such test");
+    for (int i = 1; argv[i]; i++)
+        EXPECT(*argv[i] == '-' || is_test(argv[i]), "no test '%s'", argv[i]);
 }
 
 int test_main(int argc, char **argv)
