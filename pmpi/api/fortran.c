@@ -196,14 +196,15 @@ static void fortran_finish(struct scope *s, int error, MPI_Request handle, MPI_F
 #else
 #define IS_NATIVE(comm) ((comm) != MPI_COMM_NULL && (!nbc_enabled || !nbc_comm_is_ours(comm)))
 #endif
-#define NATIVE(lower, ITEMS, MORE)                                                        \
-    if (IS_NATIVE(scope.comm)) {                                                          \
-        __typeof__(mpi_##lower##_) *next = (__typeof__(mpi_##lower##_) *)nbc_next_symbol( \
-            "mpi_" #lower "_", __builtin_return_address(0));                              \
-        if (next) {                                                                       \
-            next(ITEMS(NAME) comm, MORE(NAME) request, ierror);                           \
-            return;                                                                       \
-        }                                                                                 \
+#define NATIVE(lower, ITEMS, MORE)                                                      \
+    if (IS_NATIVE(scope.comm)) {                                                        \
+        static void (*kept)(void);                                                      \
+        __typeof__(mpi_##lower##_) *next = (__typeof__(mpi_##lower##_) *)nbc_next_kept( \
+            &kept, "mpi_" #lower "_", __builtin_return_address(0));                     \
+        if (next) {                                                                     \
+            next(ITEMS(NAME) comm, MORE(NAME) request, ierror);                         \
+            return;                                                                     \
+        }                                                                               \
     }
 
 /* MORE: what persistent functions have between comm and request. */

@@ -34,19 +34,15 @@ static int get(getter *next, const MPI_Fint *comm, const MPI_Fint *keyval, void 
 }
 
 /* A wrapper for one spelling; Integer is the type of the value. */
-#define GETTER(name, Integer)                                                                      \
-    void name(const MPI_Fint *comm, const MPI_Fint *keyval, Integer *value, MPI_Fint *flag,        \
-              MPI_Fint *ierror)                                                                    \
-    {                                                                                              \
-        static getter *kept; /* each thread finds the same */                                      \
-        getter *next = __atomic_load_n(&kept, __ATOMIC_RELAXED);                                   \
-        if (!next)                                                                                 \
-            __atomic_store_n(&kept,                                                                \
-                             next = (getter *)nbc_next_symbol(#name, __builtin_return_address(0)), \
-                             __ATOMIC_RELAXED);                                                    \
-        int most = get(next, comm, keyval, value, flag, ierror);                                   \
-        if (most)                                                                                  \
-            *value = most;                                                                         \
+#define GETTER(name, Integer)                                                               \
+    void name(const MPI_Fint *comm, const MPI_Fint *keyval, Integer *value, MPI_Fint *flag, \
+              MPI_Fint *ierror)                                                             \
+    {                                                                                       \
+        static void (*kept)(void);                                                          \
+        getter *next = (getter *)nbc_next_kept(&kept, #name, __builtin_return_address(0));  \
+        int most = get(next, comm, keyval, value, flag, ierror);                            \
+        if (most)                                                                           \
+            *value = most;                                                                  \
     }
 
 GETTER(mpi_comm_get_attr, MPI_Aint) /* unreached: other Fortran compilers */

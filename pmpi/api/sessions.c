@@ -183,11 +183,12 @@ void nbc_sessions_finalize_ends(void)
 void nbc_sessions_end_world(void)
 {
     int rank;
-    if (nopen == 0)
+    if (nopen == 0) {
         session_shut_down(); /* errors of the MPI reach MPI_COMM_WORLD and MPI_COMM_SELF */
-    nbc_world_initialized = false;
-    if (nopen == 0)
+        nbc_world_initialized = false;
         return;
+    }
+    nbc_world_initialized = false;
     nbc_context_end_early(MPI_COMM_WORLD);
     if (!own_is_open && open_home(&nbc_handle_comm, &rank))
         session_shut_down(); /* unreached: the MPI fails */

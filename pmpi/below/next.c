@@ -46,24 +46,6 @@ static function *as_function(void *object)
     return f;
 }
 
-#ifdef PIC
-/* A symbol of the library that contains the address, or of one that this depends on; NULL if there
- * is none. */
-static void *look_into(const void *address, const char *symbol)
-{
-    Dl_info info;
-    void *library = NULL, *found = NULL;
-    if (address && dladdr(address, &info))
-        library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    if (!library)
-        return NULL; /* unreached: the program itself */
-    found = dlsym(library, symbol);
-    dlclose(library); /* it stays: its code is in use */
-    return found;
-}
-
-#endif
-
 /* Whether it is in the library of another MPI than ours. */
 static bool is_of_another_mpi(const void *object)
 {
@@ -120,10 +102,33 @@ static void *look_up(const char *symbol)
     return object_of(found) == object_of(&nbc_next) ? NULL : found;
 }
 
+/* A symbol of the library that contains the address, or of one that this depends on; NULL if there
+ * is none. */
+static void *look_into(const void *address, const char *symbol)
+{
+    Dl_info info;
+    void *library = NULL, *found = NULL;
+    if (address && dladdr(address, &info))
+        library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (!library)
+        return NULL; /* unreached: the program itself */
+    found = dlsym(library, symbol);
+    dlclose(library); /* it stays: its code is in use */
+    return found;
+}
+
 function *nbc_next_symbol(const char *symbol, const void *caller)
 {
     void *found = dlsym(RTLD_NEXT, symbol);
     return as_function(found ? found : look_into(caller, symbol));
+}
+
+function *nbc_next_kept(function **kept, const char *symbol, const void *caller)
+{
+    function *next = __atomic_load_n(kept, __ATOMIC_RELAXED);
+    if (!next) /* each thread finds the same */
+        __atomic_store_n(kept, next = nbc_next_symbol(symbol, caller), __ATOMIC_RELAXED);
+    return next;
 }
 
 static function *find_symbol(const char *prefix, const char *name)

@@ -117,4 +117,7 @@ void (*nbc_next_function(const char *symbol))(void);
  * from which the shim was called, `caller` being an address there. Only in the shared library. */
 void (*nbc_next_symbol(const char *symbol, const void *caller))(void);
 
+/* The same, looked for once: *kept is NULL at first. */
+void (*nbc_next_kept(void (**kept)(void), const char *symbol, const void *caller))(void);
+
 #endif
