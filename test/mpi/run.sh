@@ -101,8 +101,7 @@ read_line() # program words...
         [0-9]*) ranks="$ranks $word" ;;
         env=*libze_loader*) # hwloc or UCX may load the real one, which nbcshim finds first
             ! /sbin/ldconfig -p | grep -q 'libze_loader\.so' || return
-            variables="$variables ${word#env=}"
-            ;;
+            ;;&
         env=*) variables="$variables ${word#env=}" ;;
         arg=*) arguments+=("${word#arg=}") ;;
         algorithms) forced=("${all_forced[@]}") ;;
