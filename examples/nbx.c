@@ -14,6 +14,7 @@
  *
  * Exit status: 0 if both versions received the same messages, and all that were sent. */
 #include <mpi.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,10 +30,10 @@ struct exchange {
 /* Chooses a new set of receivers for each step, the same for both versions. */
 static void choose(struct exchange *x, int step)
 {
-    unsigned long state = (unsigned long)x->rank * 1000003u + (unsigned long)step * 7919u + 1;
+    uint64_t state = (uint64_t)x->rank * 1000003u + (uint64_t)step * 7919u + 1;
     for (int i = 0; i < x->messages; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
-        x->to[i] = (int)((state >> 33) % (unsigned long)x->ranks);
+        x->to[i] = (int)((state >> 33) % (uint64_t)x->ranks);
         for (int k = 0; k < LENGTH; k++)
             x->data[i][k] = x->rank + i * k + step;
     }

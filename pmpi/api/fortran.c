@@ -33,6 +33,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #ifndef NBC_FORTRAN_APART
 #include "base/state.h"
@@ -86,6 +87,7 @@ static MAYBE void *c_address(void *p)
 /* One call, and the arrays to be freed after it. */
 struct scope {
     MPI_Comm comm;
+    bool neighbors; /* whether the collective is one of a neighborhood */
     MPI_Datatype *types[2];
     int n;
 };
@@ -109,27 +111,27 @@ static int count_neighbors(MPI_Comm comm, bool out)
     return out ? dests : in;
 }
 
-static int count_peers(MPI_Comm comm, bool neighbors, bool out)
+static int count_peers(const struct scope *s, bool out)
 {
     int inter, n = 0;
-    if (comm == MPI_COMM_NULL)
+    if (s->comm == MPI_COMM_NULL)
         /* unreached: only in the library of test/fortran */
         return 0; /* the call raises the error */
-    if (neighbors)
-        return count_neighbors(comm, out);
-    NEXT(Comm_test_inter)(comm, &inter);
+    if (s->neighbors)
+        return count_neighbors(s->comm, out);
+    NEXT(Comm_test_inter)(s->comm, &inter);
     if (inter)
-        NEXT(Comm_remote_size)(comm, &n); /* unreached: only in the library of test/fortran */
+        NEXT(Comm_remote_size)(s->comm, &n); /* unreached: only in the library of test/fortran */
     else
-        NEXT(Comm_size)(comm, &n);
+        NEXT(Comm_size)(s->comm, &n);
     return n;
 }
 
 /* Converts an array of handles; NULL without memory. With MPI_IN_PLACE the array may be missing. */
 static MAYBE const MPI_Datatype *c_types(struct scope *s, const MPI_Fint *from, const void *buf,
-                                         bool neighbors, bool out)
+                                         bool out)
 {
-    int n = buf == MPI_IN_PLACE ? 0 : count_peers(s->comm, neighbors, out);
+    int n = buf == MPI_IN_PLACE ? 0 : count_peers(s, out);
     MPI_Datatype *types = malloc((n + 1) * sizeof *types);
     for (int i = 0; types && i < n; i++)
         types[i] = MPI_Type_f2c(from[i]);
@@ -168,13 +170,8 @@ static void fortran_finish(struct scope *s, int error, MPI_Request handle, MPI_F
 #define ARG_TYPE(name) MPI_Type_f2c(*name),
 #define ARG_OP(name) MPI_Op_f2c(*name),
 #define ARG_INFO(name) MPI_Info_f2c(*name),
-#define ARG_SENDTYPES(name) c_types(&scope, name, c_address(sendbuf), HAS_EDGES(sdispls), true),
-#define ARG_RECVTYPES(name) c_types(&scope, name, c_address(recvbuf), HAS_EDGES(rdispls), false),
-
-/* Distinguishes the alltoallw of neighborhoods, whose displacements are addresses. */
-/* clang-format off */
-#define HAS_EDGES(displs) _Generic((displs), const MPI_Aint *: true, default: false)
-/* clang-format on */
+#define ARG_SENDTYPES(name) c_types(&scope, name, c_address(sendbuf), true),
+#define ARG_RECVTYPES(name) c_types(&scope, name, c_address(recvbuf), false),
 
 #define ALIAS_AS(alias_name, lower, ...) \
     void alias_name(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));
@@ -212,7 +209,8 @@ static void fortran_finish(struct scope *s, int error, MPI_Request handle, MPI_F
     void mpi_##lower##_(ITEMS(PARAM) const MPI_Fint *comm, MORE(PARAM) MPI_Fint *request, \
                         MPI_Fint *ierror)                                                 \
     {                                                                                     \
-        struct scope scope = {.comm = MPI_Comm_f2c(*comm)};                               \
+        struct scope scope = {.comm = MPI_Comm_f2c(*comm),                                \
+                              .neighbors = strstr(#lower, "neighbor")};                   \
         MPI_Request handle = MPI_REQUEST_NULL;                                            \
         NATIVE(lower, ITEMS, MORE)                                                        \
         int error = MPI_##Name(ITEMS(ARG) scope.comm, MORE(ARG) & handle);                \

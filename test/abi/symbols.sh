@@ -84,7 +84,7 @@ nothing "the static library defines no PMPI_ name" \
     < <(grep '^PMPI_' "$scratch/static")
 nothing "all global names of the static library begin with MPI_, nbcshim_ or nbc_" \
     < <(grep -vE '^(MPIX?_[A-Z][a-z]|nbcshim_|nbc_)' "$scratch/static" |
-        grep -vE '^(__asan|__odr_asan|__tsan|__gcov|__start_|__stop_|DW\.ref\.|\.)')
+        grep -vE '^(__asan|__odr_asan|__tsan|__gcov|__start_|__stop_|__x86\.|DW\.ref\.|\.)')
 # Of what selects a variant of a function for the processor, clang makes a global name.
 if command -v clang >/dev/null; then
     clang -std=gnu11 -O0 -c -iquote "$srcdir/src" -o "$scratch/kernel.o" "$srcdir/src/kernel.c"

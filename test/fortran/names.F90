@@ -26,7 +26,7 @@ program names
 #if BINDING == 1
   include 'mpif.h'
 #endif
-  integer(MPI_ADDRESS_KIND), parameter :: large = 12345678901_MPI_ADDRESS_KIND
+  integer(MPI_ADDRESS_KIND), parameter :: large = huge(0_MPI_ADDRESS_KIND) - 7
   integer(MPI_ADDRESS_KIND) :: most, value
   integer(c_long_long) :: segment
   integer :: error, keyval, hooked, failures

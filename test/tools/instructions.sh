@@ -73,6 +73,7 @@ fi
 room=100 # percent
 [ "$($CC -dumpversion | cut -d. -f1)" = 12 ] || room=125
 tools/nbcinfo | grep -qE '^built for +(MPICH 4\.0\.2|Open MPI 4\.1\.4)\>' || room=200
+[[ $($CC -dumpmachine) = x86_64-* ]] || room=400
 
 # Lines: the limits, the counts, the call; a call without a limit has the limit "none".
 sed -n "s/^$MPI_FLAVOR //p" "$limits" >"$scratch/limits"
