@@ -12,6 +12,9 @@
 #include <mpi.h>
 #include <stdbool.h>
 
+/* Programs call what the MPI declares deprecated, so nbcshim has to know it. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 /* NBC_IF(HAVE_MPI_X, code): the code, if config.h defines this name as 1. */
 #define NBC_HAS_1 ,
 #define NBC_IF(have, ...) NBC_IF_NAMED(have, __VA_ARGS__)

@@ -35,7 +35,7 @@
 /* The ABI of MPI-5 has its own conversions of handles to numbers; its stand-in (test/mpi41) has
  * none.
  */
-#if defined MPI_ABI_VERSION && !defined NBC_TEST_ABI
+#if defined MPI_ABI_VERSION && MPI_ABI_VERSION > 0 && !defined NBC_TEST_ABI
 typedef int MPI_Fint;
 #define MPI_Errhandler_c2f MPI_Errhandler_toint
 #define MPI_Op_c2f MPI_Op_toint
@@ -53,8 +53,9 @@ enum { MPICH_BELOW = MPICH_NUMVERSION };
 enum { MPICH_BELOW = 0 };
 #endif
 
-/* MPICH 4.3.2 or 5.0.1, whose faults doc/mpis.md has. So far only MPICH 5 has that ABI. */
-#ifdef MPI_ABI_VERSION
+/* MPICH 4.3.2 or 5.0.1, whose faults doc/mpis.md has. Of what builds with the header of that ABI, only
+ * MPICH 5 has been tried. */
+#if defined MPI_ABI_VERSION && MPI_ABI_VERSION > 0
 enum { IS_MPICH_43 = 1 };
 #else
 enum { IS_MPICH_43 = MPICH_BELOW >= 40300000 };
