@@ -230,4 +230,58 @@ static void fortran_finish(struct scope *s, int error, MPI_Request handle, MPI_F
     IF(LACKED(NAME##_INIT), FUNCTION(Name##_init, name##_init, ITEMS, HAS_INFO))
 #include "api/fortran.def"
 
+/* The procedures of mpi_f08 of Open MPI 6 pass their buffers as descriptors (TS 29113), each to a
+ * function with an interface of C. Those with arrays of datatypes write into the request, as above;
+ * the others pass on what they were given. */
+#ifdef OPEN_MPI
+struct descriptor { /* CFI_cdesc_t of Fortran 2018, 18.5.3 */
+    void *base_addr;
+};
+
+/* Of Fortran's library. */
+extern WEAK int CFI_is_contiguous(const struct descriptor *buffer);
+
+/* Reports whether the binding of the MPI has to take the buffers, which for such ones raises an
+ * error. */
+static bool has_gaps(const struct descriptor *sendbuf, const struct descriptor *recvbuf)
+{
+    return CFI_is_contiguous && (!CFI_is_contiguous(sendbuf) || !CFI_is_contiguous(recvbuf));
+}
+
+#define DESCRIBED(Name, procedure, COUNT, DISPL, MORE)                                             \
+    void ompi_##procedure(const struct descriptor *sendbuf, const COUNT *sendcounts,               \
+                          const DISPL *sdispls, const MPI_Fint *sendtypes,                         \
+                          const struct descriptor *recvbuf, const COUNT *recvcounts,               \
+                          const DISPL *rdispls, const MPI_Fint *recvtypes, const MPI_Fint *comm,   \
+                          MORE(PARAM) MPI_Fint *request, MPI_Fint *ierror)                         \
+    {                                                                                              \
+        struct scope scope = {.comm = MPI_Comm_f2c(*comm),                                         \
+                              .neighbors = strstr(#procedure, "neighbor")};                        \
+        MPI_Request handle = MPI_REQUEST_NULL;                                                     \
+        if (IS_NATIVE(scope.comm) || has_gaps(sendbuf, recvbuf)) {                                 \
+            static void (*kept)(void);                                                             \
+            __typeof__(ompi_##procedure) *next = (__typeof__(ompi_##procedure) *)nbc_next_kept(    \
+                &kept, "ompi_" #procedure, __builtin_return_address(0));                           \
+            next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, \
+                 comm, MORE(NAME) request, ierror);                                                \
+            return;                                                                                \
+        }                                                                                          \
+        const void *send = c_address(sendbuf->base_addr);                                          \
+        void *recv = c_address(recvbuf->base_addr);                                                \
+        const MPI_Datatype *from = c_types(&scope, sendtypes, send, true);                         \
+        const MPI_Datatype *to = c_types(&scope, recvtypes, recv, false);                          \
+        int error = MPI_##Name(send, sendcounts, sdispls, from, recv, recvcounts, rdispls, to,     \
+                               scope.comm, MORE(ARG) & handle);                                    \
+        fortran_finish(&scope, error, handle, request, ierror);                                    \
+    }
+#define DESCRIBED_BOTH(Name, name, DISPL, MORE)                \
+    DESCRIBED(Name, name##_wrapper_f08, MPI_Fint, DISPL, MORE) \
+    DESCRIBED(Name##_c, name##_wrapper_f08_c, MPI_Count, MPI_Aint, MORE)
+
+DESCRIBED_BOTH(Ialltoallw, ialltoallw, MPI_Fint, NO_INFO)
+DESCRIBED_BOTH(Alltoallw_init, alltoallw_init, MPI_Fint, HAS_INFO)
+DESCRIBED_BOTH(Ineighbor_alltoallw, ineighbor_alltoallw, MPI_Aint, NO_INFO)
+DESCRIBED_BOTH(Neighbor_alltoallw_init, neighbor_alltoallw_init, MPI_Aint, HAS_INFO)
+#endif
+
 #endif

@@ -63,13 +63,13 @@ static void probe_self(void)
 }
 
 /* The versions that are known to call such functions in all of their waits. */
-enum { FIRST_VERSION = 1, LAST_VERSION = 5 };
+enum { FIRST_VERSION = 1, LAST_VERSION = 6 };
 
 /* Finds a function in a library of Open MPI. Another library may have a function of this name that
  * does something else. Returns NULL if there is none. */
 static registers *find_in_open_mpi(const char *name)
 {
-    static const char *const libraries[] = {"libopen-pal", "libopal", "libmpi", NULL};
+    static const char *const libraries[] = {"libopen-pal", "libopal", "libopen_mpi", "libmpi", NULL};
     Dl_info info;
     const void *object = nbc_next_object(name);
     if (!object || !dladdr(object, &info) || !info.dli_fname)

@@ -2,7 +2,7 @@
 /* Progress from below: some MPIs call functions of others inside their own progress loop. A rank
  * that is blocked in any call of such an MPI then progresses the operations of nbcshim too.
  *
- * Open MPI 1 to 5: opal_progress_register(int (*)(void)), which Open MPI uses for its own
+ * Open MPI 1 to 6: opal_progress_register(int (*)(void)), which Open MPI uses for its own
  * nonblocking collectives. The function may start messages and test requests; such a test enters
  * the progress loop again, and the function must return at once when it is called inside itself.
  *

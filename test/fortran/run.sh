@@ -101,6 +101,12 @@ for ((b = 1; b <= last_native; b++)); do
     expect "${bindings[b]}: the MPI's MPI_Ialltoallw, 2 ranks" passed_on $b
 done
 
+# Large counts, where the MPI's mpi_f08 has them: MPICH from 4.0 on, Open MPI from 6.0 on.
+sources=large
+if compile large 3 2>"$scratch/large.log"; then
+    runs "mpi_f08: large counts" large 3 "$(sanitizer_runtime) $library" NBCSHIM=on
+fi
+
 # A tool sees Fortran's calls: MPICH's binding calls MPI_X, and so do our entry points.
 tracer()
 {
