@@ -51,7 +51,8 @@ struct way {
 static int (*wanted)(void); /* stays after the end: other threads may be about to call it */
 static bool any_version;    /* accept versions of Open MPI that nbcshim does not know */
 
-#if defined OPEN_MPI && defined HAVE_MPI_GET_LIBRARY_VERSION
+#if (defined OPEN_MPI && defined HAVE_MPI_GET_LIBRARY_VERSION) || defined NBC_ABI
+#define HAS_REGISTER
 typedef int registers(int (*function)(void));
 
 static registers *add, *drop;
@@ -84,6 +85,8 @@ static registers *find_in_open_mpi(const char *name)
 static bool open_mpi_look_for(void)
 {
     int major = nbc_quirks_open_mpi_version();
+    if (!major)
+        return false; /* unreached: another MPI with the ABI of MPI-5 */
     add = find_in_open_mpi("opal_progress_register");
     drop = find_in_open_mpi("opal_progress_unregister");
     if (!add || !drop)
@@ -270,7 +273,7 @@ static const struct way intel_clock = {
 
 /* In the order of preference. */
 static const struct way *const ways[] = {
-#if defined OPEN_MPI && defined HAVE_MPI_GET_LIBRARY_VERSION
+#ifdef HAS_REGISTER
     &open_mpi,
 #endif
 #ifdef HAS_ASYNC

@@ -66,12 +66,14 @@ uint32_t nbc_quirks_wrong(bool blocking)
                  NBC_BIT(ALLTOALLV) | NBC_BIT(ALLTOALLW) | NBC_BIT(REDUCE_SCATTER_BLOCK) |
                  NBC_BIT(REDUCE_SCATTER);
 #endif
+#elif defined NBC_ABI
+    wrong = NBC_BIT(EXSCAN) | (blocking ? 0 : NBC_BIT(ALLGATHERV) | NBC_BIT(ALLTOALLW));
 #endif
     (void)blocking;
     return wrong;
 }
 
-#if defined OPEN_MPI && defined HAVE_MPI_GET_LIBRARY_VERSION
+#if (defined OPEN_MPI && defined HAVE_MPI_GET_LIBRARY_VERSION) || defined NBC_ABI
 int nbc_quirks_open_mpi_version(void)
 {
     static const char name[] = "Open MPI v";

@@ -23,6 +23,14 @@ enum { NBC_IS_MPICH = true, NBC_MPICH_VERSION = MPICH_NUMVERSION / 10000000 };
 enum { NBC_IS_MPICH = false, NBC_MPICH_VERSION = 0 };
 #endif
 
+/* A library for the ABI of MPI-5 learns only when it runs which MPI that is: what keeps Open MPI from
+ * hanging or moving wrong bytes does no harm elsewhere. */
+#if defined OPEN_MPI || defined NBC_ABI
+enum { NBC_MAY_BE_OPEN_MPI = true };
+#else
+enum { NBC_MAY_BE_OPEN_MPI = false };
+#endif
+
 #ifdef I_MPI_VERSION
 enum { NBC_IS_INTEL_MPI = true };
 #else
@@ -71,11 +79,11 @@ enum {
      * program's again. The status of a send is not initialized, so receives, which alone fail, are
      * tested apart. Over UCX the status of a receive may be that of an earlier message that failed:
      * after one failure messages are tested one by one. */
-    NBC_TESTSOME_FREES = NBC_IS_OPEN_MPI,
+    NBC_TESTSOME_FREES = NBC_MAY_BE_OPEN_MPI,
 
     /* With a count of zero MPICH accepts any handle as datatype, Open MPI only
      * MPI_DATATYPE_NULL, which programs pass. */
-    NBC_ANY_TYPE_FOR_NOTHING = !NBC_IS_OPEN_MPI,
+    NBC_ANY_TYPE_FOR_NOTHING = !NBC_MAY_BE_OPEN_MPI,
 
     /* MPICH returns an error if the receive buffer of rank 0 in an exscan, which is not
      * significant, is the send buffer, and its tests require the error. If rank 0 alone succeeded,
@@ -88,15 +96,15 @@ enum {
 
     /* Open MPI 4.1.4 crashes if a communicator is freed while one of its own nonblocking
      * collectives is pending there. */
-    NBC_ENDS_WITH_COMM = NBC_IS_OPEN_MPI,
+    NBC_ENDS_WITH_COMM = NBC_MAY_BE_OPEN_MPI,
 
     /* The nonblocking collectives of Open MPI take the same address on both sides for MPI_IN_PLACE,
      * although blocks or datatypes may place the data apart. */
-    NBC_SAME_IS_IN_PLACE = NBC_IS_OPEN_MPI,
+    NBC_SAME_IS_IN_PLACE = NBC_MAY_BE_OPEN_MPI,
 
     /* MPI_Comm_idup of Open MPI starts nonblocking collectives of the parent when it progresses,
      * which takes those that the program starts meanwhile for them. */
-    NBC_IDUP_REDUCES = NBC_IS_OPEN_MPI,
+    NBC_IDUP_REDUCES = NBC_MAY_BE_OPEN_MPI,
 
     /* MPI_MIN and MPI_MAX compare unsigned numbers as signed ones: MPICH 4.0.2 all, Open MPI 4.1.4
      * those of type unsigned long, of Debian 12; and numbers of MPI_OFFSET as unsigned ones: Open
@@ -105,23 +113,23 @@ enum {
 
     /* MPI_SUM of integers of 8 and 16 bits ends at the largest one instead of wrapping, in vectors
      * of 16 bytes or more on processors with AVX: Open MPI 4.1.4, 5.0.11. */
-    NBC_SATURATES = NBC_IS_OPEN_MPI,
+    NBC_SATURATES = NBC_MAY_BE_OPEN_MPI,
 
     /* Open MPI 4.1.4 crashes if one thread completes a nonblocking operation of a file while
      * another one is in the MPI. */
-    NBC_FILES_BEAR_THREADS = !NBC_IS_OPEN_MPI,
+    NBC_FILES_BEAR_THREADS = !NBC_MAY_BE_OPEN_MPI,
 
     /* Open MPI makes the communicators of a process in the order of their parents' numbers, those
      * of MPI_Comm_idup and of other threads too. Ranks that begin with different ones may wait for
      * one another forever, unless all ranks are in a constructor before the first enters the MPI:
      * each needs an exchange. */
-    NBC_CONSTRUCTORS_WAIT = NBC_IS_OPEN_MPI,
+    NBC_CONSTRUCTORS_WAIT = NBC_MAY_BE_OPEN_MPI,
 
     /* Of each MPI_Comm_idup Open MPI makes a sequence of MPI_Iallreduce on the parent, and starts
      * the next one as soon as this rank finds the last one complete. If two are pending on one
      * parent, the ranks may interleave their sequences differently. So nbcshim begins the second
      * one when the first is over. Those of different parents do not disturb each other. */
-    NBC_DUPLICATES_FOLLOW = NBC_IS_OPEN_MPI,
+    NBC_DUPLICATES_FOLLOW = NBC_MAY_BE_OPEN_MPI,
 };
 
 /* MPICH raises the errors of messages on MPI_COMM_WORLD. nbcshim defines the function by which it
