@@ -27,35 +27,6 @@ struct nbc_plans {
     struct nbc_plan *of[NBC_NCOLLS][LISTS];
 };
 
-static void plan_key_of(const struct nbc_call *call, const struct nbc_preferences *preferences,
-                        struct nbc_plan_key *k)
-{
-    k->send_count = call->send.count;
-    k->recv_count = call->recv.count;
-    k->send_type = call->send.type;
-    k->recv_type = call->recv.type;
-    k->op = call->op;
-    k->preferences = *preferences;
-    k->root = call->root;
-    /* mutants: != for ==: plans are not found again, which takes time only */
-    k->send_in_place = call->send.buf == MPI_IN_PLACE;
-    /* mutants: != for ==: plans are not found again, which takes time only */
-    k->recv_in_place = call->recv.buf == MPI_IN_PLACE;
-}
-
-/* Whether plan_key_of would give this key. */
-static inline bool is_key_of(const struct nbc_plan_key *k, const struct nbc_call *call,
-                             const struct nbc_preferences *preferences)
-{
-    return k->send_count == call->send.count && k->recv_count == call->recv.count &&
-           k->send_type == call->send.type && k->recv_type == call->recv.type &&
-           k->op == call->op && k->root == call->root && k->preferences.alg == preferences->alg &&
-           k->preferences.segment == preferences->segment &&
-           k->preferences.order == preferences->order &&
-           k->send_in_place == (call->send.buf == MPI_IN_PLACE) &&
-           k->recv_in_place == (call->recv.buf == MPI_IN_PLACE);
-}
-
 static bool has_arrays(const struct nbc_call *call)
 {
     return call->send.counts.width || call->recv.counts.width;
@@ -71,13 +42,12 @@ static bool equal_ints(struct nbc_ints kept, struct nbc_ints given, int n)
            memcmp(kept.data, given.data, (size_t)n * (size_t)kept.width) == 0;
 }
 
-static bool same_arrays(const struct nbc_plan_arrays *kept, const struct nbc_args *given)
+static bool same_arrays(const struct nbc_args *kept, const struct nbc_args *given, int n)
 {
-    size_t bytes = (size_t)kept->n * sizeof *given->types;
+    size_t bytes = (size_t)n * sizeof *given->types;
     if (kept->types && (!given->types || memcmp(kept->types, given->types, bytes) != 0))
         return false;
-    return equal_ints(kept->counts, given->counts, kept->n) &&
-           equal_ints(kept->displs, given->displs, kept->n);
+    return equal_ints(kept->counts, given->counts, n) && equal_ints(kept->displs, given->displs, n);
 }
 
 static struct nbc_ints copy_ints(struct nbc_ints from, int n, char **room)
@@ -98,22 +68,21 @@ static const void *copy_types(const MPI_Datatype *from, int n, char **room)
     return to;
 }
 
-static struct nbc_plan_arrays copy_side(const struct nbc_shape *s, const struct nbc_args *args,
-                                        bool send, char **room)
+/* Replaces the arrays of a side by copies. Returns the number of their entries. */
+static int copy_arrays(struct nbc_args *args, const struct nbc_shape *s, bool send, char **room)
 {
     const struct nbc_side *side = send ? &s->send : &s->recv;
     const struct nbc_ints none = {NULL, 0};
     int n = side->counts.width ? nbc_bind_peers(s, send) : 0;
     bool displs = n > 0 && side->displs.data; /* mutants: >= for >: plans are used less often */
-    return (struct nbc_plan_arrays){
-        .n = n,
-        .types = n && side->peer_types ? copy_types(args->types, n, room) : NULL,
-        .counts = copy_ints(n ? side->counts : none, n, room),
-        .displs = copy_ints(displs ? side->displs : none, n, room)};
+    args->types = n && side->peer_types ? copy_types(args->types, n, room) : NULL;
+    args->counts = copy_ints(n ? side->counts : none, n, room);
+    args->displs = copy_ints(displs ? side->displs : none, n, room);
+    return n;
 }
 
 /* Allocates room for the widest entries of every block of both sides. */
-static bool keep_arrays(struct nbc_plan *p, const struct nbc_shape *s, const struct nbc_call *call)
+static bool keep_arrays(struct nbc_plan *p, const struct nbc_shape *s)
 {
     size_t entries = (size_t)nbc_bind_peers(s, true) + (size_t)nbc_bind_peers(s, false);
     /* mutants: - for +, forget + 1: room whose end no MPI here reaches */
@@ -122,12 +91,12 @@ static bool keep_arrays(struct nbc_plan *p, const struct nbc_shape *s, const str
     if (!room)
         return false;
     p->size += bytes;
-    p->send = copy_side(s, &call->send, true, &room);
-    p->recv = copy_side(s, &call->recv, false, &room);
+    p->nsend = copy_arrays(&p->call.send, s, true, &room);
+    p->nrecv = copy_arrays(&p->call.recv, s, false, &room);
     /* A call with arrays and a NULL buffer is bound again: its arrays may describe no data. */
-    p->needs_send |= p->send.n > 0; /* mutants: >= for >: plans are used less often */
-    p->needs_recv |= p->recv.n > 0; /* mutants: >= for >: plans are used less often */
-    return true;                    /* mutants: false for true: plans are used less often */
+    p->needs_send |= p->nsend > 0; /* mutants: >= for >: plans are used less often */
+    p->needs_recv |= p->nrecv > 0; /* mutants: >= for >: plans are used less often */
+    return true;                   /* mutants: false for true: plans are used less often */
 }
 
 /* --- the cache ---------------------------------------------------------------------------------*/
@@ -181,12 +150,28 @@ static void plan_retire(struct nbc_plan *plan)
     nbc_plan_release(plan);
 }
 
+/* The buffers of a call that are MPI_IN_PLACE, as a set. */
+static inline unsigned in_place_of(const struct nbc_call *call)
+{
+    return (call->send.buf == MPI_IN_PLACE) | (call->recv.buf == MPI_IN_PLACE) << 1U;
+}
+
+static inline bool same_side(const struct nbc_args *kept, const struct nbc_args *given)
+{
+    return kept->count == given->count && kept->type == given->type;
+}
+
 static inline bool plan_is_for(const struct nbc_plan *p, const struct nbc_call *call,
                                const struct nbc_preferences *preferences)
 {
-    return is_key_of(&p->key, call, preferences) &&
-           (!p->arrays ||
-            (same_arrays(&p->send, &call->send) && same_arrays(&p->recv, &call->recv)));
+    const struct nbc_call *kept = &p->call;
+    return same_side(&kept->send, &call->send) && same_side(&kept->recv, &call->recv) &&
+           p->in_place == in_place_of(call) && kept->op == call->op && kept->root == call->root &&
+           p->preferences.alg == preferences->alg &&
+           p->preferences.segment == preferences->segment &&
+           p->preferences.order == preferences->order &&
+           (!p->arrays || (same_arrays(&kept->send, &call->send, p->nsend) &&
+                           same_arrays(&kept->recv, &call->recv, p->nrecv)));
 }
 
 static inline bool plan_suits(const struct nbc_plan *p, const struct nbc_call *call)
@@ -239,7 +224,7 @@ static void plan_enter(struct nbc_plan **list, const struct nbc_call *call, stru
     struct nbc_plan *old, *next;
     int n = 1;
     LL_FOREACH_SAFE (*list, old, next)
-        if (n == MOST_PLANS || plan_is_for(old, call, &p->key.preferences))
+        if (n == MOST_PLANS || plan_is_for(old, call, &p->preferences))
             plan_retire(old);
         else
             n++;
@@ -269,15 +254,18 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
     struct nbc_plan *p = *plans ? malloc(size) : NULL;
     if (!p)
         return NULL;
-    *p = (struct nbc_plan){.sched = sched, .size = size + nbc_sched_bytes(sched)};
+    *p = (struct nbc_plan){.call = *call,
+                           .preferences = *preferences,
+                           .in_place = in_place_of(call),
+                           .sched = sched,
+                           .size = size + nbc_sched_bytes(sched)};
     p->needs_send = b->reads_send;
     p->needs_recv = b->reads_recv;
     p->alias_offset = b->alias_offset;
-    if (has_arrays(call) && !keep_arrays(p, &b->shape, call)) {
+    if (has_arrays(call) && !keep_arrays(p, &b->shape)) {
         free(p);
         return NULL;
     }
-    plan_key_of(call, preferences, &p->key);
     sched->refs++;
     p->alg = alg;
     memcpy(p->types, b->types, (size_t)ntypes * sizeof *p->types);

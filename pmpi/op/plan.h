@@ -23,25 +23,13 @@ struct nbc_preferences {
     enum nbc_order order;      /* of reductions */
 };
 
-struct nbc_plan_key {
-    int64_t send_count, recv_count;
-    MPI_Datatype send_type, recv_type;
-    MPI_Op op;
-    struct nbc_preferences preferences;
-    int root;
-    bool send_in_place, recv_in_place;
-};
-
-/* Copies of the significant arrays of one side. */
-struct nbc_plan_arrays {
-    int n;
-    struct nbc_ints counts, displs; /* width 0: not given */
-    const void *types;              /* handles; NULL: not given */
-};
-
 struct nbc_plan {
-    struct nbc_plan_key key;
-    struct nbc_plan_arrays send, recv;
+    /* What the call and the user have asked for. The buffers do not count but for those that are
+     * MPI_IN_PLACE. The arrays are copies; a side that is not significant has none. */
+    struct nbc_call call;
+    struct nbc_preferences preferences;
+    unsigned in_place;       /* see in_place_of */
+    int nsend, nrecv;        /* entries of the arrays of each side */
     void *arrays;            /* memory of the arrays of both sides */
     struct nbc_sched *sched; /* the plan holds a reference */
     const struct nbc_alg *alg;
