@@ -199,16 +199,20 @@ static void hand_over(struct blocks *b, int partner, int from)
         nbc_recv(b->s, b->result, from, b->shape->in_place ? sent : NBC_NONE);
 }
 
-/* Delivers the reduced blocks of this virtual rank, acc: its own, and that of its partner. */
-static void hand_out(struct blocks *b, const struct nbc_fold *fold, const struct nbc_acc *acc,
-                     nbc_id input_sent)
+/* Sends the blocks of virtual rank `part` to their ranks; keeps this rank's own. */
+static void distribute(struct blocks *b, const struct nbc_fold *fold, int part,
+                       const struct nbc_acc *acc, nbc_id input_sent)
 {
-    int first = nbc_first_of(fold, fold->virtual);
+    int first = nbc_first_of(fold, part), end = nbc_first_of(fold, part + 1);
     /* mutants: one element less: only its blocks are used */
     struct nbc_ref vector = nbc_ref_part(b->shape, acc->at, -first_of(b, first), b->input.count);
-    if (fold->takes && nbc_ref_bytes(b->shape, block(b, fold->partner)) > 0)
-        nbc_send(b->s, blocks_at(b, vector, fold->partner, 1), fold->partner, acc->ready);
-    keep_block(b, blocks_at(b, vector, b->shape->rank, 1), acc->ready, input_sent);
+    for (int to = first; to < end; to++) {
+        struct nbc_ref data = blocks_at(b, vector, to, 1);
+        if (to == b->shape->rank)
+            keep_block(b, data, acc->ready, input_sent);
+        else if (nbc_has_bytes(b->shape, data))
+            nbc_send(b->s, data, to, acc->ready);
+    }
 }
 
 /* Recursive halving. In each round, at half the previous distance, two ranks send each other the
@@ -257,7 +261,7 @@ void nbc_reduce_scatter_recursive_halving(struct nbc_sched *s, const struct nbc_
         /* mutants: one element less: only its blocks are used */
         vector = nbc_ref_part(b->shape, acc.at, -first, vector.count);
     }
-    hand_out(b, &fold, &acc, input_sent);
+    distribute(b, &fold, fold.virtual, &acc, input_sent);
 }
 
 /* Recursive doubling: every rank reduces whole vectors, as in allreduce, and keeps its block.
@@ -287,7 +291,7 @@ void nbc_reduce_scatter_recursive_doubling(struct nbc_sched *s, const struct nbc
     struct nbc_exchange x = {b->shape, &fold, radix, nrounds, nbc_temp_like(b->s, b->input)};
     nbc_id input_sent = nbc_exchange(b->s, &x, &acc);
     acc.at = virtual_blocks(b, &fold, acc.at, fold.virtual, 1);
-    hand_out(b, &fold, &acc, input_sent);
+    distribute(b, &fold, fold.virtual, &acc, input_sent);
 }
 
 /* The blocks as the parts of a halving, one part per virtual rank. */
@@ -300,22 +304,6 @@ static int64_t part_start(const void *layout, int part)
 {
     const struct parts *p = layout;
     return first_of(p->b, nbc_first_of(p->fold, part));
-}
-
-/* Sends the blocks of virtual rank `part` to their ranks; keeps this rank's own. */
-static void distribute(struct blocks *b, const struct nbc_fold *fold, int part,
-                       const struct nbc_acc *acc, nbc_id input_sent)
-{
-    int first = nbc_first_of(fold, part), end = nbc_first_of(fold, part + 1);
-    /* mutants: one element less: only its blocks are used */
-    struct nbc_ref vector = nbc_ref_part(b->shape, acc->at, -first_of(b, first), b->input.count);
-    for (int to = first; to < end; to++) {
-        struct nbc_ref data = blocks_at(b, vector, to, 1);
-        if (to == b->shape->rank)
-            keep_block(b, data, acc->ready, input_sent);
-        else if (nbc_has_bytes(b->shape, data))
-            nbc_send(b->s, data, to, acc->ready);
-    }
 }
 
 static void halves(struct nbc_sched *s, const struct nbc_shape *shape, bool bine)

@@ -3,8 +3,6 @@
  * agree on a range of tags for the new communicator. It gets its context right after the call,
  * where a collective call on it is legal. If the parent has no context, the new communicator gets
  * none either, on any rank. */
-#include <string.h>
-
 #include "base/errors.h"
 #include "base/lock.h"
 #include "base/state.h"
@@ -40,12 +38,7 @@ static int comm_attach(MPI_Comm parent, MPI_Comm *comm, struct nbc_origin *origi
 
 static int search_and(void *context, const uint64_t *mine, uint64_t *all, int words)
 {
-    struct nbc_context *c = context;
-    if (c->members.size == 1 && !c->members.remote_size) {
-        memcpy(all, mine, (size_t)words * sizeof *all);
-        return MPI_SUCCESS;
-    }
-    return nbc_call_and(c, NBC_FOR_OTHERS, mine, all, words);
+    return nbc_call_and(context, NBC_FOR_OTHERS, mine, all, words);
 }
 
 /* What precedes a constructor: the ranks of the parent agree on a range, if it has none to spare.
