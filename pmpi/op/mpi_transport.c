@@ -181,17 +181,10 @@ static int transport_poll_each(const struct nbc_run *r, int first, int n, nbc_ha
 /* The largest number of messages of one operation that one call tests. */
 enum { BATCH = 32 };
 
-/* Messages in flight that one call tests: n of them from number `first` on, or with
- * NBC_TESTSOME_FREES those of at[]. */
+/* Messages in flight that one call tests. */
 struct batch {
-    int n, first;
-    int at[BATCH];
+    int n, at[BATCH];
 };
-
-static inline int batch_place(const struct batch *b, int i)
-{
-    return NBC_TESTSOME_FREES ? b->at[i] : b->first + i;
-}
 
 /* Almost always the MPI returns them in order. */
 static void sort_ints(int *list, int n)
@@ -243,14 +236,14 @@ static int transport_poll_batch(struct nbc_run *r, const struct batch *b, nbc_ha
     MPI_Request batch[BATCH];
     MPI_Status statuses[BATCH];
     for (int i = 0; i < b->n; i++)
-        batch[i] = handle_load(&h[batch_place(b, i)]);
+        batch[i] = handle_load(&h[b->at[i]]);
     int outcount = 0;
     int error = NEXT(Testsome)(b->n, batch, &outcount, done, statuses);
     if (outcount == MPI_UNDEFINED || (error && !nbc_error_is_of(error, MPI_ERR_IN_STATUS)))
         outcount = 0; /* unreached: the MPI fails */
     *ndone = error ? add_freed(r, batch, b->n, done, outcount) : outcount;
     for (int i = 0; i < *ndone; i++)
-        done[i] = batch_place(b, done[i]);
+        done[i] = b->at[done[i]];
     for (int i = 0; i < outcount && !error; i++)
         error = check_length(r, done[i], &statuses[i]);
     return first_error(error, statuses, outcount);
@@ -262,33 +255,13 @@ static bool is_send(const struct nbc_run *r, int i)
     return r->exec.sched->ops[r->exec.inflight[i]].kind == NBC_OP_SEND;
 }
 
-static void batch_add(struct batch *b, int place)
-{
-    b->at[b->n++] = place;
-}
-
-/* The receives, and if none of them is over the sends. */
-static int transport_poll_apart(struct nbc_run *r, int first, int n, nbc_handle *h, int *done,
-                                int *ndone)
-{
-    struct batch receives, sends;
-    int error = MPI_SUCCESS;
-    *ndone = receives.n = sends.n = 0;
-    for (int i = first; i < first + n; i++)
-        batch_add(is_send(r, i) ? &sends : &receives, i);
-    if (receives.n > 0) /* mutants: >= for >: one test tests nothing */
-        error = transport_poll_batch(r, &receives, h, done, ndone);
-    if (*ndone == 0 && !error && sends.n > 0) /* mutants: >= for >: one test tests nothing */
-        error = transport_poll_batch(r, &sends, h, done, ndone);
-    return error;
-}
-
+/* With NBC_TESTSOME_FREES the receives, and if none of them is over the sends. */
 static int transport_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
 {
     struct nbc_run *r = self;
     if (n <= FEW || nbc_inside_mpi_loop || (NBC_TESTSOME_FREES && has_failed))
         return transport_poll_each(r, 0, n, h, done, ndone);
-    int first = 0, error;
+    int first = 0, error = MPI_SUCCESS;
     if (n > BATCH) { /* test one batch, the next one in the next poll */
         first = r->cursor < n ? r->cursor : 0;
         r->cursor = first + BATCH;
@@ -296,10 +269,16 @@ static int transport_poll(void *self, int n, nbc_handle *h, int *done, int *ndon
     }
     if (nbc_quirks_tests_each)
         return transport_poll_each(r, first, n, h, done, ndone); /* unreached: Ubuntu's MPICH */
-    if (NBC_TESTSOME_FREES)
-        error = transport_poll_apart(r, first, n, h, done, ndone);
-    else
-        error = transport_poll_batch(r, &(struct batch){.n = n, .first = first}, h, done, ndone);
+    struct batch messages, sends;
+    *ndone = messages.n = sends.n = 0;
+    for (int i = first; i < first + n; i++) {
+        struct batch *b = NBC_TESTSOME_FREES && is_send(r, i) ? &sends : &messages;
+        b->at[b->n++] = i;
+    }
+    if (messages.n > 0) /* mutants: >= for >: one test tests nothing */
+        error = transport_poll_batch(r, &messages, h, done, ndone);
+    if (*ndone == 0 && !error && sends.n > 0) /* mutants: >= for >: one test tests nothing */
+        error = transport_poll_batch(r, &sends, h, done, ndone);
     sort_ints(done, *ndone); /* the standard defines no order */
     return error;
 }
@@ -424,6 +403,26 @@ static int check_packed(int error, int position, int size)
     return error || position == size ? error : MPI_ERR_INTERN;
 }
 
+/* Elements at MPI_BOTTOM: MPICH refuses a null buffer in MPI_Pack and MPI_Unpack. Replaces them by
+ * one element of a datatype whose displacements count from where the data begins. If it sets *made,
+ * the caller frees *type. */
+static int rebase_from_bottom(const struct nbc_type *t, uintptr_t *addr, int *n, MPI_Datatype *type,
+                              bool *made)
+{
+    MPI_Aint displ = (MPI_Aint)-t->true_lb;
+    MPI_Datatype given = *type;
+    *made = false;
+    if (*addr)
+        return MPI_SUCCESS;
+    int error = NEXT(Type_create_struct)(1, n, &displ, &given, type);
+    if (error)
+        return error; /* unreached: the MPI fails */
+    *addr = (uintptr_t)t->true_lb;
+    *n = 1;
+    *made = true;
+    return NEXT(Type_commit)(type);
+}
+
 /* n elements at an address, as bytes; into these, or from them. */
 static int move_piece(const struct nbc_run *r, bool packs, uintptr_t at, int n, int type,
                       char *bytes, int size)
@@ -431,7 +430,7 @@ static int move_piece(const struct nbc_run *r, bool packs, uintptr_t at, int n, 
     MPI_Datatype handle = r->handles.types[type]->handle;
     int position = 0;
     bool made;
-    int error = nbc_rebase_from_bottom(layout_of(r, type), &at, &n, &handle, &made);
+    int error = rebase_from_bottom(layout_of(r, type), &at, &n, &handle, &made);
     if (!error)
         error = packs ? NEXT(Pack)((void *)at, n, handle, bytes, size, &position, r->comm)
                       : NEXT(Unpack)(bytes, size, &position, (void *)at, n, handle, r->comm);

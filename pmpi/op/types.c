@@ -513,23 +513,6 @@ bool nbc_operator_put_off(MPI_Op *op)
     return true;
 }
 
-int nbc_rebase_from_bottom(const struct nbc_type *t, uintptr_t *addr, int *n, MPI_Datatype *type,
-                           bool *made)
-{
-    MPI_Aint displ = (MPI_Aint)-t->true_lb;
-    MPI_Datatype given = *type;
-    *made = false;
-    if (*addr)
-        return MPI_SUCCESS;
-    int error = NEXT(Type_create_struct)(1, n, &displ, &given, type);
-    if (error)
-        return error; /* unreached: the MPI fails */
-    *addr = (uintptr_t)t->true_lb;
-    *n = 1;
-    *made = true;
-    return NEXT(Type_commit)(type);
-}
-
 bool nbc_datatypes_any(void)
 {
     return datatypes;

@@ -87,10 +87,4 @@ bool nbc_operator_put_off(MPI_Op *op);
 bool nbc_datatypes_any(void);
 bool nbc_operators_any(void);
 
-/* Elements at MPI_BOTTOM: MPICH rejects a null buffer in MPI_Pack and MPI_Unpack. Replaces them by
- * one element of a datatype whose displacements count from where the data begins. Returns an MPI
- * error code. If it sets *made, the caller frees *type. */
-int nbc_rebase_from_bottom(const struct nbc_type *t, uintptr_t *addr, int *n, MPI_Datatype *type,
-                           bool *made);
-
 #endif
