@@ -82,11 +82,6 @@ static int call_start(const struct nbc_call *call, struct nbc_request **out)
     return error ? error : call_launch(call, c, out);
 }
 
-static int call_lacks_request(const struct nbc_call *call)
-{
-    return call_explain(call, MPI_ERR_ARG, "request is NULL");
-}
-
 /* A blocking call, without the lock: the MPI raises its errors. */
 static __attribute__((cold)) int call_by_mpi(const struct nbc_call *call)
 {
@@ -110,18 +105,26 @@ static int call_raise(const struct nbc_call *call, int error)
     return error == NBC_LAUNCH_BY_MPI ? call_by_mpi(call) : nbc_raise(call->comm, error);
 }
 
-int nbc_call_start(const struct nbc_call *call, MPI_Request *request)
+typedef int makes(const struct nbc_call *call, struct nbc_request **out);
+
+static inline __attribute__((always_inline)) int call_make(const struct nbc_call *call, makes *make,
+                                                           MPI_Request *request)
 {
     struct nbc_request *r;
-    if (__builtin_expect(!nbc_enabled || nbc_inside, 0))
-        return NBC_CALL_BELOW;
-    nbc_types_reclaim();
     nbc_lock();
-    int error = request ? call_start(call, &r) : call_lacks_request(call);
+    int error = request ? make(call, &r) : call_explain(call, MPI_ERR_ARG, "request is NULL");
     if (!error)
         *request = r->handle;
     nbc_unlock();
     return call_raise(call, error);
+}
+
+int nbc_call_start(const struct nbc_call *call, MPI_Request *request)
+{
+    if (__builtin_expect(!nbc_enabled || nbc_inside, 0))
+        return NBC_CALL_BELOW;
+    nbc_types_reclaim();
+    return call_make(call, call_start, request);
 }
 
 /* Returns when the operation is complete, or has failed to start. */
@@ -304,15 +307,9 @@ static int call_init(const struct nbc_call *call, struct nbc_request **out)
 
 int nbc_call_init(const struct nbc_call *call, MPI_Request *request)
 {
-    struct nbc_request *r;
     if (!nbc_enabled || nbc_inside)
         return NBC_CALL_BELOW;
-    nbc_lock();
-    int error = request ? call_init(call, &r) : call_lacks_request(call);
-    if (!error)
-        *request = r->handle;
-    nbc_unlock();
-    return call_raise(call, error);
+    return call_make(call, call_init, request);
 }
 
 const char *nbcshim_algorithm(MPI_Request request, long long *segment)
