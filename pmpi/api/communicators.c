@@ -297,17 +297,6 @@ static void comm_disconnect_hidden(struct nbc_context *c)
     nbc_lock();
 }
 
-static void comm_settle_end(struct nbc_context *c, bool disconnect)
-{
-    nbc_lock();
-    nbc_context_end(c);
-    if (disconnect)
-        comm_disconnect_hidden(c);
-    nbc_context_release(c);
-    nbc_unlock();
-    nbc_context_reclaim();
-}
-
 struct ending {
     struct nbc_context *c;
     const MPI_Comm *comm;
@@ -316,8 +305,14 @@ struct ending {
 
 static void ending_settle(const struct ending *e)
 {
-    if (e->c && nbc_context_ended(e->c, *e->comm))
-        comm_settle_end(e->c, e->disconnect);
+    if (!e->c || !nbc_context_ended(e->c, *e->comm))
+        return;
+    nbc_lock();
+    if (e->disconnect)
+        comm_disconnect_hidden(e->c);
+    nbc_context_release(e->c);
+    nbc_unlock();
+    nbc_context_reclaim();
 }
 
 /* The native call runs attribute callbacks of the program, which may use the communicator. That of

@@ -577,16 +577,15 @@ static void context_stay(struct nbc_context *c, bool ends)
 
 bool nbc_context_ended(struct nbc_context *c, MPI_Comm comm)
 {
-    bool ended = comm == MPI_COMM_NULL && !c->has_attribute;
-    if (!ended)
+    if (comm != MPI_COMM_NULL || c->has_attribute) {
         context_stay(c, comm == MPI_COMM_NULL);
-    return ended;
-}
-
-void nbc_context_end(struct nbc_context *c)
-{
+        return false;
+    }
+    nbc_lock();
     nbc_context_hold(c);
     context_detach(c);
+    nbc_unlock();
+    return true;
 }
 
 MPI_Comm nbc_context_take_hidden(struct nbc_context *c)

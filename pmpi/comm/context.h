@@ -219,11 +219,8 @@ int nbc_context_show_hints(MPI_Comm comm, MPI_Info info);
 struct nbc_context *nbc_context_ending(MPI_Comm comm);
 
 /* To be called after them with the handle that they have left. Returns whether the context ends
- * now, and not later or never. Without the lock. */
+ * now, and not later or never: then the caller has a reference to it. Without the lock. */
 bool nbc_context_ended(struct nbc_context *c, MPI_Comm comm);
-
-/* To be called then: the caller has a reference to the context. */
-void nbc_context_end(struct nbc_context *c);
 
 /* Ends all communication in the context of a freed communicator, and takes the duplicate from it,
  * if it has one of its own. The caller disconnects that. MPI_COMM_NULL if there is none, or if it
