@@ -33,7 +33,7 @@ static bool is_initialized_below(void)
     return begun && !ended;
 }
 
-bool nbc_bypassed(char *text, size_t room)
+void nbc_explain_bypass(char *text, size_t room)
 {
     const char *mpi = nbc_next_mpi_in_front();
     if (mpi)
@@ -42,9 +42,6 @@ bool nbc_bypassed(char *text, size_t room)
     else if (!nbc_world_initialized && is_initialized_below())
         /* unreached: in a process that writes no counts */
         snprintf(text, room, "the program called the MPI's own MPI_Init, which bypasses nbcshim");
-    else
-        return false; /* unreached: in a process that writes no counts */
-    return true;
 }
 
 #ifdef PIC
@@ -59,7 +56,7 @@ __attribute__((constructor)) static void warn_of_order(void)
     nbc_settings_read(false);
     if (nbc_settings.mode == NBC_MODE_OFF)
         return;
-    nbc_bypassed(text, sizeof text);
+    nbc_explain_bypass(text, sizeof text);
     fprintf(stderr, "nbcshim: without effect: %s\n", text);
 }
 

@@ -173,7 +173,7 @@ static void before_init(void)
 {
     nbc_init_was_called = true;
     nbc_next_resolve();
-    nbc_next_require();
+    nbc_require_its_mpi();
     nbc_settings_read(false);
     bool wanted = nbc_wanted();
     nbc_hang_report_before_init(wanted);

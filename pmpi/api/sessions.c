@@ -13,6 +13,7 @@
 #include "base/settings.h"
 #include "base/state.h"
 #include "base/tuning.h"
+#include "below/detect.h"
 #include "below/export.h"
 #include "comm/context.h"
 #include "comm/handshake.h"
@@ -107,7 +108,7 @@ EXPORT(int, Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session *s
        (info, handler, session))
 {
     nbc_next_resolve();
-    nbc_next_require();
+    nbc_require_its_mpi();
     if (nbc_inside)
         return NEXT(Session_init)(info, handler, session); /* unreached: within the MPI */
     pthread_mutex_lock(&mutex);

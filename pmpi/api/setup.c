@@ -42,7 +42,7 @@ int nbc_raise_lacking(const struct nbc_call *call, const char *name)
                               "the same settings");
     if (nbc_enabled)
         return nbc_raise(call->comm, MPI_ERR_COMM);
-    nbc_bypassed(why, sizeof why);
+    nbc_explain_bypass(why, sizeof why);
     explain_lacking(name, why);
     return nbc_raise(call->comm, MPI_ERR_OTHER);
 }

@@ -39,9 +39,9 @@ int nbc_raise_lacking(const struct nbc_call *call, const char *name);
 
 /* --- bypass.c --- */
 
-/* Whether the program's calls bypass nbcshim. Writes to `text` how, and what to do. Between
- * MPI_Init and MPI_Finalize of the MPI, while nbcshim is inactive. Local. */
-bool nbc_bypassed(char *text, size_t room);
+/* If the program's calls bypass nbcshim, writes to `text` how, and what to do; else leaves it.
+ * Between MPI_Init and MPI_Finalize of the MPI, while nbcshim is inactive. Local. */
+void nbc_explain_bypass(char *text, size_t room);
 
 /* Whether MPI_Init or MPI_Init_thread of nbcshim has been called. */
 extern bool nbc_init_was_called;

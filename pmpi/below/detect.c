@@ -6,16 +6,10 @@
 
 #include <string.h>
 
-bool nbc_is_mpi(const char *path)
-{
-    const char *base = nbc_base_name(path);
-    return strncmp(base, "libmpi", 6) == 0 || strncmp(base, "libpmpi", 7) == 0 ||
-           strncmp(base, "libmpich", 8) == 0 || strncmp(base, "libfmpich", 9) == 0 ||
-           strncmp(base, "libompi", 7) == 0 || strncmp(base, "mca_", 4) == 0;
-}
-
 #ifdef PIC
 #include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "below/elf.h"
 
@@ -220,7 +214,9 @@ static int find_other(struct dl_phdr_info *info, size_t size, void *own)
            needs_same(&s, own);
 }
 
-bool nbc_only_we_need_mpi(void)
+/* Whether no object of this process but this library depends on the MPI for which this library was
+ * built. */
+static bool only_we_need_mpi(void)
 {
     struct symbols own;
     return dl_iterate_phdr(find_own, &own) && !dl_iterate_phdr(find_other, &own);
@@ -243,11 +239,47 @@ static int find_needs_other(struct dl_phdr_info *info, size_t size, void *found)
     return 0;
 }
 
-const char *nbc_other_kind_needed(void)
+/* The name of an MPI library of the other kind that the program, or one of its libraries, depends
+ * on; NULL if there is none. The kinds are that of the ABI of MPI-5, libmpi_abi, and all others. */
+static const char *other_kind_needed(void)
 {
     const char *found = NULL;
     dl_iterate_phdr(find_needs_other, &found);
     return found;
+}
+
+/* A name that MPIs of another family have, because their mpi.h refers to it: handles of Open MPI
+ * are addresses, those of others numbers. The libraries of the ABI of MPI-5 are known by their
+ * names. */
+#ifdef NBC_ABI
+static const char our_mpi[] = "the ABI of MPI-5", foreign[] = "";
+#elif defined OPEN_MPI
+static const char our_mpi[] = "Open MPI", foreign[] = "MPIR_Dup_fn";
+#elif defined MPICH_VERSION
+static const char our_mpi[] = "MPICH", foreign[] = "ompi_mpi_comm_world";
+#else
+static const char our_mpi[] = "another MPI than Open MPI", foreign[] = "ompi_mpi_comm_world";
+#endif
+
+/* The process also has the library for which the shim was built, as a dependency of the shim. Calls
+ * of the program can go to either, by the order of dependencies. An MPI of another family does no
+ * harm if the program does not use it: then the program depends on the MPI of the shim too. One
+ * that was loaded with RTLD_LOCAL, to translate one kind into the other, is not found here. */
+void nbc_require_its_mpi(void)
+{
+    Dl_info mpi, own;
+    const char *used = other_kind_needed();
+    const void *found = used ? NULL : dlsym(RTLD_NEXT, foreign);
+    if (!used && found && dladdr(found, &mpi))
+        used = mpi.dli_fname;
+    if (!used || !only_we_need_mpi() || !dladdr(&nbc_next, &own))
+        return;
+    fprintf(stderr,
+            "nbcshim: %s is built for %s, but the program uses %s: use the library that is "
+            "built for that MPI\n",
+            own.dli_fname, our_mpi, used);
+    nbc_next_let_launcher_read();
+    exit(EXIT_FAILURE);
 }
 
 /* --- another copy of the MPI ------------------------------------------------------------------ */
@@ -304,5 +336,9 @@ bool nbc_program_wants_us(void)
 uint32_t nbc_program_large(void)
 {
     return 0;
+}
+
+void nbc_require_its_mpi(void)
+{
 }
 #endif

@@ -28,14 +28,10 @@ enum { NBC_LARGE_UNKNOWN = 2 * NBC_LARGE_REQUESTS - 1 };
 #endif
 uint32_t nbc_program_large(void);
 
-/* Whether no object of this process but this library depends on the MPI for which this library was
- * built. Only in the shared library. */
-bool nbc_only_we_need_mpi(void);
-
-/* The name of an MPI library of the other kind that the program, or one of its libraries, depends
- * on; NULL if there is none. The kinds are that of the ABI of MPI-5, libmpi_abi, and all others.
- * Only in the shared library. */
-const char *nbc_other_kind_needed(void);
+/* Ends the process, with one line, if it uses an MPI whose handles are not those of the MPI for
+ * which this shared library was built: any call could crash then, also while the shim is inactive.
+ * Called before the MPI is initialized. */
+void nbc_require_its_mpi(void);
 
 /* Whether one of the MPI's libraries in this process, which may be another copy than that below
  * nbcshim, has been initialized. Only in the shared library. */
@@ -59,7 +55,13 @@ static inline const char *nbc_base_name(const char *path)
 
 /* Whether the file name of an object is that of one of the MPI's libraries, those of its Fortran
  * binding included. */
-bool nbc_is_mpi(const char *path);
+static inline bool nbc_is_mpi(const char *path)
+{
+    const char *base = nbc_base_name(path);
+    return strncmp(base, "libmpi", 6) == 0 || strncmp(base, "libpmpi", 7) == 0 ||
+           strncmp(base, "libmpich", 8) == 0 || strncmp(base, "libfmpich", 9) == 0 ||
+           strncmp(base, "libompi", 7) == 0 || strncmp(base, "mca_", 4) == 0;
+}
 
 /* Whether an address, of a caller, lies in one of these libraries. Only in the shared library; the
  * static one has no calls of theirs. */

@@ -76,7 +76,6 @@ void nbc_next_let_launcher_read(void)
 #ifdef PIC
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "nbcshim.h"
 
@@ -239,40 +238,6 @@ static void resolve_all(void)
     __atomic_store_n(&nbc_next_resolved, true, __ATOMIC_RELEASE);
 }
 
-/* A name that MPIs of another family have, because their mpi.h refers to it: handles of Open MPI
- * are addresses, those of others numbers. The libraries of the ABI of MPI-5 are known by their
- * names. */
-#ifdef NBC_ABI
-static const char our_mpi[] = "the ABI of MPI-5", foreign[] = "";
-#elif defined OPEN_MPI
-static const char our_mpi[] = "Open MPI", foreign[] = "MPIR_Dup_fn";
-#elif defined MPICH_VERSION
-static const char our_mpi[] = "MPICH", foreign[] = "ompi_mpi_comm_world";
-#else
-static const char our_mpi[] = "another MPI than Open MPI", foreign[] = "ompi_mpi_comm_world";
-#endif
-
-/* The process also has the library for which the shim was built, as a dependency of the shim. Calls
- * of the program can go to either, by the order of dependencies. An MPI of another family does no
- * harm if the program does not use it: then the program depends on the MPI of the shim too. One
- * that was loaded with RTLD_LOCAL, to translate one kind into the other, is not found here. */
-void nbc_next_require(void)
-{
-    Dl_info mpi, own;
-    const char *used = nbc_other_kind_needed();
-    const void *found = used ? NULL : dlsym(RTLD_NEXT, foreign);
-    if (!used && found && dladdr(found, &mpi))
-        used = mpi.dli_fname;
-    if (!used || !nbc_only_we_need_mpi() || !dladdr(&nbc_next, &own))
-        return;
-    fprintf(stderr,
-            "nbcshim: %s is built for %s, but the program uses %s: use the library that is "
-            "built for that MPI\n",
-            own.dli_fname, our_mpi, used);
-    nbc_next_let_launcher_read();
-    exit(EXIT_FAILURE);
-}
-
 /* Runs as a constructor, because a tool loaded after the shim must see MPI_Init too. Moreover, a
  * program may initialize the MPI without the shim (MPI_Init by dlsym from the MPI's library, or in
  * an object with RTLD_DEEPBIND) and call the shim afterwards. */
@@ -302,9 +267,5 @@ const char *nbcshim_function(int index, int *below)
 const char *nbc_next_mpi_in_front(void)
 {
     return NULL;
-}
-
-void nbc_next_require(void)
-{
 }
 #endif

@@ -81,11 +81,6 @@ const char *nbc_next_mpi_in_front(void);
  * has not read by then (2 lines of 30). */
 void nbc_next_let_launcher_read(void);
 
-/* Ends the process, with one line, if it uses an MPI whose handles are not those of the MPI for
- * which this shared library was built: any call could crash then, also while the shim is inactive.
- * Called before the MPI is initialized. */
-void nbc_next_require(void);
-
 /* The function of the MPI below with this name, given without prefix ("Iallreduce"); NULL if the
  * MPI lacks the function. For the functions that the shim replaces: while the shim is inactive, it
  * passes their calls on. Only in the shared library: the static one calls them by name. */

@@ -168,12 +168,6 @@ void nbc_quirks_forget(MPI_Info passed, MPI_Info info)
         NEXT(Info_free)(&passed);
 }
 #else
-/* unreached: only Open MPI asks */
-int nbc_quirks_open_mpi_version(void)
-{
-    return 0;
-}
-
 /* Between so many turns of its progress loop Intel MPI calls what the hook needs (hook.h); without
  * the variable it is some thousand. */
 void nbc_quirks_before_init(void)

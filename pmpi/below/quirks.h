@@ -175,7 +175,7 @@ uint32_t nbc_quirks_own_blocking(void);
  * ones, a bit for each of enum nbc_coll: doc/mpis.md. Local. */
 uint32_t nbc_quirks_wrong(bool blocking);
 
-/* Returns the major version of Open MPI, 0 of other MPIs. Without the lock. Local. */
+/* Returns the major version of Open MPI. Only there, without the lock. Local. */
 int nbc_quirks_open_mpi_version(void);
 
 /* MPI_Topo_test, and MPI_Comm_get_parent: SMPI 3.32 ends the program in them. It has only Cartesian
