@@ -114,8 +114,7 @@ int nbc_set_up(MPI_Comm comm, MPI_Comm home, int rank)
     is_set_up = true;
     nbc_handle_comm = home;
     const bool leads = rank == 0; /* this process speaks for the job */
-    if (nbc_settings.level_zero)
-        nbc_device_allow_level_zero();
+    nbc_device_set_up(nbc_settings.device == NBC_DEVICE_OFF, nbc_settings.level_zero);
     nbc_set_native_blocking(0);
     nbc_statistics_setup(leads);
     nbc_revoked_setup();

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -272,11 +273,6 @@ static struct nbc_runtime *const runtimes[] = {&cuda_and_hip[0], &cuda_and_hip[1
 
 enum { NRUNTIMES = sizeof runtimes / sizeof *runtimes };
 
-void nbc_device_allow_level_zero(void)
-{
-    nbc_level_zero.is_refused = false;
-}
-
 /* --- finding them ----------------------------------------------------------------------------- */
 
 /* The files of the runtimes among those that are loaded. */
@@ -378,9 +374,12 @@ bool nbc_device_look(void)
     return found_any;
 }
 
-void nbc_device_ignore(void)
+void nbc_device_set_up(bool off, bool level_zero)
 {
-    nbc_device_word = &no;
+    if (level_zero)
+        nbc_level_zero.is_refused = false;
+    if (off)
+        nbc_device_word = &no;
 }
 
 /* --- what the MPI takes ----------------------------------------------------------------------- */
@@ -787,17 +786,7 @@ bool nbc_device_makes_memory(const struct nbc_device *d)
     return d && d->runtime->memory_new;
 }
 
-void *nbc_device_memory_new(struct nbc_device *d, size_t size)
-{
-    return d->runtime->memory_new(size);
-}
-
-void nbc_device_memory_free(struct nbc_device *d, void *memory)
-{
-    d->runtime->memory_free(memory);
-}
-
-bool nbc_device_pin(struct nbc_device *d, void *memory, size_t size)
+static bool pin(struct nbc_device *d, void *memory, size_t size)
 {
     void *before;
     if (!nbc_device_enter(d, &before))
@@ -807,13 +796,30 @@ bool nbc_device_pin(struct nbc_device *d, void *memory, size_t size)
     return !error;
 }
 
-void nbc_device_unpin(struct nbc_device *d, void *memory)
+void *nbc_device_memory_new(struct nbc_device *d, size_t size, struct nbc_device **owner)
+{
+    enum { PAGE = 4096, HUGE = 2 << 20 }; /* the alignment, and that from this size on */
+    bool makes = nbc_device_makes_memory(d);
+    void *memory =
+        makes ? d->runtime->memory_new(size) : aligned_alloc(size < HUGE ? PAGE : HUGE, size);
+    if (memory && !makes && size >= HUGE)
+        madvise(memory, size, MADV_HUGEPAGE); /* if it may be had */
+    *owner = memory && (makes || (d && pin(d, memory, size))) ? d : NULL;
+    return memory;
+}
+
+bool nbc_device_memory_drop(struct nbc_device *owner, void *memory)
 {
     void *before;
-    if (is_gone(d, true) || !nbc_device_enter(d, &before))
-        return;
-    d->runtime->f.unpin(memory);
-    d->runtime->leave(before);
+    if (nbc_device_makes_memory(owner)) {
+        owner->runtime->memory_free(memory);
+        return true;
+    }
+    if (!is_gone(owner, true) && nbc_device_enter(owner, &before)) {
+        owner->runtime->f.unpin(memory);
+        owner->runtime->leave(before);
+    }
+    return false;
 }
 
 static void device_free(struct nbc_device *d)

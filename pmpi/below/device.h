@@ -22,11 +22,9 @@ static inline bool nbc_device_may_be(void)
  * whether one has ever been found. */
 bool nbc_device_look(void);
 
-/* There is no runtime, whatever the program loads. */
-void nbc_device_ignore(void);
-
-/* Level Zero is looked for too. */
-void nbc_device_allow_level_zero(void);
+/* At init. off: there is no runtime, whatever the program loads; level_zero: that is looked for,
+ * too. */
+void nbc_device_set_up(bool off, bool level_zero);
 
 /* What is at an address. */
 enum nbc_memory {
@@ -89,16 +87,16 @@ bool nbc_device_test(struct nbc_device_copy *copy, bool *over);
 /* What has failed last, and the runtime's words for it. */
 const char *nbc_device_fault(void);
 
-/* Whether copies of a device (NULL: none) need memory of the host that the runtime has made, and
- * this memory: aligned to a page, or NULL. */
-bool nbc_device_makes_memory(const struct nbc_device *d);
-void *nbc_device_memory_new(struct nbc_device *d, size_t size);
-void nbc_device_memory_free(struct nbc_device *d, void *memory);
+/* Memory of the host for copies of a device (NULL: of none), aligned to a page, or NULL. *owner:
+ * the device whose runtime has made it, as some must, or knows it, which makes copies faster; or
+ * NULL. */
+void *nbc_device_memory_new(struct nbc_device *d, size_t size, struct nbc_device **owner);
 
-/* Make memory of the host faster for copies, and undo that before it is freed. May fail, which
- * changes nothing else. */
-bool nbc_device_pin(struct nbc_device *d, void *memory, size_t size);
-void nbc_device_unpin(struct nbc_device *d, void *memory);
+/* Whether copies of a device need memory that its runtime has made. */
+bool nbc_device_makes_memory(const struct nbc_device *d);
+
+/* The runtime forgets the memory, before it is freed; returns whether it has freed it itself. */
+bool nbc_device_memory_drop(struct nbc_device *owner, void *memory);
 
 /* Frees streams and events. Everything may be used again. */
 void nbc_device_cleanup(void);

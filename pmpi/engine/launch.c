@@ -6,13 +6,13 @@
 #include "base/settings.h"
 #include "base/state.h"
 #include "base/tuning.h"
+#include "below/device.h"
 #include "below/quirks.h"
 #include "comm/context.h"
 #include "engine/progress.h"
 #include "op/bind.h"
 #include "op/by_mpi.h"
 #include "op/run.h"
-#include "op/stage.h"
 
 #include "coll.h"
 #include "sched.h"
@@ -94,7 +94,7 @@ static __attribute__((cold)) int
 launch_make_by_mpi(const struct nbc_call *call, struct nbc_context *c, const struct nbc_bound *b,
                    const struct nbc_alg *alg, struct nbc_request **out)
 {
-    bool devices = nbc_device_may_be() && nbc_stage_is_possible() &&
+    bool devices = nbc_device_may_be() && nbc_device_look() &&
                    nbc_context_device_use(c, NBC_DEVICE_AUTO) != NBC_DEVICE_OFF;
     if (call->kind == NBC_KIND_BLOCKING && !devices) {
         const int64_t bytes = nbc_shape_bytes(&b->shape);

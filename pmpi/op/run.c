@@ -152,7 +152,7 @@ bool nbc_run_start_with_devices(struct nbc_run *run, MPI_Comm comm, const int *r
 {
     run->device = use;
     nbc_stage_undo(run);
-    if (!nbc_stage_is_possible() || use == NBC_DEVICE_OFF)
+    if (!nbc_device_look() || use == NBC_DEVICE_OFF)
         return nbc_run_start(run, comm, ranks, tag, outlives ? nbc_run_input(run, send) : send,
                              recv);
     if (outlives && run->input_bytes)

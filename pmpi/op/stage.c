@@ -22,8 +22,7 @@ int64_t nbc_stage_time;
 
 enum {
     PIECE = 512 << 10,     /* bytes of a copy */
-    PAGE = 4096,           /* blocks of the pool have this size at least, and this alignment */
-    HUGE = 2 << 20,        /* and from this size on that of large pages */
+    PAGE = 4096,           /* blocks of the pool have this size at least */
     STEP = 16 << 20,       /* sizes are powers of two below this, and multiples of this above */
     KEPT_MOST = 256 << 20, /* bytes of the blocks in the pool */
     FAR = 4096,            /* bytes of a gap that takes no memory in a block */
@@ -36,9 +35,8 @@ enum {
 struct block {
     void *memory;
     size_t size;
-    struct nbc_device *pinned; /* by this, or NULL */
-    struct nbc_device *maker;  /* whose runtime has made the memory, or NULL */
-    bool sparse;               /* used once */
+    struct nbc_device *owner; /* see nbc_device_memory_new */
+    bool sparse;              /* used once */
     struct block *next;
 };
 
@@ -55,13 +53,9 @@ static size_t block_size(size_t needed)
 
 static void block_free(struct block *b)
 {
-    if (b->pinned)
-        nbc_device_unpin(b->pinned, b->memory);
-    if (b->maker)
-        nbc_device_memory_free(b->maker, b->memory);
-    else if (b->sparse)
+    if (b->sparse)
         munmap(b->memory, b->size);
-    else
+    else if (!b->owner || !nbc_device_memory_drop(b->owner, b->memory))
         free(b->memory);
     free(b);
 }
@@ -72,19 +66,11 @@ static struct block *block_new(size_t size, struct nbc_device *device)
     if (!b)
         return NULL;
     b->size = size;
-    b->maker = nbc_device_makes_memory(device) ? device : NULL;
-    b->memory = b->maker ? nbc_device_memory_new(device, size)
-                         : aligned_alloc(size < HUGE ? PAGE : HUGE, size);
-    if (!b->memory) {
-        free(b);
-        return NULL;
-    }
-    if (b->maker)
+    b->memory = nbc_device_memory_new(device, size, &b->owner);
+    if (b->memory)
         return b;
-    if (size >= HUGE) /* if it may be had */
-        madvise(b->memory, size, MADV_HUGEPAGE);
-    b->pinned = device && nbc_device_pin(device, b->memory, size) ? device : NULL;
-    return b;
+    free(b);
+    return NULL;
 }
 
 /* Memory of pages that exist when they are used. */
@@ -116,7 +102,8 @@ static struct block *block_take(size_t needed, struct nbc_device *device)
     size_t size = block_size(needed);
     bool makes = nbc_device_makes_memory(device);
     for (struct block **at = &pool; *at; at = &(*at)->next)
-        if ((*at)->size >= size && (*at)->size / 2 <= size && (!makes || (*at)->maker))
+        if ((*at)->size >= size && (*at)->size / 2 <= size &&
+            (!makes || nbc_device_makes_memory((*at)->owner)))
             return block_out(at);
     return size < needed ? NULL : block_new(size, device);
 }
@@ -331,14 +318,6 @@ static int begin(struct nbc_run *run, const struct nbc_type *types,
     }
     nbc_stage_undo(run);
     return MPI_ERR_NO_MEM;
-}
-
-bool nbc_stage_is_possible(void)
-{
-    if (nbc_settings.device != NBC_DEVICE_OFF)
-        return nbc_device_look();
-    nbc_device_ignore();
-    return false;
 }
 
 int nbc_stage_begin(struct nbc_run *run, const struct nbc_transport *transport)
@@ -568,11 +547,9 @@ void nbc_stage_cleanup(void)
     }
     pool_bytes = 0;
     for (struct block *b = lost; b; b = b->next) {
-        if (b->pinned)
-            nbc_device_unpin(b->pinned, b->memory);
-        if (b->maker)
-            nbc_device_memory_free(b->maker, b->memory);
-        b->pinned = b->maker = NULL;
+        if (b->owner)
+            nbc_device_memory_drop(b->owner, b->memory);
+        b->owner = NULL;
     }
     nbc_device_cleanup();
 }

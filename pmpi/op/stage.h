@@ -12,9 +12,6 @@
 #include "below/device.h"
 #include "op/run.h"
 
-/* Whether buffers may be in a device's memory. */
-bool nbc_stage_is_possible(void);
-
 /* Prepares the execution of a run whose buffers are set; `transport` is that of staged schedules.
  * Returns MPI_SUCCESS or MPI_ERR_NO_MEM. */
 int nbc_stage_begin(struct nbc_run *run, const struct nbc_transport *transport);
