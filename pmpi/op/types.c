@@ -10,19 +10,18 @@
 #include "base/state.h"
 
 uint64_t nbc_types_generation;
-bool nbc_types_due;
 
 static struct nbc_datatype *datatypes; /* under the lock, like operators */
 static struct nbc_operator *operators;
 
 /* What the program has freed: a datatype or an operator while another thread had the lock, or a
  * datatype that operations used then. */
-struct left {
+struct nbc_left {
     MPI_Datatype type;
     MPI_Op op;
-    struct left *next;
+    struct nbc_left *next;
 };
-static struct left *left; /* NBC_LEAVE, NBC_TAKE */
+struct nbc_left *nbc_types_left;
 
 static int64_t type_size(MPI_Datatype type)
 {
@@ -312,14 +311,13 @@ static void datatype_forget(struct nbc_datatype *t)
 static bool leave(MPI_Datatype *type, MPI_Op *op)
 {
     bool none = *type == MPI_DATATYPE_NULL && *op == MPI_OP_NULL;
-    struct left *l = none ? NULL : malloc(sizeof *l);
+    struct nbc_left *l = none ? NULL : malloc(sizeof *l);
     if (!l)
         return false; /* unreached: no memory */
-    *l = (struct left){.type = *type, .op = *op};
+    *l = (struct nbc_left){.type = *type, .op = *op};
     *type = MPI_DATATYPE_NULL;
     *op = MPI_OP_NULL;
-    NBC_LEAVE(left, l);
-    __atomic_store_n(&nbc_types_due, true, __ATOMIC_RELEASE);
+    NBC_LEAVE(nbc_types_left, l);
     return true;
 }
 
@@ -340,7 +338,7 @@ void nbc_datatype_release(struct nbc_datatype *t)
 }
 
 /* Frees it, or lets the last operation that uses it do so. */
-static void left_free(struct left *l)
+static void left_free(struct nbc_left *l)
 {
     bool is_type = l->type != MPI_DATATYPE_NULL;
     nbc_lock();
@@ -355,9 +353,7 @@ static void left_free(struct left *l)
 
 void nbc_types_reclaim_slow(void)
 {
-    /* Before the list is read. */
-    (void)__atomic_exchange_n(&nbc_types_due, false, __ATOMIC_ACQ_REL);
-    struct left *l = NBC_TAKE(left), *later;
+    struct nbc_left *l = NBC_TAKE(nbc_types_left), *later;
     for (; l; l = later) {
         later = l->next;
         left_free(l);

@@ -62,11 +62,11 @@ void nbc_operator_release(struct nbc_operator *o);
 /* Frees the datatypes that the program has freed and that no operation uses any more, and what was
  * left by threads without the lock. The MPI then runs attribute callbacks of the program, so:
  * without the lock, and only in threads of the program. */
-extern bool nbc_types_due; /* whether there may be any; atomic */
+extern struct nbc_left *nbc_types_left; /* NBC_LEAVE, NBC_TAKE */
 void nbc_types_reclaim_slow(void);
 static inline void nbc_types_reclaim(void)
 {
-    if (__builtin_expect(__atomic_load_n(&nbc_types_due, __ATOMIC_RELAXED), 0))
+    if (__builtin_expect(__atomic_load_n(&nbc_types_left, __ATOMIC_RELAXED) != NULL, 0))
         nbc_types_reclaim_slow();
 }
 
