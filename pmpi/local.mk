@@ -61,7 +61,7 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/engine/launch.c pmpi/engine/launch.h \
 	pmpi/engine/locality.c \
 	pmpi/engine/progress.c pmpi/engine/progress.h \
-	pmpi/engine/thread.c pmpi/engine/thread.h \
+	pmpi/engine/thread.c \
 	pmpi/hookless/barrier_before.c pmpi/hookless/barrier_before.h \
 	pmpi/hookless/files.c \
 	pmpi/hookless/p2p.c \

@@ -29,7 +29,6 @@ NBC_ARCHIVE_MEMBER(idup)
 #include "base/lock.h"
 #include "comm/context.h"
 #include "engine/progress.h"
-#include "engine/thread.h"
 #include "op/run.h"
 #include "request/request.h"
 

@@ -18,7 +18,6 @@
 #include "comm/handshake.h"
 #include "diag/diag.h"
 #include "engine/progress.h"
-#include "engine/thread.h"
 #include "op/call.h"
 #include "op/nodemap.h"
 #include "op/types.h"
@@ -121,8 +120,6 @@ static int attach_world(int rank, uint32_t large)
     nbc_referenced_large = large;
     if (!error)
         error = nbc_nodemap_setup();
-    if (!error)
-        nbc_progress_set_spins(nbc_nodemap_oversubscribed());
     if (!error)
         error = catch_finalize();
     if (!error)

@@ -18,7 +18,7 @@
 #include "comm/context.h"
 #include "comm/handshake.h"
 #include "diag/diag.h"
-#include "engine/thread.h"
+#include "engine/progress.h"
 
 NBC_ARCHIVE_MEMBER(sessions)
 

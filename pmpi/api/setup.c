@@ -16,7 +16,7 @@
 #include "below/revoked.h"
 #include "comm/context.h"
 #include "diag/diag.h"
-#include "engine/thread.h"
+#include "engine/progress.h"
 #include "op/call.h"
 #include "op/nodemap.h"
 #include "op/stage.h"

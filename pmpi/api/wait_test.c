@@ -14,7 +14,6 @@
 #include "api/wait_test.h"
 
 #include <limits.h>
-#include <stdlib.h>
 
 #include "base/in_mpi.h"
 #include "base/errors.h"

@@ -13,6 +13,7 @@
 #include "below/quirks.h"
 #include "comm/context.h"
 #include "op/mpi_transport.h"
+#include "op/nodemap.h"
 #include "op/run.h"
 #include "op/trace_transport.h"
 
@@ -465,12 +466,6 @@ static bool is_the_only_one(const struct nbc_request *r)
  * handshake takes 5 us within a node, some 100 polls; while another rank may need the processor, a
  * wait is not that patient. */
 enum { SPINS = 512, SPINS_OVERSUBSCRIBED = 64 };
-static int most_spins = SPINS_OVERSUBSCRIBED;
-
-void nbc_progress_set_spins(bool oversubscribed)
-{
-    most_spins = oversubscribed ? SPINS_OVERSUBSCRIBED : SPINS;
-}
 
 /* Whether the polls of a wait take so long that it gives up the processor before SPINS of them:
  * many operations may be pending, or another thread may hold the lock each time. */
@@ -489,11 +484,11 @@ static bool polls_take_long(int spins)
 /* Counts a poll of a loop that waits, and returns whether the loop keeps the processor. */
 static bool spins_on(int *spins)
 {
-    if (*spins >= most_spins)
+    if (*spins >= (nbc_oversubscribed ? SPINS_OVERSUBSCRIBED : SPINS))
         return false;
     ++*spins;
     if (polls_take_long(*spins))
-        *spins = most_spins;
+        *spins = SPINS;
     return true;
 }
 

@@ -94,10 +94,6 @@ void nbc_progress_adopt(struct nbc_request *r);
  * processor from time to time. Under the lock. */
 void nbc_progress_ran_ahead(const struct nbc_context *c, enum nbc_coll coll);
 
-/* How many polls a loop that waits makes before it yields the processor depends on whether other
- * ranks may need that. To be called at init. */
-void nbc_progress_set_spins(bool oversubscribed);
-
 /* Starts the run of an operation of a communicator. If it `outlives` the call, the run has a copy
  * of what it must not read later (nbc_run_input). device: of the operation. Returns as
  * nbc_exec_start does. */
@@ -141,6 +137,20 @@ void nbc_pause(int *spins);
 
 /* The same under the lock, which it releases for the pause. */
 void nbc_progress_yield(int *spins);
+
+/* --- thread.c: the optional progress thread (NBCSHIM_PROGRESS=thread) --- */
+
+/* Starts the progress thread. Requires that the MPI below provides MPI_THREAD_MULTIPLE and that the
+ * lock is in use (nbc_threaded). Returns false if the system cannot start a thread. Local. */
+bool nbc_thread_start(void);
+
+/* From now on the progress thread calls nothing of the MPI, until each call with 1 has been
+ * followed by one with -1. Under the lock. */
+void nbc_thread_rest(int change);
+
+/* Ends the progress thread, if it runs, before the MPI is finalized or no longer permits it.
+ * Without the lock. Local. */
+void nbc_thread_stop(void);
 
 /* --- callback.c: what the MPI below calls in its progress loop, where it can (below/hook.h) --- */
 

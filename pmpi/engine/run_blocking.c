@@ -6,13 +6,10 @@
 #include "engine/launch.h"
 
 #include "base/in_mpi.h"
-#include "base/lock.h"
 #include "engine/progress.h"
 #include "op/plan.h"
 #include "op/run.h"
 #include "request/request.h"
-
-#include "exec.h"
 
 /* An operation without a request. */
 struct direct {

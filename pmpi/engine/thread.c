@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "engine/thread.h"
+/* The optional progress thread (NBCSHIM_PROGRESS=thread): progresses operations while the program
+ * computes. It sleeps while no operation is active, and leaves the polling to threads of the
+ * program that wait. */
+#include "engine/progress.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -11,7 +14,6 @@
 #include "base/settings.h"
 #include "base/state.h"
 #include "base/system_thread.h"
-#include "engine/progress.h"
 #include "op/stage.h"
 #include "request/request.h"
 

@@ -12,7 +12,7 @@ NBC_ARCHIVE_MEMBER(files)
 #ifdef HAVE_MPI_FILE_OPEN
 #include "base/lock.h"
 #include "below/quirks.h"
-#include "engine/thread.h"
+#include "engine/progress.h"
 #include "hookless/barrier_before.h"
 
 static struct nbc_object_barrier *file_barrier(MPI_File fh)

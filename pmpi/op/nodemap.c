@@ -16,8 +16,9 @@ static struct {
     int fullest;            /* most ranks on a node; 0: unknown */
     struct nbc_nodes nodes; /* of MPI_COMM_WORLD */
     bool sockets;           /* there are several hosts, without a network faster than sockets */
-    bool oversubscribed;    /* a node has more ranks than processors */
 } world;
+
+bool nbc_oversubscribed = true;
 
 /* A number of this process's node, the lowest rank on it, and the number of ranks on this, the
  * emptiest and the fullest node. */
@@ -131,7 +132,7 @@ static int ask_hosts(int rank, bool declared)
     int mine[] = {here > sysconf(_SC_NPROCESSORS_ONLN), nbc_fast_adapters(NULL, 0) > 0};
     int error = NEXT(Allreduce)(mine, any, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (!error) {
-        world.oversubscribed = any[0];
+        nbc_oversubscribed = any[0];
         world.sockets = world.nodes.nnodes > 1 && !any[1] && !declared && !NBC_RANKS_ARE_ALIKE;
     }
     return error;
@@ -171,11 +172,6 @@ int nbc_nodemap_count(void)
     return world.nodes.nnodes;
 }
 
-bool nbc_nodemap_oversubscribed(void)
-{
-    return world.oversubscribed;
-}
-
 /* Sets *ranks to those of a communicator in MPI_COMM_WORLD, if all have one there; the caller
  * releases them. Returns an MPI error code. */
 static int world_ranks(const struct nbc_members *m, MPI_Comm comm, struct nbc_world_ranks **ranks,
@@ -209,7 +205,7 @@ int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm)
     for (int i = 1; i < m->size && m->local; i++)
         m->local = node_at(ranks, i) == node_at(ranks, 0);
     nbc_world_ranks_release(ranks);
-    m->oversubscribed = m->local && world.oversubscribed;
+    m->oversubscribed = m->local && nbc_oversubscribed;
     m->handshake = m->local && NBC_HANDSHAKE_ON_NODE;
     m->sockets = world.sockets && !m->local && in_world;
     return MPI_SUCCESS;

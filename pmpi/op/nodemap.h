@@ -18,8 +18,8 @@ void nbc_nodemap_cleanup(void);
 /* The number of nodes of MPI_COMM_WORLD; 0 if it is not known. */
 int nbc_nodemap_count(void);
 
-/* Whether a node has more ranks of MPI_COMM_WORLD than processors. */
-bool nbc_nodemap_oversubscribed(void);
+/* Whether a node has more ranks of MPI_COMM_WORLD than processors, as far as is known. */
+extern bool nbc_oversubscribed;
 
 /* Sets local, sockets, oversubscribed, handshake and mixed of a communicator that is being created,
  * from its sizes. Only at its creation do all its processes have the same information: later, some
