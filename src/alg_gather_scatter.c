@@ -28,14 +28,9 @@ static struct nbc_ref part_of(const struct gather_scatter *g, struct nbc_ref all
     return nbc_byte_range(all, (ranks.first - g->tree.below.first) * g->each, ranks.n * g->each);
 }
 
-static bool gathers(const struct nbc_shape *shape)
-{
-    return shape->coll == NBC_GATHER || shape->coll == NBC_GATHERV;
-}
-
 static void keep_own(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    bool in = gathers(shape);
+    bool in = nbc_coll_is_to_root(shape->coll);
     nbc_copy(s, nbc_recv_block(shape, in ? shape->rank : 0),
              nbc_send_block(shape, in ? 0 : shape->rank), NBC_NONE);
 }
@@ -46,7 +41,7 @@ static void keep_own(struct nbc_sched *s, const struct nbc_shape *shape)
 static void move_subtree(struct gather_scatter *g, int child)
 {
     const struct nbc_shape *shape = g->shape;
-    bool in = gathers(shape);
+    bool in = nbc_coll_is_to_root(shape->coll);
     struct nbc_range below = subtree_of(g, child);
     int n = below.n, peer = nbc_absolute(child, shape->root, shape->size);
     int first = nbc_absolute(below.first, shape->root, shape->size);
@@ -130,7 +125,7 @@ static void knomial(struct nbc_sched *s, const struct nbc_shape *shape, int radi
     nbc_knomial(me, shape->size, radix, &g.tree);
     if (me != 0) {
         if (g.each > 0)
-            (gathers(shape) ? hand_up : hand_down)(&g);
+            (nbc_coll_is_to_root(shape->coll) ? hand_up : hand_down)(&g);
         return;
     }
     for (int i = 0; g.each > 0 && i < g.tree.nchild; i++)
@@ -153,13 +148,14 @@ static void linear(struct nbc_sched *s, const struct nbc_shape *shape, bool wind
 {
     int rank = shape->rank, root = shape->root, size = shape->size;
     if (rank != root) {
-        move_block(s, shape, !gathers(shape), 0, root, NBC_NONE);
+        move_block(s, shape, !nbc_coll_is_to_root(shape->coll), 0, root, NBC_NONE);
         return;
     }
     struct nbc_window window = {0};
     for (int i = 1; i < size; i++) {
         int peer = nbc_absolute(i, root, size);
-        nbc_id moved = move_block(s, shape, gathers(shape), peer, peer, nbc_window_next(&window));
+        nbc_id moved = move_block(s, shape, nbc_coll_is_to_root(shape->coll), peer, peer,
+                                  nbc_window_next(&window));
         if (windowed && moved != NBC_NONE)
             nbc_window_put(&window, moved);
     }

@@ -383,19 +383,6 @@ static void third_step(const struct routes *all, struct route *r, int n)
         nbc_copy(all->s, r[i].block, r[i].place, r[i].there);
 }
 
-static void by_routes(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    struct routes all;
-    if (!routes_make(&all, s, shape))
-        return;
-    /* Between two ranks of a node, both ends emit the messages of the steps in this order. */
-    each_group(&all, all.out, all.nout, FIRST_STEP, first_step);
-    each_group(&all, all.in, all.nin, SECOND_STEP, second_receive);
-    each_group(&all, all.out, all.nout, SECOND_STEP, second_send);
-    each_group(&all, all.in, all.nin, THIRD_STEP, third_step);
-    copy_self(s, shape);
-}
-
 /* Whether edges of one side share a message. */
 static bool any_shared(struct nbc_sched *s, const struct nbc_shape *shape, bool out)
 {
@@ -429,7 +416,7 @@ void nbc_neighbor_combined(struct nbc_sched *s, const struct nbc_shape *shape)
     struct nbc_shape alone = *shape;
     alone.pattern = NULL;
     bool shared = any_shared(s, &alone, true) || any_shared(s, &alone, false);
-    (shared ? by_routes : nbc_neighbor_linear)(s, &alone);
+    (shared ? nbc_neighbor_locality : nbc_neighbor_linear)(s, &alone);
 }
 
 /* Locality: one message for all short edges from one node to another. One of the sources collects
@@ -455,5 +442,13 @@ void nbc_neighbor_combined(struct nbc_sched *s, const struct nbc_shape *shape)
  */
 void nbc_neighbor_locality(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    by_routes(s, shape);
+    struct routes all;
+    if (!routes_make(&all, s, shape))
+        return;
+    /* Between two ranks of a node, both ends emit the messages of the steps in this order. */
+    each_group(&all, all.out, all.nout, FIRST_STEP, first_step);
+    each_group(&all, all.in, all.nin, SECOND_STEP, second_receive);
+    each_group(&all, all.out, all.nout, SECOND_STEP, second_send);
+    each_group(&all, all.in, all.nin, THIRD_STEP, third_step);
+    copy_self(s, shape);
 }
