@@ -71,12 +71,6 @@ struct nbc_preferences nbc_launch_preferences(const struct nbc_call *call,
     return preferences;
 }
 
-static struct nbc_operation operation_of(const struct nbc_call *call, const struct nbc_alg *alg)
-{
-    return (struct nbc_operation){
-        .coll = call->coll, .alg = alg, .send = call->send.buf, .recv = call->recv.buf};
-}
-
 /* Whether the MPI can carry out a call for which its algorithm is chosen; the same on all ranks. A
  * check may hold an operation up, which the MPI cannot. In a blocking call the MPI must progress
  * the operations of nbcshim. Predefined operators have predefined datatypes: with those of
@@ -103,7 +97,7 @@ launch_make_by_mpi(const struct nbc_call *call, struct nbc_context *c, const str
             nbc_stats_start(nbc_progress_stats((int)(alg - nbc_algs)), bytes);
         return NBC_LAUNCH_BY_MPI;
     }
-    struct nbc_operation op = operation_of(call, alg);
+    struct nbc_operation op = nbc_launch_operation(call, alg, NULL);
     op.run = nbc_by_mpi_run(call, b, c->hidden, devices);
     return op.run ? nbc_request_new(c, &op, out) : MPI_ERR_NO_MEM;
 }
@@ -135,7 +129,7 @@ static int launch_make_unplanned(const struct nbc_call *call, struct nbc_context
     struct nbc_sched *sched = nbc_build(alg->build, &b.shape);
     error = MPI_ERR_NO_MEM;
     if (sched) {
-        struct nbc_operation op = operation_of(call, alg);
+        struct nbc_operation op = nbc_launch_operation(call, alg, NULL);
         const struct nbc_handle_refs handles = {b.types, b.shape.ntypes, b.reducer};
         op.plan = by_mpi ? NULL : nbc_plan_keep(&c->plans, call, &b, sched, alg, preferences);
         op.run = op.plan ? NULL : nbc_run_new(sched, &handles, nbc_bound_input(&b));
@@ -155,8 +149,7 @@ static int launch_make(const struct nbc_call *call, struct nbc_context *c, struc
     struct nbc_plan *plan = nbc_plan_find(c->plans, call, &preferences);
     if (!plan)
         return launch_make_unplanned(call, c, &preferences, out);
-    struct nbc_operation op = operation_of(call, plan->alg);
-    op.plan = plan;
+    const struct nbc_operation op = nbc_launch_operation(call, plan->alg, plan);
     return nbc_request_new(c, &op, out);
 }
 

@@ -49,11 +49,7 @@ static int direct_finish_alone(struct direct *d)
 static int direct_finish(struct direct *d)
 {
     struct nbc_request *r;
-    const struct nbc_operation op = {.coll = d->call->coll,
-                                     .alg = d->plan->alg,
-                                     .send = d->call->send.buf,
-                                     .recv = d->call->recv.buf,
-                                     .plan = d->plan};
+    const struct nbc_operation op = nbc_launch_operation(d->call, d->plan->alg, d->plan);
     if (nbc_request_new(d->c, &op, &r))
         return direct_finish_alone(d);
     r->run = d->run;
