@@ -16,6 +16,7 @@
 #include "hookless/signal.h"
 #include "op/call.h"
 #include "op/members.h"
+#include "op/run.h"
 #include "request/request.h"
 
 #include "hash.h"
@@ -268,13 +269,25 @@ EXPORT(int, Intercomm_create,
 
 /* --- the end of a communicator --------------------------------------------------------------- */
 
+/* An incomplete operation that may still communicate in a context; NULL if there is none. Under the
+ * lock. */
+static struct nbc_request *pending_in(const struct nbc_context *c)
+{
+    struct nbc_run *run = nbc_progress_first();
+    if (c->queue.pending || c->blocking.pending)
+        return c->queue.pending ? c->queue.pending : c->blocking.pending;
+    while (run && run->request->context != c)
+        run = run->next;
+    return run ? run->request : NULL;
+}
+
 /* Waits until a context has no pending operations. Under the lock, which is released between polls.
  */
 static void comm_drain(const struct nbc_context *c)
 {
     struct nbc_request *r;
     int spins = 0;
-    while ((r = nbc_progress_pending(c))) {
+    while ((r = pending_in(c))) {
         nbc_progress(r);
         nbc_progress_yield(&spins);
     }
@@ -287,11 +300,13 @@ static void comm_drain(const struct nbc_context *c)
 static void comm_disconnect_hidden(struct nbc_context *c)
 {
     comm_drain(c); /* of what attribute callbacks have started */
-    if (c->nobjects > 0)
+    if (c->nobjects > 0 || c->delivery != NBC_DELIVERY_SOUND)
         return;
-    MPI_Comm hidden = nbc_context_take_hidden(c);
-    if (hidden == MPI_COMM_NULL)
+    c->life = NBC_CONTEXT_DISCONNECTED;
+    if (c->host)
         return;
+    MPI_Comm hidden = c->hidden;
+    c->hidden = MPI_COMM_NULL;
     nbc_unlock();
     NEXT(Comm_disconnect)(&hidden);
     nbc_lock();

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* What a program says of a communicator: its attributes, error handler, hints and name; and
  * MPI_Error_class and MPI_Error_string. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "nbcshim.h"
 
 #include "api/setup.h"
 #include "base/errors.h"
+#include "base/hints.h"
 #include "base/lock.h"
 #include "base/state.h"
 #include "below/export.h"
@@ -108,15 +112,30 @@ EXPORT(int, Comm_set_info, (MPI_Comm comm, MPI_Info info), (comm, info))
 #ifdef HAVE_MPI_COMM_GET_INFO
 EXPORT(int, Comm_get_info, (MPI_Comm comm, MPI_Info *info), (comm, info))
 {
+    static const struct nbc_hints none;
     int error = NEXT(Comm_get_info)(comm, info);
-    return error || !nbc_enabled || nbc_inside ? error : nbc_context_show_hints(comm, *info);
+    if (error || !nbc_enabled || nbc_inside)
+        return error;
+    nbc_lock();
+    const struct nbc_context *c = nbc_context_find(comm);
+    error = c ? nbc_hints_write(c->hints ? c->hints : &none, *info) : MPI_SUCCESS;
+    nbc_unlock();
+    return error;
 }
 #endif
 
+/* Keeps the name for hang reports. */
 EXPORT(int, Comm_set_name, (MPI_Comm comm, NBC_CONST char *name), (comm, name))
 {
     int error = NEXT(Comm_set_name)(comm, name);
-    if (!error && nbc_enabled && !nbc_inside)
-        nbc_context_name(comm, name);
-    return error;
+    if (error || !nbc_enabled || nbc_inside)
+        return error;
+    nbc_lock();
+    struct nbc_context *c = nbc_context_find(comm);
+    if (c) {
+        free(c->name);
+        c->name = *name ? strdup(name) : NULL;
+    }
+    nbc_unlock();
+    return MPI_SUCCESS;
 }

@@ -588,17 +588,6 @@ bool nbc_context_ended(struct nbc_context *c, MPI_Comm comm)
     return true;
 }
 
-MPI_Comm nbc_context_take_hidden(struct nbc_context *c)
-{
-    MPI_Comm hidden = c->host ? MPI_COMM_NULL : c->hidden;
-    if (c->delivery != NBC_DELIVERY_SOUND)
-        return MPI_COMM_NULL; /* unreached: no memory */
-    if (!c->host)
-        c->hidden = MPI_COMM_NULL;
-    c->life = NBC_CONTEXT_DISCONNECTED;
-    return hidden;
-}
-
 int nbc_context_hint(MPI_Comm comm, MPI_Info info)
 {
     int error = MPI_SUCCESS;
@@ -617,27 +606,6 @@ enum nbc_device_use nbc_context_device_use(const struct nbc_context *c, enum nbc
     if (nbc_settings.device)
         return nbc_settings.device;
     return of_call || !c->hints ? of_call : c->hints->device;
-}
-
-void nbc_context_name(MPI_Comm comm, const char *name)
-{
-    nbc_lock();
-    struct nbc_context *c = nbc_context_find(comm);
-    if (c) {
-        free(c->name);
-        c->name = *name ? strdup(name) : NULL;
-    }
-    nbc_unlock();
-}
-
-int nbc_context_show_hints(MPI_Comm comm, MPI_Info info)
-{
-    nbc_lock();
-    static const struct nbc_hints none;
-    const struct nbc_context *c = nbc_context_find(comm);
-    int error = c ? nbc_hints_write(c->hints ? c->hints : &none, info) : MPI_SUCCESS;
-    nbc_unlock();
-    return error;
 }
 
 struct nbc_context *nbc_context_of(MPI_Comm comm)

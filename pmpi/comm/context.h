@@ -202,13 +202,6 @@ int nbc_context_hint(MPI_Comm comm, MPI_Info info);
 enum nbc_device_use nbc_context_device_use(const struct nbc_context *c,
                                            enum nbc_device_use of_call);
 
-/* Keeps the name that the program has given a communicator, for hang reports. Without the lock.
- * Local. */
-void nbc_context_name(MPI_Comm comm, const char *name);
-
-/* Adds the hints of a communicator to an info. Without the lock. Returns an MPI error code. */
-int nbc_context_show_hints(MPI_Comm comm, MPI_Info info);
-
 /* To be called before MPI_Comm_free and MPI_Comm_disconnect below: returns the context, NULL if
  * there is none. The program's attribute callbacks may use the context until nbc_context_ended.
  *
@@ -221,11 +214,6 @@ struct nbc_context *nbc_context_ending(MPI_Comm comm);
 /* To be called after them with the handle that they have left. Returns whether the context ends
  * now, and not later or never: then the caller has a reference to it. Without the lock. */
 bool nbc_context_ended(struct nbc_context *c, MPI_Comm comm);
-
-/* Ends all communication in the context of a freed communicator, and takes the duplicate from it,
- * if it has one of its own. The caller disconnects that. MPI_COMM_NULL if there is none, or if it
- * may not be freed. */
-MPI_Comm nbc_context_take_hidden(struct nbc_context *c);
 
 /* Ends the context of a communicator that still exists. Without the lock. */
 void nbc_context_end_early(MPI_Comm comm);

@@ -194,7 +194,8 @@ void nbc_progress_ran_ahead(const struct nbc_context *c, enum nbc_coll coll)
 
 static void trace_begin(struct nbc_request *r)
 {
-    r->run->trace_id = nbc_trace_next_id();
+    static int32_t nstarted; /* under the lock */
+    r->run->trace_id = ++nstarted;
     r->run->trace_key = r->context->key;
     r->run->last_peer = -1;
 }
@@ -433,7 +434,7 @@ static void progress(struct nbc_request *r, int window)
 {
     nbc_assert_locked();
     const bool traces = __builtin_expect(nbc_tracing, 0);
-    const int64_t begin = traces ? nbc_now() : 0, seen = traces ? nbc_trace_seen() : 0;
+    const int64_t begin = traces ? nbc_now() : 0, seen = traces ? nbc_trace_seen : 0;
     progress_window(r, window);
     if (traces)
         nbc_trace_inside(begin, seen, false);
@@ -442,18 +443,6 @@ static void progress(struct nbc_request *r, int window)
 void nbc_progress(struct nbc_request *r)
 {
     progress(r, WINDOW);
-}
-
-struct nbc_request *nbc_progress_pending(const struct nbc_context *c)
-{
-    struct nbc_run *run;
-    if (c->queue.pending || c->blocking.pending)
-        return c->queue.pending ? c->queue.pending : c->blocking.pending;
-    DL_FOREACH (active, run) {
-        if (run->request->context == c)
-            return run->request; /* unreached: a moment between two threads */
-    }
-    return NULL;
 }
 
 static bool is_the_only_one(const struct nbc_request *r)

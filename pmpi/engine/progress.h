@@ -57,10 +57,6 @@ void nbc_progress_below(void);
 /* nbc_progress without the lock and without a request, for loops that wait for something else. */
 void nbc_progress_all(void);
 
-/* An incomplete operation that may still communicate in a context; NULL if there is none. Under the
- * lock. */
-struct nbc_request *nbc_progress_pending(const struct nbc_context *c);
-
 /* Before a constructor of the communicator, and before its end: waits until the MPI has made the
  * duplicates of it that are pending (MPI_Comm_idup). All its ranks have called for them, in the
  * same order, and a constructor may wait for all its ranks. Open MPI agrees on the number of each

@@ -16,8 +16,7 @@ bool nbc_tracing;
 struct nbc_trace_record nbc_trace;
 MPI_Group nbc_trace_world;
 
-static int64_t seen;
-static int32_t nstarted;
+int64_t nbc_trace_seen;
 
 bool nbc_trace_record_setup(void)
 {
@@ -26,11 +25,6 @@ bool nbc_trace_record_setup(void)
     nbc_trace.identities = malloc(2 * n * sizeof *nbc_trace.identities);
     nbc_trace.covered = INT64_MAX;
     return nbc_trace.events && nbc_trace.identities;
-}
-
-int32_t nbc_trace_next_id(void)
-{
-    return ++nstarted;
 }
 
 int32_t nbc_trace_comm_of(uint64_t key, MPI_Comm comm, int size)
@@ -86,7 +80,7 @@ static int64_t message_identity(uint64_t key, int tag, int from, int to)
 
 struct nbc_trace_event *nbc_trace_add(enum nbc_trace_kind kind, int64_t begin, int64_t end)
 {
-    seen++;
+    nbc_trace_seen++;
     if (nbc_trace.nevents == nbc_settings.test.trace_events) {
         nbc_trace.dropped++;
         bool is_slice = kind == NBC_TRACE_START || kind == NBC_TRACE_PROGRESS;
@@ -100,16 +94,11 @@ struct nbc_trace_event *nbc_trace_add(enum nbc_trace_kind kind, int64_t begin, i
     return e;
 }
 
-int64_t nbc_trace_seen(void)
-{
-    return seen;
-}
-
-void nbc_trace_inside(int64_t begin, int64_t seen_before, bool always)
+void nbc_trace_inside(int64_t begin, int64_t seen, bool always)
 {
     int64_t end = nbc_now();
     nbc_trace.inside += end - begin;
-    if (always || seen != seen_before)
+    if (always || nbc_trace_seen != seen)
         nbc_trace_add(always ? NBC_TRACE_START : NBC_TRACE_PROGRESS, begin, end);
 }
 
@@ -171,7 +160,7 @@ static int traced_post(void *self, bool sends, uintptr_t addr, int64_t count, in
     if (m->peer >= 0)
         m->identity = sends ? message_identity(run->trace_key, run->tag, own_rank(), m->peer)
                             : message_identity(run->trace_key, run->tag, m->peer, own_rank());
-    seen++; /* so that the time in nbcshim in which it is posted is recorded */
+    nbc_trace_seen++; /* so that the time in nbcshim in which it is posted is recorded */
     int error = (sends ? t->send : t->recv)(self, addr, count, type, peer, &m->below);
     if (error == NBC_SENT)
         message_done(run, m);

@@ -71,18 +71,15 @@ extern MPI_Group nbc_trace_world;
  * MPI_COMM_NULL if the communicator is known already. */
 int32_t nbc_trace_comm_of(uint64_t key, MPI_Comm comm, int size);
 
-/* Returns the number of a new operation. */
-int32_t nbc_trace_next_id(void);
-
 /* Adds an event, with peer and alg −1 and the remaining fields zero. Returns NULL if the record is
  * full. */
 struct nbc_trace_event *nbc_trace_add(enum nbc_trace_kind kind, int64_t begin, int64_t end);
 
 /* The number of events so far, including those that were dropped. */
-int64_t nbc_trace_seen(void);
+extern int64_t nbc_trace_seen;
 
 /* Accounts the time from `begin` until now as spent in nbcshim. Adds an event if `always`, or if
- * events were added since nbc_trace_seen returned `seen`. */
+ * events were added since nbc_trace_seen was `seen`. */
 void nbc_trace_inside(int64_t begin, int64_t seen, bool always);
 
 #endif
