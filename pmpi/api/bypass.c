@@ -35,9 +35,8 @@ static bool is_initialized_below(void)
 
 void nbc_explain_bypass(char *text, size_t room)
 {
-    const char *mpi = nbc_next_mpi_in_front();
-    if (mpi)
-        explain_order(mpi, text, room);
+    if (nbc_next_mpi_in_front)
+        explain_order(nbc_next_mpi_in_front, text, room);
     /* unreached: in a process that writes no counts */
     else if (!nbc_world_initialized && is_initialized_below())
         /* unreached: in a process that writes no counts */
@@ -51,7 +50,7 @@ __attribute__((constructor)) static void warn_of_order(void)
 {
     char text[1024];
     nbc_next_resolve();
-    if (!nbc_next_mpi_in_front() || nbc_launcher_rank() > 0)
+    if (!nbc_next_mpi_in_front || nbc_launcher_rank() > 0)
         return;
     nbc_settings_read(false);
     if (nbc_settings.mode == NBC_MODE_OFF)
@@ -64,7 +63,7 @@ __attribute__((constructor)) static void warn_of_order(void)
  * does not reach nbcshim, which notices only at the end that the MPI has been used without it. */
 __attribute__((destructor)) static void warn_of_bypass(void)
 {
-    if (nbc_init_was_called || nbc_next_mpi_in_front() || nbc_launcher_rank() > 0)
+    if (nbc_init_was_called || nbc_next_mpi_in_front || nbc_launcher_rank() > 0)
         return;
     nbc_settings_read(false);
     /* The variable by which the user expects something of nbcshim. */

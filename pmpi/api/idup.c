@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
 /* MPI_Comm_idup: MPI-4.1 section 7.4.2. The call is local, so what a constructor does before or
  * after the native call follows without waiting, and the program gets an own request, which
  * completes when all is done. Only then may the program start a collective on the new communicator,
@@ -15,6 +16,7 @@
  * one is started with that of the program's. */
 #include "api/setup.h"
 
+#include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -246,6 +248,13 @@ void nbc_idup_start_all(MPI_Comm comm)
     nbc_unlock();
 }
 
+/* Whether a call comes from one of the MPI's libraries: from its Fortran binding. */
+static bool is_of_binding(const void *site)
+{
+    Dl_info info;
+    return dladdr(site, &info) && nbc_is_mpi(info.dli_fname);
+}
+
 /* Makes the own request of a call. Until the duplicate exists the progress thread rests. MPICH and
  * Open MPI hang if one thread progresses duplicates while another one is in MPI_Comm_idup, and Open
  * MPI if a second thread progresses it at all meanwhile.
@@ -262,7 +271,7 @@ static int idup_begin(MPI_Comm comm, MPI_Comm *newcomm, const void *site, struct
     int error = op.run ? nbc_request_new(parent, &op, r) : MPI_ERR_NO_MEM;
     if (!error) {
         const bool first = nbc_progress_duplicates_of(parent) == 0;
-        const bool waits = NBC_DUPLICATES_FOLLOW && !first && !nbc_is_within_mpi(site);
+        const bool waits = NBC_DUPLICATES_FOLLOW && !first && !is_of_binding(site);
         struct idup *d = op.run->memory;
         memset(d, 0, offsetof(struct idup, mine));
         d->user = newcomm;

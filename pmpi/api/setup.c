@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "api/wait_test.h"
-#include "base/errors.h"
 #include "base/lock.h"
 #include "base/settings.h"
 #include "base/state.h"
@@ -17,35 +16,11 @@
 #include "comm/context.h"
 #include "diag/diag.h"
 #include "engine/progress.h"
-#include "op/call.h"
 #include "op/nodemap.h"
 #include "op/stage.h"
 #include "request/request.h"
 
 static bool is_set_up;
-
-static void explain_lacking(const char *name, const char *why)
-{
-    static bool warned; /* without a lock: a second line would do no harm */
-    if (!warned)
-        fprintf(stderr, "nbcshim: MPI_%s failed: this MPI lacks it, and %s\n", name, why);
-    warned = true;
-}
-
-int nbc_raise_lacking(const struct nbc_call *call, const char *name)
-{
-    char why[1024] = "nbcshim is inactive (NBCSHIM=off, or no object loaded at MPI_Init references "
-                     "a nonblocking or persistent collective); set NBCSHIM=on";
-    if (nbc_enabled && call->comm != MPI_COMM_NULL)
-        explain_lacking(name, "nbcshim does not know the communicator, which was freed, made past "
-                              "nbcshim, or connects jobs that do not both run nbcshim with "
-                              "the same settings");
-    if (nbc_enabled)
-        return nbc_raise(call->comm, MPI_ERR_COMM);
-    nbc_explain_bypass(why, sizeof why);
-    explain_lacking(name, why);
-    return nbc_raise(call->comm, MPI_ERR_OTHER);
-}
 
 bool nbc_wanted(void)
 {
@@ -126,8 +101,6 @@ int nbc_set_up(MPI_Comm comm, MPI_Comm home, int rank)
     if (leads && nbc_settings.device == NBC_DEVICE_DIRECT && !nbc_device_mpi_takes(NULL))
         fprintf(stderr, "nbcshim: NBCSHIM_DEVICE=direct: this MPI does not say that it takes "
                         "buffers of GPUs: they are copied to memory of the host\n");
-    if (nbc_settings.stats)
-        nbc_progress_observe_calls();
     start_progress_thread(level);
     nbc_request_let_waits_poll(threads_may_start(level));
     nbc_complete_setup();

@@ -30,13 +30,6 @@ bool nbc_is_set_up(void);
  * last session. */
 void nbc_shutdown(void);
 
-struct nbc_call;
-
-/* Raises the error for a collective on a communicator without a context, where the MPI lacks the
- * function, and returns it. If the reason is that nbcshim is inactive, a line on standard error
- * says once how to change that. */
-int nbc_raise_lacking(const struct nbc_call *call, const char *name);
-
 /* --- bypass.c --- */
 
 /* If the program's calls bypass nbcshim, writes to `text` how, and what to do; else leaves it.

@@ -150,12 +150,6 @@ static int inspect_object(struct dl_phdr_info *info, size_t size, void *to)
     return r->any && !r->all;
 }
 
-bool nbc_is_within_mpi(const void *address)
-{
-    Dl_info info;
-    return dladdr(address, &info) && nbc_is_mpi(info.dli_fname);
-}
-
 bool nbc_program_wants_us(void)
 {
     struct references r = {.any = false};
@@ -322,12 +316,6 @@ bool nbc_mpi_is_initialized(void)
     return any;
 }
 #else
-bool nbc_is_within_mpi(const void *address)
-{
-    (void)address;
-    return false;
-}
-
 bool nbc_program_wants_us(void)
 {
     return true;

@@ -63,8 +63,4 @@ static inline bool nbc_is_mpi(const char *path)
            strncmp(base, "libompi", 7) == 0 || strncmp(base, "mca_", 4) == 0;
 }
 
-/* Whether an address, of a caller, lies in one of these libraries. Only in the shared library; the
- * static one has no calls of theirs. */
-bool nbc_is_within_mpi(const void *address);
-
 #endif

@@ -17,6 +17,7 @@ extern const struct nbc_tool *const __start_nbc_tools[], *const __stop_nbc_tools
 
 void (*nbc_next_enter)(const char *name), (*nbc_next_leave)(void);
 NBC_PER_THREAD const void *nbc_next_site;
+const char *nbc_next_mpi_in_front; /* written once, by resolve_all */
 
 static const void *data_address(function *f)
 {
@@ -82,9 +83,6 @@ void nbc_next_let_launcher_read(void)
 struct nbc_next nbc_next;
 bool nbc_next_resolved;
 
-/* The MPI's library if it comes before the shim, else NULL. Written once, by resolve_all. */
-static const char *mpi_in_front;
-
 /* The base address of the object that contains an address, NULL if there is none. */
 static const void *object_of(const void *address)
 {
@@ -95,7 +93,7 @@ static const void *object_of(const void *address)
 /* Nothing comes after the shim if the MPI comes before it. */
 static void *look_up(const char *symbol)
 {
-    if (!mpi_in_front)
+    if (!nbc_next_mpi_in_front)
         return dlsym(RTLD_NEXT, symbol);
     void *found = dlsym(RTLD_DEFAULT, symbol);
     return object_of(found) == object_of(&nbc_next) ? NULL : found;
@@ -219,12 +217,7 @@ static void find_mpi_in_front(void)
     if (dlsym(RTLD_NEXT, "PMPI_Init") || !init || !dladdr(init, &info))
         return;
     if (info.dli_fbase != object_of(&nbc_next))
-        mpi_in_front = info.dli_fname;
-}
-
-const char *nbc_next_mpi_in_front(void)
-{
-    return mpi_in_front;
+        nbc_next_mpi_in_front = info.dli_fname;
 }
 
 static void resolve_all(void)
@@ -233,7 +226,7 @@ static void resolve_all(void)
 #define FN(name) nbc_next.name = (__typeof__(nbc_next.name))nbc_next_find(#name);
 #include "below/next.def"
 #undef FN
-    if (!mpi_in_front)
+    if (!nbc_next_mpi_in_front)
         find_tools();
     __atomic_store_n(&nbc_next_resolved, true, __ATOMIC_RELEASE);
 }
@@ -263,9 +256,4 @@ const char *nbcshim_function(int index, int *below)
     return NULL;
 }
 
-/* unreached: empty in the static library */
-const char *nbc_next_mpi_in_front(void)
-{
-    return NULL;
-}
 #endif

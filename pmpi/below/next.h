@@ -75,7 +75,7 @@ static inline void nbc_next_resolve(void)
 /* The file of the MPI if the dynamic linker searches it before nbcshim, else NULL. The program's
  * calls of functions that the MPI has then bypass nbcshim, MPI_Init among them. Valid after
  * nbc_next_resolve. Always NULL in the static library. */
-const char *nbc_next_mpi_in_front(void);
+extern const char *nbc_next_mpi_in_front;
 
 /* After a line, before a process ends that its launcher may not expect to end: Hydra loses what it
  * has not read by then (2 lines of 30). */

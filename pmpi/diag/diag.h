@@ -81,7 +81,7 @@ void nbc_launcher_check(int size);
 void nbc_statistics_begin(bool of_all);
 
 /* Called at the set-up: a rank that leads and cannot write the file reports that, and takes
- * NBCSHIM_STATS as not set. */
+ * NBCSHIM_STATS as not set. From then on the time in calls counts, if the variable is set. */
 void nbc_statistics_setup(bool leads);
 
 /* If NBCSHIM_STATS=verbose, prints some lines on standard error: versions, whether nbcshim is

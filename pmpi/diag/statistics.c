@@ -15,6 +15,7 @@
 #include "below/detect.h"
 #include "below/device.h"
 #include "below/next.h"
+#include "below/simulated.h"
 #include "engine/progress.h"
 #include "op/nodemap.h"
 #include "op/stage.h"
@@ -41,6 +42,29 @@ static int nranks = 1, nnodes;
 /* Of all ranks, by row of nbc_algs; behind them the time in calls while operations were pending.
  * NULL until they are collected. */
 static struct spread (*rows)[NFIGURES], *total_waited;
+
+/* --- the time in calls ------------------------------------------------------------------------ */
+
+/* Nanoseconds for which threads of the program were in calls while operations were pending. */
+static int64_t waited;
+static NBC_PER_THREAD struct {
+    bool any; /* operations were pending when the call began */
+    unsigned ncompleted;
+} at_enter;
+
+static void call_enter(const char *name)
+{
+    nbc_in_mpi_enter(name);
+    at_enter.any = nbc_any_active();
+    at_enter.ncompleted = __atomic_load_n(&nbc_ncompleted, __ATOMIC_RELAXED);
+}
+
+static void call_leave(void)
+{
+    int64_t took = nbc_in_mpi_leave();
+    if (at_enter.any || at_enter.ncompleted != __atomic_load_n(&nbc_ncompleted, __ATOMIC_RELAXED))
+        __atomic_fetch_add(&waited, took, __ATOMIC_RELAXED);
+}
 
 /* --- over all ranks --------------------------------------------------------------------------- */
 
@@ -82,7 +106,7 @@ static void own_figures(void)
         rows[i][WAITED] = spread_of(s.waited, rank, s.completed);
     }
     total_waited = rows[nbc_nalgs];
-    *total_waited = spread_of(nbc_progress_waited(), rank, true);
+    *total_waited = spread_of(__atomic_load_n(&waited, __ATOMIC_RELAXED), rank, true);
 }
 
 static int collect_figures(void)
@@ -426,6 +450,8 @@ void nbc_statistics_setup(bool lead)
     if (leads && nbc_settings.stats && !is("1") && !is("verbose") &&
         !nbc_settings_try_file("NBCSHIM_STATS", nbc_settings.stats))
         nbc_settings.stats = NULL;
+    if (nbc_settings.stats)
+        nbc_next_observe(call_enter, call_leave, nbc_in_mpi);
 }
 
 static void write_named_file(void)

@@ -75,37 +75,6 @@ static void active_enter(struct nbc_request *r)
         nbc_progress_wake(run->lengthy);
 }
 
-/* Nanoseconds for which threads were in calls while operations were pending, if nbc_timing_on. */
-static int64_t waited;
-static NBC_PER_THREAD struct {
-    bool any; /* operations were pending when the call began */
-    unsigned ncompleted;
-} at_enter;
-
-static void call_enter(const char *name)
-{
-    nbc_in_mpi_enter(name);
-    at_enter.any = nbc_any_active();
-    at_enter.ncompleted = __atomic_load_n(&nbc_ncompleted, __ATOMIC_RELAXED);
-}
-
-static void call_leave(void)
-{
-    int64_t took = nbc_in_mpi_leave();
-    if (at_enter.any || at_enter.ncompleted != __atomic_load_n(&nbc_ncompleted, __ATOMIC_RELAXED))
-        __atomic_fetch_add(&waited, took, __ATOMIC_RELAXED);
-}
-
-void nbc_progress_observe_calls(void)
-{
-    nbc_next_observe(call_enter, call_leave, nbc_in_mpi);
-}
-
-int64_t nbc_progress_waited(void)
-{
-    return __atomic_load_n(&waited, __ATOMIC_RELAXED);
-}
-
 static int32_t operation_comm(const struct nbc_request *r)
 {
     const struct nbc_context *c = r->context;

@@ -13,13 +13,6 @@ extern int nbc_nactive;
 /* The number of operations that have completed so far. Written under the lock. */
 extern unsigned nbc_ncompleted;
 
-/* Nanoseconds that threads of the program have spent in calls while an operation was active, if
- * calls are observed. By any thread. */
-int64_t nbc_progress_waited(void);
-
-/* From now on the time in calls counts. If nbc_timing_on. */
-void nbc_progress_observe_calls(void);
-
 /* The statistics of a row of nbc_algs. Without NBCSHIM_STATS they mean nothing. Under the lock. */
 struct nbc_stats *nbc_progress_stats(int alg);
 

@@ -146,6 +146,15 @@ bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag
     return nbc_exec_start(&run->exec);
 }
 
+/* As nbc_run_input, but only if the buffer is memory of the host. */
+static const void *input_on_host(struct nbc_run *run, const void *send)
+{
+    struct nbc_device *device;
+    uintptr_t first = (uintptr_t)send, last = first + run->input_bytes - 1;
+    bool waits, host = nbc_device_find(first, last, &device, &waits) == NBC_MEMORY_HOST;
+    return host ? memcpy(run->input, send, run->input_bytes) : send;
+}
+
 bool nbc_run_start_with_devices(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag,
                                 const void *send, const void *recv, bool outlives,
                                 enum nbc_device_use use)
@@ -156,7 +165,7 @@ bool nbc_run_start_with_devices(struct nbc_run *run, MPI_Comm comm, const int *r
         return nbc_run_start(run, comm, ranks, tag, outlives ? nbc_run_input(run, send) : send,
                              recv);
     if (outlives && run->input_bytes)
-        send = nbc_stage_input(run, send);
+        send = input_on_host(run, send);
     set_start(run, comm, ranks, tag, send, recv);
     int error = nbc_stage_begin(run, &nbc_staged_transport);
     if (!error)

@@ -531,14 +531,6 @@ void nbc_stage_release(void *self)
     lost = s->block;
 }
 
-const void *nbc_stage_input(struct nbc_run *run, const void *send)
-{
-    struct nbc_device *device;
-    uintptr_t first = (uintptr_t)send, last = first + run->input_bytes - 1;
-    bool waits, host = nbc_device_find(first, last, &device, &waits) == NBC_MEMORY_HOST;
-    return host ? memcpy(run->input, send, run->input_bytes) : send;
-}
-
 void nbc_stage_cleanup(void)
 {
     for (struct block *b; (b = pool);) {

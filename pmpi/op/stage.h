@@ -43,9 +43,6 @@ bool nbc_stage_is_copy(const struct nbc_run *run, int i);
 /* Returns an MPI error code. */
 int nbc_stage_test(struct nbc_run *run, nbc_handle h, bool *over);
 
-/* As nbc_run_input, but only if the buffer is memory of the host. */
-const void *nbc_stage_input(struct nbc_run *run, const void *send);
-
 /* Frees what a run has for this. */
 void nbc_stage_free(struct nbc_run *run);
 
