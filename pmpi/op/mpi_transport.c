@@ -146,14 +146,6 @@ static inline int check_length(const struct nbc_run *r, int i, const MPI_Status 
     return __builtin_expect(right, 1) ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
 }
 
-static int transport_poll_single(const struct nbc_run *r, int i, nbc_handle *h, bool *over)
-{
-    MPI_Request request = handle_load(h);
-    MPI_Status status;
-    int error = end_if_complete(&request, &status, over);
-    return error || !*over ? error : check_length(r, i, &status);
-}
-
 static bool has_failed; /* a message of any operation; under the lock */
 
 /* The largest number of messages that are tested one by one. For two, MPI_Test twice takes fewer
@@ -167,11 +159,15 @@ static int transport_poll_each(const struct nbc_run *r, int first, int n, nbc_ha
     int error = MPI_SUCCESS;
     *ndone = 0;
     for (int i = first; i < first + n && !error; i++) {
-        bool over = (i == first && !nbc_inside_mpi_loop) || is_worth_a_test(handle_load(&h[i]));
+        MPI_Request request = handle_load(&h[i]);
+        MPI_Status status;
+        bool over = (i == first && !nbc_inside_mpi_loop) || is_worth_a_test(request);
         if (over)
-            error = transport_poll_single(r, i, &h[i], &over);
-        if (over)
-            done[(*ndone)++] = i;
+            error = end_if_complete(&request, &status, &over);
+        if (!over)
+            continue;
+        done[(*ndone)++] = i;
+        error = error ? error : check_length(r, i, &status);
     }
     if (__builtin_expect(error, 0))
         has_failed = true; /* mutants: false for true: matters over UCX alone */

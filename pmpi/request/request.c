@@ -207,15 +207,6 @@ static const struct nbc_handle_refs *request_handles(const struct nbc_request *r
     return r->plan ? &r->plan->handles : &r->run->handles;
 }
 
-static void request_hold_handles(struct nbc_request *r, struct nbc_context *c)
-{
-    nbc_handles_hold(request_handles(r));
-    if (r->plan)
-        r->plan->refs++;
-    r->context = c;
-    nbc_context_hold(c);
-}
-
 int nbc_request_new(struct nbc_context *c, const struct nbc_operation *op, struct nbc_request **out)
 {
     nbc_assert_locked();
@@ -236,7 +227,11 @@ int nbc_request_new(struct nbc_context *c, const struct nbc_operation *op, struc
     r->recv = op->recv;
     r->alg = op->alg;
     r->start_condition = NULL;
-    request_hold_handles(r, c);
+    nbc_handles_hold(request_handles(r));
+    if (r->plan)
+        r->plan->refs++;
+    r->context = c;
+    nbc_context_hold(c);
     count_user_requests(1);
     *out = r;
     return MPI_SUCCESS;
