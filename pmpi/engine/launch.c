@@ -143,25 +143,22 @@ static int launch_make_unplanned(const struct nbc_call *call, struct nbc_context
     return error;
 }
 
-static int launch_make(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out)
+int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out)
 {
     struct nbc_preferences preferences = nbc_launch_preferences(call, c);
     struct nbc_plan *plan = nbc_plan_find(c->plans, call, &preferences);
-    if (!plan)
-        return launch_make_unplanned(call, c, &preferences, out);
-    const struct nbc_operation op = nbc_launch_operation(call, plan->alg, plan);
-    return nbc_request_new(c, &op, out);
-}
-
-int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out)
-{
-    int error = launch_make(call, c, out);
+    int error;
+    if (plan) {
+        const struct nbc_operation op = nbc_launch_operation(call, plan->alg, plan);
+        error = nbc_request_new(c, &op, out);
+    } else {
+        error = launch_make_unplanned(call, c, &preferences, out);
+    }
     if (error)
         return error;
     struct nbc_request *r = *out;
-    bool internal = call->purpose != NBC_FOR_PROGRAM;
-    r->internal = internal;
-    if (!internal)
+    r->internal = call->purpose != NBC_FOR_PROGRAM;
+    if (!r->internal)
         nbc_launch_note(c, call, nbc_request_bytes(r));
     return MPI_SUCCESS;
 }
