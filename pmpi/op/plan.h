@@ -24,11 +24,11 @@ struct nbc_preferences {
 };
 
 struct nbc_plan {
-    /* What the call and the user have asked for. The buffers do not count but for those that are
-     * MPI_IN_PLACE. The arrays are copies; a side that is not significant has none. */
+    /* What the call and the user have asked for. The arrays are copies; a side that is not
+     * significant has none. The buffers do not count, but for MPI_IN_PLACE. */
     struct nbc_call call;
     struct nbc_preferences preferences;
-    unsigned in_place;       /* see in_place_of */
+    unsigned in_place;       /* the set of buffers that are MPI_IN_PLACE */
     int nsend, nrecv;        /* entries of the arrays of each side */
     void *arrays;            /* memory of the arrays of both sides */
     struct nbc_sched *sched; /* the plan holds a reference */
