@@ -23,8 +23,8 @@ enum { NBC_IS_MPICH = true, NBC_MPICH_VERSION = MPICH_NUMVERSION / 10000000 };
 enum { NBC_IS_MPICH = false, NBC_MPICH_VERSION = 0 };
 #endif
 
-/* A library for the ABI of MPI-5 learns only when it runs which MPI that is: what keeps Open MPI from
- * hanging or moving wrong bytes does no harm elsewhere. */
+/* A library for the ABI of MPI-5 learns only when it runs which MPI that is: what keeps Open MPI
+ * from hanging or moving wrong bytes does no harm elsewhere. */
 #if defined OPEN_MPI || defined NBC_ABI
 enum { NBC_MAY_BE_OPEN_MPI = true };
 #else
@@ -175,7 +175,8 @@ uint32_t nbc_quirks_own_blocking(void);
  * ones, a bit for each of enum nbc_coll: doc/mpis.md. Local. */
 uint32_t nbc_quirks_wrong(bool blocking);
 
-/* Returns the major version of Open MPI. Only there, without the lock. Local. */
+/* Returns the major version of Open MPI, 0 of another MPI. Only in libraries for Open MPI and for
+ * the ABI of MPI-5. Without the lock. Local. */
 int nbc_quirks_open_mpi_version(void);
 
 /* MPI_Topo_test, and MPI_Comm_get_parent: SMPI 3.32 ends the program in them. It has only Cartesian
