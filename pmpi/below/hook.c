@@ -70,7 +70,8 @@ enum { FIRST_VERSION = 1, LAST_VERSION = 6 };
  * does something else. Returns NULL if there is none. */
 static registers *find_in_open_mpi(const char *name)
 {
-    static const char *const libraries[] = {"libopen-pal", "libopal", "libopen_mpi", "libmpi", NULL};
+    static const char *const libraries[] = {"libopen-pal", "libopal", "libopen_mpi", "libmpi",
+                                            NULL};
     Dl_info info;
     const void *object = nbc_next_object(name);
     if (!object || !dladdr(object, &info) || !info.dli_fname)
