@@ -8,7 +8,7 @@ mkdir -p "$suite"/{coll/deep,errors/coll,comm}
 
 run()
 {
-    srcdir=$srcdir python3 "$srcdir/test/run-mpich-suite" "$@"
+    srcdir=$srcdir python3 "$srcdir/test/run-mpich-suite" "$suite" "$@"
 }
 
 # --- reading --------------------------------------------------------------------------------------
@@ -27,49 +27,36 @@ printf 'coll\nno_such_directory\n' >"$suite/errors/testlist"
 echo 'aborts 2 resultTest=TestErrFatal' >"$suite/errors/coll/testlist"
 printf 'many words here\nodd 2 colour=blue\nfine 0 mpiversion=3.1\n' >"$suite/comm/testlist"
 
-listed() # TEXT: a line of --list has it
-{
-    run "$suite" --list 2>/dev/null | grep -F -- "$1" || ! echo "no line has: $1"
-}
-
-lists_in_order()
-{
-    local names
-    names=$(run "$suite" --list 2>/dev/null | sed "s/.*program='\([a-z_]*\)'.*/\1/" | tr '\n' ' ')
-    echo "$names"
-    [ "$names" = "good works_both_ways nested later broken fine aborts " ]
-}
-
-complains()
-{
-    run "$suite" --list 2>&1 >"$scratch/out" | tee "$scratch/errors"
-    [ "$(wc -l <"$scratch/errors")" = 2 ] && grep -q "what is colour=blue" "$scratch/errors" &&
-        grep -q "no number of ranks" "$scratch/errors"
-}
-
-expect "tests come in the order of the lists, directories where they are named" lists_in_order
-expect "a line that is not understood is told, and no other is lost" complains
-expect "ranks and a time limit" listed "program='works_both_ways', ranks=3, arguments=[], launcher=[], environment=[], limit=7"
-expect "arguments, variables, success by status" listed "program='nested', ranks=2, arguments=['-a', '-b'], launcher=[], environment=['X=1'], limit=180, version=(0, 0), expect='status'"
-expect "a directory in a directory" listed "directory='coll/deep'"
-expect "versions" listed "version=(99, 0)"
-expect "expected failures" listed "xfail='ticket99'"
-expect "failing is success" listed "program='aborts', ranks=2, arguments=[], launcher=[], environment=[], limit=180, version=(0, 0), expect='failure'"
-expect "zero ranks are as many as usual" listed "program='fine', ranks=2"
+run --list >"$scratch/read" 2>"$scratch/errors"
+expect "tests come in the order of the lists, directories where they are named" diff "$scratch/read" - <<'END'
+Test(directory='coll', program='good', ranks=2, arguments=[], launcher=[], environment=[], limit=180, version=(0, 0), expect='output', xfail='')
+Test(directory='coll', program='works_both_ways', ranks=3, arguments=[], launcher=[], environment=[], limit=7, version=(0, 0), expect='output', xfail='')
+Test(directory='coll/deep', program='nested', ranks=2, arguments=['-a', '-b'], launcher=[], environment=['X=1'], limit=180, version=(0, 0), expect='status', xfail='')
+Test(directory='coll', program='later', ranks=2, arguments=[], launcher=[], environment=[], limit=180, version=(99, 0), expect='output', xfail='')
+Test(directory='coll', program='broken', ranks=4, arguments=[], launcher=[], environment=[], limit=180, version=(0, 0), expect='output', xfail='ticket99')
+Test(directory='comm', program='fine', ranks=2, arguments=[], launcher=[], environment=[], limit=180, version=(3, 1), expect='output', xfail='')
+Test(directory='errors/coll', program='aborts', ranks=2, arguments=[], launcher=[], environment=[], limit=180, version=(0, 0), expect='failure', xfail='')
+END
+expect "a line that is not understood is told, and no other is lost" diff "$scratch/errors" - <<'END'
+testlist: comm: 'many words here': no number of ranks
+testlist: comm: 'odd 2 colour=blue': what is colour=blue?
+END
 
 # --- running --------------------------------------------------------------------------------------
 
+# What it does depends on its name.
 cat >"$scratch/program.c" <<'END'
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #pragma weak nbcshim_version
 int nbcshim_version(void);
 
 int main(int argc, char **argv)
 {
-    int rank, sum = 0, one = 1, wrong;
+    int rank, sum = 0, one = 1;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 #if MPI_VERSION < 3 /* it runs without nbcshim, too */
@@ -79,68 +66,46 @@ int main(int argc, char **argv)
     MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r);
     MPI_Wait(&r, MPI_STATUS_IGNORE);
 #endif
-    wrong = BREAKS && nbcshim_version;
-    if (STOPS)
+    if (strstr(argv[0], "aborts"))
         MPI_Abort(MPI_COMM_WORLD, 3);
-    if (SLEEPS)
+    if (strstr(argv[0], "sleeps"))
         sleep(30);
     if (rank == 0)
-        printf(wrong ? "Found 1 error\n" : " No Errors\n");
+        puts(strstr(argv[0], "broken") && nbcshim_version ? "Found 1 error" : " No Errors");
     MPI_Finalize();
-    return SUMS && (sum != 2 || argc != 3 || !getenv("X"));
+    return strstr(argv[0], "nested") && (sum != 2 || argc != 3 || !getenv("X"));
 }
 END
+# The library of a sanitized build runs in programs that are not.
+$CC -o "$scratch/program" "$scratch/program.c" $MPI_CPPFLAGS $MPI_LIBS || result 1 "the suite compiles"
+for name in coll/{good,works_both_ways,deep/nested,later,broken,sleeps} errors/coll/aborts; do
+    cp "$scratch/program" "$suite/$name"
+done
 
-compile() # FILE MACRO...
+# says STATUS DIRECTORY LINE...: run-mpich-suite, of a directory or all, ends so, and prints lines that match.
+says()
 {
-    local file=$1 macro options=()
-    shift
-    for macro in BREAKS STOPS SLEEPS SUMS; do
-        case " $* " in
-        *" $macro "*) options+=("-D$macro=1") ;;
-        *) options+=("-D$macro=0") ;;
-        esac
-    done
-    # The library of a sanitized build runs in programs that are not.
-    $CC -o "$suite/$file" "${options[@]}" "$scratch/program.c" $MPI_CPPFLAGS $MPI_LIBS
-}
-
-compile coll/good && compile coll/works_both_ways && compile coll/deep/nested SUMS &&
-    compile coll/later && compile coll/broken BREAKS && compile errors/coll/aborts STOPS ||
-    result 1 "the suite compiles"
-
-all_is_well()
-{
-    run "$suite" 2>/dev/null | tee "$scratch/out"
-    [ "${PIPESTATUS[0]}" = 0 ] &&
-        grep -qx "4 tests, 0 pass without nbcshim and not with it" "$scratch/out" &&
-        grep -q "not run: 1 for a later version" "$scratch/out" &&
-        grep -q "not run: 1 expected to fail" "$scratch/out" &&
-        grep -q "not run: 1 not built" "$scratch/out"
-}
-
-a_regression_is_named()
-{
-    echo 'broken 2' >"$suite/coll/testlist"
-    run "$suite" coll >"$scratch/out"
-    [ $? = 1 ] || return
+    local line
+    run ${2:+"$2"} >"$scratch/out" 2>/dev/null
+    [ $? = "$1" ] || return
     cat "$scratch/out"
-    grep -qx "passes without nbcshim, with it: fail: coll/broken 2" "$scratch/out" &&
-        grep -qE '^coll +1 +0 +0 +0 +1 +0$' "$scratch/out"
+    for line in "${@:3}"; do
+        grep -qxE "$line" "$scratch/out" || return
+    done
 }
 
 time_runs_out()
 {
-    compile coll/good SLEEPS
-    echo 'good 2 timeLimit=2' >"$suite/coll/testlist"
-    run "$suite" coll >"$scratch/out"
-    cat "$scratch/out"
-    grep -qE '^coll +0 +0 +1 +0 +0 +1$' "$scratch/out" && ! pgrep -f "$suite/coll" >/dev/null
+    says 0 coll 'coll +0 +0 +1 +0 +0 +1' && ! pgrep -f "$suite/coll" >/dev/null
 }
 
 if [ "$SANITIZE" = no ]; then
-    expect "a suite that is well" all_is_well
-    expect "what only nbcshim breaks is named, and is the exit status" a_regression_is_named
+    expect "a suite that is well" says 0 "" "4 tests, 0 pass without nbcshim and not with it" \
+        "not run: 1 for a later version of MPI" "not run: 1 expected to fail" "not run: 1 not built"
+    echo 'broken 2' >"$suite/coll/testlist"
+    expect "what only nbcshim breaks is named, and is the exit status" says 1 coll \
+        "passes without nbcshim, with it: fail: coll/broken 2" 'coll +1 +0 +0 +0 +1 +0'
+    echo 'sleeps 2 timeLimit=2' >"$suite/coll/testlist"
     expect "a test that takes too long is ended, and counted so" time_runs_out
 fi
 
