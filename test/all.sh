@@ -108,7 +108,7 @@ on_mpi22() # check|build_tests
         lib_LTLIBRARIES=libnbcshim.la bin_PROGRAMS= pkglibexec_PROGRAMS= check_PROGRAMS= \
         noinst_LTLIBRARIES=libnbc_core.la check_LTLIBRARIES=test/mpi/yield.la mpi_tests="$mpi22_tests" "${core[@]}"
 }
-mpi22_tests="collectives errors fuzz inter isolation large lifetimes matrix neighbors persistent requests_mix traps"
+mpi22_tests="collectives errors fuzz inter isolation large lifetimes matrix neighbors requests_mix traps"
 
 # A program that is built and never run counts as failed.
 check_mpi22()
@@ -160,7 +160,7 @@ check_fast()
 
 check_quick()
 {
-    export NBC_TESTS='^(collectives|persistent|requests|waits|lifetimes|idup), 2 ranks, preload$'
+    export NBC_TESTS='^(collectives|fuzz|requests|waits|lifetimes|idup), 2 ranks, preload$'
     need_tree mpich
     need_tree openmpi
     check mpich '$(filter-out test/unit/test_algs,$(unit_tests)) test/mpi/run.sh' shell_programs=

@@ -12,7 +12,7 @@ check-fast:
 
 # One test, of which only what it needs is built: TEST=test_sched, TEST=nbcrun, an algorithm
 # (TEST=allreduce:ring); any other TEST is a REGEX over the names of MPI cases: make check-one
-# TEST='persistent, 4 ranks'; TEST=--failed repeats those that failed in the last run. Where a shell script
+# TEST='requests, 4 ranks'; TEST=--failed repeats those that failed in the last run. Where a shell script
 # and an MPI program have one name, it is the program's: TEST=tools/sessions is the script.
 #
 # These cases run with one/libnbcshim.so, since libtool compiles each file twice and makes the archive

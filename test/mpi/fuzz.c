@@ -174,15 +174,19 @@ static void start_collective(const struct line *line, struct comm *c, const stru
     pool_add(pool, request, item, !persistent);
 }
 
-/* The blocking collectives of Open MPI 4.1.4 fail here, between groups above all. */
-static bool is_of_the_mpi(const struct line *line)
+/* The blocking collectives of Open MPI 4.1.4 fail between groups, and with other arguments than
+ * these. */
+static bool of_the_mpi(const struct line *line, struct spec *spec)
 {
 #ifdef OPEN_MPI
-    return line->verb == RUN && !test_native && test_blocking_is_native();
-#else
-    (void)line;
-    return false;
+    if (line->verb == RUN && !test_native && test_blocking_is_native()) {
+        spec->in_place = false;
+        spec->style.plain = true;
+        return spec->group->remote || spec->coll >= NINTRA;
+    }
 #endif
+    (void)line, (void)spec;
+    return false;
 }
 
 /* A burst is more than nbcshim has under way on a communicator; the plan is the same for all. */
@@ -191,7 +195,7 @@ static void do_collective(const struct line *line, struct comm *c)
     struct spec spec;
 
     if (!make_spec(line, c, &spec) || (line->verb == INIT && !test_has_persistent()) ||
-        is_of_the_mpi(line))
+        of_the_mpi(line, &spec))
         return;
     mark_types(line->way % 2);
     if (line->verb == RUN)

@@ -4,7 +4,6 @@
 #define NBC_TEST_FUZZ_H
 
 #include "completion.h"
-#include "messages.h"
 #include "program.h"
 
 enum { BUFFER = 4096 * 600 }; /* bytes of all buffered messages in flight */
@@ -25,6 +24,18 @@ struct comm {
     bool lingers;       /* messages on it may outlive their requests */
     uint64_t due, came; /* sums of the keys of messages received by wildcards */
     struct comm *next;
+};
+
+/* A point-to-point message with known contents. */
+enum { MESSAGE_STANDARD, MESSAGE_SYNCHRONOUS, MESSAGE_BUFFERED };
+
+struct message {
+    bool receives;
+    int n, other, tag; /* bytes; peer; tag */
+    unsigned char *bytes;
+    uint64_t key;
+    int round;
+    int how; /* send mode */
 };
 
 /* The operation of a request. */
@@ -98,6 +109,21 @@ void mark_types(bool on);
 void sum_check(const struct sum *s);
 
 /* --- fuzz_messages.c ---------------------------------------------------------------------------*/
+
+/* Fills the buffers for a round. */
+void message_fill(struct message *m, int round);
+
+/* Call MPI_Irecv or MPI_Isend; MPI_Recv_init or MPI_Send_init; or those of the send mode. */
+MPI_Request message_start(struct message *m, MPI_Comm comm);
+MPI_Request message_init(struct message *m, MPI_Comm comm);
+
+/* Whether all data has arrived, whether or not the request still exists. */
+bool message_is_right(const struct message *m);
+
+/* Checks a message after completion. status may be NULL. */
+void message_check(const struct message *m, const MPI_Status *status);
+
+void message_clear(struct message *m);
 
 void do_message(const struct line *line, struct comm *c);
 void do_sendrecv(const struct line *line, struct comm *c);

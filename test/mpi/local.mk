@@ -5,18 +5,18 @@
 
 mpi_tests = \
 	by_mpi callbacks callbacks_threads collectives devices digits dynamic errors exhausted extension faults forms fuzz idioms idup inter isolation large lengths lifetimes locality many matching \
-	matrix mix neighbors nomem orders \
-	persistent progress progress_comms progress_files progress_hook progress_thread \
+	matrix neighbors nomem orders \
+	progress progress_comms progress_files progress_hook progress_thread \
 	progress_windows ranges \
 	requests requests_arrays requests_long requests_mix requests_threads sessions simulated traps \
 	waits
 mpi_common = \
-	batch blocked cases completion device groups kinds layouts library messages observe predefined program sides topology \
+	batch blocked cases completion device kinds layouts library observe predefined program sides topology \
 	util
 fuzz_parts = fuzz_attributes fuzz_comms fuzz_gone fuzz_messages fuzz_others fuzz_shared
 
 shell_programs = $(patsubst %,test/mpi/%.preload,collectives dynamic extension faults fuzz lengths \
-	mix progress progress_thread requests_mix sessions)
+	progress progress_thread requests_mix sessions)
 # What run.sh runs of the list, under NBC_TESTS, NBC_SKIP and NBC_FAST, and what shell tests run.
 mpi_needed := $(shell NBC_TESTS='$(value NBC_TESTS)' NBC_SKIP='$(value NBC_SKIP)' \
 	NBC_FAST='$(value NBC_FAST)' $(srcdir)/test/mpi/run.sh --programs) \
@@ -92,7 +92,7 @@ check-device:
 	$(AM_V_at)why=$${NBC_DEVICE_LIBRARY:-`$(srcdir)/test/device/check`} || { echo "check-device: not run: $$why"; exit 0; }; \
 	NBC_DEVICE_LIBRARY=$$why NBC_VARIABLES="NBCSHIM_LEVEL_ZERO=1 $$NBC_VARIABLES" && \
 	export NBC_DEVICE_LIBRARY NBC_VARIABLES && \
-	$(MAKE) check-one TEST='^(collectives|fuzz|lengths|mix|persistent).*NBC_DEVICE=[a-z]* NBCSHIM_BLOCKING=own$$$$'
+	$(MAKE) check-one TEST='^(collectives|fuzz|lengths).*NBC_DEVICE=[a-z]* NBCSHIM_BLOCKING=own$$$$'
 
 check_LTLIBRARIES += test/mpi/yield.la
 test_mpi_yield_la_SOURCES = test/mpi/yield.c

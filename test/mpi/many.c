@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Many operations outstanding on one communicator, completed in random order, and the time of one
- * against that of few; more operations than there are tags; the attribute that tells how many there
- * may be; an operation of many messages, which are tested in parts. With NBCSHIM_TEST=tag_ub=32767
- * the ring of tags wraps several times, also around old operations that are still pending. */
+ * against that of few; more operations than there are tags; as many persistent ones; the attribute
+ * that tells how many there may be; an operation of many messages, which are tested in parts. With
+ * NBCSHIM_TEST=tag_ub=32767 the ring of tags wraps several times, also around old operations that
+ * are still pending. */
 #include "util.h"
 
 #include <stdio.h>
@@ -100,15 +101,55 @@ static void go_round(int n)
     EXPECT_INT(wrong, 0, "of %d operations after the tags have wrapped", n);
 }
 
+static bool has_few_tags(void)
+{
+    const char *set = getenv("NBCSHIM_TEST");
+    int tags = FEW;
+    return set && sscanf(set, "tag_ub=%d", &tags) == 1 && tags < FEW;
+}
+
 /* A few tags have wrapped often enough after fewer operations. */
 TEST(wrap)
 {
-    const char *set = getenv("NBCSHIM_TEST");
-    int tags = how_many();
-    if (set)
-        sscanf(set, "tag_ub=%d", &tags);
     for (int i = 0; i < 2; i++)
-        go_round(tags < FEW ? test_scale(FEW, 100000) : how_many());
+        go_round(has_few_tags() ? test_scale(FEW, 100000) : how_many());
+}
+
+static bool can_hold(void)
+{
+    return test_has_persistent() && !has_few_tags();
+}
+
+/* Persistent ones held all together, started twice in another order on each rank, freed in another.
+ */
+TEST(held_together, .wanted = can_hold)
+{
+    int n = test_scale(1000, 20000);
+    struct rng own = rng_private(3);
+    MPI_Request *shuffled = test_scratch((size_t)n * sizeof(MPI_Request));
+
+    for (int i = 0; i < n; i++) {
+        order[i] = i;
+        MPI_Allreduce_init(&in[i], &out[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
+                           &request[i]);
+    }
+    for (int round = 0; round < 2; round++) {
+        int wrong = 0;
+        rng_shuffle(&own, order, n);
+        for (int i = 0; i < n; i++) {
+            in[i] = i * (test_rank + 1) + round;
+            out[i] = -1;
+            shuffled[i] = request[order[i]];
+        }
+        MPI_Startall(n, shuffled);
+        MPI_Waitall(n, shuffled, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < n; i++)
+            wrong += out[i] != i * test_size * (test_size + 1) / 2 + round * test_size;
+        EXPECT_INT(wrong, 0, "of %d persistent operations held together", n);
+    }
+    rng_shuffle(&own, order, n);
+    for (int i = 0; i < n; i++)
+        MPI_Request_free(&request[order[i]]);
 }
 
 TEST(attribute, .wanted = test_has_shim)

@@ -55,7 +55,7 @@ if mpi_has Iallreduce; then
     log_has 1 "NBCSHIM_DEVICE=direct is refused in a line" '^nbcshim: NBCSHIM_DEVICE=direct: this MPI does not say'
     # The look-alike of an MPI that takes them.
     mpi_command 2 "$(sanitizer_runtime) $library $PWD/test/device/aware.so" \
-        "NBCSHIM_STATS=1 NBCSHIM_BLOCKING=own NBCSHIM_DEVICE=direct NBC_DEVICE=device" test/mpi/mix.preload
+        "NBCSHIM_STATS=1 NBCSHIM_BLOCKING=own NBCSHIM_DEVICE=direct NBC_DEVICE=device" test/mpi/fuzz.preload --programs=20
     ends_well "an MPI that takes buffers of GPUs: a program ends well" 60
     log_has 0 "NBCSHIM_DEVICE=direct is accepted" '^nbcshim: NBCSHIM_DEVICE=direct'
     log_has 1 "statistics of the buffers that it gets" '^nbcshim: GPU memory: [0-9]+ starts staged, [1-9][0-9]* direct; '

@@ -15,7 +15,7 @@ for mpi in "" "$bent"; do
         ends_well "inactive requests${mpi:+, complete to the MPI}${settings:+, $settings}" 60
     done
 done
-for program in mix requests_mix; do
+for program in fuzz requests_mix; do
     mpi_command 3 "$(sanitizer_runtime) $library $bent" "" test/mpi/$program.preload
     ends_well "$program passes" 60
 done

@@ -46,7 +46,7 @@ for seed in 1 2 5; do
     ends_well "requests_mix with seed $seed passes" 60
 done
 for ranks in 3 5; do
-    mpi_command $ranks "$(sanitizer_runtime) $library $scratch/behind.so" "" test/mpi/mix.preload
-    ends_well "mix passes on $ranks ranks" 60
+    mpi_command $ranks "$(sanitizer_runtime) $library $scratch/behind.so" "" test/mpi/fuzz.preload
+    ends_well "fuzz passes on $ranks ranks" 60
 done
 finish
