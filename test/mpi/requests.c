@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The rules of requests, one by one: null, inactive and single ones, what is forbidden, and
- * MPI_Startall. MPI-4.1 sections 3.7.3, 3.7.6, 3.9, 6.12, 6.13. Arrays of requests are in
- * requests_arrays.c, random mixes in requests_mix.c. */
+/* The rules of requests, one by one: null and inactive ones, what is forbidden, and MPI_Startall.
+ * MPI-4.1 sections 3.7.3, 3.7.6, 3.9, 6.12, 6.13. Arrays of requests are in requests_arrays.c, the
+ * completion of single ones and of random mixes in requests_mix.c. */
 #include "observe.h"
 
 #include <stdio.h>
@@ -43,50 +43,6 @@ TEST(inactive_requests)
 }
 
 /* --- one request -------------------------------------------------------------------------------*/
-
-TEST(single_completion)
-{
-    MPI_Status s;
-    int flag = 0;
-    MPI_Request r = sum_start();
-
-    spoil(&s, 1);
-    OK(MPI_Wait(&r, &s));
-    CHECK(r == MPI_REQUEST_NULL && is_empty(&s) && s.MPI_ERROR == UNTOUCHED);
-    EXPECT_INT(one_out, sum_of_ranks());
-
-    r = sum_start();
-    spoil(&s, 1);
-    while (!flag)
-        OK(MPI_Test(&r, &flag, &s));
-    CHECK(r == MPI_REQUEST_NULL && is_empty(&s) && s.MPI_ERROR == UNTOUCHED);
-    EXPECT_INT(one_out, sum_of_ranks());
-
-    r = sum_start();
-    CHECK(MPI_Wait(&r, MPI_STATUS_IGNORE) == MPI_SUCCESS && r == MPI_REQUEST_NULL);
-}
-
-TEST(persistent_completion)
-{
-    MPI_Request r = sum_init(), handle = r;
-    MPI_Status s;
-
-    for (int i = 1; i <= 5; i++) {
-        int flag = 0;
-        one_in = i * test_rank;
-        one_out = -1;
-        OK(MPI_Start(&r));
-        spoil(&s, 1);
-        if (i % 2)
-            OK(MPI_Wait(&r, &s));
-        while (i % 2 == 0 && !flag)
-            OK(MPI_Test(&r, &flag, &s));
-        CHECK(r == handle && is_empty(&s) && s.MPI_ERROR == UNTOUCHED);
-        EXPECT_INT(one_out, i * sum_of_ranks());
-        single_inactive(r);
-    }
-    CHECK(MPI_Request_free(&r) == MPI_SUCCESS && r == MPI_REQUEST_NULL);
-}
 
 TEST(get_status)
 {

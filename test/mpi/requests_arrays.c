@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The rules of arrays of requests: all, any and some of a mix, operations that fail, and progress
- * in completion calls for something else. MPI-4.1 sections 3.7.5, 3.7.6. */
+/* The rules of arrays of requests: all or none, fairness, operations that fail, and progress in
+ * completion calls for something else. MPI-4.1 sections 3.7.5, 3.7.6. Random mixes are in
+ * requests_mix.c. */
 #include "completion.h"
 #include "config.h"
 #include "observe.h"
@@ -10,92 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* --- all, any and some of a mix ----------------------------------------------------------------*/
-
-/* A sum, a receive, null, a barrier, a send, an inactive one of ours, a generalized request. */
-enum { SUM, RECEIVE, NONE, BARRIER, SEND, INACTIVE, GENERAL, MIX };
-
-struct mix {
-    MPI_Request r[MIX];
-    int from_left;
-    struct general general;
-};
-
-static void mix_start(struct mix *m)
-{
-    m->from_left = -1;
-    m->general = (struct general){test_rank, DATA, false};
-    m->r[INACTIVE] = sum_init();
-    m->r[SUM] = sum_start();
-    MPI_Irecv(&m->from_left, 1, MPI_INT, left(), DATA, MPI_COMM_WORLD, &m->r[RECEIVE]);
-    m->r[NONE] = MPI_REQUEST_NULL;
-    MPI_Ibarrier(comm, &m->r[BARRIER]);
-    MPI_Isend(&one_in, 1, MPI_INT, right(), DATA, MPI_COMM_WORLD, &m->r[SEND]);
-    MPI_Grequest_start(general_query, general_release, general_cancel, &m->general, &m->r[GENERAL]);
-    MPI_Grequest_complete(m->r[GENERAL]);
-}
-
-static bool mix_counts(int i)
-{
-    return i != NONE && i != INACTIVE;
-}
-
-static void mix_status(const MPI_Status *s, int i)
-{
-    if (i == RECEIVE)
-        CHECK(is_message(s, left(), DATA));
-    else if (i == GENERAL)
-        CHECK(is_message(s, test_rank, DATA));
-    else if (i != SEND)
-        CHECK(is_empty(s));
-}
-
-static void mix_end(struct mix *m)
-{
-    CHECK(one_out == sum_of_ranks() && m->from_left == left() && m->general.released);
-    for (int i = 0; i < MIX; i++)
-        CHECK((m->r[i] == MPI_REQUEST_NULL) == (i != INACTIVE));
-    OK(MPI_Request_free(&m->r[INACTIVE]));
-}
-
-static void mixed(enum completion by)
-{
-    struct mix m;
-    MPI_Status s[MIX];
-    bool all = completion_is_of_all(by), seen[MIX] = {false};
-    int n, at[MIX];
-    mix_start(&m);
-    for (int left_over = all ? MIX : 5; left_over > 0; left_over -= n) {
-        spoil(s, MIX);
-        OK(completion_call(by, MIX, m.r, &n, at, s));
-        CHECK(n >= !completion_tests(by) && n <= left_over);
-        if (n < 0 || n > left_over)
-            return;
-        for (int i = 0; i < n; i++) {
-            bool right = at[i] >= 0 && at[i] < MIX && !seen[at[i]] && (all || mix_counts(at[i]));
-            EXPECT(right, "place %d", at[i]);
-            if (!right)
-                return;
-            seen[at[i]] = true;
-            CHECK(at[i] == INACTIVE || m.r[at[i]] == MPI_REQUEST_NULL);
-            CHECK(!completion_is_of_any(by) || s[i].MPI_ERROR == UNTOUCHED);
-            mix_status(&s[i], at[i]);
-        }
-    }
-    array_inactive(MIX, m.r);
-    mix_end(&m);
-}
-
-TEST(mixes)
-{
-    for (enum completion by = BY_WAITALL; by < NCOMPLETIONS; by++)
-        mixed(by);
-    struct mix m; /* and without statuses */
-    mix_start(&m);
-    OK(MPI_Waitall(MIX, m.r, MPI_STATUSES_IGNORE));
-    mix_end(&m);
-    EXPECT_INT(nraised, 0);
-}
+/* --- all and any -------------------------------------------------------------------------------*/
 
 /* MPI_Testall touches nothing while one is missing, whosever it is. */
 TEST(testall_is_atomic)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "completion.h"
+#include "observe.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -249,10 +250,20 @@ static void check_empty(const struct selection *s, const MPI_Status *status)
            cancelled, status->MPI_SOURCE, status->MPI_TAG, count);
 }
 
+/* A call that returns one status does not set its MPI_ERROR. */
+static bool is_untouched(const struct pool *p, const struct selection *s, int i)
+{
+    bool ours = !test_native && p->sort && sort_of(p, s->index[i]) == 0;
+
+    return s->ignore || !ours || s->status[0].MPI_ERROR == UNTOUCHED;
+}
+
 static void make_call(const struct pool *p, struct selection *s, enum completion by)
 {
     int n, at[MAX_SELECTED];
+    bool one = completion_is_of_one(by) || completion_is_of_any(by);
 
+    s->status[0].MPI_ERROR = UNTOUCHED;
     completion_call(by, s->n, s->request, &n, at, statuses(s));
     EXPECT(n || (completion_tests(by) && any_active(p, s)), "call %d waits for nothing", by);
     if (!completion_is_of_one(by) && !completion_is_of_all(by))
@@ -265,6 +276,7 @@ static void make_call(const struct pool *p, struct selection *s, enum completion
         }
         bool right = at[i] >= 0 && at[i] < s->n && is_active(p, s, at[i]) && !s->done[at[i]];
         EXPECT(right, "call %d returned index %d of %d, which was not active", by, at[i], s->n);
+        EXPECT(!right || !one || is_untouched(p, s, at[i]), "call %d has set MPI_ERROR", by);
         if (right)
             selection_tell(s, at[i], &s->status[i]);
     }

@@ -59,7 +59,8 @@ struct pool {
     int nactive;
     int most;       /* requests in an array, up to 300; 24 unless the caller sets it */
     bool has_files; /* requests of I/O, on which some calls of the MPI fail */
-    int (*sort)(const void *item); /* returns the class of a request; NULL: there is one class */
+    int (*sort)(
+        const void *item); /* returns the class of a request, 0 of ours; NULL: there is one class */
 };
 
 struct pool *pool_new(void);
