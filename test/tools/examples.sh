@@ -33,6 +33,7 @@ for ranks in 1 2 4; do
     run fft2d "$(sanitizer_runtime) $library" $ranks 128
 done
 run nbx "$(sanitizer_runtime) $library" 3 9 50
+run nbx "$(sanitizer_runtime) $library" 16 3 20
 if mpi_has Iallreduce; then
     run nbx "" 4 3 50
     run double_buffer "" 4 20 20000
