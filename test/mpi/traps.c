@@ -388,33 +388,6 @@ TEST(window_is_disconnected)
     OK(MPI_Win_free(&window));
 }
 
-/* A communicator of some ranks alone is made by them alone: the others wait for a message that they
- * get afterwards. */
-TEST(constructor_wants_all_ranks)
-{
-#if MPI_VERSION >= 3
-    MPI_Group world, half;
-    MPI_Comm comm;
-    MPI_Request r;
-    int n = (test_size + 1) / 2, one = 1, sum = -1, range[1][3] = {{0, n - 1, 1}};
-    MPI_Comm_group(MPI_COMM_WORLD, &world);
-    MPI_Group_range_incl(world, 1, range, &half);
-    if (test_rank < n) {
-        MPI_Comm_create_group(MPI_COMM_WORLD, half, 1, &comm);
-        r = sum_start(comm, &one, &sum);
-        wait(&r);
-        EXPECT_INT(sum, n);
-        MPI_Comm_free(&comm);
-        for (int to = n; test_rank == 0 && to < test_size; to++)
-            MPI_Send(&one, 1, MPI_INT, to, 2, MPI_COMM_WORLD);
-    } else {
-        MPI_Recv(&one, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    }
-    MPI_Group_free(&world);
-    MPI_Group_free(&half);
-#endif
-}
-
 /* --- data ------------------------------------------------------------------------------------- */
 
 /* A barrier that some rank has not entered is complete nowhere. */
@@ -474,61 +447,6 @@ TEST(nothing_differs_by_side)
     OK(MPI_Waitall(4, r, MPI_STATUSES_IGNORE));
     CHECK(in[0] == 7 && in[1] == 8 && out[0] == 1 && out[1] == 2);
     MPI_Type_free(&empty);
-}
-
-/* The same bytes are sent to all, and by several operations at once; they lie in memory that can
- * only be read elsewhere (common/sides.h). */
-TEST(send_buffers_are_taken_for_private)
-{
-    enum { OPS = 6 };
-    int *counts = test_alloc((size_t)test_size * sizeof *counts);
-    int *zeros = calloc((size_t)test_size, sizeof *zeros);
-    int *places = test_alloc((size_t)test_size * sizeof *places);
-    int *got = test_alloc((size_t)test_size * 2 * OPS * sizeof *got);
-    int mine[2] = {test_rank, -test_rank};
-    MPI_Request r[OPS];
-    for (int i = 0; i < test_size; i++) {
-        counts[i] = 2;
-        places[i] = 2 * i;
-    }
-    for (int i = 0; i < OPS; i++) {
-        int *to = got + i * test_size * 2;
-        if (i % 2)
-            MPI_Iallgather(mine, 2, MPI_INT, to, 2, MPI_INT, MPI_COMM_WORLD, &r[i]);
-        else
-            MPI_Ialltoallv(mine, counts, zeros, MPI_INT, to, counts, places, MPI_INT,
-                           MPI_COMM_WORLD, &r[i]);
-    }
-    OK(MPI_Waitall(OPS, r, MPI_STATUSES_IGNORE));
-    for (int i = 0; i < OPS * test_size; i++)
-        CHECK(got[2 * i] == i % test_size && got[2 * i + 1] == -(i % test_size));
-    free(counts);
-    free(zeros);
-    free(places);
-    free(got);
-}
-
-/* The receive buffer of a reduction counts at the root alone: elsewhere it may be anything, also
- * the send buffer. */
-TEST(receive_buffer_is_used_elsewhere)
-{
-    enum { N = 5000 };
-    static double in[N], out[N];
-    MPI_Request r[2];
-    for (int root = 0; root < test_size; root++) {
-        for (int i = 0; i < N; i++)
-            in[i] = test_rank + i;
-        MPI_Ireduce(in, test_rank == root ? out : in, N, MPI_DOUBLE, MPI_SUM, root, MPI_COMM_WORLD,
-                    &r[0]);
-        MPI_Igather(in, 1, MPI_DOUBLE, test_rank == root ? &out[N - test_size] : in, 1, MPI_DOUBLE,
-                    root, MPI_COMM_WORLD, &r[1]);
-        wait(&r[1]);
-        wait(&r[0]);
-        for (int i = 0; i < N; i++)
-            CHECK(in[i] == test_rank + i);
-        for (int i = 0; test_rank == root && i < N - test_size; i++)
-            CHECK(out[i] == sum_of_ranks() + (double)test_size * i);
-    }
 }
 
 /* Kernels of our own, and what there is none for: each operator on each type that it is defined

@@ -440,6 +440,13 @@ static void spoil(struct testcase *c, struct side *s)
     s->type = MPI_DATATYPE_NULL;
 }
 
+/* A buffer that does not count on this rank may be the other one. */
+static void use_elsewhere(struct testcase *c, struct side *s, const struct side *other)
+{
+    if (!s->used && rng_chance(&c->own, 50))
+        s->buf = other->buf;
+}
+
 /* Where a buffer is to be: NBC_DEVICE=device puts all of them in the memory of a device, mixed
  * some. */
 static enum device_memory draw_memory(struct rng *rng)
@@ -490,6 +497,8 @@ struct testcase *case_new(const struct spec *spec)
         spoil(c, &c->send);
         spoil(c, &c->recv);
     }
+    use_elsewhere(c, &c->send, &c->recv);
+    use_elsewhere(c, &c->recv, &c->send);
     return c;
 }
 
