@@ -4,7 +4,7 @@
 # which of the three are run; the others are not built.
 
 mpi_tests = \
-	by_mpi callbacks callbacks_threads collectives devices digits dynamic errors exhausted extension faults forms fuzz idup inter isolation large lengths lifetimes locality many matching \
+	by_mpi callbacks callbacks_threads collectives devices digits dynamic errors exhausted faults forms fuzz idup inter isolation large lengths lifetimes locality many matching \
 	matrix neighbors nomem orders \
 	progress progress_comms progress_files progress_hook progress_thread \
 	progress_windows ranges \
@@ -15,8 +15,8 @@ mpi_common = \
 	util
 fuzz_parts = fuzz_attributes fuzz_comms fuzz_gone fuzz_messages fuzz_others fuzz_shared
 
-shell_programs = $(patsubst %,test/mpi/%.preload,collectives dynamic extension faults fuzz lengths \
-	progress progress_thread requests_mix sessions)
+shell_programs = $(patsubst %,test/mpi/%.preload,collectives dynamic faults fuzz lengths \
+	orders progress progress_thread requests_mix sessions)
 # What run.sh runs of the list, under NBC_TESTS, NBC_SKIP and NBC_FAST, and what shell tests run.
 mpi_needed := $(shell NBC_TESTS='$(value NBC_TESTS)' NBC_SKIP='$(value NBC_SKIP)' \
 	NBC_FAST='$(value NBC_FAST)' $(srcdir)/test/mpi/run.sh --programs) \

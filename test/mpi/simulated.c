@@ -26,6 +26,7 @@ static struct spec make_spec(enum coll coll, const struct group *g, int count, i
 {
     struct spec s = {.coll = coll, .group = g, .count = count, .open = true};
     s.seed = mix_in(test_seed, serial);
+    s.extension = serial % 2;
     s.root = serial % g->size;
     s.style = (struct style){.kind = &kinds[KIND_INT], .fine = true, .plain = true};
     if (coll_reduces(coll)) {

@@ -89,7 +89,7 @@ mpi_command 1 "$library" "" "$scratch/barrier"
 "${launch[@]}" >"$scratch/log" 2>&1
 log_has 1 "a library that is not for the ABI says so" \
     '^nbcshim: .*/libnbcshim\.so.* is built for .*, but the program uses libmpi_abi\.so\.0'
-mpi_command 1 "$shim" "" "$PWD/test/mpi/extension.preload"
+mpi_command 1 "$shim" "" "$PWD/test/mpi/orders.preload"
 "${launch[@]}" >"$scratch/log" 2>&1
 log_has 1 "one that is for the ABI says that the program is not" \
     '^nbcshim: .*/libnbcshim_abi\.so.* is built for the ABI of MPI-5, but the program uses lib'

@@ -111,7 +111,7 @@ bypasses 0 "NBCSHIM=off" "NBCSHIM=off NBCSHIM_STATS=1" "$mpi"
 cp "$mpi" "$scratch"
 bypasses 1 "NBCSHIM=on and another copy of the MPI" NBCSHIM=on "$scratch/${mpi##*/}"
 
-mpi_command 2 "$(sanitizer_runtime) $library" NBCSHIM=on "$PWD/test/mpi/extension.preload"
+mpi_command 2 "$(sanitizer_runtime) $library" NBCSHIM=on "$PWD/test/mpi/orders.preload"
 ends_well "a program that calls nbcshim: it runs" 60
 log_has 0 "a program that calls nbcshim: no line" '^nbcshim:'
 if [ "$MPIFC" != no ]; then

@@ -7,7 +7,7 @@
 # run VARIABLES: a program on two ranks passes.
 run()
 {
-    mpi_command 2 "$(sanitizer_runtime) $library" "$1" "$PWD/test/mpi/extension.preload"
+    mpi_command 2 "$(sanitizer_runtime) $library" "$1" "$PWD/test/mpi/orders.preload"
     ends_well "$1: right results" 60
 }
 
@@ -62,7 +62,7 @@ done
 
 # What only the system can refuse.
 mpi_command 1 "$(sanitizer_runtime) $library" "NBCSHIM_PROGRESS=thread NBCSHIM_PROGRESS_CPU=1023" \
-    "$PWD/test/mpi/extension.preload"
+    "$PWD/test/mpi/orders.preload"
 ends_well "NBCSHIM_PROGRESS_CPU=1023: right results" 60
 told NBCSHIM_PROGRESS_CPU=1023 "NBCSHIM_PROGRESS_CPU=1023 ignored: the thread cannot run there"
 

@@ -200,6 +200,7 @@ struct spec spec_random(enum coll coll, const struct group *group, uint64_t seed
     s.in_place = coll != BARRIER && coll != BCAST && coll < NINTRA && rng_chance(&rng, 30);
     s.in_place = s.in_place && group->remote == 0;
     s.large = rng_chance(&rng, 25) && !test_native;
+    s.extension = rng_chance(&rng, 25);
     return s;
 }
 
@@ -617,16 +618,19 @@ bool case_shorten(struct testcase *c, bool send)
 
 #define FORM(name) name
 #define SUFFIX
+#define INIT(suffix, Name) (c->spec.extension ? MPIX_##Name##_init : MPI_##Name##_init##suffix)
 #define COUNTS(of) (of)->counts
 #define DISPLS(of) (of)->displs
 #include "calls.def"
 #undef FORM
 #undef SUFFIX
+#undef INIT
 #undef COUNTS
 #undef DISPLS
 
 #define FORM(name) name##_large
 #define SUFFIX _c
+#define INIT(suffix, Name) MPI_##Name##_init##suffix
 #define COUNTS(of) (of)->large_counts
 #define DISPLS(of) (of)->byte_displs
 #include "calls.def"

@@ -48,8 +48,9 @@ struct spec {
     const struct opdef *op; /* of reductions; of the kind of the style */
     int count;              /* of a block; in v and w collectives up to twice as many */
     bool in_place;
-    bool large; /* use the functions with MPI_Count */
-    bool open;  /* no buffer is next to an inaccessible page, read-only or at MPI_BOTTOM */
+    bool large;     /* use the functions with MPI_Count */
+    bool extension; /* else persistent ones by the names of Open MPI 4's extension, MPIX_... */
+    bool open;      /* no buffer is next to an inaccessible page, read-only or at MPI_BOTTOM */
     uint64_t seed;
     const char *algorithm; /* a hint for persistent ones of a batch, or NULL */
 };
