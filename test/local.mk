@@ -89,6 +89,7 @@ mostly_once_tests = \
 	test/tools/completion.sh \
 	test/tools/examples.sh \
 	test/tools/faults.sh \
+	test/tools/inactive.sh \
 	test/tools/install.sh \
 	test/tools/instructions.sh \
 	test/tools/locale.sh \
@@ -167,7 +168,7 @@ EXTRA_DIST += \
 	test/tools/agreement.c test/tools/alone.c test/tools/apart.c test/tools/app.c \
 	test/tools/barrier.c test/tools/check.h test/tools/communicators.c test/tools/compared.c \
 	test/tools/corrupt.c test/tools/culprit.c test/tools/early.c test/tools/exceptions.cc test/tools/freed.c \
-	test/tools/freeing.c test/tools/hang.c test/tools/inactive.c test/tools/instructions.limits \
+	test/tools/freeing.c test/tools/hang.c test/tools/instructions.limits \
 	test/tools/late.c test/tools/lost.c test/tools/measure.py test/tools/newer.h \
 	test/tools/null.c test/tools/past.c test/tools/refuse.c test/tools/revoke.c test/tools/revoked.c test/tools/sessions.c \
 	test/tools/sites.cc test/tools/sites.f test/tools/sites.py test/tools/statistics.c test/tools/trace.py \

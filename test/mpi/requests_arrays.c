@@ -99,6 +99,53 @@ TEST(testall_polls_the_others)
 }
 #endif
 
+/* A sum and a message, which comes late, behind requests that are never started. An MPI may report
+ * one to MPI_PROC_NULL as complete in each call (test/tools/inactive.sh): that counts for nothing.
+ */
+static void late_behind(enum completion by, int n, int inactive)
+{
+    enum { LONGEST = 70 };
+    MPI_Request r[LONGEST];
+    MPI_Status s[LONGEST];
+    int x = -1, done, at[LONGEST];
+    for (int i = 0; i < n; i++)
+        r[i] = MPI_REQUEST_NULL;
+    r[n - 2] = sum_start();
+    if (test_rank > 0) {
+        OK(MPI_Wait(&r[n - 2], MPI_STATUS_IGNORE));
+        usleep(5000);
+        MPI_Send(&n, test_rank == 1, MPI_INT, test_rank == 1 ? 0 : MPI_PROC_NULL, DATA,
+                 MPI_COMM_WORLD);
+        return;
+    }
+    MPI_Irecv(&x, 1, MPI_INT, 1, DATA, MPI_COMM_WORLD, &r[n - 1]);
+    if (inactive > 0)
+        MPI_Recv_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &r[0]);
+    if (inactive > 1)
+        MPI_Send_init(NULL, 0, MPI_BYTE, 1, DATA, MPI_COMM_WORLD, &r[1]);
+    for (int left_over = completion_is_of_all(by) ? n : 2; left_over > 0;) {
+        OK(completion_until(by, n, r, &done, at, n % 2 ? NULL : s));
+        CHECK(done > 0);
+        for (int i = 0; i < done; i++)
+            left_over -= completion_is_of_all(by) || at[i] >= inactive;
+        if (done <= 0)
+            return;
+    }
+    CHECK(one_out == sum_of_ranks() && x == n && r[n - 2] == r[n - 1]);
+    CHECK(by != BY_WAITALL || n % 2 || is_message(&s[n - 1], 1, DATA));
+    for (int i = 0; i < inactive; i++)
+        CHECK(r[i] != MPI_REQUEST_NULL && MPI_Request_free(&r[i]) == MPI_SUCCESS);
+}
+
+TEST(late_behind_inactive, .wanted = test_has_peers)
+{
+    static const int lengths[] = {4, 5, 17, 40, 70};
+    for (enum completion by = BY_WAITALL; by < NCOMPLETIONS; by++)
+        for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++)
+            for (int inactive = 0; inactive <= 2; inactive++)
+                late_behind(by, lengths[k], inactive);
+}
+
 /* While all are ready all the time, each must be chosen now and then. Which of the messages is the
  * MPI's affair. */
 static void starves(bool tests, int n)
