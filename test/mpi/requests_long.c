@@ -291,47 +291,6 @@ TEST(arrays_change_in_threads, .level = MPI_THREAD_MULTIPLE, .wanted = is_few)
     change_arrays(true);
 }
 
-/* An entry that was seen to be missing is found when it is back. */
-TEST(removed_and_put_back)
-{
-    MPI_Request r[LEAST], kept;
-    int index = -1, flag = 0;
-    for (int i = 0; i < LEAST; i++)
-        r[i] = MPI_REQUEST_NULL;
-    for (int i = 0; i < 3; i++)
-        MPI_Ibarrier(MPI_COMM_SELF, &r[i]);
-    MPI_Waitany(LEAST, r, &index, MPI_STATUS_IGNORE);
-    int away = index == 1 ? 2 : 1;
-    kept = r[away];
-    r[away] = MPI_REQUEST_NULL;
-    MPI_Waitany(LEAST, r, &index, MPI_STATUS_IGNORE);
-    CHECK(index != away && index != MPI_UNDEFINED);
-    r[away] = kept;
-    MPI_Testany(LEAST, r, &index, &flag, MPI_STATUS_IGNORE);
-    CHECK(flag && index == away && r[away] == MPI_REQUEST_NULL);
-}
-
-/* Two arrays with the same requests, used in turns: each finds what the other has not reported. */
-TEST(arrays_share_requests)
-{
-    enum { N = 3 };
-    MPI_Request r[2][LEAST];
-    for (int i = 0; i < LEAST; i++)
-        r[0][i] = r[1][i] = MPI_REQUEST_NULL;
-    for (int i = 0; i < N; i++)
-        MPI_Ibarrier(MPI_COMM_SELF, &r[0][i]);
-    for (int i = 0; i < N; i++) {
-        int index = -1, flag = 0;
-        if (i == 1)
-            memcpy(r[1], r[0], sizeof r[1]);
-        MPI_Testany(LEAST, r[i % 2], &index, &flag, MPI_STATUS_IGNORE);
-        CHECK(flag && index >= 0 && index < N);
-        if (index < 0 || index >= N)
-            return;
-        r[(i + 1) % 2][index] = MPI_REQUEST_NULL;
-    }
-}
-
 /* A request that the program puts into the array is reported although there is always another one
  * that is complete. */
 TEST(new_one_is_found)
@@ -586,68 +545,6 @@ TEST(pending_one)
 {
     for (int i = 0; i < 4; i++)
         await_one(i % 2, i / 2);
-}
-
-/* --- an array that other ranks complete --------------------------------------------------------*/
-
-enum { MANY = 700 };
-
-static struct {
-    MPI_Request r[MANY];
-    int place[MANY], of[MANY], in[MANY]; /* of: the operation of each place */
-} many;
-
-static void many_start(struct rng *rng)
-{
-    for (int i = 0; i < MANY; i++)
-        many.place[i] = i;
-    rng_shuffle(rng, many.place, MANY);
-    for (int i = 0; i < MANY; i++) {
-        MPI_Request *r = &many.r[many.place[i]];
-        many.of[many.place[i]] = i;
-        many.in[i] = test_rank == test_size - 1 ? i : -1;
-        if (i % 3 == 0)
-            MPI_Irecv(&many.in[i], 1, MPI_INT, left(), DATA, MPI_COMM_WORLD, r);
-        else
-            MPI_Ibcast(&many.in[i], 1, MPI_INT, test_size - 1, comm, r);
-    }
-    for (int i = 0; i < MANY; i += 3)
-        MPI_Send(&i, 1, MPI_INT, right(), DATA, MPI_COMM_WORLD);
-}
-
-/* If it shrinks, the last entry takes the place of each that has been reported. */
-static void drain_many(struct rng *rng, enum completion by, bool shrinks)
-{
-    int n = MANY, left_over = MANY, count, indices[MANY];
-    many_start(rng);
-    while (left_over > 0) {
-        completion_until(by, n, many.r, &count, indices, NULL);
-        CHECK(count > 0 && count <= left_over);
-        if (count <= 0 || count > left_over)
-            return;
-        left_over -= count;
-        for (int i = 0; i < count; i++) {
-            int at = indices[i], of = at >= 0 && at < n ? many.of[at] : -1;
-            CHECK(of >= 0 && many.in[of] == of && many.r[at] == MPI_REQUEST_NULL);
-            if (of < 0)
-                return;
-            many.of[at] = -1;
-        }
-        if (!shrinks)
-            continue;
-        n--;
-        many.r[indices[0]] = many.r[n];
-        many.of[indices[0]] = many.of[n];
-    }
-}
-
-TEST(many_drain)
-{
-    struct rng rng = rng_private(0);
-    for (enum completion by = BY_WAITANY; by < NCOMPLETIONS; by++) {
-        drain_many(&rng, by, false);
-        drain_many(&rng, completion_tests(by) ? BY_TESTANY : BY_WAITANY, true);
-    }
 }
 
 static void begin(void)
