@@ -155,7 +155,7 @@ look_for_lines()
     for program in $(grep -lE '^(int main|TEST|BLOCKED)\(' "$srcdir"/test/mpi/*.c); do
         program=$(basename "$program" .c)
         grep -q "^$program " "$list" || complaints+=("tests.list has a line for $program")
-        grep -qE "^($program .*only=smpi|not-smpi $program .)" "$list" ||
+        grep -qE "^($program .*only=smpi|not-smpi ([a-z_]+ )*$program( [a-z_]+)*: .)" "$list" ||
             complaints+=("tests.list says whether $program runs on SMPI, or why not")
     done
 }

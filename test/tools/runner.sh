@@ -71,7 +71,7 @@ says()
 }
 
 option= soak=
-smpi=("not-smpi good why" "not-smpi bad why" "not-smpi late why" "not-smpi algs why")
+smpi=("not-smpi good: why" "not-smpi bad late algs: why")
 all='good 3 2 1 mode=preload'
 rest=$'bad 1 mode=preload\nalgs 1 mode=preload\nlate 1 soak'
 runs "all pass" 0 "$all" 'good 1 1 mode=link' 'algs 1 mode=preload' $'bad 1 soak\nlate 1 soak'
