@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Many operations outstanding on one communicator, completed in random order, and the time of one
- * against that of few; more operations than there are tags; as many persistent ones; the attribute
- * that tells how many there may be; an operation of many messages, which are tested in parts. With
- * NBCSHIM_TEST=tag_ub=32767 the ring of tags wraps several times, also around old operations that
- * are still pending. */
+/* Many operations outstanding on one communicator, completed in random order; more operations than
+ * there are tags; as many persistent ones; the attribute that tells how many there may be; an
+ * operation of many messages, which are tested in parts. With NBCSHIM_TEST=tag_ub=32767 the ring of
+ * tags wraps several times, also around old operations that are still pending. */
 #include "util.h"
 
 #include <stdio.h>
@@ -35,48 +34,25 @@ static bool has_value(int i, int value)
     return i % 3 == 2 || out[i] == value * test_size + sum_of_ranks();
 }
 
-/* Starts n, completes each by a call of its own, in random order. Returns seconds per operation. */
-static double outstanding(int n, struct rng *own)
+/* Each is completed by a call of its own, in random order. The first time, memory grows. */
+TEST(random_order)
 {
-    double begin;
-    int wrong = 0;
-
-    for (int i = 0; i < n; i++)
-        order[i] = i;
-    rng_shuffle(own, order, n);
-    begin = MPI_Wtime();
-    for (int i = 0; i < n; i++)
-        many_start(i, i + test_rank);
-    for (int i = 0; i < n; i++)
-        MPI_Wait(&request[order[i]], MPI_STATUS_IGNORE);
-    begin = MPI_Wtime() - begin;
-    for (int i = 0; i < n; i++)
-        wrong += !has_value(i, i);
-    EXPECT_INT(wrong, 0, "of %d outstanding operations", n);
-    return begin / n;
-}
-
-/* The same number of operations as `n` at once, but only `few` outstanding. */
-static double in_groups(int n, int few, struct rng *own)
-{
-    double sum = 0;
-
-    for (int i = 0; i < n; i += few)
-        sum += outstanding(few, own);
-    return sum / (n / few);
-}
-
-/* The first time, memory grows. */
-TEST(times)
-{
-    const int n = test_scale(FEW, 100000), few = 100;
+    const int n = test_scale(FEW, 100000);
     struct rng own = rng_private(1);
-    in_groups(1000, few, &own);
-    double a = in_groups(n, few, &own);
-    outstanding(n, &own);
-    double b = outstanding(n, &own);
-    if (test_rank == 0)
-        printf("%.2f us each with %d outstanding, %.2f us with %d\n", a * 1e6, few, b * 1e6, n);
+
+    for (int round = 0; round < 2; round++) {
+        int wrong = 0;
+        for (int i = 0; i < n; i++)
+            order[i] = i;
+        rng_shuffle(&own, order, n);
+        for (int i = 0; i < n; i++)
+            many_start(i, i + test_rank);
+        for (int i = 0; i < n; i++)
+            MPI_Wait(&request[order[i]], MPI_STATUS_IGNORE);
+        for (int i = 0; i < n; i++)
+            wrong += !has_value(i, i);
+        EXPECT_INT(wrong, 0, "of %d outstanding operations", n);
+    }
 }
 
 /* Rank 0 keeps the last ones from completing anywhere: it comes late to the oldest, and others go
