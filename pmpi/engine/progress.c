@@ -355,16 +355,27 @@ static __attribute__((cold, noinline)) bool operation_give_up(struct nbc_request
     return true;
 }
 
-/* In the progress loop of the MPI, which progresses its own operations: to ask about one there
- * would enter its list of them again. Under the lock. */
-static bool is_below;
+/* This thread is in the progress loop of the MPI, which progresses its own operations: to ask about
+ * one there would enter its list of them again. */
+static NBC_PER_THREAD bool is_below;
+
+/* Polls an operation without a schedule. It may run callbacks of the program, without the lock
+ * (MPI_Comm_idup): they may wait for operations of the MPI, and enter its loop again. */
+static bool operation_poll_other(struct nbc_request *r)
+{
+    const bool before = is_below;
+    is_below = false;
+    const bool over = r->run->poll(r->run, &r->error);
+    is_below = before;
+    return over;
+}
 
 /* Progresses an active operation. Afterwards only the state of r may be read, which remains valid
  * until the completion of r is reported to the program. */
 static void operation_poll(struct nbc_request *r)
 {
     if (r->run && r->run->poll) {
-        if ((is_below && r->alg) || !r->run->poll(r->run, &r->error))
+        if ((is_below && r->alg) || !operation_poll_other(r))
             return;
         if (nbc_timing_on && r->alg)
             operation_measure(r);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The algorithm `mpi`: the MPI carries out the operation, and the request is nbcshim's. */
+#include "config.h"
 #include "util.h"
 
 #include <stdlib.h>
@@ -260,5 +261,63 @@ TEST(a_wrong_call_fails_as_others_do)
     MPI_Wait(&r, MPI_STATUS_IGNORE);
     expect_sum(sums[0], "after errors");
 }
+
+#ifdef HAVE_MPI_COMM_IDUP
+static int wait_in_copy(MPI_Comm parent, int key, void *extra, void *value, void *copied, int *flag)
+{
+    MPI_Request r;
+    int one = 1, alone = 0;
+    (void)parent, (void)key, (void)value, (void)copied;
+    MPI_Iallreduce(&one, &alone, 1, MPI_INT, MPI_SUM, *(MPI_Comm *)extra, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    if (alone != 1)
+        test_fail("in a callback: %d, not 1", alone);
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+/* The other ranks are in the MPI for some time before they send. */
+static void rank_0_waits(void)
+{
+    enum { POLLS = 300 };
+    int flag, go = 1;
+    for (int from = 1; from < test_size && test_rank == 0; from++)
+        MPI_Recv(&go, 1, MPI_INT, from, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int i = 0; i < POLLS && test_rank > 0; i++) {
+        MPI_Iprobe(0, 2, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+        usleep(10);
+    }
+    if (test_rank > 0)
+        MPI_Send(&go, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+}
+
+/* In Open MPI all duplicates but the first begin in its progress loop, in which rank 0 waits. */
+TEST(a_callback_in_the_loop_of_the_mpi_waits)
+{
+    enum { ROUNDS = 5, N = 3 };
+    MPI_Comm own, parent, made[N];
+    MPI_Info info;
+    MPI_Request r[N];
+    int key;
+    MPI_Comm_dup(MPI_COMM_SELF, &own);
+    MPI_Comm_get_info(comm, &info);
+    MPI_Comm_set_info(own, info);
+    MPI_Info_free(&info);
+    MPI_Comm_dup(MPI_COMM_WORLD, &parent);
+    MPI_Comm_create_keyval(wait_in_copy, MPI_COMM_NULL_DELETE_FN, &key, &own);
+    MPI_Comm_set_attr(parent, key, NULL);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < N; i++)
+            MPI_Comm_idup(parent, &made[i], &r[i]);
+        rank_0_waits();
+        MPI_Waitall(N, r, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < N; i++)
+            MPI_Comm_free(&made[i]);
+    }
+    MPI_Comm_free(&parent);
+    MPI_Comm_free_keyval(&key);
+    MPI_Comm_free(&own);
+}
+#endif
 
 AROUND_TESTS(before, after)
