@@ -53,8 +53,8 @@ enum { MPICH_BELOW = MPICH_NUMVERSION };
 enum { MPICH_BELOW = 0 };
 #endif
 
-/* MPICH 4.3.2 or 5.0.1, whose faults doc/mpis.md has. Of what builds with the header of that ABI, only
- * MPICH 5 has been tried. */
+/* MPICH 4.3.2 or 5.0.1, whose faults doc/mpis.md has. With the header of that ABI the tests ran on
+ * MPICH 5 alone. */
 #if defined MPI_ABI_VERSION && MPI_ABI_VERSION > 0
 enum { IS_MPICH_43 = 1 };
 #else
