@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Buffers in the memory of a device, over the look-alike of its runtime (test/device): what the
  * cases of other programs do not do, which NBC_DEVICE puts there too. */
+#define _GNU_SOURCE
 #include "device.h"
 #include "util.h"
 
