@@ -18,6 +18,7 @@
 #include "engine/progress.h"
 #include "op/nodemap.h"
 #include "op/stage.h"
+#include "op/types.h"
 #include "request/request.h"
 
 static bool is_set_up;
@@ -127,6 +128,7 @@ void nbc_shutdown(void)
     nbc_check_cleanup();
     nbc_request_let_waits_poll(false);
     nbc_request_cleanup();
+    nbc_types_cleanup();
     nbc_stage_cleanup();
     is_set_up = false;
 }

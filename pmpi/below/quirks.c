@@ -218,6 +218,15 @@ int nbc_quirks_inactive_source(MPI_Comm comm)
     return error || index != MPI_UNDEFINED ? 0 : MPI_PROC_NULL;
 }
 
+MPI_Datatype nbc_quirks_sent(MPI_Datatype predefined)
+{
+    MPI_Datatype same;
+    if (!NBC_IS_MPICH || NEXT(Type_contiguous)(1, predefined, &same))
+        return predefined;
+    NEXT(Type_commit)(&same);
+    return same;
+}
+
 #if defined OPEN_MPI && defined HAVE_MPI_SESSION_INIT
 typedef int reduces(const void *in, void *inout, size_t n, MPI_Datatype type, MPI_Op op, void *);
 

@@ -204,6 +204,11 @@ void nbc_quirks_forget(MPI_Info passed, MPI_Info info);
  */
 int nbc_quirks_inactive_source(MPI_Comm comm);
 
+/* The datatype to be sent in the place of a predefined one whose elements have gaps: one made of
+ * it, which the caller frees, or the same. MPICH 4.0 with the device ch4:ofi, as in Ubuntu 22.04,
+ * has a segmentation fault in each send of a few elements of MPI_DOUBLE_INT and its kin. Local. */
+MPI_Datatype nbc_quirks_sent(MPI_Datatype predefined);
+
 /* MPI_Reduce_local, which in Open MPI 5 uses MPI_COMM_SELF and crashes while that does not exist:
  * in a program that only opens sessions. `world`: whether MPI_COMM_SELF exists. Local. */
 int nbc_quirks_reduce_local(const void *in, void *inout, int n, MPI_Datatype type, MPI_Op op,

@@ -106,7 +106,7 @@ static int transport_send(void *self, uintptr_t addr, int64_t count, int type, i
     const struct nbc_run *r = self;
     const struct nbc_datatype *t = r->handles.types[type];
     MPI_Request request;
-    int error = transport_post(true, (void *)addr, count, t->handle, nbc_run_peer(r, peer), r->tag,
+    int error = transport_post(true, (void *)addr, count, t->sent, nbc_run_peer(r, peer), r->tag,
                                r->comm, &request);
     if (error)
         return error;
@@ -466,7 +466,7 @@ static int transport_copy_by_message(const struct nbc_run *r, uintptr_t dst, int
                                r->tag, comm, &request[0]);
     if (error)
         return error;
-    error = transport_post(true, (void *)src, scount, r->handles.types[stype]->handle, rank, r->tag,
+    error = transport_post(true, (void *)src, scount, r->handles.types[stype]->sent, rank, r->tag,
                            comm, &request[1]);
     if (!error) { /* mutants: forget not: only if the MPI refuses a message to ourselves */
         error = NEXT(Waitall)(2, request, statuses);

@@ -8,6 +8,7 @@
 #include "base/errors.h"
 #include "base/lock.h"
 #include "base/state.h"
+#include "below/quirks.h"
 
 uint64_t nbc_types_generation;
 
@@ -232,6 +233,7 @@ static struct nbc_datatype *new_datatype(MPI_Datatype type)
     type_extents(type, &t->layout);
     t->layout.packed = is_packed(type, &t->layout);
     t->relative = nbc_is_relative(&t->layout);
+    t->sent = t->named && !t->layout.packed ? nbc_quirks_sent(type) : type;
     HASH_ADD(hh, datatypes, handle, sizeof type, t);
     if (nbc_added(t))
         return t;
@@ -305,6 +307,17 @@ static void datatype_forget(struct nbc_datatype *t)
     nbc_types_generation++;
     free(t->runs);
     free(t);
+}
+
+void nbc_types_cleanup(void)
+{
+    struct nbc_datatype *t, *next;
+    HASH_ITER (hh, datatypes, t, next) {
+        if (t->sent == t->handle)
+            continue;
+        NEXT(Type_free)(&t->sent);
+        datatype_forget(t);
+    }
 }
 
 /* For nbc_types_reclaim; *type or *op is null, and then both are. */

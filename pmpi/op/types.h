@@ -16,6 +16,7 @@
 
 struct nbc_datatype {
     MPI_Datatype handle;
+    MPI_Datatype sent; /* the handle, or what is sent in its place: nbc_quirks_sent */
     struct nbc_type layout;
     int uses;                   /* number of operations that hold it */
     bool named;                 /* predefined: never freed */
@@ -38,6 +39,9 @@ struct nbc_operator {
     MPI_Datatype checked; /* the datatype for which it was last found valid */
     UT_hash_handle hh;
 };
+
+/* Forgets the predefined datatypes for which others are sent. To be called before the MPI ends. */
+void nbc_types_cleanup(void);
 
 /* Grows whenever an entry is removed: results derived from handles before may then be invalid. */
 extern uint64_t nbc_types_generation;
