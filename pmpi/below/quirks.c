@@ -19,10 +19,9 @@ void nbc_quirks_setup(void)
 {
     struct nbc_slot slot;
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
-    int length, major, minor;
+    int length, major;
     nbc_quirks_tests_each = !NEXT(Get_library_version)(version, &length) &&
-                            sscanf(version, "MPICH Version: %d.%d", &major, &minor) == 2 &&
-                            (major > 4 || (major == 4 && minor >= 2)) &&
+                            sscanf(version, "MPICH Version: %d", &major) == 1 && major >= 4 &&
                             !nbc_slot_find("MPIR_Err_return_comm", &slot);
 }
 #else
