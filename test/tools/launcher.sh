@@ -62,7 +62,7 @@ for ranks in 1 2; do
     guarded 60 "$scratch/log" "${launch[@]}"
     status=$?
     [ $status = 0 ] && ! grep -q 'is alone in' "$scratch/log"
-    result $? "mpiexec -n $ranks in a step of 4 daemons"
+    result $? "mpiexec -n $ranks in a step of 4 daemons" "status $status: $(cat "$scratch/log")"
 done
 
 finish
