@@ -186,6 +186,13 @@ static void fortran_finish(struct scope *s, int error, MPI_Request handle, MPI_F
 
 #define NAME(kind, name) name,
 
+/* The function of this name that comes after nbcshim's. */
+#define NEXT_BINDING(function)                                                                \
+    __extension__({                                                                           \
+        static void (*kept)(void);                                                            \
+        (__typeof__(function) *)nbc_next_kept(&kept, #function, __builtin_return_address(0)); \
+    })
+
 /* Calls the MPI's own binding, if it has the function, for an operation that is the MPI's; but not
  * with MPI_COMM_NULL, with which that of Open MPI 5 crashes. */
 #ifdef NBC_FORTRAN_APART /* in a library of test/fortran, which has nothing else of nbcshim's */
@@ -193,15 +200,13 @@ static void fortran_finish(struct scope *s, int error, MPI_Request handle, MPI_F
 #else
 #define IS_NATIVE(comm) ((comm) != MPI_COMM_NULL && (!nbc_enabled || !nbc_comm_is_ours(comm)))
 #endif
-#define NATIVE(lower, ITEMS, MORE)                                                      \
-    if (IS_NATIVE(scope.comm)) {                                                        \
-        static void (*kept)(void);                                                      \
-        __typeof__(mpi_##lower##_) *next = (__typeof__(mpi_##lower##_) *)nbc_next_kept( \
-            &kept, "mpi_" #lower "_", __builtin_return_address(0));                     \
-        if (next) {                                                                     \
-            next(ITEMS(NAME) comm, MORE(NAME) request, ierror);                         \
-            return;                                                                     \
-        }                                                                               \
+#define NATIVE(lower, ITEMS, MORE)                                       \
+    if (IS_NATIVE(scope.comm)) {                                         \
+        __typeof__(mpi_##lower##_) *next = NEXT_BINDING(mpi_##lower##_); \
+        if (next) {                                                      \
+            next(ITEMS(NAME) comm, MORE(NAME) request, ierror);          \
+            return;                                                      \
+        }                                                                \
     }
 
 /* MORE: what persistent functions have between comm and request. */
@@ -233,7 +238,7 @@ static void fortran_finish(struct scope *s, int error, MPI_Request handle, MPI_F
 /* The procedures of mpi_f08 of Open MPI 6 pass their buffers as descriptors (TS 29113), each to a
  * function with an interface of C. Those with arrays of datatypes write into the request, as above;
  * the others pass on what they were given. */
-#ifdef OPEN_MPI
+#if defined OPEN_MPI && !defined NBC_FORTRAN_APART
 struct descriptor { /* CFI_cdesc_t of Fortran 2018, 18.5.3 */
     void *base_addr;
 };
@@ -259,9 +264,7 @@ static bool has_gaps(const struct descriptor *sendbuf, const struct descriptor *
                               .neighbors = strstr(#procedure, "neighbor")};                        \
         MPI_Request handle = MPI_REQUEST_NULL;                                                     \
         if (IS_NATIVE(scope.comm) || has_gaps(sendbuf, recvbuf)) {                                 \
-            static void (*kept)(void);                                                             \
-            __typeof__(ompi_##procedure) *next = (__typeof__(ompi_##procedure) *)nbc_next_kept(    \
-                &kept, "ompi_" #procedure, __builtin_return_address(0));                           \
+            __typeof__(ompi_##procedure) *next = NEXT_BINDING(ompi_##procedure);                   \
             next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, \
                  comm, MORE(NAME) request, ierror);                                                \
             return;                                                                                \
