@@ -43,7 +43,8 @@ cures_table.h: test/cures/cures.list
 	$(AM_V_GEN)$(AWK) -F ' *[|] *' '!/^\#/ && NF > 9 { gsub(/"/, "\\\""); \
 		printf "    {\"%s\", \"%s\", \"%s\", \"%s\", {\"%s\", \"%s\", \"%s\", \"%s\", \"%s\"}},\n", \
 		$$1, $$3, $$4, $$5, $$6, $$7, $$8, $$9, $$10 }' $(srcdir)/test/cures/cures.list >$@
-tools/info/nbcinfo-installed.$(OBJEXT): cures_table.h
+# The second name is the one of automake up to 1.15.
+tools/info/nbcinfo-installed.$(OBJEXT) tools/info/tools_nbcinfo-installed.$(OBJEXT): cures_table.h
 
 # --- nbcsim, which knows no MPI; its parts are tested like those of src/
 

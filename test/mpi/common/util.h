@@ -19,6 +19,7 @@
 /* gcc takes MPI_UNWEIGHTED, MPI_STATUSES_IGNORE and similar constants for arrays that are too
  * short. */
 #if defined __GNUC__ && !defined __clang__
+#pragma GCC diagnostic ignored "-Wpragmas" /* gcc before 11 does not know the last one */
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 #pragma GCC diagnostic ignored "-Wstringop-overread"
 #endif
