@@ -48,9 +48,9 @@ UNIT(rows_stand_together_and_have_names_of_their_own)
     }
     for (enum nbc_coll coll = 0; coll < NBC_NCOLLS; coll++) {
         ck_assert_msg(seen[coll], "no row for %s", nbc_coll_name(coll));
-        ck_assert_ptr_null(nbc_alg_by_name(coll, "no such algorithm"));
+        ck_assert_ptr_eq(nbc_alg_by_name(coll, "no such algorithm"), NULL);
     }
-    ck_assert_ptr_null(nbc_alg_by_name(NBC_BARRIER, row(NBC_BCAST, false, 0)->name));
+    ck_assert_ptr_eq(nbc_alg_by_name(NBC_BARRIER, row(NBC_BCAST, false, 0)->name), NULL);
 }
 
 UNIT(former_names_are_read)
@@ -80,8 +80,8 @@ UNIT(former_names_are_read)
     }
     ck_assert_str_eq(nbc_alg_by_name(NBC_BCAST, "CHAIN")->name, "chain");
     ck_assert_str_eq(nbc_alg_by_name(NBC_BCAST, "Nodes")->name, "hierarchical");
-    ck_assert_ptr_null(nbc_alg_by_name(NBC_SCAN, "nodes"));
-    ck_assert_ptr_null(nbc_alg_by_name(NBC_BCAST, "crowded"));
+    ck_assert_ptr_eq(nbc_alg_by_name(NBC_SCAN, "nodes"), NULL);
+    ck_assert_ptr_eq(nbc_alg_by_name(NBC_BCAST, "crowded"), NULL);
 }
 
 /* So that a later row does not take the name from those who still use it in its former sense. */
@@ -268,11 +268,11 @@ UNIT(rules_have_needs_of_their_own)
         rule.needs = NBC_SPREAD;
         ck_assert_int_eq(nbc_rule_find(&s, &rules) == &rule, !local);
         rule.needs = NBC_OVERSUBSCRIBED;
-        ck_assert_ptr_null(nbc_rule_find(&s, &rules));
+        ck_assert_ptr_eq(nbc_rule_find(&s, &rules), NULL);
         s.oversubscribed = local;
         ck_assert_int_eq(nbc_rule_find(&s, &rules) == &rule, local);
         rule.needs = NBC_HANDSHAKE;
-        ck_assert_ptr_null(nbc_rule_find(&s, &rules));
+        ck_assert_ptr_eq(nbc_rule_find(&s, &rules), NULL);
         s.handshake = local;
         ck_assert_int_eq(nbc_rule_find(&s, &rules) == &rule, local);
     }
@@ -375,7 +375,7 @@ static struct nbc_rules *random_rules(unsigned state)
     char *text;
     size_t length;
     FILE *out = open_memstream(&text, &length);
-    ck_assert_ptr_nonnull(out);
+    ck_assert_ptr_ne(out, NULL);
     for (int i = 0; i < LINES; i++)
         random_rule(out, &state);
     fclose(out);
@@ -394,7 +394,7 @@ UNIT(sorted_rules_decide_alike, .times = 6)
     struct nbc_rules *mine = _i > 2 ? random_rules((unsigned)_i) : NULL;
     const struct nbc_rules *given = mine ? mine : _i == 0 ? &nbc_default_rules : &few[_i - 1];
     struct nbc_rules *sorted = nbc_rules_sort(given);
-    ck_assert_ptr_nonnull(sorted);
+    ck_assert_ptr_ne(sorted, NULL);
     ck_assert(sorted->first[NBC_NCOLLS] == given->nrules && !given->first[NBC_NCOLLS]);
     ck_assert_int_eq(sorted->nrules, given->nrules);
     ck_assert_int_eq(compare_rules(given, sorted) > 0, given->nrules > 0);
@@ -517,7 +517,7 @@ static void check_linear(const struct nbc_shape *shape)
     const struct nbc_alg *alg = nbc_select(shape, NULL, &nbc_default_rules, &segment);
     struct nbc_sched *s = nbc_build(alg->build, shape);
     int ranks = shape->size + shape->remote_size;
-    ck_assert_ptr_nonnull(s);
+    ck_assert_ptr_ne(s, NULL);
     ck_assert_msg(s->nmsgs <= 2 * ranks && s->nops <= 3 * ranks && s->nsucc <= 4 * ranks,
                   "%s:%s, rank %d of %d with %d, %d elements: %d messages, %d operations, %d edges",
                   nbc_coll_name(shape->coll), alg->name, shape->rank, shape->size,
@@ -582,7 +582,7 @@ static int64_t longest_message(const struct nbc_alg *alg, struct nbc_shape shape
     int64_t most = 0;
     shape.rank = shape.size / 2;
     struct nbc_sched *s = nbc_build(alg->build, &shape);
-    ck_assert_ptr_nonnull(s);
+    ck_assert_ptr_ne(s, NULL);
     for (int i = 0; i < s->nops; i++) {
         const struct nbc_op *op = &s->ops[i];
         if (op->kind != NBC_OP_SEND && op->kind != NBC_OP_RECV)
