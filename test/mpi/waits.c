@@ -68,8 +68,8 @@ static void share(void)
     char name[64];
     int pid = (int)getpid();
     MPI_Bcast(&pid, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    snprintf(name, sizeof name, "/nbcshim-waits-%d", pid);
-    int file = shm_open(name, O_RDWR | O_CREAT, 0600);
+    snprintf(name, sizeof name, "/dev/shm/nbcshim-waits-%d", pid);
+    int file = open(name, O_RDWR | O_CREAT, 0600);
     if (file < 0 || ftruncate(file, sizeof *given_up)) {
         perror(name);
         MPI_Abort(MPI_COMM_WORLD, 1);
@@ -77,7 +77,7 @@ static void share(void)
     given_up = mmap(NULL, sizeof *given_up, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
     MPI_Barrier(MPI_COMM_WORLD);
-    shm_unlink(name);
+    unlink(name);
 }
 
 static int one = 1, sums[2], go;
