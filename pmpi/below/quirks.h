@@ -134,8 +134,8 @@ enum {
 
 /* MPICH raises the errors of messages on MPI_COMM_WORLD. nbcshim defines the function by which it
  * does so (base/errors.c), unless the MPI was optimized as a whole, as Ubuntu's is, and calls its
- * own. From 4.0 on MPI_Test and MPI_Wait, and no other call, raise them on the communicator of the
- * message, which is nbcshim's: then messages are tested one by one. Written at setup. */
+ * own. MPI_Test and MPI_Wait, and no other call, raise them on the communicator of the message,
+ * which is nbcshim's: then messages are tested one by one. Written at setup. */
 #if defined MPICH_NUMVERSION && defined HAVE_MPI_GET_LIBRARY_VERSION && defined PIC && \
     !defined NBC_ABI
 #define NBC_MAY_TEST_EACH 1

@@ -85,11 +85,12 @@ MPI_Info make_info(const struct line *line)
 
 /* What an MPI-2.2 lacks, or the nearest that it has. */
 
-/* MPICH2 1.4.1p1 ends the program in MPI_Comm_dup of a distributed graph without weights. */
+/* MPICH2 1.4.1p1, MPICH 3.3.2 and 3.4.1 end the program in MPI_Comm_dup of a distributed graph
+ * without weights. */
 static void dup_plainly(MPI_Comm comm, MPI_Comm *result)
 {
     int topology = MPI_UNDEFINED;
-#ifdef MPICH2_NUMVERSION
+#if defined MPICH2_NUMVERSION || (defined MPICH_NUMVERSION && MPICH_NUMVERSION < 40000000)
     MPI_Topo_test(comm, &topology);
 #endif
     if (topology == MPI_DIST_GRAPH)

@@ -101,7 +101,7 @@ expect "linked: tool in the program" link_program within "$scratch/inside.o" $sh
 sees "linked: tool in the program" within "" inside
 
 expect "the static library links" link_program static -DLINKED -L"$PWD/.libs" \
-    -l:lib$NBC_NAME.a $NBC_LDFLAGS
+    -l:lib$NBC_NAME.a $NBC_LDFLAGS $LIBS
 sees "the static library" static ""
 
 # A tool in such a program would stand beside nbcshim, not above it: it calls PMPI_X, which is the
