@@ -10,7 +10,6 @@
 #include "base/lock.h"
 #include "below/hook.h"
 #include "below/simulated.h"
-#include "op/mpi_transport.h"
 
 unsigned nbc_callback_polls;
 
@@ -27,9 +26,7 @@ static int poll_operations(void)
         return 0;
     unsigned completed = nbc_ncompleted;
     __atomic_store_n(&nbc_callback_polls, nbc_callback_polls + 1, __ATOMIC_RELAXED);
-    nbc_inside_mpi_loop = nbc_hook_has(NBC_HOOK_LOOKS);
     nbc_progress_below();
-    nbc_inside_mpi_loop = false;
     completed = nbc_ncompleted - completed;
     nbc_unlock();
     return (int)completed;

@@ -9,6 +9,7 @@
 #include "base/in_mpi.h"
 #include "base/lock.h"
 #include "base/settings.h"
+#include "below/hook.h"
 #include "below/next.h"
 #include "below/quirks.h"
 #include "comm/context.h"
@@ -360,13 +361,14 @@ static __attribute__((cold, noinline)) bool operation_give_up(struct nbc_request
 static NBC_PER_THREAD bool is_below;
 
 /* Polls an operation without a schedule. It may run callbacks of the program, without the lock
- * (MPI_Comm_idup): they may wait for operations of the MPI, and enter its loop again. */
+ * (MPI_Comm_idup): they may wait for operations, and enter the MPI's loop again. */
 static bool operation_poll_other(struct nbc_request *r)
 {
-    const bool before = is_below;
-    is_below = false;
+    const bool before = is_below, looks = nbc_inside_mpi_loop;
+    is_below = nbc_inside_mpi_loop = false;
     const bool over = r->run->poll(r->run, &r->error);
     is_below = before;
+    nbc_inside_mpi_loop = looks;
     return over;
 }
 
@@ -527,8 +529,9 @@ void nbc_progress_below(void)
     if (nbc_threaded)
         __atomic_fetch_add(&nbc_pauses, 1, __ATOMIC_RELAXED);
     is_below = true;
+    nbc_inside_mpi_loop = nbc_hook_has(NBC_HOOK_LOOKS);
     progress(NULL, 1);
-    is_below = false;
+    is_below = nbc_inside_mpi_loop = false;
 }
 
 void nbc_pause(int *spins)
