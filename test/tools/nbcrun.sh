@@ -316,6 +316,9 @@ prints "Python with this MPI" \
 prints "Python with another file of this name: its own one" \
     "$hydra -genv LD_PRELOAD $shim:$environment_mpi -n 2 $scratch/py_environment/python3 x" \
     "$nbcrun" --print "$hydra" -n 2 "$scratch/py_environment/python3" x
+printf '#!%s -u\n' "$scratch/py_environment/python3" >"$scratch/script" && chmod +x "$scratch/script"
+prints "a script of Python" "$hydra -genv LD_PRELOAD $shim:$environment_mpi -n 2 $scratch/script" \
+    "$nbcrun" --print "$hydra" -n 2 "$scratch/script"
 refuses "Python with another MPI" "*mpi4py of *python3 is linked with libmpi.so.99*libmpich.so.99*" \
     "$nbcrun" --print "$hydra" -n 2 "$scratch/py_b/python3" x
 make_mpi lost libmpi.so.19 && rm "$scratch/lost/mpi/libmpi.so.19" # MPICH may have a link of the name 12
