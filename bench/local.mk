@@ -15,8 +15,10 @@ libnbcbench_la_SOURCES = \
 	bench/native.c bench/native.def bench/native.h \
 	bench/runner.c bench/runner.h \
 	bench/sweep.c bench/sweep.h \
+	tools/call.c tools/call.h \
 	tools/emit.c tools/emit.h \
-	tools/meter.c tools/meter.h
+	tools/meter.c tools/meter.h \
+	tools/picture.c tools/picture.h
 bench_nbcbench_CPPFLAGS = -iquote $(srcdir)/bench -iquote $(srcdir)/test/mpi -iquote $(srcdir)/tools -iquote $(srcdir)/src -I$(srcdir)/include \
 	$(MPI_CPPFLAGS)
 bench_nbcbench_SOURCES = \

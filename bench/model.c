@@ -4,135 +4,62 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct nbc_type layout_byte = {1, 1, 0, 1, true};
-static const struct nbc_type layout_double = {8, 8, 0, 8, true};
+#include "picture.h"
+#include "select.h"
 
-/* Whether a side of the collective has counts and displacements. */
-static bool has_counts(enum nbc_coll coll, bool send)
+struct tool_call model_call(const struct operands *o)
 {
-    switch (coll) {
-    case NBC_ALLTOALLV:
-    case NBC_ALLTOALLW:
-    case NBC_NEIGHBOR_ALLTOALLV:
-    case NBC_NEIGHBOR_ALLTOALLW:
-        return true;
-    case NBC_GATHERV:
-    case NBC_ALLGATHERV:
-    case NBC_NEIGHBOR_ALLGATHERV:
-        return !send;
-    case NBC_SCATTERV:
-    case NBC_REDUCE_SCATTER:
-        return send;
-    default:
-        return false;
-    }
+    return (struct tool_call){.coll = o->coll,
+                              .size = o->size,
+                              .bytes = o->count * (int64_t)sizeof(double),
+                              .per_node = o->local ? 0 : 1};
 }
 
-static void fill_side(const struct operands *o, bool send, struct nbc_side *side)
+/* Sets the segment size of the call, too. */
+static const struct nbc_alg *algorithm_of(const struct operands *o, struct tool_call *call)
 {
-    side->type = send ? NBC_TYPE_SEND : NBC_TYPE_RECV;
-    side->count = o->count;
-    if (!has_counts(o->coll, send))
-        return;
-    side->counts = (struct nbc_ints){o->counts, sizeof *o->counts};
-    if (o->coll == NBC_REDUCE_SCATTER)
-        side->displs_implied = true;
-    else
-        side->displs = (struct nbc_ints){o->displs, sizeof *o->displs};
-}
-
-void model_shape(const struct operands *o, int rank, struct modelled *m)
-{
-    memset(m, 0, sizeof *m);
-    m->types[NBC_TYPE_BYTE] = layout_byte;
-    m->types[NBC_TYPE_SEND] = m->types[NBC_TYPE_RECV] = layout_double;
-    m->sources[0] = m->destinations[0] = (rank + o->size - 1) % o->size;
-    m->sources[1] = m->destinations[1] = (rank + 1) % o->size;
-    m->neighbors = (struct nbc_neighbors){m->sources, m->destinations, 2, 2, true};
-    m->shape = (struct nbc_shape){.coll = o->coll,
-                                  .rank = rank,
-                                  .size = o->size,
-                                  .commutative = true,
-                                  .local = o->local,
-                                  .types = m->types,
-                                  .ntypes = NBC_TYPE_FIRST_PEER,
-                                  .neighbors = &m->neighbors};
-    fill_side(o, true, &m->shape.send);
-    fill_side(o, false, &m->shape.recv);
-}
-
-struct nbc_sched *model_schedule(const struct operands *o, int rank)
-{
-    struct modelled m;
-    model_shape(o, rank, &m);
+    struct tool_rank r;
     const struct nbc_alg *alg = o->alg;
-    if (alg && nbc_alg_applies(alg, &m.shape))
-        m.shape.segment = o->segment;
+    if (!tool_rank_make(&r, call, 0))
+        return NULL;
+    if (alg && nbc_alg_applies(alg, &r.shape))
+        call->segment = o->segment;
     else /* it needs a node map, which only the library has: the one selected without a map */
-        alg = nbc_select(&m.shape, NULL, &nbc_default_rules, &m.shape.segment);
-    return nbc_build(alg->build, &m.shape);
+        alg = nbc_select(&r.shape, NULL, &nbc_default_rules, &call->segment);
+    tool_rank_free(&r);
+    return alg;
 }
 
 /* --- all ranks' graphs at once ---------------------------------------------------------------- */
 
-/* Start and end of each operation, in any unit, by relaxation until nothing changes. */
 struct graph {
-    struct nbc_sched **sched;
-    double **start, **end;
-    int size;
+    struct tool_call call;
+    struct tool_rank *ranks;
+    struct picture picture;
+    double *start, *end; /* of each operation of the picture, in any unit */
 };
-
-/* Finds the send that matches a receive: the k-th from one rank to another matches the k-th
- * receive. */
-static int matching_send(const struct nbc_sched *from, int to, int k)
-{
-    for (int id = 0; id < from->nops; id++)
-        if (from->ops[id].kind == NBC_OP_SEND && from->ops[id].peer == to && k-- == 0)
-            return id;
-    return -1;
-}
-
-/* Returns the match of a receive; NULL if there is none. */
-static double *start_of_send(const struct graph *g, int rank, int id)
-{
-    const struct nbc_sched *s = g->sched[rank];
-    int peer = s->ops[id].peer, k = 0;
-    for (int i = 0; i < id; i++)
-        k += s->ops[i].kind == NBC_OP_RECV && s->ops[i].peer == peer;
-    int sent = matching_send(g->sched[peer], rank, k);
-    return sent < 0 ? NULL : &g->start[peer][sent];
-}
 
 static void graph_free(struct graph *g)
 {
-    for (int r = 0; r < g->size; r++) {
-        if (g->sched)
-            nbc_sched_free(g->sched[r]);
-        if (g->start)
-            free(g->start[r]);
-        if (g->end)
-            free(g->end[r]);
-    }
-    free(g->sched);
+    picture_free(&g->picture);
+    tool_ranks_free(g->ranks, &g->call);
     free(g->start);
     free(g->end);
 }
 
 static bool graph_make(struct graph *g, const struct operands *o)
 {
-    *g = (struct graph){.size = o->size};
-    g->sched = calloc(g->size, sizeof *g->sched);
-    g->start = calloc(g->size, sizeof *g->start);
-    g->end = calloc(g->size, sizeof *g->end);
-    bool ok = g->sched && g->start && g->end;
-    for (int r = 0; ok && r < g->size; r++) {
-        g->sched[r] = model_schedule(o, r);
-        ok = g->sched[r] && (g->start[r] = calloc(g->sched[r]->nops + 1, sizeof(double))) &&
-             (g->end[r] = calloc(g->sched[r]->nops + 1, sizeof(double)));
+    *g = (struct graph){.call = model_call(o)};
+    const struct nbc_alg *alg = algorithm_of(o, &g->call);
+    g->ranks = alg ? tool_ranks_make(&g->call, alg) : NULL;
+    if (g->ranks && !picture_make(&g->picture, &g->call, g->ranks)) {
+        g->start = calloc(g->picture.nops + 1, sizeof *g->start);
+        g->end = calloc(g->picture.nops + 1, sizeof *g->end);
     }
-    if (!ok)
-        graph_free(g);
-    return ok;
+    if (g->start && g->end)
+        return true;
+    graph_free(g);
+    return false;
 }
 
 static bool raise_to(double *value, double least)
@@ -143,10 +70,31 @@ static bool raise_to(double *value, double least)
     return less;
 }
 
+static const struct nbc_op *op_at(const struct graph *g, int i)
+{
+    int rank = g->picture.rank[i];
+    return &g->ranks[rank].sched->ops[i - g->picture.first[rank]];
+}
+
+/* Raises the start of those successors of an operation which wait until it is done, and, by
+ * `issued`, of those which it issues. */
+static bool raise_successors(struct graph *g, int i, double done, double issued)
+{
+    int rank = g->picture.rank[i];
+    const struct nbc_op *op = op_at(g, i);
+    const int32_t *succ = g->ranks[rank].sched->succ + op->succ;
+    bool changed = false;
+    for (int k = 0; k < op->nsucc_issue + op->nsucc_done; k++)
+        changed |= raise_to(&g->start[g->picture.first[rank] + succ[k]],
+                            k < op->nsucc_issue ? issued : done);
+    return changed;
+}
+
 /* --- rounds ----------------------------------------------------------------------------------- */
 
 struct rounds {
-    struct nbc_sched *sched;
+    struct graph graph;
+    const struct nbc_sched *sched; /* of this rank */
     int *depth;
     int ndepths;
     char *temp;
@@ -156,84 +104,68 @@ struct rounds {
 
 /* The round of an operation is its start: one more than that of its predecessors. A message is sent
  * and received in the same round; otherwise two ranks could wait for later rounds of each other. */
-static bool deepen(struct graph *g, int rank)
+static bool deepen(struct graph *g, int i)
 {
-    const struct nbc_sched *s = g->sched[rank];
+    double *own = &g->start[i];
     bool changed = false;
-    for (int id = 0; id < s->nops; id++) {
-        const struct nbc_op *op = &s->ops[id];
-        double *own = &g->start[rank][id], *sent = NULL;
-        if (op->kind == NBC_OP_RECV)
-            sent = start_of_send(g, rank, id);
-        if (sent) {
-            changed |= raise_to(own, *sent);
-            changed |= raise_to(sent, *own);
-        }
-        for (int i = 0; i < op->nsucc_issue + op->nsucc_done; i++)
-            changed |=
-                raise_to(&g->start[rank][s->succ[op->succ + i]], *own + (i >= op->nsucc_issue));
+    if (g->picture.meets[i] >= 0) {
+        double *sent = &g->start[g->picture.meets[i]];
+        changed |= raise_to(own, *sent);
+        changed |= raise_to(sent, *own);
     }
-    return changed;
+    return raise_successors(g, i, *own + 1, *own) || changed;
 }
 
 /* Returns false if there are no such rounds, since each would have to follow another. */
 static bool find_rounds(struct graph *g)
 {
-    int turns = 2;
-    for (int r = 0; r < g->size; r++)
-        turns += g->sched[r]->nops;
+    int turns = 2 + g->picture.nops;
     for (bool changed = true; changed; turns--) {
         if (turns == 0)
             return false;
         changed = false;
-        for (int r = 0; r < g->size; r++)
-            changed |= deepen(g, r);
+        for (int i = 0; i < g->picture.nops; i++)
+            changed |= deepen(g, i);
     }
     return true;
 }
 
-/* Returns the rounds of this rank's operations; NULL if there are none, or memory ran out. */
-static int *depths(const struct operands *o, int *ndepths)
+/* Sets the rounds of this rank's operations. Returns false if there are none. */
+static bool set_depths(struct rounds *r, int first)
 {
-    struct graph g;
-    *ndepths = 0;
-    if (!graph_make(&g, o))
-        return NULL;
-    int n = g.sched[o->rank]->nops;
-    int *depth = find_rounds(&g) ? malloc((n + 1) * sizeof *depth) : NULL;
-    for (int id = 0; depth && id < n; id++) {
-        depth[id] = (int)g.start[o->rank][id];
-        if (depth[id] + 1 > *ndepths)
-            *ndepths = depth[id] + 1;
+    if (!find_rounds(&r->graph))
+        return false;
+    for (int id = 0; id < r->sched->nops; id++) {
+        r->depth[id] = (int)r->graph.start[first + id];
+        if (r->depth[id] + 1 > r->ndepths)
+            r->ndepths = r->depth[id] + 1;
     }
-    graph_free(&g);
-    return depth;
+    return true;
 }
 
 struct rounds *rounds_new(const struct operands *o, MPI_Comm comm)
 {
     struct rounds *r = calloc(1, sizeof *r);
-    if (!r)
+    if (!r || !graph_make(&r->graph, o)) {
+        free(r);
         return NULL;
+    }
     r->comm = comm;
-    r->sched = model_schedule(o, o->rank);
-    if (r->sched) {
-        r->depth = depths(o, &r->ndepths);
-        r->temp = malloc(r->sched->temp_bytes + 1);
-        r->requests = malloc((r->sched->nmsgs + 1) * sizeof *r->requests);
-    }
-    if (!r->sched || !r->depth || !r->temp || !r->requests) {
-        rounds_free(r);
-        return NULL;
-    }
-    return r;
+    r->sched = r->graph.ranks[o->rank].sched;
+    r->depth = malloc((r->sched->nops + 1) * sizeof *r->depth);
+    r->temp = malloc(r->sched->temp_bytes + 1);
+    r->requests = malloc((r->sched->nmsgs + 1) * sizeof *r->requests);
+    if (r->depth && r->temp && r->requests && set_depths(r, r->graph.picture.first[o->rank]))
+        return r;
+    rounds_free(r);
+    return NULL;
 }
 
 void rounds_free(struct rounds *r)
 {
     if (!r)
         return;
-    nbc_sched_free(r->sched);
+    graph_free(&r->graph);
     free(r->depth);
     free(r->temp);
     free(r->requests);
@@ -312,26 +244,15 @@ double wire_time(const struct wire *w, int64_t bytes)
     return w->point[i - 1].seconds + share * (w->point[i].seconds - w->point[i - 1].seconds);
 }
 
-static double arrival(const struct graph *g, const struct wire *w, int rank, int id)
+static bool relax(struct graph *g, const struct wire *w, int i)
 {
-    const double *sent = start_of_send(g, rank, id);
-    return sent ? *sent + wire_time(w, (int64_t)bytes_of(nbc_op_a(&g->sched[rank]->ops[id]))) : 0;
-}
-
-static bool relax(struct graph *g, const struct wire *w, int rank)
-{
-    const struct nbc_sched *s = g->sched[rank];
-    bool changed = false;
-    for (int id = 0; id < s->nops; id++) {
-        const struct nbc_op *op = &s->ops[id];
-        double end = g->start[rank][id];
-        if (op->kind == NBC_OP_RECV)
-            raise_to(&end, arrival(g, w, rank, id));
-        changed |= raise_to(&g->end[rank][id], end);
-        for (int i = op->nsucc_issue; i < op->nsucc_issue + op->nsucc_done; i++)
-            changed |= raise_to(&g->start[rank][s->succ[op->succ + i]], end);
-    }
-    return changed;
+    const struct nbc_op *op = op_at(g, i);
+    int sent = g->picture.meets[i];
+    double end = g->start[i];
+    if (sent >= 0)
+        raise_to(&end, g->start[sent] + wire_time(w, (int64_t)bytes_of(nbc_op_a(op))));
+    bool changed = raise_to(&g->end[i], end);
+    return raise_successors(g, i, end, 0) || changed;
 }
 
 double critical_path(const struct operands *o, const struct wire *w)
@@ -342,12 +263,11 @@ double critical_path(const struct operands *o, const struct wire *w)
         return 0;
     for (bool changed = true; changed;) {
         changed = false;
-        for (int r = 0; r < g.size; r++)
-            changed |= relax(&g, w, r);
+        for (int i = 0; i < g.picture.nops; i++)
+            changed |= relax(&g, w, i);
     }
-    for (int r = 0; r < g.size; r++)
-        for (int id = 0; id < g.sched[r]->nops; id++)
-            raise_to(&longest, g.end[r][id]);
+    for (int i = 0; i < g.picture.nops; i++)
+        raise_to(&longest, g.end[i]);
     graph_free(&g);
     return longest;
 }

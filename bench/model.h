@@ -4,22 +4,11 @@
 #ifndef NBC_BENCH_MODEL_H
 #define NBC_BENCH_MODEL_H
 
+#include "call.h"
 #include "cases.h"
-#include "sched.h"
-#include "select.h"
 
-/* The shape that the shim makes for these operands on a rank, with its arrays. */
-struct modelled {
-    struct nbc_shape shape;
-    struct nbc_type types[NBC_TYPE_FIRST_PEER];
-    struct nbc_neighbors neighbors;
-    int sources[2], destinations[2];
-};
-
-void model_shape(const struct operands *o, int rank, struct modelled *m);
-
-/* Returns the schedule that the shim runs for them (operands_ask). */
-struct nbc_sched *model_schedule(const struct operands *o, int rank);
+/* The call that the operands describe, for the shapes and schedules of all ranks. */
+struct tool_call model_call(const struct operands *o);
 
 /* Rounds: all operations of one depth of the graph are posted at once; the round ends when
  * MPI_Testall over an array, rebuilt for each round, succeeds (Hoefler, Lumsdaine, Rehm,

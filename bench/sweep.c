@@ -53,13 +53,17 @@ int sweep(struct operands *o, int samples, enum variant v, bool selected,
           struct contender contenders[SWEEP_MOST])
 {
     struct entrant *entrants = calloc(SWEEP_MOST, sizeof *entrants);
-    struct modelled m;
+    struct tool_call call = model_call(o);
+    struct tool_rank rank;
     int n = 0, calls = 0;
-    model_shape(o, o->rank, &m);
-    m.shape.by_mpi = !variant_is_persistent(v);
-    for (int i = selected ? -1 : 0; entrants && i < nbc_nalgs && n < SWEEP_MOST; i++) {
+    if (!entrants || !tool_rank_make(&rank, &call, o->rank)) {
+        free(entrants);
+        return 0;
+    }
+    rank.shape.by_mpi = !variant_is_persistent(v);
+    for (int i = selected ? -1 : 0; i < nbc_nalgs && n < SWEEP_MOST; i++) {
         const struct nbc_alg *alg = i < 0 ? NULL : &nbc_algs[i];
-        if (alg && (alg->coll != o->coll || !nbc_alg_applies(alg, &m.shape)))
+        if (alg && (alg->coll != o->coll || !nbc_alg_applies(alg, &rank.shape)))
             continue;
         if (!entrant_make(&entrants[n], o, v, alg))
             continue;
@@ -74,13 +78,18 @@ int sweep(struct operands *o, int samples, enum variant v, bool selected,
         contenders[i].median = quartiles_of(entrants[i].r.sample, samples).median;
         entrant_free(&entrants[i]);
     }
+    tool_rank_free(&rank);
     free(entrants);
     return n;
 }
 
 int64_t sweep_bytes(const struct operands *o)
 {
-    struct modelled m;
-    model_shape(o, o->rank, &m);
-    return nbc_shape_bytes(&m.shape);
+    struct tool_call call = model_call(o);
+    struct tool_rank rank;
+    if (!tool_rank_make(&rank, &call, o->rank))
+        return -1;
+    int64_t bytes = nbc_shape_bytes(&rank.shape);
+    tool_rank_free(&rank);
+    return bytes;
 }

@@ -6,10 +6,8 @@ bin_PROGRAMS += tools/nbcinfo
 tools_nbcinfo_CPPFLAGS = -iquote $(srcdir)/tools -iquote $(srcdir)/src -I$(srcdir)/include \
 	$(MPI_CPPFLAGS)
 tools_nbcinfo_SOURCES = \
-	tools/call.c tools/call.h \
 	tools/info/info.h tools/info/installed.c tools/info/predicted.c \
 	tools/nbcinfo.c \
-	tools/picture.c tools/picture.h \
 	tools/sched_print.c tools/sched_print.h
 # --selftest makes the cases of the tests, and measures what nbcbench measures.
 if !SIMULATED
@@ -31,7 +29,10 @@ tools_nbcinfo_SOURCES += \
 	tools/selftest/times.c
 tools_nbcinfo_LDADD = $(bench_nbcbench_LDADD)
 else
-tools_nbcinfo_SOURCES += tools/emit.c tools/emit.h
+tools_nbcinfo_SOURCES += \
+	tools/call.c tools/call.h \
+	tools/emit.c tools/emit.h \
+	tools/picture.c tools/picture.h
 tools_nbcinfo_LDADD = lib@NBC_NAME@.la libnbc_core.la $(MPI_LIBS)
 endif
 
