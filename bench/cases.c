@@ -6,14 +6,14 @@
 #include "nbcshim.h"
 #include "select.h"
 
-static int blocks_of(const struct operands *o)
+int operands_blocks(const struct operands *o)
 {
     return nbc_coll_is_neighborhood(o->coll) ? 2 : o->size;
 }
 
 size_t operands_doubles(const struct operands *o)
 {
-    return (size_t)blocks_of(o) * o->count + 1;
+    return (size_t)operands_blocks(o) * o->count + 1;
 }
 
 /* Asks once: all measured communicators have all ranks. */
@@ -41,7 +41,7 @@ bool operands_make(struct operands *o, enum nbc_coll coll, MPI_Comm comm, int co
     MPI_Comm_rank(comm, &o->rank);
     MPI_Comm_size(comm, &o->size);
     o->local = on_one_node(comm);
-    int blocks = blocks_of(o);
+    int blocks = operands_blocks(o);
     size_t doubles = operands_doubles(o);
     o->send = malloc(doubles * sizeof *o->send);
     o->recv = calloc(doubles, sizeof *o->recv);

@@ -35,6 +35,9 @@ void operands_free(struct operands *o);
 /* Sets o->alg and o->segment to those that the shim selects for these operands. */
 void operands_ask(struct operands *o);
 
+/* Returns the number of blocks in the larger buffer: one for each rank or neighbor. */
+int operands_blocks(const struct operands *o);
+
 /* Returns the number of doubles in each buffer, which suffices for the larger side. */
 size_t operands_doubles(const struct operands *o);
 

@@ -31,53 +31,27 @@ struct cell {
 
 static int64_t blocks_read(const struct operands *o)
 {
-    bool root = o->rank == 0;
-    switch (o->coll) {
-    case NBC_BARRIER:
+    const uint32_t for_each = NBC_BIT(SCATTER) | NBC_BIT(SCATTERV) | NBC_BIT(ALLTOALL) |
+                              NBC_BIT(ALLTOALLV) | NBC_BIT(ALLTOALLW) | NBC_BIT(REDUCE_SCATTER) |
+                              NBC_BIT(REDUCE_SCATTER_BLOCK) | NBC_BIT(NEIGHBOR_ALLTOALL) |
+                              NBC_BIT(NEIGHBOR_ALLTOALLV) | NBC_BIT(NEIGHBOR_ALLTOALLW);
+    bool from_root = nbc_coll_has_root(o->coll) && !nbc_coll_is_to_root(o->coll);
+    if (o->coll == NBC_BARRIER || (from_root && o->rank != 0))
         return 0;
-    case NBC_BCAST:
-        return root;
-    case NBC_SCATTER:
-    case NBC_SCATTERV:
-        return root ? o->size : 0;
-    case NBC_ALLTOALL:
-    case NBC_ALLTOALLV:
-    case NBC_ALLTOALLW:
-    case NBC_REDUCE_SCATTER:
-    case NBC_REDUCE_SCATTER_BLOCK:
-        return o->size;
-    case NBC_NEIGHBOR_ALLTOALL:
-    case NBC_NEIGHBOR_ALLTOALLV:
-    case NBC_NEIGHBOR_ALLTOALLW:
-        return 2;
-    default:
-        return 1;
-    }
+    return for_each >> o->coll & 1 ? operands_blocks(o) : 1;
 }
 
 static int64_t blocks_written(const struct operands *o)
 {
-    bool root = o->rank == 0;
-    switch (o->coll) {
-    case NBC_BARRIER:
+    const uint32_t of_each = NBC_BIT(GATHER) | NBC_BIT(GATHERV) | NBC_BIT(ALLGATHER) |
+                             NBC_BIT(ALLGATHERV) | NBC_BIT(ALLTOALL) | NBC_BIT(ALLTOALLV) |
+                             NBC_BIT(ALLTOALLW);
+    bool all_but_first = o->coll == NBC_BCAST || o->coll == NBC_EXSCAN;
+    if (o->coll == NBC_BARRIER || (all_but_first && o->rank == 0) ||
+        (nbc_coll_is_to_root(o->coll) && o->rank != 0))
         return 0;
-    case NBC_BCAST:
-    case NBC_EXSCAN:
-        return !root;
-    case NBC_REDUCE:
-        return root;
-    case NBC_GATHER:
-    case NBC_GATHERV:
-        return root ? o->size : 0;
-    case NBC_ALLGATHER:
-    case NBC_ALLGATHERV:
-    case NBC_ALLTOALL:
-    case NBC_ALLTOALLV:
-    case NBC_ALLTOALLW:
-        return o->size;
-    default:
-        return nbc_coll_is_neighborhood(o->coll) ? 2 : 1;
-    }
+    bool many = of_each >> o->coll & 1 || nbc_coll_is_neighborhood(o->coll);
+    return many ? operands_blocks(o) : 1;
 }
 
 static size_t buffer_bytes(const struct operands *o)

@@ -67,6 +67,16 @@ bool nbc_coll_has_edges(enum nbc_coll coll)
     return nbc_coll_is_neighborhood(coll) || alltoall >> coll & 1;
 }
 
+bool nbc_coll_has_counts(enum nbc_coll coll, bool send)
+{
+    const uint32_t both = NBC_BIT(ALLTOALLV) | NBC_BIT(ALLTOALLW) | NBC_BIT(NEIGHBOR_ALLTOALLV) |
+                          NBC_BIT(NEIGHBOR_ALLTOALLW);
+    const uint32_t one =
+        send ? NBC_BIT(SCATTERV) | NBC_BIT(REDUCE_SCATTER)
+             : NBC_BIT(GATHERV) | NBC_BIT(ALLGATHERV) | NBC_BIT(NEIGHBOR_ALLGATHERV);
+    return (both | one) >> coll & 1;
+}
+
 bool nbc_coll_has_types(enum nbc_coll coll)
 {
     return coll == NBC_ALLTOALLW || coll == NBC_NEIGHBOR_ALLTOALLW;

@@ -68,6 +68,10 @@ bool nbc_coll_reduces(enum nbc_coll coll);
 /* Whether patterns are for it (pattern.h): neighborhoods, alltoall, alltoallv and alltoallw. */
 bool nbc_coll_has_edges(enum nbc_coll coll);
 
+/* Whether the arguments of the side that sends, or of that which receives, have an array of counts.
+ */
+bool nbc_coll_has_counts(enum nbc_coll coll, bool send);
+
 /* Whether the call passes one datatype per peer (the w collectives). */
 bool nbc_coll_has_types(enum nbc_coll coll);
 

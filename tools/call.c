@@ -4,32 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which sides of a collective have an array of counts, and whether it has displacements too. */
-struct arrays {
-    bool send, recv, displs;
-};
-
-static struct arrays arrays_of(enum nbc_coll coll)
-{
-    switch (coll) {
-    case NBC_SCATTERV:
-        return (struct arrays){.send = true, .displs = true};
-    case NBC_GATHERV:
-    case NBC_ALLGATHERV:
-    case NBC_NEIGHBOR_ALLGATHERV:
-        return (struct arrays){.recv = true, .displs = true};
-    case NBC_ALLTOALLV:
-    case NBC_ALLTOALLW:
-    case NBC_NEIGHBOR_ALLTOALLV:
-    case NBC_NEIGHBOR_ALLTOALLW:
-        return (struct arrays){.send = true, .recv = true, .displs = true};
-    case NBC_REDUCE_SCATTER:
-        return (struct arrays){.send = true};
-    default:
-        return (struct arrays){0};
-    }
-}
-
 static int root_of(const struct tool_call *call, int id)
 {
     if (!nbc_coll_has_root(call->coll) || !call->remote_size || id >= call->size)
@@ -77,14 +51,14 @@ static bool make_arrays(struct tool_rank *r, int64_t count, int64_t unit)
     return true;
 }
 
-static void make_side(struct tool_rank *r, struct nbc_side *side, bool array, bool displs)
+static void make_side(struct tool_rank *r, struct nbc_side *side, bool send)
 {
-    if (!array)
+    if (!nbc_coll_has_counts(r->shape.coll, send))
         return;
     side->counts = (struct nbc_ints){r->counts, 8};
-    if (displs)
+    side->displs_implied = r->shape.coll == NBC_REDUCE_SCATTER;
+    if (!side->displs_implied)
         side->displs = (struct nbc_ints){r->displs, 8};
-    side->displs_implied = !displs;
 }
 
 /* In a reduce_scatter on an intercommunicator each group divides the whole vector in its own way.
@@ -168,10 +142,9 @@ bool tool_rank_make(struct tool_rank *r, const struct tool_call *call, int id)
             .eager = call->eager,
         }};
     struct nbc_shape *s = &r->shape;
-    struct arrays arrays = arrays_of(call->coll);
     int64_t count = call->coll == NBC_BARRIER ? 0 : count_of(s, call->bytes / size);
     bool w = nbc_coll_has_types(call->coll);
-    bool any = arrays.send || arrays.recv;
+    bool any = nbc_coll_has_counts(call->coll, true) || nbc_coll_has_counts(call->coll, false);
     if (!make_types(r, size) || (any && !make_arrays(r, count, w ? size : 1))) {
         tool_rank_free(r);
         return false;
@@ -179,8 +152,8 @@ bool tool_rank_make(struct tool_rank *r, const struct tool_call *call, int id)
     make_nodes(r, call);
     s->send = (struct nbc_side){.count = count, .type = NBC_TYPE_SEND};
     s->recv = (struct nbc_side){.count = count, .type = NBC_TYPE_RECV};
-    make_side(r, &s->send, arrays.send, arrays.displs);
-    make_side(r, &s->recv, arrays.recv, arrays.displs);
+    make_side(r, &s->send, true);
+    make_side(r, &s->recv, false);
     if (w) {
         s->send.peer_types = s->send.displs_bytes = true;
         s->recv.peer_types = s->recv.displs_bytes = true;

@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include "info/info.h"
 
-#include <ctype.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -12,6 +11,8 @@
 
 #include "config.h"
 #include "nbcshim.h"
+
+#include "rules.h"
 
 #ifdef NBC_SELFTEST
 #include "selftest/selftest.h"
@@ -25,22 +26,9 @@ int info_fail(const char *what, const char *why)
     return 2;
 }
 
-/* Reads a number with an optional suffix K, M or G. */
 bool info_read_number(const char *word, int64_t most, int64_t *number)
 {
-    static const char units[] = "KMG";
-    char *end;
-    long long n = strtoll(word, &end, 10);
-    const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
-    if (end == word || n < 0 || (*end && (!unit || end[1])))
-        return false;
-    for (int i = 0; unit && i <= unit - units; i++) {
-        if (n > LLONG_MAX / 1024)
-            return false;
-        n *= 1024;
-    }
-    *number = n;
-    return n <= most;
+    return nbc_number(&word, number) && !*word && *number <= most;
 }
 
 /* --- the command line ------------------------------------------------------------------------- */

@@ -9,21 +9,6 @@ const char call_too_large[] = "too large";
 
 /* --- arguments -------------------------------------------------------------------------------- */
 
-/* The sides of the collective that have counts and displacements. */
-static const struct {
-    bool send, recv;
-} counted[NBC_NCOLLS] = {
-    [NBC_GATHERV] = {false, true},
-    [NBC_SCATTERV] = {true, false},
-    [NBC_ALLGATHERV] = {false, true},
-    [NBC_ALLTOALLV] = {true, true},
-    [NBC_ALLTOALLW] = {true, true},
-    [NBC_REDUCE_SCATTER] = {true, false},
-    [NBC_NEIGHBOR_ALLGATHERV] = {false, true},
-    [NBC_NEIGHBOR_ALLTOALLV] = {true, true},
-    [NBC_NEIGHBOR_ALLTOALLW] = {true, true},
-};
-
 static bool make_counts(struct arguments *a, int64_t count)
 {
     size_t n = (size_t)a->call.size + 2;
@@ -59,16 +44,16 @@ bool arguments_make(struct arguments *a, const struct call *call)
     a->types[NBC_TYPE_BYTE] = (struct nbc_type){1, 1, 0, 1, true};
     a->send = (struct nbc_side){.type = NBC_TYPE_SEND, .count = call->bytes / size};
     a->recv = (struct nbc_side){.type = NBC_TYPE_RECV, .count = call->bytes / size};
-    if (counted[call->coll].send || counted[call->coll].recv) {
-        if (!make_counts(a, call->bytes / size)) {
-            arguments_free(a);
-            return false;
-        }
-        if (counted[call->coll].send)
-            use_counts(a, &a->send);
-        if (counted[call->coll].recv)
-            use_counts(a, &a->recv);
+    bool send = nbc_coll_has_counts(call->coll, true),
+         recv = nbc_coll_has_counts(call->coll, false);
+    if ((send || recv) && !make_counts(a, call->bytes / size)) {
+        arguments_free(a);
+        return false;
     }
+    if (send)
+        use_counts(a, &a->send);
+    if (recv)
+        use_counts(a, &a->recv);
     return true;
 }
 

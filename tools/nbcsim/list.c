@@ -1,29 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "list.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool read_number(const char **text, int64_t *number)
-{
-    static const char units[] = "KMG";
-    char *end;
-    errno = 0;
-    long long n = strtoll(*text, &end, 10);
-    if (end == *text || errno || n < 0)
-        return false;
-    const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
-    for (int i = 0; unit && i <= unit - units; i++) {
-        if (n > INT64_MAX / 1024)
-            return false;
-        n *= 1024;
-    }
-    *text = end + (unit != NULL);
-    *number = n;
-    return true;
-}
+#include "rules.h"
 
 static bool list_add(struct list *list, int64_t number)
 {
@@ -50,13 +31,13 @@ bool list_read(struct list *list, const char *text)
 {
     for (;; text++) {
         int64_t from, to, factor = 2;
-        if (!read_number(&text, &from))
+        if (!nbc_number(&text, &from))
             return false;
         if (strncmp(text, "..", 2) == 0) {
             text += 2;
-            if (!read_number(&text, &to))
+            if (!nbc_number(&text, &to))
                 return false;
-            if (*text == ':' && (text++, !read_number(&text, &factor)))
+            if (*text == ':' && (text++, !nbc_number(&text, &factor)))
                 return false;
             if (!add_range(list, from, to, factor))
                 return false;
