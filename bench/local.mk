@@ -30,7 +30,7 @@ bench_nbcbench_SOURCES = \
 	bench/outstanding.c \
 	bench/overlap.c \
 	bench/plot.c bench/plot.h \
-	bench/routines.h bench/routines_comms.c bench/routines_messages.c bench/routines_storage.c \
+	bench/routines.c bench/routines.def bench/routines.h \
 	bench/time.c \
 	bench/untouched.c \
 	test/mpi/common/device.c test/mpi/common/device.h \

@@ -13,35 +13,34 @@ struct side {
     int peer; /* the other rank of the pair, or -1 */
     const char *path;
 #if MPI_VERSION * 10 + MPI_SUBVERSION >= 31
-    MPI_Comm comm;
+    MPI_Comm comm, made;
     MPI_Group group;
     MPI_Info info;
     MPI_Request requests[2];
+    MPI_Message message;
+    MPI_Errhandler handler;
+    MPI_Datatype type;
+    MPI_Op op;
     MPI_Win win;
     MPI_File file;
-    int keyval;
+    MPI_Offset position;
+    int keyval, flag, n, which[2];
     void *memory;
+    char text[MPI_MAX_ERROR_STRING];
 #endif
 };
 
 struct routine {
-    const char *name;              /* its calls, and a remark after a blank */
-    int (*run)(struct side *s);    /* returns an error code */
+    const char *group, *name;      /* its calls, and a remark after a blank */
+    int (*run)(struct side *s);    /* returns 0, or another number if a call fails */
     int (*set_up)(struct side *s); /* may be NULL, as may tear_down */
     void (*tear_down)(struct side *s);
     int ranks; /* that it needs; 0: any number */
     bool sized;
 };
 
-#define ROW(calls, function, ...)                   \
-    {                                               \
-        .name = calls, .run = function, __VA_ARGS__ \
-    }
-#define AROUND(before, after) .set_up = before, .tear_down = after
-
-/* Ended by a routine without a name; empty before MPI-3.1. That of files is empty also if the MPI
- * has no files. */
-extern const struct routine communicator_routines[], message_routines[], request_routines[],
-    local_routines[], window_routines[], file_routines[];
+/* Those of routines.def, ended by one without a name; none before MPI-3.1, and none of files if the
+ * MPI has no files. */
+extern const struct routine routines[];
 
 #endif

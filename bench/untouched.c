@@ -337,23 +337,19 @@ static void measure_collectives(struct bench *b, const char *group)
     }
 }
 
-static void measure_routines(struct bench *b, const char *group, const struct routine *list)
+static void measure_routines(struct bench *b, const char *group)
 {
     enum { FEW = 8 }; /* bytes of the calls that are measured for one size */
-    for (const struct routine *r = list; r->name; r++)
-        for (int i = 0; r->ranks <= b->size && i < (r->sized ? b->nsizes : 1); i++)
+    for (const struct routine *r = routines; r->name; r++)
+        for (int i = 0;
+             strcmp(r->group, group) == 0 && r->ranks <= b->size && i < (r->sized ? b->nsizes : 1);
+             i++)
             try_cell(b, group, r, NBC_ALLREDUCE, r->sized ? b->sizes[i] : FEW);
 }
 
-static const struct {
-    const char *name;
-    const struct routine *list; /* NULL: the blocking collectives */
-} groups[] = {
-    {"collectives", NULL},          {"communicators", communicator_routines},
-    {"messages", message_routines}, {"requests", request_routines},
-    {"local", local_routines},      {"windows", window_routines},
-    {"files", file_routines},
-};
+/* The first one is that of the blocking collectives, the others are those of routines.def. */
+static const char *const groups[] = {"collectives", "communicators", "messages", "requests",
+                                     "local",       "windows",       "files"};
 
 enum { NGROUPS = sizeof groups / sizeof *groups };
 
@@ -381,7 +377,7 @@ static void remove_files(const struct bench *b)
 bool untouched_group_exists(const char *name)
 {
     for (int i = 0; i < NGROUPS; i++)
-        if (strcmp(groups[i].name, name) == 0)
+        if (strcmp(groups[i], name) == 0)
             return true;
     return false;
 }
@@ -412,12 +408,12 @@ void measure_untouched(struct bench *b)
         meter_begin(0, true);
     }
     for (int i = 0; i < NGROUPS; i++) {
-        if (!is_wanted(b, groups[i].name))
+        if (!is_wanted(b, groups[i]))
             continue;
-        if (groups[i].list)
-            measure_routines(b, groups[i].name, groups[i].list);
+        if (i == 0)
+            measure_collectives(b, groups[i]);
         else
-            measure_collectives(b, groups[i].name);
+            measure_routines(b, groups[i]);
     }
     meter_end();
     remove_files(b);

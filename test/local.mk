@@ -127,7 +127,7 @@ $(TEST_LOGS): | config.h
 # What instructions.sh counts; a program and not a wrapper script of libtool.
 test_tools_instructions_CPPFLAGS = $(bench_nbcbench_CPPFLAGS)
 test_tools_instructions_SOURCES = \
-	bench/routines.h bench/routines_comms.c bench/routines_messages.c bench/routines_storage.c \
+	bench/routines.c bench/routines.def bench/routines.h \
 	test/tools/instructions.c
 test_tools_instructions_LDADD = $(bench_nbcbench_LDADD)
 test_tools_instructions_LDFLAGS = $(AM_LDFLAGS) -no-install
