@@ -31,85 +31,50 @@ static char *in, *out;
 static int *counts, *displs;
 static MPI_Datatype *types;
 
-struct row {
-    const char *name;
-    bool blocks; /* the bytes are of one block, of which there is one for each rank */
-    bool empty;  /* there is only one size */
-    void (*native)(int n);
-    void (*start)(int n, MPI_Request *request);
-};
-
-#define ROW(name, CALL, START)                            \
-    static void native_##name(int n)                      \
-    {                                                     \
-        (void)n;                                          \
-        PMPI_##CALL;                                      \
-    }                                                     \
-    static void start_##name(int n, MPI_Request *request) \
-    {                                                     \
-        (void)n;                                          \
-        MPI_I##START;                                     \
-    }
-
 /* Reductions are of doubles, so that no size has a fraction of one. */
-#define DOUBLES (n / 8), MPI_DOUBLE, MPI_SUM
+#define BUFFER out, n, MPI_BYTE
+#define S_BLOCK in, n, MPI_BYTE
+#define R_BLOCK out, n, MPI_BYTE
+#define S_VECTOR in, counts, displs, MPI_BYTE
+#define R_VECTOR out, counts, displs, MPI_BYTE
+#define S_TYPES in, counts, displs, types
+#define R_TYPES out, counts, displs, types
+#define S_ADDRESSES in, counts, NULL, types
+#define R_ADDRESSES out, counts, NULL, types
+#define VECTOR in, out, n / 8, MPI_DOUBLE, MPI_SUM
+#define OF_BLOCK VECTOR
+#define OF_BLOCKS in, out, counts, MPI_DOUBLE, MPI_SUM
+#define ROOT 0
 
-ROW(barrier, Barrier(MPI_COMM_WORLD), barrier(MPI_COMM_WORLD, request))
-ROW(bcast, Bcast(out, n, MPI_BYTE, 0, MPI_COMM_WORLD),
-    bcast(out, n, MPI_BYTE, 0, MPI_COMM_WORLD, request))
-ROW(gather, Gather(in, n, MPI_BYTE, out, n, MPI_BYTE, 0, MPI_COMM_WORLD),
-    gather(in, n, MPI_BYTE, out, n, MPI_BYTE, 0, MPI_COMM_WORLD, request))
-ROW(scatter, Scatter(in, n, MPI_BYTE, out, n, MPI_BYTE, 0, MPI_COMM_WORLD),
-    scatter(in, n, MPI_BYTE, out, n, MPI_BYTE, 0, MPI_COMM_WORLD, request))
-ROW(allgather, Allgather(in, n, MPI_BYTE, out, n, MPI_BYTE, MPI_COMM_WORLD),
-    allgather(in, n, MPI_BYTE, out, n, MPI_BYTE, MPI_COMM_WORLD, request))
-ROW(alltoall, Alltoall(in, n, MPI_BYTE, out, n, MPI_BYTE, MPI_COMM_WORLD),
-    alltoall(in, n, MPI_BYTE, out, n, MPI_BYTE, MPI_COMM_WORLD, request))
-ROW(reduce, Reduce(in, out, DOUBLES, 0, MPI_COMM_WORLD),
-    reduce(in, out, DOUBLES, 0, MPI_COMM_WORLD, request))
-ROW(allreduce, Allreduce(in, out, DOUBLES, MPI_COMM_WORLD),
-    allreduce(in, out, DOUBLES, MPI_COMM_WORLD, request))
-ROW(reduce_scatter_block, Reduce_scatter_block(in, out, DOUBLES, MPI_COMM_WORLD),
-    reduce_scatter_block(in, out, DOUBLES, MPI_COMM_WORLD, request))
-#define BYTES counts, displs, MPI_BYTE
-
-ROW(gatherv, Gatherv(in, n, MPI_BYTE, out, BYTES, 0, MPI_COMM_WORLD),
-    gatherv(in, n, MPI_BYTE, out, BYTES, 0, MPI_COMM_WORLD, request))
-ROW(scatterv, Scatterv(in, BYTES, out, n, MPI_BYTE, 0, MPI_COMM_WORLD),
-    scatterv(in, BYTES, out, n, MPI_BYTE, 0, MPI_COMM_WORLD, request))
-ROW(allgatherv, Allgatherv(in, n, MPI_BYTE, out, BYTES, MPI_COMM_WORLD),
-    allgatherv(in, n, MPI_BYTE, out, BYTES, MPI_COMM_WORLD, request))
-ROW(alltoallv, Alltoallv(in, BYTES, out, BYTES, MPI_COMM_WORLD),
-    alltoallv(in, BYTES, out, BYTES, MPI_COMM_WORLD, request))
-ROW(alltoallw, Alltoallw(in, counts, displs, types, out, counts, displs, types, MPI_COMM_WORLD),
-    alltoallw(in, counts, displs, types, out, counts, displs, types, MPI_COMM_WORLD, request))
-ROW(reduce_scatter, Reduce_scatter(in, out, counts, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD),
-    reduce_scatter(in, out, counts, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, request))
-ROW(exscan, Exscan(in, out, DOUBLES, MPI_COMM_WORLD),
-    exscan(in, out, DOUBLES, MPI_COMM_WORLD, request))
-ROW(scan, Scan(in, out, DOUBLES, MPI_COMM_WORLD), scan(in, out, DOUBLES, MPI_COMM_WORLD, request))
-
-#define FUNCTIONS(name) native_##name, start_##name
-
-static const struct row rows[] = {
-    {"barrier", false, true, FUNCTIONS(barrier)},
-    {"bcast", false, false, FUNCTIONS(bcast)},
-    {"gather", true, false, FUNCTIONS(gather)},
-    {"gatherv", true, false, FUNCTIONS(gatherv)},
-    {"scatter", true, false, FUNCTIONS(scatter)},
-    {"scatterv", true, false, FUNCTIONS(scatterv)},
-    {"allgather", true, false, FUNCTIONS(allgather)},
-    {"allgatherv", true, false, FUNCTIONS(allgatherv)},
-    {"alltoall", true, false, FUNCTIONS(alltoall)},
-    {"alltoallv", true, false, FUNCTIONS(alltoallv)},
-    {"alltoallw", true, false, FUNCTIONS(alltoallw)},
-    {"reduce", false, false, FUNCTIONS(reduce)},
-    {"allreduce", false, false, FUNCTIONS(allreduce)},
-    {"reduce_scatter_block", true, false, FUNCTIONS(reduce_scatter_block)},
-    {"reduce_scatter", true, false, FUNCTIONS(reduce_scatter)},
-    {"scan", false, false, FUNCTIONS(scan)},
-    {"exscan", false, false, FUNCTIONS(exscan)},
+enum coll {
+    BARRIER,
+#define CALL(NAME, ...) NAME,
+#include "common/collectives.def"
+#undef CALL
 };
+
+static const char *const names[] = {
+    "barrier",
+#define CALL(NAME, Name, name, ...) #name,
+#include "common/collectives.def"
+#undef CALL
+};
+
+static void start(enum coll coll, bool native, int n, MPI_Request *request)
+{
+    switch (coll) {
+    case BARRIER:
+        native ? PMPI_Barrier(MPI_COMM_WORLD) : MPI_Ibarrier(MPI_COMM_WORLD, request);
+        break;
+#define CALL(NAME, Name, name, ...)                                 \
+    case NAME:                                                      \
+        native ? PMPI_##Name(__VA_ARGS__, MPI_COMM_WORLD)           \
+               : MPI_I##name(__VA_ARGS__, MPI_COMM_WORLD, request); \
+        break;
+#include "common/collectives.def"
+#undef CALL
+    }
+}
 
 static void set_blocks(int n)
 {
@@ -133,28 +98,25 @@ static double start_together(void)
     return begin;
 }
 
-static double measure(const struct row *row, bool native, int n)
+static double measure(enum coll coll, bool native, int n)
 {
-    MPI_Request request;
-    set_blocks(row->start == start_reduce_scatter ? n / 8 : n);
+    MPI_Request request = MPI_REQUEST_NULL;
+    set_blocks(coll == REDUCE_SCATTER ? n / 8 : n);
     double last, begin = start_together();
-    if (native) {
-        row->native(n);
-    } else {
-        row->start(n, &request);
+    start(coll, native, n, &request);
+    if (!native)
         MPI_Wait(&request, MPI_STATUS_IGNORE);
-    }
     double mine = PMPI_Wtime() - begin;
     PMPI_Allreduce(&mine, &last, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return last;
 }
 
-static bool fits(const struct row *row, double n)
+static bool fits(enum coll coll, double n)
 {
-    double most = row->blocks ? n * size : n;
-    bool to_each = strncmp(row->name, "alltoall", strlen("alltoall")) == 0;
-    bool prefix = row->start == start_scan || row->start == start_exscan;
-    if (size > MANY && (n > MOST_OF_MANY || prefix || (to_each && n > MOST_TO_EACH)))
+    bool vector = coll == BCAST || coll == REDUCE || coll == ALLREDUCE || coll >= SCAN;
+    bool to_each = coll >= ALLTOALL && coll <= ALLTOALLW;
+    double most = vector ? n : n * size;
+    if (size > MANY && (n > MOST_OF_MANY || coll >= SCAN || (to_each && n > MOST_TO_EACH)))
         return false;
     return most <= MOST_OF_RANK && most * size <= MOST_OF_ALL;
 }
@@ -174,14 +136,14 @@ int main(int argc, char **argv)
     types = calloc((size_t)size, sizeof *types);
     if (!in || !out || !counts || !displs || !types)
         MPI_Abort(MPI_COMM_WORLD, 1);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        for (int k = 2; k < argc; k++) {
-            int n = rows[i].empty ? 0 : atoi(argv[k]);
-            if ((rows[i].empty && k > 2) || !fits(&rows[i], n))
+    for (enum coll coll = BARRIER; coll <= EXSCAN; coll++) /* neighborhoods need a topology */
+        for (int k = 2; k < (coll == BARRIER ? 3 : argc); k++) {
+            int n = coll == BARRIER ? 0 : atoi(argv[k]);
+            if (!fits(coll, n))
                 continue;
-            double seconds = measure(&rows[i], native, n);
+            double seconds = measure(coll, native, n);
             if (rank == 0)
-                printf("%s %s %d %d %.9f\n", argv[1], rows[i].name, size, n, seconds);
+                printf("%s %s %d %d %.9f\n", argv[1], names[coll], size, n, seconds);
         }
     free(in);
     free(out);
