@@ -268,6 +268,17 @@ for runs in 0 x ''; do
     result $? "--runs=$runs is refused"
 done
 
+# A signal ends the job of the run, and is not waited out.
+tools/nbcrun --library="$library" --compare sh -c 'echo $$ >"$0.part"; mv "$0.part" "$0"; exec sleep 100' \
+    "$scratch/job" >"$scratch/log" 2>&1 &
+until [ -s "$scratch/job" ] || [ "$SECONDS" -gt 300 ]; do
+    sleep 0.1
+done
+kill $!
+wait $!
+[ $? = 130 ] && ! kill -0 "$(cat "$scratch/job")" 2>/dev/null
+result $? "SIGTERM ends the run and its job" "$(cat "$scratch/log")"
+
 # A program that calls what the MPI lacks runs only with nbcshim.
 if ! mpi_has Allreduce_init; then
     echo '#include <nbcshim.h>
