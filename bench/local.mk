@@ -29,12 +29,12 @@ bench_nbcbench_SOURCES = \
 	bench/halo.c \
 	bench/outstanding.c \
 	bench/overlap.c \
-	bench/plot.c bench/plot.h \
 	bench/routines.c bench/routines.def bench/routines.h \
 	bench/time.c \
 	bench/untouched.c \
 	test/mpi/common/device.c test/mpi/common/device.h \
-	tools/gnuplot.c tools/gnuplot.h
+	tools/gnuplot.c tools/gnuplot.h \
+	tools/plot.c tools/plot.h
 bench_nbcbench_LDADD = libnbcbench.la lib@NBC_NAME@.la libnbc_core.la $(MPI_LIBS) -lm
 
 dist_man_MANS += doc/nbcbench.1

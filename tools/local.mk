@@ -65,7 +65,8 @@ libnbcsim_la_SOURCES = \
 	tools/nbcsim/goal.c tools/nbcsim/goal.h \
 	tools/nbcsim/list.c tools/nbcsim/list.h \
 	tools/nbcsim/network.c tools/nbcsim/network.h \
-	tools/nbcsim/report.c tools/nbcsim/report.h
+	tools/nbcsim/report.c tools/nbcsim/report.h \
+	tools/plot.c tools/plot.h
 
 bin_PROGRAMS += tools/nbcsim/nbcsim
 tools_nbcsim_nbcsim_SOURCES = tools/meter.c tools/meter.h tools/nbcsim/nbcsim.c

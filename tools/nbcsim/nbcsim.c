@@ -14,6 +14,7 @@
 #include "gnuplot.h"
 #include "goal.h"
 #include "meter.h"
+#include "plot.h"
 #include "rules.h"
 
 struct options {
@@ -27,7 +28,6 @@ struct options {
     int noutputs; /* number of options that select the output */
     bool path, build_cost, advice, estimate;
     const char *goal, *plot;
-    FILE *data; /* input of gnuplot */
 };
 
 static const char usage[] =
@@ -300,18 +300,6 @@ static bool run_all(const struct options *o, struct report *report, int n, char 
 
 /* --- a picture -------------------------------------------------------------------------------- */
 
-/* A line of format_plot. */
-struct plot_row {
-    char name[64];
-    double ranks, bytes, time; /* microseconds */
-    int chosen;
-};
-
-struct plot_rows {
-    struct plot_row *row;
-    int n, room;
-};
-
 /* gnuplot would continue and draw on standard output. */
 static bool writable(const char *path)
 {
@@ -323,119 +311,19 @@ static bool writable(const char *path)
     return out;
 }
 
-static bool read_plot_rows(FILE *in, struct plot_rows *rows)
-{
-    struct plot_row r;
-    rewind(in);
-    while (fscanf(in, "%*s %63s %lf %lf %lf %d", r.name, &r.ranks, &r.bytes, &r.time, &r.chosen) ==
-           5) {
-        if (rows->n == rows->room) {
-            int room = rows->room ? 2 * rows->room : 256;
-            struct plot_row *more = realloc(rows->row, (size_t)room * sizeof *more);
-            if (!more)
-                return false;
-            rows->row = more;
-            rows->room = room;
-        }
-        rows->row[rows->n++] = r;
-    }
-    return true;
-}
-
-/* Whether no row before it has the same algorithm. */
-static bool is_first_of_alg(const struct plot_rows *rows, int i)
-{
-    for (int k = 0; k < i; k++)
-        if (strcmp(rows->row[k].name, rows->row[i].name) == 0)
-            return false;
-    return true;
-}
-
-/* The data of an algorithm, or of the selected ones if `name` is NULL. */
-static void plot_block(FILE *out, const struct plot_rows *rows, bool by_ranks, const char *name)
-{
-    for (int i = 0; i < rows->n; i++) {
-        const struct plot_row *r = &rows->row[i];
-        if (name ? strcmp(r->name, name) == 0 : r->chosen)
-            fprintf(out, "%.0f %.6g\n", by_ranks ? r->ranks : r->bytes, r->time);
-    }
-    fputs("e\n", out);
-}
-
-static void plot_title(FILE *out, const struct options *o, enum nbc_coll coll, bool by_ranks)
-{
-    char title[512], size[32] = "no data";
-    int n;
-    if (coll != NBC_BARRIER)
-        gnuplot_size((double)o->bytes.at[0], size, sizeof size);
-    if (by_ranks)
-        n = snprintf(title, sizeof title, "%s, %s%s", nbc_coll_name(coll), size,
-                     coll == NBC_BARRIER ? "" : " bytes");
-    else
-        n = snprintf(title, sizeof title, "%s, %" PRId64 " ranks", nbc_coll_name(coll),
-                     o->ranks.at[0]);
-    snprintf(title + n, sizeof title - (size_t)n, ", simulated on %.300s, %d %s per node",
-             o->net.name, o->net.ppn, o->net.ppn == 1 ? "rank" : "ranks");
-    fprintf(out, "set title ");
-    gnuplot_string(out, title);
-    fprintf(out, " noenhanced\n");
-}
-
-/* A line for each algorithm, whose data are a block of their own, and rings around the selected
- * ones.
- */
-static void plot_lines(FILE *out, const struct plot_rows *rows, bool by_ranks)
-{
-    int n = 0;
-    for (int i = 0; i < rows->n; i++)
-        n += is_first_of_alg(rows, i);
-    gnuplot_line_types(out, n);
-    fprintf(out, "plot ");
-    for (int i = 0; i < rows->n; i++)
-        if (is_first_of_alg(rows, i))
-            fprintf(out, "'-' with linespoints title '%s' noenhanced, ", rows->row[i].name);
-    fprintf(out,
-            "'-' with points lc rgb 'black' lw 1.5 pt 6 ps 1.6 title 'selected by the rules'\n");
-    for (int i = 0; i < rows->n; i++)
-        if (is_first_of_alg(rows, i))
-            plot_block(out, rows, by_ranks, rows->row[i].name);
-    plot_block(out, rows, by_ranks, NULL);
-}
-
-/* The terminal of gnuplot that draws such a file, NULL if none does. */
-static const char *terminal_of(const char *path)
-{
-    const char *kind = strrchr(path, '.');
-    if (!kind || strcmp(kind, ".png") == 0)
-        return "pngcairo size 1000,600";
-    if (strcmp(kind, ".pdf") == 0)
-        return "pdfcairo size 10,6";
-    return strcmp(kind, ".svg") == 0 ? "svg size 1000,600 background rgb 'white'" : NULL;
-}
-
 /* One collective: time against what varies. */
 static bool draw(const struct options *o, enum nbc_coll coll)
 {
-    bool by_ranks = o->ranks.n > 1;
-    const struct list *x = by_ranks ? &o->ranks : &o->bytes;
-    struct plot_rows rows = {0};
-    bool good = read_plot_rows(o->data, &rows);
-    FILE *out = good ? popen("gnuplot", "w") : NULL;
-    if (out) {
-        fprintf(out, "set terminal %s\nset output ", terminal_of(o->plot));
-        gnuplot_string(out, o->plot);
-        fputc('\n', out);
-        plot_title(out, o, coll, by_ranks);
-        gnuplot_axis(out, (double)x->at[0], (double)x->at[x->n - 1], !by_ranks);
-        fprintf(out,
-                "set logscale y\nset grid\nset key outside right top\nset xlabel '%s'\n"
-                "set ylabel 'microseconds'\n",
-                by_ranks ? "ranks" : "bytes");
-        plot_lines(out, &rows, by_ranks);
-        good = pclose(out) == 0;
-    }
-    free(rows.row);
-    return out && good;
+    char title[512], of[64], size[32] = "no data";
+    if (coll != NBC_BARRIER)
+        gnuplot_size((double)o->bytes.at[0], size, sizeof size);
+    if (o->ranks.n > 1)
+        snprintf(of, sizeof of, "%s%s", size, coll == NBC_BARRIER ? "" : " bytes");
+    else
+        snprintf(of, sizeof of, "%" PRId64 " ranks", o->ranks.at[0]);
+    snprintf(title, sizeof title, "%s, %s, simulated on %.300s, %d %s per node",
+             nbc_coll_name(coll), of, o->net.name, o->net.ppn, o->net.ppn == 1 ? "rank" : "ranks");
+    return plot_draw_file(o->plot, title);
 }
 
 /* --- options ---------------------------------------------------------------------------------- */
@@ -680,7 +568,7 @@ static const char *contradiction(const struct options *o, int nwhat, char **what
         return "--goal takes one call";
     if (o->root >= o->ranks.at[o->ranks.n - 1])
         return "--root is not less than the number of ranks";
-    if (o->plot && !terminal_of(o->plot))
+    if (o->plot && !plot_kind_is_known(o->plot))
         return "the name of --plot ends in .png, .svg or .pdf";
     if (o->plot && (all || nwhat > 1 || (o->ranks.n > 1 && o->bytes.n > 1)))
         return "--plot takes one collective, with one number of ranks or one of bytes";
@@ -720,11 +608,8 @@ static int run(int argc, char **argv)
         return refuse(wrong, "");
     if (o.plot && !writable(o.plot))
         return 1;
-    if (o.plot && !(o.data = tmpfile())) {
-        perror("nbcsim");
-        return 1;
-    }
-    struct report report = {.out = o.data ? o.data : stdout, .net = &o.net, .path = o.path};
+    struct report report = {
+        .out = stdout, .net = &o.net, .path = o.path, .by_ranks = o.ranks.n > 1};
     bool reports = !o.goal && !o.build_cost && !o.advice;
     if (o.build_cost)
         buildcost_head(stdout);
@@ -737,10 +622,8 @@ static int run(int argc, char **argv)
     meter_end();
     if (reports)
         o.format->end(&report);
-    if (o.plot && !draw(&o, plotted(argv[optind]))) {
-        fprintf(stderr, "nbcsim: gnuplot failed\n");
+    if (o.plot && !draw(&o, plotted(argv[optind])))
         return 1;
-    }
     return good ? 0 : 2;
 }
 

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "plot.h"
+
 double cell_best(const struct cell *cell)
 {
     double best = 0;
@@ -260,17 +262,19 @@ static void regret_end(struct report *r)
 
 const struct format format_regret = {regret_begin, regret_cell, regret_end};
 
-/* --- input for gnuplot ------------------------------------------------------------------------ */
+/* --- a picture -------------------------------------------------------------------------------- */
 
-/* Writes lines of collective, algorithm, ranks, bytes, microseconds, whether selected. */
 static void plot_cell(struct report *r, const struct cell *cell)
 {
+    const char *picture = r->by_ranks ? "by ranks" : "by bytes";
+    double x = r->by_ranks ? cell->call.size : (double)cell->call.bytes;
     for (int i = 0; i < cell->n; i++) {
         const struct entry *e = &cell->entry[i];
+        double us = e->result.time * 1e6;
         if (e->simulated)
-            fprintf(r->out, "%s %s %d %" PRId64 " %.6g %d\n", nbc_coll_name(cell->call.coll),
-                    e->alg->name, cell->call.size, cell->call.bytes, e->result.time * 1e6,
-                    e->chosen);
+            plot_add(picture, e->alg->name, x, us, us, us);
+        if (e->simulated && e->chosen)
+            plot_add_ring(picture, "selected by the rules", x, us);
     }
 }
 

@@ -36,8 +36,8 @@ double cell_regret(const struct cell *cell);
 struct report {
     FILE *out;
     const struct network *net;
-    struct emit json; /* of format_json */
-    bool path;
+    struct emit json;    /* of format_json */
+    bool path, by_ranks; /* by_ranks: of format_plot, whose x axis it is */
     int64_t cells, judged, over, estimated, unknown; /* of format_regret */
     double worst, log_sum;
 };

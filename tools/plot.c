@@ -12,6 +12,7 @@
 struct point {
     char picture[32], series[64];
     double x, y, low, high;
+    bool ring;
 };
 
 static struct point *points;
@@ -27,7 +28,9 @@ static const struct axes {
                {"overlap", "overlap", "bytes", "percent of the operation hidden by computation",
                 "x", ""},
                {"outstanding", "outstanding operations", "operations", "microseconds per operation",
-                "xy", ""}},
+                "xy", ""},
+               {"by ranks", "", "ranks", "microseconds", "xy", ""},
+               {"by bytes", "", "bytes", "microseconds", "xy", ""}},
   usual = {NULL, NULL, "bytes", "microseconds", "xy", ""};
 
 void plot_add(const char *picture, const char *series, double x, double y, double low, double high)
@@ -44,6 +47,14 @@ void plot_add(const char *picture, const char *series, double x, double y, doubl
     *p = (struct point){.x = x, .y = y, .low = low, .high = high};
     snprintf(p->picture, sizeof p->picture, "%s", picture);
     snprintf(p->series, sizeof p->series, "%s", series);
+}
+
+void plot_add_ring(const char *picture, const char *series, double x, double y)
+{
+    int before = npoints;
+    plot_add(picture, series, x, y, y, y);
+    if (npoints > before)
+        points[before].ring = true;
 }
 
 static const struct axes *axes_of(const char *picture)
@@ -99,7 +110,8 @@ static void write_title(FILE *out, const char *picture, const char *title)
 {
     char text[512];
     const char *special_title = axes_of(picture)->title;
-    snprintf(text, sizeof text, "%s\n%s%s", special_title ? special_title : picture, title,
+    snprintf(text, sizeof text, "%s%s%s%s", special_title ? special_title : picture,
+             special_title && !*special_title ? "" : "\n", title,
              has_bars(picture, NULL) ? "; bars: quartiles" : "");
     fputs("set title \"", out);
     for (const char *c = text; *c; c++)
@@ -150,12 +162,26 @@ static void write_sides(FILE *out)
           out);
 }
 
-static void write_head(FILE *out, const char *directory, const char *picture, const char *title)
+/* The terminal of gnuplot that draws such a file, NULL if none does. */
+static const char *terminal_of(const char *file)
+{
+    const char *base = strrchr(file, '/') ? strrchr(file, '/') : file, *kind = strrchr(base, '.');
+    if (!kind || strcmp(kind, ".png") == 0)
+        return "pngcairo size 1100,560";
+    if (strcmp(kind, ".pdf") == 0)
+        return "pdfcairo size 11,5.6";
+    return strcmp(kind, ".svg") == 0 ? "svg size 1100,560 background rgb 'white'" : NULL;
+}
+
+bool plot_kind_is_known(const char *file)
+{
+    return terminal_of(file);
+}
+
+static void write_head(FILE *out, const char *file, const char *picture, const char *title)
 {
     const struct axes *a = axes_of(picture);
-    char file[4200];
-    snprintf(file, sizeof file, "%s/%s.svg", directory, picture);
-    fprintf(out, "reset\nset terminal svg size 1100,560 background rgb 'white'\nset output ");
+    fprintf(out, "reset\nset terminal %s\nset output ", terminal_of(file));
     gnuplot_string(out, file);
     fputc('\n', out);
     write_title(out, picture, title);
@@ -170,47 +196,73 @@ static void write_head(FILE *out, const char *directory, const char *picture, co
             a->y);
 }
 
+/* The next of the numbers, below 2 * npoints, of the series of a picture, in the order in which
+ * they are drawn: the rings come last. The remainder by npoints is the first point of the series.
+ */
+static int next_series(const char *picture, int k)
+{
+    for (k++; k < 2 * npoints; k++) {
+        const struct point *p = &points[k % npoints];
+        if (p->ring == (k >= npoints) && is_in(p, picture, NULL) && is_first(k % npoints, true))
+            break;
+    }
+    return k;
+}
+
 /* The data blocks follow the plot command, in its order. */
 static void write_series(FILE *out, const char *picture)
 {
-    int n = 0;
-    for (int i = 0; i < npoints; i++)
-        n += is_in(&points[i], picture, NULL) && is_first(i, true);
+    int n = 0, end = 2 * npoints;
+    for (int k = next_series(picture, -1); k < end; k = next_series(picture, k))
+        n++;
     gnuplot_line_types(out, n);
     const char *between = "plot ";
-    for (int i = 0; i < npoints; i++)
-        if (is_in(&points[i], picture, NULL) && is_first(i, true)) {
-            fprintf(out, "%s'-' with %s title ", between,
-                    has_bars(picture, points[i].series) ? "yerrorlines" : "linespoints");
-            gnuplot_string(out, label_of(points[i].series));
-            between = ", ";
-        }
+    for (int k = next_series(picture, -1); k < end; k = next_series(picture, k)) {
+        const struct point *p = &points[k % npoints];
+        fprintf(out, "%s'-' with %s title ", between,
+                p->ring                        ? "points lc rgb 'black' lw 1.5 pt 6 ps 1.6"
+                : has_bars(picture, p->series) ? "yerrorlines"
+                                               : "linespoints");
+        gnuplot_string(out, label_of(p->series));
+        between = ", ";
+    }
     fprintf(out, "%s\n", axes_of(picture)->also);
-    for (int i = 0; i < npoints; i++) {
-        if (!is_in(&points[i], picture, NULL) || !is_first(i, true))
-            continue;
-        for (int k = i; k < npoints; k++)
-            if (is_in(&points[k], picture, points[i].series))
-                fprintf(out, "%.9g %.6g %.6g %.6g\n", points[k].x, points[k].y, points[k].low,
-                        points[k].high);
+    for (int k = next_series(picture, -1); k < end; k = next_series(picture, k)) {
+        for (int i = 0; i < npoints; i++)
+            if (is_in(&points[i], picture, points[k % npoints].series))
+                fprintf(out, "%.9g %.6g %.6g %.6g\n", points[i].x, points[i].y, points[i].low,
+                        points[i].high);
         fprintf(out, "e\n");
     }
 }
 
-bool plot_draw(const char *directory, const char *title)
+/* directory: NULL if `file` is the name of the only picture. */
+static bool draw(const char *directory, const char *file, const char *title)
 {
+    char name[4200];
     FILE *out = popen("gnuplot", "w");
     if (!out) {
-        perror("nbcbench: gnuplot");
+        perror("gnuplot");
         return false;
     }
     for (int i = 0; i < npoints; i++)
         if (is_first(i, false)) {
-            write_head(out, directory, points[i].picture, title);
+            snprintf(name, sizeof name, "%s/%s.svg", directory ? directory : "", points[i].picture);
+            write_head(out, directory ? name : file, points[i].picture, title);
             write_series(out, points[i].picture);
         }
     if (pclose(out) == 0)
         return true;
-    fprintf(stderr, "nbcbench: gnuplot failed\n");
+    fprintf(stderr, "gnuplot failed\n");
     return false;
+}
+
+bool plot_draw_file(const char *file, const char *title)
+{
+    return draw(NULL, file, title);
+}
+
+bool plot_draw(const char *directory, const char *title)
+{
+    return draw(directory, NULL, title);
 }
