@@ -42,6 +42,19 @@ const char *setting_in_force(const char *name);
 /* Calls `measure` for every collective and size whose operands all ranks can allocate. */
 void for_each_cell(struct bench *b, void (*measure)(struct bench *b, struct operands *o));
 
+/* Measures n variants of a cell, of which `runners` has room for each, by samples that alternate:
+ * sample i of variant v, of as many calls as take so many seconds. Rank 0 reports each at the end.
+ */
+struct variants {
+    const enum variant *which;
+    struct runner *runners;
+    int n;
+    double seconds;
+    void (*sample)(const struct bench *b, int v, int calls, int i);
+    void (*report)(struct bench *b, const struct operands *o, int v);
+};
+void measure_variants(struct bench *b, const struct operands *o, const struct variants *all);
+
 /* Returns the bytes of a cell: of the vector or of a block. */
 int64_t cell_bytes(const struct operands *o);
 
@@ -52,5 +65,8 @@ void json_end(struct bench *b);
 
 /* Prints a column of the table: microseconds, or a dash. */
 void print_time(bool have, double seconds);
+
+/* The same, and a column with a ratio. */
+void print_ratio(bool have, double seconds, double ratio);
 
 #endif

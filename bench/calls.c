@@ -16,11 +16,8 @@ static const enum variant measured[] = {SHIM, NATIVE, SHIM_PERSISTENT, NATIVE_PE
 
 enum { NMEASURED = sizeof measured / sizeof *measured, BATCH = 16 };
 
-static struct {
-    bool have;
-    struct runner runner;
-    double sample[NPARTS][MAX_SAMPLES];
-} variants[NMEASURED];
+static struct runner runners[NMEASURED];
+static double samples[NMEASURED][NPARTS][MAX_SAMPLES];
 
 static double clock_cost; /* seconds per call of MPI_Wtime */
 
@@ -119,19 +116,19 @@ static void time_running(struct runner *r, int calls, double *part)
     }
 }
 
-static void take_sample(int v, int i, int calls)
+static void take_sample(const struct bench *b, int v, int calls, int i)
 {
-    struct runner *r = &variants[v].runner;
+    struct runner *r = &runners[v];
     double part[NPARTS] = {0};
-    native.Barrier(r->o->comm);
+    native.Barrier(b->comm);
     if (variant_is_persistent(r->variant))
         time_making(r, part);
     else
         time_first(r, part);
     time_running(r, calls, part);
-    of_slowest(r->o->comm, part, NPARTS);
+    of_slowest(b->comm, part, NPARTS);
     for (int p = 0; p < NPARTS; p++)
-        variants[v].sample[p][i] = part[p];
+        samples[v][p][i] = part[p];
 }
 
 static void report_variant(struct bench *b, const struct operands *o, int v)
@@ -141,7 +138,7 @@ static void report_variant(struct bench *b, const struct operands *o, int v)
     meter_clear();
     printf("%-22s %9lld %-17s", nbc_coll_name(o->coll), (long long)cell_bytes(o), name);
     for (int p = 0; p < NPARTS; p++) {
-        q[p] = quartiles_of(variants[v].sample[p], b->samples);
+        q[p] = quartiles_of(samples[v][p], b->samples);
         print_time(has_part(measured[v], p), q[p].median);
     }
     printf("\n");
@@ -157,23 +154,8 @@ static void report_variant(struct bench *b, const struct operands *o, int v)
 
 static void measure_cell(struct bench *b, struct operands *o)
 {
-    int calls = 0;
-    for (int v = 0; v < NMEASURED; v++) {
-        struct runner *r = &variants[v].runner;
-        variants[v].have = (measured[v] != NATIVE_PERSISTENT || b->native_persistent) &&
-                           runner_make(r, measured[v], o);
-        if (variants[v].have && !calls)
-            calls = runner_calibrate(r, 5e-4);
-    }
-    for (int i = 0; i < b->samples; i++)
-        for (int v = 0; v < NMEASURED; v++)
-            if (variants[v].have)
-                take_sample(v, i, calls);
-    for (int v = 0; v < NMEASURED; v++) {
-        if (variants[v].have && b->rank == 0)
-            report_variant(b, o, v);
-        runner_free(&variants[v].runner);
-    }
+    measure_variants(
+        b, o, &(struct variants){measured, runners, NMEASURED, 5e-4, take_sample, report_variant});
 }
 
 void measure_calls(struct bench *b)

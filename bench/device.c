@@ -124,9 +124,7 @@ static bool cell_make(struct cell *c, const struct operands *o)
     c->direct = c->device;
     c->device.comm = comm_with(o->comm, "stage");
     c->direct.comm = comm_with(o->comm, "direct");
-    int ok = c->host.send && c->host.recv, all;
-    PMPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, o->comm);
-    return all;
+    return on_all_ranks(o->comm, c->host.send && c->host.recv);
 }
 
 /* --- samples -----------------------------------------------------------------------------------*/
@@ -207,11 +205,7 @@ static void print_cell(const struct operands *o, const struct quartiles *q, stru
     for (int way = BY_HAND; way < NWAYS; way++) {
         if (way == DIRECT)
             continue;
-        print_time(is_measured[way], q[way].median);
-        if (is_measured[way])
-            printf(" %6.2f", ours / q[way].median);
-        else
-            printf(" %6s", "-");
+        print_ratio(is_measured[way], q[way].median, ours / q[way].median);
     }
     printf(" %6.0f%%\n", 100 * share.median);
     fflush(stdout);
@@ -272,11 +266,8 @@ static void print_head(void)
 
 void measure_device(struct bench *b)
 {
-    int ok = device_load("libcuda.so.1") || device_load("libamdhip64.so") ||
-             device_load("libamdhip64.so.6"),
-        all;
-    PMPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, b->comm);
-    if (!all) {
+    if (!on_all_ranks(b->comm, device_load("libcuda.so.1") || device_load("libamdhip64.so") ||
+                                   device_load("libamdhip64.so.6"))) {
         if (b->rank == 0)
             fputs("nbcbench: device: no GPU with libcuda.so.1 or libamdhip64.so\n", stderr);
         b->failed = true;

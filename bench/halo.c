@@ -76,9 +76,7 @@ static bool halo_make(const struct bench *b, struct halo *h, int dims, int bytes
         MPI_Cart_shift(h->grid, d, 1, &h->neighbor[2 * d], &h->neighbor[2 * d + 1]);
     for (int i = 0; i < 2 * h->sides; i++)
         h->message[i] = MPI_REQUEST_NULL;
-    int mine = h->send && h->recv, all;
-    PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, b->comm);
-    if (!all)
+    if (!on_all_ranks(b->comm, h->send && h->recv))
         return false;
     for (int i = 0; i < h->sides; i++) {
         size_t at = (size_t)i * bytes;
@@ -127,10 +125,8 @@ static void report(struct bench *b, const struct halo *h, double sample[NWAYS][M
     meter_clear();
     printf("%d-d %11d", h->dims, h->bytes);
     print_time(true, took[0].median);
-    for (int w = 1; w < NWAYS; w++) {
-        print_time(true, took[w].median);
-        printf(" %6.2f", took[0].median / took[w].median);
-    }
+    for (int w = 1; w < NWAYS; w++)
+        print_ratio(true, took[w].median, took[0].median / took[w].median);
     printf("\n");
     fflush(stdout);
     if (!b->json.writer.out)
@@ -152,8 +148,7 @@ static void measure_grid(struct bench *b, int dims, int bytes)
     bool right = halo_make(b, &h, dims, bytes);
     for (int w = 0; right && w < NWAYS; w++)
         right = is_right(b, &h, w);
-    int mine = right, all;
-    PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, b->comm);
+    bool all = on_all_ranks(b->comm, right);
     if (!all && b->rank == 0)
         fprintf(stderr, "nbcbench: halo, %d-d, %d bytes: no memory, or a wrong result\n", dims,
                 bytes);

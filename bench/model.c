@@ -230,7 +230,7 @@ void rounds_run(struct rounds *r, const struct operands *o)
 
 /* --- the floor -------------------------------------------------------------------------------- */
 
-double wire_time(const struct wire *w, int64_t bytes)
+static double wire_time(const struct wire *w, int64_t bytes)
 {
     int i = 0;
     while (i < w->n && w->point[i].bytes < bytes)

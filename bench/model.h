@@ -28,8 +28,6 @@ struct wire {
     } point[32]; /* ascending */
 };
 
-double wire_time(const struct wire *w, int64_t bytes);
-
 /* Returns the time of the longest path of messages over all ranks; copies and reductions are free.
  */
 double critical_path(const struct operands *o, const struct wire *w);

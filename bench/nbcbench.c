@@ -53,8 +53,7 @@ static void try_cell(struct bench *b, enum nbc_coll coll, int64_t bytes,
                      void (*measure)(struct bench *b, struct operands *o))
 {
     struct operands o;
-    int ok = operands_make(&o, coll, b->comm, (int)(bytes / 8)), all;
-    PMPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, b->comm);
+    bool all = on_all_ranks(b->comm, operands_make(&o, coll, b->comm, (int)(bytes / 8)));
     if (b->rank == 0)
         meter_step("%s, %lld bytes", nbc_coll_name(coll), (long long)bytes);
     if (all) {
@@ -80,6 +79,27 @@ void for_each_cell(struct bench *b, void (*measure)(struct bench *b, struct oper
         for (int i = 0; b->coll[coll] && i < sizes_of(b, coll); i++)
             try_cell(b, coll, b->sizes[i], measure);
     meter_end();
+}
+
+void measure_variants(struct bench *b, const struct operands *o, const struct variants *all)
+{
+    bool have[NVARIANTS];
+    int calls = 0;
+    for (int v = 0; v < all->n; v++) {
+        have[v] = (all->which[v] != NATIVE_PERSISTENT || b->native_persistent) &&
+                  runner_make(&all->runners[v], all->which[v], o);
+        if (have[v] && !calls)
+            calls = runner_calibrate(&all->runners[v], all->seconds);
+    }
+    for (int i = 0; i < b->samples; i++)
+        for (int v = 0; v < all->n; v++)
+            if (have[v])
+                all->sample(b, v, calls, i);
+    for (int v = 0; v < all->n; v++) {
+        if (have[v] && b->rank == 0)
+            all->report(b, o, v);
+        runner_free(&all->runners[v]);
+    }
 }
 
 bool json_begin(struct bench *b, const char *measure, const struct operands *o)
@@ -115,6 +135,15 @@ void print_time(bool have, double seconds)
         printf(" %9.2f", seconds * 1e6);
     else
         printf(" %9s", "-");
+}
+
+void print_ratio(bool have, double seconds, double ratio)
+{
+    print_time(have, seconds);
+    if (have)
+        printf(" %6.2f", ratio);
+    else
+        printf(" %6s", "-");
 }
 
 /* --- the run -----------------------------------------------------------------------------------*/
@@ -412,14 +441,6 @@ static bool run(const char *library)
     return !bench.failed && (bench.rank != 0 || !bench.plot || plot_draw(bench.plot, title));
 }
 
-/* Returns on all ranks whether all agree. */
-static bool agreed(bool mine)
-{
-    int ok = mine, all;
-    PMPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, bench.comm);
-    return all;
-}
-
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -430,8 +451,8 @@ int main(int argc, char **argv)
     const char *library = calls_load();
     if (!library && bench.rank == 0)
         fprintf(stderr, "nbcbench: cannot find the MPI library in this process\n");
-    bool ok = agreed(library && read_options(argc, argv) &&
-                     (answered || (make_plot_directory() && open_json())));
+    bool ok = on_all_ranks(bench.comm, library && read_options(argc, argv) &&
+                                           (answered || (make_plot_directory() && open_json())));
     if (ok && !answered)
         ok = run(library);
     if (bench.json.writer.out)

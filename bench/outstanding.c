@@ -197,8 +197,7 @@ static void sample_all(const struct bench *b, struct crowd *c)
 static void measure_cell(struct bench *b, struct operands *o)
 {
     struct crowd c;
-    int ok = crowd_make(&c, o), all;
-    PMPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, b->comm);
+    bool all = on_all_ranks(b->comm, crowd_make(&c, o));
     if (all) {
         try_all(&c);
         sample_all(b, &c);

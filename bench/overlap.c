@@ -29,11 +29,8 @@ static const enum variant measured[] = {SHIM, NATIVE};
 
 enum { NMEASURED = sizeof measured / sizeof *measured };
 
-static struct {
-    bool have;
-    struct runner runner;
-    double sample[NPHASES][MAX_SAMPLES];
-} variants[NMEASURED];
+static struct runner runners[NMEASURED];
+static double samples[NMEASURED][NPHASES][MAX_SAMPLES];
 
 /* --- the computation ---------------------------------------------------------------------------*/
 
@@ -181,11 +178,11 @@ static void report_variant(struct bench *b, const struct operands *o, int v)
     const char *name = variant_names[measured[v]];
     struct quartiles q[NPHASES], share[NPHASES];
     for (int p = PLAIN; p <= last_phase(b); p++) /* before the samples are sorted */
-        share[p] = hidden(b, variants[v].sample, p);
+        share[p] = hidden(b, samples[v], p);
     meter_clear();
     printf("%-22s %9lld %-9s", nbc_coll_name(o->coll), (long long)cell_bytes(o), name);
     for (int p = 0; p <= last_phase(b); p++) {
-        q[p] = quartiles_of(variants[v].sample[p], b->samples);
+        q[p] = quartiles_of(samples[v][p], b->samples);
         print_time(true, q[p].median);
         if (p < PLAIN)
             continue;
@@ -201,37 +198,23 @@ static void take_sample(const struct bench *b, int v, int calls, int i)
 {
     double seconds = 0;
     if (b->idle) {
-        seconds = idle_sample(b, &variants[v].runner, calls, 0);
-        variants[v].sample[ALONE][i] = seconds;
-        variants[v].sample[COMPUTE][i] = seconds;
-        variants[v].sample[PLAIN][i] = idle_sample(b, &variants[v].runner, calls, seconds);
+        seconds = idle_sample(b, &runners[v], calls, 0);
+        samples[v][ALONE][i] = seconds;
+        samples[v][COMPUTE][i] = seconds;
+        samples[v][PLAIN][i] = idle_sample(b, &runners[v], calls, seconds);
         return;
     }
     for (int p = ALONE; p <= last_phase(b); p++) {
-        double took = overlap_sample(b, &variants[v].runner, p, calls, seconds);
-        variants[v].sample[p][i] = took;
+        double took = overlap_sample(b, &runners[v], p, calls, seconds);
+        samples[v][p][i] = took;
         seconds = p == ALONE ? took : seconds;
     }
 }
 
 static void measure_cell(struct bench *b, struct operands *o)
 {
-    int calls = 0;
-    for (int v = 0; v < NMEASURED; v++) {
-        struct runner *r = &variants[v].runner;
-        variants[v].have = runner_make(r, measured[v], o);
-        if (variants[v].have && !calls)
-            calls = runner_calibrate(r, 2e-3);
-    }
-    for (int i = 0; i < b->samples; i++)
-        for (int v = 0; v < NMEASURED; v++)
-            if (variants[v].have)
-                take_sample(b, v, calls, i);
-    for (int v = 0; v < NMEASURED; v++) {
-        if (variants[v].have && b->rank == 0)
-            report_variant(b, o, v);
-        runner_free(&variants[v].runner);
-    }
+    measure_variants(
+        b, o, &(struct variants){measured, runners, NMEASURED, 2e-3, take_sample, report_variant});
 }
 
 void measure_overlap(struct bench *b)

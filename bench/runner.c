@@ -33,9 +33,7 @@ bool runner_make(struct runner *r, enum variant v, const struct operands *o)
     r->calls = ours ? &shim : &native;
     r->request = MPI_REQUEST_NULL;
     r->rounds = NULL;
-    int mine = runner_set_up(r), all;
-    PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, o->comm);
-    return all;
+    return on_all_ranks(o->comm, runner_set_up(r));
 }
 
 void runner_free(struct runner *r)
@@ -81,6 +79,13 @@ void runner_run(struct runner *r)
 }
 
 /* --- samples -----------------------------------------------------------------------------------*/
+
+bool on_all_ranks(MPI_Comm comm, bool mine)
+{
+    int here = mine, all;
+    PMPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, comm);
+    return all;
+}
 
 void of_slowest(MPI_Comm comm, double *figures, int n)
 {

@@ -41,6 +41,9 @@ void runner_run(struct runner *r);
  * that hangs. */
 extern volatile sig_atomic_t runner_runs;
 
+/* Whether it holds on all ranks. Collective. */
+bool on_all_ranks(MPI_Comm comm, bool mine);
+
 /* Replaces each of n values by the maximum over all ranks. */
 void of_slowest(MPI_Comm comm, double *figures, int n);
 

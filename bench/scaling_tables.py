@@ -4,6 +4,8 @@ made for a network and of the built-in ones between two comments each of the doc
 import re
 import sys
 
+from tables import replaced
+
 # Those with rules of their own in doc/tuning, and those for which the built-in rules are compared.
 NETWORKS = {"rules": ("infiniband", "slingshot"), "built-in": ("infiniband", "slingshot", "ethernet")}
 COLLECTIVES = ("barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall", "gather", "scatter",
@@ -58,10 +60,7 @@ def main():
     with open(document) as f:
         text = f.read()
     for rules in ("rules", "built-in"):
-        begin, end = f"<!-- bench/scaling writes {rules} from here -->\n", "<!-- to here -->\n"
-        head, rest = text.split(begin)
-        tail = rest[rest.index(end):]
-        text = f"{head}{begin}\n{tables(directory, rules, rules == 'rules')}\n{tail}"
+        text = replaced(text, "bench/scaling", rules, f"\n{tables(directory, rules, rules == 'rules')}\n")
     with open(document, "w") as f:
         f.write(text)
 

@@ -26,10 +26,9 @@ static bool goes_to_mpi(struct runner *r)
 {
     runner_start(r);
     const char *runs = nbcshim_algorithm(r->request, NULL);
-    int mine = runs && strcmp(runs, "mpi") == 0, all;
+    bool mine = runs && strcmp(runs, "mpi") == 0;
     runner_wait(r);
-    PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, r->o->comm);
-    return all;
+    return on_all_ranks(r->o->comm, mine);
 }
 
 static bool entrant_make(struct entrant *e, const struct operands *o, enum variant v,

@@ -28,6 +28,13 @@ def dicts(name):
     return [dict(zip(head, row)) for row in rows]
 
 
+def replaced(page, command, name, text):
+    """The page with this text between its comments "COMMAND writes NAME from here" and "to here"."""
+    before, begin, rest = page.partition(f"<!-- {command} writes {name} from here -->\n")
+    assert begin, f"a page has no place for {name}"
+    return before + begin + text + rest[rest.index("<!-- to here -->\n"):]
+
+
 def put(name, head, rows, keys):
     """Writes rows into the table in place of those that agree with one of them in the first `keys` columns;
     with keys=0 in place of all."""

@@ -23,29 +23,11 @@ struct cell {
 
 static struct wire wire;
 
-/* The geometric mean over cells, without libm: a product of ratios that is kept in range. */
-static struct mean {
-    double product;
+/* Of the logarithms of the ratios to the MPI. */
+static struct {
+    double sum;
     int n;
-} mean;
-
-static void mean_add(double ratio)
-{
-    mean.product *= ratio;
-    mean.n++;
-}
-
-static double mean_root(void)
-{
-    double low = 0, high = mean.product > 1 ? mean.product : 1;
-    for (int i = 0; i < 200; i++) {
-        double x = (low + high) / 2, power = 1;
-        for (int k = 0; k < mean.n; k++)
-            power *= x;
-        *(power < mean.product ? &low : &high) = x;
-    }
-    return low;
-}
+} ratios;
 
 /* --- measuring ---------------------------------------------------------------------------------*/
 
@@ -148,15 +130,6 @@ static void measure_wire(const struct bench *b)
 
 /* --- telling -----------------------------------------------------------------------------------*/
 
-static void print_other(const struct cell *c, enum variant v)
-{
-    print_time(c->have[v], c->took[v].median);
-    if (c->have[v])
-        printf(" %6.2f", c->took[SHIM].median / c->took[v].median);
-    else
-        printf(" %6s", "-");
-}
-
 static void print_cell(const struct cell *c)
 {
     struct quartiles shim_took = c->took[SHIM];
@@ -164,10 +137,10 @@ static void print_cell(const struct cell *c)
     printf("%-22s %9lld", nbc_coll_name(c->o->coll), (long long)cell_bytes(c->o));
     print_time(true, shim_took.median);
     printf(" %7.1f", 50 * (shim_took.high - shim_took.low) / shim_took.median);
-    print_other(c, NATIVE);
-    print_other(c, ROUNDS);
-    print_time(true, c->took[SHIM_PERSISTENT].median);
-    printf(" %6.2f", c->took[SHIM_PERSISTENT].median / shim_took.median);
+    for (int v = NATIVE; v <= ROUNDS; v++)
+        print_ratio(c->have[v], c->took[v].median, shim_took.median / c->took[v].median);
+    print_ratio(true, c->took[SHIM_PERSISTENT].median,
+                c->took[SHIM_PERSISTENT].median / shim_took.median);
     print_time(true, c->floor);
     printf("  %s\n", c->algorithm);
     for (int i = 0; i < c->ncontenders; i++)
@@ -232,13 +205,14 @@ static void measure_cell(struct bench *b, struct operands *o)
     print_cell(&cell);
     json_cell(b, &cell);
     plot_cell(&cell);
-    if (cell.have[NATIVE])
-        mean_add(cell.took[SHIM].median / cell.took[NATIVE].median);
+    if (!cell.have[NATIVE])
+        return;
+    ratios.sum += log(cell.took[SHIM].median / cell.took[NATIVE].median);
+    ratios.n++;
 }
 
 void measure_time(struct bench *b)
 {
-    mean = (struct mean){.product = 1};
     runner_warm_up(b->comm, b->samples);
     measure_wire(b);
     if (b->rank == 0)
@@ -246,6 +220,7 @@ void measure_time(struct bench *b)
                "+-%", "native", "ratio", "rounds", "ratio", "persist", "ratio", "floor",
                "algorithm");
     for_each_cell(b, measure_cell);
-    if (b->rank == 0 && mean.n)
-        printf("# geometric mean of shim / native over %d cells: %.3f\n", mean.n, mean_root());
+    if (b->rank == 0 && ratios.n)
+        printf("# geometric mean of shim / native over %d cells: %.3f\n", ratios.n,
+               exp(ratios.sum / ratios.n));
 }

@@ -204,13 +204,8 @@ static void print_cell(const struct cell *c)
     printf("%-13s %-55s %8lld", c->group, c->routine->name, (long long)c->bytes);
     print_time(true, q.median);
     printf(" %6.1f", 50 * (q.high - q.low) / q.median);
-    for (int k = BY_SHIM; k < NKINDS; k++) {
-        print_time(c->have[k], c->took[k].median);
-        if (c->have[k])
-            printf(" %6.2f", ratio(c, k));
-        else
-            printf(" %6s", "-");
-    }
+    for (int k = BY_SHIM; k < NKINDS; k++)
+        print_ratio(c->have[k], c->took[k].median, ratio(c, k));
     printf("\n");
     fflush(stdout);
 }

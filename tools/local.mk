@@ -80,7 +80,7 @@ bin_PROGRAMS += tools/nbctune
 endif
 tools_nbctune_CPPFLAGS = $(bench_nbcbench_CPPFLAGS)
 tools_nbctune_SOURCES = \
-	bench/tune.c bench/tune.h \
+	tools/tune.c tools/tune.h \
 	tools/nbctune.c
 tools_nbctune_LDADD = $(bench_nbcbench_LDADD)
 

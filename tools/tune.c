@@ -33,8 +33,7 @@ static bool measure(struct course *c, MPI_Comm comm, int rank)
         if (rank == 0)
             meter_step("%s, %lld bytes", nbc_coll_name(c->coll), (long long)sizes[i]);
         struct operands o;
-        int ok = operands_make(&o, c->coll, comm, (int)(sizes[i] / 8)), all;
-        PMPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, comm);
+        bool all = on_all_ranks(comm, operands_make(&o, c->coll, comm, (int)(sizes[i] / 8)));
         if (all) {
             c->n = sweep(&o, SAMPLES, SHIM, false, c->at[i]);
             c->bytes[i] = sweep_bytes(&o);
@@ -51,13 +50,11 @@ static bool measure(struct course *c, MPI_Comm comm, int rank)
 static bool local(MPI_Comm comm)
 {
     char mine[MPI_MAX_PROCESSOR_NAME + 1] = "", first[MPI_MAX_PROCESSOR_NAME + 1];
-    int length, same, all;
+    int length;
     MPI_Get_processor_name(mine, &length);
     memcpy(first, mine, sizeof first);
     PMPI_Bcast(first, sizeof first, MPI_CHAR, 0, comm);
-    same = strcmp(mine, first) == 0;
-    PMPI_Allreduce(&same, &all, 1, MPI_INT, MPI_MIN, comm);
-    return all;
+    return on_all_ranks(comm, strcmp(mine, first) == 0);
 }
 
 static int best(const struct contender *at, int n, int favorite)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tuning rules from measurements, in the form that NBCSHIM_TUNING reads. */
-#ifndef NBC_BENCH_TUNE_H
-#define NBC_BENCH_TUNE_H
+#ifndef NBC_TOOLS_TUNE_H
+#define NBC_TOOLS_TUNE_H
 
 /* Measures collectives on MPI_COMM_WORLD; rank 0 writes rules for this number of ranks to standard
  * output. `names` are the names of collectives, and ends with NULL; with no names, all are
