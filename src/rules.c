@@ -44,8 +44,9 @@ __attribute__((format(printf, 2, 3))) static bool wrong(struct nbc_rules_error *
                                                         const char *format, ...)
 {
     va_list args;
+    int n = error->line ? snprintf(error->what, sizeof error->what, "line %d: ", error->line) : 0;
     va_start(args, format);
-    vsnprintf(error->what, sizeof error->what, format, args);
+    vsnprintf(error->what + n, sizeof error->what - (size_t)n, format, args);
     va_end(args);
     return false;
 }
@@ -216,8 +217,8 @@ struct nbc_rules *nbc_rules_parse(const char *text, const struct nbc_rules *then
     for (int line = 1; *text; line++) {
         size_t length = strcspn(text, "\n");
         struct line l;
+        error->line = line;
         if (!cut(&l, text, length, error) || !read_line(&l, rules, all, error)) {
-            error->line = line;
             nbc_rules_free(rules);
             return NULL;
         }

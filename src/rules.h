@@ -30,10 +30,10 @@
  * there is none. */
 bool nbc_number(const char **p, int64_t *n);
 
-/* What is wrong with a text, and in which line. */
+/* What is wrong with a text, with the line before it: "line 3: ...". */
 struct nbc_rules_error {
     int line; /* from 1; 0: memory ran out, or the file cannot be read */
-    char what[128];
+    char what[144];
 };
 
 /* Returns the text of a file up to the first null character, which no text has; free it. It may be

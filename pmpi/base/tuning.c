@@ -15,10 +15,7 @@ static struct nbc_rules *read_rules(const char *path, bool warn)
 {
     struct nbc_rules_error error;
     struct nbc_rules *rules = nbc_rules_read(path, &nbc_default_rules, &error);
-    if (!rules && warn && error.line)
-        fprintf(stderr, "nbcshim: NBCSHIM_TUNING=%s ignored: line %d: %s\n", path, error.line,
-                error.what);
-    else if (!rules && warn)
+    if (!rules && warn)
         fprintf(stderr, "nbcshim: NBCSHIM_TUNING=%s ignored: %s\n", path, error.what);
     return rules;
 }

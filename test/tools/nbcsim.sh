@@ -76,7 +76,7 @@ $sim --rules --ppn 4 --limit 20K -n 2..32 -b 8 barrier >"$scratch/places"
 grep -q ' local$' "$scratch/places" && grep -q ' nodes$' "$scratch/places"
 result $? "and ranks on one node from ranks on several"
 echo 'bcast 2 8 ring' >"$scratch/bad"
-refuses "rules that are none" 'bad:1: bcast has no algorithm ring' $sim --tuning "$scratch/bad" bcast
+refuses "rules that are none" 'bad: line 1: bcast has no algorithm ring' $sim --tuning "$scratch/bad" bcast
 refuses "rules that are not there" 'nowhere: No such file' $sim --tuning "$scratch/nowhere" bcast
 refuses "rules that cannot be read" 'Is a directory' $sim --tuning "$scratch" bcast
 : >"$scratch/empty"

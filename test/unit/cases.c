@@ -330,13 +330,8 @@ static void make_side(struct party *p, enum side s, int n, struct rng *rng)
     enum nbc_coll coll = w->c.alg->coll;
     struct nbc_side *side = s == OUT ? &p->shape.send : &p->shape.recv;
     int kind = layout_kind(w, p->id, s, -1), width = rng_below(rng, 2) ? 8 : 4;
-    /* Not every collective with uneven blocks has a count per block on both sides. */
-    bool one = coll == NBC_REDUCE_SCATTER ? s == IN
-               : coll == NBC_GATHERV || coll == NBC_ALLGATHERV || coll == NBC_NEIGHBOR_ALLGATHERV
-                   ? s == OUT
-                   : coll == NBC_SCATTERV && s == IN;
     int64_t slots = 0;
-    if (!uneven(coll) || one) {
+    if (!nbc_coll_has_counts(coll, s == OUT)) {
         side->count = elements(w, kind, s == OUT ? out_units(w, p->id, 0) : in_units(w, p->id, 0));
         set_type(p, side->type, make_layout(kind, side->count * n));
         return;

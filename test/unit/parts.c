@@ -63,20 +63,7 @@ static bool is_leaf(const struct world *w, int id)
 
 bool uneven(enum nbc_coll coll)
 {
-    switch (coll) {
-    case NBC_GATHERV:
-    case NBC_SCATTERV:
-    case NBC_ALLGATHERV:
-    case NBC_ALLTOALLV:
-    case NBC_ALLTOALLW:
-    case NBC_REDUCE_SCATTER:
-    case NBC_NEIGHBOR_ALLGATHERV:
-    case NBC_NEIGHBOR_ALLTOALLV:
-    case NBC_NEIGHBOR_ALLTOALLW:
-        return true;
-    default:
-        return false;
-    }
+    return nbc_coll_has_counts(coll, true) || nbc_coll_has_counts(coll, false);
 }
 
 /* Units of an uneven block that x and y tell from others: a quarter of them are empty. */

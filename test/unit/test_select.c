@@ -380,7 +380,7 @@ static struct nbc_rules *random_rules(unsigned state)
         random_rule(out, &state);
     fclose(out);
     struct nbc_rules *rules = nbc_rules_parse(text, &nbc_default_rules, &error);
-    ck_assert_msg(rules != NULL, "line %d: %s", error.line, error.what);
+    ck_assert_msg(rules != NULL, "%s", error.what);
     free(text);
     return rules;
 }
@@ -493,7 +493,6 @@ static void vary(struct inter *call, struct nbc_side *side, int slot)
 
 static void inter_call(struct inter *call, enum nbc_coll coll, int size, int remote, int64_t count)
 {
-    bool both = coll == NBC_ALLTOALLV || coll == NBC_ALLTOALLW;
     call->shape = shape_of(coll, size, count);
     call->shape.remote_size = remote;
     call->shape.types = call->types;
@@ -504,9 +503,9 @@ static void inter_call(struct inter *call, enum nbc_coll coll, int size, int rem
         call->counts[i] = count;
         call->displs[i] = i * count;
     }
-    if (both || coll == NBC_SCATTERV || coll == NBC_REDUCE_SCATTER)
+    if (nbc_coll_has_counts(coll, true))
         vary(call, &call->shape.send, NBC_TYPE_FIRST_PEER);
-    if (both || coll == NBC_GATHERV || coll == NBC_ALLGATHERV)
+    if (nbc_coll_has_counts(coll, false))
         vary(call, &call->shape.recv, NBC_TYPE_FIRST_PEER + LARGER);
 }
 

@@ -283,13 +283,9 @@ static struct nbc_rules *read_rules(const char *name)
 {
     struct nbc_rules_error error;
     struct nbc_rules *rules = nbc_rules_read(name, &nbc_default_rules, &error);
-    if (!rules && error.line)
-        fprintf(stderr, "nbcinfo: NBCSHIM_TUNING=%s ignored: line %d: %s", name, error.line,
-                error.what);
-    else if (!rules)
-        fprintf(stderr, "nbcinfo: NBCSHIM_TUNING=%s ignored: %s", name, error.what);
     if (!rules)
-        fputs("; the built-in rules are in force\n", stderr);
+        fprintf(stderr, "nbcinfo: NBCSHIM_TUNING=%s ignored: %s; the built-in rules are in force\n",
+                name, error.what);
     return rules;
 }
 

@@ -400,9 +400,7 @@ static bool read_rules(struct options *o, const char *path)
 {
     struct nbc_rules_error error;
     o->rules = nbc_rules_read(path, &nbc_default_rules, &error);
-    if (!o->rules && error.line)
-        fprintf(stderr, "%s:%d: %s\n", path, error.line, error.what);
-    else if (!o->rules)
+    if (!o->rules)
         fprintf(stderr, "%s: %s\n", path, error.what);
     return o->rules;
 }
