@@ -69,131 +69,97 @@ static const char usage[] =
     "  --help         show this help and exit\n"
     "  --version      show the version and exit\n";
 
-static bool read_int(const char *word, int least, int *number)
-{
-    int64_t n;
-    if (!info_read_number(word, INT_MAX / 2, &n) || n < least)
-        return false;
-    *number = (int)n;
-    return true;
-}
+/* An option, and what takes its value. */
+enum kind { SECTION, FLAG, TEXT, NUMBER, BYTES, ORDER };
 
-enum word {
-    WORD_JSON,
-    WORD_DOT,
-    WORD_SVG,
-    WORD_ORDERED,
-    WORD_SOCKETS,
-    WORD_OVERSUBSCRIBED,
-    WORD_CROWDED, /* its former name */
-    WORD_SELFTEST,
-    WORD_THREADS,
-    WORD_CURES,
-    WORD_HELP,
-    WORD_VERSION,
-    NWORDS
+static bool help, version;
+
+static const struct choice {
+    const char *name;
+    enum kind kind;
+    void *out;
+    int least;   /* of a number; a section's bit */
+    bool detail; /* it describes a call or a schedule */
+} choices[] = {
+    {"functions", SECTION, &info_options.sections, FUNCTIONS, false},
+    {"variables", SECTION, &info_options.sections, VARIABLES, false},
+    {"algorithms", SECTION, &info_options.sections, ALGORITHMS, false},
+    {"rules", SECTION, &info_options.sections, RULES, false},
+    {"all", SECTION, &info_options.sections, EVERYTHING, false},
+    {"json", FLAG, &info_options.json, 0, false},
+    {"selftest", FLAG, &info_options.selftest, 0, false},
+    {"threads", FLAG, &info_options.threads, 0, false},
+    {"cures", FLAG, &info_options.cures, 0, false},
+    {"help", FLAG, &help, 0, false},
+    {"version", FLAG, &version, 0, false},
+    {"choose", TEXT, &info_options.choose, 0, false},
+    {"costs", TEXT, &info_options.costs, 0, false},
+    {"schedule", TEXT, &info_options.schedule, 0, false},
+    {"seconds", NUMBER, &info_options.seconds, 1, false},
+    {"ranks", NUMBER, &info_options.call.size, 1, true},
+    {"remote", NUMBER, &info_options.call.remote_size, 1, true},
+    {"per-node", NUMBER, &info_options.call.per_node, 1, true},
+    {"rank", NUMBER, &info_options.only, 0, true},
+    {"bytes", BYTES, &info_options.call.bytes, 0, true},
+    {"segment", BYTES, &info_options.call.segment, 0, true},
+    {"order", ORDER, &info_options.call.order, 0, true},
+    {"ordered", FLAG, &info_options.call.ordered, 0, true},
+    {"sockets", FLAG, &info_options.call.sockets, 0, true},
+    {"oversubscribed", FLAG, &info_options.call.oversubscribed, 0, true},
+    {"crowded", FLAG, &info_options.call.oversubscribed, 0, true}, /* its former name */
+    {"dot", FLAG, &info_options.dot, 0, true},
+    {"svg", FLAG, &info_options.svg, 0, true},
 };
 
-/* Options that describe a call or a schedule, and the first of them that was given. */
-static const char *detail;
+enum { NCHOICES = sizeof choices / sizeof *choices };
 
-static void note_detail(int option, int word)
+static bool take(const struct choice *c, const char *value)
 {
-    static const struct {
-        int option, word;
-        const char *name;
-    } details[] = {
-        {'n', NWORDS, "--ranks"},
-        {'m', NWORDS, "--remote"},
-        {'p', NWORDS, "--per-node"},
-        {'r', NWORDS, "--rank"},
-        {'b', NWORDS, "--bytes"},
-        {'g', NWORDS, "--segment"},
-        {'o', NWORDS, "--order"},
-        {0, WORD_ORDERED, "--ordered"},
-        {0, WORD_SOCKETS, "--sockets"},
-        {0, WORD_OVERSUBSCRIBED, "--oversubscribed"},
-        {0, WORD_CROWDED, "--oversubscribed"},
-        {0, WORD_DOT, "--dot"},
-        {0, WORD_SVG, "--svg"},
-    };
-    for (size_t i = 0; i < sizeof details / sizeof *details; i++)
-        if (!detail && option == details[i].option && word == details[i].word)
-            detail = details[i].name;
-}
-
-static bool read_option(int option)
-{
-    struct tool_call *call = &info_options.call;
-    switch (option) {
-    case 'c':
-        info_options.choose = optarg;
+    int64_t n;
+    switch (c->kind) {
+    case SECTION:
+        *(int *)c->out |= c->least;
         return true;
-    case 'k':
-        info_options.costs = optarg;
+    case FLAG:
+        *(bool *)c->out = true;
         return true;
-    case 's':
-        info_options.schedule = optarg;
+    case TEXT:
+        *(const char **)c->out = value;
         return true;
-    case 'n':
-        return read_int(optarg, 1, &call->size);
-    case 'm':
-        return read_int(optarg, 1, &call->remote_size);
-    case 'p':
-        return read_int(optarg, 1, &call->per_node);
-    case 'r':
-        return read_int(optarg, 0, &info_options.only);
-    case 'b':
-        return info_read_number(optarg, INT64_MAX >> 24, &call->bytes);
-    case 't':
-        return read_int(optarg, 1, &info_options.seconds) && info_options.seconds <= 86400;
-    case 'o':
-        return nbc_order_by_name(optarg, &call->order);
-    case 'g':
-        return info_read_number(optarg, INT64_MAX >> 24, &call->segment);
+    case NUMBER:
+        if (!info_read_number(value, INT_MAX / 2, &n) || n < c->least)
+            return false;
+        *(int *)c->out = (int)n;
+        return true;
+    case BYTES:
+        return info_read_number(value, INT64_MAX >> 24, c->out);
     default:
-        return option == 0;
+        return nbc_order_by_name(value, c->out);
     }
 }
 
-static const struct option *long_options(int *section, int *word)
+/* Reads the options. Sets detail to the last one that describes a call. Returns false after a
+ * message on standard error. */
+static bool take_all(int argc, char **argv, char detail[32])
 {
-    static struct option longs[] = {
-        {"functions", 0, NULL, FUNCTIONS},
-        {"variables", 0, NULL, VARIABLES},
-        {"algorithms", 0, NULL, ALGORITHMS},
-        {"rules", 0, NULL, RULES},
-        {"all", 0, NULL, EVERYTHING},
-        {"json", 0, NULL, WORD_JSON},
-        {"dot", 0, NULL, WORD_DOT},
-        {"svg", 0, NULL, WORD_SVG},
-        {"ordered", 0, NULL, WORD_ORDERED},
-        {"sockets", 0, NULL, WORD_SOCKETS},
-        {"oversubscribed", 0, NULL, WORD_OVERSUBSCRIBED},
-        {"crowded", 0, NULL, WORD_CROWDED},
-        {"selftest", 0, NULL, WORD_SELFTEST},
-        {"threads", 0, NULL, WORD_THREADS},
-        {"cures", 0, NULL, WORD_CURES},
-        {"help", 0, NULL, WORD_HELP},
-        {"version", 0, NULL, WORD_VERSION},
-        {"choose", 1, NULL, 'c'},
-        {"costs", 1, NULL, 'k'},
-        {"schedule", 1, NULL, 's'},
-        {"ranks", 1, NULL, 'n'},
-        {"remote", 1, NULL, 'm'},
-        {"per-node", 1, NULL, 'p'},
-        {"rank", 1, NULL, 'r'},
-        {"bytes", 1, NULL, 'b'},
-        {"segment", 1, NULL, 'g'},
-        {"seconds", 1, NULL, 't'},
-        {"order", 1, NULL, 'o'},
-        {0},
-    };
-    for (int i = 0; i < 5; i++)
-        longs[i].flag = section;
-    for (int i = 5; i < 5 + NWORDS; i++)
-        longs[i].flag = word;
-    return longs;
+    struct option longs[NCHOICES + 1] = {0};
+    int i;
+    for (i = 0; i < NCHOICES; i++)
+        longs[i] = (struct option){choices[i].name, choices[i].kind > FLAG, NULL, i};
+    while ((i = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+        bool known = i < NCHOICES;
+        if (known && take(&choices[i], optarg)) {
+            if (choices[i].detail)
+                snprintf(detail, 32, "--%s", choices[i].name);
+            continue;
+        }
+        if (known) /* else getopt_long has said why */
+            fprintf(stderr, "nbcinfo: --%s %s: no such value, or out of range; ", choices[i].name,
+                    optarg);
+        fputs("see nbcinfo --help\n", stderr);
+        return false;
+    }
+    return true;
 }
 
 /* All ranks together have no more bytes than numbers can hold; in a reduce_scatter between two
@@ -204,65 +170,37 @@ static bool is_too_large(const struct tool_call *call)
     return call->bytes > (call->remote_size ? most / ranks : most);
 }
 
-static int refuse_option(int option, const struct option *longs)
-{
-    while (longs->name && longs->val != option)
-        longs++;
-    if (longs->name)
-        fprintf(stderr, "nbcinfo: --%s %s: no such value, or out of range; ", longs->name, optarg);
-    fputs("see nbcinfo --help\n", stderr);
-    return 2;
-}
-
 /* Returns −1 to continue, else the exit status. */
 static int read_options(int argc, char **argv)
 {
-    int option, section = 0, word = NWORDS;
-    bool given[NWORDS + 1] = {0};
-    const struct option *longs = long_options(&section, &word);
-    while ((option = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-        if (!read_option(option))
-            return refuse_option(option, longs);
-        note_detail(option, word);
-        info_options.sections |= section;
-        given[word] = true;
-        section = 0;
-        word = NWORDS;
-    }
-    info_options.json = given[WORD_JSON];
-    info_options.dot = given[WORD_DOT];
-    info_options.svg = given[WORD_SVG];
-    info_options.selftest = given[WORD_SELFTEST];
-    info_options.threads = given[WORD_THREADS];
-    info_options.cures = given[WORD_CURES];
-    info_options.call.ordered = given[WORD_ORDERED];
-    info_options.call.sockets = given[WORD_SOCKETS];
-    info_options.call.oversubscribed = given[WORD_OVERSUBSCRIBED] || given[WORD_CROWDED];
+    struct info_options *o = &info_options;
+    char detail[32] = "";
+    if (!take_all(argc, argv, detail))
+        return 2;
 #ifdef OPEN_MPI
-    info_options.call.handshake = true; /* as in pmpi/op/nodemap.c */
+    o->call.handshake = true; /* as in pmpi/op/nodemap.c */
 #endif
-    if (given[WORD_HELP])
+    if (help)
         return fputs(usage, stdout), 0;
-    if (given[WORD_VERSION])
+    if (version)
         return printf("nbcinfo (nbcshim) %s\n", PACKAGE_VERSION), 0;
     if (optind < argc)
         return info_fail(argv[optind], "not an option; see nbcinfo --help");
-    if (detail && !info_options.choose && !info_options.costs && !info_options.schedule)
+    if (*detail && !o->choose && !o->costs && !o->schedule)
         return info_fail(detail, "needs --choose, --costs or --schedule; see nbcinfo --help");
-    if ((info_options.threads || info_options.seconds) && !info_options.selftest)
-        return info_fail(info_options.threads ? "--threads" : "--seconds",
+    if ((o->threads || o->seconds) && !o->selftest)
+        return info_fail(o->threads ? "--threads" : "--seconds",
                          "needs --selftest; see nbcinfo --help");
-    int wishes = (info_options.sections != 0) + info_options.selftest + info_options.cures +
-                 (info_options.choose != NULL) + (info_options.costs != NULL) +
-                 (info_options.schedule != NULL);
+    int wishes = (o->sections != 0) + o->selftest + o->cures + (o->choose != NULL) +
+                 (o->costs != NULL) + (o->schedule != NULL);
     if (wishes > 1)
         return info_fail("only one of these is possible",
                          "a list, --choose, --costs, --schedule, --selftest, --cures");
-    if (is_too_large(&info_options.call))
+    if (is_too_large(&o->call))
         return info_fail("--bytes", "too many for all ranks together");
-    if (!info_options.sections)
-        info_options.sections = info_options.json ? EVERYTHING : ABOUT | VARIABLES;
-    info_options.sections |= ABOUT;
+    if (!o->sections)
+        o->sections = o->json ? EVERYTHING : ABOUT | VARIABLES;
+    o->sections |= ABOUT;
     return -1;
 }
 

@@ -25,7 +25,7 @@ static bool is_small(void)
 static void forget(void)
 {
     info_options = (struct info_options){.call = {.size = 4, .bytes = 1024}, .only = -1};
-    detail = NULL;
+    help = version = false;
     optind = 0;
 }
 
