@@ -67,7 +67,7 @@ bool runner_test(struct runner *r)
 
 volatile sig_atomic_t runner_runs;
 
-void runner_run(struct runner *r)
+static void runner_run(struct runner *r)
 {
     if (r->variant == ROUNDS) {
         rounds_run(r->rounds, r->o);

@@ -35,8 +35,6 @@ void runner_start(struct runner *r);
 void runner_wait(struct runner *r);
 bool runner_test(struct runner *r);
 
-void runner_run(struct runner *r);
-
 /* How many runs have ended, of all runners: for a signal handler that tells a slow job from one
  * that hangs. */
 extern volatile sig_atomic_t runner_runs;

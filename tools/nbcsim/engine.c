@@ -60,12 +60,6 @@ void program_free(struct program *p)
     free(p);
 }
 
-size_t program_memory(const struct program *p)
-{
-    return p->ops_room * sizeof *p->ops + p->succ_room * sizeof *p->succ +
-           (size_t)p->nranks * sizeof *p->rank;
-}
-
 int64_t program_size(const struct program *p)
 {
     return p->size;

@@ -73,7 +73,6 @@ struct step program_step(const struct program *p, int rank, int k);
 void program_edges(const struct program *p, int rank,
                    void (*edge)(void *self, int first, int second, bool issue), void *self);
 
-size_t program_memory(const struct program *p);
 void program_free(struct program *p);
 
 #endif

@@ -7,18 +7,8 @@
 
 #include "plot.h"
 
-double cell_best(const struct cell *cell)
-{
-    double best = 0;
-    for (int i = 0; i < cell->n; i++) {
-        const struct entry *e = &cell->entry[i];
-        if (e->result.time > 0 && (best == 0 || e->result.time < best))
-            best = e->result.time;
-    }
-    return best;
-}
-
-const struct nbc_alg *cell_best_alg(const struct cell *cell)
+/* The one with the least time that is known, or NULL. */
+static const struct entry *best_of(const struct cell *cell)
 {
     const struct entry *best = NULL;
     for (int i = 0; i < cell->n; i++) {
@@ -26,26 +16,21 @@ const struct nbc_alg *cell_best_alg(const struct cell *cell)
         if (e->result.time > 0 && (!best || e->result.time < best->result.time))
             best = e;
     }
-    return best ? best->alg : NULL;
+    return best;
 }
 
-double cell_chosen(const struct cell *cell)
+static const struct entry *chosen_of(const struct cell *cell)
 {
     for (int i = 0; i < cell->n; i++)
         if (cell->entry[i].chosen)
-            return cell->entry[i].result.time;
-    return 0;
+            return &cell->entry[i];
+    return NULL;
 }
 
-double cell_regret(const struct cell *cell)
+double cell_best(const struct cell *cell)
 {
-    double best = cell_best(cell), chosen = cell_chosen(cell);
-    if (chosen == 0)
-        return -1;
-    for (int i = 0; i < cell->n; i++)
-        if (cell->entry[i].result.time == 0 && cell->entry[i].least < best)
-            return -1; /* it might be better */
-    return best > 0 ? chosen / best - 1 : 0;
+    const struct entry *best = best_of(cell);
+    return best ? best->result.time : 0;
 }
 
 static void nothing(struct report *r)
@@ -215,19 +200,24 @@ static void regret_begin(struct report *r)
 
 enum { TOLERATED = 10 }; /* per cent */
 
+/* The relative excess of the time of the selected algorithm over the best; negative: unknown. */
+static double regret_of(const struct cell *cell, const struct entry *chosen, double best)
+{
+    if (!chosen || chosen->result.time == 0)
+        return -1;
+    for (int i = 0; i < cell->n; i++)
+        if (cell->entry[i].result.time == 0 && cell->entry[i].least < best)
+            return -1; /* it might be better */
+    return chosen->result.time / best - 1;
+}
+
 static void regret_cell(struct report *r, const struct cell *cell)
 {
-    double regret = cell_regret(cell);
-    const struct nbc_alg *chosen = NULL, *best = cell_best_alg(cell);
+    const struct entry *chosen = chosen_of(cell), *best = best_of(cell);
+    double regret = regret_of(cell, chosen, cell_best(cell));
+    bool over = regret > TOLERATED / 100.0;
+    bool estimated = (chosen && !chosen->simulated) || (best && !best->simulated);
     r->cells++;
-    bool estimated = false;
-    for (int i = 0; i < cell->n; i++) {
-        const struct entry *e = &cell->entry[i];
-        if (e->chosen)
-            chosen = e->alg;
-        if (e->chosen || e->alg == best)
-            estimated |= !e->simulated;
-    }
     if (regret >= 0) {
         r->judged++;
         r->estimated += estimated;
@@ -236,14 +226,13 @@ static void regret_cell(struct report *r, const struct cell *cell)
     } else {
         r->unknown++;
     }
-    bool over = regret > TOLERATED / 100.0;
     r->over += over;
     if (regret >= 0 && !over)
         return;
     fprintf(r->out, "%-22s %8d %12" PRId64 " %-23s %12.2f %-23s %12.2f",
             nbc_coll_name(cell->call.coll), cell->call.size, cell->call.bytes,
-            chosen ? chosen->name : "?", cell_chosen(cell) * 1e6, best ? best->name : "?",
-            cell_best(cell) * 1e6);
+            chosen ? chosen->alg->name : "?", chosen ? chosen->result.time * 1e6 : 0,
+            best ? best->alg->name : "?", cell_best(cell) * 1e6);
     if (over)
         fprintf(r->out, " %7.0f%%%s\n", 100 * regret, estimated ? " estimated" : "");
     else

@@ -23,14 +23,8 @@ struct cell {
     struct entry entry[MOST_ALGS];
 };
 
-/* Return the time of the best algorithm; of the selected one, 0 if that is unknown. */
+/* Returns the time of the best algorithm, 0 if none is known. */
 double cell_best(const struct cell *cell);
-double cell_chosen(const struct cell *cell);
-const struct nbc_alg *cell_best_alg(const struct cell *cell);
-
-/* Returns the relative excess of the time of the selected algorithm over the best; negative:
- * unknown. */
-double cell_regret(const struct cell *cell);
 
 /* The state of the report of a run: begin, then one call per cell, then end. */
 struct report {
