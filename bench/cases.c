@@ -2,8 +2,10 @@
 #include "cases.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "nbcshim.h"
+#include "runner.h"
 #include "select.h"
 
 int operands_blocks(const struct operands *o)
@@ -16,23 +18,30 @@ size_t operands_doubles(const struct operands *o)
     return (size_t)operands_blocks(o) * o->count + 1;
 }
 
-/* Asks once: all measured communicators have all ranks. */
-static bool on_one_node(MPI_Comm comm)
+bool all_on_one_node(MPI_Comm comm)
 {
     static int answer = -1;
-    (void)comm;
-#if MPI_VERSION >= 3
-    MPI_Comm node;
-    int size, most;
+    char mine[MPI_MAX_PROCESSOR_NAME + 1] = "", first[sizeof mine];
+    int length;
     if (answer < 0) {
-        PMPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-        PMPI_Comm_size(comm, &size);
-        PMPI_Comm_size(node, &most);
-        PMPI_Comm_free(&node);
-        answer = most == size;
+        MPI_Get_processor_name(mine, &length);
+        memcpy(first, mine, sizeof first);
+        PMPI_Bcast(first, sizeof first, MPI_CHAR, 0, comm);
+        answer = on_all_ranks(comm, strcmp(mine, first) == 0);
     }
-#endif
-    return answer != 0;
+    return answer;
+}
+
+MPI_Comm comm_with_hint(MPI_Comm comm, const char *key, const char *value)
+{
+    MPI_Comm made;
+    MPI_Info info;
+    MPI_Comm_dup(comm, &made);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, (char *)key, (char *)value);
+    MPI_Comm_set_info(made, info);
+    MPI_Info_free(&info);
+    return made;
 }
 
 bool operands_make(struct operands *o, enum nbc_coll coll, MPI_Comm comm, int count)
@@ -40,7 +49,7 @@ bool operands_make(struct operands *o, enum nbc_coll coll, MPI_Comm comm, int co
     *o = (struct operands){.coll = coll, .comm = comm, .count = count, .info = MPI_INFO_NULL};
     MPI_Comm_rank(comm, &o->rank);
     MPI_Comm_size(comm, &o->size);
-    o->local = on_one_node(comm);
+    o->local = all_on_one_node(comm);
     int blocks = operands_blocks(o);
     size_t doubles = operands_doubles(o);
     o->send = malloc(doubles * sizeof *o->send);

@@ -27,6 +27,13 @@ struct operands {
     int64_t segment;
 };
 
+/* Whether all ranks share a node, by the names of processors. Asks once: all communicators that are
+ * measured have all ranks. */
+bool all_on_one_node(MPI_Comm comm);
+
+/* Returns a duplicate with this hint for nbcshim. */
+MPI_Comm comm_with_hint(MPI_Comm comm, const char *key, const char *value);
+
 /* Allocates buffers and arrays for blocks of `count` doubles. Returns false if memory ran out; free
  * them in either case. */
 bool operands_make(struct operands *o, enum nbc_coll coll, MPI_Comm comm, int count);

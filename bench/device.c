@@ -80,23 +80,6 @@ static double *device_copy(const double *data, const struct operands *o)
     return copy;
 }
 
-/* A communicator on which nbcshim makes this use of buffers of a GPU. */
-static MPI_Comm comm_with(MPI_Comm comm, const char *use)
-{
-    MPI_Comm made;
-#ifdef HAVE_MPI_COMM_DUP_WITH_INFO
-    MPI_Info info;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "nbcshim_device", (char *)use);
-    MPI_Comm_dup_with_info(comm, info, &made);
-    MPI_Info_free(&info);
-#else
-    (void)use;
-    MPI_Comm_dup(comm, &made);
-#endif
-    return made;
-}
-
 static void cell_free(struct cell *c)
 {
     MPI_Comm_free(&c->device.comm);
@@ -122,8 +105,8 @@ static bool cell_make(struct cell *c, const struct operands *o)
     c->device.send = device_copy(o->send, o);
     c->device.recv = device_copy(o->recv, o);
     c->direct = c->device;
-    c->device.comm = comm_with(o->comm, "stage");
-    c->direct.comm = comm_with(o->comm, "direct");
+    c->device.comm = comm_with_hint(o->comm, "nbcshim_device", "stage");
+    c->direct.comm = comm_with_hint(o->comm, "nbcshim_device", "direct");
     return on_all_ranks(o->comm, c->host.send && c->host.recv);
 }
 

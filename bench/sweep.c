@@ -34,14 +34,11 @@ static bool goes_to_mpi(struct runner *r)
 static bool entrant_make(struct entrant *e, const struct operands *o, enum variant v,
                          const struct nbc_alg *alg)
 {
-    MPI_Info info;
     e->o = *o;
-    MPI_Comm_dup(o->comm, &e->o.comm);
-    MPI_Info_create(&info);
     if (alg)
-        MPI_Info_set(info, "nbcshim_algorithm", alg->name);
-    MPI_Comm_set_info(e->o.comm, info);
-    MPI_Info_free(&info);
+        e->o.comm = comm_with_hint(o->comm, "nbcshim_algorithm", alg->name);
+    else
+        MPI_Comm_dup(o->comm, &e->o.comm);
     if (runner_make(&e->r, v, &e->o) && !(alg && alg->needs & NBC_BY_MPI && !goes_to_mpi(&e->r)))
         return true;
     entrant_free(e);

@@ -46,17 +46,6 @@ static bool measure(struct course *c, MPI_Comm comm, int rank)
     return c->nsizes > 0 && c->n > 0;
 }
 
-/* Whether all ranks share a node, by their processor names. */
-static bool local(MPI_Comm comm)
-{
-    char mine[MPI_MAX_PROCESSOR_NAME + 1] = "", first[MPI_MAX_PROCESSOR_NAME + 1];
-    int length;
-    MPI_Get_processor_name(mine, &length);
-    memcpy(first, mine, sizeof first);
-    PMPI_Bcast(first, sizeof first, MPI_CHAR, 0, comm);
-    return on_all_ranks(comm, strcmp(mine, first) == 0);
-}
-
 static int best(const struct contender *at, int n, int favorite)
 {
     for (int i = 0; i < n; i++)
@@ -158,7 +147,7 @@ int tune_rules(int rank, int size, char **names)
     }
     MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &ring, 0, &comm);
     runner_warm_up(comm, SAMPLES);
-    unsigned needs = local(comm) ? NBC_LOCAL : NBC_SPREAD;
+    unsigned needs = all_on_one_node(comm) ? NBC_LOCAL : NBC_SPREAD;
     if (rank == 0)
         printf("# Tuning rules for NBCSHIM_TUNING, measured by nbctune --rules on %d ranks.\n",
                size);
