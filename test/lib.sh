@@ -304,6 +304,14 @@ guarded()
     return 124
 }
 
+# bent_mpi NAME: makes test/tools/NAME.c, and sets `bent` to the library, to be preloaded after nbcshim.
+bent_mpi()
+{
+    bent=$scratch/$1.so
+    expect "the MPI is made: $1" $CC -std=gnu11 -O1 -fPIC -shared $MPI_CPPFLAGS "$srcdir/test/tools/$1.c" \
+        -o "$bent" -ldl
+}
+
 # ends_well NAME SECONDS: what mpi_command has set does. Its output is in $scratch/log.
 ends_well()
 {

@@ -166,7 +166,7 @@ EXTRA_DIST += \
 	test/text/fuzz_nbcsim.c test/text/fuzz_text.c test/text/nbccompare test/text/nbcinfo \
 	test/text/nbcsim test/text/words \
 	test/tools/agreement.c test/tools/alone.c test/tools/apart.c test/tools/app.c \
-	test/tools/barrier.c test/tools/check.h test/tools/communicators.c test/tools/compared.c \
+	test/tools/barrier.c test/tools/below.h test/tools/check.h test/tools/communicators.c test/tools/compared.c \
 	test/tools/corrupt.c test/tools/culprit.c test/tools/early.c test/tools/exceptions.cc test/tools/freed.c \
 	test/tools/freeing.c test/tools/hang.c test/tools/instructions.limits \
 	test/tools/late.c test/tools/lost.c test/tools/measure.py test/tools/newer.h \

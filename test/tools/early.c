@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* To be preloaded after nbcshim: an MPI whose MPI_Irecv receives a message at once that is there
  * already and too long, and returns the error, as MPICH's device ch3 does. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <mpi.h>
-#include <stddef.h>
+#include "below.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 
 static int early;
 
@@ -24,13 +21,11 @@ static int is_too_long(int count, MPI_Datatype type, int source, int tag, MPI_Co
 int PMPI_Irecv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
                MPI_Request *request)
 {
-    static __typeof(PMPI_Irecv) *next;
-    if (!next)
-        *(void **)&next = dlsym(RTLD_NEXT, "PMPI_Irecv");
+    BELOW(Irecv);
     if (!is_too_long(count, type, source, tag, comm))
-        return next(buf, count, type, source, tag, comm, request);
+        return below(buf, count, type, source, tag, comm, request);
     early++;
-    int error = next(buf, count, type, source, tag, comm, request);
+    int error = below(buf, count, type, source, tag, comm, request);
     return error ? error : PMPI_Wait(request, MPI_STATUS_IGNORE);
 }
 

@@ -5,10 +5,8 @@
 . "$(dirname "$0")/../lib.sh"
 forget_settings
 
-early=$scratch/early.so
-expect "the MPI is made" $CC -std=gnu11 -O1 -fPIC -shared $MPI_CPPFLAGS "$srcdir/test/tools/early.c" \
-    -o "$early" -ldl
-mpi_command 3 "$(sanitizer_runtime) $library $early" "NBCSHIM_BLOCKING=own NBCSHIM_HOOK=off" \
+bent_mpi early
+mpi_command 3 "$(sanitizer_runtime) $library $bent" "NBCSHIM_BLOCKING=own NBCSHIM_HOOK=off" \
     "$PWD/test/mpi/lengths.preload" gather alltoallv allgather
 ends_well "ranks that disagree on a length: none waits" 60
 grep -q '^received early: ' "$scratch/log"

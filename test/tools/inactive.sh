@@ -3,9 +3,7 @@
 
 . "$(dirname "$0")/../lib.sh"
 
-bent=$scratch/null.so
-expect "the MPI is made" $CC -std=gnu11 -O1 -fPIC -shared $MPI_CPPFLAGS "$srcdir/test/tools/null.c" \
-    -o "$bent" -ldl
+bent_mpi null
 while read -r ranks settings program; do
     mpi_command "$ranks" "$(sanitizer_runtime) $library $bent" "NBCSHIM_PROGRESS=$settings" test/mpi/$program
     ends_well "$program, progress by $settings" 60

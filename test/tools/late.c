@@ -2,12 +2,9 @@
 /* Stands between nbcshim and the MPI, and makes of it one whose MPI_Init does not wait for other
  * ranks: the rank LATE_RANK returns from it LATE seconds later, with LATE=stop when somebody lets
  * it continue. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <mpi.h>
+#include "below.h"
+
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static void be_late(const char *how)
@@ -20,9 +17,8 @@ static void be_late(const char *how)
 
 int PMPI_Init(int *argc, char ***argv)
 {
-    int (*below)(int *, char ***), rank;
-    void *found = dlsym(RTLD_NEXT, "PMPI_Init");
-    memcpy(&below, &found, sizeof below);
+    int rank;
+    BELOW(Init);
     int error = below(argc, argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (getenv("LATE") && rank == atoi(getenv("LATE_RANK")))
@@ -33,9 +29,7 @@ int PMPI_Init(int *argc, char ***argv)
 /* Some tools have all functions. */
 int PMPI_Get_version(int *version, int *subversion)
 {
-    int (*below)(int *, int *);
-    void *found = dlsym(RTLD_NEXT, "PMPI_Get_version");
-    memcpy(&below, &found, sizeof below);
+    BELOW(Get_version);
     return below(version, subversion);
 }
 

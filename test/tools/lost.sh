@@ -5,13 +5,11 @@
 . "$(dirname "$0")/../lib.sh"
 forget_settings
 
-refuse=$scratch/refuse.so
-expect "the MPI is made" $CC -std=gnu11 -O1 -fPIC -shared $MPI_CPPFLAGS "$srcdir/test/tools/refuse.c" \
-    -o "$refuse" -ldl
+bent_mpi refuse
 expect "the program is made" $MPICC -std=gnu11 -O1 $newer_calls "$srcdir/test/tools/lost.c" \
     -o "$scratch/lost" -ldl
 for settings in "" NBCSHIM_PROGRESS=thread; do
-    mpi_command 2 "$(sanitizer_runtime) $library $refuse" "NBCSHIM_BLOCKING=own $settings" "$scratch/lost"
+    mpi_command 2 "$(sanitizer_runtime) $library $bent" "NBCSHIM_BLOCKING=own $settings" "$scratch/lost"
     ends_well "other communicators are usable${settings:+, $settings}" 60
 done
 
@@ -21,11 +19,9 @@ if [ -n "$mpich" ] && ! readelf -rW "$mpich" | grep ' MPIR_Err_return_comm ' >/d
     finish
     exit
 fi
-freeing=$scratch/freeing.so
-expect "another MPI is made" $CC -std=gnu11 -O1 -fPIC -shared $MPI_CPPFLAGS "$srcdir/test/tools/freeing.c" \
-    -o "$freeing" -ldl
+bent_mpi freeing
 expect "another program is made" $MPICC -std=gnu11 -O1 $newer_calls "$srcdir/test/tools/freed.c" \
     -o "$scratch/freed" -ldl
-mpi_command 4 "$(sanitizer_runtime) $library $freeing" NBCSHIM_ALGORITHM_ALLTOALLV=linear "$scratch/freed"
+mpi_command 4 "$(sanitizer_runtime) $library $bent" NBCSHIM_ALGORITHM_ALLTOALLV=linear "$scratch/freed"
 ends_well "a message that the MPI frees under way is not waited for" 60
 finish

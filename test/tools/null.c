@@ -1,30 +1,14 @@
 /* An MPI that takes an inactive persistent request to or from MPI_PROC_NULL for a complete one, as
  * Intel MPI does: MPI_Testany and its kin report it in each call, with the status of a message from
  * there. Preloaded below nbcshim. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <mpi.h>
+#include "below.h"
+
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static MPI_Request *list; /* such requests */
 static int n, room;
-
-#define BELOW(name)                        \
-    static __typeof__(&PMPI_##name) below; \
-    if (!below)                            \
-    find(&below, "PMPI_" #name)
-
-static void find(void *function, const char *name)
-{
-    void *address = dlsym(RTLD_NEXT, name);
-    if (!address)
-        abort();
-    memcpy(function, &address, sizeof address);
-}
 
 static void add(MPI_Request request)
 {

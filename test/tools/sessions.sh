@@ -5,12 +5,11 @@
 . "$(dirname "$0")/../lib.sh"
 forget_settings
 
-expect "the MPI is made" $CC -std=gnu11 -O1 -fPIC -shared $MPI_CPPFLAGS "$srcdir/test/tools/sessions.c" \
-    -o "$scratch/sessions.so" -ldl
+bent_mpi sessions
 
 run() # ranks
 {
-    mpi_command "$1" "$(sanitizer_runtime) $library $scratch/sessions.so" NBCSHIM_STATS=1 \
+    mpi_command "$1" "$(sanitizer_runtime) $library $bent" NBCSHIM_STATS=1 \
         "$PWD/test/mpi/sessions.preload" behind
     ends_well "a session that ends behind MPI_Finalize, $1 ranks" 60
     log_has "$1" "the attributes were deleted in MPI_Finalize" '^deleted early: 3$'
