@@ -122,7 +122,7 @@ $(foreach log,$(waiting_logs),$(eval $(log): | $(earlier))$(eval earlier := $(lo
 $(other_logs): AM_TESTS_ENVIRONMENT += NBC_BESIDE=1; export NBC_BESIDE;
 # make runs the recipe of config.h each time, and puts off what waits for it: the unit tests, among them
 # the longest test, which would then run at the end, alone. If all tests wait, all keep their places.
-$(TEST_LOGS): | config.h
+$(TEST_LOGS): | config.h test/settings
 
 # What instructions.sh counts; a program and not a wrapper script of libtool.
 test_tools_instructions_CPPFLAGS = $(bench_nbcbench_CPPFLAGS)
