@@ -18,6 +18,8 @@ void nbc_exec_init(struct nbc_exec *e, const struct nbc_sched *sched,
     e->waits = e->done + sched->nmsgs;
     e->ready = e->waits + sched->nops + 1;
     e->ready[-1] = NBC_NONE; /* see make_ready */
+    for (int32_t id = 0; id < sched->nops; id++)
+        e->waits[id] = sched->ops[id].npre;
 }
 
 /* Adds an operation to those that may be issued. They are kept in the order of emission, and not in
@@ -33,19 +35,24 @@ static inline void make_ready(struct nbc_exec *e, int32_t id)
     *at = id;
 }
 
-/* Satisfies one edge of each of n operations. */
-static inline void release(struct nbc_exec *e, const int32_t *succ, int n)
+/* Satisfies one edge of each of n operations. An operation that may be issued has all its edges
+ * again, for the next start. */
+static __attribute__((noinline)) void release(struct nbc_exec *e, int32_t succ, int n)
 {
-    for (int i = 0; i < n; i++)
-        if (--e->waits[succ[i]] == 0)
-            make_ready(e, succ[i]);
+    for (int i = 0; i < n; i++) {
+        int32_t id = e->sched->succ[succ + i];
+        if (--e->waits[id] > 0)
+            continue;
+        e->waits[id] = e->sched->ops[id].npre;
+        make_ready(e, id);
+    }
 }
 
-static void finish(struct nbc_exec *e, int32_t id)
+static inline void finish(struct nbc_exec *e, const struct nbc_op *op)
 {
-    const struct nbc_op *op = &e->sched->ops[id];
     e->left--;
-    release(e, &e->sched->succ[op->succ + op->nsucc_issue], op->nsucc_done);
+    if (op->nsucc_done > 0)
+        release(e, op->succ + op->nsucc_issue, op->nsucc_done);
 }
 
 static uintptr_t address(const struct nbc_exec *e, int buf, int64_t off)
@@ -64,39 +71,40 @@ typedef int post(void *self, uintptr_t addr, int64_t count, int type, int peer, 
 
 /* Posts an empty message in place of one that cannot be posted: the peer waits for a message, or
  * sends one, all the same. Not where the message was received with the error. */
-static __attribute__((cold)) int post_failed(struct nbc_exec *e, post *call,
-                                             const struct nbc_op *op, nbc_handle *h, int error)
+static __attribute__((cold)) int post_failed(struct nbc_exec *e, const struct nbc_op *op, int error)
 {
+    post *call = op->kind == NBC_OP_SEND ? e->transport->send : e->transport->recv;
     bool over = error < NBC_SENT; /* mutants: <= for <: the caller knows of NBC_SENT */
     fail(e, over ? NBC_SENT - error : error);
     if (over)
         return NBC_SENT;
-    error = call(e->self, address(e, op->buf, op->off), 0, op->type, op->peer, h);
+    error = call(e->self, address(e, op->buf, op->off), 0, op->type, op->peer,
+                 &e->handles[e->ninflight]);
     e->lost = e->lost || error > 0;
     return error ? NBC_SENT : 0;
 }
 
 /* Posts a message, which may be complete at once. After an error there may be nothing right to
  * send: an empty message tells the receiver. */
-static void exec_post(struct nbc_exec *e, int32_t id)
+static inline void exec_post(struct nbc_exec *e, const struct nbc_op *op, int32_t id)
 {
-    const struct nbc_op *op = &e->sched->ops[id];
-    nbc_handle *h = &e->handles[e->ninflight];
     bool sends = op->kind == NBC_OP_SEND;
     post *call = sends ? e->transport->send : e->transport->recv;
     int64_t count = __builtin_expect(e->error, 0) && sends ? 0 : op->count;
-    int error = call(e->self, address(e, op->buf, op->off), count, op->type, op->peer, h);
-    if (error && error != NBC_SENT)
-        error = post_failed(e, call, op, h, error);
-    release(e, &e->sched->succ[op->succ], op->nsucc_issue);
+    int error = call(e->self, address(e, op->buf, op->off), count, op->type, op->peer,
+                     &e->handles[e->ninflight]);
+    if (__builtin_expect(error && error != NBC_SENT, 0))
+        error = post_failed(e, op, error);
+    if (op->nsucc_issue > 0)
+        release(e, op->succ, op->nsucc_issue);
     if (error == NBC_SENT)
-        finish(e, id);
+        finish(e, op);
     else
         e->inflight[e->ninflight++] = id;
 }
 
 /* A copy or a reduction. */
-static int compute(struct nbc_exec *e, const struct nbc_op *op)
+static inline int compute(struct nbc_exec *e, const struct nbc_op *op)
 {
     uintptr_t a = address(e, op->buf, op->off), b = address(e, op->b_buf, op->b_off);
     if (op->kind == NBC_OP_COPY)
@@ -108,9 +116,9 @@ static int compute(struct nbc_exec *e, const struct nbc_op *op)
 }
 
 /* After an error nothing is copied: there may be nothing right to copy. */
-static __attribute__((cold)) void exec_stage(struct nbc_exec *e, int32_t id)
+static __attribute__((cold)) void exec_stage(struct nbc_exec *e, const struct nbc_op *op,
+                                             int32_t id)
 {
-    const struct nbc_op *op = &e->sched->ops[id];
     int error = NBC_SENT;
     if (op->kind == NBC_OP_RELEASE)
         e->transport->release(e->self);
@@ -119,16 +127,16 @@ static __attribute__((cold)) void exec_stage(struct nbc_exec *e, int32_t id)
     if (error > 0) /* mutants: >= for >: 0 is no error to fail() either */
         fail(e, error);
     if (error)
-        finish(e, id);
+        finish(e, op);
     else
         e->inflight[e->ninflight++] = id;
 }
 
-static void issue(struct nbc_exec *e, int32_t id)
+static inline void issue(struct nbc_exec *e, int32_t id)
 {
     const struct nbc_op *op = &e->sched->ops[id];
     if (op->kind == NBC_OP_SEND || op->kind == NBC_OP_RECV) {
-        exec_post(e, id);
+        exec_post(e, op, id);
         return;
     }
     if (op->kind < NBC_OP_JOIN) {
@@ -136,10 +144,10 @@ static void issue(struct nbc_exec *e, int32_t id)
         if (error)
             fail(e, error);
     } else if (__builtin_expect(op->kind > NBC_OP_JOIN, 0)) {
-        exec_stage(e, id);
+        exec_stage(e, op, id);
         return;
     }
-    finish(e, id);
+    finish(e, op);
 }
 
 static bool is_deferred(const struct nbc_exec *e, int32_t id)
@@ -168,23 +176,23 @@ bool nbc_exec_start(struct nbc_exec *e)
 {
     const struct nbc_sched *s = e->sched;
     e->left = s->nops;
-    e->error = e->nready = e->ninflight = 0;
+    e->error = e->ninflight = 0;
     e->lost = false;
-    for (int32_t id = 0; id < s->nops; id++) {
-        e->waits[id] = s->ops[id].npre;
+    int nready = 0;
+    for (int32_t id = 0; id < s->nops; id++)
         if (e->waits[id] == 0)
-            e->ready[e->nready++] = id;
-    }
+            e->ready[nready++] = id;
+    e->nready = nready;
     /* mutants: >= for >: for speed */
     return exec_run(e, e->defer > 0 || e->defer_kinds);
 }
 
-/* Removes the completed handles; done[] then holds their operations. */
-static void remove_done(struct nbc_exec *e, int ndone)
+/* Removes completed handles, whose places ascend, and finishes their operations. */
+static inline void end_messages(struct nbc_exec *e, const int *done, int ndone)
 {
     for (int i = ndone - 1; i >= 0; i--) {
-        int at = e->done[i], last = --e->ninflight;
-        e->done[i] = e->inflight[at];
+        int at = done[i], last = --e->ninflight;
+        finish(e, &e->sched->ops[e->inflight[at]]);
         e->inflight[at] = e->inflight[last];
         e->handles[at] = e->handles[last];
     }
@@ -218,9 +226,7 @@ static inline bool advance(struct nbc_exec *e, nbc_transport_look *look)
     }
     if (ndone == 0 && e->nready == 0)
         return e->left == 0;
-    remove_done(e, ndone);
-    for (int i = 0; i < ndone; i++)
-        finish(e, e->done[i]);
+    end_messages(e, e->done, ndone);
     if (e->nready == 0)
         return e->left == 0;
     return exec_run(e, false);

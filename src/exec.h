@@ -22,7 +22,7 @@ struct nbc_exec {
     const struct nbc_transport *transport;
     void *self;                /* the transport's state of this operation */
     uintptr_t base[NBC_NBUFS]; /* addresses of the buffers */
-    int32_t *waits;            /* per operation: edges not yet satisfied */
+    int32_t *waits;            /* per operation: edges not yet satisfied; all, when it may start */
     int32_t *ready;            /* operations that may be issued, in order of emission */
     int32_t *inflight;         /* the operation of each handle */
     int *done;                 /* output array of the transport's poll */
@@ -52,11 +52,11 @@ bool nbc_exec_start(struct nbc_exec *e);
 /* Progresses the run: polls the transport once and issues the operations that have become ready.
  * Returns true if the run is complete; then e->error is its result, 0 or the transport's first
  * error code. If e->lost, messages may be missing on other ranks, or arrive here that nothing
- * receives. If e->abandoned, e->lost is set too, and the run is not started again. */
+ * receives. If e->abandoned, e->lost is set too. */
 bool nbc_exec_poll(struct nbc_exec *e);
 
 /* Ends a run that is not complete, with an error, e->lost and, if a message may still use its
- * memory, e->abandoned. */
+ * memory, e->abandoned. It is not started again. */
 void nbc_exec_give_up(struct nbc_exec *e, int error, bool abandoned);
 
 /* nbc_exec_poll, but if nothing can be issued, it waits in the transport until a message is

@@ -54,18 +54,17 @@ static int large_type_new(int64_t count, MPI_Datatype type, MPI_Datatype *large)
     return error ? error : NEXT(Type_commit)(large);
 }
 
-static int post_message(bool sends, void *addr, int n, MPI_Datatype type, int peer, int tag,
-                        MPI_Comm comm, MPI_Request *request)
+static inline int post_message(bool sends, void *addr, int n, MPI_Datatype type, int peer, int tag,
+                               MPI_Comm comm, MPI_Request *request)
 {
     return sends ? NEXT(Isend)(addr, n, type, peer, tag, comm, request)
                  : NEXT(Irecv)(addr, n, type, peer, tag, comm, request);
 }
 
-static int transport_post(bool sends, void *addr, int64_t count, MPI_Datatype type, int peer,
-                          int tag, MPI_Comm comm, MPI_Request *request)
+static __attribute__((cold)) int post_large(bool sends, void *addr, int64_t count,
+                                            MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+                                            MPI_Request *request)
 {
-    if (count <= INT_MAX)
-        return post_message(sends, addr, (int)count, type, peer, tag, comm, request);
     MPI_Datatype large;
     int error = large_type_new(count, type, &large);
     if (error)
@@ -73,6 +72,14 @@ static int transport_post(bool sends, void *addr, int64_t count, MPI_Datatype ty
     error = post_message(sends, addr, 1, large, peer, tag, comm, request);
     NEXT(Type_free)(&large);
     return error; /* unreached: the MPI fails */
+}
+
+static inline int transport_post(bool sends, void *addr, int64_t count, MPI_Datatype type, int peer,
+                                 int tag, MPI_Comm comm, MPI_Request *request)
+{
+    return __builtin_expect(count <= INT_MAX, 1)
+               ? post_message(sends, addr, (int)count, type, peer, tag, comm, request)
+               : post_large(sends, addr, count, type, peer, tag, comm, request);
 }
 
 bool nbc_inside_mpi_loop;
