@@ -88,7 +88,7 @@ static void set_status(MPI_Status *status)
 /* Reports the completion of r to the program: a persistent request becomes inactive, any other is
  * freed and *request set to MPI_REQUEST_NULL. Returns the error of the operation, not raised. Under
  * the lock. */
-static int request_end(struct nbc_request *r, MPI_Request *request)
+static inline int request_end(struct nbc_request *r, MPI_Request *request)
 {
     int error = r->error;
     if (__builtin_expect(nbc_timing_on, 0))

@@ -71,7 +71,7 @@ static void context_leave_host(struct nbc_context *c)
     nbc_context_release(c->host);
 }
 
-static void context_retire(struct nbc_context *c)
+void nbc_context_retire(struct nbc_context *c)
 {
     c->life = NBC_CONTEXT_DEAD;
     context_leave_host(c);
@@ -141,7 +141,7 @@ static void context_detach(struct nbc_context *c)
     c->life = NBC_CONTEXT_FREED;
     c->user = MPI_COMM_NULL;
     if (c->uses == 0)
-        context_retire(c);
+        nbc_context_retire(c);
 }
 
 /* Detaches the contexts whose communicators were freed while the lock was taken. A caller that
@@ -173,17 +173,6 @@ void nbc_context_reclaim(void)
         next = c->next;
         context_free(c);
     }
-}
-
-void nbc_context_hold(struct nbc_context *c)
-{
-    c->uses++;
-}
-
-void nbc_context_release(struct nbc_context *c)
-{
-    if (--c->uses == 0 && c->life >= NBC_CONTEXT_FREED)
-        context_retire(c);
 }
 
 struct nbc_error_scope nbc_context_scope(struct nbc_context *c)
@@ -226,12 +215,6 @@ bool nbc_context_ask_revoked(struct nbc_context *c)
         nbc_context_mark_lost(c);
     }
     return c->revoked;
-}
-
-bool nbc_context_usable(const struct nbc_context *c)
-{
-    return c->delivery != NBC_DELIVERY_LOST && c->queue.next_seq < c->queue.end_seq &&
-           c->blocking.next_seq < c->blocking.end_seq;
 }
 
 /* Callback of the attribute, which the MPI calls when the program's communicator is freed, by

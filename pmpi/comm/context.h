@@ -220,8 +220,17 @@ void nbc_context_end_early(MPI_Comm comm);
 
 /* An operation takes or drops its reference. The context survives MPI_Comm_free as long as it has
  * references. */
-void nbc_context_hold(struct nbc_context *c);
-void nbc_context_release(struct nbc_context *c);
+static inline void nbc_context_hold(struct nbc_context *c)
+{
+    c->uses++;
+}
+
+void nbc_context_retire(struct nbc_context *c);
+static inline void nbc_context_release(struct nbc_context *c)
+{
+    if (--c->uses == 0 && c->life >= NBC_CONTEXT_FREED)
+        nbc_context_retire(c);
+}
 
 /* Where errors of its operations are raised. The scope remains valid forever. */
 struct nbc_error_scope nbc_context_scope(struct nbc_context *c);
@@ -247,7 +256,11 @@ static inline bool nbc_context_is_revoked(struct nbc_context *c)
 }
 
 /* Whether operations may start. */
-bool nbc_context_usable(const struct nbc_context *c);
+static inline bool nbc_context_usable(const struct nbc_context *c)
+{
+    return c->delivery != NBC_DELIVERY_LOST && c->queue.next_seq < c->queue.end_seq &&
+           c->blocking.next_seq < c->blocking.end_seq;
+}
 
 /* Frees all contexts, at finalize. Without the lock. */
 void nbc_context_cleanup(void);

@@ -38,7 +38,8 @@ static int call_name(const struct nbc_call *call, char *name, size_t room)
 
 /* Takes the class of the error in a call and returns an error code whose text names the function,
  * the argument with its value, the rank and the communicator. */
-static int call_explain(const struct nbc_call *call, int class, const char *fault)
+static __attribute__((cold)) int call_explain(const struct nbc_call *call, int class,
+                                              const char *fault)
 {
     char name[MPI_MAX_OBJECT_NAME + 1] = "", text[MPI_MAX_ERROR_STRING + MPI_MAX_OBJECT_NAME + 1];
     int length;
@@ -57,7 +58,7 @@ static int call_explain(const struct nbc_call *call, int class, const char *faul
 }
 
 /* Some functions of Open MPI 4.1.4 crash with MPI_COMM_NULL. */
-static int call_find_context(const struct nbc_call *call, struct nbc_context **c)
+static inline int call_find_context(const struct nbc_call *call, struct nbc_context **c)
 {
     *c = nbc_context_find(call->comm);
     if (!*c && call->comm == MPI_COMM_NULL)

@@ -45,7 +45,7 @@ static void wish_by_hints(const struct nbc_hints *hints, enum nbc_coll coll,
 }
 
 /* What is offloaded is the MPI's, unless the user's rules decide. */
-static __attribute__((cold, noinline)) const struct nbc_alg *offload(enum nbc_coll coll)
+static const struct nbc_alg *offload(enum nbc_coll coll)
 {
     static const struct nbc_alg *rows[NBC_NCOLLS]; /* under the lock */
     if (!rows[coll])
@@ -53,22 +53,18 @@ static __attribute__((cold, noinline)) const struct nbc_alg *offload(enum nbc_co
     return nbc_tuning_file ? NULL : rows[coll];
 }
 
-struct nbc_preferences nbc_launch_preferences(const struct nbc_call *call,
-                                              const struct nbc_context *c)
+void nbc_launch_ask(const struct nbc_call *call, const struct nbc_context *c,
+                    struct nbc_preferences *preferences)
 {
-    struct nbc_preferences preferences = {nbc_settings.algorithm[call->coll],
-                                          nbc_settings.segment_size, nbc_settings.order};
     if (call->has_info) {
         struct nbc_hints hints = {0};
         nbc_hints_read(call->info, &hints);
-        wish_by_hints(&hints, call->coll, &preferences);
+        wish_by_hints(&hints, call->coll, preferences);
     }
     if (c->hints && call->purpose != NBC_FOR_CHECK) /* which compares what they lead to */
-        wish_by_hints(c->hints, call->coll, &preferences);
-    if (__builtin_expect(nbc_offloaded >> call->coll & 1, 0) && !preferences.alg &&
-        call->kind == NBC_KIND_NONBLOCKING)
-        preferences.alg = offload(call->coll);
-    return preferences;
+        wish_by_hints(c->hints, call->coll, preferences);
+    if (nbc_offloaded >> call->coll & 1 && !preferences->alg && call->kind == NBC_KIND_NONBLOCKING)
+        preferences->alg = offload(call->coll);
 }
 
 /* Whether the MPI can carry out a call for which its algorithm is chosen; the same on all ranks. A
@@ -104,9 +100,9 @@ launch_make_by_mpi(const struct nbc_call *call, struct nbc_context *c, const str
 
 /* The slow path, without a cached plan. Caches a plan if that is possible: not for arguments with
  * which other calls, or this one, are the MPI's, since plans are found by the arguments alone. */
-static int launch_make_unplanned(const struct nbc_call *call, struct nbc_context *c,
-                                 const struct nbc_preferences *preferences,
-                                 struct nbc_request **out)
+static __attribute__((cold, noinline)) int
+launch_make_unplanned(const struct nbc_call *call, struct nbc_context *c,
+                      const struct nbc_preferences *preferences, struct nbc_request **out)
 {
     struct nbc_bound b;
     int error = nbc_context_complete(c);
@@ -130,7 +126,7 @@ static int launch_make_unplanned(const struct nbc_call *call, struct nbc_context
     error = MPI_ERR_NO_MEM;
     if (sched) {
         struct nbc_operation op = nbc_launch_operation(call, alg, NULL);
-        const struct nbc_handle_refs handles = {b.types, b.shape.ntypes, b.reducer};
+        const struct nbc_handle_refs handles = {b.types, b.shape.ntypes, b.reducer, false};
         op.plan = by_mpi ? NULL : nbc_plan_keep(&c->plans, call, &b, sched, alg, preferences);
         op.run = op.plan ? NULL : nbc_run_new(sched, &handles, nbc_bound_input(&b));
         if (op.run)
@@ -143,7 +139,8 @@ static int launch_make_unplanned(const struct nbc_call *call, struct nbc_context
     return error;
 }
 
-int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out)
+inline int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c,
+                           struct nbc_request **out)
 {
     struct nbc_preferences preferences = nbc_launch_preferences(call, c);
     struct nbc_plan *plan = nbc_plan_find(c->plans, call, &preferences);

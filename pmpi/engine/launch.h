@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/settings.h"
+#include "base/state.h"
 #include "op/call.h"
 #include "op/plan.h"
 #include "request/request.h"
@@ -14,8 +16,17 @@
 struct nbc_alg;
 
 /* What the user asks of a call. Precedence: environment, call info, communicator info. */
-struct nbc_preferences nbc_launch_preferences(const struct nbc_call *call,
-                                              const struct nbc_context *c);
+void nbc_launch_ask(const struct nbc_call *call, const struct nbc_context *c,
+                    struct nbc_preferences *preferences);
+static inline struct nbc_preferences nbc_launch_preferences(const struct nbc_call *call,
+                                                            const struct nbc_context *c)
+{
+    struct nbc_preferences preferences = {nbc_settings.algorithm[call->coll],
+                                          nbc_settings.segment_size, nbc_settings.order};
+    if (__builtin_expect(call->has_info || c->hints || nbc_offloaded, 0))
+        nbc_launch_ask(call, c, &preferences);
+    return preferences;
+}
 
 /* Chooses the algorithm for a shape as the user asks, by the rules in force. Sets the segment size
  * and the order of the shape. */

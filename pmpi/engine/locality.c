@@ -81,7 +81,7 @@ static struct nbc_request *exchange_new(const struct agreement *a)
     struct nbc_sched *sched = nbc_build(nbc_neighbor_linear, &shape);
     if (!sched)
         return NULL;
-    const struct nbc_handle_refs handles = {types, NBC_TYPE_FIRST_PEER, NULL};
+    const struct nbc_handle_refs handles = {types, NBC_TYPE_FIRST_PEER, NULL, false};
     struct nbc_operation op = {.coll = shape.coll,
                                .alg = nbc_alg_by_name(shape.coll, "linear"), /* for NBCSHIM_TRACE */
                                .send = a->offers + (size_t)a->nmates * (size_t)a->room,
@@ -210,7 +210,7 @@ static int choose(struct agreement *a, const struct nbc_request *r, bool good, b
 static int replace(const struct agreement *a, struct nbc_request *r, struct nbc_sched *sched)
 {
     const struct nbc_bound *b = &a->bound;
-    const struct nbc_handle_refs handles = {b->types, b->shape.ntypes, b->reducer};
+    const struct nbc_handle_refs handles = {b->types, b->shape.ntypes, b->reducer, false};
     struct nbc_run *run = nbc_run_new(sched, &handles, 0);
     if (!run)
         return MPI_ERR_NO_MEM; /* unreached: no memory */

@@ -56,7 +56,7 @@ static bool active_is_counted(void)
     return n == nbc_nactive;
 }
 
-static void active_leave(struct nbc_run *run)
+static inline void active_leave(struct nbc_run *run)
 {
     nbc_assert(active_is_counted());
     if (cursor == run)
@@ -65,7 +65,7 @@ static void active_leave(struct nbc_run *run)
     count_active(-1);
 }
 
-static void active_enter(struct nbc_request *r)
+static inline void active_enter(struct nbc_request *r)
 {
     struct nbc_run *run = r->run;
     nbc_assert(active_is_counted());
@@ -133,7 +133,7 @@ static void operation_measure(const struct nbc_request *r)
         operation_trace(r);
 }
 
-static void operation_complete(struct nbc_request *r)
+static inline void operation_complete(struct nbc_request *r)
 {
     struct nbc_queue *queue = nbc_request_queue(r);
     active_leave(r->run);
@@ -162,7 +162,7 @@ void nbc_progress_ran_ahead(const struct nbc_context *c, enum nbc_coll coll)
     sched_yield();
 }
 
-static void trace_begin(struct nbc_request *r)
+static __attribute__((cold)) void trace_begin(struct nbc_request *r)
 {
     static int32_t nstarted; /* under the lock */
     r->run->trace_id = ++nstarted;
@@ -171,7 +171,7 @@ static void trace_begin(struct nbc_request *r)
 }
 
 /* Starts the execution of an operation that has its run. */
-static void operation_begin(struct nbc_request *r)
+static inline __attribute__((always_inline)) void operation_begin(struct nbc_request *r)
 {
     active_enter(r);
     if (__builtin_expect(nbc_tracing, 0))
@@ -201,7 +201,7 @@ static bool operation_may_begin(const struct nbc_queue *queue, const struct nbc_
 }
 
 /* Completes an operation that has not started, with an error. */
-static void operation_refuse(struct nbc_request *r, int error)
+static __attribute__((cold)) void operation_refuse(struct nbc_request *r, int error)
 {
     count_completed();
     r->error = error;
@@ -262,7 +262,7 @@ struct nbc_run *nbc_progress_first(void)
 
 static void operation_poll(struct nbc_request *r);
 
-static void operation_start(struct nbc_request *r)
+static inline __attribute__((always_inline)) void operation_start(struct nbc_request *r)
 {
     struct nbc_context *c = r->context;
     bool disconnected = c->life == NBC_CONTEXT_DISCONNECTED;
@@ -311,7 +311,7 @@ static struct nbc_request *operation_awaited(struct nbc_request *r)
 }
 
 /* operation_start, with the times for NBCSHIM_TRACE, NBCSHIM_STATS and NBCSHIM_TIMEOUT. */
-static void operation_start_timed(struct nbc_request *r)
+static __attribute__((cold)) void operation_start_timed(struct nbc_request *r)
 {
     const int64_t begin = nbc_now();
     struct nbc_stats *s = operation_stats(r);
@@ -429,7 +429,7 @@ void nbc_progress(struct nbc_request *r)
 
 static bool is_the_only_one(const struct nbc_request *r)
 {
-    return active == r->run && !active->next && !r->run->poll && !is_deferred(r);
+    return active && active == r->run && !active->next && !active->poll;
 }
 
 /* Short waits are common and should not make a system call: a loop that waits keeps the processor
@@ -444,7 +444,7 @@ static bool polls_take_long(int spins)
 {
     enum { READ_CLOCK = 64, SPIN_TIME = 100000 }; /* polls, ns */
     static NBC_PER_THREAD int64_t first;
-    if (spins % READ_CLOCK > 0)
+    if ((unsigned)spins % READ_CLOCK > 0)
         return false;
     int64_t now = nbc_now();
     if (spins == READ_CLOCK)
@@ -469,14 +469,12 @@ static bool advance(struct nbc_exec *exec)
     return NBC_BLOCKS_TO_WAIT ? nbc_exec_wait(exec) : nbc_exec_poll(exec);
 }
 
-bool nbc_progress_alone(struct nbc_exec *exec, int *spins)
+inline bool nbc_progress_alone(struct nbc_exec *exec, int *spins)
 {
-    while (spins_on(spins) && !nbc_report_asked) {
+    do
         if (advance(exec))
             return true;
-        if (nbc_threaded)
-            break;
-    }
+    while (!nbc_threaded && spins_on(spins) && !nbc_report_asked);
     return false;
 }
 

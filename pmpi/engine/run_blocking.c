@@ -101,6 +101,6 @@ bool nbc_run_blocking(const struct nbc_call *call, struct nbc_context *c, int *e
         return false; /* unreached: no memory */
     if (call->purpose == NBC_FOR_PROGRAM)
         nbc_launch_note(c, call, d.plan->bytes);
-    *error = d.plan->predefined ? direct_run(&d) : direct_run_held(&d);
+    *error = d.plan->handles.predefined ? direct_run(&d) : direct_run_held(&d);
     return true;
 }

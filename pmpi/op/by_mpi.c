@@ -307,7 +307,7 @@ static void emit_flow(struct nbc_sched *flow, const struct nbc_shape *s)
 static struct nbc_run *staged_run(const struct nbc_bound *b, MPI_Comm hidden)
 {
     enum { FAR = 4096 }; /* as of other runs */
-    const struct nbc_handle_refs handles = {b->types, b->shape.ntypes, b->reducer};
+    const struct nbc_handle_refs handles = {b->types, b->shape.ntypes, b->reducer, false};
     struct nbc_sched *flow = nbc_build(emit_flow, &b->shape);
     struct nbc_staged *kept =
         flow ? nbc_staged_of(flow, b->shape.types, b->shape.ntypes, FAR) : NULL;
@@ -331,8 +331,9 @@ static struct nbc_run *plain_run(const struct nbc_bound *b)
     size_t list = (size_t)b->shape.ntypes * sizeof *b->types;
     struct nbc_run *run = nbc_run_plain(sizeof(struct native) + list, native_poll);
     if (run)
-        run->handles = (struct nbc_handle_refs){
-            memcpy((struct native *)run->memory + 1, b->types, list), b->shape.ntypes, b->reducer};
+        run->handles =
+            (struct nbc_handle_refs){memcpy((struct native *)run->memory + 1, b->types, list),
+                                     b->shape.ntypes, b->reducer, false};
     return run;
 }
 

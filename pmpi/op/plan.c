@@ -101,10 +101,8 @@ static bool keep_arrays(struct nbc_plan *p, const struct nbc_shape *s)
 
 /* --- the cache ---------------------------------------------------------------------------------*/
 
-void nbc_plan_release(struct nbc_plan *plan)
+void nbc_plan_free(struct nbc_plan *plan)
 {
-    if (--plan->refs > 0)
-        return;
     nbc_sched_release(plan->sched);
     free(plan->arrays);
     free(plan);
@@ -178,8 +176,8 @@ static inline bool plan_suits(const struct nbc_plan *p, const struct nbc_call *c
 {
     const void *send = call->send.buf, *recv = call->recv.buf;
     uintptr_t apart = (uintptr_t)send - (uintptr_t)recv;
-    return (p->predefined || p->generation == nbc_types_generation) && !(p->needs_send && !send) &&
-           !(p->needs_recv && !recv) &&
+    return (p->handles.predefined || p->generation == nbc_types_generation) &&
+           !(p->needs_send && !send) && !(p->needs_recv && !recv) &&
            !(p->needs_send && p->needs_recv && (apart == 0 || apart == (uintptr_t)p->alias_offset));
 }
 
@@ -194,7 +192,8 @@ plan_look_up(struct nbc_plan **list, const struct nbc_call *call,
         return NULL;
     *at = plan->next;
     plan->next = *list;
-    return *list = plan;
+    *list = plan;
+    return plan_suits(plan, call) ? plan : NULL;
 }
 
 static inline struct nbc_plan **list_of(struct nbc_plans *plans, const struct nbc_call *call)
@@ -212,9 +211,9 @@ struct nbc_plan *nbc_plan_find(struct nbc_plans *plans, const struct nbc_call *c
     if (!plans)
         return NULL;
     struct nbc_plan **list = list_of(plans, call), *plan = *list;
-    if (!plan || !plan_is_for(plan, call, preferences))
-        plan = plan_look_up(list, call, preferences);
-    return plan && plan_suits(plan, call) ? plan : NULL;
+    if (!plan || plan->arrays || !plan_is_for(plan, call, preferences))
+        return plan_look_up(list, call, preferences);
+    return plan_suits(plan, call) ? plan : NULL;
 }
 
 /* Adds a plan. It replaces that of an equal call that did not suit, or the one that was not used
@@ -269,11 +268,10 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
     sched->refs++;
     p->alg = alg;
     memcpy(p->types, b->types, (size_t)ntypes * sizeof *p->types);
-    p->handles = (struct nbc_handle_refs){p->types, ntypes, b->reducer};
+    p->handles = (struct nbc_handle_refs){p->types, ntypes, b->reducer, is_predefined(b)};
     p->bytes = nbc_shape_bytes(&b->shape);
     p->input = nbc_bound_input(b);
     p->generation = nbc_types_generation;
-    p->predefined = is_predefined(b);
     p->refs = 1;
     plan_enter(list_of(*plans, call), call, p);
     return p;

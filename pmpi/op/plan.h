@@ -37,7 +37,6 @@ struct nbc_plan {
     int64_t bytes;       /* result of nbc_shape_bytes */
     size_t input;        /* result of nbc_bound_input */
     uint64_t generation; /* nbc_types_generation at its creation */
-    bool predefined;     /* all handles are predefined: never invalid */
     /* Buffers that may not be NULL; if both, they may also not be the same buffer, nor lie
      * alias_offset apart (see nbc_bound). */
     bool needs_send, needs_recv;
@@ -75,7 +74,12 @@ struct nbc_run *nbc_plan_take(struct nbc_plan *plan);
 void nbc_plan_give(struct nbc_plan *plan, struct nbc_run *run);
 
 /* Drops a reference; the last one frees the plan. */
-void nbc_plan_release(struct nbc_plan *plan);
+void nbc_plan_free(struct nbc_plan *plan);
+static inline void nbc_plan_release(struct nbc_plan *plan)
+{
+    if (--plan->refs == 0)
+        nbc_plan_free(plan);
+}
 
 /* Frees the cache; plans with other references remain until these are dropped. Accepts NULL. */
 void nbc_plans_free(struct nbc_plans *plans);

@@ -26,6 +26,8 @@ static struct nbc_run *abandoned;
 
 void nbc_handles_hold(const struct nbc_handle_refs *h)
 {
+    if (h->predefined)
+        return;
     for (int i = 0; i < h->ntypes; i++)
         h->types[i]->uses++;
     if (h->reducer)
@@ -34,6 +36,8 @@ void nbc_handles_hold(const struct nbc_handle_refs *h)
 
 void nbc_handles_release(const struct nbc_handle_refs *h)
 {
+    if (h->predefined)
+        return;
     for (int i = 0; i < h->ntypes; i++)
         nbc_datatype_release(h->types[i]);
     if (h->reducer)

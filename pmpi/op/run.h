@@ -21,6 +21,7 @@ struct nbc_handle_refs {
     struct nbc_datatype **types; /* by slot */
     int ntypes;
     struct nbc_operator *reducer; /* or NULL */
+    bool predefined;              /* all of them: never freed, so nobody holds them */
 };
 
 /* Take and drop a reference of an operation to all of them. */

@@ -151,7 +151,7 @@ static bool pool_grow(void)
     return true;
 }
 
-static struct nbc_request *request_create(void)
+static __attribute__((cold, noinline)) struct nbc_request *request_create(void)
 {
     if (!slabs || slabs->used == slabs->size)
         if (!pool_grow())
@@ -242,22 +242,6 @@ int64_t nbc_request_call_number(const struct nbc_request *r)
     if (!r->persistent)
         return r->seq + 1;
     return nbc_tags_number(r->context->tags, r->tag) + 1;
-}
-
-bool nbc_request_ready(struct nbc_request *r)
-{
-    if (!r->run)
-        r->run = nbc_plan_take(r->plan);
-    return r->run;
-}
-
-void nbc_request_drop_run(struct nbc_request *r)
-{
-    if (r->plan)
-        nbc_plan_give(r->plan, r->run);
-    else
-        nbc_run_free(r->run);
-    r->run = NULL;
 }
 
 void nbc_request_replace(struct nbc_request *r, struct nbc_run *run, const struct nbc_alg *alg)

@@ -170,14 +170,26 @@ int64_t nbc_request_call_number(const struct nbc_request *r);
 void nbc_request_free(struct nbc_request *r);
 
 /* Takes a run for the request if it has none. Returns false without memory. */
-bool nbc_request_ready(struct nbc_request *r);
+static inline bool nbc_request_ready(struct nbc_request *r)
+{
+    if (!r->run)
+        r->run = nbc_plan_take(r->plan);
+    return r->run;
+}
 
 /* Gives an operation that has not started a run of its own, and the algorithm of that, instead of
  * its plan or its run. */
 void nbc_request_replace(struct nbc_request *r, struct nbc_run *run, const struct nbc_alg *alg);
 
 /* Returns the run of a request to its plan, or frees it. */
-void nbc_request_drop_run(struct nbc_request *r);
+static inline void nbc_request_drop_run(struct nbc_request *r)
+{
+    if (r->plan)
+        nbc_plan_give(r->plan, r->run);
+    else
+        nbc_run_free(r->run);
+    r->run = NULL;
+}
 
 /* Excludes a request of nbcshim's own from nbc_user_requests, or, before it is freed, includes it
  * again. */
