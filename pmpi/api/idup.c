@@ -265,14 +265,15 @@ static int idup_begin(MPI_Comm comm, MPI_Comm *newcomm, const void *site, struct
 {
     nbc_lock();
     struct nbc_context *parent = nbc_context_find(comm);
-    const struct nbc_operation op = {.run = nbc_run_plain(sizeof(struct idup), idup_poll)};
+    const struct nbc_call none = {.comm = comm};
     struct nbc_origin origin = nbc_origin_of(parent, true);
     origin.hidden = MPI_COMM_NULL;
-    int error = op.run ? nbc_request_new(parent, &op, r) : MPI_ERR_NO_MEM;
-    if (!error) {
+    *r = nbc_request_new(parent, &none, NULL, NULL, nbc_run_plain(sizeof(struct idup), idup_poll));
+    const bool made = *r;
+    if (made) {
         const bool first = nbc_progress_duplicates_of(parent) == 0;
         const bool waits = NBC_DUPLICATES_FOLLOW && !first && !is_of_binding(site);
-        struct idup *d = op.run->memory;
+        struct idup *d = (*r)->run->memory;
         memset(d, 0, offsetof(struct idup, mine));
         d->user = newcomm;
         d->hints = MPI_INFO_NULL;
@@ -284,10 +285,10 @@ static int idup_begin(MPI_Comm comm, MPI_Comm *newcomm, const void *site, struct
         nbc_thread_rest(1);
     }
     nbc_unlock();
-    if (!error)
+    if (made)
         return MPI_SUCCESS;
     nbc_origin_drop(&origin);
-    return nbc_raise(comm, error);
+    return nbc_raise(comm, MPI_ERR_NO_MEM);
 }
 
 /* The call ends without a request for the program: by an error, or by an exception (C++) of a

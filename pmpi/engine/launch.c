@@ -93,9 +93,8 @@ launch_make_by_mpi(const struct nbc_call *call, struct nbc_context *c, const str
             nbc_stats_start(nbc_progress_stats((int)(alg - nbc_algs)), bytes);
         return NBC_LAUNCH_BY_MPI;
     }
-    struct nbc_operation op = nbc_launch_operation(call, alg, NULL);
-    op.run = nbc_by_mpi_run(call, b, c->hidden, devices);
-    return op.run ? nbc_request_new(c, &op, out) : MPI_ERR_NO_MEM;
+    *out = nbc_request_new(c, call, alg, NULL, nbc_by_mpi_run(call, b, c->hidden, devices));
+    return *out ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
 /* The slow path, without a cached plan. Caches a plan if that is possible: not for arguments with
@@ -123,20 +122,19 @@ launch_make_unplanned(const struct nbc_call *call, struct nbc_context *c,
         alg = nbc_launch_choose(&b.shape, preferences);
     }
     struct nbc_sched *sched = nbc_build(alg->build, &b.shape);
-    error = MPI_ERR_NO_MEM;
+    *out = NULL;
     if (sched) {
-        struct nbc_operation op = nbc_launch_operation(call, alg, NULL);
         const struct nbc_handle_refs handles = {b.types, b.shape.ntypes, b.reducer, false};
-        op.plan = by_mpi ? NULL : nbc_plan_keep(&c->plans, call, &b, sched, alg, preferences);
-        op.run = op.plan ? NULL : nbc_run_new(sched, &handles, nbc_bound_input(&b));
-        if (op.run)
-            op.run->bytes = nbc_shape_bytes(&b.shape);
-        if (op.plan || op.run)
-            error = nbc_request_new(c, &op, out);
+        struct nbc_plan *plan =
+            by_mpi ? NULL : nbc_plan_keep(&c->plans, call, &b, sched, alg, preferences);
+        struct nbc_run *run = plan ? NULL : nbc_run_new(sched, &handles, nbc_bound_input(&b));
+        if (run)
+            run->bytes = nbc_shape_bytes(&b.shape);
+        *out = nbc_request_new(c, call, alg, plan, run);
         nbc_sched_release(sched);
     }
     nbc_unbind(&b);
-    return error;
+    return *out ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
 inline int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c,
@@ -144,20 +142,14 @@ inline int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c,
 {
     struct nbc_preferences preferences = nbc_launch_preferences(call, c);
     struct nbc_plan *plan = nbc_plan_find(c->plans, call, &preferences);
-    int error;
-    if (plan) {
-        const struct nbc_operation op = nbc_launch_operation(call, plan->alg, plan);
-        error = nbc_request_new(c, &op, out);
-    } else {
+    int error = MPI_SUCCESS;
+    if (!plan)
         error = launch_make_unplanned(call, c, &preferences, out);
-    }
-    if (error)
-        return error;
-    struct nbc_request *r = *out;
-    r->internal = call->purpose != NBC_FOR_PROGRAM;
-    if (!r->internal)
-        nbc_launch_note(c, call, nbc_request_bytes(r));
-    return MPI_SUCCESS;
+    else if (!(*out = nbc_request_new(c, call, plan->alg, plan, NULL)))
+        error = MPI_ERR_NO_MEM; /* unreached: no memory */
+    if (!error && call->purpose == NBC_FOR_PROGRAM)
+        nbc_launch_note(c, call, nbc_request_bytes(*out));
+    return error;
 }
 
 /* While calls are checked, one queue has all of them, so that the numbers are those of the calls.
@@ -200,7 +192,6 @@ int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
 void nbc_launch_internal(struct nbc_context *c, struct nbc_request *r)
 {
     struct nbc_queue *queue = queue_for(c, NBC_KIND_BLOCKING);
-    r->internal = true;
     nbc_request_number(r, queue, queue->next_seq++);
     nbc_progress_start(r);
 }

@@ -42,17 +42,6 @@ static inline void nbc_launch_note(struct nbc_context *c, const struct nbc_call 
     note->bytes = bytes;
 }
 
-/* The operation of a call. */
-static inline struct nbc_operation
-nbc_launch_operation(const struct nbc_call *call, const struct nbc_alg *alg, struct nbc_plan *plan)
-{
-    return (struct nbc_operation){.coll = call->coll,
-                                  .alg = alg,
-                                  .send = call->send.buf,
-                                  .recv = call->recv.buf,
-                                  .plan = plan};
-}
-
 /* Returned instead of an MPI error code for a blocking call that the MPI is to carry out. */
 enum { NBC_LAUNCH_BY_MPI = -2 };
 

@@ -82,19 +82,18 @@ static struct nbc_request *exchange_new(const struct agreement *a)
     if (!sched)
         return NULL;
     const struct nbc_handle_refs handles = {types, NBC_TYPE_FIRST_PEER, NULL, false};
-    struct nbc_operation op = {.coll = shape.coll,
-                               .alg = nbc_alg_by_name(shape.coll, "linear"), /* for NBCSHIM_TRACE */
-                               .send = a->offers + (size_t)a->nmates * (size_t)a->room,
-                               .recv = a->offers,
-                               .run = nbc_run_new(sched, &handles, 0)};
-    struct nbc_request *r = NULL;
-    if (op.run) {
-        op.run->bytes = -1;
-        if (nbc_request_new(a->c, &op, &r))
-            r = NULL; /* unreached: no memory */
-    }
+    const struct nbc_alg *alg = nbc_alg_by_name(shape.coll, "linear"); /* for NBCSHIM_TRACE */
+    const struct nbc_call call = {
+        .coll = NBC_NEIGHBOR_ALLGATHER,
+        .purpose = NBC_FOR_TAGS,
+        .send = {.buf = a->offers + (size_t)a->nmates * (size_t)a->room},
+        .recv = {.buf = a->offers},
+    };
+    struct nbc_run *run = nbc_run_new(sched, &handles, 0);
     nbc_sched_release(sched);
-    return r;
+    if (run)
+        run->bytes = -1;
+    return nbc_request_new(a->c, &call, alg, NULL, run);
 }
 
 /* --- the steps -------------------------------------------------------------------------------- */

@@ -48,12 +48,10 @@ static int direct_finish_alone(struct direct *d)
 
 static int direct_finish(struct direct *d)
 {
-    struct nbc_request *r;
-    const struct nbc_operation op = nbc_launch_operation(d->call, d->plan->alg, d->plan);
-    if (nbc_request_new(d->c, &op, &r))
+    struct nbc_request *r = nbc_request_new(d->c, d->call, d->plan->alg, d->plan, NULL);
+    if (!r)
         return direct_finish_alone(d);
     r->run = d->run;
-    r->internal = d->call->purpose != NBC_FOR_PROGRAM;
     nbc_request_number(r, &d->c->blocking, d->seq);
     nbc_progress_adopt(r);
     nbc_request_wait(r, d->polls);

@@ -207,34 +207,36 @@ static const struct nbc_handle_refs *request_handles(const struct nbc_request *r
     return r->plan ? &r->plan->handles : &r->run->handles;
 }
 
-int nbc_request_new(struct nbc_context *c, const struct nbc_operation *op, struct nbc_request **out)
+struct nbc_request *nbc_request_new(struct nbc_context *c, const struct nbc_call *call,
+                                    const struct nbc_alg *alg, struct nbc_plan *plan,
+                                    struct nbc_run *run)
 {
     nbc_assert_locked();
-    struct nbc_request *r = pool_take();
+    struct nbc_request *r = plan || run ? pool_take() : NULL;
     if (!r) {
-        if (op->run)
-            nbc_run_free(op->run); /* unreached: no memory */
-        return MPI_ERR_NO_MEM;
+        if (run)
+            nbc_run_free(run); /* unreached: no memory */
+        return NULL;
     }
     nbc_request_set_state(r, NBC_INACTIVE);
     r->tag = -1;
     r->persistent = r->blocking = false;
+    r->internal = call->purpose != NBC_FOR_PROGRAM;
     r->device = NBC_DEVICE_AUTO;
-    r->coll = (uint8_t)op->coll;
-    r->plan = op->plan;
-    r->run = op->run;
-    r->send = op->send;
-    r->recv = op->recv;
-    r->alg = op->alg;
+    r->coll = call->coll;
+    r->plan = plan;
+    r->run = run;
+    r->send = call->send.buf;
+    r->recv = call->recv.buf;
+    r->alg = alg;
     r->start_condition = NULL;
     nbc_handles_hold(request_handles(r));
-    if (r->plan)
-        r->plan->refs++;
+    if (plan)
+        plan->refs++;
     r->context = c;
     nbc_context_hold(c);
     count_user_requests(1);
-    *out = r;
-    return MPI_SUCCESS;
+    return r;
 }
 
 int64_t nbc_request_call_number(const struct nbc_request *r)

@@ -124,20 +124,14 @@ struct nbc_request *nbc_request_find(MPI_Request handle);
  * holder of the lock may wait for one of the MPI. */
 bool nbc_request_is_own(MPI_Request handle);
 
-/* The arguments of nbc_request_new, which takes a reference to the plan. */
-struct nbc_operation {
-    enum nbc_coll coll;
-    const struct nbc_alg *alg; /* NULL: not by an algorithm of the table */
-    const void *send, *recv;
-    struct nbc_plan *plan; /* NULL: there is a run */
-    struct nbc_run *run;   /* taken over, also on failure; NULL: the plan creates it later */
-};
-
 /* Takes a request from the pool and makes it inactive, neither persistent nor numbered. Until it is
- * freed it holds what the operation needs: context, plan, datatypes, operator. Returns MPI_SUCCESS,
- * or MPI_ERR_NO_MEM if memory or the requests of the MPI ran out. */
-int nbc_request_new(struct nbc_context *c, const struct nbc_operation *op,
-                    struct nbc_request **out);
+ * freed it holds what the operation needs: context, plan, datatypes, operator. It takes a reference
+ * to the plan, from which it takes its run later, or without a plan takes over the run, also on
+ * failure. alg: NULL: not by an algorithm of the table. Returns NULL without both, and if memory or
+ * the requests of the MPI ran out. */
+struct nbc_request *nbc_request_new(struct nbc_context *c, const struct nbc_call *call,
+                                    const struct nbc_alg *alg, struct nbc_plan *plan,
+                                    struct nbc_run *run);
 
 /* The queue of an operation that is not persistent. */
 static inline struct nbc_queue *nbc_request_queue(const struct nbc_request *r)
