@@ -99,8 +99,9 @@ static inline bool nbc_progress_run(struct nbc_run *run, const struct nbc_contex
 }
 
 /* Polls the only operation that is pending until it is complete, or for as long as a loop that
- * waits keeps the processor; once if other threads may want the lock. Returns whether it is
- * complete. spins: the number of polls of this wait, zero before the first. Under the lock. */
+ * waits keeps the processor: once at least, and only once if other threads may want the lock.
+ * Returns whether it is complete. spins: the number of polls of this wait, zero before the first.
+ * Under the lock. */
 bool nbc_progress_alone(struct nbc_exec *exec, int *spins);
 
 /* Progresses operations until r is not active. spins: the number of polls that the caller has made

@@ -35,13 +35,11 @@ static int direct_end(struct direct *d)
 static int direct_finish_alone(struct direct *d)
 {
     nbc_context_hold(d->c);
-    d->plan->refs++;
     while (d->run->exec.left > 0 && !nbc_progress_alone(&d->run->exec, &d->polls)) {
         d->polls = 0;
         nbc_progress_yield(&d->polls);
     }
     int error = direct_end(d);
-    nbc_plan_release(d->plan);
     nbc_context_release(d->c);
     return error;
 }
@@ -60,7 +58,7 @@ static int direct_finish(struct direct *d)
     return error;
 }
 
-static int direct_run(struct direct *d)
+static inline int direct_run(struct direct *d)
 {
     const struct nbc_call *call = d->call;
     struct nbc_queue *queue = &d->c->blocking;
@@ -71,18 +69,6 @@ static int direct_run(struct direct *d)
         return direct_end(d);
     }
     return nbc_progress_alone(&d->run->exec, &d->polls) ? direct_end(d) : direct_finish(d);
-}
-
-/* direct_run, with references to what an operator of the program might free. */
-static int direct_run_held(struct direct *d)
-{
-    struct nbc_plan *plan = d->plan;
-    plan->refs++;
-    nbc_handles_hold(&plan->handles);
-    int error = direct_run(d);
-    nbc_handles_release(&plan->handles);
-    nbc_plan_release(plan);
-    return error;
 }
 
 bool nbc_run_blocking(const struct nbc_call *call, struct nbc_context *c, int *error)
@@ -99,6 +85,10 @@ bool nbc_run_blocking(const struct nbc_call *call, struct nbc_context *c, int *e
         return false; /* unreached: no memory */
     if (call->purpose == NBC_FOR_PROGRAM)
         nbc_launch_note(c, call, d.plan->bytes);
-    *error = d.plan->handles.predefined ? direct_run(&d) : direct_run_held(&d);
+    d.plan->refs++; /* an operator of the program might free this, and what it holds */
+    nbc_handles_hold(&d.plan->handles);
+    *error = direct_run(&d);
+    nbc_handles_release(&d.plan->handles);
+    nbc_plan_release(d.plan);
     return true;
 }
