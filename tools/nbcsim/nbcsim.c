@@ -328,56 +328,40 @@ static bool draw(const struct options *o, enum nbc_coll coll)
 
 /* --- options ---------------------------------------------------------------------------------- */
 
+/* OPTION(NAME, name, whether it has a value): those without a letter. */
+#define OPTIONS(OPTION)                     \
+    OPTION(NETWORK, "network", true)        \
+    OPTION(NETWORKS, "networks", false)     \
+    OPTION(SET, "set", true)                \
+    OPTION(PPN, "ppn", true)                \
+    OPTION(NOISE, "noise", true)            \
+    OPTION(SEED, "seed", true)              \
+    OPTION(ROOT, "root", true)              \
+    OPTION(SEGMENT, "segment", true)        \
+    OPTION(PATH, "path", false)             \
+    OPTION(JSON, "json", false)             \
+    OPTION(PLOT, "plot", true)              \
+    OPTION(REGRET, "regret", false)         \
+    OPTION(TUNING, "tuning", true)          \
+    OPTION(RULES, "rules", false)           \
+    OPTION(ESTIMATE, "estimate", false)     \
+    OPTION(GOAL, "goal", true)              \
+    OPTION(BUILD_COST, "build-cost", false) \
+    OPTION(LIMIT, "limit", true)            \
+    OPTION(EVERY_RANK, "every-rank", false) \
+    OPTION(VERSION, "version", false)
+
 enum {
-    OPT_NETWORK = 256,
-    OPT_NETWORKS,
-    OPT_SET,
-    OPT_SEED,
-    OPT_ROOT,
-    OPT_SEGMENT,
-    OPT_PATH,
-    OPT_JSON,
-    OPT_PLOT,
-    OPT_REGRET,
-    OPT_TUNING,
-    OPT_RULES,
-    OPT_ESTIMATE,
-    OPT_GOAL,
-    OPT_BUILD_COST,
-    OPT_LIMIT,
-    OPT_EVERY_RANK,
-    OPT_PPN,
-    OPT_NOISE,
-    OPT_HELP,
-    OPT_VERSION
+    OPT_BEFORE = 256,
+#define NAMED(NAME, name, has_value) OPT_##NAME,
+    OPTIONS(NAMED)
 };
 
-static const struct option long_options[] = {
-    {"ranks", required_argument, NULL, 'n'},
-    {"bytes", required_argument, NULL, 'b'},
-    {"network", required_argument, NULL, OPT_NETWORK},
-    {"networks", no_argument, NULL, OPT_NETWORKS},
-    {"set", required_argument, NULL, OPT_SET},
-    {"ppn", required_argument, NULL, OPT_PPN},
-    {"noise", required_argument, NULL, OPT_NOISE},
-    {"seed", required_argument, NULL, OPT_SEED},
-    {"root", required_argument, NULL, OPT_ROOT},
-    {"segment", required_argument, NULL, OPT_SEGMENT},
-    {"path", no_argument, NULL, OPT_PATH},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"plot", required_argument, NULL, OPT_PLOT},
-    {"regret", no_argument, NULL, OPT_REGRET},
-    {"tuning", required_argument, NULL, OPT_TUNING},
-    {"rules", no_argument, NULL, OPT_RULES},
-    {"estimate", no_argument, NULL, OPT_ESTIMATE},
-    {"goal", required_argument, NULL, OPT_GOAL},
-    {"build-cost", no_argument, NULL, OPT_BUILD_COST},
-    {"limit", required_argument, NULL, OPT_LIMIT},
-    {"every-rank", no_argument, NULL, OPT_EVERY_RANK},
-    {"help", no_argument, NULL, OPT_HELP},
-    {"version", no_argument, NULL, OPT_VERSION},
-    {0},
-};
+#define ROW(NAME, name, has_value) {name, has_value, NULL, OPT_##NAME},
+static const struct option long_options[] = {{"ranks", true, NULL, 'n'},
+                                             {"bytes", true, NULL, 'b'},
+                                             {"help", false, NULL, 'h'},
+                                             OPTIONS(ROW){0}};
 
 /* Reads a number that is not less than `least`. */
 static bool one_number(const char *text, int64_t least, int64_t most, int64_t *number)
@@ -513,7 +497,7 @@ static int read_options(struct options *o, int argc, char **argv)
         return 1 + 2;
     }
     while ((option = getopt_long(argc, argv, "n:b:h", long_options, NULL)) != -1) {
-        if (option == OPT_HELP || option == 'h') {
+        if (option == 'h') {
             fputs(usage, stdout);
             return 1;
         }
