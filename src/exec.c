@@ -8,6 +8,13 @@ size_t nbc_exec_memory(const struct nbc_sched *sched)
     return m * (sizeof(nbc_handle) + sizeof(int32_t) + sizeof(int)) + (2 * n + 1) * sizeof(int32_t);
 }
 
+/* Gives each operation the edges that it waits for. */
+static void set_edges(struct nbc_exec *e)
+{
+    for (int32_t id = 0; id < e->sched->nops; id++)
+        e->waits[id] = e->sched->ops[id].npre;
+}
+
 void nbc_exec_init(struct nbc_exec *e, const struct nbc_sched *sched,
                    const struct nbc_transport *transport, void *self, void *memory)
 {
@@ -18,8 +25,7 @@ void nbc_exec_init(struct nbc_exec *e, const struct nbc_sched *sched,
     e->waits = e->done + sched->nmsgs;
     e->ready = e->waits + sched->nops + 1;
     e->ready[-1] = NBC_NONE; /* see make_ready */
-    for (int32_t id = 0; id < sched->nops; id++)
-        e->waits[id] = sched->ops[id].npre;
+    set_edges(e);
 }
 
 /* Adds an operation to those that may be issued. They are kept in the order of emission, and not in
@@ -204,6 +210,7 @@ void nbc_exec_give_up(struct nbc_exec *e, int error, bool abandoned)
     e->lost = true;
     e->abandoned = e->abandoned || abandoned;
     e->left = e->nready = e->ninflight = 0;
+    set_edges(e);
 }
 
 /* A poll has failed. If no message is over by it, no later poll can do better. */

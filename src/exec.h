@@ -56,7 +56,7 @@ bool nbc_exec_start(struct nbc_exec *e);
 bool nbc_exec_poll(struct nbc_exec *e);
 
 /* Ends a run that is not complete, with an error, e->lost and, if a message may still use its
- * memory, e->abandoned. It is not started again. */
+ * memory, e->abandoned. */
 void nbc_exec_give_up(struct nbc_exec *e, int error, bool abandoned);
 
 /* nbc_exec_poll, but if nothing can be issued, it waits in the transport until a message is
