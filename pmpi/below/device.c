@@ -384,27 +384,31 @@ void nbc_device_set_up(bool off, bool level_zero)
 
 /* --- what the MPI takes ----------------------------------------------------------------------- */
 
-/* MPICH before 4.1 does not know HIP's number, and raises an error. */
-static bool mpi_knows(int number)
+/* Asks MPICH, of which versions before 4.1 do not know HIP's number and raise an error. Returns
+ * whether there is an answer. */
+static bool mpi_answers(int number, int *answer)
 {
-    int (*query)(int number, int *answer), answer = 0, initialized = 0;
+    int (*query)(int number, int *answer), initialized = 0;
     MPI_Errhandler kept[2];
     NEXT(Initialized)(&initialized);
     if (!initialized || !resolve(RTLD_DEFAULT, "MPIX_GPU_query_support", &query))
         return false;
     nbc_quirks_mute(kept);
-    int error = query(number, &answer);
+    int error = query(number, answer);
     nbc_quirks_unmute(kept);
-    return !error && answer;
+    return !error;
 }
 
+/* The functions with names come last: that of MPICH 3.4.1 ends the program. */
 static bool mpi_says(const struct nbc_aware *a)
 {
-    int (*query)(void);
+    int answer = 0, (*query)(void);
+    if (mpi_answers(a->number, &answer))
+        return answer;
     for (int i = 0; i < 2 && a->names[i]; i++)
         if (resolve(RTLD_DEFAULT, a->names[i], &query))
             return query() == 1;
-    return mpi_knows(a->number);
+    return false;
 }
 
 static bool mpi_takes(struct nbc_runtime *r)

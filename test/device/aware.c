@@ -19,6 +19,7 @@
 
 int MPIX_Query_cuda_support(void);
 int MPIX_Query_rocm_support(void);
+int MPIX_GPU_query_support(int number, int *answer);
 
 int MPIX_Query_cuda_support(void)
 {
@@ -28,6 +29,13 @@ int MPIX_Query_cuda_support(void)
 int MPIX_Query_rocm_support(void)
 {
     return 1;
+}
+
+/* That of MPICH. */
+int MPIX_GPU_query_support(int number, int *answer)
+{
+    *answer = number >= 0;
+    return MPI_SUCCESS;
 }
 
 static void look_up(void *library, const char *name, void *function)
