@@ -440,11 +440,12 @@ int nbc_operator_check(struct nbc_operator *o, const struct nbc_datatype *t)
 
 static struct nbc_operator *new_operator(MPI_Op op, int named, enum nbc_arith arith)
 {
-    int commutative;
+    int commutative = true;
     struct nbc_operator *o = calloc(1, sizeof *o);
     if (!o)
         return NULL;
-    NEXT(Op_commutative)(op, &commutative);
+    if (!named) /* MPICH 3.4.1 ends the program if it is asked about MPI_NO_OP */
+        NEXT(Op_commutative)(op, &commutative);
     o->handle = op;
     o->commutative = commutative;
     o->named = named;
