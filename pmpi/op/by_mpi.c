@@ -130,6 +130,7 @@ struct native {
     struct nbc_call call; /* a side that is not significant has no buffer */
     MPI_Request request;
     MPI_Datatype apart; /* see call_apart, or MPI_DATATYPE_NULL */
+    bool has_both;      /* sides are significant */
     bool started, over;
 
     /* With buffers that may be a device's: the run is being polled, by a thread that has released
@@ -152,7 +153,7 @@ static int native_start(struct native *n, struct nbc_call call)
 {
     int error = MPI_SUCCESS;
     n->started = true;
-    if (NBC_SAME_IS_IN_PLACE && call.send.buf && call.send.buf == call.recv.buf &&
+    if (NBC_SAME_IS_IN_PLACE && n->has_both && call.send.buf == call.recv.buf &&
         !nbc_coll_reduces(call.coll))
         error = call_apart(n, &call);
     return error ? error : nbc_by_mpi_call(&call, &n->request);
@@ -345,7 +346,8 @@ struct nbc_run *nbc_by_mpi_run(const struct nbc_call *call, const struct nbc_bou
     if (!run)
         return NULL;
     struct native *n = run->memory;
-    *n = (struct native){.call = *call, .apart = MPI_DATATYPE_NULL};
+    *n = (struct native){
+        .call = *call, .apart = MPI_DATATYPE_NULL, .has_both = both.send && both.recv};
     if (!both.send)
         n->call.send.buf = NULL;
     if (!both.recv)
