@@ -499,6 +499,24 @@ UNIT(a_failed_run_can_be_started_again)
     unbind(&r);
 }
 
+/* A run that ends between two receives has satisfied one of the two edges of the second reduction.
+ * Its next start waits for both again. */
+UNIT(a_run_that_was_given_up_can_be_started_again)
+{
+    struct run r;
+    bind(&r, sum_of_three());
+    ck_assert(!nbc_exec_start(&r.exec));
+    r.fake.complete[1] = true;
+    ck_assert(!nbc_exec_poll(&r.exec));
+    expect_log(&r, "r0 r2 c + ");
+    nbc_exec_give_up(&r.exec, 32, false);
+    ck_assert_int_eq(r.exec.error, 32);
+    ck_assert(r.exec.lost && !r.exec.abandoned);
+    run_sum(&r);
+    ck_assert(!r.exec.lost);
+    unbind(&r);
+}
+
 UNIT(a_wait_is_in_the_transport_if_that_can)
 {
     struct nbc_transport waits = transport;
