@@ -94,7 +94,7 @@ int nbc_set_up(MPI_Comm comm, MPI_Comm home, int rank)
     nbc_set_native_blocking(0);
     nbc_statistics_setup(leads);
     nbc_revoked_setup();
-    nbc_quirks_setup();
+    nbc_quirks_setup(home);
     NEXT(Query_thread)(&level);
     nbc_threaded = level == MPI_THREAD_MULTIPLE;
     nbc_hang_report_setup(rank, level);

@@ -144,7 +144,13 @@ extern bool nbc_quirks_tests_each;
 #define NBC_MAY_TEST_EACH 0
 enum { nbc_quirks_tests_each = false };
 #endif
-void nbc_quirks_setup(void);
+
+/* The request of a message that is complete when MPI_Isend returns, where the MPI has one for all
+ * of them, which nobody need complete or free; or MPI_REQUEST_NULL. Written at setup. */
+extern MPI_Request nbc_quirks_complete_send;
+
+/* comm: a communicator of this process alone. */
+void nbc_quirks_setup(MPI_Comm comm);
 
 /* The length of a message that was received, -1 if it is not known. The MPI's functions take longer
  * than to read it where the two families of MPIs keep it. */
