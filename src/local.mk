@@ -33,7 +33,7 @@ libnbc_core_la_SOURCES = \
 	src/bytes.c src/bytes.h \
 	src/circulant.c src/circulant.h \
 	src/coll.c src/coll.h src/colls.def \
-	src/exec.c src/exec.h \
+	src/exec.c src/exec.h src/exec_over.h \
 	src/hash.h \
 	src/reduction.c src/reduction.h \
 	src/json.c src/json.h \

@@ -162,10 +162,10 @@ beside_gdb()
         beside_compile $mpi debugged || return 1
         beside_launch $mpi
         "$root/_install/$mpi/bin/nbcrun" "${launch[@]/2/1}" gdb --batch -ex 'set breakpoint pending on' \
-            -ex 'break MPI_Iallreduce' -ex 'break nbc_exec_start' -ex run -ex bt -ex continue -ex bt \
+            -ex 'break MPI_Iallreduce' -ex 'break nbc_transport_start' -ex run -ex bt -ex continue -ex bt \
             --args "$site/debugged" 24 </dev/null >"$site/gdb.log" 2>&1
         for name in '^#0 .*MPI_Iallreduce (sendbuf=.* at .*pmpi/op/collectives.def:' \
-            '^#0 .*nbc_exec_start (.* at .*src/exec.c:' '^#[0-9]* .*nbc_launch_checked (.* at .*/launch.c:' \
+            '^#0 .*nbc_transport_start (.* at .*/mpi_transport.c:' '^#[0-9]* .*nbc_launch_checked (.* at .*/launch.c:' \
             '^#[0-9]* .*main (.* at .*poisson_cg.c:'; do
             grep "$name" "$site/gdb.log" || { cat "$site/gdb.log" && return 1; }
         done

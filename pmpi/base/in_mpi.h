@@ -7,12 +7,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "below/next.h"
+
 /* The time of a monotonic clock in nanoseconds. */
 int64_t nbc_now(void);
 
 /* Whether operations record the time of their start, for statistics, a trace or hang reports. Set
  * at init, afterwards only read. */
-extern bool nbc_timing_on;
+extern NBC_HIDDEN bool nbc_timing_on;
 
 /* Around a call of the program. Calls within it are part of it. */
 void nbc_in_mpi_enter(const char *name);

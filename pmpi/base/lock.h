@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
+#include "below/next.h"
 #include "below/simulated.h"
 
 /* Assertions of builds that look for faults (--enable-sanitize, test/mutate); they cost nothing in
@@ -21,7 +22,7 @@
 #endif
 
 /* Whether the lock is in use. Set at init, before a second thread can enter nbcshim. */
-extern bool nbc_threaded;
+extern NBC_HIDDEN bool nbc_threaded;
 
 /* Where this thread is. MPI libraries call their own PMPI_Wait and other functions, which nbcshim
  * replaces; such a call from below must go straight to the MPI. */
@@ -31,7 +32,7 @@ enum {
     NBC_BELOW = 2    /* in a call of the MPI that calls others (files.c); with NBC_LOCKED: in a
                       * callback of the program, or of nbcshim, that such a call runs */
 };
-extern NBC_PER_THREAD unsigned char nbc_inside;
+extern NBC_HIDDEN NBC_PER_THREAD unsigned char nbc_inside;
 
 static inline bool nbc_has_lock(void)
 {
@@ -44,7 +45,7 @@ static inline bool nbc_has_lock(void)
 /* A signal handler that interrupts a thread which holds the lock cannot read the state. It sets
  * nbc_report_asked, and the thread that next releases the lock, or waits without it, calls
  * nbc_report. nbc_report is set before the handler is installed. */
-extern volatile sig_atomic_t nbc_report_asked;
+extern NBC_HIDDEN volatile sig_atomic_t nbc_report_asked;
 extern void (*nbc_report)(void);
 
 /* Writes a hang report if a signal has asked for one. */

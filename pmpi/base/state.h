@@ -4,21 +4,22 @@
 #ifndef NBC_STATE_H
 #define NBC_STATE_H
 
-#include <mpi.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "below/next.h"
 
 /* Whether nbcshim runs the collectives of this process. It has the same value on every rank of
  * MPI_COMM_WORLD. MPI_Init sets it; in a program that only opens sessions, the creation of the
  * first communicator whose ranks want nbcshim does. While it is false, every call goes to the MPI
  * below, and no communicator has a context. */
-extern bool nbc_enabled;
+extern NBC_HIDDEN bool nbc_enabled;
 
 /* The collectives whose blocking calls the MPI carries out, a bit for each of enum nbc_coll; none
  * unless NBCSHIM_BLOCKING is, or has become, `native`. It has the same value on every rank. Where
  * the MPI lacks the functions with MPI_Count, nbcshim carries out both forms of a collective whose
  * large one the program references: its ranks may use either form in one call. */
-extern uint32_t nbc_native_blocking;
+extern NBC_HIDDEN uint32_t nbc_native_blocking;
 
 /* Where the MPI lacks the functions with MPI_Count: those that the program of any rank references
  * (nbc_program_large), all where that is not known. It has the same value on every rank. */

@@ -9,9 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "below/next.h"
+
 /* Points to a word that is 0 as long as there can be no runtime: nbc_device_look has found none,
  * and no library has been loaded since. */
-extern const uintptr_t *nbc_device_word;
+extern NBC_HIDDEN const uintptr_t *nbc_device_word;
 
 static inline bool nbc_device_may_be(void)
 {

@@ -24,6 +24,10 @@
 #define NBC_YES(...) __VA_ARGS__
 #define NBC_NO(...)
 
+/* In the declaration of a variable that no other object uses: it is accessed without the table of
+ * addresses that another could have. */
+#define NBC_HIDDEN __attribute__((visibility("hidden")))
+
 /* The static library declares this type too, although it does not use it: libtool compiles each
  * file twice, the shared object first, and make reads the list of included files of the second
  * compilation. */
@@ -47,7 +51,7 @@ void (*nbc_profile_next(const char *name))(void);
     })
 #elif defined PIC
 /* Written when the library is loaded, or earlier by nbc_next_resolve; afterwards only read. */
-extern struct nbc_next nbc_next;
+extern NBC_HIDDEN struct nbc_next nbc_next;
 extern bool nbc_next_resolved;
 
 #define NEXT(name) (nbc_next.name)

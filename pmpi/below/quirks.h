@@ -139,7 +139,7 @@ enum {
 #if defined MPICH_NUMVERSION && defined HAVE_MPI_GET_LIBRARY_VERSION && defined PIC && \
     !defined NBC_ABI
 #define NBC_MAY_TEST_EACH 1
-extern bool nbc_quirks_tests_each;
+extern NBC_HIDDEN bool nbc_quirks_tests_each;
 #else
 #define NBC_MAY_TEST_EACH 0
 enum { nbc_quirks_tests_each = false };
@@ -147,7 +147,7 @@ enum { nbc_quirks_tests_each = false };
 
 /* The request of a message that is complete when MPI_Isend returns, where the MPI has one for all
  * of them, which nobody need complete or free; or MPI_REQUEST_NULL. Written at setup. */
-extern MPI_Request nbc_quirks_complete_send;
+extern NBC_HIDDEN MPI_Request nbc_quirks_complete_send;
 
 /* comm: a communicator of this process alone. */
 void nbc_quirks_setup(MPI_Comm comm);

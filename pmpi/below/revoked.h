@@ -6,11 +6,12 @@
 #ifndef NBC_REVOKED_H
 #define NBC_REVOKED_H
 
-#include <mpi.h>
 #include <stdbool.h>
 
+#include "below/next.h"
+
 /* Whether the MPI can tell that a communicator is revoked. Set when nbcshim becomes active. */
-extern bool nbc_may_be_revoked;
+extern NBC_HIDDEN bool nbc_may_be_revoked;
 
 /* The error MPI_ERR_REVOKED of the MPI. */
 extern const int nbc_error_revoked;

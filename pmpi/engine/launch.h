@@ -69,7 +69,7 @@ typedef int nbc_start_condition_maker(struct nbc_context *c, const struct nbc_ca
                                       int64_t seq, struct nbc_start_condition **out);
 
 /* Set at init if calls are checked (check.h), else NULL. */
-extern nbc_start_condition_maker *nbc_launch_start_condition;
+extern NBC_HIDDEN nbc_start_condition_maker *nbc_launch_start_condition;
 
 /* --- run_blocking.c --- */
 

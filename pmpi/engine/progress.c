@@ -389,7 +389,7 @@ static void operation_poll(struct nbc_request *r)
         return;
     }
     r = operation_awaited(r);
-    if (nbc_exec_poll(&r->run->exec) ||
+    if (nbc_transport_poll(&r->run->exec) ||
         (__builtin_expect(nbc_may_be_revoked, 0) && operation_give_up(r)))
         operation_end(r);
 }
@@ -466,7 +466,7 @@ static bool spins_on(int *spins)
 /* A step of a wait, if no other operation is pending. */
 static bool advance(struct nbc_exec *exec)
 {
-    return NBC_BLOCKS_TO_WAIT ? nbc_exec_wait(exec) : nbc_exec_poll(exec);
+    return NBC_BLOCKS_TO_WAIT ? nbc_exec_wait(exec) : nbc_transport_poll(exec);
 }
 
 inline bool nbc_progress_alone(struct nbc_exec *exec, int *spins)

@@ -8,17 +8,17 @@
 
 /* The number of started and incomplete operations. Deferred ones are not counted: if there are any,
  * there are started ones too. May be read without the lock. */
-extern int nbc_nactive;
+extern NBC_HIDDEN int nbc_nactive;
 
 /* The number of operations that have completed so far. Written under the lock. */
-extern unsigned nbc_ncompleted;
+extern NBC_HIDDEN unsigned nbc_ncompleted;
 
 /* The statistics of a row of nbc_algs. Without NBCSHIM_STATS they mean nothing. Under the lock. */
 struct nbc_stats *nbc_progress_stats(int alg);
 
 /* Set if there has been a progress thread: called when an operation has become active, `much` if it
  * is worth waking the thread from a nap. Under the lock. */
-extern void (*nbc_progress_wake)(bool much);
+extern NBC_HIDDEN void (*nbc_progress_wake)(bool much);
 
 /* Called when an operation completes that has been reported as late. Under the lock. */
 extern void (*nbc_progress_late_end)(const struct nbc_request *r);
@@ -110,12 +110,12 @@ void nbc_request_wait(struct nbc_request *r, int spins);
 
 /* Grows while a thread waits: that thread polls, so the progress thread need not. May be read
  * without the lock. */
-extern unsigned nbc_pauses;
+extern NBC_HIDDEN unsigned nbc_pauses;
 
 /* If there is a progress thread, the number of threads that wait in nbc_request_wait or
  * MPI_Waitall. A poll of theirs may be longer than a nap of that thread, which sees no pause then.
  * May be read without the lock. */
-extern int nbc_waiting;
+extern NBC_HIDDEN int nbc_waiting;
 
 /* To be called where such a wait begins, with 1, and where it ends, with -1. In between the caller
  * progresses operations all the time. */

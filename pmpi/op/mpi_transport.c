@@ -15,6 +15,7 @@
 
 #include "block.h"
 #include "coll.h"
+#include "exec_over.h"
 
 /* An nbc_handle holds an MPI_Request, which may be narrower, in its first bytes. */
 static void handle_store(nbc_handle *h, MPI_Request request)
@@ -54,8 +55,8 @@ static int large_type_new(int64_t count, MPI_Datatype type, MPI_Datatype *large)
     return error ? error : NEXT(Type_commit)(large);
 }
 
-static inline int post_message(bool sends, void *addr, int n, MPI_Datatype type, int peer, int tag,
-                               MPI_Comm comm, MPI_Request *request)
+NBC_STEP int post_message(bool sends, void *addr, int n, MPI_Datatype type, int peer, int tag,
+                          MPI_Comm comm, MPI_Request *request)
 {
     return sends ? NEXT(Isend)(addr, n, type, peer, tag, comm, request)
                  : NEXT(Irecv)(addr, n, type, peer, tag, comm, request);
@@ -74,8 +75,8 @@ static __attribute__((cold)) int post_large(bool sends, void *addr, int64_t coun
     return error; /* unreached: the MPI fails */
 }
 
-static inline int transport_post(bool sends, void *addr, int64_t count, MPI_Datatype type, int peer,
-                                 int tag, MPI_Comm comm, MPI_Request *request)
+NBC_STEP int transport_post(bool sends, void *addr, int64_t count, MPI_Datatype type, int peer,
+                            int tag, MPI_Comm comm, MPI_Request *request)
 {
     return __builtin_expect(count <= INT_MAX, 1)
                ? post_message(sends, addr, (int)count, type, peer, tag, comm, request)
@@ -107,8 +108,8 @@ static inline bool is_worth_a_test(MPI_Request request)
            nbc_hook_is_complete(request);
 }
 
-static int transport_send(void *self, uintptr_t addr, int64_t count, int type, int peer,
-                          nbc_handle *h)
+NBC_STEP int transport_send(void *self, uintptr_t addr, int64_t count, int type, int peer,
+                            nbc_handle *h)
 {
     const struct nbc_run *r = self;
     const struct nbc_datatype *t = r->handles.types[type];
@@ -130,8 +131,8 @@ static int transport_send(void *self, uintptr_t addr, int64_t count, int type, i
 
 /* The device ch3 of the MPICH family returns the error of a message that is too long from
  * MPI_Irecv, if that was there before. It has then been received. */
-static int transport_receive(void *self, uintptr_t addr, int64_t count, int type, int peer,
-                             nbc_handle *h)
+NBC_STEP int transport_receive(void *self, uintptr_t addr, int64_t count, int type, int peer,
+                               nbc_handle *h)
 {
     const struct nbc_run *r = self;
     MPI_Request request;
@@ -162,8 +163,8 @@ static bool has_failed; /* a message of any operation; under the lock */
 enum { FEW = 2 };
 
 /* One test at least enters the loop of the MPI, unless this is called there. */
-static int transport_poll_each(const struct nbc_run *r, int first, int n, nbc_handle *h, int *done,
-                               int *ndone)
+NBC_STEP int transport_poll_each(const struct nbc_run *r, int first, int n, nbc_handle *h,
+                                 int *done, int *ndone)
 {
     int error = MPI_SUCCESS;
     *ndone = 0;
@@ -261,10 +262,10 @@ static bool is_send(const struct nbc_run *r, int i)
 }
 
 /* With NBC_TESTSOME_FREES the receives, and if none of them is over the sends. */
-static int transport_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
+static __attribute__((noinline)) int transport_poll_many(struct nbc_run *r, int n, nbc_handle *h,
+                                                         int *done, int *ndone)
 {
-    struct nbc_run *r = self;
-    if (n <= FEW || nbc_inside_mpi_loop || (NBC_TESTSOME_FREES && has_failed))
+    if (nbc_inside_mpi_loop || (NBC_TESTSOME_FREES && has_failed))
         return transport_poll_each(r, 0, n, h, done, ndone);
     int first = 0, error = MPI_SUCCESS;
     if (n > BATCH) { /* test one batch, the next one in the next poll */
@@ -286,6 +287,12 @@ static int transport_poll(void *self, int n, nbc_handle *h, int *done, int *ndon
         error = transport_poll_batch(r, &sends, h, done, ndone);
     sort_ints(done, *ndone); /* the standard defines no order */
     return error;
+}
+
+NBC_STEP int transport_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
+{
+    return n <= FEW ? transport_poll_each(self, 0, n, h, done, ndone)
+                    : transport_poll_many(self, n, h, done, ndone);
 }
 
 /* Whether message number i is over now. Sends cannot be cancelled. */
@@ -537,8 +544,8 @@ static int reduce_by_operator(const struct nbc_run *r, uintptr_t in, uintptr_t i
     return 0;
 }
 
-static int transport_reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t right,
-                            int64_t count, int type)
+NBC_STEP int transport_reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t right,
+                              int64_t count, int type)
 {
     const struct nbc_run *r = self;
     if (r->kernel) {
@@ -563,6 +570,19 @@ const struct nbc_transport nbc_mpi_transport = {
     .copy = transport_copy,
     .reduce = transport_reduce,
 };
+
+bool nbc_transport_start(struct nbc_exec *e)
+{
+    return e->transport == &nbc_mpi_transport ? nbc_step_start(e, &nbc_mpi_transport)
+                                              : nbc_exec_start(e);
+}
+
+bool nbc_transport_poll(struct nbc_exec *e)
+{
+    return e->transport == &nbc_mpi_transport
+               ? nbc_step_poll(e, &nbc_mpi_transport, nbc_mpi_transport.poll)
+               : nbc_exec_poll(e);
+}
 
 const struct nbc_transport nbc_staged_transport = {
     .send = staged_send,

@@ -10,7 +10,12 @@
 
 #include "transport.h"
 
-extern const struct nbc_transport nbc_mpi_transport;
+extern NBC_HIDDEN const struct nbc_transport nbc_mpi_transport;
+
+/* nbc_exec_start and nbc_exec_poll, which take fewer instructions over this transport. */
+struct nbc_exec;
+bool nbc_transport_start(struct nbc_exec *e);
+bool nbc_transport_poll(struct nbc_exec *e);
 
 /* The same for staged schedules. */
 extern const struct nbc_transport nbc_staged_transport;
@@ -21,6 +26,6 @@ struct nbc_run;
 void nbc_transport_give_up(struct nbc_run *run, int error);
 
 /* While this is set, polls look at each message instead of progressing them: below/hook.h. */
-extern bool nbc_inside_mpi_loop;
+extern NBC_HIDDEN bool nbc_inside_mpi_loop;
 
 #endif

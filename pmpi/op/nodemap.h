@@ -19,7 +19,7 @@ void nbc_nodemap_cleanup(void);
 int nbc_nodemap_count(void);
 
 /* Whether a node has more ranks of MPI_COMM_WORLD than processors, as far as is known. */
-extern bool nbc_oversubscribed;
+extern NBC_HIDDEN bool nbc_oversubscribed;
 
 /* Sets local, sockets, oversubscribed, handshake and mixed of a communicator that is being created,
  * from its sizes. Only at its creation do all its processes have the same information: later, some

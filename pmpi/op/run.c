@@ -147,7 +147,7 @@ bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag
                    const void *recv)
 {
     set_start(run, comm, ranks, tag, send, recv);
-    return nbc_exec_start(&run->exec);
+    return nbc_transport_start(&run->exec);
 }
 
 /* As nbc_run_input, but only if the buffer is memory of the host. */

@@ -54,7 +54,7 @@ struct nbc_trace_record {
 };
 
 /* Set at init, afterwards only read. */
-extern bool nbc_tracing;
+extern NBC_HIDDEN bool nbc_tracing;
 extern struct nbc_trace_record nbc_trace;
 
 extern const struct nbc_transport nbc_traced_transport;

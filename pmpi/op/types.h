@@ -44,7 +44,7 @@ struct nbc_operator {
 void nbc_types_cleanup(void);
 
 /* Grows whenever an entry is removed: results derived from handles before may then be invalid. */
-extern uint64_t nbc_types_generation;
+extern NBC_HIDDEN uint64_t nbc_types_generation;
 
 /* The entry of a handle, created at its first use. Returns MPI_SUCCESS, MPI_ERR_NO_MEM, or
  * MPI_ERR_TYPE if the handle is not one of a committed datatype, MPI_ERR_OP if it is not one of an
@@ -66,7 +66,7 @@ void nbc_operator_release(struct nbc_operator *o);
 /* Frees the datatypes that the program has freed and that no operation uses any more, and what was
  * left by threads without the lock. The MPI then runs attribute callbacks of the program, so:
  * without the lock, and only in threads of the program. */
-extern struct nbc_left *nbc_types_left; /* NBC_LEAVE, NBC_TAKE */
+extern NBC_HIDDEN struct nbc_left *nbc_types_left; /* NBC_LEAVE, NBC_TAKE */
 void nbc_types_reclaim_slow(void);
 static inline void nbc_types_reclaim(void)
 {

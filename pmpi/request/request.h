@@ -87,7 +87,7 @@ static inline void nbc_request_set_state(struct nbc_request *r, enum nbc_state s
  * out whether nbcshim may have to act at all. Calls that wait must also act if another thread may
  * start an operation meanwhile: then NBC_WAITS_POLL is added. */
 enum { NBC_WAITS_POLL = 1 << 30 };
-extern int nbc_user_requests;
+extern NBC_HIDDEN int nbc_user_requests;
 
 static inline bool nbc_any_user_requests(void)
 {
