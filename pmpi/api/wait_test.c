@@ -102,18 +102,28 @@ static inline int request_end(struct nbc_request *r, MPI_Request *request)
     return error;
 }
 
-/* The same at the end of a call for one request: also writes the status and raises the error.
- * Called with the lock held, returns without it. */
-static int conclude(struct nbc_request *r, MPI_Request *request, MPI_Status *status)
+static __attribute__((cold, noinline)) int conclude_failed(struct nbc_request *r,
+                                                           MPI_Request *request, MPI_Status *status)
 {
-    struct nbc_error_scope place = {.freed = false};
-    if (__builtin_expect(r->error, 0))
-        place = nbc_context_scope(r->context);
+    const struct nbc_error_scope place = nbc_context_scope(r->context);
     int error = request_end(r, request);
     nbc_unlock();
     set_status(status);
     nbc_types_reclaim();
-    return __builtin_expect(error, 0) ? nbc_raise_at(&place, error) : MPI_SUCCESS;
+    return nbc_raise_at(&place, error);
+}
+
+/* The same at the end of a call for one request: also writes the status and raises the error.
+ * Called with the lock held, returns without it. */
+static int conclude(struct nbc_request *r, MPI_Request *request, MPI_Status *status)
+{
+    if (__builtin_expect(r->error, 0))
+        return conclude_failed(r, request, status);
+    request_end(r, request);
+    nbc_unlock();
+    set_status(status);
+    nbc_types_reclaim();
+    return MPI_SUCCESS;
 }
 
 /* --- one request ------------------------------------------------------------------------------ */

@@ -27,7 +27,7 @@ extern uint32_t nbc_referenced_large;
 
 /* The nonblocking collectives that are left to the MPI unless the user wants otherwise, and the
  * library for which they are (offload.c). The first is the same on every rank. */
-extern uint32_t nbc_offloaded;
+extern NBC_HIDDEN uint32_t nbc_offloaded;
 extern const char *nbc_offload_name;
 
 /* Whether MPI_COMM_WORLD and MPI_COMM_SELF may be used: MPI_Init has been called, and MPI_Finalize

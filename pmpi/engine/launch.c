@@ -100,9 +100,10 @@ launch_make_by_mpi(const struct nbc_call *call, struct nbc_context *c, const str
 /* The slow path, without a cached plan. Caches a plan if that is possible: not for arguments with
  * which other calls, or this one, are the MPI's, since plans are found by the arguments alone. */
 static __attribute__((cold, noinline)) int
-launch_make_unplanned(const struct nbc_call *call, struct nbc_context *c,
-                      const struct nbc_preferences *preferences, struct nbc_request **out)
+launch_make_unplanned(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out)
 {
+    const struct nbc_preferences preferences = nbc_launch_preferences(call, c);
+    const struct nbc_preferences *key = nbc_launch_asks(call, c) ? &preferences : NULL;
     struct nbc_bound b;
     int error = nbc_context_complete(c);
     if (!error)
@@ -110,7 +111,7 @@ launch_make_unplanned(const struct nbc_call *call, struct nbc_context *c,
     if (error)
         return error;
     b.shape.by_mpi = true;
-    const struct nbc_alg *alg = nbc_launch_choose(&b.shape, preferences);
+    const struct nbc_alg *alg = nbc_launch_choose(&b.shape, &preferences);
     const bool by_mpi = alg->needs & NBC_BY_MPI;
     if (__builtin_expect(by_mpi, 0)) {
         if (mpi_can(call, c, &b)) {
@@ -119,14 +120,13 @@ launch_make_unplanned(const struct nbc_call *call, struct nbc_context *c,
             return error;
         }
         b.shape.by_mpi = false;
-        alg = nbc_launch_choose(&b.shape, preferences);
+        alg = nbc_launch_choose(&b.shape, &preferences);
     }
     struct nbc_sched *sched = nbc_build(alg->build, &b.shape);
     *out = NULL;
     if (sched) {
         const struct nbc_handle_refs handles = {b.types, b.shape.ntypes, b.reducer, false};
-        struct nbc_plan *plan =
-            by_mpi ? NULL : nbc_plan_keep(&c->plans, call, &b, sched, alg, preferences);
+        struct nbc_plan *plan = by_mpi ? NULL : nbc_plan_keep(&c->plans, call, &b, sched, alg, key);
         struct nbc_run *run = plan ? NULL : nbc_run_new(sched, &handles, nbc_bound_input(&b));
         if (run)
             run->bytes = nbc_shape_bytes(&b.shape);
@@ -137,19 +137,23 @@ launch_make_unplanned(const struct nbc_call *call, struct nbc_context *c,
     return *out ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-inline int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c,
-                           struct nbc_request **out)
+static inline __attribute__((always_inline)) int
+launch_make(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out)
 {
-    struct nbc_preferences preferences = nbc_launch_preferences(call, c);
-    struct nbc_plan *plan = nbc_plan_find(c->plans, call, &preferences);
+    struct nbc_plan *plan = nbc_launch_plan(call, c);
     int error = MPI_SUCCESS;
     if (!plan)
-        error = launch_make_unplanned(call, c, &preferences, out);
+        error = launch_make_unplanned(call, c, out);
     else if (!(*out = nbc_request_new(c, call, plan->alg, plan, NULL)))
         error = MPI_ERR_NO_MEM; /* unreached: no memory */
     if (!error && call->purpose == NBC_FOR_PROGRAM)
         nbc_launch_note(c, call, nbc_request_bytes(*out));
     return error;
+}
+
+int nbc_launch_make(const struct nbc_call *call, struct nbc_context *c, struct nbc_request **out)
+{
+    return launch_make(call, c, out);
 }
 
 /* While calls are checked, one queue has all of them, so that the numbers are those of the calls.
@@ -165,7 +169,7 @@ int nbc_launch_checked(const struct nbc_call *call, struct nbc_context *c,
                        const struct nbc_call *checked, struct nbc_request **out)
 {
     struct nbc_request *r;
-    int error = nbc_launch_make(call, c, &r);
+    int error = launch_make(call, c, &r);
     struct nbc_queue *queue = queue_for(c, call->kind);
     if (error && error != MPI_ERR_NO_MEM) {
         queue->next_seq += error == NBC_LAUNCH_BY_MPI; /* staged calls of other ranks have one */

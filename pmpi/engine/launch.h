@@ -18,14 +18,30 @@ struct nbc_alg;
 /* What the user asks of a call. Precedence: environment, call info, communicator info. */
 void nbc_launch_ask(const struct nbc_call *call, const struct nbc_context *c,
                     struct nbc_preferences *preferences);
+static inline bool nbc_launch_asks(const struct nbc_call *call, const struct nbc_context *c)
+{
+    return __builtin_expect(call->has_info || c->hints || nbc_offloaded, 0);
+}
+
 static inline struct nbc_preferences nbc_launch_preferences(const struct nbc_call *call,
                                                             const struct nbc_context *c)
 {
     struct nbc_preferences preferences = {nbc_settings.algorithm[call->coll],
                                           nbc_settings.segment_size, nbc_settings.order};
-    if (__builtin_expect(call->has_info || c->hints || nbc_offloaded, 0))
+    if (nbc_launch_asks(call, c))
         nbc_launch_ask(call, c, &preferences);
     return preferences;
+}
+
+/* The plan of an earlier equal call, or NULL. Plans for what only the environment asks, which never
+ * changes, are found without comparing that. */
+static inline struct nbc_plan *nbc_launch_plan(const struct nbc_call *call,
+                                               const struct nbc_context *c)
+{
+    if (!nbc_launch_asks(call, c))
+        return nbc_plan_find(c->plans, call, NULL);
+    const struct nbc_preferences preferences = nbc_launch_preferences(call, c);
+    return nbc_plan_find(c->plans, call, &preferences);
 }
 
 /* Chooses the algorithm for a shape as the user asks, by the rules in force. Sets the segment size

@@ -135,7 +135,6 @@ static void operation_measure(const struct nbc_request *r)
 
 static inline void operation_complete(struct nbc_request *r)
 {
-    struct nbc_queue *queue = nbc_request_queue(r);
     active_leave(r->run);
     count_completed();
     if (__builtin_expect(nbc_timing_on, 0))
@@ -144,6 +143,7 @@ static inline void operation_complete(struct nbc_request *r)
     if (__builtin_expect(r->run->exec.lost, 0))
         nbc_context_mark_lost(r->context);
     if (!r->persistent) {
+        struct nbc_queue *queue = nbc_request_queue(r);
         queue->nstarted--;
         DL_DELETE2(queue->pending, r, older, newer);
         if (r->plan)
@@ -173,10 +173,13 @@ static __attribute__((cold)) void trace_begin(struct nbc_request *r)
 /* Starts the execution of an operation that has its run. */
 static inline __attribute__((always_inline)) void operation_begin(struct nbc_request *r)
 {
+    const void *send = r->send;
     active_enter(r);
     if (__builtin_expect(nbc_tracing, 0))
         trace_begin(r);
-    if (nbc_progress_run(r->run, r->context, r->tag, r->send, r->recv, true, r->device)) {
+    if (!nbc_device_may_be())
+        send = nbc_run_input(r->run, send);
+    if (nbc_progress_run(r->run, r->context, r->tag, send, r->recv, true, r->device)) {
         nbc_progress_ran_ahead(r->context, r->coll);
         operation_complete(r);
     }
@@ -209,7 +212,7 @@ static __attribute__((cold)) void operation_refuse(struct nbc_request *r, int er
     nbc_request_set_state(r, NBC_COMPLETE);
 }
 
-static void queue_start_deferred(struct nbc_queue *queue)
+static inline __attribute__((always_inline)) void start_deferred(struct nbc_queue *queue)
 {
     while (queue->deferred && operation_may_begin(queue, queue->deferred)) {
         struct nbc_request *r = queue->deferred;
@@ -239,6 +242,11 @@ static void queue_start_deferred(struct nbc_queue *queue)
     }
 }
 
+static __attribute__((noinline)) void queue_start_deferred(struct nbc_queue *queue)
+{
+    start_deferred(queue);
+}
+
 void nbc_progress_adopt(struct nbc_request *r)
 {
     struct nbc_queue *queue = nbc_request_queue(r);
@@ -262,6 +270,31 @@ struct nbc_run *nbc_progress_first(void)
 
 static void operation_poll(struct nbc_request *r);
 
+/* Starts one without a schedule. */
+static __attribute__((cold, noinline)) void operation_start_other(struct nbc_request *r)
+{
+    active_enter(r);
+    if (!r->alg)
+        return;
+    /* the algorithm mpi, which starts at once */
+    r->context->nby_mpi += NBC_ENDS_WITH_COMM;
+    if (nbc_tracing)
+        trace_begin(r);
+    operation_poll(r);
+}
+
+static __attribute__((noinline)) void operation_enqueue(struct nbc_request *r)
+{
+    struct nbc_queue *queue = nbc_request_queue(r);
+    DL_APPEND2(queue->pending, r, older, newer);
+    if (!queue->deferred)
+        queue->deferred = r;
+    start_deferred(queue);
+    /* The program may make no other call for long, so complete older operations. */
+    if (queue->deferred)
+        operation_poll(queue->pending); /* mutants: leave a call out: for speed */
+}
+
 static inline __attribute__((always_inline)) void operation_start(struct nbc_request *r)
 {
     struct nbc_context *c = r->context;
@@ -274,28 +307,12 @@ static inline __attribute__((always_inline)) void operation_start(struct nbc_req
         return;
     }
     nbc_request_set_state(r, NBC_ACTIVE);
-    if (r->run && r->run->poll) {
-        active_enter(r);
-        if (r->alg) { /* the algorithm mpi, which starts at once */
-            c->nby_mpi += NBC_ENDS_WITH_COMM;
-            if (nbc_tracing)
-                trace_begin(r);
-            operation_poll(r);
-        }
-        return;
-    }
-    if (r->persistent) {
+    if (r->run && r->run->poll)
+        operation_start_other(r);
+    else if (r->persistent)
         operation_begin(r);
-        return;
-    }
-    struct nbc_queue *queue = nbc_request_queue(r);
-    DL_APPEND2(queue->pending, r, older, newer);
-    if (!queue->deferred)
-        queue->deferred = r;
-    queue_start_deferred(queue);
-    /* The program may make no other call for long, so complete older operations. */
-    if (queue->deferred)
-        operation_poll(queue->pending); /* mutants: leave a call out: for speed */
+    else
+        operation_enqueue(r);
 }
 
 /* The operation that must progress so that r does: r itself, or, if r is deferred, the oldest of

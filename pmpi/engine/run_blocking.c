@@ -76,8 +76,7 @@ bool nbc_run_blocking(const struct nbc_call *call, struct nbc_context *c, int *e
     if (nbc_any_active() || nbc_timing_on || nbc_launch_start_condition ||
         c->life >= NBC_CONTEXT_DISCONNECTED)
         return false;
-    struct nbc_preferences preferences = nbc_launch_preferences(call, c);
-    struct direct d = {.call = call, .c = c, .plan = nbc_plan_find(c->plans, call, &preferences)};
+    struct direct d = {.call = call, .c = c, .plan = nbc_launch_plan(call, c)};
     if (!d.plan)
         return false;
     d.run = nbc_plan_take(d.plan);

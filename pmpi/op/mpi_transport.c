@@ -85,11 +85,13 @@ NBC_STEP int transport_post(bool sends, void *addr, int64_t count, MPI_Datatype 
 
 bool nbc_inside_mpi_loop;
 
-/* Frees the request if it is complete, or has failed. */
-static inline int end_if_complete(MPI_Request *request, MPI_Status *status, bool *over)
+/* Frees the request if it is complete, or has failed. pending: it was not complete a moment ago, so
+ * that the MPI has to poll in any case. */
+static inline int end_if_complete(MPI_Request *request, MPI_Status *status, bool pending,
+                                  bool *over)
 {
     int flag = 0, error;
-    if (!NBC_GET_STATUS_BEFORE_TEST || nbc_quirks_tests_each)
+    if (!NBC_GET_STATUS_BEFORE_TEST || nbc_quirks_tests_each || pending)
         error = NEXT(Test)(request, &flag, status);
     else {
         error = NEXT(Request_get_status)(*request, &flag, MPI_STATUS_IGNORE);
@@ -122,7 +124,7 @@ NBC_STEP int transport_send(void *self, uintptr_t addr, int64_t count, int type,
         return NBC_SENT;
     bool over = false;
     if (!NBC_BLOCKS_TO_WAIT && count * t->layout.size <= NBC_EAGER && is_worth_a_test(request))
-        error = end_if_complete(&request, MPI_STATUS_IGNORE, &over);
+        error = end_if_complete(&request, MPI_STATUS_IGNORE, false, &over);
     if (over)
         return NBC_SENT - error;
     handle_store(h, request);
@@ -163,8 +165,8 @@ static bool has_failed; /* a message of any operation; under the lock */
 enum { FEW = 2 };
 
 /* One test at least enters the loop of the MPI, unless this is called there. */
-NBC_STEP int transport_poll_each(const struct nbc_run *r, int first, int n, nbc_handle *h,
-                                 int *done, int *ndone)
+NBC_STEP int transport_poll_each(struct nbc_run *r, int first, int n, nbc_handle *h, int *done,
+                                 int *ndone)
 {
     int error = MPI_SUCCESS;
     *ndone = 0;
@@ -173,12 +175,13 @@ NBC_STEP int transport_poll_each(const struct nbc_run *r, int first, int n, nbc_
         MPI_Status status;
         bool over = (i == first && !nbc_inside_mpi_loop) || is_worth_a_test(request);
         if (over)
-            error = end_if_complete(&request, &status, &over);
+            error = end_if_complete(&request, &status, r->pending, &over);
         if (!over)
             continue;
         done[(*ndone)++] = i;
         error = error ? error : check_length(r, i, &status);
     }
+    r->pending = *ndone == 0; /* mutants: != for ==: for speed */
     if (__builtin_expect(error, 0))
         has_failed = true; /* mutants: false for true: matters over UCX alone */
     return error;
@@ -302,7 +305,7 @@ static bool give_up_message(struct nbc_run *r, int i)
     MPI_Request request = handle_load(&r->exec.handles[i]);
     if (!is_send(r, i))
         NEXT(Cancel)(&request);
-    end_if_complete(&request, MPI_STATUS_IGNORE, &over);
+    end_if_complete(&request, MPI_STATUS_IGNORE, false, &over);
     if (!over)
         NEXT(Request_free)(&request);
     return over;

@@ -159,15 +159,21 @@ static inline bool same_side(const struct nbc_args *kept, const struct nbc_args 
     return kept->count == given->count && kept->type == given->type;
 }
 
+static inline bool asked_for(const struct nbc_plan *p, const struct nbc_preferences *asked)
+{
+    return asked ? p->asks && p->preferences.alg == asked->alg &&
+                       p->preferences.segment == asked->segment &&
+                       p->preferences.order == asked->order
+                 : !p->asks;
+}
+
 static inline bool plan_is_for(const struct nbc_plan *p, const struct nbc_call *call,
                                const struct nbc_preferences *preferences)
 {
     const struct nbc_call *kept = &p->call;
     return same_side(&kept->send, &call->send) && same_side(&kept->recv, &call->recv) &&
            p->in_place == in_place_of(call) && kept->op == call->op && kept->root == call->root &&
-           p->preferences.alg == preferences->alg &&
-           p->preferences.segment == preferences->segment &&
-           p->preferences.order == preferences->order &&
+           asked_for(p, preferences) &&
            (!p->arrays || (same_arrays(&kept->send, &call->send, p->nsend) &&
                            same_arrays(&kept->recv, &call->recv, p->nrecv)));
 }
@@ -218,12 +224,13 @@ struct nbc_plan *nbc_plan_find(struct nbc_plans *plans, const struct nbc_call *c
 
 /* Adds a plan. It replaces that of an equal call that did not suit, or the one that was not used
  * for longest. */
-static void plan_enter(struct nbc_plan **list, const struct nbc_call *call, struct nbc_plan *p)
+static void plan_enter(struct nbc_plan **list, const struct nbc_call *call,
+                       const struct nbc_preferences *preferences, struct nbc_plan *p)
 {
     struct nbc_plan *old, *next;
     int n = 1;
     LL_FOREACH_SAFE (*list, old, next)
-        if (n == MOST_PLANS || plan_is_for(old, call, &p->preferences))
+        if (n == MOST_PLANS || plan_is_for(old, call, preferences))
             plan_retire(old);
         else
             n++;
@@ -254,10 +261,12 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
     if (!p)
         return NULL;
     *p = (struct nbc_plan){.call = *call,
-                           .preferences = *preferences,
+                           .asks = preferences,
                            .in_place = in_place_of(call),
                            .sched = sched,
                            .size = size + nbc_sched_bytes(sched)};
+    if (preferences)
+        p->preferences = *preferences;
     p->needs_send = b->reads_send;
     p->needs_recv = b->reads_recv;
     p->alias_offset = b->alias_offset;
@@ -273,7 +282,7 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
     p->input = nbc_bound_input(b);
     p->generation = nbc_types_generation;
     p->refs = 1;
-    plan_enter(list_of(*plans, call), call, p);
+    plan_enter(list_of(*plans, call), call, preferences, p);
     return p;
 }
 

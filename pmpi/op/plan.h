@@ -27,11 +27,12 @@ struct nbc_plan {
     /* What the call and the user have asked for. The arrays are copies; a side that is not
      * significant has none. The buffers do not count, but for MPI_IN_PLACE. */
     struct nbc_call call;
-    struct nbc_preferences preferences;
-    unsigned in_place;       /* the set of buffers that are MPI_IN_PLACE */
-    int nsend, nrecv;        /* entries of the arrays of each side */
-    void *arrays;            /* memory of the arrays of both sides */
-    struct nbc_sched *sched; /* the plan holds a reference */
+    struct nbc_preferences preferences; /* if asks */
+    bool asks;                          /* for more than the environment does */
+    unsigned in_place;                  /* the set of buffers that are MPI_IN_PLACE */
+    int nsend, nrecv;                   /* entries of the arrays of each side */
+    void *arrays;                       /* memory of the arrays of both sides */
+    struct nbc_sched *sched;            /* the plan holds a reference */
     const struct nbc_alg *alg;
     struct nbc_handle_refs handles;
     int64_t bytes;       /* result of nbc_shape_bytes */
@@ -53,8 +54,8 @@ struct nbc_plan {
 
 struct nbc_plans;
 
-/* The plan for a call; the cache keeps its reference. NULL if there is none, or if the call must be
- * bound again because of its buffers. */
+/* The plan for a call; the cache keeps its reference. preferences: NULL: as the environment says.
+ * NULL if there is none, or if the call must be bound again because of its buffers. */
 struct nbc_plan *nbc_plan_find(struct nbc_plans *plans, const struct nbc_call *call,
                                const struct nbc_preferences *preferences);
 

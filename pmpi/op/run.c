@@ -24,20 +24,16 @@ enum {
 /* Runs whose memory the MPI may still use. The list keeps them from being reported as a leak. */
 static struct nbc_run *abandoned;
 
-void nbc_handles_hold(const struct nbc_handle_refs *h)
+void nbc_handles_hold_own(const struct nbc_handle_refs *h)
 {
-    if (h->predefined)
-        return;
     for (int i = 0; i < h->ntypes; i++)
         h->types[i]->uses++;
     if (h->reducer)
         h->reducer->uses++;
 }
 
-void nbc_handles_release(const struct nbc_handle_refs *h)
+void nbc_handles_release_own(const struct nbc_handle_refs *h)
 {
-    if (h->predefined)
-        return;
     for (int i = 0; i < h->ntypes; i++)
         nbc_datatype_release(h->types[i]);
     if (h->reducer)
@@ -119,35 +115,15 @@ struct nbc_run *nbc_run_plain(size_t size, bool (*poll)(struct nbc_run *run, int
     return run;
 }
 
-/* The kinds of operations that move data in the call that posts them. Over sockets MPI_Isend copies
- * to the kernel. Within a node MPI_Irecv copies a message that the other rank has offered already,
- * and MPI_Isend only offers it. */
-static unsigned long_posts(const struct nbc_sched *sched)
+/* Over sockets MPI_Isend copies to the kernel. Within a node MPI_Irecv copies a message that the
+ * other rank has offered already, and MPI_Isend only offers it. */
+unsigned nbc_run_put_off(const struct nbc_run *run)
 {
-    if (sched->sockets)
+    if (!nbc_thread_polls())
+        return 0;
+    if (run->sched->sockets)
         return 1U << NBC_OP_SEND;
-    return sched->local ? 1U << NBC_OP_RECV : 0;
-}
-
-static inline __attribute__((always_inline)) void set_start(struct nbc_run *run, MPI_Comm comm,
-                                                            const int *ranks, int tag,
-                                                            const void *send, const void *recv)
-{
-    nbc_assert(!run->exec.abandoned);
-    run->comm = comm;
-    run->ranks = ranks;
-    run->tag = tag;
-    run->cursor = 0;
-    run->exec.base[NBC_BUF_SEND] = (uintptr_t)send;
-    run->exec.base[NBC_BUF_RECV] = (uintptr_t)recv;
-    run->exec.defer_kinds = run->lengthy && nbc_thread_polls() ? long_posts(run->sched) : 0;
-}
-
-bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag, const void *send,
-                   const void *recv)
-{
-    set_start(run, comm, ranks, tag, send, recv);
-    return nbc_transport_start(&run->exec);
+    return run->sched->local ? 1U << NBC_OP_RECV : 0;
 }
 
 /* As nbc_run_input, but only if the buffer is memory of the host. */
@@ -170,7 +146,7 @@ bool nbc_run_start_with_devices(struct nbc_run *run, MPI_Comm comm, const int *r
                              recv);
     if (outlives && run->input_bytes)
         send = input_on_host(run, send);
-    set_start(run, comm, ranks, tag, send, recv);
+    nbc_run_set(run, comm, ranks, tag, send, recv);
     int error = nbc_stage_begin(run, &nbc_staged_transport);
     if (!error)
         return nbc_exec_start(&run->exec);

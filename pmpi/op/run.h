@@ -11,6 +11,8 @@
 #include "base/settings.h"
 #include "below/device.h"
 #include "below/next.h"
+#include "base/lock.h"
+#include "op/mpi_transport.h"
 #include "op/types.h"
 
 #include "exec.h"
@@ -25,8 +27,19 @@ struct nbc_handle_refs {
 };
 
 /* Take and drop a reference of an operation to all of them. */
-void nbc_handles_hold(const struct nbc_handle_refs *h);
-void nbc_handles_release(const struct nbc_handle_refs *h);
+void nbc_handles_hold_own(const struct nbc_handle_refs *h);
+void nbc_handles_release_own(const struct nbc_handle_refs *h);
+static inline void nbc_handles_hold(const struct nbc_handle_refs *h)
+{
+    if (!h->predefined)
+        nbc_handles_hold_own(h);
+}
+
+static inline void nbc_handles_release(const struct nbc_handle_refs *h)
+{
+    if (!h->predefined)
+        nbc_handles_release_own(h);
+}
 
 struct nbc_run {
     struct nbc_exec exec;
@@ -44,6 +57,7 @@ struct nbc_run {
     const int *ranks; /* ranks there of the peers; NULL: the same */
     int tag;
     int cursor;         /* where the next poll over many messages begins */
+    bool pending;       /* the last poll of few messages found none complete */
     int32_t trace_id;   /* if nbc_tracing: of the operation */
     uint64_t trace_key; /* if nbc_tracing: of the communicator, the same on all ranks */
     int32_t last_peer;  /* if nbc_tracing: source of the last message that arrived */
@@ -80,10 +94,32 @@ static inline const void *nbc_run_input(struct nbc_run *run, const void *send)
     return run->input_bytes ? memcpy(run->input, send, run->input_bytes) : send;
 }
 
+/* The kinds of operations that move data in the call that posts them, if the progress thread polls:
+ * a start leaves them to it. */
+unsigned nbc_run_put_off(const struct nbc_run *run);
+
+static inline void nbc_run_set(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag,
+                               const void *send, const void *recv)
+{
+    nbc_assert(!run->exec.abandoned);
+    run->comm = comm;
+    run->ranks = ranks;
+    run->tag = tag;
+    run->cursor = 0;
+    run->pending = false;
+    run->exec.base[NBC_BUF_SEND] = (uintptr_t)send;
+    run->exec.base[NBC_BUF_RECV] = (uintptr_t)recv;
+    run->exec.defer_kinds = __builtin_expect(run->lengthy, 0) ? nbc_run_put_off(run) : 0;
+}
+
 /* Starts a run with these buffers; its messages have the tag `tag` on the hidden communicator
  * `comm`. Returns as nbc_exec_start does. */
-bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag, const void *send,
-                   const void *recv);
+static inline bool nbc_run_start(struct nbc_run *run, MPI_Comm comm, const int *ranks, int tag,
+                                 const void *send, const void *recv)
+{
+    nbc_run_set(run, comm, ranks, tag, send, recv);
+    return nbc_transport_start(&run->exec);
+}
 
 /* The same, and its nbc_run_input if it `outlives` the call, where nbc_device_may_be: buffers may
  * be in the memory of a device, of which `use` is made. */

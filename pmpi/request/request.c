@@ -113,11 +113,15 @@ static size_t slab_bytes = SMALLEST; /* size of the next slab */
 static int source;                   /* of the receives whose handles the requests have */
 static struct slab *abandoned_slabs; /* with requests that the program has never freed: no leak */
 
-struct nbc_request *nbc_request_find(MPI_Request handle)
+static struct nbc_request none; /* idle */
+struct nbc_request *nbc_request_recent = &none;
+
+struct nbc_request *nbc_request_find_other(MPI_Request handle)
 {
-    nbc_assert_locked();
     struct nbc_request *r = mask ? entry_of(handle)->r : NULL;
-    return r && r->state != NBC_IDLE ? r : NULL;
+    if (!r || r->state == NBC_IDLE)
+        return NULL;
+    return nbc_request_recent = r;
 }
 
 static struct slab *slab_new(void)
@@ -218,6 +222,7 @@ struct nbc_request *nbc_request_new(struct nbc_context *c, const struct nbc_call
             nbc_run_free(run); /* unreached: no memory */
         return NULL;
     }
+    nbc_request_recent = r;
     nbc_request_set_state(r, NBC_INACTIVE);
     r->tag = -1;
     r->persistent = r->blocking = false;
@@ -294,6 +299,7 @@ void nbc_request_cleanup(void)
     free(pool); /* mutants: leave a call out: left at MPI_Finalize */
     pool = NULL;
     slabs = NULL;
+    nbc_request_recent = &none;
     npool = nmade = 0;
     slab_bytes = SMALLEST;
     nbc_ready_clear();

@@ -117,8 +117,19 @@ static inline void nbc_request_prefetch(const struct nbc_request *r)
     __builtin_prefetch(&r->seq, 1);
 }
 
-/* The object of a handle, NULL if the handle is not one of nbcshim's. */
-struct nbc_request *nbc_request_find(MPI_Request handle);
+/* The object of a handle, NULL if the handle is not one of nbcshim's. Most calls are for the
+ * request that was made or found last. */
+extern NBC_HIDDEN struct nbc_request *nbc_request_recent; /* never NULL */
+struct nbc_request *nbc_request_find_other(MPI_Request handle);
+
+static inline struct nbc_request *nbc_request_find(MPI_Request handle)
+{
+    nbc_assert_locked();
+    struct nbc_request *r = nbc_request_recent;
+    if (__builtin_expect(r->handle != handle, 0))
+        return nbc_request_find_other(handle);
+    return r->state != NBC_IDLE ? r : NULL;
+}
 
 /* Whether a handle is one of nbcshim's. Without the lock, for a thread inside the MPI below: the
  * holder of the lock may wait for one of the MPI. */
