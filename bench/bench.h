@@ -16,7 +16,6 @@ struct bench {
     int most_samples; /* of a cell that is measured until its ratio is clear */
     bool native_persistent, all_algorithms, idle;
     const char *progress; /* value of NBCSHIM_PROGRESS */
-    const char *groups;   /* of calls, for untouched; NULL: all */
     const char *plot;     /* a directory, or NULL */
     bool failed;          /* a measure cannot run, and has said why */
     struct emit json;     /* json.writer.out: of rank 0, or NULL */
@@ -34,7 +33,7 @@ void measure_untouched(struct bench *b);
 /* Returns the seconds of an operation with a rest of `seconds` between its start and its wait. */
 double idle_sample(const struct bench *b, struct runner *r, int calls, double seconds);
 
-bool untouched_group_exists(const char *name);
+bool untouched_choose(const char *group);
 
 /* Returns the value of a variable of nbcshim in force, "-" if there is no such variable. */
 const char *setting_in_force(const char *name);

@@ -236,18 +236,6 @@ static void free_window(struct side *s)
     DO(Win_free(&s->win));
 }
 
-static int with_window_info(struct side *s)
-{
-    MPI_Info_create(&s->info);
-    return with_window(s);
-}
-
-static void free_window_info(struct side *s)
-{
-    free_window(s);
-    MPI_Info_free(&s->info);
-}
-
 /* Puts need an epoch that a fence has opened. */
 static int with_fence(struct side *s)
 {
@@ -325,18 +313,6 @@ static void close_file(struct side *s)
     DO(File_close(&s->file));
 }
 
-static int with_file_info(struct side *s)
-{
-    MPI_Info_create(&s->info);
-    return with_file(s);
-}
-
-static void close_file_info(struct side *s)
-{
-    close_file(s);
-    MPI_Info_free(&s->info);
-}
-
 #define OPEN AROUND(with_file, close_file)
 #define PLACE (MPI_Offset)sizeof(double) * s->o->rank
 #define ELEMENT_OUT s->o->send, 1, MPI_DOUBLE
@@ -367,3 +343,21 @@ const struct routine routines[] = {
 #else
 const struct routine routines[] = {{.name = NULL}};
 #endif
+
+int run_collective(struct side *s)
+{
+    return operands_call(s->calls, s->o) ? MPI_SUCCESS : MPI_ERR_OTHER;
+}
+
+int routine_set_up(const struct routine *r, struct side *s)
+{
+    MPI_Info_create(&s->no_hints);
+    return r->set_up ? r->set_up(s) : MPI_SUCCESS;
+}
+
+void routine_tear_down(const struct routine *r, struct side *s)
+{
+    if (r->tear_down)
+        r->tear_down(s);
+    MPI_Info_free(&s->no_hints);
+}

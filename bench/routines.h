@@ -12,6 +12,7 @@ struct side {
     const struct operands *o;
     int peer; /* the other rank of the pair, or -1 */
     const char *path;
+    MPI_Info no_hints;
 #if MPI_VERSION * 10 + MPI_SUBVERSION >= 31
     MPI_Comm comm, made;
     MPI_Group group;
@@ -42,5 +43,9 @@ struct routine {
 /* Those of routines.def, ended by one without a name; none before MPI-3.1, and none of files if the
  * MPI has no files. */
 extern const struct routine routines[];
+
+int run_collective(struct side *s);
+int routine_set_up(const struct routine *r, struct side *s);
+void routine_tear_down(const struct routine *r, struct side *s);
 
 #endif

@@ -51,14 +51,9 @@ static struct {
 } pending = {.comm = {MPI_COMM_NULL, MPI_COMM_NULL},
              .request = {MPI_REQUEST_NULL, MPI_REQUEST_NULL}};
 
-static bool pending_is_possible(const struct bench *b)
-{
-    return b->size > 1;
-}
-
 static void pending_make(const struct bench *b)
 {
-    if (!pending_is_possible(b))
+    if (b->size < 2)
         return;
     MPI_Comm_dup(b->comm, &pending.comm[0]);
     MPI_Comm_split(b->comm, b->rank < 2 ? 0 : MPI_UNDEFINED, b->rank, &pending.comm[1]);
@@ -116,20 +111,6 @@ static struct side *side_of(struct cell *c, enum kind k)
     return &c->sides[k == BY_SHIM || k == PENDING];
 }
 
-static bool all_agree(int ok)
-{
-    int all;
-    native.Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, native_comm);
-    return all;
-}
-
-static double of_all(double seconds)
-{
-    double most;
-    native.Allreduce(&seconds, &most, 1, MPI_DOUBLE, MPI_MAX, native_comm);
-    return most;
-}
-
 /* Returns the seconds per call, of the slowest rank. */
 static double time_calls(struct side *s, const struct routine *r, int calls)
 {
@@ -137,7 +118,9 @@ static double time_calls(struct side *s, const struct routine *r, int calls)
     double start = MPI_Wtime();
     for (int i = 0; i < calls; i++)
         r->run(s);
-    return (MPI_Wtime() - start) / calls;
+    double each = (MPI_Wtime() - start) / calls;
+    of_slowest(native_comm, &each, 1);
+    return each;
 }
 
 static void take_sample(struct bench *b, struct cell *c, enum kind k, int i, int calls)
@@ -150,7 +133,7 @@ static void take_sample(struct bench *b, struct cell *c, enum kind k, int i, int
                 b->rank);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    c->sample[k][i] = of_all(seconds);
+    c->sample[k][i] = seconds;
 }
 
 static int calibrate(struct cell *c, double seconds)
@@ -158,7 +141,7 @@ static int calibrate(struct cell *c, double seconds)
     enum { TURNS = 5, FEW = 3 };
     double once = HUGE_VAL;
     for (int i = 0; i < TURNS; i++)
-        once = fmin(once, of_all(time_calls(&c->sides[0], c->routine, FEW)));
+        once = fmin(once, time_calls(&c->sides[0], c->routine, FEW));
     double calls = once > 0 ? seconds / once : MOST_CALLS;
     return calls < 1 ? 1 : calls > MOST_CALLS ? MOST_CALLS : (int)calls;
 }
@@ -268,17 +251,16 @@ static bool set_up(struct cell *c)
     int error = 0;
     for (int i = 0; i < 2; i++) {
         struct side *s = &c->sides[i];
-        error |= c->routine->set_up ? c->routine->set_up(s) : 0;
+        error |= routine_set_up(c->routine, s);
         error |= error ? 0 : c->routine->run(s);
     }
-    return all_agree(!error);
+    return on_all_ranks(native_comm, !error);
 }
 
 static void tear_down(struct cell *c)
 {
     for (int i = 0; i < 2; i++)
-        if (c->routine->tear_down)
-            c->routine->tear_down(&c->sides[i]);
+        routine_tear_down(c->routine, &c->sides[i]);
 }
 
 static void measure_cell(struct bench *b, struct cell *c)
@@ -304,22 +286,17 @@ static void try_cell(struct bench *b, const char *group, const struct routine *r
 {
     static struct cell c;
     struct operands own, theirs;
-    if (all_agree(operands_make(&own, coll, b->comm, (int)(bytes / 8)))) {
+    if (on_all_ranks(native_comm, operands_make(&own, coll, b->comm, (int)(bytes / 8)))) {
         theirs = own;
         theirs.comm = native_comm;
-        c = (struct cell){.group = group, .routine = r, .bytes = bytes, .have = {true, true}};
-        c.have[PENDING] = pending_is_possible(b);
-        c.have[AGAIN] = true;
+        c = (struct cell){.group = group, .routine = r, .bytes = bytes};
+        for (int k = 0; k < NKINDS; k++)
+            c.have[k] = k != PENDING || b->size > 1;
         prepare(&c.sides[0], &native, &theirs, path[0]);
         prepare(&c.sides[1], &shim, &own, path[1]);
         measure_cell(b, &c);
     }
     operands_free(&own);
-}
-
-static int run_collective(struct side *s)
-{
-    return operands_call(s->calls, s->o) ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
 static void measure_collectives(struct bench *b, const char *group)
@@ -348,6 +325,8 @@ static const char *const groups[] = {"collectives", "communicators", "messages",
 
 enum { NGROUPS = sizeof groups / sizeof *groups };
 
+static bool chosen[NGROUPS], all_are_chosen = true;
+
 /* Makes the files, which all ranks find under the same names. */
 static void make_files(const struct bench *b)
 {
@@ -369,21 +348,13 @@ static void remove_files(const struct bench *b)
             unlink(path[i]);
 }
 
-bool untouched_group_exists(const char *name)
+bool untouched_choose(const char *group)
 {
     for (int i = 0; i < NGROUPS; i++)
-        if (strcmp(groups[i], name) == 0)
-            return true;
-    return false;
-}
-
-static bool is_wanted(const struct bench *b, const char *name)
-{
-    char copy[512];
-    snprintf(copy, sizeof copy, "%s", b->groups ? b->groups : name);
-    for (char *word = strtok(copy, ","); word; word = strtok(NULL, ","))
-        if (strcmp(word, name) == 0)
-            return true;
+        if (strcmp(groups[i], group) == 0) {
+            all_are_chosen = false;
+            return chosen[i] = true;
+        }
     return false;
 }
 
@@ -403,7 +374,7 @@ void measure_untouched(struct bench *b)
         meter_begin(0, true);
     }
     for (int i = 0; i < NGROUPS; i++) {
-        if (!is_wanted(b, groups[i]))
+        if (!all_are_chosen && !chosen[i])
             continue;
         if (i == 0)
             measure_collectives(b, groups[i]);
@@ -420,9 +391,9 @@ void measure_untouched(struct bench *b)
 
 #else
 
-bool untouched_group_exists(const char *name)
+bool untouched_choose(const char *group)
 {
-    (void)name;
+    (void)group;
     return true;
 }
 

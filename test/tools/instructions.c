@@ -34,16 +34,9 @@ static char path[4096];
 
 static void set_up(struct side *s, const struct routine *r)
 {
-    if (r->set_up)
-        r->set_up(s);
+    routine_set_up(r, s);
     for (int i = 0; i < WARM; i++)
         r->run(s);
-}
-
-static void tear_down(struct side *s, const struct routine *r)
-{
-    if (r->tear_down)
-        r->tear_down(s);
 }
 
 /* Counts the calls of the MPI: twice, since memory is tidied up now and then. */
@@ -53,7 +46,7 @@ static void count_of_mpi(const struct routine *r)
     set_up(&s, r);
     counted_native(&s, r);
     counted_native(&s, r);
-    tear_down(&s, r);
+    routine_tear_down(r, &s);
 }
 
 /* Counts those of nbcshim, and those while the program holds a request of nbcshim. */
@@ -69,7 +62,7 @@ static void count_of_shim(const struct routine *r)
     counted_held(&s, r);
     counted_held(&s, r);
     shim.Wait(&held, MPI_STATUS_IGNORE);
-    tear_down(&s, r);
+    routine_tear_down(r, &s);
 }
 
 static bool of_mpi;
@@ -81,11 +74,6 @@ static void count(const struct routine *r)
     else
         count_of_shim(r);
     fprintf(names, "%s\n", r->name);
-}
-
-static int run_collective(struct side *s)
-{
-    return operands_call(s->calls, s->o) ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
 static void count_collective(enum nbc_coll coll, const char *name)
