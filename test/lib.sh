@@ -115,6 +115,9 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export I_MPI_SPAWN=on
 # Without a fast network this is what Open MPI selects, after it has tried the others for 0.2 s.
 export OMPI_MCA_pml=${OMPI_MCA_pml:-ob1}
+# Both MPIs load what hwloc has for GPUs, which takes a third to a half of the processors' time that a rank needs to
+# start and end. In the soak, and under the programs of test/programs, they do.
+[ -n "${NBC_SOAK:-}" ] || export HWLOC_PLUGINS_PATH=${HWLOC_PLUGINS_PATH:-/nonexistent}
 # Otherwise the processes that MPI_Comm_spawn of Debian's Open MPI 5 starts do not reach their parents if the routing
 # table of this machine says nothing of its own address.
 export OMPI_MCA_reachable=${OMPI_MCA_reachable:-^netlink}
