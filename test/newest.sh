@@ -114,7 +114,7 @@ check_newest_briefly()
         done
     fi
     newest_has mpich-ofi || return 0
-    for program in collectives progress progress_comms progress_files progress_windows; do
+    for program in collectives progress progress_windows; do
         check_command "newest-ofi-$program" run_on_ofi $program
     done
 }

@@ -254,12 +254,12 @@ report() # number
 }
 
 # Cases run side by side while there is a processor for each of their ranks. Of those with more ranks
-# than processors, whose ranks yield or sleep, three run at a time: alone, one leaves processors idle while its
+# than processors, whose ranks yield or sleep, four run at a time: alone, one leaves processors idle while its
 # launcher works or ranks sleep. The launcher of Open MPI works for long, so there the ranks of all cases
 # leave a processor to another case. Those with few ranks come first, the results in the order of the list.
 [ "$MPI_LAUNCHER" != openmpi ] || beside=1
 places=${NBC_PLACES:-$cores}
-free=$((3 * places)) # thirds of a processor
+free=$((4 * places)) # quarters of a processor
 next=0 # to be reported
 declare -A running # process: case
 
@@ -267,8 +267,8 @@ weigh_cases()
 {
     local i
     for i in "${!case_name[@]}"; do
-        weight[i]=$((3 * case_ranks[i]))
-        [ $((case_ranks[i] + beside)) -le "$places" ] || weight[i]=$((places > 1 ? places : 3))
+        weight[i]=$((4 * case_ranks[i]))
+        [ $((case_ranks[i] + beside)) -le "$places" ] || weight[i]=$((places > 1 ? places : 4))
     done
 }
 
