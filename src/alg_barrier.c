@@ -46,34 +46,6 @@ NBC_VARIANT(barrier_dissemination, disseminate, 2)
  * synchronization for InfiniBand", 2006. */
 NBC_VARIANT(barrier_dissemination4, disseminate, 4)
 
-/* Gather and release along a 4-nomial tree: a rank signals its parent when its subtree has entered;
- * when all have, the root sends the release down the tree.
- *
- *   0 ← 1, 2, 3
- *   0 → 1, 2, 3
- *
- * Cost: 2 ⌈log₄P⌉ α, 2 (P − 1) messages in all; dissemination has P ⌈log₂P⌉. For ranks that
- * share processors, where every message takes time from other ranks. Yew, Tzeng, Lawrie,
- * "Distributing hot-spot addressing in large-scale multiprocessors", 1987. */
-void nbc_barrier_tree(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    struct nbc_knomial tree;
-    nbc_knomial(shape->rank, shape->size, 4, &tree);
-    struct nbc_ref nothing = nbc_temp_bytes(s, 0);
-    nbc_id received[sizeof tree.child / sizeof *tree.child], released = NBC_NONE;
-    for (int i = 0; i < tree.nchild; i++)
-        received[i] = nbc_recv(s, nothing, tree.child[i], NBC_NONE);
-    if (tree.parent >= 0) {
-        nbc_id sent = nbc_send(s, nothing, tree.parent, NBC_NONE);
-        nbc_after_all(s, sent, received, tree.nchild);
-        released = nbc_recv(s, nothing, tree.parent, NBC_NONE);
-    } else if (tree.nchild > 0) {
-        released = nbc_join_of(s, received, tree.nchild);
-    }
-    for (int i = 0; i < tree.nchild; i++)
-        nbc_send(s, nothing, tree.child[i], released);
-}
-
 /* One round: every rank signals every other.
  *
  *   rank   0            1            2            3
@@ -88,8 +60,8 @@ NBC_VARIANT(barrier_one_round, disseminate, shape->size)
  *   0 ← 1, 2, 3
  *   0 → 1, 2, 3
  *
- * Cost: 2 α + 2 (P − 2) o, 2 (P − 1) messages in all, as few as along a tree, and no chains of
- * waiting ranks. For ranks that share processors, where such a wait is a context switch. */
+ * Cost: 2 α + 2 (P − 2) o, 2 (P − 1) messages in all, and no chains of waiting ranks. For ranks that
+ * share processors, where such a wait is a context switch. */
 void nbc_barrier_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int size = shape->size;

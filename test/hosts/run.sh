@@ -111,11 +111,11 @@ ends_well "nbctune --loggp" 60
 # --- nbcrun ---------------------------------------------------------------------------------------
 
 # Were the variable not the same on all hosts, they would wait for different messages.
-under=(env NBCSHIM_STATS=1 NBCSHIM_ALGORITHM_BARRIER=tree tools/nbcrun "--library=$library")
+under=(env NBCSHIM_STATS=1 NBCSHIM_ALGORITHM_BARRIER=dissemination tools/nbcrun "--library=$library")
 on_hosts 2x2 "" "" "$(program collectives)" barrier bcast
 under=()
 ends_well "nbcrun" 60
-log_has 1 "nbcrun: the variables reach all hosts" "^nbcshim: barrier +tree "
+log_has 1 "nbcrun: the variables reach all hosts" "^nbcshim: barrier +dissemination "
 
 # --- a host without nbcshim -----------------------------------------------------------------------
 

@@ -126,7 +126,7 @@ launch 2 agreement "" ""
 ends_well "no difference: the program runs" 40
 log_has 0 "no difference: no line" '^nbcshim:'
 
-printf 'barrier * * tree\n' >"$scratch/rules"
+printf 'barrier * * one_round\n' >"$scratch/rules"
 launch 3 agreement "NBCSHIM_STATS=1 NBCSHIM_DYNAMIC=1" "1) export NBCSHIM_ALGORITHM_ALLREDUCE=ring \
 NBCSHIM_SEGMENT_SIZE=4k NBCSHIM_BLOCKING=own NBCSHIM_CHECK=1 NBCSHIM_DYNAMIC=0 NBCSHIM_HOOK=off \
 NBCSHIM_TEST=nodes=2,tag_ub=20000 NBCSHIM_REDUCTION_ORDER=tree NBCSHIM_TRACE=$scratch/trace \

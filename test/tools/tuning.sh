@@ -20,12 +20,12 @@ program="env NBC_FEW=1 $PWD/test/mpi/collectives.preload $colls"
 cat >"$scratch/good" <<'END'
 # rules for three ranks and for others
 barrier    4-   *      dissemination4
-barrier    3    *      tree
+barrier    3    *      one_round
 allreduce  1-3  0-1G   ring           64
 alltoall   *    *      pairwise
 END
 run "$scratch/good" "$PWD/test/mpi/collectives.preload" $colls
-log_has 1 "a rule for this number of ranks" '^nbcshim: barrier +tree '
+log_has 1 "a rule for this number of ranks" '^nbcshim: barrier +one_round '
 log_has 1 "a rule for these bytes" '^nbcshim: allreduce +ring '
 log_has 1 "where its algorithm does not apply, another" '^nbcshim: allreduce +(recursive_doubling|two_rounds) '
 log_has 1 "a rule for all" '^nbcshim: alltoall +pairwise '
@@ -40,11 +40,11 @@ setting=NBCSHIM_TEST=nodes=2 run "$scratch/former" $program
 log_has 1 "a former name of an algorithm" '^nbcshim: allreduce +reduce_bcast '
 log_has 0 "no complaint of former names" 'NBCSHIM_TUNING'
 
-printf 'barrier * * tree\n\nbarrier * * fir\n' >"$scratch/bad"
+printf 'barrier * * one_round\n\nbarrier * * fir\n' >"$scratch/bad"
 run "$scratch/bad" $program
 log_has 1 "the bad line" '^nbcshim: NBCSHIM_TUNING=.*/bad ignored: line 3: barrier has no algorithm fir$'
 log_has 1 "one complaint" 'NBCSHIM_TUNING'
-log_has 0 "none of its rules" '^nbcshim: barrier +tree '
+log_has 0 "none of its rules" '^nbcshim: barrier +one_round '
 
 run "$scratch/missing" $program
 log_has 1 "no file" '^nbcshim: NBCSHIM_TUNING=.*/missing ignored: No such file or directory$'
@@ -56,7 +56,7 @@ log_has 0 "no rules, no complaint" 'NBCSHIM_TUNING'
 
 # Ranks on one node, as here, and ranks that are said to be on two; MPI_COMM_SELF is on one.
 cat >"$scratch/places" <<'END'
-barrier    *    *      tree            local
+barrier    *    *      one_round       local
 barrier    *    *      dissemination4  spread
 bcast      2-   *      chain           local
 bcast      2-   *      linear          spread
@@ -66,7 +66,7 @@ log_has 1 "ranks on one node" '^nbcshim: bcast +chain '
 log_has 0 "no others" '^nbcshim: (bcast +linear|barrier +dissemination4) '
 setting=NBCSHIM_TEST=nodes=2 run "$scratch/places" $program
 log_has 1 "ranks on two nodes" '^nbcshim: bcast +linear '
-log_has 1 "parts of them on one" '^nbcshim: barrier +tree '
+log_has 1 "parts of them on one" '^nbcshim: barrier +one_round '
 setting=NBCSHIM_TEST=nodes=1 run "$scratch/places" $program
 log_has 1 "each on its own" '^nbcshim: barrier +dissemination4 '
 log_has 0 "not together" '^nbcshim: bcast +chain '
@@ -83,7 +83,7 @@ END
 chmod +x "$scratch/differ"
 run "$scratch/good" "$scratch/differ"
 log_has 1 "different rules" '^nbcshim: NBCSHIM_TUNING differs: .* all ranks ignore it, since they have read different rules$'
-log_has 0 "the built-in ones on all" '^nbcshim: barrier +tree '
+log_has 0 "the built-in ones on all" '^nbcshim: barrier +one_round '
 
 # NBCSHIM_CHECK knows them: a hint gives rank 1 the algorithm that the rules give the others, or another.
 # checked ALGORITHM: its status is that of the run.

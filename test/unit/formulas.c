@@ -152,7 +152,6 @@ static bool barrier_or_bcast(nbc_builder *build, const struct at *a, struct form
     COST(nbc_barrier_dissemination4, ALWAYS, log4P, P * peers_of(P, 4), 0, 0);
     COST(nbc_barrier_one_round, ALWAYS, P > 1, P * others, 0, 0);
     COST(nbc_barrier_linear, ALWAYS, P > 1 ? 2 : 0, 2 * others, 0, 0);
-    COST(nbc_barrier_tree, POWERS_OF_4, 2 * log4P, 2 * others, 0, 0);
 
     COST(nbc_bcast_binomial, POWERS_OF_2, log2P, others, others * n, log2P * n);
     COST(nbc_bcast_knomial4, POWERS_OF_4, log4P, others, others * n, peers_of(P, 4) * n);

@@ -34,12 +34,12 @@ UNIT(lines_become_rules)
                                 "allreduce 2-4 0-64k recursive_doubling\n"
                                 "\tbcast   8-  1M-   chain 32K  # comment\r\n"
                                 "alltoall * * pairwise\n"
-                                "barrier 3 * tree");
+                                "barrier 3 * one_round");
     ck_assert_int_eq(r->nrules, 4);
     check_rule(&r->rule[0], NBC_ALLREDUCE, 2, 4, 0, 65536, "recursive_doubling", 0);
     check_rule(&r->rule[1], NBC_BCAST, 8, INT_MAX, 1 << 20, INT64_MAX, "chain", 32768);
     check_rule(&r->rule[2], NBC_ALLTOALL, 0, INT_MAX, 0, INT64_MAX, "pairwise", 0);
-    check_rule(&r->rule[3], NBC_BARRIER, 3, 3, 0, INT64_MAX, "tree", 0);
+    check_rule(&r->rule[3], NBC_BARRIER, 3, 3, 0, INT64_MAX, "one_round", 0);
     nbc_rules_free(r);
     r = parse("bcast * * chain 1K nodes equal\nbcast * * linear\nbcast * * linear local\n"
               "bcast * * linear spread pow2\nbcast * * linear oversubscribed");

@@ -71,6 +71,7 @@ UNIT(former_names_are_read)
         {NBC_ALLGATHER, "rooted_linear", "gather_bcast_linear"},
         {NBC_REDUCE_SCATTER_BLOCK, "rooted_linear", "reduce_scatter_linear"},
         {NBC_REDUCE_SCATTER, "rooted_linear", "reduce_scatter_linear"},
+        {NBC_BARRIER, "tree", "linear"},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         const struct nbc_alg *alg = nbc_alg_by_name(table[i].coll, table[i].former);
