@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/in_mpi.h"
 
-#include <stddef.h>
 #include <time.h>
 
 #include "below/simulated.h"
@@ -24,26 +23,13 @@ struct thread {
 static NBC_PER_THREAD struct thread here;
 static int32_t nthreads;
 
-/* The call of the thread that called MPI first, the main thread as a rule, which may have ended. */
-static const char *first_name;
-static int64_t first_since;
-
-static void show(const char *name)
-{
-    if (here.number != 1)
-        return;
-    first_since = here.since;
-    __atomic_store_n(&first_name, name, __ATOMIC_RELEASE);
-}
-
-void nbc_in_mpi_enter(const char *name)
+void nbc_in_mpi_enter(void)
 {
     if (here.depth++ > 0)
         return;
     if (!here.number)
         here.number = __atomic_add_fetch(&nthreads, 1, __ATOMIC_RELAXED);
     here.since = nbc_now();
-    show(name);
 }
 
 int64_t nbc_in_mpi_leave_at(int64_t now)
@@ -52,7 +38,6 @@ int64_t nbc_in_mpi_leave_at(int64_t now)
         return 0; /* 0: a call that began before the time was counted */
     int64_t took = now - here.since;
     here.total += took;
-    show(NULL);
     return took;
 }
 
@@ -83,11 +68,4 @@ int64_t nbc_in_mpi_between(const struct nbc_moment *before, const struct nbc_mom
     int64_t all = after->now - before->now;
     int64_t inside = before->thread == after->thread ? after->inside - before->inside : own;
     return inside < all ? inside : all;
-}
-
-const char *nbc_in_mpi_first(int64_t *since)
-{
-    const char *name = __atomic_load_n(&first_name, __ATOMIC_ACQUIRE);
-    *since = name ? first_since : 0;
-    return name;
 }

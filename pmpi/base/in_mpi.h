@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The clock, the time that each thread spends in calls of MPI, and the call in which it is. nbcshim
- * counts it if nbc_timing_on; libnbcprofile.so, which has this file too, always. */
+/* The clock, and the time that each thread spends in calls of MPI. nbcshim counts it if
+ * nbc_timing_on; libnbcprofile.so, which has this file too, always. */
 #ifndef NBC_IN_MPI_H
 #define NBC_IN_MPI_H
 
@@ -17,7 +17,7 @@ int64_t nbc_now(void);
 extern NBC_HIDDEN bool nbc_timing_on;
 
 /* Around a call of the program. Calls within it are part of it. */
-void nbc_in_mpi_enter(const char *name);
+void nbc_in_mpi_enter(void);
 
 /* Returns the duration of the call, 0 if it was within another one. leave_at: the call has ended at
  * that time. */
@@ -41,8 +41,5 @@ struct nbc_moment nbc_in_mpi_entered(void);
 /* How much of the time from `before` until `after` the rank was in calls. If they are of two
  * threads, counts the time that `after` has spent in its call. */
 int64_t nbc_in_mpi_between(const struct nbc_moment *before, const struct nbc_moment *after);
-
-/* The call in which the thread is that calls this one first, for other threads. NULL: in none. */
-const char *nbc_in_mpi_first(int64_t *since);
 
 #endif

@@ -25,7 +25,6 @@ static void divide_whole(int tag_ub)
         ring *= 2;
     nbc_tags_whole = (struct nbc_tag_space){
         .ring = ring,
-        .blocking = ring,
         .persistent = persistent,
         .npersistent = tag_ub - persistent + 1,
         .signal = tag_ub + 1,
@@ -47,7 +46,6 @@ static void divide_ranges(int tag_ub)
     nbc_nranges = n < LEAST_RANGES ? 0 : n < NBC_MOST_RANGES ? n : NBC_MOST_RANGES;
     nbc_tags_range = (struct nbc_tag_space){
         .ring = ring,
-        .blocking = ring,
         .persistent = persistent,
         .npersistent = size - persistent,
         .signal = 2 * ring,

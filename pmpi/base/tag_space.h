@@ -6,9 +6,8 @@
 
 /* Tags relative to the first tag of the space. */
 struct nbc_tag_space {
-    int ring;        /* number of the tags from 0 on, which nonblocking operations use in turn; a
-                      * power of two */
-    int blocking;    /* the first of as many tags, which blocking operations use in turn */
+    int ring;        /* number of the tags from 0 on, which nonblocking operations use in turn, and
+                      * of those behind them, for blocking ones; a power of two */
     int persistent;  /* the first of the tags of persistent operations */
     int npersistent; /* their number */
     int signal;      /* the tag of signals between two ranks (signal.h) */

@@ -26,21 +26,21 @@
 
 /* Called at the beginning and the end of each call of the program, once nbc_next_observe has set
  * them. */
-extern void (*nbc_next_enter)(const char *name), (*nbc_next_leave)(void);
+extern void (*nbc_next_enter)(void), (*nbc_next_leave)(void);
 
-static inline void nbc_next_left(const char *const *name)
+static inline void nbc_next_left(const bool *observed)
 {
-    (void)name;
+    (void)observed;
     if (nbc_next_leave)
         nbc_next_leave();
 }
 
 /* Calls both, the second one where the scope ends, also by an exception (C++, -fexceptions). What
  * the scope calls is no tail call then, which NBC_STAY explains. */
-#define NBC_OBSERVE(name)                                                       \
-    __attribute__((cleanup(nbc_next_left))) const char *const observed = #name; \
+#define NBC_OBSERVE                                                             \
+    __attribute__((cleanup(nbc_next_left), unused)) const bool observed = true; \
     if (nbc_next_enter)                                                         \
-    nbc_next_enter(observed)
+    nbc_next_enter()
 
 /* Where the program has called the function, in its body: behind forward_Wait that is not the
  * caller. */
@@ -82,7 +82,7 @@ bool nbc_next_passed_on(void (*next_tool)(void), const void *caller);
         &row_##name;                                                                               \
     static type forward_##name params                                                              \
     {                                                                                              \
-        NBC_OBSERVE(name);                                                                         \
+        NBC_OBSERVE;                                                                               \
         return tool_##name args;                                                                   \
     }                                                                                              \
     type MPI_##name params                                                                         \
@@ -122,7 +122,7 @@ struct nbc_tool {
         if (__builtin_expect(!nbc_next_enter, 1))                                                  \
             return shim_##name args;                                                               \
         NBC_KEEP_SITE;                                                                             \
-        NBC_OBSERVE(name);                                                                         \
+        NBC_OBSERVE;                                                                               \
         return shim_##name args;                                                                   \
     }                                                                                              \
     static type shim_##name params

@@ -15,7 +15,7 @@ typedef void function(void);
 
 extern const struct nbc_tool *const __start_nbc_tools[], *const __stop_nbc_tools[];
 
-void (*nbc_next_enter)(const char *name), (*nbc_next_leave)(void);
+void (*nbc_next_enter)(void), (*nbc_next_leave)(void);
 NBC_PER_THREAD const void *nbc_next_site;
 const char *nbc_next_mpi_in_front; /* written once, by resolve_all */
 
@@ -173,7 +173,7 @@ static void find_tools(void)
 
 static bool (*is_within)(void); /* whether this thread is in an observed call */
 
-void nbc_next_observe(void (*enter)(const char *), void (*leave)(void), bool (*within)(void))
+void nbc_next_observe(void (*enter)(void), void (*leave)(void), bool (*within)(void))
 {
     nbc_next_enter = enter;
     nbc_next_leave = leave;
@@ -241,7 +241,7 @@ __attribute__((constructor)) void nbc_next_resolve_now(void)
 }
 #else
 
-void nbc_next_observe(void (*enter)(const char *), void (*leave)(void), bool (*within)(void))
+void nbc_next_observe(void (*enter)(void), void (*leave)(void), bool (*within)(void))
 {
     (void)within;
     nbc_next_enter = enter;

@@ -59,9 +59,9 @@ extern bool nbc_next_resolved;
 #define NEXT(name) PMPI_##name
 #endif
 
-/* From now on calls `enter` at the beginning of each call of the program, with its name without
- * prefix, and `leave` at its end. */
-void nbc_next_observe(void (*enter)(const char *name), void (*leave)(void), bool (*within)(void));
+/* From now on calls `enter` at the beginning of each call of the program, and `leave` at its end.
+ */
+void nbc_next_observe(void (*enter)(void), void (*leave)(void), bool (*within)(void));
 
 /* Fills the table and finds tools. May be called any number of times. The constructor of the
  * library calls it, and so does each function through which a program can enter MPI for the first

@@ -371,7 +371,7 @@ static void context_set_tags(struct nbc_context *c, int range, int first,
     c->range = range;
     c->queue.first_tag = first;
     c->tag_space = space;
-    c->blocking.first_tag = first + space->blocking;
+    c->blocking.first_tag = first + space->ring;
     c->queue.ring = c->blocking.ring = space->ring;
 }
 

@@ -296,15 +296,12 @@ static struct nbc_current find_place(bool in_handler)
     return nbc_current_call(in_handler);
 }
 
-static void put_place(struct nbc_line *l, const struct nbc_current *now, const char *timed,
-                      int64_t since)
+static void put_place(struct nbc_line *l, const struct nbc_current *now)
 {
     if (now->name || now->place == NBC_PLACE_MPI || now->place == NBC_PLACE_SHIM) {
         nbc_line_put(l, "in %s%s", now->name ? "MPI_" : "",
                      now->name ? now->name : "a call of MPI");
         put_site(l, now->site);
-        if (timed)
-            put_seconds(l, " since ", nbc_now() - since);
     } else if (now->place == NBC_PLACE_PROGRAM) {
         nbc_line_put(l, "outside MPI");
     }
@@ -313,16 +310,12 @@ static void put_place(struct nbc_line *l, const struct nbc_current *now, const c
 static void report_place(bool in_handler)
 {
     struct nbc_line l;
-    int64_t since;
-    const char *timed = nbc_in_mpi_first(&since);
     struct nbc_current now = find_place(in_handler);
-    if (!now.name && now.place == NBC_PLACE_SHIM)
-        now.name = timed;
     bool pending = nbc_progress_first(), unknown = now.place == NBC_PLACE_UNKNOWN && !now.name;
     if (pending && unknown)
         return;
     put_head(&l);
-    put_place(&l, &now, timed, since);
+    put_place(&l, &now);
     if (!pending) {
         nbc_line_put(&l, "%sno operation is pending; ", unknown ? "" : "; ");
         put_calls(&l, nbc_context_find(MPI_COMM_WORLD));

@@ -52,9 +52,9 @@ static NBC_PER_THREAD struct {
     unsigned ncompleted;
 } at_enter;
 
-static void call_enter(const char *name)
+static void call_enter(void)
 {
-    nbc_in_mpi_enter(name);
+    nbc_in_mpi_enter();
     at_enter.any = nbc_any_active();
     at_enter.ncompleted = __atomic_load_n(&nbc_ncompleted, __ATOMIC_RELAXED);
 }

@@ -76,7 +76,7 @@ static bool set_begin(struct set *s, int n, const MPI_Request *requests)
             free(s->p);
         return false;
     }
-    nbc_in_mpi_enter("");
+    nbc_in_mpi_enter();
     s->began = nbc_in_mpi_entered().now;
     return true;
 }
@@ -146,7 +146,7 @@ static void started(int n, const MPI_Request *requests, struct nbc_moment began)
     {                                                                                 \
         if (nbc_profile_skips() || !nbc_profile_any_pending() || n <= 0 || !requests) \
             return NEXT(name) args;                                                   \
-        nbc_in_mpi_enter("");                                                         \
+        nbc_in_mpi_enter();                                                           \
         struct nbc_moment began = nbc_in_mpi_entered();                               \
         int error = NEXT(name) args;                                                  \
         if (!error)                                                                   \
@@ -175,7 +175,7 @@ PROFILE_EXPORT(Request_free, (MPI_Request * request), (request))
     {                                                          \
         if (nbc_profile_skips() || !nbc_profile_any_pending()) \
             return NEXT(name) args;                            \
-        nbc_in_mpi_enter("");                                  \
+        nbc_in_mpi_enter();                                    \
         int error = NEXT(name) args;                           \
         nbc_in_mpi_leave();                                    \
         return error;                                          \

@@ -215,7 +215,7 @@ void nbc_profile_begin(struct nbc_span *t, const struct nbc_call *call)
     if (t->site && t->site->foreign)
         t->site = NULL;
     unlock();
-    nbc_in_mpi_enter("");
+    nbc_in_mpi_enter();
     t->began = nbc_in_mpi_entered();
 }
 
