@@ -123,21 +123,13 @@ static starts *start;
 static asks *is_complete;
 static enters *enter;
 
-/* MPICH's device ch3 waits for a message in a loop of its own, in which it calls no registered
- * function. */
-static bool is_ch3(void)
-{
-    char version[MPI_MAX_LIBRARY_VERSION_STRING];
-    int length;
-    return !NEXT(Get_library_version)(version, &length) && strstr(version, "ch3:");
-}
-
 static bool async_look_for(void)
 {
     start = (starts *)nbc_next_function("MPIX_Async_start");
     is_complete = (asks *)nbc_next_function("MPIX_Request_is_complete");
     enter = (enters *)nbc_next_function("MPIX_Stream_progress");
-    if (is_ch3())
+    if (nbc_quirks_version("ch3:") >=
+        0) /* it waits for messages in a loop that calls no function */
         return refuse("MPICH with the device ch3");
     return (start && is_complete && enter) || refuse("an MPICH without MPIX_Async_start");
 }

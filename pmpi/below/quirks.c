@@ -12,18 +12,24 @@
 
 #include "coll.h"
 
+#ifdef HAVE_MPI_GET_LIBRARY_VERSION
+int nbc_quirks_version(const char *word)
+{
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length;
+    const char *at = NEXT(Get_library_version)(text, &length) ? NULL : strstr(text, word);
+    return at ? atoi(at + strlen(word)) : -1;
+}
+#endif
+
 #if NBC_MAY_TEST_EACH
 bool nbc_quirks_tests_each;
 
 static void learn_to_test_each(void)
 {
-    static const char name[] = "MPICH Version:";
     struct nbc_slot slot;
-    char version[MPI_MAX_LIBRARY_VERSION_STRING];
-    int length;
-    nbc_quirks_tests_each = !NEXT(Get_library_version)(version, &length) &&
-                            strncmp(version, name, sizeof name - 1) == 0 &&
-                            !nbc_slot_find("MPIR_Err_return_comm", &slot);
+    nbc_quirks_tests_each =
+        nbc_quirks_version("MPICH Version:") >= 0 && !nbc_slot_find("MPIR_Err_return_comm", &slot);
 }
 #else
 static void learn_to_test_each(void)
@@ -108,12 +114,8 @@ uint32_t nbc_quirks_wrong(bool blocking)
 #if (defined OPEN_MPI && defined HAVE_MPI_GET_LIBRARY_VERSION) || defined NBC_ABI
 int nbc_quirks_open_mpi_version(void)
 {
-    static const char name[] = "Open MPI v";
-    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length;
-    if (NEXT(Get_library_version)(version, &length) || strncmp(version, name, sizeof name - 1) != 0)
-        return 0; /* unreached: Open MPI 5 */
-    return atoi(version + sizeof name - 1);
+    int major = nbc_quirks_version("Open MPI v");
+    return major > 0 ? major : 0;
 }
 
 /* Excludes the component "treematch" of Open MPI 4: with it, MPI_Dist_graph_create occasionally

@@ -181,6 +181,10 @@ uint32_t nbc_quirks_own_blocking(void);
  * ones, a bit for each of enum nbc_coll: doc/mpis.md. Local. */
 uint32_t nbc_quirks_wrong(bool blocking);
 
+/* Returns the number behind a word of the text in which the MPI tells its version, 0 if there is
+ * none, and -1 without the word. Only if the MPI has MPI_Get_library_version. Local. */
+int nbc_quirks_version(const char *word);
+
 /* Returns the major version of Open MPI, 0 of another MPI. Only in libraries for Open MPI and for
  * the ABI of MPI-5. Without the lock. Local. */
 int nbc_quirks_open_mpi_version(void);
