@@ -296,13 +296,10 @@ static int collect_path(struct dl_phdr_info *info, size_t size, void *to)
 static bool is_initialized(const char *path)
 {
     int flag = 0, (*initialized)(int *);
-    void *library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-    void *found = library ? dlsym(library, "PMPI_Initialized") : NULL;
+    void *found = nbc_next_in(path, "PMPI_Initialized");
     memcpy(&initialized, &found, sizeof found);
     if (found)
         initialized(&flag);
-    if (library)
-        dlclose(library);
     return flag;
 }
 

@@ -68,6 +68,15 @@ function *nbc_next_function(const char *symbol)
     return as_function(nbc_next_object(symbol));
 }
 
+void *nbc_next_in(const char *path, const char *symbol)
+{
+    void *library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    void *found = library ? dlsym(library, symbol) : NULL;
+    if (library)
+        dlclose(library); /* it stays: its code is in use */
+    return found;
+}
+
 void nbc_next_let_launcher_read(void)
 {
     const struct timespec while_it_reads = {.tv_nsec = 300000000};
@@ -99,25 +108,13 @@ static void *look_up(const char *symbol)
     return object_of(found) == object_of(&nbc_next) ? NULL : found;
 }
 
-/* A symbol of the library that contains the address, or of one that this depends on; NULL if there
- * is none. */
-static void *look_into(const void *address, const char *symbol)
-{
-    Dl_info info;
-    void *library = NULL, *found = NULL;
-    if (address && dladdr(address, &info))
-        library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    if (!library)
-        return NULL; /* unreached: the program itself */
-    found = dlsym(library, symbol);
-    dlclose(library); /* it stays: its code is in use */
-    return found;
-}
-
 function *nbc_next_symbol(const char *symbol, const void *caller)
 {
+    Dl_info info;
     void *found = dlsym(RTLD_NEXT, symbol);
-    return as_function(found ? found : look_into(caller, symbol));
+    if (!found && dladdr(caller, &info))
+        found = nbc_next_in(info.dli_fname, symbol);
+    return as_function(found);
 }
 
 function *nbc_next_kept(function **kept, const char *symbol, const void *caller)

@@ -111,7 +111,10 @@ const char *nbc_next_wrapper(const void *start);
  * finds nothing, the first one. NULL if there is none. */
 void *nbc_next_object(const char *symbol);
 
-/* The same of a function. */
+/* That with this symbol in a library that is loaded, or in one that this depends on. */
+void *nbc_next_in(const char *path, const char *symbol);
+
+/* The function with this symbol, found as nbc_next_object does. */
 void (*nbc_next_function(const char *symbol))(void);
 
 /* The function with this symbol, given whole, that comes after the shim; NULL if there is none. An

@@ -89,12 +89,10 @@ static int find_in_mpi(struct dl_phdr_info *object, size_t size, void *search)
 /* As the dynamic linker does it. The MPI may have been loaded for somebody alone (RTLD_LOCAL). */
 static nbc_slot_function *look_up(const struct search *s)
 {
-    void *library, *object = dlsym(RTLD_DEFAULT, s->name);
+    void *object = dlsym(RTLD_DEFAULT, s->name);
     nbc_slot_function *function;
-    if (!object && (library = dlopen(s->path, RTLD_LAZY | RTLD_NOLOAD))) {
-        object = dlsym(library, s->name);
-        dlclose(library); /* it stays: the MPI is in use */
-    }
+    if (!object)
+        object = nbc_next_in(s->path, s->name);
     memcpy(&function, &object, sizeof function); /* POSIX permits the conversion */
     return function;
 }
