@@ -89,9 +89,9 @@ uint32_t nbc_quirks_wrong(bool blocking)
 {
     uint32_t wrong = 0;
 #if defined OPEN_MPI
-    if (!blocking)
-        wrong = NBC_BIT(ALLTOALLW) |
-                (OMPI_MAJOR_VERSION < 5 ? NBC_BIT(ALLTOALLV) | NBC_BIT(REDUCE) : 0);
+    wrong = NBC_BIT(ALLTOALLW); /* blocking: NBC_SAME_IS_IN_PLACE, also if it has many types */
+    if (!blocking && OMPI_MAJOR_VERSION < 5)
+        wrong |= NBC_BIT(ALLTOALLV) | NBC_BIT(REDUCE);
 #elif defined MPICH_NUMVERSION
     wrong = NBC_BIT(EXSCAN) | (blocking ? 0 : NBC_BIT(ALLGATHERV));
 #if defined I_MPI_VERSION
@@ -105,7 +105,7 @@ uint32_t nbc_quirks_wrong(bool blocking)
                  NBC_BIT(REDUCE_SCATTER) | (MPICH_NUMVERSION < 40000000 ? NBC_BIT(SCATTERV) : 0);
 #endif
 #elif defined NBC_ABI
-    wrong = NBC_BIT(EXSCAN) | (blocking ? 0 : NBC_BIT(ALLGATHERV) | NBC_BIT(ALLTOALLW));
+    wrong = NBC_BIT(EXSCAN) | NBC_BIT(ALLTOALLW) | (blocking ? 0 : NBC_BIT(ALLGATHERV));
 #endif
     (void)blocking;
     return wrong;

@@ -149,6 +149,12 @@ static int call_apart(struct native *n, struct nbc_call *call)
     return error ? error : NEXT(Type_commit)(&n->apart);
 }
 
+static void native_end(struct native *n)
+{
+    if (n->apart != MPI_DATATYPE_NULL)
+        NEXT(Type_free)(&n->apart);
+}
+
 static int native_start(struct native *n, struct nbc_call call)
 {
     int error = MPI_SUCCESS;
@@ -163,8 +169,8 @@ static int native_test(struct native *n)
 {
     int flag = 0, error = NEXT(Test)(&n->request, &flag, MPI_STATUS_IGNORE);
     n->over = flag || error;
-    if (n->over && n->apart != MPI_DATATYPE_NULL)
-        NEXT(Type_free)(&n->apart);
+    if (n->over)
+        native_end(n);
     return error;
 }
 
@@ -205,8 +211,10 @@ static int staged_start(struct nbc_run *run, struct native *n)
     if (n->over)
         nbc_unlock();
     int error = native_start(n, call);
-    if (n->over)
+    if (n->over) {
+        native_end(n);
         nbc_lock();
+    }
     return error;
 }
 
