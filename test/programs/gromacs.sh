@@ -38,3 +38,7 @@ numbers()
     cat >/dev/null # it writes a file
     awk '/Total Energy/ { getline; print $1 }' run.log
 }
+messages()
+{
+    sed '/^NOTE:/,/^$/d; /load balancing report:/,/^$/d' # advice, which depends on times
+}
