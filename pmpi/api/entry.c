@@ -80,12 +80,9 @@ static int call_lacking(const struct nbc_call *call, const char *name)
     {                                                                                      \
         if (NBC_KIND_##form == NBC_KIND_BLOCKING && nbc_native_blocking >> NBC_##COLL & 1) \
             BELOW(name, args);                                                             \
-        const struct nbc_call call = {.coll = NBC_##COLL,                                  \
-                                      .kind = NBC_KIND_##form,                             \
-                                      .large = sizeof(C) > sizeof(int),                    \
-                                      .site = NBC_SITE(name),                              \
-                                      .comm = comm,                                        \
-                                      __VA_ARGS__};                                        \
+        struct nbc_call call = nbc_no_call;                                                \
+        SET(coll, NBC_##COLL), SET(kind, NBC_KIND_##form), SET(comm, comm);                \
+        SET(large, sizeof(C) > sizeof(int)), SET(site, NBC_SITE(name)), __VA_ARGS__;       \
         int error = MAKE_##form(request);                                                  \
         if (__builtin_expect(error != NBC_CALL_BELOW, 1))                                  \
             return error;                                                                  \

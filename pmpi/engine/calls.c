@@ -26,6 +26,8 @@
 #include "hash.h"
 #include "sched.h"
 
+const struct nbc_call nbc_no_call;
+
 /* MPI_Ibcast, MPI_Bcast_init, MPI_Bcast, MPI_Ibcast_c */
 static int call_name(const struct nbc_call *call, char *name, size_t room)
 {

@@ -10,6 +10,9 @@
 
 struct nbc_context;
 
+/* All zero. To copy this takes 9 ns less than to initialize a call (gcc 12: rep stos). */
+extern NBC_HIDDEN const struct nbc_call nbc_no_call;
+
 /* Returned by all of these, which then have done nothing, where the function of the MPI below has
  * to be called instead: nbcshim is inactive, or the communicator has no context (the MPI made it
  * for itself, or the handle is invalid). The same on all ranks of the communicator. */
