@@ -280,8 +280,8 @@ m4_define([NBC_MPI_NAMES], [
 
 # NBC_PROBE_MPI
 # Defines HAVE_MPI_NAME for every name of NBC_MPI_NAMES that links, HAVE_MPI_COUNT and its like for
-# types, and NBC_CONST and its like. Sets NBC_HOOK to whether the MPI is expected to call nbcshim in its progress
-# loop; only the tests use it.
+# types, and NBC_CONST and its like. Sets NBC_HOOK to the function by which the MPI is expected to call nbcshim
+# in its progress loop, or no; only the tests use it.
 AC_DEFUN([NBC_PROBE_MPI], [
 nbc_save_CPPFLAGS=$CPPFLAGS nbc_save_LIBS=$LIBS
 CPPFLAGS="$CPPFLAGS $MPI_CPPFLAGS" LIBS="$MPI_LIBS $LIBS"
@@ -293,12 +293,17 @@ AC_CHECK_TYPES([MPI_Count, MPI_Message, MPI_Session], [], [], [[#include <mpi.h>
 AS_IF([test $NBC_MPI_FLAVOR != abi],
     [AC_CHECK_FUNCS([MPIX_Async_start MPIX_Request_is_complete])],
     [ac_cv_func_MPIX_Async_start=no])
-NBC_HOOK=$ac_cv_func_MPIX_Async_start
-AS_IF([test "$NBC_MPI_FLAVOR" = openmpi], [NBC_HOOK=yes])
-# The device ch4:ucx of MPICH has one too: pmpi/below/hook.c.
-AS_IF([test "$NBC_MPI_FLAVOR" = mpich],
+# The devices ch4:ucx and ch4:ofi of MPICH have one too: pmpi/below/hook.c.
+AS_CASE([$NBC_MPI_FLAVOR,$ac_cv_func_MPIX_Async_start],
+    [openmpi,*], [NBC_HOOK=opal_progress_register],
+    [*,yes], [NBC_HOOK=MPIX_Async_start],
+    [mpich,*],
     [AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>]], [[MPI_Init(0, 0);]])],
-        [AS_IF([ldd conftest$ac_exeext 2>/dev/null | grep libucp >/dev/null], [NBC_HOOK=yes])])])
+        [AS_CASE([`ldd conftest$ac_exeext 2>/dev/null`],
+            [*libucp*], [NBC_HOOK=ucp_worker_progress],
+            [*libfabric*], [NBC_HOOK=fi_cq_read],
+            [NBC_HOOK=no])], [NBC_HOOK=no])],
+    [NBC_HOOK=no])
 AC_SUBST([NBC_HOOK])
 
 NBC_CHECK_CONST([NBC_CONST], [send buffers],

@@ -151,6 +151,9 @@ own_leaks() # log
     awk 'BEGIN { RS = "" } /Direct leak of/ && /#1 [^\n]*\/(pmpi\/[a-z]+|src)\/[a-z_]+\.[ch]:/' "$1"
 }
 
+# Else libfabric ends a program that forks, if its provider for EFA is there (Ubuntu 22.04).
+export RDMAV_FORK_SAFE=1
+
 # For tests in which nbcrun or a script preloads our library, and no sanitizer's before it.
 allow_late_sanitizer()
 {

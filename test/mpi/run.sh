@@ -111,7 +111,7 @@ read_line() # program words...
             ;;
         soak) [ -n "$NBC_SOAK" ] || return ;;
         once) [ -z "$NBC_AGAIN" ] || return ;;
-        hook) [ "$NBC_HOOK" = yes ] || return ;;
+        hook) [ "$NBC_HOOK" != no ] || return ;;
         only=*) only=${word#only=} ;;
         threads=*) of_each=${word#threads=} ;;
         fast=*) fast=,${word#fast=}, ;;

@@ -224,6 +224,7 @@ if [ "$SANITIZE" = no ] && [[ " $CFLAGS " == *" -O2 "* ]] && command -v valgrind
     done
     more=$(((counts[1] - counts[0]) / 2000))
     limit=1100
+    [ "$($CC -dumpversion | cut -d. -f1)" = 12 ] || limit=1300
     [[ $($CC -dumpmachine) = x86_64-* ]] || limit=2200
     [ "$more" -gt 500 ] && [ "$more" -le $limit ]
     result $? "a start and its wait take $more instructions more with libnbcprofile.so (at most $limit)"

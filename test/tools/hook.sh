@@ -4,11 +4,8 @@
 
 . "$(dirname "$0")/../lib.sh"
 forget_settings
-by='by opal_progress_register' blocking="the MPI's"
-if [ "$MPI_FLAVOR" != openmpi ]; then
-    by='by MPIX_Async_start'
-    grep -q 'define HAVE_MPIX_ASYNC_START 1' config.h || by='by ucp_worker_progress' blocking="nbcshim's"
-fi
+by="by $NBC_HOOK" blocking="the MPI's"
+case $NBC_HOOK in ucp* | fi*) blocking="nbcshim's" ;; esac
 
 # fake NAME: a library whose functions have the names of the MPI's. They do nothing for nbcshim; the
 # MPI, which calls them too, needs its own.
@@ -50,7 +47,7 @@ info()
     log_has 1 "nbcinfo: $1" "^progress +$2"
 }
 
-if [ "$NBC_HOOK" != yes ]; then
+if [ "$NBC_HOOK" = no ]; then
     why='this MPI does not call registered functions in its progress loop'
     run "an MPI without a hook" "no \\($why\\)"
     info "an MPI without a hook" "in nbcshim's calls \\($why\\)"
