@@ -60,8 +60,8 @@ NBC_VARIANT(barrier_one_round, disseminate, shape->size)
  *   0 ← 1, 2, 3
  *   0 → 1, 2, 3
  *
- * Cost: 2 α + 2 (P − 2) o, 2 (P − 1) messages in all, and no chains of waiting ranks. For ranks that
- * share processors, where such a wait is a context switch. */
+ * Cost: 2 α + 2 (P − 2) o, 2 (P − 1) messages in all, and no chains of waiting ranks. For ranks
+ * that share processors, where such a wait is a context switch. */
 void nbc_barrier_linear(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int size = shape->size;
