@@ -29,7 +29,6 @@ test_unit_libunit_la_CPPFLAGS = -iquote $(srcdir)/src -iquote $(srcdir)/tools $(
 test_unit_libunit_la_SOURCES = \
 	test/unit/cases.c test/unit/cases.h \
 	test/unit/count.c test/unit/count.h \
-	test/unit/formulas.c test/unit/formulas.h \
 	test/unit/parts.c test/unit/parts.h \
 	test/unit/results.c \
 	test/unit/sched_check.c test/unit/sched_check.h \

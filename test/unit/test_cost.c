@@ -1,110 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What an algorithm costs, counted in its schedules (count.h), against the formula at its head
- * (formulas.h). */
+/* Where the messages of an algorithm go: between groups of ranks, and between nodes. (How many
+ * there are: test_uses.) */
 #include <inttypes.h>
 
 #include "count.h"
-#include "formulas.h"
-#include "topo.h"
 #include "unit.h"
-
-static void compare(const char *name, const char *what, int64_t counted, int64_t wanted, bool exact)
-{
-    if (wanted == UNKNOWN || counted == wanted || (!exact && counted <= wanted))
-        return;
-    ck_abort_msg("%s: %" PRId64 " %s, %s%" PRId64 " by the formula", name, counted, what,
-                 exact ? "" : "at most ", wanted);
-}
-
-static bool is_exact(enum exact exact, int64_t P)
-{
-    int64_t power = 1;
-    while (power < P && (exact == POWERS_OF_2 || exact == POWERS_OF_4))
-        power *= exact == POWERS_OF_2 ? 2 : 4;
-    return exact != BOUND && (exact == ALWAYS || power == P);
-}
-
-static int64_t bytes_of(const struct world *w)
-{
-    enum nbc_coll coll = w->c.alg->coll;
-    int64_t units = w->c.count;
-    if (coll == NBC_REDUCE_SCATTER)
-        units *= w->c.size + w->c.remote;
-    if (coll == NBC_REDUCE_SCATTER_BLOCK)
-        units *= w->c.size * (w->c.remote ? w->c.remote : 1);
-    return units * ATOM;
-}
-
-static void check_cost(const struct test_case *c)
-{
-    char name[500];
-    struct world *w = world_new(c);
-    case_print(&w->c, name, sizeof name);
-    if (world_applies(w)) {
-        ck_assert_msg(!world_build(w), "%s", w->text);
-        struct cost cost = count(w);
-        struct at at = {
-            .P = c->size, .R = c->remote, .segment = c->segment, .coll = c->alg->coll, .w = w};
-        at.n = bytes_of(w);
-        struct formula f;
-        ck_assert_msg(formula_of(c->alg, &at, &f), "no formula for %s", name);
-        bool exact = is_exact(f.exact, at.P);
-        compare(name, "messages one after the other", cost.rounds, f.rounds, exact);
-        compare(name, "messages in all", cost.messages, f.messages, true);
-        compare(name, "bytes in all", cost.bytes, f.bytes, true);
-        compare(name, "bytes at one rank", cost.most, f.most, exact);
-    }
-    world_free(w);
-}
-
-static int64_t least_common_multiple(int64_t x, int64_t y)
-{
-    int64_t multiple = x;
-    while (multiple % y)
-        multiple += x;
-    return multiple;
-}
-
-/* Divisible by P and by powers of two, so that parts are equal. The blocks of edges that may share
- * a message are in turn small enough and too large for that. */
-static int64_t count_for(const struct nbc_alg *alg, int P, int remote, int turn)
-{
-    if (nbc_coll_is_neighborhood(alg->coll))
-        return turn ? 4096 / ATOM / 2 + 1 : 3;
-    bool vector = alg->coll == NBC_BCAST || nbc_coll_reduces(alg->coll);
-    bool scatters = alg->coll == NBC_REDUCE_SCATTER || alg->coll == NBC_REDUCE_SCATTER_BLOCK;
-    if (scatters)
-        return 3;
-    return vector ? least_common_multiple(P, remote ? remote : nbc_pow2_floor(P)) : 3;
-}
-
-UNIT(cost_is_as_the_head_says, .each_row = true)
-{
-    static const int sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 64};
-    const struct nbc_alg *alg = &nbc_algs[_i];
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        int P = sizes[i];
-        if (alg->needs & NBC_INTER && P > 17)
-            break;
-        for (int r = 0; r < (alg->needs & NBC_INTER ? 3 : 1); r++)
-            for (int cut = 0; cut < 2; cut++) {
-                int remote = alg->needs & NBC_INTER ? (r == 0 ? P : r == 1 ? P + 3 : up(P, 2)) : 0;
-                struct test_case c = {.alg = alg,
-                                      .size = P,
-                                      .remote = remote,
-                                      .count = count_for(alg, P, remote, cut),
-                                      .even = true,
-                                      .graph = P % 6,
-                                      .nodes = alg->needs & NBC_NODES ? 2 : 0,
-                                      .runs = 1,
-                                      .seed = (uint64_t)P};
-                if (cut) /* a few pieces; the window must not fill */
-                    c.segment = c.count * ATOM / 4 > 8 ? c.count * ATOM / 4 : 8;
-                case_normalize(&c);
-                check_cost(&c);
-            }
-    }
-}
 
 /* Bine algorithms beside those whose shape they have: percent of the bytes between groups of 16 of
  * 256 ranks, if the first group is complete, and on average over all lengths that it may have. The
@@ -130,8 +30,9 @@ enum { GROUP = 16 };
 /* Sets between[cut] to the bytes between groups of which the first has `cut` fewer. */
 static void between_groups(const struct nbc_alg *alg, int64_t between[GROUP])
 {
+    bool vector = alg->coll == NBC_BCAST || alg->coll == NBC_REDUCE || alg->coll == NBC_ALLREDUCE;
     struct test_case c = {.alg = alg, .size = 256, .even = true, .runs = 1, .seed = 1};
-    c.count = count_for(alg, c.size, 0, 0);
+    c.count = vector ? c.size : 3; /* equal parts */
     case_normalize(&c);
     struct world *w = world_new(&c);
     ck_assert_msg(!world_build(w), "%s", w->text);

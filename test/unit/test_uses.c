@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The resources that each algorithm uses over a fixed set of calls (messages, copies, reductions,
- * edges, temporary memory) must be those of uses.def. test_algs finds wrong results; this test
- * finds changes of the costs: unnecessary copies, unnecessary edges, empty messages. After an
- * intended change, and for a new algorithm:
+/* The resources that each algorithm uses over a fixed set of calls (messages, rounds, copies,
+ * reductions, edges, temporary memory) must be those of uses.def. test_algs finds wrong results;
+ * this test finds changes of the costs: unnecessary copies, unnecessary edges, empty messages,
+ * messages that wait for others. After an intended change, and for a new algorithm:
  *
  *   test_uses --print >.../test/unit/uses.def */
 #include <inttypes.h>
 #include <string.h>
 
-#include "cases.h"
+#include "count.h"
 #include "unit.h"
 
 /* Replaces tuning.def: subcollectives use the first algorithm that applies, so that the numbers do
@@ -16,6 +16,7 @@
 const struct nbc_rules nbc_default_rules = {.rule = NULL};
 
 struct uses {
+    int64_t rounds, most;   /* as in count.h */
     int64_t messages, sent; /* sent, copied, reduced: bytes */
     int64_t copies, copied;
     int64_t reductions, reduced;
@@ -35,8 +36,6 @@ static const struct {
 static void add_op(struct uses *u, const struct nbc_shape *shape, const struct nbc_op *op)
 {
     int64_t bytes = op->kind == NBC_OP_JOIN ? 0 : nbc_ref_bytes(shape, nbc_op_a(op));
-    u->messages += op->kind == NBC_OP_SEND;
-    u->sent += op->kind == NBC_OP_SEND ? bytes : 0;
     u->copies += op->kind == NBC_OP_COPY;
     u->copied += op->kind == NBC_OP_COPY ? bytes : 0;
     u->reductions += op->kind == NBC_OP_REDUCE;
@@ -53,6 +52,11 @@ static void add_call(struct uses *u, const struct test_case *asked)
     struct world *w = world_new(&c);
     if (world_applies(w)) {
         need(!world_build(w));
+        struct cost cost = count(w);
+        u->rounds += cost.rounds;
+        u->most += cost.most;
+        u->messages += cost.messages;
+        u->sent += cost.bytes;
         for (int id = 0; id < w->n; id++) {
             const struct nbc_sched *s = w->party[id].sched;
             u->waits += s->nsucc;
@@ -67,12 +71,12 @@ static void add_call(struct uses *u, const struct test_case *asked)
 /* Few and many ranks, in place or not, empty, even and uneven blocks, packed or with gaps. */
 static void add_small(struct uses *u, const struct nbc_alg *alg)
 {
-    static const int sizes[] = {1, 2, 3, 4, 5, 8, 9, 16}, counts[] = {0, 1, 9};
-    for (unsigned i = 0; i < 8 * 3 * 32; i++) {
+    static const int sizes[] = {1, 2, 3, 4, 5, 8, 9, 16, 33}, counts[] = {0, 1, 9};
+    for (unsigned i = 0; i < 9 * 3 * 32; i++) {
         unsigned bits = i % 32;
-        int size = sizes[i / 32 % 8];
+        int size = sizes[i / 32 % 9];
         struct test_case c = {.alg = alg, .size = size, .runs = 1, .seed = i};
-        c.count = counts[i / 32 / 8];
+        c.count = counts[i / 32 / 9];
         c.in_place = bits & 1;
         c.layout = bits & 2 ? GAP : PLAIN;
         c.root = bits & 4 ? size / 2 : 0;
@@ -120,17 +124,18 @@ static void print_line(const struct nbc_alg *alg, const struct uses *u, char *li
 {
     snprintf(line, size,
              "USES(%s, %s, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
-             ", %" PRId64 ", %" PRId64 ", %" PRId64 ")",
-             nbc_coll_name(alg->coll), alg->name, u->messages, u->sent, u->copies, u->copied,
-             u->reductions, u->reduced, u->waits, u->temp);
+             ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ")",
+             nbc_coll_name(alg->coll), alg->name, u->rounds, u->most, u->messages, u->sent,
+             u->copies, u->copied, u->reductions, u->reduced, u->waits, u->temp);
 }
 
 static void print_all(void)
 {
     printf(
         "/* SPDX-License-Identifier: MIT */\n"
-        "/* Written by test_uses --print. Messages and bytes in them, copies and bytes, reductions"
-        " and\n * bytes, edges, bytes of temporary memory: sums over the calls of test_uses.c. */\n"
+        "/* Written by test_uses --print. Messages one after the other and most bytes at a rank, "
+        "messages\n * and bytes, copies and bytes, reductions and bytes, edges, bytes of temporary "
+        "memory: sums over\n * the calls of test_uses.c. */\n"
         "/* clang-format off */\n");
     for (int row = 0; row < nbc_nalgs; row++) {
         char line[400];
