@@ -150,7 +150,8 @@ EXTRA_DIST += \
 	test/cures/cures.h test/cures/cures.list test/cures/ialltoallw.f90 test/cures/page \
 	test/device/aware.c test/device/check test/device/cuda_runtime.h test/device/level_zero.c test/device/runtime.c \
 	test/expect.h \
-	test/fortran/collectives.F90 test/fortran/names.F90 test/fortran/native.F90 \
+	test/fortran/binding.inc test/fortran/calls.inc test/fortran/collectives.F90 test/fortran/large.F90 \
+	test/fortran/names.F90 test/fortran/native.F90 \
 	test/fuzz \
 	test/hosts/finalize.c test/hosts/hosts test/hosts/lost.c test/hosts/on test/hosts/switch.c \
 	test/lib.sh \

@@ -1,22 +1,16 @@
 ! SPDX-License-Identifier: MIT
 ! Every collective, nonblocking and persistent, from Fortran, with results that are checked.
 !
-! BINDING: 1 for mpif.h, 2 for the module mpi, 3 for mpi_f08. MODULE: use nbcshim's module too.
+! MODULE: use nbcshim's module too.
 ! NO_NONBLOCKING, NO_PERSISTENT leave out what the MPI's binding does not have.
 #if BINDING == 3
-#define HANDLE(name) type(name)
 #define IERR
 #else
-#define HANDLE(name) integer
 #define IERR , error
 #endif
 
 module setting
-#if BINDING == 2
-  use mpi
-#elif BINDING == 3
-  use mpi_f08
-#endif
+#include "binding.inc"
 #if defined(MODULE) && BINDING == 3
   use nbcshim_f08
 #elif defined(MODULE)
@@ -74,7 +68,11 @@ module calls
   integer :: counts(most), displs(most), totals(most)
   integer(MPI_ADDRESS_KIND) :: bytes(most)
   HANDLE(MPI_Datatype) :: types(most)
-  character(30) :: name
+  character(24), parameter :: names(25) = [character(24) :: 'barrier', 'bcast', 'gather', 'gatherv', 'scatter', &
+      'scatterv', 'allgather', 'allgatherv', 'alltoall', 'alltoallv', 'alltoallw', 'reduce', 'allreduce', &
+      'reduce_scatter_block', 'reduce_scatter', 'scan', 'exscan', 'neighbor_allgather', 'neighbor_allgatherv', &
+      'neighbor_alltoall', 'neighbor_alltoallv', 'neighbor_alltoallw', 'allreduce in place', &
+      'alltoallw in place', 'bcast at MPI_BOTTOM']
 
 contains
 
@@ -112,141 +110,17 @@ contains
     kinds = types
     if (form == 1) then
 #ifndef NO_NONBLOCKING
-      select case (which)
-      case (1); name = 'ibarrier'
-        call MPI_Ibarrier(comm, request IERR)
-      case (2); name = 'ibcast'
-        call MPI_Ibcast(in, size, MPI_INTEGER, size - 1, comm, request IERR)
-      case (3); name = 'igather'
-        call MPI_Igather(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, 0, comm, request IERR)
-      case (4); name = 'igatherv'
-        call MPI_Igatherv(in, 1, MPI_INTEGER, out, ones, places, MPI_INTEGER, 0, comm, &
-            request IERR)
-      case (5); name = 'iscatter'
-        call MPI_Iscatter(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, 0, comm, request IERR)
-      case (6); name = 'iscatterv'
-        call MPI_Iscatterv(in, ones, places, MPI_INTEGER, out, 1, MPI_INTEGER, 0, comm, &
-            request IERR)
-      case (7); name = 'iallgather'
-        call MPI_Iallgather(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, comm, request IERR)
-      case (8); name = 'iallgatherv'
-        call MPI_Iallgatherv(in, 1, MPI_INTEGER, out, ones, places, MPI_INTEGER, comm, request IERR)
-      case (9); name = 'ialltoall'
-        call MPI_Ialltoall(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, comm, request IERR)
-      case (10); name = 'ialltoallv'
-        call MPI_Ialltoallv(in, ones, places, MPI_INTEGER, out, ones, places, MPI_INTEGER, comm, &
-            request IERR)
-      case (11); name = 'ialltoallw'
-        call MPI_Ialltoallw(in, ones, in_bytes, kinds, out, ones, in_bytes, kinds, comm, &
-            request IERR)
-      case (12); name = 'ireduce'
-        call MPI_Ireduce(in, out, size, MPI_INTEGER, MPI_SUM, 0, comm, request IERR)
-      case (13); name = 'iallreduce'
-        call MPI_Iallreduce(in, out, size, MPI_INTEGER, MPI_SUM, comm, request IERR)
-      case (14); name = 'ireduce_scatter_block'
-        call MPI_Ireduce_scatter_block(in, out, 1, MPI_INTEGER, MPI_SUM, comm, request IERR)
-      case (15); name = 'ireduce_scatter'
-        call MPI_Ireduce_scatter(in, out, ones, MPI_INTEGER, MPI_SUM, comm, request IERR)
-      case (16); name = 'iscan'
-        call MPI_Iscan(in, out, size, MPI_INTEGER, MPI_SUM, comm, request IERR)
-      case (17); name = 'iexscan'
-        call MPI_Iexscan(in, out, size, MPI_INTEGER, MPI_SUM, comm, request IERR)
-      case (18); name = 'ineighbor_allgather'
-        call MPI_Ineighbor_allgather(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, ring, request IERR)
-      case (19); name = 'ineighbor_allgatherv'
-        call MPI_Ineighbor_allgatherv(in, 1, MPI_INTEGER, out, ones, places, MPI_INTEGER, ring, &
-            request IERR)
-      case (20); name = 'ineighbor_alltoall'
-        call MPI_Ineighbor_alltoall(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, ring, request IERR)
-      case (21); name = 'ineighbor_alltoallv'
-        call MPI_Ineighbor_alltoallv(in, ones, places, MPI_INTEGER, out, ones, places, &
-            MPI_INTEGER, ring, request IERR)
-      case (22); name = 'ineighbor_alltoallw'
-        call MPI_Ineighbor_alltoallw(in, ones, bytes, kinds, out, ones, bytes, kinds, ring, &
-            request IERR)
-      case (23); name = 'iallreduce in place'
-        call MPI_Iallreduce(MPI_IN_PLACE, in, size, MPI_INTEGER, MPI_SUM, comm, request IERR)
-      case (24); name = 'ialltoallw in place'
-        call MPI_Ialltoallw(MPI_IN_PLACE, ones, in_bytes, kinds, in, ones, in_bytes, kinds, comm, &
-            request IERR)
-      case (25); name = 'ibcast at MPI_BOTTOM'
-        call MPI_Ibcast(MPI_BOTTOM, 1, kinds(most), size - 1, comm, request IERR)
-      end select
+#define OF(name) MPI_I/**/name
+#define LAST request IERR
+#include "calls.inc"
 #endif
     else
 #ifndef NO_PERSISTENT
-      select case (which)
-      case (1); name = 'barrier_init'
-        call MPI_Barrier_init(comm, MPI_INFO_NULL, request IERR)
-      case (2); name = 'bcast_init'
-        call MPI_Bcast_init(in, size, MPI_INTEGER, size - 1, comm, MPI_INFO_NULL, request IERR)
-      case (3); name = 'gather_init'
-        call MPI_Gather_init(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, 0, comm, MPI_INFO_NULL, &
-            request IERR)
-      case (4); name = 'gatherv_init'
-        call MPI_Gatherv_init(in, 1, MPI_INTEGER, out, ones, places, MPI_INTEGER, 0, comm, &
-            MPI_INFO_NULL, request IERR)
-      case (5); name = 'scatter_init'
-        call MPI_Scatter_init(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, 0, comm, MPI_INFO_NULL, &
-            request IERR)
-      case (6); name = 'scatterv_init'
-        call MPI_Scatterv_init(in, ones, places, MPI_INTEGER, out, 1, MPI_INTEGER, 0, comm, &
-            MPI_INFO_NULL, request IERR)
-      case (7); name = 'allgather_init'
-        call MPI_Allgather_init(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, comm, MPI_INFO_NULL, &
-            request IERR)
-      case (8); name = 'allgatherv_init'
-        call MPI_Allgatherv_init(in, 1, MPI_INTEGER, out, ones, places, MPI_INTEGER, comm, &
-            MPI_INFO_NULL, request IERR)
-      case (9); name = 'alltoall_init'
-        call MPI_Alltoall_init(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, comm, MPI_INFO_NULL, &
-            request IERR)
-      case (10); name = 'alltoallv_init'
-        call MPI_Alltoallv_init(in, ones, places, MPI_INTEGER, out, ones, places, MPI_INTEGER, &
-            comm, MPI_INFO_NULL, request IERR)
-      case (11); name = 'alltoallw_init'
-        call MPI_Alltoallw_init(in, ones, in_bytes, kinds, out, ones, in_bytes, kinds, comm, &
-            MPI_INFO_NULL, request IERR)
-      case (12); name = 'reduce_init'
-        call MPI_Reduce_init(in, out, size, MPI_INTEGER, MPI_SUM, 0, comm, MPI_INFO_NULL, &
-            request IERR)
-      case (13); name = 'allreduce_init'
-        call MPI_Allreduce_init(in, out, size, MPI_INTEGER, MPI_SUM, comm, MPI_INFO_NULL, &
-            request IERR)
-      case (14); name = 'reduce_scatter_block_init'
-        call MPI_Reduce_scatter_block_init(in, out, 1, MPI_INTEGER, MPI_SUM, comm, MPI_INFO_NULL, &
-            request IERR)
-      case (15); name = 'reduce_scatter_init'
-        call MPI_Reduce_scatter_init(in, out, ones, MPI_INTEGER, MPI_SUM, comm, MPI_INFO_NULL, &
-            request IERR)
-      case (16); name = 'scan_init'
-        call MPI_Scan_init(in, out, size, MPI_INTEGER, MPI_SUM, comm, MPI_INFO_NULL, request IERR)
-      case (17); name = 'exscan_init'
-        call MPI_Exscan_init(in, out, size, MPI_INTEGER, MPI_SUM, comm, MPI_INFO_NULL, request IERR)
-      case (18); name = 'neighbor_allgather_init'
-        call MPI_Neighbor_allgather_init(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, ring, &
-            MPI_INFO_NULL, request IERR)
-      case (19); name = 'neighbor_allgatherv_init'
-        call MPI_Neighbor_allgatherv_init(in, 1, MPI_INTEGER, out, ones, places, MPI_INTEGER, &
-            ring, MPI_INFO_NULL, request IERR)
-      case (20); name = 'neighbor_alltoall_init'
-        call MPI_Neighbor_alltoall_init(in, 1, MPI_INTEGER, out, 1, MPI_INTEGER, ring, &
-            MPI_INFO_NULL, request IERR)
-      case (21); name = 'neighbor_alltoallv_init'
-        call MPI_Neighbor_alltoallv_init(in, ones, places, MPI_INTEGER, out, ones, places, &
-            MPI_INTEGER, ring, MPI_INFO_NULL, request IERR)
-      case (22); name = 'neighbor_alltoallw_init'
-        call MPI_Neighbor_alltoallw_init(in, ones, bytes, kinds, out, ones, bytes, kinds, ring, &
-            MPI_INFO_NULL, request IERR)
-      case (23); name = 'allreduce_init in place'
-        call MPI_Allreduce_init(MPI_IN_PLACE, in, size, MPI_INTEGER, MPI_SUM, comm, &
-            MPI_INFO_NULL, request IERR)
-      case (24); name = 'alltoallw_init in place'
-        call MPI_Alltoallw_init(MPI_IN_PLACE, ones, in_bytes, kinds, in, ones, in_bytes, kinds, &
-            comm, MPI_INFO_NULL, request IERR)
-      case (25); name = 'bcast_init at MPI_BOTTOM'
-        call MPI_Bcast_init(MPI_BOTTOM, 1, kinds(most), size - 1, comm, MPI_INFO_NULL, request IERR)
-      end select
+#undef OF
+#undef LAST
+#define OF(name) MPI_/**/name/**/_init
+#define LAST MPI_INFO_NULL, request IERR
+#include "calls.inc"
 #endif
     end if
     ones = -1
@@ -255,8 +129,8 @@ contains
     kinds = MPI_DATATYPE_NULL
   end subroutine
 
-  subroutine check(which)
-    integer, intent(in) :: which
+  subroutine check(which, form)
+    integer, intent(in) :: which, form
     integer :: i, to, sums(0:size - 1), below(0:size - 1)
     logical :: good
     sums = [(sum(item([(i, i = 0, size - 1)], to)), to = 0, size - 1)]
@@ -293,7 +167,7 @@ contains
       ! The neighbor on the left has sent its second block, that on the right its first.
       if (size > 2) good = out(1) == item(left, 1) .and. out(2) == item(right, 0)
     end select
-    call expect(good, name)
+    call expect(good, trim(merge('nonblocking', 'persistent ', form == 1)) // ' ' // names(which))
   end subroutine
 
   integer function get(array)
@@ -338,7 +212,7 @@ program collectives
       call start(which, form, request)
       if (form == 1) then
         call MPI_Wait(request, MPI_STATUS_IGNORE IERR)
-        call check(which)
+        call check(which, form)
         call expect(request == MPI_REQUEST_NULL, 'request after wait')
         cycle
       end if
@@ -346,7 +220,7 @@ program collectives
         call inputs()
         call MPI_Start(request IERR)
         call MPI_Wait(request, status IERR)
-        call check(which)
+        call check(which, form)
       end do
       call MPI_Request_free(request IERR)
     end do

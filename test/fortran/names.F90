@@ -1,18 +1,7 @@
 ! SPDX-License-Identifier: MIT
-! What nbcshim.h has beside the collectives, from Fortran. BINDING: 1 for mpif.h, 2 for the module mpi,
-! 3 for mpi_f08.
-#if BINDING == 3
-#define HANDLE(name) type(name)
-#else
-#define HANDLE(name) integer
-#endif
-
+! What nbcshim.h has beside the collectives, from Fortran.
 program names
-#if BINDING == 2
-  use mpi
-#elif BINDING == 3
-  use mpi_f08
-#endif
+#include "binding.inc"
 #if BINDING == 3
   use nbcshim_f08
 #elif BINDING == 2

@@ -1,17 +1,7 @@
 ! SPDX-License-Identifier: MIT
-! An MPI_Ialltoallw for an inactive nbcshim. BINDING: 1 for mpif.h, 2 for the module mpi, 3 for mpi_f08.
-#if BINDING == 3
-#define HANDLE(name) type(name)
-#else
-#define HANDLE(name) integer
-#endif
-
+! An MPI_Ialltoallw for an inactive nbcshim.
 program native
-#if BINDING == 2
-  use mpi
-#elif BINDING == 3
-  use mpi_f08
-#endif
+#include "binding.inc"
   implicit none
 #if BINDING == 1
   include 'mpif.h'
