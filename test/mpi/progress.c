@@ -113,15 +113,13 @@ BLOCKED(improbe, .release = send_it)
 
 /* --- sending ----------------------------------------------------------------------------------*/
 
-BLOCKED(send, .release = take_large, .in = "Send")
-{
-    OK(MPI_Send(large, LARGE, MPI_CHAR, 1, TAG, blocked_comm));
-}
-
-BLOCKED(ssend, .release = take_large, .in = "Ssend")
-{
-    OK(MPI_Ssend(large, 1, MPI_CHAR, 1, TAG, blocked_comm));
-}
+#define SENDS(name, n, function, ...)                                 \
+    BLOCKED(name, __VA_ARGS__)                                        \
+    {                                                                 \
+        OK(MPI_##function(large, n, MPI_CHAR, 1, TAG, blocked_comm)); \
+    }
+SENDS(send, LARGE, Send, .release = take_large, .in = "Send")
+SENDS(ssend, 1, Ssend, .release = take_large, .in = "Ssend")
 
 /* A ready send has its receive posted before. */
 static MPI_Request ready;
@@ -142,18 +140,18 @@ static void have_large(void)
     EXPECT_INT(large[LARGE - 1], 'r');
 }
 
-BLOCKED(rsend, .release = have_large, .prepare = expect_large)
-{
-    OK(MPI_Rsend(large, LARGE, MPI_CHAR, 1, TAG, blocked_comm));
-}
+SENDS(rsend, LARGE, Rsend, .release = have_large, .prepare = expect_large)
 
-BLOCKED(sendrecv_receives, .release = send_it, .in = "Sendrecv")
-{
-    int value = -1;
-    OK(MPI_Sendrecv(&value, 1, MPI_INT, MPI_PROC_NULL, TAG, &value, 1, MPI_INT, 1, TAG,
-                    blocked_comm, MPI_STATUS_IGNORE));
-    EXPECT_INT(value, 42);
-}
+/* A message from rank 1, by a function with these arguments before it. */
+#define RECEIVES(name, function, ...)                                           \
+    BLOCKED(name, .release = send_it, .in = #function)                          \
+    {                                                                           \
+        int value = -1;                                                         \
+        OK(MPI_##function(__VA_ARGS__ &value, 1, MPI_INT, 1, TAG, blocked_comm, \
+                          MPI_STATUS_IGNORE));                                  \
+        EXPECT_INT(value, 42);                                                  \
+    }
+RECEIVES(sendrecv_receives, Sendrecv, &value, 1, MPI_INT, MPI_PROC_NULL, TAG, )
 
 BLOCKED(sendrecv_sends, .release = take_large, .in = "Sendrecv")
 {
@@ -206,35 +204,11 @@ BLOCKED(sendrecv_replace_bottom, .release = replace_it, .in = "Sendrecv_replace"
 }
 
 #ifdef HAVE_MPI_SEND_C
-BLOCKED(recv_c, .release = send_it, .in = "Recv_c")
-{
-    int value = -1;
-    OK(MPI_Recv_c(&value, 1, MPI_INT, 1, TAG, blocked_comm, MPI_STATUS_IGNORE));
-    EXPECT_INT(value, 42);
-}
-
-BLOCKED(send_c, .release = take_large, .in = "Send_c")
-{
-    OK(MPI_Send_c(large, LARGE, MPI_CHAR, 1, TAG, blocked_comm));
-}
-
-BLOCKED(ssend_c, .release = take_large, .in = "Ssend_c")
-{
-    OK(MPI_Ssend_c(large, 1, MPI_CHAR, 1, TAG, blocked_comm));
-}
-
-BLOCKED(rsend_c, .release = have_large, .prepare = expect_large)
-{
-    OK(MPI_Rsend_c(large, LARGE, MPI_CHAR, 1, TAG, blocked_comm));
-}
-
-BLOCKED(sendrecv_c, .release = send_it, .in = "Sendrecv_c")
-{
-    int value = -1;
-    OK(MPI_Sendrecv_c(&value, 1, MPI_INT, MPI_PROC_NULL, TAG, &value, 1, MPI_INT, 1, TAG,
-                      blocked_comm, MPI_STATUS_IGNORE));
-    EXPECT_INT(value, 42);
-}
+RECEIVES(recv_c, Recv_c, )
+SENDS(send_c, LARGE, Send_c, .release = take_large, .in = "Send_c")
+SENDS(ssend_c, 1, Ssend_c, .release = take_large, .in = "Ssend_c")
+SENDS(rsend_c, LARGE, Rsend_c, .release = have_large, .prepare = expect_large)
+RECEIVES(sendrecv_c, Sendrecv_c, &value, 1, MPI_INT, MPI_PROC_NULL, TAG, )
 
 BLOCKED(sendrecv_replace_c, .release = replace_it, .in = "Sendrecv_replace_c")
 {

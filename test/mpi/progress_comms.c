@@ -11,14 +11,14 @@
 static void use(MPI_Comm *comm)
 {
     MPI_Request request;
-    int one = 1, sum = 0, size, remote, inter;
+    int mine = 1, sum = 0, size, remote, between;
     MPI_Comm_size(*comm, &size);
-    MPI_Comm_test_inter(*comm, &inter);
-    if (inter) {
+    MPI_Comm_test_inter(*comm, &between);
+    if (between) {
         MPI_Comm_remote_size(*comm, &remote);
         size = remote;
     }
-    OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, *comm, &request));
+    OK(MPI_Iallreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, *comm, &request));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     EXPECT_INT(sum, size);
     OK(MPI_Comm_free(comm));
@@ -40,70 +40,58 @@ static void make_two_before(void)
     make_two(blocked_comm);
 }
 
-BLOCKED(duplicate, .prepare = make_two_before, .in = "Comm_dup")
-{
-    MPI_Comm comm;
-    OK(MPI_Comm_dup(blocked_comm, &comm));
-    use(&comm);
-}
-
-#ifdef HAVE_MPI_COMM_DUP_WITH_INFO
-BLOCKED(dup_with_info, .prepare = make_two_before, .in = "Comm_dup_with_info")
-{
-    MPI_Comm comm;
-    OK(MPI_Comm_dup_with_info(blocked_comm, MPI_INFO_NULL, &comm));
-    use(&comm);
-}
-#endif
-
-BLOCKED(create, .prepare = make_two_before, .in = "Comm_create")
-{
-    MPI_Comm comm;
-    MPI_Group group;
-    MPI_Comm_group(blocked_comm, &group);
-    OK(MPI_Comm_create(blocked_comm, group, &comm));
-    MPI_Group_free(&group);
-    use(&comm);
-}
-
-BLOCKED(split, .prepare = make_two_before, .in = "Comm_split")
-{
-    MPI_Comm comm;
-    OK(MPI_Comm_split(blocked_comm, test_rank % 2, -test_rank, &comm));
-    use(&comm);
-}
-
-#ifdef HAVE_MPI_COMM_SPLIT_TYPE
-BLOCKED(split_type, .prepare = make_two_before, .in = "Comm_split_type")
-{
-    MPI_Comm comm;
-    OK(MPI_Comm_split_type(blocked_comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm));
-    use(&comm);
-}
-#endif
-
-BLOCKED(cart_create, .prepare = make_two_before, .in = "Cart_create")
-{
-    MPI_Comm comm, rows;
-    int periodic = 1, keep = 1;
-    OK(MPI_Cart_create(blocked_comm, 1, &test_size, &periodic, 0, &comm));
-    OK(MPI_Cart_sub(comm, &keep, &rows));
-    use(&rows);
-    use(&comm);
-}
-
-static MPI_Comm cart = MPI_COMM_NULL; /* made before the collectives start */
+static MPI_Comm cart = MPI_COMM_NULL;   /* made before the collectives start */
+static MPI_Comm halves = MPI_COMM_NULL; /* {0, 2, …} and {1, 3, …} */
+static MPI_Comm inter = MPI_COMM_NULL;  /* between them */
+static MPI_Group everybody;
+static int one = 1, next, last; /* in a ring of all */
 
 static void make_two_of_cart(void)
 {
     make_two(cart);
 }
 
-BLOCKED(cart_sub, .prepare = make_two_of_cart, .in = "Cart_sub")
+static void make_two_of_inter(void)
 {
-    MPI_Comm comm;
-    int keep = 1;
-    OK(MPI_Cart_sub(cart, &keep, &comm));
+    make_two(inter);
+}
+
+#define CONSTRUCTS(name, before, function, ...)       \
+    BLOCKED(name, .prepare = before, .in = #function) \
+    {                                                 \
+        MPI_Comm comm = MPI_COMM_NULL;                \
+        OK(MPI_##function(__VA_ARGS__, &comm));       \
+        use(&comm);                                   \
+    }
+CONSTRUCTS(duplicate, make_two_before, Comm_dup, blocked_comm)
+#ifdef HAVE_MPI_COMM_DUP_WITH_INFO
+CONSTRUCTS(dup_with_info, make_two_before, Comm_dup_with_info, blocked_comm, MPI_INFO_NULL)
+#endif
+CONSTRUCTS(create, make_two_before, Comm_create, blocked_comm, everybody)
+CONSTRUCTS(split, make_two_before, Comm_split, blocked_comm, test_rank % 2, -test_rank)
+#ifdef HAVE_MPI_COMM_SPLIT_TYPE
+CONSTRUCTS(split_type, make_two_before, Comm_split_type, blocked_comm, MPI_COMM_TYPE_SHARED, 0,
+           MPI_INFO_NULL)
+#endif
+CONSTRUCTS(cart_sub, make_two_of_cart, Cart_sub, cart, &one)
+CONSTRUCTS(dist_graph_create, make_two_before, Dist_graph_create, blocked_comm, 1, &test_rank, &one,
+           &next, MPI_UNWEIGHTED, MPI_INFO_NULL, 0)
+CONSTRUCTS(dist_graph_create_adjacent, make_two_before, Dist_graph_create_adjacent, blocked_comm, 1,
+           &last, MPI_UNWEIGHTED, 1, &next, MPI_UNWEIGHTED, MPI_INFO_NULL, 0)
+/* Rank 0 waits for the other leader, and for its own. */
+CONSTRUCTS(intercomm_create_leader, NULL, Intercomm_create, halves, 0, blocked_comm,
+           1 - test_rank % 2, 7)
+CONSTRUCTS(intercomm_create_member, NULL, Intercomm_create, halves, test_rank % 2 ? 0 : 1,
+           blocked_comm, test_rank % 2 ? 2 : 1, 8)
+CONSTRUCTS(intercomm_merge, make_two_of_inter, Intercomm_merge, inter, test_rank % 2)
+CONSTRUCTS(intercomm_dup, make_two_of_inter, Comm_dup, inter)
+
+BLOCKED(cart_create, .prepare = make_two_before, .in = "Cart_create")
+{
+    MPI_Comm comm, rows;
+    OK(MPI_Cart_create(blocked_comm, 1, &test_size, &one, 0, &comm));
+    OK(MPI_Cart_sub(comm, &one, &rows));
+    use(&rows);
     use(&comm);
 }
 
@@ -116,80 +104,23 @@ BLOCKED(graph_create, .prepare = make_two_before, .in = "Graph_create")
         use(&comm);
 }
 
-BLOCKED(dist_graph_create, .prepare = make_two_before, .in = "Dist_graph_create")
-{
-    MPI_Comm comm;
-    int source = test_rank, degree = 1, next = right();
-    OK(MPI_Dist_graph_create(blocked_comm, 1, &source, &degree, &next, MPI_UNWEIGHTED,
-                             MPI_INFO_NULL, 0, &comm));
-    use(&comm);
-}
-
-BLOCKED(dist_graph_create_adjacent, .prepare = make_two_before, .in = "Dist_graph_create_adjacent")
-{
-    MPI_Comm comm;
-    int next = right(), last = left();
-    OK(MPI_Dist_graph_create_adjacent(blocked_comm, 1, &last, MPI_UNWEIGHTED, 1, &next,
-                                      MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm));
-    use(&comm);
-}
-
 #ifdef HAVE_MPI_COMM_CREATE_GROUP
 /* The last rank is not in it, and does nothing. */
 BLOCKED(create_group, .in = "Comm_create_group")
 {
     MPI_Comm comm;
     MPI_Group all, group;
-    int last = test_size - 1;
-    if (test_rank == last)
+    int highest = test_size - 1;
+    if (test_rank == highest)
         return;
     MPI_Comm_group(blocked_comm, &all);
-    MPI_Group_excl(all, 1, &last, &group);
+    MPI_Group_excl(all, 1, &highest, &group);
     OK(MPI_Comm_create_group(blocked_comm, group, 5, &comm));
     MPI_Group_free(&group);
     MPI_Group_free(&all);
     use(&comm);
 }
 #endif
-
-static MPI_Comm halves = MPI_COMM_NULL; /* {0, 2, …} and {1, 3, …} */
-static MPI_Comm inter = MPI_COMM_NULL;  /* between them */
-
-/* Rank 0 waits for the other leader. */
-BLOCKED(intercomm_create_leader, .in = "Intercomm_create")
-{
-    MPI_Comm comm;
-    OK(MPI_Intercomm_create(halves, 0, blocked_comm, 1 - test_rank % 2, 7, &comm));
-    use(&comm);
-}
-
-/* Rank 0 waits for its own leader. */
-BLOCKED(intercomm_create_member, .in = "Intercomm_create")
-{
-    MPI_Comm comm;
-    int even = test_rank % 2 == 0;
-    OK(MPI_Intercomm_create(halves, even ? 1 : 0, blocked_comm, even ? 1 : 2, 8, &comm));
-    use(&comm);
-}
-
-static void make_two_of_inter(void)
-{
-    make_two(inter);
-}
-
-BLOCKED(intercomm_merge, .prepare = make_two_of_inter, .in = "Intercomm_merge")
-{
-    MPI_Comm comm;
-    OK(MPI_Intercomm_merge(inter, test_rank % 2, &comm));
-    use(&comm);
-}
-
-BLOCKED(intercomm_dup, .prepare = make_two_of_inter, .in = "Comm_dup")
-{
-    MPI_Comm comm;
-    OK(MPI_Comm_dup(inter, &comm));
-    use(&comm);
-}
 
 static MPI_Comm to_disconnect;
 
@@ -260,7 +191,7 @@ TEST(late_member)
     MPI_Comm reduced, comm;
     MPI_Info info;
     MPI_Request request;
-    int one = 1, sum = 0;
+    int sum = 0;
     MPI_Info_create(&info);
     MPI_Info_set(info, "nbcshim_algorithm", "allreduce:reduce_bcast");
     MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &reduced);
@@ -280,8 +211,10 @@ TEST(late_member)
 
 static void begin(void)
 {
-    int periodic = 1;
-    MPI_Cart_create(MPI_COMM_WORLD, 1, &test_size, &periodic, 0, &cart);
+    next = right();
+    last = left();
+    MPI_Comm_group(MPI_COMM_WORLD, &everybody);
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &test_size, &one, 0, &cart);
     MPI_Comm_split(MPI_COMM_WORLD, test_rank % 2, 0, &halves);
     MPI_Intercomm_create(halves, 0, MPI_COMM_WORLD, 1 - test_rank % 2, 3, &inter);
     blocked_begin();
@@ -290,6 +223,7 @@ static void begin(void)
 static void end(void)
 {
     blocked_end();
+    MPI_Group_free(&everybody);
     MPI_Comm_free(&cart);
     MPI_Comm_free(&halves);
     MPI_Comm_free(&inter);
