@@ -15,7 +15,20 @@
  *
  * What is refused is refused on the last rank alone. */
 #define _GNU_SOURCE
-#include "library.h"
+#include <stdbool.h>
+
+static int countdown; /* pieces of memory until one is refused; 0: none is */
+
+static bool refuses_piece(void)
+{
+    if (countdown <= 0 || --countdown > 0)
+        return false;
+    countdown = -1;
+    return true;
+}
+
+#define pieces_refuse(size) refuses_piece()
+#include "pieces.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -32,7 +45,6 @@
 #include <unistd.h>
 
 static bool no_threads, no_files;
-static int countdown; /* pieces of memory until one is refused; 0: none is */
 
 /* --- what the library asks for ---------------------------------------------------------------- */
 
@@ -112,45 +124,6 @@ int open(const char *name, int flags, ...)
         return -1;
     return openat(AT_FDCWD, name, flags, mode);
 }
-
-#if defined __GLIBC__ && !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
-#define OWN_MALLOC 1
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *p, size_t size);
-void *__libc_memalign(size_t align, size_t size);
-
-static bool refuses_memory(bool asked)
-{
-    if (!asked || countdown == 0 || --countdown > 0)
-        return false;
-    countdown = -1;
-    errno = ENOMEM;
-    return true;
-}
-
-void *malloc(size_t size)
-{
-    return refuses_memory(countdown > 0 && FROM_LIBRARY) ? NULL : __libc_malloc(size);
-}
-
-void *calloc(size_t n, size_t size)
-{
-    return refuses_memory(countdown > 0 && FROM_LIBRARY) ? NULL : __libc_calloc(n, size);
-}
-
-void *realloc(void *p, size_t size)
-{
-    return refuses_memory(countdown > 0 && FROM_LIBRARY) ? NULL : __libc_realloc(p, size);
-}
-
-void *aligned_alloc(size_t align, size_t size)
-{
-    return refuses_memory(countdown > 0 && FROM_LIBRARY) ? NULL : __libc_memalign(align, size);
-}
-#else
-#define OWN_MALLOC 0
-#endif
 
 /* --- what must go on -------------------------------------------------------------------------- */
 
