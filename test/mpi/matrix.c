@@ -39,7 +39,8 @@ enum {
     EXSCAN = 1 << 18,
     SCANS = 1 << 19,
     INTER = 1 << 20, /* the call is on an intercommunicator */
-    PEERS = 1 << 21  /* there are several ranks, and so an intercommunicator */
+    PEERS = 1 << 21, /* there are several ranks, and so an intercommunicator */
+    ALLGATHER = 1 << 22
 };
 enum {
     SEND_SIDE = SBUF | SCOUNT | SCOUNTS | SDISPLS | STYPE | STYPES,
@@ -192,6 +193,7 @@ static void find_kinds(void)
     for (struct collective *c = collectives; c < collectives + NCOLLECTIVES; c++)
         c->has |= (strncmp(c->name, "Neighbor", 8) == 0 ? NEIGHBOR : 0) |
                   (strncmp(c->name, "Scatter", 7) == 0 ? SCATTER : 0) |
+                  (strncmp(c->name, "Allgather", 9) == 0 ? ALLGATHER : 0) |
                   (strcmp(c->name, "Exscan") == 0 ? EXSCAN : 0) |
                   (strstr(c->name, "can") ? SCANS : 0);
 }
