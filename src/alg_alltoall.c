@@ -8,6 +8,8 @@
 #include "select.h"
 #include "topo.h"
 
+#include <limits.h>
+
 /* Number of steps in which every rank exchanges with every peer once. */
 static int nsteps(const struct nbc_shape *shape)
 {
@@ -51,48 +53,75 @@ static void copy_own(struct nbc_sched *s, const struct nbc_shape *shape)
         nbc_copy(s, nbc_recv_block(shape, rank), nbc_send_block(shape, rank), NBC_NONE);
 }
 
-/* An exchange in place, where the outgoing and the incoming block of a peer share a place: the
- * incoming block is kept as bytes in `room` until both messages are done. */
-struct swap {
+/* Steps k, k + W, k + 2W … of W slots follow one another. In place the outgoing and the incoming
+ * block of a peer share a place: the incoming one is kept as bytes in `room` until both messages
+ * are done. */
+struct slot {
     struct nbc_ref room;
-    nbc_id received; /* the receive to `room` */
-    nbc_id emptied;  /* the copy from `room` */
+    nbc_id received, sent; /* the last messages, NBC_NONE: none yet */
+    nbc_id emptied;        /* the last copy from `room` */
 };
 
-/* Sends to, or receives from, the peer of a step; −1: there is none. */
-static nbc_id move(struct nbc_sched *s, const struct nbc_shape *shape, struct swap *swap,
-                   bool sends, int peer, nbc_id after)
+static struct slot *slots_new(struct nbc_sched *s, const struct nbc_shape *shape, int n)
 {
-    if (peer < 0)
-        return NBC_NONE;
-    struct nbc_ref block = sends ? nbc_send_block(shape, peer) : nbc_recv_block(shape, peer);
-    if (!shape->in_place)
-        return nbc_move_pieces(s, shape, !sends, block, peer, after);
-    if (!nbc_has_bytes(shape, block))
-        return NBC_NONE;
-    struct nbc_ref room = nbc_byte_range(swap->room, 0, nbc_ref_bytes(shape, block));
-    if (!sends) {
-        swap->received = nbc_recv(s, room, peer, after);
-        nbc_after(s, swap->received, swap->emptied);
-        return swap->received;
+    struct slot *slots = nbc_scratch(s, (size_t)n, sizeof *slots);
+    for (int i = 0; slots && i < n; i++)
+        slots[i] = (struct slot){.received = NBC_NONE, .sent = NBC_NONE, .emptied = NBC_NONE};
+    if (!slots || !shape->in_place)
+        return slots;
+    for (int k = 0; k < shape->size; k++) {
+        int peer = step_at(shape, k).from;
+        int64_t bytes = peer < 0 ? 0 : nbc_ref_bytes(shape, nbc_recv_block(shape, peer));
+        /* mutants: >= for >: another block as large will do */
+        if (bytes > slots[k % n].room.count)
+            slots[k % n].room.count = bytes;
     }
-    nbc_id sent = nbc_send(s, block, peer, after);
-    swap->emptied = nbc_copy(s, block, room, swap->received);
-    nbc_after(s, swap->emptied, sent);
-    return sent;
+    for (int i = 0; i < n; i++)
+        slots[i].room = nbc_temp_bytes(s, slots[i].room.count);
+    return slots;
 }
 
-static void linear_in_place(struct nbc_sched *s, const struct nbc_shape *shape)
+/* Sends to, or receives from, the peer of a step; −1: there is none. Without a message the next
+ * step of the slot waits for those before. */
+static void move(struct nbc_sched *s, const struct nbc_shape *shape, struct slot *slot, bool sends,
+                 int peer)
 {
-    for (int k = 0; k < shape->size; k++) {
-        struct step step = step_at(shape, k);
-        if (step.to < 0)
-            continue;
-        struct swap swap = {.emptied = NBC_NONE};
-        swap.room = nbc_temp_bytes(s, nbc_ref_bytes(shape, nbc_recv_block(shape, step.to)));
-        move(s, shape, &swap, false, step.from, NBC_NONE);
-        move(s, shape, &swap, true, step.to, NBC_NONE);
+    nbc_id *last = sends ? &slot->sent : &slot->received;
+    if (peer < 0)
+        return;
+    struct nbc_ref block = sends ? nbc_send_block(shape, peer) : nbc_recv_block(shape, peer);
+    if (!nbc_has_bytes(shape, block))
+        return;
+    if (!shape->in_place) {
+        *last = nbc_move_pieces(s, shape, !sends, block, peer, *last);
+        return;
     }
+    struct nbc_ref room = nbc_byte_range(slot->room, 0, nbc_ref_bytes(shape, block));
+    *last = (sends ? nbc_send : nbc_recv)(s, sends ? block : room, peer, *last);
+    if (!sends) {
+        nbc_after(s, slot->received, slot->emptied);
+        return;
+    }
+    slot->emptied = nbc_copy(s, block, room, slot->received);
+    nbc_after(s, slot->emptied, slot->sent);
+}
+
+/* Emits the messages of all steps, of which at most `window` are in flight in either direction: one
+ * is posted when that of the step `window` before is done. These are edges, not rounds, so a slow
+ * peer delays one message in `window`. On all ranks the messages of a step wait for those of
+ * earlier steps only: there is no deadlock. */
+static void in_steps(struct nbc_sched *s, const struct nbc_shape *shape, int window)
+{
+    int n = nsteps(shape), nslots = window < n ? window : n;
+    struct slot *slots = slots_new(s, shape, nslots);
+    for (int k = 0; slots && k < n + nslots; k++) {
+        struct slot *slot = &slots[k % nslots];
+        if (k >= nslots)
+            move(s, shape, slot, true, step_at(shape, k - nslots).to);
+        if (k < n) /* mutants: <= for <: a round more moves nothing */
+            move(s, shape, slot, false, step_at(shape, k).from);
+    }
+    copy_own(s, shape);
 }
 
 /* Linear: all receives, then all sends. Each rank begins with another peer.
@@ -104,109 +133,32 @@ static void linear_in_place(struct nbc_sched *s, const struct nbc_shape *shape)
  * temporary memory; in place space for all incoming blocks. For few ranks, and for small blocks
  * as long as (P−1) o is less than the rounds of Bruck's. Thakur, Rabenseifner, Gropp, "Optimization
  * of collective communication operations in MPICH", 2005. */
-void nbc_alltoall_linear(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    if (shape->in_place) {
-        linear_in_place(s, shape);
-        return;
-    }
-    int n = nsteps(shape);
-    for (int k = 0; k < n; k++) /* mutants: <= for <: a round more moves nothing */
-        move(s, shape, NULL, false, step_at(shape, k).from, NBC_NONE);
-    for (int k = 0; k < n; k++) /* mutants: <= for <: a round more moves nothing */
-        move(s, shape, NULL, true, step_at(shape, k).to, NBC_NONE);
-    copy_own(s, shape);
-}
+NBC_VARIANT(alltoall_linear, in_steps, INT_MAX)
 
-enum { WINDOW = 8, LOCKSTEP = 2 };
-
-/* Emits exchanges in place with bounded memory: step k uses swaps[k mod n]. */
-static void make_swaps(struct nbc_sched *s, const struct nbc_shape *shape, struct swap *swaps,
-                       int n)
-{
-    int64_t most = 0;
-    for (int i = 0; shape->in_place && i < shape->size; i++) {
-        int64_t bytes = nbc_ref_bytes(shape, nbc_recv_block(shape, i));
-        /* mutants: >= for >: another block as large will do */
-        if (i != shape->rank && bytes > most)
-            most = bytes;
-    }
-    for (int i = 0; i < n; i++) {
-        swaps[i].received = swaps[i].emptied = NBC_NONE;
-        if (shape->in_place && i < shape->size)
-            swaps[i].room = nbc_temp_bytes(s, most);
-    }
-}
-
-/* Linear, throttled: as linear, but with at most WINDOW messages in flight in either direction. A
- * message is posted when the one WINDOW before it is done. These are edges, not rounds, so a slow
- * peer delays one message in WINDOW.
+/* Linear, throttled: as linear, but with at most 8 messages in flight in either direction.
  *
- *   rank 0, WINDOW = 2:   recv 3, recv 2, send 1, send 2
- *                         recv 1 when recv 3 is done, send 3 when send 1 is done
+ *   rank 0, a window of 2:   recv 3, recv 2, send 1, send 2
+ *                            recv 1 when recv 3 is done, send 3 when send 1 is done
  *
- * On all ranks the messages of step k wait for those of earlier steps only: there is no deadlock.
- * Cost: α + (P−1) (o + nβ). At most WINDOW P messages are in the network and the receivers' queues,
- * and a poll tests 2 WINDOW of them. In place: WINDOW blocks of temporary memory. For many ranks.
- * Thakur, Rabenseifner, Gropp, 2005 (the tuned "irregular" algorithm of section 7). */
-void nbc_alltoall_throttled(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    int n = nsteps(shape);
-    struct swap swaps[WINDOW];
-    make_swaps(s, shape, swaps, WINDOW);
-    nbc_id received[WINDOW], sent[WINDOW];
-    for (int i = 0; i < WINDOW; i++)
-        received[i] = sent[i] = NBC_NONE;
-    /* A step without a message leaves its slot of the window to the message before it there. */
-    for (int k = 0; k < n + WINDOW; k++) {
-        int at = k % WINDOW, to_send = k - WINDOW;
-        if (to_send >= 0) {
-            nbc_id id = move(s, shape, &swaps[at], true, step_at(shape, to_send).to, sent[at]);
-            sent[at] = id == NBC_NONE ? sent[at] : id;
-        }
-        if (k < n) {
-            nbc_id id = move(s, shape, &swaps[at], false, step_at(shape, k).from, received[at]);
-            received[at] = id == NBC_NONE ? received[at] : id;
-        }
-    }
-    copy_own(s, shape);
-}
+ * Cost: α + (P−1) (o + nβ). At most 8 P messages are in the network and the receivers' queues, and
+ * a poll tests 16 of them. In place: 8 blocks of temporary memory. For many ranks. Thakur,
+ * Rabenseifner, Gropp, 2005 (the tuned "irregular" algorithm of section 7). */
+NBC_VARIANT(alltoall_throttled, in_steps, 8)
 
-/* Pairwise: one exchange at a time, in each step with other partners. If P is a power of two, the
- * partner is rank XOR k; otherwise a rank sends to rank + k and receives from rank − k, and in
- * place it exchanges with k − rank.
+/* Pairwise: two exchanges at a time, in each step with other partners, so that a receive is posted
+ * one step ahead and the sender never waits for it. If P is a power of two, the partner is rank
+ * XOR k; otherwise a rank sends to rank + k and receives from rank − k, and in place it exchanges
+ * with k − rank.
  *
  *   rank   0     1     2     3
  *   k = 1  ↔1    ↔0    ↔3    ↔2
  *   k = 2  ↔2    ↔3    ↔0    ↔1
  *   k = 3  ↔3    ↔2    ↔1    ↔0
  *
- * The receive of a step is posted one step ahead, so that the sender never waits for it.
  * Cost: (P−1) (α + nβ). No temporary memory; in place two blocks. For large blocks, whose
  * messages would slow down one another on a shared link or cache. Thakur, Rabenseifner, Gropp,
  * 2005. */
-void nbc_alltoall_pairwise(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    int n = nsteps(shape);
-    struct swap swaps[LOCKSTEP];
-    make_swaps(s, shape, swaps, LOCKSTEP);
-    nbc_id received = NBC_NONE, sent = NBC_NONE; /* the last of each before this step */
-    struct step step = step_at(shape, 0);
-    nbc_id coming = move(s, shape, &swaps[0], false, step.from, received);
-    for (int k = 0; k < n; k++) { /* mutants: <= for <: a round more moves nothing */
-        struct step next = k + 1 < n ? step_at(shape, k + 1) : (struct step){-1, -1};
-        nbc_id ahead = move(s, shape, &swaps[(k + 1) % LOCKSTEP], false, next.from, received);
-        nbc_id id = move(s, shape, &swaps[k % LOCKSTEP], true, step.to, sent);
-        if (id != NBC_NONE) {
-            nbc_after(s, id, received);
-            sent = id;
-        }
-        received = coming == NBC_NONE ? received : coming;
-        coming = ahead;
-        step = next;
-    }
-    copy_own(s, shape);
-}
+NBC_VARIANT(alltoall_pairwise, in_steps, 2)
 
 /* --- Bruck's --- */
 

@@ -604,9 +604,9 @@ static const struct window {
     {NBC_ALLTOALL, "throttled", 2 * NBC_WINDOW},
     {NBC_ALLTOALLV, "throttled", 2 * NBC_WINDOW},
     {NBC_ALLTOALLW, "throttled", 2 * NBC_WINDOW},
-    {NBC_ALLTOALL, "pairwise", 3}, /* the receive of the next step is posted */
-    {NBC_ALLTOALLV, "pairwise", 3},
-    {NBC_ALLTOALLW, "pairwise", 3},
+    {NBC_ALLTOALL, "pairwise", 4},
+    {NBC_ALLTOALLV, "pairwise", 4},
+    {NBC_ALLTOALLW, "pairwise", 4},
 };
 
 /* count: of elements in a block; of as many messages on hosts that have only sockets. */
