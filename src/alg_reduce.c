@@ -10,65 +10,6 @@ static bool here(const struct nbc_shape *shape)
     return shape->rank == shape->root;
 }
 
-/* A rank's place in a tree. Every subtree is a contiguous range of ranks; if the operator is
- * commutative, in cyclic order. The lists begin with the nearest child. */
-struct node {
-    int parent; /* −1: the root */
-    int nbelow, nabove;
-    int below[120], above[120]; /* the children of lower and of higher ranks */
-};
-
-/* Lists the children of a rank in the tree of nbc_knomial, in ascending order. */
-static int children(int rank, int size, int k, int *child)
-{
-    int n = 0;
-    /* mutants: <= for <: a round more moves nothing */
-    for (int64_t weight = 1; weight < size && rank % (weight * k) == 0; weight *= k)
-        for (int digit = 1; digit < k && rank + digit * weight < size; digit++)
-            child[n++] = (int)(rank + digit * weight);
-    return n;
-}
-
-/* The k-nomial tree on the ranks in cyclic order from the root. */
-static void round_tree(const struct nbc_shape *shape, int k, struct node *node)
-{
-    int root = shape->root, size = shape->size, relative = nbc_relative(shape->rank, root, size);
-    struct nbc_knomial tree;
-    nbc_knomial(relative, size, k, &tree);
-    node->parent = tree.parent < 0 ? -1 : nbc_absolute(tree.parent, root, size);
-    node->nbelow = 0;
-    node->nabove = k == NBC_BINE ? tree.nchild : children(relative, size, k, node->above);
-    for (int i = 0; i < node->nabove; i++) { /* mutants: <= for <: an entry that nobody reads */
-        int child = k == NBC_BINE ? tree.child[tree.nchild - 1 - i] : node->above[i];
-        node->above[i] = nbc_absolute(child, root, size);
-    }
-}
-
-/* Lists the children of a rank, which is so far from the root, in a tree of n ranks on one side of
- * the root. Sets *parent. */
-static int half_tree(int root, int side, int far, int n, int k, int *parent, int *child)
-{
-    struct nbc_knomial tree;
-    nbc_knomial(far, n, k, &tree);
-    *parent = tree.parent < 0 ? -1 : root + side * tree.parent;
-    int nchild = children(far, n, k, child);
-    for (int i = 0; i < nchild; i++) /* mutants: <= for <: an entry that nobody reads */
-        child[i] = root + side * child[i];
-    return nchild;
-}
-
-/* Two k-nomial trees that share their root: one on the ranks above it, and a mirrored one on those
- * below. They keep rank order for any root, and neither is deeper than a tree on all ranks. */
-static void ordered_tree(const struct nbc_shape *shape, int k, struct node *node)
-{
-    int far = shape->rank - shape->root, root = shape->root, *parent = &node->parent;
-    node->nabove = node->nbelow = 0;
-    if (far >= 0)
-        node->nabove = half_tree(root, 1, far, shape->size - root, k, parent, node->above);
-    if (far <= 0)
-        node->nbelow = half_tree(root, -1, -far, root + 1, k, parent, node->below);
-}
-
 /* The reduction of a vector, or of a piece of it, at this rank. */
 struct climb {
     struct nbc_sched *s;
@@ -120,33 +61,9 @@ static nbc_id deliver(struct climb *c, int parent)
     return sent;
 }
 
-/* Reduces the whole vector along a k-nomial tree. */
-static void along_knomial(struct nbc_sched *s, const struct nbc_shape *shape, int k)
-{
-    struct node node;
-    if (shape->commutative)
-        round_tree(shape, k, &node);
-    else
-        ordered_tree(shape, k, &node);
-    int nchild = node.nabove + node.nbelow;
-    struct nbc_acc input = nbc_acc_input(shape);
-    if (!nbc_has_bytes(shape, input.at))
-        return;
-    struct nbc_room room = nbc_room_new(shape, input.at, nchild, NBC_ROOM_LIMIT / 2);
-    struct climb c = {s, shape, &room, input, nbc_recv_block(shape, 0), false};
-    /* mutants: <= for <: a round more moves nothing */
-    for (int i = 0; i < node.nabove || i < node.nbelow; i++) {
-        if (i < node.nabove)
-            combine(&c, node.above[i], false, shape->commutative ? i == 0 : i == node.nabove - 1);
-        if (i < node.nbelow)
-            combine(&c, node.below[i], true, true);
-    }
-    deliver(&c, node.parent);
-}
-
 /* Pairs of ranks, of pairs, and so on, as in recursive doubling, but of each pair only one rank
- * goes on: the one in the half that has the root. So the order is that of recursive doubling for
- * every root. */
+ * goes on: the one in the half that has the root. Each covers a range of ranks, so the order of
+ * ranks is kept, and for every root it is that of recursive doubling. */
 static void along_pairs(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int onto = nbc_pow2_floor(shape->size), rounds = nbc_log2_ceil(onto);
@@ -154,7 +71,7 @@ static void along_pairs(struct nbc_sched *s, const struct nbc_shape *shape)
     struct nbc_fold at_root = nbc_fold_onto(shape->root, shape->size, onto, shape->root);
     struct nbc_acc input = nbc_acc_input(shape);
     if (!nbc_has_bytes(shape, input.at))
-        return; /* unreached: only in test_algs and test_nodes */
+        return;
     struct nbc_room room = nbc_room_new(shape, input.at, rounds + 1, NBC_ROOM_LIMIT / 2);
     struct climb c = {s, shape, &room, input, nbc_recv_block(shape, 0), false};
     int parent = fold.virtual < 0 ? fold.partner : -1;
@@ -170,25 +87,39 @@ static void along_pairs(struct nbc_sched *s, const struct nbc_shape *shape)
     deliver(&c, parent);
 }
 
+/* Reduces the whole vector along a k-nomial tree on the ranks in cyclic order from the root, the
+ * nearest child first; in rank order, by pairs. */
+static void along_knomial(struct nbc_sched *s, const struct nbc_shape *shape, int k)
+{
+    struct nbc_knomial tree;
+    int root = shape->root, size = shape->size;
+    struct nbc_acc input = nbc_acc_input(shape);
+    if (!shape->commutative) {
+        along_pairs(s, shape);
+        return;
+    }
+    if (!nbc_has_bytes(shape, input.at))
+        return;
+    nbc_knomial(nbc_relative(shape->rank, root, size), size, k, &tree);
+    struct nbc_room room = nbc_room_new(shape, input.at, tree.nchild, NBC_ROOM_LIMIT / 2);
+    struct climb c = {s, shape, &room, input, nbc_recv_block(shape, 0), false};
+    for (int i = tree.nchild - 1; i >= 0; i--)
+        combine(&c, nbc_absolute(tree.child[i], root, size), false, i == tree.nchild - 1);
+    deliver(&c, tree.parent < 0 ? -1 : nbc_absolute(tree.parent, root, size));
+}
+
 /* Binomial tree. A rank combines its vector with those of its children, the nearest first, as they
  * are ready first, and sends the result to its parent. Commutative operators use the tree on the
- * ranks in cyclic order from the root. Others use two trees that share the root, one on the ranks
- * above it and a mirrored one on those below: this keeps rank order without a detour through
- * rank 0. Where the order of a tree is required, the tree is that of along_pairs.
+ * ranks in cyclic order from the root. Others, and where the order of a tree is required, use that
+ * of along_pairs.
  *
  *   root 0:  0 ← 1, 2    2 ← 3
- *   root 2, in order:  2 ← 1, 0    2 ← 3
+ *   root 2, in order:  0 ← 1    2 ← 3, 0
  *
- * Cost: ⌈log₂P⌉ (α + nβ + nγ); in order the root has up to twice as many children. Temporary: one
- * vector per child up to 128 KiB in all, else 4. For small vectors. Thakur,
- * Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005. */
-void nbc_reduce_binomial(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    if (shape->order == NBC_ORDER_TREE)
-        along_pairs(s, shape);
-    else
-        along_knomial(s, shape, 2);
-}
+ * Cost: ⌈log₂P⌉ (α + nβ + nγ). Temporary: one vector per child up to 128 KiB in all, else 4. For
+ * small vectors. Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations
+ * in MPICH", 2005. */
+NBC_VARIANT(reduce_binomial, along_knomial, 2)
 
 /* 4-nomial tree: as binomial, but with up to three children per level and half the depth.
  *
@@ -210,8 +141,7 @@ NBC_VARIANT(reduce_knomial4, along_knomial, 4)
 NBC_VARIANT(reduce_bine, along_knomial, NBC_BINE)
 
 /* Linear: every rank sends its vector to the root, which combines them in descending cyclic order
- * from the rank below. For non-commutative operators it combines the vectors of lower and of higher
- * ranks separately, then both. Where the order of ranks is required, it begins with rank 0.
+ * from the rank below; in rank order it begins with rank 0.
  *
  *   0 ← 1, 2, 3
  *

@@ -152,9 +152,8 @@ static nbc_id send_blocks(struct blocks *b)
 }
 
 /* Pairwise exchange: every rank sends each other rank its block, and reduces the blocks that it
- * receives, in descending cyclic order from the rank below. Nothing is forwarded. For
- * non-commutative operators a rank combines those of lower and of higher ranks separately, then
- * both.
+ * receives, in descending cyclic order from the rank below; in rank order, from rank 0 on. Nothing
+ * is forwarded.
  *
  *   rank   0               1               2               3
  *          B→1, C→2, D→3   C→2, D→3, A→0   D→3, A→0, B→1   A→0, B→1, C→2

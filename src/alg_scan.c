@@ -147,7 +147,8 @@ void nbc_scan_one_round(struct nbc_sched *s, const struct nbc_shape *shape)
         acc = (struct nbc_acc){result, nbc_recv(s, result, rank - 1, copied), NBC_NONE, true};
     else
         scan_in(s, shape, &room, &acc, result, rank - 1);
-    nbc_prepend_ranks(s, shape, &room, &acc, result, rank - 2, rank - 1);
+    for (int peer = rank - 2; peer >= 0; peer--)
+        nbc_prepend_rank(s, &room, &acc, result, peer);
 }
 
 /* The state of a rank of the chain. */

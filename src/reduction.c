@@ -114,13 +114,6 @@ nbc_id nbc_prepend_rank(struct nbc_sched *s, struct nbc_room *room, struct nbc_a
     return received;
 }
 
-void nbc_prepend_ranks(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
-                       struct nbc_acc *acc, struct nbc_ref place, int first, int n)
-{
-    for (int i = 0; i < n; i++)
-        nbc_prepend_rank(s, room, acc, place, nbc_relative(first, i, shape->size));
-}
-
 void nbc_take_over(struct nbc_sched *s, const struct nbc_shape *shape, const struct nbc_fold *fold,
                    struct nbc_acc *acc, struct nbc_ref home, struct nbc_room *room)
 {
@@ -135,49 +128,6 @@ void nbc_take_over(struct nbc_sched *s, const struct nbc_shape *shape, const str
     nbc_merge(s, shape, acc, theirs, received, theirs_left, home);
     if (room && !appends)
         nbc_room_give(room, theirs, acc->ready);
-}
-
-/* The first vector to arrive makes acc writable; after that the order does not matter. */
-static void reduce_round(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
-                         struct nbc_acc *acc, struct nbc_ref place)
-{
-    int below = nbc_relative(shape->rank, 1, shape->size), n = shape->size - 1;
-    if (!acc->writable) {
-        nbc_append(s, acc, place, nbc_recv(s, place, below, NBC_NONE));
-        below = nbc_relative(below, 1, shape->size);
-        n--;
-    }
-    nbc_prepend_ranks(s, shape, room, acc, place, below, n);
-}
-
-/* Vectors of lower ranks are prepended to acc, those of higher ranks to the highest one's; last the
- * two partial results are combined. */
-static void reduce_ordered(struct nbc_sched *s, const struct nbc_shape *shape,
-                           struct nbc_room *room, struct nbc_acc *acc, struct nbc_ref place)
-{
-    int rank = shape->rank, above = shape->size - 1 - rank;
-    nbc_id free = NBC_NONE;
-    struct nbc_ref mine = place;
-    if (rank > 0 && above > 0 && !acc->writable) {
-        mine = nbc_room_take(s, room, place.count, &free);
-        acc->ready = nbc_join(s, acc->ready, free);
-    }
-    nbc_prepend_ranks(s, shape, room, acc, mine, rank - 1, rank);
-    if (above == 0)
-        return;
-    bool taken = nbc_same_place(acc->at, place);
-    struct nbc_acc high = {place, NBC_NONE, NBC_NONE, true};
-    if (taken)
-        high.at = nbc_room_take(s, room, place.count, &free);
-    high.ready = nbc_recv(s, high.at, shape->size - 1, free);
-    nbc_prepend_ranks(s, shape, room, &high, high.at, shape->size - 2, above - 1);
-    struct nbc_ref low = acc->at;
-    nbc_append(s, acc, high.at, high.ready);
-    nbc_room_give(room, low, acc->ready);
-    if (taken) {
-        nbc_own(s, acc, place);
-        nbc_room_give(room, high.at, acc->ready);
-    }
 }
 
 /* Each partial result overwrites the vector that was reduced into it last, so that only a vector
@@ -222,14 +172,22 @@ void nbc_fold_ranks(struct nbc_sched *s, const struct nbc_shape *shape, struct n
 void nbc_reduce_from_all(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
                          struct nbc_acc *acc, struct nbc_ref place)
 {
-    if (shape->size == 1)
+    int size = shape->size, peer = nbc_relative(shape->rank, 1, size);
+    if (size == 1) {
         nbc_own(s, acc, place);
-    else if (shape->order == NBC_ORDER_RANKS)
-        nbc_fold_ranks(s, shape, room, acc, place, NBC_NONE, shape->size);
-    else if (shape->commutative)
-        reduce_round(s, shape, room, acc, place);
-    else
-        reduce_ordered(s, shape, room, acc, place);
+        return;
+    }
+    if (!shape->commutative) {
+        nbc_fold_ranks(s, shape, room, acc, place, NBC_NONE, size);
+        return;
+    }
+    /* The first vector to arrive makes acc writable; after that the order does not matter. */
+    if (!acc->writable) {
+        nbc_append(s, acc, place, nbc_recv(s, place, peer, NBC_NONE));
+        peer = nbc_relative(peer, 1, size);
+    }
+    for (; peer != shape->rank; peer = nbc_relative(peer, 1, size))
+        nbc_prepend_rank(s, room, acc, place, peer);
 }
 
 /* A longer segment does not stay in a cache while it is reduced; for a shorter one, the costs of a

@@ -96,19 +96,15 @@ void nbc_take_over(struct nbc_sched *s, const struct nbc_shape *shape, const str
 nbc_id nbc_prepend_rank(struct nbc_sched *s, struct nbc_room *room, struct nbc_acc *acc,
                         struct nbc_ref place, int peer);
 
-/* The same for n ranks: first, first − 1, …, modulo the size. */
-void nbc_prepend_ranks(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
-                       struct nbc_acc *acc, struct nbc_ref place, int first, int n);
-
 /* Receives the vectors of the ranks 0 … end − 1, this one excepted, and combines them in the order
  * ((0 + 1) + 2) + …, with this rank's vector, acc, if it is one of them. The result is in `place`,
  * which is that of acc, or may be written when `free` is done. */
 void nbc_fold_ranks(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
                     struct nbc_acc *acc, struct nbc_ref place, nbc_id free, int end);
 
-/* Receives a vector from every other rank, in descending order from the one below, modulo the size,
- * and combines all of them with acc; where the order of ranks is required, in that. The result is
- * in `place`, which is that of acc or unused. */
+/* Receives a vector from every other rank, and combines all of them with acc: in descending order
+ * from the rank below, modulo the size, or if the operator is not commutative as nbc_fold_ranks.
+ * The result is in `place`, which is that of acc or unused. */
 void nbc_reduce_from_all(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
                          struct nbc_acc *acc, struct nbc_ref place);
 
