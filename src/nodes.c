@@ -10,7 +10,8 @@ struct nbc_nodes nbc_nodes_blocks(int size, int block)
 }
 
 struct named {
-    int where, rank;
+    int64_t where;
+    int rank;
 };
 
 static int by_name(const void *x, const void *y)
@@ -23,7 +24,7 @@ static int by_name(const void *x, const void *y)
 
 /* Numbers the nodes in the order of their lowest ranks: sets node_of[rank]. Returns the number of
  * nodes, or 0 if memory ran out. */
-static int number(const int *where, int size, int *node_of)
+static int number(const int64_t *where, int size, int *node_of)
 {
     struct named *list = malloc((size_t)size * sizeof *list);
     int nnodes = 0;
@@ -78,7 +79,7 @@ static void list_members(struct nbc_nodes *n, int *first, int *member)
     first[0] = 0;
 }
 
-bool nbc_nodes_make(struct nbc_nodes *nodes, const int *where, int size)
+bool nbc_nodes_make(struct nbc_nodes *nodes, const int64_t *where, int size)
 {
     /* One allocation for node_of, member and first. */
     int *memory = malloc((3 * (size_t)size + 1) * sizeof *memory);

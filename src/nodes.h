@@ -11,7 +11,7 @@ struct nbc_nodes nbc_nodes_blocks(int size, int block);
 
 /* Makes the map from one number per rank, equal on ranks that share a node. nodes->nnodes is 1 if
  * all numbers are equal. Returns false if memory ran out. Free the map by nbc_nodes_free. */
-bool nbc_nodes_make(struct nbc_nodes *nodes, const int *where, int size);
+bool nbc_nodes_make(struct nbc_nodes *nodes, const int64_t *where, int size);
 void nbc_nodes_free(struct nbc_nodes *nodes);
 
 /* The node of a rank, and the number of ranks on a node. */

@@ -20,31 +20,6 @@ static struct {
 
 bool nbc_oversubscribed = true;
 
-/* A number of this process's node, the lowest rank on it, and the number of ranks on this, the
- * emptiest and the fullest node. */
-struct here {
-    int node, local, least, most;
-};
-
-/* Finds the node by shared memory. */
-static int find_by_memory(int rank, struct here *here)
-{
-#ifdef HAVE_MPI_COMM_SPLIT_TYPE
-    MPI_Comm node;
-    int error =
-        NEXT(Comm_split_type)(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
-    if (error)
-        return error;
-    NEXT(Comm_size)(node, &here->local);
-    error = NEXT(Bcast)(&here->node, 1, MPI_INT, 0, node);
-    NEXT(Comm_free)(&node);
-    return error;
-#else
-    (void)rank, (void)here;
-    return MPI_SUCCESS;
-#endif
-}
-
 /* A number of this host: that of its name, and of the kernel that it has started, since hosts of a
  * cloud may have one name. */
 static uint64_t own_host(void)
@@ -60,67 +35,18 @@ static uint64_t own_host(void)
     return nbc_hash_bytes(name, sizeof name) ^ nbc_hash_bytes(started, sizeof started);
 }
 
-static int find_by_host(int size, struct here *here)
+/* Finds the nodes of all ranks by their hosts. MPI_Comm_split_type would tell whether the MPI uses
+ * shared memory (MPICH 5.0.2 of Debian 14 does not), and takes longer. Collective. */
+static int find_nodes(int size)
 {
-    uint64_t host = own_host(), *hosts = malloc((size_t)size * sizeof *hosts);
+    int64_t host = (int64_t)own_host(), *hosts = malloc((size_t)size * sizeof *hosts);
     if (!hosts)
         return MPI_ERR_NO_MEM; /* unreached: no memory */
     int error =
         NEXT(Allgather)(&host, sizeof host, MPI_BYTE, hosts, sizeof host, MPI_BYTE, MPI_COMM_WORLD);
-    here->local = 0;
-    for (int i = size - 1; i >= 0 && !error; i--)
-        if (hosts[i] == host) {
-            here->local++;
-            here->node = i;
-        }
-    free(hosts);
-    return error; /* unreached: the MPI fails */
-}
-
-/* Shares the number of ranks on this node. */
-static int share_counts(struct here *here)
-{
-    int mine[] = {here->local, -here->local}, most[2];
-    int error = NEXT(Allreduce)(mine, most, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    if (error)
-        return error; /* unreached: the MPI fails */
-    here->most = most[0];
-    here->least = -most[1];
-    return MPI_SUCCESS;
-}
-
-/* An MPI that sends all messages through its network (MPICH 5.0.2 of Debian 14), finds no rank that
- * shares memory with another. */
-static int find_own_node(int rank, int size, struct here *here)
-{
-    *here = (struct here){.node = rank, .local = 1};
-    int error = find_by_memory(rank, here);
-    if (!error)
-        error = share_counts(here);
-    if (error || here->most > 1 || size == 1)
-        return error;
-    error = find_by_host(size, here);
-    return error ? error : share_counts(here);
-}
-
-/* Finds the nodes of all ranks. Collective. */
-static int find_nodes(int rank, int size)
-{
-    struct here here;
-    int error = find_own_node(rank, size, &here);
-    if (error)
-        return error;
-    if (here.most == 1 || here.least == size) {
-        world.nodes = nbc_nodes_blocks(size, here.most);
-        return MPI_SUCCESS;
-    }
-    int *where = malloc((size_t)size * sizeof *where);
-    if (!where)
-        return MPI_ERR_NO_MEM; /* unreached: no memory */
-    error = NEXT(Allgather)(&here.node, 1, MPI_INT, where, 1, MPI_INT, MPI_COMM_WORLD);
-    if (!error && !nbc_nodes_make(&world.nodes, where, size))
+    if (!error && !nbc_nodes_make(&world.nodes, hosts, size))
         error = MPI_ERR_NO_MEM; /* unreached: no memory */
-    free(where);
+    free(hosts);
     return error; /* unreached: the MPI fails */
 }
 
@@ -147,7 +73,7 @@ int nbc_nodemap_setup(void)
     if (declared)
         world.nodes = nbc_nodes_blocks(size, declared);
     else
-        error = find_nodes(rank, size);
+        error = find_nodes(size);
     if (error)
         return error;
     for (int i = 0; i < world.nodes.nnodes; i++) {
@@ -217,7 +143,7 @@ static struct nbc_nodes *nodemap_new(const struct nbc_members *m, MPI_Comm comm)
 {
     struct nbc_world_ranks *ranks;
     struct nbc_nodes *map = calloc(1, sizeof *map);
-    int *where = malloc((size_t)m->size * sizeof *where);
+    int64_t *where = malloc((size_t)m->size * sizeof *where);
     bool known = false, good = map && where && !world_ranks(m, comm, &ranks, &known);
     for (int i = 0; i < m->size && known; i++)
         where[i] = node_at(ranks, i);

@@ -47,28 +47,4 @@ run "each on a node" "$forced NBCSHIM_TEST=nodes=1 NBC_FEW=1"
 log_has 0 "each on a node: none of these" "^nbcshim: [a-z]+ +hierarchical"
 log_has 1 "each on a node: that is no network of sockets" "^nbcshim: allreduce +two_rounds +1 +5000 "
 
-
-# An MPI in which no rank shares memory with another: the hosts of the ranks tell.
-if mpi_has Comm_split_type; then
-    cat >"$scratch/apart.c" <<'END'
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <mpi.h>
-int PMPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made)
-{
-    int (*split)(MPI_Comm, int, int, MPI_Comm *) = dlsym(RTLD_NEXT, "PMPI_Comm_split");
-    int (*which)(MPI_Comm, int *) = dlsym(RTLD_NEXT, "PMPI_Comm_rank");
-    int rank;
-    (void)type, (void)info;
-    which(comm, &rank);
-    return split(comm, rank, key, made);
-}
-END
-    expect "an MPI without shared memory compiles" $CC -shared -fPIC $MPI_CPPFLAGS "$scratch/apart.c" -o "$scratch/apart.so"
-    mpi_command 3 "$(sanitizer_runtime) $library $scratch/apart.so" "NBCSHIM_STATS=verbose" \
-        env NBC_FEW=1 "$PWD/test/mpi/collectives.preload" bcast
-    ends_well "without shared memory: right results" 60
-    log_has 1 "without shared memory: one node" "^nbcshim: nodes: 1; "
-fi
-
 finish

@@ -88,7 +88,7 @@ struct world {
     int n; /* ranks of both groups */
     struct party *party;
     struct sim_rank *ranks;
-    int *node_of;
+    int64_t *node_of;
     struct nbc_nodes nodes;
     int **edges;      /* sources, destinations of each rank */
     uint64_t *folded; /* reductions: per run and rank, the result over its group up to it */

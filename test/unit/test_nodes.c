@@ -6,7 +6,7 @@
 #include "unit.h"
 
 /* Every rank is where the map says it is. */
-static void check_map(const struct nbc_nodes *n, const int *where, int size)
+static void check_map(const struct nbc_nodes *n, const int64_t *where, int size)
 {
     int total = 0, lowest = -1;
     ck_assert_int_eq(n->size, size);
@@ -34,7 +34,7 @@ UNIT(any_map)
     static const struct {
         int size, nnodes;
         bool ordered, equal, small;
-        int where[12];
+        int64_t where[12];
     } table[] = {
         {1, 1, true, true, true, {7}},
         {6, 1, true, true, true, {3, 3, 3, 3, 3, 3}},
@@ -61,7 +61,7 @@ UNIT(blocks)
 {
     for (int size = 1; size <= 20; size++)
         for (int block = 1; block <= size; block++) {
-            int where[20];
+            int64_t where[20];
             for (int i = 0; i < size; i++)
                 where[i] = i / block;
             struct nbc_nodes n = nbc_nodes_blocks(size, block);
