@@ -173,13 +173,10 @@ static __attribute__((cold)) void trace_begin(struct nbc_request *r)
 /* Starts the execution of an operation that has its run. */
 static inline __attribute__((always_inline)) void operation_begin(struct nbc_request *r)
 {
-    const void *send = r->send;
     active_enter(r);
     if (__builtin_expect(nbc_tracing, 0))
         trace_begin(r);
-    if (!nbc_device_may_be())
-        send = nbc_run_input(r->run, send);
-    if (nbc_progress_run(r->run, r->context, r->tag, send, r->recv, true, r->device)) {
+    if (nbc_progress_run(r->run, r->context, r->tag, r->send, r->recv, true, r->device)) {
         nbc_progress_ran_ahead(r->context, r->coll);
         operation_complete(r);
     }

@@ -83,17 +83,18 @@ void nbc_progress_adopt(struct nbc_request *r);
  * processor from time to time. Under the lock. */
 void nbc_progress_ran_ahead(const struct nbc_context *c, enum nbc_coll coll);
 
-/* Starts the run of an operation of a communicator. outlives: where devices may be, whether the run
- * needs its nbc_run_input; elsewhere the caller passes that. device: of the operation. Returns as
+/* Starts the run of an operation of a communicator. If it `outlives` the call, the run has a copy
+ * of what it must not read later (nbc_run_input). device: of the operation. Returns as
  * nbc_exec_start does. */
 static inline bool nbc_progress_run(struct nbc_run *run, const struct nbc_context *c, int tag,
                                     const void *send, const void *recv, bool outlives,
                                     enum nbc_device_use device)
 {
-    if (nbc_device_may_be())
+    if (nbc_device_may_be()) /* asked once: another thread may unload a library meanwhile */
         return nbc_run_start_with_devices(run, c->hidden, nbc_context_ranks(c), tag, send, recv,
                                           outlives, nbc_context_device_use(c, device));
-    return nbc_run_start(run, c->hidden, nbc_context_ranks(c), tag, send, recv);
+    return nbc_run_start(run, c->hidden, nbc_context_ranks(c), tag,
+                         outlives ? nbc_run_input(run, send) : send, recv);
 }
 
 /* Polls the only operation that is pending until it is complete, or for as long as a loop that

@@ -86,7 +86,7 @@ NBC_STEP int transport_post(bool sends, void *addr, int64_t count, MPI_Datatype 
 bool nbc_inside_mpi_loop;
 
 /* Frees the request if it is complete, or has failed. pending: it was not complete a moment ago, so
- * that the MPI has to poll in any case. */
+ * that the MPI has to poll in any case; not inside its loop, where it must not poll again. */
 static inline int end_if_complete(MPI_Request *request, MPI_Status *status, bool pending,
                                   bool *over)
 {
@@ -168,6 +168,7 @@ enum { FEW = 2 };
 NBC_STEP int transport_poll_each(struct nbc_run *r, int first, int n, nbc_handle *h, int *done,
                                  int *ndone)
 {
+    const bool pending = r->pending && !nbc_inside_mpi_loop;
     int error = MPI_SUCCESS;
     *ndone = 0;
     for (int i = first; i < first + n && !error; i++) {
@@ -175,7 +176,7 @@ NBC_STEP int transport_poll_each(struct nbc_run *r, int first, int n, nbc_handle
         MPI_Status status;
         bool over = (i == first && !nbc_inside_mpi_loop) || is_worth_a_test(request);
         if (over)
-            error = end_if_complete(&request, &status, r->pending, &over);
+            error = end_if_complete(&request, &status, pending, &over);
         if (!over)
             continue;
         done[(*ndone)++] = i;
