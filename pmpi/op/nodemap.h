@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The node of each rank of a communicator. At init the ranks of MPI_COMM_WORLD tell their hosts. All
- * else follows from the ranks that the processes of a communicator have there, by local calls: when
- * the communicator is created, whether all its ranks share a node, which needs no memory; and the
- * node map when a collective is first called. Set up at init; afterwards under the
- * lock. */
+/* The node of each rank of a communicator. At init the ranks of MPI_COMM_WORLD tell their hosts.
+ * All else follows from the ranks that the processes of a communicator have there, by local calls:
+ * when the communicator is created, whether all its ranks share a node, which needs no memory; and
+ * the node map when a collective is first called. Set up at init; afterwards under the lock. */
 #ifndef NBC_NODEMAP_H
 #define NBC_NODEMAP_H
 
