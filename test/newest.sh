@@ -107,7 +107,7 @@ check_newest_briefly()
 {
     local program newest_lack place=$root/_build/newest/environment-openmpi
     if newest_has openmpi; then
-        for program in collectives requests requests_mix lifetimes; do
+        for program in collectives requests requests_arrays lifetimes; do
             check_command "newest-$program" env LD_LIBRARY_PATH="$place/lib" timeout 60 "$place/bin/mpiexec" \
                 --oversubscribe --bind-to none -n 2 -x LD_LIBRARY_PATH \
                 -x LD_PRELOAD="$root/_build/openmpi/.libs/libnbcshim.so" "_build/openmpi/test/mpi/$program.preload"

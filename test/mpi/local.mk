@@ -8,7 +8,7 @@ mpi_tests = \
 	matrix neighbors nomem orders \
 	progress progress_comms progress_files progress_hook progress_thread \
 	progress_windows ranges \
-	requests requests_arrays requests_long requests_mix requests_threads sessions simulated traps \
+	requests requests_arrays requests_long requests_threads sessions simulated traps \
 	waits
 mpi_common = \
 	batch blocked cases completion device kinds layouts library observe predefined program sides topology \
@@ -16,7 +16,7 @@ mpi_common = \
 fuzz_parts = fuzz_attributes fuzz_comms fuzz_gone fuzz_messages fuzz_others fuzz_shared
 
 shell_programs = $(patsubst %,test/mpi/%.preload,collectives dynamic faults fuzz lengths \
-	orders progress progress_thread requests requests_arrays requests_mix sessions)
+	orders progress progress_thread requests requests_arrays sessions)
 # What run.sh runs of the list, under NBC_TESTS, NBC_SKIP and NBC_FAST, and what shell tests run.
 mpi_needed := $(shell NBC_TESTS='$(value NBC_TESTS)' NBC_SKIP='$(value NBC_SKIP)' \
 	NBC_FAST='$(value NBC_FAST)' $(srcdir)/test/mpi/run.sh --programs) \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The rules of requests, one by one: null and inactive ones, what is forbidden, and MPI_Startall.
- * MPI-4.1 sections 3.7.3, 3.7.6, 3.9, 6.12, 6.13. Arrays of requests are in requests_arrays.c, the
- * completion of single ones and of random mixes in requests_mix.c. */
+ * MPI-4.1 sections 3.7.3, 3.7.6, 3.9, 6.12, 6.13. Arrays of requests are in requests_arrays.c,
+ * random mixes in fuzz.c. */
 #include "observe.h"
 
 #include <stdio.h>

@@ -11,7 +11,6 @@ done <<'END'
 2 calls requests_arrays.preload --only=late_behind_inactive
 2 thread requests_arrays.preload --only=late_behind_inactive
 2 calls requests.preload --only=inactive_requests
-3 calls requests_mix.preload
 3 calls fuzz.preload
 END
 finish

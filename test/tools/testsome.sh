@@ -40,11 +40,6 @@ int MPI_Testsome(int n, MPI_Request *requests, int *count, int *indices, MPI_Sta
 END
 expect "the library compiles" $CC -std=gnu11 -D_GNU_SOURCE -O2 $MPI_CPPFLAGS -shared -fPIC \
     "$scratch/behind.c" -o "$scratch/behind.so"
-for seed in 1 2 5; do
-    mpi_command 3 "$(sanitizer_runtime) $library $scratch/behind.so" NBC_SEED=$seed \
-        test/mpi/requests_mix.preload
-    ends_well "requests_mix with seed $seed passes" 60
-done
 mpi_command 3 "$(sanitizer_runtime) $library $scratch/behind.so" "" test/mpi/fuzz.preload
 ends_well "fuzz passes" 60
 finish

@@ -85,7 +85,7 @@ struct pool *pool_new(void)
 {
     struct pool *p = test_alloc(sizeof *p);
 
-    *p = (struct pool){.most = 24};
+    *p = (struct pool){0};
     return p;
 }
 
@@ -154,18 +154,20 @@ static bool may_take(const struct pool *p, const bool *taken, int i)
     return p->active[i] && !(taken && taken[i]);
 }
 
-/* What else an array has: few or many requests that are not active, or null; and of the active ones
- * all sorts, or one. */
+/* What else an array has: few or many requests that are not active, or null, in a long one four for
+ * each of the pool; and of the active ones all sorts, or one. */
 static void fill_selection(const struct pool *p, struct rng *own, const int *order, int want,
                            const bool *taken, struct selection *s)
 {
     int idle = rng_chance(own, 15) ? 80 : 10, null = rng_chance(own, 15) ? 50 : 3, first = 0;
-    bool one_sort = rng_chance(own, 25);
+    bool one_sort = rng_chance(own, 25), sparse = p->most == MAX_SELECTED && rng_chance(own, 50);
 
     while (first < p->n && !may_take(p, taken, order[first]))
         first++;
     for (int i = 0; i < p->n && s->n < want; i++) {
         int at = order[i];
+        while (sparse && s->n < want - 1 && rng_chance(own, 80))
+            s->index[s->n++] = -1;
         if (p->active[at] ? !may_take(p, taken, at) : !rng_chance(own, idle))
             continue;
         if (p->active[at] && one_sort && sort_of(p, at) != sort_of(p, order[first]))
@@ -434,6 +436,7 @@ static void complete_some(struct pool *p, struct rng *own, bool block, completed
 
 void pool_complete(struct pool *p, struct rng *own, bool block, completed *done)
 {
+    p->most = rng_chance(own, 20) ? MAX_SELECTED : 24;
     if (p->nactive == 0 || rng_chance(own, 3))
         complete_nothing(p, own);
     if (p->nactive == 0)

@@ -57,7 +57,7 @@ struct pool {
     MPI_Status *status; /* the status that it returned then */
     void **item;        /* data of the caller */
     int nactive;
-    int most;       /* requests in an array, up to 300; 24 unless the caller sets it */
+    int most;       /* requests in the arrays of a call */
     bool has_files; /* requests of I/O, on which some calls of the MPI fail */
     int (*sort)(
         const void *item); /* returns the class of a request, 0 of ours; NULL: there is one class */

@@ -105,30 +105,6 @@ MPI_Request sum_init(void)
     return r;
 }
 
-/* --- generalized requests ----------------------------------------------------------------------*/
-
-int general_query(void *general, MPI_Status *s)
-{
-    const struct general *g = general;
-    MPI_Status_set_elements(s, MPI_INT, 1);
-    MPI_Status_set_cancelled(s, 0);
-    s->MPI_SOURCE = g->source;
-    s->MPI_TAG = g->tag;
-    return MPI_SUCCESS;
-}
-
-int general_release(void *general)
-{
-    ((struct general *)general)->released = true;
-    return MPI_SUCCESS;
-}
-
-int general_cancel(void *general, int complete)
-{
-    (void)general, (void)complete;
-    return MPI_SUCCESS;
-}
-
 /* --- requests that are not active --------------------------------------------------------------*/
 
 void single_inactive(MPI_Request r)

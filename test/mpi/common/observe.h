@@ -43,16 +43,6 @@ extern int one_in, one_out;
 MPI_Request sum_start(void);
 MPI_Request sum_init(void);
 
-/* A generalized request, whose status is that of a message of one int. The functions are those of
- * MPI_Grequest_start, of a struct that begins with this one. */
-struct general {
-    int source, tag;
-    bool released;
-};
-int general_query(void *general, MPI_Status *s);
-int general_release(void *general);
-int general_cancel(void *general, int complete);
-
 /* Check that all completion calls on inactive requests return at once, with empty statuses. */
 void single_inactive(MPI_Request r);
 void array_inactive(int n, MPI_Request *r);
