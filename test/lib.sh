@@ -310,6 +310,15 @@ guarded()
     return 124
 }
 
+# compiled NAME [FLAG...]: test/tools/NAME.c, or what the script has written as $scratch/NAME.c, becomes $scratch/NAME,
+# into which nbcshim is to be preloaded.
+compiled()
+{
+    local source=$scratch/$1.c
+    [ -f "$source" ] || source=$srcdir/test/tools/$1.c
+    expect "$1.c compiles" $CC -std=gnu11 "${@:2}" $MPI_CPPFLAGS $newer_calls "$source" -o "$scratch/$1" $MPI_LIBS
+}
+
 # bent_mpi NAME: makes test/tools/NAME.c, and sets `bent` to the library, to be preloaded after nbcshim.
 bent_mpi()
 {
@@ -323,6 +332,13 @@ ends_well()
 {
     guarded "$2" "$scratch/log" "${launch[@]}"
     result $? "$1" "$(head -c 20000 "$scratch/log")"
+}
+
+# preloaded NAME RANKS VARIABLES COMMAND...: with nbcshim preloaded the command does so within a minute.
+preloaded()
+{
+    mpi_command "$2" "$(sanitizer_runtime) $library" "${@:3}"
+    ends_well "$1" 60
 }
 
 # ends_badly NAME SECONDS: it fails, and does not hang.

@@ -46,13 +46,12 @@ if mpi_has Iallreduce; then
         -Wno-unknown-warning-option -Wno-stringop-overflow -I"$srcdir/test/device" $MPI_CPPFLAGS \
         "$srcdir/examples/device.c" -o "$scratch/device" "$PWD/test/device/libcuda.so.1" \
         "-Wl,-rpath,$PWD/test/device" $MPI_LIBS
-    mpi_command 2 "$(sanitizer_runtime) $library" NBCSHIM_STATS=1 "$scratch/device" 3 300000
-    ends_well "device: the program ends well" 60
+    preloaded "device: the program ends well" 2 NBCSHIM_STATS=1 "$scratch/device" 3 300000
     log_has 1 "device: it is right" '^3 buckets of 300000 floats, 2 ranks: right$'
     log_has 1 "device: statistics of copies" \
         '^nbcshim: GPU memory: 3 starts staged, 0 direct; 3600000 bytes copied from it, 3600000 to it; copies under way for 0\.[0-9]+ s$'
-    mpi_command 2 "$(sanitizer_runtime) $library" NBCSHIM_DEVICE=direct "$scratch/device" 3 30000
-    ends_well "an MPI that does not take its buffers: the program ends well" 60
+    preloaded "an MPI that does not take its buffers: the program ends well" 2 NBCSHIM_DEVICE=direct \
+        "$scratch/device" 3 30000
     log_has 1 "NBCSHIM_DEVICE=direct is refused in a line" '^nbcshim: NBCSHIM_DEVICE=direct: this MPI does not say'
     # The look-alike of an MPI that takes them.
     mpi_command 2 "$(sanitizer_runtime) $library $PWD/test/device/aware.so" \

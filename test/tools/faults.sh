@@ -9,8 +9,7 @@ unset LD_PRELOAD
 
 faults() # NAME VARIABLES FAULT
 {
-    mpi_command 2 "$(sanitizer_runtime) $library" "$2" "$PWD/test/mpi/faults.preload" $3
-    ends_well "$1" 60
+    preloaded "$1" 2 "$2" "$PWD/test/mpi/faults.preload" $3
 }
 
 # --- threads and files --------------------------------------------------------------------------------
@@ -121,8 +120,7 @@ log_has 2 "each process says once which" \
 # --- dlclose ------------------------------------------------------------------------------------------
 
 if [ "$SANITIZE" = no ]; then
-    expect "a program that loads nbcshim compiles" $CC -std=gnu11 $MPI_CPPFLAGS "$srcdir/test/tools/unload.c" \
-        -o "$scratch/unload" $MPI_LIBS -ldl
+    compiled unload -Wl,--no-as-needed -ldl
     for progress in calls thread; do
         mpi_command 2 "" "NBCSHIM=on NBCSHIM_PROGRESS=$progress" "$scratch/unload" "$library"
         ends_well "it unloads nbcshim, NBCSHIM_PROGRESS=$progress" 60

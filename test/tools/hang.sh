@@ -4,8 +4,7 @@
 
 . "$(dirname "$0")/../lib.sh"
 
-expect "the program compiles" $CC -std=gnu11 $MPI_CPPFLAGS $newer_calls "$srcdir/test/tools/hang.c" \
-    -o "$scratch/hang" $MPI_LIBS
+compiled hang
 
 program=hang
 export NBC_NAP=500000 # ranks wait for seconds; see test/mpi/yield.c
@@ -15,10 +14,8 @@ run()
 {
     local name=$1 variables=$2
     shift 2
-    mpi_command "${ranks:-4}" "$(sanitizer_runtime) $library" \
-        "${blocking-NBCSHIM_BLOCKING=native} NBCSHIM_ALGORITHM_ALLREDUCE=one_round $variables" \
-        "$scratch/$program" "$@"
-    ends_well "$name: the program ends well" 60
+    preloaded "$name: the program ends well" "${ranks:-4}" \
+        "${blocking-NBCSHIM_BLOCKING=native} NBCSHIM_ALGORITHM_ALLREDUCE=one_round $variables" "$scratch/$program" "$@"
 }
 
 pending='allreduce:one_round, number 2 on MPI_COMM_WORLD'
@@ -130,8 +127,7 @@ on_any_mpi()
 }
 [ -n "${NBC_AGAIN:-}" ] || on_any_mpi
 
-expect "the program with a culprit compiles" $CC -std=gnu11 -g $MPI_CPPFLAGS $newer_calls \
-    "$srcdir/test/tools/culprit.c" -o "$scratch/culprit" $MPI_LIBS
+compiled culprit -g
 
 # Ranks end without MPI_Finalize, so that the job does not end well. If they all end at once, mpiexec of Open MPI
 # may never end, or crash.
@@ -208,16 +204,15 @@ fi
 
 # Debian's MPICH cannot spawn.
 if [ "$MPI_FLAVOR" = openmpi ]; then
-    expect "the program that starts another compiles" $CC -std=gnu11 $MPI_CPPFLAGS \
-        "$srcdir/test/tools/alone.c" -o "$scratch/alone" $MPI_LIBS
+    compiled alone
     mpi_command 1 "$(sanitizer_runtime) $library" "" "$scratch/alone"
     guarded 60 "$scratch/log" "${launch[@]}"
     log_has 1 "a job that runs without nbcshim: the other says once that it waits for it" \
         '^nbcshim: still waiting after 10 s for the other job .* NBCSHIM_DYNAMIC=0$'
     for parent in auto on; do
         for child in auto on off; do
-            mpi_command 1 "$(sanitizer_runtime) $library" NBCSHIM=$parent "$scratch/alone" NBCSHIM=$child
-            ends_well "a job with NBCSHIM=$parent starts one with NBCSHIM=$child" 60
+            preloaded "a job with NBCSHIM=$parent starts one with NBCSHIM=$child" 1 NBCSHIM=$parent \
+                "$scratch/alone" NBCSHIM=$child
             log_has 0 "of which nothing is said" '^nbcshim:'
         done
     done

@@ -14,15 +14,12 @@ for locale in de_DE $turkish; do
     fi
 done
 
-expect "the program compiles" $CC $MPI_CPPFLAGS $newer_calls "$srcdir/test/tools/barrier.c" \
-    -o "$scratch/barrier" $MPI_LIBS
+compiled barrier
 
 # run LOCALE VARIABLES
 run()
 {
-    mpi_command 2 "$(sanitizer_runtime) $library" "LOCPATH=$scratch LC_ALL=$1.UTF-8 $2" \
-        "$scratch/barrier" locale
-    ends_well "$1: the program ends well" 60
+    preloaded "$1: the program ends well" 2 "LOCPATH=$scratch LC_ALL=$1.UTF-8 $2" "$scratch/barrier" locale
 }
 
 run de_DE "NBCSHIM_TRACE=$scratch/trace NBCSHIM_STATS=$scratch/stats.json"

@@ -86,15 +86,28 @@ refuses()
     result $? "$name" "$output"
 }
 
-prints "hydra: -genv before the launcher's options" \
-    "$hydra -genv LD_PRELOAD $shim -n 4 $app x" "$nbcrun" --print "$hydra" -n 4 "$app" x
+# of_LAUNCHER NAME WORDS ARGUMENT...: behind a launcher of this kind nbcrun makes these words of the arguments.
+of_hydra()
+{
+    prints "hydra: $1" "$hydra $2" "$nbcrun" --print "$hydra" "${@:3}"
+}
+
+of_ompi()
+{
+    prints "Open MPI: $1" "$ompi $2" "$nbcrun_b" --print "$ompi" "${@:3}"
+}
+
+of_srun()
+{
+    prints "srun: $1" "$srun $2" "$nbcrun" --print "$srun" "${@:3}"
+}
+
+of_hydra "-genv before the launcher's options" "-genv LD_PRELOAD $shim -n 4 $app x" -n 4 "$app" x
 prints "hydra: recognized by another name" \
     "$scratch/hydra/mpirun.mine -genv LD_PRELOAD $shim $app" \
     "$nbcrun" --print "$scratch/hydra/mpirun.mine" "$app"
-prints "Open MPI: -x" \
-    "$ompi -x LD_PRELOAD=$shim_b -n 4 $app_b x" "$nbcrun_b" --print "$ompi" -n 4 "$app_b" x
-prints "srun: --export" \
-    "$srun --export=ALL,LD_PRELOAD=$shim -n 4 $app" "$nbcrun" --print "$srun" -n 4 "$app"
+of_ompi "-x" "-x LD_PRELOAD=$shim_b -n 4 $app_b x" -n 4 "$app_b" x
+of_srun "--export" "--export=ALL,LD_PRELOAD=$shim -n 4 $app" -n 4 "$app"
 prints "no launcher: the program itself" \
     "env LD_PRELOAD=$shim $app x" "$nbcrun" --print "$app" x
 # Debian's name of a program for one MPI, as nwchem.mpich, and our own, as nbcinfo.openmpi.
@@ -134,33 +147,28 @@ result $? "the exit status is the launcher's"
 prints "an LD_PRELOAD of the environment comes after ours" \
     "$hydra -genv LD_PRELOAD $shim:$other $app" env LD_PRELOAD="$other" "$nbcrun" --print "$hydra" \
     "$app"
-prints "hydra: an LD_PRELOAD of the command line is kept, after ours" \
-    "$hydra -n 2 -genv LD_PRELOAD $shim:$other $app" \
-    "$nbcrun" --print "$hydra" -n 2 -genv LD_PRELOAD "$other" "$app"
-prints "hydra: and that of one program too" \
-    "$hydra -genv LD_PRELOAD $shim -env LD_PRELOAD $shim:$other $app : $app" \
-    "$nbcrun" --print "$hydra" -env LD_PRELOAD "$other" "$app" : "$app"
-prints "hydra: and that of a later one" \
-    "$hydra -genv LD_PRELOAD $shim $app : -n 1 -env LD_PRELOAD $shim:$other ./x : -env LD_PRELOAD $shim:$other $app -env LD_PRELOAD y" \
-    "$nbcrun" --print "$hydra" "$app" : -n 1 -env LD_PRELOAD "$other" ./x : -env LD_PRELOAD "$other" "$app" \
-    -env LD_PRELOAD y
-prints "hydra: with a sign of equality" \
-    "$hydra -n 2 -genv=LD_PRELOAD=$shim:$other -env=LD_PRELOAD=$shim:a=b $app -env=LD_PRELOAD=y" \
-    "$nbcrun" --print "$hydra" -n 2 -genv=LD_PRELOAD="$other" -env=LD_PRELOAD=a=b "$app" -env=LD_PRELOAD=y
+of_hydra "an LD_PRELOAD of the command line is kept, after ours" \
+    "-n 2 -genv LD_PRELOAD $shim:$other $app" -n 2 -genv LD_PRELOAD "$other" "$app"
+of_hydra "and that of one program too" \
+    "-genv LD_PRELOAD $shim -env LD_PRELOAD $shim:$other $app : $app" -env LD_PRELOAD "$other" "$app" : "$app"
+of_hydra "and that of a later one" \
+    "-genv LD_PRELOAD $shim $app : -n 1 -env LD_PRELOAD $shim:$other ./x : -env LD_PRELOAD $shim:$other $app -env LD_PRELOAD y" \
+    "$app" : -n 1 -env LD_PRELOAD "$other" ./x : -env LD_PRELOAD "$other" "$app" -env LD_PRELOAD y
+of_hydra "with a sign of equality" \
+    "-n 2 -genv=LD_PRELOAD=$shim:$other -env=LD_PRELOAD=$shim:a=b $app -env=LD_PRELOAD=y" \
+    -n 2 -genv=LD_PRELOAD="$other" -env=LD_PRELOAD=a=b "$app" -env=LD_PRELOAD=y
 printf '#!/bin/sh\n' >"$scratch/script"
 chmod +x "$scratch/script"
-prints "hydra: the arguments of a script stay as they are" \
-    "$hydra -genv LD_PRELOAD $shim -n 2 $scratch/script -env LD_PRELOAD y" \
-    "$nbcrun" --print "$hydra" -n 2 "$scratch/script" -env LD_PRELOAD y
-prints "Open MPI: so do they" \
-    "$ompi -x LD_PRELOAD=$shim_b -n 2 $scratch/script -x LD_PRELOAD=y" \
-    "$nbcrun_b" --print "$ompi" -n 2 "$scratch/script" -x LD_PRELOAD=y
-prints "one that env sets is kept, after ours" \
-    "$hydra -genv LD_PRELOAD $shim -n 2 env A=1 LD_PRELOAD=$shim:$other $app env LD_PRELOAD=y" \
-    "$nbcrun" --print "$hydra" -n 2 env A=1 LD_PRELOAD="$other" "$app" env LD_PRELOAD=y
-prints "in each context" \
-    "$ompi -x LD_PRELOAD=$shim_b $app_b : -x LD_PRELOAD=$shim_b env LD_PRELOAD=$shim_b:$other $app_b" \
-    "$nbcrun_b" --print "$ompi" "$app_b" : env LD_PRELOAD="$other" "$app_b"
+of_hydra "the arguments of a script stay as they are" \
+    "-genv LD_PRELOAD $shim -n 2 $scratch/script -env LD_PRELOAD y" -n 2 "$scratch/script" -env LD_PRELOAD y
+of_ompi "so do they" \
+    "-x LD_PRELOAD=$shim_b -n 2 $scratch/script -x LD_PRELOAD=y" -n 2 "$scratch/script" -x LD_PRELOAD=y
+of_hydra "one that env sets is kept, after ours" \
+    "-genv LD_PRELOAD $shim -n 2 env A=1 LD_PRELOAD=$shim:$other $app env LD_PRELOAD=y" \
+    -n 2 env A=1 LD_PRELOAD="$other" "$app" env LD_PRELOAD=y
+of_ompi "in each context" \
+    "-x LD_PRELOAD=$shim_b $app_b : -x LD_PRELOAD=$shim_b env LD_PRELOAD=$shim_b:$other $app_b" \
+    "$app_b" : env LD_PRELOAD="$other" "$app_b"
 prints "nbcrun goes between another command and the launcher" \
     "launcher preloads ''
 -genv
@@ -179,20 +187,14 @@ refuses "Open MPI: a file of programs that lacks ours" \
     "nbcrun: Open MPI does not pass * begin each line of $scratch/programs with -x LD_PRELOAD=$shim_b" \
     "$nbcrun_b" "$ompi" --app "$scratch/programs"
 echo "-x LD_PRELOAD=$shim_b -n 1 $app_b" >"$scratch/programs"
-prints "Open MPI: one that has it" "$ompi -x LD_PRELOAD=$shim_b --app $scratch/programs" \
-    "$nbcrun_b" --print "$ompi" --app "$scratch/programs"
-prints "hydra: in one word, too" \
-    "$hydra -n 2 -genv LD_PRELOAD=$shim:$other $app" \
-    "$nbcrun" --print "$hydra" -n 2 -genv LD_PRELOAD="$other" "$app"
-prints "hydra: and behind two dashes" \
-    "$hydra -genv LD_PRELOAD $shim --env LD_PRELOAD $shim:$other $app" \
-    "$nbcrun" --print "$hydra" --env LD_PRELOAD "$other" "$app"
-prints "Open MPI: an LD_PRELOAD of the command line is kept, after ours" \
-    "$ompi -n 2 -x LD_PRELOAD=$shim_b:$other $app_b" \
-    "$nbcrun_b" --print "$ompi" -n 2 -x LD_PRELOAD="$other" "$app_b"
-prints "srun: an LD_PRELOAD of the command line is kept, after ours" \
-    "$srun --export=ALL,A=1,LD_PRELOAD=$shim:$other $app" \
-    "$nbcrun" --print "$srun" --export=ALL,LD_PRELOAD=$other,A=1 "$app"
+of_ompi "one that has it" "-x LD_PRELOAD=$shim_b --app $scratch/programs" --app "$scratch/programs"
+of_hydra "in one word, too" "-n 2 -genv LD_PRELOAD=$shim:$other $app" -n 2 -genv LD_PRELOAD="$other" "$app"
+of_hydra "and behind two dashes" \
+    "-genv LD_PRELOAD $shim --env LD_PRELOAD $shim:$other $app" --env LD_PRELOAD "$other" "$app"
+of_ompi "an LD_PRELOAD of the command line is kept, after ours" \
+    "-n 2 -x LD_PRELOAD=$shim_b:$other $app_b" -n 2 -x LD_PRELOAD="$other" "$app_b"
+of_srun "an LD_PRELOAD of the command line is kept, after ours" \
+    "--export=ALL,A=1,LD_PRELOAD=$shim:$other $app" --export=ALL,LD_PRELOAD=$other,A=1 "$app"
 prints "srun: what the list has stays whole" \
     "launcher preloads ''
 --export=ALL,A=two words,B=*,C=\\t,LD_PRELOAD=$shim
@@ -200,43 +202,38 @@ $app" "$nbcrun" "$srun" '--export=ALL,A=two words,B=*,C=\t' "$app"
 printf '#!/bin/sh\necho "ran with $LD_PRELOAD"\n' >"$scratch/a=b"
 chmod +x "$scratch/a=b"
 prints "a program with = in its name" "ran with $other" "$nbcrun" --library="$other" "$scratch/a=b"
-prints "Open MPI: every program of several gets it" \
-    "$ompi -x LD_PRELOAD=$shim_b $app_b : -x LD_PRELOAD=$shim_b $app_b" \
-    "$nbcrun_b" --print "$ompi" "$app_b" : "$app_b"
-prints "Open MPI: the first one too, where another has an LD_PRELOAD" \
-    "$ompi -x LD_PRELOAD=$shim_b $app_b : -x LD_PRELOAD=$shim_b -x LD_PRELOAD=$shim_b:$other $app_b" \
-    "$nbcrun_b" --print "$ompi" "$app_b" : -x LD_PRELOAD="$other" "$app_b"
-prints "the program's own arguments are not touched" \
-    "$ompi -x LD_PRELOAD=$shim_b $app_b -x LD_PRELOAD=$other" \
-    "$nbcrun_b" --print "$ompi" "$app_b" -x LD_PRELOAD="$other"
+of_ompi "every program of several gets it" \
+    "-x LD_PRELOAD=$shim_b $app_b : -x LD_PRELOAD=$shim_b $app_b" "$app_b" : "$app_b"
+of_ompi "the first one too, where another has an LD_PRELOAD" \
+    "-x LD_PRELOAD=$shim_b $app_b : -x LD_PRELOAD=$shim_b -x LD_PRELOAD=$shim_b:$other $app_b" \
+    "$app_b" : -x LD_PRELOAD="$other" "$app_b"
+of_ompi "the program's own arguments are not touched" \
+    "-x LD_PRELOAD=$shim_b $app_b -x LD_PRELOAD=$other" "$app_b" -x LD_PRELOAD="$other"
 
 export NBCSHIM_STATS=1 NBCSHIM_SEGMENT_SIZE=4096
 prints "Open MPI: NBCSHIM_ variables are passed on" \
     "$ompi -x NBCSHIM_SEGMENT_SIZE -x NBCSHIM_STATS -x LD_PRELOAD=$shim_b $app_b" \
     bash -c "$nbcrun_b --print $ompi $app_b | sed 's/-x NBCSHIM_STATS -x NBCSHIM_SEGMENT_SIZE/-x NBCSHIM_SEGMENT_SIZE -x NBCSHIM_STATS/'"
-prints "Open MPI: but not those that the command line sets" \
-    "$ompi -x NBCSHIM_STATS -x LD_PRELOAD=$shim_b -x NBCSHIM_SEGMENT_SIZE=1 $app_b" \
-    "$nbcrun_b" --print "$ompi" -x NBCSHIM_SEGMENT_SIZE=1 "$app_b"
+of_ompi "but not those that the command line sets" \
+    "-x NBCSHIM_STATS -x LD_PRELOAD=$shim_b -x NBCSHIM_SEGMENT_SIZE=1 $app_b" -x NBCSHIM_SEGMENT_SIZE=1 "$app_b"
 unset NBCSHIM_SEGMENT_SIZE
-prints "hydra: they are passed on, before what the command line sets" \
-    "$hydra -genv NBCSHIM_STATS 1 -genv LD_PRELOAD $shim -genvnone -genv NBCSHIM_STATS 0 $app" \
-    "$nbcrun" --print "$hydra" -genvnone -genv NBCSHIM_STATS 0 "$app"
+of_hydra "they are passed on, before what the command line sets" \
+    "-genv NBCSHIM_STATS 1 -genv LD_PRELOAD $shim -genvnone -genv NBCSHIM_STATS 0 $app" \
+    -genvnone -genv NBCSHIM_STATS 0 "$app"
 prints "hydra: also values with blanks, and those of several variables" \
     "$hydra -genv NBCSHIM_STATS 1 -genv NBCSHIM_TRACE 'a  b*' -genv LD_PRELOAD $shim -envnone $app" \
     env NBCSHIM_TRACE='a  b*' NBCSHIM_TUNING= "$nbcrun" --print "$hydra" -envnone "$app"
-prints "Open MPI: a program that sets one does not take it from the others" \
-    "$ompi -x NBCSHIM_STATS -x LD_PRELOAD=$shim_b $app_b : -x LD_PRELOAD=$shim_b -x NBCSHIM_STATS -x NBCSHIM_STATS=0 $app_b" \
-    "$nbcrun_b" --print "$ompi" "$app_b" : -x NBCSHIM_STATS=0 "$app_b"
+of_ompi "a program that sets one does not take it from the others" \
+    "-x NBCSHIM_STATS -x LD_PRELOAD=$shim_b $app_b : -x LD_PRELOAD=$shim_b -x NBCSHIM_STATS -x NBCSHIM_STATS=0 $app_b" \
+    "$app_b" : -x NBCSHIM_STATS=0 "$app_b"
 refuses "Open MPI: a list of variables instead of -x" "*mca_base_env_list excludes the option -x*" \
     "$nbcrun_b" --print "$ompi" --mca mca_base_env_list "A;B" "$app_b"
 refuses "Open MPI: also in the environment" "*mca_base_env_list excludes the option -x*" \
     env OMPI_MCA_mca_base_env_list=A "$nbcrun_b" --print "$ompi" "$app_b"
-prints "srun: NBCSHIM_ variables are passed on where not all are" \
-    "$srun --export=A,LD_PRELOAD=$shim,NBCSHIM_STATS $app" \
-    "$nbcrun" --print "$srun" --export=A "$app"
-prints "srun: also where none are, written as two words" \
-    "$srun --export LD_PRELOAD=$shim,NBCSHIM_STATS $app" \
-    "$nbcrun" --print "$srun" --export NONE "$app"
+of_srun "NBCSHIM_ variables are passed on where not all are" \
+    "--export=A,LD_PRELOAD=$shim,NBCSHIM_STATS $app" --export=A "$app"
+of_srun "also where none are, written as two words" \
+    "--export LD_PRELOAD=$shim,NBCSHIM_STATS $app" --export NONE "$app"
 unset NBCSHIM_STATS
 prints "Open MPI: NBCSHIM itself too" \
     "$ompi -x NBCSHIM -x LD_PRELOAD=$shim_b $app_b" \
@@ -310,15 +307,12 @@ mkdir -p "$scratch/environment/lib" && cp "$scratch/a/mpi/libmpich.so.99" "$envi
 make_python py_a "$app" "$scratch/a/mpi/libmpich.so.99"
 make_python py_environment "$app" "$environment_mpi"
 make_python py_b "$app_b" "$scratch/b/mpi/libmpi.so.99"
-prints "Python with this MPI" \
-    "$hydra -genv LD_PRELOAD $shim -n 2 $scratch/py_a/python3 x" \
-    "$nbcrun" --print "$hydra" -n 2 "$scratch/py_a/python3" x
-prints "Python with another file of this name: its own one" \
-    "$hydra -genv LD_PRELOAD $shim:$environment_mpi -n 2 $scratch/py_environment/python3 x" \
-    "$nbcrun" --print "$hydra" -n 2 "$scratch/py_environment/python3" x
+of_hydra "Python with this MPI" "-genv LD_PRELOAD $shim -n 2 $scratch/py_a/python3 x" -n 2 "$scratch/py_a/python3" x
+of_hydra "Python with another file of this name: its own one" \
+    "-genv LD_PRELOAD $shim:$environment_mpi -n 2 $scratch/py_environment/python3 x" \
+    -n 2 "$scratch/py_environment/python3" x
 printf '#!%s -u\n' "$scratch/py_environment/python3" >"$scratch/script" && chmod +x "$scratch/script"
-prints "a script of Python" "$hydra -genv LD_PRELOAD $shim:$environment_mpi -n 2 $scratch/script" \
-    "$nbcrun" --print "$hydra" -n 2 "$scratch/script"
+of_hydra "a script of Python" "-genv LD_PRELOAD $shim:$environment_mpi -n 2 $scratch/script" -n 2 "$scratch/script"
 refuses "Python with another MPI" "*mpi4py of *python3 is linked with libmpi.so.99*libmpich.so.99*" \
     "$nbcrun" --print "$hydra" -n 2 "$scratch/py_b/python3" x
 make_mpi lost libmpi.so.19 && rm "$scratch/lost/mpi/libmpi.so.19" # MPICH may have a link of the name 12

@@ -77,8 +77,7 @@ int PMPIX_Comm_is_revoked(void); int PMPIX_Comm_is_revoked(void) { abort(); }'
     expect "a program with libraries that it does not use compiles" $MPICC $newer_calls \
         "$srcdir/test/tools/barrier.c" -o "$scratch/both" -Wl,--no-as-needed \
         -L"$scratch" -lwork -lmpi_revokes -Wl,-rpath,"$scratch"
-    mpi_command 2 "$(sanitizer_runtime) $library" NBCSHIM_STATS=1 "$scratch/both"
-    ends_well "another MPI that is there, but not used: the program runs" 60
+    preloaded "another MPI that is there, but not used: the program runs" 2 NBCSHIM_STATS=1 "$scratch/both"
     log_has 1 "with nbcshim" '^nbcshim: barrier '
 else
     comment "no mpicc.$other: not tested"
@@ -93,8 +92,7 @@ expect "a program that loads the MPI compiles" $CC -std=gnu11 "$srcdir/test/tool
 # bypasses LINES NAME VARIABLES LIBRARY: on two ranks, so many lines.
 bypasses()
 {
-    mpi_command 2 "$(sanitizer_runtime) $library" "$3" "$scratch/apart" "$4"
-    ends_well "$2: the program runs" 60
+    preloaded "$2: the program runs" 2 "$3" "$scratch/apart" "$4"
     log_has "$1" "$2: $1 lines" '^nbcshim: NBCSHIM.*, but the program, or a tool behind nbcshim, .* bypassing nbcshim \(dlsym, ctypes\)$'
 }
 bypasses 1 "NBCSHIM=on" NBCSHIM=on "$mpi"
@@ -111,13 +109,11 @@ bypasses 0 "NBCSHIM=off" "NBCSHIM=off NBCSHIM_STATS=1" "$mpi"
 cp "$mpi" "$scratch"
 bypasses 1 "NBCSHIM=on and another copy of the MPI" NBCSHIM=on "$scratch/${mpi##*/}"
 
-mpi_command 2 "$(sanitizer_runtime) $library" NBCSHIM=on "$PWD/test/mpi/orders.preload"
-ends_well "a program that calls nbcshim: it runs" 60
+preloaded "a program that calls nbcshim: it runs" 2 NBCSHIM=on "$PWD/test/mpi/orders.preload"
 log_has 0 "a program that calls nbcshim: no line" '^nbcshim:'
 if [ "$MPIFC" != no ]; then
     expect "a Fortran program compiles" env -C "$scratch" $MPIFC p.f90 -o fortran
-    mpi_command 2 "$(sanitizer_runtime) $library" NBCSHIM=on "$scratch/fortran"
-    ends_well "a Fortran program: it runs" 60
+    preloaded "a Fortran program: it runs" 2 NBCSHIM=on "$scratch/fortran"
     log_has 0 "a Fortran program: no line" '^nbcshim:'
 fi
 

@@ -5,16 +5,14 @@
 forget_settings
 ranks=3
 
-expect "the program compiles" $CC -std=gnu11 $MPI_CPPFLAGS $newer_calls "$srcdir/test/tools/statistics.c" \
-    -o "$scratch/program" $MPI_LIBS
+compiled statistics
 
 run() # NAME VARIABLES ARGUMENT...
 {
     local name=$1 variables=$2
     shift 2
-    mpi_command $ranks "$(sanitizer_runtime) $library" "NBCSHIM_ALGORITHM_ALLREDUCE=ring $variables" \
-        "$scratch/program" "$@"
-    ends_well "$name: the program ends well" 60
+    preloaded "$name: the program ends well" $ranks "NBCSHIM_ALGORITHM_ALLREDUCE=ring $variables" \
+        "$scratch/statistics" "$@"
 }
 
 mpi_name="MPICH Version: *4"
@@ -53,21 +51,17 @@ fi
 echo 'int MPI_Init(int *, char ***); int MPI_Finalize(void);
     int main(int n, char **v) { MPI_Init(&n, &v); return MPI_Finalize(); }' >"$scratch/nothing.c"
 expect "a program without collectives compiles" $CC "$scratch/nothing.c" -o "$scratch/nothing" $MPI_LIBS
-mpi_command 2 "$(sanitizer_runtime) $library" $verbose "$scratch/nothing"
-ends_well "it ends well" 60
+preloaded "it ends well" 2 $verbose "$scratch/nothing"
 log_has 1 "inactive, since it references none" '^nbcshim: inactive: no rank references .*NBCSHIM=on'
 for asked in NBCSHIM_STATS=1 NBCSHIM_TRACE="$scratch/trace" NBCSHIM_TIMEOUT=1000; do
-    mpi_command 2 "$(sanitizer_runtime) $library" $asked "$scratch/nothing"
-    ends_well "$asked: it ends well" 60
+    preloaded "$asked: it ends well" 2 $asked "$scratch/nothing"
     log_has 1 "inactive, which a user of that variable learns" '^nbcshim: inactive: .*NBCSHIM=on'
     log_has 1 "nothing else is said" '^nbcshim: '
 done
-mpi_command 2 "$(sanitizer_runtime) $library" "NBCSHIM=off NBCSHIM_STATS=1" "$scratch/nothing"
-ends_well "NBCSHIM=off NBCSHIM_STATS=1: it ends well" 60
+preloaded "NBCSHIM=off NBCSHIM_STATS=1: it ends well" 2 "NBCSHIM=off NBCSHIM_STATS=1" "$scratch/nothing"
 log_has 0 "a user of NBCSHIM=off knows" '^nbcshim: '
 for asked in NBCSHIM_CHECK=1 NBCSHIM_REDUCTION_ORDER=ranks NBCSHIM_BLOCKING=own; do
-    mpi_command 2 "$(sanitizer_runtime) $library" "$verbose $asked" "$scratch/nothing"
-    ends_well "$asked: it ends well" 60
+    preloaded "$asked: it ends well" 2 "$verbose $asked" "$scratch/nothing"
     log_has 1 "active, since the variable asks for blocking collectives" \
         '^nbcshim: active: NBCSHIM_CHECK, NBCSHIM_REDUCTION_ORDER or NBCSHIM_BLOCKING asks for it$'
 done
@@ -76,11 +70,10 @@ done
 cat >"$scratch/two" <<END2
 #!/bin/sh
 [ "\${PMI_RANK:-\$OMPI_COMM_WORLD_RANK}" = 0 ] && exec $scratch/nothing
-exec $scratch/program none
+exec $scratch/statistics none
 END2
 chmod +x "$scratch/two"
-mpi_command 3 "$(sanitizer_runtime) $library" $verbose "$scratch/two"
-ends_well "a job of two programs ends well" 60
+preloaded "a job of two programs ends well" 3 $verbose "$scratch/two"
 log_has 1 "active, since another rank references one" '^nbcshim: active: another rank asks for it, or its program '
 
 if command -v python3 >/dev/null; then
@@ -109,11 +102,10 @@ fi
 cat >"$scratch/some" <<END3
 #!/bin/sh
 [ "\${PMI_RANK:-\$OMPI_COMM_WORLD_RANK}" = 1 ] || export NBCSHIM_STATS=verbose
-exec "$scratch/program"
+exec "$scratch/statistics"
 END3
 chmod +x "$scratch/some"
-mpi_command $ranks "$(sanitizer_runtime) $library" "" "$scratch/some"
-ends_well "NBCSHIM_STATS on some ranks: the program ends well" 60
+preloaded "NBCSHIM_STATS on some ranks: the program ends well" $ranks "" "$scratch/some"
 log_has 1 "the table is that of rank 0" '^nbcshim: allreduce +[a-z_0-9]+ +2[0-9] +160[0-9]+ '
 
 finish

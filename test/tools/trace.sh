@@ -9,8 +9,7 @@ if ! command -v python3 >/dev/null; then
     exit 0
 fi
 
-expect "the program compiles" $CC -std=gnu11 $MPI_CPPFLAGS $newer_calls "$srcdir/test/tools/traced_run.c" \
-    -o "$scratch/run" $MPI_LIBS
+compiled traced_run
 
 # One that works, and shows what is in the files that it is given.
 cat >"$scratch/says.c" <<'END'
@@ -37,14 +36,12 @@ int main(int argc, char **argv)
     return MPI_Finalize();
 }
 END
-expect "the other program compiles" $CC -std=gnu11 $MPI_CPPFLAGS $newer_calls "$scratch/says.c" \
-    -o "$scratch/says" $MPI_LIBS
+compiled says
 
 run() # NAME VARIABLES
 {
-    mpi_command 4 "$(sanitizer_runtime) $library" "NBCSHIM_ALGORITHM_ALLREDUCE=ring \
-        NBCSHIM_ALGORITHM_BARRIER=dissemination $2" "$scratch/run"
-    ends_well "$1: the program ends well" 60
+    preloaded "$1: the program ends well" 4 \
+        "NBCSHIM_ALGORITHM_ALLREDUCE=ring NBCSHIM_ALGORITHM_BARRIER=dissemination $2" "$scratch/traced_run"
 }
 
 for progress in calls thread; do
@@ -75,11 +72,9 @@ int main(int argc, char **argv)
     return MPI_Finalize();
 }
 END
-expect "a program with copies compiles" $CC -std=gnu11 $MPI_CPPFLAGS $newer_calls "$scratch/copied.c" \
-    -o "$scratch/copied" $MPI_LIBS
-mpi_command 4 "$(sanitizer_runtime) $library" "NBCSHIM_ALGORITHM_ALLGATHER=ring \
-    NBCSHIM_TRACE=$scratch/copies" "$scratch/copied"
-ends_well "copies: the program ends well" 60
+compiled copied
+preloaded "copies: the program ends well" 4 "NBCSHIM_ALGORITHM_ALLGATHER=ring NBCSHIM_TRACE=$scratch/copies" \
+    "$scratch/copied"
 json_says "each rank copies its own block" "$scratch/copies" <<'END'
 copies = [e for e in d['traceEvents'] if e['name'] == 'copy']
 assert sorted(e['pid'] for e in copies) == [0, 1, 2, 3], copies
@@ -92,8 +87,7 @@ for name in "$scratch/nothing/there.json" "$scratch/directory.json"; do
     for variable in NBCSHIM_TRACE NBCSHIM_STATS; do
         why="No such file or directory"
         [ -d "$name" ] && why="Is a directory"
-        mpi_command 2 "$(sanitizer_runtime) $library" "$variable=$name" "$scratch/says"
-        ends_well "$variable=$name: the program ends well" 60
+        preloaded "$variable=$name: the program ends well" 2 "$variable=$name" "$scratch/says"
         log_has 1 "a line, with the reason" \
             "^nbcshim: $variable=$name ignored: cannot write the file: $why\$"
         log_has 1 "no other" '^nbcshim:'
@@ -102,9 +96,8 @@ for name in "$scratch/nothing/there.json" "$scratch/directory.json"; do
     done
 done
 echo precious >"$scratch/kept.json"
-mpi_command 2 "$(sanitizer_runtime) $library" "NBCSHIM_STATS=$scratch/kept.json \
-    NBCSHIM_TRACE=$scratch/new" "$scratch/says" "$scratch/kept.json" "$scratch/new"
-ends_well "files that can be written" 60
+preloaded "files that can be written" 2 "NBCSHIM_STATS=$scratch/kept.json NBCSHIM_TRACE=$scratch/new" \
+    "$scratch/says" "$scratch/kept.json" "$scratch/new"
 log_has 0 "nothing is said" '^nbcshim:'
 log_has 1 "until the end a file is as it was" '^has: precious$'
 log_has 1 "and is not there if it was not" '^is not there$'
@@ -128,12 +121,6 @@ assert barrier['seconds'] > 0.15 and barrier['overlap'] < 0.3, barrier
 assert bcast['overlap'] > 0.8, bcast
 END
 
-# Compiles $scratch/NAME.c and links it with nbcshim.
-link_program() # NAME
-{
-    $CC -std=gnu11 -I"$srcdir/include" $MPI_CPPFLAGS "$scratch/$1.c" -o "$scratch/$1" "$library" $MPI_LIBS
-}
-
 cat >"$scratch/restarted.c" <<'END'
 #include <nbcshim/mpi.h>
 int main(int argc, char **argv)
@@ -154,10 +141,8 @@ int main(int argc, char **argv)
     return MPI_Finalize();
 }
 END
-expect "a program that starts an operation again compiles" link_program restarted
-mpi_command 2 "$(sanitizer_runtime) $library" "NBCSHIM_STATS=$scratch/restarted.json" \
-    "$scratch/restarted"
-ends_well "it ends well" 60
+compiled restarted -I"$srcdir/include" -Wl,--no-as-needed "$library"
+preloaded "it ends well" 2 "NBCSHIM_STATS=$scratch/restarted.json" "$scratch/restarted"
 json_says "NBCSHIM_STATS counts the starts of persistent operations" "$scratch/restarted.json" <<'END'
 d = d['algorithms']
 rows = [r for r in d if r['collective'] == 'allreduce' and r['bytes'] != 0]
@@ -186,10 +171,9 @@ int main(int argc, char **argv)
     return MPI_Finalize();
 }
 END
-expect "a program with a neighborhood compiles" link_program edges
-mpi_command 4 "$(sanitizer_runtime) $library" "NBCSHIM_TRACE=$scratch/edges.json NBCSHIM_TEST=nodes=2 \
-    NBCSHIM_ALGORITHM_NEIGHBOR_ALLTOALL=locality" "$scratch/edges"
-ends_well "a neighborhood: the program ends well" 60
+compiled edges -I"$srcdir/include" -Wl,--no-as-needed "$library"
+preloaded "a neighborhood: the program ends well" 4 \
+    "NBCSHIM_TRACE=$scratch/edges.json NBCSHIM_TEST=nodes=2 NBCSHIM_ALGORITHM_NEIGHBOR_ALLTOALL=locality" "$scratch/edges"
 json_says "operations of its init call have names" "$scratch/edges.json" <<'END'
 names = [e['name'] for e in d['traceEvents']]
 assert names.count('neighbor_alltoall:locality') >= 4, names
@@ -221,9 +205,8 @@ int main(int argc, char **argv)
     return MPI_Finalize();
 }
 END
-expect "a program with many messages compiles" link_program channels
-mpi_command 2 "$(sanitizer_runtime) $library" "NBCSHIM_TRACE=$scratch/channels.json" "$scratch/channels"
-ends_well "many messages: the program ends well" 60
+compiled channels -I"$srcdir/include" -Wl,--no-as-needed "$library"
+preloaded "many messages: the program ends well" 2 "NBCSHIM_TRACE=$scratch/channels.json" "$scratch/channels"
 json_says "each of them is told from the others" "$scratch/channels.json" <<'END'
 sent, received = ([e['id'] for e in d['traceEvents'] if e['ph'] == end] for end in 'sf')
 assert len(sent) >= 2 * 2 * (5 + 700), len(sent)
@@ -253,17 +236,15 @@ int main(int argc, char **argv)
     return MPI_Finalize();
 }
 END
-expect "a program of two groups compiles" link_program between
-mpi_command 3 "$(sanitizer_runtime) $library" "NBCSHIM_TRACE=$scratch/between.json" "$scratch/between"
-ends_well "two groups: the program ends well" 60
+compiled between -I"$srcdir/include" -Wl,--no-as-needed "$library"
+preloaded "two groups: the program ends well" 3 "NBCSHIM_TRACE=$scratch/between.json" "$scratch/between"
 json_says "the bytes of the bcast are not known" "$scratch/between.json" <<'END'
 found = [e['args'] for e in d['traceEvents'] if e['name'].startswith('bcast:')]
 assert len({a['operation'] for a in found if a['bytes'] is None}) == 3, found
 END
 mkdir "$scratch/gone"
-mpi_command 3 "$(sanitizer_runtime) $library" "NBCSHIM_TRACE=$scratch/gone/trace.json" "$scratch/between" \
-    "$scratch/gone"
-ends_well "the directory of the trace is gone: the program ends well" 60
+preloaded "the directory of the trace is gone: the program ends well" 3 "NBCSHIM_TRACE=$scratch/gone/trace.json" \
+    "$scratch/between" "$scratch/gone"
 log_has 1 "which is told of" "^nbcshim: NBCSHIM_TRACE: cannot write $scratch/gone/trace.json: No such file or directory\$"
 
 run "NBCSHIM_STATS and NBCSHIM_CHECK" "NBCSHIM_STATS=$scratch/stats.json NBCSHIM_CHECK=1"
@@ -276,9 +257,8 @@ run "NBCSHIM_STATS=1" NBCSHIM_STATS=1
 log_has 1 "NBCSHIM_STATS=1: a table" '^nbcshim: allreduce +ring +40 +1310720 +[0-9.]+ +[0-9]+%'
 
 if [ "$MPI_FLAVOR" = openmpi ]; then # Debian's MPICH cannot spawn
-    mpi_command 2 "$(sanitizer_runtime) $library" \
+    preloaded "jobs that a job starts end well" 2  \
         "NBCSHIM_TRACE=$scratch/spawn NBCSHIM_STATS=$scratch/spawn.json" "$PWD/test/mpi/dynamic.preload"
-    ends_well "jobs that a job starts end well" 60
     expect "each has a trace and statistics of its own" python3 -c "import glob, json
 files = glob.glob('$scratch/spawn*')
 traces = [f for f in files if 'json' not in f]
@@ -288,9 +268,7 @@ for f in files:
 fi
 
 if mpi_has Session_init; then
-    mpi_command 2 "$(sanitizer_runtime) $library" "NBCSHIM_TRACE=$scratch/none" \
-        "$PWD/test/mpi/sessions.preload"
-    ends_well "a program of sessions alone ends well" 60
+    preloaded "a program of sessions alone ends well" 2 "NBCSHIM_TRACE=$scratch/none" "$PWD/test/mpi/sessions.preload"
     log_has 1 "which has no trace, as it is told" '^nbcshim: NBCSHIM_TRACE ignored'
 fi
 

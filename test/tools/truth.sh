@@ -5,14 +5,12 @@
 . "$(dirname "$0")/../lib.sh"
 forget_settings
 
-expect "the program compiles" $CC -std=gnu11 $MPI_CPPFLAGS $newer_calls "$srcdir/test/tools/truth.c" \
-    -o "$scratch/truth" $MPI_LIBS
+compiled truth
 
 run() # NAME VARIABLES ARGUMENT
 {
     rm -f "$scratch/overlap"
-    mpi_command 2 "$(sanitizer_runtime) $library" "NBCSHIM_STATS=1 $2" "$scratch/truth" "$3" "$scratch/overlap"
-    ends_well "$1: the program ends well" 60
+    preloaded "$1: the program ends well" 2 "NBCSHIM_STATS=1 $2" "$scratch/truth" "$3" "$scratch/overlap"
 }
 
 # Whether the overlap of the allreduce of the program is the true one, and no operation is counted but those of the

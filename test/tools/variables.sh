@@ -7,8 +7,7 @@
 # run VARIABLES: a program on two ranks passes.
 run()
 {
-    mpi_command 2 "$(sanitizer_runtime) $library" "$1" "$PWD/test/mpi/orders.preload"
-    ends_well "$1: right results" 60
+    preloaded "$1: right results" 2 "$1" "$PWD/test/mpi/orders.preload"
 }
 
 told() # NAME COMPLAINT...: one line for each, and no other
@@ -61,9 +60,8 @@ NBCSHIM_TEST=tag_ub=60,trace_events=16M" \
 done
 
 # What only the system can refuse.
-mpi_command 1 "$(sanitizer_runtime) $library" "NBCSHIM_PROGRESS=thread NBCSHIM_PROGRESS_CPU=1023" \
+preloaded "NBCSHIM_PROGRESS_CPU=1023: right results" 1 "NBCSHIM_PROGRESS=thread NBCSHIM_PROGRESS_CPU=1023" \
     "$PWD/test/mpi/orders.preload"
-ends_well "NBCSHIM_PROGRESS_CPU=1023: right results" 60
 told NBCSHIM_PROGRESS_CPU=1023 "NBCSHIM_PROGRESS_CPU=1023 ignored: the thread cannot run there"
 
 # As a person means them. The words of mpi_command cannot be empty or contain blanks, so these are
