@@ -144,8 +144,7 @@ static void stream_end(struct stream *s)
     struct stream **at = &streams;
     while (*at != s)
         at = &(*at)->next;
-    while (s->first)
-        end_first(s);
+    end_all(s);
     *at = s->next;
     free(s);
     nstreams--;
@@ -338,13 +337,6 @@ ZE(zeMemAllocShared,
        result = allocate_on(device, size, true, memory);
    })
 
-static void end_all(void)
-{
-    for (struct stream *s = streams; s; s = s->next)
-        while (s->first)
-            end_first(s);
-}
-
 ZE(zeMemFree, (void *context, char *memory), {
     (void)context;
     struct host_memory **host = &host_memories, *found;
@@ -360,7 +352,8 @@ ZE(zeMemFree, (void *context, char *memory), {
         free(found);
         npinned--;
     } else if (*at) {
-        end_all();
+        for (struct stream *s = streams; s; s = s->next)
+            end_all(s);
         memory_end(at);
     } else
         result = misuse("memory is freed that is none", INVALID_ARGUMENT);

@@ -246,10 +246,10 @@ static void end_due(void)
         end_first(&late_stream);
 }
 
-static void end_late(void)
+static void end_all(struct stream *s)
 {
-    while (late_stream.first)
-        end_first(&late_stream);
+    while (s->first)
+        end_first(s);
 }
 
 /* The program's memory may be used again at once. */
@@ -283,7 +283,7 @@ static int copy_rows(bool store, uintptr_t device, void *host, size_t n, size_t 
         !copies_wait)
         s = make_late(&made);
     if (!s) {
-        end_late();
+        end_all(&late_stream);
         move_now(&made);
         return 0;
     }
@@ -367,9 +367,8 @@ CALL_(cuStreamDestroy_v2, hipStreamDestroy, (struct stream * stream), {
     if (!*at)
         result = misuse("a stream is destroyed that is none", INVALID_HANDLE);
     else {
-        end_late();
-        while (stream->first)
-            end_first(stream);
+        end_all(&late_stream);
+        end_all(stream);
         *at = stream->next;
         free(stream);
         nstreams--;
@@ -566,10 +565,9 @@ CALL_(cuMemFree_v2, hipFree, (uintptr_t address), {
     struct memory **at = &memories;
     while (*at && (uintptr_t)(*at)->address != address)
         at = &(*at)->next;
-    end_late();
+    end_all(&late_stream);
     for (struct stream *s = streams; s; s = s->next)
-        while (s->first)
-            end_first(s);
+        end_all(s);
     if (*at)
         memory_end(at);
     else
@@ -670,12 +668,11 @@ CALL_(cuDevicePrimaryCtxRetain, , (struct context * *context, int device),
 /* Its streams and events are no more, and its memory is not either. */
 CALL_(cuDevicePrimaryCtxReset_v2, , (int device), {
     static struct context dead = {.destroyed = true};
-    end_late();
+    end_all(&late_stream);
     unpin(&contexts[device], NULL);
     for (struct stream *s = streams; s; s = s->next)
         if (s->context == &contexts[device]) {
-            while (s->first)
-                end_first(s);
+            end_all(s);
             s->context = &dead;
             nstreams--;
         }
@@ -758,30 +755,30 @@ CALL_(cuGetErrorString, , (int error, const char **words),
       { *words = error == INJECTED ? "an injected error" : "an error"; })
 #endif
 
-/* For tests: where the next memory is to be, NULL: anywhere. */
-__attribute__((visibility("default"))) void nbc_runtime_place(void *address);
-void nbc_runtime_place(void *address)
+#define FOR_TESTS(type, name, parameters)                                      \
+    __attribute__((visibility("default"))) type nbc_runtime_##name parameters; \
+    type nbc_runtime_##name parameters
+
+/* Where the next memory is to be, NULL: anywhere. */
+FOR_TESTS(void, place, (void *address))
 {
     next_address = address;
 }
 
-/* For tests: copies of streams so far. */
-__attribute__((visibility("default"))) int64_t nbc_runtime_copies(void);
-int64_t nbc_runtime_copies(void)
+/* Copies of streams so far. */
+FOR_TESTS(int64_t, copies, (void))
 {
     return ncopies;
 }
 
 /* And their bytes between devices and the host. */
-__attribute__((visibility("default"))) int64_t nbc_runtime_bytes(void);
-int64_t nbc_runtime_bytes(void)
+FOR_TESTS(int64_t, bytes, (void))
 {
     return nbytes;
 }
 
 /* Copies of streams that have not ended. */
-__attribute__((visibility("default"))) int64_t nbc_runtime_under_way(void);
-int64_t nbc_runtime_under_way(void)
+FOR_TESTS(int64_t, under_way, (void))
 {
     int64_t n = 0;
     for (struct stream *s = streams; s; s = s->next)
@@ -790,15 +787,13 @@ int64_t nbc_runtime_under_way(void)
 }
 
 /* And questions what memory is. */
-__attribute__((visibility("default"))) int64_t nbc_runtime_asked(void);
-int64_t nbc_runtime_asked(void)
+FOR_TESTS(int64_t, asked, (void))
 {
     return nasked;
 }
 
 /* For an MPI that takes addresses of a device: how far the hidden ones are; 0 if it is none. */
-__attribute__((visibility("default"))) intptr_t nbc_runtime_to_hidden(uintptr_t at);
-intptr_t nbc_runtime_to_hidden(uintptr_t at)
+FOR_TESTS(intptr_t, to_hidden, (uintptr_t at))
 {
     pthread_mutex_lock(&mutex);
     struct memory *m = memory_of(at);

@@ -324,44 +324,52 @@ static void expect_hinted(MPI_Comm c, const char *name, long long segment, const
     MPI_Wait(&r, MPI_STATUS_IGNORE);
 }
 
-/* MPI-4.1 7.4.4: the hints in use. */
-static void expect_shown(MPI_Comm c, const char *algorithms, const char *segment)
+/* MPI-4.1 7.4.4: a hint in use. */
+static bool shown(MPI_Comm c, const char *key, char value[MPI_MAX_INFO_VAL + 1])
 {
     MPI_Info info;
-    char value[MPI_MAX_INFO_VAL + 1];
     int found;
     MPI_Comm_get_info(c, &info);
-    MPI_Info_get(info, "nbcshim_algorithm", MPI_MAX_INFO_VAL, value, &found);
-    EXPECT(found == !!algorithms && (!found || strcmp(value, algorithms) == 0),
-           "MPI_Comm_get_info shows the algorithm %s", found ? value : "not at all");
-    MPI_Info_get(info, "nbcshim_segment_size", MPI_MAX_INFO_VAL, value, &found);
-    EXPECT(found == !!segment && (!found || strcmp(value, segment) == 0),
-           "MPI_Comm_get_info shows the segment %s", found ? value : "not at all");
+    MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &found);
     MPI_Info_free(&info);
+    return found;
 }
-#endif
 
-#if MPI_VERSION >= 3
-/* MPI-4.1 7.4.4, of the hint that other tests see at work. */
+/* wanted: NULL if it is none. */
+static void expect_hint(MPI_Comm c, const char *key, const char *wanted)
+{
+    char value[MPI_MAX_INFO_VAL + 1] = "";
+    bool found = shown(c, key, value);
+    EXPECT(found == !!wanted && (!found || strcmp(value, wanted) == 0),
+           "MPI_Comm_get_info shows %s %s", key, found ? value : "not at all");
+}
+
+static void expect_shown(MPI_Comm c, const char *algorithms, const char *segment)
+{
+    expect_hint(c, "nbcshim_algorithm", algorithms);
+    expect_hint(c, "nbcshim_segment_size", segment);
+}
+
+/* A duplicate with a hint. */
+static MPI_Comm with_hint(const char *key, const char *value)
+{
+    MPI_Comm made;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, key, value);
+    MPI_Comm_dup_with_info(comm, info, &made);
+    MPI_Info_free(&info);
+    return made;
+}
+
+/* The hint that other tests see at work. */
 static void order_of_a_communicator(void)
 {
-    MPI_Comm ordered;
-    MPI_Info info;
-    char value[MPI_MAX_INFO_VAL + 1] = "";
-    int found;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "nbcshim_reduction_order", "tree");
-    MPI_Comm_dup_with_info(comm, info, &ordered);
-    MPI_Info_free(&info);
-    MPI_Comm_get_info(ordered, &info);
-    MPI_Info_get(info, "nbcshim_reduction_order", MPI_MAX_INFO_VAL, value, &found);
-    EXPECT(found && strcmp(value, "tree") == 0, "MPI_Comm_get_info shows the order '%s'", value);
-    MPI_Info_free(&info);
+    MPI_Comm ordered = with_hint("nbcshim_reduction_order", "tree");
+    expect_hint(ordered, "nbcshim_reduction_order", "tree");
     MPI_Comm_free(&ordered);
 }
-#endif
 
-#if MPI_VERSION >= 3
 /* Two hints that are longer together than a value may be on Open MPI: as many whole words are shown
  * as have room, in the order of the collectives. */
 static void more_hints_than_are_shown(void)
@@ -372,25 +380,18 @@ static void more_hints_than_are_shown(void)
         "reduce_scatter_block:recursive_halving,scan:recursive_doubling,neighbor_allgather:linear,"
         "neighbor_allgatherv:linear,neighbor_alltoallv:linear,neighbor_alltoallw:linear";
     char all[sizeof first + sizeof last], value[MPI_MAX_INFO_VAL + 1] = "";
-    const char *sets[] = {first, last};
-    MPI_Comm hinted;
+    MPI_Comm hinted = with_hint("nbcshim_algorithm", first);
     MPI_Info info;
-    int found;
-    MPI_Comm_dup(comm, &hinted);
-    for (int i = 0; i < 2; i++) {
-        MPI_Info_create(&info);
-        MPI_Info_set(info, "nbcshim_algorithm", sets[i]);
-        MPI_Comm_set_info(hinted, info);
-        MPI_Info_free(&info);
-    }
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "nbcshim_algorithm", last);
+    MPI_Comm_set_info(hinted, info);
+    MPI_Info_free(&info);
     snprintf(all, sizeof all, "%s,%s", first, last);
-    MPI_Comm_get_info(hinted, &info);
-    MPI_Info_get(info, "nbcshim_algorithm", MPI_MAX_INFO_VAL, value, &found);
+    bool found = shown(hinted, "nbcshim_algorithm", value);
     size_t n = strlen(value);
     EXPECT(found && strncmp(all, value, n) == 0 && (all[n] == ',' || !all[n]) &&
                (sizeof all > MPI_MAX_INFO_VAL ? n > MPI_MAX_INFO_VAL - 40 : !all[n]),
            "of many hints are shown: %s", value);
-    MPI_Info_free(&info);
     MPI_Comm_free(&hinted);
 }
 #endif
