@@ -92,7 +92,7 @@ void nbc_exec_give_up(struct nbc_exec *e, int error, bool abandoned)
     nbc_exec_fail(e, error);
     e->lost = true;
     e->abandoned = e->abandoned || abandoned;
-    e->left = e->nready = e->ninflight = 0;
+    e->nready = e->ninflight = 0;
     set_edges(e);
 }
 

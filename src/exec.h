@@ -27,10 +27,9 @@ struct nbc_exec {
     int32_t *inflight;         /* the operation of each handle */
     int *done;                 /* output array of the transport's poll */
     nbc_handle *handles;
-    int nready, ninflight;
+    int nready, ninflight; /* both 0: the run is complete */
     int64_t defer; /* start leaves copies and reductions of this many elements to polls; 0: none */
     unsigned defer_kinds; /* start leaves operations of kind k to polls if bit 1 << k is set */
-    int left;             /* operations not yet done; 0: the run is complete */
     int error;            /* first error, or 0 */
     bool lost;            /* a message could be neither sent nor received, not even an empty one */
     bool abandoned;       /* a message may still use memory of the run, which is not used again */

@@ -35,7 +35,6 @@ __attribute__((cold)) void nbc_exec_poll_failed(struct nbc_exec *e, int error, i
 
 NBC_STEP void nbc_step_finish(struct nbc_exec *e, const struct nbc_op *op, bool starting)
 {
-    e->left--;
     if (op->nsucc_done > 0)
         nbc_exec_release(e, op->succ + op->nsucc_issue, op->nsucc_done, starting);
 }
@@ -108,7 +107,6 @@ NBC_STEP bool nbc_step_start(struct nbc_exec *e, const struct nbc_transport *t)
 {
     const struct nbc_sched *s = e->sched;
     const bool defers = e->defer > 0 || e->defer_kinds; /* mutants: >= for >: for speed */
-    e->left = s->nops;
     e->error = e->ninflight = e->nready = 0;
     e->lost = false;
     for (int32_t id = 0; id < s->nops; id++) {
@@ -120,7 +118,7 @@ NBC_STEP bool nbc_step_start(struct nbc_exec *e, const struct nbc_transport *t)
         else
             nbc_step_issue(e, id, t, true);
     }
-    return e->left == 0;
+    return e->ninflight == 0 && e->nready == 0;
 }
 
 /* Removes completed handles, whose places ascend, and finishes their operations. */
@@ -148,7 +146,7 @@ NBC_STEP bool nbc_step_poll(struct nbc_exec *e, const struct nbc_transport *t,
     for (int i = 0; i < e->nready; i++)
         nbc_step_issue(e, e->ready[i], t, false);
     e->nready = 0;
-    return e->left == 0;
+    return e->ninflight == 0;
 }
 
 #endif

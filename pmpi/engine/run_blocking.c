@@ -35,7 +35,7 @@ static int direct_end(struct direct *d)
 static int direct_finish_alone(struct direct *d)
 {
     nbc_context_hold(d->c);
-    while (d->run->exec.left > 0 && !nbc_progress_alone(&d->run->exec, &d->polls)) {
+    while (!nbc_progress_alone(&d->run->exec, &d->polls)) {
         d->polls = 0;
         nbc_progress_yield(&d->polls);
     }

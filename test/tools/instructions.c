@@ -83,6 +83,59 @@ static void count_collective(enum nbc_coll coll, const char *name)
     count(&r);
 }
 
+/* Operations from the start to the end of the wait, to nothing of the MPI: on one rank all is
+ * nbcshim's. */
+static int run_ibarrier(struct side *s)
+{
+    MPI_Request request;
+    if (s->calls == &native)
+        return MPI_SUCCESS;
+    shim.Ibarrier(s->o->comm, &request);
+    return shim.Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static int run_iallreduce(struct side *s)
+{
+    int in[2] = {1, 2}, out[2];
+    MPI_Request request;
+    if (s->calls == &native)
+        return MPI_SUCCESS;
+    shim.Iallreduce(in, out, 2, MPI_INT, MPI_SUM, s->o->comm, &request);
+    return shim.Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static int make_persistent(struct side *s)
+{
+    static int in[2], out[2];
+    return s->calls == &native ? MPI_SUCCESS
+                               : shim.Allreduce_init(in, out, 2, MPI_INT, MPI_SUM, s->o->comm,
+                                                     MPI_INFO_NULL, &s->requests[0]);
+}
+
+static int run_persistent(struct side *s)
+{
+    if (s->calls == &native)
+        return MPI_SUCCESS;
+    shim.Start(&s->requests[0]);
+    return shim.Wait(&s->requests[0], MPI_STATUS_IGNORE);
+}
+
+static void free_persistent(struct side *s)
+{
+    if (s->calls == &shim)
+        shim.Request_free(&s->requests[0]);
+}
+
+static const struct routine operations[] = {
+    {.name = "all of Ibarrier+Wait", .run = run_ibarrier},
+    {.name = "all of Iallreduce+Wait", .run = run_iallreduce},
+    {.name = "all of Start+Wait, allreduce",
+     .run = run_persistent,
+     .set_up = make_persistent,
+     .tear_down = free_persistent},
+    {.name = NULL},
+};
+
 /* Nonblocking file operations wait by polling for threads, as do split ones in Open MPI 4.1.4.
  * There some windows need several ranks, and the counts of opening and of ordered access vary. */
 static bool is_possible(const struct routine *r)
@@ -113,6 +166,8 @@ int main(int argc, char **argv)
 #define COLL(NAME, name, Name) count_collective(NBC_##NAME, #Name);
 #include "colls.def"
 #undef COLL
+    for (const struct routine *r = operations; r->name; r++)
+        count(r);
     for (const struct routine *r = routines; r->name; r++)
         if (is_possible(r))
             count(r);

@@ -427,8 +427,12 @@ static bool shadow_copy_ends(struct sim *sim, nbc_handle h)
 static void sim_release(void *self)
 {
     struct sim_rank *r = self;
+    const struct nbc_sched *s = r->exec.sched;
+    bool last = r->exec.ninflight == 0;
     r->released = true;
-    if (r->exec.ninflight || r->exec.left != 1)
+    for (int i = 0; i < s->nops - 1; i++)
+        last = last && s->ops[i].nsucc_done > 0; /* others, and so this one, wait for it */
+    if (!last)
         complain(r->op->sim, "rank %d gives its memory back too early", r->local);
 }
 
