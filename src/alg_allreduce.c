@@ -278,7 +278,7 @@ void nbc_allreduce_ring(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     int size = shape->size;
     struct nbc_ref result = nbc_recv_block(shape, 0);
-    int pieces = nbc_pieces(shape, result, result.count / size);
+    int pieces = nbc_pieces(shape, result, result.count / size, 0);
     struct ring ring = {.s = s, .grid = {shape, pieces, size}};
     ring.reader = nbc_scratch(s, (size_t)size * (size_t)pieces, sizeof *ring.reader);
     if (!ring.reader)

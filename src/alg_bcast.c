@@ -35,7 +35,8 @@ struct pipe {
 static void pipelined(struct nbc_sched *s, const struct nbc_shape *shape, struct pipe *pipes,
                       int npipes, int hops)
 {
-    int64_t bytes = nbc_shape_bytes(shape), segment = nbc_pipeline_bytes(shape, bytes, hops);
+    int64_t bytes = nbc_shape_bytes(shape);
+    int64_t segment = nbc_segment_bytes(shape, bytes, hops, NBC_SEGMENT);
     if (bytes <= segment || shape->size == 1) { /* mutants: < for <=: one segment is the whole */
         whole(s, shape, pipes->at);
         return;
@@ -271,7 +272,7 @@ void nbc_bcast_two_rounds(struct nbc_sched *s, const struct nbc_shape *shape)
     struct chunks c;
     if (!chunks_begin(&c, s, shape))
         return;
-    int64_t segment = nbc_segment_bytes(shape, c.bytes);
+    int64_t segment = nbc_segment_bytes(shape, c.bytes, 0, NBC_SEGMENT);
     c.pieces = (int)nbc_div_up(nbc_div_up(c.bytes, c.size - 1), segment);
     for (int g = 0; g < c.pieces; g++) {
         for (int i = 1; i < c.size && c.me == 0; i++)

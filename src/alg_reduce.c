@@ -183,7 +183,7 @@ static void pipelined(struct nbc_sched *s, const struct nbc_shape *shape, struct
                       int npipes, int hops)
 {
     struct nbc_ref input = nbc_send_block(shape, 0);
-    int pieces = nbc_pipeline_pieces(shape, input, hops);
+    int pieces = nbc_pieces(shape, input, input.count, hops);
     if (!nbc_has_bytes(shape, input))
         return;
     struct nbc_room room =

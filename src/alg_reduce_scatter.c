@@ -467,7 +467,7 @@ void nbc_reduce_scatter_ring(struct nbc_sched *s, const struct nbc_shape *shape)
     if (!open_blocks(b, s, shape))
         return;
     struct nbc_ref most = largest_block(b), kept = result_room(b);
-    int pieces = nbc_pieces(b->shape, most, most.count);
+    int pieces = nbc_pieces(b->shape, most, most.count, 0);
     struct nbc_ref piece = nbc_ref_split(b->shape, most, pieces, 0);
     struct ring ring = {.b = b};
     ring.room = nbc_room_new(b->shape, piece, (int64_t)b->shape->size * pieces, NBC_ROOM_LIMIT);

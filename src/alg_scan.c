@@ -220,7 +220,7 @@ static void exscan_piece(struct chain *c, struct nbc_acc *acc, struct nbc_ref re
 void nbc_scan_chain(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     struct nbc_ref input = nbc_send_block(shape, 0), result = nbc_recv_block(shape, 0);
-    int pieces = nbc_pipeline_pieces(shape, input, shape->size - 2);
+    int pieces = nbc_pieces(shape, input, input.count, shape->size - 2);
     struct chain c = {.s = s, .shape = shape};
     if (!nbc_has_bytes(shape, input))
         return;
@@ -418,7 +418,8 @@ static void along_trees(struct trees *w, struct piece *piece, int pieces, int ho
 void nbc_scan_two_tree(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     struct nbc_ref input = nbc_send_block(shape, 0);
-    int hops = 4 * nbc_log2_ceil(shape->size), pieces = nbc_pipeline_pieces(shape, input, hops);
+    int hops = 4 * nbc_log2_ceil(shape->size);
+    int pieces = nbc_pieces(shape, input, input.count, hops);
     struct trees w = {.s = s, .shape = shape};
     if (!nbc_has_bytes(shape, input))
         return;

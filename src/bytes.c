@@ -3,7 +3,7 @@
 
 #include "config.h"
 
-enum { DEFAULT_SEGMENT = 64 * 1024, MAX_SEGMENTS = 1024 };
+enum { MAX_SEGMENTS = 1024 };
 
 struct nbc_bytes nbc_bytes_of(struct nbc_sched *s, const struct nbc_shape *shape,
                               struct nbc_ref user)
@@ -61,33 +61,18 @@ int64_t nbc_segment_limit(const struct nbc_shape *shape, int64_t most)
     return shape->local || eager <= 0 || eager > most ? most : eager;
 }
 
-int64_t nbc_segment_bytes(const struct nbc_shape *shape, int64_t bytes)
-{
-    int64_t want = shape->segment;
-    if (want <= 0)
-        want = nbc_segment_limit(shape, DEFAULT_SEGMENT);
-    int64_t least = nbc_div_up(bytes, MAX_SEGMENTS);
-    return want > least ? want : least;
-}
-
 /* MESSAGE_BYTES: the bytes that are sent in the time that one more message costs. */
-int64_t nbc_pipeline_segment(const struct nbc_shape *shape, int64_t bytes, int hops, int64_t most)
+int64_t nbc_segment_bytes(const struct nbc_shape *shape, int64_t bytes, int hops, int64_t most)
 {
     enum { LEAST = 4096, MESSAGE_BYTES = 20 * 1024 };
-    int64_t segment = nbc_segment_limit(shape, most);
+    int64_t segment = shape->segment, least = nbc_div_up(bytes, MAX_SEGMENTS);
+    if (segment > 0)
+        return segment > least ? segment : least;
+    segment = nbc_segment_limit(shape, most);
     while (hops > 0 && segment > LEAST &&
            /* mutants: forget - 1: no power of two is a multiple of MESSAGE_BYTES */
            (segment * segment - 1) / MESSAGE_BYTES >= bytes / hops)
         segment /= 2;
-    return segment;
-}
-
-int64_t nbc_pipeline_bytes(const struct nbc_shape *shape, int64_t bytes, int hops)
-{
-    if (shape->segment > 0)
-        return nbc_segment_bytes(shape, bytes);
-    int64_t segment = nbc_pipeline_segment(shape, bytes, hops, DEFAULT_SEGMENT);
-    int64_t least = nbc_div_up(bytes, MAX_SEGMENTS);
     return segment > least ? segment : least;
 }
 
@@ -105,7 +90,7 @@ static int most_pieces(const struct nbc_shape *shape)
 
 int nbc_block_pieces(const struct nbc_shape *shape, int64_t bytes)
 {
-    int64_t n = nbc_div_up(bytes, nbc_segment_bytes(shape, bytes));
+    int64_t n = nbc_div_up(bytes, nbc_segment_bytes(shape, bytes, 0, NBC_SEGMENT));
     return shape->sockets && n > 1 && n <= most_pieces(shape) ? (int)n : 1;
 }
 

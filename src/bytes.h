@@ -43,17 +43,13 @@ static inline struct nbc_ref nbc_byte_range(struct nbc_ref raw, int64_t first, i
  * segments are better. */
 int64_t nbc_segment_limit(const struct nbc_shape *shape, int64_t most);
 
-/* Returns the length of the segments in which a pipelined algorithm moves `bytes` bytes: the
- * shape's, or a default. There are at most 1024 segments, which bounds the size of the schedule. */
-int64_t nbc_segment_bytes(const struct nbc_shape *shape, int64_t bytes);
-
-/* The same for a pipeline `hops` messages long. */
-int64_t nbc_pipeline_bytes(const struct nbc_shape *shape, int64_t bytes, int hops);
-
-/* The best length of the segments of such a pipeline, at most `most`. n bytes in S segments take
- * (hops + S) times the cost m + n/S of one segment, which is least where its length n/S is
- * √(nm/hops). */
-int64_t nbc_pipeline_segment(const struct nbc_shape *shape, int64_t bytes, int hops, int64_t most);
+/* Returns the length of the segments in which an algorithm moves `bytes` bytes: the shape's, or one
+ * of at most `most`. hops: of a pipeline the number of its messages from end to end, otherwise 0. n
+ * bytes in S segments take (hops + S) times the cost m + n/S of one segment, which is least where
+ * its length n/S is √(nm/hops). There are at most 1024 segments, which bounds the size of the
+ * schedule. */
+enum { NBC_SEGMENT = 64 * 1024 }; /* `most` where nothing is reduced */
+int64_t nbc_segment_bytes(const struct nbc_shape *shape, int64_t bytes, int hops, int64_t most);
 
 /* Where every rank sends to every other: with more pieces that need no handshake, their overhead
  * exceeds the time of a handshake. */

@@ -206,26 +206,18 @@ static int cut(const struct nbc_shape *shape, struct nbc_ref vector, int64_t cou
     return n > 1 ? (int)n : 1; /* mutants: >= for >: the same value */
 }
 
-int nbc_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int64_t count)
+int nbc_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int64_t count, int hops)
 {
-    int64_t segment = shape->segment;
-    return cut(shape, vector, count, segment > 0 ? segment : nbc_segment_limit(shape, SEGMENT));
+    int64_t bytes = count * shape->types[vector.type].size;
+    return cut(shape, vector, count, nbc_segment_bytes(shape, bytes, hops, SEGMENT));
 }
 
 int nbc_pieces_at_once(const struct nbc_shape *shape, struct nbc_ref vector, int64_t count)
 {
-    int pieces = nbc_pieces(shape, vector, count);
+    int pieces = nbc_pieces(shape, vector, count, 0);
     if (shape->segment > 0 || pieces <= NBC_SHORT_PIECES)
         return pieces;
     return cut(shape, vector, count, SEGMENT);
-}
-
-int nbc_pipeline_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int hops)
-{
-    if (shape->segment > 0)
-        return nbc_pieces(shape, vector, vector.count);
-    return cut(shape, vector, vector.count,
-               nbc_pipeline_segment(shape, nbc_ref_bytes(shape, vector), hops, SEGMENT));
 }
 
 struct nbc_ref nbc_cell(const struct nbc_grid *grid, struct nbc_ref vector, int g, int i)

@@ -108,16 +108,14 @@ void nbc_fold_ranks(struct nbc_sched *s, const struct nbc_shape *shape, struct n
 void nbc_reduce_from_all(struct nbc_sched *s, const struct nbc_shape *shape, struct nbc_room *room,
                          struct nbc_acc *acc, struct nbc_ref place);
 
-/* Returns the number of segments, at least 1, in which a pipelined algorithm moves `count` elements
- * of the type of `vector`. Their length is the shape's, or else one that suits the caches. */
-int nbc_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int64_t count);
+/* Returns the number of segments, at least 1, in which `count` elements of the type of `vector`
+ * move. Their length is the shape's, or else one that suits the caches, and a pipeline of so many
+ * hops (nbc_segment_bytes). */
+int nbc_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int64_t count, int hops);
 
 /* The same for an algorithm whose messages do not wait for each other. Where messages between nodes
  * begin with a handshake, it takes the time of one for all of them. */
 int nbc_pieces_at_once(const struct nbc_shape *shape, struct nbc_ref vector, int64_t count);
-
-/* The same for a pipeline `hops` messages long (nbc_pipeline_segment). */
-int nbc_pipeline_pieces(const struct nbc_shape *shape, struct nbc_ref vector, int hops);
 
 /* Division of a vector into pieces, which follow one another, and of each piece into parts, which
  * different ranks reduce. */
