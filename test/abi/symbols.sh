@@ -61,7 +61,7 @@ nothing "a comment above its row names the functions of each collective" \
 # uses only where the MPI has it stands in NBC_IF there, or between #ifdef and #endif.
 {
     sed 's/^PMPI_/MPI_/' "$scratch/needed" | grep '^MPI_'
-    sed '/^# *if/,/^# *endif/d' "$srcdir/pmpi/below/next.def" | sed -n 's/^ *FN(\(\w*\)).*/MPI_\1/p'
+    sed '/^# *if/,/^# *endif/d' "$srcdir/pmpi/below/next.def" | grep '^FN(' | grep -oP 'FN\(\K\w+' | sed 's/^/MPI_/'
 } | sort -u >"$scratch/mpi-needed"
 [ -s "$scratch/mpi-needed" ]
 result $? "the shared library needs something of an MPI"
