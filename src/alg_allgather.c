@@ -96,25 +96,30 @@ static bool direct(const struct nbc_shape *shape, int first, int n, struct nbc_r
 struct area {
     const struct nbc_shape *shape;
     struct nbc_sched *s;
-    bool direct;
     struct nbc_ref temp;
+    int64_t *start; /* of each block in `temp`, and the end; NULL: the receive buffer */
 };
 
 static struct area area_new(struct nbc_sched *s, const struct nbc_shape *shape)
 {
     struct area a = {.shape = shape, .s = s};
     struct nbc_ref all;
-    a.direct = direct(shape, 0, shape->size, &all);
-    if (!a.direct)
-        a.temp = nbc_temp_bytes(s, bytes_of(shape, 0, shape->size));
+    if (!direct(shape, 0, shape->size, &all))
+        a.start = nbc_scratch(s, (size_t)shape->size + 1, sizeof *a.start);
+    if (!a.start)
+        return a;
+    a.start[0] = 0;
+    for (int i = 0; i < shape->size; i++)
+        a.start[i + 1] = a.start[i] + bytes_of(shape, i, 1);
+    a.temp = nbc_temp_bytes(s, a.start[shape->size]);
     return a;
 }
 
 static struct nbc_ref area_blocks(const struct area *a, int first, int n)
 {
     struct nbc_ref all;
-    if (!a->direct)
-        return nbc_byte_range(a->temp, bytes_of(a->shape, 0, first), bytes_of(a->shape, first, n));
+    if (a->start)
+        return nbc_byte_range(a->temp, a->start[first], a->start[first + n] - a->start[first]);
     adjacent(a->shape, first, n, &all);
     return all;
 }
@@ -133,7 +138,7 @@ static nbc_id area_recv(const struct area *a, int first, int n, int peer, nbc_id
     if (!nbc_has_bytes(a->shape, data))
         return NBC_NONE;
     nbc_id got = nbc_recv(a->s, data, peer, after);
-    if (!a->direct)
+    if (a->start)
         deliver(a->s, a->shape, first, n, data, &(struct have){{got}, 1});
     return got;
 }
@@ -142,7 +147,7 @@ static nbc_id area_recv(const struct area *a, int first, int n, int peer, nbc_id
 static nbc_id area_own(const struct area *a)
 {
     nbc_id kept = keep_own(a->s, a->shape);
-    if (a->direct)
+    if (!a->start)
         return kept;
     return nbc_copy(a->s, area_blocks(a, a->shape->rank, 1), nbc_send_block(a->shape, 0), NBC_NONE);
 }
@@ -397,44 +402,6 @@ void nbc_allgather_sparbit(struct nbc_sched *s, const struct nbc_shape *shape)
     keep_own(s, shape);
 }
 
-/* The two blocks of a pair of ranks, which are one message. */
-struct pair {
-    struct nbc_ref data;
-    bool direct; /* in the receive buffer */
-};
-
-static struct pair pair_of(struct nbc_sched *s, const struct nbc_shape *shape, int p)
-{
-    struct pair pair;
-    pair.direct = direct(shape, 2 * p, 2, &pair.data);
-    if (!pair.direct)
-        pair.data = nbc_temp_bytes(s, bytes_of(shape, 2 * p, 2));
-    return pair;
-}
-
-/* Emits this rank's own pair: its block, and that of its mate, which is received in its place. */
-static struct pair own_pair(struct nbc_sched *s, const struct nbc_shape *shape, struct have *have)
-{
-    int rank = shape->rank, mate = rank ^ 1;
-    struct nbc_ref theirs = nbc_recv_block(shape, mate);
-    struct pair pair = pair_of(s, shape, rank / 2);
-    nbc_id got = NBC_NONE;
-    send_own(s, shape, mate);
-    if (nbc_has_bytes(shape, theirs))
-        got = nbc_recv(s, theirs, mate, NBC_NONE);
-    nbc_id kept = keep_own(s, shape);
-    if (!pair.direct && shape->size > 2) {
-        int64_t low = bytes_of(shape, rank & ~1, 1), high = bytes_of(shape, rank | 1, 1);
-        struct nbc_ref part[2] = {nbc_byte_range(pair.data, 0, low),
-                                  nbc_byte_range(pair.data, low, high)};
-        got = nbc_copy(s, part[mate & 1], theirs, got);
-        kept = nbc_copy(s, part[rank & 1], nbc_send_block(shape, 0), NBC_NONE);
-    }
-    have_add(have, got);
-    have_add(have, kept);
-    return pair;
-}
-
 /* Neighbor exchange. Ranks 2p and 2p + 1 first exchange their blocks. Then every rank exchanges
  * alternately with its neighbor outside and inside the pair, and sends the pair of blocks that it
  * received last.
@@ -448,24 +415,21 @@ static struct pair own_pair(struct nbc_sched *s, const struct nbc_shape *shape, 
  * with fast Ethernet", 2005. */
 void nbc_allgather_neighbor_exchange(struct nbc_sched *s, const struct nbc_shape *shape)
 {
-    int rank = shape->rank, size = shape->size, npairs = size / 2;
+    int rank = shape->rank, size = shape->size, npairs = size / 2, mate = rank ^ 1, last = rank / 2;
     bool even = rank % 2 == 0;
+    struct area a = area_new(s, shape);
     struct have have = {.n = 0};
-    struct pair last = own_pair(s, shape, &have);
+    send_own(s, shape, mate);
+    have_add(&have, area_recv(&a, mate, 1, mate, NBC_NONE));
+    have_add(&have, area_own(&a));
     for (int i = 1; i < npairs; i++) {
         /* Pairs arrive alternately from below and above, from increasing distances; for an odd rank
          * the directions are swapped. */
         bool outside = i % 2 == 1, below = outside == even;
         int far = (i + 1) / 2 % npairs;
-        int p = below ? nbc_relative(rank / 2, far, npairs) : (rank / 2 + far) % npairs;
         int peer = below ? nbc_relative(rank, 1, size) : (rank + 1) % size;
-        if (nbc_has_bytes(shape, last.data))
-            after_all(s, nbc_send(s, last.data, peer, NBC_NONE), &have);
-        last = pair_of(s, shape, p);
-        if (!nbc_has_bytes(shape, last.data))
-            continue;
-        have = (struct have){{nbc_recv(s, last.data, peer, NBC_NONE)}, 1};
-        if (!last.direct)
-            deliver(s, shape, 2 * p, 2, last.data, &have);
+        area_send(&a, 2 * last, 2, peer, &have);
+        last = below ? nbc_relative(rank / 2, far, npairs) : (rank / 2 + far) % npairs;
+        have = (struct have){{area_recv(&a, 2 * last, 2, peer, NBC_NONE)}, 1};
     }
 }
