@@ -9,6 +9,14 @@ static void check_sum(MPI_Comm comm)
     EXPECT_INT(sum, test_size);
 }
 
+static void check_and_free(MPI_Comm *comm, int n)
+{
+    for (int i = 0; i < n; i++) {
+        check_sum(comm[i]);
+        OK(MPI_Comm_free(&comm[i]));
+    }
+}
+
 static void many_idups(void)
 {
     enum { MANY = 20 };
@@ -17,10 +25,7 @@ static void many_idups(void)
     for (int i = 0; i < MANY; i++)
         OK(MPI_Comm_idup(WORLD, &copy[i], &request[i]));
     OK(MPI_Waitall(MANY, request, MPI_STATUSES_IGNORE));
-    for (int i = 0; i < MANY; i++) {
-        check_sum(copy[i]);
-        OK(MPI_Comm_free(&copy[i]));
-    }
+    check_and_free(copy, MANY);
 }
 
 TEST(many_comm_idup_pending)
@@ -44,10 +49,7 @@ TEST(comm_idup_apart)
                 OK(MPI_Iprobe(MPI_ANY_SOURCE, 0, WORLD, &flag, MPI_STATUS_IGNORE));
         }
         OK(MPI_Waitall(4, request, MPI_STATUSES_IGNORE));
-        for (int i = 0; i < 4; i++) {
-            check_sum(copy[i]);
-            OK(MPI_Comm_free(&copy[i]));
-        }
+        check_and_free(copy, 4);
         if (round % test_size == test_rank)
             OK(MPI_Comm_free(&own));
     }
@@ -65,10 +67,7 @@ TEST(comm_idup_and_dup)
         else
             OK(MPI_Comm_split(WORLD, 0, test_rank, &copy[1]));
         finish(&request);
-        for (int k = 0; k < 2; k++) {
-            check_sum(copy[k]);
-            OK(MPI_Comm_free(&copy[k]));
-        }
+        check_and_free(copy, 2);
     }
 }
 
@@ -83,10 +82,7 @@ TEST(comm_idup_parent_freed)
         OK(MPI_Comm_idup(parent, &copy[i], &request[i]));
     OK(MPI_Comm_free(&parent));
     OK(MPI_Waitall(MANY, request, MPI_STATUSES_IGNORE));
-    for (int i = 0; i < MANY; i++) {
-        check_sum(copy[i]);
-        OK(MPI_Comm_free(&copy[i]));
-    }
+    check_and_free(copy, MANY);
 }
 
 /* Freed while collectives are pending on it. */

@@ -2,47 +2,42 @@
 /* Intercommunicators: rank 0 on one side, all others on the other. On one rank nothing is done. */
 #include "cures.h"
 
-static MPI_Comm inter_new(MPI_Comm *local)
+static MPI_Comm inter;
+
+static void between(const struct test *test)
 {
-    MPI_Comm inter;
-    OK(MPI_Comm_split(WORLD, test_rank > 0, test_rank, local));
-    OK(MPI_Intercomm_create(*local, 0, WORLD, test_rank > 0 ? 0 : 1, 7, &inter));
-    return inter;
+    MPI_Comm local;
+    OK(MPI_Comm_split(WORLD, test_rank > 0, test_rank, &local));
+    OK(MPI_Intercomm_create(local, 0, WORLD, test_rank > 0 ? 0 : 1, 7, &inter));
+    test->run();
+    OK(MPI_Comm_free(&inter));
+    OK(MPI_Comm_free(&local));
 }
 
-static void inter_free(MPI_Comm *inter, MPI_Comm *local)
-{
-    OK(MPI_Comm_free(inter));
-    OK(MPI_Comm_free(local));
-}
+#define BETWEEN(name) TEST(name, .wanted = test_has_peers, .runner = between)
 
-TEST(inter_iallgather, .wanted = test_has_peers)
+BETWEEN(inter_iallgather)
 {
-    MPI_Comm local, inter = inter_new(&local);
     int mine = sent(test_rank, 0), *in = ints(test_size);
     COMPLETE(MPI_Iallgather(&mine, 1, MPI_INT, in, 1, MPI_INT, inter, &request));
     for (int i = 0; i < (test_rank > 0 ? 1 : test_size - 1); i++)
         EXPECT_INT(in[i], sent(test_rank > 0 ? 0 : i + 1, 0));
-    inter_free(&inter, &local);
 }
 
 /* One group sends nothing to the other. */
-TEST(inter_iallgather_one_way, .wanted = test_has_peers)
+BETWEEN(inter_iallgather_one_way)
 {
-    MPI_Comm local, inter = inter_new(&local);
     int mine = sent(test_rank, 0), in = -1;
     bool alone = test_rank == 0;
     COMPLETE(MPI_Iallgather(alone ? &mine : NULL, alone ? 1 : 0, MPI_INT, alone ? NULL : &in,
                             alone ? 0 : 1, MPI_INT, inter, &request));
     if (!alone)
         EXPECT_INT(in, sent(0, 0));
-    inter_free(&inter, &local);
 }
 
 /* Buffers without significance are NULL. */
-TEST(inter_rooted_null_buffers, .wanted = test_has_peers)
+BETWEEN(inter_rooted_null_buffers)
 {
-    MPI_Comm local, inter = inter_new(&local);
     bool alone = test_rank == 0;
     int root = alone ? MPI_ROOT : 0, mine = alone ? -1 : sent(test_rank, 0), sum = -1, n = 0;
     int *all = ints(test_size);
@@ -56,27 +51,23 @@ TEST(inter_rooted_null_buffers, .wanted = test_has_peers)
         n += sent(i, 0);
     if (alone)
         EXPECT_INT(sum, n);
-    inter_free(&inter, &local);
 }
 
 /* The group of the root, but for the root, takes no part: its datatypes and buffers are void. */
-TEST(inter_bcast_from_the_large_group, .wanted = test_has_peers)
+BETWEEN(inter_bcast_from_the_large_group)
 {
-    MPI_Comm local, inter = inter_new(&local);
     int root = test_rank == 0 ? 0 : test_rank == 1 ? MPI_ROOT : MPI_PROC_NULL;
     int data = test_rank == 1 ? 4711 : -1;
     bool idle = root == MPI_PROC_NULL;
     COMPLETE(MPI_Ibcast(idle ? NULL : &data, idle ? 0 : 1, MPI_INT, root, inter, &request));
     if (test_rank == 0)
         EXPECT_INT(data, 4711);
-    inter_free(&inter, &local);
 }
 
 /* What a rank passes that gives MPI_PROC_NULL as the root is not significant, all of it. */
-TEST(inter_garbage_beside_root, .wanted = test_has_peers)
+BETWEEN(inter_garbage_beside_root)
 {
     MPI_Request request[4];
-    MPI_Comm local, inter = inter_new(&local);
     int root = test_rank == 0 ? 0 : test_rank == 1 ? MPI_ROOT : MPI_PROC_NULL;
     int mine = 5, one = 5, sum = -1;
     if (root == MPI_PROC_NULL) {
@@ -99,5 +90,4 @@ TEST(inter_garbage_beside_root, .wanted = test_has_peers)
     }
     OK(MPI_Waitall(4, request, MPI_STATUSES_IGNORE));
     EXPECT_INT(sum, test_rank == 1 ? 5 : -1);
-    inter_free(&inter, &local);
 }
