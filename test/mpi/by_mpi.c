@@ -20,10 +20,8 @@ static int sum(void)
 static MPI_Comm make_comm(const char *algorithms)
 {
     MPI_Comm made;
-    MPI_Info info;
     MPI_Comm_dup(MPI_COMM_WORLD, &made);
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "nbcshim_algorithm", algorithms);
+    MPI_Info info = test_info("nbcshim_algorithm", algorithms);
     MPI_Comm_set_info(made, info);
     MPI_Info_free(&info);
     return made;
@@ -196,13 +194,11 @@ static bool has_two_groups(void)
 TEST(between_groups, .wanted = has_two_groups)
 {
     MPI_Comm half, inter;
-    MPI_Info info;
     MPI_Request r;
     int found = -1, expected = 0, side = test_rank % 2;
     MPI_Comm_split(MPI_COMM_WORLD, side, 0, &half);
     MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - side, 0, &inter);
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "nbcshim_algorithm", "mpi");
+    MPI_Info info = test_info("nbcshim_algorithm", "mpi");
     MPI_Comm_set_info(inter, info);
     MPI_Info_free(&info);
     for (int i = 1 - side; i < test_size; i += 2)

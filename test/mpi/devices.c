@@ -308,9 +308,7 @@ TEST(blocked_rank_progresses, .wanted = has_rounds)
 {
     int last = test_size - 1, *v = vector_new(ON_DEVICE, N, test_rank == last ? 5 : -1);
     MPI_Request barrier;
-    MPI_Info info;
-    OK(MPI_Info_create(&info));
-    OK(MPI_Info_set(info, "nbcshim_algorithm", "dissemination"));
+    MPI_Info info = test_info("nbcshim_algorithm", "dissemination");
     OK(MPI_Barrier_init(MPI_COMM_WORLD, info, &barrier));
     OK(MPI_Info_free(&info));
     if (test_rank > 0)
@@ -466,7 +464,6 @@ static int bytes_staged(MPI_Comm comm, MPI_Info info)
 TEST(staged_if_better)
 {
     MPI_Comm bruck;
-    MPI_Info info;
     MPI_Request r;
     int *in, *out, n = test_size;
     if (getenv("NBCSHIM_DEVICE") || test_size < 4) /* else one block has no copy */
@@ -474,8 +471,7 @@ TEST(staged_if_better)
     choose_device(0);
     in = vector_new(ON_DEVICE, n, test_rank * n);
     out = vector_new(ON_DEVICE, n, -1);
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "nbcshim_algorithm", "alltoall:bruck");
+    MPI_Info info = test_info("nbcshim_algorithm", "alltoall:bruck");
     MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &bruck);
     int64_t before = copies();
     OK(ended(MPI_Ialltoall(in, 1, MPI_INT, out, 1, MPI_INT, bruck, &r), &r));
@@ -495,12 +491,10 @@ TEST(hints)
     char value[MPI_MAX_INFO_VAL + 1] = "";
     int found = 0;
     MPI_Comm staged;
-    MPI_Info info;
     if (!is_direct() || getenv("NBCSHIM_DEVICE"))
         return;
     EXPECT_INT(bytes_staged(MPI_COMM_WORLD, MPI_INFO_NULL), 0);
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "nbcshim_device", "stage");
+    MPI_Info info = test_info("nbcshim_device", "stage");
     MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &staged);
     EXPECT_INT(bytes_staged(staged, MPI_INFO_NULL), all);
     if (test_has_persistent()) {

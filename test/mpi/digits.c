@@ -264,11 +264,9 @@ static void by_info(void)
 {
     for (order = 0; order < NORDERS; order++)
         for (int place = HAS_HINTS ? IN_COMM : IN_CALL; place < NPLACES; place++) {
-            MPI_Info hint;
             MPI_Comm comm;
-            MPI_Info_create(&hint);
-            MPI_Info_set(hint, "nbcshim_reduction_order",
-                         order_names[place == IN_CALL ? !order : order]);
+            MPI_Info hint = test_info("nbcshim_reduction_order",
+                                      order_names[place == IN_CALL ? !order : order]);
             MPI_Comm_dup_with_info(MPI_COMM_WORLD, hint, &comm);
             info = MPI_INFO_NULL;
             if (place == IN_CALL) { /* the key of a call precedes the other */

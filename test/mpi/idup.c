@@ -53,11 +53,9 @@ TEST(hinted)
 {
 #ifdef HAVE_MPI_COMM_IDUP_WITH_INFO
     MPI_Comm comm;
-    MPI_Info info;
     MPI_Request request;
     int x = 1, sum = 0;
-    OK(MPI_Info_create(&info));
-    OK(MPI_Info_set(info, "nbcshim_algorithm", "allreduce:ring"));
+    MPI_Info info = test_info("nbcshim_algorithm", "allreduce:ring");
     OK(MPI_Comm_idup_with_info(MPI_COMM_WORLD, info, &comm, &request));
     OK(MPI_Info_free(&info));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));

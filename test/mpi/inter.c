@@ -66,8 +66,7 @@ static void try_late(const struct group *g, int late, const char *algorithm, boo
     MPI_Info info = MPI_INFO_NULL;
     MPI_Request request;
     if (algorithm) {
-        MPI_Info_create(&info);
-        MPI_Info_set(info, "nbcshim_algorithm", algorithm);
+        info = test_info("nbcshim_algorithm", algorithm);
     }
     if (persistent)
         MPI_Barrier_init(g->comm, info, &request);

@@ -170,9 +170,7 @@ static void alltoall_init(MPI_Info info, MPI_Request *request)
 
 static MPI_Info info_of(const char *algorithm)
 {
-    MPI_Info info;
-    OK(MPI_Info_create(&info));
-    OK(MPI_Info_set(info, "nbcshim_algorithm", algorithm));
+    MPI_Info info = test_info("nbcshim_algorithm", algorithm);
     return info;
 }
 

@@ -312,9 +312,7 @@ ON(hint, PLAIN, 3, "MPI_Allreduce_init", "uses algorithm ring")
 ALL_TOLD(segment_hint, "uses segments of 16 bytes", "segments of 8 bytes")
 {
     MPI_Request request;
-    MPI_Info info;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "nbcshim_algorithm", "chain");
+    MPI_Info info = test_info("nbcshim_algorithm", "chain");
     MPI_Info_set(info, "nbcshim_segment_size", odd ? "8" : "16");
     int error = MPI_Bcast_init(in, 8, MPI_INT, 0, comm, info, &request);
     MPI_Info_free(&info);

@@ -326,10 +326,8 @@ static void drop(MPI_Comm *c)
 SCENE(communicators)
 {
     MPI_Comm copy = MPI_COMM_NULL;
-    MPI_Info info;
     int error = MPI_SUCCESS;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, (char *)"nbcshim_algorithm", (char *)"allreduce:ring");
+    MPI_Info info = test_info("nbcshim_algorithm", "allreduce:ring");
     TRY(MPI_Comm_dup(comm, &copy));
     TRY(good(copy));
 #if MPI_VERSION >= 3
@@ -355,11 +353,9 @@ SCENE_IF(by_mpi, has_same_form, in_growing_scene)
     static int most, results[MOST];
     MPI_Request list[MOST];
     MPI_Comm copy = MPI_COMM_NULL;
-    MPI_Info info;
     int error = MPI_SUCCESS, n = 0;
     most += most < MOST;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, (char *)"nbcshim_algorithm", (char *)"mpi");
+    MPI_Info info = test_info("nbcshim_algorithm", "mpi");
     TRY(MPI_Comm_dup(comm, &copy));
     TRY(MPI_Comm_set_info(copy, info));
     MPI_Info_free(&info);
@@ -584,10 +580,8 @@ static bool plays_patterns(void)
 
 TEST(pattern, .if_named = true, .wanted = plays_patterns)
 {
-    MPI_Info info;
     int n = 1;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "nbcshim_algorithm", "locality");
+    MPI_Info info = test_info("nbcshim_algorithm", "locality");
     for (int i = 0; i < MANY; i++)
         in[i] = 1 + i + 100 * test_rank;
     while (fail_pattern(n, info))

@@ -189,11 +189,9 @@ static int be_child(void)
 TEST(late_member)
 {
     MPI_Comm reduced, comm;
-    MPI_Info info;
     MPI_Request request;
     int sum = 0;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "nbcshim_algorithm", "allreduce:reduce_bcast");
+    MPI_Info info = test_info("nbcshim_algorithm", "allreduce:reduce_bcast");
     MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &reduced);
     MPI_Info_free(&info);
     if (test_rank == 2)

@@ -18,10 +18,8 @@ enum { TAG = 11, COUNT = 1000, THREADS = 3 };
  * after it has started them. */
 static void make_comm(MPI_Comm *comm)
 {
-    MPI_Info info;
     MPI_Comm_dup(MPI_COMM_WORLD, comm);
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "nbcshim_algorithm", "allreduce:reduce_bcast");
+    MPI_Info info = test_info("nbcshim_algorithm", "allreduce:reduce_bcast");
     MPI_Comm_set_info(*comm, info);
     MPI_Info_free(&info);
 }

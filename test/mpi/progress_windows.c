@@ -61,9 +61,7 @@ BLOCKED(fence, .in = "Win_fence")
 #ifdef HAVE_MPI_WIN_SET_INFO
 BLOCKED(set_info)
 {
-    MPI_Info info;
-    OK(MPI_Info_create(&info));
-    OK(MPI_Info_set(info, "no_locks", "false"));
+    MPI_Info info = test_info("no_locks", "false");
     OK(MPI_Win_set_info(win, info));
     OK(MPI_Info_free(&info));
 }

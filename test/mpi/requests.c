@@ -294,11 +294,9 @@ TEST(algorithm_of_a_request)
     int data[4] = {0};
     long long segment = -1;
     MPI_Request r, plain;
-    MPI_Info info;
     if (test_native)
         return;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "nbcshim_algorithm", "chain");
+    MPI_Info info = test_info("nbcshim_algorithm", "chain");
     MPI_Info_set(info, "nbcshim_segment_size", "4");
     MPI_Bcast_init(data, 4, MPI_INT, 0, comm, info, &r);
     MPI_Info_free(&info);
@@ -354,9 +352,7 @@ static void expect_shown(MPI_Comm c, const char *algorithms, const char *segment
 static MPI_Comm with_hint(const char *key, const char *value)
 {
     MPI_Comm made;
-    MPI_Info info;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, key, value);
+    MPI_Info info = test_info(key, value);
     MPI_Comm_dup_with_info(comm, info, &made);
     MPI_Info_free(&info);
     return made;
@@ -381,9 +377,7 @@ static void more_hints_than_are_shown(void)
         "neighbor_allgatherv:linear,neighbor_alltoallv:linear,neighbor_alltoallw:linear";
     char all[sizeof first + sizeof last], value[MPI_MAX_INFO_VAL + 1] = "";
     MPI_Comm hinted = with_hint("nbcshim_algorithm", first);
-    MPI_Info info;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "nbcshim_algorithm", last);
+    MPI_Info info = test_info("nbcshim_algorithm", last);
     MPI_Comm_set_info(hinted, info);
     MPI_Info_free(&info);
     snprintf(all, sizeof all, "%s,%s", first, last);
@@ -401,11 +395,9 @@ TEST(algorithm_of_a_communicator)
 {
 #if MPI_VERSION >= 3
     MPI_Comm hinted, copy, set;
-    MPI_Info info;
     if (test_native)
         return;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "nbcshim_algorithm", "allreduce:ring,bcast:chain");
+    MPI_Info info = test_info("nbcshim_algorithm", "allreduce:ring,bcast:chain");
     MPI_Info_set(info, "nbcshim_segment_size", "8");
     MPI_Comm_dup_with_info(comm, info, &hinted);
     MPI_Comm_dup(hinted, &copy);

@@ -343,6 +343,14 @@ int class_of(int code)
     return class;
 }
 
+MPI_Info test_info(const char *key, const char *value)
+{
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, (char *)key, (char *)value);
+    return info;
+}
+
 void *test_alloc(size_t size)
 {
     void *p = malloc(size > 0 ? size : 1);

@@ -209,6 +209,9 @@ bool test_has_persistent(void);
 /* Returns the class of an MPI error code. */
 int class_of(int code);
 
+/* Returns an info object with this key. */
+MPI_Info test_info(const char *key, const char *value);
+
 /* Never return NULL. What the second one returns is freed after the test of test_main. */
 void *test_alloc(size_t size);
 void *test_scratch(size_t size);
