@@ -454,19 +454,23 @@ int nbc_context_adopt(MPI_Comm comm, const struct nbc_origin *origin)
 }
 
 /* Neither MPI_Comm_create nor MPI_Comm_split runs the program's attribute callbacks, unlike
- * MPI_Comm_dup. MPICH 4.0.2 crashes in MPI_Comm_create if MPI_COMM_WORLD is not initialized. */
+ * MPI_Comm_dup. MPICH 4.0.2 crashes in MPI_Comm_create if MPI_COMM_WORLD is not initialized. On
+ * MPICH 5.0.2 a grid or graph of fewer ranks than its parent has the group of its parent. */
 static int comm_duplicate(MPI_Comm comm, MPI_Comm *hidden)
 {
     MPI_Group group;
-    int rank, inter;
+    int rank, size, group_size, inter;
     NEXT(Comm_test_inter)(comm, &inter);
     NEXT(Comm_rank)(comm, &rank);
-    if (!nbc_world_initialized && !inter)
-        return NEXT(Comm_split)(comm, 0, rank, hidden);
+    NEXT(Comm_size)(comm, &size);
     int error = NEXT(Comm_group)(comm, &group);
     if (error)
         return error; /* unreached: the MPI fails */
-    error = NEXT(Comm_create)(comm, group, hidden);
+    NEXT(Group_size)(group, &group_size);
+    if (!inter && (!nbc_world_initialized || group_size != size))
+        error = NEXT(Comm_split)(comm, 0, rank, hidden);
+    else
+        error = NEXT(Comm_create)(comm, group, hidden);
     NEXT(Group_free)(&group);
     return error;
 }
