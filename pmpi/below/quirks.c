@@ -97,15 +97,17 @@ uint32_t nbc_quirks_wrong(bool blocking)
 #if defined I_MPI_VERSION
     wrong |= nbc_quirks_own_blocking() | (blocking ? 0 : NBC_BIT(ALLTOALLW));
 #elif !defined CRAY_MPICH_VERSION && !defined MVAPICH_VERSION
+    wrong |= NBC_BIT(GATHER) | NBC_BIT(REDUCE_SCATTER);
     if (blocking)
         wrong |= nbc_quirks_own_blocking();
     else if (MPICH_NUMVERSION < 50000000)
-        wrong |= NBC_BIT(BCAST) | NBC_BIT(GATHER) | NBC_BIT(SCATTER) | NBC_BIT(ALLTOALL) |
-                 NBC_BIT(ALLTOALLV) | NBC_BIT(ALLTOALLW) | NBC_BIT(REDUCE_SCATTER_BLOCK) |
-                 NBC_BIT(REDUCE_SCATTER) | (MPICH_NUMVERSION < 40000000 ? NBC_BIT(SCATTERV) : 0);
+        wrong |= NBC_BIT(BCAST) | NBC_BIT(SCATTER) | NBC_BIT(ALLTOALL) | NBC_BIT(ALLTOALLV) |
+                 NBC_BIT(ALLTOALLW) | NBC_BIT(REDUCE_SCATTER_BLOCK) |
+                 (MPICH_NUMVERSION < 40000000 ? NBC_BIT(SCATTERV) : 0);
 #endif
 #elif defined NBC_ABI
-    wrong = NBC_BIT(EXSCAN) | NBC_BIT(ALLTOALLW) | (blocking ? 0 : NBC_BIT(ALLGATHERV));
+    wrong = NBC_BIT(EXSCAN) | NBC_BIT(ALLTOALLW) | NBC_BIT(GATHER) | NBC_BIT(REDUCE_SCATTER) |
+            (blocking ? 0 : NBC_BIT(ALLGATHERV));
 #endif
     (void)blocking;
     return wrong;
