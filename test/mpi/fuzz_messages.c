@@ -154,19 +154,22 @@ static bool partners(const struct line *line, const struct comm *c, int *to, int
 }
 
 /* A buffered message is on its way for longer than its request: see complete_messages. (A
- * persistent one of Open MPI 4.1.4 now and then brings old bytes at all its starts, natively too.)
- */
+ * persistent one of Open MPI 4.1.4 now and then brings old bytes at all its starts, natively too.
+ * Intel MPI crashes if the communicator of a pending synchronous message is freed.) */
 static int way_to_send(const struct line *line, const struct comm *c, int n)
 {
+    bool buffers = true, synchronizes = true;
+
 #ifdef OPEN_MPI
-    const bool buffers = line->verb != MESSAGE_INIT;
-#else
-    const bool buffers = true;
+    buffers = line->verb != MESSAGE_INIT;
+#elif defined I_MPI_VERSION
+    synchronizes = false;
 #endif
 
     if (line->way == MESSAGE_BUFFERED && buffers && n <= MOST_BUFFERED && !c->group->remote)
         return MESSAGE_BUFFERED;
-    return line->way == MESSAGE_SYNCHRONOUS ? MESSAGE_SYNCHRONOUS : MESSAGE_STANDARD;
+    return line->way == MESSAGE_SYNCHRONOUS && synchronizes ? MESSAGE_SYNCHRONOUS
+                                                            : MESSAGE_STANDARD;
 }
 
 bool make_messages(const struct line *line, struct comm *c, struct message *in, struct message *out)
