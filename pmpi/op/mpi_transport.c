@@ -168,6 +168,7 @@ enum { FEW = 2 };
 NBC_STEP int transport_poll_each(struct nbc_run *r, int first, int n, nbc_handle *h, int *done,
                                  int *ndone)
 {
+    /* mutants: || for &&: for speed, or MPICH from 4.3 on */
     const bool pending = r->pending && !nbc_inside_mpi_loop;
     int error = MPI_SUCCESS;
     *ndone = 0;
