@@ -17,8 +17,8 @@ CLEANFILES += fortran/*.f90 fortran/*.mod fortran/*.o
 module_source = $(AM_V_GEN)$(MKDIR_P) $(@D) && $(AWK) -v module=$(@F:.f90=) \
 	-v f08=$(if $(findstring f08,$@),1,0) -v lacks="$(NBC_FORTRAN_LACKS)" \
 	-f $(srcdir)/fortran/modules.awk $(srcdir)/include/nbcshim.h \
-	$(srcdir)/pmpi/api/fortran.def >$@.new && mv $@.new $@
-fortran/%.f90: pmpi/api/fortran.def include/nbcshim.h fortran/modules.awk config.status
+	$(srcdir)/pmpi/op/collectives.def >$@.new && mv $@.new $@
+fortran/%.f90: pmpi/op/collectives.def include/nbcshim.h fortran/modules.awk config.status
 	$(module_source)
 fortran/%.mod: fortran/%.f90
 	$(AM_V_GEN)cd fortran && $(mpi_root) $(MPIFC) -c $(<F)

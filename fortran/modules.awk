@@ -1,8 +1,8 @@
 # Writes a Fortran module with the interfaces of the collectives that the MPI's own module lacks,
-# from pmpi/api/fortran.def, and with the names of nbcshim.h.
+# from pmpi/op/collectives.def, and with the names of nbcshim.h.
 #
 #   awk -v module=NAME -v f08=0|1 -v lacks="ibarrier barrier_init ..." -f modules.awk nbcshim.h \
-#       fortran.def
+#       collectives.def
 #
 # f08=1: for programs that use mpi_f08, else mpi. lacks=all: every one of them.
 
@@ -23,7 +23,7 @@ reading {
     }
     next
 }
-/^ROW\(/ { row = ""; inside = 1 }
+/^(COLLECTIVE|NEIGHBORHOOD)\(/ { row = ""; inside = 1 }
 inside {
     row = row $0
     if ($0 ~ /\)$/) {
@@ -32,10 +32,10 @@ inside {
     }
 }
 
-# A list may begin with another list.
+# A list may have others in it.
 function expanded(body,    inner)
 {
-    if (match(body, /ITEMS_[A-Z_]+\(_\)/)) {
+    while (match(body, /ITEMS_[A-Z_]+\(_\)/)) {
         inner = substr(body, RSTART, RLENGTH - 3)
         body = substr(body, 1, RSTART - 1) items[inner] substr(body, RSTART + RLENGTH)
     }
@@ -46,10 +46,10 @@ function expanded(body,    inner)
 function split_items(list,    n, parts)
 {
     n = 0
-    while (match(list, /_\([A-Z]+, *[a-z_]+\)/)) {
+    while (match(list, /_\([A-Z]+, *[a-z]+, *[a-z_]+\)/)) {
         split(substr(list, RSTART + 2, RLENGTH - 3), parts, /, */)
         kinds[++n] = parts[1]
-        names[n] = parts[2]
+        names[n] = parts[3]
         list = substr(list, RSTART + RLENGTH)
     }
     return n
@@ -62,13 +62,13 @@ function handle(type)
 
 function declare(kind, name)
 {
-    if (kind == "BUF")
+    if (kind == "IN" || kind == "OUT")
         return "type(*), dimension(*), asynchronous :: " name
-    if (kind == "INT")
+    if (kind == "COUNT" || kind == "ROOT")
         return "integer, intent(in) :: " name
-    if (kind == "INTS")
+    if (kind == "COUNTS" || kind == "DISPLS")
         return "integer, intent(in) :: " name "(*)"
-    if (kind == "AINTS")
+    if (kind == "ADDRESSES")
         return "integer(kind=MPI_ADDRESS_KIND), intent(in) :: " name "(*)"
     if (kind == "TYPE")
         return handle("Datatype") ", intent(in) :: " name
@@ -100,7 +100,7 @@ function procedure(name, list, persistent,    i, n, buffers, specific)
     buffers = ""
     for (i = 1; i <= n; i++) {
         print "        " names[i] ", &"
-        if (kinds[i] == "BUF")
+        if (kinds[i] == "IN" || kinds[i] == "OUT")
             buffers = buffers (buffers == "" ? "" : ", ") names[i]
     }
     print "        comm, " (persistent ? "info, " : "") "request, ierror) &"
@@ -148,7 +148,7 @@ function own_names()
 }
 
 END {
-    print "! Made from pmpi/api/fortran.def of nbcshim. SPDX-License-Identifier: MIT"
+    print "! Made from pmpi/op/collectives.def of nbcshim. SPDX-License-Identifier: MIT"
     print "module " module
     print "  use, intrinsic :: iso_c_binding, only: c_int, c_long_long"
     if (f08)
@@ -161,7 +161,7 @@ END {
     own_names()
     for (r = 1; r <= nrows; r++) {
         text = rows[r]
-        gsub(/^ROW\(|\)$/, "", text)
+        gsub(/^[A-Z]+\(|\)$/, "", text)
         split(text, field, /, */)
         procedure("I" field[2], items[field[4]], 0)
         procedure(field[1] "_init", items[field[4]], 1)

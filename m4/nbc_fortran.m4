@@ -1,6 +1,6 @@
 # Which collectives the MPI's Fortran binding lacks.
 
-# The names of pmpi/api/fortran.def.
+# The names of pmpi/op/collectives.def.
 m4_define([NBC_FORTRAN_NAMES], [
     ibarrier ibcast igather igatherv iscatter iscatterv iallgather iallgatherv ialltoall
     ialltoallv ialltoallw ireduce iallreduce ireduce_scatter_block ireduce_scatter iscan iexscan

@@ -80,7 +80,7 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/api/communicators.c \
 	pmpi/api/dynamic.c \
 	pmpi/api/entry.c \
-	pmpi/api/fortran.c pmpi/api/fortran.def \
+	pmpi/api/fortran.c \
 	pmpi/api/fortran_names.c \
 	pmpi/api/free.c \
 	pmpi/api/idup.c \

@@ -81,7 +81,7 @@ static int call_lacking(const struct nbc_call *call, const char *name)
         if (NBC_KIND_##form == NBC_KIND_BLOCKING && nbc_native_blocking >> NBC_##COLL & 1) \
             BELOW(name, args);                                                             \
         struct nbc_call call = nbc_no_call;                                                \
-        SET(coll, NBC_##COLL), SET(kind, NBC_KIND_##form), SET(comm, comm);                \
+        SET(coll, NBC_##COLL), SET(kind, NBC_KIND_##form);                                 \
         SET(large, sizeof(C) > sizeof(int)), SET(site, NBC_SITE(name)), __VA_ARGS__;       \
         int error = MAKE_##form(request);                                                  \
         if (__builtin_expect(error != NBC_CALL_BELOW, 1))                                  \
@@ -100,14 +100,11 @@ static int call_lacking(const struct nbc_call *call, const char *name)
 #else
 #define EXTENSION_TWIN(name, params, args)
 #endif
-#define EXTENSION(name, params, args) \
-    int MPIX_##name params            \
-    {                                 \
-        return MPI_##name args;       \
-    }                                 \
+#define EXTENSION_OF(name, params, args) \
+    int MPIX_##name params               \
+    {                                    \
+        return MPI_##name args;          \
+    }                                    \
     EXTENSION_TWIN(name, params, args)
-#define EXTENSION_OF(persistent, params, args, ...)                              \
-    EXTENSION(persistent, (UNWRAP params, MPI_Info info, MPI_Request * request), \
-              (UNWRAP args, info, request))
 
 #include "op/forms.def"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Fortran entry points of the collectives that the MPI's own Fortran binding lacks (fortran.def),
- * or, on Open MPI, of all. They serve mpif.h, mpi and mpi_f08 alike: handles are INTEGERs or types
- * of one INTEGER, passed by reference, and an absent IERROR is a null pointer. They call MPI_X, so
- * that tools see them.
+/* Fortran entry points of the collectives that the MPI's own Fortran binding lacks, or, on Open
+ * MPI, of all. They serve mpif.h, mpi and mpi_f08 alike: handles are INTEGERs or types of one
+ * INTEGER, passed by reference, and an absent IERROR is a null pointer. They call MPI_X, so that
+ * tools see them.
  *
  * Their names are in lower case, followed by no, one and two underscores, as compilers make them
  * from MPI_X; the modules bind to one underscore. The procedures of Open MPI's mpi_f08 end in
@@ -151,27 +151,31 @@ static void fortran_finish(struct scope *s, int error, MPI_Request handle, MPI_F
 
 /* --- the entry points ------------------------------------------------------------------------- */
 
-#define PARAM(kind, name) PARAM_##kind(name)
-#define PARAM_BUF(name) void *name,
-#define PARAM_INT(name) const MPI_Fint *name,
-#define PARAM_INTS(name) const MPI_Fint *name,
-#define PARAM_AINTS(name) const MPI_Aint *name,
-#define PARAM_TYPE(name) const MPI_Fint *name,
-#define PARAM_OP(name) const MPI_Fint *name,
-#define PARAM_SENDTYPES(name) const MPI_Fint *name,
-#define PARAM_RECVTYPES(name) const MPI_Fint *name,
-#define PARAM_INFO(name) const MPI_Fint *name,
+#define PARAM(kind, side, name) PARAM_##kind(name)
+#define PARAM_IN(name) void *name,
+#define PARAM_OUT(name) void *name,
+#define PARAM_COUNT(name) const MPI_Fint *name,
+#define PARAM_COUNTS PARAM_COUNT
+#define PARAM_DISPLS PARAM_COUNT
+#define PARAM_ADDRESSES(name) const MPI_Aint *name,
+#define PARAM_TYPE PARAM_COUNT
+#define PARAM_TYPES PARAM_COUNT
+#define PARAM_OP PARAM_COUNT
+#define PARAM_ROOT PARAM_COUNT
+#define PARAM_INFO PARAM_COUNT
 
-#define ARG(kind, name) ARG_##kind(name)
-#define ARG_BUF(name) c_address(name),
-#define ARG_INT(name) *name,
-#define ARG_INTS(name) name,
-#define ARG_AINTS(name) name,
-#define ARG_TYPE(name) MPI_Type_f2c(*name),
-#define ARG_OP(name) MPI_Op_f2c(*name),
-#define ARG_INFO(name) MPI_Info_f2c(*name),
-#define ARG_SENDTYPES(name) c_types(&scope, name, c_address(sendbuf), true),
-#define ARG_RECVTYPES(name) c_types(&scope, name, c_address(recvbuf), false),
+#define ARG(kind, side, name) ARG_##kind(side, name)
+#define ARG_IN(side, name) c_address(name),
+#define ARG_OUT ARG_IN
+#define ARG_COUNT(side, name) *name,
+#define ARG_COUNTS(side, name) name,
+#define ARG_DISPLS ARG_COUNTS
+#define ARG_ADDRESSES ARG_COUNTS
+#define ARG_TYPE(side, name) MPI_Type_f2c(*name),
+#define ARG_TYPES(side, name) c_types(&scope, name, c_address(side##buf), *#side == 's'),
+#define ARG_OP(side, name) MPI_Op_f2c(*name),
+#define ARG_ROOT ARG_COUNT
+#define ARG_INFO(side, name) MPI_Info_f2c(*name),
 
 #define ALIAS_AS(alias_name, lower, ...) \
     void alias_name(__VA_ARGS__) __attribute__((alias("mpi_" #lower "_")));
@@ -184,7 +188,7 @@ static void fortran_finish(struct scope *s, int error, MPI_Request handle, MPI_F
     ALIAS_AS(pmpi_##lower##__, lower, __VA_ARGS__)   \
     ALIAS_AS(pmpi_##lower##_f08_, lower, __VA_ARGS__)
 
-#define NAME(kind, name) name,
+#define NAME(kind, side, name) name,
 
 /* The function of this name that comes after nbcshim's. */
 #define NEXT_BINDING(function)                                                                \
@@ -223,17 +227,18 @@ static void fortran_finish(struct scope *s, int error, MPI_Request handle, MPI_F
     }                                                                                     \
     ALIAS(lower, ITEMS(PARAM) const MPI_Fint *comm, MORE(PARAM) MPI_Fint *request, MPI_Fint *ierror)
 #define NO_INFO(_)
-#define HAS_INFO(_) _(INFO, info)
+#define HAS_INFO(_) _(INFO, both, info)
 
 #define IF_0(...)
 #define IF_1(...) __VA_ARGS__
 #define PASTE(x, y) x##y
 #define IF(flag, ...) PASTE(IF_, flag)(__VA_ARGS__)
 
-#define ROW(Name, name, NAME, ITEMS)                                \
+#define COLLECTIVE(Name, name, NAME, ITEMS)                         \
     IF(LACKED(I##NAME), FUNCTION(I##name, i##name, ITEMS, NO_INFO)) \
     IF(LACKED(NAME##_INIT), FUNCTION(Name##_init, name##_init, ITEMS, HAS_INFO))
-#include "api/fortran.def"
+#define NEIGHBORHOOD COLLECTIVE
+#include "op/collectives.def"
 
 /* The procedures of mpi_f08 of Open MPI 6 pass their buffers as descriptors (TS 29113), each to a
  * function with an interface of C. Those with arrays of datatypes write into the request, as above;

@@ -196,21 +196,21 @@ PROFILE_EXPORT(Request_free, (MPI_Request * request), (request))
 
 /* --- collectives ------------------------------------------------------------------------------ */
 
-#define ENTRY(name, COLL, form, params, args, request, ...)                              \
-    PROFILE_EXPORT(name, params, args)                                                   \
-    {                                                                                    \
-        static int(*next) params;                                                        \
-        struct nbc_span t;                                                               \
-        if (!next)                                                                       \
-            next = (int(*) params)nbc_profile_next(#name);                               \
-        if (nbc_profile_skips())                                                         \
-            return next args;                                                            \
-        struct nbc_call call = {0};                                                      \
-        SET(coll, NBC_##COLL), SET(kind, NBC_KIND_##form), SET(comm, comm), __VA_ARGS__; \
-        nbc_profile_begin(&t, &call);                                                    \
-        int error = next args;                                                           \
-        nbc_profile_end(&t, request, error);                                             \
-        return error;                                                                    \
+#define ENTRY(name, COLL, form, params, args, request, ...)             \
+    PROFILE_EXPORT(name, params, args)                                  \
+    {                                                                   \
+        static int(*next) params;                                       \
+        struct nbc_span t;                                              \
+        if (!next)                                                      \
+            next = (int(*) params)nbc_profile_next(#name);              \
+        if (nbc_profile_skips())                                        \
+            return next args;                                           \
+        struct nbc_call call = {0};                                     \
+        SET(coll, NBC_##COLL), SET(kind, NBC_KIND_##form), __VA_ARGS__; \
+        nbc_profile_begin(&t, &call);                                   \
+        int error = next args;                                          \
+        nbc_profile_end(&t, request, error);                            \
+        return error;                                                   \
     }
 
 #define EXTENSION_OF(...)

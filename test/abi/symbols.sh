@@ -43,7 +43,7 @@ nothing "every PMPI_ name has its MPI_ name" \
     < <(sed -n 's/^PMPI_/MPI_/p' "$scratch/exported" | comm -23 - "$scratch/exported")
 
 sed -nE 's/^(COLLECTIVE|NEIGHBORHOOD)\(/ /p' "$srcdir/pmpi/op/collectives.def" |
-    awk -F '[ ,]+' '{ print "MPIX_" $4; print "PMPIX_" $4 }' | sort -u >"$scratch/extension"
+    awk -F '[ ,]+' '{ print "MPIX_" $2 "_init"; print "PMPIX_" $2 "_init" }' | sort -u >"$scratch/extension"
 [ "$(grep -c '^MPIX_' "$scratch/extension")" = 22 ]
 result $? "22 persistent collectives have a name of the extension"
 nothing "they are exported by it, as MPIX_ and as PMPIX_" \
@@ -53,7 +53,7 @@ nothing "they are exported by it, as MPIX_ and as PMPIX_" \
 collectives=$(find "$srcdir/pmpi" -name collectives.def)
 nothing "a comment above its row names the functions of each collective" \
     < <(awk -F '[ ,()]+' '/^(COLLECTIVE|NEIGHBORHOOD)\(/ {
-            if (above != "/* MPI_" $2 ", MPI_" $3 ", MPI_" $4 " */")
+            if (above != "/* MPI_" $2 ", MPI_I" $3 ", MPI_" $2 "_init */")
                 print $2
         } { above = $0 }' "$collectives")
 

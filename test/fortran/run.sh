@@ -148,7 +148,7 @@ all_f08()
 {
     mkdir -p "$scratch/f08" &&
         awk -v module=nbcshim_f08 -v f08=1 -v lacks=all -f "$srcdir/fortran/modules.awk" \
-            "$srcdir/include/nbcshim.h" "$srcdir/pmpi/api/fortran.def" \
+            "$srcdir/include/nbcshim.h" "$srcdir/pmpi/op/collectives.def" \
             >"$scratch/f08/nbcshim_f08.f90" &&
         (cd "$scratch/f08" && $MPIFC -c nbcshim_f08.f90)
 }
