@@ -319,6 +319,17 @@ compiled()
     expect "$1.c compiles" $CC -std=gnu11 "${@:2}" $MPI_CPPFLAGS $newer_calls "$source" -o "$scratch/$1" $MPI_LIBS
 }
 
+# before_the_mpi PROGRAM...: a case each: the first library with MPI functions that $scratch/PROGRAM needs is ours.
+before_the_mpi()
+{
+    local program first
+    for program; do
+        first=$(objdump -p "$scratch/$program" | awk '$1 == "NEEDED" && $2 ~ /nbcshim|mpi/ { print $2; exit }')
+        [[ $first == *nbcshim* ]]
+        result $? "$program: nbcshim comes before the MPI"
+    done
+}
+
 # bent_mpi NAME: makes test/tools/NAME.c, and sets `bent` to the library, to be preloaded after nbcshim.
 bent_mpi()
 {

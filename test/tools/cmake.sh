@@ -64,20 +64,9 @@ build() # name options...
     configure "$@" && cmake --build "$scratch/$1/build"
 }
 
-ours_is_first() # program
-{
-    objdump -p "$1" | awk '$1 == "NEEDED" { print $2 }' | grep -E 'nbcshim|mpi' | head -n 1 |
-        grep -q nbcshim
-}
-
-first() # program
-{
-    expect "$1: nbcshim comes before the MPI" ours_is_first "$scratch/$1"
-}
-
 runs() # program
 {
-    first "$1"
+    before_the_mpi "$1"
     mpi_command 2 "" NBCSHIM_STATS=1 "$scratch/$1"
     ends_well "$1 runs on 2 ranks" 60
     log_has 1 "$1: by nbcshim" '^nbcshim: allreduce '
@@ -89,8 +78,7 @@ ours="find_package(nbcshim ${VERSION%.*} REQUIRED)"
 project c C "$ours" "$mpi" "$(cat "$scratch/orders")"
 expect "a C project builds that names nbcshim and the MPI in each order" build c \
     -D CMAKE_INSTALL_PREFIX="$scratch/c/installed" -D CMAKE_INSTALL_RPATH_USE_LINK_PATH=ON
-first c/build/first
-first c/build/alone
+before_the_mpi c/build/first c/build/alone
 runs c/build/outer
 expect "it installs" cmake --install "$scratch/c/build"
 runs c/installed/bin/last
