@@ -155,6 +155,13 @@ static bool pool_grow(void)
     return true;
 }
 
+/* MPI_Finalize of MPICH 5 frees the persistent requests of MPI_COMM_SELF before it deletes the
+ * attributes of MPI_COMM_WORLD, whose callbacks may free the program's requests. */
+static MPI_Comm handle_home(void)
+{
+    return nbc_handle_comm == MPI_COMM_SELF ? MPI_COMM_WORLD : nbc_handle_comm;
+}
+
 static __attribute__((cold, noinline)) struct nbc_request *request_create(void)
 {
     if (!slabs || slabs->used == slabs->size)
@@ -164,7 +171,7 @@ static __attribute__((cold, noinline)) struct nbc_request *request_create(void)
     if (nmade == 0)
         source = nbc_quirks_inactive_source(nbc_handle_comm);
     struct nbc_request *r = &slabs->list[slabs->used];
-    if (NEXT(Recv_init)(NULL, 0, MPI_BYTE, source, 0, nbc_handle_comm, &r->handle))
+    if (NEXT(Recv_init)(NULL, 0, MPI_BYTE, source, 0, handle_home(), &r->handle))
         return NULL;
     if (!handles_add(r->handle, r)) {
         NEXT(Request_free)(&r->handle);

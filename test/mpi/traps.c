@@ -498,18 +498,36 @@ static int use_mpi_at_the_end(MPI_Comm comm, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
+/* Some MPIs also delete those of MPI_COMM_WORLD, later. A program may free a request there. */
+static int free_at_the_end(MPI_Comm comm, int key, void *request, void *extra)
+{
+    MPI_Request next;
+    (void)key, (void)extra;
+    MPI_Recv_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, comm, &next);
+    if (next == *(MPI_Request *)request) {
+        fprintf(stderr, "traps: rank %d: MPI_Finalize freed a request too early\n", test_rank);
+        abort();
+    }
+    MPI_Request_free(&next);
+    return MPI_Request_free(request);
+}
+
 /* And what the program has never freed does no harm. */
 static void leave_things_behind(void)
 {
     static int x, sum;
-    static MPI_Request r;
+    static MPI_Request r, freed;
     MPI_Comm comm;
     int key;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     if (test_has_persistent()) {
         r = sum_init(comm, &x, &sum);
+        freed = sum_init(comm, &x, &sum);
         MPI_Start(&r);
         wait(&r);
+        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_at_the_end, &key, NULL);
+        MPI_Comm_set_attr(MPI_COMM_WORLD, key, &freed);
+        MPI_Comm_free_keyval(&key);
     }
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, use_mpi_at_the_end, &key, NULL);
     MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
