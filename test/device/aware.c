@@ -106,8 +106,6 @@ static bool is_over(MPI_Request request)
 
 static int begin(int error, MPI_Request request, uintptr_t on_device)
 {
-    if (!error && on_device && is_over(request))
-        return MPI_SUCCESS;
     pthread_mutex_lock(&mutex);
     if (!error && on_device && nmoving < MOST && place_of(request) == nmoving) {
         moving[nmoving].request = request;
@@ -151,7 +149,7 @@ int PMPI_Isend(NBC_CONST void *buf, int count, MPI_Datatype type, int peer, int 
         look_up(RTLD_NEXT, "PMPI_Isend", &next);
     void *hidden = translated(buf, count, type, &at);
     int error = next(hidden, count, type, peer, tag, comm, request);
-    return begin(error, *request, at);
+    return begin(error, *request, !error && at && is_over(*request) ? 0 : at);
 }
 
 int PMPI_Irecv(void *buf, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,

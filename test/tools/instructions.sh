@@ -75,7 +75,7 @@ room=100 # percent
 tools/nbcinfo | grep -qE '^built for +(MPICH 4\.0\.2|Open MPI 4\.1\.4)\>' || room=200
 [[ $($CC -dumpmachine) = x86_64-* ]] || room=400
 more=$((room > 100 ? 20 : 0))
-[ "$NBC_HOOK" != fi_cq_read ] || more=100 # nbcshim is in each turn of the loop
+[ "$NBC_HOOK" != fi_cq_read ] || more=150 # nbcshim is in each turn of the loop
 
 # Lines: the limits, the counts, the call; a call without a limit has the limit "none".
 sed -n "s/^$MPI_FLAVOR //p" "$limits" >"$scratch/limits"
