@@ -288,6 +288,8 @@ int nbc_context_setup(void)
     return error;
 }
 
+/* Processes of another job have no node: MPICH 4.0 translates their ranks to those of processes of
+ * MPI_COMM_WORLD. */
 static int members_query(struct nbc_context *c)
 {
     struct nbc_members *m = &c->members;
@@ -300,7 +302,8 @@ static int members_query(struct nbc_context *c)
     if (nbc_world_initialized || m->size + m->remote_size > 1)
         __atomic_store_n(&nbc_has_peers, true, __ATOMIC_RELAXED);
     m->later = c->host;
-    return m->later ? MPI_SUCCESS : nbc_nodemap_place(m, c->user);
+    m->local = inter ? false : m->size == 1;
+    return m->later || c->spans_jobs ? MPI_SUCCESS : nbc_nodemap_place(m, c->user);
 }
 
 /* The members of a duplicate are those of its parent. */
@@ -420,7 +423,8 @@ static int context_adopt(MPI_Comm comm, const struct nbc_origin *origin)
     c->user = comm;
     c->found = true;
     c->key = origin->key;
-    c->spans_jobs = !origin->parent || origin->parent->spans_jobs;
+    c->spans_jobs = comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF &&
+                    (!origin->parent || origin->parent->spans_jobs);
     c->queue.end_seq = c->blocking.end_seq = INT64_MAX;
     nbc_lock();
     contexts_settle();
@@ -513,7 +517,6 @@ int nbc_context_attach_world(void)
         return error;
     nbc_lock();
     struct nbc_context *c = nbc_context_find(MPI_COMM_WORLD);
-    c->spans_jobs = nbc_context_find(MPI_COMM_SELF)->spans_jobs = false;
     world_begins(c);
     nbc_unlock();
     return MPI_SUCCESS;
