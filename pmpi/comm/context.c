@@ -288,8 +288,6 @@ int nbc_context_setup(void)
     return error;
 }
 
-/* Processes of another job have no node: MPICH 4.0 translates their ranks to those of processes of
- * MPI_COMM_WORLD. */
 static int members_query(struct nbc_context *c)
 {
     struct nbc_members *m = &c->members;
@@ -302,8 +300,7 @@ static int members_query(struct nbc_context *c)
     if (nbc_world_initialized || m->size + m->remote_size > 1)
         __atomic_store_n(&nbc_has_peers, true, __ATOMIC_RELAXED);
     m->later = c->host;
-    m->local = inter ? false : m->size == 1;
-    return m->later || c->spans_jobs ? MPI_SUCCESS : nbc_nodemap_place(m, c->user);
+    return m->later ? MPI_SUCCESS : nbc_nodemap_place(m, c->user, c->spans_jobs);
 }
 
 /* The members of a duplicate are those of its parent. */
@@ -329,7 +326,7 @@ int nbc_context_complete_slow(struct nbc_context *c)
     int error = c->host ? nbc_world_ranks_new(c->user, inter, n, &m->world) : MPI_SUCCESS;
     m->in_world = c->host && !error;
     if (!error)
-        error = nbc_nodemap_place(m, c->user);
+        error = nbc_nodemap_place(m, c->user, c->spans_jobs);
     m->later = error;
     return error;
 }

@@ -98,14 +98,14 @@ static struct nbc_request *exchange_new(const struct agreement *a)
 
 /* --- the steps -------------------------------------------------------------------------------- */
 
-/* Whether the ranks agree at all. All of them decide alike, also one without memory; the processes
- * of two jobs do not know the same of their nodes. Sets *forced if the user asks for the algorithm.
+/* Whether the ranks agree at all. All of them decide alike, also one without memory; a communicator
+ * of several jobs has no nodes. Sets *forced if the user asks for the algorithm.
  */
 static bool is_candidate(const struct nbc_call *call, const struct nbc_context *c, bool *forced)
 {
     const struct nbc_members *m = &c->members;
     *forced = false;
-    if (!nbc_coll_has_edges(call->coll) || m->remote_size || c->spans_jobs || !m->mixed || m->local)
+    if (!nbc_coll_has_edges(call->coll) || m->remote_size || !m->mixed || m->local)
         return false;
     struct nbc_preferences preferences = nbc_launch_preferences(call, c);
     const struct nbc_alg *alg = preferences.alg;

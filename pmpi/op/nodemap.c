@@ -115,14 +115,16 @@ static int node_at(const struct nbc_world_ranks *ranks, int rank)
     return nbc_node_of(&world.nodes, ranks ? ranks->of[rank] : rank);
 }
 
-int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm)
+/* Processes of another job have no node: MPICH 4.0 translates their ranks to those of processes of
+ * MPI_COMM_WORLD. */
+int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm, bool spans_jobs)
 {
     struct nbc_world_ranks *ranks;
     bool in_world;
     m->local = !m->remote_size && m->size == 1;
     m->oversubscribed = m->handshake = m->sockets = false;
-    m->mixed = !m->remote_size && world.fullest > 1 && world.nodes.nnodes > 1;
-    if (m->local || m->remote_size || (m->size > world.fullest && !world.sockets))
+    m->mixed = !spans_jobs && !m->remote_size && world.fullest > 1 && world.nodes.nnodes > 1;
+    if (m->local || m->remote_size || spans_jobs || (m->size > world.fullest && !world.sockets))
         return MPI_SUCCESS;
     int error = world_ranks(m, comm, &ranks, &in_world);
     if (error)

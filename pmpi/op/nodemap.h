@@ -24,7 +24,7 @@ extern NBC_HIDDEN bool nbc_oversubscribed;
  * from its sizes. Only at its creation do all its processes have the same information: later, some
  * may have initialized or finalized MPI_COMM_WORLD and others not. Local. Returns an MPI error
  * code. */
-int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm);
+int nbc_nodemap_place(struct nbc_members *m, MPI_Comm comm, bool spans_jobs);
 
 /* Sets *map to the node map for the shape of a collective. The map is the same on all ranks, and
  * the members own it. Sets *map to NULL if the nodes are not known, or all ranks are on one, or
