@@ -44,6 +44,7 @@ libnbc_core_la_SOURCES = \
 	src/sched.c src/sched.h \
 	src/staged.c src/staged.h \
 	src/subcollective.c src/subcollective.h \
+	src/ring.h \
 	src/rules.c src/rules.h \
 	src/select.c src/select.h \
 	src/topo.c src/topo.h \
