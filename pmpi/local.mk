@@ -23,6 +23,7 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/below/ofi.c pmpi/below/ofi.h \
 	pmpi/below/quirks.c pmpi/below/quirks.h \
 	pmpi/below/revoked.c pmpi/below/revoked.h \
+	pmpi/below/segment.c pmpi/below/segment.h \
 	pmpi/below/simulated.h \
 	pmpi/below/slot.c pmpi/below/slot.h \
 	pmpi/base/collect.c pmpi/base/collect.h \
@@ -42,10 +43,13 @@ lib@NBC_NAME@_la_SOURCES = \
 	pmpi/op/call.h \
 	pmpi/op/collectives.def pmpi/op/forms.def \
 	pmpi/op/members.c pmpi/op/members.h \
+	pmpi/op/message.c pmpi/op/message.h \
 	pmpi/op/mpi_transport.c pmpi/op/mpi_transport.h \
 	pmpi/op/nodemap.c pmpi/op/nodemap.h \
 	pmpi/op/plan.c pmpi/op/plan.h \
+	pmpi/op/rings.c pmpi/op/rings.h \
 	pmpi/op/run.c pmpi/op/run.h \
+	pmpi/op/shared.c pmpi/op/shared.h \
 	pmpi/op/stage.c pmpi/op/stage.h \
 	pmpi/op/trace_transport.c pmpi/op/trace_transport.h \
 	pmpi/op/types.c pmpi/op/types.h \

@@ -16,7 +16,9 @@
 #include "comm/context.h"
 #include "diag/diag.h"
 #include "engine/progress.h"
+#include "op/message.h"
 #include "op/nodemap.h"
+#include "op/shared.h"
 #include "op/stage.h"
 #include "op/types.h"
 #include "request/request.h"
@@ -121,9 +123,10 @@ void nbc_shutdown(void)
     nbc_enabled = nbc_hooked = nbc_was_hooked = false;
     nbc_native_blocking = nbc_offloaded = 0;
     nbc_referenced_large = NBC_LARGE_UNKNOWN;
-    nbc_complete_cleanup();
+    nbc_dummy_cleanup();
     nbc_self_comm = MPI_COMM_NULL;
     nbc_context_cleanup();
+    nbc_shared_cleanup();
     nbc_nodemap_cleanup();
     nbc_check_cleanup();
     nbc_request_let_waits_poll(false);

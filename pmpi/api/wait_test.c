@@ -23,6 +23,7 @@
 #include "below/quirks.h"
 #include "comm/context.h"
 #include "hookless/poll.h"
+#include "op/message.h"
 #include "op/types.h"
 
 NBC_ARCHIVE_MEMBER(wait_test)
@@ -666,27 +667,6 @@ static __attribute__((noinline)) int wait_all(int n, MPI_Request *requests, MPI_
 WAITS(Waitall, (int n, MPI_Request requests[], MPI_Status statuses[]), (n, requests, statuses), n,
       true, wait_all(n, requests, statuses))
 
-/* A receive of this process from itself that nobody sends: it stands for a pending request of
- * nbcshim. Made when first needed; under the lock. */
-static MPI_Request pending_dummy = MPI_REQUEST_NULL;
-
-/* MPI_REQUEST_NULL if the MPI cannot make it. Under the lock. Local. */
-static MPI_Request dummy_get(void)
-{
-    if (pending_dummy == MPI_REQUEST_NULL && nbc_self_comm != MPI_COMM_NULL &&
-        NEXT(Irecv)(NULL, 0, MPI_BYTE, 0, nbc_tags_whole.signal, nbc_self_comm, &pending_dummy))
-        pending_dummy = MPI_REQUEST_NULL; /* unreached: no memory */
-    return pending_dummy;
-}
-
-void nbc_complete_cleanup(void)
-{
-    if (pending_dummy == MPI_REQUEST_NULL)
-        return;
-    NEXT(Cancel)(&pending_dummy);
-    NEXT(Wait)(&pending_dummy, MPI_STATUS_IGNORE);
-}
-
 /* A place of the program's array, and the request that belongs there. */
 struct lent {
     MPI_Request *place, request;
@@ -708,7 +688,7 @@ static int poll_others(const struct nbc_own *own, int n, MPI_Request *requests,
     if (!own->others)
         return MPI_SUCCESS;
     nbc_lock();
-    MPI_Request dummy = dummy_get();
+    MPI_Request dummy = nbc_dummy_get();
     nbc_unlock();
     if (dummy == MPI_REQUEST_NULL)
         return MPI_SUCCESS; /* unreached: no memory */

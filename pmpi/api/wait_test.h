@@ -27,7 +27,4 @@ static inline bool nbc_may_have_own(int n, const MPI_Request *requests)
 /* Called once at init, before the first request exists. */
 void nbc_complete_setup(void);
 
-/* Frees what completion calls have created in the MPI below, at finalize. */
-void nbc_complete_cleanup(void);
-
 #endif

@@ -23,7 +23,7 @@
 const struct nbc_test_settings nbc_test_defaults = TEST_DEFAULTS;
 
 struct nbc_settings nbc_settings = {
-    .dynamic = true, .progress_cpu = -1, .init_timeout = 300, .test = TEST_DEFAULTS};
+    .dynamic = true, .shared_memory = true, .progress_cpu = -1, .init_timeout = 300, .test = TEST_DEFAULTS};
 
 extern char **environ;
 
@@ -194,6 +194,8 @@ static const struct variable {
      "any", "bind the progress thread to this processor"},
     {"NBCSHIM_REDUCTION_ORDER", nbc_order_by_name, &nbc_settings.order, "any, ranks or tree", "any",
      "combine the ranks of a reduction in a given order, for reproducible digits"},
+    {"NBCSHIM_SHARED_MEMORY", parse_switch, &nbc_settings.shared_memory, "0 or 1", "1",
+     "send short messages between ranks of a node through memory that they share"},
     {"NBCSHIM_STATS", parse_stats, &nbc_settings.stats,
      "0, 1, verbose or a file name ending in .json", "0",
      "report at the end which collectives ran, by which algorithm, and for how long; verbose: over "

@@ -45,6 +45,7 @@ struct nbc_settings {
     int64_t timeout;                             /* NBCSHIM_TIMEOUT in seconds, 0: not set */
     int64_t init_timeout;                        /* NBCSHIM_INIT_TIMEOUT in seconds, 0: none */
     bool check;                                  /* NBCSHIM_CHECK */
+    bool shared_memory;                          /* NBCSHIM_SHARED_MEMORY */
     const char *stats;             /* NBCSHIM_STATS: "1", "verbose", a file, or NULL */
     const char *trace;             /* NBCSHIM_TRACE: a file, or NULL */
     const char *tuning;            /* NBCSHIM_TUNING: a file, or NULL */

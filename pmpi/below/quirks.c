@@ -306,3 +306,14 @@ void nbc_quirks_unmute(MPI_Errhandler kept[2])
         NEXT(Errhandler_free)(&kept[i]);
     }
 }
+
+static bool is_on(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value && *value && !strchr("0nNfF", *value);
+}
+
+bool nbc_quirks_tolerates_faults(void)
+{
+    return is_on("OMPI_MCA_mpi_ft_enable") || is_on("MPIR_CVAR_ENABLE_FT");
+}

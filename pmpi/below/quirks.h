@@ -145,6 +145,10 @@ extern NBC_HIDDEN bool nbc_quirks_tests_each;
 enum { nbc_quirks_tests_each = false };
 #endif
 
+/* Whether the job goes on when a process fails, of which the MPI tells those that wait for its
+ * messages (ULFM): mpiexec --with-ft ulfm of Open MPI, and MPICH's variable. Local. */
+bool nbc_quirks_tolerates_faults(void);
+
 /* The request of a message that is complete when MPI_Isend returns, where the MPI has one for all
  * of them, which nobody need complete or free; or MPI_REQUEST_NULL. Written at setup. */
 extern NBC_HIDDEN MPI_Request nbc_quirks_complete_send;

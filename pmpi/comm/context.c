@@ -515,6 +515,7 @@ int nbc_context_attach_world(void)
     nbc_lock();
     struct nbc_context *c = nbc_context_find(MPI_COMM_WORLD);
     world_begins(c);
+    nbc_rings_begin(c->hidden);
     nbc_unlock();
     return MPI_SUCCESS;
 }

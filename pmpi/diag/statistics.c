@@ -18,6 +18,7 @@
 #include "below/simulated.h"
 #include "engine/progress.h"
 #include "op/nodemap.h"
+#include "op/rings.h"
 #include "op/stage.h"
 
 #include "coll.h"
@@ -264,6 +265,12 @@ static void introduce_active(void)
     fprintf(stderr, "nbcshim: active: %s\n", why_active());
     fprintf(stderr, "nbcshim: nodes: %d; thread level of the MPI: %s; progress thread: %s\n",
             nbc_nodemap_count(), level_name(), thread ? "yes" : "no");
+    if (nbc_shared_npeers > 0)
+        fprintf(stderr,
+                "nbcshim: messages within a node: in shared memory up to %" PRId64 " bytes\n",
+                nbc_shared_most);
+    else
+        fprintf(stderr, "nbcshim: messages within a node: by the MPI\n");
     print_progress(nbc_hooked);
     if (nbc_device_mpi_takes(NULL))
         fprintf(stderr, "nbcshim: this MPI says that it takes buffers of GPUs\n");

@@ -13,6 +13,7 @@
 #include "below/next.h"
 #include "below/quirks.h"
 #include "comm/context.h"
+#include "op/message.h"
 #include "op/mpi_transport.h"
 #include "op/nodemap.h"
 #include "op/run.h"
@@ -349,15 +350,16 @@ void nbc_progress_start(struct nbc_request *r)
         operation_start(r);
 }
 
-/* After its schedule has been executed. */
+/* After its schedule has been executed. Checks of calls are among the blocking ones, and calls wait
+ * for them: those come first, since one that starts may be complete at once. */
 static void operation_end(struct nbc_request *r)
 {
     struct nbc_context *c = r->context;
     operation_complete(r);
-    if (c->queue.deferred)
-        queue_start_deferred(&c->queue);
     if (c->blocking.deferred)
         queue_start_deferred(&c->blocking);
+    if (c->queue.deferred)
+        queue_start_deferred(&c->queue);
 }
 
 /* Ends the run of an operation whose communicator has been revoked. Inside of the progress loop of
@@ -370,18 +372,14 @@ static __attribute__((cold, noinline)) bool operation_give_up(struct nbc_request
     return true;
 }
 
-/* This thread is in the progress loop of the MPI, which progresses its own operations: to ask about
- * one there would enter its list of them again. */
-static NBC_PER_THREAD bool is_below;
-
 /* Polls an operation without a schedule. It may run callbacks of the program, without the lock
  * (MPI_Comm_idup): they may wait for operations, and enter the MPI's loop again. */
 static bool operation_poll_other(struct nbc_request *r)
 {
-    const bool before = is_below, looks = nbc_inside_mpi_loop;
-    is_below = nbc_inside_mpi_loop = false;
+    const bool before = nbc_is_below, looks = nbc_inside_mpi_loop;
+    nbc_is_below = nbc_inside_mpi_loop = false;
     const bool over = r->run->poll(r->run, &r->error);
-    is_below = before;
+    nbc_is_below = before;
     nbc_inside_mpi_loop = looks;
     return over;
 }
@@ -391,7 +389,7 @@ static bool operation_poll_other(struct nbc_request *r)
 static void operation_poll(struct nbc_request *r)
 {
     if (r->run && r->run->poll) {
-        if ((is_below && r->alg) || !operation_poll_other(r))
+        if ((nbc_is_below && r->alg) || !operation_poll_other(r))
             return;
         if (nbc_timing_on && r->alg)
             operation_measure(r);
@@ -540,10 +538,10 @@ void nbc_progress_below(void)
 {
     if (nbc_threaded)
         __atomic_fetch_add(&nbc_pauses, 1, __ATOMIC_RELAXED);
-    is_below = true;
+    nbc_is_below = true;
     nbc_inside_mpi_loop = nbc_hook_has(NBC_HOOK_LOOKS);
     progress(NULL, 1);
-    is_below = nbc_inside_mpi_loop = false;
+    nbc_is_below = nbc_inside_mpi_loop = false;
 }
 
 void nbc_pause(int *spins)

@@ -9,7 +9,10 @@
 #include "base/state.h"
 #include "below/hook.h"
 #include "below/quirks.h"
+#include "op/message.h"
+#include "op/nodemap.h"
 #include "op/run.h"
+#include "op/shared.h"
 #include "op/stage.h"
 #include "op/types.h"
 
@@ -17,145 +20,33 @@
 #include "coll.h"
 #include "exec_over.h"
 
-/* An nbc_handle holds an MPI_Request, which may be narrower, in its first bytes. */
-static void handle_store(nbc_handle *h, MPI_Request request)
-{
-    *h = 0;
-    memcpy(h, &request, sizeof request);
-}
-
-static MPI_Request handle_load(const nbc_handle *h)
-{
-    MPI_Request request;
-    memcpy(&request, h, sizeof request);
-    return request;
-}
-
-/* A message with a count above INT_MAX is one element of a datatype of that many elements: whole
- * chunks and a remainder. */
-enum { CHUNK = 1 << 30 };
-
-static int large_type_new(int64_t count, MPI_Datatype type, MPI_Datatype *large)
-{
-    MPI_Aint lb, extent, displs[2] = {0, 0};
-    MPI_Datatype chunk, parts[2] = {MPI_DATATYPE_NULL, type};
-    int lengths[2] = {(int)(count / CHUNK), (int)(count % CHUNK)};
-    int error = NEXT(Type_contiguous)(CHUNK, type, &chunk);
-    if (error)
-        return error; /* unreached: above 2 GiB */
-    NEXT(Type_get_extent)(type, &lb, &extent);
-    /* The extent of n elements is n extents only if that of an element is not negative. */
-    error = NEXT(Type_create_resized)(chunk, 0, (MPI_Aint)CHUNK * extent, &parts[0]);
-    NEXT(Type_free)(&chunk);
-    if (error)
-        return error; /* unreached: above 2 GiB */
-    displs[1] = (MPI_Aint)lengths[0] * CHUNK * extent;
-    error = NEXT(Type_create_struct)(2, lengths, displs, parts, large);
-    NEXT(Type_free)(&parts[0]);
-    return error ? error : NEXT(Type_commit)(large);
-}
-
-NBC_STEP int post_message(bool sends, void *addr, int n, MPI_Datatype type, int peer, int tag,
-                          MPI_Comm comm, MPI_Request *request)
-{
-    return sends ? NEXT(Isend)(addr, n, type, peer, tag, comm, request)
-                 : NEXT(Irecv)(addr, n, type, peer, tag, comm, request);
-}
-
-static __attribute__((cold)) int post_large(bool sends, void *addr, int64_t count,
-                                            MPI_Datatype type, int peer, int tag, MPI_Comm comm,
-                                            MPI_Request *request)
-{
-    MPI_Datatype large;
-    int error = large_type_new(count, type, &large);
-    if (error)
-        return error; /* unreached: the MPI fails */
-    error = post_message(sends, addr, 1, large, peer, tag, comm, request);
-    NEXT(Type_free)(&large);
-    return error; /* unreached: the MPI fails */
-}
-
-NBC_STEP int transport_post(bool sends, void *addr, int64_t count, MPI_Datatype type, int peer,
-                            int tag, MPI_Comm comm, MPI_Request *request)
-{
-    return __builtin_expect(count <= INT_MAX, 1)
-               ? post_message(sends, addr, (int)count, type, peer, tag, comm, request)
-               : post_large(sends, addr, count, type, peer, tag, comm, request);
-}
-
-bool nbc_inside_mpi_loop;
-
-/* Frees the request if it is complete, or has failed. pending: it was not complete a moment ago, so
- * that the MPI has to poll in any case; not inside its loop, where it must not poll again. */
-static inline int end_if_complete(MPI_Request *request, MPI_Status *status, bool pending,
-                                  bool *over)
-{
-    int flag = 0, error;
-    if (!NBC_GET_STATUS_BEFORE_TEST || nbc_quirks_tests_each || pending)
-        error = NEXT(Test)(request, &flag, status);
-    else {
-        error = NEXT(Request_get_status)(*request, &flag, MPI_STATUS_IGNORE);
-        if (flag || error)
-            error = NEXT(Wait)(request, status);
-    }
-    *over = flag || error;
-    return error;
-}
-
-/* Whether the request should be asked for its completion: always outside of the progress loop of
- * the MPI; inside, or if to ask enters the loop, only if the answer is yes. */
-static inline bool is_worth_a_test(MPI_Request request)
-{
-    return __builtin_expect(!nbc_inside_mpi_loop && !nbc_quirks_tests_each, 1) ||
-           nbc_hook_is_complete(request);
-}
-
 NBC_STEP int transport_send(void *self, uintptr_t addr, int64_t count, int type, int peer,
                             nbc_handle *h)
 {
-    const struct nbc_run *r = self;
-    const struct nbc_datatype *t = r->handles.types[type];
-    MPI_Request request;
-    int error = transport_post(true, (void *)addr, count, t->sent, nbc_run_peer(r, peer), r->tag,
-                               r->comm, &request);
-    if (error)
-        return error;
-    if (request == nbc_quirks_complete_send)
-        return NBC_SENT;
-    bool over = false;
-    if (!NBC_BLOCKS_TO_WAIT && count * t->layout.size <= NBC_EAGER && is_worth_a_test(request))
-        error = end_if_complete(&request, MPI_STATUS_IGNORE, false, &over);
-    if (over)
-        return NBC_SENT - error;
-    handle_store(h, request);
-    return 0;
+    struct nbc_run *r = self;
+    const int rank = nbc_run_peer(r, peer);
+    struct nbc_shared_peer *shared = r->shares ? nbc_shared_peer_of(rank) : NULL;
+    return shared ? nbc_shared_send(r, shared, addr, count, type, rank, h)
+                  : nbc_message_send(r, addr, count, type, rank, h);
 }
 
-/* The device ch3 of the MPICH family returns the error of a message that is too long from
- * MPI_Irecv, if that was there before. It has then been received. */
 NBC_STEP int transport_receive(void *self, uintptr_t addr, int64_t count, int type, int peer,
                                nbc_handle *h)
 {
-    const struct nbc_run *r = self;
-    MPI_Request request;
-    int error = transport_post(false, (void *)addr, count, r->handles.types[type]->handle,
-                               nbc_run_peer(r, peer), r->tag, r->comm, &request);
-    if (error)
-        return nbc_error_is_of(error, MPI_ERR_TRUNCATE) ? NBC_SENT - error : error;
-    handle_store(h, request);
-    return 0;
+    struct nbc_run *r = self;
+    const int rank = nbc_run_peer(r, peer);
+    struct nbc_shared_peer *shared = r->shares ? nbc_shared_peer_of(rank) : NULL;
+    return shared ? nbc_shared_receive(r, shared, addr, count, type, rank, h)
+                  : nbc_message_receive(r, addr, count, type, rank, h);
 }
 
-/* Message number i in flight is over without an error of the MPI. One that is shorter than its
- * receive is an error: the ranks disagree, or its sender has failed. */
+/* Message number i in flight is over without an error of the MPI. */
 static inline int check_length(const struct nbc_run *r, int i, const MPI_Status *status)
 {
     const struct nbc_op *op = &r->exec.sched->ops[r->exec.inflight[i]];
     if (op->kind != NBC_OP_RECV)
         return MPI_SUCCESS;
-    int64_t length = nbc_quirks_length(status);
-    bool right = length == op->count * r->handles.types[op->type]->layout.size || length < 0;
-    return __builtin_expect(right, 1) ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
+    return nbc_message_compare(status, op->count * r->handles.types[op->type]->layout.size);
 }
 
 static bool has_failed; /* a message of any operation; under the lock */
@@ -164,20 +55,25 @@ static bool has_failed; /* a message of any operation; under the lock */
  * instructions than MPI_Testsome once: 40 % fewer on MPICH 4.0.2. */
 enum { FEW = 2 };
 
-/* One test at least enters the loop of the MPI, unless this is called there. */
-NBC_STEP int transport_poll_each(struct nbc_run *r, int first, int n, nbc_handle *h, int *done,
-                                 int *ndone)
+/* One test at least enters the loop of the MPI, unless this is called there. mixed: there may be
+ * messages in shared memory, which are left out. */
+NBC_STEP int poll_each(bool mixed, struct nbc_run *r, int first, int n, nbc_handle *h, int *done,
+                       int *ndone)
 {
     /* mutants: || for &&: for speed, or MPICH from 4.3 on */
     const bool pending = r->pending && !nbc_inside_mpi_loop;
+    bool enters = !nbc_inside_mpi_loop;
     int error = MPI_SUCCESS;
     *ndone = 0;
     for (int i = first; i < first + n && !error; i++) {
-        MPI_Request request = handle_load(&h[i]);
+        if (mixed && nbc_shared_is(h[i]))
+            continue;
+        MPI_Request request = nbc_message_load(&h[i]);
         MPI_Status status;
-        bool over = (i == first && !nbc_inside_mpi_loop) || is_worth_a_test(request);
+        bool over = enters || nbc_message_is_worth_a_test(request);
+        enters = false;
         if (over)
-            error = end_if_complete(&request, &status, pending, &over);
+            error = nbc_message_end(&request, &status, pending, &over);
         if (!over)
             continue;
         done[(*ndone)++] = i;
@@ -241,13 +137,13 @@ static __attribute__((cold)) int add_freed(struct nbc_run *r, const MPI_Request 
     return all;
 }
 
-static int transport_poll_batch(struct nbc_run *r, const struct batch *b, nbc_handle *h, int *done,
-                                int *ndone)
+static int poll_batch(struct nbc_run *r, const struct batch *b, nbc_handle *h, int *done,
+                      int *ndone)
 {
     MPI_Request batch[BATCH];
     MPI_Status statuses[BATCH];
     for (int i = 0; i < b->n; i++)
-        batch[i] = handle_load(&h[b->at[i]]);
+        batch[i] = nbc_message_load(&h[b->at[i]]);
     int outcount = 0;
     int error = NEXT(Testsome)(b->n, batch, &outcount, done, statuses);
     if (outcount == MPI_UNDEFINED || (error && !nbc_error_is_of(error, MPI_ERR_IN_STATUS)))
@@ -267,11 +163,11 @@ static bool is_send(const struct nbc_run *r, int i)
 }
 
 /* With NBC_TESTSOME_FREES the receives, and if none of them is over the sends. */
-static __attribute__((noinline)) int transport_poll_many(struct nbc_run *r, int n, nbc_handle *h,
-                                                         int *done, int *ndone)
+static __attribute__((noinline)) int poll_many(bool mixed, struct nbc_run *r, int n, nbc_handle *h,
+                                               int *done, int *ndone)
 {
     if (nbc_inside_mpi_loop || (NBC_TESTSOME_FREES && has_failed))
-        return transport_poll_each(r, 0, n, h, done, ndone);
+        return poll_each(mixed, r, 0, n, h, done, ndone);
     int first = 0, error = MPI_SUCCESS;
     if (n > BATCH) { /* test one batch, the next one in the next poll */
         first = r->cursor < n ? r->cursor : 0;
@@ -279,38 +175,104 @@ static __attribute__((noinline)) int transport_poll_many(struct nbc_run *r, int 
         n = n - first < BATCH ? n - first : BATCH;
     }
     if (nbc_quirks_tests_each)
-        return transport_poll_each(r, first, n, h, done, ndone); /* unreached: Ubuntu's MPICH */
+        return poll_each(mixed, r, first, n, h, done, ndone); /* unreached: Ubuntu's MPICH */
     struct batch messages, sends;
     *ndone = messages.n = sends.n = 0;
     for (int i = first; i < first + n; i++) {
+        if (mixed && nbc_shared_is(h[i]))
+            continue;
         struct batch *b = NBC_TESTSOME_FREES && is_send(r, i) ? &sends : &messages;
         b->at[b->n++] = i;
     }
     if (messages.n > 0) /* mutants: >= for >: one test tests nothing */
-        error = transport_poll_batch(r, &messages, h, done, ndone);
+        error = poll_batch(r, &messages, h, done, ndone);
     if (*ndone == 0 && !error && sends.n > 0) /* mutants: >= for >: one test tests nothing */
-        error = transport_poll_batch(r, &sends, h, done, ndone);
+        error = poll_batch(r, &sends, h, done, ndone);
     sort_ints(done, *ndone); /* the standard defines no order */
+    return error;
+}
+
+NBC_STEP int poll_mpi(struct nbc_run *r, int n, nbc_handle *h, int *done, int *ndone)
+{
+    return n <= FEW ? poll_each(false, r, 0, n, h, done, ndone)
+                    : poll_many(false, r, n, h, done, ndone);
+}
+
+/* Adds the messages in shared memory that are over. */
+NBC_STEP int poll_shared(bool mixed, int n, nbc_handle *h, int *done, int *ndone)
+{
+    int error = MPI_SUCCESS, one;
+    for (int i = 0; i < n; i++) {
+        if ((mixed && !nbc_shared_is(h[i])) || !nbc_shared_test(h[i], &one))
+            continue;
+        done[(*ndone)++] = i;
+        error = error ? error : one;
+    }
+    return error;
+}
+
+/* Whether the MPI is polling. */
+static bool is_inside(void)
+{
+    return nbc_inside_mpi_loop || nbc_is_below;
+}
+
+/* None of some messages in shared memory was over. Looks again some times, since a short message
+ * takes less time than a poll of the MPI; which the program's messages need. */
+static __attribute__((noinline)) int poll_longer(int n, nbc_handle *h, int *done, int *ndone)
+{
+    enum { LOOKS = 64 };
+    int looks = n <= FEW && !nbc_oversubscribed && !nbc_threaded ? LOOKS : 0;
+    if (is_inside())
+        return MPI_SUCCESS;
+    for (; looks > 0; looks--) {
+        int error = poll_shared(false, n, h, done, ndone);
+        if (*ndone > 0)
+            return error;
+    }
+    nbc_poll_the_mpi();
+    return MPI_SUCCESS;
+}
+
+/* Where messages in shared memory never let this rank wait, the MPI is polled from time to time. */
+enum { POLLS_APART = 16 };
+static unsigned npolls; /* under the lock */
+
+static int poll_mixed(struct nbc_run *r, int n, nbc_handle *h, int *done, int *ndone)
+{
+    int error =
+        n <= FEW ? poll_each(true, r, 0, n, h, done, ndone) : poll_many(true, r, n, h, done, ndone);
+    if (error)
+        return error;
+    error = poll_shared(true, n, h, done, ndone);
+    sort_ints(done, *ndone);
     return error;
 }
 
 NBC_STEP int transport_poll(void *self, int n, nbc_handle *h, int *done, int *ndone)
 {
-    return n <= FEW ? transport_poll_each(self, 0, n, h, done, ndone)
-                    : transport_poll_many(self, n, h, done, ndone);
+    struct nbc_run *r = self;
+    int nshared = 0;
+    if (!r->shares)
+        return poll_mpi(r, n, h, done, ndone);
+    for (int i = 0; i < n; i++)
+        nshared += nbc_shared_is(h[i]);
+    if (nshared < n)
+        return nshared ? poll_mixed(r, n, h, done, ndone) : poll_mpi(r, n, h, done, ndone);
+    *ndone = 0;
+    int error = poll_shared(false, n, h, done, ndone);
+    if (*ndone == 0)
+        return poll_longer(n, h, done, ndone);
+    if (++npolls % POLLS_APART == 0 && !is_inside())
+        nbc_poll_the_mpi();
+    return error;
 }
 
-/* Whether message number i is over now. Sends cannot be cancelled. */
 static bool give_up_message(struct nbc_run *r, int i)
 {
-    bool over;
-    MPI_Request request = handle_load(&r->exec.handles[i]);
-    if (!is_send(r, i))
-        NEXT(Cancel)(&request);
-    end_if_complete(&request, MPI_STATUS_IGNORE, false, &over);
-    if (!over)
-        NEXT(Request_free)(&request);
-    return over;
+    const nbc_handle h = r->exec.handles[i];
+    return r->shares && nbc_shared_is(h) ? nbc_shared_drop(h)
+                                         : nbc_message_give_up(h, is_send(r, i));
 }
 
 void nbc_transport_give_up(struct nbc_run *run, int error)
@@ -391,7 +353,7 @@ static int transport_wait(void *self, int n, nbc_handle *h, int *done, int *ndon
     if (!list)
         return transport_poll(self, n, h, done, ndone);
     for (int i = 0; i < n; i++)
-        list[i] = handle_load(&h[i]);
+        list[i] = nbc_message_load(&h[i]);
     MPI_Status status;
     int error = NEXT(Waitany)(n, list, done, &status);
     *ndone = *done != MPI_UNDEFINED;
@@ -404,67 +366,6 @@ static int transport_wait(void *self, int n, nbc_handle *h, int *done, int *ndon
 static const struct nbc_type *layout_of(const struct nbc_run *r, int type)
 {
     return &r->handles.types[type]->layout;
-}
-
-/* MPI_Pack and MPI_Unpack have int positions. Larger data is packed in pieces of whole elements;
- * this is the number of elements of a piece. */
-static int64_t piece_of(int64_t size)
-{
-    return size ? nbc_div_up(CHUNK, size) : INT_MAX;
-}
-
-/* Elements at MPI_BOTTOM: MPICH refuses a null buffer in MPI_Pack and MPI_Unpack. Replaces them by
- * one element of a datatype whose displacements count from where the data begins. If it sets *made,
- * the caller frees *type. */
-static int rebase_from_bottom(const struct nbc_type *t, uintptr_t *addr, int *n, MPI_Datatype *type,
-                              bool *made)
-{
-    MPI_Aint displ = (MPI_Aint)-t->true_lb;
-    MPI_Datatype given = *type;
-    *made = false;
-    if (*addr)
-        return MPI_SUCCESS;
-    int error = NEXT(Type_create_struct)(1, n, &displ, &given, type);
-    if (error)
-        return error; /* unreached: the MPI fails */
-    *addr = (uintptr_t)t->true_lb;
-    *n = 1;
-    *made = true;
-    return NEXT(Type_commit)(type);
-}
-
-/* n elements at an address, as bytes; into these, or from them. */
-static int move_piece(const struct nbc_run *r, bool packs, uintptr_t at, int n, int type,
-                      char *bytes, int size)
-{
-    MPI_Datatype handle = r->handles.types[type]->handle;
-    int position = 0;
-    bool made;
-    int error = rebase_from_bottom(layout_of(r, type), &at, &n, &handle, &made);
-    if (!error)
-        error = packs ? NEXT(Pack)((void *)at, n, handle, bytes, size, &position, r->comm)
-                      : NEXT(Unpack)(bytes, size, &position, (void *)at, n, handle, r->comm);
-    if (made)
-        NEXT(Type_free)(&handle);
-    /* In programs with hundreds of derived datatypes MPICH 4.0.2 may pack a few bytes too few
-     * without returning an error. An error is better than wrong data. */
-    return error || position == size ? error : MPI_ERR_INTERN;
-}
-
-static int move_elements(const struct nbc_run *r, bool packs, uintptr_t at, int64_t count, int type,
-                         char *bytes)
-{
-    const struct nbc_type *t = layout_of(r, type);
-    int64_t piece = piece_of(t->size);
-    for (int64_t i = 0; i < count; i += piece) { /* mutants: <= for <: a copy of nothing is none */
-        int n = (int)(count - i < piece ? count - i : piece);
-        /* mutants: - for +: above 2 GiB, which test/mpi/large has */
-        int error = move_piece(r, packs, at + i * t->extent, n, type, bytes + i * t->size,
-                               (int)(n * t->size));
-        if (error)
-            return error; /* unreached: the MPI fails */
-    }
-    return 0;
 }
 
 /* Copies elements that are too large for MPI_Pack by a message from this rank to itself.
@@ -483,12 +384,12 @@ static int transport_copy_by_message(const struct nbc_run *r, uintptr_t dst, int
     if (inter)
         return MPI_ERR_OTHER;
     NEXT(Comm_rank)(comm, &rank);
-    int error = transport_post(false, (void *)dst, dcount, r->handles.types[dtype]->handle, rank,
-                               r->tag, comm, &request[0]);
+    int error = nbc_message_post(false, (void *)dst, dcount, r->handles.types[dtype]->handle, rank,
+                                 r->tag, comm, &request[0]);
     if (error)
         return error;
-    error = transport_post(true, (void *)src, scount, r->handles.types[stype]->sent, rank, r->tag,
-                           comm, &request[1]);
+    error = nbc_message_post(true, (void *)src, scount, r->handles.types[stype]->sent, rank, r->tag,
+                             comm, &request[1]);
     if (!error) { /* mutants: forget not: only if the MPI refuses a message to ourselves */
         error = NEXT(Waitall)(2, request, statuses);
         return first_error(error, statuses, 2);
@@ -519,15 +420,15 @@ static int transport_copy(void *self, uintptr_t dst, int64_t dcount, int dtype, 
         /* unreached: above 2 GiB */
         return transport_copy_by_message(r, dst, dcount, dtype, src, scount, stype);
     if (d->packed)
-        return move_elements(r, true, src, scount, stype, (char *)dst);
+        return nbc_message_pack(r, true, src, scount, stype, (char *)dst);
     if (s->packed)
-        return move_elements(r, false, dst, dcount, dtype, (char *)src);
+        return nbc_message_pack(r, false, dst, dcount, dtype, (char *)src);
     char *bytes = malloc(n);
     if (!bytes)
         return MPI_ERR_NO_MEM;
-    int error = move_elements(r, true, src, scount, stype, bytes);
+    int error = nbc_message_pack(r, true, src, scount, stype, bytes);
     if (!error)
-        error = move_elements(r, false, dst, dcount, dtype, bytes);
+        error = nbc_message_pack(r, false, dst, dcount, dtype, bytes);
     free(bytes);
     return error;
 }
@@ -537,8 +438,9 @@ static int reduce_by_operator(const struct nbc_run *r, uintptr_t in, uintptr_t i
                               int type)
 {
     int64_t extent = layout_of(r, type)->extent;
-    for (int64_t i = 0; i < count; i += CHUNK) { /* mutants: <= for <: a copy of nothing is none */
-        int n = (int)(count - i < CHUNK ? count - i : CHUNK);
+    /* mutants: <= for <: a copy of nothing is none */
+    for (int64_t i = 0; i < count; i += NBC_CHUNK) {
+        int n = (int)(count - i < NBC_CHUNK ? count - i : NBC_CHUNK);
         /* mutants: - for +: above 2^30 elements, which test/mpi/large has */
         int error = nbc_quirks_reduce_local((void *)(in + i * extent), (void *)(inout + i * extent),
                                             n, r->handles.types[type]->handle,

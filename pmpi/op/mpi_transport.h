@@ -25,7 +25,4 @@ struct nbc_run;
 /* Ends a run that is not complete, with an error: cancels the messages in flight. */
 void nbc_transport_give_up(struct nbc_run *run, int error);
 
-/* While this is set, polls look at each message instead of progressing them: below/hook.h. */
-extern NBC_HIDDEN bool nbc_inside_mpi_loop;
-
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/settings.h"
 #include "below/quirks.h"
+#include "op/rings.h"
 
 #include "fast_network.h"
 #include "hash.h"
@@ -81,6 +82,8 @@ int nbc_nodemap_setup(void)
         world.fullest = here > world.fullest ? here : world.fullest;
     }
     error = ask_hosts(rank, declared > 0);
+    if (!error && world.fullest > 1 && !NBC_RANKS_ARE_ALIKE)
+        error = nbc_rings_setup(&world.nodes, rank);
     return error ? error : NEXT(Comm_group)(MPI_COMM_WORLD, &nbc_world_group);
 }
 
@@ -90,6 +93,7 @@ void nbc_nodemap_cleanup(void)
         NEXT(Group_free)(&nbc_world_group);
     world.fullest = 0;
     world.sockets = false;
+    nbc_rings_cleanup();
     nbc_nodes_free(&world.nodes);
 }
 

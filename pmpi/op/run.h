@@ -13,6 +13,7 @@
 #include "below/next.h"
 #include "base/lock.h"
 #include "op/mpi_transport.h"
+#include "op/rings.h"
 #include "op/types.h"
 
 #include "exec.h"
@@ -56,6 +57,7 @@ struct nbc_run {
     MPI_Comm comm;    /* the hidden communicator */
     const int *ranks; /* ranks there of the peers; NULL: the same */
     int tag;
+    bool shares;        /* messages may go through shared memory: shared.h */
     int cursor;         /* where the next poll over many messages begins */
     bool pending;       /* the last poll of few messages found none complete */
     int32_t trace_id;   /* if nbc_tracing: of the operation */
@@ -105,6 +107,7 @@ static inline void nbc_run_set(struct nbc_run *run, MPI_Comm comm, const int *ra
     run->comm = comm;
     run->ranks = ranks;
     run->tag = tag;
+    run->shares = comm == nbc_shared_comm;
     run->cursor = 0;
     run->pending = false;
     run->exec.base[NBC_BUF_SEND] = (uintptr_t)send;

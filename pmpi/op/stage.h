@@ -19,6 +19,9 @@ int nbc_stage_begin(struct nbc_run *run, const struct nbc_transport *transport);
 /* Whether a run has another schedule than its own: it is active. */
 bool nbc_stage_is_on(const struct nbc_run *run);
 
+/* Whether the MPI gets its buffers, which may be a device's. */
+bool nbc_stage_is_direct(const struct nbc_run *run);
+
 /* Makes the run as if it were not staged: it is not active. */
 void nbc_stage_undo(struct nbc_run *run);
 
@@ -42,6 +45,10 @@ bool nbc_stage_is_copy(const struct nbc_run *run, int i);
 
 /* Returns an MPI error code. */
 int nbc_stage_test(struct nbc_run *run, nbc_handle h, bool *over);
+
+/* Copies bytes to elements of a direct run, wherever these are. The copy is complete on return.
+ * Returns an MPI error code. */
+int nbc_stage_unpack(struct nbc_run *run, uintptr_t addr, int64_t count, int type, void *bytes);
 
 /* Frees what a run has for this. */
 void nbc_stage_free(struct nbc_run *run);

@@ -7,7 +7,7 @@
 #
 # A program passes when it exits with 0. Each is run
 #   preload  linked with the MPI alone, our library given to the ranks by LD_PRELOAD
-#   link     linked with the shared library
+#   link     linked with the shared library, and without shared memory between ranks
 #   static   linked with the static one
 #
 # NBC_TESTS=REGEX runs only the cases whose line matches, NBC_TESTS='REGEX: NAME' of these the test of that
@@ -223,6 +223,7 @@ run_case() # number of the case
     local mode=${case_mode[$1]} log=$scratch/$1.log preload='' variables="${case_variables[$1]} ${NBC_VARIABLES:-}" status
     local threads=${case_threads[$1]} took TIMEFORMAT='%R s, %U + %S s of processors'
     [ "$mode" != preload ] || preload="$(sanitizer_runtime) $library"
+    [ "$mode" != link ] || [[ $variables = *NBCSHIM_SHARED_MEMORY* ]] || variables="$variables NBCSHIM_SHARED_MEMORY=0"
     [[ $variables != *NBC_AWARE=yes* ]] || preload="$preload $PWD/test/device/aware.so"
     [ "$mode" != link ] || [ -z "$NBC_LIBRARY" ] ||
         variables="$variables LD_LIBRARY_PATH=${NBC_LIBRARY%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"

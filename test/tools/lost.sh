@@ -9,7 +9,7 @@ bent_mpi refuse
 expect "the program is made" $MPICC -std=gnu11 -O1 $newer_calls "$srcdir/test/tools/lost.c" \
     -o "$scratch/lost" -ldl
 for settings in "" NBCSHIM_PROGRESS=thread; do
-    mpi_command 2 "$(sanitizer_runtime) $library $bent" "NBCSHIM_BLOCKING=own $settings" "$scratch/lost"
+    mpi_command 2 "$(sanitizer_runtime) $library $bent" "NBCSHIM_BLOCKING=own NBCSHIM_SHARED_MEMORY=0 $settings" "$scratch/lost"
     ends_well "other communicators are usable${settings:+, $settings}" 60
 done
 
@@ -22,6 +22,7 @@ fi
 bent_mpi freeing
 expect "another program is made" $MPICC -std=gnu11 -O1 $newer_calls "$srcdir/test/tools/freed.c" \
     -o "$scratch/freed" -ldl
-mpi_command 4 "$(sanitizer_runtime) $library $bent" NBCSHIM_ALGORITHM_ALLTOALLV=linear "$scratch/freed"
+mpi_command 4 "$(sanitizer_runtime) $library $bent" \
+    "NBCSHIM_ALGORITHM_ALLTOALLV=linear NBCSHIM_SHARED_MEMORY=0" "$scratch/freed"
 ends_well "a message that the MPI frees under way is not waited for" 60
 finish

@@ -23,6 +23,7 @@ run "NBCSHIM_STATS=verbose" $verbose
 log_has 1 "versions and ranks" "^nbcshim: version $VERSION, over $mpi_name.*, 3 ranks\$"
 log_has 1 "active, and why" '^nbcshim: active: the program references a collective'
 log_has 1 "nodes, threads" '^nbcshim: nodes: 1; thread level of the MPI: MPI_THREAD_[A-Z]+; progress thread: no$'
+log_has 1 "messages within a node" '^nbcshim: messages within a node: in shared memory up to [1-9][0-9]* bytes$'
 log_has 1 "hook or fallback" '^nbcshim: blocking collectives: .*; progress in the MPI.s own waits: (by|no) '
 log_has 1 "rules" '^nbcshim: rules: built-in$'
 log_has 1 "wall time" '^nbcshim: 3 ranks, [0-9]+\.[0-9]+ s from MPI_Init to MPI_Finalize$'
@@ -38,6 +39,12 @@ run "with other settings" "$verbose NBCSHIM=on NBCSHIM_PROGRESS=thread NBCSHIM_T
 log_has 1 "NBCSHIM=on" '^nbcshim: active: NBCSHIM=on$'
 log_has 1 "two nodes, and the thread" '^nbcshim: nodes: 2; .*MPI_THREAD_MULTIPLE; progress thread: yes$'
 log_has 1 "a file of rules" "^nbcshim: rules: $scratch/rules, then built-in\$"
+
+printf '%s\n' '#!/bin/sh' '[ "${PMI_RANK-$OMPI_COMM_WORLD_RANK}" != 1 ] || export NBCSHIM_SHARED_MEMORY=0' 'exec "$@"' \
+    >"$scratch/one_refuses"
+chmod +x "$scratch/one_refuses"
+preloaded "one rank refuses shared memory" $ranks $verbose "$scratch/one_refuses" "$scratch/statistics"
+log_has 1 "so all do without" '^nbcshim: messages within a node: by the MPI$'
 
 run "nothing happens" $verbose none
 log_has 1 "the head of the table remains" '^nbcshim: collective '

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages between ranks of a node: short ones in shared memory, long ones by the MPI, at lengths
+ * around the limits; more of them than a ring holds; mixed, early and out of order. */
+#include "util.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MANY = 400, KIBI = 1024 };
+
+static unsigned char content(int from, int number, int at)
+{
+    return (unsigned char)(from * 37 + number * 11 + at * 5 + (at >> 8) * 3 + 1);
+}
+
+static void fill(unsigned char *data, int bytes, int number)
+{
+    for (int i = 0; i < bytes; i++)
+        data[i] = content(test_rank, number, i);
+}
+
+static void expect(const unsigned char *data, int bytes, int from, int number)
+{
+    int wrong = 0;
+    for (int i = 0; i < bytes; i++)
+        wrong += data[i] != content(from, number, i);
+    EXPECT_INT(wrong, 0, "of %d bytes from %d, number %d", bytes, from, number);
+}
+
+/* Each rank sends to each other one; those with odd ranks receive every second byte of a buffer
+ * twice as large. */
+static void exchange(int bytes, bool gaps)
+{
+    MPI_Datatype every_second;
+    unsigned char *in = test_alloc((size_t)(test_size * bytes + 1)),
+                  *out = test_alloc((size_t)(2 * test_size * bytes + 1));
+    MPI_Request request;
+    gaps = gaps && test_rank % 2 == 1;
+    MPI_Type_create_resized(MPI_BYTE, 0, 2, &every_second);
+    MPI_Type_commit(&every_second);
+    memset(out, 0, (size_t)(2 * test_size * bytes));
+    for (int to = 0; to < test_size; to++)
+        fill(in + to * bytes, bytes, to);
+    OK(MPI_Ialltoall(in, bytes, MPI_BYTE, out, bytes, gaps ? every_second : MPI_BYTE,
+                     MPI_COMM_WORLD, &request));
+    MPI_Type_free(&every_second);
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    for (int i = 0; gaps && i < test_size * bytes; i++)
+        out[i] = out[2 * i];
+    for (int from = 0; from < test_size; from++)
+        expect(out + from * bytes, bytes, from, test_rank);
+    free(in);
+    free(out);
+}
+
+/* What a line holds beside the word of a message, a line, and quarters of the rings that 2 to 100
+ * ranks have. */
+TEST(lengths_at_the_limits)
+{
+    const int limits[] = {0,        56,       64,        128,       1 * KIBI, 2 * KIBI,
+                          4 * KIBI, 8 * KIBI, 16 * KIBI, 32 * KIBI, 64 * KIBI};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        for (int bytes = limits[i] - 1; bytes <= limits[i] + 1; bytes++)
+            for (int gaps = 0; bytes >= 0 && gaps < 2; gaps++)
+                exchange(bytes, gaps);
+}
+
+static int bytes_of(int number)
+{
+    static const int few[] = {1, 40, 100, 700, 5000, 40000};
+    return few[number * 7 % (int)(sizeof few / sizeof *few)];
+}
+
+static unsigned char *buffer[MANY];
+static MPI_Request request[MANY];
+
+static void broadcast(int number, int root)
+{
+    int bytes = bytes_of(number);
+    buffer[number] = test_alloc((size_t)bytes);
+    memset(buffer[number], 0, (size_t)bytes);
+    if (test_rank == root)
+        fill(buffer[number], bytes, number);
+    OK(MPI_Ibcast(buffer[number], bytes, MPI_BYTE, root, MPI_COMM_WORLD, &request[number]));
+}
+
+/* Each is completed by a call of its own. */
+static void complete(int root_of(int number), struct rng *order)
+{
+    int place[MANY];
+    for (int i = 0; i < MANY; i++)
+        place[i] = i;
+    rng_shuffle(order, place, MANY);
+    for (int i = 0; i < MANY; i++) {
+        int number = place[i], root = root_of(number);
+        OK(MPI_Wait(&request[number], MPI_STATUS_IGNORE));
+        expect(buffer[number], bytes_of(number), root, number);
+        free(buffer[number]);
+    }
+}
+
+static int turns(int number)
+{
+    return number % test_size;
+}
+
+/* Short and long ones in one ring, more than there is room for. */
+TEST(more_than_a_ring_holds)
+{
+    struct rng own = rng_private(1);
+    for (int i = 0; i < MANY; i++)
+        broadcast(i, turns(i));
+    complete(turns, &own);
+}
+
+static int first(int number)
+{
+    (void)number;
+    return 0;
+}
+
+/* The others come when the messages are there. */
+TEST(early_messages)
+{
+    struct rng own = rng_private(2);
+    if (test_rank > 0)
+        usleep(50000);
+    for (int i = 0; i < MANY; i++)
+        broadcast(i, 0);
+    complete(first, &own);
+}
+
+/* Persistent ones, which each rank starts in its own order: what arrives first is awaited last. */
+TEST(each_starts_in_its_own_order, .wanted = test_has_persistent)
+{
+    struct rng own = rng_private(3);
+    int place[MANY];
+    for (int i = 0; i < MANY; i++) {
+        buffer[i] = test_alloc((size_t)bytes_of(i));
+        OK(MPI_Bcast_init(buffer[i], bytes_of(i), MPI_BYTE, turns(i), MPI_COMM_WORLD, MPI_INFO_NULL,
+                          &request[i]));
+        place[i] = i;
+    }
+    for (int start = 0; start < 3; start++) {
+        rng_shuffle(&own, place, MANY);
+        for (int i = 0; i < MANY; i++) {
+            memset(buffer[i], 0, (size_t)bytes_of(i));
+            if (test_rank == turns(i))
+                fill(buffer[i], bytes_of(i), i + start);
+        }
+        for (int i = 0; i < MANY; i++)
+            OK(MPI_Start(&request[place[i]]));
+        OK(MPI_Waitall(MANY, request, MPI_STATUSES_IGNORE));
+        for (int i = 0; i < MANY; i++)
+            expect(buffer[i], bytes_of(i), turns(i), i + start);
+    }
+    for (int i = 0; i < MANY; i++) {
+        OK(MPI_Request_free(&request[i]));
+        free(buffer[i]);
+    }
+}
+
+/* Each waits for the second of two before it starts the first, whose message, long or short, has
+ * arrived meanwhile. */
+TEST(the_second_is_awaited_first, .wanted = test_has_persistent)
+{
+    enum { LONG = 50000, TIMES = 50 };
+    static unsigned char data[2][LONG];
+    MPI_Request pair[2];
+    for (int i = 0; i < 2; i++)
+        OK(MPI_Bcast_init(data[i], i == 0 ? LONG : 10, MPI_BYTE, 0, MPI_COMM_WORLD, MPI_INFO_NULL,
+                          &pair[i]));
+    for (int k = 0; k < 2 * TIMES; k++) {
+        const int one = k % 2, bytes[] = {LONG, 10};
+        for (int i = 0; i < 2 && test_rank == 0; i++)
+            fill(data[i], bytes[i], k + i);
+        if (test_rank == 0)
+            OK(MPI_Start(&pair[one]));
+        OK(MPI_Start(&pair[!one]));
+        OK(MPI_Wait(&pair[!one], MPI_STATUS_IGNORE));
+        if (test_rank > 0)
+            OK(MPI_Start(&pair[one]));
+        OK(MPI_Wait(&pair[one], MPI_STATUS_IGNORE));
+        for (int i = 0; i < 2; i++)
+            expect(data[i], bytes[i], 0, k + i);
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    for (int i = 0; i < 2; i++)
+        OK(MPI_Request_free(&pair[i]));
+}
+
+/* A long message of the program moves while collectives never let the ranks wait. */
+TEST(messages_of_the_program_move, .wanted = test_has_peers)
+{
+    enum { LONG = 4 << 20 };
+    char *data = calloc(1, LONG);
+    int over = 0, all = 0, sum, one = 1;
+    MPI_Request message = MPI_REQUEST_NULL, count;
+    if (test_rank == 0)
+        OK(MPI_Isend(data, LONG, MPI_CHAR, 1, 0, MPI_COMM_WORLD, &message));
+    if (test_rank == 1)
+        OK(MPI_Irecv(data, LONG, MPI_CHAR, 0, 0, MPI_COMM_WORLD, &message));
+    for (int i = 0; i < 1000000 && !all; i++) {
+        if (test_rank == 1 && !over)
+            OK(MPI_Request_get_status(message, &over, MPI_STATUS_IGNORE));
+        OK(MPI_Iallreduce(&over, &all, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &count));
+        OK(MPI_Wait(&count, MPI_STATUS_IGNORE));
+    }
+    CHECK(all);
+    OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &count));
+    OK(MPI_Wait(&count, MPI_STATUS_IGNORE));
+    EXPECT_INT(sum, test_size);
+    OK(MPI_Wait(&message, MPI_STATUS_IGNORE));
+    free(data);
+}
