@@ -81,6 +81,12 @@ comment()
     printf '%s\n' "$1" | sed 's/^/# /'
 }
 
+# The functions of MPI-2.2, one a line.
+mpi22_functions()
+{
+    awk '!/^#/ { for (i = 2; i <= NF; i++) print $1 $i }' "$srcdir/test/abi/mpi22.txt" | sort
+}
+
 # json_says NAME FILE <<< python: it finds d, what the file has, as it should be.
 json_says()
 {

@@ -3,7 +3,7 @@
 #
 #     perl cut.pl NAMES HEADER LIBRARY REAL < preprocessed
 #
-# NAMES: the functions of MPI-2.2, one a line. Writes HEADER (mpi.h) and LIBRARY (C source), each of
+# NAMES: the functions of MPI-2.2, as in test/abi/mpi22.txt. Writes HEADER (mpi.h) and LIBRARY (C source), each of
 # whose functions calls its namesake in REAL, the MPI's shared library. Standard input: what
 # "cc -E -dD" makes of the MPI's <mpi.h>.
 use strict;
@@ -21,7 +21,11 @@ my $later = qr/^(?:Q?P?MPIX_|QMPI_|P?MPI_T_|
         |User_function_c|Datarep_conversion_function_c)$)/x;
 
 open my $list, '<', $names or die "$names: $!\n";
-my %standard = map { chomp; $_ => 1 } grep { !/^#/ } <$list>;
+my %standard;
+for (grep { !/^#/ } <$list>) {
+    my ($beginning, @ends) = split;
+    $standard{"$beginning$_"} = 1 for @ends;
+}
 
 # Whether MPI-2.2 has a function; MPI_Comm_c2f and its like are macros here.
 sub has_function {
