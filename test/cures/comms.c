@@ -17,23 +17,6 @@ static void check_and_free(MPI_Comm *comm, int n)
     }
 }
 
-static void many_idups(void)
-{
-    enum { MANY = 20 };
-    MPI_Comm copy[MANY];
-    MPI_Request request[MANY];
-    for (int i = 0; i < MANY; i++)
-        OK(MPI_Comm_idup(WORLD, &copy[i], &request[i]));
-    OK(MPI_Waitall(MANY, request, MPI_STATUSES_IGNORE));
-    check_and_free(copy, MANY);
-}
-
-TEST(many_comm_idup_pending)
-{
-    for (int round = 0; round < 5; round++)
-        many_idups();
-}
-
 /* Ranks have made different communicators, and make other calls of MPI between the idups. */
 TEST(comm_idup_apart)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Small programs after public reports of faults in MPIs: one TEST each, named by a row of
- * cures.tsv. Each runs on any number of ranks. */
+ * cures.list. Each runs on any number of ranks. */
 #ifndef NBC_TEST_CURES_H
 #define NBC_TEST_CURES_H
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ends a case if the MPI lacks a function; test/cures/run looks for these words. */
+/* Ends a case if the MPI lacks a function; test/cures/run.sh looks for these words. */
 #define NEEDS(function)                           \
     do {                                          \
         if (!(function)) {                        \

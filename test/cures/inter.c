@@ -16,25 +16,6 @@ static void between(const struct test *test)
 
 #define BETWEEN(name) TEST(name, .wanted = test_has_peers, .runner = between)
 
-BETWEEN(inter_iallgather)
-{
-    int mine = sent(test_rank, 0), *in = ints(test_size);
-    COMPLETE(MPI_Iallgather(&mine, 1, MPI_INT, in, 1, MPI_INT, inter, &request));
-    for (int i = 0; i < (test_rank > 0 ? 1 : test_size - 1); i++)
-        EXPECT_INT(in[i], sent(test_rank > 0 ? 0 : i + 1, 0));
-}
-
-/* One group sends nothing to the other. */
-BETWEEN(inter_iallgather_one_way)
-{
-    int mine = sent(test_rank, 0), in = -1;
-    bool alone = test_rank == 0;
-    COMPLETE(MPI_Iallgather(alone ? &mine : NULL, alone ? 1 : 0, MPI_INT, alone ? NULL : &in,
-                            alone ? 0 : 1, MPI_INT, inter, &request));
-    if (!alone)
-        EXPECT_INT(in, sent(0, 0));
-}
-
 /* Buffers without significance are NULL. */
 BETWEEN(inter_rooted_null_buffers)
 {
@@ -51,17 +32,6 @@ BETWEEN(inter_rooted_null_buffers)
         n += sent(i, 0);
     if (alone)
         EXPECT_INT(sum, n);
-}
-
-/* The group of the root, but for the root, takes no part: its datatypes and buffers are void. */
-BETWEEN(inter_bcast_from_the_large_group)
-{
-    int root = test_rank == 0 ? 0 : test_rank == 1 ? MPI_ROOT : MPI_PROC_NULL;
-    int data = test_rank == 1 ? 4711 : -1;
-    bool idle = root == MPI_PROC_NULL;
-    COMPLETE(MPI_Ibcast(idle ? NULL : &data, idle ? 0 : 1, MPI_INT, root, inter, &request));
-    if (test_rank == 0)
-        EXPECT_INT(data, 4711);
 }
 
 /* What a rank passes that gives MPI_PROC_NULL as the root is not significant, all of it. */

@@ -100,19 +100,6 @@ static MPI_Comm graph_without_edges(void)
     return comm;
 }
 
-TEST(graph_without_edges_arrays_null)
-{
-    MPI_Request request[3];
-    MPI_Comm comm = graph_without_edges();
-    int nothing = 0;
-    OK(MPI_Ineighbor_alltoall(&nothing, 1, MPI_INT, &nothing, 1, MPI_INT, comm, &request[0]));
-    OK(MPI_Ineighbor_alltoallv(NULL, NULL, NULL, MPI_INT, NULL, NULL, NULL, MPI_INT, comm,
-                               &request[1]));
-    OK(MPI_Ineighbor_alltoallw(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, comm, &request[2]));
-    OK(MPI_Waitall(3, request, MPI_STATUSES_IGNORE));
-    OK(MPI_Comm_free(&comm));
-}
-
 TEST(graph_without_edges_buffers_null)
 {
     MPI_Request request[2];
@@ -148,26 +135,6 @@ TEST(graph_with_one_edge)
                                       receives ? &one : NULL, receives ? &zero : NULL, MPI_INT,
                                       comm, &request));
     EXPECT_INT(in, receives ? 0 : -1);
-    OK(MPI_Comm_free(&comm));
-}
-
-TEST(graph_with_one_edge_persistent)
-{
-    MPI_Request request;
-    int one = 1, zero = 0, out, in = -1;
-    bool sends = test_rank == 0, receives = test_rank == test_size - 1;
-    NEEDS(MPI_Neighbor_alltoallv_init);
-    MPI_Comm comm = graph_of_one_edge();
-    OK(MPI_Neighbor_alltoallv_init(sends ? &out : NULL, sends ? &one : NULL, sends ? &zero : NULL,
-                                   MPI_INT, receives ? &in : NULL, receives ? &one : NULL,
-                                   receives ? &zero : NULL, MPI_INT, comm, MPI_INFO_NULL,
-                                   &request));
-    for (int round = 0; round < 2; round++) {
-        out = sent(test_rank, round);
-        run_again(&request);
-        EXPECT_INT(in, receives ? sent(0, round) : -1, "round %d", round);
-    }
-    OK(MPI_Request_free(&request));
     OK(MPI_Comm_free(&comm));
 }
 

@@ -43,44 +43,6 @@ TEST(allgather_init_repeated)
     OK(MPI_Request_free(&request));
 }
 
-/* A long vector, which an MPI scatters and then gathers. */
-TEST(bcast_init_repeated)
-{
-    enum { MANY = 40000 };
-    MPI_Request request;
-    char *data;
-    NEEDS(MPI_Bcast_init);
-    data = test_scratch(MANY);
-    OK(MPI_Bcast_init(data, MANY, MPI_BYTE, 0, WORLD, MPI_INFO_NULL, &request));
-    for (int round = 0; round < ROUNDS; round++) {
-        memset(data, test_rank == 0 ? 'a' + round : 0, MANY);
-        run_again(&request);
-        EXPECT(data[0] == 'a' + round && memcmp(data, data + 1, MANY - 1) == 0, "round %d", round);
-    }
-    OK(MPI_Request_free(&request));
-}
-
-TEST(startall_with_messages)
-{
-    MPI_Request request[3];
-    int next = (test_rank + 1) % test_size, last = (test_rank + test_size - 1) % test_size;
-    int out, in, one = 1, sum;
-    NEEDS(MPI_Allreduce_init);
-    OK(MPI_Send_init(&out, 1, MPI_INT, next, 5, WORLD, &request[0]));
-    OK(MPI_Allreduce_init(&one, &sum, 1, MPI_INT, MPI_SUM, WORLD, MPI_INFO_NULL, &request[1]));
-    OK(MPI_Recv_init(&in, 1, MPI_INT, last, 5, WORLD, &request[2]));
-    for (int round = 0; round < ROUNDS; round++) {
-        out = sent(test_rank, round);
-        in = sum = -1;
-        OK(MPI_Startall(3, request));
-        OK(MPI_Waitall(3, request, MPI_STATUSES_IGNORE));
-        EXPECT_INT(in, sent(last, round));
-        EXPECT_INT(sum, test_size);
-    }
-    for (int i = 0; i < 3; i++)
-        OK(MPI_Request_free(&request[i]));
-}
-
 /* The communicator is freed while the request is inactive; it serves on. */
 TEST(started_after_its_communicator_is_freed)
 {
@@ -128,25 +90,4 @@ TEST(waitany_of_inactive_requests)
     EXPECT_INT(count, MPI_UNDEFINED);
     for (int i = 0; i < 2; i++)
         OK(MPI_Request_free(&request[i]));
-}
-
-/* The datatype is freed before the first start. */
-TEST(init_with_freed_type)
-{
-    MPI_Request request;
-    MPI_Datatype type;
-    NEEDS(MPI_Alltoall_init);
-    OK(MPI_Type_contiguous(2, MPI_INT, &type));
-    OK(MPI_Type_commit(&type));
-    int *out = ints(2 * test_size), *in = ints(2 * test_size);
-    OK(MPI_Alltoall_init(out, 1, type, in, 1, type, WORLD, MPI_INFO_NULL, &request));
-    OK(MPI_Type_free(&type));
-    for (int round = 0; round < ROUNDS; round++) {
-        for (int i = 0; i < 2 * test_size; i++)
-            out[i] = sent(test_rank, i + round);
-        run_again(&request);
-        for (int i = 0; i < test_size; i++)
-            EXPECT_INT(in[2 * i + 1], sent(i, 2 * test_rank + 1 + round), "round %d", round);
-    }
-    OK(MPI_Request_free(&request));
 }

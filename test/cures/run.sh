@@ -36,7 +36,7 @@ command_of() # case
 
 rows() # "case ranks" of the chosen cases
 {
-    awk -F ' *[|] *' '!/^#/ && NF > 3 { print $1, $2 }' "$here/cures.list" | sort -u |
+    awk -F ' *[|] *' '!/^#/ && NF > 3 && $2 != "-" { print $1, $2 }' "$here/cures.list" | sort -u |
         grep -E "^(${NBC_CURES:-.*}) " | if [ "${MPIFC:-no}" = no ]; then grep -v ^fortran; else cat; fi
 }
 
