@@ -325,6 +325,18 @@ compiled()
     expect "$1.c compiles" $CC -std=gnu11 "${@:2}" $MPI_CPPFLAGS $newer_calls "$source" -o "$scratch/$1" $MPI_LIBS
 }
 
+# mpi_program NAME [FLAG...] <<< C: the same of what main does between MPI_Init and MPI_Finalize.
+mpi_program()
+{
+    {
+        printf '#include <%s>\n' mpi.h stdio.h unistd.h
+        printf 'int main(int argc, char **argv)\n{\nMPI_Init(&argc, &argv);\n'
+        cat
+        printf 'return MPI_Finalize();\n}\n'
+    } >"$scratch/$1.c"
+    compiled "$@"
+}
+
 # before_the_mpi PROGRAM...: a case each: the first library with MPI functions that $scratch/PROGRAM needs is ours.
 before_the_mpi()
 {

@@ -232,19 +232,13 @@ fi
 
 # A module for Python refers to all functions, whatever the program calls.
 for refers in "" -DREFERS; do
-    echo '#include <mpi.h>
-    int (*volatile f)(MPI_Comm, MPI_Request *);
-    int main(int n, char **v)
-    {
-        MPI_Init(&n, &v);
-    #ifdef REFERS
-        f = MPI_Ibarrier;
-    #endif
-        MPI_Barrier(MPI_COMM_WORLD);
-        return MPI_Finalize();
-    }' >"$scratch/blocks.c"
-    expect "a program of blocking calls compiles$refers" $CC $refers $MPI_CPPFLAGS $newer_calls \
-        "$scratch/blocks.c" -o "$scratch/blocks" $MPI_LIBS
+    mpi_program blocks $refers <<'END'
+static int (*volatile f)(MPI_Comm, MPI_Request *);
+#ifdef REFERS
+f = MPI_Ibarrier;
+#endif
+MPI_Barrier(MPI_COMM_WORLD);
+END
     mpi_command 2 "" "" "$scratch/blocks"
     compare "it is compared$refers" 0 --runs=1 --
     [ -n "$refers" ] && inactive=0 || inactive=1
@@ -282,20 +276,14 @@ result $? "SIGTERM ends the run and its job" "$(cat "$scratch/log")"
 
 # A program that calls what the MPI lacks runs only with nbcshim.
 if ! mpi_has Allreduce_init; then
-    echo '#include <nbcshim.h>
-    int main(int n, char **v)
-    {
-        MPI_Request r;
-        MPI_Init(&n, &v);
-        MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &r);
-        return MPI_Finalize();
-    }' >"$scratch/lacks.c"
-    expect "a program for nbcshim compiles" $CC -I"$srcdir/include" $MPI_CPPFLAGS "$scratch/lacks.c" \
-        -o "$scratch/lacks" "$library" $MPI_LIBS -Wl,-rpath,"${library%/*}"
+    mpi_program lacks -I"$srcdir/include" -include nbcshim.h -Wl,--no-as-needed "$library" -Wl,-rpath,"${library%/*}" <<'END'
+MPI_Request r;
+MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &r);
+END
     mpi_command 2 "" "" "$scratch/lacks"
     compare "it cannot be compared" 1 --
     expect "and the function is named" grep -q 'MPI_Barrier_init failed: this MPI lacks it' "$scratch/log"
-    expect "it can be linked with the library that writes records alone" $CC -I"$srcdir/include" $MPI_CPPFLAGS \
+    expect "it can be linked with the library that writes records alone" $CC -I"$srcdir/include" -include nbcshim.h $MPI_CPPFLAGS \
         "$scratch/lacks.c" -o "$scratch/lacks" "${library%/*}/libnbcprofile.so" $MPI_LIBS -Wl,-rpath,"${library%/*}"
     mpi_command 1 "" "NBCPROFILE=$scratch/record" "$scratch/lacks"
     guarded 60 "$scratch/log" "${launch[@]}"

@@ -10,33 +10,27 @@ if ! command -v python3 >/dev/null; then
 fi
 
 compiled traced_run
+# Of programs that call what an MPI may lack.
+linked="-I$srcdir/include -include nbcshim/mpi.h -Wl,--no-as-needed $library"
 
 # One that works, and shows what is in the files that it is given.
-cat >"$scratch/says.c" <<'END'
-#include <mpi.h>
-#include <stdio.h>
-int main(int argc, char **argv)
-{
-    char line[80] = "";
-    int rank;
-    MPI_Request r;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Ibarrier(MPI_COMM_WORLD, &r);
-    MPI_Wait(&r, MPI_STATUS_IGNORE);
-    if (rank == 0)
-        fprintf(stderr, "works\n");
-    for (int i = 1; rank == 0 && i < argc; i++) {
-        FILE *f = fopen(argv[i], "r");
-        if (f && fgets(line, sizeof line, f))
-            fprintf(stderr, "has: %s", line);
-        else
-            fprintf(stderr, f ? "is empty\n" : "is not there\n");
-    }
-    return MPI_Finalize();
+mpi_program says <<'END'
+char line[80] = "";
+int rank;
+MPI_Request r;
+MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+MPI_Ibarrier(MPI_COMM_WORLD, &r);
+MPI_Wait(&r, MPI_STATUS_IGNORE);
+if (rank == 0)
+    fprintf(stderr, "works\n");
+for (int i = 1; rank == 0 && i < argc; i++) {
+    FILE *f = fopen(argv[i], "r");
+    if (f && fgets(line, sizeof line, f))
+        fprintf(stderr, "has: %s", line);
+    else
+        fprintf(stderr, f ? "is empty\n" : "is not there\n");
 }
 END
-compiled says
 
 run() # NAME VARIABLES
 {
@@ -60,19 +54,12 @@ for name in (e['args'] for e in d['traceEvents'] if e['name'] == 'process_name')
     assert name['events'] == 50 and name['dropped'] > 400, name
 END
 
-cat >"$scratch/copied.c" <<'END'
-#include <mpi.h>
-int main(int argc, char **argv)
-{
-    int mine[100] = {1}, all[400];
-    MPI_Request r;
-    MPI_Init(&argc, &argv);
-    MPI_Iallgather(mine, 100, MPI_INT, all, 100, MPI_INT, MPI_COMM_WORLD, &r);
-    MPI_Wait(&r, MPI_STATUS_IGNORE);
-    return MPI_Finalize();
-}
+mpi_program copied <<'END'
+int mine[100] = {1}, all[400];
+MPI_Request r;
+MPI_Iallgather(mine, 100, MPI_INT, all, 100, MPI_INT, MPI_COMM_WORLD, &r);
+MPI_Wait(&r, MPI_STATUS_IGNORE);
 END
-compiled copied
 preloaded "copies: the program ends well" 4 "NBCSHIM_ALGORITHM_ALLGATHER=ring NBCSHIM_TRACE=$scratch/copies" \
     "$scratch/copied"
 json_says "each rank copies its own block" "$scratch/copies" <<'END'
@@ -121,27 +108,20 @@ assert barrier['seconds'] > 0.15 and barrier['overlap'] < 0.3, barrier
 assert bcast['overlap'] > 0.8, bcast
 END
 
-cat >"$scratch/restarted.c" <<'END'
-#include <nbcshim/mpi.h>
-int main(int argc, char **argv)
-{
-    int in[64] = {0}, out[64], many[4096] = {0}, all[4096];
-    MPI_Request r[2];
-    MPI_Init(&argc, &argv);
-    MPI_Allreduce_init(in, out, 64, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &r[0]);
-    MPI_Allreduce_init(many, all, 4096, MPI_INT, MPI_SUM, MPI_COMM_SELF, MPI_INFO_NULL, &r[1]);
-    for (int i = 0; i < 3; i++) {
-        MPI_Start(&r[0]);
-        MPI_Wait(&r[0], MPI_STATUS_IGNORE);
-    }
-    MPI_Startall(2, r);
-    MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
-    MPI_Request_free(&r[0]);
-    MPI_Request_free(&r[1]);
-    return MPI_Finalize();
+mpi_program restarted $linked <<'END'
+int in[64] = {0}, out[64], many[4096] = {0}, all[4096];
+MPI_Request r[2];
+MPI_Allreduce_init(in, out, 64, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &r[0]);
+MPI_Allreduce_init(many, all, 4096, MPI_INT, MPI_SUM, MPI_COMM_SELF, MPI_INFO_NULL, &r[1]);
+for (int i = 0; i < 3; i++) {
+    MPI_Start(&r[0]);
+    MPI_Wait(&r[0], MPI_STATUS_IGNORE);
 }
+MPI_Startall(2, r);
+MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+MPI_Request_free(&r[0]);
+MPI_Request_free(&r[1]);
 END
-compiled restarted -I"$srcdir/include" -Wl,--no-as-needed "$library"
 preloaded "it ends well" 2 "NBCSHIM_STATS=$scratch/restarted.json" "$scratch/restarted"
 json_says "NBCSHIM_STATS counts the starts of persistent operations" "$scratch/restarted.json" <<'END'
 d = d['algorithms']
@@ -153,25 +133,18 @@ for r in d:
 END
 
 # An init call whose ranks tell one another their edges.
-cat >"$scratch/edges.c" <<'END'
-#include <nbcshim/mpi.h>
-int main(int argc, char **argv)
-{
-    int to[] = {0, 1, 2, 3}, in[4] = {0}, out[4];
-    MPI_Comm graph;
-    MPI_Request r;
-    MPI_Init(&argc, &argv);
-    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 4, to, MPI_UNWEIGHTED, 4, to, MPI_UNWEIGHTED,
-                                   MPI_INFO_NULL, 0, &graph);
-    MPI_Neighbor_alltoall_init(in, 1, MPI_INT, out, 1, MPI_INT, graph, MPI_INFO_NULL, &r);
-    MPI_Start(&r);
-    MPI_Wait(&r, MPI_STATUS_IGNORE);
-    MPI_Request_free(&r);
-    MPI_Comm_free(&graph);
-    return MPI_Finalize();
-}
+mpi_program edges $linked <<'END'
+int to[] = {0, 1, 2, 3}, in[4] = {0}, out[4];
+MPI_Comm graph;
+MPI_Request r;
+MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 4, to, MPI_UNWEIGHTED, 4, to, MPI_UNWEIGHTED,
+                               MPI_INFO_NULL, 0, &graph);
+MPI_Neighbor_alltoall_init(in, 1, MPI_INT, out, 1, MPI_INT, graph, MPI_INFO_NULL, &r);
+MPI_Start(&r);
+MPI_Wait(&r, MPI_STATUS_IGNORE);
+MPI_Request_free(&r);
+MPI_Comm_free(&graph);
 END
-compiled edges -I"$srcdir/include" -Wl,--no-as-needed "$library"
 preloaded "a neighborhood: the program ends well" 4 \
     "NBCSHIM_TRACE=$scratch/edges.json NBCSHIM_TEST=nodes=2 NBCSHIM_ALGORITHM_NEIGHBOR_ALLTOALL=locality" "$scratch/edges"
 json_says "operations of its init call have names" "$scratch/edges.json" <<'END'
@@ -182,30 +155,23 @@ END
 
 # More pairs of ranks and tags than the table of messages has room for at first, while a persistent
 # operation is started before and after.
-cat >"$scratch/channels.c" <<'END'
-#include <nbcshim/mpi.h>
+mpi_program channels $linked <<'END'
 enum { OPERATIONS = 700 };
-int main(int argc, char **argv)
-{
-    static int all[OPERATIONS][2], sum;
-    int mine = 1;
-    MPI_Request again, r[OPERATIONS];
-    MPI_Init(&argc, &argv);
-    MPI_Allreduce_init(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &again);
-    for (int turn = 0; turn < 2; turn++) {
-        for (int i = 0; i < 5; i++) {
-            MPI_Start(&again);
-            MPI_Wait(&again, MPI_STATUS_IGNORE);
-        }
-        for (int i = 0; i < OPERATIONS; i++)
-            MPI_Iallgather(&mine, 1, MPI_INT, all[i], 1, MPI_INT, MPI_COMM_WORLD, &r[i]);
-        MPI_Waitall(OPERATIONS, r, MPI_STATUSES_IGNORE);
+static int all[OPERATIONS][2], sum;
+int mine = 1;
+MPI_Request again, r[OPERATIONS];
+MPI_Allreduce_init(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &again);
+for (int turn = 0; turn < 2; turn++) {
+    for (int i = 0; i < 5; i++) {
+        MPI_Start(&again);
+        MPI_Wait(&again, MPI_STATUS_IGNORE);
     }
-    MPI_Request_free(&again);
-    return MPI_Finalize();
+    for (int i = 0; i < OPERATIONS; i++)
+        MPI_Iallgather(&mine, 1, MPI_INT, all[i], 1, MPI_INT, MPI_COMM_WORLD, &r[i]);
+    MPI_Waitall(OPERATIONS, r, MPI_STATUSES_IGNORE);
 }
+MPI_Request_free(&again);
 END
-compiled channels -I"$srcdir/include" -Wl,--no-as-needed "$library"
 preloaded "many messages: the program ends well" 2 "NBCSHIM_TRACE=$scratch/channels.json" "$scratch/channels"
 json_says "each of them is told from the others" "$scratch/channels.json" <<'END'
 sent, received = ([e['id'] for e in d['traceEvents'] if e['ph'] == end] for end in 'sf')
@@ -215,28 +181,20 @@ END
 
 # Between two groups, where the other ranks of the root's group do not know the bytes. With an argument, the
 # directory of the trace is gone when the trace is written.
-cat >"$scratch/between.c" <<'END'
-#include <nbcshim/mpi.h>
-#include <unistd.h>
-int main(int argc, char **argv)
-{
-    int rank, data = 5;
-    MPI_Comm half, between;
-    MPI_Request r;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_split(MPI_COMM_WORLD, rank == 0, 0, &half);
-    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank == 0, 3, &between);
-    MPI_Ibcast(&data, 1, MPI_INT, rank == 0 ? MPI_ROOT : 0, between, &r);
-    MPI_Wait(&r, MPI_STATUS_IGNORE);
-    MPI_Comm_free(&between);
-    MPI_Comm_free(&half);
-    if (rank == 0 && argc > 1 && rmdir(argv[1]) != 0)
-        return 1;
-    return MPI_Finalize();
-}
+mpi_program between $linked <<'END'
+int rank, data = 5;
+MPI_Comm half, between;
+MPI_Request r;
+MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+MPI_Comm_split(MPI_COMM_WORLD, rank == 0, 0, &half);
+MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank == 0, 3, &between);
+MPI_Ibcast(&data, 1, MPI_INT, rank == 0 ? MPI_ROOT : 0, between, &r);
+MPI_Wait(&r, MPI_STATUS_IGNORE);
+MPI_Comm_free(&between);
+MPI_Comm_free(&half);
+if (rank == 0 && argc > 1 && rmdir(argv[1]) != 0)
+    return 1;
 END
-compiled between -I"$srcdir/include" -Wl,--no-as-needed "$library"
 preloaded "two groups: the program ends well" 3 "NBCSHIM_TRACE=$scratch/between.json" "$scratch/between"
 json_says "the bytes of the bcast are not known" "$scratch/between.json" <<'END'
 found = [e['args'] for e in d['traceEvents'] if e['name'].startswith('bcast:')]
