@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Long arrays of requests, completed one by one or some at a time, while the program changes them:
- * entries are exchanged, completed by other calls, freed, started and replaced, parts of an array
- * are passed, and several threads have arrays; entries that fail, and arrays in which nothing is
- * complete. MPI-4.1 section 3.7.5.
+/* Long arrays of requests, completed one by one or some at a time: entries that the program puts
+ * there meanwhile, handles that mean another request, entries that fail, and arrays in which
+ * nothing is complete. MPI-4.1 section 3.7.5. fuzz.c changes such arrays at random.
  *
  * With --single there are no threads: where only requests of the MPI are left, it waits. */
 #include "completion.h"
@@ -15,301 +14,51 @@
 
 /* --- arrays that change ------------------------------------------------------------------------*/
 
-enum { ROOM = 120, LEAST = 32, TAGS = 30000 };
-
-enum kind { SUM, RECEIVE, SUM_AGAIN, RECEIVE_AGAIN, NKINDS };
-
-/* An operation of one process: a sum, or a message to itself, both also persistent. */
-struct op {
-    enum kind kind;
-    bool active, sent;
-    int in, out, tag;
-};
-
-struct worker {
-    pthread_t thread;
-    struct rng rng;
-    MPI_Comm comm;
-    MPI_Request r[ROOM], before[ROOM];
-    struct op *op[ROOM]; /* NULL: MPI_REQUEST_NULL */
-    int tags, steps;
-};
-
-static int pick(struct worker *w, int n)
-{
-    return (int)rng_below(&w->rng, n);
-}
-
-static bool receives(enum kind kind)
-{
-    return kind == RECEIVE || kind == RECEIVE_AGAIN;
-}
-
-static bool is_persistent(enum kind kind)
-{
-    return kind == SUM_AGAIN || kind == RECEIVE_AGAIN;
-}
-
-static void op_send(struct worker *w, struct op *op)
-{
-    if (receives(op->kind) && !op->sent)
-        MPI_Send(&op->tag, 1, MPI_INT, 0, op->tag, w->comm);
-    op->sent = true;
-}
-
-/* Whether the message is sent at once is random. */
-static void op_activate(struct worker *w, struct op *op)
-{
-    op->active = true;
-    op->sent = !receives(op->kind);
-    if (pick(w, 4) > 0)
-        op_send(w, op);
-}
-
-static void act_make(struct worker *w, int i)
-{
-    if (w->op[i])
-        return;
-    struct op *op = w->op[i] = test_alloc(sizeof *op);
-    *op = (struct op){.kind = (enum kind)pick(w, NKINDS), .out = -1, .tag = ++w->tags % TAGS};
-    op->in = op->tag;
-    switch (op->kind) {
-    case SUM:
-        MPI_Iallreduce(&op->in, &op->out, 1, MPI_INT, MPI_SUM, w->comm, &w->r[i]);
-        break;
-    case RECEIVE:
-        MPI_Irecv(&op->out, 1, MPI_INT, 0, op->tag, w->comm, &w->r[i]);
-        break;
-    case SUM_AGAIN:
-        MPI_Allreduce_init(&op->in, &op->out, 1, MPI_INT, MPI_SUM, w->comm, MPI_INFO_NULL,
-                           &w->r[i]);
-        break;
-    default:
-        MPI_Recv_init(&op->out, 1, MPI_INT, 0, op->tag, w->comm, &w->r[i]);
-    }
-    if (op->kind == SUM) /* it is over already */
-        op->active = op->sent = true;
-    else if (op->kind == RECEIVE)
-        op_activate(w, op);
-}
-
-static void act_start(struct worker *w, int i)
-{
-    struct op *op = w->op[i];
-    if (!op || op->active || !is_persistent(op->kind))
-        return;
-    op->out = -1;
-    MPI_Start(&w->r[i]);
-    op_activate(w, op);
-}
-
-static void act_send(struct worker *w, int i)
-{
-    if (w->op[i] && w->op[i]->active)
-        op_send(w, w->op[i]);
-}
-
-static void op_free(struct worker *w, int i)
-{
-    free(w->op[i]);
-    w->op[i] = NULL;
-}
-
-static void act_free(struct worker *w, int i)
-{
-    struct op *op = w->op[i];
-    if (!op || op->active)
-        return;
-    MPI_Request_free(&w->r[i]);
-    op_free(w, i);
-}
-
-static void act_exchange(struct worker *w, int i)
-{
-    int k = pick(w, ROOM);
-    MPI_Request r = w->r[i];
-    struct op *op = w->op[i];
-    w->r[i] = w->r[k];
-    w->op[i] = w->op[k];
-    w->r[k] = r;
-    w->op[k] = op;
-}
-
-/* One operation has been reported at this place. */
-static void reported(struct worker *w, int i, const MPI_Status *s)
-{
-    CHECK(i >= 0 && i < ROOM && w->op[i]);
-    if (i < 0 || i >= ROOM || !w->op[i])
-        return;
-    struct op *op = w->op[i];
-    CHECK(op->active && op->sent && op->out == op->tag);
-    if (receives(op->kind))
-        CHECK(s->MPI_SOURCE == 0 && s->MPI_TAG == op->tag);
-    else
-        CHECK(is_empty(s));
-    op->active = false;
-    if (is_persistent(op->kind)) {
-        CHECK(w->r[i] == w->before[i]);
-        return;
-    }
-    CHECK(w->r[i] == MPI_REQUEST_NULL);
-    w->before[i] = MPI_REQUEST_NULL;
-    op_free(w, i);
-}
-
-static void act_wait(struct worker *w, int i)
-{
-    MPI_Status s;
-    if (!w->op[i] || !w->op[i]->active || !w->op[i]->sent)
-        return;
-    memcpy(w->before, w->r, sizeof w->r);
-    spoil(&s, 1);
-    OK(MPI_Wait(&w->r[i], &s));
-    reported(w, i, &s);
-}
-
-/* A call for the entries from first on. */
-struct part {
-    int first, n;
-    int nactive, nsent, nsums; /* sums are complete at once */
-};
-
-static struct part part_of(struct worker *w)
-{
-    struct part p = {.first = pick(w, 3) ? 0 : pick(w, ROOM - LEAST)};
-    p.n = pick(w, 3) ? ROOM - p.first : LEAST + pick(w, ROOM - p.first - LEAST + 1);
-    for (int i = p.first; i < p.first + p.n; i++) {
-        const struct op *op = w->op[i];
-        if (!op || !op->active)
-            continue;
-        p.nactive++;
-        p.nsent += op->sent;
-        p.nsums += !receives(op->kind);
-    }
-    return p;
-}
-
-static void call(struct worker *w, const struct part *p, enum completion by)
-{
-    int n, at[ROOM], tries = 0;
-    bool in_vain = p->nactive && !p->nsent;
-    MPI_Status s[ROOM];
-    spoil(s, ROOM);
-    do {
-        OK(completion_call(by, p->n, w->r + p->first, &n, at, s));
-        CHECK(n || p->nsums == 0);
-    } while (!n && completion_tests(by) && !in_vain && tries++ < 1000000);
-    if (!p->nactive)
-        CHECK(n == MPI_UNDEFINED && (!completion_is_of_any(by) || is_empty(&s[0])));
-    else if (in_vain)
-        EXPECT_INT(n, 0);
-    else
-        CHECK(n > 0 && n <= p->nsent);
-    for (int i = 0; i < n; i++) {
-        CHECK(at[i] >= 0 && at[i] < p->n);
-        reported(w, p->first + at[i], &s[i]);
-    }
-}
-
-/* A call that would wait for ever tests instead. */
-static void act_complete(struct worker *w, int i)
-{
-    struct part p = part_of(w);
-    bool tests = i % 2 || (p.nactive && !p.nsent);
-    memcpy(w->before, w->r, sizeof w->r);
-    if (pick(w, 2))
-        call(w, &p, BY_WAITANY + (tests || (!p.nactive && !WAITANY_BEARS_INACTIVE)));
-    else
-        call(w, &p, BY_WAITSOME + tests);
-    CHECK(memcmp(w->before, w->r, sizeof w->r) == 0); /* nothing but what was reported */
-}
-
-static void act(struct worker *w)
-{
-    static void (*const acts[])(struct worker *, int) = {
-        act_make, act_make,     act_make, act_make, act_make,     act_start,    act_start,
-        act_send, act_exchange, act_free, act_wait, act_complete, act_complete, act_complete};
-    acts[pick(w, sizeof acts / sizeof *acts)](w, pick(w, ROOM));
-}
-
-static void *work(void *arg)
-{
-    struct worker *w = arg;
-    for (int i = 0; i < ROOM; i++)
-        w->r[i] = MPI_REQUEST_NULL;
-    for (int i = 0; i < w->steps && !test_failures(); i++)
-        act(w);
-    for (int i = 0; i < ROOM && !test_failures(); i++) {
-        act_send(w, i);
-        act_wait(w, i);
-        act_free(w, i);
-    }
-    return NULL;
-}
-
-static void change_arrays(bool threads)
-{
-    enum { WORKERS = 10 };
-    struct worker *workers = test_alloc(WORKERS * sizeof *workers);
-    MPI_Request held = sum_init(); /* without one, MPICH 4.0.2 leaves the status of a call that
-                                    * finds only inactive requests as it was */
-    memset(workers, 0, WORKERS * sizeof *workers);
-    for (int i = 0; i < WORKERS; i++) {
-        struct worker *w = &workers[i];
-        w->rng = rng_private(1 + i);
-        w->steps = test_scale(2000, 200000);
-        MPI_Comm_dup(MPI_COMM_SELF, &w->comm);
-    }
-    for (int i = 0; i < WORKERS; i++) {
-        if (!threads)
-            work(&workers[i]);
-        else
-            pthread_create(&workers[i].thread, NULL, work, &workers[i]);
-    }
-    for (int i = 0; i < WORKERS; i++) {
-        if (threads)
-            pthread_join(workers[i].thread, NULL);
-        MPI_Comm_free(&workers[i].comm);
-    }
-    free(workers);
-    MPI_Request_free(&held);
-}
-
-/* Each rank changes arrays for itself, which more ranks only do more often. */
-static bool is_few(void)
-{
-    return test_size < 3;
-}
-
-TEST(arrays_change, .wanted = is_few)
-{
-    change_arrays(false);
-}
-
-TEST(arrays_change_in_threads, .level = MPI_THREAD_MULTIPLE, .wanted = is_few)
-{
-    change_arrays(true);
-}
+enum { LEAST = 32 };
 
 /* A request that the program puts into the array is reported although there is always another one
  * that is complete. */
-TEST(new_one_is_found)
+static void *find_new_one(void *communicator)
 {
+    MPI_Comm own = *(MPI_Comm *)communicator;
     MPI_Request r[LEAST];
-    int index = 0, calls = 0;
+    int in = 1, out, index = 0, calls = 0;
     for (int i = 0; i < LEAST; i++)
         r[i] = MPI_REQUEST_NULL;
-    MPI_Allreduce_init(&one_in, &one_out, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF, MPI_INFO_NULL, &r[0]);
+    MPI_Allreduce_init(&in, &out, 1, MPI_INT, MPI_SUM, own, MPI_INFO_NULL, &r[0]);
     for (; index != 20 && calls < 1000; calls++) {
         if (index == 0)
             MPI_Start(&r[0]);
         MPI_Waitany(LEAST, r, &index, MPI_STATUS_IGNORE);
         if (calls == 10)
-            MPI_Ibarrier(MPI_COMM_SELF, &r[20]);
+            MPI_Ibarrier(own, &r[20]);
     }
     EXPECT_INT(index, 20);
     MPI_Wait(&r[0], MPI_STATUS_IGNORE);
     MPI_Request_free(&r[0]);
+    return NULL;
+}
+
+TEST(new_one_is_found)
+{
+    MPI_Comm own = MPI_COMM_SELF;
+    find_new_one(&own);
+}
+
+/* Each thread has an array. */
+TEST(new_one_is_found_in_threads, .level = MPI_THREAD_MULTIPLE)
+{
+    enum { THREADS = 10 };
+    pthread_t thread[THREADS];
+    MPI_Comm own[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        MPI_Comm_dup(MPI_COMM_SELF, &own[i]);
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&thread[i], NULL, find_new_one, &own[i]);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], NULL);
+        MPI_Comm_free(&own[i]);
+    }
 }
 
 /* An array with so many inactive requests that a poll of a long wait tests only a part of them: a
