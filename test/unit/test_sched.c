@@ -252,6 +252,40 @@ static void expect(struct nbc_sched *s, const struct nbc_shape *shape, const cha
     nbc_sched_free(s);
 }
 
+/* Schedules of one operation. */
+
+static void expect_send(const struct nbc_shape *shape, struct nbc_ref from, int peer,
+                        const char *words)
+{
+    struct nbc_sched *s = nbc_sched_new(shape);
+    nbc_send(s, from, peer, NBC_NONE);
+    expect(s, shape, words);
+}
+
+static void expect_recv(const struct nbc_shape *shape, struct nbc_ref to, int peer,
+                        const char *words)
+{
+    struct nbc_sched *s = nbc_sched_new(shape);
+    nbc_recv(s, to, peer, NBC_NONE);
+    expect(s, shape, words);
+}
+
+static void expect_copy(const struct nbc_shape *shape, struct nbc_ref to, struct nbc_ref from,
+                        const char *words)
+{
+    struct nbc_sched *s = nbc_sched_new(shape);
+    nbc_copy(s, to, from, NBC_NONE);
+    expect(s, shape, words);
+}
+
+static void expect_reduce(const struct nbc_shape *shape, struct nbc_ref to, struct nbc_ref left,
+                          struct nbc_ref right, const char *words)
+{
+    struct nbc_sched *s = nbc_sched_new(shape);
+    nbc_reduce(s, to, left, right, NBC_NONE);
+    expect(s, shape, words);
+}
+
 UNIT(check_wants_references_inside_the_buffers)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
@@ -288,53 +322,31 @@ UNIT(check_wants_references_inside_the_buffers)
 UNIT(check_wants_ranks_off_buffers_they_do_not_have)
 {
     struct nbc_shape shape = shape_of(NBC_GATHER); /* rank 1, root 0: no receive buffer */
-    struct nbc_sched *s = nbc_sched_new(&shape);
-    nbc_recv(s, in_recv(0, 3), 0, NBC_NONE);
-    expect(s, &shape, "writes recv");
+    expect_recv(&shape, in_recv(0, 3), 0, "writes recv");
     shape.coll = NBC_SCATTER; /* no send buffer */
-    s = nbc_sched_new(&shape);
-    nbc_send(s, from_send(0, 3), 0, NBC_NONE);
-    expect(s, &shape, "reads send");
+    expect_send(&shape, from_send(0, 3), 0, "reads send");
     shape.coll = NBC_REDUCE;
-    s = nbc_sched_new(&shape);
-    nbc_copy(s, in_recv(0, 3), from_send(0, 3), NBC_NONE);
-    expect(s, &shape, "writes recv");
+    expect_copy(&shape, in_recv(0, 3), from_send(0, 3), "writes recv");
     shape.root = 1;
-    s = nbc_sched_new(&shape);
-    nbc_copy(s, in_recv(0, 3), from_send(0, 3), NBC_NONE);
-    expect(s, &shape, NULL);
+    expect_copy(&shape, in_recv(0, 3), from_send(0, 3), NULL);
     shape.in_place = true; /* the send buffer is MPI_IN_PLACE */
-    s = nbc_sched_new(&shape);
-    nbc_send(s, from_send(0, 3), 0, NBC_NONE);
-    expect(s, &shape, "reads send");
+    expect_send(&shape, from_send(0, 3), 0, "reads send");
     shape.coll = NBC_BCAST; /* the root's data stay as they are */
-    s = nbc_sched_new(&shape);
-    nbc_recv(s, in_recv(0, 3), 0, NBC_NONE);
-    expect(s, &shape, "writes recv");
+    expect_recv(&shape, in_recv(0, 3), 0, "writes recv");
     shape.coll = NBC_EXSCAN; /* undefined on rank 0, and in place untouched */
     shape.rank = 0;
-    s = nbc_sched_new(&shape);
-    nbc_recv(s, in_recv(0, 3), 1, NBC_NONE);
-    expect(s, &shape, "writes recv");
+    expect_recv(&shape, in_recv(0, 3), 1, "writes recv");
     shape.coll = NBC_BARRIER;
-    s = nbc_sched_new(&shape);
-    nbc_send(s, from_send(0, 1), 1, NBC_NONE);
-    expect(s, &shape, "reads send");
+    expect_send(&shape, from_send(0, 1), 1, "reads send");
 }
 
 UNIT(check_wants_gaps_left_alone)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
     types[NBC_TYPE_RECV] = gaps;
-    struct nbc_sched *s = nbc_sched_new(&shape);
-    nbc_recv(s, ref(NBC_BUF_RECV, 0, 24, NBC_TYPE_BYTE), 0, NBC_NONE);
-    expect(s, &shape, "writes recv");
-    s = nbc_sched_new(&shape);
-    nbc_recv(s, in_recv(8, 1), 0, NBC_NONE); /* an element between two */
-    expect(s, &shape, "not elements of the call");
-    s = nbc_sched_new(&shape);
-    nbc_recv(s, in_recv(16, 11), 0, NBC_NONE);
-    expect(s, &shape, NULL);
+    expect_recv(&shape, ref(NBC_BUF_RECV, 0, 24, NBC_TYPE_BYTE), 0, "writes recv");
+    expect_recv(&shape, in_recv(8, 1), 0, "not elements of the call"); /* an element between two */
+    expect_recv(&shape, in_recv(16, 11), 0, NULL);
 }
 
 /* Blocks of a w collective may lie in each other's gaps. */
@@ -363,9 +375,7 @@ UNIT(check_wants_peers_that_exist)
                  {1, 0, "to itself"}, {1, 2, NULL}, {2, 2, "no peer 2"}, {5, 6, NULL}};
     for (size_t i = 0; i < sizeof peers / sizeof *peers; i++) {
         shape.remote_size = peers[i].remote;
-        struct nbc_sched *s = nbc_sched_new(&shape);
-        nbc_send(s, from_send(0, 0), peers[i].peer, NBC_NONE);
-        expect(s, &shape, peers[i].words);
+        expect_send(&shape, from_send(0, 0), peers[i].peer, peers[i].words);
     }
 }
 
@@ -379,15 +389,9 @@ UNIT(check_wants_neighbors)
     nbc_recv(s, in_recv(0, 3), 0, NBC_NONE);
     nbc_send(s, from_send(24, 3), 3, NBC_NONE);
     expect(s, &shape, NULL);
-    s = nbc_sched_new(&shape);
-    nbc_recv(s, in_recv(0, 3), 2, NBC_NONE);
-    expect(s, &shape, "no source");
-    s = nbc_sched_new(&shape);
-    nbc_send(s, from_send(0, 3), 0, NBC_NONE);
-    expect(s, &shape, "no destination");
-    s = nbc_sched_new(&shape);
-    nbc_recv(s, in_recv(24, 3), 0, NBC_NONE); /* the block of MPI_PROC_NULL */
-    expect(s, &shape, "writes recv");
+    expect_recv(&shape, in_recv(0, 3), 2, "no source");
+    expect_send(&shape, from_send(0, 3), 0, "no destination");
+    expect_recv(&shape, in_recv(24, 3), 0, "writes recv"); /* the block of MPI_PROC_NULL */
 }
 
 /* The program's mistake; nothing is copied to where there is no block. */
@@ -453,40 +457,24 @@ UNIT(check_wants_operands_in_their_places)
 {
     struct nbc_shape shape = shape_of(NBC_ALLREDUCE);
     shape.commutative = true;
-    struct nbc_sched *s = nbc_sched_new(&shape);
-    nbc_reduce(s, in_recv(0, 3), in_recv(0, 3), from_send(0, 3), NBC_NONE);
-    expect(s, &shape, "left operand");
-    s = nbc_sched_new(&shape);
-    nbc_reduce(s, in_recv(0, 3), from_send(0, 3), in_recv(0, 3), NBC_NONE);
-    expect(s, &shape, NULL);
-    s = nbc_sched_new(&shape);
-    nbc_reduce(s, in_recv(0, 2), from_send(0, 2), in_recv(8, 2), NBC_NONE);
-    expect(s, &shape, "overwrites its operand");
-    s = nbc_sched_new(&shape);
-    nbc_reduce(s, in_recv(0, 2), from_send(0, 3), in_recv(0, 2), NBC_NONE);
-    expect(s, &shape, "operand and the result differ");
-    s = nbc_sched_new(&shape);
-    nbc_reduce(s, ref(NBC_BUF_RECV, 0, 8, NBC_TYPE_BYTE), ref(NBC_BUF_SEND, 0, 8, NBC_TYPE_BYTE),
-               ref(NBC_BUF_RECV, 0, 8, NBC_TYPE_BYTE), NBC_NONE);
-    expect(s, &shape, "not the call's");
+    expect_reduce(&shape, in_recv(0, 3), in_recv(0, 3), from_send(0, 3), "left operand");
+    expect_reduce(&shape, in_recv(0, 3), from_send(0, 3), in_recv(0, 3), NULL);
+    expect_reduce(&shape, in_recv(0, 2), from_send(0, 2), in_recv(8, 2), "overwrites its operand");
+    expect_reduce(&shape, in_recv(0, 2), from_send(0, 3), in_recv(0, 2),
+                  "operand and the result differ");
+    expect_reduce(&shape, ref(NBC_BUF_RECV, 0, 8, NBC_TYPE_BYTE),
+                  ref(NBC_BUF_SEND, 0, 8, NBC_TYPE_BYTE), ref(NBC_BUF_RECV, 0, 8, NBC_TYPE_BYTE),
+                  "not the call's");
     shape.coll = NBC_ALLTOALL;
-    s = nbc_sched_new(&shape);
-    nbc_reduce(s, in_recv(0, 3), from_send(0, 3), in_recv(0, 3), NBC_NONE);
-    expect(s, &shape, "no op");
+    expect_reduce(&shape, in_recv(0, 3), from_send(0, 3), in_recv(0, 3), "no op");
 }
 
 UNIT(check_wants_copies_of_one_size)
 {
     struct nbc_shape shape = shape_of(NBC_ALLTOALL);
-    struct nbc_sched *s = nbc_sched_new(&shape);
-    nbc_copy(s, in_recv(0, 3), from_send(0, 2), NBC_NONE);
-    expect(s, &shape, "copies");
-    s = nbc_sched_new(&shape);
-    nbc_copy(s, in_recv(0, 3), in_recv(16, 3), NBC_NONE);
-    expect(s, &shape, "overwrites its operand");
-    s = nbc_sched_new(&shape);
-    nbc_copy(s, in_recv(0, 3), ref(NBC_BUF_SEND, 0, 24, NBC_TYPE_BYTE), NBC_NONE);
-    expect(s, &shape, NULL);
+    expect_copy(&shape, in_recv(0, 3), from_send(0, 2), "copies");
+    expect_copy(&shape, in_recv(0, 3), in_recv(16, 3), "overwrites its operand");
+    expect_copy(&shape, in_recv(0, 3), ref(NBC_BUF_SEND, 0, 24, NBC_TYPE_BYTE), NULL);
 }
 
 UNIT(check_wants_slots_counts_and_buffers_that_exist)
@@ -500,9 +488,7 @@ UNIT(check_wants_slots_counts_and_buffers_that_exist)
                 {ref(NBC_BUF_SEND, 0, -1, 1), "count -1"},
                 {ref(3, 0, 1, 1), "no buffer 3"}};
     for (size_t i = 0; i < sizeof refs / sizeof *refs; i++) {
-        struct nbc_sched *s = nbc_sched_new(&shape);
-        nbc_send(s, refs[i].r, 0, NBC_NONE);
-        expect(s, &shape, refs[i].words);
+        expect_send(&shape, refs[i].r, 0, refs[i].words);
     }
 }
 
