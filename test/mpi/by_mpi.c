@@ -167,18 +167,11 @@ TEST(all_may_be_freed_while_it_is_pending)
             test_fail("igatherv: %d at %d", all[i], i);
 }
 
-static void add(void *in, void *inout, int *n, MPI_Datatype *type)
-{
-    (void)type;
-    for (int i = 0; i < *n; i++)
-        ((int *)inout)[i] += ((int *)in)[i];
-}
-
 TEST(an_operator_of_the_program_is_nbcshim_s)
 {
     MPI_Op op;
     MPI_Request r;
-    MPI_Op_create(add, 1, &op);
+    MPI_Op_create(add_ints, 1, &op);
     MPI_Iallreduce(&mine, &sums[0], 1, MPI_INT, op, comm, &r);
     expect_algorithm(r, false, "an operator of the program");
     MPI_Wait(&r, MPI_STATUS_IGNORE);

@@ -95,9 +95,7 @@ static bool over, testing, adding; /* atomic */
 static void add_slowly(void *in, void *inout, int *n, MPI_Datatype *type)
 {
     bool is_long = __atomic_load_n(&testing, __ATOMIC_RELAXED);
-    (void)type;
-    for (int i = 0; i < *n; i++)
-        ((int *)inout)[i] += ((int *)in)[i];
+    add_ints(in, inout, n, type);
     __atomic_store_n(&adding, is_long, __ATOMIC_RELAXED);
     usleep(is_long ? 5000 : 200);
     __atomic_store_n(&adding, false, __ATOMIC_RELAXED);
@@ -188,8 +186,7 @@ static void add_elements(void *in, void *inout, int *n, MPI_Datatype *type)
     int ints, bytes;
     MPI_Type_size(*type, &bytes);
     ints = *n * bytes / (int)sizeof ints;
-    for (int i = 0; i < ints; i++)
-        ((int *)inout)[i] += ((int *)in)[i];
+    add_ints(in, inout, &ints, type);
 }
 
 static void keep_left(void *in, void *inout, int *n, MPI_Datatype *type)

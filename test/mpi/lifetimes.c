@@ -195,13 +195,6 @@ static void forgotten(int i)
         MPI_Comm_free(&alone);
 }
 
-static void add(void *in, void *inout, int *n, MPI_Datatype *type)
-{
-    (void)type;
-    for (int i = 0; i < *n; i++)
-        ((int *)inout)[i] += ((int *)in)[i];
-}
-
 static void keep_left(void *in, void *inout, int *n, MPI_Datatype *type)
 {
     (void)type;
@@ -218,7 +211,7 @@ static void operators(int i)
     MPI_Op op;
     MPI_Request r = MPI_REQUEST_NULL;
 
-    MPI_Op_create(left ? keep_left : add, !left, &op);
+    MPI_Op_create(left ? keep_left : add_ints, !left, &op);
     if (used)
         MPI_Iallreduce(&in, &out, 1, MPI_INT, op, MPI_COMM_WORLD, &r);
     if (early && !test_native)
@@ -314,7 +307,7 @@ TEST(freed_by_file)
     shared.users = 1;
     MPI_Type_contiguous(2, MPI_INT, &shared.type);
     MPI_Type_commit(&shared.type);
-    MPI_Op_create(add, 1, &shared.op);
+    MPI_Op_create(add_ints, 1, &shared.op);
     gather_elements(shared.type, 2);
     reduce_ranks(shared.op, sum);
     MPI_Comm_create_keyval(share, drop_shared, &keyval, NULL);
@@ -352,7 +345,7 @@ static void add_and_free(void *in, void *inout, int *n, MPI_Datatype *type)
         MPI_Type_free(&freed.own);
     if (freed.turn == 2 && freed.op != MPI_OP_NULL)
         MPI_Op_free(&freed.op);
-    add(in, inout, &twice, type);
+    add_ints(in, inout, &twice, type);
 }
 
 /* The MPI gives the handle of a freed type again, for another. A blocking call is made twice: the
@@ -736,7 +729,7 @@ static long long operator_numbers(void)
     MPI_Op op[NUMBERS];
     long long sum = 0;
     for (int i = 0; i < NUMBERS; i++) {
-        MPI_Op_create(add, 1, &op[i]);
+        MPI_Op_create(add_ints, 1, &op[i]);
         sum += MPI_Op_c2f(op[i]);
     }
     for (int i = 0; i < NUMBERS; i++)
@@ -785,7 +778,7 @@ static void make_objects(void)
     wait_for(r);
     MPI_Iallreduce(in, out, 1, MPI_FLOAT, MPI_SUM, alone, &r);
     wait_for(r);
-    MPI_Op_create(add, 1, &op);
+    MPI_Op_create(add_ints, 1, &op);
     MPI_Iallreduce(in, out, 1, MPI_INT, op, alone, &r);
     MPI_Op_free(&op);
     wait_for(r);

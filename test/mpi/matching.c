@@ -191,18 +191,11 @@ ALL_TOLD(operator, "MPI_SUM", "MPI_MAX")
     COMPLETE(Iallreduce, in, out, 1, MPI_INT, odd ? MPI_MAX : MPI_SUM);
 }
 
-static void add(void *left, void *right, int *n, MPI_Datatype *type)
-{
-    (void)type;
-    for (int i = 0; i < *n; i++)
-        ((int *)right)[i] += ((int *)left)[i];
-}
-
 ALL_TOLD(user_operator, "a commutative user-defined", "a user-defined")
 {
     MPI_Request request;
     MPI_Op op;
-    MPI_Op_create(add, !odd, &op);
+    MPI_Op_create(add_ints, !odd, &op);
     int error = MPI_Ireduce(in, out, 1, MPI_INT, op, 0, comm, &request);
     MPI_Op_free(&op);
     return finish(error, &request);

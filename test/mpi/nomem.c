@@ -221,18 +221,11 @@ SCENE(types)
     return error;
 }
 
-static void add(void *from, void *to, int *n, MPI_Datatype *type)
-{
-    (void)type;
-    for (int i = 0; i < *n; i++)
-        ((int *)to)[i] += ((int *)from)[i];
-}
-
 SCENE(operators)
 {
     MPI_Op op;
     int error = MPI_SUCCESS;
-    MPI_Op_create(add, 0, &op);
+    MPI_Op_create(add_ints, 0, &op);
     ONE(MPI_Iallreduce(in, out, N, I, op, comm, r));
     ONE(MPI_Iscan(MPI_IN_PLACE, out, N, I, op, comm, r));
     MPI_Request pending = MPI_REQUEST_NULL;
@@ -718,7 +711,7 @@ TEST(late, .if_named = true, .wanted = plays_persistent)
 {
     MPI_Op op;
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    MPI_Op_create(add, 1, &op);
+    MPI_Op_create(add_ints, 1, &op);
     wait_with_request(op);
     wait_without_request(op);
     MPI_Op_free(&op);

@@ -13,13 +13,6 @@
 #ifdef HAVE_MPI_SESSION_INIT
 #include <dirent.h>
 
-static void add(void *in, void *inout, int *n, MPI_Datatype *type)
-{
-    (void)type;
-    for (int i = 0; i < *n; i++)
-        ((int *)inout)[i] += ((int *)in)[i];
-}
-
 /* Reductions that the MPI carries out: Open MPI 5.0.11 crashes in MPI_Reduce_local before
  * MPI_Init. */
 static void reduce(MPI_Comm comm, int expected)
@@ -28,7 +21,7 @@ static void reduce(MPI_Comm comm, int expected)
     MPI_Op op;
     int one = 1, sum = 0, any = 0, pair[2] = {7, 3}, most[2] = {0};
     long double part = 0.5L, total = 0;
-    OK(MPI_Op_create(add, 1, &op));
+    OK(MPI_Op_create(add_ints, 1, &op));
     OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, op, comm, &request[0]));
     OK(MPI_Op_free(&op));
     OK(MPI_Iallreduce(pair, most, 1, MPI_2INT, MPI_MAXLOC, comm, &request[1]));

@@ -206,6 +206,9 @@ bool test_calls_persistent(void);
 /* Whether they are tested: only with nbcshim, since those of the MPIs are missing or wrong. */
 bool test_has_persistent(void);
 
+/* An operator of the program: the sum of ints. */
+void add_ints(void *in, void *inout, int *n, MPI_Datatype *type);
+
 /* Returns the class of an MPI error code. */
 int class_of(int code);
 
