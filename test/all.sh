@@ -108,7 +108,7 @@ on_mpi22() # check|build_tests
         lib_LTLIBRARIES=libnbcshim.la bin_PROGRAMS= pkglibexec_PROGRAMS= check_PROGRAMS= \
         noinst_LTLIBRARIES=libnbc_core.la check_LTLIBRARIES=test/mpi/yield.la mpi_tests="$mpi22_tests" "${core[@]}"
 }
-mpi22_tests="collectives errors fuzz inter isolation large lifetimes matrix neighbors traps"
+mpi22_tests="collectives errors fuzz inter large lifetimes local_calls matrix neighbors traps"
 
 # A program that is built and never run counts as failed.
 check_mpi22()

@@ -20,17 +20,6 @@ static void use(MPI_Comm comm)
     EXPECT_INT(sum, test_size);
 }
 
-TEST(completed_by_wait)
-{
-    MPI_Comm comm;
-    MPI_Request request;
-    OK(MPI_Comm_idup(MPI_COMM_WORLD, &comm, &request));
-    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    EXPECT(request == MPI_REQUEST_NULL, "not null");
-    use(comm);
-    OK(MPI_Comm_free(&comm));
-}
-
 /* Rank 0 returns from the call before the others make it. */
 TEST(local)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What a program may free at once after the call, while operations are pending: communicator,
- * datatypes, operator, info; and their handles taken again by other objects right away. Then cycles
- * of dup, collectives and free, and operations by the thousand, with memory that does not grow. */
-#include "cases.h"
+/* What callbacks and operators free while operations need it; handles and arrays that mean
+ * something else at the next call; cycles of dup, collectives and free, and operations by the
+ * thousand, with memory that does not grow. (That all may be freed at once after the call is for
+ * common/cases.c: case_drop.) */
 #include "config.h"
+#include "library.h"
 #include "pieces.h"
+#include "util.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { PENDING = 12 };
 
 /* Pages of this process that are in memory, in KiB. */
 static long resident(void)
@@ -24,102 +24,6 @@ static long resident(void)
         pages = 0;
     fclose(f);
     return pages * (sysconf(_SC_PAGESIZE) / 1024);
-}
-
-/* Objects of the kind that have just been freed take over their handles, if the MPI gives them out
- * again. The types are of another layout, the operator is another. */
-struct usurpers {
-    MPI_Datatype type[4];
-    MPI_Op op[2];
-    MPI_Comm comm;
-};
-
-static void other_op(void *a, void *b, int *n, MPI_Datatype *type)
-{
-    (void)a;
-    (void)b;
-    (void)n;
-    (void)type;
-    test_fail("an operator was called that nobody has passed to a collective");
-}
-
-static void usurp(struct usurpers *u)
-{
-    for (int i = 0; i < 4; i++) {
-        MPI_Type_vector(3, 1, 5 + i, MPI_DOUBLE, &u->type[i]);
-        MPI_Type_commit(&u->type[i]);
-    }
-    for (int i = 0; i < 2; i++)
-        MPI_Op_create(other_op, 1, &u->op[i]);
-    MPI_Comm_dup(MPI_COMM_WORLD, &u->comm);
-}
-
-static void usurpers_free(struct usurpers *u)
-{
-    for (int i = 0; i < 4; i++)
-        MPI_Type_free(&u->type[i]);
-    for (int i = 0; i < 2; i++)
-        MPI_Op_free(&u->op[i]);
-    MPI_Comm_free(&u->comm);
-}
-
-/* Several operations on a communicator of their own, everything freed, others made, then completed;
- * persistent ones also between starts. */
-static void free_while_pending(enum mode mode, int serial)
-{
-    struct rng rng = rng_shared(serial);
-    struct group g = {.comm = MPI_COMM_NULL};
-    struct testcase *c[PENDING];
-    MPI_Request request[PENDING];
-    struct usurpers u;
-
-    MPI_Comm_dup(MPI_COMM_WORLD, &g.comm);
-    g.rank = test_rank;
-    g.size = test_size;
-    for (int i = 0; i < PENDING; i++) {
-        struct spec s = spec_random((enum coll)rng_below(&rng, NINTRA), &g, rng_next(&rng),
-                                    i % 4 == 0 ? 3000 : 30);
-        MPI_Info info;
-        MPI_Info_create(&info);
-        c[i] = case_new(&s);
-        case_fill(c[i], 0);
-        case_expect(c[i], case_call(c[i], mode, info, &request[i]), "call");
-        case_drop(c[i]);
-        MPI_Info_free(&info);
-    }
-    MPI_Comm_free(&g.comm);
-    usurp(&u);
-    for (int round = 0; round < (mode == PERSISTENT ? 3 : 1); round++) {
-        if (mode == PERSISTENT) {
-            for (int i = 0; i < PENDING; i++)
-                case_fill(c[i], round);
-            MPI_Startall(PENDING, request);
-        }
-        if (round == 1) { /* once more, between starts */
-            usurpers_free(&u);
-            usurp(&u);
-        }
-        MPI_Waitall(PENDING, request, MPI_STATUSES_IGNORE);
-        for (int i = 0; i < PENDING; i++)
-            case_check(c[i], "after everything was freed");
-    }
-    for (int i = 0; i < PENDING; i++) {
-        if (mode == PERSISTENT)
-            MPI_Request_free(&request[i]);
-        case_delete(c[i]);
-    }
-    usurpers_free(&u);
-}
-
-/* Either MPI crashes on types freed early. */
-TEST(freed_while_pending, .wanted = test_has_shim)
-{
-    for (int i = 0; i < test_scale(test_oversubscribed() ? 10 : 30, 1000); i++) {
-        test_place("freed_while_pending %d", i);
-        free_while_pending(NONBLOCKING, 2 * i);
-        if (test_has_persistent())
-            free_while_pending(PERSISTENT, 2 * i + 1);
-    }
 }
 
 /* A communicator is made, used in all ways, and freed, with a request still pending. */
@@ -806,10 +710,4 @@ TEST(objects_are_left_behind)
     EXPECT_INT(ops[1], ops[0], "operators are left behind");
 }
 
-static void begin(void)
-{
-    library_find();
-    kinds_init();
-}
-
-AROUND_TESTS(begin, kinds_finish)
+AROUND_TESTS(library_find, NULL)

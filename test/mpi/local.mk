@@ -4,7 +4,7 @@
 # which of the three are run; the others are not built.
 
 mpi_tests = \
-	by_mpi callbacks callbacks_threads collectives devices digits dynamic errors exhausted faults forms fuzz idup inter isolation large lengths lifetimes locality many matching \
+	by_mpi callbacks callbacks_threads collectives devices digits dynamic errors exhausted faults forms fuzz idup inter large lengths lifetimes local_calls locality many matching \
 	matrix neighbors nomem orders \
 	progress progress_comms progress_files progress_hook progress_thread \
 	progress_windows ranges \

@@ -190,39 +190,6 @@ TEST(groups_overlap)
 #endif
 }
 
-/* Several MPI_Comm_idup of one communicator and of its duplicates, with constructors between. */
-TEST(idups_are_pending)
-{
-#ifdef HAVE_MPI_COMM_IDUP
-    enum { N = 12 };
-    test_place("idups_are_pending");
-    for (int round = 0; round < 20; round++) {
-        MPI_Comm made[N], between[N];
-        MPI_Request request[N];
-        for (int i = 0; i < N; i++) {
-            OK(MPI_Comm_idup(i % 3 == 2 ? between[i - 1] : MPI_COMM_WORLD, &made[i], &request[i]));
-#ifdef OPEN_MPI /* 4.1.4 hangs or crashes, natively too, if something is made beside an idup */
-            OK(MPI_Wait(&request[i], MPI_STATUS_IGNORE));
-#endif
-            OK(MPI_Comm_dup(MPI_COMM_WORLD, &between[i]));
-        }
-        for (int i = 0; i < N; i++) {
-            int k = (i * 5 + test_rank) % N; /* no rank in the order of another */
-            OK(MPI_Wait(&request[k], MPI_STATUS_IGNORE));
-        }
-        uint64_t seed = (uint64_t)3 << 40 | (unsigned)(round * 2 * N);
-        for (int i = 0; i < N; i++) {
-            use(made[i], seed + 2 * (unsigned)i);
-            use(between[i], seed + 2 * (unsigned)i + 1);
-        }
-        for (int i = 0; i < N; i++) {
-            OK(MPI_Comm_free(&made[i]));
-            OK(MPI_Comm_free(&between[i]));
-        }
-    }
-#endif
-}
-
 #ifdef HAVE_MPI_COMM_IDUP
 /* Operations that a callback completes, one in each call. Rank 0 has started them before, the other
  * ranks start them there. */

@@ -59,64 +59,6 @@ TEST(data_moves_at_init, .wanted = test_has_persistent)
     group_delete(world);
 }
 
-/* A communicator of all ranks, for which the library may have messages of its own; when all others
- * have come here before rank 0. */
-static void make_group(void)
-{
-#if MPI_VERSION >= 3
-    MPI_Group group;
-    MPI_Comm comm;
-    for (int i = 1; test_rank == 0 && i < test_size; i++)
-        MPI_Recv(NULL, 0, MPI_INT, i, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (test_rank > 0)
-        MPI_Send(NULL, 0, MPI_INT, 0, 4, MPI_COMM_WORLD);
-    MPI_Comm_group(MPI_COMM_WORLD, &group);
-    MPI_Comm_create_group(MPI_COMM_WORLD, group, 5, &comm);
-    MPI_Comm_free(&comm);
-    MPI_Group_free(&group);
-#endif
-}
-
-/* The tag of a persistent operation is given to another one, persistent or not, or is used for
- * something else, while the first is held: with few tags (NBCSHIM_TEST=tag_ub=30: these are all
- * there are), nonblocking ones go around their ring many times, and persistent ones come and go, in
- * another order on each rank. */
-TEST(tags_are_given_twice, .wanted = test_has_persistent)
-{
-    enum { HELD = 15, ROUNDS = 40 };
-    int in[HELD], out[HELD], order[HELD], x = 1, sum;
-    MPI_Request held[HELD], r;
-    struct rng own = rng_private(1);
-    for (int i = 0; i < HELD; i++) {
-        order[i] = i;
-        held[i] = sum_init(MPI_COMM_WORLD, &in[i], &out[i]);
-    }
-    for (int round = 0; round < ROUNDS; round++) {
-        rng_shuffle(&own, order, HELD);
-        if (test_rank == 0 && round % 10 == 0)
-            make_group();
-        for (int i = 0; i < HELD; i++) {
-            in[order[i]] = 100 * round + order[i] + test_rank;
-            MPI_Start(&held[order[i]]);
-        }
-        if (test_rank > 0 && round % 10 == 0)
-            make_group();
-        for (int i = 0; i < 5; i++) {
-            r = sum_start(MPI_COMM_WORLD, &x, &sum);
-            wait(&r);
-            EXPECT_INT(sum, test_size);
-        }
-        OK(MPI_Waitall(HELD, held, MPI_STATUSES_IGNORE));
-        for (int i = 0; i < HELD; i++)
-            EXPECT_INT(out[i], test_size * (100 * round + i) + sum_of_ranks());
-        int renewed = round * 5 % HELD;
-        MPI_Request_free(&held[renewed]);
-        held[renewed] = sum_init(MPI_COMM_WORLD, &in[renewed], &out[renewed]);
-    }
-    for (int i = 0; i < HELD; i++)
-        MPI_Request_free(&held[i]);
-}
-
 /* --- requests --------------------------------------------------------------------------------- */
 
 /* Handles that are no handles of the MPI do not come back from Fortran's numbers. */
