@@ -310,14 +310,7 @@ static void run_sum(struct run *r)
     ck_assert_uint_eq(f->addr[4], 1008);
 }
 
-UNIT(operations_start_when_what_they_wait_for_is_done)
-{
-    struct run r;
-    bind(&r, sum_of_three());
-    run_sum(&r);
-    unbind(&r);
-}
-
+/* Operations start when what they wait for is done, in each run. */
 UNIT(a_finished_run_can_be_started_again)
 {
     struct run r;
