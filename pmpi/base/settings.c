@@ -23,7 +23,7 @@
 const struct nbc_test_settings nbc_test_defaults = TEST_DEFAULTS;
 
 struct nbc_settings nbc_settings = {
-    .dynamic = true, .shared_memory = true, .progress_cpu = -1, .init_timeout = 300, .test = TEST_DEFAULTS};
+    .dynamic = true, .shared_memory = true, .init_timeout = 300, .test = TEST_DEFAULTS};
 
 extern char **environ;
 
@@ -127,7 +127,6 @@ NUMBER(parse_tag_ub, true, 3, INT_MAX)
 NUMBER(parse_events, true, 1, 16 << 20)
 NUMBER(parse_million, false, 1, 1000000)
 NUMBER(parse_limit, false, 0, 1000000)
-NUMBER(parse_cpu, false, 0, 1023)
 
 /* "tag_ub=30,nodes=2": sets all or nothing. */
 static bool parse_test(const char *value, void *out)
@@ -190,8 +189,6 @@ static const struct variable {
      "copy buffers in the memory of GPUs with Level Zero, too: this was not run on hardware"},
     {"NBCSHIM_PROGRESS", parse_progress, &nbc_settings.progress, "calls or thread", "calls",
      "progress operations in MPI calls only, or in a thread as well"},
-    {"NBCSHIM_PROGRESS_CPU", parse_cpu, &nbc_settings.progress_cpu, "a processor number up to 1023",
-     "any", "bind the progress thread to this processor"},
     {"NBCSHIM_REDUCTION_ORDER", nbc_order_by_name, &nbc_settings.order, "any, ranks or tree", "any",
      "combine the ranks of a reduction in a given order, for reproducible digits"},
     {"NBCSHIM_SHARED_MEMORY", parse_switch, &nbc_settings.shared_memory, "0 or 1", "1",

@@ -40,7 +40,6 @@ struct nbc_settings {
     int64_t segment_size;                        /* NBCSHIM_SEGMENT_SIZE, 0: not set */
     enum nbc_order order;                        /* NBCSHIM_REDUCTION_ORDER */
     enum nbc_progress_kind progress;             /* NBCSHIM_PROGRESS */
-    int64_t progress_cpu;                        /* NBCSHIM_PROGRESS_CPU, −1: not set */
     bool dynamic;                                /* NBCSHIM_DYNAMIC */
     int64_t timeout;                             /* NBCSHIM_TIMEOUT in seconds, 0: not set */
     int64_t init_timeout;                        /* NBCSHIM_INIT_TIMEOUT in seconds, 0: none */

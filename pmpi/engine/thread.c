@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#define _GNU_SOURCE
 /* The optional progress thread (NBCSHIM_PROGRESS=thread): progresses operations while the program
  * computes. It sleeps while no operation is active, and leaves the polling to threads of the
  * program that wait. */
 #include "engine/progress.h"
 
 #include <sched.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 
 #include "base/in_mpi.h"
 #include "base/lock.h"
-#include "base/settings.h"
 #include "base/state.h"
 #include "base/system_thread.h"
 #include "op/stage.h"
@@ -206,26 +203,12 @@ static void *progress_thread(void *unused)
     return NULL;
 }
 
-static void thread_pin(void)
-{
-    cpu_set_t set;
-    if (nbc_settings.progress_cpu < 0)
-        return;
-    CPU_ZERO(&set);
-    CPU_SET((int)nbc_settings.progress_cpu, &set);
-    if (pthread_setaffinity_np(thread, sizeof set, &set))
-        fprintf(stderr, "nbcshim: NBCSHIM_PROGRESS_CPU=%d ignored: the thread cannot run there\n",
-                (int)nbc_settings.progress_cpu);
-}
-
 bool nbc_thread_start(void)
 {
     ends = false;
     running = nbc_condition_init(&awake) && nbc_system_thread_start(&thread, progress_thread, NULL);
-    if (running) {
+    if (running)
         nbc_progress_wake = wake;
-        thread_pin();
-    }
     __atomic_store_n(&nbc_by_thread, running, __ATOMIC_RELAXED);
     return running;
 }

@@ -174,8 +174,7 @@ static void try_settings(char *text)
         n++;
     }
     environment[n] = NULL;
-    nbc_settings =
-        (struct nbc_settings){.dynamic = true, .progress_cpu = -1, .test = nbc_test_defaults};
+    nbc_settings = (struct nbc_settings){.dynamic = true, .test = nbc_test_defaults};
     environ = environment;
     __lsan_disable(); /* values without their blanks are kept until the process ends */
     nbc_settings_read(true);
@@ -183,9 +182,9 @@ static void try_settings(char *text)
     environ = before;
     CHECK(nbc_settings.mode <= NBC_MODE_OFF && nbc_settings.blocking <= NBC_BLOCKING_NATIVE);
     CHECK(nbc_settings.segment_size >= 0 && nbc_settings.timeout >= 0);
+    CHECK(nbc_settings.init_timeout >= 0 && nbc_settings.init_timeout <= 1000000);
     CHECK(nbc_settings.test.tag_ub >= 3);
     CHECK(nbc_settings.test.trace_events >= 1 && nbc_settings.test.trace_events <= 16 << 20);
-    CHECK(nbc_settings.progress_cpu >= -1 && nbc_settings.progress_cpu < 1024);
     for (int c = 0; c < NBC_NCOLLS; c++)
         CHECK(!nbc_settings.algorithm[c] || nbc_settings.algorithm[c]->coll == (enum nbc_coll)c);
 }

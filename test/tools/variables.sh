@@ -32,7 +32,7 @@ refused NBCSHIM_BLOCKING "expected auto, own or native" mine
 refused NBCSHIM_CHECK "expected 0 or 1" 2
 refused NBCSHIM_DYNAMIC "expected 0 or 1" no
 refused NBCSHIM_PROGRESS "expected calls or thread" sometimes
-refused NBCSHIM_PROGRESS_CPU "expected a processor number up to 1023" -1
+refused NBCSHIM_INIT_TIMEOUT "expected a number of seconds up to 1000000" -1
 refused NBCSHIM_STATS "expected 0, 1, verbose or a file name ending in .json" file
 refused NBCSHIM_SEGMENT_SIZE "expected a positive number of bytes, with K, M or G" \
     0 -5 12X 12KB K 9223372036854775808 99999999999999999999G 9223372036854775807K
@@ -51,18 +51,13 @@ for i in "${!settings[@]}"; do
 done
 
 # NBCSHIMMER is no variable of nbcshim.
-for good in "NBCSHIM_SEGMENT_SIZE=4k NBCSHIMMER=1 NBCSHIM_PROGRESS_CPU=0 NBCSHIM_ALGORITHM_BCAST=chain \
+for good in "NBCSHIM_SEGMENT_SIZE=4k NBCSHIMMER=1 NBCSHIM_INIT_TIMEOUT=0 NBCSHIM_ALGORITHM_BCAST=chain \
 NBCSHIM_TEST=tag_ub=60,trace_events=16M" \
-    "NBCSHIM_SEGMENT_SIZE=1G NBCSHIM_PROGRESS=thread NBCSHIM_PROGRESS_CPU=0 NBCSHIM_TEST=nodes=1" \
+    "NBCSHIM_SEGMENT_SIZE=1G NBCSHIM_PROGRESS=thread NBCSHIM_TEST=nodes=1" \
     NBCSHIM_SEGMENT_SIZE=9223372036854775807; do
     run "$good"
     log_has 0 "$good: not told of" '^nbcshim:'
 done
-
-# What only the system can refuse.
-preloaded "NBCSHIM_PROGRESS_CPU=1023: right results" 1 "NBCSHIM_PROGRESS=thread NBCSHIM_PROGRESS_CPU=1023" \
-    "$PWD/test/mpi/orders.preload"
-told NBCSHIM_PROGRESS_CPU=1023 "NBCSHIM_PROGRESS_CPU=1023 ignored: the thread cannot run there"
 
 # As a person means them. The words of mpi_command cannot be empty or contain blanks, so these are
 # inherited.
