@@ -182,14 +182,6 @@ void nbc_reduce_scatter_pairwise(struct nbc_sched *s, const struct nbc_shape *sh
     keep_block(b, place, ready, all_sent);
 }
 
-/* Returns the blocks of n virtual ranks, including those of their partners. */
-static struct nbc_ref virtual_blocks(const struct blocks *b, const struct nbc_fold *f,
-                                     struct nbc_ref vector, int virtual, int n)
-{
-    int first = nbc_first_of(f, virtual);
-    return blocks_at(b, vector, first, nbc_first_of(f, virtual + n) - first);
-}
-
 /* A rank that folds away: sends its vector to its partner, receives its result from `from`. */
 static void hand_over(struct blocks *b, int partner, int from)
 {
@@ -212,55 +204,6 @@ static void distribute(struct blocks *b, const struct nbc_fold *fold, int part,
         else if (nbc_has_bytes(b->shape, data))
             nbc_send(b->s, data, to, acc->ready);
     }
-}
-
-/* Recursive halving. In each round, at half the previous distance, two ranks send each other the
- * half of their common blocks that is on the other's side, and reduce the other half; in the end
- * that is their own block. Ranks beyond a power of two fold onto a neighbor, which reduces the
- * blocks of both.
- *
- *   rank   0         1         2         3
- *          0 ↔ 2 CD, AB        1 ↔ 3 CD, AB
- *          0 ↔ 1 B, A          2 ↔ 3 D, C
- *
- * Cost: log₂P α + (P − 1)/P (nβ + nγ), with α + nβ + nγ and a block more when P is not a power of
- * two. For commutative operators. Temporary: less than one vector, two for a rank that another
- * folds onto. For small and medium vectors. Thakur, Rabenseifner, Gropp, "Optimization of
- * collective communication operations in MPICH", 2005. */
-void nbc_reduce_scatter_recursive_halving(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    struct blocks blocks, *b = &blocks;
-    if (!open_blocks(b, s, shape))
-        return;
-    struct nbc_fold fold = nbc_fold(b->shape->rank, b->shape->size);
-    if (fold.virtual < 0) {
-        hand_over(b, fold.partner, fold.partner);
-        return;
-    }
-    struct nbc_acc acc = whole(b);
-    nbc_id input_sent = NBC_NONE;
-    if (fold.takes)
-        nbc_take_over(b->s, b->shape, &fold, &acc, nbc_temp_like(s, acc.at), NULL);
-    struct nbc_ref vector = acc.at;
-    for (int half = fold.onto / 2; half > 0; half /= 2) {
-        bool direct = half == 1 && !fold.takes && !b->shape->in_place;
-        int partner = nbc_unfold(&fold, fold.virtual ^ half), mine = fold.virtual & -half;
-        struct nbc_ref give = virtual_blocks(b, &fold, vector, mine ^ half, half);
-        nbc_id sent = nbc_send(b->s, give, partner, acc.ready);
-        if (!acc.writable)
-            input_sent = sent;
-        acc.at = virtual_blocks(b, &fold, vector, mine, half);
-        struct nbc_ref theirs = direct ? b->result : nbc_temp_like(b->s, acc.at);
-        nbc_id received = nbc_recv(b->s, theirs, partner, NBC_NONE);
-        if (direct)
-            nbc_append(b->s, &acc, theirs, received);
-        else
-            nbc_merge(b->s, b->shape, &acc, theirs, received, false, theirs);
-        int64_t first = first_of(b, nbc_first_of(&fold, mine));
-        /* mutants: one element less: only its blocks are used */
-        vector = nbc_ref_part(b->shape, acc.at, -first, vector.count);
-    }
-    distribute(b, &fold, fold.virtual, &acc, input_sent);
 }
 
 /* Recursive doubling: every rank reduces whole vectors, as in allreduce, and keeps its block.
@@ -289,7 +232,8 @@ void nbc_reduce_scatter_recursive_doubling(struct nbc_sched *s, const struct nbc
     struct nbc_acc acc = whole(b);
     struct nbc_exchange x = {b->shape, &fold, radix, nrounds, nbc_temp_like(b->s, b->input)};
     nbc_id input_sent = nbc_exchange(b->s, &x, &acc);
-    acc.at = virtual_blocks(b, &fold, acc.at, fold.virtual, 1);
+    int first = nbc_first_of(&fold, fold.virtual), end = nbc_first_of(&fold, fold.virtual + 1);
+    acc.at = blocks_at(b, acc.at, first, end - first);
     distribute(b, &fold, fold.virtual, &acc, input_sent);
 }
 
@@ -305,14 +249,17 @@ static int64_t part_start(const void *layout, int part)
     return first_of(p->b, nbc_first_of(p->fold, part));
 }
 
-static void halves(struct nbc_sched *s, const struct nbc_shape *shape, bool bine)
+enum butterfly { NEAR_FIRST, FAR_FIRST, BINE };
+
+static void halves(struct nbc_sched *s, const struct nbc_shape *shape, enum butterfly kind)
 {
     struct blocks blocks, *b = &blocks;
     if (!open_blocks(b, s, shape))
         return;
     int rank = b->shape->rank;
     struct nbc_fold fold = nbc_fold(rank, b->shape->size);
-    fold.bine = bine;
+    fold.far_first = kind == FAR_FIRST;
+    fold.bine = kind == BINE;
     /* The rank that will have this rank's block: by its virtual rank, or the one it folds onto. */
     /* mutants: <= for <: both ways give 0 */
     int virtual = fold.virtual < 0 ? rank / 2 : fold.virtual;
@@ -325,9 +272,12 @@ static void halves(struct nbc_sched *s, const struct nbc_shape *shape, bool bine
     struct parts parts = {b, &fold};
     struct nbc_halving h = {
         .shape = b->shape, .fold = &fold, .first = part_start, .layout = &parts};
-    nbc_halving_home(b->s, &h, b->input);
+    if (fold.far_first && !fold.takes && !b->shape->in_place)
+        h.result = &b->result;
     if (fold.takes)
         nbc_take_over(b->s, b->shape, &fold, &acc, nbc_temp_like(s, acc.at), NULL);
+    else if (!h.result || fold.onto > 2) /* else no half needs a place of its own */
+        nbc_halving_home(b->s, &h, b->input);
     /* mutants: >= for >: fold.onto is 1 on one rank alone, which does not get here */
     bool sends_input = !acc.writable && fold.onto > 1;
     nbc_halve(b->s, &h, &acc);
@@ -354,7 +304,22 @@ static void halves(struct nbc_sched *s, const struct nbc_shape *shape, bool bine
  * power of two. Temporary: one vector, half a vector more for non-commutative operators; one or two
  * more for a rank that another folds onto. For medium vectors and non-commutative operators.
  * Träff, "An improved algorithm for (non-commutative) reduce-scatter with an application", 2005. */
-NBC_VARIANT(reduce_scatter_butterfly, halves, false)
+NBC_VARIANT(reduce_scatter_butterfly, halves, NEAR_FIRST)
+
+/* Recursive halving. In each round, at half the previous distance, two ranks send each other the
+ * half of their common blocks that is on the other's side, and reduce the other half; in the end
+ * that is their own block. Ranks beyond a power of two fold onto a neighbor, which reduces the
+ * blocks of both.
+ *
+ *   rank   0         1         2         3
+ *          0 ↔ 2 CD, AB        1 ↔ 3 CD, AB
+ *          0 ↔ 1 B, A          2 ↔ 3 D, C
+ *
+ * Cost: log₂P α + (P − 1)/P (nβ + nγ), with α + nβ + nγ and a block more when P is not a power of
+ * two. For commutative operators. Temporary: less than one vector, two for a rank that another
+ * folds onto. For small and medium vectors. Thakur, Rabenseifner, Gropp, "Optimization of
+ * collective communication operations in MPICH", 2005. */
+NBC_VARIANT(reduce_scatter_recursive_halving, halves, FAR_FIRST)
 
 /* Bine butterfly: as butterfly, with nearer partners, for commutative operators.
  *
@@ -367,7 +332,7 @@ NBC_VARIANT(reduce_scatter_butterfly, halves, false)
  * them, if the groups do not begin at multiples of a power of two (doc/scaling.md). The rules of
  * doc/tuning/groups select it. De Sensi et al., "Bine trees: enhancing
  * collective operations by optimizing communication locality", 2025. */
-NBC_VARIANT(reduce_scatter_bine, halves, true)
+NBC_VARIANT(reduce_scatter_bine, halves, BINE)
 
 /* The number of pieces of a block in the ring at a time. It is less than the slots of a rank: a
  * rank whose slots are full waits for its neighbor, and a cycle of such waits would be a deadlock.

@@ -346,8 +346,12 @@ static struct nbc_ref parts_at(const struct nbc_halving *h, struct nbc_ref vecto
 
 /* Combines the half that this rank keeps with its partner's vector of that half. */
 static void keep_half(struct nbc_sched *s, struct nbc_halving *h, struct nbc_acc *half,
-                      struct nbc_ref home, int partner)
+                      struct nbc_ref home, int partner, const struct nbc_ref *result)
 {
+    if (result) {
+        nbc_append(s, half, *result, nbc_recv(s, *result, partner, NBC_NONE));
+        return;
+    }
     bool theirs_left = partner < h->shape->rank; /* mutants: <= for <: never equal */
     bool appends = nbc_appends(h->shape, half, theirs_left);
     struct nbc_ref theirs = appends && !half->writable ? home : nbc_temp_like(s, half->at);
@@ -378,7 +382,8 @@ void nbc_halve(struct nbc_sched *s, struct nbc_halving *h, struct nbc_acc *acc)
         nbc_id sent = nbc_send(s, parts_at(h, vector, give, have), partner, acc->ready);
         h->sent[h->nrounds++] = sent;
         acc->at = parts_at(h, vector, keep, have);
-        keep_half(s, h, acc, parts_at(h, h->home, keep, have), partner);
+        keep_half(s, h, acc, parts_at(h, h->home, keep, have), partner,
+                  have == 1 ? h->result : NULL);
         /* mutants: one element less: only its parts are named */
         vector = nbc_ref_part(h->shape, acc->at, -first_of(h, keep), vector.count);
         h->part = keep;

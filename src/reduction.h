@@ -154,7 +154,8 @@ struct nbc_halving {
     int64_t (*first)(const void *layout, int part); /* first element of a part, 0 … fold->onto; */
     const void *layout;                             /* NULL: the parts are nearly equal */
     struct nbc_ref home; /* a vector; this rank may use the half that it keeps after round 0 */
-    int part;            /* the part that this rank ends with */
+    const struct nbc_ref *result; /* another place for that part; or NULL */
+    int part;                     /* the part that this rank ends with */
     int nrounds;
     nbc_id sent[31]; /* per round: the send of the other half */
 };

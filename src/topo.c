@@ -180,9 +180,25 @@ struct nbc_fold nbc_fold_onto(int rank, int size, int onto, int keep)
     return f;
 }
 
+/* Returns a number below a power of two with its bits reversed. */
+static int reversed(int number, int pow2)
+{
+    int r = 0;
+    for (int bit = 1; bit < pow2; bit *= 2)
+        r = 2 * r + (number & bit ? 1 : 0);
+    return r;
+}
+
+/* Unless the butterfly is that of Bine trees: the bits in which the ends of a path differ, and the
+ * path between two ranks that differ in these bits. */
+static int flipped(const struct nbc_fold *f, int bits)
+{
+    return f->far_first ? reversed(bits, f->onto) : bits;
+}
+
 int nbc_butterfly_partner(const struct nbc_fold *f, int k)
 {
-    return f->bine ? bine_partner(f->virtual, k, f->onto) : f->virtual ^ 1 << k;
+    return f->bine ? bine_partner(f->virtual, k, f->onto) : f->virtual ^ flipped(f, 1 << k);
 }
 
 /* A path over the rounds a < b < c … of an odd number of steps ends at the distance whose digits in
@@ -191,7 +207,7 @@ int nbc_butterfly_partner(const struct nbc_fold *f, int k)
 int nbc_butterfly_path(const struct nbc_fold *f, int from)
 {
     if (!f->bine)
-        return f->virtual ^ from;
+        return flipped(f, f->virtual ^ from);
     int far = from % 2 ? from - f->virtual : f->virtual - from;
     int digits = negabinary(far % 2 ? far : -far, f->onto);
     return digits ^ digits >> 1;
@@ -210,7 +226,7 @@ static int bine_distance(int path, int pow2)
 int nbc_butterfly_to(const struct nbc_fold *f, int path)
 {
     if (!f->bine)
-        return f->virtual ^ path;
+        return f->virtual ^ flipped(f, path);
     int far = bine_distance(path, f->onto);
     return (f->virtual % 2 ? f->virtual - far : f->virtual + far) & (f->onto - 1);
 }
@@ -218,18 +234,9 @@ int nbc_butterfly_to(const struct nbc_fold *f, int path)
 int nbc_butterfly_from(const struct nbc_fold *f, int path)
 {
     if (!f->bine)
-        return f->virtual ^ path;
+        return f->virtual ^ flipped(f, path);
     int far = bine_distance(path, f->onto);
     return ((f->virtual ^ far) & 1 ? f->virtual + far : f->virtual - far) & (f->onto - 1);
-}
-
-/* Returns a number below a power of two with its bits reversed. */
-static int reversed(int number, int pow2)
-{
-    int r = 0;
-    for (int bit = 1; bit < pow2; bit *= 2)
-        r = 2 * r + (number & bit ? 1 : 0);
-    return r;
 }
 
 int nbc_butterfly_part(const struct nbc_fold *f)

@@ -122,7 +122,9 @@ struct nbc_fold {
     int partner; /* the other rank of its pair, or −1 */
     bool takes;  /* its partner hands it data */
     int keep;
-    bool bine; /* the butterfly on the virtual ranks is that of Bine trees: false from nbc_fold */
+    /* The butterfly on the virtual ranks: its distances halve, or it is that of Bine trees. Both
+     * are false from nbc_fold. */
+    bool far_first, bine;
 };
 
 /* Requires size/2 ≤ onto ≤ size. keep: a rank that must not fold away, or −1. */
@@ -150,8 +152,9 @@ static inline int nbc_first_of(const struct nbc_fold *f, int virtual)
 }
 
 /* A butterfly on the virtual ranks of a fold onto a power of two: in round k each has one partner,
- * the one that differs in bit k; in that of Bine trees the one at their distance, which Swing has
- * too (De Sensi et al., "Swing: short-cutting rings for higher bandwidth allreduce", 2024). */
+ * the one that differs in bit k, or if far_first in the k-th highest; in that of Bine trees the one
+ * at their distance, which Swing has too (De Sensi et al., "Swing: short-cutting rings for higher
+ * bandwidth allreduce", 2024). */
 int nbc_butterfly_partner(const struct nbc_fold *f, int k);
 
 /* The bits of the rounds in which data of virtual rank `from` takes a step on its way to this one,

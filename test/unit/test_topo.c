@@ -60,14 +60,17 @@ UNIT(bine_tree_of_the_largest_size)
     need(bine_depth((1 << 30) - 1, 1 << 30) == 1);
 }
 
-static struct nbc_fold at_virtual(int virtual, int onto, bool bine)
+enum { NEAR_FIRST, FAR_FIRST, BINE, NBUTTERFLIES };
+
+static struct nbc_fold at_virtual(int virtual, int onto, int butterfly)
 {
     struct nbc_fold f = nbc_fold_onto(virtual, onto, onto, -1);
-    f.bine = bine;
+    f.far_first = butterfly == FAR_FIRST;
+    f.bine = butterfly == BINE;
     return f;
 }
 
-UNIT(butterflies_of_the_largest_size, .times = 2)
+UNIT(butterflies_of_the_largest_size, .times = NBUTTERFLIES)
 {
     int most = 1 << 30;
     for (int v = 0; v < 100; v++) {
