@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/tag_space.h"
 
+#include <stdint.h>
+
 #include "ranges.h"
 
 struct nbc_tag_space nbc_tags_whole, nbc_tags_range;
@@ -11,23 +13,20 @@ int nbc_range_tag(int range)
     return range * nbc_range_size;
 }
 
-/* Half of the tags serve nonblocking and blocking operations, the other half persistent operations.
- * Of these, a program does not hold more than this number at once. */
+/* A program does not hold more persistent operations of a communicator than this at once. */
 enum { PERSISTENT_TAGS = 65536 };
 
-static void divide_whole(int tag_ub)
+/* Divides n tags, of which at most so many are in a ring. */
+static struct nbc_tag_space divided(int64_t n, int64_t most)
 {
-    int persistent = tag_ub / 2 + 1;
-    if (tag_ub - persistent >= PERSISTENT_TAGS)
-        persistent = tag_ub - PERSISTENT_TAGS + 1;
     int ring = 1;
-    while (ring <= persistent / 4)
+    while (2 * ring <= most)
         ring *= 2;
-    nbc_tags_whole = (struct nbc_tag_space){
+    int64_t left = n - 2 * ring - 1;
+    return (struct nbc_tag_space){
         .ring = ring,
-        .persistent = persistent,
-        .npersistent = tag_ub - persistent + 1,
-        .signal = tag_ub + 1,
+        .signal = 2 * ring,
+        .npersistent = (int)(left < PERSISTENT_TAGS ? left : PERSISTENT_TAGS),
     };
 }
 
@@ -40,21 +39,15 @@ static void divide_ranges(int tag_ub)
     int size = LARGEST;
     while (size > SMALLEST && tag_ub / size < NBC_MOST_RANGES - 1)
         size /= 2;
-    int n = tag_ub / size + (tag_ub % size == size - 1);
-    int ring = size / 8, persistent = 2 * ring + 1;
+    int64_t n = ((int64_t)tag_ub + 1) / size;
     nbc_range_size = size;
-    nbc_nranges = n < LEAST_RANGES ? 0 : n < NBC_MOST_RANGES ? n : NBC_MOST_RANGES;
-    nbc_tags_range = (struct nbc_tag_space){
-        .ring = ring,
-        .persistent = persistent,
-        .npersistent = size - persistent,
-        .signal = 2 * ring,
-    };
+    nbc_nranges = n < LEAST_RANGES ? 0 : n < NBC_MOST_RANGES ? (int)n : NBC_MOST_RANGES;
+    nbc_tags_range = divided(size, size / 8);
 }
 
 void nbc_tag_space_divide(int tag_ub)
 {
     nbc_tag_ub = tag_ub;
-    divide_whole(tag_ub);
+    nbc_tags_whole = divided((int64_t)tag_ub + 2, ((int64_t)tag_ub + 2) / 4);
     divide_ranges(tag_ub);
 }

@@ -8,9 +8,8 @@
 struct nbc_tag_space {
     int ring;        /* number of the tags from 0 on, which nonblocking operations use in turn, and
                       * of those behind them, for blocking ones; a power of two */
-    int persistent;  /* the first of the tags of persistent operations */
-    int npersistent; /* their number */
-    int signal;      /* the tag of signals between two ranks (signal.h) */
+    int signal;      /* the tag behind these, of signals between two ranks (signal.h) */
+    int npersistent; /* the number of those behind it, of persistent operations */
 };
 
 /* Set at init, afterwards only read. */

@@ -237,7 +237,7 @@ static int tags_take(struct nbc_context *c, int *tag)
 {
     if (!c->tags)
         c->tags =
-            nbc_tags_new(c->queue.first_tag + c->tag_space->persistent, c->tag_space->npersistent);
+            nbc_tags_new(c->queue.first_tag + c->tag_space->signal + 1, c->tag_space->npersistent);
     if (!c->tags)
         return MPI_ERR_NO_MEM;
     *tag = nbc_tags_take(c->tags);
