@@ -22,31 +22,21 @@
  * it. */
 typedef int by_mpi(const struct nbc_call *call, MPI_Request *request);
 
-/* The arguments in the rows of collectives.def, as struct nbc_call has them. The counts of a
- * reduce-scatter, and the displacements of a scatterv, are on the send side. */
-#define WRITABLE(address) ((void *)(uintptr_t)(address))
-#define VALUE(type, name, ...) const type name __attribute__((unused)) = (type)(__VA_ARGS__)
-#define ADDRESS(name, ...) void *const name __attribute__((unused)) = WRITABLE(__VA_ARGS__)
-#define ARGUMENTS(s, r)                                                        \
-    VALUE(C, sendcount, (s).count);                                            \
-    VALUE(C, recvcount, (r).count);                                            \
-    VALUE(C, count, (r).count);                                                \
-    VALUE(MPI_Datatype, sendtype, (s).type);                                   \
-    VALUE(MPI_Datatype, recvtype, (r).type);                                   \
-    VALUE(MPI_Datatype, datatype, (r).type);                                   \
-    VALUE(MPI_Op, op, call->op);                                               \
-    VALUE(MPI_Comm, comm, call->comm);                                         \
-    VALUE(int, root, call->root);                                              \
-    ADDRESS(sendbuf, (s).buf);                                                 \
-    ADDRESS(recvbuf, (r).buf);                                                 \
-    ADDRESS(buffer, (r).buf);                                                  \
-    ADDRESS(sendtypes, (s).types);                                             \
-    ADDRESS(recvtypes, (r).types);                                             \
-    ADDRESS(sendcounts, (s).counts.data);                                      \
-    ADDRESS(recvcounts, (r).counts.width ? (r).counts.data : (s).counts.data); \
-    ADDRESS(displs, (s).displs.width ? (s).displs.data : (r).displs.data);     \
-    ADDRESS(sdispls, (s).displs.data);                                         \
-    ADDRESS(rdispls, (r).displs.data)
+/* The arguments of the functions, of the call. */
+#define SIDE_send call->send
+#define SIDE_recv call->recv
+#define SIDE_both call->send
+#define ARG(kind, side, name) ARG_##kind(SIDE_##side),
+#define ARG_IN(side) (void *)(uintptr_t)(side).buf
+#define ARG_OUT ARG_IN
+#define ARG_COUNT(side) (C)(side).count
+#define ARG_COUNTS(side) (void *)(uintptr_t)(side).counts.data
+#define ARG_DISPLS(side) (void *)(uintptr_t)(side).displs.data
+#define ARG_ADDRESSES ARG_DISPLS
+#define ARG_TYPE(side) (side).type
+#define ARG_TYPES(side) (void *)(uintptr_t)(side).types
+#define ARG_OP(side) call->op
+#define ARG_ROOT(side) call->root
 
 #define DEFINE(name, args)                                                      \
     static int by_mpi_##name(const struct nbc_call *call, MPI_Request *request) \
@@ -55,7 +45,7 @@ typedef int by_mpi(const struct nbc_call *call, MPI_Request *request);
         (void)request;                                                          \
         if (!call)                                                              \
             return function != NULL;                                            \
-        ARGUMENTS(call->send, call->recv);                                      \
+        const MPI_Comm comm = call->comm;                                       \
         return function args;                                                   \
     }
 #define DEFINE_BLOCKING DEFINE
