@@ -23,7 +23,7 @@ static bool free_lock(void)
 
 EXPORT(int, Type_free, (MPI_Datatype * type), (type))
 {
-    if (!nbc_datatypes_any())
+    if (!nbc_types_any())
         return NEXT(Type_free)(type);
     if (!nbc_inside)
         nbc_types_reclaim(); /* mutants: leave a call out: types go with a later call */
@@ -36,7 +36,7 @@ EXPORT(int, Type_free, (MPI_Datatype * type), (type))
 
 EXPORT(int, Op_free, (MPI_Op * op), (op))
 {
-    if (!nbc_operators_any())
+    if (!nbc_types_any())
         return NEXT(Op_free)(op);
     bool locked = free_lock();
     bool later = nbc_operator_put_off(op);

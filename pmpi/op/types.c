@@ -523,12 +523,7 @@ bool nbc_operator_put_off(MPI_Op *op)
     return true;
 }
 
-bool nbc_datatypes_any(void)
+bool nbc_types_any(void)
 {
-    return datatypes;
-}
-
-bool nbc_operators_any(void)
-{
-    return operators;
+    return datatypes || operators;
 }

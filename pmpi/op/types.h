@@ -88,7 +88,6 @@ bool nbc_datatype_put_off(MPI_Datatype *type);
 bool nbc_operator_put_off(MPI_Op *op);
 
 /* Whether there is any entry. Without the lock, by threads that free a datatype or operator. */
-bool nbc_datatypes_any(void);
-bool nbc_operators_any(void);
+bool nbc_types_any(void);
 
 #endif
