@@ -58,11 +58,15 @@ struct nbc_sched *nbc_sched_new(const struct nbc_shape *shape)
     return &b->sched;
 }
 
-/* Doubles an array, which is `few` at first. */
-static bool grow(void **array, void *few, int *room, size_t element)
+/* Makes room in an array of n elements, which is `few` at first. */
+static bool make_room(struct nbc_unfinished *b, int n, void **array, void *few, int *room,
+                      size_t element)
 {
-    size_t size = (size_t)*room * element;
+    if (b->out_of_memory || n < *room)
+        return !b->out_of_memory;
+    size_t size = (size_t)n * element;
     void *more = realloc(*array == few ? NULL : *array, 2 * size);
+    b->out_of_memory = !more;
     if (!more)
         return false;
     *array = *array == few ? memcpy(more, few, size) : more;
@@ -73,26 +77,15 @@ static bool grow(void **array, void *few, int *room, size_t element)
 static void add_edge(struct nbc_sched *s, nbc_id pre, nbc_id op, bool issue)
 {
     struct nbc_unfinished *b = s->build;
-    if (b->out_of_memory)
-        return;
-    if (b->nedges == b->edges_room &&
-        !grow((void **)&b->edges, b->few_edges, &b->edges_room, sizeof *b->edges)) {
-        b->out_of_memory = true;
-        return;
-    }
-    b->edges[b->nedges++] = (struct edge){pre, op, issue};
+    if (make_room(b, b->nedges, (void **)&b->edges, b->few_edges, &b->edges_room, sizeof *b->edges))
+        b->edges[b->nedges++] = (struct edge){pre, op, issue};
 }
 
 static nbc_id sched_emit(struct nbc_sched *s, struct nbc_op op, nbc_id after)
 {
     struct nbc_unfinished *b = s->build;
-    if (b->out_of_memory)
+    if (!make_room(b, s->nops, (void **)&b->ops, b->few_ops, &b->ops_room, sizeof *b->ops))
         return NBC_NONE;
-    if (s->nops == b->ops_room &&
-        !grow((void **)&b->ops, b->few_ops, &b->ops_room, sizeof *b->ops)) {
-        b->out_of_memory = true;
-        return NBC_NONE;
-    }
     s->ops = b->ops;
     nbc_id id = s->nops++;
     s->ops[id] = op;
@@ -394,6 +387,6 @@ void nbc_sched_free(struct nbc_sched *s)
 
 void nbc_sched_release(struct nbc_sched *s)
 {
-    if (--s->refs == 0)
+    if (s && --s->refs == 0)
         nbc_sched_free(s);
 }

@@ -171,7 +171,7 @@ void nbc_sched_fail(struct nbc_sched *s);
 /* Frees a schedule whatever its reference count. NULL is accepted. */
 void nbc_sched_free(struct nbc_sched *s);
 
-/* Drops a reference; frees the schedule with the last one. */
+/* Drops a reference; frees the schedule with the last one. Accepts NULL. */
 void nbc_sched_release(struct nbc_sched *s);
 
 #endif

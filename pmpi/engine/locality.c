@@ -23,7 +23,6 @@ enum { MOST_EDGES = 1 << 17 };
 struct agreement {
     struct nbc_context *c;
     struct nbc_bound bound;
-    bool is_bound;
     struct nbc_offer offer;
     struct nbc_edge *offers; /* of the ranks of this node, `room` elements each; then this rank's */
     int room;
@@ -135,7 +134,6 @@ static bool prepare(struct agreement *a, const struct nbc_call *call)
 {
     if (nbc_bind(call, &a->c->members, &a->bound))
         return false; /* unreached: no memory */
-    a->is_bound = true;
     struct nbc_shape *shape = &a->bound.shape;
     if (!shape->nodes || shape->in_place)
         return false;
@@ -246,12 +244,9 @@ int nbc_locality_agree(const struct nbc_call *call, struct nbc_context *c, struc
     if (!is_candidate(call, c, &forced))
         return MPI_SUCCESS;
     int error = agree(&a, call, r, forced);
-    if (a.is_bound)
-        nbc_unbind(&a.bound);
-    if (a.together)
-        nbc_sched_release(a.together);
-    if (a.apart)
-        nbc_sched_release(a.apart);
+    nbc_unbind(&a.bound);
+    nbc_sched_release(a.together);
+    nbc_sched_release(a.apart);
     nbc_pattern_free(&a.pattern);
     free(a.mates);
     free(a.offers);

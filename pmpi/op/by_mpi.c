@@ -314,8 +314,7 @@ static struct nbc_run *staged_run(const struct nbc_bound *b, MPI_Comm hidden)
     for (int buf = 0; buf < 2 && kept; buf++)
         for (int i = 0; i < kept->nparts[buf]; i++)
             kept->parts[buf][i].shift = 0;
-    if (flow)
-        nbc_sched_release(flow);
+    nbc_sched_release(flow);
     if (!run)
         return NULL;
     run->exec.transport = &staged_transport;

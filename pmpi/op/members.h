@@ -11,7 +11,7 @@
 
 struct nbc_topology {
     struct nbc_neighbors neighbors;
-    int list[]; /* sources, then destinations */
+    int list[]; /* sources, then destinations; or what is both */
 };
 
 /* The ranks in MPI_COMM_WORLD of the processes to which a communicator sends: those of its group,

@@ -27,11 +27,6 @@ struct nbc_plans {
     struct nbc_plan *of[NBC_NCOLLS][LISTS];
 };
 
-static bool has_arrays(const struct nbc_call *call)
-{
-    return call->send.counts.width || call->recv.counts.width;
-}
-
 /* --- arrays ------------------------------------------------------------------------------------*/
 
 static bool equal_ints(struct nbc_ints kept, struct nbc_ints given, int n)
@@ -270,7 +265,7 @@ struct nbc_plan *nbc_plan_keep(struct nbc_plans **plans, const struct nbc_call *
     p->needs_send = b->reads_send;
     p->needs_recv = b->reads_recv;
     p->alias_offset = b->alias_offset;
-    if (has_arrays(call) && !keep_arrays(p, &b->shape)) {
+    if ((call->send.counts.width || call->recv.counts.width) && !keep_arrays(p, &b->shape)) {
         free(p);
         return NULL;
     }

@@ -61,31 +61,24 @@ static void block_free(struct block *b)
     free(b);
 }
 
-static struct block *block_new(size_t size, struct nbc_device *device)
+/* Memory of pages that exist when they are used. */
+static void *sparse_memory(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static struct block *block_new(size_t size, struct nbc_device *device, bool sparse)
 {
     struct block *b = calloc(1, sizeof *b);
     if (!b)
         return NULL;
     b->size = size;
-    b->memory = nbc_device_memory_new(device, size, &b->owner);
+    b->sparse = sparse;
+    b->memory = sparse ? sparse_memory(size) : nbc_device_memory_new(device, size, &b->owner);
     if (b->memory)
         return b;
-    free(b);
-    return NULL;
-}
-
-/* Memory of pages that exist when they are used. */
-static struct block *block_new_sparse(size_t size)
-{
-    struct block *b = calloc(1, sizeof *b);
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (b && memory != MAP_FAILED) {
-        *b = (struct block){.memory = memory, .size = size, .sparse = true};
-        return b;
-    }
-    if (memory != MAP_FAILED)
-        munmap(memory, size); /* unreached: no memory */
     free(b);
     return NULL;
 }
@@ -106,7 +99,7 @@ static struct block *block_take(size_t needed, struct nbc_device *device)
         if ((*at)->size >= size && (*at)->size / 2 <= size &&
             (!makes || nbc_device_makes_memory((*at)->owner)))
             return block_out(at);
-    return size < needed ? NULL : block_new(size, device);
+    return size < needed ? NULL : block_new(size, device, false);
 }
 
 /* The oldest make room; the newest is always kept. */
@@ -227,7 +220,7 @@ static bool take_block(struct nbc_run *run, struct nbc_stage *s, unsigned buffer
                 data += (size_t)(kept->parts[buf][i].span.high - kept->parts[buf][i].span.low);
         }
     s->block = size >= SPARSE && size / 2 > data
-                   ? block_new_sparse(size)
+                   ? block_new(size, NULL, true)
                    : block_take(size, s->device[0] ? s->device[0] : s->device[1]);
     for (int buf = 0; buf < 2 && s->block; buf++) {
         if (!(buffers >> buf & 1))
