@@ -188,6 +188,37 @@ static void double_group(const struct area *a, const struct nbc_fold *f, int pla
     have_add(have, area_own(a));
 }
 
+static void doubling(struct nbc_sched *s, const struct nbc_shape *shape, bool bine)
+{
+    int rank = shape->rank, rounds = nbc_log2_ceil(nbc_pow2_floor(shape->size));
+    struct nbc_fold fold = nbc_fold(rank, shape->size);
+    fold.bine = bine;
+    fold.far_first = !bine;
+    struct area a = area_new(s, shape);
+    struct have have = {.n = 0};
+    nbc_id given = NBC_NONE;
+    if (fold.virtual < 0) {
+        hand_over(&a);
+        return;
+    }
+    int place = nbc_butterfly_part(&fold);
+    if (place != fold.virtual) {
+        nbc_id sent = send_own(s, shape, nbc_butterfly_holder(&fold, rank));
+        given = shape->in_place ? sent : NBC_NONE;
+        have_add(&have, area_recv(&a, place, 1, place, NBC_NONE));
+    }
+    if (fold.takes)
+        have_add(&have, area_recv(&a, rank - 1, 1, rank - 1, NBC_NONE));
+    if (fold.takes || rounds == 0)
+        have_add(&have, area_own(&a));
+    for (int k = rounds - 1, bit = 1; k >= 0; k--, bit *= 2) {
+        int partner = nbc_unfold(&fold, nbc_butterfly_partner(&fold, k));
+        double_group(&a, &fold, place, partner, bit, given, &have);
+    }
+    if (fold.takes)
+        area_send(&a, 0, shape->size, rank - 1, &have);
+}
+
 /* Recursive doubling. In round k ranks that differ in bit k exchange the 2^k blocks that their
  * group has by now. When P is not a power of two, ranks beyond it first send their block to a
  * neighbor, which in the end sends all blocks back; groups stay contiguous ranges of ranks.
@@ -199,27 +230,7 @@ static void double_group(const struct area *a, const struct nbc_fold *f, int pla
  * Cost: log₂P α + (P − 1) nβ, n the bytes of a block; otherwise ⌊log₂P⌋ α + 2α + 3 (P − 1) nβ. For
  * small and medium blocks and powers of two. Thakur, Rabenseifner, Gropp, "Optimization of
  * collective communication operations in MPICH", 2005. */
-void nbc_allgather_recursive_doubling(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    int pow2 = nbc_pow2_floor(shape->size);
-    struct nbc_fold fold = nbc_fold(shape->rank, shape->size);
-    struct area a = area_new(s, shape);
-    struct have have = {.n = 0};
-    if (fold.virtual < 0) {
-        hand_over(&a);
-        return;
-    }
-    if (fold.takes)
-        have_add(&have, area_recv(&a, shape->rank - 1, 1, shape->rank - 1, NBC_NONE));
-    if (fold.takes || pow2 == 1)
-        have_add(&have, area_own(&a));
-    for (int bit = 1; bit < pow2; bit *= 2) {
-        int partner = nbc_unfold(&fold, fold.virtual ^ bit);
-        double_group(&a, &fold, fold.virtual, partner, bit, NBC_NONE, &have);
-    }
-    if (fold.takes)
-        area_send(&a, 0, shape->size, shape->rank - 1, &have);
-}
+NBC_VARIANT(allgather_recursive_doubling, doubling, false)
 
 /* Bine butterfly, the longest distances first, so that most blocks go to the nearest partners.
  * Blocks of a group are contiguous in the order of nbc_butterfly_part, so each rank first sends its
@@ -233,25 +244,7 @@ void nbc_allgather_recursive_doubling(struct nbc_sched *s, const struct nbc_shap
  * Cost: (1 + log₂P) α + (P − 1) nβ and a block, powers of two. For medium blocks of ranks in groups
  * with few links between them. De Sensi et al., "Bine trees: enhancing collective operations by
  * optimizing communication locality", 2025. */
-void nbc_allgather_bine(struct nbc_sched *s, const struct nbc_shape *shape)
-{
-    int rank = shape->rank, rounds = nbc_log2_ceil(shape->size);
-    struct nbc_fold fold = nbc_fold(rank, shape->size);
-    fold.bine = true;
-    struct area a = area_new(s, shape);
-    struct have have = {.n = 0};
-    int place = nbc_butterfly_part(&fold);
-    nbc_id given = NBC_NONE;
-    if (place != rank) {
-        nbc_id sent = send_own(s, shape, nbc_butterfly_holder(&fold, rank));
-        given = shape->in_place ? sent : NBC_NONE;
-        have_add(&have, area_recv(&a, place, 1, place, NBC_NONE));
-    } else if (rounds == 0) {
-        area_own(&a);
-    }
-    for (int k = rounds - 1, bit = 1; k >= 0; k--, bit *= 2)
-        double_group(&a, &fold, place, nbc_butterfly_partner(&fold, k), bit, given, &have);
-}
+NBC_VARIANT(allgather_bine, doubling, true)
 
 /* Returns the bytes of n blocks, from this rank's own on, in cyclic order. */
 static int64_t rotated_bytes(const struct nbc_shape *shape, int n)
