@@ -73,7 +73,6 @@ static void context_leave_host(struct nbc_context *c)
 
 void nbc_context_retire(struct nbc_context *c)
 {
-    c->life = NBC_CONTEXT_DEAD;
     context_leave_host(c);
     nbc_spare_give(&nbc_ranges, &c->spare);
     nbc_world_ranks_release(c->members.world);

@@ -31,9 +31,7 @@ enum nbc_context_life {
      * continue. */
     NBC_CONTEXT_FREED,
     /* A duplicate of its own no longer exists either. No operation starts. */
-    NBC_CONTEXT_DISCONNECTED,
-    /* No operation needs the context; nbc_context_reclaim frees it. */
-    NBC_CONTEXT_DEAD
+    NBC_CONTEXT_DISCONNECTED
 };
 
 /* Whether messages on the hidden communicator reach their operations; the value only increases. */
