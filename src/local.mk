@@ -27,7 +27,6 @@ libnbc_core_la_SOURCES = \
 	src/alg_scan.c \
 	src/alg_two_rounds.c \
 	src/alg_via_root.c \
-	src/aliases.def \
 	src/algs.def \
 	src/block.c src/block.h \
 	src/bytes.c src/bytes.h \

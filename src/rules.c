@@ -111,24 +111,14 @@ static bool range(const char *word, int64_t *least, int64_t *most)
     return *word == '\0' || (nbc_number(&word, most) && *word == '\0' && *least <= *most);
 }
 
-static bool add_need(const char *word, unsigned *which)
+/* Adds the condition of that name to *which. */
+static bool read_need(const char *word, unsigned *which)
 {
     for (int i = 0; i < NNEEDS; i++)
         if (strcmp(word, needs[i].word) == 0) {
             *which |= needs[i].need;
             return true;
         }
-    return false;
-}
-
-/* Adds the condition of that name, or former name, to *which. */
-static bool read_need(const char *word, unsigned *which)
-{
-    if (add_need(word, which))
-        return true;
-    for (const struct nbc_alias *a = nbc_aliases; a->former; a++)
-        if (strcmp(a->former, word) == 0 && add_need(a->name, which))
-            return true;
     return false;
 }
 

@@ -17,8 +17,7 @@
  * handshake: segments on several nodes are no longer than that.
  *
  * A range is one number, two ("2-4"), a lower bound ("8-"), or "*" for any number. Bytes may have
- * the suffixes K, M, G, powers of 1024. A comment extends from # to the end of the line. Former
- * names (aliases.def) are accepted. */
+ * the suffixes K, M, G, powers of 1024. A comment extends from # to the end of the line. */
 #ifndef NBC_RULES_H
 #define NBC_RULES_H
 

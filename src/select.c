@@ -16,28 +16,14 @@ void nbc_by_mpi(struct nbc_sched *s, const struct nbc_shape *shape)
 
 const int nbc_nalgs = sizeof nbc_algs / sizeof *nbc_algs;
 
-const struct nbc_alias nbc_aliases[] = {
-#define ALIAS(former, name) {#former, #name},
-#include "aliases.def"
-#undef ALIAS
-    {0},
-};
-
-static const struct nbc_alg *row_of(enum nbc_coll coll, const char *name)
+const struct nbc_alg *nbc_alg_by_name(enum nbc_coll coll, const char *name)
 {
+    if (coll == NBC_BARRIER && nbc_same_word(name, "tree"))
+        name = "linear"; /* that of 0.3 is gone: this one has as few messages */
     for (int i = 0; i < nbc_nalgs; i++)
         if (nbc_algs[i].coll == coll && nbc_same_word(nbc_algs[i].name, name))
             return &nbc_algs[i];
     return NULL;
-}
-
-const struct nbc_alg *nbc_alg_by_name(enum nbc_coll coll, const char *name)
-{
-    const struct nbc_alg *alg = row_of(coll, name);
-    for (const struct nbc_alias *a = nbc_aliases; !alg && a->former; a++)
-        if (nbc_same_word(a->former, name))
-            alg = row_of(coll, a->name);
-    return alg;
 }
 
 /* The number of ranks, the same in both groups of an intercommunicator. */

@@ -60,16 +60,7 @@ struct nbc_alg {
 extern const struct nbc_alg nbc_algs[];
 extern const int nbc_nalgs;
 
-/* A former name of an algorithm or of a condition of tuning rules, and its present name. */
-struct nbc_alias {
-    const char *former, *name;
-};
-
-/* All rows of aliases.def; the last has former = NULL. */
-extern const struct nbc_alias nbc_aliases[];
-
-/* Returns the row of an algorithm by its name or a former name, in any case of letters; NULL if
- * there is none. */
+/* Returns the row of an algorithm by its name, in any case of letters; NULL if there is none. */
 const struct nbc_alg *nbc_alg_by_name(enum nbc_coll coll, const char *name);
 
 /* Whether the call meets the preconditions of the algorithm. */

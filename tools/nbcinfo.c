@@ -106,7 +106,6 @@ static const struct choice {
     {"ordered", FLAG, &info_options.call.ordered, 0, true},
     {"sockets", FLAG, &info_options.call.sockets, 0, true},
     {"oversubscribed", FLAG, &info_options.call.oversubscribed, 0, true},
-    {"crowded", FLAG, &info_options.call.oversubscribed, 0, true}, /* its former name */
     {"dot", FLAG, &info_options.dot, 0, true},
     {"svg", FLAG, &info_options.svg, 0, true},
 };

@@ -128,12 +128,10 @@ shows "--choose: slow networks" '^circulant: tuning rule' "$nbcinfo" \
     --choose allreduce --ranks 50 --per-node 1 --sockets --bytes 64K
 shows "--choose: slow networks, in order" '^two_rounds: tuning rule' "$nbcinfo" \
     --choose allreduce --ranks 50 --per-node 1 --sockets --ordered --bytes 64K
-NBCSHIM_ALGORITHM_BCAST=nodes shows "--choose: a former name that the environment asks for" \
-    '^hierarchical: requested by NBCSHIM_ALGORITHM_BCAST' "$nbcinfo" --choose bcast --ranks 64 --per-node 2
-for option in --oversubscribed --crowded; do
-    shows "--choose: $option" '^linear: tuning rule' "$nbcinfo" --choose barrier --ranks 16 $option
-done
-shows "--schedule: a former name" '^bcast:hierarchical, 4 ranks: ' "$nbcinfo" --schedule bcast:nodes
+NBCSHIM_ALGORITHM_BARRIER=tree shows "--choose: a former name that the environment asks for" \
+    '^linear: requested by NBCSHIM_ALGORITHM_BARRIER' "$nbcinfo" --choose barrier --ranks 64
+shows "--choose: --oversubscribed" '^linear: tuning rule' "$nbcinfo" --choose barrier --ranks 16 --oversubscribed
+shows "--schedule: a former name" '^barrier:linear, 4 ranks: ' "$nbcinfo" --schedule barrier:tree
 echo 'bcast * * chain 32K' >"$scratch/tuning"
 export NBCSHIM_TUNING=$scratch/tuning
 shows "--choose: the rule's segment" '"segment": 32768' "$nbcinfo" --choose bcast --json

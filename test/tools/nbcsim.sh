@@ -84,7 +84,7 @@ shows "a file without rules changes nothing" '^\* ' $sim --tuning "$scratch/empt
 shows "a call that takes no time is as long as the best" '^\* binomial +0\.00 +1\.00 ' $sim -n 1 bcast
 shows "the critical path" 'waited' $sim -n 8 --path bcast
 shows "nodes" '^. hierarchical +[0-9]' $sim -n 16 --ppn 4 bcast
-shows "a former name of an algorithm" '^. hierarchical +[0-9]' $sim -n 16 --ppn 4 bcast:nodes
+shows "a former name of an algorithm" '^. linear +[0-9]' $sim -n 16 barrier:tree
 shows "the cost of building" 'binomial ' $sim --build-cost -n 1024 bcast:binomial
 shows "GOAL" '^l1: send 8b to ' $sim -n 4 --goal - bcast:binomial
 shows "networks" 'slingshot' $sim --networks

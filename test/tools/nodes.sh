@@ -23,12 +23,6 @@ for coll in $colls; do
 done
 run "two nodes, parts" "$forced NBCSHIM_TEST=nodes=2 NBCSHIM_ALGORITHM_ALLREDUCE=hierarchical_split NBC_FEW=1"
 log_has 1 "two nodes, parts: allreduce" "^nbcshim: allreduce +hierarchical_split "
-# Former names; the rules would choose others.
-run "former names in variables" "NBCSHIM_STATS=1 NBCSHIM_TEST=nodes=2 \
-    NBCSHIM_ALGORITHM_ALLREDUCE=rooted NBCSHIM_ALGORITHM_ALLGATHER=rooted_linear NBC_FEW=1"
-log_has 1 "former names in variables: allreduce" "^nbcshim: allreduce +reduce_bcast "
-log_has 1 "former names in variables: allgather" "^nbcshim: allgather +gather_bcast_linear "
-log_has 0 "former names in variables: no complaint" "^nbcshim: .* ignored"
 # Their rules are for collectives, too, none of whose algorithms needs the node map.
 mpi_command 4 "$(sanitizer_runtime) $library" "NBCSHIM_STATS=1 NBCSHIM_TEST=nodes=2" \
     env NBC_FEW=1 "$PWD/test/mpi/collectives.preload" reduce_scatter_block

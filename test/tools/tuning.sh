@@ -31,13 +31,9 @@ log_has 1 "where its algorithm does not apply, another" '^nbcshim: allreduce +(r
 log_has 1 "a rule for all" '^nbcshim: alltoall +pairwise '
 log_has 0 "no complaint" 'NBCSHIM_TUNING'
 
-cat >"$scratch/former" <<'END'
-barrier    *    *      nodes           nodes
-allreduce  *    *      rooted
-bcast      *    *      linear          crowded
-END
-setting=NBCSHIM_TEST=nodes=2 run "$scratch/former" $program
-log_has 1 "a former name of an algorithm" '^nbcshim: allreduce +reduce_bcast '
+echo 'barrier * * tree' >"$scratch/former"
+run "$scratch/former" $program
+log_has 1 "a former name of an algorithm" '^nbcshim: barrier +linear '
 log_has 0 "no complaint of former names" 'NBCSHIM_TUNING'
 
 printf 'barrier * * one_round\n\nbarrier * * fir\n' >"$scratch/bad"

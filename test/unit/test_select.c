@@ -53,44 +53,12 @@ UNIT(rows_stand_together_and_have_names_of_their_own)
     ck_assert_ptr_eq(nbc_alg_by_name(NBC_BARRIER, row(NBC_BCAST, false, 0)->name), NULL);
 }
 
-UNIT(former_names_are_read)
+UNIT(algorithms_are_found_by_name)
 {
-    const struct {
-        enum nbc_coll coll;
-        const char *former, *name;
-    } table[] = {
-        {NBC_BARRIER, "nodes", "hierarchical"},
-        {NBC_BCAST, "nodes", "hierarchical"},
-        {NBC_ALLGATHER, "nodes", "hierarchical"},
-        {NBC_ALLTOALL, "nodes", "hierarchical"},
-        {NBC_REDUCE, "nodes", "hierarchical"},
-        {NBC_ALLREDUCE, "nodes", "hierarchical"},
-        {NBC_ALLREDUCE, "nodes_split", "hierarchical_split"},
-        {NBC_ALLREDUCE, "rooted", "reduce_bcast"},
-        {NBC_ALLREDUCE, "rooted_linear", "reduce_bcast_linear"},
-        {NBC_ALLGATHER, "rooted_linear", "gather_bcast_linear"},
-        {NBC_REDUCE_SCATTER_BLOCK, "rooted_linear", "reduce_scatter_linear"},
-        {NBC_REDUCE_SCATTER, "rooted_linear", "reduce_scatter_linear"},
-        {NBC_BARRIER, "tree", "linear"},
-    };
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        const struct nbc_alg *alg = nbc_alg_by_name(table[i].coll, table[i].former);
-        ck_assert_msg(alg != NULL, "%s", table[i].former);
-        ck_assert_int_eq(alg->coll, table[i].coll);
-        ck_assert_str_eq(alg->name, table[i].name);
-    }
     ck_assert_str_eq(nbc_alg_by_name(NBC_BCAST, "CHAIN")->name, "chain");
-    ck_assert_str_eq(nbc_alg_by_name(NBC_BCAST, "Nodes")->name, "hierarchical");
-    ck_assert_ptr_eq(nbc_alg_by_name(NBC_SCAN, "nodes"), NULL);
-    ck_assert_ptr_eq(nbc_alg_by_name(NBC_BCAST, "crowded"), NULL);
-}
-
-/* So that a later row does not take the name from those who still use it in its former sense. */
-UNIT(no_algorithm_has_a_former_name)
-{
-    for (const struct nbc_alias *a = nbc_aliases; a->former; a++)
-        for (int i = 0; i < nbc_nalgs; i++)
-            ck_assert_str_ne(nbc_algs[i].name, a->former);
+    ck_assert_str_eq(nbc_alg_by_name(NBC_BARRIER, "Tree")->name, "linear");
+    ck_assert_ptr_eq(nbc_alg_by_name(NBC_BCAST, "tree"), NULL);
+    ck_assert_ptr_eq(nbc_alg_by_name(NBC_SCAN, "linear"), NULL);
 }
 
 UNIT(needs_are_met)
