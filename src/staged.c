@@ -92,17 +92,21 @@ static int refs_of(const struct nbc_op *op, struct nbc_ref refs[3], int *nread)
     return n;
 }
 
-static void find_uses(struct stage *s)
+/* Lists the uses of some buffers, at most three of each operation. Returns their number. */
+static int find_uses(const struct nbc_sched *s, const struct nbc_shape *shape, unsigned buffers,
+                     struct use *uses)
 {
-    for (nbc_id id = 0; id < s->from->nops; id++) {
+    int nuses = 0;
+    for (nbc_id id = 0; id < s->nops; id++) {
         struct nbc_ref refs[3];
-        int nread, n = refs_of(&s->from->ops[id], refs, &nread);
+        int nread, n = refs_of(&s->ops[id], refs, &nread);
         for (int i = 0; i < n; i++) {
-            struct nbc_span span = span_of(s->shape, refs[i]);
-            if (s->buffers >> refs[i].buf & 1 && span.low < span.high)
-                s->uses[s->nuses++] = (struct use){refs[i], span, id, i >= nread};
+            struct nbc_span span = span_of(shape, refs[i]);
+            if (buffers >> refs[i].buf & 1 && span.low < span.high)
+                uses[nuses++] = (struct use){refs[i], span, id, i >= nread};
         }
     }
+    return nuses;
 }
 
 static bool is_packed(const struct stage *s, struct nbc_ref ref)
@@ -278,7 +282,7 @@ static void stage(struct stage *s)
     s->uses = nbc_scratch(s->to, 3 * (size_t)s->from->nops, sizeof *s->uses);
     if (!s->uses)
         return;
-    find_uses(s);
+    s->nuses = find_uses(s->from, s->shape, s->buffers, s->uses);
     find_data(s);
     emit_fetches(s);
     emit_operations(s);
@@ -379,23 +383,7 @@ static struct nbc_sched *make(struct stage *s)
     return nbc_sched_finish(s->to);
 }
 
-/* The bytes of a buffer that operations use. */
-static bool find_all(const struct nbc_sched *s, const struct nbc_shape *shape, int buf,
-                     struct set *all)
-{
-    bool ok = true;
-    for (nbc_id id = 0; id < s->nops; id++) {
-        struct nbc_ref refs[3];
-        int nread, n = refs_of(&s->ops[id], refs, &nread);
-        for (int i = 0; i < n && ok; i++) {
-            struct nbc_span span = span_of(shape, refs[i]);
-            if (refs[i].buf == buf && span.low < span.high)
-                ok = set_add(all, span);
-        }
-    }
-    return ok;
-}
-
+/* Of the bytes of a buffer that operations use. */
 static bool make_parts(struct nbc_staged *staged, int buf, const struct set *all, int64_t far)
 {
     struct nbc_part *parts = malloc((size_t)all->n * sizeof *parts + 1);
@@ -421,12 +409,17 @@ struct nbc_staged *nbc_staged_of(struct nbc_sched *s, const struct nbc_type *typ
     if (s->staged)
         return s->staged;
     struct nbc_staged *staged = calloc(1, sizeof *staged);
-    bool ok = staged;
+    struct use *uses = malloc(3 * (size_t)s->nops * sizeof *uses + 1);
+    bool ok = staged && uses;
     for (int buf = 0; buf < 2 && ok; buf++) {
         struct set all = {NULL, 0, 0};
-        ok = find_all(s, &shape, buf, &all) && make_parts(staged, buf, &all, far);
+        int n = find_uses(s, &shape, 1U << buf, uses);
+        for (int i = 0; i < n && ok; i++)
+            ok = set_add(&all, uses[i].span);
+        ok = ok && make_parts(staged, buf, &all, far);
         free(all.list);
     }
+    free(uses);
     if (!ok) {
         nbc_staged_free(staged);
         return NULL;

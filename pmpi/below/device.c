@@ -683,16 +683,24 @@ static bool is_stale(void)
            last_error == CONTEXT_IS_DESTROYED;
 }
 
+/* in: the device's context, with the events of the copies, exists, and is current. */
+static void idle_free(struct nbc_device *d, bool in)
+{
+    for (struct nbc_device_copy *copy; (copy = d->idle);) {
+        d->idle = copy->next;
+        if (in)
+            d->runtime->f.event_free(copy->event);
+        free(copy);
+    }
+}
+
 static void device_forget(struct nbc_device *d)
 {
     d->settled = d->settles;
     d->stream[0] = d->stream[1] = NULL;
     d->mark = 0;
     d->is_marked = false;
-    for (struct nbc_device_copy *copy; (copy = d->idle);) {
-        d->idle = copy->next;
-        free(copy);
-    }
+    idle_free(d, false);
 }
 
 /* Enters a device for new work, also if its context has been made again. */
@@ -828,18 +836,12 @@ bool nbc_device_memory_drop(struct nbc_device *owner, void *memory)
 
 static void device_free(struct nbc_device *d)
 {
-    const struct nbc_runtime_functions *f = &d->runtime->f;
     void *before;
     bool in = !is_gone(d, true) && nbc_device_enter(d, &before);
-    for (struct nbc_device_copy *copy; (copy = d->idle);) {
-        d->idle = copy->next;
-        if (in)
-            f->event_free(copy->event);
-        free(copy);
-    }
+    idle_free(d, in);
     for (int i = 0; i < 2 && in; i++)
         if (d->stream[i])
-            f->stream_free(d->stream[i]);
+            d->runtime->f.stream_free(d->stream[i]);
     if (in && d->mark)
         cuda.release(d->mark);
     if (in)

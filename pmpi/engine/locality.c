@@ -37,14 +37,12 @@ struct agreement {
 /* The largest of the ranks' numbers. */
 static int largest(struct agreement *a, int64_t *numbers, int n)
 {
-    int64_t mine[8];
     struct nbc_request *r;
-    memcpy(mine, numbers, (size_t)n * sizeof *mine);
     const struct nbc_call call = {
         .coll = NBC_ALLREDUCE,
         .purpose = NBC_FOR_TAGS,
         .comm = a->c->user,
-        .send = {.buf = mine, .count = n, .type = MPI_LONG_LONG},
+        .send = {.buf = MPI_IN_PLACE, .count = n, .type = MPI_LONG_LONG},
         .recv = {.buf = numbers, .count = n, .type = MPI_LONG_LONG},
         .op = MPI_MAX,
     };
