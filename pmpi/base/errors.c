@@ -12,33 +12,6 @@ bool nbc_error_is_of(int error, int class)
     return error == class || (!NEXT(Error_class)(error, &its) && its == class);
 }
 
-int nbc_raise(MPI_Comm comm, int error)
-{
-    if (comm == MPI_COMM_NULL)
-        comm = nbc_world_initialized ? MPI_COMM_WORLD : nbc_handle_comm;
-    NEXT(Comm_call_errhandler)(comm, error);
-    return error;
-}
-
-/* An error handler must be called on a communicator. This one is called on a new communicator of
- * this process alone. */
-static int raise_on_own_comm(MPI_Errhandler handler, int error)
-{
-    MPI_Comm alone;
-    int failure = NEXT(Comm_split)(nbc_handle_comm, 0, 0, &alone);
-    if (failure)
-        return nbc_raise(MPI_COMM_NULL, error);
-    NEXT(Comm_set_errhandler)(alone, handler);
-    NEXT(Comm_call_errhandler)(alone, error);
-    NEXT(Comm_free)(&alone);
-    return error;
-}
-
-int nbc_raise_at(const struct nbc_error_scope *place, int error)
-{
-    return place->freed ? raise_on_own_comm(place->handler, error) : nbc_raise(place->comm, error);
-}
-
 /* The error codes whose strings nbcshim sets, and their classes; MPI_SUCCESS until first needed.
  * Written under the lock; classes are read without. Both the class and the code are added: MPICH
  * 4.0.2 garbles the strings of codes of predefined classes, and Open MPI 4.1.4 does not treat an
@@ -107,6 +80,75 @@ int nbc_error_class_shown(int class)
             return own_errors[i].shown;
     }
     return class; /* unreached: the MPI fails */
+}
+
+/* --- raising errors --------------------------------------------------------------------------- */
+
+static bool is_fatal(MPI_Errhandler handler)
+{
+#ifdef MPI_ERRORS_ABORT
+    if (handler == MPI_ERRORS_ABORT)
+        return true;
+#endif
+    return handler == MPI_ERRORS_ARE_FATAL;
+}
+
+/* The class of the standard behind an own code, MPI_SUCCESS for any other error. */
+static int class_of_own(int error)
+{
+    int class = MPI_SUCCESS;
+    nbc_lock();
+    for (int i = 0; i < NBC_NERRORS; i++)
+        if (own_errors[i].class != MPI_SUCCESS && own_errors[i].code == error)
+            class = own_errors[i].shown;
+    nbc_unlock();
+    return class;
+}
+
+/* The status of a job that a fatal error ends is its code, and that of nbcshim is not one that the
+ * MPI's own function would have given. */
+static void call_handler(MPI_Comm comm, int error)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    MPI_Errhandler handler;
+    int length, class = class_of_own(error);
+    if (class == MPI_SUCCESS || NEXT(Comm_get_errhandler)(comm, &handler)) {
+        NEXT(Comm_call_errhandler)(comm, error);
+        return;
+    }
+    NEXT(Error_string)(error, text, &length);
+    if (is_fatal(handler))
+        nbc_quirks_raise_fatal(comm, handler, class, text);
+    else
+        NEXT(Comm_call_errhandler)(comm, error);
+    NEXT(Errhandler_free)(&handler);
+}
+
+int nbc_raise(MPI_Comm comm, int error)
+{
+    if (comm == MPI_COMM_NULL)
+        comm = nbc_world_initialized ? MPI_COMM_WORLD : nbc_handle_comm;
+    call_handler(comm, error);
+    return error;
+}
+
+/* An error handler must be called on a communicator. This one is called on a new communicator of
+ * this process alone. */
+static int raise_on_own_comm(MPI_Errhandler handler, int error)
+{
+    MPI_Comm alone;
+    int failure = NEXT(Comm_split)(nbc_handle_comm, 0, 0, &alone);
+    if (failure)
+        return nbc_raise(MPI_COMM_NULL, error);
+    NEXT(Comm_set_errhandler)(alone, handler);
+    call_handler(alone, error);
+    NEXT(Comm_free)(&alone);
+    return error;
+}
+
+int nbc_raise_at(const struct nbc_error_scope *place, int error)
+{
+    return place->freed ? raise_on_own_comm(place->handler, error) : nbc_raise(place->comm, error);
 }
 
 /* --- errors of the MPI on the wrong communicator ---------------------------------------------- */

@@ -289,6 +289,50 @@ int nbc_quirks_reduce_local(const void *in, void *inout, int n, MPI_Datatype typ
 }
 #endif
 
+#if defined OPEN_MPI && !defined NBC_ABI
+typedef int invokes(MPI_Errhandler handler, void *object, int kind, int error, const char *caller);
+
+/* Names a function, or what caller says, as the place of the error. */
+static bool raise_as_mpi(MPI_Comm comm, MPI_Errhandler handler, int class, const char *text)
+{
+    enum { OF_COMM = 1 };
+    invokes *invoke = (invokes *)nbc_next_function("ompi_errhandler_invoke");
+    if (!invoke)
+        return false; /* unreached: this MPI has it */
+    invoke(handler, comm, OF_COMM, class, text);
+    return true; /* unreached: the job has ended */
+}
+#elif defined MPICH_NUMVERSION && !defined NBC_ABI
+typedef int makes_code(int last, int fatal, const char *function, int line, int class,
+                       const char *generic, const char *specific, ...);
+
+/* The class is in the low bits of the code, unlike that of MPI_Add_error_code. */
+static bool raise_as_mpi(MPI_Comm comm, MPI_Errhandler handler, int class, const char *text)
+{
+    makes_code *make = (makes_code *)nbc_next_function("MPIR_Err_create_code");
+    (void)handler;
+    if (!make)
+        return false; /* unreached: this MPI has it */
+    int code = make(MPI_SUCCESS, 0, "nbcshim", 0, class, "**other", "%s", text);
+    NEXT(Comm_call_errhandler)(comm, code);
+    return true; /* unreached: the job has ended */
+}
+#else
+static bool raise_as_mpi(MPI_Comm comm, MPI_Errhandler handler, int class, const char *text)
+{
+    (void)comm, (void)handler, (void)class, (void)text;
+    return false;
+}
+#endif
+
+void nbc_quirks_raise_fatal(MPI_Comm comm, MPI_Errhandler handler, int class, const char *text)
+{
+    if (raise_as_mpi(comm, handler, class, text))
+        return;                             /* unreached: the job has ended */
+    fprintf(stderr, "nbcshim: %s\n", text); /* unreached: these MPIs say the text */
+    NEXT(Comm_call_errhandler)(comm, class);
+}
+
 void nbc_quirks_mute(MPI_Errhandler kept[2])
 {
     MPI_Comm comms[] = {MPI_COMM_WORLD, MPI_COMM_SELF};

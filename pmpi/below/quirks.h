@@ -228,6 +228,11 @@ MPI_Datatype nbc_quirks_sent(MPI_Datatype predefined);
 int nbc_quirks_reduce_local(const void *in, void *inout, int n, MPI_Datatype type, MPI_Op op,
                             bool world);
 
+/* Ends the job by an error of a class of the standard, whose number is its status as if the MPI had
+ * found the error, and says the text in the MPI's message, else in a line of its own. handler: a
+ * fatal one, that of comm. Without the lock. */
+void nbc_quirks_raise_fatal(MPI_Comm comm, MPI_Errhandler handler, int class, const char *text);
+
 /* Between the two, errors of calls without a communicator reach no handler of the program: they are
  * raised on MPI_COMM_WORLD or MPI_COMM_SELF, which must exist. */
 void nbc_quirks_mute(MPI_Errhandler kept[2]);
