@@ -138,13 +138,18 @@ function *nbc_next_find(const char *name)
 }
 
 /* Whether a tool is loaded after the shim: then MPI_X and PMPI_X of the next objects are in
- * different objects. Usually they are the same function, and the slow dladdr is not needed. */
-static bool is_tool(function *below, function *pmpi)
+ * different objects. Usually they are the same function, and the slow dladdr is not needed. An
+ * object with both is the MPI, behind a library that has PMPI_X alone. */
+static bool is_tool(const char *name, function *below)
 {
-    if (below == pmpi)
+    char symbol[64];
+    Dl_info info;
+    function *pmpi = find_symbol("PMPI_", name);
+    if (below == pmpi || !dladdr(data_address(below), &info) ||
+        info.dli_fbase == object_of(data_address(pmpi)))
         return false;
-    const void *object = object_of(data_address(below));
-    return object && object != object_of(data_address(pmpi));
+    snprintf(symbol, sizeof symbol, "PMPI_%s", name);
+    return object_of(nbc_next_in(info.dli_fname, symbol)) != info.dli_fbase;
 }
 
 /* Whether a tool is loaded before the shim: then the program's calls go to that tool. */
@@ -161,7 +166,7 @@ static void find_tools(void)
     for (const struct nbc_tool *const *p = __start_nbc_tools; p < __stop_nbc_tools; p++) {
         const struct nbc_tool *t = *p;
         function *below = find_symbol("MPI_", t->name);
-        if (!is_tool(below, find_symbol("PMPI_", t->name)))
+        if (!is_tool(t->name, below))
             continue;
         *t->next_tool = below;
         *t->has_front = has_front_tool(t->name);

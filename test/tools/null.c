@@ -48,10 +48,7 @@ static void set(MPI_Status *status)
     status->MPI_TAG = MPI_ANY_TAG;
 }
 
-/* As in an MPI: a library in which MPI_ and PMPI_ names are different functions would be a tool. */
-#define FUNCTION(name, parameters)                                   \
-    int MPI_##name parameters __attribute__((alias("PMPI_" #name))); \
-    int PMPI_##name parameters
+#define FUNCTION(name, parameters) int PMPI_##name parameters
 
 FUNCTION(Recv_init, (void *buf, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
                      MPI_Request *request))
