@@ -288,12 +288,17 @@ static void put_calls(struct nbc_line *l, const struct nbc_context *world)
 }
 
 /* Where the program is. A report that had to wait is made by a thread in nbcshim: the program's, or
- * one of nbcshim's own. */
+ * one of nbcshim's own. A second signal goes to another thread than the first while that is in the
+ * handler; what such a thread does outside MPI says nothing. */
 static struct nbc_current find_place(bool in_handler)
 {
-    if (!in_handler && !pthread_equal(pthread_self(), init_thread))
-        return (struct nbc_current){.place = NBC_PLACE_UNKNOWN};
-    return nbc_current_call(in_handler);
+    struct nbc_current now = {.place = NBC_PLACE_UNKNOWN};
+    const bool first = pthread_equal(pthread_self(), init_thread);
+    if (in_handler || first)
+        now = nbc_current_call(in_handler);
+    if (now.place == NBC_PLACE_PROGRAM && !first)
+        now.place = NBC_PLACE_UNKNOWN;
+    return now;
 }
 
 static void put_place(struct nbc_line *l, const struct nbc_current *now)
@@ -303,7 +308,8 @@ static void put_place(struct nbc_line *l, const struct nbc_current *now)
                      now->name ? now->name : "a call of MPI");
         put_site(l, now->site);
     } else if (now->place == NBC_PLACE_PROGRAM) {
-        nbc_line_put(l, "outside MPI");
+        nbc_line_put(l, "outside MPI%s",
+                     thread_level > MPI_THREAD_FUNNELED ? " (the thread of MPI_Init)" : "");
     }
 }
 
@@ -381,6 +387,12 @@ static void report_if_asked(void)
     nbc_unlock();
 }
 
+static bool is_in_mpi(void)
+{
+    const struct nbc_current now = nbc_current_call(true);
+    return now.place == NBC_PLACE_MPI || now.place == NBC_PLACE_SHIM;
+}
+
 /* Whether the signal handler may read the state now: not while this thread, or another one, changes
  * it. If not, nbc_report_asked stays set, and the thread that releases the lock, or waits, makes
  * the report. If threads are used, takes the mutex. */
@@ -391,7 +403,7 @@ static bool may_report(void)
     if (nbc_threaded)
         return pthread_mutex_trylock(&nbc_mutex) == 0;
     if (thread_level == MPI_THREAD_SERIALIZED)
-        return false; /* unreached: a moment between two threads */
+        return is_in_mpi(); /* then no other thread is */
     if (pthread_equal(pthread_self(), init_thread))
         return true;
     /* unreached below: a moment between two threads */

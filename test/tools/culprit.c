@@ -3,9 +3,11 @@
  * "bcast": rank 3 calls MPI_Ibcast, of which it is the root, where the others call MPI_Iallreduce,
  * and then MPI_Finalize. "init": rank 3 does not come to MPI_Init. "calls": rank 0 waits in
  * MPI_Recv, rank 1 computes, rank 2 waits in MPI_Probe, rank 3 in MPI_Wait for a message.
- * "blocking": the same after blocking collectives. "halves": ranks 0 and 1 wait, each in another
- * operation on another communicator, which has a name, for ranks 2 and 3. */
+ * "blocking": the same after blocking collectives. "threads": all wait in MPI_Recv, rank 0 with
+ * MPI_THREAD_SERIALIZED, rank 1 beside a thread that gets the signal. "halves": ranks 0 and 1 wait,
+ * each in another operation on another communicator, which has a name, for ranks 2 and 3. */
 #include <mpi.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +67,27 @@ static void wait_in_calls(int rank, int before)
     MPI_Wait(&request, &status);
 }
 
+static void *idle(void *nothing)
+{
+    for (;;)
+        pause();
+    return nothing;
+}
+
+static void wait_beside_thread(int rank)
+{
+    int number;
+    pthread_t thread;
+    sigset_t it;
+    sigemptyset(&it);
+    sigaddset(&it, SIGUSR1);
+    if (rank == 1) {
+        pthread_create(&thread, NULL, idle, NULL);
+        pthread_sigmask(SIG_BLOCK, &it, NULL);
+    }
+    MPI_Recv(&number, 1, MPI_INT, MPI_ANY_SOURCE, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 static void wait_in_halves(int rank)
 {
     int one = 1;
@@ -85,7 +108,7 @@ static void wait_in_halves(int rank)
 int main(int argc, char **argv)
 {
     const char *names[] = {"PMI_RANK", "OMPI_COMM_WORLD_RANK"}, *mine = "";
-    int rank, init = strcmp(argv[1], "init") == 0;
+    int rank, level, init = strcmp(argv[1], "init") == 0;
     for (int i = 0; i < 2; i++)
         mine = getenv(names[i]) ? getenv(names[i]) : mine;
     if (init && atoi(mine) == 3) {
@@ -94,12 +117,18 @@ int main(int argc, char **argv)
     }
     if (init)
         signal_in(1);
-    MPI_Init(&argc, &argv);
+    if (strcmp(argv[1], "threads") == 0)
+        MPI_Init_thread(&argc, &argv, atoi(mine) == 0 ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE,
+                        &level);
+    else
+        MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (!init)
         signal_in(strcmp(argv[1], "bcast") == 0 ? 3 : 1);
     if (strcmp(argv[1], "calls") == 0 || strcmp(argv[1], "blocking") == 0)
         wait_in_calls(rank, strcmp(argv[1], "blocking") == 0 ? BEFORE : 0);
+    else if (strcmp(argv[1], "threads") == 0)
+        wait_beside_thread(rank);
     else if (strcmp(argv[1], "halves") == 0)
         wait_in_halves(rank);
     else

@@ -127,7 +127,7 @@ on_any_mpi()
 }
 [ -n "${NBC_AGAIN:-}" ] || on_any_mpi
 
-compiled culprit -g
+compiled culprit -g -pthread
 
 # Ranks end without MPI_Finalize, so that the job does not end well. If they all end at once, mpiexec of Open MPI
 # may never end, or crash.
@@ -168,6 +168,10 @@ receives_at() # NAME
 log_has 1 "a rank that computes" "^nbcshim: rank 1: outside MPI; no operation is pending; $so_far: 0\$"
 log_has 1 "a rank in MPI_Probe" "^nbcshim: rank 2: in MPI_Probe at culprit\+0x[0-9a-f]+; no operation is pending; $so_far: 0\$"
 log_has 1 "a rank in MPI_Wait" "^nbcshim: rank 3: in MPI_Wait at culprit\+0x[0-9a-f]+; no operation is pending; $so_far: 0\$"
+culprit "" threads
+log_has 1 "MPI_THREAD_SERIALIZED: a rank in MPI_Recv" '^nbcshim: rank 0: in MPI_Recv at culprit\+0x'
+log_has 1 "another thread gets the signal: the rank says what it knows" '^nbcshim: rank 1: no operation is pending; '
+log_has 0 "and not that it is outside MPI" 'outside MPI'
 culprit "NBCSHIM_CHECK=0" halves
 log_has 1 "each half of a split communicator has its number, and its name" \
     '^nbcshim: rank 0: last calls on communicator [0-9]+\.0 "even": 1 ibarrier '
