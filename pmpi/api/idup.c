@@ -233,7 +233,7 @@ static bool idup_poll(struct nbc_run *run, int *failure)
 
 void nbc_idup_start_all(MPI_Comm comm)
 {
-    if (!NBC_DUPLICATES_FOLLOW || !nbc_any_active())
+    if (!NBC_DUPLICATES_FOLLOW || !nbc_any_active() || nbc_has_lock()) /* in an operator */
         return;
     nbc_lock();
     struct nbc_run *run = nbc_progress_first();

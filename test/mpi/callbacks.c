@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Collectives in attribute callbacks of a communicator that is being freed, and calls for their
- * requests in callbacks that calls on files run. */
+/* Collectives in attribute callbacks of a communicator that is being freed, calls for their
+ * requests in callbacks that calls on files run, and local calls in operators. */
 #include "config.h"
 #include "util.h"
 
@@ -81,6 +81,51 @@ TEST(communicators)
     end_late(&set);
     EXPECT_INT(called, 4);
     OK(MPI_Comm_free_keyval(&keyval));
+}
+
+static MPI_Comm other;
+static int other_keyval;
+
+/* An operator may make any call that does not communicate. */
+static void add_and_call(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    MPI_Errhandler handler;
+    MPI_Datatype made;
+    int flag, level;
+    void *value;
+    for (int i = 0; i < *n; i++)
+        ((int *)inout)[i] += ((const int *)in)[i];
+    OK(MPI_Type_contiguous(2, *type, &made));
+    OK(MPI_Type_free(&made));
+    OK(MPI_Comm_set_attr(other, other_keyval, &other));
+    OK(MPI_Comm_get_attr(other, other_keyval, &value, &flag));
+    OK(MPI_Comm_delete_attr(other, other_keyval));
+    OK(MPI_Comm_get_errhandler(other, &handler));
+    OK(MPI_Comm_set_errhandler(other, handler));
+    OK(MPI_Errhandler_free(&handler));
+    OK(MPI_Comm_set_name(other, "other"));
+    OK(MPI_Query_thread(&level));
+}
+
+TEST(operators)
+{
+    enum { ROUNDS = 20, MANY = 20 };
+    MPI_Request request[MANY];
+    int one = 1, sums[MANY];
+    MPI_Op op;
+    OK(MPI_Op_create(add_and_call, 1, &op));
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &other));
+    OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &other_keyval, NULL));
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < MANY; i++)
+            OK(MPI_Iallreduce(&one, &sums[i], 1, MPI_INT, op, MPI_COMM_WORLD, &request[i]));
+        OK(MPI_Waitall(MANY, request, MPI_STATUSES_IGNORE));
+        for (int i = 0; i < MANY; i++)
+            EXPECT_INT(sums[i], test_size);
+    }
+    OK(MPI_Comm_free_keyval(&other_keyval));
+    OK(MPI_Comm_free(&other));
+    OK(MPI_Op_free(&op));
 }
 
 #ifdef HAVE_MPI_FILE_OPEN
