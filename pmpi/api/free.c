@@ -7,27 +7,15 @@
 
 NBC_ARCHIVE_MEMBER(free)
 
-/* Takes the lock, unless this thread has it, as in an operator of the program. Inside a call of the
- * MPI, which runs attribute callbacks of the program in file calls, another thread may hold the
- * lock and wait for one that the MPI holds here: then only if it is free. Returns whether it has
- * taken the lock. */
-static bool free_lock(void)
-{
-    if (nbc_inside == NBC_BELOW)
-        return nbc_lock_if_free();
-    bool outside = nbc_inside == NBC_OUTSIDE;
-    if (outside)
-        nbc_lock();
-    return outside;
-}
+/* These calls do not wait for the lock, whose holder may be in an operator of the program that
+ * waits for this thread: one in Python waits for the interpreter, which mpi4py keeps in such calls.
+ * Nor may they in callbacks within a call of the MPI, for one of whose locks the holder waits. */
 
 EXPORT(int, Type_free, (MPI_Datatype * type), (type))
 {
     if (!nbc_types_any())
         return NEXT(Type_free)(type);
-    if (!nbc_inside)
-        nbc_types_reclaim(); /* mutants: leave a call out: types go with a later call */
-    bool locked = free_lock();
+    bool locked = nbc_lock_if_free();
     bool later = nbc_datatype_put_off(type);
     if (locked)
         nbc_unlock();
@@ -38,7 +26,7 @@ EXPORT(int, Op_free, (MPI_Op * op), (op))
 {
     if (!nbc_types_any())
         return NEXT(Op_free)(op);
-    bool locked = free_lock();
+    bool locked = nbc_lock_if_free();
     bool later = nbc_operator_put_off(op);
     if (locked)
         nbc_unlock();

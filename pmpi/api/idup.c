@@ -61,6 +61,8 @@ struct idup {
     uint64_t mine[NBC_RANGE_WORDS], others[NBC_RANGE_WORDS], all[NBC_RANGE_WORDS];
 };
 
+static int nwaiting; /* in IDUP_WAITS; atomic */
+
 static int idup_native(struct idup *d, MPI_Comm parent)
 {
 #ifdef HAVE_MPI_COMM_IDUP_WITH_INFO
@@ -151,6 +153,7 @@ static void idup_start(struct idup *d, struct nbc_context *parent)
 {
     const struct nbc_making making = {parent, parent->nduplicates - d->turn, nbc_making};
     d->stage = IDUP_STARTS;
+    __atomic_sub_fetch(&nwaiting, 1, __ATOMIC_RELAXED);
     nbc_making = &making;
     nbc_unlock();
     int error = idup_native(d, parent->user);
@@ -233,7 +236,8 @@ static bool idup_poll(struct nbc_run *run, int *failure)
 
 void nbc_idup_start_all(MPI_Comm comm)
 {
-    if (!NBC_DUPLICATES_FOLLOW || !nbc_any_active() || nbc_has_lock()) /* in an operator */
+    if (!NBC_DUPLICATES_FOLLOW || !__atomic_load_n(&nwaiting, __ATOMIC_RELAXED) ||
+        nbc_has_lock()) /* in an operator */
         return;
     nbc_lock();
     struct nbc_run *run = nbc_progress_first();
@@ -280,6 +284,7 @@ static int idup_begin(MPI_Comm comm, MPI_Comm *newcomm, const void *site, struct
         d->request[0] = d->request[1] = MPI_REQUEST_NULL;
         d->turn = parent->nduplicates;
         d->stage = waits ? IDUP_WAITS : IDUP_DUPLICATES;
+        __atomic_add_fetch(&nwaiting, waits, __ATOMIC_RELAXED);
         d->origin = origin;
         d->search.key = origin.key;
         nbc_thread_rest(1);

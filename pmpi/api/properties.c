@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a program says of a communicator: its attributes, error handler, hints and name; and
  * MPI_Error_class and MPI_Error_string. */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "base/lock.h"
 #include "base/state.h"
 #include "below/export.h"
+#include "below/quirks.h"
 #include "comm/context.h"
 
 NBC_ARCHIVE_MEMBER(properties)
@@ -71,8 +73,8 @@ EXPORT(int, Error_string, (int errorcode, char *string, int *resultlen),
     return NEXT(Error_string)(errorcode, string, resultlen);
 }
 
-/* nbcshim sets other error handlers on these communicators for a moment, under the lock (hints.c).
- * The lock hides them from another thread of the program that sets or gets a handler meanwhile. */
+/* nbcshim sets other error handlers on these communicators for a moment (nbc_quirks_mute), hidden
+ * from another thread of the program that sets or gets a handler meanwhile. */
 static bool needs_lock(MPI_Comm comm)
 {
     return nbc_threaded && !nbc_inside && (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF);
@@ -83,9 +85,9 @@ EXPORT(int, Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler handler), (comm,
     nbc_idup_start_all(comm);
     if (!needs_lock(comm))
         return NEXT(Comm_set_errhandler)(comm, handler);
-    nbc_lock();
+    pthread_mutex_lock(&nbc_quirks_handlers);
     int error = NEXT(Comm_set_errhandler)(comm, handler);
-    nbc_unlock();
+    pthread_mutex_unlock(&nbc_quirks_handlers);
     return error;
 }
 
@@ -93,9 +95,9 @@ EXPORT(int, Comm_get_errhandler, (MPI_Comm comm, MPI_Errhandler *handler), (comm
 {
     if (!needs_lock(comm))
         return NEXT(Comm_get_errhandler)(comm, handler);
-    nbc_lock();
+    pthread_mutex_lock(&nbc_quirks_handlers);
     int error = NEXT(Comm_get_errhandler)(comm, handler);
-    nbc_unlock();
+    pthread_mutex_unlock(&nbc_quirks_handlers);
     return error;
 }
 
@@ -124,13 +126,23 @@ EXPORT(int, Comm_get_info, (MPI_Comm comm, MPI_Info *info), (comm, info))
 }
 #endif
 
+/* Takes the lock, unless its holder keeps it for long: it may be in an operator of the program that
+ * waits for this thread (free.c). */
+static bool name_lock(void)
+{
+    enum { TRIES = 50 };
+    for (int i = 0; i < TRIES; i++, sched_yield())
+        if (nbc_lock_if_free())
+            return true;
+    return false;
+}
+
 /* Keeps the name for hang reports. */
 EXPORT(int, Comm_set_name, (MPI_Comm comm, NBC_CONST char *name), (comm, name))
 {
     int error = NEXT(Comm_set_name)(comm, name);
-    if (error || !nbc_enabled || nbc_inside)
+    if (error || !nbc_enabled || nbc_inside || !name_lock())
         return error;
-    nbc_lock();
     struct nbc_context *c = nbc_context_find(comm);
     if (c) {
         free(c->name);

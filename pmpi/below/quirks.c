@@ -333,8 +333,11 @@ void nbc_quirks_raise_fatal(MPI_Comm comm, MPI_Errhandler handler, int class, co
     NEXT(Comm_call_errhandler)(comm, class);
 }
 
+pthread_mutex_t nbc_quirks_handlers = PTHREAD_MUTEX_INITIALIZER;
+
 void nbc_quirks_mute(MPI_Errhandler kept[2])
 {
+    pthread_mutex_lock(&nbc_quirks_handlers);
     MPI_Comm comms[] = {MPI_COMM_WORLD, MPI_COMM_SELF};
     for (int i = 0; i < 2; i++) {
         NEXT(Comm_get_errhandler)(comms[i], &kept[i]);
@@ -349,6 +352,7 @@ void nbc_quirks_unmute(MPI_Errhandler kept[2])
         NEXT(Comm_set_errhandler)(comms[i], kept[i]);
         NEXT(Errhandler_free)(&kept[i]);
     }
+    pthread_mutex_unlock(&nbc_quirks_handlers);
 }
 
 static bool is_on(const char *variable)

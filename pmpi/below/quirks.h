@@ -4,6 +4,7 @@
 #define NBC_QUIRKS_H
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -235,6 +236,7 @@ void nbc_quirks_raise_fatal(MPI_Comm comm, MPI_Errhandler handler, int class, co
 
 /* Between the two, errors of calls without a communicator reach no handler of the program: they are
  * raised on MPI_COMM_WORLD or MPI_COMM_SELF, which must exist. */
+extern NBC_HIDDEN pthread_mutex_t nbc_quirks_handlers; /* held meanwhile */
 void nbc_quirks_mute(MPI_Errhandler kept[2]);
 void nbc_quirks_unmute(MPI_Errhandler kept[2]);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Communicators that the MPI frees in a call on files, or that a callback of the program frees
  * there with a datatype and an operator, and requests that it tests there, while another thread has
- * operations in progress; communicators that threads free while the MPI holds buffered messages on
- * them, or while another thread makes their duplicate. */
+ * operations in progress; local calls while another thread is in an operator; communicators that
+ * threads free while the MPI holds buffered messages on them, or while another thread makes their
+ * duplicate. */
 #include "config.h"
 #include "util.h"
 
@@ -334,6 +335,73 @@ TEST(parent_is_freed, .level = MPI_THREAD_MULTIPLE)
 #endif
 
 /* --- the end ---------------------------------------------------------------------------------- */
+
+/* Held in local calls and in the operator, as mpi4py holds the interpreter of Python. */
+static pthread_mutex_t interpreter = PTHREAD_MUTEX_INITIALIZER;
+static bool calling;
+
+static void add_in_interpreter(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    (void)type;
+    pthread_mutex_lock(&interpreter);
+    for (int i = 0; i < *n; i++)
+        ((int *)inout)[i] += ((const int *)in)[i];
+    pthread_mutex_unlock(&interpreter);
+}
+
+static void call_locally(MPI_Comm comm, int keyval)
+{
+    MPI_Errhandler handler;
+    MPI_Datatype type;
+    MPI_Op op;
+    OK(MPI_Type_contiguous(2, MPI_INT, &type));
+    OK(MPI_Type_free(&type));
+    OK(MPI_Op_create(add_in_interpreter, 1, &op));
+    OK(MPI_Op_free(&op));
+    OK(MPI_Comm_set_name(comm, "local"));
+    OK(MPI_Comm_set_attr(comm, keyval, &calling));
+    OK(MPI_Comm_delete_attr(comm, keyval));
+    OK(MPI_Comm_get_errhandler(MPI_COMM_SELF, &handler));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, handler));
+    OK(MPI_Errhandler_free(&handler));
+}
+
+static void *call_all_the_time(void *comm)
+{
+    int keyval;
+    OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keyval, NULL));
+    while (__atomic_load_n(&calling, __ATOMIC_RELAXED)) {
+        pthread_mutex_lock(&interpreter);
+        call_locally(*(MPI_Comm *)comm, keyval);
+        pthread_mutex_unlock(&interpreter);
+        usleep(1);
+    }
+    OK(MPI_Comm_free_keyval(&keyval));
+    return NULL;
+}
+
+TEST(operator_waits_for_thread, .level = MPI_THREAD_MULTIPLE)
+{
+    enum { ROUNDS = 30 };
+    int one = 1, sum;
+    pthread_t thread;
+    MPI_Comm comm;
+    MPI_Op op;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Op_create(add_in_interpreter, 1, &op));
+    calling = true;
+    pthread_create(&thread, NULL, call_all_the_time, &comm);
+    for (int i = 0; i < ROUNDS; i++) {
+        MPI_Request request;
+        OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, op, MPI_COMM_WORLD, &request));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        EXPECT_INT(sum, test_size);
+    }
+    __atomic_store_n(&calling, false, __ATOMIC_RELAXED);
+    pthread_join(thread, NULL);
+    OK(MPI_Op_free(&op));
+    OK(MPI_Comm_free(&comm));
+}
 
 static int at_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
 {
