@@ -37,14 +37,16 @@ void nbc_set_native_blocking(uint32_t own)
     nbc_native_blocking = nbc_settings.blocking == NBC_BLOCKING_NATIVE ? ~own : 0;
 }
 
-/* The last tag for operations. The next one is for signals. */
+/* The last tag for operations. The next one is for signals, two more for messages of a rank to
+ * itself.
+ */
 static int tag_limit(MPI_Comm comm)
 {
     int *attribute, flag, limit = 32767; /* the least that the standard allows */
     NEXT(Comm_get_attr)(comm, MPI_TAG_UB, &attribute, &flag);
     if (flag)
         limit = *attribute;
-    limit--;
+    limit -= 3;
     return limit < nbc_settings.test.tag_ub ? limit : (int)nbc_settings.test.tag_ub;
 }
 

@@ -92,6 +92,7 @@ static void set_status(MPI_Status *status)
 static inline int request_end(struct nbc_request *r, MPI_Request *request)
 {
     int error = r->error;
+    nbc_poll_now_and_then();
     if (__builtin_expect(nbc_timing_on, 0))
         nbc_progress_measure_end(r, false);
     if (r->persistent) {

@@ -18,11 +18,22 @@ extern struct nbc_tag_space nbc_tags_range; /* of a range */
 extern int nbc_range_size, nbc_nranges;     /* tags in a range; number of ranges, may be 0 */
 extern int nbc_tag_ub;
 
+/* Of a receive that nobody sends, and of data that the MPI is to store, on nbc_self_comm. */
+static inline int nbc_dummy_tag(void)
+{
+    return nbc_tag_ub + 2;
+}
+
+static inline int nbc_self_tag(void)
+{
+    return nbc_tag_ub + 3;
+}
+
 /* The first tag of a range. Local. */
 int nbc_range_tag(int range);
 
-/* Divides the tags. tag_ub: the largest tag for operations; at least tag_ub + 1 must be a valid
- * tag. */
+/* Divides the tags. tag_ub: the largest tag for operations; those up to tag_ub + 3 must
+ * be valid. */
 void nbc_tag_space_divide(int tag_ub);
 
 #endif

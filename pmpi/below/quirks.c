@@ -363,5 +363,6 @@ static bool is_on(const char *variable)
 
 bool nbc_quirks_tolerates_faults(void)
 {
-    return is_on("OMPI_MCA_mpi_ft_enable") || is_on("MPIR_CVAR_ENABLE_FT");
+    return is_on("OMPI_MCA_mpi_ft_enable") || is_on("MPIR_CVAR_ENABLE_FT") ||
+           is_on("MPIR_PARAM_ENABLE_FT") || is_on("MPICH_ENABLE_FT");
 }

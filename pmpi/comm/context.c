@@ -105,6 +105,8 @@ static void context_free(struct nbc_context *c)
 {
     struct nbc_mail *mail, *later;
     /* With messages that no rank receives it stays: the MPI would use its context id again. */
+    if (c->hidden == nbc_shared_comm && !c->host)
+        nbc_rings_begin(MPI_COMM_NULL);
     if (!c->host && c->delivery == NBC_DELIVERY_SOUND && c->hidden != MPI_COMM_NULL)
         hidden_free(&c->hidden);
     if (!c->keeps_handler)

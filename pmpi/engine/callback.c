@@ -10,6 +10,7 @@
 #include "base/lock.h"
 #include "below/hook.h"
 #include "below/simulated.h"
+#include "op/shared.h"
 
 unsigned nbc_callback_polls;
 
@@ -37,7 +38,9 @@ static int poll_operations(void)
 static int on_progress(void)
 {
     static NBC_PER_THREAD unsigned turn;
-    return nbc_any_active() && !nbc_has_lock() && ++turn % 2 ? poll_operations() : 0;
+    return (nbc_any_active() || nbc_shared_is_asked()) && !nbc_has_lock() && ++turn % 2
+               ? poll_operations()
+               : 0;
 }
 
 int nbc_callback_start(int level, bool any_version)

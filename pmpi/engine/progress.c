@@ -17,6 +17,7 @@
 #include "op/mpi_transport.h"
 #include "op/nodemap.h"
 #include "op/run.h"
+#include "op/shared.h"
 #include "op/trace_transport.h"
 
 #include "coll.h"
@@ -429,6 +430,8 @@ static void progress(struct nbc_request *r, int window)
     nbc_assert_locked();
     const bool traces = __builtin_expect(nbc_tracing, 0);
     const int64_t begin = traces ? nbc_now() : 0, seen = traces ? nbc_trace_seen : 0;
+    if (nbc_shared_is_asked())
+        nbc_shared_receive_all();
     progress_window(r, window);
     if (traces)
         nbc_trace_inside(begin, seen, false);

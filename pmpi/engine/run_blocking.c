@@ -7,6 +7,7 @@
 
 #include "base/in_mpi.h"
 #include "engine/progress.h"
+#include "op/message.h"
 #include "op/plan.h"
 #include "op/run.h"
 #include "request/request.h"
@@ -24,6 +25,7 @@ struct direct {
 /* The operation is complete. */
 static int direct_end(struct direct *d)
 {
+    nbc_poll_now_and_then();
     int error = d->run->exec.error;
     if (__builtin_expect(d->run->exec.lost, 0))
         nbc_context_mark_lost(d->c);

@@ -8,13 +8,14 @@
 
 bool nbc_inside_mpi_loop;
 NBC_PER_THREAD bool nbc_is_below;
+unsigned nbc_operations_ended; /* under the lock */
 
 static MPI_Request dummy = MPI_REQUEST_NULL; /* made when first needed; under the lock */
 
 MPI_Request nbc_dummy_get(void)
 {
     if (dummy == MPI_REQUEST_NULL && nbc_self_comm != MPI_COMM_NULL &&
-        NEXT(Irecv)(NULL, 0, MPI_BYTE, 0, nbc_tags_whole.signal, nbc_self_comm, &dummy))
+        NEXT(Irecv)(NULL, 0, MPI_BYTE, 0, nbc_dummy_tag(), nbc_self_comm, &dummy))
         dummy = MPI_REQUEST_NULL; /* unreached: no memory */
     return dummy;
 }
@@ -30,9 +31,8 @@ void nbc_dummy_cleanup(void)
 void nbc_poll_the_mpi(void)
 {
     int flag;
-    MPI_Request request = nbc_dummy_get();
-    if (request != MPI_REQUEST_NULL)
-        NEXT(Test)(&request, &flag, MPI_STATUS_IGNORE);
+    if (nbc_dummy_get() != MPI_REQUEST_NULL)
+        NEXT(Test)(&dummy, &flag, MPI_STATUS_IGNORE);
 }
 
 /* A message with a count above INT_MAX is one element of a datatype of that many elements: whole

@@ -12,6 +12,7 @@
 #include "below/hook.h"
 #include "below/next.h"
 #include "below/quirks.h"
+#include "op/rings.h"
 #include "op/run.h"
 #include "op/types.h"
 
@@ -32,8 +33,24 @@ extern NBC_PER_THREAD bool nbc_is_below;
 MPI_Request nbc_dummy_get(void);
 void nbc_dummy_cleanup(void);
 
+/* Whether the MPI is polling. */
+static inline bool nbc_is_inside_mpi(void)
+{
+    return nbc_inside_mpi_loop || nbc_is_below;
+}
+
 /* Lets the MPI progress its messages, none of which is nbcshim's. */
 void nbc_poll_the_mpi(void);
+
+/* Does so in one of some calls: a rank whose messages are in shared memory when it asks for them
+ * would never enter the MPI, which others may need. At the end of each operation. */
+static inline void nbc_poll_now_and_then(void)
+{
+    enum { CALLS_APART = 16 };
+    extern NBC_HIDDEN unsigned nbc_operations_ended;
+    if (++nbc_operations_ended % CALLS_APART == 0 && nbc_shared_npeers > 0 && !nbc_is_inside_mpi())
+        nbc_poll_the_mpi();
+}
 
 /* An nbc_handle holds an MPI_Request, which may be narrower, in its first bytes. */
 static inline void nbc_message_store(nbc_handle *h, MPI_Request request)

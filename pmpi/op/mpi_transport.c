@@ -211,21 +211,15 @@ NBC_STEP int poll_shared(bool mixed, int n, nbc_handle *h, int *done, int *ndone
     return error;
 }
 
-/* Whether the MPI is polling. */
-static bool is_inside(void)
-{
-    return nbc_inside_mpi_loop || nbc_is_below;
-}
-
 /* None of some messages in shared memory was over. Looks again some times, since a short message
  * takes less time than a poll of the MPI; which the program's messages need. */
 static __attribute__((noinline)) int poll_longer(int n, nbc_handle *h, int *done, int *ndone)
 {
     enum { LOOKS = 64 };
     int looks = n <= FEW && !nbc_oversubscribed && !nbc_threaded ? LOOKS : 0;
-    if (is_inside())
+    if (nbc_is_inside_mpi())
         return MPI_SUCCESS;
-    for (; looks > 0; looks--) {
+    for (; looks > 0 && nbc_shared_is_posted(h[0]); looks--) {
         int error = poll_shared(false, n, h, done, ndone);
         if (*ndone > 0)
             return error;
@@ -233,10 +227,6 @@ static __attribute__((noinline)) int poll_longer(int n, nbc_handle *h, int *done
     nbc_poll_the_mpi();
     return MPI_SUCCESS;
 }
-
-/* Where messages in shared memory never let this rank wait, the MPI is polled from time to time. */
-enum { POLLS_APART = 16 };
-static unsigned npolls; /* under the lock */
 
 static int poll_mixed(struct nbc_run *r, int n, nbc_handle *h, int *done, int *ndone)
 {
@@ -263,8 +253,7 @@ NBC_STEP int transport_poll(void *self, int n, nbc_handle *h, int *done, int *nd
     int error = poll_shared(false, n, h, done, ndone);
     if (*ndone == 0)
         return poll_longer(n, h, done, ndone);
-    if (++npolls % POLLS_APART == 0 && !is_inside())
-        nbc_poll_the_mpi();
+    has_failed |= error != MPI_SUCCESS;
     return error;
 }
 

@@ -19,15 +19,19 @@ int16_t *nbc_shared_index;
 struct nbc_shared_peer *nbc_shared_peers;
 int nbc_shared_npeers;
 
-/* The memory of a node: a line with a number by which its ranks know it, and the rings to rank 0 of
- * the node from each, those to rank 1, and so on. Those to a rank have at most MOST_BYTES. */
+static int not_asked;
+int *nbc_shared_asked = &not_asked;
+
+/* The memory of a node: a line with a number by which its ranks know it, a line for each rank, in
+ * which others ask it to receive, and the rings to rank 0 of the node from each, those to rank 1,
+ * and so on. Those to a rank have at most MOST_BYTES. */
 enum { MOST_LINES = 2048, MOST_BYTES = 2 << 20 };
 
 static struct {
     char *memory;
-    size_t bytes, ring; /* of the memory, of a ring */
-    uint32_t nlines;    /* of a ring; 0: none */
-    int n, own;         /* ranks of the node, this one's index */
+    size_t bytes, head, ring; /* of the memory, of the lines, of a ring */
+    uint32_t nlines;          /* of a ring; 0: none */
+    int n, own;               /* ranks of the node, this one's index */
 } node;
 
 /* What a rank tells the others: rank 0 of a node has its memory. */
@@ -59,7 +63,7 @@ static void make_offer(struct offer *o)
         return;
     o->number = nbc_hash_pair((uint64_t)nbc_now(), (uint64_t)getpid()) | 1;
     o->descriptor = nbc_segment_create(node.bytes);
-    if (o->descriptor < 0 || !nbc_segment_provide(o->descriptor, 0, NBC_RING_LINE))
+    if (o->descriptor < 0 || !nbc_segment_provide(o->descriptor, 0, node.head))
         return;
     node.memory = nbc_segment_map(o->descriptor, node.bytes);
     if (node.memory)
@@ -77,14 +81,19 @@ static bool accept_offer(const struct offer *o, int *descriptor)
         node.memory = *descriptor < 0 ? NULL : nbc_segment_map(*descriptor, node.bytes);
     }
     return node.memory && !memcmp(node.memory, &o->number, sizeof o->number) &&
-           nbc_segment_provide(*descriptor, NBC_RING_LINE + node.own * node.n * node.ring,
+           nbc_segment_provide(*descriptor, node.head + (size_t)node.own * node.n * node.ring,
                                node.n * node.ring);
+}
+
+static int *line_of(int rank)
+{
+    return (int *)(void *)(node.memory + (size_t)(1 + rank) * NBC_RING_LINE);
 }
 
 /* Of the ring to one rank of the node from another. */
 static struct nbc_ring ring_of(int to, int from)
 {
-    return nbc_ring_end(node.memory + NBC_RING_LINE + (size_t)(to * node.n + from) * node.ring,
+    return nbc_ring_end(node.memory + node.head + (size_t)(to * node.n + from) * node.ring,
                         node.nlines);
 }
 
@@ -95,11 +104,13 @@ static bool make_peers(const struct nbc_nodes *world, int which)
     if (!nbc_shared_peers || !nbc_shared_index)
         return false; /* unreached: no memory */
     nbc_shared_npeers = node.n;
+    nbc_shared_asked = line_of(node.own);
     for (int rank = 0; rank < world->size; rank++)
         nbc_shared_index[rank] = -1;
     for (int i = 0; i < node.n; i++) {
         nbc_shared_peers[i].to = ring_of(i, node.own);
         nbc_shared_peers[i].from = ring_of(node.own, i);
+        nbc_shared_peers[i].asked = line_of(i);
         if (i != node.own)
             nbc_shared_index[nbc_node_member(world, which, i)] = (int16_t)i;
     }
@@ -113,7 +124,8 @@ int nbc_rings_setup(const struct nbc_nodes *world, int rank)
     node.own = nbc_node_index(world, rank);
     node.nlines = choose_lines(node.n);
     node.ring = nbc_ring_bytes(node.nlines);
-    node.bytes = NBC_RING_LINE + (size_t)node.n * node.n * node.ring;
+    node.head = (size_t)(1 + node.n) * NBC_RING_LINE;
+    node.bytes = node.head + (size_t)node.n * node.n * node.ring;
     struct offer mine, *all = malloc((size_t)world->size * sizeof *all);
     if (!all)
         return MPI_ERR_NO_MEM; /* unreached: no memory */
@@ -150,6 +162,7 @@ void nbc_rings_cleanup(void)
     free(nbc_shared_index);
     node.memory = NULL;
     nbc_shared_npeers = 0;
+    nbc_shared_asked = &not_asked;
     nbc_shared_peers = NULL;
     nbc_shared_index = NULL;
     nbc_shared_comm = MPI_COMM_NULL;

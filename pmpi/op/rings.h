@@ -12,6 +12,7 @@
 /* Another rank of the node, and the messages to and from it that shared.h knows, oldest first. */
 struct nbc_shared_peer {
     struct nbc_ring to, from;
+    int *asked; /* where to ask it to receive what is in its rings */
     struct nbc_shared_message *unsent, *posted;
     struct nbc_shared_early *early;
 };
@@ -29,10 +30,14 @@ extern NBC_HIDDEN int nbc_shared_npeers;
 
 /* Makes the rings, on all ranks or on none; world: the nodes of MPI_COMM_WORLD. Collective over it.
  * Without the lock. Returns an MPI error code. nbc_rings_begin: from now on they are used on the
- * duplicate of MPI_COMM_WORLD. Local. */
+ * duplicate of MPI_COMM_WORLD; MPI_COMM_NULL: no more. Local. */
 int nbc_rings_setup(const struct nbc_nodes *world, int rank);
 void nbc_rings_begin(MPI_Comm duplicate);
 void nbc_rings_cleanup(void);
+
+/* Where others ask this rank, since their rings to it are full: what it does not await yet is to be
+ * copied then, as the MPI does, so that they need not wait for it. */
+extern NBC_HIDDEN int *nbc_shared_asked;
 
 /* NULL if the rank is on another node, or this one. */
 static inline struct nbc_shared_peer *nbc_shared_peer_of(int world_rank)

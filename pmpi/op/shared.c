@@ -6,6 +6,8 @@
 
 #include <utlist.h>
 
+#include "base/state.h"
+#include "base/tag_space.h"
 #include "op/message.h"
 #include "op/stage.h"
 
@@ -76,13 +78,25 @@ static inline bool is_direct(const struct nbc_run *run)
     return run->stage && nbc_stage_is_direct(run);
 }
 
+/* Whether the data are bytes in the memory of the host. */
+static inline bool is_plain(const struct nbc_shared_message *m)
+{
+    return m->bytes == 0 || (m->run->handles.types[m->type]->layout.packed && !is_direct(m->run));
+}
+
 /* Whether the MPI moves a message that this rank sends. */
 static inline bool is_long(const struct nbc_shared_message *m)
 {
-    return m->bytes > nbc_shared_most || is_direct(m->run);
+    return m->bytes > nbc_shared_most || !is_plain(m);
 }
 
 /* --- messages that the MPI moves -------------------------------------------------------------- */
+
+static int call_below(const struct nbc_shared_message *m, int64_t count, nbc_handle *h)
+{
+    return m->sends ? nbc_message_send(m->run, m->addr, count, m->type, m->rank, h)
+                    : nbc_message_receive(m->run, m->addr, count, m->type, m->rank, h);
+}
 
 /* The other side knows of the message already, so that there is one in any case. Returns as
  * nbc_transport.send does, but no positive error. */
@@ -96,13 +110,43 @@ static int post_below(const struct nbc_shared_message *m, nbc_handle *h)
     const int64_t count = error ? 0 : m->count;
     if (error)
         nbc_exec_fail(&r->exec, error);
-    error = m->sends ? nbc_message_send(r, m->addr, count, m->type, m->rank, h)
-                     : nbc_message_receive(r, m->addr, count, m->type, m->rank, h);
+    error = call_below(m, count, h);
+    if (error > 0) {
+        /* unreached below: the MPI fails */
+        nbc_exec_fail(&r->exec, error);
+        error = call_below(m, 0, h);
+    }
     nbc_stage_leave(entered, before);
     if (error <= 0)
         return error;
-    r->exec.lost = true; /* unreached: the MPI fails */
-    return NBC_SENT - error;
+    r->exec.lost = true;
+    return NBC_SENT;
+}
+
+/* The MPI stores data that have arrived, from a copy. Returns likewise. */
+static int post_to_self(struct nbc_shared_message *m, const void *data)
+{
+    struct nbc_run *r = m->run;
+    MPI_Datatype type = r->handles.types[m->type]->handle;
+    MPI_Request receive, send;
+    int error = MPI_SUCCESS;
+    void *before = NULL;
+    if (!(m->copy = malloc((size_t)m->bytes)))
+        return NBC_SENT - MPI_ERR_NO_MEM;
+    memcpy(m->copy, data, (size_t)m->bytes);
+    struct nbc_device *entered = is_direct(r) ? nbc_stage_enter(r, &before, &error) : NULL;
+    if (!error)
+        error = nbc_message_post(false, (void *)m->addr, m->count, type, 0, nbc_self_tag(),
+                                 nbc_self_comm, &receive);
+    if (!error)
+        error = nbc_message_post(true, m->copy, m->bytes, MPI_BYTE, 0, nbc_self_tag(),
+                                 nbc_self_comm, &send);
+    nbc_stage_leave(entered, before);
+    if (error)
+        return NBC_SENT - error; /* unreached: the MPI fails */
+    NEXT(Request_free)(&send);
+    nbc_message_store(&m->below, receive);
+    return 0;
 }
 
 /* Whether it is over; then its error is set. */
@@ -123,43 +167,42 @@ static bool test_below(struct nbc_shared_message *m)
 /* To the ring, or by the MPI. Returns as nbc_transport.send does. */
 static int send_data(const struct nbc_shared_message *m, void *room, nbc_handle *h)
 {
-    int error = MPI_SUCCESS;
     if (is_long(m)) {
         nbc_ring_send(&m->peer->to, (uint32_t)m->tag | LONG, 0);
         return post_below(m, h);
     }
-    if (m->run->handles.types[m->type]->layout.packed)
-        memcpy(room, (void *)m->addr, (size_t)m->bytes);
-    else
-        error = nbc_message_pack(m->run, true, m->addr, m->count, m->type, room);
-    nbc_ring_send(&m->peer->to, (uint32_t)m->tag, error ? 0 : (uint32_t)m->bytes);
-    return NBC_SENT - error;
+    memcpy(room, (void *)m->addr, (size_t)m->bytes);
+    nbc_ring_send(&m->peer->to, (uint32_t)m->tag, (uint32_t)m->bytes);
+    return NBC_SENT;
 }
 
-/* From the ring, from a copy, or by the MPI, in which also a short receive meets a long message. A
- * message of another length is an error, as in the MPI's. Returns as nbc_transport.recv does. */
-static int receive_data(const struct nbc_shared_message *m, uint32_t tag, const void *data,
-                        uint32_t bytes, nbc_handle *h)
+/* From the ring or from a copy, if the data are plain. One of another length than the receive
+ * expects is an error, as in the MPI's. Returns as nbc_transport.recv does. */
+static int receive_plain(const struct nbc_shared_message *m, const void *data, uint32_t bytes)
 {
-    int error = MPI_SUCCESS;
-    if (tag & LONG)
-        return post_below(m, h);
     if (bytes != m->bytes)
-        error = MPI_ERR_TRUNCATE;
-    else if (bytes > 0 && is_direct(m->run))
-        error = nbc_stage_unpack(m->run, m->addr, m->count, m->type, (void *)data);
-    else if (m->run->handles.types[m->type]->layout.packed)
-        memcpy((void *)m->addr, data, bytes);
-    else if (bytes > 0)
-        error = nbc_message_pack(m->run, false, m->addr, m->count, m->type, (void *)data);
-    return NBC_SENT - error;
+        return NBC_SENT - MPI_ERR_TRUNCATE;
+    memcpy((void *)m->addr, data, bytes);
+    return NBC_SENT;
+}
+
+/* Likewise, or by the MPI, in which also a short receive meets a long message. */
+static int receive_data(struct nbc_shared_message *m, uint32_t tag, const void *data,
+                        uint32_t bytes)
+{
+    if (tag & LONG)
+        return post_below(m, &m->below);
+    return is_plain(m) || bytes != m->bytes ? receive_plain(m, data, bytes) : post_to_self(m, data);
 }
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
 static void *reserve(const struct nbc_shared_message *m)
 {
-    return nbc_ring_reserve(&m->peer->to, is_long(m) ? 0 : (uint32_t)m->bytes);
+    void *room = nbc_ring_reserve(&m->peer->to, is_long(m) ? 0 : (uint32_t)m->bytes);
+    if (__builtin_expect(!room, 0) && !__atomic_load_n(m->peer->asked, __ATOMIC_RELAXED))
+        __atomic_store_n(m->peer->asked, 1, __ATOMIC_RELAXED);
+    return room;
 }
 
 int nbc_shared_send(struct nbc_run *run, struct nbc_shared_peer *peer, uintptr_t addr,
@@ -205,21 +248,28 @@ static bool keep(struct nbc_shared_peer *peer, uint32_t tag, const void *data, u
     return true;
 }
 
-/* Receives what has arrived, up to a message that is awaited. Without memory the rest stays. */
-static void receive_until(const struct nbc_shared_message *awaited)
+/* Receives the next message, if there is one. Without memory it stays. */
+static bool receive_next(struct nbc_shared_peer *peer)
 {
-    struct nbc_shared_peer *peer = awaited->peer;
     uint32_t tag, bytes;
-    const void *data;
-    while (awaited->state == NBC_SHARED_POSTED &&
-           (data = nbc_ring_peek(&peer->from, &tag, &bytes))) {
-        struct nbc_shared_message *m = find_posted(peer, tag);
-        if (m)
-            record_end(m, receive_data(m, tag, data, bytes, &m->below));
-        else if (!keep(peer, tag, data, bytes))
-            return;
-        nbc_ring_pop(&peer->from, bytes);
-    }
+    const void *data = nbc_ring_peek(&peer->from, &tag, &bytes);
+    if (!data)
+        return false;
+    struct nbc_shared_message *m = find_posted(peer, tag);
+    if (m)
+        record_end(m, receive_data(m, tag, data, bytes));
+    else if (!keep(peer, tag, data, bytes))
+        return false;
+    nbc_ring_pop(&peer->from, bytes);
+    return true;
+}
+
+void nbc_shared_receive_all(void)
+{
+    __atomic_store_n(nbc_shared_asked, 0, __ATOMIC_RELAXED);
+    for (int i = 0; i < nbc_shared_npeers; i++)
+        while (receive_next(&nbc_shared_peers[i]))
+            ;
 }
 
 /* A message that has been kept, or NULL. */
@@ -231,13 +281,18 @@ static struct nbc_shared_early *find_early(struct nbc_shared_peer *peer, int tag
     return e;
 }
 
-static int receive_early(const struct nbc_shared_message *m, struct nbc_shared_early *e,
-                         nbc_handle *h)
+/* A receive whose message has been kept, or for whose data a record is needed. */
+static int receive_slowly(const struct nbc_shared_message *given, struct nbc_shared_early *e,
+                          nbc_handle *h)
 {
-    int result = receive_data(m, e->tag, e->data, e->bytes, h);
+    int error = record_add(given, h);
+    if (error || !e)
+        return error;
+    struct nbc_shared_message *m = nbc_shared_message(*h);
+    record_end(m, receive_data(m, e->tag, e->data, e->bytes));
     DL_DELETE(m->peer->early, e);
     free(e);
-    return result;
+    return MPI_SUCCESS;
 }
 
 int nbc_shared_receive(struct nbc_run *run, struct nbc_shared_peer *peer, uintptr_t addr,
@@ -246,12 +301,12 @@ int nbc_shared_receive(struct nbc_run *run, struct nbc_shared_peer *peer, uintpt
     const struct nbc_shared_message m = describe(run, peer, addr, count, type, rank, false);
     struct nbc_shared_early *early = peer->early ? find_early(peer, m.tag) : NULL;
     uint32_t tag, bytes;
-    if (early)
-        return receive_early(&m, early, h);
-    const void *data = peer->posted ? NULL : nbc_ring_peek(&peer->from, &tag, &bytes);
-    if (!data || !has_tag(tag, m.tag))
-        return record_add(&m, h);
-    int result = receive_data(&m, tag, data, bytes, h);
+    if (early || peer->posted)
+        return receive_slowly(&m, early, h);
+    const void *data = nbc_ring_peek(&peer->from, &tag, &bytes);
+    if (!data || !has_tag(tag, m.tag) || !is_plain(&m))
+        return receive_slowly(&m, NULL, h);
+    int result = tag & LONG ? post_below(&m, h) : receive_plain(&m, data, bytes);
     nbc_ring_pop(&peer->from, bytes);
     return result;
 }
@@ -264,12 +319,14 @@ bool nbc_shared_test(nbc_handle h, int *error)
     if (m->state == NBC_SHARED_POSTED && m->sends)
         send_posted(m->peer);
     else if (m->state == NBC_SHARED_POSTED)
-        receive_until(m);
+        while (m->state == NBC_SHARED_POSTED && receive_next(m->peer))
+            ;
     if (m->state == NBC_SHARED_BELOW && test_below(m))
         m->state = NBC_SHARED_OVER;
     if (m->state != NBC_SHARED_OVER)
         return false;
     *error = m->error;
+    free(m->copy);
     record_give(m);
     return true;
 }
@@ -280,6 +337,8 @@ bool nbc_shared_drop(nbc_handle h)
     bool over = m->state != NBC_SHARED_BELOW || nbc_message_give_up(m->below, m->sends);
     if (m->state == NBC_SHARED_POSTED)
         DL_DELETE(*list_of(m), m);
+    if (over)
+        free(m->copy);
     record_give(m);
     return over;
 }

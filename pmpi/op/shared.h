@@ -6,6 +6,9 @@
  * error and no deadlock. This is so on the duplicate of MPI_COMM_WORLD, where a rank and a tag name
  * a receive; messages on other communicators, and to other nodes, are the MPI's.
  *
+ * Elements with gaps, and those of a device, are for the MPI to load and store: it sends them as if
+ * they were long, and those that arrive in a ring it gets as a message of this rank to itself.
+ *
  * What a ring has no room for stays with its operation, which is then not complete; what has
  * arrived and is not yet awaited is copied, so that no message blocks those behind it. Under the
  * lock. Local, except nbc_shared_setup. */
@@ -36,6 +39,7 @@ struct nbc_shared_message {
         NBC_SHARED_OVER
     } state;
     nbc_handle below;
+    void *copy; /* of the data, which the MPI stores; or NULL */
     int error;
 };
 
@@ -65,6 +69,12 @@ static inline nbc_handle nbc_shared_handle(const struct nbc_shared_message *m)
     return (nbc_handle)m | NBC_SHARED_BIT;
 }
 
+/* Whether it may be over without the MPI. */
+static inline bool nbc_shared_is_posted(nbc_handle h)
+{
+    return nbc_shared_message(h)->state == NBC_SHARED_POSTED;
+}
+
 /* As send and recv of nbc_transport. rank: the peer's. *h may be a handle of the MPI's. */
 int nbc_shared_send(struct nbc_run *run, struct nbc_shared_peer *peer, uintptr_t addr,
                     int64_t count, int type, int rank, nbc_handle *h);
@@ -73,6 +83,15 @@ int nbc_shared_receive(struct nbc_run *run, struct nbc_shared_peer *peer, uintpt
 
 /* Whether a message is over; then the handle is invalid, and *error is its error or MPI_SUCCESS. */
 bool nbc_shared_test(nbc_handle h, int *error);
+
+/* Whether another rank asks for nbc_shared_receive_all, which receives all that has arrived. The
+ * former without the lock. */
+static inline bool nbc_shared_is_asked(void)
+{
+    return __builtin_expect(__atomic_load_n(nbc_shared_asked, __ATOMIC_RELAXED), 0);
+}
+
+__attribute__((cold)) void nbc_shared_receive_all(void);
 
 /* Forgets all that has arrived for nobody, at finalize. */
 void nbc_shared_cleanup(void);

@@ -11,7 +11,6 @@
 #include "base/errors.h"
 #include "base/settings.h"
 #include "base/state.h"
-#include "op/message.h"
 #include "op/types.h"
 
 #include "sched.h"
@@ -514,45 +513,6 @@ int nbc_stage_test(struct nbc_run *run, nbc_handle h, bool *over)
     if (*over)
         count(-1);
     return ok ? MPI_SUCCESS : copy_failed(run->stage);
-}
-
-/* Copies to a device, which takes less time than a poll of the MPI. */
-static int store_now(struct nbc_run *run, struct nbc_device *device, const struct nbc_elements *e)
-{
-    nbc_handle h;
-    bool over = false;
-    int error = copy_begin(run->stage, device, true, e, &h);
-    while (!error && !over)
-        error = nbc_stage_test(run, h, &over);
-    return error;
-}
-
-int nbc_stage_unpack(struct nbc_run *run, uintptr_t addr, int64_t count, int type, void *bytes)
-{
-    const struct nbc_type *t = &run->handles.types[type]->layout;
-    const struct nbc_op op = {.count = count, .type = type};
-    const uintptr_t first = addr + (uintptr_t)t->true_lb;
-    const int64_t last = (count - 1) * t->extent, low = t->true_lb + (last < 0 ? last : 0);
-    const int64_t n = t->true_extent + (last < 0 ? -last : last);
-    struct nbc_device *device;
-    struct nbc_elements e;
-    struct nbc_bytes_run all;
-    bool waits;
-    if (nbc_device_find(first, first, &device, &waits) != NBC_MEMORY_DEVICE)
-        return nbc_message_pack(run, false, addr, count, type, bytes);
-    char *image = malloc((size_t)n);
-    int error = image ? find_data(run, &op, &e, &all) : MPI_ERR_NO_MEM;
-    if (!error)
-        error = nbc_message_pack(run, false, (uintptr_t)image - (uintptr_t)low, count, type, bytes);
-    if (!error) {
-        e.on_device = addr;
-        e.on_host = (uintptr_t)image - (uintptr_t)low;
-        e.within = false;
-        nbc_stage_bytes[1] += count * t->size;
-        error = store_now(run, device, &e);
-    }
-    free(image);
-    return error;
 }
 
 void nbc_stage_release(void *self)

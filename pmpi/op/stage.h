@@ -46,10 +46,6 @@ bool nbc_stage_is_copy(const struct nbc_run *run, int i);
 /* Returns an MPI error code. */
 int nbc_stage_test(struct nbc_run *run, nbc_handle h, bool *over);
 
-/* Copies bytes to elements of a direct run, wherever these are. The copy is complete on return.
- * Returns an MPI error code. */
-int nbc_stage_unpack(struct nbc_run *run, uintptr_t addr, int64_t count, int type, void *bytes);
-
 /* Frees what a run has for this. */
 void nbc_stage_free(struct nbc_run *run);
 

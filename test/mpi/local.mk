@@ -8,7 +8,7 @@ mpi_tests = \
 	matrix neighbors nomem orders \
 	progress progress_comms progress_files progress_hook progress_thread \
 	progress_windows ranges \
-	requests requests_arrays requests_long requests_threads sessions simulated traps \
+	requests requests_arrays requests_long requests_threads sessions shared simulated traps \
 	waits
 mpi_common = \
 	batch blocked cases completion device kinds layouts library observe predefined program sides topology \

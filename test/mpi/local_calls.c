@@ -40,6 +40,7 @@ static void local_call(MPI_Comm comm, const char *what)
     else
         MPI_Comm_size(comm, &size);
     EXPECT_INT(sum, size, "%s", what);
+    MPI_Barrier(MPI_COMM_WORLD); /* before the next token: two groups need not wait for all ranks */
     MPI_Comm_free(&comm);
 }
 

@@ -190,6 +190,89 @@ TEST(the_second_is_awaited_first, .wanted = test_has_persistent)
         OK(MPI_Request_free(&pair[i]));
 }
 
+static bool hooked(void)
+{
+    int yes = 0;
+    if (!test_native && nbcshim_hook)
+        nbcshim_hook(&yes);
+    return yes && test_size > 1;
+}
+
+/* The root is ahead by more messages than a ring holds. The others, which wait for its message in
+ * the MPI, receive them meanwhile, as the MPI does. */
+TEST(a_root_is_far_ahead, .wanted = hooked)
+{
+    enum { AHEAD = 2000 };
+    int value = -1, token = 0, wrong = 0;
+    MPI_Request one;
+    if (test_rank > 0)
+        OK(MPI_Recv(&token, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    for (int i = 0; i < AHEAD; i++) {
+        value = test_rank == 0 ? i : -1;
+        OK(MPI_Ibcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD, &one));
+        OK(MPI_Wait(&one, MPI_STATUS_IGNORE));
+        wrong += value != i;
+    }
+    for (int to = 1; to < test_size && test_rank == 0; to++)
+        OK(MPI_Send(&token, 1, MPI_INT, to, 0, MPI_COMM_WORLD));
+    EXPECT_INT(wrong, 0);
+}
+
+/* MPICH 4.0.2 packs some elements wrongly if there are more than 500 datatypes. */
+TEST(many_datatypes)
+{
+    enum { TYPES = 1200, BLOCKS = 20, INTS = 100 };
+    static MPI_Datatype type[TYPES];
+    static int bytes[TYPES], data[2][INTS];
+    struct rng shared = rng_shared(4);
+    int wrong = 0;
+    for (int i = 0; i < TYPES; i++) {
+        int length[BLOCKS], at[BLOCKS], n = 1 + rng_below(&shared, BLOCKS), end = 0;
+        for (int k = 0; k < n; k++) {
+            length[k] = 1 + rng_below(&shared, 3);
+            at[k] = end + rng_below(&shared, 3);
+            end = at[k] + length[k];
+        }
+        OK(MPI_Type_indexed(n, length, at, MPI_INT, &type[i]));
+        OK(MPI_Type_commit(&type[i]));
+        OK(MPI_Type_size(type[i], &bytes[i]));
+    }
+    for (int i = 0; i < TYPES; i++) {
+        for (int k = 0; k < INTS; k++)
+            data[0][k] = i + k + 1, data[1][k] = test_rank == 0 ? i + k + 1 : 0;
+        OK(MPI_Ibcast(data[1], 1, type[i], 0, MPI_COMM_WORLD, request));
+        OK(MPI_Wait(request, MPI_STATUS_IGNORE));
+        for (int k = 0; k < INTS && test_rank > 0; k++)
+            bytes[i] -= data[1][k] == data[0][k] ? (int)sizeof(int) : 0;
+        wrong += test_rank > 0 && bytes[i] != 0;
+    }
+    EXPECT_INT(wrong, 0);
+    for (int i = 0; i < TYPES; i++)
+        OK(MPI_Type_free(&type[i]));
+}
+
+#if defined MPICH_NUMVERSION /* Open MPI 4.1.4 makes no such window */
+/* What nbcshim has pending on MPI_COMM_SELF while ranks wait does not receive its signals. */
+TEST(signals_to_this_rank)
+{
+    int value = test_rank, sum = 0;
+    MPI_Win window;
+    MPI_Group self;
+    for (int i = 0; i < 200; i++) {
+        OK(MPI_Iallreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, request));
+        OK(MPI_Wait(request, MPI_STATUS_IGNORE));
+    }
+    OK(MPI_Win_create(&value, sizeof value, 1, MPI_INFO_NULL, MPI_COMM_SELF, &window));
+    OK(MPI_Comm_group(MPI_COMM_SELF, &self));
+    OK(MPI_Win_post(self, 0, window));
+    OK(MPI_Win_start(self, 0, window));
+    OK(MPI_Win_complete(window));
+    OK(MPI_Win_wait(window));
+    OK(MPI_Win_free(&window));
+    EXPECT_INT(sum, sum_of_ranks());
+}
+#endif
+
 /* A long message of the program moves while collectives never let the ranks wait. */
 TEST(messages_of_the_program_move, .wanted = test_has_peers)
 {
