@@ -16,21 +16,41 @@
 
 /* --- messages that are not complete ----------------------------------------------------------- */
 
-static struct nbc_shared_message *unused;
+/* Records are never freed before the end. */
+enum { RECORDS = 64 };
 
-static struct nbc_shared_message *record_take(void)
-{
-    struct nbc_shared_message *m = unused;
-    if (!m)
-        return malloc(sizeof *m);
-    unused = m->next;
-    return m;
-}
+static struct slab {
+    struct slab *next;
+    struct nbc_shared_message records[RECORDS];
+} * slabs;
+
+static struct nbc_shared_message *unused;
 
 static void record_give(struct nbc_shared_message *m)
 {
     m->next = unused;
     unused = m;
+}
+
+static bool make_records(void)
+{
+    struct slab *slab = malloc(sizeof *slab);
+    if (!slab)
+        return false;
+    slab->next = slabs;
+    slabs = slab;
+    for (int i = 0; i < RECORDS; i++)
+        record_give(&slab->records[i]);
+    return true;
+}
+
+static struct nbc_shared_message *record_take(void)
+{
+    if (!unused && !make_records())
+        return NULL;
+    struct nbc_shared_message *m = unused;
+    unused = m->next;
+    return m;
 }
 
 static inline struct nbc_shared_message describe(struct nbc_run *run, struct nbc_shared_peer *peer,
@@ -349,8 +369,9 @@ void nbc_shared_cleanup(void)
     for (int i = 0; i < nbc_shared_npeers; i++)
         DL_FOREACH_SAFE (nbc_shared_peers[i].early, e, next)
             free(e);
-    for (struct nbc_shared_message *m; (m = unused);) {
-        unused = m->next;
-        free(m);
+    for (struct slab *slab; (slab = slabs);) {
+        slabs = slab->next;
+        free(slab);
     }
+    unused = NULL;
 }
