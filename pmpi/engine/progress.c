@@ -481,7 +481,7 @@ static bool spins_on(int *spins)
 /* A step of a wait, if no other operation is pending. */
 static bool advance(struct nbc_exec *exec)
 {
-    return NBC_BLOCKS_TO_WAIT ? nbc_exec_wait(exec) : nbc_transport_poll(exec);
+    return NBC_BLOCKS_TO_WAIT ? nbc_exec_wait(exec) : nbc_transport_await(exec);
 }
 
 inline bool nbc_progress_alone(struct nbc_exec *exec, int *spins)

@@ -211,23 +211,6 @@ NBC_STEP int poll_shared(bool mixed, int n, nbc_handle *h, int *done, int *ndone
     return error;
 }
 
-/* None of some messages in shared memory was over. Looks again some times, since a short message
- * takes less time than a poll of the MPI; which the program's messages need. */
-static __attribute__((noinline)) int poll_longer(int n, nbc_handle *h, int *done, int *ndone)
-{
-    enum { LOOKS = 64 };
-    int looks = n <= FEW && !nbc_oversubscribed && !nbc_threaded ? LOOKS : 0;
-    if (nbc_is_inside_mpi())
-        return MPI_SUCCESS;
-    for (; looks > 0 && nbc_shared_is_posted(h[0]); looks--) {
-        int error = poll_shared(false, n, h, done, ndone);
-        if (*ndone > 0)
-            return error;
-    }
-    nbc_poll_the_mpi();
-    return MPI_SUCCESS;
-}
-
 static int poll_mixed(struct nbc_run *r, int n, nbc_handle *h, int *done, int *ndone)
 {
     int error =
@@ -251,8 +234,8 @@ NBC_STEP int transport_poll(void *self, int n, nbc_handle *h, int *done, int *nd
         return nshared ? poll_mixed(r, n, h, done, ndone) : poll_mpi(r, n, h, done, ndone);
     *ndone = 0;
     int error = poll_shared(false, n, h, done, ndone);
-    if (*ndone == 0)
-        return poll_longer(n, h, done, ndone);
+    if (*ndone == 0 && !nbc_is_inside_mpi())
+        nbc_poll_the_mpi(); /* as the poll of a message of the MPI would */
     has_failed |= error != MPI_SUCCESS;
     return error;
 }
@@ -478,6 +461,19 @@ bool nbc_transport_poll(struct nbc_exec *e)
     return e->transport == &nbc_mpi_transport
                ? nbc_step_poll(e, &nbc_mpi_transport, nbc_mpi_transport.poll)
                : nbc_exec_poll(e);
+}
+
+bool nbc_transport_await(struct nbc_exec *e)
+{
+    enum { LOOKS = 64 };
+    const struct nbc_run *r = e->self;
+    const bool looks = r->shares && e->transport == &nbc_mpi_transport && e->nready == 0 &&
+                       e->ninflight <= FEW && !nbc_oversubscribed && !nbc_threaded;
+    for (int i = 0; looks && i < LOOKS; i++)
+        for (int k = 0; k < e->ninflight; k++)
+            if (!nbc_shared_is(e->handles[k]) || nbc_shared_may_end(e->handles[k]))
+                return nbc_transport_poll(e);
+    return nbc_transport_poll(e);
 }
 
 const struct nbc_transport nbc_staged_transport = {

@@ -17,6 +17,10 @@ struct nbc_exec;
 bool nbc_transport_start(struct nbc_exec *e);
 bool nbc_transport_poll(struct nbc_exec *e);
 
+/* nbc_transport_poll in a call that waits: it looks at shared memory for as long as a short message
+ * may take first, since a poll of the MPI takes longer. */
+bool nbc_transport_await(struct nbc_exec *e);
+
 /* The same for staged schedules. */
 extern const struct nbc_transport nbc_staged_transport;
 

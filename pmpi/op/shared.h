@@ -69,10 +69,12 @@ static inline nbc_handle nbc_shared_handle(const struct nbc_shared_message *m)
     return (nbc_handle)m | NBC_SHARED_BIT;
 }
 
-/* Whether it may be over without the MPI. */
-static inline bool nbc_shared_is_posted(nbc_handle h)
+/* Whether a poll may find more than the one before. */
+static inline bool nbc_shared_may_end(nbc_handle h)
 {
-    return nbc_shared_message(h)->state == NBC_SHARED_POSTED;
+    const struct nbc_shared_message *m = nbc_shared_message(h);
+    uint32_t tag, bytes;
+    return m->sends || m->state != NBC_SHARED_POSTED || nbc_ring_peek(&m->peer->from, &tag, &bytes);
 }
 
 /* As send and recv of nbc_transport. rank: the peer's. *h may be a handle of the MPI's. */
