@@ -154,7 +154,7 @@ static inline const void *nbc_ring_peek(const struct nbc_ring *r, uint32_t *tag,
 }
 
 /* Makes a line the reader's alone, which no longer needs it: the processor moves that faster to the
- * writer than one that both have (AMD's EPYC: 25 instead of 36 ns there and back, of 4 KiB). */
+ * writer than one that both have (AMD's EPYC, messages of 4 KiB: 27 instead of 40 ns a line). */
 static inline void nbc_ring_own(void *line)
 {
     __atomic_store_n((char *)line + NBC_RING_LINE - 1, 0, __ATOMIC_RELAXED);

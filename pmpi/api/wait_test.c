@@ -18,7 +18,6 @@
 #include "base/in_mpi.h"
 #include "base/errors.h"
 #include "base/state.h"
-#include "base/tag_space.h"
 #include "below/export.h"
 #include "below/quirks.h"
 #include "comm/context.h"

@@ -7,6 +7,7 @@
 
 #include "base/errors.h"
 #include "base/state.h"
+#include "base/tag_space.h"
 #include "below/hook.h"
 #include "below/quirks.h"
 #include "op/message.h"
@@ -192,10 +193,10 @@ static __attribute__((noinline)) int poll_many(bool mixed, struct nbc_run *r, in
     return error;
 }
 
-NBC_STEP int poll_mpi(struct nbc_run *r, int n, nbc_handle *h, int *done, int *ndone)
+NBC_STEP int poll_mpi(bool mixed, struct nbc_run *r, int n, nbc_handle *h, int *done, int *ndone)
 {
-    return n <= FEW ? poll_each(false, r, 0, n, h, done, ndone)
-                    : poll_many(false, r, n, h, done, ndone);
+    return n <= FEW ? poll_each(mixed, r, 0, n, h, done, ndone)
+                    : poll_many(mixed, r, n, h, done, ndone);
 }
 
 /* Adds the messages in shared memory that are over. */
@@ -213,8 +214,7 @@ NBC_STEP int poll_shared(bool mixed, int n, nbc_handle *h, int *done, int *ndone
 
 static int poll_mixed(struct nbc_run *r, int n, nbc_handle *h, int *done, int *ndone)
 {
-    int error =
-        n <= FEW ? poll_each(true, r, 0, n, h, done, ndone) : poll_many(true, r, n, h, done, ndone);
+    int error = poll_mpi(true, r, n, h, done, ndone);
     if (error)
         return error;
     error = poll_shared(true, n, h, done, ndone);
@@ -227,11 +227,11 @@ NBC_STEP int transport_poll(void *self, int n, nbc_handle *h, int *done, int *nd
     struct nbc_run *r = self;
     int nshared = 0;
     if (!r->shares)
-        return poll_mpi(r, n, h, done, ndone);
+        return poll_mpi(false, r, n, h, done, ndone);
     for (int i = 0; i < n; i++)
         nshared += nbc_shared_is(h[i]);
     if (nshared < n)
-        return nshared ? poll_mixed(r, n, h, done, ndone) : poll_mpi(r, n, h, done, ndone);
+        return nshared ? poll_mixed(r, n, h, done, ndone) : poll_mpi(false, r, n, h, done, ndone);
     *ndone = 0;
     int error = poll_shared(false, n, h, done, ndone);
     if (*ndone == 0 && !nbc_is_inside_mpi())
@@ -351,16 +351,17 @@ static int transport_copy_by_message(const struct nbc_run *r, uintptr_t dst, int
     MPI_Request request[2];
     MPI_Status statuses[2];
     MPI_Comm comm = nbc_self_comm != MPI_COMM_NULL ? nbc_self_comm : r->comm;
+    const int tag = comm == nbc_self_comm ? nbc_self_tag() : r->tag;
     if (nbc_self_comm == MPI_COMM_NULL)
         NEXT(Comm_test_inter)(comm, &inter);
     if (inter)
         return MPI_ERR_OTHER;
     NEXT(Comm_rank)(comm, &rank);
     int error = nbc_message_post(false, (void *)dst, dcount, r->handles.types[dtype]->handle, rank,
-                                 r->tag, comm, &request[0]);
+                                 tag, comm, &request[0]);
     if (error)
         return error;
-    error = nbc_message_post(true, (void *)src, scount, r->handles.types[stype]->sent, rank, r->tag,
+    error = nbc_message_post(true, (void *)src, scount, r->handles.types[stype]->sent, rank, tag,
                              comm, &request[1]);
     if (!error) { /* mutants: forget not: only if the MPI refuses a message to ourselves */
         error = NEXT(Waitall)(2, request, statuses);

@@ -141,11 +141,9 @@ int nbc_rings_setup(const struct nbc_nodes *world, int rank)
         error = NEXT(Allreduce)(&good, &agreed, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (descriptor >= 0)
         close(descriptor);
-    if (agreed && !alone) {
-        nbc_shared_most = nbc_ring_longest(node.nlines);
-    } else {
+    nbc_shared_most = nbc_ring_longest(node.nlines);
+    if (!agreed || alone)
         nbc_rings_cleanup();
-    }
     return error;
 }
 

@@ -233,7 +233,7 @@ int nbc_shared_send(struct nbc_run *run, struct nbc_shared_peer *peer, uintptr_t
     return room ? send_data(&m, room, h) : record_add(&m, h);
 }
 
-/* Sends what there is room for now. */
+/* Sends the messages for which the ring has room, oldest first. */
 static void send_posted(struct nbc_shared_peer *peer)
 {
     struct nbc_shared_message *m;
@@ -336,11 +336,10 @@ int nbc_shared_receive(struct nbc_run *run, struct nbc_shared_peer *peer, uintpt
 bool nbc_shared_test(nbc_handle h, int *error)
 {
     struct nbc_shared_message *m = nbc_shared_message(h);
-    if (m->state == NBC_SHARED_POSTED && m->sends)
+    if (m->sends && m->state == NBC_SHARED_POSTED)
         send_posted(m->peer);
-    else if (m->state == NBC_SHARED_POSTED)
-        while (m->state == NBC_SHARED_POSTED && receive_next(m->peer))
-            ;
+    while (!m->sends && m->state == NBC_SHARED_POSTED && receive_next(m->peer))
+        ;
     if (m->state == NBC_SHARED_BELOW && test_below(m))
         m->state = NBC_SHARED_OVER;
     if (m->state != NBC_SHARED_OVER)

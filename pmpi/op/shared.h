@@ -11,7 +11,7 @@
  *
  * What a ring has no room for stays with its operation, which is then not complete; what has
  * arrived and is not yet awaited is copied, so that no message blocks those behind it. Under the
- * lock. Local, except nbc_shared_setup. */
+ * lock. Local. */
 #ifndef NBC_SHARED_H
 #define NBC_SHARED_H
 
