@@ -55,13 +55,6 @@ enum {
     /* SMPI 3.32 ends the program in MPI_Add_error_class and the like. */
     NBC_MAY_ADD_ERRORS = !NBC_IS_SIMULATED,
 
-    /* The number of collectives to a root that a rank starts ahead of the others before it yields
-     * the processor, if ranks share it. Over MPICH 4.0.2 a gather of 8 bytes to 1 KiB on 4 ranks
-     * and 2 processors takes some 60 % of the time with it, on 8 ranks some 80 %. Over Open MPI
-     * 4.1.4 it takes twice the time: a message there costs the same whether it is awaited or not.
-     */
-    NBC_AHEAD_MOST = NBC_IS_MPICH ? 8 : INT_MAX,
-
     /* Messages of so many bytes are complete when MPI_Isend returns, almost always. To ask about
      * one that is not takes a poll, and on Open MPI also a sched_yield if the ranks share
      * processors, before the other messages are posted. Open MPI 4.1.4 completes up to 256 bytes at

@@ -154,16 +154,6 @@ static inline void operation_complete(struct nbc_request *r)
     nbc_request_set_state(r, NBC_COMPLETE);
 }
 
-void nbc_progress_ran_ahead(const struct nbc_context *c, enum nbc_coll coll)
-{
-    static int ahead; /* calls since the last yield; under the lock */
-    if (NBC_AHEAD_MOST == INT_MAX || !c->members.oversubscribed || nbc_threaded ||
-        !nbc_coll_is_to_root(coll) || ++ahead < NBC_AHEAD_MOST)
-        return;
-    ahead = 0;
-    sched_yield();
-}
-
 static __attribute__((cold)) void trace_begin(struct nbc_request *r)
 {
     static int32_t nstarted; /* under the lock */
@@ -178,10 +168,8 @@ static inline __attribute__((always_inline)) void operation_begin(struct nbc_req
     active_enter(r);
     if (__builtin_expect(nbc_tracing, 0))
         trace_begin(r);
-    if (nbc_progress_run(r->run, r->context, r->tag, r->send, r->recv, true, r->device)) {
-        nbc_progress_ran_ahead(r->context, r->coll);
+    if (nbc_progress_run(r->run, r->context, r->tag, r->send, r->recv, true, r->device))
         operation_complete(r);
-    }
 }
 
 /* The largest number of operations of a queue that are started at once. The MPI

@@ -76,13 +76,6 @@ extern NBC_PER_THREAD const struct nbc_making *nbc_making;
  * not complete. The queue has no other operation. Under the lock. */
 void nbc_progress_adopt(struct nbc_request *r);
 
-/* To be called after an operation that was complete when it had started. Where ranks share
- * processors and all send to a root, a rank that only sends would start one operation after another
- * for its whole time slice. The root has no processor meanwhile; then most messages that it finds
- * are unexpected, and these cost more than those that it awaits. So such a rank yields its
- * processor from time to time. Under the lock. */
-void nbc_progress_ran_ahead(const struct nbc_context *c, enum nbc_coll coll);
-
 /* Starts the run of an operation of a communicator. If it `outlives` the call, the run has a copy
  * of what it must not read later (nbc_run_input). device: of the operation. Returns as
  * nbc_exec_start does. */

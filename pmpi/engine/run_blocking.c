@@ -66,10 +66,8 @@ static inline int direct_run(struct direct *d)
     struct nbc_queue *queue = &d->c->blocking;
     d->seq = queue->next_seq++;
     if (nbc_progress_run(d->run, d->c, nbc_queue_tag(queue, d->seq), call->send.buf, call->recv.buf,
-                         false, NBC_DEVICE_AUTO)) {
-        nbc_progress_ran_ahead(d->c, call->coll);
+                         false, NBC_DEVICE_AUTO))
         return direct_end(d);
-    }
     return nbc_progress_alone(&d->run->exec, &d->polls) ? direct_end(d) : direct_finish(d);
 }
 

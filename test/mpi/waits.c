@@ -211,25 +211,6 @@ TEST(starts_keep_the_processor)
     }
 }
 
-/* If all ranks are on one node with fewer processors. */
-#ifdef MPICH_NUMVERSION
-TEST(senders_let_the_root_receive)
-{
-    enum { GATHERS = 64 };
-    static int from, to[MOST_RANKS];
-    MPI_Barrier(MPI_COMM_WORLD);
-    yields = 0;
-    counts = true;
-    for (int i = 0; i < GATHERS; i++) {
-        MPI_Igather(&from, 1, MPI_INT, to, 1, MPI_INT, 0, MPI_COMM_WORLD, &r[0]);
-        MPI_Wait(&r[0], MPI_STATUS_IGNORE);
-    }
-    counts = false;
-    if (test_rank > 0 && test_oversubscribed() && !test_native)
-        EXPECT(yields > 0, "%d gathers do not give up the processor", GATHERS);
-}
-#endif
-
 /* Where ranks do not share processors, a wait has patience for more polls, but for no more time. */
 TEST(slow_polls_are_few)
 {
