@@ -206,12 +206,23 @@ static int receive_plain(const struct nbc_shared_message *m, const void *data, u
     return NBC_SENT;
 }
 
+/* A short message for a receive that is the MPI's. */
+static int refuse_short(struct nbc_shared_message *m)
+{
+    if (!m->result && !nbc_message_give_up(m->below, false))
+        m->run->exec.abandoned = m->run->exec.lost =
+            true; /* unreached: nothing has been sent to it */
+    return NBC_SENT - MPI_ERR_TRUNCATE;
+}
+
 /* Likewise, or by the MPI, in which also a short receive meets a long message. */
 static int receive_data(struct nbc_shared_message *m, uint32_t tag, const void *data,
                         uint32_t bytes)
 {
     if (tag & LONG)
-        return post_below(m, &m->below);
+        return m->early ? m->result : post_below(m, &m->below);
+    if (m->early)
+        return refuse_short(m);
     return is_plain(m) || bytes != m->bytes ? receive_plain(m, data, bytes) : post_to_self(m, data);
 }
 
@@ -301,14 +312,29 @@ static struct nbc_shared_early *find_early(struct nbc_shared_peer *peer, int tag
     return e;
 }
 
+/* Whether the MPI has all older receives of messages with this tag, which come first there, too. */
+static bool all_early(const struct nbc_shared_message *given)
+{
+    const struct nbc_shared_message *m = given->peer->posted;
+    while (m && (m->early || m->tag != given->tag))
+        m = m->next;
+    return !m;
+}
+
 /* A receive whose message has been kept, or for whose data a record is needed. */
 static int receive_slowly(const struct nbc_shared_message *given, struct nbc_shared_early *e,
                           nbc_handle *h)
 {
+    const bool early = !e && given->bytes > nbc_shared_most && all_early(given);
     int error = record_add(given, h);
-    if (error || !e)
+    if (error || !(e || early))
         return error;
     struct nbc_shared_message *m = nbc_shared_message(*h);
+    if (early) {
+        m->early = true;
+        m->result = post_below(m, &m->below);
+        return MPI_SUCCESS;
+    }
     record_end(m, receive_data(m, e->tag, e->data, e->bytes));
     DL_DELETE(m->peer->early, e);
     free(e);
@@ -353,7 +379,9 @@ bool nbc_shared_test(nbc_handle h, int *error)
 bool nbc_shared_drop(nbc_handle h)
 {
     struct nbc_shared_message *m = nbc_shared_message(h);
-    bool over = m->state != NBC_SHARED_BELOW || nbc_message_give_up(m->below, m->sends);
+    const bool below =
+        m->state == NBC_SHARED_BELOW || (m->state == NBC_SHARED_POSTED && m->early && !m->result);
+    bool over = !below || nbc_message_give_up(m->below, m->sends);
     if (m->state == NBC_SHARED_POSTED)
         DL_DELETE(*list_of(m), m);
     if (over)

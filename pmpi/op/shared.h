@@ -3,7 +3,8 @@
  * rank to each other one. A short message is in the ring whole. Of a long one the ring has only
  * that it was sent: then the MPI moves it. So receives match messages in the order in which both
  * were posted, whatever their lengths, and one of another length than its receive expects is an
- * error and no deadlock. This is so on the duplicate of MPI_COMM_WORLD, where a rank and a tag name
+ * error and no deadlock. A receive that expects a long one is the MPI's at once, so that nothing
+ * has to be kept for it. This is so on the duplicate of MPI_COMM_WORLD, where a rank and a tag name
  * a receive; messages on other communicators, and to other nodes, are the MPI's.
  *
  * Elements with gaps, and those of a device, are for the MPI to load and store: it sends them as if
@@ -38,6 +39,8 @@ struct nbc_shared_message {
         NBC_SHARED_BELOW,  /* the MPI moves it: */
         NBC_SHARED_OVER
     } state;
+    bool early; /* the MPI has its receive, though it has not arrived: */
+    int result; /* what that returned */
     nbc_handle below;
     void *copy; /* of the data, which the MPI stores; or NULL */
     int error;

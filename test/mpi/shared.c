@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MANY = 400, KIBI = 1024 };
+enum { MANY = 400, KIBI = 1024, MOST = 64 /* ranks */ };
 
 static unsigned char content(int from, int number, int at)
 {
@@ -216,6 +216,87 @@ TEST(a_root_is_far_ahead, .wanted = hooked)
     for (int to = 1; to < test_size && test_rank == 0; to++)
         OK(MPI_Send(&token, 1, MPI_INT, to, 0, MPI_COMM_WORLD));
     EXPECT_INT(wrong, 0);
+}
+
+/* Three messages from one neighbor, the middle one long: its elements have gaps where those of the
+ * others have none, or the reverse. Receives are there before the messages. */
+static void exchange_three(bool gaps)
+{
+    enum { MESSAGES = 3, BOTH = 2 * MESSAGES };
+    static const int bytes[MESSAGES] = {100, 100000, 200};
+    const int right = (test_rank + 1) % test_size, left = (test_rank + test_size - 1) % test_size;
+    const int to[] = {right, right, right}, from[] = {left, left, left};
+    int one[] = {1, 1, 1};
+    MPI_Aint at[BOTH] = {0};
+    MPI_Datatype type[BOTH];
+    MPI_Comm comm;
+    unsigned char *data[BOTH];
+    for (int i = 0; i < BOTH; i++) {
+        const int n = bytes[i % MESSAGES], step = (i % MESSAGES == 1) == gaps ? 2 : 1;
+        data[i] = test_alloc((size_t)(step * n));
+        memset(data[i], 0, (size_t)(step * n));
+        for (int k = 0; k < n && i < MESSAGES; k++)
+            data[i][k * step] = content(test_rank, i, k);
+        OK(MPI_Type_vector(n, 1, step, MPI_BYTE, &type[i]));
+        OK(MPI_Type_commit(&type[i]));
+        OK(MPI_Get_address(data[i], &at[i]));
+    }
+    OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, MESSAGES, from, MPI_UNWEIGHTED, MESSAGES, to,
+                                      MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm));
+    OK(MPI_Barrier(comm));
+    if (test_rank == 0)
+        usleep(20000);
+    OK(MPI_Ineighbor_alltoallw(MPI_BOTTOM, one, at, type, MPI_BOTTOM, one, at + MESSAGES,
+                               type + MESSAGES, comm, request));
+    OK(MPI_Wait(request, MPI_STATUS_IGNORE));
+    for (int i = 0; i < BOTH; i++) {
+        const int n = bytes[i % MESSAGES], step = (i % MESSAGES == 1) == gaps ? 2 : 1;
+        for (int k = 0; k < n && i >= MESSAGES; k++)
+            data[i][k] = data[i][k * step];
+        if (i >= MESSAGES)
+            expect(data[i], n, left, i - MESSAGES);
+        OK(MPI_Type_free(&type[i]));
+        free(data[i]);
+    }
+    OK(MPI_Comm_free(&comm));
+}
+
+TEST(a_long_one_between_short_ones)
+{
+    exchange_three(false);
+    exchange_three(true);
+}
+
+/* The root expects long messages and waits for them. Nothing of that is left when the tag comes
+ * again. */
+TEST(a_short_one_for_a_long_receive)
+{
+    enum { EXPECTED = 100000, LATER = 40000, SENT = 100, TAGS = 512 };
+    unsigned char *in = test_alloc(LATER), *out = test_alloc((size_t)(test_size * EXPECTED));
+    int counts[MOST], at[MOST], class = MPI_SUCCESS;
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int i = 0; i < test_size; i++) {
+        counts[i] = i ? EXPECTED : SENT;
+        at[i] = i * EXPECTED;
+    }
+    fill(in, LATER, 0);
+    if (test_rank > 0)
+        usleep(20000);
+    OK(MPI_Igatherv(in, SENT, MPI_BYTE, out, counts, at, MPI_BYTE, 0, comm, request));
+    MPI_Error_class(MPI_Wait(request, MPI_STATUS_IGNORE), &class);
+    EXPECT_INT(class, test_rank || test_size == 1 ? MPI_SUCCESS : MPI_ERR_TRUNCATE);
+    for (int i = 0; i < TAGS; i++) {
+        memset(out, 0, (size_t)(test_size * LATER));
+        OK(MPI_Igather(in, LATER, MPI_BYTE, out, LATER, MPI_BYTE, 0, comm, request));
+        OK(MPI_Wait(request, MPI_STATUS_IGNORE));
+        for (int from = 0; from < test_size && test_rank == 0; from++)
+            expect(out + from * LATER, LATER, from, 0);
+    }
+    OK(MPI_Comm_free(&comm));
+    free(in);
+    free(out);
 }
 
 /* MPICH 4.0.2 packs some elements wrongly if there are more than 500 datatypes. */
