@@ -87,7 +87,7 @@ int nbc_exec_stage(struct nbc_exec *e, const struct nbc_op *op)
     return error;
 }
 
-void nbc_exec_give_up(struct nbc_exec *e, int error, bool abandoned)
+static void end_lost(struct nbc_exec *e, int error, bool abandoned)
 {
     nbc_exec_fail(e, error);
     e->lost = true;
@@ -96,12 +96,20 @@ void nbc_exec_give_up(struct nbc_exec *e, int error, bool abandoned)
     set_edges(e);
 }
 
+void nbc_exec_give_up(struct nbc_exec *e, int error)
+{
+    bool over = true;
+    for (int i = 0; i < e->ninflight; i++)
+        over &= e->transport->drop(e->self, i, e->handles[i]);
+    end_lost(e, error, !over);
+}
+
 void nbc_exec_poll_failed(struct nbc_exec *e, int error, int ndone)
 {
     if (ndone > 0)
         nbc_exec_fail(e, error);
     else
-        nbc_exec_give_up(e, error, true);
+        end_lost(e, error, true);
 }
 
 bool nbc_exec_start(struct nbc_exec *e)

@@ -54,9 +54,9 @@ bool nbc_exec_start(struct nbc_exec *e);
  * receives. If e->abandoned, e->lost is set too. */
 bool nbc_exec_poll(struct nbc_exec *e);
 
-/* Ends a run that is not complete, with an error, e->lost and, if a message may still use its
- * memory, e->abandoned. */
-void nbc_exec_give_up(struct nbc_exec *e, int error, bool abandoned);
+/* Ends a run that is not complete, with an error: drops what is in flight. Sets e->lost and, if a
+ * message may still use its memory, e->abandoned. */
+void nbc_exec_give_up(struct nbc_exec *e, int error);
 
 /* nbc_exec_poll, but if nothing can be issued, it waits in the transport until a message is
  * complete. A transport that cannot wait is polled. */

@@ -48,6 +48,10 @@ struct nbc_transport {
      * Returns as send does. Only for staged schedules, as the next one. */
     int (*stage)(void *self, const struct nbc_op *op, nbc_handle *h);
 
+    /* Forgets entry i of what is in flight, whose handle is invalid afterwards. Returns whether it
+     * is over: whether its memory is not used any more. NULL: no run is given up. */
+    bool (*drop)(void *self, int i, nbc_handle h);
+
     /* All copies and messages of the run are over, and its operations too. */
     void (*release)(void *self);
 

@@ -357,7 +357,7 @@ static __attribute__((cold, noinline)) bool operation_give_up(struct nbc_request
 {
     if (nbc_inside_mpi_loop || !nbc_context_is_revoked(r->context))
         return false;
-    nbc_transport_give_up(r->run, nbc_error_revoked);
+    nbc_exec_give_up(&r->run->exec, nbc_error_revoked);
     return true;
 }
 

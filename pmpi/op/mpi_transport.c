@@ -240,19 +240,16 @@ NBC_STEP int transport_poll(void *self, int n, nbc_handle *h, int *done, int *nd
     return error;
 }
 
-static bool give_up_message(struct nbc_run *r, int i)
+static bool transport_drop(void *self, int i, nbc_handle h)
 {
-    const nbc_handle h = r->exec.handles[i];
+    const struct nbc_run *r = self;
     return r->shares && nbc_shared_is(h) ? nbc_shared_drop(h)
                                          : nbc_message_give_up(h, is_send(r, i));
 }
 
-void nbc_transport_give_up(struct nbc_run *run, int error)
+static bool staged_drop(void *self, int i, nbc_handle h)
 {
-    bool over = true;
-    for (int i = 0; i < run->exec.ninflight; i++)
-        over &= !nbc_stage_is_copy(run, i) && give_up_message(run, i);
-    nbc_exec_give_up(&run->exec, error, !over);
+    return !nbc_stage_is_copy(self, i) && transport_drop(self, i, h);
 }
 
 typedef int post(void *self, uintptr_t addr, int64_t count, int type, int peer, nbc_handle *h);
@@ -449,6 +446,7 @@ const struct nbc_transport nbc_mpi_transport = {
 #endif
     .copy = transport_copy,
     .reduce = transport_reduce,
+    .drop = transport_drop,
 };
 
 bool nbc_transport_start(struct nbc_exec *e)
@@ -484,5 +482,6 @@ const struct nbc_transport nbc_staged_transport = {
     .copy = transport_copy,
     .reduce = transport_reduce,
     .stage = nbc_stage_copy,
+    .drop = staged_drop,
     .release = nbc_stage_release,
 };

@@ -24,9 +24,4 @@ bool nbc_transport_await(struct nbc_exec *e);
 /* The same for staged schedules. */
 extern const struct nbc_transport nbc_staged_transport;
 
-struct nbc_run;
-
-/* Ends a run that is not complete, with an error: cancels the messages in flight. */
-void nbc_transport_give_up(struct nbc_run *run, int error);
-
 #endif

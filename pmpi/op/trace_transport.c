@@ -242,6 +242,14 @@ static int traced_reduce(void *self, uintptr_t dst, uintptr_t left, uintptr_t ri
     return error;
 }
 
+static bool traced_drop(void *self, int i, nbc_handle h)
+{
+    struct message *m = (struct message *)h;
+    const bool over = nbc_mpi_transport.drop(self, i, m->below);
+    free(m);
+    return over;
+}
+
 const struct nbc_transport nbc_traced_transport = {
     .send = traced_send,
     .recv = traced_receive,
@@ -251,6 +259,7 @@ const struct nbc_transport nbc_traced_transport = {
 #endif
     .copy = traced_copy,
     .reduce = traced_reduce,
+    .drop = traced_drop,
 };
 
 void nbc_trace_record_cleanup(void)

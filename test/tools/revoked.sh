@@ -14,7 +14,7 @@ if ! $MPICC "$scratch/has.c" -o "$scratch/has" 2>/dev/null; then
 fi
 expect "the program is made" $MPICC -std=gnu11 -O1 -I"$srcdir/include" -include nbcshim.h $newer_calls \
     "$srcdir/test/tools/revoked.c" -o "$scratch/revoked" "$library" $flags
-for settings in "" NBCSHIM_PROGRESS=thread NBCSHIM_CHECK=1; do
+for settings in "" NBCSHIM_PROGRESS=thread NBCSHIM_CHECK=1 "NBCSHIM_TRACE=$scratch/trace.json"; do
     rm -rf "$scratch/files"
     mkdir "$scratch/files"
     # Without this variable Open MPI 5 does not tell other ranks. UCX 1.16, below MPICH, does not bear long

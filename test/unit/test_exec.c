@@ -22,6 +22,7 @@ struct fake {
     int fail_send, fail_recv, fail_copy, fail_reduce, fail_poll; /* errors to return, once */
     bool fail_empty;                                             /* empty messages fail too */
     bool poll_is_useless; /* polls that fail report no message */
+    bool drops_late;      /* what is dropped may still use its memory */
     uintptr_t addr[MOST]; /* by handle */
     uintptr_t last[3];    /* addresses of the last copy or reduction */
 };
@@ -123,12 +124,23 @@ static int fake_wait(void *self, int n, nbc_handle *h, int *done, int *ndone)
     return fake_poll(self, n, h, done, ndone);
 }
 
+static bool fake_drop(void *self, int i, nbc_handle h)
+{
+    struct fake *f = self;
+    (void)i;
+    ck_assert(f->alive[h]);
+    f->alive[h] = false;
+    note(f, 'd', (int)h);
+    return !f->drops_late;
+}
+
 static const struct nbc_transport transport = {
     .send = fake_send,
     .recv = fake_recv,
     .poll = fake_poll,
     .copy = fake_copy,
     .reduce = fake_reduce,
+    .drop = fake_drop,
 };
 
 /* --- a schedule ------------------------------------------------------------------------------- */
@@ -502,11 +514,16 @@ UNIT(a_run_that_was_given_up_can_be_started_again)
     r.fake.complete[1] = true;
     ck_assert(!nbc_exec_poll(&r.exec));
     expect_log(&r, "r0 r2 c + ");
-    nbc_exec_give_up(&r.exec, 32, false);
+    nbc_exec_give_up(&r.exec, 32);
+    expect_log(&r, "d2 ");
     ck_assert_int_eq(r.exec.error, 32);
     ck_assert(r.exec.lost && !r.exec.abandoned);
     run_sum(&r);
     ck_assert(!r.exec.lost);
+    ck_assert(!nbc_exec_start(&r.exec));
+    r.fake.drops_late = true;
+    nbc_exec_give_up(&r.exec, 32);
+    ck_assert(r.exec.lost && r.exec.abandoned);
     unbind(&r);
 }
 
