@@ -10,7 +10,6 @@
 #include "base/lock.h"
 #include "below/hook.h"
 #include "below/simulated.h"
-#include "op/shared.h"
 
 unsigned nbc_callback_polls;
 
@@ -38,7 +37,7 @@ static int poll_operations(void)
 static int on_progress(void)
 {
     static NBC_PER_THREAD unsigned turn;
-    return (nbc_any_active() || nbc_shared_is_asked()) && !nbc_has_lock() && ++turn % 2
+    return nbc_progress_is_wanted() && !nbc_has_lock() && ++turn % 2
                ? poll_operations()
                : 0;
 }

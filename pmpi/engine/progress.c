@@ -518,7 +518,7 @@ void nbc_request_wait(struct nbc_request *r, int spins)
 
 void nbc_progress_all(void)
 {
-    if (!nbc_any_active())
+    if (!nbc_progress_is_wanted())
         return;
     nbc_lock();
     nbc_progress(NULL);

@@ -4,6 +4,7 @@
 #define NBC_PROGRESS_H
 
 #include "base/stats.h"
+#include "op/shared.h"
 #include "request/request.h"
 
 /* The number of started and incomplete operations. Deferred ones are not counted: if there are any,
@@ -29,6 +30,12 @@ void nbc_progress_measure_end(const struct nbc_request *r, bool blocks);
 static inline bool nbc_any_active(void)
 {
     return __builtin_expect(__atomic_load_n(&nbc_nactive, __ATOMIC_RELAXED) != 0, 0);
+}
+
+/* Whether there is something to progress: also what other ranks ask this one to receive. */
+static inline bool nbc_progress_is_wanted(void)
+{
+    return nbc_any_active() || nbc_shared_is_asked();
 }
 
 /* The run of the oldest started operation; `next` links the others. NULL if there is none. Under

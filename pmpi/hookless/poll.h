@@ -13,13 +13,14 @@
 #include "engine/progress.h"
 
 /* Whether a blocking call must be replaced by a loop that polls. Unless the MPI below calls nbcshim
- * while it blocks, it may block only while no operation of nbcshim is active and no other thread
- * can start one that other processes wait for. Without the lock. (Without MPI_Init, MPICH 4.0.2
- * crashes in a poll until a communicator of several processes exists.) */
+ * while it blocks, it may block only while no operation of nbcshim is active, no other thread can
+ * start one that other processes wait for, and no rank of the node can fill its ring to this one,
+ * whose messages would be received in the MPI's own waits, too. Without the lock. (Without
+ * MPI_Init, MPICH 4.0.2 crashes in a poll until a communicator of several processes exists.) */
 static inline bool nbc_must_poll(void)
 {
     bool threads_may_start = nbc_threaded && __atomic_load_n(&nbc_has_peers, __ATOMIC_RELAXED);
-    return (nbc_any_active() || threads_may_start) && !nbc_hooked;
+    return (nbc_any_active() || threads_may_start || nbc_shared_npeers > 0) && !nbc_hooked;
 }
 
 /* The same of a call of the program, in which hooks with this trait are not called; 0: all are. */
@@ -52,16 +53,16 @@ int nbc_wait_other(MPI_Request *request, MPI_Status *status);
 /* Defines a call that does not block, but that programs repeat in a loop until something happens:
  * the operations of nbcshim are polled in each. Where the MPI calls nbcshim in its progress loop,
  * not every such call enters that loop. */
-#define POLLED(name, params, args)           \
-    EXPORT(int, name, params, args)          \
-    {                                        \
-        if (!nbc_any_active() || nbc_inside) \
-            return NEXT(name) args;          \
-        unsigned polls = nbc_callback_polls; \
-        int error = NEXT(name) args;         \
-        if (nbc_callback_polls == polls)     \
-            nbc_progress_all();              \
-        return error;                        \
+#define POLLED(name, params, args)                   \
+    EXPORT(int, name, params, args)                  \
+    {                                                \
+        if (!nbc_progress_is_wanted() || nbc_inside) \
+            return NEXT(name) args;                  \
+        unsigned polls = nbc_callback_polls;         \
+        int error = NEXT(name) args;                 \
+        if (nbc_callback_polls == polls)             \
+            nbc_progress_all();                      \
+        return error;                                \
     }
 
 #endif
