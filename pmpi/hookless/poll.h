@@ -13,21 +13,20 @@
 #include "engine/progress.h"
 
 /* Whether a blocking call must be replaced by a loop that polls. Unless the MPI below calls nbcshim
- * while it blocks, it may block only while no operation of nbcshim is active, no other thread can
- * start one that other processes wait for, and no rank of the node can fill its ring to this one,
- * whose messages would be received in the MPI's own waits, too. Without the lock. (Without
- * MPI_Init, MPICH 4.0.2 crashes in a poll until a communicator of several processes exists.) */
+ * while it blocks, it may block only while no operation of nbcshim is active and no other thread
+ * can start one that other processes wait for. Without the lock. (Without MPI_Init, MPICH 4.0.2
+ * crashes in a poll until a communicator of several processes exists.) */
 static inline bool nbc_must_poll(void)
 {
     bool threads_may_start = nbc_threaded && __atomic_load_n(&nbc_has_peers, __ATOMIC_RELAXED);
-    return (nbc_any_active() || threads_may_start || nbc_shared_npeers > 0) && !nbc_hooked;
+    return (nbc_any_active() || threads_may_start) && !nbc_hooked;
 }
 
 /* The same of a call of the program, in which hooks with this trait are not called; 0: all are. */
 static inline bool nbc_call_must_poll(unsigned missed)
 {
-    return (nbc_must_poll() ||
-            ((nbc_any_active() || nbc_threaded) && missed && nbc_hooked && nbc_hook_has(missed))) &&
+    return (nbc_must_poll() || ((nbc_any_active() || nbc_threaded || nbc_shared_npeers > 0) &&
+                                missed && nbc_hooked && nbc_hook_has(missed))) &&
            !nbc_inside;
 }
 

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include "base/in_mpi.h"
+#include "base/lock.h"
 #include "base/settings.h"
+#include "base/state.h"
 #include "below/quirks.h"
 #include "below/segment.h"
 
@@ -117,6 +119,13 @@ static bool make_peers(const struct nbc_nodes *world, int which)
     return true;
 }
 
+/* Whether a rank that is blocked in the MPI receives what fills its rings, as the MPI receives what
+ * is sent to it: in the hook, or in loops that replace blocking calls. */
+static bool receives_while_blocked(void)
+{
+    return nbc_hooked || (nbc_threaded && nbc_settings.progress != NBC_PROGRESS_THREAD);
+}
+
 int nbc_rings_setup(const struct nbc_nodes *world, int rank)
 {
     int which = nbc_node_of(world, rank), descriptor = -1;
@@ -134,7 +143,8 @@ int nbc_rings_setup(const struct nbc_nodes *world, int rank)
         NEXT(Allgather)(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
     int alone = node.n == 1, good = 0, agreed = 0;
     if (!error)
-        good = alone || (accept_offer(&all[nbc_node_member(world, which, 0)], &descriptor) &&
+        good = alone || (receives_while_blocked() &&
+                         accept_offer(&all[nbc_node_member(world, which, 0)], &descriptor) &&
                          make_peers(world, which));
     free(all);
     if (!error)
