@@ -3,13 +3,29 @@
 
 #include <inttypes.h>
 
+/* The bytes of the character of UTF-8 that begins here, if it has more than one; 0 if none does. */
+static int utf8_length(const unsigned char *c)
+{
+    int n = *c < 0xc2 ? 0 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : *c < 0xf5 ? 4 : 0;
+    const bool too_long = (*c == 0xe0 && c[1] < 0xa0) || (*c == 0xf0 && c[1] < 0x90);
+    const bool none = (*c == 0xed && c[1] > 0x9f) || (*c == 0xf4 && c[1] > 0x8f);
+    for (int i = 1; i < n; i++)
+        if (c[i] >> 6 != 2)
+            return 0;
+    return too_long || none ? 0 : n;
+}
+
 void nbc_json_quoted(FILE *out, const char *value)
 {
     fputc('"', out);
     for (const unsigned char *c = (const unsigned char *)value; *c; c++) {
-        if (*c == '"' || *c == '\\')
+        const int n = utf8_length(c);
+        if (n) {
+            fwrite(c, 1, n, out);
+            c += n - 1;
+        } else if (*c == '"' || *c == '\\')
             fprintf(out, "\\%c", *c);
-        else if (*c < ' ' || *c > '~') /* other bytes may not be UTF-8 */
+        else if (*c < ' ' || *c > '~') /* or a byte that is not UTF-8 */
             fprintf(out, "\\u%04x", *c);
         else
             fputc(*c, out);

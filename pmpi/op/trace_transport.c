@@ -44,7 +44,7 @@ int32_t nbc_trace_comm_of(uint64_t key, MPI_Comm comm, int size)
     c += nbc_trace.ncomms;
     *c = (struct nbc_trace_comm){.key = key, .size = size};
     if (*name)
-        snprintf(c->name, sizeof c->name, "%.63s", name);
+        snprintf(c->name, sizeof c->name, "%s", name);
     else
         snprintf(c->name, sizeof c->name, "communicator %08x", (unsigned)(key ^ key >> 32));
     return nbc_trace.ncomms++;

@@ -39,7 +39,7 @@ struct nbc_trace_event {
 struct nbc_trace_comm {
     uint64_t key; /* the same on all ranks */
     int32_t size;
-    char name[64];
+    char name[MPI_MAX_OBJECT_NAME + 1];
 };
 
 /* The recorded events. Events beyond trace_events of NBCSHIM_TEST are only counted. */

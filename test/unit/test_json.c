@@ -53,6 +53,16 @@ UNIT(strings_are_escaped)
     json_is(&j, "\"a\\\"b\": \"\\\\ \\u000a \\u00e4 ~\"");
 }
 
+/* Overlong forms, surrogates, what is cut off and what is above U+10FFFF are not UTF-8. */
+UNIT(utf8_is_kept_and_other_bytes_are_escaped)
+{
+    struct nbc_json j = json_begin();
+    nbc_json_string(&j, NULL, "\u00e4\u20ac\U0001f600 \xe2\x82");
+    nbc_json_string(&j, NULL, "\xc0\xaf \xed\xa0\x80 \xf4\x90\x80\x80");
+    json_is(&j, "\"\u00e4\u20ac\U0001f600 \\u00e2\\u0082\", "
+                "\"\\u00c0\\u00af \\u00ed\\u00a0\\u0080 \\u00f4\\u0090\\u0080\\u0080\"");
+}
+
 UNIT(fixed_numbers_have_all_their_digits)
 {
     struct nbc_json j = json_begin();
