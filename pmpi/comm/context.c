@@ -533,6 +533,13 @@ struct nbc_context *nbc_context_find(MPI_Comm comm)
     return c;
 }
 
+const struct nbc_context *nbc_context_after(const struct nbc_context *c)
+{
+    if (c || !contexts)
+        return c ? c->hh.prev : NULL;
+    return ELMT_FROM_HH(contexts->hh.tbl, contexts->hh.tbl->tail);
+}
+
 struct nbc_context *nbc_context_ending(MPI_Comm comm)
 {
     nbc_lock();

@@ -191,6 +191,10 @@ static inline const int *nbc_context_ranks(const struct nbc_context *c)
 /* The context of a communicator, NULL if there is none (for a null or invalid handle). */
 struct nbc_context *nbc_context_find(MPI_Comm comm);
 
+/* The contexts of the program's communicators, the last one first: the one after c, which is NULL
+ * at the beginning and at the end. */
+const struct nbc_context *nbc_context_after(const struct nbc_context *c);
+
 /* Reads the hints of an info that is set on a communicator. Without the lock. Local. Returns an MPI
  * error code. */
 int nbc_context_hint(MPI_Comm comm, MPI_Info info);

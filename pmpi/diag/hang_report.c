@@ -313,6 +313,18 @@ static void put_place(struct nbc_line *l, const struct nbc_current *now)
     }
 }
 
+/* A rank for which others wait may have nothing pending: which call it has not made, its last ones
+ * on the same communicator tell. */
+static void report_recent_of_all(void)
+{
+    enum { MOST = 8 };
+    const struct nbc_context *world = nbc_context_find(MPI_COMM_WORLD), *c = NULL;
+    report_recent(world);
+    for (int n = 0; n < MOST && (c = nbc_context_after(c)); n += c != world && c->ncalls)
+        if (c != world)
+            report_recent(c);
+}
+
 static void report_place(bool in_handler)
 {
     struct nbc_line l;
@@ -328,7 +340,7 @@ static void report_place(bool in_handler)
     }
     nbc_line_print(&l);
     if (!pending)
-        report_recent(nbc_context_find(MPI_COMM_WORLD));
+        report_recent_of_all();
 }
 
 /* Before MPI_Init has returned, and after MPI_Finalize was called, there is nothing else to tell.

@@ -5,7 +5,8 @@
  * MPI_Recv, rank 1 computes, rank 2 waits in MPI_Probe, rank 3 in MPI_Wait for a message.
  * "blocking": the same after blocking collectives. "threads": all wait in MPI_Recv, rank 0 with
  * MPI_THREAD_SERIALIZED, rank 1 beside a thread that gets the signal. "halves": ranks 0 and 1 wait,
- * each in another operation on another communicator, which has a name, for ranks 2 and 3. */
+ * each in another operation on another communicator, which has a name, for ranks 2 and 3; rank 2
+ * has called one before. */
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
@@ -96,6 +97,10 @@ static void wait_in_halves(int rank)
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half);
     MPI_Comm_set_name(half, "replaced");
     MPI_Comm_set_name(half, rank % 2 ? "odd: \"1\"" : "even");
+    if (rank % 2 == 0) {
+        MPI_Ibarrier(half, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
     while (rank > 1)
         usleep(1000);
     if (rank == 0)
