@@ -226,6 +226,7 @@ struct statuses {
     MPI_Status *list;
     int nvalid;                   /* so many are valid, but for their MPI_ERROR */
     int error;                    /* MPI_ERR_IN_STATUS, or MPI_SUCCESS so far */
+    int first;                    /* the error of the first request that has one */
     struct nbc_error_scope place; /* where the error is to be raised */
 };
 
@@ -238,6 +239,7 @@ static void statuses_set(struct statuses *s, struct nbc_request *r, MPI_Request 
     int error = r->state == NBC_ACTIVE ? MPI_ERR_PENDING : r->error;
     if (error && !s->error) {
         s->error = MPI_ERR_IN_STATUS;
+        s->first = error;
         s->place = nbc_context_scope(r->context);
         for (int i = 0; i < s->nvalid && !ignored; i++)
             s->list[i].MPI_ERROR = MPI_SUCCESS;
@@ -255,7 +257,7 @@ static void statuses_set(struct statuses *s, struct nbc_request *r, MPI_Request 
 static int statuses_raise(const struct statuses *s, int error)
 {
     nbc_types_reclaim();
-    return error || !s->error ? error : nbc_raise_at(&s->place, s->error);
+    return error || !s->error ? error : nbc_raise_in_status(&s->place, s->first);
 }
 
 /* --- any and some --- */

@@ -151,6 +151,25 @@ int nbc_raise_at(const struct nbc_error_scope *place, int error)
     return place->freed ? raise_on_own_comm(place->handler, error) : nbc_raise(place->comm, error);
 }
 
+static bool scope_is_fatal(const struct nbc_error_scope *place)
+{
+    MPI_Errhandler handler;
+    if (place->freed)
+        return is_fatal(place->handler);
+    if (NEXT(Comm_get_errhandler)(place->comm, &handler))
+        return false; /* unreached: no such communicator */
+    const bool fatal = is_fatal(handler);
+    NEXT(Errhandler_free)(&handler);
+    return fatal;
+}
+
+int nbc_raise_in_status(const struct nbc_error_scope *place, int error_of_request)
+{
+    const bool tells = NBC_FATAL_OF_REQUEST && scope_is_fatal(place);
+    nbc_raise_at(place, tells ? error_of_request : MPI_ERR_IN_STATUS);
+    return MPI_ERR_IN_STATUS;
+}
+
 /* --- errors of the MPI on the wrong communicator ---------------------------------------------- */
 
 /* MPICH raises the errors of completion calls on MPI_COMM_WORLD, whatever communicator the message

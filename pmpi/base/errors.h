@@ -24,6 +24,10 @@ struct nbc_error_scope {
 /* Calls the error handler of the scope and returns `error`. Without the lock. */
 int nbc_raise_at(const struct nbc_error_scope *place, int error);
 
+/* The same with MPI_ERR_IN_STATUS; a fatal one says which error a request has, if the MPI's does.
+ */
+int nbc_raise_in_status(const struct nbc_error_scope *place, int error_of_request);
+
 /* The errors for which nbcshim writes the error string. */
 enum nbc_error {
     NBC_ERROR_ENTRY,    /* MPI_ERR_REQUEST: an entry of an array of requests */

@@ -88,6 +88,10 @@ enum {
      * memory (btl_vader_eager_limit, btl_sm_eager_limit). */
     NBC_HANDSHAKE_ON_NODE = NBC_IS_OPEN_MPI,
 
+    /* A fatal error of MPI_Waitall and the like ends the job with the error of the first request
+     * that has failed, in place of MPI_ERR_IN_STATUS. */
+    NBC_FATAL_OF_REQUEST = NBC_IS_OPEN_MPI,
+
     /* Open MPI 4.1.4 crashes if a communicator is freed while one of its own nonblocking
      * collectives is pending there. */
     NBC_ENDS_WITH_COMM = NBC_MAY_BE_OPEN_MPI,
