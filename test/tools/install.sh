@@ -26,6 +26,17 @@ for page in "$srcdir"/doc/*.1; do
     done
 done
 
+# The completions have the options of --help.
+missing=
+for file in completion/nbc*; do
+    command=${file#*/}
+    for option in $(grep -oE -- '--[a-z][a-z-]+' "$file" | sort -u); do
+        grep -qE -- "^\.(It|Op) .*Fl ${option#-}( |$)" "$srcdir/doc/$command.1" || missing="$missing $command:$option"
+    done
+done
+[ -z "$missing" ]
+result $? "manual pages have every option" "missing:$missing"
+
 dead=
 for page in "$srcdir"/doc/*.md; do
     for link in $(grep -o '](\([^)#:]*\)' "$page" | sed 's/](//'); do
