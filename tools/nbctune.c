@@ -340,7 +340,7 @@ static int run(int argc, char **argv, int rank, int size)
     while (mode < modes + NMODES && strcmp(argv[1], mode->option) != 0)
         mode++;
     if (mode == modes + NMODES)
-        return complain(rank, "no such mode", "");
+        return complain(rank, "no such mode: ", argv[1]);
     if (argc > 2 && !mode->names)
         return complain(rank, "expected one mode", "");
     for (int i = 2; i < argc; i++)

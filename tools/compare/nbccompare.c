@@ -40,9 +40,20 @@ static void print_wall(const struct comparison *c)
     }
 }
 
+enum { WHERE = 50 };
+
+/* The bytes to which a name is padded: a character of UTF-8 may have several. */
+static int bytes_of_where(const char *name)
+{
+    int n = WHERE;
+    for (; *name; name++)
+        n += ((unsigned char)*name & 0xc0) == 0x80;
+    return n;
+}
+
 static void print_sites(const struct comparison *c)
 {
-    enum { MOST = 20, WHERE = 50 };
+    enum { MOST = 20 };
     printf("\nIn collectives, mean of all ranks, in ms. hidden: share of the time from start to "
            "completion in\nwhich the rank was not in MPI.\n");
     printf("%-*s %-26s %9s %8s", WHERE, "call site", "function", "bytes", "calls");
@@ -53,7 +64,8 @@ static void print_sites(const struct comparison *c)
     for (int i = 0; i < c->nsites && i < MOST; i++) {
         const struct site *s = &c->sites[i];
         char name[64], size[64], where[WHERE + 1];
-        printf("%-*s %-26s %9s %8.*f", WHERE, name_shortened(s->where, where, WHERE),
+        name_shortened(s->where, where, WHERE);
+        printf("%-*s %-26s %9s %8.*f", bytes_of_where(where), where,
                function_name(s->key, name, sizeof name), size_name(s, size, sizeof size),
                s->calls == floor(s->calls) ? 0 : 1, s->calls);
         for (int v = 0; v < NVARIANTS; v++)
