@@ -349,6 +349,7 @@ static const char build[] = PACKAGE_VERSION ", sources " NBC_FINGERPRINT;
     X(BLOCKING, "NBCSHIM_BLOCKING", NULL, s->blocking, s->blocking = (enum nbc_blocking)v) \
     X(DYNAMIC, "NBCSHIM_DYNAMIC", NULL, !s->dynamic, s->dynamic = !v) \
     X(HOOK, "NBCSHIM_HOOK", NULL, s->hook, s->hook = (enum nbc_hook)v) \
+    X(SHARED_MEMORY, "NBCSHIM_SHARED_MEMORY", NULL, !s->shared_memory, s->shared_memory = !v) \
     X(TRACE, "NBCSHIM_TRACE", ignored, s->trace != NULL, s->trace = v ? s->trace : NULL) \
     X(TEST, "NBCSHIM_TEST", ignored, nbc_hash_bytes(&s->test, sizeof s->test), \
       s->test = v ? s->test : nbc_test_defaults) \

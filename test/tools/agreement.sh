@@ -128,7 +128,7 @@ log_has 0 "no difference: no line" '^nbcshim:'
 
 printf 'barrier * * one_round\n' >"$scratch/rules"
 launch 3 agreement "NBCSHIM_STATS=1 NBCSHIM_DYNAMIC=1" "1) export NBCSHIM_ALGORITHM_ALLREDUCE=ring \
-NBCSHIM_SEGMENT_SIZE=4k NBCSHIM_BLOCKING=own NBCSHIM_CHECK=1 NBCSHIM_DYNAMIC=0 NBCSHIM_HOOK=off \
+NBCSHIM_SEGMENT_SIZE=4k NBCSHIM_BLOCKING=own NBCSHIM_CHECK=1 NBCSHIM_DYNAMIC=0 NBCSHIM_HOOK=off NBCSHIM_SHARED_MEMORY=0 \
 NBCSHIM_TEST=nodes=2,tag_ub=20000 NBCSHIM_REDUCTION_ORDER=tree NBCSHIM_TRACE=$scratch/trace \
 NBCSHIM_TUNING=$scratch/rules NBCSHIM_TIMEOUT=50 NBCSHIM_PROGRESS=calls ;;"
 ends_well "other settings on rank 1: the program runs" 60
@@ -144,10 +144,11 @@ differs NBCSHIM_CHECK 1 "not set" "all ranks take 1"
 differs NBCSHIM_DYNAMIC 0 1 "all ranks take 0"
 differs NBCSHIM_HOOK off "not set" "all ranks take off"
 differs NBCSHIM_REDUCTION_ORDER tree "not set" "all ranks take tree"
+differs NBCSHIM_SHARED_MEMORY 0 "not set" "all ranks take 0"
 differs NBCSHIM_TEST nodes=2,tag_ub=20000 "not set" "all ranks ignore it"
 differs NBCSHIM_TRACE ".*/trace" "not set" "all ranks ignore it"
 differs NBCSHIM_TUNING ".*/rules" "not set" "all ranks ignore it, .* different rules"
-log_has 10 "of the others none" ' differs: '
+log_has 11 "of the others none" ' differs: '
 log_has 0 "the algorithm of rank 1 is not used" '^nbcshim: allreduce +ring '
 
 launch 2 agreement "" "1) export NBCSHIM=off ;;"
