@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the MPI below calls in its progress loop, where it can: below/hook.h. It polls the
- * operations of nbcshim, and goes home at once if none is active, or if this thread, or another
- * one, is in nbcshim already. It never waits. */
+ * operations of nbcshim, and returns at once if none is active, or if this thread, or another one,
+ * is in nbcshim already. It never waits. */
 #include "engine/progress.h"
 
 #include <mpi.h>
