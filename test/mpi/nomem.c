@@ -303,6 +303,8 @@ SCENE_IF(more, is_alone, in_growing_scene)
     }
     TRY(MPI_Testany(n / 2, list, &index, &flag, MPI_STATUS_IGNORE));
     TRY(MPI_Testany(n, list, &index, &flag, MPI_STATUS_IGNORE));
+    EXPECT(pieces_in_live < (long long)most * BLOCK, "%lld bytes for %d requests", pieces_in_live,
+           most);
     for (int i = 0; i < n; i++)
         OK(MPI_Wait(&list[i], MPI_STATUS_IGNORE));
     free(list);
