@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # How many instructions nbcshim adds to each call that it wraps, on one rank: by callgrind, whose counts
 # do not depend on the machine's load. No number may exceed its limit in instructions.limits. After an
-# intended change, in a build tree, this prints the lines of its MPI:
+# intended change, in a build tree, this prints the file with the limits of its MPI:
 #
 #   test/tools/instructions.sh --print
 
@@ -59,12 +59,21 @@ paste -d' ' "$scratch/native.totals" "$scratch/shim.totals" "$scratch/shim.calls
           held = int((less($5, $6) - native) / times)
           sub(/^[^ ]* [^ ]* [^ ]* [^ ]* [^ ]* [^ ]* /, ""); print free, held, $0 }' >"$scratch/counted"
 
+# The columns of this MPI in the file, and the call of a line that has so many columns before it.
+column=1
+[ "$MPI_FLAVOR" = mpich ] || column=3
+call='function call(columns, line) { for (line = $0; columns > 0; columns--) sub(/^[^ ]* /, "", line); return line }'
 # A limit leaves room for another compiler, and more for Open MPI's constructors, which vary from run to run by 10
 # percent. A call that takes fewer instructions than the MPI's may become the MPI's again.
 if [ "$print" ]; then
-    awk -v mpi="$MPI_FLAVOR" 'function limit(n) { return n < 0 ? 120 : n + 10 + int(n / (n < 2000 ? 10 : 5)) }
-        { line = mpi " " limit($1) " " limit($2); sub(/^[^ ]* [^ ]* /, ""); print line, $0 }' \
-        "$scratch/counted"
+    awk -v column=$column "$call"'
+        function limit(n) { return n < 0 ? 120 : n + 10 + int(n / (n < 2000 ? 10 : 5)) }
+        function line_of(name, mine, others) { print column == 1 ? mine " " others : others " " mine, name }
+        NR == FNR { now[call(2)] = limit($1) " " limit($2); next }
+        /^#/ { print; next }
+        { name = call(4); others = column == 1 ? $3 " " $4 : $1 " " $2
+          line_of(name, name in now ? now[name] : "- -", others); delete now[name] }
+        END { for (name in now) line_of(name, now[name], "- -") }' "$scratch/counted" "$limits"
     exit
 fi
 
@@ -78,7 +87,7 @@ more=$((room > 100 ? 20 : 0))
 [ "$NBC_HOOK" != fi_cq_read ] || more=150 # nbcshim is in each turn of the loop
 
 # Lines: the limits, the counts, the call; a call without a limit has the limit "none".
-sed -n "s/^$MPI_FLAVOR //p" "$limits" >"$scratch/limits"
+awk -v column=$column "$call"' !/^#/ && $column != "-" { print $column, $(column + 1), call(4) }' "$limits" >"$scratch/limits"
 awk -v room=$room -v more=$more '{ first = $1 " " $2; name = $0; sub(/^[^ ]* [^ ]* /, "", name) }
     NR == FNR { limit[name] = int($1 * room / 100) + more " " int($2 * room / 100) + more; next }
     { print name in limit ? limit[name] : "none none", first, name }' \
