@@ -165,7 +165,7 @@ EXTRA_DIST += \
 	test/tap \
 	test/text/arguments.h test/text/corpus test/text/fuzz_nbccompare.c test/text/fuzz_nbcinfo.c \
 	test/text/fuzz_nbcsim.c test/text/fuzz_text.c test/text/nbccompare test/text/nbcinfo \
-	test/text/nbcsim test/text/words \
+	test/text/nbcsim \
 	test/tools/agreement.c test/tools/alone.c test/tools/apart.c test/tools/app.c \
 	test/tools/barrier.c test/tools/below.h test/tools/check.h test/tools/communicators.c test/tools/compared.c \
 	test/tools/corrupt.c test/tools/culprit.c test/tools/early.c test/tools/exceptions.cc test/tools/freed.c \

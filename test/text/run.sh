@@ -52,6 +52,17 @@ build() # target
     clang $flags $objects -o "$scratch/fuzz_$1" ${libraries[$1]} .libs/libnbc_core.a $MPI_LIBS -lm
 }
 
+# For libFuzzer: the words that the readers of a target compare with, the names of the tables, the options, and
+# numbers at limits.
+words() # target
+{
+    (cd "$srcdir" && grep -hv '^#include' ${sources[$1]} | grep -oE '"[^"%\\\\]{2,30}"')
+    (cd "$srcdir" && sed -nE 's/^(ALG|COLL)\([A-Z_]+, (\w+),.*/"\2"/p' src/algs.def src/colls.def)
+    [ ! -f "completion/_$1" ] || sed -nE "s/^ +'(--?[a-z-]+).*/\"\1\"/p" "completion/_$1"
+    printf '"%s"\n' 0 1 2 -1 .. inf nan 0x10 1K 1G 8M 1e308 1e999 2147483648 9223372036854775807 \
+        9223372036854775808 18446744073709551616 = '\x0a' '\x09' '\x0a-\x0a'
+}
+
 fuzz() # target, libFuzzer's options and inputs...
 {
     local target=$1
@@ -71,8 +82,9 @@ for target in $targets; do
     mkdir "$scratch/$target"
     limit=$((seconds * ${share[$target]} / 10))
     expect "fuzz_$target compiles" build $target
+    words $target | sort -u >"$scratch/words"
     expect "$target: the inputs in the tree" fuzz $target -runs=0 "$inputs"
     expect "$target: new inputs for $limit seconds" fuzz $target -max_total_time=$((limit > 0 ? limit : 1)) \
-        -max_len=1000 -dict="$srcdir/test/text/words" "$scratch/$target" "$inputs"
+        -max_len=1000 -dict="$scratch/words" "$scratch/$target" "$inputs"
 done
 finish
